@@ -67,7 +67,7 @@ CASES = [
     (body(X, "%z = func.call @none(%x) : (tensor<2xi32>) -> tensor<2xi32>"), "there is no function @none"),
     ("func.func @f() {\n  func.call @f() : () -> ()\n  return\n}\n", "@f calls itself"),
     ("func.func private @f()\n", "@f has no body"),
-    ("func.func private @m() { return }\n" + body(F, '%y = "stablehlo.collective_broadcast"(%f) {replica_groups = '
+    ("func.func private @m()\n" + body(F, '%y = "stablehlo.collective_broadcast"(%f) {replica_groups = '
      '#stablehlo.replica_group_mesh_axes<mesh = @m, axes = [#stablehlo.axis_ref<name = "x">]>} : '
      '(tensor<2xf32>) -> tensor<2xf32>'),
      "replica_groups names axes of a mesh that is not in the file"),

@@ -152,7 +152,7 @@ module @moves {
     %k = "stablehlo.all_gather"(%s) {all_gather_dim = 1 : i64, replica_groups = dense<[[3, 1, 0, 2]]> : tensor<1x4xi64>} : (tensor<2x1200xi32>) -> tensor<2x4800xi32>
     %a = "stablehlo.all_to_all"(%x) {split_dimension = 1 : i64, concat_dimension = 0 : i64, split_count = 4 : i64, replica_groups = dense<[[0, 1, 2, 3]]> : tensor<1x4xi64>} : (tensor<2x1200xi32>) -> tensor<8x300xi32>
     %c = "stablehlo.collective_broadcast"(%x) {replica_groups = dense<[[2, 0, 1]]> : tensor<1x3xi64>} : (tensor<2x1200xi32>) -> tensor<2x1200xi32>
-    %p = "stablehlo.collective_permute"(%x) {source_target_pairs = dense<[[0, 1], [1, 2], [2, 3], [3, 3]]> : tensor<4x2xi64>} : (tensor<2x1200xi32>) -> tensor<2x1200xi32>
+    %p = "stablehlo.collective_permute"(%x) {source_target_pairs = dense<[[0, 1], [1, 2], [2, 0], [3, 3]]> : tensor<4x2xi64>} : (tensor<2x1200xi32>) -> tensor<2x1200xi32>
     return %g, %k, %a, %c, %x : tensor<2x4800xi32>, tensor<2x4800xi32>, tensor<8x300xi32>, tensor<2x1200xi32>, tensor<2x1200xi32>
   }
   func.func @main() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Checks: the walk over a file, and what the checks of operations share. */
-#include "kinds.h"
+#include "check.h"
 #include "mesh.h"
 
 #include <stdio.h>
@@ -36,10 +36,10 @@ void shlo_ints_or(struct shlo_check *check, const char *name, int64_t *numbers, 
 {
 	int64_t has = shlo_ints_of(shlo_attr_find(&check->op->attrs, name), numbers, SHLO_MAX_RANK);
 
-	if (has >= 0 && has != count)
+	if (has > 0 && has != count)
 		shlo_wrong(check, "attribute %s has %lld numbers, it takes %d", name,
 			   (long long)has, count);
-	for (int i = 0; has < 0 && i < count; i++)
+	for (int i = 0; has <= 0 && i < count; i++)
 		numbers[i] = otherwise;
 }
 
@@ -153,6 +153,7 @@ static void check_op(struct shlo_file *file, const struct shlo_module *module,
 		.in_count = op->operand_count,
 	};
 	const struct shlo_type **in;
+	const char *flaw;
 
 	if (!op->kind) {
 		shlo_refuse(file, op->place, op->name, "this operation is not known");
@@ -163,11 +164,17 @@ static void check_op(struct shlo_file *file, const struct shlo_module *module,
 							 op->operands[i] :
 							 op->results[i - op->operand_count];
 
-		if (value->type->kind != SHLO_OPAQUE)
-			continue;
-		shlo_refuse(file, op->place, op->name, "there are no values of type %s",
-			    value->type->text);
-		return;
+		if (value->type->kind == SHLO_OPAQUE) {
+			shlo_refuse(file, op->place, op->name, "there are no values of type %s",
+				    value->type->text);
+			return;
+		}
+		flaw = shlo_type_flaw(&file->arena, value->type);
+		if (flaw) {
+			shlo_refuse(file, op->place, op->name, "%s is no type: %s",
+				    shlo_type_text(&file->arena, value->type), flaw);
+			return;
+		}
 	}
 	in = shlo_arena_alloc(&file->arena, op->operand_count, sizeof(*in));
 	check.out = shlo_arena_alloc(&file->arena, op->result_count, sizeof(*check.out));
@@ -180,6 +187,9 @@ static void check_op(struct shlo_file *file, const struct shlo_module *module,
 	}
 	check_counts(&check);
 	op->kind->check(&check);
+	shlo_check_quantised(&check);
+	shlo_need_accuracy(&check);
+	shlo_need_precision(&check);
 	for (size_t i = 0; i < op->result_count; i++)
 		if (check.out[i] && !shlo_type_fits(check.out[i], op->results[i]->type))
 			shlo_wrong(&check, "result %zu is %s, it should be %s", i,
@@ -266,9 +276,12 @@ void shlo_verify(struct shlo_file *file)
 		for (size_t i = 0; i < module->function_count; i++) {
 			const struct shlo_function *function = module->functions[i];
 
-			if (!function->region)
+			/* One that is only declared may be there: it is refused where it is called. */
+			if (!function->region && function == shlo_module_entry(module))
 				shlo_refuse(file, function->place, "func.func", "@%s has no body",
 					    function->name);
+			else if (!function->region)
+				continue;
 			else if (recurs(module, &function->region->block, function, 0))
 				shlo_refuse(file, function->place, "func.func",
 					    "@%s calls itself, or calls are more than %d deep",

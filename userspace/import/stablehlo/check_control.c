@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Checks of operations with regions and calls, of tuples and tokens, and of several devices. */
-#include "numbers.h"
+#include "check.h"
 
 #include <string.h>
 
@@ -35,12 +35,16 @@ void shlo_check_reduce(struct shlo_check *check)
 	for (int i = 0; i < x->rank; i++)
 		if (!shlo_list_has(&over, i))
 			left.at[left.count++] = x->dims[i];
-	shlo_need_region(check, 0, 2 * count, count);
 	for (size_t i = 0; i < count; i++) {
 		if (!shlo_dims_fit(shlo_need_tensor(check, i), x))
 			shlo_wrong(check, "the inputs have not the same dimensions");
 		if (shlo_need_tensor(check, count + i)->rank)
 			shlo_wrong(check, "initial value %zu is no scalar", i);
+	}
+	shlo_need_reducer(check, 0, count);
+	for (size_t i = 0; i < count; i++) {
+		shlo_need_promoted(check, i, 0, i);
+		shlo_need_promoted(check, count + i, 0, i);
 		shlo_out_like(check, i, check->op->regions[0]->block.arguments[i]->type, left.count,
 			      left.at);
 	}
@@ -59,26 +63,35 @@ void shlo_check_sort(struct shlo_check *check)
 	for (size_t i = 0; i < check->in_count; i++) {
 		if (!shlo_dims_fit(shlo_need_tensor(check, i), x))
 			shlo_wrong(check, "the operands have not the same dimensions");
+		shlo_need_element_argument(check, i, 0, 2 * i);
+		shlo_need_element_argument(check, i, 0, 2 * i + 1);
 		check->out[i] = check->in[i];
 	}
+	shlo_need_predicate(check, 0);
 }
 
 void shlo_check_map(struct shlo_check *check)
 {
-	const struct shlo_type *x = shlo_need_tensor(check, 0);
+	const struct shlo_type *x = shlo_need_tensor(check, 0), *gives;
+	int64_t over[SHLO_MAX_RANK];
 
 	shlo_need_region(check, 0, check->in_count, 1);
-	for (size_t i = 0; i < check->in_count; i++)
+	for (size_t i = 0; i < check->in_count; i++) {
 		if (!shlo_dims_fit(shlo_need_tensor(check, i), x))
 			shlo_wrong(check, "the operands have not the same dimensions");
-	shlo_out_like(check, 0, shlo_declared(check, 0), x->rank, x->dims);
-}
-
-static const struct shlo_op *return_of(const struct shlo_op *op, size_t region)
-{
-	const struct shlo_block *block = &op->regions[region]->block;
-
-	return block->ops[block->op_count - 1];
+		shlo_need_element_argument(check, i, 0, i);
+	}
+	if (shlo_need_ints(check, "dimensions", over) != x->rank)
+		shlo_wrong(check, "dimensions has not %d numbers", x->rank);
+	for (int i = 0; i < x->rank; i++)
+		if (over[i] != i)
+			shlo_wrong(check, "dimensions has %lld at %d, expected all from 0 on",
+				   (long long)over[i], i);
+	gives = shlo_return_of(check->op, 0)->operands[0]->type;
+	if (gives->kind != SHLO_TENSOR || gives->rank > 0)
+		shlo_wrong(check, "region 0 returns %s, expected a scalar",
+			   shlo_type_text(check->arena, gives));
+	shlo_out_like(check, 0, gives, x->rank, x->dims);
 }
 
 static void need_returns(struct shlo_check *check, size_t region, size_t count)
@@ -86,11 +99,12 @@ static void need_returns(struct shlo_check *check, size_t region, size_t count)
 	const struct shlo_op *op = check->op;
 
 	for (size_t i = 0; i < count; i++)
-		if (!shlo_type_fits(return_of(op, region)->operands[i]->type, op->results[i]->type))
+		if (!shlo_type_fits(shlo_return_of(op, region)->operands[i]->type,
+				    op->results[i]->type))
 			shlo_wrong(check, "region %zu returns %s as value %zu, the result is %s",
 				   region,
 				   shlo_type_text(check->arena,
-						  return_of(op, region)->operands[i]->type),
+						  shlo_return_of(op, region)->operands[i]->type),
 				   i, shlo_type_text(check->arena, op->results[i]->type));
 }
 
@@ -103,13 +117,16 @@ void shlo_check_while(struct shlo_check *check)
 		shlo_wrong(check, "it has not as many results as operands");
 	shlo_need_region(check, 0, check->in_count, 1);
 	shlo_need_region(check, 1, check->in_count, check->in_count);
-	cond = return_of(op, 0)->operands[0]->type;
+	cond = shlo_return_of(op, 0)->operands[0]->type;
 	if (cond->kind != SHLO_TENSOR || cond->element != SHLO_I1 || cond->rank > 0)
 		shlo_wrong(check, "the condition is %s, it should be tensor<i1>",
 			   shlo_type_text(check->arena, cond));
-	for (size_t i = 0; i < check->in_count; i++)
+	for (size_t i = 0; i < check->in_count; i++) {
 		if (!shlo_type_fits(check->in[i], op->results[i]->type))
 			shlo_wrong(check, "operand %zu and its result have not the same type", i);
+		shlo_need_argument(check, i, 0, i);
+		shlo_need_argument(check, i, 1, i);
+	}
 	need_returns(check, 1, check->in_count);
 }
 
@@ -149,6 +166,8 @@ static void need_callee(struct shlo_check *check, const char *attr)
 
 	if (!callee)
 		shlo_wrong(check, "there is no function @%s", name);
+	if (!callee->region)
+		shlo_wrong(check, "@%s has no body", name);
 	type = callee->type;
 	if (type->item_count != check->in_count || type->result_count != check->op->result_count)
 		shlo_wrong(check, "@%s takes %zu values and gives %zu", name, type->item_count,
@@ -168,8 +187,40 @@ void shlo_check_call(struct shlo_check *check)
 	need_callee(check, "callee");
 }
 
+static bool is_letter(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+static bool in_name(char c)
+{
+	return is_letter(c) || (c >= '0' && c <= '9') || c == '_';
+}
+
+/* DIALECT.NAME, as operations are called. */
+static bool is_op_name(const char *text)
+{
+	if (!is_letter(*text))
+		return false;
+	while (in_name(*text))
+		text++;
+	if (*text != '.')
+		return false;
+	while (*text == '.') {
+		if (!in_name(*++text) && *text != '$')
+			return false;
+		while (in_name(*text) || *text == '$')
+			text++;
+	}
+	return !*text;
+}
+
 void shlo_check_composite(struct shlo_check *check)
 {
+	const char *name = shlo_attr_text(check->op, "name", "");
+
+	if (!is_op_name(name))
+		shlo_wrong(check, "its name is '%s', expected one like dialect.operation", name);
 	need_callee(check, "decomposition");
 }
 
@@ -206,18 +257,6 @@ void shlo_check_get_tuple_element(struct shlo_check *check)
 	check->out[0] = check->in[0]->items[index];
 }
 
-void shlo_check_async_start(struct shlo_check *check)
-{
-	if (check->op->region_count != 1)
-		shlo_wrong(check, "it has no region");
-}
-
-void shlo_check_async_done(struct shlo_check *check)
-{
-	if (check->in[0]->kind != SHLO_FUTURE)
-		shlo_wrong(check, "the operand is no future");
-}
-
 void shlo_check_top_k(struct shlo_check *check)
 {
 	const struct shlo_type *x = shlo_need_tensor(check, 0);
@@ -237,6 +276,7 @@ void shlo_check_top_k(struct shlo_check *check)
 void shlo_check_scan(struct shlo_check *check)
 {
 	int64_t segments[2], inputs = shlo_attr_int(check->op, "input_count", -1), dim;
+	int64_t length = shlo_attr_int(check->op, "scan_dim_size", SHLO_DYNAMIC);
 
 	if (inputs < 0 && shlo_ints_of(shlo_attr_find(&check->op->attrs, "operandSegmentSizes"),
 				       segments, 2) == 2)
@@ -244,10 +284,21 @@ void shlo_check_scan(struct shlo_check *check)
 	if (inputs < 1 || (size_t)inputs > check->in_count)
 		shlo_wrong(check, "it has no inputs");
 	dim = shlo_need_int(check, "dimension");
-	for (int64_t i = 0; i < inputs; i++)
-		shlo_need_dims(check, "dimension", &dim, 1,
-			       shlo_need_tensor(check, (size_t)i)->rank);
+	for (int64_t i = 0; i < inputs; i++) {
+		const struct shlo_type *x = shlo_need_tensor(check, (size_t)i);
+
+		shlo_need_dims(check, "dimension", &dim, 1, x->rank);
+		if (shlo_dim_meet(length, x->dims[dim]) == -1)
+			shlo_wrong(check,
+				   "dimension %lld of operand %lld is %lld, that of others, or "
+				   "scan_dim_size, %lld",
+				   (long long)dim, (long long)i, (long long)x->dims[dim],
+				   (long long)length);
+		length = shlo_dim_meet(length, x->dims[dim]);
+	}
 	shlo_need_region(check, 0, check->in_count, check->op->result_count);
+	for (size_t i = (size_t)inputs; i < check->in_count; i++)
+		shlo_need_argument(check, i, 0, i);
 	if (check->op->result_count < check->in_count - (size_t)inputs)
 		shlo_wrong(check, "it gives fewer carries than it takes");
 }
@@ -272,24 +323,51 @@ static void need_as_many(struct shlo_check *check)
 		shlo_wrong(check, "it has not as many results as operands");
 }
 
-void shlo_check_all_gather(struct shlo_check *check)
+/* That @whole consists of parts, along a dimension. */
+static void need_parts(struct shlo_check *check, size_t i, const struct shlo_type *whole,
+		       const struct shlo_type *part, int64_t dim)
 {
-	need_as_many(check);
-	for (size_t i = 0; i < check->in_count; i++)
-		scaled(check, i, shlo_need_int(check, "all_gather_dim"));
+	int64_t all = whole->dims[dim], one = part->dims[dim];
+
+	if (all == SHLO_DYNAMIC || one == SHLO_DYNAMIC)
+		return;
+	if (!one || !all || all % one)
+		shlo_wrong(check,
+			   "dimension %lld of operand %zu and its result: %lld does not part "
+			   "into parts of %lld",
+			   (long long)dim, i, (long long)all, (long long)one);
 }
 
+void shlo_check_all_gather(struct shlo_check *check)
+{
+	int64_t dim = shlo_need_int(check, "all_gather_dim");
+
+	need_as_many(check);
+	shlo_need_groups(check, SHLO_GROUPED_ALL | SHLO_GROUPED_EVEN, 0);
+	for (size_t i = 0; i < check->in_count; i++) {
+		scaled(check, i, dim);
+		need_parts(check, i, shlo_declared(check, i), check->in[i], dim);
+		shlo_out_like(check, i, check->in[i], check->in[i]->rank,
+			      shlo_declared(check, i)->dims);
+	}
+}
+
+/* Operands 0 to @count: what the region makes of them. */
 static void sums(struct shlo_check *check, size_t count)
 {
-	shlo_need_region(check, 0, 2, 1);
-	for (size_t i = 0; i < count; i++)
+	shlo_need_reducer(check, 0, 1);
+	for (size_t i = 0; i < count; i++) {
+		shlo_need_tensor(check, i);
+		shlo_need_promoted(check, i, 0, 0);
 		shlo_out_like(check, i, check->op->regions[0]->block.arguments[0]->type,
-			      shlo_need_tensor(check, i)->rank, check->in[i]->dims);
+			      check->in[i]->rank, check->in[i]->dims);
+	}
 }
 
 void shlo_check_all_reduce(struct shlo_check *check)
 {
 	need_as_many(check);
+	shlo_need_groups(check, SHLO_GROUPED_ALL, 0);
 	sums(check, check->in_count);
 }
 
@@ -319,19 +397,30 @@ void shlo_check_collective_broadcast(struct shlo_check *check)
 {
 	size_t count = need_roots(check);
 
+	shlo_need_groups(check, SHLO_GROUPED_ANY, 0);
 	for (size_t i = 0; i < count; i++)
 		check->out[i] = shlo_need_tensor(check, i);
 }
 
 void shlo_check_collective_reduce(struct shlo_check *check)
 {
-	sums(check, need_roots(check));
+	size_t count = need_roots(check);
+
+	shlo_need_groups(check, SHLO_GROUPED_ANY, 0);
+	sums(check, count);
 }
 
 void shlo_check_reduce_scatter(struct shlo_check *check)
 {
-	shlo_need_region(check, 0, 2, 1);
-	scaled(check, 0, shlo_need_int(check, "scatter_dimension"));
+	int64_t dim = shlo_need_int(check, "scatter_dimension");
+
+	shlo_need_reducer(check, 0, 1);
+	shlo_need_groups(check, SHLO_GROUPED_ALL | SHLO_GROUPED_EVEN, 0);
+	scaled(check, 0, dim);
+	shlo_need_promoted(check, 0, 0, 0);
+	need_parts(check, 0, check->in[0], shlo_declared(check, 0), dim);
+	shlo_out_like(check, 0, check->op->regions[0]->block.arguments[0]->type, check->in[0]->rank,
+		      shlo_declared(check, 0)->dims);
 }
 
 void shlo_check_all_to_all(struct shlo_check *check)
@@ -343,6 +432,7 @@ void shlo_check_all_to_all(struct shlo_check *check)
 	need_as_many(check);
 	if (count < 1)
 		shlo_wrong(check, "split_count is less than 1");
+	shlo_need_groups(check, SHLO_GROUPED_ALL | SHLO_GROUPED_EVEN, count);
 	for (size_t i = 0; i < check->in_count; i++) {
 		const struct shlo_type *x = shlo_need_tensor(check, i);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Checks of element-wise operations. */
-#include "kinds.h"
+#include "check.h"
 
 #include <string.h>
 
@@ -74,7 +74,7 @@ void shlo_check_unary(struct shlo_check *check)
 		return;
 	}
 	shlo_unary((enum shlo_unary)op, x->element, shlo_one(x->element), &done);
-	if (!done)
+	if (!done || (gives_bool(op) && !shlo_is_float(x->element)))
 		refuse_type(check, x);
 	if (gives_bool(op))
 		out_element(check, SHLO_I1, x->rank, x->dims);
@@ -92,6 +92,24 @@ static void need_same_element(struct shlo_check *check, size_t a, size_t b)
 			   shlo_elements[check->in[b]->element].text);
 }
 
+/* That no dimension of @type is more than that of an operand may be. */
+static void need_within_bounds(struct shlo_check *check, const struct shlo_type *type)
+{
+	for (size_t i = 0; i < check->in_count; i++) {
+		const struct shlo_type *x = check->in[i];
+
+		for (int k = 0; x->bounds && k < x->rank && k < type->rank; k++)
+			if (x->bounds[k] != SHLO_DYNAMIC && type->dims[k] != SHLO_DYNAMIC &&
+			    type->dims[k] > x->bounds[k])
+				shlo_wrong(
+					check,
+					"dimension %d of %s is more than that of operand %zu may "
+					"be, %lld",
+					k, shlo_type_text(check->arena, type), i,
+					(long long)x->bounds[k]);
+	}
+}
+
 void shlo_check_binary(struct shlo_check *check)
 {
 	const struct shlo_type *x = shlo_need_tensor(check, 0), *y = shlo_need_tensor(check, 1);
@@ -104,6 +122,11 @@ void shlo_check_binary(struct shlo_check *check)
 		return;
 	}
 	need_same_element(check, 0, 1);
+	need_within_bounds(check, x);
+	need_within_bounds(check, y);
+	need_within_bounds(check, shlo_declared(check, 0));
+	if (check->op->kind->code == SHLO_B_MULHI && !shlo_is_integer(x->element))
+		refuse_type(check, x);
 	shlo_binary((enum shlo_binary)check->op->kind->code, x->element, shlo_one(x->element),
 		    shlo_one(x->element), &done);
 	if (!done)
@@ -193,24 +216,33 @@ void shlo_check_constant(struct shlo_check *check)
 		shlo_wrong(check, "attribute value, the elements, is missing");
 	check->out[0] = value->type;
 	/* Elements of a quantised constant are written as what is stored. */
-	if (shlo_declared(check, 0)->quant)
-		check->out[0] = NULL;
+	if (shlo_declared(check, 0)->quant && !value->type->quant)
+		shlo_out_like(check, 0, shlo_declared(check, 0), value->type->rank,
+			      value->type->dims);
+	if (value->type->element != shlo_declared(check, 0)->element)
+		shlo_wrong(check, "its elements are of %s, the result is %s",
+			   shlo_elements[value->type->element].text,
+			   shlo_type_text(check->arena, shlo_declared(check, 0)));
 }
 
 void shlo_check_constant_like(struct shlo_check *check)
 {
-	const struct shlo_type *x = shlo_need_tensor(check, 0);
+	const struct shlo_attr *value = shlo_attr_find(&check->op->attrs, "value");
+	const struct shlo_type *x = shlo_need_tensor(check, 0), *out = shlo_declared(check, 0);
 
-	if (!shlo_attr_find(&check->op->attrs, "value"))
-		shlo_wrong(check, "attribute value is missing");
-	out_element(check, x->element, x->rank, x->dims);
+	if (!value || (value->kind != SHLO_ATTR_INT && value->kind != SHLO_ATTR_FLOAT))
+		shlo_wrong(check, "attribute value, a number, is missing");
+	/* A number without its type is one of the result's. */
+	if (value->type && value->type->kind == SHLO_TENSOR)
+		out = value->type;
+	out_element(check, out->element, x->rank, x->dims);
 }
 
 void shlo_check_reduce_precision(struct shlo_check *check)
 {
 	const struct shlo_type *x = shlo_need_tensor(check, 0);
 
-	if (!shlo_is_float(x->element))
+	if (!shlo_is_float(shlo_computed_element(x)))
 		refuse_type(check, x);
 	if (shlo_need_int(check, "exponent_bits") < 1)
 		shlo_wrong(check, "exponent_bits is less than 1");
@@ -227,6 +259,10 @@ void shlo_check_uniform_quantize(struct shlo_check *check)
 		shlo_wrong(check, "the result is not quantised");
 	if (!x->quant && !shlo_is_float(x->element))
 		refuse_type(check, x);
+	if (shlo_computed_element(x) != to->quant->expressed)
+		shlo_wrong(check, "the operand is of %s, the result stands for %s",
+			   shlo_elements[shlo_computed_element(x)].text,
+			   shlo_elements[to->quant->expressed].text);
 	shlo_out_like(check, 0, to, x->rank, x->dims);
 }
 
@@ -250,6 +286,13 @@ void shlo_check_rng(struct shlo_check *check)
 		refuse_type(check, check->in[0]);
 	if (shlo_is_complex(check->in[0]->element))
 		refuse_type(check, check->in[0]);
+	for (size_t i = 0; i < 2; i++)
+		if (shlo_need_tensor(check, i)->rank)
+			shlo_wrong(check, "operand %zu is %s, expected a scalar", i,
+				   shlo_type_text(check->arena, check->in[i]));
+	if (shlo_declared(check, 0)->element != check->in[0]->element)
+		shlo_wrong(check, "operands and result have not the same elements");
+	shlo_need_shape(check, 2);
 }
 
 void shlo_check_rng_bit_generator(struct shlo_check *check)
@@ -263,7 +306,7 @@ void shlo_check_rng_bit_generator(struct shlo_check *check)
 			   "rng_algorithm is '%s', it should be DEFAULT, THREE_FRY or PHILOX",
 			   kind);
 	if (state->element != SHLO_UI64 || state->rank != 1 ||
-	    (state->dims[0] != 2 && !(philox && state->dims[0] == 3)))
+	    (shlo_dim_meet(state->dims[0], 2) == -1 && !(philox && state->dims[0] == 3)))
 		shlo_wrong(check, "the state is %s, it should be tensor<2xui64>%s",
 			   shlo_type_text(check->arena, state), philox ? " or tensor<3xui64>" : "");
 	if (out->kind != SHLO_TENSOR || shlo_class(out->element) == SHLO_BOOL ||
@@ -315,6 +358,11 @@ void shlo_check_broadcast_binary(struct shlo_check *check)
 	bool done;
 
 	need_same_element(check, 0, 1);
+	if (check->in[0]->quant || check->in[1]->quant || shlo_declared(check, 0)->quant) {
+		shlo_need_same_base(check);
+		out_quantised(check, rank, dims);
+		return;
+	}
 	shlo_binary((enum shlo_binary)check->op->kind->code, element, shlo_one(element),
 		    shlo_one(element), &done);
 	if (!done)

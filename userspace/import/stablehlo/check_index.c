@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Checks of gather and scatter, products and windows. */
-#include "numbers.h"
+#include "check.h"
 
 #include <string.h>
 
@@ -13,11 +13,12 @@ static void need_sorted(struct shlo_check *check, const char *name, const struct
 			shlo_wrong(check, "%s is not sorted", name);
 }
 
-/* What both have in common; @rank: of the operand. */
-static void check_numbers(struct shlo_check *check, const struct shlo_gather_numbers *n, int rank,
-			  const struct shlo_type *indices)
+/* What both have in common. */
+static void check_numbers(struct shlo_check *check, const struct shlo_gather_numbers *n,
+			  const struct shlo_type *x, const struct shlo_type *indices)
 {
 	struct shlo_list all = n->collapsed;
+	int rank = x->rank;
 
 	if (!shlo_is_integer(indices->element))
 		shlo_wrong(check, "the indices are of %s, they should be integers",
@@ -40,6 +41,14 @@ static void check_numbers(struct shlo_check *check, const struct shlo_gather_num
 		       n->indices_batching.at, n->indices_batching.count, indices->rank);
 	if (n->indices_batching.count != n->operand_batching.count)
 		shlo_wrong(check, "operand and indices have not as many batching dimensions");
+	for (int i = 0; i < n->operand_batching.count; i++) {
+		if (shlo_list_has(&n->start_map, n->operand_batching.at[i]))
+			shlo_wrong(check, "dimension %lld is indexed, and a batching dimension",
+				   (long long)n->operand_batching.at[i]);
+		if (shlo_dim_meet(x->dims[n->operand_batching.at[i]],
+				  indices->dims[n->indices_batching.at[i]]) == -1)
+			shlo_wrong(check, "batching dimensions have not the same size");
+	}
 	if (shlo_list_has(&n->indices_batching, n->index_vector))
 		shlo_wrong(check, "index_vector_dim is a batching dimension");
 	if (n->index_vector < indices->rank ?
@@ -82,7 +91,7 @@ static void gather(struct shlo_check *check, const int64_t *sizes)
 	int count = 0, rank;
 
 	shlo_gather_numbers(check->op, false, &n);
-	check_numbers(check, &n, x->rank, indices);
+	check_numbers(check, &n, x, indices);
 	for (int i = 0; i < x->rank; i++) {
 		bool collapsed = shlo_list_has(&n.collapsed, i) ||
 				 shlo_list_has(&n.operand_batching, i);
@@ -109,7 +118,11 @@ void shlo_check_gather(struct shlo_check *check)
 
 void shlo_check_dynamic_gather(struct shlo_check *check)
 {
-	gather(check, NULL);
+	int64_t sizes[SHLO_MAX_RANK];
+	int rank = shlo_need_tensor(check, 0)->rank;
+
+	shlo_need_list(check, 2, rank);
+	gather(check, shlo_known_ints(check, 2, sizes) == rank ? sizes : NULL);
 }
 
 void shlo_check_scatter(struct shlo_check *check)
@@ -125,7 +138,7 @@ void shlo_check_scatter(struct shlo_check *check)
 	indices = shlo_need_tensor(check, n_inputs);
 	updates = shlo_need_tensor(check, n_inputs + 1);
 	shlo_gather_numbers(check->op, true, &n);
-	check_numbers(check, &n, x->rank, indices);
+	check_numbers(check, &n, x, indices);
 	for (int i = 0; i < x->rank; i++)
 		if (!shlo_list_has(&n.collapsed, i) && !shlo_list_has(&n.operand_batching, i))
 			window[count++] = x->dims[i];
@@ -142,7 +155,7 @@ void shlo_check_scatter(struct shlo_check *check)
 			shlo_wrong(check, "dimension %d of the updates is %lld for %lld", i,
 				   (long long)size, (long long)dims[i]);
 	}
-	shlo_need_region(check, 0, 2 * n_inputs, n_inputs);
+	shlo_need_reducer(check, 0, n_inputs);
 	for (size_t i = 0; i < n_inputs; i++) {
 		const struct shlo_type *in = shlo_need_tensor(check, i);
 		const struct shlo_type *like = check->op->regions[0]->block.arguments[i]->type;
@@ -150,6 +163,8 @@ void shlo_check_scatter(struct shlo_check *check)
 		if (!shlo_dims_fit(in, x) ||
 		    !shlo_dims_fit(shlo_need_tensor(check, n_inputs + 1 + i), updates))
 			shlo_wrong(check, "inputs or updates have not the same dimensions");
+		shlo_need_promoted(check, i, 0, i);
+		shlo_need_promoted(check, n_inputs + 1 + i, 0, i);
 		shlo_out_like(check, i, like, in->rank, in->dims);
 	}
 }
@@ -165,6 +180,10 @@ static void check_contraction(struct shlo_check *check, const struct shlo_dot_nu
 			   "the operands have not as many batching or contracting dimensions");
 	for (int k = 0; k < 2; k++) {
 		struct shlo_list all = n->batch[k];
+
+		if (n->batch[k].count + n->contract[k].count > x[k]->rank)
+			shlo_wrong(check, "operand %d has rank %d, and more dimensions are named",
+				   k, x[k]->rank);
 
 		for (int i = 0; i < n->contract[k].count && all.count < SHLO_MAX_RANK; i++)
 			all.at[all.count++] = n->contract[k].at[i];
@@ -182,12 +201,30 @@ static void check_contraction(struct shlo_check *check, const struct shlo_dot_nu
 			shlo_wrong(check, "contracting dimensions have not the same size");
 }
 
+/* The right side stores zero as 0, and its scales do not go along what is summed up. */
+static void need_right_scales(struct shlo_check *check, const struct shlo_dot_numbers *n)
+{
+	const struct shlo_quant *quant = check->in[1]->quant;
+
+	if (!quant)
+		return;
+	for (size_t i = 0; i < quant->count; i++)
+		if (quant->zeros[i])
+			shlo_wrong(check, "the right operand has zero point %lld, expected 0",
+				   (long long)quant->zeros[i]);
+	if (quant->axis >= 0 && shlo_list_has(&n->contract[1], quant->axis))
+		shlo_wrong(check,
+			   "the right operand has scales along dimension %d, which is summed up",
+			   quant->axis);
+}
+
 static void out_product(struct shlo_check *check, const struct shlo_dot_numbers *n)
 {
 	int64_t dims[2 * SHLO_MAX_RANK];
 	int rank = 0;
 
 	check_contraction(check, n);
+	shlo_need_product_scales(check);
 	for (int i = 0; i < n->batch[0].count; i++)
 		dims[rank++] = shlo_dim_meet(check->in[0]->dims[n->batch[0].at[i]],
 					     check->in[1]->dims[n->batch[1].at[i]]);
@@ -207,6 +244,72 @@ void shlo_check_dot_general(struct shlo_check *check)
 
 	shlo_dot_numbers(check->op, &n);
 	out_product(check, &n);
+	need_right_scales(check, &n);
+}
+
+/* Of the groups: their number is the last dimension of the sizes. */
+static void need_group_sizes(struct shlo_check *check, const struct shlo_ragged_numbers *n)
+{
+	const struct shlo_type *x = check->in[0], *y = check->in[1];
+	const struct shlo_type *sizes = shlo_need_tensor(check, 2);
+	int64_t groups;
+
+	if (!shlo_is_integer(sizes->element) ||
+	    (sizes->rank != 1 && sizes->rank != n->prefix.count + 1))
+		shlo_wrong(check, "the sizes of groups are %s, expected integers of rank 1 or %d",
+			   shlo_type_text(check->arena, sizes), n->prefix.count + 1);
+	for (int i = 0; i + 1 < sizes->rank; i++)
+		if (shlo_dim_meet(sizes->dims[i], x->dims[n->prefix.at[i]]) == -1)
+			shlo_wrong(check,
+				   "dimension %d of the sizes of groups is %lld, that of the left "
+				   "side %lld",
+				   i, (long long)sizes->dims[i],
+				   (long long)x->dims[n->prefix.at[i]]);
+	groups = sizes->dims[sizes->rank - 1];
+	if (n->mode == SHLO_RAGGED_FREE && shlo_dim_meet(groups, y->dims[n->group.at[0]]) == -1)
+		shlo_wrong(check, "there are %lld sizes of groups, the right side has %lld groups",
+			   (long long)groups, (long long)y->dims[n->group.at[0]]);
+}
+
+void shlo_check_ragged_dot(struct shlo_check *check)
+{
+	const struct shlo_type *x = shlo_need_tensor(check, 0), *y = shlo_need_tensor(check, 1);
+	int64_t dims[2 * SHLO_MAX_RANK + 1];
+	struct shlo_ragged_numbers n;
+	struct shlo_list right;
+	int rank = 0;
+
+	if (!shlo_attr_find(&check->op->attrs, "ragged_dot_dimension_numbers"))
+		shlo_wrong(check, "attribute ragged_dot_dimension_numbers is missing");
+	shlo_ragged_numbers(check->op, &n);
+	check_contraction(check, &n.dot);
+	if (n.ragged.count != 1)
+		shlo_wrong(check, "it has %d ragged dimensions, expected 1", n.ragged.count);
+	shlo_need_dims(check, "the list of ragged dimensions", n.ragged.at, 1, x->rank);
+	if (n.group.count != (n.mode == SHLO_RAGGED_FREE))
+		shlo_wrong(check, "the right side has %d group dimensions, expected %d",
+			   n.group.count, n.mode == SHLO_RAGGED_FREE);
+	right = n.dot.batch[1];
+	for (int i = 0; i < n.dot.contract[1].count; i++)
+		right.at[right.count++] = n.dot.contract[1].at[i];
+	if (n.group.count && right.count < SHLO_MAX_RANK)
+		right.at[right.count++] = n.group.at[0];
+	shlo_need_dims(check, "dimensions of the right side", right.at, right.count, y->rank);
+	need_group_sizes(check, &n);
+	if (n.mode == SHLO_RAGGED_CONTRACTED)
+		dims[rank++] = check->in[2]->dims[check->in[2]->rank - 1];
+	for (int i = 0; i < n.dot.batch[0].count; i++)
+		dims[rank++] =
+			shlo_dim_meet(x->dims[n.dot.batch[0].at[i]], y->dims[n.dot.batch[1].at[i]]);
+	for (int i = 0; i < x->rank; i++)
+		if (!shlo_list_has(&n.dot.batch[0], i) && !shlo_list_has(&n.dot.contract[0], i))
+			dims[rank++] = x->dims[i];
+	for (int i = 0; i < y->rank; i++)
+		if (!shlo_list_has(&right, i))
+			dims[rank++] = y->dims[i];
+	if (rank > SHLO_MAX_RANK)
+		shlo_wrong(check, "the result has more than %d dimensions", SHLO_MAX_RANK);
+	shlo_out_like(check, 0, shlo_declared(check, 0), rank, dims);
 }
 
 void shlo_check_dot(struct shlo_check *check)
@@ -221,6 +324,28 @@ void shlo_check_dot(struct shlo_check *check)
 	out_product(check, &n);
 }
 
+static void need_conv_scales(struct shlo_check *check, const struct shlo_conv_numbers *n)
+{
+	const struct shlo_quant *kernel = check->in[1]->quant,
+				*out = shlo_declared(check, 0)->quant;
+
+	shlo_need_product_scales(check);
+	if (!kernel && check->in[0]->element != check->in[1]->element)
+		shlo_wrong(check, "operands 0 and 1 are of %s and %s",
+			   shlo_elements[check->in[0]->element].text,
+			   shlo_elements[check->in[1]->element].text);
+	if (kernel && kernel->axis >= 0 && kernel->axis != n->kernel_output)
+		shlo_wrong(check,
+			   "the kernel has scales along dimension %d, expected %lld, that of "
+			   "the output features",
+			   kernel->axis, (long long)n->kernel_output);
+	if (out && out->axis >= 0 && out->axis != n->output_feature)
+		shlo_wrong(check,
+			   "the result has scales along dimension %d, expected %lld, that of "
+			   "its features",
+			   out->axis, (long long)n->output_feature);
+}
+
 static void convolution(struct shlo_check *check, const int64_t *padding, bool known)
 {
 	const struct shlo_type *x = shlo_need_tensor(check, 0), *k = shlo_need_tensor(check, 1);
@@ -228,6 +353,7 @@ static void convolution(struct shlo_check *check, const int64_t *padding, bool k
 	struct shlo_conv_numbers n;
 
 	shlo_conv_numbers(check, padding, &n);
+	need_conv_scales(check, &n);
 	if (n.feature_groups < 1 || n.batch_groups < 1 ||
 	    (n.feature_groups > 1 && n.batch_groups > 1))
 		shlo_wrong(check, "feature_group_count %lld and batch_group_count %lld do not go",
@@ -268,8 +394,14 @@ void shlo_check_convolution(struct shlo_check *check)
 void shlo_check_dynamic_conv(struct shlo_check *check)
 {
 	static const int64_t none[2 * SHLO_MAX_RANK];
+	const struct shlo_type *padding = shlo_need_tensor(check, 2);
 
-	shlo_need_tensor(check, 2);
+	if (padding->rank != 2 || !shlo_is_integer(padding->element) ||
+	    shlo_dim_meet(padding->dims[0], shlo_need_tensor(check, 0)->rank - 2) == -1 ||
+	    shlo_dim_meet(padding->dims[1], 2) == -1)
+		shlo_wrong(check,
+			   "the padding is %s, expected two integers for each of %d dimensions",
+			   shlo_type_text(check->arena, padding), check->in[0]->rank - 2);
 	convolution(check, none, false);
 }
 
@@ -293,10 +425,14 @@ void shlo_check_reduce_window(struct shlo_check *check)
 		shlo_wrong(check, "it takes inputs and as many initial values");
 	shlo_window_numbers(check, x->rank, &window);
 	window_dims(&window, x->dims, dims);
-	shlo_need_region(check, 0, 2 * count, count);
+	shlo_need_reducer(check, 0, count);
 	for (size_t i = 0; i < count; i++) {
 		if (!shlo_dims_fit(shlo_need_tensor(check, i), x))
 			shlo_wrong(check, "the inputs have not the same dimensions");
+		if (shlo_need_tensor(check, count + i)->rank)
+			shlo_wrong(check, "initial value %zu is no scalar", i);
+		shlo_need_promoted(check, i, 0, i);
+		shlo_need_promoted(check, count + i, 0, i);
 		shlo_out_like(check, i, check->op->regions[0]->block.arguments[i]->type, x->rank,
 			      dims);
 	}
@@ -312,7 +448,19 @@ void shlo_check_select_and_scatter(struct shlo_check *check)
 	shlo_window_numbers(check, x->rank, &window);
 	window_dims(&window, x->dims, dims);
 	shlo_need_region(check, 0, 2, 1);
-	shlo_need_region(check, 1, 2, 1);
+	shlo_need_element_argument(check, 0, 0, 0);
+	shlo_need_element_argument(check, 0, 0, 1);
+	shlo_need_predicate(check, 0);
+	shlo_need_reducer(check, 1, 1);
+	for (size_t i = 0; i < 3; i++) {
+		shlo_need_tensor(check, i);
+		shlo_need_promoted(check, i, 1, 0);
+	}
+	if (check->in[2]->rank)
+		shlo_wrong(check, "the initial value is no scalar");
+	if (source->element != x->element)
+		shlo_wrong(check, "the operand has elements of %s, the source of %s",
+			   shlo_elements[x->element].text, shlo_elements[source->element].text);
 	if (!shlo_dims_fit(source, shlo_tensor_type(check->arena, x->element, x->rank, dims)))
 		shlo_wrong(check, "the source is %s, which is not what windows of the operand give",
 			   shlo_type_text(check->arena, source));

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 /* Checks of linear algebra, Fourier transforms, batch normalisation and what is composed of others. */
-#include "numbers.h"
+#include "check.h"
 
 #include <string.h>
 
 static void need_real_or_complex(struct shlo_check *check, const struct shlo_type *x)
 {
-	if (!shlo_is_float(x->element) && !shlo_is_complex(x->element))
+	enum shlo_element element = shlo_computed_element(x);
+
+	if (!shlo_is_float(element) && !shlo_is_complex(element))
 		shlo_wrong(check, "it takes no elements of %s", shlo_elements[x->element].text);
 }
 
@@ -88,7 +90,7 @@ static int64_t need_features(struct shlo_check *check, size_t vectors)
 	const struct shlo_type *x = shlo_need_tensor(check, 0);
 	int64_t feature = shlo_need_int(check, "feature_index");
 
-	if (!shlo_is_float(x->element))
+	if (!shlo_is_float(shlo_computed_element(x)))
 		shlo_wrong(check, "it takes no elements of %s", shlo_elements[x->element].text);
 	shlo_need_dims(check, "feature_index", &feature, 1, x->rank);
 	for (size_t i = 1; i <= vectors; i++)
@@ -122,16 +124,6 @@ void shlo_check_batch_norm_grad(struct shlo_check *check)
 	check->out[0] = check->in[0];
 	shlo_out_like(check, 1, check->in[0], 1, &check->in[0]->dims[feature]);
 	shlo_out_like(check, 2, check->in[0], 1, &check->in[0]->dims[feature]);
-}
-
-void shlo_check_ragged_dot(struct shlo_check *check)
-{
-	for (size_t i = 0; i < 3; i++)
-		shlo_need_tensor(check, i);
-	if (!shlo_attr_find(&check->op->attrs, "ragged_dot_dimension_numbers"))
-		shlo_wrong(check, "attribute ragged_dot_dimension_numbers is missing");
-	if (!shlo_type_is_static(shlo_declared(check, 0)))
-		shlo_wrong(check, "the result has dimensions that are not known");
 }
 
 /* The letters of an einsum are dimensions: "ab,bc->ac". */

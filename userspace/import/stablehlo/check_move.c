@@ -1,19 +1,42 @@
 // SPDX-License-Identifier: MIT
 /* Checks of operations that move elements: shapes, slices, padding. */
-#include "kinds.h"
+#include "check.h"
 
 #include <string.h>
 
-/* The operand's element type, with the quantisation that the result is declared with. */
+/* The operand's element type. */
 static void out_moved(struct shlo_check *check, const struct shlo_type *x, int rank,
 		      const int64_t *dims)
 {
-	const struct shlo_type *declared = shlo_declared(check, 0);
+	shlo_out_like(check, 0, x, rank, dims);
+}
 
-	/* The axis of the scales moves with the dimensions: the file says where to. */
-	shlo_out_like(check, 0,
-		      x->quant && declared->quant && x->element == declared->element ? declared : x,
-		      rank, dims);
+/* The same where the axis of the scales moves with the dimensions: @axis of the result. */
+static void out_turned(struct shlo_check *check, int axis, int rank, const int64_t *dims)
+{
+	shlo_need_scales(check, axis);
+	shlo_out_like(check, 0, check->in[0]->quant ? shlo_declared(check, 0) : check->in[0], rank,
+		      dims);
+}
+
+/* One dimension at most is open, and says how large it may be. */
+static void need_sized(struct shlo_check *check)
+{
+	const struct shlo_type *out = shlo_declared(check, 0);
+	int open = 0;
+
+	if (out->kind != SHLO_TENSOR)
+		shlo_wrong(check, "the result is no tensor");
+	for (int i = 0; i < out->rank; i++) {
+		if (out->dims[i] != SHLO_DYNAMIC)
+			continue;
+		open++;
+		if (!out->bounds || out->bounds[i] == SHLO_DYNAMIC)
+			shlo_wrong(check, "the result has dimensions that are not known");
+	}
+	if (out->rank < 0 || open > 1)
+		shlo_wrong(check, "the result is %s, which has more than one open dimension",
+			   shlo_type_text(check->arena, out));
 }
 
 void shlo_check_iota(struct shlo_check *check)
@@ -34,18 +57,30 @@ void shlo_check_dynamic_iota(struct shlo_check *check)
 
 	shlo_need_tensor(check, 0);
 	shlo_need_dims(check, "iota_dimension", &dim, 1, shlo_declared(check, 0)->rank);
+	shlo_need_shape(check, 0);
 }
 
-static void check_broadcast_dims(struct shlo_check *check, int rank)
+/* Which dimension of the result each of the operand is. */
+static void check_broadcast_dims(struct shlo_check *check, int64_t *map)
 {
-	const struct shlo_type *x = shlo_need_tensor(check, 0);
-	int64_t dims[SHLO_MAX_RANK];
-	int count = shlo_need_ints(check, "broadcast_dimensions", dims);
+	const struct shlo_type *x = shlo_need_tensor(check, 0), *out = shlo_declared(check, 0);
+	int count = shlo_need_ints(check, "broadcast_dimensions", map);
 
 	if (count != x->rank)
 		shlo_wrong(check, "broadcast_dimensions has %d numbers for an operand of rank %d",
 			   count, x->rank);
-	shlo_need_dims(check, "broadcast_dimensions", dims, count, rank);
+	shlo_need_dims(check, "broadcast_dimensions", map, count, out->rank);
+	for (int i = 0; i < x->rank; i++)
+		if (x->dims[i] != 1 && shlo_dim_meet(x->dims[i], out->dims[map[i]]) == -1)
+			shlo_wrong(check,
+				   "dimension %d of the operand is %lld, that of the result %lld",
+				   i, (long long)x->dims[i], (long long)out->dims[map[i]]);
+}
+
+/* Where the scales of the operand are in the result; -1: one scale for all. */
+static int broadcast_axis(const struct shlo_type *x, const int64_t *map)
+{
+	return x->quant && x->quant->axis >= 0 ? (int)map[x->quant->axis] : -1;
 }
 
 void shlo_check_broadcast_in_dim(struct shlo_check *check)
@@ -53,25 +88,56 @@ void shlo_check_broadcast_in_dim(struct shlo_check *check)
 	const struct shlo_type *x = shlo_need_tensor(check, 0), *out = shlo_declared(check, 0);
 	int64_t map[SHLO_MAX_RANK], dims[SHLO_MAX_RANK];
 
-	if (out->kind != SHLO_TENSOR || !shlo_type_is_static(out))
-		shlo_wrong(check, "the result has dimensions that are not known");
-	check_broadcast_dims(check, out->rank);
-	shlo_need_ints(check, "broadcast_dimensions", map);
+	need_sized(check);
+	check_broadcast_dims(check, map);
+	/* An open dimension is that of the operand, or as large as it may be. */
+	for (int i = 0; i < out->rank; i++)
+		dims[i] = out->dims[i] == SHLO_DYNAMIC ? out->bounds[i] : out->dims[i];
 	for (int i = 0; i < x->rank; i++)
-		if (x->dims[i] != 1 && x->dims[i] != SHLO_DYNAMIC &&
-		    x->dims[i] != out->dims[map[i]])
-			shlo_wrong(check,
-				   "dimension %d of the operand is %lld, that of the result %lld",
-				   i, (long long)x->dims[i], (long long)out->dims[map[i]]);
-	memcpy(dims, out->dims, (size_t)out->rank * sizeof(*dims));
-	out_moved(check, x, out->rank, dims);
+		if (out->dims[map[i]] == SHLO_DYNAMIC)
+			dims[map[i]] = x->dims[i];
+	out_turned(check, broadcast_axis(x, map), out->rank, dims);
+}
+
+/* Dimensions of the operand that are known to stay or to be stretched are not both. */
+static void need_hints(struct shlo_check *check)
+{
+	static const char *const names[] = { "known_expanding_dimensions",
+					     "known_nonexpanding_dimensions" };
+	int64_t dims[2 * SHLO_MAX_RANK];
+	int count = 0;
+
+	for (int i = 0; i < 2; i++) {
+		int64_t more = shlo_ints_of(shlo_attr_find(&check->op->attrs, names[i]),
+					    dims + count, SHLO_MAX_RANK);
+
+		if (more > SHLO_MAX_RANK)
+			shlo_wrong(check, "%s has more than %d numbers", names[i], SHLO_MAX_RANK);
+		count += more > 0 ? (int)more : 0;
+	}
+	shlo_need_dims(check, "the list of dimensions that are known to be stretched or not", dims,
+		       count, shlo_need_tensor(check, 0)->rank);
 }
 
 void shlo_check_dynamic_broadcast_in_dim(struct shlo_check *check)
 {
-	check_broadcast_dims(check, shlo_declared(check, 0)->rank);
-	if (shlo_need_tensor(check, 1)->rank != 1)
-		shlo_wrong(check, "the dimensions are no tensor of rank 1");
+	const struct shlo_type *x = shlo_need_tensor(check, 0), *out = shlo_declared(check, 0);
+	int64_t map[SHLO_MAX_RANK], dims[SHLO_MAX_RANK];
+
+	shlo_need_shape(check, 1);
+	check_broadcast_dims(check, map);
+	need_hints(check);
+	if (shlo_known_ints(check, 1, dims) == out->rank) {
+		for (int i = 0; i < x->rank; i++)
+			if (x->dims[i] != 1 && shlo_dim_meet(x->dims[i], dims[map[i]]) == -1)
+				shlo_wrong(check,
+					   "dimension %d of the operand is %lld, that of the "
+					   "result %lld",
+					   i, (long long)x->dims[i], (long long)dims[map[i]]);
+	}
+	shlo_need_scales(check, broadcast_axis(x, map));
+	if (out->element != x->element)
+		shlo_wrong(check, "operand and result have not the same elements");
 }
 
 void shlo_check_broadcast(struct shlo_check *check)
@@ -86,6 +152,35 @@ void shlo_check_broadcast(struct shlo_check *check)
 	out_moved(check, x, count + x->rank, dims);
 }
 
+static int64_t product(const int64_t *dims, int count)
+{
+	int64_t all = 1;
+
+	for (int i = 0; i < count; i++)
+		if (dims[i] == SHLO_DYNAMIC || __builtin_mul_overflow(all, dims[i], &all))
+			return -1;
+	return all;
+}
+
+/*
+ * The dimension of the result that the scales of the operand go along: as large as it was, with as many
+ * elements in front of it. -1: there is none.
+ */
+static int reshaped_axis(struct shlo_check *check)
+{
+	const struct shlo_type *x = check->in[0], *out = shlo_declared(check, 0);
+	int axis = x->quant ? x->quant->axis : -1, to = out->quant ? out->quant->axis : -1;
+
+	if (axis < 0 || to < 0 || out->rank < 0)
+		return -1;
+	if (shlo_dim_meet(x->dims[axis], out->dims[to]) == -1)
+		return -1;
+	return product(x->dims, axis) == product(out->dims, to) || product(x->dims, axis) < 0 ||
+			       product(out->dims, to) < 0 ?
+		       to :
+		       -1;
+}
+
 void shlo_check_reshape(struct shlo_check *check)
 {
 	const struct shlo_type *x = shlo_need_tensor(check, 0), *out = shlo_declared(check, 0);
@@ -96,28 +191,45 @@ void shlo_check_reshape(struct shlo_check *check)
 	if (from >= 0 && to >= 0 && from != to)
 		shlo_wrong(check, "the operand has %lld elements, the result %lld", (long long)from,
 			   (long long)to);
+	need_sized(check);
+	shlo_need_scales(check, reshaped_axis(check));
 	if (to >= 0)
-		out_moved(check, x, out->rank, out->dims);
+		out_turned(check, reshaped_axis(check), out->rank, out->dims);
 }
 
 void shlo_check_dynamic_reshape(struct shlo_check *check)
 {
-	shlo_need_tensor(check, 0);
-	if (shlo_need_tensor(check, 1)->rank != 1)
-		shlo_wrong(check, "the shape is no tensor of rank 1");
+	const struct shlo_type *x = shlo_need_tensor(check, 0), *out = shlo_declared(check, 0);
+	int64_t from = shlo_type_count(x), to = shlo_type_count(out), dims[SHLO_MAX_RANK];
+	int rank;
+
+	shlo_need_shape(check, 1);
+	if (out->element != x->element)
+		shlo_wrong(check, "operand and result have not the same elements");
+	rank = shlo_known_ints(check, 1, dims);
+	if (to < 0 && rank >= 0)
+		to = shlo_type_count(shlo_tensor_type(check->arena, x->element, rank, dims));
+	if (from >= 0 && to >= 0 && from != to)
+		shlo_wrong(check, "the operand has %lld elements, the result %lld", (long long)from,
+			   (long long)to);
+	shlo_need_scales(check, reshaped_axis(check));
 }
 
 void shlo_check_transpose(struct shlo_check *check)
 {
 	const struct shlo_type *x = shlo_need_tensor(check, 0);
 	int64_t order[SHLO_MAX_RANK], dims[SHLO_MAX_RANK];
+	int axis = -1;
 
 	if (shlo_need_ints(check, "permutation", order) != x->rank)
 		shlo_wrong(check, "permutation has not %d numbers", x->rank);
 	shlo_need_dims(check, "permutation", order, x->rank, x->rank);
-	for (int i = 0; i < x->rank; i++)
+	for (int i = 0; i < x->rank; i++) {
 		dims[i] = x->dims[order[i]];
-	out_moved(check, x, x->rank, dims);
+		if (x->quant && order[i] == x->quant->axis)
+			axis = i;
+	}
+	out_turned(check, axis, x->rank, dims);
 }
 
 void shlo_check_reverse(struct shlo_check *check)
@@ -183,10 +295,12 @@ void shlo_check_slice(struct shlo_check *check)
 
 void shlo_check_real_dynamic_slice(struct shlo_check *check)
 {
-	shlo_need_tensor(check, 0);
+	const struct shlo_type *x = shlo_need_tensor(check, 0), *out = shlo_declared(check, 0);
+
 	for (size_t i = 1; i < 4; i++)
-		if (shlo_need_tensor(check, i)->rank != 1)
-			shlo_wrong(check, "operand %zu is no tensor of rank 1", i);
+		shlo_need_list(check, i, x->rank);
+	if (out->kind != SHLO_TENSOR || out->rank != x->rank || out->element != x->element)
+		shlo_wrong(check, "operand and result have not the same rank and elements");
 }
 
 static void need_index_scalars(struct shlo_check *check, size_t first, int count)
@@ -197,6 +311,11 @@ static void need_index_scalars(struct shlo_check *check, size_t first, int count
 	for (size_t i = first; i < check->in_count; i++)
 		if (shlo_need_tensor(check, i)->rank || !shlo_is_integer(check->in[i]->element))
 			shlo_wrong(check, "operand %zu is no scalar of integers", i);
+	for (size_t i = first + 1; i < check->in_count; i++)
+		if (check->in[i]->element != check->in[first]->element)
+			shlo_wrong(check, "operands %zu and %zu are of %s and %s", first, i,
+				   shlo_elements[check->in[first]->element].text,
+				   shlo_elements[check->in[i]->element].text);
 }
 
 void shlo_check_dynamic_slice(struct shlo_check *check)
@@ -228,41 +347,69 @@ void shlo_check_dynamic_update_slice(struct shlo_check *check)
 	check->out[0] = x;
 }
 
+/* Dimensions with these paddings; SHLO_DYNAMIC where they are not known. */
+static void padded(struct shlo_check *check, const int64_t *low, const int64_t *high,
+		   const int64_t *interior, int64_t *dims)
+{
+	const struct shlo_type *x = shlo_need_tensor(check, 0);
+	int64_t size;
+
+	for (int i = 0; i < x->rank; i++) {
+		if (interior[i] < 0)
+			shlo_wrong(check, "interior_padding is less than 0");
+		size = x->dims[i] == SHLO_DYNAMIC && x->bounds ? x->bounds[i] : x->dims[i];
+		dims[i] = SHLO_DYNAMIC;
+		if (size == SHLO_DYNAMIC)
+			continue;
+		size += low[i] + high[i] + (size > 1 ? (size - 1) * interior[i] : 0);
+		if (size < 0)
+			shlo_wrong(check, "the paddings take more than dimension %d has", i);
+		if (x->dims[i] != SHLO_DYNAMIC)
+			dims[i] = size;
+	}
+}
+
+static void need_padding_value(struct shlo_check *check, const struct shlo_type *x)
+{
+	if (shlo_need_tensor(check, 1)->rank || check->in[1]->element != x->element)
+		shlo_wrong(check, "the padding value is no scalar of the operand's elements");
+}
+
 void shlo_check_pad(struct shlo_check *check)
 {
 	const struct shlo_type *x = shlo_need_tensor(check, 0);
 	int64_t low[SHLO_MAX_RANK], high[SHLO_MAX_RANK], interior[SHLO_MAX_RANK];
 	int64_t dims[SHLO_MAX_RANK];
 
-	if (shlo_need_tensor(check, 1)->rank || check->in[1]->element != x->element)
-		shlo_wrong(check, "the padding value is no scalar of the operand's elements");
+	need_padding_value(check, x);
 	if (shlo_need_ints(check, "edge_padding_low", low) != x->rank ||
 	    shlo_need_ints(check, "edge_padding_high", high) != x->rank ||
 	    shlo_need_ints(check, "interior_padding", interior) != x->rank)
 		shlo_wrong(check, "it has not a padding for each of %d dimensions", x->rank);
-	for (int i = 0; i < x->rank; i++) {
-		if (interior[i] < 0)
-			shlo_wrong(check, "interior_padding is less than 0");
-		if (x->dims[i] == SHLO_DYNAMIC) {
-			dims[i] = SHLO_DYNAMIC;
-			continue;
-		}
-		dims[i] = low[i] + x->dims[i] + high[i] +
-			  (x->dims[i] > 1 ? (x->dims[i] - 1) * interior[i] : 0);
-		if (dims[i] < 0)
-			shlo_wrong(check, "the paddings take more than dimension %d has", i);
-	}
+	padded(check, low, high, interior, dims);
 	out_moved(check, x, x->rank, dims);
 }
 
 void shlo_check_dynamic_pad(struct shlo_check *check)
 {
-	shlo_need_tensor(check, 0);
-	if (shlo_need_tensor(check, 1)->rank)
-		shlo_wrong(check, "the padding value is no scalar");
-	for (size_t i = 2; i < 5; i++)
-		if (shlo_need_tensor(check, i)->rank != 1)
-			shlo_wrong(check, "operand %zu is no tensor of rank 1", i);
+	const struct shlo_type *x = shlo_need_tensor(check, 0), *out = shlo_declared(check, 0);
+	int64_t paddings[3][SHLO_MAX_RANK], dims[SHLO_MAX_RANK];
+	bool known = true;
+
+	need_padding_value(check, x);
+	for (size_t i = 0; i < 3; i++) {
+		shlo_need_list(check, 2 + i, x->rank);
+		known &= shlo_known_ints(check, 2 + i, paddings[i]) == x->rank;
+	}
+	if (out->kind != SHLO_TENSOR || out->rank != x->rank || out->element != x->element)
+		shlo_wrong(check, "operand and result have not the same rank and elements");
+	for (int i = 0; shlo_known_ints(check, 4, paddings[2]) == x->rank && i < x->rank; i++)
+		if (paddings[2][i] < 0)
+			shlo_wrong(check, "interior_padding is less than 0");
+	if (!known)
+		return;
+	padded(check, paddings[0], paddings[1], paddings[2], dims);
+	out_moved(check, x, x->rank, dims);
 }
 
 void shlo_check_bitcast_convert(struct shlo_check *check)

@@ -287,13 +287,6 @@ void shlo_eval_unary_einsum(struct shlo_call *call)
 
 /* ---- ragged_dot */
 
-static void list_of(const struct shlo_attr *dict, const char *name, struct shlo_list *list)
-{
-	int64_t count = shlo_ints_of(shlo_attr_find(dict, name), list->at, SHLO_MAX_RANK);
-
-	list->count = count < 0 ? 0 : (int)count;
-}
-
 /* The group that a position in the ragged dimension belongs to, -1 behind the last. */
 static int64_t group_of(const struct shlo_tensor *sizes, int64_t offset, int64_t groups,
 			int64_t position)
@@ -306,43 +299,14 @@ static int64_t group_of(const struct shlo_tensor *sizes, int64_t offset, int64_t
 	return -1;
 }
 
-struct ragged {
-	struct shlo_dot_numbers dot;
-	struct shlo_list group; /* of the right side */
-	int64_t dim;		/* that is ragged, of the left side */
-	int mode;		/* 0: free, 1: contracted, 2: batch */
-};
-
-static void ragged_numbers(struct shlo_call *call, struct ragged *r)
-{
-	const struct shlo_attr *dict =
-		shlo_attr_find(&call->op->attrs, "ragged_dot_dimension_numbers");
-	struct shlo_list ragged;
-
-	list_of(dict, "lhs_batching_dimensions", &r->dot.batch[0]);
-	list_of(dict, "rhs_batching_dimensions", &r->dot.batch[1]);
-	list_of(dict, "lhs_contracting_dimensions", &r->dot.contract[0]);
-	list_of(dict, "rhs_contracting_dimensions", &r->dot.contract[1]);
-	list_of(dict, "lhs_ragged_dimensions", &ragged);
-	list_of(dict, "rhs_group_dimensions", &r->group);
-	if (ragged.count != 1)
-		shlo_run_error(call->run, "it has not one ragged dimension");
-	r->dim = ragged.at[0];
-	r->mode = shlo_list_has(&r->dot.contract[0], r->dim) ? 1 :
-		  shlo_list_has(&r->dot.batch[0], r->dim)    ? 2 :
-							       0;
-	if (r->mode == 0 && r->group.count != 1)
-		shlo_run_error(call->run, "the right side has not one group dimension");
-}
-
-/* Sizes of groups may be the same for all, or say them for each batch. */
-static int64_t sizes_offset(const struct ragged *r, const struct shlo_tensor *sizes,
+/* Sizes of groups may be the same for all, or say them for each index in front of the dimension. */
+static int64_t sizes_offset(const struct shlo_ragged_numbers *r, const struct shlo_tensor *sizes,
 			    const int64_t *lhs)
 {
 	int64_t offset = 0;
 
-	for (int i = 0; i + 1 < sizes->type.rank && i < r->dot.batch[0].count; i++)
-		offset = offset * sizes->dims[i] + lhs[r->dot.batch[0].at[i]];
+	for (int i = 0; i + 1 < sizes->type.rank && i < r->prefix.count; i++)
+		offset = offset * sizes->dims[i] + lhs[r->prefix.at[i]];
 	return offset * sizes->dims[sizes->type.rank - 1];
 }
 
@@ -351,11 +315,12 @@ void shlo_eval_ragged_dot(struct shlo_call *call)
 	const struct shlo_tensor *x = call->in[0], *y = call->in[1], *sizes = call->in[2];
 	struct shlo_tensor *out = shlo_result(call, 0);
 	int64_t index[SHLO_MAX_RANK] = { 0 }, a[SHLO_MAX_RANK] = { 0 }, b[SHLO_MAX_RANK] = { 0 };
-	int64_t dims[SHLO_MAX_RANK], at = 0, groups = sizes->dims[sizes->type.rank - 1];
-	struct ragged r;
+	int64_t dims[SHLO_MAX_RANK], at = 0, groups = sizes->dims[sizes->type.rank - 1], ragged;
+	struct shlo_ragged_numbers r;
 
 	need_same(call);
-	ragged_numbers(call, &r);
+	shlo_ragged_numbers(call->op, &r);
+	ragged = r.ragged.at[0];
 	for (int i = 0; i < r.dot.contract[0].count; i++)
 		dims[i] = x->dims[r.dot.contract[0].at[i]];
 	if (!out->count)
@@ -363,7 +328,7 @@ void shlo_eval_ragged_dot(struct shlo_call *call)
 	do {
 		int64_t inner[SHLO_MAX_RANK] = { 0 };
 		int from = 0;
-		int64_t wanted = r.mode == 1 ? index[from++] : -1, group;
+		int64_t wanted = r.mode == SHLO_RAGGED_CONTRACTED ? index[from++] : -1, group;
 		struct sum sum = sum_new(call->in[0], out);
 
 		for (int i = 0; i < r.dot.batch[0].count; i++) {
@@ -378,20 +343,20 @@ void shlo_eval_ragged_dot(struct shlo_call *call)
 			if (!shlo_list_has(&r.dot.batch[1], i) &&
 			    !shlo_list_has(&r.dot.contract[1], i) && !shlo_list_has(&r.group, i))
 				b[i] = index[from++];
-		group = group_of(sizes, sizes_offset(&r, sizes, a), groups, a[r.dim]);
-		if (r.mode == 0)
+		group = group_of(sizes, sizes_offset(&r, sizes, a), groups, a[ragged]);
+		if (r.mode == SHLO_RAGGED_FREE)
 			b[r.group.at[0]] = group < 0 ? 0 : group;
 		do {
 			for (int i = 0; i < r.dot.contract[0].count; i++) {
 				a[r.dot.contract[0].at[i]] = inner[i];
 				b[r.dot.contract[1].at[i]] = inner[i];
 			}
-			if (r.mode == 1)
+			if (r.mode == SHLO_RAGGED_CONTRACTED)
 				group = group_of(sizes, sizes_offset(&r, sizes, a), groups,
-						 a[r.dim]) == wanted ?
+						 a[ragged]) == wanted ?
 						wanted :
 						-1;
-			if (group >= 0 || r.mode == 2)
+			if (group >= 0 || r.mode == SHLO_RAGGED_BATCH)
 				add_product(&sum, x, shlo_offset(x, a), y, shlo_offset(y, b));
 		} while (shlo_next(r.dot.contract[0].count, dims, inner));
 		set_sum(out, at++, &sum);

@@ -81,7 +81,8 @@ static bool computes(const struct shlo_op *op)
 	};
 
 	if (op->kind->family == SHLO_UNARY || op->kind->family == SHLO_BINARY ||
-	    op->kind->family == SHLO_COMPARE || op->kind->family == SHLO_CLAMP)
+	    op->kind->family == SHLO_COMPARE || op->kind->family == SHLO_CLAMP ||
+	    !strncmp(op->name, "chlo.broadcast_", 15))
 		return true;
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		if (!strcmp(others[i], op->name))

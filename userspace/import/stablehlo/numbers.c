@@ -41,14 +41,49 @@ void shlo_gather_numbers(const struct shlo_op *op, bool scatter, struct shlo_gat
 	n->index_vector = number_of(dict, "index_vector_dim");
 }
 
-void shlo_dot_numbers(const struct shlo_op *op, struct shlo_dot_numbers *n)
+static void dot_numbers(const struct shlo_attr *dict, struct shlo_dot_numbers *n)
 {
-	const struct shlo_attr *dict = shlo_attr_find(&op->attrs, "dot_dimension_numbers");
-
 	list_of(dict, "lhs_batching_dimensions", &n->batch[0]);
 	list_of(dict, "rhs_batching_dimensions", &n->batch[1]);
 	list_of(dict, "lhs_contracting_dimensions", &n->contract[0]);
 	list_of(dict, "rhs_contracting_dimensions", &n->contract[1]);
+}
+
+void shlo_dot_numbers(const struct shlo_op *op, struct shlo_dot_numbers *n)
+{
+	dot_numbers(shlo_attr_find(&op->attrs, "dot_dimension_numbers"), n);
+}
+
+/* Adds numbers up to @before. */
+static void add_before(struct shlo_list *list, const struct shlo_list *from, int64_t before)
+{
+	for (int i = 0; i < from->count && from->at[i] != before && list->count < SHLO_MAX_RANK;
+	     i++)
+		list->at[list->count++] = from->at[i];
+}
+
+void shlo_ragged_numbers(const struct shlo_op *op, struct shlo_ragged_numbers *n)
+{
+	const struct shlo_attr *dict = shlo_attr_find(&op->attrs, "ragged_dot_dimension_numbers");
+	struct shlo_list free = { 0 };
+	int64_t dim;
+
+	dot_numbers(dict, &n->dot);
+	list_of(dict, "lhs_ragged_dimensions", &n->ragged);
+	list_of(dict, "rhs_group_dimensions", &n->group);
+	dim = n->ragged.count ? n->ragged.at[0] : -1;
+	n->mode = shlo_list_has(&n->dot.contract[0], dim) ? SHLO_RAGGED_CONTRACTED :
+		  shlo_list_has(&n->dot.batch[0], dim)	  ? SHLO_RAGGED_BATCH :
+							    SHLO_RAGGED_FREE;
+	n->prefix.count = 0;
+	add_before(&n->prefix, &n->dot.batch[0], dim);
+	if (n->mode == SHLO_RAGGED_CONTRACTED)
+		add_before(&n->prefix, &n->dot.contract[0], dim);
+	for (int64_t i = 0; i < dim && i < SHLO_MAX_RANK; i++)
+		if (!shlo_list_has(&n->dot.batch[0], i) && !shlo_list_has(&n->dot.contract[0], i))
+			free.at[free.count++] = i;
+	if (n->mode == SHLO_RAGGED_FREE)
+		add_before(&n->prefix, &free, dim);
 }
 
 /* Pairs of low and high, as nested lists or dense elements. */
@@ -64,8 +99,11 @@ static void paddings(struct shlo_check *check, int rank, struct shlo_window *win
 		count = 2 * (int64_t)attr->count;
 	} else if (attr) {
 		count = shlo_ints_of(attr, numbers, 2 * SHLO_MAX_RANK);
+		if (count && (attr->kind != SHLO_ATTR_DENSE || attr->type->rank != 2 ||
+			      attr->type->dims[1] != 2))
+			count = -1;
 	}
-	if (attr && count != 2 * rank)
+	if (attr && count && count != 2 * rank)
 		shlo_wrong(check, "padding has not a pair for each of %d dimensions", rank);
 	for (int i = 0; i < rank; i++) {
 		window->low[i] = numbers[2 * i];
@@ -85,7 +123,8 @@ static void need_positive(struct shlo_check *check, const char *name, const int6
 void shlo_window_numbers(struct shlo_check *check, int rank, struct shlo_window *window)
 {
 	window->rank = rank;
-	shlo_ints_or(check, "window_dimensions", window->size, rank, 1);
+	if (shlo_need_ints(check, "window_dimensions", window->size) != rank)
+		shlo_wrong(check, "window_dimensions has not %d numbers", rank);
 	shlo_ints_or(check, "window_strides", window->stride, rank, 1);
 	shlo_ints_or(check, "base_dilations", window->base_dilation, rank, 1);
 	shlo_ints_or(check, "window_dilations", window->window_dilation, rank, 1);
@@ -156,8 +195,11 @@ void shlo_conv_numbers(struct shlo_check *check, const int64_t *padding,
 	need_positive(check, "window_strides", window->stride, n->spatial);
 	need_positive(check, "lhs_dilation", window->base_dilation, n->spatial);
 	need_positive(check, "rhs_dilation", window->window_dilation, n->spatial);
-	for (int i = 0; i < n->spatial; i++)
+	for (int i = 0; i < n->spatial; i++) {
 		window->size[i] = kernel->dims[n->kernel_spatial.at[i]];
+		if (!window->size[i])
+			shlo_wrong(check, "the kernel has no elements in spatial dimension %d", i);
+	}
 	if (padding) {
 		for (int i = 0; i < n->spatial; i++) {
 			window->low[i] = padding[2 * i];

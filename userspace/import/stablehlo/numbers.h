@@ -26,6 +26,19 @@ struct shlo_dot_numbers {
 
 void shlo_dot_numbers(const struct shlo_op *op, struct shlo_dot_numbers *n);
 
+/* Of chlo.ragged_dot: a dimension of the left side is in groups, each of which has its product. */
+enum shlo_ragged_mode { SHLO_RAGGED_FREE, SHLO_RAGGED_CONTRACTED, SHLO_RAGGED_BATCH };
+
+struct shlo_ragged_numbers {
+	struct shlo_dot_numbers dot;
+	struct shlo_list ragged; /* of the left side: one */
+	struct shlo_list group;	 /* of the right side: one for SHLO_RAGGED_FREE */
+	struct shlo_list prefix; /* of the left side: for each of which sizes may be said */
+	enum shlo_ragged_mode mode;
+};
+
+void shlo_ragged_numbers(const struct shlo_op *op, struct shlo_ragged_numbers *n);
+
 struct shlo_window {
 	int rank;
 	int64_t size[SHLO_MAX_RANK], stride[SHLO_MAX_RANK], low[SHLO_MAX_RANK], high[SHLO_MAX_RANK],

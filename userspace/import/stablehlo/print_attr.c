@@ -16,6 +16,9 @@ static const struct {
 	{ "replica_groups", "replica_group_mesh_axes", "mesh axes" },
 	{ "axes", "axis_ref", "name sub_axis_info" },
 	{ "mesh", "mesh", "axes device_ids" },
+	{ "algorithm", "dot_algorithm",
+	  "lhs_precision_type rhs_precision_type accumulation_type lhs_component_count "
+	  "rhs_component_count num_primitive_operations allow_imprecise_accumulation" },
 	{ "output_operand_aliases", "output_operand_alias",
 	  "output_tuple_indices operand_index operand_tuple_indices" },
 };

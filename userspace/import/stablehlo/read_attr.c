@@ -71,9 +71,15 @@ void shlo_read_dict(struct shlo_reader *r, struct shlo_attr *dict, char close)
 		if (!first)
 			shlo_expect(r, ",");
 		first = false;
+		/* Dimension numbers may end with a comma. */
+		if (close == '>' && shlo_take(r, end))
+			break;
 		name = shlo_peek(r) == '"' ? shlo_read_string(r, NULL) : shlo_read_word(r);
 		if (!name)
 			shlo_read_error(r, "here should be the name of an attribute");
+		/* Only those of StableHLO are few, so that looking for each costs little. */
+		if (close == '>' && dict->count < SHLO_MAX_RANK && shlo_attr_find(dict, name))
+			shlo_read_error(r, "%s is there twice", name);
 		shlo_dict_add(r, dict, name,
 			      shlo_take(r, "=") ? shlo_read_attr(r) :
 						  shlo_attr_new(r, SHLO_ATTR_UNIT));
@@ -227,6 +233,31 @@ static bool at_assignment(struct shlo_reader *r)
 	return shlo_read_word(&copy) && shlo_peek(&copy) == '=';
 }
 
+/* That dimension numbers have no other members than they may: what is misspelt would not count. */
+static void need_members(struct shlo_reader *r, const char *name, const struct shlo_attr *dict)
+{
+	static const struct {
+		const char *attr, *members;
+	} known[] = {
+		{ "stablehlo.dot",
+		  " lhs_batching_dimensions rhs_batching_dimensions lhs_contracting_dimensions "
+		  "rhs_contracting_dimensions " },
+		{ "stablehlo.gather",
+		  " offset_dims collapsed_slice_dims operand_batching_dims "
+		  "start_indices_batching_dims start_index_map index_vector_dim " },
+		{ "stablehlo.scatter",
+		  " update_window_dims inserted_window_dims input_batching_dims "
+		  "scatter_indices_batching_dims scatter_dims_to_operand_dims "
+		  "index_vector_dim " },
+	};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		for (size_t k = 0; !strcmp(known[i].attr, name) && k < dict->count; k++)
+			if (!strstr(known[i].members,
+				    shlo_arena_printf(r->arena, " %s ", dict->names[k])))
+				shlo_read_error(r, "#%s has no '%s'", name, dict->names[k]);
+}
+
 /* #dialect<word WORD> and #dialect.name<…> */
 static const struct shlo_attr *read_dialect(struct shlo_reader *r)
 {
@@ -265,6 +296,7 @@ static const struct shlo_attr *read_dialect(struct shlo_reader *r)
 	shlo_take_word(r, "raw");
 	if (at_assignment(r) || shlo_peek(r) == '>') {
 		shlo_read_dict(r, attr, '>');
+		need_members(r, name, attr);
 		return attr;
 	}
 	attr->kind = SHLO_ATTR_ENUM;

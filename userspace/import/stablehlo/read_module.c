@@ -65,13 +65,38 @@ void shlo_take_function(struct shlo_reader *r, struct shlo_op *op)
 	add_function(r, function);
 }
 
+/* Whether the arguments of a function are types alone, as one has that is only declared. */
+static bool at_types(struct shlo_reader *r)
+{
+	struct shlo_reader copy = *r;
+
+	return shlo_take(&copy, "(") && shlo_at_type(&copy);
+}
+
+/* The arguments; their types are those of the function. */
+static void read_taken(struct shlo_reader *r, struct shlo_block *block, struct shlo_type *type)
+{
+	const struct shlo_type **items;
+
+	type->kind = SHLO_FUNCTION;
+	if (at_types(r)) {
+		type->items = shlo_read_types(r, &type->item_count);
+		return;
+	}
+	shlo_read_arguments(r, block);
+	items = shlo_arena_alloc(r->arena, block->argument_count, sizeof(*items));
+	for (size_t i = 0; i < block->argument_count; i++)
+		items[i] = block->arguments[i]->type;
+	type->item_count = block->argument_count;
+	type->items = items;
+}
+
 static void read_function(struct shlo_reader *r)
 {
 	struct shlo_module *module = r->module;
 	struct shlo_function *function = shlo_arena_alloc(r->arena, 1, sizeof(*function));
 	struct shlo_type *type = shlo_arena_alloc(r->arena, 1, sizeof(*type));
 	struct shlo_block block = { 0 };
-	const struct shlo_type **items;
 
 	function->place = shlo_read_place(r);
 	if (!shlo_take_word(r, "public") && !shlo_take_word(r, "private"))
@@ -81,13 +106,7 @@ static void read_function(struct shlo_reader *r)
 		shlo_read_error(r, "there is a function @%s already", function->name);
 	forget_values(r);
 	r->in_parts = false;
-	shlo_read_arguments(r, &block);
-	items = shlo_arena_alloc(r->arena, block.argument_count, sizeof(*items));
-	for (size_t i = 0; i < block.argument_count; i++)
-		items[i] = block.arguments[i]->type;
-	type->kind = SHLO_FUNCTION;
-	type->item_count = block.argument_count;
-	type->items = items;
+	read_taken(r, &block, type);
 	if (shlo_take(r, "->"))
 		type->results = shlo_read_types(r, &type->result_count);
 	function->type = type;
@@ -99,6 +118,8 @@ static void read_function(struct shlo_reader *r)
 		shlo_read_dict(r, &attrs, '}');
 	}
 	if (shlo_peek(r) == '{') {
+		if (block.argument_count != type->item_count)
+			shlo_read_error(r, "the arguments of @%s have no names", function->name);
 		function->region = shlo_read_region(r, block.argument_count, block.arguments, NULL);
 		name_return(r, &function->region->block);
 	}

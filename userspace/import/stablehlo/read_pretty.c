@@ -121,6 +121,8 @@ static void read_format(struct shlo_reader *r, struct shlo_op *op)
 	if (*end != 'm')
 		shlo_read_error(r, "a format is written as e5m10");
 	mantissa = strtol(end + 1, NULL, 10);
+	if (exponent > INT32_MAX || mantissa > INT32_MAX)
+		shlo_read_error(r, "a format has less than 2^31 bits");
 	shlo_dict_add(r, &op->attrs, "exponent_bits", shlo_attr_number(r, exponent));
 	shlo_dict_add(r, &op->attrs, "mantissa_bits", shlo_attr_number(r, mantissa));
 }
@@ -135,9 +137,11 @@ static void read_named(struct shlo_reader *r, struct shlo_op *op, const char *na
 		read_window(r, op);
 	else if (!strcmp(name, "format") && !strcmp(op->name, "stablehlo.reduce_precision"))
 		read_format(r, op);
-	else if (!strcmp(name, "algorithm") && shlo_peek(r) == '<') {
-		/* Which precision products may have is not said more exactly than by their types. */
-		shlo_skip_balanced(r);
+	else if (!strcmp(name, "algorithm") && shlo_take(r, "<")) {
+		struct shlo_attr *dict = shlo_attr_new(r, SHLO_ATTR_DICT);
+
+		shlo_read_dict(r, dict, '>');
+		shlo_dict_add(r, &op->attrs, "algorithm", dict);
 	} else {
 		r->bare = true;
 		shlo_dict_add(r, &op->attrs, attr_name(op, name), shlo_read_attr(r));

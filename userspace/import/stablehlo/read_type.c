@@ -138,13 +138,15 @@ static void read_encoding(struct shlo_reader *r, struct shlo_type *type)
 		shlo_expect(r, "=");
 		shlo_expect(r, "[");
 	}
-	do {
+	while (!strchr(">]", shlo_peek(r))) {
 		int64_t bound = shlo_take(r, "?") ? SHLO_DYNAMIC : shlo_read_integer(r);
 
 		if (i >= type->rank)
 			shlo_read_error(r, "there are more bounds than dimensions");
 		bounds[i++] = bound;
-	} while (shlo_take(r, ","));
+		if (!shlo_take(r, ","))
+			break;
+	}
 	if (i != type->rank)
 		shlo_read_error(r, "there are fewer bounds than dimensions");
 	shlo_take(r, "]");

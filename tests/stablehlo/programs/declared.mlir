@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+// What the constraints leave open: functions that are only declared, groups of several sizes, quantised values where they are rare.
+
+func.func private @unused(tensor<2xf32>, !stablehlo.token) -> tensor<f32>
+
+func.func @main() {
+  // A ragged product whose groups are said for each row in front of the ragged dimension.
+  %lhs = stablehlo.constant dense<[[[1.0], [2.0]], [[3.0], [4.0]]]> : tensor<2x2x1xf32>
+  %rhs = stablehlo.constant dense<[[[10.0]], [[100.0]]]> : tensor<2x1x1xf32>
+  %sizes = stablehlo.constant dense<[[1, 1], [0, 2]]> : tensor<2x2xi64>
+  %p = "chlo.ragged_dot"(%lhs, %rhs, %sizes) {ragged_dot_dimension_numbers = #chlo.ragged_dot<lhs_batching_dimensions = [],
+    rhs_batching_dimensions = [], lhs_contracting_dimensions = [2], rhs_contracting_dimensions = [1],
+    lhs_ragged_dimensions = [1], rhs_group_dimensions = [0]>} : (tensor<2x2x1xf32>, tensor<2x1x1xf32>, tensor<2x2xi64>) -> tensor<2x2x1xf32>
+  check.expect_eq_const %p, dense<[[[10.0], [200.0]], [[300.0], [400.0]]]> : tensor<2x2x1xf32>
+
+  // Quantised sums that are stretched, a factorisation, and fewer bits: by way of real numbers.
+  %x = stablehlo.constant dense<[4.0, 9.0]> : tensor<2xf32>
+  %y = stablehlo.constant dense<[1.0]> : tensor<1xf32>
+  %qx = stablehlo.uniform_quantize %x : (tensor<2xf32>) -> tensor<2x!quant.uniform<i8:f32, 0.5:1>>
+  %qy = stablehlo.uniform_quantize %y : (tensor<1xf32>) -> tensor<1x!quant.uniform<i8:f32, 0.25:2>>
+  %qs = chlo.broadcast_add %qx, %qy : (tensor<2x!quant.uniform<i8:f32, 0.5:1>>, tensor<1x!quant.uniform<i8:f32, 0.25:2>>) -> tensor<2x!quant.uniform<i8:f32, 0.5:-3>>
+  %s = stablehlo.uniform_dequantize %qs : (tensor<2x!quant.uniform<i8:f32, 0.5:-3>>) -> tensor<2xf32>
+  check.expect_eq_const %s, dense<[5.0, 10.0]> : tensor<2xf32>
+  %a = stablehlo.constant dense<[[4.0, 0.0], [0.0, 9.0]]> : tensor<2x2xf32>
+  %qa = stablehlo.uniform_quantize %a : (tensor<2x2xf32>) -> tensor<2x2x!quant.uniform<i8:f32, 0.5:1>>
+  %qc = "stablehlo.cholesky"(%qa) {lower = true} : (tensor<2x2x!quant.uniform<i8:f32, 0.5:1>>) -> tensor<2x2x!quant.uniform<i8:f32, 0.5:1>>
+  %c = stablehlo.uniform_dequantize %qc : (tensor<2x2x!quant.uniform<i8:f32, 0.5:1>>) -> tensor<2x2xf32>
+  check.expect_eq_const %c, dense<[[2.0, 0.0], [0.0, 3.0]]> : tensor<2x2xf32>
+  %qr = stablehlo.reduce_precision %qx, format = e5m1 : tensor<2x!quant.uniform<i8:f32, 0.5:1>>
+  %r = stablehlo.uniform_dequantize %qr : (tensor<2x!quant.uniform<i8:f32, 0.5:1>>) -> tensor<2xf32>
+  check.expect_eq_const %r, dense<[4.0, 8.0]> : tensor<2xf32>
+
+  // An open dimension that is as large as it may be, and one that is the operand's.
+  %one = stablehlo.constant dense<1.0> : tensor<f32>
+  %w = stablehlo.broadcast_in_dim %one, dims = [] : (tensor<f32>) -> tensor<1x?xf32, #stablehlo.bounds<?, 5>>
+  %size = stablehlo.get_dimension_size %w, dim = 1 : (tensor<1x?xf32, #stablehlo.bounds<?, 5>>) -> tensor<i32>
+  check.expect_eq_const %size, dense<5> : tensor<i32>
+  %three = stablehlo.constant dense<3> : tensor<i32>
+  %cut = stablehlo.set_dimension_size %w, %three, dim = 1 : (tensor<1x?xf32, #stablehlo.bounds<?, 5>>, tensor<i32>) -> tensor<1x?xf32, #stablehlo.bounds<?, 5>>
+  %v = stablehlo.broadcast_in_dim %cut, dims = [0, 1] : (tensor<1x?xf32, #stablehlo.bounds<?, 5>>) -> tensor<2x?xf32, #stablehlo.bounds<?, 5>>
+  %own = stablehlo.get_dimension_size %v, dim = 1 : (tensor<2x?xf32, #stablehlo.bounds<?, 5>>) -> tensor<i32>
+  check.expect_eq_const %own, dense<3> : tensor<i32>
+
+  // A number has the type that it says, whatever it is like.
+  %like = "chlo.constant_like"(%sizes) {value = 1.5 : f32} : (tensor<2x2xi64>) -> tensor<2x2xf32>
+  check.expect_eq_const %like, dense<1.5> : tensor<2x2xf32>
+  %arith = arith.constant dense<[1, 2]> : tensor<2xi32>
+  check.expect_eq_const %arith, dense<[1, 2]> : tensor<2xi32>
+  return
+}

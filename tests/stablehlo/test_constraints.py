@@ -1,0 +1,411 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The constraints of StableHLO's specification: what breaks one of them is refused, with a message of its own; and what is
+near to it but right is not: test_constraints.py STABLEHLO_TEST."""
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PROGRAM = sys.argv[1]
+
+
+def says(texts):
+    """What is said of each of these programs."""
+    with tempfile.TemporaryDirectory() as folder:
+        paths = []
+        for i, text in enumerate(texts):
+            paths.append(pathlib.Path(folder) / f"{i:04}.mlir")
+            paths[-1].write_text(text, encoding="utf-8")
+        lines = subprocess.run([PROGRAM, *map(str, paths)], check=False, text=True, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE).stderr.splitlines()
+    return ["\n".join(line for line in lines if f"/{path.name}" in line) for path in paths]
+
+
+def f(signature, *lines):
+    """A function with these arguments, which is not run: it is no main, and not the only one."""
+    return f"func.func @f({signature}) {{\n" + "".join(f"  {line}\n" for line in lines) + \
+        "  return\n}\nfunc.func private @last()\n"
+
+
+def op(name, operands, types, results, attrs="", region=""):
+    """An operation in its generic form, over arguments of these types."""
+    arguments = ", ".join(f"%a{i}: {t}" for i, t in enumerate(types))
+    values = ", ".join(operands or [f"%a{i}" for i in range(len(types))])
+    return f(arguments, f'%r:{len(results)} = "{name}"({values}) {region} {{{attrs}}} : ({", ".join(types)}) -> '
+                        f'({", ".join(results)})')
+
+
+def reducer(kind="f32", takes=None, gives=None, name="stablehlo.add"):
+    """A region that makes one scalar of two."""
+    scalar = kind if kind.startswith("tensor") else f"tensor<{kind}>"
+    takes, gives = takes or scalar, gives or scalar
+    return f'({{ ^b(%x: {scalar}, %y: {takes}): %z = "{name}"(%x, %x) : ({scalar}, {scalar}) -> {gives} ' \
+           f'"stablehlo.return"(%z) : ({gives}) -> () }})'
+
+
+COMPARE = '({ ^b(%x: tensor<f32>, %y: tensor<f32>): ' \
+    '%z = stablehlo.compare LT, %x, %y : (tensor<f32>, tensor<f32>) -> tensor<i1> ' \
+    '"stablehlo.return"(%z) : (tensor<i1>) -> () }'
+GROUPS = "replica_groups = dense<{}> : tensor<{}xi64>"
+FLAT = "use_global_device_ids, channel_handle = #stablehlo.channel_handle<handle = {}, type = 1>, "
+Q = "tensor<{}x!quant.uniform<i8:f32, {}>>"
+QAXIS = "tensor<{}x!quant.uniform<i8:f32:{}, {{0.5:1, 0.25:2}}>>"
+
+
+def all_reduce(groups, shape, more="", region=None, kind="f32"):
+    return op("stablehlo.all_reduce", None, [f"tensor<4x{kind}>"], [f"tensor<4x{kind}>"],
+              more + GROUPS.format(groups, shape), region or reducer())
+
+
+def pairs(value, shape):
+    return op("stablehlo.collective_permute", None, ["tensor<4xf32>"], ["tensor<4xf32>"],
+              f"source_target_pairs = dense<{value}> : tensor<{shape}xi64>")
+
+
+def unary(kind, result=None, name="stablehlo.abs", attrs=""):
+    return op(name, None, [kind], [result or kind], attrs)
+
+
+def dot(left, right, result, more="", name="stablehlo.dot_general"):
+    return op(name, None, [left, right], [result],
+              "dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>" + more)
+
+
+def algorithm(more, sides="f32", products=1, precision="DEFAULT"):
+    text = {"lhs_component_count": 1, "rhs_component_count": 1, "allow_imprecise_accumulation": "false", **more}
+    text = ", ".join(f"{k} = {v}" for k, v in text.items())
+    return dot(*["tensor<2x2xf32>"] * 3, f", precision_config = [#stablehlo<precision {precision}>], algorithm = "
+               f"#stablehlo.dot_algorithm<lhs_precision_type = {sides}, rhs_precision_type = {sides}, "
+               f"accumulation_type = f32, num_primitive_operations = {products}, {text}>")
+
+
+def conv(left, right, result, padding=None):
+    return op("stablehlo.dynamic_conv" if padding else "stablehlo.convolution", None,
+              [left, right] + ([padding] if padding else []), [result],
+              "dimension_numbers = #stablehlo.conv<[b, f, 0]x[o, i, 0]->[b, f, 0]>, feature_group_count = 1 : i64, "
+              "batch_group_count = 1 : i64")
+
+
+def ragged(left, right, sizes, result, ragged_dims="[0]", group="[0]", contract=("[1]", "[1]"), batch=("[]", "[]")):
+    return op("chlo.ragged_dot", None, [left, right, sizes], [result],
+              f"ragged_dot_dimension_numbers = #chlo.ragged_dot<lhs_batching_dimensions = {batch[0]}, "
+              f"rhs_batching_dimensions = {batch[1]}, lhs_contracting_dimensions = {contract[0]}, "
+              f"rhs_contracting_dimensions = {contract[1]}, lhs_ragged_dimensions = {ragged_dims}, "
+              f"rhs_group_dimensions = {group}>")
+
+
+def gather(indices, map_to, operand="tensor<2x3xi32>"):
+    return op("stablehlo.gather", None, [operand, indices], ["tensor<2xi32>"],
+              f"dimension_numbers = #stablehlo.gather<operand_batching_dims = [0], start_indices_batching_dims = [0], "
+              f"collapsed_slice_dims = [1], start_index_map = {map_to}, index_vector_dim = 1>, slice_sizes = array<i64: 1, 1>")
+
+
+def with_shape(name, value, types, result, attrs=""):
+    """An operation whose last operand is a constant."""
+    kind = value.split(" : ")[1]
+    arguments = ", ".join(f"%a{i}: {t}" for i, t in enumerate(types))
+    operands = ", ".join([f"%a{i}" for i in range(len(types))] + ["%s"])
+    return f(arguments, f"%s = stablehlo.constant dense<{value.split(' : ')[0]}> : {kind}",
+             f'%r = "{name}"({operands}) {{{attrs}}} : ({", ".join([*types, kind])}) -> {result}')
+
+
+def mesh(axes, definition='sdy.mesh @m = <["x"=2, "y"=4]>\n', name="@m"):
+    return definition + op("stablehlo.all_gather", None, ["tensor<2xf32>"], ["tensor<4xf32>"],
+                           f"all_gather_dim = 0 : i64, replica_groups = #stablehlo.replica_group_mesh_axes<mesh = {name}, "
+                           f"axes = [{axes}]>")
+
+
+def axis(name, part=""):
+    return f'#stablehlo.axis_ref<name = "{name}"{part and ", sub_axis_info = " + part}>'
+
+
+def parallel(attrs, results=1, declared="tensor<i32>"):
+    return f"func.func private @p() -> {declared} {{\n  %c = stablehlo.constant dense<1> : tensor<i32>\n" \
+        f"  return %c : tensor<i32>\n}}\n" if not attrs else \
+        "func.func private @p() -> tensor<i32> {\n  %c = stablehlo.constant dense<1> : tensor<i32>\n" \
+        "  return %c : tensor<i32>\n}\nfunc.func private @two() -> (tensor<i32>, tensor<i32>) {\n" \
+        "  %c = stablehlo.constant dense<1> : tensor<i32>\n  return %c, %c : tensor<i32>, tensor<i32>\n}\n" + \
+        op("interpreter.run_parallel", None, [], ["tensor<i32>"] * results, attrs)
+
+
+def async_start(body, future, region=""):
+    return op("stablehlo.async_start", None, ["tensor<4xf32>"], [future],
+              region=f"({{ ^b(%x: tensor<4xf32>): {body} }})")
+
+
+PERMUTE = '%y = "stablehlo.collective_permute"(%x) {source_target_pairs = dense<[[0, 1]]> : tensor<1x2xi64>} : ' \
+    '(tensor<4xf32>) -> tensor<4xf32> "stablehlo.return"(%y) : (tensor<4xf32>) -> ()'
+RECV = "channel_handle = #stablehlo.channel_handle<handle = 1, type = {}>"
+TOKEN = "!stablehlo.token"
+# Programs that break a constraint, and what is said of them.
+WRONG = [
+    # Types.
+    (unary("tensor<3xf32, #stablehlo.bounds<3>>"), "is no type: dimension 0 is 3, it takes no bound"),
+    (unary("tensor<2x!quant.uniform<i8<5:5>:f32, 1.0:5>>"), "is no type: no stored values are from 5 to 5"),
+    (unary(Q.format(2, "0.0")), "is no type: scale 0 is not within f32"),
+    (unary("tensor<2x!quant.uniform<i8:f16, 70000.0>>"), "is no type: scale 70000 is not within f16"),
+    (unary(Q.format(2, "1.0:128")), "is no type: zero point 128 is not from -128 to 127"),
+    (op("stablehlo.add", None, [QAXIS.format(2, 1)] * 2, [QAXIS.format(2, 1)]), "it has scales for dimension 1 of 1"),
+    (op("stablehlo.add", None, [QAXIS.format(3, 0)] * 2, [QAXIS.format(3, 0)]), "it has 2 scales, dimension 0 is 3"),
+    # Regions of scalars.
+    (op("stablehlo.reduce", None, ["tensor<4xf32>", "tensor<f32>"], ["tensor<f32>"], "dimensions = array<i64: 0>",
+        reducer("tensor<1xf32>")), "argument 0 of region 0 is tensor<1xf32>, expected a scalar"),
+    (op("stablehlo.reduce", None, ["tensor<4xf32>", "tensor<f32>"], ["tensor<f32>"], "dimensions = array<i64: 0>",
+        reducer(takes="tensor<f64>")), "argument 1 of region 0 is tensor<f64>, it returns tensor<f32> for it"),
+    (op("stablehlo.reduce", None, ["tensor<4xi64>", "tensor<i64>"], ["tensor<i32>"], "dimensions = array<i64: 0>",
+        reducer("i32")), "region 0 computes with tensor<i32>, which elements tensor<i64> of operand 0 do not become"),
+    (op("stablehlo.sort", None, ["tensor<4xi32>"], ["tensor<4xi32>"], "dimension = 0 : i64", COMPARE + ")"),
+     "argument 0 of region 0 is tensor<f32>, operand 0 has tensor<i32>"),
+    (op("stablehlo.sort", None, ["tensor<4xf32>"], ["tensor<4xf32>"], "dimension = 0 : i64", reducer()),
+     "region 0 returns tensor<f32>, expected tensor<i1>"),
+    (op("stablehlo.while", None, ["tensor<4xf32>"], ["tensor<4xf32>"], "",
+        '({ ^b(%x: tensor<3xf32>): %z = stablehlo.constant dense<false> : tensor<i1> "stablehlo.return"(%z) : (tensor<i1>) -> () }, '
+        '{ ^b(%x: tensor<4xf32>): "stablehlo.return"(%x) : (tensor<4xf32>) -> () })'),
+     "operand 0 is tensor<4xf32>, argument 0 of region 0 is tensor<3xf32>"),
+    (op("stablehlo.map", None, ["tensor<2x2xf32>", "tensor<2x2xf32>"], ["tensor<2x2xf32>"], "dimensions = array<i64: 1, 0>",
+        reducer()), "dimensions has 1 at 0, expected all from 0 on"),
+    (op("stablehlo.map", None, ["tensor<2xf32>", "tensor<2xf32>"], ["tensor<2xf32>"], "dimensions = array<i64: 0, 1>",
+        reducer()), "dimensions has not 1 numbers"),
+    (op("stablehlo.map", None, ["tensor<2xf32>", "tensor<2xf32>"], ["tensor<2xf32>"], "dimensions = array<i64: 0>",
+        '({ ^b(%x: tensor<f32>, %y: tensor<f32>): %z = stablehlo.reshape %x : (tensor<f32>) -> tensor<1xf32> '
+        '"stablehlo.return"(%z) : (tensor<1xf32>) -> () })'), "region 0 returns tensor<1xf32>, expected a scalar"),
+    (op("stablehlo.select_and_scatter", None, ["tensor<4xf32>", "tensor<2xf64>", "tensor<f32>"], ["tensor<4xf64>"],
+        "window_dimensions = array<i64: 2>, window_strides = array<i64: 2>", COMPARE + ", " + reducer("f64")[1:]),
+     "the operand has elements of f32, the source of f64"),
+    (op("stablehlo.select_and_scatter", None, ["tensor<4xf32>", "tensor<2xf32>", "tensor<1xf32>"], ["tensor<4xf32>"],
+        "window_dimensions = array<i64: 2>, window_strides = array<i64: 2>", COMPARE + ", " + reducer()[1:]),
+     "the initial value is no scalar"),
+    (op("stablehlo.reduce_window", None, ["tensor<4xf32>", "tensor<f32>"], ["tensor<4xf32>"],
+        "window_dimensions = array<i64: 1, 1>", reducer()), "window_dimensions has not 1 numbers"),
+    (op("stablehlo.reduce_window", None, ["tensor<4xf32>", "tensor<f32>"], ["tensor<4xf32>"],
+        "window_dimensions = array<i64: 1>, padding = dense<0> : tensor<2xi64>", reducer()), "padding has not a pair"),
+    # Groups of processes.
+    (all_reduce("[0, 1]", "2"), "replica_groups is tensor<2xi64>, expected a table of integers, of rank 2"),
+    (all_reduce("[[0, -2]]", "1x2"), "replica_groups has the id -2, which is less than 0"),
+    (all_reduce("[[0, 1], [1, 2]]", "2x2"), "replica_groups has the id 1 twice"),
+    (all_reduce("[[0, 7], [7, 2]]", "2x2"), "replica_groups has the id 7 twice"),
+    (all_reduce("[[0, 1], [3, -1]]", "2x2"), "replica_groups has 3 ids, but not 2"),
+    (all_reduce("[[0, 1]]", "1x2", FLAT.format(0)), "with use_global_device_ids channel_id is 0, expected one from 1 on"),
+    (all_reduce("0", "0x2", FLAT.format(1)), "replica_groups are empty, with use_global_device_ids"),
+    (all_reduce("[[0, -1]]", "1x2", FLAT.format(1)), "replica_groups has the id -1, which is less than 0"),
+    (op("stablehlo.all_to_all", None, ["tensor<4xf32>"], ["tensor<4xf32>"], "split_dimension = 0 : i64, concat_dimension = "
+        "0 : i64, split_count = 2 : i64, " + GROUPS.format("[[0, 1, 2]]", "1x3")),
+     "the groups of replica_groups have 3 members, expected 2"),
+    (op("stablehlo.all_gather", None, ["tensor<4xf32>"], ["tensor<6xf32>"], "all_gather_dim = 0 : i64, " +
+        GROUPS.format("[[0, 1]]", "1x2")), "dimension 0 of operand 0 and its result: 6 does not part into parts of 4"),
+    (all_reduce("0", "1025x1024"), "replica_groups has more than 1048576 ids"),
+    (pairs("[[0, 1, 2]]", "1x3"), "source_target_pairs has rows of 3 numbers, expected 2"),
+    (pairs("[[0, -1]]", "1x2"), "source_target_pairs has the id -1, which is less than 0"),
+    (pairs("[[0, 1], [0, 2]]", "2x2"), "source_target_pairs has the source 0 twice"),
+    (pairs("[[0, 1], [2, 1]]", "2x2"), "source_target_pairs has the target 1 twice"),
+    (mesh(axis("x"), name="@n"), "replica_groups: there is no mesh @n"),
+    (mesh(axis("z")), "replica_groups: the mesh has no axis 'z'"),
+    (mesh(axis("y", "(2)4")), "replica_groups: an axis has no such part: 'y'"),
+    (mesh(", ".join([axis("y", "(1)2"), axis("y")])), "replica_groups: its axes have devices in common"),
+    (mesh(", ".join([axis("x")] * 65)), "replica_groups: there are more than 64 axes"),
+    (mesh(axis("x"), 'sdy.mesh @m = <["x"=65537]>\n'), "the mesh has no devices, or more than 65536"),
+    (mesh(axis("x"), 'sdy.mesh @m = <["x"=2], device_ids=[0]>\n'), "device_ids of the mesh has not a number for each device"),
+    (mesh(axis("x"), "", "#stablehlo.mesh<axes = 1>"), "the mesh, or what is taken of it, has no axes"),
+    # Transfers.
+    (op("stablehlo.recv", None, [TOKEN], ["tensor<f32>", TOKEN], RECV.format(3)),
+     "channel_type is 3, expected 1, DEVICE_TO_DEVICE, without is_host_transfer"),
+    (op("stablehlo.send", None, [TOKEN], [TOKEN], RECV.format(1) + ", is_host_transfer"),
+     "channel_type is 1, expected 2, DEVICE_TO_HOST, with is_host_transfer"),
+    (f(f"%a: {TOKEN}", f'"stablehlo.recv"(%a) {{{RECV.format(1)}}} : ({TOKEN}) -> ()'),
+     "it has no result, expected a token at least"),
+    (op("stablehlo.infeed", None, [TOKEN], [TOKEN, TOKEN]), "result 0 is !stablehlo.token, expected a tensor"),
+    (op("stablehlo.infeed", None, [TOKEN], ["tensor<f32>"]), "result 0 is tensor<f32>, expected a token"),
+    (op("stablehlo.infeed", None, ["tensor<f32>"], [TOKEN]), "operand 0 is tensor<f32>, expected a token"),
+    (op("stablehlo.infeed", None, [TOKEN], ["tensor<2xf32>", TOKEN], "layout = []"),
+     "layout has not a list for each of 1 results that are tensors"),
+    (op("stablehlo.infeed", None, [TOKEN], ["tensor<2xf32>", TOKEN], "layout = [[[]]]"), "item 0 of layout is no list of integers"),
+    # Programs and asynchronous operations.
+    (parallel("programs = []"), "programs names no function"),
+    (parallel("programs = [[@q]]"), "there is no function @q"),
+    (parallel("programs = [[@p], [@p, @p]]"), "row 1 of programs has not as many functions as the first"),
+    (parallel("programs = [[@p]], infeed = []"), "infeed names no function"),
+    (parallel("programs = [[@p]], infeed = [@two]"), "@two of infeed does not give one tensor"),
+    (parallel("programs = [[@p]]", 2), "it has 0 operands and 2 results, its programs 0 and 1"),
+    (async_start(PERMUTE, "tensor<4xf32>"), "the result is tensor<4xf32>, expected a future"),
+    (async_start('%y = stablehlo.abs %x : tensor<4xf32> "stablehlo.return"(%y) : (tensor<4xf32>) -> ()',
+                 "!stablehlo.future<tensor<4xf32>>"), "its region is not one operation on several devices, or a slice"),
+    (async_start(PERMUTE, "!stablehlo.future<tensor<3xf32>>"), "the future has tensor<3xf32>, its region returns tensor<4xf32>"),
+    (op("stablehlo.async_done", None, ["!stablehlo.future<tensor<f32>>"], ["tensor<f32>"] * 2),
+     "it has 2 results, the future has 1 values"),
+    ("func.func private @g()\nfunc.func @f() {\n  func.call @g() : () -> ()\n  return\n}\n", "func.call: @g has no body"),
+    ("func.func private @g() { return }\n" + f("", 'stablehlo.composite "g" {decomposition = @g} : () -> ()'),
+     "its name is 'g', expected one like dialect.operation"),
+    (op("chlo.scan", None, ["tensor<2xf32>", "tensor<f32>"], ["tensor<2xf32>", "tensor<f32>"],
+        "dimension = 0 : i64, scan_dim_size = 3 : i64, operandSegmentSizes = array<i32: 1, 1>",
+        '({ ^b(%x: tensor<f32>, %y: tensor<f32>): "stablehlo.return"(%x, %y) : (tensor<f32>, tensor<f32>) -> () })'),
+     "dimension 0 of operand 0 is 2, that of others, or scan_dim_size, 3"),
+    # Quantised values.
+    (op("stablehlo.and", None, [Q.format(2, "1.0")] * 2, [Q.format(2, "1.0")]), "operand 0 is quantised: tensor<2x!quant"),
+    (unary(QAXIS.format(2, 0)), "operand 0 has a scale for each index, expected one for all"),
+    (op("stablehlo.multiply", None, [Q.format(2, "1.0"), "tensor<2xf32>"], [Q.format(2, "1.0")]),
+     "operand 1 is tensor<2xf32>, which is not quantised in the way of tensor<2x!quant"),
+    (op("stablehlo.add", None, [QAXIS.format("2x2", 0)] * 2, [QAXIS.format("2x2", 1)]),
+     "operand 0 has scales along dimension 0, the result along 1"),
+    (op("stablehlo.add", None, [Q.format(2, "1.0")] * 2, [QAXIS.format(2, 0)]),
+     "the result has scales along dimension 0, the operands have not"),
+    (unary(Q.format("2x3", "0.5"), Q.format("3x2", "0.25"), "stablehlo.transpose", "permutation = array<i64: 1, 0>"),
+     "the result has scale 0.25 and zero point 0, the operand 0.5 and 0"),
+    (unary(QAXIS.format("2x3", 0), Q.format("3x2", "0.25"), "stablehlo.transpose", "permutation = array<i64: 1, 0>"),
+     "the result is quantised in another way"),
+    (unary(QAXIS.format("2x2", 0), QAXIS.format("2x2", 0), "stablehlo.transpose", "permutation = array<i64: 1, 0>"),
+     "the result has scales along dimension 0, expected 1"),
+    (unary(QAXIS.format("2x4", 0), QAXIS.format("4x2", 1), "stablehlo.reshape"),
+     "the result has scales along dimension 1, expected -1"),
+    (dot("tensor<2x2xf32>", Q.format("2x2", "1.0"), Q.format("2x2", "1.0")), "of quantised operands the right one is"),
+    (dot(QAXIS.format("2x2", 0), Q.format("2x2", "1.0"), Q.format("2x2", "1.0")),
+     "operand 0 has a scale for each index, expected one for all"),
+    (dot("tensor<2x2xf64>", Q.format("2x2", "1.0"), "tensor<2x2xf64>"),
+     "the right operand stands for f32, the others are of f64 and f64"),
+    (dot(Q.format("2x2", "1.0"), Q.format("2x2", "1.0"), "tensor<2x2x!quant.uniform<i32:f64, 1.0>>"),
+     "the result stands for f64, the operands for f32"),
+    (dot(Q.format("2x2", "1.0"), Q.format("2x2", "1.0"), QAXIS.format("2x2", 1)),
+     "the result has a scale for each index, the right operand has one for all"),
+    (dot(Q.format("2x2", "1.0"), Q.format("2x2", "1.0:3"), Q.format("2x2", "1.0")), "the right operand has zero point 3, expected 0"),
+    (dot(Q.format("2x2", "1.0"), "tensor<2x2x!quant.uniform<i8:f32:0, {0.5, 0.25}>>", Q.format("2x2", "1.0")),
+     "the right operand has scales along dimension 0, which is summed up"),
+    (conv("tensor<1x2x4xi64>", "tensor<2x2x1xi32>", "tensor<1x2x4xi64>"), "operands 0 and 1 are of i64 and i32"),
+    (conv(Q.format("1x2x4", "1.0"), QAXIS.format("2x2x1", 1), Q.format("1x2x4", "1.0")),
+     "the kernel has scales along dimension 1, expected 0, that of the output features"),
+    (conv(Q.format("2x2x4", "1.0"), QAXIS.format("2x2x1", 0), QAXIS.format("2x2x4", 0)),
+     "the result has scales along dimension 0, expected 1, that of its features"),
+    (conv("tensor<1x2x4xf32>", "tensor<2x2x1xf32>", "tensor<1x2x4xf32>", "tensor<2x2xi64>"),
+     "the padding is tensor<2x2xi64>, expected two integers for each of 1 dimensions"),
+    (conv("tensor<1x2x4xf32>", "tensor<2x2x0xf32>", "tensor<1x2x4xf32>"), "the kernel has no elements in spatial dimension 0"),
+    (unary("tensor<2xf64>", Q.format(2, "1.0"), "stablehlo.uniform_quantize"), "the operand is of f64, the result stands for f32"),
+    (op("stablehlo.dot_general", None, ["tensor<2x2xf32>"] * 2, ["tensor<f32>"], "dot_dimension_numbers = #stablehlo.dot<"
+        "lhs_batching_dimensions = [0], rhs_batching_dimensions = [0], lhs_contracting_dimensions = [0, 1], "
+        "rhs_contracting_dimensions = [0, 1]>"), "operand 0 has rank 2, and more dimensions are named"),
+    # How exact.
+    (dot(*["tensor<2x2xf32>"] * 3, ", precision_config = " + "[" + ", ".join(["#stablehlo<precision HIGH>"] * 3) + "]"),
+     "precision_config is no list of at most 2 words"),
+    (dot(*["tensor<2x2xf32>"] * 3, ", precision_config = [#stablehlo<precision BEST>]"),
+     "precision_config has 'BEST', expected DEFAULT, HIGH or HIGHEST"),
+    (algorithm({}, precision="HIGHEST"), "with an algorithm precision_config is DEFAULT only"),
+    (algorithm({"lhs_component_count": 0}), "lhs_component_count of the algorithm is 0, expected one from 1 on"),
+    (algorithm({}, products=3), "no hardware is known for the algorithm f32 x f32 in f32, 1 and 1 parts, 3 products"),
+    (unary("tensor<f32>", name="stablehlo.cbrt", attrs="result_accuracy = #stablehlo.result_accuracy<atol = 1.0, rtol = 0.0, "
+           "ulps = 0, mode = #stablehlo.result_accuracy_mode<HIGHEST>>"), "result_accuracy has atol, which mode HIGHEST does not take"),
+    (unary("tensor<f32>", name="stablehlo.cbrt", attrs="result_accuracy = #stablehlo.result_accuracy<atol = 0.0, rtol = 0.0, "
+           "ulps = 0, mode = #stablehlo.result_accuracy_mode<LOW>>"), "the mode of result_accuracy is 'LOW'"),
+    # Dimensions that values say.
+    (with_shape("stablehlo.dynamic_iota", "[[3]] : tensor<1x1xi64>", [], "tensor<?xf32>", "iota_dimension = 0 : i64"),
+     "operand 0 is tensor<1x1xi64>, expected a list of integers"),
+    (op("stablehlo.dynamic_reshape", None, ["tensor<4xf32>", "tensor<?xi64>"], ["tensor<?xf32>"]),
+     "operand 1 is tensor<?xi64>, its length has to be known and at most 64"),
+    (op("stablehlo.dynamic_reshape", None, ["tensor<4xf32>", "tensor<2xi64>"], ["tensor<?xf32>"]),
+     "operand 1 has 2 numbers, expected 1"),
+    (with_shape("stablehlo.dynamic_iota", "[-1] : tensor<1xi64>", [], "tensor<?xf32>", "iota_dimension = 0 : i64"),
+     "operand 0 says -1 for dimension 0, the result is tensor<?xf32>"),
+    (with_shape("stablehlo.dynamic_reshape", "[2, 3] : tensor<2xi64>", ["tensor<4xf32>"], "tensor<?x?xf32>"),
+     "the operand has 4 elements, the result 6"),
+    (with_shape("stablehlo.dynamic_broadcast_in_dim", "[2] : tensor<1xi64>", ["tensor<3xf32>"], "tensor<?xf32>",
+                "broadcast_dimensions = array<i64: 0>"), "dimension 0 of the operand is 3, that of the result 2"),
+    (op("stablehlo.dynamic_broadcast_in_dim", None, ["tensor<?xf32>", "tensor<1xi64>"], ["tensor<?xf64>"],
+        "broadcast_dimensions = array<i64: 0>"), "operand and result have not the same elements"),
+    (op("stablehlo.dynamic_broadcast_in_dim", None, ["tensor<?xf32>", "tensor<1xi64>"], ["tensor<?xf32>"],
+        "broadcast_dimensions = array<i64: 0>, known_expanding_dimensions = array<i64: 0>, known_nonexpanding_dimensions = "
+        "array<i64: 0>"), "the list of dimensions that are known to be stretched or not has 0 twice"),
+    (unary("tensor<?x?xf32, #stablehlo.bounds<4, 4>>", "tensor<?x?xf32, #stablehlo.bounds<4, 4>>", "stablehlo.reshape"),
+     "which has more than one open dimension"),
+    (op("stablehlo.dynamic_pad", None, ["tensor<4xf32>", "tensor<f32>"] + ["tensor<2xi64>"] * 3, ["tensor<?xf32>"]),
+     "operand 2 has 2 numbers, expected 1"),
+    (with_shape("stablehlo.dynamic_pad", "[-1] : tensor<1xi64>", ["tensor<4xf32>", "tensor<f32>"] + ["tensor<1xi64>"] * 2,
+                "tensor<?xf32>"), "interior_padding is less than 0"),
+    (op("stablehlo.dynamic_pad", None, ["tensor<4xf32>", "tensor<f32>"] + ["tensor<1xi64>"] * 3, ["tensor<?xf64>"]),
+     "operand and result have not the same rank and elements"),
+    (op("stablehlo.dynamic_slice", None, ["tensor<4x4xf32>", "tensor<i32>", "tensor<i64>"], ["tensor<1x1xf32>"],
+        "slice_sizes = array<i64: 1, 1>"), "operands 1 and 2 are of i32 and i64"),
+    (with_shape("stablehlo.rng", "[3] : tensor<1xi64>", ["tensor<f32>", "tensor<f32>"], "tensor<2xf32>",
+                "rng_distribution = #stablehlo<rng_distribution UNIFORM>"), "operand 2 says 3 for dimension 0"),
+    (with_shape("stablehlo.rng", "[3] : tensor<1xi64>", ["tensor<1xf32>", "tensor<f32>"], "tensor<3xf32>",
+                "rng_distribution = #stablehlo<rng_distribution UNIFORM>"), "operand 0 is tensor<1xf32>, expected a scalar"),
+    (with_shape("stablehlo.rng", "[3] : tensor<1xi64>", ["tensor<f32>", "tensor<f32>"], "tensor<3xf64>",
+                "rng_distribution = #stablehlo<rng_distribution UNIFORM>"), "operands and result have not the same elements"),
+    (op("stablehlo.add", None, ["tensor<?xf32, #stablehlo.bounds<4>>"] * 2, ["tensor<5xf32>"]),
+     "dimension 0 of tensor<5xf32> is more than that of operand 0 may be, 4"),
+    # Indices.
+    (gather("tensor<3x1xi32>", "[1]"), "batching dimensions have not the same size"),
+    (gather("tensor<2x1xi32>", "[0]"), "dimension 0 is indexed, and a batching dimension"),
+    (ragged("tensor<4x5xf32>", "tensor<3x5x7xf32>", "tensor<3xf32>", "tensor<4x7xf32>"),
+     "the sizes of groups are tensor<3xf32>, expected integers of rank 1 or 1"),
+    (ragged("tensor<2x4x5xf32>", "tensor<3x2x5x7xf32>", "tensor<4x3xi64>", "tensor<2x4x7xf32>", "[1]", "[0]", ("[2]", "[2]"),
+            ("[0]", "[1]")), "dimension 0 of the sizes of groups is 4, that of the left side 2"),
+    (ragged("tensor<4x5xf32>", "tensor<3x5x7xf32>", "tensor<2xi64>", "tensor<4x7xf32>"),
+     "there are 2 sizes of groups, the right side has 3 groups"),
+    (ragged("tensor<4x5xf32>", "tensor<3x5x7xf32>", "tensor<3xi64>", "tensor<4x7xf32>", "[0, 1]"),
+     "it has 2 ragged dimensions, expected 1"),
+    (ragged("tensor<4x5xf32>", "tensor<5x7xf32>", "tensor<3xi64>", "tensor<4x7xf32>", "[0]", "[]", ("[1]", "[0]")),
+     "the right side has 0 group dimensions, expected 1"),
+    (ragged("tensor<4x5xf32>", "tensor<3x5x7xf32>", "tensor<3xi64>", "tensor<5x7xf32>"), "it should be tensor<4x7xf32>"),
+    # Elements and attributes.
+    (unary("tensor<2xi32>", "tensor<2xi1>", "stablehlo.is_finite"), "it takes no elements of i32"),
+    (op("chlo.mulhi", None, ["tensor<2xi1>"] * 2, ["tensor<2xi1>"]), "it takes no elements of i1"),
+    (f("", '%c = "stablehlo.constant"() {value = dense<1> : tensor<2xui8>} : () -> tensor<2x!quant.uniform<i8:f32, 1.0>>'),
+     "its elements are of ui8, the result is tensor<2x!quant"),
+    (op("chlo.constant_like", None, ["tensor<2xf32>"], ["tensor<2xf32>"], 'value = "a"'), "attribute value, a number, is missing"),
+    (f("%a: tensor<2xf32>", "%r = stablehlo.reduce_precision %a, format = e2147483648m1 : tensor<2xf32>"),
+     "a format has less than 2^31 bits"),
+    ("module attributes {a = #stablehlo.dot<lhs_batching_dimensions = [0], lhs_batching_dimensions = [1]>} {}\n",
+     "lhs_batching_dimensions is there twice"),
+    ("func.func @f(tensor<f32>) {\n  return\n}\n", "the arguments of @f have no names"),
+    ("module attributes {a = #stablehlo.gather<offset_dim = [0]>} {}\n", "#stablehlo.gather has no 'offset_dim'"),
+]
+# Programs that come near to it.
+RIGHT = [
+    unary("tensor<2x!quant.uniform<i8:f16, 65504.0>>"),
+    op("stablehlo.add", None, [Q.format(2, "1.0"), QAXIS.format(2, 0)], [QAXIS.format(2, 0)]),
+    op("stablehlo.reduce", None, ["tensor<4xi16>", "tensor<i32>"], ["tensor<i32>"], "dimensions = array<i64: 0>", reducer("i32")),
+    op("stablehlo.convolution", None, ["tensor<1x2x4xf32>", "tensor<2x2x1xf32>"], ["tensor<1x2x4xf32>"],
+       "dimension_numbers = #stablehlo.conv<[b, f, 0]x[o, i, 0]->[b, f, 0]>, feature_group_count = 1 : i64, "
+       "batch_group_count = 1 : i64, window_strides = array<i64>"),
+    all_reduce("[[0, 1], [2, -1]]", "2x2"),
+    all_reduce("[[1, 0]]", "1x2", FLAT.format(1)),
+    mesh(", ".join([axis("y", "(2)2"), axis("x")])),
+    mesh(axis("x"), 'sdy.mesh @m = <["x"=2], device_ids=[1, 0]>\n'),
+    mesh(axis("x"), "func.func private @m()\n"),
+    parallel("programs = [[@p]], infeed = [@p]"),
+    async_start(PERMUTE, "!stablehlo.future<tensor<4xf32>>"),
+    unary(QAXIS.format("2x3", 0), QAXIS.format("3x2", 1), "stablehlo.transpose", "permutation = array<i64: 1, 0>"),
+    unary(QAXIS.format("3x2x4", 1), QAXIS.format("3x2x2x2", 1), "stablehlo.reshape"),
+    unary("tensor<1x2x!quant.uniform<i8:f32:0, {0.5:1}>>", "tensor<2x2x!quant.uniform<i8:f32:0, {0.5:1, 0.5:1}>>",
+          "stablehlo.broadcast_in_dim", "broadcast_dimensions = array<i64: 0, 1>"),
+    unary("tensor<?x!quant.uniform<i8:f32, 1.0>>"),
+    unary("tensor<1x?xf32, #stablehlo.bounds<?, 5>>", "tensor<2x?xf32, #stablehlo.bounds<?, 5>>", "stablehlo.broadcast_in_dim",
+          "broadcast_dimensions = array<i64: 0, 1>"),
+    unary("tensor<f32, #stablehlo.bounds<>>"),
+    unary(Q.format("2x2", "1.0"), name="stablehlo.cholesky"),
+    unary(Q.format("2x2", "1.0"), name="stablehlo.reduce_precision", attrs="exponent_bits = 5 : i32, mantissa_bits = 2 : i32"),
+    op("chlo.broadcast_add", None, [Q.format("2", "1.0"), Q.format("1", "1.0")], [Q.format("2", "1.0")]),
+    op("chlo.constant_like", None, ["tensor<2xi64>"], ["tensor<2xf32>"], "value = 1.5 : f32"),
+    algorithm({}, "bf16", 6), algorithm({}, "tf32", 3),
+    dot(Q.format("2x2", "1.0:3"), "tensor<2x2x!quant.uniform<i8:f32:1, {0.5, 0.25}>>", QAXIS.format("2x2", 1)),
+    ragged("tensor<2x4x5xf32>", "tensor<3x2x5x?xf32>", "tensor<2x3xi64>", "tensor<2x4x?xf32>", "[1]", "[0]", ("[2]", "[2]"),
+           ("[0]", "[1]")),
+    f("", "%c = arith.constant dense<[1, 2]> : tensor<2xi32>", "%d = stablehlo.abs %c : tensor<2xi32>"),
+    "module attributes {a = #stablehlo.gather<offset_dims = [0],>} {}\n",
+    "func.func private @unused(!stablehlo.token)\nfunc.func private @other(%a: tensor<f32>)\n" + f(""),
+]
+
+
+class Constraints(unittest.TestCase):
+    def test_wrong(self):
+        for (text, expected), said in zip(WRONG, says([text for text, _ in WRONG])):
+            with self.subTest(expected):
+                self.assertIn(expected, said, text)
+
+    def test_right(self):
+        """No message, but that there is no main to run."""
+        for text, said in zip(RIGHT, says(RIGHT)):
+            with self.subTest(text):
+                self.assertNotIn(": line ", said.replace("the module has no function @main", ""), text)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

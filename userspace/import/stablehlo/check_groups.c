@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: MIT
+/* Checks of what operations on several devices have in common: groups, pairs, channels, programs. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+
+#define MAX_IDS (1 << 20)
+
+static int64_t channel_number(struct shlo_check *check, const char *name, int64_t otherwise)
+{
+	const struct shlo_attr *number =
+		shlo_attr_find(shlo_attr_find(&check->op->attrs, "channel_handle"), name);
+
+	if (number && number->kind == SHLO_ATTR_INT)
+		return number->number;
+	return strcmp(name, "handle") ? otherwise :
+					shlo_attr_int(check->op, "channel_id", otherwise);
+}
+
+/* A table of ids, row by row, of which there are as many as the attribute has; NULL: it has none. */
+static int64_t *table_of(struct shlo_check *check, const char *name, int64_t *rows,
+			 int64_t *columns)
+{
+	const struct shlo_attr *attr = shlo_attr_find(&check->op->attrs, name);
+	int64_t *ids, count;
+
+	if (attr && attr->kind == SHLO_ATTR_DICT)
+		attr = check->op->groups;
+	if (!attr || attr->kind != SHLO_ATTR_DENSE) {
+		*rows = *columns = 0;
+		return NULL;
+	}
+	if (attr->type->rank != 2 || !shlo_is_integer(attr->type->element))
+		shlo_wrong(check, "%s is %s, expected a table of integers, of rank 2", name,
+			   shlo_type_text(check->arena, attr->type));
+	*rows = attr->type->dims[0];
+	*columns = attr->type->dims[1];
+	count = *rows * *columns;
+	if (count > MAX_IDS)
+		shlo_wrong(check, "%s has more than %d ids", name, MAX_IDS);
+	ids = shlo_arena_alloc(check->arena, (size_t)count + 1, sizeof(*ids));
+	shlo_ints_of(attr, ids, (size_t)count);
+	return ids;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* That each id is there once, and is not less than @least. */
+static void need_once(struct shlo_check *check, const char *name, const char *what, int64_t *ids,
+		      int64_t count, int64_t least)
+{
+	qsort(ids, (size_t)count, sizeof(*ids), by_number);
+	if (count && ids[0] < least)
+		shlo_wrong(check, "%s has the id %lld, which is less than 0", name,
+			   (long long)ids[0]);
+	for (int64_t i = 1; i < count; i++)
+		if (ids[i] >= 0 && ids[i] == ids[i - 1])
+			shlo_wrong(check, "%s has the %s %lld twice", name, what,
+				   (long long)ids[i]);
+}
+
+/* -1 fills up smaller groups, unless all are even. */
+static void need_ids(struct shlo_check *check, int64_t *ids, int64_t count, int grouped)
+{
+	int64_t fill = 0;
+
+	need_once(check, "replica_groups", "id", ids, count, grouped & SHLO_GROUPED_EVEN ? 0 : -1);
+	while (fill < count && ids[fill] < 0)
+		fill++;
+	for (int64_t i = fill; (grouped & SHLO_GROUPED_ALL) && i < count; i++)
+		if (ids[i] != i - fill)
+			shlo_wrong(check, "replica_groups has %lld ids, but not %lld",
+				   (long long)(count - fill), (long long)(i - fill));
+}
+
+void shlo_need_groups(struct shlo_check *check, int grouped, int64_t size)
+{
+	bool flat = shlo_attr_int(check->op, "use_global_device_ids", 0);
+	int64_t rows, columns;
+	int64_t *ids = table_of(check, "replica_groups", &rows, &columns);
+
+	if (flat && channel_number(check, "handle", 0) <= 0)
+		shlo_wrong(check,
+			   "with use_global_device_ids channel_id is %lld, expected one "
+			   "from 1 on",
+			   (long long)channel_number(check, "handle", 0));
+	if (!ids)
+		return;
+	if (flat && (!rows || !columns))
+		shlo_wrong(check, "replica_groups are empty, with use_global_device_ids");
+	need_ids(check, ids, rows * columns, grouped | (flat ? SHLO_GROUPED_EVEN : 0));
+	if (size && columns != size)
+		shlo_wrong(check, "the groups of replica_groups have %lld members, expected %lld",
+			   (long long)columns, (long long)size);
+}
+
+/* Pairs of source and target, each of which is there once. */
+static void need_pairs(struct shlo_check *check)
+{
+	int64_t rows, columns, *half;
+	int64_t *ids = table_of(check, "source_target_pairs", &rows, &columns);
+
+	if (!ids)
+		return;
+	if (columns != 2)
+		shlo_wrong(check, "source_target_pairs has rows of %lld numbers, expected 2",
+			   (long long)columns);
+	half = shlo_arena_alloc(check->arena, (size_t)rows + 1, sizeof(*half));
+	for (int k = 0; k < 2; k++) {
+		for (int64_t i = 0; i < rows; i++)
+			half[i] = ids[2 * i + k];
+		need_once(check, "source_target_pairs", k ? "target" : "source", half, rows, 0);
+	}
+}
+
+void shlo_check_collective_permute(struct shlo_check *check)
+{
+	need_pairs(check);
+	check->out[0] = check->in[0];
+}
+
+/* ---- transfers */
+
+static void need_channel(struct shlo_check *check, int64_t to_host, const char *name)
+{
+	bool host = shlo_attr_int(check->op, "is_host_transfer", 0);
+	int64_t expected = host ? to_host : 1, type = channel_number(check, "type", expected);
+
+	if (type != expected)
+		shlo_wrong(check, "channel_type is %lld, expected %lld, %s, %s is_host_transfer",
+			   (long long)type, (long long)expected, host ? name : "DEVICE_TO_DEVICE",
+			   host ? "with" : "without");
+	need_pairs(check);
+}
+
+/* Tensors, and a token behind them. */
+static void need_received(struct shlo_check *check)
+{
+	const struct shlo_op *op = check->op;
+
+	if (!op->result_count)
+		shlo_wrong(check, "it has no result, expected a token at least");
+	for (size_t i = 0; i < op->result_count; i++) {
+		bool last = i + 1 == op->result_count;
+
+		if (op->results[i]->type->kind != (last ? SHLO_TOKEN : SHLO_TENSOR))
+			shlo_wrong(check, "result %zu is %s, expected a %s", i,
+				   shlo_type_text(check->arena, op->results[i]->type),
+				   last ? "token" : "tensor");
+	}
+	if (check->in[0]->kind != SHLO_TOKEN)
+		shlo_wrong(check, "operand 0 is %s, expected a token",
+			   shlo_type_text(check->arena, check->in[0]));
+}
+
+void shlo_check_send(struct shlo_check *check)
+{
+	need_channel(check, 2, "DEVICE_TO_HOST");
+	shlo_check_token(check);
+}
+
+void shlo_check_recv(struct shlo_check *check)
+{
+	need_channel(check, 3, "HOST_TO_DEVICE");
+	need_received(check);
+}
+
+void shlo_check_infeed(struct shlo_check *check)
+{
+	const struct shlo_attr *layout = shlo_attr_find(&check->op->attrs, "layout");
+
+	need_received(check);
+	if (!layout)
+		return;
+	if (layout->kind != SHLO_ATTR_ARRAY || layout->count != check->op->result_count - 1)
+		shlo_wrong(check, "layout has not a list for each of %zu results that are tensors",
+			   check->op->result_count - 1);
+	for (size_t i = 0; i < layout->count; i++) {
+		const struct shlo_attr *item = layout->items[i];
+		bool good = item->kind == SHLO_ATTR_ARRAY;
+
+		for (size_t k = 0; good && k < item->count; k++)
+			good = item->items[k]->kind == SHLO_ATTR_INT;
+		if (!good)
+			shlo_wrong(check, "item %zu of layout is no list of integers", i);
+	}
+}
+
+/* ---- run_parallel */
+
+static const struct shlo_function *need_function(struct shlo_check *check,
+						 const struct shlo_attr *symbol)
+{
+	const struct shlo_function *function =
+		symbol->kind == SHLO_ATTR_SYMBOL ? shlo_function_find(check->module, symbol->text) :
+						   NULL;
+
+	if (!function)
+		shlo_wrong(check, "there is no function @%s", symbol->text ? symbol->text : "");
+	return function;
+}
+
+static void need_infeed(struct shlo_check *check)
+{
+	const struct shlo_attr *infeed = shlo_attr_find(&check->op->attrs, "infeed");
+
+	if (!infeed)
+		return;
+	if (infeed->kind != SHLO_ATTR_ARRAY || !infeed->count)
+		shlo_wrong(check, "infeed names no function");
+	for (size_t i = 0; i < infeed->count; i++) {
+		const struct shlo_function *function = need_function(check, infeed->items[i]);
+
+		if (function->type->result_count != 1 ||
+		    function->type->results[0]->kind != SHLO_TENSOR)
+			shlo_wrong(check, "@%s of infeed does not give one tensor", function->name);
+	}
+}
+
+void shlo_check_run_parallel(struct shlo_check *check)
+{
+	const struct shlo_attr *programs = shlo_attr_find(&check->op->attrs, "programs");
+	size_t takes = 0, gives = 0;
+
+	if (!programs || programs->kind != SHLO_ATTR_ARRAY || !programs->count)
+		shlo_wrong(check, "programs names no function");
+	for (size_t i = 0; i < programs->count; i++) {
+		const struct shlo_attr *row = programs->items[i];
+
+		if (row->kind != SHLO_ATTR_ARRAY || !row->count ||
+		    row->count != programs->items[0]->count)
+			shlo_wrong(check,
+				   "row %zu of programs has not as many functions as the first", i);
+		for (size_t k = 0; k < row->count; k++) {
+			const struct shlo_type *type = need_function(check, row->items[k])->type;
+
+			takes += type->item_count;
+			gives += type->result_count;
+		}
+	}
+	need_infeed(check);
+	if (takes != check->in_count || gives != check->op->result_count)
+		shlo_wrong(check, "it has %zu operands and %zu results, its programs %zu and %zu",
+			   check->in_count, check->op->result_count, takes, gives);
+}
+
+/* ---- asynchronous operations */
+
+static bool may_wait(const struct shlo_op *op)
+{
+	static const char *const names[] = {
+		"all_gather",	  "all_reduce",		  "all_to_all",	       "collective_permute",
+		"reduce_scatter", "collective_broadcast", "collective_reduce", "slice",
+		"dynamic_slice",  "dynamic_update_slice",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strncmp(op->name, "stablehlo.", 10) && !strcmp(op->name + 10, names[i]))
+			return true;
+	return false;
+}
+
+void shlo_check_async_start(struct shlo_check *check)
+{
+	const struct shlo_block *block = &check->op->regions[0]->block;
+	const struct shlo_type *future = shlo_declared(check, 0);
+	const struct shlo_op *last;
+
+	if (future->kind != SHLO_FUTURE)
+		shlo_wrong(check, "the result is %s, expected a future",
+			   shlo_type_text(check->arena, future));
+	/* A region without arguments takes the operands from outside of it. */
+	shlo_need_region(check, 0, block->argument_count ? check->in_count : 0, future->item_count);
+	if (block->op_count != 2 || !may_wait(block->ops[0]))
+		shlo_wrong(check, "its region is not one operation on several devices, or a slice");
+	for (size_t i = 0; i < block->argument_count; i++)
+		shlo_need_argument(check, i, 0, i);
+	last = shlo_return_of(check->op, 0);
+	for (size_t i = 0; i < last->operand_count; i++)
+		if (!shlo_type_fits(last->operands[i]->type, future->items[i]))
+			shlo_wrong(check, "the future has %s, its region returns %s",
+				   shlo_type_text(check->arena, future->items[i]),
+				   shlo_type_text(check->arena, last->operands[i]->type));
+}
+
+void shlo_check_async_done(struct shlo_check *check)
+{
+	if (check->in[0]->kind != SHLO_FUTURE)
+		shlo_wrong(check, "the operand is no future");
+	if (check->op->result_count != check->in[0]->item_count)
+		shlo_wrong(check, "it has %zu results, the future has %zu values",
+			   check->op->result_count, check->in[0]->item_count);
+	for (size_t i = 0; i < check->op->result_count; i++)
+		check->out[i] = check->in[0]->items[i];
+}

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: MIT
+/* Checks of quantised types: where they may be, and how those of operands and results go together. */
+#include <math.h>
+#include <string.h>
+
+#include "check.h"
+
+const char *shlo_type_flaw(struct shlo_arena *arena, const struct shlo_type *type)
+{
+	const struct shlo_quant *quant = type->quant;
+	double least, most;
+
+	for (int i = 0; type->bounds && i < type->rank; i++)
+		if (type->bounds[i] != SHLO_DYNAMIC && type->dims[i] != SHLO_DYNAMIC)
+			return shlo_arena_printf(arena, "dimension %d is %lld, it takes no bound",
+						 i, (long long)type->dims[i]);
+	if (!quant)
+		return NULL;
+	/* The smallest number above zero, and the largest that is finite. */
+	least = shlo_float_value(quant->expressed, 1);
+	most = ldexp(2 - ldexp(1, -shlo_elements[quant->expressed].mantissa),
+		     (1 << (shlo_elements[quant->expressed].exponent - 1)) - 1);
+	if (quant->least >= quant->most)
+		return shlo_arena_printf(arena, "no stored values are from %lld to %lld",
+					 (long long)quant->least, (long long)quant->most);
+	for (size_t i = 0; i < quant->count; i++) {
+		if (!(quant->scales[i] >= least) || quant->scales[i] > most)
+			return shlo_arena_printf(arena, "scale %g is not within %s",
+						 quant->scales[i],
+						 shlo_elements[quant->expressed].text);
+		if (quant->zeros[i] < quant->least || quant->zeros[i] > quant->most)
+			return shlo_arena_printf(arena, "zero point %lld is not from %lld to %lld",
+						 (long long)quant->zeros[i],
+						 (long long)quant->least, (long long)quant->most);
+	}
+	if (quant->axis >= 0 && type->rank >= 0 && quant->axis >= type->rank)
+		return shlo_arena_printf(arena, "it has scales for dimension %d of %d", quant->axis,
+					 type->rank);
+	if (quant->axis >= 0 && type->rank >= 0 &&
+	    shlo_dim_meet(type->dims[quant->axis], (int64_t)quant->count) == -1)
+		return shlo_arena_printf(arena, "it has %zu scales, dimension %d is %lld",
+					 quant->count, quant->axis,
+					 (long long)type->dims[quant->axis]);
+	return NULL;
+}
+
+/* ---- where they may be */
+
+enum allowance { NEVER, ONE_SCALE, ANY_SCALES };
+
+static enum allowance allowance_of(const char *name)
+{
+	/* All others of StableHLO and CHLO take one scale for a tensor. */
+	static const char *const any[] = {
+		"add",
+		"bitcast_convert",
+		"broadcast",
+		"case",
+		"broadcast_in_dim",
+		"composite",
+		"constant",
+		"convolution",
+		"custom_call",
+		"dot",
+		"dot_general",
+		"dynamic_broadcast_in_dim",
+		"if",
+		"dynamic_conv",
+		"dynamic_reshape",
+		"infeed",
+		"get_dimension_size",
+		"get_tuple_element",
+		"outfeed",
+		"recv",
+		"reshape",
+		"return",
+		"send",
+		"set_dimension_size",
+		"transpose",
+		"tuple",
+		"uniform_dequantize",
+		"uniform_quantize",
+		"while",
+	};
+	static const char *const never[] = {
+		"and",
+		"complex",
+		"convert",
+		"count_leading_zeros",
+		"fft",
+		"imag",
+		"not",
+		"or",
+		"popcnt",
+		"real",
+		"rng",
+		"rng_bit_generator",
+		"xor",
+		"shift_left",
+		"shift_right_arithmetic",
+		"shift_right_logical",
+	};
+
+	if (strncmp(name, "stablehlo.", 10))
+		return strncmp(name, "chlo.", 5) ? ANY_SCALES : ONE_SCALE;
+	for (size_t i = 0; i < sizeof(any) / sizeof(any[0]); i++)
+		if (!strcmp(name + 10, any[i]))
+			return ANY_SCALES;
+	for (size_t i = 0; i < sizeof(never) / sizeof(never[0]); i++)
+		if (!strcmp(name + 10, never[i]))
+			return NEVER;
+	return ONE_SCALE;
+}
+
+static void need_allowed(struct shlo_check *check, const struct shlo_type *type, const char *what,
+			 size_t i)
+{
+	enum allowance allowance = allowance_of(check->op->name);
+
+	if (type->kind != SHLO_TENSOR || !type->quant || allowance == ANY_SCALES)
+		return;
+	if (allowance == NEVER)
+		shlo_wrong(check, "%s %zu is quantised: %s", what, i,
+			   shlo_type_text(check->arena, type));
+	if (type->quant->axis >= 0)
+		shlo_wrong(check, "%s %zu has a scale for each index, expected one for all: %s",
+			   what, i, shlo_type_text(check->arena, type));
+}
+
+/* ---- operations of elements */
+
+/* What is stored, and what it stands for; false: one of them is not quantised. */
+static bool same_base(const struct shlo_type *a, const struct shlo_type *b)
+{
+	return a->kind == SHLO_TENSOR && b->kind == SHLO_TENSOR && a->quant && b->quant &&
+	       a->quant->storage == b->quant->storage && a->quant->expressed == b->quant->expressed;
+}
+
+static void need_same_base(struct shlo_check *check, const struct shlo_type *first,
+			   const struct shlo_type *type, const char *what, size_t i)
+{
+	if (!same_base(first, type))
+		shlo_wrong(check,
+			   "%s %zu is %s, which is not quantised in the way of %s, operand 0", what,
+			   i, shlo_type_text(check->arena, type),
+			   shlo_type_text(check->arena, first));
+}
+
+/* The scales of a sum may go along a dimension, which is that of an operand. */
+static void need_axis_of_operands(struct shlo_check *check)
+{
+	int axis = shlo_declared(check, 0)->quant->axis;
+	bool any = false;
+
+	for (size_t i = 0; i < check->in_count; i++) {
+		int own = check->in[i]->quant->axis;
+
+		any |= own >= 0;
+		if (own >= 0 && own != axis)
+			shlo_wrong(check,
+				   "operand %zu has scales along dimension %d, the result along %d",
+				   i, own, axis);
+	}
+	if (!any && axis >= 0)
+		shlo_wrong(check, "the result has scales along dimension %d, the operands have not",
+			   axis);
+}
+
+static bool gives_bool(const struct shlo_kind *kind)
+{
+	return kind->family == SHLO_COMPARE ||
+	       (kind->family == SHLO_UNARY &&
+		(kind->code == SHLO_U_IS_FINITE || kind->code == SHLO_U_IS_INF ||
+		 kind->code == SHLO_U_IS_NEG_INF || kind->code == SHLO_U_IS_POS_INF));
+}
+
+void shlo_need_same_base(struct shlo_check *check)
+{
+	const struct shlo_type *first = check->in[0], *out = shlo_declared(check, 0);
+
+	for (size_t i = 1; i < check->in_count; i++)
+		need_same_base(check, first, check->in[i], "operand", i);
+	if (gives_bool(check->op->kind) && !out->quant)
+		return;
+	need_same_base(check, first, out, "result", 0);
+}
+
+void shlo_check_quantised(struct shlo_check *check)
+{
+	const struct shlo_op *op = check->op;
+	bool any = false;
+
+	for (size_t i = 0; i < check->in_count; i++) {
+		need_allowed(check, check->in[i], "operand", i);
+		any |= check->in[i]->kind == SHLO_TENSOR && check->in[i]->quant;
+	}
+	for (size_t i = 0; i < op->result_count; i++) {
+		need_allowed(check, op->results[i]->type, "result", i);
+		any |= op->results[i]->type->kind == SHLO_TENSOR && op->results[i]->type->quant;
+	}
+	if (any && check->in_count &&
+	    (op->kind->family == SHLO_UNARY || op->kind->family == SHLO_BINARY ||
+	     op->kind->family == SHLO_COMPARE || op->kind->family == SHLO_CLAMP))
+		shlo_need_same_base(check);
+	if (any && op->kind->family == SHLO_BINARY)
+		need_axis_of_operands(check);
+}
+
+/* ---- operations that move elements */
+
+void shlo_need_scales(struct shlo_check *check, int axis)
+{
+	const struct shlo_type *x = check->in[0], *out = shlo_declared(check, 0);
+	const struct shlo_quant *a = x->quant, *b = out->quant;
+	bool stretched = a && a->axis >= 0 && a->count == 1;
+
+	if (!a && !b)
+		return;
+	need_same_base(check, x, out, "result", 0);
+	if (a->least != b->least || a->most != b->most || (a->axis < 0) != (b->axis < 0) ||
+	    (a->count != b->count && !stretched))
+		shlo_wrong(check, "operand is %s, the result is quantised in another way: %s",
+			   shlo_type_text(check->arena, x), shlo_type_text(check->arena, out));
+	if (b->axis >= 0 && b->axis != axis)
+		shlo_wrong(check, "the result has scales along dimension %d, expected %d", b->axis,
+			   axis);
+	for (size_t i = 0; i < b->count; i++) {
+		size_t from = stretched ? 0 : i;
+
+		if (a->scales[from] != b->scales[i] || a->zeros[from] != b->zeros[i])
+			shlo_wrong(
+				check,
+				"the result has scale %g and zero point %lld, the operand %g and "
+				"%lld",
+				b->scales[i], (long long)b->zeros[i], a->scales[from],
+				(long long)a->zeros[from]);
+	}
+}
+
+/* ---- products */
+
+void shlo_need_product_scales(struct shlo_check *check)
+{
+	const struct shlo_type *x = check->in[0], *y = check->in[1], *out = shlo_declared(check, 0);
+
+	if (!x->quant && !y->quant && !out->quant)
+		return;
+	if (!y->quant || !x->quant != !out->quant)
+		shlo_wrong(
+			check,
+			"of quantised operands the right one is, and the left one and the result "
+			"both are or both are not");
+	if (x->quant && x->quant->axis >= 0)
+		shlo_wrong(check, "operand 0 has a scale for each index, expected one for all: %s",
+			   shlo_type_text(check->arena, x));
+	if (!x->quant && (x->element != y->quant->expressed || out->element != x->element))
+		shlo_wrong(check, "the right operand stands for %s, the others are of %s and %s",
+			   shlo_elements[y->quant->expressed].text, shlo_elements[x->element].text,
+			   shlo_elements[out->element].text);
+	if (!x->quant)
+		return;
+	need_same_base(check, x, y, "operand", 1);
+	if (out->quant->expressed != x->quant->expressed)
+		shlo_wrong(check, "the result stands for %s, the operands for %s",
+			   shlo_elements[out->quant->expressed].text,
+			   shlo_elements[x->quant->expressed].text);
+	if (y->quant->axis < 0 && out->quant->axis >= 0)
+		shlo_wrong(check,
+			   "the result has a scale for each index, the right operand has one "
+			   "for all");
+}
