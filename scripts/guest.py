@@ -349,8 +349,9 @@ class Guest:
         address = os.path.join(self.folder, "npu")
         reader, writer = os.pipe()
         asks = "--inject=-" in args.emu_arg
+        record = ["--record", os.path.join(self.folder, "record")] if args.replay else []
         process = self.spawn("onpu-emu", [args.emulator, "--socket", address, "--once",
-                                          *args.emu_arg], stdout=writer,
+                                          *record, *args.emu_arg], stdout=writer,
                              stdin=subprocess.PIPE if asks else subprocess.DEVNULL)
         os.close(writer)
         self.answers = open(reader, encoding="utf-8", errors="replace")
@@ -567,6 +568,21 @@ class Guest:
                 self.emulator_ended(emulator)
         self.rest()
 
+    def replay(self):
+        """What the NPU did in this guest, it does without one, twice."""
+        # Its client is gone, so it ends, and the recording is whole.
+        self.processes["qemu"].kill()
+        try:
+            self.processes["onpu-emu"].wait(60)
+        except subprocess.TimeoutExpired as error:
+            raise GuestError("onpu-emu does not end, so there is no whole recording") from error
+        for _ in range(2):
+            done = subprocess.run([self.args.emulator, "--replay", os.path.join(self.folder, "record")],
+                                  capture_output=True, text=True, check=False)
+            self.log.append("replay", (done.stdout + done.stderr).rstrip())
+            if done.returncode:
+                raise GuestError(f"a replay is not the same: {(done.stdout + done.stderr).rstrip()}")
+
     def rest(self):
         """What came before the end and is still on its way."""
         while ready := self.select.select(0):
@@ -638,6 +654,8 @@ class Guest:
             self.converse()
             if self.status is None:
                 self.show_tails()
+            elif self.args.replay:
+                self.replay()
             status = self.judge()
         except TimeoutError:
             say(f"the guest did not finish within {self.args.timeout:g} s; log: {self.log.path}")
@@ -670,6 +688,7 @@ def arguments():
     parser.add_argument("--cpus", type=int, default=2)
     parser.add_argument("--allow-warnings", action="store_true")
     parser.add_argument("--iommu", action="store_true")
+    parser.add_argument("--replay", action="store_true")
     parser.add_argument("--root-port", action="store_true")
     parser.add_argument("--allow-log", action="append", default=[])
     parser.add_argument("--share", action="append", default=[])
