@@ -144,6 +144,7 @@ static bool replaces(const struct shlo_region *region)
 struct scatter {
 	struct shlo_lower *l;
 	shlo_combine_fn combine; /* NULL: updates replace */
+	bool rounds;		 /* each combination to float16 */
 	int64_t count;		 /* of the operand */
 	int64_t update_count;
 	int32_t *places, *sources; /* of updates in the operand, and the other way for a step */
@@ -176,6 +177,10 @@ static bool scatter_step(struct scatter *s, WNNOperand updates, WNNOperand *x)
 	value = shlo_lower_taken(l, updates, s->sources, s->count);
 	if (value && s->combine)
 		value = s->combine(l->b, *x, value, &l->options);
+	if (s->rounds)
+		value = shlo_lower_cast(
+			l, shlo_lower_cast(l, value, WNNOperandDataType_Float16),
+			WNNOperandDataType_Float32);
 	mask = all ? NULL : shlo_lower_list(l, WNNOperandDataType_Uint8, s->mask, s->count, 1);
 	if (value && !all)
 		value = mask ? wnnGraphBuilderWhere(l->b, mask, value, *x, &l->options) : NULL;
@@ -191,8 +196,9 @@ static WNNOperand scatter(struct scatter *s)
 	enum shlo_element element = shlo_operand_type(l, 0)->element;
 	int steps = 0;
 
-	/* A graph need not round float16 between two steps, so that it is done once, at the end. */
-	if (element == SHLO_F16 && s->combine) {
+	/* A graph need not round float16 between two steps, but it does where one casts. */
+	s->rounds = element == SHLO_F16 && s->combine;
+	if (s->rounds) {
 		x = shlo_lower_cast(l, x, WNNOperandDataType_Float32);
 		updates = shlo_lower_cast(l, updates, WNNOperandDataType_Float32);
 	}
