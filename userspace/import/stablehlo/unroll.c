@@ -544,7 +544,7 @@ static struct shlo_function *replaced_in(struct unroller *u, struct shlo_functio
 	struct shlo_function *copy;
 	struct scope s = { .own = true };
 
-	if (!has_loop(&function->region->block))
+	if (!function->region || !has_loop(&function->region->block))
 		return function;
 	u->first = u->slots = function->slot_count;
 	s.values = shlo_arena_alloc(u->arena, function->slot_count, sizeof(*s.values));
