@@ -178,9 +178,8 @@ static bool scatter_step(struct scatter *s, WNNOperand updates, WNNOperand *x)
 	if (value && s->combine)
 		value = s->combine(l->b, *x, value, &l->options);
 	if (s->rounds)
-		value = shlo_lower_cast(
-			l, shlo_lower_cast(l, value, WNNOperandDataType_Float16),
-			WNNOperandDataType_Float32);
+		value = shlo_lower_cast(l, shlo_lower_cast(l, value, WNNOperandDataType_Float16),
+					WNNOperandDataType_Float32);
 	mask = all ? NULL : shlo_lower_list(l, WNNOperandDataType_Uint8, s->mask, s->count, 1);
 	if (value && !all)
 		value = mask ? wnnGraphBuilderWhere(l->b, mask, value, *x, &l->options) : NULL;
