@@ -252,20 +252,6 @@ void shlo_check_run_parallel(struct shlo_check *check)
 
 /* ---- asynchronous operations */
 
-static bool may_wait(const struct shlo_op *op)
-{
-	static const char *const names[] = {
-		"all_gather",	  "all_reduce",		  "all_to_all",	       "collective_permute",
-		"reduce_scatter", "collective_broadcast", "collective_reduce", "slice",
-		"dynamic_slice",  "dynamic_update_slice",
-	};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (!strncmp(op->name, "stablehlo.", 10) && !strcmp(op->name + 10, names[i]))
-			return true;
-	return false;
-}
-
 void shlo_check_async_start(struct shlo_check *check)
 {
 	const struct shlo_block *block = &check->op->regions[0]->block;
@@ -277,7 +263,7 @@ void shlo_check_async_start(struct shlo_check *check)
 			   shlo_type_text(check->arena, future));
 	/* A region without arguments takes the operands from outside of it. */
 	shlo_need_region(check, 0, block->argument_count ? check->in_count : 0, future->item_count);
-	if (block->op_count != 2 || !may_wait(block->ops[0]))
+	if (block->op_count != 2 || !block->ops[0]->kind || !block->ops[0]->kind->async)
 		shlo_wrong(check, "its region is not one operation on several devices, or a slice");
 	for (size_t i = 0; i < block->argument_count; i++)
 		shlo_need_argument(check, i, 0, i);

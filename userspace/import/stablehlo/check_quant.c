@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Checks of quantised types: where they may be, and how those of operands and results go together. */
 #include <math.h>
-#include <string.h>
 
 #include "check.h"
 
@@ -46,80 +45,14 @@ const char *shlo_type_flaw(struct shlo_arena *arena, const struct shlo_type *typ
 
 /* ---- where they may be */
 
-enum allowance { NEVER, ONE_SCALE, ANY_SCALES };
-
-static enum allowance allowance_of(const char *name)
-{
-	/* All others of StableHLO and CHLO take one scale for a tensor. */
-	static const char *const any[] = {
-		"add",
-		"bitcast_convert",
-		"broadcast",
-		"case",
-		"broadcast_in_dim",
-		"composite",
-		"constant",
-		"convolution",
-		"custom_call",
-		"dot",
-		"dot_general",
-		"dynamic_broadcast_in_dim",
-		"if",
-		"dynamic_conv",
-		"dynamic_reshape",
-		"infeed",
-		"get_dimension_size",
-		"get_tuple_element",
-		"outfeed",
-		"recv",
-		"reshape",
-		"return",
-		"send",
-		"set_dimension_size",
-		"transpose",
-		"tuple",
-		"uniform_dequantize",
-		"uniform_quantize",
-		"while",
-	};
-	static const char *const never[] = {
-		"and",
-		"complex",
-		"convert",
-		"count_leading_zeros",
-		"fft",
-		"imag",
-		"not",
-		"or",
-		"popcnt",
-		"real",
-		"rng",
-		"rng_bit_generator",
-		"xor",
-		"shift_left",
-		"shift_right_arithmetic",
-		"shift_right_logical",
-	};
-
-	if (strncmp(name, "stablehlo.", 10))
-		return strncmp(name, "chlo.", 5) ? ANY_SCALES : ONE_SCALE;
-	for (size_t i = 0; i < sizeof(any) / sizeof(any[0]); i++)
-		if (!strcmp(name + 10, any[i]))
-			return ANY_SCALES;
-	for (size_t i = 0; i < sizeof(never) / sizeof(never[0]); i++)
-		if (!strcmp(name + 10, never[i]))
-			return NEVER;
-	return ONE_SCALE;
-}
-
 static void need_allowed(struct shlo_check *check, const struct shlo_type *type, const char *what,
 			 size_t i)
 {
-	enum allowance allowance = allowance_of(check->op->name);
+	enum shlo_quantised quantised = check->op->kind->quantised;
 
-	if (type->kind != SHLO_TENSOR || !type->quant || allowance == ANY_SCALES)
+	if (type->kind != SHLO_TENSOR || !type->quant || quantised == SHLO_AXES)
 		return;
-	if (allowance == NEVER)
+	if (quantised == SHLO_PLAIN)
 		shlo_wrong(check, "%s %zu is quantised: %s", what, i,
 			   shlo_type_text(check->arena, type));
 	if (type->quant->axis >= 0)

@@ -6,9 +6,9 @@
 #include <string.h>
 
 static const struct shlo_kind kinds[] = {
-#define KIND(name, operands, results, regions, check, eval, family, code)                  \
-	{ name,		 operands, results, regions, shlo_check_##check, shlo_eval_##eval, \
-	  SHLO_##family, code },
+#define KIND(name, operands, results, regions, check, eval, family, code, quantised, async)         \
+	{ name,		 operands, results,	     regions, shlo_check_##check, shlo_eval_##eval, \
+	  SHLO_##family, code,	   SHLO_##quantised, async },
 #include "kinds.def"
 #undef KIND
 };

@@ -48,6 +48,13 @@ enum shlo_family {
 	SHLO_RETURN, /* ends a region */
 };
 
+/* How operands and results may be quantised. */
+enum shlo_quantised {
+	SHLO_PLAIN, /* not at all */
+	SHLO_SCALE, /* with one scale for all elements */
+	SHLO_AXES,  /* also with a scale for each index of a dimension */
+};
+
 struct shlo_kind {
 	const char *name;
 	int operands, results, regions; /* -1: any number */
@@ -55,14 +62,16 @@ struct shlo_kind {
 	void (*eval)(struct shlo_call *call);
 	enum shlo_family family;
 	int code;
+	enum shlo_quantised quantised;
+	bool async; /* async_start may have it in its region */
 };
 
 /* NULL if there is none. */
 const struct shlo_kind *shlo_kind_find(const char *name);
 const struct shlo_kind *shlo_kind_table(size_t *count);
 
-#define KIND(name, operands, results, regions, checker, kernel, family, code) \
-	void shlo_check_##checker(struct shlo_check *check);                  \
+#define KIND(name, operands, results, regions, checker, kernel, family, code, quantised, async) \
+	void shlo_check_##checker(struct shlo_check *check);                                    \
 	void shlo_eval_##kernel(struct shlo_call *call);
 #include "kinds.def"
 #undef KIND
