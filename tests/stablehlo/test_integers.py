@@ -5,13 +5,11 @@
 All pairs of numbers of 8 bits, and pairs of numbers at and beside powers of two, zero and the ends of wider types.
 """
 import itertools
-import json
-import pathlib
 import random
-import subprocess
 import sys
-import tempfile
 import unittest
+
+from made_programs import expect_passed
 
 PROGRAM, DEVICE = sys.argv[1:3]
 TYPES = ("i8", "ui8", "i32", "ui32", "i64", "ui64")
@@ -112,14 +110,7 @@ def program(t, op, columns, result):
 
 class Integers(unittest.TestCase):
     def passes(self, programs):
-        with tempfile.TemporaryDirectory() as folder:
-            path, out = pathlib.Path(folder) / "integers.mlir", pathlib.Path(folder) / "result.json"
-            path.write_text("\n// -----\n".join(programs), encoding="utf-8")
-            done = subprocess.run([PROGRAM, "--device", DEVICE, "--json", str(out), str(path)], check=False, text=True,
-                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-            result = json.loads(out.read_text(encoding="utf-8"))
-        self.assertEqual((result["passed"], result["total"]), (len(programs), len(programs)), done.stdout)
-        self.assertEqual(result["no_cpu_operator"], 0 if DEVICE == "cpu" else len(programs), done.stdout)
+        expect_passed(self, PROGRAM, DEVICE, programs)
 
     def test_binary(self):
         for name in TYPES:
