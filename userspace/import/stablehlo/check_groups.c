@@ -75,7 +75,7 @@ static void need_ids(struct shlo_check *check, int64_t *ids, int64_t count, int 
 		fill++;
 	for (int64_t i = fill; (grouped & SHLO_GROUPED_ALL) && i < count; i++)
 		if (ids[i] != i - fill)
-			shlo_wrong(check, "replica_groups has %lld ids, but not %lld",
+			shlo_wrong(check, "replica_groups has %lld ids, and %lld is not among them",
 				   (long long)(count - fill), (long long)(i - fill));
 }
 
@@ -179,8 +179,10 @@ void shlo_check_infeed(struct shlo_check *check)
 	if (!layout)
 		return;
 	if (layout->kind != SHLO_ATTR_ARRAY || layout->count != check->op->result_count - 1)
-		shlo_wrong(check, "layout has not a list for each of %zu results that are tensors",
-			   check->op->result_count - 1);
+		shlo_wrong(
+			check,
+			"layout has to have a list for each tensor among the results, of which there are %zu",
+			check->op->result_count - 1);
 	for (size_t i = 0; i < layout->count; i++) {
 		const struct shlo_attr *item = layout->items[i];
 		bool good = item->kind == SHLO_ATTR_ARRAY;

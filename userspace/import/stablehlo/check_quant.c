@@ -152,7 +152,7 @@ void shlo_need_scales(struct shlo_check *check, int axis)
 	need_same_base(check, x, out, "result", 0);
 	if (a->least != b->least || a->most != b->most || (a->axis < 0) != (b->axis < 0) ||
 	    (a->count != b->count && !stretched))
-		shlo_wrong(check, "operand is %s, the result is quantised in another way: %s",
+		shlo_wrong(check, "the operand is %s, the result is quantised in another way: %s",
 			   shlo_type_text(check->arena, x), shlo_type_text(check->arena, out));
 	if (b->axis >= 0 && b->axis != axis)
 		shlo_wrong(check, "the result has scales along dimension %d, expected %d", b->axis,
@@ -181,8 +181,8 @@ void shlo_need_product_scales(struct shlo_check *check)
 	if (!y->quant || !x->quant != !out->quant)
 		shlo_wrong(
 			check,
-			"of quantised operands the right one is, and the left one and the result "
-			"both are or both are not");
+			"in a quantised product the right operand has to be quantised, and the left "
+			"operand and the result both or neither");
 	if (x->quant && x->quant->axis >= 0)
 		shlo_wrong(check, "operand 0 has a scale for each index, expected one for all: %s",
 			   shlo_type_text(check->arena, x));

@@ -77,12 +77,11 @@ void shlo_need_promoted(struct shlo_check *check, size_t operand, size_t region,
 
 	if (from->kind != SHLO_TENSOR || !promotes(from, to))
 		shlo_wrong(check,
-			   "region %zu computes with %s, which elements %s of operand %zu do not "
-			   "become without loss",
-			   region, shlo_type_text(check->arena, to),
+			   "region %zu computes with %s, and the elements of operand %zu, %s, "
+			   "cannot become that without loss",
+			   region, shlo_type_text(check->arena, to), operand,
 			   from->kind == SHLO_TENSOR ? scalar_text(check, from) :
-						       shlo_type_text(check->arena, from),
-			   operand);
+						       shlo_type_text(check->arena, from));
 }
 
 void shlo_need_element_argument(struct shlo_check *check, size_t operand, size_t region,
