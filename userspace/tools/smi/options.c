@@ -127,6 +127,17 @@ char *text_of(const char *format, ...)
 	return text;
 }
 
+void *grow_list(void *list, size_t size, size_t count, size_t *room)
+{
+	if (count < *room)
+		return list;
+	*room = *room * 2 + 64;
+	list = realloc(list, *room * size);
+	if (!list)
+		exit(complain(FAILED, "memory is exhausted"));
+	return list;
+}
+
 char *read_text(const char *name, int *ret)
 {
 	FILE *file = strcmp(name, "-") ? fopen(name, "rbe") : stdin;

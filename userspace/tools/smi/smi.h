@@ -41,6 +41,9 @@ int write_json(json_t *root, size_t flags);
 /* A printf() into memory; ends the program when there is none. The caller frees it. */
 char *text_of(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Makes room for one more item of @size bytes; ends the program when there is no memory. */
+void *grow_list(void *list, size_t size, size_t count, size_t *room);
+
 /*
  * The text of a file that was named, or of standard input for "-"; the caller frees it. NULL after a
  * message, with an exit code in @ret.

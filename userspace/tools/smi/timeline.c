@@ -37,21 +37,10 @@ struct writer {
 	int failed;
 };
 
-static void *grow(void *list, size_t size, size_t count, size_t *room)
-{
-	if (count < *room)
-		return list;
-	*room = *room * 2 + 64;
-	list = realloc(list, *room * size);
-	if (!list)
-		exit(complain(FAILED, "memory is exhausted"));
-	return list;
-}
-
 void timeline_add(struct timeline *timeline, const struct trace_event *event, uint64_t since_us)
 {
-	timeline->entries = grow(timeline->entries, sizeof(*timeline->entries), timeline->count,
-				 &timeline->room);
+	timeline->entries = grow_list(timeline->entries, sizeof(*timeline->entries),
+				      timeline->count, &timeline->room);
 	timeline->entries[timeline->count] = (struct timeline_entry){ *event, since_us };
 	/* The trace does not say when. */
 	if (event->kind == TRACE_LOST && timeline->count)
@@ -141,7 +130,7 @@ static size_t device_of(struct writer *w, const struct trace_event *event)
 		device++;
 	if (device < w->device_count)
 		return device;
-	w->devices = grow(w->devices, sizeof(*w->devices), w->device_count, &w->device_room);
+	w->devices = grow_list(w->devices, sizeof(*w->devices), w->device_count, &w->device_room);
 	w->devices[w->device_count] = (struct writer_device){ .job_end = 0 };
 	memcpy(w->devices[w->device_count++].name, event->device, sizeof(event->device));
 	name_process(w, CHROME_NPU, device, "NPU");
@@ -169,7 +158,7 @@ static int thread_of(struct writer *w, size_t device, const struct trace_event *
 		if (ctx->device == device && ctx->client == event->client && ctx->ctx == event->ctx)
 			return (int)i + 2;
 	}
-	w->contexts = grow(w->contexts, sizeof(*w->contexts), w->ctx_count, &w->ctx_room);
+	w->contexts = grow_list(w->contexts, sizeof(*w->contexts), w->ctx_count, &w->ctx_room);
 	w->contexts[w->ctx_count++] = (struct writer_ctx){ device, event->client, event->ctx };
 	name = text_of("%s %d, client %llu, context %u", client ? client->command : "process",
 		       client ? client->pid : 0, (unsigned long long)event->client, event->ctx);

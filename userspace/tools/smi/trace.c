@@ -236,18 +236,6 @@ bool trace_parse(const char *line, struct trace_event *event)
 
 /* ---- what was seen */
 
-/* Makes room for one more. */
-static void *grow(void *list, size_t size, size_t count, size_t *room)
-{
-	if (count < *room)
-		return list;
-	*room = *room * 2 + 64;
-	list = realloc(list, *room * size);
-	if (!list)
-		exit(complain(FAILED, "memory is exhausted"));
-	return list;
-}
-
 void trace_history_free(struct trace_history *history)
 {
 	free(history->clients);
@@ -271,8 +259,8 @@ void trace_know(struct trace_history *history, const char *device, uint64_t id, 
 
 	if (find_client(history, device, id))
 		return;
-	history->clients = grow(history->clients, sizeof(*client), history->client_count,
-				&history->client_room);
+	history->clients = grow_list(history->clients, sizeof(*client), history->client_count,
+				     &history->client_room);
 	client = &history->clients[history->client_count++];
 	client->id = id;
 	client->pid = pid;
@@ -302,7 +290,8 @@ void trace_submitted(struct trace_history *history, const struct trace_event *ev
 		memmove(history->jobs, history->jobs + history->job_count,
 			history->job_count * sizeof(*job));
 	}
-	history->jobs = grow(history->jobs, sizeof(*job), history->job_count, &history->job_room);
+	history->jobs =
+		grow_list(history->jobs, sizeof(*job), history->job_count, &history->job_room);
 	job = &history->jobs[history->job_count++];
 	memcpy(job->device, event->device, sizeof(job->device));
 	job->client = event->client;
