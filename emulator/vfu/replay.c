@@ -67,14 +67,22 @@ static void step(struct replay *r)
 	load(r);
 }
 
+static bool is_sound_access(const struct vfu_record_access *access)
+{
+	const uint32_t kind = access->kind & ~(uint32_t)ONPU_ACCESS_INSIDE;
+
+	/* Others have no register at their offset. */
+	return (kind != ONPU_ACCESS_READ && kind != ONPU_ACCESS_WRITE) ||
+	       (access->offset < ONPU_BAR0_SIZE && !(access->offset % sizeof(uint32_t)));
+}
+
 static bool is_sound(const struct replay *r)
 {
 	const struct vfu_record_event *e = &r->event;
 
 	switch (e->kind) {
 	case VFU_RECORD_ACCESS:
-		return e->size == sizeof(r->access) && r->access.offset < ONPU_BAR0_SIZE &&
-		       !(r->access.offset % sizeof(uint32_t));
+		return e->size == sizeof(r->access) && is_sound_access(&r->access);
 	case VFU_RECORD_READ:
 		return !e->size || e->size == e->what;
 	case VFU_RECORD_WRITE:
