@@ -17,23 +17,51 @@
 /* How often it looks before it looks at the clock. */
 #define CLOCK_SPINS 64
 
+/*
+ * The state of the pool in one word, so that a thread comes in, or finds the door closed, in one step and without a lock: how many
+ * threads are inside, whether the work is open, and the turn, which each piece of work has its own of.
+ */
+#define INSIDE ((uint64_t)1)
+#define OPEN   ((uint64_t)1 << 32)
+#define TURN   ((uint64_t)1 << 33)
+
+/*
+ * A worker's share of the items, in a cache line of its own. It takes its own ones first, so that of two pieces of work
+ * that go through the same data one after the other, it finds its part in its cache; then what others have left.
+ */
+struct share {
+	_Alignas(64) _Atomic int64_t next;
+	int64_t end;
+};
+
 struct cpu_threads {
 	atomic_uint refs; /* the owner and every thread */
 	unsigned int threads, started;
+	atomic_uint named;	/* threads that know which worker they are */
+	uint64_t patience_ns;	/* 0: nobody looks, all sleep at once */
+	_Atomic uint64_t state; /* see above */
+	atomic_bool expects;	/* more work */
+	atomic_bool quit;
+	/* The lock is for those who sleep, and who wake them; nobody else takes it. */
 	pthread_mutex_t lock;
 	pthread_cond_t work, left;
-	/* Under the lock; generation and inside are also looked at without. */
-	atomic_uint generation; /* of work */
-	atomic_uint inside;	/* threads at work */
-	atomic_bool expects;	/* more work */
-	uint64_t patience_ns;	/* 0: nobody looks, all sleep at once */
-	bool open, quit;
-	unsigned int next_worker;
+	atomic_uint sleepers; /* threads without work */
+	atomic_bool waits;    /* the owner sleeps until nobody is inside */
+	/* Written only while the work is closed and nobody is inside. */
 	cpu_work_fn run;
 	void *argument;
-	int64_t count;
-	_Atomic int64_t next;
+	struct share *shares; /* of each worker */
 };
+
+static unsigned int inside(uint64_t state)
+{
+	return (unsigned int)(state % OPEN);
+}
+
+static uint64_t turn(uint64_t state)
+{
+	return state / TURN;
+}
 
 static inline void relax(void)
 {
@@ -77,55 +105,93 @@ static void put(struct cpu_threads *pool)
 	pthread_mutex_destroy(&pool->lock);
 	pthread_cond_destroy(&pool->work);
 	pthread_cond_destroy(&pool->left);
+	wnn_free(pool->shares);
 	wnn_free(pool);
 }
 
-static void take_items(struct cpu_threads *pool, cpu_work_fn run, void *argument, int64_t count,
-		       unsigned int worker)
+static void take_items(struct cpu_threads *pool, unsigned int worker)
 {
-	int64_t item;
+	for (unsigned int i = 0; i < pool->threads; i++) {
+		struct share *share = &pool->shares[(worker + i) % pool->threads];
+		int64_t item;
 
-	while ((item = atomic_fetch_add(&pool->next, 1)) < count)
-		run(argument, item, worker);
+		while ((item = atomic_fetch_add(&share->next, 1)) < share->end)
+			pool->run(pool->argument, item, worker);
+	}
 }
 
-/* Waits for work newer than *seen; false at the end. Returns with the lock held. */
-static bool wait_for_work(struct cpu_threads *pool, unsigned int *seen)
+static void share_out(struct cpu_threads *pool, int64_t count)
+{
+	int64_t each = count / pool->threads, rest = count % pool->threads, begin = 0;
+
+	for (unsigned int i = 0; i < pool->threads; i++) {
+		pool->shares[i].end = begin + each + (i < rest);
+		atomic_store_explicit(&pool->shares[i].next, begin, memory_order_relaxed);
+		begin = pool->shares[i].end;
+	}
+}
+
+static bool nothing_new(struct cpu_threads *pool, uint64_t seen)
+{
+	return turn(atomic_load(&pool->state)) == seen && !atomic_load(&pool->quit);
+}
+
+static void wait_for_work(struct cpu_threads *pool, uint64_t seen)
 {
 	struct wait wait = { 0 };
 
-	while (atomic_load(&pool->generation) == *seen && look_again(pool, &wait))
+	while (nothing_new(pool, seen) && look_again(pool, &wait))
 		;
+	if (!nothing_new(pool, seen))
+		return;
 	pthread_mutex_lock(&pool->lock);
-	while (!pool->quit && atomic_load(&pool->generation) == *seen)
+	/* Counted before the last look: who brings work looks at the count after that. */
+	atomic_fetch_add(&pool->sleepers, 1);
+	while (nothing_new(pool, seen))
 		pthread_cond_wait(&pool->work, &pool->lock);
-	*seen = atomic_load(&pool->generation);
-	return !pool->quit;
+	atomic_fetch_sub(&pool->sleepers, 1);
+	pthread_mutex_unlock(&pool->lock);
+}
+
+/* False when the work is closed; *seen is its turn. */
+static bool come_in(struct cpu_threads *pool, uint64_t *seen)
+{
+	uint64_t state = atomic_load(&pool->state);
+
+	do {
+		*seen = turn(state);
+		if (!(state & OPEN))
+			return false;
+	} while (!atomic_compare_exchange_weak(&pool->state, &state, state + INSIDE));
+	return true;
+}
+
+static void leave(struct cpu_threads *pool)
+{
+	if (inside(atomic_fetch_sub(&pool->state, INSIDE)) > 1 || !atomic_load(&pool->waits))
+		return;
+	pthread_mutex_lock(&pool->lock);
+	pthread_cond_signal(&pool->left);
+	pthread_mutex_unlock(&pool->lock);
 }
 
 static void *pool_thread(void *argument)
 {
 	struct cpu_threads *pool = argument;
-	unsigned int seen = 0;
+	/* The caller of cpu_threads_run() is worker 0. */
+	unsigned int worker = atomic_fetch_add(&pool->named, 1) + 1;
+	uint64_t seen = 0;
 
 	wnn_thread_name("wnn-cpu");
-	while (wait_for_work(pool, &seen)) {
-		if (pool->open && pool->next_worker < pool->threads) {
-			unsigned int worker = pool->next_worker++;
-			cpu_work_fn run = pool->run;
-			void *with = pool->argument;
-			int64_t count = pool->count;
-
-			atomic_fetch_add(&pool->inside, 1);
-			pthread_mutex_unlock(&pool->lock);
-			take_items(pool, run, with, count, worker);
-			pthread_mutex_lock(&pool->lock);
-			if (atomic_fetch_sub(&pool->inside, 1) == 1)
-				pthread_cond_signal(&pool->left);
-		}
-		pthread_mutex_unlock(&pool->lock);
+	for (;;) {
+		wait_for_work(pool, seen);
+		if (atomic_load(&pool->quit))
+			break;
+		if (!come_in(pool, &seen))
+			continue;
+		take_items(pool, worker);
+		leave(pool);
 	}
-	pthread_mutex_unlock(&pool->lock);
 	put(pool);
 	return NULL;
 }
@@ -134,8 +200,13 @@ struct cpu_threads *cpu_threads_create(unsigned int threads)
 {
 	struct cpu_threads *pool = wnn_calloc(1, sizeof(*pool));
 
-	if (!pool)
+	if (pool)
+		pool->shares =
+			wnn_aligned_alloc(sizeof(struct share), threads * sizeof(struct share));
+	if (!pool || !pool->shares) {
+		wnn_free(pool);
 		return NULL;
+	}
 	atomic_init(&pool->refs, 1);
 	pool->threads = threads;
 	pool->started = 1;
@@ -160,8 +231,8 @@ void cpu_threads_destroy(struct cpu_threads *pool)
 {
 	if (!pool)
 		return;
+	atomic_store(&pool->quit, true);
 	pthread_mutex_lock(&pool->lock);
-	pool->quit = true;
 	pthread_cond_broadcast(&pool->work);
 	pthread_mutex_unlock(&pool->lock);
 	put(pool);
@@ -180,34 +251,43 @@ static void start_threads(struct cpu_threads *pool)
 	}
 }
 
-void cpu_threads_run(struct cpu_threads *pool, int64_t count, cpu_work_fn work, void *argument)
+/* Nobody comes in any more; returns when those who did are gone. */
+static void close_work(struct cpu_threads *pool)
 {
 	struct wait wait = { 0 };
 
+	atomic_fetch_and(&pool->state, ~OPEN);
+	/* The other threads are in the middle of one item each at the most, so that this wait is short. */
+	while (inside(atomic_load(&pool->state)))
+		if (!look_again(pool, &wait))
+			break;
+	if (!inside(atomic_load(&pool->state)))
+		return;
+	pthread_mutex_lock(&pool->lock);
+	atomic_store(&pool->waits, true);
+	while (inside(atomic_load(&pool->state)))
+		pthread_cond_wait(&pool->left, &pool->lock);
+	atomic_store(&pool->waits, false);
+	pthread_mutex_unlock(&pool->lock);
+}
+
+void cpu_threads_run(struct cpu_threads *pool, int64_t count, cpu_work_fn work, void *argument)
+{
 	if (pool->threads == 1 || count == 1) {
 		for (int64_t i = 0; i < count; i++)
 			work(argument, i, 0);
 		return;
 	}
 	start_threads(pool);
-	pthread_mutex_lock(&pool->lock);
 	pool->run = work;
 	pool->argument = argument;
-	pool->count = count;
-	pool->next_worker = 1;
-	pool->open = true;
-	atomic_store(&pool->next, 0);
-	atomic_fetch_add(&pool->generation, 1);
-	pthread_cond_broadcast(&pool->work);
-	pthread_mutex_unlock(&pool->lock);
-
-	take_items(pool, work, argument, count, 0);
-	/* The other threads are in the middle of one item each at the most, so that this wait is short. */
-	while (atomic_load(&pool->inside) && look_again(pool, &wait))
-		;
-	pthread_mutex_lock(&pool->lock);
-	pool->open = false;
-	while (atomic_load(&pool->inside))
-		pthread_cond_wait(&pool->left, &pool->lock);
-	pthread_mutex_unlock(&pool->lock);
+	share_out(pool, count);
+	atomic_store(&pool->state, (turn(atomic_load(&pool->state)) + 1) * TURN + OPEN);
+	if (atomic_load(&pool->sleepers)) {
+		pthread_mutex_lock(&pool->lock);
+		pthread_cond_broadcast(&pool->work);
+		pthread_mutex_unlock(&pool->lock);
+	}
+	take_items(pool, 0);
+	close_work(pool);
 }
