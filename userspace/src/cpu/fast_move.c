@@ -9,28 +9,43 @@
 /* Elements that are worth a thread of their own. */
 #define GRAIN 16384
 
+struct concat {
+	const struct ir_node *node;
+	const void *const *in;
+	char *y;
+	size_t row, unit; /* bytes of a line of the result, and of an index of the axis */
+};
+
+/* Lines of the result, with what comes from each operand. */
+static void concat_lines(void *argument, int64_t begin, int64_t end)
+{
+	const struct concat *c = argument;
+	uint32_t axis = c->node->attrs.axis;
+	size_t at = 0;
+
+	for (uint32_t k = 0; k < c->node->num_operands; k++) {
+		size_t run = (size_t)ir_type_dim(&c->node->operands[k]->type, axis) * c->unit;
+		const char *from = c->in[k];
+
+		for (int64_t i = begin; i < end; i++)
+			memcpy(c->y + (size_t)i * c->row + at, from + (size_t)i * run, run);
+		at += run;
+	}
+}
+
 static int concat(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
 		  void *const *out, struct wnn_error *err)
 {
 	const struct ir_type *type = &node->results[0]->type;
 	struct cpu_shape y = cpu_shape_of(type);
-	size_t element = ir_dtype_bits(type->dtype) / 8;
 	uint32_t axis = node->attrs.axis;
-	size_t row = (size_t)(y.dim[axis] * y.stride[axis]) * element, at = 0;
+	int64_t line = y.dim[axis] * y.stride[axis];
+	size_t element = ir_dtype_bits(type->dtype) / 8;
+	struct concat c = { node, in, out[0], (size_t)line * element,
+			    (size_t)y.stride[axis] * element };
 
-	(void)cpu;
 	(void)err;
-	for (uint32_t k = 0; k < node->num_operands; k++) {
-		size_t run =
-			(size_t)(ir_type_dim(&node->operands[k]->type, axis) * y.stride[axis]) *
-			element;
-		const char *from = in[k];
-		char *to = (char *)out[0] + at;
-
-		for (int64_t i = 0; i < y.count / (y.dim[axis] * y.stride[axis]); i++)
-			memcpy(to + (size_t)i * row, from + (size_t)i * run, run);
-		at += run;
-	}
+	cpu_parallel_ranges(cpu, y.count / line, (GRAIN + line - 1) / line, concat_lines, &c);
 	return 0;
 }
 
