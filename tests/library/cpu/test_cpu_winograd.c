@@ -89,7 +89,7 @@ static void test_chunks(void **state)
 	static const struct shape shapes[] = {
 		{ 1, 16, 16, 16, 16, { 0 } }, { 3, 16, 17, 16, 16, { 1, 1, 1, 1 } },
 		{ 1, 16, 16, 34, 34, { 0 } }, { 1, 17, 16, 66, 34, { 0 } },
-		{ 1, 18, 16, 67, 63, { 0 } },
+		{ 1, 18, 16, 67, 63, { 0 } }, { 1, 20, 20, 67, 63, { 0 } },
 	};
 	union ir_attrs attrs;
 	struct rig rig;

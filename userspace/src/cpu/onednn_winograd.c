@@ -22,7 +22,9 @@
 #define CHUNK_BYTES (512 << 10)
 #define MIN_CHUNK   64
 #define MAX_CHUNK   128
-/* From so many chunks on, these are shared among the threads; fewer are shared point by point. */
+/* Of a chunk where there could be fewer: the filter is read for each. */
+#define FEWEST_TILES 32
+/* From so many chunks on, these are shared among the threads, and a multiple of it are an even share; fewer are shared point by point. */
 #define MANY_CHUNKS  4
 #define SHARED_PARTS 4
 /* Fewer tiles would read the filter, which is nearly twice as large, for too little. */
@@ -538,6 +540,8 @@ static void divide(struct winograd *w)
 	w->tiles = g->batch * w->tiles_h * w->tiles_w;
 	most = most < MIN_CHUNK ? MIN_CHUNK : most > MAX_CHUNK ? MAX_CHUNK : most;
 	w->chunks = (w->tiles + most - 1) / most;
+	if (w->tiles >= MANY_CHUNKS * FEWEST_TILES)
+		w->chunks = (w->chunks + MANY_CHUNKS - 1) / MANY_CHUNKS * MANY_CHUNKS;
 	w->chunk = (w->tiles + w->chunks - 1) / w->chunks;
 	w->chunks = (w->tiles + w->chunk - 1) / w->chunk;
 	w->parts = w->chunks < MANY_CHUNKS ? SHARED_PARTS : 1;
