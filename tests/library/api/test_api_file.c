@@ -405,7 +405,7 @@ static void files_of_others(void **state)
 	sign(&b);
 	write_file(f->file, b.data, b.size);
 	refused(context, f->file, WNNStatus_NotSupportedError,
-		"has format 4, this library reads format 3");
+		"has format 5, this library reads format 4");
 	free(b.data);
 	wnnContextRelease(context);
 }

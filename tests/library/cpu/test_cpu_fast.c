@@ -92,6 +92,14 @@ static bool conv_round(void)
 		h = between(20, 50);
 		w = between(10, 30);
 	}
+	/* Several parts of channels, as the filter is larger than the input. */
+	if (random_below(8) == 0) {
+		a->groups = 1;
+		c_in = between(20, 60);
+		c_out = 64 * between(2, 4) - random_below(9);
+		h = between(2, 6);
+		w = between(2, 6);
+	}
 	oh = out_size(h, k[0], a->dilations[0], a->strides[0], a->padding[0], a->padding[1]);
 	ow = out_size(w, k[1], a->dilations[1], a->strides[1], a->padding[2], a->padding[3]);
 	if (!oh || !ow)

@@ -2,7 +2,8 @@
 /*
  * Convolutions in channels-last order, and products with a constant matrix, on oneDNN: of float32, and of
  * 8-bit integers, whose exact sums become results here. A part is some rows of the result of one
- * image, with the rows of the input that it reads: both are contiguous.
+ * image, with the rows of the input that it reads: both are contiguous. Where the filter is larger than the
+ * input, a part is some channels of all rows instead, so that each part of the filter is read once.
  */
 #include "cpu/onednn.h"
 
@@ -11,6 +12,7 @@
 
 #include "cpu/conv.h"
 #include "util/malloc.h"
+#include "util/number.h"
 
 /* The most parts of an image. Moving an element takes as long as ELEMENT_WORK products. */
 #define MAX_PARTS    8
@@ -18,6 +20,10 @@
 #define ELEMENT_WORK 8
 /* Products of fewer lines take the time that reading the matrix takes. */
 #define MIN_LINES 8
+/* The channels of a part of them are a multiple of what oneDNN takes at once. */
+#define CHANNEL_BLOCK 64
+/* A filter is large when it has as many elements as this part of the work of a part: 1 MiB. */
+#define LARGE_FILTER 8
 
 /* Parts with the same rows of padding and of results are one primitive: first, last and the others. */
 #define MAX_FORMS 8
@@ -33,7 +39,7 @@ struct form {
 
 /* The memories of a form for one thread. */
 struct memories {
-	dnnl_memory_t src, dst, scratch;
+	dnnl_memory_t src, weights, bias, dst, scratch;
 };
 
 struct conv {
@@ -46,13 +52,15 @@ struct conv {
 	const struct ir_integer_attrs *integer; /* NULL: float32 */
 	bool filter_unsigned;			/* its zero point is 128 */
 	dnnl_data_type_t in_type, filter_type, out_type;
-	int64_t in_bytes, out_bytes; /* of an element; of results, not of sums */
-	bool limited;		     /* the activation is a pair of limits */
-	int64_t parts, rows;	     /* of an image, of results in a part */
+	int64_t in_bytes, filter_bytes, out_bytes; /* of an element; of results, not of sums */
+	bool limited;				   /* the activation is a pair of limits */
+	int64_t parts, rows;			   /* of an image, of results in a part */
+	int64_t channels; /* of a part: all, or those that `parts` shares out instead of rows */
 	unsigned int num_forms, threads;
 	struct form forms[MAX_FORMS];
-	dnnl_memory_desc_t packed, plain, bias_desc;
-	dnnl_memory_t weights, bias, zero;
+	dnnl_memory_desc_t packed, plain, bias_desc; /* of the channels of a part */
+	size_t part_bytes; /* of the packed filter of a part of the channels */
+	dnnl_memory_t zero;
 	int32_t zero_point;	  /* of the input */
 	struct cpu_finish finish; /* of integers: with the scales of the run */
 	float *scales;
@@ -60,15 +68,15 @@ struct conv {
 	bool each_scale, each_bias; /* or one for all */
 	struct memories *memories;  /* [thread][form] */
 	dnnl_stream_t *streams;	    /* [thread] */
-	size_t scratch_bytes;	    /* of a thread, without the sums of integers */
-	size_t sums_bytes;
+	size_t scratch_bytes; /* of a thread, without the results before they are in their place */
+	size_t sums_bytes;    /* of these: sums of integers, or a part of the channels */
 };
 
 /* One run. */
 struct run {
 	struct conv *conv;
 	struct cpu_context *cpu;
-	const char *x;
+	const char *x, *filter, *bias;
 	char *y;
 	char *scratch;
 	atomic_bool failed;
@@ -80,6 +88,19 @@ static bool is_flat(const struct cpu_conv *g)
 
 	return g->kh == 1 && g->kw == 1 && a->strides[0] == 1 && a->strides[1] == 1 &&
 	       !a->padding[0] && !a->padding[1] && !a->padding[2] && !a->padding[3];
+}
+
+static bool by_channels(const struct conv *c)
+{
+	return c->channels < c->shape.out_c;
+}
+
+/* The first channel of a part of them. The last part begins earlier, so that all have the same size. */
+static int64_t first_channel(const struct conv *c, int64_t part)
+{
+	int64_t first = part * c->channels, last = c->shape.out_c - c->channels;
+
+	return first < last ? first : last;
 }
 
 /* All pixels of all images in one line. */
@@ -143,8 +164,8 @@ static int describe_filter(struct conv *c)
 	const struct onednn *dnn = c->dnn;
 	const struct cpu_conv *g = &c->shape;
 	dnnl_dim_t groups = g->attrs->groups;
-	const dnnl_dims_t dims = { groups, g->out_per_group, g->in_per_group, g->kh, g->kw };
-	const dnnl_dims_t bias = { g->out_c };
+	const dnnl_dims_t dims = { groups, c->channels / groups, g->in_per_group, g->kh, g->kw };
+	const dnnl_dims_t bias = { c->channels };
 	bool grouped = groups > 1;
 	dnnl_dims_t strides;
 	int64_t s[4];
@@ -192,8 +213,15 @@ static int keep_filter_form(struct conv *c, const struct form *form)
 		return -1;
 	dnn->memory_desc_destroy(c->packed);
 	c->packed = copy;
-	c->base.packed_bytes = dnn->memory_desc_get_size(copy);
+	c->part_bytes = cpu_round_up(dnn->memory_desc_get_size(copy));
+	c->base.packed_bytes = c->part_bytes * (size_t)(by_channels(c) ? c->parts : 1);
 	return 0;
+}
+
+/* Of integers the bias is added to the sums. */
+static bool has_float_bias(const struct conv *c)
+{
+	return c->has_bias && !c->integer;
 }
 
 static int make_form(struct conv *c, struct form *form, dnnl_primitive_attr_t attr)
@@ -207,11 +235,11 @@ static int make_form(struct conv *c, struct form *form, dnnl_primitive_attr_t at
 	const dnnl_dims_t end = { form->below, a->padding[3] };
 
 	if (describe_picture(c, &form->src, c->in_type, g->in_c, form->in_rows, g->in_w) ||
-	    describe_picture(c, &form->dst, c->out_type, g->out_c, form->rows, g->out_w) ||
+	    describe_picture(c, &form->dst, c->out_type, c->channels, form->rows, g->out_w) ||
 	    dnn->convolution_forward_primitive_desc_create(
 		    &form->desc, dnn->engine, dnnl_forward_inference, dnnl_convolution_direct,
-		    form->src, c->packed, c->bias ? c->bias_desc : NULL, form->dst, strides,
-		    dilations, begin, end, attr) ||
+		    form->src, c->packed, has_float_bias(c) ? c->bias_desc : NULL, form->dst,
+		    strides, dilations, begin, end, attr) ||
 	    !onednn_is_fast(dnn, form->desc) || (form == c->forms && keep_filter_form(c, form)) ||
 	    dnn->primitive_create(&form->primitive, form->desc))
 		return -1;
@@ -233,12 +261,15 @@ static int make_memories(struct conv *c)
 			struct memories *m = &c->memories[t * MAX_FORMS + f];
 
 			if (onednn_make_memory(dnn, &m->src, c->forms[f].src) ||
+			    onednn_make_memory(dnn, &m->weights, c->packed) ||
+			    (has_float_bias(c) &&
+			     onednn_make_memory(dnn, &m->bias, c->bias_desc)) ||
 			    onednn_make_memory(dnn, &m->dst, c->forms[f].dst) ||
 			    onednn_make_memory(dnn, &m->scratch, c->forms[f].scratch))
 				return -1;
 		}
 	}
-	return onednn_make_memory(dnn, &c->weights, c->packed);
+	return 0;
 }
 
 static void destroy(struct cpu_prepared *prepared)
@@ -251,6 +282,8 @@ static void destroy(struct cpu_prepared *prepared)
 			struct memories *m = &c->memories[t * MAX_FORMS + f];
 
 			dnn->memory_destroy(m->src);
+			dnn->memory_destroy(m->weights);
+			dnn->memory_destroy(m->bias);
 			dnn->memory_destroy(m->dst);
 			dnn->memory_destroy(m->scratch);
 		}
@@ -262,8 +295,6 @@ static void destroy(struct cpu_prepared *prepared)
 		dnn->memory_desc_destroy(c->forms[f].src);
 		dnn->memory_desc_destroy(c->forms[f].dst);
 	}
-	dnn->memory_destroy(c->weights);
-	dnn->memory_destroy(c->bias);
 	dnn->memory_destroy(c->zero);
 	dnn->memory_desc_destroy(c->packed);
 	dnn->memory_desc_destroy(c->plain);
@@ -275,10 +306,18 @@ static void destroy(struct cpu_prepared *prepared)
 	wnn_free(c);
 }
 
-static int reorder(const struct conv *c, const void *from, void *to, struct wnn_error *err)
+static int reorder(const struct conv *c, const char *from, char *to, struct wnn_error *err)
 {
-	if (onednn_reorder(c->dnn, c->plain, from, c->packed, to))
-		return wnn_error_set(err, WNN_UNKNOWN_ERROR, "oneDNN cannot read a filter");
+	int64_t strides[4];
+
+	cpu_conv_filter_strides(&c->shape, strides);
+	for (int64_t part = 0; part < (by_channels(c) ? c->parts : 1); part++) {
+		const char *at = from + first_channel(c, part) * strides[0] * c->filter_bytes;
+
+		if (onednn_reorder(c->dnn, c->plain, at, c->packed,
+				   to + (size_t)part * c->part_bytes))
+			return wnn_error_set(err, WNN_UNKNOWN_ERROR, "oneDNN cannot read a filter");
+	}
 	return 0;
 }
 
@@ -288,7 +327,7 @@ static int pack(const struct cpu_prepared *prepared, const void *from, void *to,
 	const struct conv *c = (const struct conv *)prepared;
 	const struct cpu_conv *g = &c->shape;
 	size_t bytes = (size_t)(g->out_c * g->in_per_group * g->kh * g->kw);
-	uint8_t *moved;
+	char *moved;
 	int ret;
 
 	if (!c->filter_unsigned)
@@ -298,7 +337,7 @@ static int pack(const struct cpu_prepared *prepared, const void *from, void *to,
 	if (!moved)
 		return wnn_error_nomem(err, "a filter");
 	for (size_t i = 0; i < bytes; i++)
-		moved[i] = ((const uint8_t *)from)[i] ^ 0x80;
+		moved[i] = (char)(((const uint8_t *)from)[i] ^ 0x80);
 	ret = reorder(c, moved, to, err);
 	wnn_free(moved);
 	return ret;
@@ -306,27 +345,45 @@ static int pack(const struct cpu_prepared *prepared, const void *from, void *to,
 
 /* Calls oneDNN for one part, whose results, or sums of integers, go to `y`. */
 static int execute(const struct run *run, const struct form *form, unsigned int worker,
-		   const char *x, void *y)
+		   const char *x, int64_t part, void *y)
 {
 	struct conv *c = run->conv;
 	const struct onednn *dnn = c->dnn;
 	struct memories *m = &c->memories[worker * MAX_FORMS + (size_t)(form - c->forms)];
 	char *scratch = run->scratch + worker * (c->scratch_bytes + c->sums_bytes);
+	const char *filter = run->filter, *bias = run->bias;
 	dnnl_exec_arg_t args[6] = { { DNNL_ARG_SRC, m->src },
-				    { DNNL_ARG_WEIGHTS, c->weights },
+				    { DNNL_ARG_WEIGHTS, m->weights },
 				    { DNNL_ARG_DST, m->dst },
 				    { DNNL_ARG_SCRATCHPAD, m->scratch } };
 	int count = 4;
 
-	if (c->bias)
-		args[count++] = (dnnl_exec_arg_t){ DNNL_ARG_BIAS, c->bias };
+	if (by_channels(c)) {
+		filter += (size_t)part * c->part_bytes;
+		bias = bias ? bias + (size_t)first_channel(c, part) * sizeof(float) : NULL;
+	}
+	if (m->bias)
+		args[count++] = (dnnl_exec_arg_t){ DNNL_ARG_BIAS, m->bias };
 	if (c->zero)
 		args[count++] =
 			(dnnl_exec_arg_t){ DNNL_ARG_ATTR_ZERO_POINTS | DNNL_ARG_SRC, c->zero };
 	return dnn->memory_set_data_handle(m->src, (void *)x) ||
+	       dnn->memory_set_data_handle(m->weights, (void *)filter) ||
+	       (m->bias && dnn->memory_set_data_handle(m->bias, (void *)bias)) ||
 	       dnn->memory_set_data_handle(m->dst, y) ||
 	       dnn->memory_set_data_handle(m->scratch, scratch) ||
 	       dnn->primitive_execute(form->primitive, c->streams[worker], count, args);
+}
+
+/* The results of some channels from where oneDNN left them to their places; the last part has some that another has, too. */
+static void spread_channels(const struct conv *c, int64_t part, int64_t pixels, const float *from,
+			    float *y)
+{
+	int64_t first = part * c->channels, doubled = first - first_channel(c, part);
+	size_t bytes = (size_t)(c->channels - doubled) * sizeof(float);
+
+	for (int64_t i = 0; i < pixels; i++)
+		memcpy(y + i * c->shape.out_c + first, from + i * c->channels + doubled, bytes);
 }
 
 static void run_part(void *argument, int64_t item, unsigned int worker)
@@ -334,22 +391,26 @@ static void run_part(void *argument, int64_t item, unsigned int worker)
 	struct run *run = argument;
 	struct conv *c = run->conv;
 	const struct cpu_conv *g = &c->shape;
-	int64_t image = item / c->parts, first = item % c->parts * c->rows;
+	int64_t image = item / c->parts, part = item % c->parts;
+	int64_t first = by_channels(c) ? 0 : part * c->rows;
 	const struct form *form = find_form(c, first);
 	int64_t row = first * g->attrs->strides[0] - g->attrs->padding[0] + form->above;
 	const char *x = run->x + (image * g->in_h + row) * g->in_w * g->in_c * c->in_bytes;
 	char *y = run->y + (image * g->out_h + first) * g->out_w * g->out_c * c->out_bytes;
 	void *sums = run->scratch + worker * (c->scratch_bytes + c->sums_bytes) + c->scratch_bytes;
+	void *to = c->sums_bytes ? sums : y;
 	int64_t pixels = form->rows * g->out_w;
 	int threads = onednn_enter(c->dnn);
 
-	if (execute(run, form, worker, x, c->integer ? sums : y))
+	if (execute(run, form, worker, x, part, to))
 		atomic_store(&run->failed, true);
 	onednn_leave(c->dnn, threads);
 	if (c->integer)
 		run->cpu->simd->finish(&c->finish, (uint8_t *)y, sums, pixels, g->out_c);
 	else if (!c->limited)
-		cpu_activate(run->cpu->simd, &g->attrs->act, (float *)y, pixels * g->out_c);
+		cpu_activate(run->cpu->simd, &g->attrs->act, to, pixels * c->channels);
+	if (by_channels(c))
+		spread_channels(c, part, pixels, sums, (float *)y);
 }
 
 /* Scales and biases of a run, one a channel. */
@@ -368,8 +429,7 @@ static int run(struct cpu_prepared *prepared, struct cpu_context *cpu, const voi
 	       const void *const *in, void *const *out, struct wnn_error *err)
 {
 	struct conv *c = (struct conv *)prepared;
-	const struct onednn *dnn = c->dnn;
-	struct run r = { .conv = c, .cpu = cpu, .x = in[0], .y = out[0] };
+	struct run r = { .conv = c, .cpu = cpu, .x = in[0], .filter = packed, .y = out[0] };
 
 	if (c->integer)
 		spread(c, in);
@@ -378,11 +438,9 @@ static int run(struct cpu_prepared *prepared, struct cpu_context *cpu, const voi
 		if (!r.scratch)
 			return wnn_error_nomem(err, "a convolution");
 	}
-	if (dnn->memory_set_data_handle(c->weights, (void *)packed) ||
-	    (c->bias && dnn->memory_set_data_handle(c->bias, (void *)in[2])))
-		atomic_store(&r.failed, true);
-	else
-		cpu_threads_run(cpu->workers, c->shape.batch * c->parts, run_part, &r);
+	if (has_float_bias(c))
+		r.bias = in[2];
+	cpu_threads_run(cpu->workers, c->shape.batch * c->parts, run_part, &r);
 	if (atomic_load(&r.failed))
 		return wnn_error_set(err, WNN_UNKNOWN_ERROR,
 				     "oneDNN cannot run a convolution or product");
@@ -399,6 +457,28 @@ static int64_t power_of_two(int64_t n)
 	return power;
 }
 
+/*
+ * Whether parts are some of the channels each: where the filter is larger than the input and than what stays in a cache while the
+ * next rows are computed, and few channels are computed twice for it.
+ */
+static bool share_channels(struct conv *c, int64_t part_work, int64_t parts)
+{
+	const struct cpu_conv *g = &c->shape;
+	int64_t filter = g->out_c * g->in_per_group * g->kh * g->kw;
+	int64_t channels =
+		(int64_t)wnn_align_up((uint64_t)((g->out_c + parts - 1) / parts), CHANNEL_BLOCK);
+	int64_t needed = (g->out_c + channels - 1) / channels;
+
+	if (g->attrs->groups > 1 || c->integer || filter < part_work / LARGE_FILTER ||
+	    filter < g->in_h * g->in_w * g->in_c || channels >= g->out_c ||
+	    needed * channels - g->out_c > g->out_c / 16)
+		return false;
+	c->rows = g->out_h;
+	c->channels = channels;
+	c->parts = needed;
+	return true;
+}
+
 /* Into parts by the shape alone. */
 static void divide(struct conv *c, int64_t part_work, int64_t most)
 {
@@ -411,6 +491,9 @@ static void divide(struct conv *c, int64_t part_work, int64_t most)
 	int64_t parts = share < 1 ? 1 : share < 4 ? 2 : share < 16 ? 4 : MAX_PARTS;
 
 	parts = parts > most / g->batch ? most / g->batch : parts;
+	c->channels = g->out_c;
+	if (parts > 1 && share_channels(c, part_work, power_of_two(parts)))
+		return;
 	parts = parts > pixels / MIN_PIXELS ? pixels / MIN_PIXELS : parts;
 	parts = parts > g->out_h ? g->out_h : parts;
 	parts = power_of_two(parts);
@@ -445,10 +528,11 @@ static int make(struct conv *c)
 	dnnl_primitive_attr_t attr = NULL;
 	int ret;
 
-	if (!list_forms(c) || describe_filter(c) ||
-	    (c->has_bias && !c->integer && onednn_make_memory(dnn, &c->bias, c->bias_desc)) ||
-	    (c->integer && make_integer(c)))
+	if (!list_forms(c) || describe_filter(c) || (c->integer && make_integer(c)))
 		return -1;
+	if (by_channels(c))
+		c->sums_bytes = cpu_round_up((size_t)(c->rows * c->shape.out_w * c->channels) *
+					     sizeof(float));
 	ret = make_attributes(c, &attr);
 	for (unsigned int f = 0; f < c->num_forms && !ret; f++)
 		ret = make_form(c, &c->forms[f], attr);
@@ -478,7 +562,7 @@ static void set_float(struct conv *c, const struct ir_node *node)
 	float lo, hi;
 
 	c->in_type = c->filter_type = c->out_type = dnnl_f32;
-	c->in_bytes = c->out_bytes = sizeof(float);
+	c->in_bytes = c->filter_bytes = c->out_bytes = sizeof(float);
 	c->has_bias = node->num_operands > 2 && node->operands[2];
 	c->limited = cpu_act_limits(&c->shape.attrs->act, &lo, &hi);
 }
@@ -525,7 +609,7 @@ static bool set_integer(struct conv *c, const struct ir_node *node)
 	c->in_type = node->operands[0]->type.dtype == IR_U8 ? dnnl_u8 : dnnl_s8;
 	c->filter_type = dnnl_s8;
 	c->out_type = dnnl_s32;
-	c->in_bytes = c->out_bytes = 1;
+	c->in_bytes = c->filter_bytes = c->out_bytes = 1;
 	c->zero_point = (int32_t)c->integer->a_zero;
 	c->has_bias = node->num_operands > 3 && node->operands[3];
 	c->each_scale = ir_type_elements(&node->operands[2]->type) > 1;
