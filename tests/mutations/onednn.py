@@ -5,6 +5,7 @@ _DIR = 'build/mutations'
 _COMMANDS = {
     'cpu': f'{_DIR}/tests/library/cpu/test_cpu_fast',
     'integer': f'{_DIR}/tests/library/cpu/test_cpu_integer',
+    'layers': f'{_DIR}/tests/library/api/test_api_layers',
     'winograd': f'{_DIR}/tests/library/cpu/test_cpu_winograd',
     'pass': f'{_DIR}/tests/library/graph/test_graph_pass',
     'text': f'python3 -B tests/library/ir/test_passes.py {_DIR}/tests/library/ir/ir-opt',
@@ -13,13 +14,17 @@ _COMMANDS = {
 SETUP = [f'meson setup {_DIR}']
 EVIDENCE = r'FAILED.*'
 BUILD = (f'ninja -C {_DIR} tests/library/cpu/test_cpu_fast tests/library/cpu/test_cpu_integer '
-         'tests/library/cpu/test_cpu_winograd '
+         'tests/library/cpu/test_cpu_winograd tests/library/api/test_api_layers '
          'tests/library/graph/test_graph_pass tests/library/ir/ir-opt')
 
 
 def _conv(name, old, new):
     return {'name': name, 'file': 'userspace/src/cpu/onednn_conv.c', 'old': old, 'new': new,
             'command': _COMMANDS['cpu']}
+
+
+def _sum(name, file, old, new):
+    return {'name': name, 'file': 'userspace/src/cpu/' + file, 'old': old, 'new': new, 'command': _COMMANDS['layers']}
 
 
 def _shared(name, old, new):
@@ -64,6 +69,9 @@ MUTATIONS = [
             'if (ret || !limits || limits->kind == IR_UNARY_NONE || limits->kind == IR_RELU)'),
     _shared('limits are the wrong way round', 'dnnl_eltwise_clip, lo, hi', 'dnnl_eltwise_clip, -hi, hi'),
     _conv('other activations are left out', 'else if (!c->limited)\n\t\tcpu_activate', 'else if (c->limited)\n\t\tcpu_activate'),
+    # What is added to the result of a convolution.
+    _sum('what is added is always that of the first pixels', 'onednn_conv.c', 'run->addend + (y - (const float *)run->y)', 'run->addend'),
+    _sum('a sum has no activation', 'onednn_conv.c', 'cpu_activate(simd, &run->conv->sum_act, y, n);', ''),
     # Integers.
     _integer('the zero point of the input is 0', 'onednn_conv.c', 'if (!ret && c->zero_point)', 'if (false)'),
     _integer('unsigned filters are read as signed ones', 'onednn_conv.c', '[i] ^ 0x80', '[i]'),

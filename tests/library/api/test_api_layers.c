@@ -77,9 +77,11 @@ static WNNGraph build_pictures(WNNContext context)
 	return graph;
 }
 
-static WNNTensor picture(WNNContext context)
+/* Of ELEMENTS elements. */
+static const uint32_t picture_shape[] = { 1, CHANNELS, SIDE, SIDE };
+
+static WNNTensor make_picture(WNNContext context, const uint32_t *shape)
 {
-	const uint32_t shape[] = { 1, CHANNELS, SIDE, SIDE };
 	WNNTensorDescriptor desc = WNN_TENSOR_DESCRIPTOR_INIT;
 	WNNTensor tensor;
 
@@ -90,10 +92,10 @@ static WNNTensor picture(WNNContext context)
 	return tensor;
 }
 
-static float *run(WNNContext context, WNNGraph graph)
+static float *run_shape(WNNContext context, WNNGraph graph, const uint32_t *shape)
 {
 	float *data = malloc(ELEMENTS * sizeof(*data));
-	WNNTensor x = picture(context), y = picture(context);
+	WNNTensor x = make_picture(context, shape), y = make_picture(context, shape);
 
 	assert_non_null(data);
 	for (int i = 0; i < ELEMENTS; i++)
@@ -105,6 +107,11 @@ static float *run(WNNContext context, WNNGraph graph)
 	wnnTensorRelease(x);
 	wnnTensorRelease(y);
 	return data;
+}
+
+static float *run(WNNContext context, WNNGraph graph)
+{
+	return run_shape(context, graph, picture_shape);
 }
 
 static void expect_kernel(WNNGraph graph, const char *kernel)
@@ -140,6 +147,109 @@ static void both_layers_compute_the_same(void **state)
 	wnnGraphRelease(other);
 	wnnContextRelease(onednn);
 	wnnContextRelease(openblas);
+	wnnInstanceRelease(instance);
+}
+
+/*
+ * relu(f(x) + addend), where f is a convolution of pixels; with `apart` as a difference, which has the same bits and is no
+ * addition. The addend is x or a constant, on either side.
+ */
+struct sum {
+	uint32_t shape[4]; /* channels last */
+	bool constant, first, apart;
+};
+
+static WNNGraph build_sum(WNNContext context, const struct sum *sum)
+{
+	uint32_t channels = sum->shape[3], n = channels * channels;
+	float *weights = malloc((n + ELEMENTS) * sizeof(*weights));
+	WNNGraphBuilder builder = wnnContextCreateGraphBuilder(context);
+	const uint32_t filter[] = { channels, 1, 1, channels };
+	WNNOperandDescriptor desc = { NULL, WNNOperandDataType_Float32, { 4, sum->shape } };
+	WNNConv2dOptions conv = WNN_CONV2D_OPTIONS_INIT;
+	WNNOperand x, f, addend;
+	WNNGraph graph;
+
+	assert_non_null(weights);
+	for (uint32_t i = 0; i < n + ELEMENTS; i++)
+		weights[i] = sinf((float)i) * .05f;
+	x = wnnGraphBuilderInput(builder, WNN_STR("x"), &desc);
+	addend = x;
+	if (sum->constant)
+		addend = wnnGraphBuilderConstant(builder, &desc, weights, ELEMENTS * sizeof(float));
+	desc.shape.data = filter;
+	f = wnnGraphBuilderConstant(builder, &desc, weights, n * sizeof(*weights));
+	conv.inputLayout = WNNInputOperandLayout_Nhwc;
+	conv.filterLayout = WNNConv2dFilterOperandLayout_Ohwi;
+	x = wnnGraphBuilderConv2d(builder, x, f, &conv);
+	if (sum->apart)
+		x = wnnGraphBuilderSub(builder, x, wnnGraphBuilderNeg(builder, addend, NULL), NULL);
+	else
+		x = wnnGraphBuilderAdd(builder, sum->first ? addend : x, sum->first ? x : addend,
+				       NULL);
+	graph = build_one(builder, "y", wnnGraphBuilderRelu(builder, x, NULL));
+	wnnGraphBuilderRelease(builder);
+	free(weights);
+	return graph;
+}
+
+static bool adds_at_once(WNNGraph graph)
+{
+	WNNGraphPlacement placement = WNN_GRAPH_PLACEMENT_INIT;
+	bool found = false;
+
+	assert_ok(wnnGraphGetPlacement(graph, &placement));
+	for (size_t i = 0; i < placement.nodeCount; i++) {
+		const WNNNodePlacement *node = &placement.nodes[i];
+
+		found |= node->operatorName.length == 3 &&
+			 !memcmp(node->operatorName.data, "add", 3) &&
+			 node->kernel.length == strlen("cpu/conv-onednn") &&
+			 !memcmp(node->kernel.data, "cpu/conv-onednn", node->kernel.length);
+	}
+	return found;
+}
+
+/* With parts of rows, and, where the filter is large, of channels; also from a file. */
+static void additions_are_part_of_a_convolution(void **state)
+{
+	static const struct sum sums[] = {
+		{ { 1, 64, 8, 8 }, false, false, false }, { { 1, 64, 8, 8 }, false, true, false },
+		{ { 1, 64, 8, 8 }, true, false, false },  { { 1, 1, 8, 512 }, false, false, false },
+		{ { 1, 1, 8, 512 }, true, true, false },
+	};
+	char path[] = "/tmp/test_api_layers-XXXXXX";
+	int fd = mkstemp(path);
+	WNNInstance instance = wnnCreateInstance(NULL);
+	WNNContext context = open_onednn(instance);
+
+	(void)state;
+	assert_true(fd >= 0);
+	close(fd);
+	for (size_t i = 0; i < sizeof(sums) / sizeof(sums[0]); i++) {
+		struct sum apart = sums[i];
+		WNNGraph graph = build_sum(context, &sums[i]), other, loaded;
+		float *a = run_shape(context, graph, sums[i].shape), *b, *c;
+
+		apart.apart = true;
+		other = build_sum(context, &apart);
+		b = run_shape(context, other, sums[i].shape);
+		assert_true(adds_at_once(graph));
+		assert_memory_equal(a, b, ELEMENTS * sizeof(*a));
+		assert_ok(wnnGraphSave(graph, WNN_STR(path)));
+		assert_ok(wnnContextLoadGraphSync(context, WNN_STR(path), GENEROUS, &loaded));
+		c = run_shape(context, loaded, sums[i].shape);
+		assert_true(adds_at_once(loaded));
+		assert_memory_equal(a, c, ELEMENTS * sizeof(*a));
+		free(a);
+		free(b);
+		free(c);
+		wnnGraphRelease(graph);
+		wnnGraphRelease(other);
+		wnnGraphRelease(loaded);
+	}
+	unlink(path);
+	wnnContextRelease(context);
 	wnnInstanceRelease(instance);
 }
 
@@ -227,6 +337,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(both_layers_compute_the_same),
+		cmocka_unit_test(additions_are_part_of_a_convolution),
 		cmocka_unit_test(files_remember_the_layer),
 		cmocka_unit_test(names_of_layers),
 		cmocka_unit_test(how_long_threads_wait_awake),

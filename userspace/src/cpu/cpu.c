@@ -204,6 +204,11 @@ const char *cpu_prepared_name(const struct cpu_prepared *prepared)
 	return prepared->name;
 }
 
+bool cpu_prepared_add(struct cpu_prepared *prepared, const struct ir_node *addition)
+{
+	return prepared->add && prepared->add(prepared, addition);
+}
+
 size_t cpu_prepared_pack_bytes(const struct cpu_prepared *prepared)
 {
 	return prepared->packed_bytes;

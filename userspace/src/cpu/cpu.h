@@ -72,6 +72,11 @@ int cpu_run_packed(struct cpu_context *cpu, const struct ir_node *node, const vo
 struct cpu_prepared *cpu_prepare(struct cpu_context *cpu, const struct ir_node *node);
 void cpu_prepared_destroy(struct cpu_prepared *prepared); /* NULL is fine */
 const char *cpu_prepared_name(const struct cpu_prepared *prepared);
+/*
+ * Has it do the work of @addition as well, which adds something of the same shape to its result: that is its last operand from then
+ * on, behind those of the node, and the result is the addition's. False: it cannot.
+ */
+bool cpu_prepared_add(struct cpu_prepared *prepared, const struct ir_node *addition);
 size_t cpu_prepared_pack_bytes(const struct cpu_prepared *prepared);
 int cpu_prepared_pack(const struct cpu_prepared *prepared, const void *from, void *to,
 		      struct wnn_error *err);

@@ -54,8 +54,11 @@ struct conv {
 	dnnl_data_type_t in_type, filter_type, out_type;
 	int64_t in_bytes, filter_bytes, out_bytes; /* of an element; of results, not of sums */
 	bool limited;				   /* the activation is a pair of limits */
-	int64_t parts, rows;			   /* of an image, of results in a part */
-	int64_t channels; /* of a part: all, or those that `parts` shares out instead of rows */
+	uint32_t operands;			   /* of the node */
+	bool adds; /* what comes behind them, and then has this activation: */
+	struct ir_unary_attrs sum_act;
+	int64_t parts, rows; /* of an image, of results in a part */
+	int64_t channels;    /* of a part: all, or those that `parts` shares out instead of rows */
 	unsigned int num_forms, threads;
 	struct form forms[MAX_FORMS];
 	dnnl_memory_desc_t packed, plain, bias_desc; /* of the channels of a part */
@@ -77,6 +80,7 @@ struct run {
 	struct conv *conv;
 	struct cpu_context *cpu;
 	const char *x, *filter, *bias;
+	const float *addend;
 	char *y;
 	char *scratch;
 	atomic_bool failed;
@@ -375,15 +379,32 @@ static int execute(const struct run *run, const struct form *form, unsigned int 
 	       dnn->primitive_execute(form->primitive, c->streams[worker], count, args);
 }
 
+/* y is x and what lies in the addend where y lies in the result. */
+static void add_addend(const struct run *run, float *y, const float *x, int64_t n)
+{
+	const struct cpu_simd *simd = run->cpu->simd;
+
+	simd->binary(IR_ADD, y, x, 1, run->addend + (y - (const float *)run->y), 1, n);
+	cpu_activate(simd, &run->conv->sum_act, y, n);
+}
+
 /* The results of some channels from where oneDNN left them to their places; the last part has some that another has, too. */
-static void spread_channels(const struct conv *c, int64_t part, int64_t pixels, const float *from,
+static void spread_channels(const struct run *run, int64_t part, int64_t pixels, const float *from,
 			    float *y)
 {
+	const struct conv *c = run->conv;
 	int64_t first = part * c->channels, doubled = first - first_channel(c, part);
-	size_t bytes = (size_t)(c->channels - doubled) * sizeof(float);
+	int64_t n = c->channels - doubled;
 
-	for (int64_t i = 0; i < pixels; i++)
-		memcpy(y + i * c->shape.out_c + first, from + i * c->channels + doubled, bytes);
+	for (int64_t i = 0; i < pixels; i++) {
+		const float *x = from + i * c->channels + doubled;
+		float *to = y + i * c->shape.out_c + first;
+
+		if (run->addend)
+			add_addend(run, to, x, n);
+		else
+			memcpy(to, x, (size_t)n * sizeof(float));
+	}
 }
 
 static void run_part(void *argument, int64_t item, unsigned int worker)
@@ -410,7 +431,9 @@ static void run_part(void *argument, int64_t item, unsigned int worker)
 	else if (!c->limited)
 		cpu_activate(run->cpu->simd, &g->attrs->act, to, pixels * c->channels);
 	if (by_channels(c))
-		spread_channels(c, part, pixels, sums, (float *)y);
+		spread_channels(run, part, pixels, sums, (float *)y);
+	else if (run->addend)
+		add_addend(run, (float *)y, (const float *)y, pixels * g->out_c);
 }
 
 /* Scales and biases of a run, one a channel. */
@@ -440,6 +463,8 @@ static int run(struct cpu_prepared *prepared, struct cpu_context *cpu, const voi
 	}
 	if (has_float_bias(c))
 		r.bias = in[2];
+	if (c->adds)
+		r.addend = in[c->operands];
 	cpu_threads_run(cpu->workers, c->shape.batch * c->parts, run_part, &r);
 	if (atomic_load(&r.failed))
 		return wnn_error_set(err, WNN_UNKNOWN_ERROR,
@@ -626,6 +651,17 @@ static bool set_types(struct conv *c, const struct ir_node *node)
 	return true;
 }
 
+static bool add(struct cpu_prepared *prepared, const struct ir_node *addition)
+{
+	struct conv *c = (struct conv *)prepared;
+
+	if (c->integer)
+		return false;
+	c->adds = true;
+	c->sum_act = addition->attrs.binary.act;
+	return true;
+}
+
 static struct cpu_prepared *prepare(const struct onednn *dnn, const struct cpu_context *cpu,
 				    const struct ir_node *node, int64_t most_parts)
 {
@@ -633,8 +669,9 @@ static struct cpu_prepared *prepare(const struct onednn *dnn, const struct cpu_c
 
 	if (!c)
 		return NULL;
-	c->base = (struct cpu_prepared){ .pack = pack, .run = run, .destroy = destroy };
+	c->base = (struct cpu_prepared){ .pack = pack, .run = run, .destroy = destroy, .add = add };
 	c->dnn = dnn;
+	c->operands = node->num_operands;
 	if (!set_shape(c, node) || !set_types(c, node)) {
 		wnn_free(c);
 		return NULL;

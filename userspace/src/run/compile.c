@@ -15,15 +15,65 @@ static uint64_t run_align(uint64_t bytes)
 	return wnn_align_up(bytes, 256);
 }
 
+/* How often the values are read; NULL: no memory. */
+static uint32_t *count_uses(const struct ir_graph *graph)
+{
+	uint32_t *uses = wnn_calloc((size_t)graph->num_values + 1, sizeof(*uses));
+
+	if (!uses)
+		return NULL;
+	for (uint32_t i = 0; i < graph->num_nodes; i++)
+		for (uint32_t k = 0; k < graph->nodes[i]->num_operands; k++)
+			if (graph->nodes[i]->operands[k])
+				uses[graph->nodes[i]->operands[k]->id]++;
+	for (uint32_t i = 0; i < graph->num_outputs; i++)
+		uses[graph->outputs[i].value->id]++;
+	return uses;
+}
+
+/* Whether a node adds something of the same shape to the result of the node of a step, which nothing else reads. */
+static bool adds_to(const struct run_compiled *c, const struct run_step *step,
+		    const struct ir_node *node, const uint32_t *uses)
+{
+	const struct ir_node *producer = c->graph->nodes[step->first];
+	const struct ir_type *type = &node->results[0]->type;
+
+	if (node->op != IR_OP_BINARY || node->attrs.binary.kind != IR_ADD ||
+	    type->dtype != IR_F32 || producer->num_results != 1)
+		return false;
+	for (uint32_t k = 0; k < 2; k++)
+		if (node->operands[k]->type.dtype != IR_F32 ||
+		    !ir_type_same_shape(&node->operands[k]->type, type))
+			return false;
+	return uses[producer->results[0]->id] == 1 && (node->operands[0] == producer->results[0] ||
+						       node->operands[1] == producer->results[0]);
+}
+
+/* The node on the CPU becomes part of the step before it, if that can take it. */
+static bool join(struct run_compiled *c, struct run_step *step, const struct ir_node *node,
+		 const uint32_t *uses)
+{
+	if (step->count != 1 || !adds_to(c, step, node, uses))
+		return false;
+	step->prepared = cpu_prepare(c->device->cpu, c->graph->nodes[step->first]);
+	if (!step->prepared || !cpu_prepared_add(step->prepared, node))
+		return false;
+	step->count++;
+	return true;
+}
+
 int run_make_steps(struct run_compiled *c, const bool *on_npu, struct wnn_error *err)
 {
 	static atomic_uint_fast64_t next_keep = 1;
 	const struct ir_graph *graph = c->graph;
+	uint32_t *uses = count_uses(graph);
 
 	c->first_keep = atomic_fetch_add(&next_keep, graph->num_nodes);
 	c->steps = wnn_calloc((size_t)graph->num_nodes + 1, sizeof(*c->steps));
-	if (!c->steps)
+	if (!c->steps || !uses) {
+		wnn_free(uses);
 		return wnn_error_nomem(err, "the steps of a graph");
+	}
 	for (uint32_t i = 0; i < graph->num_nodes; i++) {
 		struct run_step *last = c->num_steps ? &c->steps[c->num_steps - 1] : NULL;
 
@@ -31,8 +81,12 @@ int run_make_steps(struct run_compiled *c, const bool *on_npu, struct wnn_error 
 			last->count++;
 			continue;
 		}
+		if (!on_npu[i] && last && !on_npu[last->first] &&
+		    join(c, last, graph->nodes[i], uses))
+			continue;
 		c->steps[c->num_steps++] = (struct run_step){ .first = i, .count = 1 };
 	}
+	wnn_free(uses);
 	return 0;
 }
 
@@ -62,6 +116,9 @@ static void note_step(struct run_compiled *c, uint32_t s, bool cpu)
 			location->needed = cpu;
 		}
 	}
+	/* What is added up at once is nowhere. */
+	if (cpu && step->count > 1)
+		c->locations[c->graph->nodes[step->first]->results[0]->id].needed = false;
 }
 
 static int locate_outputs(struct run_compiled *c, struct wnn_error *err)
@@ -259,11 +316,16 @@ static uint32_t *count_readers(const struct run_compiled *c)
 	if (!readers)
 		return NULL;
 	for (uint32_t s = 0; s < c->num_steps; s++) {
-		const struct ir_node *node = c->graph->nodes[c->steps[s].first];
+		const struct run_step *step = &c->steps[s];
 
-		for (uint32_t k = 0; !c->steps[s].program && k < node->num_operands; k++)
-			if (node->operands[k])
-				readers[node->operands[k]->id]++;
+		for (uint32_t i = step->first; !step->program && i < step->first + step->count;
+		     i++) {
+			const struct ir_node *node = c->graph->nodes[i];
+
+			for (uint32_t k = 0; k < node->num_operands; k++)
+				if (node->operands[k])
+					readers[node->operands[k]->id]++;
+		}
 	}
 	for (uint32_t i = 0; i < c->num_copies; i++)
 		readers[c->copies[i].value->id]++;
@@ -310,7 +372,8 @@ static int prepare_nodes(struct run_compiled *c, uint32_t *readers, struct wnn_e
 
 		if (step->program)
 			continue;
-		step->prepared = cpu_prepare(c->device->cpu, node);
+		if (!step->prepared)
+			step->prepared = cpu_prepare(c->device->cpu, node);
 		if (!from || from->kind != IR_VALUE_CONSTANT)
 			continue;
 		if (pack_operand(c, step, from, err))

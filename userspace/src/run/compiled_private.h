@@ -28,7 +28,7 @@ struct run_location {
 	bool needed; /* by a CPU node, another step or an output */
 };
 
-/* One NPU program, or one node on the CPU. */
+/* One NPU program, or on the CPU one node, or two: a product and the addition of something to it. */
 struct run_step {
 	struct npu_program *program;   /* NULL: CPU */
 	uint32_t first, count;	       /* of graph->nodes */
@@ -74,7 +74,7 @@ struct run_compiled {
 };
 
 /* ---- compile.c: what follows from the graph and the programs alone */
-/* Runs of NPU nodes become one step each; every CPU node is one. */
+/* Runs of NPU nodes become one step each; CPU nodes, which have to be sound, are one each, or two. */
 int run_make_steps(struct run_compiled *c, const bool *on_npu, struct wnn_error *err);
 /* Needs the steps. */
 int run_locate_values(struct run_compiled *c, const bool *on_npu, struct wnn_error *err);

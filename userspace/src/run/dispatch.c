@@ -222,10 +222,17 @@ static int copy_outputs(struct run_dispatch *d)
 	return 0;
 }
 
+/* Of the addition that is the second node of a step: what is added to the result of the first one. */
+static const struct ir_value *addend_of(const struct ir_node *first, const struct ir_node *addition)
+{
+	return addition->operands[addition->operands[0] == first->results[0]];
+}
+
 static int run_cpu(struct run_dispatch *d, const struct run_step *step)
 {
 	const struct ir_node *node = d->compiled->graph->nodes[step->first];
-	uint32_t n = node->num_operands, m = node->num_results;
+	const struct ir_node *last = d->compiled->graph->nodes[step->first + step->count - 1];
+	uint32_t n = node->num_operands + step->count - 1, m = last->num_results;
 	struct cpu_context *cpu = d->compiled->device->cpu;
 	const void *few_in[16], **in = few_in;
 	void *few_out[4], **out = few_out;
@@ -239,10 +246,12 @@ static int run_cpu(struct run_dispatch *d, const struct run_step *step)
 	if (!in || !out) {
 		ret = wnn_error_nomem(&d->error, "the operands of an operator");
 	} else {
-		for (uint32_t i = 0; i < n; i++)
+		for (uint32_t i = 0; i < node->num_operands; i++)
 			in[i] = node->operands[i] ? value_map(d, node->operands[i]) : NULL;
+		if (last != node)
+			in[n - 1] = value_map(d, addend_of(node, last));
 		for (uint32_t i = 0; i < m; i++)
-			out[i] = value_map(d, node->results[i]);
+			out[i] = value_map(d, last->results[i]);
 		ret = step->prepared ? cpu_prepared_run(step->prepared, cpu, step->packed, in, out,
 							&d->error) :
 				       cpu_run_packed(cpu, node, step->packed, in, out, &d->error);

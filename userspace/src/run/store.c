@@ -143,8 +143,8 @@ static int read_prepared(struct run_compiled *c, struct run_step *step, struct r
 	if (stored->graph.failed || prepared > 1)
 		return unsound(err, "its CPU nodes cannot be read");
 	if (!prepared)
-		return 0;
-	if (cpu_supports(node))
+		return step->prepared ? unsound(err, "two of its CPU nodes are one here") : 0;
+	if (!step->prepared)
 		step->prepared = cpu_prepare(c->device->cpu, node);
 	return step->prepared ? 0 : unsound(err, "one of its CPU nodes cannot be prepared here");
 }
@@ -167,33 +167,38 @@ static int read_packed(struct run_step *step, struct run_stored *stored, struct 
 }
 
 /* Kernels rely on shapes. */
-static int check_cpu_node(const struct run_compiled *c, const struct run_step *step,
-			  struct wnn_error *err)
+static int check_cpu_nodes(const struct ir_graph *graph, const bool *on_npu, struct wnn_error *err)
 {
-	const struct ir_node *node = c->graph->nodes[step->first];
+	for (uint32_t i = 0; i < graph->num_nodes; i++) {
+		const struct ir_node *node = graph->nodes[i];
 
-	if (!cpu_supports(node))
-		return unsound(err, "the CPU cannot run one of its nodes");
-	if (!ir_shapes_fit(node))
-		return wnn_error_set(err, WNN_OPERATION_ERROR,
-				     "shapes or types of its CPU node %" PRIu32
-				     " (%s) do not fit each other",
-				     node->id, ir_op_name(node->op));
+		if (on_npu[i])
+			continue;
+		if (!cpu_supports(node))
+			return unsound(err, "the CPU cannot run one of its nodes");
+		if (!ir_shapes_fit(node))
+			return wnn_error_set(err, WNN_OPERATION_ERROR,
+					     "shapes or types of its CPU node %" PRIu32
+					     " (%s) do not fit each other",
+					     node->id, ir_op_name(node->op));
+	}
 	return 0;
 }
 
-/* What a CPU node reads is there. */
+/* What a step on the CPU reads is there. */
 static int check_constants(const struct run_compiled *c, const struct run_step *step,
 			   struct wnn_error *err)
 {
-	const struct ir_node *node = c->graph->nodes[step->first];
+	for (uint32_t n = step->first; n < step->first + step->count; n++) {
+		const struct ir_node *node = c->graph->nodes[n];
 
-	for (uint32_t i = 0; i < node->num_operands; i++) {
-		const struct ir_value *value = node->operands[i];
+		for (uint32_t i = 0; i < node->num_operands; i++) {
+			const struct ir_value *value = node->operands[i];
 
-		if (value && value->kind == IR_VALUE_CONSTANT && !value->constant &&
-		    (i != 1 || !step->packed))
-			return unsound(err, "a constant of a CPU node is not in it");
+			if (value && value->kind == IR_VALUE_CONSTANT && !value->constant &&
+			    (n != step->first || i != 1 || !step->packed))
+				return unsound(err, "a constant of a CPU node is not in it");
+		}
 	}
 	return 0;
 }
@@ -205,8 +210,8 @@ static int read_steps(struct run_compiled *c, const bool *on_npu, struct run_sto
 		struct run_step *step = &c->steps[s];
 
 		if (!on_npu[step->first]) {
-			if (check_cpu_node(c, step, err) || read_prepared(c, step, stored, err) ||
-			    read_packed(step, stored, err) || check_constants(c, step, err))
+			if (read_prepared(c, step, stored, err) || read_packed(step, stored, err) ||
+			    check_constants(c, step, err))
 				return -1;
 			continue;
 		}
@@ -237,8 +242,9 @@ static int load(struct run_compiled *c, struct run_stored *stored, struct wnn_er
 	on_npu = get_places(stored, c, err);
 	if (!on_npu)
 		return -1;
-	ret = run_make_steps(c, on_npu, err) || run_locate_values(c, on_npu, err) ||
-	      read_steps(c, on_npu, stored, err) || run_make_arena(c, err);
+	ret = check_cpu_nodes(c->graph, on_npu, err) || run_make_steps(c, on_npu, err) ||
+	      run_locate_values(c, on_npu, err) || read_steps(c, on_npu, stored, err) ||
+	      run_make_arena(c, err);
 	wnn_free(on_npu);
 	if (ret || !c->code_bytes)
 		return ret ? -1 : 0;
