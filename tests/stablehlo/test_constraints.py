@@ -45,6 +45,13 @@ def reducer(kind="f32", takes=None, gives=None, name="stablehlo.add"):
            f'"stablehlo.return"(%z) : ({gives}) -> () }})'
 
 
+def demand(types, message):
+    arguments = ", ".join(f"%a{i}: {t}" for i, t in enumerate(types))
+    values = ", ".join(f"%a{i}" for i in range(len(types)))
+    return f(arguments, f'stablehlo.custom_call @shape_assertion({values}) {{error_message = {message}}} : '
+                        f'({", ".join(types)}) -> ()')
+
+
 COMPARE = '({ ^b(%x: tensor<f32>, %y: tensor<f32>): ' \
     '%z = stablehlo.compare LT, %x, %y : (tensor<f32>, tensor<f32>) -> tensor<i1> ' \
     '"stablehlo.return"(%z) : (tensor<i1>) -> () }'
@@ -234,6 +241,12 @@ WRONG = [
     (async_start(PERMUTE, "!stablehlo.future<tensor<3xf32>>"), "the future has tensor<3xf32>, its region returns tensor<4xf32>"),
     (op("stablehlo.async_done", None, ["!stablehlo.future<tensor<f32>>"], ["tensor<f32>"] * 2),
      "it has 2 results, the future has 1 values"),
+    (demand([], '""'), "shape_assertion has 0 operands and 0 results, expected at least one operand"),
+    (demand(["tensor<i1>", "tensor<2xi32>"], '""'),
+     "operand 1 of shape_assertion is tensor<2xi32>, expected is tensor<i32> or tensor<i64>"),
+    (demand(["tensor<i32>"], '""'), "operand 0 of shape_assertion is tensor<i32>, expected is tensor<i1>"),
+    (demand(["tensor<i1>"], "1"), "attribute error_message, a text, is missing"),
+    (demand(["tensor<i1>", "tensor<i64>"], '"{0} {1}"'), "error_message names number 1, there are 1 numbers to name"),
     ("func.func private @g()\nfunc.func @f() {\n  func.call @g() : () -> ()\n  return\n}\n", "func.call: @g has no body"),
     ("func.func private @g() { return }\n" + f("", 'stablehlo.composite "g" {decomposition = @g} : () -> ()'),
      "its name is 'g', expected one like dialect.operation"),

@@ -66,7 +66,11 @@ CASES = [
      "result 0 is tensor<2xi16>, it should be tensor<2xi32>"),
     (body(X, "%z = func.call @none(%x) : (tensor<2xi32>) -> tensor<2xi32>"), "there is no function @none"),
     ("func.func @f() {\n  func.call @f() : () -> ()\n  return\n}\n", "@f calls itself"),
-    ("func.func private @f()\n", "@f has no body"),
+    ("\n func.func private @f()\n", "line 2, column 12: @f is only declared: there is nothing to run"),
+    (body('%f = stablehlo.constant dense<false> : tensor<i1>', '%n = stablehlo.constant dense<-7> : tensor<i64>',
+          'stablehlo.custom_call @shape_assertion(%f, %n, %n) {error_message = "{x} {1} {0,3} {9", has_side_effect = true} '
+          ': (tensor<i1>, tensor<i64>, tensor<i64>) -> ()'),
+     "line 4, column 3: stablehlo.custom_call: what the program demands does not hold: {x} -7 -7 {9"),
     ("func.func private @m()\n" + body(F, '%y = "stablehlo.collective_broadcast"(%f) {replica_groups = '
      '#stablehlo.replica_group_mesh_axes<mesh = @m, axes = [#stablehlo.axis_ref<name = "x">]>} : '
      '(tensor<2xf32>) -> tensor<2xf32>'),

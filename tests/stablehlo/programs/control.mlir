@@ -115,3 +115,25 @@ func.func @reducers() {
   check.expect_eq_const %s, dense<3> : tensor<i32>
   return
 }
+
+// -----
+
+// What JAX demands of sizes that are open.
+func.func private @sum(%x: tensor<?xf32>) -> tensor<f32> {
+  %size = stablehlo.get_dimension_size %x, dim = 0 : (tensor<?xf32>) -> tensor<i32>
+  %one = stablehlo.constant dense<1> : tensor<i32>
+  %is = stablehlo.compare GE, %size, %one : (tensor<i32>, tensor<i32>) -> tensor<i1>
+  stablehlo.custom_call @shape_assertion(%is, %size) {api_version = 2 : i32, error_message = "the size is {0}",
+    has_side_effect = true} : (tensor<i1>, tensor<i32>) -> ()
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %sum = stablehlo.reduce(%x init: %zero) applies stablehlo.add across dimensions = [0] : (tensor<?xf32>, tensor<f32>) -> tensor<f32>
+  return %sum : tensor<f32>
+}
+
+func.func @main() {
+  %x = stablehlo.constant dense<[1.0, 2.0, 4.0]> : tensor<3xf32>
+  %open = stablehlo.convert %x : (tensor<3xf32>) -> tensor<?xf32>
+  %sum = call @sum(%open) : (tensor<?xf32>) -> tensor<f32>
+  check.expect_eq_const %sum, dense<7.0> : tensor<f32>
+  return
+}

@@ -480,8 +480,12 @@ WNNStatus wnnStablehloProgramRunSync(WNNStablehloProgram program, size_t module,
 				      program->file.refusals[0].reason,
 				      program->file.refusal_count > 1 ? ", and more" : "");
 	entry = shlo_module_entry(program->file.modules[module]);
-	if (!entry || !entry->region)
+	if (!entry)
 		return shlo_set_error(WNNStatus_OperationError, "the module has no function @main");
+	if (!entry->region)
+		return shlo_set_error(WNNStatus_OperationError,
+				      "%s: @%s is only declared: there is nothing to run",
+				      shlo_place_text(entry->place).text, entry->name);
 	if (count != entry->type->item_count || (count && !inputs))
 		return shlo_set_error(WNNStatus_TypeError, "the module takes %zu inputs",
 				      entry->type->item_count);

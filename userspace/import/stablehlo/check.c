@@ -276,13 +276,12 @@ void shlo_verify(struct shlo_file *file)
 		for (size_t i = 0; i < module->function_count; i++) {
 			const struct shlo_function *function = module->functions[i];
 
-			/* One that is only declared may be there: it is refused where it is called. */
-			if (!function->region && function == shlo_module_entry(module))
-				shlo_refuse(file, function->place, "func.func", "@%s has no body",
-					    function->name);
-			else if (!function->region)
+			/* One that is only declared may be there: it is refused where it is called,
+			 * and a module that would begin with it when it runs.
+			 */
+			if (!function->region)
 				continue;
-			else if (recurs(module, &function->region->block, function, 0))
+			if (recurs(module, &function->region->block, function, 0))
 				shlo_refuse(file, function->place, "func.func",
 					    "@%s calls itself, or calls are more than %d deep",
 					    function->name, SHLO_MAX_DEPTH);

@@ -65,4 +65,7 @@ void shlo_need_product_scales(struct shlo_check *check);
 void shlo_need_precision(struct shlo_check *check);
 void shlo_need_accuracy(struct shlo_check *check);
 
+/* Of custom calls the one that a program ends by, where what it demands does not hold. */
+void shlo_check_assertion(struct shlo_check *check);
+
 #endif

@@ -20,7 +20,7 @@
 struct shlo_guard {
 	jmp_buf jump;
 	WNNStatus status;
-	char message[512];
+	char message[1024];
 };
 
 _Noreturn void shlo_throw(struct shlo_guard *guard, WNNStatus status, const char *format, ...)

@@ -9,7 +9,7 @@
 
 void shlo_run_error(struct shlo_run *run, const char *format, ...)
 {
-	char text[400];
+	char text[900];
 	va_list args;
 
 	va_start(args, format);

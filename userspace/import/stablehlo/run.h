@@ -159,4 +159,7 @@ bool shlo_any_quantised(const struct shlo_call *call);
 /* Evaluates with all quantised operands dequantised, and quantises the results. */
 void shlo_eval_dequantised(struct shlo_call *call);
 
+/* The custom call @shape_assertion. */
+void shlo_eval_assertion(struct shlo_call *call);
+
 #endif

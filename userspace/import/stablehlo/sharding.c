@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "check.h"
 #include "run.h"
 
 bool shlo_is_mark(const char *call, bool *gives)
@@ -131,6 +132,10 @@ void shlo_check_custom_call(struct shlo_check *check)
 	    !strcmp(name, "check.expect_almost_eq") || !strcmp(name, "check.eq")) {
 		if (check->in_count != 2)
 			shlo_wrong(check, "%s takes 2 operands", name);
+		return;
+	}
+	if (!strcmp(name, "shape_assertion")) {
+		shlo_check_assertion(check);
 		return;
 	}
 	if (!shlo_is_mark(name, &gives))
