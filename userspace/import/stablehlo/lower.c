@@ -8,6 +8,7 @@ static const struct {
 	const char *name;
 	shlo_lower_fn lower;
 } rows[] = {
+	{ "chlo.top_k", shlo_lower_top_k },
 	{ "sdy.propagation_barrier", shlo_lower_barrier },
 	{ "sdy.reshard", shlo_lower_barrier },
 	{ "sdy.sharding_constraint", shlo_lower_barrier },
@@ -35,6 +36,7 @@ static const struct {
 	{ "stablehlo.scatter", shlo_lower_scatter },
 	{ "stablehlo.select", shlo_lower_select },
 	{ "stablehlo.slice", shlo_lower_slice },
+	{ "stablehlo.sort", shlo_lower_sort },
 	{ "stablehlo.transpose", shlo_lower_transposed },
 };
 

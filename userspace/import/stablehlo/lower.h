@@ -103,6 +103,15 @@ shlo_combine_fn shlo_binary_of(int op, enum shlo_element element);
 /* Of a region that is one operation on its two arguments: which; -1: it is more. */
 int shlo_only_binary(const struct shlo_region *region);
 
+/* Whether a region is operations on its arguments and constants alone, and all that it returns has an
+ * element for each of the arguments'. */
+bool shlo_can_lower_region(const struct shlo_region *region);
+/* What it gives for these arguments; false: the builder has refused. */
+bool shlo_lower_region(const struct shlo_lower *l, const struct shlo_region *region,
+		       WNNOperand const *in, WNNOperand *out);
+/* Whether all that it does is to compare and to choose, in which no order shows. */
+bool shlo_only_chooses(const struct shlo_region *region);
+
 /* A row for each operation; conditions first, then, with a builder, the operators of all results. */
 typedef bool (*shlo_lower_fn)(struct shlo_lower *l, WNNOperand *out);
 
@@ -130,6 +139,9 @@ bool shlo_lower_mark(struct shlo_lower *l, WNNOperand *out);
 bool shlo_lower_reduce(struct shlo_lower *l, WNNOperand *out);
 /* By a region that is more than one operation, over these dimensions. */
 bool shlo_lower_reduce_any(struct shlo_lower *l, const struct shlo_list *over, WNNOperand *out);
+/* By counting, for few elements. */
+bool shlo_lower_sort(struct shlo_lower *l, WNNOperand *out);
+bool shlo_lower_top_k(struct shlo_lower *l, WNNOperand *out);
 bool shlo_lower_map(struct shlo_lower *l, WNNOperand *out);
 bool shlo_lower_gather(struct shlo_lower *l, WNNOperand *out);
 bool shlo_lower_scatter(struct shlo_lower *l, WNNOperand *out);

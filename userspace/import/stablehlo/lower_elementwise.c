@@ -241,21 +241,125 @@ bool shlo_lower_binary(struct shlo_lower *l, WNNOperand *out)
 	return true;
 }
 
+static const shlo_combine_fn comparisons[] = {
+	[SHLO_EQ] = wnnGraphBuilderEqual,	   [SHLO_NE] = wnnGraphBuilderNotEqual,
+	[SHLO_GE] = wnnGraphBuilderGreaterOrEqual, [SHLO_GT] = wnnGraphBuilderGreater,
+	[SHLO_LE] = wnnGraphBuilderLesserOrEqual,  [SHLO_LT] = wnnGraphBuilderLesser,
+};
+
+/* ---- the total order of floats, where neither a sign of NaN nor one of zero can be seen */
+
+static bool is_op(const struct shlo_value *value, const char *name)
+{
+	return value->op && value->op->kind && !strcmp(value->op->name, name);
+}
+
+/* A constant that is one number; *bits: those of it. */
+static bool is_number(const struct shlo_value *value, struct shlo_num *number, uint64_t *bits)
+{
+	const struct shlo_attr *attr = NULL;
+
+	if (value->op && value->op->kind && value->op->kind->family == SHLO_CONSTANT)
+		attr = shlo_attr_find(&value->op->attrs, "value");
+	if (!attr || attr->kind != SHLO_ATTR_DENSE ||
+	    (!attr->splat && shlo_type_count(value->type) != 1))
+		return false;
+	*number = shlo_load(value->type->element, attr->data, 0);
+	*bits = 0;
+	memcpy(bits, attr->data, shlo_elements[value->type->element].bytes);
+	return true;
+}
+
+/* Whether it is a choice by comparing *x with *y. */
+static bool replaces(const struct shlo_value *value, int direction, const struct shlo_value **x,
+		     const struct shlo_value **y)
+{
+	const struct shlo_op *compare;
+
+	if (!is_op(value, "stablehlo.select") ||
+	    !is_op(value->op->operands[0], "stablehlo.compare"))
+		return false;
+	compare = value->op->operands[0]->op;
+	*x = compare->operands[0];
+	*y = compare->operands[1];
+	return (int)shlo_direction_of(compare) == direction &&
+	       strcmp(shlo_attr_text(compare, "compare_type", ""), "TOTALORDER");
+}
+
+/* Both zeros have become +0: select(x == 0, +0, x). */
+static bool has_one_zero(const struct shlo_value *value)
+{
+	const struct shlo_value *x, *y;
+	struct shlo_num zero, plus;
+	uint64_t zero_bits, bits;
+
+	return replaces(value, SHLO_EQ, &x, &y) && is_number(y, &zero, &zero_bits) &&
+	       zero.re == 0 && is_number(value->op->operands[1], &plus, &bits) && !bits &&
+	       value->op->operands[2] == x;
+}
+
+/* All NaN have become one: select(x != x, NaN, y), where y is x but for its zeros, which are one. */
+static bool is_canonical(const struct shlo_value *value)
+{
+	const struct shlo_value *x, *y, *rest;
+	enum shlo_element element = value->type->element;
+	struct shlo_num number;
+	uint64_t bits;
+
+	if (!replaces(value, SHLO_NE, &x, &y) || x != y ||
+	    !is_number(value->op->operands[1], &number, &bits) ||
+	    bits != (element == SHLO_F16 ? 0x7e00 : 0x7fc00000))
+		return false;
+	rest = value->op->operands[2];
+	return has_one_zero(rest) && rest->op->operands[2] == x;
+}
+
+/* NaN is above all that is not. */
+static WNNOperand compare_canonical(const struct shlo_lower *l, enum shlo_direction direction)
+{
+	bool swapped = direction == SHLO_GT || direction == SHLO_GE;
+	WNNOperand a = shlo_lowered(l, swapped), b = shlo_lowered(l, !swapped);
+	WNNOperand nan_a = shlo_lower_both(l, wnnGraphBuilderNotEqual, a, a);
+	WNNOperand nan_b = shlo_lower_both(l, wnnGraphBuilderNotEqual, b, b);
+	WNNOperand same;
+
+	switch (direction) {
+	case SHLO_LT:
+	case SHLO_GT:
+		return shlo_lower_both(l, wnnGraphBuilderLogicalOr,
+				       shlo_lower_both(l, wnnGraphBuilderLesser, a, b),
+				       shlo_lower_both(l, wnnGraphBuilderGreater, nan_b, nan_a));
+	case SHLO_LE:
+	case SHLO_GE:
+		return shlo_lower_both(l, wnnGraphBuilderLogicalOr,
+				       shlo_lower_both(l, wnnGraphBuilderLesserOrEqual, a, b),
+				       nan_b);
+	default:
+		same = shlo_lower_both(l, wnnGraphBuilderLogicalOr,
+				       shlo_lower_both(l, wnnGraphBuilderEqual, a, b),
+				       shlo_lower_both(l, wnnGraphBuilderLogicalAnd, nan_a, nan_b));
+		return direction == SHLO_EQ || !same ?
+			       same :
+			       wnnGraphBuilderLogicalNot(l->b, same, &l->options);
+	}
+}
+
 bool shlo_lower_compare(struct shlo_lower *l, WNNOperand *out)
 {
-	static const shlo_combine_fn makers[] = {
-		[SHLO_EQ] = wnnGraphBuilderEqual,	   [SHLO_NE] = wnnGraphBuilderNotEqual,
-		[SHLO_GE] = wnnGraphBuilderGreaterOrEqual, [SHLO_GT] = wnnGraphBuilderGreater,
-		[SHLO_LE] = wnnGraphBuilderLesserOrEqual,  [SHLO_LT] = wnnGraphBuilderLesser,
-	};
 	enum shlo_element element = element_of(l, 0);
-	bool total = !strcmp(shlo_attr_text(l->op, "compare_type", ""), "TOTALORDER");
+	enum shlo_direction direction = shlo_direction_of(l->op);
 
-	if ((!shlo_is_computed(element) && element != SHLO_I1) || (total && shlo_is_float(element)))
+	if (!shlo_is_computed(element) && element != SHLO_I1)
 		return false;
+	if (shlo_is_float(element) &&
+	    !strcmp(shlo_attr_text(l->op, "compare_type", ""), "TOTALORDER")) {
+		if (l->b)
+			*out = compare_canonical(l, direction);
+		return is_canonical(l->op->operands[0]) && is_canonical(l->op->operands[1]);
+	}
 	if (l->b)
-		*out = makers[shlo_direction_of(l->op)](l->b, shlo_lowered(l, 0),
-							shlo_lowered(l, 1), &l->options);
+		*out = comparisons[direction](l->b, shlo_lowered(l, 0), shlo_lowered(l, 1),
+					      &l->options);
 	return true;
 }
 

@@ -40,9 +40,7 @@ static bool is_argument(const struct shlo_block *block, const struct shlo_value 
 	return false;
 }
 
-/* Whether the region is operations on its arguments and constants alone, and all that it returns has
- * an element for each of the arguments'. */
-static bool can_lower_region(const struct shlo_region *region)
+bool shlo_can_lower_region(const struct shlo_region *region)
 {
 	const struct shlo_block *block = &region->block;
 	const struct shlo_op *last = block->op_count ? block->ops[block->op_count - 1] : NULL;
@@ -80,9 +78,8 @@ static WNNOperand constant(const struct shlo_lower *l, const struct shlo_value *
 				       shlo_elements[value->type->element].bytes);
 }
 
-/* What the region gives for these arguments; false: the builder has refused. */
-static bool lower_region(const struct shlo_lower *l, const struct shlo_region *region,
-			 WNNOperand const *in, WNNOperand *out)
+bool shlo_lower_region(const struct shlo_lower *l, const struct shlo_region *region,
+		       WNNOperand const *in, WNNOperand *out)
 {
 	const struct shlo_block *block = &region->block;
 	const struct shlo_op *last = block->ops[block->op_count - 1];
@@ -114,11 +111,11 @@ bool shlo_lower_map(struct shlo_lower *l, WNNOperand *out)
 {
 	WNNOperand in[SHLO_MOST_LOWERED];
 
-	if (l->op->operand_count > SHLO_MOST_LOWERED || !can_lower_region(l->op->regions[0]))
+	if (l->op->operand_count > SHLO_MOST_LOWERED || !shlo_can_lower_region(l->op->regions[0]))
 		return false;
 	for (size_t i = 0; l->b && i < l->op->operand_count; i++)
 		in[i] = shlo_lowered(l, i);
-	if (l->b && !lower_region(l, l->op->regions[0], in, out))
+	if (l->b && !shlo_lower_region(l, l->op->regions[0], in, out))
 		*out = NULL;
 	return true;
 }
@@ -164,7 +161,7 @@ static bool halve(struct reduction *r)
 		if (!in[i] || !in[r->count + i] || (r->columns % 2 && !rest[i]))
 			return false;
 	}
-	if (!lower_region(r->l, r->l->op->regions[0], in, r->x))
+	if (!shlo_lower_region(r->l, r->l->op->regions[0], in, r->x))
 		return false;
 	for (size_t i = 0; r->columns % 2 && i < r->count; i++) {
 		WNNOperand parts[2] = { r->x[i], rest[i] };
@@ -195,7 +192,7 @@ static bool combine(struct reduction *r, WNNOperand *out)
 			if (!in[i] || !in[r->count + i])
 				return false;
 		}
-		if (!lower_region(l, l->op->regions[0], in, sum))
+		if (!shlo_lower_region(l, l->op->regions[0], in, sum))
 			return false;
 	}
 	for (size_t i = 0; i < r->count; i++)
@@ -204,8 +201,7 @@ static bool combine(struct reduction *r, WNNOperand *out)
 	return true;
 }
 
-/* Whether all that the region does is to compare and to choose, in which no order shows. */
-static bool only_chooses(const struct shlo_region *region)
+bool shlo_only_chooses(const struct shlo_region *region)
 {
 	for (size_t i = 0; i + 1 < region->block.op_count; i++) {
 		const struct shlo_op *op = region->block.ops[i];
@@ -224,7 +220,7 @@ static bool only_chooses(const struct shlo_region *region)
 static bool is_exact(const struct shlo_op *op, size_t count)
 {
 	const struct shlo_block *block = &op->regions[0]->block;
-	bool chooses = only_chooses(op->regions[0]);
+	bool chooses = shlo_only_chooses(op->regions[0]);
 
 	for (size_t i = 0; i < 2 * count; i++) {
 		enum shlo_element element = op->operands[i]->type->element;
@@ -251,8 +247,8 @@ bool shlo_lower_reduce_any(struct shlo_lower *l, const struct shlo_list *over, W
 				order[count++] = i;
 			}
 	if (l->op->operand_count > SHLO_MOST_LOWERED || !is_exact(l->op, r.count) ||
-	    !can_lower_region(l->op->regions[0]) || r.columns > MOST_CELLS ||
-	    (r.columns > MOST_ORDERED && !only_chooses(l->op->regions[0])))
+	    !shlo_can_lower_region(l->op->regions[0]) || r.columns > MOST_CELLS ||
+	    (r.columns > MOST_ORDERED && !shlo_only_chooses(l->op->regions[0])))
 		return false;
 	if (!l->b)
 		return true;

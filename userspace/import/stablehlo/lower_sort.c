@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Sorts of few elements, as operators of WebNN: all pairs of a line are compared at once, and the place
+ * of an element is the number of those that come before it. Elements that are equal keep their order.
+ */
+#include "lower.h"
+
+#include "../common/memory.h"
+
+#define MOST_PAIRS 65536
+
+/* What is sorted, as [rows, length]. */
+struct lines {
+	const struct shlo_lower *l;
+	const struct shlo_type *type;
+	int dim;
+	int64_t rows, length;
+};
+
+static bool lines_init(struct lines *s, const struct shlo_lower *l, int64_t dim)
+{
+	const struct shlo_type *type = shlo_operand_type(l, 0);
+
+	*s = (struct lines){ .l = l, .type = type, .dim = (int)(dim < 0 ? dim + type->rank : dim) };
+	s->length = type->dims[s->dim];
+	s->rows = shlo_type_count(type) / s->length;
+	return s->length <= MOST_PAIRS && s->rows * s->length * s->length <= MOST_PAIRS;
+}
+
+/* The sorted dimension comes last. */
+static WNNOperand as_lines(const struct lines *s, WNNOperand x)
+{
+	const int64_t dims[2] = { s->rows, s->length };
+	int64_t order[SHLO_MAX_RANK];
+	int count = 0;
+
+	for (int i = 0; i < s->type->rank; i++)
+		if (i != s->dim)
+			order[count++] = i;
+	order[count] = s->dim;
+	return shlo_lower_reshape(s->l, shlo_lower_transpose(s->l, x, order, s->type->rank), dims,
+				  2);
+}
+
+static WNNOperand from_lines(const struct lines *s, WNNOperand x)
+{
+	int64_t dims[SHLO_MAX_RANK], order[SHLO_MAX_RANK];
+	int count = 0;
+
+	for (int i = 0; i < s->type->rank; i++) {
+		order[i] = i == s->dim ? s->type->rank - 1 : count;
+		if (i != s->dim)
+			dims[count++] = s->type->dims[i];
+	}
+	dims[count] = s->length;
+	return shlo_lower_transpose(s->l, shlo_lower_reshape(s->l, x, dims, s->type->rank), order,
+				    s->type->rank);
+}
+
+/* Each element against each: the first of a pair along dimension 1, the second along dimension 2. */
+static WNNOperand first_of(const struct lines *s, WNNOperand x)
+{
+	const int64_t dims[3] = { s->rows, s->length, 1 };
+
+	return shlo_lower_reshape(s->l, x, dims, 3);
+}
+
+static WNNOperand second_of(const struct lines *s, WNNOperand x)
+{
+	const int64_t dims[3] = { s->rows, 1, s->length };
+
+	return shlo_lower_reshape(s->l, x, dims, 3);
+}
+
+/* 0, 1 and so on, [1, length]. */
+static WNNOperand numbers(const struct lines *s)
+{
+	const int64_t dims[2] = { 1, s->length };
+	int32_t *data = import_alloc((size_t)s->length * sizeof(*data));
+	WNNOperand list;
+
+	if (!data)
+		return NULL;
+	for (int64_t i = 0; i < s->length; i++)
+		data[i] = (int32_t)i;
+	list = shlo_lower_list(s->l, WNNOperandDataType_Int32, data, s->length, sizeof(*data));
+	import_free(data);
+	return shlo_lower_reshape(s->l, list, dims, 2);
+}
+
+/* [1, length, length]: whether the first of a pair stands behind the second. */
+static WNNOperand stands_behind(const struct lines *s)
+{
+	const int64_t row[3] = { 1, 1, s->length }, column[3] = { 1, s->length, 1 };
+	WNNOperand list = numbers(s);
+
+	return shlo_lower_both(s->l, wnnGraphBuilderGreater,
+			       shlo_lower_reshape(s->l, list, column, 3),
+			       shlo_lower_reshape(s->l, list, row, 3));
+}
+
+/* How many pairs there are for each of the other dimension, [rows, length]. */
+static WNNOperand count(const struct lines *s, WNNOperand pairs, int64_t dim)
+{
+	WNNReduceOptions options = WNN_REDUCE_OPTIONS_INIT;
+	struct shlo_sizes axes;
+
+	shlo_sizes_init(&axes, &dim, 1);
+	options.axes = axes.array;
+	options.label = s->l->options.label;
+	pairs = shlo_lower_cast(s->l, pairs, WNNOperandDataType_Int32);
+	return pairs ? wnnGraphBuilderReduceSum(s->l->b, pairs, &options) : NULL;
+}
+
+/*
+ * The place that each element comes to, [rows, length]. @before: of all pairs, whether the first comes
+ * before the second. Only pairs whose first stands behind the second are looked at: it passes the second
+ * where it comes before that, and else they stay.
+ *
+ * With a comparator that is no order, as one of floats is where there are NaN, two elements could come to
+ * the same place. So places are counted once more, of equal ones the first before the others.
+ */
+static WNNOperand places(const struct lines *s, WNNOperand before)
+{
+	const struct shlo_lower *l = s->l;
+	const int32_t length = (int32_t)s->length;
+	WNNOperand passes, at, factor;
+
+	passes = shlo_lower_both(l, wnnGraphBuilderLogicalAnd, before, stands_behind(s));
+	at = shlo_lower_both(l, wnnGraphBuilderSub, count(s, passes, 1), count(s, passes, 2));
+	at = shlo_lower_both(l, wnnGraphBuilderAdd, at, numbers(s));
+	factor = shlo_lower_list(l, WNNOperandDataType_Int32, &length, 1, sizeof(length));
+	at = shlo_lower_both(l, wnnGraphBuilderMul, at, factor);
+	at = shlo_lower_both(l, wnnGraphBuilderAdd, at, numbers(s));
+	return count(
+		s, shlo_lower_both(l, wnnGraphBuilderLesser, first_of(s, at), second_of(s, at)), 1);
+}
+
+/* Each element at its place. */
+static WNNOperand put(const struct lines *s, WNNOperand x, WNNOperand at)
+{
+	WNNScatterOptions options = WNN_SCATTER_OPTIONS_INIT;
+
+	options.axis = 1;
+	options.label = s->l->options.label;
+	return x && at ? wnnGraphBuilderScatterElements(s->l->b, x, at, x, &options) : NULL;
+}
+
+bool shlo_lower_sort(struct shlo_lower *l, WNNOperand *out)
+{
+	const struct shlo_region *comparator = l->op->regions[0];
+	WNNOperand x[SHLO_MOST_LOWERED / 2], pairs[SHLO_MOST_LOWERED], before, at;
+	size_t inputs = l->op->operand_count;
+	struct lines s;
+
+	/* What only compares and chooses takes a column and a row, and makes all pairs of them. */
+	if (inputs > SHLO_MOST_LOWERED / 2 ||
+	    !lines_init(&s, l, shlo_attr_int(l->op, "dimension", -1)) ||
+	    !shlo_only_chooses(comparator) || !shlo_can_lower_region(comparator))
+		return false;
+	if (!l->b)
+		return true;
+	for (size_t i = 0; i < inputs; i++) {
+		x[i] = as_lines(&s, shlo_lowered(l, i));
+		pairs[2 * i] = first_of(&s, x[i]);
+		pairs[2 * i + 1] = second_of(&s, x[i]);
+		if (!pairs[2 * i] || !pairs[2 * i + 1])
+			return true;
+	}
+	if (!shlo_lower_region(l, comparator, pairs, &before))
+		return true;
+	at = places(&s, before);
+	for (size_t i = 0; i < inputs; i++)
+		out[i] = from_lines(&s, put(&s, x[i], at));
+	return true;
+}
+
+/* The largest of each line, and where they were. Of floats the total order would have to be seen. */
+bool shlo_lower_top_k(struct shlo_lower *l, WNNOperand *out)
+{
+	static const int64_t none[SHLO_MAX_RANK];
+	const struct shlo_type *type = shlo_operand_type(l, 0), *to = shlo_result_type(l);
+	WNNOperand x, at, all[2], behind;
+	struct shlo_sizes starts, sizes;
+	WNNSliceOptions options = WNN_SLICE_OPTIONS_INIT;
+	struct lines s;
+
+	if (type->element != SHLO_I1 &&
+	    (!shlo_is_computed(type->element) || shlo_is_float(type->element)))
+		return false;
+	if (!lines_init(&s, l, -1))
+		return false;
+	if (!l->b)
+		return true;
+	x = as_lines(&s, shlo_lowered(l, 0));
+	at = places(&s,
+		    shlo_lower_both(l, wnnGraphBuilderGreater, first_of(&s, x), second_of(&s, x)));
+	behind = numbers(&s);
+	shlo_sizes_init(&sizes, (const int64_t[]){ s.rows, s.length }, 2);
+	behind = behind ? wnnGraphBuilderExpand(l->b, behind, sizes.array, &l->options) : NULL;
+	all[0] = from_lines(&s, put(&s, x, at));
+	all[1] = from_lines(&s, put(&s, behind, at));
+	shlo_sizes_init(&starts, none, type->rank);
+	shlo_sizes_init(&sizes, to->dims, type->rank);
+	options.label = l->options.label;
+	for (int i = 0; i < 2; i++)
+		out[i] = all[i] ? wnnGraphBuilderSlice(l->b, all[i], starts.array, sizes.array,
+						       &options) :
+				  NULL;
+	return true;
+}
