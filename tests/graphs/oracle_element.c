@@ -109,12 +109,23 @@ static double unary_loss(const struct ir_unary_attrs *attrs, double x, double v)
 	}
 }
 
+/*
+ * Whether an odd multiple of pi / 2 is in [x - s, x + s]. Next to such a pole tan has any value of either sign. Between
+ * two poles it only grows, so that it is farthest from its value at x where the interval ends.
+ */
+static bool tan_has_pole(double x, double s)
+{
+	return floor((x - s) / M_PI + 0.5) != floor((x + s) / M_PI + 0.5);
+}
+
 /* The farthest that f gets from v on [x - s, x + s], by looking at five points. */
 static double unary_spread(const struct ir_unary_attrs *attrs, double x, double s, double v)
 {
 	static const double at[] = { -1, -0.5, 0.5, 1 };
 	double most = 0;
 
+	if (attrs->kind == IR_TAN && tan_has_pole(x, s))
+		return INFINITY;
 	for (size_t k = 0; k < ARRAY_SIZE(at); k++) {
 		double distance = fabs(cpu_apply_unary(attrs, x + at[k] * s) - v);
 
