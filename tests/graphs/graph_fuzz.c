@@ -12,9 +12,9 @@
 
 #include "graph.h"
 
-#define MAX_TARGETS    3
-#define MAX_REPLAYS    100
-#define COMPOSED_OF_20 9
+#define MAX_TARGETS 3
+#define MAX_REPLAYS 100
+#define COMPOSED    45 /* percent */
 
 struct options {
 	const char *device, *work, *only;
@@ -22,13 +22,13 @@ struct options {
 	uint32_t replays;
 	uint64_t seed, count, sram;
 	double minutes, min_coverage;
-	uint32_t per_operator, compositions;
+	uint32_t per_operator, compositions, composed;
 	bool unfilled, verbose, keep_going, print, as_is, saved;
 };
 
 /* What a run of the program found. */
 struct tally {
-	uint64_t graphs, failed, large, tiled, calls, checked, unbounded;
+	uint64_t graphs, failed, large, shaped, tiled, calls, checked, unbounded;
 	double ulps[WNN_OP_COUNT], share[WNN_OP_COUNT];
 };
 
@@ -278,9 +278,17 @@ static enum wnn_op next_op(uint32_t *turn)
 }
 
 /* A third of the composed graphs is quantised, a sixth may be streamed. */
-static void (*compose(uint64_t number))(struct graph *, uint64_t, graph_limits)
+static void compose(struct fuzzer *fuzzer, struct graph *graph, uint64_t number, uint64_t seed)
 {
-	return number % 3 == 0 ? graph_quantised : number % 6 == 1 ? graph_streamed : graph_compose;
+	graph_limits limits = &fuzzer->targets[0].limits;
+
+	if (number % 3 == 0)
+		graph_quantised(graph, seed, limits);
+	else if (number % 6 == 1)
+		graph_streamed(graph, seed, limits);
+	else
+		graph_compose(graph, seed, limits);
+	fuzzer->tally.shaped += number % 3 == 0 || number % 6 == 1;
 }
 
 static void run_mixed(struct fuzzer *fuzzer, struct graph *graph)
@@ -294,8 +302,8 @@ static void run_mixed(struct fuzzer *fuzzer, struct graph *graph)
 
 		if (options->minutes > 0 && time(NULL) >= end)
 			break;
-		if (number % 20 < COMPOSED_OF_20 && !options->only) {
-			compose(number)(graph, seed, &fuzzer->targets[0].limits);
+		if (number % 20 * 5 < options->composed && !options->only) {
+			compose(fuzzer, graph, number, seed);
 		} else {
 			enum wnn_op op = options->only ? wnn_op_find(options->only) :
 							 next_op(&turn);
@@ -352,10 +360,10 @@ static int summary(struct fuzzer *fuzzer)
 	run_print_kernels();
 	share = coverage_print(&fuzzer->targets[0].limits, fuzzer->options.unfilled);
 	printf("seed %#" PRIx64 ": %" PRIu64 " graphs, %" PRIu64 " calls, %" PRIu64
-	       " failed; %.1f %% have 5 calls or more, %.1f %% several tiles; %" PRIu64
-	       " elements, %.2f %% without a bound\n",
+	       " failed; %.1f %% have 5 calls or more, %.1f %% are quantised or streamed, %.1f %% several "
+	       "tiles; %" PRIu64 " elements, %.2f %% without a bound\n",
 	       fuzzer->options.seed, t->graphs, t->calls, t->failed, 100 * (double)t->large / ran,
-	       100 * (double)t->tiled / ran, t->checked,
+	       100 * (double)t->shaped / ran, 100 * (double)t->tiled / ran, t->checked,
 	       t->checked ? 100 * (double)t->unbounded / (double)t->checked : 0);
 	if (share * 100 < fuzzer->options.min_coverage) {
 		printf("coverage is below the %.1f %% asked for\n", fuzzer->options.min_coverage);
@@ -440,6 +448,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'c':
 		o->compositions = (uint32_t)number_of(arg, state);
 		return 0;
+	case 'l':
+		o->composed = (uint32_t)number_of(arg, state);
+		return 0;
 	case 'C':
 		o->min_coverage = strtod(arg, NULL);
 		return 0;
@@ -468,7 +479,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static const struct argp_option option_list[] = {
 	{ "device", 'd', "cpu|sim|npu", 0, "where the graphs run (sim)", 0 },
-	{ "count", 'n', "N", 0, "graphs; 45 % of them have 5 to 15 calls (1000)", 0 },
+	{ "count", 'n', "N", 0, "graphs (1000)", 0 },
+	{ "layers", 'l', "PERCENT", 0,
+	  "so many of them have several calls, a half of these as in quantised networks or in "
+	  "attention (45)",
+	  0 },
 	{ "seed", 's', "SEED", 0, "of the campaign (1)", 0 },
 	{ "minutes", 'm', "N", 0, "stop after so long instead of after a number of graphs", 0 },
 	{ "sram", 'S', "BYTES", 0, "only this size of the simulated NPU's SRAM", 0 },
@@ -490,7 +505,7 @@ static const struct argp_option option_list[] = {
 int main(int argc, char **argv)
 {
 	static struct fuzzer fuzzer = {
-		.options = { .device = "sim", .seed = 1, .count = 1000 },
+		.options = { .device = "sim", .seed = 1, .count = 1000, .composed = COMPOSED },
 	};
 	static const struct argp argp = {
 		option_list,
