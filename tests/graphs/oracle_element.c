@@ -318,6 +318,31 @@ static double gelu_loss(const struct ir_node *node, double x)
 	return 4 * unit_in_last_place(IR_F32, x);
 }
 
+static bool is_number(const struct ir_value *value)
+{
+	return value->kind == IR_VALUE_CONSTANT && ir_type_elements(&value->type) == 1;
+}
+
+/* x * a, with a number a. Devices compute x * a + b as one function, and need not round what is added here. */
+static bool is_scaled(const struct ir_value *value)
+{
+	const struct ir_node *node = value->def;
+
+	return node && node->op == IR_OP_BINARY && node->attrs.binary.kind == IR_MUL &&
+	       (is_number(node->operands[0]) || is_number(node->operands[1]));
+}
+
+/* Which operand of a sum or a difference may not have been rounded; 2: both are what they are. */
+static uint32_t scaled_operand(const struct ir_node *node)
+{
+	enum ir_binary kind = node->attrs.binary.kind;
+
+	for (uint32_t i = 0; i < 2 && (kind == IR_ADD || (kind == IR_SUB && !i)); i++)
+		if (is_scaled(node->operands[i]) && is_number(node->operands[!i]))
+			return i;
+	return 2;
+}
+
 double *bound_binary(const struct work *work, uint32_t r)
 {
 	enum ir_binary kind = work->node->attrs.binary.kind;
@@ -325,7 +350,8 @@ double *bound_binary(const struct work *work, uint32_t r)
 	double *bound;
 	struct pairs pairs;
 
-	bool exact = binary_is_exact(kind, out->type.dtype);
+	uint32_t scaled = scaled_operand(work->node);
+	bool exact = binary_is_exact(kind, out->type.dtype) && scaled == 2;
 	double fused[2] = { fused_loss(work->node->operands[0]),
 			    fused_loss(work->node->operands[1]) };
 
@@ -344,6 +370,8 @@ double *bound_binary(const struct work *work, uint32_t r)
 		/* With errors, a device may have fused what made the operands into this. */
 		if (!exact || slack[0] > 0 || slack[1] > 0)
 			bound[i] = rounding(out->type.dtype, out->exact[i]);
+		if (scaled < 2)
+			bound[i] += rounding(out->type.dtype, value[scaled]);
 		if (kind == IR_POW)
 			bound[i] += 4 * unit_in_last_place(IR_F32, out->exact[i]);
 		if (slack[0] > 0 || slack[1] > 0)
