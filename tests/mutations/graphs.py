@@ -122,7 +122,7 @@ MUTATIONS = [
           'if (views[v]->stride[dim] != views[v]->stride[dim + 1] * views[v]->dim[dim + 1])',
           'if (views[v]->stride[dim] < views[v]->stride[dim + 1] * views[v]->dim[dim + 1])'),
     _mutation('memory is free again one step too early', 'userspace/src/util/intervals.c',
-          'i < next && placed[i]->begin <= interval->end; i++)', 'i < next && placed[i]->begin < interval->end; i++)'),
+          'if (placed[i]->begin <= interval->end && placed', 'if (placed[i]->begin < interval->end && placed'),
     _plan('instructions wait for one of those that they must follow', 'list/hazards.c',
           'while (count && edges[--count].to == op)', 'for (bool once = true; once && count && edges[--count].to == op; once = false)'),
     _plan('filters of all groups are those of the first', 'kernel/contract_emit.c',

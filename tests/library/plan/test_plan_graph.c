@@ -312,6 +312,101 @@ static void test_memory(void **state)
 	}
 }
 
+static bool lives_before(const struct memory_interval *a, const struct memory_interval *b)
+{
+	if (a->bytes != b->bytes)
+		return a->bytes > b->bytes;
+	return a->begin != b->begin ? a->begin < b->begin : a < b;
+}
+
+/* Where `next` lies at the lowest; the others are sorted by offset. */
+static uint64_t lowest_place(struct memory_interval *const *placed, uint32_t count,
+			     const struct memory_interval *next)
+{
+	uint64_t at = 0;
+
+	for (uint32_t i = 0; i < count && placed[i]->offset < at + next->bytes; i++) {
+		bool together = placed[i]->begin <= next->end && next->begin <= placed[i]->end;
+		uint64_t end = placed[i]->offset + placed[i]->bytes;
+
+		at = together && end > at ? end : at;
+	}
+	return at;
+}
+
+/* Largest first, and first in time of those: each at the lowest place, found by looking at all others. */
+static void pack_slowly(struct memory_interval *interval, uint32_t count)
+{
+	struct memory_interval *order[2000], *placed[2000];
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct memory_interval *next = &interval[i];
+		uint32_t at = i;
+
+		next->bytes = (next->bytes + PLAN_ALIGN - 1) / PLAN_ALIGN * PLAN_ALIGN;
+		for (; at && lives_before(next, order[at - 1]); at--)
+			order[at] = order[at - 1];
+		order[at] = next;
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t at = i;
+
+		order[i]->offset = order[i]->bytes ? lowest_place(placed, i, order[i]) : 0;
+		for (; at && placed[at - 1]->offset > order[i]->offset; at--)
+			placed[at] = placed[at - 1];
+		placed[at] = order[i];
+	}
+}
+
+/* A value of a tree that begins with all its leaves. */
+static void leaf_or_sum(struct memory_interval *interval, uint32_t i, uint32_t count)
+{
+	uint32_t leaves = count / 2 + 1;
+
+	interval->begin = i;
+	interval->end = leaves + i / 2;
+}
+
+/* Many intervals are packed in blocks, which must make no difference. */
+static void test_memory_many(void **state)
+{
+	static const uint32_t counts[] = { 33, 200, 700, 2000 };
+	/* Bytes of intervals: all alike, of two and of few sizes, and of any, for trees and for lives at random. */
+	static const uint32_t sizes[] = { 1, 2, 5, 64 };
+
+	(void)state;
+	for (uint32_t round = 0; round < 4 * 4 * 4; round++) {
+		static struct memory_interval interval[2000], wanted[2000];
+		uint32_t count = counts[round / 4 % 4], kinds = sizes[round % 4];
+		uint64_t total, most = 0;
+
+		random_seed(round);
+		for (uint32_t i = 0; i < count; i++) {
+			interval[i] = (struct memory_interval){
+				.bytes = 100 * random_below(kinds) + (kinds > 2 ? 0 : 100),
+				.begin = random_below(count),
+			};
+			interval[i].end =
+				interval[i].begin + random_below(round / 16 == 1 ? count : 20);
+			if (round / 16 > 1)
+				leaf_or_sum(&interval[i], i, count);
+			/* Some live much longer than the others, or shorter. */
+			if (round / 16 == 3 && !random_below(30))
+				interval[i].end = interval[i].begin + random_below(count);
+		}
+		memcpy(wanted, interval, sizeof(wanted));
+		assert_int_equal(memory_pack(interval, count, &total), 0);
+		pack_slowly(wanted, count);
+		for (uint32_t i = 0; i < count; i++) {
+			uint64_t end = wanted[i].bytes ? wanted[i].offset + wanted[i].bytes : 0;
+
+			assert_int_equal(interval[i].offset, wanted[i].offset);
+			most = end > most ? end : most;
+		}
+		assert_int_equal(total, most);
+	}
+}
+
 /* A chain needs room for two neighbours, not for all; what has no bytes needs none. */
 static void test_memory_chain(void **state)
 {
@@ -369,8 +464,9 @@ int main(void)
 		cmocka_unit_test(test_fire),	      cmocka_unit_test(test_sharing),
 		cmocka_unit_test(test_random_graphs), cmocka_unit_test(test_long_node),
 		cmocka_unit_test(test_refused),	      cmocka_unit_test(test_refusals),
-		cmocka_unit_test(test_memory),	      cmocka_unit_test(test_memory_chain),
-		cmocka_unit_test(test_text),	      cmocka_unit_test(test_jobs),
+		cmocka_unit_test(test_memory),	      cmocka_unit_test(test_memory_many),
+		cmocka_unit_test(test_memory_chain),  cmocka_unit_test(test_text),
+		cmocka_unit_test(test_jobs),
 	};
 
 	return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/array.h"
 #include "util/malloc.h"
 #include "util/number.h"
 
@@ -24,115 +25,339 @@ static int by_size(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/*
- * `placed` is sorted by offset. Intervals of one offset are sorted by time, as no two of them live at once. So
- * the next offset is found in leaps, and among those of one offset the one that is alive at a time.
- */
-static uint32_t next_offset(struct memory_interval *const *placed, uint32_t count, uint32_t at)
+static uint64_t top_of(const struct memory_interval *interval)
 {
-	uint64_t offset = placed[at]->offset;
-	uint32_t step = 1, end;
-
-	while (at + step < count && placed[at + step]->offset == offset)
-		step *= 2;
-	end = at + step < count ? at + step : count;
-	while (at < end) {
-		uint32_t middle = at + (end - at) / 2;
-
-		if (placed[middle]->offset == offset)
-			at = middle + 1;
-		else
-			end = middle;
-	}
-	return at;
+	return interval->offset + interval->bytes;
 }
 
-static uint32_t first_alive(struct memory_interval *const *placed, uint32_t at, uint32_t end,
-			    uint32_t time)
-{
-	while (at < end) {
-		uint32_t middle = at + (end - at) / 2;
+/* --- Few intervals: each is compared with all that have a place --- */
 
-		if (placed[middle]->end < time)
-			at = middle + 1;
-		else
-			end = middle;
-	}
-	return at;
-}
-
-static uint64_t lowest_place(struct memory_interval *const *placed, uint32_t count,
-			     const struct memory_interval *interval)
+/* `placed` is sorted by offset. */
+static uint64_t place_among_few(struct memory_interval *const *placed, uint32_t count,
+				const struct memory_interval *interval)
 {
 	uint64_t at = 0;
 
-	for (uint32_t i = 0; i < count && placed[i]->offset < at + interval->bytes;) {
-		uint32_t next = next_offset(placed, count, i);
-
-		for (i = first_alive(placed, i, next, interval->begin);
-		     i < next && placed[i]->begin <= interval->end; i++)
-			if (placed[i]->offset + placed[i]->bytes > at)
-				at = placed[i]->offset + placed[i]->bytes;
-		i = next;
-	}
+	for (uint32_t i = 0; i < count && placed[i]->offset < at + interval->bytes; i++)
+		if (placed[i]->begin <= interval->end && placed[i]->end >= interval->begin &&
+		    top_of(placed[i]) > at)
+			at = top_of(placed[i]);
 	return at;
 }
 
-static bool before(const struct memory_interval *a, const struct memory_interval *b)
+static void pack_few(struct memory_interval **order, uint32_t count)
 {
-	return a->offset != b->offset ? a->offset < b->offset : a->begin < b->begin;
+	struct memory_interval *placed[MEMORY_FEW];
+
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t at = i;
+
+		order[i]->offset = place_among_few(placed, i, order[i]);
+		for (; at && placed[at - 1]->offset > order[i]->offset; at--)
+			placed[at] = placed[at - 1];
+		placed[at] = order[i];
+	}
 }
 
-static void insert_sorted(struct memory_interval **placed, uint32_t count,
-			  struct memory_interval *interval)
+/* --- Many intervals --- */
+
+/* Those of one offset, sorted by time: no two of them live at once. */
+struct group {
+	uint64_t offset, reach; /* where the highest of them ends */
+	struct memory_interval **members;
+	size_t count, room;
+};
+
+/*
+ * That some of the intervals in the first `groups` groups of a block leave no room: whoever lives at time `latest_begin`
+ * or later, at `first_end` or earlier, and needs more than `gap` bytes meets all of them, and finds no place
+ * between `bottom` and `top`. None of these groups goes beyond `top`.
+ */
+struct proof {
+	uint64_t bottom, top, gap;
+	uint32_t latest_begin, first_end;
+	uint32_t groups; /* 0: there is no such proof */
+};
+
+/*
+ * Groups next to each other by offset. Intervals find their places in ascending order of time mostly, so what kept one
+ * of them out of a block keeps the next one out as well, which need not look at the groups again.
+ */
+#define BLOCK_GROUPS 128
+
+struct block {
+	struct proof proof;
+	uint32_t count;
+	struct group groups[BLOCK_GROUPS];
+};
+
+struct blocks {
+	struct block **list; /* sorted by offset */
+	size_t count, room;
+};
+
+/* The first member that is alive at `time` or later; `count`: none is. */
+static size_t first_alive(const struct group *group, uint32_t time)
 {
-	uint32_t at = 0, end = count;
+	size_t at = 0, end = group->count;
 
 	while (at < end) {
-		uint32_t middle = at + (end - at) / 2;
+		size_t middle = at + (end - at) / 2;
 
-		if (before(placed[middle], interval))
+		if (group->members[middle]->end < time)
 			at = middle + 1;
 		else
 			end = middle;
 	}
-	memmove(placed + at + 1, placed + at, (count - at) * sizeof(*placed));
-	placed[at] = interval;
+	return at;
 }
 
-static void pack(struct memory_interval *intervals, uint32_t count, struct memory_interval **order,
-		 struct memory_interval **placed, uint64_t *total)
+/* The highest of the members that live together with an interval; NULL: none does. */
+static const struct memory_interval *highest_alive(const struct group *group,
+						   const struct memory_interval *interval)
 {
+	const struct memory_interval *highest = NULL;
+
+	for (size_t i = first_alive(group, interval->begin);
+	     i < group->count && group->members[i]->begin <= interval->end; i++) {
+		if (!highest || group->members[i]->bytes > highest->bytes)
+			highest = group->members[i];
+		if (top_of(highest) == group->reach)
+			break;
+	}
+	return highest;
+}
+
+/* One more interval that leaves no room, above those that the proof has. */
+static void proof_add(struct proof *proof, const struct memory_interval *interval)
+{
+	if (proof->top == proof->bottom) {
+		proof->bottom = interval->offset;
+		proof->latest_begin = interval->begin;
+		proof->first_end = interval->end;
+	} else if (interval->offset > proof->top && interval->offset - proof->top > proof->gap) {
+		proof->gap = interval->offset - proof->top;
+	}
+	proof->top = top_of(interval);
+	if (interval->begin > proof->latest_begin)
+		proof->latest_begin = interval->begin;
+	if (interval->end < proof->first_end)
+		proof->first_end = interval->end;
+}
+
+static bool proof_holds(const struct proof *proof, const struct memory_interval *interval,
+			uint64_t at)
+{
+	return proof->groups && interval->end >= proof->latest_begin &&
+	       interval->begin <= proof->first_end && interval->bytes > proof->gap &&
+	       at + interval->bytes > proof->bottom;
+}
+
+/* Raises `at` above what is in the way of the interval; true when it has a place there, below the rest of the block. */
+static bool pass_block(struct block *block, const struct memory_interval *interval, uint64_t *at)
+{
+	struct proof proof = { 0 };
+	uint64_t reach = 0;
+	uint32_t i = 0;
+	bool found = false;
+
+	if (proof_holds(&block->proof, interval, *at)) {
+		proof = block->proof;
+		i = proof.groups;
+		reach = proof.top;
+		if (proof.top > *at)
+			*at = proof.top;
+	}
+	for (; i < block->count; i++) {
+		const struct group *group = &block->groups[i];
+		const struct memory_interval *highest;
+
+		found = group->offset >= *at + interval->bytes;
+		if (found)
+			break;
+		highest = highest_alive(group, interval);
+		if (highest && top_of(highest) > *at)
+			*at = top_of(highest);
+		if (highest && top_of(highest) > proof.top)
+			proof_add(&proof, highest);
+		if (group->reach > reach)
+			reach = group->reach;
+		if (proof.top >= reach) {
+			proof.groups = i + 1;
+			block->proof = proof;
+		}
+	}
+	return found;
+}
+
+static uint64_t place_among_many(struct blocks *blocks, const struct memory_interval *interval)
+{
+	uint64_t at = 0;
+
+	for (size_t i = 0; i < blocks->count; i++)
+		if (pass_block(blocks->list[i], interval, &at))
+			break;
+	return at;
+}
+
+/* The block that an offset belongs to: the last one that does not begin above it. */
+static size_t find_block(const struct blocks *blocks, uint64_t offset)
+{
+	size_t at = 0, end = blocks->count;
+
+	while (end - at > 1) {
+		size_t middle = at + (end - at) / 2;
+
+		if (blocks->list[middle]->groups[0].offset <= offset)
+			at = middle;
+		else
+			end = middle;
+	}
+	return at;
+}
+
+/* An empty block at a place in the list. */
+static struct block *add_block(struct blocks *blocks, size_t at)
+{
+	struct block *block = wnn_calloc(1, sizeof(*block));
+
+	if (!block || wnn_array_reserve(&blocks->list, &blocks->room, blocks->count + 1,
+					sizeof(*blocks->list))) {
+		wnn_free(block);
+		return NULL;
+	}
+	memmove(blocks->list + at + 1, blocks->list + at,
+		(blocks->count - at) * sizeof(*blocks->list));
+	blocks->list[at] = block;
+	blocks->count++;
+	return block;
+}
+
+/* The upper groups of a full block become a block; only the last one when more will follow behind it. */
+static int split_block(struct blocks *blocks, size_t at, uint64_t offset)
+{
+	struct block *block = blocks->list[at], *upper = add_block(blocks, at + 1);
+	bool behind = offset > block->groups[block->count - 1].offset;
+	uint32_t keep = behind ? block->count - 1 : block->count / 2;
+
+	if (!upper)
+		return -1;
+	upper->count = block->count - keep;
+	memcpy(upper->groups, block->groups + keep, upper->count * sizeof(*upper->groups));
+	block->count = keep;
+	if (block->proof.groups > keep)
+		block->proof.groups = 0;
+	return 0;
+}
+
+/* The group of an offset in a block with room, which is made when there is none. */
+static uint32_t find_group(struct block *block, uint64_t offset)
+{
+	uint32_t at = 0, end = block->count;
+
+	while (at < end) {
+		uint32_t middle = at + (end - at) / 2;
+
+		if (block->groups[middle].offset < offset)
+			at = middle + 1;
+		else
+			end = middle;
+	}
+	if (at < block->count && block->groups[at].offset == offset)
+		return at;
+	memmove(block->groups + at + 1, block->groups + at,
+		(block->count - at) * sizeof(*block->groups));
+	block->groups[at] = (struct group){ .offset = offset };
+	block->count++;
+	if (at < block->proof.groups)
+		block->proof.groups++;
+	return at;
+}
+
+static int insert_sorted(struct blocks *blocks, struct memory_interval *interval)
+{
+	size_t b = blocks->count ? find_block(blocks, interval->offset) : 0, member;
+	struct block *block;
+	struct group *group;
+	uint32_t at;
+
+	if (!blocks->count && !add_block(blocks, 0))
+		return -1;
+	if (blocks->list[b]->count == BLOCK_GROUPS) {
+		if (split_block(blocks, b, interval->offset))
+			return -1;
+		b = find_block(blocks, interval->offset);
+	}
+	block = blocks->list[b];
+	at = find_group(block, interval->offset);
+	group = &block->groups[at];
+	if (wnn_array_reserve(&group->members, &group->room, group->count + 1,
+			      sizeof(*group->members)))
+		return -1;
+	member = first_alive(group, interval->begin);
+	memmove(group->members + member + 1, group->members + member,
+		(group->count - member) * sizeof(*group->members));
+	group->members[member] = interval;
+	group->count++;
+	if (top_of(interval) > group->reach)
+		group->reach = top_of(interval);
+	if (at < block->proof.groups && group->reach > block->proof.top)
+		block->proof.groups = 0;
+	return 0;
+}
+
+static int pack_many(struct memory_interval **order, uint32_t count)
+{
+	struct blocks blocks = { 0 };
+	int ret = 0;
+
+	for (uint32_t i = 0; i < count && !ret; i++) {
+		order[i]->offset = place_among_many(&blocks, order[i]);
+		ret = insert_sorted(&blocks, order[i]);
+	}
+	for (size_t b = 0; b < blocks.count; b++) {
+		for (uint32_t i = 0; i < blocks.list[b]->count; i++)
+			wnn_free(blocks.list[b]->groups[i].members);
+		wnn_free(blocks.list[b]);
+	}
+	wnn_free(blocks.list);
+	return ret;
+}
+
+/* --- */
+
+/* Largest first; the last ones may have no bytes, and need no place. Returns how many need one. */
+static uint32_t sort_intervals(struct memory_interval *intervals, uint32_t count,
+			       struct memory_interval **order)
+{
+	uint32_t placed = 0;
+
 	for (uint32_t i = 0; i < count; i++) {
 		intervals[i].bytes = wnn_align_up(intervals[i].bytes, MEMORY_ALIGN);
+		intervals[i].offset = 0;
+		placed += intervals[i].bytes > 0;
 		order[i] = &intervals[i];
 	}
 	qsort(order, count, sizeof(*order), by_size);
-	/* The last ones may have no bytes, and need no place. */
-	for (uint32_t i = 0; i < count; i++)
-		order[i]->offset = 0;
-	for (uint32_t i = 0; i < count && order[i]->bytes; i++) {
-		order[i]->offset = lowest_place(placed, i, order[i]);
-		if (order[i]->offset + order[i]->bytes > *total)
-			*total = order[i]->offset + order[i]->bytes;
-		insert_sorted(placed, i, order[i]);
-	}
+	return placed;
 }
 
 int memory_pack(struct memory_interval *intervals, uint32_t count, uint64_t *total)
 {
 	/* Few intervals need no memory: those who try tiles have no way to report that there is none. */
-	struct memory_interval *few[2][MEMORY_FEW], **many;
+	struct memory_interval *few[MEMORY_FEW], **many = NULL;
+	int ret = 0;
 
-	*total = 0;
 	if (count <= MEMORY_FEW) {
-		pack(intervals, count, few[0], few[1], total);
-		return 0;
+		pack_few(few, sort_intervals(intervals, count, few));
+	} else {
+		many = wnn_calloc(count, sizeof(*many));
+		ret = many ? pack_many(many, sort_intervals(intervals, count, many)) : -1;
+		wnn_free(many);
 	}
-	many = wnn_calloc(2 * (size_t)count, sizeof(*many));
-	if (!many)
-		return -1;
-	pack(intervals, count, many, many + count, total);
-	wnn_free(many);
-	return 0;
+	*total = 0;
+	for (uint32_t i = 0; i < count; i++)
+		if (intervals[i].bytes && top_of(&intervals[i]) > *total)
+			*total = top_of(&intervals[i]);
+	return ret;
 }
