@@ -29,7 +29,7 @@ static const struct {
 } modules[] = {
 	{ IN_A_ROW, true }, { IN_A_ROW, true },	 { IN_A_ROW, true }, { IN_A_ROW, true },
 	{ IN_A_ROW, true }, { IN_A_ROW, false }, { INNER, true },    { TURNS, true },
-	{ TURNS, true },    { TURNS, true },
+	{ TURNS, true },    { TURNS, true },	 { IN_A_ROW, true },
 };
 
 #define MODULE_COUNT (sizeof(modules) / sizeof(modules[0]))

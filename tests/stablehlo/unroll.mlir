@@ -241,3 +241,55 @@ func.func @main(%x: tensor<f32>) -> tensor<f32> {
     }
   return %r#1 : tensor<f32>
 }
+
+// -----
+
+// 10: values of several kinds, as JAX carries them: a table of f64, rows that are taken and put, a key, a mask, a sorted row
+func.func @main(%x: tensor<4xf32>, %m: tensor<3xi32>, %key: tensor<2xui32>, %table: tensor<5x2xf32>)
+    -> (tensor<4xf32>, tensor<3xi32>, tensor<2xui32>, tensor<4xi1>, tensor<3x4xf32>, tensor<3x2xf64>) {
+  %zero = stablehlo.constant dense<0> : tensor<i32>
+  %n = stablehlo.constant dense<3> : tensor<i32>
+  %wide = stablehlo.constant dense<[[1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [7.0, 8.0]]> : tensor<4x2xf64>
+  %doubles = stablehlo.constant dense<0.0> : tensor<3x2xf64>
+  %rows = stablehlo.constant dense<0.0> : tensor<3x4xf32>
+  %mask = stablehlo.constant dense<false> : tensor<4xi1>
+  %r:9 = stablehlo.while(%i = %zero, %c = %x, %a = %m, %k = %key, %p = %mask, %ys = %rows, %ds = %doubles, %w = %wide, %t = %table)
+    : tensor<i32>, tensor<4xf32>, tensor<3xi32>, tensor<2xui32>, tensor<4xi1>, tensor<3x4xf32>, tensor<3x2xf64>, tensor<4x2xf64>,
+      tensor<5x2xf32>
+    cond {
+      %go = stablehlo.compare LT, %i, %n, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %go : tensor<i1>
+    } do {
+      %one = stablehlo.constant dense<1> : tensor<i32>
+      %d = stablehlo.dynamic_slice %w, %i, %zero, sizes = [1, 2] : (tensor<4x2xf64>, tensor<i32>, tensor<i32>) -> tensor<1x2xf64>
+      %ds2 = stablehlo.dynamic_update_slice %ds, %d, %i, %zero : (tensor<3x2xf64>, tensor<1x2xf64>, tensor<i32>, tensor<i32>) -> tensor<3x2xf64>
+      // A place that the values say, and not the turn.
+      %first = stablehlo.slice %a [0:1] : (tensor<3xi32>) -> tensor<1xi32>
+      %at = stablehlo.reshape %first : (tensor<1xi32>) -> tensor<i32>
+      %row = stablehlo.dynamic_slice %t, %at, %zero, sizes = [1, 2] : (tensor<5x2xf32>, tensor<i32>, tensor<i32>) -> tensor<1x2xf32>
+      %sum = stablehlo.reshape %row : (tensor<1x2xf32>) -> tensor<2xf32>
+      %both = stablehlo.concatenate %sum, %sum, dim = 0 : (tensor<2xf32>, tensor<2xf32>) -> tensor<4xf32>
+      %e = stablehlo.add %c, %both : tensor<4xf32>
+      %q = stablehlo.compare GT, %e, %c, FLOAT : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xi1>
+      %p2 = stablehlo.xor %p, %q : tensor<4xi1>
+      %f = stablehlo.select %p2, %e, %c : tensor<4xi1>, tensor<4xf32>
+      %g = "stablehlo.sort"(%f) ({
+        ^bb0(%l: tensor<f32>, %h: tensor<f32>):
+          %less = stablehlo.compare LT, %l, %h, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>
+          stablehlo.return %less : tensor<i1>
+      }) {dimension = 0 : i64} : (tensor<4xf32>) -> tensor<4xf32>
+      %line = stablehlo.reshape %g : (tensor<4xf32>) -> tensor<1x4xf32>
+      %ys2 = stablehlo.dynamic_update_slice %ys, %line, %i, %zero : (tensor<3x4xf32>, tensor<1x4xf32>, tensor<i32>, tensor<i32>) -> tensor<3x4xf32>
+      %b = stablehlo.broadcast_in_dim %i, dims = [] : (tensor<i32>) -> tensor<3xi32>
+      %o = stablehlo.add %a, %b : tensor<3xi32>
+      %by = stablehlo.constant dense<[13, 7]> : tensor<2xui32>
+      %left = stablehlo.shift_left %k, %by : tensor<2xui32>
+      %right = stablehlo.shift_right_logical %k, %by : tensor<2xui32>
+      %turned = stablehlo.or %left, %right : tensor<2xui32>
+      %k2 = stablehlo.xor %turned, %k : tensor<2xui32>
+      %next = stablehlo.add %i, %one : tensor<i32>
+      stablehlo.return %next, %g, %o, %k2, %p2, %ys2, %ds2, %w, %t : tensor<i32>, tensor<4xf32>, tensor<3xi32>, tensor<2xui32>,
+        tensor<4xi1>, tensor<3x4xf32>, tensor<3x2xf64>, tensor<4x2xf64>, tensor<5x2xf32>
+    }
+  return %r#1, %r#2, %r#3, %r#4, %r#5, %r#6 : tensor<4xf32>, tensor<3xi32>, tensor<2xui32>, tensor<4xi1>, tensor<3x4xf32>, tensor<3x2xf64>
+}
