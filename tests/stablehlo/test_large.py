@@ -4,97 +4,12 @@
 
 Numbers are whole and small, so that floats are exact in any order; results are worked out here, element by element.
 """
-import functools
-import itertools
-import operator
-import random
-import struct
 import sys
 import unittest
 
-from made_programs import expect_passed
+from made_programs import Array, expect_passed, folded, listed, module, places, region, wrapped
 
 PROGRAM, DEVICE = sys.argv[1:3]
-LETTERS = {"f32": "f", "f16": "e", "i8": "b", "ui8": "B", "i32": "i", "ui32": "I", "i64": "q", "i1": "?"}
-
-
-class Array:
-    def __init__(self, dims, kind, values):
-        self.dims, self.kind, self.values = tuple(dims), kind, list(values)
-
-    @property
-    def type(self):
-        return f"tensor<{''.join(f'{d}x' for d in self.dims)}{self.kind}>"
-
-    @property
-    def dense(self):
-        return f'dense<"0x{struct.pack(f"<{len(self.values)}{LETTERS[self.kind]}", *self.values).hex()}"> : {self.type}'
-
-    def at(self, place):
-        offset = 0
-        for i, d in zip(place, self.dims):
-            offset = offset * d + i
-        return self.values[offset]
-
-    @staticmethod
-    def random(dims, kind, least=-9, most=9):
-        chance = random.Random(str((dims, kind)))
-        return Array(dims, kind, [chance.randint(least, most) for _ in range(size(dims))])
-
-    @staticmethod
-    def made(dims, kind, function):
-        return Array(dims, kind, [function(place) for place in places(dims)])
-
-
-def size(dims):
-    return functools.reduce(operator.mul, dims, 1)
-
-
-def places(dims):
-    return itertools.product(*map(range, dims))
-
-
-def module(given, lines, expected):
-    """A function @compute of the lines, whose arguments are x0, x1 and whose result is %r, and who calls it."""
-    names = [f"%x{i}" for i in range(len(given))]
-    constants = "\n".join(f"    {name} = stablehlo.constant {x.dense}" for name, x in zip(names, given))
-    body = "\n".join(f"    {line}" for line in lines)
-    return f"""module {{
-  func.func private @compute({', '.join(f'{n}: {x.type}' for n, x in zip(names, given))}) -> {expected.type} {{
-{body}
-    return %r : {expected.type}
-  }}
-  func.func @main() {{
-{constants}
-    %r = call @compute({', '.join(names)}) : ({', '.join(x.type for x in given)}) -> {expected.type}
-    check.expect_eq_const %r, {expected.dense}
-    return
-  }}
-}}"""
-
-
-def listed(numbers):
-    return f"array<i64: {', '.join(map(str, numbers))}>"
-
-
-def region(op, kind):
-    return (f"({{ ^bb0(%a: tensor<{kind}>, %b: tensor<{kind}>): "
-            f"%c = stablehlo.{op} %a, %b : tensor<{kind}> stablehlo.return %c : tensor<{kind}> }})")
-
-
-def wrapped(kind, number):
-    bits = {"i8": 8, "ui8": 8, "i32": 32, "ui32": 32, "i64": 64}.get(kind)
-    if not bits:
-        return number
-    number &= (1 << bits) - 1
-    return number - (1 << bits) if kind[0] == "i" and number >> (bits - 1) else number
-
-
-COMBINE = {"add": operator.add, "multiply": operator.mul, "maximum": max, "minimum": min, "and": operator.and_}
-
-
-def folded(op, kind, numbers):
-    return functools.reduce(lambda a, b: wrapped(kind, COMBINE[op](a, b)), numbers)
 
 
 # pylint: disable-next=too-many-arguments,too-many-positional-arguments,too-many-locals
