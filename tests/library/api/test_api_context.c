@@ -74,6 +74,14 @@ static void devices_by_option(void **state)
 		"WNNContextDeviceOptions.nodePath asks for the device npu, but /dev/null does "
 		"not open");
 	assert_null(context);
+	assert_failed(try_node(instance, "cpu", "/dev/accel/accel0", 0, &context),
+		      WNNStatus_TypeError,
+		      "nodePath is \"/dev/accel/accel0\", the node of an NPU, but "
+		      "WNNContextDeviceOptions.device is \"cpu\"");
+	assert_null(context);
+	assert_failed(try_node(instance, "sim", "/dev/accel/accel0", 0, &context),
+		      WNNStatus_TypeError, "WNNContextDeviceOptions.device is \"sim\"");
+	assert_null(context);
 	assert_failed(try_device(instance, "tpu", 0, &context), WNNStatus_NotSupportedError,
 		      "no device \"tpu\"");
 	assert_failed(try_device(instance, "cpu", WNNPlacementPolicy_NPUOnly, &context),

@@ -241,7 +241,8 @@ typedef struct WNNContextDeviceOptions {
 	WNNStringView device;
 	/**
 	 * Device node of the NPU, such as /dev/accel/accel0: without a device it asks for "npu",
-	 * and the context is not made when it does not open. Empty: the first that opens.
+	 * and the context is not made when it does not open. Empty: the first that opens. With
+	 * "sim" or "cpu" it is a TypeError.
 	 */
 	WNNStringView nodePath;
 	/** Where operators may run. Default: PreferNPU. */

@@ -150,6 +150,7 @@ static int parse_device_options(const WNNContextDeviceOptions *options,
 				struct context_config *config, struct wnn_error *err)
 {
 	size_t length = wnn_view_length(&options->device);
+	char text[64];
 
 	if (check_made(!options->placementPolicy && !options->simMode && !options->constantFolding,
 		       "WNNContextDeviceOptions", "WNN_CONTEXT_DEVICE_OPTIONS_INIT",
@@ -169,11 +170,19 @@ static int parse_device_options(const WNNContextDeviceOptions *options,
 		      err) ||
 	    copy_path(&config->node, options->nodePath, "the path of the device node", err))
 		return -1;
-	if (length)
-		return parse_device(options->device.data, length, "WNNContextDeviceOptions", config,
-				    err);
+	if (length &&
+	    parse_device(options->device.data, length, "WNNContextDeviceOptions", config, err))
+		return -1;
 	/* Who names a node means that NPU; another device in its stead would be a silent error. */
-	if (config->node) {
+	if (length && config->node && config->device != CONTEXT_NPU) {
+		wnn_text_printable(text, sizeof(text), config->node, strlen(config->node));
+		return wnn_error_set(err, WNN_TYPE_ERROR,
+				     "WNNContextDeviceOptions.nodePath is \"%s\", the node of an "
+				     "NPU, but WNNContextDeviceOptions.device is \"%s\": a node is "
+				     "for the device \"npu\", or for no device named",
+				     text, config->device == CONTEXT_SIM ? "sim" : "cpu");
+	}
+	if (!length && config->node) {
 		config->device = CONTEXT_NPU;
 		config->named_by = "WNNContextDeviceOptions.nodePath";
 	}
