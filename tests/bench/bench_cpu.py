@@ -10,8 +10,7 @@ remains of the figure on a machine that others use, too. OPENBLAS_CORETYPE and O
 to older kernels than the processor has. Each layer of the CPU (WEBNN_CPU_LAYER) is measured by itself; in the JSON the first one has the keys t1 and t2,
 others t1_LAYER and t2_LAYER; in 8-bit integers, t1_int8 and so on; in float16, t1_float16, with float32_ms for ort_ms.
 
-In float32 the most memory that either has at once is told as well: of ours, the whole process with its code; of ONNX
-Runtime's, what it takes beyond Python with everything loaded, so that the ratio of two whole processes is smaller.
+Either is a small program in C, and in float32 the most memory that its whole process has at once is told as well.
 
 Usage: bench_cpu.py [--json FILE] [--rounds N] [--build DIR] [--threads N,…] [--layers NAME,…] [--types NAME,…] [MODEL…]
 """
@@ -23,7 +22,6 @@ import re
 import subprocess
 import sys
 import tempfile
-import time
 
 import numpy as np
 from onnx import TensorProto, helper
@@ -158,21 +156,18 @@ def shape_of(net, value):
     return [*shape] if len(net.shapes[0]) == 2 else [1, *shape]
 
 
-class Ours:
-    """bench-cpu-graph in a process of its own, one run for each line."""
+class Process:
+    """bench-cpu-graph or bench-cpu-ort, one run for each line."""
 
-    def __init__(self, build, folder, threads, layer, kind, shape):
-        environment = {k: v for k, v in os.environ.items()
-                       if k not in ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")} | {"WEBNN_CPU_LAYER": layer}
-        output = folder / "output"
-        self.process = subprocess.Popen(
-            [build / "tests" / "bench" / "cpu" / "bench-cpu-graph", "--threads", str(threads), "--type", TYPES[kind],
-             "--input", ",".join(map(str, shape)), folder / "table", folder / "weights", folder / "input", output],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
+    def __init__(self, name, arguments, output, environment=None):
+        # Debian's ONNX Runtime prints hundreds of harmless lines about schemas when it starts.
+        self.process = subprocess.Popen(list(map(str, arguments)) + [output], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.DEVNULL if name == "bench-cpu-ort" else None, text=True,
+                                        env=environment)
         answer = self.process.stdout.readline().split()
         if not answer:
-            sys.exit("bench cpu: bench-cpu-graph did not start; without oneDNN, there is --layers openblas")
-        self.core = answer[1]
+            sys.exit(f"bench cpu: {name} did not start; without oneDNN, there is --layers openblas")
+        self.answer = answer[1]
         self.output = np.fromfile(output, "<f4")
 
     def run(self):
@@ -190,67 +185,20 @@ class Ours:
         self.process.wait()
 
 
-class Ort:
-    def __init__(self, folder, threads, x):
-        # Debian's package prints hundreds of harmless lines about schemas when it is loaded.
-        saved, null = os.dup(2), os.open(os.devnull, os.O_WRONLY)
-        os.dup2(null, 2)
-        import onnxruntime
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
-        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
-        self.session = onnxruntime.InferenceSession(str(folder / "model.onnx"), options,
-                                                    providers=["CPUExecutionProvider"])
-        os.dup2(saved, 2)
-        self.feed = {"v0": x}
-        self.threads = threads
-        self.output = self.session.run(None, self.feed)[0].reshape(-1)
-
-    def run(self):
-        begin, cpu = time.perf_counter(), time.process_time()
-        self.session.run(None, self.feed)
-        run = [(time.perf_counter() - begin) * 1e3, (time.process_time() - cpu) * 1e3]
-        if self.threads > 1:
-            self.wait_for_rest()
-        return run
-
-    @staticmethod
-    def wait_for_rest():
-        """Its threads look for work for some 50 ms before they sleep, and would take a processor from the run that comes next."""
-        while True:
-            cpu = time.process_time()
-            time.sleep(.01)
-            if time.process_time() - cpu < .002:
-                return
-
-    def close(self):
-        self.session = None
+def ours(build, folder, threads, layer, kind, shape):
+    environment = {k: v for k, v in os.environ.items()
+                   if k not in ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")} | {"WEBNN_CPU_LAYER": layer}
+    program = build / "tests" / "bench" / "cpu" / "bench-cpu-graph"
+    return Process(program.name, [program, "--threads", threads, "--type", TYPES[kind], "--input", ",".join(map(str, shape)),
+                                  folder / "table", folder / "weights", folder / "input"], folder / "output", environment)
 
 
-# ONNX Runtime by itself: what its peak is above what the process has with everything loaded.
-PEAK = """
-import re, sys
-import numpy as np
-import onnxruntime
-def memory(key):
-    with open("/proc/self/status", encoding="utf-8") as file:
-        return int(re.search(key + r":\\s+(\\d+)", file.read())[1])
-folder, threads, shape = sys.argv[1], int(sys.argv[2]), [int(d) for d in sys.argv[3].split(",")]
-x = np.fromfile(folder + "/input", "<f4").reshape(shape)
-before = memory("VmRSS")
-options = onnxruntime.SessionOptions()
-options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
-session = onnxruntime.InferenceSession(folder + "/model.onnx", options, providers=["CPUExecutionProvider"])
-for _ in range(3):
-    session.run(None, {"v0": x})
-print(memory("VmHWM") - before)
-"""
-
-
-def ort_peak(folder, threads, shape):
-    done = subprocess.run([sys.executable, "-c", PEAK, folder, str(threads), ",".join(map(str, shape))], check=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    return int(done.stdout) / 1024
+def ort(build, folder, threads, shape):
+    program = build / "tests" / "bench" / "cpu" / "bench-cpu-ort"
+    if not program.exists():
+        sys.exit("bench cpu: bench-cpu-ort is not built: install libonnxruntime-dev and build again")
+    return Process(program.name, [program, threads, ",".join(map(str, shape)), folder / "model.onnx", folder / "input"],
+                   folder / "output")
 
 
 def write_files(net, folder, kind):
@@ -273,24 +221,25 @@ def write_files(net, folder, kind):
 
 
 def compare(args, name, threads, layer, kind, folder, x):
-    ours = Ours(args.build, folder, threads, layer, kind, x.shape)
-    other = Ours(args.build, folder, threads, layer, "float32", x.shape) if kind == "float16" else Ort(folder, threads, x)
-    error = float(np.abs(ours.output - other.output).max() / np.abs(other.output).max())
+    own = ours(args.build, folder, threads, layer, kind, x.shape)
+    other = (ours(args.build, folder, threads, layer, "float32", x.shape) if kind == "float16" else
+             ort(args.build, folder, threads, x.shape))
+    error = float(np.abs(own.output - other.output).max() / np.abs(other.output).max())
     if not error <= TOLERANCE[kind]:
         sys.exit(f"bench cpu: {name}: the outputs differ by {error:.3g} of the largest")
-    times = np.array([(ours.run(), other.run()) for _ in range(args.rounds)])
+    times = np.array([(own.run(), other.run()) for _ in range(args.rounds)])
     # In other types bench-cpu-graph makes the constants itself.
-    peaks = (ours.peak(), ort_peak(folder, threads, x.shape)) if kind == "float32" else None
-    ours.close()
+    peaks = (own.peak(), other.peak()) if kind == "float32" else None
+    own.close()
     other.close()
     best, cpu = times.min(0).T
     print(f"{name:12} {kind:7} {layer:8} {threads} thread{'s' if threads > 1 else ' '}  ours {best[0]:8.2f} ms  {'our float32' if kind == 'float16' else 'ONNX Runtime'} "
           f"{best[1]:8.2f} ms  ratio {best[0] / best[1]:.2f}  (processor {cpu[0]:8.2f} {cpu[1]:8.2f}  {cpu[0] / cpu[1]:.2f})  "
           f"{f'peak {peaks[0]:.0f} {peaks[1]:.0f} MiB {peaks[0] / peaks[1]:.2f}  ' if peaks else ''}"
-          f"error {error:.1e}  OpenBLAS {ours.core}", flush=True)
+          f"error {error:.1e}  OpenBLAS {own.answer}", flush=True)
     name = "float32" if kind == "float16" else "ort"
     memory = {"ours_peak_mib": peaks[0], "ort_peak_mib": peaks[1], "peak_ratio": peaks[0] / peaks[1]} if peaks else {}
-    return ours.core, {"ours_ms": best[0], f"{name}_ms": best[1], "ratio": best[0] / best[1], "ours_cpu_ms": cpu[0],
+    return own.answer, {"ours_ms": best[0], f"{name}_ms": best[1], "ratio": best[0] / best[1], "ours_cpu_ms": cpu[0],
                        f"{name}_cpu_ms": cpu[1], "cpu_ratio": cpu[0] / cpu[1], "error": error,
                        "layer": layer, "threads": threads, "type": kind} | memory
 

@@ -18,8 +18,8 @@ matrix unit could do of that type in the same cycles. mobilenetv2_batch8 counts 
 
 SqueezeNet, MobileNetV2 and LeNet have their weights from ../shared/models and are left out without them; the others are seeded.
 
-build_GRAPH_DEVICE only builds: graphs of up to 20,000 nodes (chain; chain with a constant for each node; mesh with long-lived
-values; tree with half of its nodes side by side), CPU seconds for each size, and the ratio of the time per node of the largest
+build_GRAPH_DEVICE only builds: graphs of up to 100,000 nodes (chain; chain with a constant for each node; mesh with long-lived
+values; tree with half of its nodes side by side; chain of outputs), CPU seconds for each size, and the ratio of the time per node of the largest
 to that of the one a quarter as large: about 1 where the time is linear.
 
 Usage: bench_npu.py [--json FILE] [--build DIR] [--sram BYTES] [--nodes] [NAME…]
@@ -32,8 +32,8 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-BUILDS = [f"build_{graph}_{device}" for graph in ("chain", "constants", "mesh", "tree") for device in ("sim", "cpu")]
-BUILD_SIZES = (2500, 5000, 10000, 20000)
+BUILDS = [f"build_{graph}_{device}" for graph in ("chain", "constants", "mesh", "tree", "outputs") for device in ("sim", "cpu")]
+BUILD_SIZES = (12500, 25000, 50000, 100000)
 SHARED_MODELS = ROOT.parent / "shared" / "models"
 sys.path.insert(0, str(ROOT / "tests" / "bench" / "npu"))
 from networks import LAYERS, NETWORKS, SEEDED, SHARED, bound, bounds_of_nodes, least_macs, share_of_peak  # noqa: E402

@@ -18,6 +18,7 @@
 struct net {
 	WNNGraphBuilder builder;
 	const float *weights;
+	bool mapped; /* the weights are a file */
 	enum bench_type type;
 	WNNOperand *values;
 	uint32_t inputs;
@@ -75,7 +76,7 @@ static uint32_t list(const json_t *layer, const char *key, uint32_t *values)
 	return n;
 }
 
-/* Pages of a file that are no longer needed are given back; memory that is no file stays as it is. */
+/* Of the file that the weights lie in: what is no longer needed is given back. */
 static void give_back(void const *data, size_t size, void *userdata1, void *userdata2)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
@@ -85,7 +86,7 @@ static void give_back(void const *data, size_t size, void *userdata1, void *user
 	(void)userdata1;
 	(void)userdata2;
 	if (begin < end)
-		madvise((void *)begin, end - begin, MADV_PAGEOUT);
+		madvise((void *)begin, end - begin, MADV_DONTNEED);
 }
 
 static const float *numbers(const struct net *net, const json_t *layer, const char *key)
@@ -166,7 +167,8 @@ static WNNOperand constant(const struct net *net, const json_t *layer, const cha
 		free(halves);
 		return operand;
 	}
-	borrowed.releaseCallback = give_back;
+	if (net->mapped)
+		borrowed.releaseCallback = give_back;
 	desc.nextInChain = &borrowed.chain;
 	desc.dataType = WNNOperandDataType_Float32;
 	desc.shape = (WNNUint32Array){ rank, dims };
@@ -532,12 +534,12 @@ static uint32_t find_outputs(const json_t *layers, WNNOperand *values, WNNNamedO
 	return num;
 }
 
-WNNGraph bench_table_build(WNNContext context, const char *table, const float *weights,
+WNNGraph bench_table_build(WNNContext context, const char *table, const float *weights, bool mapped,
 			   enum bench_type type, uint32_t rank, const uint32_t *input)
 {
 	json_error_t error;
 	json_t *layers = json_load_file(table, 0, &error);
-	struct net net = { .weights = weights, .type = type };
+	struct net net = { .weights = weights, .mapped = mapped, .type = type };
 	WNNNamedOperand outputs[BENCH_MAX_OUTPUTS];
 	uint32_t num;
 	WNNGraph graph;

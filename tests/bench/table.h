@@ -27,9 +27,10 @@ int bench_type_find(const char *name);
 
 /*
  * The graph of a table in a file: inputs "x", "x1", ..., outputs "y", "y1", ... The weights are lent
- * to the library as long as the graph lives.
+ * to the library as long as the graph lives; mapped from a file, they are given back to it as soon as
+ * the library does not need them any more.
  */
-WNNGraph bench_table_build(WNNContext context, const char *table, const float *weights,
+WNNGraph bench_table_build(WNNContext context, const char *table, const float *weights, bool mapped,
 			   enum bench_type type, uint32_t rank, const uint32_t *input);
 
 #endif

@@ -4,7 +4,8 @@
  * standard output what it cost, as JSON. The network is a table of layers (networks.py) with seeded
  * weights, or one of the shared models with its own. Or it only builds a graph of many nodes: a
  * chain, a chain with a constant for each node, a mesh whose nodes use earlier ones from anywhere
- * among the last thousand, or a tree that begins with half of its nodes side by side.
+ * among the last thousand, a tree that begins with half of its nodes side by side, or outputs, a chain of which
+ * every node is one.
  */
 #include <argp.h>
 #include <inttypes.h>
@@ -184,10 +185,8 @@ static const struct {
 	const char *name;
 	WNNOperand (*add)(const struct many *m, uint32_t i);
 } many_graphs[] = {
-	{ "chain", chain_node },
-	{ "constants", constants_node },
-	{ "mesh", mesh_node },
-	{ "tree", tree_node },
+	{ "chain", chain_node }, { "constants", constants_node }, { "mesh", mesh_node },
+	{ "tree", tree_node },	 { "outputs", chain_node },
 };
 
 static void add_nodes(struct many *m, const char *name)
@@ -204,6 +203,23 @@ static void add_nodes(struct many *m, const char *name)
 	bench_check(false, name);
 }
 
+/* The last value, or every one. */
+static WNNNamedOperand *name_outputs(const struct many *m, bool all)
+{
+	WNNNamedOperand *outputs = calloc(m->count, sizeof(*outputs));
+
+	bench_check(outputs, "outputs");
+	for (uint32_t i = 0; i < (all ? m->count : 1); i++) {
+		char *name = malloc(16);
+
+		bench_check(name, "outputs");
+		snprintf(name, 16, "y%u", i);
+		outputs[i] = (WNNNamedOperand){ .name = { name, strlen(name) },
+						.operand = m->values[all ? i + 1 : m->count] };
+	}
+	return outputs;
+}
+
 static void measure_many(WNNContext context, const struct options *options)
 {
 	static const uint32_t shape[] = { SIDE, SIDE };
@@ -212,7 +228,8 @@ static void measure_many(WNNContext context, const struct options *options)
 			  .values = calloc(options->count + 1, sizeof(WNNOperand)),
 			  .count = options->count,
 			  .constant = seeded(SIDE * SIDE, 1) };
-	WNNNamedOperand output = { .name = WNN_STR("y") };
+	bool all = !strcmp(options->many, "outputs");
+	WNNNamedOperand *outputs;
 	double begin, end;
 	WNNGraph graph;
 
@@ -222,14 +239,17 @@ static void measure_many(WNNContext context, const struct options *options)
 	desc.shape = (WNNUint32Array){ 2, shape };
 	m.values[0] = wnnGraphBuilderInput(m.builder, WNN_STR("x"), &desc);
 	add_nodes(&m, options->many);
-	output.operand = m.values[m.count];
-	bench_check(wnnGraphBuilderBuildSync(m.builder, 1, &output, WNN_WAIT_FOREVER, &graph) ==
-			    WNNStatus_Success,
+	outputs = name_outputs(&m, all);
+	bench_check(wnnGraphBuilderBuildSync(m.builder, all ? m.count : 1, outputs,
+					     WNN_WAIT_FOREVER, &graph) == WNNStatus_Success,
 		    "build");
 	end = seconds(CLOCK_PROCESS_CPUTIME_ID);
 	printf("{\"build_s\": %.4f}\n", end - begin);
 	wnnGraphRelease(graph);
 	wnnGraphBuilderRelease(m.builder);
+	for (uint32_t i = 0; i < (all ? m.count : 1); i++)
+		free((char *)outputs[i].name.data);
+	free(outputs);
 	free(m.values);
 	free(m.constant);
 }
@@ -330,7 +350,7 @@ static WNNGraph build(const struct options *options, WNNContext context, float *
 	struct model model;
 
 	if (options->table)
-		return bench_table_build(context, options->table, weights, options->type,
+		return bench_table_build(context, options->table, weights, false, options->type,
 					 options->rank, options->input);
 	if (model_build(&model, options->model, &paths, context, 1))
 		exit(1);
@@ -420,7 +440,8 @@ int main(int argc, char **argv)
 		{ "dispatches", 'D', "N", 0, "So many, of which the last one counts", 0 },
 		{ "model", 'm', "NAME", 0, "squeezenet, mobilenetv2 or lenet instead", 0 },
 		{ "models", 'M', "DIR", 0, "Folder of the shared models", 0 },
-		{ "graph", 'g', "NAME", 0, "Only build a chain, mesh, tree or constants", 0 },
+		{ "graph", 'g', "NAME", 0, "Only build a chain, mesh, tree, constants or outputs",
+		  0 },
 		{ "count", 'c', "N", 0, "Of such a graph: its nodes", 0 },
 		{ "device", 'd', "NAME", 0, "Instead of sim: cpu", 0 },
 		{ "sram", 's', "BYTES", 0, "Another size of the SRAM", 0 },
