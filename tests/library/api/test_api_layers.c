@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The layers of the CPU: which one is taken, that both compute the same, and that files remember which. */
+/* The layers of the CPU: which one is taken, that both compute the same, what they load, and that files remember which. */
 #include "fixture.h"
 
 #include <math.h>
@@ -124,6 +124,61 @@ static void expect_kernel(WNNGraph graph, const char *kernel)
 		assert_int_equal(placement.nodes[i].kernel.length, strlen(kernel));
 		assert_memory_equal(placement.nodes[i].kernel.data, kernel, strlen(kernel));
 	}
+}
+
+static bool openblas_is_loaded(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	bool found = false;
+	char line[4096];
+
+	assert_non_null(maps);
+	while (fgets(line, sizeof(line), maps))
+		found |= strstr(line, "libopenblas") != NULL;
+	fclose(maps);
+	return found;
+}
+
+static float first_of_product(WNNContext context, uint32_t rows)
+{
+	WNNGraphBuilder builder = wnnContextCreateGraphBuilder(context);
+	WNNTensor x = make_tensor(context, rows, 4);
+	WNNTensor y = make_tensor(context, rows, 4);
+	static const float factors[16] = { 1, 2, 3, 4, 5, 6, 7, 8 };
+	float data[16] = { 1, 10 };
+	WNNOperand operand = make_input(builder, "x", rows, 4), product;
+	WNNGraph graph;
+
+	/* The second has no constant, which would be packed. */
+	product = rows == 1 ? wnnGraphBuilderMatmul(builder, operand,
+						    make_constant(builder, factors, 4, 4), NULL) :
+			      wnnGraphBuilderMatmul(builder, operand, operand, NULL);
+	graph = build_one(builder, "y", product);
+	assert_ok(wnnContextWriteTensor(context, x, data, rows * 4 * sizeof(*data)));
+	assert_ok(dispatch_xy(context, graph, x, y));
+	assert_ok(
+		wnnContextReadTensorIntoSync(context, y, data, rows * 4 * sizeof(*data), GENEROUS));
+	wnnTensorRelease(x);
+	wnnTensorRelease(y);
+	wnnGraphRelease(graph);
+	wnnGraphBuilderRelease(builder);
+	return data[0];
+}
+
+/* OpenBLAS starts threads and takes memory: not for one line times a matrix, which is computed without it. */
+static void one_line_needs_no_openblas(void **state)
+{
+	WNNInstance instance = wnnCreateInstance(NULL);
+	WNNContext context = open_layer(instance, "openblas");
+
+	(void)state;
+	assert_false(openblas_is_loaded());
+	assert_true(first_of_product(context, 1) == 51);
+	assert_false(openblas_is_loaded());
+	assert_true(first_of_product(context, 4) == 1);
+	assert_true(openblas_is_loaded());
+	wnnContextRelease(context);
+	wnnInstanceRelease(instance);
 }
 
 static void both_layers_compute_the_same(void **state)
@@ -336,6 +391,8 @@ static void how_long_threads_wait_awake(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		/* Before any that loads OpenBLAS. */
+		cmocka_unit_test(one_line_needs_no_openblas),
 		cmocka_unit_test(both_layers_compute_the_same),
 		cmocka_unit_test(additions_are_part_of_a_convolution),
 		cmocka_unit_test(files_remember_the_layer),

@@ -240,10 +240,11 @@ void cpu_pack(const struct cpu_context *cpu, const struct ir_node *node, const v
 
 int cpu_require(const struct cpu_context *cpu, const struct ir_node *node, struct wnn_error *err)
 {
-	bool products = node->op == IR_OP_MATMUL || node->op == IR_OP_QMATMUL ||
-			node->op == IR_OP_GRU || node->op == IR_OP_LSTM;
+	bool products = node->op == IR_OP_MATMUL || node->op == IR_OP_QMATMUL;
+	bool needed = node->op == IR_OP_GRU || node->op == IR_OP_LSTM ||
+		      (products && cpu_matmul_needs_blas(node));
 
-	return products && cpu_fast_find(node) ? cpu_blas_load(cpu, err) : 0;
+	return needed && cpu_fast_find(node) ? cpu_blas_load(cpu, err) : 0;
 }
 
 int cpu_run_packed(struct cpu_context *cpu, const struct ir_node *node, const void *packed,

@@ -112,6 +112,9 @@ struct cpu_product {
  */
 int cpu_blas_load(const struct cpu_context *cpu, struct wnn_error *err);
 
+/* False for one line times a matrix, which is multiplied without it. */
+bool cpu_matmul_needs_blas(const struct ir_node *node);
+
 /* sgemm on OpenBLAS (sgemv where the result is one line), shared among the threads. */
 void cpu_sgemm(struct cpu_context *cpu, struct cpu_product *product);
 

@@ -56,6 +56,11 @@ static void multiply_line(struct cpu_context *cpu, const struct ir_matmul_attrs 
 		c[j] *= attrs->alpha;
 }
 
+static bool is_line(const struct ir_type *y)
+{
+	return ir_type_dim(y, y->rank - 2) == 1;
+}
+
 /* --- With a packed matrix --- */
 
 static void init_conv(struct cpu_as_conv *c, const struct ir_node *node)
@@ -216,7 +221,7 @@ static int matmul(struct cpu_context *cpu, const struct ir_node *node, const voi
 
 	if (cpu->packed)
 		return matmul_packed(cpu, node, in, out, err);
-	if (cpu_blas_load(cpu, err))
+	if (!is_line(&node->results[0]->type) && cpu_blas_load(cpu, err))
 		return -1;
 	cpu_broadcast_strides(&a, &mm.y, mm.sa);
 	cpu_broadcast_strides(&b, &mm.y, mm.sb);
@@ -253,17 +258,25 @@ static int matmul(struct cpu_context *cpu, const struct ir_node *node, const voi
 	return 0;
 }
 
-enum { OPENBLAS, PACKED };
+enum { OPENBLAS, PACKED, LINE };
 
 static const struct cpu_fast_kernel kernels[] = {
 	[OPENBLAS] = { "cpu/matmul-openblas", matmul, pack_bytes, pack },
 	[PACKED] = { "cpu/matmul-packed", matmul, pack_bytes, pack },
+	[LINE] = { .name = "cpu/matmul-line", .run = matmul },
 };
+
+bool cpu_matmul_needs_blas(const struct ir_node *node)
+{
+	return !is_line(&node->results[0]->type);
+}
 
 static const struct cpu_fast_kernel *find(const struct ir_node *node)
 {
 	if (node->results[0]->type.dtype != IR_F32)
 		return NULL;
+	if (is_line(&node->results[0]->type) && !packable(node))
+		return &kernels[LINE];
 	return &kernels[packable(node) && node->operands[1]->kind == IR_VALUE_CONSTANT ? PACKED :
 											 OPENBLAS];
 }
