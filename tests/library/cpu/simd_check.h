@@ -23,4 +23,10 @@ void check_to_halves(void);
 void check_from_halves(void);
 void check_round_halves(void);
 
+void check_finish(void);
+void check_finish_floats(void);
+void check_widen(void);
+void check_add_floats(void);
+void check_integers(void);
+
 #endif

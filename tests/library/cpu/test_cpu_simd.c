@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "cpu/reference.h"
-#include "cpu/requantize.h"
 #include "simd_check.h"
 
 const struct cpu_simd *simd;
@@ -613,85 +612,6 @@ uint8_t *bytes(struct guard *memory, int64_t n)
 	return b;
 }
 
-static void check_finish(void)
-{
-	enum ir_dtype dtype = random_below(2) ? IR_I8 : IR_U8;
-	int64_t n = between(1, 70), pixels = between(1, 5);
-	int64_t lo = cpu_int_min(dtype), hi = cpu_int_max(dtype);
-	struct ir_integer_attrs attrs = { .zero = between(lo, hi),
-					  .lo = between(lo, -1 + lo + 20),
-					  .hi = between(hi - 20, hi) };
-	struct guard scale = floats(n), bias = floats(n), sums = floats(pixels * n), memory;
-	uint8_t *y = bytes(&memory, pixels * n);
-	int32_t *whole = (int32_t *)sums.data, *added = (int32_t *)bias.data;
-	struct cpu_finish f = { .scale = scale.data,
-				.bias = added,
-				.zero = (float)attrs.zero,
-				.lo = (float)attrs.lo,
-				.hi = (float)attrs.hi };
-
-	for (int64_t i = 0; i < n; i++) {
-		/* Powers of two make results that lie between two integers. */
-		scale.data[i] = random_below(3) ? 0.5f / (float)(1 << random_below(12)) :
-						  1e-3f * (float)between(1, 3000);
-		added[i] = (int32_t)between(-100000, 100000);
-	}
-	for (int64_t i = 0; i < pixels * n; i++)
-		whole[i] = random_below(4) ? (int32_t)between(-5000, 5000) :
-					     (int32_t)between(-2000000000, 2000000000);
-	simd->finish(&f, y, whole, pixels, n);
-	for (int64_t i = 0; i < pixels * n; i++)
-		expect("finish", i, y[i],
-		       (uint8_t)cpu_requantize(&attrs, dtype, (int64_t)whole[i] + added[i % n],
-					       scale.data[i % n]),
-		       0.5);
-	guard_free(&scale);
-	guard_free(&bias);
-	guard_free(&sums);
-	guard_free(&memory);
-}
-
-static int32_t integer(uint8_t byte, bool is_signed)
-{
-	return is_signed ? (int8_t)byte : byte;
-}
-
-static void check_integers(void)
-{
-	static const int kinds[] = { IR_ADD, IR_SUB, IR_MUL };
-	bool y_signed = random_below(2);
-	float least = y_signed ? INT8_MIN : 0, most = least + UINT8_MAX;
-	int64_t n = between(1, 150);
-	struct cpu_integers o = { .kind = kinds[random_below(3)],
-				  .a_signed = random_below(2),
-				  .b_signed = random_below(2),
-				  .a_zero = (int32_t)between(-100, 100),
-				  .b_zero = (int32_t)between(-100, 100),
-				  .a_scale = 1.0f / (float)between(1, 64),
-				  .b_scale = 1.0f / (float)between(1, 64),
-				  .scale = 1.0f / (float)between(1, 64),
-				  .zero = (float)between(-20, 100),
-				  .lo = random_below(2) ? 0 : -INFINITY,
-				  .hi = random_below(2) ? 6 : INFINITY,
-				  .least = least,
-				  .most = most };
-	struct guard memory[3];
-	uint8_t *y = bytes(&memory[0], n), *a = bytes(&memory[1], n), *b = bytes(&memory[2], n);
-
-	simd->integers(&o, y, a, b, n);
-	for (int64_t i = 0; i < n; i++) {
-		float p = (float)(integer(a[i], o.a_signed) - o.a_zero) * o.a_scale;
-		float q = (float)(integer(b[i], o.b_signed) - o.b_zero) * o.b_scale;
-		float v = o.kind == IR_ADD ? p + q : o.kind == IR_SUB ? p - q : p * q;
-
-		v = fminf(fmaxf(v, o.lo), o.hi) / o.scale;
-		v = fminf(fmaxf(nearbyintf(v) + o.zero, least), most);
-		expect("integers", i, y[i], (uint8_t)(int32_t)v, 0.5);
-	}
-	for (int i = 0; i < 3; i++)
-		guard_free(&memory[i]);
-}
-
 /* --- The table -------------------------------------------------------------------------------- */
 
 #define ENTRY(name) { offsetof(struct cpu_simd, name), sizeof(simd->name), check_##name }
@@ -700,12 +620,12 @@ static const struct {
 	size_t at, size;
 	void (*check)(void);
 } entries[] = {
-	ENTRY(tile),	     ENTRY(window),	 ENTRY(window_3x3),   ENTRY(lines),
-	ENTRY(copy_lines),   ENTRY(sum),	 ENTRY(dot),	      ENTRY(combine),
-	ENTRY(unary),	     ENTRY(binary),	 ENTRY(to_halves),    ENTRY(from_halves),
-	ENTRY(round_halves), ENTRY(softmax),	 ENTRY(fold),	      ENTRY(fold_line),
-	ENTRY(normalize),    ENTRY(winograd_in), ENTRY(winograd_out), ENTRY(finish),
-	ENTRY(integers),
+	ENTRY(tile),	      ENTRY(window),	  ENTRY(window_3x3),   ENTRY(lines),
+	ENTRY(copy_lines),    ENTRY(sum),	  ENTRY(dot),	       ENTRY(combine),
+	ENTRY(unary),	      ENTRY(binary),	  ENTRY(to_halves),    ENTRY(from_halves),
+	ENTRY(round_halves),  ENTRY(softmax),	  ENTRY(fold),	       ENTRY(fold_line),
+	ENTRY(normalize),     ENTRY(winograd_in), ENTRY(winograd_out), ENTRY(finish),
+	ENTRY(finish_floats), ENTRY(widen),	  ENTRY(add_floats),   ENTRY(integers),
 };
 
 /* There is nothing between the entries that are tested, or behind them. */

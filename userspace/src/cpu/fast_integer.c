@@ -114,46 +114,41 @@ static size_t float_bytes(const struct part *part, int operand)
 	return cpu_round_up((size_t)ir_type_bytes(&part->values[operand].type));
 }
 
-static void to_float(enum ir_dtype dtype, const void *from, int64_t zero, int64_t n, float *to)
-{
-	const int8_t *s = from;
-	const uint8_t *u = from;
-
-	if (dtype == IR_I8)
-		for (int64_t i = 0; i < n; i++)
-			to[i] = (float)((int32_t)s[i] - (int32_t)zero);
-	else
-		for (int64_t i = 0; i < n; i++)
-			to[i] = (float)((int32_t)u[i] - (int32_t)zero);
-}
-
 /* An operand's share in a part: the same range of its axis everywhere. */
 struct share {
-	enum ir_dtype dtype;
+	const struct cpu_simd *simd;
+	bool is_signed;
 	const uint8_t *from;
 	float *to;
-	int64_t zero, step, length; /* from one run to the next, and of a run */
+	int32_t zero;
+	int64_t step, length; /* from one run to the next, and of a run */
 };
+
+static void convert_run(const struct share *s, int64_t i, int64_t n)
+{
+	s->simd->widen(s->to + i * s->length, s->from + i * s->step, s->is_signed, s->zero, n);
+}
 
 static void convert_runs(void *argument, int64_t begin, int64_t end)
 {
 	const struct share *s = argument;
 
 	for (int64_t i = begin; i < end; i++)
-		to_float(s->dtype, s->from + i * s->step, s->zero, s->length,
-			 s->to + i * s->length);
+		convert_run(s, i, s->length);
 }
 
-static void convert(struct cpu_context *cpu, const struct product *p, const struct part *part,
-		    int operand, const void *from, float *to)
+/* @pool: whose threads help; NULL: none */
+static void convert(const struct cpu_simd *simd, struct cpu_context *pool, const struct product *p,
+		    const struct part *part, int operand, const void *from, float *to)
 {
 	const struct ir_value *value = p->node->operands[operand];
 	int64_t inner = 1, count = ir_type_elements(&value->type);
 	int64_t dim = ir_type_dim(&value->type, p->axis[operand]);
 	struct share s = {
-		.dtype = value->type.dtype,
+		.simd = simd,
+		.is_signed = value->type.dtype == IR_I8,
 		.to = to,
-		.zero = operand ? p->attrs->b_zero : p->attrs->a_zero,
+		.zero = (int32_t)(operand ? p->attrs->b_zero : p->attrs->a_zero),
 	};
 
 	for (uint32_t i = p->axis[operand] + 1; i < value->type.rank; i++)
@@ -162,13 +157,12 @@ static void convert(struct cpu_context *cpu, const struct product *p, const stru
 	s.from = (const uint8_t *)from + (p->parts > 1 ? part->begin * inner : 0);
 	s.step = p->parts > 1 ? dim * inner : count < CHUNK ? count : CHUNK;
 	s.length = p->parts > 1 ? part->depth * inner : s.step;
-	if (cpu)
-		cpu_parallel_ranges(cpu, count / s.step, CHUNK / s.length + 1, convert_runs, &s);
+	if (pool)
+		cpu_parallel_ranges(pool, count / s.step, CHUNK / s.length + 1, convert_runs, &s);
 	else
 		convert_runs(&s, 0, count / s.step);
 	if (count % s.step)
-		to_float(s.dtype, s.from + count / s.step * s.step, s.zero, count % s.step,
-			 s.to + count / s.step * s.step);
+		convert_run(&s, count / s.step, count % s.step);
 }
 
 /* --- Packed constants: those of every part behind each other, then room for one part in float32 --- */
@@ -217,10 +211,10 @@ static void pack(const struct cpu_context *cpu, const struct ir_node *node, cons
 	for (int64_t i = 0; i < p.parts; i++) {
 		part_init(&part, &p, i);
 		if (part_is_packed(cpu, &part)) {
-			convert(NULL, &p, &part, 1, from, room);
+			convert(cpu->simd, NULL, &p, &part, 1, from, room);
 			cpu_pack(cpu, &part.node, room, at);
 		} else {
-			convert(NULL, &p, &part, 1, from, (float *)at);
+			convert(cpu->simd, NULL, &p, &part, 1, from, (float *)at);
 		}
 		at += part_pack_bytes(cpu, &part);
 	}
@@ -238,7 +232,7 @@ struct finish {
 	uint32_t scale_step, bias_step;
 	int64_t inner, channels;
 	void *out;
-	float zero, lo, hi;
+	struct cpu_finish limits; /* without scale and bias */
 	/* Of a float result: its type and function, an addend or NULL. */
 	enum ir_dtype dtype;
 	const struct ir_unary_attrs *act;
@@ -250,27 +244,13 @@ struct finish {
 /* Results of one channel, or one of each channel in turn: the steps say which. */
 static void finish_run(const struct finish *f, int64_t at, int64_t n, int64_t channel, bool each)
 {
-	const float *scale = f->scale + channel * f->scale_step;
-	const int32_t *bias = f->bias ? f->bias + channel * f->bias_step : NULL;
-	int64_t scale_step = each ? f->scale_step : 0, bias_step = each ? f->bias_step : 0;
-	const float whole = 0x1.8p23f;
-	uint8_t *out = (uint8_t *)f->out + at;
+	struct cpu_finish to = f->limits;
 
-	for (int64_t i = 0; i < n; i++) {
-		int32_t sum = (int32_t)f->sums[at + i];
-		float v;
-
-		sum += f->before ? f->before[at + i] : 0;
-		sum += bias ? bias[i * bias_step] : 0;
-		v = (float)sum * scale[i * scale_step];
-		/* What is beyond 1000 is beyond both types, whatever the zero point. */
-		v = v < -1000 ? -1000 : v;
-		v = v > 1000 ? 1000 : v;
-		v = (v + whole) - whole + f->zero;
-		v = v < f->lo ? f->lo : v;
-		v = v > f->hi ? f->hi : v;
-		out[i] = (uint8_t)(int32_t)v;
-	}
+	to.scale = f->scale + channel * f->scale_step;
+	to.bias = f->bias ? f->bias + channel * f->bias_step : NULL;
+	f->simd->finish_floats(&to, (uint8_t *)f->out + at, f->sums + at,
+			       f->before ? f->before + at : NULL, each && f->scale_step,
+			       each && f->bias_step, n);
 }
 
 /* The same of floats: a piece at a time, so that those of float16 have room as float32. */
@@ -327,9 +307,9 @@ static void finish(struct cpu_context *cpu, const struct product *p, const void 
 		.inner = 1,
 		.channels = ir_type_dim(y, p->channel),
 		.out = out,
-		.zero = (float)p->attrs->zero,
-		.lo = (float)p->attrs->lo,
-		.hi = (float)p->attrs->hi,
+		.limits = { .zero = (float)p->attrs->zero,
+			    .lo = (float)p->attrs->lo,
+			    .hi = (float)p->attrs->hi },
 		.dtype = y->dtype,
 		.act = node->op == IR_OP_QCONV ? &node->attrs.conv.act : &node->attrs.matmul.act,
 	};
@@ -351,17 +331,16 @@ static void finish(struct cpu_context *cpu, const struct product *p, const void 
 }
 
 struct sums {
+	const struct cpu_simd *simd;
 	const float *part;
 	int32_t *total;
-	bool first;
 };
 
 static void add_part(void *argument, int64_t begin, int64_t end)
 {
 	const struct sums *s = argument;
 
-	for (int64_t i = begin; i < end; i++)
-		s->total[i] = (int32_t)s->part[i] + (s->first ? 0 : s->total[i]);
+	s->simd->add_floats(s->total + begin, s->part + begin, end - begin);
 }
 
 /* --- Running --- */
@@ -385,9 +364,9 @@ static int run_parts(struct cpu_context *cpu, const struct product *p, struct ro
 		void *results[1] = { room->sums };
 
 		part_init(&part, p, i);
-		convert(cpu, p, &part, 0, in[0], room->a);
+		convert(cpu->simd, cpu, p, &part, 0, in[0], room->a);
 		if (!packed)
-			convert(cpu, p, &part, 1, in[1], room->b);
+			convert(cpu->simd, cpu, p, &part, 1, in[1], room->b);
 		else if (!part_is_packed(cpu, &part))
 			operands[1] = packed;
 		cpu->packed = packed && part_is_packed(cpu, &part) ? packed : NULL;
@@ -396,7 +375,7 @@ static int run_parts(struct cpu_context *cpu, const struct product *p, struct ro
 			packed += part_pack_bytes(cpu, &part);
 		if (i + 1 < p->parts)
 			cpu_parallel_ranges(cpu, count, CHUNK, add_part,
-					    &(struct sums){ room->sums, room->total, !i });
+					    &(struct sums){ cpu->simd, room->sums, room->total });
 	}
 	return ret;
 }
@@ -422,7 +401,7 @@ static int product(struct cpu_context *cpu, const struct ir_node *node, const vo
 	room.a = (float *)memory;
 	room.b = (float *)(memory + a);
 	room.sums = (float *)(memory + a + b);
-	room.total = p.parts > 1 ? (int32_t *)(memory + a + b + y) : NULL;
+	room.total = p.parts > 1 ? memset(memory + a + b + y, 0, y) : NULL;
 	ret = run_parts(cpu, &p, &room, in, err);
 	if (!ret)
 		finish(cpu, &p, in, room.sums, room.total, out[0]);

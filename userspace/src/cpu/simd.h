@@ -127,6 +127,15 @@ struct cpu_simd {
 	/* Pixels of n channels. */
 	void (*finish)(const struct cpu_finish *finish, uint8_t *y, const int32_t *sums,
 		       int64_t pixels, int64_t n);
+	/*
+	 * The same of n sums that are float32, and of integers that are added to them, or NULL. The scale and the
+	 * bias, which may be NULL, are one for all or one each.
+	 */
+	void (*finish_floats)(const struct cpu_finish *finish, uint8_t *y, const float *sums,
+			      const int32_t *before, bool each_scale, bool each_bias, int64_t n);
+	/* y = x - zero of bytes; and y += x, where x are integers. */
+	void (*widen)(float *y, const uint8_t *x, bool is_signed, int32_t zero, int64_t n);
+	void (*add_floats)(int32_t *y, const float *x, int64_t n);
 	void (*integers)(const struct cpu_integers *op, uint8_t *y, const uint8_t *a,
 			 const uint8_t *b, int64_t n);
 };

@@ -39,6 +39,81 @@ static void finish(const struct cpu_finish *f, uint8_t *restrict y, const int32_
 				       hi);
 }
 
+/* --- The same of float32 that are integers: a piece at a time, which stays in the nearest cache --- */
+
+#define PIECE 512
+
+static void add_sums(int32_t *restrict total, const float *restrict sums,
+		     const int32_t *restrict before, int64_t n)
+{
+	if (before)
+		for (int64_t i = 0; i < n; i++)
+			total[i] = (int32_t)sums[i] + before[i];
+	else
+		for (int64_t i = 0; i < n; i++)
+			total[i] = (int32_t)sums[i];
+}
+
+static void add_bias(int32_t *restrict total, const int32_t *restrict bias, bool each, int64_t n)
+{
+	const int32_t all = each ? 0 : *bias;
+
+	if (each)
+		for (int64_t i = 0; i < n; i++)
+			total[i] += bias[i];
+	else
+		for (int64_t i = 0; i < n; i++)
+			total[i] += all;
+}
+
+static void requantize(const struct cpu_finish *f, uint8_t *restrict y,
+		       const int32_t *restrict total, const float *restrict scale, bool each,
+		       int64_t n)
+{
+	const float zero = f->zero, lo = f->lo, hi = f->hi, all = *scale;
+
+	if (each)
+		for (int64_t i = 0; i < n; i++)
+			y[i] = limited(rounded((float)total[i] * scale[i]) + zero, lo, hi);
+	else
+		for (int64_t i = 0; i < n; i++)
+			y[i] = limited(rounded((float)total[i] * all) + zero, lo, hi);
+}
+
+static void finish_floats(const struct cpu_finish *f, uint8_t *y, const float *sums,
+			  const int32_t *before, bool each_scale, bool each_bias, int64_t n)
+{
+	int32_t total[PIECE];
+
+	for (int64_t at = 0; at < n; at += PIECE) {
+		int64_t count = n - at < PIECE ? n - at : PIECE;
+
+		add_sums(total, sums + at, before ? before + at : NULL, count);
+		if (f->bias)
+			add_bias(total, f->bias + (each_bias ? at : 0), each_bias, count);
+		requantize(f, y + at, total, f->scale + (each_scale ? at : 0), each_scale, count);
+	}
+}
+
+static void widen(float *restrict y, const uint8_t *restrict x, bool is_signed, int32_t zero,
+		  int64_t n)
+{
+	const int8_t *restrict s = (const int8_t *)x;
+
+	if (is_signed)
+		for (int64_t i = 0; i < n; i++)
+			y[i] = (float)((int32_t)s[i] - zero);
+	else
+		for (int64_t i = 0; i < n; i++)
+			y[i] = (float)((int32_t)x[i] - zero);
+}
+
+static void add_floats(int32_t *restrict y, const float *restrict x, int64_t n)
+{
+	for (int64_t i = 0; i < n; i++)
+		y[i] += (int32_t)x[i];
+}
+
 static inline float apply(int kind, float a, float b)
 {
 	return kind == IR_ADD ? a + b : kind == IR_SUB ? a - b : a * b;
@@ -97,5 +172,8 @@ static void integers(const struct cpu_integers *op, uint8_t *y, const uint8_t *a
 void LEVEL_TABLE(fill_integer)(struct cpu_simd *simd)
 {
 	simd->finish = finish;
+	simd->finish_floats = finish_floats;
+	simd->widen = widen;
+	simd->add_floats = add_floats;
 	simd->integers = integers;
 }
