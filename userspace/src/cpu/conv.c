@@ -101,6 +101,13 @@ static void fill(float *to, int64_t n, float value)
 		to[i] = value;
 }
 
+/* The same where n is hardly ever more than 2, one after the other: vectors would be set up for nothing. */
+static void fill_few(float *to, int64_t n, float value)
+{
+	for (volatile float *t = to; n > 0; n--)
+		*t++ = value;
+}
+
 /* First and one past the last place whose input lies inside of n inputs; at: the input of place 0. */
 static void places_inside(int64_t at, int64_t stride, int64_t n, int64_t places, int64_t *begin,
 			  int64_t *end)
@@ -135,12 +142,15 @@ static void fill_phase(const struct cpu_simd *simd, const struct cpu_planes *p, 
 		copy.lines = l1 - l0;
 		simd->copy_lines(&copy);
 	}
-	fill(to, l0 * p->width, p->fill);
-	for (int64_t l = l0; l < l1; l++) {
-		fill(to + l * p->width, c0, p->fill);
-		fill(to + l * p->width + c1, p->width - c1, p->fill);
+	if (l0 == l1) {
+		fill(to, lines * p->width, p->fill);
+		return;
 	}
-	fill(to + l1 * p->width, (lines - l1) * p->width, p->fill);
+	/* The padding behind a line and that before the next one lie together. */
+	fill(to, l0 * p->width + c0, p->fill);
+	for (int64_t l = l0; l + 1 < l1; l++)
+		fill_few(to + l * p->width + c1, p->width - c1 + c0, p->fill);
+	fill(to + (l1 - 1) * p->width + c1, (lines - l1 + 1) * p->width - c1, p->fill);
 }
 
 void cpu_planes_fill(const struct cpu_simd *simd, const struct cpu_planes *p, const float *x,

@@ -89,39 +89,45 @@ static void window(enum cpu_window kind, float *y, int64_t n, const float *x, co
 	}
 }
 
-/* Lines share what they read: `rows` of them at a time. */
-INLINE void window_3x3_rows(const struct cpu_lines *l, int64_t line, const float *w, vec bias,
+/*
+ * Lines share what they read: `rows` of them at a time. Copies of what the arguments point to stay in registers, as a
+ * store might change the originals.
+ */
+INLINE void window_3x3_rows(const struct cpu_lines *lines, int64_t line, const float *w, vec bias,
 			    const int rows)
 {
-	const float *from = l->from + line * l->from_step;
-	float *to = l->to + line * l->to_step;
-	vec lo = splat(l->lo), hi = splat(l->hi);
+	const struct cpu_lines l = *lines;
+	const float *from = l.from + line * l.from_step;
+	float *to = l.to + line * l.to_step;
+	vec lo = splat(l.lo), hi = splat(l.hi), f[9];
 
-	for (int64_t at = 0; at < l->n; at += LANES) {
+	for (int t = 0; t < 9; t++)
+		f[t] = splat(w[t]);
+	for (int64_t at = 0; at < l.n; at += LANES) {
 		/* The last vector goes back to the end of the line. */
-		int64_t i = at + LANES > l->n ? l->n - LANES : at;
+		int64_t i = at + LANES > l.n ? l.n - LANES : at;
 		vec y0 = { 0 }, y1 = y0, y2 = y0, y3 = y0;
 
 		for (int r = 0; r < rows + 2; r++)
 			for (int k = 0; k < 3; k++) {
-				vec x = load(from + r * l->from_step + i + k);
+				vec x = load(from + r * l.from_step + i + k);
 
 				if (r < 3)
-					y0 = multiply_add(x, splat(w[r * 3 + k]), y0);
+					y0 = multiply_add(x, f[r * 3 + k], y0);
 				if (rows > 1 && r >= 1 && r < 4)
-					y1 = multiply_add(x, splat(w[(r - 1) * 3 + k]), y1);
+					y1 = multiply_add(x, f[(r - 1) * 3 + k], y1);
 				if (rows > 2 && r >= 2 && r < 5)
-					y2 = multiply_add(x, splat(w[(r - 2) * 3 + k]), y2);
+					y2 = multiply_add(x, f[(r - 2) * 3 + k], y2);
 				if (rows > 3 && r >= 3)
-					y3 = multiply_add(x, splat(w[(r - 3) * 3 + k]), y3);
+					y3 = multiply_add(x, f[(r - 3) * 3 + k], y3);
 			}
 		store(to + i, between(y0 + bias, lo, hi));
 		if (rows > 1)
-			store(to + l->to_step + i, between(y1 + bias, lo, hi));
+			store(to + l.to_step + i, between(y1 + bias, lo, hi));
 		if (rows > 2)
-			store(to + 2 * l->to_step + i, between(y2 + bias, lo, hi));
+			store(to + 2 * l.to_step + i, between(y2 + bias, lo, hi));
 		if (rows > 3)
-			store(to + 3 * l->to_step + i, between(y3 + bias, lo, hi));
+			store(to + 3 * l.to_step + i, between(y3 + bias, lo, hi));
 	}
 }
 
@@ -227,22 +233,23 @@ static int64_t free_lines(int64_t size, int64_t step, int64_t width, int64_t lin
 	return last + 1 < lines ? last + 1 : lines;
 }
 
-INLINE void copy_vectors(const struct cpu_lines *l, const bool pairs, const bool limited)
+INLINE void copy_vectors(const struct cpu_lines *lines, const bool pairs, const bool limited)
 {
-	const int64_t every = pairs ? 2 : 1, whole = (l->n + LANES - 1) / LANES * LANES;
-	int64_t line, i, end = (l->lines - 1) * l->to_step + l->n;
-	int64_t loose = free_lines(end, l->to_step, whole, l->lines);
+	const struct cpu_lines l = *lines; /* a copy, which no store can change */
+	const int64_t every = pairs ? 2 : 1, whole = (l.n + LANES - 1) / LANES * LANES;
+	int64_t line, i, end = (l.lines - 1) * l.to_step + l.n;
+	int64_t loose = free_lines(end, l.to_step, whole, l.lines);
 
-	loose = free_lines(l->from_size, l->from_step, every * whole, loose);
+	loose = free_lines(l.from_size, l.from_step, every * whole, loose);
 	for (line = 0; line < loose; line++)
 		for (i = 0; i < whole; i += LANES)
-			store(l->to + line * l->to_step + i,
-			      copied(l, l->from + line * l->from_step + every * i, pairs, limited));
-	for (; line < l->lines; line++) {
-		for (i = 0; i + LANES <= l->n - pairs; i += LANES)
-			store(l->to + line * l->to_step + i,
-			      copied(l, l->from + line * l->from_step + every * i, pairs, limited));
-		copy_line_exactly(l, line, i);
+			store(l.to + line * l.to_step + i,
+			      copied(&l, l.from + line * l.from_step + every * i, pairs, limited));
+	for (; line < l.lines; line++) {
+		for (i = 0; i + LANES <= l.n - pairs; i += LANES)
+			store(l.to + line * l.to_step + i,
+			      copied(&l, l.from + line * l.from_step + every * i, pairs, limited));
+		copy_line_exactly(lines, line, i);
 	}
 }
 
