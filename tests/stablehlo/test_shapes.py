@@ -14,12 +14,15 @@ from made_programs import Array, COMBINE, expect_passed, listed, module, places,
 
 PROGRAM, DEVICE = sys.argv[1:3]
 KINDS = ("i8", "ui8", "i16", "ui16", "i32", "ui32", "i64", "ui64", "f16", "f32", "f64")
+COMPUTED = tuple(kind for kind in KINDS if kind not in ("i16", "ui16", "f64"))
 EACH = 60
 
 
 class Draw(random.Random):
+    kinds = KINDS
+
     def array(self, dims, kind=None, least=-2, most=2):
-        kind = kind or self.choice(KINDS)
+        kind = kind or self.choice(self.kinds)
         return Array(dims, kind, [self.randint(0 if kind[0] == "u" else least, most) for _ in range(size(dims))])
 
     def some(self, numbers):
@@ -205,10 +208,11 @@ def select_and_scatter(draw):
 
 
 class Shapes(unittest.TestCase):
-    def passes(self, make):
+    def passes(self, make, kinds=KINDS, graphs=False):
         draw = Draw(make.__name__)
+        draw.kinds = kinds
         modules = itertools.islice(filter(None, (make(draw) for _ in itertools.count())), EACH)
-        expect_passed(self, PROGRAM, DEVICE, list(modules), graphs=False)
+        expect_passed(self, PROGRAM, DEVICE, list(modules), graphs)
 
     def test_dot_general(self):
         self.passes(dot_general)
@@ -224,6 +228,7 @@ class Shapes(unittest.TestCase):
 
     def test_select_and_scatter(self):
         self.passes(select_and_scatter)
+        self.passes(select_and_scatter, COMPUTED, graphs=True)
 
 
 if __name__ == "__main__":

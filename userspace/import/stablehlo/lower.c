@@ -35,6 +35,7 @@ static const struct {
 	{ "stablehlo.reverse", shlo_lower_reverse },
 	{ "stablehlo.scatter", shlo_lower_scatter },
 	{ "stablehlo.select", shlo_lower_select },
+	{ "stablehlo.select_and_scatter", shlo_lower_select_and_scatter },
 	{ "stablehlo.slice", shlo_lower_slice },
 	{ "stablehlo.sort", shlo_lower_sort },
 	{ "stablehlo.transpose", shlo_lower_transposed },

@@ -146,6 +146,7 @@ bool shlo_lower_map(struct shlo_lower *l, WNNOperand *out);
 bool shlo_lower_gather(struct shlo_lower *l, WNNOperand *out);
 bool shlo_lower_scatter(struct shlo_lower *l, WNNOperand *out);
 bool shlo_lower_reduce_window(struct shlo_lower *l, WNNOperand *out);
+bool shlo_lower_select_and_scatter(struct shlo_lower *l, WNNOperand *out);
 bool shlo_lower_batch_norm(struct shlo_lower *l, WNNOperand *out);
 bool shlo_lower_dot(struct shlo_lower *l, WNNOperand *out);
 bool shlo_lower_dynamic_slice(struct shlo_lower *l, WNNOperand *out);
