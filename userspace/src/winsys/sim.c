@@ -352,6 +352,9 @@ static void sim_ctx_destroy(struct winsys_ctx *base)
 	sim_queue_drop(&sim->queue, base);
 	while (sim->running == ctx)
 		pthread_cond_wait(&sim->sync.changed, &sim->sync.lock);
+	/* The next context may have the same address. */
+	if (sim->last == ctx)
+		sim->last = NULL;
 	pthread_mutex_unlock(&sim->sync.lock);
 	wnn_free(ctx);
 }
