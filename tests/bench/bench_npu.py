@@ -14,6 +14,8 @@ The section "networks" has some of them in several types, as applications would 
 Runtime; of bert_layer only the weights), int4 (weights, in blocks of 32). There share_of_peak is the part of the products that the
 matrix unit could do of that type in the same cycles. mobilenetv2_batch8 counts for one of its pictures, lenet_warm the second dispatch.
 
+With --dispatches 2 they count as they run behind themselves, when their first weights are in SRAM.
+
 --nodes adds what each node and each kind of kernel took, and what its layer would cost alone.
 
 SqueezeNet, MobileNetV2 and LeNet have their weights from ../shared/models and are left out without them; the others are seeded.
@@ -22,7 +24,7 @@ build_GRAPH_DEVICE only builds: graphs of up to 100,000 nodes (chain; chain with
 values; tree with half of its nodes side by side; chain of outputs), CPU seconds for each size, and the ratio of the time per node of the largest
 to that of the one a quarter as large: about 1 where the time is linear.
 
-Usage: bench_npu.py [--json FILE] [--build DIR] [--sram BYTES] [--nodes] [NAME…]
+Usage: bench_npu.py [--json FILE] [--build DIR] [--sram BYTES] [--dispatches N] [--nodes] [NAME…]
 """
 import argparse
 import json
@@ -85,7 +87,7 @@ def measure_network(args, name):
     for key, type in types.items():
         net = quantized(make()) if type == "int8" else make()
         with tempfile.TemporaryDirectory(prefix="bench-npu-") as folder:
-            ran = run(args, net, False, pathlib.Path(folder), type, batch, dispatches)
+            ran = run(args, net, False, pathlib.Path(folder), type, batch, max(dispatches, args.dispatches))
         least, macs = bound(net, type, batch, dispatches > 1)
         result[key] = {"cycles": ran["cycles"] // batch, "bound": least // batch, "share": round(least / ran["cycles"], 4),
                        "share_of_peak": round(share_of_peak(macs, ran["cycles"], type), 4)}
@@ -134,6 +136,7 @@ def main():
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "gcc")
     parser.add_argument("--sram", type=int, help="another size of the SRAM, in bytes")
+    parser.add_argument("--dispatches", type=int, default=1, help="of the networks in several types, so many, of which the last one counts")
     parser.add_argument("--nodes", action="store_true", help="the profile of each node as well")
     parser.add_argument("names", nargs="*", metavar="NAME")
     args = parser.parse_args()

@@ -58,9 +58,13 @@ void check_graph(struct test_graph *t, void *state);
 uint32_t check_preempted(struct test_graph *t, void *state, int size);
 /* Compiles for jobs of few slots, runs, compares with one job; returns the number of jobs. */
 uint32_t check_split(struct test_graph *t, void *state, int size, uint32_t max_slots);
-/* Bytes that the engines move out of memory and into it in a run for one SRAM size. */
+/*
+ * Bytes that the engines move out of memory and into it in a run for one SRAM size, and how long it
+ * takes; of the first run, and of one that follows it and finds what that has left in SRAM.
+ */
 struct traffic {
-	uint64_t loaded, stored;
+	uint64_t loaded, stored, cycles;
+	uint64_t later_loaded, later_cycles;
 };
 struct traffic count_traffic(struct test_graph *t, void *state, int size);
 /* Runs for one SRAM size; out[i] has room for output i. */

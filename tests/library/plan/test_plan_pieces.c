@@ -170,7 +170,7 @@ static void test_traffic(void **state)
 		assert_true(no_code(&t, *state, size, false));
 		traffic = count_traffic(&t, *state, size);
 		/* Two values in one unit of SRAM, and the half of them that a slice leaves. */
-		assert_in_range(traffic.loaded, bytes / 2, bytes);
+		assert_in_range(traffic.later_loaded, bytes / 2, bytes);
 		assert_int_equal(traffic.stored, ir_type_bytes(&t.output[0]->type));
 		graph_free(&t);
 	}

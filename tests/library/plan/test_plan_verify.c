@@ -23,13 +23,14 @@ static const struct npu_caps caps = {
 	.dma_bytes_per_cycle = 32,
 };
 
-static struct npu_program *compile(struct test_graph *t, const struct ir_value *output)
+static struct npu_program *compile(struct test_graph *t, const struct ir_value *output,
+				   const struct npu_caps *machine)
 {
 	struct npu_program *program;
 	struct wnn_error err = { 0 };
 
-	assert_int_equal(npu_compile(t->graph, 0, t->graph->num_nodes, &output->id, 1, &caps, true,
-				     NULL, &program, &err),
+	assert_int_equal(npu_compile(t->graph, 0, t->graph->num_nodes, &output->id, 1, machine,
+				     true, NULL, &program, &err),
 			 0);
 	return program;
 }
@@ -37,6 +38,7 @@ static struct npu_program *compile(struct test_graph *t, const struct ir_value *
 /* A program and what it was before, with room for one more slot. */
 struct rig {
 	struct npu_program *program;
+	const struct npu_caps *machine;
 	union onpu_slot *slots;
 	uint32_t (*saved_insns)[4];
 	union onpu_slot *saved_slots;
@@ -53,9 +55,10 @@ static void *copy(const void *from, size_t bytes)
 	return to;
 }
 
-static void rig_open(struct rig *rig, struct npu_program *program)
+static void rig_open(struct rig *rig, struct npu_program *program, const struct npu_caps *machine)
 {
 	*rig = (struct rig){ .program = program,
+			     .machine = machine,
 			     .num_slots = program->num_slots,
 			     .num_insns = program->num_insns,
 			     .num_patches = program->num_patches };
@@ -142,12 +145,12 @@ static void refused_for(struct rig *rig, const struct npu_caps *machine, uint32_
 	assert_int_equal(insn != UINT32_MAX, strstr(err.message, "instruction ") != NULL);
 	assert_true(at == ANY || insn == at);
 	rig_restore(rig);
-	assert_int_equal(npu_program_verify(rig->program, &caps, &insn, &err), 0);
+	assert_int_equal(npu_program_verify(rig->program, rig->machine, &insn, &err), 0);
 }
 
 static void refused(struct rig *rig, uint32_t at, const char *text)
 {
-	refused_for(rig, &caps, at, text);
+	refused_for(rig, rig->machine, at, text);
 }
 
 /* ---- words and slots */
@@ -419,7 +422,7 @@ static void test_errors(void **state)
 	(void)state;
 	random_seed(2);
 	graph_init(&t);
-	rig_open(&rig, compile(&t, node_fire(&t, IR_NCHW, 27)));
+	rig_open(&rig, compile(&t, node_fire(&t, IR_NCHW, 27), &caps), &caps);
 	rig_restore(&rig);
 	for (size_t i = 0; i < sizeof(plant) / sizeof(plant[0]); i++)
 		plant[i](&rig);
@@ -441,7 +444,7 @@ static void test_preemption(void **state)
 	graph_init(&t);
 	a = add_operand(&t, IR_F32, 2, (int64_t[]){ 1024, 700 }, false);
 	b = add_operand(&t, IR_F32, 2, (int64_t[]){ 700, 1000 }, true);
-	rig_open(&rig, compile(&t, node_matmul(&t, a, b)));
+	rig_open(&rig, compile(&t, node_matmul(&t, a, b), &caps), &caps);
 	rig_restore(&rig);
 	for (uint32_t at = 0; at < rig.num_insns; at++) {
 		insn = insn_at(&rig, at);
@@ -508,12 +511,76 @@ static void test_queues(void **state)
 	assert_non_null(strstr(err.message, "nothing can run"));
 }
 
+/* ---- what a job finds in SRAM */
+
+/* An instruction that loads for the next job what one of the first loads has loaded for this one. */
+static uint32_t find_load_ahead(const struct rig *rig)
+{
+	uint32_t start = rig->slots[0].program.keep_start;
+
+	for (uint32_t at = 0; at < start; at++)
+		for (uint32_t again = start; again < rig->num_insns; again++) {
+			struct onpu_insn a = insn_at(rig, at), b = insn_at(rig, again);
+
+			if (a.op == ONPU_OP_DMA_COPY && b.op == a.op && a.dst == b.dst &&
+			    a.s0 == b.s0)
+				return again;
+		}
+	fail_msg("no load for the next job");
+	return ANY;
+}
+
+static void plant_first_loads(struct rig *rig)
+{
+	struct onpu_slot_program *program = &rig->slots[0].program;
+	uint32_t again = find_load_ahead(rig);
+	struct onpu_insn insn = insn_at(rig, again);
+
+	/* It might write anything there. */
+	own_slot(rig, &insn.dst);
+	put_insn(rig, again, &insn);
+	refused(rig, ANY, "of the first ones is not in SRAM at the end");
+	put_insn(rig, 0, &(struct onpu_insn){ .op = ONPU_OP_PREEMPT });
+	refused(rig, 0, "none of those that bring the first weights");
+	program->keep_start = rig->num_insns;
+	refused(rig, ANY, "starts behind its end");
+	/* A job that begins behind the loads has the tokens that they would signal, and no more. */
+	program->sem_init[ONPU_NUM_SEMAPHORES - 1]++;
+	refused(rig, ANY, "keeps 1 tokens at the end");
+}
+
+static void test_first_loads(void **state)
+{
+	static const int64_t in[] = { 16, 1024 }, weights[] = { 1024, 1024 },
+			     square[] = { 128, 128 };
+	struct npu_caps machine = caps;
+	struct ir_value *value;
+	struct test_graph t;
+	struct rig rig;
+
+	(void)state;
+	machine.sram_bytes = 4 << 20;
+	graph_init(&t);
+	value = add_operand(&t, IR_F32, 2, in, false);
+	value = node_matmul(&t, value, add_operand(&t, IR_F32, 2, weights, true));
+	value = node_reshape(&t, value, 2, square);
+	for (int i = 0; i < 8; i++)
+		value = node_softmax(&t, node_matmul(&t, value, value), 1);
+	add_output(&t, value);
+	rig_open(&rig, compile(&t, value, &machine), &machine);
+	rig_restore(&rig);
+	plant_first_loads(&rig);
+	rig_close(&rig);
+	graph_free(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_errors),
 		cmocka_unit_test(test_preemption),
 		cmocka_unit_test(test_queues),
+		cmocka_unit_test(test_first_loads),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* npu_compile: plans a range of nodes, encodes the plan, and verifies what came out. */
 #include "codegen/encode.h"
+#include "plan/list/ahead.h"
 #include "plan/lower/range.h"
 #include "plan/place/place.h"
 #include "plan/stream/stream.h"
@@ -88,6 +89,8 @@ static int compile(struct plan *plan, const struct source *source, bool profile,
 	if (plan_places(plan, live_out, source->num_live_out) ||
 	    plan_nodes(plan, &program->est_cycles))
 		return -1;
+	if (!plan->sram.pinned)
+		plan_load_ahead(plan);
 	if (encode_plan(plan, profile, program))
 		plan_refuse(plan);
 	if (plan->report.failed || plan->report.refused)

@@ -223,11 +223,11 @@ static void put(struct encoder *enc, const struct onpu_insn *insn)
 }
 
 static void put_semaphore(struct encoder *enc, enum onpu_op op, uint8_t engine,
-			  unsigned int semaphore)
+			  unsigned int semaphore, uint16_t count)
 {
 	put(enc,
 	    &(struct onpu_insn){
-		    .op = op, .sem = semaphore, .eng = engine, .count = 1, .ts = enc->profile });
+		    .op = op, .sem = semaphore, .eng = engine, .count = count, .ts = enc->profile });
 }
 
 /* The lowest bit of a mask, which is removed. */
@@ -274,7 +274,7 @@ static void put_op(struct encoder *enc, const struct plan_op *op)
 	}
 	while (waits)
 		put_semaphore(enc, ONPU_OP_SEM_WAIT, op->engine,
-			      SEMAPHORE(take(&waits), op->engine));
+			      SEMAPHORE(take(&waits), op->engine), 1);
 	if (signals) {
 		insn.sv = 1;
 		insn.ssem = SEMAPHORE(op->engine, take(&signals));
@@ -282,7 +282,7 @@ static void put_op(struct encoder *enc, const struct plan_op *op)
 	put(enc, &insn);
 	while (signals)
 		put_semaphore(enc, ONPU_OP_SEM_SIGNAL, op->engine,
-			      SEMAPHORE(op->engine, take(&signals)));
+			      SEMAPHORE(op->engine, take(&signals)), 1);
 }
 
 /* A job begins with slot 0, which describes it. */
@@ -355,6 +355,25 @@ static void put_pinned(struct encoder *enc)
 	enc->slots[0].program.keep_start = (uint32_t)enc->num_insns;
 }
 
+/*
+ * A job that begins behind the first loads has from the beginning the tokens that they would signal. In one that begins with
+ * them, who waits for these tokens puts them aside first.
+ */
+static void put_first_waits(struct encoder *enc)
+{
+	const struct plan_list *list = &enc->plan->list;
+	uint8_t *tokens = enc->slots[0].program.sem_init;
+
+	for (uint32_t i = 0; i < list->ahead; i++)
+		for (uint8_t signals = list->ops[i].signals; signals;)
+			tokens[SEMAPHORE(list->ops[i].engine, take(&signals))]++;
+	if (list->ahead)
+		enc->node = list->ops[0].node;
+	for (uint8_t s = 0; s < ONPU_NUM_SEMAPHORES; s++)
+		if (tokens[s])
+			put_semaphore(enc, ONPU_OP_SEM_WAIT, s % 8, s, tokens[s]);
+}
+
 static void put_ops(struct encoder *enc)
 {
 	struct plan *plan = enc->plan;
@@ -362,6 +381,7 @@ static void put_ops(struct encoder *enc)
 	if (begin_job(enc))
 		return;
 	put_pinned(enc);
+	put_first_waits(enc);
 	for (size_t i = 0; i < plan->list.num_ops && !plan->report.failed && !enc->overflow; i++) {
 		const struct plan_op *op = &plan->list.ops[i];
 
@@ -372,6 +392,8 @@ static void put_ops(struct encoder *enc)
 		}
 		enc->node = plan->report.node = op->node;
 		put_op(enc, op);
+		if (i + 1 == plan->list.ahead)
+			enc->slots[0].program.keep_start = (uint32_t)enc->num_insns;
 	}
 	end_job(enc);
 }
@@ -396,6 +418,18 @@ static void put_jobs(struct encoder *enc)
 		put_ops(enc);
 	if (enc->overflow)
 		plan_fail(enc->plan, "internal: a job has more than %u slots", enc->max_slots);
+}
+
+/* The first job loads them at its begin, too. */
+static void count_loads_ahead(struct plan *plan)
+{
+	for (size_t i = 0; plan->list.ahead && i < plan->list.num_ops; i++) {
+		const struct plan_op *op = &plan->list.ops[i];
+
+		if (op->again)
+			plan->report.nodes[op->node].bytes_ld +=
+				view_bytes(plan_view(plan, op->view[0]));
+	}
 }
 
 static void put_patches(struct encoder *enc, struct npu_program *program)
@@ -423,8 +457,10 @@ int encode_plan(struct plan *plan, bool profile, struct npu_program *program)
 			       .max_slots = plan_max_slots(plan) };
 
 	put_jobs(&enc);
-	if (!plan->report.failed)
+	if (!plan->report.failed) {
+		count_loads_ahead(plan);
 		put_patches(&enc, program);
+	}
 	program->jobs = enc.jobs;
 	program->num_jobs = enc.num_jobs;
 	program->insns = enc.insns;

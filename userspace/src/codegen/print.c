@@ -36,7 +36,7 @@ static void print_head(FILE *file, const struct npu_program *program)
 		program->arena_bytes, program->est_cycles);
 	if (keep_start(program))
 		fprintf(file,
-			"weights stay in SRAM: a dispatch that finds them begins at instruction %" PRIu32
+			"a dispatch behind another one finds weights in SRAM and begins at instruction %" PRIu32
 			"\n",
 			keep_start(program));
 	if (program->residency_error[0])

@@ -181,19 +181,25 @@ static int read_param(const struct verifier *v, uint32_t pc, const struct onpu_i
 	return 0;
 }
 
-static int check_range(const struct verifier *v, uint32_t pc, const struct decoded *d, int operand)
+/* The bytes that an operand touches. */
+static void touched_range(const struct decoded *d, int operand, int64_t *lo, int64_t *hi)
 {
-	const struct npu_view *view = &d->view[operand];
-	int64_t lo, hi;
-
-	view_range(view, &lo, &hi);
+	view_range(&d->view[operand], lo, hi);
 	for (int i = 0; d->has_param && d->param.schema == PLAN_TAPS && i < 3 && operand < 3; i++) {
 		const struct plan_loop *loop = &d->param.taps[i];
 		const int64_t step[3] = { loop->dst_step, loop->s0_step, loop->s1_step };
 		int64_t span = step[operand] * ((int64_t)loop->count - 1);
 
-		*(span < 0 ? &lo : &hi) += span;
+		*(span < 0 ? lo : hi) += span;
 	}
+}
+
+static int check_range(const struct verifier *v, uint32_t pc, const struct decoded *d, int operand)
+{
+	const struct npu_view *view = &d->view[operand];
+	int64_t lo, hi;
+
+	touched_range(d, operand, &lo, &hi);
 	if (lo < (int64_t)view->window || hi > (int64_t)(view->window + view->window_bytes))
 		return bad(v, pc, "an operand leaves its window");
 	if (view->base != NPU_BASE_NONE && d->engine != ONPU_ENG_LD && d->engine != ONPU_ENG_ST)
@@ -364,13 +370,18 @@ static bool run_engines(struct queues *q, const struct step *steps, uint32_t dep
 	return any;
 }
 
-/* Issues lazily: engines run only when a queue is full, so that any depth up to the device's is
- * covered. */
-static int run_program(const struct verifier *v, const struct step *steps, struct queues *q)
+/*
+ * Issues the instructions from `first` on lazily: engines run only when a queue is full, so that any depth up to the
+ * device's is covered.
+ */
+static int run_program(const struct verifier *v, const struct step *steps, struct queues *q,
+		       uint32_t first)
 {
 	uint32_t depth = v->caps->fifo_depth;
 
-	for (uint32_t pc = 0; pc < v->program->num_insns; pc++) {
+	for (int s = 0; s < ONPU_NUM_SEMAPHORES; s++)
+		q->tokens[s] = v->slots[0].program.sem_init[s];
+	for (uint32_t pc = first; pc < v->program->num_insns; pc++) {
 		uint8_t e = steps[pc].engine;
 
 		if (e == ONPU_ENG_CP)
@@ -420,14 +431,94 @@ static int check_insns(const struct verifier *v, struct step *steps, struct queu
 	return 0;
 }
 
-/*
- * Weights that stay in SRAM: a job that finds them begins at KEEP_START, where the engines have ended and no
- * semaphore was used, and nothing writes to them from there on.
- */
-static int check_keep(struct verifier *v)
+/* ---- what a job finds in SRAM when the one before was of the same program */
+
+/* What the first loads bring to SRAM. */
+struct kept {
+	int64_t lo, hi;
+	uint16_t dst, s0;
+	bool there; /* as far as the instructions have been looked at */
+};
+
+static int check_first(const struct verifier *v, uint32_t pc, const struct decoded *d,
+		       int64_t tokens[ONPU_NUM_SEMAPHORES])
 {
-	uint32_t start = v->slots[0].program.keep_start;
-	uint64_t end = 0;
+	const struct onpu_insn *insn = &d->insn;
+	bool last = pc + 1 == v->slots[0].program.keep_start;
+
+	switch (insn->op) {
+	case ONPU_OP_SEM_WAIT:
+		tokens[insn->sem] -= insn->count;
+		if (!insn->wv && !insn->sv)
+			return 0;
+		break;
+	case ONPU_OP_DMA_COPY:
+		if (d->view[0].base == NPU_BASE_NONE && d->view[1].base == NPU_BASE_CONST &&
+		    !insn->wv && (!insn->sv || !tokens[insn->ssem]))
+			return 0;
+		break;
+	case ONPU_OP_SEM_SIGNAL:
+		if (d->engine != ONPU_ENG_CP && !insn->wv && !insn->sv && !tokens[insn->sem])
+			return 0;
+		break;
+	case ONPU_OP_PREEMPT:
+		if (last)
+			return 0;
+		break;
+	default:
+		break;
+	}
+	return bad(v, pc, "it is none of those that bring the first weights to SRAM");
+}
+
+/* An instruction writes: what it does not write anew, in the same way, is there no more. */
+static void check_write(const struct decoded *d, int operand, struct kept *kept, uint32_t count)
+{
+	int64_t lo, hi;
+
+	if (!d->present[operand] || d->view[operand].base != NPU_BASE_NONE)
+		return;
+	touched_range(d, operand, &lo, &hi);
+	for (uint32_t k = 0; k < count; k++)
+		if (lo < kept[k].hi && hi > kept[k].lo)
+			kept[k].there = d->insn.op == ONPU_OP_DMA_COPY &&
+					d->insn.dst == kept[k].dst && d->insn.s0 == kept[k].s0;
+}
+
+static int list_kept(const struct verifier *v, struct kept *kept, uint32_t *count)
+{
+	int64_t tokens[ONPU_NUM_SEMAPHORES];
+
+	for (int s = 0; s < ONPU_NUM_SEMAPHORES; s++)
+		tokens[s] = v->slots[0].program.sem_init[s];
+	for (uint32_t pc = 0; pc < v->program->num_insns; pc++) {
+		bool first = pc < v->slots[0].program.keep_start;
+		struct decoded d;
+
+		if (decode(v, pc, &d) || (first && check_first(v, pc, &d, tokens)))
+			return -1;
+		check_write(&d, 0, kept, *count);
+		if (d.insn.op == ONPU_OP_SCAN_SUM)
+			check_write(&d, 2, kept, *count);
+		if (first && d.insn.op == ONPU_OP_DMA_COPY) {
+			struct kept *more = &kept[(*count)++];
+
+			*more = (struct kept){ .dst = d.insn.dst, .s0 = d.insn.s0, .there = true };
+			touched_range(&d, 0, &more->lo, &more->hi);
+		}
+	}
+	return 0;
+}
+
+/*
+ * A job that finds in SRAM what its first loads would bring there begins behind those, at KEEP_START. So at the end all of
+ * it must be there, and semaphores have as many tokens in the beginning as the first loads signal.
+ */
+static int check_keep(const struct verifier *v)
+{
+	uint32_t start = v->slots[0].program.keep_start, count = 0;
+	struct kept *kept;
+	int ret;
 
 	if (v->slots[0].program.keep)
 		return wnn_error_set(v->err, WNN_OPERATION_ERROR,
@@ -435,40 +526,35 @@ static int check_keep(struct verifier *v)
 	if (start >= v->program->num_insns)
 		return wnn_error_set(v->err, WNN_OPERATION_ERROR,
 				     "internal: the program starts behind its end");
-	for (uint32_t pc = 0; start && pc < v->program->num_insns; pc++) {
-		const struct npu_view *dst;
-		struct decoded d;
-
-		if (decode(v, pc, &d))
-			return -1;
-		dst = &d.view[0];
-		if (pc < start &&
-		    (d.insn.wv || d.insn.sv ||
-		     d.insn.op != (pc + 1 < start ? ONPU_OP_DMA_COPY : ONPU_OP_PREEMPT)))
-			return bad(v, pc, "it is among those that bring weights to SRAM");
-		if (!d.present[0] || dst->base != NPU_BASE_NONE)
-			continue;
-		if (pc < start && dst->window + dst->window_bytes > end)
-			end = dst->window + dst->window_bytes;
-		if (pc >= start && dst->window < end)
-			return bad(v, pc, "it writes to what stays in SRAM");
-	}
-	return 0;
+	if (!start)
+		return 0;
+	kept = wnn_malloc(start * sizeof(*kept));
+	if (!kept)
+		return wnn_error_nomem(v->err, "the program verifier");
+	ret = list_kept(v, kept, &count);
+	for (uint32_t k = 0; k < count && !ret; k++)
+		if (!kept[k].there)
+			ret = wnn_error_set(v->err, WNN_OPERATION_ERROR,
+					    "internal: load %" PRIu32
+					    " of the first ones is not in SRAM at the end",
+					    k);
+	wnn_free(kept);
+	return ret;
 }
 
 static int run_checks(struct verifier *v, struct step *steps, struct queues *q)
 {
-	for (int s = 0; s < ONPU_NUM_SEMAPHORES; s++) {
-		q->tokens[s] = v->slots[0].program.sem_init[s];
+	uint32_t start = v->slots[0].program.keep_start;
+
+	for (int s = 0; s < ONPU_NUM_SEMAPHORES; s++)
 		q->signaller[s] = q->waiter[s] = -1;
-	}
 	if (v->slots[0].program.kind != ONPU_SLOT_PROGRAM ||
 	    v->slots[0].program.sram_bytes > v->caps->sram_bytes)
 		return wnn_error_set(v->err, WNN_OPERATION_ERROR,
 				     "internal: slot 0 does not describe the program");
 	if (check_patches(v) || check_insns(v, steps, q) || check_keep(v))
 		return -1;
-	return run_program(v, steps, q);
+	return run_program(v, steps, q, 0) || (start && run_program(v, steps, q, start)) ? -1 : 0;
 }
 
 static int verify_job(const struct npu_program *program, const struct npu_job *job,

@@ -208,11 +208,6 @@ static bool check_access(struct plan *plan, const struct npu_view *view,
 	return false;
 }
 
-static uint64_t view_bytes(const struct npu_view *view)
-{
-	return (uint64_t)view_elements(view) * plan_dtype_bytes(view->dtype);
-}
-
 /* Bytes that go out of memory and into it, as the device counts them. */
 static void count_bytes(struct plan *plan, const struct plan_insn *insn)
 {

@@ -101,6 +101,7 @@ struct plan_op {
 	uint32_t node;	      /* index in the compiled range */
 	uint32_t live;	      /* preempt: bytes of SRAM that are read later */
 	bool cut;	      /* a job of its own begins here */
+	bool again;	      /* a load for the next job */
 	uint64_t cost, start; /* cycles of its own; when it starts by the cost model */
 };
 
@@ -134,6 +135,7 @@ struct plan_list {
 	size_t num_ops, cap_ops;
 	struct plan_op *emitted; /* as they were before plan_schedule() */
 	size_t num_emitted;
+	uint32_t ahead; /* first loads, which the job before has done if it was of the same program */
 	struct plan_set views, params;	    /* of npu_view and plan_param */
 	const struct npu_binding *bindings; /* what the program writes of; NULL: perhaps all */
 	bool unlisted; /* views and parameters are only counted, as uses: the plan is dry */

@@ -512,8 +512,7 @@ out:
 	return ret;
 }
 
-/* Waits and signals for the order as it is now. */
-static int wait_anew(struct plan *plan)
+int schedule_waits(struct plan *plan)
 {
 	struct plan_hazards *hazards = hazards_create();
 	struct plan_depend *depend = depend_create();
@@ -581,7 +580,7 @@ uint64_t plan_schedule(struct plan *plan)
 	plan->list.ops = list.ops;
 	plan->list.num_ops = list.num;
 	plan->list.cap_ops = list.cap;
-	if (wait_anew(plan))
+	if (schedule_waits(plan))
 		plan_nomem(plan);
 	return cycles;
 }
@@ -592,4 +591,5 @@ void plan_unschedule(struct plan *plan)
 	plan->list.ops = plan->list.emitted;
 	plan->list.num_ops = plan->list.cap_ops = plan->list.num_emitted;
 	plan->list.emitted = NULL;
+	plan->list.ahead = 0;
 }

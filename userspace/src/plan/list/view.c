@@ -119,6 +119,11 @@ int64_t view_elements(const struct npu_view *view)
 	return n;
 }
 
+uint64_t view_bytes(const struct npu_view *view)
+{
+	return (uint64_t)view_elements(view) * plan_dtype_bytes(view->dtype);
+}
+
 void view_range(const struct npu_view *view, int64_t *lo, int64_t *hi)
 {
 	bool nibbles = plan_dtype_is_nibble(view->dtype);

@@ -33,6 +33,8 @@ void view_append(struct npu_view *view, int64_t dim, int64_t stride);
 /* Part of a view: elements begin[i] .. begin[i]+dim[i]. */
 struct npu_view view_part(const struct npu_view *view, const int64_t *begin, const int64_t *dim);
 int64_t view_elements(const struct npu_view *view);
+/* Of whole bytes each. */
+uint64_t view_bytes(const struct npu_view *view);
 /* Lowest byte and one past the highest, relative to the base. */
 void view_range(const struct npu_view *view, int64_t *lo, int64_t *hi);
 bool view_is_dense(const struct npu_view *view);

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Loads ahead: the first weights of a dispatch are loaded while the one before computes. Each program that
+ * does so runs several times, also in turn with another context, and gives the same bits (fixture.c).
+ */
+#include "nodes.h"
+
+#include <onpu/isa.h>
+#include <onpu/slots.h>
+
+#define SIZE_BIG (NUM_SIZES - 1) /* 4 MiB of SRAM */
+
+static uint32_t keep_start(const struct npu_program *program)
+{
+	return ((const union onpu_slot *)program->slots)->program.keep_start;
+}
+
+/* A product with weights that do not fit into SRAM, and behind it `tail` products without weights. */
+static void make_graph(struct test_graph *t, uint32_t tail)
+{
+	static const int64_t in[] = { 16, 1024 }, weights[] = { 1024, 1024 },
+			     square[] = { 128, 128 };
+	struct ir_value *a, *b, *value;
+
+	graph_init(t);
+	t->tolerance = 1e-4;
+	a = add_operand(t, IR_F32, 2, in, false);
+	b = add_operand(t, IR_F32, 2, weights, true);
+	value = node_reshape(t, node_matmul(t, a, b), 2, square);
+	for (uint32_t i = 0; i < tail; i++)
+		value = node_softmax(t, node_matmul(t, value, value), 1);
+	add_output(t, value);
+}
+
+/* Transfers before and behind the place at which a later dispatch begins. */
+static void count_loads(const struct npu_program *program, uint32_t *first, uint32_t *later)
+{
+	*first = *later = 0;
+	for (uint32_t i = 0; i < program->num_insns; i++) {
+		struct onpu_insn insn;
+
+		assert_int_equal(onpu_insn_unpack(program->insns[i], &insn), 0);
+		if (insn.op == ONPU_OP_DMA_COPY)
+			++*(i < keep_start(program) ? first : later);
+	}
+}
+
+static void check_kept(struct test_graph *t, void *state)
+{
+	struct npu_program *program = compile_graph(t, state, SIZE_BIG);
+	uint32_t first, later;
+
+	assert_non_null(program);
+	assert_true(keep_start(program));
+	count_loads(program, &first, &later);
+	assert_in_range(first, 1, later);
+	npu_program_destroy(program);
+}
+
+/* The work behind the product hides the loads of the next dispatch; both dispatches give the right numbers. */
+static void a_later_dispatch_is_shorter(void **state)
+{
+	struct traffic traffic;
+	struct test_graph t;
+
+	random_seed(5100);
+	make_graph(&t, 8);
+	check_kept(&t, *state);
+	traffic = count_traffic(&t, *state, SIZE_BIG);
+	assert_true(traffic.later_cycles < traffic.cycles - traffic.cycles / 32);
+	check_graph(&t, *state);
+	graph_free(&t);
+}
+
+/* Where nothing is computed at the end, there is no time for loads, and the first dispatch must not pay for them. */
+static void without_time_nothing_is_loaded(void **state)
+{
+	struct npu_program *program;
+	struct test_graph t;
+
+	random_seed(5101);
+	make_graph(&t, 0);
+	program = compile_graph(&t, *state, SIZE_BIG);
+	assert_non_null(program);
+	assert_int_equal(keep_start(program), 0);
+	npu_program_destroy(program);
+	graph_free(&t);
+}
+
+/* A job that is interrupted and continued on another machine gives the same bits. */
+static void preemption(void **state)
+{
+	struct test_graph t;
+
+	random_seed(5102);
+	make_graph(&t, 120);
+	check_kept(&t, *state);
+	assert_true(check_preempted(&t, *state, SIZE_BIG));
+	graph_free(&t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_later_dispatch_is_shorter),
+		cmocka_unit_test(without_time_nothing_is_loaded),
+		cmocka_unit_test(preemption),
+	};
+
+	return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);
+}

@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Loads ahead. While the last instructions of a job are computed, a DMA engine that has nothing left to do
+ * brings to SRAM what the next job of the same program loads first: weights, which no instruction writes. A
+ * job that finds them there begins behind its first loads (KEEP_START of the PROGRAM slot), which therefore
+ * come before all other instructions; one that does not begins with them. A load ahead lies where, by the
+ * cost model, an engine waits, and behind the last instruction that touches its bytes of SRAM, so that the
+ * job takes no longer by it.
+ */
+#include "plan/list/ahead.h"
+#include "plan/list/depend.h"
+#include "plan/list/schedule.h"
+
+#include <string.h>
+
+#include "util/array.h"
+#include "util/malloc.h"
+
+/* First loads that are looked at. */
+#define MOST_LOADS 64
+
+/* What a later job must gain of its time. */
+#define LEAST_GAIN(cycles) ((cycles) / 2048)
+/* The first job may lose a part of what each later one gains: it may be that each is a first one, as where graphs take turns. */
+#define MOST_LOSS(gain) ((gain) / 4)
+
+/* Instructions, and when they run by the cost model. */
+struct timed {
+	const struct plan_op *ops;
+	uint32_t count;
+	struct plan_depend *depend;
+	uint64_t *begin, *end; /* of each */
+	uint64_t cycles;       /* until all have ended */
+};
+
+/* A first load, and where the one like it goes. */
+struct load {
+	uint32_t op;
+	int64_t lo, hi;	  /* bytes of SRAM */
+	uint32_t touched; /* the last instruction that touches them, op if none does */
+	bool stays;	  /* no instruction writes to them, so that they are there at the end */
+	bool placed;
+	uint8_t engine;
+	uint32_t before; /* it is put before this instruction */
+	uint64_t begin;
+};
+
+/* From the end of one instruction of a DMA engine to the begin of the next. */
+struct gap {
+	uint8_t engine;
+	uint32_t first, before; /* places in the list that lie between the two */
+	uint64_t begin, end;
+};
+
+struct ahead {
+	struct plan *plan;
+	struct timed list;
+	struct load load[MOST_LOADS];
+	uint32_t num_loads;
+	uint64_t gain;	  /* of later jobs by the loads that were tried last */
+	struct gap *gaps; /* in order of time for each engine */
+	size_t num_gaps, cap_gaps;
+};
+
+static bool is_point(const struct plan_op *op)
+{
+	return op->op == ONPU_OP_PREEMPT;
+}
+
+/* ---- times */
+
+/* When all has ended if the first `skipped` instructions are left out. */
+static uint64_t run(struct timed *list, uint32_t skipped)
+{
+	uint64_t free[ONPU_ENG_COUNT] = { 0 }, last = 0, rested = 0;
+	size_t num_edges, e = 0;
+	const struct depend_edge *edges = depend_edges(list->depend, &num_edges);
+
+	for (uint32_t i = 0; i < list->count; i++) {
+		const struct plan_op *op = &list->ops[i];
+		uint64_t at = rested > free[op->engine] ? rested : free[op->engine];
+
+		if (is_point(op))
+			at = rested = last;
+		for (; e < num_edges && edges[e].to == i; e++)
+			if (list->end[edges[e].from] > at)
+				at = list->end[edges[e].from];
+		list->begin[i] = list->end[i] = at;
+		if (i < skipped)
+			continue;
+		free[op->engine] = list->end[i] = at + op->cost;
+		if (list->end[i] > last)
+			last = list->end[i];
+	}
+	return last;
+}
+
+/* -1: no memory. */
+static int time_list(const struct plan *plan, const struct plan_op *ops, uint32_t count,
+		     struct timed *list)
+{
+	*list = (struct timed){ .ops = ops,
+				.count = count,
+				.depend = depend_create(),
+				.begin = wnn_malloc((count + 1) * sizeof(*list->begin)),
+				.end = wnn_malloc((count + 1) * sizeof(*list->end)) };
+	if (!list->depend || !list->begin || !list->end)
+		return -1;
+	for (uint32_t i = 0; i < count; i++) {
+		struct hazard_access access[PLAN_MAX_ACCESSES];
+
+		if (is_point(&ops[i]))
+			depend_forget(list->depend);
+		else if (depend_add(list->depend, access, plan_accesses(plan, &ops[i], access), i))
+			return -1;
+	}
+	list->cycles = run(list, 0);
+	return 0;
+}
+
+static void release_times(struct timed *list)
+{
+	depend_destroy(list->depend);
+	wnn_free(list->begin);
+	wnn_free(list->end);
+}
+
+/* ---- first loads */
+
+static bool loads_constant(const struct plan *plan, const struct plan_op *op)
+{
+	return op->op == ONPU_OP_DMA_COPY && plan_view(plan, op->view[1])->base == NPU_BASE_CONST &&
+	       plan_view(plan, op->view[0])->base == NPU_BASE_NONE;
+}
+
+/* Loads before the first preemption point that follow no other instruction, in their order. */
+static void find_loads(struct ahead *a)
+{
+	size_t num_edges, e = 0;
+	const struct depend_edge *edges = depend_edges(a->list.depend, &num_edges);
+
+	for (uint32_t i = 0; i < a->list.count && a->num_loads < MOST_LOADS; i++) {
+		const struct plan_op *op = &a->list.ops[i];
+		bool follows = e < num_edges && edges[e].to == i;
+		struct hazard_access access[PLAN_MAX_ACCESSES];
+
+		if (is_point(op))
+			break;
+		while (e < num_edges && edges[e].to == i)
+			e++;
+		if (follows || !loads_constant(a->plan, op))
+			continue;
+		plan_accesses(a->plan, op, access);
+		a->load[a->num_loads++] = (struct load){
+			.op = i, .lo = access[0].lo, .hi = access[0].hi, .touched = i, .stays = true
+		};
+	}
+}
+
+/* What happens to the bytes that each load brings. */
+static void find_touched(struct ahead *a)
+{
+	for (uint32_t i = 0; i < a->list.count; i++) {
+		struct hazard_access access[PLAN_MAX_ACCESSES];
+		uint32_t count = is_point(&a->list.ops[i]) ?
+					 0 :
+					 plan_accesses(a->plan, &a->list.ops[i], access);
+
+		for (uint32_t k = 0; k < count; k++)
+			for (uint32_t n = 0; n < a->num_loads; n++) {
+				struct load *load = &a->load[n];
+
+				if (load->op == i || access[k].base != NPU_BASE_NONE ||
+				    access[k].hi <= load->lo || access[k].lo >= load->hi)
+					continue;
+				load->touched = i;
+				load->stays &= !access[k].write;
+			}
+	}
+}
+
+/* ---- places for loads like them */
+
+/* An instruction, or the end of all, closes the gap that is open, and the next one begins. */
+static int close_gap(struct ahead *a, struct gap *open, uint32_t op, uint64_t begin, uint64_t end)
+{
+	open->before = op;
+	open->end = begin;
+	if (open->end > open->begin) {
+		if (wnn_array_reserve(&a->gaps, &a->cap_gaps, a->num_gaps + 1, sizeof(*a->gaps)))
+			return -1;
+		a->gaps[a->num_gaps++] = *open;
+	}
+	open->first = op + 1;
+	open->begin = end;
+	return 0;
+}
+
+static int find_gaps(struct ahead *a)
+{
+	const struct timed *list = &a->list;
+	struct gap open[2] = { { .engine = ONPU_ENG_LD }, { .engine = ONPU_ENG_ST } };
+
+	for (uint32_t i = 0; i <= list->count; i++)
+		for (int e = 0; e < 2; e++) {
+			bool last = i == list->count;
+
+			if (!last && !is_point(&list->ops[i]) &&
+			    list->ops[i].engine != open[e].engine)
+				continue;
+			if (close_gap(a, &open[e], i, last ? list->cycles : list->begin[i],
+				      last ? list->cycles : list->end[i]))
+				return -1;
+		}
+	return 0;
+}
+
+/* Whether there would still be a preemption point often enough. */
+static bool segment_has_room(const struct ahead *a, uint32_t before, uint64_t cost)
+{
+	uint64_t cycles = cost + PLAN_SEMAPHORES_OF_ONE + 2 * PLAN_SEMAPHORES_OF_PAUSE;
+	const struct plan_op *ops = a->list.ops;
+	uint32_t lo = before, hi = before;
+
+	for (; lo && !is_point(&ops[lo - 1]); lo--)
+		cycles += ops[lo - 1].cost + PLAN_SEMAPHORES_OF_ONE;
+	for (; hi < a->list.count && !is_point(&ops[hi]); hi++)
+		cycles += ops[hi].cost + PLAN_SEMAPHORES_OF_ONE;
+	for (uint32_t n = 0; n < a->num_loads; n++)
+		if (a->load[n].placed && a->load[n].before >= lo && a->load[n].before <= hi)
+			cycles += ops[a->load[n].op].cost + PLAN_SEMAPHORES_OF_ONE;
+	return cycles <= ONPU_PREEMPT_CYCLES;
+}
+
+/* In the first gap that is long enough. */
+static void place_load(struct ahead *a, struct load *load)
+{
+	const struct timed *list = &a->list;
+	uint64_t cost = list->ops[load->op].cost;
+
+	for (size_t g = 0; g < a->num_gaps && !load->placed; g++) {
+		struct gap *gap = &a->gaps[g];
+		uint64_t begin = gap->begin;
+		uint32_t before = gap->first;
+
+		if (gap->before <= load->touched)
+			continue;
+		if (begin < list->end[load->touched])
+			begin = list->end[load->touched];
+		if (before <= load->touched)
+			before = load->touched + 1;
+		/* The command processor takes it together with what begins at the same time. */
+		while (before < gap->before && list->begin[before] < begin)
+			before++;
+		if (begin + cost > gap->end || !segment_has_room(a, before, cost))
+			continue;
+		load->placed = true;
+		load->engine = gap->engine;
+		load->before = before;
+		load->begin = begin;
+		gap->first = before;
+		gap->begin = begin + cost;
+	}
+}
+
+/* Those without a place are forgotten. */
+static void place_loads(struct ahead *a)
+{
+	uint32_t placed = 0;
+
+	for (uint32_t n = 0; n < a->num_loads; n++)
+		if (!a->load[n].stays)
+			place_load(a, &a->load[n]);
+	for (uint32_t n = 0; n < a->num_loads; n++)
+		if (a->load[n].stays || a->load[n].placed)
+			a->load[placed++] = a->load[n];
+	a->num_loads = placed;
+}
+
+/* ---- the list anew */
+
+static bool comes_before(const struct load *a, const struct load *b)
+{
+	return a->before != b->before ? a->before < b->before : a->begin < b->begin;
+}
+
+/* Those that have a place; their number. */
+static uint32_t sort_by_place(const struct load *load, uint32_t count, const struct load *sorted[])
+{
+	uint32_t placed = 0;
+
+	for (uint32_t n = 0; n < count; n++) {
+		uint32_t i = placed;
+
+		if (load[n].stays)
+			continue;
+		for (; i && comes_before(&load[n], sorted[i - 1]); i--)
+			sorted[i] = sorted[i - 1];
+		sorted[i] = &load[n];
+		placed++;
+	}
+	return placed;
+}
+
+/* The first `loads` loads before all other instructions, and loads like them at their places. Returns the length. */
+static uint32_t list_anew(const struct ahead *a, uint32_t loads, struct plan_op *ops)
+{
+	const struct load *sorted[MOST_LOADS];
+	uint32_t placed = sort_by_place(a->load, loads, sorted);
+	uint32_t at = 0, first = 0, next = 0;
+
+	for (uint32_t n = 0; n < loads; n++)
+		ops[at++] = a->list.ops[a->load[n].op];
+	for (uint32_t i = 0; i <= a->list.count; i++) {
+		for (; next < placed && sorted[next]->before == i; next++) {
+			ops[at] = a->list.ops[sorted[next]->op];
+			ops[at].again = true;
+			ops[at].engine = sorted[next]->engine;
+			ops[at++].on_st = sorted[next]->engine == ONPU_ENG_ST;
+		}
+		if (first < loads && a->load[first].op == i)
+			first++;
+		else if (i < a->list.count)
+			ops[at++] = a->list.ops[i];
+	}
+	return at;
+}
+
+/* Takes the list with so many loads ahead if it is worth it; 1: it is, -1: no memory. */
+static int try_loads(struct ahead *a, uint32_t loads)
+{
+	struct plan_list *list = &a->plan->list;
+	struct plan_op *ops = wnn_malloc((a->list.count + loads) * sizeof(*ops));
+	struct timed trial = { .count = 0 };
+	uint32_t count;
+	int ret = -1;
+
+	if (!ops)
+		return -1;
+	count = list_anew(a, loads, ops);
+	if (!time_list(a->plan, ops, count, &trial)) {
+		uint64_t later = run(&trial, loads);
+
+		a->gain = later < a->list.cycles ? a->list.cycles - later : 0;
+		ret = a->gain > LEAST_GAIN(a->list.cycles) &&
+		      trial.cycles <= a->list.cycles + MOST_LOSS(a->gain);
+	}
+	release_times(&trial);
+	if (ret <= 0) {
+		wnn_free(ops);
+		return ret;
+	}
+	wnn_free(list->ops);
+	list->ops = ops;
+	list->num_ops = list->cap_ops = count;
+	list->ahead = loads;
+	return schedule_waits(a->plan) ? -1 : 1;
+}
+
+/* Long transfers are two, one for each engine. */
+static uint32_t fewer(uint32_t loads)
+{
+	return loads > 2 ? (loads + 1) / 2 : loads - 1;
+}
+
+void plan_load_ahead(struct plan *plan)
+{
+	struct ahead a = { .plan = plan };
+	int ret = time_list(plan, plan->list.ops, (uint32_t)plan->list.num_ops, &a.list);
+
+	if (!ret) {
+		find_loads(&a);
+		find_touched(&a);
+		ret = find_gaps(&a);
+	}
+	if (!ret)
+		place_loads(&a);
+	/* Fewer loads leave more of the first job as it was, and gain no more. */
+	a.gain = UINT64_MAX;
+	for (uint32_t loads = a.num_loads; loads && !ret && a.gain > LEAST_GAIN(a.list.cycles);
+	     loads = fewer(loads))
+		ret = try_loads(&a, loads);
+	if (ret < 0)
+		plan_nomem(plan);
+	release_times(&a.list);
+	wnn_free(a.gaps);
+}
