@@ -10,7 +10,6 @@
 
 #include <drm/drm_device.h>
 #include <drm/drm_drv.h>
-#include <drm/drm_file.h>
 #include <drm/drm_gem.h>
 
 /* Old kernels warn about a driver without a date. */

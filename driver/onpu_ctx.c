@@ -7,9 +7,7 @@
 #include <linux/slab.h>
 
 #include <drm/drm_managed.h>
-#include <drm/drm_print.h>
 
-#include "onpu_compat.h"
 #include "onpu_ctx.h"
 #include "onpu_job.h"
 #include "onpu_queue.h"
@@ -509,7 +507,6 @@ static void ctx_fini(struct drm_device *drm, void *data)
 	struct onpu_ctx_device *cd = data;
 
 	cancel_delayed_work_sync(&cd->bind);
-	destroy_workqueue(cd->onpu->wq);
 	mutex_destroy(&cd->bind_lock);
 }
 
@@ -520,9 +517,6 @@ int onpu_ctx_init(struct onpu_device *onpu)
 	if (!cd)
 		return -ENOMEM;
 	cd->onpu = onpu;
-	onpu->wq = alloc_workqueue("onpu", WQ_HIGHPRI | WQ_MEM_RECLAIM | ONPU_WQ_PERCPU, 0);
-	if (!onpu->wq)
-		return -ENOMEM;
 	mutex_init(&cd->bind_lock);
 	INIT_LIST_HEAD(&cd->all);
 	INIT_DELAYED_WORK(&cd->bind, onpu_queue_bind_work);

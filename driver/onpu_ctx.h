@@ -17,7 +17,6 @@
 #ifndef ONPU_CTX_H
 #define ONPU_CTX_H
 
-#include <linux/cleanup.h>
 #include <linux/dma-fence.h>
 #include <linux/sched.h>
 

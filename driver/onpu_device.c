@@ -2,7 +2,6 @@
 /*
  * Registers, capabilities, interrupts and counters of the device.
  */
-#include <linux/bitfield.h>
 #include <linux/cpumask.h>
 #include <linux/dma-map-ops.h>
 #include <linux/interrupt.h>
@@ -10,6 +9,7 @@
 #include <drm/drm_managed.h>
 #include <drm/drm_print.h>
 
+#include "onpu_compat.h"
 #include "onpu_core.h"
 
 /* However few CPUs there are: each interrupt looks at all queues that share its vector. */
@@ -19,24 +19,17 @@
 
 u32 onpu_read(struct onpu_device *onpu, u32 reg)
 {
-	u32 value = U32_MAX;
-	int idx;
+	CLASS(onpu_entered, entered)(&onpu->drm);
 
-	if (drm_dev_enter(&onpu->drm, &idx)) {
-		value = readl(onpu->regs + reg);
-		drm_dev_exit(idx);
-	}
-	return value;
+	return entered < 0 ? U32_MAX : readl(onpu->regs + reg);
 }
 
 void onpu_write(struct onpu_device *onpu, u32 reg, u32 value)
 {
-	int idx;
+	CLASS(onpu_entered, entered)(&onpu->drm);
 
-	if (drm_dev_enter(&onpu->drm, &idx)) {
+	if (entered >= 0)
 		writel(value, onpu->regs + reg);
-		drm_dev_exit(idx);
-	}
 }
 
 void onpu_write64(struct onpu_device *onpu, u32 reg_lo, u64 value)
@@ -107,9 +100,17 @@ static int check_version(struct onpu_device *onpu)
 	return 0;
 }
 
-static void destroy_reset_wq(struct drm_device *drm, void *wq)
+static void destroy_wq(struct drm_device *drm, void *wq)
 {
 	destroy_workqueue(wq);
+}
+
+/* Contexts have work on it that may end after the driver was unbound. */
+static int keep_wq(struct onpu_device *onpu, struct workqueue_struct **to,
+		   struct workqueue_struct *wq)
+{
+	*to = wq;
+	return wq ? drmm_add_action_or_reset(&onpu->drm, destroy_wq, wq) : -ENOMEM;
 }
 
 /*
@@ -145,17 +146,12 @@ int onpu_device_init(struct onpu_device *onpu)
 	INIT_LIST_HEAD(&onpu->bos);
 	INIT_LIST_HEAD(&onpu->users);
 	ret = drmm_mutex_init(&onpu->drm, &onpu->dma_lock) ?:
-	      drmm_mutex_init(&onpu->drm, &onpu->users_lock);
-	if (ret)
-		return ret;
-	/* Contexts have work on it that may end after the driver was unbound. */
-	onpu->reset_wq = alloc_ordered_workqueue("onpu-reset", WQ_MEM_RECLAIM);
-	if (!onpu->reset_wq)
-		return -ENOMEM;
-	ret = drmm_add_action_or_reset(&onpu->drm, destroy_reset_wq, onpu->reset_wq);
-	if (ret)
-		return ret;
-	ret = check_version(onpu) ?: read_caps(onpu);
+	      drmm_mutex_init(&onpu->drm, &onpu->users_lock) ?:
+	      keep_wq(onpu, &onpu->wq, alloc_workqueue("onpu", WQ_HIGHPRI | WQ_MEM_RECLAIM |
+						       ONPU_WQ_PERCPU, 0)) ?:
+	      keep_wq(onpu, &onpu->reset_wq,
+		      alloc_ordered_workqueue("onpu-reset", WQ_MEM_RECLAIM)) ?:
+	      check_version(onpu) ?: read_caps(onpu);
 	if (ret)
 		return ret;
 	onpu->coherent = dev_is_dma_coherent(dev);

@@ -7,6 +7,7 @@
 
 #include <linux/atomic.h>
 #include <linux/bitfield.h>
+#include <linux/cleanup.h>
 #include <linux/completion.h>
 #include <linux/io.h>
 #include <linux/mutex.h>
@@ -54,8 +55,9 @@
  * once the device is unplugged they do nothing.
  */
 
-struct onpu_ctx;
+struct onpu_ctx_device;
 struct onpu_dump;
+struct onpu_mmu_device;
 struct onpu_user;
 struct onpu_vm;
 
@@ -218,9 +220,6 @@ enum onpu_reset_reason {
 	ONPU_RESET_FW_REFUSES,
 };
 
-struct onpu_ctx_device;
-struct onpu_mmu_device;
-
 /**
  * struct onpu_device - One NPU.
  */
@@ -280,7 +279,7 @@ struct onpu_device {
 	bool asleep;
 	/** @reset_lock: Held for writing during a reset; see above. */
 	struct rw_semaphore reset_lock;
-	/** @wq: For what fences depend on, as it gets on when memory is short; of onpu_ctx.c. */
+	/** @wq: For what fences depend on, as it gets on when memory is short. */
 	struct workqueue_struct *wq;
 	/** @reset_wq: Ordered: device resets, hang detection. */
 	struct workqueue_struct *reset_wq;
@@ -338,6 +337,10 @@ static inline u64 onpu_va_end(const struct onpu_device *onpu)
 	return BIT_ULL(FIELD_GET(ONPU_CAP_ADDRESS_VA_BITS__MASK,
 				 onpu_cap(onpu, ONPU_REG_CAP_ADDRESS)) - 1);
 }
+
+/* Until the end of the scope the device is not unplugged, or else this is -ENODEV. */
+DEFINE_CLASS(onpu_entered, int, _T < 0 ? (void)0 : drm_dev_exit(_T),
+	     ({ int idx; drm_dev_enter(drm, &idx) ? idx : -ENODEV; }), struct drm_device *drm)
 
 /* ---- onpu_device.c: registers, counters */
 

@@ -6,17 +6,12 @@
 #include <linux/cred.h>
 #include <linux/mm.h>
 #include <linux/module.h>
-#include <linux/pci.h>
 #include <linux/pm_runtime.h>
 #include <linux/user_namespace.h>
 
 #include <drm/drm_accel.h>
-#include <drm/drm_file.h>
-#include <drm/drm_gem.h>
 #include <drm/drm_gem_shmem_helper.h>
 #include <drm/drm_ioctl.h>
-#include <drm/drm_managed.h>
-#include <drm/drm_prime.h>
 #include <drm/drm_print.h>
 
 #include "onpu_compat.h"

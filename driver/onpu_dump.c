@@ -426,18 +426,17 @@ static int state_show(struct seq_file *m, void *unused)
 	struct onpu_failure *failure __free(kvfree) = kvzalloc(sizeof(*failure), GFP_KERNEL);
 	struct onpu_device *onpu = shown_device(m);
 	size_t bytes;
-	int idx;
 
+	CLASS(onpu_entered, entered)(&onpu->drm);
+	if (entered < 0)
+		return entered;
 	if (!failure)
 		return -ENOMEM;
 	failure->kind = "none";
 	failure->reason = "the state was asked for";
 	ktime_get_real_ts64(&failure->when);
-	if (!drm_dev_enter(&onpu->drm, &idx))
-		return -ENODEV;
 	copy_live_device(onpu, failure);
 	text = make_text(onpu, failure, &bytes);
-	drm_dev_exit(idx);
 	if (!text)
 		return -ENOMEM;
 	seq_write(m, text, bytes);
@@ -479,14 +478,9 @@ void onpu_debugfs_init(struct onpu_device *onpu)
 
 /* ---- start and end */
 
-static void free_dump(struct drm_device *drm, void *dump)
-{
-	kvfree(dump);
-}
-
 int onpu_dump_init(struct onpu_device *onpu)
 {
-	struct onpu_dump *dump = kvzalloc(sizeof(*dump), GFP_KERNEL);
+	struct onpu_dump *dump = drmm_kzalloc(&onpu->drm, sizeof(*dump), GFP_KERNEL);
 
 	if (!dump)
 		return -ENOMEM;
@@ -494,7 +488,7 @@ int onpu_dump_init(struct onpu_device *onpu)
 	spin_lock_init(&dump->lock);
 	INIT_WORK(&dump->work, dump_work);
 	onpu->dump = dump;
-	return drmm_add_action_or_reset(&onpu->drm, free_dump, dump);
+	return 0;
 }
 
 void onpu_dump_unplug(struct onpu_device *onpu)

@@ -2,7 +2,6 @@
 /*
  * The firmware: its image, boot, log and heartbeat.
  */
-#include <linux/bitfield.h>
 #include <linux/crc32.h>
 #include <linux/dma-mapping.h>
 #include <linux/firmware.h>
@@ -38,20 +37,10 @@ static int reject_image(struct onpu_device *onpu, const char *why)
 	return -EINVAL;
 }
 
-static int check_sizes(struct onpu_device *onpu, const struct onpu_fw_header *h, size_t size)
-{
-	if (h->image_size != size - sizeof(*h) || !h->image_size || h->image_size % 4)
-		return reject_image(onpu, "its header tells another size");
-	if (h->memory_size < h->image_size)
-		return reject_image(onpu, "its header's sizes contradict each other");
-	return 0;
-}
-
 static int check_image(struct onpu_device *onpu, const void *data, size_t size)
 {
 	struct onpu_fw_header h;
 	u32 version = ONPU_VERSION__RESET;
-	int ret;
 
 	if (size < sizeof(h))
 		return reject_image(onpu, "too short for a header");
@@ -59,9 +48,10 @@ static int check_image(struct onpu_device *onpu, const void *data, size_t size)
 	if (h.magic != ONPU_FW_MAGIC || h.header_size != ONPU_FW_HEADER_SIZE ||
 	    memchr_inv(h.mbz_28, 0, sizeof(h.mbz_28)))
 		return reject_image(onpu, "not a firmware image");
-	ret = check_sizes(onpu, &h, size);
-	if (ret)
-		return ret;
+	if (h.image_size != size - sizeof(h) || !h.image_size || h.image_size % 4)
+		return reject_image(onpu, "its header tells another size");
+	if (h.memory_size < h.image_size)
+		return reject_image(onpu, "its header's sizes contradict each other");
 	if (~crc32_le(~0, data + sizeof(h), h.image_size) != h.crc)
 		return reject_image(onpu, "damaged, its checksum is wrong");
 	if (h.abi_major != ONPU_ABI_MAJOR || h.abi_minor < ONPU_ABI_MINOR) {

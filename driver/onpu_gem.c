@@ -242,17 +242,16 @@ struct drm_gem_object *onpu_gem_create_object(struct drm_device *drm, size_t siz
 struct drm_gem_object *onpu_gem_prime_import(struct drm_device *drm, struct dma_buf *buf)
 {
 	struct drm_gem_object *obj;
-	int idx;
 
-	if (!drm_dev_enter(drm, &idx))
-		return ERR_PTR(-ENODEV);
+	CLASS(onpu_entered, entered)(drm);
+	if (entered < 0)
+		return ERR_PTR(entered);
 	obj = drm_gem_prime_import(drm, buf);
 	/* A buffer of this device comes back as the object that it is. */
 	if (!IS_ERR(obj) && drm_gem_is_imported(obj) && !to_onpu_bo(obj)->flags) {
 		to_onpu_bo(obj)->flags = DRM_ONPU_BO_IMPORTED;
 		bo_mapped(to_onpu_bo(obj));
 	}
-	drm_dev_exit(idx);
 	return obj;
 }
 
@@ -279,13 +278,17 @@ void onpu_gem_show_memory(struct drm_printer *p, struct onpu_file *file)
 
 /* ---- addresses */
 
-static int map_memory(struct onpu_map **out, struct onpu_vm *vm, struct onpu_bo *bo,
-		      enum onpu_map_prot prot)
+static int map_new(struct onpu_map **out, struct onpu_vm *vm, struct onpu_bo *bo,
+		   enum onpu_map_prot prot)
 {
 	struct onpu_map *map __free(kfree) = kzalloc(sizeof(*map), GFP_KERNEL_ACCOUNT);
-	struct sg_table *sgt = bo_memory(bo);
+	struct sg_table *sgt;
 	int ret;
 
+	CLASS(onpu_entered, entered)(&vm->onpu->drm);
+	if (entered < 0)
+		return entered;
+	sgt = bo_memory(bo);
 	if (IS_ERR(sgt))
 		return PTR_ERR(sgt);
 	if (!map)
@@ -293,18 +296,6 @@ static int map_memory(struct onpu_map **out, struct onpu_vm *vm, struct onpu_bo 
 	ret = onpu_map_insert(map, vm, &bo->base.base, sgt, prot);
 	if (!ret)
 		*out = no_free_ptr(map);
-	return ret;
-}
-
-static int map_new(struct onpu_map **out, struct onpu_vm *vm, struct onpu_bo *bo,
-		   enum onpu_map_prot prot)
-{
-	int idx, ret;
-
-	if (!drm_dev_enter(&vm->onpu->drm, &idx))
-		return -ENODEV;
-	ret = map_memory(out, vm, bo, prot);
-	drm_dev_exit(idx);
 	return ret;
 }
 
@@ -432,17 +423,16 @@ static int bo_sync(struct onpu_bo *bo, const struct drm_onpu_bo_sync *args)
 {
 	struct drm_device *drm = bo->base.base.dev;
 	struct sg_table *sgt;
-	int idx;
 
 	if (to_onpu(drm)->coherent || bo->base.map_wc)
 		return 0;
-	if (!drm_dev_enter(drm, &idx))
-		return -ENODEV;
+	CLASS(onpu_entered, entered)(drm);
+	if (entered < 0)
+		return entered;
 	/* NULL if the client guessed the handle and BO_CREATE is not that far yet. */
 	sgt = READ_ONCE(bo->base.sgt);
 	if (sgt)
 		sync_range(drm->dev, sgt, args->offset, args->size, args->flags);
-	drm_dev_exit(idx);
 	return 0;
 }
 
@@ -471,23 +461,10 @@ int onpu_bo_sync_ioctl(struct drm_device *drm, void *data, struct drm_file *drm_
 
 /* ---- memory of the driver */
 
-static int kernel_bo_map(struct onpu_kernel_bo *kbo, struct onpu_vm *vm, bool access)
-{
-	struct iosys_map vmap;
-	int ret;
-
-	ret = map_new(&kbo->map, vm, kbo->bo, ONPU_MAP_KERNEL);
-	if (ret || !access)
-		return ret;
-	ret = onpu_gem_vmap(&kbo->bo->base.base, &vmap);
-	if (!ret)
-		kbo->vaddr = vmap.vaddr;
-	return ret;
-}
-
 int onpu_kernel_bo_create(struct onpu_kernel_bo *kbo, struct onpu_vm *vm, size_t size, bool access)
 {
 	struct onpu_bo *bo = bo_alloc(vm, PAGE_ALIGN(size));
+	struct iosys_map vmap = {};
 	int ret;
 
 	memset(kbo, 0, sizeof(*kbo));
@@ -498,9 +475,13 @@ int onpu_kernel_bo_create(struct onpu_kernel_bo *kbo, struct onpu_vm *vm, size_t
 	kbo->vm = vm;
 	kbo->bo = bo;
 	atomic64_add(bo->base.base.size, &vm->ctx_memory);
-	ret = kernel_bo_map(kbo, vm, access);
+	ret = map_new(&kbo->map, vm, bo, ONPU_MAP_KERNEL);
+	if (!ret && access)
+		ret = onpu_gem_vmap(&bo->base.base, &vmap);
 	if (ret)
 		onpu_kernel_bo_destroy(kbo);
+	else
+		kbo->vaddr = vmap.vaddr;
 	return ret;
 }
 

@@ -29,7 +29,7 @@ struct onpu_job {
 	/** @ctx: Its context, with a reference. */
 	struct onpu_ctx *ctx;
 	/** @fence: Signals when all of it has ended; initialized when it has a number. */
-	struct dma_fence *fence;
+	struct onpu_fence *fence;
 	/** @link: In &onpu_ctx.jobs. */
 	struct list_head link;
 	/** @next: In &onpu_ctx.queued or &onpu_ctx.runnable while the hardware does not have it. */
@@ -92,20 +92,11 @@ static const struct dma_fence_ops fence_ops = {
 	.release = fence_release,
 };
 
-static struct dma_fence *fence_alloc(void)
+static void fence_init(struct onpu_fence *fence, u64 context, u64 seqno)
 {
-	struct onpu_fence *fence = kmalloc(sizeof(*fence), GFP_KERNEL);
-
-	return fence ? &fence->base : NULL;
-}
-
-static void fence_init(struct dma_fence *base, u64 context, u64 seqno)
-{
-	struct onpu_fence *fence = container_of(base, struct onpu_fence, base);
-
 	__module_get(THIS_MODULE);
 	spin_lock_init(&fence->lock);
-	dma_fence_init(base, &fence_ops, &fence->lock, context, seqno);
+	dma_fence_init(&fence->base, &fence_ops, &fence->lock, context, seqno);
 }
 
 /* ---- what jobs wait for */
@@ -229,12 +220,12 @@ static void end_job(struct onpu_job *job, int error)
 	atomic64_add(job->count, &usage->jobs);
 	if (error) {
 		atomic64_add(job->count, &usage->failed_jobs);
-		dma_fence_set_error(job->fence, error);
+		dma_fence_set_error(&job->fence->base, error);
 	}
 	if (error == -ECANCELED)
 		ctx->cancelled += job->count;
-	dma_fence_signal(job->fence);
-	dma_fence_put(job->fence);
+	dma_fence_signal(&job->fence->base);
+	dma_fence_put(&job->fence->base);
 	if (list_empty(&ctx->jobs))
 		allow_sleep(ctx);
 	job_free(job);
@@ -527,9 +518,11 @@ void onpu_job_watch_work(struct work_struct *work)
 static void write_entries(struct onpu_ctx *ctx, const struct onpu_job *job)
 {
 	struct onpu_ring_job *ring = ctx->ring.vaddr;
+	u32 tail = ctx->tail;
 
 	for (u32 i = job->taken; i < job->count; i++)
-		ring[ctx->tail++ % ONPU_RING_SIZE] = job->entries[i];
+		ring[tail++ % ONPU_RING_SIZE] = job->entries[i];
+	ctx->tail = tail;
 }
 
 void onpu_job_feed(struct onpu_ctx *ctx)
@@ -634,12 +627,13 @@ struct onpu_job *onpu_job_create(struct onpu_ctx *ctx, const struct drm_onpu_job
 				 u32 max_waits)
 {
 	size_t size = struct_size_t(struct onpu_job, entries, count);
+	u64 max_cycles = ctx->onpu->limits.run_cycles;
 	struct onpu_job *job __free(kfree) = kmalloc(size + max_waits * sizeof(*job->waits),
 						     max_waits ? GFP_KERNEL_ACCOUNT : GFP_KERNEL);
 
 	if (!job)
 		return NULL;
-	job->fence = fence_alloc();
+	job->fence = kmalloc(sizeof(*job->fence), GFP_KERNEL);
 	if (!job->fence)
 		return NULL;
 	job->ctx = onpu_ctx_get(ctx);
@@ -649,7 +643,7 @@ struct onpu_job *onpu_job_create(struct onpu_ctx *ctx, const struct drm_onpu_job
 	job->count = count;
 	job->taken = 0;
 	for (u32 i = 0; i < count; i++)
-		fill_entry(&job->entries[i], &jobs[i], ctx->onpu->limits.run_cycles);
+		fill_entry(&job->entries[i], &jobs[i], max_cycles);
 	return_ptr(job);
 }
 
@@ -686,7 +680,7 @@ static int accept_jobs(struct onpu_ctx *ctx, struct onpu_prepared *jobs, u32 num
 			job->entries[j].seqno = ++ctx->submitted;
 		job->seqno = ctx->submitted;
 		fence_init(job->fence, ctx->fence_context, job->seqno);
-		jobs[i].fence = dma_fence_get(job->fence);
+		jobs[i].fence = dma_fence_get(&job->fence->base);
 		list_add_tail(&job->link, &ctx->jobs);
 		list_add_tail(&job->next, &ctx->queued);
 	}

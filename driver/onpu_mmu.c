@@ -14,7 +14,6 @@
  */
 #include <linux/dma-mapping.h>
 #include <linux/idr.h>
-#include <linux/module.h>
 #include <linux/slab.h>
 
 #include <drm/drm_managed.h>
@@ -364,19 +363,6 @@ void onpu_mmu_post_reset(struct onpu_device *onpu)
 
 /* ---- mappings */
 
-static u64 prot_flags(enum onpu_map_prot prot)
-{
-	switch (prot) {
-	case ONPU_MAP_USER_RO:
-		return LEAF | ONPU_PTE_U;
-	case ONPU_MAP_USER:
-		return LEAF | ONPU_PTE_U | ONPU_PTE_W | ONPU_PTE_D;
-	case ONPU_MAP_KERNEL:
-		break;
-	}
-	return LEAF | ONPU_PTE_W | ONPU_PTE_D;
-}
-
 /* Memory that another driver exports may have any alignment and size. */
 static bool sgt_fits(struct sg_table *sgt, u64 size)
 {
@@ -423,7 +409,7 @@ int onpu_map_insert(struct onpu_map *map, struct onpu_vm *vm, struct drm_gem_obj
 		drm_mm_remove_node(&map->node);
 		return ret;
 	}
-	map_walk(map, sgt, prot_flags(prot));
+	map_walk(map, sgt, LEAF | prot);
 	drm_gem_object_get(obj);
 	map->obj = obj;
 	onpu_vm_get(vm);
@@ -457,6 +443,9 @@ static int vm_create(struct onpu_device *onpu, struct onpu_user *user, struct on
 	struct onpu_vm *vm __free(kfree) = kzalloc(sizeof(*vm), GFP_KERNEL_ACCOUNT);
 	int asid;
 
+	CLASS(onpu_entered, entered)(&onpu->drm);
+	if (entered < 0)
+		return entered;
 	if (!vm)
 		return -ENOMEM;
 	asid = ida_alloc_max(&onpu->mmu->asids, onpu_cap(onpu, ONPU_REG_CAP_NUM_ASIDS) - 1,
@@ -484,15 +473,11 @@ static int vm_create(struct onpu_device *onpu, struct onpu_user *user, struct on
 
 int onpu_vm_create(struct onpu_device *onpu, struct onpu_user *user, struct onpu_vm **out)
 {
-	int ret = onpu_user_charge_wait(user, table_charge(2)), idx;
+	int ret = onpu_user_charge_wait(user, table_charge(2));
 
 	if (ret)
 		return ret;
-	ret = -ENODEV;
-	if (drm_dev_enter(&onpu->drm, &idx)) {
-		ret = vm_create(onpu, user, out);
-		drm_dev_exit(idx);
-	}
+	ret = vm_create(onpu, user, out);
 	if (ret)
 		onpu_user_uncharge(user, table_charge(2));
 	return ret;

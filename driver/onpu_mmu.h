@@ -15,15 +15,15 @@
 #include "onpu_user.h"
 
 /**
- * enum onpu_map_prot - Who may use a mapping, and how.
+ * enum onpu_map_prot - Who may use a mapping, and how: the flags of its entries in page tables.
  */
 enum onpu_map_prot {
 	/** @ONPU_MAP_USER: Jobs read and write. */
-	ONPU_MAP_USER,
+	ONPU_MAP_USER = ONPU_PTE_U | ONPU_PTE_W | ONPU_PTE_D,
 	/** @ONPU_MAP_USER_RO: Jobs read. */
-	ONPU_MAP_USER_RO,
+	ONPU_MAP_USER_RO = ONPU_PTE_U,
 	/** @ONPU_MAP_KERNEL: The command processor alone, in the kernel's half. */
-	ONPU_MAP_KERNEL,
+	ONPU_MAP_KERNEL = ONPU_PTE_W | ONPU_PTE_D,
 };
 
 struct onpu_table;

@@ -279,7 +279,6 @@ static int release_queue(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
 	return ret;
 }
 
-/* Take the queue from an idle context. */
 int onpu_queue_unbind(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
 {
 	unsigned int queue = ctx->queue;

@@ -65,18 +65,6 @@ static enum onpu_reset_reason onpu_reset_begin(struct onpu_device *onpu)
 	return xchg(&onpu->reset_reason, ONPU_RESET_NONE);
 }
 
-/*
- * The event that udev rules wait for. drm_dev_wedged_event() cannot send it: as of 7.3 it takes the
- * kobject of &drm_device.primary, which is NULL where there is but an accel node. Allocates memory.
- */
-static void send_wedged_event(struct onpu_device *onpu)
-{
-	char event[] = "WEDGED=rebind,bus-reset";
-	char *envp[2] = { event };
-
-	kobject_uevent_env(&onpu->drm.accel->kdev->kobj, KOBJ_CHANGE, envp);
-}
-
 static void mark_wedged(struct onpu_device *onpu)
 {
 	/* The device must not access memory that is about to be freed. */
@@ -85,14 +73,22 @@ static void mark_wedged(struct onpu_device *onpu)
 	onpu_mbox_fail(onpu, -ENODEV);
 }
 
+/* Also sends the event that udev rules wait for. Allocates memory. */
 static void report_wedged(struct onpu_device *onpu, int error)
 {
+	char event[] = "WEDGED=rebind,bus-reset";
+	char *envp[2] = { event };
+
 	/* To pull out a device is no error. */
 	if (error == -ENODEV)
 		drm_notice(&onpu->drm, "the device is gone\n");
 	else
 		drm_err(&onpu->drm, "device is wedged: rebind the driver or reset the function\n");
-	send_wedged_event(onpu);
+	/*
+	 * As of 7.3, drm_dev_wedged_event() takes the kobject of &drm_device.primary, which is NULL
+	 * where there is but an accel node.
+	 */
+	kobject_uevent_env(&onpu->drm.accel->kdev->kobj, KOBJ_CHANGE, envp);
 }
 
 /*

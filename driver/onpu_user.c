@@ -15,20 +15,10 @@
 /* How long a program waits at most for what it has given up. */
 #define FREED_TIMEOUT	(2 * HZ)
 
-static struct onpu_user *lookup(struct onpu_device *onpu, kuid_t uid)
-{
-	struct onpu_user *user;
-
-	lockdep_assert_held(&onpu->users_lock);
-	list_for_each_entry(user, &onpu->users, link)
-		if (uid_eq(user->uid, uid))
-			return onpu_user_get(user);
-	return NULL;
-}
-
 struct onpu_user *onpu_user_find(struct onpu_device *onpu, kuid_t uid)
 {
-	struct onpu_user *new = kzalloc(sizeof(*new), GFP_KERNEL_ACCOUNT), *user;
+	struct onpu_user *new __free(kfree) = kzalloc(sizeof(*new), GFP_KERNEL_ACCOUNT);
+	struct onpu_user *user;
 
 	if (!new)
 		return NULL;
@@ -37,13 +27,11 @@ struct onpu_user *onpu_user_find(struct onpu_device *onpu, kuid_t uid)
 	new->uid = uid;
 	init_waitqueue_head(&new->freed);
 	guard(mutex)(&onpu->users_lock);
-	user = lookup(onpu, uid);
-	if (user) {
-		kfree(new);
-		return user;
-	}
+	list_for_each_entry(user, &onpu->users, link)
+		if (uid_eq(user->uid, uid))
+			return onpu_user_get(user);
 	list_add(&new->link, &onpu->users);
-	return new;
+	return no_free_ptr(new);
 }
 
 struct onpu_user *onpu_user_get(struct onpu_user *user)
