@@ -28,6 +28,7 @@ enum {
 	KEY_ONCE,
 	KEY_INJECT,
 	KEY_RECORD,
+	KEY_RECORD_LIMIT,
 	KEY_REPLAY,
 };
 
@@ -64,6 +65,8 @@ static const struct argp_option options[] = {
 	{ "record", KEY_RECORD, "FILE", 0,
 	  "record all that crosses the device's interface; with one thread, which is the default",
 	  4 },
+	{ "record-limit", KEY_RECORD_LIMIT, "MIB", 0,
+	  "the recording ends with this size, the server goes on (default: no limit)", 4 },
 	{ "replay", KEY_REPLAY, "FILE", 0,
 	  "no server: let a device do again what was recorded, and tell what it does differently",
 	  4 },
@@ -89,6 +92,7 @@ struct arguments {
 	unsigned int num_faults;
 	bool asks; /* standard input has more of them */
 	const char *record, *replay;
+	uint32_t record_mib; /* 0: no limit */
 };
 
 static uint32_t number(struct argp_state *state, const char *name, const char *text, uint32_t max)
@@ -150,6 +154,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_RECORD:
 		arguments->record = arg;
 		break;
+	case KEY_RECORD_LIMIT:
+		arguments->record_mib = number(state, "record-limit", arg, UINT32_MAX);
+		break;
 	case KEY_REPLAY:
 		arguments->replay = arg;
 		break;
@@ -177,6 +184,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_END:
 		if (!arguments->socket == !arguments->replay)
 			argp_error(state, "--socket PATH is needed, or --replay FILE alone");
+		if (arguments->record_mib && !arguments->record)
+			argp_error(state, "--record-limit needs --record FILE");
 		if (arguments->record && sim->threads > 1)
 			argp_error(state,
 				   "--record needs one thread: with more, it depends on the host "
@@ -258,12 +267,17 @@ static int serve_recorded(struct arguments *arguments, int stop_fd)
 
 	if (!arguments->record)
 		return serve(arguments, stop_fd);
-	if (!vfu_recorder_init(&recorder, arguments->record)) {
+	if (!vfu_recorder_init(&recorder, arguments->record,
+			       (uint64_t)arguments->record_mib << 20)) {
 		fprintf(stderr, "onpu-emu: %s: %s\n", arguments->record, strerror(errno));
 		return EXIT_FAILURE;
 	}
 	arguments->config.function.recorder = &recorder;
 	status = serve(arguments, stop_fd);
+	if (recorder.full)
+		fprintf(stderr,
+			"onpu-emu: %s: the recording ends before the server did, at its limit of %u MiB\n",
+			arguments->record, arguments->record_mib);
 	error = vfu_recorder_destroy(&recorder);
 	if (!error)
 		return status;

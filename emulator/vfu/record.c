@@ -35,14 +35,16 @@ static void put(struct vfu_recorder *recorder, const void *data, size_t size)
 	if (recorder->error || !size)
 		return;
 	recorder->crc = vfu_record_crc(recorder->crc, data, size);
+	recorder->size += size;
 	errno = EIO;
 	if (fwrite(data, size, 1, recorder->file) != 1)
 		recorder->error = errno;
 }
 
-bool vfu_recorder_init(struct vfu_recorder *recorder, const char *path)
+bool vfu_recorder_init(struct vfu_recorder *recorder, const char *path, uint64_t limit)
 {
 	memset(recorder, 0, sizeof(*recorder));
+	recorder->limit = limit;
 	recorder->file = fopen(path, "wbe");
 	if (!recorder->file)
 		return false;
@@ -78,6 +80,13 @@ static void add(struct vfu_recorder *recorder, enum vfu_record_kind kind, uint64
 	recorder->count++;
 }
 
+static void end(struct vfu_recorder *recorder)
+{
+	if (!recorder->ended)
+		add(recorder, VFU_RECORD_END, recorder->count, recorder->crc, NULL, 0);
+	recorder->ended = true;
+}
+
 void vfu_recorder_add(struct vfu_recorder *recorder, enum vfu_record_kind kind, uint64_t where,
 		      uint64_t what, const void *data, size_t size)
 {
@@ -86,6 +95,11 @@ void vfu_recorder_add(struct vfu_recorder *recorder, enum vfu_record_kind kind, 
 	pthread_mutex_lock(&recorder->lock);
 	if (!recorder->ended)
 		add(recorder, kind, where, what, data, size);
+	/* A replay ends there, whatever the device does afterwards. */
+	if (!recorder->ended && recorder->limit && recorder->size >= recorder->limit) {
+		end(recorder);
+		recorder->full = true;
+	}
 	pthread_mutex_unlock(&recorder->lock);
 }
 
@@ -94,9 +108,7 @@ void vfu_recorder_end(struct vfu_recorder *recorder)
 	if (!recorder)
 		return;
 	pthread_mutex_lock(&recorder->lock);
-	if (!recorder->ended)
-		add(recorder, VFU_RECORD_END, recorder->count, recorder->crc, NULL, 0);
-	recorder->ended = true;
+	end(recorder);
 	pthread_mutex_unlock(&recorder->lock);
 }
 

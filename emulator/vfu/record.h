@@ -54,14 +54,15 @@ uint32_t vfu_record_crc(uint32_t crc, const void *data, size_t size);
 struct vfu_recorder {
 	FILE *file;
 	pthread_mutex_t lock;
-	uint64_t count;
+	uint64_t count, size; /* events, bytes of all */
+	uint64_t limit;	      /* with this size it ends; 0: only with the device */
 	uint32_t crc;
-	bool ended;
-	int error; /* errno of the first thing that could not be written */
+	bool ended, full; /* @full: because of @limit */
+	int error;	  /* errno of the first thing that could not be written */
 };
 
-/* false: errno says why. */
-bool vfu_recorder_init(struct vfu_recorder *recorder, const char *path);
+/* @limit: see above. false: errno says why. */
+bool vfu_recorder_init(struct vfu_recorder *recorder, const char *path, uint64_t limit);
 void vfu_recorder_begin(struct vfu_recorder *recorder, const struct onpu_device_config *config,
 			unsigned int vectors);
 void vfu_recorder_add(struct vfu_recorder *recorder, enum vfu_record_kind kind, uint64_t where,

@@ -118,6 +118,9 @@ class Program(unittest.TestCase):
             self.assertEqual(done.returncode, status, content[:40])
             self.assertIn(told, done.stdout + done.stderr)
         self.assertEqual(self.run_emu('--replay', '/nonexistent/record').returncode, 1)
+        done = self.run_emu('--socket', self.path, '--record-limit=1')
+        self.assertEqual(done.returncode, 64)
+        self.assertIn('--record-limit needs --record FILE', done.stderr)
 
     def test_help(self):
         result = self.run_emu('--help')

@@ -136,7 +136,7 @@ static void load(const char *path)
 	close(fd);
 }
 
-static void record(bool sync)
+static void record(bool sync, uint64_t limit)
 {
 	struct vfu_server_config config = bench_config();
 	struct vfu_recorder recorder;
@@ -145,12 +145,14 @@ static void record(bool sync)
 
 	assert_true(fd >= 0);
 	close(fd);
-	assert_true(vfu_recorder_init(&recorder, path));
+	assert_true(vfu_recorder_init(&recorder, path, limit));
 	config.function.recorder = &recorder;
 	config.function.sync = sync;
 	bench_start(&b, &config);
 	session();
 	bench_stop(&b);
+	assert_true(recorder.ended);
+	assert_int_equal(recorder.full, limit != 0);
 	assert_int_equal(vfu_recorder_destroy(&recorder), 0);
 	free(bytes);
 	load(path);
@@ -160,7 +162,7 @@ static void record(bool sync)
 static int set_up(void **state)
 {
 	(void)state;
-	record(false);
+	record(false, 0);
 	return 0;
 }
 
@@ -270,9 +272,21 @@ static void test_same(void **state)
 static void test_sync(void **state)
 {
 	(void)state;
-	record(true);
+	record(true, 0);
 	expect_same();
-	record(false);
+	record(false, 0);
+}
+
+/* It ends in the middle of the session, and up to there the device does the same. */
+static void test_limit(void **state)
+{
+	const size_t whole = size;
+
+	(void)state;
+	record(false, whole / 4);
+	assert_true(size >= whole / 4 && size < whole);
+	expect_same();
+	record(false, 0);
 }
 
 /* Each event, made another one, is the first that differs; all that is recorded is compared. */
@@ -399,6 +413,7 @@ int main(void)
 		cmocka_unit_test(test_same),	cmocka_unit_test(test_sync),
 		cmocka_unit_test(test_differs), cmocka_unit_test(test_other_data),
 		cmocka_unit_test(test_damaged), cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_limit),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
