@@ -256,11 +256,24 @@ stage_guest()
 }
 
 # Tests of the driver alone: what computes on the device is the same on any kernel, and slow there.
-debug_tests=(aer device dma fail fuzz gone kselftest kunit lifecycle limits moments power queues race rogue sleep)
+debug_tests=(aer device dma fail fuzz gone kill kselftest kunit lifecycle limits moments power queues race rogue sleep)
 # How much slower everything is on such a kernel.
 debug_patience=8
+# What check-debug --rounds N runs: what can go on for as long as one likes.
+campaigns=(fail fuzz kill lifecycle power)
 
-# debug_test NAME KERNEL: a test on one of those kernels.
+# campaign_arguments NAME ROUNDS: what the test is told.
+campaign_arguments()
+{
+	case $1 in
+	fail) ;;
+	fuzz) printf '%s\n' "${2}00" ;;
+	lifecycle) printf '%s\n' "--rounds=$2" ;;
+	*) printf '%s\n' "$2" ;;
+	esac
+}
+
+# debug_test NAME KERNEL [ARGUMENTS]: a test on one of those kernels.
 debug_test()
 {
 	local file=$top/tests/driver/guest_$1.sh name=debug-$1-$2 options=()
@@ -270,17 +283,22 @@ debug_test()
 	(
 		export ONPU_PATIENCE=$debug_patience
 		guest_prepare --no-build "--kernel=$2" "--log=${log_dir:?}/$name.kernel.log" "${options[@]}" \
-			--root --memory=3072 --timeout=7200 -- "$top/tests/driver/debug.sh" "${file##*/}"
+			--root --memory=3072 "--timeout=$((7200 + 60 * debug_rounds))" -- \
+			"$top/tests/driver/debug.sh" "${file##*/}" "${@:3}"
 		inside "${guest_line[@]}" | tee "$top/build/check/guest/$name.tap"
 	)
 }
 
-# All kernels that look for errors, or that of $debug_kernel.
+# Of ./npu check-debug; see there.
+debug_kernel='' debug_rounds=0
+
+# All kernels that look for errors, or that of $debug_kernel; with $debug_rounds, the campaigns alone.
 stage_debug()
 {
-	local kernel name status=0
+	local kernel name status=0 arguments=() tests=("${debug_tests[@]}")
 
 	needs_build debug || return
+	[ "$debug_rounds" -eq 0 ] || tests=("${campaigns[@]}")
 	fetch_linux || true
 	build_tools || return
 	for kernel in ${debug_kernel:-$(debug_names)}; do
@@ -288,8 +306,11 @@ stage_debug()
 			status=1
 			continue
 		fi
-		for name in "${debug_tests[@]}"; do
-			step "debug-$name-$kernel" "$kernel: guest_$name" debug_test "$name" "$kernel" || status=1
+		for name in "${tests[@]}"; do
+			[ "$debug_rounds" -eq 0 ] ||
+				mapfile -t arguments < <(campaign_arguments "$name" "$debug_rounds")
+			step "debug-$name-$kernel" "$kernel: guest_$name" debug_test "$name" "$kernel" \
+				"${arguments[@]}" || status=1
 		done
 	done
 	return "$status"
@@ -370,8 +391,21 @@ cmd_check-full()
 # A kernel takes a quarter of an hour to build, once, and its tests an hour: check has no time for it.
 cmd_check-debug()
 {
-	debug_kernel=${1:-}
-	[ $# -le 1 ] || wrong "check-debug takes the name of one kernel, or none"
+	while [ $# -gt 0 ]; do
+		case $1 in
+		--rounds=*) debug_rounds=${1#--rounds=} ;;
+		--rounds)
+			[ $# -ge 2 ] || wrong "check-debug: --rounds needs a number"
+			debug_rounds=$2
+			shift ;;
+		*)
+			[ -z "$debug_kernel" ] || wrong "check-debug takes the name of one kernel, or none"
+			debug_kernel=$1 ;;
+		esac
+		shift
+	done
+	[[ $debug_rounds =~ ^(0|[1-9][0-9]{0,4})$ ]] ||
+		wrong "check-debug: --rounds needs a number up to 99999, not '$debug_rounds'"
 	[ -z "$debug_kernel" ] || debug_names | grep -Fqx -- "$debug_kernel" ||
 		die "no debug kernel '$debug_kernel'; there are: $(debug_names | paste -sd ' ')"
 	cmd_check debug

@@ -41,6 +41,11 @@ test_usage()
 	contains "exec without a command fails" "status 1"
 	out=$("$npu" fuzz x --minutes y 2>&1; echo "status $?")
 	contains "a wrong number of minutes is named" "'y' is no number of minutes"
+	out=$("$npu" check-debug --rounds y 2>&1; echo "status $?")
+	contains "a wrong number of rounds is named" "--rounds needs a number up to 99999, not 'y'"
+	contains "check-debug with it fails" "status 1"
+	out=$("$npu" check-debug nonsense 2>&1)
+	contains "check-debug names the kernels there are" "no debug kernel 'nonsense'; there are: races sanitizers"
 }
 
 # guest_refuses TEXT ARGUMENTS…

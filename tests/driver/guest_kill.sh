@@ -1,0 +1,42 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# guest: --root --timeout=1800
+#
+# Programs whose job would never end are killed, as TAP: guest_kill.sh [ROUNDS]. Each time the context is
+# ended on the device, without a reset, while another program goes on.
+
+# The status of a condition is what ok() is given.
+# shellcheck disable=SC2319
+set -uo pipefail
+
+top=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd -P)
+# shellcheck source=tests/tap.sh
+. "$top/tests/tap.sh"
+load=${ONPU_DRIVER_TESTS:-$top/build/gcc/tests/driver}/driver-load
+device=$(printf '%s\n' /sys/bus/pci/drivers/onpu/0000:*)
+node=$(printf '%s\n' /dev/accel/accel*)
+rounds=${1:-20} round=0
+
+"$load" "$node" &
+other=$!
+wait_for has_computed "$other"
+ok $? "a program works"
+for ((round = 0; round < rounds; round++)); do
+	"$load" "$node" endless &
+	endless=$!
+	wait_for has_computed "$endless" || break
+	kill -KILL "$endless"
+	wait "$endless" 2>/dev/null
+done
+out="$round of $rounds"
+[ "$round" -eq "$rounds" ]
+ok $? "one with an endless job is killed $rounds times"
+kill -0 "$other"
+ok $? "the first one goes on"
+kill "$other"
+out=$(cat "$device/reset_count")
+equal "the device was not reset" 0
+wait "$other" 2>/dev/null
+wait_for driver_is_unused && /usr/sbin/rmmod onpu
+ok $? "nothing is left of them: the driver unloads"
+tap_end
