@@ -241,6 +241,18 @@ WRONG = [
     (async_start(PERMUTE, "!stablehlo.future<tensor<3xf32>>"), "the future has tensor<3xf32>, its region returns tensor<4xf32>"),
     (op("stablehlo.async_done", None, ["!stablehlo.future<tensor<f32>>"], ["tensor<f32>"] * 2),
      "it has 2 results, the future has 1 values"),
+    (op("stablehlo.pad", None, ["tensor<3xf32>", "tensor<f32>"], ["tensor<3xf32>"], "edge_padding_low = array<i64: -9223372036854775808>, "
+        "edge_padding_high = array<i64: -9223372036854775808>, interior_padding = array<i64: 0>"),
+     "edge_padding_low has -9223372036854775808, it should be from -2147483647 to 2147483647"),
+    (op("stablehlo.pad", None, ["tensor<3xf32>", "tensor<f32>"], ["tensor<3xf32>"], "edge_padding_low = array<i64: 0>, "
+        "edge_padding_high = array<i64: 0>, interior_padding = array<i64: 9223372036854775807>"),
+     "interior_padding has 9223372036854775807, it should be from 0 to 2147483647"),
+    (op("stablehlo.reduce_window", None, ["tensor<3xf32>", "tensor<f32>"], ["tensor<3xf32>"], "window_dimensions = array<i64: 2>, "
+        "window_dilations = array<i64: 9223372036854775807>", reducer()),
+     "window_dilations has 9223372036854775807, it should be from 1 to 2147483647"),
+    (op("stablehlo.reduce_window", None, ["tensor<3xf32>", "tensor<f32>"], ["tensor<3xf32>"], "window_dimensions = array<i64: 1>, "
+        "padding = dense<-9223372036854775808> : tensor<1x2xi64>", reducer()),
+     "padding has -9223372036854775808, it should be from -2147483647 to 2147483647"),
     (demand([], '""'), "shape_assertion has 0 operands and 0 results, expected at least one operand"),
     (demand(["tensor<i1>", "tensor<2xi32>"], '""'),
      "operand 1 of shape_assertion is tensor<2xi32>, expected is tensor<i32> or tensor<i64>"),

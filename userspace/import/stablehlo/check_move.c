@@ -288,7 +288,7 @@ void shlo_check_slice(struct shlo_check *check)
 			shlo_wrong(check, "%lld:%lld:%lld is no slice of dimension %d",
 				   (long long)start[i], (long long)limit[i], (long long)stride[i],
 				   i);
-		dims[i] = (limit[i] - start[i] + stride[i] - 1) / stride[i];
+		dims[i] = limit[i] == start[i] ? 0 : (limit[i] - start[i] - 1) / stride[i] + 1;
 	}
 	out_moved(check, x, x->rank, dims);
 }
@@ -354,6 +354,8 @@ static void padded(struct shlo_check *check, const int64_t *low, const int64_t *
 	const struct shlo_type *x = shlo_need_tensor(check, 0);
 	int64_t size;
 
+	shlo_need_from(check, "edge_padding_low", low, x->rank, -INT32_MAX);
+	shlo_need_from(check, "edge_padding_high", high, x->rank, -INT32_MAX);
 	for (int i = 0; i < x->rank; i++) {
 		if (interior[i] < 0)
 			shlo_wrong(check, "interior_padding is less than 0");
@@ -361,6 +363,7 @@ static void padded(struct shlo_check *check, const int64_t *low, const int64_t *
 		dims[i] = SHLO_DYNAMIC;
 		if (size == SHLO_DYNAMIC)
 			continue;
+		shlo_need_from(check, "interior_padding", interior + i, 1, 0);
 		size += low[i] + high[i] + (size > 1 ? (size - 1) * interior[i] : 0);
 		if (size < 0)
 			shlo_wrong(check, "the paddings take more than dimension %d has", i);

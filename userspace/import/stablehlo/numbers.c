@@ -86,6 +86,15 @@ void shlo_ragged_numbers(const struct shlo_op *op, struct shlo_ragged_numbers *n
 		add_before(&n->prefix, &free, dim);
 }
 
+void shlo_need_from(struct shlo_check *check, const char *name, const int64_t *numbers, int count,
+		    int64_t least)
+{
+	for (int i = 0; i < count; i++)
+		if (numbers[i] < least || numbers[i] > INT32_MAX)
+			shlo_wrong(check, "%s has %lld, it should be from %lld to %d", name,
+				   (long long)numbers[i], (long long)least, INT32_MAX);
+}
+
 /* Pairs of low and high, as nested lists or dense elements. */
 static void paddings(struct shlo_check *check, int rank, struct shlo_window *window)
 {
@@ -105,19 +114,11 @@ static void paddings(struct shlo_check *check, int rank, struct shlo_window *win
 	}
 	if (attr && count && count != 2 * rank)
 		shlo_wrong(check, "padding has not a pair for each of %d dimensions", rank);
+	shlo_need_from(check, "padding", numbers, 2 * rank, -INT32_MAX);
 	for (int i = 0; i < rank; i++) {
 		window->low[i] = numbers[2 * i];
 		window->high[i] = numbers[2 * i + 1];
 	}
-}
-
-static void need_positive(struct shlo_check *check, const char *name, const int64_t *numbers,
-			  int count)
-{
-	for (int i = 0; i < count; i++)
-		if (numbers[i] < 1)
-			shlo_wrong(check, "%s has %lld, it should be at least 1", name,
-				   (long long)numbers[i]);
 }
 
 void shlo_window_numbers(struct shlo_check *check, int rank, struct shlo_window *window)
@@ -130,10 +131,10 @@ void shlo_window_numbers(struct shlo_check *check, int rank, struct shlo_window 
 	shlo_ints_or(check, "window_dilations", window->window_dilation, rank, 1);
 	memset(window->reversed, 0, sizeof(window->reversed));
 	paddings(check, rank, window);
-	need_positive(check, "window_dimensions", window->size, rank);
-	need_positive(check, "window_strides", window->stride, rank);
-	need_positive(check, "base_dilations", window->base_dilation, rank);
-	need_positive(check, "window_dilations", window->window_dilation, rank);
+	shlo_need_from(check, "window_dimensions", window->size, rank, 1);
+	shlo_need_from(check, "window_strides", window->stride, rank, 1);
+	shlo_need_from(check, "base_dilations", window->base_dilation, rank, 1);
+	shlo_need_from(check, "window_dilations", window->window_dilation, rank, 1);
 }
 
 static void conv_dims(struct shlo_check *check, struct shlo_conv_numbers *n)
@@ -192,9 +193,9 @@ void shlo_conv_numbers(struct shlo_check *check, const int64_t *padding,
 	shlo_ints_or(check, "lhs_dilation", window->base_dilation, n->spatial, 1);
 	shlo_ints_or(check, "rhs_dilation", window->window_dilation, n->spatial, 1);
 	shlo_ints_or(check, "window_reversal", window->reversed, n->spatial, 0);
-	need_positive(check, "window_strides", window->stride, n->spatial);
-	need_positive(check, "lhs_dilation", window->base_dilation, n->spatial);
-	need_positive(check, "rhs_dilation", window->window_dilation, n->spatial);
+	shlo_need_from(check, "window_strides", window->stride, n->spatial, 1);
+	shlo_need_from(check, "lhs_dilation", window->base_dilation, n->spatial, 1);
+	shlo_need_from(check, "rhs_dilation", window->window_dilation, n->spatial, 1);
 	for (int i = 0; i < n->spatial; i++) {
 		window->size[i] = kernel->dims[n->kernel_spatial.at[i]];
 		if (!window->size[i])

@@ -46,6 +46,9 @@ struct shlo_window {
 		reversed[SHLO_MAX_RANK];
 };
 
+/* That all numbers are from @least to 2^31 - 1, as sums of larger ones could not be held. */
+void shlo_need_from(struct shlo_check *check, const char *name, const int64_t *numbers, int count,
+		    int64_t least);
 /* Of reduce_window and select_and_scatter. */
 void shlo_window_numbers(struct shlo_check *check, int rank, struct shlo_window *window);
 
