@@ -6,10 +6,39 @@
 #include "cpu/element.h"
 #include "oracle.h"
 
-/* What a sum may lose whose terms have absolute values that add up to this: all, when they overflow. */
-static double loss_of(double terms, double n)
+/* What a sum may lose, by its share of what the absolute values of its terms add up to: all, when they overflow. */
+static double loss_of(double terms, double share)
 {
-	return terms > MAY_OVERFLOW ? INFINITY : terms * sum_loss(n);
+	return terms > MAY_OVERFLOW ? INFINITY : terms * share;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	const double *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/*
+ * The share that sums of n terms of an operand may lose. Equal terms, such as those that reached a limit, are all rounded
+ * to the same side while the sum is between two powers of two, each by up to a half of its last place; 0 is not rounded.
+ */
+static double share_of_terms(const struct operand *in, double n)
+{
+	double *data = widened(in), equal = 0;
+	int64_t first = 0;
+
+	for (int64_t i = 0; i < in->count; i++)
+		data[i] = isnan(data[i]) ? 0 : data[i];
+	qsort(data, (size_t)in->count, sizeof(*data), by_value);
+	for (int64_t i = 0; i < in->count; i++) {
+		if (data[i] != data[first])
+			first = i;
+		if (data[i] != 0 && i > first)
+			equal = fmax(equal, (double)(i - first + 1));
+	}
+	free(data);
+	return sum_loss(n) + U32 * fmin(equal, n);
 }
 
 static double depth_of(const struct ir_node *node)
@@ -51,8 +80,8 @@ double *bound_product(const struct work *work, uint32_t r)
 	for (int64_t i = 0; i < out->count; i++) {
 		double more = grown ? grown[i] - bound[i] : 0;
 
-		bound[i] =
-			loss_of(bound[i], depth) + more + rounding(out->type.dtype, out->exact[i]);
+		bound[i] = loss_of(bound[i], sum_loss(depth)) + more +
+			   rounding(out->type.dtype, out->exact[i]);
 	}
 	free(grown);
 	return bound;
@@ -72,7 +101,7 @@ static double square_loss(double v, double n)
 double *bound_pool(const struct work *work, uint32_t r)
 {
 	const struct ir_pool_attrs *pool = &work->node->attrs.pool;
-	double n = (double)pool->window[0] * pool->window[1], *bound, *slack;
+	double n = (double)pool->window[0] * pool->window[1], *bound, *slack, share;
 	struct truth *out = work->out[r];
 
 	slack = work->slack ? run_on(work, SLACK, ALL, NULL, r) : NULL;
@@ -83,8 +112,9 @@ double *bound_pool(const struct work *work, uint32_t r)
 		return slack;
 	}
 	bound = run_on(work, ABSOLUTE, ALL, pool->kind == IR_POOL_AVERAGE ? as_average : NULL, r);
+	share = share_of_terms(&work->in[0], n);
 	for (int64_t i = 0; i < out->count; i++)
-		bound[i] = loss_of(bound[i] * (pool->kind == IR_POOL_AVERAGE ? n : 1), n) /
+		bound[i] = loss_of(bound[i] * (pool->kind == IR_POOL_AVERAGE ? n : 1), share) /
 				   (pool->kind == IR_POOL_AVERAGE ? n : 1) +
 			   (slack ? slack[i] : 0) + rounding(out->type.dtype, out->exact[i]) +
 			   (pool->kind == IR_POOL_L2 ? square_loss(out->exact[i], n) : 0);
@@ -133,8 +163,8 @@ static double *reduced_slack(const struct work *work, uint32_t r, const double *
 	}
 }
 
-/* The part that the operator itself loses; @terms: the reduction of absolute values. */
-static double reduce_loss(const struct work *work, double terms, double v, double n)
+/* The part that the operator itself loses; @terms: the reduction of absolute values; @share: see share_of_terms(). */
+static double reduce_loss(const struct work *work, double terms, double v, double n, double share)
 {
 	enum ir_dtype dtype = work->out[0]->type.dtype;
 
@@ -145,16 +175,16 @@ static double reduce_loss(const struct work *work, double terms, double v, doubl
 	case IR_REDUCE_PROD:
 		return U32 * 2 * n * terms + rounding(dtype, v);
 	case IR_REDUCE_LOG_SUM: /* terms: the sum of absolute values */
-		return loss_of(terms, n) / fabs(exp(v)) + 4 * unit_in_last_place(IR_F32, v) +
+		return loss_of(terms, share) / fabs(exp(v)) + 4 * unit_in_last_place(IR_F32, v) +
 		       rounding(dtype, v);
 	case IR_REDUCE_LOG_SUM_EXP: /* terms: the largest absolute value */
-		return sum_loss(n) + 4 * U32 * (terms + fabs(v)) + rounding(dtype, v);
+		return share + 4 * U32 * (terms + fabs(v)) + rounding(dtype, v);
 	case IR_REDUCE_L2:
-		return sum_loss(n) * terms + rounding(dtype, v) + square_loss(v, n);
+		return share * terms + rounding(dtype, v) + square_loss(v, n);
 	case IR_REDUCE_MEAN: /* terms: the mean of absolute values */
-		return loss_of(terms * n, n) / n + rounding(dtype, v);
+		return loss_of(terms * n, share) / n + rounding(dtype, v);
 	default:
-		return loss_of(terms, n) + rounding(dtype, v);
+		return loss_of(terms, share) + rounding(dtype, v);
 	}
 }
 
@@ -186,7 +216,7 @@ double *bound_reduce(const struct work *work, uint32_t r)
 {
 	enum ir_reduce kind = work->node->attrs.reduce.kind;
 	struct truth *out = work->out[r];
-	double *terms, *slack, n;
+	double *terms, *slack, n, share;
 
 	if (!work->slack && !out->exact)
 		return NULL;
@@ -207,8 +237,10 @@ double *bound_reduce(const struct work *work, uint32_t r)
 						       NULL,
 		       r);
 	slack = work->slack ? reduced_slack(work, r, terms) : NULL;
+	share = share_of_terms(&work->in[0], n);
 	for (int64_t i = 0; i < out->count; i++)
-		terms[i] = reduce_loss(work, terms[i], out->exact[i], n) + (slack ? slack[i] : 0);
+		terms[i] = reduce_loss(work, terms[i], out->exact[i], n, share) +
+			   (slack ? slack[i] : 0);
 	if (kind == IR_REDUCE_PROD)
 		add_partial_products(work, r, n, terms);
 	free(slack);
