@@ -108,6 +108,9 @@ static u64 make_runs(struct mmu_test *t, struct wanted *w)
 
 static int insert(struct mmu_test *t, struct wanted *w, u64 size)
 {
+	static const enum onpu_map_prot prots[] = {
+		ONPU_MAP_USER, ONPU_MAP_USER_RO, ONPU_MAP_KERNEL,
+	};
 	int ret;
 
 	w->map = kzalloc(sizeof(*w->map), GFP_KERNEL);
@@ -116,7 +119,7 @@ static int insert(struct mmu_test *t, struct wanted *w, u64 size)
 	w->freed = false;
 	w->obj.funcs = &obj_funcs;
 	drm_gem_private_object_init(&t->onpu->drm, &w->obj, size);
-	w->prot = below(t, 3);
+	w->prot = prots[below(t, ARRAY_SIZE(prots))];
 	ret = onpu_map_insert(w->map, t->vm, &w->obj, &w->sgt, w->prot);
 	/* It has a reference of its own, if there is no error. */
 	drm_gem_object_put(&w->obj);
