@@ -371,7 +371,7 @@ static void put_first_waits(struct encoder *enc)
 		enc->node = list->ops[0].node;
 	for (uint8_t s = 0; s < ONPU_NUM_SEMAPHORES; s++)
 		if (tokens[s])
-			put_semaphore(enc, ONPU_OP_SEM_WAIT, s % 8, s, tokens[s]);
+			put_semaphore(enc, ONPU_OP_SEM_WAIT, SEMAPHORE_WAITER(s), s, tokens[s]);
 }
 
 static void put_ops(struct encoder *enc)
