@@ -143,7 +143,10 @@ static int read_prepared(struct run_compiled *c, struct run_step *step, struct r
 	if (stored->graph.failed || prepared > 1)
 		return unsound(err, "its CPU nodes cannot be read");
 	if (!prepared)
-		return step->prepared ? unsound(err, "two of its CPU nodes are one here") : 0;
+		return step->prepared ?
+			       unsound(err,
+				       "a product and the addition to it are apart in it; here they are one step") :
+			       0;
 	if (!step->prepared)
 		step->prepared = cpu_prepare(c->device->cpu, node);
 	return step->prepared ? 0 : unsound(err, "one of its CPU nodes cannot be prepared here");
