@@ -69,9 +69,9 @@ echo 1 >"$device/reset" && [ "$(cat "$device/reset_count")" -eq $((before + 1)) 
 ok $? "a function reset wakes it, and it falls asleep again"
 "$nap" "$device" 1
 ok $? "a program works after it"
-for what in unbind bind; do
-	echo "$address" >"/sys/bus/pci/drivers/onpu/$what" || break
-done
+# The ends of jobs hold the device, also when their program has ended: the node would get another number.
+wait_for driver_is_unused && wait_for is suspended &&
+	echo "$address" >/sys/bus/pci/drivers/onpu/unbind && echo "$address" >/sys/bus/pci/drivers/onpu/bind
 [ -e "$device/driver" ]
 ok $? "the driver lets it go while it is asleep, and takes it again"
 "$nap" "$device" 1
