@@ -454,6 +454,7 @@ int onpu_ctx_get_state_ioctl(struct drm_device *drm, void *data, struct drm_file
 {
 	struct drm_onpu_ctx_get_state *args = data;
 	struct onpu_ctx *ctx __free(onpu_ctx) = NULL;
+	int ret;
 
 	if (args->state || args->error || args->pad || args->submitted || args->completed ||
 	    args->cancelled || args->busy_ns || args->cycles ||
@@ -462,6 +463,13 @@ int onpu_ctx_get_state_ioctl(struct drm_device *drm, void *data, struct drm_file
 	ctx = onpu_ctx_lookup(to_onpu_file(drm_file), args->ctx_id);
 	if (!ctx)
 		return -ENOENT;
+	/* The reset that gave the device up may still have to tell the context. */
+	if (onpu_device_lost(ctx->onpu)) {
+		ret = down_read_killable(&ctx->onpu->reset_lock);
+		if (ret)
+			return ret;
+		up_read(&ctx->onpu->reset_lock);
+	}
 	guard(spinlock)(&ctx->lock);
 	args->state = ctx->state;
 	args->error = ctx->error;

@@ -89,32 +89,56 @@ fail_twice_seen()
 	wait "$program" 2>/dev/null
 }
 
-have_submitted()
+# has_hesitated WHAT TIMES
+has_hesitated()
 {
-	[ "$(cat "$counts/submits")" -ge "$1" ]
+	[ "$(cat "$counts/$1")" -ge "$2" ]
 }
 
-# What is running is watched by the heartbeat, which finds out while the other program still hesitates.
+# Without another process: to start one may need the processor that hesitates.
+continue_late()
+{
+	local settles=0
+
+	taskset -pc 0-1 "$BASHPID" >/dev/null
+	until [ "$settles" -ge 1 ]; do
+		read -r settles <"$counts/settles"
+	done
+	kill -CONT "$late"
+}
+
+# What is running is watched by the heartbeat, which finds out while the other program still hesitates. A third
+# one stands still until the driver has given the device up, and asks before its context has been told.
 go_while_submitting()
 {
-	local programs=() status
+	local programs=() status late
 
+	"${ends%/*}/driver-load" /dev/accel/accel* &
+	late=$!
+	wait_for has_computed "$late" && kill -STOP "$late"
+	# Its jobs end meanwhile.
+	sleep 1
 	# The processor on which it hesitates does nothing else, and the firmware's answers are awaited.
 	echo 1 >"/proc/irq/$irq/smp_affinity_list"
 	taskset -pc 1 $$ >/dev/null
 	echo 1 >"$counts/submit_ms"
 	"${ends%/*}/driver-load" /dev/accel/accel* endless &
 	programs+=($!)
-	wait_for have_submitted 1
+	wait_for has_hesitated submits 1
 	echo 3000 >"$counts/submit_ms"
 	taskset -c 0 "${ends%/*}/driver-load" /dev/accel/accel* &
 	programs+=($!)
-	wait_for have_submitted 2
+	wait_for has_hesitated submits 2
 	status=$?
+	echo 8000 >"$counts/settle_ms"
+	continue_late &
 	kill_emulator && [ "$status" -eq 0 ]
 	ok $? "the device goes while jobs are submitted"
 	wait "${programs[0]}" && wait "${programs[1]}"
 	ok $? "both programs learn that it is gone"
+	wait "$late"
+	ok $? "so does one that asks while the driver gives it up"
+	echo 0 >"$counts/settle_ms"
 }
 
 /usr/sbin/insmod "${ONPU_GUEST_DRIVER%/*}/onpu_widen.ko"

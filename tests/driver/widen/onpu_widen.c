@@ -7,7 +7,8 @@
  *   - resolve: the driver, when it has heard of it, before it looks for jobs that are ready,
  *   - report: who has seen the device do wrong, before a reset is asked for,
  *   - reset: who is in the midst of one, which does not count,
- *   - submit: who submits jobs, before they are taken.
+ *   - submit: who submits jobs, before they are taken,
+ *   - settle: a reset that has started the device, or given it up, before contexts learn of it.
  */
 #include <linux/delay.h>
 #include <linux/kprobes.h>
@@ -58,6 +59,12 @@ MODULE_PARM_DESC(submit_ms, "How long whoever submits jobs hesitates (0)");
 module_param_named(submits, submit.count.counter, int, 0444);
 MODULE_PARM_DESC(submits, "How often it did");
 
+static struct moment settle = { .probe = PROBE("onpu_ctx_post_reset") };
+module_param_named(settle_ms, settle.ms, uint, 0644);
+MODULE_PARM_DESC(settle_ms, "How long a reset hesitates to tell contexts (0)");
+module_param_named(settles, settle.count.counter, int, 0444);
+MODULE_PARM_DESC(settles, "How often it did");
+
 static unsigned int reset_ms;
 module_param(reset_ms, uint, 0644);
 MODULE_PARM_DESC(reset_ms, "How long whoever is in the midst of a reset hesitates (0)");
@@ -74,7 +81,7 @@ static struct kprobe reset_probe = {
 };
 
 static struct kprobe *kprobes[] = {
-	&wake.probe, &resolve.probe, &report.probe, &submit.probe, &reset_probe,
+	&wake.probe, &resolve.probe, &report.probe, &submit.probe, &settle.probe, &reset_probe,
 };
 
 static int __init widen_init(void)
