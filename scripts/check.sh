@@ -260,7 +260,7 @@ debug_tests=(aer device dma fail fuzz gone kill kselftest kunit lifecycle limits
 # How much slower everything is on such a kernel.
 debug_patience=8
 # What check-debug --rounds N runs: what can go on for as long as one likes.
-campaigns=(fail fuzz kill lifecycle power)
+campaigns=(fail fuzz gone kill lifecycle power)
 
 # campaign_arguments NAME ROUNDS: what the test is told.
 campaign_arguments()

@@ -106,24 +106,39 @@ class Monitor:
     def __init__(self, end, timeout):
         end.settimeout(timeout)
         self.stream = end.makefile("rw", encoding="utf-8")
+        self.events = []
+        self.greeted = False
 
-    def execute(self, *commands):
+    def execute(self, command, **arguments):
+        if not self.greeted:
+            self.greeted = True
+            self.execute("qmp_capabilities")
         try:
-            for command in commands:
-                self.stream.write(json.dumps({"execute": command}) + "\n")
-                self.stream.flush()
-                self.hear(command)
+            self.stream.write(json.dumps({"execute": command, "arguments": arguments}) + "\n")
+            self.stream.flush()
+            while "return" not in (answer := self.hear(command)):
+                if "error" in answer:
+                    raise GuestError(f"QEMU refuses '{command}': {answer['error']['desc']}")
+                self.events.append(answer)
         except ConnectionError as error:
             raise GuestError(f"QEMU ended before '{command}'") from error
 
-    def hear(self, command):
-        """Its answer; before it come the greeting and events."""
-        for answer in map(json.loads, self.stream):
-            if "error" in answer:
-                raise GuestError(f"QEMU refuses '{command}': {answer['error']['desc']}")
-            if "return" in answer:
-                return
-        raise GuestError(f"QEMU ended at '{command}'")
+    def wait_deleted(self, device):
+        """The guest has let go of a device that it was asked for."""
+        while not any(event.get("event") == "DEVICE_DELETED" and event["data"].get("device") == device
+                      for event in self.events):
+            self.events.append(self.hear(f"the removal of {device}"))
+        self.events.clear()
+
+    def hear(self, what):
+        """The next answer, event or greeting."""
+        try:
+            line = self.stream.readline()
+        except TimeoutError as error:
+            raise GuestError(f"QEMU does not answer: {what}") from error
+        if not line:
+            raise GuestError(f"QEMU ended: {what}")
+        return json.loads(line)
 
 
 def escape(text):
@@ -388,6 +403,11 @@ class Guest:
         except (OSError, subprocess.CalledProcessError) as error:
             raise GuestError(f"cannot unpack the kernel {self.args.kernel}: {error}") from error
 
+    def npu_device(self, address):
+        bus = {"bus": "port0"} if self.args.root_port or self.args.hotplug else {}
+        return {"driver": "vfio-user-pci", "id": "npu", **bus, "x-msg-timeout": 60000,
+                "socket": {"type": "unix", "path": address}}
+
     def qemu_command(self, roots, theirs, npu):
         args = self.args
         size = f"{args.memory}M"
@@ -424,10 +444,10 @@ class Guest:
                         "-device", f"vhost-user-fs-pci,chardev={tag},tag={tag}"]
         if args.root_port:
             command += ["-device", "pcie-root-port,id=port0,chassis=1,hotplug=off,x-speed=2_5,x-pcie-lnksta-dllla=off"]
+        elif args.hotplug:
+            command += ["-device", "pcie-root-port,id=port0,chassis=1"]
         if npu:
-            bus = '"bus":"port0",' if args.root_port else ""
-            command += ["-device", f'{{"driver":"vfio-user-pci","id":"npu",{bus}"x-msg-timeout":60000,'
-                        f'"socket":{{"type":"unix","path":"{npu}"}}}}']
+            command += ["-device", json.dumps(self.npu_device(npu))]
         for plugin in args.plugin:
             command += ["-plugin", plugin]
         if args.gdb:
@@ -490,7 +510,7 @@ class Guest:
         connections = [end for end in sockets_of(process.pid)
                        if not end.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)]
         self.emulator_killed = True
-        self.monitor.execute("qmp_capabilities", "stop")
+        self.monitor.execute("stop")
         process.kill()
         process.wait()
         for end in connections:
@@ -499,6 +519,14 @@ class Guest:
                 while end.recv(65536):
                     pass
         self.monitor.execute("cont")
+
+    def plug_emulator(self):
+        """A new NPU in the slot of the one whose emulator was killed."""
+        self.monitor.execute("device_del", id="npu")
+        self.monitor.wait_deleted("npu")
+        address = self.start_emulator()
+        self.emulator_killed = False
+        self.monitor.execute("device_add", **self.npu_device(address))
 
     def inject(self, fault):
         """A fault of the device, which was started with --inject=- ; its answer."""
@@ -521,6 +549,11 @@ class Guest:
                 answer = "ok"
             elif request == "kill-emulator":
                 answer = "error: the guest has no NPU"
+            elif request == "plug-emulator" and self.args.hotplug and self.emulator_killed:
+                self.plug_emulator()
+                answer = "ok"
+            elif request == "plug-emulator":
+                answer = "error: plug-emulator needs --hotplug, and kill-emulator before it"
             elif request.startswith("inject "):
                 answer = self.inject(request[7:])
             else:
@@ -689,7 +722,9 @@ def arguments():
     parser.add_argument("--allow-warnings", action="store_true")
     parser.add_argument("--iommu", action="store_true")
     parser.add_argument("--replay", action="store_true")
-    parser.add_argument("--root-port", action="store_true")
+    slot = parser.add_mutually_exclusive_group()
+    slot.add_argument("--root-port", action="store_true")
+    slot.add_argument("--hotplug", action="store_true")
     parser.add_argument("--allow-log", action="append", default=[])
     parser.add_argument("--share", action="append", default=[])
     parser.add_argument("--system", default="/")

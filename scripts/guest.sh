@@ -27,6 +27,7 @@ guest_usage()
 	  --iommu             with an IOMMU between the NPU and memory
 	  --replay            what crosses the NPU's interface is recorded, and must come again in a replay
 	  --root-port         with the NPU behind a root port, which reports errors of the bus
+	  --hotplug           with the NPU in a slot, where another may follow it
 	  --modprobe=MODULE   load a module of the kernel before
 	  --append=TEXT       an option on the kernel's command line
 	  --timeout SECONDS   600 unless given
@@ -63,7 +64,7 @@ guest_options()
 		option=$1
 		case $option in
 		--) shift; break ;;
-		--root|--allow-warnings|--iommu|--replay|--root-port) guest_args+=("$option") ;;
+		--root|--allow-warnings|--iommu|--replay|--root-port|--hotplug) guest_args+=("$option") ;;
 		--gdb) guest_args+=("--gdb=$top/build/gdb.sock") ;;
 		--no-driver) guest_driver=0 ;;
 		--no-device) guest_device=0 guest_driver=0 ;;

@@ -57,15 +57,30 @@ has_computed()
 	grep -qs 'drm-engine-npu:.*[1-9]' "/proc/$1/fdinfo/"*
 }
 
-# From then on the device reads as all-ones.
-kill_emulator()
+# ask_host REQUEST: of ./npu guest, see Documentation/guest.rst
+ask_host()
 {
 	local answer
 
 	exec 9<>"$ONPU_GUEST_CONTROL"
-	echo kill-emulator >&9
+	echo "$1" >&9
 	read -r answer <&9
-	[ "$answer" = ok ]
+	exec 9>&-
+	[ "$answer" = ok ] && return
+	printf '# %s: %s\n' "$1" "$answer" >&2
+	return 1
+}
+
+# From then on the device reads as all-ones.
+kill_emulator()
+{
+	ask_host kill-emulator
+}
+
+# A new NPU in its place.
+plug_emulator()
+{
+	ask_host plug-emulator
 }
 
 # The last line; fails if a test has.

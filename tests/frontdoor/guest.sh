@@ -125,13 +125,14 @@ test_kernels()
 test_emulator()
 {
 	out=$(guest --allow-warnings --emu-arg=--quiet bash -c 'exec 9<>"$ONPU_GUEST_CONTROL"
-		for word in nonsense kill-emulator kill-emulator; do
+		for word in nonsense plug-emulator kill-emulator kill-emulator; do
 			echo "$word" >&9
 			read -r answer <&9
 			echo "$answer"
 		done' 2>&1; echo "status $?")
 	equal "the command can have the emulator killed" \
-		$'error: no request \'nonsense\'\nok\nerror: the emulator was killed before\nstatus 0'
+		$'error: no request \'nonsense\'\nerror: plug-emulator needs --hotplug, and kill-emulator before it
+ok\nerror: the emulator was killed before\nstatus 0'
 	out=$(guest --emu-arg=--nonsense true 2>&1; echo "status $?")
 	contains "an emulator that does not start is named" "onpu-emu does not start"
 	contains "an emulator that does not start is a failure" "status 125"
