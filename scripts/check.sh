@@ -9,7 +9,7 @@
 
 # Seconds for each fuzz target, and the suites of meson test that are left out; check-full overrides
 # these and the next.
-fuzz_seconds=${ONPU_FUZZ_SECONDS:-30}
+fuzz_seconds=${ONPU_FUZZ_SECONDS:-20}
 # Kernels that the guest's tests run on; the runner's own run on all.
 guest_kernels=1
 left_out=(--no-suite full)
@@ -255,8 +255,6 @@ stage_guest()
 	return "$status"
 }
 
-# Tests of the driver alone: what computes on the device is the same on any kernel, and slow there.
-debug_tests=(aer device dma fail fuzz gone kill kselftest kunit lifecycle limits moments power queues race rogue sleep)
 # How much slower everything is on such a kernel.
 debug_patience=8
 # What check-debug --rounds N runs: what can go on for as long as one likes.
@@ -295,10 +293,10 @@ debug_kernel='' debug_rounds=0
 # All kernels that look for errors, or that of $debug_kernel; with $debug_rounds, the campaigns alone.
 stage_debug()
 {
-	local kernel name status=0 arguments=() tests=("${debug_tests[@]}")
+	local kernel name status=0 arguments=() tests=("${campaigns[@]}")
 
 	needs_build debug || return
-	[ "$debug_rounds" -eq 0 ] || tests=("${campaigns[@]}")
+	[ "$debug_rounds" -ne 0 ] || mapfile -t tests < <(guest_tests | sed 's|.*/guest_||; s|\..*||')
 	fetch_linux || true
 	build_tools || return
 	for kernel in ${debug_kernel:-$(debug_names)}; do
