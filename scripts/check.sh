@@ -266,7 +266,7 @@ campaign_arguments()
 	case $1 in
 	fail) ;;
 	fuzz) printf '%s\n' "${2}00" ;;
-	lifecycle) printf '%s\n' "--rounds=$2" ;;
+	lifecycle) printf '%s\n' "--rounds=$2" --stay ;;
 	*) printf '%s\n' "$2" ;;
 	esac
 }

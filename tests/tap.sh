@@ -33,6 +33,11 @@ contains()
 	ok $? "$1"
 }
 
+# What follows starts no process, which takes a third of a second on a kernel that looks for errors.
+
+# Nothing ever comes from it.
+exec {never}<> <(:)
+
 # wait_for CONDITION…: within 60 s, as the machine may be slow and busy
 wait_for()
 {
@@ -40,7 +45,7 @@ wait_for()
 
 	for ((tries = 0; tries < 600; tries++)); do
 		"$@" && return
-		sleep 0.1
+		read -rt 0.1 -u "$never"
 	done
 	return 1
 }
@@ -48,13 +53,34 @@ wait_for()
 # Until the end of its jobs is over, the driver is needed, also when their programs have ended.
 driver_is_unused()
 {
-	[ "$(cat /sys/module/onpu/refcnt)" -eq 0 ]
+	local users
+
+	read -r users </sys/module/onpu/refcnt
+	[ "$users" -eq 0 ]
+}
+
+# fdinfo_has PROGRAM REGEX: what the kernel tells of a file of the process
+fdinfo_has()
+{
+	local file text
+
+	for file in "/proc/$1/fdinfo/"*; do
+		{ read -rd '' text <"$file"; } 2>/dev/null
+		[[ $text =~ $2 ]] && return
+	done
+	return 1
 }
 
 # has_computed PROGRAM: a job of the process has ended.
 has_computed()
 {
-	grep -qs 'drm-engine-npu:.*[1-9]' "/proc/$1/fdinfo/"*
+	fdinfo_has "$1" 'drm-engine-npu:[^\n]*[1-9]'
+}
+
+# has_let_go PROGRAM: it has no file of the driver open.
+has_let_go()
+{
+	! fdinfo_has "$1" 'drm-driver:[[:space:]]*onpu'
 }
 
 # ask_host REQUEST: of ./npu guest, see Documentation/guest.rst

@@ -3,7 +3,7 @@
 # guest: --root --hotplug --emu-arg=--no-msix --timeout=1800 --append=iomem=relaxed --allow-log='onpu .*(could not be started|probe with driver onpu failed|reads 0xffffffff|device inaccessible)'
 #
 # The device goes without a word, as TAP: guest_gone.sh [ROUNDS]. The emulator is killed while programs
-# work, and one reads registers all the time. They end, and the driver lets go of the device, which is
+# work, and one reads registers all the time. They learn of it, and the driver lets go of the device, which is
 # removed in one round, and stays in the next until the module is unloaded and loaded again. Then a new
 # device is plugged in, and programs work on it. It does without MSI-X: QEMU 11.1 aborts when a device with
 # MSI-X leaves its slot (vfio_user_msix_teardown() finds the BAR gone).
@@ -19,26 +19,25 @@ link=$(printf '%s\n' /sys/bus/pci/drivers/onpu/0000:*)
 address=${link##*/}
 device=/sys/bus/pci/devices/$address
 load=${ONPU_DRIVER_TESTS:-$top/build/gcc/tests/driver}/driver-load
-rounds=${1:-2} programs=()
+rounds=${1:-2} programs=() reader=''
 
+# They go on with the next device.
 start_programs()
+{
+	for _ in 1 2 3; do
+		"$load" /dev/accel/accel* again &
+		programs+=($!)
+	done
+}
+
+have_computed()
 {
 	local program status=0
 
-	programs=()
-	for _ in 1 2 3; do
-		"$load" /dev/accel/accel* &
-		programs+=($!)
-	done
 	for program in "${programs[@]}"; do
 		wait_for has_computed "$program" || status=$?
 	done
 	ok "$status" "$1: each program has had the device"
-}
-
-have_ended()
-{
-	[ -z "$(jobs -pr)" ]
 }
 
 # An access that waits for the dead emulator would stop the guest for a minute.
@@ -46,22 +45,24 @@ kill_it()
 {
 	local began=$SECONDS
 
-	sleep 0.3
+	"${load%/*}/driver-poke" "$device/resource0" read &
+	reader=$!
+	read -rt 0.3 -u "$never"
 	kill_emulator && [ $((SECONDS - began)) -le 30 ]
 	ok $? "$1: the emulator is killed, and the guest does not stand still"
 }
 
-end_programs()
+let_go()
 {
 	local program status=0
 
-	wait_for have_ended
-	kill "${programs[@]}" 2>/dev/null
 	for program in "${programs[@]}"; do
-		wait "$program" || status=$?
+		wait_for has_let_go "$program" || status=$?
 	done
-	ok "$status" "$1: the programs end because the device is gone"
-	! cat /dev/accel/accel* >/dev/null 2>&1
+	ok "$status" "$1: the programs learn that the device is gone"
+	wait "$reader"
+	ok $? "$1: so does one that reads registers"
+	{ ! : <"$node"; } 2>/dev/null
 	ok $? "$1: the node cannot be opened"
 }
 
@@ -91,12 +92,12 @@ plug_it()
 	ok $? "$1: a new device comes, and the driver takes it"
 }
 
+start_programs
 for ((round = 1; round <= rounds; round++)); do
-	start_programs "$round"
-	"${load%/*}/driver-poke" "$device/resource0" read &
-	programs+=($!)
+	node=$(printf '%s\n' /dev/accel/accel*)
+	have_computed "$round"
 	kill_it "$round"
-	end_programs "$round"
+	let_go "$round"
 	if [ $((round % 2)) -eq 1 ]; then
 		remove_it "$round"
 	else
@@ -104,9 +105,9 @@ for ((round = 1; round <= rounds; round++)); do
 	fi
 	plug_it "$round"
 done
-start_programs end
+have_computed "end"
 kill "${programs[@]}"
-wait
+wait "${programs[@]}" 2>/dev/null
 wait_for driver_is_unused && /usr/sbin/rmmod onpu
 ok $? "the module unloads"
 tap_end

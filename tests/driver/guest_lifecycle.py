@@ -13,6 +13,7 @@ import argparse
 import glob
 import os
 import re
+import select
 import signal
 import subprocess
 import sys
@@ -159,12 +160,15 @@ def engine_ns(program):
 
 
 class Load:
-    """Programs that work; or one, whose jobs do not end."""
+    """Programs that work; or one, whose jobs do not end. With --stay they go on with the next device."""
 
     def __init__(self, options, endless):
         self.options = options
         self.status = 0
-        self.programs = [subprocess.Popen([options.load, node()] + ['endless'] * endless)
+        self.stays = options.stay and not endless
+        how = 'endless' if endless else 'again' if self.stays else ''
+        self.programs = [subprocess.Popen([options.load, node(), how],
+                                          stdout=subprocess.PIPE if self.stays else None)
                          for _ in range(1 if endless else options.programs)]
 
     def wait_working(self):
@@ -173,6 +177,13 @@ class Load:
             before = engine_ns(program)
             until(lambda p=program, b=before: engine_ns(p) > b, self.options.patience,
                   'the programs work')
+
+    def wait_left(self):
+        """Each says so when it has closed the device that is gone."""
+        for program in self.programs:
+            if not select.select([program.stdout], [], [], self.options.patience)[0] or \
+                    not program.stdout.readline():
+                fail(f'the programs leave: not within {self.options.patience} s')
 
     def wait_ended(self):
         until(lambda: all(p.poll() is not None for p in self.programs), self.options.patience,
@@ -203,8 +214,11 @@ def rounds(number, device, options, take, give_back):
         else:
             load.wait_working()
         if not take():
-            load.wait_ended()
-            load = None
+            if load.stays and not load.status:
+                load.wait_left()
+            else:
+                load.wait_ended()
+                load = None
             give_back()
             device.wait_bound()
     if load:
@@ -229,6 +243,7 @@ def main():
     parser.add_argument('--poke', metavar='PROGRAM',
                         default=f'{TOP}/build/gcc/tests/driver/driver-poke')
     parser.add_argument('--programs', type=int, default=3)
+    parser.add_argument('--stay', action='store_true')
     parser.add_argument('--rounds', type=int, default=10)
     parser.add_argument('--patience', type=float,
                         default=30 * float(os.environ.get('ONPU_PATIENCE', 1)))

@@ -1,17 +1,30 @@
 // SPDX-License-Identifier: MIT
 /*
  * Work without end, for guest_lifecycle.py and others that take the device away: computes on the
- * node given and looks at the results until the device is gone. With "endless" behind the node, its
- * jobs do not end before that, or until SIGTERM destroys its context; with "once", one round is all, and with "once-low" its context is of low
- * priority. A job that was cancelled does not matter. The status is 0 if all was right: results,
- * errors, and no fence without signal.
+ * node given and looks at the results until the device is gone. A word behind the node changes that:
+ *
+ *   endless    its jobs do not end before that, or until SIGTERM destroys its context
+ *   once       one round is all
+ *   once-low   the same, and its context is of low priority
+ *   again      it goes on with the device that comes next
+ *   killed N   N times, a process with a job that does not end is killed
+ *
+ * A job that was cancelled does not matter. The status is 0 if all was right: results, errors, and no
+ * fence without signal.
  */
 #include "npu.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define BYTES (1u << 20)
 #define JOBS  32
@@ -67,30 +80,31 @@ static bool is_innocent(int fd, uint32_t ctx)
 	return false;
 }
 
-int main(int argc, char **argv)
+/* Until the device is gone, which all has to tell; 0 if all was right. */
+static int work(const char *how)
 {
-	int fd = npu_open_node(argc > 1 ? argv[1] : NPU_NODE), error;
-	struct npu_bo data = npu_bo(fd, NPU_LONG_BYTES, 0);
-	uint32_t syncobj = npu_syncobj(fd);
-	const char *how = argc > 2 ? argv[2] : "";
-	struct npu_ctx ctx = npu_ctx_of(
-		fd, strcmp(how, "once-low") ? DRM_ONPU_PRIORITY_NORMAL : DRM_ONPU_PRIORITY_LOW, 0);
+	struct npu_bo data = npu_bo(node, NPU_LONG_BYTES, 0);
+	uint32_t syncobj = npu_syncobj(node);
+	bool once = !strncmp(how, "once", 4), endless = !strcmp(how, "endless");
+	uint32_t priority = strcmp(how, "once-low") ? DRM_ONPU_PRIORITY_NORMAL :
+						      DRM_ONPU_PRIORITY_LOW;
+	struct npu_ctx ctx = npu_ctx_of(node, priority, 0);
 	struct drm_onpu_ctx_get_state state = { .ctx_id = ctx.id };
 	uint64_t rounds = 0, cancelled = 0;
+	int error;
 
-	make_jobs(fd, &data, !strcmp(how, "endless"));
-	node = fd;
+	make_jobs(node, &data, endless);
 	context = ctx.id;
-	if (!strcmp(how, "endless"))
+	if (endless)
 		signal(SIGTERM, destroy_context);
 	while (1) {
-		error = run_all(fd, ctx.id, syncobj);
+		error = run_all(node, ctx.id, syncobj);
 		if (destroyed)
 			return 0;
 		if (error && error != ECANCELED)
 			break;
 		cancelled += error == ECANCELED;
-		if (error && !is_innocent(fd, ctx.id))
+		if (error && !is_innocent(node, ctx.id))
 			return 1;
 		if (!error && !npu_all(data.map, BYTES, JOBS)) {
 			fprintf(stderr, "# a wrong result after %llu rounds\n",
@@ -98,21 +112,100 @@ int main(int argc, char **argv)
 			return 1;
 		}
 		rounds++;
-		if (!strncmp(how, "once", 4)) {
+		if (once) {
 			printf("# %s\n", cancelled ? "cancelled" : "done");
 			return 0;
 		}
 	}
+	/* A wedged device still tells the state of the context; an unplugged one does not. */
+	if (error == ENODEV) {
+		int asked = npu_ioctl(node, DRM_IOCTL_ONPU_CTX_GET_STATE, &state);
+
+		if (asked ? asked != ENODEV :
+			    state.state != DRM_ONPU_CTX_LOST || state.error != ENODEV) {
+			fprintf(stderr, "# state %u, error %u, errno %d\n", state.state,
+				state.error, asked);
+			return 1;
+		}
+	}
+	/* Whatever is mapped would keep the file open. */
+	npu_unmap_programs();
+	must(!munmap(data.map, data.size) &&
+	     !munmap((void *)ctx.page, (size_t)sysconf(_SC_PAGESIZE)) && !close(node));
 	printf("# %llu rounds, %llu cancelled, ended by errno %d\n", (unsigned long long)rounds,
 	       (unsigned long long)cancelled, error);
-	if (error != ENODEV)
-		return 1;
-	/* A wedged device still tells the state of the context; an unplugged one does not. */
-	error = npu_ioctl(fd, DRM_IOCTL_ONPU_CTX_GET_STATE, &state);
-	if (error ? error != ENODEV : state.state != DRM_ONPU_CTX_LOST || state.error != ENODEV) {
-		fprintf(stderr, "# state %u, error %u, errno %d\n", state.state, state.error,
-			error);
-		return 1;
+	fflush(stdout);
+	return error != ENODEV;
+}
+
+/* The next device has the same node, or another one. */
+static int wait_for_node(void)
+{
+	glob_t found;
+	int fd = -1;
+
+	while (1) {
+		if (!glob("/dev/accel/accel*", 0, NULL, &found)) {
+			fd = open(found.gl_pathv[0], O_RDWR | O_CLOEXEC);
+			globfree(&found);
+		}
+		if (fd >= 0)
+			return fd;
+		usleep(20000);
 	}
+}
+
+/* In a process of its own: its job has begun, and does not end. */
+static _Noreturn void run_endless(const char *name, int begun)
+{
+	struct npu_bo data;
+	uint32_t ctx;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	node = npu_open_node(name);
+	data = npu_bo(node, NPU_LONG_BYTES, DRM_ONPU_BO_NO_MMAP);
+	ctx = npu_ctx(node, 0).id;
+	npu_submit_endless(node, ctx, data.va, npu_syncobj(node));
+	while (!npu_state(node, ctx).busy_ns)
+		usleep(1000);
+	must(write(begun, "", 1) == 1);
+	while (1)
+		pause();
+}
+
+/* Without a program for each, which takes longer than all else on a kernel that looks for errors. */
+static int kill_many(const char *name, int rounds)
+{
+	for (int round = 0; round < rounds; round++) {
+		int begun[2], status;
+		char byte;
+		pid_t pid;
+
+		must(!pipe(begun) && (pid = fork()) >= 0);
+		if (!pid)
+			run_endless(name, begun[1]);
+		close(begun[1]);
+		must(read(begun[0], &byte, 1) == 1);
+		close(begun[0]);
+		must(!kill(pid, SIGKILL) && waitpid(pid, &status, 0) == pid);
+		must(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	}
+	printf("# %d were killed\n", rounds);
 	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	const char *name = argc > 1 ? argv[1] : NPU_NODE, *how = argc > 2 ? argv[2] : "";
+	int status;
+
+	if (!strcmp(how, "killed"))
+		return kill_many(name, argc > 3 ? atoi(argv[3]) : 1);
+	node = npu_open_node(name);
+	while (1) {
+		status = work(how);
+		if (status || strcmp(how, "again"))
+			return status;
+		node = wait_for_node();
+	}
 }
