@@ -72,17 +72,38 @@ static void vector_run(struct vector *v, walk_fn fn)
 	walk_run(&walk, v->c, !sim_is_nibble(w->t[DST].dtype), fn, v);
 }
 
+/* Whether kernels can take a piece row by row. Where an operand is missing the destination stands for it. */
+static bool has_rows(const struct vector *v, const struct walk_piece *p)
+{
+	for (unsigned int i = 0; i < WALK_MAX; i++)
+		if (!walk_has_rows(&v->w->t[v->w->t[i].present ? i : DST], p, i))
+			return false;
+	return true;
+}
+
 /* ---- One operand ---- */
 
-static void unary_f32(void *arg, const struct walk_piece *p)
+static void unary_copied(const struct vector *v, const struct walk_piece *p)
 {
-	const struct vector *v = arg;
 	float in[KERNEL_CHUNK], out[KERNEL_CHUNK];
 	const float *src = walk_load_f32(v->c, &v->w->t[S0], p, S0, in);
 	float *dst = walk_target_f32(v->c, &v->w->t[DST], p, DST, out);
 
 	v->fn(dst, src, walk_piece_size(p), v->alpha, v->beta);
 	walk_store_f32(v->c, &v->w->t[DST], p, DST, dst);
+}
+
+static void unary_f32(void *arg, const struct walk_piece *p)
+{
+	const struct vector *v = arg;
+
+	if (!has_rows(v, p)) {
+		unary_copied(v, p);
+		return;
+	}
+	for (uint32_t r = 0; r < p->rows; r++)
+		v->fn(walk_row(v->c, p, DST, r), walk_row(v->c, p, S0, r), p->columns, v->alpha,
+		      v->beta);
 }
 
 static void unary_s64(void *arg, const struct walk_piece *p)
@@ -234,9 +255,8 @@ void sim_unary(struct sim_context *c, const struct sim_work *w)
 
 /* ---- Two operands ---- */
 
-static void binary_f32(void *arg, const struct walk_piece *p)
+static void binary_copied(const struct vector *v, const struct walk_piece *p)
 {
-	const struct vector *v = arg;
 	float in[2][KERNEL_CHUNK], out[KERNEL_CHUNK];
 	const float *a = walk_load_f32(v->c, &v->w->t[S0], p, S0, in[0]);
 	const float *b = walk_load_f32(v->c, &v->w->t[S1], p, S1, in[1]);
@@ -244,6 +264,19 @@ static void binary_f32(void *arg, const struct walk_piece *p)
 
 	v->c->kernels->binary[v->op](dst, a, b, walk_piece_size(p));
 	walk_store_f32(v->c, &v->w->t[DST], p, DST, dst);
+}
+
+static void binary_f32(void *arg, const struct walk_piece *p)
+{
+	const struct vector *v = arg;
+
+	if (!has_rows(v, p)) {
+		binary_copied(v, p);
+		return;
+	}
+	for (uint32_t r = 0; r < p->rows; r++)
+		v->c->kernels->binary[v->op](walk_row(v->c, p, DST, r), walk_row(v->c, p, S0, r),
+					     walk_row(v->c, p, S1, r), p->columns);
 }
 
 static void binary_s64(void *arg, const struct walk_piece *p)
@@ -359,9 +392,8 @@ void sim_binary(struct sim_context *c, const struct sim_work *w)
 
 /* ---- Three operands ---- */
 
-static void fma_f32(void *arg, const struct walk_piece *p)
+static void fma_copied(const struct vector *v, const struct walk_piece *p)
 {
-	const struct vector *v = arg;
 	float in[3][KERNEL_CHUNK], out[KERNEL_CHUNK];
 	const float *a = walk_load_f32(v->c, &v->w->t[S0], p, S0, in[0]);
 	const float *b = walk_load_f32(v->c, &v->w->t[S1], p, S1, in[1]);
@@ -370,6 +402,19 @@ static void fma_f32(void *arg, const struct walk_piece *p)
 
 	v->c->kernels->fma(dst, a, b, z, walk_piece_size(p));
 	walk_store_f32(v->c, &v->w->t[DST], p, DST, dst);
+}
+
+static void fma_f32(void *arg, const struct walk_piece *p)
+{
+	const struct vector *v = arg;
+
+	if (!has_rows(v, p)) {
+		fma_copied(v, p);
+		return;
+	}
+	for (uint32_t r = 0; r < p->rows; r++)
+		v->c->kernels->fma(walk_row(v->c, p, DST, r), walk_row(v->c, p, S0, r),
+				   walk_row(v->c, p, S1, r), walk_row(v->c, p, S2, r), p->columns);
 }
 
 static void fma_s64(void *arg, const struct walk_piece *p)

@@ -17,20 +17,35 @@ struct window {
 	bool mac;
 };
 
-static void window_tap_f32(const struct window *r, const struct walk_piece *p, bool first,
-			   float *acc)
+static void accumulate_f32(const struct window *r, bool first, float *acc, const float *x,
+			   const float *factor, size_t n)
 {
 	const struct onpu_kernels *k = r->c->kernels;
-	float in[2][KERNEL_CHUNK];
-	const float *x = walk_load_f32(r->c, &r->w->t[S0], p, S0, in[0]);
-	size_t n = walk_piece_size(p);
 
 	if (r->mac)
-		k->mac(acc, x, walk_load_f32(r->c, &r->w->t[S1], p, S1, in[1]), n);
+		k->mac(acc, x, factor, n);
 	else if (first && r->op == RED_MAX)
 		memcpy(acc, x, n * sizeof(*acc));
 	else
 		k->accumulate[r->op](acc, x, n);
+}
+
+static void window_tap_f32(const struct window *r, const struct walk_piece *p, bool first,
+			   float *acc)
+{
+	const struct sim_tensor *t = r->w->t;
+	float in[2][KERNEL_CHUNK];
+
+	if (!walk_has_rows(&t[S0], p, S0) || (r->mac && !walk_has_rows(&t[S1], p, S1))) {
+		const float *x = walk_load_f32(r->c, &t[S0], p, S0, in[0]);
+		const float *y = r->mac ? walk_load_f32(r->c, &t[S1], p, S1, in[1]) : NULL;
+
+		accumulate_f32(r, first, acc, x, y, walk_piece_size(p));
+		return;
+	}
+	for (uint32_t row = 0; row < p->rows; row++)
+		accumulate_f32(r, first, acc + (size_t)row * p->columns, walk_row(r->c, p, S0, row),
+			       r->mac ? walk_row(r->c, p, S1, row) : NULL, p->columns);
 }
 
 static void window_tap_s64(const struct window *r, const struct walk_piece *p, bool first,

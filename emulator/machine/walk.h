@@ -13,6 +13,8 @@
 #include "machine/sim.h"
 
 #define WALK_MAX 4
+/* A shorter row costs less to copy than a call. */
+#define WALK_ROW_MIN 16
 
 struct walk {
 	unsigned int rank, operands;
@@ -45,6 +47,23 @@ void walk_tensor(struct walk *walk, const struct sim_tensor *t);
 void walk_run(struct walk *walk, const struct sim_context *c, bool parallel, walk_fn fn, void *arg);
 /* Drops dimensions of size 1, sorts and merges; walk_run() does it itself. */
 void walk_simplify(struct walk *walk);
+
+/*
+ * Whether the rows of a piece are float32 numbers that lie one after the other, and long enough that a
+ * kernel takes them as they are, instead of all of the piece from a copy.
+ */
+static inline bool walk_has_rows(const struct sim_tensor *t, const struct walk_piece *p,
+				 unsigned int operand)
+{
+	return p->columns >= WALK_ROW_MIN && t->dtype == ONPU_DT_F32 &&
+	       p->step[operand] == sizeof(float);
+}
+
+static inline float *walk_row(const struct sim_context *c, const struct walk_piece *p,
+			      unsigned int operand, uint32_t row)
+{
+	return (float *)sim_at(c, p->at[operand] + row * p->row_step[operand]);
+}
 
 /*
  * The elements of a piece as a dense array: in the tensor's own memory where they are dense there
