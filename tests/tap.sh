@@ -62,7 +62,7 @@ driver_is_unused()
 # fdinfo_has PROGRAM REGEX: what the kernel tells of a file of the process
 fdinfo_has()
 {
-	local file text
+	local file text=''
 
 	for file in "/proc/$1/fdinfo/"*; do
 		{ read -rd '' text <"$file"; } 2>/dev/null
