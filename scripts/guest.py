@@ -549,11 +549,13 @@ class Guest:
                 answer = "ok"
             elif request == "kill-emulator":
                 answer = "error: the guest has no NPU"
-            elif request == "plug-emulator" and self.args.hotplug and self.emulator_killed:
+            # QEMU 11.1 aborts when a device with MSI-X leaves.
+            elif request == "plug-emulator" and self.args.hotplug and \
+                    "--no-msix" in self.args.emu_arg and self.emulator_killed:
                 self.plug_emulator()
                 answer = "ok"
             elif request == "plug-emulator":
-                answer = "error: plug-emulator needs --hotplug, and kill-emulator before it"
+                answer = "error: plug-emulator needs --hotplug, --emu-arg=--no-msix, and kill-emulator before it"
             elif request.startswith("inject "):
                 answer = self.inject(request[7:])
             else:

@@ -74,7 +74,7 @@ fdinfo_has()
 # has_computed PROGRAM: a job of the process has ended.
 has_computed()
 {
-	fdinfo_has "$1" 'drm-engine-npu:[^\n]*[1-9]'
+	fdinfo_has "$1" 'drm-engine-npu:[[:space:]]*[1-9]'
 }
 
 # has_let_go PROGRAM: it has no file of the driver open.

@@ -30,14 +30,21 @@ start_programs()
 	done
 }
 
-have_computed()
+# all CONDITION: of each program, sooner or later
+all()
 {
 	local program status=0
 
 	for program in "${programs[@]}"; do
-		wait_for has_computed "$program" || status=$?
+		wait_for "$1" "$program" || status=$?
 	done
-	ok "$status" "$1: each program has had the device"
+	return "$status"
+}
+
+have_computed()
+{
+	all has_computed
+	ok $? "$1: each program has had the device"
 }
 
 # An access that waits for the dead emulator would stop the guest for a minute.
@@ -54,12 +61,8 @@ kill_it()
 
 let_go()
 {
-	local program status=0
-
-	for program in "${programs[@]}"; do
-		wait_for has_let_go "$program" || status=$?
-	done
-	ok "$status" "$1: the programs learn that the device is gone"
+	all has_let_go
+	ok $? "$1: the programs learn that the device is gone"
 	wait "$reader"
 	ok $? "$1: so does one that reads registers"
 	{ ! : <"$node"; } 2>/dev/null

@@ -131,7 +131,7 @@ test_emulator()
 			echo "$answer"
 		done' 2>&1; echo "status $?")
 	equal "the command can have the emulator killed" \
-		$'error: no request \'nonsense\'\nerror: plug-emulator needs --hotplug, and kill-emulator before it
+		$'error: no request \'nonsense\'\nerror: plug-emulator needs --hotplug, --emu-arg=--no-msix, and kill-emulator before it
 ok\nerror: the emulator was killed before\nstatus 0'
 	out=$(guest --emu-arg=--nonsense true 2>&1; echo "status $?")
 	contains "an emulator that does not start is named" "onpu-emu does not start"
