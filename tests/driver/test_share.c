@@ -225,11 +225,13 @@ TEST_F(share, low_priority_does_not_starve)
 
 /* ---- device time, with any number of queues */
 
+/* The firmware's: a millisecond of the nominal clock. */
+#define SLICE ((uint64_t)ONPU_CAP_CLOCK_KHZ__RESET)
+
 /*
  * How long shares are compared: for sixty slices of the firmware or, if the contexts have to take
  * turns on the queues, for twenty-five times of a tenth of a second, after which a queue is taken.
  */
-#define SLICE	    UINT64_C(1000000)
 #define MANY_SLICES (60 * SLICE)
 #define MANY_TURNS  UINT64_C(2500000000)
 
