@@ -280,8 +280,8 @@ debug_test()
 	mapfile -t options < <(sed -n 's/^# guest: //p' "$file" | xargs -r -n 1 printf '%s\n')
 	(
 		export ONPU_PATIENCE=$debug_patience
-		guest_prepare --no-build "--kernel=$2" "--log=${log_dir:?}/$name.kernel.log" "${options[@]}" \
-			--root --memory=3072 "--timeout=$((7200 + 60 * debug_rounds))" -- \
+		guest_prepare --no-build "--kernel=$2" "--log=${log_dir:?}/$name.kernel.log" --memory=1536 \
+			"${options[@]}" --root "--timeout=$((7200 + 60 * debug_rounds))" -- \
 			"$top/tests/driver/debug.sh" "${file##*/}" "${@:3}"
 		inside "${guest_line[@]}" | tee "$top/build/check/guest/$name.tap"
 	)
