@@ -26,8 +26,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define BYTES (1u << 20)
+#define BYTES (256u << 10)
 #define JOBS  32
+/* Each of them is a buffer object. */
+#define PROGRAMS 4
 
 static struct drm_onpu_job jobs[JOBS];
 static int node;
@@ -45,12 +47,12 @@ static void destroy_context(int signal)
 /* Many fills of one buffer, the last of which is seen at the end. */
 static void make_jobs(int fd, const struct npu_bo *data, bool endless)
 {
-	struct drm_onpu_job job;
+	const int programs = endless ? 1 : PROGRAMS;
 
-	if (endless)
-		job = npu_long(fd, data->va);
 	for (int i = 0; i < JOBS; i++)
-		jobs[i] = endless ? job : npu_fill(fd, data->va, BYTES, (uint8_t)(i + 1));
+		jobs[i] = i >= programs ? jobs[i - programs] :
+			  endless	? npu_long(fd, data->va) :
+					  npu_fill(fd, data->va, BYTES, (uint8_t)(i + 1));
 }
 
 /* The errno of the submission or of the last job's fence; -1: none within the time. */
@@ -83,9 +85,9 @@ static bool is_innocent(int fd, uint32_t ctx)
 /* Until the device is gone, which all has to tell; 0 if all was right. */
 static int work(const char *how)
 {
-	struct npu_bo data = npu_bo(node, NPU_LONG_BYTES, 0);
-	uint32_t syncobj = npu_syncobj(node);
 	bool once = !strncmp(how, "once", 4), endless = !strcmp(how, "endless");
+	struct npu_bo data = npu_bo(node, endless ? NPU_LONG_BYTES : BYTES, 0);
+	uint32_t syncobj = npu_syncobj(node);
 	uint32_t priority = strcmp(how, "once-low") ? DRM_ONPU_PRIORITY_NORMAL :
 						      DRM_ONPU_PRIORITY_LOW;
 	struct npu_ctx ctx = npu_ctx_of(node, priority, 0);
@@ -106,7 +108,7 @@ static int work(const char *how)
 		cancelled += error == ECANCELED;
 		if (error && !is_innocent(node, ctx.id))
 			return 1;
-		if (!error && !npu_all(data.map, BYTES, JOBS)) {
+		if (!error && !npu_all(data.map, BYTES, PROGRAMS)) {
 			fprintf(stderr, "# a wrong result after %llu rounds\n",
 				(unsigned long long)rounds);
 			return 1;
