@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#define NODES_OF_STEP 19 /* at most */
+#define NODES_OF_STEP 25 /* at most */
 
 static int unary(struct generator *g, enum wnn_op op, int x)
 {
@@ -24,19 +24,32 @@ static int either(struct generator *g, enum wnn_op op, int a, int b)
 
 /* ---- rotary embedding */
 
+/* How many numbers of each row turn, and how those lie of which two turn together. */
+struct turn {
+	uint32_t numbers;
+	bool pairs; /* beside each other, not half a row apart */
+};
+
 /* Half of each row, or of as many numbers of it. */
-static int half_of(struct generator *g, int x, bool second, uint32_t turned)
+static int half_of(struct generator *g, int x, bool second, struct turn turn)
 {
 	const struct graph_value like = g->graph->values[x];
 	struct graph_node *node = generator_node(g, WNN_OP_SLICE, x, GRAPH_ABSENT);
 	uint32_t starts[IR_MAX_RANK] = { 0 }, sizes[IR_MAX_RANK], last = like.rank - 1;
 
 	memcpy(sizes, like.dims, sizeof(sizes));
-	sizes[last] = turned / 2;
-	starts[last] = second ? sizes[last] : 0;
+	sizes[last] = turn.pairs ? turn.numbers - 1 : turn.numbers / 2;
+	starts[last] = !second ? 0 : turn.pairs ? 1 : sizes[last];
 	/* Now and then what looks like the second half is none. */
 	if (second && rng_chance(&g->rng, 25))
 		starts[last] -= 1;
+	if (turn.pairs) {
+		uint32_t strides[IR_MAX_RANK];
+
+		for (uint32_t i = 0; i < like.rank; i++)
+			strides[i] = i == last ? 2 : 1;
+		set_list(graph_option(node, "strides"), like.rank, strides);
+	}
 	set_list(graph_argument(node, "starts"), like.rank, starts);
 	set_list(graph_argument(node, "sizes"), like.rank, sizes);
 	return generator_append(g, node);
@@ -57,13 +70,54 @@ static int rest_of(struct generator *g, int x, uint32_t turned)
 	return generator_append(g, node);
 }
 
+static int reshaped(struct generator *g, int x, uint32_t rank, const uint32_t *dims)
+{
+	struct graph_node *node = generator_node(g, WNN_OP_RESHAPE, x, GRAPH_ABSENT);
+
+	if (x < 0)
+		return GRAPH_ABSENT;
+	set_list(graph_argument(node, "newShape"), rank, dims);
+	return generator_append(g, node);
+}
+
+static int concat_last(struct generator *g, int a, int b)
+{
+	struct graph_node *node = generator_node(g, WNN_OP_CONCAT, a, GRAPH_ABSENT);
+
+	if (a < 0 || b < 0)
+		return GRAPH_ABSENT;
+	node->num_operands = 2;
+	node->operands[1] = b;
+	set_word(graph_argument(node, "axis"), g->graph->values[a].rank - 1);
+	return generator_append(g, node);
+}
+
+/* Number by number in turns. */
+static int interleaved(struct generator *g, int a, int b)
+{
+	struct graph_value rows;
+
+	if (a < 0 || b < 0)
+		return GRAPH_ABSENT;
+	rows = g->graph->values[a];
+	rows.dims[rows.rank] = 1;
+	a = reshaped(g, a, rows.rank + 1, rows.dims);
+	b = reshaped(g, b, rows.rank + 1, rows.dims);
+	rows.dims[rows.rank - 1] *= 2;
+	return reshaped(g, concat_last(g, a, b), rows.rank, rows.dims);
+}
+
 /* A rest may be behind both halves. */
-static int join_halves(struct generator *g, int a, int b, int rest)
+static int join_halves(struct generator *g, int a, int b, int rest, bool pairs)
 {
 	struct graph_node *node;
 
 	if (a < 0 || b < 0)
 		return GRAPH_ABSENT;
+	if (pairs) {
+		a = interleaved(g, a, b);
+		return a < 0 || rest < 0 ? a : concat_last(g, a, rest);
+	}
 	node = generator_node(g, WNN_OP_CONCAT, a, GRAPH_ABSENT);
 	node->num_operands = rest < 0 ? 2 : 3;
 	node->operands[1] = b;
@@ -83,14 +137,15 @@ static int angles(struct generator *g, int x, uint32_t columns)
 }
 
 /* Over whole rows, with their halves swapped. */
-static int turn_rows(struct generator *g, int x)
+static int turn_rows(struct generator *g, int x, bool pairs)
 {
 	uint32_t columns = g->graph->values[x].dims[g->graph->values[x].rank - 1];
+	const struct turn turn = { columns, pairs };
 	int cosine = angles(g, x, columns), sine = angles(g, x, columns);
-	int swapped = unary(g, WNN_OP_NEG, half_of(g, x, true, columns));
+	int swapped = unary(g, WNN_OP_NEG, half_of(g, x, true, turn));
 	int straight = either(g, WNN_OP_MUL, x, cosine);
 
-	swapped = join_halves(g, swapped, half_of(g, x, false, columns), GRAPH_ABSENT);
+	swapped = join_halves(g, swapped, half_of(g, x, false, turn), GRAPH_ABSENT, pairs);
 	swapped = either(g, WNN_OP_MUL, swapped, sine);
 	return either(g, WNN_OP_ADD, straight, swapped);
 }
@@ -103,16 +158,20 @@ static int half_angles(struct generator *g, int x, bool second, uint32_t columns
 	if (rng_chance(&g->rng, 60))
 		return angles(g, x, columns / 2);
 	table = angles(g, x, columns);
-	return table >= 0 && g->graph->values[table].rank ? half_of(g, table, second, columns) :
-							    table;
+	return table >= 0 && g->graph->values[table].rank ?
+		       half_of(g, table, second, (struct turn){ columns, false }) :
+		       table;
 }
 
-static int turn_halves(struct generator *g, int x)
+static int turn_halves(struct generator *g, int x, bool pairs)
 {
 	uint32_t columns = g->graph->values[x].dims[g->graph->values[x].rank - 1];
-	uint32_t turned = columns > 4 && rng_chance(&g->rng, 30) ? columns / 4 * 2 : columns;
-	int cosine = half_angles(g, x, false, turned), sine = half_angles(g, x, true, turned);
-	int first = half_of(g, x, false, turned), second = half_of(g, x, true, turned);
+	const struct turn turn = { columns > 4 && rng_chance(&g->rng, 30) ? columns / 4 * 2 :
+									    columns,
+				   pairs };
+	int cosine = half_angles(g, x, false, turn.numbers);
+	int sine = half_angles(g, x, true, turn.numbers);
+	int first = half_of(g, x, false, turn), second = half_of(g, x, true, turn);
 	int a, b, difference;
 
 	a = either(g, WNN_OP_MUL, first, cosine);
@@ -121,16 +180,18 @@ static int turn_halves(struct generator *g, int x)
 	a = either(g, WNN_OP_MUL, second, cosine);
 	b = either(g, WNN_OP_MUL, first, sine);
 	return join_halves(g, difference, either(g, WNN_OP_ADD, a, b),
-			   turned < columns ? rest_of(g, x, turned) : GRAPH_ABSENT);
+			   turn.numbers < columns ? rest_of(g, x, turn.numbers) : GRAPH_ABSENT,
+			   pairs);
 }
 
 static int turned(struct generator *g, int x)
 {
 	const struct graph_value *like = &g->graph->values[x];
+	bool pairs = like->rank < IR_MAX_RANK && rng_chance(&g->rng, 40);
 
 	if (like->dims[like->rank - 1] % 2)
 		return x;
-	return rng_chance(&g->rng, 50) ? turn_rows(g, x) : turn_halves(g, x);
+	return rng_chance(&g->rng, 50) ? turn_rows(g, x, pairs) : turn_halves(g, x, pairs);
 }
 
 /* ---- caches */

@@ -85,12 +85,14 @@ MUTATIONS = [
            'mm->out.rank ? view->stride[last] : 0, 0, 0,', 'mm->out.rank ? mm->b.stride[last] : 0, 0, 0,'),
     # Rotary embedding.
     _error('any row with two swapped halves is turned', 'pass/rotary.c',
-           'begin = i == last && second ? dim : 0;', 'begin = i == last && second ? node->attrs.slice.starts[i] : 0;'),
+           'begin = i < last || !second ? 0 : pairs ? 1 : dim;',
+           'begin = i < last || !second ? 0 : node->attrs.slice.starts[i];'),
     _error('cosines of the first half are those of the second, too', 'plan/lower/elementwise.c',
-           'if (second)\n\t\t\tview.offset += prog->dim[last] * view.stride[last];',
-           '(void)second;'),
+           'vp_part(&prog, in[1], last - 1, half)', 'vp_part(&prog, in[1], last - 1, 0)'),
+    _error('a part of a register begins at its first index', 'plan/kernel/vprog.c',
+           'begin[part->axis] = part->index;', 'begin[part->axis] = 0;'),
     _error('second halves are turned the other way', 'plan/lower/elementwise.c',
-           'ONPU_OP_VADD, out[1], product[2], product[3], -1);', 'ONPU_OP_VSUB, out[1], product[2], product[3], -1);'),
+           'half ? ONPU_OP_VADD : ONPU_OP_VSUB', 'ONPU_OP_VSUB'),
     # Gelu by tanh.
     _error('a sigmoid has half of its argument', 'pass/recognise.c',
            '.alpha = (float)(2 * inner.factor[3])', '.alpha = (float)inner.factor[3]'),

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Makes one operator of those that compute a rotary embedding, in the two forms that exporters write: over the
- * whole row with its halves swapped, or half by half. The CPU keeps them apart, as it has fast kernels for each.
+ * whole row with its halves swapped, or half by half. Either may turn neighbours of each row instead of its
+ * halves. The CPU keeps them apart, as it has fast kernels for each.
  *
  * Precondition: a verified graph without equal nodes. Postcondition: no such operators are left whose values in
  * between nothing else uses; slices that others use stay. float32 has the same bits; float16 is rounded once.
@@ -17,18 +18,28 @@
  * More may follow in the concat of the second form, such as what lies behind both halves of the row and does not turn:
  *
  *	%13 = concat(%8, %11, rest of %0)	->	concat(rotary(begin of %0, %1, %2), rest of %0)
+ *
+ * Where neighbours turn, the slices take each other number, and a reshape of the concat of columns joins them:
+ *
+ *	%12 = reshape(%8) [..., h, 1]
+ *	%13 = reshape(%11) [..., h, 1]
+ *	%14 = concat(%12, %13)			%3 = reshape(%0) [..., h, 2], and the angles likewise
+ *	%15 = reshape(%14) [..., 2 * h]		->	reshape(rotary(%3, ...)) [..., 2 * h]
+ *
+ * The slices may also be those of %3, with reshapes to [..., h] behind them.
  */
 #include <string.h>
 
 #include "pass/rewrite.h"
 #include "util/malloc.h"
 
-#define MAX_INNER 10
+#define MAX_INNER 16
 #define MAX_PARTS 8 /* of a concat whose first two are halves */
 
 struct pattern {
 	const struct ir_value *x, *cosine, *sine;
 	int64_t turned;		    /* numbers of each row of x, or 0: all */
+	bool pairs;		    /* neighbours turn, not halves */
 	const struct ir_node *main; /* gives the first part of the name */
 	const struct ir_node *inner[MAX_INNER];
 	uint32_t num_inner;
@@ -61,28 +72,63 @@ static const struct ir_node *take_binary(struct search *s, const struct ir_value
 	return node;
 }
 
+static int64_t last_dim(const struct ir_value *value)
+{
+	return ir_type_dim(&value->type, value->type.rank - 1);
+}
+
+/* The type of rows in parts of @dim numbers. */
+static struct ir_type split_rows(struct ir_type type, int64_t dim)
+{
+	type.dim[type.rank - 1].value /= dim;
+	type.dim[type.rank++] = (struct ir_dim){ .value = dim };
+	return type;
+}
+
+/* Whether one shape is the other with a 1 behind it. */
+static bool is_column(const struct ir_type *type, const struct ir_type *row)
+{
+	struct ir_type column;
+
+	if (!row->rank || row->rank == IR_MAX_RANK)
+		return false;
+	column = split_rows(*row, 1);
+	return ir_type_same_shape(type, &column);
+}
+
 /*
- * The value of whose rows `value` is the first or the second half, or of as many numbers of each row as @turned; NULL when it
- * is none.
+ * The value of whose rows `value` is the first or the second half, or of as many numbers of each row as turn; or, where
+ * neighbours do, the first or the second of each pair. NULL when it is none.
  */
-static const struct ir_value *half_of(const struct ir_value *value, bool second, int64_t turned)
+static const struct ir_value *half_of(const struct search *s, const struct ir_value *value,
+				      bool second)
 {
 	const struct ir_node *node = value->kind == IR_VALUE_RESULT ? value->def : NULL;
+	int64_t turned = s->found->turned;
+	bool pairs = s->found->pairs;
 	const struct ir_type *x;
 	uint32_t last;
 
+	if (pairs && node && node->op == IR_OP_RESHAPE &&
+	    is_column(&node->operands[0]->type, &value->type)) {
+		/* Of rows of two. */
+		value = node->operands[0];
+		node = value->kind == IR_VALUE_RESULT ? value->def : NULL;
+		turned = 0;
+		pairs = false;
+	}
 	if (!node || node->op != IR_OP_SLICE || !value->type.rank)
 		return NULL;
 	x = &node->operands[0]->type;
 	last = x->rank - 1;
 	for (uint32_t i = 0; i < x->rank; i++) {
-		int64_t dim = ir_type_dim(&value->type, i), begin = i == last && second ? dim : 0;
-		int64_t whole = ir_type_dim(x, i);
+		int64_t dim = ir_type_dim(&value->type, i), whole = ir_type_dim(x, i);
+		int64_t begin = i < last || !second ? 0 : pairs ? 1 : dim;
 
 		if (i == last && turned)
 			whole = turned <= whole ? turned : 0;
-		if (node->attrs.slice.strides[i] != 1 || node->attrs.slice.starts[i] != begin ||
-		    whole != (i == last ? 2 * dim : dim))
+		if (node->attrs.slice.strides[i] != (i == last && pairs ? 2 : 1) ||
+		    node->attrs.slice.starts[i] != begin || whole != (i == last ? 2 * dim : dim))
 			return NULL;
 	}
 	return node->operands[0];
@@ -95,47 +141,90 @@ static void add_halves(struct search *s)
 		for (uint32_t o = 0; o < s->found->inner[i]->num_operands; o++) {
 			const struct ir_value *value = s->found->inner[i]->operands[o];
 
-			if (value && (half_of(value, false, s->found->turned) == s->found->x ||
-				      half_of(value, true, s->found->turned) == s->found->x))
-				add_inner(s, value->def);
+			if (!value || (half_of(s, value, false) != s->found->x &&
+				       half_of(s, value, true) != s->found->x))
+				continue;
+			add_inner(s, value->def);
+			if (value->def->op == IR_OP_RESHAPE)
+				add_inner(s, value->def->operands[0]->def);
 		}
 }
 
-static const struct ir_node *take_concat(const struct ir_node *node, uint32_t most)
+static bool is_concat_of_rows(const struct ir_node *node, uint32_t most)
 {
 	return node && node->op == IR_OP_CONCAT && node->num_operands >= 2 &&
-			       node->num_operands <= most &&
-			       node->attrs.axis + 1 == node->results[0]->type.rank ?
-		       node :
-		       NULL;
+	       node->num_operands <= most && node->attrs.axis + 1 == node->results[0]->type.rank;
+}
+
+/*
+ * What a node makes rows of: the first two of a concat, in which more may follow; or, number by number in turns, two values
+ * that nothing else uses.
+ */
+static bool take_join(struct search *s, const struct ir_node *node, uint32_t most,
+		      const struct ir_value **half)
+{
+	const struct ir_node *concat, *column;
+	struct ir_type rows;
+
+	s->found->pairs = node->op == IR_OP_RESHAPE;
+	if (!s->found->pairs) {
+		if (!is_concat_of_rows(node, most))
+			return false;
+		half[0] = node->operands[0];
+		half[1] = node->operands[1];
+		return true;
+	}
+	concat = rewrite_sole_producer(s->rw, node->operands[0]);
+	if (!is_concat_of_rows(concat, 2))
+		return false;
+	add_inner(s, concat);
+	for (uint32_t i = 0; i < 2; i++) {
+		column = rewrite_sole_producer(s->rw, concat->operands[i]);
+		if (!column || column->op != IR_OP_RESHAPE)
+			return false;
+		half[i] = column->operands[0];
+		if (!is_column(&column->results[0]->type, &half[i]->type))
+			return false;
+		rows = half[i]->type;
+		rows.dim[rows.rank - 1].value *= 2;
+		if (!ir_type_same_shape(&node->results[0]->type, &rows))
+			return false;
+		add_inner(s, column);
+	}
+	return true;
 }
 
 /* Of x, the numbers that turn. */
 static struct ir_type turned_type(const struct pattern *found)
 {
 	struct ir_type type = found->x->type;
-	int64_t dims[IR_MAX_RANK];
 
-	for (uint32_t i = 0; i < type.rank; i++)
-		dims[i] = ir_type_dim(&type, i);
 	if (found->turned)
-		dims[type.rank - 1] = found->turned;
-	return ir_type_make(type.dtype, type.rank, dims);
+		type.dim[type.rank - 1].value = found->turned;
+	return type;
 }
 
-/* Cosines and sines may be broadcast to x, but x not to them. */
+/* Whether rows of pairs are there already, of which the halves were taken. */
+static bool has_pairs(const struct pattern *found, const struct ir_type *result)
+{
+	const struct ir_type pairs = split_rows(*result, 2);
+
+	return ir_type_same_shape(&found->x->type, &pairs);
+}
+
+/* Cosines and sines may be broadcast to x, but x not to them. The NPU needs one dim more than there are. */
 static bool fits(const struct pattern *found, const struct ir_node *root)
 {
-	const struct ir_type type = turned_type(found), *result = &root->results[0]->type;
+	struct ir_type type = turned_type(found), result = root->results[0]->type;
 
-	if (!ir_dtype_is_float(type.dtype) || found->cosine->type.dtype != type.dtype ||
-	    found->sine->type.dtype != type.dtype || type.rank != result->rank)
+	if (result.rank + found->pairs >= IR_MAX_RANK || !ir_dtype_is_float(type.dtype) ||
+	    found->cosine->type.dtype != type.dtype || found->sine->type.dtype != type.dtype)
 		return false;
-	for (uint32_t i = 0; i < type.rank; i++)
-		if (ir_type_dim(&type, i) != ir_type_dim(result, i) &&
-		    !(found->turned && i + 1 == type.rank))
-			return false;
-	return true;
+	if (found->pairs && type.rank == result.rank + 1)
+		return has_pairs(found, &result);
+	if (found->turned && type.rank == result.rank)
+		result.dim[type.rank - 1] = type.dim[type.rank - 1];
+	return ir_type_same_shape(&type, &result);
 }
 
 /* ---- x * cosine + concat(-second half, first half) * sine */
@@ -152,18 +241,21 @@ static bool is_negation(const struct ir_node *node)
 /* The value whose halves `value` has swapped, the first of them negated. */
 static const struct ir_value *swapped(struct search *s, const struct ir_value *value)
 {
-	const struct ir_node *concat = take_concat(rewrite_sole_producer(s->rw, value), 2);
-	const struct ir_node *negation;
-	const struct ir_value *x;
+	const struct ir_node *join = rewrite_sole_producer(s->rw, value), *negation;
+	const struct ir_value *half[2], *x;
 
-	negation = concat ? rewrite_sole_producer(s->rw, concat->operands[0]) : NULL;
+	if (!join)
+		return NULL;
+	add_inner(s, join);
+	if (!take_join(s, join, 2, half))
+		return NULL;
+	negation = rewrite_sole_producer(s->rw, half[0]);
 	if (!negation || !is_negation(negation))
 		return NULL;
-	x = half_of(negation->operands[0], true, 0);
-	if (!x || half_of(concat->operands[1], false, 0) != x)
+	x = half_of(s, negation->operands[0], true);
+	if (!x || half_of(s, half[1], false) != x)
 		return NULL;
 	add_inner(s, negation);
-	add_inner(s, concat);
 	return x;
 }
 
@@ -197,31 +289,30 @@ static bool find_whole(struct search *s, const struct ir_node *sum)
 
 /* ---- concat(first half * cosine - second half * sine, second half * cosine + first half * sine) */
 
-static int64_t last_dim(const struct ir_value *value)
-{
-	return ir_type_dim(&value->type, value->type.rank - 1);
-}
-
 /* Whether a node is the product of a half of x and another value. */
 static bool is_turned(const struct search *s, const struct ir_node *product, bool second,
 		      const struct ir_value *factor)
 {
 	for (uint32_t i = 0; i < 2; i++)
 		if (product->operands[!i] == factor &&
-		    half_of(product->operands[i], second, s->found->turned) == s->found->x)
+		    half_of(s, product->operands[i], second) == s->found->x)
 			return true;
 	return false;
 }
 
 static bool find_halves(struct search *s, const struct ir_node *root)
 {
-	const struct ir_node *difference = take_binary(s, root->operands[0], IR_SUB);
-	const struct ir_node *sum = take_binary(s, root->operands[1], IR_ADD), *product[4];
+	const struct ir_node *difference, *sum, *product[4];
+	const struct ir_value *half[2];
 
+	if (!take_join(s, root, MAX_PARTS, half))
+		return false;
+	difference = take_binary(s, half[0], IR_SUB);
+	sum = take_binary(s, half[1], IR_ADD);
 	if (!difference || !sum)
 		return false;
-	if (root->num_operands > 2)
-		s->found->turned = 2 * last_dim(sum->results[0]);
+	if (s->found->pairs || root->num_operands > 2)
+		s->found->turned = 2 * last_dim(half[1]);
 	for (uint32_t i = 0; i < 4; i++) {
 		product[i] = take_binary(s, (i < 2 ? difference : sum)->operands[i % 2], IR_MUL);
 		if (!product[i])
@@ -230,10 +321,9 @@ static bool find_halves(struct search *s, const struct ir_node *root)
 	s->found->main = product[0];
 	/* Cosines and sines may be halves of rows as well, so each factor is tried as that of x, as long as it fits. */
 	for (uint32_t i = 0; i < 4; i++) {
-		int64_t turned = s->found->turned;
-		const struct ir_value *x = half_of(product[0]->operands[i / 2], false, turned);
+		const struct ir_value *x = half_of(s, product[0]->operands[i / 2], false);
 
-		if (!x || half_of(product[1]->operands[i % 2], true, turned) != x)
+		if (!x || half_of(s, product[1]->operands[i % 2], true) != x)
 			continue;
 		s->found->x = x;
 		s->found->cosine = product[0]->operands[!(i / 2)];
@@ -256,28 +346,93 @@ static bool find(const struct rewrite *rw, const struct ir_node *root, struct pa
 		      root->attrs.binary.act.kind == IR_UNARY_NONE;
 
 	memset(found, 0, sizeof(*found));
-	if (is_sum ? !find_whole(&s, root) :
-		     !take_concat(root, MAX_PARTS) || !find_halves(&s, root))
+	if (is_sum ? !find_whole(&s, root) : !find_halves(&s, root))
 		return false;
 	add_halves(&s);
 	return fits(found, root);
 }
 
-/* Marks what is only used inside of the pattern; the slices may be used by others, and be cosines or sines themselves. */
-static void mark_gone(const struct rewrite *rw, const struct pattern *found, bool *gone)
+/*
+ * Marks what is only used inside of the pattern, from the root on; halves of x may be used by others, and be cosines or sines
+ * themselves.
+ */
+static void mark_gone(const struct rewrite *rw, const struct pattern *found,
+		      const struct ir_node *root, bool *gone)
 {
 	for (uint32_t i = 0; i < found->num_inner; i++) {
 		const struct ir_value *result = found->inner[i]->results[0];
 		uint32_t inside = 0;
 
-		for (uint32_t k = 0; k < found->num_inner; k++)
+		for (uint32_t o = 0; o < root->num_operands; o++)
+			inside += root->operands[o] == result;
+		for (uint32_t k = 0; k < i; k++)
 			for (uint32_t o = 0; o < found->inner[k]->num_operands; o++)
-				inside += found->inner[k]->operands[o] == result;
-		gone[found->inner[i]->id] |=
-			found->inner[i]->op != IR_OP_SLICE ||
-			(inside == rw->uses[result->id] && !rw->is_output[result->id] &&
-			 result != found->cosine && result != found->sine);
+				inside += gone[found->inner[k]->id] &&
+					  found->inner[k]->operands[o] == result;
+		gone[found->inner[i]->id] |= inside == rw->uses[result->id] &&
+					     !rw->is_output[result->id] &&
+					     result != found->cosine && result != found->sine;
 	}
+}
+
+static struct ir_value *add_main(struct rewrite *rw, const struct pattern *found, enum ir_op op,
+				 struct ir_value *const *operands, uint32_t num_operands,
+				 const struct ir_type *type, const union ir_attrs *attrs)
+{
+	struct ir_node *node = ir_add_node(rw->to, op, operands, num_operands, type, 1, attrs,
+					   found->main->label, found->main->source);
+
+	if (!node)
+		rewrite_nomem(rw);
+	return node ? node->results[0] : NULL;
+}
+
+/* The numbers of each row that turn. */
+static struct ir_value *emit_begin(struct rewrite *rw, const struct pattern *found)
+{
+	const struct ir_type type = turned_type(found);
+	struct ir_value *x = rw->value[found->x->id];
+	union ir_attrs begin = { 0 };
+
+	if (ir_type_same_shape(&type, &found->x->type))
+		return x;
+	for (uint32_t i = 0; i < type.rank; i++)
+		begin.slice.strides[i] = 1;
+	return add_main(rw, found, IR_OP_SLICE, &x, 1, &type, &begin);
+}
+
+/* Angles of rows of pairs: one for both neighbours, or one for each of them. */
+static struct ir_value *emit_angles(struct rewrite *rw, const struct pattern *found,
+				    const struct ir_node *root, const struct ir_value *angles)
+{
+	static const union ir_attrs none;
+	struct ir_value *value = rw->value[angles->id];
+	struct ir_type type = angles->type;
+
+	if (!type.rank)
+		return value;
+	type = split_rows(type, last_dim(angles) == last_dim(root->results[0]) ? 2 : 1);
+	return add_main(rw, found, IR_OP_RESHAPE, &value, 1, &type, &none);
+}
+
+/* Rows of pairs, turned, and all as rows again; returns the node that turns, or NULL. */
+static struct ir_node *emit_pairs(struct rewrite *rw, const struct ir_node *root,
+				  const struct pattern *found)
+{
+	static const union ir_attrs none;
+	const struct ir_type type = split_rows(root->results[0]->type, 2);
+	struct ir_value *operands[3], *turned;
+
+	operands[0] = has_pairs(found, &root->results[0]->type) ? rw->value[found->x->id] :
+								  emit_begin(rw, found);
+	if (operands[0] && !has_pairs(found, &root->results[0]->type))
+		operands[0] = add_main(rw, found, IR_OP_RESHAPE, operands, 1, &type, &none);
+	operands[1] = operands[0] ? emit_angles(rw, found, root, found->cosine) : NULL;
+	operands[2] = operands[1] ? emit_angles(rw, found, root, found->sine) : NULL;
+	turned = operands[2] ? add_main(rw, found, IR_OP_ROTARY, operands, 3, &type, &none) : NULL;
+	if (!turned || !rewrite_emit(rw, IR_OP_RESHAPE, &turned, 1, &none, root, NULL))
+		return NULL;
+	return turned->def;
 }
 
 /* The numbers of each row that turn, turned, and what follows them; returns the node that turns, or NULL. */
@@ -287,31 +442,16 @@ static struct ir_node *emit_part(struct rewrite *rw, const struct ir_node *root,
 	static const union ir_attrs none;
 	const struct ir_type type = turned_type(found);
 	struct ir_value *parts[MAX_PARTS];
-	union ir_attrs begin = none;
-	struct ir_node *node;
 
-	for (uint32_t i = 0; i < type.rank; i++)
-		begin.slice.strides[i] = 1;
-	if (found->turned < last_dim(found->x)) {
-		node = ir_add_node(rw->to, IR_OP_SLICE, operands, 1, &type, 1, &begin,
-				   found->main->label, found->main->source);
-		operands[0] = node ? node->results[0] : NULL;
-	}
-	node = operands[0] ? ir_add_node(rw->to, IR_OP_ROTARY, operands, 3, &type, 1, &none,
-					 found->main->label, found->main->source) :
-			     NULL;
-	if (!node) {
-		rewrite_nomem(rw);
-		return NULL;
-	}
-	parts[0] = node->results[0];
+	operands[0] = emit_begin(rw, found);
+	parts[0] = operands[0] ? add_main(rw, found, IR_OP_ROTARY, operands, 3, &type, &none) :
+				 NULL;
 	for (uint32_t i = 2; i < root->num_operands; i++)
 		parts[i - 1] = rw->value[root->operands[i]->id];
-	if (!rewrite_emit(rw, IR_OP_CONCAT, parts, root->num_operands - 1, &root->attrs, root,
-			  NULL))
+	if (!parts[0] || !rewrite_emit(rw, IR_OP_CONCAT, parts, root->num_operands - 1,
+				       &root->attrs, root, NULL))
 		return NULL;
-	rw->fate[found->main->id] = (struct rewrite_fate){ WNN_FATE_KEPT, node->id };
-	return node;
+	return parts[0]->def;
 }
 
 static int emit(struct rewrite *rw, const struct ir_node *root, const struct pattern *found,
@@ -323,12 +463,14 @@ static int emit(struct rewrite *rw, const struct ir_node *root, const struct pat
 		rw->value[found->cosine->id],
 		rw->value[found->sine->id],
 	};
-	struct ir_node *node = found->turned ? emit_part(rw, root, found, operands) :
+	struct ir_node *node = found->pairs  ? emit_pairs(rw, root, found) :
+			       found->turned ? emit_part(rw, root, found, operands) :
 					       rewrite_emit(rw, IR_OP_ROTARY, operands, 3, &none,
 							    found->main, root);
 
 	if (!node)
 		return -1;
+	rw->fate[found->main->id] = (struct rewrite_fate){ WNN_FATE_KEPT, node->id };
 	for (uint32_t i = 0; i < found->num_inner; i++)
 		if (found->inner[i] != found->main && gone[found->inner[i]->id])
 			rw->fate[found->inner[i]->id] =
@@ -347,7 +489,7 @@ int pass_rotary(struct rewrite *rw, const struct pass_context *ctx)
 	for (uint32_t n = 0; n < count && !ret; n++) {
 		root[n] = find(rw, rw->from->nodes[n], &found);
 		if (root[n])
-			mark_gone(rw, &found, gone);
+			mark_gone(rw, &found, rw->from->nodes[n], gone);
 	}
 	for (uint32_t n = 0; n < count && !ret; n++) {
 		const struct ir_node *node = rw->from->nodes[n];

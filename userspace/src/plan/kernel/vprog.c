@@ -81,6 +81,22 @@ int vp_temp(struct vprog *prog, uint8_t dtype, uint8_t mask)
 	return add_reg(prog, &reg);
 }
 
+int vp_part(struct vprog *prog, int reg, uint32_t axis, uint32_t index)
+{
+	struct vp_reg part = prog->reg[reg];
+
+	if (!(part.mask >> axis & 1))
+		return reg;
+	prog->fixed |= 1u << axis;
+	prog->whole |= 1u << axis;
+	part.kind = VP_PART;
+	part.mask &= ~(1u << axis);
+	part.of = (uint8_t)reg;
+	part.axis = (uint8_t)axis;
+	part.index = (uint8_t)index;
+	return add_reg(prog, &part);
+}
+
 struct npu_view vp_widen(const struct vprog *prog, struct npu_view view)
 {
 	uint32_t lead = prog->rank - view.rank;
@@ -177,6 +193,7 @@ static void remove_dim(struct vprog *prog, uint32_t dim)
 		}
 		reg->mem.rank = prog->rank - 1;
 		reg->mask = mask_without(reg->mask, dim);
+		reg->axis -= reg->kind == VP_PART && reg->axis > dim;
 	}
 	for (uint32_t i = 0; i < prog->num_ops; i++)
 		prog->op[i].axes = mask_without(prog->op[i].axes, dim);
@@ -204,7 +221,7 @@ static bool can_merge(const struct vprog *prog, uint32_t dim)
 
 		if (!bits_agree(reg->mask, dim))
 			return false;
-		if (reg->kind != VP_TEMP && (reg->mask >> dim & 1) &&
+		if ((reg->kind == VP_INPUT || reg->kind == VP_OUTPUT) && (reg->mask >> dim & 1) &&
 		    reg->mem.stride[dim] != reg->mem.stride[dim + 1] * reg->mem.dim[dim + 1])
 			return false;
 	}
@@ -266,6 +283,17 @@ struct npu_view vp_tile_view(const struct vp_reg *reg, uint32_t address, uint32_
 
 	tile_dims(reg, rank, dim, own);
 	return view_sram(address, reg->dtype, rank, own, reg->mem.stride);
+}
+
+struct npu_view vp_part_view(const struct vp_reg *part, const struct npu_view *tiles)
+{
+	const struct npu_view *tile = &tiles[part->of];
+	int64_t begin[IR_MAX_RANK] = { 0 }, dim[IR_MAX_RANK];
+
+	memcpy(dim, tile->dim, sizeof(dim));
+	begin[part->axis] = part->index;
+	dim[part->axis] = 1;
+	return view_part(tile, begin, dim);
 }
 
 struct npu_view vp_stretch(const struct npu_view *view, uint32_t rank, const int64_t *dim)

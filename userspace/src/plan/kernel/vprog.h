@@ -12,13 +12,14 @@
 #define VP_MAX_REGS 24
 #define VP_MAX_OPS  24
 
-enum vp_kind { VP_INPUT, VP_TEMP, VP_OUTPUT };
+enum vp_kind { VP_INPUT, VP_TEMP, VP_OUTPUT, VP_PART };
 
 struct vp_reg {
 	enum vp_kind kind;
 	uint8_t dtype;
 	uint8_t mask;	     /* dims of the space that it varies over */
 	struct npu_view mem; /* inputs and outputs: over the whole space, stride 0 outside mask */
+	uint8_t of, axis, index; /* parts: an index of a dim of another register */
 };
 
 struct vp_op {
@@ -49,6 +50,11 @@ void vp_begin_like(struct vprog *prog, const char *kernel, const struct ir_value
 int vp_input(struct vprog *prog, const struct npu_view *mem);
 int vp_output(struct vprog *prog, const struct npu_view *mem);
 int vp_temp(struct vprog *prog, uint8_t dtype, uint8_t mask);
+/*
+ * What a register has at one index of a dim, which tiles do not cut. It is loaded or stored with all of the register. Only for
+ * programs without reductions. Of what does not vary over the dim, the register itself.
+ */
+int vp_part(struct vprog *prog, int reg, uint32_t axis, uint32_t index);
 /* Begins with the shape of an operand for the space, one dim of 1 for a scalar; its input. */
 int vp_begin_input(struct vprog *prog, struct plan *plan, const char *kernel,
 		   const struct ir_value *value);
@@ -76,6 +82,7 @@ void vp_simplify(struct vprog *prog);
 /* View of a register's tile in SRAM over `dim` (1 outside its mask), laid out like its memory. */
 struct npu_view vp_tile_view(const struct vp_reg *reg, uint32_t address, uint32_t rank,
 			     const int64_t *dim);
+struct npu_view vp_part_view(const struct vp_reg *part, const struct npu_view *tiles);
 uint64_t vp_tile_bytes(const struct vp_reg *reg, uint32_t rank, const int64_t *dim);
 /* The same view with dims stretched to `dim`, stride 0 where the register does not vary. */
 struct npu_view vp_stretch(const struct npu_view *view, uint32_t rank, const int64_t *dim);

@@ -110,6 +110,12 @@ static uint64_t place_temps(const struct vprog *prog, struct vtile *vt, uint64_t
 	return total;
 }
 
+/* Whether tiles of it travel between memory and SRAM. */
+static bool needs_tile(const struct vprog *prog, const struct vtile *vt, uint32_t r)
+{
+	return (prog->reg[r].kind == VP_INPUT || prog->reg[r].kind == VP_OUTPUT) && !vt->here[r];
+}
+
 static void place(const struct vprog *prog, struct vtile *vt)
 {
 	uint64_t at = 0;
@@ -118,7 +124,7 @@ static void place(const struct vprog *prog, struct vtile *vt)
 		const struct vp_reg *reg = &prog->reg[r];
 		uint64_t bytes = vp_tile_bytes(reg, prog->rank, vt->tile), distinct = 1;
 
-		if (reg->kind == VP_TEMP || vt->here[r])
+		if (!needs_tile(prog, vt, r))
 			continue;
 		for (uint32_t i = 0; i < prog->rank; i++)
 			if (reg->mask >> i & 1)
@@ -167,8 +173,9 @@ static void estimate(const struct plan *plan, const struct vprog *prog, struct v
 		struct npu_view mem;
 		uint64_t cost;
 
-		tiles[r] = vp_tile_view(reg, 0, prog->rank, vt->tile);
-		if (reg->kind == VP_TEMP || vt->here[r])
+		tiles[r] = reg->kind == VP_PART ? vp_part_view(reg, tiles) :
+						  vp_tile_view(reg, 0, prog->rank, vt->tile);
+		if (!needs_tile(prog, vt, r))
 			continue;
 		mem = view_part(&reg->mem, zero, tiles[r].dim);
 		cost = plan_cost_copy(plan->caps, tiles[r], mem);
@@ -300,7 +307,7 @@ static void load_tile(struct plan *plan, const struct vprog *prog, const struct 
 		const struct vp_reg *reg = &prog->reg[r];
 		struct npu_view tile;
 
-		if (reg->kind != VP_INPUT || vt->here[r] ||
+		if (reg->kind != VP_INPUT || !needs_tile(prog, vt, r) ||
 		    state->key[r] == key_of(prog, reg, begin))
 			continue;
 		state->key[r] = key_of(prog, reg, begin);
@@ -320,6 +327,10 @@ static void compute_tile(struct plan *plan, const struct vprog *prog, const stru
 	for (uint32_t r = 0; r < prog->num_regs; r++) {
 		uint32_t slot = prog->reg[r].kind == VP_INPUT ? state->slot[r] : index % 2;
 
+		if (prog->reg[r].kind == VP_PART) {
+			tiles[r] = vp_part_view(&prog->reg[r], tiles);
+			continue;
+		}
 		tiles[r] = vp_tile_view(&prog->reg[r], vt->address[r][slot], prog->rank, dim);
 		if (vt->here[r])
 			tiles[r] = memory_part(prog, &prog->reg[r], begin, &tiles[r]);
@@ -327,7 +338,7 @@ static void compute_tile(struct plan *plan, const struct vprog *prog, const stru
 	for (uint32_t i = 0; i < prog->num_ops; i++)
 		vp_emit_op(plan, prog, &prog->op[i], tiles, begin, dim);
 	for (uint32_t r = 0; r < prog->num_regs; r++)
-		if (prog->reg[r].kind == VP_OUTPUT && !vt->here[r])
+		if (prog->reg[r].kind == VP_OUTPUT && needs_tile(prog, vt, r))
 			plan_transfer(plan, memory_part(prog, &prog->reg[r], begin, &tiles[r]),
 				      tiles[r], true);
 }

@@ -193,45 +193,64 @@ void lower_elementwise(struct plan *plan, const struct ir_node *node)
 
 /* ---- rotary embedding: both halves of each row at once */
 
-/* A half of the rows of a value; what has no more than half a row is the same for both. */
-static struct npu_view half_view(const struct vprog *prog, struct plan *plan,
-				 const struct ir_value *value, bool second)
+bool supports_rotary(const struct ir_node *node, struct npu_reason *reason)
 {
-	struct npu_view view = vp_widen(prog, values_view(plan, value));
-	uint32_t last = prog->rank - 1;
+	return node->results[0]->type.rank < IR_MAX_RANK ||
+	       supports_not(reason, NPU_REASON_OPERATOR,
+			    "a rotary embedding needs one more dimension, for the halves of rows");
+}
 
-	if (view.dim[last] == 2 * prog->dim[last]) {
-		view.dim[last] = prog->dim[last];
-		if (second)
-			view.offset += prog->dim[last] * view.stride[last];
+/* Rows as two halves; what has no more than half a row is the same for both. */
+static struct npu_view halves_view(const struct vprog *prog, struct npu_view view)
+{
+	uint32_t last = prog->rank - 1;
+	bool both;
+
+	view = vp_widen(prog, view);
+	/* The dim in front of the last is that of the halves. */
+	for (uint32_t i = 1; i < last; i++) {
+		view.dim[i - 1] = view.dim[i];
+		view.stride[i - 1] = view.stride[i];
 	}
+	both = view.dim[last] == 2 * prog->dim[last];
+	if (both)
+		view.dim[last] /= 2;
+	view.dim[last - 1] = both ? 2 : 1;
+	view.stride[last - 1] = view.dim[last] * view.stride[last];
 	return view;
 }
 
 void lower_rotary(struct plan *plan, const struct ir_node *node)
 {
-	const struct ir_value *result = node->results[0];
-	int in[3][2], out[2], product[4];
+	const struct npu_view rows = values_view(plan, node->results[0]);
+	int64_t dim[IR_MAX_RANK];
+	uint32_t last = rows.rank;
+	int in[3], out, product[4];
 	struct npu_view view;
 	struct vprog prog;
 
-	vp_begin_like(&prog, "vector rotary", result);
-	prog.dim[prog.rank - 1] /= 2;
-	for (int half = 0; half < 2; half++) {
-		for (uint32_t i = 0; i < 3; i++) {
-			view = half_view(&prog, plan, node->operands[i], half);
-			in[i][half] = vp_input(&prog, &view);
-		}
-		view = half_view(&prog, plan, result, half);
-		out[half] = vp_output(&prog, &view);
+	memcpy(dim, rows.dim, last * sizeof(*dim));
+	dim[last] = dim[last - 1] / 2;
+	dim[last - 1] = 2;
+	vp_begin(&prog, "vector rotary", rows.rank + 1, dim);
+	for (uint32_t i = 0; i < 3; i++) {
+		view = halves_view(&prog, values_view(plan, node->operands[i]));
+		in[i] = vp_input(&prog, &view);
 	}
+	view = halves_view(&prog, rows);
+	out = vp_output(&prog, &view);
 	for (int i = 0; i < 4; i++)
-		product[i] = vp_temp(&prog, ONPU_DT_F32, (uint8_t)((1u << prog.rank) - 1));
-	vp_add(&prog, ONPU_OP_VMUL, product[0], in[0][0], in[1][0], -1);
-	vp_add(&prog, ONPU_OP_VMUL, product[1], in[0][1], in[2][0], -1);
-	vp_add(&prog, ONPU_OP_VSUB, out[0], product[0], product[1], -1);
-	vp_add(&prog, ONPU_OP_VMUL, product[2], in[0][1], in[1][1], -1);
-	vp_add(&prog, ONPU_OP_VMUL, product[3], in[0][0], in[2][1], -1);
-	vp_add(&prog, ONPU_OP_VADD, out[1], product[2], product[3], -1);
+		product[i] = vp_temp(&prog, ONPU_DT_F32,
+				     (uint8_t)(((1u << prog.rank) - 1) & ~(1u << (last - 1))));
+	for (uint32_t half = 0; half < 2; half++) {
+		int *of = &product[2 * half];
+
+		vp_add(&prog, ONPU_OP_VMUL, of[0], vp_part(&prog, in[0], last - 1, half),
+		       vp_part(&prog, in[1], last - 1, half), -1);
+		vp_add(&prog, ONPU_OP_VMUL, of[1], vp_part(&prog, in[0], last - 1, !half),
+		       vp_part(&prog, in[2], last - 1, half), -1);
+		vp_add(&prog, half ? ONPU_OP_VADD : ONPU_OP_VSUB,
+		       vp_part(&prog, out, last - 1, half), of[0], of[1], -1);
+	}
 	vp_emit(plan, &prog);
 }

@@ -11,6 +11,7 @@ bool supports_matmul(const struct ir_node *node, struct npu_reason *reason);
 bool supports_weights(const struct ir_node *node, struct npu_reason *reason);
 bool supports_pool(const struct ir_node *node, struct npu_reason *reason);
 bool supports_unary(const struct ir_node *node, struct npu_reason *reason);
+bool supports_rotary(const struct ir_node *node, struct npu_reason *reason);
 bool supports_binary(const struct ir_node *node, struct npu_reason *reason);
 bool supports_reduce(const struct ir_node *node, struct npu_reason *reason);
 bool supports_arg(const struct ir_node *node, struct npu_reason *reason);

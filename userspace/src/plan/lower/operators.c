@@ -36,7 +36,7 @@ const struct plan_operator plan_operators[] = {
 	[IR_OP_ARG] = { .supports = supports_arg, .lower = lower_arg },
 	[IR_OP_CUMSUM] = { .lower = lower_cumsum },
 	[IR_OP_TRIANGULAR] = { .lower = lower_elementwise },
-	[IR_OP_ROTARY] = { .lower = lower_rotary, .tiles = true },
+	[IR_OP_ROTARY] = { .supports = supports_rotary, .lower = lower_rotary, .tiles = true },
 	[IR_OP_BATCHNORM] = { .supports = supports_float_only, .lower = lower_norm, .tiles = true },
 	[IR_OP_INSTNORM] = { .supports = supports_float_only, .lower = lower_norm, .tiles = true },
 	[IR_OP_LAYERNORM] = { .supports = supports_float_only, .lower = lower_norm, .tiles = true },
