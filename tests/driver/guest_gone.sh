@@ -76,9 +76,15 @@ remove_it()
 	ok $? "$1: the device is removed"
 }
 
+# The programs try to open the node all the time, which needs the driver for a moment.
+unload_module()
+{
+	driver_is_unused && /usr/sbin/rmmod onpu 2>/dev/null
+}
+
 reload_module()
 {
-	wait_for driver_is_unused && /usr/sbin/rmmod onpu
+	wait_for unload_module
 	ok $? "$1: the module unloads"
 	/usr/sbin/insmod "$ONPU_GUEST_DRIVER" && [ ! -e "$device/driver" ]
 	ok $? "$1: the module loads again, and finds no device that works"
@@ -111,6 +117,6 @@ done
 have_computed "end"
 kill "${programs[@]}"
 wait "${programs[@]}" 2>/dev/null
-wait_for driver_is_unused && /usr/sbin/rmmod onpu
+wait_for unload_module
 ok $? "the module unloads"
 tap_end
