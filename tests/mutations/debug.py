@@ -18,7 +18,7 @@ def _guest(options, command):
     return (f'ONPU_PATIENCE=8 ONPU_DRIVER_TESTS={_BUILD}/tests/driver '
             f'python3 {_TOP}/scripts/guest.py --kernel=$(cat {_KERNEL}/release) --kernel-root={_KERNEL}/system '
             f'--driver=$PWD/driver/onpu.ko --firmware={_BUILD}/firmware/onpu_v1.bin '
-            f'--emulator={_BUILD}/emulator/onpu-emu --log={_TOP}/build/log/mutation.log --memory=3072 '
+            f'--emulator={_BUILD}/emulator/onpu-emu --log={_TOP}/build/log/mutation.log --memory=1536 '
             f'--timeout=800 --root {options} -- {_TOP}/tests/driver/debug.sh {command}')
 
 
