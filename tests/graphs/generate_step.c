@@ -41,7 +41,7 @@ static int half_of(struct generator *g, int x, bool second, struct turn turn)
 	sizes[last] = turn.pairs ? turn.numbers - 1 : turn.numbers / 2;
 	starts[last] = !second ? 0 : turn.pairs ? 1 : sizes[last];
 	/* Now and then what looks like the second half is none. */
-	if (second && rng_chance(&g->rng, 25))
+	if (second && rng_chance(&g->rng, 35))
 		starts[last] -= 1;
 	if (turn.pairs) {
 		uint32_t strides[IR_MAX_RANK];
@@ -265,7 +265,7 @@ int generator_step(struct generator *g, int x)
 
 	if (g->graph->num_nodes + NODES_OF_STEP > GRAPH_MAX_NODES)
 		return GRAPH_ABSENT;
-	if (rng_chance(&g->rng, 60)) {
+	if (rng_chance(&g->rng, 85)) {
 		x = turned(g, x);
 		if (x < 0)
 			return GRAPH_ABSENT;

@@ -87,8 +87,6 @@ MUTATIONS = [
     _error('any row with two swapped halves is turned', 'pass/rotary.c',
            'begin = i < last || !second ? 0 : pairs ? 1 : dim;',
            'begin = i < last || !second ? 0 : node->attrs.slice.starts[i];'),
-    _error('cosines of the first half are those of the second, too', 'plan/lower/elementwise.c',
-           'vp_part(&prog, in[1], last - 1, half)', 'vp_part(&prog, in[1], last - 1, 0)'),
     _error('a part of a register begins at its first index', 'plan/kernel/vprog.c',
            'begin[part->axis] = part->index;', 'begin[part->axis] = 0;'),
     _error('second halves are turned the other way', 'plan/lower/elementwise.c',
