@@ -23,8 +23,7 @@ def _guest(options, command):
 
 
 _CTX = _guest('', 'guest_kselftest.sh ctx,-t,what_a_good_job_leaves submit,-f,submit')
-_DEVICE = _guest("--allow-log='onpu .*(firmware|could not be started|probe with driver onpu failed)' "
-                 "--allow-log='Direct firmware load for onpu/'", 'guest_device.sh')
+_UNBIND = _guest('', 'guest_lifecycle.py --rounds 1 --only unbind')
 
 SETUP = [f'test -e {_KERNEL}/release && test -x {_BUILD}/tests/driver/driver-test-sync']
 BUILD = f'make -s -C {_KERNEL} M=$PWD modules'
@@ -48,6 +47,6 @@ MUTATIONS = [
               'comes_before(ctx, first))\n'),
     _mutation('a leak on an error path', 'onpu_job.c', _CTX,
               '\tkfree(job->fence);\n\tjob_free(job);\n', '\tjob_free(job);\n'),
-    _mutation('memory stays mapped for the device', 'onpu_gem.c', _DEVICE,
+    _mutation('memory stays mapped for the device', 'onpu_gem.c', _UNBIND,
               '\tdma_unmap_sgtable(obj->dev->dev, sgt, DMA_BIDIRECTIONAL, 0);\n', ''),
 ]
