@@ -49,10 +49,14 @@ static void make_jobs(int fd, const struct npu_bo *data, bool endless)
 {
 	const int programs = endless ? 1 : PROGRAMS;
 
-	for (int i = 0; i < JOBS; i++)
-		jobs[i] = i >= programs ? jobs[i - programs] :
-			  endless	? npu_long(fd, data->va) :
-					  npu_fill(fd, data->va, BYTES, (uint8_t)(i + 1));
+	for (int i = 0; i < JOBS; i++) {
+		if (i >= programs)
+			jobs[i] = jobs[i - programs];
+		else if (endless)
+			jobs[i] = npu_long(fd, data->va);
+		else
+			jobs[i] = npu_fill(fd, data->va, BYTES, (uint8_t)(i + 1));
+	}
 }
 
 /* The errno of the submission or of the last job's fence; -1: none within the time. */

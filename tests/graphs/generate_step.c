@@ -24,10 +24,10 @@ static int either(struct generator *g, enum wnn_op op, int a, int b)
 
 /* ---- rotary embedding */
 
-/* How many numbers of each row turn, and how those lie of which two turn together. */
+/* How many numbers of each row turn, and which two of them turn together. */
 struct turn {
 	uint32_t numbers;
-	bool pairs; /* beside each other, not half a row apart */
+	bool pairs; /* neighbours; else those that are half a row apart */
 };
 
 /* Half of each row, or of as many numbers of it. */

@@ -463,11 +463,14 @@ static int emit(struct rewrite *rw, const struct ir_node *root, const struct pat
 		rw->value[found->cosine->id],
 		rw->value[found->sine->id],
 	};
-	struct ir_node *node = found->pairs  ? emit_pairs(rw, root, found) :
-			       found->turned ? emit_part(rw, root, found, operands) :
-					       rewrite_emit(rw, IR_OP_ROTARY, operands, 3, &none,
-							    found->main, root);
+	struct ir_node *node;
 
+	if (found->pairs)
+		node = emit_pairs(rw, root, found);
+	else if (found->turned)
+		node = emit_part(rw, root, found, operands);
+	else
+		node = rewrite_emit(rw, IR_OP_ROTARY, operands, 3, &none, found->main, root);
 	if (!node)
 		return -1;
 	rw->fate[found->main->id] = (struct rewrite_fate){ WNN_FATE_KEPT, node->id };
