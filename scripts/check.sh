@@ -53,6 +53,8 @@ stage_lint()
 		inside python3 "$top/scripts/check-includes.py" || status=1
 	step check-numbers "numbers of the contract typed again" \
 		inside python3 "$top/scripts/check-numbers.py" || status=1
+	step check-messages "messages and their causes" \
+		inside python3 -B "$top/tests/documents/test_messages.py" || status=1
 	step check-mutations "planted errors fit the sources" check_mutations || status=1
 	return "$status"
 }
