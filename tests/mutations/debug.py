@@ -1,22 +1,31 @@
 # SPDX-License-Identifier: MIT
 """Errors planted in the driver that only a kernel which looks for them notices, for run.py.
 
-  ./npu build && ./npu check-debug sanitizers && ./npu exec tests/mutations/run.py \\
-    --tree build/debug/tree --timeout 900 tests/mutations/debug.py
+  ./npu check-debug && ./npu exec tests/mutations/run.py --tree build/debug/tree --timeout 900 \\
+    tests/mutations/debug.py
 
-The programs pass with each of them: what fails is what the kernel has to say.
+Of ./npu check-debug it needs the two kernels only, not the end of the tests. The programs pass with each
+of the errors: what fails is what the kernel has to say.
 """
 
 import os
 
 _TOP = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..'))
 _BUILD = os.environ.get('ONPU_BUILD', f'{_TOP}/build/gcc')
-_KERNEL = f'{_TOP}/build/debug/sanitizers'
 
 
-def _guest(options, command):
+def _kernel(name):
+    return f'{_TOP}/build/debug/{name}'
+
+
+def _make(name):
+    return f'test -e {_kernel(name)}/release && make -s -C {_kernel(name)} M=$PWD modules'
+
+
+def _guest(options, command, name='sanitizers'):
+    kernel = _kernel(name)
     return (f'ONPU_PATIENCE=8 ONPU_DRIVER_TESTS={_BUILD}/tests/driver '
-            f'python3 {_TOP}/scripts/guest.py --kernel=$(cat {_KERNEL}/release) --kernel-root={_KERNEL}/system '
+            f'python3 {_TOP}/scripts/guest.py --kernel=$(cat {kernel}/release) --kernel-root={kernel}/system '
             f'--driver=$PWD/driver/onpu.ko --firmware={_BUILD}/firmware/onpu_v1.bin '
             f'--emulator={_BUILD}/emulator/onpu-emu --log={_TOP}/build/log/mutation.log --memory=1536 '
             f'--timeout=800 --root {options} -- {_TOP}/tests/driver/debug.sh {command}')
@@ -24,15 +33,18 @@ def _guest(options, command):
 
 _CTX = _guest('', 'guest_kselftest.sh ctx,-t,what_a_good_job_leaves submit,-f,submit')
 _UNBIND = _guest('', 'guest_lifecycle.py --rounds 1 --only unbind')
+# It watches one access in 100, not in 4,000.
+_RACES = _guest('--append=kcsan.skip_watch=100', 'guest_kselftest.sh submit', 'races')
 
-SETUP = [f'test -e {_KERNEL}/release && test -x {_BUILD}/tests/driver/driver-test-sync']
-BUILD = f'make -s -C {_KERNEL} M=$PWD modules'
+SETUP = [f'test -x {_BUILD}/tests/driver/driver-test-sync']
+BUILD = _make('sanitizers')
 EVIDENCE = (r'KASAN: |sleeping function called|DMA-API: |lock inversion|circular locking|'
-            r'unreferenced object|ODEBUG: ')
+            r'unreferenced object|ODEBUG: |KCSAN: data-race')
 
 
-def _mutation(name, file, command, old, new):
-    return {'name': name, 'file': 'driver/' + file, 'old': old, 'new': new, 'command': command}
+def _mutation(name, file, command, old, new, build=BUILD):
+    return {'name': name, 'file': 'driver/' + file, 'old': old, 'new': new, 'command': command,
+            'build': build}
 
 
 MUTATIONS = [
@@ -49,4 +61,7 @@ MUTATIONS = [
               '\tkfree(job->fence);\n\tjob_free(job);\n', '\tjob_free(job);\n'),
     _mutation('memory stays mapped for the device', 'onpu_gem.c', _UNBIND,
               '\tdma_unmap_sgtable(obj->dev->dev, sgt, DMA_BIDIRECTIONAL, 0);\n', ''),
+    _mutation('a counter without its lock', 'onpu_device.c', _RACES,
+              '\tguard(spinlock)(&usage->lock);\n\tusage->running -= jobs;\n',
+              '\tusage->running -= jobs;\n', _make('races')),
 ]

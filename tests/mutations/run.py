@@ -108,9 +108,12 @@ def run(definition, mutations, tree, timeout):
     missed = 0
     for command in definition['SETUP']:
         must_pass(command, tree)
-    for command in dict.fromkeys(m.get('build', definition['BUILD']) for m in mutations):
-        must_pass(command, tree)
-    for command in dict.fromkeys(m['command'] for m in mutations):
+    built = None
+    for build, command in dict.fromkeys((m.get('build', definition['BUILD']), m['command'])
+                                        for m in mutations):
+        if build != built:
+            must_pass(build, tree)
+            built = build
         must_pass(command, tree)
     print(f'1..{len(mutations)}', flush=True)
     for number, mutation in enumerate(mutations, 1):
