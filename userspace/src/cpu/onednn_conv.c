@@ -31,15 +31,20 @@
 struct form {
 	int64_t rows, in_rows, above, below; /* of results, of the input, of padding */
 	dnnl_primitive_t primitive;
-	dnnl_memory_desc_t src, dst;	  /* until the memories are made */
+	/* These are there until the memories are made. */
+	dnnl_memory_desc_t src, dst;
 	const_dnnl_memory_desc_t scratch; /* of the description below */
 	dnnl_primitive_desc_t desc;
 	size_t scratch_bytes;
 };
 
-/* The memories of a form for one thread. */
-struct memories {
-	dnnl_memory_t src, weights, bias, dst, scratch;
+/* What one thread calls oneDNN with. */
+struct worker {
+	dnnl_stream_t stream;
+	dnnl_memory_t weights, bias;
+	struct {
+		dnnl_memory_t src, dst, scratch;
+	} forms[MAX_FORMS];
 };
 
 struct conv {
@@ -69,8 +74,7 @@ struct conv {
 	float *scales;
 	int32_t *biases;
 	bool each_scale, each_bias; /* or one for all */
-	struct memories *memories;  /* [thread][form] */
-	dnnl_stream_t *streams;	    /* [thread] */
+	struct worker *workers;
 	size_t scratch_bytes; /* of a thread, without the results before they are in their place */
 	size_t sums_bytes;    /* of these: sums of integers, or a part of the channels */
 };
@@ -259,21 +263,37 @@ static int make_memories(struct conv *c)
 	const struct onednn *dnn = c->dnn;
 
 	for (unsigned int t = 0; t < c->threads; t++) {
-		if (dnn->stream_create(&c->streams[t], dnn->engine, dnnl_stream_default_flags))
+		struct worker *w = &c->workers[t];
+
+		if (dnn->stream_create(&w->stream, dnn->engine, dnnl_stream_default_flags) ||
+		    onednn_make_memory(dnn, &w->weights, c->packed) ||
+		    (has_float_bias(c) && onednn_make_memory(dnn, &w->bias, c->bias_desc)))
 			return -1;
 		for (unsigned int f = 0; f < c->num_forms; f++) {
-			struct memories *m = &c->memories[t * MAX_FORMS + f];
-
-			if (onednn_make_memory(dnn, &m->src, c->forms[f].src) ||
-			    onednn_make_memory(dnn, &m->weights, c->packed) ||
-			    (has_float_bias(c) &&
-			     onednn_make_memory(dnn, &m->bias, c->bias_desc)) ||
-			    onednn_make_memory(dnn, &m->dst, c->forms[f].dst) ||
-			    onednn_make_memory(dnn, &m->scratch, c->forms[f].scratch))
+			if (onednn_make_memory(dnn, &w->forms[f].src, c->forms[f].src) ||
+			    onednn_make_memory(dnn, &w->forms[f].dst, c->forms[f].dst) ||
+			    onednn_make_memory(dnn, &w->forms[f].scratch, c->forms[f].scratch))
 				return -1;
 		}
 	}
 	return 0;
+}
+
+/* The primitives and the memories have what they need of these. */
+static void drop_descriptions(struct conv *c)
+{
+	const struct onednn *dnn = c->dnn;
+
+	for (unsigned int f = 0; f < c->num_forms; f++) {
+		struct form *form = &c->forms[f];
+
+		dnn->primitive_desc_destroy(form->desc);
+		dnn->memory_desc_destroy(form->src);
+		dnn->memory_desc_destroy(form->dst);
+		form->desc = NULL;
+		form->scratch = NULL;
+		form->src = form->dst = NULL;
+	}
 }
 
 static void destroy(struct cpu_prepared *prepared)
@@ -281,32 +301,28 @@ static void destroy(struct cpu_prepared *prepared)
 	struct conv *c = (struct conv *)prepared;
 	const struct onednn *dnn = c->dnn;
 
-	for (unsigned int t = 0; c->streams && c->memories && t < c->threads; t++) {
-		for (unsigned int f = 0; f < c->num_forms; f++) {
-			struct memories *m = &c->memories[t * MAX_FORMS + f];
+	for (unsigned int t = 0; c->workers && t < c->threads; t++) {
+		struct worker *w = &c->workers[t];
 
-			dnn->memory_destroy(m->src);
-			dnn->memory_destroy(m->weights);
-			dnn->memory_destroy(m->bias);
-			dnn->memory_destroy(m->dst);
-			dnn->memory_destroy(m->scratch);
+		for (unsigned int f = 0; f < c->num_forms; f++) {
+			dnn->memory_destroy(w->forms[f].src);
+			dnn->memory_destroy(w->forms[f].dst);
+			dnn->memory_destroy(w->forms[f].scratch);
 		}
-		dnn->stream_destroy(c->streams[t]);
+		dnn->memory_destroy(w->weights);
+		dnn->memory_destroy(w->bias);
+		dnn->stream_destroy(w->stream);
 	}
-	for (unsigned int f = 0; f < c->num_forms; f++) {
+	for (unsigned int f = 0; f < c->num_forms; f++)
 		dnn->primitive_destroy(c->forms[f].primitive);
-		dnn->primitive_desc_destroy(c->forms[f].desc);
-		dnn->memory_desc_destroy(c->forms[f].src);
-		dnn->memory_desc_destroy(c->forms[f].dst);
-	}
+	drop_descriptions(c);
 	dnn->memory_destroy(c->zero);
 	dnn->memory_desc_destroy(c->packed);
 	dnn->memory_desc_destroy(c->plain);
 	dnn->memory_desc_destroy(c->bias_desc);
 	wnn_free(c->scales);
 	wnn_free(c->biases);
-	wnn_free(c->streams);
-	wnn_free(c->memories);
+	wnn_free(c->workers);
 	wnn_free(c);
 }
 
@@ -353,30 +369,31 @@ static int execute(const struct run *run, const struct form *form, unsigned int 
 {
 	struct conv *c = run->conv;
 	const struct onednn *dnn = c->dnn;
-	struct memories *m = &c->memories[worker * MAX_FORMS + (size_t)(form - c->forms)];
+	const struct worker *w = &c->workers[worker];
+	size_t f = (size_t)(form - c->forms);
 	char *scratch = run->scratch + worker * (c->scratch_bytes + c->sums_bytes);
 	const char *filter = run->filter, *bias = run->bias;
-	dnnl_exec_arg_t args[6] = { { DNNL_ARG_SRC, m->src },
-				    { DNNL_ARG_WEIGHTS, m->weights },
-				    { DNNL_ARG_DST, m->dst },
-				    { DNNL_ARG_SCRATCHPAD, m->scratch } };
+	dnnl_exec_arg_t args[6] = { { DNNL_ARG_SRC, w->forms[f].src },
+				    { DNNL_ARG_WEIGHTS, w->weights },
+				    { DNNL_ARG_DST, w->forms[f].dst },
+				    { DNNL_ARG_SCRATCHPAD, w->forms[f].scratch } };
 	int count = 4;
 
 	if (by_channels(c)) {
 		filter += (size_t)part * c->part_bytes;
 		bias = bias ? bias + (size_t)first_channel(c, part) * sizeof(float) : NULL;
 	}
-	if (m->bias)
-		args[count++] = (dnnl_exec_arg_t){ DNNL_ARG_BIAS, m->bias };
+	if (w->bias)
+		args[count++] = (dnnl_exec_arg_t){ DNNL_ARG_BIAS, w->bias };
 	if (c->zero)
 		args[count++] =
 			(dnnl_exec_arg_t){ DNNL_ARG_ATTR_ZERO_POINTS | DNNL_ARG_SRC, c->zero };
-	return dnn->memory_set_data_handle(m->src, (void *)x) ||
-	       dnn->memory_set_data_handle(m->weights, (void *)filter) ||
-	       (m->bias && dnn->memory_set_data_handle(m->bias, (void *)bias)) ||
-	       dnn->memory_set_data_handle(m->dst, y) ||
-	       dnn->memory_set_data_handle(m->scratch, scratch) ||
-	       dnn->primitive_execute(form->primitive, c->streams[worker], count, args);
+	return dnn->memory_set_data_handle(w->forms[f].src, (void *)x) ||
+	       dnn->memory_set_data_handle(w->weights, (void *)filter) ||
+	       (w->bias && dnn->memory_set_data_handle(w->bias, (void *)bias)) ||
+	       dnn->memory_set_data_handle(w->forms[f].dst, y) ||
+	       dnn->memory_set_data_handle(w->forms[f].scratch, scratch) ||
+	       dnn->primitive_execute(form->primitive, w->stream, count, args);
 }
 
 /* y is x and what lies in the addend where y lies in the result. */
@@ -562,7 +579,10 @@ static int make(struct conv *c)
 	for (unsigned int f = 0; f < c->num_forms && !ret; f++)
 		ret = make_form(c, &c->forms[f], attr);
 	dnn->primitive_attr_destroy(attr);
-	return ret ? -1 : make_memories(c);
+	if (ret || make_memories(c))
+		return -1;
+	drop_descriptions(c);
+	return 0;
 }
 
 /* Whether a node is one of these; sets its shape. */
@@ -681,9 +701,8 @@ static struct cpu_prepared *prepare(const struct onednn *dnn, const struct cpu_c
 		flatten(&c->shape);
 	divide(c, cpu->part_work, most_parts);
 	c->threads = cpu->threads;
-	c->memories = wnn_calloc((size_t)c->threads * MAX_FORMS, sizeof(*c->memories));
-	c->streams = wnn_calloc(c->threads, sizeof(dnnl_stream_t));
-	if (c->memories && c->streams && !make(c))
+	c->workers = wnn_calloc(c->threads, sizeof(*c->workers));
+	if (c->workers && !make(c))
 		return &c->base;
 	destroy(&c->base);
 	return NULL;
