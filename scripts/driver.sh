@@ -113,7 +113,7 @@ driver_stamp()
 	[ -n "$(debug_name_of "$release")" ] || build=$(environment_root)$build
 	{
 		printf '%s %s\n' "$release" "$compiler"
-		cat -- "$build/include/generated/compile.h" "$top/scripts/driver.sh"
+		cat -- "$build"/include/generated/{compile,autoconf}.h "$top/scripts/driver.sh"
 		driver_sources | (cd -- "$top" && xargs -0 sha256sum --)
 	} | sha256sum
 }

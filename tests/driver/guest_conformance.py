@@ -9,6 +9,7 @@ The shared cases are read where they are, every fourth of a file: 500 at the lea
 import json
 import pathlib
 import subprocess
+import sys
 import tempfile
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
@@ -23,8 +24,7 @@ def run(*arguments):
         path = pathlib.Path(folder) / 'report.json'
         command = [TOP / 'build/bin/wnn-conformance', '--device', 'npu', '--json', path, *arguments]
         # Standard output is for TAP.
-        with open('/dev/stderr', 'w', encoding='utf-8') as log:
-            status = subprocess.run(command, stdout=log, check=False).returncode
+        status = subprocess.run(command, stdout=sys.stderr, check=False).returncode
         return status, json.loads(path.read_text(encoding='utf-8'))
 
 
