@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# guest: --root --modprobe=vgem --timeout=1200
+# guest: --root --modprobe=vgem --timeout=1200 --append=dma_debug_driver=onpu
 #
 # Tensors on dma-bufs of udmabuf and vgem, fences of vgem as sync files, and the example of a camera: on
 # the NPU, the device model in both modes and the CPU, as TAP.
