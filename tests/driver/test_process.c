@@ -496,7 +496,7 @@ static void on_alarm(int number)
 static void signal_soon(int round)
 {
 	const struct itimerval soon = {
-		.it_value.tv_usec = (suseconds_t)((1 + round * 37 % 200) * npu_patience()),
+		.it_value.tv_usec = (suseconds_t)((1 + round * 37 % 300 * 10) * npu_patience()),
 	};
 
 	must(!setitimer(ITIMER_REAL, &soon, NULL));
@@ -506,11 +506,12 @@ TEST_F(process, ioctls_that_signals_interrupt)
 {
 	const struct sigaction action = { .sa_handler = on_alarm };
 	const struct itimerval never = { { 0, 0 }, { 0, 0 } };
+	int rounds = (int)(300 / npu_patience());
 	struct drm_onpu_job job = npu_fill(self->fd, self->data.va, BYTES, 1);
 	uint64_t taken = 0, made = 0;
 
 	ASSERT_EQ(0, sigaction(SIGALRM, &action, NULL));
-	for (int i = 0; i < 300; i++) {
+	for (int i = 0; i < rounds; i++) {
 		struct drm_onpu_bo_create create = { .size = BYTES };
 		struct drm_onpu_ctx_create ctx = { .priority = DRM_ONPU_PRIORITY_LOW };
 		int ret;
