@@ -33,7 +33,7 @@ def _guest(options, command, name='sanitizers'):
 
 _CTX = _guest('', 'guest_kselftest.sh ctx,-t,what_a_good_job_leaves submit,-f,submit')
 _UNBIND = _guest('', 'guest_lifecycle.py --rounds 1 --only unbind')
-_LOAD = _guest('', 'guest_kill.sh 10', 'races')
+_LOAD = _guest('', 'guest_lifecycle.py --rounds 20 --only reset', 'races')
 
 SETUP = [f'test -x {_BUILD}/tests/driver/driver-test-sync']
 BUILD = _make('sanitizers')
