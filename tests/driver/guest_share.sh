@@ -3,7 +3,8 @@
 # guest: --root --modprobe=vgem --timeout=1200 --append=dma_debug_driver=onpu
 #
 # Tensors on dma-bufs of udmabuf and vgem, fences of vgem as sync files, and the example of a camera: on
-# the NPU, the device model in both modes and the CPU, as TAP.
+# the NPU, the device model in both modes and the CPU, as TAP. A debug kernel's DMA-API checks look at
+# this driver only: udmabuf of 6.12 maps for one direction and syncs for another.
 
 # The status of a condition is what ok() is given.
 # shellcheck disable=SC2319

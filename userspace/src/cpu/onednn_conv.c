@@ -31,11 +31,11 @@
 struct form {
 	int64_t rows, in_rows, above, below; /* of results, of the input, of padding */
 	dnnl_primitive_t primitive;
-	/* These are there until the memories are made. */
+	size_t scratch_bytes;
+	/* The others are there until the memories are made. */
 	dnnl_memory_desc_t src, dst;
 	const_dnnl_memory_desc_t scratch; /* of the description below */
 	dnnl_primitive_desc_t desc;
-	size_t scratch_bytes;
 };
 
 /* What one thread calls oneDNN with. */
