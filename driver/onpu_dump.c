@@ -491,9 +491,14 @@ int onpu_dump_init(struct onpu_device *onpu)
 	return 0;
 }
 
+void onpu_dump_flush(struct onpu_device *onpu)
+{
+	flush_work(&onpu->dump->work);
+}
+
 void onpu_dump_unplug(struct onpu_device *onpu)
 {
 	scoped_guard(spinlock, &onpu->dump->lock)
 		onpu->dump->stopped = true;
-	flush_work(&onpu->dump->work);
+	onpu_dump_flush(onpu);
 }

@@ -13,6 +13,7 @@
 #include <drm/drm_print.h>
 
 #include "onpu_compat.h"
+#include "onpu_core.h"
 #include "onpu_gem.h"
 
 #define CREATE_FLAGS	(DRM_ONPU_BO_WC | DRM_ONPU_BO_DEVICE_RO | DRM_ONPU_BO_NO_MMAP)
@@ -172,8 +173,11 @@ static void bo_close(struct drm_gem_object *obj, struct drm_file *drm_file)
 			return;
 		list_del(&use->link);
 	}
-	if (use->map)
+	if (use->map) {
+		/* A program that faulted is in the dump even if its owner exits at once. */
+		onpu_dump_flush(to_onpu(obj->dev));
 		onpu_map_remove(use->map);
+	}
 	atomic64_sub(obj->size, &file->memory);
 	kfree(use);
 }

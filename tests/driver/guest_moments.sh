@@ -4,7 +4,8 @@
 #
 # Moments that are usually too short to be hit, as TAP: a module of the tests makes them long. Contexts
 # end; memory that is freed is spoiled, so the kernel would stop. A firmware that has failed is seen by two, or somebody resets the
-# function at that time: one reset is enough. The device goes while a submission is under way.
+# function at that time: one reset is enough. The device goes while a submission is under way. A program exits
+# before the core dump of its job is made.
 
 # The status of a condition is what ok() is given.
 # shellcheck disable=SC2319
@@ -34,6 +35,25 @@ ends_at()
 	[ "$(cat "$counts/${1}s")" -ge 5 ]
 	ok $? "most did"
 	echo 0 >"$counts/${1}_ms"
+}
+
+# The memory of a process goes with it, but for the program that the dump shows.
+exit_before_dump()
+{
+	local fault=${ends%/*}/driver-test-fault
+
+	if [ ! -x "$fault" ]; then
+		ok 0 "the process of a job that faults exits # SKIP the kernel's test harness was not fetched"
+		return
+	fi
+	echo 500 >"$counts/dump_ms"
+	"$fault" -v trap >/dev/null
+	wait_for onpu-smi dump >/dev/null 2>&1
+	[ "$(cat "$counts/dumps")" -eq 1 ]
+	ok $? "the process of a job that faults exits before the dump is made"
+	out=$(onpu-smi dump --drop)
+	contains "the dump has its program" '>        0  trap'
+	echo 0 >"$counts/dump_ms"
 }
 
 # fail_firmware TIMES: the last of these resets. The index is lost if the driver's next one comes before
@@ -143,6 +163,7 @@ go_while_submitting()
 
 /usr/sbin/insmod "${ONPU_GUEST_DRIVER%/*}/onpu_widen.ko"
 ok $? "the moments are long"
+exit_before_dump
 ends_at wake "a fence signals that their jobs wait for"
 ends_at resolve "their jobs are about to be fed"
 fail_twice_seen 600

@@ -272,6 +272,8 @@ MUTATIONS = [
               'if (down_read_trylock(&onpu->reset_lock)) {\n',
               'if (down_read_trylock(&onpu->reset_lock)) {\n\t\tup_read(&onpu->reset_lock);\n'
               '\t\tonpu_fw_status_irq(onpu);\n\t\tdown_read(&onpu->reset_lock);\n'),
+    _mutation('the program goes before its core dump is made', 'onpu_gem.c', _MOMENTS,
+              '\t\tonpu_dump_flush(to_onpu(obj->dev));\n', ''),
     _mutation('a reset that others have made comes again', 'onpu_reset.c', _MOMENTS,
               'if (READ_ONCE(onpu->reset_reason) == ONPU_RESET_NONE) {', 'if (!onpu->regs) {'),
     _mutation('a reset leaves its reason behind', 'onpu_reset.c', _MOMENTS,

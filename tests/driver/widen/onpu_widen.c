@@ -8,11 +8,13 @@
  *   - report: who has seen the device do wrong, before a reset is asked for,
  *   - reset: who is in the midst of one, which does not count,
  *   - submit: who submits jobs, before they are taken,
- *   - settle: a reset that has started the device, or given it up, before contexts learn of it.
+ *   - settle: a reset that has started the device, or given it up, before contexts learn of it,
+ *   - dump: who makes a core dump, before he reads the program of the job that failed; he sleeps.
  */
 #include <linux/delay.h>
 #include <linux/kprobes.h>
 #include <linux/module.h>
+#include <linux/workqueue.h>
 
 /* One of these: how long, how often so far, and where. */
 struct moment {
@@ -80,8 +82,54 @@ static struct kprobe reset_probe = {
 	.pre_handler = on_reset,
 };
 
+static unsigned int dump_ms, dumps;
+module_param(dump_ms, uint, 0644);
+MODULE_PARM_DESC(dump_ms, "How long whoever makes a core dump sleeps (0)");
+module_param(dumps, uint, 0444);
+MODULE_PARM_DESC(dumps, "How often it did");
+
+static struct kprobe dump_probe;
+static bool dump_is_late;
+
+/*
+ * Run in place of the work, and runs it then. It may not keep its processor: what frees the memory
+ * of a program may need it.
+ */
+static noinline void dump_late(struct work_struct *work)
+{
+	void (*dump)(struct work_struct *work) = (void *)dump_probe.addr;
+
+	msleep(READ_ONCE(dump_ms));
+	dumps++;
+	dump(work);
+}
+
+static int on_dump(struct kprobe *probe, struct pt_regs *regs)
+{
+	/* There is one such work. */
+	dump_is_late = READ_ONCE(dump_ms) && !dump_is_late;
+	if (!dump_is_late)
+		return 0;
+	instruction_pointer_set(regs, (unsigned long)dump_late);
+	return 1;
+}
+
+NOKPROBE_SYMBOL(on_dump);
+
+/* With one, the kernel knows that on_dump() may change where it goes on. */
+static void after_dump(struct kprobe *probe, struct pt_regs *regs, unsigned long flags)
+{
+}
+
+static struct kprobe dump_probe = {
+	.symbol_name = "onpu:dump_work",
+	.pre_handler = on_dump,
+	.post_handler = after_dump,
+};
+
 static struct kprobe *kprobes[] = {
 	&wake.probe, &resolve.probe, &report.probe, &submit.probe, &settle.probe, &reset_probe,
+	&dump_probe,
 };
 
 static int __init widen_init(void)
