@@ -19,7 +19,8 @@ trap 'rm -rf -- "$work" "$outside"' EXIT
 
 # A path with what breaks careless quoting; an apostrophe, a space, a dollar, two kinds of brackets.
 copy="$work/a b'c \$d [e] (f)/checkout"
-mkdir -p "$copy/build" "$copy/../shared"
+mkdir -p "$copy/build" "$copy/../shared" "$copy/tests/bench"
+touch "$copy/tests/bench/bench_speed.py"
 cp -a "$top/npu" "$top/scripts" "$top/meson_options.txt" "$copy/"
 echo beside >"$copy/../shared/note"
 npu=$copy/npu
@@ -46,6 +47,12 @@ test_usage()
 	contains "check-debug with it fails" "status 1"
 	out=$("$npu" check-debug nonsense 2>&1)
 	contains "check-debug names the kernels there are" "no debug kernel 'nonsense'; there are: races sanitizers"
+	out=$("$npu" bench --help 2>&1; echo "status $?")
+	contains "bench --help names the benchmarks" "There are: speed"
+	contains "bench --help succeeds" "status 0"
+	out=$("$npu" bench nonsense 2>&1; echo "status $?")
+	contains "bench names what it does not know" "no benchmark 'nonsense'; there are: speed"
+	contains "bench with it fails" "status 1"
 }
 
 # guest_refuses TEXT ARGUMENTS…
