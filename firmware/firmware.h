@@ -21,6 +21,8 @@
 #define FW_VM_WORDS	(ONPU_REG_CORE_VM__LENGTH / 32)
 /* Job cycles: one millisecond of the nominal clock. */
 #define FW_DEFAULT_SLICE ONPU_CAP_CLOCK_KHZ__RESET
+/* Slices that a priority with work waits for at most. */
+#define FW_STARVED 32
 /* Cycles that the CP may take to abort a job or to leave an idle queue. */
 #define FW_CP_PATIENCE (UINT32_C(1) << 20)
 
@@ -92,6 +94,10 @@ struct fw_sched {
 	uint64_t left_at; /* when RUN_QUEUE was written then */
 	uint32_t slice;
 	uint32_t turn; /* SLICE as it was last written */
+	/* By priority: whether there may be work, but others run, and since when. */
+	bool waits[ONPU_PRIORITY_COUNT];
+	uint64_t waits_since[ONPU_PRIORITY_COUNT];
+	uint32_t owed; /* the priority whose turn is not interrupted; ONPU_PRIORITY_COUNT: none */
 };
 
 struct firmware {

@@ -4,6 +4,9 @@
  * priority take turns: a turn ends when the queue has no more work, when it has used up the slice
  * and another one of its priority waits, or when a queue of higher priority wants to run.
  *
+ * No priority starves. One that has had work for FW_STARVED slices while others ran has one turn
+ * that those above it do not interrupt.
+ *
  * The next turn belongs to the address space that has had the least time, so that clients share
  * the device whatever number of queues they have, and however far beyond the slice their
  * instructions last. Time that nobody asks for is not owed: who comes back after a pause is ahead
@@ -52,6 +55,7 @@ void sched_set_slice(struct firmware *fw, uint32_t cycles)
 void sched_start(struct firmware *fw)
 {
 	fw->sched.running = ONPU_NO_QUEUE;
+	fw->sched.owed = ONPU_PRIORITY_COUNT;
 	sched_set_slice(fw, FW_DEFAULT_SLICE);
 }
 
@@ -335,6 +339,44 @@ static bool turn_lasts(struct firmware *fw, uint32_t priority)
 	return hw_read(ONPU_REG_CORE_CONTEXT_SLICE_USED(queue)) < s->turn;
 }
 
+static bool may_have_work(const struct fw_sched *s, uint32_t priority)
+{
+	for (uint32_t i = 0; i < FW_QUEUE_WORDS; i++)
+		if (s->bound[priority][i] & s->ready[i])
+			return true;
+	return false;
+}
+
+/* Note since when each priority has been waiting. Returns whether one below @priority is. */
+static bool note_waiting(struct fw_sched *s, uint32_t priority)
+{
+	uint32_t running = s->running == ONPU_NO_QUEUE ? ONPU_PRIORITY_COUNT :
+							 s->priority[s->running];
+	uint64_t now = hw_cycle();
+	bool lower = false;
+
+	for (uint32_t p = 0; p < ONPU_PRIORITY_COUNT; p++) {
+		bool waits = p != running && may_have_work(s, p);
+
+		if (!waits || !s->waits[p])
+			s->waits_since[p] = now;
+		s->waits[p] = waits;
+		lower |= waits && p < priority;
+	}
+	return lower;
+}
+
+/* The lowest priority that has been waiting for so long that its turn is next; or none. */
+static uint32_t starved(const struct fw_sched *s)
+{
+	uint64_t now = hw_cycle();
+
+	for (uint32_t p = 0; s->slice && p < ONPU_PRIORITY_COUNT - 1; p++)
+		if (s->waits[p] && now - s->waits_since[p] > (uint64_t)FW_STARVED * s->slice)
+			return p;
+	return ONPU_PRIORITY_COUNT;
+}
+
 /* Who goes on while others wait gets another slice; who is alone gives way as soon as one comes. */
 static void begin_turn(struct firmware *fw, uint32_t queue, bool alone)
 {
@@ -349,22 +391,38 @@ static void begin_turn(struct firmware *fw, uint32_t queue, bool alone)
 	}
 }
 
+/* Whether a queue of this priority runs now. */
+static bool give_turn(struct firmware *fw, uint32_t priority)
+{
+	uint32_t next;
+	bool alone;
+
+	if (turn_lasts(fw, priority))
+		return true;
+	next = next_ready(fw, priority, &alone);
+	if (next == ONPU_NO_QUEUE)
+		return false;
+	/* If others wait below, the end of the slice tells when they have waited for too long. */
+	begin_turn(fw, next, alone && !note_waiting(&fw->sched, priority));
+	return true;
+}
+
 void sched_poll(struct firmware *fw)
 {
+	struct fw_sched *s = &fw->sched;
+
 	take_doorbells(fw);
 	note_arrival(fw);
-	for (uint32_t priority = ONPU_PRIORITY_COUNT; priority-- > 0;) {
-		uint32_t next;
-		bool alone;
-
-		if (turn_lasts(fw, priority))
+	if (s->slice && s->owed < ONPU_PRIORITY_COUNT && turn_lasts(fw, s->owed))
+		return;
+	note_waiting(s, 0);
+	s->owed = starved(s);
+	if (s->owed < ONPU_PRIORITY_COUNT && give_turn(fw, s->owed))
+		return;
+	s->owed = ONPU_PRIORITY_COUNT;
+	for (uint32_t priority = ONPU_PRIORITY_COUNT; priority-- > 0;)
+		if (give_turn(fw, priority))
 			return;
-		next = next_ready(fw, priority, &alone);
-		if (next != ONPU_NO_QUEUE) {
-			begin_turn(fw, next, alone);
-			return;
-		}
-	}
 	/* No queue has work: leave the last one resident, in case it is the next to have some. */
 }
 

@@ -32,7 +32,7 @@ if ! /usr/sbin/rmmod onpu || ! /usr/sbin/insmod "$ONPU_GUEST_DRIVER" "${limits[@
 	exit 1
 fi
 numbered "$next" "$here/guest_kselftest.sh" share,-t,a_job_that_runs_too_long || status=1
-/usr/sbin/rmmod onpu && /usr/sbin/insmod "$ONPU_GUEST_DRIVER" max_wait_ms=4000 || status=1
+/usr/sbin/rmmod onpu && /usr/sbin/insmod "$ONPU_GUEST_DRIVER" max_wait_ms=800 || status=1
 next=$(cat "$count")
 numbered "$next" "$here/guest_kselftest.sh" share,-t,a_job_that_waits_too_long || status=1
 next=$(cat "$count")

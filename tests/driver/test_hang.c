@@ -159,20 +159,24 @@ TEST_F(hang, progress_is_no_hang)
 	EXPECT_EQ(ECANCELED, npu_wait(self->fd, syncobj));
 }
 
-/* One that may not run because another of higher priority does has no reason to make progress. */
-TEST_F(hang, waiting_for_others_is_no_hang)
+/* A lower priority has a turn now and then, which is progress; its jobs come to their end. */
+TEST_F(hang, a_lower_priority_has_turns)
 {
 	struct npu_ctx busy = npu_ctx(self->fd, 0);
 	struct npu_ctx patient = npu_ctx_of(self->other, DRM_ONPU_PRIORITY_LOW, 4000);
+	struct npu_bo data = npu_bo(self->other, 31 << 20, 0);
 	uint32_t syncobj = npu_syncobj(self->fd), low = npu_syncobj(self->other);
 
 	npu_submit_endless(self->fd, busy.id, self->data.va, syncobj);
-	ASSERT_EQ(0, npu_submit_signal(self->other, patient.id, self->job, low));
+	for (int i = 0; i < 3; i++)
+		ASSERT_EQ(0, npu_run(self->other, patient.id, &self->job));
+	npu_submit_endless(self->other, patient.id, data.va, low);
 	EXPECT_TRUE(runs_still(self->fd, syncobj, 7));
 	EXPECT_FALSE(npu_signalled(self->other, low));
-	EXPECT_EQ(0, npu_ctx_destroy(self->fd, busy.id));
-	EXPECT_EQ(0, npu_wait(self->other, low));
 	EXPECT_EQ(DRM_ONPU_CTX_ACTIVE, npu_state(self->other, patient.id).state);
+	EXPECT_EQ(0, npu_ctx_destroy(self->other, patient.id));
+	EXPECT_EQ(0, npu_ctx_destroy(self->fd, busy.id));
+	EXPECT_EQ(ECANCELED, npu_wait(self->other, low));
 	EXPECT_EQ(ECANCELED, npu_wait(self->fd, syncobj));
 }
 

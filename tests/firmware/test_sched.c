@@ -114,6 +114,38 @@ static void test_no_starvation(void **state)
 	assert_int_equal(f->trace[f->num_runs - 1].queue, 0);
 }
 
+/* A priority that waits has a turn of a slice, when others have had so many. */
+static void test_no_priority_starves(void **state)
+{
+	const enum onpu_priority priorities[] = { LOW, NORMAL, HIGH };
+	uint32_t turns[3] = { 0 }, others[3] = { 0 };
+
+	(void)state;
+	set_slice(1000);
+	for (uint32_t q = 0; q < 3; q++) {
+		driver_queue(f, q, priorities[q], jobs(UINT32_MAX, 10));
+		f->queues[q].jobs.endless = true;
+	}
+	for (uint32_t q = 3; q-- > 0;)
+		driver_submit(f, q, 1);
+	fake_run(f, 500000);
+	/* The last one has not ended. */
+	for (uint32_t i = 0; i + 1 < f->num_runs; i++) {
+		uint32_t q = f->trace[i].queue;
+
+		turns[q]++;
+		for (uint32_t other = 0; other < 3; other++)
+			others[other] = other == q ? 0 : others[other] + f->trace[i].cycles;
+		if (q != 2)
+			assert_true(f->trace[i].cycles >= 1000 && f->trace[i].cycles < 1200);
+		assert_true(others[0] < (FW_STARVED + 3) * 1000);
+		assert_true(others[1] < (FW_STARVED + 3) * 1000);
+		assert_true(others[2] < 2 * 1200);
+	}
+	assert_true(turns[0] >= 500 / (FW_STARVED + 3) && turns[0] <= 500 / FW_STARVED);
+	assert_true(turns[1] >= 500 / (FW_STARVED + 3) && turns[1] <= 500 / FW_STARVED);
+}
+
 /* Who had the machine alone for long gives way at once, without a second slice. */
 static void test_slice_used_up_alone(void **state)
 {
@@ -590,6 +622,7 @@ int main(void)
 		cmocka_unit_test_setup(test_preemption, setup),
 		cmocka_unit_test_setup(test_fair_slices, setup),
 		cmocka_unit_test_setup(test_no_starvation, setup),
+		cmocka_unit_test_setup(test_no_priority_starves, setup),
 		cmocka_unit_test_setup(test_slice_used_up_alone, setup),
 		cmocka_unit_test_setup(test_turns_under_interruption, setup),
 		cmocka_unit_test_setup(test_clients_share, setup),

@@ -16,8 +16,14 @@ def _mutation(name, file, test, old, new):
 
 MUTATIONS = [
     _mutation('low priorities first', 'sched.c', 'sched',
-              'for (uint32_t priority = ONPU_PRIORITY_COUNT; priority-- > 0;) {\n',
-              'for (uint32_t priority = 0; priority < ONPU_PRIORITY_COUNT; priority++) {\n'),
+              'for (uint32_t priority = ONPU_PRIORITY_COUNT; priority-- > 0;)\n',
+              'for (uint32_t priority = 0; priority < ONPU_PRIORITY_COUNT; priority++)\n'),
+    _mutation('a low priority starves', 'sched.c', 'sched',
+              'if (s->owed < ONPU_PRIORITY_COUNT && give_turn(fw, s->owed))\n', 'if (false)\n'),
+    _mutation('a turn that is owed is interrupted', 'sched.c', 'sched',
+              'if (s->slice && s->owed < ONPU_PRIORITY_COUNT && turn_lasts(fw, s->owed))\n', 'if (false)\n'),
+    _mutation('nobody looks whether others wait below', 'sched.c', 'sched',
+              'alone && !note_waiting(&fw->sched, priority)', 'alone'),
     _mutation('a turn never ends', 'sched.c', 'sched',
               'if (!s->slice || !s->arrived)\n', 'if (s->slice || !s->arrived)\n'),
     _mutation('the interrupted queue goes on', 'sched.c', 'sched',

@@ -488,7 +488,8 @@ struct drm_onpu_bo_sync {
  * enum drm_onpu_priority - Priority of a context.
  *
  * The context of highest priority that has a job ready goes first; those of equal priority take
- * turns. Nothing is promised to a context as long as one of higher priority has work.
+ * turns. So that no job waits for ever, those of a lower priority have a turn after 32 slices of
+ * others, each a millisecond of the device's nominal clock.
  */
 enum drm_onpu_priority {
 	/** @DRM_ONPU_PRIORITY_LOW: For work that nobody waits for. */
@@ -540,7 +541,8 @@ struct drm_onpu_ctx_create {
 	/**
 	 * @timeout_ms: in: Time without progress of a running job after which the driver ends it
 	 * and the context, at most a quarter of it, or four ticks of the kernel, later; zero for
-	 * &drm_onpu_dev_info.timeout_ms. A job that makes progress may take as long as it needs.
+	 * &drm_onpu_dev_info.timeout_ms. A job that makes progress is ended by its cycle limit, or
+	 * by those of the administrator, the module parameters max_run_ms and max_wait_ms.
 	 * out: The value in force, at most &drm_onpu_dev_info.max_timeout_ms.
 	 */
 	__u32 timeout_ms;
@@ -644,7 +646,8 @@ enum drm_onpu_ctx_state {
 /**
  * struct drm_onpu_ctx_get_state - Arguments of DRM_IOCTL_ONPU_CTX_GET_STATE.
  *
- * Works in every state of the context, also on a device that was given up, and never waits.
+ * Works in every state of the context, also on a device that was given up. It waits for nothing
+ * but a reset that is just giving the device up (EINTR when a signal comes).
  */
 struct drm_onpu_ctx_get_state {
 	/** @ctx_id: in: Number of the context. */
