@@ -30,6 +30,9 @@
 #define INV_CHECK_INTERVAL	(HZ / 4)
 #define INV_CHECKS	20
 
+/* How many of the address spaces one user may have: one part of these. */
+#define VMS_SHARE	16
+
 /**
  * struct onpu_table - A page of the page table.
  */
@@ -416,16 +419,14 @@ int onpu_map_insert(struct onpu_map *map, struct onpu_vm *vm, struct drm_gem_obj
 	return 0;
 }
 
-void onpu_map_remove(struct onpu_map *map)
+/* Runs @free when the device has forgotten the mapping, or the whole address space: size 0. */
+static void forget(struct onpu_map *map, work_func_t free)
 {
 	struct onpu_mmu_device *mmu = map->vm->onpu->mmu;
 
-	onpu_user_free_begin(map->vm->user);
-	scoped_guard(mutex, &map->vm->lock)
-		map_clear(map);
 	/* The device must see the cleared entries before the request. */
 	wmb();
-	INIT_WORK(&map->free, map_free_work);
+	INIT_WORK(&map->free, free);
 	guard(spinlock)(&mmu->lock);
 	if (onpu_device_lost(mmu->onpu) || READ_ONCE(mmu->onpu->asleep)) {
 		queue_work(onpu_free_wq, &map->free);
@@ -433,6 +434,14 @@ void onpu_map_remove(struct onpu_map *map)
 		list_add_tail(&map->link, &mmu->backlog);
 		send_backlog(mmu);
 	}
+}
+
+void onpu_map_remove(struct onpu_map *map)
+{
+	onpu_user_free_begin(map->vm->user);
+	scoped_guard(mutex, &map->vm->lock)
+		map_clear(map);
+	forget(map, map_free_work);
 }
 
 /* ---- address spaces */
@@ -471,15 +480,29 @@ static int vm_create(struct onpu_device *onpu, struct onpu_user *user, struct on
 	return 0;
 }
 
+/* Nobody gets so many numbers that others cannot open the device. */
+static int take_vm(struct onpu_user *user, void *data)
+{
+	int limit = onpu_cap(user->onpu, ONPU_REG_CAP_NUM_ASIDS) / VMS_SHARE;
+	int ret = onpu_user_charge(user, table_charge(2));
+
+	if (ret || atomic_add_unless(&user->vms, 1, max(limit, 1)))
+		return ret;
+	onpu_user_uncharge(user, table_charge(2));
+	return -ENOSPC;
+}
+
 int onpu_vm_create(struct onpu_device *onpu, struct onpu_user *user, struct onpu_vm **out)
 {
-	int ret = onpu_user_charge_wait(user, table_charge(2));
+	int ret = onpu_user_wait(user, take_vm, NULL);
 
 	if (ret)
 		return ret;
 	ret = vm_create(onpu, user, out);
-	if (ret)
+	if (ret) {
 		onpu_user_uncharge(user, table_charge(2));
+		atomic_dec(&user->vms);
+	}
 	return ret;
 }
 
@@ -518,10 +541,9 @@ void onpu_vm_drop_ctx(struct onpu_vm *vm)
 	atomic_dec(&vm->user->contexts);
 }
 
-/* No mapping is left and no context: the device has forgotten every leaf. */
-static void vm_release(struct kref *ref)
+static void vm_free_work(struct work_struct *work)
 {
-	struct onpu_vm *vm = container_of(ref, struct onpu_vm, ref);
+	struct onpu_vm *vm = container_of(work, struct onpu_vm, all.free);
 	struct onpu_device *onpu = vm->onpu;
 
 	drm_mm_takedown(&vm->mm);
@@ -531,10 +553,20 @@ static void vm_release(struct kref *ref)
 	}
 	ida_free(&onpu->mmu->asids, vm->asid);
 	mutex_destroy(&vm->lock);
+	atomic_dec(&vm->user->vms);
 	onpu_user_free_end(vm->user);
 	onpu_user_put(vm->user);
 	kfree(vm);
 	drm_dev_put(&onpu->drm);
+}
+
+/* No mapping is left, but the device may have kept pointers to tables. */
+static void vm_release(struct kref *ref)
+{
+	struct onpu_vm *vm = container_of(ref, struct onpu_vm, ref);
+
+	vm->all.vm = vm;
+	forget(&vm->all, vm_free_work);
 }
 
 void onpu_vm_put(struct onpu_vm *vm)

@@ -29,6 +29,26 @@ enum onpu_map_prot {
 struct onpu_table;
 
 /**
+ * struct onpu_map - A buffer object's place in an address space.
+ */
+struct onpu_map {
+	/** @vm: The address space, with a reference. */
+	struct onpu_vm *vm;
+	/** @obj: The object, with a reference from onpu_map_insert() on. */
+	struct drm_gem_object *obj;
+	/** @node: Addresses, one page more than @size. */
+	struct drm_mm_node node;
+	/** @size: Bytes mapped; 0: the whole address space. */
+	u64 size;
+	/** @link: In one of the lists of the invalidations. */
+	struct list_head link;
+	/** @free: Frees the mapping when the device has forgotten it. */
+	struct work_struct free;
+	/** @request: Number of the request that invalidates it. */
+	u32 request;
+};
+
+/**
  * struct onpu_vm - The address space of one client.
  *
  * The firmware knows it only while a context of it has a hardware queue.
@@ -63,26 +83,8 @@ struct onpu_vm {
 	atomic64_t cycles;
 	/** @ctx_memory: Bytes that all contexts take; of onpu_gem.c. */
 	atomic64_t ctx_memory;
-};
-
-/**
- * struct onpu_map - A buffer object's place in an address space.
- */
-struct onpu_map {
-	/** @vm: The address space, with a reference. */
-	struct onpu_vm *vm;
-	/** @obj: The object, with a reference from onpu_map_insert() on. */
-	struct drm_gem_object *obj;
-	/** @node: Addresses, one page more than @size. */
-	struct drm_mm_node node;
-	/** @size: Bytes mapped. */
-	u64 size;
-	/** @link: In one of the lists of the invalidations. */
-	struct list_head link;
-	/** @free: Frees the mapping when the device has forgotten it. */
-	struct work_struct free;
-	/** @request: Number of the request that invalidates it. */
-	u32 request;
+	/** @all: Has the device forget everything in the end. */
+	struct onpu_map all;
 };
 
 static inline u64 onpu_map_va(const struct onpu_map *map)

@@ -29,6 +29,8 @@ struct onpu_user {
 	atomic64_t memory;
 	/** @contexts: Contexts whose memory is not yet freed. */
 	atomic_t contexts;
+	/** @vms: Address spaces, a part of all that there are at most. */
+	atomic_t vms;
 	/** @bound: Contexts with a hardware queue; of onpu_queue.c. */
 	unsigned int bound;
 	/** @freeing: What is being freed at this time, by work: mappings and contexts. */

@@ -61,11 +61,17 @@ static bool is_leaf(uint64_t pte, unsigned int level)
 	return !(pte & ONPU_PTE_W) || pte & ONPU_PTE_D;
 }
 
-static bool walk(const struct mmu *mmu, uint64_t root, uint64_t va, uint64_t *leaf, bool *large)
+static bool walk(struct mmu *mmu, const struct mmu_space *space, uint64_t va, uint64_t *leaf,
+		 bool *large)
 {
-	uint64_t table = root;
+	uint64_t table = space->root, kept;
+	unsigned int level = ONPU_PTE_LEVELS;
 
-	for (unsigned int level = ONPU_PTE_LEVELS; level-- > 0;) {
+	if (tlb_lookup_table(&mmu->tlb, space->asid, va, &kept)) {
+		table = pte_address(kept);
+		level = LARGE_LEVEL;
+	}
+	while (level-- > 0) {
 		unsigned int shift = ONPU_PAGE_SHIFT + ONPU_PTE_INDEX_BITS * level;
 		uint64_t index = va >> shift & ((1u << ONPU_PTE_INDEX_BITS) - 1);
 		uint64_t pte;
@@ -76,6 +82,8 @@ static bool walk(const struct mmu *mmu, uint64_t root, uint64_t va, uint64_t *le
 			return false;
 		if (is_pointer(pte)) {
 			table = pte_address(pte);
+			if (level == LARGE_LEVEL)
+				tlb_insert_table(&mmu->tlb, space->asid, va, pte);
 			continue;
 		}
 		*leaf = pte;
@@ -94,7 +102,7 @@ int mmu_translate(struct mmu *mmu, const struct mmu_space *space, uint64_t va,
 	if (va >> ONPU_VA_BITS || !space->valid)
 		return ONPU_FAULT_MMU_NOT_PRESENT;
 	if (!tlb_lookup(&mmu->tlb, space->asid, va, &pte, &large)) {
-		if (!walk(mmu, space->root, va, &pte, &large))
+		if (!walk(mmu, space, va, &pte, &large))
 			return ONPU_FAULT_MMU_NOT_PRESENT;
 		tlb_insert(&mmu->tlb, space->asid, va, pte, large);
 	}

@@ -78,6 +78,9 @@ void tlb_destroy(struct tlb *tlb);
 /* The leaf for @va and whether it is a 2 MiB one. */
 bool tlb_lookup(const struct tlb *tlb, uint16_t asid, uint64_t va, uint64_t *pte, bool *large);
 void tlb_insert(struct tlb *tlb, uint16_t asid, uint64_t va, uint64_t pte, bool large);
+/* The pointer to the table of the last level for @va, which only the sticky TLB keeps. */
+bool tlb_lookup_table(const struct tlb *tlb, uint16_t asid, uint64_t va, uint64_t *pte);
+void tlb_insert_table(struct tlb *tlb, uint16_t asid, uint64_t va, uint64_t pte);
 void tlb_flush(struct tlb *tlb);
 /* Forget @pages pages of an address space from @va on; 0 pages: all of it. */
 void tlb_invalidate(struct tlb *tlb, uint16_t asid, uint64_t va, uint32_t pages);

@@ -2,7 +2,9 @@
 /*
  * The TLB: a hash table of leaf entries. The normal TLB has a fixed number of places, and a new
  * entry evicts the one in its place. The sticky TLB grows and keeps every entry until it is
- * invalidated, up to a limit so that a hostile page table cannot fill the host's memory.
+ * invalidated, up to a limit so that a hostile page table cannot fill the host's memory. It keeps
+ * pointers to tables of the last level as well, which only the end of an address space makes it
+ * forget.
  */
 #include "device/mmu.h"
 
@@ -15,6 +17,7 @@
 
 #define KEY_VALID      (UINT64_C(1) << 63)
 #define KEY_LARGE      (UINT64_C(1) << 62)
+#define KEY_TABLE      (UINT64_C(1) << 61)
 #define KEY_ASID_SHIFT 32
 
 static uint64_t make_key(uint16_t asid, uint64_t va, bool large)
@@ -22,6 +25,12 @@ static uint64_t make_key(uint16_t asid, uint64_t va, bool large)
 	unsigned int shift = large ? ONPU_LARGE_PAGE_SHIFT : ONPU_PAGE_SHIFT;
 
 	return KEY_VALID | (large ? KEY_LARGE : 0) | (uint64_t)asid << KEY_ASID_SHIFT | va >> shift;
+}
+
+static uint64_t make_table_key(uint16_t asid, uint64_t va)
+{
+	return KEY_VALID | KEY_TABLE | (uint64_t)asid << KEY_ASID_SHIFT |
+	       va >> ONPU_LARGE_PAGE_SHIFT;
 }
 
 static size_t place(const struct tlb *tlb, uint64_t key)
@@ -80,6 +89,11 @@ bool tlb_lookup(const struct tlb *tlb, uint16_t asid, uint64_t va, uint64_t *pte
 	return lookup_key(tlb, make_key(asid, va, true), pte);
 }
 
+bool tlb_lookup_table(const struct tlb *tlb, uint16_t asid, uint64_t va, uint64_t *pte)
+{
+	return tlb->sticky && lookup_key(tlb, make_table_key(asid, va), pte);
+}
+
 /* A table of @size with the entries of the old one; false: no memory, nothing changed. */
 static bool resize(struct tlb *tlb, size_t size)
 {
@@ -98,9 +112,8 @@ static bool resize(struct tlb *tlb, size_t size)
 	return true;
 }
 
-void tlb_insert(struct tlb *tlb, uint16_t asid, uint64_t va, uint64_t pte, bool large)
+static void insert_key(struct tlb *tlb, uint64_t key, uint64_t pte)
 {
-	uint64_t key = make_key(asid, va, large);
 	struct tlb_entry *entry;
 
 	if (tlb->sticky && tlb->used * 2 >= tlb->size &&
@@ -112,14 +125,28 @@ void tlb_insert(struct tlb *tlb, uint16_t asid, uint64_t va, uint64_t pte, bool 
 	entry->pte = pte;
 }
 
-static bool concerned(const struct tlb_entry *entry, uint16_t asid, uint64_t first, uint64_t end)
+void tlb_insert(struct tlb *tlb, uint16_t asid, uint64_t va, uint64_t pte, bool large)
+{
+	insert_key(tlb, make_key(asid, va, large), pte);
+}
+
+void tlb_insert_table(struct tlb *tlb, uint16_t asid, uint64_t va, uint64_t pte)
+{
+	if (tlb->sticky)
+		insert_key(tlb, make_table_key(asid, va), pte);
+}
+
+/* @all: pages of the whole address space, whose tables go, too */
+static bool concerned(const struct tlb_entry *entry, uint16_t asid, uint64_t first, uint64_t end,
+		      bool all)
 {
 	unsigned int shift = entry->key & KEY_LARGE ? ONPU_LARGE_PAGE_SHIFT : ONPU_PAGE_SHIFT;
 	uint64_t low = (entry->key & UINT32_MAX) << shift;
 	uint64_t high = low + (UINT64_C(1) << shift);
 
-	return entry->key && (uint16_t)(entry->key >> KEY_ASID_SHIFT) == asid && low < end &&
-	       high > first;
+	if (!entry->key || (uint16_t)(entry->key >> KEY_ASID_SHIFT) != asid)
+		return false;
+	return all || (!(entry->key & KEY_TABLE) && low < end && high > first);
 }
 
 /* After entries were removed, put the others where a search begins to look for them. */
@@ -136,12 +163,10 @@ void tlb_invalidate(struct tlb *tlb, uint16_t asid, uint64_t va, uint32_t pages)
 	uint64_t end = first + ((uint64_t)pages << ONPU_PAGE_SHIFT);
 	size_t removed = 0;
 
-	if (!pages)
-		first = 0;
-	if (!pages || end < first)
+	if (end < first)
 		end = UINT64_MAX;
 	for (size_t i = 0; i < tlb->size; i++) {
-		if (concerned(&tlb->entries[i], asid, first, end)) {
+		if (concerned(&tlb->entries[i], asid, first, end, !pages)) {
 			tlb->entries[i].key = 0;
 			removed++;
 		}

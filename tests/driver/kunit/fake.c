@@ -65,7 +65,7 @@ static int fill_in(struct onpu_device *onpu, struct device *dev)
 	if (!onpu->reset_wq)
 		return -ENOMEM;
 	set_cap(onpu, ONPU_REG_CAP_NUM_QUEUES, 4);
-	set_cap(onpu, ONPU_REG_CAP_NUM_ASIDS, 16);
+	set_cap(onpu, ONPU_REG_CAP_NUM_ASIDS, 64);
 	set_cap(onpu, ONPU_REG_CAP_ADDRESS, FIELD_PREP(ONPU_CAP_ADDRESS_VA_BITS__MASK, 38));
 	onpu->limits.memory = SZ_1G;
 	onpu->limits.run_cycles = 1000000;

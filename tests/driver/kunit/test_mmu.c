@@ -167,6 +167,13 @@ static bool is_nowhere(struct mmu_test *t, u64 va, u64 size)
 
 /* ---- tests */
 
+/* The file's reference, as onpu_vm_put() is called when it is closed. */
+static void close_vm(struct onpu_vm *vm)
+{
+	onpu_user_free_begin(vm->user);
+	onpu_vm_put(vm);
+}
+
 static int mmu_init(struct kunit *test)
 {
 	struct mmu_test *t = kzalloc(sizeof(*t), GFP_KERNEL);
@@ -203,9 +210,9 @@ static void mmu_exit(struct kunit *test)
 	/* What is left goes with the reset. */
 	onpu_mmu_post_reset(t->onpu);
 	flush_workqueue(onpu_free_wq);
-	/* The file's reference, as onpu_vm_put() is called when it is closed. */
-	onpu_user_free_begin(t->vm->user);
-	onpu_vm_put(t->vm);
+	close_vm(t->vm);
+	onpu_mmu_post_reset(t->onpu);
+	flush_workqueue(onpu_free_wq);
 	test->priv = t->onpu;
 	fake_exit(test);
 	kfree(t);
@@ -373,12 +380,62 @@ static void no_answer_ends_in_a_reset(struct kunit *test)
 	cancel_delayed_work_sync(timeout);
 }
 
+/* The device may keep pointers to tables, so these are not used for anything else before. */
+static void tables_stay_until_all_is_forgotten(struct kunit *test)
+{
+	struct mmu_test *t = test->priv;
+	struct onpu_user *user = t->vm->user;
+	u64 before = atomic64_read(&user->memory);
+	struct onpu_vm *vm;
+	u32 asid;
+
+	KUNIT_ASSERT_EQ(test, onpu_vm_create(t->onpu, onpu_user_get(user), &vm), 0);
+	asid = vm->asid;
+	close_vm(vm);
+	flush_workqueue(onpu_free_wq);
+	KUNIT_EXPECT_EQ(test, fake_get(t->onpu, ONPU_REG_INV_ASID), asid);
+	KUNIT_EXPECT_EQ(test, fake_get(t->onpu, ONPU_REG_INV_PAGES), 0);
+	KUNIT_EXPECT_TRUE(test, (u64)atomic64_read(&user->memory) > before);
+	KUNIT_EXPECT_EQ(test, atomic_read(&user->vms), 2);
+	answer(t);
+	KUNIT_EXPECT_EQ(test, (u64)atomic64_read(&user->memory), before);
+	KUNIT_EXPECT_EQ(test, atomic_read(&user->vms), 1);
+}
+
+/* Whoever opens the device again and again leaves most of them to others. */
+static void a_user_has_a_part_of_the_address_spaces(struct kunit *test)
+{
+	struct mmu_test *t = test->priv;
+	struct onpu_user *user = t->vm->user;
+	struct onpu_vm *vms[4];
+	unsigned int count;
+	int ret = 0;
+
+	/* One is there already. */
+	for (count = 0; count < ARRAY_SIZE(vms); count++) {
+		ret = onpu_vm_create(t->onpu, onpu_user_get(user), &vms[count]);
+		if (ret)
+			break;
+	}
+	KUNIT_EXPECT_EQ(test, ret, -ENOSPC);
+	KUNIT_EXPECT_EQ(test, count, 3);
+	onpu_user_put(user);
+	while (count)
+		close_vm(vms[--count]);
+	answer(t);
+	KUNIT_EXPECT_EQ(test, onpu_vm_create(t->onpu, onpu_user_get(user), &vms[0]), 0);
+	close_vm(vms[0]);
+	answer(t);
+}
+
 static struct kunit_case mmu_cases[] = {
 	KUNIT_CASE(tables_are_right),
 	KUNIT_CASE(memory_not_in_pages_is_refused),
 	KUNIT_CASE(requests_are_counted),
 	KUNIT_CASE(requests_are_counted_beyond_32_bits),
 	KUNIT_CASE(a_request_names_the_pages),
+	KUNIT_CASE(tables_stay_until_all_is_forgotten),
+	KUNIT_CASE(a_user_has_a_part_of_the_address_spaces),
 	KUNIT_CASE(no_answer_ends_in_a_reset),
 	{}
 };

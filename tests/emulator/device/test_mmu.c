@@ -243,6 +243,34 @@ static void test_tlb_ranges(void **state)
 	}
 }
 
+/* The sticky one keeps pointers to tables until the whole address space is forgotten. */
+static void test_tlb_tables(void **state)
+{
+	struct tlb tlb;
+	uint64_t pte;
+
+	(void)state;
+	assert_true(tlb_init(&tlb, NULL, true));
+	tlb_insert_table(&tlb, 1, 4 << 20, 77);
+	tlb_insert_table(&tlb, 2, 4 << 20, 88);
+	assert_false(holds(&tlb, 1, 4 << 20));
+	tlb_invalidate(&tlb, 1, 4 << 20, 512);
+	assert_true(tlb_lookup_table(&tlb, 1, (6 << 20) - 1, &pte));
+	assert_int_equal(pte, 77);
+	assert_false(tlb_lookup_table(&tlb, 1, 6 << 20, &pte));
+	tlb_invalidate(&tlb, 1, 0, 0);
+	assert_false(tlb_lookup_table(&tlb, 1, 4 << 20, &pte));
+	assert_true(tlb_lookup_table(&tlb, 2, 4 << 20, &pte));
+	assert_int_equal(pte, 88);
+	tlb_flush(&tlb);
+	assert_false(tlb_lookup_table(&tlb, 2, 4 << 20, &pte));
+	tlb_destroy(&tlb);
+	assert_true(tlb_init(&tlb, NULL, false));
+	tlb_insert_table(&tlb, 1, 4 << 20, 77);
+	assert_false(tlb_lookup_table(&tlb, 1, 4 << 20, &pte));
+	tlb_destroy(&tlb);
+}
+
 /* The sticky one holds whatever was put in, the other one has an end. */
 static void test_tlb_capacity(void **state)
 {
@@ -276,7 +304,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_random_walks), cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_copies),	     cmocka_unit_test(test_tlb_ranges),
-		cmocka_unit_test(test_tlb_capacity),
+		cmocka_unit_test(test_tlb_capacity), cmocka_unit_test(test_tlb_tables),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
