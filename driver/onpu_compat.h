@@ -40,19 +40,14 @@ static inline bool drm_gem_is_imported(const struct drm_gem_object *obj)
 #endif
 
 /* Work runs on the CPU that queued it; old kernels have no flag for that. */
-#ifdef ONPU_HAVE_WQ_PERCPU
-#define ONPU_WQ_PERCPU	WQ_PERCPU
-#else
-#define ONPU_WQ_PERCPU	0
+#ifndef ONPU_HAVE_WQ_PERCPU
+#define WQ_PERCPU	0
 #endif
 
 /* These take the object's reservation lock themselves. */
 #ifdef ONPU_HAVE_GEM_VMAP_UNLOCKED
-#define onpu_gem_vmap	drm_gem_vmap_unlocked
-#define onpu_gem_vunmap	drm_gem_vunmap_unlocked
-#else
-#define onpu_gem_vmap	drm_gem_vmap
-#define onpu_gem_vunmap	drm_gem_vunmap
+#define drm_gem_vmap	drm_gem_vmap_unlocked
+#define drm_gem_vunmap	drm_gem_vunmap_unlocked
 #endif
 
 #endif

@@ -58,8 +58,6 @@ int onpu_dump_init(struct onpu_device *onpu);
 void onpu_debugfs_init(struct onpu_device *onpu);
 /* Waits for the dump of a failure that a fence or a reset has told. */
 void onpu_dump_flush(struct onpu_device *onpu);
-/* No dump is made any more, and none is under way. */
-void onpu_dump_unplug(struct onpu_device *onpu);
 /* As onpu_dump_ctx(), of a device that is about to be reset, with reset_lock held for writing. */
 void onpu_dump_device(struct onpu_device *onpu, enum onpu_reset_reason reason, const char *text,
 		      bool readable);

@@ -80,7 +80,7 @@ static void queue_end_work(struct onpu_ctx *ctx)
 void onpu_ctx_fail(struct onpu_ctx *ctx, u32 state, int first, int rest)
 {
 	lockdep_assert_held(&ctx->lock);
-	ctx->dead = true;
+	WRITE_ONCE(ctx->dead, true);
 	if (ctx->state == DRM_ONPU_CTX_ACTIVE || ctx->state == DRM_ONPU_CTX_INNOCENT) {
 		ctx->state = state;
 		ctx->error = -first;
@@ -155,7 +155,7 @@ static int detach_ctx(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
 	busy = !onpu_queue_yield(ctx);
 	if (busy)
 		ret = onpu_queue_kill(ctx);
-	if (!ret && ctx->destroyed) {
+	if (!ret && READ_ONCE(ctx->destroyed)) {
 		guard(spinlock)(&ctx->lock);
 		onpu_job_reap(ctx);
 		onpu_job_end_all(ctx, -ECANCELED, -ECANCELED);
@@ -176,7 +176,7 @@ static void ctx_end_work(struct work_struct *work)
 
 	guard(onpu_signalling)();
 	guard(mutex)(&cd->bind_lock);
-	if (!detach_ctx(cd, ctx) && ctx->destroyed) {
+	if (!detach_ctx(cd, ctx) && READ_ONCE(ctx->destroyed)) {
 		guard(spinlock)(&ctx->lock);
 		onpu_job_end_all(ctx, -ECANCELED, -ECANCELED);
 	}
@@ -197,8 +197,8 @@ static void destroy_ctx(struct onpu_file *file, struct onpu_ctx *ctx)
 	drm_vma_node_revoke(page_node(ctx), file->drm);
 	onpu_user_free_begin(ctx->vm->user);
 	scoped_guard(spinlock, &ctx->lock) {
-		ctx->dead = true;
-		ctx->destroyed = true;
+		WRITE_ONCE(ctx->dead, true);
+		WRITE_ONCE(ctx->destroyed, true);
 	}
 	if (!queue_work(ctx->onpu->wq, &ctx->end))
 		onpu_ctx_put(ctx);
@@ -381,8 +381,8 @@ static int alloc_ctx_memory(struct onpu_ctx *ctx)
 }
 
 /*
- * Takes over the place among the contexts. The number comes last: as soon as it exists, programs
- * can use and destroy the context.
+ * Takes over the place among the contexts. The number comes last: as soon as it exists and its lock
+ * is free, programs can use and destroy the context.
  */
 static int create_ctx(struct onpu_file *file, const struct drm_onpu_ctx_create *args,
 		      u32 timeout_ms, u32 *id, u64 *offset)
@@ -401,11 +401,13 @@ static int create_ctx(struct onpu_file *file, const struct drm_onpu_ctx_create *
 		ret = drm_vma_node_allow(page_node(ctx), file->drm);
 	}
 	if (!ret) {
-		ret = xa_alloc(&file->ctxs, id, ctx, XA_LIMIT(1, U32_MAX), GFP_KERNEL);
+		xa_lock(&file->ctxs);
+		ret = __xa_alloc(&file->ctxs, id, ctx, XA_LIMIT(1, U32_MAX), GFP_KERNEL);
+		if (!ret)
+			WRITE_ONCE(ctx->id, *id);
+		xa_unlock(&file->ctxs);
 		if (ret)
 			drm_vma_node_revoke(page_node(ctx), file->drm);
-		else
-			WRITE_ONCE(ctx->id, *id);
 	}
 	if (ret)
 		onpu_ctx_put(ctx);

@@ -148,7 +148,7 @@ int onpu_device_init(struct onpu_device *onpu)
 	ret = drmm_mutex_init(&onpu->drm, &onpu->dma_lock) ?:
 	      drmm_mutex_init(&onpu->drm, &onpu->users_lock) ?:
 	      keep_wq(onpu, &onpu->wq, alloc_workqueue("onpu", WQ_HIGHPRI | WQ_MEM_RECLAIM |
-						       ONPU_WQ_PERCPU, 0)) ?:
+						       WQ_PERCPU, 0)) ?:
 	      keep_wq(onpu, &onpu->reset_wq,
 		      alloc_ordered_workqueue("onpu-reset", WQ_MEM_RECLAIM)) ?:
 	      check_version(onpu) ?: read_caps(onpu);
@@ -281,11 +281,11 @@ void onpu_usage_begin(struct onpu_device *onpu, unsigned int jobs)
 	struct onpu_usage *usage = &onpu->usage;
 
 	guard(spinlock)(&usage->lock);
-	if (!usage->running) {
+	usage->running += jobs;
+	if (usage->running == jobs) {
 		usage->since = ktime_get();
 		queue_delayed_work(onpu->wq, &onpu->fw.heartbeat, ONPU_HEARTBEAT_INTERVAL);
 	}
-	usage->running += jobs;
 }
 
 void onpu_usage_end(struct onpu_device *onpu, unsigned int jobs)

@@ -22,6 +22,7 @@
 #include <drm/drm_device.h>
 #include <drm/drm_drv.h>
 #include <drm/drm_file.h>
+#include <drm/drm_ioctl.h>
 #include <drm/onpu_accel.h>
 
 #include <onpu/registers.h>
@@ -63,7 +64,7 @@ struct onpu_vm;
 
 /* Limits of the interface, told by DRM_ONPU_DEV_QUERY_INFO. */
 #define ONPU_SUBMIT_MAX_JOBS	256
-#define ONPU_SUBMIT_MAX_SYNCS	1024
+#define ONPU_SUBMIT_MAX_SYNCS	64
 #define ONPU_MAX_QUEUED_JOBS	1024
 #define ONPU_VA_START		SZ_1M
 
@@ -141,10 +142,7 @@ struct onpu_mbox {
 	struct onpu_mbox_wait *pending[ONPU_MBOX_SLOTS];
 	/** @generation: High bits of the next id, so that a late response finds nobody. */
 	u32 generation;
-	/**
-	 * @error: What requests fail with; 0 while the firmware takes them. Latched when the
-	 * firmware broke the protocol, until a reset.
-	 */
+	/** @error: What requests fail with, or 0; kept until a reset if the protocol was broken. */
 	int error;
 };
 
@@ -207,10 +205,7 @@ enum onpu_reset_reason {
 	ONPU_RESET_INVALIDATION,
 	/** @ONPU_RESET_KILL: A context could not be killed, or its queue not be taken away. */
 	ONPU_RESET_KILL,
-	/**
-	 * @ONPU_RESET_TIMEOUT: The firmware did not answer. A device that is slow, because it
-	 * shares a machine or because of its jobs, may look like that.
-	 */
+	/** @ONPU_RESET_TIMEOUT: The firmware did not answer; a busy device may look like that. */
 	ONPU_RESET_TIMEOUT,
 	/** @ONPU_RESET_FW_FAILED: The firmware says so, or its core has stopped. */
 	ONPU_RESET_FW_FAILED,
@@ -255,10 +250,7 @@ struct onpu_device {
 	/** @lose_invalidations: For tests: so many invalidations are not requested. */
 	u32 lose_invalidations;
 
-	/**
-	 * @dma_lock: Protects @bos and &onpu_mmu_device.vms, which are mapped for the device.
-	 * What is added is within drm_dev_enter(), so nothing comes after the unplug.
-	 */
+	/** @dma_lock: Protects @bos and &onpu_mmu_device.vms; no unplug while they are added to. */
 	struct mutex dma_lock;
 	/** @bos: Buffers, by &onpu_bo.link. */
 	struct list_head bos;
@@ -456,13 +448,8 @@ void onpu_ctx_post_reset(struct onpu_device *onpu, bool alive);
 void onpu_ctx_file_usage(struct onpu_file *file, u64 *busy_ns, u64 *cycles);
 
 /* ---- ioctls, see the uapi header; the core refuses them on a lost device. */
-int onpu_bo_create_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
-int onpu_bo_info_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
-int onpu_bo_sync_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
-int onpu_ctx_create_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
-int onpu_ctx_destroy_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
-int onpu_ctx_get_state_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
-int onpu_submit_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
+drm_ioctl_t onpu_bo_create_ioctl, onpu_bo_info_ioctl, onpu_bo_sync_ioctl, onpu_ctx_create_ioctl,
+	onpu_ctx_destroy_ioctl, onpu_ctx_get_state_ioctl, onpu_submit_ioctl;
 
 /* ---- functions of the DRM driver that onpu_gem.c gives */
 struct drm_gem_object *onpu_gem_create_object(struct drm_device *drm, size_t size);

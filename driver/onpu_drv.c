@@ -11,7 +11,6 @@
 
 #include <drm/drm_accel.h>
 #include <drm/drm_gem_shmem_helper.h>
-#include <drm/drm_ioctl.h>
 #include <drm/drm_print.h>
 
 #include "onpu_compat.h"
@@ -204,6 +203,9 @@ static int onpu_release(struct inode *inode, struct file *filp)
 	struct drm_file *drm_file = filp->private_data;
 
 	onpu_ctx_file_close(to_onpu_file(drm_file));
+	/* The end of contexts may not outlast the module, which nothing else waits for then. */
+	if (drm_dev_is_unplugged(drm_file->minor->dev))
+		flush_workqueue(to_onpu(drm_file->minor->dev)->wq);
 	return drm_release(inode, filp);
 }
 
@@ -276,11 +278,7 @@ static const struct file_operations onpu_fops = {
 	.fop_flags = FOP_UNSIGNED_OFFSET,
 };
 
-/*
- * Versions, see the uapi header:
- * - 1.0: the first.
- * - 1.1: max_user_contexts and user_memory.
- */
+/* Version 1.1 added max_user_contexts and user_memory, see the uapi header. */
 static const struct drm_driver onpu_drm_driver = {
 	.driver_features = DRIVER_GEM | DRIVER_COMPUTE_ACCEL | DRIVER_SYNCOBJ |
 			   DRIVER_SYNCOBJ_TIMELINE,

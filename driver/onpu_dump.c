@@ -52,6 +52,7 @@ static const u32 dumped_registers[] = {
 
 /* What is copied of a failure when it is found. */
 struct onpu_failure {
+	u32 bit;
 	const char *kind, *reason;
 	struct timespec64 when;
 	/* Of a context, with a reference, or NULL; its job. */
@@ -76,7 +77,7 @@ struct onpu_dump {
 	/* Protects what follows but for @failure, which is that of whoever has set @busy. */
 	spinlock_t lock;
 	u32 seen; /* kinds that were kept */
-	bool busy, stopped;
+	bool busy;
 	struct onpu_failure failure;
 };
 
@@ -89,12 +90,12 @@ static struct onpu_failure *begin_failure(struct onpu_device *onpu, unsigned int
 	struct onpu_failure *failure = &dump->failure;
 
 	scoped_guard(spinlock, &dump->lock) {
-		if (dump->busy || dump->stopped || dump->seen & BIT(kind))
+		if (dump->busy || dump->seen & BIT(kind))
 			return NULL;
-		dump->seen |= BIT(kind);
 		dump->busy = true;
 	}
 	memset(failure, 0, sizeof(*failure));
+	failure->bit = BIT(kind);
 	failure->kind = name;
 	failure->reason = reason;
 	ktime_get_real_ts64(&failure->when);
@@ -103,7 +104,8 @@ static struct onpu_failure *begin_failure(struct onpu_device *onpu, unsigned int
 
 static void copy_device(struct onpu_device *onpu, struct onpu_failure *failure)
 {
-	memcpy(failure->requests, onpu->mbox.requests, sizeof(failure->requests));
+	/* The next one may be written meanwhile. */
+	data_race(memcpy(failure->requests, onpu->mbox.requests, sizeof(failure->requests)));
 	memcpy(failure->responses, onpu->mbox.responses, sizeof(failure->responses));
 	failure->request_tail = READ_ONCE(onpu->mbox.tail);
 	failure->response_head = READ_ONCE(onpu->mbox.head);
@@ -119,12 +121,14 @@ static void copy_device(struct onpu_device *onpu, struct onpu_failure *failure)
 void onpu_dump_ctx(struct onpu_ctx *ctx, u32 state, int error)
 {
 	const bool fault = state == DRM_ONPU_CTX_FAULT;
+	const char *reason = fault ? "a job has faulted" :
+			     ctx->queue < 0 ? "a job has waited too long for a queue" :
+			     "a job has made no progress";
 	struct onpu_failure *failure;
 
 	lockdep_assert_held(&ctx->lock);
 	failure = begin_failure(ctx->onpu, fault ? KIND_FAULT : KIND_TIMEOUT,
-				fault ? "fault" : "timeout",
-				fault ? "a job has faulted" : "a job has made no progress");
+				fault ? "fault" : "timeout", reason);
 	if (!failure)
 		return;
 	failure->ctx = onpu_ctx_get(ctx);
@@ -135,7 +139,7 @@ void onpu_dump_ctx(struct onpu_ctx *ctx, u32 state, int error)
 	onpu_job_oldest(ctx, &failure->job);
 	failure->tail = ctx->tail;
 	failure->in_ring = ctx->in_ring;
-	queue_work(system_unbound_wq, &ctx->onpu->dump->work);
+	queue_work(onpu_free_wq, &ctx->onpu->dump->work);
 }
 
 void onpu_dump_device(struct onpu_device *onpu, enum onpu_reset_reason reason, const char *text,
@@ -147,7 +151,7 @@ void onpu_dump_device(struct onpu_device *onpu, enum onpu_reset_reason reason, c
 		return;
 	failure->has_registers = readable;
 	copy_device(onpu, failure);
-	queue_work(system_unbound_wq, &onpu->dump->work);
+	queue_work(onpu_free_wq, &onpu->dump->work);
 }
 
 /* ---- the text */
@@ -221,11 +225,11 @@ static size_t read_memory(struct onpu_vm *vm, u64 va, void *to, size_t size)
 	}
 	if (!obj)
 		return 0;
-	if (onpu_gem_vmap(obj, &memory)) {
+	if (drm_gem_vmap(obj, &memory)) {
 		size = 0;
 	} else {
 		iosys_map_memcpy_from(to, &memory, offset, size);
-		onpu_gem_vunmap(obj, &memory);
+		drm_gem_vunmap(obj, &memory);
 	}
 	drm_gem_object_put(obj);
 	return size;
@@ -395,18 +399,23 @@ static void dump_work(struct work_struct *work)
 	struct onpu_dump *dump = container_of(work, struct onpu_dump, work);
 	struct onpu_failure *failure = &dump->failure;
 	struct onpu_device *onpu = dump->onpu;
+	struct kernfs_node *kept = sysfs_get_dirent(onpu->drm.dev->kobj.sd, "devcoredump");
+	char *text = NULL;
 	size_t bytes;
-	char *text;
 
 	/* After a failure of one context, the device goes on: it is read as it is now. */
 	if (failure->ctx)
 		copy_live_device(onpu, failure);
-	text = make_text(onpu, failure, &bytes);
-	/* Frees the text, at once if there is a dump of this device already. */
+	/* The kernel keeps one for each device, and would drop the next. */
+	if (!kept)
+		text = make_text(onpu, failure, &bytes);
+	sysfs_put(kept);
 	if (text)
 		dev_coredumpv(onpu->drm.dev, text, bytes, GFP_KERNEL);
 	onpu_ctx_put(failure->ctx);
 	guard(spinlock)(&dump->lock);
+	/* The next one of a kind that could not be kept is the first. */
+	dump->seen |= text ? failure->bit : 0;
 	dump->busy = false;
 }
 
@@ -494,11 +503,4 @@ int onpu_dump_init(struct onpu_device *onpu)
 void onpu_dump_flush(struct onpu_device *onpu)
 {
 	flush_work(&onpu->dump->work);
-}
-
-void onpu_dump_unplug(struct onpu_device *onpu)
-{
-	scoped_guard(spinlock, &onpu->dump->lock)
-		onpu->dump->stopped = true;
-	onpu_dump_flush(onpu);
 }

@@ -481,7 +481,7 @@ int onpu_kernel_bo_create(struct onpu_kernel_bo *kbo, struct onpu_vm *vm, size_t
 	atomic64_add(bo->base.base.size, &vm->ctx_memory);
 	ret = map_new(&kbo->map, vm, bo, ONPU_MAP_KERNEL);
 	if (!ret && access)
-		ret = onpu_gem_vmap(&bo->base.base, &vmap);
+		ret = drm_gem_vmap(&bo->base.base, &vmap);
 	if (ret)
 		onpu_kernel_bo_destroy(kbo);
 	else
@@ -494,7 +494,7 @@ void onpu_kernel_bo_destroy(struct onpu_kernel_bo *kbo)
 	if (kbo->vaddr) {
 		struct iosys_map vmap = IOSYS_MAP_INIT_VADDR(kbo->vaddr);
 
-		onpu_gem_vunmap(&kbo->bo->base.base, &vmap);
+		drm_gem_vunmap(&kbo->bo->base.base, &vmap);
 	}
 	if (kbo->map)
 		onpu_map_remove(kbo->map);

@@ -64,14 +64,10 @@ struct onpu_fence {
 	spinlock_t lock;
 };
 
-static const char *fence_driver_name(struct dma_fence *fence)
+/* Of driver and timeline. */
+static const char *fence_name(struct dma_fence *fence)
 {
 	return "onpu";
-}
-
-static const char *fence_timeline_name(struct dma_fence *fence)
-{
-	return "onpu-context";
 }
 
 /* Called by RCU, for which onpu_exit() waits: the module is not unloaded before this returns. */
@@ -87,8 +83,8 @@ static void fence_release(struct dma_fence *fence)
 }
 
 static const struct dma_fence_ops fence_ops = {
-	.get_driver_name = fence_driver_name,
-	.get_timeline_name = fence_timeline_name,
+	.get_driver_name = fence_name,
+	.get_timeline_name = fence_name,
 	.release = fence_release,
 };
 
@@ -279,21 +275,10 @@ void onpu_job_oldest(struct onpu_ctx *ctx, struct onpu_ring_job *entry)
 static int fault_to_errno(u32 code)
 {
 	static const u8 errors[] = {
-		[ONPU_FAULT_BOUNDS] = EFAULT,
-		[ONPU_FAULT_INDEX_RANGE] = EFAULT,
-		[ONPU_FAULT_MMU_NOT_PRESENT] = EFAULT,
-		[ONPU_FAULT_MMU_PERM] = EFAULT,
-		[ONPU_FAULT_ILLEGAL_OPCODE] = EINVAL,
-		[ONPU_FAULT_RESERVED_BITS] = EINVAL,
-		[ONPU_FAULT_SLOT_INDEX] = EINVAL,
-		[ONPU_FAULT_SLOT_FORMAT] = EINVAL,
-		[ONPU_FAULT_SPACE] = EINVAL,
-		[ONPU_FAULT_DTYPE] = EINVAL,
-		[ONPU_FAULT_SHAPE] = EINVAL,
-		[ONPU_FAULT_SEM_OVERFLOW] = EINVAL,
-		[ONPU_FAULT_SEM_OWNER] = EINVAL,
-		[ONPU_FAULT_DEADLOCK] = ETIME,
-		[ONPU_FAULT_TIMEOUT] = ETIME,
+		[ONPU_FAULT_ILLEGAL_OPCODE ... ONPU_FAULT_SHAPE] = EINVAL,
+		[ONPU_FAULT_BOUNDS ... ONPU_FAULT_MMU_PERM] = EFAULT,
+		[ONPU_FAULT_SEM_OVERFLOW ... ONPU_FAULT_SEM_OWNER] = EINVAL,
+		[ONPU_FAULT_DEADLOCK ... ONPU_FAULT_TIMEOUT] = ETIME,
 	};
 
 	return code < ARRAY_SIZE(errors) && errors[code] ? -errors[code] : -EREMOTEIO;
@@ -382,7 +367,9 @@ void onpu_job_reap(struct onpu_ctx *ctx)
 			break;
 		end_job(job, 0);
 	}
-	ctx->completed = max(ctx->completed, seqno);
+	/* The job at fault has not ended yet. */
+	ctx->completed = max(ctx->completed, seqno - (record.seqno == seqno));
+	ctx->progress.moved = jiffies;
 	if (record.seqno == seqno)
 		fail_faulted_ctx(ctx, &record);
 	else
@@ -445,8 +432,8 @@ static bool waits_too_long(const struct onpu_ctx *ctx)
 	return time_after(jiffies, ctx->progress.moved + ctx->onpu->limits.wait);
 }
 
-/* With the context's lock held. */
-static bool makes_progress(struct onpu_ctx *ctx)
+/* With the context's lock held; @waits: of its queue. */
+static bool makes_progress(struct onpu_ctx *ctx, bool waits)
 {
 	const struct onpu_progress now = {
 		.retired = read_counter(ctx->onpu, ONPU_REG_QUEUE_RETIRED_LO(ctx->queue)),
@@ -462,7 +449,7 @@ static bool makes_progress(struct onpu_ctx *ctx)
 		*last = now;
 		return true;
 	}
-	if (waits_for_others(ctx->onpu, ctx->queue)) {
+	if (waits) {
 		last->when = now.when;
 		last->checks = 0;
 		return !waits_too_long(ctx);
@@ -472,12 +459,16 @@ static bool makes_progress(struct onpu_ctx *ctx)
 
 bool onpu_job_hangs(struct onpu_ctx *ctx)
 {
+	int queue = READ_ONCE(ctx->queue);
+	/* Before the lock is taken: these are up to 65 registers. */
+	bool waits = queue >= 0 && waits_for_others(ctx->onpu, queue);
+
 	guard(spinlock)(&ctx->lock);
 	if (ctx->dead || READ_ONCE(ctx->onpu->ctx->stopped))
 		return false;
 	if (ctx->queue < 0)
 		return !list_empty(&ctx->runnable) && waits_too_long(ctx);
-	return onpu_ctx_busy(ctx) && !makes_progress(ctx);
+	return ctx->queue == queue && onpu_ctx_busy(ctx) && !makes_progress(ctx, waits);
 }
 
 /* The work has a reference to its context. */

@@ -227,13 +227,14 @@ static u32 priority_on_queue(struct onpu_ctx_device *cd, const struct onpu_ctx *
 	return ctx->priority;
 }
 
-static int bind_queue(struct onpu_ctx_device *cd, struct onpu_ctx *ctx, unsigned int queue)
+static int bind_queue(struct onpu_ctx_device *cd, struct onpu_ctx *ctx, unsigned int queue,
+		      u32 priority)
 {
 	u32 mode = ctx->resume ? ONPU_QUEUE_RESUME : ONPU_QUEUE_PLAIN, head;
 	int ret;
 
 	lockdep_assert_held(&cd->bind_lock);
-	ret = get_vm_slot(cd, ctx->vm) ?: request_create(ctx, queue, priority_on_queue(cd, ctx)) ?:
+	ret = get_vm_slot(cd, ctx->vm) ?: request_create(ctx, queue, priority) ?:
 	      request_queue(ctx, ONPU_MSG_QUEUE_BIND, queue, mode, &head);
 	if (ret) {
 		/* As in put_vm_slot(). */
@@ -245,7 +246,7 @@ static int bind_queue(struct onpu_ctx_device *cd, struct onpu_ctx *ctx, unsigned
 	ctx->vm->user->bound++;
 	set_queue(cd, queue, ctx);
 	guard(spinlock)(&ctx->lock);
-	ctx->queue = queue;
+	WRITE_ONCE(ctx->queue, queue);
 	ctx->yield = false;
 	ctx->tail = 0;
 	ctx->before = ctx->completed + ctx->resume;
@@ -270,7 +271,7 @@ static int release_queue(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
 	ctx->vm->user->bound--;
 	ret = put_vm_slot(cd, ctx->vm);
 	scoped_guard(spinlock, &ctx->lock) {
-		ctx->queue = -1;
+		WRITE_ONCE(ctx->queue, -1);
 		ctx->yield = false;
 		if (!list_empty(&ctx->runnable))
 			onpu_queue_want(ctx);
@@ -374,7 +375,8 @@ static bool can_yield(struct onpu_ctx *ctx, const struct onpu_ctx *waiter)
 /* One that has failed is taken off its queue by its own work. */
 static bool must_yield(struct onpu_ctx *ctx, const struct onpu_ctx *waiter)
 {
-	if (ctx->dead || ctx->priority > raised_priority(waiter) || !may_take(ctx, waiter))
+	if (READ_ONCE(ctx->dead) || ctx->priority > raised_priority(waiter) ||
+	    !may_take(ctx, waiter))
 		return false;
 	return ctx->priority < waiter->priority ||
 	       (ctx->yield && time_after_eq(jiffies, ctx->yields_since + YIELD_TIME));
@@ -452,6 +454,7 @@ static bool take_queue(struct onpu_ctx_device *cd, const struct onpu_ctx *waiter
 static bool serve_waiter(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
 {
 	int queue, ret;
+	u32 priority;
 
 	/* It may have asked again when it was just getting its queue. */
 	if (ctx->queue >= 0) {
@@ -461,11 +464,13 @@ static bool serve_waiter(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
 	while ((queue = find_queue(cd, ctx->vm)) < 0)
 		if (!take_queue(cd, ctx))
 			return false;
+	/* As soon as it does not wait, it may ask again, for the first time as it were. */
+	priority = priority_on_queue(cd, ctx);
 	onpu_queue_stop_waiting(ctx);
 	/* What it waited for may have been cancelled. */
 	if (list_empty(&ctx->runnable))
 		return true;
-	ret = bind_queue(cd, ctx, queue);
+	ret = bind_queue(cd, ctx, queue, priority);
 	onpu_queue_reset_on_error(cd->onpu, ret);
 	return !ret;
 }
@@ -502,7 +507,7 @@ void onpu_queue_forget_all(struct onpu_ctx_device *cd)
 		ctx->vm->bound = 0;
 		ctx->vm->user->bound = 0;
 		guard(spinlock)(&ctx->lock);
-		ctx->queue = -1;
+		WRITE_ONCE(ctx->queue, -1);
 		ctx->yield = false;
 	}
 	for (unsigned int i = 0; i < ONPU_MAX_QUEUES; i++)

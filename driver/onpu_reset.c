@@ -401,7 +401,6 @@ const struct dev_pm_ops onpu_pm_ops = {
 
 void onpu_device_unplug(struct onpu_device *onpu)
 {
-	onpu_dump_unplug(onpu);
 	/* The work that is cancelled below may be waiting for the firmware. */
 	onpu_mbox_fail(onpu, -ENODEV);
 	disable_work_sync(&onpu->reset_work);
@@ -419,6 +418,8 @@ void onpu_device_unplug(struct onpu_device *onpu)
 	/* Contexts that are ending and checks for hangs must not outlast the module. */
 	flush_workqueue(onpu->wq);
 	flush_workqueue(onpu->reset_wq);
+	/* Nobody is left who finds failures. */
+	onpu_dump_flush(onpu);
 	onpu_gem_unplug(onpu);
 	onpu_mmu_unplug(onpu);
 }

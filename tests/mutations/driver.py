@@ -183,13 +183,12 @@ MUTATIONS = [
     _mutation('a context goes while its work runs', 'onpu_ctx.c', _MOMENTS,
               '\tcancel_work_sync(&ctx->resolve);\n', ''),
     _mutation('a deadlock has another errno', 'onpu_job.c', _FAULT,
-              '\t\t[ONPU_FAULT_DEADLOCK] = ETIME,\n', ''),
+              '\t\t[ONPU_FAULT_DEADLOCK ... ONPU_FAULT_TIMEOUT] = ETIME,\n', ''),
     _mutation('a context goes on after a fault', 'onpu_ctx.c', _FAULT,
-              '\tctx->dead = true;\n\tif (ctx->state == DRM_ONPU_CTX_ACTIVE ||',
+              '\tWRITE_ONCE(ctx->dead, true);\n\tif (ctx->state == DRM_ONPU_CTX_ACTIVE ||',
               '\tif (ctx->state == DRM_ONPU_CTX_ACTIVE ||'),
-    _mutation('waiting for others is a hang', 'onpu_job.c', _HANG,
-              '\tif (waits_for_others(ctx->onpu, ctx->queue)) {\n',
-              '\tif (waits_for_others(ctx->onpu, ctx->queue) && false) {\n'),
+    _mutation('waiting for others is a hang', 'onpu_job.c', _KUNIT,
+              'bool waits = queue >= 0 && waits_for_others(ctx->onpu, queue);', 'bool waits = false;'),
     _mutation('a hang is none', 'onpu_job.c', _HANG,
               'return ++last->checks < HANG_CHECKS || '
               'time_before(now.when, last->when + ctx->timeout);',
@@ -203,8 +202,7 @@ MUTATIONS = [
               '\tif (onpu_ctx_busy(ctx) || !list_empty(&ctx->runnable))\n\t\twatch_ctx(ctx);\n', ''),
     _mutation('a file that closes leaves its jobs running', 'onpu_drv.c',
               _tests('process,-t,jobs_are_cancelled_with_context_and_file'),
-              '\tonpu_ctx_file_close(to_onpu_file(drm_file));\n\treturn drm_release',
-              '\treturn drm_release'),
+              '\tonpu_ctx_file_close(to_onpu_file(drm_file));\n', ''),
     # Turns on few queues, limits
     _mutation('an interrupted job begins anew', 'onpu_job.c', _QUEUES,
               'job->taken = clamp_t(s64, taken + 1 - first, 0, job->count);', 'job->taken = 0;'),
@@ -230,7 +228,7 @@ MUTATIONS = [
               '\t\tif (uid_eq(user->uid, uid))\n', '\t\tif (user)\n'),
     # Core dumps
     _mutation('each failure is dumped', 'onpu_dump.c', _SMI,
-              '\t\tdump->seen |= BIT(kind);\n', ''),
+              '\tdump->seen |= text ? failure->bit : 0;\n', ''),
     _mutation('a dump has slots in place of the program', 'onpu_dump.c', _SMI,
               'failure->job.program_va + first * sizeof(words[0])', 'failure->job.slots_va'),
     # Trace events, debugfs
@@ -272,6 +270,11 @@ MUTATIONS = [
               'if (down_read_trylock(&onpu->reset_lock)) {\n',
               'if (down_read_trylock(&onpu->reset_lock)) {\n\t\tup_read(&onpu->reset_lock);\n'
               '\t\tonpu_fw_status_irq(onpu);\n\t\tdown_read(&onpu->reset_lock);\n'),
+    _mutation('tables go before the device has forgotten them', 'onpu_mmu.c', _KUNIT,
+              '\tforget(&vm->all, vm_free_work);\n',
+              '\tINIT_WORK(&vm->all.free, vm_free_work);\n\tqueue_work(onpu_free_wq, &vm->all.free);\n'),
+    _mutation('one user takes all address spaces', 'onpu_mmu.c', _KUNIT,
+              'atomic_add_unless(&user->vms, 1, max(limit, 1))', 'atomic_add_unless(&user->vms, 1, INT_MAX)'),
     _mutation('the program goes before its core dump is made', 'onpu_gem.c', _MOMENTS,
               '\t\tonpu_dump_flush(to_onpu(obj->dev));\n', ''),
     _mutation('a reset that others have made comes again', 'onpu_reset.c', _MOMENTS,
