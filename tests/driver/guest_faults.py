@@ -5,7 +5,8 @@
 
 Each line of Documentation/faults.csv, which is a table of emulator.rst, is made by the emulator
 while a program works: how its jobs end, how often the device is reset, what the kernel's log says, what
-the driver keeps as a core dump, and what has to be done before the next program works.
+the driver keeps as a core dump, whether udev hears of it, and what has to be done before the next
+program works.
 """
 import csv
 import errno
@@ -13,6 +14,7 @@ import json
 import os
 import pathlib
 import re
+import socket
 import subprocess
 import sys
 
@@ -45,6 +47,27 @@ class Emulator:
 
     def hits(self, fault):
         return int(self.ask("hits " + fault.split(",")[0]))
+
+
+class Events:
+    """What the kernel tells udev."""
+
+    NETLINK_KOBJECT_UEVENT, KERNEL = 15, 1
+
+    def __init__(self):
+        self.socket = socket.socket(socket.AF_NETLINK, socket.SOCK_DGRAM, self.NETLINK_KOBJECT_UEVENT)
+        self.socket.bind((0, self.KERNEL))
+        self.socket.setblocking(False)
+
+    def wedged(self):
+        """The values of WEDGED since the last time."""
+        values = []
+        try:
+            while True:
+                words = self.socket.recv(65536).decode(errors="replace").split("\0")
+                values += [word.removeprefix("WEDGED=") for word in words if word.startswith("WEDGED=")]
+        except BlockingIOError:
+            return values
 
 
 def run(*command):
@@ -90,10 +113,11 @@ def check_dump(failure, known):
         yield f"a dump of {failure}: {done.stdout}"
 
 
-def check(emulator, row, known):
+def check(emulator, events, row, known):
     """What is not as the row says."""
     fault, log = row["Fault"], row["The kernel's log says"]
     before = resets()
+    events.wedged()
     run("dmesg", "-C")
     emulator.inject(fault)
     ended, said = work()
@@ -109,6 +133,10 @@ def check(emulator, row, known):
         yield f"the log says {told}"
     if resets() - before != int(row["Resets"]):
         yield f"{resets() - before} resets, not {row['Resets']}"
+    # Whoever looks after the machine hears of a device that is given up.
+    wedged = events.wedged()
+    if wedged != (["rebind,bus-reset"] if row["Jobs"] == "ENODEV" else []):
+        yield f"events: WEDGED={wedged}"
     yield from check_dump(dumped(row, told), known)
     if row["Afterwards"]:
         if work()[0] == "end well":
@@ -126,14 +154,14 @@ def main():
     wanted = sys.argv[1:]
     run("/usr/sbin/rmmod", "onpu")
     run("/usr/sbin/insmod", os.environ["ONPU_GUEST_DRIVER"], f"timeout_ms={TIMEOUT_MS}")
-    emulator = Emulator()
+    emulator, events = Emulator(), Events()
     known = set()
     failed = number = 0
     for row in rows:
         if wanted and row["Fault"] not in wanted:
             continue
         number += 1
-        wrong = list(check(emulator, row, known))
+        wrong = list(check(emulator, events, row, known))
         for line in wrong:
             print(f"{row['Fault']}: {line}", file=sys.stderr)
         failed += bool(wrong)
