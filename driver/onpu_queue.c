@@ -49,7 +49,7 @@ static int request_queue(struct onpu_ctx *ctx, u32 type, unsigned int queue, u32
 }
 
 /* A context's number at the firmware is that of its queue. */
-static int request_create(struct onpu_ctx *ctx, unsigned int queue, u32 priority)
+static int request_create(struct onpu_ctx *ctx, unsigned int queue)
 {
 	struct onpu_msg_ctx_create msg = {
 		.type = ONPU_MSG_CTX_CREATE,
@@ -60,7 +60,7 @@ static int request_create(struct onpu_ctx *ctx, unsigned int queue, u32 priority
 		.completion = onpu_map_va(ctx->page.map),
 		.ring_size = ONPU_RING_SIZE,
 		.vector = onpu_queue_vector(ctx->onpu, queue),
-		.priority = priority,
+		.priority = ctx->priority,
 	};
 
 	return onpu_mbox_call(ctx->onpu, &msg);
@@ -218,23 +218,13 @@ static void set_queue(struct onpu_ctx_device *cd, unsigned int queue, struct onp
 
 /* ---- take and give back */
 
-/* Raised only if one of higher priority has a queue, lest its client gets more than its share. */
-static u32 priority_on_queue(struct onpu_ctx_device *cd, const struct onpu_ctx *ctx)
-{
-	for (unsigned int i = 0; i < ONPU_MAX_QUEUES; i++)
-		if (cd->queues[i] && cd->queues[i]->priority > ctx->priority)
-			return raised_priority(ctx);
-	return ctx->priority;
-}
-
-static int bind_queue(struct onpu_ctx_device *cd, struct onpu_ctx *ctx, unsigned int queue,
-		      u32 priority)
+static int bind_queue(struct onpu_ctx_device *cd, struct onpu_ctx *ctx, unsigned int queue)
 {
 	u32 mode = ctx->resume ? ONPU_QUEUE_RESUME : ONPU_QUEUE_PLAIN, head;
 	int ret;
 
 	lockdep_assert_held(&cd->bind_lock);
-	ret = get_vm_slot(cd, ctx->vm) ?: request_create(ctx, queue, priority) ?:
+	ret = get_vm_slot(cd, ctx->vm) ?: request_create(ctx, queue) ?:
 	      request_queue(ctx, ONPU_MSG_QUEUE_BIND, queue, mode, &head);
 	if (ret) {
 		/* As in put_vm_slot(). */
@@ -454,7 +444,6 @@ static bool take_queue(struct onpu_ctx_device *cd, const struct onpu_ctx *waiter
 static bool serve_waiter(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
 {
 	int queue, ret;
-	u32 priority;
 
 	/* It may have asked again when it was just getting its queue. */
 	if (ctx->queue >= 0) {
@@ -464,13 +453,11 @@ static bool serve_waiter(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
 	while ((queue = find_queue(cd, ctx->vm)) < 0)
 		if (!take_queue(cd, ctx))
 			return false;
-	/* As soon as it does not wait, it may ask again, for the first time as it were. */
-	priority = priority_on_queue(cd, ctx);
 	onpu_queue_stop_waiting(ctx);
 	/* What it waited for may have been cancelled. */
 	if (list_empty(&ctx->runnable))
 		return true;
-	ret = bind_queue(cd, ctx, queue, priority);
+	ret = bind_queue(cd, ctx, queue);
 	onpu_queue_reset_on_error(cd->onpu, ret);
 	return !ret;
 }

@@ -102,7 +102,8 @@ extern "C" {
  *   seconds, and fails with EINTR when a signal comes meanwhile (drmIoctl() calls again).
  *
  * An ioctl that fails has had no effect. What else can happen is said at each ioctl. Opening the
- * device fails with ENOSPC when it has no address space left, or the user has no memory left.
+ * device fails with ENOSPC when it has no address space left, or the user has no memory left or too
+ * many address spaces.
  *
  * A job that fails signals its fence all the same, with one of these errors, which
  * SYNC_IOC_FILE_INFO tells once the fence is exported as sync file:
