@@ -77,6 +77,13 @@ static void queue_end_work(struct onpu_ctx *ctx)
 		onpu_ctx_put(ctx);
 }
 
+/**
+ * onpu_ctx_fail() - End a context for a reason of its own.
+ * @ctx: The context, with &onpu_ctx.lock held; the device makes no access for it any more.
+ * @state: What it becomes.
+ * @first: The error of its oldest job, the one that has failed.
+ * @rest: The error of all other jobs.
+ */
 void onpu_ctx_fail(struct onpu_ctx *ctx, u32 state, int first, int rest)
 {
 	lockdep_assert_held(&ctx->lock);
@@ -121,6 +128,12 @@ static void kill_hung_jobs(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
 	onpu_queue_reset_on_error(cd->onpu, ret);
 }
 
+/**
+ * onpu_ctx_kill_hung() - End a context whose job makes no progress.
+ * @ctx: The context.
+ *
+ * If the firmware cannot kill it, a reset will; nothing is done if its job has just ended.
+ */
 void onpu_ctx_kill_hung(struct onpu_ctx *ctx)
 {
 	struct onpu_ctx_device *cd = ctx->onpu->ctx;

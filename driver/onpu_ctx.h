@@ -206,21 +206,7 @@ DEFINE_FREE(onpu_ctx, struct onpu_ctx *, onpu_ctx_put(_T))
 /* Signal jobs that have completed; if the context is idle then, others may get its queue. */
 void onpu_ctx_reap(struct onpu_ctx *ctx);
 
-/**
- * onpu_ctx_fail() - End a context for a reason of its own.
- * @ctx: The context, with &onpu_ctx.lock held; the device makes no access for it any more.
- * @state: What it becomes.
- * @first: The error of its oldest job, the one that has failed.
- * @rest: The error of all other jobs.
- */
 void onpu_ctx_fail(struct onpu_ctx *ctx, u32 state, int first, int rest);
-
-/**
- * onpu_ctx_kill_hung() - End a context whose job makes no progress.
- * @ctx: The context.
- *
- * If the firmware cannot kill it, a reset will; nothing is done if its job has just ended.
- */
 void onpu_ctx_kill_hung(struct onpu_ctx *ctx);
 
 #endif

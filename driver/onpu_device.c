@@ -17,6 +17,13 @@
 
 #define MAX_SAVE_BYTES		SZ_256M
 
+/**
+ * onpu_read() - Read a register.
+ * @onpu: The device.
+ * @reg: Offset in BAR0.
+ *
+ * Return: Its value, all ones if the device is gone or unplugged.
+ */
 u32 onpu_read(struct onpu_device *onpu, u32 reg)
 {
 	CLASS(onpu_entered, entered)(&onpu->drm);
@@ -53,35 +60,40 @@ bool onpu_device_present(struct onpu_device *onpu)
 
 /* ---- capabilities */
 
-static int check_cap(struct onpu_device *onpu, const char *name, u32 value, u32 min, u32 max)
-{
-	if (value >= min && value <= max)
-		return 0;
-	drm_err(&onpu->drm, "%s is %u, the driver supports %u to %u\n", name, value, min, max);
-	return -ENODEV;
-}
-
 static u32 dma_bits(const struct onpu_device *onpu)
 {
 	return FIELD_GET(ONPU_CAP_ADDRESS_DMA_BITS__MASK, onpu_cap(onpu, ONPU_REG_CAP_ADDRESS));
+}
+
+#define CAP(name, min, max)	{ "CAP_" #name, onpu_cap(onpu, ONPU_REG_CAP_##name), min, max }
+
+static int check_caps(struct onpu_device *onpu)
+{
+	const struct { const char *name; u32 value, min, max; } caps[] = {
+		CAP(NUM_QUEUES, 1, ONPU_MAX_QUEUES),
+		CAP(NUM_VMS, 1, ONPU_MAX_QUEUES),
+		CAP(NUM_ASIDS, 2, U16_MAX + 1),
+		CAP(SAVE_BYTES, 1, MAX_SAVE_BYTES),
+		CAP(CLOCK_KHZ, 1, U32_MAX - 1),
+		{ "CAP_ADDRESS.VA_BITS", ilog2(onpu_va_end(onpu)) + 1, 38, 38 },
+		{ "CAP_ADDRESS.DMA_BITS", dma_bits(onpu), 32, 64 },
+	};
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(caps); i++) {
+		if (caps[i].value >= caps[i].min && caps[i].value <= caps[i].max)
+			continue;
+		drm_err(&onpu->drm, "%s is %u, the driver supports %u to %u\n", caps[i].name,
+			caps[i].value, caps[i].min, caps[i].max);
+		return -ENODEV;
+	}
+	return 0;
 }
 
 static int read_caps(struct onpu_device *onpu)
 {
 	for (unsigned int i = 0; i < ONPU_CAP_WORDS; i++)
 		onpu->caps[i] = onpu_read(onpu, ONPU_REG_CAP_MACHINE + 4 * i);
-	return check_cap(onpu, "CAP_NUM_QUEUES", onpu_cap(onpu, ONPU_REG_CAP_NUM_QUEUES), 1,
-			 ONPU_MAX_QUEUES) ?:
-	       check_cap(onpu, "CAP_NUM_VMS", onpu_cap(onpu, ONPU_REG_CAP_NUM_VMS), 1,
-			 ONPU_MAX_QUEUES) ?:
-	       check_cap(onpu, "CAP_NUM_ASIDS", onpu_cap(onpu, ONPU_REG_CAP_NUM_ASIDS), 2,
-			 U16_MAX + 1) ?:
-	       check_cap(onpu, "CAP_SAVE_BYTES", onpu_cap(onpu, ONPU_REG_CAP_SAVE_BYTES), 1,
-			 MAX_SAVE_BYTES) ?:
-	       check_cap(onpu, "CAP_CLOCK_KHZ", onpu_cap(onpu, ONPU_REG_CAP_CLOCK_KHZ), 1,
-			 U32_MAX - 1) ?:
-	       check_cap(onpu, "CAP_ADDRESS.VA_BITS", ilog2(onpu_va_end(onpu)) + 1, 38, 38) ?:
-	       check_cap(onpu, "CAP_ADDRESS.DMA_BITS", dma_bits(onpu), 32, 64);
+	return check_caps(onpu);
 }
 
 static int check_version(struct onpu_device *onpu)

@@ -336,13 +336,6 @@ DEFINE_CLASS(onpu_entered, int, _T < 0 ? (void)0 : drm_dev_exit(_T),
 
 /* ---- onpu_device.c: registers, counters */
 
-/**
- * onpu_read() - Read a register.
- * @onpu: The device.
- * @reg: Offset in BAR0.
- *
- * Return: Its value, all ones if the device is gone or unplugged.
- */
 u32 onpu_read(struct onpu_device *onpu, u32 reg);
 /* Write a register; nothing happens if the device is unplugged. */
 void onpu_write(struct onpu_device *onpu, u32 reg, u32 value);
@@ -367,33 +360,10 @@ u64 onpu_usage_busy_ns(struct onpu_device *onpu);
 
 /* ---- onpu_mbox.c */
 
-/**
- * onpu_mbox_call() - Send a request to the firmware and wait for the response.
- * @onpu: The device.
- * @msg: A struct onpu_msg_* of ONPU_MSG_SIZE bytes with the type set and all unused members zero;
- * replaced by the response.
- *
- * Sleeps for a bounded time, allocates nothing. Does not need &onpu_device.reset_lock; but without
- * it the device may have been reset by the time of the return.
- *
- * Return: 0, or -ETIMEDOUT or -EPROTO (a reset was asked for), -EAGAIN (a reset is under way, after
- * which the firmware knows of no earlier request), -ENODEV (unplugged or wedged), or, by the status
- * of the response: -EOPNOTSUPP, -EINVAL, -ENOENT, -EEXIST, -EBUSY, -EIO.
- */
 int onpu_mbox_call(struct onpu_device *onpu, void *msg);
 
 /* ---- onpu_reset.c */
 
-/**
- * onpu_device_reset_async() - Reset the device soon.
- * @onpu: The device.
- * @reason: Why.
- *
- * Callable from any context. Calls are merged until the reset begins; the first reason counts. No
- * reset may happen between the error that the caller saw and this call, or a second one follows. So
- * the caller holds what onpu_reset_begin() waits for: &onpu_device.reset_lock,
- * &onpu_mbox.pending_lock, a lock of onpu_ctx.h or onpu_mmu.c, or it is an interrupt handler.
- */
 void onpu_device_reset_async(struct onpu_device *onpu, enum onpu_reset_reason reason);
 /* The same for an error of the firmware. Returns false if somebody else has reset the device. */
 bool onpu_fw_reset_async(struct onpu_device *onpu, enum onpu_reset_reason reason);

@@ -465,6 +465,15 @@ int onpu_bo_sync_ioctl(struct drm_device *drm, void *data, struct drm_file *drm_
 
 /* ---- memory of the driver */
 
+/**
+ * onpu_kernel_bo_create() - Memory for the command processor.
+ * @kbo: Filled in; zero after an error.
+ * @vm: The address space.
+ * @size: Bytes.
+ * @access: Whether the driver needs &onpu_kernel_bo.vaddr.
+ *
+ * Return: 0, -ENOSPC, -ENOMEM.
+ */
 int onpu_kernel_bo_create(struct onpu_kernel_bo *kbo, struct onpu_vm *vm, size_t size, bool access)
 {
 	struct onpu_bo *bo = bo_alloc(vm, PAGE_ALIGN(size));

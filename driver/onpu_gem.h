@@ -48,15 +48,6 @@ struct onpu_kernel_bo {
 	void *vaddr;
 };
 
-/**
- * onpu_kernel_bo_create() - Memory for the command processor.
- * @kbo: Filled in; zero after an error.
- * @vm: The address space.
- * @size: Bytes.
- * @access: Whether the driver needs &onpu_kernel_bo.vaddr.
- *
- * Return: 0, -ENOSPC, -ENOMEM.
- */
 int onpu_kernel_bo_create(struct onpu_kernel_bo *kbo, struct onpu_vm *vm, size_t size,
 			  bool access);
 void onpu_kernel_bo_destroy(struct onpu_kernel_bo *kbo);

@@ -388,6 +388,13 @@ static void unfeed_job(struct onpu_job *job, struct list_head *after, u64 taken)
 	onpu_usage_end(ctx->onpu, job->count);
 }
 
+/**
+ * onpu_job_unfeed() - Take back what the hardware has not run to its end.
+ * @ctx: The context, whose queue was just taken away.
+ * @head: How many entries of the ring the hardware has taken.
+ *
+ * Return: Whether @head is possible.
+ */
 bool onpu_job_unfeed(struct onpu_ctx *ctx, u32 head)
 {
 	u64 taken = ctx->before + head;
@@ -611,9 +618,19 @@ static void fill_entry(struct onpu_ring_job *entry, const struct drm_onpu_job *j
 size_t onpu_job_ctx_bytes(void)
 {
 	return ONPU_MAX_QUEUED_JOBS * (struct_size_t(struct onpu_job, entries, 1) +
-				       sizeof(struct onpu_fence));
+				       sizeof(struct onpu_fence) +
+				       ONPU_SUBMIT_MAX_SYNCS * sizeof(struct dma_fence *));
 }
 
+/**
+ * onpu_job_create() - Make a job.
+ * @ctx: The context.
+ * @jobs: What it consists of.
+ * @count: Number of @jobs, at most ONPU_RING_SIZE.
+ * @max_waits: How many fences it waits for at most.
+ *
+ * Return: The job, or NULL without memory.
+ */
 struct onpu_job *onpu_job_create(struct onpu_ctx *ctx, const struct drm_onpu_job *jobs, u32 count,
 				 u32 max_waits)
 {
@@ -678,6 +695,16 @@ static int accept_jobs(struct onpu_ctx *ctx, struct onpu_prepared *jobs, u32 num
 	return 0;
 }
 
+/**
+ * onpu_job_submit() - Number jobs and feed those that are ready, all or none.
+ * @ctx: The context.
+ * @jobs: The jobs; gets their fences unless there is an error.
+ * @num_jobs: Number of @jobs.
+ * @num_entries: Number of entries of the ring that they need.
+ * @seqno: The last job's number.
+ *
+ * Return: 0; -EIO, or -ENOENT for a context that was destroyed; -ENOSPC.
+ */
 int onpu_job_submit(struct onpu_ctx *ctx, struct onpu_prepared *jobs, u32 num_jobs, u32 num_entries,
 		    u64 *seqno)
 {

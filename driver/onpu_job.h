@@ -26,13 +26,6 @@ void onpu_job_resolve_work(struct work_struct *work);
 void onpu_job_feed(struct onpu_ctx *ctx);
 /* End the jobs that the completion page says have ended. */
 void onpu_job_reap(struct onpu_ctx *ctx);
-/**
- * onpu_job_unfeed() - Take back what the hardware has not run to its end.
- * @ctx: The context, whose queue was just taken away.
- * @head: How many entries of the ring the hardware has taken.
- *
- * Return: Whether @head is possible.
- */
 bool onpu_job_unfeed(struct onpu_ctx *ctx, u32 head);
 /* The queue has stopped with @code, which the completion page may not tell. */
 void onpu_job_faulted(struct onpu_ctx *ctx, u32 code);
@@ -48,15 +41,6 @@ bool onpu_job_hangs(struct onpu_ctx *ctx);
 
 /* ---- SUBMIT */
 
-/**
- * onpu_job_create() - Make a job.
- * @ctx: The context.
- * @jobs: What it consists of.
- * @count: Number of @jobs, at most ONPU_RING_SIZE.
- * @max_waits: How many fences it waits for at most.
- *
- * Return: The job, or NULL without memory.
- */
 struct onpu_job *onpu_job_create(struct onpu_ctx *ctx, const struct drm_onpu_job *jobs, u32 count,
 				 u32 max_waits);
 /* The oldest entry that has not ended, with the context's lock held; zero if there is none. */
@@ -77,16 +61,6 @@ struct onpu_prepared {
 	struct dma_fence *fence;
 };
 
-/**
- * onpu_job_submit() - Number jobs and feed those that are ready, all or none.
- * @ctx: The context.
- * @jobs: The jobs; gets their fences unless there is an error.
- * @num_jobs: Number of @jobs.
- * @num_entries: Number of entries of the ring that they need.
- * @seqno: The last job's number.
- *
- * Return: 0; -EIO, or -ENOENT for a context that was destroyed; -ENOSPC.
- */
 int onpu_job_submit(struct onpu_ctx *ctx, struct onpu_prepared *jobs, u32 num_jobs, u32 num_entries,
 		    u64 *seqno);
 

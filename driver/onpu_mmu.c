@@ -394,6 +394,17 @@ static int insert_node(struct onpu_map *map, enum onpu_map_prot prot)
 					   large ? DRM_MM_INSERT_HIGH : DRM_MM_INSERT_LOW);
 }
 
+/**
+ * onpu_map_insert() - Give a buffer object an address.
+ * @map: The mapping, zeroed.
+ * @vm: The address space.
+ * @obj: The object.
+ * @sgt: Its memory, mapped for the device.
+ * @prot: Who may access it.
+ *
+ * Return: 0, -ENOSPC without addresses or beyond the user's limit, -EINVAL for memory that is not
+ * in pages, -ENOMEM.
+ */
 int onpu_map_insert(struct onpu_map *map, struct onpu_vm *vm, struct drm_gem_object *obj,
 		    struct sg_table *sgt, enum onpu_map_prot prot)
 {
@@ -436,6 +447,12 @@ static void forget(struct onpu_map *map, work_func_t free)
 	}
 }
 
+/**
+ * onpu_map_remove() - Take the address away.
+ * @map: The mapping, from kmalloc(); belongs to this function from now on.
+ *
+ * Does not wait. Object and addresses are released when the device has forgotten them.
+ */
 void onpu_map_remove(struct onpu_map *map)
 {
 	onpu_user_free_begin(map->vm->user);

@@ -105,26 +105,9 @@ dma_addr_t onpu_vm_root(const struct onpu_vm *vm);
 int onpu_vm_add_ctx(struct onpu_vm *vm);
 void onpu_vm_drop_ctx(struct onpu_vm *vm);
 
-/**
- * onpu_map_insert() - Give a buffer object an address.
- * @map: The mapping, zeroed.
- * @vm: The address space.
- * @obj: The object.
- * @sgt: Its memory, mapped for the device.
- * @prot: Who may access it.
- *
- * Return: 0, -ENOSPC without addresses or beyond the user's limit, -EINVAL for memory that is not
- * in pages, -ENOMEM.
- */
 int onpu_map_insert(struct onpu_map *map, struct onpu_vm *vm, struct drm_gem_object *obj,
 		    struct sg_table *sgt, enum onpu_map_prot prot);
 
-/**
- * onpu_map_remove() - Take the address away.
- * @map: The mapping, from kmalloc(); belongs to this function from now on.
- *
- * Does not wait. Object and addresses are released when the device has forgotten them.
- */
 void onpu_map_remove(struct onpu_map *map);
 
 /* Before a reset: no invalidation is requested until onpu_mmu_post_reset(). */

@@ -56,6 +56,13 @@ void onpu_user_put(struct onpu_user *user)
 	kref_put_mutex(&user->ref, user_release, &user->onpu->users_lock);
 }
 
+/**
+ * onpu_user_charge() - Charge memory to a user before it is allocated.
+ * @user: The user.
+ * @bytes: How much.
+ *
+ * Return: 0, or -ENOSPC beyond the limit.
+ */
 int onpu_user_charge(struct onpu_user *user, u64 bytes)
 {
 	u64 limit = user->onpu->limits.memory;
@@ -78,6 +85,17 @@ static bool take_or_give_up(struct onpu_user *user, onpu_user_take take, void *d
 	return !*ret || !freeing;
 }
 
+/**
+ * onpu_user_wait() - Take something that the user may have too much of.
+ * @user: The user.
+ * @take: Takes it, or returns -ENOSPC; must not sleep.
+ * @data: For @take.
+ *
+ * What the user has given up counts as free: waits until all of that is really freed. So the caller
+ * holds no lock that this takes.
+ *
+ * Return: 0, -ENOSPC, or -ERESTARTSYS when a signal comes.
+ */
 int onpu_user_wait(struct onpu_user *user, onpu_user_take take, void *data)
 {
 	int ret;

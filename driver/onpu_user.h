@@ -44,30 +44,12 @@ struct onpu_user *onpu_user_find(struct onpu_device *onpu, kuid_t uid);
 struct onpu_user *onpu_user_get(struct onpu_user *user);
 void onpu_user_put(struct onpu_user *user);
 
-/**
- * onpu_user_charge() - Charge memory to a user before it is allocated.
- * @user: The user.
- * @bytes: How much.
- *
- * Return: 0, or -ENOSPC beyond the limit.
- */
 int onpu_user_charge(struct onpu_user *user, u64 bytes);
 
 /* The same as onpu_user_wait() does. */
 int onpu_user_charge_wait(struct onpu_user *user, u64 bytes);
 void onpu_user_uncharge(struct onpu_user *user, u64 bytes);
 
-/**
- * onpu_user_wait() - Take something that the user may have too much of.
- * @user: The user.
- * @take: Takes it, or returns -ENOSPC; must not sleep.
- * @data: For @take.
- *
- * What the user has given up counts as free: waits until all of that is really freed. So the caller
- * holds no lock that this takes.
- *
- * Return: 0, -ENOSPC, or -ERESTARTSYS when a signal comes.
- */
 typedef int (*onpu_user_take)(struct onpu_user *user, void *data);
 int onpu_user_wait(struct onpu_user *user, onpu_user_take take, void *data);
 
