@@ -12,7 +12,8 @@ set -uo pipefail
 top=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd -P)
 # shellcheck source=tests/tap.sh
 . "$top/tests/tap.sh"
-nap=${ONPU_DRIVER_TESTS:-$top/build/gcc/tests/driver}/driver-nap
+tests=${ONPU_DRIVER_TESTS:-$top/build/gcc/tests/driver}
+nap=$tests/driver-nap prefer=$tests/driver-prefer
 link=$(printf '%s\n' /sys/bus/pci/drivers/onpu/0000:*)
 address=${link##*/}
 device=/sys/bus/pci/devices/$address
@@ -55,6 +56,8 @@ ok $? "it woke up each time"
 echo 3600000 >"$device/power/autosuspend_delay_ms"
 "$nap" "$device" low </dev/null >/dev/null && wait_for is suspended
 ok $? "a context that saves energy does not keep it awake"
+"$prefer" low-power </dev/null >/dev/null && wait_for is suspended
+ok $? "nor does a program of the library that prefers low power"
 echo 100 >"$device/power/autosuspend_delay_ms"
 coproc "$nap" "$device" high
 read -r line <&"${COPROC[0]}"
@@ -63,6 +66,13 @@ ok $? "one that wants speed does"
 eval "exec ${COPROC[1]}>&-"
 wait_for is suspended
 ok $? "until it is gone"
+coproc LIBRARY { exec "$prefer" high-performance; }
+read -r line <&"${LIBRARY[0]}"
+[[ $line == "done" ]] && sleep 1 && is active
+ok $? "a program of the library that prefers high performance does, too"
+eval "exec ${LIBRARY[1]}>&-"
+wait_for is suspended
+ok $? "until it is gone as well"
 
 before=$(cat "$device/reset_count")
 echo 1 >"$device/reset" && [ "$(cat "$device/reset_count")" -eq $((before + 1)) ] && wait_for is suspended

@@ -53,11 +53,13 @@ static void fake_bo_destroy(struct winsys_bo *bo)
 	free(bo);
 }
 
-static struct winsys_ctx *fake_ctx_create(struct winsys *ws, struct wnn_error *err)
+static struct winsys_ctx *fake_ctx_create(struct winsys *ws, enum winsys_power power,
+					  struct wnn_error *err)
 {
 	struct winsys_ctx *ctx = NULL;
 
 	(void)ws;
+	(void)power;
 	pthread_mutex_lock(&fake.lock);
 	if (++fake.made_contexts == fake.fail_ctx_at) {
 		wnn_error_set(err, WNN_OPERATION_ERROR, "no context on the fake device");

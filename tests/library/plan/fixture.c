@@ -442,7 +442,7 @@ static void run_between(struct winsys *ws, struct winsys_ctx *ctx,
 			const struct traffic *first)
 {
 	struct wnn_error err = { 0 };
-	struct winsys_ctx *other = ws->ops->ctx_create(ws, &err);
+	struct winsys_ctx *other = ws->ops->ctx_create(ws, WINSYS_POWER_DEFAULT, &err);
 	struct traffic traffic;
 
 	assert_non_null(other);
@@ -460,7 +460,7 @@ static struct traffic run_program(struct winsys *ws, const struct npu_program *p
 				  struct winsys_bo *const *bo)
 {
 	struct wnn_error err = { 0 };
-	struct winsys_ctx *ctx = ws->ops->ctx_create(ws, &err);
+	struct winsys_ctx *ctx = ws->ops->ctx_create(ws, WINSYS_POWER_DEFAULT, &err);
 	struct traffic traffic, again;
 
 	assert_non_null(ctx);

@@ -138,7 +138,7 @@ static void test_jobs(void **state)
 
 	(void)state;
 	rig_init(&rig, ws);
-	ctx = ws->ops->ctx_create(ws, &err);
+	ctx = ws->ops->ctx_create(ws, WINSYS_POWER_DEFAULT, &err);
 	for (int i = 0; i < 3; i++)
 		job[i] = rig_job(&rig);
 	assert_int_equal(ws->ops->submit(ctx, job, 3, &seqno, &err), 0);
@@ -174,8 +174,8 @@ static void test_fault(void **state)
 
 	(void)state;
 	rig_init(&rig, ws);
-	ctx = ws->ops->ctx_create(ws, &err);
-	other = ws->ops->ctx_create(ws, &err);
+	ctx = ws->ops->ctx_create(ws, WINSYS_POWER_DEFAULT, &err);
+	other = ws->ops->ctx_create(ws, WINSYS_POWER_DEFAULT, &err);
 	stale = rig.to->va;
 	ws->ops->bo_destroy(rig.to);
 	rig.to = make_bo(ws, ELEMENTS * 4);
@@ -206,7 +206,7 @@ static void *submit_many(void *arg)
 	struct rig rig;
 	struct winsys *ws = arg;
 	struct wnn_error err = { 0 };
-	struct winsys_ctx *ctx = ws->ops->ctx_create(ws, &err);
+	struct winsys_ctx *ctx = ws->ops->ctx_create(ws, WINSYS_POWER_DEFAULT, &err);
 	uintptr_t good = 0;
 
 	rig_init(&rig, ws);
@@ -257,8 +257,8 @@ static void test_abandoned(void **state)
 	rig_init(&rig, ws);
 	for (int i = 0; i < 64; i++)
 		job[i] = rig_job(&rig);
-	ctx = ws->ops->ctx_create(ws, &err);
-	other = ws->ops->ctx_create(ws, &err);
+	ctx = ws->ops->ctx_create(ws, WINSYS_POWER_DEFAULT, &err);
+	other = ws->ops->ctx_create(ws, WINSYS_POWER_DEFAULT, &err);
 	assert_int_equal(ws->ops->submit(ctx, job, 64, &seqno, &err), 0);
 	assert_int_equal(ws->ops->submit(other, job, 1, &seqno, &err), 0);
 	ws->ops->ctx_destroy(ctx);
@@ -283,7 +283,7 @@ static void test_null(void **state)
 	assert_non_null(ws);
 	assert_int_equal(ws->caps.sram_bytes, 16384);
 	bo = ws->ops->bo_create(ws, 100, &err);
-	ctx = ws->ops->ctx_create(ws, &err);
+	ctx = ws->ops->ctx_create(ws, WINSYS_POWER_DEFAULT, &err);
 	assert_non_null(bo);
 	assert_non_null(ctx);
 	assert_int_equal(ws->ops->submit(ctx, &job, 1, &seqno, &err), 0);
@@ -297,7 +297,7 @@ static void test_null(void **state)
 		ws = winsys_null_create(&config, &err);
 		bo = ws->ops->bo_create(ws, 100, &err);
 		assert_true((bo == NULL) == (fail == 1));
-		ctx = ws->ops->ctx_create(ws, &err);
+		ctx = ws->ops->ctx_create(ws, WINSYS_POWER_DEFAULT, &err);
 		assert_true((ctx == NULL) == (fail == 2));
 		ws->ops->ctx_destroy(ctx);
 		ws->ops->bo_destroy(bo);

@@ -86,7 +86,7 @@ static struct winsys_result run(struct winsys_ctx *ctx, const struct loaded *l)
 static struct winsys_ctx *make_ctx(struct winsys *ws)
 {
 	struct wnn_error err = { 0 };
-	struct winsys_ctx *ctx = ws->ops->ctx_create(ws, &err);
+	struct winsys_ctx *ctx = ws->ops->ctx_create(ws, WINSYS_POWER_DEFAULT, &err);
 
 	assert_non_null(ctx);
 	return ctx;
@@ -318,7 +318,7 @@ static void test_queues_run_out(void **state)
 	(void)state;
 	for (unsigned int i = 0; i < ONPU_MAX_QUEUES; i++)
 		ctx[i] = make_ctx(ws);
-	assert_null(ws->ops->ctx_create(ws, &err));
+	assert_null(ws->ops->ctx_create(ws, WINSYS_POWER_DEFAULT, &err));
 	assert_non_null(strstr(err.message, "hardware queues"));
 	ws->ops->ctx_destroy(ctx[17]);
 	ctx[17] = make_ctx(ws);

@@ -320,7 +320,7 @@ typedef enum WNNNumberKind {
 } WNNNumberKind;
 
 /**
- * What to prefer when devices differ in power.
+ * What counts more, speed or power. Results do not depend on it.
  *
  * WebNN: MLPowerPreference, section 8.2.1
  */
@@ -329,9 +329,15 @@ typedef enum WNNPowerPreference {
 	WNNPowerPreference_Undefined = 0,
 	/** "default": No preference. */
 	WNNPowerPreference_Default = 1,
-	/** "high-performance": Speed over power. */
+	/**
+	 * "high-performance": Speed over power: an NPU does not fall asleep as long as the context
+	 * exists.
+	 */
 	WNNPowerPreference_HighPerformance = 2,
-	/** "low-power": Power over speed. */
+	/**
+	 * "low-power": Power over speed: an NPU may fall asleep as soon as the work of the context
+	 * has ended.
+	 */
 	WNNPowerPreference_LowPower = 3,
 	/** Makes the type 32 bits wide; no value. */
 	WNNPowerPreference_Force32 = 0x7FFFFFFF
@@ -1084,7 +1090,10 @@ typedef struct WNNErrorCallbackInfo {
 typedef struct WNNContextOptions {
 	/** Extensions, or NULL. */
 	WNNChainedStruct *WNN_NULLABLE nextInChain;
-	/** What to prefer when devices differ in power. Default: default. */
+	/**
+	 * What counts more. high-performance asks for an NPU even if accelerated is false. The
+	 * driver of an NPU is told. Default: default.
+	 */
 	WNNPowerPreference powerPreference;
 	/** Whether a device other than the CPU is wanted. Default: true. */
 	WNNBool accelerated;

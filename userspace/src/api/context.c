@@ -343,6 +343,7 @@ static WNNContext make_context(WNNInstance instance, const WNNContextOptions *op
 	context->device.heap.allocator = instance->allocator;
 	context->device.heap.limit = context->config.memory_limit;
 	context->device.profile = context->config.profile;
+	context->device.power = context->config.power;
 	context->device.last = &context->device.first;
 	set_limits(context);
 	context->device.cancelled = nobody_waits;

@@ -15,6 +15,7 @@ struct context_config {
 	enum context_device device; /* AUTO: neither an option nor the environment names one */
 	const char *named_by;	    /* who named it, for messages */
 	bool want_accelerated;
+	enum winsys_power power;
 	WNNPlacementPolicy policy;
 	uint32_t threads, sim_threads;
 	enum cpu_layer cpu_layer; /* CPU_REFERENCE: none was named, so that the best is taken */

@@ -208,6 +208,18 @@ static int parse_chain(const WNNContextOptions *options, struct context_config *
 	return 0;
 }
 
+static enum winsys_power winsys_power_of(WNNPowerPreference preference)
+{
+	switch (preference) {
+	case WNNPowerPreference_HighPerformance:
+		return WINSYS_POWER_HIGH_PERFORMANCE;
+	case WNNPowerPreference_LowPower:
+		return WINSYS_POWER_LOW;
+	default:
+		return WINSYS_POWER_DEFAULT;
+	}
+}
+
 int context_config_parse(const WNNContextOptions *options, struct context_config *config,
 			 struct wnn_error *err)
 {
@@ -230,6 +242,8 @@ int context_config_parse(const WNNContextOptions *options, struct context_config
 	/* Either of these hints asks for an NPU. */
 	config->want_accelerated = options->accelerated ||
 				   options->powerPreference == WNNPowerPreference_HighPerformance;
+	/* The driver of an NPU acts on it as well: it decides when the device sleeps. */
+	config->power = winsys_power_of(options->powerPreference);
 	if (parse_chain(options, config, err) || parse_layer(config, err) ||
 	    parse_spin(config, err))
 		return -1;

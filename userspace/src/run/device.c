@@ -18,7 +18,7 @@ int run_device_init(struct run_device *device, struct winsys *ws, unsigned int t
 		return wnn_error_nomem(err, "the CPU back end");
 	if (!ws)
 		return 0;
-	device->ctx = ws->ops->ctx_create(ws, err);
+	device->ctx = ws->ops->ctx_create(ws, device->power, err);
 	return device->ctx ? 0 : -1;
 }
 
@@ -70,7 +70,7 @@ static void renew(struct run_device *device)
 	struct wnn_error err = { 0 };
 
 	device->ws->ops->ctx_destroy(device->ctx);
-	device->ctx = device->ws->ops->ctx_create(device->ws, &err);
+	device->ctx = device->ws->ops->ctx_create(device->ws, device->power, &err);
 	for (; device->ctx && job; job = job->next)
 		if (device->ws->ops->submit(device->ctx, &job->desc, 1, &job->seqno, &err))
 			break;

@@ -20,6 +20,7 @@ struct run_device {
 	struct run_heap heap;
 	const struct wnn_log *log;
 	bool profile;		       /* programs note when their instructions run */
+	enum winsys_power power;       /* of ctx, and of each that takes its place */
 	struct run_job *first, **last; /* submitted, not waited for; oldest first */
 	int wait_file;		       /* sync file that the next job waits for; 0: none */
 	bool (*cancelled)(void *);     /* nobody needs what is waited for; NULL: never */
@@ -40,7 +41,7 @@ struct run_job {
 
 /**
  * run_device_init - make a device usable
- * @device: zeroed, but for heap.allocator, heap.limit, log, profile and cancelled
+ * @device: zeroed, but for heap.allocator, heap.limit, log, profile, power and cancelled
  * @ws: the winsys, taken over in any case; NULL: CPU only
  * @threads: of the CPU back end; 0: as many as processors
  *

@@ -200,10 +200,26 @@ static void drm_ctx_destroy(struct winsys_ctx *ctx)
 	wnn_free(ctx);
 }
 
-static struct winsys_ctx *drm_ctx_create(struct winsys *ws, struct wnn_error *err)
+static uint32_t power_of(enum winsys_power power)
+{
+	switch (power) {
+	case WINSYS_POWER_LOW:
+		return DRM_ONPU_POWER_LOW;
+	case WINSYS_POWER_HIGH_PERFORMANCE:
+		return DRM_ONPU_POWER_HIGH_PERFORMANCE;
+	default:
+		return DRM_ONPU_POWER_DEFAULT;
+	}
+}
+
+static struct winsys_ctx *drm_ctx_create(struct winsys *ws, enum winsys_power power,
+					 struct wnn_error *err)
 {
 	struct drm_winsys *drm = drm_of(ws);
-	struct drm_onpu_ctx_create create = { .priority = DRM_ONPU_PRIORITY_NORMAL };
+	struct drm_onpu_ctx_create create = {
+		.priority = DRM_ONPU_PRIORITY_NORMAL,
+		.power = power_of(power),
+	};
 	struct winsys_ctx *ctx = wnn_calloc(1, sizeof(*ctx));
 	void *page;
 

@@ -61,11 +61,13 @@ static void null_bo_destroy(struct winsys_bo *bo)
 	wnn_free(bo);
 }
 
-static struct winsys_ctx *null_ctx_create(struct winsys *ws, struct wnn_error *err)
+static struct winsys_ctx *null_ctx_create(struct winsys *ws, enum winsys_power power,
+					  struct wnn_error *err)
 {
 	struct null_winsys *null = (struct null_winsys *)ws;
 	struct winsys_ctx *ctx = fails(null) ? NULL : wnn_calloc(1, sizeof(*ctx));
 
+	(void)power;
 	if (!ctx) {
 		wnn_error_nomem(err, "a device context");
 		return NULL;

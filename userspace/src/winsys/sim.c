@@ -327,10 +327,12 @@ static void *worker_main(void *arg)
 
 /* ---- contexts and jobs, for callers */
 
-static struct winsys_ctx *sim_ctx_create(struct winsys *ws, struct wnn_error *err)
+static struct winsys_ctx *sim_ctx_create(struct winsys *ws, enum winsys_power power,
+					 struct wnn_error *err)
 {
 	struct sim_ctx *ctx = wnn_calloc(1, sizeof(*ctx));
 
+	(void)power;
 	if (!ctx) {
 		wnn_error_nomem(err, "a device context");
 		return NULL;

@@ -297,11 +297,13 @@ static void unmake_context(struct full *full, struct full_ctx *ctx)
 	release(full, &ctx->save, false);
 }
 
-static struct winsys_ctx *full_ctx_create(struct winsys *ws, struct wnn_error *err)
+static struct winsys_ctx *full_ctx_create(struct winsys *ws, enum winsys_power power,
+					  struct wnn_error *err)
 {
 	struct full *full = full_of(ws);
 	struct full_ctx *ctx = wnn_calloc(1, sizeof(*ctx));
 
+	(void)power;
 	if (!ctx) {
 		wnn_error_nomem(err, "a device context");
 		return NULL;

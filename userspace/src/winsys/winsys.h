@@ -69,6 +69,13 @@ struct winsys_result {
 	bool cancelled;
 };
 
+/* What counts more for the jobs of a context, speed or power. Results do not depend on it. */
+enum winsys_power {
+	WINSYS_POWER_DEFAULT,
+	WINSYS_POWER_LOW,
+	WINSYS_POWER_HIGH_PERFORMANCE,
+};
+
 struct winsys_ops {
 	void (*destroy)(struct winsys *ws);
 	/* A buffer whose bytes are all 0. */
@@ -85,7 +92,9 @@ struct winsys_ops {
 	/* A new file descriptor of its memory as dma-buf; -1 with *err. NULL: the device makes none. */
 	int (*bo_export)(struct winsys_bo *bo, struct wnn_error *err);
 	void (*bo_destroy)(struct winsys_bo *bo);
-	struct winsys_ctx *(*ctx_create)(struct winsys *ws, struct wnn_error *err);
+	/* The power is a hint, which a winsys whose device never sleeps has no use for. */
+	struct winsys_ctx *(*ctx_create)(struct winsys *ws, enum winsys_power power,
+					 struct wnn_error *err);
 	void (*ctx_destroy)(struct winsys_ctx *ctx);
 	/* Queues jobs in order, all or nothing; *seqno is the last job's. */
 	int (*submit)(struct winsys_ctx *ctx, const struct winsys_job *jobs, uint32_t count,

@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What the winsys "drm" tells the kernel: the linker hands libdrm's functions to this file (--wrap),
+ * and the node is a file in memory, from which everything is mapped. Jobs compute nothing.
+ */
+#include "../api/fixture.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/sync_file.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <drm/onpu_accel.h>
+#include <onpu/registers.h>
+#include <xf86drm.h>
+
+#define PAGE	     UINT64_C(4096)
+#define MEMORY	     (UINT64_C(256) << 20)
+#define VA_FIRST     (UINT64_C(1) << 32)
+#define MAX_BOS	     256u
+#define MAX_CONTEXTS 4u
+
+/* The kernel, as far as the library asks it. */
+static struct kernel {
+	pthread_mutex_t lock;
+	pthread_cond_t gone; /* a context */
+	int memory;	     /* the file that is the node */
+	struct {
+		uint64_t offset, size;
+	} bos[MAX_BOS]; /* by handle */
+	uint32_t num_bos, syncobjs;
+	uint64_t used; /* of memory */
+	uint32_t powers[MAX_CONTEXTS], num_contexts, destroyed;
+	uint64_t seqno; /* of the last context, which is the only one */
+	int ends_with;	/* what becomes of the next job; 0: it succeeds */
+	int unknown;	/* calls that nobody expects */
+} kernel = { .lock = PTHREAD_MUTEX_INITIALIZER, .gone = PTHREAD_COND_INITIALIZER };
+
+static uint64_t take(uint64_t size)
+{
+	uint64_t offset = kernel.used;
+
+	size = (size + PAGE - 1) / PAGE * PAGE;
+	if (size > MEMORY - offset)
+		return UINT64_MAX;
+	kernel.used += size;
+	return offset;
+}
+
+static int query(const struct drm_onpu_dev_query *args)
+{
+	const struct drm_onpu_dev_info info = {
+		.interface_major = DRM_ONPU_DRIVER_MAJOR,
+		.interface_minor = DRM_ONPU_DRIVER_MINOR,
+		.va_start = VA_FIRST,
+		.va_end = VA_FIRST + MEMORY,
+		.memory_limit = MEMORY,
+		.page_size = PAGE,
+		.max_contexts = MAX_CONTEXTS,
+		.max_jobs = 64,
+		.max_syncs = 128,
+		.max_queued_jobs = 1024,
+	};
+	static const struct {
+		uint32_t reg, value;
+	} caps[] = {
+		{ ONPU_REG_CAP_MACHINE, ONPU_CAP_MACHINE__RESET },
+		{ ONPU_REG_CAP_ISA, ONPU_CAP_ISA__RESET },
+		{ ONPU_REG_CAP_SRAM_BYTES, ONPU_CAP_SRAM_BYTES__RESET },
+		{ ONPU_REG_CAP_LANES, ONPU_CAP_LANES__RESET },
+		{ ONPU_REG_CAP_MXU_ROWS, ONPU_CAP_MXU_ROWS__RESET },
+		{ ONPU_REG_CAP_MXU_COLS, ONPU_CAP_MXU_COLS__RESET },
+		{ ONPU_REG_CAP_FIFO_DEPTH, ONPU_CAP_FIFO_DEPTH__RESET },
+		{ ONPU_REG_CAP_DMA_BYTES, ONPU_CAP_DMA_BYTES__RESET },
+		{ ONPU_REG_CAP_NUM_QUEUES, ONPU_CAP_NUM_QUEUES__RESET },
+		{ ONPU_REG_CAP_CLOCK_KHZ, ONPU_CAP_CLOCK_KHZ__RESET },
+	};
+	void *answer = (void *)(uintptr_t)args->pointer;
+
+	if (args->type == DRM_ONPU_DEV_QUERY_INFO) {
+		memcpy(answer, &info, args->size < sizeof(info) ? args->size : sizeof(info));
+		return 0;
+	}
+	if (args->type != DRM_ONPU_DEV_QUERY_CAPS)
+		return EINVAL;
+	for (size_t i = 0; i < sizeof(caps) / sizeof(caps[0]); i++) {
+		uint32_t at = (caps[i].reg - ONPU_REG_CAP_MACHINE) / 4;
+
+		if (at < args->size / 4)
+			((uint32_t *)answer)[at] = caps[i].value;
+	}
+	return 0;
+}
+
+static int create_bo(struct drm_onpu_bo_create *args)
+{
+	uint64_t offset = take(args->size);
+
+	if (offset == UINT64_MAX || kernel.num_bos + 1 == MAX_BOS)
+		return ENOMEM;
+	args->handle = ++kernel.num_bos;
+	args->va = VA_FIRST + offset;
+	kernel.bos[args->handle].offset = offset;
+	kernel.bos[args->handle].size = args->size;
+	return 0;
+}
+
+static int bo_info(struct drm_onpu_bo_info *args)
+{
+	if (!args->handle || args->handle > kernel.num_bos)
+		return ENOENT;
+	args->size = kernel.bos[args->handle].size;
+	args->mmap_offset = kernel.bos[args->handle].offset;
+	args->va = VA_FIRST + args->mmap_offset;
+	return 0;
+}
+
+static int create_ctx(struct drm_onpu_ctx_create *args)
+{
+	if (kernel.num_contexts == MAX_CONTEXTS)
+		return ENOSPC;
+	kernel.powers[kernel.num_contexts] = args->power;
+	args->ctx_id = ++kernel.num_contexts;
+	args->completion_offset = take(PAGE);
+	kernel.seqno = 0;
+	return 0;
+}
+
+static int ctx_state(struct drm_onpu_ctx_get_state *args)
+{
+	const struct onpu_fault_record fault = { .code = ONPU_FAULT_BOUNDS };
+
+	memcpy(args->fault, &fault, sizeof(fault));
+	return 0;
+}
+
+static int sync_file_info(struct sync_file_info *args)
+{
+	args->status = kernel.ends_with ? kernel.ends_with : 1;
+	kernel.ends_with = 0;
+	return 0;
+}
+
+static int answer(unsigned long request, void *args)
+{
+	switch (request) {
+	case DRM_IOCTL_ONPU_DEV_QUERY:
+		return query(args);
+	case DRM_IOCTL_ONPU_BO_CREATE:
+		return create_bo(args);
+	case DRM_IOCTL_ONPU_BO_INFO:
+		return bo_info(args);
+	case DRM_IOCTL_ONPU_CTX_CREATE:
+		return create_ctx(args);
+	case DRM_IOCTL_ONPU_CTX_DESTROY:
+		kernel.destroyed++;
+		pthread_cond_broadcast(&kernel.gone);
+		return 0;
+	case DRM_IOCTL_ONPU_CTX_GET_STATE:
+		return ctx_state(args);
+	case DRM_IOCTL_ONPU_SUBMIT:
+		kernel.seqno += ((struct drm_onpu_submit *)args)->jobs.count;
+		((struct drm_onpu_submit *)args)->seqno = kernel.seqno;
+		return 0;
+	case SYNC_IOC_FILE_INFO:
+		return sync_file_info(args);
+	default:
+		kernel.unknown++;
+		return EINVAL;
+	}
+}
+
+/* What the linker puts in the place of libdrm's functions, which have no declarations. */
+int __wrap_drmIoctl(int fd, unsigned long request, void *args);
+drmVersionPtr __wrap_drmGetVersion(int fd);
+void __wrap_drmFreeVersion(drmVersionPtr version);
+int __wrap_drmCloseBufferHandle(int fd, uint32_t handle);
+int __wrap_drmSyncobjCreate(int fd, uint32_t flags, uint32_t *handle);
+int __wrap_drmSyncobjDestroy(int fd, uint32_t handle);
+int __wrap_drmSyncobjWait(int fd, uint32_t *handles, unsigned int count, int64_t timeout_ns,
+			  unsigned int flags, uint32_t *first);
+int __wrap_drmSyncobjExportSyncFile(int fd, uint32_t handle, int *file);
+
+int __wrap_drmIoctl(int fd, unsigned long request, void *args)
+{
+	int why;
+
+	(void)fd;
+	pthread_mutex_lock(&kernel.lock);
+	why = answer(request, args);
+	pthread_mutex_unlock(&kernel.lock);
+	errno = why;
+	return why ? -1 : 0;
+}
+
+drmVersionPtr __wrap_drmGetVersion(int fd)
+{
+	static char name[] = "onpu";
+	drmVersionPtr version = calloc(1, sizeof(*version));
+
+	(void)fd;
+	version->name = name;
+	version->version_major = DRM_ONPU_DRIVER_MAJOR;
+	return version;
+}
+
+void __wrap_drmFreeVersion(drmVersionPtr version)
+{
+	free(version);
+}
+
+int __wrap_drmCloseBufferHandle(int fd, uint32_t handle)
+{
+	(void)fd;
+	(void)handle;
+	return 0;
+}
+
+int __wrap_drmSyncobjCreate(int fd, uint32_t flags, uint32_t *handle)
+{
+	(void)fd;
+	(void)flags;
+	pthread_mutex_lock(&kernel.lock);
+	*handle = ++kernel.syncobjs;
+	pthread_mutex_unlock(&kernel.lock);
+	return 0;
+}
+
+int __wrap_drmSyncobjDestroy(int fd, uint32_t handle)
+{
+	(void)fd;
+	(void)handle;
+	return 0;
+}
+
+int __wrap_drmSyncobjWait(int fd, uint32_t *handles, unsigned int count, int64_t timeout_ns,
+			  unsigned int flags, uint32_t *first)
+{
+	(void)fd;
+	(void)handles;
+	(void)count;
+	(void)timeout_ns;
+	(void)flags;
+	(void)first;
+	return 0;
+}
+
+int __wrap_drmSyncobjExportSyncFile(int fd, uint32_t handle, int *file)
+{
+	(void)fd;
+	(void)handle;
+	*file = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	return *file < 0 ? -1 : 0;
+}
+
+static WNNContext open_with_power(WNNInstance instance, WNNPowerPreference preference)
+{
+	WNNContextDeviceOptions device = WNN_CONTEXT_DEVICE_OPTIONS_INIT;
+	WNNContextOptions options = WNN_CONTEXT_OPTIONS_INIT;
+	WNNContext context = NULL;
+	char node[32];
+
+	snprintf(node, sizeof(node), "/proc/self/fd/%d", kernel.memory);
+	device.nodePath = WNN_STR(node);
+	device.placementPolicy = WNNPlacementPolicy_NPUOnly;
+	options.nextInChain = &device.chain;
+	options.powerPreference = preference;
+	assert_ok(wnnInstanceCreateContextSync(instance, &options, GENEROUS, &context));
+	return context;
+}
+
+/* The kernel has been told of so many contexts, and of each the same. */
+static void assert_powers(uint32_t contexts, uint32_t power)
+{
+	uint32_t powers[MAX_CONTEXTS], count;
+
+	/* A failure leaves the function, and must not take the lock along. */
+	pthread_mutex_lock(&kernel.lock);
+	count = kernel.num_contexts;
+	memcpy(powers, kernel.powers, sizeof(powers));
+	pthread_mutex_unlock(&kernel.lock);
+	assert_int_equal(count, contexts);
+	for (uint32_t i = 0; i < contexts; i++)
+		assert_int_equal(powers[i], power);
+}
+
+static int forget_contexts(void **state)
+{
+	(void)state;
+	pthread_mutex_lock(&kernel.lock);
+	kernel.num_contexts = kernel.destroyed = 0;
+	kernel.ends_with = 0;
+	pthread_mutex_unlock(&kernel.lock);
+	return 0;
+}
+
+/* A thread of the library closes the device. */
+static void wait_for_the_end(void)
+{
+	int unknown;
+
+	pthread_mutex_lock(&kernel.lock);
+	while (kernel.destroyed < kernel.num_contexts)
+		pthread_cond_wait(&kernel.gone, &kernel.lock);
+	unknown = kernel.unknown;
+	pthread_mutex_unlock(&kernel.lock);
+	assert_int_equal(unknown, 0);
+}
+
+/* The next job ends in that way. */
+static void end_with(int error)
+{
+	pthread_mutex_lock(&kernel.lock);
+	kernel.ends_with = error;
+	pthread_mutex_unlock(&kernel.lock);
+}
+
+static void check_power(WNNPowerPreference preference, uint32_t power)
+{
+	WNNInstance instance = wnnCreateInstance(NULL);
+	WNNContext context = open_with_power(instance, preference);
+	WNNTensor x, y;
+	WNNGraph graph;
+
+	assert_powers(1, power);
+	graph = build_add_relu(context, 4, 4);
+	x = make_tensor(context, 4, 4);
+	y = make_tensor(context, 4, 4);
+	assert_ok(dispatch_xy(context, graph, x, y));
+	assert_ok(wnnContextWaitIdle(context, GENEROUS));
+	assert_powers(1, power);
+	/* A reset that another client has caused: the job runs again in a new context. */
+	end_with(-ECANCELED);
+	assert_ok(dispatch_xy(context, graph, x, y));
+	assert_ok(wnnContextWaitIdle(context, GENEROUS));
+	assert_powers(2, power);
+	/* A fault ends the context, and the jobs to come have another. */
+	end_with(-EIO);
+	assert_ok(dispatch_xy(context, graph, x, y));
+	assert_failed(wnnContextWaitIdle(context, GENEROUS), WNNStatus_OperationError,
+		      "the NPU stopped with fault BOUNDS");
+	assert_powers(3, power);
+	wnnTensorRelease(x);
+	wnnTensorRelease(y);
+	wnnGraphRelease(graph);
+	wnnContextRelease(context);
+	wnnInstanceRelease(instance);
+	wait_for_the_end();
+}
+
+static void no_preference(void **state)
+{
+	(void)state;
+	check_power(WNNPowerPreference_Default, DRM_ONPU_POWER_DEFAULT);
+}
+
+static void no_value(void **state)
+{
+	(void)state;
+	check_power(WNNPowerPreference_Undefined, DRM_ONPU_POWER_DEFAULT);
+}
+
+static void low_power(void **state)
+{
+	(void)state;
+	check_power(WNNPowerPreference_LowPower, DRM_ONPU_POWER_LOW);
+}
+
+static void high_performance(void **state)
+{
+	(void)state;
+	check_power(WNNPowerPreference_HighPerformance, DRM_ONPU_POWER_HIGH_PERFORMANCE);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(no_preference, forget_contexts),
+		cmocka_unit_test_setup(no_value, forget_contexts),
+		cmocka_unit_test_setup(low_power, forget_contexts),
+		cmocka_unit_test_setup(high_performance, forget_contexts),
+	};
+
+	kernel.memory = memfd_create("node", MFD_CLOEXEC);
+	if (kernel.memory < 0 || ftruncate(kernel.memory, (off_t)MEMORY)) {
+		perror("memfd");
+		return 1;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
