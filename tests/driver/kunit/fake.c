@@ -9,9 +9,11 @@
 #include "fake.h"
 #include "onpu_core.h"
 #include "onpu_mmu.h"
+#include "onpu_user.h"
 
 static const struct drm_driver fake_driver = {
 	.driver_features = DRIVER_GEM,
+	.gem_create_object = onpu_gem_create_object,
 	.name = "onpu-kunit",
 	.desc = "Open NPU without hardware",
 };
@@ -88,6 +90,7 @@ int fake_init(struct kunit *test)
 	if (IS_ERR(pdev))
 		return PTR_ERR(pdev);
 	ret = dma_coerce_mask_and_coherent(&pdev->dev, DMA_BIT_MASK(64));
+	dma_set_max_seg_size(&pdev->dev, UINT_MAX);
 	onpu = devm_drm_dev_alloc(&pdev->dev, &fake_driver, struct onpu_device, drm);
 	if (IS_ERR(onpu))
 		ret = PTR_ERR(onpu);
@@ -108,4 +111,30 @@ void fake_exit(struct kunit *test)
 	flush_workqueue(onpu_free_wq);
 	destroy_workqueue(onpu->reset_wq);
 	platform_device_unregister(to_platform_device(onpu->drm.dev));
+}
+
+int fake_vm_create(struct onpu_device *onpu, struct onpu_vm **vm)
+{
+	struct onpu_user *user = onpu_user_find(onpu, GLOBAL_ROOT_UID);
+
+	return user ? onpu_vm_create(onpu, user, vm) : -ENOMEM;
+}
+
+void fake_vm_close(struct onpu_vm *vm)
+{
+	/* The file's reference, as onpu_vm_put() is called when it is closed. */
+	onpu_user_free_begin(vm->user);
+	onpu_vm_put(vm);
+}
+
+void fake_vm_put(struct onpu_vm *vm)
+{
+	struct onpu_device *onpu = vm->onpu;
+
+	/* What is left of its mappings goes with the reset, and so does the address space. */
+	onpu_mmu_post_reset(onpu);
+	flush_workqueue(onpu_free_wq);
+	fake_vm_close(vm);
+	onpu_mmu_post_reset(onpu);
+	flush_workqueue(onpu_free_wq);
 }

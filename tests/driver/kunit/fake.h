@@ -24,7 +24,14 @@ u32 fake_get(struct onpu_device *onpu, u32 reg);
 /* Why a reset was asked for since the last time; none follows. */
 enum onpu_reset_reason fake_reset_reason(struct onpu_device *onpu);
 
+/* An address space as a file has it. */
+int fake_vm_create(struct onpu_device *onpu, struct onpu_vm **vm);
+/* As the file closes it: what the device has to forget first is still there. */
+void fake_vm_close(struct onpu_vm *vm);
+/* All of it goes at once. */
+void fake_vm_put(struct onpu_vm *vm);
+
 extern struct kunit_suite onpu_mmu_suite, onpu_mbox_suite, onpu_fw_suite, onpu_submit_suite,
-	onpu_job_suite;
+	onpu_job_suite, onpu_gem_suite;
 
 #endif

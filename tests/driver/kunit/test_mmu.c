@@ -167,17 +167,9 @@ static bool is_nowhere(struct mmu_test *t, u64 va, u64 size)
 
 /* ---- tests */
 
-/* The file's reference, as onpu_vm_put() is called when it is closed. */
-static void close_vm(struct onpu_vm *vm)
-{
-	onpu_user_free_begin(vm->user);
-	onpu_vm_put(vm);
-}
-
 static int mmu_init(struct kunit *test)
 {
 	struct mmu_test *t = kzalloc(sizeof(*t), GFP_KERNEL);
-	struct onpu_user *user;
 	int ret;
 
 	if (!t)
@@ -188,8 +180,7 @@ static int mmu_init(struct kunit *test)
 		return ret;
 	}
 	t->onpu = test->priv;
-	user = onpu_user_find(t->onpu, GLOBAL_ROOT_UID);
-	ret = user ? onpu_vm_create(t->onpu, user, &t->vm) : -ENOMEM;
+	ret = fake_vm_create(t->onpu, &t->vm);
 	if (ret) {
 		fake_exit(test);
 		kfree(t);
@@ -207,12 +198,7 @@ static void mmu_exit(struct kunit *test)
 	for (unsigned int i = 0; i < NUM_MAPS; i++)
 		if (t->wanted[i].map)
 			onpu_map_remove(t->wanted[i].map);
-	/* What is left goes with the reset. */
-	onpu_mmu_post_reset(t->onpu);
-	flush_workqueue(onpu_free_wq);
-	close_vm(t->vm);
-	onpu_mmu_post_reset(t->onpu);
-	flush_workqueue(onpu_free_wq);
+	fake_vm_put(t->vm);
 	test->priv = t->onpu;
 	fake_exit(test);
 	kfree(t);
@@ -391,7 +377,7 @@ static void tables_stay_until_all_is_forgotten(struct kunit *test)
 
 	KUNIT_ASSERT_EQ(test, onpu_vm_create(t->onpu, onpu_user_get(user), &vm), 0);
 	asid = vm->asid;
-	close_vm(vm);
+	fake_vm_close(vm);
 	flush_workqueue(onpu_free_wq);
 	KUNIT_EXPECT_EQ(test, fake_get(t->onpu, ONPU_REG_INV_ASID), asid);
 	KUNIT_EXPECT_EQ(test, fake_get(t->onpu, ONPU_REG_INV_PAGES), 0);
@@ -421,10 +407,10 @@ static void a_user_has_a_part_of_the_address_spaces(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, count, 3);
 	onpu_user_put(user);
 	while (count)
-		close_vm(vms[--count]);
+		fake_vm_close(vms[--count]);
 	answer(t);
 	KUNIT_EXPECT_EQ(test, onpu_vm_create(t->onpu, onpu_user_get(user), &vms[0]), 0);
-	close_vm(vms[0]);
+	fake_vm_close(vms[0]);
 	answer(t);
 }
 

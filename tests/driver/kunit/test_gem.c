@@ -1,0 +1,447 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Caches that the device does not see: for which bytes of memory, and for whom, BO_SYNC calls the
+ * functions in whose place before_gem.h puts those of this file.
+ */
+#include "fake.h"
+
+#define MAX_RUNS	24
+#define BO_SIZE		(MAX_RUNS * PAGE_SIZE)
+
+#define FOR_DEVICE	DRM_ONPU_BO_SYNC_FOR_DEVICE
+#define FOR_CPU		DRM_ONPU_BO_SYNC_FOR_CPU
+
+/* A part of a buffer that is in one piece for the device. */
+struct run {
+	u64 addr;
+	u64 size;
+};
+
+struct gem_test {
+	struct onpu_device *onpu;
+	struct onpu_vm *vm;
+	struct rnd_state random;
+	/* The memory of a buffer, and the same as the driver is told of it. */
+	struct run runs[MAX_RUNS];
+	unsigned int num_runs;
+	struct scatterlist entries[MAX_RUNS];
+	struct sg_table sgt;
+	/* A client that has a buffer. */
+	struct drm_file client;
+	struct onpu_bo *bo;
+	int handle;
+};
+
+static u32 below(struct gem_test *t, u32 limit)
+{
+	return prandom_u32_state(&t->random) % limit;
+}
+
+/* ---- what is synced */
+
+/* What the driver has done since begin(). */
+static struct {
+	const struct gem_test *t;
+	/* Up to this byte of the buffer: for the device, for the CPU. */
+	u64 done[2];
+	/* For both, so the device is first: else what the CPU has written would be lost. */
+	bool both;
+	/* Something else was synced than the bytes that come next. */
+	bool wrong;
+} seen;
+
+/* From this byte on, for those that @flags has. */
+static void begin(const struct gem_test *t, u64 offset, u32 flags)
+{
+	seen.t = t;
+	seen.done[0] = offset;
+	seen.done[1] = offset;
+	seen.both = flags == (FOR_DEVICE | FOR_CPU);
+	seen.wrong = false;
+}
+
+/* Whether just that was done since begin(). */
+static bool was_done(u64 offset, u64 size, u32 flags)
+{
+	return !seen.wrong && seen.done[0] == offset + (flags & FOR_DEVICE ? size : 0) &&
+	       seen.done[1] == offset + (flags & FOR_CPU ? size : 0);
+}
+
+/* Where the device sees a byte of the buffer, and how many bytes are in one piece from it on. */
+static u64 wanted_addr(const struct gem_test *t, u64 offset, u64 *left)
+{
+	for (unsigned int i = 0; i < t->num_runs; i++) {
+		if (offset < t->runs[i].size) {
+			*left = t->runs[i].size - offset;
+			return t->runs[i].addr + offset;
+		}
+		offset -= t->runs[i].size;
+	}
+	*left = U64_MAX;
+	return U64_MAX;
+}
+
+static void seen_for(unsigned int whom, struct device *dev, u64 addr, u64 size,
+		     enum dma_data_direction dir)
+{
+	/* The direction is that of the mapping. */
+	seen.wrong |= dev != seen.t->onpu->drm.dev || dir != DMA_BIDIRECTIONAL || !size;
+	while (size && !seen.wrong) {
+		u64 left;
+
+		seen.wrong = wanted_addr(seen.t, seen.done[whom], &left) != addr;
+		left = min(left, size);
+		seen.done[whom] += left;
+		addr += left;
+		size -= left;
+	}
+	seen.wrong |= seen.both && seen.done[1] > seen.done[0];
+}
+
+static void seen_for_device(struct device *dev, dma_addr_t addr, size_t size,
+			    enum dma_data_direction dir)
+{
+	seen_for(0, dev, addr, size, dir);
+}
+
+static void seen_for_cpu(struct device *dev, dma_addr_t addr, size_t size,
+			 enum dma_data_direction dir)
+{
+	seen_for(1, dev, addr, size, dir);
+}
+
+/* ---- memory */
+
+/* Anywhere, mostly beyond 32 bits. */
+static void add_run(struct gem_test *t, u64 size)
+{
+	t->runs[t->num_runs++] = (struct run) {
+		.addr = (u64)below(t, 1 << 20) << 20 | below(t, 256) * SZ_4K,
+		.size = size,
+	};
+}
+
+static u64 total_size(const struct gem_test *t)
+{
+	u64 size = 0;
+
+	for (unsigned int i = 0; i < t->num_runs; i++)
+		size += t->runs[i].size;
+	return size;
+}
+
+/* The driver is told of the runs. The CPU may have the same memory in pieces of other lengths. */
+static void make_table(struct gem_test *t)
+{
+	sg_init_table(t->entries, t->num_runs);
+	for (unsigned int i = 0; i < t->num_runs; i++) {
+		t->entries[i].length = SZ_4K;
+		sg_dma_address(&t->entries[i]) = t->runs[i].addr;
+		sg_dma_len(&t->entries[i]) = t->runs[i].size;
+	}
+	t->sgt = (struct sg_table) {
+		.sgl = t->entries, .nents = t->num_runs, .orig_nents = t->num_runs,
+	};
+}
+
+/* The client's buffer, of three runs. */
+static void give_memory(struct gem_test *t)
+{
+	t->num_runs = 0;
+	add_run(t, 5 * PAGE_SIZE);
+	add_run(t, PAGE_SIZE);
+	add_run(t, BO_SIZE - 6 * PAGE_SIZE);
+	make_table(t);
+	t->bo->base.sgt = &t->sgt;
+}
+
+/* A byte at the border of a run or near it, or the first one behind the end. */
+static u64 near_border(struct gem_test *t)
+{
+	const u32 some[] = { 0, 1, 2, 63, 64, 65, 100, SZ_4K - 1, SZ_4K, SZ_4K + 1, SZ_64K };
+	u32 more = some[below(t, ARRAY_SIZE(some))];
+	u64 at = 0;
+
+	for (unsigned int i = below(t, t->num_runs + 1); i > 0; i--)
+		at += t->runs[i - 1].size;
+	if (below(t, 2))
+		return min(at + more, total_size(t));
+	return at - min(at, more);
+}
+
+static bool syncs_range(struct gem_test *t, u64 offset, u64 size, u32 flags)
+{
+	begin(t, offset, flags);
+	sync_range(t->onpu->drm.dev, &t->sgt, offset, size, flags);
+	return was_done(offset, size, flags);
+}
+
+static int call(struct gem_test *t, u64 offset, u64 size, u32 flags)
+{
+	struct drm_onpu_bo_sync args = {
+		.handle = t->handle, .offset = offset, .size = size, .flags = flags,
+	};
+
+	begin(t, offset, flags);
+	return onpu_bo_sync_ioctl(&t->onpu->drm, &args, &t->client);
+}
+
+/* ---- tests */
+
+/* What is allocated is in @t, so that gem_exit() finds it. */
+static int make_client(struct gem_test *t)
+{
+	struct onpu_bo *bo;
+	int ret = fake_vm_create(t->onpu, &t->vm);
+
+	if (ret)
+		return ret;
+	bo = bo_alloc(t->vm, BO_SIZE);
+	if (IS_ERR(bo))
+		return PTR_ERR(bo);
+	t->bo = bo;
+	t->handle = idr_alloc(&t->client.object_idr, &bo->base.base, 1, 0, GFP_KERNEL);
+	return min(t->handle, 0);
+}
+
+static void gem_exit(struct kunit *test)
+{
+	struct gem_test *t = test->priv;
+
+	idr_destroy(&t->client.object_idr);
+	if (t->bo) {
+		if (t->bo->base.sgt == &t->sgt)
+			t->bo->base.sgt = NULL;
+		drm_gem_object_put(&t->bo->base.base);
+	}
+	if (t->vm)
+		fake_vm_put(t->vm);
+	test->priv = t->onpu;
+	fake_exit(test);
+	kfree(t);
+}
+
+static int gem_init(struct kunit *test)
+{
+	struct gem_test *t;
+	int ret = fake_init(test);
+
+	if (ret)
+		return ret;
+	t = kzalloc(sizeof(*t), GFP_KERNEL);
+	if (!t) {
+		fake_exit(test);
+		return -ENOMEM;
+	}
+	t->onpu = test->priv;
+	t->onpu->coherent = false;
+	spin_lock_init(&t->client.table_lock);
+	idr_init(&t->client.object_idr);
+	prandom_seed_state(&t->random, FAKE_SEED);
+	test->priv = t;
+	ret = make_client(t);
+	if (ret)
+		gem_exit(test);
+	return ret;
+}
+
+/* All of them in buffers of few bytes, as nothing is rounded, those of no byte too. */
+static void each_range(struct kunit *test)
+{
+	static const u8 sizes[][4] = { { 40 }, { 1, 1 }, { 5, 1, 7, 3 }, { 1, 17, 2 } };
+	struct gem_test *t = test->priv;
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(sizes); i++) {
+		u64 total;
+
+		t->num_runs = 0;
+		for (unsigned int k = 0; k < ARRAY_SIZE(sizes[i]) && sizes[i][k]; k++)
+			add_run(t, sizes[i][k]);
+		make_table(t);
+		total = total_size(t);
+		for (u64 first = 0; first <= total; first++)
+			for (u64 end = first; end <= total; end++)
+				for (u32 flags = 0; flags <= (FOR_DEVICE | FOR_CPU); flags++)
+					KUNIT_ASSERT_TRUE(test, syncs_range(t, first, end - first,
+									    flags));
+	}
+}
+
+static void ranges_near_borders(struct kunit *test)
+{
+	struct gem_test *t = test->priv;
+
+	for (unsigned int round = 0; round < 300; round++) {
+		t->num_runs = 0;
+		for (unsigned int i = below(t, 8); i < 8; i++)
+			add_run(t, (1 + below(t, 20)) * SZ_4K);
+		make_table(t);
+		for (unsigned int i = 0; i < 40; i++) {
+			u64 one = near_border(t), other = near_border(t);
+			u64 first = min(one, other), size = max(one, other) - first;
+
+			KUNIT_ASSERT_TRUE(test, syncs_range(t, first, size, 1 + below(t, 3)));
+		}
+		KUNIT_ASSERT_TRUE(test, syncs_range(t, 0, total_size(t), FOR_DEVICE | FOR_CPU));
+	}
+}
+
+static void ranges_beyond_32_bits(struct kunit *test)
+{
+	const u64 run = SZ_1G + SZ_512M + SZ_4K, big = BIT_ULL(32);
+	struct gem_test *t = test->priv;
+
+	t->num_runs = 0;
+	for (unsigned int i = 0; i < 4; i++)
+		add_run(t, run);
+	make_table(t);
+	KUNIT_EXPECT_TRUE(test, syncs_range(t, big - 100, 200, FOR_DEVICE | FOR_CPU));
+	KUNIT_EXPECT_TRUE(test, syncs_range(t, big + 64, 1, FOR_DEVICE));
+	KUNIT_EXPECT_TRUE(test, syncs_range(t, 3 * run - 7, 14, FOR_CPU));
+	KUNIT_EXPECT_TRUE(test, syncs_range(t, 4 * run - 1, 1, FOR_DEVICE));
+	KUNIT_EXPECT_TRUE(test, syncs_range(t, 10, big + 10, FOR_DEVICE));
+	KUNIT_EXPECT_TRUE(test, syncs_range(t, 0, 4 * run, FOR_CPU));
+}
+
+static void the_call_syncs_its_range(struct kunit *test)
+{
+	struct gem_test *t = test->priv;
+
+	give_memory(t);
+	for (u32 flags = 1; flags <= (FOR_DEVICE | FOR_CPU); flags++) {
+		KUNIT_EXPECT_EQ(test, call(t, 0, BO_SIZE, flags), 0);
+		KUNIT_EXPECT_TRUE(test, was_done(0, BO_SIZE, flags));
+		KUNIT_EXPECT_EQ(test, call(t, 1, BO_SIZE - 2, flags), 0);
+		KUNIT_EXPECT_TRUE(test, was_done(1, BO_SIZE - 2, flags));
+		KUNIT_EXPECT_EQ(test, call(t, BO_SIZE - 1, 1, flags), 0);
+		KUNIT_EXPECT_TRUE(test, was_done(BO_SIZE - 1, 1, flags));
+		KUNIT_EXPECT_EQ(test, call(t, 5 * PAGE_SIZE, PAGE_SIZE, flags), 0);
+		KUNIT_EXPECT_TRUE(test, was_done(5 * PAGE_SIZE, PAGE_SIZE, flags));
+	}
+	KUNIT_EXPECT_EQ(test, kref_read(&t->bo->base.base.refcount), 1);
+}
+
+/* The table is that of the helpers; without an IOMMU, the device sees memory where it is. */
+static void pages_of_a_buffer(struct kunit *test)
+{
+	struct gem_test *t = test->priv;
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(bo_memory(t->bo)));
+	t->num_runs = MAX_RUNS;
+	for (unsigned int i = 0; i < MAX_RUNS; i++)
+		t->runs[i] = (struct run) {
+			.addr = page_to_phys(t->bo->base.pages[i]), .size = PAGE_SIZE,
+		};
+	for (unsigned int i = 0; i < 200; i++) {
+		u64 first = below(t, BO_SIZE), size = 1 + below(t, BO_SIZE - first);
+		u32 flags = 1 + below(t, 3);
+
+		KUNIT_ASSERT_EQ(test, call(t, first, size, flags), 0);
+		KUNIT_ASSERT_TRUE(test, was_done(first, size, flags));
+	}
+	KUNIT_EXPECT_EQ(test, call(t, 0, BO_SIZE, FOR_DEVICE | FOR_CPU), 0);
+	KUNIT_EXPECT_TRUE(test, was_done(0, BO_SIZE, FOR_DEVICE | FOR_CPU));
+}
+
+/* The device sees the caches, or the memory is not in them, or there is none yet. */
+static void nothing_to_sync(struct kunit *test)
+{
+	struct gem_test *t = test->priv;
+
+	for (u32 flags = 1; flags <= (FOR_DEVICE | FOR_CPU); flags++) {
+		t->bo->base.sgt = NULL;
+		KUNIT_EXPECT_EQ(test, call(t, 0, BO_SIZE, flags), 0);
+		KUNIT_EXPECT_TRUE(test, was_done(0, 0, 0));
+		give_memory(t);
+		t->onpu->coherent = true;
+		KUNIT_EXPECT_EQ(test, call(t, 0, BO_SIZE, flags), 0);
+		KUNIT_EXPECT_TRUE(test, was_done(0, 0, 0));
+		t->onpu->coherent = false;
+		t->bo->base.map_wc = true;
+		KUNIT_EXPECT_EQ(test, call(t, 0, BO_SIZE, flags), 0);
+		KUNIT_EXPECT_TRUE(test, was_done(0, 0, 0));
+		t->bo->base.map_wc = false;
+		KUNIT_EXPECT_EQ(test, call(t, 0, BO_SIZE, flags), 0);
+		KUNIT_EXPECT_TRUE(test, was_done(0, BO_SIZE, flags));
+	}
+}
+
+static void what_is_refused(struct kunit *test)
+{
+	static const struct {
+		u64 offset, size;
+		u32 flags;
+	} wrong[] = {
+		{ 0, BO_SIZE + 1, FOR_DEVICE }, { 1, BO_SIZE, FOR_CPU },
+		{ BO_SIZE - 1, 2, FOR_DEVICE | FOR_CPU }, { BO_SIZE, 1, FOR_DEVICE },
+		{ BO_SIZE + PAGE_SIZE, PAGE_SIZE, FOR_CPU }, { BIT_ULL(32), 1, FOR_DEVICE },
+		{ 0, BIT_ULL(32) + 1, FOR_CPU }, { U64_MAX, 1, FOR_DEVICE },
+		{ 1, U64_MAX, FOR_CPU }, { PAGE_SIZE, 0 - (u64)PAGE_SIZE + 1, FOR_DEVICE },
+		{ U64_MAX, U64_MAX, FOR_CPU }, { BIT_ULL(63), BIT_ULL(63), FOR_DEVICE },
+		{ 0, 0, FOR_DEVICE }, { PAGE_SIZE, 0, FOR_CPU }, { 0, PAGE_SIZE, 0 },
+		{ 0, PAGE_SIZE, 4 }, { 0, PAGE_SIZE, 4 | FOR_CPU }, { 0, PAGE_SIZE, U32_MAX },
+	};
+	struct gem_test *t = test->priv;
+
+	give_memory(t);
+	for (unsigned int i = 0; i < ARRAY_SIZE(wrong); i++) {
+		KUNIT_EXPECT_EQ(test, call(t, wrong[i].offset, wrong[i].size, wrong[i].flags),
+				-EINVAL);
+		KUNIT_EXPECT_TRUE(test, was_done(wrong[i].offset, 0, 0));
+	}
+	t->bo->flags = DRM_ONPU_BO_IMPORTED;
+	KUNIT_EXPECT_EQ(test, call(t, 0, PAGE_SIZE, FOR_DEVICE), -EINVAL);
+	KUNIT_EXPECT_TRUE(test, was_done(0, 0, 0));
+	t->bo->flags = 0;
+	t->handle++;
+	KUNIT_EXPECT_EQ(test, call(t, 0, PAGE_SIZE, FOR_DEVICE), -ENOENT);
+	KUNIT_EXPECT_TRUE(test, was_done(0, 0, 0));
+	KUNIT_EXPECT_EQ(test, kref_read(&t->bo->base.base.refcount), 1);
+}
+
+/* The memory is not mapped for it any more. */
+static void a_device_that_is_unplugged(struct kunit *test)
+{
+	struct gem_test *t = test->priv;
+
+	give_memory(t);
+	t->onpu->drm.unplugged = true;
+	KUNIT_EXPECT_EQ(test, call(t, 0, BO_SIZE, FOR_DEVICE | FOR_CPU), -ENODEV);
+	KUNIT_EXPECT_TRUE(test, was_done(0, 0, 0));
+	t->onpu->drm.unplugged = false;
+}
+
+/* The driver's own memory is never synced, so it may only be cached where the device sees it. */
+static void memory_of_the_driver(struct kunit *test)
+{
+	struct gem_test *t = test->priv;
+
+	for (unsigned int coherent = 0; coherent < 2; coherent++) {
+		struct onpu_kernel_bo kbo;
+
+		t->onpu->coherent = coherent;
+		KUNIT_ASSERT_EQ(test, onpu_kernel_bo_create(&kbo, t->vm, PAGE_SIZE, true), 0);
+		KUNIT_EXPECT_EQ(test, kbo.bo->base.map_wc, !coherent);
+		onpu_kernel_bo_destroy(&kbo);
+	}
+}
+
+static struct kunit_case gem_cases[] = {
+	KUNIT_CASE(each_range),
+	KUNIT_CASE(ranges_near_borders),
+	KUNIT_CASE(ranges_beyond_32_bits),
+	KUNIT_CASE(the_call_syncs_its_range),
+	KUNIT_CASE(pages_of_a_buffer),
+	KUNIT_CASE(nothing_to_sync),
+	KUNIT_CASE(what_is_refused),
+	KUNIT_CASE(a_device_that_is_unplugged),
+	KUNIT_CASE(memory_of_the_driver),
+	{}
+};
+
+struct kunit_suite onpu_gem_suite = {
+	.name = "onpu_gem",
+	.init = gem_init,
+	.exit = gem_exit,
+	.test_cases = gem_cases,
+};
