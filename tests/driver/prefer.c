@@ -2,8 +2,9 @@
 /*
  * A program of the library with a power preference, for guest_power.sh:
  *
- *   driver-prefer default|low-power|high-performance   computes once, says "done", and keeps its context
- *                                                      until standard input ends
+ *   driver-prefer default|low-power|high-performance
+ *
+ * It computes once, says "done", and keeps its context until standard input ends.
  */
 #include <stdbool.h>
 #include <stdio.h>

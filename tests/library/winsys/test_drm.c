@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the winsys "drm" tells the kernel: the linker hands libdrm's functions to this file (--wrap),
- * and the node is a file in memory, from which everything is mapped. Jobs compute nothing.
+ * What the winsys "drm" tells the kernel: the linker hands libdrm's functions to this file
+ * (--wrap), and the node is a file in memory, from which everything is mapped. Jobs compute
+ * nothing.
  */
 #include "../api/fixture.h"
 
