@@ -318,18 +318,13 @@ static void set_limits(struct onpu_device *onpu)
 /* Everything before the device is registered with DRM. */
 static int onpu_bring_up(struct onpu_device *onpu)
 {
-	static int (*const init[])(struct onpu_device *onpu) = {
-		onpu_device_init, onpu_mbox_init, onpu_fw_init, onpu_dump_init,
-		onpu_mmu_init, onpu_ctx_init, onpu_irq_init,
-	};
+	int ret = onpu_device_init(onpu) ?: onpu_mbox_init(onpu) ?: onpu_fw_init(onpu) ?:
+		  onpu_dump_init(onpu) ?: onpu_mmu_init(onpu) ?: onpu_ctx_init(onpu) ?:
+		  onpu_irq_init(onpu);
 	char text[ONPU_FW_TEXT];
-	int ret;
 
-	for (unsigned int i = 0; i < ARRAY_SIZE(init); i++) {
-		ret = init[i](onpu);
-		if (ret)
-			return ret;
-	}
+	if (ret)
+		return ret;
 	set_limits(onpu);
 	onpu_irq_allow(onpu, false);
 	ret = onpu_device_start(onpu);

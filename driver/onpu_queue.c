@@ -49,7 +49,7 @@ static int request_queue(struct onpu_ctx *ctx, u32 type, unsigned int queue, u32
 }
 
 /* A context's number at the firmware is that of its queue. */
-static int request_create(struct onpu_ctx *ctx, unsigned int queue)
+static int request_create(struct onpu_ctx *ctx, unsigned int queue, u32 priority)
 {
 	struct onpu_msg_ctx_create msg = {
 		.type = ONPU_MSG_CTX_CREATE,
@@ -60,7 +60,7 @@ static int request_create(struct onpu_ctx *ctx, unsigned int queue)
 		.completion = onpu_map_va(ctx->page.map),
 		.ring_size = ONPU_RING_SIZE,
 		.vector = onpu_queue_vector(ctx->onpu, queue),
-		.priority = ctx->priority,
+		.priority = priority,
 	};
 
 	return onpu_mbox_call(ctx->onpu, &msg);
@@ -218,13 +218,22 @@ static void set_queue(struct onpu_ctx_device *cd, unsigned int queue, struct onp
 
 /* ---- take and give back */
 
+/* Raised only if one of higher priority has a queue, lest its client gets more than its share. */
+static u32 priority_on_queue(struct onpu_ctx_device *cd, const struct onpu_ctx *ctx)
+{
+	for (unsigned int i = 0; i < ONPU_MAX_QUEUES; i++)
+		if (cd->queues[i] && cd->queues[i]->priority > ctx->priority)
+			return raised_priority(ctx);
+	return ctx->priority;
+}
+
 static int bind_queue(struct onpu_ctx_device *cd, struct onpu_ctx *ctx, unsigned int queue)
 {
 	u32 mode = ctx->resume ? ONPU_QUEUE_RESUME : ONPU_QUEUE_PLAIN, head;
 	int ret;
 
 	lockdep_assert_held(&cd->bind_lock);
-	ret = get_vm_slot(cd, ctx->vm) ?: request_create(ctx, queue) ?:
+	ret = get_vm_slot(cd, ctx->vm) ?: request_create(ctx, queue, priority_on_queue(cd, ctx)) ?:
 	      request_queue(ctx, ONPU_MSG_QUEUE_BIND, queue, mode, &head);
 	if (ret) {
 		/* As in put_vm_slot(). */

@@ -290,7 +290,8 @@ TEST_F(clients, share_the_device)
 	enum { CLIENTS = 3 };
 	const uint32_t contexts[CLIENTS] = { 1, 2, 4 };
 	uint64_t before[CLIENTS], cycles[CLIENTS], share, sum = 0;
-	double end = npu_now() + npu_patience() * NPU_PATIENCE_S;
+	/* So much work takes a minute on a machine that others use. */
+	double end = npu_now() + 2 * npu_patience() * NPU_PATIENCE_S;
 	int fd[CLIENTS] = { npu_open() };
 
 	share = npu_num_queues(fd[0]) < 1 + 2 + 4 ? MANY_TURNS : MANY_SLICES;
