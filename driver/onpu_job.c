@@ -64,7 +64,6 @@ struct onpu_fence {
 	spinlock_t lock;
 };
 
-/* Of driver and timeline. */
 static const char *fence_name(struct dma_fence *fence)
 {
 	return "onpu";
