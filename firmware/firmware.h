@@ -94,8 +94,8 @@ struct fw_sched {
 	uint64_t left_at; /* when RUN_QUEUE was written then */
 	uint32_t slice;
 	uint32_t turn; /* SLICE as it was last written */
-	/* By priority: whether there may be work, but others run, and since when. */
-	bool waits[ONPU_PRIORITY_COUNT];
+	/* The priorities that may have work while another one runs, as bits, and since when. */
+	uint32_t waiting;
 	uint64_t waits_since[ONPU_PRIORITY_COUNT];
 	uint32_t owed; /* the priority whose turn is not interrupted; ONPU_PRIORITY_COUNT: none */
 };

@@ -23,7 +23,7 @@ MUTATIONS = [
     _mutation('a turn that is owed is interrupted', 'sched.c', 'sched',
               'if (s->slice && s->owed < ONPU_PRIORITY_COUNT && turn_lasts(fw, s->owed))\n', 'if (false)\n'),
     _mutation('nobody looks whether others wait below', 'sched.c', 'sched',
-              'alone && !note_waiting(&fw->sched, priority)', 'alone'),
+              'alone && !(note_waiting(&fw->sched) & (bit_of(priority) - 1))', 'alone'),
     _mutation('a turn never ends', 'sched.c', 'sched',
               'if (!s->slice || !s->arrived)\n', 'if (s->slice || !s->arrived)\n'),
     _mutation('the interrupted queue goes on', 'sched.c', 'sched',
