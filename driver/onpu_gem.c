@@ -411,32 +411,32 @@ static void sync_piece(struct device *dev, dma_addr_t addr, size_t size, u32 fla
 static void sync_range(struct device *dev, struct sg_table *sgt, u64 offset, u64 size, u32 flags)
 {
 	struct scatterlist *sg;
-	u64 at = 0;
+	u64 at = 0, end = 0, step;
 	int i;
 
 	for_each_sgtable_dma_sg(sgt, sg, i) {
-		u64 first = max(offset, at), end = min(offset + size, at + sg_dma_len(sg));
-
-		if (first < end)
-			sync_piece(dev, sg_dma_address(sg) + (first - at), end - first, flags);
-		at += sg_dma_len(sg);
+		end += sg_dma_len(sg);
+		/* An IOMMU makes one entry of pages that lie apart; a call has to be for one. */
+		for (; size && offset < end; offset += step, size -= step) {
+			step = min3(size, end - offset, PAGE_SIZE - offset_in_page(offset));
+			sync_piece(dev, sg_dma_address(sg) + (offset - at), step, flags);
+		}
+		at = end;
 	}
 }
 
 static int bo_sync(struct onpu_bo *bo, const struct drm_onpu_bo_sync *args)
 {
 	struct drm_device *drm = bo->base.base.dev;
-	struct sg_table *sgt;
 
 	if (to_onpu(drm)->coherent || bo->base.map_wc)
 		return 0;
+	guard(mutex)(&bo->lock);	/* BO_CREATE has it, if the client guessed the handle */
 	CLASS(onpu_entered, entered)(drm);
 	if (entered < 0)
 		return entered;
-	/* NULL if the client guessed the handle and BO_CREATE is not that far yet. */
-	sgt = READ_ONCE(bo->base.sgt);
-	if (sgt)
-		sync_range(drm->dev, sgt, args->offset, args->size, args->flags);
+	if (bo->base.sgt)
+		sync_range(drm->dev, bo->base.sgt, args->offset, args->size, args->flags);
 	return 0;
 }
 

@@ -8,6 +8,9 @@
 #define MAX_RUNS	24
 #define BO_SIZE		(MAX_RUNS * PAGE_SIZE)
 
+/* Where an IOMMU shows memory. */
+#define IOMMU_BASE	BIT_ULL(39)
+
 #define FOR_DEVICE	DRM_ONPU_BO_SYNC_FOR_DEVICE
 #define FOR_CPU		DRM_ONPU_BO_SYNC_FOR_CPU
 
@@ -26,6 +29,8 @@ struct gem_test {
 	unsigned int num_runs;
 	struct scatterlist entries[MAX_RUNS];
 	struct sg_table sgt;
+	/* The runs are pages, which the device sees in one piece. */
+	bool iommu;
 	/* A client that has a buffer. */
 	struct drm_file client;
 	struct onpu_bo *bo;
@@ -86,6 +91,13 @@ static void seen_for(unsigned int whom, struct device *dev, u64 addr, u64 size,
 {
 	/* The direction is that of the mapping. */
 	seen.wrong |= dev != seen.t->onpu->drm.dev || dir != DMA_BIDIRECTIONAL || !size;
+	/* The kernel looks up the first byte alone, and takes what follows it in memory. */
+	if (seen.t->iommu) {
+		u64 page = (addr - IOMMU_BASE) / PAGE_SIZE;
+
+		seen.wrong |= page >= seen.t->num_runs;
+		addr = seen.wrong ? 0 : seen.t->runs[page].addr + offset_in_page(addr);
+	}
 	while (size && !seen.wrong) {
 		u64 left;
 
@@ -343,6 +355,27 @@ static void pages_of_a_buffer(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, was_done(0, BO_SIZE, FOR_DEVICE | FOR_CPU));
 }
 
+static void pages_behind_an_iommu(struct kunit *test)
+{
+	struct gem_test *t = test->priv;
+
+	t->num_runs = 0;
+	for (unsigned int i = 0; i < MAX_RUNS; i++)
+		add_run(t, PAGE_SIZE);
+	t->iommu = true;
+	sg_init_table(t->entries, 1);
+	sg_dma_address(&t->entries[0]) = IOMMU_BASE;
+	sg_dma_len(&t->entries[0]) = BO_SIZE;
+	t->sgt = (struct sg_table) { .sgl = t->entries, .nents = 1, .orig_nents = 1 };
+	for (unsigned int i = 0; i < 2000; i++) {
+		u64 one = near_border(t), other = near_border(t);
+		u64 first = min(one, other), size = max(one, other) - first;
+
+		KUNIT_ASSERT_TRUE(test, syncs_range(t, first, size, 1 + below(t, 3)));
+	}
+	KUNIT_EXPECT_TRUE(test, syncs_range(t, 0, BO_SIZE, FOR_DEVICE | FOR_CPU));
+}
+
 /* The device sees the caches, or the memory is not in them, or there is none yet. */
 static void nothing_to_sync(struct kunit *test)
 {
@@ -432,6 +465,7 @@ static struct kunit_case gem_cases[] = {
 	KUNIT_CASE(ranges_beyond_32_bits),
 	KUNIT_CASE(the_call_syncs_its_range),
 	KUNIT_CASE(pages_of_a_buffer),
+	KUNIT_CASE(pages_behind_an_iommu),
 	KUNIT_CASE(nothing_to_sync),
 	KUNIT_CASE(what_is_refused),
 	KUNIT_CASE(a_device_that_is_unplugged),
