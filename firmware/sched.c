@@ -347,35 +347,20 @@ static bool may_have_work(const struct fw_sched *s, uint32_t priority)
 	return false;
 }
 
-/* Whether a queue may have work that has not the priority of the running one. */
-static bool others_ready(const struct fw_sched *s)
-{
-	const uint32_t *own;
-	uint32_t others = 0;
-
-	if (s->running == ONPU_NO_QUEUE)
-		return true;
-	own = s->bound[s->priority[s->running]];
-	for (uint32_t i = 0; i < FW_QUEUE_WORDS; i++)
-		others |= s->ready[i] & ~own[i];
-	return others;
-}
-
 /* The priorities that may have work while another one runs, as bits; since when is noted. */
 static uint32_t note_waiting(struct fw_sched *s)
 {
 	uint32_t running = s->running == ONPU_NO_QUEUE ? ONPU_PRIORITY_COUNT :
 							 s->priority[s->running];
-	uint32_t waiting = 0, fresh;
+	uint32_t waiting = 0;
 
-	for (uint32_t p = 0; others_ready(s) && p < ONPU_PRIORITY_COUNT; p++)
-		if (p != running && may_have_work(s, p))
-			waiting |= bit_of(p);
-	fresh = waiting & ~s->waiting;
-	/* To read the clock takes as long as a short turn. */
-	for (uint32_t p = 0; fresh; p++, fresh >>= 1)
-		if (fresh & 1)
+	for (uint32_t p = 0; p < ONPU_PRIORITY_COUNT; p++) {
+		if (p == running || !may_have_work(s, p))
+			continue;
+		if (!(s->waiting & bit_of(p)))
 			s->waits_since[p] = hw_cycle();
+		waiting |= bit_of(p);
+	}
 	s->waiting = waiting;
 	return waiting;
 }
@@ -383,11 +368,10 @@ static uint32_t note_waiting(struct fw_sched *s)
 /* The lowest priority that has been waiting for so long that its turn is next; or none. */
 static uint32_t starved(const struct fw_sched *s)
 {
-	uint32_t lower = s->waiting & (bit_of(ONPU_PRIORITY_COUNT - 1) - 1);
-	uint64_t now = s->slice && lower ? hw_cycle() : 0;
+	const uint64_t longest = (uint64_t)FW_STARVED * s->slice;
 
-	for (uint32_t p = 0; s->slice && lower; p++, lower >>= 1)
-		if (lower & 1 && now - s->waits_since[p] > (uint64_t)FW_STARVED * s->slice)
+	for (uint32_t p = 0; longest && p < ONPU_PRIORITY_COUNT - 1; p++)
+		if (s->waiting & bit_of(p) && hw_cycle() - s->waits_since[p] > longest)
 			return p;
 	return ONPU_PRIORITY_COUNT;
 }
@@ -430,7 +414,8 @@ void sched_poll(struct firmware *fw)
 	note_arrival(fw);
 	if (s->slice && s->owed < ONPU_PRIORITY_COUNT && turn_lasts(fw, s->owed))
 		return;
-	s->owed = note_waiting(s) ? starved(s) : ONPU_PRIORITY_COUNT;
+	note_waiting(s);
+	s->owed = starved(s);
 	if (s->owed < ONPU_PRIORITY_COUNT && give_turn(fw, s->owed))
 		return;
 	s->owed = ONPU_PRIORITY_COUNT;
