@@ -24,13 +24,16 @@ static void check(WNNStatus status)
 	exit(1);
 }
 
+/* Undefined: there is no such preference. */
 static WNNPowerPreference preference_of(const char *name)
 {
+	if (!strcmp(name, "default"))
+		return WNNPowerPreference_Default;
 	if (!strcmp(name, "low-power"))
 		return WNNPowerPreference_LowPower;
 	if (!strcmp(name, "high-performance"))
 		return WNNPowerPreference_HighPerformance;
-	return WNNPowerPreference_Default;
+	return WNNPowerPreference_Undefined;
 }
 
 static float relu_of(WNNContext context, float value)
@@ -69,14 +72,16 @@ int main(int argc, char **argv)
 	WNNContext context;
 	bool good;
 
-	if (argc != 2)
+	if (argc == 2)
+		options.powerPreference = preference_of(argv[1]);
+	if (argc != 2 || options.powerPreference == WNNPowerPreference_Undefined) {
+		fprintf(stderr, "usage: driver-prefer default|low-power|high-performance\n");
 		return 2;
-	options.powerPreference = preference_of(argv[1]);
+	}
 	check(wnnInstanceCreateContextSync(instance, &options, WNN_WAIT_FOREVER, &context));
 	/* Without an NPU nothing would be told. */
 	good = wnnContextGetAccelerated(context) && relu_of(context, 3) == 3;
-	if (good)
-		puts("done");
+	puts(good ? "done" : "# no NPU has computed");
 	fflush(stdout);
 	while (good && getchar() != EOF)
 		;
