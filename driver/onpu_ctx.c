@@ -394,8 +394,8 @@ static int alloc_ctx_memory(struct onpu_ctx *ctx)
 }
 
 /*
- * Takes over the place among the contexts. The number comes last: as soon as it exists and its lock
- * is free, programs can use and destroy the context.
+ * Takes over the place among the contexts. The number comes last, under the lock of the array: as
+ * soon as that is free, programs can use and destroy the context.
  */
 static int create_ctx(struct onpu_file *file, const struct drm_onpu_ctx_create *args,
 		      u32 timeout_ms, u32 *id, u64 *offset)

@@ -52,7 +52,7 @@ static const u32 dumped_registers[] = {
 
 /* What is copied of a failure when it is found. */
 struct onpu_failure {
-	u32 bit;
+	u32 bit; /* of its kind in &onpu_dump.seen */
 	const char *kind, *reason;
 	struct timespec64 when;
 	/* Of a context, with a reference, or NULL; its job. */
