@@ -454,7 +454,7 @@ static void memory_of_the_driver(struct kunit *test)
 
 		t->onpu->coherent = coherent;
 		KUNIT_ASSERT_EQ(test, onpu_kernel_bo_create(&kbo, t->vm, PAGE_SIZE, true), 0);
-		KUNIT_EXPECT_EQ(test, kbo.bo->base.map_wc, !coherent);
+		KUNIT_EXPECT_TRUE(test, kbo.bo->base.map_wc == !coherent);
 		onpu_kernel_bo_destroy(&kbo);
 	}
 }
