@@ -27,6 +27,9 @@
 #define DUMP_FORMAT	1
 #define DUMP_BYTES	SZ_128K
 
+/* Of the ring of a context, from the oldest entry on whose job has not ended. */
+#define RING_JOBS	8u
+
 /* Of each message ring, up to the newest one. */
 #define MESSAGES	8u
 
@@ -60,7 +63,7 @@ struct onpu_failure {
 	u32 tail, in_ring;
 	int queue, error;
 	struct onpu_fault_record fault;
-	struct onpu_ring_job job;
+	struct onpu_ring_job job, ring[RING_JOBS];
 	/* Of the device, in the order of dumped_registers[]; not there if they may not be read. */
 	bool has_registers;
 	u32 registers[ARRAY_SIZE(dumped_registers)];
@@ -124,6 +127,7 @@ void onpu_dump_ctx(struct onpu_ctx *ctx, u32 state, int error)
 	const char *reason = fault ? "a job has faulted" :
 			     ctx->queue < 0 ? "a job has waited too long for a queue" :
 			     "a job has made no progress";
+	const struct onpu_ring_job *ring = ctx->ring.vaddr;
 	struct onpu_failure *failure;
 
 	lockdep_assert_held(&ctx->lock);
@@ -139,6 +143,8 @@ void onpu_dump_ctx(struct onpu_ctx *ctx, u32 state, int error)
 	onpu_job_oldest(ctx, &failure->job);
 	failure->tail = ctx->tail;
 	failure->in_ring = ctx->in_ring;
+	for (u32 i = 0; i < min(ctx->in_ring, RING_JOBS); i++)
+		failure->ring[i] = ring[(ctx->tail - ctx->in_ring + i) % ONPU_RING_SIZE];
 	queue_work(onpu_free_wq, &ctx->onpu->dump->work);
 }
 
@@ -200,6 +206,11 @@ static void show_job(struct seq_buf *s, const struct onpu_failure *failure)
 		       job->cycle_limit);
 	seq_buf_printf(s, "[ring]\nqueue: %d\ntail: %u\nunfinished: %u\n", failure->queue,
 		       failure->tail, failure->in_ring);
+	for (u32 i = 0; i < min(failure->in_ring, RING_JOBS); i++) {
+		job = &failure->ring[i];
+		seq_buf_printf(s, "entry: seqno=%llu program_va=%#llx num_insns=%u slots_va=%#llx\n",
+			       job->seqno, job->program_va, job->num_insns, job->slots_va);
+	}
 }
 
 /* The memory at an address of a client, up to the end of the buffer; returns how much that is. */

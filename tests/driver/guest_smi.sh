@@ -110,6 +110,7 @@ test_dump()
 	equal "a job that faults is dumped" "fault True TRAP"
 	out=$(onpu-smi dump --drop)
 	contains "the dump has the program" '>        0  trap'
+	contains "the dump has the job in the ring" 'entry: seqno=1 program_va=0x'
 	contains "the dump has who it was" "driver-test-fau, process "
 	contains "the dump has the registers" "0x0000: 0x55504e4f"
 	"$tests/driver-test-fault" -v trap >/dev/null
