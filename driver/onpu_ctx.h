@@ -209,4 +209,27 @@ void onpu_ctx_reap(struct onpu_ctx *ctx);
 void onpu_ctx_fail(struct onpu_ctx *ctx, u32 state, int first, int rest);
 void onpu_ctx_kill_hung(struct onpu_ctx *ctx);
 
+/* As onpu_mmu_init(). */
+int onpu_ctx_init(struct onpu_device *onpu);
+void onpu_ctx_file_close(struct onpu_file *file);
+/* Host time and device cycles of all jobs of a client, destroyed contexts included. */
+void onpu_ctx_file_usage(struct onpu_file *file, u64 *busy_ns, u64 *cycles);
+/* A queue may have completed jobs; threaded interrupt. Cheap for a queue that has not. */
+void onpu_ctx_irq(struct onpu_device *onpu, unsigned int queue);
+/* The firmware says that a queue has faulted; its members are not to be trusted. */
+void onpu_ctx_fault_event(struct onpu_device *onpu, const struct onpu_msg_event_fault *event);
+/*
+ * Around a device reset, with &onpu_device.reset_lock held for writing. Before: no job is given to
+ * the hardware any more, and jobs that the completion pages say have ended count as done. After:
+ * the firmware knows no context (@alive), or the device is wedged: all contexts become LOST, all
+ * fences signal -ENODEV. Another reset can revive a wedged device, for new contexts. Also at the
+ * unplug, with @alive false.
+ */
+void onpu_ctx_pre_reset(struct onpu_device *onpu);
+void onpu_ctx_post_reset(struct onpu_device *onpu, bool alive);
+
+/* Of contexts, and SUBMIT, which is in onpu_submit.c. */
+drm_ioctl_t onpu_ctx_create_ioctl, onpu_ctx_destroy_ioctl, onpu_ctx_get_state_ioctl,
+	onpu_submit_ioctl;
+
 #endif

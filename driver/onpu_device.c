@@ -11,6 +11,7 @@
 
 #include "onpu_compat.h"
 #include "onpu_core.h"
+#include "onpu_ctx.h"
 
 /* However few CPUs there are: each interrupt looks at all queues that share its vector. */
 #define MIN_COMPLETION_VECTORS	4

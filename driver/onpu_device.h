@@ -8,12 +8,10 @@
 #include <linux/atomic.h>
 #include <linux/bitfield.h>
 #include <linux/cleanup.h>
-#include <linux/completion.h>
 #include <linux/io.h>
 #include <linux/mutex.h>
 #include <linux/pci.h>
 #include <linux/rwsem.h>
-#include <linux/semaphore.h>
 #include <linux/sizes.h>
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
@@ -22,10 +20,12 @@
 #include <drm/drm_device.h>
 #include <drm/drm_drv.h>
 #include <drm/drm_file.h>
-#include <drm/drm_ioctl.h>
 #include <drm/onpu_accel.h>
 
 #include <onpu/registers.h>
+
+#include "onpu_fw.h"
+#include "onpu_mbox.h"
 
 /*
  * Lock order, outermost first. Locks of one line are never held at the same time.
@@ -109,69 +109,6 @@ struct onpu_usage {
 	atomic64_t failed_jobs;
 	/** @memory: Bytes in BOs, those of contexts included. */
 	atomic64_t memory;
-};
-
-/* Requests that can be under way, and messages that each ring holds. */
-#define ONPU_MBOX_SLOTS	64
-
-struct onpu_mbox_wait;
-
-/**
- * struct onpu_mbox - Requests to the firmware, its responses and events; see onpu_mbox.c.
- */
-struct onpu_mbox {
-	/** @requests: Request ring. */
-	union onpu_msg *requests;
-	/** @responses: Response ring. */
-	union onpu_msg *responses;
-	/** @requests_dma: Bus address of @requests. */
-	dma_addr_t requests_dma;
-	/** @responses_dma: Bus address of @responses. */
-	dma_addr_t responses_dma;
-	/** @lock: Protects @tail and the order of requests. */
-	struct mutex lock;
-	/** @tail: Requests written, modulo 2^32. */
-	u32 tail;
-	/** @head: Responses taken, modulo 2^32; of the thread of vector 0 alone, or of a reset. */
-	u32 head;
-	/** @slots: Counts free entries of @pending. */
-	struct semaphore slots;
-	/** @pending_lock: Protects @pending, @generation and @error. */
-	spinlock_t pending_lock;
-	/** @pending: Who waits for a response; the low bits of its id are its index. */
-	struct onpu_mbox_wait *pending[ONPU_MBOX_SLOTS];
-	/** @generation: High bits of the next id, so that a late response finds nobody. */
-	u32 generation;
-	/** @error: What requests fail with, or 0; kept until a reset if the protocol was broken. */
-	int error;
-};
-
-/**
- * struct onpu_fw - Firmware image and log; see onpu_fw.c.
- */
-struct onpu_fw {
-	/** @file: The image, as it was in the file. */
-	void *file;
-	/** @image: Copy of @file that the boot ROM fetches; made anew for each boot. */
-	void *image;
-	/** @image_dma: Bus address of @image. */
-	dma_addr_t image_dma;
-	/** @size: Bytes of @image, header included. */
-	size_t size;
-	/** @info: What it says about itself; the same at each boot. */
-	struct drm_onpu_firmware_info info;
-	/** @log: Log ring. */
-	char *log;
-	/** @log_dma: Bus address of @log. */
-	dma_addr_t log_dma;
-	/** @log_head: Bytes of the log that were shown, modulo 2^32. */
-	u32 log_head;
-	/** @log_lock: Protects @log_head and @line. */
-	struct mutex log_lock;
-	/** @line: Where a line of the log is put together. */
-	char line[128];
-	/** @heartbeat: Asks whether the firmware lives, while jobs are running. */
-	struct delayed_work heartbeat;
 };
 
 /**
@@ -358,10 +295,6 @@ void onpu_usage_begin(struct onpu_device *onpu, unsigned int jobs);
 void onpu_usage_end(struct onpu_device *onpu, unsigned int jobs);
 u64 onpu_usage_busy_ns(struct onpu_device *onpu);
 
-/* ---- onpu_mbox.c */
-
-int onpu_mbox_call(struct onpu_device *onpu, void *msg);
-
 /* ---- onpu_reset.c */
 
 void onpu_device_reset_async(struct onpu_device *onpu, enum onpu_reset_reason reason);
@@ -373,58 +306,5 @@ static inline bool onpu_device_lost(struct onpu_device *onpu)
 {
 	return READ_ONCE(onpu->state) != ONPU_DEV_UP;
 }
-
-/*
- * ---- What the core calls.
- *
- * onpu_mmu_init() and onpu_ctx_init() are called once, before the firmware runs, and register
- * their undoing with drmm_add_action(): it runs when the last reference to the DRM device is gone,
- * which may be long after the device was unplugged.
- */
-int onpu_mmu_init(struct onpu_device *onpu);
-/* Belongs to @user, whose reference is taken over on success. */
-int onpu_vm_create(struct onpu_device *onpu, struct onpu_user *user, struct onpu_vm **vm);
-void onpu_vm_put(struct onpu_vm *vm);
-/* INV_DONE has changed; threaded interrupt. */
-void onpu_mmu_irq(struct onpu_device *onpu);
-/*
- * The device has forgotten all translations and makes no access: everything that waits for
- * INV_DONE is done. After each reset, before onpu_ctx_post_reset(), and at unplug.
- */
-void onpu_mmu_post_reset(struct onpu_device *onpu);
-/*
- * After drm_dev_unplug(), when the device makes no access and no context has a queue: nothing is
- * mapped for it any more, whatever files are open.
- */
-void onpu_mmu_unplug(struct onpu_device *onpu);
-void onpu_gem_unplug(struct onpu_device *onpu);
-
-int onpu_ctx_init(struct onpu_device *onpu);
-void onpu_ctx_file_close(struct onpu_file *file);
-/* A queue may have completed jobs; threaded interrupt. Cheap for a queue that has not. */
-void onpu_ctx_irq(struct onpu_device *onpu, unsigned int queue);
-/* The firmware says that a queue has faulted; its members are not to be trusted. */
-void onpu_ctx_fault_event(struct onpu_device *onpu, const struct onpu_msg_event_fault *event);
-/*
- * Around a device reset, with &onpu_device.reset_lock held for writing. Before: no job is given to
- * the hardware any more, and jobs that the completion pages say have ended count as done. After:
- * the firmware knows no context (@alive), or the device is wedged: all contexts become LOST, all
- * fences signal -ENODEV. Another reset can revive a wedged device, for new contexts. Also at the
- * unplug, with @alive false.
- */
-void onpu_ctx_pre_reset(struct onpu_device *onpu);
-void onpu_ctx_post_reset(struct onpu_device *onpu, bool alive);
-/* Host time and device cycles of all jobs of a client, destroyed contexts included. */
-void onpu_ctx_file_usage(struct onpu_file *file, u64 *busy_ns, u64 *cycles);
-
-/* ---- ioctls, see the uapi header; the core refuses them on a lost device. */
-drm_ioctl_t onpu_bo_create_ioctl, onpu_bo_info_ioctl, onpu_bo_sync_ioctl, onpu_ctx_create_ioctl,
-	onpu_ctx_destroy_ioctl, onpu_ctx_get_state_ioctl, onpu_submit_ioctl;
-
-/* ---- functions of the DRM driver that onpu_gem.c gives */
-struct drm_gem_object *onpu_gem_create_object(struct drm_device *drm, size_t size);
-struct drm_gem_object *onpu_gem_prime_import(struct drm_device *drm, struct dma_buf *buf);
-/* The keys about memory in fdinfo. */
-void onpu_gem_show_memory(struct drm_printer *p, struct onpu_file *file);
 
 #endif

@@ -15,7 +15,7 @@
 
 #include "onpu_compat.h"
 #include "onpu_core.h"
-#include "onpu_mmu.h"
+#include "onpu_ctx.h"
 
 #define CREATE_TRACE_POINTS
 #include "onpu_trace.h"

@@ -19,18 +19,12 @@
 #define CREATE_FLAGS	(DRM_ONPU_BO_WC | DRM_ONPU_BO_DEVICE_RO | DRM_ONPU_BO_NO_MMAP)
 #define SYNC_FLAGS	(DRM_ONPU_BO_SYNC_FOR_DEVICE | DRM_ONPU_BO_SYNC_FOR_CPU)
 
-/**
- * struct onpu_bo_use - A client's handles and address of an object.
- */
+/* A client's handles and address of an object. */
 struct onpu_bo_use {
-	/** @link: In &onpu_bo.uses. */
-	struct list_head link;
-	/** @file: The client. */
+	struct list_head link; /* in &onpu_bo.uses */
 	struct onpu_file *file;
-	/** @handles: Number of handles that the client has. */
 	unsigned int handles;
-	/** @map: The client's address, NULL if it has none yet. */
-	struct onpu_map *map;
+	struct onpu_map *map; /* NULL if it has no address yet */
 };
 
 /* ---- mapping for the device */

@@ -6,6 +6,7 @@
 #define ONPU_GEM_H
 
 #include <drm/drm_gem_shmem_helper.h>
+#include <drm/drm_ioctl.h>
 
 #include "onpu_mmu.h"
 
@@ -51,5 +52,15 @@ struct onpu_kernel_bo {
 int onpu_kernel_bo_create(struct onpu_kernel_bo *kbo, struct onpu_vm *vm, size_t size,
 			  bool access);
 void onpu_kernel_bo_destroy(struct onpu_kernel_bo *kbo);
+
+/* As onpu_mmu_unplug(). */
+void onpu_gem_unplug(struct onpu_device *onpu);
+
+/* ---- functions of the DRM driver, and ioctls */
+struct drm_gem_object *onpu_gem_create_object(struct drm_device *drm, size_t size);
+struct drm_gem_object *onpu_gem_prime_import(struct drm_device *drm, struct dma_buf *buf);
+/* The keys about memory in fdinfo. */
+void onpu_gem_show_memory(struct drm_printer *p, struct onpu_file *file);
+drm_ioctl_t onpu_bo_create_ioctl, onpu_bo_info_ioctl, onpu_bo_sync_ioctl;
 
 #endif

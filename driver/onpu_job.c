@@ -54,13 +54,9 @@ struct onpu_job {
 
 /* ---- fences */
 
-/**
- * struct onpu_fence - Fence of a job; depends on nothing but this module.
- */
+/* Fence of a job; depends on nothing but this module. */
 struct onpu_fence {
-	/** @base: The fence; first, since it is freed by its address. */
-	struct dma_fence base;
-	/** @lock: Its lock. */
+	struct dma_fence base; /* first, since it is freed by its address */
 	spinlock_t lock;
 };
 

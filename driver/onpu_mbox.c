@@ -13,6 +13,7 @@
 #include <drm/drm_print.h>
 
 #include "onpu_core.h"
+#include "onpu_ctx.h"
 
 #define RING_BYTES	(ONPU_MBOX_SLOTS * ONPU_MSG_SIZE)
 

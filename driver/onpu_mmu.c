@@ -33,16 +33,11 @@
 /* How many of the address spaces one user may have: one part of these. */
 #define VMS_SHARE	16
 
-/**
- * struct onpu_table - A page of the page table.
- */
+/* A page of the page table. */
 struct onpu_table {
-	/** @entries: As the device reads them. */
-	__le64 *entries;
-	/** @dma: Bus address of @entries. */
-	dma_addr_t dma;
-	/** @below: Tables that entries point to; absent in the last level. */
-	struct onpu_table *below[];
+	__le64 *entries; /* as the device reads them */
+	dma_addr_t dma; /* bus address of @entries */
+	struct onpu_table *below[]; /* that entries point to; absent in the last level */
 };
 
 /**

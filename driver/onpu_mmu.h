@@ -95,7 +95,10 @@ static inline u64 onpu_map_va(const struct onpu_map *map)
 /* For work that frees memory; it is done before the module is unloaded. */
 extern struct workqueue_struct *onpu_free_wq;
 
+/* Belongs to @user, whose reference is taken over on success. */
+int onpu_vm_create(struct onpu_device *onpu, struct onpu_user *user, struct onpu_vm **vm);
 struct onpu_vm *onpu_vm_get(struct onpu_vm *vm);
+void onpu_vm_put(struct onpu_vm *vm);
 dma_addr_t onpu_vm_root(const struct onpu_vm *vm);
 
 /*
@@ -110,7 +113,24 @@ int onpu_map_insert(struct onpu_map *map, struct onpu_vm *vm, struct drm_gem_obj
 
 void onpu_map_remove(struct onpu_map *map);
 
+/*
+ * Called once, before the firmware runs; its undoing, as that of onpu_ctx_init(), waits for the last
+ * reference to the DRM device, maybe long after the device was unplugged.
+ */
+int onpu_mmu_init(struct onpu_device *onpu);
+/* INV_DONE has changed; threaded interrupt. */
+void onpu_mmu_irq(struct onpu_device *onpu);
 /* Before a reset: no invalidation is requested until onpu_mmu_post_reset(). */
 void onpu_mmu_pre_reset(struct onpu_device *onpu);
+/*
+ * The device has forgotten all translations and makes no access: everything that waits for
+ * INV_DONE is done. After each reset, before onpu_ctx_post_reset(), and at unplug.
+ */
+void onpu_mmu_post_reset(struct onpu_device *onpu);
+/*
+ * After drm_dev_unplug(), when the device makes no access and no context has a queue: nothing is
+ * mapped for it any more, whatever files are open.
+ */
+void onpu_mmu_unplug(struct onpu_device *onpu);
 
 #endif

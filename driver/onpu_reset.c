@@ -15,6 +15,7 @@
 #include <drm/drm_print.h>
 
 #include "onpu_core.h"
+#include "onpu_ctx.h"
 #include "onpu_trace.h"
 
 #define ATTEMPTS		3

@@ -29,51 +29,28 @@ static_assert(sizeof(struct drm_onpu_sync) >= SYNC_FIRST_SIZE);
 /* Programs built for a later version of the interface may have longer elements, up to this. */
 #define MAX_STRIDE	4096
 
-/**
- * struct onpu_signal - A syncobj that a job is to signal.
- */
+/* A syncobj that a job is to signal. */
 struct onpu_signal {
-	/** @syncobj: The syncobj, with a reference. */
-	struct drm_syncobj *syncobj;
-	/** @chain: For a point of a timeline. */
-	struct dma_fence_chain *chain;
-	/** @point: The point. */
+	struct drm_syncobj *syncobj; /* with a reference */
+	struct dma_fence_chain *chain; /* for a point of a timeline */
 	u64 point;
-	/** @job: Index in &onpu_submit.prepared. */
-	u32 job;
+	u32 job; /* index in &onpu_submit.prepared */
 };
 
-/**
- * struct onpu_submit - One SUBMIT.
- */
+/* One SUBMIT. */
 struct onpu_submit {
-	/** @ctx: The context. */
 	struct onpu_ctx *ctx;
-	/** @file: Whose handles are meant. */
-	struct drm_file *file;
-	/** @jobs: Copy of the jobs. */
+	struct drm_file *file; /* whose handles are meant */
+	/* Copies of the jobs, and of their syncs, one job's after the other's. */
 	struct drm_onpu_job *jobs;
-	/** @num_jobs: Number of @jobs. */
-	u32 num_jobs;
-	/** @syncs: Copies of their syncs, one job's after the other's. */
 	struct drm_onpu_sync *syncs;
-	/** @num_syncs: Number of @syncs. */
-	u32 num_syncs;
-	/** @prepared: A job of the driver for each of @jobs. */
-	struct onpu_prepared *prepared;
-	/** @num_prepared: Number of @prepared. */
-	u32 num_prepared;
-	/** @signals: What to signal. */
+	struct onpu_prepared *prepared; /* what the driver has made of @jobs */
 	struct onpu_signal *signals;
-	/** @num_signals: Number of @signals. */
-	u32 num_signals;
-	/** @few_jobs: Memory of @jobs when there are few. */
+	u32 num_jobs, num_syncs, num_prepared, num_signals;
+	/* Memory of these arrays when they are short. */
 	struct drm_onpu_job few_jobs[FEW_JOBS];
-	/** @few_syncs: Memory of @syncs when there are few. */
 	struct drm_onpu_sync few_syncs[FEW_SYNCS];
-	/** @few_prepared: Memory of @prepared when there are few. */
 	struct onpu_prepared few_prepared[FEW_JOBS];
-	/** @few_signals: Memory of @signals when there are few. */
 	struct onpu_signal few_signals[FEW_SYNCS];
 };
 

@@ -8,7 +8,7 @@
 
 #include "fake.h"
 #include "onpu_core.h"
-#include "onpu_mmu.h"
+#include "onpu_ctx.h"
 #include "onpu_user.h"
 
 static const struct drm_driver fake_driver = {

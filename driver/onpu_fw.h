@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The firmware.
+ */
+#ifndef ONPU_FW_H
+#define ONPU_FW_H
+
+#include <linux/mutex.h>
+#include <linux/sizes.h>
+#include <linux/workqueue.h>
+
+#include <drm/onpu_accel.h>
+
+struct onpu_device;
+
+/**
+ * struct onpu_fw - Firmware image and log; see onpu_fw.c.
+ */
+struct onpu_fw {
+	/** @file: The image, as it was in the file. */
+	void *file;
+	/** @image: Copy of @file that the boot ROM fetches; made anew for each boot. */
+	void *image;
+	/** @image_dma: Bus address of @image. */
+	dma_addr_t image_dma;
+	/** @size: Bytes of @image, header included. */
+	size_t size;
+	/** @info: What it says about itself; the same at each boot. */
+	struct drm_onpu_firmware_info info;
+	/** @log: Log ring. */
+	char *log;
+	/** @log_dma: Bus address of @log. */
+	dma_addr_t log_dma;
+	/** @log_head: Bytes of the log that were shown, modulo 2^32. */
+	u32 log_head;
+	/** @log_lock: Protects @log_head and @line. */
+	struct mutex log_lock;
+	/** @line: Where a line of the log is put together. */
+	char line[128];
+	/** @heartbeat: Asks whether the firmware lives, while jobs are running. */
+	struct delayed_work heartbeat;
+};
+
+/* Size of the ring that it writes its log to. */
+#define ONPU_FW_LOG_BYTES	SZ_16K
+
+/* How often the firmware is asked whether it lives, while jobs are running. */
+#define ONPU_HEARTBEAT_INTERVAL	HZ
+
+int onpu_fw_init(struct onpu_device *onpu);
+/* With the device in the state RESET: start the firmware and wait until it takes requests. */
+int onpu_fw_boot(struct onpu_device *onpu);
+/* Room for the versions and the checksum of the firmware in words; returns the text. */
+#define ONPU_FW_TEXT	64
+const char *onpu_fw_describe(const struct onpu_device *onpu, char text[ONPU_FW_TEXT]);
+/* Asks the firmware to write its log, so it has to take requests already. */
+void onpu_fw_log_start(struct onpu_device *onpu);
+void onpu_fw_log_drain(struct onpu_device *onpu);
+/* Copies the end of the log, at most ONPU_FW_LOG_BYTES; returns how many bytes. */
+size_t onpu_fw_log_copy(struct onpu_device *onpu, char *to);
+/* Reads the register STATUS and asks for a reset if the firmware is not running. */
+void onpu_fw_status_irq(struct onpu_device *onpu);
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Messages.
+ */
+#ifndef ONPU_MBOX_H
+#define ONPU_MBOX_H
+
+#include <linux/mutex.h>
+#include <linux/semaphore.h>
+#include <linux/spinlock.h>
+
+#include <onpu/registers.h>
+
+struct onpu_device;
+struct onpu_mbox_wait;
+
+/* Requests that can be under way, and messages that each ring holds. */
+#define ONPU_MBOX_SLOTS	64
+
+/**
+ * struct onpu_mbox - Requests to the firmware, its responses and events; see onpu_mbox.c.
+ */
+struct onpu_mbox {
+	/** @requests: Request ring. */
+	union onpu_msg *requests;
+	/** @responses: Response ring. */
+	union onpu_msg *responses;
+	/** @requests_dma: Bus address of @requests. */
+	dma_addr_t requests_dma;
+	/** @responses_dma: Bus address of @responses. */
+	dma_addr_t responses_dma;
+	/** @lock: Protects @tail and the order of requests. */
+	struct mutex lock;
+	/** @tail: Requests written, modulo 2^32. */
+	u32 tail;
+	/** @head: Responses taken, modulo 2^32; of the thread of vector 0 alone, or of a reset. */
+	u32 head;
+	/** @slots: Counts free entries of @pending. */
+	struct semaphore slots;
+	/** @pending_lock: Protects @pending, @generation and @error. */
+	spinlock_t pending_lock;
+	/** @pending: Who waits for a response; the low bits of its id are its index. */
+	struct onpu_mbox_wait *pending[ONPU_MBOX_SLOTS];
+	/** @generation: High bits of the next id, so that a late response finds nobody. */
+	u32 generation;
+	/** @error: What requests fail with, or 0; kept until a reset if the protocol was broken. */
+	int error;
+};
+
+int onpu_mbox_init(struct onpu_device *onpu);
+/* Empties the rings and tells the device about them; it is in RESET and no handler runs. */
+void onpu_mbox_setup(struct onpu_device *onpu);
+/* Allows requests. */
+void onpu_mbox_start(struct onpu_device *onpu);
+/* Fails all requests, those under way too, until onpu_mbox_start(). */
+void onpu_mbox_fail(struct onpu_device *onpu, int error);
+/* The same with -EAGAIN if a reset is still asked for. Returns whether one is. */
+bool onpu_mbox_fail_for_reset(struct onpu_device *onpu);
+void onpu_mbox_irq(struct onpu_device *onpu);
+int onpu_mbox_call(struct onpu_device *onpu, void *msg);
+
+#endif
