@@ -17,6 +17,11 @@ export PATH
 . "${onpu_guest:?}/job"
 : "${user:?}" "${group:?}" "${node_group?}" "${streams:?}" "${firmware?}" "${driver?}"
 
+# A root in memory has no nodes, and of programs little but busybox.
+if [ ! -c /dev/null ]; then
+	/usr/bin/busybox mount -t devtmpfs dev /dev
+	/usr/bin/busybox --install -s /usr/bin 2>/dev/null
+fi
 # Modules take most of init's time; the other processor loads them meanwhile.
 load_modules 2>/dev/kmsg &
 loading=$!
@@ -141,12 +146,12 @@ run()
 	tell "exit $status"
 }
 
-eval "mkdir -p /run/onpu ${shares:?}"
+eval "mkdir -p /run/onpu ${shares?}"
 find_ports
 exec 3>"${port_control:?}"
 cat /dev/kmsg >"${port_log:?}" &
 tell started
-eval "mount_shares ${shares:?}"
+eval "mount_shares ${shares?}"
 [ -z "$node_group" ] || watch_nodes
 ip link set lo up
 ln -s "${port_request:?}" /run/onpu/host

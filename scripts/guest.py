@@ -3,7 +3,8 @@
 """Run a command in a virtual machine with an NPU; ./npu guest prepares everything and starts this.
 
 QEMU runs the stock kernel of the build environment under TCG, without an initramfs: the root is the
-environment's own, read-only over virtiofs, the checkout and the folders of --share are writable.
+environment's own, read-only over virtiofs, the checkout and the folders of --share are writable; or
+with --in-memory it is in memory, with the files that are named, and no folder is shared.
 scripts/guest-init.sh is the first process there. Streams, the kernel's log and the few words between
 init and this program go over virtio ports. The exit status is the command's; 124 when the time was
 up; 125 when the guest failed or, after a command that succeeded, its kernel warned.
@@ -28,6 +29,7 @@ import sys
 import tempfile
 import time
 
+import initramfs
 import unpacked
 
 SCRIPTS = os.path.dirname(os.path.abspath(__file__))
@@ -120,6 +122,7 @@ class Monitor:
                 if "error" in answer:
                     raise GuestError(f"QEMU refuses '{command}': {answer['error']['desc']}")
                 self.events.append(answer)
+            return answer["return"]
         except ConnectionError as error:
             raise GuestError(f"QEMU ended before '{command}'") from error
 
@@ -224,6 +227,7 @@ class Guest:
         self.requests = b""
         self.words = b""
         self.emulator_killed = False
+        self.wakes_at = None
         self.answers = None
         # Inside the environment /run is a file system of this run only.
         self.folder = tempfile.mkdtemp(prefix="onpu-guest-",
@@ -238,7 +242,7 @@ class Guest:
 
     def shares(self):
         """Folders that it may write to: the checkout, and those that the command is about."""
-        return sorted({TOP, *self.args.share})
+        return [] if self.args.in_memory else sorted({TOP, *self.args.share})
 
     def environment(self):
         env = {name: value for name, value in os.environ.items() if name != "OLDPWD"}
@@ -314,6 +318,18 @@ class Guest:
             for line in self.modules():
                 file.write(f"\t/usr/bin/busybox insmod {shlex.join(line)} || return\n")
             file.write(f":\n}}\nrun_command()\n{{\n\texec setsid {shlex.join(run)}\n}}\n")
+
+    def write_root(self):
+        """A root in memory, with what the command is and needs."""
+        args = self.args
+        files = [args.driver, args.firmware, args.command[0], os.getcwd(), *(line[0] for line in self.modules())]
+        root = os.path.join(self.folder, "initramfs")
+        try:
+            initramfs.write(root, [path for path in files if path],
+                            [self.files, *(os.path.join(TOP, path) for path in args.in_memory)])
+        except FileNotFoundError as error:
+            raise GuestError(f"--in-memory: {error}") from error
+        return root
 
     # Processes
 
@@ -395,9 +411,10 @@ class Guest:
         return theirs
 
     def kernel(self):
-        # KASAN's code cannot run where QEMU enters an unpacked kernel.
-        if self.args.kernel_root:
-            return os.path.join(self.args.kernel_root, f"boot/vmlinuz-{self.args.kernel}")
+        # KASAN's code cannot run where QEMU enters an unpacked kernel, and when the machine wakes up
+        # QEMU puts such a kernel into memory once more.
+        if self.args.kernel_root or self.args.in_memory:
+            return os.path.join(self.args.kernel_root or "/", f"boot/vmlinuz-{self.args.kernel}")
         try:
             return unpacked.kernel(self.args.kernel, os.path.join(BUILD, "guest"), self.args.system)
         except (OSError, subprocess.CalledProcessError) as error:
@@ -408,12 +425,16 @@ class Guest:
         return {"driver": "vfio-user-pci", "id": "npu", **bus, "x-msg-timeout": 60000,
                 "socket": {"type": "unix", "path": address}}
 
+    def root_options(self):
+        if self.args.in_memory:
+            return [f"rdinit={self.seen}/init"]
+        return ["rootfstype=virtiofs", "root=share-root", "ro", f"init={self.seen}/init"]
+
     def qemu_command(self, roots, theirs, npu):
         args = self.args
         size = f"{args.memory}M"
         console = os.path.join(self.folder, "console")
-        append = ["rootfstype=virtiofs", "root=share-root", "ro", f"init={self.seen}/init",
-                  f"onpu_guest={self.seen}", "console=ttyS0", "loglevel=4", "panic=-1",
+        append = [*self.root_options(), f"onpu_guest={self.seen}", "console=ttyS0", "loglevel=4", "panic=-1",
                   "log_buf_len=4M", "printk.devkmsg=on", "mitigations=off", "no_timer_check",
                   "random.trust_cpu=on", "devtmpfs.mount=1", "tsc=reliable", "cryptomgr.notests",
                   # The host may be busy for longer than these are by default.
@@ -431,6 +452,8 @@ class Guest:
             "-kernel", self.kernel(), "-append", " ".join(append + args.append),
             "-mon", "chardev=monitor,mode=control",
         ]
+        if args.in_memory:
+            command += ["-initrd", self.write_root()]
         # It has to be there before the devices whose accesses it translates.
         if args.iommu:
             command += ["-device", "intel-iommu,caching-mode=on"]
@@ -459,7 +482,9 @@ class Guest:
         shares = self.shares()
         theirs = self.open_ports()
         self.write_job(shares)
-        roots = {"share-root": self.start_share("share-root", self.args.system, ["--readonly", "--cache=always"])}
+        roots = {}
+        if not self.args.in_memory:
+            roots["share-root"] = self.start_share("share-root", self.args.system, ["--readonly", "--cache=always"])
         for number, path in enumerate(shares):
             name = f"share{number}"
             roots[name] = self.start_share(name, path, ["--cache=auto", *self.same_owner(path)])
@@ -537,6 +562,13 @@ class Guest:
         process.stdin.flush()
         return self.answers.readline().strip()
 
+    def wake(self):
+        """The guest sleeps: without power but for its memory, or with idle processors, which the power
+        button wakes."""
+        self.wakes_at = None
+        asleep = self.monitor.execute("query-status")["status"] == "suspended"
+        self.monitor.execute("system_wakeup" if asleep else "system_powerdown")
+
     def hear_request(self, data):
         """Lines that the command writes to $ONPU_GUEST_CONTROL; each is answered by one."""
         *lines, self.requests = (self.requests + data).split(b"\n")
@@ -558,6 +590,9 @@ class Guest:
                 answer = "error: plug-emulator needs --hotplug, --emu-arg=--no-msix, and kill-emulator before it"
             elif request.startswith("inject "):
                 answer = self.inject(request[7:])
+            elif re.fullmatch(r"wake [0-9]+", request):
+                self.wakes_at = time.monotonic() + int(request[5:])
+                answer = "ok"
             else:
                 answer = f"error: no request '{request}'"
             self.ports["request"].sendall(answer.encode() + b"\n")
@@ -596,6 +631,8 @@ class Guest:
             for key, _ in self.select.select(min(left, 0.5)):
                 key.data()
             self.end_input()
+            if self.wakes_at and time.monotonic() >= self.wakes_at:
+                self.wake()
             if self.processes["qemu"].poll() is not None and not self.select.select(0):
                 break
             emulator = self.processes.get("onpu-emu")
@@ -728,6 +765,7 @@ def arguments():
     slot.add_argument("--root-port", action="store_true")
     slot.add_argument("--hotplug", action="store_true")
     parser.add_argument("--allow-log", action="append", default=[])
+    parser.add_argument("--in-memory", action="append", default=[])
     parser.add_argument("--share", action="append", default=[])
     parser.add_argument("--system", default="/")
     parser.add_argument("--log", default=os.path.join(BUILD, "log", "guest.log"))

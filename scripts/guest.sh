@@ -27,6 +27,8 @@ guest_usage()
 	  --iommu             with an IOMMU between the NPU and memory
 	  --replay            what crosses the NPU's interface is recorded, and must come again in a replay
 	  --root-port         with the NPU behind a root port, which reports errors of the bus
+	  --in-memory=FILE    the root is in memory and no folder is shared, as a machine that sleeps needs it;
+	                      with this file of the checkout, and what it needs (may be given again)
 	  --hotplug           with the NPU in a slot, where another may follow it
 	  --modprobe=MODULE   load a module of the kernel before
 	  --append=TEXT       an option on the kernel's command line
@@ -70,9 +72,9 @@ guest_options()
 		--no-device) guest_device=0 guest_driver=0 ;;
 		--no-build) guest_build=0 ;;
 		--help|-h) guest_usage; exit ;;
-		--kernel=*|--emu-arg=*|--modprobe=*|--append=*|--plugin=*|--timeout=*|--memory=*|--cpus=*|--allow-log=*|--log=*|--system=*)
+		--kernel=*|--emu-arg=*|--modprobe=*|--append=*|--plugin=*|--timeout=*|--memory=*|--cpus=*|--allow-log=*|--log=*|--system=*|--in-memory=*)
 			guest_option "${option%%=*}" "${option#*=}" ;;
-		--kernel|--emu-arg|--modprobe|--append|--plugin|--timeout|--memory|--cpus|--allow-log|--log|--system)
+		--kernel|--emu-arg|--modprobe|--append|--plugin|--timeout|--memory|--cpus|--allow-log|--log|--system|--in-memory)
 			[ $# -ge 2 ] || guest_wrong "$option needs a value"
 			shift
 			guest_option "$option" "$1" ;;
@@ -82,6 +84,8 @@ guest_options()
 		shift
 	done
 	[ $# -gt 0 ] || guest_wrong "it needs a command, such as: ./npu guest true"
+	[ -z "$guest_system" ] || [[ " ${guest_args[*]}" != *" --in-memory="* ]] ||
+		guest_wrong "--in-memory: the root cannot be that of --system, too"
 	guest_command=("$@")
 }
 
