@@ -46,8 +46,8 @@ _RACE = _guest('--root', 'guest_race.sh')
 _DMA = _guest('--root', 'guest_dma.py 2')
 _MOMENTS = _guest("--root --modprobe=vgem --append=oops=panic --append='slab_debug=P,kmalloc-*' --append=iomem=relaxed "
                   "--allow-log='onpu .*firmware failed: '", 'guest_moments.sh')
-_SLEEP = _guest("--root --allow-log='virtio-fs: suspend/resume not yet supported' --allow-log='PM: '",
-                'guest_sleep.sh 1')
+_SLEEP = _guest(f'--root --in-memory=tests/driver --in-memory=tests/tap.sh '
+                f'--in-memory={_BUILD}/tests/driver/driver-load --modprobe=button', 'guest_sleep.sh 1')
 _POWER = _guest('--root', 'guest_power.sh 5')
 _FAIL = _guest('--root --modprobe=vgem', 'guest_fail.sh')
 _ROGUE = _guest("--root --allow-log='onpu .*the firmware broke the protocol: ' "
@@ -63,6 +63,8 @@ _FUZZ = _guest('', 'guest_fuzz.sh 3000')
 _KUNIT = _guest("--root --allow-log='onpu-kunit: .*firmware ' "
                 "--allow-log='onpu_mbox_protocol_error: .* callbacks suppressed'", 'guest_kunit.sh')
 _TRACE = _guest('--root', 'guest_trace.sh')
+_FAULTS = _guest("--root --emu-arg=--inject=- --allow-log='onpu .*(request [0-9]+ timed out|the firmware broke the protocol: )'",
+                 'guest_faults.py')
 _SMI = _guest("--root --allow-log='onpu .*(firmware|could not be started|probe with driver onpu failed|reads 0xffffffff|device inaccessible)' "
               "--allow-log='Direct firmware load for onpu/'", 'guest_smi.sh')
 
@@ -265,6 +267,10 @@ MUTATIONS = [
     # Core dumps
     _mutation('each failure is dumped', 'onpu_dump.c', _SMI,
               '\tdump->seen |= text ? failure->bit : 0;\n', ''),
+    _mutation('a failure that had no room for its dump counts', 'onpu_dump.c', _FAULTS,
+              'dump->seen |= text ? failure->bit : 0;', 'dump->seen |= failure->bit;'),
+    _mutation('a dump has entries of the ring behind the last', 'onpu_dump.c', _SMI,
+              'ctx->tail - ctx->in_ring + i', 'ctx->tail + i'),
     _mutation('a dump has slots in place of the program', 'onpu_dump.c', _SMI,
               'failure->job.program_va + first * sizeof(words[0])', 'failure->job.slots_va'),
     # Trace events, debugfs
