@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What the files of the driver's core share among themselves: device, interrupts, core dumps, reset.
+ * What the files of the driver's core share: device, interrupts, core dumps, reset.
  */
 #ifndef ONPU_CORE_H
 #define ONPU_CORE_H

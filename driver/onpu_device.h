@@ -59,7 +59,6 @@
 struct onpu_ctx_device;
 struct onpu_dump;
 struct onpu_mmu_device;
-struct onpu_user;
 struct onpu_vm;
 
 /* Limits of the interface, told by DRM_ONPU_DEV_QUERY_INFO. */

@@ -208,8 +208,9 @@ static void show_job(struct seq_buf *s, const struct onpu_failure *failure)
 		       failure->tail, failure->in_ring);
 	for (u32 i = 0; i < min(failure->in_ring, RING_JOBS); i++) {
 		job = &failure->ring[i];
-		seq_buf_printf(s, "entry: seqno=%llu program_va=%#llx num_insns=%u slots_va=%#llx\n",
-			       job->seqno, job->program_va, job->num_insns, job->slots_va);
+		seq_buf_printf(s, "entry: seqno=%llu program_va=%#llx ", job->seqno,
+			       job->program_va);
+		seq_buf_printf(s, "num_insns=%u slots_va=%#llx\n", job->num_insns, job->slots_va);
 	}
 }
 

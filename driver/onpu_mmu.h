@@ -114,8 +114,8 @@ int onpu_map_insert(struct onpu_map *map, struct onpu_vm *vm, struct drm_gem_obj
 void onpu_map_remove(struct onpu_map *map);
 
 /*
- * Called once, before the firmware runs; its undoing, as that of onpu_ctx_init(), waits for the last
- * reference to the DRM device, maybe long after the device was unplugged.
+ * Called once, before the firmware runs; its undoing, as that of onpu_ctx_init(), waits for the
+ * last reference to the DRM device, maybe long after the device was unplugged.
  */
 int onpu_mmu_init(struct onpu_device *onpu);
 /* INV_DONE has changed; threaded interrupt. */
