@@ -23,11 +23,12 @@ python3 "$top/scripts/make-series.py" "$tree" "$folder/patches"
 git -C "$tree" init -q
 git -C "$tree" add -A
 git -C "$tree" commit -q -m base
-git -C "$tree" am -q "$folder"/patches/*.patch
+grep -q '^Subject: .*accel/onpu: A driver' "$folder/patches/0000-cover-letter.patch"
+git -C "$tree" am -q "$folder"/patches/000[1-9]-*.patch
 
 # It leaves a file where it runs. The third patch is about the files of the others.
 (cd -- "$linux" && perl scripts/checkpatch.pl --no-tree --strict --terse --show-types --no-summary \
-	--max-line-length=100 --ignore=FILE_PATH_CHANGES "$folder"/patches/*.patch)
+	--max-line-length=100 --ignore=FILE_PATH_CHANGES "$folder"/patches/000[1-9]-*.patch)
 
 make -C "/lib/modules/$release/build" "M=$tree/drivers/accel/onpu" -j "$(nproc)" CONFIG_DRM_ACCEL_ONPU=m \
 	W=1 C=1 KBUILD_CHECKSRC=1 "CHECK=$top/scripts/kernel-sparse.sh" "KCFLAGS=-Werror -I$tree/include/uapi" modules 2>&1 | tee "$folder/log"

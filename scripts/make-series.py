@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 """The driver as patches for a kernel's tree: make-series.py KERNEL FOLDER
 
-Writes what `git am` takes into FOLDER, which is made: the uapi header, the driver, the entry of MAINTAINERS.
+Writes what `git am` takes into FOLDER, which is made: the uapi header, the driver, the entry of MAINTAINERS,
+and the letter that they are sent with.
 KERNEL is only read. What driver/Kbuild looks for in a kernel's headers is looked for here, once, so the
 copy does not know that kernels differ. Registers and messages are the generated files.
 """
@@ -24,6 +25,19 @@ firmware schedules, so there is no drm_sched in this driver: contexts take
 turns on hardware queues, jobs wait for syncobjs. Device model, firmware,
 library and tests are in the project's repository; the tests run with
 unpatched QEMU.
+"""
+# The letter before the patches; its first line is the subject.
+LETTER = f"""\
+accel/onpu: A driver for the Open NPU
+
+{COVER}
+The user space, which DRM asks for, is there as well: libwebnn-npu has the
+whole WebNN API and compiles its graphs to the device's instructions. The
+interface is the first patch.
+
+The tests are more than 250 kselftests, KUnit cases, a fuzzer of calls,
+errors at every allocation, and faults of the device that its emulator
+makes. They run on kernels with KASAN, lockdep, KCSAN and the like, too.
 """
 # Of the generated headers: what a kernel is, and what no kernel has.
 IN_KERNEL = {"__KERNEL__": True, "__cplusplus": False, "ONPU_STATIC_ASSERT": False}
@@ -101,7 +115,7 @@ class Series:
 
     def __init__(self, folder):
         self.folder = folder
-        self.git("init", "-q")
+        self.git("init", "-q", "-b", "series")
         self.name, self.address = self.identity()
         self.git("config", "user.name", self.name)
         self.git("config", "user.email", self.address)
@@ -168,7 +182,9 @@ def make(kernel, out):
         insert_maintainer(series.folder / "MAINTAINERS", f"{title}\n{person}\n{rest}")
         series.commit("MAINTAINERS: Add the Open NPU driver\n\nWho looks after the driver and its interface.")
         out.mkdir(parents=True)
-        series.git("format-patch", "-q", "--subject-prefix=PATCH drm-misc-next", "-o", out.resolve(), "HEAD~3")
+        series.git("config", "branch.series.description", LETTER)
+        series.git("format-patch", "-q", "--cover-letter", "--cover-from-description=subject",
+                   "--subject-prefix=PATCH drm-misc-next", "-o", out.resolve(), "HEAD~3")
 
 
 def main():
