@@ -36,8 +36,6 @@ void onpu_device_reset_work(struct work_struct *work);
 extern const struct pci_error_handlers onpu_error_handlers;
 extern const struct dev_pm_ops onpu_pm_ops;
 
-/* ---- onpu_sysfs.c */
-
 extern const struct attribute_group *onpu_sysfs_groups[];
 
 #endif

@@ -385,12 +385,16 @@ static int charge_ctx(struct onpu_ctx *ctx)
 
 static int alloc_ctx_memory(struct onpu_ctx *ctx)
 {
-	return charge_ctx(ctx) ?:
-	       onpu_kernel_bo_create(&ctx->ring, ctx->vm,
-				     ONPU_RING_SIZE * sizeof(struct onpu_ring_job), true) ?:
-	       onpu_kernel_bo_create(&ctx->page, ctx->vm, PAGE_SIZE, true) ?:
-	       onpu_kernel_bo_create(&ctx->save, ctx->vm,
-				     onpu_cap(ctx->onpu, ONPU_REG_CAP_SAVE_BYTES), false);
+	const struct { struct onpu_kernel_bo *kbo; size_t size; bool access; } parts[] = {
+		{ &ctx->ring, ONPU_RING_SIZE * sizeof(struct onpu_ring_job), true },
+		{ &ctx->page, PAGE_SIZE, true },
+		{ &ctx->save, onpu_cap(ctx->onpu, ONPU_REG_CAP_SAVE_BYTES), false },
+	};
+	int ret = charge_ctx(ctx);
+
+	for (unsigned int i = 0; !ret && i < ARRAY_SIZE(parts); i++)
+		ret = onpu_kernel_bo_create(parts[i].kbo, ctx->vm, parts[i].size, parts[i].access);
+	return ret;
 }
 
 /*
@@ -408,7 +412,9 @@ static int create_ctx(struct onpu_file *file, const struct drm_onpu_ctx_create *
 		return -ENOMEM;
 	}
 	init_ctx(ctx, file, args, timeout_ms);
-	ret = alloc_ctx_memory(ctx) ?: register_ctx(ctx);
+	ret = alloc_ctx_memory(ctx);
+	if (!ret)
+		ret = register_ctx(ctx);
 	if (!ret) {
 		*offset = drm_vma_node_offset_addr(page_node(ctx));
 		ret = drm_vma_node_allow(page_node(ctx), file->drm);
@@ -440,8 +446,9 @@ int onpu_ctx_create_ioctl(struct drm_device *drm, void *data, struct drm_file *d
 	if (ret)
 		return ret;
 	timeout_ms = min(timeout_ms, limits->max_timeout_ms);
-	ret = onpu_vm_add_ctx(file->vm) ?:
-	      create_ctx(file, args, timeout_ms, &id, &offset);
+	ret = onpu_vm_add_ctx(file->vm);
+	if (!ret)
+		ret = create_ctx(file, args, timeout_ms, &id, &offset);
 	if (ret)
 		return ret;
 	args->timeout_ms = timeout_ms;

@@ -158,13 +158,19 @@ int onpu_device_init(struct onpu_device *onpu)
 	INIT_WORK(&onpu->reset_work, onpu_device_reset_work);
 	INIT_LIST_HEAD(&onpu->bos);
 	INIT_LIST_HEAD(&onpu->users);
-	ret = drmm_mutex_init(&onpu->drm, &onpu->dma_lock) ?:
-	      drmm_mutex_init(&onpu->drm, &onpu->users_lock) ?:
-	      keep_wq(onpu, &onpu->wq, alloc_workqueue("onpu", WQ_HIGHPRI | WQ_MEM_RECLAIM |
-						       WQ_PERCPU, 0)) ?:
-	      keep_wq(onpu, &onpu->reset_wq,
-		      alloc_ordered_workqueue("onpu-reset", WQ_MEM_RECLAIM)) ?:
-	      check_version(onpu) ?: read_caps(onpu);
+	mutex_init(&onpu->dma_lock);
+	mutex_init(&onpu->users_lock);
+	ret = keep_wq(onpu, &onpu->wq,
+		      alloc_workqueue("onpu", WQ_HIGHPRI | WQ_MEM_RECLAIM | WQ_PERCPU, 0));
+	if (ret)
+		return ret;
+	ret = keep_wq(onpu, &onpu->reset_wq, alloc_ordered_workqueue("onpu-reset", WQ_MEM_RECLAIM));
+	if (ret)
+		return ret;
+	ret = check_version(onpu);
+	if (ret)
+		return ret;
+	ret = read_caps(onpu);
 	if (ret)
 		return ret;
 	onpu->coherent = dev_is_dma_coherent(dev);

@@ -318,11 +318,15 @@ static void set_limits(struct onpu_device *onpu)
 /* Everything before the device is registered with DRM. */
 static int onpu_bring_up(struct onpu_device *onpu)
 {
-	int ret = onpu_device_init(onpu) ?: onpu_mbox_init(onpu) ?: onpu_fw_init(onpu) ?:
-		  onpu_dump_init(onpu) ?: onpu_mmu_init(onpu) ?: onpu_ctx_init(onpu) ?:
-		  onpu_irq_init(onpu);
+	static int (*const parts[])(struct onpu_device *onpu) = {
+		onpu_device_init, onpu_mbox_init, onpu_fw_init, onpu_dump_init, onpu_mmu_init,
+		onpu_ctx_init, onpu_irq_init,
+	};
 	char text[ONPU_FW_TEXT];
+	int ret = 0;
 
+	for (unsigned int i = 0; !ret && i < ARRAY_SIZE(parts); i++)
+		ret = parts[i](onpu);
 	if (ret)
 		return ret;
 	set_limits(onpu);

@@ -22,34 +22,21 @@
 /* Checks for hangs during the time that a job may go without progress. */
 #define HANG_CHECKS	4
 
-/**
- * struct onpu_job - Consecutive jobs without a wait or a signal between them.
- */
+/* Consecutive jobs without a wait or a signal between them. */
 struct onpu_job {
-	/** @ctx: Its context, with a reference. */
-	struct onpu_ctx *ctx;
-	/** @fence: Signals when all of it has ended; initialized when it has a number. */
-	struct onpu_fence *fence;
-	/** @link: In &onpu_ctx.jobs. */
-	struct list_head link;
-	/** @next: In &onpu_ctx.queued or &onpu_ctx.runnable while the hardware does not have it. */
+	struct onpu_ctx *ctx; /* with a reference */
+	struct onpu_fence *fence; /* signals when all of it has ended; see accept_jobs() */
+	struct list_head link; /* in &onpu_ctx.jobs */
+	/* In &onpu_ctx.queued or &onpu_ctx.runnable while the hardware does not have it. */
 	struct list_head next;
-	/** @waits: Fences that it waits for, with references, from the last one on. */
-	struct dma_fence **waits;
-	/** @num_waits: How many of them may not have signalled yet. */
-	u32 num_waits;
-	/** @added: @callback was added to the last of them. */
-	bool added;
-	/** @callback: Queues &onpu_ctx.resolve. */
-	struct dma_fence_cb callback;
-	/** @count: Number of entries. */
-	u32 count;
-	/** @taken: Those of them that the hardware has taken from an earlier queue. */
-	u32 taken;
-	/** @seqno: Number of the last one; the hardware has it if it is up to &onpu_ctx.fed. */
-	u64 seqno;
-	/** @entries: What goes into the ring. */
-	struct onpu_ring_job entries[] __counted_by(count);
+	struct dma_fence **waits; /* with references, from the last one on */
+	u32 num_waits; /* how many of them may not have signalled yet */
+	bool added; /* @callback was added to the last of them */
+	struct dma_fence_cb callback; /* queues &onpu_ctx.resolve */
+	u32 count; /* of entries */
+	u32 taken; /* those that the hardware has taken from an earlier queue */
+	u64 seqno; /* of the last one; the hardware has it if it is up to &onpu_ctx.fed */
+	struct onpu_ring_job entries[] __counted_by(count); /* what goes into the ring */
 };
 
 /* ---- fences */

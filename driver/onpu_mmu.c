@@ -40,32 +40,18 @@ struct onpu_table {
 	struct onpu_table *below[]; /* that entries point to; absent in the last level */
 };
 
-/**
- * struct onpu_mmu_device - Address spaces and invalidations of a device.
- */
+/* Address spaces and invalidations of a device. */
 struct onpu_mmu_device {
-	/** @onpu: The device. */
 	struct onpu_device *onpu;
-	/** @asids: Numbers of address spaces in use. */
 	struct ida asids;
-	/** @vms: Address spaces; protected by &onpu_device.dma_lock. */
-	struct list_head vms;
-	/** @lock: Protects everything below. */
-	spinlock_t lock;
-	/** @requested: Mappings whose request is under way, in the order of requests. */
-	struct list_head requested;
-	/** @backlog: Mappings that no request has been made for. */
-	struct list_head backlog;
-	/** @last: Number of the last request. */
-	u32 last;
-	/** @seen: Number of the last request known to be done. */
-	u32 seen;
-	/** @checks: Checks in a row that found no other request done. */
-	unsigned int checks;
-	/** @stopped: No requests can be made, a reset is under way or the device is lost. */
-	bool stopped;
-	/** @timeout: Checks whether requests are answered. */
-	struct delayed_work timeout;
+	struct list_head vms; /* protected by &onpu_device.dma_lock */
+	spinlock_t lock; /* protects everything below */
+	/* Mappings whose request is under way, in their order; those without a request. */
+	struct list_head requested, backlog;
+	u32 last, seen; /* numbers of the last request, and of the last one known to be done */
+	unsigned int checks; /* in a row that found no other request done */
+	bool stopped; /* no requests can be made, a reset is under way or the device is lost */
+	struct delayed_work timeout; /* checks whether requests are answered */
 };
 
 struct workqueue_struct *onpu_free_wq;

@@ -233,8 +233,11 @@ static int bind_queue(struct onpu_ctx_device *cd, struct onpu_ctx *ctx, unsigned
 	int ret;
 
 	lockdep_assert_held(&cd->bind_lock);
-	ret = get_vm_slot(cd, ctx->vm) ?: request_create(ctx, queue, priority_on_queue(cd, ctx)) ?:
-	      request_queue(ctx, ONPU_MSG_QUEUE_BIND, queue, mode, &head);
+	ret = get_vm_slot(cd, ctx->vm);
+	if (!ret)
+		ret = request_create(ctx, queue, priority_on_queue(cd, ctx));
+	if (!ret)
+		ret = request_queue(ctx, ONPU_MSG_QUEUE_BIND, queue, mode, &head);
 	if (ret) {
 		/* As in put_vm_slot(). */
 		if (!ctx->vm->bound)
@@ -288,9 +291,12 @@ int onpu_queue_unbind(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
 	lockdep_assert_held(&cd->bind_lock);
 	ret = request_queue(ctx, ONPU_MSG_QUEUE_UNBIND, queue, ONPU_QUEUE_PLAIN, &head);
 	/* The firmware may not have noticed yet that the context is idle. */
-	if (ret == -EBUSY)
-		ret = onpu_queue_kill(ctx) ?:
-		      request_queue(ctx, ONPU_MSG_QUEUE_UNBIND, queue, ONPU_QUEUE_PLAIN, &head);
+	if (ret == -EBUSY) {
+		ret = onpu_queue_kill(ctx);
+		if (!ret)
+			ret = request_queue(ctx, ONPU_MSG_QUEUE_UNBIND, queue, ONPU_QUEUE_PLAIN,
+					    &head);
+	}
 	return ret ?: release_queue(cd, ctx);
 }
 
@@ -435,10 +441,11 @@ static void stop_yielding(struct onpu_ctx_device *cd)
 /* Make a queue free, or an entry of the VM table. Returns false if there is none now. */
 static bool take_queue(struct onpu_ctx_device *cd, const struct onpu_ctx *waiter)
 {
-	struct onpu_ctx *victim = find_victim(cd, waiter, is_idle) ?:
-				  find_victim(cd, waiter, must_yield);
+	struct onpu_ctx *victim = find_victim(cd, waiter, is_idle);
 	int ret;
 
+	if (!victim)
+		victim = find_victim(cd, waiter, must_yield);
 	if (!victim) {
 		ask_to_yield(cd, waiter);
 		return false;

@@ -321,8 +321,13 @@ int onpu_submit_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 	submit.num_syncs = 0;
 	submit.num_prepared = 0;
 	submit.num_signals = 0;
-	ret = read_jobs(&submit, &args->jobs) ?: read_syncs(&submit) ?: prepare_submit(&submit) ?:
-	      commit_submit(&submit, &args->seqno);
+	ret = read_jobs(&submit, &args->jobs);
+	if (!ret)
+		ret = read_syncs(&submit);
+	if (!ret)
+		ret = prepare_submit(&submit);
+	if (!ret)
+		ret = commit_submit(&submit, &args->seqno);
 	cleanup_submit(&submit);
 	onpu_ctx_put(submit.ctx);
 	return ret;
