@@ -31,7 +31,7 @@ if ! /usr/sbin/rmmod onpu || ! /usr/sbin/insmod "$ONPU_GUEST_DRIVER" "${limits[@
 	echo "Bail out! the module is not loaded again"
 	exit 1
 fi
-numbered "$next" "$here/guest_kselftest.sh" share,-t,a_job_that_runs_too_long || status=1
+numbered "$next" "$here/guest_kselftest.sh" share,-t,a_job_that_runs_too_long,-t,every_job_without_end_is_ended || status=1
 /usr/sbin/rmmod onpu && /usr/sbin/insmod "$ONPU_GUEST_DRIVER" max_wait_ms=800 || status=1
 next=$(cat "$count")
 numbered "$next" "$here/guest_kselftest.sh" share,-t,a_job_that_waits_too_long || status=1

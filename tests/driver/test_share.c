@@ -400,6 +400,25 @@ TEST_F(share, a_job_that_runs_too_long)
 	EXPECT_EQ(0, npu_run(self->fd, ctx.id, &job));
 }
 
+/* However many contexts a client has them in: no fence is left that nobody will signal. */
+TEST_F(share, every_job_without_end_is_ended)
+{
+	struct npu_ctx ctx = npu_ctx(self->fd, 0);
+	struct drm_onpu_job job = npu_fill(self->fd, self->data.va, 4096, 7);
+	struct crowd c;
+
+	if (parameter("max_run_ms") > 1000)
+		SKIP(return, "each may take %u ms", parameter("max_run_ms"));
+	c = crowd(self->info.max_contexts < 64 ? self->info.max_contexts : 64,
+		  DRM_ONPU_PRIORITY_NORMAL);
+	for (uint32_t i = 0; i < c.count; i++) {
+		EXPECT_EQ(ETIME, npu_wait(c.fd, c.syncobj[i]));
+		EXPECT_NE(DRM_ONPU_CTX_ACTIVE, npu_state(c.fd, c.ctx[i]).state);
+	}
+	EXPECT_EQ(0, npu_run(self->fd, ctx.id, &job));
+	close(c.fd);
+}
+
 /* Who waits for a queue comes behind those of higher priority, until that counts no more. */
 TEST_F(share, a_job_that_waits_too_long)
 {

@@ -264,6 +264,17 @@ MUTATIONS = [
               '\t\tif (uid_eq(user->uid, uid))\n', '\t\tif (uid_eq(user->uid, uid) && !user)\n'),
     _mutation('all users have one limit', 'onpu_user.c', _LIMITS,
               '\t\tif (uid_eq(user->uid, uid))\n', '\t\tif (user)\n'),
+    # What is mapped stays
+    _mutation('a mapping goes with the handle', 'onpu_gem.c', _tests('bo,-t,a_mapping_outlives_handle_and_file'),
+              '\tatomic64_sub(obj->size, &file->memory);\n\tkfree(use);\n',
+              '\tatomic64_sub(obj->size, &file->memory);\n\tkfree(use);\n\tbo->base.madv = -1;\n'
+              '\tdrm_vma_node_unmap(&obj->vma_node, obj->dev->anon_inode->i_mapping);\n'),
+    _mutation('a completion page goes with its context', 'onpu_gem.c',
+              _tests('ctx,-t,the_mapped_page_outlives_context_and_file'),
+              '\t\tatomic64_sub(kbo->bo->base.base.size, &kbo->vm->ctx_memory);\n',
+              '\t\tatomic64_sub(kbo->bo->base.base.size, &kbo->vm->ctx_memory);\n\t\tkbo->bo->base.madv = -1;\n'
+              '\t\tdrm_vma_node_unmap(&kbo->bo->base.base.vma_node,\n'
+              '\t\t\t\t   kbo->vm->onpu->drm.anon_inode->i_mapping);\n'),
     # Core dumps
     _mutation('each failure is dumped', 'onpu_dump.c', _SMI,
               '\tdump->seen |= text ? failure->bit : 0;\n', ''),
