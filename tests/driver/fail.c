@@ -3,7 +3,9 @@
  * Calls that run out of memory, for guest_fail.sh, as root: driver-fail CALL, where the module onpu_fail
  * lets the first allocation of the call fail, then the second, and so on until it needs no more. A call may
  * fail with ENOMEM and nothing else; then nothing of it is left: neither memory, nor contexts, nor handles,
- * and the client works. Without CALL it lists those that there are. The status is 0 if all was right.
+ * and the client works. Without CALL it lists those that there are. driver-fail BIND ADDRESS does the same with
+ * the driver's probe() of a device that is not bound, which may fail with any errno, and leaves it bound. The
+ * status is 0 if all was right.
  */
 #include "npu.h"
 
@@ -332,12 +334,60 @@ static int run_call(const struct call *call)
 	return -1;
 }
 
+/* ---- probe() */
+
+static int write_to(int file, const char *text)
+{
+	return write(file, text, strlen(text)) < 0 ? errno : 0;
+}
+
+/*
+ * A part of the kernel may do without what it does not get, or hide why it failed: the firmware is
+ * looked for in several folders, of which the last has none.
+ */
+static int run_bind(const char *address)
+{
+	int bind = open("/sys/bus/pci/drivers/onpu/bind", O_WRONLY | O_CLOEXEC);
+	int unbind = open("/sys/bus/pci/drivers/onpu/unbind", O_WRONLY | O_CLOEXEC);
+	unsigned int left = 0;
+	int failed = 0;
+
+	must(bind >= 0 && unbind >= 0);
+	for (unsigned int nth = 1; nth <= MAX_NTH && !left; nth++) {
+		int error;
+
+		set_nth(nth);
+		error = write_to(bind, address);
+		left = get_nth();
+		set_nth(0);
+		if (error && left) {
+			fprintf(stderr, "# BIND, allocation %u: errno %d without a reason\n", nth,
+				error);
+			return -1;
+		}
+		failed += !left;
+		if (!error && !left)
+			must(!write_to(unbind, address));
+	}
+	if (!left) {
+		fprintf(stderr, "# BIND does not end\n");
+		return -1;
+	}
+	begin();
+	return failed;
+}
+
 int main(int argc, char **argv)
 {
 	int failed;
 
 	nth_file = open(NTH, O_RDWR | O_CLOEXEC);
 	must(argc < 2 || nth_file >= 0);
+	if (argc == 3 && !strcmp(argv[1], "BIND")) {
+		failed = run_bind(argv[2]);
+		printf("# BIND: %d allocations have failed\n", failed);
+		return failed < 0;
+	}
 	for (size_t i = 0; i < NUM_CALLS; i++) {
 		if (argc < 2) {
 			puts(calls[i].name);

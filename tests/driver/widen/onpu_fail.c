@@ -4,7 +4,8 @@
  * that writes N to the parameter nth has its Nth allocation from then on fail. Those of pread() and
  * pwrite() do not count, as they read and write the parameter, which tells how many allocations are
  * still to come: 0 when that one has failed. It is like /proc/self/fail-nth of a kernel with fault
- * injection, which Debian's are not.
+ * injection, which Debian's are not. With the parameters from and until, those count that come after
+ * the process has entered the one function and before it enters the other.
  */
 #include <linux/kprobes.h>
 #include <linux/module.h>
@@ -15,6 +16,33 @@
 
 static struct task_struct *victim;
 static unsigned int nth;
+static bool entered;
+
+static char *from, *until;
+module_param(from, charp, 0400);
+MODULE_PARM_DESC(from, "The function from which on allocations count (default: from the first one on)");
+module_param(until, charp, 0400);
+MODULE_PARM_DESC(until, "The function from which on they count no more");
+
+static int begin(struct kprobe *probe, struct pt_regs *regs)
+{
+	if (current == READ_ONCE(victim))
+		entered = true;
+	return 0;
+}
+
+NOKPROBE_SYMBOL(begin);
+
+static int end(struct kprobe *probe, struct pt_regs *regs)
+{
+	if (current == READ_ONCE(victim))
+		entered = false;
+	return 0;
+}
+
+NOKPROBE_SYMBOL(end);
+
+static struct kprobe doors[] = { { .pre_handler = begin }, { .pre_handler = end } };
 
 /* Run in place of a function, with its arguments, and return to its caller. */
 static noinline void *no_memory(void)
@@ -43,7 +71,7 @@ static bool is_counted(struct pt_regs *regs)
 
 	/* Interrupts have other stacks. in_task() does not tell: some probes count as NMI. */
 	if (current != READ_ONCE(victim) || current->flags & (PF_KTHREAD | PF_EXITING) ||
-	    !object_is_on_stack((void *)kernel_stack_pointer(regs)))
+	    !object_is_on_stack((void *)kernel_stack_pointer(regs)) || (from && !entered))
 		return false;
 	call = syscall_get_nr(current, task_pt_regs(current));
 	return call != __NR_pread64 && call != __NR_pwrite64;
@@ -93,6 +121,7 @@ static int set_nth(const char *text, const struct kernel_param *param)
 	if (ret)
 		return ret;
 	nth = value;
+	entered = false;
 	WRITE_ONCE(victim, value ? current : NULL);
 	return 0;
 }
@@ -115,13 +144,36 @@ static void stop(void)
 	for (unsigned int i = 0; i < ARRAY_SIZE(places); i++)
 		if (places[i].probe.addr)
 			unregister_kprobe(&places[i].probe);
+	for (unsigned int i = 0; i < ARRAY_SIZE(doors); i++)
+		if (doors[i].addr)
+			unregister_kprobe(&doors[i]);
+}
+
+static int __init watch(struct kprobe *door, const char *function)
+{
+	int ret;
+
+	door->symbol_name = function;
+	ret = function ? register_kprobe(door) : 0;
+	if (ret) {
+		pr_err("%s: %d\n", function, ret);
+		door->addr = NULL;
+	}
+	return ret;
 }
 
 static int __init fail_init(void)
 {
-	for (unsigned int i = 0; i < ARRAY_SIZE(places); i++) {
-		int ret = register_kprobe(&places[i].probe);
+	int ret = watch(&doors[0], from);
 
+	if (!ret)
+		ret = watch(&doors[1], until);
+	if (ret) {
+		stop();
+		return ret;
+	}
+	for (unsigned int i = 0; i < ARRAY_SIZE(places); i++) {
+		ret = register_kprobe(&places[i].probe);
 		if (ret && ret != -ENOENT) {
 			pr_err("%s: %d\n", places[i].probe.symbol_name, ret);
 			places[i].probe.addr = NULL;
