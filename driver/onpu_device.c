@@ -158,19 +158,19 @@ int onpu_device_init(struct onpu_device *onpu)
 	INIT_WORK(&onpu->reset_work, onpu_device_reset_work);
 	INIT_LIST_HEAD(&onpu->bos);
 	INIT_LIST_HEAD(&onpu->users);
-	mutex_init(&onpu->dma_lock);
-	mutex_init(&onpu->users_lock);
-	ret = keep_wq(onpu, &onpu->wq,
-		      alloc_workqueue("onpu", WQ_HIGHPRI | WQ_MEM_RECLAIM | WQ_PERCPU, 0));
-	if (ret)
-		return ret;
-	ret = keep_wq(onpu, &onpu->reset_wq, alloc_ordered_workqueue("onpu-reset", WQ_MEM_RECLAIM));
-	if (ret)
-		return ret;
-	ret = check_version(onpu);
-	if (ret)
-		return ret;
-	ret = read_caps(onpu);
+	ret = drmm_mutex_init(&onpu->drm, &onpu->dma_lock);
+	if (!ret)
+		ret = drmm_mutex_init(&onpu->drm, &onpu->users_lock);
+	if (!ret)
+		ret = keep_wq(onpu, &onpu->wq, alloc_workqueue("onpu", WQ_HIGHPRI | WQ_MEM_RECLAIM |
+							       WQ_PERCPU, 0));
+	if (!ret)
+		ret = keep_wq(onpu, &onpu->reset_wq,
+			      alloc_ordered_workqueue("onpu-reset", WQ_MEM_RECLAIM));
+	if (!ret)
+		ret = check_version(onpu);
+	if (!ret)
+		ret = read_caps(onpu);
 	if (ret)
 		return ret;
 	onpu->coherent = dev_is_dma_coherent(dev);

@@ -7,6 +7,7 @@
  * way. The first violation fails all requests until a reset. Requests are kept in a table of fixed
  * size and need no memory, since hang detection and reset make requests too.
  */
+#include <linux/completion.h>
 #include <linux/dma-mapping.h>
 
 #include <drm/drm_managed.h>

@@ -110,7 +110,6 @@ void onpu_vm_drop_ctx(struct onpu_vm *vm);
 
 int onpu_map_insert(struct onpu_map *map, struct onpu_vm *vm, struct drm_gem_object *obj,
 		    struct sg_table *sgt, enum onpu_map_prot prot);
-
 void onpu_map_remove(struct onpu_map *map);
 
 /*
