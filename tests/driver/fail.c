@@ -369,8 +369,8 @@ static int run_bind(const char *address)
 		if (!error && !left)
 			must(!write_to(unbind, address));
 	}
-	if (!left) {
-		fprintf(stderr, "# BIND does not end\n");
+	if (!left || !failed) {
+		fprintf(stderr, "# BIND %s\n", left ? "has no allocation" : "does not end");
 		return -1;
 	}
 	begin();

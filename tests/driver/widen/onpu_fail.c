@@ -102,6 +102,8 @@ static void after(struct kprobe *probe, struct pt_regs *regs, unsigned long flag
 /* Those that this kernel has; one that calls another counts for two. */
 static struct place places[] = {
 	PLACE("__kmalloc_noprof", no_memory),
+	PLACE("__kmalloc_node_noprof", no_memory),
+	PLACE("__kmalloc_node_track_caller_noprof", no_memory),
 	PLACE("__kmalloc_cache_noprof", no_memory),
 	PLACE("__kvmalloc_node_noprof", no_memory),
 	PLACE("kmem_cache_alloc_noprof", no_memory),

@@ -1,0 +1,33 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# guest: --root --allow-warnings
+#
+# Allocations of the driver's probe() fail, each once, as TAP: it fails or does without, and afterwards the
+# device can be bound. The kernel says what it does not get, as warnings.
+#
+# What fails before the two parts, or is about interrupts, is the kernel's to handle, which it does badly: as of
+# 6.12, drm_minor_alloc() gives an error to put_device(), and files of interrupts in /proc that could not be made
+# cause a warning when they are removed.
+
+set -uo pipefail
+
+top=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd -P)
+# shellcheck source=tests/tap.sh
+. "$top/tests/tap.sh"
+fail=${ONPU_DRIVER_TESTS:-$top/build/gcc/tests/driver}/driver-fail
+device=$(printf '%s\n' /sys/bus/pci/drivers/onpu/0000:*)
+
+for part in "from=onpu_device_init until=onpu_irq_init" from=onpu_device_start; do
+	# shellcheck disable=SC2086
+	/usr/sbin/insmod "${ONPU_GUEST_DRIVER%/*}/onpu_fail.ko" $part &&
+		echo "${device##*/}" >"${device%/*}/unbind"
+	ok $? "$part: allocations can be made to fail"
+	out=$("$fail" BIND "${device##*/}")
+	ok $? "$part: each has failed"
+	printf '%s\n' "$out"
+	wait_for driver_is_unused && /usr/sbin/rmmod onpu_fail
+	ok $? "$part: the driver is not in use"
+done
+/usr/sbin/rmmod onpu
+ok $? "the driver unloads"
+tap_end
