@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=dash
 #
-# The first process of the guest. The kernel starts it on the read-only root with its own folder as
+# The first process of the guest. The kernel starts it on the root, which is read-only or in memory, with its own folder as
 # onpu_guest= in the environment; scripts/guest.py made that folder and reads what is sent here. In it:
 # mounts, as fstab(5) has them; links, for /dev; and the file "job", which sets user, group, node_group,
 # shares, driver, firmware, streams and the functions load_modules and run_command. Without a node_group

@@ -38,6 +38,7 @@ BUILD = os.path.join(TOP, "build")
 
 GUEST_USER = 1000
 TIMED_OUT = 124
+WAKES_EVERY = 5
 BROKEN = 125
 SYSTEM_MOUNTS = """\
 sys /sys sysfs defaults
@@ -322,12 +323,15 @@ class Guest:
     def write_root(self):
         """A root in memory, with what the command is and needs."""
         args = self.args
-        files = [args.driver, args.firmware, args.command[0], os.getcwd(), *(line[0] for line in self.modules())]
+        command = shutil.which(args.command[0]) or args.command[0]
+        files = [args.driver, args.firmware, command, os.getcwd(), *(line[0] for line in self.modules())]
         root = os.path.join(self.folder, "initramfs")
         try:
             initramfs.write(root, [path for path in files if path],
                             [self.files, *(os.path.join(TOP, path) for path in args.in_memory)])
-        except FileNotFoundError as error:
+        except subprocess.CalledProcessError as error:
+            raise GuestError(f"--in-memory: {error.stderr.decode(errors='replace').strip()}") from error
+        except OSError as error:
             raise GuestError(f"--in-memory: {error}") from error
         return root
 
@@ -563,9 +567,9 @@ class Guest:
         return self.answers.readline().strip()
 
     def wake(self):
-        """The guest sleeps: without power but for its memory, or with idle processors, which the power
-        button wakes."""
-        self.wakes_at = None
+        """From suspend to memory at once, else by the power button. Until the processors are idle, or the
+        power is off, nobody hears that: so again and again, until the guest says that it is awake."""
+        self.wakes_at = time.monotonic() + WAKES_EVERY
         asleep = self.monitor.execute("query-status")["status"] == "suspended"
         self.monitor.execute("system_wakeup" if asleep else "system_powerdown")
 
@@ -591,7 +595,8 @@ class Guest:
             elif request.startswith("inject "):
                 answer = self.inject(request[7:])
             elif re.fullmatch(r"wake [0-9]+", request):
-                self.wakes_at = time.monotonic() + int(request[5:])
+                seconds = int(request[5:])
+                self.wakes_at = time.monotonic() + seconds if seconds else None
                 answer = "ok"
             else:
                 answer = f"error: no request '{request}'"

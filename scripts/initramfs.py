@@ -5,7 +5,7 @@ import os
 import subprocess
 
 # The first process, what runs the command, and the places of other file systems.
-BASE = ("/usr/bin/busybox", "/usr/bin/bash", "/usr/bin/env", "/usr/bin/sh", "/usr/sbin/killall5", "/bin", "/sbin",
+BASE = ("/usr/bin/busybox", "/usr/bin/bash", "/usr/bin/env", "/usr/bin/sh", "/usr/bin/setpriv", "/usr/sbin/killall5", "/bin", "/sbin",
         "/dev", "/proc", "/run", "/sys", "/tmp", "/var/tmp", "/etc/passwd", "/etc/group")
 
 

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """The driver as patches for a kernel's tree: make-series.py KERNEL FOLDER
 
-Writes what `git am` takes into FOLDER, which is made: the uapi header, the driver, the entry of MAINTAINERS,
-and the letter that they are sent with.
+Writes patches for `git am` into FOLDER, which is made: 0001 to 0003, the uapi header, the driver, the entry of
+MAINTAINERS. 0000 is the letter that they are sent with.
 KERNEL is only read. What driver/Kbuild looks for in a kernel's headers is looked for here, once, so the
 copy does not know that kernels differ. Registers and messages are the generated files.
 """

@@ -141,6 +141,18 @@ ok\nerror: the emulator was killed before\nstatus 0'
 	contains "a module that is not there is a failure" "status 125"
 }
 
+test_memory()
+{
+	out=$(guest --no-device --in-memory=tests/tap.sh bash -c 'id -u; ls "$1"; grep -c virtiofs /proc/mounts' sh "$top/tests" 2>&1)
+	equal "a root in memory has the file, and nothing is shared" $'1000\ntap.sh\n0'
+	out=$(guest --no-device --in-memory=nosuch true 2>&1; echo "status $?")
+	contains "a file that is not there is named" "--in-memory: there is no $top/nosuch"
+	contains "a file that is not there is a failure" "status 125"
+	mkdir -p system/boot
+	out=$(guest --system=system --in-memory=tests true 2>&1)
+	contains "a root is in one place" "--in-memory: the root cannot be that of --system, too"
+}
+
 test_timeout()
 {
 	out=$(guest --no-device --timeout 90 sh -c 'echo begun; sleep 1000' 2>&1; echo "status $?")
@@ -189,6 +201,7 @@ test_files
 test_log
 test_kernels
 test_emulator
+test_memory
 test_timeout
 test_ended
 tap_end
