@@ -5,6 +5,9 @@
 
 #include <errno.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
+
+#define MANY_JOBS 300u
 
 /* ---- what is refused */
 
@@ -257,6 +260,35 @@ TEST_F(ctx, the_page_is_for_reading_and_for_its_client)
 	EXPECT_EQ(0, npu_ctx_destroy(self->fd, ctx.id));
 	EXPECT_EQ(MAP_FAILED,
 		  mmap(NULL, 4096, PROT_READ, MAP_SHARED, self->fd, (off_t)ctx.page_offset));
+}
+
+/* Who looks at it all the time sees numbers that rise and fit together. */
+TEST_F(ctx, the_state_while_jobs_run)
+{
+	struct npu_bo data = npu_bo(self->fd, 4096, 0);
+	struct npu_ctx ctx = npu_ctx(self->fd, 0);
+	struct drm_onpu_job job = npu_fill(self->fd, data.va, 64, 1);
+	struct drm_onpu_ctx_get_state last = {}, now;
+	pid_t child = fork();
+	int status = 0;
+
+	if (!child) {
+		for (int i = 0; i < MANY_JOBS; i++)
+			must(!npu_run(self->fd, ctx.id, &job));
+		_exit(0);
+	}
+	ASSERT_LT(0, child);
+	while (!waitpid(child, &status, WNOHANG)) {
+		now = npu_state(self->fd, ctx.id);
+		ASSERT_LE(now.completed, now.submitted);
+		ASSERT_LE(last.submitted, now.submitted);
+		ASSERT_LE(last.completed, now.completed);
+		ASSERT_LE(last.busy_ns, now.busy_ns);
+		ASSERT_LE(last.cycles, now.cycles);
+		last = now;
+	}
+	EXPECT_EQ(0, status);
+	EXPECT_EQ(MANY_JOBS, npu_state(self->fd, ctx.id).completed);
 }
 
 TEST_F(ctx, the_mapped_page_outlives_context_and_file)

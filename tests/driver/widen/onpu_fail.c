@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Makes the kernel run out of memory for one program at one place, for guest_fail.sh. The process
- * that writes N to the parameter nth has its Nth allocation from then on fail. Those of pread() and
- * pwrite() do not count, as they read and write the parameter, which tells how many allocations are
- * still to come: 0 when that one has failed. It is like /proc/self/fail-nth of a kernel with fault
- * injection, which Debian's are not. With the parameters from and until, those count that come after
- * the process has entered the one function and before it enters the other.
+ * Makes the kernel run out of memory for one program at one place, for guest_fail.sh and
+ * guest_probe.sh. The process that writes N to the parameter nth has its Nth allocation from then
+ * on fail. Those of pread() and pwrite() do not count, as they read and write the parameter, which
+ * tells how many allocations are still to come: 0 when that one has failed. It is like
+ * /proc/self/fail-nth of a kernel with fault injection, which Debian's are not. With the parameters
+ * from and until, those count that come after the process has entered the one function and before it
+ * enters the other.
  */
 #include <linux/kprobes.h>
 #include <linux/module.h>
