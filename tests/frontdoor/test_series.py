@@ -50,7 +50,7 @@ class SeriesTest(unittest.TestCase):
         self.git("init", "-q")
         self.git("add", "-A")
         self.git("commit", "-q", "-m", "base")
-        self.git("am", "-q", *sorted(self.out.iterdir()))
+        self.git("am", "-q", *sorted(self.out.glob("000[1-9]-*.patch")))
         return self.kernel
 
     def test_what_it_adds(self):
@@ -86,6 +86,13 @@ class SeriesTest(unittest.TestCase):
         for name in ("Kconfig", "Makefile"):
             text = (tree / "drivers/accel" / name).read_text(encoding="utf-8")
             self.assertEqual(re.findall("ivpu|onpu|qaic", text), ["ivpu", "onpu", "qaic"])
+
+    def test_letter(self):
+        self.assertEqual(self.make().stderr, "")
+        text = (self.out / "0000-cover-letter.patch").read_text(encoding="utf-8")
+        self.assertIn("Subject: [PATCH drm-misc-next 0/3] accel/onpu: A driver for the Open NPU\n", text)
+        self.assertNotIn("***", text)
+        self.assertIn("  MAINTAINERS: Add the Open NPU driver\n", text)
 
     def test_refused(self):
         self.out.mkdir()
