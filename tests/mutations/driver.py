@@ -50,7 +50,7 @@ _SLEEP = _guest(f'--root --in-memory=tests/driver --in-memory=tests/tap.sh '
                 f'--in-memory={_BUILD}/tests/driver/driver-load --modprobe=button', 'guest_sleep.sh 1')
 _POWER = _guest('--root', 'guest_power.sh 5')
 _FAIL = _guest('--root --modprobe=vgem', 'guest_fail.sh')
-_PROBE = _guest('--root --allow-warnings', 'guest_probe.sh')
+_PROBE = _guest('--root --allow-warnings --append=oops=panic', 'guest_probe.sh')
 _ROGUE = _guest("--root --allow-log='onpu .*the firmware broke the protocol: ' "
                 "--allow-log='onpu .*(firmware still fails after|device is wedged: )' "
                 "--allow-log='onpu_mbox_protocol_error: .* callbacks suppressed'", 'guest_rogue.sh')
