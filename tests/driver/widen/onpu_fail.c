@@ -5,8 +5,8 @@
  * on fail. Those of pread() and pwrite() do not count, as they read and write the parameter, which
  * tells how many allocations are still to come: 0 when that one has failed. It is like
  * /proc/self/fail-nth of a kernel with fault injection, which Debian's are not. With the parameters
- * from and until, those count that come after the process has entered the one function and before it
- * enters the other.
+ * from and until, those count that come after the process has entered the one function and before
+ * it enters the other.
  */
 #include <linux/kprobes.h>
 #include <linux/module.h>
