@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The firmware.
+ * The firmware: its image, boot, log and heartbeat.
  */
 #ifndef ONPU_FW_H
 #define ONPU_FW_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Messages.
+ * The mailbox: requests to the firmware, its responses and events.
  */
 #ifndef ONPU_MBOX_H
 #define ONPU_MBOX_H

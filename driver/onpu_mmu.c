@@ -46,7 +46,7 @@ struct onpu_mmu_device {
 	struct ida asids;
 	struct list_head vms; /* protected by &onpu_device.dma_lock */
 	spinlock_t lock; /* protects everything below */
-	/* Mappings whose request is under way, in their order; those without a request. */
+	/* Mappings with a request under way, in their order, and mappings without a request. */
 	struct list_head requested, backlog;
 	u32 last, seen; /* numbers of the last request, and of the last one known to be done */
 	unsigned int checks; /* in a row that found no other request done */
