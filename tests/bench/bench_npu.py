@@ -66,8 +66,8 @@ def measure(args, name, net, shared):
     with tempfile.TemporaryDirectory(prefix="bench-npu-") as folder:
         result = run(args, net, shared, pathlib.Path(folder))
     result["bound"], macs = bound(net)
-    # Blocks of a streamed group compute rows at their borders twice.
-    if not least_macs(net) <= result["macs"] <= 1.25 * macs:
+    # Blocks of a streamed group may compute rows at their borders twice, and none that no window behind them meets.
+    if not 0.99 * least_macs(net) <= result["macs"] <= 1.25 * macs:
         sys.exit(f"bench npu: {name}: the matrix unit did {result['macs']} MACs, the table has {macs}")
     result["share"] = round(result["bound"] / result["cycles"], 4)
     busy = "  ".join(f"{engine} {100 * result['busy'][engine] / result['cycles']:3.0f}%"

@@ -15,6 +15,7 @@ struct generator {
 	bool averages;		 /* of windows */
 	WNNOperandDataType real; /* of what lies between integers */
 	bool depthwise;		 /* convolutions have a group for each channel */
+	bool same_size;		 /* windows of 3x3 that leave the size of an image as it is */
 	bool matrices;		 /* many products of matrices */
 	bool dynamic;		 /* scales and zero points may be inputs */
 	uint64_t least, budget;	 /* elements that the main operand and any value should have */

@@ -11,6 +11,7 @@
 #define MAX_LAYERS 8
 #define PARTS	   3000000 /* of the seed that says whether operators come in parts */
 #define STEP	   5000000 /* and whether rows are the new words of a decoder */
+#define NETWORK	   7000000 /* and whether images go through windows of 3x3, whose rows blocks share */
 
 static enum wnn_op choose_layer(struct generator *g, uint32_t rank)
 {
@@ -90,6 +91,12 @@ static int draw_layer(struct generator *g, int value, bool parts)
 
 static void first_dims(struct generator *g, uint32_t rank, uint32_t *dims)
 {
+	if (rank == 4 && g->same_size) {
+		dims[0] = 1;
+		for (uint32_t i = 1; i < rank; i++)
+			dims[i] = rng_between(&g->rng, 12, 40);
+		return;
+	}
 	if (rank == 4) {
 		dims[0] = rng_between(&g->rng, 1, 3);
 		for (uint32_t i = 1; i < rank; i++)
@@ -119,6 +126,10 @@ void graph_streamed(struct graph *graph, uint64_t seed, graph_limits limits)
 		type = rng_chance(&g.rng, 80) ? WNNOperandDataType_Float32 :
 						WNNOperandDataType_Float16;
 		wanted = rng_between(&g.rng, 3, MAX_LAYERS);
+		if (rank == 4 && rng_mix(seed, attempt + NETWORK) % 2) {
+			g.same_size = true;
+			g.work = 8000000;
+		}
 		first_dims(&g, rank, dims);
 		value = generator_leaf(&g, type, rank, dims, (struct fill){ GRAPH_UNIFORM, -1, 1 });
 		for (uint32_t i = 0; value >= 0 && i < 60 && graph->num_nodes < wanted; i++)

@@ -36,7 +36,8 @@ static void draw_window(struct draw *d, const char *layout, struct window *win, 
 	bool wide = rng_chance(RNG, 12);
 	uint32_t hwc;
 
-	maybe_enum(d, layout, 2);
+	if (!d->g->same_size)
+		maybe_enum(d, layout, 2);
 	hwc = graph_option(d->node, layout)->set &&
 	      graph_option(d->node, layout)->word[0] == WNNInputOperandLayout_Nhwc;
 	win->c = d->x->dims[hwc ? 3 : 1];
@@ -47,7 +48,7 @@ static void draw_window(struct draw *d, const char *layout, struct window *win, 
 
 		win->size[i] = rng_chance(RNG, 30) ? 1 : rng_between(RNG, 1, most);
 		/* As in networks, where a window without neighbours is rare. */
-		if (d->g->depthwise)
+		if (d->g->depthwise || d->g->same_size)
 			win->size[i] = most < 3 ? most : 3;
 		win->stride[i] = rng_chance(RNG, 50) ? 1 : rng_between(RNG, 1, wide ? 12 : 3);
 		win->dilation[i] = rng_chance(RNG, 70) ? 1 : rng_between(RNG, 1, 3);
@@ -57,6 +58,10 @@ static void draw_window(struct draw *d, const char *layout, struct window *win, 
 						      rng_below(RNG, limit_pad ? win->size[i] :
 								     wide      ? 12 :
 										 4);
+		if (!d->g->same_size)
+			continue;
+		win->stride[i] = win->dilation[i] = 1;
+		win->pad[2 * i] = win->pad[2 * i + 1] = win->size[i] / 2;
 	}
 }
 
@@ -66,7 +71,7 @@ static void window_options(struct draw *d, const struct window *win)
 		set_list(graph_option(d->node, "strides"), 2, win->stride);
 	if (rng_chance(RNG, 50))
 		set_list(graph_option(d->node, "dilations"), 2, win->dilation);
-	if (rng_chance(RNG, 65))
+	if (d->g->same_size || rng_chance(RNG, 65))
 		set_list(graph_option(d->node, "padding"), 4, win->pad);
 }
 

@@ -135,7 +135,9 @@ static void ask_node(struct chooser *ch, const struct ir_node *node)
 			if (node->op == IR_OP_QPOOL)
 				zero = (uint8_t)node->attrs.qpool.a_zero;
 			want_image(ch, value, node->attrs.pool.layout, padding, zero);
-		} else if (!takes_rows(node, value)) {
+		} else if (takes_rows(node, value)) {
+			wish_of(ch, value);
+		} else {
 			want_plain(ch, value);
 		}
 	}
@@ -144,7 +146,9 @@ static void ask_node(struct chooser *ch, const struct ir_node *node)
 			want_image(ch, node->results[i], node->attrs.conv.layout, NULL, 0);
 		else if (is_pool(node))
 			want_image(ch, node->results[i], node->attrs.pool.layout, NULL, 0);
-		else if (!plan_operators[node->op].any_layout)
+		else if (plan_operators[node->op].any_layout)
+			wish_of(ch, node->results[i]);
+		else
 			want_plain(ch, node->results[i]);
 	}
 }

@@ -7,17 +7,12 @@
 #include <string.h>
 
 #include "plan/list/cost.h"
-#include "plan/stream/stream.h"
+#include "plan/stream/parts.h"
 #include "util/malloc.h"
 
 #define MAX_BLOCKS 128
 /* Of the SRAM, for the values between nodes; kernels need the rest. */
 #define SRAM_SHARE(bytes) ((bytes) / 8 * 5)
-
-/* Nodes of a group, in order. */
-struct set {
-	uint32_t node[STREAM_MAX_NODES], num;
-};
 
 /* Cycles of the engines; dma: both of them together. */
 struct load {
@@ -39,27 +34,7 @@ struct finder {
 
 static const struct ir_node *node_at(const struct finder *f, uint32_t n)
 {
-	return f->plan->graph->nodes[f->plan->first + n];
-}
-
-static bool in_range(const struct finder *f, const struct ir_node *node)
-{
-	return node && node->id >= f->plan->first && node->id < f->plan->first + f->plan->count;
-}
-
-static bool contains(const struct set *set, uint32_t n)
-{
-	for (uint32_t i = 0; i < set->num; i++)
-		if (set->node[i] == n)
-			return true;
-	return false;
-}
-
-/* Whether the node's result lies inside of the group alone. */
-static bool is_internal(const struct finder *f, const struct set *set, const struct ir_value *value)
-{
-	return in_range(f, value->def) && contains(set, value->def->id - f->plan->first) &&
-	       value != node_at(f, set->node[set->num - 1])->results[0];
+	return stream_node(f->plan, n);
 }
 
 /* ---- what a part of a node costs */
@@ -151,53 +126,19 @@ static uint64_t part_bytes(const struct ir_value *value, const struct box *box)
 
 /* ---- blocks of a group */
 
-/* Parts of the results of a set for one block; `used` is false for what no other node needs. */
-struct parts {
-	struct box box[STREAM_MAX_NODES];
-	bool used[STREAM_MAX_NODES];
-};
-
-static uint32_t index_in(const struct finder *f, const struct set *set,
-			 const struct ir_value *value)
+/* Whether some of a part is taken from the block before. */
+static bool is_carried(const struct ir_value *value, const struct stream_part *part)
 {
-	uint32_t n = value->def->id - f->plan->first, i = 0;
-
-	while (set->node[i] != n)
-		i++;
-	return i;
+	return !box_equal(&part->need, &part->fresh, value->type.rank);
 }
 
-/* From the part of the last result back to all others; false when an operator cannot be cut so. */
-static bool find_parts(const struct finder *f, const struct set *set, const struct box *last,
-		       struct parts *parts)
+static bool any_carried(const struct plan *plan, const struct stream_set *set,
+			const struct stream_part *parts)
 {
-	memset(parts->used, 0, sizeof(parts->used));
-	parts->box[set->num - 1] = *last;
-	parts->used[set->num - 1] = true;
-	for (uint32_t i = set->num; i-- > 0;) {
-		const struct ir_node *node = node_at(f, set->node[i]);
-
-		if (!parts->used[i])
-			return false;
-		for (uint32_t k = 0; k < node->num_operands; k++) {
-			const struct ir_value *value = node->operands[k];
-			struct box part;
-			uint32_t at;
-
-			if (!value)
-				continue;
-			if (!box_operand(node, k, &parts->box[i], &part))
-				return false;
-			if (!is_internal(f, set, value))
-				continue;
-			at = index_in(f, set, value);
-			parts->box[at] = parts->used[at] ? box_union(&parts->box[at], &part,
-								     value->type.rank) :
-							   part;
-			parts->used[at] = true;
-		}
-	}
-	return true;
+	for (uint32_t i = 0; i < set->num; i++)
+		if (is_carried(stream_node(plan, set->node[i])->results[0], &parts[i]))
+			return true;
+	return false;
 }
 
 static bool in_memory(const struct finder *f, const struct ir_value *value)
@@ -206,8 +147,8 @@ static bool in_memory(const struct finder *f, const struct ir_value *value)
 }
 
 /* Work of all engines on a block. */
-static void block_load(const struct finder *f, const struct set *set, const struct parts *parts,
-		       struct load *load)
+static void block_load(const struct finder *f, const struct stream_set *set,
+		       const struct stream_part *parts, struct load *load)
 {
 	uint64_t bytes = 0;
 	const struct ir_value *result = node_at(f, set->node[set->num - 1])->results[0];
@@ -215,46 +156,52 @@ static void block_load(const struct finder *f, const struct set *set, const stru
 	for (uint32_t i = 0; i < set->num; i++) {
 		const struct ir_node *node = node_at(f, set->node[i]);
 
-		node_load(f, node, &parts->box[i], load);
+		node_load(f, node, &parts[i].need, load);
 		for (uint32_t k = 0; k < node->num_operands; k++) {
 			const struct ir_value *value = node->operands[k];
 			struct box part;
 
-			if (value && !is_internal(f, set, value) && in_memory(f, value) &&
-			    box_operand(node, k, &parts->box[i], &part))
+			if (value && !stream_is_internal(f->plan, set, value) &&
+			    in_memory(f, value) && box_operand(node, k, &parts[i].need, &part))
 				bytes += part_bytes(value, &part);
 		}
 	}
 	if (in_memory(f, result))
-		bytes += part_bytes(result, &parts->box[set->num - 1]);
+		bytes += part_bytes(result, &parts[set->num - 1].need);
 	load->dma += bytes / f->plan->caps->dma_bytes_per_cycle;
 }
 
 /* Of each node of a set: the last that uses its result. */
-static void find_ends(const struct finder *f, const struct set *set, uint32_t *end)
+static void find_ends(const struct finder *f, const struct stream_set *set, uint32_t *end)
 {
 	for (uint32_t i = 0; i < set->num; i++) {
 		const struct ir_node *node = node_at(f, set->node[i]);
 
 		end[i] = i;
 		for (uint32_t k = 0; k < node->num_operands; k++)
-			if (node->operands[k] && is_internal(f, set, node->operands[k]))
-				end[index_in(f, set, node->operands[k])] = i;
+			if (node->operands[k] &&
+			    stream_is_internal(f->plan, set, node->operands[k]))
+				end[stream_index(f->plan, set, node->operands[k])] = i;
 	}
 }
 
-/* Bytes of values between nodes at a time when blocks follow each other by `lag` nodes. */
-static uint64_t alive_bytes(const struct finder *f, const struct set *set,
-			    const struct parts *parts, const uint32_t *end, uint32_t lag)
+/*
+ * Bytes of values between nodes at a time when blocks follow each other by `lag` nodes. What the next block
+ * takes rows of lives until that has them.
+ */
+static uint64_t alive_bytes(const struct finder *f, const struct stream_set *set,
+			    const struct stream_part *parts, const uint32_t *end, uint32_t lag)
 {
 	uint64_t at[STREAM_MAX_NODES] = { 0 }, most = 0;
 
 	for (uint32_t i = 0; i + 1 < set->num; i++) {
 		const struct ir_value *value = node_at(f, set->node[i])->results[0];
 
+		uint32_t last = is_carried(value, &parts[i]) && end[i] < i + lag ? i + lag : end[i];
+
 		/* All blocks fall into one period of `lag` nodes. */
-		for (uint32_t t = i; t <= end[i]; t++)
-			at[t % lag] += plan_align(part_bytes(value, &parts->box[i]));
+		for (uint32_t t = i; t <= last; t++)
+			at[t % lag] += plan_align(part_bytes(value, &parts[i].need));
 	}
 	for (uint32_t t = 0; t < lag; t++)
 		if (at[t] > most)
@@ -283,18 +230,6 @@ static uint64_t time_of(const struct load *load, uint64_t overlapped)
 	return most + (all - most) / overlapped;
 }
 
-/* The parts of an inner block, which has neighbours on both sides. */
-static void middle_block(const struct ir_type *type, const int64_t *block, struct box *box)
-{
-	*box = (struct box){ { 0 }, { 0 } };
-	for (uint32_t i = 0; i < type->rank; i++) {
-		uint64_t count = wnn_div_up((uint64_t)ir_type_dim(type, i), (uint64_t)block[i]);
-
-		box->begin[i] = count > 2 ? block[i] : 0;
-		box->dim[i] = block[i];
-	}
-}
-
 static uint64_t count_blocks(const struct ir_type *type, const int64_t *block)
 {
 	uint64_t count = 1;
@@ -304,26 +239,40 @@ static uint64_t count_blocks(const struct ir_type *type, const int64_t *block)
 	return count;
 }
 
-static bool try_blocks(const struct finder *f, const struct set *set, const int64_t *block,
+/* The parts of an inner block, which has neighbours on both sides. */
+static bool middle_parts(const struct finder *f, const struct stream_set *set,
+			 const struct ir_type *type, const int64_t *block,
+			 struct stream_part *parts)
+{
+	struct box box = { { 0 }, { 0 } };
+
+	for (uint32_t i = 0; i < type->rank; i++) {
+		uint64_t count = wnn_div_up((uint64_t)ir_type_dim(type, i), (uint64_t)block[i]);
+
+		box.begin[i] = count > 2 ? block[i] : 0;
+		box.dim[i] = block[i];
+	}
+	return stream_find_parts(f->plan, set, &box, NULL, parts);
+}
+
+static bool try_blocks(const struct finder *f, const struct stream_set *set, const int64_t *block,
 		       struct blocks *best)
 {
 	const struct ir_type *type = &node_at(f, set->node[set->num - 1])->results[0]->type;
-	struct blocks b = { .num = count_blocks(type, block), .lag = 0 };
+	struct blocks b = { .num = count_blocks(type, block) };
 	uint64_t room = SRAM_SHARE((uint64_t)f->plan->caps->sram_bytes);
 	uint32_t end[STREAM_MAX_NODES];
 	struct load load = { 0 };
-	struct parts parts;
-	struct box box;
+	struct stream_part parts[STREAM_MAX_NODES];
 
-	middle_block(type, block, &box);
-	if (b.num > MAX_BLOCKS || !find_parts(f, set, &box, &parts))
+	if (b.num > MAX_BLOCKS || !middle_parts(f, set, type, block, parts))
 		return false;
 	find_ends(f, set, end);
-	while (++b.lag <= set->num && alive_bytes(f, set, &parts, end, b.lag) > room)
+	while (++b.lag <= set->num && alive_bytes(f, set, parts, end, b.lag) > room)
 		;
 	if (b.lag > set->num)
 		return true;
-	block_load(f, set, &parts, &load);
+	block_load(f, set, parts, &load);
 	load.mxu *= b.num;
 	load.vpu *= b.num;
 	load.dma *= b.num;
@@ -335,7 +284,7 @@ static bool try_blocks(const struct finder *f, const struct set *set, const int6
 }
 
 /* The axes to cut: images and rows of images; else all but the last, as for products and softmax. */
-static uint32_t cut_axes(const struct finder *f, const struct set *set)
+static uint32_t cut_axes(const struct finder *f, const struct stream_set *set)
 {
 	const struct ir_node *last = node_at(f, set->node[set->num - 1]);
 	uint32_t rank = last->results[0]->type.rank;
@@ -350,7 +299,7 @@ static uint32_t cut_axes(const struct finder *f, const struct set *set)
 }
 
 /* Cuts the outermost dims first: nothing is computed twice there. */
-static bool choose_blocks(const struct finder *f, const struct set *set, struct blocks *best)
+static bool choose_blocks(const struct finder *f, const struct stream_set *set, struct blocks *best)
 {
 	const struct ir_type *type = &node_at(f, set->node[set->num - 1])->results[0]->type;
 	uint32_t axes = cut_axes(f, set);
@@ -383,7 +332,7 @@ static uint32_t find_group(struct finder *f, uint32_t n)
 }
 
 /* Nodes of the group, in order; false when there are too many. */
-static bool collect(const struct finder *f, uint32_t group, struct set *set, uint32_t from,
+static bool collect(const struct finder *f, uint32_t group, struct stream_set *set, uint32_t from,
 		    uint32_t to)
 {
 	for (uint32_t n = f->first[group]; n != NO_NODE && n <= to; n = f->next[n]) {
@@ -397,7 +346,7 @@ static bool collect(const struct finder *f, uint32_t group, struct set *set, uin
 }
 
 /* One result leaves the set, which is that of its last node; and each node belongs to it whole. */
-static bool is_closed(const struct finder *f, const struct set *set)
+static bool is_closed(const struct finder *f, const struct stream_set *set)
 {
 	for (uint32_t i = 0; i < set->num; i++) {
 		const struct ir_node *node = node_at(f, set->node[i]);
@@ -421,24 +370,24 @@ static bool is_closed(const struct finder *f, const struct set *set)
 }
 
 /* What the set takes without blocks; SRAM has what the plan has kept there. */
-static uint64_t unstreamed(const struct finder *f, const struct set *set)
+static uint64_t unstreamed(const struct finder *f, const struct stream_set *set)
 {
 	uint64_t cycles = 0;
 
 	for (uint32_t i = 0; i < set->num; i++) {
 		const struct ir_node *node = node_at(f, set->node[i]);
-		struct set one = { .node = { set->node[i] }, .num = 1 };
-		struct parts parts;
+		struct stream_set one = { .node = { set->node[i] }, .num = 1 };
+		struct stream_part part;
 		struct load load = { 0 };
 
-		parts.box[0] = box_whole(&node->results[0]->type);
-		block_load(f, &one, &parts, &load);
+		part.need = box_whole(&node->results[0]->type);
+		block_load(f, &one, &part, &load);
 		cycles += time_of(&load, 8);
 	}
 	return cycles;
 }
 
-static uint64_t set_cycles(const struct finder *f, const struct set *set)
+static uint64_t set_cycles(const struct finder *f, const struct stream_set *set)
 {
 	struct blocks blocks;
 
@@ -467,7 +416,7 @@ static uint32_t groups_at(struct finder *f, const struct ir_value *value,
 }
 
 /* Puts a node where it belongs; false when there are too many. */
-static bool insert(struct set *set, uint32_t n)
+static bool insert(struct stream_set *set, uint32_t n)
 {
 	uint32_t at = set->num;
 
@@ -502,7 +451,7 @@ static void try_merge(struct finder *f, const struct ir_value *value)
 	uint32_t def = value->def->id - f->plan->first, last = f->last[value->id];
 	uint32_t groups[STREAM_MAX_NODES], from = 0, to = f->plan->count - 1;
 	uint32_t num = groups_at(f, value, groups);
-	struct set all = { .num = 0 };
+	struct stream_set all = { .num = 0 };
 	struct blocks blocks;
 	uint64_t apart = 0;
 
@@ -512,7 +461,7 @@ static void try_merge(struct finder *f, const struct ir_value *value)
 	if (last + STREAM_MAX_NODES * 2 < to)
 		to = last + STREAM_MAX_NODES * 2;
 	for (uint32_t i = 0; i < num; i++) {
-		struct set one = { .num = 0 };
+		struct stream_set one = { .num = 0 };
 
 		if (!collect(f, groups[i], &one, from, to))
 			return;
@@ -575,51 +524,56 @@ static void block_at(const struct ir_type *type, const int64_t *size, uint64_t b
 }
 
 bool stream_parts(const struct plan *plan, const struct stream_group *group, uint64_t block,
-		  struct box *box)
+		  const struct stream_part *before, struct stream_part *parts)
 {
-	struct finder f = { .plan = plan };
-	struct set set = { .num = group->num_nodes };
-	struct parts parts;
+	struct stream_set set = { .num = group->num_nodes };
 	struct box last;
 
 	memcpy(set.node, group->nodes, set.num * sizeof(*set.node));
-	block_at(&node_at(&f, set.node[set.num - 1])->results[0]->type, group->block, block, &last);
-	if (!find_parts(&f, &set, &last, &parts))
-		return false;
-	memcpy(box, parts.box, set.num * sizeof(*box));
-	return true;
+	block_at(&stream_node(plan, set.node[set.num - 1])->results[0]->type, group->block, block,
+		 &last);
+	return stream_find_parts(plan, &set, &last, group->carry ? before : NULL, parts);
 }
 
-/* Whether each block can be computed by itself; sets how far the blocks are apart. */
-static bool settle_group(const struct plan *plan, struct stream_group *group)
+/* How far blocks are apart, so that their values fit; false when they do not. */
+static bool settle_lag(const struct plan *plan, const struct stream_set *set,
+		       const struct stream_part *parts, struct stream_group *group)
 {
 	const struct finder f = { .plan = plan };
 	uint64_t room = SRAM_SHARE((uint64_t)plan->caps->sram_bytes);
 	uint32_t end[STREAM_MAX_NODES];
-	struct set set = { .num = group->num_nodes };
-	struct parts parts;
 
-	memcpy(set.node, group->nodes, set.num * sizeof(*set.node));
-	find_ends(&f, &set, end);
-	/* The estimate was made for a block in the middle; those at the borders may be different. */
-	for (uint64_t b = 0; b < group->num_blocks; b++)
-		if (!stream_parts(plan, group, b, parts.box))
-			return false;
-	if (!stream_parts(plan, group, group->num_blocks / 2, parts.box))
-		return false;
-	for (group->lag = 1; group->lag <= set.num; group->lag++)
-		if (alive_bytes(&f, &set, &parts, end, group->lag) <= room)
+	find_ends(&f, set, end);
+	for (group->lag = 1; group->lag <= set->num; group->lag++)
+		if (alive_bytes(&f, set, parts, end, group->lag) <= room)
 			return true;
 	return false;
 }
 
-bool stream_resize(const struct plan *plan, struct stream_group *group, bool finer)
+/* Whether each block can be computed: the estimate was made for one in the middle. */
+static bool settle_group(const struct plan *plan, struct stream_group *group)
+{
+	struct stream_part parts[2][STREAM_MAX_NODES];
+	struct stream_set set = { .num = group->num_nodes };
+	bool carried = false;
+
+	memcpy(set.node, group->nodes, set.num * sizeof(*set.node));
+	for (uint64_t b = 0; b < group->num_blocks; b++) {
+		if (!stream_parts(plan, group, b, b ? parts[(b + 1) % 2] : NULL, parts[b % 2]) ||
+		    (b == group->num_blocks / 2 && !settle_lag(plan, &set, parts[b % 2], group)))
+			return false;
+		carried |= any_carried(plan, &set, parts[b % 2]);
+	}
+	return carried == group->carry;
+}
+
+/* Cuts the last axis that can be cut so. */
+static bool resize(const struct plan *plan, struct stream_group *group, bool finer)
 {
 	const struct finder f = { .plan = plan };
 	const struct ir_type *type =
 		&node_at(&f, group->nodes[group->num_nodes - 1])->results[0]->type;
-	struct stream_group changed = *group;
-	struct set set = { .num = group->num_nodes };
+	struct stream_set set = { .num = group->num_nodes };
 	uint32_t axis = type->rank, axes;
 
 	memcpy(set.node, group->nodes, set.num * sizeof(*set.node));
@@ -631,19 +585,30 @@ bool stream_resize(const struct plan *plan, struct stream_group *group, bool fin
 		if (!(axes >> axis & 1) || (finer ? group->block[axis] == 1 : parts == 1))
 			continue;
 		parts = finer ? parts * 2 : parts / 2;
-		changed.block[axis] = (int64_t)wnn_div_up(whole, parts < whole ? parts : whole);
-		changed.num_blocks = count_blocks(type, changed.block);
-		if (changed.num_blocks > MAX_BLOCKS || !settle_group(plan, &changed))
-			return false;
-		*group = changed;
-		return true;
+		group->block[axis] = (int64_t)wnn_div_up(whole, parts < whole ? parts : whole);
+		group->num_blocks = count_blocks(type, group->block);
+		return group->num_blocks <= MAX_BLOCKS;
 	}
 	return false;
 }
 
+bool stream_change(const struct plan *plan, struct stream_group *group, enum stream_change change)
+{
+	struct stream_group changed = *group;
+
+	if (change == STREAM_CARRY)
+		changed.carry = !group->carry;
+	else if (!resize(plan, &changed, change == STREAM_FINER))
+		return false;
+	if (!settle_group(plan, &changed))
+		return false;
+	*group = changed;
+	return true;
+}
+
 static int take_group(const struct finder *f, uint32_t root, struct stream_groups *out)
 {
-	struct set set = { .num = 0 };
+	struct stream_set set = { .num = 0 };
 	struct stream_group *group = &out->groups[out->num];
 	struct blocks blocks;
 

@@ -144,6 +144,23 @@ static uint64_t part_cycles(struct search *s, const struct part *part,
 	return cycles;
 }
 
+/* Takes the change when it is better, and then as often again as it is. */
+static void try_part(struct search *s, const struct part *part, struct stream_group *group,
+		     enum stream_change change, uint64_t *cycles)
+{
+	while (s->room) {
+		struct stream_group other = *group;
+		uint64_t changed = UINT64_MAX;
+
+		if (stream_change(&s->all.fresh, &other, change))
+			changed = part_cycles(s, part, &other);
+		if (changed >= *cycles)
+			return;
+		*group = other;
+		*cycles = changed;
+	}
+}
+
 /* Finds the best blocks of a group, or drops it. */
 static void settle_group(struct search *s, struct stream_group *group)
 {
@@ -159,18 +176,10 @@ static void settle_group(struct search *s, struct stream_group *group)
 	least = simulate(s, &part.range, &none, s->eager);
 	group->dropped = false;
 	cycles = part_cycles(s, &part, group);
-	for (int finer = 0; finer < 2; finer++)
-		while (s->room) {
-			struct stream_group other = *group;
-			uint64_t changed = UINT64_MAX;
-
-			if (stream_resize(&s->all.fresh, &other, finer))
-				changed = part_cycles(s, &part, &other);
-			if (changed >= cycles)
-				break;
-			*group = other;
-			cycles = changed;
-		}
+	for (int change = 0; change < STREAM_CHANGES; change++)
+		try_part(s, &part, group, change, &cycles);
+	if (group->carry)
+		try_part(s, &part, group, STREAM_FINER, &cycles);
 	group->dropped = cycles >= least;
 	part_release(&part);
 }
@@ -232,6 +241,21 @@ static void for_each_group(struct search *s, uint64_t *cycles,
 	}
 }
 
+/* try_part() among all others. */
+static void try_change(struct search *s, struct stream_group *group, enum stream_change change)
+{
+	while (s->room) {
+		struct stream_group kept = *group;
+
+		if (!stream_change(&s->all.fresh, group, change))
+			return;
+		if (!try_groups(s)) {
+			*group = kept;
+			return;
+		}
+	}
+}
+
 /* Among all others a group may be better, or better in other blocks, than by itself. */
 static void improve_group(struct search *s, struct stream_group *group)
 {
@@ -239,19 +263,8 @@ static void improve_group(struct search *s, struct stream_group *group)
 	if (try_groups(s))
 		return;
 	group->dropped = !group->dropped;
-	if (group->dropped)
-		return;
-	for (int finer = 0; finer < 2; finer++)
-		while (s->room) {
-			struct stream_group kept = *group;
-
-			if (!stream_resize(&s->all.fresh, group, finer))
-				break;
-			if (!try_groups(s)) {
-				*group = kept;
-				break;
-			}
-		}
+	for (int change = 0; change < STREAM_CHANGES && !group->dropped; change++)
+		try_change(s, group, change);
 }
 
 static void search_groups(struct search *s)

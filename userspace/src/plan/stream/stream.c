@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The graph of a range in which groups of nodes stand once for each block. */
-#include "plan/stream/stream.h"
+#include "plan/stream/parts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,9 +23,9 @@ struct maker {
 	bool failed;
 	/* Of the group at hand: */
 	const struct stream_group *group;
-	struct box *box;	/* by block and node: part of the result */
-	struct ir_value **made; /* by block and node */
-	uint64_t *grid;		/* blocks along each axis of the result */
+	struct stream_part *parts; /* by block and node */
+	struct ir_value **made;	   /* by block and node: what is read of the result */
+	uint64_t *grid;		   /* blocks along each axis of the result */
 };
 
 static const struct ir_node *node_at(const struct maker *m, uint32_t n)
@@ -162,19 +162,20 @@ static struct ir_value *part_operand(struct maker *m, const struct part *part, u
 	uint32_t num = m->group->num_nodes;
 	const struct ir_node *node = node_at(m, m->group->nodes[part->node]);
 	const struct ir_value *old = node->operands[k];
-	struct box *box = &m->box[part->block * num], want;
+	struct stream_part *of = &m->parts[part->block * num];
 	static const int64_t origin[IR_MAX_RANK];
 	struct ir_value *value;
+	struct box want;
 	uint32_t at;
 
-	if (!old || !box_operand(node, k, &box[part->node], &want))
+	if (!old || !box_operand(node, k, &of[part->node].fresh, &want))
 		return NULL;
 	at = maker_of(m, old);
 	if (at < num) {
 		value = m->made[part->block * num + at];
-		if (box_equal(&want, &box[at], old->type.rank) || m->failed)
+		if (box_equal(&want, &of[at].need, old->type.rank) || m->failed)
 			return value;
-		return slice(m, node, value, &want, box[at].begin);
+		return slice(m, node, value, &want, of[at].need.begin);
 	}
 	value = outer_value(m, old);
 	if (box_is_whole(&want, &old->type) || m->failed)
@@ -182,22 +183,48 @@ static struct ir_value *part_operand(struct maker *m, const struct part *part, u
 	return slice(m, node, value, &want, origin);
 }
 
+/* The rows that the block before has made, and behind them those of this one. */
+static struct ir_value *behind_kept(struct maker *m, const struct part *part,
+				    struct ir_value *fresh)
+{
+	uint32_t num = m->group->num_nodes, axis = 0;
+	const struct ir_node *node = node_at(m, m->group->nodes[part->node]);
+	const struct stream_part *of = &m->parts[part->block * num + part->node];
+	struct ir_type type = part_type(&node->results[0]->type, &of->need);
+	struct box kept = of->need;
+	struct ir_value *both[2];
+	union ir_attrs attrs;
+
+	if (m->failed || box_equal(&of->need, &of->fresh, type.rank))
+		return fresh;
+	while (of->need.begin[axis] == of->fresh.begin[axis])
+		axis++;
+	kept.dim[axis] -= of->fresh.dim[axis];
+	both[0] = slice(m, node, m->made[(part->block - 1) * num + part->node], &kept,
+			of[-(ptrdiff_t)num].need.begin);
+	both[1] = fresh;
+	memset(&attrs, 0, sizeof(attrs));
+	attrs.axis = axis;
+	return add_node(m, node, IR_OP_CONCAT, both, 2, &type, &attrs);
+}
+
 static void make_part(struct maker *m, const struct part *part)
 {
 	uint32_t n = m->group->nodes[part->node], num = m->group->num_nodes;
 	const struct ir_node *node = node_at(m, n);
-	const struct box *box = &m->box[part->block * num + part->node];
+	const struct box *box = &m->parts[part->block * num + part->node].fresh;
 	struct ir_value **operands = wnn_calloc(node->num_operands + 1, sizeof(*operands));
 	struct ir_type type = part_type(&node->results[0]->type, box);
 	union ir_attrs attrs = box_attrs(node, box);
+	struct ir_value *fresh = NULL;
 
 	m->origin = n;
 	m->failed |= !operands;
 	for (uint32_t k = 0; k < node->num_operands && !m->failed; k++)
 		operands[k] = part_operand(m, part, k);
 	if (!m->failed)
-		m->made[part->block * num + part->node] =
-			add_node(m, node, node->op, operands, node->num_operands, &type, &attrs);
+		fresh = add_node(m, node, node->op, operands, node->num_operands, &type, &attrs);
+	m->made[part->block * num + part->node] = behind_kept(m, part, fresh);
 	wnn_free(operands);
 }
 
@@ -206,7 +233,7 @@ static void join_blocks(struct maker *m)
 {
 	uint32_t num = m->group->num_nodes, last = m->group->nodes[num - 1];
 	const struct ir_node *node = node_at(m, last);
-	struct ir_type type = part_type(&node->results[0]->type, &m->box[num - 1]);
+	struct ir_type type = part_type(&node->results[0]->type, &m->parts[num - 1].need);
 	uint64_t count = m->group->num_blocks;
 	struct ir_value **parts = wnn_calloc(count, sizeof(*parts));
 
@@ -256,13 +283,14 @@ static void make_group(struct maker *m, const struct stream_group *group)
 
 	m->group = group;
 	m->grid = grid;
-	m->box = wnn_calloc(count, sizeof(*m->box));
+	m->parts = wnn_calloc(count, sizeof(*m->parts));
 	m->made = wnn_calloc(count, sizeof(*m->made));
-	m->failed |= !parts || !m->box || !m->made;
+	m->failed |= !parts || !m->parts || !m->made;
 	for (uint32_t i = 0; i < type->rank; i++)
 		grid[i] = wnn_div_up((uint64_t)ir_type_dim(type, i), (uint64_t)group->block[i]);
 	for (uint64_t b = 0; b < group->num_blocks && !m->failed; b++)
-		stream_parts(m->plan, group, b, &m->box[b * group->num_nodes]);
+		stream_parts(m->plan, group, b, b ? &m->parts[(b - 1) * group->num_nodes] : NULL,
+			     &m->parts[b * group->num_nodes]);
 	for (uint64_t i = 0; i < count && !m->failed; i++) {
 		uint32_t node = (uint32_t)(i % group->num_nodes);
 		uint64_t block = i / group->num_nodes;
@@ -276,7 +304,7 @@ static void make_group(struct maker *m, const struct stream_group *group)
 	if (!m->failed)
 		join_blocks(m);
 	wnn_free(parts);
-	wnn_free(m->box);
+	wnn_free(m->parts);
 	wnn_free(m->made);
 }
 

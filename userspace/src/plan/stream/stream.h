@@ -6,7 +6,8 @@
  * the results. Blocks follow each other before they are through: the first node works on the next one
  * while the second has this one. All else (places, kernels, order) is as for any graph.
  *
- * group.c chooses groups and blocks, stream.c makes the graph, box.c knows the operators.
+ * group.c chooses groups and blocks, parts.c says what a block computes, stream.c makes the graph, box.c
+ * knows the operators.
  */
 #ifndef WNN_PLAN_STREAM_STREAM_H
 #define WNN_PLAN_STREAM_STREAM_H
@@ -23,7 +24,13 @@ struct stream_group {
 	int64_t block[IR_MAX_RANK]; /* of that result */
 	uint64_t num_blocks;
 	uint32_t lag; /* nodes that a block is behind the one before */
+	bool carry; /* a block takes rows that the one before has made, and does not make them again */
 	bool dropped;
+};
+
+/* Of a node's result, for one block: what is read of it, and what of that this block computes. */
+struct stream_part {
+	struct box need, fresh;
 };
 
 struct stream_groups {
@@ -39,14 +46,22 @@ struct stream_groups {
 int stream_find(const struct plan *plan, struct stream_groups *groups);
 void stream_groups_release(struct stream_groups *groups);
 
-/* Twice or half as many blocks, along the last axis that can be cut so; false when that cannot be. */
-bool stream_resize(const struct plan *plan, struct stream_group *group, bool finer);
+/* Ways to run a group otherwise, in the order in which they are tried. */
+enum stream_change {
+	STREAM_COARSER, /* half as many blocks, along the last axis that can be cut so */
+	STREAM_FINER,
+	STREAM_CARRY, /* rows that two blocks need are computed once instead of twice, or the other way round */
+	STREAM_CHANGES
+};
+
+/* False when the group cannot be changed so. */
+bool stream_change(const struct plan *plan, struct stream_group *group, enum stream_change change);
 /*
- * The parts of all nodes' results that block number @block of a group needs, the last one's being the block
- * itself, into box[]; false when an operator cannot compute its part.
+ * Computes @parts of all nodes' results that block number @block of a group needs; @before are those of the
+ * block before it, NULL for the first. False when an operator cannot compute its part.
  */
 bool stream_parts(const struct plan *plan, const struct stream_group *group, uint64_t block,
-		  struct box *box);
+		  const struct stream_part *before, struct stream_part *parts);
 
 /* The graph of a range in which groups run by blocks. */
 struct stream_graph {

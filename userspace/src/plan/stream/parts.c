@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+/* The parts of all results that a block of a group needs, from its own result backwards. */
+#include "plan/stream/parts.h"
+
+#include <string.h>
+
+const struct ir_node *stream_node(const struct plan *plan, uint32_t n)
+{
+	return plan->graph->nodes[plan->first + n];
+}
+
+bool stream_in_range(const struct plan *plan, const struct ir_node *node)
+{
+	return node && node->id >= plan->first && node->id < plan->first + plan->count;
+}
+
+static bool contains(const struct stream_set *set, uint32_t n)
+{
+	for (uint32_t i = 0; i < set->num; i++)
+		if (set->node[i] == n)
+			return true;
+	return false;
+}
+
+bool stream_is_internal(const struct plan *plan, const struct stream_set *set,
+			const struct ir_value *value)
+{
+	return stream_in_range(plan, value->def) && contains(set, value->def->id - plan->first) &&
+	       value != stream_node(plan, set->node[set->num - 1])->results[0];
+}
+
+uint32_t stream_index(const struct plan *plan, const struct stream_set *set,
+		      const struct ir_value *value)
+{
+	uint32_t n = value->def->id - plan->first, i = 0;
+
+	while (set->node[i] != n)
+		i++;
+	return i;
+}
+
+/*
+ * What is new in a part that begins inside the one before and ends behind it. All of it is, when the two do
+ * not follow each other along one axis.
+ */
+static struct box without(const struct box *part, const struct box *before, uint32_t rank)
+{
+	struct box fresh = *part;
+	uint32_t axis = rank;
+	int64_t end;
+
+	for (uint32_t i = 0; i < rank; i++) {
+		if (part->begin[i] == before->begin[i] && part->dim[i] == before->dim[i])
+			continue;
+		if (axis != rank)
+			return fresh;
+		axis = i;
+	}
+	if (axis == rank || part->begin[axis] < before->begin[axis])
+		return fresh;
+	end = before->begin[axis] + before->dim[axis];
+	if (part->begin[axis] >= end || part->begin[axis] + part->dim[axis] <= end)
+		return fresh;
+	fresh.begin[axis] = end;
+	fresh.dim[axis] = part->begin[axis] + part->dim[axis] - end;
+	return fresh;
+}
+
+bool stream_find_parts(const struct plan *plan, const struct stream_set *set,
+		       const struct box *last, const struct stream_part *before,
+		       struct stream_part *parts)
+{
+	bool used[STREAM_MAX_NODES] = { false };
+
+	parts[set->num - 1].need = *last;
+	used[set->num - 1] = true;
+	for (uint32_t i = set->num; i-- > 0;) {
+		const struct ir_node *node = stream_node(plan, set->node[i]);
+		struct stream_part *part = &parts[i];
+
+		if (!used[i])
+			return false;
+		part->fresh = part->need;
+		if (before && i + 1 < set->num)
+			part->fresh =
+				without(&part->need, &before[i].need, node->results[0]->type.rank);
+		for (uint32_t k = 0; k < node->num_operands; k++) {
+			const struct ir_value *value = node->operands[k];
+			struct box want;
+			uint32_t at;
+
+			if (!value)
+				continue;
+			if (!box_operand(node, k, &part->fresh, &want))
+				return false;
+			if (!stream_is_internal(plan, set, value))
+				continue;
+			at = stream_index(plan, set, value);
+			parts[at].need =
+				used[at] ? box_union(&parts[at].need, &want, value->type.rank) :
+					   want;
+			used[at] = true;
+		}
+	}
+	return true;
+}
