@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#define NODES_OF_STEP 25 /* at most */
+#define NODES_OF_STEP 27 /* at most */
 
 static int unary(struct generator *g, enum wnn_op op, int x)
 {
@@ -251,6 +251,38 @@ static int probable(struct generator *g, int scores)
 	return generator_append(g, node);
 }
 
+/* Scores times a number, and with a mask for all rows or for each. */
+static int prepared(struct generator *g, int scores)
+{
+	static const double factors[] = { 0.125, 0.25, 0.3, 0.1, 2 };
+	const struct graph_value like = g->graph->values[scores < 0 ? 0 : scores];
+	double factor = factors[rng_below(&g->rng, ARRAY_SIZE(factors))];
+	uint32_t one[IR_MAX_RANK] = { 1 }, dims[IR_MAX_RANK];
+	int mask;
+
+	if (scores >= 0 && rng_chance(&g->rng, 50)) {
+		bool divide = factor < 1 && rng_chance(&g->rng, 30);
+		int number;
+
+		factor = divide ? 1 / factor : factor;
+		number = generator_leaf(g, like.type, rng_below(&g->rng, 2), one,
+					(struct fill){ GRAPH_UNIFORM, factor, factor });
+		if (number < 0)
+			return GRAPH_ABSENT;
+		g->graph->values[number].kind = GRAPH_CONSTANT;
+		scores = divide ? binary(g, WNN_OP_DIV, scores, number) :
+				  either(g, WNN_OP_MUL, scores, number);
+	}
+	if (scores < 0 || rng_chance(&g->rng, 60))
+		return scores;
+	memcpy(dims, like.dims, sizeof(dims));
+	for (uint32_t i = 0; i + 1 < like.rank; i++)
+		if (rng_chance(&g->rng, 40))
+			dims[i] = 1;
+	mask = generator_leaf(g, like.type, like.rank, dims, (struct fill){ GRAPH_UNIFORM, -8, 1 });
+	return either(g, WNN_OP_ADD, scores, mask);
+}
+
 int generator_step(struct generator *g, int x)
 {
 	const struct graph_value *like = &g->graph->values[x];
@@ -273,7 +305,8 @@ int generator_step(struct generator *g, int x)
 	query = words(g, x, queries);
 	scores = generator_append(g, generator_node(g, WNN_OP_MATMUL, query,
 						    swapped(g, cache(g, x, &layout))));
-	scores = rng_chance(&g->rng, 70) ? probable(g, scores) : scores;
+	scores = prepared(g, scores);
+	scores = rng_chance(&g->rng, 80) ? probable(g, scores) : scores;
 	if (rng_chance(&g->rng, 20))
 		return scores;
 	return generator_append(g, generator_node(g, WNN_OP_MATMUL, scores, cache(g, x, &layout)));

@@ -189,6 +189,7 @@ struct run {
 	char message[700];		 /* unless done */
 	void *outputs[GRAPH_MAX_VALUES]; /* by value; malloc'ed */
 	bool exact[GRAPH_MAX_VALUES];	 /* the output's bits do not depend on the SRAM */
+	bool marked;			 /* a node is not exact that must be */
 	bool tiled;			 /* a node needed more than one tile */
 	uint32_t on_npu, on_cpu, folded;
 };

@@ -173,6 +173,13 @@ done:
 /* --- Placement --- */
 
 /* Which results have the same bits for every SRAM size: those of exact nodes of such values. */
+/* Attention in blocks of keys may have other bits; all else that is not exact is a defect. */
+static bool has_mark(const struct graph_node *node, WNNExactness exactness)
+{
+	return exactness == WNNExactness_SplitKeys &&
+	       (node->op == WNN_OP_SOFTMAX || node->op == WNN_OP_MATMUL);
+}
+
 static void follow_exactness(const struct graph *graph, const WNNGraphPlacement *placement,
 			     struct run *run)
 {
@@ -197,8 +204,9 @@ static void follow_exactness(const struct graph *graph, const WNNGraphPlacement 
 		if (used[n] && next < placement->nodeCount) {
 			const WNNNodePlacement *place = &placement->nodes[next++];
 
-			exact = place->exactness != WNNExactness_SplitK &&
-				place->exactness != WNNExactness_SplitReduce;
+			exact = place->exactness == WNNExactness_Undefined ||
+				place->exactness == WNNExactness_Exact;
+			run->marked |= !exact && !has_mark(node, place->exactness);
 		}
 		for (uint32_t i = 0; i < node->num_operands; i++)
 			exact &= node->operands[i] < 0 || run->exact[node->operands[i]];

@@ -12,10 +12,9 @@ static const char *const devices[] = {
 };
 
 static const char *const exactness[] = {
-	[WNNExactness_Undefined] = "",
-	[WNNExactness_Exact] = "exact",
-	[WNNExactness_SplitK] = "split-k",
-	[WNNExactness_SplitReduce] = "split-reduce",
+	[WNNExactness_Undefined] = "",		 [WNNExactness_Exact] = "exact",
+	[WNNExactness_SplitK] = "split-k",	 [WNNExactness_SplitReduce] = "split-reduce",
+	[WNNExactness_SplitKeys] = "split-keys",
 };
 
 static const char *const reasons[] = {

@@ -29,6 +29,7 @@ struct test_graph {
 	struct ir_value *output[MAX_DATA];
 	uint32_t num_outputs;
 	double tolerance; /* relative to the largest magnitude around; 0: same bits */
+	bool split_keys; /* attention may meet its keys in blocks: bits differ between sizes of SRAM */
 };
 
 /* cmocka group setup and teardown: the devices. */

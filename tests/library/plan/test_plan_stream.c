@@ -3,6 +3,7 @@
 #include "fixture.h"
 #include "nodes.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -277,6 +278,7 @@ static void test_attention(void **state)
 
 		random_seed(760 + i);
 		graph_init(&t);
+		t.split_keys = true;
 		t.tolerance = types[i] == IR_F16 ? 1e-2 : 1e-4;
 		scores = node_matmul(&t, add_operand(&t, types[i], 3, q_dims, false),
 				     add_operand(&t, types[i], 3, k_dims, false));
@@ -288,6 +290,78 @@ static void test_attention(void **state)
 			   node_matmul(&t, weights, add_operand(&t, types[i], 3, q_dims, false)));
 		check_graph(&t, *state);
 		check_traffic(&t, *state, SIZE_64K, inner);
+		graph_free(&t);
+	}
+}
+
+/* Whether a program says that its attention meets keys in blocks. */
+static bool splits_keys(struct test_graph *t, void *state, int size)
+{
+	char *text = plan_text(t, state, size);
+	bool splits = strstr(text, "split-keys") != NULL;
+
+	free(text);
+	return splits;
+}
+
+static struct ir_value *times_transposed(struct test_graph *t, struct ir_value *a,
+					 struct ir_value *b)
+{
+	union ir_attrs attrs = { .matmul = { .b_transpose = true,
+					     .alpha = 1,
+					     .beta = 1,
+					     .act = { .kind = IR_UNARY_NONE } } };
+	struct ir_value *operands[2] = { a, b };
+	int64_t dims[3] = { ir_type_dim(&a->type, 0), ir_type_dim(&a->type, 1),
+			    ir_type_dim(&b->type, 1) };
+
+	return add_node(t, IR_OP_MATMUL, operands, 2, a->type.dtype, 3, dims, &attrs)->results[0];
+}
+
+/*
+ * Rows of scores that are too long: keys come in blocks, whatever the largest score, and wherever it is. Masked keys count
+ * for nothing, also where they fill whole blocks, and a row without any key has no result.
+ */
+static void test_long_attention(void **state)
+{
+	static const enum ir_dtype types[] = { IR_F32, IR_F16 };
+	enum { ROWS = 64, KEYS = 8200, SIZE = 16 };
+
+	for (int i = 0; i < 4; i++) {
+		enum ir_dtype type = types[i % 2];
+		const int64_t q_dims[3] = { 1, ROWS, SIZE }, k_dims[3] = { 1, KEYS, SIZE };
+		const int64_t mask_dims[2] = { ROWS, KEYS };
+		bool transposed = i > 1;
+		struct ir_value *scores, *mask;
+		struct test_graph t;
+		float *masked;
+
+		random_seed(770 + i);
+		graph_init(&t);
+		t.tolerance = type == IR_F16 ? 1e-2 : 1e-4;
+		t.split_keys = true;
+		scores = node_matmul(&t, add_operand(&t, type, 3, q_dims, false),
+				     add_operand(&t, type, 3, (int64_t[]){ 1, SIZE, KEYS }, false));
+		if (type == IR_F32) {
+			mask = add_operand(&t, type, 2, mask_dims, false);
+			masked = t.data[t.num_inputs - 1];
+			for (int row = 0; row < ROWS; row++)
+				for (int key = 0; key < KEYS; key++)
+					if (row == 5 || key < 90 * row || key > 6000 + 30 * row)
+						masked[row * KEYS + key] = -INFINITY;
+			scores = node_binary(&t, IR_ADD, scores, mask);
+		}
+		scores = node_softmax(&t, scores, 2);
+		if (transposed)
+			scores = times_transposed(&t, scores,
+						  add_operand(&t, type, 3,
+							      (int64_t[]){ 1, SIZE, KEYS }, false));
+		else
+			scores = node_matmul(&t, scores, add_operand(&t, type, 3, k_dims, false));
+		add_output(&t, scores);
+		check_graph(&t, *state);
+
+		assert_true(splits_keys(&t, *state, SIZE_512K));
 		graph_free(&t);
 	}
 }
@@ -314,7 +388,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_bottleneck),   cmocka_unit_test(test_batch),
 		cmocka_unit_test(test_line_buffers), cmocka_unit_test(test_random_images),
-		cmocka_unit_test(test_attention),    cmocka_unit_test(test_columns),
+		cmocka_unit_test(test_attention),    cmocka_unit_test(test_long_attention),
+		cmocka_unit_test(test_columns),
 	};
 
 	return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);

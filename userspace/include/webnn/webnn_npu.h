@@ -137,6 +137,8 @@ typedef enum WNNExactness {
 	WNNExactness_SplitK = 2,
 	/** Yes: a reduction is made in several passes. */
 	WNNExactness_SplitReduce = 3,
+	/** Yes: attention meets its keys in blocks, with the maximum and the sum so far. */
+	WNNExactness_SplitKeys = 4,
 	/** Makes the type 32 bits wide; no value. */
 	WNNExactness_Force32 = 0x7FFFFFFF
 } WNNExactness;

@@ -51,6 +51,7 @@ static void describe_npu(WNNNodePlacement *node, const struct npu_node_info *inf
 {
 	node->exactness = info->exactness == NPU_SPLIT_K      ? WNNExactness_SplitK :
 			  info->exactness == NPU_SPLIT_REDUCE ? WNNExactness_SplitReduce :
+			  info->exactness == NPU_SPLIT_KEYS   ? WNNExactness_SplitKeys :
 								WNNExactness_Exact;
 	/* The compiler needed no code for it. */
 	if (!info->kernel) {

@@ -71,6 +71,9 @@ static void take_nodes(struct plan *plan, const struct source *source, struct np
 	for (uint32_t n = 0; n < range->count; n++)
 		program->nodes[n].node_id = range->graph->nodes[range->first + n]->id;
 	for (uint32_t i = 0; i < plan->count; i++)
+		if (source->stream.split[i] && plan->report.nodes[i].exactness == NPU_EXACT)
+			plan->report.nodes[i].exactness = NPU_SPLIT_KEYS;
+	for (uint32_t i = 0; i < plan->count; i++)
 		add_info(&program->nodes[origin[i]], &plan->report.nodes[i],
 			 plan->graph->nodes[i]->op ==
 				 range->graph->nodes[range->first + origin[i]]->op);

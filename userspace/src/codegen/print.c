@@ -15,6 +15,7 @@ static const char *exactness_name(enum npu_exactness exactness)
 		[NPU_EXACT] = "exact",
 		[NPU_SPLIT_K] = "split-k",
 		[NPU_SPLIT_REDUCE] = "split-reduce",
+		[NPU_SPLIT_KEYS] = "split-keys",
 	};
 
 	return names[exactness];

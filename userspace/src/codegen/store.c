@@ -161,8 +161,8 @@ static void get_node(struct source *s, uint32_t index)
 	has_kernel = wnn_get_u32(s->r);
 	kernel = wnn_get_text(s->r, s->arena);
 	node->kernel = has_kernel ? kernel : NULL;
-	node->exactness = exactness <= NPU_SPLIT_REDUCE ? (enum npu_exactness)exactness : NPU_EXACT;
-	s->r->failed |= exactness > NPU_SPLIT_REDUCE || node->node_id != s->first + index;
+	node->exactness = exactness <= NPU_SPLIT_KEYS ? (enum npu_exactness)exactness : NPU_EXACT;
+	s->r->failed |= exactness > NPU_SPLIT_KEYS || node->node_id != s->first + index;
 }
 
 static void get_nodes(struct source *s)

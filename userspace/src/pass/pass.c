@@ -94,6 +94,7 @@ static int run_all(struct ir_graph **graph, const struct pass_context *ctx, stru
 		{ !options->no_merge, pass_merge, false },
 		{ fuse, pass_recognise, false },
 		{ fuse && !options->widen, pass_rotary, false },
+		{ fuse && !integers && !options->widen, pass_hoist_scale, false },
 		{ fuse, pass_fuse_bias, false },
 		{ fuse, pass_fuse_activation, false },
 		{ integers, pass_sink_dequantize, false },

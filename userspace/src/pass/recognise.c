@@ -43,23 +43,6 @@ struct search {
 
 /* ---- what operands are */
 
-/* A constant of one element. */
-static bool is_number(const struct ir_value *value, double *number)
-{
-	const void *data;
-
-	if (value->kind != IR_VALUE_CONSTANT || ir_type_elements(&value->type) != 1)
-		return false;
-	data = value->constant->data;
-	if (value->type.dtype == IR_F32)
-		*number = (double)*(const float *)data;
-	else if (value->type.dtype == IR_F16)
-		*number = (double)wnn_half_to_float(*(const uint16_t *)data);
-	else
-		return false;
-	return true;
-}
-
 /* float16 holds some three digits of the numbers that are looked for. */
 static bool is_near(double number, double wanted, enum ir_dtype dtype)
 {
@@ -70,7 +53,7 @@ static bool is_about(const struct ir_value *value, double wanted)
 {
 	double number;
 
-	return is_number(value, &number) && is_near(number, wanted, value->type.dtype);
+	return rewrite_number(value, &number) && is_near(number, wanted, value->type.dtype);
 }
 
 static bool is_binary(const struct ir_node *node, enum ir_binary kind)
@@ -242,7 +225,7 @@ static bool find_polynomial(struct search *s, const struct ir_value *value,
 	*p = (struct polynomial){ { 0 } };
 	if (value == x)
 		p->factor[1] = 1;
-	if (value == x || is_number(value, &p->factor[0]))
+	if (value == x || rewrite_number(value, &p->factor[0]))
 		return true;
 	node = depth ? take(s, value) : NULL;
 	if (is_unary(node, IR_LINEAR)) {
@@ -269,9 +252,11 @@ static const struct ir_node *tanh_under(const struct search *s, const struct ir_
 			return node;
 		if (is_unary(node, IR_LINEAR))
 			value = node->operands[0];
-		else if (node && node->op == IR_OP_BINARY && is_number(node->operands[0], &number))
+		else if (node && node->op == IR_OP_BINARY &&
+			 rewrite_number(node->operands[0], &number))
 			value = node->operands[1];
-		else if (node && node->op == IR_OP_BINARY && is_number(node->operands[1], &number))
+		else if (node && node->op == IR_OP_BINARY &&
+			 rewrite_number(node->operands[1], &number))
 			value = node->operands[0];
 		else
 			return NULL;
@@ -394,10 +379,11 @@ static bool find_linear(struct search *s, const struct ir_node *root)
 		return false;
 	for (uint32_t i = 0; i < (less ? 1 : 2) && !x; i++) {
 		s->found->num_inner = 0;
-		s->found->main =
-			is_number(root->operands[!i], &summand) ? take(s, root->operands[i]) : NULL;
+		s->found->main = rewrite_number(root->operands[!i], &summand) ?
+					 take(s, root->operands[i]) :
+					 NULL;
 		for (uint32_t j = 0; j < 2 && is_binary(s->found->main, IR_MUL) && !x; j++)
-			if (is_number(s->found->main->operands[!j], &factor))
+			if (rewrite_number(s->found->main->operands[!j], &factor))
 				x = s->found->main->operands[j];
 	}
 	if (!x || !ir_type_same_shape(&x->type, &root->results[0]->type))
@@ -445,7 +431,7 @@ static const struct ir_value *under_root(struct search *s, const struct ir_value
 	const struct ir_node *node = take(s, value);
 	double power;
 
-	if (is_binary(node, IR_POW) && is_number(node->operands[1], &power))
+	if (is_binary(node, IR_POW) && rewrite_number(node->operands[1], &power))
 		return power == (reciprocal ? -0.5 : 0.5) ? node->operands[0] : NULL;
 	if (reciprocal && is_unary(node, IR_RECIPROCAL))
 		return under_root(s, node->operands[0], false);
@@ -464,7 +450,7 @@ static const struct ir_value *find_quotient(struct search *s, const struct ir_va
 	double epsilon;
 
 	for (uint32_t i = 0; i < 2 && is_binary(sum, IR_ADD) && !value; i++)
-		if (is_number(sum->operands[i], &epsilon))
+		if (rewrite_number(sum->operands[i], &epsilon))
 			value = averaged(s, sum->operands[!i], axes);
 	if (!value || !(epsilon >= 0))
 		return NULL;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "util/float16.h"
 #include "util/malloc.h"
 
 int rewrite_nomem(const struct rewrite *rw)
@@ -149,4 +150,20 @@ const struct ir_node *rewrite_sole_producer(const struct rewrite *rw, const stru
 	    rw->is_output[value->id] || value->def->num_results != 1)
 		return NULL;
 	return value->def;
+}
+
+bool rewrite_number(const struct ir_value *value, double *number)
+{
+	const void *data;
+
+	if (value->kind != IR_VALUE_CONSTANT || ir_type_elements(&value->type) != 1)
+		return false;
+	data = value->constant->data;
+	if (value->type.dtype == IR_F32)
+		*number = (double)*(const float *)data;
+	else if (value->type.dtype == IR_F16)
+		*number = (double)wnn_half_to_float(*(const uint16_t *)data);
+	else
+		return false;
+	return true;
 }

@@ -64,12 +64,16 @@ void rewrite_bypass(struct rewrite *rw, const struct ir_node *node, struct ir_va
 /* The node that makes an operand, when nobody else uses its only result; else NULL. */
 const struct ir_node *rewrite_sole_producer(const struct rewrite *rw, const struct ir_value *value);
 
+/* The number that a constant of one element is, when it is one of float32 or float16. */
+bool rewrite_number(const struct ir_value *value, double *number);
+
 /* The passes. */
 int pass_simplify(struct rewrite *rw, const struct pass_context *ctx);
 int pass_fold(struct rewrite *rw, const struct pass_context *ctx);
 int pass_merge(struct rewrite *rw, const struct pass_context *ctx);
 int pass_recognise(struct rewrite *rw, const struct pass_context *ctx);
 int pass_rotary(struct rewrite *rw, const struct pass_context *ctx);
+int pass_hoist_scale(struct rewrite *rw, const struct pass_context *ctx);
 int pass_fuse_bias(struct rewrite *rw, const struct pass_context *ctx);
 int pass_fuse_activation(struct rewrite *rw, const struct pass_context *ctx);
 int pass_sink_dequantize(struct rewrite *rw, const struct pass_context *ctx);

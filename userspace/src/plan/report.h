@@ -13,9 +13,10 @@
 
 /* How far a node's bits depend on the SRAM size (D6); found while its instructions are emitted. */
 enum npu_exactness {
-	NPU_EXACT,	  /* same bits for every tiling; so is all that is lowered today */
-	NPU_SPLIT_K,	  /* a contraction was split in another order than the machine's */
+	NPU_EXACT,   /* same bits for every tiling; so is all but attention in blocks of keys */
+	NPU_SPLIT_K, /* a contraction was split in another order than the machine's */
 	NPU_SPLIT_REDUCE, /* a reduction was split at other points than multiples of 16 */
+	NPU_SPLIT_KEYS,	  /* attention met its keys in blocks */
 };
 
 enum npu_base { NPU_BASE_NONE, NPU_BASE_CONST, NPU_BASE_ARENA, NPU_BASE_VALUE };

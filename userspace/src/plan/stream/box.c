@@ -173,13 +173,14 @@ static bool pool_part(const struct ir_node *node, uint32_t i, const struct box *
 
 /* ---- matrix products */
 
-/* Batch dims are aligned on the right and repeated; `row` is the operand's axis of rows, or none. */
-static bool factor_part(const struct ir_type *from, const struct ir_type *to,
-			const struct box *result, bool rows, bool transposed, struct box *part)
+/*
+ * Batch dims are aligned on the right and repeated; `axis` is the operand's axis of the result's axis `of`,
+ * which the other operand does not have.
+ */
+static void factor_part(const struct ir_type *from, const struct ir_type *to,
+			const struct box *result, uint32_t axis, uint32_t of, struct box *part)
 {
 	*part = box_whole(from);
-	if (from->rank < 2 || !axis_is_whole(result, to, to->rank - 1))
-		return false;
 	for (uint32_t i = 0; i + 2 < from->rank; i++) {
 		uint32_t at = to->rank - from->rank + i;
 
@@ -188,41 +189,41 @@ static bool factor_part(const struct ir_type *from, const struct ir_type *to,
 		part->begin[i] = result->begin[at];
 		part->dim[i] = result->dim[at];
 	}
-	if (rows) {
-		uint32_t axis = from->rank - (transposed ? 1 : 2);
-
-		part->begin[axis] = result->begin[to->rank - 2];
-		part->dim[axis] = result->dim[to->rank - 2];
-	}
-	return true;
+	part->begin[axis] = result->begin[of];
+	part->dim[axis] = result->dim[of];
 }
 
 /* A row times a matrix is added up in another order than the rows of a larger product, when both are float32. */
 static bool is_other_order(const struct ir_node *node, const struct box *result)
 {
 	const struct ir_type *to = &node->results[0]->type;
-	int64_t columns = ir_type_dim(to, to->rank - 1);
 
 	return node->op == IR_OP_MATMUL && node->operands[0]->type.dtype == IR_F32 &&
-	       box_elements(result, to->rank) == columns && ir_type_elements(to) != columns;
+	       box_elements(result, to->rank) == result->dim[to->rank - 1] &&
+	       ir_type_elements(to) != ir_type_dim(to, to->rank - 1);
 }
 
 static bool matmul_part(const struct ir_node *node, uint32_t i, const struct box *result,
 			struct box *part)
 {
 	const struct ir_type *from = &node->operands[i]->type, *to = &node->results[0]->type;
+	const struct ir_matmul_attrs *attrs = &node->attrs.matmul;
 
-	if (to->rank < 2 || is_other_order(node, result))
+	if (to->rank < 2 || (i < 2 && from->rank < 2) || is_other_order(node, result) ||
+	    (node->op != IR_OP_MATMUL && !axis_is_whole(result, to, to->rank - 1)))
 		return false;
-	if (!i)
-		return factor_part(from, to, result, true, node->attrs.matmul.a_transpose, part);
-	if (i == 1 && node->op != IR_OP_WMATMUL)
-		return factor_part(from, to, result, false, false, part);
-	if (i < 4 && node->op == IR_OP_WMATMUL) {
+	if (!i) {
+		factor_part(from, to, result, from->rank - (attrs->a_transpose ? 1 : 2),
+			    to->rank - 2, part);
+	} else if (i == 1 && node->op != IR_OP_WMATMUL) {
+		factor_part(from, to, result, from->rank - (attrs->b_transpose ? 2 : 1),
+			    to->rank - 1, part);
+	} else if (i < 4 && node->op == IR_OP_WMATMUL) {
 		*part = box_whole(from);
-		return axis_is_whole(result, to, to->rank - 1);
+	} else {
+		return broadcast_part(from, to, result, part);
 	}
-	return broadcast_part(from, to, result, part);
+	return true;
 }
 
 /* ---- the others */

@@ -6,18 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plan/list/cost.h"
 #include "plan/stream/parts.h"
 #include "util/malloc.h"
 
 #define MAX_BLOCKS 128
+#define MAX_STEPS  512 /* blocks of rows by those of keys */
+#define LEAST_ROWS 8   /* of a block that meets the keys in blocks; */
+#define KEYS_ROWS  4   /* and most, in those of the matrix unit: keys are loaded for each block */
 /* Of the SRAM, for the values between nodes; kernels need the rest. */
 #define SRAM_SHARE(bytes) ((bytes) / 8 * 5)
-
-/* Cycles of the engines; dma: both of them together. */
-struct load {
-	uint64_t mxu, vpu, dma;
-};
 
 struct finder {
 	const struct plan *plan;
@@ -35,93 +32,6 @@ struct finder {
 static const struct ir_node *node_at(const struct finder *f, uint32_t n)
 {
 	return stream_node(f->plan, n);
-}
-
-/* ---- what a part of a node costs */
-
-static uint64_t lanes_of(const struct finder *f, int64_t elements)
-{
-	return wnn_div_up((uint64_t)elements, f->plan->caps->lanes);
-}
-
-static uint32_t unary_factor(int kind)
-{
-	return kind == IR_UNARY_NONE ? 0 : kind <= IR_ROUND_EVEN || kind >= IR_LEAKY_RELU ? 1 : 4;
-}
-
-static void product_load(const struct finder *f, const struct ir_node *node, const struct box *box,
-			 struct load *load)
-{
-	const struct npu_caps *caps = f->plan->caps;
-	const struct ir_type *to = &node->results[0]->type;
-	uint64_t elements = (uint64_t)box_elements(box, to->rank), n, k, groups = 1;
-	uint8_t dtype = plan_dtype(node->operands[0]->type.dtype);
-
-	if (box_row_axis(node) != UINT32_MAX) {
-		const struct ir_conv_attrs *conv = &node->attrs.conv;
-		const uint8_t *axes = ir_filter_axes(conv->filter_layout);
-		const struct ir_type *filter = &node->operands[1]->type;
-
-		groups = conv->groups;
-		n = (uint64_t)ir_type_dim(filter, axes[0]) / (conv->transposed ? 1 : groups);
-		k = (uint64_t)(ir_type_dim(filter, axes[1]) * ir_type_dim(filter, axes[2]) *
-			       ir_type_dim(filter, axes[3]));
-	} else {
-		const struct ir_type *a = &node->operands[0]->type;
-
-		n = (uint64_t)ir_type_dim(to, to->rank - 1);
-		k = (uint64_t)ir_type_dim(a, a->rank - (node->attrs.matmul.a_transpose ? 2 : 1));
-	}
-	if (groups > 1 && n == 1)
-		load->vpu += lanes_of(f, (int64_t)(elements * k));
-	else
-		load->mxu += plan_cost_mma(caps, groups, elements / n / groups, n, k, dtype);
-	load->vpu += lanes_of(f, (int64_t)elements);
-}
-
-static void node_load(const struct finder *f, const struct ir_node *node, const struct box *box,
-		      struct load *load)
-{
-	int64_t elements = box_elements(box, node->results[0]->type.rank);
-
-	switch (node->op) {
-	case IR_OP_CONV:
-	case IR_OP_QCONV:
-	case IR_OP_MATMUL:
-	case IR_OP_QMATMUL:
-	case IR_OP_WMATMUL:
-		product_load(f, node, box, load);
-		break;
-	case IR_OP_POOL:
-	case IR_OP_QPOOL:
-		load->vpu += lanes_of(f, elements * node->attrs.pool.window[0] *
-						 node->attrs.pool.window[1]);
-		break;
-	case IR_OP_UNARY:
-		load->vpu += lanes_of(f, elements) * unary_factor(node->attrs.unary.kind);
-		break;
-	case IR_OP_BINARY:
-		load->vpu +=
-			lanes_of(f, elements) * (1 + unary_factor(node->attrs.binary.act.kind));
-		break;
-	case IR_OP_SOFTMAX:
-	case IR_OP_BATCHNORM:
-	case IR_OP_LAYERNORM:
-		load->vpu += lanes_of(f, elements) * 8;
-		break;
-	case IR_OP_ROTARY:
-		load->vpu += lanes_of(f, elements) * 3;
-		break;
-	case IR_OP_CONCAT:
-		break;
-	default:
-		load->vpu += lanes_of(f, elements);
-	}
-}
-
-static uint64_t part_bytes(const struct ir_value *value, const struct box *box)
-{
-	return (uint64_t)box_elements(box, value->type.rank) * ir_dtype_bits(value->type.dtype) / 8;
 }
 
 /* ---- blocks of a group */
@@ -148,7 +58,7 @@ static bool in_memory(const struct finder *f, const struct ir_value *value)
 
 /* Work of all engines on a block. */
 static void block_load(const struct finder *f, const struct stream_set *set,
-		       const struct stream_part *parts, struct load *load)
+		       const struct stream_part *parts, struct stream_load *load)
 {
 	uint64_t bytes = 0;
 	const struct ir_value *result = node_at(f, set->node[set->num - 1])->results[0];
@@ -156,18 +66,18 @@ static void block_load(const struct finder *f, const struct stream_set *set,
 	for (uint32_t i = 0; i < set->num; i++) {
 		const struct ir_node *node = node_at(f, set->node[i]);
 
-		node_load(f, node, &parts[i].need, load);
+		stream_node_load(f->plan, node, &parts[i].need, load);
 		for (uint32_t k = 0; k < node->num_operands; k++) {
 			const struct ir_value *value = node->operands[k];
 			struct box part;
 
 			if (value && !stream_is_internal(f->plan, set, value) &&
 			    in_memory(f, value) && box_operand(node, k, &parts[i].need, &part))
-				bytes += part_bytes(value, &part);
+				bytes += stream_part_bytes(value, &part);
 		}
 	}
 	if (in_memory(f, result))
-		bytes += part_bytes(result, &parts[set->num - 1].need);
+		bytes += stream_part_bytes(result, &parts[set->num - 1].need);
 	load->dma += bytes / f->plan->caps->dma_bytes_per_cycle;
 }
 
@@ -201,7 +111,7 @@ static uint64_t alive_bytes(const struct finder *f, const struct stream_set *set
 
 		/* All blocks fall into one period of `lag` nodes. */
 		for (uint32_t t = i; t <= last; t++)
-			at[t % lag] += plan_align(part_bytes(value, &parts[i].need));
+			at[t % lag] += plan_align(stream_part_bytes(value, &parts[i].need));
 	}
 	for (uint32_t t = 0; t < lag; t++)
 		if (at[t] > most)
@@ -212,10 +122,15 @@ static uint64_t alive_bytes(const struct finder *f, const struct stream_set *set
 struct blocks {
 	int64_t block[IR_MAX_RANK];
 	uint64_t num, cycles;
-	uint32_t lag;
+	uint32_t lag, keys;
 };
 
-static uint64_t max3(const struct load *load)
+static uint64_t sram_room(const struct plan *plan)
+{
+	return SRAM_SHARE((uint64_t)plan->caps->sram_bytes);
+}
+
+static uint64_t max3(const struct stream_load *load)
 {
 	uint64_t most = load->mxu > load->vpu ? load->mxu : load->vpu;
 
@@ -223,7 +138,7 @@ static uint64_t max3(const struct load *load)
 }
 
 /* The busiest engine, and what the others do before and behind it, in all but long chains. */
-static uint64_t time_of(const struct load *load, uint64_t overlapped)
+static uint64_t time_of(const struct stream_load *load, uint64_t overlapped)
 {
 	uint64_t most = max3(load), all = load->mxu + load->vpu + load->dma / 2;
 
@@ -260,9 +175,9 @@ static bool try_blocks(const struct finder *f, const struct stream_set *set, con
 {
 	const struct ir_type *type = &node_at(f, set->node[set->num - 1])->results[0]->type;
 	struct blocks b = { .num = count_blocks(type, block) };
-	uint64_t room = SRAM_SHARE((uint64_t)f->plan->caps->sram_bytes);
+	uint64_t room = sram_room(f->plan);
 	uint32_t end[STREAM_MAX_NODES];
-	struct load load = { 0 };
+	struct stream_load load = { 0 };
 	struct stream_part parts[STREAM_MAX_NODES];
 
 	if (b.num > MAX_BLOCKS || !middle_parts(f, set, type, block, parts))
@@ -378,13 +293,72 @@ static uint64_t unstreamed(const struct finder *f, const struct stream_set *set)
 		const struct ir_node *node = node_at(f, set->node[i]);
 		struct stream_set one = { .node = { set->node[i] }, .num = 1 };
 		struct stream_part part;
-		struct load load = { 0 };
+		struct stream_load load = { 0 };
 
 		part.need = box_whole(&node->results[0]->type);
 		block_load(f, &one, &part, &load);
 		cycles += time_of(&load, 8);
 	}
 	return cycles;
+}
+
+/* The first so many rows of attention's result. */
+static struct box block_of_rows(const struct finder *f, const struct stream_set *set, int64_t rows)
+{
+	const struct ir_type *type = &node_at(f, set->node[set->num - 1])->results[0]->type;
+	struct box box = { { 0 }, { 0 } };
+
+	for (uint32_t i = 0; i < type->rank; i++)
+		box.dim[i] = i + 2 < type->rank ? 1 : ir_type_dim(type, i);
+	if (box.dim[type->rank - 2] > rows)
+		box.dim[type->rank - 2] = rows;
+	return box;
+}
+
+/* As few blocks of keys as fit for blocks of so many rows; false when there are too many. */
+static bool fit_keys(const struct finder *f, const struct stream_set *set, int64_t rows,
+		     struct blocks *best)
+{
+	const struct ir_type *type = &node_at(f, set->node[set->num - 1])->results[0]->type;
+	struct box box = block_of_rows(f, set, rows);
+	struct stream_part parts[STREAM_MAX_NODES];
+
+	memcpy(best->block, box.dim, type->rank * sizeof(*box.dim));
+	best->num = count_blocks(type, best->block);
+	for (best->keys = 2; best->num * best->keys <= MAX_STEPS; best->keys *= 2) {
+		if (!stream_attend_parts(f->plan, set, &box, best->keys, 0, parts))
+			return false;
+		if (stream_attend_bytes(f->plan, set, parts) <= sram_room(f->plan))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Blocks of rows that meet the keys in blocks as well; false when it is no attention, or too much. Whether it is worth it
+ * is not estimated.
+ */
+static bool choose_keys(const struct finder *f, const struct stream_set *set, struct blocks *best)
+{
+	if (!stream_is_attention(f->plan, set))
+		return false;
+	for (int64_t rows = KEYS_ROWS * f->plan->caps->mxu_rows; rows >= LEAST_ROWS; rows /= 2)
+		if (fit_keys(f, set, rows, best))
+			return true;
+	return false;
+}
+
+/* Whether it is no attention, or as many rows of its scores fit as the matrix unit has. */
+static bool rows_fit(const struct finder *f, const struct stream_set *set)
+{
+	struct stream_part parts[STREAM_MAX_NODES];
+	struct box box;
+
+	if (!stream_is_attention(f->plan, set))
+		return true;
+	box = block_of_rows(f, set, f->plan->caps->mxu_rows);
+	return stream_attend_parts(f->plan, set, &box, 1, 0, parts) &&
+	       stream_attend_bytes(f->plan, set, parts) <= sram_room(f->plan);
 }
 
 static uint64_t set_cycles(const struct finder *f, const struct stream_set *set)
@@ -507,42 +481,16 @@ static int merge_all(struct finder *f)
 	return 0;
 }
 
-/* Block number `block` of a result, in row-major order. */
-static void block_at(const struct ir_type *type, const int64_t *size, uint64_t block,
-		     struct box *box)
-{
-	*box = (struct box){ { 0 }, { 0 } };
-	for (uint32_t i = type->rank; i-- > 0;) {
-		int64_t whole = ir_type_dim(type, i), at;
-		uint64_t count = wnn_div_up((uint64_t)whole, (uint64_t)size[i]);
-
-		at = (int64_t)(block % count) * size[i];
-		block /= count;
-		box->begin[i] = at;
-		box->dim[i] = whole - at < size[i] ? whole - at : size[i];
-	}
-}
-
-bool stream_parts(const struct plan *plan, const struct stream_group *group, uint64_t block,
-		  const struct stream_part *before, struct stream_part *parts)
-{
-	struct stream_set set = { .num = group->num_nodes };
-	struct box last;
-
-	memcpy(set.node, group->nodes, set.num * sizeof(*set.node));
-	block_at(&stream_node(plan, set.node[set.num - 1])->results[0]->type, group->block, block,
-		 &last);
-	return stream_find_parts(plan, &set, &last, group->carry ? before : NULL, parts);
-}
-
 /* How far blocks are apart, so that their values fit; false when they do not. */
 static bool settle_lag(const struct plan *plan, const struct stream_set *set,
 		       const struct stream_part *parts, struct stream_group *group)
 {
 	const struct finder f = { .plan = plan };
-	uint64_t room = SRAM_SHARE((uint64_t)plan->caps->sram_bytes);
+	uint64_t room = sram_room(plan);
 	uint32_t end[STREAM_MAX_NODES];
 
+	if (group->keys)
+		return stream_attend_bytes(plan, set, parts) <= room;
 	find_ends(&f, set, end);
 	for (group->lag = 1; group->lag <= set->num; group->lag++)
 		if (alive_bytes(&f, set, parts, end, group->lag) <= room)
@@ -558,11 +506,11 @@ static bool settle_group(const struct plan *plan, struct stream_group *group)
 	bool carried = false;
 
 	memcpy(set.node, group->nodes, set.num * sizeof(*set.node));
-	for (uint64_t b = 0; b < group->num_blocks; b++) {
+	for (uint64_t b = 0; b < stream_steps(group); b++) {
 		if (!stream_parts(plan, group, b, b ? parts[(b + 1) % 2] : NULL, parts[b % 2]) ||
-		    (b == group->num_blocks / 2 && !settle_lag(plan, &set, parts[b % 2], group)))
+		    (b == stream_steps(group) / 2 && !settle_lag(plan, &set, parts[b % 2], group)))
 			return false;
-		carried |= any_carried(plan, &set, parts[b % 2]);
+		carried |= !group->keys && any_carried(plan, &set, parts[b % 2]);
 	}
 	return carried == group->carry;
 }
@@ -587,18 +535,42 @@ static bool resize(const struct plan *plan, struct stream_group *group, bool fin
 		parts = finer ? parts * 2 : parts / 2;
 		group->block[axis] = (int64_t)wnn_div_up(whole, parts < whole ? parts : whole);
 		group->num_blocks = count_blocks(type, group->block);
-		return group->num_blocks <= MAX_BLOCKS;
+		return stream_steps(group) <= (group->keys ? MAX_STEPS : MAX_BLOCKS);
 	}
 	return false;
+}
+
+/* Blocks of keys for a group that has none. */
+static bool attend_group(const struct plan *plan, struct stream_group *group)
+{
+	const struct finder f = { .plan = plan };
+	struct stream_set set = { .num = group->num_nodes };
+	struct blocks blocks;
+
+	memcpy(set.node, group->nodes, set.num * sizeof(*set.node));
+	if (!choose_keys(&f, &set, &blocks))
+		return false;
+	memcpy(group->block, blocks.block, sizeof(group->block));
+	group->num_blocks = blocks.num;
+	group->keys = blocks.keys;
+	group->carry = false;
+	return true;
 }
 
 bool stream_change(const struct plan *plan, struct stream_group *group, enum stream_change change)
 {
 	struct stream_group changed = *group;
 
-	if (change == STREAM_CARRY)
+	if (change == STREAM_CARRY) {
 		changed.carry = !group->carry;
-	else if (!resize(plan, &changed, change == STREAM_FINER))
+	} else if (change == STREAM_ATTEND && group->keys) {
+		changed.keys *= 2;
+		if (stream_steps(&changed) > MAX_STEPS)
+			return false;
+	} else if (change == STREAM_ATTEND) {
+		if (!attend_group(plan, &changed))
+			return false;
+	} else if (!resize(plan, &changed, change == STREAM_FINER))
 		return false;
 	if (!settle_group(plan, &changed))
 		return false;
@@ -606,14 +578,16 @@ bool stream_change(const struct plan *plan, struct stream_group *group, enum str
 	return true;
 }
 
-static int take_group(const struct finder *f, uint32_t root, struct stream_groups *out)
+static int take_group(const struct finder *f, uint32_t root, bool attention,
+		      struct stream_groups *out)
 {
 	struct stream_set set = { .num = 0 };
 	struct stream_group *group = &out->groups[out->num];
-	struct blocks blocks;
+	struct blocks blocks = { .keys = 0 };
 
 	if (!collect(f, root, &set, 0, f->plan->count - 1) || !is_closed(f, &set) ||
-	    !choose_blocks(f, &set, &blocks))
+	    !((attention && !rows_fit(f, &set) && choose_keys(f, &set, &blocks)) ||
+	      choose_blocks(f, &set, &blocks)))
 		return 0;
 	group->nodes = wnn_malloc(set.num * sizeof(*group->nodes));
 	if (!group->nodes)
@@ -622,6 +596,7 @@ static int take_group(const struct finder *f, uint32_t root, struct stream_group
 	group->num_nodes = set.num;
 	memcpy(group->block, blocks.block, sizeof(group->block));
 	group->num_blocks = blocks.num;
+	group->keys = blocks.keys;
 	if (!settle_group(f->plan, group)) {
 		wnn_free(group->nodes);
 		return 0;
@@ -643,6 +618,52 @@ static void begin_groups(struct finder *f)
 		if (group != n)
 			join(f, find_group(f, group), n);
 	}
+}
+
+/* The nodes that make the scores of attention, from the last back to a product; false: there are others. */
+static bool collect_scores(const struct finder *f, const struct ir_value *scores,
+			   struct stream_set *set)
+{
+	const struct ir_node *node = scores->def;
+	const struct ir_value *before = NULL;
+
+	if (!stream_in_range(f->plan, node) || node->num_results != 1 || f->uses[scores->id] != 1 ||
+	    values_live_out(f->plan, scores) || !insert(set, node->id - f->plan->first))
+		return false;
+	if (node->op == IR_OP_MATMUL)
+		return true;
+	for (uint32_t k = 0; k < node->num_operands; k++) {
+		const struct ir_value *value = node->operands[k];
+
+		if (!value || !stream_in_range(f->plan, value->def) ||
+		    !ir_type_same_shape(&value->type, &scores->type))
+			continue;
+		if (before)
+			return false;
+		before = value;
+	}
+	return before && collect_scores(f, before, set);
+}
+
+/* Attention of whose scores not even as many rows fit as the matrix unit has: a group from the beginning. */
+static bool try_attention(struct finder *f, uint32_t n)
+{
+	const struct ir_node *product = node_at(f, n), *softmax;
+	struct stream_set set = { .num = 0 };
+	struct blocks blocks;
+
+	if (product->op != IR_OP_MATMUL)
+		return false;
+	softmax = product->operands[0]->def;
+	if (!stream_in_range(f->plan, softmax) || softmax->op != IR_OP_SOFTMAX ||
+	    !collect_scores(f, softmax->operands[0], &set) ||
+	    !insert(&set, softmax->id - f->plan->first) || !insert(&set, n) ||
+	    !is_closed(f, &set) || !choose_keys(f, &set, &blocks) || rows_fit(f, &set))
+		return false;
+	for (uint32_t i = 1; i < set.num; i++)
+		if (find_group(f, set.node[i]) != find_group(f, set.node[0]))
+			join(f, find_group(f, set.node[0]), find_group(f, set.node[i]));
+	return true;
 }
 
 static void find_users(struct finder *f)
@@ -708,10 +729,11 @@ static void finder_exit(struct finder *f)
 	wnn_free(f->users);
 }
 
-int stream_find(const struct plan *plan, struct stream_groups *out)
+int stream_find(const struct plan *plan, bool attention, struct stream_groups *out)
 {
 	struct finder f = { .plan = plan };
 	uint32_t *grouped = wnn_calloc(plan->count + 1, sizeof(*grouped));
+	bool found = !attention;
 	int ret = -1;
 
 	out->groups = wnn_calloc(plan->count + 1, sizeof(*out->groups));
@@ -719,12 +741,14 @@ int stream_find(const struct plan *plan, struct stream_groups *out)
 	if (out->groups && out->of_node && grouped && !finder_init(&f)) {
 		for (uint32_t n = 0; n < plan->count; n++)
 			out->of_node[n] = STREAM_NO_GROUP;
-		ret = merge_all(&f);
+		for (uint32_t n = 0; attention && n < plan->count; n++)
+			found |= try_attention(&f, n);
+		ret = found ? merge_all(&f) : 0;
 		for (uint32_t n = 0; !ret && n < plan->count; n++)
 			grouped[find_group(&f, n)]++;
 		for (uint32_t n = 0; !ret && n < plan->count; n++)
 			if (grouped[n] > (values_joined(plan, n) != NOT_JOINED ? 2u : 1u))
-				ret = take_group(&f, n, out);
+				ret = take_group(&f, n, attention, out);
 	}
 	finder_exit(&f);
 	wnn_free(grouped);

@@ -104,3 +104,41 @@ bool stream_find_parts(const struct plan *plan, const struct stream_set *set,
 	}
 	return true;
 }
+
+/* Block number `block` of a result, in row-major order. */
+static void block_at(const struct ir_type *type, const int64_t *size, uint64_t block,
+		     struct box *box)
+{
+	*box = (struct box){ { 0 }, { 0 } };
+	for (uint32_t i = type->rank; i-- > 0;) {
+		int64_t whole = ir_type_dim(type, i), at;
+		uint64_t count = wnn_div_up((uint64_t)whole, (uint64_t)size[i]);
+
+		at = (int64_t)(block % count) * size[i];
+		block /= count;
+		box->begin[i] = at;
+		box->dim[i] = whole - at < size[i] ? whole - at : size[i];
+	}
+}
+
+uint64_t stream_steps(const struct stream_group *group)
+{
+	return group->keys ? group->num_blocks * group->keys : group->num_blocks;
+}
+
+bool stream_parts(const struct plan *plan, const struct stream_group *group, uint64_t block,
+		  const struct stream_part *before, struct stream_part *parts)
+{
+	struct stream_set set = { .num = group->num_nodes };
+	uint32_t keys = group->keys ? group->keys : 1;
+	struct box last;
+
+	memcpy(set.node, group->nodes, set.num * sizeof(*set.node));
+	block_at(&stream_node(plan, set.node[set.num - 1])->results[0]->type, group->block,
+		 block / keys, &last);
+	if (group->keys)
+		return stream_is_attention(plan, &set) &&
+		       stream_attend_parts(plan, &set, &last, keys, (uint32_t)(block % keys),
+					   parts);
+	return stream_find_parts(plan, &set, &last, group->carry ? before : NULL, parts);
+}

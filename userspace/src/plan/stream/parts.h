@@ -27,4 +27,34 @@ bool stream_find_parts(const struct plan *plan, const struct stream_set *set,
 		       const struct box *last, const struct stream_part *before,
 		       struct stream_part *parts);
 
+/* ---- estimate.c */
+/* Cycles of the engines; dma: both of them together. */
+struct stream_load {
+	uint64_t mxu, vpu, dma;
+};
+
+/* Adds what a part of a node's result costs, but for loads and stores. */
+void stream_node_load(const struct plan *plan, const struct ir_node *node, const struct box *box,
+		      struct stream_load *load);
+uint64_t stream_part_bytes(const struct ir_value *value, const struct box *box);
+
+/* ---- attend.c */
+#define STREAM_KEYS 64 /* blocks of keys are multiples of this */
+
+/* Whether the last two nodes of a set are a softmax and its product with values from outside. */
+bool stream_is_attention(const struct plan *plan, const struct stream_set *set);
+/*
+ * Computes @parts for the part @last of the result and block @block of @blocks of the keys: the scores, and the
+ * weights that softmax makes of them. False when an operator cannot be cut so.
+ */
+bool stream_attend_parts(const struct plan *plan, const struct stream_set *set,
+			 const struct box *last, uint32_t blocks, uint32_t block,
+			 struct stream_part *parts);
+/* The values that these weights are multiplied with. */
+bool stream_attend_values(const struct ir_node *product, const struct box *result,
+			  const struct box *weights, struct box *values);
+/* Bytes of what is in SRAM at a time for such parts. */
+uint64_t stream_attend_bytes(const struct plan *plan, const struct stream_set *set,
+			     const struct stream_part *parts);
+
 #endif

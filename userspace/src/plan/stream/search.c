@@ -178,8 +178,11 @@ static void settle_group(struct search *s, struct stream_group *group)
 	cycles = part_cycles(s, &part, group);
 	for (int change = 0; change < STREAM_CHANGES; change++)
 		try_part(s, &part, group, change, &cycles);
+	/* Blocks may be smaller when nothing is computed twice, and larger when rows of scores are not whole. */
 	if (group->carry)
 		try_part(s, &part, group, STREAM_FINER, &cycles);
+	if (group->keys)
+		try_part(s, &part, group, STREAM_COARSER, &cycles);
 	group->dropped = cycles >= least;
 	part_release(&part);
 }
@@ -309,35 +312,49 @@ static int find_last_uses(struct search *s)
 	return 0;
 }
 
+/* Searches with these groups for something better than there is. */
+static void search_with(struct search *s, const struct plan *plan,
+			const struct stream_groups *groups)
+{
+	if (!groups->num)
+		return;
+	s->groups = *groups;
+	s->room = SEARCH_NODES;
+	s->apart = wnn_calloc(groups->num, sizeof(*s->apart));
+	if (!s->apart)
+		return;
+	for (uint32_t n = 0; n < plan->count; n++)
+		if (groups->of_node[n] != STREAM_NO_GROUP)
+			s->apart[groups->of_node[n]] += plan->report.nodes[n].est_cycles;
+	search_groups(s);
+	wnn_free(s->apart);
+}
+
 void stream_search(const struct plan *fresh, const uint32_t *live_out, uint32_t num_live_out,
 		   struct stream_graph *out)
 {
 	struct search s = { .all = { *fresh, live_out, num_live_out }, .room = SEARCH_NODES };
+	bool few = fresh->count <= SEARCH_NODES / PLAN_EAGERNESS, planned;
+	struct stream_groups groups[2] = { { NULL } };
 	struct plan plan;
-	bool planned;
 
 	/* The reasons why a candidate fails are not reported: the range is planned without it then. */
 	s.all.fresh.report.refusals = NULL;
 	s.all.fresh.choices = contract_choices_create();
 	plan = s.all.fresh;
 	plan.constants.dry = plan.list.unlisted = true;
-	planned = !plan_places(&plan, live_out, num_live_out) && !stream_find(&plan, &s.groups) &&
-		  (s.groups.num || plan.count <= SEARCH_NODES / PLAN_EAGERNESS) &&
-		  !plan_nodes(&plan, &s.cycles);
-	if (planned && s.groups.num && !find_last_uses(&s))
-		s.apart = wnn_calloc(s.groups.num, sizeof(*s.apart));
-	if (s.apart) {
-		for (uint32_t n = 0; n < plan.count; n++)
-			if (s.groups.of_node[n] != STREAM_NO_GROUP)
-				s.apart[s.groups.of_node[n]] += plan.report.nodes[n].est_cycles;
-		search_groups(&s);
-	}
-	if (planned && plan.count <= SEARCH_NODES / PLAN_EAGERNESS)
+	planned = !plan_places(&plan, live_out, num_live_out) &&
+		  !stream_find(&plan, false, &groups[0]) && !stream_find(&plan, true, &groups[1]) &&
+		  (groups[0].num || groups[1].num || few) && !plan_nodes(&plan, &s.cycles) &&
+		  !find_last_uses(&s);
+	for (int i = 0; planned && i < 2; i++)
+		search_with(&s, &plan, &groups[i]);
+	if (planned && few)
 		search_eagerness(&s);
 	contract_choices_destroy(s.all.fresh.choices);
-	wnn_free(s.apart);
 	wnn_free(s.last_use);
-	stream_groups_release(&s.groups);
+	stream_groups_release(&groups[0]);
+	stream_groups_release(&groups[1]);
 	plan_release(&plan);
 	*out = s.best;
 }

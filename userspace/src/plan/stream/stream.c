@@ -2,6 +2,8 @@
 /* The graph of a range in which groups of nodes stand once for each block. */
 #include "plan/stream/parts.h"
 
+#include <float.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,6 +22,8 @@ struct maker {
 	size_t cap_nodes, cap_values;
 	struct ir_value **value; /* by id in the old graph */
 	uint32_t origin;	 /* node of the range that is being made */
+	size_t cap_split;
+	bool split; /* its bits depend on the blocks */
 	bool failed;
 	/* Of the group at hand: */
 	const struct stream_group *group;
@@ -33,21 +37,21 @@ static const struct ir_node *node_at(const struct maker *m, uint32_t n)
 	return m->plan->graph->nodes[m->plan->first + n];
 }
 
-static int grow(struct maker *m, uint32_t **array, size_t *cap, size_t need)
+static int grow(struct maker *m, void *array, size_t *cap, size_t need, size_t size)
 {
 	size_t want = *cap;
-	uint32_t *grown;
+	void *grown;
 
 	if (need <= want)
 		return 0;
 	while (want < need)
 		want = want ? 2 * want : 64;
-	grown = wnn_realloc(*array, want * sizeof(**array));
+	grown = wnn_realloc(*(void **)array, want * size);
 	if (!grown) {
 		m->failed = true;
 		return -1;
 	}
-	*array = grown;
+	*(void **)array = grown;
 	*cap = want;
 	return 0;
 }
@@ -55,11 +59,24 @@ static int grow(struct maker *m, uint32_t **array, size_t *cap, size_t need)
 /* `old`: the value of the old graph that this is, or NULL for a part. */
 static void note_value(struct maker *m, const struct ir_value *value, const struct ir_value *old)
 {
-	if (!value || grow(m, &m->out->value, &m->cap_values, value->id + 1)) {
+	if (!value ||
+	    grow(m, &m->out->value, &m->cap_values, value->id + 1, sizeof(*m->out->value))) {
 		m->failed = true;
 		return;
 	}
 	m->out->value[value->id] = old ? old->id : UINT32_MAX;
+}
+
+static int note_node(struct maker *m, const struct ir_node *node)
+{
+	if (!node || grow(m, &m->out->node, &m->cap_nodes, node->id + 1, sizeof(*m->out->node)) ||
+	    grow(m, &m->out->split, &m->cap_split, node->id + 1, sizeof(*m->out->split))) {
+		m->failed = true;
+		return -1;
+	}
+	m->out->node[node->id] = m->origin;
+	m->out->split[node->id] = m->split;
+	return 0;
 }
 
 static struct ir_value *add_node(struct maker *m, const struct ir_node *like, enum ir_op op,
@@ -75,11 +92,8 @@ static struct ir_value *add_node(struct maker *m, const struct ir_node *like, en
 		return NULL;
 	node = ir_add_node(m->out->graph, op, operands, num_operands, type, 1, attrs, like->label,
 			   like->source);
-	if (!node || grow(m, &m->out->node, &m->cap_nodes, node->id + 1)) {
-		m->failed = true;
+	if (note_node(m, node))
 		return NULL;
-	}
-	m->out->node[node->id] = m->origin;
 	note_value(m, node->results[0], NULL);
 	return node->results[0];
 }
@@ -135,11 +149,8 @@ static void copy_node(struct maker *m, const struct ir_node *node)
 				   node->num_results, &node->attrs, node->label, node->source);
 	wnn_free(operands);
 	wnn_free(types);
-	if (!copy || grow(m, &m->out->node, &m->cap_nodes, copy->id + 1)) {
-		m->failed = true;
+	if (note_node(m, copy))
 		return;
-	}
-	m->out->node[copy->id] = m->origin;
 	for (uint32_t i = 0; i < node->num_results; i++) {
 		m->value[node->results[i]->id] = copy->results[i];
 		note_value(m, copy->results[i], node->results[i]);
@@ -228,6 +239,172 @@ static void make_part(struct maker *m, const struct part *part)
 	wnn_free(operands);
 }
 
+/* ---- attention: attend.c says what is computed */
+
+/* What is known of a block of rows after the keys so far: numbers of each row, and rows of the result. */
+struct attention {
+	struct ir_value *most, *sum, *rows;
+};
+
+/* What the next keys make of it. */
+struct attended {
+	struct ir_value *weights, *sum, *change; /* change: the factor of what was known before */
+};
+
+static struct ir_value *add_unary(struct maker *m, const struct ir_node *like, struct ir_value *x,
+				  const struct ir_unary_attrs *unary)
+{
+	const union ir_attrs attrs = { .unary = *unary };
+
+	return m->failed ? NULL : add_node(m, like, IR_OP_UNARY, &x, 1, &x->type, &attrs);
+}
+
+static struct ir_value *add_binary(struct maker *m, const struct ir_node *like, enum ir_binary kind,
+				   struct ir_value *a, struct ir_value *b, int act,
+				   enum ir_dtype dtype)
+{
+	union ir_attrs attrs = { .binary = { .kind = kind, .act.kind = act } };
+	struct ir_value *both[2] = { a, b };
+	struct ir_type type;
+
+	if (m->failed)
+		return NULL;
+	type = a->type;
+	type.dtype = dtype;
+	return add_node(m, like, IR_OP_BINARY, both, 2, &type, &attrs);
+}
+
+/* One number for each row. */
+static struct ir_value *add_reduce(struct maker *m, const struct ir_node *like, enum ir_reduce kind,
+				   struct ir_value *x)
+{
+	union ir_attrs attrs;
+	struct ir_type type;
+
+	if (m->failed)
+		return NULL;
+	type = x->type;
+	type.dtype = IR_F32;
+	type.dim[type.rank - 1].value = 1;
+	memset(&attrs, 0, sizeof(attrs));
+	attrs.reduce.kind = kind;
+	attrs.reduce.axes = 1u << (type.rank - 1);
+	attrs.reduce.keep_dims = true;
+	return add_node(m, like, IR_OP_REDUCE, &x, 1, &type, &attrs);
+}
+
+/* The weights of a block of keys times the values of these, in float32. */
+static struct ir_value *add_product(struct maker *m, const struct ir_node *product,
+				    struct ir_value *weights, const struct stream_part *parts,
+				    const struct box *result)
+{
+	static const int64_t origin[IR_MAX_RANK];
+	struct ir_value *both[2] = { weights, outer_value(m, product->operands[1]) };
+	struct ir_type type = part_type(&product->results[0]->type, result);
+	struct box values;
+
+	if (m->failed || !stream_attend_values(product, result, &parts->need, &values)) {
+		m->failed = true;
+		return NULL;
+	}
+	if (!box_is_whole(&values, &both[1]->type))
+		both[1] = slice(m, product, both[1], &values, origin);
+	type.dtype = IR_F32;
+	return add_node(m, product, IR_OP_MATMUL, both, 2, &type, &product->attrs);
+}
+
+static const struct ir_node *group_node(const struct maker *m, uint32_t from_end)
+{
+	return node_at(m, m->group->nodes[m->group->num_nodes - from_end]);
+}
+
+/* The weights of the next block of keys. */
+static void make_weights(struct maker *m, uint64_t step, struct attention *a, struct attended *next)
+{
+	static const struct ir_unary_attrs finite = {
+		.kind = IR_CLAMP, .alpha = -FLT_MAX, .beta = INFINITY, .half = IR_UNARY_NONE
+	};
+	const struct ir_node *softmax = group_node(m, 2);
+	struct ir_value *scores = m->made[(step + 1) * m->group->num_nodes - 3], *most;
+	bool first = !(step % m->group->keys), last = !((step + 1) % m->group->keys);
+
+	m->origin = softmax->id - m->plan->first;
+	most = add_reduce(m, softmax, IR_REDUCE_MAX, scores);
+	/* Keys that are all masked with -Infinity must not make NaN of those that follow. */
+	if (first && !last)
+		most = add_unary(m, softmax, most, &finite);
+	else if (!first)
+		most = add_binary(m, softmax, IR_MAX, a->most, most, IR_UNARY_NONE, IR_F32);
+	next->weights = add_binary(m, softmax, IR_SUB, scores, most, IR_EXP,
+				   softmax->results[0]->type.dtype);
+	next->sum = add_reduce(m, softmax, IR_REDUCE_SUM, next->weights);
+	next->change = first ? NULL : add_binary(m, softmax, IR_SUB, a->most, most, IR_EXP, IR_F32);
+	a->most = most;
+}
+
+/* Their values join the result; the last ones complete it. */
+static void make_rows(struct maker *m, uint64_t step, struct attention *a,
+		      const struct attended *next)
+{
+	const struct ir_node *product = group_node(m, 1);
+	uint32_t num = m->group->num_nodes;
+	const struct stream_part *parts = &m->parts[step * num];
+	struct ir_value *sum = next->sum, *rows;
+
+	m->origin = product->id - m->plan->first;
+	rows = add_product(m, product, next->weights, &parts[num - 2], &parts[num - 1].need);
+	if (next->change) {
+		sum = add_binary(m, product, IR_MUL, a->sum, next->change, IR_UNARY_NONE, IR_F32);
+		sum = add_binary(m, product, IR_ADD, sum, next->sum, IR_UNARY_NONE, IR_F32);
+		a->rows = add_binary(m, product, IR_MUL, a->rows, next->change, IR_UNARY_NONE,
+				     IR_F32);
+		rows = add_binary(m, product, IR_ADD, a->rows, rows, IR_UNARY_NONE, IR_F32);
+	}
+	a->sum = sum;
+	a->rows = rows;
+	if (!((step + 1) % m->group->keys))
+		m->made[step / m->group->keys * num + num - 1] =
+			add_binary(m, product, IR_DIV, rows, sum, IR_UNARY_NONE,
+				   product->results[0]->type.dtype);
+}
+
+/* What comes of the rows alone is made once for all keys. */
+static void make_scores(struct maker *m, uint64_t step, uint32_t node)
+{
+	uint32_t num = m->group->num_nodes;
+	const struct stream_part *part = &m->parts[step * num + node];
+	const struct ir_type *type = &group_node(m, num - node)->results[0]->type;
+
+	if (step % m->group->keys &&
+	    box_equal(&part->need, &part[-(ptrdiff_t)num].need, type->rank))
+		m->made[step * num + node] = m->made[(step - 1) * num + node];
+	else
+		make_part(m, &(struct part){ .block = step, .node = node });
+}
+
+/*
+ * The scores of a block are made before the weights of the one ahead of it, and these before the rows of the one ahead of
+ * that, so that the units need not wait for each other.
+ */
+static void make_attention(struct maker *m)
+{
+	uint32_t num = m->group->num_nodes;
+	uint64_t steps = stream_steps(m->group);
+	struct attended next[2] = { { NULL, NULL, NULL } };
+	struct attention a = { NULL, NULL, NULL };
+
+	for (uint64_t step = 0; step < steps + 2 && !m->failed; step++) {
+		for (uint32_t node = 0; step < steps && node + 2 < num; node++)
+			make_scores(m, step, node);
+		m->split = true;
+		if (step > 0 && step <= steps)
+			make_weights(m, step - 1, &a, &next[(step - 1) % 2]);
+		if (step > 1)
+			make_rows(m, step - 2, &a, &next[step % 2]);
+		m->split = false;
+	}
+}
+
 /* Results of the blocks, joined along one axis after the other, the innermost first. */
 static void join_blocks(struct maker *m)
 {
@@ -278,7 +455,7 @@ static void make_group(struct maker *m, const struct stream_group *group)
 {
 	const struct ir_type *type =
 		&node_at(m, group->nodes[group->num_nodes - 1])->results[0]->type;
-	uint64_t count = group->num_blocks * group->num_nodes, grid[IR_MAX_RANK];
+	uint64_t steps = stream_steps(group), count = steps * group->num_nodes, grid[IR_MAX_RANK];
 	struct part *parts = wnn_calloc(count, sizeof(*parts));
 
 	m->group = group;
@@ -288,7 +465,7 @@ static void make_group(struct maker *m, const struct stream_group *group)
 	m->failed |= !parts || !m->parts || !m->made;
 	for (uint32_t i = 0; i < type->rank; i++)
 		grid[i] = wnn_div_up((uint64_t)ir_type_dim(type, i), (uint64_t)group->block[i]);
-	for (uint64_t b = 0; b < group->num_blocks && !m->failed; b++)
+	for (uint64_t b = 0; b < steps && !m->failed; b++)
 		stream_parts(m->plan, group, b, b ? &m->parts[(b - 1) * group->num_nodes] : NULL,
 			     &m->parts[b * group->num_nodes]);
 	for (uint64_t i = 0; i < count && !m->failed; i++) {
@@ -296,6 +473,10 @@ static void make_group(struct maker *m, const struct stream_group *group)
 		uint64_t block = i / group->num_nodes;
 
 		parts[i] = (struct part){ block * group->lag + node, block, node };
+	}
+	if (!m->failed && group->keys) {
+		make_attention(m);
+		count = 0;
 	}
 	if (!m->failed)
 		qsort(parts, count, sizeof(*parts), by_time);
@@ -338,6 +519,7 @@ void stream_graph_release(struct stream_graph *graph)
 	ir_graph_destroy(graph->graph);
 	wnn_free(graph->node);
 	wnn_free(graph->value);
+	wnn_free(graph->split);
 	wnn_free(graph->live_out);
 	memset(graph, 0, sizeof(*graph));
 }

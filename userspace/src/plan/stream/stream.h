@@ -24,6 +24,7 @@ struct stream_group {
 	int64_t block[IR_MAX_RANK]; /* of that result */
 	uint64_t num_blocks;
 	uint32_t lag; /* nodes that a block is behind the one before */
+	uint32_t keys; /* blocks of keys that a block of attention meets; 0: rows of scores are whole */
 	bool carry; /* a block takes rows that the one before has made, and does not make them again */
 	bool dropped;
 };
@@ -40,10 +41,11 @@ struct stream_groups {
 };
 
 /*
- * Finds groups that should take less time than their nodes one after the other, for a planned range.
+ * Finds groups that should take less time than their nodes one after the other, for a planned range. With @attention,
+ * none unless attention with long rows of scores is among them, each of which is a group.
  * -1 without memory.
  */
-int stream_find(const struct plan *plan, struct stream_groups *groups);
+int stream_find(const struct plan *plan, bool attention, struct stream_groups *groups);
 void stream_groups_release(struct stream_groups *groups);
 
 /* Ways to run a group otherwise, in the order in which they are tried. */
@@ -51,11 +53,14 @@ enum stream_change {
 	STREAM_COARSER, /* half as many blocks, along the last axis that can be cut so */
 	STREAM_FINER,
 	STREAM_CARRY, /* rows that two blocks need are computed once instead of twice, or the other way round */
+	STREAM_ATTEND, /* attention divides its result, not its weights; then twice as many blocks of keys */
 	STREAM_CHANGES
 };
 
 /* False when the group cannot be changed so. */
 bool stream_change(const struct plan *plan, struct stream_group *group, enum stream_change change);
+/* Blocks of a group, those of keys for each of its rows. */
+uint64_t stream_steps(const struct stream_group *group);
 /*
  * Computes @parts of all nodes' results that block number @block of a group needs; @before are those of the
  * block before it, NULL for the first. False when an operator cannot compute its part.
@@ -68,6 +73,7 @@ struct stream_graph {
 	struct ir_graph *graph;
 	uint32_t *node;	 /* by node: index in the range of the one that it is a part of */
 	uint32_t *value; /* by value id: id in the old graph, UINT32_MAX for parts */
+	bool *split;	 /* by node: the bits of its result depend on how it was cut */
 	uint32_t *live_out;
 	uint8_t eager; /* with which it was planned best */
 };

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Attention by blocks of keys: softmax(s) * v, where s is what a group makes first. A block of rows meets one
+ * block of keys after the other, and needs no row of s as a whole:
+ *
+ *	m' = max(m, max(s))        p = exp(s - m')
+ *	l' = l * exp(m - m') + sum(p)
+ *	o' = o * exp(m - m') + p * v
+ *
+ * and o / l in the end, which divides rows of the result instead of the longer ones of s.
+ */
+#include "plan/stream/parts.h"
+
+#include <string.h>
+
+/* What a product needs to be the last node of such a group. */
+static bool is_plain_product(const struct ir_node *node)
+{
+	const struct ir_matmul_attrs *attrs = &node->attrs.matmul;
+
+	return node->op == IR_OP_MATMUL && (node->num_operands < 3 || !node->operands[2]) &&
+	       !attrs->a_transpose && attrs->alpha == 1 && attrs->act.kind == IR_UNARY_NONE &&
+	       node->operands[1]->type.rank >= 2;
+}
+
+bool stream_is_attention(const struct plan *plan, const struct stream_set *set)
+{
+	const struct ir_node *product, *softmax;
+	uint32_t rank;
+
+	if (set->num < 3)
+		return false;
+	product = stream_node(plan, set->node[set->num - 1]);
+	softmax = stream_node(plan, set->node[set->num - 2]);
+	if (softmax->op != IR_OP_SOFTMAX || !is_plain_product(product) ||
+	    product->operands[0] != softmax->results[0] ||
+	    stream_is_internal(plan, set, product->operands[1]))
+		return false;
+	rank = softmax->results[0]->type.rank;
+	return rank >= 2 && softmax->attrs.axis == rank - 1 &&
+	       product->results[0]->type.rank == rank &&
+	       softmax->operands[0] == stream_node(plan, set->node[set->num - 3])->results[0];
+}
+
+bool stream_attend_values(const struct ir_node *product, const struct box *result,
+			  const struct box *weights, struct box *values)
+{
+	const struct ir_type *type = &product->operands[1]->type;
+	uint32_t axis = type->rank - (product->attrs.matmul.b_transpose ? 1 : 2);
+	uint32_t keys = product->operands[0]->type.rank - 1;
+
+	if (!box_operand(product, 1, result, values))
+		return false;
+	values->begin[axis] = weights->begin[keys];
+	values->dim[axis] = weights->dim[keys];
+	return true;
+}
+
+/* Keys of block number @block of so many; none when there are more blocks than multiples of STREAM_KEYS. */
+static void cut_keys(int64_t keys, uint32_t blocks, uint32_t block, int64_t *begin, int64_t *count)
+{
+	int64_t units = (int64_t)wnn_div_up((uint64_t)keys, STREAM_KEYS);
+	int64_t end = units * (block + 1) / blocks * STREAM_KEYS;
+
+	*begin = units * block / blocks * STREAM_KEYS;
+	*count = (end < keys ? end : keys) - *begin;
+}
+
+bool stream_attend_parts(const struct plan *plan, const struct stream_set *set,
+			 const struct box *last, uint32_t blocks, uint32_t block,
+			 struct stream_part *parts)
+{
+	const struct ir_node *product = stream_node(plan, set->node[set->num - 1]);
+	uint32_t axis = product->operands[0]->type.rank - 1;
+	struct stream_set scores = *set;
+	struct box *weights = &parts[set->num - 2].need, values;
+
+	parts[set->num - 1].need = *last;
+	if (!box_operand(product, 0, last, weights) ||
+	    !stream_attend_values(product, last, weights, &values))
+		return false;
+	cut_keys(weights->dim[axis], blocks, block, &weights->begin[axis], &weights->dim[axis]);
+	scores.num -= 2;
+	return weights->dim[axis] > 0 && stream_find_parts(plan, &scores, weights, NULL, parts);
+}
+
+uint64_t stream_attend_bytes(const struct plan *plan, const struct stream_set *set,
+			     const struct stream_part *parts)
+{
+	const struct ir_type *result =
+		&stream_node(plan, set->node[set->num - 1])->results[0]->type;
+	uint64_t rows = (uint64_t)box_elements(&parts[set->num - 1].need, result->rank), bytes = 0;
+
+	/* Scores are made, those of the block before become weights, and the weights before these are multiplied. */
+	for (uint32_t i = 0; i + 1 < set->num; i++) {
+		const struct ir_type *type = &stream_node(plan, set->node[i])->results[0]->type;
+		uint64_t times = i + 3 < set->num ? 1 : 2;
+
+		bytes += times * plan_align((uint64_t)box_elements(&parts[i].need, type->rank) *
+					    ir_dtype_bits(type->dtype) / 8);
+	}
+	/* The sums so far in float32, and those that come next. */
+	return bytes + 4 * plan_align(rows * sizeof(float));
+}

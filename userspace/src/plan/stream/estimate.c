@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+/* What a part of a node costs: a coarse estimate, from shapes alone. */
+#include "plan/list/cost.h"
+#include "plan/stream/parts.h"
+
+static uint64_t lanes_of(const struct plan *plan, int64_t elements)
+{
+	return wnn_div_up((uint64_t)elements, plan->caps->lanes);
+}
+
+static uint32_t unary_factor(int kind)
+{
+	return kind == IR_UNARY_NONE ? 0 : kind <= IR_ROUND_EVEN || kind >= IR_LEAKY_RELU ? 1 : 4;
+}
+
+static void product_load(const struct plan *plan, const struct ir_node *node, const struct box *box,
+			 struct stream_load *load)
+{
+	const struct npu_caps *caps = plan->caps;
+	const struct ir_type *to = &node->results[0]->type;
+	uint64_t elements = (uint64_t)box_elements(box, to->rank), n, k, groups = 1;
+	uint8_t dtype = plan_dtype(node->operands[0]->type.dtype);
+
+	if (box_row_axis(node) != UINT32_MAX) {
+		const struct ir_conv_attrs *conv = &node->attrs.conv;
+		const uint8_t *axes = ir_filter_axes(conv->filter_layout);
+		const struct ir_type *filter = &node->operands[1]->type;
+
+		groups = conv->groups;
+		n = (uint64_t)ir_type_dim(filter, axes[0]) / (conv->transposed ? 1 : groups);
+		k = (uint64_t)(ir_type_dim(filter, axes[1]) * ir_type_dim(filter, axes[2]) *
+			       ir_type_dim(filter, axes[3]));
+	} else {
+		const struct ir_type *a = &node->operands[0]->type;
+
+		n = (uint64_t)ir_type_dim(to, to->rank - 1);
+		k = (uint64_t)ir_type_dim(a, a->rank - (node->attrs.matmul.a_transpose ? 2 : 1));
+	}
+	if (groups > 1 && n == 1)
+		load->vpu += lanes_of(plan, (int64_t)(elements * k));
+	else
+		load->mxu += plan_cost_mma(caps, groups, elements / n / groups, n, k, dtype);
+	load->vpu += lanes_of(plan, (int64_t)elements);
+}
+
+void stream_node_load(const struct plan *plan, const struct ir_node *node, const struct box *box,
+		      struct stream_load *load)
+{
+	int64_t elements = box_elements(box, node->results[0]->type.rank);
+
+	switch (node->op) {
+	case IR_OP_CONV:
+	case IR_OP_QCONV:
+	case IR_OP_MATMUL:
+	case IR_OP_QMATMUL:
+	case IR_OP_WMATMUL:
+		product_load(plan, node, box, load);
+		break;
+	case IR_OP_POOL:
+	case IR_OP_QPOOL:
+		load->vpu += lanes_of(plan, elements * node->attrs.pool.window[0] *
+						    node->attrs.pool.window[1]);
+		break;
+	case IR_OP_UNARY:
+		load->vpu += lanes_of(plan, elements) * unary_factor(node->attrs.unary.kind);
+		break;
+	case IR_OP_BINARY:
+		load->vpu +=
+			lanes_of(plan, elements) * (1 + unary_factor(node->attrs.binary.act.kind));
+		break;
+	case IR_OP_SOFTMAX:
+	case IR_OP_BATCHNORM:
+	case IR_OP_LAYERNORM:
+		load->vpu += lanes_of(plan, elements) * 8;
+		break;
+	case IR_OP_ROTARY:
+		load->vpu += lanes_of(plan, elements) * 3;
+		break;
+	case IR_OP_CONCAT:
+		break;
+	default:
+		load->vpu += lanes_of(plan, elements);
+	}
+}
+
+uint64_t stream_part_bytes(const struct ir_value *value, const struct box *box)
+{
+	return (uint64_t)box_elements(box, value->type.rank) * ir_dtype_bits(value->type.dtype) / 8;
+}
