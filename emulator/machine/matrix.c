@@ -82,6 +82,8 @@ struct task {
 	uint32_t column_zero[MMA_MAX_COLS];
 	uint32_t rows;
 	int64_t row_dst[ROW_BLOCK], row_src[ROW_BLOCK];
+	/* Address of each row of a contraction block; the last tile's missing ones repeat the last row. */
+	const char *row[ROW_BLOCK + MMA_MAX_ROWS];
 	uint32_t row_zero[ROW_BLOCK];
 	char *pack, *converted, *acc;
 };
@@ -163,17 +165,23 @@ static void task_rows(struct task *t, uint64_t block)
 {
 	const struct matrix *m = t->m;
 	uint64_t first = block * ROW_BLOCK, left = m->rows.count - first;
+	const unsigned int last = m->rows.rank - 1;
 	struct cursor cursor;
 
 	t->rows = left < ROW_BLOCK ? (uint32_t)left : ROW_BLOCK;
 	cursor_set(&cursor, &m->rows, first);
-	for (uint32_t i = 0; i < t->rows; i++) {
-		t->row_dst[i] = cursor.dst;
-		t->row_src[i] = cursor.src;
-		if (!m->floats)
-			t->row_zero[i] = side_zero(m, &m->rows, first + i);
-		cursor_add(&cursor, &m->rows, 1);
+	for (uint32_t i = 0; i < t->rows;) {
+		uint32_t room = m->rows.dim[last] - cursor.at[last];
+		uint32_t n = t->rows - i < room ? t->rows - i : room;
+
+		for (uint32_t j = 0; j < n; j++, i++) {
+			t->row_dst[i] = cursor.dst + m->rows.dst[last] * j;
+			t->row_src[i] = cursor.src + m->rows.src[last] * j;
+		}
+		cursor_add(&cursor, &m->rows, n);
 	}
+	for (uint32_t i = 0; !m->floats && i < t->rows; i++)
+		t->row_zero[i] = side_zero(m, &m->rows, first + i);
 }
 
 /* ---- Packing ---- */
@@ -241,19 +249,33 @@ static void pack_steps(const struct task *t, uint32_t *out, const char *base, ui
 	}
 }
 
+/* Whether the panel is one run of dense float32 columns. */
+static bool columns_dense(const struct task *t)
+{
+	const struct side *side = &t->m->columns;
+
+	return t->m->floats && side->t->dtype == ONPU_DT_F32 && t->segments == 1 &&
+	       side->src[side->rank - 1] == sizeof(float);
+}
+
 static void pack_block(const struct task *t, uint32_t tap, uint32_t taps, uint32_t k,
 		       uint32_t depth)
 {
 	const struct side *side = &t->m->columns;
 	uint32_t *out = (uint32_t *)t->pack;
+	bool dense = columns_dense(t);
 
-	if (t->padded != t->width)
+	if (!dense && t->padded != t->width)
 		memset(out, 0, (size_t)taps * depth * t->padded * sizeof(*out));
 	for (uint32_t i = tap; i < tap + taps; i++) {
 		const char *base =
 			sim_at(t->m->c, t->column_base + side->tap[i]) + k * side->k_stride;
 
-		if (side->k_stride == side->t->esize && side->src[side->rank - 1] != side->t->esize)
+		if (dense)
+			t->m->c->kernels->mma_pack((float *)out, base + t->segment[0].src,
+						   side->k_stride, t->width, depth);
+		else if (side->k_stride == side->t->esize &&
+			 side->src[side->rank - 1] != side->t->esize)
 			pack_columns(t, out, base, depth);
 		else
 			pack_steps(t, out, base, depth);
@@ -310,6 +332,11 @@ static void store_acc(const struct task *t, uint32_t row, uint32_t rows, const c
 	int64_t step = m->columns.dst[m->columns.rank - 1];
 	size_t line = (size_t)t->padded * sizeof(float);
 
+	if (d->dtype == ONPU_DT_F32 && t->segments == 1 && step == sizeof(float)) {
+		m->c->kernels->mma_store(sim_at(m->c, t->dst + t->segment[0].dst), t->row_dst + row,
+					 (const float *)acc, rows, t->width);
+		return;
+	}
 	for (uint32_t r = 0; r < rows; r++) {
 		for (unsigned int s = 0; s < t->segments; s++) {
 			const struct segment *g = &t->segment[s];
@@ -331,11 +358,7 @@ static void store_acc(const struct task *t, uint32_t row, uint32_t rows, const c
 /* With few rows, columns that are dense are read where they lie, without packing. */
 static bool columns_in_place(const struct task *t)
 {
-	const struct side *side = &t->m->columns;
-
-	return t->m->floats && side->t->dtype == ONPU_DT_F32 && t->padded == t->width &&
-	       t->segments == 1 && side->src[side->rank - 1] == sizeof(float) &&
-	       t->m->rows.count < PACK_MIN_ROWS;
+	return columns_dense(t) && t->padded == t->width && t->m->rows.count < PACK_MIN_ROWS;
 }
 
 static bool rows_in_place(const struct matrix *m)
@@ -367,20 +390,21 @@ static struct block block_at(const struct matrix *m, uint32_t b)
 	return block;
 }
 
-static void set_rows(const struct task *t, struct mma_tile *tile, const struct block *b,
-		     const char **row, uint32_t first, uint32_t rows)
+static void set_rows(struct task *t, const struct block *b)
 {
 	const struct matrix *m = t->m;
 	size_t converted = (size_t)b->taps * b->depth * sizeof(float);
+	const char *base = sim_at(m->c, t->row_base) + b->k * m->rows.k_stride;
 
-	for (uint32_t r = 0; r < m->c->kernels->mma_rows; r++) {
-		uint32_t index = first + (r < rows ? r : rows - 1);
-
-		row[r] = rows_in_place(m) ? sim_at(m->c, t->row_base + t->row_src[index]) +
-						    b->k * m->rows.k_stride :
-					    t->converted + index * converted;
+	if (rows_in_place(m)) {
+		for (uint32_t r = 0; r < t->rows; r++)
+			t->row[r] = base + t->row_src[r];
+	} else {
+		for (uint32_t r = 0; r < t->rows; r++)
+			t->row[r] = t->converted + r * converted;
 	}
-	tile->row = row;
+	for (uint32_t r = 1; r < m->c->kernels->mma_rows; r++)
+		t->row[t->rows - 1 + r] = t->row[t->rows - 1];
 }
 
 static void task_block(struct task *t, uint32_t index, bool packed)
@@ -389,15 +413,14 @@ static void task_block(struct task *t, uint32_t index, bool packed)
 	const struct onpu_kernels *k = m->c->kernels;
 	const struct block b = block_at(m, index);
 	int64_t dense_rows[DEPTH_BLOCK], dense_columns[DEPTH_BLOCK];
-	const char *row[MMA_MAX_ROWS];
 	const kernel_mma(*kernels)[4] = m->piece  ? k->mma_pieces :
 					m->floats ? k->mma_f32 :
 						    k->mma_i32;
 	struct mma_tile tile = {
+		.acc = t->acc,
 		.taps = b.taps,
 		.depth = b.depth,
 		.piece = m->piece,
-		.pieces = m->piece ? (uint32_t)onpu_div_up(b.depth, m->piece) : 0,
 		.k_stride = m->rows.k_stride,
 		.row_tap = m->rows.tap + b.tap,
 		.col = sim_at(m->c, t->column_base + t->segment[0].src) + b.k * m->columns.k_stride,
@@ -421,11 +444,14 @@ static void task_block(struct task *t, uint32_t index, bool packed)
 		tile.col_k_stride = t->padded * sizeof(float);
 		tile.col_tap = dense_columns;
 	}
+	set_rows(t, &b);
 	for (uint32_t r = 0; r < t->rows; r += k->mma_rows) {
 		uint32_t rows = t->rows - r < k->mma_rows ? t->rows - r : k->mma_rows;
 
-		set_rows(t, &tile, &b, row, r, rows);
-		tile.acc = t->acc + (size_t)r * t->padded * sizeof(float);
+		tile.row = t->row + r;
+		/* With one block all tiles use the same accumulators, which stay in the cache. */
+		if (m->blocks > 1)
+			tile.acc = t->acc + (size_t)r * t->padded * sizeof(float);
 		if (!index)
 			load_acc(t, r, rows, tile.acc);
 		kernels[rows][t->vectors](&tile);
@@ -478,7 +504,8 @@ static void matrix_part(void *arg, unsigned int part, unsigned int thread)
 			task_batch(&t, i / m->row_blocks / m->panels);
 			task_panel(&t, panel);
 		}
-		task_rows(&t, block);
+		if (i == first || m->row_blocks > 1)
+			task_rows(&t, block);
 		for (uint32_t b = 0; b < m->blocks && !sim_given_up(m->c); b++)
 			task_block(&t, b, !fresh && m->blocks == 1);
 	}

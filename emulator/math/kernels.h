@@ -72,9 +72,9 @@ struct mma_tile {
 	const char *col;	/* vectors of columns: address at k = 0 without tap */
 	int64_t col_k_stride;	/* bytes from k to k + 1 */
 	const int64_t *col_tap;
-	uint32_t taps, depth;	/* contraction: taps, then k below depth */
-	uint32_t piece, pieces; /* mma_pieces: values of k in a piece, and pieces of a tap */
-	void *acc;		/* [rows][MMA columns of the level] accumulators */
+	uint32_t taps, depth; /* contraction: taps, then k below depth */
+	uint32_t piece;	      /* mma_pieces: values of k in a piece */
+	void *acc;	      /* [rows][MMA columns of the level] accumulators */
 };
 
 typedef void (*kernel_load_f32)(float *dst, const char *src, int64_t stride, size_t n);
@@ -146,6 +146,14 @@ struct onpu_kernels {
 	kernel_mma mma_f32[MMA_MAX_ROWS + 1][4];
 	kernel_mma mma_i32[MMA_MAX_ROWS + 1][4];
 	kernel_mma mma_pieces[MMA_MAX_ROWS + 1][4];
+	/*
+	 * Dense float32 columns of @n values of k, @stride bytes apart, as a panel: whole vectors, zeros after
+	 * the last column.
+	 */
+	void (*mma_pack)(float *dst, const char *src, int64_t stride, uint32_t columns, size_t n);
+	/* Accumulators of a tile to dense float32 rows at @dst + @row[], with canonical NaNs. */
+	void (*mma_store)(char *dst, const int64_t *row, const float *acc, uint32_t rows,
+			  uint32_t columns);
 };
 
 /* @level must be supported by the host. */

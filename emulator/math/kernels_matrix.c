@@ -6,6 +6,7 @@
  * then k ascending, one fused multiply-add each, so that the order per element is the
  * architecture's whatever the tile's shape.
  */
+#include <stdbool.h>
 #include <string.h>
 
 #include "math/kernels_level.h"
@@ -22,26 +23,40 @@ typedef __m512i vec_i32;
 #define f32_splat(x)	 _mm512_set1_ps(x)
 #define f32_mac(a, b, c) _mm512_fmadd_ps(a, b, c)
 #define f32_add(a, b)	 _mm512_add_ps(a, b)
+#define f32_canonical(x)                                              \
+	_mm512_mask_mov_ps(x, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), \
+			   _mm512_set1_ps(__builtin_nanf("")))
 #define i32_load(p)	 _mm512_loadu_si512(p)
 #define i32_store(p, x)	 _mm512_storeu_si512(p, x)
 #define i32_splat(x)	 _mm512_set1_epi32(x)
 #define i32_mac(a, b, c) _mm512_add_epi32(_mm512_mullo_epi32(a, b), c)
 #elif defined(__AVX2__) && defined(__FMA__) && !defined(KERNEL_PLAIN)
 #include <immintrin.h>
-#define TILE_ROWS	 6
-#define VECTORS		 2
-#define VECTOR		 8
+#define TILE_ROWS	6
+#define VECTORS		2
+#define VECTOR		8
 typedef __m256 vec_f32;
 typedef __m256i vec_i32;
-#define f32_load(p)	 _mm256_loadu_ps(p)
-#define f32_store(p, x)	 _mm256_storeu_ps(p, x)
-#define f32_splat(x)	 _mm256_set1_ps(x)
-#define f32_mac(a, b, c) _mm256_fmadd_ps(a, b, c)
-#define f32_add(a, b)	 _mm256_add_ps(a, b)
+#define f32_load(p)	_mm256_loadu_ps(p)
+#define f32_store(p, x) _mm256_storeu_ps(p, x)
+#define f32_splat(x)	_mm256_set1_ps(x)
+#define f32_add(a, b)	_mm256_add_ps(a, b)
+#define f32_canonical(x) \
+	_mm256_blendv_ps(x, _mm256_set1_ps(__builtin_nanf("")), _mm256_cmp_ps(x, x, _CMP_UNORD_Q))
 #define i32_load(p)	 _mm256_loadu_si256((const __m256i *)(p))
 #define i32_store(p, x)	 _mm256_storeu_si256((__m256i *)(p), x)
 #define i32_splat(x)	 _mm256_set1_epi32(x)
 #define i32_mac(a, b, c) _mm256_add_epi32(_mm256_mullo_epi32(a, b), c)
+
+/*
+ * The form that adds to the accumulator in its register. Of the intrinsic GCC makes other forms too in an
+ * unrolled loop, and moves accumulators to other registers and to the stack, although all fit.
+ */
+static inline __attribute__((always_inline)) vec_f32 f32_mac(vec_f32 a, vec_f32 b, vec_f32 c)
+{
+	__asm__("vfmadd231ps %2, %1, %0" : "+x"(c) : "x"(a), "x"(b));
+	return c;
+}
 #else
 /* The plain path computes one column at a time, as the instruction set defines it. */
 #define TILE_ROWS	 4
@@ -54,89 +69,125 @@ typedef uint32_t vec_i32;
 #define f32_splat(x)	 (x)
 #define f32_mac(a, b, c) __builtin_fmaf(a, b, c)
 #define f32_add(a, b)	 ((a) + (b))
+#define f32_canonical(x) ((x) != (x) ? __builtin_nanf("") : (x))
 #define i32_load(p)	 ((uint32_t)*(p))
 #define i32_store(p, x)	 (*(p) = (int32_t)(x))
 #define i32_splat(x)	 ((uint32_t)(x))
 #define i32_mac(a, b, c) ((a) * (b) + (c))
 #endif
 
-/* acc[][] += the products of one tap from `first` on, `count` of them. */
-#define DEFINE_CHAIN(type, element)                                                           \
-	static inline __attribute__((always_inline)) void chain_##type(                       \
-		const struct mma_tile *t, uint32_t tap, uint32_t first, uint32_t count,       \
-		vec_##type acc[TILE_ROWS][VECTORS], const int rows, const int vectors)        \
-	{                                                                                     \
-		const int64_t row_step = t->k_stride, col_step = t->col_k_stride;             \
-		const char *col = t->col + t->col_tap[tap] + first * col_step;                \
-		int64_t at = t->row_tap[tap] + first * row_step;                              \
-		const char *row[TILE_ROWS];                                                   \
-                                                                                              \
-		for (int r = 0; r < rows; r++)                                                \
-			row[r] = t->row[r];                                                   \
-		for (uint32_t k = 0; k < count; k++) {                                        \
-			vec_##type b[VECTORS];                                                \
-                                                                                              \
-			for (int v = 0; v < vectors; v++)                                     \
-				b[v] = type##_load((const element *)col + v * VECTOR);        \
-			for (int r = 0; r < rows; r++) {                                      \
-				vec_##type a = type##_splat(*(const element *)(row[r] + at)); \
-                                                                                              \
-				for (int v = 0; v < vectors; v++)                             \
-					acc[r][v] = type##_mac(a, b[v], acc[r][v]);           \
-			}                                                                     \
-			col += col_step;                                                      \
-			at += row_step;                                                       \
-		}                                                                             \
+/* One value of k, at the byte positions @col and @at: acc[][] += its products. */
+#define DEFINE_STEP(type, element)                                                     \
+	static inline __attribute__((always_inline)) void step_##type(                 \
+		const char *col, const char *const *row, int64_t at,                   \
+		vec_##type acc[TILE_ROWS][VECTORS], const int rows, const int vectors) \
+	{                                                                              \
+		vec_##type b[VECTORS];                                                 \
+                                                                                       \
+		for (int v = 0; v < vectors; v++)                                      \
+			b[v] = type##_load((const element *)col + v * VECTOR);         \
+		for (int r = 0; r < rows; r++) {                                       \
+			vec_##type a = type##_splat(*(const element *)(row[r] + at));  \
+                                                                                       \
+			for (int v = 0; v < vectors; v++)                              \
+				acc[r][v] = type##_mac(a, b[v], acc[r][v]);            \
+		}                                                                      \
 	}
 
-DEFINE_CHAIN(f32, float)
-DEFINE_CHAIN(i32, int32_t)
+DEFINE_STEP(f32, float)
+DEFINE_STEP(i32, int32_t)
 
-#define DEFINE_TILE(type, element)                                                         \
-	static inline __attribute__((always_inline)) void tile_##type(                     \
-		const struct mma_tile *t, const int rows, const int vectors)               \
-	{                                                                                  \
-		vec_##type acc[TILE_ROWS][VECTORS];                                        \
-		element *out = t->acc;                                                     \
-                                                                                           \
-		for (int r = 0; r < rows; r++)                                             \
-			for (int v = 0; v < vectors; v++)                                  \
-				acc[r][v] = type##_load(out + (r * vectors + v) * VECTOR); \
-		for (uint32_t tap = 0; tap < t->taps; tap++)                               \
-			chain_##type(t, tap, 0, t->depth, acc, rows, vectors);             \
-		for (int r = 0; r < rows; r++)                                             \
-			for (int v = 0; v < vectors; v++)                                  \
-				type##_store(out + (r * vectors + v) * VECTOR, acc[r][v]); \
+/*
+ * acc[][] += the products of one tap from `first` on, `count` of them. With constant steps, as almost
+ * all tiles have them, four values of k share their additions to addresses and their jump.
+ */
+#define DEFINE_CHAIN(type)                                                                   \
+	static inline __attribute__((always_inline)) void chain_##type(                      \
+		const struct mma_tile *t, uint32_t tap, uint32_t first, uint32_t count,      \
+		vec_##type acc[TILE_ROWS][VECTORS], const int rows, const int vectors,       \
+		const int64_t row_step, const int64_t col_step)                              \
+	{                                                                                    \
+		const bool constant = __builtin_constant_p(row_step);                        \
+		const char *col = t->col + t->col_tap[tap] + first * col_step;               \
+		int64_t at = t->row_tap[tap] + first * row_step;                             \
+		const char *row[TILE_ROWS];                                                  \
+		uint32_t k = 0;                                                              \
+                                                                                             \
+		for (int r = 0; r < rows; r++)                                               \
+			row[r] = t->row[r];                                                  \
+		for (; constant && k + 4 <= count; k += 4) {                                 \
+			step_##type(col, row, at, acc, rows, vectors);                       \
+			step_##type(col + col_step, row, at + row_step, acc, rows, vectors); \
+			step_##type(col + 2 * col_step, row, at + 2 * row_step, acc, rows,   \
+				    vectors);                                                \
+			step_##type(col + 3 * col_step, row, at + 3 * row_step, acc, rows,   \
+				    vectors);                                                \
+			col += 4 * col_step;                                                 \
+			at += 4 * row_step;                                                  \
+		}                                                                            \
+		for (; k < count; k++, col += col_step, at += row_step)                      \
+			step_##type(col, row, at, acc, rows, vectors);                       \
+	}
+
+DEFINE_CHAIN(f32)
+DEFINE_CHAIN(i32)
+
+#define DEFINE_TILE(type, element)                                                                 \
+	static inline __attribute__((always_inline)) void steps_##type(                            \
+		const struct mma_tile *t, const int rows, const int vectors, int64_t row_step,     \
+		int64_t col_step)                                                                  \
+	{                                                                                          \
+		vec_##type acc[TILE_ROWS][VECTORS];                                                \
+		element *out = t->acc;                                                             \
+                                                                                                   \
+		for (int r = 0; r < rows; r++)                                                     \
+			for (int v = 0; v < vectors; v++)                                          \
+				acc[r][v] = type##_load(out + (r * vectors + v) * VECTOR);         \
+		for (uint32_t tap = 0; tap < t->taps; tap++)                                       \
+			chain_##type(t, tap, 0, t->depth, acc, rows, vectors, row_step, col_step); \
+		for (int r = 0; r < rows; r++)                                                     \
+			for (int v = 0; v < vectors; v++)                                          \
+				type##_store(out + (r * vectors + v) * VECTOR, acc[r][v]);         \
 	}
 
 DEFINE_TILE(f32, float)
 DEFINE_TILE(i32, int32_t)
 
 /* The same in pieces, whose sums begin with 0. */
-static inline __attribute__((always_inline)) void tile_pieces(const struct mma_tile *t,
-							      const int rows, const int vectors)
+static inline __attribute__((always_inline)) void steps_pieces(const struct mma_tile *t,
+							       const int rows, const int vectors,
+							       int64_t row_step, int64_t col_step)
 {
 	vec_f32 acc[TILE_ROWS][VECTORS];
 
-	for (uint32_t i = 0; i < t->taps * t->pieces; i++) {
-		uint32_t first = i % t->pieces * t->piece, left = t->depth - first;
-		float *out = t->acc;
+	for (uint32_t tap = 0; tap < t->taps; tap++) {
+		for (uint32_t first = 0; first < t->depth; first += t->piece) {
+			uint32_t left = t->depth - first;
+			float *out = t->acc;
 
-		for (int r = 0; r < rows; r++)
-			for (int v = 0; v < vectors; v++)
-				acc[r][v] = f32_splat(0);
-		chain_f32(t, i / t->pieces, first, left < t->piece ? left : t->piece, acc, rows,
-			  vectors);
-		for (int r = 0; r < rows; r++)
-			for (int v = 0; v < vectors; v++, out += VECTOR)
-				f32_store(out, f32_add(f32_load(out), acc[r][v]));
+			for (int r = 0; r < rows; r++)
+				for (int v = 0; v < vectors; v++)
+					acc[r][v] = f32_splat(0);
+			chain_f32(t, tap, first, left < t->piece ? left : t->piece, acc, rows,
+				  vectors, row_step, col_step);
+			for (int r = 0; r < rows; r++)
+				for (int v = 0; v < vectors; v++, out += VECTOR)
+					f32_store(out, f32_add(f32_load(out), acc[r][v]));
+		}
 	}
 }
 
-#define DEFINE_SIZE(type, rows, vectors)                                \
-	static void type##_##rows##x##vectors(const struct mma_tile *t) \
-	{                                                               \
-		tile_##type(t, rows, vectors);                          \
+/* Dense rows and packed columns have constant steps. */
+#define DEFINE_SIZE(type, rows, vectors)                                              \
+	static void type##_##rows##x##vectors(const struct mma_tile *t)               \
+	{                                                                             \
+		const int64_t row_step = sizeof(float);                               \
+		const int64_t col_step = (int64_t)sizeof(float) * (vectors) * VECTOR; \
+                                                                                      \
+		if (t->k_stride == row_step && t->col_k_stride == col_step)           \
+			steps_##type(t, rows, vectors, row_step, col_step);           \
+		else                                                                  \
+			steps_##type(t, rows, vectors, t->k_stride, t->col_k_stride); \
 	}
 
 #define DEFINE_ROWS(rows, vectors)      \
@@ -182,11 +233,55 @@ DEFINE_VECTORS(2)
 DEFINE_VECTORS(3)
 #endif
 
+static void pack(float *dst, const char *src, int64_t stride, uint32_t columns, size_t n)
+{
+	uint32_t whole = columns / VECTOR * VECTOR;
+
+	for (size_t k = 0; k < n; k++, src += stride) {
+		const float *in = (const float *)src;
+		uint32_t j = 0;
+
+		for (; j < whole; j += VECTOR)
+			f32_store(dst + j, f32_load(in + j));
+		if (j < columns) {
+			for (; j < columns; j++)
+				dst[j] = in[j];
+			for (; j < whole + VECTOR; j++)
+				dst[j] = 0;
+		}
+		dst += j;
+	}
+}
+
+static void store(char *dst, const int64_t *row, const float *src, uint32_t rows, uint32_t columns)
+{
+	uint32_t whole = columns / VECTOR * VECTOR;
+
+	for (uint32_t r = 0; r < rows; r++) {
+		float *out = (float *)(dst + row[r]);
+		uint32_t j = 0;
+
+		for (; j < whole; j += VECTOR) {
+			vec_f32 x = f32_load(src + j);
+
+			f32_store(out + j, f32_canonical(x));
+		}
+		if (j < columns) {
+			for (; j < columns; j++)
+				out[j] = src[j] != src[j] ? __builtin_nanf("") : src[j];
+			j = whole + VECTOR;
+		}
+		src += j;
+	}
+}
+
 void KERNEL_NAME(fill_matrix)(struct onpu_kernels *k)
 {
 	k->mma_rows = TILE_ROWS;
 	k->mma_vector = VECTOR;
 	k->mma_vectors = VECTORS;
+	k->mma_pack = pack;
+	k->mma_store = store;
 	USE(f32, k, 1);
 	USE(i32, k, 1);
 	USE(pieces, k, 1);
