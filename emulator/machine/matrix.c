@@ -648,6 +648,42 @@ static void tap_offsets(const struct sim_work *w, int64_t *s0, int64_t *s1, int6
 	}
 }
 
+/* How many taps from the first on continue each other in both operands, so that they are one long tap. */
+static uint32_t taps_in_line(const struct matrix *m, const int64_t *s0, const int64_t *s1)
+{
+	const struct sim_tensor *a = &m->w->t[S0], *b = &m->w->t[S1];
+	int64_t step0 = a->stride[a->rank - 1] * m->depth;
+	int64_t step1 = b->stride[b->rank - 2] * m->depth;
+	uint32_t n = 1;
+
+	while (n < m->taps && s0[n] == s0[n - 1] + step0 && s1[n] == s1[n - 1] + step1)
+		n++;
+	for (uint32_t i = 0; i < m->taps; i++) {
+		bool in_line = s0[i] == s0[i - i % n] + step0 * (i % n) &&
+			       s1[i] == s1[i - i % n] + step1 * (i % n);
+
+		if (m->taps % n || !in_line)
+			return 1;
+	}
+	return n;
+}
+
+/*
+ * A tap's products follow those of the tap before in the order of a sum, unless a sum has pieces: taps
+ * in line, such as those along a row of a convolution with few channels, make longer loops.
+ */
+static void merge_taps(struct matrix *m, int64_t *s0, int64_t *s1)
+{
+	uint32_t n = m->piece ? 1 : taps_in_line(m, s0, s1);
+
+	m->depth *= n;
+	m->taps /= n;
+	for (uint32_t i = 0; i < m->taps; i++) {
+		s0[i] = s0[i * n];
+		s1[i] = s1[i * n];
+	}
+}
+
 bool sim_matrix(struct sim_context *c, const struct sim_work *w)
 {
 	uint32_t taps = sim_tap_count(w);
@@ -679,6 +715,7 @@ bool sim_matrix(struct sim_context *c, const struct sim_work *w)
 	matrix_sides(&m, s0_tap, s1_tap);
 	c->counters->macs += sim_elements(d) * m.depth * taps;
 	if (!sim_taps_move(w)) {
+		merge_taps(&m, s0_tap, s1_tap);
 		matrix_run(&m);
 		return true;
 	}

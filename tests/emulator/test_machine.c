@@ -673,53 +673,6 @@ static void test_sram_is_zero(void **state)
 	program_destroy(q);
 }
 
-/* One element against the definition: taps outside, k inside, one rounding each. */
-static void test_convolution(void **state)
-{
-	struct fixture *f = *state;
-	struct program *p = f->p;
-	enum { H = 6, W = 5, C = 7, N = 19, IW = W + 2, IN = (H + 2) * IW * C };
-	const uint32_t a_dim[] = { H, W, C }, b_dim[] = { H, W, C, N };
-	const int64_t a_stride[] = { IW * C * 4, C * 4, 4 }, b_stride[] = { 0, 0, N * 4, 4 };
-	struct onpu_slot_param_taps taps = { .kind = ONPU_SLOT_PARAM, .schema = ONPU_SCHEMA_TAPS };
-	float in[IN + 9 * C * N], *filter = in + IN, *out;
-	struct onpu_insn insn = { .op = ONPU_OP_MMA_F32 };
-	struct onpu_slot_tensor t;
-
-	for (int i = 0; i < IN + 9 * C * N; i++)
-		in[i] = (float)(i * 37 % 101 - 50) * 0.0137f;
-	t = program_tensor(ONPU_DT_F32, ONPU_SPACE_SRAM, 0, 3, a_dim, a_stride);
-	t.size = IN * 4;
-	insn.s0 = program_slot(p, &t);
-	t = program_tensor(ONPU_DT_F32, ONPU_SPACE_SRAM, IN * 4, 4, b_dim, b_stride);
-	t.size = 9 * C * N * 4;
-	insn.s1 = program_slot(p, &t);
-	insn.dst = program_dense(p, ONPU_DT_F32, ONPU_SPACE_SRAM, (IN + 9 * C * N) * 4, 3,
-				 DIM(H, W, N));
-	taps.loop[0] = (struct onpu_slot_param_taps_loop){ 3, 0, IW * C * 4, 3 * C * N * 4, 0 };
-	taps.loop[1] = (struct onpu_slot_param_taps_loop){ 3, 0, C * 4, C * N * 4, 0 };
-	taps.loop[2].count = 1;
-	insn.param = program_slot(p, &taps);
-	program_insn(p, insn);
-	program_end(p);
-	p->sram = in;
-	p->sram_size = sizeof(in);
-	assert_true(program_run(p, f->m));
-	out = (float *)onpu_machine_sram(f->m) + IN + 9 * C * N;
-	assert_int_equal(p->result.counters.macs, H * W * N * 9 * C);
-	for (int i = 0; i < H * W * N; i++) {
-		int y = i / (W * N), x = i / N % W, n = i % N;
-		float acc = 0.0f;
-
-		for (int tap = 0; tap < 9; tap++) {
-			for (int c = 0; c < C; c++)
-				acc = __builtin_fmaf(in[((y + tap / 3) * IW + x + tap % 3) * C + c],
-						     filter[(tap * C + c) * N + n], acc);
-		}
-		assert_memory_equal(&out[i], &acc, sizeof(acc));
-	}
-}
-
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -747,7 +700,6 @@ int main(void)
 		TEST(test_deadlock),
 		TEST(test_timeout),
 		TEST(test_trap),
-		TEST(test_convolution),
 		TEST(test_sram_is_zero),
 		cmocka_unit_test(test_config),
 	};
