@@ -56,19 +56,25 @@ static void vector_init(struct vector *v, const struct sim_context *c, const str
 	v->int_beta = (int64_t)w->param.scalar.beta;
 }
 
+static void unary_f32(void *arg, const struct walk_piece *p);
+static void binary_f32(void *arg, const struct walk_piece *p);
+static void fma_f32(void *arg, const struct walk_piece *p);
+
 /* Neighbours of 4-bit types share bytes: their pieces stay on one thread. */
 static void vector_run(struct vector *v, walk_fn fn)
 {
 	const struct sim_work *w = v->w;
+	bool rows = fn == unary_f32 || fn == binary_f32 || fn == fma_f32;
 	struct walk walk;
 
 	walk_init(&walk, w->t[DST].rank, w->t[DST].dim);
 	for (unsigned int i = 0; i < WALK_MAX; i++) {
-		if (w->t[i].present)
-			walk_tensor(&walk, &w->t[i]);
-		else
-			walk_tensor(&walk, &w->t[DST]);
+		const struct sim_tensor *t = &w->t[w->t[i].present ? i : DST];
+
+		walk_tensor(&walk, t);
+		rows &= t->dtype == ONPU_DT_F32;
 	}
+	walk.takes_rows = rows;
 	walk_run(&walk, v->c, !sim_is_nibble(w->t[DST].dtype), fn, v);
 }
 

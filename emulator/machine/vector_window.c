@@ -139,6 +139,8 @@ void sim_window(struct sim_context *c, const struct sim_work *w)
 	walk_tensor(&walk, &w->t[S0]);
 	if (r.mac)
 		walk_tensor(&walk, &w->t[S1]);
+	walk.takes_rows = w->t[DST].dtype == ONPU_DT_F32 && w->t[S0].dtype == ONPU_DT_F32 &&
+			  (!r.mac || w->t[S1].dtype == ONPU_DT_F32);
 	walk_run(&walk, c, true, sim_is_float(w->t[DST].dtype) ? window_f32 : window_s64, &r);
 }
 

@@ -14,6 +14,7 @@ void walk_init(struct walk *walk, unsigned int rank, const uint32_t *dim)
 {
 	walk->rank = rank;
 	walk->operands = 0;
+	walk->takes_rows = false;
 	memset(walk->start, 0, sizeof(walk->start));
 	memcpy(walk->dim, dim, rank * sizeof(*dim));
 }
@@ -115,9 +116,20 @@ struct walk_plan {
 	unsigned int parts;
 };
 
+/* Whether a kernel takes the rows of all operands as they lie. */
+static bool rows_lie_dense(const struct walk *walk, uint32_t columns)
+{
+	if (!walk->takes_rows || columns < WALK_ROW_MIN)
+		return false;
+	for (unsigned int i = 0; i < walk->operands; i++)
+		if (walk->stride[i][walk->rank - 1] != sizeof(float))
+			return false;
+	return true;
+}
+
 /*
- * Several rows make a piece when they are short, or follow each other in the first operand:
- * then only operands that are broadcast along them have to be copied together.
+ * Several rows make a piece when they are short, when nothing is copied, or when they follow each other in
+ * the first operand: then only operands that are broadcast along them have to be copied together.
  */
 static uint32_t rows_in_piece(const struct walk *walk, uint32_t columns, uint32_t rows)
 {
@@ -126,7 +138,7 @@ static uint32_t rows_in_piece(const struct walk *walk, uint32_t columns, uint32_
 	bool follow = walk->rank > 1 &&
 		      walk->stride[0][last - 1] == walk->stride[0][last] * (int64_t)walk->dim[last];
 
-	if (columns >= SHORT_ROW && !follow)
+	if (columns >= SHORT_ROW && !follow && !rows_lie_dense(walk, columns))
 		return 1;
 	return fit < rows ? fit : rows;
 }
@@ -227,6 +239,22 @@ static bool dense(const struct walk_piece *p, unsigned int operand, unsigned int
 	       (p->rows == 1 || p->row_step[operand] == (int64_t)esize * p->columns);
 }
 
+/*
+ * Rows of a few float32 numbers that lie dense, 16 bytes at a time, of which the last overlap those before:
+ * a call for each row would cost more than the row.
+ */
+static void copy_short_rows(float *dst, const char *src, int64_t row_step, uint32_t rows,
+			    uint32_t columns)
+{
+	for (uint32_t r = 0; r < rows; r++, src += row_step, dst += columns) {
+		uint32_t last = columns - 4;
+
+		for (uint32_t j = 0; j < last; j += 4)
+			memcpy(dst + j, src + j * sizeof(float), 4 * sizeof(float));
+		memcpy(dst + last, src + last * sizeof(float), 4 * sizeof(float));
+	}
+}
+
 const float *walk_load_f32(const struct sim_context *c, const struct sim_tensor *t,
 			   const struct walk_piece *p, unsigned int operand, float *buf)
 {
@@ -234,6 +262,12 @@ const float *walk_load_f32(const struct sim_context *c, const struct sim_tensor 
 
 	if (t->dtype == ONPU_DT_F32 && dense(p, operand, sizeof(float)))
 		return (const float *)sim_at(c, p->at[operand]);
+	if (t->dtype == ONPU_DT_F32 && p->step[operand] == sizeof(float) && p->columns >= 4 &&
+	    p->columns < SHORT_ROW) {
+		copy_short_rows(buf, sim_at(c, p->at[operand]), p->row_step[operand], p->rows,
+				p->columns);
+		return buf;
+	}
 	for (uint32_t r = 0; r < p->rows; r++)
 		load(buf + (size_t)r * p->columns,
 		     sim_at(c, p->at[operand] + r * p->row_step[operand]), p->step[operand],

@@ -21,6 +21,8 @@ struct walk {
 	uint32_t dim[ONPU_MAX_RANK];
 	int64_t start[WALK_MAX];
 	int64_t stride[WALK_MAX][ONPU_MAX_RANK];
+	/* All operands are float32, and rows that walk_has_rows() finds are not copied, however many. */
+	bool takes_rows;
 };
 
 /* rows x columns elements, together at most KERNEL_CHUNK. */
