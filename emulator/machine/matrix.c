@@ -309,7 +309,7 @@ static void load_acc(const struct task *t, uint32_t row, uint32_t rows, char *ac
 	size_t line = (size_t)t->padded * sizeof(float);
 
 	memset(acc, 0, line * m->c->kernels->mma_rows);
-	for (uint32_t r = 0; m->acc && r < rows; r++) {
+	for (uint32_t r = 0; r < rows; r++) {
 		for (unsigned int s = 0; s < t->segments; s++) {
 			const struct segment *g = &t->segment[s];
 			char *to = acc + r * line + g->first * sizeof(float);
@@ -323,6 +323,14 @@ static void load_acc(const struct task *t, uint32_t row, uint32_t rows, char *ac
 							    g->count);
 		}
 	}
+}
+
+/* Before a tile is computed, so that its rows of DST are in the cache when it is stored. */
+static void want_rows(const struct task *t, uint32_t row, uint32_t rows)
+{
+	for (uint32_t r = 0; r < rows; r++)
+		__builtin_prefetch(
+			sim_at(t->m->c, t->dst + t->segment[0].dst + t->row_dst[row + r]), 1);
 }
 
 static void store_acc(const struct task *t, uint32_t row, uint32_t rows, const char *acc)
@@ -418,6 +426,7 @@ static void task_block(struct task *t, uint32_t index, bool packed)
 						    k->mma_i32;
 	struct mma_tile tile = {
 		.acc = t->acc,
+		.fresh = !index && !m->acc,
 		.taps = b.taps,
 		.depth = b.depth,
 		.piece = m->piece,
@@ -449,10 +458,12 @@ static void task_block(struct task *t, uint32_t index, bool packed)
 		uint32_t rows = t->rows - r < k->mma_rows ? t->rows - r : k->mma_rows;
 
 		tile.row = t->row + r;
+		if (index + 1 == m->blocks)
+			want_rows(t, r, rows);
 		/* With one block all tiles use the same accumulators, which stay in the cache. */
 		if (m->blocks > 1)
 			tile.acc = t->acc + (size_t)r * t->padded * sizeof(float);
-		if (!index)
+		if (!index && m->acc)
 			load_acc(t, r, rows, tile.acc);
 		kernels[rows][t->vectors](&tile);
 		if (index + 1 == m->blocks)

@@ -10,6 +10,7 @@
 #ifndef ONPU_MATH_KERNELS_H
 #define ONPU_MATH_KERNELS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -75,6 +76,7 @@ struct mma_tile {
 	uint32_t taps, depth; /* contraction: taps, then k below depth */
 	uint32_t piece;	      /* mma_pieces: values of k in a piece */
 	void *acc;	      /* [rows][MMA columns of the level] accumulators */
+	bool fresh;	      /* they begin with 0, whatever is in acc */
 };
 
 typedef void (*kernel_load_f32)(float *dst, const char *src, int64_t stride, size_t n);

@@ -142,7 +142,9 @@ DEFINE_CHAIN(i32)
                                                                                                    \
 		for (int r = 0; r < rows; r++)                                                     \
 			for (int v = 0; v < vectors; v++)                                          \
-				acc[r][v] = type##_load(out + (r * vectors + v) * VECTOR);         \
+				acc[r][v] = t->fresh ?                                             \
+						    type##_splat(0) :                              \
+						    type##_load(out + (r * vectors + v) * VECTOR); \
 		for (uint32_t tap = 0; tap < t->taps; tap++)                                       \
 			chain_##type(t, tap, 0, t->depth, acc, rows, vectors, row_step, col_step); \
 		for (int r = 0; r < rows; r++)                                                     \
@@ -159,12 +161,15 @@ static inline __attribute__((always_inline)) void steps_pieces(const struct mma_
 							       int64_t row_step, int64_t col_step)
 {
 	vec_f32 acc[TILE_ROWS][VECTORS];
+	float *out = t->acc;
 
+	for (int i = 0; t->fresh && i < rows * vectors; i++)
+		f32_store(out + i * VECTOR, f32_splat(0));
 	for (uint32_t tap = 0; tap < t->taps; tap++) {
 		for (uint32_t first = 0; first < t->depth; first += t->piece) {
 			uint32_t left = t->depth - first;
-			float *out = t->acc;
 
+			out = t->acc;
 			for (int r = 0; r < rows; r++)
 				for (int v = 0; v < vectors; v++)
 					acc[r][v] = f32_splat(0);
