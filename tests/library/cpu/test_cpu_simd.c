@@ -123,6 +123,56 @@ static void check_tile(void)
 			check_one_tile(rows, vecs);
 }
 
+/* Rows in up to four pieces, which may end where the memory does. */
+static void check_pack(void)
+{
+	int64_t n = between(1, 2 * simd->lanes), depth = between(1, 20), at[20];
+	int64_t width = n > simd->lanes ? 2 * simd->lanes : simd->lanes, size = 0, pieces;
+	struct guard to = floats((depth + 1) * width), from;
+	struct cpu_pack p = { .to = to.data, .at = at, .depth = depth, .n = n };
+
+	pieces = between(1, n < 4 ? n : 4);
+	for (int64_t i = 0; i < pieces; i++) {
+		p.begin[i] = i * n / pieces;
+		p.place[i] = random_below(50);
+		if (p.place[i] + (i + 1) * n / pieces - p.begin[i] > size)
+			size = p.place[i] + (i + 1) * n / pieces - p.begin[i];
+	}
+	p.pieces = (int)pieces;
+	for (int64_t k = 0; k < depth; k++)
+		at[k] = random_below(100);
+	at[random_below((uint32_t)depth)] = 100;
+	size += 100;
+	from = floats(size);
+	p.from = from.data;
+	p.end = from.data + size;
+	simd->pack(&p);
+	for (int64_t k = 0; k < depth; k++)
+		for (int64_t i = 0, piece = 0; i < n; i++) {
+			while (piece + 1 < pieces && p.begin[piece + 1] <= i)
+				piece++;
+			expect("pack", k * width + i, (double)to.data[k * width + i],
+			       (double)from.data[at[k] + p.place[piece] + i - p.begin[piece]], 0);
+		}
+	guard_free(&to);
+	guard_free(&from);
+}
+
+static void check_transpose(void)
+{
+	int64_t rows = between(1, 19), columns = between(1, 19);
+	int64_t ldx = columns + random_below(3), ldy = rows + random_below(3);
+	struct guard x = floats((rows - 1) * ldx + columns), y = floats((columns - 1) * ldy + rows);
+
+	simd->transpose(y.data, ldy, x.data, ldx, rows, columns);
+	for (int64_t i = 0; i < rows; i++)
+		for (int64_t j = 0; j < columns; j++)
+			expect("transpose", j * ldy + i, (double)y.data[j * ldy + i],
+			       (double)x.data[i * ldx + j], 0);
+	guard_free(&x);
+	guard_free(&y);
+}
+
 /* Long sums lose hardly more than short ones, and a large bias does not cost the sum its last bits. */
 static void check_long_sums(void)
 {
@@ -620,12 +670,13 @@ static const struct {
 	size_t at, size;
 	void (*check)(void);
 } entries[] = {
-	ENTRY(tile),	      ENTRY(window),	  ENTRY(window_3x3),   ENTRY(lines),
-	ENTRY(copy_lines),    ENTRY(sum),	  ENTRY(dot),	       ENTRY(combine),
-	ENTRY(unary),	      ENTRY(binary),	  ENTRY(to_halves),    ENTRY(from_halves),
-	ENTRY(round_halves),  ENTRY(softmax),	  ENTRY(fold),	       ENTRY(fold_line),
-	ENTRY(normalize),     ENTRY(winograd_in), ENTRY(winograd_out), ENTRY(finish),
-	ENTRY(finish_floats), ENTRY(widen),	  ENTRY(add_floats),   ENTRY(integers),
+	ENTRY(tile),	     ENTRY(pack),	 ENTRY(transpose),     ENTRY(window),
+	ENTRY(window_3x3),   ENTRY(lines),	 ENTRY(copy_lines),    ENTRY(sum),
+	ENTRY(dot),	     ENTRY(combine),	 ENTRY(unary),	       ENTRY(binary),
+	ENTRY(to_halves),    ENTRY(from_halves), ENTRY(round_halves),  ENTRY(softmax),
+	ENTRY(fold),	     ENTRY(fold_line),	 ENTRY(normalize),     ENTRY(winograd_in),
+	ENTRY(winograd_out), ENTRY(finish),	 ENTRY(finish_floats), ENTRY(widen),
+	ENTRY(add_floats),   ENTRY(integers),
 };
 
 /* There is nothing between the entries that are tested, or behind them. */

@@ -1,25 +1,29 @@
 // SPDX-License-Identifier: MIT
 /*
- * Dense convolution of nchw images with pixels as columns of the product. Vectors are read straight
- * from the image when the filter is 1x1, else from a copy of a few lines in which every tap reads
- * neighbours (struct cpu_planes): there is no copy of the windows.
+ * Dense convolution of nchw images with pixels as columns of the product. Their windows are packed a tile at a
+ * time, in front of all output channels: straight from the image when the filter is 1x1, else from a
+ * copy of a few lines in which every tap reads neighbours (struct cpu_planes).
  */
 #include "cpu/conv_dense.h"
 
 #include <string.h>
 
-/* Columns of a block: their results go through a buffer. */
-#define MAX_COLUMNS 1024
+/* Rows of the other matrix that a step multiplies by: with those of the filter they stay in the nearest cache. */
+#define DEPTH 256
 
 struct columns {
 	const struct cpu_conv_run *run;
 	bool direct;
 	struct cpu_planes planes;
 	int64_t plane;		 /* pixels of a result */
-	int64_t *at;		 /* [depth] */
+	int64_t step, steps;	 /* of the sums: rows of a step, how many there are */
+	int64_t *at;		 /* [step]: in the image or the planes */
+	int64_t *narrow, *wide;	 /* [step]: in a packed tile */
 	struct cpu_split panels; /* rows: output channels of a group */
 	struct cpu_split shares; /* of the panels among items */
+	int64_t together;	 /* panels whose rows of a step stay in the cache */
 	int64_t block, blocks;	 /* direct: of columns; else of lines */
+	bool keeps;		 /* packed tiles of a block are used more than once */
 	char *scratch;
 	size_t planes_bytes, worker_bytes;
 };
@@ -32,21 +36,15 @@ static bool is_direct(const struct cpu_conv *g)
 	       !a->padding[0] && !a->padding[1] && !a->padding[2] && !a->padding[3];
 }
 
-/*
- * Which form wastes less of its vectors: along columns they also take the padding between lines, along rows
- * only the last vector of output channels is not full.
- */
+/* Which form wastes less of its vectors: of pixels, or of output channels, whose results have to be transposed as well. */
 bool cpu_conv_by_columns(const struct cpu_simd *simd, const struct cpu_conv *g)
 {
 	int64_t lanes = simd->lanes, plane = g->out_h * g->out_w, used, rows;
-	int64_t reach = (g->kw - 1) * g->attrs->dilations[1] / g->attrs->strides[1];
 
 	if (g->nhwc || plane < lanes)
 		return false;
-	used = is_direct(g) ? plane : (g->out_h - 1) * (g->out_w + reach) + g->out_w;
-	used = (used + lanes - 1) / lanes * lanes;
+	used = (plane + lanes - 1) / lanes * lanes;
 	rows = (g->out_per_group + lanes - 1) / lanes * lanes;
-	/* Results of rows have to be transposed as well. */
 	return (double)plane / (double)used > 0.9 * (double)g->out_per_group / (double)rows;
 }
 
@@ -79,167 +77,184 @@ void cpu_conv_columns_pack(const struct cpu_simd *simd, const struct cpu_conv *g
 		}
 }
 
-/* A tile whose columns go beyond the image is done further left, and its new columns are copied. */
-static void last_tile(const struct columns *c, struct cpu_tile *tile, int64_t rows, int64_t vecs,
-		      int64_t column, float *y)
-{
-	const struct cpu_simd *simd = c->run->cpu->simd;
-	float buffer[CPU_MAX_ROWS * 2 * CPU_MAX_LANES];
-	int64_t width = vecs * simd->lanes, back = column + width - c->plane;
-
-	tile->b -= back;
-	tile->c = buffer;
-	tile->ldc = width;
-	simd->tile[rows][vecs](tile);
-	for (int64_t r = 0; r < rows; r++)
-		memcpy(y + r * c->plane + column, buffer + r * width + back,
-		       (size_t)(width - back) * sizeof(float));
-}
-
-static void direct_panel(const struct columns *c, struct cpu_tile *tile, int64_t rows,
-			 int64_t first, int64_t n, const float *x, float *y)
-{
-	const struct cpu_simd *simd = c->run->cpu->simd;
-
-	for (int64_t f = first; f < first + n;) {
-		int64_t rest = first + n - f;
-		int64_t vecs = rest > simd->lanes && c->plane >= 2 * simd->lanes ? 2 : 1;
-
-		tile->b = x + f;
-		if (f + vecs * simd->lanes > c->plane) {
-			last_tile(c, tile, rows, vecs, f, y);
-		} else {
-			tile->c = y + f;
-			tile->ldc = c->plane;
-			simd->tile[rows][vecs](tile);
-		}
-		f += vecs * simd->lanes;
-	}
-}
-
-static void planes_panel(const struct columns *c, struct cpu_tile *tile, int64_t rows, int64_t line,
-			 int64_t lines, const float *x, float *buffer, float *y)
-{
-	const struct cpu_simd *simd = c->run->cpu->simd;
-	int64_t width = c->planes.width, out_w = c->planes.w.out;
-	int64_t n = (lines - 1) * width + out_w;
-
-	tile->ldc = n + CPU_SLACK;
-	for (int64_t f = 0; f < n; f += 2 * simd->lanes) {
-		tile->b = x + f;
-		tile->c = buffer + f;
-		simd->tile[rows][n - f > simd->lanes ? 2 : 1](tile);
-	}
-	for (int64_t r = 0; r < rows; r++)
-		simd->copy_lines(&(struct cpu_lines){ .to = y + r * c->plane + line * out_w,
-						      .to_step = out_w,
-						      .from = buffer + r * tile->ldc,
-						      .from_step = width,
-						      .from_size = tile->ldc,
-						      .n = out_w,
-						      .lines = lines,
-						      .every = 1 });
-}
-
 /* What an item is: a block of one group of one image, and a share of the panels. */
 struct item {
-	int64_t batch, group, first, size, share;
+	int64_t batch, group, first, size; /* columns */
+	int64_t panel, end;
+	float *planes, *packed;
 };
 
-static struct item item_of(const struct columns *c, int64_t i)
+static struct item item_of(const struct columns *c, int64_t i, unsigned int worker)
 {
 	const struct cpu_conv *g = &c->run->conv;
-	int64_t all = c->direct ? c->plane : g->out_h;
-	struct item item = { .share = i % c->shares.parts };
+	int64_t unit = c->direct ? 1 : g->out_w, share = i % c->shares.parts;
+	char *scratch = c->scratch + worker * c->worker_bytes;
+	struct item item = {
+		.panel = cpu_split_first(&c->shares, share),
+		.planes = (float *)scratch,
+		.packed = (float *)(scratch + c->planes_bytes),
+	};
 
+	item.end = item.panel + cpu_split_size(&c->shares, share);
 	i /= c->shares.parts;
-	item.first = i % c->blocks * c->block;
-	item.size = all - item.first < c->block ? all - item.first : c->block;
+	item.first = i % c->blocks * c->block * unit;
+	item.size = c->plane - item.first;
+	item.size = item.size < c->block * unit ? item.size : c->block * unit;
 	i /= c->blocks;
 	item.group = i % g->attrs->groups;
 	item.batch = i / g->attrs->groups;
 	return item;
 }
 
-static void run_panel(const struct columns *c, const struct item *item, int64_t p, const float *x,
-		      float *buffer)
+/* One step: `depth` rows from k0 on. */
+struct step {
+	int64_t k0, depth;
+	struct cpu_pack pack; /* from where */
+};
+
+/* The pixels first to first + n - 1 of a block, cut where lines end. */
+static void find_pieces(const struct columns *c, struct cpu_pack *pack, int64_t first, int64_t n)
+{
+	int64_t out_w = c->run->conv.out_w, line = first / out_w, column = first % out_w;
+
+	pack->n = n;
+	pack->pieces = 0;
+	pack->begin[0] = 0;
+	pack->place[0] = first;
+	if (c->direct) {
+		pack->pieces = 1;
+		return;
+	}
+	for (int64_t at = 0; at < n; at += out_w - column, column = 0, line++) {
+		pack->begin[pack->pieces] = at;
+		pack->place[pack->pieces++] = line * c->planes.width + column;
+	}
+}
+
+/* A tile with fewer columns than its vectors goes through a buffer. */
+static void partial_tile(const struct columns *c, struct cpu_tile *tile, int64_t rows, int64_t n,
+			 int64_t vecs)
+{
+	const struct cpu_simd *simd = c->run->cpu->simd;
+	float buffer[CPU_MAX_ROWS * 2 * CPU_MAX_LANES], *y = tile->c;
+
+	tile->c = buffer;
+	tile->ldc = vecs * simd->lanes;
+	for (int64_t r = 0; r < rows && tile->add; r++)
+		memcpy(buffer + r * tile->ldc, y + r * c->plane, (size_t)n * sizeof(*y));
+	simd->tile[rows][vecs](tile);
+	for (int64_t r = 0; r < rows; r++)
+		memcpy(y + r * c->plane, buffer + r * tile->ldc, (size_t)n * sizeof(*y));
+}
+
+/* A tile of n columns from `first` of the block on, with some panels. */
+static void multiply(const struct columns *c, const struct item *item, const struct step *step,
+		     int64_t panel, int64_t end, int64_t first, int64_t n, const float *packed)
 {
 	const struct cpu_conv_run *run = c->run;
-	int64_t row = cpu_split_first(&c->panels, p), rows = cpu_split_size(&c->panels, p);
-	int64_t channel = item->group * run->conv.out_per_group + row;
-	float *y = run->y + (item->batch * run->conv.out_c + channel) * c->plane;
+	const struct cpu_simd *simd = run->cpu->simd;
+	int64_t vecs = n > simd->lanes ? 2 : 1, channels = run->conv.out_per_group;
+	bool last = step->k0 + step->depth == run->depth;
 	struct cpu_tile tile = {
-		.depth = run->depth,
-		.a = run->filter + channel * run->depth,
-		.at = c->at,
-		.row_bias = run->bias ? run->bias + channel : NULL,
-		.lo = run->lo,
-		.hi = run->hi,
+		.depth = step->depth,
+		.b = packed,
+		.at = vecs > 1 ? c->wide : c->narrow,
+		.add = step->k0 > 0,
+		.lo = last ? run->lo : -__builtin_inff(),
+		.hi = last ? run->hi : __builtin_inff(),
 	};
-	int64_t out_w = run->conv.out_w;
 
-	if (c->direct)
-		direct_panel(c, &tile, rows, item->first, item->size, x, y);
-	else
-		planes_panel(c, &tile, rows, item->first, item->size, x, buffer, y);
-	for (int64_t r = 0; r < rows && !run->limited; r++)
-		cpu_activate(run->cpu->simd, &run->conv.attrs->act,
-			     y + r * c->plane + item->first * (c->direct ? 1 : out_w),
-			     item->size * (c->direct ? 1 : out_w));
+	for (; panel < end; panel++) {
+		int64_t row = cpu_split_first(&c->panels, panel);
+		int64_t rows = cpu_split_size(&c->panels, panel);
+		int64_t channel = item->group * channels + row;
+
+		tile.a = run->filter + channel * run->depth + step->k0 * rows;
+		tile.row_bias = run->bias && last ? run->bias + channel : NULL;
+		tile.c = run->y + (item->batch * run->conv.out_c + channel) * c->plane +
+			 item->first + first;
+		tile.ldc = c->plane;
+		if (n == vecs * simd->lanes)
+			simd->tile[rows][vecs](&tile);
+		else
+			partial_tile(c, &tile, rows, n, vecs);
+	}
+}
+
+/* Panels share the tiles, which the first of them pack. */
+static void run_step(const struct columns *c, const struct item *item, struct step *step)
+{
+	const struct cpu_simd *simd = c->run->cpu->simd;
+	int64_t unit = 2 * simd->lanes;
+
+	for (int64_t panel = item->panel; panel < item->end; panel += c->together) {
+		int64_t end = panel + c->together < item->end ? panel + c->together : item->end;
+
+		for (int64_t f = 0; f < item->size; f += unit) {
+			int64_t n = item->size - f < unit ? item->size - f : unit;
+			float *packed = item->packed + (c->keeps ? f * c->step : 0);
+
+			if (panel == item->panel) {
+				find_pieces(c, &step->pack, f, n);
+				step->pack.to = packed;
+				simd->pack(&step->pack);
+			}
+			multiply(c, item, step, panel, end, f, n, packed);
+		}
+	}
+}
+
+/* Where the rows of a step are read: the image itself, or planes filled from it. */
+static void find_source(const struct columns *c, const struct item *item, struct step *step)
+{
+	const struct cpu_conv *g = &c->run->conv;
+	int64_t taps = g->kh * g->kw, plane = g->in_h * g->in_w, first = step->k0 / taps;
+	int64_t image = item->batch * g->in_c + item->group * g->in_per_group;
+	const float *x = c->run->x + (image + first) * plane;
+
+	step->pack.at = c->at;
+	step->pack.depth = step->depth;
+	if (c->direct) {
+		step->pack.from = x + item->first;
+		step->pack.end = c->run->x + g->batch * g->in_c * plane;
+		return;
+	}
+	for (int64_t i = 0; i < step->depth / taps; i++)
+		cpu_planes_fill(c->run->cpu->simd, &c->planes, x + i * plane,
+				item->first / g->out_w, item->planes + i * c->planes.size);
+	step->pack.from = item->planes;
+	step->pack.end = (float *)((char *)item->planes + c->planes_bytes);
+}
+
+static void activate(const struct columns *c, const struct item *item)
+{
+	const struct cpu_conv *g = &c->run->conv;
+	int64_t row = cpu_split_first(&c->panels, item->panel);
+	int64_t end = cpu_split_first(&c->panels, item->end);
+	float *y = c->run->y + (item->batch * g->out_c + item->group * g->out_per_group) * c->plane;
+
+	for (; row < end; row++)
+		cpu_activate(c->run->cpu->simd, &g->attrs->act, y + row * c->plane + item->first,
+			     item->size);
 }
 
 static void run_item(void *argument, int64_t i, unsigned int worker)
 {
 	const struct columns *c = argument;
-	const struct cpu_conv *g = &c->run->conv;
-	struct item item = item_of(c, i);
-	int64_t first = cpu_split_first(&c->shares, item.share);
-	int64_t in_plane = g->in_h * g->in_w;
-	const float *x =
-		c->run->x + (item.batch * g->in_c + item.group * g->in_per_group) * in_plane;
-	float *planes = (float *)(c->scratch + worker * c->worker_bytes);
-	float *buffer = (float *)((char *)planes + c->planes_bytes);
+	struct item item = item_of(c, i, worker);
 
-	if (!c->direct)
-		for (int64_t k = 0; k < g->in_per_group; k++)
-			cpu_planes_fill(c->run->cpu->simd, &c->planes, x + k * in_plane, item.first,
-					planes + k * c->planes.size);
-	for (int64_t p = first; p < first + cpu_split_size(&c->shares, item.share); p++)
-		run_panel(c, &item, p, c->direct ? x : planes, buffer);
+	for (int64_t k = 0; k < c->run->depth; k += c->step) {
+		int64_t rest = c->run->depth - k;
+		struct step step = { .k0 = k, .depth = rest < c->step ? rest : c->step };
+
+		find_source(c, &item, &step);
+		run_step(c, &item, &step);
+	}
+	if (!c->run->limited)
+		activate(c, &item);
 }
 
-/* Columns that stay in the cache for all panels, and enough blocks for all threads. */
-static void plan_direct(struct columns *c)
-{
-	const struct cpu_context *cpu = c->run->cpu;
-	int64_t unit = 2 * cpu->simd->lanes, parts = cpu->threads > 1 ? 2 * cpu->threads : 1;
-	int64_t most = cpu->cache / (c->run->depth * (int64_t)sizeof(float));
-	int64_t part = (c->plane + parts - 1) / parts;
-
-	most = most < part ? most : part;
-	most = most / unit * unit;
-	c->block = most > 2 * unit ? most : 2 * unit;
-	c->blocks = (c->plane + c->block - 1) / c->block;
-}
-
-static void plan_lines(struct columns *c)
-{
-	const struct cpu_conv *g = &c->run->conv;
-	const struct cpu_context *cpu = c->run->cpu;
-	int64_t width = c->planes.width, parts = cpu->threads > 1 ? 2 * cpu->threads : 1;
-	int64_t line = width * c->planes.h.phases * c->planes.w.phases * g->in_per_group;
-	int64_t most = cpu->cache / (line * (int64_t)sizeof(float)) - c->planes.h.reach;
-	int64_t part = (g->out_h + parts - 1) / parts;
-
-	most = most < MAX_COLUMNS / width ? most : MAX_COLUMNS / width;
-	/* Two blocks both copy the lines between them, which a block of less than some vectors is not worth. */
-	if (part * width >= 8 * cpu->simd->lanes && part < most)
-		most = part;
-	most = most > 1 ? most : 1;
-	c->blocks = (g->out_h + most - 1) / most;
-	c->block = (g->out_h + c->blocks - 1) / c->blocks;
-	c->blocks = (g->out_h + c->block - 1) / c->block;
-}
+/* --- The whole --- */
 
 static void describe_axes(struct columns *c)
 {
@@ -260,13 +275,81 @@ static void describe_axes(struct columns *c)
 					 .pad = a->padding[2] };
 }
 
+/* Steps of whole input channels and of much the same size. They round sums: the shape alone decides. */
+static void plan_steps(struct columns *c)
+{
+	const struct cpu_conv *g = &c->run->conv;
+	int64_t taps = g->kh * g->kw, most = taps < DEPTH ? DEPTH / taps : 1;
+
+	c->steps = (g->in_per_group + most - 1) / most;
+	c->step = (g->in_per_group + c->steps - 1) / c->steps * taps;
+}
+
+/* How long tiles of n columns take: half of a tile takes two thirds of the time. */
+static int64_t tiles_cost(int64_t n, int64_t lanes)
+{
+	int64_t rest = n % (2 * lanes);
+
+	return n / (2 * lanes) * 3 + (rest > lanes ? 3 : rest ? 2 : 0);
+}
+
+/* Of at most `most` lines and not much fewer, those that leave the fewest vectors unfilled. */
+static int64_t best_lines(const struct columns *c, int64_t most)
+{
+	int64_t width = c->run->conv.out_w, height = c->run->conv.out_h, best = most, least = 0;
+
+	for (int64_t lines = most; lines > most / 2; lines--) {
+		int64_t lanes = c->run->cpu->simd->lanes;
+		int64_t cost = height / lines * tiles_cost(lines * width, lanes) +
+			       tiles_cost(height % lines * width, lanes);
+
+		if (lines == most || cost < least) {
+			least = cost;
+			best = lines;
+		}
+	}
+	return best;
+}
+
+/* Packed tiles that stay in the cache for all panels, and enough blocks for all threads. */
+static void plan_blocks(struct columns *c)
+{
+	const struct cpu_conv *g = &c->run->conv;
+	const struct cpu_context *cpu = c->run->cpu;
+	int64_t unit = 2 * cpu->simd->lanes, parts = cpu->threads > 1 ? 2 * cpu->threads : 1;
+	int64_t most = cpu->cache / (c->step * (int64_t)sizeof(float)) / unit * unit;
+	int64_t all = c->direct ? c->plane : g->out_h, part = (all + parts - 1) / parts;
+	int64_t line, room;
+
+	if (c->direct) {
+		part = (part + unit - 1) / unit * unit;
+		most = most < part ? most : part;
+		c->block = most > 2 * unit ? most : 2 * unit;
+	} else {
+		line = c->planes.width * c->planes.h.phases * c->planes.w.phases * c->step /
+		       (g->kh * g->kw) * (int64_t)sizeof(float);
+		room = cpu->cache / 2 / line - c->planes.h.reach;
+		most = most / g->out_w < room ? most / g->out_w : room;
+		/* Two blocks both copy the lines between them, which a block of less than some vectors is not worth. */
+		if (part * g->out_w >= 8 * cpu->simd->lanes && part < most)
+			most = part;
+		most = most < g->out_h ? most : g->out_h;
+		c->block = most > 1 ? best_lines(c, most) : 1;
+	}
+	c->block = c->block < all ? c->block : all;
+	c->blocks = (all + c->block - 1) / c->block;
+}
+
 static void plan_at(struct columns *c)
 {
-	int64_t taps = c->run->conv.kh * c->run->conv.kw, plane = c->plane;
+	int64_t taps = c->run->conv.kh * c->run->conv.kw, lanes = c->run->cpu->simd->lanes;
 
-	for (int64_t k = 0; k < c->run->depth; k++)
-		c->at[k] = c->direct ? k * plane :
+	for (int64_t k = 0; k < c->step; k++) {
+		c->at[k] = c->direct ? k * c->plane :
 				       k / taps * c->planes.size + c->planes.at[k % taps];
+		c->narrow[k] = k * lanes;
+		c->wide[k] = k * 2 * lanes;
+	}
 }
 
 /* Items for all threads: where there are too few blocks, the panels are shared among them. */
@@ -274,24 +357,35 @@ static int64_t plan_items(struct columns *c)
 {
 	const struct cpu_conv *g = &c->run->conv;
 	int64_t items = g->batch * g->attrs->groups * c->blocks, threads = c->run->cpu->threads;
-	int64_t shares = 1;
+	int64_t shares = 1, rows = c->run->cpu->simd->rows;
 
 	if (threads > 1 && items < 2 * threads)
 		shares = (4 * threads + items - 1) / items;
 	shares = shares < c->panels.parts ? shares : c->panels.parts;
 	c->shares = cpu_split(c->panels.parts, (c->panels.parts + shares - 1) / shares);
+	c->together = c->run->cpu->cache / 2 / (rows * c->step * (int64_t)sizeof(float));
+	c->together = c->together > 1 ? c->together : 1;
+	c->keeps = c->together < c->shares.size + (c->shares.longer > 0);
 	return items * c->shares.parts;
+}
+
+static size_t packed_bytes(const struct columns *c)
+{
+	int64_t unit = 2 * c->run->cpu->simd->lanes;
+	int64_t columns = c->direct ? c->block : c->block * c->run->conv.out_w;
+
+	columns = c->keeps ? (columns + unit - 1) / unit * unit : unit;
+	return cpu_round_up((size_t)(columns * c->step + CPU_SLACK) * sizeof(float));
 }
 
 int cpu_conv_columns(struct cpu_conv_run *run, const float *unpacked, struct wnn_error *err)
 {
 	const struct cpu_conv *g = &run->conv;
 	struct cpu_context *cpu = run->cpu;
-	size_t tables = cpu_round_up(cpu_planes_tables(g->kh, g->kw)), fixed, columns;
-	size_t at = cpu_round_up((size_t)run->depth * sizeof(int64_t));
+	size_t tables = cpu_round_up(cpu_planes_tables(g->kh, g->kw)), fixed, at;
 	size_t packed = run->filter ? 0 : cpu_round_up(cpu_conv_columns_pack_bytes(cpu->simd, g));
 	struct columns c = { .run = run, .direct = is_direct(g), .plane = g->out_h * g->out_w };
-	char *scratch = cpu_scratch(cpu, tables + at + packed);
+	char *scratch = cpu_scratch(cpu, tables);
 	int64_t items;
 
 	if (!scratch)
@@ -299,35 +393,31 @@ int cpu_conv_columns(struct cpu_conv_run *run, const float *unpacked, struct wnn
 	describe_axes(&c);
 	cpu_planes_init(&c.planes, 1, scratch);
 	c.panels = cpu_split(g->out_per_group, cpu->simd->rows);
-	if (c.direct)
-		plan_direct(&c);
-	else
-		plan_lines(&c);
+	plan_steps(&c);
+	plan_blocks(&c);
 	items = plan_items(&c);
 	if (!c.direct) {
 		cpu_planes_init(&c.planes, c.block, scratch);
-		columns = (size_t)(c.block * c.planes.width + CPU_SLACK) * sizeof(float);
 		c.planes_bytes = cpu_round_up(
-			(size_t)(g->in_per_group * c.planes.size + CPU_SLACK) * sizeof(float));
-		c.worker_bytes = cpu_round_up(c.planes_bytes + (size_t)cpu->simd->rows * columns);
+			(size_t)(c.step / (g->kh * g->kw) * c.planes.size + CPU_SLACK) *
+			sizeof(float));
 	}
+	c.worker_bytes = c.planes_bytes + packed_bytes(&c);
+	at = cpu_round_up((size_t)(3 * c.step) * sizeof(int64_t));
 	fixed = tables + at + packed;
 	scratch = cpu_scratch(cpu, fixed + cpu->threads * c.worker_bytes);
 	if (!scratch)
 		return wnn_error_nomem(err, "the lines of a convolution");
 	cpu_planes_init(&c.planes, c.direct ? 1 : c.block, scratch);
 	c.at = (int64_t *)(scratch + tables);
+	c.narrow = c.at + c.step;
+	c.wide = c.narrow + c.step;
 	plan_at(&c);
 	if (packed) {
 		run->filter = (float *)(scratch + tables + at);
 		cpu_conv_columns_pack(cpu->simd, g, unpacked, (float *)(scratch + tables + at));
 	}
 	c.scratch = scratch + fixed;
-	/* Vectors read what lies behind the last line; it only has to be numbers. */
-	for (unsigned int w = 0; w < cpu->threads && !c.direct; w++)
-		memset(c.scratch + w * c.worker_bytes +
-			       (size_t)(g->in_per_group * c.planes.size) * sizeof(float),
-		       0, CPU_SLACK * sizeof(float));
 	cpu_threads_run(cpu->workers, items, run_item, &c);
 	return 0;
 }

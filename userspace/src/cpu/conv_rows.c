@@ -8,7 +8,8 @@
 
 #include <string.h>
 
-#define DEPTH 512
+/* A panel of the filter stays in the nearest cache with that many. */
+#define DEPTH 256
 /* Output channels of an item. */
 #define MAX_CHANNELS 1024
 
@@ -84,6 +85,19 @@ struct block {
 	int64_t column, ldc; /* first of the share; of c */
 };
 
+/* A few, the last of which may be copied twice. */
+static inline void copy_floats(float *to, const float *from, int64_t n)
+{
+	if (n < 4) {
+		for (int64_t i = 0; i < n; i++)
+			to[i] = from[i];
+		return;
+	}
+	for (int64_t i = 0; i + 4 < n; i += 4)
+		memcpy(to + i, from + i, 4 * sizeof(*to));
+	memcpy(to + n - 4, from + n - 4, 4 * sizeof(*to));
+}
+
 /* [panel][depth][rows of the panel] */
 static void gather(const struct rows *r, const struct block *b, int64_t group, int64_t k0,
 		   int64_t depth)
@@ -99,10 +113,25 @@ static void gather(const struct rows *r, const struct block *b, int64_t group, i
 		for (int64_t k = 0; k < depth; k++, to += rows) {
 			const float *from = x + r->at[k0 + k];
 
-			for (int64_t m = 0; m < rows; m++)
-				to[m] = from[place[m]];
+			if (place[rows - 1] - place[0] == rows - 1)
+				copy_floats(to, from + place[0], rows);
+			else
+				for (int64_t m = 0; m < rows; m++)
+					to[m] = from[place[m]];
 		}
 	}
+}
+
+/* A share of the same step of the next panel: filters are read once, mostly from memory. */
+static void fetch_ahead(const struct rows *r, const struct block *b, const struct cpu_tile *tile,
+			int64_t width, int64_t part)
+{
+	int64_t n = tile->depth * width / b->panels.parts;
+	uintptr_t next =
+		(uintptr_t)tile->b + (size_t)(r->run->depth * width + part * n) * sizeof(float);
+
+	for (uintptr_t end = next + (size_t)n * sizeof(float); next < end; next += 64)
+		__builtin_prefetch((const void *)next);
 }
 
 static void multiply(const struct rows *r, const struct block *b, int64_t group, int64_t panel,
@@ -128,6 +157,7 @@ static void multiply(const struct rows *r, const struct block *b, int64_t group,
 	for (int64_t p = 0; p < b->panels.parts; p++) {
 		int64_t row = cpu_split_first(&b->panels, p);
 
+		fetch_ahead(r, b, &tile, width, p);
 		tile.a = b->a + row * depth;
 		tile.c = b->c + row * b->ldc + column - b->column;
 		simd->tile[cpu_split_size(&b->panels, p)][width / simd->lanes](&tile);
@@ -142,9 +172,9 @@ static void store_block(const struct rows *r, const struct block *b, int64_t cha
 	for (int64_t p = 0; p < b->size && g->nhwc; p++)
 		memcpy(r->y + (b->first + p) * g->out_c + channel, b->c + p * b->ldc,
 		       (size_t)n * sizeof(float));
-	for (int64_t c = 0; c < n && !g->nhwc; c++)
-		for (int64_t p = 0; p < b->size; p++)
-			r->y[(channel + c) * plane + b->first + p] = b->c[p * b->ldc + c];
+	if (!g->nhwc)
+		r->run->cpu->simd->transpose(r->y + channel * plane + b->first, plane, b->c, b->ldc,
+					     b->size, n);
 }
 
 static void find_places(const struct rows *r, const struct block *b)
@@ -228,7 +258,8 @@ static void plan_items(struct rows *r)
 	r->block = cpu->cache / ((DEPTH + channels) * (int64_t)sizeof(float));
 	r->block = r->block / cpu->simd->rows * cpu->simd->rows;
 	r->block = r->block > 2 * cpu->simd->rows ? r->block : 2 * cpu->simd->rows;
-	r->block = r->block < pixels ? r->block : pixels;
+	/* Each block reads the whole filter: that somewhat larger one is better than two. */
+	r->block = r->block + r->block / 4 < pixels ? r->block : pixels;
 	r->blocks = (pixels + r->block - 1) / r->block;
 	r->block = (pixels + r->blocks - 1) / r->blocks;
 	r->blocks = (pixels + r->block - 1) / r->block;

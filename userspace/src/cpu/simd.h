@@ -34,6 +34,21 @@ struct cpu_tile {
 };
 
 /*
+ * Packs the B of a tile: `depth` rows of n floats, row k in pieces from from[at[k] + place[i]] on that go to begin[i] of
+ * the row. Rows are as far apart as the one or two vectors are wide that n floats need. Whole
+ * vectors are read where that touches no float at or behind `end`, and written up to a width behind the last row; floats
+ * behind the n-th are undefined.
+ */
+struct cpu_pack {
+	float *to;
+	const float *from, *end;
+	const int64_t *at;
+	int64_t depth, n;
+	int pieces;
+	int64_t place[2 * CPU_MAX_LANES], begin[2 * CPU_MAX_LANES];
+};
+
+/*
  * Lines to be copied: every `every`-th of n floats each, kept between lo and hi. Whole vectors are read
  * and written where that touches no float at or behind from[from_size] or the end of the last line of
  * `to`; what lies between the lines of `to` is undefined then.
@@ -80,6 +95,10 @@ struct cpu_simd {
 	int rows;  /* the most of a tile */
 	/* By rows and vectors of columns; not below one. */
 	void (*tile[CPU_MAX_ROWS + 1][3])(const struct cpu_tile *tile);
+	void (*pack)(const struct cpu_pack *pack);
+	/* y[j * ldy + i] = x[i * ldx + j], i below rows, j below columns. */
+	void (*transpose)(float *y, int64_t ldy, const float *x, int64_t ldx, int64_t rows,
+			  int64_t columns);
 	/*
 	 * y[i] = the combination over t of x[at[t] + i] and start, with CPU_WINDOW_DOT times w[t] and start
 	 * last. Reads and writes up to CPU_SLACK floats more than n.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The tiles of a matrix product, one function for each number of rows and of vectors of columns. */
+/* The tiles of a matrix product, one function for each number of rows and of vectors of columns, and how matrices are packed. */
 #include <string.h>
 
 #include "cpu/simd_fill.h"
@@ -22,7 +22,16 @@
 		if (vecs > 1)                                       \
 			q##i = multiply_add(b1, splat(a[i]), q##i); \
 	}
-/* Puts a run aside. */
+/* Puts a run aside, the first one or another. */
+#define KEEP_FIRST(i)                           \
+	if (rows > i) {                         \
+		kept[2 * i] = p##i;             \
+		p##i = (vec){ 0 };              \
+		if (vecs > 1) {                 \
+			kept[2 * i + 1] = q##i; \
+			q##i = (vec){ 0 };      \
+		}                               \
+	}
 #define KEEP(i)                                  \
 	if (rows > i) {                          \
 		kept[2 * i] += p##i;             \
@@ -44,10 +53,11 @@
 		if (vecs > 1)                                    \
 			q##i += load(t->c + i * t->ldc + LANES); \
 	}
-#define ADD_ROW(i)                      \
-	if (rows > i) {                 \
-		p##i += t->row_bias[i]; \
-		q##i += t->row_bias[i]; \
+#define ADD_ROW(i)                              \
+	if (rows > i) {                         \
+		p##i += t->row_bias[i];         \
+		if (vecs > 1)                   \
+			q##i += t->row_bias[i]; \
 	}
 #define ADD_COLUMN(i)                                         \
 	if (rows > i) {                                       \
@@ -62,17 +72,24 @@
 			store(t->c + i * t->ldc + LANES, between(q##i, lo, hi)); \
 	}
 
+#define STORE(i)                                                \
+	if (rows > i) {                                         \
+		store(t->c + i * t->ldc, p##i);                 \
+		if (vecs > 1)                                   \
+			store(t->c + i * t->ldc + LANES, q##i); \
+	}
+
 INLINE void tile(const struct cpu_tile *t, const int rows, const int vecs)
 {
 	const float *a = t->a, *b = t->b;
 	const int64_t *at = t->at;
 	vec lo = splat(t->lo), hi = splat(t->hi), b0, b1 = { 0 };
-	vec kept[2 * CPU_MAX_ROWS];
+	vec room[2 * CPU_MAX_ROWS], *kept = room;
 	int64_t k = 0;
 
 	EACH_ROW(DECLARE)
-	if (t->depth > RUN)
-		memset(kept, 0, sizeof(kept));
+	/* It is memory to the compiler, not values that each tile would set up. */
+	__asm__("" : "+r"(kept));
 	for (int64_t end = RUN; k < t->depth; end += RUN) {
 		end = end < t->depth ? end : t->depth;
 		for (; k < end; k++, a += rows) {
@@ -81,7 +98,9 @@ INLINE void tile(const struct cpu_tile *t, const int rows, const int vecs)
 				b1 = load(b + at[k] + LANES);
 			EACH_ROW(STEP)
 		}
-		if (k < t->depth) {
+		if (k == RUN && k < t->depth) {
+			EACH_ROW(KEEP_FIRST)
+		} else if (k < t->depth) {
 			EACH_ROW(KEEP)
 		}
 	}
@@ -96,7 +115,11 @@ INLINE void tile(const struct cpu_tile *t, const int rows, const int vecs)
 	} else if (t->column_bias) {
 		EACH_ROW(ADD_COLUMN)
 	}
-	EACH_ROW(FINISH)
+	if (t->lo > -__builtin_inff() || t->hi < __builtin_inff()) {
+		EACH_ROW(FINISH)
+	} else {
+		EACH_ROW(STORE)
+	}
 }
 
 #define FUNCTIONS(i)                                       \
@@ -116,10 +139,93 @@ INLINE void tile(const struct cpu_tile *t, const int rows, const int vecs)
 
 EACH_ROW(FUNCTIONS)
 
+/* --- Packing --- */
+
+INLINE void pack_piece(float *to, const float *from, const float *end, int64_t n, const int vecs)
+{
+	vec first, second;
+
+	if (end - from < vecs * LANES) {
+		memcpy(to, from, (size_t)n * sizeof(*to));
+		return;
+	}
+	first = load(from);
+	second = vecs > 1 ? load(from + LANES) : first;
+	store(to, first);
+	if (vecs > 1)
+		store(to + LANES, second);
+}
+
+INLINE void pack_rows(const struct cpu_pack *pack, const int vecs)
+{
+	const struct cpu_pack p = *pack; /* a copy, which no store can change */
+	float *to = p.to;
+
+	if (p.pieces == 1) {
+		for (int64_t k = 0; k < p.depth; k++, to += vecs * LANES)
+			pack_piece(to, p.from + p.at[k] + p.place[0], p.end, p.n, vecs);
+		return;
+	}
+	for (int64_t k = 0; k < p.depth; k++, to += vecs * LANES)
+		for (int i = 0; i < p.pieces; i++) {
+			int64_t next = i + 1 < p.pieces ? p.begin[i + 1] : p.n;
+
+			pack_piece(to + p.begin[i], p.from + p.at[k] + p.place[i], p.end,
+				   next - p.begin[i], vecs);
+		}
+}
+
+static void pack(const struct cpu_pack *pack)
+{
+	if (pack->n > LANES)
+		pack_rows(pack, 2);
+	else
+		pack_rows(pack, 1);
+}
+
+#define BLOCK 4
+
+typedef float four __attribute__((vector_size(16), may_alias, aligned(4)));
+
+/* Four lines of four, a block that every level has registers for. */
+INLINE void transpose_block(float *y, int64_t ldy, const float *x, int64_t ldx)
+{
+	four a = *(const four *)x, b = *(const four *)(x + ldx);
+	four c = *(const four *)(x + 2 * ldx), d = *(const four *)(x + 3 * ldx);
+	four ab = __builtin_shufflevector(a, b, 0, 4, 1, 5);
+	four cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+
+	*(four *)y = __builtin_shufflevector(ab, cd, 0, 1, 4, 5);
+	*(four *)(y + ldy) = __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
+	ab = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+	cd = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+	*(four *)(y + 2 * ldy) = __builtin_shufflevector(ab, cd, 0, 1, 4, 5);
+	*(four *)(y + 3 * ldy) = __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
+}
+
+static void transpose(float *y, int64_t ldy, const float *x, int64_t ldx, int64_t rows,
+		      int64_t columns)
+{
+	int64_t i, j;
+
+	for (j = 0; j + BLOCK <= columns; j += BLOCK) {
+		for (i = 0; i + BLOCK <= rows; i += BLOCK)
+			transpose_block(y + j * ldy + i, ldy, x + i * ldx + j, ldx);
+		for (; i < rows; i++)
+			for (int64_t k = j; k < j + BLOCK; k++)
+				y[k * ldy + i] = x[i * ldx + k];
+	}
+	for (; j < columns; j++)
+		for (i = 0; i < rows; i++)
+			y[j * ldy + i] = x[i * ldx + j];
+}
+
 void LEVEL_TABLE(fill_gemm)(struct cpu_simd *simd)
 {
 	simd->name = LEVEL_NAME;
 	simd->lanes = LANES;
 	simd->rows = TILE_ROWS;
+	simd->pack = pack;
+	simd->transpose = transpose;
 	EACH_ROW(ENTRY)
 }
