@@ -325,25 +325,37 @@ static void check_window(void)
 {
 	enum cpu_window kind = (enum cpu_window)random_below(4);
 	int64_t n = between(1, 150), taps = random_below(3) ? between(1, MAX_TAPS) : 9;
-	int64_t at[MAX_TAPS], size = 0;
+	int64_t count = between(1, 4), from_step = n + random_below(9), at[MAX_TAPS], size = 0;
+	int64_t to_step = n + random_below(3), place;
 	float start = kind == CPU_WINDOW_DOT ? 0.5f : kind == CPU_WINDOW_MAX ? -INFINITY : 0;
-	struct guard y = floats(n + CPU_SLACK), w = floats(taps), x;
+	bool limit = random_below(2);
+	struct guard y = floats((count - 1) * to_step + n), w = floats(taps), x;
+	struct cpu_lines l = { .to = y.data,
+			       .to_step = to_step,
+			       .from_step = from_step,
+			       .n = n,
+			       .lines = count,
+			       .lo = limit ? -0.5f : -INFINITY,
+			       .hi = limit ? 0.75f : INFINITY };
 
 	for (int64_t t = 0; t < taps; t++) {
 		at[t] = random_below(200);
-		size = at[t] + n + CPU_SLACK > size ? at[t] + n + CPU_SLACK : size;
+		size = at[t] + n > size ? at[t] + n : size;
 	}
+	size += (count - 1) * from_step + CPU_SLACK;
 	x = floats(size);
 	if (kind == CPU_WINDOW_MAX)
 		put_odd_values(&x, size);
-	simd->window(kind, y.data, n, x.data, at, kind == CPU_WINDOW_DOT ? w.data : NULL, taps,
-		     start);
-	for (int64_t i = 0; i < n; i++) {
+	l.from = x.data;
+	simd->window(kind, &l, at, kind == CPU_WINDOW_DOT ? w.data : NULL, taps, start);
+	for (int64_t i = 0; i < count * n; i++) {
 		double v = (double)start;
 
+		place = i / n * from_step + i % n;
 		for (int64_t t = 0; t < taps; t++)
-			v = combined(kind, v, (double)x.data[at[t] + i], (double)w.data[t]);
-		expect("window", i, (double)y.data[i], v, loss(taps));
+			v = combined(kind, v, (double)x.data[at[t] + place], (double)w.data[t]);
+		expect("window", i, (double)y.data[i / n * to_step + i % n], limited(v, limit),
+		       loss(taps));
 	}
 	guard_free(&y);
 	guard_free(&w);
@@ -352,10 +364,10 @@ static void check_window(void)
 
 static void check_window_3x3(void)
 {
-	int64_t n = simd->lanes + random_below(50), count = between(1, 9);
+	int64_t n = between(1, 60), count = between(1, 9);
 	int64_t from_step = n + 2 + random_below(4), to_step = n + random_below(3);
 	bool limit = random_below(2);
-	struct guard x = floats((count + 1) * from_step + n + 2), w = floats(9);
+	struct guard x = floats((count + 1) * from_step + n + CPU_SLACK), w = floats(9);
 	struct guard y = floats((count - 1) * to_step + n);
 	struct cpu_lines l = { .to = y.data,
 			       .from = x.data,
@@ -363,8 +375,6 @@ static void check_window_3x3(void)
 			       .from_step = from_step,
 			       .n = n,
 			       .lines = count,
-			       .every = 1,
-			       .limited = limit,
 			       .lo = limit ? -0.5f : -INFINITY,
 			       .hi = limit ? 0.75f : INFINITY };
 
@@ -419,7 +429,6 @@ static void check_copy_lines(void)
 	int64_t width = (n - 1) * every + 1, from_step = width + random_below(40);
 	int64_t to_step = n + random_below(40);
 	int64_t size = (count - 1) * from_step + width + (random_below(2) ? random_below(100) : 0);
-	bool limit = random_below(2);
 	struct guard x = floats(size), y = floats((count - 1) * to_step + n);
 	struct cpu_lines l = { .to = y.data,
 			       .from = x.data,
@@ -428,16 +437,18 @@ static void check_copy_lines(void)
 			       .from_size = size,
 			       .n = n,
 			       .lines = count,
-			       .every = every,
-			       .limited = limit,
-			       .lo = -0.5f,
-			       .hi = 0.75f };
+			       .every = every };
 
 	put_odd_values(&x, size);
+	for (int64_t i = 0; i < (count - 1) * to_step + n; i++)
+		y.data[i] = 7;
 	simd->copy_lines(&l);
-	for (int64_t i = 0; i < count * n; i++)
-		expect("copy_lines", i, (double)y.data[i / n * to_step + i % n],
-		       limited((double)x.data[i / n * from_step + i % n * every], limit), 0);
+	for (int64_t i = 0; i < (count - 1) * to_step + n; i++) {
+		int64_t line = i / to_step, at = i % to_step;
+
+		expect("copy_lines", i, (double)y.data[i],
+		       at < n ? (double)x.data[line * from_step + at * every] : 7, 0);
+	}
 	guard_free(&x);
 	guard_free(&y);
 }

@@ -54,7 +54,8 @@ bool cpu_act_limits(const struct ir_unary_attrs *act, float *lo, float *hi)
 
 size_t cpu_planes_tables(int64_t kh, int64_t kw)
 {
-	return (size_t)(3 * kh + 3 * kw + kh * kw) * sizeof(int64_t);
+	return (size_t)(3 * kh + 3 * kw + kh * kw) * sizeof(int64_t) +
+	       (size_t)(kh * kw) * sizeof(struct cpu_inside);
 }
 
 static int64_t *init_axis(struct cpu_axis *axis, int64_t *tables)
@@ -79,11 +80,38 @@ static int64_t *init_axis(struct cpu_axis *axis, int64_t *tables)
 	return tables + 3 * axis->taps;
 }
 
+/* First and one past the last place whose input lies inside of n inputs; at: the input of place 0. */
+static void places_inside(int64_t at, int64_t stride, int64_t n, int64_t places, int64_t *begin,
+			  int64_t *end)
+{
+	*begin = at >= 0 ? 0 : (-at + stride - 1) / stride;
+	*end = n - 1 - at < 0 ? 0 : (n - 1 - at) / stride + 1;
+	*begin = *begin < places ? *begin : places;
+	*end = *end < places ? *end : places;
+	*end = *end > *begin ? *end : *begin;
+}
+
+/* Of a phase, for output lines from `row` on. */
+static struct cpu_inside find_inside(const struct cpu_planes *p, int64_t row, int64_t phase)
+{
+	int64_t line = row * p->h.stride + p->h.first[phase / p->w.phases] - p->h.pad;
+	int64_t column = p->w.first[phase % p->w.phases] - p->w.pad;
+	struct cpu_inside in;
+
+	places_inside(line, p->h.stride, p->h.in, p->lines + p->h.reach, &in.line, &in.lines_end);
+	places_inside(column, p->w.stride, p->w.in, p->width, &in.column, &in.columns_end);
+	if (in.column == in.columns_end)
+		in.lines_end = in.line;
+	in.first = (line + in.line * p->h.stride) * p->w.in + column + in.column * p->w.stride;
+	return in;
+}
+
 void cpu_planes_init(struct cpu_planes *p, int64_t lines, void *tables)
 {
 	int64_t *free = init_axis(&p->h, tables);
 
 	p->at = init_axis(&p->w, free);
+	p->inside = (struct cpu_inside *)(p->at + p->h.taps * p->w.taps);
 	p->lines = lines;
 	p->width = p->w.out + p->w.reach;
 	p->phase_size = (lines + p->h.reach) * p->width;
@@ -93,6 +121,8 @@ void cpu_planes_init(struct cpu_planes *p, int64_t lines, void *tables)
 			p->at[i * p->w.taps + j] =
 				(p->h.phase[i] * p->w.phases + p->w.phase[j]) * p->phase_size +
 				p->h.jump[i] * p->width + p->w.jump[j];
+	for (int64_t i = 0; i < p->h.phases * p->w.phases; i++)
+		p->inside[i] = find_inside(p, 0, i);
 }
 
 static void fill(float *to, int64_t n, float value)
@@ -108,56 +138,53 @@ static void fill_few(float *to, int64_t n, float value)
 		*t++ = value;
 }
 
-/* First and one past the last place whose input lies inside of n inputs; at: the input of place 0. */
-static void places_inside(int64_t at, int64_t stride, int64_t n, int64_t places, int64_t *begin,
-			  int64_t *end)
+/* Around what is inside. The padding behind a line and that before the next one lie together. */
+static void pad_phase(const struct cpu_planes *p, const struct cpu_inside *in, float *to)
 {
-	*begin = at >= 0 ? 0 : (-at + stride - 1) / stride;
-	*end = n - 1 - at < 0 ? 0 : (n - 1 - at) / stride + 1;
-	*begin = *begin < places ? *begin : places;
-	*end = *end < places ? *end : places;
-	*end = *end > *begin ? *end : *begin;
-}
+	int64_t lines = p->lines + p->h.reach, end = in->lines_end;
 
-/* One phase: the lines inside of the image, and padding around them. */
-static void fill_phase(const struct cpu_simd *simd, const struct cpu_planes *p, const float *x,
-		       int64_t line, int64_t column, float *to)
-{
-	int64_t lines = p->lines + p->h.reach, l0, l1, c0, c1;
-	struct cpu_lines copy = { .to_step = p->width,
-				  .from_step = p->h.stride * p->w.in,
-				  .every = p->w.stride };
-
-	places_inside(line, p->h.stride, p->h.in, lines, &l0, &l1);
-	places_inside(column, p->w.stride, p->w.in, p->width, &c0, &c1);
-	if (c0 == c1)
-		l1 = l0;
-	if (l1 > l0) {
-		int64_t first = (line + l0 * p->h.stride) * p->w.in + column + c0 * p->w.stride;
-
-		copy.to = to + l0 * p->width + c0;
-		copy.from = x + first;
-		copy.from_size = p->h.in * p->w.in - first;
-		copy.n = c1 - c0;
-		copy.lines = l1 - l0;
-		simd->copy_lines(&copy);
-	}
-	if (l0 == l1) {
+	if (in->line == end) {
 		fill(to, lines * p->width, p->fill);
 		return;
 	}
-	/* The padding behind a line and that before the next one lie together. */
-	fill(to, l0 * p->width + c0, p->fill);
-	for (int64_t l = l0; l + 1 < l1; l++)
-		fill_few(to + l * p->width + c1, p->width - c1 + c0, p->fill);
-	fill(to + (l1 - 1) * p->width + c1, (lines - l1 + 1) * p->width - c1, p->fill);
+	fill(to, in->line * p->width + in->column, p->fill);
+	for (int64_t l = in->line; l + 1 < end; l++)
+		fill_few(to + l * p->width + in->columns_end,
+			 p->width - in->columns_end + in->column, p->fill);
+	fill(to + (end - 1) * p->width + in->columns_end,
+	     (lines - end + 1) * p->width - in->columns_end, p->fill);
+}
+
+static struct cpu_inside inside_of(const struct cpu_planes *p, int64_t row, int64_t phase)
+{
+	return row ? find_inside(p, row, phase) : p->inside[phase];
+}
+
+void cpu_planes_pad(const struct cpu_planes *p, int64_t row, float *to)
+{
+	for (int64_t i = 0; i < p->h.phases * p->w.phases; i++, to += p->phase_size) {
+		struct cpu_inside in = inside_of(p, row, i);
+
+		pad_phase(p, &in, to);
+	}
 }
 
 void cpu_planes_fill(const struct cpu_simd *simd, const struct cpu_planes *p, const float *x,
 		     int64_t row, float *to)
 {
-	for (int64_t i = 0; i < p->h.phases; i++)
-		for (int64_t j = 0; j < p->w.phases; j++, to += p->phase_size)
-			fill_phase(simd, p, x, row * p->h.stride + p->h.first[i] - p->h.pad,
-				   p->w.first[j] - p->w.pad, to);
+	for (int64_t i = 0; i < p->h.phases * p->w.phases; i++, to += p->phase_size) {
+		struct cpu_inside in = inside_of(p, row, i);
+
+		if (in.lines_end > in.line)
+			simd->copy_lines(&(struct cpu_lines){
+				.to = to + in.line * p->width + in.column,
+				.to_step = p->width,
+				.from = x + in.first,
+				.from_step = p->h.stride * p->w.in,
+				.from_size = p->h.in * p->w.in - in.first,
+				.n = in.columns_end - in.column,
+				.lines = in.lines_end - in.line,
+				.every = p->w.stride,
+			});
+	}
 }

@@ -61,20 +61,28 @@ bool cpu_pool_integer_takes(const struct ir_node *node);
 int cpu_pool_integer(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
 		     void *const *out, struct wnn_error *err);
 
+/* What of a phase lies inside of the image: lines and columns, and the place of the first in the image. */
+struct cpu_inside {
+	int64_t line, lines_end, column, columns_end, first;
+};
+
 /* A block of output lines of one channel: [row phase][column phase][lines + reach][width]. */
 struct cpu_planes {
 	struct cpu_axis h, w;
-	int64_t lines, width;	  /* of output lines; of a line with what taps reach over */
-	int64_t phase_size, size; /* floats */
-	int64_t *at;		  /* [h.taps * w.taps]: where taps read for output 0 */
-	float fill;		  /* for padding */
+	int64_t lines, width;	   /* of output lines; of a line with what taps reach over */
+	int64_t phase_size, size;  /* floats */
+	int64_t *at;		   /* [h.taps * w.taps]: where taps read for output 0 */
+	struct cpu_inside *inside; /* [h.phases * w.phases]: for output lines from 0 on */
+	float fill;		   /* for padding */
 };
 
 /* Bytes that cpu_planes_init() needs for its tables. */
 size_t cpu_planes_tables(int64_t kh, int64_t kw);
 /* @planes: in, out, taps, stride, dilation and pad of both axes and fill are set. */
 void cpu_planes_init(struct cpu_planes *planes, int64_t lines, void *tables);
-/* Fills `to` from one channel for output lines from `row` on. */
+/* Padding for output lines from `row` on: the same for all channels. */
+void cpu_planes_pad(const struct cpu_planes *planes, int64_t row, float *to);
+/* Fills `to`, which has the padding of that row, from one channel. */
 void cpu_planes_fill(const struct cpu_simd *simd, const struct cpu_planes *planes, const float *x,
 		     int64_t row, float *to);
 

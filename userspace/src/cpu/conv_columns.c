@@ -243,6 +243,10 @@ static void run_item(void *argument, int64_t i, unsigned int worker)
 	const struct columns *c = argument;
 	struct item item = item_of(c, i, worker);
 
+	if (!c->direct)
+		for (int64_t k = 0; k < c->step / (c->run->conv.kh * c->run->conv.kw); k++)
+			cpu_planes_pad(&c->planes, item.first / c->run->conv.out_w,
+				       item.planes + k * c->planes.size);
 	for (int64_t k = 0; k < c->run->depth; k += c->step) {
 		int64_t rest = c->run->depth - k;
 		struct step step = { .k0 = k, .depth = rest < c->step ? rest : c->step };

@@ -104,7 +104,7 @@ struct depthwise {
 	float *y;
 	float lo, hi;
 	bool limited;
-	bool by_lines;	  /* 3x3 without gaps, lines that fill vectors */
+	bool is_3x3;	  /* without gaps */
 	int64_t per_item; /* channels */
 	char *scratch;
 	size_t worker_bytes;
@@ -137,40 +137,37 @@ static void depthwise_pack(const struct cpu_context *cpu, const struct ir_node *
 }
 
 /* Lines of one channel of nchw from their copy. */
-static void depthwise_lines(const struct depthwise *d, int64_t c, int64_t lines, float *planes,
-			    float *y)
+static void depthwise_lines(const struct depthwise *d, int64_t c, int64_t lines,
+			    const float *planes, float *y)
 {
 	const struct cpu_conv *g = &d->conv;
 	const struct cpu_simd *simd = d->cpu->simd;
 	const float *filter = d->filter + c * g->kh * g->kw;
-	int64_t width = d->planes.width, n = (lines - 1) * width + g->out_w;
-	float *sums = planes + d->planes.size + CPU_SLACK, start = d->bias ? d->bias[c] : 0;
+	float start = d->bias ? d->bias[c] : 0;
 	struct cpu_lines to = { .to = y,
 				.to_step = g->out_w,
-				.from_step = width,
+				.from = planes,
+				.from_step = d->planes.width,
 				.n = g->out_w,
 				.lines = lines,
-				.every = 1,
-				.limited = d->limited,
 				.lo = d->lo,
 				.hi = d->hi };
 
-	if (d->by_lines) {
-		to.from = planes;
-		simd->window_3x3(&to, filter, start);
-	} else {
-		simd->window(CPU_WINDOW_DOT, sums, n, planes, d->planes.at, filter, g->kh * g->kw,
-			     start);
-		to.from = sums;
-		to.from_size = n + CPU_SLACK;
-		simd->copy_lines(&to);
+	if (d->planes.width == g->out_w) { /* they are one */
+		to.n *= lines;
+		to.lines = 1;
 	}
+	if (d->is_3x3)
+		simd->window_3x3(&to, filter, start);
+	else
+		simd->window(CPU_WINDOW_DOT, &to, d->planes.at, filter, g->kh * g->kw, start);
 	if (!d->limited)
 		cpu_activate(simd, &g->attrs->act, y, lines * g->out_w);
 }
 
-/* One channel of nchw. */
-static void depthwise_channel(const struct depthwise *d, int64_t channel, float *planes)
+/* One channel of nchw; is_padded: the planes have the padding for its first lines. */
+static void depthwise_channel(const struct depthwise *d, int64_t channel, float *planes,
+			      bool is_padded)
 {
 	const struct cpu_conv *g = &d->conv;
 	const float *x = d->x + channel * g->in_h * g->in_w;
@@ -179,6 +176,8 @@ static void depthwise_channel(const struct depthwise *d, int64_t channel, float 
 	for (int64_t row = 0; row < g->out_h; row += d->planes.lines) {
 		int64_t lines = g->out_h - row < d->planes.lines ? g->out_h - row : d->planes.lines;
 
+		if (row || !is_padded)
+			cpu_planes_pad(&d->planes, row, planes);
 		cpu_planes_fill(d->cpu->simd, &d->planes, x, row, planes);
 		depthwise_lines(d, channel % g->out_c, lines, planes, y + row * g->out_w);
 	}
@@ -187,10 +186,12 @@ static void depthwise_channel(const struct depthwise *d, int64_t channel, float 
 static void depthwise_channels(void *argument, int64_t item, unsigned int worker)
 {
 	const struct depthwise *d = argument;
-	int64_t channels = d->conv.batch * d->conv.out_c, end = (item + 1) * d->per_item;
+	int64_t channels = d->conv.batch * d->conv.out_c, first = item * d->per_item;
+	int64_t end = first + d->per_item < channels ? first + d->per_item : channels;
+	float *planes = (float *)(d->scratch + worker * d->worker_bytes);
 
-	for (int64_t c = item * d->per_item; c < end && c < channels; c++)
-		depthwise_channel(d, c, (float *)(d->scratch + worker * d->worker_bytes));
+	for (int64_t c = first; c < end; c++)
+		depthwise_channel(d, c, planes, c > first && d->planes.lines == d->conv.out_h);
 }
 
 /* One line of results in nhwc. */
@@ -247,9 +248,8 @@ static void plan_planes(struct depthwise *d, void *tables)
 		 (int64_t)sizeof(float));
 	lines = lines < g->out_h ? lines : g->out_h;
 	cpu_planes_init(&d->planes, lines > 0 ? lines : 1, tables);
-	d->by_lines = g->kh == 3 && g->kw == 3 && a->strides[0] == 1 && a->strides[1] == 1 &&
-		      a->dilations[0] == 1 && a->dilations[1] == 1 &&
-		      g->out_w >= d->cpu->simd->lanes;
+	d->is_3x3 = g->kh == 3 && g->kw == 3 && a->strides[0] == 1 && a->strides[1] == 1 &&
+		    a->dilations[0] == 1 && a->dilations[1] == 1;
 }
 
 static int run_depthwise(struct depthwise *d, const struct ir_node *node, const float *unpacked,
@@ -268,9 +268,7 @@ static int run_depthwise(struct depthwise *d, const struct ir_node *node, const 
 		zeros = (size_t)g->in_c * sizeof(float);
 	} else {
 		d->worker_bytes =
-			cpu_round_up((size_t)(d->planes.size + d->planes.lines * d->planes.width +
-					      3 * CPU_SLACK) *
-				     sizeof(float));
+			cpu_round_up((size_t)(d->planes.size + CPU_SLACK) * sizeof(float));
 	}
 	scratch = cpu_scratch(d->cpu, tables + packed + d->cpu->threads * d->worker_bytes + zeros);
 	if (!scratch)

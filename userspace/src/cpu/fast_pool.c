@@ -89,24 +89,22 @@ static void pool_channel(const struct pool *p, int64_t channel, float *planes)
 	const struct cpu_simd *simd = p->cpu->simd;
 	const float *x = p->x + channel * p->h * p->w;
 	float *y = p->y + channel * p->out_h * p->out_w;
-	float *sums = planes + p->planes.size + CPU_SLACK;
-	int64_t width = p->planes.width;
 
 	for (int64_t row = 0; row < p->out_h; row += p->planes.lines) {
 		int64_t lines = p->out_h - row < p->planes.lines ? p->out_h - row : p->planes.lines;
 
-		int64_t n = (lines - 1) * width + p->out_w;
-
+		cpu_planes_pad(&p->planes, row, planes);
 		cpu_planes_fill(simd, &p->planes, x, row, planes);
-		simd->window(p->kind, sums, n, planes, p->planes.at, NULL, p->taps, p->planes.fill);
-		simd->copy_lines(&(struct cpu_lines){ .to = y + row * p->out_w,
-						      .to_step = p->out_w,
-						      .from = sums,
-						      .from_step = width,
-						      .from_size = n + CPU_SLACK,
-						      .n = p->out_w,
-						      .lines = lines,
-						      .every = 1 });
+		simd->window(p->kind,
+			     &(struct cpu_lines){ .to = y + row * p->out_w,
+						  .to_step = p->out_w,
+						  .from = planes,
+						  .from_step = p->planes.width,
+						  .n = p->out_w,
+						  .lines = lines,
+						  .lo = -INFINITY,
+						  .hi = INFINITY },
+			     p->planes.at, NULL, p->taps, p->planes.fill);
 		for (int64_t l = row; l < row + lines; l++)
 			finish(p, y + l * p->out_w, l, 1);
 	}
@@ -180,9 +178,7 @@ static int run_channels(struct pool *p, struct wnn_error *err)
 	if (!scratch)
 		return wnn_error_nomem(err, "the tables of a pool");
 	plan_planes(p, scratch);
-	p->worker_bytes = cpu_round_up(
-		(size_t)(p->planes.size + p->planes.lines * p->planes.width + 3 * CPU_SLACK) *
-		sizeof(float));
+	p->worker_bytes = cpu_round_up((size_t)(p->planes.size + CPU_SLACK) * sizeof(float));
 	scratch = cpu_scratch(p->cpu, tables + p->cpu->threads * p->worker_bytes);
 	if (!scratch)
 		return wnn_error_nomem(err, "the lines of a pool");

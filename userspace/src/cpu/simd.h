@@ -48,17 +48,15 @@ struct cpu_pack {
 	int64_t place[2 * CPU_MAX_LANES], begin[2 * CPU_MAX_LANES];
 };
 
-/*
- * Lines to be copied: every `every`-th of n floats each, kept between lo and hi. Whole vectors are read
- * and written where that touches no float at or behind from[from_size] or the end of the last line of
- * `to`; what lies between the lines of `to` is undefined then.
- */
+/* Lines of n floats each that are made from others, `every`-th floats of which are read. */
 struct cpu_lines {
 	float *to;
 	const float *from;
-	int64_t to_step, from_step, from_size, n, lines, every;
-	bool limited; /* lo and hi are to be looked at */
-	float lo, hi;
+	int64_t to_step, from_step, n, lines;
+	/* For copies, which read no float at or behind from[from_size]. */
+	int64_t from_size, every;
+	float lo,
+		hi; /* for windows: results are kept between them; -INFINITY and INFINITY: all stay, NaN too */
 };
 
 enum cpu_fold { CPU_FOLD_SUM, CPU_FOLD_ABS, CPU_FOLD_SQUARES, CPU_FOLD_MAX, CPU_FOLD_MIN };
@@ -100,17 +98,14 @@ struct cpu_simd {
 	void (*transpose)(float *y, int64_t ldy, const float *x, int64_t ldx, int64_t rows,
 			  int64_t columns);
 	/*
-	 * y[i] = the combination over t of x[at[t] + i] and start, with CPU_WINDOW_DOT times w[t] and start
-	 * last. Reads and writes up to CPU_SLACK floats more than n.
+	 * Element i of a line is the combination over t of from[at[t] + i] and start, with CPU_WINDOW_DOT times
+	 * w[t] and start last. Reads up to CPU_SLACK floats more than a line.
 	 */
-	void (*window)(enum cpu_window kind, float *y, int64_t n, const float *x, const int64_t *at,
+	void (*window)(enum cpu_window kind, const struct cpu_lines *lines, const int64_t *at,
 		       const float *w, int64_t taps, float start);
-	/*
-	 * Depthwise 3x3 with stride 1: lines of n results, at least a vector, kept between lo and hi;
-	 * x has two floats more in a line and two lines more.
-	 */
+	/* Depthwise 3x3 with stride 1, which reads two more lines. Up to CPU_SLACK floats more than a line, too. */
 	void (*window_3x3)(const struct cpu_lines *lines, const float *w, float bias);
-	/* window() with a line x[t] and, for CPU_WINDOW_DOT, w[t][n] and a bias or NULL. n floats exactly. */
+	/* The same of a line x[t] for each tap and, for CPU_WINDOW_DOT, w[t][n] and a bias or NULL. n floats exactly. */
 	void (*lines)(enum cpu_window kind, float *y, int64_t n, const float *const *x,
 		      const float *w, int64_t taps, const float *bias);
 	void (*copy_lines)(const struct cpu_lines *lines);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Windows over lines of floats (depthwise filters, pools), copies of lines, products of matrix and vector. */
+#include <string.h>
+
 #include "cpu/simd_fill.h"
 
 #define INLINE static inline __attribute__((always_inline))
@@ -33,58 +35,104 @@ INLINE vec finished(enum cpu_window kind, vec y, vec bias)
 	return y;
 }
 
-/* Four vectors at a time hide the latency of their sums. */
-INLINE void window_taps(const enum cpu_window kind, float *y, int64_t n, const float *x,
-			const int64_t *at, const float *w, const int64_t taps, float start)
+/* The first n floats of a vector, n less than its length. */
+INLINE void store_part(float *to, vec v, int64_t n)
 {
-	vec first = splat(first_of(kind, start)), bias = splat(start);
-	int64_t i = 0;
+	float part[LANES];
 
-	for (; i + 3 * LANES < n; i += 4 * LANES) {
-		vec y0 = first, y1 = first, y2 = first, y3 = first;
-
-		for (int64_t t = 0; t < taps; t++) {
-			const float *p = x + at[t] + i;
-			vec f = splat(kind == CPU_WINDOW_DOT ? w[t] : 0);
-
-			y0 = combine_one(kind, y0, load(p), f);
-			y1 = combine_one(kind, y1, load(p + LANES), f);
-			y2 = combine_one(kind, y2, load(p + 2 * LANES), f);
-			y3 = combine_one(kind, y3, load(p + 3 * LANES), f);
-		}
-		store(y + i, finished(kind, y0, bias));
-		store(y + i + LANES, finished(kind, y1, bias));
-		store(y + i + 2 * LANES, finished(kind, y2, bias));
-		store(y + i + 3 * LANES, finished(kind, y3, bias));
+	store(part, v);
+	if (n < 4) {
+		for (int64_t i = 0; i < n; i++)
+			to[i] = part[i];
+		return;
 	}
-	for (; i < n; i += LANES) {
-		vec y0 = first;
+	for (int64_t i = 0; i + 4 < n; i += 4)
+		memcpy(to + i, part + i, 4 * sizeof(*to));
+	memcpy(to + n - 4, part + n - 4, 4 * sizeof(*to));
+}
 
-		for (int64_t t = 0; t < taps; t++)
-			y0 = combine_one(kind, y0, load(x + at[t] + i),
-					 splat(kind == CPU_WINDOW_DOT ? w[t] : 0));
-		store(y + i, finished(kind, y0, bias));
+/*
+ * How many lines, from the first on, may be written in whole vectors in their order: what that puts behind a short
+ * line is the next one's.
+ */
+static int64_t loose_lines(const struct cpu_lines *l)
+{
+	int64_t size = (l->lines - 1) * l->to_step + l->n;
+
+	if (l->n >= LANES)
+		return l->lines;
+	return size < LANES ? 0 : (size - LANES) / l->to_step + 1;
+}
+
+INLINE void window_vectors(const enum cpu_window kind, float *to, const float *from,
+			   const int64_t *at, const float *w, const int64_t taps, float start,
+			   vec lo, vec hi, const int vecs, int64_t n)
+{
+	vec first = splat(first_of(kind, start)), bias = splat(start), y[4];
+
+	for (int i = 0; i < vecs; i++)
+		y[i] = first;
+	for (int64_t t = 0; t < taps; t++) {
+		const float *p = from + at[t];
+		vec f = splat(kind == CPU_WINDOW_DOT ? w[t] : 0);
+
+		for (int i = 0; i < vecs; i++)
+			y[i] = combine_one(kind, y[i], load(p + i * LANES), f);
+	}
+	for (int i = 0; i < vecs; i++) {
+		vec v = between(finished(kind, y[i], bias), lo, hi);
+
+		if (n < LANES)
+			store_part(to, v, n);
+		else
+			store(to + i * LANES, v);
 	}
 }
 
-static void window(enum cpu_window kind, float *y, int64_t n, const float *x, const int64_t *at,
+/* Four vectors at a time hide the latency of their sums. The last one goes back to the end of the line. */
+INLINE void window_taps(const enum cpu_window kind, const struct cpu_lines *lines,
+			const int64_t *at, const float *w, const int64_t taps, float start)
+{
+	const struct cpu_lines l = *lines; /* a copy, which no store can change */
+	int64_t loose = loose_lines(lines), line, i;
+	vec lo = splat(l.lo), hi = splat(l.hi);
+
+	for (line = 0; line < loose; line++) {
+		const float *from = l.from + line * l.from_step;
+		float *to = l.to + line * l.to_step;
+
+		for (i = 0; i + 4 * LANES <= l.n; i += 4 * LANES)
+			window_vectors(kind, to + i, from + i, at, w, taps, start, lo, hi, 4,
+				       LANES);
+		for (; i < l.n; i += LANES) {
+			i = i + LANES > l.n && l.n >= LANES ? l.n - LANES : i;
+			window_vectors(kind, to + i, from + i, at, w, taps, start, lo, hi, 1,
+				       LANES);
+		}
+	}
+	for (; line < l.lines; line++)
+		window_vectors(kind, l.to + line * l.to_step, l.from + line * l.from_step, at, w,
+			       taps, start, lo, hi, 1, l.n);
+}
+
+static void window(enum cpu_window kind, const struct cpu_lines *lines, const int64_t *at,
 		   const float *w, int64_t taps, float start)
 {
 	switch (kind) {
 	case CPU_WINDOW_DOT:
 		if (taps == 9) /* 3x3: unrolled, the weights stay in registers */
-			window_taps(CPU_WINDOW_DOT, y, n, x, at, w, 9, start);
+			window_taps(CPU_WINDOW_DOT, lines, at, w, 9, start);
 		else
-			window_taps(CPU_WINDOW_DOT, y, n, x, at, w, taps, start);
+			window_taps(CPU_WINDOW_DOT, lines, at, w, taps, start);
 		break;
 	case CPU_WINDOW_MAX:
-		window_taps(CPU_WINDOW_MAX, y, n, x, at, w, taps, start);
+		window_taps(CPU_WINDOW_MAX, lines, at, w, taps, start);
 		break;
 	case CPU_WINDOW_SUM:
-		window_taps(CPU_WINDOW_SUM, y, n, x, at, w, taps, start);
+		window_taps(CPU_WINDOW_SUM, lines, at, w, taps, start);
 		break;
 	case CPU_WINDOW_SQUARES:
-		window_taps(CPU_WINDOW_SQUARES, y, n, x, at, w, taps, start);
+		window_taps(CPU_WINDOW_SQUARES, lines, at, w, taps, start);
 		break;
 	}
 }
@@ -105,7 +153,7 @@ INLINE void window_3x3_rows(const struct cpu_lines *lines, int64_t line, const f
 		f[t] = splat(w[t]);
 	for (int64_t at = 0; at < l.n; at += LANES) {
 		/* The last vector goes back to the end of the line. */
-		int64_t i = at + LANES > l.n ? l.n - LANES : at;
+		int64_t i = at + LANES > l.n && l.n >= LANES ? l.n - LANES : at;
 		vec y0 = { 0 }, y1 = y0, y2 = y0, y3 = y0;
 
 		for (int r = 0; r < rows + 2; r++)
@@ -133,12 +181,25 @@ INLINE void window_3x3_rows(const struct cpu_lines *lines, int64_t line, const f
 
 static void window_3x3(const struct cpu_lines *l, const float *w, float bias)
 {
-	int64_t line = 0;
+	const int64_t step = l->from_step;
+	const int64_t at[9] = { 0,	     1, 2, step, step + 1, step + 2, 2 * step, 2 * step + 1,
+				2 * step + 2 };
+	int64_t loose = loose_lines(l), line = 0;
+	struct cpu_lines rest = *l;
 
-	for (; line + 4 <= l->lines; line += 4)
+	for (; line + 4 <= loose; line += 4)
 		window_3x3_rows(l, line, w, splat(bias), 4);
-	for (; line < l->lines; line++)
+	if (line + 3 == loose)
+		window_3x3_rows(l, line, w, splat(bias), 3);
+	else if (line + 2 == loose)
+		window_3x3_rows(l, line, w, splat(bias), 2);
+	else if (line + 1 == loose)
 		window_3x3_rows(l, line, w, splat(bias), 1);
+	rest.from += loose * l->from_step;
+	rest.to += loose * l->to_step;
+	rest.lines -= loose;
+	if (rest.lines)
+		window_taps(CPU_WINDOW_DOT, &rest, at, w, 9, bias);
 }
 
 /* --- A line for each tap: channels --- */
@@ -204,66 +265,45 @@ static void lines(enum cpu_window kind, float *y, int64_t n, const float *const 
 
 /* --- Copies of lines --- */
 
-INLINE vec copied(const struct cpu_lines *l, const float *from, const bool pairs,
-		  const bool limited)
+INLINE vec copied(const float *from, const bool pairs)
 {
-	vec v = pairs ? even(load(from), load(from + LANES)) : load(from);
-
-	return limited ? between(v, splat(l->lo), splat(l->hi)) : v;
+	return pairs ? even(load(from), load(from + LANES)) : load(from);
 }
 
-static void copy_line_exactly(const struct cpu_lines *l, int64_t line, int64_t first)
+/* In vectors where these do not reach beyond what may be read; the last one goes back to the end of the line. */
+INLINE void copy_line(const struct cpu_lines *l, int64_t line, const bool pairs)
 {
-	const float *from = l->from + line * l->from_step;
+	const int64_t every = pairs ? 2 : 1, at = line * l->from_step;
+	int64_t whole = l->n < LANES ? LANES : l->n, i;
+	const float *from = l->from + at;
 	float *to = l->to + line * l->to_step;
 
-	for (int64_t i = first; i < l->n; i++) {
-		float v = from[i * l->every];
-
-		v = l->limited && v <= l->lo ? l->lo : v;
-		to[i] = l->limited && v >= l->hi ? l->hi : v;
+	if (at + every * whole > l->from_size) {
+		for (i = 0; i < l->n; i++)
+			to[i] = from[i * every];
+	} else if (l->n < LANES) {
+		store_part(to, copied(from, pairs), l->n);
+	} else {
+		for (i = 0; i + LANES <= l->n; i += LANES)
+			store(to + i, copied(from + every * i, pairs));
+		if (i < l->n)
+			store(to + l->n - LANES, copied(from + every * (l->n - LANES), pairs));
 	}
 }
 
-/* How many lines, from the first on, may be read or written in whole vectors of `width` within `size`. */
-static int64_t free_lines(int64_t size, int64_t step, int64_t width, int64_t lines)
-{
-	int64_t last = size < width ? -1 : (size - width) / step;
-
-	return last + 1 < lines ? last + 1 : lines;
-}
-
-INLINE void copy_vectors(const struct cpu_lines *lines, const bool pairs, const bool limited)
+static void copy_lines(const struct cpu_lines *lines)
 {
 	const struct cpu_lines l = *lines; /* a copy, which no store can change */
-	const int64_t every = pairs ? 2 : 1, whole = (l.n + LANES - 1) / LANES * LANES;
-	int64_t line, i, end = (l.lines - 1) * l.to_step + l.n;
-	int64_t loose = free_lines(end, l.to_step, whole, l.lines);
 
-	loose = free_lines(l.from_size, l.from_step, every * whole, loose);
-	for (line = 0; line < loose; line++)
-		for (i = 0; i < whole; i += LANES)
-			store(l.to + line * l.to_step + i,
-			      copied(&l, l.from + line * l.from_step + every * i, pairs, limited));
-	for (; line < l.lines; line++) {
-		for (i = 0; i + LANES <= l.n - pairs; i += LANES)
-			store(l.to + line * l.to_step + i,
-			      copied(&l, l.from + line * l.from_step + every * i, pairs, limited));
-		copy_line_exactly(lines, line, i);
-	}
-}
-
-static void copy_lines(const struct cpu_lines *l)
-{
-	if (l->every == 1 && l->limited)
-		copy_vectors(l, false, true);
-	else if (l->every == 1)
-		copy_vectors(l, false, false);
-	else if (l->every == 2)
-		copy_vectors(l, true, l->limited);
-	else
-		for (int64_t line = 0; line < l->lines; line++)
-			copy_line_exactly(l, line, 0);
+	for (int64_t line = 0; line < l.lines; line++)
+		if (l.every == 1)
+			copy_line(&l, line, false);
+		else if (l.every == 2)
+			copy_line(&l, line, true);
+		else
+			for (int64_t i = 0; i < l.n; i++)
+				l.to[line * l.to_step + i] =
+					l.from[line * l.from_step + i * l.every];
 }
 
 /* --- Matrix and vector --- */
