@@ -81,7 +81,9 @@ static inline vec even(vec a, vec b)
 	return __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28,
 				       30);
 #elif LANES == 8
-	return __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14);
+	vec halves = __builtin_shufflevector(a, b, 0, 2, 8, 10, 4, 6, 12, 14);
+
+	return __builtin_shufflevector(halves, halves, 0, 1, 4, 5, 2, 3, 6, 7);
 #else
 	return __builtin_shufflevector(a, b, 0, 2, 4, 6);
 #endif

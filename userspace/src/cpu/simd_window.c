@@ -115,13 +115,25 @@ INLINE void window_taps(const enum cpu_window kind, const struct cpu_lines *line
 			       taps, start, lo, hi, 1, l.n);
 }
 
+/* 3x3: unrolled, with copies that no store can change. */
+static void window_nine(const struct cpu_lines *lines, const int64_t *at, const float *w,
+			float start)
+{
+	int64_t places[9];
+	float weights[9];
+
+	memcpy(places, at, sizeof(places));
+	memcpy(weights, w, sizeof(weights));
+	window_taps(CPU_WINDOW_DOT, lines, places, weights, 9, start);
+}
+
 static void window(enum cpu_window kind, const struct cpu_lines *lines, const int64_t *at,
 		   const float *w, int64_t taps, float start)
 {
 	switch (kind) {
 	case CPU_WINDOW_DOT:
-		if (taps == 9) /* 3x3: unrolled, the weights stay in registers */
-			window_taps(CPU_WINDOW_DOT, lines, at, w, 9, start);
+		if (taps == 9)
+			window_nine(lines, at, w, start);
 		else
 			window_taps(CPU_WINDOW_DOT, lines, at, w, taps, start);
 		break;
@@ -199,7 +211,7 @@ static void window_3x3(const struct cpu_lines *l, const float *w, float bias)
 	rest.to += loose * l->to_step;
 	rest.lines -= loose;
 	if (rest.lines)
-		window_taps(CPU_WINDOW_DOT, &rest, at, w, 9, bias);
+		window_nine(&rest, at, w, bias);
 }
 
 /* --- A line for each tap: channels --- */
@@ -270,40 +282,55 @@ INLINE vec copied(const float *from, const bool pairs)
 	return pairs ? even(load(from), load(from + LANES)) : load(from);
 }
 
-/* In vectors where these do not reach beyond what may be read; the last one goes back to the end of the line. */
-INLINE void copy_line(const struct cpu_lines *l, int64_t line, const bool pairs)
+/* How many lines, from the first on, may be read in vectors. */
+static int64_t safe_lines(const struct cpu_lines *l)
 {
-	const int64_t every = pairs ? 2 : 1, at = line * l->from_step;
-	int64_t whole = l->n < LANES ? LANES : l->n, i;
-	const float *from = l->from + at;
-	float *to = l->to + line * l->to_step;
+	int64_t rest = l->from_size - l->every * (l->n < LANES ? LANES : l->n);
+	int64_t lines = rest < 0 ? 0 : l->lines;
 
-	if (at + every * whole > l->from_size) {
-		for (i = 0; i < l->n; i++)
-			to[i] = from[i * every];
-	} else if (l->n < LANES) {
-		store_part(to, copied(from, pairs), l->n);
-	} else {
-		for (i = 0; i + LANES <= l->n; i += LANES)
+	if (lines && l->from_step > 0 && (lines - 1) * l->from_step > rest)
+		lines = rest / l->from_step + 1;
+	return lines;
+}
+
+/* Lines that fill a vector: the last one goes back to the end of the line. */
+INLINE void copy_long(const struct cpu_lines *l, int64_t lines, const bool pairs)
+{
+	const int64_t every = pairs ? 2 : 1, n = l->n, last = n - LANES;
+	const int64_t to_step = l->to_step, from_step = l->from_step;
+	const float *from = l->from;
+	float *to = l->to;
+
+	for (; lines > 0; lines--, from += from_step, to += to_step) {
+		for (int64_t i = 0; i < last; i += LANES)
 			store(to + i, copied(from + every * i, pairs));
-		if (i < l->n)
-			store(to + l->n - LANES, copied(from + every * (l->n - LANES), pairs));
+		store(to + last, copied(from + every * last, pairs));
 	}
+}
+
+INLINE void copy_short(const struct cpu_lines *l, int64_t lines, const bool pairs)
+{
+	for (int64_t line = 0; line < lines; line++)
+		store_part(l->to + line * l->to_step, copied(l->from + line * l->from_step, pairs),
+			   l->n);
 }
 
 static void copy_lines(const struct cpu_lines *lines)
 {
 	const struct cpu_lines l = *lines; /* a copy, which no store can change */
+	int64_t line = l.every > 2 ? 0 : safe_lines(&l);
 
-	for (int64_t line = 0; line < l.lines; line++)
-		if (l.every == 1)
-			copy_line(&l, line, false);
-		else if (l.every == 2)
-			copy_line(&l, line, true);
-		else
-			for (int64_t i = 0; i < l.n; i++)
-				l.to[line * l.to_step + i] =
-					l.from[line * l.from_step + i * l.every];
+	if (l.every == 1 && l.n < LANES)
+		copy_short(&l, line, false);
+	else if (l.every == 1)
+		copy_long(&l, line, false);
+	else if (l.every == 2 && l.n < LANES)
+		copy_short(&l, line, true);
+	else if (l.every == 2)
+		copy_long(&l, line, true);
+	for (; line < l.lines; line++)
+		for (int64_t i = 0; i < l.n; i++)
+			l.to[line * l.to_step + i] = l.from[line * l.from_step + i * l.every];
 }
 
 /* --- Matrix and vector --- */
