@@ -146,7 +146,11 @@ static inline float most_in(vec v)
 /* NaN stays, in y as well. */
 static inline vec larger(vec y, vec x)
 {
+#if defined(__FMA__)
+	return choose((ivec)(y != y), y, most_of(y, x));
+#else
 	return choose((ivec)(y > x) | (ivec)(y != y), y, x);
+#endif
 }
 
 #endif

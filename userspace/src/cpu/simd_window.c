@@ -104,6 +104,9 @@ INLINE void window_taps(const enum cpu_window kind, const struct cpu_lines *line
 		for (i = 0; i + 4 * LANES <= l.n; i += 4 * LANES)
 			window_vectors(kind, to + i, from + i, at, w, taps, start, lo, hi, 4,
 				       LANES);
+		for (; i + 2 * LANES <= l.n; i += 2 * LANES)
+			window_vectors(kind, to + i, from + i, at, w, taps, start, lo, hi, 2,
+				       LANES);
 		for (; i < l.n; i += LANES) {
 			i = i + LANES > l.n && l.n >= LANES ? l.n - LANES : i;
 			window_vectors(kind, to + i, from + i, at, w, taps, start, lo, hi, 1,
@@ -116,15 +119,16 @@ INLINE void window_taps(const enum cpu_window kind, const struct cpu_lines *line
 }
 
 /* 3x3: unrolled, with copies that no store can change. */
-static void window_nine(const struct cpu_lines *lines, const int64_t *at, const float *w,
-			float start)
+INLINE void window_nine(const enum cpu_window kind, const struct cpu_lines *lines,
+			const int64_t *at, const float *w, float start)
 {
 	int64_t places[9];
 	float weights[9];
 
 	memcpy(places, at, sizeof(places));
-	memcpy(weights, w, sizeof(weights));
-	window_taps(CPU_WINDOW_DOT, lines, places, weights, 9, start);
+	if (kind == CPU_WINDOW_DOT)
+		memcpy(weights, w, sizeof(weights));
+	window_taps(kind, lines, places, weights, 9, start);
 }
 
 static void window(enum cpu_window kind, const struct cpu_lines *lines, const int64_t *at,
@@ -133,12 +137,15 @@ static void window(enum cpu_window kind, const struct cpu_lines *lines, const in
 	switch (kind) {
 	case CPU_WINDOW_DOT:
 		if (taps == 9)
-			window_nine(lines, at, w, start);
+			window_nine(CPU_WINDOW_DOT, lines, at, w, start);
 		else
 			window_taps(CPU_WINDOW_DOT, lines, at, w, taps, start);
 		break;
 	case CPU_WINDOW_MAX:
-		window_taps(CPU_WINDOW_MAX, lines, at, w, taps, start);
+		if (taps == 9)
+			window_nine(CPU_WINDOW_MAX, lines, at, w, start);
+		else
+			window_taps(CPU_WINDOW_MAX, lines, at, w, taps, start);
 		break;
 	case CPU_WINDOW_SUM:
 		window_taps(CPU_WINDOW_SUM, lines, at, w, taps, start);
@@ -211,7 +218,7 @@ static void window_3x3(const struct cpu_lines *l, const float *w, float bias)
 	rest.to += loose * l->to_step;
 	rest.lines -= loose;
 	if (rest.lines)
-		window_nine(&rest, at, w, bias);
+		window_nine(CPU_WINDOW_DOT, &rest, at, w, bias);
 }
 
 /* --- A line for each tap: channels --- */
