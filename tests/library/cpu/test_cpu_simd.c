@@ -129,14 +129,17 @@ static void check_pack(void)
 	int64_t n = between(1, 2 * simd->lanes), depth = between(1, 20), at[20];
 	int64_t width = n > simd->lanes ? 2 * simd->lanes : simd->lanes, size = 0, pieces;
 	struct guard to = floats((depth + 1) * width), from;
-	struct cpu_pack p = { .to = to.data, .at = at, .depth = depth, .n = n };
+	struct cpu_pack p = {
+		.to = to.data, .at = at, .depth = depth, .n = n, .loose = random_below(2)
+	};
+	int64_t needed;
 
 	pieces = between(1, n < 4 ? n : 4);
 	for (int64_t i = 0; i < pieces; i++) {
 		p.begin[i] = i * n / pieces;
 		p.place[i] = random_below(50);
-		if (p.place[i] + (i + 1) * n / pieces - p.begin[i] > size)
-			size = p.place[i] + (i + 1) * n / pieces - p.begin[i];
+		needed = p.loose ? width : (i + 1) * n / pieces - p.begin[i];
+		size = p.place[i] + needed > size ? p.place[i] + needed : size;
 	}
 	p.pieces = (int)pieces;
 	for (int64_t k = 0; k < depth; k++)
@@ -145,7 +148,6 @@ static void check_pack(void)
 	size += 100;
 	from = floats(size);
 	p.from = from.data;
-	p.end = from.data + size;
 	simd->pack(&p);
 	for (int64_t k = 0; k < depth; k++)
 		for (int64_t i = 0, piece = 0; i < n; i++) {

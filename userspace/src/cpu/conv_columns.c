@@ -110,6 +110,7 @@ static struct item item_of(const struct columns *c, int64_t i, unsigned int work
 struct step {
 	int64_t k0, depth;
 	struct cpu_pack pack; /* from where */
+	int64_t room; /* direct: floats of the image behind the first column of the last row */
 };
 
 /* The pixels first to first + n - 1 of a block, cut where lines end. */
@@ -197,6 +198,7 @@ static void run_step(const struct columns *c, const struct item *item, struct st
 			if (panel == item->panel) {
 				find_pieces(c, &step->pack, f, n);
 				step->pack.to = packed;
+				step->pack.loose = !c->direct || step->room - f >= unit;
 				simd->pack(&step->pack);
 			}
 			multiply(c, item, step, panel, end, f, n, packed);
@@ -216,14 +218,14 @@ static void find_source(const struct columns *c, const struct item *item, struct
 	step->pack.depth = step->depth;
 	if (c->direct) {
 		step->pack.from = x + item->first;
-		step->pack.end = c->run->x + g->batch * g->in_c * plane;
+		step->room = (g->batch * g->in_c - image - step->k0 - step->depth + 1) * plane -
+			     item->first;
 		return;
 	}
 	for (int64_t i = 0; i < step->depth / taps; i++)
 		cpu_planes_fill(c->run->cpu->simd, &c->planes, x + i * plane,
 				item->first / g->out_w, item->planes + i * c->planes.size);
 	step->pack.from = item->planes;
-	step->pack.end = (float *)((char *)item->planes + c->planes_bytes);
 }
 
 static void activate(const struct columns *c, const struct item *item)

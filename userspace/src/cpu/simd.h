@@ -35,15 +35,15 @@ struct cpu_tile {
 
 /*
  * Packs the B of a tile: `depth` rows of n floats, row k in pieces from from[at[k] + place[i]] on that go to begin[i] of
- * the row. Rows are as far apart as the one or two vectors are wide that n floats need. Whole
- * vectors are read where that touches no float at or behind `end`, and written up to a width behind the last row; floats
- * behind the n-th are undefined.
+ * the row. Rows are as far apart as the one or two vectors are wide that n floats need. With `loose`, such a width
+ * may be read from where any piece begins. It may be written behind the last row; floats behind the n-th are undefined.
  */
 struct cpu_pack {
 	float *to;
-	const float *from, *end;
+	const float *from;
 	const int64_t *at;
 	int64_t depth, n;
+	bool loose;
 	int pieces;
 	int64_t place[2 * CPU_MAX_LANES], begin[2 * CPU_MAX_LANES];
 };

@@ -141,46 +141,54 @@ EACH_ROW(FUNCTIONS)
 
 /* --- Packing --- */
 
-INLINE void pack_piece(float *to, const float *from, const float *end, int64_t n, const int vecs)
-{
-	vec first, second;
-
-	if (end - from < vecs * LANES) {
-		memcpy(to, from, (size_t)n * sizeof(*to));
-		return;
-	}
-	first = load(from);
-	second = vecs > 1 ? load(from + LANES) : first;
-	store(to, first);
-	if (vecs > 1)
-		store(to + LANES, second);
-}
-
-INLINE void pack_rows(const struct cpu_pack *pack, const int vecs)
+/* Whole vectors: what they write behind a piece the next one or the next row overwrites. */
+INLINE void pack_pieces(const struct cpu_pack *pack, const int pieces, const int vecs)
 {
 	const struct cpu_pack p = *pack; /* a copy, which no store can change */
 	float *to = p.to;
 
-	if (p.pieces == 1) {
-		for (int64_t k = 0; k < p.depth; k++, to += vecs * LANES)
-			pack_piece(to, p.from + p.at[k] + p.place[0], p.end, p.n, vecs);
-		return;
-	}
 	for (int64_t k = 0; k < p.depth; k++, to += vecs * LANES)
-		for (int i = 0; i < p.pieces; i++) {
-			int64_t next = i + 1 < p.pieces ? p.begin[i + 1] : p.n;
+		for (int i = 0; i < pieces; i++) {
+			const float *from = p.from + p.at[k] + p.place[i];
+			vec first = load(from), second = vecs > 1 ? load(from + LANES) : first;
 
-			pack_piece(to + p.begin[i], p.from + p.at[k] + p.place[i], p.end,
-				   next - p.begin[i], vecs);
+			store(to + p.begin[i], first);
+			if (vecs > 1)
+				store(to + p.begin[i] + LANES, second);
 		}
 }
 
-static void pack(const struct cpu_pack *pack)
+static void pack_exactly(const struct cpu_pack *p)
 {
-	if (pack->n > LANES)
-		pack_rows(pack, 2);
+	int64_t width = p->n > LANES ? 2 * LANES : LANES;
+
+	for (int64_t k = 0; k < p->depth; k++)
+		for (int i = 0; i < p->pieces; i++) {
+			int64_t end = i + 1 < p->pieces ? p->begin[i + 1] : p->n;
+
+			memcpy(p->to + k * width + p->begin[i], p->from + p->at[k] + p->place[i],
+			       (size_t)(end - p->begin[i]) * sizeof(float));
+		}
+}
+
+INLINE void pack_vectors(const struct cpu_pack *p, const int vecs)
+{
+	if (p->pieces == 1)
+		pack_pieces(p, 1, vecs);
+	else if (p->pieces == 2)
+		pack_pieces(p, 2, vecs);
 	else
-		pack_rows(pack, 1);
+		pack_pieces(p, p->pieces, vecs);
+}
+
+static void pack(const struct cpu_pack *p)
+{
+	if (!p->loose)
+		pack_exactly(p);
+	else if (p->n > LANES)
+		pack_vectors(p, 2);
+	else
+		pack_vectors(p, 1);
 }
 
 #define BLOCK 4
