@@ -369,7 +369,7 @@ static int64_t plan_items(struct columns *c)
 		shares = (4 * threads + items - 1) / items;
 	shares = shares < c->panels.parts ? shares : c->panels.parts;
 	c->shares = cpu_split(c->panels.parts, (c->panels.parts + shares - 1) / shares);
-	c->together = c->run->cpu->cache / 2 / (rows * c->step * (int64_t)sizeof(float));
+	c->together = c->run->cpu->cache / (rows * c->step * (int64_t)sizeof(float));
 	c->together = c->together > 1 ? c->together : 1;
 	c->keeps = c->together < c->shares.size + (c->shares.longer > 0);
 	return items * c->shares.parts;
