@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Errors planted in the layer of the CPU on oneDNN and in the order of data that it prefers, for run.py."""
+"""Errors planted in the layer of the CPU on oneDNN, in the order of data that it prefers, and in the convolutions of the layer below it, for run.py."""
 
 _DIR = 'build/mutations'
 _COMMANDS = {
@@ -21,6 +21,10 @@ BUILD = (f'ninja -C {_DIR} tests/library/cpu/test_cpu_fast tests/library/cpu/tes
 def _conv(name, old, new):
     return {'name': name, 'file': 'userspace/src/cpu/onednn_conv.c', 'old': old, 'new': new,
             'command': _COMMANDS['cpu']}
+
+
+def _packed(name, file, old, new):
+    return {'name': name, 'file': 'userspace/src/cpu/' + file, 'old': old, 'new': new, 'command': _COMMANDS['cpu']}
 
 
 def _sum(name, file, old, new):
@@ -51,6 +55,18 @@ def _pass(name, old, new, command='pass'):
 
 
 MUTATIONS = [
+    # Convolutions on packed windows.
+    _packed('a step forgets the sums before it', 'conv_columns.c', '.add = step->k0 > 0,', '.add = step->k0 < 0,'),
+    _packed('tiles that are not full forget the sums before them', 'conv_columns.c',
+            'r < rows && tile->add; r++)', 'r < rows - 1 && tile->add; r++)'),
+    _packed('each step adds the bias', 'conv_columns.c', 'run->bias && last ?', 'run->bias ?'),
+    _packed('all lines of a tile begin at the column of the first', 'conv_columns.c', 'column = 0, line++', 'line++'),
+    _packed('later panels read the first tile', 'conv_columns.c', '(c->keeps ? f * c->step : 0)', '0 * f'),
+    _packed('planes of later steps are those of the first', 'conv_columns.c', 'first = step->k0 / taps;',
+            'first = 0 * step->k0 / taps;'),
+    _packed('blocks after the first have its padding', 'conv.c', 'return row ? find_inside(', 'return row < 0 ? find_inside('),
+    _packed('the padding of a channel is that of the last block before', 'fast_conv.c', 'if (row || !is_padded)',
+            'if (!row && !is_padded)'),
     # Convolutions in parts.
     _conv('the first part begins above the image', '- g->attrs->padding[0] + form->above;', '- g->attrs->padding[0];'),
     _conv('parts have the padding of the first one', 'form.above = begin < 0 ? -begin : 0;',

@@ -100,6 +100,14 @@ static bool conv_round(void)
 		h = between(2, 6);
 		w = between(2, 6);
 	}
+	/* Sums in several steps, also of filters of 1x1. */
+	if (random_below(8) == 0) {
+		a->groups = 1;
+		c_in = between(250, 530);
+		c_out = between(1, 20);
+		h = between(3, 6);
+		w = between(3, 6);
+	}
 	oh = out_size(h, k[0], a->dilations[0], a->strides[0], a->padding[0], a->padding[1]);
 	ow = out_size(w, k[1], a->dilations[1], a->strides[1], a->padding[2], a->padding[3]);
 	if (!oh || !ow)
