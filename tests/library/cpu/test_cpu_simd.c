@@ -71,12 +71,12 @@ static void check_one_tile(int64_t rows, int64_t vecs)
 	int64_t depth = between(1, random_below(3) ? 24 : MAX_DEPTH);
 	int64_t ldc = columns + random_below(9), c_size = (rows - 1) * ldc + columns;
 	uint32_t bias = random_below(3);
-	bool limit = random_below(2);
+	bool limit = random_below(2), packed = random_below(2);
 	struct guard a = floats(depth * rows), c = floats(c_size), first = floats(rows + columns),
 		     b;
 	struct cpu_tile t = { .depth = depth,
 			      .a = a.data,
-			      .at = at,
+			      .at = packed ? NULL : at,
 			      .c = c.data,
 			      .ldc = ldc,
 			      .add = random_below(2),
@@ -87,7 +87,7 @@ static void check_one_tile(int64_t rows, int64_t vecs)
 	float before[CPU_MAX_ROWS * (2 * CPU_MAX_LANES + 8)];
 
 	for (int64_t k = 0; k < depth; k++) {
-		at[k] = random_below(100);
+		at[k] = packed ? k * columns : random_below(100);
 		b_size = at[k] + columns > b_size ? at[k] + columns : b_size;
 	}
 	b = floats(b_size);

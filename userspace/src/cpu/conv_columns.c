@@ -16,9 +16,8 @@ struct columns {
 	bool direct;
 	struct cpu_planes planes;
 	int64_t plane;		 /* pixels of a result */
-	int64_t step, steps;	 /* of the sums: rows of a step, how many there are */
+	int64_t step;		 /* rows of a step of the sums */
 	int64_t *at;		 /* [step]: in the image or the planes */
-	int64_t *narrow, *wide;	 /* [step]: in a packed tile */
 	struct cpu_split panels; /* rows: output channels of a group */
 	struct cpu_split shares; /* of the panels among items */
 	int64_t together;	 /* panels whose rows of a step stay in the cache */
@@ -159,7 +158,6 @@ static void multiply(const struct columns *c, const struct item *item, const str
 	struct cpu_tile tile = {
 		.depth = step->depth,
 		.b = packed,
-		.at = vecs > 1 ? c->wide : c->narrow,
 		.add = step->k0 > 0,
 		.lo = last ? run->lo : -__builtin_inff(),
 		.hi = last ? run->hi : __builtin_inff(),
@@ -286,9 +284,9 @@ static void plan_steps(struct columns *c)
 {
 	const struct cpu_conv *g = &c->run->conv;
 	int64_t taps = g->kh * g->kw, most = taps < DEPTH ? DEPTH / taps : 1;
+	int64_t steps = (g->in_per_group + most - 1) / most;
 
-	c->steps = (g->in_per_group + most - 1) / most;
-	c->step = (g->in_per_group + c->steps - 1) / c->steps * taps;
+	c->step = (g->in_per_group + steps - 1) / steps * taps;
 }
 
 /* How long tiles of n columns take: half of a tile takes two thirds of the time. */
@@ -348,13 +346,11 @@ static void plan_blocks(struct columns *c)
 
 static void plan_at(struct columns *c)
 {
-	int64_t taps = c->run->conv.kh * c->run->conv.kw, lanes = c->run->cpu->simd->lanes;
+	int64_t taps = c->run->conv.kh * c->run->conv.kw;
 
 	for (int64_t k = 0; k < c->step; k++) {
 		c->at[k] = c->direct ? k * c->plane :
 				       k / taps * c->planes.size + c->planes.at[k % taps];
-		c->narrow[k] = k * lanes;
-		c->wide[k] = k * 2 * lanes;
 	}
 }
 
@@ -409,15 +405,13 @@ int cpu_conv_columns(struct cpu_conv_run *run, const float *unpacked, struct wnn
 			sizeof(float));
 	}
 	c.worker_bytes = c.planes_bytes + packed_bytes(&c);
-	at = cpu_round_up((size_t)(3 * c.step) * sizeof(int64_t));
+	at = cpu_round_up((size_t)c.step * sizeof(int64_t));
 	fixed = tables + at + packed;
 	scratch = cpu_scratch(cpu, fixed + cpu->threads * c.worker_bytes);
 	if (!scratch)
 		return wnn_error_nomem(err, "the lines of a convolution");
 	cpu_planes_init(&c.planes, c.direct ? 1 : c.block, scratch);
 	c.at = (int64_t *)(scratch + tables);
-	c.narrow = c.at + c.step;
-	c.wide = c.narrow + c.step;
 	plan_at(&c);
 	if (packed) {
 		run->filter = (float *)(scratch + tables + at);

@@ -17,9 +17,9 @@ struct rows {
 	const struct cpu_conv_run *run;
 	const float *x; /* one image, with padding around */
 	float *y;
-	int64_t in_h, in_w;	     /* with padding */
-	int64_t *at, *narrow, *wide; /* [depth]: in a window; [DEPTH]: in a panel of the filter */
-	const float *bias;	     /* with slack behind it */
+	int64_t in_h, in_w;		   /* with padding */
+	int64_t *at;			   /* [depth]: in a window */
+	const float *bias;		   /* with slack behind it */
 	int64_t panels, shares, per_share; /* of the filter */
 	int64_t block, blocks;		   /* of pixels */
 	char *scratch;
@@ -145,7 +145,6 @@ static void multiply(const struct rows *r, const struct block *b, int64_t group,
 		.depth = depth,
 		.b = run->filter + (group * group_width(simd, &run->conv) + column) * run->depth +
 		     k0 * width,
-		.at = width == simd->lanes ? r->narrow : r->wide,
 		.ldc = b->ldc,
 		.add = k0 > 0,
 		.column_bias =
@@ -231,16 +230,12 @@ static void plan_tables(struct rows *r)
 {
 	const struct cpu_conv *g = &r->run->conv;
 	const struct ir_conv_attrs *a = g->attrs;
-	int64_t lanes = r->run->cpu->simd->lanes, i, h, w;
+	int64_t i, h, w;
 
 	for (int64_t k = 0; k < r->run->depth; k++) {
 		window_place(g, k, &i, &h, &w);
 		h = h * a->dilations[0] * r->in_w + w * a->dilations[1];
 		r->at[k] = g->nhwc ? h * g->in_c + i : i * r->in_h * r->in_w + h;
-	}
-	for (int64_t k = 0; k < DEPTH; k++) {
-		r->narrow[k] = k * lanes;
-		r->wide[k] = k * 2 * lanes;
 	}
 }
 
@@ -323,7 +318,7 @@ int cpu_conv_rows(struct cpu_conv_run *run, const float *unpacked, struct wnn_er
 			  .in_h = g->in_h + pad[0] + pad[1],
 			  .in_w = g->in_w + pad[2] + pad[3] };
 	bool padded = pad[0] || pad[1] || pad[2] || pad[3];
-	size_t tables = cpu_round_up((size_t)(run->depth + 2 * DEPTH) * sizeof(int64_t));
+	size_t tables = cpu_round_up((size_t)run->depth * sizeof(int64_t));
 	size_t bias = cpu_round_up((size_t)(g->out_c + CPU_SLACK) * sizeof(float));
 	size_t image = padded ? cpu_round_up((size_t)(g->in_c * r.in_h * r.in_w) * sizeof(float)) :
 				0;
@@ -340,8 +335,6 @@ int cpu_conv_rows(struct cpu_conv_run *run, const float *unpacked, struct wnn_er
 	if (!scratch)
 		return wnn_error_nomem(err, "the windows of a convolution");
 	r.at = (int64_t *)scratch;
-	r.narrow = r.at + run->depth;
-	r.wide = r.narrow + DEPTH;
 	plan_tables(&r);
 	if (run->bias) {
 		memset(scratch + tables, 0, bias);

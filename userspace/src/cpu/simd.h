@@ -18,7 +18,8 @@
 
 /*
  * One tile of a matrix product, C[rows][columns] = A * B + what is added, then kept between lo and hi.
- * Columns are one or two vectors. Rows of B need not be evenly spaced: B[k][n] is b[at[k] + n].
+ * Columns are one or two vectors. Rows of B need not be evenly spaced: B[k][n] is b[at[k] + n]; with at NULL they
+ * lie one behind the other, as long as the tile is wide.
  */
 struct cpu_tile {
 	int64_t depth;
