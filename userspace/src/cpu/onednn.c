@@ -87,26 +87,10 @@ bool onednn_is_fast(const struct onednn *dnn, const_dnnl_primitive_desc_t desc)
 	return !strstr(name, "ref") && !strstr(name, "gemm");
 }
 
-int onednn_make_attributes(const struct onednn *dnn, const struct ir_unary_attrs *limits,
-			   dnnl_primitive_attr_t *attr)
+int onednn_make_attributes(const struct onednn *dnn, dnnl_primitive_attr_t *attr)
 {
-	dnnl_post_ops_t ops = NULL;
-	float lo, hi;
-	int ret = dnn->primitive_attr_create(attr) ||
-		  dnn->primitive_attr_set_scratchpad_mode(*attr, dnnl_scratchpad_mode_user);
-
-	if (ret || !limits || limits->kind == IR_UNARY_NONE)
-		return ret;
-	cpu_act_limits(limits, &lo, &hi);
-	ret = dnn->post_ops_create(&ops);
-	if (!ret && limits->kind == IR_RELU)
-		ret = dnn->post_ops_append_eltwise(ops, dnnl_eltwise_relu, 0, 0);
-	else if (!ret)
-		ret = dnn->post_ops_append_eltwise(ops, dnnl_eltwise_clip, lo, hi);
-	if (!ret)
-		ret = dnn->primitive_attr_set_post_ops(*attr, ops);
-	dnn->post_ops_destroy(ops);
-	return ret;
+	return dnn->primitive_attr_create(attr) ||
+	       dnn->primitive_attr_set_scratchpad_mode(*attr, dnnl_scratchpad_mode_user);
 }
 
 int onednn_reorder(const struct onednn *dnn, const_dnnl_memory_desc_t from_form, const void *from,

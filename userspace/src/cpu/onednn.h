@@ -27,12 +27,8 @@
 	F(memory_desc_get_size)                      \
 	F(memory_destroy)                            \
 	F(memory_set_data_handle)                    \
-	F(post_ops_append_eltwise)                   \
-	F(post_ops_create)                           \
-	F(post_ops_destroy)                          \
 	F(primitive_attr_create)                     \
 	F(primitive_attr_destroy)                    \
-	F(primitive_attr_set_post_ops)               \
 	F(primitive_attr_set_zero_points_mask)       \
 	F(primitive_attr_set_scratchpad_mode)        \
 	F(primitive_create)                          \
@@ -91,11 +87,10 @@ int onednn_reorder(const struct onednn *dnn, const_dnnl_memory_desc_t from_form,
 		   const_dnnl_memory_desc_t to_form, void *to);
 
 /*
- * Attributes of a primitive whose scratch memory its caller has, with an activation that is a pair of
- * limits; NULL: none. To be destroyed in any case.
+ * Attributes of a primitive whose scratch memory its caller has; to be destroyed in any case. Activations are
+ * none of them: those of oneDNN turn NaN into a limit.
  */
-int onednn_make_attributes(const struct onednn *dnn, const struct ir_unary_attrs *limits,
-			   dnnl_primitive_attr_t *attr);
+int onednn_make_attributes(const struct onednn *dnn, dnnl_primitive_attr_t *attr);
 
 /* NULL when it is not the best for a node, or does not take it. */
 struct cpu_prepared *onednn_matmul_prepare(const struct onednn *dnn, const struct cpu_context *cpu,

@@ -58,7 +58,6 @@ struct conv {
 	bool filter_unsigned;			/* its zero point is 128 */
 	dnnl_data_type_t in_type, filter_type, out_type;
 	int64_t in_bytes, filter_bytes, out_bytes; /* of an element; of results, not of sums */
-	bool limited;				   /* the activation is a pair of limits */
 	uint32_t operands;			   /* of the node */
 	bool adds; /* what comes behind them, and then has this activation: */
 	struct ir_unary_attrs sum_act;
@@ -197,12 +196,10 @@ static int describe_picture(const struct conv *c, dnnl_memory_desc_t *desc, dnnl
 	return c->dnn->memory_desc_create_with_tag(desc, 4, dims, type, dnnl_nhwc);
 }
 
-/* Activations that are limits are part of the primitive. */
 static int make_attributes(const struct conv *c, dnnl_primitive_attr_t *attr)
 {
 	const struct onednn *dnn = c->dnn;
-	bool limits = c->limited && !c->integer;
-	int ret = onednn_make_attributes(dnn, limits ? &c->shape.attrs->act : NULL, attr);
+	int ret = onednn_make_attributes(dnn, attr);
 
 	if (!ret && c->zero_point)
 		ret = dnn->primitive_attr_set_zero_points_mask(*attr, DNNL_ARG_SRC, 0);
@@ -445,7 +442,7 @@ static void run_part(void *argument, int64_t item, unsigned int worker)
 	onednn_leave(c->dnn, threads);
 	if (c->integer)
 		run->cpu->simd->finish(&c->finish, (uint8_t *)y, sums, pixels, g->out_c);
-	else if (!c->limited)
+	else
 		cpu_activate(run->cpu->simd, &g->attrs->act, to, pixels * c->channels);
 	if (by_channels(c))
 		spread_channels(run, part, pixels, sums, (float *)y);
@@ -604,12 +601,9 @@ static bool set_shape(struct conv *c, const struct ir_node *node)
 
 static void set_float(struct conv *c, const struct ir_node *node)
 {
-	float lo, hi;
-
 	c->in_type = c->filter_type = c->out_type = dnnl_f32;
 	c->in_bytes = c->filter_bytes = c->out_bytes = sizeof(float);
 	c->has_bias = node->num_operands > 2 && node->operands[2];
-	c->limited = cpu_act_limits(&c->shape.attrs->act, &lo, &hi);
 }
 
 /* Whether no tap of some window meets the input, along rows (0) or columns (1). */

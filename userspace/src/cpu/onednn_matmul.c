@@ -47,7 +47,7 @@ struct matmul {
 	int64_t together, rows, parts, columns, across;
 	bool constant; /* the second matrix, which is packed, the columns of each call by themselves */
 	size_t part_bytes;
-	bool has_bias, limited;
+	bool has_bias;
 	struct form forms[2];
 	size_t scratch_bytes; /* of a thread */
 	unsigned int threads;
@@ -65,7 +65,7 @@ struct run {
 	atomic_bool failed;
 };
 
-/* Other activations than limits, over lines that may not be whole ones. */
+/* Over lines that may not be whole ones. */
 static void activate(const struct run *run, const struct form *form, float *c)
 {
 	const struct matmul *mm = run->mm;
@@ -127,8 +127,7 @@ static void run_call(void *argument, int64_t item, unsigned int worker)
 				   args))
 		atomic_store(&run->failed, true);
 	onednn_leave(dnn, threads);
-	if (!mm->limited)
-		activate(run, form, c);
+	activate(run, form, c);
 }
 
 static int run(struct cpu_prepared *prepared, struct cpu_context *cpu, const void *packed,
@@ -290,7 +289,7 @@ static int make(struct matmul *mm)
 	mm->forms[1].columns = mm->across > 1 ? mm->n % mm->columns : mm->columns;
 	if (!mm->forms[1].columns)
 		mm->forms[1].rows = 0;
-	ret = onednn_make_attributes(dnn, mm->limited ? &mm->attrs->act : NULL, &attr);
+	ret = onednn_make_attributes(dnn, &attr);
 	for (int i = 0; i < 2 && mm->forms[i].rows && !ret; i++)
 		ret = make_form(mm, &mm->forms[i], attr);
 	dnn->primitive_attr_destroy(attr);
@@ -358,7 +357,6 @@ static bool set_shape(struct matmul *mm, const struct ir_node *node)
 	struct cpu_shape b = cpu_shape_of(&node->operands[1]->type);
 	const struct ir_type *bias =
 		node->num_operands > 2 && node->operands[2] ? &node->operands[2]->type : NULL;
-	float lo, hi;
 
 	mm->attrs = attrs;
 	mm->y = cpu_shape_of(&node->results[0]->type);
@@ -369,7 +367,6 @@ static bool set_shape(struct matmul *mm, const struct ir_node *node)
 	cpu_broadcast_strides(&a, &mm->y, mm->sa);
 	cpu_broadcast_strides(&b, &mm->y, mm->sb);
 	mm->has_bias = bias != NULL;
-	mm->limited = cpu_act_limits(&attrs->act, &lo, &hi);
 	if (node->operands[1]->kind == IR_VALUE_CONSTANT)
 		return set_constant(mm, node);
 	return mm->m >= MIN_LINES && attrs->alpha == 1 &&

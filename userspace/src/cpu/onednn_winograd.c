@@ -464,7 +464,7 @@ static int make_products(struct winograd *w, struct products *p)
 	if (dnn->memory_desc_create_with_tag(&p->src, 3, src, dnnl_f32, dnnl_abc) ||
 	    dnn->memory_desc_create_with_tag(&p->dst, 3, dst, dnnl_f32, dnnl_abc))
 		return -1;
-	ret = onednn_make_attributes(dnn, NULL, &attr) ||
+	ret = onednn_make_attributes(dnn, &attr) ||
 	      dnn->matmul_primitive_desc_create(&p->desc, dnn->engine, p->src, w->packed, NULL,
 						p->dst, attr);
 	dnn->primitive_attr_destroy(attr);
