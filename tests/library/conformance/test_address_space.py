@@ -58,8 +58,9 @@ class AddressSpace(unittest.TestCase):
                     if done.returncode == 0 and not layer:
                         continue
                     self.assertEqual(done.returncode, 1, f"{mib} MiB: {done.stdout}")
+                    # How much threads take that begin at the same time depends on how busy the processors are.
                     self.assertRegex(done.stdout, f"address space is limited to {mib} MiB .ulimit -v., and "
-                                                  "OpenBLAS needs [0-9]+ MiB more")
+                                                  "OpenBLAS needs [0-9]+ MiB more|no thread can be started")
 
 
 if __name__ == "__main__":
