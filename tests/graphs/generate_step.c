@@ -288,11 +288,11 @@ int generator_step(struct generator *g, int x)
 	const struct graph_value *like = &g->graph->values[x];
 	uint32_t rows = like->dims[like->rank - 2];
 	struct layout layout = {
-		.before = rng_between(&g->rng, rows, 3 * rows),
+		.before = rng_between(&g->rng, rows, (rng_chance(&g->rng, 50) ? 3 : 9) * rows),
 		.behind = rng_chance(&g->rng, 20) ? rng_between(&g->rng, 1, rows) : 0,
 		.swap = rng_chance(&g->rng, 20),
 	};
-	uint32_t queries = rng_chance(&g->rng, 60) ? 1 : rng_between(&g->rng, 2, 90);
+	uint32_t queries = rng_chance(&g->rng, 40) ? 1 : rng_between(&g->rng, 2, 90);
 	int query, scores;
 
 	if (g->graph->num_nodes + NODES_OF_STEP > GRAPH_MAX_NODES)

@@ -114,7 +114,7 @@ void graph_streamed(struct graph *graph, uint64_t seed, graph_limits limits)
 	for (uint32_t attempt = 0;; attempt++) {
 		uint32_t dims[IR_MAX_RANK], rank, wanted;
 		bool parts = rng_mix(seed, attempt + PARTS) % 2;
-		bool step = rng_mix(seed, attempt + STEP) % 2;
+		bool step = rng_mix(seed, attempt + STEP) % 4;
 		WNNOperandDataType type;
 		struct generator g;
 		int value;
