@@ -129,7 +129,7 @@ MUTATIONS = [
           '(e->index[CD_G] * t->grid[CD_N] + e->index[CD_N]) * t->steps + e->step',
           'e->index[CD_N] * t->steps + e->step'),
     _model('all pieces of a sum are the first', 'math/kernels_matrix.c',
-           'i % t->pieces * t->piece', '0 * t->piece'),
+           'chain_f32(t, tap, first,', 'chain_f32(t, tap, 0,'),
     _plan('the second part of a cut sum begins again', 'kernel/contract_emit.c', '.acc = e->step > 0,\n\t\t.param = has_param',
           '.acc = e->step > 1,\n\t\t.param = has_param'),
     _plan('all tiles of a result have the first further operand', 'kernel/contract_posts.c',
@@ -227,7 +227,7 @@ MUTATIONS = [
     _model('small float16 numbers are cut', 'math/types.h',
            'onpu_f32_bits(onpu_bits_f32(magnitude) + 0.5f)', 'onpu_f32_bits(onpu_bits_f32(magnitude & ~0xffffu) + 0.5f)'),
     _model('a long product loses its last term', 'math/kernels_matrix.c',
-           'for (uint32_t k = 0; k < count; k++) {', 'for (uint32_t k = 0; k < count - (count > 16); k++) {'),
+           'for (; k < count; k++, col', 'for (; k < count - (count > 16); k++, col'),
     _model('indices below the least are the last', 'machine/dma_index.c',
            'v = v < -limit ? -limit :', 'v = v < -limit ? -1 :'),
     # Streamed groups, and sums that are added to in the convolution.

@@ -31,10 +31,6 @@ def _sum(name, file, old, new):
     return {'name': name, 'file': 'userspace/src/cpu/' + file, 'old': old, 'new': new, 'command': _COMMANDS['layers']}
 
 
-def _shared(name, old, new):
-    return {'name': name, 'file': 'userspace/src/cpu/onednn.c', 'old': old, 'new': new, 'command': _COMMANDS['cpu']}
-
-
 def _matmul(name, old, new):
     return {'name': name, 'file': 'userspace/src/cpu/onednn_matmul.c', 'old': old, 'new': new,
             'command': _COMMANDS['cpu']}
@@ -81,10 +77,7 @@ MUTATIONS = [
     _conv('all channels have the bias of the first ones', 'bias ? bias + (size_t)first_channel(c, part) * sizeof(float) : NULL', 'bias'),
     _conv('the last channels are those behind the end', 'return first < last ? first : last;', 'return first + 0 * last;'),
     _conv('the last channels come too early', 'from + i * c->channels + doubled', 'from + i * c->channels'),
-    _shared('relu is none', 'if (ret || !limits || limits->kind == IR_UNARY_NONE)',
-            'if (ret || !limits || limits->kind == IR_UNARY_NONE || limits->kind == IR_RELU)'),
-    _shared('limits are the wrong way round', 'dnnl_eltwise_clip, lo, hi', 'dnnl_eltwise_clip, -hi, hi'),
-    _conv('other activations are left out', 'else if (!c->limited)\n\t\tcpu_activate', 'else if (c->limited)\n\t\tcpu_activate'),
+    _conv('activations are left out', 'cpu_activate(run->cpu->simd, &g->attrs->act, to, pixels * c->channels);', ';'),
     # What is added to the result of a convolution.
     _sum('what is added is always that of the first pixels', 'onednn_conv.c', 'run->addend + (y - (const float *)run->y)', 'run->addend'),
     _sum('a sum has no activation', 'onednn_conv.c', 'cpu_activate(simd, &run->conv->sum_act, y, n);', ''),
