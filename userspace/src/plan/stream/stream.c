@@ -321,9 +321,9 @@ static const struct ir_node *group_node(const struct maker *m, uint32_t from_end
 /* The weights of the next block of keys. */
 static void make_weights(struct maker *m, uint64_t step, struct attention *a, struct attended *next)
 {
-	static const struct ir_unary_attrs finite = {
-		.kind = IR_CLAMP, .alpha = -FLT_MAX, .beta = INFINITY, .half = IR_UNARY_NONE
-	};
+	static const struct ir_unary_attrs finite = { .kind = IR_CLAMP,
+						      .alpha = -FLT_MAX,
+						      .beta = INFINITY };
 	const struct ir_node *softmax = group_node(m, 2);
 	struct ir_value *scores = m->made[(step + 1) * m->group->num_nodes - 3], *most;
 	bool first = !(step % m->group->keys), last = !((step + 1) % m->group->keys);
