@@ -335,9 +335,10 @@ void stream_search(const struct plan *fresh, const uint32_t *live_out, uint32_t 
 {
 	struct search s = { .all = { *fresh, live_out, num_live_out }, .room = SEARCH_NODES };
 	bool few = fresh->count <= SEARCH_NODES / PLAN_EAGERNESS, planned;
-	struct stream_groups groups[2] = { { NULL } };
+	struct stream_groups groups[2];
 	struct plan plan;
 
+	memset(groups, 0, sizeof(groups));
 	/* The reasons why a candidate fails are not reported: the range is planned without it then. */
 	s.all.fresh.report.refusals = NULL;
 	s.all.fresh.choices = contract_choices_create();
