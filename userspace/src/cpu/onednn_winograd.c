@@ -29,7 +29,9 @@
 #define SHARED_PARTS 4
 /* Fewer tiles would read the filter, which is nearly twice as large, for too little. */
 #define MIN_TILES 32
-#define TILE_ITEM 8 /* tiles, where the tiles of a chunk are shared */
+/* Without AVX-512, oneDNN packs the filter at each call; fewer tiles do not make up for that. */
+#define MIN_TILES_PACKING 100
+#define TILE_ITEM	  8 /* tiles, where the tiles of a chunk are shared */
 
 /* The products for a chunk, and for the last one. */
 struct products {
@@ -468,7 +470,8 @@ static int make_products(struct winograd *w, struct products *p)
 	      dnn->matmul_primitive_desc_create(&p->desc, dnn->engine, p->src, w->packed, NULL,
 						p->dst, attr);
 	dnn->primitive_attr_destroy(attr);
-	if (ret || !onednn_is_fast(dnn, p->desc) || dnn->primitive_create(&p->primitive, p->desc))
+	if (ret || (w->tiles < MIN_TILES_PACKING && !onednn_is_fast(dnn, p->desc)) ||
+	    dnn->primitive_create(&p->primitive, p->desc))
 		return -1;
 	chosen = dnn->primitive_desc_query_md(p->desc, dnnl_query_weights_md, 0);
 	if (p == w->products) {
