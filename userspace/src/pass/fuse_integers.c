@@ -132,8 +132,10 @@ static bool scale_channel(const struct product *p, int64_t channel, float *scale
 	double of_sum = p->alpha * (double)quantized_scale(&p->a, 0) *
 			(double)quantized_scale(&p->b, channel % p->filters);
 	double factor = of_sum / (double)quantized_scale(&p->y, 0), b, whole;
+	float of_one = quantized_scale(&p->a, 0) * quantized_scale(&p->b, channel % p->filters);
 
-	*scale = (float)factor;
+	/* Rounded as ONNX Runtime does, so that its kernels on integers have the same results. */
+	*scale = p->alpha == 1 ? of_one / quantized_scale(&p->y, 0) : (float)factor;
 	*bias = 0;
 	if (!isnormal(*scale))
 		return false;
