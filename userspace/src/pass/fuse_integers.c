@@ -129,13 +129,13 @@ static bool product_fits(struct product *p, const struct ir_node *node,
 static bool scale_channel(const struct product *p, int64_t channel, float *scale, int32_t *bias)
 {
 	const struct ir_value *value = bias_of(p->node);
-	double of_sum = p->alpha * (double)quantized_scale(&p->a, 0) *
-			(double)quantized_scale(&p->b, channel % p->filters);
-	double factor = of_sum / (double)quantized_scale(&p->y, 0), b, whole;
-	float of_one = quantized_scale(&p->a, 0) * quantized_scale(&p->b, channel % p->filters);
+	float of_a = quantized_scale(&p->a, 0), of_y = quantized_scale(&p->y, 0);
+	float of_b = quantized_scale(&p->b, channel % p->filters);
+	double of_sum = p->alpha * (double)of_a * (double)of_b;
+	double factor = of_sum / (double)of_y, b, whole;
 
 	/* Rounded as ONNX Runtime does, so that its kernels on integers have the same results. */
-	*scale = p->alpha == 1 ? of_one / quantized_scale(&p->y, 0) : (float)factor;
+	*scale = p->alpha == 1 ? of_a * of_b / of_y : (float)factor;
 	*bias = 0;
 	if (!isnormal(*scale))
 		return false;
