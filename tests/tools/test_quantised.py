@@ -7,8 +7,9 @@ integers, with one scale for a tensor or for each channel. ResNet-50, MobileNetV
 are small, with a quarter of the channels, but for --whole, which takes some minutes. Of each output at least 99.9 % of the elements are within
 one quantum of what ONNX Runtime computes from the same file, and the largest element is the same. It computes node by node, or
 fuses what it can, and a softmax of integers, for one, is rounded otherwise then. In deep networks one value that is halfway
-between two integers decides about many others: of a whole MobileNetV2 the two results are within one quantum for 99.8 % of
-the elements. The result has to be as near as that to either. With dynamic quantisation results are floats, and close.
+between two integers decides about many others: of MobileNetV2 with its real weights the two results are within one quantum for 44 % of
+the elements. The result has to be near to either. Weights have 7 bits: without VNNI, ONNX Runtime's sums of 8-bit weights
+saturate. With dynamic quantisation results are floats, and close.
 """
 import contextlib
 import os
@@ -44,8 +45,9 @@ with quiet():
                                           quantize_dynamic, quantize_static)
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
-sys.path.append(str(TOP / "tests/bench"))
+sys.path += [str(TOP / "tests" / folder) for folder in ("bench", "onnx")]
 import bench_cpu  # noqa: E402
+import shared_models  # noqa: E402
 
 MODELS = TOP.parent / "shared/models/onnx"
 NETWORKS = ("resnet50", "mobilenetv2", "squeezenet")
@@ -111,7 +113,7 @@ class Quantised(ToolTest):
             with quiet():
                 quantize_static(path, quantised, Pictures(path), quant_format=QuantFormat.QDQ,
                                 per_channel=channels, activation_type=activations,
-                                weight_type=QuantType.QInt8)
+                                weight_type=QuantType.QInt8, reduce_range=True)
                 right = [session(quantised, fused) for fused in (False, True)]
             picture = pictures.make(seed)
             arguments = []
@@ -154,7 +156,8 @@ class Quantised(ToolTest):
             opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8), source)
         for channels in (False, True):
             with quiet():
-                quantize_dynamic(source, quantised, per_channel=channels, weight_type=QuantType.QInt8)
+                quantize_dynamic(source, quantised, per_channel=channels, weight_type=QuantType.QInt8,
+                                 reduce_range=True)
                 right = session(quantised)
             x = random.normal(size=(7, 300)).astype(np.float32)
             np.save(self.folder / "input.npy", x)
@@ -189,6 +192,10 @@ class Quantised(ToolTest):
             self.skipTest(f"{MODELS} is not there")
         for name in SHARED:
             self.check(MODELS / name)
+        for make in shared_models.squeezenet, shared_models.mobilenetv2:
+            path = self.folder / f"{make.__name__}_shared.onnx"
+            path.write_bytes(make())
+            self.check(path)
 
 
 if __name__ == "__main__":
