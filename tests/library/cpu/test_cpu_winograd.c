@@ -42,7 +42,7 @@ static void make(struct rig *rig, const struct shape *s, union ir_attrs *attrs, 
 	rig_make_constant(rig, 1);
 }
 
-/* Without AVX-512, oneDNN has no fast products of this form, and computes the convolution itself. */
+/* Without AVX-512, a convolution with few tiles is left to oneDNN, whose products of this form are not fast there. */
 static bool has_products(void)
 {
 #ifdef __x86_64__

@@ -570,8 +570,9 @@ bool stream_change(const struct plan *plan, struct stream_group *group, enum str
 	} else if (change == STREAM_ATTEND) {
 		if (!attend_group(plan, &changed))
 			return false;
-	} else if (!resize(plan, &changed, change == STREAM_FINER))
+	} else if (!resize(plan, &changed, change == STREAM_FINER)) {
 		return false;
+	}
 	if (!settle_group(plan, &changed))
 		return false;
 	*group = changed;

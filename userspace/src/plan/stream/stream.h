@@ -6,8 +6,8 @@
  * the results. Blocks follow each other before they are through: the first node works on the next one
  * while the second has this one. All else (places, kernels, order) is as for any graph.
  *
- * group.c chooses groups and blocks, parts.c says what a block computes, stream.c makes the graph, box.c
- * knows the operators.
+ * group.c chooses groups and blocks by estimate.c, search.c by planning them; parts.c says what a block computes,
+ * attend.c what attention does, stream.c makes the graph, box.c knows the operators.
  */
 #ifndef WNN_PLAN_STREAM_STREAM_H
 #define WNN_PLAN_STREAM_STREAM_H
