@@ -11,9 +11,15 @@
 #include "plan/stream/stream.h"
 #include "util/malloc.h"
 
-/* Planned in all candidates together, but for the first: some 30 microseconds each. */
-#define SEARCH_NODES 6000
-#define MARGIN	     2 /* nodes on either side of a group that is looked at by itself */
+/*
+ * Instructions of all candidates together, but for the first: some two microseconds each. As many as so many plans of
+ * the whole range have, but no fewer than a small network needs, and no more than a long one has time for.
+ */
+#define SEARCH_PLANS 16
+#define SEARCH_LEAST 80000
+#define SEARCH_MOST  250000
+#define FEW_NODES    2000 /* in a range whose eagerness is searched */
+#define MARGIN	     2	  /* nodes on either side of a group that is looked at by itself */
 
 /* A range that is planned, and what of it is used elsewhere. */
 struct range {
@@ -31,8 +37,14 @@ struct search {
 	uint64_t cycles;  /* of the best, or without any */
 	uint64_t settled; /* cycles of the best whose eagerness was searched */
 	uint8_t eager;	  /* of the candidates */
-	uint64_t room;	  /* nodes that may still be planned */
+	uint64_t room;	  /* instructions that may still be planned */
 	bool crowded;	  /* there may be too many different views for one job */
+};
+
+/* What a plan that was only tried has beside its cycles. */
+struct tried {
+	uint64_t insns;
+	bool crowded;
 };
 
 /*
@@ -40,7 +52,7 @@ struct search {
  * would be cut into jobs, which run in the order of emission.
  */
 static uint64_t plan_once(const struct search *s, const struct range *range,
-			  const struct stream_graph *graph, uint8_t eager, bool *crowded)
+			  const struct stream_graph *graph, uint8_t eager, struct tried *tried)
 {
 	struct plan plan = range->fresh;
 	uint64_t cycles;
@@ -58,7 +70,8 @@ static uint64_t plan_once(const struct search *s, const struct range *range,
 	    plan_nodes(&plan, &cycles) ||
 	    plan.list.views.num + plan.list.params.num >= plan_max_slots(&plan))
 		cycles = UINT64_MAX;
-	*crowded = plan.list.views.uses + plan.list.params.uses >= plan_max_slots(&plan);
+	tried->crowded = plan.list.views.uses + plan.list.params.uses >= plan_max_slots(&plan);
+	tried->insns = plan.list.num_ops;
 	plan_release(&plan);
 	return cycles;
 }
@@ -67,15 +80,14 @@ static uint64_t plan_once(const struct search *s, const struct range *range,
 static uint64_t simulate(struct search *s, const struct range *range,
 			 const struct stream_graph *graph, uint8_t eager)
 {
-	uint32_t count = graph->graph ? graph->graph->num_nodes : range->fresh.count;
-	bool crowded;
-	uint64_t cycles = plan_once(s, range, graph, eager, &crowded);
+	struct tried tried;
+	uint64_t cycles = plan_once(s, range, graph, eager, &tried);
 
-	s->room -= s->room < count ? s->room : count;
-	if (!crowded || s->crowded)
+	s->room -= s->room < tried.insns ? s->room : tried.insns;
+	if (!tried.crowded || s->crowded)
 		return cycles;
 	s->crowded = true;
-	return plan_once(s, range, graph, eager, &crowded);
+	return plan_once(s, range, graph, eager, &tried);
 }
 
 /* ---- one group, with few nodes around it */
@@ -312,6 +324,15 @@ static int find_last_uses(struct search *s)
 	return 0;
 }
 
+static uint64_t room_for(uint64_t insns)
+{
+	uint64_t room = insns * SEARCH_PLANS;
+
+	if (room < SEARCH_LEAST)
+		return SEARCH_LEAST;
+	return room < SEARCH_MOST ? room : SEARCH_MOST;
+}
+
 /* Searches with these groups for something better than there is. */
 static void search_with(struct search *s, const struct plan *plan,
 			const struct stream_groups *groups)
@@ -319,7 +340,7 @@ static void search_with(struct search *s, const struct plan *plan,
 	if (!groups->num)
 		return;
 	s->groups = *groups;
-	s->room = SEARCH_NODES;
+	s->room = room_for(plan->list.num_ops);
 	s->apart = wnn_calloc(groups->num, sizeof(*s->apart));
 	if (!s->apart)
 		return;
@@ -333,8 +354,8 @@ static void search_with(struct search *s, const struct plan *plan,
 void stream_search(const struct plan *fresh, const uint32_t *live_out, uint32_t num_live_out,
 		   struct stream_graph *out)
 {
-	struct search s = { .all = { *fresh, live_out, num_live_out }, .room = SEARCH_NODES };
-	bool few = fresh->count <= SEARCH_NODES / PLAN_EAGERNESS, planned;
+	struct search s = { .all = { *fresh, live_out, num_live_out }, .room = SEARCH_LEAST };
+	bool few = fresh->count <= FEW_NODES, planned;
 	struct stream_groups groups[2];
 	struct plan plan;
 
