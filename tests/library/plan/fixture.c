@@ -14,11 +14,6 @@
 #include "text.h"
 #include "util/float16.h"
 
-/* Whether the device model has firmware and page tables; tests/library/winsys builds it so. */
-#ifndef FIXTURE_FULL
-#define FIXTURE_FULL false
-#endif
-
 static const uint32_t sram_sizes[NUM_SIZES] = { 16 << 10, 64 << 10, 512 << 10, 4 << 20 };
 
 struct devices {
@@ -53,7 +48,8 @@ int fixture_setup(void **state)
 		struct winsys_sim_config config = {
 			.sram_bytes = sram_sizes[i],
 			.simd = -1,
-			.full = FIXTURE_FULL,
+			/* With firmware and page tables: tests/library/winsys. */
+			.full = getenv("FIXTURE_FULL"),
 		};
 
 		devices->ws[i] = winsys_sim_create(&config, &err);

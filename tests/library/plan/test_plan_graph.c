@@ -135,9 +135,9 @@ static void test_long_node(void **state)
 	random_seed(3);
 	graph_init(&t);
 	t.tolerance = 1e-4;
-	operands[0] = add_operand(&t, IR_F32, 2, (int64_t[]){ 1024, 700 }, false);
-	operands[1] = add_operand(&t, IR_F32, 2, (int64_t[]){ 700, 1500 }, true);
-	add_output(&t, add_node(&t, IR_OP_MATMUL, operands, 3, IR_F32, 2, (int64_t[]){ 1024, 1500 },
+	operands[0] = add_operand(&t, IR_F32, 2, (int64_t[]){ 3800, 64 }, false);
+	operands[1] = add_operand(&t, IR_F32, 2, (int64_t[]){ 64, 1500 }, true);
+	add_output(&t, add_node(&t, IR_OP_MATMUL, operands, 3, IR_F32, 2, (int64_t[]){ 3800, 1500 },
 				&attrs)
 			       ->results[0]);
 	check_graph(&t, *state);
