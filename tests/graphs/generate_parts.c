@@ -167,7 +167,7 @@ int generator_parts(struct generator *g, int x)
 {
 	if (g->graph->num_nodes + NODES_OF_PARTS > GRAPH_MAX_NODES)
 		return GRAPH_ABSENT;
-	if (rng_chance(&g->rng, 20))
+	if (rng_chance(&g->rng, 40))
 		return gelu_tanh_parts(g, x);
 	return rng_chance(&g->rng, 40) ? gelu_parts(g, x) : norm_parts(g, x);
 }
