@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Bounds of operators that move elements, and of functions of single elements. */
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -164,6 +165,9 @@ double *bound_unary(const struct work *work, uint32_t r)
 			bound[i] += rounding(out->type.dtype, v);
 		if (s > 0)
 			bound[i] += isinf(s) ? INFINITY : unary_spread(attrs, in->wide[i], s, v);
+		/* What may be on either side of 0 is rounded to either 0. */
+		if (s > 0 && fabs(in->wide[i]) <= s && v == 0)
+			bound[i] = fmax(bound[i], DBL_MIN);
 	}
 	return bound;
 }
