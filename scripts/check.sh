@@ -9,7 +9,7 @@
 
 # Seconds for each fuzz target, and the suites of meson test that are left out; check-full overrides
 # these and the next.
-fuzz_seconds=${ONPU_FUZZ_SECONDS:-20}
+fuzz_seconds=${ONPU_FUZZ_SECONDS:-10}
 # Kernels that the guest's tests run on; the runner's own run on all.
 guest_kernels=1
 left_out=(--no-suite full)
