@@ -45,6 +45,11 @@ def _winograd(name, old, new):
             'command': _COMMANDS['winograd']}
 
 
+def _product(name, old, new):
+    return {'name': name, 'file': 'userspace/src/cpu/tile_product.c', 'old': old, 'new': new,
+            'command': _COMMANDS['winograd']}
+
+
 def _pass(name, old, new, command='pass'):
     return {'name': name, 'file': 'userspace/src/pass/channels_last.c', 'old': old, 'new': new,
             'command': _COMMANDS[command]}
@@ -103,10 +108,15 @@ MUTATIONS = [
               'int64_t count = w->chunk;'),
     _winograd('images are one below the other', '(at.image * g->in_h + row)', '(at.image * g->out_h + row)'),
     _winograd('padding has no rows', 'bool inside = row >= 0 && row < g->in_h && ', 'bool inside = '),
-    _winograd('parts have the filter of the first one', '(size_t)part * w->part_bytes', '(size_t)part * 0'),
+    _winograd('parts have the filter of the first one', 'packed += (size_t)part * w->part_bytes;', 'packed += (size_t)part * 0;'),
+    _winograd('all points of a part have the filter of the first', 'points + i * each,\n\t\t\t\t      (float *)packed + i * each);',
+              'points + i * each,\n\t\t\t\t      (float *)packed + 0 * i);'),
+    _product('later steps of a product forget those before', '.add = k0 > 0,', '.add = false,'),
+    _product('rows of a product lie as many floats apart as there are steps', 'p->a + row * p->k + k0, p->k,', 'p->a + row * p->k + k0, depth,'),
+    _product('all panels of a product are the first', 'p->b + column * p->k + k0 * width', 'p->b + k0 * width'),
     _winograd('what is not finite stays', 'return atomic_load(&r.strange) ?', 'return false ?'),
-    _winograd('filters may have any numbers', 'header->plain = !spread_filter(g, from, (float *)points);',
-              'header->plain = !spread_filter(g, from, (float *)points) && false;'),
+    _winograd('filters may have any numbers', 'header->plain = !spread_filter(g, from, points);',
+              'header->plain = !spread_filter(g, from, points) && false;'),
     _winograd('the middle taps come back without their second half', 'g[to_step] = u[step] - u[2 * step];',
               'g[to_step] = u[step];'),
     _winograd('activations that are no limits are left out', 'i < 4 && !w->limited', 'i < 4 && w->limited'),

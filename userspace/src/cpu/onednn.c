@@ -63,7 +63,7 @@ static void load(void)
 	version = library.version();
 	if (version->major != DNNL_VERSION_MAJOR)
 		return;
-	snprintf(library.form, sizeof(library.form), "onednn-%d.%d.%d-%x-4", version->major,
+	snprintf(library.form, sizeof(library.form), "onednn-%d.%d.%d-%x-5", version->major,
 		 version->minor, version->patch, (unsigned int)library.get_effective_cpu_isa());
 	library.exact_integers = library.get_effective_cpu_isa() & VNNI;
 	threads = onednn_enter(&library);

@@ -2,7 +2,7 @@
 /*
  * Convolutions of 3x3 without strides in Winograd's way: 2x2 results from 4x4 pixels (a tile) with 16 products
  * for each pair of channels instead of 36. The products of many tiles are 16 products of matrices, on
- * oneDNN.
+ * oneDNN, or on our own tiles (tile_product.c) where oneDNN would pack the filter at each call: without AVX-512.
  *
  * The sums before and after them make NaN of what is not finite, also in results that do not depend on it,
  * and may overflow where the convolution does not. So, when there is such a result, the fast layer
@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "cpu/conv.h"
+#include "cpu/tile_product.h"
 #include "util/malloc.h"
 
 #define POINTS 16
@@ -29,9 +30,7 @@
 #define SHARED_PARTS 4
 /* Fewer tiles would read the filter, which is nearly twice as large, for too little. */
 #define MIN_TILES 32
-/* Without AVX-512, oneDNN packs the filter at each call; fewer tiles do not make up for that. */
-#define MIN_TILES_PACKING 100
-#define TILE_ITEM	  8 /* tiles, where the tiles of a chunk are shared */
+#define TILE_ITEM 8 /* tiles, where the tiles of a chunk are shared */
 
 /* The products for a chunk, and for the last one. */
 struct products {
@@ -49,9 +48,11 @@ struct memories {
 struct winograd {
 	struct cpu_prepared base;
 	const struct onednn *dnn;
+	const struct cpu_simd *simd;
 	const struct ir_node *node;
 	struct cpu_conv shape;
 	bool has_bias, limited;
+	bool own; /* products are on our own tiles */
 	float lo, hi;
 	int64_t tiles_h, tiles_w, tiles;  /* of an image, of all */
 	int64_t chunk, chunks, parts;	  /* tiles, of these, and calls for the products of one */
@@ -167,6 +168,30 @@ static void gather_tile(struct run *run, int64_t tile, int64_t step, const float
 
 /* --- A chunk --- */
 
+static void multiply_own(const struct run *run, int64_t part, int64_t tiles,
+			 const struct room *room)
+{
+	const struct winograd *w = run->w;
+	const struct cpu_conv *g = &w->shape;
+	const float *filter = (const float *)(run->filter + (size_t)part * w->part_bytes);
+	int64_t points = POINTS / w->parts;
+
+	for (int64_t i = 0; i < points; i++) {
+		int64_t point = part * points + i;
+
+		cpu_tile_multiply(w->simd,
+				  &(struct cpu_tile_product){
+					  .m = tiles,
+					  .k = g->in_c,
+					  .n = g->out_c,
+					  .a = room->v + point * tiles * g->in_c,
+					  .b = filter + i * g->in_c * g->out_c,
+					  .c = room->m + point * tiles * g->out_c,
+				  },
+				  (float *)room->scratch);
+	}
+}
+
 static void multiply(struct run *run, int64_t part, unsigned int worker, int64_t tiles,
 		     const struct room *room)
 {
@@ -180,8 +205,13 @@ static void multiply(struct run *run, int64_t part, unsigned int worker, int64_t
 					 { DNNL_ARG_WEIGHTS, m->weights },
 					 { DNNL_ARG_DST, m->dst },
 					 { DNNL_ARG_SCRATCHPAD, m->scratch } };
-	int threads = onednn_enter(dnn);
+	int threads;
 
+	if (w->own) {
+		multiply_own(run, part, tiles, room);
+		return;
+	}
+	threads = onednn_enter(dnn);
 	if (dnn->memory_set_data_handle(m->src, room->v + point * tiles * g->in_c) ||
 	    dnn->memory_set_data_handle(m->weights,
 					(void *)(run->filter + (size_t)part * w->part_bytes)) ||
@@ -332,41 +362,58 @@ static size_t filter_bytes(const struct cpu_conv *g, size_t taps)
 	return (size_t)(g->in_c * g->out_c) * taps * sizeof(float);
 }
 
+/* All points of a part, to the form of its products or back. */
+static int turn_part(const struct winograd *w, int64_t part, float *points, char *packed, bool back)
+{
+	const struct cpu_conv *g = &w->shape;
+	int64_t each = g->in_c * g->out_c, count = POINTS / w->parts;
+
+	points += part * count * each;
+	packed += (size_t)part * w->part_bytes;
+	if (!w->own)
+		return back ? onednn_reorder(w->dnn, w->packed, packed, w->plain, points) :
+			      onednn_reorder(w->dnn, w->plain, points, w->packed, packed);
+	for (int64_t i = 0; i < count; i++)
+		if (back)
+			cpu_tile_unpack(w->simd, g->in_c, g->out_c, (float *)packed + i * each,
+					points + i * each);
+		else
+			cpu_tile_pack(w->simd, g->in_c, g->out_c, points + i * each,
+				      (float *)packed + i * each);
+	return 0;
+}
+
 static int pack(const struct cpu_prepared *prepared, const void *from, void *to,
 		struct wnn_error *err)
 {
 	const struct winograd *w = (const struct winograd *)prepared;
 	const struct cpu_conv *g = &w->shape;
-	size_t part = filter_bytes(g, POINTS) / (size_t)w->parts;
 	union header *header = to;
-	char *packed = (char *)(header + 1), *points = wnn_malloc(filter_bytes(g, POINTS));
+	float *points = wnn_malloc(filter_bytes(g, POINTS));
+	char *packed = (char *)(header + 1);
 	int ret = 0;
 
 	if (!points)
 		return wnn_error_nomem(err, "a filter");
 	memset(to, 0, w->base.packed_bytes);
-	header->plain = !spread_filter(g, from, (float *)points);
+	header->plain = !spread_filter(g, from, points);
 	if (header->plain)
 		memcpy(packed, from, filter_bytes(g, 9));
 	for (int64_t i = 0; i < w->parts && !header->plain && !ret; i++)
-		ret = onednn_reorder(w->dnn, w->plain, points + (size_t)i * part, w->packed,
-				     packed + (size_t)i * w->part_bytes);
+		ret = turn_part(w, i, points, packed, false);
 	wnn_free(points);
 	return ret ? wnn_error_set(err, WNN_UNKNOWN_ERROR, "oneDNN cannot read a filter") : 0;
 }
 
 static int unpack(const struct winograd *w, const char *packed, float *filter)
 {
-	const struct cpu_conv *g = &w->shape;
-	size_t part = filter_bytes(g, POINTS) / (size_t)w->parts;
-	char *points = wnn_malloc(filter_bytes(g, POINTS));
+	float *points = wnn_malloc(filter_bytes(&w->shape, POINTS));
 	int ret = points ? 0 : -1;
 
 	for (int64_t i = 0; i < w->parts && !ret; i++)
-		ret = onednn_reorder(w->dnn, w->packed, packed + (size_t)i * w->part_bytes,
-				     w->plain, points + (size_t)i * part);
+		ret = turn_part(w, i, points, (char *)packed, true);
 	if (!ret)
-		gather_filter(g, (const float *)points, filter);
+		gather_filter(&w->shape, points, filter);
 	wnn_free(points);
 	return ret;
 }
@@ -470,8 +517,12 @@ static int make_products(struct winograd *w, struct products *p)
 	      dnn->matmul_primitive_desc_create(&p->desc, dnn->engine, p->src, w->packed, NULL,
 						p->dst, attr);
 	dnn->primitive_attr_destroy(attr);
-	if (ret || (w->tiles < MIN_TILES_PACKING && !onednn_is_fast(dnn, p->desc)) ||
-	    dnn->primitive_create(&p->primitive, p->desc))
+	if (ret)
+		return -1;
+	w->own = !onednn_is_fast(dnn, p->desc);
+	if (w->own)
+		return g->out_c % w->simd->lanes ? -1 : 0;
+	if (dnn->primitive_create(&p->primitive, p->desc))
 		return -1;
 	chosen = dnn->primitive_desc_query_md(p->desc, dnnl_query_weights_md, 0);
 	if (p == w->products) {
@@ -523,10 +574,16 @@ static int make(struct winograd *w)
 		return -1;
 	w->products[0].tiles = w->chunk;
 	w->products[1].tiles = w->tiles % w->chunk;
-	if (make_products(w, &w->products[0]) ||
-	    (w->products[1].tiles && make_products(w, &w->products[1])) || make_memories(w))
+	if (make_products(w, &w->products[0]))
 		return -1;
-	w->part_bytes = cpu_round_up(dnn->memory_desc_get_size(w->packed));
+	if (w->own) {
+		w->scratch_bytes = cpu_tile_scratch(w->chunk);
+		w->part_bytes = filter_bytes(g, POINTS) / (size_t)w->parts;
+	} else {
+		if ((w->products[1].tiles && make_products(w, &w->products[1])) || make_memories(w))
+			return -1;
+		w->part_bytes = cpu_round_up(dnn->memory_desc_get_size(w->packed));
+	}
 	w->base.packed_bytes = sizeof(union header) + (size_t)w->parts * w->part_bytes;
 	return 0;
 }
@@ -581,6 +638,7 @@ struct cpu_prepared *onednn_winograd_prepare(const struct onednn *dnn,
 		.name = "cpu/winograd-onednn", .pack = pack, .run = run, .destroy = destroy
 	};
 	w->dnn = dnn;
+	w->simd = cpu->simd;
 	w->node = node;
 	w->shape = cpu_conv_of(node);
 	w->has_bias = node->num_operands > 2 && node->operands[2];
@@ -590,6 +648,8 @@ struct cpu_prepared *onednn_winograd_prepare(const struct onednn *dnn,
 	threads = onednn_enter(dnn);
 	ret = make(w);
 	onednn_leave(dnn, threads);
+	if (w->own)
+		w->base.name = "cpu/winograd";
 	if (!ret)
 		return &w->base;
 	destroy(&w->base);
