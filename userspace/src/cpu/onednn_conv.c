@@ -20,7 +20,7 @@
 #define ELEMENT_WORK 8
 /* Products of fewer lines take the time that reading the matrix takes. */
 #define MIN_LINES 8
-/* The channels of a part of them are a multiple of what oneDNN takes at once. */
+/* The channels of a part of them are a multiple of what oneDNN takes at once, or of a vector where rows cannot be shared. */
 #define CHANNEL_BLOCK 64
 /* A filter is large when it has as many elements as this part of the work of a part: 1 MiB. */
 #define LARGE_FILTER 8
@@ -500,15 +500,14 @@ static int64_t power_of_two(int64_t n)
  * Whether parts are some of the channels each: where the filter is larger than the input and than what stays in a cache while the
  * next rows are computed, and few channels are computed twice for it.
  */
-static bool share_channels(struct conv *c, int64_t part_work, int64_t parts)
+static bool share_channels(struct conv *c, int64_t least, int64_t parts, uint64_t block)
 {
 	const struct cpu_conv *g = &c->shape;
 	int64_t filter = g->out_c * g->in_per_group * g->kh * g->kw;
-	int64_t channels =
-		(int64_t)wnn_align_up((uint64_t)((g->out_c + parts - 1) / parts), CHANNEL_BLOCK);
+	int64_t channels = (int64_t)wnn_align_up((uint64_t)((g->out_c + parts - 1) / parts), block);
 	int64_t needed = (g->out_c + channels - 1) / channels;
 
-	if (g->attrs->groups > 1 || c->integer || filter < part_work / LARGE_FILTER ||
+	if (g->attrs->groups > 1 || c->integer || filter < least ||
 	    filter < g->in_h * g->in_w * g->in_c || channels >= g->out_c ||
 	    needed * channels - g->out_c > g->out_c / 16)
 		return false;
@@ -518,26 +517,33 @@ static bool share_channels(struct conv *c, int64_t part_work, int64_t parts)
 	return true;
 }
 
-/* Into parts by the shape alone. */
-static void divide(struct conv *c, int64_t part_work, int64_t most)
+/* What is shared. Rows of another number may have another form of the filter: then it is the channels, or nothing. */
+enum division { BY_WORK, BY_CHANNELS, WHOLE };
+
+/* Into parts by the shape alone; false when it cannot be divided so. */
+static bool divide(struct conv *c, int64_t part_work, enum division division)
 {
 	const struct cpu_conv *g = &c->shape;
 	int64_t pixels = g->out_h * g->out_w, in_pixels = g->in_h * g->in_w;
 	int64_t work = pixels * g->out_c * g->in_per_group * g->kh * g->kw +
 		       ELEMENT_WORK * (pixels * g->out_c + in_pixels * g->in_c);
-	int64_t share = work / part_work;
+	int64_t share = work / part_work, most = division == WHOLE ? 1 : MAX_PARTS;
 	/* Few, as each of them is a call of oneDNN. */
 	int64_t parts = share < 1 ? 1 : share < 4 ? 2 : share < 16 ? 4 : MAX_PARTS;
 
 	parts = parts > most / g->batch ? most / g->batch : parts;
 	c->channels = g->out_c;
-	if (parts > 1 && share_channels(c, part_work, power_of_two(parts)))
-		return;
+	if (division == BY_CHANNELS)
+		return parts > 1 && share_channels(c, 0, power_of_two(parts), CPU_MAX_LANES);
+	if (parts > 1 &&
+	    share_channels(c, part_work / LARGE_FILTER, power_of_two(parts), CHANNEL_BLOCK))
+		return true;
 	parts = parts > pixels / MIN_PIXELS ? pixels / MIN_PIXELS : parts;
 	parts = parts > g->out_h ? g->out_h : parts;
 	parts = power_of_two(parts);
 	c->rows = (g->out_h + parts - 1) / parts;
 	c->parts = (g->out_h + c->rows - 1) / c->rows;
+	return true;
 }
 
 static int make_integer(struct conv *c)
@@ -677,7 +683,7 @@ static bool add(struct cpu_prepared *prepared, const struct ir_node *addition)
 }
 
 static struct cpu_prepared *prepare(const struct onednn *dnn, const struct cpu_context *cpu,
-				    const struct ir_node *node, int64_t most_parts)
+				    const struct ir_node *node, enum division division)
 {
 	struct conv *c = wnn_calloc(1, sizeof(*c));
 
@@ -693,10 +699,9 @@ static struct cpu_prepared *prepare(const struct onednn *dnn, const struct cpu_c
 	c->flat = is_flat(&c->shape);
 	if (c->flat)
 		flatten(&c->shape);
-	divide(c, cpu->part_work, most_parts);
 	c->threads = cpu->threads;
 	c->workers = wnn_calloc(c->threads, sizeof(*c->workers));
-	if (c->workers && !make(c))
+	if (c->workers && divide(c, cpu->part_work, division) && !make(c))
 		return &c->base;
 	destroy(&c->base);
 	return NULL;
@@ -706,16 +711,15 @@ struct cpu_prepared *onednn_conv_prepare(const struct onednn *dnn, const struct 
 					 const struct ir_node *node)
 {
 	enum ir_dtype dtype = node->operands[0]->type.dtype;
-	struct cpu_prepared *prepared;
+	struct cpu_prepared *prepared = NULL;
 	int threads;
 
 	if ((dtype != IR_F32 && dtype != IR_I8 && dtype != IR_U8) ||
 	    node->operands[1]->kind != IR_VALUE_CONSTANT)
 		return NULL;
 	threads = onednn_enter(dnn);
-	prepared = prepare(dnn, cpu, node, MAX_PARTS);
-	if (!prepared)
-		prepared = prepare(dnn, cpu, node, 1);
+	for (enum division division = BY_WORK; division <= WHOLE && !prepared; division++)
+		prepared = prepare(dnn, cpu, node, division);
 	onednn_leave(dnn, threads);
 	return prepared;
 }
