@@ -131,11 +131,11 @@ stage_test()
 	run_tests gcc "tests"
 }
 
-# Tests of the source run nothing that was built.
+# Not the tests of the source, which run nothing that was built, nor those that do again what others did.
 stage_sanitizers()
 {
 	fetch_samples || true
-	run_tests asan "tests with ASan and UBSan" --timeout-multiplier 6 --no-suite source
+	run_tests asan "tests with ASan and UBSan" --timeout-multiplier 6 --no-suite source --no-suite again
 }
 
 stage_fuzz()
