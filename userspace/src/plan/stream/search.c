@@ -71,7 +71,8 @@ static uint64_t plan_once(const struct search *s, const struct range *range,
 	    plan.list.views.num + plan.list.params.num >= plan_max_slots(&plan))
 		cycles = UINT64_MAX;
 	tried->crowded = plan.list.views.uses + plan.list.params.uses >= plan_max_slots(&plan);
-	tried->insns = plan.list.num_ops;
+	/* Each node takes time, also where the plan fails before it has an instruction. */
+	tried->insns = plan.list.num_ops > plan.count ? plan.list.num_ops : plan.count;
 	plan_release(&plan);
 	return cycles;
 }
