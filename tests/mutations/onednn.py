@@ -40,14 +40,13 @@ def _integer(name, file, old, new):
     return {'name': name, 'file': 'userspace/src/cpu/' + file, 'old': old, 'new': new, 'command': _COMMANDS['integer']}
 
 
-def _winograd(name, old, new):
-    return {'name': name, 'file': 'userspace/src/cpu/onednn_winograd.c', 'old': old, 'new': new,
+def _winograd(name, old, new, file='onednn_winograd.c'):
+    return {'name': name, 'file': 'userspace/src/cpu/' + file, 'old': old, 'new': new,
             'command': _COMMANDS['winograd']}
 
 
 def _product(name, old, new):
-    return {'name': name, 'file': 'userspace/src/cpu/tile_product.c', 'old': old, 'new': new,
-            'command': _COMMANDS['winograd']}
+    return _winograd(name, old, new, 'tile_product.c')
 
 
 def _pass(name, old, new, command='pass'):

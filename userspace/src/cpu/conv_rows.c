@@ -5,6 +5,7 @@
  * of pixels is gathered, DEPTH of their windows' elements at a time.
  */
 #include "cpu/conv_dense.h"
+#include "cpu/tile_product.h"
 
 #include <string.h>
 
@@ -28,8 +29,7 @@ struct rows {
 
 static int64_t panel_width(const struct cpu_simd *simd, const struct cpu_conv *g, int64_t panel)
 {
-	return g->out_per_group - panel * 2 * simd->lanes > simd->lanes ? 2 * simd->lanes :
-									  simd->lanes;
+	return cpu_panel_width(simd, g->out_per_group, panel * 2 * simd->lanes);
 }
 
 static int64_t group_width(const struct cpu_simd *simd, const struct cpu_conv *g)
@@ -122,24 +122,13 @@ static void gather(const struct rows *r, const struct block *b, int64_t group, i
 	}
 }
 
-/* A share of the same step of the next panel: filters are read once, mostly from memory. */
-static void fetch_ahead(const struct rows *r, const struct block *b, const struct cpu_tile *tile,
-			int64_t width, int64_t part)
-{
-	int64_t n = tile->depth * width / b->panels.parts;
-	uintptr_t next =
-		(uintptr_t)tile->b + (size_t)(r->run->depth * width + part * n) * sizeof(float);
-
-	for (uintptr_t end = next + (size_t)n * sizeof(float); next < end; next += 64)
-		__builtin_prefetch((const void *)next);
-}
-
 static void multiply(const struct rows *r, const struct block *b, int64_t group, int64_t panel,
 		     int64_t k0, int64_t depth)
 {
 	const struct cpu_conv_run *run = r->run;
 	const struct cpu_simd *simd = run->cpu->simd;
 	int64_t width = panel_width(simd, &run->conv, panel), column = panel * 2 * simd->lanes;
+	int64_t share = depth * width / b->panels.parts;
 	bool last = k0 + depth == run->depth;
 	struct cpu_tile tile = {
 		.depth = depth,
@@ -156,7 +145,8 @@ static void multiply(const struct rows *r, const struct block *b, int64_t group,
 	for (int64_t p = 0; p < b->panels.parts; p++) {
 		int64_t row = cpu_split_first(&b->panels, p);
 
-		fetch_ahead(r, b, &tile, width, p);
+		if (column + 2 * width <= run->conv.out_per_group)
+			cpu_fetch_ahead(tile.b + run->depth * width + p * share, share);
 		tile.a = b->a + row * depth;
 		tile.c = b->c + row * b->ldc + column - b->column;
 		simd->tile[cpu_split_size(&b->panels, p)][width / simd->lanes](&tile);

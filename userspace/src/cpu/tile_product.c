@@ -9,18 +9,13 @@
 /* Steps of a panel that stay in the nearest cache. */
 #define DEPTH 256
 
-static int64_t panel_width(const struct cpu_simd *simd, int64_t n, int64_t column)
-{
-	return n - column > simd->lanes ? 2 * simd->lanes : simd->lanes;
-}
-
 /* [panel][k][columns of the panel] */
 void cpu_tile_pack(const struct cpu_simd *simd, int64_t k, int64_t n, const float *from, float *to)
 {
 	int64_t width;
 
 	for (int64_t column = 0; column < n; column += width) {
-		width = panel_width(simd, n, column);
+		width = cpu_panel_width(simd, n, column);
 		for (int64_t i = 0; i < k; i++, to += width)
 			memcpy(to, from + i * n + column, (size_t)width * sizeof(*to));
 	}
@@ -32,7 +27,7 @@ void cpu_tile_unpack(const struct cpu_simd *simd, int64_t k, int64_t n, const fl
 	int64_t width;
 
 	for (int64_t column = 0; column < n; column += width) {
-		width = panel_width(simd, n, column);
+		width = cpu_panel_width(simd, n, column);
 		for (int64_t i = 0; i < k; i++, from += width)
 			memcpy(to + i * n + column, from, (size_t)width * sizeof(*to));
 	}
@@ -43,19 +38,12 @@ size_t cpu_tile_scratch(int64_t m)
 	return cpu_round_up((size_t)(m * DEPTH) * sizeof(float));
 }
 
-/* A share of the same steps of the next panel: b is read once, mostly from memory. */
-static void fetch_ahead(const float *next, int64_t floats)
-{
-	for (int64_t i = 0; i < floats; i += 64 / (int64_t)sizeof(float))
-		__builtin_prefetch(next + i);
-}
-
 /* The steps from k0 on for all rows, whose part of `a` is packed. */
 static void multiply_panel(const struct cpu_simd *simd, const struct cpu_tile_product *p,
 			   const struct cpu_split *rows, const float *packed, int64_t column,
 			   int64_t k0, int64_t depth)
 {
-	int64_t width = panel_width(simd, p->n, column);
+	int64_t width = cpu_panel_width(simd, p->n, column);
 	int64_t share = depth * width / rows->parts;
 	struct cpu_tile tile = {
 		.depth = depth,
@@ -70,7 +58,7 @@ static void multiply_panel(const struct cpu_simd *simd, const struct cpu_tile_pr
 		int64_t row = cpu_split_first(rows, i);
 
 		if (column + 2 * width <= p->n)
-			fetch_ahead(tile.b + p->k * width + i * share, share);
+			cpu_fetch_ahead(tile.b + p->k * width + i * share, share);
 		tile.a = packed + row * depth;
 		tile.c = p->c + row * p->n + column;
 		simd->tile[cpu_split_size(rows, i)][width / simd->lanes](&tile);

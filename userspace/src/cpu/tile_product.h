@@ -8,6 +8,19 @@
 
 #include "cpu/simd.h"
 
+/* Columns of the panel that begins at a column: two vectors, or one where no more are left. */
+static inline int64_t cpu_panel_width(const struct cpu_simd *simd, int64_t n, int64_t column)
+{
+	return n - column > simd->lanes ? 2 * simd->lanes : simd->lanes;
+}
+
+/* A share of the same steps of the next panel: packed matrices are read once, mostly from memory. */
+static inline void cpu_fetch_ahead(const float *next, int64_t floats)
+{
+	for (int64_t i = 0; i < floats; i += 64 / (int64_t)sizeof(float))
+		__builtin_prefetch(next + i);
+}
+
 struct cpu_tile_product {
 	int64_t m, k, n;
 	const float *a, *b; /* b: packed */
