@@ -57,7 +57,7 @@ MUTATIONS = [
            'vp_unary(&prog, act, done, real);', 'vp_add(&prog, ONPU_OP_VMOV, done, real, -1, -1);'),
     # Packed weights.
     _error('scales of packed columns begin anew in each tile', 'plan/kernel/weights.c',
-           '(n + j) / w->n_block * w->n_scale_stride;', 'j / w->n_block * w->n_scale_stride;'),
+           '(r->n + column) / w->n_block * w->n_scale_stride;', 'column / w->n_block * w->n_scale_stride;'),
     _error('a tile of packed weights has one row of scales', 'plan/kernel/weights.c',
            'w->block ? gcd(w->block, t->k) : ks', 'w->block ? t->k : ks'),
     _error('packed weights are read with their halves exchanged', 'plan/kernel/weights.c',

@@ -100,9 +100,9 @@ static int compile(struct plan *plan, const struct source *source, bool profile,
 		return -1;
 	take_bindings(plan, &source->stream, program);
 	program->arena_bytes = values_arena_bytes(plan);
-	program->constants = plan->constants.data;
+	program->constants = plan->constants;
 	program->constant_bytes = plan->constants.bytes;
-	plan->constants.data = NULL;
+	plan->constants = (struct plan_constants){ .pieces = NULL };
 	return plan->report.failed ? -1 : 0;
 }
 
@@ -273,7 +273,7 @@ void npu_program_destroy(struct npu_program *program)
 	wnn_free(program->insn_node);
 	wnn_free(program->slots);
 	wnn_free(program->patches);
-	wnn_free(program->constants);
+	constants_release(&program->constants);
 	wnn_free(program->bindings);
 	wnn_free(program->nodes);
 	wnn_free(program);

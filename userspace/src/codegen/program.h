@@ -3,6 +3,7 @@
 #ifndef WNN_CODEGEN_PROGRAM_H
 #define WNN_CODEGEN_PROGRAM_H
 
+#include "plan/list/constants.h"
 #include "plan/report.h"
 #include "util/bytes.h"
 
@@ -32,7 +33,8 @@ struct npu_program {
 	uint32_t num_slots;
 	struct npu_patch *patches;
 	uint32_t num_patches;
-	void *constants; /* packed weights, tables */
+	struct plan_constants
+		constants; /* packed weights, tables; none when it was read from a file */
 	uint64_t constant_bytes;
 	uint64_t arena_bytes; /* intermediates */
 	struct npu_binding *bindings;
@@ -54,8 +56,8 @@ struct npu_program {
  * @out: the program, owned by the caller (npu_program_destroy)
  *
  * Values used by the range but defined outside (graph inputs, other results) become bindings;
- * constants are packed into npu_program.constants. Returns 0 or -1 with *err, which names the
- * operator.
+ * what constants become is in npu_program.constants, for constants_write(). Returns 0 or -1 with *err,
+ * which names the operator.
  */
 int npu_compile(const struct ir_graph *graph, uint32_t first, uint32_t count,
 		const uint32_t *live_out, uint32_t num_live_out, const struct npu_caps *caps,

@@ -91,24 +91,29 @@ struct ir_constant *ir_constant_borrow(const void *data, size_t bytes,
 	return constant;
 }
 
-static void release_copy(void *userdata, const void *data)
+static void release_own(void *userdata, const void *data)
 {
-	(void)userdata;
-	wnn_free((void *)data);
+	(void)data;
+	wnn_free(userdata);
+}
+
+struct ir_constant *ir_constant_own(void *data, size_t bytes)
+{
+	struct ir_constant *constant = ir_constant_borrow(data, bytes, release_own, data);
+
+	if (!constant)
+		wnn_free(data);
+	return constant;
 }
 
 struct ir_constant *ir_constant_copy(const void *data, size_t bytes)
 {
-	struct ir_constant *constant;
 	void *copy = wnn_malloc(bytes ? bytes : 1);
 
 	if (!copy)
 		return NULL;
 	memcpy(copy, data, bytes);
-	constant = ir_constant_borrow(copy, bytes, release_copy, NULL);
-	if (!constant)
-		wnn_free(copy);
-	return constant;
+	return ir_constant_own(copy, bytes);
 }
 
 struct ir_constant *ir_constant_ref(struct ir_constant *constant)

@@ -408,8 +408,10 @@ struct ir_node *ir_add_node(struct ir_graph *graph, enum ir_op op, struct ir_val
 			    const char *source);
 int ir_add_output(struct ir_graph *graph, const char *name, struct ir_value *value);
 
-/* Copies `bytes`; ir_constant_borrow does not. */
+/* Copies `bytes`; the others do not. */
 struct ir_constant *ir_constant_copy(const void *data, size_t bytes);
+/* Takes over what wnn_malloc() has returned, and frees it also when there is no memory for a constant. */
+struct ir_constant *ir_constant_own(void *data, size_t bytes);
 struct ir_constant *ir_constant_borrow(const void *data, size_t bytes,
 				       void (*release)(void *, const void *), void *userdata);
 struct ir_constant *ir_constant_ref(struct ir_constant *constant);

@@ -72,22 +72,13 @@ static bool can_fold(const struct rewrite *rw, const struct ir_node *node,
 	       options->evaluator.can(node, options->evaluator.userdata);
 }
 
-static void free_data(void *userdata, const void *data)
-{
-	(void)userdata;
-	wnn_free((void *)data);
-}
-
 /* A new constant of computed bytes, which are taken over. */
 static struct ir_value *add_computed(struct rewrite *rw, const struct ir_type *type, void *data)
 {
-	struct ir_constant *constant =
-		ir_constant_borrow(data, (size_t)ir_type_bytes(type), free_data, NULL);
+	struct ir_constant *constant = ir_constant_own(data, (size_t)ir_type_bytes(type));
 	struct ir_value *value = constant ? ir_add_constant(rw->to, type, constant) : NULL;
 
-	if (!constant)
-		wnn_free(data);
-	else if (!value)
+	if (!value)
 		ir_constant_unref(constant);
 	return value;
 }

@@ -115,12 +115,6 @@ static struct ir_value *cast(struct widening *t, struct ir_value *value, enum ir
 	return node ? node->results[0] : NULL;
 }
 
-static void free_floats(void *userdata, const void *data)
-{
-	(void)data;
-	wnn_free(userdata);
-}
-
 static struct ir_value *widen_constant(struct widening *t, const struct ir_value *old)
 {
 	struct ir_type type = with_dtype(&old->type, IR_F32);
@@ -135,12 +129,10 @@ static struct ir_value *widen_constant(struct widening *t, const struct ir_value
 		return NULL;
 	for (int64_t i = 0; i < count; i++)
 		data[i] = wnn_half_to_float(from[i]);
-	constant = ir_constant_borrow(data, bytes, free_floats, data);
+	constant = ir_constant_own(data, bytes);
 	if (constant)
 		value = ir_add_constant(t->rw->to, &type, constant);
-	else
-		wnn_free(data);
-	if (constant && !value)
+	if (!value)
 		ir_constant_unref(constant);
 	return value;
 }

@@ -299,11 +299,7 @@ static int load_code(struct run_compiled *c, struct wnn_error *err)
 			continue;
 		memcpy(map + step->insns, program->insns,
 		       (size_t)program->num_insns * sizeof(*program->insns));
-		if (program->constant_bytes)
-			memcpy(map + step->constants, program->constants, program->constant_bytes);
-		/* From here on only the copy in device memory is used. */
-		wnn_free(program->constants);
-		program->constants = NULL;
+		constants_write(&program->constants, (uint8_t *)map + step->constants);
 	}
 	return 0;
 }
@@ -413,7 +409,7 @@ static int place_constants(struct run_compiled *c, struct wnn_error *err)
 
 	if (!readers)
 		return wnn_error_nomem(err, "a graph");
-	/* Programs have their own copies by now: what nobody else reads need not wait for another. */
+	/* Programs have references to what they need: what nobody else reads goes when it is packed. */
 	drop_constants(c, readers);
 	ret = load_code(c, err) || prepare_nodes(c, readers, err) || require_libraries(c, err) ?
 		      -1 :

@@ -17,7 +17,7 @@
 /* All that the choice depends on. Operands are last: those that are not there are not compared. */
 struct key {
 	uint64_t sram;
-	uint8_t eager, a_here, b_here, out_here, b_data, weighted, pieces;
+	uint8_t eager, a_here, b_here, out_here, b_constant, weighted, pieces;
 	uint16_t post[CONTRACT_MAX_POSTS];
 	struct contract_weights weights;
 	struct contract c;
@@ -66,15 +66,14 @@ static size_t make_key(const struct plan *plan, const struct contract *c, struct
 	key->a_here = c->a_here;
 	key->b_here = c->b_here;
 	key->out_here = c->out_here;
-	key->b_data = c->b_data != NULL;
-	key->weighted = c->weights != NULL;
+	key->b_constant = c->b_constant != NULL;
+	key->weighted = !c->weights ? 0 : c->weights->zero ? 2 : 1;
 	key->pieces = c->pieces ? (uint8_t)c->pieces->count : 0;
 	for (uint32_t i = 0; i < c->num_posts; i++)
 		key->post[i] = (uint16_t)c->post[i].op;
 	if (c->weights) {
 		key->weights = *c->weights;
-		key->weights.data = key->weights.scale = NULL;
-		key->weights.zero = c->weights->zero ? (const uint8_t *)"" : NULL;
+		key->weights.data = key->weights.scale = key->weights.zero = NULL;
 	}
 	memcpy(&key->c, c, size);
 	forget_address(&key->c.a);
@@ -83,7 +82,8 @@ static size_t make_key(const struct plan *plan, const struct contract *c, struct
 	for (uint32_t i = 0; i < c->num_extras; i++)
 		forget_address(&key->c.extra[i].mem);
 	key->c.kernel = NULL;
-	key->c.b_data = NULL;
+	key->c.b_constant = NULL;
+	key->c.b_offset = 0;
 	key->c.weights = NULL;
 	key->c.pieces = NULL;
 	return wnn_align_up(offsetof(struct key, c) + size, 8);

@@ -216,7 +216,7 @@ static uint64_t b_cost(const struct plan *plan, const struct contract *c,
 
 	if (!c->b.rank)
 		return 0;
-	if (c->b_data || c->weights)
+	if (c->b_constant || c->weights)
 		return ONPU_CYCLES_DMA + wnn_div_up(t->b_bytes, plan->caps->dma_bytes_per_cycle);
 	dst = view_sram(0, c->b.dtype, 5, dim, c->b.stride);
 	memcpy(src.dim, dim, sizeof(dim));

@@ -46,8 +46,8 @@ struct contract_post {
  * Strides are in elements; b of the contraction describes the dequantised filter.
  */
 struct contract_weights {
-	uint8_t dtype;			    /* int8, uint8, int4 or uint4 */
-	const uint8_t *data, *scale, *zero; /* zero NULL: all are 0 */
+	uint8_t dtype;				 /* int8, uint8, int4 or uint4 */
+	struct ir_constant *data, *scale, *zero; /* zero NULL: all are 0 */
 	int64_t k_stride, n_stride;
 	int64_t block, n_block; /* elements along k and n with one scale; block 0: all of them */
 	int64_t k_scale_stride, n_scale_stride; /* from block to block; of scales and zero points */
@@ -87,12 +87,13 @@ struct contract {
 	/* The type that results are rounded to before they are dequantised again, when they are. */
 	bool again;
 	uint8_t rounded_dtype;
-	struct npu_view a;     /* [g,b,h,w,k] */
-	struct npu_view b;     /* [g,kh,kw,k,n]; rank 0: none */
-	int64_t halo[2][2];    /* padding around the data, which lies in SRAM then */
-	uint64_t halo_value;   /* of which it consists, as bits of an element */
-	const uint8_t *b_data; /* constant filter: bytes of element 0, b has only strides */
-	const struct contract_weights *weights; /* in place of b_data, or NULL */
+	struct npu_view a;		/* [g,b,h,w,k] */
+	struct npu_view b;		/* [g,kh,kw,k,n]; rank 0: none */
+	int64_t halo[2][2];		/* padding around the data, which lies in SRAM then */
+	uint64_t halo_value;		/* of which it consists, as bits of an element */
+	struct ir_constant *b_constant; /* constant filter, b has only strides; or NULL */
+	int64_t b_offset;		/* of its element 0 among the bytes */
+	const struct contract_weights *weights; /* in place of b_constant, or NULL */
 	/* Where b lies, which is as the largest of them then; or NULL. */
 	const struct contract_pieces *pieces;
 	struct npu_view out; /* [g,b,h,w,n] */
@@ -153,6 +154,10 @@ void contract_emit(struct plan *plan, const struct contract *c);
 struct npu_view contract_filter_view(const struct contract *c, uint64_t address,
 				     const int64_t *dim);
 
+/* Puts what lies from byte `from` of a constant filter on, in the order of `tile`, at a place among the constants. */
+void contract_pack(struct plan *plan, const struct contract *c, const struct npu_view *tile,
+		   int64_t from, uint64_t at);
+
 /* A contraction that is emitted several times, with operands and results in other places. */
 struct contract_prepared {
 	struct contract_tile t;
@@ -172,8 +177,9 @@ void contract_emit_again(struct plan *plan, const struct contract *c, struct con
 /* A tile of the filter with its scales and zero points, as it lies in memory and in SRAM. */
 uint64_t weights_bytes(const struct contract *c, const struct contract_tile *t, int64_t ks,
 		       int64_t n);
-void weights_pack(const struct contract *c, const struct contract_tile *t,
-		  const struct contract_step *s, int64_t n, int64_t ns, uint8_t *to);
+/* Puts the tile at a place among the constants. */
+void weights_pack(struct plan *plan, const struct contract *c, const struct contract_tile *t,
+		  const struct contract_step *s, int64_t n, int64_t ns, uint64_t at);
 /* Brings a tile from its place among the packed ones. */
 void weights_load(struct plan *plan, uint64_t address, uint64_t bytes,
 		  const struct contract_prepared *p, uint64_t offset);

@@ -185,19 +185,53 @@ struct npu_view contract_filter_view(const struct contract *c, uint64_t address,
 	static const int64_t mma[5] = { 5, 4, 3, 2, 1 }, window[5] = { 2, 5, 4, 3, 1 };
 
 	return view_sram(address, c->b.dtype, 5, dim,
-			 !c->b_data && !c->weights ? c->b.stride :
-			 contract_is_mma(c)	   ? mma :
-						     window);
+			 !c->b_constant && !c->weights ? c->b.stride :
+			 contract_is_mma(c)	       ? mma :
+							 window);
 }
 
-static void pack_tile(const struct contract *c, const struct contract_event *e,
-		      const struct npu_view *tile, uint8_t *to)
-{
-	const uint8_t *from = c->b_data + e->begin[CD_G] * c->b.stride[CB_G] +
-			      e->s.kh * c->b.stride[CB_KH] + e->s.kw * c->b.stride[CB_KW] +
-			      e->s.k * c->b.stride[CB_K] + e->begin[CD_N] * c->b.stride[CB_N];
+struct recipe {
+	int64_t from, stride[PACK_RANK], to_stride[PACK_RANK], dim[PACK_RANK];
+	uint32_t size; /* of an element */
+};
 
-	pack_copy(to, tile->stride, from, c->b.stride, tile->dim, plan_dtype_bytes(c->b.dtype));
+static void write_packed(const struct plan_piece *piece, uint8_t *to)
+{
+	const struct recipe *r = piece->recipe;
+
+	pack_copy(to, r->to_stride, (const uint8_t *)piece->source[0]->data + r->from, r->stride,
+		  r->dim, r->size);
+}
+
+void contract_pack(struct plan *plan, const struct contract *c, const struct npu_view *tile,
+		   int64_t from, uint64_t at)
+{
+	struct recipe recipe = { .from = from, .size = plan_dtype_bytes(c->b.dtype) };
+
+	memcpy(recipe.stride, c->b.stride, sizeof(recipe.stride));
+	memcpy(recipe.to_stride, tile->stride, sizeof(recipe.to_stride));
+	memcpy(recipe.dim, tile->dim, sizeof(recipe.dim));
+	plan_constant_piece(plan,
+			    &(struct plan_piece){ .at = at,
+						  .bytes = tile->window_bytes,
+						  .source = { c->b_constant },
+						  .write = write_packed,
+						  .recipe = &recipe },
+			    sizeof(recipe));
+}
+
+static void pack_tile(struct plan *plan, const struct contract *c, const struct contract_event *e,
+		      uint64_t at)
+{
+	const int64_t begin[5] = { e->begin[CD_G], e->s.kh, e->s.kw, e->s.k, e->begin[CD_N] };
+	struct npu_view tile;
+	int64_t dim[5], from = c->b_offset;
+
+	b_tile_dims(e, dim);
+	for (int i = 0; i < 5; i++)
+		from += begin[i] * c->b.stride[i];
+	tile = contract_filter_view(c, 0, dim);
+	contract_pack(plan, c, &tile, from, at);
 }
 
 static uint64_t b_tile_index(const struct contract_tile *t, const struct contract_event *e)
@@ -223,33 +257,28 @@ static int place_filter(const struct contract *c, const struct contract_tile *or
 	return p->packed ? 0 : -1;
 }
 
-static void pack_filter(struct plan *plan, const struct contract *c, struct contract_prepared *p)
+static void pack_tiles(struct plan *plan, const struct contract *c, struct contract_prepared *p)
 {
 	const struct contract_tile *t = &p->t;
 	uint64_t count = t->grid[CD_G] * t->grid[CD_N] * t->steps;
 	struct contract_tile one = *t;
-	uint8_t *room;
 
 	one.grid[CD_B] = one.grid[CD_H] = one.grid[CD_W] = 1;
 	if (place_filter(c, &one, count, p)) {
 		plan_nomem(plan);
 		return;
 	}
-	room = plan_constant_room(plan, p->packed_bytes, &p->packed_base);
-	for (uint64_t i = 0; room && i < count; i++) {
+	p->packed_base = constants_take(&plan->constants, p->packed_bytes);
+	for (uint64_t i = 0; !plan->constants.dry && i < count; i++) {
 		struct contract_event e;
-		struct npu_view tile;
-		int64_t dim[5];
-		uint8_t *to;
+		uint64_t at;
 
 		event_at(c, &one, i, &e);
-		b_tile_dims(&e, dim);
-		to = room + p->packed[b_tile_index(t, &e)];
-		tile = contract_filter_view(c, 0, dim);
+		at = p->packed_base + p->packed[b_tile_index(t, &e)];
 		if (c->weights)
-			weights_pack(c, t, &e.s, e.begin[CD_N], e.dim[CD_N], to);
+			weights_pack(plan, c, t, &e.s, e.begin[CD_N], e.dim[CD_N], at);
 		else
-			pack_tile(c, &e, &tile, to);
+			pack_tile(plan, c, &e, at);
 	}
 }
 
@@ -316,7 +345,7 @@ static void load_filter(struct contract_state *st, struct contract_event *e, boo
 		return;
 	}
 	src = e->b_view;
-	if (c->b_data) {
+	if (c->b_constant) {
 		src.base = NPU_BASE_CONST;
 		src.window = st->p->packed_base;
 		src.window_bytes = st->p->packed_bytes;
@@ -619,7 +648,7 @@ static bool reaches_data(const struct contract *c)
 static void find_resident(struct contract *c)
 {
 	c->a_here = c->a.base == NPU_BASE_NONE && reaches_data(c);
-	c->b_here = c->b.rank && !c->b_data && !c->weights && !c->pieces &&
+	c->b_here = c->b.rank && !c->b_constant && !c->weights && !c->pieces &&
 		    c->b.base == NPU_BASE_NONE;
 	c->out_here = c->out.base == NPU_BASE_NONE &&
 		      !(c->a_here && views_share_window(&c->out, &c->a)) &&
@@ -637,8 +666,8 @@ bool contract_prepare(struct plan *plan, const struct contract *c, struct contra
 		plan_no_tile(plan, c->kernel, p->t.bytes);
 	else if (p->t.tiles * p->t.steps > plan_node_insns(plan))
 		plan_too_long(plan);
-	else if (c->b_data || c->weights)
-		pack_filter(plan, c, p);
+	else if (c->b_constant || c->weights)
+		pack_tiles(plan, c, p);
 	return !plan->report.failed;
 }
 

@@ -6,7 +6,6 @@
  * that, each phase stores its own.
  */
 #include "plan/kernel/contract.h"
-#include "plan/kernel/pack.h"
 
 #include <string.h>
 
@@ -96,16 +95,12 @@ static void emit_all(struct plan *plan, const struct contract *c,
 static void place_filter(struct plan *plan, struct contract *c)
 {
 	struct npu_view view = contract_filter_view(c, 0, c->b.dim);
-	uint8_t *room = plan_constant_room(plan, view.window_bytes, &view.window);
 
-	if (room)
-		pack_copy(room, view.stride, c->b_data, c->b.stride, view.dim,
-			  plan_dtype_bytes(c->b.dtype));
-	else if (plan->report.failed)
-		return;
+	view.window = constants_take(&plan->constants, view.window_bytes);
+	contract_pack(plan, c, &view, c->b_offset, view.window);
 	view.base = NPU_BASE_CONST;
 	c->b = view;
-	c->b_data = NULL;
+	c->b_constant = NULL;
 }
 
 /* ---- blocks of results in SRAM */
@@ -199,7 +194,7 @@ void phases_emit(struct plan *plan, const struct contract *c)
 
 	if (!blocks.prepared)
 		plan_nomem(plan);
-	if (!plan->report.failed && placed.b_data)
+	if (!plan->report.failed && placed.b_constant)
 		place_filter(plan, &placed);
 	if (!plan->report.failed && choose_block(plan, &placed, &blocks))
 		emit_blocks(plan, &placed, &blocks);

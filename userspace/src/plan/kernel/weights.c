@@ -50,38 +50,118 @@ static uint8_t element(uint8_t dtype, const uint8_t *data, int64_t i)
 	return plan_dtype_is_nibble(dtype) ? data[i / 2] >> (i % 2 * 4) & 15 : data[i];
 }
 
-static void put_element(uint8_t dtype, uint8_t *data, int64_t i, uint8_t value)
+/* Elements that are written one after the other, to memory that is not read. */
+struct sink {
+	uint8_t dtype, low; /* the first of two nibbles */
+	uint8_t *to;
+	int64_t count;
+};
+
+static void put_element(struct sink *sink, uint8_t value)
 {
-	if (plan_dtype_is_nibble(dtype))
-		data[i / 2] |= (uint8_t)(value << (i % 2 * 4));
+	int64_t i = sink->count++;
+
+	if (!plan_dtype_is_nibble(sink->dtype))
+		sink->to[i] = value;
+	else if (i % 2)
+		sink->to[i / 2] = (uint8_t)(sink->low | value << 4);
 	else
-		data[i] = value;
+		sink->low = value;
 }
 
-void weights_pack(const struct contract *c, const struct contract_tile *t,
-		  const struct contract_step *s, int64_t n, int64_t ns, uint8_t *to)
+/* Zeros up to the byte `end`. */
+static void fill_up(struct sink *sink, uint64_t end)
 {
-	const struct contract_weights *w = c->weights;
-	struct layout l = lay_out(c, t, s->ks, ns);
-	uint32_t size = plan_dtype_bytes(c->b.dtype);
+	uint64_t bytes = packed_bytes(sink->dtype, (uint64_t)sink->count);
 
-	memset(to, 0, l.bytes);
-	for (int64_t k = 0; k < s->ks; k++)
-		for (int64_t j = 0; j < ns; j++)
-			put_element(w->dtype, to, k * ns + j,
-				    element(w->dtype, w->data,
-					    (s->k + k) * w->k_stride + (n + j) * w->n_stride));
-	for (int64_t row = 0; row < l.rows; row++)
-		for (int64_t j = 0; j < ns; j++) {
-			int64_t block = w->block ? (s->k + row * l.granule) / w->block : 0;
-			int64_t from = block * w->k_scale_stride +
-				       (n + j) / w->n_block * w->n_scale_stride;
+	if (plan_dtype_is_nibble(sink->dtype) && sink->count % 2)
+		put_element(sink, 0);
+	memset(sink->to + bytes, 0, end - bytes);
+}
 
-			memcpy(to + l.scale + (row * ns + j) * size, w->scale + from * size, size);
-			if (w->zero)
-				put_element(w->dtype, to + l.zero, row * ns + j,
-					    element(w->dtype, w->zero, from));
-		}
+struct recipe {
+	struct contract_weights w;
+	struct layout l;
+	struct contract_step s;
+	int64_t n, ns;
+	uint32_t size; /* of a scale */
+};
+
+/* Where the scale and the zero point of a column are that a row of them has. */
+static int64_t scale_at(const struct recipe *r, int64_t row, int64_t column)
+{
+	const struct contract_weights *w = &r->w;
+	int64_t block = w->block ? (r->s.k + row * r->l.granule) / w->block : 0;
+
+	return block * w->k_scale_stride + (r->n + column) / w->n_block * w->n_scale_stride;
+}
+
+static void write_integers(const struct recipe *r, uint8_t *to)
+{
+	const struct contract_weights *w = &r->w;
+	struct sink sink = { .dtype = w->dtype, .to = to };
+
+	for (int64_t k = 0; k < r->s.ks; k++)
+		for (int64_t j = 0; j < r->ns; j++)
+			put_element(&sink,
+				    element(w->dtype, w->data->data,
+					    (r->s.k + k) * w->k_stride + (r->n + j) * w->n_stride));
+	fill_up(&sink, r->l.scale);
+}
+
+static void write_scales(const struct recipe *r, uint8_t *to)
+{
+	const uint8_t *scale = r->w.scale->data;
+	uint64_t bytes = (uint64_t)(r->l.rows * r->ns) * r->size;
+
+	for (int64_t row = 0; row < r->l.rows; row++)
+		for (int64_t j = 0; j < r->ns; j++)
+			memcpy(to + (row * r->ns + j) * r->size,
+			       scale + scale_at(r, row, j) * r->size, r->size);
+	memset(to + bytes, 0, r->l.zero - r->l.scale - bytes);
+}
+
+static void write_zeros(const struct recipe *r, uint8_t *to)
+{
+	struct sink sink = { .dtype = r->w.dtype, .to = to };
+
+	for (int64_t row = 0; row < r->l.rows; row++)
+		for (int64_t j = 0; j < r->ns; j++)
+			put_element(&sink,
+				    element(r->w.dtype, r->w.zero->data, scale_at(r, row, j)));
+	fill_up(&sink, r->l.bytes - r->l.zero);
+}
+
+static void write_tile(const struct plan_piece *piece, uint8_t *to)
+{
+	const struct recipe *r = piece->recipe;
+
+	write_integers(r, to);
+	write_scales(r, to + r->l.scale);
+	if (r->w.zero)
+		write_zeros(r, to + r->l.zero);
+}
+
+void weights_pack(struct plan *plan, const struct contract *c, const struct contract_tile *t,
+		  const struct contract_step *s, int64_t n, int64_t ns, uint64_t at)
+{
+	struct recipe recipe = {
+		.w = *c->weights,
+		.l = lay_out(c, t, s->ks, ns),
+		.s = *s,
+		.n = n,
+		.ns = ns,
+		.size = plan_dtype_bytes(c->b.dtype),
+	};
+
+	plan_constant_piece(
+		plan,
+		&(struct plan_piece){ .at = at,
+				      .bytes = recipe.l.bytes,
+				      .source = { recipe.w.data, recipe.w.scale, recipe.w.zero },
+				      .write = write_tile,
+				      .recipe = &recipe },
+		sizeof(recipe));
 }
 
 static struct npu_view byte_view(enum npu_base base, uint64_t window, uint64_t window_bytes,

@@ -78,33 +78,37 @@ int plan_grow(struct plan *plan, void *array, size_t *cap, size_t need, size_t s
 	return -1;
 }
 
-uint8_t *plan_constant_room(struct plan *plan, uint64_t bytes, uint64_t *at)
+void plan_constant_piece(struct plan *plan, const struct plan_piece *piece, size_t size)
 {
-	struct plan_constants *constants = &plan->constants;
+	if (!plan->constants.dry && constants_add(&plan->constants, piece, size))
+		plan_nomem(plan);
+}
 
-	*at = plan_align(constants->bytes);
-	if (constants->dry) {
-		constants->bytes = *at + bytes;
-		return NULL;
-	}
-	if (plan_grow(plan, &constants->data, &constants->cap, *at + bytes, 1))
-		return NULL;
-	memset(constants->data + constants->bytes, 0, *at - constants->bytes);
-	constants->bytes = *at + bytes;
-	return constants->data + *at;
+uint64_t plan_constant_of(struct plan *plan, struct ir_constant *constant)
+{
+	uint64_t at = constants_take(&plan->constants, constant->bytes);
+
+	plan_constant_piece(
+		plan,
+		&(struct plan_piece){ .at = at, .bytes = constant->bytes, .source = { constant } },
+		0);
+	return at;
 }
 
 uint64_t plan_constant(struct plan *plan, const void *data, uint64_t bytes)
 {
+	struct ir_constant *copy;
 	uint64_t at;
-	uint8_t *room = plan_constant_room(plan, bytes, &at);
 
-	if (!room)
-		return plan->constants.dry ? at : 0;
-	if (data)
-		memcpy(room, data, bytes);
-	else
-		memset(room, 0, bytes);
+	if (plan->constants.dry)
+		return constants_take(&plan->constants, bytes);
+	copy = ir_constant_copy(data, bytes);
+	if (!copy) {
+		plan_nomem(plan);
+		return 0;
+	}
+	at = plan_constant_of(plan, copy);
+	ir_constant_unref(copy);
 	return at;
 }
 

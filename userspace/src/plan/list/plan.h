@@ -12,6 +12,7 @@
 
 #include <string.h>
 
+#include "plan/list/constants.h"
 #include "plan/list/view.h"
 #include "util/intervals.h"
 #include "util/number.h"
@@ -151,13 +152,6 @@ struct plan_list {
 	size_t paused_at; /* uses of views and parameters at the last pause */
 };
 
-/* What lies in the constant blob. */
-struct plan_constants {
-	uint8_t *data; /* NULL when dry */
-	uint64_t bytes, cap;
-	bool dry; /* only their size is wanted: the plan is tried */
-};
-
 /* A constant that stays in SRAM from one job to the next. */
 struct plan_pin {
 	const struct ir_value *value;
@@ -282,13 +276,12 @@ void plan_no_tile(struct plan *plan, const char *kernel, uint64_t least);
 /* Fails since the node at hand takes too many instructions. */
 void plan_too_long(struct plan *plan);
 void plan_nomem(struct plan *plan);
-/* Bytes appended to the constant blob, aligned; returns their offset. */
+/* Bytes among the constants, which are copied; returns where. */
 uint64_t plan_constant(struct plan *plan, const void *data, uint64_t bytes);
-/*
- * The same for bytes that the caller writes, all of them, before the next constant; *at is their
- * offset. NULL with the plan failed, or when it is dry.
- */
-uint8_t *plan_constant_room(struct plan *plan, uint64_t bytes, uint64_t *at);
+/* The bytes of a constant of the graph, which are not. */
+uint64_t plan_constant_of(struct plan *plan, struct ir_constant *constant);
+/* constants_add(), unless the plan is dry. */
+void plan_constant_piece(struct plan *plan, const struct plan_piece *piece, size_t size);
 /* Grows *array to hold `need` elements; 0, or -1 after plan_nomem(). */
 int plan_grow(struct plan *plan, void *array, size_t *cap, size_t need, size_t size);
 

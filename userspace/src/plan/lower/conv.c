@@ -142,8 +142,10 @@ static void set_filter(struct plan *plan, struct contract *c, const struct ir_va
 	}
 	c->b = five_dims(&v, dim, stride);
 	c->b.offset += offset;
-	if (packed)
-		c->b_data = (const uint8_t *)value->constant->data + offset;
+	if (packed) {
+		c->b_constant = value->constant;
+		c->b_offset = offset;
+	}
 }
 
 static void add_activation(struct contract *c, const struct ir_unary_attrs *act)
@@ -299,7 +301,7 @@ static bool takes_windows(const struct contract *c, const struct ir_node *node)
 	const struct ir_value *bias = integer_bias(node);
 	int64_t most = c->taps[0] * c->taps[1] * UINT8_MAX * UINT8_MAX;
 
-	if (!is_depthwise(c) || !c->b_data || (bias && bias->kind != IR_VALUE_CONSTANT))
+	if (!is_depthwise(c) || !c->b_constant || (bias && bias->kind != IR_VALUE_CONSTANT))
 		return false;
 	for (int64_t i = 0; i < c->dim[CD_G] * c->dim[CD_N]; i++) {
 		int64_t b = bias_at(node, i);
@@ -310,8 +312,8 @@ static bool takes_windows(const struct contract *c, const struct ir_node *node)
 	return true;
 }
 
-/* Filter and bias as float32; the filter is the caller's to free after the contraction is emitted. */
-static float *real_filter(struct contract *c, const struct ir_node *node)
+/* Filter and bias as float32; the filter is the caller's to drop after the contraction is emitted. */
+static struct ir_constant *real_filter(struct contract *c, const struct ir_node *node)
 {
 	const struct ir_value *filter = node->operands[1];
 	int64_t count = ir_type_elements(&filter->type), zero = node->attrs.qconv.integer.b_zero;
@@ -321,12 +323,12 @@ static float *real_filter(struct contract *c, const struct ir_node *node)
 	for (int64_t i = 0; real && i < count; i++)
 		real[i] =
 			(float)((filter->type.dtype == IR_I8 ? (int8_t)bytes[i] : bytes[i]) - zero);
-	if (real)
-		c->b_data = (const uint8_t *)(real + (c->b_data - bytes));
+	c->b_constant = real ? ir_constant_own(real, (size_t)count * sizeof(*real)) : NULL;
+	c->b_offset *= (int64_t)sizeof(*real);
 	c->b.dtype = ONPU_DT_F32;
 	for (int i = 0; i < 5; i++)
 		c->b.stride[i] *= (int64_t)sizeof(*real);
-	return real;
+	return c->b_constant;
 }
 
 static struct npu_view real_bias(struct plan *plan, const struct contract *c,
@@ -350,7 +352,8 @@ static struct npu_view real_bias(struct plan *plan, const struct contract *c,
 }
 
 /* Memory that has to last until the contraction is emitted, or NULL. */
-static float *set_integer(struct plan *plan, struct contract *c, const struct ir_node *node)
+static struct ir_constant *set_integer(struct plan *plan, struct contract *c,
+				       const struct ir_node *node)
 {
 	const struct ir_value *has_bias = integer_bias(node), *has_addend = integer_addend(node);
 	struct npu_view scale = channel_view(plan, c, node->operands[2]), bias, addend;
@@ -361,7 +364,7 @@ static float *set_integer(struct plan *plan, struct contract *c, const struct ir
 		.bias = has_bias ? &bias : NULL,
 		.addend = has_addend ? &addend : NULL,
 	};
-	float *filter = NULL;
+	struct ir_constant *filter = NULL;
 
 	c->pad_value = (uint8_t)finish.attrs->a_zero;
 	if (has_addend)
@@ -386,7 +389,7 @@ static void emit_conv(struct plan *plan, const struct ir_node *node, const struc
 {
 	const struct ir_conv_attrs *attrs = &node->attrs.conv;
 	struct contract c = { .acc_dtype = ONPU_DT_F32 };
-	float *filter = NULL;
+	struct ir_constant *filter = NULL;
 
 	c.a = image_view(plan, node->operands[0], attrs->layout, attrs->groups);
 	c.out = image_view(plan, node->results[0], attrs->layout, attrs->groups);
@@ -403,7 +406,7 @@ static void emit_conv(struct plan *plan, const struct ir_node *node, const struc
 	else if (add)
 		add_residual(plan, &c, node, add);
 	if (plan->report.failed) {
-		wnn_free(filter);
+		ir_constant_unref(filter);
 		return;
 	}
 	if (phases_apply(&c)) {
@@ -412,7 +415,7 @@ static void emit_conv(struct plan *plan, const struct ir_node *node, const struc
 		plan_macs(plan, view_elements(&c.out) * c.k * c.taps[0] * c.taps[1]);
 		contract_emit(plan, &c);
 	}
-	wnn_free(filter);
+	ir_constant_unref(filter);
 }
 
 void lower_conv(struct plan *plan, const struct ir_node *node)

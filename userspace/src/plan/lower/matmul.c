@@ -33,7 +33,7 @@ struct matmul {
 	int64_t a_last[2], b_last[2], out_last[2]; /* strides of the last two */
 	struct npu_view bias, scale, addend;	   /* of every product of the batch; rank 0: none */
 	int64_t m, n, k;
-	const uint8_t *b_data;
+	struct ir_constant *b_constant;
 	/* When b lies in pieces, of which b is the largest: each of them, along k or n. */
 	uint32_t num_pieces, piece_axis;
 	struct {
@@ -46,14 +46,14 @@ struct matmul {
 
 /* Dense view of a value that need not be placed, with elements of a type that may be another one. */
 static struct npu_view operand_view(struct plan *plan, const struct ir_value *value, uint8_t dtype,
-				    const uint8_t **data)
+				    struct ir_constant **constant)
 {
 	struct npu_view v = { .base = NPU_BASE_NONE, .dtype = dtype, .rank = value->type.rank };
 	int64_t bytes = plan_dtype_bytes(v.dtype);
 
 	bool pinned = values_pinned(plan, value);
 
-	if (!data || value->kind != IR_VALUE_CONSTANT ||
+	if (!constant || value->kind != IR_VALUE_CONSTANT ||
 	    (pinned && plan_dtype(value->type.dtype) == dtype))
 		return values_view(plan, value);
 	for (uint32_t i = v.rank; i-- > 0;) {
@@ -67,7 +67,7 @@ static struct npu_view operand_view(struct plan *plan, const struct ir_value *va
 		v.window_bytes = (uint64_t)bytes;
 		return v;
 	}
-	*data = value->constant->data;
+	*constant = value->constant;
 	return v;
 }
 
@@ -169,7 +169,7 @@ static void analyse(struct plan *plan, const struct ir_node *node, struct matmul
 				     node->op == IR_OP_WMATMUL ?
 					     mm->a.dtype :
 					     plan_dtype(node->operands[1]->type.dtype),
-				     &mm->b_data);
+				     &mm->b_constant);
 	if (node->op == IR_OP_QMATMUL) {
 		mm->scale = bias_view(plan, node->operands[2]);
 		if (integer_addend(node))
@@ -255,9 +255,9 @@ static void set_weights(struct contract_weights *w, const struct ir_node *node,
 
 	*w = (struct contract_weights){
 		.dtype = plan_dtype(b->type.dtype),
-		.data = b->constant->data,
-		.scale = scale->constant->data,
-		.zero = all_zero(node->operands[3]) ? NULL : node->operands[3]->constant->data,
+		.data = b->constant,
+		.scale = scale->constant,
+		.zero = all_zero(node->operands[3]) ? NULL : node->operands[3]->constant,
 		.k_stride = mm->b_last[0] / size,
 		.n_stride = mm->b_last[1] / size,
 	};
@@ -377,14 +377,15 @@ static void emit_one(struct plan *plan, const struct ir_node *node, const struct
 				     mm->a_last[1] });
 	c.b = with_dims(&mm->b, offset[2], (int64_t[]){ g, 1, 1, mm->k, mm->n },
 			(int64_t[]){ sb, 0, 0, mm->b_last[0], mm->b_last[1] });
-	if (node->op == IR_OP_WMATMUL && mm->b_data) {
+	if (node->op == IR_OP_WMATMUL && mm->b_constant) {
 		set_weights(&weights, node, mm);
 		c.weights = &weights;
 		c.kernel = half ? "mma.f16 weights" : "mma.f32 weights";
 	} else if (set_pieces(&pieces, mm, offset)) {
 		c.pieces = &pieces;
-	} else if (mm->b_data) {
-		c.b_data = mm->b_data + offset[2];
+	} else if (mm->b_constant) {
+		c.b_constant = mm->b_constant;
+		c.b_offset = offset[2];
 	}
 	c.out = with_dims(&mm->out, offset[0], c.dim,
 			  (int64_t[]){ groups ? so : 0, groups ? 0 : so, 0, mm->out_last[0],
@@ -405,7 +406,8 @@ static void emit_one(struct plan *plan, const struct ir_node *node, const struct
 	/* A row by a matrix has the same bits whichever unit computes it, and wherever a constant matrix lies. */
 	if (node->op != IR_OP_MATMUL || g * b * mm->m > 1)
 		c.piece = contract_piece(c.op, c.k, 1);
-	else if (!c.b_data && !c.pieces && c.a.base == NPU_BASE_NONE && c.b.base == NPU_BASE_NONE)
+	else if (!c.b_constant && !c.pieces && c.a.base == NPU_BASE_NONE &&
+		 c.b.base == NPU_BASE_NONE)
 		make_window(&c);
 	contract_emit(plan, &c);
 }

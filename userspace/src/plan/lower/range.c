@@ -76,7 +76,7 @@ void plan_release(struct plan *plan)
 	wnn_free(plan->list.emitted);
 	plan_set_release(&plan->list.views);
 	plan_set_release(&plan->list.params);
-	wnn_free(plan->constants.data);
+	constants_release(&plan->constants);
 	wnn_free(plan->report.nodes);
 	depend_destroy(plan->list.depend);
 	hazards_destroy(plan->list.hazards);

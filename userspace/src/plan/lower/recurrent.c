@@ -243,7 +243,8 @@ static void set_weight(const struct rnn *r, struct contract *c, const struct ir_
 	memcpy(c->b.stride, (int64_t[]){ view.stride[0], 0, 0, view.stride[2], view.stride[1] },
 	       5 * sizeof(*c->b.stride));
 	if (value->kind == IR_VALUE_CONSTANT)
-		c->b_data = (const uint8_t *)value->constant->data + view.offset;
+		c->b_constant = value->constant;
+	c->b_offset = view.offset;
 }
 
 static void begin_product(const struct rnn *r, struct contract *c, int64_t images, int64_t rows,
@@ -533,7 +534,7 @@ static void begin_state(const struct rnn *r, enum region region, const struct ir
 	if (value)
 		zero = operand(r, value, 3);
 	else
-		zero.window = plan_constant(r->plan, NULL, sizeof(float));
+		zero.window = plan_constant(r->plan, &(float){ 0 }, sizeof(float));
 	move_state(r, &r->region[region], &zero);
 }
 

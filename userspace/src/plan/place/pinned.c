@@ -194,13 +194,20 @@ static void widen(const struct ir_node *node, void *to)
 
 uint64_t pinned_pack(struct plan *plan, const struct plan_pin *pin)
 {
-	uint64_t at;
-	void *room;
+	struct ir_constant *wide;
+	uint64_t at = 0;
+	void *data;
 
 	if (!pin->wide)
-		return plan_constant(plan, pin->value->constant->data, pin->bytes);
-	room = plan_constant_room(plan, pin->bytes, &at);
-	if (room)
-		widen(pin->wide, room);
+		return plan_constant_of(plan, pin->value->constant);
+	data = wnn_malloc(pin->bytes);
+	wide = data ? ir_constant_own(data, pin->bytes) : NULL;
+	if (wide) {
+		widen(pin->wide, data);
+		at = plan_constant_of(plan, wide);
+	} else {
+		plan_nomem(plan);
+	}
+	ir_constant_unref(wide);
 	return at;
 }

@@ -502,7 +502,7 @@ static void place_constant(struct plan *plan, const struct ir_value *value, stru
 {
 	if (place->placed)
 		return;
-	place->offset = plan_constant(plan, value->constant->data, ir_type_bytes(&value->type));
+	place->offset = (int64_t)plan_constant_of(plan, value->constant);
 	place->placed = true;
 }
 
