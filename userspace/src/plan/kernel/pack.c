@@ -21,6 +21,7 @@ struct copy {
 	uint32_t rank, size;
 	struct axis axis[PACK_RANK]; /* in the order of `from`; without the column */
 	struct axis column;	     /* the fastest of `to` */
+	uint32_t run; /* from this axis on, a column is a run of `from`; rank: nowhere */
 };
 
 /* `count` elements behind each other, from places `step` bytes apart. */
@@ -101,11 +102,35 @@ static void turn(uint8_t *const to[BLOCK], const uint8_t *from, const struct cop
 		gather(to[i], block + i * c->size, pitch, columns, c->size);
 }
 
-/* Columns that are runs over both axes. */
-static void copy_run(uint8_t *to, const uint8_t *from, const struct copy *c,
-		     const struct axis *inner, const struct axis *outer, int64_t columns)
+/* From one element of a run to the next: how far apart they are in `to`. */
+static int64_t next_of_run(const struct copy *c, uint32_t first, int64_t *index)
 {
-	int64_t left = inner->dim * outer->dim, in_row = 0, place = 0;
+	int64_t step = 0;
+
+	for (uint32_t i = c->rank; i-- > first;) {
+		step += c->axis[i].to;
+		if (++index[i] < c->axis[i].dim)
+			break;
+		step -= c->axis[i].dim * c->axis[i].to;
+		index[i] = 0;
+	}
+	return step;
+}
+
+static int64_t elements(const struct copy *c, uint32_t first)
+{
+	int64_t count = 1;
+
+	for (uint32_t i = first; i < c->rank; i++)
+		count *= c->axis[i].dim;
+	return count;
+}
+
+/* Columns that are runs over the axes from `first` on. */
+static void copy_run(uint8_t *to, const uint8_t *from, const struct copy *c, uint32_t first,
+		     int64_t columns)
+{
+	int64_t left = elements(c, first), index[PACK_RANK] = { 0 }, place = 0;
 
 	while (left) {
 		int64_t rows = left < BLOCK ? left : BLOCK;
@@ -113,11 +138,7 @@ static void copy_run(uint8_t *to, const uint8_t *from, const struct copy *c,
 
 		for (int64_t i = 0; i < rows; i++) {
 			at[i] = to + place;
-			place += inner->to;
-			if (++in_row == inner->dim) {
-				place += outer->to - inner->dim * inner->to;
-				in_row = 0;
-			}
+			place += next_of_run(c, first, index);
 		}
 		turn(at, from, c, rows, columns);
 		from += rows * c->size;
@@ -125,27 +146,16 @@ static void copy_run(uint8_t *to, const uint8_t *from, const struct copy *c,
 	}
 }
 
-/* The two fastest axes of `from` for up to BLOCK columns. */
+/* The two fastest axes of `from` for up to BLOCK columns, which are no long runs. */
 static void copy_plane(uint8_t *to, const uint8_t *from, const struct copy *c, int64_t columns)
 {
 	const struct axis none = { .dim = 1 };
 	const struct axis *inner = c->rank > 0 ? &c->axis[c->rank - 1] : &none;
 	const struct axis *outer = c->rank > 1 ? &c->axis[c->rank - 2] : &none;
-	bool run = inner->from == c->size && c->size <= WIDEST;
 
-	if (run && outer->from == inner->dim * inner->from && inner->dim * outer->dim >= BLOCK) {
-		copy_run(to, from, c, inner, outer, columns);
-		return;
-	}
-	run = run && inner->dim >= BLOCK;
-	for (int64_t o = 0; o < outer->dim; o += run ? 1 : BLOCK) {
+	for (int64_t o = 0; o < outer->dim; o += BLOCK) {
 		int64_t rows = outer->dim - o < BLOCK ? outer->dim - o : BLOCK;
 
-		if (run) {
-			copy_run(to + o * outer->to, from + o * outer->from, c, inner, &none,
-				 columns);
-			continue;
-		}
 		for (int64_t i = 0; i < inner->dim; i++)
 			for (int64_t r = 0; r < rows; r++)
 				gather(to + (o + r) * outer->to + i * inner->to,
@@ -158,7 +168,13 @@ static void copy_plane(uint8_t *to, const uint8_t *from, const struct copy *c, i
 static void copy_axes(uint8_t *to, const uint8_t *from, const struct copy *c, uint32_t axis,
 		      int64_t columns)
 {
-	if (axis + 2 >= c->rank) {
+	bool ends_in_run = c->run < c->rank && c->axis[c->rank - 1].dim >= BLOCK;
+
+	if (axis >= c->run && elements(c, axis) >= BLOCK) {
+		copy_run(to, from, c, axis, columns);
+		return;
+	}
+	if (axis + 2 >= c->rank && !ends_in_run) {
 		copy_plane(to, from, c, columns);
 		return;
 	}
@@ -226,6 +242,18 @@ static void take_column(struct copy *c)
 	}
 }
 
+/* Where the axes begin that lie behind each other in `from`. */
+static void find_run(struct copy *c)
+{
+	int64_t next = c->size;
+
+	c->run = c->rank;
+	while (c->size <= WIDEST && c->run && c->axis[c->run - 1].from == next) {
+		next *= c->axis[c->run - 1].dim;
+		c->run--;
+	}
+}
+
 void pack_copy(uint8_t *to, const int64_t *to_stride, const uint8_t *from,
 	       const int64_t *from_stride, const int64_t *dim, uint32_t size)
 {
@@ -235,6 +263,7 @@ void pack_copy(uint8_t *to, const int64_t *to_stride, const uint8_t *from,
 		c.axis[i] = (struct axis){ dim[i], to_stride[i], from_stride[i] };
 	simplify(&c);
 	take_column(&c);
+	find_run(&c);
 	if (c.column.from == size) {
 		copy_runs(to, from, &c, 0);
 		return;
