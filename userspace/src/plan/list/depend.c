@@ -53,13 +53,19 @@ void depend_forget(struct plan_depend *depend)
 	depend->num_ranges = depend->num_readers = 0;
 }
 
+void depend_reset(struct plan_depend *depend)
+{
+	depend_forget(depend);
+	depend->num_edges = depend->num_last = 0;
+}
+
 const struct depend_edge *depend_edges(const struct plan_depend *depend, size_t *count)
 {
 	*count = depend->num_edges;
 	return depend->edges;
 }
 
-static int add_edge(struct plan_depend *g, uint32_t from, uint32_t to, bool data)
+static inline int add_edge(struct plan_depend *g, uint32_t from, uint32_t to, bool data)
 {
 	uint32_t e;
 

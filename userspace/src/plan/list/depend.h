@@ -37,6 +37,8 @@ struct depend_edge {
 
 struct plan_depend *depend_create(void);
 void depend_destroy(struct plan_depend *depend);
+/* As it was when it was made, but for the memory that it has. */
+void depend_reset(struct plan_depend *depend);
 /* What was touched before does not matter any more; the edges stay. */
 void depend_forget(struct plan_depend *depend);
 /*

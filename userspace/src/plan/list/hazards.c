@@ -35,6 +35,12 @@ void hazards_destroy(struct plan_hazards *hazards)
 	wnn_free(hazards);
 }
 
+void hazards_reset(struct plan_hazards *hazards)
+{
+	hazards->first = 0;
+	memset(hazards->known, 0, sizeof(hazards->known));
+}
+
 void hazards_pause(struct plan_hazards *hazards, size_t op)
 {
 	hazards->first = op + 1;

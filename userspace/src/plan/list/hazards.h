@@ -7,6 +7,8 @@
 
 struct plan_hazards *hazards_create(void);
 void hazards_destroy(struct plan_hazards *hazards);
+/* As they were when they were made, but for the memory that they have. */
+void hazards_reset(struct plan_hazards *hazards);
 /* A preemption point: all engines are idle and know of each other's instructions. */
 void hazards_pause(struct plan_hazards *hazards, size_t op);
 /* Sets need[engine] to 1 + the last instruction of each engine that the last one of @depend must not precede, or 0. */

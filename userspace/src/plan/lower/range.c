@@ -48,8 +48,10 @@ int plan_places(struct plan *plan, const uint32_t *live_out, uint32_t num_live_o
 {
 	uint32_t num_bindings;
 
-	plan->list.depend = depend_create();
-	plan->list.hazards = hazards_create();
+	if (!plan->list.depend)
+		plan->list.depend = depend_create();
+	if (!plan->list.hazards)
+		plan->list.hazards = hazards_create();
 	plan->report.nodes = wnn_calloc(plan->count + 1, sizeof(*plan->report.nodes));
 	if (!plan->list.depend || !plan->list.hazards || !plan->report.nodes)
 		plan_nomem(plan);
@@ -70,16 +72,53 @@ int plan_nodes(struct plan *plan, uint64_t *cycles)
 	return plan->report.failed ? -1 : 0;
 }
 
+void plan_lend(struct plan *plan, struct plan_list *kept)
+{
+	plan->list.ops = kept->ops;
+	plan->list.cap_ops = kept->cap_ops;
+	plan->list.births = kept->births;
+	plan->list.cap_births = kept->cap_births;
+	plan->list.depend = kept->depend;
+	plan->list.hazards = kept->hazards;
+	*kept = (struct plan_list){ .ops = NULL };
+}
+
+void plan_keep(struct plan *plan, struct plan_list *kept)
+{
+	struct plan_list *list = &plan->list;
+
+	*kept = (struct plan_list){ .ops = list->ops,
+				    .cap_ops = list->cap_ops,
+				    .births = list->births,
+				    .cap_births = list->cap_births,
+				    .depend = list->depend,
+				    .hazards = list->hazards };
+	if (kept->depend)
+		depend_reset(kept->depend);
+	if (kept->hazards)
+		hazards_reset(kept->hazards);
+	list->ops = NULL;
+	list->births = NULL;
+	list->depend = NULL;
+	list->hazards = NULL;
+	plan_release(plan);
+}
+
+void plan_list_release(struct plan_list *list)
+{
+	wnn_free(list->ops);
+	wnn_free(list->emitted);
+	wnn_free(list->births);
+	plan_set_release(&list->views);
+	plan_set_release(&list->params);
+	depend_destroy(list->depend);
+	hazards_destroy(list->hazards);
+}
+
 void plan_release(struct plan *plan)
 {
-	wnn_free(plan->list.ops);
-	wnn_free(plan->list.emitted);
-	plan_set_release(&plan->list.views);
-	plan_set_release(&plan->list.params);
+	plan_list_release(&plan->list);
 	constants_release(&plan->constants);
 	wnn_free(plan->report.nodes);
-	depend_destroy(plan->list.depend);
-	hazards_destroy(plan->list.hazards);
 	values_destroy(plan->values);
-	wnn_free(plan->list.births);
 }

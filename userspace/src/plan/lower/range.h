@@ -15,6 +15,11 @@ int plan_places(struct plan *plan, const uint32_t *live_out, uint32_t num_live_o
  * and the nodes that failed are noted in plan->report.refusals.
  */
 int plan_nodes(struct plan *plan, uint64_t *cycles);
+/* Before plan_places(): lists get the memory of those that plan_keep() has kept. */
+void plan_lend(struct plan *plan, struct plan_list *kept);
+/* plan_release(), but for the memory of lists, which the next plan can have; for plan_list_release(). */
+void plan_keep(struct plan *plan, struct plan_list *kept);
+void plan_list_release(struct plan_list *list);
 /* Frees what a plan holds, but not the plan itself. */
 void plan_release(struct plan *plan);
 

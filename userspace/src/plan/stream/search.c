@@ -34,11 +34,12 @@ struct search {
 	uint64_t *apart;    /* cycles of each group's nodes by themselves; 0: it was looked at */
 	uint32_t *last_use; /* by value: the last node of the range that reads it, or all of them */
 	struct stream_graph best;
-	uint64_t cycles;  /* of the best, or without any */
-	uint64_t settled; /* cycles of the best whose eagerness was searched */
-	uint8_t eager;	  /* of the candidates */
-	uint64_t room;	  /* instructions that may still be planned */
-	bool crowded;	  /* there may be too many different views for one job */
+	uint64_t cycles;       /* of the best, or without any */
+	uint64_t settled;      /* cycles of the best whose eagerness was searched */
+	uint8_t eager;	       /* of the candidates */
+	uint64_t room;	       /* instructions that may still be planned */
+	bool crowded;	       /* there may be too many different views for one job */
+	struct plan_list kept; /* the memory of the candidate before */
 };
 
 /* What a plan that was only tried has beside its cycles. */
@@ -51,7 +52,7 @@ struct tried {
  * Cycles of a graph that was made for the range, or of the range itself; UINT64_MAX when it does not compile, or
  * would be cut into jobs, which run in the order of emission.
  */
-static uint64_t plan_once(const struct search *s, const struct range *range,
+static uint64_t plan_once(struct search *s, const struct range *range,
 			  const struct stream_graph *graph, uint8_t eager, struct tried *tried)
 {
 	struct plan plan = range->fresh;
@@ -65,6 +66,7 @@ static uint64_t plan_once(const struct search *s, const struct range *range,
 	plan.constants.dry = true;
 	plan.eager = eager;
 	plan.list.unlisted = !s->crowded;
+	plan_lend(&plan, &s->kept);
 	if (plan_places(&plan, graph->graph ? graph->live_out : range->live_out,
 			range->num_live_out) ||
 	    plan_nodes(&plan, &cycles) ||
@@ -73,7 +75,7 @@ static uint64_t plan_once(const struct search *s, const struct range *range,
 	tried->crowded = plan.list.views.uses + plan.list.params.uses >= plan_max_slots(&plan);
 	/* Each node takes time, also where the plan fails before it has an instruction. */
 	tried->insns = plan.list.num_ops > plan.count ? plan.list.num_ops : plan.count;
-	plan_release(&plan);
+	plan_keep(&plan, &s->kept);
 	return cycles;
 }
 
@@ -379,5 +381,6 @@ void stream_search(const struct plan *fresh, const uint32_t *live_out, uint32_t 
 	stream_groups_release(&groups[0]);
 	stream_groups_release(&groups[1]);
 	plan_release(&plan);
+	plan_list_release(&s.kept);
 	*out = s.best;
 }
