@@ -93,13 +93,13 @@ struct ir_constant *ir_constant_borrow(const void *data, size_t bytes,
 
 static void release_own(void *userdata, const void *data)
 {
-	(void)data;
-	wnn_free(userdata);
+	wnn_free_pages((void *)data, (size_t)(uintptr_t)userdata);
 }
 
 struct ir_constant *ir_constant_own(void *data, size_t bytes)
 {
-	struct ir_constant *constant = ir_constant_borrow(data, bytes, release_own, data);
+	struct ir_constant *constant =
+		ir_constant_borrow(data, bytes, release_own, (void *)(uintptr_t)bytes);
 
 	if (!constant)
 		wnn_free(data);

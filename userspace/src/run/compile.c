@@ -290,6 +290,7 @@ static int load_code(struct run_compiled *c, struct wnn_error *err)
 	if (run_buffer_create(&c->device->heap, &c->code, c->code_bytes,
 			      "the program of a graph and its constants", err))
 		return -1;
+	wnn_take_freed_pages(c->code.map, c->code_bytes);
 	for (uint32_t s = 0; s < c->num_steps; s++) {
 		struct run_step *step = &c->steps[s];
 		struct npu_program *program = step->program;

@@ -22,6 +22,7 @@
 
 #define LARGE	   ((size_t)1 << 20) /* bytes that are worth fresh pages */
 #define LARGE_PAGE ((size_t)2 << 20)
+#define SOME_PAGES ((size_t)64 << 10) /* bytes that are worth a system call */
 #define BUCKETS	   4096
 #define LOCKS	   64
 #define HEAD_SIZE  ((size_t)64)
@@ -131,6 +132,22 @@ static bool fits(size_t size)
 	return size < WNN_MEMORY_LARGE || wnn_memory_fits(size, NULL);
 }
 
+/* The pages that lie in a block as a whole, or those in which it lies. */
+static void advise(const void *memory, size_t size, bool inside, int advice)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), up = page - 1;
+	uintptr_t begin = (uintptr_t)memory + (inside ? up : 0);
+	uintptr_t end = (uintptr_t)memory + size + (inside ? 0 : up);
+	int before = errno;
+
+	begin -= begin % page;
+	end -= end % page;
+	/* Kernels that do not know of it refuse, and nothing is lost. */
+	if (begin < end)
+		madvise((void *)begin, end - begin, advice);
+	errno = before;
+}
+
 /*
  * Every page of fresh memory costs a fault when it is touched first, which for the weights of a network is a third of
  * the time of its build: large blocks ask for large pages. Whole mappings do, since realloc() moves only whole ones.
@@ -138,21 +155,20 @@ static bool fits(size_t size)
 static void *in_large_pages(void *memory, size_t size)
 {
 #ifdef MADV_HUGEPAGE
-	int before = errno;
-
-	if (memory && size >= LARGE_PAGE) {
-		uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-		uintptr_t begin = (uintptr_t)memory / page * page;
-		uintptr_t end = ((uintptr_t)memory + size + page - 1) / page * page;
-
-		/* Kernels without such pages refuse, and nothing is lost. */
-		madvise((void *)begin, end - begin, MADV_HUGEPAGE);
-		errno = before;
-	}
+	if (memory && size >= LARGE_PAGE)
+		advise(memory, size, false, MADV_HUGEPAGE);
 #else
 	(void)size;
 #endif
 	return memory;
+}
+
+void wnn_touch(void *memory, size_t size)
+{
+#ifdef MADV_POPULATE_WRITE
+	if (size >= SOME_PAGES)
+		advise(memory, size, false, MADV_POPULATE_WRITE);
+#endif
 }
 
 void *wnn_malloc(size_t size)
@@ -182,6 +198,14 @@ void wnn_free(void *memory)
 		hook_free(head);
 	else
 		free(memory);
+}
+
+void wnn_free_pages(void *memory, size_t size)
+{
+	/* The allocator's own words are before the block. */
+	if (size >= SOME_PAGES && !find(memory, false))
+		advise(memory, size, true, MADV_DONTNEED);
+	wnn_free(memory);
 }
 
 void *wnn_realloc(void *memory, size_t size)
@@ -234,6 +258,23 @@ static void *large_calloc(size_t alignment, size_t size)
 	block += (alignment - (uintptr_t)block % alignment) % alignment;
 	return remember(&(struct head){
 		.block = block, .base = base, .size = size, .allocator.deallocate = free_base });
+}
+
+/*
+ * Only of large_calloc(): what is advised for a part of a mapping makes that a mapping of its own, in which drivers
+ * of the kernel that count pages from its begin write to others.
+ */
+void wnn_take_freed_pages(void *memory, size_t size)
+{
+#ifdef MADV_NOHUGEPAGE
+	const struct head *head = find(memory, false);
+
+	if (head && head->allocator.deallocate == free_base && size >= LARGE_PAGE)
+		advise(memory, size, true, MADV_NOHUGEPAGE);
+#else
+	(void)memory;
+	(void)size;
+#endif
 }
 
 void *wnn_aligned_calloc(size_t alignment, size_t size)

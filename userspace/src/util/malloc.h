@@ -20,5 +20,14 @@ int wnn_posix_memalign(void **memory, size_t alignment, size_t size);
 char *wnn_strdup(const char *text);
 char *wnn_strndup(const char *text, size_t size);
 void wnn_free(void *memory);
+/*
+ * What is freed while something as large is filled: its pages go back to the system at once, which has them at
+ * hand for the other. Fresh ones are slow to come by, in a virtual machine above all.
+ */
+void wnn_free_pages(void *memory, size_t size);
+/* The block that is filled meanwhile, and is empty yet, if it is of wnn_aligned_calloc(): of pages as small as those that are freed. */
+void wnn_take_freed_pages(void *memory, size_t size);
+/* Its next bytes, all of which will be written: their pages come with one call of the system. */
+void wnn_touch(void *memory, size_t size);
 
 #endif

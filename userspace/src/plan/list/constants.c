@@ -52,6 +52,7 @@ void constants_write(struct plan_constants *constants, uint8_t *to)
 	for (size_t i = 0; i < constants->num; i++) {
 		struct plan_piece *piece = &constants->pieces[i];
 
+		wnn_touch(to + piece->at, piece->bytes);
 		memset(to + end, 0, piece->at - end);
 		if (piece->write)
 			piece->write(piece, to + piece->at);
