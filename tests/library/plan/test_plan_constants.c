@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+/* The constants of a program: what is written where, and when the constants that it is made of are freed. */
+#include "fixture.h"
+
+#include <string.h>
+
+#include "plan/list/constants.h"
+
+#define DIRTY 0xa5
+
+static const uint8_t bytes[] = { 1, 2, 3, 4, 5 };
+
+static void note_release(void *userdata, const void *data)
+{
+	assert_ptr_equal(data, bytes);
+	++*(int *)userdata;
+}
+
+static struct ir_constant *make_constant(int *released)
+{
+	struct ir_constant *constant =
+		ir_constant_borrow(bytes, sizeof(bytes), note_release, released);
+
+	assert_non_null(constant);
+	return constant;
+}
+
+/* The bytes of the source, each with the recipe's number added. */
+static void write_sum(const struct plan_piece *piece, uint8_t *to)
+{
+	const uint8_t *from = piece->source[0]->data;
+
+	for (uint64_t i = 0; i < piece->bytes; i++)
+		to[i] = (uint8_t)(from[i] + *(const uint8_t *)piece->recipe);
+}
+
+/* Adds a piece of the constant's bytes: as they are, or with a number added to each. */
+static uint64_t add_piece(struct plan_constants *constants, struct ir_constant *source,
+			  uint8_t number)
+{
+	struct plan_piece piece = { .bytes = sizeof(bytes), .source = { source } };
+
+	piece.at = constants_take(constants, sizeof(bytes));
+	if (number) {
+		piece.write = write_sum;
+		piece.recipe = &number;
+	}
+	assert_int_equal(constants_add(constants, &piece, number ? sizeof(number) : 0), 0);
+	return piece.at;
+}
+
+static void test_write(void **state)
+{
+	struct plan_constants constants = { .pieces = NULL };
+	int released[2] = { 0, 0 };
+	struct ir_constant *one = make_constant(&released[0]), *other = make_constant(&released[1]);
+	uint64_t at[2];
+	uint8_t *to;
+
+	(void)state;
+	at[0] = add_piece(&constants, one, 0);
+	at[1] = add_piece(&constants, other, 10);
+	ir_constant_unref(one);
+	ir_constant_unref(other);
+	/* Pieces hold what they are made of until they are written. */
+	assert_int_equal(released[0] + released[1], 0);
+	assert_true(at[1] >= at[0] + sizeof(bytes));
+	assert_int_equal(constants.bytes, at[1] + sizeof(bytes));
+	to = test_malloc(constants.bytes + 1);
+	memset(to, DIRTY, constants.bytes + 1);
+	constants_write(&constants, to);
+	assert_memory_equal(to + at[0], bytes, sizeof(bytes));
+	for (uint64_t i = at[0] + sizeof(bytes); i < at[1]; i++)
+		assert_int_equal(to[i], 0);
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		assert_int_equal(to[at[1] + i], bytes[i] + 10);
+	assert_int_equal(to[constants.bytes], DIRTY);
+	assert_int_equal(released[0], 1);
+	assert_int_equal(released[1], 1);
+	test_free(to);
+}
+
+/* A plan that fails, or that another one replaces, writes nothing. */
+static void test_release(void **state)
+{
+	struct plan_constants constants = { .pieces = NULL };
+	int released = 0;
+	struct ir_constant *constant = make_constant(&released);
+
+	(void)state;
+	add_piece(&constants, constant, 0);
+	add_piece(&constants, constant, 1);
+	ir_constant_unref(constant);
+	assert_int_equal(released, 0);
+	constants_release(&constants);
+	assert_int_equal(released, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_write),
+		cmocka_unit_test(test_release),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
