@@ -21,13 +21,20 @@ char *wnn_strdup(const char *text);
 char *wnn_strndup(const char *text, size_t size);
 void wnn_free(void *memory);
 /*
- * What is freed while something as large is filled: its pages go back to the system at once, which has them at
- * hand for the other. Fresh ones are slow to come by, in a virtual machine above all.
+ * wnn_free_pages - wnn_free(), and the pages of a large block go back to the system at once
+ *
+ * For memory that is freed while other memory is filled, which can have those pages then. Pages that the system
+ * has to fetch anew take longer, above all in a virtual machine.
  */
 void wnn_free_pages(void *memory, size_t size);
-/* The block that is filled meanwhile, and is empty yet, if it is of wnn_aligned_calloc(): of pages as small as those that are freed. */
+/*
+ * wnn_take_freed_pages - prepare a block to be filled while other memory is freed
+ * @memory: not written yet. Only blocks of wnn_aligned_calloc() change, others are left as they are
+ *
+ * It gets small pages, as those are that wnn_free_pages() gives back.
+ */
 void wnn_take_freed_pages(void *memory, size_t size);
-/* Its next bytes, all of which will be written: their pages come with one call of the system. */
+/* All of these bytes will be written soon: their pages are fetched with one system call. */
 void wnn_touch(void *memory, size_t size);
 
 #endif

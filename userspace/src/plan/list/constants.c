@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Notes what the constants of a program consist of, and puts them together. */
 #include "plan/list/constants.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Where the values of a range lie: constants in the packed blob, what crosses the range's border in
+ * Where the values of a range lie: constants among those of the program, what crosses the range's border in
  * bindings, the rest in the arena. Reshapes, identities, slices, transposes, expands and operands of
  * a concat share the memory of another value, so that they cost nothing.
  */
@@ -497,7 +497,7 @@ int values_place(struct plan *plan, const uint32_t *live_out, uint32_t num_live_
 	return plan->report.failed ? -1 : 0;
 }
 
-/* Constants enter the blob when something reads them, in that order. */
+/* Constants get their place in the program when something reads them, in that order. */
 static void place_constant(struct plan *plan, const struct ir_value *value, struct place *place)
 {
 	if (place->placed)

@@ -20,7 +20,7 @@ struct place {
 	bool in_pieces;	       /* without memory: products read the operands of the concat */
 	uint32_t whole;	       /* whose result has this id, */
 	uint32_t piece_axis;   /* along this axis */
-	bool placed;	       /* constants: already in the blob */
+	bool placed;	       /* constants: already among those of the program */
 	uint64_t bytes;	       /* of a root, with what lies around it */
 	int64_t origin;	       /* of element 0 in them */
 	int64_t halo[2][2];    /* rows and columns of padding around it */
