@@ -9,17 +9,23 @@
 #include "plan/kernel/choices.h"
 #include "plan/lower/range.h"
 #include "plan/stream/stream.h"
+#include "util/array.h"
+#include "util/hash.h"
 #include "util/malloc.h"
 
 /*
  * Instructions of all candidates together, but for the first: some two microseconds each. As many as so many plans of
  * the whole range have, but no fewer than a small network needs, and no more than a long one has time for.
  */
-#define SEARCH_PLANS 16
-#define SEARCH_LEAST 80000
+#define SEARCH_PLANS 15
+#define SEARCH_LEAST 60000
 #define SEARCH_MOST  250000
 #define FEW_NODES    2000 /* in a range whose eagerness is searched */
 #define MARGIN	     2	  /* nodes on either side of a group that is looked at by itself */
+/* What takes longer than the best by more than a part of so many is hopeless with other groups, too. */
+#define HOPELESS 100
+/* A group whose nodes by themselves differ by more than a part of so many with and without it is kept, or dropped. */
+#define CLEAR 50
 
 /* A range that is planned, and what of it is used elsewhere. */
 struct range {
@@ -37,6 +43,10 @@ struct search {
 	uint64_t cycles;       /* of the best, or without any */
 	uint64_t settled;      /* cycles of the best whose eagerness was searched */
 	uint8_t eager;	       /* of the candidates */
+	uint8_t hopeless;      /* mask of eagerness that is not tried again */
+	uint64_t best_groups;  /* hash_groups() of the best */
+	uint64_t *known;       /* hashes of what was planned; a candidate is not planned twice */
+	size_t num_known, cap_known;
 	uint64_t room;	       /* instructions that may still be planned */
 	bool crowded;	       /* there may be too many different views for one job */
 	struct plan_list kept; /* the memory of the candidate before */
@@ -91,6 +101,42 @@ static uint64_t simulate(struct search *s, const struct range *range,
 		return cycles;
 	s->crowded = true;
 	return plan_once(s, range, graph, eager, &tried);
+}
+
+/* ---- candidates that were planned before */
+
+static uint64_t hash_group(uint64_t hash, const struct stream_group *group)
+{
+	const uint64_t state[] = { group->nodes[0], group->num_nodes, group->lag, group->keys,
+				   group->carry };
+
+	hash = wnn_hash_words(hash, state, sizeof(state));
+	return wnn_hash_words(hash, group->block, sizeof(group->block));
+}
+
+static uint64_t hash_groups(const struct search *s)
+{
+	uint64_t hash = WNN_HASH_SEED;
+
+	for (uint32_t i = 0; i < s->groups.num; i++)
+		if (!s->groups.groups[i].dropped)
+			hash = hash_group(hash, &s->groups.groups[i]);
+	return hash;
+}
+
+/* Whether this is planned for the first time; from now on it is known. */
+static bool is_new(struct search *s, uint64_t hash, uint8_t eager)
+{
+	const uint64_t with = eager;
+
+	hash = wnn_hash_words(hash, &with, sizeof(with));
+	for (size_t i = 0; i < s->num_known; i++)
+		if (s->known[i] == hash)
+			return false;
+	/* Without memory it is only planned once more. */
+	if (!wnn_array_reserve(&s->known, &s->cap_known, s->num_known + 1, sizeof(hash)))
+		s->known[s->num_known++] = hash;
+	return true;
 }
 
 /* ---- one group, with few nodes around it */
@@ -167,7 +213,8 @@ static void try_part(struct search *s, const struct part *part, struct stream_gr
 		struct stream_group other = *group;
 		uint64_t changed = UINT64_MAX;
 
-		if (stream_change(&s->all.fresh, &other, change))
+		if (stream_change(&s->all.fresh, &other, change) &&
+		    is_new(s, hash_group((uintptr_t)group, &other), s->eager))
 			changed = part_cycles(s, part, &other);
 		if (changed >= *cycles)
 			return;
@@ -191,6 +238,7 @@ static void settle_group(struct search *s, struct stream_group *group)
 	least = simulate(s, &part.range, &none, s->eager);
 	group->dropped = false;
 	cycles = part_cycles(s, &part, group);
+	is_new(s, hash_group((uintptr_t)group, group), s->eager);
 	for (int change = 0; change < STREAM_CHANGES; change++)
 		try_part(s, &part, group, change, &cycles);
 	/* Blocks may be smaller when nothing is computed twice, and larger when rows of scores are not whole. */
@@ -199,6 +247,7 @@ static void settle_group(struct search *s, struct stream_group *group)
 	if (group->keys)
 		try_part(s, &part, group, STREAM_COARSER, &cycles);
 	group->dropped = cycles >= least;
+	group->clear = (group->dropped ? cycles - least : least - cycles) > least / CLEAR;
 	part_release(&part);
 }
 
@@ -208,8 +257,10 @@ static void settle_group(struct search *s, struct stream_group *group)
 static bool try_groups(struct search *s)
 {
 	struct stream_graph graph = { .graph = NULL };
-	uint64_t cycles = UINT64_MAX;
+	uint64_t cycles = UINT64_MAX, hash = hash_groups(s);
 
+	if (!is_new(s, hash, s->eager))
+		return false;
 	if (!stream_build(&s->all.fresh, &s->groups, s->all.live_out, s->all.num_live_out, &graph))
 		cycles = simulate(s, &s->all, &graph, s->eager);
 	if (cycles >= s->cycles) {
@@ -219,6 +270,7 @@ static bool try_groups(struct search *s)
 	stream_graph_release(&s->best);
 	s->best = graph;
 	s->best.eager = s->eager;
+	s->best_groups = hash;
 	s->cycles = cycles;
 	return true;
 }
@@ -226,20 +278,24 @@ static bool try_groups(struct search *s)
 /* Other eagerness for the best, which the next candidates have, too. */
 static void search_eagerness(struct search *s)
 {
+	uint64_t cycles[PLAN_EAGERNESS] = { 0 };
+
 	/* Nothing is better since the last time. */
 	if (s->cycles == s->settled)
 		return;
+	cycles[s->best.eager] = s->cycles;
 	for (uint8_t eager = 0; eager < PLAN_EAGERNESS; eager++) {
-		uint64_t cycles;
-
-		if (eager == s->best.eager)
+		if (s->hopeless >> eager & 1 || !is_new(s, s->best_groups, eager))
 			continue;
-		cycles = simulate(s, &s->all, &s->best, eager);
-		if (cycles >= s->cycles)
+		cycles[eager] = simulate(s, &s->all, &s->best, eager);
+		if (cycles[eager] >= s->cycles)
 			continue;
 		s->best.eager = eager;
-		s->cycles = cycles;
+		s->cycles = cycles[eager];
 	}
+	for (uint8_t eager = 0; eager < PLAN_EAGERNESS; eager++)
+		if (cycles[eager] > s->cycles + s->cycles / HOPELESS)
+			s->hopeless |= 1u << eager;
 	s->eager = s->best.eager;
 	s->settled = s->cycles;
 }
@@ -277,10 +333,12 @@ static void try_change(struct search *s, struct stream_group *group, enum stream
 /* Among all others a group may be better, or better in other blocks, than by itself. */
 static void improve_group(struct search *s, struct stream_group *group)
 {
-	group->dropped = !group->dropped;
-	if (try_groups(s))
-		return;
-	group->dropped = !group->dropped;
+	if (!group->clear) {
+		group->dropped = !group->dropped;
+		if (try_groups(s))
+			return;
+		group->dropped = !group->dropped;
+	}
 	for (int change = 0; change < STREAM_CHANGES && !group->dropped; change++)
 		try_change(s, group, change);
 }
@@ -357,7 +415,9 @@ static void search_with(struct search *s, const struct plan *plan,
 void stream_search(const struct plan *fresh, const uint32_t *live_out, uint32_t num_live_out,
 		   struct stream_graph *out)
 {
-	struct search s = { .all = { *fresh, live_out, num_live_out }, .room = SEARCH_LEAST };
+	struct search s = { .all = { *fresh, live_out, num_live_out },
+			    .room = SEARCH_LEAST,
+			    .best_groups = WNN_HASH_SEED };
 	bool few = fresh->count <= FEW_NODES, planned;
 	struct stream_groups groups[2];
 	struct plan plan;
@@ -372,12 +432,14 @@ void stream_search(const struct plan *fresh, const uint32_t *live_out, uint32_t 
 		  !stream_find(&plan, false, &groups[0]) && !stream_find(&plan, true, &groups[1]) &&
 		  (groups[0].num || groups[1].num || few) && !plan_nodes(&plan, &s.cycles) &&
 		  !find_last_uses(&s);
+	is_new(&s, s.best_groups, s.eager);
 	for (int i = 0; planned && i < 2; i++)
 		search_with(&s, &plan, &groups[i]);
 	if (planned && few)
 		search_eagerness(&s);
 	contract_choices_destroy(s.all.fresh.choices);
 	wnn_free(s.last_use);
+	wnn_free(s.known);
 	stream_groups_release(&groups[0]);
 	stream_groups_release(&groups[1]);
 	plan_release(&plan);

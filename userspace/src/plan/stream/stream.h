@@ -27,6 +27,7 @@ struct stream_group {
 	uint32_t keys; /* blocks of keys that a block of attention meets; 0: rows of scores are whole */
 	bool carry; /* a block takes rows that the one before has made, and does not make them again */
 	bool dropped;
+	bool clear; /* whether it is dropped, which is settled */
 };
 
 /* Of a node's result, for one block: what is read of it, and what of that this block computes. */
