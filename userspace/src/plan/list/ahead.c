@@ -73,16 +73,16 @@ static bool is_point(const struct plan_op *op)
 static uint64_t run(struct timed *list, uint32_t skipped)
 {
 	uint64_t free[ONPU_ENG_COUNT] = { 0 }, last = 0, rested = 0;
-	size_t num_edges, e = 0;
-	const struct depend_edge *edges = depend_edges(list->depend, &num_edges);
 
 	for (uint32_t i = 0; i < list->count; i++) {
+		size_t count;
+		const struct depend_edge *edges = depend_edges(list->depend, i, &count);
 		const struct plan_op *op = &list->ops[i];
 		uint64_t at = rested > free[op->engine] ? rested : free[op->engine];
 
 		if (is_point(op))
 			at = rested = last;
-		for (; e < num_edges && edges[e].to == i; e++)
+		for (size_t e = 0; e < count; e++)
 			if (list->end[edges[e].from] > at)
 				at = list->end[edges[e].from];
 		list->begin[i] = list->end[i] = at;
@@ -136,19 +136,15 @@ static bool loads_constant(const struct plan *plan, const struct plan_op *op)
 /* Loads before the first preemption point that follow no other instruction, in their order. */
 static void find_loads(struct ahead *a)
 {
-	size_t num_edges, e = 0;
-	const struct depend_edge *edges = depend_edges(a->list.depend, &num_edges);
-
 	for (uint32_t i = 0; i < a->list.count && a->num_loads < MOST_LOADS; i++) {
 		const struct plan_op *op = &a->list.ops[i];
-		bool follows = e < num_edges && edges[e].to == i;
 		struct hazard_access access[PLAN_MAX_ACCESSES];
+		size_t followed;
 
 		if (is_point(op))
 			break;
-		while (e < num_edges && edges[e].to == i)
-			e++;
-		if (follows || !loads_constant(a->plan, op))
+		depend_edges(a->list.depend, i, &followed);
+		if (followed || !loads_constant(a->plan, op))
 			continue;
 		plan_accesses(a->plan, op, access);
 		a->load[a->num_loads++] = (struct load){

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The bytes of memory and SRAM as disjoint ranges, each with who wrote it last and who has read it since:
- * an instruction follows the writers of what it reads, and the writers and readers of what it writes.
+ * The bytes of memory and SRAM as ranges, each with who wrote it last and who has read it since: an
+ * instruction follows the writers of what it reads, and the writers and readers of what it writes.
  */
 #include "plan/list/depend.h"
 
@@ -11,25 +11,31 @@
 #include "util/malloc.h"
 
 #define NONE UINT32_MAX
+
 /* Who read some bytes since they were written; lists share their ends. */
 struct reader {
 	uint32_t op, next;
 };
 
 struct range {
-	int64_t lo, hi;
 	uint32_t writer, readers;
 };
 
 struct plan_depend {
-	struct depend_edge *edges;
+	struct depend_edge *edges; /* in the order of the instructions that follow */
 	size_t num_edges, cap_edges;
-	struct range *ranges; /* sorted, disjoint */
-	size_t num_ranges, cap_ranges;
+	uint32_t *first; /* by instruction: its first edge */
+	uint32_t *last;	 /* by instruction: the last edge from it */
+	size_t num_ops, cap_first, cap_last;
+	/*
+	 * Where each range begins, the first one at INT64_MIN, and INT64_MAX behind the last; apart from what
+	 * is known of them, since they are searched.
+	 */
+	int64_t *begin;
+	struct range *ranges;
+	size_t num_ranges, cap_begin, cap_ranges;
 	struct reader *readers;
 	size_t num_readers, cap_readers;
-	uint32_t *last; /* by instruction: the last edge from it */
-	size_t num_last, cap_last;
 };
 
 struct plan_depend *depend_create(void)
@@ -42,9 +48,11 @@ void depend_destroy(struct plan_depend *depend)
 	if (!depend)
 		return;
 	wnn_free(depend->edges);
+	wnn_free(depend->first);
+	wnn_free(depend->last);
+	wnn_free(depend->begin);
 	wnn_free(depend->ranges);
 	wnn_free(depend->readers);
-	wnn_free(depend->last);
 	wnn_free(depend);
 }
 
@@ -56,154 +64,145 @@ void depend_forget(struct plan_depend *depend)
 void depend_reset(struct plan_depend *depend)
 {
 	depend_forget(depend);
-	depend->num_edges = depend->num_last = 0;
+	depend->num_edges = depend->num_ops = 0;
 }
 
-const struct depend_edge *depend_edges(const struct plan_depend *depend, size_t *count)
+const struct depend_edge *depend_edges(const struct plan_depend *depend, size_t op, size_t *count)
 {
-	*count = depend->num_edges;
-	return depend->edges;
+	size_t first, end;
+
+	*count = 0;
+	if (op >= depend->num_ops)
+		return NULL;
+	first = depend->first[op];
+	end = op + 1 < depend->num_ops ? depend->first[op + 1] : depend->num_edges;
+	*count = end - first;
+	return depend->edges + first;
 }
 
-static inline int add_edge(struct plan_depend *g, uint32_t from, uint32_t to, bool data)
+/* Whether the instruction at hand follows another one. */
+static inline bool follows(const struct plan_depend *g, uint32_t op, uint32_t from)
 {
-	uint32_t e;
+	return g->last[from] != NONE && g->last[from] >= g->first[op];
+}
 
-	if (from == NONE)
+/* From nothing, and from the instruction itself, there is none. */
+static inline int add_edge(struct plan_depend *g, uint32_t from, uint32_t op, bool data)
+{
+	if (from >= op)
 		return 0;
-	e = g->last[from];
-	if (e != NONE && g->edges[e].to == to) {
-		g->edges[e].data |= data;
+	if (follows(g, op, from)) {
+		g->edges[g->last[from]].data |= data;
 		return 0;
 	}
 	if (wnn_array_reserve(&g->edges, &g->cap_edges, g->num_edges + 1, sizeof(*g->edges)))
 		return -1;
 	g->last[from] = (uint32_t)g->num_edges;
-	g->edges[g->num_edges++] = (struct depend_edge){ from, to, data };
+	g->edges[g->num_edges++] = (struct depend_edge){ from, data };
 	return 0;
 }
 
-/* The first range that ends above `at`; `guess` is looked at first. */
-static size_t find(const struct plan_depend *g, int64_t at, size_t guess)
+/* The range in which `at` lies. Without a branch on what is compared, which no processor can foresee. */
+static inline size_t find(const struct plan_depend *g, int64_t at)
 {
-	size_t lo = 0, hi = g->num_ranges;
+	size_t i = 0;
 
-	if (guess < hi && g->ranges[guess].hi > at && (!guess || g->ranges[guess - 1].hi <= at))
-		return guess;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
+	for (size_t num = g->num_ranges; num > 1;) {
+		size_t half = num / 2;
 
-		if (g->ranges[mid].hi <= at)
-			lo = mid + 1;
-		else
-			hi = mid;
+		i = g->begin[i + half] <= at ? i + half : i;
+		num -= half;
 	}
-	return lo;
+	return i;
 }
 
-static int insert(struct plan_depend *g, size_t at, struct range range)
+/* Makes `at` a border behind range i, in which it lies. There is room. */
+static void split(struct plan_depend *g, size_t i, int64_t at)
 {
-	if (wnn_array_reserve(&g->ranges, &g->cap_ranges, g->num_ranges + 1, sizeof(*g->ranges)))
-		return -1;
-	memmove(g->ranges + at + 1, g->ranges + at, (g->num_ranges - at) * sizeof(range));
-	g->ranges[at] = range;
-	g->num_ranges++;
-	return 0;
+	size_t behind = g->num_ranges++ - i;
+
+	memmove(g->begin + i + 2, g->begin + i + 1, behind * sizeof(*g->begin));
+	memmove(g->ranges + i + 1, g->ranges + i, behind * sizeof(*g->ranges));
+	g->begin[i + 1] = at;
 }
 
-/* Makes `at`, which lies inside of a range, a border. */
-static int split(struct plan_depend *g, size_t i, int64_t at)
+/* The range that begins at `at`. */
+static inline size_t border(struct plan_depend *g, int64_t at)
 {
-	struct range upper = g->ranges[i];
+	size_t i = find(g, at);
 
-	upper.lo = at;
-	g->ranges[i].hi = at;
-	return insert(g, i + 1, upper);
+	if (g->begin[i] != at)
+		split(g, i++, at);
+	return i;
 }
 
-/* What the instruction follows; *first is the first range at or behind `lo`, and lo and hi are borders afterwards. */
-static int follow(struct plan_depend *g, int64_t lo, int64_t hi, bool write, uint32_t op,
-		  size_t *first)
+static int note_read(struct plan_depend *g, int64_t lo, int64_t hi, uint32_t op)
 {
-	size_t i = find(g, lo, SIZE_MAX);
-
-	if (i < g->num_ranges && g->ranges[i].lo < lo && split(g, i++, lo))
-		return -1;
-	*first = i;
-	for (; i < g->num_ranges && g->ranges[i].lo < hi; i++) {
-		if (g->ranges[i].hi > hi && split(g, i, hi))
-			return -1;
-		if (add_edge(g, g->ranges[i].writer, op, !write))
-			return -1;
-		for (uint32_t r = g->ranges[i].readers; write && r != NONE; r = g->readers[r].next)
-			if (add_edge(g, g->readers[r].op, op, false))
-				return -1;
-	}
-	return 0;
-}
-
-static int note_write(struct plan_depend *g, int64_t lo, int64_t hi, uint32_t op, size_t guess)
-{
-	struct range fresh = { lo, hi, op, NONE };
-	size_t first = find(g, lo, guess), last = first;
-
-	while (last < g->num_ranges && g->ranges[last].lo < hi)
-		last++;
-	if (last == first)
-		return insert(g, first, fresh);
-	g->ranges[first] = fresh;
-	if (last > first + 1)
-		memmove(g->ranges + first + 1, g->ranges + last,
-			(g->num_ranges - last) * sizeof(fresh));
-	g->num_ranges -= last - first - 1;
-	return 0;
-}
-
-static int note_read(struct plan_depend *g, int64_t lo, int64_t hi, uint32_t op, size_t guess)
-{
-	int64_t at = lo;
-
-	for (size_t i = find(g, lo, guess); at < hi; i++) {
-		struct range gap = { at, hi, NONE, NONE };
-
-		if (i < g->num_ranges && g->ranges[i].lo < hi)
-			gap.hi = g->ranges[i].lo;
-		if (gap.hi > at && insert(g, i, gap))
-			return -1;
-		if (wnn_array_reserve(&g->readers, &g->cap_readers, g->num_readers + 1,
+	for (size_t i = border(g, lo); g->begin[i] < hi; i++) {
+		if (g->begin[i + 1] > hi)
+			split(g, i, hi);
+		if (add_edge(g, g->ranges[i].writer, op, true) ||
+		    wnn_array_reserve(&g->readers, &g->cap_readers, g->num_readers + 1,
 				      sizeof(*g->readers)))
 			return -1;
 		g->readers[g->num_readers] = (struct reader){ op, g->ranges[i].readers };
 		g->ranges[i].readers = (uint32_t)g->num_readers++;
-		at = g->ranges[i].hi;
 	}
 	return 0;
 }
 
-/* Numbers up to that of the instruction have no edge yet. */
-static int add_number(struct plan_depend *g, uint32_t op)
+static int note_write(struct plan_depend *g, int64_t lo, int64_t hi, uint32_t op)
 {
-	if (wnn_array_reserve(&g->last, &g->cap_last, (size_t)op + 1, sizeof(*g->last)))
+	size_t first = border(g, lo), i = first;
+
+	for (; g->begin[i] < hi; i++) {
+		if (g->begin[i + 1] > hi)
+			split(g, i, hi);
+		/* Those that read it followed its writer. */
+		if (g->ranges[i].readers == NONE && add_edge(g, g->ranges[i].writer, op, false))
+			return -1;
+		for (uint32_t r = g->ranges[i].readers; r != NONE; r = g->readers[r].next)
+			if (add_edge(g, g->readers[r].op, op, false))
+				return -1;
+	}
+	g->ranges[first] = (struct range){ op, NONE };
+	if (i - first > 1) {
+		size_t behind = g->num_ranges - i;
+
+		memmove(g->begin + first + 1, g->begin + i, (behind + 1) * sizeof(*g->begin));
+		memmove(g->ranges + first + 1, g->ranges + i, behind * sizeof(*g->ranges));
+		g->num_ranges -= i - first - 1;
+	}
+	return 0;
+}
+
+/* Numbers up to that of the instruction have no edge yet, and there is room for its borders. */
+static int prepare(struct plan_depend *g, uint32_t op)
+{
+	size_t most = g->num_ranges + 2 * PLAN_MAX_ACCESSES + 2;
+
+	if (wnn_array_reserve(&g->first, &g->cap_first, (size_t)op + 1, sizeof(*g->first)) ||
+	    wnn_array_reserve(&g->last, &g->cap_last, (size_t)op + 1, sizeof(*g->last)) ||
+	    wnn_array_reserve(&g->begin, &g->cap_begin, most, sizeof(*g->begin)) ||
+	    wnn_array_reserve(&g->ranges, &g->cap_ranges, most, sizeof(*g->ranges)))
 		return -1;
-	while (g->num_last <= op)
-		g->last[g->num_last++] = NONE;
+	for (; g->num_ops <= op; g->num_ops++) {
+		g->first[g->num_ops] = (uint32_t)g->num_edges;
+		g->last[g->num_ops] = NONE;
+	}
+	if (!g->num_ranges) {
+		g->begin[0] = INT64_MIN;
+		g->begin[1] = INT64_MAX;
+		g->ranges[g->num_ranges++] = (struct range){ NONE, NONE };
+	}
 	return 0;
 }
 
 int depend_add(struct plan_depend *g, const struct hazard_access *access, uint32_t count,
 	       uint32_t op)
 {
-	size_t first[PLAN_MAX_ACCESSES];
-
-	if (add_number(g, op))
+	if (prepare(g, op))
 		return -1;
-	for (uint32_t i = 0; i < count; i++) {
-		int64_t key = hazard_key(&access[i]);
-
-		if (follow(g, key + access[i].lo, key + access[i].hi, access[i].write, op,
-			   &first[i]))
-			return -1;
-	}
 	/* Reads first: a write of the same bytes by the same instruction stands for both. */
 	for (int write = 0; write < 2; write++)
 		for (uint32_t i = 0; i < count; i++) {
@@ -211,8 +210,7 @@ int depend_add(struct plan_depend *g, const struct hazard_access *access, uint32
 			int64_t lo = key + access[i].lo, hi = key + access[i].hi;
 
 			if (access[i].write == (bool)write &&
-			    (write ? note_write(g, lo, hi, op, first[i]) :
-				     note_read(g, lo, hi, op, first[i])))
+			    (write ? note_write(g, lo, hi, op) : note_read(g, lo, hi, op)))
 				return -1;
 		}
 	return 0;

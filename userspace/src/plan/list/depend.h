@@ -30,9 +30,10 @@ static inline int64_t hazard_key(const struct hazard_access *access)
 uint32_t plan_accesses(const struct plan *plan, const struct plan_op *op,
 		       struct hazard_access access[PLAN_MAX_ACCESSES]);
 
+/* That one instruction must follow another, `from`. */
 struct depend_edge {
-	uint32_t from, to;
-	bool data; /* `to` reads what `from` writes, and does not only overwrite it */
+	uint32_t from : 31;
+	uint32_t data : 1; /* it reads what `from` writes, and does not only overwrite it */
 };
 
 struct plan_depend *depend_create(void);
@@ -43,14 +44,13 @@ void depend_reset(struct plan_depend *depend);
 void depend_forget(struct plan_depend *depend);
 /*
  * depend_add - the next instruction touches bytes
- * @op: its number, higher than those of all before
+ * @op: its number, higher than those of all before and below 2^31
  *
- * Finds what it must follow, as edges between such numbers behind those of the instructions before. Edges that follow
- * from others may be missing. Returns 0, or -1 when memory is exhausted.
+ * Finds what it must follow; edges that follow from others may be missing. Returns 0, or -1 when memory is exhausted.
  */
 int depend_add(struct plan_depend *depend, const struct hazard_access *access, uint32_t count,
 	       uint32_t op);
-/* All edges, sorted by `to`, until the next call. */
-const struct depend_edge *depend_edges(const struct plan_depend *depend, size_t *count);
+/* What an instruction follows, until the next call; none where its number was left out. */
+const struct depend_edge *depend_edges(const struct plan_depend *depend, size_t op, size_t *count);
 
 #endif

@@ -50,11 +50,11 @@ void hazards_find(const struct plan_hazards *hazards, const struct plan_op *ops,
 		  const struct plan_depend *depend, uint32_t op, uint32_t need[ONPU_ENG_COUNT])
 {
 	size_t count;
-	const struct depend_edge *edges = depend_edges(depend, &count);
+	const struct depend_edge *edges = depend_edges(depend, op, &count);
 
 	memset(need, 0, ONPU_ENG_COUNT * sizeof(*need));
-	while (count && edges[--count].to == op) {
-		uint32_t from = edges[count].from, *last = &need[ops[from].engine];
+	for (size_t e = 0; e < count; e++) {
+		uint32_t from = edges[e].from, *last = &need[ops[from].engine];
 
 		if (from >= hazards->first && from + 1 > *last)
 			*last = from + 1;

@@ -29,6 +29,13 @@ static enum kind kind_of(uint8_t engine)
 	return engine == ONPU_ENG_MXU ? KIND_MXU : engine == ONPU_ENG_VPU ? KIND_VPU : KIND_DMA;
 }
 
+/* What the simulation must know of an instruction, which is much less than there is. */
+struct work {
+	uint32_t cost, segment; /* behind how many preemption points it was emitted */
+	uint32_t at;		/* in the window */
+	enum kind kind;
+};
+
 /* A heap of instructions, least key first. */
 struct heap {
 	uint32_t *op;
@@ -36,14 +43,12 @@ struct heap {
 };
 
 struct simulation {
-	const struct plan_op *ops; /* of the window, without preemption points */
+	const struct plan_op *ops; /* the window */
+	const struct plan_depend *depend;
+	size_t begin;	   /* of the window in the list, by which that knows instructions */
+	struct work *work; /* the instructions of the window, without preemption points */
 	uint32_t count;
-	uint32_t *segment; /* by instruction: behind how many preemption points it was emitted */
-	const struct depend_edge
-		*edges; /* those of the window; instructions by their place in the list */
-	size_t num_edges;
-	size_t begin;	 /* of the window in the list */
-	uint32_t *place; /* from there on, the number here of each instruction of the list */
+	uint32_t *place; /* by instruction of the window: its number in `work` */
 	uint32_t *first,
 		*follower; /* by instruction, and one more: where those begin that follow it */
 	uint32_t *missing; /* by instruction: how many it still waits for */
@@ -57,6 +62,18 @@ struct simulation {
 	uint8_t *engine; /* by instruction */
 	uint32_t done;
 };
+
+static inline const struct depend_edge *edges_of(const struct simulation *sim, uint32_t i,
+						 size_t *count)
+{
+	return depend_edges(sim->depend, sim->begin + sim->work[i].at, count);
+}
+
+/* Of the instruction that is followed. */
+static inline uint32_t number_of(const struct simulation *sim, const struct depend_edge *edge)
+{
+	return sim->place[edge->from - sim->begin];
+}
 
 static void push(struct simulation *sim, struct heap *heap, uint32_t op)
 {
@@ -88,13 +105,13 @@ static uint32_t pop(struct simulation *sim, struct heap *heap)
 static void find_busiest(const struct simulation *sim, uint32_t i, uint64_t *busy,
 			 enum kind *busiest)
 {
-	uint32_t segment = sim->segment[i];
+	uint32_t segment = sim->work[i].segment;
 
 	memset(busy, 0, KINDS * sizeof(*busy));
-	for (uint32_t k = i; k < sim->count && sim->segment[k] == segment; k++)
-		busy[kind_of(sim->ops[k].engine)] += sim->ops[k].cost;
-	for (uint32_t k = i; k-- > 0 && sim->segment[k] == segment;)
-		busy[kind_of(sim->ops[k].engine)] += sim->ops[k].cost;
+	for (uint32_t k = i; k < sim->count && sim->work[k].segment == segment; k++)
+		busy[sim->work[k].kind] += sim->work[k].cost;
+	for (uint32_t k = i; k-- > 0 && sim->work[k].segment == segment;)
+		busy[sim->work[k].kind] += sim->work[k].cost;
 	busy[KIND_DMA] /= 2;
 	*busiest = KIND_DMA;
 	for (int k = 0; k < KINDS; k++)
@@ -113,7 +130,7 @@ static void set_keys(struct simulation *sim)
 	for (uint32_t i = sim->count; i-- > 0;) {
 		uint64_t key = sim->count, busy[KINDS];
 
-		if (i + 1 == sim->count || sim->segment[i] != sim->segment[i + 1])
+		if (i + 1 == sim->count || sim->work[i].segment != sim->work[i + 1].segment)
 			find_busiest(sim, i, busy, &busiest);
 		for (uint32_t e = sim->first[i]; e < sim->first[i + 1]; e++) {
 			uint32_t to = sim->follower[e];
@@ -121,7 +138,7 @@ static void set_keys(struct simulation *sim)
 			if (sim->key[to] >> 32 < key)
 				key = sim->key[to] >> 32;
 		}
-		if (kind_of(sim->ops[i].engine) == busiest)
+		if (sim->work[i].kind == busiest)
 			key = i;
 		sim->key[i] = key << 32 | i;
 	}
@@ -136,7 +153,7 @@ static void start(struct simulation *sim, uint8_t engine, uint64_t now)
 		return;
 	op = pop(sim, heap);
 	sim->running[engine] = op;
-	sim->end[engine] = now + sim->ops[op].cost;
+	sim->end[engine] = now + sim->work[op].cost;
 	sim->order[sim->done++] = op;
 	sim->start[op] = now;
 	sim->engine[op] = engine;
@@ -151,7 +168,7 @@ static void finish(struct simulation *sim, uint8_t engine)
 		uint32_t to = sim->follower[e];
 
 		if (!--sim->missing[to])
-			push(sim, &sim->ready[kind_of(sim->ops[to].engine)], to);
+			push(sim, &sim->ready[sim->work[to].kind], to);
 	}
 }
 
@@ -166,7 +183,7 @@ static uint64_t simulate(struct simulation *sim)
 		sim->running[engines[e]] = NONE;
 	for (uint32_t i = 0; i < sim->count; i++)
 		if (!sim->missing[i])
-			push(sim, &sim->ready[kind_of(sim->ops[i].engine)], i);
+			push(sim, &sim->ready[sim->work[i].kind], i);
 	for (;;) {
 		uint64_t soonest = UINT64_MAX;
 
@@ -207,7 +224,7 @@ static uint64_t loss_at(const struct simulation *sim, uint32_t at, uint64_t drai
 
 		if (!(seen & engine))
 			loss += (drained - sim->start[op]) *
-				(kind_of(sim->engine[op]) == KIND_MXU ? 4 : 1);
+				(sim->work[op].kind == KIND_MXU ? 4 : 1);
 		seen |= engine;
 	}
 	return loss;
@@ -224,7 +241,7 @@ static int place_points(const struct simulation *sim, struct points *points)
 
 	for (uint32_t i = 0; i < sim->count; i++) {
 		uint32_t op = sim->order[i];
-		uint64_t cost = sim->ops[op].cost + PLAN_SEMAPHORES_OF_ONE;
+		uint64_t cost = sim->work[op].cost + PLAN_SEMAPHORES_OF_ONE;
 
 		/* Twice when even what is behind the best place leaves no room for a long instruction. */
 		while (sum && sum + cost + PLAN_SEMAPHORES_OF_PAUSE > ONPU_PREEMPT_CYCLES) {
@@ -251,8 +268,8 @@ static int place_points(const struct simulation *sim, struct points *points)
 		}
 		sum += cost;
 		rest += cost;
-		if (sim->start[op] + sim->ops[op].cost > drained)
-			drained = sim->start[op] + sim->ops[op].cost;
+		if (sim->start[op] + sim->work[op].cost > drained)
+			drained = sim->start[op] + sim->work[op].cost;
 	}
 	return 0;
 }
@@ -278,7 +295,7 @@ static uint64_t drain(struct simulation *sim, const struct points *points)
 		if (begin < free[sim->engine[op]])
 			begin = free[sim->engine[op]];
 		sim->start[op] = begin;
-		free[sim->engine[op]] = begin += sim->ops[op].cost;
+		free[sim->engine[op]] = begin += sim->work[op].cost;
 		if (begin > last)
 			last = begin;
 		for (uint32_t e = sim->first[op]; e < sim->first[op + 1]; e++) {
@@ -289,6 +306,23 @@ static uint64_t drain(struct simulation *sim, const struct points *points)
 		}
 	}
 	return last;
+}
+
+/* The points between an instruction and what reads its result must keep that. */
+static void keep_result(const struct plan *plan, const struct plan_op *op, uint32_t written,
+			uint32_t read, struct points *points)
+{
+	for (size_t p = 0; p < points->num; p++) {
+		struct hazard_access access[PLAN_MAX_ACCESSES];
+		uint32_t count;
+
+		if (written >= points->before[p] || read < points->before[p])
+			continue;
+		count = plan_accesses(plan, op, access);
+		for (uint32_t a = 0; a < count; a++)
+			if (access[a].write && (uint64_t)access[a].hi > points->live[p])
+				points->live[p] = plan_align((uint64_t)access[a].hi);
+	}
 }
 
 /* What each point must keep: all that is written before it and read behind it. */
@@ -306,23 +340,16 @@ static int find_live(const struct plan *plan, const struct simulation *sim, stru
 		place[sim->order[i]] = i;
 	for (size_t p = 0; p < points->num; p++)
 		points->live[p] = least;
-	for (size_t e = 0; e < sim->num_edges; e++) {
-		const struct depend_edge *edge = &sim->edges[e];
-		uint32_t from = sim->place[edge->from - sim->begin];
-		uint32_t to = sim->place[edge->to - sim->begin];
-		const struct npu_view *dst = plan_view(plan, sim->ops[from].view[0]);
-		struct hazard_access access[PLAN_MAX_ACCESSES];
-		uint32_t count;
+	for (uint32_t i = 0; i < sim->count && points->num; i++) {
+		size_t count;
+		const struct depend_edge *edges = edges_of(sim, i, &count);
 
-		if (!edge->data || dst->base != NPU_BASE_NONE || !points->num)
-			continue;
-		for (size_t p = 0; p < points->num; p++) {
-			if (place[from] >= points->before[p] || place[to] < points->before[p])
-				continue;
-			count = plan_accesses(plan, &sim->ops[from], access);
-			for (uint32_t a = 0; a < count; a++)
-				if (access[a].write && (uint64_t)access[a].hi > points->live[p])
-					points->live[p] = plan_align((uint64_t)access[a].hi);
+		for (size_t e = 0; e < count; e++) {
+			uint32_t from = number_of(sim, &edges[e]);
+			const struct plan_op *op = &sim->ops[sim->work[from].at];
+
+			if (edges[e].data && plan_view(plan, op->view[0])->base == NPU_BASE_NONE)
+				keep_result(plan, op, place[from], place[i], points);
 		}
 	}
 	wnn_free(place);
@@ -331,57 +358,56 @@ static int find_live(const struct plan *plan, const struct simulation *sim, stru
 
 /* ---- windows */
 
-/* The edges to instructions of the list from `begin` on, to `end`. */
-static void find_edges(const struct plan *plan, size_t begin, size_t end, struct simulation *sim)
-{
-	size_t count, lo = 0, hi;
-
-	sim->edges = depend_edges(plan->list.depend, &count);
-	sim->begin = begin;
-	for (hi = count; lo < hi;) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (sim->edges[mid].to < begin)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	for (hi = lo; hi < count && sim->edges[hi].to < end;)
-		hi++;
-	sim->edges += lo;
-	sim->num_edges = hi - lo;
-}
-
-/* Edges by `from`, in their order. */
+/* Edges by the instruction that they come from, in their order. */
 static void sort_edges(struct simulation *sim)
 {
 	memset(sim->first, 0, ((size_t)sim->count + 1) * sizeof(*sim->first));
-	memset(sim->missing, 0, sim->count * sizeof(*sim->missing));
-	for (size_t e = 0; e < sim->num_edges; e++) {
-		sim->first[sim->place[sim->edges[e].from - sim->begin]]++;
-		sim->missing[sim->place[sim->edges[e].to - sim->begin]]++;
+	for (uint32_t i = 0; i < sim->count; i++) {
+		size_t count;
+		const struct depend_edge *edges = edges_of(sim, i, &count);
+
+		sim->missing[i] = (uint32_t)count;
+		for (size_t e = 0; e < count; e++)
+			sim->first[number_of(sim, &edges[e])]++;
 	}
 	for (uint32_t i = 0, sum = 0; i <= sim->count; i++)
 		sim->first[i] = sum += sim->first[i];
-	for (size_t e = sim->num_edges; e-- > 0;)
-		sim->follower[--sim->first[sim->place[sim->edges[e].from - sim->begin]]] =
-			sim->place[sim->edges[e].to - sim->begin];
+	for (uint32_t i = sim->count; i-- > 0;) {
+		size_t count;
+		const struct depend_edge *edges = edges_of(sim, i, &count);
+
+		while (count-- > 0)
+			sim->follower[--sim->first[number_of(sim, &edges[count])]] = i;
+	}
+}
+
+static size_t count_edges(const struct simulation *sim)
+{
+	size_t sum = 0;
+
+	for (uint32_t i = 0; i < sim->count; i++) {
+		size_t count;
+
+		edges_of(sim, i, &count);
+		sum += count;
+	}
+	return sum;
 }
 
 static bool prepare(struct simulation *sim)
 {
+	size_t count = sim->count;
 	uint32_t *memory;
 
-	sim->memory = memory =
-		wnn_malloc((5 * (size_t)sim->count + sim->num_edges + 1) * sizeof(*memory));
-	sim->key = wnn_malloc(((size_t)sim->count + 1) * sizeof(*sim->key));
+	sim->memory = memory = wnn_malloc((5 * count + count_edges(sim) + 1) * sizeof(*memory));
+	sim->key = wnn_malloc((count + 1) * sizeof(*sim->key));
 	if (!memory || !sim->key)
 		return false;
 	sim->missing = memory;
 	for (int k = 0; k < KINDS; k++)
-		sim->ready[k].op = memory + (1 + k) * (size_t)sim->count;
-	sim->first = memory + 4 * (size_t)sim->count;
-	sim->follower = sim->first + sim->count + 1;
+		sim->ready[k].op = memory + (1 + k) * count;
+	sim->first = memory + 4 * count;
+	sim->follower = sim->first + count + 1;
 	sort_edges(sim);
 	set_keys(sim);
 	return true;
@@ -420,7 +446,7 @@ static int append_ordered(struct listing *list, const struct simulation *sim,
 			  const struct points *points)
 {
 	for (uint32_t i = 0, next = 0; i < sim->count; i++) {
-		struct plan_op op = sim->ops[sim->order[i]];
+		struct plan_op op = sim->ops[sim->work[sim->order[i]].at];
 		struct plan_op point = { .op = ONPU_OP_PREEMPT,
 					 .engine = ONPU_ENG_CP,
 					 .cost = 1,
@@ -463,28 +489,27 @@ static int order_window(struct plan *plan, size_t begin, size_t end, uint64_t li
 			struct listing *list, uint64_t *cycles)
 {
 	struct plan_op *ops = plan->list.ops + begin;
-	struct simulation sim = { .count = 0 };
+	struct simulation sim = { .ops = ops, .depend = plan->list.depend, .begin = begin };
 	struct points points = { .num = 0 };
 	uint64_t before = length_of(ops, end - begin), after = before;
-	struct plan_op *work = wnn_malloc((end - begin + 1) * sizeof(*work));
 	uint32_t segment = 0;
 	int ret = -1;
 
-	sim.ops = work;
-	sim.segment = wnn_malloc((end - begin + 1) * sizeof(*sim.segment));
+	sim.work = wnn_malloc((end - begin + 1) * sizeof(*sim.work));
 	sim.place = wnn_malloc((end - begin + 1) * sizeof(*sim.place));
-	if (!work || !sim.segment || !sim.place)
+	if (!sim.work || !sim.place)
 		goto out;
 	for (size_t i = 0; i < end - begin; i++) {
 		if (ops[i].op == ONPU_OP_PREEMPT) {
 			segment++;
 			continue;
 		}
-		sim.segment[sim.count] = segment;
 		sim.place[i] = sim.count;
-		work[sim.count++] = ops[i];
+		sim.work[sim.count++] = (struct work){ .cost = (uint32_t)ops[i].cost,
+						       .segment = segment,
+						       .at = (uint32_t)i,
+						       .kind = kind_of(ops[i].engine) };
 	}
-	find_edges(plan, begin, end, &sim);
 	ret = 0;
 	if (sim.count > 2)
 		ret = simulate_window(&sim);
@@ -505,8 +530,7 @@ out:
 	wnn_free(sim.order);
 	wnn_free(sim.start);
 	wnn_free(sim.engine);
-	wnn_free(sim.segment);
-	wnn_free(work);
+	wnn_free(sim.work);
 	wnn_free(points.before);
 	wnn_free(points.live);
 	return ret;
