@@ -18,30 +18,6 @@ uint8_t plan_dtype(enum ir_dtype dtype)
 	return map[dtype];
 }
 
-uint32_t plan_dtype_bytes(uint8_t dtype)
-{
-	switch (dtype) {
-	case ONPU_DT_I8:
-	case ONPU_DT_U8:
-		return 1;
-	case ONPU_DT_I16:
-	case ONPU_DT_U16:
-	case ONPU_DT_F16:
-	case ONPU_DT_BF16:
-		return 2;
-	case ONPU_DT_I64:
-	case ONPU_DT_U64:
-		return 8;
-	default:
-		return 4;
-	}
-}
-
-bool plan_dtype_is_nibble(uint8_t dtype)
-{
-	return dtype == ONPU_DT_I4 || dtype == ONPU_DT_U4;
-}
-
 bool plan_dtype_is_float(uint8_t dtype)
 {
 	return dtype == ONPU_DT_F32 || dtype == ONPU_DT_F16 || dtype == ONPU_DT_BF16;
@@ -171,33 +147,14 @@ bool view_is_dense(const struct npu_view *view)
 	return true;
 }
 
-static void drop_dim(struct npu_view *view, uint32_t dim)
-{
-	for (uint32_t i = dim; i + 1 < view->rank; i++) {
-		view->dim[i] = view->dim[i + 1];
-		view->stride[i] = view->stride[i + 1];
-	}
-	view->rank--;
-	view->dim[view->rank] = 0;
-	view->stride[view->rank] = 0;
-}
-
-static bool mergeable(struct npu_view *const *views, uint32_t count, uint32_t dim)
-{
-	for (uint32_t v = 0; v < count; v++)
-		if (views[v]->stride[dim] != views[v]->stride[dim + 1] * views[v]->dim[dim + 1])
-			return false;
-	return true;
-}
-
 /* What runs backwards everywhere may as well run forwards. */
 static void turn_round(struct npu_view *const *views, uint32_t count)
 {
 	for (uint32_t i = 0; i < views[0]->rank; i++) {
 		bool all = true;
 
-		for (uint32_t v = 0; v < count; v++)
-			all &= views[v]->stride[i] < 0;
+		for (uint32_t v = 0; all && v < count; v++)
+			all = views[v]->stride[i] < 0;
 		for (uint32_t v = 0; all && v < count; v++) {
 			views[v]->offset += (views[v]->dim[i] - 1) * views[v]->stride[i];
 			views[v]->stride[i] = -views[v]->stride[i];
@@ -205,48 +162,65 @@ static void turn_round(struct npu_view *const *views, uint32_t count)
 	}
 }
 
-static void drop_units(struct npu_view *const *views, uint32_t count)
+/* Whether dim `outer` goes on where dim `inner` ends, in all of them. */
+static bool mergeable(struct npu_view *const *views, uint32_t count, uint32_t outer, uint32_t inner)
 {
-	uint32_t rank = views[0]->rank, kept[IR_MAX_RANK], num = 0;
+	for (uint32_t v = 0; v < count; v++)
+		if (views[v]->stride[outer] != views[v]->stride[inner] * views[v]->dim[inner])
+			return false;
+	return true;
+}
 
-	for (uint32_t i = 0; i < rank; i++)
-		if (views[0]->dim[i] != 1)
+/* Dims that are not 1; returns how many. */
+static uint32_t find_dims(const struct npu_view *view, uint32_t kept[IR_MAX_RANK])
+{
+	uint32_t num = 0;
+
+	for (uint32_t i = 0; i < view->rank; i++)
+		if (view->dim[i] != 1)
 			kept[num++] = i;
-	if (num == rank)
+	return num;
+}
+
+/* Leaves these dims, in this order, as few as they can be written as; or one of 1 when there are none. */
+static void keep_dims(struct npu_view *const *views, uint32_t count, const uint32_t *kept,
+		      uint32_t num)
+{
+	uint32_t from[IR_MAX_RANK], rank = views[0]->rank, left = 0, moved = 0;
+	int64_t dim[IR_MAX_RANK], stride[IR_MAX_RANK];
+
+	for (uint32_t i = 0; i < num; i++) {
+		if (left && mergeable(views, count, from[left - 1], kept[i]))
+			dim[left - 1] *= views[0]->dim[kept[i]];
+		else
+			dim[left++] = views[0]->dim[kept[i]];
+		from[left - 1] = kept[i];
+		moved |= kept[i] ^ i;
+	}
+	if (left == rank && !moved)
 		return;
-	if (!num)
-		kept[num++] = rank - 1;
 	for (uint32_t v = 0; v < count; v++) {
 		struct npu_view *view = views[v];
 
-		for (uint32_t i = 0; i < num; i++) {
-			view->dim[i] = view->dim[kept[i]];
-			view->stride[i] = view->dim[i] == 1 ? 0 : view->stride[kept[i]];
+		for (uint32_t i = 0; i < left; i++)
+			stride[i] = view->stride[from[i]];
+		for (uint32_t i = 0; i < left; i++) {
+			view->dim[i] = dim[i];
+			view->stride[i] = stride[i];
 		}
-		for (uint32_t i = num; i < rank; i++)
+		for (uint32_t i = left; i < rank; i++)
 			view->dim[i] = view->stride[i] = 0;
-		view->rank = (uint8_t)num;
-	}
-}
-
-static void merge_dims(struct npu_view *const *views, uint32_t count)
-{
-	for (uint32_t i = 0; i + 1 < views[0]->rank;) {
-		if (!mergeable(views, count, i)) {
-			i++;
-			continue;
-		}
-		for (uint32_t v = 0; v < count; v++) {
-			views[v]->dim[i + 1] *= views[v]->dim[i];
-			drop_dim(views[v], i);
-		}
+		view->rank = (uint8_t)left;
+		if (!left)
+			view_append(view, 1, 0);
 	}
 }
 
 void views_merge(struct npu_view *const *views, uint32_t count)
 {
-	drop_units(views, count);
-	merge_dims(views, count);
+	uint32_t kept[IR_MAX_RANK];
+
+	keep_dims(views, count, kept, find_dims(views[0], kept));
 }
 
 static void swap_dims(struct npu_view *view, uint32_t a, uint32_t b)
@@ -281,8 +255,16 @@ void views_sort(struct npu_view *const *views, uint32_t count, uint32_t *order)
 
 void views_simplify(struct npu_view *const *views, uint32_t count)
 {
+	uint32_t kept[IR_MAX_RANK], num = find_dims(views[0], kept);
+
 	turn_round(views, count);
-	drop_units(views, count);
-	views_sort(views, count, NULL);
-	merge_dims(views, count);
+	for (uint32_t i = 1; i < num; i++) {
+		uint32_t dim = kept[i], at = i;
+		int64_t here = distance(views[0]->stride[dim]);
+
+		for (; at > 0 && distance(views[0]->stride[kept[at - 1]]) < here; at--)
+			kept[at] = kept[at - 1];
+		kept[at] = dim;
+	}
+	keep_dims(views, count, kept, num);
 }

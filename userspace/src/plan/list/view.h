@@ -22,8 +22,32 @@ struct npu_view {
 };
 
 uint8_t plan_dtype(enum ir_dtype dtype);
-uint32_t plan_dtype_bytes(uint8_t dtype); /* not of 4-bit types */
-bool plan_dtype_is_nibble(uint8_t dtype);
+
+/* Of an element; not of 4-bit types. */
+static inline uint32_t plan_dtype_bytes(uint8_t dtype)
+{
+	switch (dtype) {
+	case ONPU_DT_I8:
+	case ONPU_DT_U8:
+		return 1;
+	case ONPU_DT_I16:
+	case ONPU_DT_U16:
+	case ONPU_DT_F16:
+	case ONPU_DT_BF16:
+		return 2;
+	case ONPU_DT_I64:
+	case ONPU_DT_U64:
+		return 8;
+	default:
+		return 4;
+	}
+}
+
+static inline bool plan_dtype_is_nibble(uint8_t dtype)
+{
+	return dtype == ONPU_DT_I4 || dtype == ONPU_DT_U4;
+}
+
 bool plan_dtype_is_float(uint8_t dtype);
 /* Dense tile in SRAM at `address`: dims in the order and direction of the strides `like`. */
 struct npu_view view_sram(uint32_t address, uint8_t dtype, uint32_t rank, const int64_t *dim,
