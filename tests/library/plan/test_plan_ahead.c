@@ -93,7 +93,8 @@ static void preemption(void **state)
 	struct test_graph t;
 
 	random_seed(5102);
-	make_graph(&t, 120);
+	/* More cycles than there may be without a preemption point. */
+	make_graph(&t, 240);
 	check_kept(&t, *state);
 	assert_true(check_preempted(&t, *state, SIZE_BIG));
 	graph_free(&t);

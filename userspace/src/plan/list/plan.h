@@ -196,8 +196,7 @@ struct plan {
 	uint32_t first, count; /* range of nodes */
 	/* How much kernels give for a short first tile, with which the next node can begin; below PLAN_EAGERNESS. */
 	uint8_t eager;
-	struct contract_choices
-		*choices; /* of the plans of one search; NULL: nothing is remembered */
+	struct contract_choices *choices; /* of all plans of a range; NULL: nothing is remembered */
 	struct plan_list list;
 	struct plan_constants constants;
 	struct plan_sram sram;

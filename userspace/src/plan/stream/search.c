@@ -6,7 +6,6 @@
  */
 #include <string.h>
 
-#include "plan/kernel/choices.h"
 #include "plan/lower/range.h"
 #include "plan/stream/stream.h"
 #include "util/array.h"
@@ -14,10 +13,10 @@
 #include "util/malloc.h"
 
 /*
- * Instructions of all candidates together, but for the first: some two microseconds each. As many as so many plans of
+ * Instructions of all candidates together, but for the first: about one microsecond each. As many as so many plans of
  * the whole range have, but no fewer than a small network needs, and no more than a long one has time for.
  */
-#define SEARCH_PLANS 15
+#define SEARCH_PLANS 12
 #define SEARCH_LEAST 60000
 #define SEARCH_MOST  250000
 #define FEW_NODES    2000 /* in a range whose eagerness is searched */
@@ -40,12 +39,12 @@ struct search {
 	uint64_t *apart;    /* cycles of each group's nodes by themselves; 0: it was looked at */
 	uint32_t *last_use; /* by value: the last node of the range that reads it, or all of them */
 	struct stream_graph best;
-	uint64_t cycles;       /* of the best, or without any */
-	uint64_t settled;      /* cycles of the best whose eagerness was searched */
-	uint8_t eager;	       /* of the candidates */
-	uint8_t hopeless;      /* mask of eagerness that is not tried again */
-	uint64_t best_groups;  /* hash_groups() of the best */
-	uint64_t *known;       /* hashes of what was planned; a candidate is not planned twice */
+	uint64_t cycles;      /* of the best, or without any */
+	uint64_t settled;     /* cycles of the best whose eagerness was searched */
+	uint8_t eager;	      /* of the candidates */
+	uint8_t hopeless;     /* mask of eagerness that is not tried again */
+	uint64_t best_groups; /* hash_groups() of the best */
+	uint64_t *known;      /* hashes of what was planned; a candidate is not planned twice */
 	size_t num_known, cap_known;
 	uint64_t room;	       /* instructions that may still be planned */
 	bool crowded;	       /* there may be too many different views for one job */
@@ -275,27 +274,37 @@ static bool try_groups(struct search *s)
 	return true;
 }
 
-/* Other eagerness for the best, which the next candidates have, too. */
+/* Whether the best is better with this eagerness. */
+static bool try_eagerness(struct search *s, uint8_t eager)
+{
+	uint64_t cycles;
+
+	if (s->hopeless >> eager & 1 || !is_new(s, s->best_groups, eager))
+		return false;
+	cycles = simulate(s, &s->all, &s->best, eager);
+	if (cycles > s->cycles + s->cycles / HOPELESS)
+		s->hopeless |= 1u << eager;
+	if (cycles >= s->cycles)
+		return false;
+	if (s->cycles > cycles + cycles / HOPELESS)
+		s->hopeless |= 1u << s->best.eager;
+	s->best.eager = eager;
+	s->cycles = cycles;
+	return true;
+}
+
+/* More or less eagerness for the best, as long as that is better; the next candidates have it, too. */
 static void search_eagerness(struct search *s)
 {
-	uint64_t cycles[PLAN_EAGERNESS] = { 0 };
+	uint8_t begin = s->best.eager;
 
 	/* Nothing is better since the last time. */
 	if (s->cycles == s->settled)
 		return;
-	cycles[s->best.eager] = s->cycles;
-	for (uint8_t eager = 0; eager < PLAN_EAGERNESS; eager++) {
-		if (s->hopeless >> eager & 1 || !is_new(s, s->best_groups, eager))
-			continue;
-		cycles[eager] = simulate(s, &s->all, &s->best, eager);
-		if (cycles[eager] >= s->cycles)
-			continue;
-		s->best.eager = eager;
-		s->cycles = cycles[eager];
-	}
-	for (uint8_t eager = 0; eager < PLAN_EAGERNESS; eager++)
-		if (cycles[eager] > s->cycles + s->cycles / HOPELESS)
-			s->hopeless |= 1u << eager;
+	while (s->best.eager + 1 < PLAN_EAGERNESS && try_eagerness(s, s->best.eager + 1))
+		;
+	while (s->best.eager == begin && begin && try_eagerness(s, --begin))
+		;
 	s->eager = s->best.eager;
 	s->settled = s->cycles;
 }
@@ -425,7 +434,6 @@ void stream_search(const struct plan *fresh, const uint32_t *live_out, uint32_t 
 	memset(groups, 0, sizeof(groups));
 	/* The reasons why a candidate fails are not reported: the range is planned without it then. */
 	s.all.fresh.report.refusals = NULL;
-	s.all.fresh.choices = contract_choices_create();
 	plan = s.all.fresh;
 	plan.constants.dry = plan.list.unlisted = true;
 	planned = !plan_places(&plan, live_out, num_live_out) &&
@@ -437,7 +445,6 @@ void stream_search(const struct plan *fresh, const uint32_t *live_out, uint32_t 
 		search_with(&s, &plan, &groups[i]);
 	if (planned && few)
 		search_eagerness(&s);
-	contract_choices_destroy(s.all.fresh.choices);
 	wnn_free(s.last_use);
 	wnn_free(s.known);
 	stream_groups_release(&groups[0]);
