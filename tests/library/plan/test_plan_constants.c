@@ -68,7 +68,7 @@ static void test_write(void **state)
 	assert_int_equal(constants.bytes, at[1] + sizeof(bytes));
 	to = test_malloc(constants.bytes + 1);
 	memset(to, DIRTY, constants.bytes + 1);
-	constants_write(&constants, to);
+	constants_write(&constants, to, NULL);
 	assert_memory_equal(to + at[0], bytes, sizeof(bytes));
 	for (uint64_t i = at[0] + sizeof(bytes); i < at[1]; i++)
 		assert_int_equal(to[i], 0);

@@ -285,12 +285,14 @@ int run_make_arena(struct run_compiled *c, struct wnn_error *err)
 
 static int load_code(struct run_compiled *c, struct wnn_error *err)
 {
+	struct wnn_filling filling;
+
 	if (!c->code_bytes)
 		return 0;
 	if (run_buffer_create(&c->device->heap, &c->code, c->code_bytes,
 			      "the program of a graph and its constants", err))
 		return -1;
-	wnn_take_freed_pages(c->code.map, c->code_bytes);
+	wnn_filling_begin(&filling, c->code.map, c->code_bytes);
 	for (uint32_t s = 0; s < c->num_steps; s++) {
 		struct run_step *step = &c->steps[s];
 		struct npu_program *program = step->program;
@@ -300,7 +302,7 @@ static int load_code(struct run_compiled *c, struct wnn_error *err)
 			continue;
 		memcpy(map + step->insns, program->insns,
 		       (size_t)program->num_insns * sizeof(*program->insns));
-		constants_write(&program->constants, (uint8_t *)map + step->constants);
+		constants_write(&program->constants, (uint8_t *)map + step->constants, &filling);
 	}
 	return 0;
 }

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "util/alloc.h"
@@ -163,14 +164,6 @@ static void *in_large_pages(void *memory, size_t size)
 	return memory;
 }
 
-void wnn_touch(void *memory, size_t size)
-{
-#ifdef MADV_POPULATE_WRITE
-	if (size >= SOME_PAGES)
-		advise(memory, size, false, MADV_POPULATE_WRITE);
-#endif
-}
-
 void *wnn_malloc(size_t size)
 {
 	if (current.allocate)
@@ -260,21 +253,83 @@ static void *large_calloc(size_t alignment, size_t size)
 		.block = block, .base = base, .size = size, .allocator.deallocate = free_base });
 }
 
-/*
- * Only of large_calloc(): what is advised for a part of a mapping makes that a mapping of its own, in which drivers
- * of the kernel that count pages from its begin write to others.
- */
-void wnn_take_freed_pages(void *memory, size_t size)
+/* --- Memory that is filled from begin to end --- */
+
+void wnn_filling_begin(struct wnn_filling *filling, void *memory, size_t size)
 {
-#ifdef MADV_NOHUGEPAGE
 	const struct head *head = find(memory, false);
 
-	if (head && head->allocator.deallocate == free_base && size >= LARGE_PAGE)
-		advise(memory, size, true, MADV_NOHUGEPAGE);
-#else
-	(void)memory;
-	(void)size;
+	/*
+	 * Only of large_calloc(): what is advised for a part of a mapping makes that a mapping of its own, in which
+	 * drivers of the kernel that count pages from its begin write to others.
+	 */
+	*filling = (struct wnn_filling){
+		.next = memory,
+		.end = (char *)memory + size,
+		.choose = head && head->allocator.deallocate == free_base,
+		.small_left = 1,
+		.patience = 2,
+	};
+}
+
+/* Fetches the pages up to `end`; returns how long that took. */
+static uint64_t fetch(struct wnn_filling *filling, char *end)
+{
+	struct timespec before, after;
+
+	clock_gettime(CLOCK_MONOTONIC, &before);
+#ifdef MADV_POPULATE_WRITE
+	advise(filling->next, (size_t)(end - filling->next), false, MADV_POPULATE_WRITE);
 #endif
+	clock_gettime(CLOCK_MONOTONIC, &after);
+	filling->next = end;
+	return (uint64_t)((after.tv_sec - before.tv_sec) * INT64_C(1000000000) + after.tv_nsec -
+			  before.tv_nsec);
+}
+
+static void want_small(char *begin, char *end)
+{
+#ifdef MADV_NOHUGEPAGE
+	advise(begin, (size_t)(end - begin), true, MADV_NOHUGEPAGE);
+#else
+	(void)begin;
+	(void)end;
+#endif
+}
+
+/* The next bytes that are as many as a large page has, from a border of such pages to the next. */
+static void fetch_large(struct wnn_filling *filling)
+{
+	char *end = filling->next + LARGE_PAGE;
+
+	if (filling->small_left) {
+		filling->small_left--;
+		want_small(filling->next, end);
+		filling->small_ns = fetch(filling, end);
+	} else if (fetch(filling, end) > filling->small_ns) {
+		/* Perhaps something else ran meanwhile: it is tried again, but not often. */
+		filling->small_left = filling->patience *= 2;
+	}
+}
+
+void wnn_filling_reach(struct wnn_filling *filling, const void *end)
+{
+	char *to = filling->next + ((const char *)end - filling->next);
+
+	if (to > filling->end)
+		to = filling->end;
+	while (filling->choose && filling->next < to) {
+		size_t before = (size_t)(-(uintptr_t)filling->next % LARGE_PAGE);
+
+		if ((size_t)(filling->end - filling->next) < before + LARGE_PAGE)
+			filling->choose = false;
+		else if (before)
+			fetch(filling, filling->next + before);
+		else
+			fetch_large(filling);
+	}
+	if (to - filling->next >= (ptrdiff_t)SOME_PAGES)
+		fetch(filling, to);
 }
 
 void *wnn_aligned_calloc(size_t alignment, size_t size)

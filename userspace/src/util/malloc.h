@@ -7,7 +7,9 @@
 #ifndef WNN_UTIL_MALLOC_H
 #define WNN_UTIL_MALLOC_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 void *wnn_malloc(size_t size);
 void *wnn_calloc(size_t count, size_t size);
@@ -27,14 +29,25 @@ void wnn_free(void *memory);
  * has to fetch anew take longer, above all in a virtual machine.
  */
 void wnn_free_pages(void *memory, size_t size);
+/* Large memory that is filled from its begin to its end, and how far it has pages. */
+struct wnn_filling {
+	char *next, *end;
+	bool choose;	     /* of large and small pages those that are fetched faster */
+	uint32_t small_left; /* how many times as many bytes as a large page has get small ones next */
+	uint32_t patience; /* of these, when large ones are slow again */
+	uint64_t small_ns; /* how long it took the last time */
+};
+
 /*
- * wnn_take_freed_pages - prepare a block to be filled while other memory is freed
- * @memory: not written yet. Only blocks of wnn_aligned_calloc() change, others are left as they are
+ * wnn_filling_begin - prepare to fill a block
+ * @memory: not written yet. What size its pages have is chosen for blocks of wnn_aligned_calloc() alone
  *
- * It gets small pages, as those are that wnn_free_pages() gives back.
+ * Large pages take a fifth of the time of small ones, but many times as long in a virtual machine whose host has taken
+ * them back meanwhile, which happens to large ones first. So the first pages are small, and those behind them large as
+ * long as they take less time.
  */
-void wnn_take_freed_pages(void *memory, size_t size);
-/* All of these bytes will be written soon: their pages are fetched with one system call. */
-void wnn_touch(void *memory, size_t size);
+void wnn_filling_begin(struct wnn_filling *filling, void *memory, size_t size);
+/* All bytes up to `end` will be written soon: fetches their pages with few system calls. */
+void wnn_filling_reach(struct wnn_filling *filling, const void *end);
 
 #endif

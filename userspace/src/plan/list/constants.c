@@ -46,14 +46,15 @@ static void piece_release(struct plan_piece *piece)
 	wnn_free(piece->recipe);
 }
 
-void constants_write(struct plan_constants *constants, uint8_t *to)
+void constants_write(struct plan_constants *constants, uint8_t *to, struct wnn_filling *filling)
 {
 	uint64_t end = 0;
 
 	for (size_t i = 0; i < constants->num; i++) {
 		struct plan_piece *piece = &constants->pieces[i];
 
-		wnn_touch(to + piece->at, piece->bytes);
+		if (filling)
+			wnn_filling_reach(filling, to + piece->at + piece->bytes);
 		memset(to + end, 0, piece->at - end);
 		if (piece->write)
 			piece->write(piece, to + piece->at);

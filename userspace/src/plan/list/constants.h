@@ -20,6 +20,8 @@ struct plan_piece {
 	void *recipe; /* of write(); malloc'ed */
 };
 
+struct wnn_filling;
+
 struct plan_constants {
 	struct plan_piece *pieces; /* in the order of their places; none when dry */
 	size_t num, cap;
@@ -37,8 +39,11 @@ uint64_t constants_take(struct plan_constants *constants, uint64_t bytes);
  * Returns 0, or -1 when memory is exhausted.
  */
 int constants_add(struct plan_constants *constants, const struct plan_piece *piece, size_t size);
-/* Writes all `bytes` to memory that may be slow to read, and forgets what they are made of. */
-void constants_write(struct plan_constants *constants, uint8_t *to);
+/*
+ * constants_write - write all `bytes` to memory that may be slow to read, and forget what they are made of
+ * @filling: of the memory that `to` is a part of, or NULL
+ */
+void constants_write(struct plan_constants *constants, uint8_t *to, struct wnn_filling *filling);
 void constants_release(struct plan_constants *constants);
 
 #endif
