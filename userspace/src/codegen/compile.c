@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* npu_compile: plans a range of nodes, encodes the plan, and verifies what came out. */
 #include "codegen/encode.h"
-#include "plan/kernel/choices.h"
 #include "plan/list/ahead.h"
 #include "plan/lower/range.h"
 #include "plan/place/place.h"
@@ -231,7 +230,7 @@ int npu_compile(const struct ir_graph *graph, uint32_t first, uint32_t count,
 	struct plan plan;
 
 	source.fresh.report.err = &unused;
-	source.fresh.choices = contract_choices_create();
+	plan_remember(&source.fresh);
 	stream_search(&source.fresh, live_out, num_live_out, &source.stream);
 	source.fresh.report.err = err;
 	*out = NULL;
@@ -263,7 +262,7 @@ int npu_compile(const struct ir_graph *graph, uint32_t first, uint32_t count,
 			*out = pinned;
 		}
 	}
-	contract_choices_destroy(source.fresh.choices);
+	plan_forget(&source.fresh);
 	return *out ? 0 : -1;
 }
 

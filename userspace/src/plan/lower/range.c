@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Plans the nodes of a range one after the other. */
+#include "plan/kernel/choices.h"
 #include "plan/list/hazards.h"
 #include "plan/list/schedule.h"
 #include "plan/lower/range.h"
@@ -70,6 +71,17 @@ int plan_nodes(struct plan *plan, uint64_t *cycles)
 	if (!plan->report.failed)
 		*cycles = plan_schedule(plan);
 	return plan->report.failed ? -1 : 0;
+}
+
+void plan_remember(struct plan *plan)
+{
+	plan->choices = contract_choices_create();
+}
+
+void plan_forget(struct plan *plan)
+{
+	contract_choices_destroy(plan->choices);
+	plan->choices = NULL;
 }
 
 void plan_lend(struct plan *plan, struct plan_list *kept)

@@ -15,6 +15,9 @@ int plan_places(struct plan *plan, const uint32_t *live_out, uint32_t num_live_o
  * and the nodes that failed are noted in plan->report.refusals.
  */
 int plan_nodes(struct plan *plan, uint64_t *cycles);
+/* What plans that are copied from this one find out about a kernel, those after them know, until plan_forget(). */
+void plan_remember(struct plan *plan);
+void plan_forget(struct plan *plan);
 /* Before plan_places(): lists get the memory of those that plan_keep() has kept. */
 void plan_lend(struct plan *plan, struct plan_list *kept);
 /* plan_release(), but for the memory of lists, which the next plan can have; for plan_list_release(). */
