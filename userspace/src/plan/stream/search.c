@@ -23,6 +23,8 @@
 #define MARGIN	     2	  /* nodes on either side of a group that is looked at by itself */
 /* What takes longer than the best by more than a part of so many is hopeless with other groups, too. */
 #define HOPELESS 100
+/* Candidates in a row that are no better, with which a search ends: groups that take longest have their turn first. */
+#define FAILURES 4
 /* A group whose nodes by themselves differ by more than a part of so many with and without it is kept, or dropped. */
 #define CLEAR 50
 
@@ -47,6 +49,7 @@ struct search {
 	uint64_t *known;      /* hashes of what was planned; a candidate is not planned twice */
 	size_t num_known, cap_known;
 	uint64_t room;	       /* instructions that may still be planned */
+	uint32_t failures;     /* in a row */
 	bool crowded;	       /* there may be too many different views for one job */
 	struct plan_list kept; /* the memory of the candidate before */
 };
@@ -264,8 +267,10 @@ static bool try_groups(struct search *s)
 		cycles = simulate(s, &s->all, &graph, s->eager);
 	if (cycles >= s->cycles) {
 		stream_graph_release(&graph);
+		s->failures++;
 		return false;
 	}
+	s->failures = 0;
 	stream_graph_release(&s->best);
 	s->best = graph;
 	s->best.eager = s->eager;
@@ -309,11 +314,16 @@ static void search_eagerness(struct search *s)
 	s->settled = s->cycles;
 }
 
+static bool goes_on(const struct search *s)
+{
+	return s->room && s->failures < FAILURES;
+}
+
 /* Looks at each group in turn, the one that takes longest first: time for this is limited. */
 static void for_each_group(struct search *s, uint64_t *cycles,
 			   void (*look)(struct search *s, struct stream_group *group))
 {
-	for (uint32_t done = 0; done < s->groups.num && s->room; done++) {
+	for (uint32_t done = 0; done < s->groups.num && goes_on(s); done++) {
 		uint32_t next = 0;
 
 		for (uint32_t i = 1; i < s->groups.num; i++)
@@ -327,7 +337,7 @@ static void for_each_group(struct search *s, uint64_t *cycles,
 /* try_part() among all others. */
 static void try_change(struct search *s, struct stream_group *group, enum stream_change change)
 {
-	while (s->room) {
+	while (goes_on(s)) {
 		struct stream_group kept = *group;
 
 		if (!stream_change(&s->all.fresh, group, change))
@@ -365,7 +375,7 @@ static void search_groups(struct search *s)
 	if (try_groups(s) && cycles) {
 		uint64_t before = UINT64_MAX;
 
-		while (s->room && s->cycles < before) {
+		while (goes_on(s) && s->cycles < before) {
 			before = s->cycles;
 			search_eagerness(s);
 			memcpy(cycles, s->apart, s->groups.num * sizeof(*cycles));
@@ -410,6 +420,7 @@ static void search_with(struct search *s, const struct plan *plan,
 	if (!groups->num)
 		return;
 	s->groups = *groups;
+	s->failures = 0;
 	s->room = room_for(plan->list.num_ops);
 	s->apart = wnn_calloc(groups->num, sizeof(*s->apart));
 	if (!s->apart)
