@@ -24,7 +24,7 @@
 /* What takes longer than the best by more than a part of so many is hopeless with other groups, too. */
 #define HOPELESS 100
 /* Candidates in a row that are no better, with which a search ends: groups that take longest have their turn first. */
-#define FAILURES 4
+#define FAILURES 3
 /* A group whose nodes by themselves differ by more than a part of so many with and without it is kept, or dropped. */
 #define CLEAR 50
 
