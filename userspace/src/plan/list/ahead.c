@@ -28,7 +28,7 @@
 struct timed {
 	const struct plan_op *ops;
 	uint32_t count;
-	struct plan_depend *depend;
+	const struct plan_depend *depend;
 	uint64_t *begin, *end; /* of each */
 	uint64_t cycles;       /* until all have ended */
 };
@@ -95,32 +95,23 @@ static uint64_t run(struct timed *list, uint32_t skipped)
 	return last;
 }
 
-/* -1: no memory. */
-static int time_list(const struct plan *plan, const struct plan_op *ops, uint32_t count,
+/* Of instructions of which it is known what they follow. -1: no memory. */
+static int time_list(const struct plan_op *ops, uint32_t count, const struct plan_depend *depend,
 		     struct timed *list)
 {
 	*list = (struct timed){ .ops = ops,
 				.count = count,
-				.depend = depend_create(),
+				.depend = depend,
 				.begin = wnn_malloc((count + 1) * sizeof(*list->begin)),
 				.end = wnn_malloc((count + 1) * sizeof(*list->end)) };
 	if (!list->depend || !list->begin || !list->end)
 		return -1;
-	for (uint32_t i = 0; i < count; i++) {
-		struct hazard_access access[PLAN_MAX_ACCESSES];
-
-		if (is_point(&ops[i]))
-			depend_forget(list->depend);
-		else if (depend_add(list->depend, access, plan_accesses(plan, &ops[i], access), i))
-			return -1;
-	}
 	list->cycles = run(list, 0);
 	return 0;
 }
 
 static void release_times(struct timed *list)
 {
-	depend_destroy(list->depend);
 	wnn_free(list->begin);
 	wnn_free(list->end);
 }
@@ -328,13 +319,15 @@ static int try_loads(struct ahead *a, uint32_t loads)
 	struct plan_list *list = &a->plan->list;
 	struct plan_op *ops = wnn_malloc((a->list.count + loads) * sizeof(*ops));
 	struct timed trial = { .count = 0 };
+	struct plan_depend *depend;
 	uint32_t count;
 	int ret = -1;
 
 	if (!ops)
 		return -1;
 	count = list_anew(a, loads, ops);
-	if (!time_list(a->plan, ops, count, &trial)) {
+	depend = schedule_follow(a->plan, ops, count);
+	if (!time_list(ops, count, depend, &trial)) {
 		uint64_t later = run(&trial, loads);
 
 		a->gain = later < a->list.cycles ? a->list.cycles - later : 0;
@@ -343,9 +336,12 @@ static int try_loads(struct ahead *a, uint32_t loads)
 	}
 	release_times(&trial);
 	if (ret <= 0) {
+		depend_destroy(depend);
 		wnn_free(ops);
 		return ret;
 	}
+	depend_destroy(list->ordered);
+	list->ordered = depend;
 	wnn_free(list->ops);
 	list->ops = ops;
 	list->num_ops = list->cap_ops = count;
@@ -362,7 +358,8 @@ static uint32_t fewer(uint32_t loads)
 void plan_load_ahead(struct plan *plan)
 {
 	struct ahead a = { .plan = plan };
-	int ret = time_list(plan, plan->list.ops, (uint32_t)plan->list.num_ops, &a.list);
+	int ret = time_list(plan->list.ops, (uint32_t)plan->list.num_ops, plan->list.ordered,
+			    &a.list);
 
 	if (!ret) {
 		find_loads(&a);

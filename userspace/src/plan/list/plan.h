@@ -140,8 +140,10 @@ struct plan_list {
 	struct plan_set views, params;	    /* of npu_view and plan_param */
 	const struct npu_binding *bindings; /* what the program writes of; NULL: perhaps all */
 	bool unlisted; /* views and parameters are only counted, as uses: the plan is dry */
-	struct plan_depend *depend;
-	size_t window; /* begin of the instructions that plan_schedule() orders together */
+	struct plan_depend *depend; /* of the instructions as kernels emit them */
+	struct plan_depend
+		*ordered; /* of those in the order of execution; NULL before plan_schedule() */
+	size_t window;	  /* begin of the instructions that plan_schedule() orders together */
 	struct plan_hazards *hazards;
 	struct plan_timeline timeline;
 	bool at_boundary;	/* the node at hand has no instruction yet */

@@ -536,35 +536,46 @@ out:
 	return ret;
 }
 
+struct plan_depend *schedule_follow(const struct plan *plan, const struct plan_op *ops,
+				    size_t count)
+{
+	struct plan_depend *depend = depend_create();
+
+	for (size_t i = 0; i < count && depend; i++) {
+		struct hazard_access access[PLAN_MAX_ACCESSES];
+
+		if (ops[i].op == ONPU_OP_PREEMPT) {
+			depend_forget(depend);
+		} else if (depend_add(depend, access, plan_accesses(plan, &ops[i], access),
+				      (uint32_t)i)) {
+			depend_destroy(depend);
+			depend = NULL;
+		}
+	}
+	return depend;
+}
+
 int schedule_waits(struct plan *plan)
 {
 	struct plan_hazards *hazards = hazards_create();
-	struct plan_depend *depend = depend_create();
-	int ret = hazards && depend ? 0 : -1;
+	int ret = hazards ? 0 : -1;
 
 	for (size_t i = 0; i < plan->list.num_ops && !ret; i++) {
-		struct hazard_access access[PLAN_MAX_ACCESSES];
 		struct plan_op *op = &plan->list.ops[i];
-		uint32_t count, need[ONPU_ENG_COUNT];
+		uint32_t need[ONPU_ENG_COUNT];
 		size_t after[ONPU_ENG_COUNT];
 
 		op->waits = op->signals = 0;
 		if (op->op == ONPU_OP_PREEMPT) {
 			hazards_pause(hazards, i);
-			depend_forget(depend);
 			continue;
 		}
-		count = plan_accesses(plan, op, access);
-		ret = depend_add(depend, access, count, (uint32_t)i);
-		if (ret)
-			break;
-		hazards_find(hazards, plan->list.ops, depend, (uint32_t)i, need);
+		hazards_find(hazards, plan->list.ops, plan->list.ordered, (uint32_t)i, need);
 		ret = hazards_wait(hazards, op->engine, i, need, &op->waits, after);
 		for (int e = 0; !ret && e < ONPU_ENG_COUNT; e++)
 			if (op->waits & 1u << e)
 				plan->list.ops[after[e]].signals |= (uint8_t)(1u << op->engine);
 	}
-	depend_destroy(depend);
 	hazards_destroy(hazards);
 	return ret;
 }
@@ -604,7 +615,8 @@ uint64_t plan_schedule(struct plan *plan)
 	plan->list.ops = list.ops;
 	plan->list.num_ops = list.num;
 	plan->list.cap_ops = list.cap;
-	if (schedule_waits(plan))
+	plan->list.ordered = schedule_follow(plan, list.ops, list.num);
+	if (!plan->list.ordered || schedule_waits(plan))
 		plan_nomem(plan);
 	return cycles;
 }
@@ -616,4 +628,6 @@ void plan_unschedule(struct plan *plan)
 	plan->list.num_ops = plan->list.cap_ops = plan->list.num_emitted;
 	plan->list.emitted = NULL;
 	plan->list.ahead = 0;
+	depend_destroy(plan->list.ordered);
+	plan->list.ordered = NULL;
 }

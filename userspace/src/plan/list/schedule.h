@@ -16,7 +16,10 @@ static inline bool schedule_fills_window(const struct plan *plan, size_t op)
 
 /* Returns how long the program takes by the cost model. */
 uint64_t plan_schedule(struct plan *plan);
-/* Waits and signals for the order as it is; -1: no memory. */
+/* What each of these instructions follows when they run in this order; NULL: no memory. */
+struct plan_depend *schedule_follow(const struct plan *plan, const struct plan_op *ops,
+				    size_t count);
+/* Waits and signals for the order as it is, whose plan_list.ordered is there; -1: no memory. */
 int schedule_waits(struct plan *plan);
 /* Back to the order in which kernels emitted, which alone can be cut into jobs. */
 void plan_unschedule(struct plan *plan);

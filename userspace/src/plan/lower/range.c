@@ -124,6 +124,7 @@ void plan_list_release(struct plan_list *list)
 	plan_set_release(&list->views);
 	plan_set_release(&list->params);
 	depend_destroy(list->depend);
+	depend_destroy(list->ordered);
 	hazards_destroy(list->hazards);
 }
 
