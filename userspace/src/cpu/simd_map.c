@@ -56,7 +56,8 @@ static inline vec scaled(vec x, vec n, ivec bits)
 
 /*
  * e^(d + lost) for d up to 0, in float32 to about one unit in the last place; `lost` is what d is too small by,
- * for want of digits. With n * ln(2) taken away from it, e^r is its series to the 7th power.
+ * for want of digits. With n * ln(2) taken away from it, e^r is its series to the 7th power. What becomes 0 is computed
+ * as something else: results that underflow take some processors a hundred cycles.
  */
 static inline vec exponential(vec d, vec lost)
 {
@@ -65,8 +66,7 @@ static inline vec exponential(vec d, vec lost)
 	vec n, r, p;
 
 	/* NaN stays. */
-	d = most_of(splat(LEAST_EXPONENT), d);
-	lost = choose(zero, splat(0), lost);
+	d = choose(zero, splat(0), d);
 	n = multiply_add(d, splat(0x1.715476p+0f), whole);
 	bits = (ivec)n - (ivec)whole;
 	n = n - whole;
@@ -81,7 +81,7 @@ static inline vec exponential(vec d, vec lost)
 	p = multiply_add(p, r, splat(0.5f));
 	p = multiply_add(p, r, splat(1));
 	p = multiply_add(p, r, splat(1));
-	return scaled(p, n, bits);
+	return choose(zero, splat(0), scaled(p, n, bits));
 }
 
 /*
