@@ -40,17 +40,15 @@ static float six(float v)
 /* e to this power, and all below, is 0 in float32: less than half of its smallest number. */
 #define LEAST_EXPONENT (-104.0f)
 
-/* 2^n * x, whether or not float32 has 2^n; n is whole, and `bits` is n as an integer. */
+/* 2^n * x for whole n from -150 to 0, whether or not float32 has 2^n; the last digits of `bits` are n. */
 static inline vec scaled(vec x, vec n, ivec bits)
 {
 #if defined(__AVX512F__)
 	(void)bits;
 	return (vec)_mm512_scalef_ps((__m512)x, (__m512)n);
 #else
-	ivec half = bits >> 1;
-
 	(void)n;
-	return x * (vec)((half + 127) << 23) * (vec)((bits - half + 127) << 23);
+	return x * (vec)((bits << 23) + ((127 + 24) << 23)) * 0x1p-24f;
 #endif
 }
 
@@ -68,7 +66,7 @@ static inline vec exponential(vec d, vec lost)
 	/* NaN stays. */
 	d = choose(zero, splat(0), d);
 	n = multiply_add(d, splat(0x1.715476p+0f), whole);
-	bits = (ivec)n - (ivec)whole;
+	bits = (ivec)n;
 	n = n - whole;
 	/* Its first part has so few digits that the product is exact. */
 	r = multiply_add(n, splat(-0x1.62e4p-1f), d);
@@ -313,6 +311,9 @@ static inline void add_to(dvec sum[2], vec v)
 	/* The compiler would make it of quarters. */
 	sum[0] += (dvec)_mm512_cvtps_pd(_mm512_castps512_ps256((__m512)v));
 	sum[1] += (dvec)_mm512_cvtps_pd(_mm512_extractf32x8_ps((__m512)v, 1));
+#elif defined(__FMA__)
+	sum[0] += (dvec)_mm256_cvtps_pd(_mm256_castps256_ps128((__m256)v));
+	sum[1] += (dvec)_mm256_cvtps_pd(_mm256_extractf128_ps((__m256)v, 1));
 #else
 	float parts[LANES];
 
