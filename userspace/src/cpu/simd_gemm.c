@@ -221,21 +221,32 @@ INLINE void transpose_block(float *y, int64_t ldy, const float *x, int64_t ldx)
 	*(four *)(y + 3 * ldy) = __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
 }
 
+/* Fewer lines, or shorter ones, than a block has. */
+static void transpose_few(float *y, int64_t ldy, const float *x, int64_t ldx, int64_t rows,
+			  int64_t columns)
+{
+	for (int64_t j = 0; j < columns; j++)
+		for (int64_t i = 0; i < rows; i++)
+			y[j * ldy + i] = x[i * ldx + j];
+}
+
+/* The last block of a line and the last lines of blocks go back to the end. */
 static void transpose(float *y, int64_t ldy, const float *x, int64_t ldx, int64_t rows,
 		      int64_t columns)
 {
-	int64_t i, j;
+	if (rows < BLOCK || columns < BLOCK) {
+		transpose_few(y, ldy, x, ldx, rows, columns);
+		return;
+	}
+	for (int64_t at = 0; at < columns; at += BLOCK) {
+		int64_t j = at + BLOCK > columns ? columns - BLOCK : at, i;
 
-	for (j = 0; j + BLOCK <= columns; j += BLOCK) {
 		for (i = 0; i + BLOCK <= rows; i += BLOCK)
 			transpose_block(y + j * ldy + i, ldy, x + i * ldx + j, ldx);
-		for (; i < rows; i++)
-			for (int64_t k = j; k < j + BLOCK; k++)
-				y[k * ldy + i] = x[i * ldx + k];
+		if (i < rows)
+			transpose_block(y + j * ldy + rows - BLOCK, ldy,
+					x + (rows - BLOCK) * ldx + j, ldx);
 	}
-	for (; j < columns; j++)
-		for (i = 0; i < rows; i++)
-			y[j * ldy + i] = x[i * ldx + j];
 }
 
 void LEVEL_TABLE(fill_gemm)(struct cpu_simd *simd)
