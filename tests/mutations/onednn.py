@@ -85,6 +85,12 @@ MUTATIONS = [
     # What is added to the result of a convolution.
     _sum('what is added is always that of the first pixels', 'onednn_conv.c', 'run->addend + (y - (const float *)run->y)', 'run->addend'),
     _sum('a sum has no activation', 'onednn_conv.c', 'cpu_activate(simd, &run->conv->sum_act, y, n);', ''),
+    # Lines on tiles.
+    _packed('each step of a product adds the bias', 'tile_product.c', 'p->bias && last ?', 'p->bias ?'),
+    _packed('all blocks of lines are the first', 'tile_lines.c', 'p.a += first * p.k;', 'p.a += 0 * first;'),
+    _packed('later steps of strips lie where the first does', 'tile_product.c', 'strip, k0, packed + k0 * p->m);', 'strip, k0, packed);'),
+    _packed('lines have no activations', 'tile_lines.c', 'cpu_activate(l->simd, &l->shape.attrs->act, y, n);', '(void)n;'),
+    _sum('what is added to lines is always that of the first', 'tile_lines.c', 'run->addend + (y - run->whole.c)', 'run->addend'),
     # Integers.
     _integer('the zero point of the input is 0', 'onednn_conv.c', 'if (!ret && c->zero_point)', 'if (false)'),
     _integer('unsigned filters are read as signed ones', 'onednn_conv.c', '[i] ^ 0x80', '[i]'),

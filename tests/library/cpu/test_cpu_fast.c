@@ -601,6 +601,37 @@ static void test_shared_columns(void **state)
 	}
 }
 
+/* Lines times a constant matrix with many columns: in one block or several, with one step of the sums or several. */
+static void test_many_columns(void **state)
+{
+	static const int64_t sizes[][3] = { { 9, 136, 300 },
+					    { 61, 128, 520 },
+					    { 200, 264, 257 },
+					    { 800, 128, 9 },
+					    { 11, 40, 40 } };
+
+	(void)state;
+	for (int i = 0; i < 20; i++) {
+		const int64_t *size = sizes[i % 5];
+		int64_t m = size[0], n = size[1], k = size[2];
+		union ir_attrs attrs = { .conv = { .strides = { 1, 1 },
+						   .dilations = { 1, 1 },
+						   .groups = 1,
+						   .layout = IR_NHWC,
+						   .filter_layout = IR_OHWI,
+						   .act = random_act() } };
+		struct rig rig;
+
+		rig_init(&rig);
+		add(&rig, 4, (int64_t[]){ 1, m, 1, k });
+		add(&rig, 4, (int64_t[]){ n, 1, 1, k });
+		if (random_below(2))
+			add(&rig, 1, &n);
+		rig_make_constant(&rig, 1);
+		assert_true(compare(&rig, IR_OP_CONV, &attrs, 4, (int64_t[]){ 1, m, 1, n }, 1e-5));
+	}
+}
+
 static void test_all_seen(void **state)
 {
 	(void)state;
@@ -619,7 +650,8 @@ int main(void)
 		cmocka_unit_test(test_shared_columns), cmocka_unit_test(test_reduce),
 		cmocka_unit_test(test_layernorm),      cmocka_unit_test(test_instnorm),
 		cmocka_unit_test(test_batchnorm),      cmocka_unit_test(test_expand),
-		cmocka_unit_test(test_reverse),	       cmocka_unit_test(test_all_seen),
+		cmocka_unit_test(test_reverse),	       cmocka_unit_test(test_many_columns),
+		cmocka_unit_test(test_all_seen),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

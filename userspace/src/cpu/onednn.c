@@ -9,6 +9,7 @@
 
 #include "cpu/conv.h"
 #include "cpu/room.h"
+#include "cpu/tile_lines.h"
 
 /* Processors with VNNI, in the bits of dnnl_cpu_isa_t: others add pairs of products in 16 bits, which saturate. */
 #define VNNI                                             \
@@ -63,7 +64,7 @@ static void load(void)
 	version = library.version();
 	if (version->major != DNNL_VERSION_MAJOR)
 		return;
-	snprintf(library.form, sizeof(library.form), "onednn-%d.%d.%d-%x-5", version->major,
+	snprintf(library.form, sizeof(library.form), "onednn-%d.%d.%d-%x-6", version->major,
 		 version->minor, version->patch, (unsigned int)library.get_effective_cpu_isa());
 	library.exact_integers = library.get_effective_cpu_isa() & VNNI;
 	threads = onednn_enter(&library);
@@ -146,7 +147,9 @@ struct cpu_prepared *cpu_onednn_prepare(const struct cpu_context *cpu, const str
 	case IR_OP_QMATMUL:
 		if (!onednn_get())
 			return NULL;
-		prepared = onednn_winograd_prepare(onednn_get(), cpu, node);
+		prepared = cpu_tile_lines_prepare(cpu, node);
+		if (!prepared)
+			prepared = onednn_winograd_prepare(onednn_get(), cpu, node);
 		if (!prepared)
 			prepared = onednn_matmul_prepare(onednn_get(), cpu, node);
 		return prepared ? prepared : onednn_conv_prepare(onednn_get(), cpu, node);

@@ -187,6 +187,8 @@ static void multiply_own(const struct run *run, int64_t part, int64_t tiles,
 					  .a = room->v + point * tiles * g->in_c,
 					  .b = filter + i * g->in_c * g->out_c,
 					  .c = room->m + point * tiles * g->out_c,
+					  .lo = -INFINITY,
+					  .hi = INFINITY,
 				  },
 				  (float *)room->scratch);
 	}

@@ -25,6 +25,8 @@ struct cpu_tile_product {
 	int64_t m, k, n;
 	const float *a, *b; /* b: packed */
 	float *c;
+	const float *bias; /* one a column, or NULL */
+	float lo, hi;	   /* as in cpu/simd.h */
 };
 
 /* A packed b has as many floats as before. */
@@ -35,5 +37,15 @@ void cpu_tile_unpack(const struct cpu_simd *simd, int64_t k, int64_t n, const fl
 size_t cpu_tile_scratch(int64_t m);
 void cpu_tile_multiply(const struct cpu_simd *simd, const struct cpu_tile_product *p,
 		       float *scratch);
+
+/*
+ * The same in pieces that threads can share, with the same bits: first each strip of rows is packed, into as many floats
+ * as a has for all of them, then come some columns each, from the first of a panel on.
+ */
+int64_t cpu_tile_strips(const struct cpu_simd *simd, const struct cpu_tile_product *p);
+void cpu_tile_pack_strip(const struct cpu_simd *simd, const struct cpu_tile_product *p,
+			 int64_t strip, float *packed);
+void cpu_tile_multiply_columns(const struct cpu_simd *simd, const struct cpu_tile_product *p,
+			       const float *packed, int64_t begin, int64_t end);
 
 #endif

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Lines times a constant matrix on our own tiles: products, and convolutions of 1x1 in channels-last order, whose pixels are
+ * lines. With vectors of 8 floats that is faster than oneDNN, whose results are read and written once more for an
+ * activation that leaves NaN what it is; with those of AVX-512 it is not. An element is the same sum whatever
+ * is computed together with it, so that how the threads share the work changes no bit.
+ */
+#include "cpu/tile_lines.h"
+
+#include <math.h>
+
+#include "cpu/conv_dense.h"
+#include "cpu/tile_product.h"
+#include "util/malloc.h"
+
+/* The lines of a block stay packed in the second-level cache. */
+#define MAX_BLOCK 192
+/* Pieces of the work for each thread, so that one that is held up leaves its own to others. */
+#define PIECES 4
+/* Products of fewer lines take the time that reading the matrix takes. */
+#define MIN_LINES 8
+/* Packing an element of a line takes as long as some ten products: fewer columns are worth that only where there are as many as in a line. */
+#define MIN_COLUMNS 128
+
+struct lines {
+	struct cpu_prepared base;
+	const struct cpu_simd *simd;
+	struct cpu_as_conv as; /* of a product */
+	struct cpu_conv shape;
+	int64_t m, k, n;
+	bool has_bias, limited; /* limited: the activation is lo and hi */
+	float lo, hi;
+	uint32_t operands; /* of the node */
+	bool adds;	   /* what comes behind them, and then has this activation: */
+	struct ir_unary_attrs sum_act;
+};
+
+struct run {
+	const struct lines *lines;
+	struct cpu_tile_product whole;
+	const float *addend; /* or NULL */
+	struct cpu_split blocks;
+	int64_t columns; /* of a piece */
+	char *scratch;
+	size_t worker_bytes;
+};
+
+/* What follows the sums of n elements, while they are in the cache. */
+static void finish(const struct run *run, float *y, int64_t n)
+{
+	const struct lines *l = run->lines;
+
+	if (!l->limited)
+		cpu_activate(l->simd, &l->shape.attrs->act, y, n);
+	if (!run->addend)
+		return;
+	l->simd->binary(IR_ADD, y, y, 1, run->addend + (y - run->whole.c), 1, n);
+	cpu_activate(l->simd, &l->sum_act, y, n);
+}
+
+/* Some lines and all columns. */
+static void run_block(void *argument, int64_t item, unsigned int worker)
+{
+	const struct run *run = argument;
+	struct cpu_tile_product p = run->whole;
+	int64_t first = cpu_split_first(&run->blocks, item);
+
+	p.m = cpu_split_size(&run->blocks, item);
+	p.a += first * p.k;
+	p.c += first * p.n;
+	cpu_tile_multiply(run->lines->simd, &p,
+			  (float *)(run->scratch + worker * run->worker_bytes));
+	finish(run, p.c, p.m * p.n);
+}
+
+static void pack_strip(void *argument, int64_t item, unsigned int worker)
+{
+	const struct run *run = argument;
+
+	(void)worker;
+	cpu_tile_pack_strip(run->lines->simd, &run->whole, item, (float *)run->scratch);
+}
+
+/* All lines and some columns. */
+static void run_columns(void *argument, int64_t item, unsigned int worker)
+{
+	const struct run *run = argument;
+	const struct cpu_tile_product *p = &run->whole;
+	int64_t begin = item * run->columns, end = begin + run->columns;
+
+	(void)worker;
+	end = end < p->n ? end : p->n;
+	cpu_tile_multiply_columns(run->lines->simd, p, (const float *)run->scratch, begin, end);
+	for (int64_t row = 0; row < p->m && (run->addend || !run->lines->limited); row++)
+		finish(run, p->c + row * p->n + begin, end - begin);
+}
+
+/* Where there are too few blocks, threads share the columns, so that each reads its part of the matrix alone. */
+static int run_shared(struct run *run, struct cpu_context *cpu)
+{
+	const struct cpu_tile_product *p = &run->whole;
+	int64_t unit = 2 * cpu->simd->lanes, pieces = PIECES * (int64_t)cpu->threads;
+
+	run->columns = ((p->n + unit - 1) / unit + pieces - 1) / pieces * unit;
+	run->scratch = cpu_scratch(cpu, (size_t)(p->m * p->k) * sizeof(float));
+	if (!run->scratch)
+		return -1;
+	cpu_threads_run(cpu->workers, cpu_tile_strips(cpu->simd, p), pack_strip, run);
+	cpu_threads_run(cpu->workers, (p->n + run->columns - 1) / run->columns, run_columns, run);
+	return 0;
+}
+
+static int run_blocks(struct run *run, struct cpu_context *cpu)
+{
+	run->worker_bytes = cpu_tile_scratch(run->blocks.size + 1);
+	run->scratch = cpu_scratch(cpu, cpu->threads * run->worker_bytes);
+	if (!run->scratch)
+		return -1;
+	cpu_threads_run(cpu->workers, run->blocks.parts, run_block, run);
+	return 0;
+}
+
+static int run(struct cpu_prepared *prepared, struct cpu_context *cpu, const void *packed,
+	       const void *const *in, void *const *out, struct wnn_error *err)
+{
+	const struct lines *l = (const struct lines *)prepared;
+	struct run r = {
+		.lines = l,
+		.whole = { .m = l->m,
+			   .k = l->k,
+			   .n = l->n,
+			   .a = in[0],
+			   .b = packed,
+			   .c = out[0],
+			   .bias = l->has_bias ? in[2] : NULL,
+			   .lo = l->lo,
+			   .hi = l->hi },
+		.addend = l->adds ? in[l->operands] : NULL,
+		.blocks = cpu_split(l->m, MAX_BLOCK),
+	};
+	bool shared = cpu->threads > 1 && r.blocks.parts < 2 * (int64_t)cpu->threads;
+
+	if (shared ? run_shared(&r, cpu) : run_blocks(&r, cpu))
+		return wnn_error_nomem(err, "a convolution or product");
+	return 0;
+}
+
+static int pack(const struct cpu_prepared *prepared, const void *from, void *to,
+		struct wnn_error *err)
+{
+	const struct lines *l = (const struct lines *)prepared;
+
+	(void)err;
+	cpu_conv_rows_pack(l->simd, &l->shape, from, to);
+	return 0;
+}
+
+static void destroy(struct cpu_prepared *prepared)
+{
+	wnn_free(prepared);
+}
+
+static bool add(struct cpu_prepared *prepared, const struct ir_node *addition)
+{
+	struct lines *l = (struct lines *)prepared;
+
+	l->adds = true;
+	l->sum_act = addition->attrs.binary.act;
+	return true;
+}
+
+static bool is_flat(const struct cpu_conv *g)
+{
+	const struct ir_conv_attrs *a = g->attrs;
+
+	return a->layout == IR_NHWC && !a->transposed && a->groups == 1 && g->kh == 1 &&
+	       g->kw == 1 && a->strides[0] == 1 && a->strides[1] == 1 && !a->padding[0] &&
+	       !a->padding[1] && !a->padding[2] && !a->padding[3];
+}
+
+/* Whether a node is one of these; sets its shape. */
+static bool set_shape(struct lines *l, const struct ir_node *node)
+{
+	if (node->operands[0]->type.dtype != IR_F32 || node->operands[1]->kind != IR_VALUE_CONSTANT)
+		return false;
+	if (node->op == IR_OP_CONV) {
+		l->base.name = "cpu/conv-lines";
+		l->shape = cpu_conv_of(node);
+	} else if (node->op == IR_OP_MATMUL && cpu_matmul_as_conv(node, &l->as)) {
+		l->base.name = "cpu/matmul-lines";
+		l->shape = l->as.conv;
+	} else {
+		return false;
+	}
+	l->m = l->shape.batch * l->shape.out_h * l->shape.out_w;
+	l->k = l->shape.in_c;
+	l->n = l->shape.out_c;
+	return is_flat(&l->shape) && l->m >= MIN_LINES && l->n % l->simd->lanes == 0 &&
+	       (l->n >= MIN_COLUMNS || l->n >= l->k);
+}
+
+struct cpu_prepared *cpu_tile_lines_prepare(const struct cpu_context *cpu,
+					    const struct ir_node *node)
+{
+	struct lines *l;
+
+	if (cpu->simd != cpu_simd_level(CPU_LEVEL_AVX2))
+		return NULL;
+	l = wnn_calloc(1, sizeof(*l));
+	if (!l)
+		return NULL;
+	l->base = (struct cpu_prepared){ .pack = pack, .run = run, .destroy = destroy, .add = add };
+	l->simd = cpu->simd;
+	if (!set_shape(l, node)) {
+		wnn_free(l);
+		return NULL;
+	}
+	l->has_bias = node->num_operands > 2 && node->operands[2];
+	l->operands = node->num_operands;
+	l->limited = cpu_act_limits(&l->shape.attrs->act, &l->lo, &l->hi);
+	l->base.packed_bytes = cpu_conv_rows_pack_bytes(cpu->simd, &l->shape);
+	return &l->base;
+}
