@@ -85,6 +85,9 @@ MUTATIONS = [
     # What is added to the result of a convolution.
     _sum('what is added is always that of the first pixels', 'onednn_conv.c', 'run->addend + (y - (const float *)run->y)', 'run->addend'),
     _sum('a sum has no activation', 'onednn_conv.c', 'cpu_activate(simd, &run->conv->sum_act, y, n);', ''),
+    # Depthwise by pixels.
+    _packed('windows lie within the lines one result too early', 'fast_conv.c', 'begin = (pad + stride - 1) / stride', 'begin = pad / (stride + 1)'),
+    _packed('inner pixels begin where the line does', 'fast_conv.c', 'int64_t iw = begin * a->strides[1] - a->padding[2];', 'int64_t iw = 0;'),
     # Lines on tiles.
     _packed('each step of a product adds the bias', 'tile_product.c', 'p->bias && last ?', 'p->bias ?'),
     _packed('all blocks of lines are the first', 'tile_lines.c', 'p.a += first * p.k;', 'p.a += 0 * first;'),

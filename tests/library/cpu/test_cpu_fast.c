@@ -128,6 +128,36 @@ static bool conv_round(void)
 	return compare(&rig, IR_OP_CONV, &attrs, 4, y, 1e-5);
 }
 
+/* Depthwise, with channels that fill vectors. */
+static bool depthwise_round(void)
+{
+	union ir_attrs attrs = {
+		.conv = { .layout = IR_NHWC, .filter_layout = IR_OHWI, .act = random_act() }
+	};
+	struct ir_conv_attrs *a = &attrs.conv;
+	int64_t n = between(8, 50), in[2], out[2];
+	struct rig rig;
+
+	a->groups = (uint32_t)n;
+	for (int i = 0; i < 2; i++) {
+		in[i] = between(1, 17);
+		a->strides[i] = between(1, 3);
+		a->dilations[i] = between(1, random_below(4) ? 1 : 2);
+		a->padding[2 * i] = random_below(4);
+		a->padding[2 * i + 1] = random_below(4);
+		out[i] = out_size(in[i], 3, a->dilations[i], a->strides[i], a->padding[2 * i],
+				  a->padding[2 * i + 1]);
+		if (!out[i])
+			return true;
+	}
+	rig_init(&rig);
+	add(&rig, 4, (int64_t[]){ 2, in[0], in[1], n });
+	add(&rig, 4, (int64_t[]){ n, 3, 3, 1 });
+	if (random_below(2))
+		add(&rig, 1, &n);
+	return compare(&rig, IR_OP_CONV, &attrs, 4, (int64_t[]){ 2, out[0], out[1], n }, 1e-5);
+}
+
 /* The same turned round: the "output channels" of the filter are those of a group. */
 static bool transposed_round(void)
 {
@@ -517,6 +547,7 @@ static bool batchnorm_round(void)
 FAMILY(conv)
 FAMILY(transposed)
 FAMILY(pool)
+FAMILY(depthwise)
 FAMILY(matmul)
 FAMILY(binary)
 FAMILY(unary)
@@ -641,16 +672,27 @@ static void test_all_seen(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_conv),	       cmocka_unit_test(test_transposed),
-		cmocka_unit_test(test_pool),	       cmocka_unit_test(test_matmul),
-		cmocka_unit_test(test_binary),	       cmocka_unit_test(test_unary),
-		cmocka_unit_test(test_concat),	       cmocka_unit_test(test_transpose),
-		cmocka_unit_test(test_slice),	       cmocka_unit_test(test_softmax),
-		cmocka_unit_test(test_blas_threads),   cmocka_unit_test(test_shared_products),
-		cmocka_unit_test(test_shared_columns), cmocka_unit_test(test_reduce),
-		cmocka_unit_test(test_layernorm),      cmocka_unit_test(test_instnorm),
-		cmocka_unit_test(test_batchnorm),      cmocka_unit_test(test_expand),
-		cmocka_unit_test(test_reverse),	       cmocka_unit_test(test_many_columns),
+		cmocka_unit_test(test_conv),
+		cmocka_unit_test(test_transposed),
+		cmocka_unit_test(test_pool),
+		cmocka_unit_test(test_depthwise),
+		cmocka_unit_test(test_matmul),
+		cmocka_unit_test(test_binary),
+		cmocka_unit_test(test_unary),
+		cmocka_unit_test(test_concat),
+		cmocka_unit_test(test_transpose),
+		cmocka_unit_test(test_slice),
+		cmocka_unit_test(test_softmax),
+		cmocka_unit_test(test_blas_threads),
+		cmocka_unit_test(test_shared_products),
+		cmocka_unit_test(test_shared_columns),
+		cmocka_unit_test(test_reduce),
+		cmocka_unit_test(test_layernorm),
+		cmocka_unit_test(test_instnorm),
+		cmocka_unit_test(test_batchnorm),
+		cmocka_unit_test(test_expand),
+		cmocka_unit_test(test_reverse),
+		cmocka_unit_test(test_many_columns),
 		cmocka_unit_test(test_all_seen),
 	};
 

@@ -425,6 +425,43 @@ static void check_lines(void)
 	guard_free(&bias);
 }
 
+/* Some of the lines are one pixel, as padding is. */
+static void check_pixels_3x3(void)
+{
+	int64_t n = between(simd->lanes, 3 * simd->lanes), count = between(1, 9);
+	int64_t stride = between(1, 2), width = (count - 1) * stride + 3;
+	bool has_bias = random_below(2), limit = random_below(2);
+	struct guard y = floats(count * n), w = floats(9 * n), bias = floats(n), x[3];
+	struct cpu_pixels p = { .y = y.data,
+				.filter = w.data,
+				.bias = has_bias ? bias.data : NULL,
+				.n = n,
+				.count = count,
+				.stride = stride,
+				.lo = limit ? -0.5f : -INFINITY,
+				.hi = limit ? 0.75f : INFINITY };
+
+	for (int r = 0; r < 3; r++) {
+		p.step[r] = random_below(4) ? n : 0;
+		x[r] = floats(p.step[r] ? width * n : n);
+		p.x[r] = x[r].data;
+	}
+	simd->pixels_3x3(&p);
+	for (int64_t i = 0; i < count * n; i++) {
+		double sum = has_bias ? (double)bias.data[i % n] : 0;
+
+		for (int64_t t = 0; t < 9; t++)
+			sum += (double)p.x[t / 3][(i / n * stride + t % 3) * p.step[t / 3] + i % n] *
+			       (double)w.data[t * n + i % n];
+		expect("pixels_3x3", i, (double)y.data[i], limited(sum, limit), loss(9));
+	}
+	for (int r = 0; r < 3; r++)
+		guard_free(&x[r]);
+	guard_free(&y);
+	guard_free(&w);
+	guard_free(&bias);
+}
+
 static void check_copy_lines(void)
 {
 	int64_t n = between(1, 70), count = between(1, 6), every = between(1, 4);
@@ -683,13 +720,13 @@ static const struct {
 	size_t at, size;
 	void (*check)(void);
 } entries[] = {
-	ENTRY(tile),	     ENTRY(pack),	 ENTRY(transpose),     ENTRY(window),
-	ENTRY(window_3x3),   ENTRY(lines),	 ENTRY(copy_lines),    ENTRY(sum),
-	ENTRY(dot),	     ENTRY(combine),	 ENTRY(unary),	       ENTRY(binary),
-	ENTRY(to_halves),    ENTRY(from_halves), ENTRY(round_halves),  ENTRY(softmax),
-	ENTRY(fold),	     ENTRY(fold_line),	 ENTRY(normalize),     ENTRY(winograd_in),
-	ENTRY(winograd_out), ENTRY(finish),	 ENTRY(finish_floats), ENTRY(widen),
-	ENTRY(add_floats),   ENTRY(integers),
+	ENTRY(tile),	    ENTRY(pack),	 ENTRY(transpose),   ENTRY(window),
+	ENTRY(window_3x3),  ENTRY(lines),	 ENTRY(pixels_3x3),  ENTRY(copy_lines),
+	ENTRY(sum),	    ENTRY(dot),		 ENTRY(combine),     ENTRY(unary),
+	ENTRY(binary),	    ENTRY(to_halves),	 ENTRY(from_halves), ENTRY(round_halves),
+	ENTRY(softmax),	    ENTRY(fold),	 ENTRY(fold_line),   ENTRY(normalize),
+	ENTRY(winograd_in), ENTRY(winograd_out), ENTRY(finish),	     ENTRY(finish_floats),
+	ENTRY(widen),	    ENTRY(add_floats),	 ENTRY(integers),
 };
 
 /* There is nothing between the entries that are tested, or behind them. */

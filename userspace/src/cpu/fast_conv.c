@@ -105,6 +105,7 @@ struct depthwise {
 	float lo, hi;
 	bool limited;
 	bool is_3x3;	  /* without gaps */
+	bool by_pixels;	  /* nhwc: the same, or with strides of 2 */
 	int64_t per_item; /* channels */
 	char *scratch;
 	size_t worker_bytes;
@@ -194,18 +195,17 @@ static void depthwise_channels(void *argument, int64_t item, unsigned int worker
 		depthwise_channel(d, c, planes, c > first && d->planes.lines == d->conv.out_h);
 }
 
-/* One line of results in nhwc. */
-static void depthwise_line(void *argument, int64_t item, unsigned int worker)
+/* Results of one line in nhwc from `begin` on, tap by tap. */
+static void depthwise_pixels(const struct depthwise *d, int64_t item, int64_t begin, int64_t end,
+			     const float **from, const float *zeros)
 {
-	const struct depthwise *d = argument;
 	const struct cpu_conv *g = &d->conv;
 	const struct ir_conv_attrs *a = g->attrs;
 	int64_t oh = item % g->out_h, taps = g->kh * g->kw;
 	const float *x = d->x + item / g->out_h * g->in_h * g->in_w * g->in_c;
-	float *y = d->y + item * g->out_w * g->out_c;
-	const float **from = (const float **)(d->scratch + worker * d->worker_bytes);
+	float *y = d->y + (item * g->out_w + begin) * g->out_c;
 
-	for (int64_t ow = 0; ow < g->out_w; ow++, y += g->out_c) {
+	for (int64_t ow = begin; ow < end; ow++, y += g->out_c) {
 		/* Taps outside of the image read zeros. */
 		for (int64_t t = 0; t < taps; t++) {
 			int64_t ih =
@@ -214,13 +214,69 @@ static void depthwise_line(void *argument, int64_t item, unsigned int worker)
 				ow * a->strides[1] + t % g->kw * a->dilations[1] - a->padding[2];
 			bool in = ih >= 0 && ih < g->in_h && iw >= 0 && iw < g->in_w;
 
-			from[t] = in ? x + (ih * g->in_w + iw) * g->in_c :
-				       (float *)(d->scratch + d->cpu->threads * d->worker_bytes);
+			from[t] = in ? x + (ih * g->in_w + iw) * g->in_c : zeros;
 		}
 		d->cpu->simd->lines(CPU_WINDOW_DOT, y, g->out_c, from, d->filter, taps, d->bias);
 	}
-	y = d->y + item * g->out_w * g->out_c;
-	cpu_activate(d->cpu->simd, &a->act, y, g->out_w * g->out_c);
+	y = d->y + (item * g->out_w + begin) * g->out_c;
+	cpu_activate(d->cpu->simd, &a->act, y, (end - begin) * g->out_c);
+}
+
+/* Those whose windows lie within the lines. */
+static void depthwise_inner(const struct depthwise *d, int64_t item, int64_t begin, int64_t end,
+			    const float *zeros)
+{
+	const struct cpu_conv *g = &d->conv;
+	const struct ir_conv_attrs *a = g->attrs;
+	const float *x = d->x + item / g->out_h * g->in_h * g->in_w * g->in_c;
+	struct cpu_pixels p = { .y = d->y + (item * g->out_w + begin) * g->out_c,
+				.filter = d->filter,
+				.bias = d->bias,
+				.n = g->out_c,
+				.count = end - begin,
+				.stride = a->strides[1],
+				.lo = d->lo,
+				.hi = d->hi };
+
+	for (int r = 0; r < 3; r++) {
+		int64_t ih = item % g->out_h * a->strides[0] + r - a->padding[0];
+		int64_t iw = begin * a->strides[1] - a->padding[2];
+		bool in = ih >= 0 && ih < g->in_h;
+
+		p.x[r] = in ? x + (ih * g->in_w + iw) * g->in_c : zeros;
+		p.step[r] = in ? g->in_c : 0;
+	}
+	d->cpu->simd->pixels_3x3(&p);
+	if (!d->limited)
+		cpu_activate(d->cpu->simd, &a->act, p.y, p.count * p.n);
+}
+
+/* One line of results in nhwc: first and last ones see padding. */
+static void depthwise_line(void *argument, int64_t item, unsigned int worker)
+{
+	const struct depthwise *d = argument;
+	const struct cpu_conv *g = &d->conv;
+	const float **from = (const float **)(d->scratch + worker * d->worker_bytes);
+	const float *zeros = (const float *)(d->scratch + d->cpu->threads * d->worker_bytes);
+	int64_t stride = g->attrs->strides[1], pad = g->attrs->padding[2];
+	int64_t begin = (pad + stride - 1) / stride, end = (g->in_w + pad - 3) / stride + 1;
+
+	end = end < g->out_w ? end : g->out_w;
+	if (!d->by_pixels || g->in_w + pad < 3 || begin >= end) {
+		depthwise_pixels(d, item, 0, g->out_w, from, zeros);
+		return;
+	}
+	depthwise_pixels(d, item, 0, begin, from, zeros);
+	depthwise_inner(d, item, begin, end, zeros);
+	depthwise_pixels(d, item, end, g->out_w, from, zeros);
+}
+
+static bool has_pixels(const struct cpu_simd *simd, const struct cpu_conv *g)
+{
+	const struct ir_conv_attrs *a = g->attrs;
+
+	return g->nhwc && g->kh == 3 && g->kw == 3 && a->strides[1] <= 2 && a->dilations[0] == 1 &&
+	       a->dilations[1] == 1 && g->out_c >= simd->lanes;
 }
 
 /* Lines that stay in the cache with their results. */
@@ -250,6 +306,7 @@ static void plan_planes(struct depthwise *d, void *tables)
 	cpu_planes_init(&d->planes, lines > 0 ? lines : 1, tables);
 	d->is_3x3 = g->kh == 3 && g->kw == 3 && a->strides[0] == 1 && a->strides[1] == 1 &&
 		    a->dilations[0] == 1 && a->dilations[1] == 1;
+	d->by_pixels = has_pixels(d->cpu->simd, g);
 }
 
 static int run_depthwise(struct depthwise *d, const struct ir_node *node, const float *unpacked,
@@ -312,6 +369,16 @@ static int depthwise(struct cpu_context *cpu, const struct ir_node *node, const 
 	}
 	d.limited = cpu_act_limits(&node->attrs.conv.act, &d.lo, &d.hi);
 	return run_depthwise(&d, node, in[1], err);
+}
+
+/* With AVX-512 it was not measured whether oneDNN is slower. */
+bool cpu_conv_by_pixels(const struct cpu_context *cpu, const struct ir_node *node)
+{
+	struct cpu_conv g = cpu_conv_of(node);
+
+	return cpu->simd == cpu_simd_level(CPU_LEVEL_AVX2) &&
+	       node->results[0]->type.dtype == IR_F32 && !node->attrs.conv.transposed &&
+	       is_depthwise(&g) && has_pixels(cpu->simd, &g);
 }
 
 /* With large strides there may be far more padding than results; cpu_conv_rows() holds all of it. */

@@ -64,7 +64,7 @@ static void load(void)
 	version = library.version();
 	if (version->major != DNNL_VERSION_MAJOR)
 		return;
-	snprintf(library.form, sizeof(library.form), "onednn-%d.%d.%d-%x-6", version->major,
+	snprintf(library.form, sizeof(library.form), "onednn-%d.%d.%d-%x-7", version->major,
 		 version->minor, version->patch, (unsigned int)library.get_effective_cpu_isa());
 	library.exact_integers = library.get_effective_cpu_isa() & VNNI;
 	threads = onednn_enter(&library);
@@ -139,7 +139,7 @@ struct cpu_prepared *cpu_onednn_prepare(const struct cpu_context *cpu, const str
 
 	switch (node->op) {
 	case IR_OP_CONV:
-		if (!cpu_conv_can_pack(node))
+		if (!cpu_conv_can_pack(node) || cpu_conv_by_pixels(cpu, node))
 			return NULL;
 		__attribute__((fallthrough));
 	case IR_OP_MATMUL:

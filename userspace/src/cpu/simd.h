@@ -86,6 +86,17 @@ struct cpu_integers {
 	float least, most; /* of the integer */
 };
 
+/* A line of results of a depthwise 3x3 in channels-last order, where all windows lie within the input from left to right. */
+struct cpu_pixels {
+	float *y;
+	const float *x[3];	    /* of each tap's line, the first pixel that is read */
+	int64_t step[3];	    /* floats from there to the next pixel; 0: all are this one */
+	const float *filter, *bias; /* [tap][n], and [n] or NULL */
+	int64_t n, count,
+		stride; /* channels, at least as many as a vector has; results; pixels, 1 or 2 */
+	float lo, hi;	/* as in struct cpu_tile */
+};
+
 enum cpu_window { CPU_WINDOW_DOT, CPU_WINDOW_MAX, CPU_WINDOW_SUM, CPU_WINDOW_SQUARES };
 
 struct cpu_simd {
@@ -109,6 +120,7 @@ struct cpu_simd {
 	/* The same of a line x[t] for each tap and, for CPU_WINDOW_DOT, w[t][n] and a bias or NULL. n floats exactly. */
 	void (*lines)(enum cpu_window kind, float *y, int64_t n, const float *const *x,
 		      const float *w, int64_t taps, const float *bias);
+	void (*pixels_3x3)(const struct cpu_pixels *pixels);
 	void (*copy_lines)(const struct cpu_lines *lines);
 	float (*sum)(const float *x, int64_t n);
 	/* y[r] = x . a[r * lda], rows of a. */

@@ -282,6 +282,72 @@ static void lines(enum cpu_window kind, float *y, int64_t n, const float *const 
 	}
 }
 
+/*
+ * Up to four results side by side share what they read, of one vector of channels. The products of each come in
+ * the order of the taps, as in lines(), so that they have the same bits.
+ */
+INLINE void pixels_side_by_side(const struct cpu_pixels *p, int64_t channel, int64_t at,
+				const vec *f, vec bias, const int stride, const int count)
+{
+	float *to = p->y + at * p->n + channel;
+	vec lo = splat(p->lo), hi = splat(p->hi), y0 = { 0 }, y1 = y0, y2 = y0, y3 = y0;
+
+	for (int r = 0; r < 3; r++) {
+		const int64_t step = p->step[r];
+		const float *from = p->x[r] + at * stride * step + channel;
+
+		for (int i = 0; i < (count - 1) * stride + 3; i++) {
+			vec x = load(from + i * step);
+
+			if (i < 3)
+				y0 = multiply_add(x, f[3 * r + i], y0);
+			if (count > 1 && i >= stride && i < stride + 3)
+				y1 = multiply_add(x, f[3 * r + i - stride], y1);
+			if (count > 2 && i >= 2 * stride && i < 2 * stride + 3)
+				y2 = multiply_add(x, f[3 * r + i - 2 * stride], y2);
+			if (count > 3 && i >= 3 * stride)
+				y3 = multiply_add(x, f[3 * r + i - 3 * stride], y3);
+		}
+	}
+	store(to, between(y0 + bias, lo, hi));
+	if (count > 1)
+		store(to + p->n, between(y1 + bias, lo, hi));
+	if (count > 2)
+		store(to + 2 * p->n, between(y2 + bias, lo, hi));
+	if (count > 3)
+		store(to + 3 * p->n, between(y3 + bias, lo, hi));
+}
+
+INLINE void pixels_of(const struct cpu_pixels *pixels, const int stride)
+{
+	const struct cpu_pixels p = *pixels; /* a copy, which no store can change */
+
+	for (int64_t at = 0; at < p.n; at += LANES) {
+		/* The last vector goes back to the end of the pixel. */
+		int64_t c = at + LANES > p.n ? p.n - LANES : at, i = 0;
+		vec f[9], bias = p.bias ? load(p.bias + c) : splat(0);
+
+		for (int t = 0; t < 9; t++)
+			f[t] = load(p.filter + t * p.n + c);
+		for (; i + 4 <= p.count; i += 4)
+			pixels_side_by_side(&p, c, i, f, bias, stride, 4);
+		if (i + 2 <= p.count) {
+			pixels_side_by_side(&p, c, i, f, bias, stride, 2);
+			i += 2;
+		}
+		if (i < p.count)
+			pixels_side_by_side(&p, c, i, f, bias, stride, 1);
+	}
+}
+
+static void pixels_3x3(const struct cpu_pixels *p)
+{
+	if (p->stride == 1)
+		pixels_of(p, 1);
+	else
+		pixels_of(p, 2);
+}
+
 /* --- Copies of lines --- */
 
 INLINE vec copied(const float *from, const bool pairs)
@@ -423,6 +489,7 @@ void LEVEL_TABLE(fill_window)(struct cpu_simd *simd)
 	simd->window = window;
 	simd->window_3x3 = window_3x3;
 	simd->lines = lines;
+	simd->pixels_3x3 = pixels_3x3;
 	simd->copy_lines = copy_lines;
 	simd->sum = sum;
 	simd->dot = dot;
