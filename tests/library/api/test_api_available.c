@@ -2,7 +2,7 @@
 /*
  * Requests beyond the memory that there is: refused with an error, where the kernel would promise it and
  * end a process later. How that memory is found out, from made up files of the kernel. And that large blocks ask for
- * large pages.
+ * large pages, and have them before they are filled.
  */
 #include "fixture.h"
 
@@ -174,8 +174,8 @@ static void promises_are_kept(void **state)
 }
 #endif
 
-/* Whether the mapping of an address asks for large pages. */
-static bool asks_for_large_pages(const char *address)
+/* Whether the mapping of an address has one of the flags of /proc/self/smaps. */
+static bool has_flag(const char *address, const char *flag)
 {
 	FILE *f = fopen("/proc/self/smaps", "r");
 	unsigned long begin, end;
@@ -187,10 +187,20 @@ static bool asks_for_large_pages(const char *address)
 		if (sscanf(line, "%lx-%lx ", &begin, &end) == 2)
 			here = (uintptr_t)address >= begin && (uintptr_t)address < end;
 		if (here && !strncmp(line, "VmFlags:", 8))
-			asked = strstr(line, " hg") != NULL;
+			asked = strstr(line, flag) != NULL;
 	}
 	fclose(f);
 	return asked;
+}
+
+static bool asks_for_large_pages(const char *address)
+{
+	return has_flag(address, " hg");
+}
+
+static bool wants_small_pages(const char *address)
+{
+	return has_flag(address, " nh");
 }
 
 /* Whether the kernel tells what memory asks for: qemu-user passes no such wish on, and makes the answer up. */
@@ -230,6 +240,82 @@ static void large_blocks_ask_for_large_pages(void **state)
 	wnn_free(cleared);
 }
 
+/* Linux does so since 5.14; qemu-user does not. */
+static bool pages_are_fetched(void)
+{
+	const size_t bytes = (size_t)1 << 20;
+	char *block = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	bool fetched;
+
+	assert_true(block != MAP_FAILED);
+	fetched = !madvise(block, bytes, MADV_POPULATE_WRITE);
+	munmap(block, bytes);
+	return fetched;
+}
+
+static bool has_pages(char *memory, size_t bytes)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), begin = (uintptr_t)memory / page * page;
+	size_t pages = ((uintptr_t)memory + bytes - begin + page - 1) / page, there = 0;
+	unsigned char *in = malloc(pages);
+
+	assert_int_equal(mincore((void *)begin, pages * page, in), 0);
+	for (size_t i = 0; i < pages; i++)
+		there += in[i] & 1;
+	free(in);
+	return there == pages;
+}
+
+/* Memory that is filled has its pages before, of which the first ones are small, and stays as it was. */
+static void filled_memory_has_pages(void **state)
+{
+	const size_t bytes = ((size_t)40 << 20) + 1000, step = (size_t)3 << 20;
+	char *memory = wnn_aligned_calloc(64, bytes), *first = memory + ((size_t)2 << 20);
+	struct wnn_filling filling;
+	size_t wrong = 0;
+
+	(void)state;
+	assert_non_null(memory);
+	if (!wishes_are_told() || !pages_are_fetched()) {
+		wnn_free(memory);
+		print_message(
+			"skipped: this kernel fetches no pages ahead, or has no large ones\n");
+		skip();
+	}
+	wnn_filling_begin(&filling, memory, bytes);
+	for (size_t to = step; to < bytes; to += step) {
+		wnn_filling_reach(&filling, memory + to);
+		assert_true(has_pages(memory, to));
+		memset(memory, 1, to);
+	}
+	assert_true(wants_small_pages(first));
+	wnn_filling_reach(&filling, memory + 2 * bytes);
+	assert_true(has_pages(memory, bytes));
+	assert_ptr_equal(filling.next, memory + bytes);
+	for (size_t i = 0; i < bytes; i++)
+		wrong += memory[i] != (i < (bytes - 1) / step * step);
+	assert_int_equal(wrong, 0);
+	wnn_free(memory);
+}
+
+/* What is advised for a part of a driver's mapping would break it. */
+static void other_mappings_are_left_alone(void **state)
+{
+	const size_t bytes = (size_t)16 << 20;
+	char *memory =
+		mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct wnn_filling filling;
+
+	(void)state;
+	assert_true(memory != MAP_FAILED);
+	wnn_filling_begin(&filling, memory, bytes);
+	wnn_filling_reach(&filling, memory + bytes);
+	assert_ptr_equal(filling.next, memory + bytes);
+	for (size_t at = 0; at < bytes; at += (size_t)1 << 20)
+		assert_false(wants_small_pages(memory + at));
+	munmap(memory, bytes);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -239,6 +325,8 @@ int main(void)
 		cmocka_unit_test(older_groups_have_limits),
 		cmocka_unit_test(promises_are_kept),
 		cmocka_unit_test(large_blocks_ask_for_large_pages),
+		cmocka_unit_test(filled_memory_has_pages),
+		cmocka_unit_test(other_mappings_are_left_alone),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
