@@ -50,6 +50,7 @@ static const char *kernel_of(const struct shape *s)
 		return "cpu/winograd-onednn";
 	return s->out % CPU_MAX_LANES ? NULL : "cpu/winograd";
 #else
+	(void)s;
 	return NULL;
 #endif
 }
