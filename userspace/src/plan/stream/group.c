@@ -218,7 +218,7 @@ static bool choose_blocks(const struct finder *f, const struct stream_set *set, 
 {
 	const struct ir_type *type = &node_at(f, set->node[set->num - 1])->results[0]->type;
 	uint32_t axes = cut_axes(f, set);
-	int64_t block[IR_MAX_RANK];
+	int64_t block[IR_MAX_RANK] = { 0 };
 
 	best->cycles = UINT64_MAX;
 	for (uint32_t i = 0; i < type->rank; i++)
@@ -323,7 +323,7 @@ static bool fit_keys(const struct finder *f, const struct stream_set *set, int64
 	struct box box = block_of_rows(f, set, rows);
 	struct stream_part parts[STREAM_MAX_NODES];
 
-	memcpy(best->block, box.dim, type->rank * sizeof(*box.dim));
+	memcpy(best->block, box.dim, sizeof(best->block));
 	best->num = count_blocks(type, best->block);
 	for (best->keys = 2; best->num * best->keys <= MAX_STEPS; best->keys *= 2) {
 		if (!stream_attend_parts(f->plan, set, &box, best->keys, 0, parts))

@@ -21,7 +21,7 @@
 struct stream_group {
 	uint32_t *nodes; /* indices in the range, in order; the last makes the only result */
 	uint32_t num_nodes;
-	int64_t block[IR_MAX_RANK]; /* of that result */
+	int64_t block[IR_MAX_RANK]; /* of that result; 0 beyond its rank */
 	uint64_t num_blocks;
 	uint32_t lag; /* nodes that a block is behind the one before */
 	uint32_t keys; /* blocks of keys that a block of attention meets; 0: rows of scores are whole */
