@@ -40,7 +40,7 @@ def _integer(name, file, old, new):
     return {'name': name, 'file': 'userspace/src/cpu/' + file, 'old': old, 'new': new, 'command': _COMMANDS['integer']}
 
 
-def _winograd(name, old, new, file='onednn_winograd.c'):
+def _winograd(name, old, new, file='winograd.c'):
     return {'name': name, 'file': 'userspace/src/cpu/' + file, 'old': old, 'new': new,
             'command': _COMMANDS['winograd']}
 

@@ -1,36 +1,9 @@
 // SPDX-License-Identifier: MIT
-/*
- * Convolutions of 3x3 without strides in Winograd's way: 2x2 results from 4x4 pixels (a tile) with 16 products
- * for each pair of channels instead of 36. The products of many tiles are 16 products of matrices, on
- * oneDNN, or on our own tiles (tile_product.c) where oneDNN would pack the filter at each call: without AVX-512.
- *
- * The sums before and after them make NaN of what is not finite, also in results that do not depend on it,
- * and may overflow where the convolution does not. So, when there is such a result, the fast layer
- * computes the node anew, with the filter that the packed one was made of.
- */
+/* The products of convolutions in Winograd's way (winograd.c) on oneDNN, where it has fast ones that read a filter packed before. */
 #include "cpu/onednn.h"
 
-#include <math.h>
-#include <stdatomic.h>
-#include <string.h>
-
-#include "cpu/conv.h"
-#include "cpu/tile_product.h"
+#include "cpu/winograd.h"
 #include "util/malloc.h"
-
-#define POINTS 16
-/* Bytes of sums that a chunk of tiles may have, and the limits of its tiles. They depend on nothing else. */
-#define CHUNK_BYTES (512 << 10)
-#define MIN_CHUNK   64
-#define MAX_CHUNK   128
-/* Of a chunk where there could be fewer: the filter is read for each. */
-#define FEWEST_TILES 32
-/* From so many chunks on, these are shared among the threads, and a multiple of it are an even share; fewer are shared point by point. */
-#define MANY_CHUNKS  4
-#define SHARED_PARTS 4
-/* Fewer tiles would read the filter, which is nearly twice as large, for too little. */
-#define MIN_TILES 32
-#define TILE_ITEM 8 /* tiles, where the tiles of a chunk are shared */
 
 /* The products for a chunk, and for the last one. */
 struct products {
@@ -45,615 +18,208 @@ struct memories {
 	dnnl_memory_t src, weights, dst, scratch;
 };
 
-struct winograd {
-	struct cpu_prepared base;
+struct state {
 	const struct onednn *dnn;
-	const struct cpu_simd *simd;
-	const struct ir_node *node;
-	struct cpu_conv shape;
-	bool has_bias, limited;
-	bool own; /* products are on our own tiles */
-	float lo, hi;
-	int64_t tiles_h, tiles_w, tiles;  /* of an image, of all */
-	int64_t chunk, chunks, parts;	  /* tiles, of these, and calls for the products of one */
-	dnnl_memory_desc_t plain, packed; /* of the filter for one of the calls */
-	size_t part_bytes, scratch_bytes;
+	struct cpu_winograd_shape shape;
+	dnnl_memory_desc_t plain, packed; /* of the filter for a call */
+	size_t scratch_bytes;
 	struct products products[2];
-	unsigned int threads;
 	struct memories *memories; /* [thread][2] */
 	dnnl_stream_t *streams;	   /* [thread] */
-	float *zeros;		   /* as many as there are channels */
 };
 
-/* Comes before the packed filter, which takes whole cache lines. */
-union header {
-	bool plain; /* some numbers are too large: what follows is the filter as it was */
-	char line[64];
-};
-
-struct run {
-	struct winograd *w;
-	struct cpu_context *cpu;
-	const float *x, *bias;
-	const char *filter;
-	float *y;
-	char *scratch;
-	int64_t first, count; /* of the tiles of the chunk that is shared */
-	atomic_bool failed, strange;
-};
-
-/* The scratch memory of a chunk: sums of pixels, products, a line for results outside of the image. */
-struct room {
-	float *v, *m, *outside;
-	char *scratch;
-};
-
-static size_t room_bytes(const struct winograd *w)
+static bool multiply(void *argument, const struct cpu_winograd_call *call)
 {
-	const struct cpu_conv *g = &w->shape;
-
-	return cpu_round_up((size_t)((POINTS * w->chunk + 1) * (g->in_c + g->out_c)) *
-			    sizeof(float)) +
-	       w->scratch_bytes;
-}
-
-static struct room room_of(const struct run *run, unsigned int worker)
-{
-	const struct winograd *w = run->w;
-	const struct cpu_conv *g = &w->shape;
-	char *start = run->scratch + worker * room_bytes(w);
-	struct room room = { .scratch = start, .v = (float *)(start + w->scratch_bytes) };
-
-	room.m = room.v + POINTS * w->chunk * g->in_c;
-	room.outside = room.m + POINTS * w->chunk * g->out_c;
-	return room;
-}
-
-/* --- A tile --- */
-
-struct place {
-	int64_t image, row, column; /* of the first result */
-};
-
-static struct place place_of(const struct winograd *w, int64_t tile)
-{
-	int64_t in_image = tile % (w->tiles_h * w->tiles_w);
-
-	return (struct place){ tile / (w->tiles_h * w->tiles_w), in_image / w->tiles_w * 2,
-			       in_image % w->tiles_w * 2 };
-}
-
-static void spread_tile(const struct run *run, int64_t tile, int64_t step, float *v)
-{
-	const struct winograd *w = run->w;
-	const struct cpu_conv *g = &w->shape;
-	const uint32_t *padding = g->attrs->padding;
-	struct place at = place_of(w, tile);
-	const float *x[POINTS];
-
-	for (int i = 0; i < 4; i++)
-		for (int j = 0; j < 4; j++) {
-			int64_t row = at.row + i - padding[0], column = at.column + j - padding[2];
-			bool inside = row >= 0 && row < g->in_h && column >= 0 && column < g->in_w;
-
-			x[4 * i + j] =
-				inside ? run->x + ((at.image * g->in_h + row) * g->in_w + column) *
-							  g->in_c :
-					 w->zeros;
-		}
-	run->cpu->simd->winograd_in(v, step, x, g->in_c);
-}
-
-static void gather_tile(struct run *run, int64_t tile, int64_t step, const float *m, float *outside)
-{
-	const struct winograd *w = run->w;
-	const struct cpu_conv *g = &w->shape;
-	struct place at = place_of(w, tile);
-	float *y[4];
-
-	for (int i = 0; i < 4; i++) {
-		int64_t row = at.row + i / 2, column = at.column + i % 2;
-
-		y[i] = row < g->out_h && column < g->out_w ?
-			       run->y + ((at.image * g->out_h + row) * g->out_w + column) *
-						g->out_c :
-			       outside;
-	}
-	if (!run->cpu->simd->winograd_out(y, m, step, run->bias, w->lo, w->hi, g->out_c))
-		atomic_store_explicit(&run->strange, true, memory_order_relaxed);
-	for (int i = 0; i < 4 && !w->limited; i++)
-		if (y[i] != outside)
-			cpu_activate(run->cpu->simd, &g->attrs->act, y[i], g->out_c);
-}
-
-/* --- A chunk --- */
-
-static void multiply_own(const struct run *run, int64_t part, int64_t tiles,
-			 const struct room *room)
-{
-	const struct winograd *w = run->w;
-	const struct cpu_conv *g = &w->shape;
-	const float *filter = (const float *)(run->filter + (size_t)part * w->part_bytes);
-	int64_t points = POINTS / w->parts;
-
-	for (int64_t i = 0; i < points; i++) {
-		int64_t point = part * points + i;
-
-		cpu_tile_multiply(w->simd,
-				  &(struct cpu_tile_product){
-					  .m = tiles,
-					  .k = g->in_c,
-					  .n = g->out_c,
-					  .a = room->v + point * tiles * g->in_c,
-					  .b = filter + i * g->in_c * g->out_c,
-					  .c = room->m + point * tiles * g->out_c,
-					  .lo = -INFINITY,
-					  .hi = INFINITY,
-				  },
-				  (float *)room->scratch);
-	}
-}
-
-static void multiply(struct run *run, int64_t part, unsigned int worker, int64_t tiles,
-		     const struct room *room)
-{
-	struct winograd *w = run->w;
-	const struct onednn *dnn = w->dnn;
-	const struct cpu_conv *g = &w->shape;
-	int which = tiles != w->chunk;
-	struct memories *m = &w->memories[2 * worker + (unsigned int)which];
-	int64_t point = part * POINTS / w->parts;
+	struct state *s = argument;
+	const struct onednn *dnn = s->dnn;
+	int which = call->tiles != s->shape.tiles;
+	struct memories *m = &s->memories[2 * call->worker + (unsigned int)which];
 	const dnnl_exec_arg_t args[] = { { DNNL_ARG_SRC, m->src },
 					 { DNNL_ARG_WEIGHTS, m->weights },
 					 { DNNL_ARG_DST, m->dst },
 					 { DNNL_ARG_SCRATCHPAD, m->scratch } };
-	int threads;
+	int threads = onednn_enter(dnn);
+	bool done = !dnn->memory_set_data_handle(m->src, (void *)call->v) &&
+		    !dnn->memory_set_data_handle(m->weights, (void *)call->filter) &&
+		    !dnn->memory_set_data_handle(m->dst, call->m) &&
+		    !dnn->memory_set_data_handle(m->scratch, call->scratch) &&
+		    !dnn->primitive_execute(s->products[which].primitive, s->streams[call->worker],
+					    4, args);
 
-	if (w->own) {
-		multiply_own(run, part, tiles, room);
-		return;
-	}
-	threads = onednn_enter(dnn);
-	if (dnn->memory_set_data_handle(m->src, room->v + point * tiles * g->in_c) ||
-	    dnn->memory_set_data_handle(m->weights,
-					(void *)(run->filter + (size_t)part * w->part_bytes)) ||
-	    dnn->memory_set_data_handle(m->dst, room->m + point * tiles * g->out_c) ||
-	    dnn->memory_set_data_handle(m->scratch, room->scratch) ||
-	    dnn->primitive_execute(w->products[which].primitive, w->streams[worker], 4, args))
-		atomic_store(&run->failed, true);
 	onednn_leave(dnn, threads);
+	return done;
 }
 
-static void run_chunk(void *argument, int64_t item, unsigned int worker)
+static int turn(void *argument, float *points, char *packed, bool back, struct wnn_error *err)
 {
-	struct run *run = argument;
-	const struct winograd *w = run->w;
-	const struct cpu_conv *g = &w->shape;
-	struct room room = room_of(run, worker);
-	int64_t first = item * w->chunk, rest = w->tiles - first;
-	int64_t count = rest < w->chunk ? rest : w->chunk;
+	struct state *s = argument;
+	int ret = back ? onednn_reorder(s->dnn, s->packed, packed, s->plain, points) :
+			 onednn_reorder(s->dnn, s->plain, points, s->packed, packed);
 
-	for (int64_t t = 0; t < count; t++)
-		spread_tile(run, first + t, count * g->in_c, room.v + t * g->in_c);
-	multiply(run, 0, worker, count, &room);
-	for (int64_t t = 0; t < count; t++)
-		gather_tile(run, first + t, count * g->out_c, room.m + t * g->out_c, room.outside);
-}
-
-/* The same of the chunk run->first, in three steps that threads share. */
-static void spread_some(void *argument, int64_t item, unsigned int worker)
-{
-	struct run *run = argument;
-	struct room room = room_of(run, 0);
-	int64_t n = run->w->shape.in_c, begin = item * TILE_ITEM, end = begin + TILE_ITEM;
-
-	(void)worker;
-	for (int64_t t = begin; t < end && t < run->count; t++)
-		spread_tile(run, run->first + t, run->count * n, room.v + t * n);
-}
-
-static void multiply_some(void *argument, int64_t item, unsigned int worker)
-{
-	struct run *run = argument;
-	struct room room = room_of(run, 0);
-
-	room.scratch = room_of(run, worker).scratch;
-	multiply(run, item, worker, run->count, &room);
-}
-
-static void gather_some(void *argument, int64_t item, unsigned int worker)
-{
-	struct run *run = argument;
-	struct room room = room_of(run, 0);
-	int64_t n = run->w->shape.out_c, begin = item * TILE_ITEM, end = begin + TILE_ITEM;
-
-	room.outside = room_of(run, worker).outside;
-	for (int64_t t = begin; t < end && t < run->count; t++)
-		gather_tile(run, run->first + t, run->count * n, room.m + t * n, room.outside);
-}
-
-static void run_chunks(struct run *run)
-{
-	const struct winograd *w = run->w;
-	struct cpu_threads *workers = run->cpu->workers;
-
-	if (w->parts == 1) {
-		cpu_threads_run(workers, w->chunks, run_chunk, run);
-		return;
-	}
-	for (run->first = 0; run->first < w->tiles; run->first += w->chunk) {
-		int64_t rest = w->tiles - run->first, items;
-
-		run->count = rest < w->chunk ? rest : w->chunk;
-		items = (run->count + TILE_ITEM - 1) / TILE_ITEM;
-		cpu_threads_run(workers, items, spread_some, run);
-		cpu_threads_run(workers, w->parts, multiply_some, run);
-		cpu_threads_run(workers, items, gather_some, run);
-	}
-}
-
-/* --- The filter --- */
-
-/* The four numbers of a point that a row of three becomes, and back. */
-static void spread_three(const double *g, int64_t step, double *u, int64_t to_step)
-{
-	u[0] = g[0];
-	u[to_step] = (g[0] + g[step] + g[2 * step]) / 2;
-	u[2 * to_step] = (g[0] - g[step] + g[2 * step]) / 2;
-	u[3 * to_step] = g[2 * step];
-}
-
-static void gather_three(const double *u, int64_t step, double *g, int64_t to_step)
-{
-	g[0] = u[0];
-	g[to_step] = u[step] - u[2 * step];
-	g[2 * to_step] = u[3 * step];
-}
-
-static float *tap_of(const struct cpu_conv *g, float *filter, int64_t o, int64_t i, int tap)
-{
-	int64_t s[4];
-
-	cpu_conv_filter_strides(g, s);
-	return filter + o * s[0] + i * s[1] + tap / 3 * s[2] + tap % 3 * s[3];
-}
-
-/* False when a number is too large. */
-static bool spread_filter(const struct cpu_conv *g, const float *filter, float *points)
-{
-	double taps[9], rows[12], u[POINTS];
-	bool finite = true;
-
-	for (int64_t i = 0; i < g->in_c; i++)
-		for (int64_t o = 0; o < g->out_c; o++) {
-			for (int t = 0; t < 9; t++)
-				taps[t] = (double)*tap_of(g, (float *)filter, o, i, t);
-			for (int r = 0; r < 3; r++)
-				spread_three(taps + 3 * r, 1, rows + 4 * r, 1);
-			for (int c = 0; c < 4; c++)
-				spread_three(rows + c, 4, u + c, 4);
-			for (int p = 0; p < POINTS; p++) {
-				float *to = points + (p * g->in_c + i) * g->out_c + o;
-
-				*to = (float)u[p];
-				finite = finite && isfinite(*to);
-			}
-		}
-	return finite;
-}
-
-static void gather_filter(const struct cpu_conv *g, const float *points, float *filter)
-{
-	double taps[9], rows[12], u[POINTS];
-
-	for (int64_t i = 0; i < g->in_c; i++)
-		for (int64_t o = 0; o < g->out_c; o++) {
-			for (int p = 0; p < POINTS; p++)
-				u[p] = (double)points[(p * g->in_c + i) * g->out_c + o];
-			for (int c = 0; c < 4; c++)
-				gather_three(u + c, 4, rows + c, 4);
-			for (int r = 0; r < 3; r++)
-				gather_three(rows + 4 * r, 1, taps + 3 * r, 1);
-			for (int t = 0; t < 9; t++)
-				*tap_of(g, filter, o, i, t) = (float)taps[t];
-		}
-}
-
-static size_t filter_bytes(const struct cpu_conv *g, size_t taps)
-{
-	return (size_t)(g->in_c * g->out_c) * taps * sizeof(float);
-}
-
-/* All points of a part, to the form of its products or back. */
-static int turn_part(const struct winograd *w, int64_t part, float *points, char *packed, bool back)
-{
-	const struct cpu_conv *g = &w->shape;
-	int64_t each = g->in_c * g->out_c, count = POINTS / w->parts;
-
-	points += part * count * each;
-	packed += (size_t)part * w->part_bytes;
-	if (!w->own)
-		return back ? onednn_reorder(w->dnn, w->packed, packed, w->plain, points) :
-			      onednn_reorder(w->dnn, w->plain, points, w->packed, packed);
-	for (int64_t i = 0; i < count; i++)
-		if (back)
-			cpu_tile_unpack(w->simd, g->in_c, g->out_c, (float *)packed + i * each,
-					points + i * each);
-		else
-			cpu_tile_pack(w->simd, g->in_c, g->out_c, points + i * each,
-				      (float *)packed + i * each);
-	return 0;
-}
-
-static int pack(const struct cpu_prepared *prepared, const void *from, void *to,
-		struct wnn_error *err)
-{
-	const struct winograd *w = (const struct winograd *)prepared;
-	const struct cpu_conv *g = &w->shape;
-	union header *header = to;
-	float *points = wnn_malloc(filter_bytes(g, POINTS));
-	char *packed = (char *)(header + 1);
-	int ret = 0;
-
-	if (!points)
-		return wnn_error_nomem(err, "a filter");
-	memset(to, 0, w->base.packed_bytes);
-	header->plain = !spread_filter(g, from, points);
-	if (header->plain)
-		memcpy(packed, from, filter_bytes(g, 9));
-	for (int64_t i = 0; i < w->parts && !header->plain && !ret; i++)
-		ret = turn_part(w, i, points, packed, false);
-	wnn_free(points);
 	return ret ? wnn_error_set(err, WNN_UNKNOWN_ERROR, "oneDNN cannot read a filter") : 0;
 }
 
-static int unpack(const struct winograd *w, const char *packed, float *filter)
+static int fail(struct wnn_error *err)
 {
-	float *points = wnn_malloc(filter_bytes(&w->shape, POINTS));
-	int ret = points ? 0 : -1;
-
-	for (int64_t i = 0; i < w->parts && !ret; i++)
-		ret = turn_part(w, i, points, (char *)packed, true);
-	if (!ret)
-		gather_filter(&w->shape, points, filter);
-	wnn_free(points);
-	return ret;
+	return wnn_error_set(err, WNN_UNKNOWN_ERROR, "oneDNN cannot run a convolution or product");
 }
 
-/* The same convolution on the fast layer. */
-static int run_plainly(const struct run *run, const void *packed, const void *const *in,
-		       void *const *out, struct wnn_error *err)
+static void destroy(void *argument)
 {
-	const struct winograd *w = run->w;
-	const union header *header = packed;
-	const char *stored = (const char *)(header + 1);
-	float *filter = wnn_malloc(filter_bytes(&w->shape, 9));
-	const void *operands[3] = { in[0], filter, w->has_bias ? in[2] : NULL };
-	int ret = -1;
+	struct state *s = argument;
+	const struct onednn *dnn = s->dnn;
+	unsigned int threads = s->shape.threads;
 
-	if (!filter) {
-		ret = -1;
-	} else if (header->plain) {
-		memcpy(filter, stored, filter_bytes(&w->shape, 9));
-		ret = 0;
-	} else {
-		ret = unpack(w, stored, filter);
+	for (unsigned int i = 0; s->memories && i < 2 * threads; i++) {
+		dnn->memory_destroy(s->memories[i].src);
+		dnn->memory_destroy(s->memories[i].weights);
+		dnn->memory_destroy(s->memories[i].dst);
+		dnn->memory_destroy(s->memories[i].scratch);
 	}
-	if (ret)
-		wnn_error_nomem(err, "a filter");
-	else
-		ret = cpu_run_node(run->cpu, CPU_FAST, w->node, operands, out, err);
-	wnn_free(filter);
-	return ret;
-}
-
-/* --- */
-
-static int run(struct cpu_prepared *prepared, struct cpu_context *cpu, const void *packed,
-	       const void *const *in, void *const *out, struct wnn_error *err)
-{
-	struct winograd *w = (struct winograd *)prepared;
-	const union header *header = packed;
-	struct run r = { .w = w,
-			 .cpu = cpu,
-			 .x = in[0],
-			 .bias = w->has_bias ? in[2] : w->zeros,
-			 .filter = (const char *)(header + 1),
-			 .y = out[0] };
-
-	if (header->plain)
-		return run_plainly(&r, packed, in, out, err);
-	r.scratch = cpu_scratch(cpu, w->threads * room_bytes(w));
-	if (!r.scratch)
-		return wnn_error_nomem(err, "a convolution");
-	run_chunks(&r);
-	if (atomic_load(&r.failed))
-		return wnn_error_set(err, WNN_UNKNOWN_ERROR,
-				     "oneDNN cannot run a convolution or product");
-	return atomic_load(&r.strange) ? run_plainly(&r, packed, in, out, err) : 0;
-}
-
-static void destroy(struct cpu_prepared *prepared)
-{
-	struct winograd *w = (struct winograd *)prepared;
-	const struct onednn *dnn = w->dnn;
-
-	for (unsigned int i = 0; w->memories && i < 2 * w->threads; i++) {
-		dnn->memory_destroy(w->memories[i].src);
-		dnn->memory_destroy(w->memories[i].weights);
-		dnn->memory_destroy(w->memories[i].dst);
-		dnn->memory_destroy(w->memories[i].scratch);
-	}
-	for (unsigned int t = 0; w->streams && t < w->threads; t++)
-		dnn->stream_destroy(w->streams[t]);
+	for (unsigned int t = 0; s->streams && t < threads; t++)
+		dnn->stream_destroy(s->streams[t]);
 	for (int i = 0; i < 2; i++) {
-		dnn->primitive_destroy(w->products[i].primitive);
-		dnn->primitive_desc_destroy(w->products[i].desc);
-		dnn->memory_desc_destroy(w->products[i].src);
-		dnn->memory_desc_destroy(w->products[i].dst);
+		dnn->primitive_destroy(s->products[i].primitive);
+		dnn->primitive_desc_destroy(s->products[i].desc);
+		dnn->memory_desc_destroy(s->products[i].src);
+		dnn->memory_desc_destroy(s->products[i].dst);
 	}
-	dnn->memory_desc_destroy(w->packed);
-	dnn->memory_desc_destroy(w->plain);
-	wnn_free(w->memories);
-	wnn_free(w->streams);
-	wnn_free(w->zeros);
-	wnn_free(w);
+	dnn->memory_desc_destroy(s->packed);
+	dnn->memory_desc_destroy(s->plain);
+	wnn_free(s->memories);
+	wnn_free(s->streams);
+	wnn_free(s);
 }
 
-/* @p->tiles is set. The first one chooses the form of the filter. */
-static int make_products(struct winograd *w, struct products *p)
+static int describe_products(struct state *s, struct products *p)
 {
-	const struct onednn *dnn = w->dnn;
-	const struct cpu_conv *g = &w->shape;
-	int64_t points = POINTS / w->parts;
-	const dnnl_dims_t src = { points, p->tiles, g->in_c }, dst = { points, p->tiles, g->out_c };
-	const_dnnl_memory_desc_t chosen;
+	const struct onednn *dnn = s->dnn;
+	const dnnl_dims_t src = { s->shape.points, p->tiles, s->shape.in_c };
+	const dnnl_dims_t dst = { s->shape.points, p->tiles, s->shape.out_c };
 	dnnl_primitive_attr_t attr = NULL;
-	dnnl_memory_desc_t copy = NULL;
 	int ret;
 
 	if (dnn->memory_desc_create_with_tag(&p->src, 3, src, dnnl_f32, dnnl_abc) ||
 	    dnn->memory_desc_create_with_tag(&p->dst, 3, dst, dnnl_f32, dnnl_abc))
 		return -1;
 	ret = onednn_make_attributes(dnn, &attr) ||
-	      dnn->matmul_primitive_desc_create(&p->desc, dnn->engine, p->src, w->packed, NULL,
+	      dnn->matmul_primitive_desc_create(&p->desc, dnn->engine, p->src, s->packed, NULL,
 						p->dst, attr);
 	dnn->primitive_attr_destroy(attr);
-	if (ret)
-		return -1;
-	w->own = !onednn_is_fast(dnn, p->desc);
-	if (w->own)
-		return g->out_c % w->simd->lanes ? -1 : 0;
+	return ret ? -1 : 0;
+}
+
+/* The first ones choose the form of the filter. */
+static int make_products(struct state *s, struct products *p)
+{
+	const struct onednn *dnn = s->dnn;
+	const_dnnl_memory_desc_t chosen;
+	dnnl_memory_desc_t copy = NULL;
+	size_t scratch;
+
 	if (dnn->primitive_create(&p->primitive, p->desc))
 		return -1;
 	chosen = dnn->primitive_desc_query_md(p->desc, dnnl_query_weights_md, 0);
-	if (p == w->products) {
+	if (p == s->products) {
 		if (!chosen || dnn->memory_desc_clone(&copy, chosen))
 			return -1;
-		dnn->memory_desc_destroy(w->packed);
-		w->packed = copy;
+		dnn->memory_desc_destroy(s->packed);
+		s->packed = copy;
 	}
 	p->scratch = dnn->primitive_desc_query_md(p->desc, dnnl_query_scratchpad_md, 0);
-	ret = (int)dnn->memory_desc_get_size(p->scratch);
-	if (cpu_round_up((size_t)ret) > w->scratch_bytes)
-		w->scratch_bytes = cpu_round_up((size_t)ret);
+	scratch = cpu_round_up(dnn->memory_desc_get_size(p->scratch));
+	if (scratch > s->scratch_bytes)
+		s->scratch_bytes = scratch;
 	return 0;
 }
 
-static int make_memories(struct winograd *w)
+static int make_memories(struct state *s)
 {
-	const struct onednn *dnn = w->dnn;
+	const struct onednn *dnn = s->dnn;
 
-	for (unsigned int t = 0; t < w->threads; t++) {
-		if (dnn->stream_create(&w->streams[t], dnn->engine, dnnl_stream_default_flags))
+	for (unsigned int t = 0; t < s->shape.threads; t++) {
+		if (dnn->stream_create(&s->streams[t], dnn->engine, dnnl_stream_default_flags))
 			return -1;
-		for (unsigned int i = 0; i < 2 && w->products[i].tiles; i++) {
-			struct memories *m = &w->memories[2 * t + i];
+		for (unsigned int i = 0; i < 2 && s->products[i].tiles; i++) {
+			struct memories *m = &s->memories[2 * t + i];
 
-			if (onednn_make_memory(dnn, &m->src, w->products[i].src) ||
-			    onednn_make_memory(dnn, &m->weights, w->packed) ||
-			    onednn_make_memory(dnn, &m->dst, w->products[i].dst) ||
-			    onednn_make_memory(dnn, &m->scratch, w->products[i].scratch))
+			if (onednn_make_memory(dnn, &m->src, s->products[i].src) ||
+			    onednn_make_memory(dnn, &m->weights, s->packed) ||
+			    onednn_make_memory(dnn, &m->dst, s->products[i].dst) ||
+			    onednn_make_memory(dnn, &m->scratch, s->products[i].scratch))
 				return -1;
 		}
 	}
 	return 0;
 }
 
-static int make(struct winograd *w)
+/* Describes the first products; *fast: oneDNN has more than plain loops for them. */
+static int begin(struct state *s, bool *fast)
 {
-	const struct onednn *dnn = w->dnn;
-	const struct cpu_conv *g = &w->shape;
-	const dnnl_dims_t dims = { POINTS / w->parts, g->in_c, g->out_c };
-	int64_t most = g->in_c > g->out_c ? g->in_c : g->out_c;
+	const struct onednn *dnn = s->dnn;
+	const dnnl_dims_t dims = { s->shape.points, s->shape.in_c, s->shape.out_c };
 
-	w->memories = wnn_calloc(2 * (size_t)w->threads, sizeof(*w->memories));
-	w->streams = wnn_calloc(w->threads, sizeof(dnnl_stream_t));
-	w->zeros = wnn_calloc((size_t)most, sizeof(*w->zeros));
-	if (!w->memories || !w->streams || !w->zeros ||
-	    dnn->memory_desc_create_with_tag(&w->plain, 3, dims, dnnl_f32, dnnl_abc) ||
-	    dnn->memory_desc_create_with_tag(&w->packed, 3, dims, dnnl_f32, dnnl_format_tag_any))
+	s->memories = wnn_calloc(2 * (size_t)s->shape.threads, sizeof(*s->memories));
+	s->streams = wnn_calloc(s->shape.threads, sizeof(dnnl_stream_t));
+	if (!s->memories || !s->streams ||
+	    dnn->memory_desc_create_with_tag(&s->plain, 3, dims, dnnl_f32, dnnl_abc) ||
+	    dnn->memory_desc_create_with_tag(&s->packed, 3, dims, dnnl_f32, dnnl_format_tag_any))
 		return -1;
-	w->products[0].tiles = w->chunk;
-	w->products[1].tiles = w->tiles % w->chunk;
-	if (make_products(w, &w->products[0]))
+	s->products[0].tiles = s->shape.tiles;
+	s->products[1].tiles = s->shape.rest;
+	if (describe_products(s, &s->products[0]))
 		return -1;
-	if (w->own) {
-		w->scratch_bytes = cpu_tile_scratch(w->chunk);
-		w->part_bytes = filter_bytes(g, POINTS) / (size_t)w->parts;
-	} else {
-		if ((w->products[1].tiles && make_products(w, &w->products[1])) || make_memories(w))
-			return -1;
-		w->part_bytes = cpu_round_up(dnn->memory_desc_get_size(w->packed));
-	}
-	w->base.packed_bytes = sizeof(union header) + (size_t)w->parts * w->part_bytes;
+	*fast = onednn_is_fast(dnn, s->products[0].desc);
 	return 0;
 }
 
-/* Into chunks of about the same size, by the shape alone. */
-static void divide(struct winograd *w)
+static int make_all(struct state *s)
 {
-	const struct cpu_conv *g = &w->shape;
-	int64_t tile = POINTS * (g->in_c + g->out_c) * (int64_t)sizeof(float);
-	int64_t most = CHUNK_BYTES / tile;
-
-	w->tiles_h = (g->out_h + 1) / 2;
-	w->tiles_w = (g->out_w + 1) / 2;
-	w->tiles = g->batch * w->tiles_h * w->tiles_w;
-	most = most < MIN_CHUNK ? MIN_CHUNK : most > MAX_CHUNK ? MAX_CHUNK : most;
-	w->chunks = (w->tiles + most - 1) / most;
-	if (w->tiles >= MANY_CHUNKS * FEWEST_TILES)
-		w->chunks = (w->chunks + MANY_CHUNKS - 1) / MANY_CHUNKS * MANY_CHUNKS;
-	w->chunk = (w->tiles + w->chunks - 1) / w->chunks;
-	w->chunks = (w->tiles + w->chunk - 1) / w->chunk;
-	w->parts = w->chunks < MANY_CHUNKS ? SHARED_PARTS : 1;
+	if (make_products(s, &s->products[0]))
+		return -1;
+	if (s->shape.rest &&
+	    (describe_products(s, &s->products[1]) || make_products(s, &s->products[1])))
+		return -1;
+	return make_memories(s);
 }
 
-static bool takes(const struct ir_node *node)
+static int make(const void *library, const struct cpu_winograd_shape *shape,
+		struct cpu_winograd_products *products)
 {
-	const struct ir_conv_attrs *attrs = &node->attrs.conv;
-	struct cpu_conv g;
+	struct state *s = wnn_calloc(1, sizeof(*s));
+	bool fast = false;
+	int ret;
 
-	if (node->op != IR_OP_CONV || node->operands[0]->type.dtype != IR_F32 ||
-	    node->operands[1]->kind != IR_VALUE_CONSTANT || attrs->transposed ||
-	    attrs->layout != IR_NHWC || attrs->groups != 1 || attrs->strides[0] != 1 ||
-	    attrs->strides[1] != 1 || attrs->dilations[0] != 1 || attrs->dilations[1] != 1)
-		return false;
-	g = cpu_conv_of(node);
-	return g.kh == 3 && g.kw == 3 && g.in_c >= CPU_MAX_LANES && g.out_c >= CPU_MAX_LANES &&
-	       g.batch * ((g.out_h + 1) / 2) * ((g.out_w + 1) / 2) >= MIN_TILES;
+	if (!s)
+		return -1;
+	s->dnn = library;
+	s->shape = *shape;
+	ret = begin(s, &fast);
+	if (!ret && fast)
+		ret = make_all(s);
+	if (ret || !fast) {
+		destroy(s);
+		return ret;
+	}
+	*products = (struct cpu_winograd_products){
+		.state = s,
+		.filter_bytes = cpu_round_up(s->dnn->memory_desc_get_size(s->packed)),
+		.scratch_bytes = s->scratch_bytes,
+		.multiply = multiply,
+		.turn = turn,
+		.fail = fail,
+		.destroy = destroy,
+	};
+	return 0;
 }
 
 struct cpu_prepared *onednn_winograd_prepare(const struct onednn *dnn,
 					     const struct cpu_context *cpu,
 					     const struct ir_node *node)
 {
-	struct winograd *w;
-	int threads, ret;
+	int threads = onednn_enter(dnn);
+	struct cpu_prepared *prepared = cpu_winograd_prepare(cpu, node, make, dnn);
 
-	if (!takes(node))
-		return NULL;
-	w = wnn_calloc(1, sizeof(*w));
-	if (!w)
-		return NULL;
-	w->base = (struct cpu_prepared){
-		.name = "cpu/winograd-onednn", .pack = pack, .run = run, .destroy = destroy
-	};
-	w->dnn = dnn;
-	w->simd = cpu->simd;
-	w->node = node;
-	w->shape = cpu_conv_of(node);
-	w->has_bias = node->num_operands > 2 && node->operands[2];
-	w->limited = cpu_act_limits(&w->shape.attrs->act, &w->lo, &w->hi);
-	w->threads = cpu->threads;
-	divide(w);
-	threads = onednn_enter(dnn);
-	ret = make(w);
 	onednn_leave(dnn, threads);
-	if (w->own)
-		w->base.name = "cpu/winograd";
-	if (!ret)
-		return &w->base;
-	destroy(&w->base);
-	return NULL;
+	return prepared;
 }
