@@ -67,6 +67,8 @@ MUTATIONS = [
     _packed('blocks after the first have its padding', 'conv.c', 'return row ? find_inside(', 'return row < 0 ? find_inside('),
     _packed('the padding of a channel is that of the last block before', 'fast_conv.c', 'if (row || !is_padded)',
             'if (!row && !is_padded)'),
+    _packed('four pixels are three', 'conv_rows.c', 'four d = *(const four *)(from + place[3] + i);', 'four d = *(const four *)(from + place[2] + i);'),
+    _packed('windows are one row of neighbours', 'conv_rows.c', 'n = together - (k0 + k) % together;', 'n = depth - k;'),
     # Convolutions in parts.
     _conv('the first part begins above the image', '- g->attrs->padding[0] + form->above;', '- g->attrs->padding[0];'),
     _conv('parts have the padding of the first one', 'form.above = begin < 0 ? -begin : 0;',

@@ -98,6 +98,71 @@ static inline void copy_floats(float *to, const float *from, int64_t n)
 	memcpy(to + n - 4, from + n - 4, 4 * sizeof(*to));
 }
 
+typedef float four __attribute__((vector_size(16), may_alias, aligned(4)));
+
+/* n elements of the windows of four pixels, at least as many, in lines that are `step` floats apart. */
+static void gather_four(float *to, int64_t step, const float *from, const int64_t *place, int64_t n)
+{
+	for (int64_t at = 0; at < n; at += 4) {
+		int64_t i = at + 4 > n ? n - 4 : at;
+		four a = *(const four *)(from + place[0] + i);
+		four b = *(const four *)(from + place[1] + i);
+		four c = *(const four *)(from + place[2] + i);
+		four d = *(const four *)(from + place[3] + i);
+		four ab = __builtin_shufflevector(a, b, 0, 4, 1, 5);
+		four cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+
+		*(four *)(to + i * step) = __builtin_shufflevector(ab, cd, 0, 1, 4, 5);
+		*(four *)(to + (i + 1) * step) = __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
+		ab = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+		cd = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+		*(four *)(to + (i + 2) * step) = __builtin_shufflevector(ab, cd, 0, 1, 4, 5);
+		*(four *)(to + (i + 3) * step) = __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
+	}
+}
+
+/* n elements that lie one behind the other in the window of each pixel of a panel. */
+static void gather_neighbours(float *to, const float *from, const int64_t *place, int64_t rows,
+			      int64_t n)
+{
+	if (rows < 4 || n < 4) {
+		for (int64_t k = 0; k < n; k++, to += rows)
+			for (int64_t m = 0; m < rows; m++)
+				to[m] = from[place[m] + k];
+		return;
+	}
+	for (int64_t at = 0; at < rows; at += 4) {
+		int64_t m = at + 4 > rows ? rows - 4 : at;
+
+		gather_four(to + m, rows, from, place + m, n);
+	}
+}
+
+/* The elements of a window that lie one behind the other from one that begins such a row of them. */
+static int64_t neighbours(const struct cpu_conv *g)
+{
+	bool whole = g->in_per_group == g->in_c && g->attrs->dilations[1] == 1;
+
+	return !g->nhwc ? 1 : whole ? g->kw * g->in_c : g->in_per_group;
+}
+
+static void gather_panel(const struct rows *r, const float *x, const int64_t *place, int64_t rows,
+			 int64_t k0, int64_t depth, float *to)
+{
+	int64_t together = neighbours(&r->run->conv), n;
+
+	for (int64_t k = 0; k < depth; k += n, to += n * rows) {
+		const float *from = x + r->at[k0 + k];
+
+		n = together - (k0 + k) % together;
+		n = n < depth - k ? n : depth - k;
+		if (place[rows - 1] - place[0] == rows - 1 && n == 1)
+			copy_floats(to, from + place[0], rows);
+		else
+			gather_neighbours(to, from, place, rows, n);
+	}
+}
+
 /* [panel][depth][rows of the panel] */
 static void gather(const struct rows *r, const struct block *b, int64_t group, int64_t k0,
 		   int64_t depth)
@@ -108,17 +173,9 @@ static void gather(const struct rows *r, const struct block *b, int64_t group, i
 
 	for (int64_t p = 0; p < b->panels.parts; p++) {
 		int64_t rows = cpu_split_size(&b->panels, p);
-		const int64_t *place = b->place + cpu_split_first(&b->panels, p);
 
-		for (int64_t k = 0; k < depth; k++, to += rows) {
-			const float *from = x + r->at[k0 + k];
-
-			if (place[rows - 1] - place[0] == rows - 1)
-				copy_floats(to, from + place[0], rows);
-			else
-				for (int64_t m = 0; m < rows; m++)
-					to[m] = from[place[m]];
-		}
+		gather_panel(r, x, b->place + cpu_split_first(&b->panels, p), rows, k0, depth, to);
+		to += depth * rows;
 	}
 }
 
