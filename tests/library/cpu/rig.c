@@ -154,6 +154,7 @@ struct setup {
 	const struct cpu_simd *simd;
 	unsigned int threads;
 	bool small_cache; /* small shapes have many blocks */
+	bool prepares;	  /* nodes that its layer prepares */
 };
 
 /* As graphs do: a constant operand 1 may be packed before; then nobody reads it any more. */
@@ -174,14 +175,14 @@ static int run_packed(struct cpu_context *cpu, const struct ir_node *node, const
 	return ret;
 }
 
-static const char *prepared_name; /* of the last node that ran on the layer onednn */
+static const char *prepared_name; /* of the last node that was prepared */
 
 const char *rig_prepared_name(void)
 {
 	return prepared_name;
 }
 
-/* On the layer above, which takes operand 1 packed. */
+/* As graphs do where a layer prepares the node: with operand 1 packed. */
 static int run_prepared(struct cpu_context *cpu, struct cpu_prepared *prepared, const void **in,
 			void **out, struct wnn_error *err)
 {
@@ -222,7 +223,9 @@ static void run(struct rig *rig, const struct setup *setup, const struct ir_node
 		cpu->cache = cpu->part_work = 4096;
 	memcpy(in, rig->data, sizeof(in));
 	make_results(node, out);
-	if (setup->layer == CPU_ONEDNN)
+	if (setup->layer == CPU_FAST)
+		assert_int_equal(cpu_set_layer(cpu, CPU_FAST, &err), 0);
+	if (setup->prepares)
 		prepared = cpu_prepare(cpu, node);
 	if (prepared)
 		ret = run_prepared(cpu, prepared, in, out, &err);
@@ -238,7 +241,7 @@ static void run(struct rig *rig, const struct setup *setup, const struct ir_node
 void *rig_run(struct rig *rig, enum cpu_layer layer, enum ir_op op, const union ir_attrs *attrs,
 	      uint32_t num_results, const struct ir_type *types)
 {
-	const struct setup setup = { layer, cpu_simd_best(), 1, false };
+	const struct setup setup = { layer, cpu_simd_best(), 1, false, layer == CPU_ONEDNN };
 	struct ir_node *node = add_node(rig, op, attrs, num_results, types);
 	void *out[3];
 
@@ -416,7 +419,7 @@ static const struct cpu_simd *random_simd(void)
 bool rig_compare(struct rig *rig, enum ir_op op, const union ir_attrs *attrs, uint32_t num_results,
 		 const struct ir_type *types, double tolerance)
 {
-	struct setup setup = { CPU_REFERENCE, cpu_simd_best(), 1, random_below(2) };
+	struct setup setup = { CPU_REFERENCE, cpu_simd_best(), 1, random_below(2), false };
 	struct ir_node *node;
 	void *expected[3];
 	bool fast;
@@ -430,10 +433,12 @@ bool rig_compare(struct rig *rig, enum ir_op op, const union ir_attrs *attrs, ui
 	setup.layer = CPU_FAST;
 	for (int level = 0; level < CPU_LEVEL_COUNT; level++) {
 		setup.simd = cpu_simd_level((enum cpu_level)level);
+		setup.prepares = random_below(2);
 		if (setup.simd)
 			compare_level(rig, node, setup, expected, tolerance);
 	}
 	setup.layer = CPU_ONEDNN;
+	setup.prepares = true;
 	setup.simd = random_simd();
 	compare_level(rig, node, setup, expected, tolerance);
 	for (uint32_t r = 0; r < num_results; r++)

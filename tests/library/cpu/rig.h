@@ -60,7 +60,7 @@ void rig_put(enum ir_dtype dtype, void *data, int64_t i, double value);
 bool rig_compare(struct rig *rig, enum ir_op op, const union ir_attrs *attrs, uint32_t num_results,
 		 const struct ir_type *types, double tolerance);
 
-/* What the last node was on the layer onednn; NULL: none was anything there. */
+/* What the last node was that a layer prepared; NULL: none was. */
 const char *rig_prepared_name(void);
 
 /* Every fast kernel of the operators in a mask (1 << op) was run by rig_compare(). */

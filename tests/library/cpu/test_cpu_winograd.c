@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Convolutions of 3x3 on the layer onednn, against the reference: shapes of few and of many chunks, and numbers
+ * Convolutions of 3x3 on the layers that prepare them, against the reference: shapes of few and of many chunks, and numbers
  * that the sums before and after the products do not bear.
  */
 #include "rig.h"

@@ -38,7 +38,7 @@ int cpu_set_layer(struct cpu_context *cpu, enum cpu_layer layer, struct wnn_erro
 
 /*
  * From how many multiplications for each element on convolutions gain by moving their data to channels-last
- * order; 0: never. Loads oneDNN.
+ * order; 0: never. Loads oneDNN where the layer is that.
  */
 uint32_t cpu_channels_last_work(const struct cpu_context *cpu);
 
@@ -65,9 +65,8 @@ int cpu_run_packed(struct cpu_context *cpu, const struct ir_node *node, const vo
 		   const void *const *in, void *const *out, struct wnn_error *err);
 
 /*
- * A node of the layer on oneDNN with what it keeps from run to run, such as machine code for its shapes.
- * It belongs to the context and to the node, which must not change. NULL: the node is one of the fast
- * layer. The other functions are those above for such a node, which runs only with what was packed.
+ * A node with what it keeps from run to run, such as machine code of oneDNN for its shapes. It belongs to the
+ * context and to the node, which must not change. NULL: the node is an ordinary one of the fast layer. The other functions are those above for such a node, which runs only with what was packed.
  */
 struct cpu_prepared *cpu_prepare(struct cpu_context *cpu, const struct ir_node *node);
 void cpu_prepared_destroy(struct cpu_prepared *prepared); /* NULL is fine */

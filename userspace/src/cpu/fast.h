@@ -90,6 +90,13 @@ extern const char cpu_onednn_absent[];
 /* NULL when it is not the best for a node, or does not take it. */
 struct cpu_prepared *cpu_onednn_prepare(const struct cpu_context *cpu, const struct ir_node *node);
 
+/*
+ * Whether the fast layer prepares convolutions in channels-last order, on our own tiles; and such a node, NULL when
+ * it is not the best for one.
+ */
+bool cpu_conv_prepares(const struct cpu_context *cpu);
+struct cpu_prepared *cpu_conv_prepare(const struct cpu_context *cpu, const struct ir_node *node);
+
 /* NULL when there are no fast kernels for an operator, or none that takes this node. */
 const struct cpu_fast_family *cpu_fast_family(enum ir_op op);
 const struct cpu_fast_kernel *cpu_fast_find(const struct ir_node *node);

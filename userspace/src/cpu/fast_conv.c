@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "cpu/reference.h"
+#include "cpu/tile_lines.h"
+#include "cpu/winograd.h"
 #include "util/finite.h"
 
 /* Pixels of a depthwise convolution that a thread takes at a time: with fewer, taking them would cost too much. */
@@ -379,6 +381,22 @@ bool cpu_conv_by_pixels(const struct cpu_context *cpu, const struct ir_node *nod
 	return cpu->simd == cpu_simd_level(CPU_LEVEL_AVX2) &&
 	       node->results[0]->type.dtype == IR_F32 && !node->attrs.conv.transposed &&
 	       is_depthwise(&g) && has_pixels(cpu->simd, &g);
+}
+
+/* With AVX-512 it was not measured whether that is faster than along the lines of nchw. */
+bool cpu_conv_prepares(const struct cpu_context *cpu)
+{
+	return cpu->simd == cpu_simd_level(CPU_LEVEL_AVX2);
+}
+
+struct cpu_prepared *cpu_conv_prepare(const struct cpu_context *cpu, const struct ir_node *node)
+{
+	struct cpu_prepared *prepared;
+
+	if (node->op != IR_OP_CONV || !cpu_conv_prepares(cpu) || !cpu_conv_can_pack(node))
+		return NULL;
+	prepared = cpu_tile_lines_prepare(cpu, node);
+	return prepared ? prepared : cpu_winograd_prepare(cpu, node, NULL, NULL);
 }
 
 /* With large strides there may be far more padding than results; cpu_conv_rows() holds all of it. */
