@@ -210,17 +210,30 @@ static void multiply(const struct rows *r, const struct block *b, int64_t group,
 	}
 }
 
-static void store_block(const struct rows *r, const struct block *b, int64_t channel, int64_t n)
+/* Whether the vectors of a pixel's channels are its results, and nothing else. */
+static bool is_in_place(const struct rows *r)
 {
 	const struct cpu_conv *g = &r->run->conv;
+
+	return g->nhwc && g->out_per_group % r->run->cpu->simd->lanes == 0;
+}
+
+/* n channels of each pixel of a block, and from where they are to where they belong. */
+static void finish_block(const struct rows *r, const struct block *b, int64_t channel, int64_t n)
+{
+	const struct cpu_conv *g = &r->run->conv;
+	const struct cpu_simd *simd = r->run->cpu->simd;
 	int64_t plane = g->out_h * g->out_w;
 
+	for (int64_t p = 0; p < b->size && !r->run->limited; p++)
+		cpu_activate(simd, &g->attrs->act, b->c + p * b->ldc, n);
+	if (is_in_place(r))
+		return;
 	for (int64_t p = 0; p < b->size && g->nhwc; p++)
 		memcpy(r->y + (b->first + p) * g->out_c + channel, b->c + p * b->ldc,
 		       (size_t)n * sizeof(float));
 	if (!g->nhwc)
-		r->run->cpu->simd->transpose(r->y + channel * plane + b->first, plane, b->c, b->ldc,
-					     b->size, n);
+		simd->transpose(r->y + channel * plane + b->first, plane, b->c, b->ldc, b->size, n);
 }
 
 static void find_places(const struct rows *r, const struct block *b)
@@ -242,17 +255,24 @@ static void run_item(void *argument, int64_t item, unsigned int worker)
 	const struct cpu_simd *simd = run->cpu->simd;
 	int64_t pixels = run->conv.out_h * run->conv.out_w;
 	int64_t group = item / (r->blocks * r->shares), share = item / r->blocks % r->shares;
-	int64_t first = share * r->per_share, end = first + r->per_share, n;
+	int64_t first = share * r->per_share, end = first + r->per_share;
+	int64_t column = first * 2 * simd->lanes, n = run->conv.out_per_group - column;
+	int64_t channel = group * run->conv.out_per_group + column;
 	char *scratch = r->scratch + worker * r->worker_bytes;
 	struct block b = {
 		.first = item % r->blocks * r->block,
 		.a = (float *)scratch,
 		.place = (int64_t *)(scratch + r->a_bytes),
 		.c = (float *)(scratch + r->a_bytes + r->places_bytes),
-		.column = first * 2 * simd->lanes,
+		.column = column,
 		.ldc = r->per_share * 2 * simd->lanes,
 	};
 
+	n = n < b.ldc ? n : b.ldc;
+	if (is_in_place(r)) {
+		b.c = r->y + b.first * run->conv.out_c + channel;
+		b.ldc = run->conv.out_c;
+	}
 	end = end < r->panels ? end : r->panels;
 	b.size = pixels - b.first < r->block ? pixels - b.first : r->block;
 	b.panels = cpu_split(b.size, simd->rows);
@@ -264,11 +284,7 @@ static void run_item(void *argument, int64_t item, unsigned int worker)
 		for (int64_t panel = first; panel < end; panel++)
 			multiply(r, &b, group, panel, k, depth);
 	}
-	n = run->conv.out_per_group - b.column;
-	n = n < b.ldc ? n : b.ldc;
-	if (!run->limited)
-		cpu_activate(simd, &run->conv.attrs->act, b.c, b.size * b.ldc);
-	store_block(r, &b, group * run->conv.out_per_group + b.column, n);
+	finish_block(r, &b, channel, n);
 }
 
 /* --- The whole --- */
