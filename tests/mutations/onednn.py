@@ -87,6 +87,8 @@ MUTATIONS = [
     # What is added to the result of a convolution.
     _sum('what is added is always that of the first pixels', 'onednn_conv.c', 'run->addend + (y - (const float *)run->y)', 'run->addend'),
     _sum('a sum has no activation', 'onednn_conv.c', 'cpu_activate(simd, &run->conv->sum_act, y, n);', ''),
+    # The order of pictures without oneDNN.
+    _sum('narrow groups lose nothing in channels-last order', 'fast_conv.c', '-3 - 400 / g->out_per_group : -3;', '-3 : -3;'),
     # Depthwise by pixels.
     _packed('windows lie within the lines one result too early', 'fast_conv.c', 'begin = (pad + stride - 1) / stride', 'begin = pad / (stride + 1)'),
     _packed('inner pixels begin where the line does', 'fast_conv.c', 'int64_t iw = begin * a->strides[1] - a->padding[2];', 'int64_t iw = 0;'),

@@ -346,6 +346,51 @@ static void so_they_are_below_onednn(void **state)
 	check_sums(instance, open_layer(instance, "openblas"), false);
 }
 
+/* On the layer openblas, the kernel of the first of two convolutions of 3x3, which two on groups follow, or none. */
+static void expect_first_kernel(uint32_t groups, const char *kernel)
+{
+	WNNInstance instance = wnnCreateInstance(NULL);
+	WNNContext context = open_layer(instance, "openblas");
+	WNNGraphBuilder builder = wnnContextCreateGraphBuilder(context);
+	WNNGraphPlacement placement = WNN_GRAPH_PLACEMENT_INIT;
+	static float weights[WEIGHTS];
+	const uint32_t shape[] = { 1, CHANNELS, 16, 16 };
+	WNNOperandDescriptor desc = { NULL, WNNOperandDataType_Float32, { 4, shape } };
+	WNNConv2dOptions conv = WNN_CONV2D_OPTIONS_INIT;
+	WNNOperand x = wnnGraphBuilderInput(builder, WNN_STR("x"), &desc);
+	WNNGraph graph;
+
+	conv.padding = WNN_UINT32_LIST(1, 1, 1, 1);
+	for (int i = 0; i < (groups ? 4 : 2); i++) {
+		uint32_t filter[] = { CHANNELS, CHANNELS, 3, 3 };
+		WNNOperand f;
+
+		conv.groups = i < 2 ? 1 : groups;
+		filter[1] /= conv.groups;
+		desc.shape.data = filter;
+		f = wnnGraphBuilderConstant(builder, &desc, weights, sizeof(weights) / conv.groups);
+		x = wnnGraphBuilderConv2d(builder, x, f, &conv);
+	}
+	graph = build_one(builder, "y", x);
+	assert_ok(wnnGraphGetPlacement(graph, &placement));
+	assert_int_equal(placement.nodes[0].kernel.length, strlen(kernel));
+	assert_memory_equal(placement.nodes[0].kernel.data, kernel, strlen(kernel));
+	wnnGraphRelease(graph);
+	wnnGraphBuilderRelease(builder);
+	wnnContextRelease(context);
+	wnnInstanceRelease(instance);
+}
+
+/* Pictures are turned for convolutions in Winograd's way, unless groups of few channels lose more by it. */
+static void pictures_are_turned_where_it_gains(void **state)
+{
+	(void)state;
+	if (!has_lines())
+		skip();
+	expect_first_kernel(0, "cpu/winograd");
+	expect_first_kernel(16, "cpu/conv-packed");
+}
+
 static void files_remember_the_layer(void **state)
 {
 	char path[] = "/tmp/test_api_layers-XXXXXX";
@@ -434,6 +479,7 @@ int main(void)
 		cmocka_unit_test(both_layers_compute_the_same),
 		cmocka_unit_test(additions_are_part_of_a_convolution),
 		cmocka_unit_test(so_they_are_below_onednn),
+		cmocka_unit_test(pictures_are_turned_where_it_gains),
 		cmocka_unit_test(files_remember_the_layer),
 		cmocka_unit_test(names_of_layers),
 		cmocka_unit_test(how_long_threads_wait_awake),

@@ -321,7 +321,7 @@ static uint32_t channels_last_work(WNNContext context, const struct ir_graph *gr
 {
 	for (uint32_t n = 0; !context->accelerated && n < graph->num_nodes; n++)
 		if (graph->nodes[n]->op == IR_OP_CONV)
-			return cpu_channels_last_work(context->device.cpu);
+			return cpu_channels_last_work(context->device.cpu, graph);
 	return 0;
 }
 

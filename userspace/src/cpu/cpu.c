@@ -176,11 +176,11 @@ int cpu_set_layer(struct cpu_context *cpu, enum cpu_layer layer, struct wnn_erro
 	return 0;
 }
 
-uint32_t cpu_channels_last_work(const struct cpu_context *cpu)
+uint32_t cpu_channels_last_work(const struct cpu_context *cpu, const struct ir_graph *graph)
 {
 	bool onednn = cpu->layer == CPU_ONEDNN && cpu_onednn_form();
 
-	return onednn || cpu_conv_prepares(cpu) ? CHANNELS_LAST_WORK : 0;
+	return onednn || cpu_conv_gains(cpu, graph) ? CHANNELS_LAST_WORK : 0;
 }
 
 const char *cpu_pack_form(struct cpu_context *cpu)

@@ -37,10 +37,10 @@ bool cpu_supports(const struct ir_node *node);
 int cpu_set_layer(struct cpu_context *cpu, enum cpu_layer layer, struct wnn_error *err);
 
 /*
- * From how many multiplications for each element on convolutions gain by moving their data to channels-last
+ * From how many multiplications for each element on convolutions of a graph gain by moving their data to channels-last
  * order; 0: never. Loads oneDNN where the layer is that.
  */
-uint32_t cpu_channels_last_work(const struct cpu_context *cpu);
+uint32_t cpu_channels_last_work(const struct cpu_context *cpu, const struct ir_graph *graph);
 
 /* Which form packed operands have here: another name, another form. Valid as long as the context. */
 const char *cpu_pack_form(struct cpu_context *cpu);

@@ -96,6 +96,8 @@ struct cpu_prepared *cpu_onednn_prepare(const struct cpu_context *cpu, const str
  */
 bool cpu_conv_prepares(const struct cpu_context *cpu);
 struct cpu_prepared *cpu_conv_prepare(const struct cpu_context *cpu, const struct ir_node *node);
+/* Whether the convolutions of a graph take less time so, by what such ones take. */
+bool cpu_conv_gains(const struct cpu_context *cpu, const struct ir_graph *graph);
 
 /* NULL when there are no fast kernels for an operator, or none that takes this node. */
 const struct cpu_fast_family *cpu_fast_family(enum ir_op op);
