@@ -589,10 +589,12 @@ static void check_softmax(void)
 	int64_t n = between(1, 100);
 	bool in_place = random_below(2);
 	struct guard x = floats(n), y = floats(n);
+	const float centres[] = { 0, 0, 200, -200, 300, -300, 1e5f, -1e5f };
+	float centre = centres[random_below(8)];
 	double max = -INFINITY, sum = 0, e[100];
 
 	for (int64_t i = 0; i < n; i++) {
-		x.data[i] *= 60;
+		x.data[i] = x.data[i] * 60 + centre;
 		max = fmax(max, (double)x.data[i]);
 	}
 	for (int64_t i = 0; i < n; i++)

@@ -7,6 +7,8 @@
 #include "cpu/simd_fill.h"
 #include "ir/ir.h"
 
+#define INLINE static inline __attribute__((always_inline))
+
 #define EACH(expression)                            \
 	do {                                        \
 		for (int64_t i = 0; i < n; i++) {   \
@@ -37,103 +39,153 @@ static float six(float v)
 	return v > 6 ? 6 : v;
 }
 
-/* e to this power, and all below, is 0 in float32: less than half of its smallest number. */
-#define LEAST_EXPONENT (-104.0f)
+/*
+ * Vectors that are computed step by step together: each step waits for the one before, and processors do not look
+ * far enough ahead to find another vector's to fill the time with.
+ */
+#define GROUP 4
 
-/* 2^n * x for whole n from -150 to 0, whether or not float32 has 2^n; the last digits of `bits` are n. */
-static inline vec scaled(vec x, vec n, ivec bits)
+struct group {
+	vec v[GROUP];
+};
+
+INLINE struct group load_group(const float *x)
 {
-#if defined(__AVX512F__)
-	(void)bits;
-	return (vec)_mm512_scalef_ps((__m512)x, (__m512)n);
-#else
-	(void)n;
-	return x * (vec)((bits << 23) + ((127 + 24) << 23)) * 0x1p-24f;
-#endif
+	struct group g;
+
+	for (int k = 0; k < GROUP; k++)
+		g.v[k] = load(x + k * LANES);
+	return g;
 }
 
-/*
- * e^(d + lost) for d up to 0, in float32 to about one unit in the last place; `lost` is what d is too small by,
- * for want of digits. With n * ln(2) taken away from it, e^r is its series to the 7th power. What becomes 0 is computed
- * as something else: results that underflow take some processors a hundred cycles.
- */
-static inline vec exponential(vec d, vec lost)
+INLINE void store_group(float *y, struct group g)
 {
-	const vec whole = splat(0x1.8p23f);
-	ivec zero = (ivec)(d < splat(LEAST_EXPONENT)), bits;
-	vec n, r, p;
+	for (int k = 0; k < GROUP; k++)
+		store(y + k * LANES, g.v[k]);
+}
 
-	/* NaN stays. */
-	d = choose(zero, splat(0), d);
-	n = multiply_add(d, splat(0x1.715476p+0f), whole);
-	bits = (ivec)n;
-	n = n - whole;
+/* p * x + c */
+INLINE struct group next_term(struct group p, struct group x, float c)
+{
+	for (int k = 0; k < GROUP; k++)
+		p.v[k] = multiply_add(p.v[k], x.v[k], splat(c));
+	return p;
+}
+
+/* Powers of 2 from -151, which makes 0, to 0, times this many, which keeps them where float32 has all digits. */
+#define POWER_FACTOR 24
+#define LEAST_POWER  (-127 - POWER_FACTOR)
+
+/* What it is added to is rounded to a whole number, which its last bits are. */
+#define WHOLE  0x1.8p23f
+#define LOG2_E 0x1.715476p+0f
+#define LN_2   0x1.62e43p-1f
+
+/*
+ * e^(x + lost) * 2^(POWER_FACTOR - m) to about one unit in the last place; `of` is the bits of m + WHOLE, plus LEAST_POWER.
+ * With n * ln(2) taken away from it, e^r is a polynomial. What becomes 0 is multiplied by 0: results that
+ * underflow take some processors a hundred cycles.
+ */
+INLINE struct group exponential(struct group x, const struct group *lost, ivec of)
+{
+	struct group n, r, p;
+	ivec bits[GROUP];
+
+	for (int k = 0; k < GROUP; k++) {
+		n.v[k] = multiply_add(x.v[k], splat(LOG2_E), splat(WHOLE));
+		bits[k] = ((ivec)n.v[k] - of) << 23;
+	}
+	for (int k = 0; k < GROUP; k++)
+		n.v[k] -= WHOLE;
 	/* Its first part has so few digits that the product is exact. */
-	r = multiply_add(n, splat(-0x1.62e4p-1f), d);
-	r = multiply_add(n, splat(-0x1.7f7d1cp-20f), r) + lost;
-	p = splat(1.0f / 5040);
-	p = multiply_add(p, r, splat(1.0f / 720));
-	p = multiply_add(p, r, splat(1.0f / 120));
-	p = multiply_add(p, r, splat(1.0f / 24));
-	p = multiply_add(p, r, splat(1.0f / 6));
-	p = multiply_add(p, r, splat(0.5f));
-	p = multiply_add(p, r, splat(1));
-	p = multiply_add(p, r, splat(1));
-	return choose(zero, splat(0), scaled(p, n, bits));
+	for (int k = 0; k < GROUP; k++)
+		r.v[k] = multiply_add(n.v[k], splat(-0x1.62e4p-1f), x.v[k]);
+	for (int k = 0; k < GROUP; k++)
+		r.v[k] = multiply_add(n.v[k], splat(-0x1.7f7d1cp-20f), r.v[k]);
+	for (int k = 0; k < GROUP && lost; k++)
+		r.v[k] += lost->v[k];
+	for (int k = 0; k < GROUP; k++)
+		p.v[k] = multiply_add(r.v[k], splat(0.00138189388f), splat(0.00836870354f));
+	p = next_term(p, r, 0.0416682884f);
+	p = next_term(p, r, 0.166665211f);
+	p = next_term(p, r, 0.49999994f);
+	p = next_term(p, r, 1);
+	p = next_term(p, r, 1);
+	for (int k = 0; k < GROUP; k++)
+		p.v[k] *= (vec)bits[k];
+	return p;
 }
 
-/*
- * e^(z^2) * erfc(z) for z >= 0: a polynomial of s = (z - 3) / (z + 3), divided by 1 + 2 * z. Beyond MOST_Z,
- * e^(-z^2) is 0.
- */
-#define MOST_Z 10.3f
-
-static vec scaled_erfc(vec z)
+/* e^(z^2) * erfc(z) for z >= 0: a polynomial of s = (z - 3) / (z + 3), divided by 1 + 2 * z. */
+INLINE struct group scaled_erfc(struct group z)
 {
-	vec line, part, s, p;
+	struct group part, s, p;
 
-	z = choose((ivec)(z > splat(MOST_Z)), splat(MOST_Z), z);
-	line = multiply_add(z, splat(2), splat(1));
-	part = splat(1) / ((z + 3) * line);
-	s = (z - 3) * line * part;
-	p = splat(-0.000275456022f);
-	p = multiply_add(p, s, splat(-0.000793182585f));
-	p = multiply_add(p, s, splat(0.0019982251f));
-	p = multiply_add(p, s, splat(0.00257821808f));
-	p = multiply_add(p, s, splat(-0.0237924583f));
-	p = multiply_add(p, s, splat(0.06829324f));
-	p = multiply_add(p, s, splat(-0.119272292f));
-	p = multiply_add(p, s, splat(0.129646648f));
-	p = multiply_add(p, s, splat(-0.0475622986f));
-	p = multiply_add(p, s, splat(-0.135621146f));
-	p = multiply_add(p, s, splat(1.25300806f));
-	return p * (z + 3) * part;
+	for (int k = 0; k < GROUP; k++) {
+		vec line = multiply_add(z.v[k], splat(2), splat(1));
+
+		part.v[k] = splat(1) / ((z.v[k] + 3) * line);
+		s.v[k] = (z.v[k] - 3) * line * part.v[k];
+		part.v[k] *= z.v[k] + 3;
+		p.v[k] = multiply_add(s.v[k], splat(-0.000275456022f), splat(-0.000793182585f));
+	}
+	p = next_term(p, s, 0.0019982251f);
+	p = next_term(p, s, 0.00257821808f);
+	p = next_term(p, s, -0.0237924583f);
+	p = next_term(p, s, 0.06829324f);
+	p = next_term(p, s, -0.119272292f);
+	p = next_term(p, s, 0.129646648f);
+	p = next_term(p, s, -0.0475622986f);
+	p = next_term(p, s, -0.135621146f);
+	p = next_term(p, s, 1.25300806f);
+	for (int k = 0; k < GROUP; k++)
+		p.v[k] *= part.v[k];
+	return p;
 }
 
-/* x / 2 * erfc(-x / sqrt(2)): what this is less than x, or 0, is x / 2 * erfc(|x| / sqrt(2)). */
-static vec gelu_of(vec x)
+/* e to minus half the square of this is the power of 2 that makes 0, rounded. */
+#define LEAST_GELU (-14.484375f)
+
+/* x / 2 * erfc(-x / sqrt(2)): what this is less than x, or 0, is |x| / 2 * erfc(|x| / sqrt(2)). */
+INLINE struct group gelu_of(struct group x)
 {
 	const ivec high_bits = (ivec)splat(0) - 4096, sign = (ivec)splat(-0.0f);
-	/* The square of the first half of the digits is exact. */
-	vec high = (vec)((ivec)x & high_bits), rest = (x + high) * (x - high);
-	vec z = (vec)((ivec)x & ~sign) * 0x1.6a09e6p-1f;
-	vec part = x * 0.5f * (scaled_erfc(z) * exponential(high * high * -0.5f, rest * -0.5f));
+	struct group below, z, square, rest, e;
 
-	return choose((ivec)(x > splat(0)), x - choose((ivec)(z > splat(MOST_Z)), splat(0), part),
-		      part);
+	for (int k = 0; k < GROUP; k++) {
+		vec high;
+
+		/* -|x| or, far from 0, what has the same result. NaN stays. */
+		below.v[k] = most_of(splat(LEAST_GELU), (vec)((ivec)x.v[k] | sign));
+		/* The square of the first half of the digits is exact. */
+		high = (vec)((ivec)below.v[k] & high_bits);
+		rest.v[k] = (below.v[k] + high) * (below.v[k] - high) * -0.5f;
+		square.v[k] = high * high * -0.5f;
+	}
+	e = exponential(square, &rest, (ivec)splat(WHOLE) + LEAST_POWER);
+	for (int k = 0; k < GROUP; k++)
+		z.v[k] = below.v[k] * -0x1.6a09e6p-1f;
+	z = scaled_erfc(z);
+	for (int k = 0; k < GROUP; k++) {
+		vec least = choose((ivec)(x.v[k] > splat(0)), below.v[k], x.v[k]);
+
+		x.v[k] = most_of(x.v[k], splat(-0.0f)) +
+			 least * 0.5f * (z.v[k] * (e.v[k] * (1.0f / (1 << POWER_FACTOR))));
+	}
+	return x;
 }
 
 static void gelu(float *y, const float *x, int64_t n)
 {
-	float rest[LANES] = { 0 };
+	float rest[GROUP * LANES] = { 0 };
 	int64_t i;
 
-	for (i = 0; i + LANES <= n; i += LANES)
-		store(y + i, gelu_of(load(x + i)));
+	for (i = 0; i + GROUP * LANES <= n; i += GROUP * LANES)
+		store_group(y + i, gelu_of(load_group(x + i)));
 	if (i == n)
 		return;
 	memcpy(rest, x + i, (size_t)(n - i) * sizeof(*x));
-	store(rest, gelu_of(load(rest)));
+	store_group(rest, gelu_of(load_group(rest)));
 	memcpy(y + i, rest, (size_t)(n - i) * sizeof(*y));
 }
 
@@ -291,12 +343,25 @@ static float largest(const float *x, int64_t n)
 	return max;
 }
 
-/* e^(x - max) for x up to max. What the difference loses by rounding may be several units where it is large. */
-static vec exp_below(vec x, vec max)
-{
-	vec d = x - max, taken = x - d;
+/*
+ * How softmax computes its powers. That of the largest number need not be 1: it is at least 1/2 where numbers are taken as
+ * they are, so that no digits are lost, which takes numbers up to MOST_EXPONENT. Differences of larger ones that
+ * are not too large for a power are exact.
+ */
+#define MOST_EXPONENT 220
 
-	return exponential(d, (x - (d + taken)) + (taken - max));
+struct powers {
+	vec from, least;
+	ivec of;
+};
+
+static struct powers powers_of(float max)
+{
+	float from = fabsf(max) <= MOST_EXPONENT ? 0 : max;
+	vec n = multiply_add(splat(max - from), splat(LOG2_E), splat(WHOLE));
+
+	return (struct powers){ splat(from), (n - WHOLE + LEAST_POWER) * LN_2,
+				(ivec)n + LEAST_POWER };
 }
 
 #define HALF (LANES / 2)
@@ -338,34 +403,33 @@ static inline double sum_in(dvec v)
 #endif
 }
 
-static inline vec exp_to(float *y, const float *x, vec max)
+INLINE struct group exp_to(float *y, struct group x, const struct powers *p)
 {
-	vec e = exp_below(load(x), max);
-
-	store(y, e);
-	return e;
+	/* NaN stays. */
+	for (int k = 0; k < GROUP; k++)
+		x.v[k] = most_of(p->least, x.v[k] - p->from);
+	x = exponential(x, NULL, p->of);
+	store_group(y, x);
+	return x;
 }
 
 static void softmax(float *y, const float *x, int64_t n)
 {
-	const vec most = splat(largest(x, n));
-	float rest[LANES], scale;
+	const struct powers powers = powers_of(largest(x, n));
+	float rest[GROUP * LANES], scale;
 	dvec sum[2] = { { 0 } };
+	struct group e;
 	int64_t i;
 
-	for (i = 0; i + 4 * LANES <= n; i += 4 * LANES) {
-		vec v = exp_to(y + i, x + i, most) + exp_to(y + i + LANES, x + i + LANES, most);
-
-		v += exp_to(y + i + 2 * LANES, x + i + 2 * LANES, most) +
-		     exp_to(y + i + 3 * LANES, x + i + 3 * LANES, most);
-		add_to(sum, v);
+	for (i = 0; i + GROUP * LANES <= n; i += GROUP * LANES) {
+		e = exp_to(y + i, load_group(x + i), &powers);
+		add_to(sum, (e.v[0] + e.v[1]) + (e.v[2] + e.v[3]));
 	}
-	for (; i + LANES <= n; i += LANES)
-		add_to(sum, exp_to(y + i, x + i, most));
-	for (int64_t k = i; k < i + LANES; k++)
-		rest[k - i] = k < n ? x[k] : -INFINITY;
 	if (i < n) {
-		add_to(sum, exp_to(rest, rest, most));
+		for (int64_t k = i; k < i + GROUP * LANES; k++)
+			rest[k - i] = k < n ? x[k] : -INFINITY;
+		e = exp_to(rest, load_group(rest), &powers);
+		add_to(sum, (e.v[0] + e.v[1]) + (e.v[2] + e.v[3]));
 		memcpy(y + i, rest, (size_t)(n - i) * sizeof(*y));
 	}
 	scale = (float)(1 / sum_in(sum[0] + sum[1]));
