@@ -79,6 +79,11 @@
 			store(t->c + i * t->ldc + LANES, q##i); \
 	}
 
+/* Rows of c are often far apart and not near: they come while the sums are computed. */
+#define FETCH(i)      \
+	if (rows > i) \
+		__builtin_prefetch(t->c + i * t->ldc, 1);
+
 INLINE void tile(const struct cpu_tile *t, const int rows, const int vecs)
 {
 	const float *a = t->a, *b = t->b;
@@ -88,6 +93,7 @@ INLINE void tile(const struct cpu_tile *t, const int rows, const int vecs)
 	int64_t k = 0;
 
 	EACH_ROW(DECLARE)
+	EACH_ROW(FETCH)
 	/* It is memory to the compiler, not values that each tile would set up. */
 	__asm__("" : "+r"(kept));
 	for (int64_t end = RUN; k < t->depth; end += RUN) {
