@@ -8,6 +8,8 @@
 
 /* Steps of a panel that stay in the nearest cache. */
 #define DEPTH 256
+/* Floats of rows that stay in the second one, next to a panel. */
+#define NEAR (96 * 1024)
 
 /* [panel][k][columns of the panel] */
 void cpu_tile_pack(const struct cpu_simd *simd, int64_t k, int64_t n, const float *from, float *to)
@@ -33,9 +35,17 @@ void cpu_tile_unpack(const struct cpu_simd *simd, int64_t k, int64_t n, const fl
 	}
 }
 
+/* Steps that all panels take before more follow: parts of c are written and read again for those. */
+static int64_t steps_of(int64_t m)
+{
+	int64_t steps = NEAR / m / DEPTH * DEPTH;
+
+	return steps > DEPTH ? steps : DEPTH;
+}
+
 size_t cpu_tile_scratch(int64_t m)
 {
-	return cpu_round_up((size_t)(m * DEPTH) * sizeof(float));
+	return cpu_round_up((size_t)(m * DEPTH > NEAR ? m * DEPTH : NEAR) * sizeof(float));
 }
 
 static int64_t depth_of(const struct cpu_tile_product *p, int64_t k0)
@@ -43,14 +53,29 @@ static int64_t depth_of(const struct cpu_tile_product *p, int64_t k0)
 	return p->k - k0 < DEPTH ? p->k - k0 : DEPTH;
 }
 
-/* The steps from k0 on for all rows, whose part of `a` is packed. */
+/* Steps whose rows are packed. */
+struct steps {
+	const float *packed;
+	int64_t begin, end;
+};
+
+static struct steps steps_from(const struct cpu_tile_product *p, const float *packed, int64_t begin)
+{
+	int64_t most = steps_of(p->m), rest = p->k - begin;
+
+	return (struct steps){ packed, begin, begin + (rest < most ? rest : most) };
+}
+
+/* Those from k0 on, as many as stay in the nearest cache, for all rows. */
 static void multiply_panel(const struct cpu_simd *simd, const struct cpu_tile_product *p,
-			   const struct cpu_split *rows, const float *packed, int64_t column,
+			   const struct cpu_split *rows, const struct steps *steps, int64_t column,
 			   int64_t k0)
 {
 	int64_t width = cpu_panel_width(simd, p->n, column), depth = depth_of(p, k0);
 	int64_t share = depth * width / rows->parts;
-	bool last = k0 + depth == p->k;
+	const float *packed = steps->packed + (k0 - steps->begin) * p->m;
+	bool last = k0 + depth == p->k, ends = k0 + depth == steps->end;
+	int64_t next = ends ? p->k - k0 + steps->begin : depth; /* there it goes on */
 	struct cpu_tile tile = {
 		.depth = depth,
 		.b = p->b + column * p->k + k0 * width,
@@ -64,8 +89,8 @@ static void multiply_panel(const struct cpu_simd *simd, const struct cpu_tile_pr
 	for (int64_t i = 0; i < rows->parts; i++) {
 		int64_t row = cpu_split_first(rows, i);
 
-		if (column + 2 * width <= p->n)
-			cpu_fetch_ahead(tile.b + p->k * width + i * share, share);
+		if (!ends || column + 2 * width <= p->n)
+			cpu_fetch_ahead(tile.b + next * width + i * share, share);
 		tile.a = packed + row * depth;
 		tile.c = p->c + row * p->n + column;
 		simd->tile[cpu_split_size(rows, i)][width / simd->lanes](&tile);
@@ -82,16 +107,27 @@ static void pack_rows(const struct cpu_simd *simd, const struct cpu_tile_product
 	simd->transpose(packed + row * depth, size, p->a + row * p->k + k0, p->k, size, depth);
 }
 
+static void multiply_steps(const struct cpu_simd *simd, const struct cpu_tile_product *p,
+			   const struct cpu_split *rows, const struct steps *steps, int64_t begin,
+			   int64_t end)
+{
+	for (int64_t column = begin; column < end; column += 2 * simd->lanes)
+		for (int64_t k0 = steps->begin; k0 < steps->end; k0 += DEPTH)
+			multiply_panel(simd, p, rows, steps, column, k0);
+}
+
 void cpu_tile_multiply(const struct cpu_simd *simd, const struct cpu_tile_product *p,
 		       float *scratch)
 {
 	struct cpu_split rows = cpu_split(p->m, simd->rows);
 
-	for (int64_t k0 = 0; k0 < p->k; k0 += DEPTH) {
-		for (int64_t i = 0; i < rows.parts; i++)
-			pack_rows(simd, p, &rows, i, k0, scratch);
-		for (int64_t column = 0; column < p->n; column += 2 * simd->lanes)
-			multiply_panel(simd, p, &rows, scratch, column, k0);
+	for (int64_t begin = 0; begin < p->k; begin += steps_of(p->m)) {
+		struct steps steps = steps_from(p, scratch, begin);
+
+		for (int64_t k0 = begin; k0 < steps.end; k0 += DEPTH)
+			for (int64_t i = 0; i < rows.parts; i++)
+				pack_rows(simd, p, &rows, i, k0, scratch + (k0 - begin) * p->m);
+		multiply_steps(simd, p, &rows, &steps, 0, p->n);
 	}
 }
 
@@ -114,7 +150,9 @@ void cpu_tile_multiply_columns(const struct cpu_simd *simd, const struct cpu_til
 {
 	struct cpu_split rows = cpu_split(p->m, simd->rows);
 
-	for (int64_t k0 = 0; k0 < p->k; k0 += DEPTH)
-		for (int64_t column = begin; column < end; column += 2 * simd->lanes)
-			multiply_panel(simd, p, &rows, packed + k0 * p->m, column, k0);
+	for (int64_t at = 0; at < p->k; at += steps_of(p->m)) {
+		struct steps steps = steps_from(p, packed + at * p->m, at);
+
+		multiply_steps(simd, p, &rows, &steps, begin, end);
+	}
 }

@@ -14,7 +14,7 @@ static inline int64_t cpu_panel_width(const struct cpu_simd *simd, int64_t n, in
 	return n - column > simd->lanes ? 2 * simd->lanes : simd->lanes;
 }
 
-/* A share of the same steps of the next panel: packed matrices are read once, mostly from memory. */
+/* A share of the steps that come next: packed matrices are read once, mostly from memory. */
 static inline void cpu_fetch_ahead(const float *next, int64_t floats)
 {
 	for (int64_t i = 0; i < floats; i += 64 / (int64_t)sizeof(float))
