@@ -236,6 +236,29 @@ static void transpose_few(float *y, int64_t ldy, const float *x, int64_t ldx, in
 			y[j * ldy + i] = x[i * ldx + j];
 }
 
+/* Four columns of SIX lines, as they lie one behind the other in y. */
+#define SIX 6
+
+INLINE void transpose_six(float *y, const float *x, int64_t ldx)
+{
+	four line[SIX], low[SIX / 2], high[SIX / 2];
+
+	for (int i = 0; i < SIX; i++)
+		line[i] = *(const four *)(x + i * ldx);
+	for (int i = 0; i < SIX / 2; i++) {
+		four a = line[2 * i], b = line[2 * i + 1];
+
+		low[i] = __builtin_shufflevector(a, b, 0, 4, 1, 5);
+		high[i] = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+	}
+	*(four *)y = __builtin_shufflevector(low[0], low[1], 0, 1, 4, 5);
+	*(four *)(y + 4) = __builtin_shufflevector(low[2], low[0], 0, 1, 6, 7);
+	*(four *)(y + 8) = __builtin_shufflevector(low[1], low[2], 2, 3, 6, 7);
+	*(four *)(y + 12) = __builtin_shufflevector(high[0], high[1], 0, 1, 4, 5);
+	*(four *)(y + 16) = __builtin_shufflevector(high[2], high[0], 0, 1, 6, 7);
+	*(four *)(y + 20) = __builtin_shufflevector(high[1], high[2], 2, 3, 6, 7);
+}
+
 /* The last block of a line and the last lines of blocks go back to the end. */
 static void transpose(float *y, int64_t ldy, const float *x, int64_t ldx, int64_t rows,
 		      int64_t columns)
@@ -247,6 +270,10 @@ static void transpose(float *y, int64_t ldy, const float *x, int64_t ldx, int64_
 	for (int64_t at = 0; at < columns; at += BLOCK) {
 		int64_t j = at + BLOCK > columns ? columns - BLOCK : at, i;
 
+		if (rows == SIX && ldy == SIX) {
+			transpose_six(y + j * SIX, x + j, ldx);
+			continue;
+		}
 		for (i = 0; i + BLOCK <= rows; i += BLOCK)
 			transpose_block(y + j * ldy + i, ldy, x + i * ldx + j, ldx);
 		if (i < rows)
