@@ -93,7 +93,7 @@ INLINE struct group exponential(struct group x, const struct group *lost, ivec o
 
 	for (int k = 0; k < GROUP; k++) {
 		n.v[k] = multiply_add(x.v[k], splat(LOG2_E), splat(WHOLE));
-		bits[k] = ((ivec)n.v[k] - of) << 23;
+		bits[k] = (ivec)(((uvec)n.v[k] - (uvec)of) << 23);
 	}
 	for (int k = 0; k < GROUP; k++)
 		n.v[k] -= WHOLE;

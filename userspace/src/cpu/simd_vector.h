@@ -34,6 +34,7 @@
 
 typedef float vec __attribute__((vector_size(4 * LANES), may_alias));
 typedef int32_t ivec __attribute__((vector_size(4 * LANES), may_alias));
+typedef uint32_t uvec __attribute__((vector_size(4 * LANES), may_alias)); /* for sums that wrap */
 /* The same anywhere in memory. */
 typedef float mem __attribute__((vector_size(4 * LANES), may_alias, aligned(4)));
 
