@@ -77,7 +77,7 @@ const struct depend_edge *depend_edges(const struct plan_depend *depend, size_t 
 	first = depend->first[op];
 	end = op + 1 < depend->num_ops ? depend->first[op + 1] : depend->num_edges;
 	*count = end - first;
-	return depend->edges + first;
+	return *count ? depend->edges + first : NULL;
 }
 
 /* Whether the instruction at hand follows another one. */
