@@ -116,6 +116,12 @@ static uint64_t hash_group(uint64_t hash, const struct stream_group *group)
 	return wnn_hash_words(hash, group->block, sizeof(group->block));
 }
 
+/* Of a group that is planned with few nodes around it; its first node tells it from the others. */
+static uint64_t hash_part(const struct stream_group *group)
+{
+	return hash_group(~WNN_HASH_SEED, group);
+}
+
 static uint64_t hash_groups(const struct search *s)
 {
 	uint64_t hash = WNN_HASH_SEED;
@@ -216,7 +222,7 @@ static void try_part(struct search *s, const struct part *part, struct stream_gr
 		uint64_t changed = UINT64_MAX;
 
 		if (stream_change(&s->all.fresh, &other, change) &&
-		    is_new(s, hash_group((uintptr_t)group, &other), s->eager))
+		    is_new(s, hash_part(&other), s->eager))
 			changed = part_cycles(s, part, &other);
 		if (changed >= *cycles)
 			return;
@@ -240,7 +246,7 @@ static void settle_group(struct search *s, struct stream_group *group)
 	least = simulate(s, &part.range, &none, s->eager);
 	group->dropped = false;
 	cycles = part_cycles(s, &part, group);
-	is_new(s, hash_group((uintptr_t)group, group), s->eager);
+	is_new(s, hash_part(group), s->eager);
 	for (int change = 0; change < STREAM_CHANGES; change++)
 		try_part(s, &part, group, change, &cycles);
 	/* Blocks may be smaller when nothing is computed twice, and larger when rows of scores are not whole. */
