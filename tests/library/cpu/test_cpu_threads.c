@@ -8,6 +8,7 @@
 
 #include <dirent.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -219,6 +220,57 @@ static void test_patience(void **state)
 	expect_threads_end(before);
 }
 
+struct places {
+	pthread_t caller;
+	cpu_set_t allowed; /* for all threads */
+	atomic_uint others, wrong;
+};
+
+/* The caller waits until the other thread has come. */
+static void look_where(void *argument, int64_t item, unsigned int worker)
+{
+	struct places *p = argument;
+	cpu_set_t set;
+
+	(void)item;
+	(void)worker;
+	if (pthread_equal(pthread_self(), p->caller)) {
+		for (int i = 0; i < MAX_WAIT && !atomic_load(&p->others); i++)
+			sched_yield();
+		return;
+	}
+	atomic_fetch_add(&p->wrong,
+			 sched_getaffinity(0, sizeof(set), &set) || !CPU_EQUAL(&set, &p->allowed));
+	atomic_fetch_add(&p->others, 1);
+}
+
+/* A thread that is woken may go everywhere again when it works, also where there is no other place than that of its caller. */
+static void test_places(void **state)
+{
+	cpu_set_t all, one;
+
+	(void)state;
+	assert_int_equal(sched_getaffinity(0, sizeof(all), &all), 0);
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	for (int few = 0; few < 2; few++) {
+		struct places p = { .caller = pthread_self(), .allowed = few ? one : all };
+		struct cpu_threads *pool = cpu_threads_create(2);
+
+		assert_non_null(pool);
+		cpu_threads_set_patience(pool, 0);
+		assert_int_equal(sched_setaffinity(0, sizeof(all), &p.allowed), 0);
+		for (int i = 0; i < rounds(); i++) {
+			atomic_store(&p.others, 0);
+			cpu_threads_run(pool, 2, look_where, &p);
+			expect_all_sleep();
+		}
+		assert_int_equal(atomic_load(&p.wrong), 0);
+		cpu_threads_destroy(pool);
+		assert_int_equal(sched_setaffinity(0, sizeof(all), &all), 0);
+	}
+}
+
 /* 0 asks for one thread for each processor. */
 static void test_number_of_threads(void **state)
 {
@@ -318,6 +370,7 @@ int main(void)
 		cmocka_unit_test(test_threads_that_do_not_start),
 		cmocka_unit_test(test_short_lives),
 		cmocka_unit_test(test_patience),
+		cmocka_unit_test(test_places),
 		cmocka_unit_test(test_number_of_threads),
 		cmocka_unit_test(test_onednn_starts_none),
 	};

@@ -3,8 +3,10 @@
 #include "cpu/threads.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <unistd.h>
 
 #include "util/clock.h"
 #include "util/malloc.h"
@@ -14,6 +16,8 @@
 #define SPINS 2000
 /* And how long while more work is expected: to wake a thread takes half as long as a small operator. */
 #define PATIENCE_NS 100000
+/* With more threads than these the kernel finds CPUs that have nothing to do by itself. */
+#define FEW_THREADS 8
 /* How often it looks before it looks at the clock. */
 #define CLOCK_SPINS 64
 
@@ -34,6 +38,12 @@ struct share {
 	int64_t end;
 };
 
+/* A thread while it sleeps, under the lock. */
+struct sleeper {
+	pid_t tid;    /* 0: it does not */
+	int kept_off; /* the CPU on which it must not wake up, below 0: none */
+};
+
 struct cpu_threads {
 	atomic_uint refs; /* the owner and every thread */
 	unsigned int threads, started;
@@ -50,7 +60,8 @@ struct cpu_threads {
 	/* Written only while the work is closed and nobody is inside. */
 	cpu_work_fn run;
 	void *argument;
-	struct share *shares; /* of each worker */
+	struct share *shares;	  /* of each worker */
+	struct sleeper *sleeping; /* the same */
 };
 
 static unsigned int inside(uint64_t state)
@@ -106,6 +117,7 @@ static void put(struct cpu_threads *pool)
 	pthread_cond_destroy(&pool->work);
 	pthread_cond_destroy(&pool->left);
 	wnn_free(pool->shares);
+	wnn_free(pool->sleeping);
 	wnn_free(pool);
 }
 
@@ -131,14 +143,60 @@ static void share_out(struct cpu_threads *pool, int64_t count)
 	}
 }
 
+/* --- Where threads wake up --- */
+
+/* Lets a thread use a CPU, or not; true when that changes something. It keeps one at least. */
+static bool allow_cpu(pid_t tid, int cpu, bool allow)
+{
+	cpu_set_t set;
+
+	if (cpu < 0 || cpu >= CPU_SETSIZE || sched_getaffinity(tid, sizeof(set), &set) ||
+	    !CPU_ISSET(cpu, &set) == !allow)
+		return false;
+	if (allow)
+		CPU_SET(cpu, &set);
+	else
+		CPU_CLR(cpu, &set);
+	return CPU_COUNT(&set) && !sched_setaffinity(tid, sizeof(set), &set);
+}
+
+/*
+ * The kernel may queue a thread that is woken behind the one that wakes it, although another CPU is about to be idle, as where
+ * two processes take turns; there it waits for milliseconds, which is the time of a whole network. So it is woken
+ * where its caller is not. With the lock held.
+ */
+static void keep_off_caller(struct cpu_threads *pool)
+{
+	int cpu = sched_getcpu();
+
+	for (unsigned int i = 0; i < pool->threads && pool->threads <= FEW_THREADS; i++) {
+		struct sleeper *sleeper = &pool->sleeping[i];
+
+		if (sleeper->tid && sleeper->kept_off < 0 && allow_cpu(sleeper->tid, cpu, false))
+			sleeper->kept_off = cpu;
+	}
+}
+
+static void wake_sleepers(struct cpu_threads *pool)
+{
+	pthread_mutex_lock(&pool->lock);
+	keep_off_caller(pool);
+	pthread_cond_broadcast(&pool->work);
+	pthread_mutex_unlock(&pool->lock);
+}
+
+/* --- Work --- */
+
 static bool nothing_new(struct cpu_threads *pool, uint64_t seen)
 {
 	return turn(atomic_load(&pool->state)) == seen && !atomic_load(&pool->quit);
 }
 
-static void wait_for_work(struct cpu_threads *pool, uint64_t seen)
+static void wait_for_work(struct cpu_threads *pool, uint64_t seen, unsigned int worker)
 {
+	struct sleeper *sleeper = &pool->sleeping[worker];
 	struct wait wait = { 0 };
+	int kept_off;
 
 	while (nothing_new(pool, seen) && look_again(pool, &wait))
 		;
@@ -147,10 +205,14 @@ static void wait_for_work(struct cpu_threads *pool, uint64_t seen)
 	pthread_mutex_lock(&pool->lock);
 	/* Counted before the last look: who brings work looks at the count after that. */
 	atomic_fetch_add(&pool->sleepers, 1);
+	*sleeper = (struct sleeper){ gettid(), -1 };
 	while (nothing_new(pool, seen))
 		pthread_cond_wait(&pool->work, &pool->lock);
+	kept_off = sleeper->kept_off;
+	sleeper->tid = 0;
 	atomic_fetch_sub(&pool->sleepers, 1);
 	pthread_mutex_unlock(&pool->lock);
+	allow_cpu(0, kept_off, true);
 }
 
 /* False when the work is closed; *seen is its turn. */
@@ -184,7 +246,7 @@ static void *pool_thread(void *argument)
 
 	wnn_thread_name("wnn-cpu");
 	for (;;) {
-		wait_for_work(pool, seen);
+		wait_for_work(pool, seen, worker);
 		if (atomic_load(&pool->quit))
 			break;
 		if (!come_in(pool, &seen))
@@ -200,10 +262,13 @@ struct cpu_threads *cpu_threads_create(unsigned int threads)
 {
 	struct cpu_threads *pool = wnn_calloc(1, sizeof(*pool));
 
-	if (pool)
-		pool->shares =
-			wnn_aligned_alloc(sizeof(struct share), threads * sizeof(struct share));
-	if (!pool || !pool->shares) {
+	if (!pool)
+		return NULL;
+	pool->shares = wnn_aligned_alloc(sizeof(struct share), threads * sizeof(struct share));
+	pool->sleeping = wnn_calloc(threads, sizeof(*pool->sleeping));
+	if (!pool->shares || !pool->sleeping) {
+		wnn_free(pool->shares);
+		wnn_free(pool->sleeping);
 		wnn_free(pool);
 		return NULL;
 	}
@@ -283,11 +348,8 @@ void cpu_threads_run(struct cpu_threads *pool, int64_t count, cpu_work_fn work, 
 	pool->argument = argument;
 	share_out(pool, count);
 	atomic_store(&pool->state, (turn(atomic_load(&pool->state)) + 1) * TURN + OPEN);
-	if (atomic_load(&pool->sleepers)) {
-		pthread_mutex_lock(&pool->lock);
-		pthread_cond_broadcast(&pool->work);
-		pthread_mutex_unlock(&pool->lock);
-	}
+	if (atomic_load(&pool->sleepers))
+		wake_sleepers(pool);
 	take_items(pool, 0);
 	close_work(pool);
 }
