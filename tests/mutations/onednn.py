@@ -6,6 +6,7 @@ _COMMANDS = {
     'cpu': f'{_DIR}/tests/library/cpu/test_cpu_fast',
     'integer': f'{_DIR}/tests/library/cpu/test_cpu_integer',
     'layers': f'{_DIR}/tests/library/api/test_api_layers',
+    'windows': f'{_DIR}/tests/library/api/test_api_windows',
     'winograd': f'{_DIR}/tests/library/cpu/test_cpu_winograd',
     'pass': f'{_DIR}/tests/library/graph/test_graph_pass',
     'text': f'python3 -B tests/library/ir/test_passes.py {_DIR}/tests/library/ir/ir-opt',
@@ -14,7 +15,7 @@ _COMMANDS = {
 SETUP = [f'meson setup {_DIR}']
 EVIDENCE = r'FAILED.*'
 BUILD = (f'ninja -C {_DIR} tests/library/cpu/test_cpu_fast tests/library/cpu/test_cpu_integer '
-         'tests/library/cpu/test_cpu_winograd tests/library/api/test_api_layers '
+         'tests/library/cpu/test_cpu_winograd tests/library/api/test_api_layers tests/library/api/test_api_windows '
          'tests/library/graph/test_graph_pass tests/library/ir/ir-opt')
 
 
@@ -29,6 +30,10 @@ def _packed(name, file, old, new):
 
 def _sum(name, file, old, new):
     return {'name': name, 'file': 'userspace/src/cpu/' + file, 'old': old, 'new': new, 'command': _COMMANDS['layers']}
+
+
+def _windows(name, old, new, file='tile_lines.c'):
+    return {'name': name, 'file': 'userspace/src/cpu/' + file, 'old': old, 'new': new, 'command': _COMMANDS['windows']}
 
 
 def _matmul(name, old, new):
@@ -90,14 +95,23 @@ MUTATIONS = [
     # The order of pictures without oneDNN.
     _sum('narrow groups lose nothing in channels-last order', 'fast_conv.c', '-3 - 400 / g->out_per_group : -3;', '-3 : -3;'),
     # Depthwise by pixels.
-    _packed('windows lie within the lines one result too early', 'fast_conv.c', 'begin = (pad + stride - 1) / stride', 'begin = pad / (stride + 1)'),
-    _packed('inner pixels begin where the line does', 'fast_conv.c', 'int64_t iw = begin * a->strides[1] - a->padding[2];', 'int64_t iw = 0;'),
+    _packed('windows lie within the lines one result too early', 'conv_depthwise.c', 'begin = (pad + stride - 1) / stride', 'begin = pad / (stride + 1)'),
+    _packed('inner pixels begin where the line does', 'conv_depthwise.c', 'int64_t iw = begin * a->strides[1] - a->padding[2];', 'int64_t iw = 0;'),
     # Lines on tiles.
     _packed('each step of a product adds the bias', 'tile_product.c', 'p->bias && last ?', 'p->bias ?'),
     _packed('all blocks of lines are the first', 'tile_lines.c', 'p.a += first * p.k;', 'p.a += 0 * first;'),
     _packed('later steps of strips lie where the first does', 'tile_product.c', 'strip, k0, packed + k0 * p->m);', 'strip, k0, packed);'),
     _packed('lines have no activations', 'tile_lines.c', 'cpu_activate(l->simd, &l->shape.attrs->act, y, n);', '(void)n;'),
     _sum('what is added to lines is always that of the first', 'tile_lines.c', 'run->addend + (y - run->whole.c)', 'run->addend'),
+    # Lines with a depthwise convolution behind them.
+    _windows('a line of pixels lies where another does that is wanted', 'pixels + row % WINDOW * size', 'pixels + row % 2 * size'),
+    _windows('lines of another image are taken for those of this one', 'if (window->image != image)', 'if (window->image < 0)'),
+    _windows('lines that were left out are taken for computed', 'if (first < window->first || first > window->end)', 'if (first < window->first)'),
+    _windows('a worker goes back to lines that are gone', 'if (first < window->first || first > window->end)', 'if (first > window->end)'),
+    _windows('pixels before a depthwise convolution have no activation', 'cpu_activate(l->simd, &l->shape.attrs->act, p.c, size);', ';'),
+    _windows('the bias of a depthwise convolution is that of the first', 'in[l->operands + 1] :', 'in[2] :'),
+    _windows('images are one below the other without padding', '(window->image * l->shape.in_h + row)', '(window->image * l->windows.out_h + row)'),
+    _windows('strange weights are multiplied by padding', '!cpu_conv_can_pack(next) ||', ''),
     # Integers.
     _integer('the zero point of the input is 0', 'onednn_conv.c', 'if (!ret && c->zero_point)', 'if (false)'),
     _integer('unsigned filters are read as signed ones', 'onednn_conv.c', '[i] ^ 0x80', '[i]'),

@@ -214,9 +214,10 @@ const char *cpu_prepared_name(const struct cpu_prepared *prepared)
 	return prepared->name;
 }
 
-bool cpu_prepared_add(struct cpu_prepared *prepared, const struct ir_node *addition)
+bool cpu_prepared_join(struct cpu_prepared *prepared, const struct cpu_context *cpu,
+		       const struct ir_node *next)
 {
-	return prepared->add && prepared->add(prepared, addition);
+	return prepared->join && prepared->join(prepared, cpu, next);
 }
 
 size_t cpu_prepared_pack_bytes(const struct cpu_prepared *prepared)

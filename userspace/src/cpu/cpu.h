@@ -72,10 +72,12 @@ struct cpu_prepared *cpu_prepare(struct cpu_context *cpu, const struct ir_node *
 void cpu_prepared_destroy(struct cpu_prepared *prepared); /* NULL is fine */
 const char *cpu_prepared_name(const struct cpu_prepared *prepared);
 /*
- * Has it do the work of @addition as well, which adds something of the same shape to its result: that is its last operand from then
- * on, behind those of the node, and the result is the addition's. False: it cannot.
+ * Has it do the work of @next as well, which alone reads its result: an addition of something of the same shape, or a
+ * convolution of it. The other operands of @next come behind those of the node from then on, and the result is that
+ * of @next. False: it cannot.
  */
-bool cpu_prepared_add(struct cpu_prepared *prepared, const struct ir_node *addition);
+bool cpu_prepared_join(struct cpu_prepared *prepared, const struct cpu_context *cpu,
+		       const struct ir_node *next);
 size_t cpu_prepared_pack_bytes(const struct cpu_prepared *prepared);
 int cpu_prepared_pack(const struct cpu_prepared *prepared, const void *from, void *to,
 		      struct wnn_error *err);

@@ -77,8 +77,9 @@ struct cpu_prepared {
 	int (*run)(struct cpu_prepared *prepared, struct cpu_context *cpu, const void *packed,
 		   const void *const *in, void *const *out, struct wnn_error *err);
 	void (*destroy)(struct cpu_prepared *prepared);
-	/* As cpu_prepared_add(); NULL: it cannot. */
-	bool (*add)(struct cpu_prepared *prepared, const struct ir_node *addition);
+	/* As cpu_prepared_join(); NULL: it cannot. */
+	bool (*join)(struct cpu_prepared *prepared, const struct cpu_context *cpu,
+		     const struct ir_node *next);
 };
 
 /*

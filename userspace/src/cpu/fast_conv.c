@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "cpu/conv_depthwise.h"
 #include "cpu/reference.h"
 #include "cpu/tile_lines.h"
 #include "cpu/winograd.h"
@@ -100,14 +101,11 @@ static int dense(struct cpu_context *cpu, const struct ir_node *node, const void
 
 struct depthwise {
 	struct cpu_context *cpu;
-	struct cpu_conv conv;
+	struct cpu_depthwise lines; /* of nhwc; all but the zeros of nchw, too */
 	struct cpu_planes planes;
-	const float *x, *filter, *bias; /* filter: [channel][tap] (nchw) or [tap][channel] */
+	const float *x;
 	float *y;
-	float lo, hi;
-	bool limited;
 	bool is_3x3;	  /* without gaps */
-	bool by_pixels;	  /* nhwc: the same, or with strides of 2 */
 	int64_t per_item; /* channels */
 	char *scratch;
 	size_t worker_bytes;
@@ -128,33 +126,27 @@ static void depthwise_pack(const struct cpu_context *cpu, const struct ir_node *
 			   const void *from, void *to)
 {
 	struct cpu_conv g = cpu_conv_of(node);
-	int64_t s[4], taps = g.kh * g.kw;
-	float *f = to;
 
 	(void)cpu;
-	cpu_conv_filter_strides(&g, s);
-	for (int64_t c = 0; c < g.out_c; c++)
-		for (int64_t t = 0; t < taps; t++)
-			f[g.nhwc ? t * g.out_c + c : c * taps + t] =
-				((const float *)from)[c * s[0] + t / g.kw * s[2] + t % g.kw * s[3]];
+	cpu_depthwise_pack(&g, from, to);
 }
 
 /* Lines of one channel of nchw from their copy. */
 static void depthwise_lines(const struct depthwise *d, int64_t c, int64_t lines,
 			    const float *planes, float *y)
 {
-	const struct cpu_conv *g = &d->conv;
+	const struct cpu_conv *g = &d->lines.conv;
 	const struct cpu_simd *simd = d->cpu->simd;
-	const float *filter = d->filter + c * g->kh * g->kw;
-	float start = d->bias ? d->bias[c] : 0;
+	const float *filter = d->lines.filter + c * g->kh * g->kw;
+	float start = d->lines.bias ? d->lines.bias[c] : 0;
 	struct cpu_lines to = { .to = y,
 				.to_step = g->out_w,
 				.from = planes,
 				.from_step = d->planes.width,
 				.n = g->out_w,
 				.lines = lines,
-				.lo = d->lo,
-				.hi = d->hi };
+				.lo = d->lines.lo,
+				.hi = d->lines.hi };
 
 	if (d->planes.width == g->out_w) { /* they are one */
 		to.n *= lines;
@@ -164,7 +156,7 @@ static void depthwise_lines(const struct depthwise *d, int64_t c, int64_t lines,
 		simd->window_3x3(&to, filter, start);
 	else
 		simd->window(CPU_WINDOW_DOT, &to, d->planes.at, filter, g->kh * g->kw, start);
-	if (!d->limited)
+	if (!d->lines.limited)
 		cpu_activate(simd, &g->attrs->act, y, lines * g->out_w);
 }
 
@@ -172,7 +164,7 @@ static void depthwise_lines(const struct depthwise *d, int64_t c, int64_t lines,
 static void depthwise_channel(const struct depthwise *d, int64_t channel, float *planes,
 			      bool is_padded)
 {
-	const struct cpu_conv *g = &d->conv;
+	const struct cpu_conv *g = &d->lines.conv;
 	const float *x = d->x + channel * g->in_h * g->in_w;
 	float *y = d->y + channel * g->out_h * g->out_w;
 
@@ -189,102 +181,31 @@ static void depthwise_channel(const struct depthwise *d, int64_t channel, float 
 static void depthwise_channels(void *argument, int64_t item, unsigned int worker)
 {
 	const struct depthwise *d = argument;
-	int64_t channels = d->conv.batch * d->conv.out_c, first = item * d->per_item;
+	int64_t channels = d->lines.conv.batch * d->lines.conv.out_c, first = item * d->per_item;
 	int64_t end = first + d->per_item < channels ? first + d->per_item : channels;
 	float *planes = (float *)(d->scratch + worker * d->worker_bytes);
 
 	for (int64_t c = first; c < end; c++)
-		depthwise_channel(d, c, planes, c > first && d->planes.lines == d->conv.out_h);
+		depthwise_channel(d, c, planes,
+				  c > first && d->planes.lines == d->lines.conv.out_h);
 }
 
-/* Results of one line in nhwc from `begin` on, tap by tap. */
-static void depthwise_pixels(const struct depthwise *d, int64_t item, int64_t begin, int64_t end,
-			     const float **from, const float *zeros)
-{
-	const struct cpu_conv *g = &d->conv;
-	const struct ir_conv_attrs *a = g->attrs;
-	int64_t oh = item % g->out_h, taps = g->kh * g->kw;
-	const float *x = d->x + item / g->out_h * g->in_h * g->in_w * g->in_c;
-	float *y = d->y + (item * g->out_w + begin) * g->out_c;
-
-	for (int64_t ow = begin; ow < end; ow++, y += g->out_c) {
-		/* Taps outside of the image read zeros. */
-		for (int64_t t = 0; t < taps; t++) {
-			int64_t ih =
-				oh * a->strides[0] + t / g->kw * a->dilations[0] - a->padding[0];
-			int64_t iw =
-				ow * a->strides[1] + t % g->kw * a->dilations[1] - a->padding[2];
-			bool in = ih >= 0 && ih < g->in_h && iw >= 0 && iw < g->in_w;
-
-			from[t] = in ? x + (ih * g->in_w + iw) * g->in_c : zeros;
-		}
-		d->cpu->simd->lines(CPU_WINDOW_DOT, y, g->out_c, from, d->filter, taps, d->bias);
-	}
-	y = d->y + (item * g->out_w + begin) * g->out_c;
-	cpu_activate(d->cpu->simd, &a->act, y, (end - begin) * g->out_c);
-}
-
-/* Those whose windows lie within the lines. */
-static void depthwise_inner(const struct depthwise *d, int64_t item, int64_t begin, int64_t end,
-			    const float *zeros)
-{
-	const struct cpu_conv *g = &d->conv;
-	const struct ir_conv_attrs *a = g->attrs;
-	const float *x = d->x + item / g->out_h * g->in_h * g->in_w * g->in_c;
-	struct cpu_pixels p = { .y = d->y + (item * g->out_w + begin) * g->out_c,
-				.filter = d->filter,
-				.bias = d->bias,
-				.n = g->out_c,
-				.count = end - begin,
-				.stride = a->strides[1],
-				.lo = d->lo,
-				.hi = d->hi };
-
-	for (int r = 0; r < 3; r++) {
-		int64_t ih = item % g->out_h * a->strides[0] + r - a->padding[0];
-		int64_t iw = begin * a->strides[1] - a->padding[2];
-		bool in = ih >= 0 && ih < g->in_h;
-
-		p.x[r] = in ? x + (ih * g->in_w + iw) * g->in_c : zeros;
-		p.step[r] = in ? g->in_c : 0;
-	}
-	d->cpu->simd->pixels_3x3(&p);
-	if (!d->limited)
-		cpu_activate(d->cpu->simd, &a->act, p.y, p.count * p.n);
-}
-
-/* One line of results in nhwc: first and last ones see padding. */
+/* One line of results in nhwc. */
 static void depthwise_line(void *argument, int64_t item, unsigned int worker)
 {
 	const struct depthwise *d = argument;
-	const struct cpu_conv *g = &d->conv;
-	const float **from = (const float **)(d->scratch + worker * d->worker_bytes);
-	const float *zeros = (const float *)(d->scratch + d->cpu->threads * d->worker_bytes);
-	int64_t stride = g->attrs->strides[1], pad = g->attrs->padding[2];
-	int64_t begin = (pad + stride - 1) / stride, end = (g->in_w + pad - 3) / stride + 1;
+	const struct cpu_conv *g = &d->lines.conv;
+	struct cpu_image_lines x = { d->x + item / g->out_h * g->in_h * g->in_w * g->in_c,
+				     g->in_h };
 
-	end = end < g->out_w ? end : g->out_w;
-	if (!d->by_pixels || g->in_w + pad < 3 || begin >= end) {
-		depthwise_pixels(d, item, 0, g->out_w, from, zeros);
-		return;
-	}
-	depthwise_pixels(d, item, 0, begin, from, zeros);
-	depthwise_inner(d, item, begin, end, zeros);
-	depthwise_pixels(d, item, end, g->out_w, from, zeros);
-}
-
-static bool has_pixels(const struct cpu_simd *simd, const struct cpu_conv *g)
-{
-	const struct ir_conv_attrs *a = g->attrs;
-
-	return g->nhwc && g->kh == 3 && g->kw == 3 && a->strides[1] <= 2 && a->dilations[0] == 1 &&
-	       a->dilations[1] == 1 && g->out_c >= simd->lanes;
+	cpu_depthwise_line(&d->lines, &x, item % g->out_h, d->y + item * g->out_w * g->out_c,
+			   (const float **)(d->scratch + worker * d->worker_bytes));
 }
 
 /* Lines that stay in the cache with their results. */
 static void plan_planes(struct depthwise *d, void *tables)
 {
-	const struct cpu_conv *g = &d->conv;
+	const struct cpu_conv *g = &d->lines.conv;
 	const struct ir_conv_attrs *a = g->attrs;
 	int64_t lines;
 
@@ -308,15 +229,14 @@ static void plan_planes(struct depthwise *d, void *tables)
 	cpu_planes_init(&d->planes, lines > 0 ? lines : 1, tables);
 	d->is_3x3 = g->kh == 3 && g->kw == 3 && a->strides[0] == 1 && a->strides[1] == 1 &&
 		    a->dilations[0] == 1 && a->dilations[1] == 1;
-	d->by_pixels = has_pixels(d->cpu->simd, g);
 }
 
 static int run_depthwise(struct depthwise *d, const struct ir_node *node, const float *unpacked,
 			 struct wnn_error *err)
 {
-	const struct cpu_conv *g = &d->conv;
+	const struct cpu_conv *g = &d->lines.conv;
 	size_t tables = cpu_round_up(cpu_planes_tables(g->kh, g->kw)), zeros = 0;
-	size_t packed = d->filter ? 0 : cpu_round_up(depthwise_bytes(node));
+	size_t packed = d->lines.filter ? 0 : cpu_round_up(depthwise_bytes(node));
 	char *scratch = cpu_scratch(d->cpu, tables);
 
 	if (!scratch)
@@ -334,11 +254,11 @@ static int run_depthwise(struct depthwise *d, const struct ir_node *node, const 
 		return wnn_error_nomem(err, "the lines of a convolution");
 	plan_planes(d, scratch);
 	if (packed) {
-		d->filter = (float *)(scratch + tables);
+		d->lines.filter = (float *)(scratch + tables);
 		depthwise_pack(d->cpu, node, unpacked, scratch + tables);
 	}
 	d->scratch = scratch + tables + packed;
-	memset(d->scratch + d->cpu->threads * d->worker_bytes, 0, zeros);
+	d->lines.zeros = memset(d->scratch + d->cpu->threads * d->worker_bytes, 0, zeros);
 	/* Vectors read what lies behind the last line; it only has to be numbers. */
 	for (unsigned int w = 0; w < d->cpu->threads && !g->nhwc; w++)
 		memset(d->scratch + w * d->worker_bytes + (size_t)d->planes.size * sizeof(float), 0,
@@ -358,10 +278,11 @@ static int depthwise(struct cpu_context *cpu, const struct ir_node *node, const 
 {
 	struct depthwise d = {
 		.cpu = cpu,
-		.conv = cpu_conv_of(node),
+		.lines = { .simd = cpu->simd,
+			   .conv = cpu_conv_of(node),
+			   .filter = cpu->packed,
+			   .bias = bias_of(node, in) },
 		.x = in[0],
-		.filter = cpu->packed,
-		.bias = bias_of(node, in),
 		.y = out[0],
 	};
 
@@ -369,7 +290,7 @@ static int depthwise(struct cpu_context *cpu, const struct ir_node *node, const 
 		cpu_ref_conv(node, in, out);
 		return 0;
 	}
-	d.limited = cpu_act_limits(&node->attrs.conv.act, &d.lo, &d.hi);
+	d.lines.limited = cpu_act_limits(&node->attrs.conv.act, &d.lines.lo, &d.lines.hi);
 	return run_depthwise(&d, node, in[1], err);
 }
 
@@ -380,7 +301,7 @@ bool cpu_conv_by_pixels(const struct cpu_context *cpu, const struct ir_node *nod
 
 	return cpu->simd == cpu_simd_level(CPU_LEVEL_AVX2) &&
 	       node->results[0]->type.dtype == IR_F32 && !node->attrs.conv.transposed &&
-	       is_depthwise(&g) && has_pixels(cpu->simd, &g);
+	       cpu_depthwise_by_pixels(cpu->simd, &g);
 }
 
 /* With AVX-512 it was not measured whether that is faster than along the lines of nchw. */

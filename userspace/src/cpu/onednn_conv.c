@@ -671,14 +671,16 @@ static bool set_types(struct conv *c, const struct ir_node *node)
 	return !sees_only_padding(&c->shape, 0) && !sees_only_padding(&c->shape, 1);
 }
 
-static bool add(struct cpu_prepared *prepared, const struct ir_node *addition)
+static bool join(struct cpu_prepared *prepared, const struct cpu_context *cpu,
+		 const struct ir_node *next)
 {
 	struct conv *c = (struct conv *)prepared;
 
-	if (c->integer)
+	(void)cpu;
+	if (c->integer || next->op != IR_OP_BINARY)
 		return false;
 	c->adds = true;
-	c->sum_act = addition->attrs.binary.act;
+	c->sum_act = next->attrs.binary.act;
 	return true;
 }
 
@@ -689,7 +691,8 @@ static struct cpu_prepared *prepare(const struct onednn *dnn, const struct cpu_c
 
 	if (!c)
 		return NULL;
-	c->base = (struct cpu_prepared){ .pack = pack, .run = run, .destroy = destroy, .add = add };
+	c->base =
+		(struct cpu_prepared){ .pack = pack, .run = run, .destroy = destroy, .join = join };
 	c->dnn = dnn;
 	c->operands = node->num_operands;
 	if (!set_shape(c, node) || !set_types(c, node)) {

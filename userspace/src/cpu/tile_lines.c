@@ -8,8 +8,10 @@
 #include "cpu/tile_lines.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "cpu/conv_dense.h"
+#include "cpu/conv_depthwise.h"
 #include "cpu/tile_product.h"
 #include "util/malloc.h"
 
@@ -19,8 +21,16 @@
 #define PIECES 4
 /* Products of fewer lines take the time that reading the matrix takes. */
 #define MIN_LINES 8
+/* Lines of the input that a depthwise convolution of 3x3 reads for one line of results. */
+#define WINDOW 3
+/* An image larger than the second-level cache twice, of which cpu_context has the half: smaller ones gain nothing. */
+#define LARGE_IMAGE 4
+/* Pieces for each thread of that work: one who takes a piece of another computes the pixels above it once more. */
+#define WINDOW_PIECES 16
 /* Packing an element of a line takes as long as some ten products: fewer columns are worth that only where there are as many as in a line. */
 #define MIN_COLUMNS 128
+
+static const char conv_name[] = "cpu/conv-lines";
 
 struct lines {
 	struct cpu_prepared base;
@@ -33,6 +43,11 @@ struct lines {
 	uint32_t operands; /* of the node */
 	bool adds;	   /* what comes behind them, and then has this activation: */
 	struct ir_unary_attrs sum_act;
+	/* Or a depthwise convolution of the pixels follows, whose filter is kept here; else NULL. */
+	float *filter;
+	struct cpu_conv windows;
+	bool windows_biased, windows_limited;
+	float windows_lo, windows_hi;
 };
 
 struct run {
@@ -120,6 +135,120 @@ static int run_blocks(struct run *run, struct cpu_context *cpu)
 	return 0;
 }
 
+/* --- With a depthwise convolution behind it --- */
+
+/* Three lines of pixels at a time become a line of results of the convolution, while they are in the cache. */
+struct window_run {
+	const struct lines *lines;
+	struct cpu_tile_product line;
+	struct cpu_depthwise windows;
+	const float *x;
+	float *y;
+	struct cpu_split rows; /* of all images */
+	char *workers;
+	size_t worker_bytes;
+};
+
+/* The pixels that a worker has: lines [first, end) of an image, line i at the place i % WINDOW. */
+struct window {
+	int64_t image, first, end;
+	const float *taps[WINDOW * WINDOW];
+};
+
+static size_t window_bytes(const struct lines *l)
+{
+	return cpu_round_up(sizeof(struct window)) +
+	       cpu_round_up((size_t)(WINDOW * l->shape.out_w * l->n) * sizeof(float)) +
+	       cpu_tile_scratch(l->shape.out_w);
+}
+
+/* Computes the lines up to @end that are not there; only those from @first on are wanted. */
+static void fill_window(const struct window_run *run, struct window *window, float *pixels,
+			float *scratch, int64_t first, int64_t end)
+{
+	const struct lines *l = run->lines;
+	int64_t size = run->line.m * l->n;
+
+	if (first < window->first || first > window->end)
+		window->first = window->end = first;
+	for (int64_t row = window->end; row < end; row++) {
+		struct cpu_tile_product p = run->line;
+
+		p.a = run->x + (window->image * l->shape.in_h + row) * p.m * p.k;
+		p.c = pixels + row % WINDOW * size;
+		cpu_tile_multiply(l->simd, &p, scratch);
+		if (!l->limited)
+			cpu_activate(l->simd, &l->shape.attrs->act, p.c, size);
+	}
+	window->end = end > window->end ? end : window->end;
+	window->first = first;
+}
+
+/* Line `item` of the results, of all images. */
+static void run_line(const struct window_run *run, int64_t item, unsigned int worker)
+{
+	const struct cpu_conv *g = &run->lines->windows;
+	struct window *window = (struct window *)(run->workers + worker * run->worker_bytes);
+	float *pixels = (float *)((char *)window + cpu_round_up(sizeof(*window)));
+	float *scratch = pixels + cpu_round_up((size_t)(WINDOW * run->line.m * run->line.n) *
+					       sizeof(float)) /
+					  sizeof(float);
+	int64_t image = item / g->out_h, row = item % g->out_h;
+	int64_t first = row * g->attrs->strides[0] - g->attrs->padding[0], end = first + WINDOW;
+
+	if (window->image != image)
+		*window = (struct window){ .image = image };
+	first = first > 0 ? first : 0;
+	end = end < g->in_h ? end : g->in_h;
+	if (first < end)
+		fill_window(run, window, pixels, scratch, first, end);
+	cpu_depthwise_line(&run->windows, &(struct cpu_image_lines){ pixels, WINDOW }, row,
+			   run->y + item * g->out_w * g->out_c, window->taps);
+}
+
+/* Some lines: each but the first of them finds most of its pixels there. */
+static void run_some(void *argument, int64_t item, unsigned int worker)
+{
+	const struct window_run *run = argument;
+	int64_t first = cpu_split_first(&run->rows, item);
+
+	for (int64_t i = 0; i < cpu_split_size(&run->rows, item); i++)
+		run_line(run, first + i, worker);
+}
+
+static int run_windows(const struct cpu_tile_product *whole, const struct lines *l,
+		       struct cpu_context *cpu, const float *bias, struct wnn_error *err)
+{
+	size_t zeros = (size_t)l->n * sizeof(float);
+	int64_t rows;
+	struct window_run run = {
+		.lines = l,
+		.line = *whole,
+		.windows = { .simd = l->simd,
+			     .conv = l->windows,
+			     .filter = l->filter,
+			     .bias = bias,
+			     .lo = l->windows_lo,
+			     .hi = l->windows_hi,
+			     .limited = l->windows_limited },
+		.x = whole->a,
+		.y = whole->c,
+		.worker_bytes = window_bytes(l),
+	};
+
+	rows = l->windows.batch * l->windows.out_h;
+	run.rows = cpu_split(rows, (rows - 1) / (WINDOW_PIECES * (int64_t)cpu->threads) + 1);
+	run.line.m = l->shape.out_w;
+	run.workers = cpu_scratch(cpu, cpu->threads * run.worker_bytes + zeros);
+	if (!run.workers)
+		return wnn_error_nomem(err, "a convolution");
+	for (unsigned int w = 0; w < cpu->threads; w++)
+		((struct window *)(run.workers + w * run.worker_bytes))->image = -1;
+	run.windows.zeros = memset(run.workers + cpu->threads * run.worker_bytes, 0, zeros);
+	cpu_threads_run(cpu->workers, run.rows.parts, run_some, &run);
+	return 0;
+}
+
 static int run(struct cpu_prepared *prepared, struct cpu_context *cpu, const void *packed,
 	       const void *const *in, void *const *out, struct wnn_error *err)
 {
@@ -138,8 +267,12 @@ static int run(struct cpu_prepared *prepared, struct cpu_context *cpu, const voi
 		.addend = l->adds ? in[l->operands] : NULL,
 		.blocks = cpu_split(l->m, MAX_BLOCK),
 	};
-	bool shared = cpu->threads > 1 && r.blocks.parts < 2 * (int64_t)cpu->threads;
+	bool shared;
 
+	if (l->filter)
+		return run_windows(&r.whole, l, cpu, l->windows_biased ? in[l->operands + 1] : NULL,
+				   err);
+	shared = cpu->threads > 1 && r.blocks.parts < 2 * (int64_t)cpu->threads;
 	if (shared ? run_shared(&r, cpu) : run_blocks(&r, cpu))
 		return wnn_error_nomem(err, "a convolution or product");
 	return 0;
@@ -157,15 +290,41 @@ static int pack(const struct cpu_prepared *prepared, const void *from, void *to,
 
 static void destroy(struct cpu_prepared *prepared)
 {
+	wnn_free(((struct lines *)prepared)->filter);
 	wnn_free(prepared);
 }
 
-static bool add(struct cpu_prepared *prepared, const struct ir_node *addition)
+/* A depthwise convolution of more pixels than stay in the cache reads them while they are there. */
+static bool join_windows(struct lines *l, const struct cpu_context *cpu, const struct ir_node *next)
+{
+	const struct ir_value *filter = next->operands[1];
+	struct cpu_conv g;
+
+	if (filter->kind != IR_VALUE_CONSTANT || !filter->constant || !cpu_conv_can_pack(next) ||
+	    !cpu_conv_by_pixels(cpu, next) || l->base.name != conv_name)
+		return false;
+	g = cpu_conv_of(next);
+	if (g.in_h * g.in_w * g.in_c * (int64_t)sizeof(float) < LARGE_IMAGE * cpu->cache)
+		return false;
+	l->filter = wnn_malloc((size_t)(WINDOW * WINDOW * g.in_c) * sizeof(*l->filter));
+	if (!l->filter)
+		return false;
+	cpu_depthwise_pack(&g, filter->constant->data, l->filter);
+	l->windows = g;
+	l->windows_biased = next->num_operands > 2;
+	l->windows_limited = cpu_act_limits(&g.attrs->act, &l->windows_lo, &l->windows_hi);
+	return true;
+}
+
+static bool join(struct cpu_prepared *prepared, const struct cpu_context *cpu,
+		 const struct ir_node *next)
 {
 	struct lines *l = (struct lines *)prepared;
 
+	if (next->op == IR_OP_CONV)
+		return join_windows(l, cpu, next);
 	l->adds = true;
-	l->sum_act = addition->attrs.binary.act;
+	l->sum_act = next->attrs.binary.act;
 	return true;
 }
 
@@ -184,7 +343,7 @@ static bool set_shape(struct lines *l, const struct ir_node *node)
 	if (node->operands[0]->type.dtype != IR_F32 || node->operands[1]->kind != IR_VALUE_CONSTANT)
 		return false;
 	if (node->op == IR_OP_CONV) {
-		l->base.name = "cpu/conv-lines";
+		l->base.name = conv_name;
 		l->shape = cpu_conv_of(node);
 	} else if (node->op == IR_OP_MATMUL && cpu_matmul_as_conv(node, &l->as)) {
 		l->base.name = "cpu/matmul-lines";
@@ -209,7 +368,8 @@ struct cpu_prepared *cpu_tile_lines_prepare(const struct cpu_context *cpu,
 	l = wnn_calloc(1, sizeof(*l));
 	if (!l)
 		return NULL;
-	l->base = (struct cpu_prepared){ .pack = pack, .run = run, .destroy = destroy, .add = add };
+	l->base =
+		(struct cpu_prepared){ .pack = pack, .run = run, .destroy = destroy, .join = join };
 	l->simd = cpu->simd;
 	if (!set_shape(l, node)) {
 		wnn_free(l);

@@ -31,32 +31,39 @@ static uint32_t *count_uses(const struct ir_graph *graph)
 	return uses;
 }
 
-/* Whether a node adds something of the same shape to the result of the node of a step, which nothing else reads. */
-static bool adds_to(const struct run_compiled *c, const struct run_step *step,
-		    const struct ir_node *node, const uint32_t *uses)
+/* Whether a node adds something of the same shape to a value. */
+static bool adds_to(const struct ir_node *node, const struct ir_value *value)
 {
-	const struct ir_node *producer = c->graph->nodes[step->first];
 	const struct ir_type *type = &node->results[0]->type;
 
-	if (node->op != IR_OP_BINARY || node->attrs.binary.kind != IR_ADD ||
-	    type->dtype != IR_F32 || producer->num_results != 1)
+	if (node->op != IR_OP_BINARY || node->attrs.binary.kind != IR_ADD || type->dtype != IR_F32)
 		return false;
 	for (uint32_t k = 0; k < 2; k++)
 		if (node->operands[k]->type.dtype != IR_F32 ||
 		    !ir_type_same_shape(&node->operands[k]->type, type))
 			return false;
-	return uses[producer->results[0]->id] == 1 && (node->operands[0] == producer->results[0] ||
-						       node->operands[1] == producer->results[0]);
+	return node->operands[0] == value || node->operands[1] == value;
 }
 
-/* The node on the CPU becomes part of the step before it, if that can take it. */
+static bool convolves(const struct ir_node *node, const struct ir_value *value)
+{
+	return node->op == IR_OP_CONV && node->operands[0] == value;
+}
+
+/* The node on the CPU becomes part of the step before it, if it alone reads what that makes, and that can take it. */
 static bool join(struct run_compiled *c, struct run_step *step, const struct ir_node *node,
 		 const uint32_t *uses)
 {
-	if (step->count != 1 || !adds_to(c, step, node, uses))
+	const struct ir_node *producer = c->graph->nodes[step->first];
+	const struct ir_value *value = producer->results[0];
+	const struct cpu_context *cpu = c->device->cpu;
+
+	if (step->count != 1 || producer->num_results != 1 || uses[value->id] != 1 ||
+	    (!adds_to(node, value) && !convolves(node, value)))
 		return false;
-	step->prepared = cpu_prepare(c->device->cpu, c->graph->nodes[step->first]);
-	if (!step->prepared || !cpu_prepared_add(step->prepared, node))
+	if (!step->prepared)
+		step->prepared = cpu_prepare(c->device->cpu, producer);
+	if (!step->prepared || !cpu_prepared_join(step->prepared, cpu, node))
 		return false;
 	step->count++;
 	return true;
@@ -116,7 +123,7 @@ static void note_step(struct run_compiled *c, uint32_t s, bool cpu)
 			location->needed = cpu;
 		}
 	}
-	/* What is added up at once is nowhere. */
+	/* What the second one reads at once is nowhere. */
 	if (cpu && step->count > 1)
 		c->locations[c->graph->nodes[step->first]->results[0]->id].needed = false;
 }

@@ -28,7 +28,7 @@ struct run_location {
 	bool needed; /* by a CPU node, another step or an output */
 };
 
-/* One NPU program, or on the CPU one node, or two: a product and the addition of something to it. */
+/* One NPU program, or on the CPU one node, or two: a product and what reads it, while it is in the cache. */
 struct run_step {
 	struct npu_program *program;   /* NULL: CPU */
 	uint32_t first, count;	       /* of graph->nodes */

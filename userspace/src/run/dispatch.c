@@ -222,23 +222,32 @@ static int copy_outputs(struct run_dispatch *d)
 	return 0;
 }
 
-/* Of the addition that is the second node of a step: what is added to the result of the first one. */
-static const struct ir_value *addend_of(const struct ir_node *first, const struct ir_node *addition)
+/* The operands of a step: those of its node, then those of the second one but the result of the first. */
+static void find_operands(const struct run_dispatch *d, const struct ir_node *first,
+			  const struct ir_node *second, const void **in)
 {
-	return addition->operands[addition->operands[0] == first->results[0]];
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < first->num_operands; i++)
+		in[n++] = first->operands[i] ? value_map(d, first->operands[i]) : NULL;
+	for (uint32_t i = 0; second && i < second->num_operands; i++)
+		if (second->operands[i] != first->results[0])
+			in[n++] = second->operands[i] ? value_map(d, second->operands[i]) : NULL;
 }
 
 static int run_cpu(struct run_dispatch *d, const struct run_step *step)
 {
 	const struct ir_node *node = d->compiled->graph->nodes[step->first];
 	const struct ir_node *last = d->compiled->graph->nodes[step->first + step->count - 1];
-	uint32_t n = node->num_operands + step->count - 1, m = last->num_results;
+	uint32_t n = node->num_operands, m = last->num_results;
 	struct cpu_context *cpu = d->compiled->device->cpu;
 	const void *few_in[16], **in = few_in;
 	void *few_out[4], **out = few_out;
 	uint64_t begin = wnn_clock_ns();
 	int ret;
 
+	if (last != node)
+		n += last->num_operands - 1;
 	if (n > 16)
 		in = wnn_malloc(n * sizeof(*in));
 	if (m > 4)
@@ -246,10 +255,7 @@ static int run_cpu(struct run_dispatch *d, const struct run_step *step)
 	if (!in || !out) {
 		ret = wnn_error_nomem(&d->error, "the operands of an operator");
 	} else {
-		for (uint32_t i = 0; i < node->num_operands; i++)
-			in[i] = node->operands[i] ? value_map(d, node->operands[i]) : NULL;
-		if (last != node)
-			in[n - 1] = value_map(d, addend_of(node, last));
+		find_operands(d, node, last != node ? last : NULL, in);
 		for (uint32_t i = 0; i < m; i++)
 			out[i] = value_map(d, last->results[i]);
 		ret = step->prepared ? cpu_prepared_run(step->prepared, cpu, step->packed, in, out,

@@ -145,7 +145,7 @@ static int read_prepared(struct run_compiled *c, struct run_step *step, struct r
 	if (!prepared)
 		return step->prepared ?
 			       unsound(err,
-				       "a product and the addition to it are apart in it; here they are one step") :
+				       "a product and what reads it are apart in it; here they are one step") :
 			       0;
 	if (!step->prepared)
 		step->prepared = cpu_prepare(c->device->cpu, node);

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A convolution of pixels and the depthwise one of its result, which the CPU computes line by line as one step where the
+ * pixels between them are too many for its cache. The same networks with these pixels as another output, where they
+ * are two steps, have the same bits.
+ */
+#include "fixture.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct network {
+	uint32_t batch, height, width, in,
+		pixels; /* channels last; pixels: channels between the two */
+	uint32_t padding[4], strides[2];
+	bool bias;
+	float slope;   /* of the first one's activation for negative numbers; 1: none */
+	bool infinite; /* a weight of the second one, by which padding must not be multiplied */
+};
+
+static size_t count_in(const struct network *n)
+{
+	return (size_t)n->batch * n->height * n->width * n->in;
+}
+
+static size_t count_pixels(const struct network *n)
+{
+	return (size_t)n->batch * n->height * n->width * n->pixels;
+}
+
+static uint32_t size_out(const struct network *n, int axis)
+{
+	uint32_t size = axis ? n->width : n->height;
+
+	return (size + n->padding[2 * axis] + n->padding[2 * axis + 1] - 3) / n->strides[axis] + 1;
+}
+
+static size_t count_out(const struct network *n)
+{
+	return (size_t)n->batch * size_out(n, 0) * size_out(n, 1) * n->pixels;
+}
+
+static WNNOperand constant(WNNGraphBuilder builder, WNNUint32Array shape, bool infinite)
+{
+	WNNOperandDescriptor desc = { NULL, WNNOperandDataType_Float32, shape };
+	size_t count = 1;
+	WNNOperand operand;
+	float *data;
+
+	for (size_t i = 0; i < shape.count; i++)
+		count *= shape.data[i];
+	data = malloc(count * sizeof(*data));
+	assert_non_null(data);
+	for (size_t i = 0; i < count; i++)
+		data[i] = sinf((float)i * 1.7f) * .3f;
+	if (infinite)
+		data[0] = INFINITY;
+	operand = wnnGraphBuilderConstant(builder, &desc, data, count * sizeof(*data));
+	free(data);
+	return operand;
+}
+
+/* With `apart` the pixels are an output, too. */
+static WNNGraph build(WNNContext context, const struct network *n, bool apart)
+{
+	WNNGraphBuilder builder = wnnContextCreateGraphBuilder(context);
+	const uint32_t shape[] = { n->batch, n->height, n->width, n->in };
+	const uint32_t first[] = { n->pixels, 1, 1, n->in }, second[] = { 1, 3, 3, n->pixels };
+	const uint32_t channels[] = { n->pixels };
+	WNNOperandDescriptor desc = { NULL, WNNOperandDataType_Float32, { 4, shape } };
+	WNNConv2dOptions conv = WNN_CONV2D_OPTIONS_INIT;
+	WNNLeakyReluOptions leaky = WNN_LEAKY_RELU_OPTIONS_INIT;
+	WNNNamedOperand outputs[2];
+	WNNOperand x = wnnGraphBuilderInput(builder, WNN_STR("x"), &desc);
+	WNNGraph graph;
+
+	conv.inputLayout = WNNInputOperandLayout_Nhwc;
+	conv.filterLayout = WNNConv2dFilterOperandLayout_Ohwi;
+	if (n->bias)
+		conv.bias = constant(builder, (WNNUint32Array){ 1, channels }, false);
+	x = wnnGraphBuilderConv2d(builder, x,
+				  constant(builder, (WNNUint32Array){ 4, first }, false), &conv);
+	leaky.alpha = n->slope;
+	if (n->slope == 0)
+		x = wnnGraphBuilderRelu(builder, x, NULL);
+	else if (n->slope != 1)
+		x = wnnGraphBuilderLeakyRelu(builder, x, &leaky);
+	outputs[1] = (WNNNamedOperand){ WNN_STR("pixels"), x };
+	conv.filterLayout = WNNConv2dFilterOperandLayout_Ihwo;
+	conv.groups = n->pixels;
+	conv.padding = (WNNUint32Array){ 4, n->padding };
+	conv.strides = (WNNUint32Array){ 2, n->strides };
+	x = wnnGraphBuilderConv2d(
+		builder, x, constant(builder, (WNNUint32Array){ 4, second }, n->infinite), &conv);
+	outputs[0] = (WNNNamedOperand){ WNN_STR("y"), wnnGraphBuilderRelu(builder, x, NULL) };
+	assert_ok(wnnGraphBuilderBuildSync(builder, apart ? 2 : 1, outputs, GENEROUS, &graph));
+	wnnGraphBuilderRelease(builder);
+	return graph;
+}
+
+static WNNTensor tensor_of(WNNContext context, const uint32_t *shape)
+{
+	WNNTensorDescriptor desc = WNN_TENSOR_DESCRIPTOR_INIT;
+	WNNTensor tensor;
+
+	desc.dataType = WNNOperandDataType_Float32;
+	desc.shape = (WNNUint32Array){ 4, shape };
+	desc.readable = desc.writable = WNN_TRUE;
+	assert_ok(wnnContextCreateTensorSync(context, &desc, GENEROUS, &tensor));
+	return tensor;
+}
+
+static float *run(WNNContext context, WNNGraph graph, const struct network *n, bool apart)
+{
+	const uint32_t in[] = { n->batch, n->height, n->width, n->in };
+	const uint32_t between[] = { n->batch, n->height, n->width, n->pixels };
+	const uint32_t out[] = { n->batch, size_out(n, 0), size_out(n, 1), n->pixels };
+	float *x = malloc(count_in(n) * sizeof(*x)), *y = malloc(count_out(n) * sizeof(*y));
+	WNNNamedTensor input = { WNN_STR("x"), tensor_of(context, in) };
+	WNNNamedTensor outputs[] = { { WNN_STR("y"), tensor_of(context, out) },
+				     { WNN_STR("pixels"), tensor_of(context, between) } };
+
+	assert_non_null(x);
+	assert_non_null(y);
+	for (size_t i = 0; i < count_in(n); i++)
+		x[i] = cosf((float)i);
+	assert_ok(wnnContextWriteTensor(context, input.tensor, x, count_in(n) * sizeof(*x)));
+	assert_ok(wnnContextDispatch(context, graph, 1, &input, apart ? 2 : 1, outputs));
+	assert_ok(wnnContextReadTensorIntoSync(context, outputs[0].tensor, y,
+					       count_out(n) * sizeof(*y), GENEROUS));
+	wnnTensorRelease(input.tensor);
+	wnnTensorRelease(outputs[0].tensor);
+	wnnTensorRelease(outputs[1].tensor);
+	free(x);
+	return y;
+}
+
+/* Whether the kernel of the second convolution is one for lines, with which it shares a step. */
+static bool is_one_step(WNNGraph graph)
+{
+	WNNGraphPlacement placement = WNN_GRAPH_PLACEMENT_INIT;
+	const char *kernel = "cpu/conv-lines";
+	size_t lines = 0;
+
+	assert_ok(wnnGraphGetPlacement(graph, &placement));
+	for (size_t i = 0; i < placement.nodeCount; i++)
+		if (placement.nodes[i].operatorName.length == strlen("conv2d") &&
+		    placement.nodes[i].kernel.length == strlen(kernel) &&
+		    !memcmp(placement.nodes[i].kernel.data, kernel, strlen(kernel)))
+			lines++;
+	return lines == 2;
+}
+
+/* Whether pixels are so many, on a processor with these kernels. */
+static bool should_be_one(const struct network *n)
+{
+#ifdef __x86_64__
+	long cache = sysconf(_SC_LEVEL2_CACHE_SIZE);
+
+	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+	       !__builtin_cpu_supports("avx512f") && !n->infinite &&
+	       (long)(count_pixels(n) / n->batch * sizeof(float)) >= 2 * cache;
+#else
+	(void)n;
+	return false;
+#endif
+}
+
+static WNNContext open_with(WNNInstance instance, uint32_t threads, const char *layer)
+{
+	WNNContextDeviceOptions device = WNN_CONTEXT_DEVICE_OPTIONS_INIT;
+	WNNContext context;
+
+	device.device = WNN_STR("cpu");
+	device.threads = threads;
+	if (layer)
+		setenv("WEBNN_CPU_LAYER", layer, 1);
+	context = open_context_with(instance, &device);
+	unsetenv("WEBNN_CPU_LAYER");
+	return context;
+}
+
+/* Of a graph, in one step and in two, and from a file. */
+static void check_in(WNNContext context, const struct network *n, const char *path)
+{
+	WNNGraph graph = build(context, n, false), apart = build(context, n, true), loaded;
+	float *y = run(context, graph, n, false), *wanted = run(context, apart, n, true);
+	size_t bytes = count_out(n) * sizeof(float);
+
+	assert_false(is_one_step(apart));
+	assert_int_equal(is_one_step(graph), should_be_one(n));
+	assert_memory_equal(y, wanted, bytes);
+	free(y);
+	assert_ok(wnnGraphSave(graph, WNN_STR(path)));
+	assert_ok(wnnContextLoadGraphSync(context, WNN_STR(path), GENEROUS, &loaded));
+	assert_int_equal(is_one_step(loaded), should_be_one(n));
+	y = run(context, loaded, n, false);
+	assert_memory_equal(y, wanted, bytes);
+	free(y);
+	free(wanted);
+	wnnGraphRelease(loaded);
+	wnnGraphRelease(apart);
+	wnnGraphRelease(graph);
+	wnnContextRelease(context);
+}
+
+static void check(const struct network *n)
+{
+	char path[] = "/tmp/test_api_windows-XXXXXX";
+	WNNInstance instance = wnnCreateInstance(NULL);
+	int fd = mkstemp(path);
+
+	assert_true(fd >= 0);
+	close(fd);
+	for (uint32_t threads = 1; threads <= 3; threads++)
+		check_in(open_with(instance, threads, NULL), n, path);
+	check_in(open_with(instance, 2, "openblas"), n, path);
+	unlink(path);
+	wnnInstanceRelease(instance);
+}
+
+static void same_padding(void **state)
+{
+	(void)state;
+	check(&(struct network){ 1, 80, 60, 8, 128, { 1, 1, 1, 1 }, { 1, 1 }, true, 0, false });
+}
+
+static void strides_of_two(void **state)
+{
+	(void)state;
+	check(&(struct network){ 1, 79, 61, 16, 128, { 0, 1, 0, 1 }, { 2, 2 }, false, 0, false });
+}
+
+/* Lines that no window reads are not computed. */
+static void long_strides(void **state)
+{
+	(void)state;
+	check(&(struct network){ 1, 90, 50, 8, 128, { 2, 2, 0, 0 }, { 5, 1 }, true, 1, false });
+}
+
+static void several_images(void **state)
+{
+	(void)state;
+	check(&(struct network){ 3, 60, 80, 8, 128, { 1, 1, 1, 1 }, { 1, 2 }, true, .25f, false });
+}
+
+/* Whole lines of results see only padding. */
+static void wide_padding(void **state)
+{
+	(void)state;
+	check(&(struct network){ 1, 60, 90, 8, 136, { 7, 6, 5, 4 }, { 1, 1 }, true, 0, false });
+}
+
+static void few_pixels(void **state)
+{
+	(void)state;
+	check(&(struct network){ 1, 9, 9, 8, 128, { 1, 1, 1, 1 }, { 1, 1 }, true, 0, false });
+}
+
+static void infinite_weights(void **state)
+{
+	(void)state;
+	check(&(struct network){ 1, 70, 70, 8, 128, { 1, 1, 1, 1 }, { 1, 1 }, true, 0, true });
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(same_padding),	    cmocka_unit_test(strides_of_two),
+		cmocka_unit_test(long_strides),	    cmocka_unit_test(several_images),
+		cmocka_unit_test(wide_padding),	    cmocka_unit_test(few_pixels),
+		cmocka_unit_test(infinite_weights),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
