@@ -14,9 +14,12 @@
 #include "cpu/conv_depthwise.h"
 #include "cpu/tile_product.h"
 #include "util/malloc.h"
+#include "util/number.h"
 
 /* The lines of a block stay packed in the second-level cache. */
 #define MAX_BLOCK 192
+/* Of several threads: smaller ones would read the matrix again for too few lines. */
+#define MIN_BLOCK 48
 /* Pieces of the work for each thread, so that one that is held up leaves its own to others. */
 #define PIECES 4
 /* Products of fewer lines take the time that reading the matrix takes. */
@@ -123,6 +126,20 @@ static int run_shared(struct run *run, struct cpu_context *cpu)
 	cpu_threads_run(cpu->workers, cpu_tile_strips(cpu->simd, p), pack_strip, run);
 	cpu_threads_run(cpu->workers, (p->n + run->columns - 1) / run->columns, run_columns, run);
 	return 0;
+}
+
+/* As many blocks for each thread where they do not become too small; which they are changes no bit. */
+static struct cpu_split share_lines(int64_t m, int64_t threads)
+{
+	int64_t blocks = (m + MAX_BLOCK - 1) / MAX_BLOCK;
+
+	for (int64_t each = PIECES; each && threads > 1; each--) {
+		int64_t even = (int64_t)wnn_align_up((uint64_t)blocks, each * threads);
+
+		if (even * MIN_BLOCK <= m)
+			return cpu_split(m, (m + even - 1) / even);
+	}
+	return cpu_split(m, MAX_BLOCK);
 }
 
 static int run_blocks(struct run *run, struct cpu_context *cpu)
@@ -265,7 +282,7 @@ static int run(struct cpu_prepared *prepared, struct cpu_context *cpu, const voi
 			   .lo = l->lo,
 			   .hi = l->hi },
 		.addend = l->adds ? in[l->operands] : NULL,
-		.blocks = cpu_split(l->m, MAX_BLOCK),
+		.blocks = share_lines(l->m, cpu->threads),
 	};
 	bool shared;
 
