@@ -113,13 +113,30 @@ static void run_columns(void *argument, int64_t item, unsigned int worker)
 		finish(run, p->c + row * p->n + begin, end - begin);
 }
 
+/* Panels of a piece, so that no thread has more than it must; of such pieces the largest. */
+static uint64_t share_panels(uint64_t panels, uint64_t threads)
+{
+	uint64_t best = 1, least = UINT64_MAX;
+
+	for (uint64_t size = wnn_div_up(panels, PIECES * threads); size > 0; size--) {
+		uint64_t most = wnn_div_up(wnn_div_up(panels, size), threads) * size;
+
+		if (most < least) {
+			least = most;
+			best = size;
+		}
+	}
+	return best;
+}
+
 /* Where there are too few blocks, threads share the columns, so that each reads its part of the matrix alone. */
 static int run_shared(struct run *run, struct cpu_context *cpu)
 {
 	const struct cpu_tile_product *p = &run->whole;
-	int64_t unit = 2 * cpu->simd->lanes, pieces = PIECES * (int64_t)cpu->threads;
+	uint64_t panel = 2 * (uint64_t)cpu->simd->lanes;
 
-	run->columns = ((p->n + unit - 1) / unit + pieces - 1) / pieces * unit;
+	run->columns =
+		(int64_t)(share_panels(wnn_div_up((uint64_t)p->n, panel), cpu->threads) * panel);
 	run->scratch = cpu_scratch(cpu, (size_t)(p->m * p->k) * sizeof(float));
 	if (!run->scratch)
 		return -1;
