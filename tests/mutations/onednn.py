@@ -106,7 +106,6 @@ MUTATIONS = [
     # Lines with a depthwise convolution behind them.
     _windows('a line of pixels lies where another does that is wanted', 'pixels + row % WINDOW * size', 'pixels + row % 2 * size'),
     _windows('lines of another image are taken for those of this one', 'if (window->image != image)', 'if (window->image < 0)'),
-    _windows('lines that were left out are taken for computed', 'if (first < window->first || first > window->end)', 'if (first < window->first)'),
     _windows('a worker goes back to lines that are gone', 'if (first < window->first || first > window->end)', 'if (first > window->end)'),
     _windows('pixels before a depthwise convolution have no activation', 'cpu_activate(l->simd, &l->shape.attrs->act, p.c, size);', ';'),
     _windows('the bias of a depthwise convolution is that of the first', 'in[l->operands + 1] :', 'in[2] :'),
