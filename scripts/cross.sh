@@ -56,7 +56,9 @@ cross_root()
 		options+=("--aptopt=$line")
 	done < <(host_apt_options)
 	rm -rf -- "$2" "$2.new"
-	root_sources | grep -v '^deb-src' | mmdebstrap --mode=root --variant=extract "--architectures=$1" \
+	# Backports are for the driver's kernels. Their lists are not always complete for these architectures.
+	root_sources | grep -v -e '^deb-src' -e '-backports ' |
+		mmdebstrap --mode=root --variant=extract "--architectures=$1" \
 		--aptopt='APT::Install-Recommends "false"' "${options[@]}" \
 		"--include=$cross_libraries" "${suite:?}" "$2.new" - || return
 	cross_links "$2.new" "$3" && mv -T -- "$2.new" "$2"
