@@ -157,19 +157,22 @@ static bool is_one_step(WNNGraph graph)
 	return lines == 2;
 }
 
+static bool has_lines(void)
+{
+#ifdef __x86_64__
+	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+	       !__builtin_cpu_supports("avx512f");
+#else
+	return false;
+#endif
+}
+
 /* Whether pixels are so many, on a processor with these kernels. */
 static bool should_be_one(const struct network *n)
 {
-#ifdef __x86_64__
-	long cache = sysconf(_SC_LEVEL2_CACHE_SIZE);
+	size_t image = count_pixels(n) / n->batch * sizeof(float);
 
-	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-	       !__builtin_cpu_supports("avx512f") && !n->infinite &&
-	       (long)(count_pixels(n) / n->batch * sizeof(float)) >= 2 * cache;
-#else
-	(void)n;
-	return false;
-#endif
+	return has_lines() && !n->infinite && image >= 2 * (size_t)sysconf(_SC_LEVEL2_CACHE_SIZE);
 }
 
 static WNNContext open_with(WNNInstance instance, uint32_t threads, const char *layer)
