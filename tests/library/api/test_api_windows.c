@@ -170,9 +170,12 @@ static bool has_lines(void)
 /* Whether pixels are so many, on a processor with these kernels. */
 static bool should_be_one(const struct network *n)
 {
-	size_t image = count_pixels(n) / n->batch * sizeof(float);
+	long image = (long)(count_pixels(n) / n->batch * sizeof(float));
+	long cache = sysconf(_SC_LEVEL2_CACHE_SIZE);
 
-	return has_lines() && !n->infinite && image >= 2 * (size_t)sysconf(_SC_LEVEL2_CACHE_SIZE);
+	/* Where it is not known, as in some virtual machines, it is taken to be so large. */
+	cache = cache < 256 << 10 ? 256 << 10 : cache;
+	return has_lines() && !n->infinite && image >= 2 * cache;
 }
 
 static WNNContext open_with(WNNInstance instance, uint32_t threads, const char *layer)
