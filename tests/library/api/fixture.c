@@ -83,6 +83,28 @@ WNNTensor make_tensor(WNNContext context, uint32_t rows, uint32_t cols)
 	return make_tensor_flags(context, rows, cols, true, true);
 }
 
+WNNTensor make_picture(WNNContext context, const uint32_t *shape)
+{
+	WNNTensorDescriptor desc = WNN_TENSOR_DESCRIPTOR_INIT;
+	WNNTensor tensor;
+
+	desc.dataType = WNNOperandDataType_Float32;
+	desc.shape = (WNNUint32Array){ 4, shape };
+	desc.readable = desc.writable = WNN_TRUE;
+	assert_ok(wnnContextCreateTensorSync(context, &desc, GENEROUS, &tensor));
+	return tensor;
+}
+
+bool has_lines(void)
+{
+#ifdef __x86_64__
+	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+	       !__builtin_cpu_supports("avx512f");
+#else
+	return false;
+#endif
+}
+
 WNNOperand make_input(WNNGraphBuilder builder, const char *name, uint32_t rows, uint32_t cols)
 {
 	WNNOperandDescriptor descriptor = WNN_OPERAND_DESCRIPTOR_INIT;

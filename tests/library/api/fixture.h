@@ -38,9 +38,13 @@ WNNContext open_context_with(WNNInstance instance, const WNNContextDeviceOptions
 WNNTensor make_tensor(WNNContext context, uint32_t rows, uint32_t cols); /* both ways */
 WNNTensor make_tensor_flags(WNNContext context, uint32_t rows, uint32_t cols, bool readable,
 			    bool writable);
+WNNTensor make_picture(WNNContext context, const uint32_t *shape); /* of 4; float32, both ways */
 WNNOperand make_input(WNNGraphBuilder builder, const char *name, uint32_t rows, uint32_t cols);
 WNNOperand make_constant(WNNGraphBuilder builder, const float *data, uint32_t rows, uint32_t cols);
 WNNGraph build_one(WNNGraphBuilder builder, const char *name, WNNOperand operand);
+
+/* Whether the CPU has kernels of its own for lines below oneDNN as well, which take what reads them, too. */
+bool has_lines(void);
 
 /* y = relu(x + 1), both [rows,cols]. */
 WNNGraph build_add_relu(WNNContext context, uint32_t rows, uint32_t cols);

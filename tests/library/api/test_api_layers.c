@@ -80,18 +80,6 @@ static WNNGraph build_pictures(WNNContext context)
 /* Of ELEMENTS elements. */
 static const uint32_t picture_shape[] = { 1, CHANNELS, SIDE, SIDE };
 
-static WNNTensor make_picture(WNNContext context, const uint32_t *shape)
-{
-	WNNTensorDescriptor desc = WNN_TENSOR_DESCRIPTOR_INIT;
-	WNNTensor tensor;
-
-	desc.dataType = WNNOperandDataType_Float32;
-	desc.shape = (WNNUint32Array){ 4, shape };
-	desc.readable = desc.writable = WNN_TRUE;
-	assert_ok(wnnContextCreateTensorSync(context, &desc, GENEROUS, &tensor));
-	return tensor;
-}
-
 static float *run_shape(WNNContext context, WNNGraph graph, const uint32_t *shape)
 {
 	float *data = malloc(ELEMENTS * sizeof(*data));
@@ -267,17 +255,6 @@ static bool adds_at_once(WNNGraph graph)
 			 !memcmp(node->kernel.data, "cpu/conv-", strlen("cpu/conv-"));
 	}
 	return found;
-}
-
-/* Whether the layer below oneDNN has kernels of its own for lines, which add as well. */
-static bool has_lines(void)
-{
-#ifdef __x86_64__
-	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-	       !__builtin_cpu_supports("avx512f");
-#else
-	return false;
-#endif
 }
 
 /* In a graph, in one that has the same sum in two operators, and in one from a file. */

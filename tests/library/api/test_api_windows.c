@@ -104,27 +104,15 @@ static WNNGraph build(WNNContext context, const struct network *n, bool apart)
 	return graph;
 }
 
-static WNNTensor tensor_of(WNNContext context, const uint32_t *shape)
-{
-	WNNTensorDescriptor desc = WNN_TENSOR_DESCRIPTOR_INIT;
-	WNNTensor tensor;
-
-	desc.dataType = WNNOperandDataType_Float32;
-	desc.shape = (WNNUint32Array){ 4, shape };
-	desc.readable = desc.writable = WNN_TRUE;
-	assert_ok(wnnContextCreateTensorSync(context, &desc, GENEROUS, &tensor));
-	return tensor;
-}
-
 static float *run(WNNContext context, WNNGraph graph, const struct network *n, bool apart)
 {
 	const uint32_t in[] = { n->batch, n->height, n->width, n->in };
 	const uint32_t between[] = { n->batch, n->height, n->width, n->pixels };
 	const uint32_t out[] = { n->batch, size_out(n, 0), size_out(n, 1), n->pixels };
 	float *x = malloc(count_in(n) * sizeof(*x)), *y = malloc(count_out(n) * sizeof(*y));
-	WNNNamedTensor input = { WNN_STR("x"), tensor_of(context, in) };
-	WNNNamedTensor outputs[] = { { WNN_STR("y"), tensor_of(context, out) },
-				     { WNN_STR("pixels"), tensor_of(context, between) } };
+	WNNNamedTensor input = { WNN_STR("x"), make_picture(context, in) };
+	WNNNamedTensor outputs[] = { { WNN_STR("y"), make_picture(context, out) },
+				     { WNN_STR("pixels"), make_picture(context, between) } };
 
 	assert_non_null(x);
 	assert_non_null(y);
@@ -155,16 +143,6 @@ static bool is_one_step(WNNGraph graph)
 		    !memcmp(placement.nodes[i].kernel.data, kernel, strlen(kernel)))
 			lines++;
 	return lines == 2;
-}
-
-static bool has_lines(void)
-{
-#ifdef __x86_64__
-	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-	       !__builtin_cpu_supports("avx512f");
-#else
-	return false;
-#endif
 }
 
 /* Whether pixels are so many, on a processor with these kernels. */
