@@ -170,10 +170,13 @@ class Process:
         self.answer = answer[1]
         self.output = np.fromfile(output, "<f4")
 
-    def run(self):
-        self.process.stdin.write("run\n")
-        self.process.stdin.flush()
-        return [int(number) * 1e-6 for number in self.process.stdout.readline().split()]
+    def run(self, warm=0):
+        """The last of 1 + warm runs: milliseconds, and of the processor's time."""
+        for _ in range(1 + warm):
+            self.process.stdin.write("run\n")
+            self.process.stdin.flush()
+            answer = self.process.stdout.readline()
+        return [int(number) * 1e-6 for number in answer.split()]
 
     def peak(self):
         """Of the whole process, with its code and the weights that are mapped."""
@@ -227,7 +230,7 @@ def compare(args, name, threads, layer, kind, folder, x):
     error = float(np.abs(own.output - other.output).max() / np.abs(other.output).max())
     if not error <= TOLERANCE[kind]:
         sys.exit(f"bench cpu: {name}: the outputs differ by {error:.3g} of the largest")
-    times = np.array([(own.run(), other.run()) for _ in range(args.rounds)])
+    times = np.array([(own.run(args.warm), other.run(args.warm)) for _ in range(args.rounds)])
     # In other types bench-cpu-graph makes the constants itself.
     peaks = (own.peak(), other.peak()) if kind == "float32" else None
     own.close()
@@ -250,6 +253,8 @@ def main():
     parser = argparse.ArgumentParser(description="Networks on the CPU path and in ONNX Runtime.")
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("--rounds", type=int, default=30)
+    parser.add_argument("--warm", type=int, default=0, metavar="N",
+                        help="N runs before each that is measured, for programs that dispatch one graph after the other")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "gcc")
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--layers", default="onednn,openblas")
@@ -260,7 +265,7 @@ def main():
     if unknown:
         parser.error(f"no model {', '.join(sorted(unknown))}; there are: {', '.join(MODELS)}")
 
-    result = {"rounds": args.rounds, "models": {}}
+    result = {"rounds": args.rounds, "warm": args.warm, "models": {}}
     for name in args.models or MODELS:
         entry = result["models"][name] = {}
         for kind in args.types.split(","):
