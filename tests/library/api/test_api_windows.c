@@ -153,7 +153,7 @@ static bool should_be_one(const struct network *n)
 
 	/* Where it is not known, as in some virtual machines, it is taken to be so large. */
 	cache = cache < 256 << 10 ? 256 << 10 : cache;
-	return has_lines() && !n->infinite && image >= 2 * cache;
+	return has_lines() && !n->infinite && image >= 2 * cache && n->width >= 24;
 }
 
 static WNNContext open_with(WNNInstance instance, uint32_t threads, const char *layer)
@@ -247,6 +247,13 @@ static void few_pixels(void **state)
 	check(&(struct network){ 1, 9, 9, 8, 128, { 1, 1, 1, 1 }, { 1, 1 }, true, 0, false });
 }
 
+/* Lines that are too short to be computed one by one. */
+static void narrow_images(void **state)
+{
+	(void)state;
+	check(&(struct network){ 1, 1200, 4, 8, 128, { 1, 1, 1, 1 }, { 1, 1 }, true, 0, false });
+}
+
 static void infinite_weights(void **state)
 {
 	(void)state;
@@ -256,10 +263,10 @@ static void infinite_weights(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(same_padding),	    cmocka_unit_test(strides_of_two),
-		cmocka_unit_test(long_strides),	    cmocka_unit_test(several_images),
-		cmocka_unit_test(wide_padding),	    cmocka_unit_test(few_pixels),
-		cmocka_unit_test(infinite_weights),
+		cmocka_unit_test(same_padding),	 cmocka_unit_test(strides_of_two),
+		cmocka_unit_test(long_strides),	 cmocka_unit_test(several_images),
+		cmocka_unit_test(wide_padding),	 cmocka_unit_test(few_pixels),
+		cmocka_unit_test(narrow_images), cmocka_unit_test(infinite_weights),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,8 +26,9 @@
 #define MIN_LINES 8
 /* Lines of the input that a depthwise convolution of 3x3 reads for one line of results. */
 #define WINDOW 3
-/* An image larger than the second-level cache twice, of which cpu_context has the half: smaller ones gain nothing. */
+/* In caches: smaller images gain nothing. Pixels: shorter lines are too few to read the matrix for. */
 #define LARGE_IMAGE 4
+#define MIN_LINE    24
 /* Pieces for each thread of that work: one who takes a piece of another computes the pixels above it once more. */
 #define WINDOW_PIECES 16
 /* Packing an element of a line takes as long as some ten products: fewer columns are worth that only where there are as many as in a line. */
@@ -328,7 +329,20 @@ static void destroy(struct cpu_prepared *prepared)
 	wnn_free(prepared);
 }
 
-/* A depthwise convolution of more pixels than stay in the cache reads them while they are there. */
+/*
+ * Whether pixels are too many for the cache, while three lines of them and the matrix are not, which is read for each line; the
+ * cache of cpu_context is half of the second-level one.
+ */
+static bool gains_by_windows(const struct lines *l, const struct cpu_conv *g, int64_t cache)
+{
+	int64_t line = g->in_w * g->in_c * (int64_t)sizeof(float);
+	int64_t matrix = l->k * l->n * (int64_t)sizeof(float);
+
+	return g->in_h * line >= LARGE_IMAGE * cache && WINDOW * line + matrix <= 2 * cache &&
+	       g->in_w >= MIN_LINE;
+}
+
+/* A depthwise convolution reads its pixels while they are in the cache. */
 static bool join_windows(struct lines *l, const struct cpu_context *cpu, const struct ir_node *next)
 {
 	const struct ir_value *filter = next->operands[1];
@@ -338,7 +352,7 @@ static bool join_windows(struct lines *l, const struct cpu_context *cpu, const s
 	    !cpu_conv_by_pixels(cpu, next) || l->base.name != conv_name)
 		return false;
 	g = cpu_conv_of(next);
-	if (g.in_h * g.in_w * g.in_c * (int64_t)sizeof(float) < LARGE_IMAGE * cpu->cache)
+	if (!gains_by_windows(l, &g, cpu->cache))
 		return false;
 	l->filter = wnn_malloc((size_t)(WINDOW * WINDOW * g.in_c) * sizeof(*l->filter));
 	if (!l->filter)
