@@ -34,8 +34,6 @@
 /* Packing an element of a line takes as long as some ten products: fewer columns are worth that only where there are as many as in a line. */
 #define MIN_COLUMNS 128
 
-static const char conv_name[] = "cpu/conv-lines";
-
 struct lines {
 	struct cpu_prepared base;
 	const struct cpu_simd *simd;
@@ -349,10 +347,12 @@ static bool join_windows(struct lines *l, const struct cpu_context *cpu, const s
 	struct cpu_conv g;
 
 	if (filter->kind != IR_VALUE_CONSTANT || !filter->constant || !cpu_conv_can_pack(next) ||
-	    !cpu_conv_by_pixels(cpu, next) || l->base.name != conv_name)
+	    !cpu_conv_by_pixels(cpu, next))
 		return false;
 	g = cpu_conv_of(next);
-	if (!gains_by_windows(l, &g, cpu->cache))
+	/* The lines of a product are no pixels of an image. */
+	if (g.batch != l->shape.batch || g.in_h != l->shape.in_h || g.in_w != l->shape.in_w ||
+	    !gains_by_windows(l, &g, cpu->cache))
 		return false;
 	l->filter = wnn_malloc((size_t)(WINDOW * WINDOW * g.in_c) * sizeof(*l->filter));
 	if (!l->filter)
@@ -391,7 +391,7 @@ static bool set_shape(struct lines *l, const struct ir_node *node)
 	if (node->operands[0]->type.dtype != IR_F32 || node->operands[1]->kind != IR_VALUE_CONSTANT)
 		return false;
 	if (node->op == IR_OP_CONV) {
-		l->base.name = conv_name;
+		l->base.name = "cpu/conv-lines";
 		l->shape = cpu_conv_of(node);
 	} else if (node->op == IR_OP_MATMUL && cpu_matmul_as_conv(node, &l->as)) {
 		l->base.name = "cpu/matmul-lines";
