@@ -7,7 +7,6 @@
 
 #include <onpu/isa.h>
 #include <onpu/slots.h>
-#include <stdlib.h>
 
 #define SIZE_BIG (NUM_SIZES - 1) /* 4 MiB of SRAM */
 
@@ -88,32 +87,6 @@ static void without_time_nothing_is_loaded(void **state)
 	graph_free(&t);
 }
 
-/* However memory lies, which differs from one time to the next. */
-static void the_program_is_always_the_same(void **state)
-{
-	struct npu_program *first, *again;
-	struct test_graph t;
-
-	random_seed(5103);
-	make_graph(&t, 240);
-	first = compile_graph(&t, *state, SIZE_BIG);
-	assert_non_null(first);
-	for (size_t i = 0; i < 8; i++) {
-		/* What the planner asks for lies elsewhere. */
-		void *block = malloc(112 * i + 1);
-
-		again = compile_graph(&t, *state, SIZE_BIG);
-		assert_non_null(again);
-		assert_int_equal(again->num_insns, first->num_insns);
-		assert_memory_equal(again->insns, first->insns,
-				    first->num_insns * sizeof(*first->insns));
-		npu_program_destroy(again);
-		free(block);
-	}
-	npu_program_destroy(first);
-	graph_free(&t);
-}
-
 /* A job that is interrupted and continued on another machine gives the same bits. */
 static void preemption(void **state)
 {
@@ -132,7 +105,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_later_dispatch_is_shorter),
 		cmocka_unit_test(without_time_nothing_is_loaded),
-		cmocka_unit_test(the_program_is_always_the_same),
 		cmocka_unit_test(preemption),
 	};
 
