@@ -32,8 +32,8 @@ def _sum(name, file, old, new):
     return {'name': name, 'file': 'userspace/src/cpu/' + file, 'old': old, 'new': new, 'command': _COMMANDS['layers']}
 
 
-def _windows(name, old, new, file='tile_lines.c'):
-    return {'name': name, 'file': 'userspace/src/cpu/' + file, 'old': old, 'new': new, 'command': _COMMANDS['windows']}
+def _windows(name, old, new):
+    return {'name': name, 'file': 'userspace/src/cpu/tile_lines.c', 'old': old, 'new': new, 'command': _COMMANDS['windows']}
 
 
 def _matmul(name, old, new):
