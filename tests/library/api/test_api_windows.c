@@ -17,6 +17,7 @@ struct network {
 	uint32_t padding[4], strides[2];
 	bool bias;
 	float slope;   /* of the first one's activation for negative numbers; 1: none */
+	bool product;  /* the first one is a product, whose lines are no pixels to the library */
 	bool infinite; /* a weight of the second one, by which padding must not be multiplied */
 };
 
@@ -69,7 +70,7 @@ static WNNGraph build(WNNContext context, const struct network *n, bool apart)
 	WNNGraphBuilder builder = wnnContextCreateGraphBuilder(context);
 	const uint32_t shape[] = { n->batch, n->height, n->width, n->in };
 	const uint32_t first[] = { n->pixels, 1, 1, n->in }, second[] = { 1, 3, 3, n->pixels };
-	const uint32_t channels[] = { n->pixels };
+	const uint32_t channels[] = { n->pixels }, matrix[] = { n->in, n->pixels };
 	WNNOperandDescriptor desc = { NULL, WNNOperandDataType_Float32, { 4, shape } };
 	WNNConv2dOptions conv = WNN_CONV2D_OPTIONS_INIT;
 	WNNLeakyReluOptions leaky = WNN_LEAKY_RELU_OPTIONS_INIT;
@@ -81,8 +82,14 @@ static WNNGraph build(WNNContext context, const struct network *n, bool apart)
 	conv.filterLayout = WNNConv2dFilterOperandLayout_Ohwi;
 	if (n->bias)
 		conv.bias = constant(builder, (WNNUint32Array){ 1, channels }, 0, false);
-	x = wnnGraphBuilderConv2d(builder, x,
-				  constant(builder, (WNNUint32Array){ 4, first }, 0, false), &conv);
+	if (n->product)
+		x = wnnGraphBuilderMatmul(
+			builder, x, constant(builder, (WNNUint32Array){ 2, matrix }, 0, false),
+			NULL);
+	else
+		x = wnnGraphBuilderConv2d(builder, x,
+					  constant(builder, (WNNUint32Array){ 4, first }, 0, false),
+					  &conv);
 	leaky.alpha = n->slope;
 	if (n->slope == 0)
 		x = wnnGraphBuilderRelu(builder, x, NULL);
@@ -153,7 +160,7 @@ static bool should_be_one(const struct network *n)
 
 	/* Where it is not known, as in some virtual machines, it is taken to be so large. */
 	cache = cache < 256 << 10 ? 256 << 10 : cache;
-	return has_lines() && !n->infinite && image >= 2 * cache && n->width >= 24;
+	return has_lines() && !n->infinite && !n->product && image >= 2 * cache && n->width >= 24;
 }
 
 static WNNContext open_with(WNNInstance instance, uint32_t threads, const char *layer)
@@ -212,61 +219,77 @@ static void check(const struct network *n)
 static void same_padding(void **state)
 {
 	(void)state;
-	check(&(struct network){ 1, 80, 60, 8, 128, { 1, 1, 1, 1 }, { 1, 1 }, true, 0, false });
+	check(&(struct network){
+		1, 80, 60, 8, 128, { 1, 1, 1, 1 }, { 1, 1 }, true, 0, false, false });
 }
 
 static void strides_of_two(void **state)
 {
 	(void)state;
-	check(&(struct network){ 1, 79, 61, 16, 128, { 0, 1, 0, 1 }, { 2, 2 }, false, 0, false });
+	check(&(struct network){
+		1, 79, 61, 16, 128, { 0, 1, 0, 1 }, { 2, 2 }, false, 0, false, false });
 }
 
 /* No window reads some of the lines. */
 static void long_strides(void **state)
 {
 	(void)state;
-	check(&(struct network){ 1, 90, 50, 8, 128, { 2, 2, 0, 0 }, { 5, 1 }, true, 1, false });
+	check(&(struct network){
+		1, 90, 50, 8, 128, { 2, 2, 0, 0 }, { 5, 1 }, true, 1, false, false });
 }
 
 static void several_images(void **state)
 {
 	(void)state;
-	check(&(struct network){ 3, 60, 80, 8, 128, { 1, 1, 1, 1 }, { 2, 1 }, true, .25f, false });
+	check(&(struct network){
+		3, 60, 80, 8, 128, { 1, 1, 1, 1 }, { 2, 1 }, true, .25f, false, false });
 }
 
 /* Whole lines of results see only padding. */
 static void wide_padding(void **state)
 {
 	(void)state;
-	check(&(struct network){ 1, 60, 90, 8, 136, { 7, 6, 5, 4 }, { 1, 1 }, true, 0, false });
+	check(&(struct network){
+		1, 60, 90, 8, 136, { 7, 6, 5, 4 }, { 1, 1 }, true, 0, false, false });
 }
 
 static void few_pixels(void **state)
 {
 	(void)state;
-	check(&(struct network){ 1, 9, 9, 8, 128, { 1, 1, 1, 1 }, { 1, 1 }, true, 0, false });
+	check(&(struct network){
+		1, 9, 9, 8, 128, { 1, 1, 1, 1 }, { 1, 1 }, true, 0, false, false });
 }
 
 /* Lines that are too short to be computed one by one. */
 static void narrow_images(void **state)
 {
 	(void)state;
-	check(&(struct network){ 1, 1200, 4, 8, 128, { 1, 1, 1, 1 }, { 1, 1 }, true, 0, false });
+	check(&(struct network){
+		1, 1200, 4, 8, 128, { 1, 1, 1, 1 }, { 1, 1 }, true, 0, false, false });
+}
+
+static void products(void **state)
+{
+	(void)state;
+	check(&(struct network){
+		1, 70, 70, 8, 128, { 1, 1, 1, 1 }, { 1, 1 }, false, 0, true, false });
 }
 
 static void infinite_weights(void **state)
 {
 	(void)state;
-	check(&(struct network){ 1, 70, 70, 8, 128, { 1, 1, 1, 1 }, { 1, 1 }, true, 0, true });
+	check(&(struct network){
+		1, 70, 70, 8, 128, { 1, 1, 1, 1 }, { 1, 1 }, true, 0, false, true });
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(same_padding),	 cmocka_unit_test(strides_of_two),
-		cmocka_unit_test(long_strides),	 cmocka_unit_test(several_images),
-		cmocka_unit_test(wide_padding),	 cmocka_unit_test(few_pixels),
-		cmocka_unit_test(narrow_images), cmocka_unit_test(infinite_weights),
+		cmocka_unit_test(same_padding),	    cmocka_unit_test(strides_of_two),
+		cmocka_unit_test(long_strides),	    cmocka_unit_test(several_images),
+		cmocka_unit_test(wide_padding),	    cmocka_unit_test(few_pixels),
+		cmocka_unit_test(narrow_images),    cmocka_unit_test(products),
+		cmocka_unit_test(infinite_weights),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
