@@ -22,6 +22,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 
 import numpy as np
 from onnx import TensorProto, helper
@@ -34,6 +35,8 @@ from models import MODELS, quantized  # noqa: E402
 TOLERANCE = {"float32": 1e-4, "int8": .05, "float16": .05}
 # Who is measured in other types; in 8-bit integers as Debian's ONNX Runtime has them, and as table.c makes them of a table.
 OTHER_TYPES = ("resnet50", "mobilenetv2")
+# A program that does not come to rest within so many milliseconds has an error.
+SETTLE_MS = 10000
 # What bench-cpu-graph calls them.
 TYPES = {"float32": "f32", "int8": "int8", "float16": "f16"}
 WEIGHT_SCALE, VALUE_SCALE, VALUE_ZERO = np.float32(.0005), np.float32(1 / 32), 128
@@ -161,6 +164,7 @@ class Process:
 
     def __init__(self, name, arguments, output, environment=None):
         # Debian's ONNX Runtime prints hundreds of harmless lines about schemas when it starts.
+        self.name = name
         self.process = subprocess.Popen(list(map(str, arguments)) + [output], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=subprocess.DEVNULL if name == "bench-cpu-ort" else None, text=True,
                                         env=environment)
@@ -169,6 +173,7 @@ class Process:
             sys.exit(f"bench cpu: {name} did not start; without oneDNN, there is --layers openblas")
         self.answer = answer[1]
         self.output = np.fromfile(output, "<f4")
+        self.settle()
 
     def run(self, warm=0):
         """The last of 1 + warm runs: milliseconds, and of the processor's time."""
@@ -176,7 +181,21 @@ class Process:
             self.process.stdin.write("run\n")
             self.process.stdin.flush()
             answer = self.process.stdout.readline()
+        self.settle()
         return [int(number) * 1e-6 for number in answer.split()]
+
+    def settle(self):
+        """
+        Waits until all threads sleep. Those of ONNX Runtime look for more work for some 40 ms after a run, and would take
+        a processor from the other program for as long.
+        """
+        threads = list(pathlib.Path(f"/proc/{self.process.pid}/task").iterdir())
+        for _ in range(SETTLE_MS):
+            # The state is the first field behind the name, which is in parentheses.
+            if all((thread / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] == "S" for thread in threads):
+                return
+            time.sleep(1e-3)
+        sys.exit(f"bench cpu: {self.name} still computes {SETTLE_MS} ms after a run")
 
     def peak(self):
         """Of the whole process, with its code and the weights that are mapped."""
