@@ -269,8 +269,8 @@ static bool has_pages(char *memory, size_t bytes)
 /* Memory that is filled has its pages before, of which the first ones are small, and stays as it was. */
 static void filled_memory_has_pages(void **state)
 {
-	const size_t bytes = ((size_t)40 << 20) + 1000, step = (size_t)3 << 20;
-	char *memory = wnn_aligned_calloc(64, bytes), *first = memory + ((size_t)2 << 20);
+	const size_t bytes = ((size_t)40 << 20) + 100000, step = (size_t)3 << 20;
+	char *memory = wnn_aligned_calloc(64, bytes), *first = memory + ((size_t)1 << 20);
 	struct wnn_filling filling;
 	size_t wrong = 0;
 

@@ -41,6 +41,12 @@ struct run_step {
 	size_t packed_bytes;
 };
 
+/* Memory in which packed operands lie one behind the other. */
+struct run_block {
+	void *memory;
+	size_t size;
+};
+
 /* Another output with the same value, or an input or constant that is an output. */
 struct run_copy {
 	uint32_t output;
@@ -61,6 +67,8 @@ struct run_compiled {
 	struct run_location *locations; /* by value id */
 	uint32_t num_steps;
 	struct run_step *steps;
+	size_t num_blocks, block_room;
+	struct run_block *blocks;
 	uint64_t first_keep; /* names of what steps keep in SRAM, no other graph's; that of step 0 */
 	uint32_t num_copies;
 	struct run_copy *copies;

@@ -164,6 +164,12 @@ static void *in_large_pages(void *memory, size_t size)
 	return memory;
 }
 
+/* Blocks that large pages can hold begin with one, and hold as many of them as can be. */
+static size_t alignment_of(size_t alignment, size_t size)
+{
+	return size >= LARGE_PAGE && alignment < LARGE_PAGE ? LARGE_PAGE : alignment;
+}
+
 void *wnn_malloc(size_t size)
 {
 	if (current.allocate)
@@ -225,9 +231,14 @@ void *wnn_reallocarray(void *memory, size_t count, size_t size)
 
 void *wnn_aligned_alloc(size_t alignment, size_t size)
 {
+	void *memory;
+
 	if (current.allocate)
 		return hook_allocate(alignment, size);
-	return fits(size) ? in_large_pages(aligned_alloc(alignment, size), size) : NULL;
+	/* Unlike aligned_alloc(), this takes sizes that are no multiples of the alignment. */
+	if (!fits(size) || posix_memalign(&memory, alignment_of(alignment, size), size))
+		return NULL;
+	return in_large_pages(memory, size);
 }
 
 static void free_base(void *base, void *userdata1, void *userdata2)
@@ -238,9 +249,9 @@ static void free_base(void *base, void *userdata1, void *userdata2)
 }
 
 /* calloc() has fresh pages for large memory, but does not align it: it gets a head like the blocks of a hook. */
-static void *large_calloc(size_t alignment, size_t size)
+static void *large_calloc(size_t least, size_t size)
 {
-	size_t before = alignment + HEAD_SIZE;
+	size_t alignment = alignment_of(least, size), before = alignment + HEAD_SIZE;
 	char *base = size < SIZE_MAX - before && fits(size) ? calloc(1, before + size) : NULL;
 	char *block;
 
