@@ -118,40 +118,25 @@ static void move_strided(struct cpu_context *cpu, struct strided *s, const struc
 
 /* Matrices of 32-bit elements turned about: channels-first to channels-last and back, for example. */
 struct matrices {
+	const struct cpu_simd *simd;
 	int64_t rows, columns; /* of the source */
-	const uint32_t *from;
-	uint32_t *to;
+	const float *from;     /* or of any other type of 32 bits: they are only moved */
+	float *to;
 };
 
 /* A square that both caches and the processor's pages take well. */
 #define SQUARE 16
 
-/* So few rows are streams that are read side by side. */
-#define TURN_STREAMS(count)                         \
-	for (int64_t c = begin; c < end; c++)       \
-		for (int64_t r = 0; r < count; r++) \
-			to[c * (count) + r] = from[r * columns + c];
-
-static void turn_columns(const struct matrices *m, const uint32_t *restrict from,
-			 uint32_t *restrict to, int64_t begin, int64_t end)
+/* What is left of a square is taken with the one before; columns that are too few for one are streams. */
+static void turn_columns(const struct matrices *m, const float *from, float *to, int64_t begin,
+			 int64_t end)
 {
-	int64_t rows = m->rows, columns = m->columns;
+	int64_t rows = m->rows, columns = m->columns, size;
 
-	switch (rows) {
-	case 2:
-		TURN_STREAMS(2)
-		return;
-	case 3:
-		TURN_STREAMS(3)
-		return;
-	case 4:
-		TURN_STREAMS(4)
-		return;
-	default:
-		for (int64_t row = 0; row < rows; row += SQUARE)
-			for (int64_t c = begin; c < end; c++)
-				for (int64_t r = row; r < row + SQUARE && r < rows; r++)
-					to[c * rows + r] = from[r * columns + c];
+	for (int64_t row = 0; row < rows; row += size) {
+		size = rows - row < 2 * SQUARE || columns < SQUARE ? rows - row : SQUARE;
+		m->simd->transpose(to + begin * rows + row, rows, from + row * columns + begin,
+				   columns, size, end - begin);
 	}
 }
 
@@ -197,7 +182,7 @@ static int transpose(struct cpu_context *cpu, const struct ir_node *node, const 
 		     void *const *out, struct wnn_error *err)
 {
 	struct cpu_shape x = cpu_shape_of(&node->operands[0]->type);
-	struct matrices m = { .from = in[0], .to = out[0] };
+	struct matrices m = { .simd = cpu->simd, .from = in[0], .to = out[0] };
 	struct strided s = { .run = 1 };
 
 	(void)err;

@@ -227,13 +227,22 @@ INLINE void transpose_block(float *y, int64_t ldy, const float *x, int64_t ldx)
 	*(four *)(y + 3 * ldy) = __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
 }
 
-/* Fewer lines, or shorter ones, than a block has. */
-static void transpose_few(float *y, int64_t ldy, const float *x, int64_t ldx, int64_t rows,
-			  int64_t columns)
+INLINE void transpose_each(float *y, int64_t ldy, const float *x, int64_t ldx, const int64_t rows,
+			   const int64_t columns)
 {
 	for (int64_t j = 0; j < columns; j++)
 		for (int64_t i = 0; i < rows; i++)
 			y[j * ldy + i] = x[i * ldx + j];
+}
+
+/* Fewer lines, or shorter ones, than a block has. */
+static void transpose_few(float *y, int64_t ldy, const float *x, int64_t ldx, int64_t rows,
+			  int64_t columns)
+{
+	if (rows == 2)
+		transpose_each(y, ldy, x, ldx, 2, columns);
+	else
+		transpose_each(y, ldy, x, ldx, rows, columns);
 }
 
 /* Four columns of SIX lines, as they lie one behind the other in y. */
@@ -259,17 +268,37 @@ INLINE void transpose_six(float *y, const float *x, int64_t ldx)
 	*(four *)(y + 20) = __builtin_shufflevector(high[1], high[2], 2, 3, 6, 7);
 }
 
+/* Four columns of three lines, the colours of pixels, as they lie one behind the other in y. */
+INLINE void transpose_three(float *y, const float *x, int64_t ldx)
+{
+	four a = *(const four *)x, b = *(const four *)(x + ldx), c = *(const four *)(x + 2 * ldx);
+	four ab = __builtin_shufflevector(a, b, 0, 4, 1, 5);
+	four bc = __builtin_shufflevector(b, c, 1, 5, 2, 6);
+	four ca = __builtin_shufflevector(c, a, 2, 7, 2, 7);
+	four cb = __builtin_shufflevector(b, c, 3, 7, 3, 7);
+
+	*(four *)y = __builtin_shufflevector(ab, c, 0, 1, 4, 2);
+	*(four *)(y + 4) = __builtin_shufflevector(bc, a, 0, 1, 6, 2);
+	*(four *)(y + 8) = __builtin_shufflevector(ca, cb, 0, 1, 4, 5);
+}
+
 /* The last block of a line and the last lines of blocks go back to the end. */
 static void transpose(float *y, int64_t ldy, const float *x, int64_t ldx, int64_t rows,
 		      int64_t columns)
 {
-	if (rows < BLOCK || columns < BLOCK) {
+	bool pixels = rows == 3 && ldy == 3;
+
+	if ((rows < BLOCK && !pixels) || columns < BLOCK) {
 		transpose_few(y, ldy, x, ldx, rows, columns);
 		return;
 	}
 	for (int64_t at = 0; at < columns; at += BLOCK) {
 		int64_t j = at + BLOCK > columns ? columns - BLOCK : at, i;
 
+		if (pixels) {
+			transpose_three(y + j * 3, x + j, ldx);
+			continue;
+		}
 		if (rows == SIX && ldy == SIX) {
 			transpose_six(y + j * SIX, x + j, ldx);
 			continue;
