@@ -3,6 +3,9 @@
 #include "cpu/element.h"
 #include "cpu/fast.h"
 
+/* Elements that are worth a piece of the work. */
+#define GRAIN 4096
+
 struct softmax {
 	const struct cpu_simd *simd;
 	const float *x;
@@ -10,19 +13,23 @@ struct softmax {
 	int64_t n, step;
 };
 
-static void softmax_line(void *argument, int64_t item, unsigned int worker)
+static void softmax_lines(void *argument, int64_t begin, int64_t end)
+{
+	const struct softmax *s = argument;
+
+	s->simd->softmax(s->y + begin * s->n, s->x + begin * s->n, end - begin, s->n);
+}
+
+/* Whose elements lie apart. */
+static void softmax_apart(void *argument, int64_t item, unsigned int worker)
 {
 	const struct softmax *s = argument;
 	int64_t at = item / s->step * s->n * s->step + item % s->step;
 	float *line = s->lines + worker * s->n;
 
-	if (s->step == 1) {
-		s->simd->softmax(s->y + at, s->x + at, s->n);
-		return;
-	}
 	for (int64_t i = 0; i < s->n; i++)
 		line[i] = s->x[at + i * s->step];
-	s->simd->softmax(line, line, s->n);
+	s->simd->softmax(line, line, 1, s->n);
 	for (int64_t i = 0; i < s->n; i++)
 		s->y[at + i * s->step] = line[i];
 }
@@ -37,11 +44,16 @@ static int softmax(struct cpu_context *cpu, const struct ir_node *node, const vo
 			     .y = out[0],
 			     .n = shape.dim[axis],
 			     .step = shape.stride[axis] };
+	int64_t lines = shape.count / s.n;
 
+	if (s.step == 1) {
+		cpu_parallel_ranges(cpu, lines, s.n < GRAIN ? GRAIN / s.n : 1, softmax_lines, &s);
+		return 0;
+	}
 	s.lines = cpu_scratch(cpu, cpu->threads * (size_t)s.n * sizeof(float));
 	if (!s.lines)
 		return wnn_error_nomem(err, "the lines of softmax");
-	cpu_threads_run(cpu->workers, shape.count / s.n, softmax_line, &s);
+	cpu_threads_run(cpu->workers, lines, softmax_apart, &s);
 	return 0;
 }
 

@@ -137,8 +137,8 @@ struct cpu_simd {
 	void (*to_halves)(uint16_t *y, const float *x, int64_t n);
 	void (*from_halves)(float *y, const uint16_t *x, int64_t n);
 	void (*round_halves)(float *y, int64_t n);
-	/* softmax of a contiguous line */
-	void (*softmax)(float *y, const float *x, int64_t n);
+	/* softmax of lines of n floats each, one behind the other; x may be y */
+	void (*softmax)(float *y, const float *x, int64_t lines, int64_t n);
 	/* Of a line; CPU_FOLD_SQUARES: of the distances from the centre. NaN is the largest and the smallest. */
 	double (*fold)(enum cpu_fold kind, const float *x, int64_t n, double centre);
 	/* Folds x[i] into y[i]. */

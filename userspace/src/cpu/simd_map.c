@@ -413,28 +413,43 @@ INLINE struct group exp_to(float *y, struct group x, const struct powers *p)
 	return x;
 }
 
-static void softmax(float *y, const float *x, int64_t n)
+/* The powers of a line; returns the parts of their sum. */
+INLINE dvec powers_to(float *y, const float *x, int64_t n, const struct powers *powers)
 {
-	const struct powers powers = powers_of(largest(x, n));
-	float rest[GROUP * LANES], scale;
+	float rest[GROUP * LANES];
 	dvec sum[2] = { { 0 } };
 	struct group e;
 	int64_t i;
 
 	for (i = 0; i + GROUP * LANES <= n; i += GROUP * LANES) {
-		e = exp_to(y + i, load_group(x + i), &powers);
+		e = exp_to(y + i, load_group(x + i), powers);
 		add_to(sum, (e.v[0] + e.v[1]) + (e.v[2] + e.v[3]));
 	}
 	if (i < n) {
 		for (int64_t k = i; k < i + GROUP * LANES; k++)
 			rest[k - i] = k < n ? x[k] : -INFINITY;
-		e = exp_to(rest, load_group(rest), &powers);
+		e = exp_to(rest, load_group(rest), powers);
 		add_to(sum, (e.v[0] + e.v[1]) + (e.v[2] + e.v[3]));
 		memcpy(y + i, rest, (size_t)(n - i) * sizeof(*y));
 	}
-	scale = (float)(1 / sum_in(sum[0] + sum[1]));
-	for (i = 0; i < n; i++)
-		y[i] *= scale;
+	return sum[0] + sum[1];
+}
+
+/* The largest number of the next line is found while the last powers of a line are on their way: each waits for it, or for their sum. */
+static void softmax(float *y, const float *x, int64_t lines, int64_t n)
+{
+	struct powers powers = powers_of(largest(x, n));
+
+	for (; lines; lines--, x += n, y += n) {
+		dvec sum = powers_to(y, x, n, &powers);
+		float scale;
+
+		if (lines > 1)
+			powers = powers_of(largest(x + n, n));
+		scale = (float)(1 / sum_in(sum));
+		for (int64_t i = 0; i < n; i++)
+			y[i] *= scale;
+	}
 }
 
 void LEVEL_TABLE(fill_map)(struct cpu_simd *simd)
