@@ -19,11 +19,12 @@
 /*
  * One tile of a matrix product, C[rows][columns] = A * B + what is added, then kept between lo and hi.
  * Columns are one or two vectors. Rows of B need not be evenly spaced: B[k][n] is b[at[k] + n]; with at NULL they
- * lie one behind the other, as long as the tile is wide.
+ * lie one behind the other, as long as the tile is wide. A is packed; or, where at is NULL, with lda it is read as it is.
  */
 struct cpu_tile {
 	int64_t depth;
-	const float *a; /* [depth][rows] */
+	const float *a; /* [depth][rows], or row i from a[i * lda] on */
+	int64_t lda;	/* or 0 */
 	const float *b;
 	const int64_t *at; /* [depth] */
 	float *c;

@@ -16,12 +16,14 @@
 
 /* A variable for each row, as compilers keep these in registers, and arrays not always. Rows from `rows` on are dead code. */
 #define DECLARE(i) vec p##i = { 0 }, q##i = { 0 };
-#define STEP(i)                                                     \
-	if (rows > i) {                                             \
-		p##i = multiply_add(b0, splat(a[i]), p##i);         \
-		if (vecs > 1)                                       \
-			q##i = multiply_add(b1, splat(a[i]), q##i); \
+#define STEP(i, factor)                                               \
+	if (rows > i) {                                               \
+		p##i = multiply_add(b0, splat(factor), p##i);         \
+		if (vecs > 1)                                         \
+			q##i = multiply_add(b1, splat(factor), q##i); \
 	}
+#define PACKED_STEP(i) STEP(i, a[i])
+#define LINE_STEP(i)   STEP(i, a[i * lda])
 /* Puts a run aside, the first one or another. */
 #define KEEP_FIRST(i)                           \
 	if (rows > i) {                         \
@@ -90,7 +92,7 @@ INLINE void tile(const struct cpu_tile *t, const int rows, const int vecs)
 	const int64_t *at = t->at;
 	vec lo = splat(t->lo), hi = splat(t->hi), b0, b1 = { 0 };
 	vec room[2 * CPU_MAX_ROWS], *kept = room;
-	int64_t k = 0;
+	int64_t k = 0, lda = t->lda;
 
 	EACH_ROW(DECLARE)
 	EACH_ROW(FETCH)
@@ -104,7 +106,15 @@ INLINE void tile(const struct cpu_tile *t, const int rows, const int vecs)
 				b0 = load(b + at[k]);
 				if (vecs > 1)
 					b1 = load(b + at[k] + LANES);
-				EACH_ROW(STEP)
+				EACH_ROW(PACKED_STEP)
+			}
+		else if (lda)
+			_Pragma("GCC unroll 4") for (; k < end; k++, a++, b += vecs * LANES)
+			{
+				b0 = load(b);
+				if (vecs > 1)
+					b1 = load(b + LANES);
+				EACH_ROW(LINE_STEP)
 			}
 		else
 			_Pragma("GCC unroll 4") for (; k < end; k++, a += rows, b += vecs * LANES)
@@ -112,7 +122,7 @@ INLINE void tile(const struct cpu_tile *t, const int rows, const int vecs)
 				b0 = load(b);
 				if (vecs > 1)
 					b1 = load(b + LANES);
-				EACH_ROW(STEP)
+				EACH_ROW(PACKED_STEP)
 			}
 		if (k == RUN && k < t->depth) {
 			EACH_ROW(KEEP_FIRST)

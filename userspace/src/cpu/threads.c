@@ -338,7 +338,7 @@ static void close_work(struct cpu_threads *pool)
 
 void cpu_threads_run(struct cpu_threads *pool, int64_t count, cpu_work_fn work, void *argument)
 {
-	if (pool->threads == 1 || count == 1) {
+	if (pool->threads == 1 || count <= 1) {
 		for (int64_t i = 0; i < count; i++)
 			work(argument, i, 0);
 		return;

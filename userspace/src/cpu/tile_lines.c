@@ -20,8 +20,6 @@
 #define MAX_BLOCK 192
 /* Of several threads: smaller ones would read the matrix again for too few lines. */
 #define MIN_BLOCK 48
-/* Pieces of the work for each thread, so that one that is held up leaves its own to others. */
-#define PIECES 4
 /* Products of fewer lines take the time that reading the matrix takes. */
 #define MIN_LINES 8
 /* Lines of the input that a depthwise convolution of 3x3 reads for one line of results. */
@@ -31,8 +29,8 @@
 #define MIN_LINE    24
 /* Pieces for each thread of that work: one who takes a piece of another computes the pixels above it once more. */
 #define WINDOW_PIECES 16
-/* Packing an element of a line takes as long as some ten products: fewer columns are worth that only where there are as many as in a line. */
-#define MIN_COLUMNS 128
+/* With fewer columns than these and than a line has elements, oneDNN takes no more time. */
+#define MIN_COLUMNS 64
 
 struct lines {
 	struct cpu_prepared base;
@@ -112,30 +110,13 @@ static void run_columns(void *argument, int64_t item, unsigned int worker)
 		finish(run, p->c + row * p->n + begin, end - begin);
 }
 
-/* Panels of a piece, so that no thread has more than it must; of such pieces the largest. */
-static uint64_t share_panels(uint64_t panels, uint64_t threads)
-{
-	uint64_t best = 1, least = UINT64_MAX;
-
-	for (uint64_t size = wnn_div_up(panels, PIECES * threads); size > 0; size--) {
-		uint64_t most = wnn_div_up(wnn_div_up(panels, size), threads) * size;
-
-		if (most < least) {
-			least = most;
-			best = size;
-		}
-	}
-	return best;
-}
-
 /* Where there are too few blocks, threads share the columns, so that each reads its part of the matrix alone. */
 static int run_shared(struct run *run, struct cpu_context *cpu)
 {
 	const struct cpu_tile_product *p = &run->whole;
-	uint64_t panel = 2 * (uint64_t)cpu->simd->lanes;
+	int64_t panel = 2 * cpu->simd->lanes;
 
-	run->columns =
-		(int64_t)(share_panels(wnn_div_up((uint64_t)p->n, panel), cpu->threads) * panel);
+	run->columns = cpu_tile_share((p->n + panel - 1) / panel, cpu->threads) * panel;
 	run->scratch = cpu_scratch(cpu, (size_t)(p->m * p->k) * sizeof(float));
 	if (!run->scratch)
 		return -1;
@@ -149,7 +130,7 @@ static struct cpu_split share_lines(int64_t m, int64_t threads)
 {
 	int64_t blocks = (m + MAX_BLOCK - 1) / MAX_BLOCK;
 
-	for (int64_t each = PIECES; each && threads > 1; each--) {
+	for (int64_t each = CPU_PIECES; each && threads > 1; each--) {
 		int64_t even = (int64_t)wnn_align_up((uint64_t)blocks, each * threads);
 
 		if (even * MIN_BLOCK <= m)

@@ -21,6 +21,12 @@ static inline void cpu_fetch_ahead(const float *next, int64_t floats)
 		__builtin_prefetch(next + i);
 }
 
+/* Pieces of the work for each thread, so that one that is held up leaves its own to others. */
+#define CPU_PIECES 4
+
+/* Panels of a piece, so that no thread has more than it must; of such pieces the largest. */
+int64_t cpu_tile_share(int64_t panels, unsigned int threads);
+
 struct cpu_tile_product {
 	int64_t m, k, n;
 	const float *a, *b; /* b: packed */
@@ -39,8 +45,8 @@ void cpu_tile_multiply(const struct cpu_simd *simd, const struct cpu_tile_produc
 		       float *scratch);
 
 /*
- * The same in pieces that threads can share, with the same bits: first each strip of rows is packed, into as many floats
- * as a has for all of them, then come some columns each, from the first of a panel on.
+ * The same in pieces that threads can share, with the same bits: first each strip of rows is packed, if any is, into as
+ * many floats as a has for all of them, then come some columns each, from the first of a panel on.
  */
 int64_t cpu_tile_strips(const struct cpu_simd *simd, const struct cpu_tile_product *p);
 void cpu_tile_pack_strip(const struct cpu_simd *simd, const struct cpu_tile_product *p,
