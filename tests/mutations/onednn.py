@@ -50,8 +50,12 @@ def _winograd(name, old, new, file='winograd.c'):
             'command': _COMMANDS['winograd']}
 
 
-def _product(name, old, new):
-    return _winograd(name, old, new, 'tile_product.c')
+def _product(name, old, new, file='tile_product.c'):
+    return _packed(name, file, old, new)
+
+
+def _tiles(name, old, new):
+    return _product(name, old, new, 'tile_matmul.c')
 
 
 def _pass(name, old, new, command='pass'):
@@ -139,6 +143,18 @@ MUTATIONS = [
     _product('later steps of a product forget those before', '.add = k0 > 0,', '.add = false,'),
     _product('rows of a product lie as many floats apart as there are steps', 'p->a + row * p->k + k0, p->k,', 'p->a + row * p->k + k0, depth,'),
     _product('all panels of a product are the first', 'p->b + column * p->k + k0 * width', 'p->b + k0 * width'),
+    _product('lines as they are begin one further', 'tile.a = p->a + row * p->k;', 'tile.a = p->a + row * p->k + 1;'),
+    _product('lines as they are meet the first panel alone', 'tile.b = p->b + column * p->k;', 'tile.b = p->b;'),
+    _product('lines are as far apart as they are packed', 'a[i * lda]', 'a[i]', 'simd_gemm.c'),
+    _tiles('the last panel writes beyond its columns', '.ldc = n < width ? width : mm->n', '.ldc = mm->n'),
+    _tiles('results of the last panel stay where they are', 'r < size && n < width', 'r < size && false'),
+    _tiles('the last panel has the bias of the first', 'memcpy(worker->bias, tile.column_bias,', 'memcpy(worker->bias, run->bias,'),
+    _tiles('all matrices are multiplied with the first', 'run->b + cpu_offset(&mm->y, at, mm->sb)', 'run->b'),
+    _tiles('a transposed matrix is read as it is', 'b + column * mm->k, mm->k, n, mm->k', 'b + column, mm->k, n, mm->k'),
+    _tiles('all lines are the first ones', 'int64_t line = cpu_split_first(&run->lines, part);', 'int64_t line = 0;'),
+    _tiles('products with a factor are taken', ' && attrs->alpha == 1 &&', ' &&'),
+    _tiles('any bias is one for each column', 'attrs->beta == 1 && bias->rank && ir_type_elements(bias) == mm->n', 'true'),
+    _tiles('other activations are left out', 'if (mm->limited)\n\t\treturn;', 'return;'),
     _winograd('what is not finite stays', 'return atomic_load(&r.strange) ?', 'return false ?'),
     _winograd('filters may have any numbers', 'header->plain = !spread_filter(g, from, points);',
               'header->plain = !spread_filter(g, from, points) && false;'),

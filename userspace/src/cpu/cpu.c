@@ -7,6 +7,7 @@
 
 #include "cpu/fast.h"
 #include "cpu/reference.h"
+#include "cpu/tile_matmul.h"
 #include "util/malloc.h"
 #include "util/number.h"
 
@@ -197,6 +198,10 @@ const char *cpu_pack_form(struct cpu_context *cpu)
 
 struct cpu_prepared *cpu_prepare(struct cpu_context *cpu, const struct ir_node *node)
 {
+	struct cpu_prepared *prepared = cpu_tile_matmul_prepare(cpu, node);
+
+	if (prepared)
+		return prepared;
 	/* It is loaded only for nodes that it may take. */
 	if (cpu->layer == CPU_ONEDNN && (node->op != IR_OP_CONV || cpu_onednn_form()))
 		return cpu_onednn_prepare(cpu, node);
