@@ -405,7 +405,7 @@ static void files_of_others(void **state)
 	sign(&b);
 	write_file(f->file, b.data, b.size);
 	refused(context, f->file, WNNStatus_NotSupportedError,
-		"has format 5, this library reads format 4");
+		"has format 6, this library reads format 5");
 	free(b.data);
 	wnnContextRelease(context);
 }
@@ -568,6 +568,71 @@ static void shapes_that_do_not_fit(void **state)
 	wnnContextRelease(context);
 }
 
+/* y = x * w + z, whose sum may be part of the product's step. */
+static WNNGraph build_sum(WNNContext context)
+{
+	static const float weights[16 * 16] = { 1 };
+	WNNGraphBuilder b = wnnContextCreateGraphBuilder(context);
+	WNNNamedOperand y = { WNN_STR("y"), NULL };
+	WNNGraph graph = NULL;
+	WNNOperand v;
+
+	v = wnnGraphBuilderMatmul(b, make_input(b, "x", 16, 16), make_constant(b, weights, 16, 16),
+				  NULL);
+	y.operand = wnnGraphBuilderAdd(b, v, make_input(b, "z", 16, 16), NULL);
+	assert_ok(wnnGraphBuilderBuildSync(b, 1, &y, GENEROUS, &graph));
+	wnnGraphBuilderRelease(b);
+	return graph;
+}
+
+/* Which kernels the CPU has, and which nodes they take together, changes from build to build. */
+static void kernels_of_another_build(void **state)
+{
+	static const char name[] = "cpu/matmul-";
+	struct folder *f = *state;
+	WNNContext context = open_context(f->instance, "cpu");
+	WNNGraph graph = build_sum(context);
+	uint8_t *part, *last = NULL, *place;
+	struct graph_file_header *h;
+	struct bytes b;
+	bool joined;
+
+	assert_ok(wnnGraphSave(graph, WNN_STR(f->file)));
+	wnnGraphRelease(graph);
+	b = read_file(f->file);
+	h = header_of(&b);
+	part = b.data + h->part[GRAPH_FILE_GRAPH].offset;
+	for (uint64_t i = 0; i + strlen(name) <= h->part[GRAPH_FILE_GRAPH].bytes; i++)
+		if (!memcmp(part + i, name, strlen(name)))
+			last = part + i;
+	/* That of the first step; before it lie its length, whether it is prepared, and the places of both nodes. */
+	assert_non_null(last);
+	last[4] = 'n';
+	sign(&b);
+	write_file(f->file, b.data, b.size);
+	refused(context, f->file, WNNStatus_NotSupportedError,
+		"was saved by another build of the library: in it node 0 (matmul) is for the kernel "
+		"cpu/natmul-");
+	last[4] = 'm';
+	place = last - 3 * sizeof(uint32_t);
+	joined = *place == 2;
+	*place = joined ? 0 : 2;
+	sign(&b);
+	write_file(f->file, b.data, b.size);
+	refused(context, f->file, WNNStatus_NotSupportedError,
+		joined ? "in it the CPU computes node 1 (binary) by itself, here with the node "
+			 "before" :
+			 "in it the CPU computes node 1 (binary) with the node before, here by "
+			 "itself");
+	*place = joined ? 2 : 0;
+	sign(&b);
+	write_file(f->file, b.data, b.size);
+	assert_ok(load(context, f->file, &graph));
+	wnnGraphRelease(graph);
+	free(b.data);
+	wnnContextRelease(context);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -580,6 +645,7 @@ int main(void)
 		cmocka_unit_test(policies_that_do_not_suit),
 		cmocka_unit_test(damaged_files),
 		cmocka_unit_test(unsound_files),
+		cmocka_unit_test(kernels_of_another_build),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -202,10 +202,13 @@ static int load(WNNGraph graph, const char *path, struct mapping *mapping, struc
 	if (graph_read_placement(graph, &stored.graph, &why) || check_policy(graph, path, &why) ||
 	    run_load(&graph->context->device, &stored, &graph->compiled, &why) ||
 	    graph_describe_ports(graph, run_compiled_graph(graph->compiled), &why)) {
-		if (why.status != WNN_OPERATION_ERROR || !strncmp(why.message, "load: ", 6)) {
+		if (!strncmp(why.message, "load: ", 6) ||
+		    (why.status != WNN_OPERATION_ERROR && why.status != WNN_NOT_SUPPORTED)) {
 			*err = why;
 			return -1;
 		}
+		if (why.status == WNN_NOT_SUPPORTED)
+			return refuse(err, why.status, path, "%s", why.message);
 		return refuse(err, WNN_OPERATION_ERROR, path, "is not sound: %s", why.message);
 	}
 	return 0;

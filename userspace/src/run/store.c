@@ -13,14 +13,30 @@
 #include "run/compiled_private.h"
 #include "util/malloc.h"
 #include "util/number.h"
+#include "util/printable.h"
 
 #define MAX_VALUE_BYTES (UINT64_C(1) << 56) /* of all values together */
 
+/* Where a node runs. Which CPU nodes are one step may differ between builds of the library. */
+enum place { PLACE_CPU, PLACE_NPU, PLACE_CPU_JOINED, PLACE_COUNT };
+
+static enum place place_of(const struct run_step *step, uint32_t node)
+{
+	if (step->program)
+		return PLACE_NPU;
+	return node == step->first ? PLACE_CPU : PLACE_CPU_JOINED;
+}
+
 /* ---- writing */
 
-static void put_packed(struct run_image *image, const struct run_step *step)
+/* The kernel says in which form the operand is. */
+static void put_packed(struct run_image *image, const struct run_compiled *c,
+		       const struct run_step *step)
 {
+	const char *kernel = run_compiled_cpu_kernel(c, c->graph->nodes[step->first]);
+
 	wnn_put_u32(&image->graph, step->prepared != NULL);
+	wnn_put_text(&image->graph, kernel, strlen(kernel));
 	wnn_put_u64(&image->graph, step->packed ? step->packed_bytes : 0);
 	if (!step->packed)
 		return;
@@ -35,12 +51,12 @@ int run_save(const struct run_compiled *c, struct run_image *image, struct wnn_e
 		return -1;
 	for (uint32_t s = 0; s < c->num_steps; s++)
 		for (uint32_t i = 0; i < c->steps[s].count; i++)
-			wnn_put_u32(&image->graph, c->steps[s].program != NULL);
+			wnn_put_u32(&image->graph, place_of(&c->steps[s], c->steps[s].first + i));
 	for (uint32_t s = 0; s < c->num_steps; s++) {
 		if (c->steps[s].program)
 			npu_program_write(c->steps[s].program, &image->graph);
 		else
-			put_packed(image, &c->steps[s]);
+			put_packed(image, c, &c->steps[s]);
 	}
 	image->code = c->code.map;
 	image->code_bytes = c->code_bytes;
@@ -62,28 +78,59 @@ static int unsound(struct wnn_error *err, const char *what)
 	return wnn_error_set(err, WNN_OPERATION_ERROR, "%s", what);
 }
 
-/* Which nodes run on the NPU; NULL with *err. */
-static bool *get_places(struct run_stored *stored, const struct run_compiled *c,
-			struct wnn_error *err)
+/* Where the nodes run; NULL with *err. */
+static uint32_t *get_places(struct run_stored *stored, const struct run_compiled *c,
+			    struct wnn_error *err)
 {
 	uint32_t count = c->graph->num_nodes;
-	bool *on_npu = wnn_calloc((size_t)count + 1, sizeof(*on_npu));
+	uint32_t *places = wnn_calloc((size_t)count + 1, sizeof(*places));
 
-	if (!on_npu) {
+	if (!places) {
 		wnn_error_nomem(err, "the placement of a graph");
 		return NULL;
 	}
 	for (uint32_t i = 0; i < count; i++) {
-		uint32_t place = wnn_get_u32(&stored->graph);
-
-		on_npu[i] = place == 1;
-		stored->graph.failed |= place > 1;
+		places[i] = wnn_get_u32(&stored->graph);
+		stored->graph.failed |= places[i] >= PLACE_COUNT;
 	}
 	if (!stored->graph.failed)
-		return on_npu;
-	wnn_free(on_npu);
+		return places;
+	wnn_free(places);
 	unsound(err, "its placement cannot be read");
 	return NULL;
+}
+
+static bool *on_npu_of(const uint32_t *places, uint32_t count, struct wnn_error *err)
+{
+	bool *on_npu = wnn_calloc((size_t)count + 1, sizeof(*on_npu));
+
+	if (!on_npu)
+		wnn_error_nomem(err, "the placement of a graph");
+	for (uint32_t i = 0; i < count && on_npu; i++)
+		on_npu[i] = places[i] == PLACE_NPU;
+	return on_npu;
+}
+
+/* The steps of the file are those that this library makes of its graph. */
+static int check_steps(const struct run_compiled *c, const uint32_t *places, struct wnn_error *err)
+{
+	for (uint32_t s = 0; s < c->num_steps; s++)
+		for (uint32_t i = 0; i < c->steps[s].count; i++) {
+			uint32_t n = c->steps[s].first + i;
+			bool joined = places[n] == PLACE_CPU_JOINED;
+
+			/* NPU nodes have no program yet. */
+			if (places[n] != PLACE_NPU && joined != (i > 0))
+				return wnn_error_set(
+					err, WNN_NOT_SUPPORTED,
+					"was saved by another build of the library: in it the CPU "
+					"computes node %" PRIu32
+					" (%s) %s, here %s; build the graph and save it anew",
+					n, ir_op_name(c->graph->nodes[n]->op),
+					joined ? "with the node before" : "by itself",
+					joined ? "by itself" : "with the node before");
+		}
+	return 0;
 }
 
 static int check_values(const struct ir_graph *graph, struct wnn_error *err)
@@ -133,23 +180,28 @@ static int read_program(struct run_compiled *c, struct run_step *step, struct ru
 	return npu_program_verify(program, caps, &insn, err);
 }
 
-/* Whether a node was prepared decides about the form of what was packed for it. */
+/* The kernel decides about the form of what was packed for a node, and whether the node is prepared. */
 static int read_prepared(struct run_compiled *c, struct run_step *step, struct run_stored *stored,
 			 struct wnn_error *err)
 {
 	const struct ir_node *node = c->graph->nodes[step->first];
 	uint32_t prepared = wnn_get_u32(&stored->graph);
+	const char *kernel = wnn_get_text(&stored->graph, c->graph->arena), *here;
+	char name[64];
 
 	if (stored->graph.failed || prepared > 1)
 		return unsound(err, "its CPU nodes cannot be read");
-	if (!prepared)
-		return step->prepared ?
-			       unsound(err,
-				       "a product and what reads it are apart in it; here they are one step") :
-			       0;
-	if (!step->prepared)
+	if (prepared && !step->prepared)
 		step->prepared = cpu_prepare(c->device->cpu, node);
-	return step->prepared ? 0 : unsound(err, "one of its CPU nodes cannot be prepared here");
+	here = step->prepared ? cpu_prepared_name(step->prepared) : cpu_kernel_name(CPU_FAST, node);
+	if (!strcmp(kernel, here) && prepared == (step->prepared != NULL))
+		return 0;
+	wnn_text_printable(name, sizeof(name), kernel, strlen(kernel));
+	return wnn_error_set(
+		err, WNN_NOT_SUPPORTED,
+		"was saved by another build of the library: in it node %" PRIu32
+		" (%s) is for the kernel %s, here for %s; build the graph and save it anew",
+		node->id, ir_op_name(node->op), name, here);
 }
 
 static int read_packed(struct run_step *step, struct run_stored *stored, struct wnn_error *err)
@@ -236,30 +288,27 @@ static int read_steps(struct run_compiled *c, const bool *on_npu, struct run_sto
 
 static int load(struct run_compiled *c, struct run_stored *stored, struct wnn_error *err)
 {
+	uint32_t *places;
 	bool *on_npu;
-	int ret;
+	int ret = -1;
 
 	c->graph = ir_read(&stored->graph, stored->data, stored->data_bytes, err);
 	if (!c->graph || check_values(c->graph, err))
 		return -1;
-	on_npu = get_places(stored, c, err);
-	if (!on_npu)
+	places = get_places(stored, c, err);
+	if (!places)
 		return -1;
-	ret = check_cpu_nodes(c->graph, on_npu, err) || run_make_steps(c, on_npu, err) ||
-	      run_locate_values(c, on_npu, err) || read_steps(c, on_npu, stored, err) ||
-	      run_make_arena(c, err);
+	on_npu = on_npu_of(places, c->graph->num_nodes, err);
+	if (on_npu)
+		ret = check_cpu_nodes(c->graph, on_npu, err) || run_make_steps(c, on_npu, err) ||
+		      check_steps(c, places, err) || run_locate_values(c, on_npu, err) ||
+		      read_steps(c, on_npu, stored, err) || run_make_arena(c, err);
+	wnn_free(places);
 	wnn_free(on_npu);
 	if (ret || !c->code_bytes)
 		return ret ? -1 : 0;
 	return run_buffer_wrap(&c->device->heap, &c->code, stored->code, c->code_bytes,
 			       "the program of a graph and its constants", err);
-}
-
-/* Packed operands that are part of the file are not freed by themselves. */
-static void forget_packed(struct run_compiled *c)
-{
-	for (uint32_t s = 0; s < c->num_steps; s++)
-		c->steps[s].packed = NULL;
 }
 
 int run_load(struct run_device *device, struct run_stored *stored, struct run_compiled **out,
@@ -273,7 +322,6 @@ int run_load(struct run_device *device, struct run_stored *stored, struct run_co
 	atomic_init(&c->refs, 1);
 	c->device = device;
 	if (load(c, stored, err)) {
-		forget_packed(c);
 		run_compiled_unref(c);
 		return -1;
 	}
