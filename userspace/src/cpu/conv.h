@@ -19,6 +19,9 @@ bool cpu_conv_can_pack(const struct ir_node *node);
 /* Whether a node is best computed by the fast layer's depthwise 3x3 in channels-last order. */
 bool cpu_conv_by_pixels(const struct cpu_context *cpu, const struct ir_node *node);
 
+/* Whether the fast layer's windows in channels-last order take less time than oneDNN. */
+bool cpu_conv_by_windows(const struct cpu_context *cpu, const struct ir_node *node);
+
 struct cpu_conv cpu_conv_of(const struct ir_node *node);
 
 /* Strides of the filter in elements, for o, i, h, w. */

@@ -23,6 +23,7 @@ struct rows {
 	const float *bias;		   /* with slack behind it */
 	int64_t panels, shares, per_share; /* of the filter */
 	int64_t block, blocks;		   /* of pixels */
+	bool as_they_are;		   /* windows of a block lie one behind the other */
 	char *scratch;
 	size_t a_bytes, places_bytes, worker_bytes;
 };
@@ -163,7 +164,22 @@ static void gather_panel(const struct rows *r, const float *x, const int64_t *pl
 	}
 }
 
-/* [panel][depth][rows of the panel] */
+/* The same windows one after the other, each as it is. */
+static void copy_windows(const struct rows *r, const float *x, const struct block *b, int64_t k0,
+			 int64_t depth)
+{
+	int64_t together = neighbours(&r->run->conv), n;
+	float *to = b->a;
+
+	for (int64_t p = 0; p < b->size; p++)
+		for (int64_t k = k0; k < k0 + depth; k += n, to += n) {
+			n = together - k % together;
+			n = n < k0 + depth - k ? n : k0 + depth - k;
+			copy_floats(to, x + b->place[p] + r->at[k], n);
+		}
+}
+
+/* [panel][depth][rows of the panel], or [pixel][depth] */
 static void gather(const struct rows *r, const struct block *b, int64_t group, int64_t k0,
 		   int64_t depth)
 {
@@ -171,6 +187,10 @@ static void gather(const struct rows *r, const struct block *b, int64_t group, i
 	const float *x = r->x + group * g->in_per_group * (g->nhwc ? 1 : r->in_h * r->in_w);
 	float *to = b->a;
 
+	if (r->as_they_are) {
+		copy_windows(r, x, b, k0, depth);
+		return;
+	}
 	for (int64_t p = 0; p < b->panels.parts; p++) {
 		int64_t rows = cpu_split_size(&b->panels, p);
 
@@ -189,6 +209,7 @@ static void multiply(const struct rows *r, const struct block *b, int64_t group,
 	bool last = k0 + depth == run->depth;
 	struct cpu_tile tile = {
 		.depth = depth,
+		.lda = r->as_they_are ? depth : 0,
 		.b = run->filter + (group * group_width(simd, &run->conv) + column) * run->depth +
 		     k0 * width,
 		.ldc = b->ldc,
@@ -388,6 +409,8 @@ int cpu_conv_rows(struct cpu_conv_run *run, const float *unpacked, struct wnn_er
 	size_t packed = run->filter ? 0 : cpu_round_up(cpu_conv_rows_pack_bytes(cpu->simd, g));
 	char *scratch;
 
+	/* On AVX2, where it was measured, copies of whole windows take less time than turning them about. */
+	r.as_they_are = g->nhwc && cpu->simd == cpu_simd_level(CPU_LEVEL_AVX2);
 	plan_items(&r);
 	r.a_bytes = cpu_round_up((size_t)(r.block * DEPTH) * sizeof(float));
 	r.places_bytes = cpu_round_up((size_t)r.block * sizeof(int64_t));

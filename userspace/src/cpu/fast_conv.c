@@ -304,6 +304,32 @@ bool cpu_conv_by_pixels(const struct cpu_context *cpu, const struct ir_node *nod
 	       cpu_depthwise_by_pixels(cpu->simd, &g);
 }
 
+/*
+ * From so many results a pixel on, windows of few channels and few windows of a large filter take 4 to 13 % less time on
+ * our own tiles than on oneDNN. With AVX-512 that was not measured.
+ */
+#define WINDOW_RESULTS	  64
+#define FEW_CHANNELS	  4
+#define MIN_WINDOW_PIXELS 16
+#define MAX_WINDOW_PIXELS 64
+#define LARGE_FILTER	  ((int64_t)1 << 20) /* floats */
+
+bool cpu_conv_by_windows(const struct cpu_context *cpu, const struct ir_node *node)
+{
+	struct cpu_conv g;
+	int64_t pixels;
+
+	if (cpu->simd != cpu_simd_level(CPU_LEVEL_AVX2) || node->op != IR_OP_CONV ||
+	    node->results[0]->type.dtype != IR_F32 || node->attrs.conv.transposed)
+		return false;
+	g = cpu_conv_of(node);
+	pixels = g.out_h * g.out_w;
+	return g.nhwc && g.attrs->groups == 1 && g.out_c >= WINDOW_RESULTS &&
+	       pixels >= MIN_WINDOW_PIXELS &&
+	       (g.in_c <= FEW_CHANNELS ||
+		(pixels <= MAX_WINDOW_PIXELS && g.in_c * g.kh * g.kw * g.out_c >= LARGE_FILTER));
+}
+
 /* With AVX-512 it was not measured whether that is faster than along the lines of nchw. */
 bool cpu_conv_prepares(const struct cpu_context *cpu)
 {

@@ -150,6 +150,8 @@ struct cpu_prepared *cpu_onednn_prepare(const struct cpu_context *cpu, const str
 		prepared = cpu_tile_lines_prepare(cpu, node);
 		if (!prepared)
 			prepared = onednn_winograd_prepare(onednn_get(), cpu, node);
+		if (!prepared && cpu_conv_by_windows(cpu, node))
+			return NULL;
 		if (!prepared)
 			prepared = onednn_matmul_prepare(onednn_get(), cpu, node);
 		return prepared ? prepared : onednn_conv_prepare(onednn_get(), cpu, node);
