@@ -658,7 +658,7 @@ static void test_shared_columns(void **state)
 
 /*
  * Lines times a constant matrix with many columns: in one block or several, with one step of the sums or several. Those that
- * meet the largest matrix are packed.
+ * meet the largest matrix are packed. With strides there are others between them.
  */
 static void test_many_columns(void **state)
 {
@@ -668,8 +668,10 @@ static void test_many_columns(void **state)
 	(void)state;
 	for (int i = 0; i < 24; i++) {
 		const int64_t *size = sizes[i % 6];
-		int64_t m = size[0], n = size[1], k = size[2];
-		union ir_attrs attrs = { .conv = { .strides = { 1, 1 },
+		int64_t m = size[0], n = size[1], k = size[2], width = between(1, 2);
+		uint32_t down = between(1, 2), right = between(1, 2);
+		int64_t y[4] = { 1, m / width, width, n };
+		union ir_attrs attrs = { .conv = { .strides = { down, right },
 						   .dilations = { 1, 1 },
 						   .groups = 1,
 						   .layout = IR_NHWC,
@@ -678,13 +680,14 @@ static void test_many_columns(void **state)
 		struct rig rig;
 
 		rig_init(&rig);
-		add(&rig, 4, (int64_t[]){ 1, m, 1, k });
+		add(&rig, 4,
+		    (int64_t[]){ 1, y[1] * down - random_below(down),
+				 width * right - random_below(right), k });
 		add(&rig, 4, (int64_t[]){ n, 1, 1, k });
 		if (random_below(2))
 			add(&rig, 1, &n);
 		rig_make_constant(&rig, 1);
-		assert_true(compare(&rig, IR_OP_CONV, &attrs, 4, (int64_t[]){ 1, m, 1, n },
-				    k > 300 ? 1e-4 : 1e-5));
+		assert_true(compare(&rig, IR_OP_CONV, &attrs, 4, y, k > 300 ? 1e-4 : 1e-5));
 	}
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Lines times a constant matrix on our own tiles: products, and convolutions of 1x1 in channels-last order, whose pixels are
- * lines. With vectors of 8 floats that is faster than oneDNN, whose results are read and written once more for an
+ * Lines times a constant matrix on our own tiles: products, and convolutions of 1x1 in channels-last order, whose pixels, or
+ * each second one, are lines. With vectors of 8 floats that is faster than oneDNN, whose results are read and written once more for an
  * activation that leaves NaN what it is; with those of AVX-512 it is not. An element is the same sum whatever
  * is computed together with it, so that how the threads share the work changes no bit.
  */
@@ -38,6 +38,7 @@ struct lines {
 	struct cpu_as_conv as; /* of a product */
 	struct cpu_conv shape;
 	int64_t m, k, n;
+	bool apart;		/* lines are pixels with others between them, and are copied */
 	bool has_bias, limited; /* limited: the activation is lo and hi */
 	float lo, hi;
 	uint32_t operands; /* of the node */
@@ -52,6 +53,7 @@ struct lines {
 
 struct run {
 	const struct lines *lines;
+	const float *x;
 	struct cpu_tile_product whole;
 	const float *addend; /* or NULL */
 	struct cpu_split blocks;
@@ -73,19 +75,51 @@ static void finish(const struct run *run, float *y, int64_t n)
 	cpu_activate(l->simd, &l->sum_act, y, n);
 }
 
+static void copy_lines(const struct run *run, int64_t first, int64_t count, float *to)
+{
+	const struct lines *l = run->lines;
+	const struct cpu_conv *g = &l->shape;
+
+	for (int64_t i = first; i < first + count; i++, to += l->k) {
+		int64_t row = i / g->out_w % g->out_h * g->attrs->strides[0];
+		int64_t column = i % g->out_w * g->attrs->strides[1];
+		int64_t image = i / (g->out_w * g->out_h);
+
+		memcpy(to, run->x + ((image * g->in_h + row) * g->in_w + column) * l->k,
+		       (size_t)l->k * sizeof(*to));
+	}
+}
+
+static size_t copy_bytes(const struct lines *l, int64_t lines)
+{
+	return l->apart ? cpu_round_up((size_t)(lines * l->k) * sizeof(float)) : 0;
+}
+
 /* Some lines and all columns. */
 static void run_block(void *argument, int64_t item, unsigned int worker)
 {
 	const struct run *run = argument;
 	struct cpu_tile_product p = run->whole;
 	int64_t first = cpu_split_first(&run->blocks, item);
+	char *scratch = run->scratch + worker * run->worker_bytes;
 
 	p.m = cpu_split_size(&run->blocks, item);
-	p.a += first * p.k;
+	p.a = run->x + first * p.k;
 	p.c += first * p.n;
+	if (run->lines->apart) {
+		copy_lines(run, first, p.m, (float *)scratch);
+		p.a = (float *)scratch;
+	}
 	cpu_tile_multiply(run->lines->simd, &p,
-			  (float *)(run->scratch + worker * run->worker_bytes));
+			  (float *)(scratch + copy_bytes(run->lines, run->blocks.size + 1)));
 	finish(run, p.c, p.m * p.n);
+}
+
+static void copy_range(void *argument, int64_t begin, int64_t end)
+{
+	const struct run *run = argument;
+
+	copy_lines(run, begin, end - begin, (float *)run->whole.a + begin * run->lines->k);
 }
 
 static void pack_strip(void *argument, int64_t item, unsigned int worker)
@@ -113,13 +147,19 @@ static void run_columns(void *argument, int64_t item, unsigned int worker)
 /* Where there are too few blocks, threads share the columns, so that each reads its part of the matrix alone. */
 static int run_shared(struct run *run, struct cpu_context *cpu)
 {
-	const struct cpu_tile_product *p = &run->whole;
+	struct cpu_tile_product *p = &run->whole;
+	size_t copied = copy_bytes(run->lines, p->m);
 	int64_t panel = 2 * cpu->simd->lanes;
 
 	run->columns = cpu_tile_share((p->n + panel - 1) / panel, cpu->threads) * panel;
-	run->scratch = cpu_scratch(cpu, (size_t)(p->m * p->k) * sizeof(float));
+	run->scratch = cpu_scratch(cpu, (size_t)(p->m * p->k) * sizeof(float) + copied);
 	if (!run->scratch)
 		return -1;
+	if (copied) {
+		p->a = (float *)run->scratch;
+		run->scratch += copied;
+		cpu_parallel_ranges(cpu, p->m, 8, copy_range, run);
+	}
 	cpu_threads_run(cpu->workers, cpu_tile_strips(cpu->simd, p), pack_strip, run);
 	cpu_threads_run(cpu->workers, (p->n + run->columns - 1) / run->columns, run_columns, run);
 	return 0;
@@ -141,7 +181,8 @@ static struct cpu_split share_lines(int64_t m, int64_t threads)
 
 static int run_blocks(struct run *run, struct cpu_context *cpu)
 {
-	run->worker_bytes = cpu_tile_scratch(run->blocks.size + 1);
+	run->worker_bytes = cpu_tile_scratch(run->blocks.size + 1) +
+			    copy_bytes(run->lines, run->blocks.size + 1);
 	run->scratch = cpu_scratch(cpu, cpu->threads * run->worker_bytes);
 	if (!run->scratch)
 		return -1;
@@ -269,6 +310,7 @@ static int run(struct cpu_prepared *prepared, struct cpu_context *cpu, const voi
 	const struct lines *l = (const struct lines *)prepared;
 	struct run r = {
 		.lines = l,
+		.x = in[0],
 		.whole = { .m = l->m,
 			   .k = l->k,
 			   .n = l->n,
@@ -327,8 +369,8 @@ static bool join_windows(struct lines *l, const struct cpu_context *cpu, const s
 	const struct ir_value *filter = next->operands[1];
 	struct cpu_conv g;
 
-	if (filter->kind != IR_VALUE_CONSTANT || !filter->constant || !cpu_conv_can_pack(next) ||
-	    !cpu_conv_by_pixels(cpu, next))
+	if (l->apart || filter->kind != IR_VALUE_CONSTANT || !filter->constant ||
+	    !cpu_conv_can_pack(next) || !cpu_conv_by_pixels(cpu, next))
 		return false;
 	g = cpu_conv_of(next);
 	/* The lines of a product are no pixels of an image. */
@@ -357,13 +399,13 @@ static bool join(struct cpu_prepared *prepared, const struct cpu_context *cpu,
 	return true;
 }
 
+/* Whether windows are pixels of the image. */
 static bool is_flat(const struct cpu_conv *g)
 {
 	const struct ir_conv_attrs *a = g->attrs;
 
 	return a->layout == IR_NHWC && !a->transposed && a->groups == 1 && g->kh == 1 &&
-	       g->kw == 1 && a->strides[0] == 1 && a->strides[1] == 1 && !a->padding[0] &&
-	       !a->padding[1] && !a->padding[2] && !a->padding[3];
+	       g->kw == 1 && !a->padding[0] && !a->padding[1] && !a->padding[2] && !a->padding[3];
 }
 
 /* Whether a node is one of these; sets its shape. */
@@ -383,6 +425,7 @@ static bool set_shape(struct lines *l, const struct ir_node *node)
 	l->m = l->shape.batch * l->shape.out_h * l->shape.out_w;
 	l->k = l->shape.in_c;
 	l->n = l->shape.out_c;
+	l->apart = l->shape.attrs->strides[0] > 1 || l->shape.attrs->strides[1] > 1;
 	return is_flat(&l->shape) && l->m >= MIN_LINES && l->n % l->simd->lanes == 0 &&
 	       (l->n >= MIN_COLUMNS || l->n >= l->k);
 }
