@@ -27,6 +27,9 @@ struct cpu_conv cpu_conv_of(const struct ir_node *node);
 /* Strides of the filter in elements, for o, i, h, w. */
 void cpu_conv_filter_strides(const struct cpu_conv *conv, int64_t stride[4]);
 
+/* Whether a product has no factor, and at most a bias of one number for each column. */
+bool cpu_matmul_is_plain(const struct ir_node *node);
+
 /*
  * A matrix product as a convolution of 1x1: lines of a are the pixels of an nhwc image. False where b is
  * not one matrix for all lines, or the bias not one for each column. Points into itself.

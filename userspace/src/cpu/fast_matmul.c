@@ -97,26 +97,34 @@ static void init_conv(struct cpu_as_conv *c, const struct ir_node *node)
 	};
 }
 
-/* One matrix for all lines, and a bias for each column at the most. */
-static bool packable(const struct ir_node *node)
+bool cpu_matmul_is_plain(const struct ir_node *node)
 {
 	const struct ir_matmul_attrs *attrs = &node->attrs.matmul;
-	const struct ir_type *y = &node->results[0]->type, *a = &node->operands[0]->type;
-	const struct ir_type *b = &node->operands[1]->type;
+	const struct ir_type *y = &node->results[0]->type;
 	/* Operand 2 of integers is a scale, which is one a column in any case. */
 	const struct ir_type *bias = node->op == IR_OP_MATMUL && node->num_operands > 2 &&
 						     node->operands[2] ?
 					     &node->operands[2]->type :
 					     NULL;
+	int64_t n = ir_type_dim(y, y->rank - 1);
+
+	return attrs->alpha == 1 &&
+	       (!bias || (attrs->beta == 1 && bias->rank && ir_type_elements(bias) == n &&
+			  ir_type_dim(bias, bias->rank - 1) == n));
+}
+
+/* One matrix for all lines, and a bias for each column at the most. */
+static bool packable(const struct ir_node *node)
+{
+	const struct ir_type *y = &node->results[0]->type, *a = &node->operands[0]->type;
+	const struct ir_type *b = &node->operands[1]->type;
 	int64_t n = ir_type_dim(y, y->rank - 1), k;
 
-	if (attrs->a_transpose || attrs->alpha != 1 || (bias && attrs->beta != 1))
+	if (node->attrs.matmul.a_transpose || !cpu_matmul_is_plain(node))
 		return false;
 	k = ir_type_dim(a, a->rank - 1);
 	return ir_type_elements(y) > n && ir_type_elements(b) == n * k &&
-	       ir_type_elements(a) / k == ir_type_elements(y) / n &&
-	       (!bias || (bias->rank && ir_type_elements(bias) == n &&
-			  ir_type_dim(bias, bias->rank - 1) == n));
+	       ir_type_elements(a) / k == ir_type_elements(y) / n;
 }
 
 bool cpu_matmul_as_conv(const struct ir_node *node, struct cpu_as_conv *as)

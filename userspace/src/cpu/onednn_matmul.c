@@ -355,8 +355,6 @@ static bool set_shape(struct matmul *mm, const struct ir_node *node)
 	const struct ir_matmul_attrs *attrs = &node->attrs.matmul;
 	struct cpu_shape a = cpu_shape_of(&node->operands[0]->type);
 	struct cpu_shape b = cpu_shape_of(&node->operands[1]->type);
-	const struct ir_type *bias =
-		node->num_operands > 2 && node->operands[2] ? &node->operands[2]->type : NULL;
 
 	mm->attrs = attrs;
 	mm->y = cpu_shape_of(&node->results[0]->type);
@@ -366,12 +364,10 @@ static bool set_shape(struct matmul *mm, const struct ir_node *node)
 	mm->batches = mm->y.count / (mm->m * mm->n);
 	cpu_broadcast_strides(&a, &mm->y, mm->sa);
 	cpu_broadcast_strides(&b, &mm->y, mm->sb);
-	mm->has_bias = bias != NULL;
+	mm->has_bias = node->num_operands > 2 && node->operands[2];
 	if (node->operands[1]->kind == IR_VALUE_CONSTANT)
 		return set_constant(mm, node);
-	return mm->m >= MIN_LINES && attrs->alpha == 1 &&
-	       (!bias || (attrs->beta == 1 && bias->rank && ir_type_elements(bias) == mm->n &&
-			  ir_type_dim(bias, bias->rank - 1) == mm->n));
+	return mm->m >= MIN_LINES && cpu_matmul_is_plain(node);
 }
 
 struct cpu_prepared *onednn_matmul_prepare(const struct onednn *dnn, const struct cpu_context *cpu,
