@@ -193,7 +193,7 @@ static int read_prepared(struct run_compiled *c, struct run_step *step, struct r
 		return unsound(err, "its CPU nodes cannot be read");
 	if (prepared && !step->prepared)
 		step->prepared = cpu_prepare(c->device->cpu, node);
-	here = step->prepared ? cpu_prepared_name(step->prepared) : cpu_kernel_name(CPU_FAST, node);
+	here = run_compiled_cpu_kernel(c, node);
 	if (!strcmp(kernel, here) && prepared == (step->prepared != NULL))
 		return 0;
 	wnn_text_printable(name, sizeof(name), kernel, strlen(kernel));
