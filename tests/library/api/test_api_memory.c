@@ -49,7 +49,6 @@ WRAP(void *, malloc, (size_t size), size)
 WRAP(void *, calloc, (size_t count, size_t size), count, size)
 WRAP(void *, realloc, (void *memory, size_t size), memory, size)
 WRAP(void *, reallocarray, (void *memory, size_t count, size_t size), memory, count, size)
-WRAP(void *, aligned_alloc, (size_t alignment, size_t size), alignment, size)
 WRAP(char *, strdup, (const char *text), text)
 WRAP(char *, strndup, (const char *text, size_t size), text, size)
 
