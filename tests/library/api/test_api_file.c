@@ -614,6 +614,7 @@ static void kernels_of_another_build(void **state)
 		"was saved by another build of the library: in it node 0 (matmul) is for the kernel "
 		"cpu/natmul-");
 	last[4] = 'm';
+	/* 0: the node begins a step of the CPU; 2: it is part of the one before. */
 	place = last - 3 * sizeof(uint32_t);
 	joined = *place == 2;
 	*place = joined ? 0 : 2;
