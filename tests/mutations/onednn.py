@@ -6,6 +6,7 @@ _COMMANDS = {
     'cpu': f'{_DIR}/tests/library/cpu/test_cpu_fast',
     'integer': f'{_DIR}/tests/library/cpu/test_cpu_integer',
     'layers': f'{_DIR}/tests/library/api/test_api_layers',
+    'onednn': f'{_DIR}/tests/library/cpu/test_cpu_onednn',
     'windows': f'{_DIR}/tests/library/api/test_api_windows',
     'winograd': f'{_DIR}/tests/library/cpu/test_cpu_winograd',
     'pass': f'{_DIR}/tests/library/graph/test_graph_pass',
@@ -14,7 +15,7 @@ _COMMANDS = {
 
 SETUP = [f'meson setup {_DIR}']
 EVIDENCE = r'FAILED.*'
-BUILD = (f'ninja -C {_DIR} tests/library/cpu/test_cpu_fast tests/library/cpu/test_cpu_integer '
+BUILD = (f'ninja -C {_DIR} tests/library/cpu/test_cpu_fast tests/library/cpu/test_cpu_integer tests/library/cpu/test_cpu_onednn '
          'tests/library/cpu/test_cpu_winograd tests/library/api/test_api_layers tests/library/api/test_api_windows '
          'tests/library/graph/test_graph_pass tests/library/ir/ir-opt')
 
@@ -22,6 +23,11 @@ BUILD = (f'ninja -C {_DIR} tests/library/cpu/test_cpu_fast tests/library/cpu/tes
 def _conv(name, old, new):
     return {'name': name, 'file': 'userspace/src/cpu/onednn_conv.c', 'old': old, 'new': new,
             'command': _COMMANDS['cpu']}
+
+
+def _form(name, old, new):
+    return {'name': name, 'file': 'userspace/src/cpu/onednn_form.c', 'old': old, 'new': new,
+            'command': _COMMANDS['onednn']}
 
 
 def _packed(name, file, old, new):
@@ -84,7 +90,18 @@ MUTATIONS = [
           'form.above = pad;\n\tform.in_rows = 0;'),
     _conv('a part begins at the row of its result', 'int64_t row = first * g->attrs->strides[0] -', 'int64_t row = first -'),
     _conv('all images are the first one', '(image * g->in_h + row) *', '(0 * image * g->in_h + row) *'),
-    _conv('groups of a filter lie too far apart', 'strides[0] = s[0] * g->out_per_group;', 'strides[0] = s[0] * g->out_c;'),
+    _conv('groups of a filter lie too far apart', 'strides[0] = strides[1] * c->shape.out_per_group;',
+          'strides[0] = strides[1] * c->shape.out_c;'),
+    # Packed forms.
+    _form('padding keeps what was there', 'memset(packed, 0, form->bytes);', ''),
+    _form('padding is taken for channels', 'int64_t steps = rest > 0 ? (rest + axis->step - 1) / axis->step : 0;',
+          'int64_t steps = axis->count + 0 * rest;'),
+    _form('a block is left where the loop began', 'w->index[axis->dim] = begin;', '(void)begin;'),
+    _form('blocks within blocks are one element apart', '{ count, place, block[dim], dim }', '{ count, place, 1, dim }'),
+    _form('sums for inputs with a sign are not negated', 'sum *= 128;', 'sum *= -128;'),
+    _form('sums for zero points are left out', 'if (form->sums)\n', 'if (form->sums && !form)\n'),
+    {'name': 'narrow results of one channel go to oneDNN', 'file': 'userspace/src/cpu/onednn_conv.c',
+     'old': '!(has_single_channel(g) && column)', 'new': '!(!g && column)', 'command': _COMMANDS['onednn']},
     _conv('dilations are one too large', '{ a->dilations[0] - 1, a->dilations[1] - 1 }',
           '{ a->dilations[0] - 1, a->dilations[1] }'),
     _conv('the bias is left out', 'has_float_bias(c) ? c->bias_desc : NULL', 'NULL'),

@@ -447,6 +447,21 @@ bool rig_compare(struct rig *rig, enum ir_op op, const union ir_attrs *attrs, ui
 	return fast;
 }
 
+void rig_compare_onednn(struct rig *rig, enum ir_op op, const union ir_attrs *attrs,
+			const struct ir_type *type, double tolerance)
+{
+	struct setup setup = { CPU_REFERENCE, cpu_simd_best(), 1, random_below(2), false };
+	struct ir_node *node = add_node(rig, op, attrs, 1, type);
+	void *expected[3];
+
+	run(rig, &setup, node, expected);
+	setup.layer = CPU_ONEDNN;
+	setup.prepares = true;
+	compare_level(rig, node, setup, expected, tolerance);
+	free(expected[0]);
+	rig_exit(rig);
+}
+
 void run_rounds(bool (*one)(void))
 {
 	for (int i = 0; i < rounds(); i++)

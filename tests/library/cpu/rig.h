@@ -60,6 +60,10 @@ void rig_put(enum ir_dtype dtype, void *data, int64_t i, double value);
 bool rig_compare(struct rig *rig, enum ir_op op, const union ir_attrs *attrs, uint32_t num_results,
 		 const struct ir_type *types, double tolerance);
 
+/* The same of the layer on oneDNN alone, for a node with one result. */
+void rig_compare_onednn(struct rig *rig, enum ir_op op, const union ir_attrs *attrs,
+			const struct ir_type *type, double tolerance);
+
 /* What the last node was that a layer prepared; NULL: none was. */
 const char *rig_prepared_name(void);
 

@@ -64,7 +64,7 @@ static void load(void)
 	version = library.version();
 	if (version->major != DNNL_VERSION_MAJOR)
 		return;
-	snprintf(library.form, sizeof(library.form), "onednn-%d.%d.%d-%x-7", version->major,
+	snprintf(library.form, sizeof(library.form), "onednn-%d.%d.%d-%x-8", version->major,
 		 version->minor, version->patch, (unsigned int)library.get_effective_cpu_isa());
 	library.exact_integers = library.get_effective_cpu_isa() & VNNI;
 	threads = onednn_enter(&library);
@@ -92,35 +92,6 @@ int onednn_make_attributes(const struct onednn *dnn, dnnl_primitive_attr_t *attr
 {
 	return dnn->primitive_attr_create(attr) ||
 	       dnn->primitive_attr_set_scratchpad_mode(*attr, dnnl_scratchpad_mode_user);
-}
-
-int onednn_reorder(const struct onednn *dnn, const_dnnl_memory_desc_t from_form, const void *from,
-		   const_dnnl_memory_desc_t to_form, void *to)
-{
-	dnnl_memory_t src = NULL, dst = NULL;
-	dnnl_primitive_desc_t desc = NULL;
-	dnnl_primitive_t primitive = NULL;
-	dnnl_stream_t stream = NULL;
-	int threads = onednn_enter(dnn), ret;
-
-	ret = dnn->memory_create(&src, from_form, dnn->engine, (void *)from) ||
-	      dnn->memory_create(&dst, to_form, dnn->engine, to) ||
-	      dnn->reorder_primitive_desc_create(&desc, from_form, dnn->engine, to_form,
-						 dnn->engine, NULL) ||
-	      dnn->primitive_create(&primitive, desc) ||
-	      dnn->stream_create(&stream, dnn->engine, dnnl_stream_default_flags);
-	if (!ret) {
-		const dnnl_exec_arg_t args[] = { { DNNL_ARG_FROM, src }, { DNNL_ARG_TO, dst } };
-
-		ret = dnn->primitive_execute(primitive, stream, 2, args) != 0;
-	}
-	dnn->stream_destroy(stream);
-	dnn->primitive_destroy(primitive);
-	dnn->primitive_desc_destroy(desc);
-	dnn->memory_destroy(src);
-	dnn->memory_destroy(dst);
-	onednn_leave(dnn, threads);
-	return ret ? -1 : 0;
 }
 
 const char cpu_onednn_absent[] = "the layer onednn needs " ONEDNN_SONAME

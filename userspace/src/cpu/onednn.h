@@ -25,6 +25,7 @@
 	F(memory_desc_create_with_tag)               \
 	F(memory_desc_destroy)                       \
 	F(memory_desc_get_size)                      \
+	F(memory_desc_query)                         \
 	F(memory_destroy)                            \
 	F(memory_set_data_handle)                    \
 	F(primitive_attr_create)                     \
@@ -37,7 +38,6 @@
 	F(primitive_desc_query_md)                   \
 	F(primitive_destroy)                         \
 	F(primitive_execute)                         \
-	F(reorder_primitive_desc_create)             \
 	F(stream_create)                             \
 	F(stream_destroy)                            \
 	F(version)
@@ -81,10 +81,6 @@ static inline int onednn_make_memory(const struct onednn *dnn, dnnl_memory_t *me
 
 /* Whether oneDNN has more for it than plain loops: these are there for every shape, but slow. */
 bool onednn_is_fast(const struct onednn *dnn, const_dnnl_primitive_desc_t desc);
-
-/* Copies a tensor from one form to another one. 0 or -1. */
-int onednn_reorder(const struct onednn *dnn, const_dnnl_memory_desc_t from_form, const void *from,
-		   const_dnnl_memory_desc_t to_form, void *to);
 
 /*
  * Attributes of a primitive whose scratch memory its caller has; to be destroyed in any case. Activations are

@@ -12,6 +12,7 @@
 
 #include "cpu/conv.h"
 #include "cpu/element.h"
+#include "cpu/onednn_form.h"
 #include "util/malloc.h"
 
 /* As many calls share the work of a node, where there is enough for them; and the rows of one at least. */
@@ -30,6 +31,7 @@ struct form {
 	dnnl_primitive_desc_t desc;
 	dnnl_primitive_t primitive;
 	const_dnnl_memory_desc_t packed, scratch; /* of the description */
+	struct onednn_form operand;		  /* where it is packed */
 };
 
 struct memories {
@@ -158,17 +160,17 @@ static int pack(const struct cpu_prepared *prepared, const void *from, void *to,
 		struct wnn_error *err)
 {
 	const struct matmul *mm = (const struct matmul *)prepared;
+	bool turned = mm->attrs->b_transpose;
+	const int64_t strides[] = { 0, turned ? 1 : mm->n, turned ? mm->k : 1 };
 
+	(void)err;
 	memset(to, 0, mm->base.packed_bytes);
 	for (int64_t i = 0; i < mm->across; i++) {
 		int64_t column = i * mm->columns;
 		const struct form *form = &mm->forms[mm->n - column < mm->columns];
-		const float *first =
-			(const float *)from + column * (mm->attrs->b_transpose ? mm->k : 1);
 
-		if (onednn_reorder(mm->dnn, form->weights, first, form->packed,
-				   (char *)to + (size_t)i * mm->part_bytes))
-			return wnn_error_set(err, WNN_UNKNOWN_ERROR, "oneDNN cannot read a filter");
+		onednn_form_pack(&form->operand, (const float *)from + column * strides[2], strides,
+				 (char *)to + (size_t)i * mm->part_bytes);
 	}
 	return 0;
 }
@@ -245,6 +247,9 @@ static int make_form(struct matmul *mm, struct form *form, const_dnnl_primitive_
 	bytes = cpu_round_up(dnn->memory_desc_get_size(form->scratch));
 	if (bytes > mm->scratch_bytes)
 		mm->scratch_bytes = bytes;
+	if (mm->constant &&
+	    !onednn_form_read(dnn, form->packed, (struct onednn_input){ 0 }, &form->operand))
+		return -1;
 	bytes = cpu_round_up(dnn->memory_desc_get_size(form->packed));
 	if (bytes > mm->part_bytes)
 		mm->part_bytes = bytes;

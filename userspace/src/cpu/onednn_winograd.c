@@ -2,6 +2,7 @@
 /* The products of convolutions in Winograd's way (winograd.c) on oneDNN, where it has fast ones that read a filter packed before. */
 #include "cpu/onednn.h"
 
+#include "cpu/onednn_form.h"
 #include "cpu/winograd.h"
 #include "util/malloc.h"
 
@@ -21,7 +22,8 @@ struct memories {
 struct state {
 	const struct onednn *dnn;
 	struct cpu_winograd_shape shape;
-	dnnl_memory_desc_t plain, packed; /* of the filter for a call */
+	dnnl_memory_desc_t packed; /* of the filter for a call */
+	struct onednn_form form;
 	size_t scratch_bytes;
 	struct products products[2];
 	struct memories *memories; /* [thread][2] */
@@ -50,13 +52,15 @@ static bool multiply(void *argument, const struct cpu_winograd_call *call)
 	return done;
 }
 
-static int turn(void *argument, float *points, char *packed, bool back, struct wnn_error *err)
+static void turn(void *argument, float *points, char *packed, bool back)
 {
-	struct state *s = argument;
-	int ret = back ? onednn_reorder(s->dnn, s->packed, packed, s->plain, points) :
-			 onednn_reorder(s->dnn, s->plain, points, s->packed, packed);
+	const struct state *s = argument;
+	const int64_t strides[] = { s->shape.in_c * s->shape.out_c, s->shape.out_c, 1 };
 
-	return ret ? wnn_error_set(err, WNN_UNKNOWN_ERROR, "oneDNN cannot read a filter") : 0;
+	if (back)
+		onednn_form_unpack(&s->form, packed, strides, points);
+	else
+		onednn_form_pack(&s->form, points, strides, packed);
 }
 
 static int fail(struct wnn_error *err)
@@ -85,7 +89,6 @@ static void destroy(void *argument)
 		dnn->memory_desc_destroy(s->products[i].dst);
 	}
 	dnn->memory_desc_destroy(s->packed);
-	dnn->memory_desc_destroy(s->plain);
 	wnn_free(s->memories);
 	wnn_free(s->streams);
 	wnn_free(s);
@@ -121,7 +124,8 @@ static int make_products(struct state *s, struct products *p)
 		return -1;
 	chosen = dnn->primitive_desc_query_md(p->desc, dnnl_query_weights_md, 0);
 	if (p == s->products) {
-		if (!chosen || dnn->memory_desc_clone(&copy, chosen))
+		if (!onednn_form_read(dnn, chosen, (struct onednn_input){ 0 }, &s->form) ||
+		    dnn->memory_desc_clone(&copy, chosen))
 			return -1;
 		dnn->memory_desc_destroy(s->packed);
 		s->packed = copy;
@@ -162,7 +166,6 @@ static int begin(struct state *s, bool *fast)
 	s->memories = wnn_calloc(2 * (size_t)s->shape.threads, sizeof(*s->memories));
 	s->streams = wnn_calloc(s->shape.threads, sizeof(dnnl_stream_t));
 	if (!s->memories || !s->streams ||
-	    dnn->memory_desc_create_with_tag(&s->plain, 3, dims, dnnl_f32, dnnl_abc) ||
 	    dnn->memory_desc_create_with_tag(&s->packed, 3, dims, dnnl_f32, dnnl_format_tag_any))
 		return -1;
 	s->products[0].tiles = s->shape.tiles;

@@ -331,16 +331,18 @@ static size_t filter_bytes(const struct cpu_conv *g, size_t taps)
 }
 
 /* All points of a part, to the form of its products or back. */
-static int turn_part(const struct winograd *w, int64_t part, float *points, char *packed, bool back,
-		     struct wnn_error *err)
+static void turn_part(const struct winograd *w, int64_t part, float *points, char *packed,
+		      bool back)
 {
 	const struct cpu_conv *g = &w->shape;
 	int64_t each = g->in_c * g->out_c, count = POINTS / w->parts;
 
 	points += part * count * each;
 	packed += (size_t)part * w->part_bytes;
-	if (w->products.state)
-		return w->products.turn(w->products.state, points, packed, back, err);
+	if (w->products.state) {
+		w->products.turn(w->products.state, points, packed, back);
+		return;
+	}
 	for (int64_t i = 0; i < count; i++)
 		if (back)
 			cpu_tile_unpack(w->simd, g->in_c, g->out_c, (float *)packed + i * each,
@@ -348,7 +350,6 @@ static int turn_part(const struct winograd *w, int64_t part, float *points, char
 		else
 			cpu_tile_pack(w->simd, g->in_c, g->out_c, points + i * each,
 				      (float *)packed + i * each);
-	return 0;
 }
 
 static int pack(const struct cpu_prepared *prepared, const void *from, void *to,
@@ -359,7 +360,6 @@ static int pack(const struct cpu_prepared *prepared, const void *from, void *to,
 	union header *header = to;
 	float *points = wnn_malloc(filter_bytes(g, POINTS));
 	char *packed = (char *)(header + 1);
-	int ret = 0;
 
 	if (!points)
 		return wnn_error_nomem(err, "a filter");
@@ -367,24 +367,24 @@ static int pack(const struct cpu_prepared *prepared, const void *from, void *to,
 	header->plain = !spread_filter(g, from, points);
 	if (header->plain)
 		memcpy(packed, from, filter_bytes(g, 9));
-	for (int64_t i = 0; i < w->parts && !header->plain && !ret; i++)
-		ret = turn_part(w, i, points, packed, false, err);
+	for (int64_t i = 0; i < w->parts && !header->plain; i++)
+		turn_part(w, i, points, packed, false);
 	wnn_free(points);
-	return ret;
+	return 0;
 }
 
 static int unpack(const struct winograd *w, const char *packed, float *filter,
 		  struct wnn_error *err)
 {
 	float *points = wnn_malloc(filter_bytes(&w->shape, POINTS));
-	int ret = points ? 0 : wnn_error_nomem(err, "a filter");
 
-	for (int64_t i = 0; i < w->parts && !ret; i++)
-		ret = turn_part(w, i, points, (char *)packed, true, err);
-	if (!ret)
-		gather_filter(&w->shape, points, filter);
+	if (!points)
+		return wnn_error_nomem(err, "a filter");
+	for (int64_t i = 0; i < w->parts; i++)
+		turn_part(w, i, points, (char *)packed, true);
+	gather_filter(&w->shape, points, filter);
 	wnn_free(points);
-	return ret;
+	return 0;
 }
 
 /* The same convolution on the fast layer. */

@@ -28,7 +28,7 @@ struct cpu_winograd_products {
 	size_t scratch_bytes; /* of a thread */
 	bool (*multiply)(void *state, const struct cpu_winograd_call *call);
 	/* The filter of a call, [points][in_c][out_c], to the form of its products, or back. */
-	int (*turn)(void *state, float *points, char *packed, bool back, struct wnn_error *err);
+	void (*turn)(void *state, float *points, char *packed, bool back);
 	/* Says that multiply() gave false; -1. */
 	int (*fail)(struct wnn_error *err);
 	void (*destroy)(void *state);

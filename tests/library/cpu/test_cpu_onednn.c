@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The layer on oneDNN: packed forms of operands bit by bit, and convolutions and products whose numbers of channels are no
+ * whole blocks, which oneDNN 3.7 once computed wrong, against the reference kernels.
+ *
+ * Arguments: how many of the convolutions and products of each type are drawn, or "all".
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cpu/onednn.h"
+#include "cpu/onednn_form.h"
+#include "rig.h"
+
+#define MOST 70 /* channels */
+
+static long wanted = 400;
+
+/* --- Forms --- */
+
+/* Where an element lies, digit by digit from the innermost block out, as the description of the format says. */
+static int64_t place_of(const struct onednn *dnn, const_dnnl_memory_desc_t desc,
+			const int64_t *index)
+{
+	const dnnl_dims_t *strides, *blocks, *dims;
+	int64_t rest[ONEDNN_MAX_RANK], place = 0, size = 1;
+	int rank, count;
+
+	dnn->memory_desc_query(desc, dnnl_query_ndims_s32, &rank);
+	dnn->memory_desc_query(desc, dnnl_query_strides, &strides);
+	dnn->memory_desc_query(desc, dnnl_query_inner_nblks_s32, &count);
+	dnn->memory_desc_query(desc, dnnl_query_inner_blks, &blocks);
+	dnn->memory_desc_query(desc, dnnl_query_inner_idxs, &dims);
+	memcpy(rest, index, sizeof(rest[0]) * (size_t)rank);
+	for (int i = count - 1; i >= 0; i--) {
+		int64_t *digit = &rest[(*dims)[i]], block = (*blocks)[i];
+
+		place += *digit % block * size;
+		*digit /= block;
+		size *= block;
+	}
+	for (int i = 0; i < rank; i++)
+		place += rest[i] * (*strides)[i];
+	return place;
+}
+
+/* Goes to the next index of a shape; false behind the last one. */
+static bool next(int rank, const int64_t *size, int64_t *index)
+{
+	for (int i = rank - 1; i >= 0; i--) {
+		if (++index[i] < size[i])
+			return true;
+		index[i] = 0;
+	}
+	return false;
+}
+
+/* A permutation of the indices: strides of a dense operand in any order. */
+static void draw_strides(int rank, const int64_t *size, int64_t *strides)
+{
+	int64_t stride = 1;
+	int order[ONEDNN_MAX_RANK];
+
+	for (int i = 0; i < rank; i++) {
+		int k = (int)random_below((uint32_t)i + 1);
+
+		order[i] = order[k];
+		order[k] = i;
+	}
+	for (int i = 0; i < rank; i++) {
+		strides[order[i]] = stride;
+		stride *= size[order[i]];
+	}
+}
+
+/* One byte or four at the place of an element, as a number. */
+static uint32_t element_at(const struct onednn_form *form, const uint8_t *data, int64_t i)
+{
+	uint32_t x = 0;
+
+	memcpy(&x, data + (size_t)i * form->element, form->element);
+	return x;
+}
+
+static void compare_form(const struct onednn *dnn, const_dnnl_memory_desc_t desc,
+			 struct onednn_input input)
+{
+	struct onednn_form form;
+	int64_t strides[ONEDNN_MAX_RANK], index[ONEDNN_MAX_RANK] = { 0 }, count = 1;
+	uint8_t *plain, *packed, *back, *expected;
+
+	assert_true(onednn_form_read(dnn, desc, input, &form));
+	for (int i = 0; i < form.rank; i++)
+		count *= form.size[i];
+	draw_strides(form.rank, form.size, strides);
+	plain = malloc((size_t)count * form.element);
+	back = malloc((size_t)count * form.element);
+	packed = malloc(form.bytes);
+	expected = calloc(1, form.bytes);
+	assert_true(plain && back && packed && expected);
+	for (size_t i = 0; i < (size_t)count * form.element; i++)
+		plain[i] = (uint8_t)(1 + random_below(255));
+	memset(packed, 0x5a, form.bytes);
+	do {
+		int64_t from = 0;
+
+		for (int i = 0; i < form.rank; i++)
+			from += index[i] * strides[i];
+		memcpy(expected + (size_t)place_of(dnn, desc, index) * form.element,
+		       plain + (size_t)from * form.element, form.element);
+	} while (next(form.rank, form.size, index));
+	onednn_form_pack(&form, plain, strides, packed);
+	assert_memory_equal(packed, expected, form.data_bytes);
+	onednn_form_unpack(&form, packed, strides, back);
+	for (int64_t i = 0; i < count; i++)
+		assert_int_equal(element_at(&form, plain, i), element_at(&form, back, i));
+	free(plain);
+	free(back);
+	free(packed);
+	free(expected);
+}
+
+/* All that oneDNN has for filters: matrices, filters and filters in groups, some of which it asks for on other processors only. */
+static const struct {
+	dnnl_format_tag_t tag;
+	int rank;
+} tags[] = {
+	{ dnnl_abc, 3 },	   { dnnl_acb, 3 },	     { dnnl_aCB16b16c, 3 },
+	{ dnnl_aCB16b32c, 3 },	   { dnnl_aCB16b64c, 3 },    { dnnl_aCB16b64c4b, 3 },
+	{ dnnl_aCB16b32c4b, 3 },   { dnnl_abcd, 4 },	     { dnnl_acdb, 4 },
+	{ dnnl_cdba, 4 },	   { dnnl_ABcd8b8a, 4 },     { dnnl_ABcd16b16a, 4 },
+	{ dnnl_Acdb16a, 4 },	   { dnnl_Acdb32a, 4 },	     { dnnl_Acdb64a, 4 },
+	{ dnnl_Acdb8a, 4 },	   { dnnl_AcdB16b64a4b, 4 }, { dnnl_AcdB16b32a4b, 4 },
+	{ dnnl_ABcd4b16a4b, 4 },   { dnnl_ABcd2b8a4b, 4 },   { dnnl_ABcd16b64a4b, 4 },
+	{ dnnl_BAcd16a16b, 4 },	   { dnnl_AcdB16a4b, 4 },    { dnnl_AcdB64a4b, 4 },
+	{ dnnl_abcde, 5 },	   { dnnl_acbde, 5 },	     { dnnl_Abcde8a, 5 },
+	{ dnnl_Abcde16a, 5 },	   { dnnl_aBdec16b, 5 },     { dnnl_aBdec64b, 5 },
+	{ dnnl_aBCde16c16b, 5 },   { dnnl_aBCde8c8b, 5 },    { dnnl_aBCde4c16b4c, 5 },
+	{ dnnl_aBdeC16c64b4c, 5 }, { dnnl_aBdeC16b4c, 5 },   { dnnl_aBCde2c8b4c, 5 },
+};
+
+static void test_forms(void **state)
+{
+	const struct onednn *dnn = onednn_get();
+
+	(void)state;
+	if (!dnn)
+		skip();
+	for (size_t t = 0; t < sizeof(tags) / sizeof(tags[0]); t++)
+		for (int channels = 1; channels <= MOST; channels++) {
+			bool grouped = tags[t].rank == 5;
+			const dnnl_dims_t dims = { grouped ? (dnnl_dim_t)between(1, 20) : channels,
+						   grouped ? channels :
+							     (dnnl_dim_t)between(1, MOST),
+						   between(1, 5), between(1, 3), between(1, 3) };
+			dnnl_data_type_t type = random_below(2) ? dnnl_f32 : dnnl_s8;
+			dnnl_memory_desc_t desc = NULL;
+
+			assert_int_equal(dnn->memory_desc_create_with_tag(&desc, tags[t].rank, dims,
+									  type, tags[t].tag),
+					 0);
+			compare_form(dnn, desc, (struct onednn_input){ 0 });
+			dnn->memory_desc_destroy(desc);
+		}
+}
+
+/* --- Convolutions and products --- */
+
+enum type { FLOATS, SIGNED, UNSIGNED, TYPES };
+
+struct drawn {
+	enum type type;
+	int64_t in, out, height, width, kh, kw, groups;
+	enum ir_filter_layout layout;
+};
+
+static void add_operands(struct rig *rig, const struct drawn *d, const int64_t *x,
+			 const int64_t *filter)
+{
+	const enum ir_dtype dtypes[] = { IR_F32, IR_I8, IR_U8 };
+	int64_t channels = d->out * d->groups;
+	double most = 1.0 / (100.0 * (double)(d->in * d->kh * d->kw));
+
+	rig_add(rig, dtypes[d->type], 4, x);
+	rig_add(rig, d->type == FLOATS ? IR_F32 : IR_I8, 4, filter);
+	rig_make_constant(rig, 1);
+	if (d->type != FLOATS)
+		rig_add_between(rig, IR_F32, 1, &channels, most / 8, most * 2);
+}
+
+static void compare_conv(const struct drawn *d, const struct ir_conv_attrs *conv)
+{
+	const uint8_t *axes = ir_filter_axes(d->layout);
+	const int64_t oihw[] = { d->out * d->groups, d->in, d->kh, d->kw };
+	const int64_t x[] = { 1, d->height, d->width, d->in * d->groups };
+	const int64_t y[] = {
+		1, (d->height + conv->padding[0] + conv->padding[1] - d->kh) / conv->strides[0] + 1,
+		(d->width + conv->padding[2] + conv->padding[3] - d->kw) / conv->strides[1] + 1,
+		d->out * d->groups
+	};
+	union ir_attrs attrs = { .conv = *conv };
+	int64_t filter[4], zero = random_below(3) ? (int64_t)random_below(128) : 0;
+	struct ir_type type = ir_type_make(d->type == FLOATS ? IR_F32 : IR_U8, 4, y);
+	struct rig rig;
+
+	for (int i = 0; i < 4; i++)
+		filter[axes[i]] = oihw[i];
+	rig_init(&rig);
+	rig.by_largest = true;
+	add_operands(&rig, d, x, filter);
+	if (d->type != FLOATS)
+		attrs.qconv.integer =
+			(struct ir_integer_attrs){ .a_zero = zero, .zero = 128, .hi = 255 };
+	rig_compare_onednn(&rig, d->type == FLOATS ? IR_OP_CONV : IR_OP_QCONV, &attrs, &type,
+			   d->type == FLOATS ? 1e-5 : 0);
+}
+
+static void compare_product(const struct drawn *d)
+{
+	int64_t lines = between(8, 40);
+	bool turned = random_below(2);
+	const int64_t a[] = { lines, d->in }, y[] = { lines, d->out };
+	const int64_t b[] = { turned ? d->out : d->in, turned ? d->in : d->out };
+	const union ir_attrs attrs = { .matmul = { .alpha = 1,
+						   .beta = 1,
+						   .b_transpose = turned,
+						   .act = { .kind = IR_UNARY_NONE } } };
+	struct ir_type type = ir_type_make(IR_F32, 2, y);
+	struct rig rig;
+
+	rig_init(&rig);
+	rig.by_largest = true;
+	rig_add(&rig, IR_F32, 2, a);
+	rig_add(&rig, IR_F32, 2, b);
+	rig_make_constant(&rig, 1);
+	rig_compare_onednn(&rig, IR_OP_MATMUL, &attrs, &type, 1e-5);
+}
+
+static void compare_channels(enum type type, int64_t in, int64_t out, enum ir_filter_layout layout)
+{
+	struct drawn d = { .type = type,
+			   .in = in,
+			   .out = out,
+			   .height = between(3, 9),
+			   .width = between(3, 9),
+			   .kh = between(1, 3),
+			   .kw = between(1, 3),
+			   .groups = random_below(8) ? 1 : between(2, 3),
+			   .layout = layout };
+	struct ir_conv_attrs conv = { .strides = { between(1, 2), between(1, 2) },
+				      .dilations = { 1, 1 },
+				      .groups = (uint32_t)d.groups,
+				      .layout = IR_NHWC,
+				      .filter_layout = layout,
+				      .act = { .kind = IR_UNARY_NONE } };
+
+	for (int i = 0; i < 4; i++)
+		conv.padding[i] = random_below(2) && (i < 2 ? d.kh : d.kw) > 1;
+	compare_conv(&d, &conv);
+	if (type == FLOATS)
+		compare_product(&d);
+}
+
+static void test_channels(void **state)
+{
+	(void)state;
+	for (enum type type = FLOATS; type < TYPES; type++)
+		for (long i = 0; wanted && i < wanted; i++)
+			compare_channels(type, between(1, MOST), between(1, MOST),
+					 (enum ir_filter_layout)random_below(4));
+	for (int64_t i = 0; !wanted && i < MOST * MOST; i++)
+		for (enum type type = FLOATS; type < TYPES; type++)
+			for (int layout = 0; layout < 4; layout++)
+				compare_channels(type, i / MOST + 1, i % MOST + 1,
+						 (enum ir_filter_layout)layout);
+}
+
+/* Images of one channel or two, with results that are narrow. */
+static void test_narrow(void **state)
+{
+	(void)state;
+	for (long i = 0; i < (wanted ? wanted : 10000); i++) {
+		struct drawn d = { .type = FLOATS,
+				   .in = between(1, 2),
+				   .out = between(1, 40),
+				   .kh = between(1, 4),
+				   .kw = between(1, 5),
+				   .groups = 1,
+				   .layout = (enum ir_filter_layout)random_below(4) };
+		struct ir_conv_attrs conv = { .strides = { between(1, 3), between(1, 3) },
+					      .dilations = { 1, 1 },
+					      .groups = 1,
+					      .layout = IR_NHWC,
+					      .filter_layout = d.layout,
+					      .act = { .kind = IR_UNARY_NONE } };
+
+		for (int k = 0; k < 4; k++)
+			conv.padding[k] = random_below(3);
+		d.height = d.kh + between(0, 8);
+		d.width = between(1, 3) * conv.strides[1];
+		if (d.width + conv.padding[2] + conv.padding[3] < d.kw)
+			d.width = d.kw;
+		compare_conv(&d, &conv);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_forms),
+		cmocka_unit_test(test_channels),
+		cmocka_unit_test(test_narrow),
+	};
+
+	if (argc > 1)
+		wanted = !strcmp(argv[1], "all") ? 0 : strtol(argv[1], NULL, 10);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
