@@ -305,12 +305,60 @@ static void test_narrow(void **state)
 	}
 }
 
+/* --- The self-test --- */
+
+static dnnl_primitive_kind_t damaged;
+
+/* Has its results in the kind that is damaged, one bit of which changes: the sign of the first number, the lowest of the first byte. */
+static dnnl_status_t execute_wrong(const_dnnl_primitive_t primitive, dnnl_stream_t stream,
+				   int count, const dnnl_exec_arg_t *args)
+{
+	dnnl_status_t status = dnnl_primitive_execute(primitive, stream, count, args);
+	const_dnnl_primitive_desc_t desc;
+	dnnl_primitive_kind_t kind;
+	void *data;
+
+	dnnl_primitive_get_primitive_desc(primitive, &desc);
+	dnnl_primitive_desc_query(desc, dnnl_query_primitive_kind, 0, &kind);
+	for (int i = 0; i < count && kind == damaged; i++)
+		if (args[i].arg == DNNL_ARG_DST) {
+			dnnl_memory_get_data_handle(args[i].memory, &data);
+			((uint8_t *)data)[3] ^= 0x80;
+		}
+	return status;
+}
+
+static void test_self(void **state)
+{
+	const dnnl_primitive_kind_t kinds[] = { dnnl_convolution, dnnl_matmul };
+	const struct onednn *right = onednn_get();
+	struct onednn wrong;
+	struct wnn_error err = { 0 };
+
+	(void)state;
+	if (!right)
+		skip();
+	assert_null(cpu_onednn_complaint());
+	assert_int_equal(onednn_check(right, &err), 0);
+	wrong = *right;
+	wrong.primitive_execute = execute_wrong;
+	for (int i = 0; i < 2; i++) {
+		damaged = kinds[i];
+		assert_int_equal(onednn_check(&wrong, &err), -1);
+		assert_non_null(
+			strstr(err.message,
+			       i ? "computes a product of float32 wrong on this processor" :
+				   "computes a convolution of float32 wrong on this processor"));
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_forms),
 		cmocka_unit_test(test_channels),
 		cmocka_unit_test(test_narrow),
+		cmocka_unit_test(test_self),
 	};
 
 	if (argc > 1)

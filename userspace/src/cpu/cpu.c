@@ -172,9 +172,16 @@ static int run_recurrent(struct cpu_context *cpu, const struct ir_node *node, co
 int cpu_set_layer(struct cpu_context *cpu, enum cpu_layer layer, struct wnn_error *err)
 {
 	if (layer == CPU_ONEDNN && !cpu_onednn_form())
-		return wnn_error_set(err, WNN_NOT_SUPPORTED, "%s", cpu_onednn_absent);
+		return wnn_error_set(err, WNN_NOT_SUPPORTED, "%s",
+				     cpu_onednn_complaint() ? cpu_onednn_complaint() :
+							      cpu_onednn_absent);
 	cpu->layer = layer;
 	return 0;
+}
+
+const char *cpu_complaint(const struct cpu_context *cpu)
+{
+	return cpu->layer == CPU_ONEDNN ? cpu_onednn_complaint() : NULL;
 }
 
 uint32_t cpu_channels_last_work(const struct cpu_context *cpu, const struct ir_graph *graph)

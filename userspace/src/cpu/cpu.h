@@ -36,6 +36,9 @@ bool cpu_supports(const struct ir_node *node);
  */
 int cpu_set_layer(struct cpu_context *cpu, enum cpu_layer layer, struct wnn_error *err);
 
+/* Why the context's layer is not used after it was loaded, in a sentence; NULL: it is, or it was not loaded. */
+const char *cpu_complaint(const struct cpu_context *cpu);
+
 /*
  * From how many multiplications for each element on convolutions of a graph gain by moving their data to channels-last
  * order; 0: never. Loads oneDNN where the layer is that.

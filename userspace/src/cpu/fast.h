@@ -88,6 +88,8 @@ struct cpu_prepared {
  */
 const char *cpu_onednn_form(void);
 extern const char cpu_onednn_absent[];
+/* What its self-test found wrong, in a sentence, so that it counts as not loaded; NULL: nothing, or there is none. */
+const char *cpu_onednn_complaint(void);
 /* NULL when it is not the best for a node, or does not take it. */
 struct cpu_prepared *cpu_onednn_prepare(const struct cpu_context *cpu, const struct ir_node *node);
 

@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -18,6 +19,9 @@
 
 static struct onednn library;
 static const struct onednn *loaded;
+/* What the self-test has found. */
+static struct wnn_error verdict;
+static atomic_bool is_wrong;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static bool find_functions(void *handle)
@@ -68,8 +72,11 @@ static void load(void)
 		 version->minor, version->patch, (unsigned int)library.get_effective_cpu_isa());
 	library.exact_integers = library.get_effective_cpu_isa() & VNNI;
 	threads = onednn_enter(&library);
-	if (!library.engine_create(&library.engine, dnnl_cpu, 0))
-		loaded = &library;
+	if (!library.engine_create(&library.engine, dnnl_cpu, 0)) {
+		if (!onednn_check(&library, &verdict))
+			loaded = &library;
+		atomic_store(&is_wrong, verdict.status == WNN_NOT_SUPPORTED);
+	}
 	onednn_leave(&library, threads);
 }
 
@@ -102,6 +109,11 @@ const char *cpu_onednn_form(void)
 	const struct onednn *dnn = onednn_get();
 
 	return dnn ? dnn->form : NULL;
+}
+
+const char *cpu_onednn_complaint(void)
+{
+	return atomic_load(&is_wrong) ? verdict.message : NULL;
 }
 
 struct cpu_prepared *cpu_onednn_prepare(const struct cpu_context *cpu, const struct ir_node *node)

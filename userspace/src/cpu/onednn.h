@@ -88,6 +88,12 @@ bool onednn_is_fast(const struct onednn *dnn, const_dnnl_primitive_desc_t desc);
  */
 int onednn_make_attributes(const struct onednn *dnn, dnnl_primitive_attr_t *attr);
 
+/*
+ * Computes some small nodes, and compares them with the reference. 0 or -1: oneDNN is wrong, which is WNN_NOT_SUPPORTED, or memory was
+ * short.
+ */
+int onednn_check(const struct onednn *dnn, struct wnn_error *err);
+
 /* NULL when it is not the best for a node, or does not take it. */
 struct cpu_prepared *onednn_matmul_prepare(const struct onednn *dnn, const struct cpu_context *cpu,
 					   const struct ir_node *node);

@@ -16,3 +16,8 @@ struct cpu_prepared *cpu_onednn_prepare(const struct cpu_context *cpu, const str
 	(void)node;
 	return NULL;
 }
+
+const char *cpu_onednn_complaint(void)
+{
+	return NULL;
+}

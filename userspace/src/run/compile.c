@@ -416,6 +416,7 @@ static struct ir_value *packed_constant(const struct run_compiled *c, const stru
 static int prepare_nodes(struct run_compiled *c, uint32_t *readers, struct wnn_error *err)
 {
 	struct packing packing = { NULL, 0, 0 };
+	const char *complaint;
 
 	for (uint32_t s = 0; s < c->num_steps; s++) {
 		struct run_step *step = &c->steps[s];
@@ -426,6 +427,9 @@ static int prepare_nodes(struct run_compiled *c, uint32_t *readers, struct wnn_e
 			step->packed_bytes = packed_bytes(c, step);
 		packing.left += wnn_align_up(step->packed_bytes, WNN_ALIGNMENT);
 	}
+	complaint = cpu_complaint(c->device->cpu);
+	if (complaint)
+		wnn_log_write(c->device->log, WNN_LOG_WARNING, "%s", complaint);
 	for (uint32_t s = 0; s < c->num_steps; s++) {
 		struct run_step *step = &c->steps[s];
 		struct ir_value *from = packed_constant(c, step);
