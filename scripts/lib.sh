@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# Messages, timed steps and their logs. Sourced by npu, which sets $top.
+# Messages, timed steps and their logs, steps beside each other. Sourced by npu, which sets $top.
 
 : "${top:?}"
 
@@ -55,12 +55,26 @@ ticker()
 	done
 }
 
+# A check's times go there: KIND NAME SECONDS BUDGET. The budgets are by KIND and NAME.
+times_file='' spent=''
+declare -A budgets=()
+
+# spent KIND NAME SECONDS: keep the time, and leave in $spent what a line says of it. Releases of kernels
+# are not in the names of budgets.
+spent()
+{
+	local budget=${budgets[$1 ${2%%-[0-9]*.[0-9]*}]:-}
+
+	[ -z "$times_file" ] || printf '%s %s %s %s\n' "$1" "$2" "$3" "${budget:--}" >>"$times_file"
+	spent=$(printf '%5d s%s' "$3" "${budget:+ of $budget}")
+}
+
 # step LOG TITLE COMMAND…: run COMMAND with its output in build/log/LOG.log and print one line.
 # Returns COMMAND's status: 0 is success, 77 skipped (its last line says why); any other is a
 # failure, which names the log and shows its tail.
 step()
 {
-	local log=$log_dir/$1.log title=$2 start=$SECONDS status=0 tick=
+	local name=$1 log=$log_dir/$1.log title=$2 start=$SECONDS status=0 tick=''
 
 	shift 2
 	mkdir -p "$log_dir"
@@ -77,7 +91,8 @@ step()
 		wait "$tick" 2>/dev/null || true
 		printf '\r' >&"$step_fd"
 	fi
-	printf '  %-52s %5d s' "$title" $((SECONDS - start)) >&"$step_fd"
+	spent step "$name" $((SECONDS - start))
+	printf '  %-52s %s' "$title" "$spent" >&"$step_fd"
 	case $status in
 	0) say "" ;;
 	77) say "  skipped: $(tail -n 1 -- "$log")" ;;
@@ -87,6 +102,73 @@ step()
 		;;
 	esac
 	return "$status"
+}
+
+# What runs beside this process, by process: the file that has its lines until it ends, and what ends
+# it together with ./npu. How many may run at a time, and whether one of them failed.
+declare -A pool_lines=() pool_guards=()
+pool_size=2 pool_failed=0
+
+# pool_run COMMAND…: a function with its steps, beside others; it waits as long as there are enough of
+# them. What it prints is shown when it has ended, as a whole; pool_wait tells whether all succeeded.
+pool_run()
+{
+	local lines pid
+
+	while [ "${#pool_lines[@]}" -ge "$pool_size" ]; do
+		pool_next
+	done
+	mkdir -p "$log_dir"
+	lines=$(mktemp "$log_dir/.lines-XXXXXX")
+	# Processes of a group of their own, so that all of them can be ended.
+	set -m
+	(
+		set +m
+		exec >"$lines" 2>&1 </dev/null
+		progress_to_stdout
+		"$@"
+	) &
+	set +m
+	pid=$!
+	pool_lines[$pid]=$lines
+	# It is told when ./npu is gone, however that ended.
+	# shellcheck disable=SC2016
+	setpriv --pdeathsig HUP perl -e '$SIG{HUP} = sub { kill "-TERM", $ARGV[0]; exit }; sleep' "$pid" \
+		</dev/null >/dev/null 2>&1 &
+	pool_guards[$pid]=$!
+}
+
+# Wait until one of them has ended, and show its lines.
+pool_next()
+{
+	local pid start=$SECONDS
+
+	while :; do
+		for pid in "${!pool_lines[@]}"; do
+			kill -0 "$pid" 2>/dev/null || break 2
+		done
+		[ ! -t "$step_fd" ] || printf '\r  %-52s %5d s' "${#pool_lines[@]} at a time" $((SECONDS - start)) >&"$step_fd"
+		sleep 0.2
+	done
+	[ ! -t "$step_fd" ] || printf '\r' >&"$step_fd"
+	wait "$pid" || pool_failed=1
+	kill "${pool_guards[$pid]}" 2>/dev/null || true
+	wait "${pool_guards[$pid]}" 2>/dev/null || true
+	cat -- "${pool_lines[$pid]}" >&"$step_fd"
+	rm -f -- "${pool_lines[$pid]}"
+	unset "pool_lines[$pid]" "pool_guards[$pid]"
+}
+
+# Wait until all have ended; 1 when one of them failed.
+pool_wait()
+{
+	local failed
+
+	while [ "${#pool_lines[@]}" -gt 0 ]; do
+		pool_next
+	done
+	failed=$pool_failed pool_failed=0
+	return "$failed"
 }
 
 # take_lock FILE WHAT: wait until FILE is ours; it stays locked until this process and all that
