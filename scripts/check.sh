@@ -15,13 +15,32 @@ guest_kernels=1
 left_out=(--no-suite full)
 # With sanitizers, tests that do again what others did, too.
 left_out_sanitized=(--no-suite again)
+# Which guest tests the stage guest runs, by the second column of budgets.txt.
+guest_where=(quick check)
 
 declare -A stage_result
+
+# The rows of budgets.txt: KIND NAME WHERE SECONDS BEFORE.
+budget_rows()
+{
+	sed 's/#.*//; /^[[:space:]]*$/d' "$top/scripts/budgets.txt"
+}
+
+read_budgets()
+{
+	local kind name seconds
+
+	while read -r kind name _ seconds _; do
+		# lib.sh reads it
+		# shellcheck disable=SC2034
+		budgets["${kind/guest/step} $name"]=$seconds
+	done < <(budget_rows)
+}
 
 # stage NAME FUNCTION…: 0 is passed, 77 skipped, all else failed.
 stage()
 {
-	local name=$1 status=0
+	local name=$1 start=$SECONDS status=0
 
 	shift
 	"$@" || status=$?
@@ -30,6 +49,7 @@ stage()
 	77) stage_result[$name]=skipped ;;
 	*) stage_result[$name]=failed ;;
 	esac
+	spent stage "$name" $((SECONDS - start))
 }
 
 # needs_build TITLE: a stage that stands on the gcc build is skipped when that failed.
@@ -58,6 +78,8 @@ stage_lint()
 	step check-messages "messages and their causes" \
 		inside python3 -B "$top/tests/documents/test_messages.py" || status=1
 	step check-mutations "planted errors fit the sources" check_mutations || status=1
+	step check-budgets "budgets of stages and tests" inside python3 "$top/scripts/check-budgets.py" "$top" \
+		"${check_stages[*]}" "${more_stages[*]}" || status=1
 	return "$status"
 }
 
@@ -78,9 +100,29 @@ stage_frontdoor()
 	step check-frontdoor "front door" "$top/tests/frontdoor/run.sh" "$top/build/check/frontdoor.tap"
 }
 
+fetch_linux()
+{
+	step linux "checkpatch and kselftest from the kernel's source" \
+		"$top/scripts/fetch-linux.sh" "$top/npu" "$top/build/linux"
+}
+
+fetch_samples()
+{
+	step samples "networks and a photograph for the examples" \
+		"$top/scripts/fetch-samples.sh" "$top/npu" "$top/build/samples"
+}
+
+# What needs the network comes while the compilers work, but for the harness, which they use.
 stage_gcc()
 {
-	build_tools
+	local status=0
+
+	fetch_linux || true
+	pool_run fetch_samples
+	build_tools || status=$?
+	# The tests of what was not fetched are skipped.
+	pool_wait || true
+	return "$status"
 }
 
 stage_clang()
@@ -98,52 +140,53 @@ stage_mesa()
 	step mesa "Mesa's ISA tools for comparison" "$top/scripts/fetch-mesa.sh" "$top/npu" "$top/build/mesa"
 }
 
-# meson_test BUILD [ARGUMENTS]: a run without any test is a failure too.
+# meson_test BUILD LOG [ARGUMENTS]: a run without any test is a failure too.
 meson_test()
 {
-	local dir=$top/build/$1
-
-	shift
-	inside meson test -C "$dir" --no-rebuild --print-errorlogs "${left_out[@]}" "$@" || return
-	[ -s "$dir/meson-logs/testlog.json" ] || { echo "no test ran"; return 1; }
-}
-
-# run_tests BUILD TITLE [ARGUMENTS]: the tests of one build.
-run_tests()
-{
-	local name=$1 title=$2 status=0
+	local dir=$top/build/$1 log=$2
 
 	shift 2
-	build "$name" && step "$name-test" "$title" meson_test "$name" "$@" || status=$?
-	drop_lock
-	return "$status"
+	inside meson test -C "$dir" --no-rebuild --print-errorlogs --logbase "$log" "${left_out[@]}" "$@" || return
+	[ -s "$dir/meson-logs/$log.json" ] || { echo "no test ran"; return 1; }
 }
 
-# The tests of what was not fetched are skipped.
-fetch_samples()
+# run_tests BUILD STEP TITLE [ARGUMENTS]: tests of one build. Their log there is testlog of the step.
+run_tests()
 {
-	step samples "networks and a photograph for the examples" \
-		"$top/scripts/fetch-samples.sh" "$top/npu" "$top/build/samples"
+	local name=$1 step=$2 title=$3 status=0
+
+	shift 3
+	build "$name" && step "$step" "$title" meson_test "$name" "testlog-$step" "$@" || status=$?
+	drop_lock
+	return "$status"
 }
 
 stage_test()
 {
 	needs_build tests || return
 	fetch_samples || true
-	run_tests gcc "tests"
+	run_tests gcc gcc-test "tests" --no-suite more --no-suite again
+}
+
+# Those that take long, or do in another way what others do.
+stage_test-more()
+{
+	needs_build tests || return
+	fetch_samples || true
+	run_tests gcc gcc-test-more "more tests" --suite more --suite again
 }
 
 # Not the tests of the source, which run nothing that was built.
 stage_sanitizers()
 {
 	fetch_samples || true
-	run_tests asan "tests with ASan and UBSan" --timeout-multiplier 6 --no-suite source \
+	run_tests asan asan-test "tests with ASan and UBSan" --timeout-multiplier 6 --no-suite source \
 		"${left_out_sanitized[@]}"
 }
 
 stage_fuzz()
 {
-	local name names work status=0
+	local name names work
 
 	names=$(fuzz_targets) || return
 	[ -n "$names" ] || { say "  fuzz: no fuzz targets in tests/fuzz"; return 1; }
@@ -152,10 +195,10 @@ stage_fuzz()
 	for name in $names; do
 		# From the seeds alone and with one random sequence: a check that fails, fails again.
 		work=$top/build/check/fuzz/$name
-		step "fuzz-$name" "fuzz $name for $fuzz_seconds s" \
-			run_fuzzer "$name" "$fuzz_seconds" "$work" -seed=1 || status=1
+		pool_run step "fuzz-$name" "fuzz $name for $fuzz_seconds s" \
+			run_fuzzer "$name" "$fuzz_seconds" "$work" -seed=1
 	done
-	return "$status"
+	pool_wait
 }
 
 # Through firmware, driver and guest as a user runs it, and on the model alone.
@@ -173,12 +216,6 @@ stage_demo()
 	return "$status"
 }
 
-fetch_linux()
-{
-	step linux "checkpatch and kselftest from the kernel's source" \
-		"$top/scripts/fetch-linux.sh" "$top/npu" "$top/build/linux"
-}
-
 # The driver for every kernel with both compilers, and what reads its source.
 stage_driver()
 {
@@ -188,23 +225,23 @@ stage_driver()
 		say "  driver: skipped, there is no driver/Kbuild"
 		return 77
 	fi
-	while read -r release <&3; do
-		for compiler in gcc clang; do
-			build_driver "$release" "$compiler" || status=1
-		done
-		step "driver-${release%%[+-]*}-sparse" "sparse for ${release%%[+-]*}" \
-			check_sparse "$release" || status=1
-	done 3< <(kernels)
 	fetch_linux || style=$?
+	for release in $(kernels); do
+		for compiler in gcc clang; do
+			pool_run build_driver "$release" "$compiler"
+		done
+		pool_run step "driver-${release%%[+-]*}-sparse" "sparse for ${release%%[+-]*}" check_sparse "$release"
+	done
 	case $style in
 	0)
-		step driver-style "checkpatch --strict" check_style || status=1
-		release=$(kernels | tail -n 1)
-		step driver-series "the series for ${release%%[+-]*}" inside bash "$top/scripts/check-series.sh" \
-			"$release" "$(driver_folder "$release" series)" "$top/build/linux" || status=1 ;;
+		pool_run step driver-style "checkpatch --strict" check_style
+		pool_run step driver-series "the series for ${release%%[+-]*}" inside \
+			bash "$top/scripts/check-series.sh" "$release" "$(driver_folder "$release" series)" \
+			"$top/build/linux" ;;
 	77) ;;
 	*) status=1 ;;
 	esac
+	pool_wait || status=1
 	return "$status"
 }
 
@@ -215,7 +252,17 @@ guest_tests()
 		2>/dev/null | sort
 }
 
-# guest_test RELEASE FILE: run a test inside the guest; its TAP goes to build/check/guest.
+# tests_of WHERE…: the names of those that run there, the longest first. What has no row is among "more".
+tests_of()
+{
+	guest_tests | sed 's|.*/||; s|\..*||' | awk -v where=" $* " '
+		FNR == NR { if ($1 == "guest") { place[$2] = $3; seconds[$2] = $4 }; next }
+		{ if (!($1 in place)) place[$1] = "more" }
+		index(where, " " place[$1] " ") { print seconds[$1] + 0, $1 }' <(budget_rows) - | sort -k 1nr | cut -d ' ' -f 2
+}
+
+# guest_test RELEASE FILE: run a test inside the guest; its TAP goes to build/check/guest. The guest has one
+# processor, as two guests run at a time, unless the test asks for two.
 guest_test()
 {
 	local name release=$1 file=$2 options=()
@@ -224,7 +271,7 @@ guest_test()
 	# The options that it asks for, quoted as for the shell.
 	mapfile -t options < <(sed -n 's/^# guest: //p' "$file" | xargs -r -n 1 printf '%s\n')
 	(
-		guest_prepare --no-build "--kernel=$release" "--log=${log_dir:?}/$name.kernel.log" \
+		guest_prepare --no-build "--kernel=$release" "--log=${log_dir:?}/$name.kernel.log" --cpus=1 \
 			"${options[@]}" -- "$file"
 		# guest_prepare sets it
 		# shellcheck disable=SC2154
@@ -232,33 +279,67 @@ guest_test()
 	)
 }
 
-stage_guest()
+# build_guests TITLE RELEASE…: what the guest's tests need, for these kernels.
+build_guests()
 {
-	local file tests releases release status=0
+	local title=$1 release
 
-	tests=$(guest_tests)
-	if ! driver_exists || [ -z "$tests" ]; then
-		say "  guest: skipped, there is no driver or no test in tests/driver"
+	shift
+	if ! driver_exists || [ -z "$(guest_tests)" ]; then
+		say "  $title: skipped, there is no driver or no test in tests/driver"
 		return 77
 	fi
-	needs_build guest || return
+	needs_build "$title" || return
 	# With the harness, there is more to build.
 	fetch_linux || true
 	build_tools || return
-	releases=$(kernels)
-	for release in $releases; do
-		build_driver "$release" gcc && build_sched "$release" || return
+	for release in "$@"; do
+		build_driver "$release" gcc || return
 	done
-	step guest-runner "the guest runner" "$top/tests/frontdoor/guest.sh" \
-		"$top/build/check/guest/runner.tap" || status=1
-	for release in $(head -n "$guest_kernels" <<<"$releases"); do
-		for file in $tests; do
-			file=${file##*/}
-			step "${file%.*}-${release%%[+-]*}" "guest ${release%%[+-]*}: ${file%.*}" \
-				guest_test "$release" "$top/tests/driver/$file" || status=1
-		done
+}
+
+# run_guests RELEASE NAME…: in the pool.
+run_guests()
+{
+	local release=$1 name file
+
+	shift
+	for name in "$@"; do
+		file=$top/tests/driver/$name.sh
+		[ -e "$file" ] || file=${file%.sh}.py
+		pool_run step "$name-${release%%[+-]*}" "guest ${release%%[+-]*}: $name" guest_test "$release" "$file"
 	done
-	return "$status"
+}
+
+stage_guest()
+{
+	local names releases release
+
+	mapfile -t releases < <(kernels | head -n "$guest_kernels")
+	build_guests guest "${releases[@]}" || return
+	mapfile -t names < <(tests_of "${guest_where[@]}")
+	for release in "${releases[@]}"; do
+		run_guests "$release" "${names[@]}"
+	done
+	pool_wait
+}
+
+# The runner is the longest.
+stage_guest-more()
+{
+	local names releases release
+
+	mapfile -t releases < <(kernels)
+	build_guests guest-more "${releases[@]}" || return
+	for release in "${releases[@]:0:guest_kernels}"; do
+		build_sched "$release" || return
+	done
+	mapfile -t names < <(tests_of more)
+	pool_run step guest-runner "the guest runner" "$top/tests/frontdoor/guest.sh" "$top/build/check/guest/runner.tap"
+	for release in "${releases[@]:0:guest_kernels}"; do
+		run_guests "$release" "${names[@]}"
+	done
+	pool_wait
 }
 
 # How much slower everything is on such a kernel.
@@ -344,29 +425,55 @@ stage_documentation()
 	return "$status"
 }
 
-# The stages of check.
-stages=(lint frontdoor gcc clang driver mesa test guest packages sanitizers fuzz demo documentation)
+# The stages of check, of check --more, and of check --quick.
+check_stages=(lint frontdoor gcc test guest demo)
+more_stages=(clang driver mesa test-more guest-more packages sanitizers fuzz documentation)
+quick_stages=(lint gcc test guest)
 
 cmd_check()
 {
-	local name
+	local name stages=("${check_stages[@]}") all="${check_stages[*]} ${more_stages[*]} debug cross"
 
-	progress_to_stdout
-	ensure_environment
-	# Until this process ends: report() reads what the stages wrote.
-	take_lock "$top/build/.check-lock" "it checks"
-	rm -rf "$top/build/check"
-	mkdir -p "$top/build/check/guest"
-	# Results of an earlier run must not count.
-	rm -f "$top"/build/{gcc,asan}/meson-logs/testlog*
+	case ${1:-} in
+	--more) stages=("${more_stages[@]}"); shift ;;
+	--quick)
+		stages=("${quick_stages[@]}") guest_where=(quick)
+		left_out+=(--no-suite source --no-suite node --no-suite examples)
+		shift ;;
+	-*) wrong "check has no option '$1'" ;;
+	esac
 	[ $# -eq 0 ] || stages=("$@")
 	for name in "${stages[@]}"; do
-		declare -F "stage_$name" >/dev/null || die "check has no stage '$name'"
+		declare -F "stage_$name" >/dev/null ||
+			die "check has no stage '$name'; there are: $all"
 	done
+	progress_to_stdout
+	check_environment
 	for name in "${stages[@]}"; do
-		stage "$name" "stage_$name"
+		# What another needed has run.
+		[ -n "${stage_result[$name]:-}" ] || stage "$name" "stage_$name"
 	done
 	report "${stages[@]}"
+}
+
+# The environment, and a place for what the stages write. That stays locked until this process ends:
+# report() reads it.
+check_environment()
+{
+	local before=$SECONDS
+
+	read_budgets
+	ensure_environment
+	take_lock "$top/build/.check-lock" "it checks"
+	# take_lock sets it
+	# shellcheck disable=SC2154
+	check_lock_fd=$lock_fd
+	rm -rf "$top/build/check"
+	mkdir -p "$top/build/check/guest"
+	times_file=$top/build/check/times
+	spent stage environment $((SECONDS - before))
+	# Results of an earlier run must not count.
+	rm -f "$top"/build/{gcc,asan}/meson-logs/testlog*
 }
 
 # The sum over stages and test cases; the last line is for programs.
@@ -377,19 +484,34 @@ report()
 	for name in "$@"; do
 		printf '%s %s\n' "${stage_result[$name]}" "$name"
 	done >"$top/build/check/stages"
+	inside python3 "$top/scripts/show-times.py" "$times_file" "$top/build/gcc/meson-logs" "$top/build/asan/meson-logs" ||
+		true
 	say "logs: ${log_dir:?}; tests: build/{gcc,asan}/meson-logs; $SECONDS s in all"
 	inside python3 "$top/scripts/count-tests.py" "$top/build/check/stages" \
 		"$top"/build/check/*.tap "$top"/build/check/guest/*.tap \
-		"$top/build/gcc/meson-logs" "$top/build/asan/meson-logs"
+		"$top/build/gcc/meson-logs" "$top/build/asan/meson-logs" | tee "$top/build/check/summary"
 }
 
+# All, with the long tests, and what takes hours: four for the fuzzers, two on the kernels that look for errors, one
+# for other processors, and five for all of check and check --more ten times.
 cmd_check-full()
 {
+	local status=0
+
 	fuzz_seconds=1800
 	guest_kernels=9
 	left_out=() left_out_sanitized=()
-	[ $# -gt 0 ] || set -- "${stages[@]}" debug cross
-	cmd_check "$@"
+	if [ $# -gt 0 ]; then
+		cmd_check "$@"
+		return
+	fi
+	say "this takes half a day"
+	cmd_check "${check_stages[@]}" "${more_stages[@]}" debug cross || status=1
+	exec {check_lock_fd}>&-
+	cp -- "$top/build/check/summary" "$top/build/check-full-summary"
+	"$top/tests/frontdoor/rounds.sh" || status=1
+	cat -- "$top/build/check-full-summary"
+	return "$status"
 }
 
 # A kernel takes a quarter of an hour to build, once, and its tests an hour: check has no time for it.

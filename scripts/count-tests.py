@@ -8,13 +8,15 @@ N skipped". The status is 1 when something failed, or when a stage of test cases
 """
 
 import collections
+import glob
 import json
 import os
 import re
 import sys
 import xml.etree.ElementTree as xml
 
-WITH_CASES = {f"stage {name}" for name in ("frontdoor", "test", "guest", "packages", "sanitizers")}
+WITH_CASES = {f"stage {name}" for name in ("frontdoor", "test", "test-more", "guest",
+                                               "guest-more", "packages", "sanitizers")}
 
 
 def stages(path):
@@ -46,12 +48,16 @@ def tap(path):
 
 
 def meson(folder):
-    """(result, name) of each test case of a meson test run; a program that speaks TAP has many."""
+    """(result, name) of each test case of the meson test runs of a build."""
     build = os.path.basename(os.path.dirname(folder))
-    if not os.path.exists(os.path.join(folder, "testlog.junit.xml")):
-        return
+    for path in sorted(glob.glob(os.path.join(folder, "testlog*.junit.xml"))):
+        yield from meson_run(build, path)
+
+
+def meson_run(build, path):
+    """The same of one run; a program that speaks TAP has many cases."""
     broken = set()
-    for case in xml.parse(os.path.join(folder, "testlog.junit.xml")).iter("testcase"):
+    for case in xml.parse(path).iter("testcase"):
         name = f"{build}: {case.get('classname')} {case.get('name')}"
         if case.find("failure") is not None or case.find("error") is not None:
             broken.add(case.get("classname").partition(".")[2] or case.get("name"))
@@ -59,7 +65,7 @@ def meson(folder):
         else:
             yield ("skipped" if case.find("skipped") is not None else "passed"), name
     # A program that ends badly after all its cases passed is in the other log only.
-    with open(os.path.join(folder, "testlog.json"), encoding="utf-8") as file:
+    with open(path.replace(".junit.xml", ".json"), encoding="utf-8") as file:
         for line in file:
             test = json.loads(line)
             bad = test["result"] not in ("OK", "SKIP", "EXPECTEDFAIL")

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # guest: --timeout=1800
+# guest: --cpus=2
 #
 # Random calls of the driver, as TAP: guest_fuzz.sh [CALLS [SEED]]. The first half of them by one thread,
 # the same for a seed; the second by four at once. Where the kernel tells which places of the driver they

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # guest: --root --hotplug --emu-arg=--no-msix --timeout=1800 --append=iomem=relaxed --allow-log='onpu .*(could not be started|probe with driver onpu failed|reads 0xffffffff|device inaccessible)'
+# guest: --cpus=2
 #
 # The device goes without a word, as TAP: guest_gone.sh [ROUNDS]. The emulator is killed while programs
 # work, and one reads registers all the time. They learn of it, and the driver lets go of the device, which is

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # guest: --root --timeout=1800
+# guest: --cpus=2
 #
 # Programs whose job would never end are killed, as TAP: guest_kill.sh [ROUNDS]. Each time the context is
 # ended on the device, without a reset, while another program goes on.

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # guest: --modprobe=vgem --timeout=1800
+# guest: --cpus=2
 #
 # All driver-test-* as one TAP stream, or some: guest_kselftest.sh [NAME[,ARGUMENT]…]…, such as
 # query sync,-t,an_event_loop. The ARGUMENTS are those of the harness (-h lists them). With

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 # guest: --root --append=iomem=relaxed --allow-log='onpu .*firmware failed: ' --allow-log='onpu .*the firmware is not running' --allow-log='onpu .*request 8 timed out'
+# guest: --cpus=2
 """Takes the device away while programs work on it, as TAP; see --help.
 
 Rounds of function resets, resets by the driver, unbinding, removal and unloading follow each

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # guest: --root --modprobe=vgem --append=oops=panic --append=slab_debug=P,kmalloc-* --append=iomem=relaxed --allow-log='onpu .*firmware failed: '
+# guest: --cpus=2
 #
 # Moments that are usually too short to be hit, as TAP: a module of the tests makes them long. Contexts
 # end; memory that is freed is spoiled, so the kernel would stop. A firmware that has failed is seen by two, or somebody resets the

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # guest: --root
+# guest: --cpus=2
 #
 # Contexts end while the device is reset, as TAP: guest_race.sh [ROUNDS].
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # guest: --root --in-memory=tests/driver --in-memory=tests/tap.sh --in-memory=build/gcc/tests/driver/driver-load
 # guest: --modprobe=button
+# guest: --cpus=2
 #
 # The machine falls asleep while programs work, as TAP: suspend to idle, and suspend to memory, in which
 # the device has no power. Each time the device starts anew when the machine wakes up, and the programs go on.

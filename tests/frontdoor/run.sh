@@ -285,7 +285,128 @@ test_killed_step()
 	ok $? "a killed ./npu leaves no process"
 }
 
+# with_steps: the commands on standard input, with the functions of scripts/lib.sh and logs in the copy.
+with_steps()
+{
+	exec bash -euc 'top=$1; . "$top/scripts/lib.sh"; progress_to_stdout; . /dev/stdin' - "$copy"
+}
+
+test_pool()
+{
+	local pid file=$copy/build/pooled
+
+	out=$(with_steps <<-'END' | sed 's/  *[0-9][0-9]* s/ N s/; s/log: .*/log/; s/in .*:/in it:/; s/ *| + .*/+/'
+	times_file=$top/times budgets["step slow"]=7
+	pool_run step slow-1.2.3 slow sh -c 'until [ -e "$1" ]; do sleep 0.1; done' - "$top/second"
+	pool_run step bad bad sh -c 'echo not ok 1 - it; touch "$1"; exit 3' - "$top/second"
+	pool_run step last last sh -c 'sleep 1; echo no; exit 77'
+	pool_wait || echo "status $?"
+	pool_run step good good true
+	pool_wait && echo fine
+	END
+	)
+	equal "steps run beside each other; lines do not mix, and a failure is told" "$(cat <<-'END'
+	  bad N s  FAILED (status 3)
+	    the first that failed in it:
+	+
+	    | not ok 1 - it
+	    log
+	  slow N s of 7
+	  last N s  skipped: no
+	status 1
+	  good N s
+	fine
+	END
+	)"
+	out=$(sed 's/ [0-9][0-9]* / N /' "$copy/times" | sort)
+	equal "the times of steps are kept beside their budgets" \
+		$'step bad N -\nstep good N -\nstep last N -\nstep slow-1.2.3 N 7'
+	with_steps >/dev/null 2>&1 <<-'END' &
+	pool_run step long long sh -c 'echo $$ >"$0"; exec sleep 300' "$top/build/pooled"
+	pool_wait
+	END
+	pid=$!
+	wait_for alive "$file"
+	alive "$file"
+	ok $? "a step runs beside the script"
+	kill -KILL "$pid"
+	wait "$pid" 2>/dev/null
+	wait_for dead "$file"
+	ok $? "a killed script leaves nothing that ran beside it"
+}
+
+test_check_usage()
+{
+	out=$("$npu" check --nonsense 2>&1; echo "status $?")
+	contains "check names the option that it does not know" "check has no option '--nonsense'"
+	contains "check with it fails" "status 1"
+	out=$("$npu" check nonsense 2>&1; echo "status $?")
+	contains "check names the stages there are" "check has no stage 'nonsense'; there are: lint "
+	contains "check with a wrong stage fails" "status 1"
+}
+
+# .ci/run with an npu whose two parts do what $check and $more say.
+test_ci()
+{
+	local ci="$work/ci dir" check more
+
+	mkdir -p "$ci/.ci" "$ci/build/check"
+	cp "$top/.ci/run" "$ci/.ci/"
+	cat >"$ci/npu" <<-'END'
+	#!/bin/bash
+	[ "${2:-}" = --more ] && part=$more || part=$check
+	mkdir -p "${0%/*}/build/check"
+	echo "stage x 1 2" >"${0%/*}/build/check/times"
+	[ "$part" = dies ] || printf '%s\n' "$part" | tee "${0%/*}/build/check/summary"
+	[[ $part == *" 0 failed"* ]]
+	END
+	chmod +x "$ci/npu"
+	export check="3 passed, 0 failed, 1 skipped" more="4 passed, 0 failed, 2 skipped"
+	out=$("$ci/.ci/run"; echo "status $?")
+	contains "CI's run is the sum of both parts" $'\n7 passed, 0 failed, 3 skipped\nstatus 0'
+	check=$'failed: it\n3 passed, 1 failed, 1 skipped'
+	out=$("$ci/.ci/run"; echo "status $?")
+	contains "what failed in the first part is told again, and the second runs" \
+		$' s:\nfailed: it\n7 passed, 1 failed, 3 skipped\nstatus 1'
+	check="3 passed, 0 failed, 1 skipped" more=dies
+	out=$("$ci/.ci/run" 2>/dev/null; echo "status $?")
+	contains "a part that came to no end is a failure" \
+		$'failed: ./npu check --more came to no end\n3 passed, 1 failed, 1 skipped\nstatus 1'
+	export -n check more
+}
+
+test_rounds()
+{
+	mkdir -p "$copy/tests/frontdoor"
+	cp "$top/tests/frontdoor/rounds.sh" "$copy/tests/frontdoor/"
+	# Fails in its second run and dies in its fourth; counts its busy neighbours.
+	cat >"$work/fails" <<-'END'
+	#!/bin/bash
+	n=$(cat "$0.n" 2>/dev/null || echo 0)
+	echo $((n + 1)) >"$0.n"
+	pgrep -cP "$PPID" -f 'while :' >>"$0.busy"
+	case $n in
+	1) printf 'failed: a test\n5 passed, 1 failed, 0 skipped\n'; exit 1 ;;
+	3) echo "no disk"; exit 1 ;;
+	*) echo "6 passed, 0 failed, 0 skipped" ;;
+	esac
+	END
+	chmod +x "$work/fails"
+	out=$(ONPU_ROUNDS_COMMAND="$work/fails" "$copy/tests/frontdoor/rounds.sh" 4; echo "status $?")
+	contains "rounds tell what failed" $'2 of 4 rounds failed; what failed, and in how many:\n      1 a test\n      1 no disk\nstatus 1'
+	contains "rounds tell how each ended" "s, 5 passed, 1 failed, 0 skipped"
+	out=$(tr '\n' ' ' <"$work/fails.busy")
+	equal "the second half runs beside two busy processes" "0 0 2 2 "
+	out=$(ONPU_ROUNDS_COMMAND=true "$copy/tests/frontdoor/rounds.sh" 2; echo "status $?")
+	contains "rounds that pass say so" $'all 2 rounds passed\nstatus 0'
+	out=$("$copy/tests/frontdoor/rounds.sh" x 2>&1; echo "status $?")
+	equal "a wrong number of rounds is named" $'rounds.sh needs a number of rounds, not \'x\'\nstatus 2'
+}
+
 test_usage
+test_check_usage
+test_ci
+test_rounds
 test_guest_usage
 test_exec
 test_places
@@ -296,4 +417,5 @@ test_failure
 test_twice
 test_nothing_ran
 test_killed_step
+test_pool
 tap_end

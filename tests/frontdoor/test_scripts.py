@@ -381,6 +381,72 @@ class Count(ScriptTest):
     def test_no_stage_of_cases(self):
         self.assertEqual(self.check("passed lint\n"), (0, "1 passed, 0 failed, 0 skipped"))
 
+    def test_two_runs_of_a_build(self):
+        self.write("gcc/meson-logs/testlog-more.junit.xml",
+                   '<testsuites><testcase name="onpu / v" classname="onpu"/></testsuites>')
+        self.write("gcc/meson-logs/testlog-more.json", json.dumps({"name": "onpu / v", "result": "FAIL"}) + "\n")
+        self.assertEqual(self.check("passed test\n", cases='<testcase name="onpu / t" classname="onpu"/>',
+                                    programs=[("onpu / t", "OK")]),
+                         (1, "3 passed, 1 failed, 0 skipped"))
+
+
+class Budgets(ScriptTest):
+    ROWS = {"environment": "stage environment check 100 104", "lint": "stage lint check 200 -",
+            "guest": "stage guest check 30 20", "guest-more": "stage guest-more more 60 5",
+            "runner": "guest guest-runner more 50 1", "a": "guest guest_a quick 20 1",
+            "b": "guest guest_b check 40 1"}
+
+    def check(self, **changes):
+        rows = self.ROWS | {name.replace("_", "-"): row for name, row in changes.items()}
+        self.write("scripts/budgets.txt", "# A comment.\n\n" + "\n".join(rows.values()))
+        for name in ("guest_a.sh", "guest_b.py", "debug.sh"):
+            os.chmod(self.write("tests/driver/" + name, ""), 0o755)
+        # Not executable: it is no test.
+        self.write("tests/driver/guest_data.py", "")
+        status, out = self.run_script("check-budgets.py", self.folder, "lint guest", "guest-more")
+        self.assertEqual(status, 1 if out else 0)
+        return out
+
+    def assert_fails(self, message, **changes):
+        self.assertEqual(self.check(**changes), f"scripts/budgets.txt: {message}\n")
+
+    def test_good(self):
+        self.assertEqual(self.check(), "")
+
+    def test_rows(self):
+        self.assert_fails("stage lint has no row", lint="")
+        self.assert_fails("guest guest_b has no row", b="")
+        self.assert_fails("there is no stage rest", rest="stage rest more 1 1")
+        self.assert_fails("there is no guest guest_data", rest="guest guest_data more 1 1")
+        self.assert_fails("stage lint runs in check, not in more", lint="stage lint more 200 -")
+        self.assert_fails("line 10: stage lint has a row already", rest="stage lint check 1 1")
+        for row in ("stage lint check 0 1", "stage lint quick 1 1", "stage lint check 1", "step lint check 1 1"):
+            self.assertIn("is no row KIND NAME WHERE SECONDS BEFORE", self.check(lint=row))
+
+    def test_sums(self):
+        self.assertEqual(self.check(lint="stage lint check 770 -"), "")
+        self.assert_fails("the stages of check have 901 s, more than 900", lint="stage lint check 771 -")
+        self.assertEqual(self.check(guest_more="stage guest-more more 1350 -"), "")
+        self.assert_fails("the stages of check and --more have 1681 s, more than 1680",
+                          guest_more="stage guest-more more 1351 -")
+        self.assert_fails("the tests of guest have 61 s, two at a time more than its 30 s",
+                          b="guest guest_b check 41 1")
+        self.assert_fails("the tests of guest-more have 121 s, two at a time more than its 60 s",
+                          runner="guest guest-runner more 121 1")
+
+
+class Times(ScriptTest):
+    def test_over(self):
+        times = self.write("times", "stage lint 5 9\nstep guest_a-6.12.1 8 7\nstage test 10 10\nstep b 99 -\n")
+        self.write("gcc/meson-logs/testlog-gcc-test.json", json.dumps({"name": "onpu:library / t", "duration": 1.25}))
+        status, out = self.run_script("show-times.py", times, os.path.join(self.folder, "gcc/meson-logs"))
+        self.assertEqual(status, 0)
+        self.assertIn("  lint                 5 of    9\n", out)
+        self.assertEqual([line for line in out.splitlines() if "warning" in line],
+                         ["warning: step guest_a-6.12.1 took 8 s, its budget is 7 s"])
+        with open(times, encoding="utf-8") as file:
+            self.assertEqual(file.read().splitlines()[-1], "test gcc:t 1.2 -")
+
 
 if __name__ == "__main__":
     unittest.main()
