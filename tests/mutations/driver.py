@@ -15,11 +15,13 @@ _KERNEL = sorted(os.path.basename(p)[len('vmlinuz-'):] for p in glob.glob('/boot
 
 
 def _guest(options, command):
-    """The command line of a guest with the driver of the current directory."""
+    """The command line of a guest with the driver of the current directory, and as many processors as in check."""
+    with open(f'{_TOP}/tests/driver/{command.split()[0]}', encoding='utf-8') as file:
+        cpus = 2 if '# guest: --cpus=2' in file.read() else 1
     return (f'ONPU_DRIVER_TESTS={_BUILD}/tests/driver '
             f'python3 {_TOP}/scripts/guest.py --kernel={_KERNEL} --driver=$PWD/driver/onpu.ko '
             f'--firmware={_BUILD}/firmware/onpu_v1.bin --emulator={_BUILD}/emulator/onpu-emu '
-            f'--log={_TOP}/build/log/mutation.log --timeout=580 {options} -- '
+            f'--log={_TOP}/build/log/mutation.log --timeout=580 --cpus={cpus} {options} -- '
             f'{_TOP}/tests/driver/{command}')
 
 
