@@ -32,21 +32,29 @@ in_system()
 		DEBIAN_FRONTEND=noninteractive INITRD=No "$@"
 }
 
-# Raise the number when make_packages_base does something else than before.
-packages_base_stamp()
+# Raise the number when make_packages_system does something else than before.
+packages_system_stamp()
+{
+	{
+		printf 'recipe 3 %s\n' "$suite" "${packages_lines[@]}"
+		package_list | grep ^linux-
+	} | sha256sum
+}
+
+# What the packages need besides: it changes with them.
+packages_depends_stamp()
 {
 	local file
 
 	{
-		printf 'recipe 2 %s\n' "$suite" "${packages_lines[@]}" "${packages_models[@]}" "${packages_headers[@]}"
-		package_list | grep ^linux-
+		printf '%s\n' "${packages_models[@]}" "${packages_headers[@]}"
 		for file in "$top"/build/deb/*.deb; do
 			inside dpkg-deb -f "$file" Package Depends
 		done
 	} | sha256sum
 }
 
-make_packages_base()
+make_packages_system()
 {
 	# As above.
 	# shellcheck disable=SC2034
@@ -54,9 +62,37 @@ make_packages_base()
 
 	mapfile -t kernels < <(package_list | grep ^linux-)
 	bootstrap "$root" --include=ca-certificates || return
-	install_lines "${packages_lines[@]}" "${kernels[@]}" &&
-		in_system "$root" sh -c 'apt-get clean && apt-get -qy --no-install-recommends --download-only install "$@"' \
-			apt "$top"/build/deb/*.deb "${packages_models[@]}" "${packages_headers[@]}"
+	install_lines "${packages_lines[@]}" "${kernels[@]}"
+}
+
+# What waits for the network mostly: it is done while the packages are made.
+packages_system()
+{
+	local stamp
+
+	stamp=$(packages_system_stamp)
+	[ "$(cat "$packages_base/.onpu-system" 2>/dev/null)" != "$stamp" ] || return 0
+	rm -rf --one-file-system -- "$packages_base" "$packages_base.new"
+	step packages-base "packages: a Debian for them" make_packages_system || return
+	printf '%s\n' "$stamp" >"$packages_base.new/.onpu-system"
+	mv -T -- "$packages_base.new" "$packages_base"
+}
+
+fetch_depends()
+{
+	in_system "$packages_base" sh -c 'apt-get clean && apt-get -q update &&
+		apt-get -qy --no-install-recommends --download-only install "$@"' \
+		apt "$top"/build/deb/*.deb "${packages_models[@]}" "${packages_headers[@]}"
+}
+
+packages_depends()
+{
+	local stamp
+
+	stamp=$(packages_depends_stamp)
+	[ "$(cat "$packages_base/.onpu-packages" 2>/dev/null)" != "$stamp" ] || return 0
+	step packages-depends "packages: what they depend on" fetch_depends || return
+	printf '%s\n' "$stamp" >"$packages_base/.onpu-packages"
 }
 
 # packages_part NAME COMMAND…: its TAP is counted.
@@ -101,27 +137,30 @@ test_packages()
 
 stage_packages()
 {
-	local packages_work=$top/build/packages/work stamp
+	local packages_work=$top/build/packages/work status=0
 
 	if [ "$(id -u)" -ne 0 ]; then
 		say "  packages: skipped, only root can install them"
 		return 77
 	fi
 	needs_build packages || return
-	build_debs || return
-	step packages-lintian "lintian" inside lintian --allow-root --display-info --fail-on error,warning,info \
-		"$deb_work"/*.changes || return
-	stamp=$(packages_base_stamp)
-	if [ "$(cat "$packages_base/.onpu-packages" 2>/dev/null)" != "$stamp" ]; then
-		install_host_tools
-		rm -rf --one-file-system -- "$packages_base" "$packages_base.new"
-		step packages-base "packages: a Debian for them" make_packages_base || return
-		printf '%s\n' "$stamp" >"$packages_base.new/.onpu-packages"
-		mv -T -- "$packages_base.new" "$packages_base"
-	fi
+	install_host_tools
+	pool_run packages_system
+	build_debs || status=$?
+	pool_wait && [ "$status" -eq 0 ] || return 1
+	pool_run step packages-lintian "lintian" inside lintian --allow-root --display-info \
+		--fail-on error,warning,info "$deb_work"/*.changes
+	prepare_packages && test_packages || status=1
+	pool_wait || status=1
+	return "$status"
+}
+
+# The Debian that they are installed in, anew.
+prepare_packages()
+{
+	packages_depends || return
 	rm -rf --one-file-system -- "$packages_root" "$packages_work"
 	mkdir -p "$packages_work"
 	step packages-model "packages: a model" inside python3 "$top/tests/packages/make_model.py" "$packages_work" &&
-		cp -a --reflink=auto -- "$packages_base" "$packages_root" || return
-	test_packages
+		cp -a --reflink=auto -- "$packages_base" "$packages_root"
 }

@@ -55,17 +55,18 @@ ticker()
 	done
 }
 
-# A check's times go there: KIND NAME SECONDS BUDGET. The budgets are by KIND and NAME.
+# A check's times go there: KIND NAME SECONDS BUDGET PROCESSOR, of which the last is the processor's time of a step and
+# of all that it started; it holds on a machine that others use, too. The budgets are by KIND and NAME.
 times_file='' spent=''
 declare -A budgets=()
 
-# spent KIND NAME SECONDS: keep the time, and leave in $spent what a line says of it. Releases of kernels
+# spent KIND NAME SECONDS [PROCESSOR]: keep the time, and leave in $spent what a line says of it. Releases of kernels
 # are not in the names of budgets.
 spent()
 {
 	local budget=${budgets[$1 ${2%%-[0-9]*.[0-9]*}]:-}
 
-	[ -z "$times_file" ] || printf '%s %s %s %s\n' "$1" "$2" "$3" "${budget:--}" >>"$times_file"
+	[ -z "$times_file" ] || printf '%s %s %s %s %s\n' "$1" "$2" "$3" "${budget:--}" "${4:--}" >>"$times_file"
 	spent=$(printf '%5d s%s' "$3" "${budget:+ of $budget}")
 }
 
@@ -74,7 +75,7 @@ spent()
 # failure, which names the log and shows its tail.
 step()
 {
-	local name=$1 log=$log_dir/$1.log title=$2 start=$SECONDS status=0 tick=''
+	local name=$1 log=$log_dir/$1.log title=$2 start=$SECONDS status=0 tick='' cpu=$log_dir/.cpu-$1 TIMEFORMAT='%U %S'
 
 	shift 2
 	mkdir -p "$log_dir"
@@ -83,15 +84,18 @@ step()
 		tick=$!
 	fi
 	{
-		printf '+ %s\n' "$(quoted "$@")"
-		"$@"
-	} >"$log" 2>&1 </dev/null || status=$?
+		time {
+			printf '+ %s\n' "$(quoted "$@")"
+			"$@"
+		} >"$log" 2>&1 </dev/null
+	} 2>"$cpu" || status=$?
 	if [ -n "$tick" ]; then
 		kill "$tick" 2>/dev/null || true
 		wait "$tick" 2>/dev/null || true
 		printf '\r' >&"$step_fd"
 	fi
-	spent step "$name" $((SECONDS - start))
+	spent step "$name" $((SECONDS - start)) "$(awk '{ printf "%.1f", $1 + $2 }' "$cpu")"
+	rm -f -- "$cpu"
 	printf '  %-52s %s' "$title" "$spent" >&"$step_fd"
 	case $status in
 	0) say "" ;;

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Show what took longer than its budget: show-times.py TIMES LOGS…
 
-TIMES has a line KIND NAME SECONDS BUDGET for each stage and step of a check, LOGS are folders with the logs of
+TIMES has a line KIND NAME SECONDS BUDGET PROCESSOR for each stage and step of a check, LOGS are folders with the logs of
 meson test, whose tests are added to TIMES. A budget is for the reference machine with nothing else to do: what is
 over it is shown, and is no error.
 """
@@ -32,13 +32,13 @@ def main():
     with open(times, "a", encoding="utf-8") as file:
         for folder in sys.argv[2:]:
             for name, seconds in tests(folder):
-                print("test", name, f"{seconds:.1f}", "-", file=file)
+                print("test", name, f"{seconds:.1f}", "-", "-", file=file)
     stages = [row for row in rows if row[0] == "stage"]
     print("seconds of each stage, and its budget on the reference machine:")
-    for _, name, seconds, budget in stages:
+    for _, name, seconds, budget, _ in stages:
         print(f"  {name:16} {seconds:>5} of {budget:>4}")
     over = [row for row in rows if row[3] != "-" and int(row[2]) > int(row[3])]
-    for kind, name, seconds, budget in over:
+    for kind, name, seconds, budget, _ in over:
         print(f"warning: {kind} {name} took {seconds} s, its budget is {budget} s")
     print(f"times of all stages and tests: {times}")
 

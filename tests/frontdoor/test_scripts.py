@@ -437,7 +437,8 @@ class Budgets(ScriptTest):
 
 class Times(ScriptTest):
     def test_over(self):
-        times = self.write("times", "stage lint 5 9\nstep guest_a-6.12.1 8 7\nstage test 10 10\nstep b 99 -\n")
+        times = self.write("times", "stage lint 5 9 -\nstep guest_a-6.12.1 8 7 1.5\nstage test 10 10 -\n"
+                           "step b 99 - 0.1\n")
         self.write("gcc/meson-logs/testlog-gcc-test.json", json.dumps({"name": "onpu:library / t", "duration": 1.25}))
         status, out = self.run_script("show-times.py", times, os.path.join(self.folder, "gcc/meson-logs"))
         self.assertEqual(status, 0)
@@ -445,7 +446,7 @@ class Times(ScriptTest):
         self.assertEqual([line for line in out.splitlines() if "warning" in line],
                          ["warning: step guest_a-6.12.1 took 8 s, its budget is 7 s"])
         with open(times, encoding="utf-8") as file:
-            self.assertEqual(file.read().splitlines()[-1], "test gcc:t 1.2 -")
+            self.assertEqual(file.read().splitlines()[-1], "test gcc:t 1.2 - -")
 
 
 if __name__ == "__main__":
