@@ -409,10 +409,15 @@ static void end(const char *folder)
 	rmdir(tree_path(path, "%s", folder));
 }
 
-/* Until there is enough, it is interrupted, or nobody reads it any more. */
-static int read_pipe(struct trace_command *command, int fd, const sigset_t *ends)
+/*
+ * Until there is enough, it is interrupted, or nobody reads it any more. What happened before the
+ * interruption is told first; new events are stopped then, as they might never end.
+ */
+static int read_pipe(struct trace_command *command, const char *folder, int fd,
+		     const sigset_t *ends)
 {
 	const struct timespec pause = { .tv_nsec = PAUSE_NS };
+	bool interrupted = false;
 	char text[16384];
 	size_t used = 0;
 
@@ -433,9 +438,14 @@ static int read_pipe(struct trace_command *command, int fd, const sigset_t *ends
 		} else if (fflush(stdout) && errno != EPIPE) {
 			return complain(FAILED, "the events cannot be written: %s",
 					strerror(errno));
-		}
-		if (sigtimedwait(ends, NULL, got > 0 ? &(struct timespec){ 0 } : &pause) > 0)
+		} else if (interrupted) {
 			return DONE;
+		}
+		if (!interrupted &&
+		    sigtimedwait(ends, NULL, got > 0 ? &(struct timespec){ 0 } : &pause) > 0) {
+			interrupted = true;
+			tree_write("0", "%s/events/onpu/enable", folder);
+		}
 	}
 }
 
@@ -474,7 +484,7 @@ static int follow(struct trace_command *command)
 		know_clients(command);
 		fd = open(tree_path(path, "%s/trace_pipe", folder),
 			  O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-		ret = fd < 0 ? complain_trace(path, errno) : read_pipe(command, fd, &ends);
+		ret = fd < 0 ? complain_trace(path, errno) : read_pipe(command, folder, fd, &ends);
 		if (fd >= 0)
 			close(fd);
 		end(folder);
