@@ -1,12 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# guest: --root --modprobe=vgem --append=oops=panic --append=slab_debug=P,kmalloc-* --append=iomem=relaxed --allow-log='onpu .*firmware failed: '
-# guest: --cpus=2
+# guest: --cpus=2 --timeout=1800 --root --modprobe=vgem --append=oops=panic --append=slab_debug=P,kmalloc-* --append=iomem=relaxed --allow-log='onpu .*firmware failed: '
 #
 # Moments that are usually too short to be hit, as TAP: a module of the tests makes them long. Contexts
 # end; memory that is freed is spoiled, so the kernel would stop. A firmware that has failed is seen by two, or somebody resets the
 # function at that time: one reset is enough. The device goes while a submission is under way. A program exits
-# before the core dump of its job is made.
+# before the core dump of its job is made. It needs two processors: one of them hesitates and does nothing else.
 
 # The status of a condition is what ok() is given.
 # shellcheck disable=SC2319
@@ -26,15 +25,12 @@ is_reset()
 	[ "$(cat "$device/reset_count")" -ge $((before + $1)) ]
 }
 
-# ends_at MOMENT WHAT: contexts end while somebody hesitates there. Most of the ten do: on a busy machine one of
-# them may be gone before the fence signals, which then wakes nobody.
+# ends_at MOMENT WHAT: contexts end while somebody hesitates there, several times
 ends_at()
 {
 	echo 200 >"$counts/${1}_ms"
-	timeout 150 "$ends"
+	"$ends" "$counts/${1}s"
 	ok $? "contexts end while $2"
-	[ "$(cat "$counts/${1}s")" -ge 5 ]
-	ok $? "most did"
 	echo 0 >"$counts/${1}_ms"
 }
 
