@@ -20,7 +20,8 @@ HOLD = os.path.join(os.environ.get('ONPU_DRIVER_TESTS', f'{TOP}/build/gcc/tests/
                     'driver-hold')
 DRIVER = '/sys/bus/pci/drivers/onpu'
 TRACE = '/sys/kernel/tracing'
-PATIENCE = 30
+# What has to come may take so many seconds: the machine may be slow and busy.
+PATIENCE = 120 * float(os.environ.get('ONPU_PATIENCE', '1'))
 
 
 def read(path):

@@ -1,11 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# guest: --timeout=1800
-# guest: --cpus=2
+# guest: --cpus=2 --timeout=1800
 #
 # Random calls of the driver, as TAP: guest_fuzz.sh [CALLS [SEED]]. The first half of them by one thread,
 # the same for a seed; the second by four at once. Where the kernel tells which places of the driver they
-# reach, they reach some.
+# reach, they reach some. Two processors, so that threads meet in the driver.
 
 set -uo pipefail
 

@@ -59,6 +59,7 @@ ok $? "a context that saves energy does not keep it awake"
 "$prefer" low-power </dev/null >/dev/null && wait_for is suspended
 ok $? "nor does a program of the library that prefers low power"
 echo 100 >"$device/power/autosuspend_delay_ms"
+# A machine that is too slow to fall asleep within ten times the delay passes, too.
 coproc "$nap" "$device" high
 read -r line <&"${COPROC[0]}"
 [[ $line == "done" ]] && sleep 1 && is active

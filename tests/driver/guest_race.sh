@@ -1,9 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# guest: --root
-# guest: --cpus=2
+# guest: --cpus=2 --root
 #
-# Contexts end while the device is reset, as TAP: guest_race.sh [ROUNDS].
+# Contexts end while the device is reset, as TAP: guest_race.sh [ROUNDS]. Two processors, or it would be one after the other.
 
 set -uo pipefail
 

@@ -17,20 +17,15 @@ device=/sys/bus/pci/devices/${link##*/}
 load=${ONPU_DRIVER_TESTS:-$top/build/gcc/tests/driver}/driver-load
 rounds=${1:-2}
 
+busy_time_exceeds()
+{
+	[ "$(cat "$device/npu_busy_time_us")" -gt "$1" ]
+}
+
 # The programs have had the device for a while, from now on, and none has ended.
 work_goes_on()
 {
-	local before tries
-
-	before=$(cat "$device/npu_busy_time_us")
-	for ((tries = 0; tries < 300; tries++)); do
-		sleep 0.1
-		if [ "$(cat "$device/npu_busy_time_us")" -gt $((before + 100000)) ]; then
-			kill -0 "${programs[@]}"
-			return
-		fi
-	done
-	return 1
+	wait_for busy_time_exceeds $(($(cat "$device/npu_busy_time_us") + 100000)) && kill -0 "${programs[@]}"
 }
 
 # Whether the machine has slept. The host wakes it until it is told that it has.
