@@ -51,14 +51,22 @@ async function some() {
 	return measure();
 }
 
+function leaks(before, after) {
+	return after.bytes > 1.05 * before.bytes || after.threads > before.threads || after.files > before.files;
+}
+
 async function main() {
 	const before = await some();
-	const after = await some();
+	let after = await some();
+
+	// What was collected is given back a little later, on a busy machine in its own time.
+	for (let i = 0; i < 60 && leaks(before, after); i++)
+		after = await measure();
 	const growth = after.bytes / before.bytes - 1;
 
 	console.log(`stress: ${count} contexts, graphs and pairs of tensors, twice: ${before.bytes >> 20} MiB, then ${after.bytes >> 20} MiB ` +
 		`(${(growth * 100).toFixed(1)} %); threads ${before.threads}, ${after.threads}; files ${before.files}, ${after.files}`);
-	process.exit(growth > 0.05 || after.threads > before.threads || after.files > before.files ? 1 : 0);
+	process.exit(leaks(before, after) ? 1 : 0);
 }
 
 main();
