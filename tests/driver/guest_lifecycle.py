@@ -245,9 +245,9 @@ def main():
                         default=f'{TOP}/build/gcc/tests/driver/driver-poke')
     parser.add_argument('--programs', type=int, default=3)
     parser.add_argument('--stay', action='store_true')
-    parser.add_argument('--rounds', type=int, default=10)
+    parser.add_argument('--rounds', type=int, default=5)
     parser.add_argument('--patience', type=float,
-                        default=30 * float(os.environ.get('ONPU_PATIENCE', 1)))
+                        default=60 * float(os.environ.get('ONPU_PATIENCE', 1)))
     parser.add_argument('--only', action='append', default=[],
                         choices=['reset', 'disturb', 'unbind', 'cut', 'abandon', 'remove', 'unload'])
     options = parser.parse_args()

@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
-#define MANY_JOBS 300u
+#define MANY_JOBS 100u
 
 /* ---- what is refused */
 

@@ -506,7 +506,7 @@ TEST_F(process, ioctls_that_signals_interrupt)
 {
 	const struct sigaction action = { .sa_handler = on_alarm };
 	const struct itimerval never = { { 0, 0 }, { 0, 0 } };
-	int rounds = (int)(300 / npu_patience());
+	int rounds = (int)(100 / npu_patience());
 	struct drm_onpu_job job = npu_fill(self->fd, self->data.va, BYTES, 1);
 	uint64_t taken = 0, made = 0;
 
