@@ -5,7 +5,7 @@
 # The first process of the guest. The kernel starts it on the root, which is read-only or in memory, with its own folder as
 # onpu_guest= in the environment; scripts/guest.py made that folder and reads what is sent here. In it:
 # mounts, as fstab(5) has them; links, for /dev; and the file "job", which sets user, group, node_group,
-# shares, driver, firmware, streams and the functions load_modules and run_command. Without a node_group
+# shares, closed, driver, firmware, streams and the functions load_modules and run_command. Without a node_group
 # the nodes are left to udev, which the command may start.
 #
 # To start a program takes 30 ms on an emulated processor, and twice that if it is not busybox.
@@ -86,6 +86,22 @@ mount_shares()
 	done
 }
 
+# open_folders FOLDER…: what the user cannot enter on the way to the shares. In its place is a folder with
+# these alone; it comes at once, as modules are loaded meanwhile. In memory such a folder is ours to open.
+open_folders()
+{
+	local number=0 path
+
+	for path; do
+		if [ -z "${shares?}" ]; then
+			chmod a+x "$path"
+		else
+			mount -o rbind "/run/onpu/open$number" "$path"
+		fi || fail "cannot open $path"
+		number=$((number + 1))
+	done
+}
+
 # give_nodes NODE…: to the group that udev's rules give them to; those that are there.
 give_nodes()
 {
@@ -152,6 +168,7 @@ exec 3>"${port_control:?}"
 cat /dev/kmsg >"${port_log:?}" &
 tell started
 eval "mount_shares ${shares?}"
+eval "open_folders ${closed?}"
 [ -z "$node_group" ] || watch_nodes
 ip link set lo up
 ln -s "${port_request:?}" /run/onpu/host

@@ -30,13 +30,13 @@ import tempfile
 import time
 
 import initramfs
+import shares
 import unpacked
 
 SCRIPTS = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(SCRIPTS)
 BUILD = os.path.join(TOP, "build")
 
-GUEST_USER = 1000
 TIMED_OUT = 124
 WAKES_EVERY = 5
 BROKEN = 125
@@ -241,9 +241,15 @@ class Guest:
 
     # What the guest sees
 
-    def shares(self):
-        """Folders that it may write to: the checkout, and those that the command is about."""
+    def folders(self):
+        """That it may write to: the checkout, and those that the command is about."""
         return [] if self.args.in_memory else sorted({TOP, *self.args.share})
+
+    def closed(self, folders):
+        """What the command's user could not go through on the way to them, or to a place in memory."""
+        if self.args.root:
+            return []
+        return shares.closed(folders, self.args.system) if folders else shares.closed_ways(os.getcwd(), TOP)
 
     def environment(self):
         env = {name: value for name, value in os.environ.items() if name != "OLDPWD"}
@@ -294,19 +300,22 @@ class Guest:
         shutil.copy(os.path.join(SCRIPTS, "guest-init.sh"), os.path.join(self.files, "init"))
         os.chmod(os.path.join(self.files, "init"), 0o755)
 
-    def write_job(self, shares):
+    def write_job(self, folders):
         """What guest-init.sh is to do, in the shell's words."""
         args = self.args
         with open(os.path.join(args.system, "etc/group"), encoding="utf-8") as file:
             group = next((line.split(":")[2] for line in file if line.startswith("render:")), "0")
-        user = 0 if args.root else GUEST_USER
+        user = 0 if args.root else shares.GUEST_USER
         run = ["/usr/bin/env", "--default-signal", "-i", *self.environment(), "sh", "-c",
                'cd -- "$0" || exit; exec "$@"', os.getcwd(), *args.command]
         if not args.root:
             run = ["/usr/bin/setpriv", f"--reuid={user}", f"--regid={user}", f"--groups={group}",
                    "--inh-caps=-all", *run]
+        closed = self.closed(folders)
         values = {
-            "user": user, "group": user, "node_group": group if args.system == "/" else "", "shares": shlex.join(shares),
+            "user": user, "group": user, "node_group": group if args.system == "/" else "",
+            "shares": shlex.join(shares.place(path, closed) for path in folders),
+            "closed": shlex.join(closed),
             "driver": args.driver or "", "firmware": args.firmware or "",
             "streams": " ".join(name for name in ("out", "err", "in") if name in self.ports),
         }
@@ -368,16 +377,6 @@ class Guest:
                           "--sandbox=none", "--log-level=error", *options], fds=[listener.fileno()])
         listener.close()
         return address
-
-    @staticmethod
-    def same_owner(path):
-        """The owner of a shared folder is the guest's user there, and its root writes as the owner."""
-        owner = os.stat(path)
-        options = []
-        for what, host in (("uid", owner.st_uid), ("gid", owner.st_gid)):
-            options += [f"--translate-{what}=map:{GUEST_USER}:{host}:1",
-                        f"--translate-{what}=squash-guest:0:{host}:1"]
-        return options
 
     def start_emulator(self):
         args = self.args
@@ -483,15 +482,15 @@ class Guest:
         return command
 
     def start(self):
-        shares = self.shares()
+        folders = self.folders()
         theirs = self.open_ports()
-        self.write_job(shares)
+        self.write_job(folders)
         roots = {}
         if not self.args.in_memory:
             roots["share-root"] = self.start_share("share-root", self.args.system, ["--readonly", "--cache=always"])
-        for number, path in enumerate(shares):
+        for number, path in enumerate(folders):
             name = f"share{number}"
-            roots[name] = self.start_share(name, path, ["--cache=auto", *self.same_owner(path)])
+            roots[name] = self.start_share(name, path, ["--cache=auto", *shares.same_owner(path)])
         npu = self.start_emulator() if self.args.emulator else None
         if self.args.gdb:
             if os.path.exists(self.args.gdb):

@@ -234,6 +234,16 @@ remove_old_roots()
 	done
 }
 
+# What is built belongs to root, but the guest, where the checkout's owner is the user, writes to build as well.
+own_build()
+{
+	local reason
+
+	reason=$(mkdir -p -- "$top/build" 2>&1 && touch -- "$top/build/.setup-lock" 2>&1) ||
+		die "the checkout cannot be written to: ${reason#*: }"
+	[ "$(id -u)" -ne 0 ] || chown --reference="$top" -- "$top/build"
+}
+
 check_disk()
 {
 	local free
@@ -276,6 +286,7 @@ ensure_environment()
 	fi
 	environment=root
 	need_root_user
+	own_build
 	take_lock "$top/build/.setup-lock" "it prepares the environment"
 	if [ "$(cat "$root/.onpu-recipe" 2>/dev/null)" != "$(recipe_stamp)" ]; then
 		create_root

@@ -15,6 +15,8 @@ top=$(cd -- "$(dirname -- "$0")/../.." && pwd -P)
 work=$top/build/check/guest-files
 rm -rf -- "$work"
 mkdir -p "$work"
+# As all that the guest writes to; ./npu sees to build.
+chown --reference="$top" -- "$work"
 cd -- "$work" || exit
 trap 'cd / && rm -rf -- "$work"' EXIT
 
@@ -88,6 +90,42 @@ test_files()
 	out=$(cat "$tmp/there" 2>&1)
 	equal "files in /tmp as well" written
 	rm -rf -- "$outside" "$tmp" "$top/build/root$outside"
+}
+
+# The root's home is closed, in the environment as on most machines. A folder in it is the caller's all the
+# same; what else is in that home is not shown.
+test_closed()
+{
+	local closed
+
+	closed=$(mktemp -d -p ~root onpu-closed-XXXXXX)
+	mkdir "$closed/a b"
+	echo given >"$closed/a b/in"
+	out=$(cd "$closed/a b" && guest --no-device sh -c 'pwd; cat in; ls "$0"; echo written >out' "$closed" 2>&1
+		echo "status $?"; cat "$closed/a b/out" 2>&1)
+	equal "a folder below a closed home is the caller's" "$closed/a b"$'\ngiven\na b\nstatus 0\nwritten'
+	out=$(cd "$closed/a b" && guest --no-device --in-memory=tests/tap.sh sh -c 'pwd; ls "$0"/tests' "$top" 2>&1)
+	equal "a root in memory has such a folder, too" "$closed/a b"$'\ntap.sh'
+	rm -rf -- "$closed" "$top/build/root$closed"
+}
+
+# The checkout of another than the one who builds, and what the latter has made there: as a copy, whose
+# environment is seen by a mount of our own.
+test_another()
+{
+	local copy
+
+	copy=$(mktemp -d /var/tmp/onpu-another-XXXXXX)
+	mkdir -p "$copy/build/root" "$copy/build/made"
+	cp -a "$top/npu" "$top/scripts" "$top/tests" "$top/Kbuild" "$top/driver" "$copy/"
+	chown -R 1234:1234 "$copy"
+	chown -R 0:0 "$copy/build"
+	(umask 077; echo secret >"$copy/build/made/file")
+	out=$(unshare --mount --propagation private bash -c 'mount --bind "$1" "$0/build/root"; cd "$0" &&
+		exec ./npu guest --no-build --no-device sh -c "cat build/made/file; echo written >build/file"' \
+		"$copy" "$top/build/root" 2>&1; echo "status $?"; stat -c %u "$copy/build/file" 2>&1)
+	equal "the checkout of another, with what root has built there" $'secret\nstatus 0\n1234'
+	rm -rf --one-file-system -- "$copy" "$top/build/root$copy"
 }
 
 # An error of the kernel: it is told to load what is no module.
@@ -199,6 +237,8 @@ test_ended()
 
 test_command
 test_files
+test_closed
+test_another
 test_log
 test_kernels
 test_emulator

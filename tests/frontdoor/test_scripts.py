@@ -11,6 +11,10 @@ import tempfile
 import unittest
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(TOP, "scripts"))
+
+import shares  # noqa: E402
+
 SPDX = "// SPDX-License-Identifier: MIT\n"
 
 # SqueezeNet's result is only demanded where its model is.
@@ -337,6 +341,48 @@ class Demo(ScriptTest):
             status, out = self.check(change)
             self.assertEqual(status, 1)
             self.assertIn("is missing", out)
+
+
+class Shares(ScriptTest):
+    """The way to what the guest shares, in a system in which two homes are closed."""
+
+    def setUp(self):
+        super().setUp()
+        for name in ("mine", "homes/one", "homes/two/inner", "srv"):
+            os.makedirs(os.path.join(self.folder, name))
+        for name in ("mine", "homes/one", "homes/two/inner"):
+            os.chmod(os.path.join(self.folder, name), 0o750)
+
+    def places(self, *folders):
+        closed = shares.closed(folders, self.folder)
+        return closed, [shares.place(path, closed) for path in folders]
+
+    def test_open(self):
+        self.assertEqual(self.places("/srv/main", "/opt/main"), ([], ["/srv/main", "/opt/main"]))
+
+    def test_closed(self):
+        self.assertEqual(self.places("/mine/a b/main", "/srv/main"), (["/mine"], [f"{shares.STAGE}0/a b/main", "/srv/main"]))
+
+    def test_below_two(self):
+        self.assertEqual(self.places("/homes/one/main", "/homes/two/inner/main", "/mine/main"),
+                         (["/homes/one", "/homes/two/inner", "/mine"],
+                          [f"{shares.STAGE}{number}/main" for number in range(3)]))
+
+    def test_two_below_one(self):
+        self.assertEqual(self.places("/mine/main", "/mine/main-2"),
+                         (["/mine"], [f"{shares.STAGE}0/main", f"{shares.STAGE}0/main-2"]))
+
+    def test_within_another_share(self):
+        self.assertEqual(self.places("/mine", "/mine/main"), ([], ["/mine", "/mine/main"]))
+        self.assertEqual(self.places("/homes", "/homes/one/main"), ([], ["/homes", "/homes/one/main"]))
+        self.assertEqual(self.places("/mine/a", "/mine/a/main"),
+                         (["/mine"], [f"{shares.STAGE}0/a", f"{shares.STAGE}0/a/main"]))
+
+    def test_in_memory(self):
+        path = os.path.join(self.folder, "homes/two/inner/main")
+        ways = shares.closed_ways(path, os.path.join(self.folder, "srv"))
+        self.assertIn(os.path.dirname(path), ways)
+        self.assertNotIn(os.path.join(self.folder, "srv"), ways)
 
 
 class Count(ScriptTest):

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: MIT
+"""Folders of the host that the guest shares, and the way to them, which its user may not be able to go."""
+
+import os
+import stat
+
+GUEST_USER = 1000
+# Where init mounts what takes the place of a closed folder; with its number.
+STAGE = "/run/onpu/open"
+
+
+def same_owner(path):
+    """The owner of a shared folder is the guest's user there, and its root writes as the owner. The
+    user has the files of the host's root as well: in the checkout of another, ./npu makes such."""
+    owner = os.stat(path)
+    options = []
+    for what, host in (("uid", owner.st_uid), ("gid", owner.st_gid)):
+        options += [f"--translate-{what}=map:{GUEST_USER}:{host}:1",
+                    f"--translate-{what}=squash-guest:0:{host}:1"]
+        if host:
+            options.append(f"--translate-{what}=squash-host:0:{GUEST_USER}:1")
+    return options
+
+
+def parents(path):
+    """Of an absolute path, the outermost first, without the root."""
+    names = path.strip("/").split("/")[:-1]
+    return ["/" + "/".join(names[:count]) for count in range(1, len(names) + 1)]
+
+
+def is_within(path, folder):
+    return os.path.join(path, "").startswith(os.path.join(folder, ""))
+
+
+def is_closed(folder):
+    """To others than its owner; one that is not there is made, and open."""
+    try:
+        return not stat.S_IMODE(os.stat(folder).st_mode) & stat.S_IXOTH
+    except FileNotFoundError:
+        return False
+
+
+def closed(shares, system):
+    """The outermost folders of the system that lead to a share and that the guest's user cannot enter,
+    such as root's home. Within another share it is the owner who counts, and he is the user."""
+    found = []
+    for share in sorted(shares):
+        outer = [other for other in shares if other != share and is_within(share, other)]
+        for folder in parents(share):
+            if any(is_within(folder, other) for other in (*outer, *found)):
+                break
+            if is_closed(os.path.join(system, folder.lstrip("/"))):
+                found.append(folder)
+    return found
+
+
+def closed_ways(*paths):
+    """All folders that lead to the paths, and these themselves, that the user cannot enter."""
+    folders = {folder for path in paths for folder in (*parents(path), path)}
+    return sorted(filter(is_closed, folders))
+
+
+def place(share, folders):
+    """Where a share is mounted: in the stand-in for the closed folder that it lies in, or at its path."""
+    for number, folder in enumerate(folders):
+        if is_within(share, folder):
+            return f"{STAGE}{number}/{os.path.relpath(share, folder)}"
+    return share
