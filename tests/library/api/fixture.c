@@ -97,6 +97,10 @@ WNNTensor make_picture(WNNContext context, const uint32_t *shape)
 
 bool has_lines(void)
 {
+	const char *level = getenv("WEBNN_CPU_LEVEL");
+
+	if (level && *level)
+		return !strcmp(level, "avx2");
 #ifdef __x86_64__
 	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
 	       !__builtin_cpu_supports("avx512f");

@@ -390,7 +390,7 @@ static void files_of_others(void **state)
 	sign(&b);
 	write_file(f->file, b.data, b.size);
 	refused(context, f->file, WNNStatus_NotSupportedError,
-		"was saved on a processor with abacus, this is one with ");
+		"was saved for the CPU's kernels abacus, this context has ");
 	memcpy(h->version, "0.9.7", 6);
 	sign(&b);
 	write_file(f->file, b.data, b.size);

@@ -8,8 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define VARIABLE      "WEBNN_CPU_LAYER"
-#define SPIN_VARIABLE "WEBNN_CPU_SPIN"
+#define VARIABLE       "WEBNN_CPU_LAYER"
+#define LEVEL_VARIABLE "WEBNN_CPU_LEVEL"
+#define SPIN_VARIABLE  "WEBNN_CPU_SPIN"
 
 enum {
 	CHANNELS = 64,
@@ -397,6 +398,134 @@ static void files_remember_the_layer(void **state)
 	wnnInstanceRelease(instance);
 }
 
+static WNNStatus try_level(WNNInstance instance, const char *level, WNNContext *context)
+{
+	const char *given = getenv(LEVEL_VARIABLE);
+	char *before = given ? strdup(given) : NULL;
+	WNNStatus status;
+
+	setenv(LEVEL_VARIABLE, level, 1);
+	status = try_layer(instance, "openblas", context);
+	unsetenv(LEVEL_VARIABLE);
+	if (before)
+		setenv(LEVEL_VARIABLE, before, 1);
+	free(before);
+	return status;
+}
+
+static bool processor_has(const char *level)
+{
+#ifdef __x86_64__
+	if (!strcmp(level, "avx2"))
+		return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+		       __builtin_cpu_supports("f16c");
+	if (!strcmp(level, "avx512"))
+		return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+		       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+#endif
+	return !strcmp(level, "base");
+}
+
+static const char *const level_names[] = { "base", "avx2", "avx512" };
+
+#define LEVELS (sizeof(level_names) / sizeof(level_names[0]))
+
+/* What the processor has, computes the same; what it lacks is refused. */
+static void each_level_computes_the_same(void **state)
+{
+	WNNInstance instance = wnnCreateInstance(NULL);
+	WNNContext context;
+	float *wanted = NULL, most = 0;
+
+	(void)state;
+	for (size_t i = 0; i < LEVELS; i++) {
+		WNNGraph graph;
+		float *y;
+
+		if (!processor_has(level_names[i])) {
+			assert_failed(try_level(instance, level_names[i], &context),
+				      WNNStatus_NotSupportedError, LEVEL_VARIABLE " is \"avx");
+			continue;
+		}
+		assert_ok(try_level(instance, level_names[i], &context));
+		graph = build_pictures(context);
+		y = run(context, graph);
+		wanted = wanted ? wanted : y;
+		for (int k = 0; k < ELEMENTS; k++)
+			most = fmaxf(most, fabsf(wanted[k]));
+		assert_true(most > 0.01f);
+		for (int k = 0; k < ELEMENTS; k++)
+			assert_true(fabsf(y[k] - wanted[k]) <= 1e-5f * most);
+		if (y != wanted)
+			free(y);
+		wnnGraphRelease(graph);
+		wnnContextRelease(context);
+	}
+	free(wanted);
+	wnnInstanceRelease(instance);
+}
+
+/* A file that one level has written is read at that level only. */
+static void files_remember_the_level(void **state)
+{
+	char path[] = "/tmp/test_api_layers-XXXXXX";
+	int fd = mkstemp(path);
+	WNNInstance instance = wnnCreateInstance(NULL);
+	WNNContext base, context;
+	WNNGraph graph, loaded;
+
+	(void)state;
+	assert_true(fd >= 0);
+	close(fd);
+	assert_ok(try_level(instance, "base", &base));
+	graph = build_pictures(base);
+	assert_ok(wnnGraphSave(graph, WNN_STR(path)));
+	for (size_t i = 0; i < LEVELS; i++) {
+		if (!processor_has(level_names[i]))
+			continue;
+		assert_ok(try_level(instance, level_names[i], &context));
+		if (!strcmp(level_names[i], "base")) {
+			assert_ok(
+				wnnContextLoadGraphSync(context, WNN_STR(path), GENEROUS, &loaded));
+			wnnGraphRelease(loaded);
+		} else {
+			char kernels[64];
+
+			snprintf(kernels, sizeof(kernels), "kernels base, this context has %s",
+				 level_names[i]);
+			assert_failed(wnnContextLoadGraphSync(context, WNN_STR(path), GENEROUS,
+							      &loaded),
+				      WNNStatus_NotSupportedError, kernels);
+			assert_last_error(WNNStatus_NotSupportedError, LEVEL_VARIABLE);
+		}
+		wnnContextRelease(context);
+	}
+	unlink(path);
+	wnnGraphRelease(graph);
+	wnnContextRelease(base);
+	wnnInstanceRelease(instance);
+}
+
+static void names_of_levels(void **state)
+{
+	const char *const wrong[] = { "sse", "AVX2", "avx", "avx5", "avx512 ", "1" };
+	WNNInstance instance = wnnCreateInstance(NULL);
+	WNNContext context;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		char message[100];
+
+		snprintf(message, sizeof(message), LEVEL_VARIABLE " is \"%s\"", wrong[i]);
+		assert_failed(try_level(instance, wrong[i], &context), WNNStatus_NotSupportedError,
+			      message);
+		assert_last_error(WNNStatus_NotSupportedError, "have base");
+	}
+	assert_ok(try_level(instance, "", &context));
+	wnnContextRelease(context);
+	wnnInstanceRelease(instance);
+}
+
 static void names_of_layers(void **state)
 {
 	WNNInstance instance = wnnCreateInstance(NULL);
@@ -458,7 +587,10 @@ int main(void)
 		cmocka_unit_test(so_they_are_below_onednn),
 		cmocka_unit_test(pictures_are_turned_where_it_gains),
 		cmocka_unit_test(files_remember_the_layer),
+		cmocka_unit_test(each_level_computes_the_same),
+		cmocka_unit_test(files_remember_the_level),
 		cmocka_unit_test(names_of_layers),
+		cmocka_unit_test(names_of_levels),
 		cmocka_unit_test(how_long_threads_wait_awake),
 	};
 

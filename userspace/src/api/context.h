@@ -19,6 +19,7 @@ struct context_config {
 	WNNPlacementPolicy policy;
 	uint32_t threads, sim_threads;
 	enum cpu_layer cpu_layer; /* CPU_REFERENCE: none was named, so that the best is taken */
+	const struct cpu_simd *cpu_level; /* NULL: none was named */
 	bool has_cpu_spin;
 	uint32_t cpu_spin; /* microseconds */
 	uint64_t memory_limit;

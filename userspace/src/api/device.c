@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "api/context.h"
+#include "cpu/simd.h"
 #include "graph/label.h"
 #include "graph/op_table.h"
 #include "onpu/slots.h"
@@ -62,6 +63,26 @@ static int parse_layer(struct context_config *config, struct wnn_error *err)
 			     "there is no layer \"%s\" (from the environment variable "
 			     "WEBNN_CPU_LAYER); onednn and openblas exist",
 			     text);
+}
+
+/* So is the level of vector instructions, but for rounding. */
+static int parse_level(struct context_config *config, struct wnn_error *err)
+{
+	const char *name = secure_getenv("WEBNN_CPU_LEVEL");
+	char text[64], known[64];
+
+	if (!name || !*name)
+		return 0;
+	config->cpu_level = cpu_simd_named(name);
+	if (config->cpu_level)
+		return 0;
+	wnn_text_printable(text, sizeof(text), name, strlen(name));
+	cpu_simd_list(known, sizeof(known));
+	return wnn_error_set(
+		err, WNN_NOT_SUPPORTED,
+		"the environment variable WEBNN_CPU_LEVEL is \"%s\"; this processor and "
+		"this build of the library have %s",
+		text, known);
 }
 
 /* So is whether its threads wait awake. */
@@ -245,7 +266,7 @@ int context_config_parse(const WNNContextOptions *options, struct context_config
 	/* The driver of an NPU acts on it as well: it decides when the device sleeps. */
 	config->power = winsys_power_of(options->powerPreference);
 	if (parse_chain(options, config, err) || parse_layer(config, err) ||
-	    parse_spin(config, err))
+	    parse_level(config, err) || parse_spin(config, err))
 		return -1;
 	if (config->device != CONTEXT_AUTO)
 		return 0;
@@ -284,6 +305,8 @@ static int init_device(WNNContext context, struct winsys *ws, struct wnn_error *
 		return -1;
 	if (config->has_cpu_spin)
 		cpu_set_spin(context->device.cpu, config->cpu_spin);
+	if (config->cpu_level)
+		cpu_set_level(context->device.cpu, config->cpu_level);
 	return config->cpu_layer ? cpu_set_layer(context->device.cpu, config->cpu_layer, err) : 0;
 }
 

@@ -120,8 +120,9 @@ static int check_device(const struct graph_file_header *h, const struct graph_fi
 			h->isa_major, here->isa_major);
 	if (strcmp(h->packing, here->packing) != 0)
 		return refuse(err, WNN_NOT_SUPPORTED, path,
-			      "was saved on a processor with %s, this is one with %s; build the "
-			      "graph and save it anew",
+			      "was saved for the CPU's kernels %s, this context has %s; build the "
+			      "graph and save it anew, or take the processor, WEBNN_CPU_LEVEL and "
+			      "WEBNN_CPU_LAYER that it was saved with",
 			      h->packing, here->packing);
 	if (h->profile != here->profile)
 		return refuse(err, WNN_NOT_SUPPORTED, path,

@@ -184,6 +184,11 @@ const char *cpu_complaint(const struct cpu_context *cpu)
 	return cpu->layer == CPU_ONEDNN ? cpu_onednn_complaint() : NULL;
 }
 
+void cpu_set_level(struct cpu_context *cpu, const struct cpu_simd *level)
+{
+	cpu->simd = level;
+}
+
 uint32_t cpu_channels_last_work(const struct cpu_context *cpu, const struct ir_graph *graph)
 {
 	bool onednn = cpu->layer == CPU_ONEDNN && cpu_onednn_form();

@@ -16,6 +16,7 @@ enum cpu_layer {
 
 struct cpu_context; /* thread pool and scratch memory; used by one caller at a time */
 struct cpu_prepared;
+struct cpu_simd; /* a level of vector instructions, cpu/simd.h */
 
 struct cpu_context *cpu_context_create(unsigned int threads); /* 0: one per online CPU */
 void cpu_context_destroy(struct cpu_context *cpu);
@@ -38,6 +39,9 @@ int cpu_set_layer(struct cpu_context *cpu, enum cpu_layer layer, struct wnn_erro
 
 /* Why the context's layer is not used after it was loaded, in a sentence; NULL: it is, or it was not loaded. */
 const char *cpu_complaint(const struct cpu_context *cpu);
+
+/* The level of vector instructions of our own kernels, which is the best one until then. */
+void cpu_set_level(struct cpu_context *cpu, const struct cpu_simd *level);
 
 /*
  * From how many multiplications for each element on convolutions of a graph gain by moving their data to channels-last

@@ -3,6 +3,8 @@
 #include "cpu/simd_fill.h"
 
 #include <pthread.h>
+#include <stdio.h>
+#include <string.h>
 #ifdef CPU_SIMD_X86
 #include <cpuid.h>
 #endif
@@ -65,4 +67,31 @@ const struct cpu_simd *cpu_simd_best(void)
 	while (!cpu_simd_level((enum cpu_level)level))
 		level--;
 	return &levels[level];
+}
+
+const struct cpu_simd *cpu_simd_named(const char *name)
+{
+	for (int level = 0; level < CPU_LEVEL_COUNT; level++) {
+		const struct cpu_simd *simd = cpu_simd_level((enum cpu_level)level);
+
+		if (simd && !strcmp(simd->name, name))
+			return simd;
+	}
+	return NULL;
+}
+
+void cpu_simd_list(char *text, size_t size)
+{
+	const char *names[CPU_LEVEL_COUNT];
+	size_t count = 0, length = 0;
+
+	for (int level = 0; level < CPU_LEVEL_COUNT; level++)
+		if (cpu_simd_level((enum cpu_level)level))
+			names[count++] = levels[level].name;
+	for (size_t i = 0; i < count && length < size; i++)
+		length += (size_t)snprintf(text + length, size - length, "%s%s",
+					   !i		 ? "" :
+					   i + 1 < count ? ", " :
+							   " and ",
+					   names[i]);
 }

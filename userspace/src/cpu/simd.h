@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Inner loops that are compiled once for each level of vector instructions. A level is a table of
- * functions; cpu_simd_best() picks one at run time, tests go through all that the host has.
+ * functions; cpu_simd_best() picks one at run time, tests go through all that the host has. What depends on the level
+ * asks that of its context (cpu_set_level()), never cpu_simd_best().
  */
 #ifndef WNN_CPU_SIMD_H
 #define WNN_CPU_SIMD_H
@@ -173,5 +174,9 @@ enum cpu_level { CPU_LEVEL_BASE, CPU_LEVEL_AVX2, CPU_LEVEL_AVX512, CPU_LEVEL_COU
 /* NULL when the processor or this build lacks the level. */
 const struct cpu_simd *cpu_simd_level(enum cpu_level level);
 const struct cpu_simd *cpu_simd_best(void);
+/* The level of this name, such as avx2; NULL when there is none here. */
+const struct cpu_simd *cpu_simd_named(const char *name);
+/* The names of those that there are, in words, lowest first. */
+void cpu_simd_list(char *text, size_t size);
 
 #endif
