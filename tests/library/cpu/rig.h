@@ -3,7 +3,8 @@
  * What the tests of the CPU back end share: random numbers, and a graph of one node whose
  * results both layers compute.
  *
- * Environment: WNN_CPU_SEED, the first random number; WNN_CPU_ROUNDS, nodes of each family.
+ * Environment: WNN_CPU_SEED, the first random number; WNN_CPU_ROUNDS, nodes of each family; WNN_CPU_ONEDNN, 1: only
+ * the layer onednn is compared with the reference, with our own kernels at their best level.
  */
 #ifndef TESTS_CPU_RIG_H
 #define TESTS_CPU_RIG_H
@@ -22,6 +23,8 @@
 uint32_t random_below(uint32_t n);
 uint32_t between(uint32_t lo, uint32_t hi);
 int rounds(void);
+/* Rounds are so few that large shapes are to come once, too. */
+bool is_short(void);
 
 struct rig {
 	struct ir_graph *graph;

@@ -6,6 +6,7 @@
 #include "rig.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cpu/fast.h"
@@ -42,11 +43,22 @@ static void make(struct rig *rig, const struct shape *s, union ir_attrs *attrs, 
 	rig_make_constant(rig, 1);
 }
 
+#ifdef __x86_64__
+/* Whether oneDNN may use AVX-512. */
+static bool has_avx512(void)
+{
+	const char *most = getenv("ONEDNN_MAX_CPU_ISA");
+
+	return __builtin_cpu_supports("avx512f") &&
+	       (!most || !strncmp(most, "AVX512", 6) || !strncmp(most, "AVX10", 5));
+}
+#endif
+
 /* Products are on oneDNN where those of this form are fast, else on our own tiles, which are whole vectors wide. NULL: any. */
 static const char *kernel_of(const struct shape *s)
 {
 #ifdef __x86_64__
-	if (__builtin_cpu_supports("avx512f"))
+	if (has_avx512())
 		return "cpu/winograd-onednn";
 	return s->out % CPU_MAX_LANES ? NULL : "cpu/winograd";
 #else
