@@ -430,10 +430,17 @@ static const char *const level_names[] = { "base", "avx2", "avx512" };
 
 #define LEVELS (sizeof(level_names) / sizeof(level_names[0]))
 
+static void expect_view(WNNStringView view, const char *text)
+{
+	assert_int_equal(view.length, strlen(text));
+	assert_memory_equal(view.data, text, view.length);
+}
+
 /* What the processor has, computes the same; what it lacks is refused. */
 static void each_level_computes_the_same(void **state)
 {
 	WNNInstance instance = wnnCreateInstance(NULL);
+	WNNCpuInfo info = WNN_CPU_INFO_INIT;
 	WNNContext context;
 	float *wanted = NULL, most = 0;
 
@@ -448,6 +455,11 @@ static void each_level_computes_the_same(void **state)
 			continue;
 		}
 		assert_ok(try_level(instance, level_names[i], &context));
+		assert_ok(wnnContextGetCpuInfo(context, &info));
+		expect_view(info.level, level_names[i]);
+		expect_view(info.layer, "openblas");
+		expect_view(info.levelReason,
+			    "the environment variable " LEVEL_VARIABLE " asks for it");
 		graph = build_pictures(context);
 		y = run(context, graph);
 		wanted = wanted ? wanted : y;
@@ -526,6 +538,37 @@ static void names_of_levels(void **state)
 	wnnInstanceRelease(instance);
 }
 
+/* What a context tells of what it computes with. */
+static void contexts_tell_of_the_processor(void **state)
+{
+	WNNInstance instance = wnnCreateInstance(NULL);
+	WNNContext onednn = open_onednn(instance), openblas = open_layer(instance, "openblas");
+	WNNCpuInfo info = WNN_CPU_INFO_INIT, again = WNN_CPU_INFO_INIT;
+	char levels[64] = "base";
+
+	(void)state;
+	if (processor_has("avx2"))
+		strcpy(levels, processor_has("avx512") ? "base, avx2 and avx512" : "base and avx2");
+	assert_ok(wnnContextGetCpuInfo(onednn, &info));
+	expect_view(info.levels, levels);
+	expect_view(info.layer, "onednn");
+	assert_int_equal(info.oneDnnProblem.length, 0);
+	assert_int_equal(info.openBlasProblem.length, 0);
+	/* 3.7.1 and the like */
+	assert_true(info.oneDnnVersion.length >= 5 && info.oneDnnVersion.data[1] == '.');
+	assert_true(info.openBlasVersion.length >= 3 && info.openBlasVersion.data[1] == '.');
+	assert_true(info.oneDnnLevel.length > 0 && info.openBlasCore.length > 0);
+	assert_int_equal(info.threads, sysconf(_SC_NPROCESSORS_ONLN));
+	assert_ok(wnnContextGetCpuInfo(onednn, &again));
+	assert_ptr_equal(info.levels.data, again.levels.data);
+	assert_ok(wnnContextGetCpuInfo(openblas, &info));
+	expect_view(info.layer, "openblas");
+	assert_int_equal(info.oneDnnVersion.length, 0);
+	wnnContextRelease(onednn);
+	wnnContextRelease(openblas);
+	wnnInstanceRelease(instance);
+}
+
 static void names_of_layers(void **state)
 {
 	WNNInstance instance = wnnCreateInstance(NULL);
@@ -589,6 +632,7 @@ int main(void)
 		cmocka_unit_test(files_remember_the_layer),
 		cmocka_unit_test(each_level_computes_the_same),
 		cmocka_unit_test(files_remember_the_level),
+		cmocka_unit_test(contexts_tell_of_the_processor),
 		cmocka_unit_test(names_of_layers),
 		cmocka_unit_test(names_of_levels),
 		cmocka_unit_test(how_long_threads_wait_awake),

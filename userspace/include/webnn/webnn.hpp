@@ -1048,6 +1048,13 @@ public:
 		check(wnnContextGetDeviceInfo(get(), &info));
 		return info;
 	}
+	WNNCpuInfo cpuInfo() const
+	{
+		WNNCpuInfo info = WNN_CPU_INFO_INIT;
+
+		check(wnnContextGetCpuInfo(get(), &info));
+		return info;
+	}
 	Tensor createTensor(const TensorDescriptor &descriptor, uint64_t timeout = WNN_WAIT_FOREVER)
 	{
 		WNNTensor tensor = nullptr;

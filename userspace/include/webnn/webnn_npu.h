@@ -432,6 +432,72 @@ typedef struct WNNDeviceInfo {
 #define WNN_DEVICE_INFO_INIT WNN_VALUE(WNNDeviceInfo, WNN_DEVICE_INFO_STATIC_INIT)
 
 /**
+ * What a context computes with where work is done on the CPU. All strings belong to the context.
+ */
+typedef struct WNNCpuInfo {
+	/** Set it to NULL or to extensions to be filled as well. */
+	WNNChainedStruct *WNN_NULLABLE nextInChain;
+	/** Level of the vector instructions of the library's own kernels, such as avx2. */
+	WNNStringView level;
+	/** One sentence: why it is that one. */
+	WNNStringView levelReason;
+	/**
+	 * The levels that this processor and this build of the library have, in words, such as
+	 * "base and avx2".
+	 */
+	WNNStringView levels;
+	/** The highest layer of kernels: "onednn" or "openblas". */
+	WNNStringView layer;
+	/** Version of oneDNN; empty when it is not used. */
+	WNNStringView oneDnnVersion;
+	/**
+	 * The highest instructions that oneDNN uses, in the words of ONEDNN_MAX_CPU_ISA; empty when
+	 * it is not used.
+	 */
+	WNNStringView oneDnnLevel;
+	/**
+	 * One sentence: what is wrong with oneDNN, such as what its self-test found; empty when it
+	 * is fine, or was not asked for.
+	 */
+	WNNStringView oneDnnProblem;
+	/**
+	 * Whether oneDNN was found to compute wrongly: then it is not used for what was wrong.
+	 * Default: false.
+	 */
+	WNNBool oneDnnBroken;
+	/** Version of OpenBLAS; empty when it cannot be loaded. */
+	WNNStringView openBlasVersion;
+	/**
+	 * The processor that OpenBLAS takes this one for, such as Zen; empty when it cannot be
+	 * loaded.
+	 */
+	WNNStringView openBlasCore;
+	/** One sentence: why OpenBLAS cannot be loaded; empty when it can. */
+	WNNStringView openBlasProblem;
+	/** Threads that share the work of a graph, the calling one among them. Default: 0. */
+	uint32_t threads;
+} WNNCpuInfo;
+
+/** Initialiser of WNNCpuInfo with the defaults, for static objects in strict C. */
+#define WNN_CPU_INFO_STATIC_INIT { \
+	/* .nextInChain = */ NULL, \
+	/* .level = */ WNN_STRING_VIEW_STATIC_INIT, \
+	/* .levelReason = */ WNN_STRING_VIEW_STATIC_INIT, \
+	/* .levels = */ WNN_STRING_VIEW_STATIC_INIT, \
+	/* .layer = */ WNN_STRING_VIEW_STATIC_INIT, \
+	/* .oneDnnVersion = */ WNN_STRING_VIEW_STATIC_INIT, \
+	/* .oneDnnLevel = */ WNN_STRING_VIEW_STATIC_INIT, \
+	/* .oneDnnProblem = */ WNN_STRING_VIEW_STATIC_INIT, \
+	/* .oneDnnBroken = */ WNN_FALSE, \
+	/* .openBlasVersion = */ WNN_STRING_VIEW_STATIC_INIT, \
+	/* .openBlasCore = */ WNN_STRING_VIEW_STATIC_INIT, \
+	/* .openBlasProblem = */ WNN_STRING_VIEW_STATIC_INIT, \
+	/* .threads = */ 0 \
+}
+/** A WNNCpuInfo with the defaults. */
+#define WNN_CPU_INFO_INIT WNN_VALUE(WNNCpuInfo, WNN_CPU_INFO_STATIC_INIT)
+
+/**
  * Devices; belongs to the caller, wnnDeviceInfoArrayFreeMembers frees it.
  */
 typedef struct WNNDeviceInfoArray {
@@ -1055,6 +1121,17 @@ WNN_EXPORT WNNStatus wnnInstanceGetDevices(WNNInstance instance, WNNDeviceInfoAr
  * @return Success, or what went wrong; wnnGetLastError has the message.
  */
 WNN_EXPORT WNNStatus wnnContextGetDeviceInfo(WNNContext context, WNNDeviceInfo *info);
+
+/**
+ * Tells what the context computes with on the CPU: kernels, libraries, threads. Loads oneDNN and
+ * OpenBLAS, where that was not done.
+ *
+ * @param context The context.
+ * @param info Filled. Its strings belong to the context and live as long as it.
+ *
+ * @return Success, or what went wrong; wnnGetLastError has the message.
+ */
+WNN_EXPORT WNNStatus wnnContextGetCpuInfo(WNNContext context, WNNCpuInfo *info);
 
 /**
  * As wnnContextDispatch, and tells the end of that one dispatch, what it cost and where it ran.

@@ -49,6 +49,8 @@ struct WNNContextImpl {
 	struct object_label label;
 
 	pthread_mutex_t lock;
+	bool has_description; /* of the CPU, which stays as it is */
+	struct cpu_description description;
 	atomic_bool lost;
 	char lost_message[256];
 	struct request *pending;       /* on the timeline, fail when the context is lost */

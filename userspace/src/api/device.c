@@ -495,3 +495,40 @@ WNNStatus wnnContextGetDeviceInfo(WNNContext context, WNNDeviceInfo *info)
 	info->memoryUsed = atomic_load(&context->device.heap.used);
 	return WNNStatus_Success;
 }
+
+static const char *level_reason(const struct WNNContextImpl *context)
+{
+	if (context->config.cpu_level)
+		return "the environment variable WEBNN_CPU_LEVEL asks for it";
+	if (!context->description.best)
+		return "this processor is an emulated one, on which the higher levels are slower";
+	return "it is the best that this processor and this build of the library have";
+}
+
+WNNStatus wnnContextGetCpuInfo(WNNContext context, WNNCpuInfo *info)
+{
+	const struct cpu_description *d;
+
+	if (!api_check(context, "wnnContextGetCpuInfo", "context") ||
+	    !api_check(info, "wnnContextGetCpuInfo", "info"))
+		return wnnGetLastError(NULL);
+	d = &context->description;
+	pthread_mutex_lock(&context->lock);
+	if (!context->has_description)
+		cpu_describe(context->device.cpu, &context->description);
+	context->has_description = true;
+	pthread_mutex_unlock(&context->lock);
+	info->level = api_view(d->level);
+	info->levels = api_view(d->levels);
+	info->levelReason = api_view(level_reason(context));
+	info->layer = api_view(d->layer);
+	info->oneDnnVersion = api_view(d->onednn_version);
+	info->oneDnnLevel = api_view(d->onednn_level);
+	info->oneDnnProblem = api_view(d->onednn_problem);
+	info->oneDnnBroken = d->onednn_broken;
+	info->openBlasVersion = api_view(d->openblas_version);
+	info->openBlasCore = api_view(d->openblas_core);
+	info->openBlasProblem = api_view(d->openblas_problem);
+	info->threads = d->threads;
+	return WNNStatus_Success;
+}

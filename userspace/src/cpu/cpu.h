@@ -43,6 +43,24 @@ const char *cpu_complaint(const struct cpu_context *cpu);
 /* The level of vector instructions of our own kernels, which is the best one until then. */
 void cpu_set_level(struct cpu_context *cpu, const struct cpu_simd *level);
 
+/* What a context computes with. Strings that are no arrays are constant; empty: there is no such library, or nothing is wrong. */
+struct cpu_description {
+	const char *level; /* of our own kernels, one of the levels */
+	bool best;	   /* it is the highest that there is */
+	char levels[64];
+	const char *layer; /* onednn or openblas */
+	char onednn_version[32];
+	char onednn_level[32]; /* as ONEDNN_MAX_CPU_ISA has it */
+	const char *onednn_problem;
+	bool onednn_broken; /* its self-test has failed */
+	char openblas_version[32], openblas_core[32];
+	char openblas_problem[512];
+	unsigned int threads;
+};
+
+/* Loads the libraries that the context's layer computes with. */
+void cpu_describe(const struct cpu_context *cpu, struct cpu_description *d);
+
 /*
  * From how many multiplications for each element on convolutions of a graph gain by moving their data to channels-last
  * order; 0: never. Loads oneDNN where the layer is that.

@@ -57,6 +57,8 @@ static int find_functions(void *handle, struct wnn_error *err)
 		{ "cblas_sgemv", &openblas.sgemv },
 		{ "openblas_get_num_threads", &openblas.get_num_threads },
 		{ "openblas_set_num_threads", &openblas.set_num_threads },
+		{ "openblas_get_config", &openblas.get_config },
+		{ "openblas_get_corename", &openblas.get_corename },
 	};
 
 	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {

@@ -13,6 +13,8 @@ struct openblas {
 	__typeof__(cblas_sgemv) *sgemv;
 	__typeof__(openblas_get_num_threads) *get_num_threads;
 	__typeof__(openblas_set_num_threads) *set_num_threads;
+	__typeof__(openblas_get_config) *get_config;
+	__typeof__(openblas_get_corename) *get_corename;
 };
 
 /* What cpu_blas_load() has loaded. */
