@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* onpu-smi check: what it looks at, and what it has found. */
+/* onpu-smi check and webnn-run doctor: what they look at, and what they have found. */
 #ifndef ONPU_TOOLS_SMI_CHECK_H
 #define ONPU_TOOLS_SMI_CHECK_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -37,6 +38,15 @@ void check_add(struct check *check, const char *name, enum verdict verdict, char
 /* The same about a device. */
 void check_add_device(struct check *check, const struct device *device, const char *name,
 		      enum verdict verdict, char *what, char *fix);
+
+/* Looks at the machine and at the devices that were found. */
+void check_npus(struct check *check);
+
+size_t check_count(const struct check *check, enum verdict verdict);
+/* As lines of text; and as JSON, NULL when memory is exhausted. */
+void check_print(const struct check *check);
+json_t *check_json(const struct check *check);
+void check_free(struct check *check);
 
 /* The machine: is there a device; kernel, module, Secure Boot, firmware's file, bounce buffers. */
 void check_presence(struct check *check);

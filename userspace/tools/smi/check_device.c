@@ -12,7 +12,7 @@
 
 #include "check.h"
 #include "kernel_log.h"
-#include "smi.h"
+#include "text.h"
 #include "tree.h"
 
 /* ---- the function on the bus */

@@ -10,7 +10,7 @@
 #include <onpu/registers.h>
 
 #include "check.h"
-#include "smi.h"
+#include "text.h"
 #include "tree.h"
 
 #define OLDEST_MAJOR 6u

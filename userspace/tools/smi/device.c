@@ -2,6 +2,7 @@
 /* onpu-smi: the devices of this machine, and what driver and device tell of themselves. */
 #include "device.h"
 
+#include <err.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -14,7 +15,6 @@
 
 #include <onpu/registers.h>
 
-#include "smi.h"
 #include "tree.h"
 
 #define DEVICES "/sys/bus/pci/devices"
@@ -173,7 +173,7 @@ struct devices devices_find(bool want_answers)
 	struct devices devices = { calloc(names.count + 1, sizeof(*devices.list)), 0 };
 
 	if (!devices.list)
-		exit(complain(FAILED, "memory is exhausted"));
+		errx(2, "memory is exhausted");
 	for (size_t i = 0; i < names.count; i++) {
 		struct device *device = &devices.list[devices.count];
 		const char *name = names.names[i];
@@ -197,33 +197,4 @@ void devices_free(struct devices *devices)
 	free(devices->list);
 	devices->list = NULL;
 	devices->count = 0;
-}
-
-/* The domain of an address may be left out, and the folders of a node be written. */
-static bool is_wanted(const struct device *device, const char *wanted)
-{
-	return !strcmp(device->address, wanted) ||
-	       (!strncmp(device->address, "0000:", 5) && !strcmp(device->address + 5, wanted)) ||
-	       (*device->node && !strcmp(device->node, tree_base(wanted)));
-}
-
-int devices_choose(struct devices *devices, const char *wanted)
-{
-	size_t kept = 0;
-
-	if (!devices->count)
-		return complain(WRONG,
-				"there is no Open NPU among the PCI devices of this machine; "
-				"onpu-smi check tells what helps");
-	for (size_t i = 0; wanted && i < devices->count; i++)
-		if (is_wanted(&devices->list[i], wanted))
-			devices->list[kept++] = devices->list[i];
-	if (!wanted)
-		return DONE;
-	devices->count = kept;
-	if (kept)
-		return DONE;
-	return complain(WRONG,
-			"--device %s is no Open NPU; onpu-smi info lists those that there are",
-			wanted);
 }

@@ -115,18 +115,6 @@ int write_json(json_t *root, size_t flags)
 	return DONE;
 }
 
-char *text_of(const char *format, ...)
-{
-	va_list ap;
-	char *text;
-
-	va_start(ap, format);
-	if (vasprintf(&text, format, ap) < 0)
-		exit(complain(FAILED, "memory is exhausted"));
-	va_end(ap);
-	return text;
-}
-
 void *grow_list(void *list, size_t size, size_t count, size_t *room)
 {
 	if (count < *room)

@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "text.h"
+
 /* What the program ends with; wrong usage is EX_USAGE, 64. */
 enum exit_code {
 	DONE = 0,
@@ -37,9 +39,6 @@ int complain(enum exit_code code, const char *format, ...) __attribute__((format
 
 /* Prints @root, which is taken over, and returns DONE; NULL means that memory is exhausted. */
 int write_json(json_t *root, size_t flags);
-
-/* A printf() into memory; ends the program when there is none. The caller frees it. */
-char *text_of(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Makes room for one more item of @size bytes; ends the program when there is no memory. */
 void *grow_list(void *list, size_t size, size_t count, size_t *room);

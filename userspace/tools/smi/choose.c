@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+/* onpu-smi: which of the devices the option --device means. */
+#include <string.h>
+
+#include "device.h"
+#include "smi.h"
+#include "tree.h"
+
+/* The domain of an address may be left out, and the folders of a node be written. */
+static bool is_wanted(const struct device *device, const char *wanted)
+{
+	return !strcmp(device->address, wanted) ||
+	       (!strncmp(device->address, "0000:", 5) && !strcmp(device->address + 5, wanted)) ||
+	       (*device->node && !strcmp(device->node, tree_base(wanted)));
+}
+
+int devices_choose(struct devices *devices, const char *wanted)
+{
+	size_t kept = 0;
+
+	if (!devices->count)
+		return complain(WRONG,
+				"there is no Open NPU among the PCI devices of this machine; "
+				"onpu-smi check tells what helps");
+	for (size_t i = 0; wanted && i < devices->count; i++)
+		if (is_wanted(&devices->list[i], wanted))
+			devices->list[kept++] = devices->list[i];
+	if (!wanted)
+		return DONE;
+	devices->count = kept;
+	if (kept)
+		return DONE;
+	return complain(WRONG,
+			"--device %s is no Open NPU; onpu-smi info lists those that there are",
+			wanted);
+}
