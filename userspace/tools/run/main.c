@@ -19,6 +19,7 @@ static const struct {
 	{ "explain", command_explain, "where each operator runs, and why" },
 	{ "profile", command_profile, "where the time of a dispatch goes" },
 	{ "compare", command_compare, "compare its outputs on two devices, or with recorded ones" },
+	{ "doctor", command_doctor, "without a model: what works on this machine, and what helps" },
 };
 
 #define NUM_COMMANDS (sizeof(commands) / sizeof(commands[0]))
@@ -30,7 +31,7 @@ static void usage(FILE *file)
 		fprintf(file, "  %-8s %s\n", commands[i].name, commands[i].does);
 	fprintf(file,
 		"\nwebnn-run COMMAND --help tells the options. It ends with 0 when all is well, 1 "
-		"when outputs\nthat are compared differ, 2 for a model that cannot be used, 3 for "
+		"when outputs\nthat are compared differ or the doctor finds what does not work, 2 for a model that cannot be used, 3 for "
 		"another file, 4 when the\ndevice failed, 64 for wrong usage.\n");
 }
 

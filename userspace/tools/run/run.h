@@ -18,6 +18,7 @@
 enum exit_code {
 	DONE = 0,
 	DIFFERENT = 1,	/* compare: outputs differ */
+	UNWELL = 1,	/* doctor: something does not work */
 	BAD_MODEL = 2,	/* it cannot be read or cannot become a graph */
 	BAD_FILE = 3,	/* another file cannot be read, written or used */
 	BAD_DEVICE = 4, /* it is not there, or failed, or memory is exhausted */
@@ -100,5 +101,6 @@ int command_bench(int argc, char **argv);
 int command_explain(int argc, char **argv);
 int command_profile(int argc, char **argv);
 int command_compare(int argc, char **argv);
+int command_doctor(int argc, char **argv);
 
 #endif
