@@ -55,7 +55,7 @@ static void describe_openblas(const struct cpu_context *cpu, struct cpu_descript
 void cpu_describe(const struct cpu_context *cpu, struct cpu_description *d)
 {
 	const char *form = cpu->layer == CPU_ONEDNN ? cpu_onednn_form() : NULL;
-	const char *complaint = cpu->layer == CPU_ONEDNN ? cpu_onednn_complaint() : NULL;
+	const char *complaint = cpu_complaint(cpu);
 	size_t length = strlen(cpu->simd->name);
 
 	memset(d, 0, sizeof(*d));
