@@ -73,7 +73,8 @@ static void compare(struct rig *rig, const struct shape *s, const union ir_attrs
 			       s->w + s->padding[2] + s->padding[3] - 2, s->out };
 	struct ir_type type = ir_type_make(IR_F32, 4, y);
 
-	assert_true(rig_compare(rig, IR_OP_CONV, attrs, 1, &type, s->in > 100 ? 1e-4 : 1e-5));
+	/* Without fused multiplications and additions, some of a million results are more than 1e-5 off. */
+	assert_true(rig_compare(rig, IR_OP_CONV, attrs, 1, &type, s->in > 100 ? 1e-4 : 3e-5));
 	if (cpu_onednn_form() && kernel_of(s))
 		assert_string_equal(rig_prepared_name(), kernel_of(s));
 }
