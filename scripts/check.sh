@@ -13,8 +13,8 @@ fuzz_seconds=${ONPU_FUZZ_SECONDS:-10}
 # Kernels that the guest's tests run on; the runner's own run on all.
 guest_kernels=1
 left_out=(--no-suite full)
-# With sanitizers, tests that do again what others did, too.
-left_out_sanitized=(--no-suite again)
+# With sanitizers, tests that do again what others did, too, and those that run the same code on more data.
+left_out_sanitized=(--no-suite again --no-suite plain)
 # Which guest tests the stage guest runs, by the second column of budgets.txt.
 guest_where=(quick check)
 
