@@ -14,8 +14,8 @@
 /* More queues than this are more than a test can fill. */
 #define FEW_QUEUES 8u
 
-/* How soon somebody gets a turn whatever others do. */
-#define SOON_S 10
+/* How soon somebody gets a turn whatever others do; generous, as it takes some tenths of a second. */
+#define SOON_S 30
 
 /* Contexts of one client whose jobs do not end. */
 struct crowd {
@@ -192,7 +192,7 @@ TEST_F(share, ends_of_interrupted_jobs)
 		ASSERT_EQ(0, drmSyncobjHandleToFD(c.fd, c.syncobj[0], &file));
 		ASSERT_EQ(0, drmSyncobjFDToHandle(self->fd, file, &theirs));
 		close(file);
-		usleep(150000 * round);
+		usleep(60000 * round);
 		for (uint32_t i = 0; i < c.count && round % 2; i++) {
 			ASSERT_EQ(0, npu_ctx_destroy(c.fd, c.ctx[i]));
 			ASSERT_EQ(ECANCELED, npu_wait(c.fd, c.syncobj[i]));
@@ -274,51 +274,6 @@ static uint64_t device_cycles(int fd)
 	return npu_fdinfo(fd, "drm-cycles-npu");
 }
 
-FIXTURE(clients){};
-
-FIXTURE_SETUP(clients)
-{
-}
-
-FIXTURE_TEARDOWN(clients)
-{
-}
-
-/* Clients that always have work get the same, whatever number of contexts they have. */
-TEST_F(clients, share_the_device)
-{
-	enum { CLIENTS = 3 };
-	const uint32_t contexts[CLIENTS] = { 1, 2, 4 };
-	uint64_t before[CLIENTS], cycles[CLIENTS], share, sum = 0;
-	/* So much work takes a minute on a machine that others use. */
-	double end = npu_now() + 2 * npu_patience() * NPU_PATIENCE_S;
-	int fd[CLIENTS] = { npu_open() };
-
-	share = npu_num_queues(fd[0]) < 1 + 2 + 4 ? MANY_TURNS : MANY_SLICES;
-	close(fd[0]);
-	for (int i = 0; i < CLIENTS; i++)
-		fd[i] = busy_client(contexts[i], share);
-	for (int i = 0; i < CLIENTS; i++)
-		while (!(before[i] = device_cycles(fd[i])) && npu_now() < end)
-			usleep(1000);
-	for (int i = 0; i < CLIENTS; i++)
-		before[i] = device_cycles(fd[i]);
-	while (device_cycles(fd[0]) - before[0] < share && npu_now() < end)
-		usleep(1000);
-	for (int i = 0; i < CLIENTS; i++) {
-		cycles[i] = device_cycles(fd[i]) - before[i];
-		sum += cycles[i];
-	}
-	for (int i = 0; i < CLIENTS; i++) {
-		printf("# %u contexts: %llu cycles, %llu in a thousand\n", contexts[i],
-		       (unsigned long long)cycles[i], (unsigned long long)(1000 * cycles[i] / sum));
-		EXPECT_LT(CLIENTS * 10 * cycles[i], 11 * sum);
-		EXPECT_GT(CLIENTS * 10 * cycles[i], 9 * sum);
-	}
-	EXPECT_LE(share, cycles[0]);
-	/* The end of this process ends the jobs. */
-}
-
 static uint64_t device_clock(int fd)
 {
 	struct drm_onpu_time_info info;
@@ -332,9 +287,77 @@ static uint64_t device_clock(int fd)
 	return info.cycles;
 }
 
+#define CLIENTS 3
+
+/*
+ * What each client has had, as of one time: nearly nothing happens between the first and the last
+ * look. Where a busy machine does not let us look so fast, the fastest looks count.
+ */
+static void all_cycles(const int *fd, uint64_t *cycles, uint64_t nearly_nothing)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (int tries = 0; tries < 50 && least > nearly_nothing; tries++) {
+		uint64_t begin = device_clock(fd[0]), now[CLIENTS], passed;
+
+		for (int i = 0; i < CLIENTS; i++)
+			now[i] = device_cycles(fd[i]);
+		passed = device_clock(fd[0]) - begin;
+		if (passed >= least)
+			continue;
+		least = passed;
+		memcpy(cycles, now, sizeof(now));
+	}
+}
+
+FIXTURE(clients){};
+
+FIXTURE_SETUP(clients)
+{
+}
+
+FIXTURE_TEARDOWN(clients)
+{
+}
+
+/* Clients that always have work get the same, whatever number of contexts they have. */
+TEST_F(clients, share_the_device)
+{
+	const uint32_t contexts[CLIENTS] = { 1, 2, 4 };
+	uint64_t before[CLIENTS], cycles[CLIENTS], share, sum = 0;
+	/* So much work takes a minute on a machine that others use. */
+	double end = npu_now() + 2 * npu_patience() * NPU_PATIENCE_S;
+	int fd[CLIENTS] = { npu_open() };
+
+	share = npu_num_queues(fd[0]) < 1 + 2 + 4 ? MANY_TURNS : MANY_SLICES;
+	close(fd[0]);
+	for (int i = 0; i < CLIENTS; i++)
+		fd[i] = busy_client(contexts[i], share);
+	for (int i = 0; i < CLIENTS; i++)
+		while (!(before[i] = device_cycles(fd[i])) && npu_now() < end)
+			usleep(1000);
+	all_cycles(fd, before, share / 50);
+	while (device_cycles(fd[0]) - before[0] < share && npu_now() < end)
+		usleep(1000);
+	all_cycles(fd, cycles, share / 50);
+	for (int i = 0; i < CLIENTS; i++) {
+		cycles[i] -= before[i];
+		sum += cycles[i];
+	}
+	for (int i = 0; i < CLIENTS; i++) {
+		printf("# %u contexts: %llu cycles, %llu in a thousand\n", contexts[i],
+		       (unsigned long long)cycles[i], (unsigned long long)(1000 * cycles[i] / sum));
+		EXPECT_LT(CLIENTS * 10 * cycles[i], 11 * sum);
+		EXPECT_GT(CLIENTS * 10 * cycles[i], 9 * sum);
+	}
+	EXPECT_LE(share, cycles[0]);
+	/* The end of this process ends the jobs. */
+}
+
 /*
  * One of high priority waits for two slices at most, whatever others have to do. The device goes on
- * while the driver is on its way to it, so the shortest of some rounds counts.
+ * while the driver is on its way to it, so the shortest of many rounds counts, and the first that is
+ * short enough is the last: on a busy machine it takes some.
  */
 TEST_F(share, high_priority_waits_for_two_slices)
 {
@@ -349,8 +372,8 @@ TEST_F(share, high_priority_waits_for_two_slices)
 	high = npu_ctx_of(self->fd, DRM_ONPU_PRIORITY_HIGH, 0);
 	page = (const void *)high.page;
 	others = busy_client(self->queues + 4, MANY_SLICES);
-	for (int round = 0; round < 24 && least >= 2 * SLICE; round++) {
-		usleep(50000);
+	for (int round = 0; round < 1000 && least >= 2 * SLICE; round++) {
+		usleep(5000);
 		cycles = device_clock(self->fd);
 		ASSERT_EQ(0, npu_run(self->fd, high.id, &job));
 		cycles = page->end_cycle - cycles;
@@ -419,25 +442,41 @@ TEST_F(share, every_job_without_end_is_ended)
 	close(c.fd);
 }
 
-/* Who waits for a queue comes behind those of higher priority, until that counts no more. */
-TEST_F(share, a_job_that_waits_too_long)
+/* Whether the low one's job is ended, and no other. */
+static bool one_waits_too_long(struct __test_metadata *_metadata, FIXTURE_DATA(share) * self)
 {
 	struct npu_ctx low = npu_ctx_of(self->fd, DRM_ONPU_PRIORITY_LOW, 0);
 	struct drm_onpu_job job = npu_fill(self->fd, self->data.va, 4096, 7);
+	struct crowd c = crowd(self->queues + 4, DRM_ONPU_PRIORITY_NORMAL);
 	uint32_t syncobj = npu_syncobj(self->fd);
-	struct crowd c;
+	bool good;
 
-	if (parameter("max_wait_ms") > 10000)
-		SKIP(return, "it may wait for %u ms", parameter("max_wait_ms"));
-	c = crowd(self->queues + 4, DRM_ONPU_PRIORITY_NORMAL);
-	ASSERT_EQ(0, npu_submit_signal(self->fd, low.id, job, syncobj));
-	EXPECT_EQ(ETIME, npu_wait(self->fd, syncobj));
-	EXPECT_EQ(DRM_ONPU_CTX_TIMEDOUT, npu_state(self->fd, low.id).state);
+	must(!npu_submit_signal(self->fd, low.id, job, syncobj));
+	good = npu_wait(self->fd, syncobj) == ETIME;
+	EXPECT_EQ(good ? DRM_ONPU_CTX_TIMEDOUT : DRM_ONPU_CTX_ACTIVE,
+		  npu_state(self->fd, low.id).state);
 	for (uint32_t i = 0; i < c.count; i++) {
-		EXPECT_EQ(DRM_ONPU_CTX_ACTIVE, npu_state(c.fd, c.ctx[i]).state);
+		good = good && npu_state(c.fd, c.ctx[i]).state == DRM_ONPU_CTX_ACTIVE;
 		EXPECT_EQ(0, npu_ctx_destroy(c.fd, c.ctx[i]));
 	}
 	close(c.fd);
+	return good;
+}
+
+/*
+ * Who waits for a queue comes behind those of higher priority, until that counts no more. These take turns of
+ * a tenth of a second. Where a busy machine makes others wait as long, or the low one gets a queue as
+ * somebody is late, that is tried again.
+ */
+TEST_F(share, a_job_that_waits_too_long)
+{
+	bool good = false;
+
+	if (parameter("max_wait_ms") > 10000)
+		SKIP(return, "it may wait for %u ms", parameter("max_wait_ms"));
+	for (int tries = 0; tries < 10 && !good; tries++)
+		good = one_waits_too_long(_metadata, self);
+	EXPECT_TRUE(good);
 }
 
 TEST_HARNESS_MAIN
