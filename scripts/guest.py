@@ -30,7 +30,7 @@ import tempfile
 import time
 
 import initramfs
-import shares
+import tsc
 import unpacked
 
 SCRIPTS = os.path.dirname(os.path.abspath(__file__))
@@ -439,7 +439,7 @@ class Guest:
         console = os.path.join(self.folder, "console")
         append = [*self.root_options(), f"onpu_guest={self.seen}", "console=ttyS0", "loglevel=4", "panic=-1",
                   "log_buf_len=4M", "printk.devkmsg=on", "mitigations=off", "no_timer_check",
-                  "random.trust_cpu=on", "devtmpfs.mount=1", "tsc=reliable", "cryptomgr.notests",
+                  "random.trust_cpu=on", "devtmpfs.mount=1", "tsc=reliable", *tsc.option(), "cryptomgr.notests",
                   # The host may be busy for longer than these are by default.
                   "watchdog_thresh=60", "rcupdate.rcu_cpu_stall_timeout=120"]
         if args.gdb:
