@@ -92,7 +92,7 @@ fail_twice_seen()
 	# The processor on which somebody hesitates does nothing else.
 	echo 0 >"/proc/irq/$irq/smp_affinity_list"
 	taskset -pc 1 $$ >/dev/null
-	for i in {1..3}; do
+	for i in 1 2; do
 		[ "$status" -eq 0 ] || break
 		"${ends%/*}/driver-poke" "$device/resource0" request "$device/reset"
 		sleep 2
@@ -110,6 +110,12 @@ fail_twice_seen()
 has_hesitated()
 {
 	[ "$(cat "$counts/$1")" -ge "$2" ]
+}
+
+# No job is on the device.
+is_idle()
+{
+	[ "$(cat "$device/npu_current_frequency_mhz")" -eq 0 ]
 }
 
 # Without another process: to start one may need the processor that hesitates.
@@ -133,8 +139,7 @@ go_while_submitting()
 	"${ends%/*}/driver-load" /dev/accel/accel* &
 	late=$!
 	wait_for has_computed "$late" && kill -STOP "$late"
-	# Its jobs end meanwhile.
-	sleep 1
+	wait_for is_idle
 	# The processor on which it hesitates does nothing else, and the firmware's answers are awaited.
 	echo 1 >"/proc/irq/$irq/smp_affinity_list"
 	taskset -pc 1 $$ >/dev/null
