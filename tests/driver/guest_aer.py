@@ -76,8 +76,8 @@ def computes():
 
 
 def start():
-    """A program that computes until the device has gone."""
-    program = subprocess.Popen([LOAD, NODE])
+    """A program that computes until it has lost its context; the device may work again before it is told."""
+    program = subprocess.Popen([LOAD, NODE, 'lost'])
 
     def works():
         # Files come and go while it starts.

@@ -7,6 +7,7 @@
  *   once       one round is all
  *   once-low   the same, and its context is of low priority
  *   again      it goes on with the device that comes next
+ *   lost       its context may be lost on a device that works again when it asks the next time: EIO
  *   killed N   N times, a process with a job that does not end is killed
  *
  * A job that was cancelled does not matter. The status is 0 if all was right: results, errors, and no
@@ -123,6 +124,8 @@ static int work(const char *how)
 			return 0;
 		}
 	}
+	if (error == EIO && !strcmp(how, "lost"))
+		error = ENODEV;
 	/* A wedged device still tells the state of the context; an unplugged one does not. */
 	if (error == ENODEV) {
 		int asked = npu_ioctl(node, DRM_IOCTL_ONPU_CTX_GET_STATE, &state);
