@@ -1,17 +1,42 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""onpu-demo: what one run keeps, another one compares with, to the bit.
+"""onpu-demo: it demands right results of each device and layer, and what one run keeps, another one
+compares with, to the bit.
 
-test_demo.py ONPU_DEMO
+test_demo.py ONPU_DEMO FOLDER_OF_DIGITS
 """
 import json
+import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
 import unittest
 
+import numpy
+
 PROGRAM = sys.argv[1]
+DIGITS = pathlib.Path(sys.argv[2])
+RIGHT = 357 # of 359: the network's own answers, 99.44 %
+
+
+def convolve(x, name):
+    """3 x 3 with padding 1, then relu; x is [channel, height, width]."""
+    w = numpy.load(DIGITS / f"{name}_w.npy").astype(float)
+    padded = numpy.pad(x, ((0, 0), (1, 1), (1, 1)))
+    windows = numpy.lib.stride_tricks.sliding_window_view(padded, (3, 3), axis=(1, 2))
+    sums = numpy.einsum("cyxij,ocij->oyx", windows, w)
+    return numpy.maximum(sums + numpy.load(DIGITS / f"{name}_b.npy")[:, None, None], 0)
+
+
+def reference(image):
+    """The digit that the network sees, from its formula in train.py and its weights alone."""
+    y = convolve(convolve(image[None] / 16.0, "conv1"), "conv2")
+    y = convolve(y.reshape(24, 4, 2, 4, 2).max(axis=(2, 4)), "conv3")
+    y = y.reshape(24, 2, 2, 2, 2).mean(axis=(2, 4)).reshape(-1)
+    y = y @ numpy.load(DIGITS / "dense_w.npy") + numpy.load(DIGITS / "dense_b.npy")
+    return int(y.argmax())
 
 
 class Demo(unittest.TestCase):
@@ -27,9 +52,10 @@ class Demo(unittest.TestCase):
         cls.folder.cleanup()
 
     @classmethod
-    def run_demo(cls, *options, status=0):
-        done = subprocess.run([PROGRAM, "--device", "sim", "--models", cls.path / "none", *options],
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    def run_demo(cls, *options, status=0, device="sim", **environment):
+        done = subprocess.run([PROGRAM, "--device", device, "--models", cls.path / "none", *options],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False,
+                              env={**os.environ, **environment})
         assert done.returncode == status, done.stderr
         return done.stdout if status == 0 else done.stderr
 
@@ -53,7 +79,59 @@ class Demo(unittest.TestCase):
         record = json.loads(json.dumps(self.record))
         rows = record["digits"]["cpu"]["results"]
         rows[7] = rows[7][1:] + rows[7][:1]
-        self.assertEqual(self.compare(record)["digits"]["agree"], 358)
+        self.assertIn("WRONG RESULTS on sim or cpu: their answers differ for 1 of 359 digits.",
+                      self.compare(record, status=1))
+        figures = json.loads((self.path / "out.json").read_text())["digits"]
+        self.assertEqual((figures["agree"], figures["right"]), (358, {"sim": RIGHT, "cpu": RIGHT - 1}))
+
+    def test_wrong_device(self):
+        """One device that is wrong fails the demo; the sentence has its name and figure, and what to do."""
+        record = json.loads(json.dumps(self.record))
+        record["digits"]["cpu"]["results"][::20] = [[0.1] * 10] * 18
+        said = self.compare(record, status=1)
+        self.assertRegex(said, r"WRONG RESULTS on cpu: 3\d\d of 359 digits are right, 9\d\.\d\d%; "
+                               r"at least 99\.4% are demanded\. Try WEBNN_CPU_LAYER=openblas")
+        self.assertIn("troubleshooting.rst", said)
+        self.assertNotIn("WRONG RESULTS on sim:", said)
+
+    def changed(self, change):
+        """The digits network with some of its weights changed."""
+        folder = self.path / "changed-weights"
+        shutil.copytree(DIGITS, folder, dirs_exist_ok=True)
+        weights = numpy.load(folder / "conv3_w.npy")
+        change(weights)
+        numpy.save(folder / "conv3_w.npy", weights)
+        return folder
+
+    def test_wrong_weights(self):
+        """Zeros over weights, as the fault of oneDNN has written them, are found on each device."""
+        def forget(weights):
+            weights[:, :12] = 0
+        folder = self.changed(forget)
+        for device, names in (("sim", ("sim", "cpu")), ("cpu", ("cpu",))):
+            said = self.run_demo("--digits", folder, device=device, status=1)
+            for name in names:
+                self.assertRegex(said, f"WRONG RESULTS on {name}: [0-9]+ of 359 digits are right")
+
+    def test_no_number(self):
+        def spoil(weights):
+            weights[0] = numpy.nan
+        said = self.run_demo("--digits", self.changed(spoil), device="cpu", status=1)
+        self.assertRegex(said, r"WRONG RESULTS on cpu: result 0 of picture 0 is -?nan\.")
+
+    def test_layers(self):
+        """Each layer of the CPU, and the model, sees in each picture what the formula sees."""
+        images = numpy.load(DIGITS / "heldout_images.npy").reshape(-1, 8, 8)
+        wanted = [reference(image) for image in images]
+        labels = numpy.load(DIGITS / "heldout_labels.npy").tolist()
+        self.assertEqual(sum(a == b for a, b in zip(wanted, labels)), RIGHT)
+        records = {"sim": self.record["digits"]["sim"]}
+        for layer in "openblas", "onednn":
+            path = self.path / layer
+            self.run_demo("--record", path, device="cpu", WEBNN_CPU_LAYER=layer)
+            records[layer] = json.loads(path.read_text())["digits"]["cpu"]
+        for name, record in records.items():
+            self.assertEqual([int(numpy.argmax(row)) for row in record["results"]], wanted, name)
 
     def test_bits(self):
         """The decimal numbers stand for the bits: the model's own results come back the same."""

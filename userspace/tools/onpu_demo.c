@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * ./npu demo: classifies the held-out digits on the NPU, on its model and on the CPU, SqueezeNet's
- * picture when its weights are there, and says where every operator ran.
+ * picture when its weights are there, and says where every operator ran. It fails when a device is
+ * wrong more often than the network, or when devices differ.
  */
 #include <argp.h>
 #include <jansson.h>
@@ -22,6 +23,10 @@
 #define CLASSES	  10
 #define MAX_SIDES 3 /* npu, sim, cpu: the first is the one that is shown */
 
+/* What is demanded of each device: 357 of the 359 digits, and SqueezeNet's probabilities. */
+#define MIN_ACCURACY 0.994
+#define MAX_ERROR    1e-4
+
 struct options {
 	struct model_paths paths;
 	const char *json;
@@ -41,6 +46,8 @@ struct side {
 	double seconds;		       /* of all pictures */
 	WNNGraphStatistics statistics; /* of the last one */
 	size_t same_bits;	       /* pictures whose results are those of the first side */
+	size_t right, agree;	       /* digits: as the label says, as the last side says */
+	double max_error;	       /* squeezenet: from what is expected; NaN is kept */
 };
 
 struct run {
@@ -52,11 +59,9 @@ struct run {
 struct result {
 	struct run digits, squeezenet;
 	json_t *known, *record; /* what the options compare and record hold, or NULL */
-	size_t right, agree;
 	bool has_squeezenet;
 	int top5[5];
 	float top5_probability[5];
-	double max_error;
 };
 
 static double now(void)
@@ -134,6 +139,18 @@ static int run_open(struct run *run, WNNInstance instance, const char *model,
 	return 0;
 }
 
+/* The end of each complaint: what helps on this device. */
+static void advise(const char *device)
+{
+	if (!strcmp(device, "cpu"))
+		fprintf(stderr, "Try WEBNN_CPU_LAYER=openblas, which does without oneDNN. ");
+	else if (!strcmp(device, "npu"))
+		fprintf(stderr, "Try WEBNN_DEVICE=sim, which does without driver and device. ");
+	else
+		fprintf(stderr, "The model of the device is wrong: build it anew. ");
+	fprintf(stderr, "Then see \"Results are wrong\" in Documentation/troubleshooting.rst.\n");
+}
+
 static int side_picture(struct side *side, size_t picture, const float *input, float *out,
 			size_t count)
 {
@@ -145,6 +162,14 @@ static int side_picture(struct side *side, size_t picture, const float *input, f
 	if (model_infer(&side->model, side->context, &side->tensors, input, &out))
 		return -1;
 	side->seconds += now() - begin;
+	for (size_t i = 0; i < count; i++) {
+		if (isfinite(out[i]))
+			continue;
+		fprintf(stderr, "WRONG RESULTS on %s: result %zu of picture %zu is %g. ",
+			side->device, i, picture, (double)out[i]);
+		advise(side->device);
+		return -1;
+	}
 	return side->record ? demo_record_append(side->record, out, count) : 0;
 }
 
@@ -210,6 +235,11 @@ static double share_of_peak(const struct side *side)
 static double milliseconds(const struct run *run, size_t side)
 {
 	return run->side[side].seconds * 1e3 / (double)run->pictures;
+}
+
+static double accuracy(const struct run *digits, size_t side)
+{
+	return (double)digits->side[side].right / (double)digits->pictures;
 }
 
 /* Side of this device, or run->sides. */
@@ -288,14 +318,16 @@ static int digits_classify(const struct npy *images, const struct npy *labels,
 	int ret = answers ? 0 : -1;
 
 	for (size_t i = 0; i < labels->count && !ret; i++) {
-		int answer[MAX_SIDES];
+		int answer[MAX_SIDES] = { 0 };
 
 		ret = classify(run, (unsigned char *)images->data + i * PIXELS, answer);
 		if (ret)
 			break;
 		answers[i] = (unsigned char)answer[0];
-		result->right += answer[0] == ((unsigned char *)labels->data)[i];
-		result->agree += answer[0] == answer[run->sides - 1];
+		for (size_t j = 0; j < run->sides; j++) {
+			run->side[j].right += answer[j] == ((unsigned char *)labels->data)[i];
+			run->side[j].agree += answer[j] == answer[run->sides - 1];
+		}
 	}
 	if (!ret)
 		show(images->data, labels->data, answers, labels->count, options->pictures,
@@ -366,6 +398,22 @@ static void print_label(const char *models, int which)
 	printf("%s\n", line);
 }
 
+/* NaN if one of the differences is. */
+static double largest_error(const float *x, const float *expected, int n)
+{
+	double largest = 0;
+
+	for (int i = 0; i < n; i++) {
+		double error = fabs((double)x[i] - (double)expected[i]);
+
+		if (!(error <= largest))
+			largest = error;
+		if (isnan(largest))
+			break;
+	}
+	return largest;
+}
+
 static int squeezenet_demo(WNNInstance instance, const struct options *options,
 			   struct result *result)
 {
@@ -387,10 +435,9 @@ static int squeezenet_demo(WNNInstance instance, const struct options *options,
 	    run_picture(&result->squeezenet, image.data, out, 1001) ||
 	    run_describe(&result->squeezenet))
 		goto out;
-	for (int i = 0; i < 1001; i++)
-		result->max_error =
-			fmax(result->max_error, fabs((double)probabilities[0][i] -
-						     (double)((float *)expected.data)[i]));
+	for (size_t i = 0; i < result->squeezenet.sides; i++)
+		result->squeezenet.side[i].max_error =
+			largest_error(probabilities[i], expected.data, 1001);
 	top_five(probabilities[0], 1001, result);
 	result->has_squeezenet = true;
 	ret = 0;
@@ -416,6 +463,8 @@ static void print_npu(const char *name, const struct run *run)
 {
 	char what[64];
 
+	if (run->sides == 1)
+		return;
 	snprintf(what, sizeof(what), "%s: NPU cycles a picture", name);
 	printf("%-34s", what);
 	for (size_t i = 0; i + 1 < run->sides; i++)
@@ -443,15 +492,25 @@ static void print_table(const struct options *options, const struct result *r)
 	printf("%-34s", "");
 	for (size_t i = 0; i < digits->sides; i++)
 		printf(" %12s", digits->side[i].device);
-	printf("\n%-34s %11.2f%%\n", "digits: accuracy",
-	       100.0 * (double)r->right / (double)digits->pictures);
-	printf("%-34s %8zu/%zu\n", "digits: same answer as the CPU", r->agree, digits->pictures);
+	printf("\n%-34s", "digits: accuracy");
+	for (size_t i = 0; i < digits->sides; i++)
+		printf(" %11.2f%%", 100 * accuracy(digits, i));
+	printf("\n");
+	if (digits->sides > 1) {
+		printf("%-34s", "digits: same answer as the CPU");
+		for (size_t i = 0; i + 1 < digits->sides; i++)
+			printf(" %8zu/%zu", digits->side[i].agree, digits->pictures);
+		printf("\n");
+	}
 	print_times("digits: milliseconds a picture", digits);
 	print_npu("digits", digits);
 	if (r->has_squeezenet) {
 		print_times("squeezenet: milliseconds", squeezenet);
 		print_npu("squeezenet", squeezenet);
-		printf("%-34s %12.1e\n", "squeezenet: largest error", r->max_error);
+		printf("%-34s", "squeezenet: largest error");
+		for (size_t i = 0; i < squeezenet->sides; i++)
+			printf(" %12.1e", squeezenet->side[i].max_error);
+		printf("\n");
 	}
 	print_nodes("operators on the NPU", digits->npu, squeezenet->npu);
 	print_nodes("operators folded at build", digits->folded, squeezenet->folded);
@@ -484,22 +543,28 @@ static void add_sides(json_t *object, const struct run *run)
 
 static json_t *digits_json(const struct result *r)
 {
-	json_t *object = json_pack("{s:I, s:f, s:I}", "count", (json_int_t)r->digits.pictures,
-				   "accuracy", (double)r->right / (double)r->digits.pictures,
-				   "agree", (json_int_t)r->agree);
+	const struct run *run = &r->digits;
+	json_t *right = json_object();
+	json_t *object = json_pack("{s:I, s:f, s:I, s:o}", "count", (json_int_t)run->pictures,
+				   "accuracy", accuracy(run, 0), "agree",
+				   (json_int_t)run->side[0].agree, "right", right);
 
-	add_sides(object, &r->digits);
+	for (size_t i = 0; i < run->sides; i++)
+		json_object_set_new(right, run->side[i].device,
+				    json_integer((json_int_t)run->side[i].right));
+	add_sides(object, run);
 	return object;
 }
 
 static json_t *squeezenet_json(const struct result *r)
 {
 	const struct side *side = &r->squeezenet.side[0];
-	json_t *object = json_pack("{s:[i,i,i,i,i], s:f, s:I, s:f, s:I}", "top5", r->top5[0],
-				   r->top5[1], r->top5[2], r->top5[3], r->top5[4], "max_error",
-				   r->max_error, "cycles", (json_int_t)side->statistics.npuCycles,
-				   "share_of_peak", share_of_peak(side), "count",
-				   (json_int_t)r->squeezenet.pictures);
+	json_t *object =
+		json_pack("{s:[i,i,i,i,i], s:o, s:I, s:f, s:I}", "top5", r->top5[0], r->top5[1],
+			  r->top5[2], r->top5[3], r->top5[4], "max_error",
+			  isfinite(side->max_error) ? json_real(side->max_error) : json_null(),
+			  "cycles", (json_int_t)side->statistics.npuCycles, "share_of_peak",
+			  share_of_peak(side), "count", (json_int_t)r->squeezenet.pictures);
 
 	add_sides(object, &r->squeezenet);
 	return object;
@@ -530,6 +595,81 @@ static int write_json(const struct options *options, const struct result *r)
 		json_object_set_new(root, "squeezenet", squeezenet_json(r));
 	ret = dump(root, options->json);
 	json_decref(root);
+	return ret;
+}
+
+/* ---- what is demanded of them */
+
+/* Returns -1 after complaints, each of which names the device and the figure. */
+static int demand_digits(const struct run *run)
+{
+	size_t last = run->sides - 1;
+	int ret = 0;
+
+	for (size_t i = 0; i < run->sides; i++) {
+		const struct side *side = &run->side[i];
+
+		if (accuracy(run, i) >= MIN_ACCURACY)
+			continue;
+		fprintf(stderr,
+			"WRONG RESULTS on %s: %zu of %zu digits are right, %.2f%%; at least %.1f%% are demanded. ",
+			side->device, side->right, run->pictures, 100 * accuracy(run, i),
+			100 * MIN_ACCURACY);
+		advise(side->device);
+		ret = -1;
+	}
+	for (size_t i = 0; i < last; i++) {
+		const struct side *side = &run->side[i];
+
+		if (side->agree == run->pictures)
+			continue;
+		fprintf(stderr,
+			"WRONG RESULTS on %s or %s: their answers differ for %zu of %zu digits. ",
+			side->device, run->side[last].device, run->pictures - side->agree,
+			run->pictures);
+		/* The one that has more digits right is the less likely culprit. */
+		advise(run->side[side->right < run->side[last].right ? i : last].device);
+		ret = -1;
+	}
+	return ret;
+}
+
+static int demand_squeezenet(const struct run *run)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < run->sides; i++) {
+		const struct side *side = &run->side[i];
+
+		if (side->max_error <= MAX_ERROR)
+			continue;
+		fprintf(stderr,
+			"WRONG RESULTS on %s: SqueezeNet's largest error is %.1e; at most %.0e is allowed. ",
+			side->device, side->max_error, MAX_ERROR);
+		advise(side->device);
+		ret = -1;
+	}
+	return ret;
+}
+
+/* The NPU behind its driver gives the bits of its model. */
+static int demand_bits(const char *name, const struct run *run)
+{
+	if (strcmp(run->side[0].device, "npu") || run->side[1].same_bits == run->pictures)
+		return 0;
+	fprintf(stderr, "WRONG RESULTS on npu: %s has the bits of sim for %zu of %zu pictures. ",
+		name, run->side[1].same_bits, run->pictures);
+	advise("npu");
+	return -1;
+}
+
+static int demand(const struct result *r)
+{
+	int ret = demand_digits(&r->digits) | demand_bits("digits", &r->digits);
+
+	if (r->has_squeezenet)
+		ret |= demand_squeezenet(&r->squeezenet) |
+		       demand_bits("squeezenet", &r->squeezenet);
 	return ret;
 }
 
@@ -581,6 +721,8 @@ static int records_open(struct result *result, const struct options *options)
 
 static int demo(WNNInstance instance, const struct options *options, struct result *result)
 {
+	int ret;
+
 	if (records_open(result, options) || digits_demo(instance, options, result))
 		return -1;
 	if (!model_present("squeezenet", &options->paths))
@@ -588,9 +730,13 @@ static int demo(WNNInstance instance, const struct options *options, struct resu
 	else if (squeezenet_demo(instance, options, result))
 		return -1;
 	print_table(options, result);
+	fflush(stdout);
+	ret = demand(result);
 	if (options->record && dump(result->record, options->record))
-		return -1;
-	return options->json ? write_json(options, result) : 0;
+		ret = -1;
+	if (options->json && write_json(options, result))
+		ret = -1;
+	return ret;
 }
 
 int main(int argc, char **argv)
