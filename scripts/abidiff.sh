@@ -80,7 +80,7 @@ cmd_abidiff()
 
 	[ $# -eq 1 ] || wrong "abidiff needs a commit to compare with, such as: ./npu abidiff HEAD~10"
 	progress_to_stdout
-	ensure_environment
+	ensure_environment build abidiff
 	commit=$(inside git -C "$top" rev-parse --verify --quiet --end-of-options "$1^{commit}") ||
 		die "git knows no commit '$1'"
 	build_tools || exit

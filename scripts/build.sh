@@ -6,14 +6,15 @@
 
 : "${top:?}"
 
-# The compiler of a build, then meson's arguments. The environment has what the optional parts need: that
-# one is left out would be an error.
+# The compiler of a build, then meson's arguments. Where the environment has what the optional parts need, that
+# one is left out would be an error; the demo does without them.
 build_options()
 {
-	local all=--auto-features=enabled
+	local all
 	# Reports of sanitizers have lines and no values; the rest of what a debugger reads takes half of the time.
 	local lines="-Ddebug=false -Dc_args=-g1 -Dcpp_args=-g1"
 
+	all=$(build_features)
 	case $1 in
 	gcc) echo "gcc $all -Dstatic=true" ;;
 	# For its warnings alone.
@@ -65,12 +66,15 @@ build()
 			inside ninja -C "$top/build/$name" "$@"
 }
 
+# What build_tools makes: all, or these targets.
+build_targets=()
+
 # The build whose programs are on PATH.
 build_tools()
 {
 	local status=0
 
-	build gcc && inside python3 "$top/scripts/link-tools.py" "$top/build/gcc" "$top/build/bin" ||
+	build gcc "${build_targets[@]}" && inside python3 "$top/scripts/link-tools.py" "$top/build/gcc" "$top/build/bin" ||
 		status=$?
 	drop_lock
 	return "$status"

@@ -32,7 +32,7 @@ cross_tools()
 	done
 	inside test -e /usr/bin/qemu-aarch64 || missing+=(qemu-user)
 	[ ${#missing[@]} -gt 0 ] || return 0
-	step cross-tools "installing ${missing[*]}" install_packages "${missing[@]}"
+	step cross-tools "installing ${missing[*]}" install_lines "${missing[@]}"
 }
 
 # What the packages of $1 would set up by their scripts, which are for that processor: links.
@@ -145,6 +145,6 @@ cross_all()
 cmd_cross()
 {
 	progress_to_stdout
-	ensure_environment
+	ensure_environment build
 	cross_all "$@"
 }

@@ -63,7 +63,7 @@ cmd_deb()
 {
 	[ $# -eq 0 ] || wrong "deb has no options"
 	progress_to_stdout
-	ensure_environment
+	ensure_environment build deb
 	build_debs || exit
 	drop_lock
 	say "packages are in build/deb:"

@@ -24,7 +24,7 @@ cmd_doc()
 {
 	[ $# -eq 0 ] || wrong "doc has no options"
 	progress_to_stdout
-	ensure_environment
+	ensure_environment build doc
 	take_lock "$top/build/.doc-lock" "it makes the documentation"
 	step doc "documentation" make_doc || exit
 	drop_lock

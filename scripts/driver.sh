@@ -143,18 +143,21 @@ kbuild()
 	return "$status"
 }
 
-# clang is for its warnings: the kernel was configured for gcc, and so is the module that is used.
+# clang is for its warnings: the kernel was configured for gcc, and so is the module that is used. In the
+# place of a compiler, demo is gcc without the modules of the tests, and without what W=1 needs Perl for.
 make_driver()
 {
 	local release=$1 compiler=$2 folder module version arguments=(W=1)
+	local modules=(driver/onpu.ko tests/driver/widen/onpu_{fail,widen}.ko tests/driver/kunit/onpu_kunit.ko)
 
 	folder=$(driver_folder "$release" "$compiler")
 	case $compiler in
 	gcc) arguments+=(KCFLAGS=-Werror) ;;
+	demo) arguments=(KCFLAGS=-Werror ONPU_TESTS=) modules=(driver/onpu.ko) ;;
 	clang) arguments+=("CC=$top/scripts/kernel-clang.sh") ;;
 	esac
 	kbuild "$folder" "$release" "${arguments[@]}" || return
-	for module in driver/onpu.ko tests/driver/widen/onpu_{fail,widen}.ko tests/driver/kunit/onpu_kunit.ko; do
+	for module in "${modules[@]}"; do
 		keep_module "$folder" "$module" "${module##*/}" || return
 	done
 	# Versions fit together or do not, whichever compiler was used.

@@ -112,7 +112,7 @@ guest_builds()
 {
 	build_tools || return
 	if [ "$guest_driver" = 1 ]; then
-		build_driver "$guest_kernel" gcc
+		build_driver "$guest_kernel" "$guest_module"
 	fi
 }
 
@@ -135,17 +135,22 @@ guest_quietly()
 	return "$status"
 }
 
+# The packages that the guest needs, and which driver. The demo needs less.
+guest_sets=(build) guest_module=gcc
+
 # guest_prepare OPTIONS… COMMAND…: leave in guest_line what runs the guest inside the environment.
 guest_prepare()
 {
-	local places place
+	local places place sets=("${guest_sets[@]}")
 
 	guest_options "$@"
 	if [ "$guest_driver" = 1 ] && ! driver_exists; then
 		die "guest: there is no driver in driver/; --no-driver does without"
 	fi
-	ensure_environment
+	[ -z "$guest_kernel" ] || sets+=(kernels)
+	ensure_environment "${sets[@]}"
 	guest_kernel=$(kernel_of "$guest_kernel") || exit
+	[ ! -e "$(driver_folder "$guest_kernel" gcc)/.stamp" ] || guest_module=gcc
 	[ "$guest_build" = 0 ] || guest_quietly guest_builds || exit
 	guest_line=(python3 "$top/scripts/guest.py" "--kernel=$guest_kernel" "${guest_args[@]}")
 	if [ -n "$(debug_name_of "$guest_kernel")" ]; then
@@ -155,7 +160,7 @@ guest_prepare()
 		guest_line+=("--emulator=${ONPU_EMU:-$top/build/bin/onpu-emu}")
 	fi
 	if [ "$guest_driver" = 1 ]; then
-		guest_line+=("--driver=$(driver_folder "$guest_kernel" gcc)/onpu.ko"
+		guest_line+=("--driver=$(driver_folder "$guest_kernel" "$guest_module")/onpu.ko"
 			"--firmware=${ONPU_FIRMWARE:-$top/build/gcc/firmware/onpu_v1.bin}")
 	fi
 	find_all_places "${guest_command[@]}"

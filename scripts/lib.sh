@@ -46,12 +46,26 @@ show_log()
 	say "    log: $1"
 }
 
+# note TITLE: another title for the step that runs, such as how far it is.
+note()
+{
+	[ -z "${step_note:-}" ] || printf '%s\n' "$*" >"$step_note"
+}
+
+title_of()
+{
+	local title=$1
+
+	[ ! -s "$step_note" ] || read -r title <"$step_note"
+	printf '%s\n' "$title"
+}
+
 ticker()
 {
 	local start=$SECONDS
 
 	while sleep 1; do
-		printf '\r  %-52s %5d s' "$1" $((SECONDS - start)) >&"$step_fd"
+		printf '\r  %-52s %5d s' "$(title_of "$1")" $((SECONDS - start)) >&"$step_fd"
 	done
 }
 
@@ -76,9 +90,11 @@ spent()
 step()
 {
 	local name=$1 log=$log_dir/$1.log title=$2 start=$SECONDS status=0 tick='' cpu=$log_dir/.cpu-$1 TIMEFORMAT='%U %S'
+	local step_note=$log_dir/$1.note
 
 	shift 2
 	mkdir -p "$log_dir"
+	rm -f "$step_note"
 	if [ -t "$step_fd" ]; then
 		ticker "$title" </dev/null &
 		tick=$!
@@ -96,7 +112,8 @@ step()
 	fi
 	spent step "$name" $((SECONDS - start)) "$(awk '{ printf "%.1f", $1 + $2 }' "$cpu")"
 	rm -f -- "$cpu"
-	printf '  %-52s %s' "$title" "$spent" >&"$step_fd"
+	printf '  %-52s %s' "$(title_of "$title")" "$spent" >&"$step_fd"
+	rm -f -- "$step_note"
 	case $status in
 	0) say "" ;;
 	77) say "  skipped: $(tail -n 1 -- "$log")" ;;

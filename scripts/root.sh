@@ -2,28 +2,15 @@
 # shellcheck shell=bash
 #
 # The build environment: a Debian 13 root under build/root, or the host when it is one already.
-# Sourced by npu, which sets $top. Needs lib.sh and places.sh.
+# Sourced by npu, which sets $top. Needs lib.sh, places.sh and sets.sh.
 
 : "${top:?}"
 
 suite=trixie
 root=$top/build/root
-packages_file=$top/scripts/packages.txt
 
 # Raise it when make_root() does something else than before: every root is then made anew.
 root_recipe=1
-
-# The lines NAME, NAME/SUITE and NAME/SUITE/depends of packages.txt, whose head explains them.
-package_list()
-{
-	sed 's/#.*//; s/[[:space:]]//g; /^$/d' "$packages_file"
-}
-
-# The lines that name no suite.
-plain_packages()
-{
-	package_list | grep -v /
-}
 
 os_release()
 {
@@ -31,36 +18,21 @@ os_release()
 	(. /etc/os-release 2>/dev/null && printf '%s' "${!1:-}")
 }
 
-# has_backport ROOT PATTERN: a package of that name is installed there, from backports.
-has_backport()
-{
-	# dpkg-query expands the fields, not the shell; it fails when a package is unknown.
-	# shellcheck disable=SC2016
-	dpkg-query --admindir="$1/var/lib/dpkg" -W -f '${db:Status-Status} ${Version}\n' "$2" 2>/dev/null |
-		grep -q '^installed .*~bpo'
-}
-
-# Every package of the list is in the root $1; "" is the host.
-has_packages()
-{
-	local status name
-
-	# As above.
-	# shellcheck disable=SC2016
-	status=$(plain_packages |
-		xargs dpkg-query --admindir="$1/var/lib/dpkg" -W -f '${db:Status-Status}\n' 2>/dev/null) || return
-	[ "$(sort -u <<<"$status")" = installed ] || return
-	while IFS=/ read -r name _ status; do
-		[ -z "$status" ] || name="${name%-*}-[0-9]*-${name##*-}"
-		has_backport "$1" "$name" || return
-	done < <(package_list | grep /)
-}
-
-# The host will do when it is Debian 13 with everything installed.
+# host_is_reference SET…: the host will do when it is Debian 13 with everything installed, or with what is
+# asked for as long as there is no root.
 host_is_reference()
 {
-	[ "${ONPU_FORCE_ROOT:-0}" = 0 ] && [ "$(os_release ID)" = debian ] &&
-		[ "$(os_release VERSION_CODENAME)" = "$suite" ] && has_packages ""
+	[ "${ONPU_FORCE_ROOT:-0}" = 0 ] && is_debian_13 || return
+	if [ -e "$root/.onpu-recipe" ]; then
+		has_packages ""
+	else
+		has_packages "" "$@"
+	fi
+}
+
+is_debian_13()
+{
+	[ "$(os_release ID)" = debian ] && [ "$(os_release VERSION_CODENAME)" = "$suite" ]
 }
 
 # sources.list of the root: the host's own mirrors with the suite exchanged. The lines of the host
@@ -103,10 +75,17 @@ host_apt_options()
 	apt-config dump | grep -E '^Acquire::((http|https|ftp)::([^ ]*::)?Proxy|Check-Valid-Until|Check-Date|Retries|ForceIPv[46]) ' || true
 }
 
+# need_root_user SET…: says at once that it cannot work, and what would.
 need_root_user()
 {
-	[ "$(id -u)" -eq 0 ] ||
-		die "the build environment needs root (mounts, chroot, packages): run 'sudo ./npu …'"
+	local hint=""
+
+	if [ "$(id -u)" -ne 0 ]; then
+		is_debian_13 && hint=", or install what this system lacks: $(lacking "" "$@" | paste -sd ' ')"
+		die "the build environment needs root (mounts, chroot, packages): run 'sudo ./npu …'$hint"
+	fi
+	unshare --mount --propagation private true 2>/dev/null ||
+		die "the build environment needs mounts, which this container does not allow"
 }
 
 update_host()
@@ -164,40 +143,14 @@ bootstrap()
 # The base system in the folder $1; update_root installs the rest.
 make_root()
 {
-	bootstrap "$1" --include=ca-certificates --dpkgopt='path-exclude=/usr/share/man/*' \
-		--dpkgopt='path-exclude=/usr/share/locale/*/LC_MESSAGES/*'
+	(
+		umask 022
+		bootstrap "$1" --include=ca-certificates --dpkgopt='path-exclude=/usr/share/man/*' \
+			--dpkgopt='path-exclude=/usr/share/locale/*/LC_MESSAGES/*'
+	)
 }
 
-# versioned NAME/SUITE: the package with a version in its name that the meta-package NAME depends on.
-versioned()
-{
-	local name=${1%%/*} found
-
-	found=$(inside apt-cache show "$1" | sed -n 's/^Depends: //p' | tr -s ', ' '[\n*]' |
-		grep -m 1 "^${name%-*}-[0-9]") || { echo "no package that $1 stands for" >&2; return 1; }
-	printf '%s\n' "$found"
-}
-
-# Nothing boots from the root in the usual way: kernels are installed without an initramfs.
-install_packages()
-{
-	inside env DEBIAN_FRONTEND=noninteractive INITRD=No \
-		apt-get -qy --no-install-recommends install "$@"
-}
-
-# install_lines LINE…: of packages.txt, those that name no suite first.
-install_lines()
-{
-	local list name from depends
-
-	mapfile -t list < <(printf '%s\n' "$@" | grep -v /)
-	install_packages "${list[@]}" || return
-	while IFS=/ read -r name from depends <&3; do
-		[ -z "$depends" ] || name=$(versioned "$name/$from") || return
-		install_packages -t "$from" "$name" || return
-	done 3< <(printf '%s\n' "$@" | grep /)
-}
-
+# update_root SET…: install them.
 update_root()
 {
 	local list
@@ -205,19 +158,15 @@ update_root()
 	# A root of before there were packages from backports.
 	grep -q "$suite-backports" "$root/etc/apt/sources.list" ||
 		root_sources >"$root/etc/apt/sources.list" || return
-	inside apt-get -q update || return
-	mapfile -t list < <(package_list)
+	# A new one has its lists.
+	[ ! -e "$root/.onpu-packages" ] || inside apt-get -q update || return
+	mapfile -t list < <(package_list "$@")
 	install_lines "${list[@]}"
 }
 
 recipe_stamp()
 {
 	printf 'recipe %s %s\n' "$root_recipe" "$suite"
-}
-
-package_stamp()
-{
-	package_list | sort -u | sha256sum
 }
 
 # Roots nobody works in any more. Each use of a root holds a shared lock on its .onpu-lock.
@@ -244,25 +193,13 @@ own_build()
 	[ "$(id -u)" -ne 0 ] || chown --reference="$top" -- "$top/build"
 }
 
-check_disk()
-{
-	local free
-
-	free=$(df --output=avail -k "$top/build" | tail -n 1)
-	[ "$free" -gt $((8 * 1024 * 1024)) ] ||
-		die "the build environment needs 8 GiB below $top/build, there are $((free / 1024)) MiB"
-}
-
 create_root()
 {
-	need_root_user
 	install_host_tools
 	# apt knows no mirror before its first update.
 	[ -n "$(root_sources)" ] || update_host
 	[ -n "$(root_sources)" ] ||
 		die "no Debian mirror in the host's apt sources; name one: ONPU_MIRROR=URI ./npu …"
-	remove_old_roots
-	check_disk
 	step root "making the Debian 13 environment (some minutes)" make_root "$root.new" || exit 1
 	recipe_stamp >"$root.new/.onpu-recipe"
 	[ ! -e "$root" ] || mv -T -- "$root" "$root.old-$$"
@@ -276,29 +213,41 @@ is_inside()
 	[ "${ONPU_INSIDE:-}" = "$top" ] && [ -e /.onpu-recipe ]
 }
 
-# Make the environment what packages.txt says; nothing to do is the common case and takes no time.
-# We and all we start hold the root's lock, so that nobody deletes it under us.
+# ensure_environment [SET…]: make the environment what packages.txt says of these sets, or of all; nothing
+# to do is the common case and takes no time. We and all we start hold the root's lock, so that nobody
+# deletes it under us.
 ensure_environment()
 {
+	local sets missing
+
+	mapfile -t sets < <(wanted_sets "$@")
 	environment=host
-	if is_inside || host_is_reference; then
+	if is_inside || host_is_reference "${sets[@]}"; then
 		return
 	fi
 	environment=root
-	need_root_user
+	need_root_user "${sets[@]}"
 	own_build
 	take_lock "$top/build/.setup-lock" "it prepares the environment"
 	if [ "$(cat "$root/.onpu-recipe" 2>/dev/null)" != "$(recipe_stamp)" ]; then
+		remove_old_roots
+		check_disk "${sets[@]}"
 		create_root
 	fi
-	if [ "$(cat "$root/.onpu-packages" 2>/dev/null)" != "$(package_stamp)" ]; then
-		has_packages "$root" ||
-			step root-update "installing packages in the environment" update_root || exit 1
-		package_stamp >"$root/.onpu-packages"
+	mapfile -t missing < <(missing_sets "${sets[@]}")
+	if [ ${#missing[@]} -gt 0 ]; then
+		has_packages "$root" "${missing[@]}" || install_sets "${missing[@]}"
+		stamp_sets "${missing[@]}"
 	fi
 	exec {root_lock_fd}<"$root/.onpu-lock"
 	flock -s "$root_lock_fd"
 	drop_lock
+}
+
+install_sets()
+{
+	check_disk "$@"
+	step root-update "installing packages" update_root "$@" || exit 1
 }
 
 # Whose compiler and libraries are used, wherever it is looked at from.

@@ -86,6 +86,80 @@ test_guest_usage()
 	contains "guest with a wrong kernel fails" "status 1"
 }
 
+# in_scripts TEXT: a shell with the functions behind ./npu, and a root of its own without packages.
+in_scripts()
+{
+	mkdir -p "$work/no-root"
+	env top="$copy" work="$work" bash -c 'for file in lib places sets root; do . "$top/scripts/$file.sh"; done
+		root=$work/no-root; eval "$0"' "$1"
+}
+
+test_sets()
+{
+	local list=$copy/scripts/packages.txt
+
+	out=$(in_scripts 'package_list | sort | uniq -d')
+	equal "each package is in one set" ""
+	out=$(in_scripts 'diff <(package_list | sort) <(package_list $(set_names) | sort)')
+	equal "each package is in a set" ""
+	out=$(in_scripts 'set_sizes $(set_names) | grep -c "^[1-9]"; wanted_sets doc; [ "$(wanted_sets)" = "$(set_names)" ] && echo all')
+	equal "a command has the demo's set, too, or all" $'1\ndemo\ndoc\nall'
+	out=$(in_scripts 'stamp_sets demo deb; stamp_sets doc; missing_sets demo deb doc build; tools() { echo root; }; build_features')
+	equal "sets that are installed are remembered" $'build\n--auto-features=auto -Dtests=false'
+	cp "$list" "$work/packages.txt"
+	sed -i 's/^lintian$/lintian\na-package/' "$list"
+	out=$(in_scripts 'missing_sets demo deb doc; stamp_sets deb build; missing_sets demo deb doc; tools() { echo root; }; build_features')
+	equal "a set that has changed is missing, others are not" $'deb\n--auto-features=enabled'
+	out=$(in_scripts 'lacking / deb | grep ^a-')
+	equal "what a system lacks is named" a-package
+	cp "$work/packages.txt" "$list"
+}
+
+# What apt tells of its progress becomes the step's title, and the sum of all runs what is left of it.
+test_progress()
+{
+	cat >"$work/apt" <<-'END'
+	Need to get 1,200 MB/1,300 MB of archives.
+	dlstatus:1:25.5:Retrieving file 1 of 2
+	Get:1 a package
+	pmstatus:a:50.0:Installing a
+	Need to get 0 B/99.5 kB of archives.
+	Need to get 30.5 MB of archives.
+	END
+	out=$(in_scripts 'note_progress <"$work/apt"')
+	equal "the lines of apt are kept" "$(grep -v status: "$work/apt")"
+	out=$(in_scripts 'note() { printf "%s\n" "$*"; }; note_progress <"$work/apt" | grep installing')
+	equal "progress is told" $'installing packages: 325 of 1300 MB\ninstalling packages: 1300 MB, 50 % unpacked\ninstalling packages: 1330 MB'
+	out=$(in_scripts 'step_fd=1; step told "a title" note another; step plain "a title" true' | sed 's/  */ /g')
+	equal "a step's line has its last title" $' another 0 s\n a title 0 s'
+}
+
+# Where it cannot work, it says so before anything is fetched: no log of a step is there.
+test_no_room()
+{
+	local small=$work/small
+
+	mkdir "$small"
+	mount -t tmpfs -o size=64m small "$small"
+	mkdir "$small/driver"
+	touch "$small/Kbuild" "$small/driver/Kbuild"
+	cp -a "$copy/npu" "$copy/scripts" "$small/"
+	out=$(ONPU_FORCE_ROOT=1 "$small/npu" demo 2>&1; echo "status $?"; ls "$small/build/log" 2>&1)
+	contains "no room: where, and for what" "no room below $small/build: the packages for this (demo)"
+	contains "no room: how much is missing" "need 3100 MiB, there are 6"
+	contains "no room: a failure, and no step was begun" "status 1"$'\n'"ls: cannot access"
+	rm -rf "$small/build"
+	mount -o remount,ro "$small"
+	out=$(ONPU_FORCE_ROOT=1 "$small/npu" demo 2>&1; echo "status $?")
+	contains "a file system that is read-only" "the checkout cannot be written to: cannot create directory ‘$small/build’: Read-only file system"
+	contains "a file system that is read-only is a failure" "status 1"
+	umount "$small"
+	chmod a+x "$work"
+	out=$(setpriv --reuid=65534 --regid=65534 --clear-groups env ONPU_FORCE_ROOT=1 "$npu" build 2>&1; echo "status $?")
+	contains "without root's rights" "the build environment needs root (mounts, chroot, packages): run 'sudo ./npu …'"
+	contains "without root's rights it is a failure" "status 1"
+}
+
 test_exec()
 {
 	"$npu" exec sh -c 'exit 42'
@@ -408,6 +482,9 @@ test_check_usage
 test_ci
 test_rounds
 test_guest_usage
+test_sets
+test_progress
+test_no_room
 test_exec
 test_places
 test_files
