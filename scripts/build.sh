@@ -10,7 +10,7 @@
 # one is left out would be an error; the demo does without them.
 build_options()
 {
-	local all
+	local all="--auto-features=enabled --werror"
 	# Reports of sanitizers have lines and no values; the rest of what a debugger reads takes half of the time.
 	local lines="-Ddebug=false -Dc_args=-g1 -Dcpp_args=-g1"
 
@@ -19,7 +19,9 @@ build_options()
 	gcc) echo "gcc $all -Dstatic=true" ;;
 	# For its warnings alone.
 	clang) echo "clang $all -Ddebug=false -Doptimization=0" ;;
-	asan) echo "gcc $all $lines -Db_sanitize=address,undefined" ;;
+	# Inner loops have an optimisation of their own; for the rest, less takes two thirds of the compiler's time. The
+	# warnings are those of gcc.
+	asan) echo "gcc ${all% *} $lines -Doptimization=1 -Db_sanitize=address,undefined" ;;
 	fuzzers) echo "clang $all $lines -Dfuzz=true -Db_sanitize=address,undefined -Db_lundef=false" ;;
 	*) die "no build named '$1'" ;;
 	esac
@@ -46,7 +48,7 @@ configure()
 	cxx=${options[0]/#gcc/g++}
 	cxx=${cxx/#clang/clang++}
 	step "$name-setup" "configuring build/$name" inside env CC="${options[0]}" CXX="$cxx" \
-		meson setup --werror "${again[@]}" "${options[@]:1}" "$dir" "$top" || return
+		meson setup "${again[@]}" "${options[@]:1}" "$dir" "$top" || return
 	printf '%s\n' "$harness" >"$dir/.onpu-harness"
 	printf '%s\n' "$stamp" >"$dir/.onpu-options"
 }
