@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # guest: --emu-arg=--no-msix --modprobe=vgem
+# guest: --cpus=2
 #
 # A device with a single interrupt, which also tells of completions: a part of the kselftests. Left out is what
 # takes long and waits for no completion, or for hundreds of contexts.

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # guest: --root --emu-arg=--queues=4 --timeout=1200
+# guest: --cpus=2
 #
 # A device with few queues, which contexts share, as TAP; then with bounds of run and wait that a test
 # can reach.

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # guest: --emu-arg=--tlb=sticky --modprobe=vgem
+# guest: --cpus=2
 #
 # A device that forgets a translation only when it is told to: a part of the kselftests. Left out is what takes
 # long and uses one address for one memory.

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# guest: --cpus=2 --emu-arg=--queues=2 --timeout=1200
+# guest: --emu-arg=--queues=2 --timeout=1200
+# guest: --cpus=2
 #
 # A device with two queues: a part of the kselftests, on two processors as some of them are races. Left out is
 # what takes long and is about calls, not about queues.
