@@ -4,7 +4,8 @@
 
 relu of [1, 16], and softmax of a product of two 256 x 256 matrices: each one dispatched and its result read before
 the next one (sync), and a thousand dispatched before the last one is waited for (flight). ONNX Runtime has no
-queue: it runs a thousand, one after the other. Both alternate within a run; the best of all rounds counts.
+queue: it runs a thousand, one after the other. Both alternate within a run; the best of all rounds counts. And how
+long the self-test of the layer on oneDNN takes when a process loads it.
 """
 import argparse
 import json
@@ -71,6 +72,15 @@ class Ort:
         return (time.perf_counter_ns() - begin) / count * 1e-3
 
 
+def self_test(build, rounds):
+    """Milliseconds, the least of so many processes."""
+    program = build / "tests/bench/latency/bench-latency-check"
+    if not program.exists():
+        return None
+    times = [int(subprocess.run([program], check=True, text=True, stdout=subprocess.PIPE).stdout) for _ in range(rounds)]
+    return min(times) * 1e-6
+
+
 def main():
     parser = argparse.ArgumentParser(description="Dispatches that take little time, beside ONNX Runtime.")
     parser.add_argument("--json", type=pathlib.Path)
@@ -89,6 +99,11 @@ def main():
                             "sync_ratio": times[0] / times[2], "flight_ratio": times[1] / times[2]}
         print(f"{network:7} sync {times[0]:8.2f} us  in flight {times[1]:8.2f} us  ONNX Runtime {times[2]:8.2f} us  "
               f"ratios {times[0] / times[2]:.2f} {times[1] / times[2]:.2f}", flush=True)
+    figures["self_test_ms"] = self_test(args.build, args.rounds)
+    if figures["self_test_ms"] is None:
+        print("oneDNN's self-test: not measured, the build has no oneDNN")
+    else:
+        print(f"oneDNN's self-test {figures['self_test_ms']:.2f} ms")
     if args.json:
         args.json.write_text(json.dumps(figures, indent=2) + "\n")
 
