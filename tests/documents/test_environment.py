@@ -6,6 +6,8 @@ import re
 import sys
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
+# What libraries below ours look at.
+OTHERS = ("OPENBLAS_", "ONEDNN_")
 # What ./npu tells its own parts.
 OWN = {"ONPU_INSIDE"}
 
@@ -36,7 +38,7 @@ def main():
         print(f"{found[name]} looks at {name}, which Documentation/environment.rst does not tell of")
         wrong = 1
     for name in sorted(told - set(found)):
-        if not name.startswith("OPENBLAS_"):
+        if not name.startswith(OTHERS):
             print(f"Documentation/environment.rst tells of {name}, which nothing looks at")
             wrong = 1
     if not found:
