@@ -474,7 +474,7 @@ TEST_F(share, a_job_that_waits_too_long)
 
 	if (parameter("max_wait_ms") > 10000)
 		SKIP(return, "it may wait for %u ms", parameter("max_wait_ms"));
-	for (int tries = 0; tries < 10 && !good; tries++)
+	for (int tries = 0; tries < 5 && !good; tries++)
 		good = one_waits_too_long(_metadata, self);
 	EXPECT_TRUE(good);
 }
