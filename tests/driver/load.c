@@ -106,6 +106,9 @@ static int work(const char *how)
 		signal(SIGTERM, destroy_context);
 	while (1) {
 		error = run_all(node, ctx.id, syncobj);
+		/* Others end it, on a busy machine later than a fence may take. */
+		while (endless && error == -1)
+			error = npu_wait(node, syncobj);
 		if (destroyed)
 			return 0;
 		if (error && error != ECANCELED)
