@@ -17,7 +17,9 @@ busy=()
 
 rest()
 {
-	[ ${#busy[@]} -eq 0 ] || kill "${busy[@]}" 2>/dev/null
+	[ ${#busy[@]} -gt 0 ] || return
+	kill "${busy[@]}"
+	wait "${busy[@]}" 2>/dev/null
 	busy=()
 }
 trap rest EXIT

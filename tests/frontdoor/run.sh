@@ -369,27 +369,24 @@ test_pool()
 {
 	local pid file=$copy/build/pooled
 
-	out=$(with_steps <<-'END' | sed 's/  *[0-9][0-9]* s/ N s/; s/log: .*/log/; s/in .*:/in it:/; s/ *| + .*/+/'
+	# Which of two ends first is left open: what each prints becomes one line.
+	out=$(with_steps <<-'END' | sed -e 's/  *[0-9][0-9]* s/ N s/; s/log: .*/log/; s/in .*:/in it:/; s/ *| + .*/    +/' |
 	times_file=$top/times budgets["step slow"]=7
 	pool_run step slow-1.2.3 slow sh -c 'until [ -e "$1" ]; do sleep 0.1; done' - "$top/second"
 	pool_run step bad bad sh -c 'echo not ok 1 - it; touch "$1"; exit 3' - "$top/second"
-	pool_run step last last sh -c 'sleep 1; echo no; exit 77'
-	pool_wait || echo "status $?"
+	pool_run step last last sh -c 'echo no; exit 77'
+	pool_wait || say "status $?"
 	pool_run step good good true
-	pool_wait && echo fine
+	pool_wait && say fine
 	END
-	)
+		sed -e ':all' -e 'N;$!b all' -e 's/\n    /; /g' | LC_ALL=C sort)
 	equal "steps run beside each other; lines do not mix, and a failure is told" "$(cat <<-'END'
-	  bad N s  FAILED (status 3)
-	    the first that failed in it:
-	+
-	    | not ok 1 - it
-	    log
-	  slow N s of 7
-	  last N s  skipped: no
-	status 1
+	  bad N s  FAILED (status 3); the first that failed in it:; +; | not ok 1 - it; log
 	  good N s
+	  last N s  skipped: no
+	  slow N s of 7
 	fine
+	status 1
 	END
 	)"
 	out=$(sed 's/ [0-9][0-9]* / N /; s/ [0-9]*\.[0-9]$/ C/' "$copy/times" | sort)
