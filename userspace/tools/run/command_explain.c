@@ -24,10 +24,21 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
+/* A layer that failed its self-test is why other kernels run. */
+static void tell_of_layer(const struct target *target)
+{
+	WNNCpuInfo info = WNN_CPU_INFO_INIT;
+
+	if (wnnContextGetCpuInfo(target->context, &info) == WNNStatus_Success && info.oneDnnBroken)
+		fprintf(stderr, "webnn-run: %.*s\n", (int)info.oneDnnProblem.length,
+			info.oneDnnProblem.data);
+}
+
 static int report(const struct options *common, const struct target *target)
 {
 	json_t *root;
 
+	tell_of_layer(target);
 	if (text_wanted(common) && placement_print(target->graph))
 		return BAD_DEVICE;
 	if (!common->json)
