@@ -30,6 +30,7 @@ import tempfile
 import time
 
 import initramfs
+import shares
 import tsc
 import unpacked
 
