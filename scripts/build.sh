@@ -10,19 +10,19 @@
 # one is left out would be an error; the demo does without them.
 build_options()
 {
-	local all="--auto-features=enabled --werror"
+	local all
 	# Reports of sanitizers have lines and no values; the rest of what a debugger reads takes half of the time.
 	local lines="-Ddebug=false -Dc_args=-g1 -Dcpp_args=-g1"
 
 	all=$(build_features)
 	case $1 in
-	gcc) echo "gcc $all -Dstatic=true" ;;
+	gcc) echo "gcc $all --werror -Dstatic=true" ;;
 	# For its warnings alone.
-	clang) echo "clang $all -Ddebug=false -Doptimization=0" ;;
+	clang) echo "clang $all --werror -Ddebug=false -Doptimization=0" ;;
 	# Inner loops have an optimisation of their own; for the rest, less takes two thirds of the compiler's time. The
 	# warnings are those of gcc.
-	asan) echo "gcc ${all% *} $lines -Doptimization=1 -Db_sanitize=address,undefined" ;;
-	fuzzers) echo "clang $all $lines -Dfuzz=true -Db_sanitize=address,undefined -Db_lundef=false" ;;
+	asan) echo "gcc $all $lines -Doptimization=1 -Db_sanitize=address,undefined" ;;
+	fuzzers) echo "clang $all --werror $lines -Dfuzz=true -Db_sanitize=address,undefined -Db_lundef=false" ;;
 	*) die "no build named '$1'" ;;
 	esac
 }
