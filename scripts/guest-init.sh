@@ -154,6 +154,7 @@ run()
 		in=/run/onpu/in
 		cat "${port_in:?}" >in &
 	fi
+	tell begun
 	run_command <"$in" >out 2>err 3>&- &
 	wait $!
 	status=$?

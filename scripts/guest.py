@@ -13,7 +13,6 @@ up; 125 when the guest failed or, after a command that succeeded, its kernel war
 import argparse
 import collections
 import ctypes
-import fcntl
 import json
 import lzma
 import os
@@ -30,6 +29,7 @@ import tempfile
 import time
 
 import initramfs
+import kernel_log
 import shares
 import tsc
 import unpacked
@@ -40,6 +40,7 @@ BUILD = os.path.join(TOP, "build")
 
 TIMED_OUT = 124
 WAKES_EVERY = 5
+BOOT_SECONDS = 900  # a busy machine takes a minute or two
 BROKEN = 125
 SYSTEM_MOUNTS = """\
 sys /sys sysfs defaults
@@ -51,24 +52,6 @@ tmp /var/tmp tmpfs mode=1777
 """
 # The streams of the command, and what each port carries: see guest-init.sh.
 PORTS = ("control", "log", "request", "out", "err", "in")
-
-# Warnings that every module which does not come with the kernel causes, and those of a slow machine.
-EXPECTED = (r"loading out-of-tree module taints kernel",
-            r"module verification failed: signature and/or required key missing - tainting kernel",
-            r"^hrtimer: interrupt took ", r"^workqueue: .* hogged CPU for ", r"^clocksource: ",
-            r"^hpet: Lost \d+ RTC interrupts", r"^sched: DL replenish lagged too much",
-            r"lapic is not functional\.$", r"^Could not switch to high resolution mode")
-# Whatever its level; with --allow-warnings too it is a failure.
-SPLAT = re.compile(r"\b(BUG|WARNING|Oops|KASAN|KCSAN|UBSAN|Kernel panic)\b.*(:|at )|cut here"
-                   r"|general protection fault|possible recursive locking|possible circular locking"
-                   r"|inconsistent lock state|suspicious RCU usage|blocked for more than|refcount_t: "
-                   r"|soft lockup|rcu_preempt self-detected stall|sleeping function called from"
-                   r"|possible .* lock inversion|Possible unsafe locking|DMA-API: |ODEBUG: |kmemleak: \d+ new")
-# Bits of /proc/sys/kernel/tainted: died, bad page, warned, locked up.
-TAINT_BAD = 1 << 7 | 1 << 5 | 1 << 9 | 1 << 14
-
-# Mounting hardware that is not there and such: only what comes after init's start is judged.
-LOG_LINE = re.compile(rb"(\d+),(\d+),(\d+),[^;]*;(.*)")
 
 
 class GuestError(Exception):
@@ -151,70 +134,6 @@ def escape(text):
     return text.replace(",", ",,")
 
 
-class KernelLog:
-    """The guest's records of /dev/kmsg, written to a file and judged."""
-
-    def __init__(self, path, allowed, allow_warnings):
-        self.path, self.file = self.open(path)
-        self.allowed = [re.compile(text) for text in (*EXPECTED, *allowed)]
-        self.allow_warnings = allow_warnings
-        self.judging = False
-        self.ended = False
-        self.rest = b""
-        self.bad = []
-
-    @staticmethod
-    def open(path):
-        """Another guest that runs keeps the name: then a number is put in it."""
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        base, suffix = os.path.splitext(path)
-        number = 1
-        while True:
-            file = open(path, "ab")
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                file.truncate(0)
-                return path, file
-            except BlockingIOError:
-                file.close()
-                number += 1
-                path = f"{base}-{number}{suffix}"
-
-    def feed(self, data):
-        *lines, self.rest = (self.rest + data).split(b"\n")
-        for line in lines:
-            self.line(line)
-        self.file.flush()
-
-    def line(self, line):
-        match = LOG_LINE.match(line)
-        if not match:  # a record's variables
-            return
-        priority, micros = int(match[1]), int(match[3])
-        text = match[4].decode(errors="replace")
-        written = f"<{priority & 7}>[{micros / 1e6:12.6f}] {text}"
-        self.file.write(written.encode() + b"\n")
-        if text == "onpu-guest: end":
-            self.ended = True
-        elif text.startswith("Run /") and text.endswith("as init process"):
-            self.judging = True
-        elif self.is_bad(priority, text):
-            self.bad.append(written)
-
-    def is_bad(self, priority, text):
-        if not self.judging or priority >= 8:  # 8 and more: not from the kernel
-            return False
-        if SPLAT.search(text):
-            return True
-        return priority <= 4 and not self.allow_warnings and \
-            not any(pattern.search(text) for pattern in self.allowed)
-
-    def append(self, title, text):
-        if text:
-            self.file.write(f"--- {title}\n{text}\n".encode())
-            self.file.flush()
-
-
 class Guest:
     def __init__(self, args):
         self.args = args
@@ -230,6 +149,7 @@ class Guest:
         self.words = b""
         self.emulator_killed = False
         self.wakes_at = None
+        self.deadline, self.begun = None, False
         self.answers = None
         # Inside the environment /run is a file system of this run only.
         self.folder = tempfile.mkdtemp(prefix="onpu-guest-",
@@ -238,7 +158,7 @@ class Guest:
         self.files = self.folder if args.system == "/" else \
             tempfile.mkdtemp(prefix="onpu-guest-", dir=os.path.join(args.system, "run"))
         self.seen = os.path.join("/", os.path.relpath(self.files, args.system))
-        self.log = KernelLog(args.log, args.allow_log, args.allow_warnings)
+        self.log = kernel_log.KernelLog(args.log, args.allow_log, args.allow_warnings)
 
     # What the guest sees
 
@@ -522,7 +442,9 @@ class Guest:
         *lines, self.words = (self.words + data).split(b"\n")
         for line in lines:
             word, _, rest = line.decode(errors="replace").partition(" ")
-            if word == "exit":
+            if word == "begun":
+                self.deadline, self.begun = time.monotonic() + self.args.timeout, True
+            elif word == "exit":
                 self.status = int(rest)
             elif word == "taint":
                 self.taint = int(rest)
@@ -628,9 +550,9 @@ class Guest:
 
     def converse(self):
         """Until init's last word, and the log's; whoever is silent for good is found out here."""
-        deadline = time.monotonic() + self.args.timeout
+        self.deadline = time.monotonic() + BOOT_SECONDS
         while not self.done():
-            left = deadline - time.monotonic()
+            left = self.deadline - time.monotonic()
             if left <= 0:
                 raise TimeoutError
             for key, _ in self.select.select(min(left, 0.5)):
@@ -702,7 +624,7 @@ class Guest:
         elif self.status is None:
             say("the guest ended before the command did")
         bad = list(self.log.bad)
-        if self.taint & TAINT_BAD:
+        if self.taint & kernel_log.TAINT_BAD:
             bad.append(f"the kernel is tainted: {self.taint}")
         if bad:
             say("the kernel's log has warnings:")
@@ -717,7 +639,7 @@ class Guest:
     def show_tails(self):
         """What the processes said last, and of the console the first trouble."""
         lines = self.console().splitlines()
-        start = next((number for number, line in enumerate(lines) if SPLAT.search(line)), len(lines))
+        start = next((number for number, line in enumerate(lines) if kernel_log.SPLAT.search(line)), len(lines))
         for line in lines[max(0, start - 15):start + 25]:
             print(f"    console: {line}", file=sys.stderr)
         for name, tail in self.tails.items():
@@ -735,7 +657,8 @@ class Guest:
                 self.replay()
             status = self.judge()
         except TimeoutError:
-            say(f"the guest did not finish within {self.args.timeout:g} s; log: {self.log.path}")
+            late = f"finish within {self.args.timeout:g}" if self.begun else f"boot within {BOOT_SECONDS}"
+            say(f"the guest did not {late} s; log: {self.log.path}")
             status = TIMED_OUT
         except GuestError as error:
             say(f"{error}; log: {self.log.path}")
