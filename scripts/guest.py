@@ -37,6 +37,7 @@ import unpacked
 SCRIPTS = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(SCRIPTS)
 BUILD = os.path.join(TOP, "build")
+DATA = os.path.join(os.path.dirname(TOP), "shared")
 
 TIMED_OUT = 124
 WAKES_EVERY = 5
@@ -163,8 +164,12 @@ class Guest:
     # What the guest sees
 
     def folders(self):
-        """That it may write to: the checkout, and those that the command is about."""
-        return [] if self.args.in_memory else sorted({TOP, *self.args.share})
+        """The checkout, and those that the command is about; it may write to them. The data of tests that lie
+        beside the checkout are in the root, but where the way to them is closed."""
+        if self.args.in_memory:
+            return []
+        found = {TOP, *self.args.share}
+        return sorted({*found, DATA} if os.path.isdir(DATA) and self.closed(sorted(found)) else found)
 
     def closed(self, folders):
         """What the command's user could not go through on the way to them, or to a place in memory."""
@@ -411,7 +416,8 @@ class Guest:
             roots["share-root"] = self.start_share("share-root", self.args.system, ["--readonly", "--cache=always"])
         for number, path in enumerate(folders):
             name = f"share{number}"
-            roots[name] = self.start_share(name, path, ["--cache=auto", *shares.same_owner(path)])
+            roots[name] = self.start_share(name, path, ["--cache=auto", *shares.same_owner(path),
+                                                        *(["--readonly"] if path == DATA else [])])
         npu = self.start_emulator() if self.args.emulator else None
         if self.args.gdb:
             if os.path.exists(self.args.gdb):

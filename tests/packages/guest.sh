@@ -8,12 +8,14 @@
 # shellcheck disable=SC2319
 set -uo pipefail
 
-work=$1
 here=$(cd -- "$(dirname -- "$0")" && pwd -P)
 # shellcheck source=tests/tap.sh
 . "$here/../tap.sh"
 PATH=/usr/sbin:/usr/bin:/sbin:/bin
 node=/dev/accel/accel0
+# An ordinary user may not be able to enter the folder of the checkout.
+work=$(mktemp -d)
+cp -- "$1"/*.onnx "$1"/*.npy "$work" && chmod a+rx "$work" || exit
 
 # as_user GROUPS COMMAND…: as an ordinary user with these further groups
 as_user()

@@ -27,8 +27,11 @@ class Case(unittest.TestCase):
         self.system = system.System(folder.name)
 
     def run_it(self, *words, status=DONE, **more):
-        done = subprocess.run([PROGRAM, *words, "--root", self.system.top], stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, text=True, check=False, **more)
+        # By its descriptor: another user may not be able to enter the folder that it lies in.
+        with open(PROGRAM, "rb") as program:
+            done = subprocess.run([f"/proc/self/fd/{program.fileno()}", *words, "--root", self.system.top],
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False,
+                                  pass_fds=[program.fileno()], **more)
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)
         return done.stdout if status == DONE or done.stdout else done.stderr
 
