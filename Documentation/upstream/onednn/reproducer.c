@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * Two faults of oneDNN 3.7 on x86-64; each result is compared with a plain loop:
+ * Four faults of oneDNN 3.7 on x86-64; each result is compared with a plain loop:
  *
  *	gcc -O2 reproducer.c -o reproducer -ldnnl && ./reproducer --forget-caches
  *
  * The first one needs a machine whose CPUID leaf 0x8000001D answers zeros; elsewhere --forget-caches
- * leaves in oneDNN what such a leaf leaves there. Ends with 1 when a result is wrong.
+ * leaves in oneDNN what such a leaf leaves there. The third and the fourth need AMX. Ends with 1 when a
+ * result is wrong.
  */
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,6 +42,15 @@ static dnnl_memory_desc_t describe(int rank, const dnnl_dim_t *dims, dnnl_format
 	dnnl_memory_desc_t desc;
 
 	CHECK(dnnl_memory_desc_create_with_tag(&desc, rank, dims, dnnl_f32, tag));
+	return desc;
+}
+
+static dnnl_memory_desc_t describe_bytes(int rank, const dnnl_dim_t *dims, dnnl_data_type_t type,
+					 dnnl_format_tag_t tag)
+{
+	dnnl_memory_desc_t desc;
+
+	CHECK(dnnl_memory_desc_create_with_tag(&desc, rank, dims, type, tag));
 	return desc;
 }
 
@@ -149,6 +160,96 @@ static int convolution(int height, int kernel, int stride, int channels)
 	return wrong != 0;
 }
 
+/* Integers of 8 bits with a zero point; the kernel is one high and two wide, and nothing is padded. */
+struct integers {
+	int height, width, stride, groups, in, out, zero; /* channels of a group */
+};
+
+static int32_t sum_at(const struct integers *c, const int8_t *x, const int8_t *w, int pixel, int o)
+{
+	int results = (c->width - 2) / c->stride + 1;
+	int line = pixel / results, column = pixel % results * c->stride;
+	int first = o / c->out * c->in; /* channel of the group */
+	int32_t sum = 0;
+
+	for (int i = 0; i < c->in; i++)
+		for (int k = 0; k < 2; k++)
+			sum += (x[((line * c->width) + column + k) * c->groups * c->in + first + i] -
+				c->zero) *
+			       w[(o * c->in + i) * 2 + k];
+	return sum;
+}
+
+static dnnl_primitive_attr_t attributes(bool zero)
+{
+	dnnl_primitive_attr_t attr;
+
+	CHECK(dnnl_primitive_attr_create(&attr));
+	CHECK(dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user));
+	if (zero)
+		CHECK(dnnl_primitive_attr_set_zero_points_mask(attr, DNNL_ARG_SRC, 0));
+	return attr;
+}
+
+/* The scratchpad has bytes that are not 0, as memory that was used before. */
+static int integers(const struct integers *c)
+{
+	int columns = (c->width - 2) / c->stride + 1, channels = c->groups * c->out;
+	const dnnl_dims_t x_dims = { 1, c->groups * c->in, c->height, c->width };
+	const dnnl_dims_t y_dims = { 1, channels, c->height, columns };
+	const dnnl_dims_t w_dims = { c->groups, c->out, c->in, 1, 2 }, one = { 1 };
+	const dnnl_dims_t strides = { 1, c->stride }, none = { 0, 0 };
+	dnnl_memory_desc_t x = describe_bytes(4, x_dims, dnnl_s8, dnnl_nhwc);
+	dnnl_memory_desc_t y = describe_bytes(4, y_dims, dnnl_s32, dnnl_nhwc);
+	dnnl_memory_desc_t w = describe_bytes(5, w_dims, dnnl_s8, dnnl_goihw);
+	dnnl_memory_desc_t any = describe_bytes(5, w_dims, dnnl_s8, dnnl_format_tag_any);
+	size_t window = (size_t)c->in * 2, wrong = 0;
+	size_t results = (size_t)c->height * columns * channels, room;
+	size_t bytes = dnnl_memory_desc_get_size(x);
+	int8_t *picture = malloc(bytes), *weights = malloc(channels * window);
+	int32_t *result = calloc(results, sizeof(*result)), zero = c->zero;
+	const_dnnl_memory_desc_t packed_desc, scratch_desc;
+	dnnl_primitive_desc_t what, pack;
+	dnnl_memory_t packed;
+	void *scratch;
+
+	for (size_t i = 0; i < bytes; i++)
+		picture[i] = (int8_t)(i % 251 - 125);
+	for (size_t i = 0; i < channels * window; i++)
+		weights[i] = (int8_t)(i % 239 - 119);
+	CHECK(dnnl_convolution_forward_primitive_desc_create(
+		&what, engine, dnnl_forward_inference, dnnl_convolution_direct, x, any, NULL, y,
+		strides, none, none, none, attributes(zero)));
+	packed_desc = dnnl_primitive_desc_query_md(what, dnnl_query_weights_md, 0);
+	scratch_desc = dnnl_primitive_desc_query_md(what, dnnl_query_scratchpad_md, 0);
+	room = dnnl_memory_desc_get_size(scratch_desc);
+	scratch = aligned_alloc(64, (room + 64) & ~(size_t)63);
+	memset(scratch, 0x55, room);
+	packed = memory(packed_desc, DNNL_MEMORY_ALLOCATE);
+	CHECK(dnnl_reorder_primitive_desc_create(&pack, w, engine, packed_desc, engine, NULL));
+	execute(pack, 2,
+		(dnnl_exec_arg_t[]){ { DNNL_ARG_FROM, memory(w, weights) },
+				     { DNNL_ARG_TO, packed } });
+	execute(what, zero ? 5 : 4,
+		(dnnl_exec_arg_t[]){ { DNNL_ARG_SRC, memory(x, picture) },
+				     { DNNL_ARG_WEIGHTS, packed },
+				     { DNNL_ARG_DST, memory(y, result) },
+				     { DNNL_ARG_SCRATCHPAD, memory(scratch_desc, scratch) },
+				     { DNNL_ARG_ATTR_ZERO_POINTS | DNNL_ARG_SRC,
+				       memory(describe_bytes(1, one, dnnl_s32, dnnl_a), &zero) } });
+	for (size_t i = 0; i < results; i++)
+		wrong += result[i] !=
+			 sum_at(c, picture, weights, (int)(i / channels), (int)(i % channels));
+	printf("integers %dx%d, kernel 1x2, stride in x %d, %d groups of %d to %d channels, zero point %d (%s): %zu of %zu results wrong\n",
+	       c->height, c->width, c->stride, c->groups, c->in, c->out, c->zero, name_of(what),
+	       wrong, results);
+	free(picture);
+	free(weights);
+	free(result);
+	free(scratch);
+	return wrong != 0;
+}
+
 /*
  * Where CPUID leaf 0x8000001D answers zeros, oneDNN 3.7 keeps (0 + 1) * (0 + 1) * (0 + 1) * (0 + 1) bytes
  * as the size of each cache. This writes the same into its tables, which are found by their shape:
@@ -196,6 +297,10 @@ int main(int argc, char **argv)
 	for (int stride = 1; stride <= 3; stride++)
 		wrong |= convolution(8, 3, stride, 16);
 	wrong |= convolution(8, 1, 2, 16);
+	for (int stride = 1; stride <= 2; stride++)
+		wrong |= integers(&(struct integers){ 8, 3, stride, 1, 16, 22, 0 });
+	for (int zero = 0; zero <= 50; zero += 50)
+		wrong |= integers(&(struct integers){ 9, 9, 1, 2, 15, 68, zero });
 	/* One reorder for each size: oneDNN would take it from its cache of primitives again. */
 	if (argc > 1 && !strcmp(argv[1], "--forget-caches"))
 		printf("%d tables of cache sizes are forgotten\n", forget_caches());

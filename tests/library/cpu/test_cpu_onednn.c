@@ -248,13 +248,18 @@ static void compare_channels(enum type type, int64_t in, int64_t out, enum ir_fi
 			   .kw = between(1, 3),
 			   .groups = random_below(8) ? 1 : between(2, 3),
 			   .layout = layout };
+	bool depthwise = !random_below(8);
 	struct ir_conv_attrs conv = { .strides = { between(1, 2), between(1, 2) },
 				      .dilations = { 1, 1 },
-				      .groups = (uint32_t)d.groups,
 				      .layout = IR_NHWC,
 				      .filter_layout = layout,
 				      .act = { .kind = IR_UNARY_NONE } };
 
+	if (depthwise) {
+		d.groups = between(2, MOST);
+		d.in = d.out = 1;
+	}
+	conv.groups = (uint32_t)d.groups;
 	for (int i = 0; i < 4; i++)
 		conv.padding[i] = random_below(2) && (i < 2 ? d.kh : d.kw) > 1;
 	compare_conv(&d, &conv);
@@ -276,13 +281,14 @@ static void test_channels(void **state)
 						 (enum ir_filter_layout)layout);
 }
 
-/* Images of one channel or two, with results that are narrow. */
+/* Images with results that are narrow, those of floats with one channel or two. */
 static void test_narrow(void **state)
 {
 	(void)state;
 	for (long i = 0; i < (wanted ? wanted : 10000); i++) {
-		struct drawn d = { .type = FLOATS,
-				   .in = between(1, 2),
+		enum type type = (enum type)random_below(TYPES);
+		struct drawn d = { .type = type,
+				   .in = between(1, type == FLOATS ? 2 : 40),
 				   .out = between(1, 40),
 				   .kh = between(1, 4),
 				   .kw = between(1, 5),
@@ -308,6 +314,7 @@ static void test_narrow(void **state)
 /* --- The self-test --- */
 
 static dnnl_primitive_kind_t damaged;
+static int num_damaged;
 
 /* Has its results in the kind that is damaged, one bit of which changes: the sign of the first number, the lowest of the first byte. */
 static dnnl_status_t execute_wrong(const_dnnl_primitive_t primitive, dnnl_stream_t stream,
@@ -324,6 +331,7 @@ static dnnl_status_t execute_wrong(const_dnnl_primitive_t primitive, dnnl_stream
 		if (args[i].arg == DNNL_ARG_DST) {
 			dnnl_memory_get_data_handle(args[i].memory, &data);
 			((uint8_t *)data)[3] ^= 0x80;
+			num_damaged++;
 		}
 	return status;
 }
@@ -344,7 +352,12 @@ static void test_self(void **state)
 	wrong.primitive_execute = execute_wrong;
 	for (int i = 0; i < 2; i++) {
 		damaged = kinds[i];
-		assert_int_equal(onednn_check(&wrong, &err), -1);
+		num_damaged = 0;
+		/* Below AVX-512, some kinds are on kernels of our own. */
+		if (!onednn_check(&wrong, &err)) {
+			assert_int_equal(num_damaged, 0);
+			continue;
+		}
 		assert_non_null(
 			strstr(err.message,
 			       i ? "computes a product of float32 wrong on this processor" :

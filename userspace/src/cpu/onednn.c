@@ -17,6 +17,8 @@
 	((dnnl_cpu_isa_avx2_vnni & ~dnnl_cpu_isa_avx2) | \
 	 (dnnl_cpu_isa_avx512_core_vnni & ~dnnl_cpu_isa_avx512_core))
 
+#define AMX (dnnl_cpu_isa_avx512_core_amx & ~dnnl_cpu_isa_avx512_core_fp16)
+
 static struct onednn library;
 static const struct onednn *loaded;
 /* What the self-test has found. */
@@ -71,6 +73,7 @@ static void load(void)
 	snprintf(library.form, sizeof(library.form), "onednn-%d.%d.%d-%x-8", version->major,
 		 version->minor, version->patch, (unsigned int)library.get_effective_cpu_isa());
 	library.exact_integers = library.get_effective_cpu_isa() & VNNI;
+	library.has_amx = library.get_effective_cpu_isa() & AMX;
 	threads = onednn_enter(&library);
 	if (!library.engine_create(&library.engine, dnnl_cpu, 0)) {
 		if (!onednn_check(&library, &verdict))

@@ -51,6 +51,7 @@ struct onednn {
 	int (*get_threads)(void);
 	dnnl_engine_t engine;
 	bool exact_integers; /* sums of products of 8 bits do not saturate on the way */
+	bool has_amx;	     /* it multiplies tiles of 8 bits */
 	char form[64];	     /* what the forms of packed operands depend on */
 };
 

@@ -427,8 +427,10 @@ static void run_part(void *argument, int64_t item, unsigned int worker)
 	int64_t row = first * g->attrs->strides[0] - g->attrs->padding[0] + form->above;
 	const char *x = run->x + (image * g->in_h + row) * g->in_w * g->in_c * c->in_bytes;
 	char *y = run->y + (image * g->out_h + first) * g->out_w * g->out_c * c->out_bytes;
-	void *sums = run->scratch + worker * (c->scratch_bytes + c->sums_bytes) + c->scratch_bytes;
-	void *to = c->sums_bytes ? sums : y;
+	void *sums = c->sums_bytes ? run->scratch + worker * (c->scratch_bytes + c->sums_bytes) +
+					     c->scratch_bytes :
+				     NULL;
+	void *to = sums ? sums : y;
 	int64_t pixels = form->rows * g->out_w;
 	int threads = onednn_enter(c->dnn);
 
@@ -632,21 +634,31 @@ static bool has_single_channel(const struct cpu_conv *g)
 	return g->in_per_group == 1 && (g->attrs->groups == 1 || g->out_per_group > 1);
 }
 
+/* oneDNN 3.7 gives wrong sums for some of these, which depend on what memory had before. */
+static bool is_strided_column(const struct cpu_conv *g)
+{
+	return g->out_w == 1 && g->kw > 1 && g->attrs->strides[1] > 1;
+}
+
 /*
  * oneDNN 3.7 reads more channels of a single one than there are, also behind the last pixel, and beyond the input where a
  * window sees only padding: its sums of integers then differ from time to time, and those of floats may read what is not mapped.
+ * With AMX it also adds what its scratchpad had before to the sums of a strided column, and to those of groups whose input
+ * has a zero point.
  */
-static bool sums_are_right(const struct cpu_conv *g)
+static bool sums_are_right(const struct conv *c)
 {
-	return !has_single_channel(g) && !sees_only_padding(g, 0) && !sees_only_padding(g, 1);
+	const struct cpu_conv *g = &c->shape;
+	bool groups = g->attrs->groups > 1 && g->out_per_group > 1 && c->zero_point;
+
+	return !has_single_channel(g) && !sees_only_padding(g, 0) && !sees_only_padding(g, 1) &&
+	       !(c->dnn->has_amx && (is_strided_column(g) || groups));
 }
 
-/* With AVX-512, oneDNN 3.7 gives noise for one column of results whose windows have several columns of a single channel. */
+/* With AVX-512, oneDNN 3.7 gives noise for a strided column of windows with a single channel. */
 static bool floats_are_right(const struct cpu_conv *g)
 {
-	bool column = g->out_w == 1 && g->kw > 1 && g->attrs->strides[1] > 1;
-
-	return !(has_single_channel(g) && column) && !sees_only_padding(g, 0) &&
+	return !(has_single_channel(g) && is_strided_column(g)) && !sees_only_padding(g, 0) &&
 	       !sees_only_padding(g, 1);
 }
 
@@ -667,7 +679,7 @@ static bool set_integer(struct conv *c, const struct ir_node *node)
 	c->each_scale = ir_type_elements(&node->operands[2]->type) > 1;
 	c->each_bias = c->has_bias && ir_type_elements(&node->operands[3]->type) > 1;
 	return c->dnn->exact_integers && c->integer->b_zero == (c->filter_unsigned ? 128 : 0) &&
-	       sums_are_right(&c->shape);
+	       sums_are_right(c);
 }
 
 static bool set_types(struct conv *c, const struct ir_node *node)
