@@ -355,6 +355,14 @@ static int pack(const struct cpu_prepared *prepared, const void *from, void *to,
 	return 0;
 }
 
+/* What a thread has for the time of the run; NULL where it needs nothing. */
+static char *room_of(const struct run *run, unsigned int worker)
+{
+	size_t size = run->conv->scratch_bytes + run->conv->sums_bytes;
+
+	return size ? run->scratch + worker * size : NULL;
+}
+
 /* Calls oneDNN for one part, whose results, or sums of integers, go to `y`. */
 static int execute(const struct run *run, const struct form *form, unsigned int worker,
 		   const char *x, int64_t part, void *y)
@@ -363,7 +371,6 @@ static int execute(const struct run *run, const struct form *form, unsigned int 
 	const struct onednn *dnn = c->dnn;
 	const struct worker *w = &c->workers[worker];
 	size_t f = (size_t)(form - c->forms);
-	char *scratch = run->scratch + worker * (c->scratch_bytes + c->sums_bytes);
 	const char *filter = run->filter, *bias = run->bias;
 	dnnl_exec_arg_t args[6] = { { DNNL_ARG_SRC, w->forms[f].src },
 				    { DNNL_ARG_WEIGHTS, w->weights },
@@ -384,7 +391,7 @@ static int execute(const struct run *run, const struct form *form, unsigned int 
 	       dnn->memory_set_data_handle(w->weights, (void *)filter) ||
 	       (w->bias && dnn->memory_set_data_handle(w->bias, (void *)bias)) ||
 	       dnn->memory_set_data_handle(w->forms[f].dst, y) ||
-	       dnn->memory_set_data_handle(w->forms[f].scratch, scratch) ||
+	       dnn->memory_set_data_handle(w->forms[f].scratch, room_of(run, worker)) ||
 	       dnn->primitive_execute(form->primitive, w->stream, count, args);
 }
 
@@ -427,9 +434,7 @@ static void run_part(void *argument, int64_t item, unsigned int worker)
 	int64_t row = first * g->attrs->strides[0] - g->attrs->padding[0] + form->above;
 	const char *x = run->x + (image * g->in_h + row) * g->in_w * g->in_c * c->in_bytes;
 	char *y = run->y + (image * g->out_h + first) * g->out_w * g->out_c * c->out_bytes;
-	void *sums = c->sums_bytes ? run->scratch + worker * (c->scratch_bytes + c->sums_bytes) +
-					     c->scratch_bytes :
-				     NULL;
+	void *sums = c->sums_bytes ? room_of(run, worker) + c->scratch_bytes : NULL;
 	void *to = sums ? sums : y;
 	int64_t pixels = form->rows * g->out_w;
 	int threads = onednn_enter(c->dnn);

@@ -117,12 +117,13 @@ static void run_call(void *argument, int64_t item, unsigned int worker)
 					 { DNNL_ARG_DST, m->dst },
 					 { DNNL_ARG_SCRATCHPAD, m->scratch },
 					 { DNNL_ARG_BIAS, m->bias } };
+	char *scratch = mm->scratch_bytes ? run->scratch + worker * mm->scratch_bytes : NULL;
 	int threads = onednn_enter(dnn);
 
 	if (dnn->memory_set_data_handle(m->src, (void *)a) ||
 	    dnn->memory_set_data_handle(m->weights, (void *)p.b) ||
 	    dnn->memory_set_data_handle(m->dst, c) ||
-	    dnn->memory_set_data_handle(m->scratch, run->scratch + worker * mm->scratch_bytes) ||
+	    dnn->memory_set_data_handle(m->scratch, scratch) ||
 	    (mm->has_bias &&
 	     dnn->memory_set_data_handle(m->bias, (void *)(run->bias + p.column))) ||
 	    dnn->primitive_execute(form->primitive, mm->streams[worker], mm->has_bias ? 5 : 4,
