@@ -11,7 +11,9 @@
 #define MAX_LAYERS 8
 #define PARTS	   3000000 /* of the seed that says whether operators come in parts */
 #define STEP	   5000000 /* and whether rows are the new words of a decoder */
-#define NETWORK	   7000000 /* and whether images go through windows of 3x3, whose rows blocks share */
+#define SCALED \
+	6000000 /* and whether weights are constants, with factors and padding around the operators that have them */
+#define NETWORK 7000000 /* and whether images go through windows of 3x3, whose rows blocks share */
 
 static enum wnn_op choose_layer(struct generator *g, uint32_t rank)
 {
@@ -68,14 +70,72 @@ static int add_branch(struct generator *g, int value, int branch)
 						  swap ? value : branch));
 }
 
+/* Weights and what else belongs to the node alone become constants. */
+static void fix_weights(struct generator *g)
+{
+	const struct graph_node *node = &g->graph->nodes[g->graph->num_nodes - 1];
+
+	for (uint32_t i = 1; i < node->num_operands; i++)
+		if (node->operands[i] >= 0 &&
+		    g->graph->values[node->operands[i]].kind == GRAPH_INPUT)
+			g->graph->values[node->operands[i]].kind = GRAPH_CONSTANT;
+}
+
+static int append_pad(struct generator *g, int value)
+{
+	struct graph_node *node = generator_node(g, WNN_OP_PAD, value, GRAPH_ABSENT);
+	uint32_t begin[IR_MAX_RANK] = { 0 }, end[IR_MAX_RANK] = { 0 };
+	uint32_t rank = g->graph->values[value].rank;
+
+	for (uint32_t i = rank - 2; i < rank; i++) {
+		begin[i] = rng_below(&g->rng, 3);
+		end[i] = rng_below(&g->rng, 3);
+	}
+	set_list(graph_argument(node, "beginningPadding"), rank, begin);
+	set_list(graph_argument(node, "endingPadding"), rank, end);
+	return generator_append(g, node);
+}
+
+/* A factor, divisor or summand for each channel, or for all. */
+static int append_factor(struct generator *g, int value)
+{
+	static const enum wnn_op ops[] = { WNN_OP_MUL, WNN_OP_MUL, WNN_OP_DIV, WNN_OP_ADD,
+					   WNN_OP_SUB };
+	const struct graph_value *x = &g->graph->values[value];
+	uint32_t axis = rng_chance(&g->rng, 60) && x->rank == 4 ? 1 : x->rank - 1;
+	uint32_t dims[IR_MAX_RANK], rank = rng_chance(&g->rng, 25) ? 0 : x->rank - axis;
+	bool swap = rng_chance(&g->rng, 30);
+	int factor;
+
+	for (uint32_t i = 0; i < rank; i++)
+		dims[i] = i ? 1 : x->dims[axis];
+	factor = generator_leaf(g, x->type, rank, dims, (struct fill){ GRAPH_UNIFORM, 0.5, 2 });
+	if (factor < 0)
+		return GRAPH_ABSENT;
+	g->graph->values[factor].kind = GRAPH_CONSTANT;
+	return generator_append(g, generator_node(g, ops[rng_below(&g->rng, ARRAY_SIZE(ops))],
+						  swap ? factor : value, swap ? value : factor));
+}
+
+static int append_scale(struct generator *g, int value)
+{
+	int next = g->graph->values[value].rank == 4 && rng_chance(&g->rng, 20) ?
+			   append_pad(g, value) :
+			   append_factor(g, value);
+
+	return next >= 0 ? next : value;
+}
+
 /* The value that the next layer takes. */
-static int draw_layer(struct generator *g, int value, bool parts)
+static int draw_layer(struct generator *g, int value, bool parts, bool scaled)
 {
 	struct graph *graph = g->graph;
 	const struct graph_value *x = &graph->values[value];
 	enum wnn_op op;
 	int branch;
 
+	if (scaled && rng_chance(&g->rng, 45))
+		return append_scale(g, value);
 	if (parts && rng_chance(&g->rng, 40))
 		return generator_parts(g, value);
 	op = choose_layer(g, x->rank);
@@ -85,6 +145,8 @@ static int draw_layer(struct generator *g, int value, bool parts)
 		return add_branch(g, value, branch);
 	if (!generator_fits(g, op, x) || !generator_call(g, op, value))
 		return value;
+	if (scaled)
+		fix_weights(g);
 	/* Now and then two layers take the same value. */
 	return rng_chance(&g->rng, 10) ? value : graph->nodes[graph->num_nodes - 1].results[0];
 }
@@ -114,6 +176,7 @@ void graph_streamed(struct graph *graph, uint64_t seed, graph_limits limits)
 	for (uint32_t attempt = 0;; attempt++) {
 		uint32_t dims[IR_MAX_RANK], rank, wanted;
 		bool parts = rng_mix(seed, attempt + PARTS) % 2;
+		bool scaled = rng_mix(seed, attempt + SCALED) % 2;
 		bool step = rng_mix(seed, attempt + STEP) % 4;
 		WNNOperandDataType type;
 		struct generator g;
@@ -133,7 +196,7 @@ void graph_streamed(struct graph *graph, uint64_t seed, graph_limits limits)
 		first_dims(&g, rank, dims);
 		value = generator_leaf(&g, type, rank, dims, (struct fill){ GRAPH_UNIFORM, -1, 1 });
 		for (uint32_t i = 0; value >= 0 && i < 60 && graph->num_nodes < wanted; i++)
-			value = draw_layer(&g, value, parts);
+			value = draw_layer(&g, value, parts, scaled);
 		if (value >= 0 && rank < 4 && step)
 			value = generator_step(&g, value);
 		if (value >= 0 && graph->num_nodes > 1) {

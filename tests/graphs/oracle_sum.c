@@ -70,6 +70,17 @@ static void positive_factors(struct ir_node *node)
 	}
 }
 
+/*
+ * What products lose by weights in float16 that are scaled, and so rounded, once more: a half of their last place, relative
+ * to the sum of absolute values.
+ */
+static double weights_loss(const struct ir_node *node)
+{
+	const struct ir_value *weights = node->operands[1];
+
+	return weights->kind == IR_VALUE_CONSTANT && weights->type.dtype == IR_F16 ? 0x1p-11 : 0;
+}
+
 double *bound_product(const struct work *work, uint32_t r)
 {
 	struct truth *out = work->out[r];
@@ -80,7 +91,8 @@ double *bound_product(const struct work *work, uint32_t r)
 	for (int64_t i = 0; i < out->count; i++) {
 		double more = grown ? grown[i] - bound[i] : 0;
 
-		bound[i] = loss_of(bound[i], sum_loss(depth)) + more +
+		bound[i] = loss_of(bound[i], sum_loss(depth)) +
+			   bound[i] * weights_loss(work->node) + more +
 			   rounding(out->type.dtype, out->exact[i]);
 	}
 	free(grown);
