@@ -51,6 +51,8 @@ static int run_named(struct ir_graph **graph, const char *name, const struct pas
 		pass_fn pass;
 	} passes[] = {
 		{ "simplify", pass_simplify },
+		{ "tidy", pass_tidy },
+		{ "absorb", pass_absorb },
 		{ "fold", pass_fold },
 		{ "merge", pass_merge },
 		{ "rotary", pass_rotary },

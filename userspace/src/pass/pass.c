@@ -90,8 +90,12 @@ static int run_all(struct ir_graph **graph, const struct pass_context *ctx, stru
 		bool keep_integers;
 	} passes[] = {
 		{ !options->no_simplify, pass_simplify, false },
+		{ !options->no_simplify, pass_tidy, false },
+		{ true, pass_drop_dead, false },
 		{ fold, pass_fold, integers },
 		{ !options->no_merge, pass_merge, false },
+		{ fuse, pass_absorb, false },
+		{ fuse, pass_drop_dead, false },
 		{ fuse, pass_recognise, false },
 		{ fuse && !options->widen, pass_rotary, false },
 		{ fuse && !integers && !options->widen, pass_hoist_scale, false },

@@ -26,6 +26,7 @@ struct wnn_pass_options {
 	bool no_fuse;	  /* keep bias and activations as nodes */
 	/* All runs on the CPU: float16 is computed in float32, and rotary embeddings stay in parts. */
 	bool widen;
+	uint64_t rules_off; /* of wnn_rules_mask() */
 	/*
 	 * Convolutions are faster on channels-last data: they are turned to it where this many
 	 * multiplications stand against each element that is moved for that. 0: none is.
@@ -80,6 +81,11 @@ struct wnn_pass_report {
 int wnn_run_passes(struct wnn_recording *recording, const struct wnn_pass_options *options,
 		   struct wnn_pass_report *report, struct wnn_error *err);
 void wnn_pass_report_destroy(struct wnn_pass_report *report);
+
+/* The local rules of that name, "all" for all; 0: there is none. */
+uint64_t wnn_rules_mask(const char *name, size_t length);
+/* The names of all rules with commas between; cut where there is no room. Returns buffer. */
+const char *wnn_rules_list(char *buffer, size_t size);
 
 const char *wnn_fate_name(enum wnn_fate fate);
 

@@ -113,23 +113,34 @@ static char *joined_source(const struct ir_node *main, const struct ir_node *oth
 	return source;
 }
 
-struct ir_node *rewrite_emit(struct rewrite *rw, enum ir_op op, struct ir_value *const *operands,
-			     uint32_t num_operands, const union ir_attrs *attrs,
-			     const struct ir_node *main, const struct ir_node *other)
+struct ir_node *rewrite_add(struct rewrite *rw, enum ir_op op, struct ir_value *const *operands,
+			    uint32_t num_operands, const struct ir_type *type,
+			    const union ir_attrs *attrs, const struct ir_node *main,
+			    const struct ir_node *other)
 {
-	const struct ir_node *last = other ? other : main;
 	const char *label = main->label[0] || !other ? main->label : other->label;
 	char *source = joined_source(main, other);
 	struct ir_node *node = NULL;
 
 	if (source)
-		node = ir_add_node(rw->to, op, operands, num_operands, &last->results[0]->type, 1,
-				   attrs, label, source);
+		node = ir_add_node(rw->to, op, operands, num_operands, type, 1, attrs, label,
+				   source);
 	wnn_free(source);
-	if (!node) {
+	if (!node)
 		rewrite_nomem(rw);
+	return node;
+}
+
+struct ir_node *rewrite_emit(struct rewrite *rw, enum ir_op op, struct ir_value *const *operands,
+			     uint32_t num_operands, const union ir_attrs *attrs,
+			     const struct ir_node *main, const struct ir_node *other)
+{
+	const struct ir_node *last = other ? other : main;
+	struct ir_node *node = rewrite_add(rw, op, operands, num_operands, &last->results[0]->type,
+					   attrs, main, other);
+
+	if (!node)
 		return NULL;
-	}
 	rw->value[last->results[0]->id] = node->results[0];
 	rw->fate[main->id] = (struct rewrite_fate){ WNN_FATE_KEPT, node->id };
 	if (other)

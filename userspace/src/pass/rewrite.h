@@ -48,6 +48,16 @@ int rewrite_nomem(const struct rewrite *rw);
 int rewrite_copy(struct rewrite *rw, const struct ir_node *node);
 
 /*
+ * rewrite_add - a node of the new graph, without a word about old ones
+ * @type: of its only result
+ * @main, @other: give label and source; @other may be NULL
+ */
+struct ir_node *rewrite_add(struct rewrite *rw, enum ir_op op, struct ir_value *const *operands,
+			    uint32_t num_operands, const struct ir_type *type,
+			    const union ir_attrs *attrs, const struct ir_node *main,
+			    const struct ir_node *other);
+
+/*
  * rewrite_emit - a node that does the work of old nodes
  * @like: gives label, unless it has none; its result is the new node's
  * @main, @other: what is said to be kept, and fused; @other may be NULL
@@ -69,6 +79,8 @@ bool rewrite_number(const struct ir_value *value, double *number);
 
 /* The passes. */
 int pass_simplify(struct rewrite *rw, const struct pass_context *ctx);
+int pass_tidy(struct rewrite *rw, const struct pass_context *ctx);
+int pass_absorb(struct rewrite *rw, const struct pass_context *ctx);
 int pass_fold(struct rewrite *rw, const struct pass_context *ctx);
 int pass_merge(struct rewrite *rw, const struct pass_context *ctx);
 int pass_recognise(struct rewrite *rw, const struct pass_context *ctx);

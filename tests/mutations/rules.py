@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: MIT
+"""Errors planted in the local rules, for run.py."""
+
+_DIR = 'build/mutations'
+_TEXT = f'python3 -B tests/library/ir/test_passes.py {_DIR}/tests/library/ir/ir-opt'
+_FUZZ = f'{_DIR}/tests/graphs/graph-fuzz -d cpu -n 1500 -l 80 -s 31'
+
+SETUP = [f'meson setup {_DIR}']
+EVIDENCE = r'FAIL.*'
+BUILD = f'ninja -C {_DIR} tests/library/ir/ir-opt tests/graphs/graph-fuzz'
+
+
+def _rule(file, name, old, new, command=_TEXT):
+    return {'name': name, 'file': f'userspace/src/pass/{file}.c', 'old': old, 'new': new, 'command': command}
+
+
+MUTATIONS = [
+    # Factors and summands of products.
+    _rule('rule_scale', 'a batch normalisation forgets its mean',
+          'element_or(node->operands[1], i, 0) * affine->scale[i]', '0 * affine->scale[i]'),
+    _rule('rule_scale', 'a negative variance is taken', 'if (!(under > 0))', 'if (under == 0)'),
+    _rule('rule_scale', 'weights may become infinite', 'if (!(largest[i] <= (half ? MAX_HALF : FLT_MAX)))', 'if (0)'),
+    _rule('rule_scale', 'a summand in front of padding is taken', '(shifts && !(sees_all(product)', '(0 && !(sees_all(product)'),
+    _rule('rule_scale', 'what is in front comes in the wrong order', 's->in_shift[i] += s->in_scale[i] * affine->shift[i];',
+          's->in_shift[i] += affine->shift[i];'),
+    _rule('rule_scale', 'groups of a transposed convolution are the first',
+          '*out += *in / w->ins_per_group * w->outs_per_group;', '*out += 0 * w->outs_per_group;'),
+    _rule('rule_scale', 'groups of a convolution have the first inputs',
+          '*in += *out / w->outs_per_group * w->ins_per_group;', '*in += 0 * w->ins_per_group;', _FUZZ),
+    _rule('rule_scale', 'a difference is not turned', 'affine->scale[i] = side ? 1 : -1;', 'affine->scale[i] = 1;'),
+    _rule('rule_scale', 'the divided constant is taken for a divisor', 'node->attrs.binary.kind == IR_DIV && i == 0 ? -1 : i', 'i'),
+    _rule('rule_scale', 'the old bias has no factor', 'own = quantized_float(old, ', 'own = 0 * quantized_float(old, '),
+    # Windows.
+    _rule('rule_window', 'any padding is taken for zeros', '|| number != 0 ||', '||'),
+    _rule('rule_window', 'averages count padding', 'attrs.pool.kind == IR_POOL_AVERAGE || ', ''),
+    _rule('rule_window', 'rows are padded as columns', 'padding[2 * i] += p->begin[rows + i];', 'padding[2 * i] += p->begin[rows + 1 - i];', _FUZZ),
+    # Chains.
+    _rule('rule_chain', '0 is added to -0 without a change', '(bits == 0 && has_no_negative_zero(x))', 'bits == 0'),
+    _rule('rule_chain', 'a constant divided by 1 is neutral', 'return side == 1 && bits == one_of(dtype);', 'return bits == one_of(dtype);'),
+    _rule('rule_chain', 'a sum may have another shape', 'ir_type_same_shape(&x->type, &node->results[0]->type) &&\n', '\n'),
+    _rule('rule_chain', 'limits of the inner clamp are lost', 'inner->alpha = limit(inner_lo, lo, hi);', 'inner->alpha = lo;'),
+    _rule('rule_chain', 'float16 holds float32', 'return from == IR_F16 && to == IR_F32;', 'return true;'),
+    _rule('rule_chain', 'where keeps the order of its operands', 'operands[1] = node->operands[2];', 'operands[1] = node->operands[1];'),
+    # Views.
+    _rule('rule_view', 'transposes follow each other in the wrong order',
+          'inner->attrs.transpose.perm[outer->attrs.transpose.perm[i]]', 'outer->attrs.transpose.perm[inner->attrs.transpose.perm[i]]'),
+    _rule('rules', 'nodes stay in the order in which they were made', 'put_in_order(graph, node->operands[i]->def, order, done);', ';'),
+]

@@ -1,0 +1,647 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Factors and summands that belong to channels, in front of a convolution or matrix product or behind it, become part of
+ * its weights and its bias: a batch normalisation, and products, quotients, sums and differences with constants.
+ *
+ *	%2 = conv(%0, %1)
+ *	%3 = batchnorm(%2, ...)			->	%3 = conv(%0, %1', %2') ; conv2d+batchNormalization
+ *
+ * All of them that belong to one product are gathered as numbers of float64; its constants are written once, when no more
+ * rules apply.
+ *
+ * Assumed: sums do not overflow before they are scaled. A rule does not apply where a weight or a bias would not be finite,
+ * where the largest weight of a channel would be too small for a normal number of its type, where a variance and epsilon
+ * are not positive, and where the weights have other users and are large.
+ */
+#include <float.h>
+#include <math.h>
+
+#include "pass/channels.h"
+#include "pass/rules.h"
+#include "util/float16.h"
+#include "util/malloc.h"
+
+/* Weights that others use as well are doubled up to this size. */
+#define MAX_SHARED (64 << 10)
+#define MAX_HALF   65504.0
+#define LEAST_HALF 0x1p-14
+
+/* result = out_scale * (weights * (in_scale * input + in_shift) + bias) + out_shift, by channels */
+struct rules_scaling {
+	int64_t outs, ins;
+	double *out_scale, *out_shift, *in_scale, *in_shift;
+	bool in_front, behind,
+		shifts_input; /* whether there are factors at all, and summands in front */
+};
+
+void rules_scaling_destroy(struct rules_scaling *scaling)
+{
+	if (!scaling)
+		return;
+	wnn_free(scaling->out_scale);
+	wnn_free(scaling);
+}
+
+/* All four arrays are one block. */
+static struct rules_scaling *make_scaling(int64_t outs, int64_t ins)
+{
+	struct rules_scaling *s = wnn_calloc(1, sizeof(*s));
+	double *numbers = wnn_calloc((size_t)(2 * (outs + ins)), sizeof(*numbers));
+
+	if (!s || !numbers) {
+		wnn_free(s);
+		wnn_free(numbers);
+		return NULL;
+	}
+	s->outs = outs;
+	s->ins = ins;
+	s->out_scale = numbers;
+	s->out_shift = numbers + outs;
+	s->in_scale = numbers + 2 * outs;
+	s->in_shift = numbers + 2 * outs + ins;
+	for (int64_t i = 0; i < outs; i++)
+		s->out_scale[i] = 1;
+	for (int64_t i = 0; i < ins; i++)
+		s->in_scale[i] = 1;
+	return s;
+}
+
+/* ---- products, and where the channels of a weight are */
+
+static bool is_product(const struct ir_node *node)
+{
+	const struct ir_type *type = node ? &node->results[0]->type : NULL;
+
+	if (!node || (type->dtype != IR_F32 && type->dtype != IR_F16))
+		return false;
+	if (node->op == IR_OP_CONV)
+		return node->attrs.conv.act.kind == IR_UNARY_NONE;
+	return node->op == IR_OP_MATMUL && node->attrs.matmul.act.kind == IR_UNARY_NONE;
+}
+
+static const struct ir_value *bias_of(const struct ir_node *product)
+{
+	return product->num_operands > 2 ? product->operands[2] : NULL;
+}
+
+static int64_t input_channels(const struct ir_node *product)
+{
+	const struct ir_type *a = &product->operands[0]->type;
+
+	if (product->op == IR_OP_MATMUL)
+		return ir_type_dim(a, a->rank - (product->attrs.matmul.a_transpose ? 2 : 1));
+	return ir_type_dim(a, product->attrs.conv.layout == IR_NCHW ? 1 : 3);
+}
+
+/* The axis of the first operand along which its channels lie. */
+static uint32_t input_axis(const struct ir_node *product)
+{
+	uint32_t rank = product->operands[0]->type.rank;
+
+	if (product->op == IR_OP_MATMUL)
+		return rank - (product->attrs.matmul.a_transpose ? 2 : 1);
+	return product->attrs.conv.layout == IR_NCHW ? 1 : rank - 1;
+}
+
+/* Walks the weights: which channels of the result and of the input an element belongs to. */
+struct walk {
+	int64_t out_dim, in_dim, out_stride, in_stride; /* of the axes of the weights */
+	int64_t outs_per_group, ins_per_group;		/* of the result and the input */
+	bool transposed;
+};
+
+static int64_t stride_of(const struct ir_type *type, uint32_t axis)
+{
+	int64_t stride = 1;
+
+	for (uint32_t i = axis + 1; i < type->rank; i++)
+		stride *= ir_type_dim(type, i);
+	return stride;
+}
+
+static struct walk walk_of(const struct ir_node *product, const struct rules_scaling *s)
+{
+	const struct ir_type *type = &product->operands[1]->type;
+	bool conv = product->op == IR_OP_CONV;
+	uint32_t out = channels_filter_axis(product), in;
+	int64_t groups = conv ? product->attrs.conv.groups : 1;
+
+	if (conv)
+		in = ir_filter_axes(product->attrs.conv.filter_layout)[1];
+	else
+		in = type->rank - (product->attrs.matmul.b_transpose ? 1 : 2);
+	return (struct walk){
+		.out_dim = ir_type_dim(type, out),
+		.in_dim = ir_type_dim(type, in),
+		.out_stride = stride_of(type, out),
+		.in_stride = stride_of(type, in),
+		.outs_per_group = s->outs / groups,
+		.ins_per_group = s->ins / groups,
+		.transposed = conv && product->attrs.conv.transposed,
+	};
+}
+
+/* A transposed convolution has the filters of all groups along the input's channels, others along the result's. */
+static void channels_at(const struct walk *w, int64_t i, int64_t *out, int64_t *in)
+{
+	*out = i / w->out_stride % w->out_dim;
+	*in = i / w->in_stride % w->in_dim;
+	if (w->transposed)
+		*out += *in / w->ins_per_group * w->outs_per_group;
+	else
+		*in += *out / w->outs_per_group * w->ins_per_group;
+}
+
+/* ---- whether the weights stay numbers */
+
+/* The largest weight of each channel of the result, scaled. */
+static void find_largest(const struct ir_node *product, const struct rules_scaling *s,
+			 double *largest)
+{
+	const struct ir_value *weights = product->operands[1];
+	struct walk walk = walk_of(product, s);
+	int64_t out, in;
+
+	for (int64_t i = 0; i < ir_type_elements(&weights->type); i++) {
+		double w;
+
+		channels_at(&walk, i, &out, &in);
+		w = fabs(quantized_float(weights, i) * s->in_scale[in] * s->out_scale[out]);
+		/* Also what is no number. */
+		if (!(w <= largest[out]))
+			largest[out] = w;
+	}
+}
+
+static bool weights_fit(const struct ir_node *product, const struct rules_scaling *s,
+			const double *largest)
+{
+	bool half = product->operands[1]->type.dtype == IR_F16;
+
+	for (int64_t i = 0; i < s->outs; i++) {
+		if (!(largest[i] <= (half ? MAX_HALF : FLT_MAX)))
+			return false;
+		if (largest[i] != 0 && largest[i] < (half ? LEAST_HALF : (double)FLT_MIN))
+			return false;
+	}
+	return true;
+}
+
+/* What the bias would be, in `bias`. */
+static void find_bias(const struct ir_node *product, const struct rules_scaling *s, double *bias)
+{
+	const struct ir_value *weights = product->operands[1], *old = bias_of(product);
+	const struct ir_matmul_attrs *m = &product->attrs.matmul;
+	bool matrix = product->op == IR_OP_MATMUL;
+	struct walk walk = walk_of(product, s);
+	int64_t out, in;
+
+	for (int64_t i = 0; i < s->outs; i++)
+		bias[i] = 0;
+	for (int64_t i = 0; s->shifts_input && i < ir_type_elements(&weights->type); i++) {
+		channels_at(&walk, i, &out, &in);
+		bias[out] += quantized_float(weights, i) * s->in_shift[in];
+	}
+	for (int64_t i = 0; i < s->outs; i++) {
+		double own = 0;
+
+		if (old)
+			own = quantized_float(old, ir_type_elements(&old->type) == 1 ? 0 : i);
+		if (matrix)
+			bias[i] = (double)m->alpha * bias[i] + (double)m->beta * own;
+		else
+			bias[i] += own;
+		bias[i] = s->out_scale[i] * bias[i] + s->out_shift[i];
+	}
+}
+
+static bool bias_fits(const struct ir_node *product, const struct rules_scaling *s,
+		      const double *bias)
+{
+	bool half = product->operands[1]->type.dtype == IR_F16;
+
+	for (int64_t i = 0; i < s->outs; i++)
+		if (!(fabs(bias[i]) <= (half ? MAX_HALF : FLT_MAX)))
+			return false;
+	return true;
+}
+
+/* Whether the product's constants stay numbers; false as well when out of memory. */
+static bool fits(struct rules *rules, const struct ir_node *product, const struct rules_scaling *s)
+{
+	double *numbers = wnn_calloc((size_t)s->outs, sizeof(*numbers));
+	bool right = true;
+
+	if (!numbers) {
+		rules_nomem(rules);
+		return false;
+	}
+	if (s->in_front || s->behind) {
+		find_largest(product, s, numbers);
+		right = weights_fit(product, s, numbers);
+	}
+	if (right) {
+		find_bias(product, s, numbers);
+		right = bias_fits(product, s, numbers);
+	}
+	wnn_free(numbers);
+	return right;
+}
+
+static bool changes(const double *numbers, int64_t count, double neutral)
+{
+	for (int64_t i = 0; i < count; i++)
+		if (numbers[i] != neutral)
+			return true;
+	return false;
+}
+
+/* ---- writing the constants */
+
+static void put_number(enum ir_dtype dtype, void *data, int64_t i, double number)
+{
+	if (dtype == IR_F16)
+		((uint16_t *)data)[i] = wnn_double_to_half(number);
+	else
+		((float *)data)[i] = (float)number;
+}
+
+static struct ir_value *scaled_weights(struct rules *rules, const struct ir_node *product,
+				       const struct rules_scaling *s)
+{
+	struct ir_value *weights = product->operands[1];
+	struct walk walk = walk_of(product, s);
+	int64_t out, in;
+	void *data;
+
+	if (!s->in_front && !s->behind)
+		return weights;
+	data = wnn_malloc((size_t)ir_type_bytes(&weights->type));
+	if (!data) {
+		rules_nomem(rules);
+		return NULL;
+	}
+	for (int64_t i = 0; i < ir_type_elements(&weights->type); i++) {
+		channels_at(&walk, i, &out, &in);
+		put_number(weights->type.dtype, data, i,
+			   quantized_float(weights, i) * s->in_scale[in] * s->out_scale[out]);
+	}
+	return rules_constant(rules, &weights->type, data);
+}
+
+/* NULL is a bias of zeros, or no memory. */
+static struct ir_value *scaled_bias(struct rules *rules, const struct ir_node *product,
+				    const struct rules_scaling *s)
+{
+	struct ir_type type = ir_type_make(product->results[0]->type.dtype, 1, &s->outs);
+	double *bias = wnn_calloc((size_t)s->outs, sizeof(*bias));
+	void *data = wnn_malloc((size_t)ir_type_bytes(&type));
+	bool zero;
+
+	if (!bias || !data) {
+		wnn_free(bias);
+		wnn_free(data);
+		rules_nomem(rules);
+		return NULL;
+	}
+	find_bias(product, s, bias);
+	for (int64_t i = 0; i < s->outs; i++)
+		put_number(type.dtype, data, i, bias[i]);
+	zero = !changes(bias, s->outs, 0);
+	wnn_free(bias);
+	if (zero)
+		wnn_free(data);
+	return zero ? NULL : rules_constant(rules, &type, data);
+}
+
+int rules_scale_weights(struct rules *rules, struct ir_node *product, struct rules_scaling *s)
+{
+	/* Both are made of the constants as they were. */
+	struct ir_value *bias = scaled_bias(rules, product, s);
+	struct ir_value *weights = scaled_weights(rules, product, s);
+
+	rules_scaling_destroy(s);
+	if (rules_failed(rules))
+		return -1;
+	product->operands[1] = weights;
+	product->operands[2] = bias;
+	if (product->op == IR_OP_MATMUL)
+		product->attrs.matmul.beta = 1;
+	return 0;
+}
+
+/* ---- what is done to the channels */
+
+/* One number for each channel: factor and summand. */
+struct affine {
+	double *scale, *shift;
+	int64_t count;
+};
+
+static bool make_affine(struct rules *rules, struct affine *affine, int64_t count)
+{
+	affine->count = count;
+	affine->scale = wnn_calloc(2 * (size_t)count, sizeof(*affine->scale));
+	if (!affine->scale)
+		return rules_nomem(rules), false;
+	affine->shift = affine->scale + count;
+	return true;
+}
+
+static double element_or(const struct ir_value *value, int64_t i, double otherwise)
+{
+	if (!value)
+		return otherwise;
+	return quantized_float(value, ir_type_elements(&value->type) == 1 ? 0 : i);
+}
+
+static const struct ir_value *operand_of(const struct ir_node *node, uint32_t i)
+{
+	return i < node->num_operands ? node->operands[i] : NULL;
+}
+
+static bool read_normalisation(const struct ir_node *node, struct affine *affine)
+{
+	for (uint32_t i = 1; i < node->num_operands; i++)
+		if (node->operands[i] && node->operands[i]->kind != IR_VALUE_CONSTANT)
+			return false;
+	for (int64_t i = 0; i < affine->count; i++) {
+		double under =
+			(double)node->attrs.norm.epsilon + element_or(node->operands[2], i, 0);
+
+		if (!(under > 0))
+			return false;
+		affine->scale[i] = element_or(operand_of(node, 3), i, 1) / sqrt(under);
+		affine->shift[i] = element_or(operand_of(node, 4), i, 0) -
+				   element_or(node->operands[1], i, 0) * affine->scale[i];
+	}
+	return true;
+}
+
+/* The operand that is a constant, -1 where none is, or where it is divided. */
+static int constant_side(const struct ir_node *node)
+{
+	for (int i = 1; i >= 0; i--)
+		if (node->operands[i]->kind == IR_VALUE_CONSTANT &&
+		    node->operands[!i]->kind != IR_VALUE_CONSTANT)
+			return node->attrs.binary.kind == IR_DIV && i == 0 ? -1 : i;
+	return -1;
+}
+
+static bool read_binary(const struct ir_node *node, struct affine *affine)
+{
+	enum ir_binary kind = node->attrs.binary.kind;
+	int side = constant_side(node);
+
+	if (side < 0)
+		return false;
+	for (int64_t i = 0; i < affine->count; i++) {
+		double number = element_or(node->operands[side], i, 0);
+
+		affine->scale[i] = kind == IR_MUL ? number : kind == IR_DIV ? 1 / number : 1;
+		affine->shift[i] = kind == IR_ADD ? number : 0;
+		if (kind == IR_SUB) {
+			affine->scale[i] = side ? 1 : -1;
+			affine->shift[i] = side ? -number : number;
+		}
+	}
+	return kind == IR_MUL || kind == IR_DIV || kind == IR_ADD || kind == IR_SUB;
+}
+
+static bool is_finite_affine(const struct affine *affine)
+{
+	for (int64_t i = 0; i < 2 * affine->count; i++)
+		if (!isfinite(affine->scale[i]))
+			return false;
+	return true;
+}
+
+/* ---- the product that takes it */
+
+/* Whether the weights may become others. */
+static bool can_scale(const struct rules *rules, const struct ir_node *product)
+{
+	const struct ir_value *weights = product->operands[1];
+
+	return weights->kind == IR_VALUE_CONSTANT &&
+	       weights->type.dtype == product->results[0]->type.dtype &&
+	       product->operands[0]->kind != IR_VALUE_CONSTANT &&
+	       (rules_uses(rules, weights) == 1 || ir_type_bytes(&weights->type) <= MAX_SHARED) &&
+	       ir_constant_finite(weights->constant, weights->type.dtype);
+}
+
+/* Whether there is no bias, or one that can become another. */
+static bool can_shift(const struct ir_node *product)
+{
+	const struct ir_value *bias = bias_of(product);
+
+	return !bias || (bias->kind == IR_VALUE_CONSTANT &&
+			 bias->type.dtype == product->results[0]->type.dtype &&
+			 channels_each_or_one(product, &bias->type));
+}
+
+/* What a product is scaled with so far; a copy, so that nothing is changed where a rule does not apply in the end. */
+static struct rules_scaling *begin_scaling(struct rules *rules, const struct ir_node *product)
+{
+	const struct ir_type *result = &product->results[0]->type;
+	const struct rules_scaling *old = rules_scaling_of(rules, product);
+	struct rules_scaling *s =
+		make_scaling(ir_type_dim(result, channels_axis(product)), input_channels(product));
+
+	if (!s) {
+		rules_nomem(rules);
+		return NULL;
+	}
+	for (int64_t i = 0; old && i < 2 * (s->outs + s->ins); i++)
+		s->out_scale[i] = old->out_scale[i];
+	if (old) {
+		s->in_front = old->in_front;
+		s->behind = old->behind;
+		s->shifts_input = old->shifts_input;
+	}
+	return s;
+}
+
+static bool scale_result(struct rules *rules, const struct ir_node *product,
+			 struct rules_scaling *s, const struct affine *affine)
+{
+	s->behind |= changes(affine->scale, affine->count, 1);
+	if (!can_scale(rules, product) || !can_shift(product))
+		return false;
+	for (int64_t i = 0; i < s->outs; i++) {
+		s->out_scale[i] *= affine->scale[i];
+		s->out_shift[i] = s->out_shift[i] * affine->scale[i] + affine->shift[i];
+	}
+	return fits(rules, product, s);
+}
+
+/* A window that lies partly outside of the input sees no summand there. */
+static bool sees_all(const struct ir_node *product)
+{
+	const struct ir_conv_attrs *conv = &product->attrs.conv;
+
+	return product->op == IR_OP_MATMUL ||
+	       (!conv->transposed && !conv->padding[0] && !conv->padding[1] && !conv->padding[2] &&
+		!conv->padding[3]);
+}
+
+/* Whether all matrices of a product are one. */
+static bool is_one_matrix(const struct ir_node *product)
+{
+	const struct ir_type *type = &product->operands[1]->type;
+
+	for (uint32_t i = 0; product->op == IR_OP_MATMUL && i + 2 < type->rank; i++)
+		if (ir_type_dim(type, i) != 1)
+			return false;
+	return true;
+}
+
+static bool scale_input(struct rules *rules, const struct ir_node *product, struct rules_scaling *s,
+			const struct affine *affine)
+{
+	bool shifts = changes(affine->shift, affine->count, 0);
+
+	s->in_front |= changes(affine->scale, affine->count, 1);
+	s->shifts_input |= shifts;
+	if (!can_scale(rules, product) || !can_shift(product) ||
+	    (shifts && !(sees_all(product) && is_one_matrix(product))))
+		return false;
+	/* What was in front already comes behind this. */
+	for (int64_t i = 0; i < s->ins; i++) {
+		s->in_shift[i] += s->in_scale[i] * affine->shift[i];
+		s->in_scale[i] *= affine->scale[i];
+	}
+	return fits(rules, product, s);
+}
+
+/* The product again, with another input where that is not NULL; its scaling is the new node's. */
+static struct ir_value *emit(struct rules *rules, const struct ir_node *product,
+			     struct ir_value *input, struct rules_scaling *s,
+			     const struct ir_node *other)
+{
+	struct ir_value *operands[3] = { input ? input : product->operands[0], product->operands[1],
+					 product->num_operands > 2 ? product->operands[2] : NULL };
+
+	return rules_emit_product(rules, product, operands, &product->attrs, s, other);
+}
+
+/* ---- behind */
+
+static struct ir_value *behind(struct rules *rules, struct ir_node *node,
+			       const struct ir_value *from,
+			       bool (*read)(const struct ir_node *, struct affine *))
+{
+	struct ir_node *product = rules_sole(rules, from);
+	struct affine affine;
+	struct rules_scaling *s;
+	struct ir_value *value = NULL;
+
+	if (!is_product(product) || !ir_type_same_shape(&from->type, &node->results[0]->type) ||
+	    !make_affine(rules, &affine, ir_type_dim(&from->type, channels_axis(product))))
+		return NULL;
+	s = begin_scaling(rules, product);
+	if (s && read(node, &affine) && is_finite_affine(&affine) &&
+	    scale_result(rules, product, s, &affine))
+		value = emit(rules, product, NULL, s, node);
+	else
+		rules_scaling_destroy(s);
+	wnn_free(affine.scale);
+	return value;
+}
+
+struct ir_value *rule_scale_behind_normalised(struct rules *rules, struct ir_node *node)
+{
+	const struct ir_node *product = rules_sole(rules, node->operands[0]);
+
+	if (!is_product(product) || node->attrs.norm.axis != channels_axis(product))
+		return NULL;
+	return behind(rules, node, node->operands[0], read_normalisation);
+}
+
+static bool read_linear(const struct ir_node *node, struct affine *affine)
+{
+	for (int64_t i = 0; i < affine->count; i++) {
+		affine->scale[i] = (double)node->attrs.unary.alpha;
+		affine->shift[i] = (double)node->attrs.unary.beta;
+	}
+	return true;
+}
+
+struct ir_value *rule_scale_behind_linear(struct rules *rules, struct ir_node *node)
+{
+	if (node->attrs.unary.kind != IR_LINEAR)
+		return NULL;
+	return behind(rules, node, node->operands[0], read_linear);
+}
+
+struct ir_value *rule_scale_behind(struct rules *rules, struct ir_node *node)
+{
+	const struct ir_node *product;
+	int side = constant_side(node);
+
+	if (side < 0 || node->attrs.binary.act.kind != IR_UNARY_NONE ||
+	    !ir_dtype_is_float(node->results[0]->type.dtype))
+		return NULL;
+	product = rules_sole(rules, node->operands[!side]);
+	if (!is_product(product) || !channels_each_or_one(product, &node->operands[side]->type))
+		return NULL;
+	return behind(rules, node, node->operands[!side], read_binary);
+}
+
+/* ---- in front */
+
+/* Whether a constant that is broadcast to the input has one element for each of its channels, or one for all. */
+static bool lies_along(const struct ir_type *type, const struct ir_type *input, uint32_t axis)
+{
+	uint32_t missing;
+
+	if (type->rank > input->rank)
+		return false;
+	missing = input->rank - type->rank;
+	return ir_type_elements(type) == 1 ||
+	       (axis >= missing && ir_type_dim(type, axis - missing) == ir_type_elements(type) &&
+		ir_type_elements(type) == ir_type_dim(input, axis));
+}
+
+static bool read_in_front(const struct ir_node *node, const struct ir_node *product,
+			  struct affine *affine)
+{
+	uint32_t axis = input_axis(product);
+	int side;
+
+	if (node->op == IR_OP_BATCHNORM)
+		return node->attrs.norm.axis == axis && read_normalisation(node, affine);
+	if (node->op != IR_OP_BINARY || node->attrs.binary.act.kind != IR_UNARY_NONE)
+		return false;
+	side = constant_side(node);
+	return side >= 0 &&
+	       lies_along(&node->operands[side]->type, &product->operands[0]->type, axis) &&
+	       read_binary(node, affine);
+}
+
+struct ir_value *rule_scale_before(struct rules *rules, struct ir_node *product)
+{
+	const struct ir_node *node = rules_sole(rules, product->operands[0]);
+	struct rules_scaling *s;
+	struct ir_value *value = NULL, *input;
+	struct affine affine;
+
+	if (!is_product(product) || !node ||
+	    (node->op != IR_OP_BINARY && node->op != IR_OP_BATCHNORM) ||
+	    product->operands[0] == product->operands[1] ||
+	    !make_affine(rules, &affine, input_channels(product)))
+		return NULL;
+	s = begin_scaling(rules, product);
+	if (s && read_in_front(node, product, &affine) && is_finite_affine(&affine)) {
+		input = node->operands[node->op == IR_OP_BINARY ? !constant_side(node) : 0];
+		if (ir_type_same_shape(&input->type, &product->operands[0]->type) &&
+		    input->type.dtype == product->operands[0]->type.dtype &&
+		    scale_input(rules, product, s, &affine)) {
+			value = emit(rules, product, input, s, node);
+			s = NULL;
+		}
+	}
+	rules_scaling_destroy(s);
+	wnn_free(affine.scale);
+	return value;
+}

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Reshapes and transposes: what follows each other becomes one, and what undoes each other goes.
+ *
+ *	%1 = transpose(%0) perm=0,2,3,1
+ *	%2 = unary(%1) relu
+ *	%3 = transpose(%2) perm=0,3,1,2	->	%3 = unary(%0) relu
+ *
+ * All results keep their bits.
+ */
+#include <string.h>
+
+#include "pass/rules.h"
+
+static const struct ir_node *maker(const struct ir_value *value, enum ir_op op)
+{
+	return value->kind == IR_VALUE_RESULT && value->def->op == op ? value->def : NULL;
+}
+
+struct ir_value *rule_reshape_twice(struct rules *rules, struct ir_node *node)
+{
+	const struct ir_node *inner = maker(node->operands[0], IR_OP_RESHAPE);
+	const struct ir_type *type = &node->results[0]->type;
+
+	if (!inner)
+		return NULL;
+	if (ir_type_same_shape(&inner->operands[0]->type, type) &&
+	    rules_may_pass(rules, node, inner->operands[0]))
+		return inner->operands[0];
+	return rules_emit(rules, IR_OP_RESHAPE, inner->operands, 1, type, NULL, inner, node);
+}
+
+static bool keeps_order(const union ir_attrs *attrs, uint32_t rank)
+{
+	for (uint32_t i = 0; i < rank; i++)
+		if (attrs->transpose.perm[i] != i)
+			return false;
+	return true;
+}
+
+/* The outer transpose after the inner one. */
+static union ir_attrs compose(const struct ir_node *outer, const struct ir_node *inner)
+{
+	union ir_attrs attrs = { .transpose = { .perm = { 0 } } };
+
+	for (uint32_t i = 0; i < outer->results[0]->type.rank; i++)
+		attrs.transpose.perm[i] =
+			inner->attrs.transpose.perm[outer->attrs.transpose.perm[i]];
+	return attrs;
+}
+
+struct ir_value *rule_transpose_twice(struct rules *rules, struct ir_node *node)
+{
+	const struct ir_node *inner = maker(node->operands[0], IR_OP_TRANSPOSE);
+	union ir_attrs attrs;
+
+	if (!inner)
+		return NULL;
+	attrs = compose(node, inner);
+	if (keeps_order(&attrs, node->results[0]->type.rank) &&
+	    rules_may_pass(rules, node, inner->operands[0]))
+		return inner->operands[0];
+	return rules_emit(rules, IR_OP_TRANSPOSE, inner->operands, 1, &node->results[0]->type,
+			  &attrs, inner, node);
+}
+
+static bool same_order(const struct ir_node *a, const struct ir_node *b)
+{
+	return !memcmp(a->attrs.transpose.perm, b->attrs.transpose.perm,
+		       a->results[0]->type.rank * sizeof(*a->attrs.transpose.perm));
+}
+
+/*
+ * The transpose in front of a function of one element, or of several that are transposed alike or constants of one number,
+ * when nothing else uses what is transposed.
+ */
+static const struct ir_node *transpose_in_front(const struct rules *rules,
+						const struct ir_node *function)
+{
+	const struct ir_node *found = NULL;
+	uint32_t uses = 0;
+
+	for (uint32_t i = 0; i < function->num_operands; i++) {
+		const struct ir_value *operand = function->operands[i];
+		const struct ir_node *transpose = maker(operand, IR_OP_TRANSPOSE);
+
+		if (transpose && (!found || same_order(found, transpose))) {
+			uses += found ? found->results[0] == operand : 1;
+			found = found ? found : transpose;
+			if (rules_is_output(rules, operand) ||
+			    (transpose != found && rules_uses(rules, operand) != 1))
+				return NULL;
+		} else if (operand->kind != IR_VALUE_CONSTANT ||
+			   ir_type_elements(&operand->type) != 1) {
+			return NULL;
+		}
+	}
+	return found && rules_uses(rules, found->results[0]) == uses &&
+			       ir_type_same_shape(&found->results[0]->type,
+						  &function->results[0]->type) ?
+		       found :
+		       NULL;
+}
+
+/* A transpose in front of a function goes behind it, where it meets another one, or the output. */
+struct ir_value *rule_transpose_sinks(struct rules *rules, struct ir_node *node)
+{
+	const struct ir_node *transpose = transpose_in_front(rules, node);
+	struct ir_value *operands[2], *value;
+	struct ir_type type;
+
+	if (!transpose || ir_dtype_bits(node->results[0]->type.dtype) >
+				  ir_dtype_bits(transpose->results[0]->type.dtype))
+		return NULL;
+	for (uint32_t i = 0; i < node->num_operands; i++)
+		operands[i] = maker(node->operands[i], IR_OP_TRANSPOSE) ?
+				      node->operands[i]->def->operands[0] :
+				      node->operands[i];
+	type = transpose->operands[0]->type;
+	type.dtype = node->results[0]->type.dtype;
+	value = rules_emit(rules, node->op, operands, node->num_operands, &type, &node->attrs, node,
+			   NULL);
+	return value ? rules_emit(rules, IR_OP_TRANSPOSE, &value, 1, &node->results[0]->type,
+				  &transpose->attrs, transpose, NULL) :
+		       NULL;
+}
+
+/* ---- a sum behind a reshape that keeps the last dimension */
+
+/* Whether a value has one element for each place along the last axis, or one for all. */
+static bool is_row(const struct ir_value *value, int64_t columns)
+{
+	const struct ir_type *type = &value->type;
+
+	return ir_type_elements(type) == 1 ||
+	       (type->rank && ir_type_dim(type, type->rank - 1) == columns &&
+		ir_type_elements(type) == columns);
+}
+
+static const struct ir_node *reshaped_product(const struct rules *rules,
+					      const struct ir_value *value)
+{
+	const struct ir_node *reshape = rules_sole(rules, value), *product;
+	const struct ir_type *from, *to = &value->type;
+
+	if (!reshape || reshape->op != IR_OP_RESHAPE)
+		return NULL;
+	from = &reshape->operands[0]->type;
+	product = rules_sole(rules, reshape->operands[0]);
+	return product && product->op == IR_OP_MATMUL && from->rank && to->rank &&
+			       ir_type_dim(from, from->rank - 1) == ir_type_dim(to, to->rank - 1) ?
+		       reshape :
+		       NULL;
+}
+
+struct ir_value *rule_bias_behind_reshape(struct rules *rules, struct ir_node *node)
+{
+	const struct ir_node *reshape = NULL;
+	struct ir_value *operands[2], *value;
+	const struct ir_type *type = &node->results[0]->type;
+	int side = 0;
+
+	if (node->attrs.binary.act.kind != IR_UNARY_NONE)
+		return NULL;
+	for (; side < 2 && !reshape; side++)
+		if (node->operands[!side]->kind == IR_VALUE_CONSTANT && type->rank &&
+		    is_row(node->operands[!side], ir_type_dim(type, type->rank - 1)))
+			reshape = reshaped_product(rules, node->operands[side]);
+	if (!reshape || !ir_type_same_shape(&reshape->results[0]->type, type))
+		return NULL;
+	side--;
+	operands[side] = reshape->operands[0];
+	operands[!side] = node->operands[!side];
+	if (operands[!side]->type.rank > 1) {
+		int64_t count = ir_type_elements(&operands[!side]->type);
+		struct ir_type row = ir_type_make(operands[!side]->type.dtype, 1, &count);
+
+		operands[!side] = rules_reshaped(rules, operands[!side], &row);
+	}
+	if (!operands[!side])
+		return NULL;
+	value = rules_emit(rules, IR_OP_BINARY, operands, 2, &reshape->operands[0]->type,
+			   &node->attrs, node, NULL);
+	return value ? rules_emit(rules, IR_OP_RESHAPE, &value, 1, type, NULL, reshape, NULL) :
+		       NULL;
+}

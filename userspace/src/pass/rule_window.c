@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Padding of pictures becomes that of the windows that read them.
+ *
+ *	%1 = pad(%0) begin=0,0,1,1 end=0,0,1,1
+ *	%3 = conv(%1, %2)			->	%3 = conv(%0, %2) pad=1,1,1,1 ; conv2d+pad
+ *
+ * Convolutions and L2 pools see zeros beyond their input, maximum pools what is below all numbers. Average pools count
+ * only what is inside, so that their padding stays.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "pass/rules.h"
+#include "util/float16.h"
+
+/* The number that a picture is padded with, when it is padded with a number of floats. */
+static bool padded_with(const struct ir_node *pad, double *number)
+{
+	uint32_t bits = (uint32_t)pad->attrs.pad.value;
+	float single;
+
+	if (pad->attrs.pad.mode != IR_PAD_CONSTANT)
+		return false;
+	if (pad->results[0]->type.dtype == IR_F16) {
+		*number = (double)wnn_half_to_float((uint16_t)bits);
+		return true;
+	}
+	memcpy(&single, &bits, sizeof(single));
+	*number = (double)single;
+	return pad->results[0]->type.dtype == IR_F32;
+}
+
+/* Adds what the pad has along height and width to `padding`; false where it has more, or too much. */
+static bool add_padding(const struct ir_node *pad, enum ir_layout layout, uint32_t *padding)
+{
+	uint32_t rows = layout == IR_NCHW ? 2 : 1;
+	const struct ir_pad_attrs *p = &pad->attrs.pad;
+
+	for (uint32_t i = 0; i < 4; i++)
+		if ((i < rows || i > rows + 1) && (p->begin[i] || p->end[i]))
+			return false;
+	for (uint32_t i = 0; i < 2; i++) {
+		if (padding[2 * i] > UINT16_MAX || padding[2 * i + 1] > UINT16_MAX ||
+		    p->begin[rows + i] > UINT16_MAX || p->end[rows + i] > UINT16_MAX)
+			return false;
+		padding[2 * i] += p->begin[rows + i];
+		padding[2 * i + 1] += p->end[rows + i];
+	}
+	return true;
+}
+
+static const struct ir_node *pad_of(const struct ir_node *node)
+{
+	const struct ir_value *from = node->operands[0];
+
+	return from->kind == IR_VALUE_RESULT && from->def->op == IR_OP_PAD && from->type.rank == 4 ?
+		       from->def :
+		       NULL;
+}
+
+struct ir_value *rule_pad_before_conv(struct rules *rules, struct ir_node *node)
+{
+	const struct ir_node *pad = pad_of(node);
+	struct ir_value *operands[3] = { NULL };
+	union ir_attrs attrs = node->attrs;
+	double number;
+
+	if (!pad || attrs.conv.transposed || !padded_with(pad, &number) || number != 0 ||
+	    !add_padding(pad, attrs.conv.layout, attrs.conv.padding))
+		return NULL;
+	for (uint32_t i = 1; i < node->num_operands; i++)
+		operands[i] = node->operands[i];
+	operands[0] = pad->operands[0];
+	return rules_emit_product(rules, node, operands, &attrs, NULL, pad);
+}
+
+/* Whether each window of the pool sees something of the input. */
+static bool windows_see_input(const struct ir_pool_attrs *pool)
+{
+	for (uint32_t i = 0; i < 4; i++)
+		if (pool->padding[i] > (pool->window[i / 2] - 1) * pool->dilations[i / 2])
+			return false;
+	return true;
+}
+
+struct ir_value *rule_pad_before_pool(struct rules *rules, struct ir_node *node)
+{
+	const struct ir_node *pad = pad_of(node);
+	union ir_attrs attrs = node->attrs;
+	double number;
+
+	if (!pad || attrs.pool.kind == IR_POOL_AVERAGE || !padded_with(pad, &number) ||
+	    number != (attrs.pool.kind == IR_POOL_MAX ? (double)-INFINITY : 0) ||
+	    !add_padding(pad, attrs.pool.layout, attrs.pool.padding) ||
+	    !windows_see_input(&attrs.pool))
+		return NULL;
+	return rules_emit(rules, IR_OP_POOL, pad->operands, 1, &node->results[0]->type, &attrs,
+			  node, pad);
+}

@@ -1,0 +1,466 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Applies the rules of rules.def.
+ *
+ * Precondition: a verified graph. Postcondition: no rule of the group applies to a node that an output depends on, unless
+ * there were too many applications. Nodes that nothing uses may be left.
+ */
+#include "pass/rules.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "util/array.h"
+#include "util/malloc.h"
+#include "util/number.h"
+
+/* Rules that put nodes in each other's place for ever are a defect, which this ends. */
+#define MAX_PER_NODE 16
+
+const struct rule rules_table[] = {
+#define PASS_RULE(name, group, op, function) { name, RULES_##group, IR_OP_##op, rule_##function },
+#include "pass/rules.def"
+#undef PASS_RULE
+};
+const uint32_t rules_count = ARRAY_SIZE(rules_table);
+_Static_assert(ARRAY_SIZE(rules_table) <= 64, "each rule has a bit of a mask");
+
+uint64_t wnn_rules_mask(const char *name, size_t length)
+{
+	uint64_t mask = 0;
+
+	for (uint32_t i = 0; i < rules_count; i++)
+		if ((length == 3 && !memcmp(name, "all", 3)) ||
+		    (strlen(rules_table[i].name) == length &&
+		     !memcmp(name, rules_table[i].name, length)))
+			mask |= UINT64_C(1) << i;
+	return mask;
+}
+
+const char *wnn_rules_list(char *buffer, size_t size)
+{
+	size_t at = 0;
+
+	for (uint32_t i = 0; i < rules_count && at < size; i++) {
+		int length;
+
+		/* Rows of one name stand together. */
+		if (i && !strcmp(rules_table[i].name, rules_table[i - 1].name))
+			continue;
+		length = snprintf(buffer + at, size - at, "%s%s", i ? ", " : "",
+				  rules_table[i].name);
+		at += (size_t)length;
+	}
+	return buffer;
+}
+
+/* What the engine knows of a value of the new graph. */
+struct value_state {
+	uint32_t uses;
+	bool is_output;
+};
+
+/* What it knows of a node of the new graph. */
+struct node_state {
+	const struct ir_node *main; /* the node whose place it takes in the report */
+	uint32_t first, last;	    /* list of old nodes whose work it does; UINT32_MAX: none */
+	struct rules_scaling *scaling;
+};
+
+struct rules {
+	struct rewrite *rw;
+	const struct pass_context *ctx;
+	enum rules_group group;
+	struct value_state *values;
+	size_t values_room, num_values;
+	struct node_state *nodes;
+	size_t nodes_room, num_nodes;
+	uint32_t *next; /* by old node: the next in the list of the same new node */
+	bool *kept; /* by old node: whether it is the first of its list's operators in the report */
+	uint32_t left; /* how often rules may still apply */
+	int failed;
+};
+
+int rules_nomem(struct rules *rules)
+{
+	rules->failed = -1;
+	return rewrite_nomem(rules->rw);
+}
+
+bool rules_failed(const struct rules *rules)
+{
+	return rules->failed;
+}
+
+/* Makes room for what has been added to the new graph. */
+static int keep_up(struct rules *rules)
+{
+	const struct ir_graph *to = rules->rw->to;
+
+	if (wnn_array_reserve(&rules->values, &rules->values_room, to->num_values,
+			      sizeof(*rules->values)) ||
+	    wnn_array_reserve(&rules->nodes, &rules->nodes_room, to->num_nodes,
+			      sizeof(*rules->nodes)))
+		return rules_nomem(rules);
+	for (; rules->num_values < to->num_values; rules->num_values++)
+		rules->values[rules->num_values] = (struct value_state){ 0 };
+	for (; rules->num_nodes < to->num_nodes; rules->num_nodes++)
+		rules->nodes[rules->num_nodes] =
+			(struct node_state){ NULL, UINT32_MAX, UINT32_MAX, NULL };
+	return 0;
+}
+
+uint32_t rules_uses(const struct rules *rules, const struct ir_value *value)
+{
+	return rules->values[value->id].uses;
+}
+
+bool rules_is_output(const struct rules *rules, const struct ir_value *value)
+{
+	return rules->values[value->id].is_output;
+}
+
+bool rules_may_pass(const struct rules *rules, const struct ir_node *node,
+		    const struct ir_value *value)
+{
+	return value->kind == IR_VALUE_RESULT || !rules_is_output(rules, node->results[0]);
+}
+
+struct ir_node *rules_sole(const struct rules *rules, const struct ir_value *value)
+{
+	if (value->kind != IR_VALUE_RESULT || rules_uses(rules, value) != 1 ||
+	    rules_is_output(rules, value) || value->def->num_results != 1)
+		return NULL;
+	return value->def;
+}
+
+struct rules_scaling *rules_scaling_of(const struct rules *rules, const struct ir_node *product)
+{
+	return rules->nodes[product->id].scaling;
+}
+
+/* Gives the old nodes of one new node to another; `first` ones come first, and stay what the report calls kept. */
+static void hand_over(struct rules *rules, struct node_state *from, struct node_state *to,
+		      bool first)
+{
+	if (from->first == UINT32_MAX)
+		return;
+	for (uint32_t old = from->first; !first && old != UINT32_MAX; old = rules->next[old])
+		rules->kept[old] = false;
+	if (to->first == UINT32_MAX) {
+		to->first = from->first;
+		to->last = from->last;
+	} else if (first) {
+		rules->next[from->last] = to->first;
+		to->first = from->first;
+	} else {
+		rules->next[to->last] = from->first;
+		to->last = from->last;
+	}
+	from->first = from->last = UINT32_MAX;
+}
+
+/* Its old nodes did nothing, or were computed. */
+static void let_go(struct rules *rules, struct node_state *from)
+{
+	for (uint32_t old = from->first; old != UINT32_MAX; old = rules->next[old])
+		rules->rw->fate[old] = (struct rewrite_fate){ WNN_FATE_VIEW, UINT32_MAX };
+	from->first = from->last = UINT32_MAX;
+}
+
+/* One use less of a node's operands; what nothing uses any more goes too, and its work is that of `heir`. */
+static void release(struct rules *rules, const struct ir_node *node, struct ir_node *heir)
+{
+	struct node_state *state = &rules->nodes[node->id];
+
+	if (heir) {
+		struct node_state *to = &rules->nodes[heir->id];
+		bool is_main = to->main == node;
+
+		hand_over(rules, state, to, is_main);
+		/* A node that was made on the way stands for another in turn. */
+		if (is_main)
+			to->main = state->main;
+	} else {
+		let_go(rules, state);
+	}
+	for (uint32_t i = 0; i < node->num_operands; i++) {
+		const struct ir_value *value = node->operands[i];
+		bool dead = value && !--rules->values[value->id].uses;
+
+		if (!dead || value->kind != IR_VALUE_RESULT)
+			continue;
+		for (uint32_t k = 0; k < value->def->num_results; k++)
+			dead &= !rules->values[value->def->results[k]->id].uses;
+		if (dead)
+			release(rules, value->def, heir);
+	}
+}
+
+/* `value` takes the place of the node's result, also in the nodes from `first` on, which rules have just made. */
+static void replace(struct rules *rules, const struct ir_node *node, struct ir_value *value,
+		    uint32_t first)
+{
+	const struct ir_graph *to = rules->rw->to;
+	const struct ir_value *old = node->results[0];
+	struct value_state *from = &rules->values[old->id], *state = &rules->values[value->id];
+	bool made = value->kind == IR_VALUE_RESULT && value->def->id >= first;
+
+	for (uint32_t n = first; n < to->num_nodes; n++)
+		for (uint32_t i = 0; i < to->nodes[n]->num_operands; i++)
+			if (to->nodes[n]->operands[i] == old)
+				to->nodes[n]->operands[i] = value;
+	state->uses += from->uses;
+	state->is_output |= from->is_output;
+	*from = (struct value_state){ 0 };
+	release(rules, node, made ? value->def : NULL);
+}
+
+/* What the first rule that applies to a node puts in its place, or NULL. */
+static struct ir_value *apply(struct rules *rules, struct ir_node *node)
+{
+	for (uint32_t i = 0; i < rules_count && rules->left; i++) {
+		const struct rule *rule = &rules_table[i];
+		struct ir_value *value;
+
+		if (rule->op != node->op || rule->group != rules->group ||
+		    (rules->ctx->options->rules_off & UINT64_C(1) << i))
+			continue;
+		value = rule->apply(rules, node);
+		if (rules->failed)
+			return NULL;
+		if (value) {
+			rules->left--;
+			return value;
+		}
+	}
+	return NULL;
+}
+
+/* Applies rules to the last node of the new graph and to all that they make; the value that stands for its result then. */
+static struct ir_value *apply_all(struct rules *rules)
+{
+	struct ir_graph *to = rules->rw->to;
+	uint32_t first = to->num_nodes - 1;
+	struct ir_value *current = to->nodes[first]->results[0];
+
+	for (uint32_t n = first; n < to->num_nodes; n++) {
+		struct ir_node *node = to->nodes[n];
+		struct ir_value *value;
+
+		if (n > first && !rules->values[node->results[0]->id].uses)
+			continue;
+		value = apply(rules, node);
+		if (!value)
+			continue;
+		replace(rules, node, value, first);
+		if (current == node->results[0])
+			current = value;
+	}
+	return current;
+}
+
+/* A new node, to which rules will be applied once the node that it is made for is replaced. */
+static struct ir_node *add(struct rules *rules, enum ir_op op, struct ir_value *const *operands,
+			   uint32_t num_operands, const struct ir_type *type,
+			   const union ir_attrs *attrs, const struct ir_node *main,
+			   const struct ir_node *other)
+{
+	struct ir_node *node =
+		rewrite_add(rules->rw, op, operands, num_operands, type, attrs, main, other);
+
+	if (!node || keep_up(rules)) {
+		rules->failed = -1;
+		return NULL;
+	}
+	for (uint32_t i = 0; i < num_operands; i++)
+		if (operands[i])
+			rules->values[operands[i]->id].uses++;
+	rules->nodes[node->id].main = main;
+	return node;
+}
+
+struct ir_value *rules_emit(struct rules *rules, enum ir_op op, struct ir_value *const *operands,
+			    uint32_t num_operands, const struct ir_type *type,
+			    const union ir_attrs *attrs, const struct ir_node *main,
+			    const struct ir_node *other)
+{
+	struct ir_node *node = add(rules, op, operands, num_operands, type, attrs, main, other);
+
+	return node ? node->results[0] : NULL;
+}
+
+struct ir_value *rules_emit_product(struct rules *rules, const struct ir_node *product,
+				    struct ir_value *const *operands, const union ir_attrs *attrs,
+				    struct rules_scaling *scaling, const struct ir_node *other)
+{
+	struct ir_node *node = add(rules, product->op, operands, 3, &product->results[0]->type,
+				   attrs, product, other);
+
+	if (!node) {
+		rules_scaling_destroy(scaling);
+		return NULL;
+	}
+	if (scaling)
+		rules_scaling_destroy(rules->nodes[product->id].scaling);
+	else
+		scaling = rules->nodes[product->id].scaling;
+	rules->nodes[node->id].scaling = scaling;
+	rules->nodes[product->id].scaling = NULL;
+	return node->results[0];
+}
+
+struct ir_value *rules_constant(struct rules *rules, const struct ir_type *type, void *data)
+{
+	struct ir_constant *constant = ir_constant_own(data, (size_t)ir_type_bytes(type));
+	struct ir_value *value = constant ? ir_add_constant(rules->rw->to, type, constant) : NULL;
+
+	if (!value || keep_up(rules)) {
+		if (!value)
+			ir_constant_unref(constant);
+		rules_nomem(rules);
+		return NULL;
+	}
+	return value;
+}
+
+struct ir_value *rules_reshaped(struct rules *rules, const struct ir_value *constant,
+				const struct ir_type *type)
+{
+	struct ir_value *value =
+		ir_add_constant(rules->rw->to, type, ir_constant_ref(constant->constant));
+
+	if (!value || keep_up(rules)) {
+		if (!value)
+			ir_constant_unref(constant->constant);
+		rules_nomem(rules);
+		return NULL;
+	}
+	return value;
+}
+
+/* Copies an old node and applies the rules to the copy. */
+static int take_over(struct rules *rules, const struct ir_node *node)
+{
+	struct rewrite *rw = rules->rw;
+	struct ir_node *copy;
+
+	if (rewrite_copy(rw, node) || keep_up(rules))
+		return -1;
+	copy = rw->to->nodes[rw->to->num_nodes - 1];
+	for (uint32_t i = 0; i < node->num_results; i++)
+		rules->values[copy->results[i]->id] =
+			(struct value_state){ rw->uses[node->results[i]->id],
+					      rw->is_output[node->results[i]->id] };
+	rules->nodes[copy->id].first = rules->nodes[copy->id].last = node->id;
+	rules->next[node->id] = UINT32_MAX;
+	rules->kept[node->id] = true;
+	if (node->num_results == 1)
+		rw->value[node->results[0]->id] = apply_all(rules);
+	return rules->failed;
+}
+
+/* Puts a node behind those that make its operands, which rules may have made later. */
+static void put_in_order(struct ir_graph *graph, struct ir_node *node, struct ir_node **order,
+			 bool *done)
+{
+	if (done[node->id])
+		return;
+	done[node->id] = true;
+	for (uint32_t i = 0; i < node->num_operands; i++)
+		if (node->operands[i] && node->operands[i]->kind == IR_VALUE_RESULT)
+			put_in_order(graph, node->operands[i]->def, order, done);
+	order[graph->num_nodes++] = node;
+}
+
+/* Sorts the nodes; old numbers are the places in `before`, which the caller frees. */
+static int sort(struct rules *rules, struct ir_node ***before)
+{
+	struct ir_graph *to = rules->rw->to;
+	uint32_t count = to->num_nodes;
+	bool *done = wnn_calloc(count + 1, sizeof(*done));
+
+	*before = wnn_calloc(count + 1, sizeof(**before));
+	if (!done || !*before) {
+		wnn_free(done);
+		return rules_nomem(rules);
+	}
+	if (count)
+		memcpy(*before, to->nodes, count * sizeof(**before));
+	to->num_nodes = 0;
+	for (uint32_t n = 0; n < count; n++)
+		put_in_order(to, (*before)[n], to->nodes, done);
+	for (uint32_t n = 0; n < count; n++)
+		to->nodes[n]->id = n;
+	wnn_free(done);
+	return 0;
+}
+
+/* Says in the rewrite's words what became of the old nodes; writes scaled weights. */
+static int conclude(struct rules *rules)
+{
+	uint32_t count = rules->rw->to->num_nodes;
+	struct ir_node **nodes;
+	int ret = sort(rules, &nodes);
+
+	for (uint32_t n = 0; n < count && !ret; n++) {
+		struct node_state *state = &rules->nodes[n];
+		struct rules_scaling *scaling = state->scaling;
+
+		for (uint32_t old = state->first; old != UINT32_MAX; old = rules->next[old])
+			rules->rw->fate[old] = (struct rewrite_fate){
+				rules->kept[old] ? WNN_FATE_KEPT : WNN_FATE_FUSED, nodes[n]->id
+			};
+		state->scaling = NULL;
+		if (scaling)
+			ret = rules_scale_weights(rules, nodes[n], scaling);
+	}
+	wnn_free(nodes);
+	return ret;
+}
+
+static int begin(struct rules *rules)
+{
+	const struct ir_graph *from = rules->rw->from;
+
+	rules->next = wnn_calloc(from->num_nodes + 1, sizeof(*rules->next));
+	rules->kept = wnn_calloc(from->num_nodes + 1, sizeof(*rules->kept));
+	if (!rules->next || !rules->kept)
+		return rules_nomem(rules);
+	if (keep_up(rules))
+		return -1;
+	for (uint32_t i = 0; i < from->num_values; i++)
+		if (rules->rw->value[i])
+			rules->values[rules->rw->value[i]->id] =
+				(struct value_state){ rules->rw->uses[i], rules->rw->is_output[i] };
+	return 0;
+}
+
+static int run(struct rewrite *rw, const struct pass_context *ctx, enum rules_group group)
+{
+	struct rules rules = { .rw = rw, .ctx = ctx, .group = group };
+	int ret = begin(&rules);
+
+	rules.left = MAX_PER_NODE * rw->from->num_nodes;
+	for (uint32_t n = 0; n < rw->from->num_nodes && !ret; n++)
+		ret = take_over(&rules, rw->from->nodes[n]);
+	if (!ret)
+		ret = conclude(&rules);
+	for (size_t n = 0; n < rules.num_nodes; n++)
+		rules_scaling_destroy(rules.nodes[n].scaling);
+	wnn_free(rules.values);
+	wnn_free(rules.nodes);
+	wnn_free(rules.next);
+	wnn_free(rules.kept);
+	return ret;
+}
+
+int pass_tidy(struct rewrite *rw, const struct pass_context *ctx)
+{
+	return run(rw, ctx, RULES_TIDY);
+}
+
+int pass_absorb(struct rewrite *rw, const struct pass_context *ctx)
+{
+	return run(rw, ctx, RULES_ABSORB);
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Local rules: a node and what makes its operands become fewer or cheaper nodes with the same result.
+ * rules.def lists them. rules.c applies them to each node as soon as it stands in the new graph, and then to what they have
+ * put there: a rule sees operands that no rule can improve any more, and the work is linear in the graph.
+ *
+ * A rule is a function. It looks at a node of the new graph, and returns the value that takes the place of the node's
+ * only result, or NULL where it does not apply. It makes nodes with rules_emit(). Nodes that nothing uses any more are
+ * left to pass_drop_dead(); their operators are part of the new node in the report.
+ */
+#ifndef WNN_PASS_RULES_H
+#define WNN_PASS_RULES_H
+
+#include "pass/rewrite.h"
+
+/* Rules that are applied together. */
+enum rules_group {
+	RULES_TIDY,   /* remove what does nothing; before all other passes */
+	RULES_ABSORB, /* move work into constants, products and windows */
+};
+
+struct rules;
+
+typedef struct ir_value *(*rule_fn)(struct rules *rules, struct ir_node *node);
+
+struct rule {
+	const char *name;
+	enum rules_group group;
+	enum ir_op op; /* of the nodes that it looks at */
+	rule_fn apply;
+};
+
+extern const struct rule rules_table[];
+extern const uint32_t rules_count;
+
+/* ---- for rules */
+
+/* The node that makes a value, when nothing else uses its only result; else NULL. */
+struct ir_node *rules_sole(const struct rules *rules, const struct ir_value *value);
+/* How many operands and outputs a value is. */
+uint32_t rules_uses(const struct rules *rules, const struct ir_value *value);
+bool rules_is_output(const struct rules *rules, const struct ir_value *value);
+
+/**
+ * rules_emit - make a node of the new graph; rules are applied to it afterwards
+ * @type: of its only result
+ * @main, @other: nodes of the new graph whose work it does; they give label and source; @other may be NULL
+ *
+ * Returns the node's result; NULL when out of memory.
+ */
+struct ir_value *rules_emit(struct rules *rules, enum ir_op op, struct ir_value *const *operands,
+			    uint32_t num_operands, const struct ir_type *type,
+			    const union ir_attrs *attrs, const struct ir_node *main,
+			    const struct ir_node *other);
+/* A constant of the new graph, of bytes that wnn_malloc() gave and that are taken over. */
+struct ir_value *rules_constant(struct rules *rules, const struct ir_type *type, void *data);
+/* A constant again, with another shape of as many elements. */
+struct ir_value *rules_reshaped(struct rules *rules, const struct ir_value *constant,
+				const struct ir_type *type);
+
+/* Whether uses of a node's result may go to a value that is there already: an output needs a node. */
+bool rules_may_pass(const struct rules *rules, const struct ir_node *node,
+		    const struct ir_value *value);
+
+int rules_nomem(struct rules *rules);
+bool rules_failed(const struct rules *rules);
+
+/* ---- products whose constants will be written when no more rules apply; rule_scale.c */
+
+struct rules_scaling;
+
+/* What a product is to be scaled with, or NULL. */
+struct rules_scaling *rules_scaling_of(const struct rules *rules, const struct ir_node *product);
+/**
+ * rules_emit_product - a convolution or matrix product again, with other operands or attributes
+ * @operands: three; the last may be NULL
+ * @scaling: of the new node instead of that which the old one has; taken over. NULL: that of the old one
+ * @other: what else the node does now
+ */
+struct ir_value *rules_emit_product(struct rules *rules, const struct ir_node *product,
+				    struct ir_value *const *operands, const union ir_attrs *attrs,
+				    struct rules_scaling *scaling, const struct ir_node *other);
+/* Writes the constants that a scaling stands for, and frees it. */
+int rules_scale_weights(struct rules *rules, struct ir_node *product,
+			struct rules_scaling *scaling);
+void rules_scaling_destroy(struct rules_scaling *scaling);
+
+/* ---- the rules: one line each in rules.def, where their comments are */
+#define PASS_RULE(name, group, op, function) \
+	struct ir_value *rule_##function(struct rules *rules, struct ir_node *node);
+#include "pass/rules.def"
+#undef PASS_RULE
+
+#endif
