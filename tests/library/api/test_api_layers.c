@@ -518,6 +518,63 @@ static void files_remember_the_level(void **state)
 	wnnInstanceRelease(instance);
 }
 
+static WNNStatus try_rules(WNNInstance instance, const char *rules, WNNContext *context)
+{
+	WNNStatus status;
+
+	setenv("WEBNN_RULES", rules, 1);
+	status = try_layer(instance, "openblas", context);
+	unsetenv("WEBNN_RULES");
+	return status;
+}
+
+/* Nodes of three times a product with a constant matrix. */
+static uint32_t nodes_of_scaled(WNNContext context)
+{
+	static const float factors[16] = { 1, 2, 3, 4, 5, 6, 7, 8 }, three = 3;
+	WNNGraphBuilder builder = wnnContextCreateGraphBuilder(context);
+	const uint32_t shape[] = { 4, 4 };
+	WNNOperandDescriptor desc = { NULL, WNNOperandDataType_Float32, { 2, shape } };
+	WNNGraphPlacement placement = WNN_GRAPH_PLACEMENT_INIT;
+	WNNOperand f = wnnGraphBuilderConstant(builder, &desc, factors, sizeof(factors)), y;
+	WNNGraph graph;
+	uint32_t count = 0;
+
+	desc.shape.count = 0;
+	y = wnnGraphBuilderMatmul(builder, make_input(builder, "x", 4, 4), f, NULL);
+	y = wnnGraphBuilderMul(
+		builder, wnnGraphBuilderConstant(builder, &desc, &three, sizeof(three)), y, NULL);
+	graph = build_one(builder, "y", y);
+	assert_ok(wnnGraphGetPlacement(graph, &placement));
+	for (size_t i = 0; i < placement.nodeCount; i++)
+		count += placement.nodes[i].fusedInto == WNN_NODE_NONE;
+	wnnGraphRelease(graph);
+	wnnGraphBuilderRelease(builder);
+	return count;
+}
+
+static void rules_are_turned_off(void **state)
+{
+	WNNInstance instance = wnnCreateInstance(NULL);
+	WNNContext context;
+
+	(void)state;
+	assert_ok(try_rules(instance, "", &context));
+	assert_int_equal(nodes_of_scaled(context), 1);
+	wnnContextRelease(context);
+	assert_ok(try_rules(instance, "-where-not,-scale-behind-product", &context));
+	assert_int_equal(nodes_of_scaled(context), 2);
+	wnnContextRelease(context);
+	assert_ok(try_rules(instance, "-all", &context));
+	assert_int_equal(nodes_of_scaled(context), 2);
+	wnnContextRelease(context);
+	assert_failed(try_rules(instance, "-where-not,-abacus", &context),
+		      WNNStatus_NotSupportedError, "WEBNN_RULES has \"-abacus\"");
+	assert_failed(try_rules(instance, "where-not", &context), WNNStatus_NotSupportedError,
+		      "all, scale-behind-product, ");
+	wnnInstanceRelease(instance);
+}
+
 static void names_of_levels(void **state)
 {
 	const char *const wrong[] = { "sse", "AVX2", "avx", "avx5", "avx512 ", "1" };
@@ -635,6 +692,7 @@ int main(void)
 		cmocka_unit_test(contexts_tell_of_the_processor),
 		cmocka_unit_test(names_of_layers),
 		cmocka_unit_test(names_of_levels),
+		cmocka_unit_test(rules_are_turned_off),
 		cmocka_unit_test(how_long_threads_wait_awake),
 	};
 

@@ -28,6 +28,7 @@ struct context_config {
 	char *firmware; /* NULL: the installed one */
 	char *node;	/* NULL: the first that opens */
 	bool no_folding;
+	uint64_t rules_off; /* local rules that do not apply: wnn_rules_mask() */
 	bool profile;
 };
 

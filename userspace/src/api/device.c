@@ -11,6 +11,7 @@
 #include "graph/label.h"
 #include "graph/op_table.h"
 #include "onpu/slots.h"
+#include "pass/pass.h"
 #include "util/malloc.h"
 #include "util/printable.h"
 
@@ -83,6 +84,30 @@ static int parse_level(struct context_config *config, struct wnn_error *err)
 		"the environment variable WEBNN_CPU_LEVEL is \"%s\"; this processor and "
 		"this build of the library have %s",
 		text, known);
+}
+
+/* "-name,-name": which rule is to blame, where results differ. */
+static int parse_rules(struct context_config *config, struct wnn_error *err)
+{
+	const char *text = secure_getenv("WEBNN_RULES");
+	char shown[64], known[512];
+
+	while (text && *text) {
+		size_t length = strcspn(text, ",");
+		uint64_t mask = *text == '-' ? wnn_rules_mask(text + 1, length - 1) : 0;
+
+		if (!mask) {
+			wnn_text_printable(shown, sizeof(shown), text, length);
+			return wnn_error_set(
+				err, WNN_NOT_SUPPORTED,
+				"the environment variable WEBNN_RULES has \"%s\"; it turns rules off by "
+				"\"-\" and their names, with commas between: all, %s",
+				shown, wnn_rules_list(known, sizeof(known)));
+		}
+		config->rules_off |= mask;
+		text += length + (text[length] == ',');
+	}
+	return 0;
 }
 
 /* So is whether its threads wait awake. */
@@ -266,7 +291,7 @@ int context_config_parse(const WNNContextOptions *options, struct context_config
 	/* The driver of an NPU acts on it as well: it decides when the device sleeps. */
 	config->power = winsys_power_of(options->powerPreference);
 	if (parse_chain(options, config, err) || parse_layer(config, err) ||
-	    parse_level(config, err) || parse_spin(config, err))
+	    parse_level(config, err) || parse_spin(config, err) || parse_rules(config, err))
 		return -1;
 	if (config->device != CONTEXT_AUTO)
 		return 0;

@@ -330,6 +330,7 @@ static int build(WNNGraph graph, struct wnn_recording *recording, struct wnn_err
 	WNNContext context = graph->context;
 	const struct wnn_pass_options passes = {
 		.no_fold = context->config.no_folding,
+		.rules_off = context->config.rules_off,
 		.widen = !context->accelerated,
 		.channels_last_work = channels_last_work(context, recording->graph),
 		.evaluator = { evaluator_can, evaluator_run, context },
