@@ -44,5 +44,8 @@ MUTATIONS = [
     # Views.
     _rule('rule_view', 'transposes follow each other in the wrong order',
           'inner->attrs.transpose.perm[outer->attrs.transpose.perm[i]]', 'outer->attrs.transpose.perm[inner->attrs.transpose.perm[i]]'),
+    # Parts, and constant integers.
+    _rule('rule_parts', 'the largest may be that of another axis', '|| max->attrs.reduce.axes != axes ||', '||'),
+    _rule('rule_integers', 'every row has the scale of the first', 'if (!each)\n\t\treturn', 'if (1)\n\t\treturn'),
     _rule('rules', 'nodes stay in the order in which they were made', 'put_in_order(graph, node->operands[i]->def, order, done);', ';'),
 ]
