@@ -18,7 +18,6 @@ MUTATIONS = [
     # Factors and summands of products.
     _rule('rule_scale', 'a batch normalisation forgets its mean',
           'element_or(node->operands[1], i, 0) * affine->scale[i]', '0 * affine->scale[i]'),
-    _rule('rule_scale', 'a negative variance is taken', 'if (!(under > 0))', 'if (under == 0)'),
     _rule('rule_scale', 'weights may become infinite', 'if (!(largest[i] <= (half ? MAX_HALF : FLT_MAX)))', 'if (0)'),
     _rule('rule_scale', 'a summand in front of padding is taken', '(shifts && !(sees_all(product)', '(0 && !(sees_all(product)'),
     _rule('rule_scale', 'what is in front comes in the wrong order', 's->in_shift[i] += s->in_scale[i] * affine->shift[i];',
@@ -26,14 +25,14 @@ MUTATIONS = [
     _rule('rule_scale', 'groups of a transposed convolution are the first',
           '*out += *in / w->ins_per_group * w->outs_per_group;', '*out += 0 * w->outs_per_group;'),
     _rule('rule_scale', 'groups of a convolution have the first inputs',
-          '*in += *out / w->outs_per_group * w->ins_per_group;', '*in += 0 * w->ins_per_group;', _FUZZ),
+          '*in += *out / w->outs_per_group * w->ins_per_group;', '*in += 0 * w->ins_per_group;'),
     _rule('rule_scale', 'a difference is not turned', 'affine->scale[i] = side ? 1 : -1;', 'affine->scale[i] = 1;'),
     _rule('rule_scale', 'the divided constant is taken for a divisor', 'node->attrs.binary.kind == IR_DIV && i == 0 ? -1 : i', 'i'),
     _rule('rule_scale', 'the old bias has no factor', 'own = quantized_float(old, ', 'own = 0 * quantized_float(old, '),
     # Windows.
     _rule('rule_window', 'any padding is taken for zeros', '|| number != 0 ||', '||'),
     _rule('rule_window', 'averages count padding', 'attrs.pool.kind == IR_POOL_AVERAGE || ', ''),
-    _rule('rule_window', 'rows are padded as columns', 'padding[2 * i] += p->begin[rows + i];', 'padding[2 * i] += p->begin[rows + 1 - i];', _FUZZ),
+    _rule('rule_window', 'rows are padded as columns', 'padding[2 * i] += p->begin[rows + i];', 'padding[2 * i] += p->begin[rows + 1 - i];'),
     # Chains.
     _rule('rule_chain', '0 is added to -0 without a change', '(bits == 0 && has_no_negative_zero(x))', 'bits == 0'),
     _rule('rule_chain', 'a constant divided by 1 is neutral', 'return side == 1 && bits == one_of(dtype);', 'return bits == one_of(dtype);'),

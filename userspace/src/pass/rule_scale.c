@@ -10,8 +10,8 @@
  * rules apply.
  *
  * Assumed: sums do not overflow before they are scaled. A rule does not apply where a weight or a bias would not be finite,
- * where the largest weight of a channel would be too small for a normal number of its type, where a variance and epsilon
- * are not positive, and where the weights have other users and are large.
+ * where the largest weight of a channel would be too small for a normal number of its type, where a factor or summand is
+ * not finite, as with a variance that is not positive, and where the weights have other users and are large.
  */
 #include <float.h>
 #include <math.h>
@@ -369,8 +369,6 @@ static bool read_normalisation(const struct ir_node *node, struct affine *affine
 		double under =
 			(double)node->attrs.norm.epsilon + element_or(node->operands[2], i, 0);
 
-		if (!(under > 0))
-			return false;
 		affine->scale[i] = element_or(operand_of(node, 3), i, 1) / sqrt(under);
 		affine->shift[i] = element_or(operand_of(node, 4), i, 0) -
 				   element_or(node->operands[1], i, 0) * affine->scale[i];
@@ -406,14 +404,6 @@ static bool read_binary(const struct ir_node *node, struct affine *affine)
 		}
 	}
 	return kind == IR_MUL || kind == IR_DIV || kind == IR_ADD || kind == IR_SUB;
-}
-
-static bool is_finite_affine(const struct affine *affine)
-{
-	for (int64_t i = 0; i < 2 * affine->count; i++)
-		if (!isfinite(affine->scale[i]))
-			return false;
-	return true;
 }
 
 /* ---- the product that takes it */
@@ -540,8 +530,7 @@ static struct ir_value *behind(struct rules *rules, struct ir_node *node,
 	    !make_affine(rules, &affine, ir_type_dim(&from->type, channels_axis(product))))
 		return NULL;
 	s = begin_scaling(rules, product);
-	if (s && read(node, &affine) && is_finite_affine(&affine) &&
-	    scale_result(rules, product, s, &affine))
+	if (s && read(node, &affine) && scale_result(rules, product, s, &affine))
 		value = emit(rules, product, NULL, s, node);
 	else
 		rules_scaling_destroy(s);
@@ -632,7 +621,7 @@ struct ir_value *rule_scale_before(struct rules *rules, struct ir_node *product)
 	    !make_affine(rules, &affine, input_channels(product)))
 		return NULL;
 	s = begin_scaling(rules, product);
-	if (s && read_in_front(node, product, &affine) && is_finite_affine(&affine)) {
+	if (s && read_in_front(node, product, &affine)) {
 		input = node->operands[node->op == IR_OP_BINARY ? !constant_side(node) : 0];
 		if (ir_type_same_shape(&input->type, &product->operands[0]->type) &&
 		    input->type.dtype == product->operands[0]->type.dtype &&
