@@ -68,7 +68,7 @@ build()
 			inside ninja -C "$top/build/$name" "$@"
 }
 
-# What build_tools makes: all, or these targets.
+# build_tools makes these targets; it makes all when there are none.
 build_targets=()
 
 # The build whose programs are on PATH.

@@ -41,7 +41,7 @@ packages_system_stamp()
 	} | sha256sum
 }
 
-# What the packages need besides: it changes with them.
+# A checksum of the packages that ours need; it changes when one of them does.
 packages_depends_stamp()
 {
 	local file
@@ -65,7 +65,7 @@ make_packages_system()
 	install_lines "${packages_lines[@]}" "${kernels[@]}"
 }
 
-# What waits for the network mostly: it is done while the packages are made.
+# Makes the system that the packages are installed in. It mostly waits for the network, so it runs while they are made.
 packages_system()
 {
 	local stamp

@@ -15,7 +15,7 @@ guest_kernels=1
 left_out=(--no-suite full)
 # With sanitizers, tests that do again what others did, too, and those that run the same code on more data.
 left_out_sanitized=(--no-suite again --no-suite plain)
-# Which guest tests the stage guest runs, by the second column of budgets.txt.
+# The stage guest runs the guest tests that have one of these words in the second column of budgets.txt.
 guest_where=(quick check)
 
 declare -A stage_result
@@ -112,7 +112,7 @@ fetch_samples()
 		"$top/scripts/fetch-samples.sh" "$top/npu" "$top/build/samples"
 }
 
-# What needs the network comes while the compilers work, but for the harness, which they use.
+# Downloads run while the compilers work. The harness comes before that, because the compilers use it.
 stage_gcc()
 {
 	local status=0
@@ -450,7 +450,7 @@ cmd_check()
 	progress_to_stdout
 	check_environment
 	for name in "${stages[@]}"; do
-		# What another needed has run.
+		# A stage that another one needed has run already.
 		[ -n "${stage_result[$name]:-}" ] || stage "$name" "stage_$name"
 	done
 	report "${stages[@]}"

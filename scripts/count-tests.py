@@ -55,7 +55,7 @@ def meson(folder):
 
 
 def meson_run(build, path):
-    """The same of one run; a program that speaks TAP has many cases."""
+    """(result, name) of each test case of one run; a program that speaks TAP has many."""
     broken = set()
     for case in xml.parse(path).iter("testcase"):
         name = f"{build}: {case.get('classname')} {case.get('name')}"
