@@ -38,14 +38,26 @@ static bool find_bits(const struct ir_value *value, uint64_t *bits)
 	return true;
 }
 
+/* The bits of 1 and -0; integers have the bits of 0 for -0. */
 static uint64_t one_of(enum ir_dtype dtype)
 {
-	return dtype == IR_F32 ? 0x3f800000 : dtype == IR_F16 ? 0x3c00 : 1;
+	switch (dtype) {
+	case IR_F32:
+		return 0x3f800000;
+	case IR_F16:
+		return 0x3c00;
+	case IR_BF16:
+		return 0x3f80;
+	case IR_F64:
+		return UINT64_C(0x3ff) << 52;
+	default:
+		return 1;
+	}
 }
 
 static uint64_t negative_zero(enum ir_dtype dtype)
 {
-	return dtype == IR_F32 ? 0x80000000 : dtype == IR_F16 ? 0x8000 : 0;
+	return ir_dtype_is_float(dtype) ? UINT64_C(1) << (ir_dtype_bits(dtype) - 1) : 0;
 }
 
 /* Whether a value is never -0, to which +0 can be added without a change. */
@@ -127,13 +139,14 @@ static bool is_truth(const struct ir_value *value)
 						   def->attrs.unary.kind == IR_IS_INFINITE)));
 }
 
-/* Whether the outer function gives back what the inner one gave. */
-static bool is_idempotent(int outer, int inner)
+/* Whether the outer function returns its operand as it is, because the inner function made it. */
+static bool is_idempotent(int outer, int inner, enum ir_dtype dtype)
 {
 	switch (outer) {
 	case IR_RELU:
+		/* The least integer has no absolute value, and stays negative. */
 		return inner == IR_RELU || inner == IR_SIGMOID || inner == IR_EXP ||
-		       inner == IR_ABS || inner == IR_SOFTPLUS;
+		       (inner == IR_ABS && ir_dtype_is_float(dtype)) || inner == IR_SOFTPLUS;
 	case IR_ABS:
 		return inner == IR_ABS || inner == IR_RELU || inner == IR_SIGMOID ||
 		       inner == IR_EXP || inner == IR_SOFTPLUS;
@@ -144,7 +157,7 @@ static bool is_idempotent(int outer, int inner)
 	}
 }
 
-/* What the outer function gives of the inner one's operand. */
+/* Whether the outer function returns the operand of the inner one. */
 static bool cancels(int outer, int inner, const struct ir_value *x)
 {
 	return (outer == IR_NEG && inner == IR_NEG) ||
@@ -181,14 +194,14 @@ static bool join_limits(const struct ir_unary_attrs *outer, struct ir_unary_attr
 struct ir_value *rule_repeated(struct rules *rules, struct ir_node *node)
 {
 	struct ir_value *from = node->operands[0];
-	const struct ir_node *inner = from->kind == IR_VALUE_RESULT ? from->def : NULL;
+	const struct ir_node *inner = rules_maker(from, IR_OP_UNARY);
 	union ir_attrs attrs;
 	int kind = node->attrs.unary.kind;
 
-	if (!inner || inner->op != IR_OP_UNARY)
+	if (!inner)
 		return NULL;
 	attrs = inner->attrs;
-	if (is_idempotent(kind, attrs.unary.kind))
+	if (is_idempotent(kind, attrs.unary.kind, from->type.dtype))
 		return from;
 	if (cancels(kind, attrs.unary.kind, inner->operands[0]) &&
 	    rules_may_pass(rules, node, inner->operands[0]))
@@ -239,10 +252,10 @@ static bool are_alike(enum ir_dtype a, enum ir_dtype b, enum ir_dtype c)
 struct ir_value *rule_recast(struct rules *rules, struct ir_node *node)
 {
 	const struct ir_value *from = node->operands[0];
-	const struct ir_node *inner = from->kind == IR_VALUE_RESULT ? from->def : NULL;
+	const struct ir_node *inner = rules_maker(from, IR_OP_CAST);
 	enum ir_dtype first, to = node->results[0]->type.dtype;
 
-	if (!inner || inner->op != IR_OP_CAST)
+	if (!inner)
 		return NULL;
 	first = inner->operands[0]->type.dtype;
 	if (!holds(first, from->type.dtype))
@@ -259,15 +272,14 @@ struct ir_value *rule_recast(struct rules *rules, struct ir_node *node)
 
 struct ir_value *rule_where_not(struct rules *rules, struct ir_node *node)
 {
-	const struct ir_value *condition = node->operands[0];
-	const struct ir_node *not = condition->kind == IR_VALUE_RESULT ? condition->def : NULL;
+	const struct ir_node *negation = rules_maker(node->operands[0], IR_OP_UNARY);
 	struct ir_value *operands[3];
 
-	if (!not|| not->op != IR_OP_UNARY || not->attrs.unary.kind != IR_LOGICAL_NOT)
+	if (!negation || negation->attrs.unary.kind != IR_LOGICAL_NOT)
 		return NULL;
-	operands[0] = not->operands[0];
+	operands[0] = negation->operands[0];
 	operands[1] = node->operands[2];
 	operands[2] = node->operands[1];
 	return rules_emit(rules, IR_OP_WHERE, operands, 3, &node->results[0]->type, NULL, node,
-			  not);
+			  negation);
 }

@@ -14,8 +14,8 @@
 /* The node that turns a constant of 8-bit integers into floats, or NULL. */
 static const struct ir_node *from_integers(const struct ir_value *value, enum ir_op op)
 {
-	const struct ir_node *node = value->kind == IR_VALUE_RESULT ? value->def : NULL;
-	const struct ir_value *integers = node && node->op == op ? node->operands[0] : NULL;
+	const struct ir_node *node = rules_maker(value, op);
+	const struct ir_value *integers = node ? node->operands[0] : NULL;
 
 	return integers && integers->kind == IR_VALUE_CONSTANT &&
 			       (integers->type.dtype == IR_I8 || integers->type.dtype == IR_U8) ?
@@ -82,7 +82,7 @@ struct ir_value *rule_scaled_integers(struct rules *rules, struct ir_node *node)
 			  node);
 }
 
-/* What scales and zero points are for the rows that are gathered; NULL where a scale belongs to some rows. */
+/* The scales or zero points of the rows that are gathered; NULL where one scale is for a block of rows. */
 static struct ir_value *gathered(struct rules *rules, const struct ir_node *gather,
 				 struct ir_value *scale, const struct ir_type *table)
 {
@@ -115,8 +115,7 @@ struct ir_value *rule_gather_integers(struct rules *rules, struct ir_node *node)
 	uint32_t count = from ? 3 : 1;
 
 	from = from ? from : from_integers(node->operands[0], IR_OP_CAST);
-	if (!from || node->attrs.gather.kind != IR_GATHER_AXIS ||
-	    node->operands[1]->kind == IR_VALUE_CONSTANT)
+	if (!from || node->attrs.gather.kind != IR_GATHER_AXIS)
 		return NULL;
 	type.dtype = from->operands[0]->type.dtype;
 	for (uint32_t i = 1; i < count; i++) {

@@ -14,9 +14,9 @@
 
 static const struct ir_node *binary_of(const struct ir_value *value, enum ir_binary kind)
 {
-	const struct ir_node *node = value->kind == IR_VALUE_RESULT ? value->def : NULL;
+	const struct ir_node *node = rules_maker(value, IR_OP_BINARY);
 
-	return node && node->op == IR_OP_BINARY && node->attrs.binary.kind == kind &&
+	return node && node->attrs.binary.kind == kind &&
 			       node->attrs.binary.act.kind == IR_UNARY_NONE ?
 		       node :
 		       NULL;
@@ -24,16 +24,16 @@ static const struct ir_node *binary_of(const struct ir_value *value, enum ir_bin
 
 static const struct ir_node *unary_of(const struct ir_value *value, enum ir_unary kind)
 {
-	const struct ir_node *node = value->kind == IR_VALUE_RESULT ? value->def : NULL;
+	const struct ir_node *node = rules_maker(value, IR_OP_UNARY);
 
-	return node && node->op == IR_OP_UNARY && node->attrs.unary.kind == (int)kind ? node : NULL;
+	return node && node->attrs.unary.kind == (int)kind ? node : NULL;
 }
 
 /* The reduction along one axis that stays as a dimension of 1. */
 static const struct ir_node *reduce_of(const struct ir_value *value, enum ir_reduce kind)
 {
-	const struct ir_node *node = value->kind == IR_VALUE_RESULT ? value->def : NULL;
-	uint32_t axes = node && node->op == IR_OP_REDUCE ? node->attrs.reduce.axes : 0;
+	const struct ir_node *node = rules_maker(value, IR_OP_REDUCE);
+	uint32_t axes = node ? node->attrs.reduce.axes : 0;
 
 	return axes && !(axes & (axes - 1)) && node->attrs.reduce.kind == kind &&
 			       node->attrs.reduce.keep_dims ?

@@ -84,15 +84,6 @@ static const struct ir_value *bias_of(const struct ir_node *product)
 	return product->num_operands > 2 ? product->operands[2] : NULL;
 }
 
-static int64_t input_channels(const struct ir_node *product)
-{
-	const struct ir_type *a = &product->operands[0]->type;
-
-	if (product->op == IR_OP_MATMUL)
-		return ir_type_dim(a, a->rank - (product->attrs.matmul.a_transpose ? 2 : 1));
-	return ir_type_dim(a, product->attrs.conv.layout == IR_NCHW ? 1 : 3);
-}
-
 /* The axis of the first operand along which its channels lie. */
 static uint32_t input_axis(const struct ir_node *product)
 {
@@ -101,6 +92,11 @@ static uint32_t input_axis(const struct ir_node *product)
 	if (product->op == IR_OP_MATMUL)
 		return rank - (product->attrs.matmul.a_transpose ? 2 : 1);
 	return product->attrs.conv.layout == IR_NCHW ? 1 : rank - 1;
+}
+
+static int64_t input_channels(const struct ir_node *product)
+{
+	return ir_type_dim(&product->operands[0]->type, input_axis(product));
 }
 
 /* Walks the weights: which channels of the result and of the input an element belongs to. */

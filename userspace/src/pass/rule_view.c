@@ -12,14 +12,9 @@
 
 #include "pass/rules.h"
 
-static const struct ir_node *maker(const struct ir_value *value, enum ir_op op)
-{
-	return value->kind == IR_VALUE_RESULT && value->def->op == op ? value->def : NULL;
-}
-
 struct ir_value *rule_reshape_twice(struct rules *rules, struct ir_node *node)
 {
-	const struct ir_node *inner = maker(node->operands[0], IR_OP_RESHAPE);
+	const struct ir_node *inner = rules_maker(node->operands[0], IR_OP_RESHAPE);
 	const struct ir_type *type = &node->results[0]->type;
 
 	if (!inner)
@@ -51,7 +46,7 @@ static union ir_attrs compose(const struct ir_node *outer, const struct ir_node 
 
 struct ir_value *rule_transpose_twice(struct rules *rules, struct ir_node *node)
 {
-	const struct ir_node *inner = maker(node->operands[0], IR_OP_TRANSPOSE);
+	const struct ir_node *inner = rules_maker(node->operands[0], IR_OP_TRANSPOSE);
 	union ir_attrs attrs;
 
 	if (!inner)
@@ -82,7 +77,7 @@ static const struct ir_node *transpose_in_front(const struct rules *rules,
 
 	for (uint32_t i = 0; i < function->num_operands; i++) {
 		const struct ir_value *operand = function->operands[i];
-		const struct ir_node *transpose = maker(operand, IR_OP_TRANSPOSE);
+		const struct ir_node *transpose = rules_maker(operand, IR_OP_TRANSPOSE);
 
 		if (transpose && (!found || same_order(found, transpose))) {
 			uses += found ? found->results[0] == operand : 1;
@@ -113,7 +108,7 @@ struct ir_value *rule_transpose_sinks(struct rules *rules, struct ir_node *node)
 				  ir_dtype_bits(transpose->results[0]->type.dtype))
 		return NULL;
 	for (uint32_t i = 0; i < node->num_operands; i++)
-		operands[i] = maker(node->operands[i], IR_OP_TRANSPOSE) ?
+		operands[i] = rules_maker(node->operands[i], IR_OP_TRANSPOSE) ?
 				      node->operands[i]->def->operands[0] :
 				      node->operands[i];
 	type = transpose->operands[0]->type;

@@ -54,9 +54,7 @@ static const struct ir_node *pad_of(const struct ir_node *node)
 {
 	const struct ir_value *from = node->operands[0];
 
-	return from->kind == IR_VALUE_RESULT && from->def->op == IR_OP_PAD && from->type.rank == 4 ?
-		       from->def :
-		       NULL;
+	return from->type.rank == 4 ? rules_maker(from, IR_OP_PAD) : NULL;
 }
 
 struct ir_value *rule_pad_before_conv(struct rules *rules, struct ir_node *node)

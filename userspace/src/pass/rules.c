@@ -134,6 +134,11 @@ struct ir_node *rules_sole(const struct rules *rules, const struct ir_value *val
 	return value->def;
 }
 
+const struct ir_node *rules_maker(const struct ir_value *value, enum ir_op op)
+{
+	return value->kind == IR_VALUE_RESULT && value->def->op == op ? value->def : NULL;
+}
+
 struct rules_scaling *rules_scaling_of(const struct rules *rules, const struct ir_node *product)
 {
 	return rules->nodes[product->id].scaling;

@@ -37,6 +37,8 @@ extern const uint32_t rules_count;
 
 /* The node that makes a value, when nothing else uses its only result; else NULL. */
 struct ir_node *rules_sole(const struct rules *rules, const struct ir_value *value);
+/* The node of that operator that makes a value, whoever else uses it; else NULL. */
+const struct ir_node *rules_maker(const struct ir_value *value, enum ir_op op);
 /* How many operands and outputs a value is. */
 uint32_t rules_uses(const struct rules *rules, const struct ir_value *value);
 bool rules_is_output(const struct rules *rules, const struct ir_value *value);
