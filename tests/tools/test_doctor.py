@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""webnn-run doctor, here and on copies of systems that are made up. test_doctor.py WEBNN_RUN FOLDER-OF-SYSTEM.PY"""
+"""webnn-run doctor, here and on copies of systems that are made up.
+
+test_doctor.py WEBNN_RUN FOLDER-OF-SYSTEM.PY [LIBRARY]: the library breaks oneDNN where it is preloaded.
+"""
 import json
 import os
 import pathlib
@@ -11,6 +14,7 @@ import tempfile
 import unittest
 
 PROGRAM = sys.argv[1]
+BROKEN = sys.argv[3] if len(sys.argv) > 3 else None
 sys.path.insert(0, sys.argv[2])
 import system  # noqa: E402
 
@@ -107,6 +111,19 @@ class Doctor(unittest.TestCase):
         found = self.ask(ONEDNN_MAX_CPU_ISA="SSE41")["oneDNN"]
         if found["verdict"] == "ok":
             self.assertRegex(found["what"], "version [0-9.]+ at level SSE41;")
+
+    @unittest.skipUnless(BROKEN, "this build has no library that breaks oneDNN")
+    def test_wrong_layer(self):
+        """The self-test notices a oneDNN that computes wrong numbers; graphs run without it."""
+        self.without_device()
+        found = self.ask(status=1, LD_PRELOAD=BROKEN)
+        self.assertEqual(found["oneDNN"]["verdict"], "wrong")
+        self.assertRegex(found["oneDNN"]["what"], "^oneDNN [0-9.]+ computes a (convolution|product) of .* wrong")
+        self.assertIn("Results are right without it", found["oneDNN"]["fix"])
+        self.assertEqual(found["OpenBLAS"]["verdict"], "ok")
+        done = run(LD_PRELOAD=BROKEN)
+        self.assertRegex(done.stdout, "(?m)^wrong +oneDNN ")
+        self.assertEqual(done.returncode, 1)
 
     def test_threads(self):
         self.without_device()
