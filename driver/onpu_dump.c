@@ -479,9 +479,11 @@ static int buffers_show(struct seq_file *m, void *unused)
 		drm_mm_for_each_node(node, &vm->mm) {
 			const struct onpu_map *map = container_of(node, struct onpu_map, node);
 
-			seq_printf(m, "client=%llu va=%#llx size=%llu flags=%#x\n",
-				   file->client_id, node->start, map->size,
-				   to_onpu_bo(map->obj)->flags);
+			const struct onpu_bo *bo = to_onpu_bo(map->obj);
+
+			seq_printf(m, "client=%llu va=%#llx size=%llu flags=%#x cached=%u\n",
+				   file->client_id, node->start, map->size, bo->flags,
+				   !bo->base.map_wc);
 		}
 	}
 	return 0;

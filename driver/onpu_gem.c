@@ -334,6 +334,18 @@ static struct onpu_bo *bo_alloc(struct onpu_vm *vm, u64 size)
 	return ERR_PTR(ret);
 }
 
+/*
+ * Pages are there, mapped and clean for the device before a handle exists that a client could
+ * guess.
+ */
+static int bo_prepare(struct onpu_bo *bo)
+{
+	CLASS(onpu_entered, entered)(bo->base.base.dev);
+	if (entered < 0)
+		return entered;
+	return PTR_ERR_OR_ZERO(bo_memory(bo));
+}
+
 int onpu_bo_create_ioctl(struct drm_device *drm, void *data, struct drm_file *drm_file)
 {
 	struct onpu_file *file = to_onpu_file(drm_file);
@@ -353,8 +365,14 @@ int onpu_bo_create_ioctl(struct drm_device *drm, void *data, struct drm_file *dr
 	if (IS_ERR(bo))
 		return PTR_ERR(bo);
 	bo->flags = args->flags;
-	bo->base.map_wc = args->flags & DRM_ONPU_BO_WC;
-	ret = drm_gem_handle_create(drm_file, &bo->base.base, &handle);
+	/*
+	 * A device that sees the caches gains nothing. And shmem clears pages through a cached
+	 * mapping, so a write-combining one could show what they held before.
+	 */
+	bo->base.map_wc = args->flags & DRM_ONPU_BO_WC && !to_onpu(drm)->coherent;
+	ret = bo_prepare(bo);
+	if (!ret)
+		ret = drm_gem_handle_create(drm_file, &bo->base.base, &handle);
 	if (!ret) {
 		ret = bo_address(bo, file, &va);
 		if (ret && ret != -ENOENT)
@@ -402,7 +420,8 @@ static void sync_piece(struct device *dev, dma_addr_t addr, size_t size, u32 fla
 		dma_sync_single_for_cpu(dev, addr, size, DMA_BIDIRECTIONAL);
 }
 
-static void sync_range(struct device *dev, struct sg_table *sgt, u64 offset, u64 size, u32 flags)
+/* A process that is killed does not wait for the rest of its buffer. */
+static int sync_range(struct device *dev, struct sg_table *sgt, u64 offset, u64 size, u32 flags)
 {
 	struct scatterlist *sg;
 	u64 at = 0, end = 0, step;
@@ -413,10 +432,14 @@ static void sync_range(struct device *dev, struct sg_table *sgt, u64 offset, u64
 		/* An IOMMU makes one entry of pages that lie apart; a call has to be for one. */
 		for (; size && offset < end; offset += step, size -= step) {
 			step = min3(size, end - offset, PAGE_SIZE - offset_in_page(offset));
+			if (fatal_signal_pending(current))
+				return -EINTR;
 			sync_piece(dev, sg_dma_address(sg) + (offset - at), step, flags);
+			cond_resched();
 		}
 		at = end;
 	}
+	return 0;
 }
 
 static int bo_sync(struct onpu_bo *bo, const struct drm_onpu_bo_sync *args)
@@ -425,13 +448,11 @@ static int bo_sync(struct onpu_bo *bo, const struct drm_onpu_bo_sync *args)
 
 	if (to_onpu(drm)->coherent || bo->base.map_wc)
 		return 0;
-	guard(mutex)(&bo->lock);	/* BO_CREATE has it, if the client guessed the handle */
+	/* The table is there as long as the handle and the device are. */
 	CLASS(onpu_entered, entered)(drm);
 	if (entered < 0)
 		return entered;
-	if (bo->base.sgt)
-		sync_range(drm->dev, bo->base.sgt, args->offset, args->size, args->flags);
-	return 0;
+	return sync_range(drm->dev, bo->base.sgt, args->offset, args->size, args->flags);
 }
 
 int onpu_bo_sync_ioctl(struct drm_device *drm, void *data, struct drm_file *drm_file)

@@ -75,7 +75,7 @@ out=$(onpu-smi dump "$debug/state") && [[ $out == *"$program"* ]]
 ok $? "onpu-smi shows the state with this program"
 grep -q '^client=[0-9]* context=1 queue=[0-9]' "$debug/state"
 ok $? "its context has a queue"
-out=$(grep -c '^client=[0-9]* va=0x[0-9a-f]* size=[1-9][0-9]* flags=0x' "$debug/buffers")
+out=$(grep -c '^client=[0-9]* va=0x[0-9a-f]* size=[1-9][0-9]* flags=0x[0-9a-f]* cached=1$' "$debug/buffers")
 [ "$out" -ge 5 ]
 ok $? "its buffers, and the driver's for it, have addresses"
 

@@ -390,7 +390,8 @@ struct drm_onpu_counters {
 enum drm_onpu_bo_flags {
 	/**
 	 * @DRM_ONPU_BO_WC: Map it write-combining for the CPU: for data that the CPU writes once,
-	 * in order, and does not read. Without this flag mappings are cached.
+	 * in order, and does not read. Without this flag mappings are cached. They are cached with
+	 * it, too, where the device sees the caches (%DRM_ONPU_FEATURE_COHERENT).
 	 */
 	DRM_ONPU_BO_WC = 1 << 0,
 	/** @DRM_ONPU_BO_DEVICE_RO: The device only reads it; a write by a job is a page fault. */
@@ -469,7 +470,8 @@ enum drm_onpu_bo_sync_flags {
  *
  * Cleans and invalidates CPU caches where the device does not see them (no
  * %DRM_ONPU_FEATURE_COHERENT), for objects that are mapped cached. It does not wait for jobs: the
- * caller has waited for the syncobj of those that write the range.
+ * caller has waited for the syncobj of those that write the range. It fails with EINTR when the
+ * process is killed meanwhile.
  */
 struct drm_onpu_bo_sync {
 	/** @handle: in: GEM handle of an object that is not imported. */

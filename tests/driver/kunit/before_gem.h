@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * In the place of the kernel's cache maintenance, which does nothing on the machines that run these
- * tests. The functions are in test_gem.c.
+ * tests, of the moment at which a client sees a buffer, and of the signal that kills a process. The
+ * functions are in test_gem.c.
  */
 #ifndef ONPU_KUNIT_BEFORE_GEM_H
 #define ONPU_KUNIT_BEFORE_GEM_H
 
 #include <linux/dma-mapping.h>
+#include <linux/sched/signal.h>
 
+#include <drm/drm_gem.h>
+
+#define drm_gem_handle_create		seen_handle
+#define fatal_signal_pending		seen_kill
 #define dma_sync_single_for_device	seen_for_device
 #define dma_sync_single_for_cpu		seen_for_cpu
 
@@ -15,5 +21,7 @@ static void seen_for_device(struct device *dev, dma_addr_t addr, size_t size,
 			    enum dma_data_direction dir);
 static void seen_for_cpu(struct device *dev, dma_addr_t addr, size_t size,
 			 enum dma_data_direction dir);
+static int seen_handle(struct drm_file *file, struct drm_gem_object *obj, u32 *handle);
+static bool seen_kill(struct task_struct *task);
 
 #endif

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * Caches that the device does not see: for which bytes of memory, and for whom, BO_SYNC calls the
- * functions in whose place before_gem.h puts those of this file.
+ * functions in whose place before_gem.h puts those of this file. And what a buffer has when its
+ * handle is made.
  */
 #include "fake.h"
 
@@ -33,6 +34,7 @@ struct gem_test {
 	bool iommu;
 	/* A client that has a buffer. */
 	struct drm_file client;
+	struct onpu_file file;
 	struct onpu_bo *bo;
 	int handle;
 };
@@ -53,7 +55,15 @@ static struct {
 	bool both;
 	/* Something else was synced than the bytes that come next. */
 	bool wrong;
+	/* Calls until the process is killed. */
+	u64 life;
 } seen;
+
+/* The buffer whose handle was asked for. */
+static struct {
+	bool has_memory;
+	bool map_wc;
+} created;
 
 /* From this byte on, for those that @flags has. */
 static void begin(const struct gem_test *t, u64 offset, u32 flags)
@@ -63,6 +73,7 @@ static void begin(const struct gem_test *t, u64 offset, u32 flags)
 	seen.done[1] = offset;
 	seen.both = flags == (FOR_DEVICE | FOR_CPU);
 	seen.wrong = false;
+	seen.life = U64_MAX;
 }
 
 /* Whether just that was done since begin(). */
@@ -120,6 +131,20 @@ static void seen_for_cpu(struct device *dev, dma_addr_t addr, size_t size,
 			 enum dma_data_direction dir)
 {
 	seen_for(1, dev, addr, size, dir);
+}
+
+static bool seen_kill(struct task_struct *task)
+{
+	seen.wrong |= task != current;
+	return !seen.life || !seen.life--;
+}
+
+/* The client sees nothing of this buffer, as there is no handle to be had. */
+static int seen_handle(struct drm_file *file, struct drm_gem_object *obj, u32 *handle)
+{
+	created.has_memory = to_onpu_bo(obj)->base.sgt;
+	created.map_wc = to_onpu_bo(obj)->base.map_wc;
+	return -EMFILE;
 }
 
 /* ---- memory */
@@ -184,8 +209,8 @@ static u64 near_border(struct gem_test *t)
 static bool syncs_range(struct gem_test *t, u64 offset, u64 size, u32 flags)
 {
 	begin(t, offset, flags);
-	sync_range(t->onpu->drm.dev, &t->sgt, offset, size, flags);
-	return was_done(offset, size, flags);
+	return !sync_range(t->onpu->drm.dev, &t->sgt, offset, size, flags) &&
+	       was_done(offset, size, flags);
 }
 
 static int call(struct gem_test *t, u64 offset, u64 size, u32 flags)
@@ -212,6 +237,8 @@ static int make_client(struct gem_test *t)
 	if (IS_ERR(bo))
 		return PTR_ERR(bo);
 	t->bo = bo;
+	t->file.vm = t->vm;
+	t->client.driver_priv = &t->file;
 	t->handle = idr_alloc(&t->client.object_idr, &bo->base.base, 1, 0, GFP_KERNEL);
 	return min(t->handle, 0);
 }
@@ -376,15 +403,12 @@ static void pages_behind_an_iommu(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, syncs_range(t, 0, BO_SIZE, FOR_DEVICE | FOR_CPU));
 }
 
-/* The device sees the caches, or the memory is not in them, or there is none yet. */
+/* The device sees the caches, or the memory is not in them. */
 static void nothing_to_sync(struct kunit *test)
 {
 	struct gem_test *t = test->priv;
 
 	for (u32 flags = 1; flags <= (FOR_DEVICE | FOR_CPU); flags++) {
-		t->bo->base.sgt = NULL;
-		KUNIT_EXPECT_EQ(test, call(t, 0, BO_SIZE, flags), 0);
-		KUNIT_EXPECT_TRUE(test, was_done(0, 0, 0));
 		give_memory(t);
 		t->onpu->coherent = true;
 		KUNIT_EXPECT_EQ(test, call(t, 0, BO_SIZE, flags), 0);
@@ -432,6 +456,46 @@ static void what_is_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kref_read(&t->bo->base.base.refcount), 1);
 }
 
+/* It ends after the page at which the signal comes. */
+static void a_process_that_is_killed(struct kunit *test)
+{
+	struct drm_onpu_bo_sync args = { .size = BO_SIZE, .flags = FOR_DEVICE };
+	struct gem_test *t = test->priv;
+
+	give_memory(t);
+	args.handle = t->handle;
+	for (u64 pages = 0; pages < MAX_RUNS; pages++) {
+		begin(t, 0, FOR_DEVICE);
+		seen.life = pages;
+		KUNIT_EXPECT_EQ(test, onpu_bo_sync_ioctl(&t->onpu->drm, &args, &t->client), -EINTR);
+		KUNIT_EXPECT_TRUE(test, was_done(0, pages * PAGE_SIZE, FOR_DEVICE));
+	}
+	KUNIT_EXPECT_EQ(test, call(t, 0, BO_SIZE, FOR_DEVICE), 0);
+}
+
+/*
+ * Who guesses a handle finds memory that is clean. Write-combining is for devices that do not see
+ * the caches.
+ */
+static void memory_comes_before_the_handle(struct kunit *test)
+{
+	struct gem_test *t = test->priv;
+
+	for (unsigned int i = 0; i < 4; i++) {
+		struct drm_onpu_bo_create args = {
+			.size = 3 * PAGE_SIZE, .flags = i & 1 ? DRM_ONPU_BO_WC : 0,
+		};
+
+		t->onpu->coherent = i & 2;
+		memset(&created, 0, sizeof(created));
+		KUNIT_EXPECT_EQ(test, onpu_bo_create_ioctl(&t->onpu->drm, &args, &t->client),
+				-EMFILE);
+		KUNIT_EXPECT_TRUE(test, created.has_memory);
+		KUNIT_EXPECT_EQ(test, created.map_wc, i == 1);
+		KUNIT_EXPECT_EQ(test, args.handle, 0);
+	}
+}
+
 /* The memory is not mapped for it any more. */
 static void a_device_that_is_unplugged(struct kunit *test)
 {
@@ -468,6 +532,8 @@ static struct kunit_case gem_cases[] = {
 	KUNIT_CASE(pages_behind_an_iommu),
 	KUNIT_CASE(nothing_to_sync),
 	KUNIT_CASE(what_is_refused),
+	KUNIT_CASE(a_process_that_is_killed),
+	KUNIT_CASE(memory_comes_before_the_handle),
 	KUNIT_CASE(a_device_that_is_unplugged),
 	KUNIT_CASE(memory_of_the_driver),
 	{}
