@@ -411,6 +411,16 @@ static void maybe_constant(struct rig *rig, enum ir_op op)
 		rig_make_constant(rig, 1);
 }
 
+/*
+ * Where the self-test of oneDNN fails, our own kernels take its place, and a comparison tells nothing about it. That is a
+ * failure where WNN_CPU_DEMAND_ONEDNN=1 says that this processor and this oneDNN are known to be right.
+ */
+static void demand_onednn(void)
+{
+	if (from_environment("WNN_CPU_DEMAND_ONEDNN", 0) && cpu_onednn_complaint())
+		fail_msg("%s", cpu_onednn_complaint());
+}
+
 /* One level: the values within the tolerance, and the same bits with any number of threads. */
 static void compare_level(struct rig *rig, const struct ir_node *node, struct setup setup,
 			  void *const *expected, double tolerance)
@@ -463,6 +473,7 @@ bool rig_compare(struct rig *rig, enum ir_op op, const union ir_attrs *attrs, ui
 		if (setup.simd)
 			compare_level(rig, node, setup, expected, tolerance);
 	}
+	demand_onednn();
 	setup.layer = CPU_ONEDNN;
 	setup.prepares = true;
 	setup.simd = only_onednn() ? cpu_simd_best() : random_simd();
@@ -481,6 +492,7 @@ void rig_compare_onednn(struct rig *rig, enum ir_op op, const union ir_attrs *at
 	void *expected[3];
 
 	run(rig, &setup, node, expected);
+	demand_onednn();
 	setup.layer = CPU_ONEDNN;
 	setup.prepares = true;
 	compare_level(rig, node, setup, expected, tolerance);
