@@ -128,14 +128,14 @@ static bool conv_round(void)
 	return compare(&rig, IR_OP_CONV, &attrs, 4, y, 1e-5);
 }
 
-/* Depthwise, with channels that fill vectors. */
+/* Depthwise, with channels that fill vectors, or planes of several blocks of lines. */
 static bool depthwise_round(void)
 {
-	union ir_attrs attrs = {
-		.conv = { .layout = IR_NHWC, .filter_layout = IR_OHWI, .act = random_act() }
-	};
+	union ir_attrs attrs = { .conv = { .layout = random_below(2) ? IR_NCHW : IR_NHWC,
+					   .filter_layout = IR_OHWI,
+					   .act = random_act() } };
 	struct ir_conv_attrs *a = &attrs.conv;
-	int64_t n = between(8, 50), in[2], out[2];
+	int64_t n = between(8, 50), in[2], out[2], x[4], y[4];
 	struct rig rig;
 
 	a->groups = (uint32_t)n;
@@ -151,11 +151,13 @@ static bool depthwise_round(void)
 			return true;
 	}
 	rig_init(&rig);
-	add(&rig, 4, (int64_t[]){ 2, in[0], in[1], n });
+	place4(a->layout, x, 2, n, in[0], in[1]);
+	place4(a->layout, y, 2, n, out[0], out[1]);
+	add(&rig, 4, x);
 	add(&rig, 4, (int64_t[]){ n, 3, 3, 1 });
 	if (random_below(2))
 		add(&rig, 1, &n);
-	return compare(&rig, IR_OP_CONV, &attrs, 4, (int64_t[]){ 2, out[0], out[1], n }, 1e-5);
+	return compare(&rig, IR_OP_CONV, &attrs, 4, y, 1e-5);
 }
 
 /* The same turned round: the "output channels" of the filter are those of a group. */
