@@ -64,6 +64,17 @@ static void describe_npu(WNNNodePlacement *node, const struct npu_node_info *inf
 		node->estimatedCycles = info->est_cycles;
 }
 
+static void describe_cpu(WNNNodePlacement *node, WNNGraph graph, const struct ir_node *ir,
+			 bool *failed)
+{
+	const char *kernel = run_compiled_cpu_kernel(graph->compiled, ir);
+
+	if (kernel)
+		node->kernel = view(graph->arena, kernel, failed);
+	else
+		set_view(node);
+}
+
 static void describe_node(WNNGraph graph, WNNNodePlacement *node,
 			  const struct wnn_pass_entry *entry, const struct wnn_node_place *place,
 			  bool *failed)
@@ -82,8 +93,7 @@ static void describe_node(WNNGraph graph, WNNNodePlacement *node,
 	if (info)
 		describe_npu(node, info, kept);
 	else if (ir && place->device == WNNNodeDevice_CPU)
-		node->kernel =
-			view(graph->arena, run_compiled_cpu_kernel(graph->compiled, ir), failed);
+		describe_cpu(node, graph, ir, failed);
 }
 
 static void count_node(WNNGraphPlacement *placement, const WNNNodePlacement *node)

@@ -112,7 +112,7 @@ int cpu_prepared_run(struct cpu_prepared *prepared, struct cpu_context *cpu, con
 /**
  * cpu_run_node - compute one node
  * @in: data of the operands (NULL where the operand is absent), dense row-major
- * @out: where the results go, same form; never overlaps an input
+ * @out: where the results go, same form; overlaps no input, but that those of a concat may lie in its result already
  */
 int cpu_run_node(struct cpu_context *cpu, enum cpu_layer layer, const struct ir_node *node,
 		 const void *const *in, void *const *out, struct wnn_error *err);

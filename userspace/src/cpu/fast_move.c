@@ -27,7 +27,8 @@ static void concat_lines(void *argument, int64_t begin, int64_t end)
 		size_t run = (size_t)ir_type_dim(&c->node->operands[k]->type, axis) * c->unit;
 		const char *from = c->in[k];
 
-		for (int64_t i = begin; i < end; i++)
+		/* Such an operand was made where it belongs. */
+		for (int64_t i = begin; i < end && from != c->y + at; i++)
 			memcpy(c->y + (size_t)i * c->row + at, from + (size_t)i * run, run);
 		at += run;
 	}

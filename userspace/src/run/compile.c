@@ -59,8 +59,8 @@ static bool join(struct run_compiled *c, struct run_step *step, const struct ir_
 	const struct ir_value *value = producer->results[0];
 	const struct cpu_context *cpu = c->device->cpu;
 
-	if (step->count != 1 || producer->num_results != 1 || uses[value->id] != 1 ||
-	    (!adds_to(node, value) && !convolves(node, value)))
+	if (step->count != 1 || node->id != step->first + 1 || producer->num_results != 1 ||
+	    uses[value->id] != 1 || (!adds_to(node, value) && !convolves(node, value)))
 		return false;
 	if (!step->prepared)
 		step->prepared = cpu_prepare(c->device->cpu, producer);
@@ -74,8 +74,11 @@ int run_make_steps(struct run_compiled *c, const bool *on_npu, struct wnn_error 
 {
 	static atomic_uint_fast64_t next_keep = 1;
 	const struct ir_graph *graph = c->graph;
-	uint32_t *uses = count_uses(graph);
+	uint32_t *uses;
 
+	if (run_find_views(c, on_npu, err))
+		return -1;
+	uses = count_uses(graph);
 	c->first_keep = atomic_fetch_add(&next_keep, graph->num_nodes);
 	c->steps = wnn_calloc((size_t)graph->num_nodes + 1, sizeof(*c->steps));
 	if (!c->steps || !uses) {
@@ -85,7 +88,9 @@ int run_make_steps(struct run_compiled *c, const bool *on_npu, struct wnn_error 
 	for (uint32_t i = 0; i < graph->num_nodes; i++) {
 		struct run_step *last = c->num_steps ? &c->steps[c->num_steps - 1] : NULL;
 
-		if (on_npu[i] && last && on_npu[last->first]) {
+		if (c->is_view[i])
+			continue;
+		if (on_npu[i] && last && on_npu[last->first] && i == last->first + last->count) {
 			last->count++;
 			continue;
 		}
@@ -116,17 +121,26 @@ static void note_step(struct run_compiled *c, uint32_t s, bool cpu)
 
 		for (uint32_t k = 0; k < node->num_operands; k++)
 			if (node->operands[k])
-				note_use(&c->locations[node->operands[k]->id], s, cpu);
+				note_use(run_home_location(c, node->operands[k]->id), s, cpu);
 		for (uint32_t k = 0; k < node->num_results; k++) {
-			struct run_location *location = &c->locations[node->results[k]->id];
+			struct run_location *location = run_home_location(c, node->results[k]->id);
 
-			location->first = location->last = s;
-			location->needed = cpu;
+			if (location->first == UINT32_MAX)
+				location->first = s;
+			location->last = s;
+			location->needed |= cpu;
 		}
 	}
 	/* What the second one reads at once is nowhere. */
 	if (cpu && step->count > 1)
 		c->locations[c->graph->nodes[step->first]->results[0]->id].needed = false;
+}
+
+static bool is_whole(const struct run_compiled *c, const struct ir_value *value)
+{
+	const struct ir_value *home = c->graph->values[c->homes[value->id].value];
+
+	return ir_type_bytes(&value->type) == ir_type_bytes(&home->type);
 }
 
 static int locate_outputs(struct run_compiled *c, struct wnn_error *err)
@@ -138,14 +152,16 @@ static int locate_outputs(struct run_compiled *c, struct wnn_error *err)
 		return wnn_error_nomem(err, "the outputs of a graph");
 	for (uint32_t i = 0; i < graph->num_outputs; i++) {
 		const struct ir_value *value = graph->outputs[i].value;
-		struct run_location *location = &c->locations[value->id];
+		struct run_location *location = run_home_location(c, value->id);
 
-		if (location->where == RUN_NOWHERE) {
+		if (location->where == RUN_NOWHERE && is_whole(c, value)) {
 			location->where = RUN_OUTPUT;
 			location->index = i;
 			location->needed = true;
 		} else {
 			c->copies[c->num_copies++] = (struct run_copy){ i, value };
+			location->needed = true;
+			location->last = c->num_steps;
 		}
 	}
 	return 0;
@@ -161,8 +177,10 @@ int run_locate_values(struct run_compiled *c, const bool *on_npu, struct wnn_err
 	for (uint32_t i = 0; i < graph->num_values; i++)
 		c->locations[i].first = UINT32_MAX;
 	for (uint32_t i = 0; i < graph->num_values; i++)
-		if (graph->values[i] && graph->values[i]->kind == IR_VALUE_CONSTANT)
-			c->locations[graph->values[i]->id].where = RUN_CONSTANT;
+		if (graph->values[i] && graph->values[i]->kind == IR_VALUE_CONSTANT) {
+			c->locations[i].where = RUN_CONSTANT;
+			c->locations[i].index = i;
+		}
 	for (uint32_t i = 0; i < graph->num_inputs; i++) {
 		struct run_location *location = &c->locations[graph->inputs[i]->id];
 
@@ -264,7 +282,7 @@ int run_make_arena(struct run_compiled *c, struct wnn_error *err)
 	for (uint32_t v = 0; v < graph->num_values; v++) {
 		struct run_location *location = &c->locations[v];
 
-		if (location->where != RUN_NOWHERE || !location->needed)
+		if (location->where != RUN_NOWHERE || !location->needed || c->homes[v].value != v)
 			continue;
 		location->where = RUN_ARENA;
 		items[n++] = (struct memory_interval){ .bytes = run_align((uint64_t)ir_type_bytes(
@@ -288,6 +306,7 @@ int run_make_arena(struct run_compiled *c, struct wnn_error *err)
 		if (c->steps[s].program)
 			c->steps[s].scratch = items[n++].offset;
 	wnn_free(items);
+	run_place_views(c);
 	return ret ? wnn_error_nomem(err, "the intermediate results of a graph") : 0;
 }
 
@@ -315,7 +334,7 @@ static int load_code(struct run_compiled *c, struct wnn_error *err)
 	return 0;
 }
 
-/* How often each value is read by a node on the CPU, or is an output. NULL: no memory. */
+/* How often each value, or a view of it, is read by a step on the CPU, or is an output. NULL: no memory. */
 static uint32_t *count_readers(const struct run_compiled *c)
 {
 	uint32_t *readers = wnn_calloc((size_t)c->graph->num_values + 1, sizeof(*readers));
@@ -331,11 +350,11 @@ static uint32_t *count_readers(const struct run_compiled *c)
 
 			for (uint32_t k = 0; k < node->num_operands; k++)
 				if (node->operands[k])
-					readers[node->operands[k]->id]++;
+					readers[c->homes[node->operands[k]->id].value]++;
 		}
 	}
 	for (uint32_t i = 0; i < c->num_copies; i++)
-		readers[c->copies[i].value->id]++;
+		readers[c->homes[c->copies[i].value->id].value]++;
 	return readers;
 }
 
@@ -530,6 +549,8 @@ void run_compiled_unref(struct run_compiled *c)
 	ir_graph_destroy(c->graph);
 	wnn_free(c->blocks);
 	wnn_free(c->steps);
+	wnn_free(c->homes);
+	wnn_free(c->is_view);
 	wnn_free(c->locations);
 	wnn_free(c->copies);
 	if (c->owner)

@@ -45,7 +45,7 @@ uint32_t run_compiled_spilled(const struct run_compiled *compiled);
 const struct npu_node_info *run_compiled_npu_info(const struct run_compiled *compiled,
 						  const struct ir_node *node);
 
-/* The kernel of a node that runs on the CPU. Static. */
+/* The kernel of a node that runs on the CPU; NULL: it needs none, as its result is a view. Static. */
 const char *run_compiled_cpu_kernel(const struct run_compiled *compiled,
 				    const struct ir_node *node);
 

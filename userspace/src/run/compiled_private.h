@@ -12,20 +12,26 @@
 
 enum run_where {
 	RUN_NOWHERE,  /* inside an NPU program, or unused */
-	RUN_CONSTANT, /* in its ir_constant */
+	RUN_CONSTANT, /* in the ir_constant of value `index` */
 	RUN_INPUT,    /* in the tensor of input `index` */
 	RUN_OUTPUT,   /* in the tensor of output `index` */
-	RUN_ARENA,    /* in the arena of the instance, at `offset` */
+	RUN_ARENA,    /* in the arena of the instance */
 };
 
 /* Where the bytes of a value are while the graph runs. */
 struct run_location {
 	enum run_where where;
 	uint32_t index;
-	uint64_t offset;
+	uint64_t offset; /* bytes from the begin of that */
 	/* The steps that make and last use it; UINT32_MAX as first: none does. */
 	uint32_t first, last;
 	bool needed; /* by a CPU node, another step or an output */
+};
+
+/* In whose memory a value is, and how far from its begin. */
+struct run_home {
+	uint32_t value;
+	uint64_t at;
 };
 
 /* One NPU program, or on the CPU one node, or two: a product and what reads it, while it is in the cache. */
@@ -64,7 +70,9 @@ struct run_compiled {
 	atomic_uint refs;
 	struct run_device *device;
 	struct ir_graph *graph;
-	struct run_location *locations; /* by value id */
+	struct run_home *homes;		/* by value id: itself, or the one that it is a view of */
+	bool *is_view;			/* by node: its result is there without a step */
+	struct run_location *locations; /* by value id; of views only after run_place_views() */
 	uint32_t num_steps;
 	struct run_step *steps;
 	size_t num_blocks, block_room;
@@ -81,8 +89,20 @@ struct run_compiled {
 	void (*release)(void *owner);
 };
 
+/* Where the memory is that a value lies in. */
+static inline struct run_location *run_home_location(const struct run_compiled *c, uint32_t value)
+{
+	return &c->locations[c->homes[value].value];
+}
+
+/* ---- views.c */
+/* Which values on the CPU lie in the memory of others, and which nodes therefore need no step. */
+int run_find_views(struct run_compiled *c, const bool *on_npu, struct wnn_error *err);
+/* Places views where their homes are. */
+void run_place_views(struct run_compiled *c);
+
 /* ---- compile.c: what follows from the graph and the programs alone */
-/* Runs of NPU nodes become one step each; CPU nodes, which have to be sound, are one each, or two. */
+/* Runs of NPU nodes become one step each; CPU nodes, which have to be sound, are one each, or two, or none when they are views. */
 int run_make_steps(struct run_compiled *c, const bool *on_npu, struct wnn_error *err);
 /* Needs the steps. */
 int run_locate_values(struct run_compiled *c, const bool *on_npu, struct wnn_error *err);

@@ -15,14 +15,16 @@
 static void *value_map(const struct run_dispatch *d, const struct ir_value *value)
 {
 	const struct run_location *location = &d->compiled->locations[value->id];
+	const struct ir_constant *constant;
 
 	switch (location->where) {
 	case RUN_CONSTANT: /* dropped when packed */
-		return value->constant ? (void *)value->constant->data : NULL;
+		constant = d->compiled->graph->values[location->index]->constant;
+		return constant ? (char *)constant->data + location->offset : NULL;
 	case RUN_INPUT:
-		return d->inputs[location->index]->map;
+		return (char *)d->inputs[location->index]->map + location->offset;
 	case RUN_OUTPUT:
-		return d->outputs[location->index]->map;
+		return (char *)d->outputs[location->index]->map + location->offset;
 	case RUN_ARENA:
 		return (char *)d->instance->arena.map + location->offset;
 	default:
@@ -36,9 +38,9 @@ static uint64_t value_va(const struct run_dispatch *d, uint32_t value_id)
 
 	switch (location->where) {
 	case RUN_INPUT:
-		return d->inputs[location->index]->va;
+		return d->inputs[location->index]->va + location->offset;
 	case RUN_OUTPUT:
-		return d->outputs[location->index]->va;
+		return d->outputs[location->index]->va + location->offset;
 	default:
 		return d->instance->arena.va + location->offset;
 	}

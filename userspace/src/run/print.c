@@ -143,6 +143,8 @@ const char *run_compiled_cpu_kernel(const struct run_compiled *c, const struct i
 {
 	const struct run_step *step = step_of(c, node);
 
+	if (c->is_view[node->id])
+		return NULL;
 	return step && step->prepared ? cpu_prepared_name(step->prepared) :
 					cpu_kernel_name(CPU_FAST, node);
 }

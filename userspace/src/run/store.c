@@ -18,13 +18,30 @@
 #define MAX_VALUE_BYTES (UINT64_C(1) << 56) /* of all values together */
 
 /* Where a node runs. Which CPU nodes are one step may differ between builds of the library. */
-enum place { PLACE_CPU, PLACE_NPU, PLACE_CPU_JOINED, PLACE_COUNT };
+enum place { PLACE_CPU, PLACE_NPU, PLACE_CPU_JOINED, PLACE_CPU_VIEW, PLACE_COUNT };
 
 static enum place place_of(const struct run_step *step, uint32_t node)
 {
 	if (step->program)
 		return PLACE_NPU;
 	return node == step->first ? PLACE_CPU : PLACE_CPU_JOINED;
+}
+
+/* The nodes between two steps are views. */
+static void put_places(struct run_image *image, const struct run_compiled *c)
+{
+	uint32_t n = 0;
+
+	for (uint32_t s = 0; s < c->num_steps; s++) {
+		const struct run_step *step = &c->steps[s];
+
+		for (; n < step->first; n++)
+			wnn_put_u32(&image->graph, PLACE_CPU_VIEW);
+		for (; n < step->first + step->count; n++)
+			wnn_put_u32(&image->graph, place_of(step, n));
+	}
+	for (; n < c->graph->num_nodes; n++)
+		wnn_put_u32(&image->graph, PLACE_CPU_VIEW);
 }
 
 /* ---- writing */
@@ -49,9 +66,7 @@ int run_save(const struct run_compiled *c, struct run_image *image, struct wnn_e
 {
 	if (ir_write(c->graph, &image->graph, &image->data, err))
 		return -1;
-	for (uint32_t s = 0; s < c->num_steps; s++)
-		for (uint32_t i = 0; i < c->steps[s].count; i++)
-			wnn_put_u32(&image->graph, place_of(&c->steps[s], c->steps[s].first + i));
+	put_places(image, c);
 	for (uint32_t s = 0; s < c->num_steps; s++) {
 		if (c->steps[s].program)
 			npu_program_write(c->steps[s].program, &image->graph);
@@ -114,22 +129,30 @@ static bool *on_npu_of(const uint32_t *places, uint32_t count, struct wnn_error 
 /* The steps of the file are those that this library makes of its graph. */
 static int check_steps(const struct run_compiled *c, const uint32_t *places, struct wnn_error *err)
 {
-	for (uint32_t s = 0; s < c->num_steps; s++)
-		for (uint32_t i = 0; i < c->steps[s].count; i++) {
-			uint32_t n = c->steps[s].first + i;
-			bool joined = places[n] == PLACE_CPU_JOINED;
+	static const char *const how[] = {
+		[PLACE_CPU] = "by itself",
+		[PLACE_NPU] = "",
+		[PLACE_CPU_JOINED] = "with the node before",
+		[PLACE_CPU_VIEW] = "without a step, as a view",
+	};
+	uint32_t s = 0;
 
-			/* NPU nodes have no program yet. */
-			if (places[n] != PLACE_NPU && joined != (i > 0))
-				return wnn_error_set(
-					err, WNN_NOT_SUPPORTED,
-					"was saved by another build of the library: in it the CPU "
-					"computes node %" PRIu32
-					" (%s) %s, here %s; build the graph and save it anew",
-					n, ir_op_name(c->graph->nodes[n]->op),
-					joined ? "with the node before" : "by itself",
-					joined ? "by itself" : "with the node before");
-		}
+	for (uint32_t n = 0; n < c->graph->num_nodes; n++) {
+		enum place here = PLACE_CPU_VIEW;
+
+		while (s < c->num_steps && n >= c->steps[s].first + c->steps[s].count)
+			s++;
+		if (s < c->num_steps && n >= c->steps[s].first)
+			here = place_of(&c->steps[s], n);
+		/* NPU nodes have no program yet. */
+		if (places[n] != PLACE_NPU && places[n] != here)
+			return wnn_error_set(
+				err, WNN_NOT_SUPPORTED,
+				"was saved by another build of the library: in it the CPU "
+				"computes node %" PRIu32
+				" (%s) %s, here %s; build the graph and save it anew",
+				n, ir_op_name(c->graph->nodes[n]->op), how[places[n]], how[here]);
+	}
 	return 0;
 }
 
@@ -147,7 +170,8 @@ static int check_bindings(const struct run_compiled *c, const struct npu_program
 			  struct wnn_error *err)
 {
 	for (uint32_t i = 0; i < program->num_bindings; i++) {
-		const struct run_location *location = &c->locations[program->bindings[i].value_id];
+		const struct run_location *location =
+			run_home_location(c, program->bindings[i].value_id);
 
 		if (location->where == RUN_CONSTANT ||
 		    (location->where == RUN_NOWHERE && !location->needed))
@@ -240,6 +264,14 @@ static int check_cpu_nodes(const struct ir_graph *graph, const bool *on_npu, str
 	return 0;
 }
 
+/* Whether a value lies in a constant that is not there. */
+static bool is_missing(const struct run_compiled *c, const struct ir_value *value)
+{
+	const struct ir_value *home = c->graph->values[c->homes[value->id].value];
+
+	return home->kind == IR_VALUE_CONSTANT && !home->constant;
+}
+
 /* What a step on the CPU reads is there. */
 static int check_constants(const struct run_compiled *c, const struct run_step *step,
 			   struct wnn_error *err)
@@ -249,9 +281,10 @@ static int check_constants(const struct run_compiled *c, const struct run_step *
 
 		for (uint32_t i = 0; i < node->num_operands; i++) {
 			const struct ir_value *value = node->operands[i];
+			bool packed = value && value->kind == IR_VALUE_CONSTANT &&
+				      n == step->first && i == 1 && step->packed;
 
-			if (value && value->kind == IR_VALUE_CONSTANT && !value->constant &&
-			    (n != step->first || i != 1 || !step->packed))
+			if (value && !packed && is_missing(c, value))
 				return unsound(err, "a constant of a CPU node is not in it");
 		}
 	}
@@ -277,12 +310,9 @@ static int read_steps(struct run_compiled *c, const bool *on_npu, struct run_sto
 	}
 	if (stored->graph.at != stored->graph.end || c->code_bytes != stored->code_bytes)
 		return unsound(err, "there is more in it than its graph");
-	for (uint32_t i = 0; i < c->num_copies; i++) {
-		const struct ir_value *value = c->copies[i].value;
-
-		if (value->kind == IR_VALUE_CONSTANT && !value->constant)
+	for (uint32_t i = 0; i < c->num_copies; i++)
+		if (is_missing(c, c->copies[i].value))
 			return unsound(err, "a constant that is an output is not in it");
-	}
 	return 0;
 }
 

@@ -200,7 +200,10 @@ static void print_node(const WNNProfileNode *node, const struct report_node *of)
 	printf("%-24.*s %-24.*s ", (int)node->operatorName.length, node->operatorName.data,
 	       (int)node->label.length, node->label.data);
 	if (node->device == WNNNodeDevice_CPU) {
-		printf("on the CPU, %" PRIu64 " ns\n", node->cpuNanoseconds);
+		if (node->kernel.length)
+			printf("on the CPU, %" PRIu64 " ns\n", node->cpuNanoseconds);
+		else
+			printf("a view\n");
 		return;
 	}
 	printf("%10" PRIu64 " %5.1f%% %10" PRIu64 " %10" PRIu64 " %10" PRIu64 " %10" PRIu64

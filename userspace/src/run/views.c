@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Finds the values on the CPU that lie in the memory of another one, so that no step has to make them: the result of a
+ * reshape in that of its operand, a part of a split in that of the whole, and an operand of a concat where the result
+ * wants it, which its producer then writes there.
+ *
+ * A value is written once, so that sharing memory is always right; it may cost memory where the larger one lives longer for
+ * it. Parts share memory only where that does not raise the sum of what lives at the same time above what it is without.
+ */
+#include "run/compiled_private.h"
+#include "util/malloc.h"
+
+#define NEVER UINT32_MAX
+
+/* How long the memory of a value lives, in nodes of the graph. */
+struct life {
+	uint32_t first, last; /* NEVER as first: it has none of its own in the arena */
+};
+
+struct finder {
+	struct run_compiled *c;
+	bool *is_output;    /* by value: it, or a view of all of it, is an output */
+	struct life *lives; /* by value; of values that have memory of their own */
+	int64_t *live;	    /* bytes that live at each node */
+	int64_t peak;	    /* the most of them, before parts share memory */
+	uint64_t patience;  /* nodes that may still be looked at, so that the time is linear */
+	uint32_t *round;    /* by value: the last time that it was counted as a part */
+	uint32_t rounds;
+};
+
+/* The value whose memory a value is in, and where; what is on the way then knows it, too. */
+static struct run_home home_of(struct run_home *homes, uint32_t value)
+{
+	struct run_home home = { value, 0 };
+
+	while (homes[home.value].value != home.value) {
+		home.at += homes[home.value].at;
+		home.value = homes[home.value].value;
+	}
+	for (uint64_t at = home.at; value != home.value;) {
+		struct run_home next = homes[value];
+
+		homes[value] = (struct run_home){ home.value, at };
+		at -= next.at;
+		value = next.value;
+	}
+	return home;
+}
+
+static int64_t bytes_of(const struct finder *f, uint32_t value)
+{
+	return ir_type_bytes(&f->c->graph->values[value]->type);
+}
+
+/* ---- views of all of a value */
+
+static bool shows_all(const struct ir_node *node)
+{
+	const struct ir_type *from, *to;
+
+	if (node->op != IR_OP_RESHAPE && node->op != IR_OP_COPY && node->op != IR_OP_EXPAND)
+		return false;
+	from = &node->operands[0]->type;
+	to = &node->results[0]->type;
+	return from->dtype == to->dtype && ir_type_elements(from) == ir_type_elements(to);
+}
+
+static void find_whole_views(struct finder *f, const bool *on_npu, bool has_npu)
+{
+	const struct ir_graph *graph = f->c->graph;
+
+	for (uint32_t n = 0; n < graph->num_nodes; n++) {
+		const struct ir_node *node = graph->nodes[n];
+
+		/* Programs have constants of their own, and know none by its place in memory. */
+		if (on_npu[n] || !shows_all(node) ||
+		    (has_npu &&
+		     graph->values[home_of(f->c->homes, node->operands[0]->id).value]->kind ==
+			     IR_VALUE_CONSTANT))
+			continue;
+		f->c->homes[node->results[0]->id] = (struct run_home){ node->operands[0]->id, 0 };
+		f->c->is_view[n] = true;
+	}
+	for (uint32_t i = 0; i < graph->num_outputs; i++)
+		f->is_output[home_of(f->c->homes, graph->outputs[i].value->id).value] = true;
+}
+
+/* ---- what lives when */
+
+static void note_life(struct finder *f, const struct ir_value *value, uint32_t n)
+{
+	uint32_t home = home_of(f->c->homes, value->id).value;
+	struct life *life = &f->lives[home];
+
+	if (f->c->graph->values[home]->kind != IR_VALUE_RESULT || f->is_output[home])
+		return;
+	if (life->first == NEVER)
+		life->first = n;
+	life->last = n;
+}
+
+/* Adds to what lives at the nodes from `first` to before `end`. */
+static void add_live(struct finder *f, uint32_t first, uint32_t end, int64_t bytes)
+{
+	for (uint32_t n = first; n < end; n++)
+		f->live[n] += bytes;
+	if (end > first)
+		f->patience -= end - first < f->patience ? end - first : f->patience;
+}
+
+static void find_lives(struct finder *f)
+{
+	const struct ir_graph *graph = f->c->graph;
+	int64_t live = 0;
+
+	for (uint32_t v = 0; v < graph->num_values; v++)
+		f->lives[v].first = NEVER;
+	for (uint32_t n = 0; n < graph->num_nodes; n++) {
+		const struct ir_node *node = graph->nodes[n];
+
+		for (uint32_t i = 0; i < node->num_operands; i++)
+			if (node->operands[i])
+				note_life(f, node->operands[i], n);
+		for (uint32_t i = 0; i < node->num_results; i++)
+			note_life(f, node->results[i], n);
+	}
+	/* Changes first, of which the sums are made then. */
+	for (uint32_t v = 0; v < graph->num_values; v++) {
+		if (f->lives[v].first == NEVER)
+			continue;
+		f->live[f->lives[v].first] += bytes_of(f, v);
+		f->live[f->lives[v].last + 1] -= bytes_of(f, v);
+	}
+	for (uint32_t n = 0; n < graph->num_nodes; n++) {
+		f->live[n] = live += f->live[n];
+		f->peak = live > f->peak ? live : f->peak;
+	}
+	f->patience = 256 * (uint64_t)graph->num_nodes + (1 << 20);
+}
+
+/* Whether no node from `first` to before `end` has more memory than the most of all before. */
+static bool stays_below(struct finder *f, uint32_t first, uint32_t end)
+{
+	for (uint32_t n = first; n < end; n++)
+		if (f->live[n] > f->peak)
+			return false;
+	return true;
+}
+
+/* ---- parts of a value */
+
+/* Whether all elements of a part follow each other; *offset is that of the first. */
+static bool is_contiguous(const struct ir_node *node, int64_t *offset)
+{
+	const struct ir_type *from = &node->operands[0]->type, *to = &node->results[0]->type;
+	const struct ir_slice_attrs *slice = &node->attrs.slice;
+	int64_t stride = 1;
+	bool cut = false; /* some axis further in is not whole */
+
+	*offset = 0;
+	for (uint32_t i = to->rank; i-- > 0;) {
+		int64_t size = ir_type_dim(to, i);
+
+		if (size != 1 && (cut || slice->strides[i] != 1))
+			return false;
+		cut |= size != ir_type_dim(from, i);
+		*offset += slice->starts[i] * stride;
+		stride *= ir_type_dim(from, i);
+	}
+	return true;
+}
+
+/* Has the whole live as long as a part; false: that would cost memory. */
+static bool extend_life(struct finder *f, struct life *whole, const struct life *part,
+			int64_t bytes, int64_t part_bytes)
+{
+	uint32_t end = part->last + 1;
+
+	if (part->last - part->first > f->patience || part->last - whole->last > f->patience)
+		return false;
+	add_live(f, part->first, end, -part_bytes);
+	add_live(f, whole->last + 1, end, bytes);
+	if (stays_below(f, whole->last + 1, end)) {
+		whole->last = part->last;
+		return true;
+	}
+	add_live(f, part->first, end, part_bytes);
+	add_live(f, whole->last + 1, end, -bytes);
+	return false;
+}
+
+/* A part lies in the whole. */
+static void try_slice(struct finder *f, uint32_t n)
+{
+	const struct ir_node *node = f->c->graph->nodes[n];
+	uint32_t part = node->results[0]->id;
+	uint32_t home = home_of(f->c->homes, node->operands[0]->id).value;
+	struct life *own = &f->lives[part], *whole = &f->lives[home];
+	size_t bits = ir_dtype_bits(node->results[0]->type.dtype);
+	int64_t offset;
+
+	if (bits < 8 || f->is_output[part] || !is_contiguous(node, &offset))
+		return;
+	if (whole->first != NEVER && own->last > whole->last &&
+	    !extend_life(f, whole, own, bytes_of(f, home), bytes_of(f, part)))
+		return;
+	own->first = NEVER;
+	f->c->homes[part] =
+		(struct run_home){ node->operands[0]->id, (uint64_t)offset * (bits / 8) };
+	f->c->is_view[n] = true;
+}
+
+/* ---- parts of a concat */
+
+static bool joins_contiguous(const struct ir_node *node)
+{
+	const struct ir_type *type = &node->results[0]->type;
+
+	for (uint32_t i = 0; i < node->attrs.axis; i++)
+		if (ir_type_dim(type, i) != 1)
+			return false;
+	return ir_dtype_bits(type->dtype) >= 8;
+}
+
+/* Whether an operand of a concat may be made in its result. */
+static bool can_be_part(const struct finder *f, const struct ir_value *operand, uint32_t result)
+{
+	struct run_home home = home_of(f->c->homes, operand->id);
+
+	return f->lives[home.value].first != NEVER && home.value != result &&
+	       ir_type_bytes(&operand->type) == bytes_of(f, home.value);
+}
+
+/* Has the operands that are made from node `since` on live in the result, or no more; how long that lives then. */
+static struct life move_parts(struct finder *f, const struct ir_node *node, uint32_t since,
+			      int sign)
+{
+	uint32_t result = node->results[0]->id;
+	struct life life = f->lives[result], own = life;
+
+	f->rounds++;
+	for (uint32_t i = 0; i < node->num_operands; i++) {
+		uint32_t home = home_of(f->c->homes, node->operands[i]->id).value;
+		const struct life *part = &f->lives[home];
+
+		if (!can_be_part(f, node->operands[i], result) || part->first < since ||
+		    f->round[home] == f->rounds)
+			continue;
+		f->round[home] = f->rounds;
+		add_live(f, part->first, part->last + 1, -sign * bytes_of(f, home));
+		if (part->first < life.first)
+			life.first = part->first;
+		if (part->last > life.last)
+			life.last = part->last;
+	}
+	if (own.first == NEVER)
+		return own;
+	add_live(f, life.first, own.first, sign * bytes_of(f, result));
+	add_live(f, own.last + 1, life.last + 1, sign * bytes_of(f, result));
+	return life;
+}
+
+/* The first node behind `since` that makes an operand; NEVER: none. */
+static uint32_t next_part(const struct finder *f, const struct ir_node *node, uint32_t since)
+{
+	uint32_t next = NEVER;
+
+	for (uint32_t i = 0; i < node->num_operands; i++) {
+		uint32_t first = f->lives[home_of(f->c->homes, node->operands[i]->id).value].first;
+
+		if (first >= since && first < next &&
+		    can_be_part(f, node->operands[i], node->results[0]->id))
+			next = first;
+	}
+	return next;
+}
+
+/* The operands that are made from node `since` on get their places in the result; the concat is a view when all have. */
+static void place_parts(struct finder *f, uint32_t n, uint32_t since, struct life life)
+{
+	const struct ir_node *node = f->c->graph->nodes[n];
+	uint32_t result = node->results[0]->id;
+	uint64_t at = 0;
+	bool all = true;
+
+	for (uint32_t i = 0; i < node->num_operands; i++) {
+		uint32_t home = home_of(f->c->homes, node->operands[i]->id).value;
+		bool moves = can_be_part(f, node->operands[i], result) &&
+			     f->lives[home].first >= since;
+
+		if (moves) {
+			f->c->homes[home] = (struct run_home){ result, at };
+			f->lives[home].first = NEVER;
+		}
+		all &= moves;
+		at += (uint64_t)ir_type_bytes(&node->operands[i]->type);
+	}
+	f->lives[result] = life;
+	f->c->is_view[n] = all;
+}
+
+/*
+ * Operands are made where the concat wants them. Those that are made long before the others stay by themselves where the
+ * memory for all would have to be there too long.
+ */
+static void try_concat(struct finder *f, uint32_t n)
+{
+	const struct ir_node *node = f->c->graph->nodes[n];
+	uint32_t since = joins_contiguous(node) ? next_part(f, node, 0) : NEVER;
+
+	while (since != NEVER && (uint64_t)(n - since + 1) * node->num_operands <= f->patience) {
+		struct life life = move_parts(f, node, since, 1);
+
+		if (life.first == NEVER || stays_below(f, life.first, life.last + 1)) {
+			place_parts(f, n, since, life);
+			return;
+		}
+		move_parts(f, node, since, -1);
+		f->patience -= node->num_operands;
+		since = next_part(f, node, since + 1);
+	}
+}
+
+static void find_parts(struct finder *f)
+{
+	const struct ir_graph *graph = f->c->graph;
+
+	find_lives(f);
+	for (uint32_t n = 0; n < graph->num_nodes; n++) {
+		if (graph->nodes[n]->op == IR_OP_SLICE)
+			try_slice(f, n);
+		else if (graph->nodes[n]->op == IR_OP_CONCAT)
+			try_concat(f, n);
+	}
+}
+
+/* With NPU programs only whole values share memory. */
+static void find_views(struct finder *f, const bool *on_npu)
+{
+	const struct ir_graph *graph = f->c->graph;
+	bool has_npu = false;
+
+	for (uint32_t v = 0; v < graph->num_values; v++)
+		f->c->homes[v] = (struct run_home){ v, 0 };
+	for (uint32_t n = 0; n < graph->num_nodes; n++)
+		has_npu |= on_npu[n];
+	find_whole_views(f, on_npu, has_npu);
+	if (!has_npu)
+		find_parts(f);
+	for (uint32_t v = 0; v < graph->num_values; v++)
+		f->c->homes[v] = home_of(f->c->homes, v);
+}
+
+int run_find_views(struct run_compiled *c, const bool *on_npu, struct wnn_error *err)
+{
+	size_t values = (size_t)c->graph->num_values + 1, nodes = (size_t)c->graph->num_nodes + 2;
+	struct finder f = {
+		.c = c,
+		.is_output = wnn_calloc(values, sizeof(*f.is_output)),
+		.lives = wnn_calloc(values, sizeof(*f.lives)),
+		.live = wnn_calloc(nodes, sizeof(*f.live)),
+		.round = wnn_calloc(values, sizeof(*f.round)),
+	};
+	bool complete = f.is_output && f.lives && f.live && f.round;
+
+	c->homes = wnn_calloc(values, sizeof(*c->homes));
+	c->is_view = wnn_calloc(nodes, sizeof(*c->is_view));
+	complete = complete && c->homes && c->is_view;
+	if (complete)
+		find_views(&f, on_npu);
+	wnn_free(f.is_output);
+	wnn_free(f.lives);
+	wnn_free(f.live);
+	wnn_free(f.round);
+	return complete ? 0 : wnn_error_nomem(err, "the values of a graph");
+}
+
+void run_place_views(struct run_compiled *c)
+{
+	for (uint32_t v = 0; v < c->graph->num_values; v++) {
+		if (c->homes[v].value == v)
+			continue;
+		c->locations[v] = c->locations[c->homes[v].value];
+		c->locations[v].offset += c->homes[v].at;
+	}
+}
