@@ -52,6 +52,7 @@ static int run_named(struct ir_graph **graph, const char *name, const struct pas
 	} passes[] = {
 		{ "simplify", pass_simplify },
 		{ "tidy", pass_tidy },
+		{ "sink_transposes", pass_sink_transposes },
 		{ "absorb", pass_absorb },
 		{ "fold", pass_fold },
 		{ "merge", pass_merge },

@@ -75,6 +75,14 @@ static bool has_halves(const struct ir_graph *graph)
 	return false;
 }
 
+static bool has_transposes(const struct ir_graph *graph)
+{
+	for (uint32_t n = 0; n < graph->num_nodes; n++)
+		if (graph->nodes[n]->op == IR_OP_TRANSPOSE)
+			return true;
+	return false;
+}
+
 /*
  * Order matters only for how much is found: what folds needs no fusing, what is fused is not
  * merged. What is left of the constants of a quantised graph is dequantised last.
@@ -84,6 +92,7 @@ static int run_all(struct ir_graph **graph, const struct pass_context *ctx, stru
 	const struct wnn_pass_options *options = ctx->options;
 	bool fold = !options->no_fold && options->evaluator.can && options->evaluator.run;
 	bool fuse = !options->no_fuse, integers = fuse && has_integers(*graph);
+	bool sink = !options->no_simplify && has_transposes(*graph);
 	const struct {
 		bool enabled;
 		pass_fn pass;
@@ -91,6 +100,8 @@ static int run_all(struct ir_graph **graph, const struct pass_context *ctx, stru
 	} passes[] = {
 		{ !options->no_simplify, pass_simplify, false },
 		{ !options->no_simplify, pass_tidy, false },
+		{ sink, pass_sink_transposes, false },
+		{ sink, pass_tidy, false },
 		{ true, pass_drop_dead, false },
 		{ fold, pass_fold, integers },
 		{ !options->no_merge, pass_merge, false },

@@ -80,6 +80,7 @@ bool rewrite_number(const struct ir_value *value, double *number);
 /* The passes. */
 int pass_simplify(struct rewrite *rw, const struct pass_context *ctx);
 int pass_tidy(struct rewrite *rw, const struct pass_context *ctx);
+int pass_sink_transposes(struct rewrite *rw, const struct pass_context *ctx);
 int pass_absorb(struct rewrite *rw, const struct pass_context *ctx);
 int pass_fold(struct rewrite *rw, const struct pass_context *ctx);
 int pass_merge(struct rewrite *rw, const struct pass_context *ctx);

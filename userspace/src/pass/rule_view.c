@@ -59,6 +59,39 @@ struct ir_value *rule_transpose_twice(struct rules *rules, struct ir_node *node)
 			  &attrs, inner, node);
 }
 
+static bool swaps_last(const struct ir_node *transpose)
+{
+	uint32_t rank = transpose->results[0]->type.rank;
+
+	for (uint32_t i = 0; i + 2 < rank; i++)
+		if (transpose->attrs.transpose.perm[i] != i)
+			return false;
+	return rank >= 2;
+}
+
+/*
+ * The transpose of a product is that of its transposed operands in the other order. A constant matrix stays the second one,
+ * which is packed.
+ */
+struct ir_value *rule_transpose_product(struct rules *rules, struct ir_node *node)
+{
+	const struct ir_node *product = rules_sole(rules, node->operands[0]);
+	struct ir_value *operands[2];
+	union ir_attrs attrs;
+
+	if (!product || product->op != IR_OP_MATMUL || !swaps_last(node) ||
+	    (product->num_operands > 2 && product->operands[2]) ||
+	    product->operands[1]->kind == IR_VALUE_CONSTANT)
+		return NULL;
+	operands[0] = product->operands[1];
+	operands[1] = product->operands[0];
+	attrs = product->attrs;
+	attrs.matmul.a_transpose = !product->attrs.matmul.b_transpose;
+	attrs.matmul.b_transpose = !product->attrs.matmul.a_transpose;
+	return rules_emit(rules, IR_OP_MATMUL, operands, 2, &node->results[0]->type, &attrs,
+			  product, node);
+}
+
 static bool same_order(const struct ir_node *a, const struct ir_node *b)
 {
 	return !memcmp(a->attrs.transpose.perm, b->attrs.transpose.perm,
