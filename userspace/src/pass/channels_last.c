@@ -5,7 +5,8 @@
  *
  * Precondition: a verified graph, fused. Postcondition: each region of convolutions and what follows them,
  * down to what cannot be turned, works in channels-last order if that is worth the transpositions at its
- * border. A picture that has one channel or one pixel is only reshaped.
+ * border. A picture that has one channel or one pixel is only reshaped, and a transpose of the application that meets the
+ * border goes: it has been done already.
  *
  *	%2 = conv(%0, %1) nchw		%4 = transpose(%0) [0, 2, 3, 1]
  *	%3 = unary(%2) sqrt	->	%2 = conv(%4, %1) nhwc
@@ -162,17 +163,39 @@ static int64_t work_of(const struct ir_node *node)
 	return ir_type_elements(y) / ir_type_dim(y, 1) * ir_type_elements(&node->operands[1]->type);
 }
 
-/* What an operand costs that comes from outside of the region, or leaves it. */
+/* Whether a node is a transpose of that kind. */
+static bool transposes(const struct ir_node *node, const uint32_t *perm)
+{
+	return node && node->op == IR_OP_TRANSPOSE && node->results[0]->type.rank == 4 &&
+	       !memcmp(node->attrs.transpose.perm, perm, sizeof(to_last));
+}
+
+/* Whether a reduction takes axes away so that those that are left have the same order in either layout. */
+static bool reduces_in_order(const struct ir_node *node)
+{
+	uint32_t axes = node->attrs.reduce.axes;
+
+	return node->op == IR_OP_REDUCE && !node->attrs.reduce.keep_dims &&
+	       ((axes & 2) || (axes & 12) == 12);
+}
+
+/*
+ * What an operand costs that comes from outside of the region, or leaves it. Where the application has a transpose that
+ * moves it to channels-last order or back, that goes.
+ */
 static void count_border(struct turning *t, const struct ir_node *node, uint32_t i)
 {
 	const struct ir_value *value = node->operands[i];
 	bool made_last = value->def && t->last[value->def->id];
 	bool used_last = t->last[node->id] && turns_operand(node, i);
+	int64_t moved = moved_elements(value);
 
-	if (made_last && !used_last)
-		t->border[region_of(t, value->def->id)] += moved_elements(value);
+	if (made_last && !used_last && !reduces_in_order(node))
+		t->border[region_of(t, value->def->id)] += transposes(node, to_last) ? -moved :
+										       moved;
 	if (used_last && !made_last && value->kind != IR_VALUE_CONSTANT)
-		t->border[region_of(t, node->id)] += moved_elements(value);
+		t->border[region_of(t, node->id)] += transposes(value->def, to_first) ? -moved :
+											moved;
 }
 
 /* Regions in which too little is computed for what is moved stay as they are. */
@@ -252,6 +275,8 @@ static struct ir_value *value_in(struct turning *t, const struct ir_value *old, 
 {
 	struct ir_value **first_value = &t->rw->value[old->id], **turned = &t->turned[old->id];
 
+	if (last && !*turned && transposes(old->def, to_first))
+		*turned = t->rw->value[old->def->operands[0]->id];
 	if (last && !*turned)
 		*turned = turn(t, *first_value, to_last);
 	else if (!last && !*first_value)
@@ -333,10 +358,33 @@ static int emit_turned(struct turning *t, const struct ir_node *node)
 	return 0;
 }
 
+static bool is_turned_result(const struct turning *t, const struct ir_value *value)
+{
+	return value->kind == IR_VALUE_RESULT && t->last[value->def->id];
+}
+
+/* Only its operand is in channels-last order. */
+static int emit_reduction(struct turning *t, const struct ir_node *node)
+{
+	union ir_attrs attrs = node->attrs;
+
+	turn_attributes(node->op, &attrs);
+	return rewrite_emit(t->rw, node->op, &t->turned[node->operands[0]->id], 1, &attrs, node,
+			    NULL) ?
+		       0 :
+		       -1;
+}
+
 static int emit(struct turning *t, const struct ir_node *node)
 {
 	if (t->last[node->id])
 		return emit_turned(t, node);
+	if (transposes(node, to_last) && is_turned_result(t, node->operands[0])) {
+		rewrite_bypass(t->rw, node, t->turned[node->operands[0]->id], WNN_FATE_VIEW);
+		return 0;
+	}
+	if (reduces_in_order(node) && is_turned_result(t, node->operands[0]))
+		return emit_reduction(t, node);
 	for (uint32_t i = 0; i < node->num_operands; i++)
 		if (node->operands[i] && !value_in(t, node->operands[i], false))
 			return rewrite_nomem(t->rw);

@@ -47,7 +47,8 @@ struct sinking {
 	struct region *regions; /* by old node */
 	const uint32_t **perms; /* by old value: what it is transposed by in its region, or NULL */
 	uint32_t *makers;	/* by old value with a perm: a node of its region */
-	bool *counted;		/* by old value: it leaves its region, which is in the gain */
+	bool *fixed;   /* by old value: it depends on constants alone, and will be computed */
+	bool *counted; /* by old value: it leaves its region, which is in the gain */
 	struct ir_value **turned; /* by old value: the new value in the order before, or NULL */
 };
 
@@ -96,12 +97,13 @@ static bool shares_order(const struct sinking *s, const struct ir_node *node, ui
 }
 
 /* Whether an operand without a region can be had in the order before for nothing. */
-static bool is_free(const struct ir_node *node, const struct ir_value *value, const uint32_t *perm)
+static bool is_free(const struct sinking *s, const struct ir_node *node,
+		    const struct ir_value *value, const uint32_t *perm)
 {
 	uint32_t rank = node->results[0]->type.rank, more = rank - value->type.rank;
 	struct ir_type type = value->type;
 
-	if (value->kind == IR_VALUE_CONSTANT)
+	if (value->kind == IR_VALUE_CONSTANT || s->fixed[value->id])
 		return true;
 	for (uint32_t i = rank; i-- > 0;)
 		type.dim[i] = i < more ? (struct ir_dim){ 1, 0 } : value->type.dim[i - more];
@@ -129,7 +131,7 @@ static const uint32_t *perm_inside(const struct sinking *s, const struct ir_node
 		if (!value || !turn_takes(node, i))
 			continue;
 		if (shares_order(s, node, i) ? !same_perm(perm, s->perms[value->id], rank) :
-					       !is_free(node, value, perm))
+					       !is_free(s, node, value, perm))
 			return NULL;
 	}
 	return perm;
@@ -156,6 +158,17 @@ static void set_perm(struct sinking *s, const struct ir_node *node, const uint32
 	s->makers[node->results[0]->id] = node->id;
 }
 
+static void note_fixed(struct sinking *s, const struct ir_node *node)
+{
+	bool fixed = node->num_operands > 0;
+
+	for (uint32_t i = 0; i < node->num_operands; i++)
+		fixed &= !node->operands[i] || node->operands[i]->kind == IR_VALUE_CONSTANT ||
+			 s->fixed[node->operands[i]->id];
+	for (uint32_t i = 0; i < node->num_results; i++)
+		s->fixed[node->results[i]->id] = fixed;
+}
+
 static void find_regions(struct sinking *s)
 {
 	const struct ir_graph *graph = s->rw->from;
@@ -165,8 +178,9 @@ static void find_regions(struct sinking *s)
 		const uint32_t *perm;
 
 		s->regions[n].parent = n;
+		note_fixed(s, node);
 		if (node->op == IR_OP_TRANSPOSE && !s->perms[node->operands[0]->id] &&
-		    node->operands[0]->kind != IR_VALUE_CONSTANT) {
+		    !s->fixed[node->results[0]->id]) {
 			s->roles[n] = ROLE_SOURCE;
 			set_perm(s, node, node->attrs.transpose.perm);
 			continue;
@@ -555,13 +569,14 @@ int pass_sink_transposes(struct rewrite *rw, const struct pass_context *ctx)
 		.regions = wnn_calloc(nodes, sizeof(*s.regions)),
 		.perms = wnn_calloc(values, sizeof(*s.perms)),
 		.makers = wnn_calloc(values, sizeof(*s.makers)),
+		.fixed = wnn_calloc(values, sizeof(*s.fixed)),
 		.counted = wnn_calloc(values, sizeof(*s.counted)),
 		.turned = wnn_calloc(values, sizeof(struct ir_value *)),
 	};
 	int ret;
 
 	(void)ctx;
-	if (s.roles && s.regions && s.perms && s.makers && s.counted && s.turned) {
+	if (s.roles && s.regions && s.perms && s.makers && s.fixed && s.counted && s.turned) {
 		find_regions(&s);
 		choose_regions(&s);
 		ret = rebuild(&s);
@@ -572,6 +587,7 @@ int pass_sink_transposes(struct rewrite *rw, const struct pass_context *ctx)
 	wnn_free(s.regions);
 	wnn_free((void *)s.perms);
 	wnn_free(s.makers);
+	wnn_free(s.fixed);
 	wnn_free(s.counted);
 	wnn_free((void *)s.turned);
 	return ret;
