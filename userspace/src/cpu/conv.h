@@ -29,6 +29,11 @@ void cpu_conv_filter_strides(const struct cpu_conv *conv, int64_t stride[4]);
 
 /* Whether a product has no factor, and at most a bias of one number for each column. */
 bool cpu_matmul_is_plain(const struct ir_node *node);
+/*
+ * How many matrices of the first operand that follow each other meet one and the same of the second: they are lines of one
+ * product.
+ */
+int64_t cpu_matmul_repeats(const struct ir_node *node);
 
 /*
  * A matrix product as a convolution of 1x1: lines of a are the pixels of an nhwc image. False where b is

@@ -11,10 +11,10 @@
 #define SHARED_BATCHES 4
 
 static void add_bias(const struct cpu_shape *y, const struct ir_node *node, const float *bias,
-		     int64_t batch, float *out)
+		     int64_t batch, int64_t m, float *out)
 {
 	struct cpu_shape c = cpu_shape_of(&node->operands[2]->type);
-	int64_t n = y->dim[y->rank - 1], m = y->dim[y->rank - 2], stride[IR_MAX_RANK];
+	int64_t n = y->dim[y->rank - 1], stride[IR_MAX_RANK];
 	float beta = node->attrs.matmul.beta;
 
 	cpu_broadcast_strides(&c, y, stride);
@@ -56,9 +56,33 @@ static void multiply_line(struct cpu_context *cpu, const struct ir_matmul_attrs 
 		c[j] *= attrs->alpha;
 }
 
-static bool is_line(const struct ir_type *y)
+int64_t cpu_matmul_repeats(const struct ir_node *node)
 {
-	return ir_type_dim(y, y->rank - 2) == 1;
+	struct cpu_shape y = cpu_shape_of(&node->results[0]->type);
+	struct cpu_shape a = cpu_shape_of(&node->operands[0]->type);
+	struct cpu_shape b = cpu_shape_of(&node->operands[1]->type);
+	int64_t sa[IR_MAX_RANK], sb[IR_MAX_RANK], repeats = 1;
+
+	if (node->op != IR_OP_MATMUL || node->attrs.matmul.a_transpose ||
+	    (node->num_operands > 2 && node->operands[2] && !cpu_matmul_is_plain(node)))
+		return 1;
+	cpu_broadcast_strides(&a, &y, sa);
+	cpu_broadcast_strides(&b, &y, sb);
+	for (uint32_t d = y.rank - 2; d-- > 0;) {
+		if (y.dim[d] == 1)
+			continue;
+		if (sb[d] || sa[d] != repeats * a.dim[a.rank - 2] * a.dim[a.rank - 1])
+			break;
+		repeats *= y.dim[d];
+	}
+	return repeats;
+}
+
+static bool is_line(const struct ir_node *node)
+{
+	const struct ir_type *y = &node->results[0]->type;
+
+	return ir_type_dim(y, y->rank - 2) == 1 && cpu_matmul_repeats(node) == 1;
 }
 
 /* --- With a packed matrix --- */
@@ -198,7 +222,7 @@ static struct cpu_product product_of(const struct matmul *mm, int64_t batch)
 static void finish(const struct matmul *mm, int64_t batch, const struct cpu_product *p)
 {
 	if (mm->bias)
-		add_bias(&mm->y, mm->node, mm->bias, batch, p->c);
+		add_bias(&mm->y, mm->node, mm->bias, batch, p->m, p->c);
 	cpu_activate(mm->cpu->simd, &mm->node->attrs.matmul.act, p->c, p->m * p->n);
 }
 
@@ -224,12 +248,13 @@ static int matmul(struct cpu_context *cpu, const struct ir_node *node, const voi
 			     .bias = node->num_operands > 2 ? in[2] : NULL };
 	struct cpu_shape a = cpu_shape_of(&node->operands[0]->type);
 	struct cpu_shape b = cpu_shape_of(&node->operands[1]->type);
-	int64_t m = mm.y.dim[mm.y.rank - 2], n = mm.y.dim[mm.y.rank - 1];
+	int64_t m = mm.y.dim[mm.y.rank - 2] * cpu_matmul_repeats(node);
+	int64_t n = mm.y.dim[mm.y.rank - 1];
 	int64_t k = a.dim[a.rank - (attrs->a_transpose ? 2 : 1)], batches = mm.y.count / (m * n);
 
 	if (cpu->packed)
 		return matmul_packed(cpu, node, in, out, err);
-	if (!is_line(&node->results[0]->type) && cpu_blas_load(cpu, err))
+	if (!is_line(node) && cpu_blas_load(cpu, err))
 		return -1;
 	cpu_broadcast_strides(&a, &mm.y, mm.sa);
 	cpu_broadcast_strides(&b, &mm.y, mm.sb);
@@ -276,14 +301,14 @@ static const struct cpu_fast_kernel kernels[] = {
 
 bool cpu_matmul_needs_blas(const struct ir_node *node)
 {
-	return !is_line(&node->results[0]->type);
+	return !is_line(node);
 }
 
 static const struct cpu_fast_kernel *find(const struct ir_node *node)
 {
 	if (node->results[0]->type.dtype != IR_F32)
 		return NULL;
-	if (is_line(&node->results[0]->type) && !packable(node))
+	if (is_line(node) && !packable(node))
 		return &kernels[LINE];
 	return &kernels[packable(node) && node->operands[1]->kind == IR_VALUE_CONSTANT ? PACKED :
 											 OPENBLAS];

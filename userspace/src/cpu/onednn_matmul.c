@@ -364,7 +364,7 @@ static bool set_shape(struct matmul *mm, const struct ir_node *node)
 
 	mm->attrs = attrs;
 	mm->y = cpu_shape_of(&node->results[0]->type);
-	mm->m = mm->y.dim[mm->y.rank - 2];
+	mm->m = mm->y.dim[mm->y.rank - 2] * cpu_matmul_repeats(node);
 	mm->n = mm->y.dim[mm->y.rank - 1];
 	mm->k = a.dim[a.rank - (attrs->a_transpose ? 2 : 1)];
 	mm->batches = mm->y.count / (mm->m * mm->n);

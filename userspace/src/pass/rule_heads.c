@@ -111,22 +111,23 @@ static uint32_t axis_behind(const struct ir_node *transpose, uint32_t axis)
 	return transpose ? i : axis;
 }
 
-/* The transpose of what is not repeated, in which the axis of the heads is two. */
-static struct ir_value *emit_transpose(struct rules *rules, const struct repeated *r)
+/* A transpose of a value of which an axis is two. */
+static struct ir_value *emit_transpose(struct rules *rules, struct ir_value *value, uint32_t axis,
+				       const struct ir_node *transpose)
 {
-	const uint32_t *perm = r->transpose->attrs.transpose.perm;
+	const uint32_t *perm = transpose->attrs.transpose.perm;
 	union ir_attrs attrs = { .transpose = { .perm = { 0 } } };
-	struct ir_type type = r->value->type;
+	struct ir_type type = value->type;
 	uint32_t count = 0;
 
 	for (uint32_t i = 0; i + 1 < type.rank; i++) {
-		attrs.transpose.perm[count++] = perm[i] + (perm[i] > r->axis);
-		if (perm[i] == r->axis)
-			attrs.transpose.perm[count++] = perm[i] + 1;
+		attrs.transpose.perm[count++] = perm[i] + (perm[i] > axis);
+		if (perm[i] == axis)
+			attrs.transpose.perm[count++] = axis + 1;
 	}
 	for (uint32_t i = 0; i < type.rank; i++)
-		type.dim[i] = r->value->type.dim[attrs.transpose.perm[i]];
-	return rules_emit(rules, IR_OP_TRANSPOSE, &r->value, 1, &type, &attrs, r->transpose, NULL);
+		type.dim[i] = value->type.dim[attrs.transpose.perm[i]];
+	return rules_emit(rules, IR_OP_TRANSPOSE, &value, 1, &type, &attrs, transpose, NULL);
 }
 
 static struct ir_value *emit_reshape(struct rules *rules, struct ir_value *value,
@@ -135,6 +136,21 @@ static struct ir_value *emit_reshape(struct rules *rules, struct ir_value *value
 	return value->kind == IR_VALUE_CONSTANT ?
 		       rules_reshaped(rules, value, type) :
 		       rules_emit(rules, IR_OP_RESHAPE, &value, 1, type, NULL, main, NULL);
+}
+
+/* The value with its heads on two axes; a transpose stays behind that, so that it may be read in place. */
+static struct ir_value *emit_divided(struct rules *rules, struct ir_value *value, uint32_t axis,
+				     const struct repeated *r)
+{
+	const struct ir_node *transpose = rules_maker(value, IR_OP_TRANSPOSE);
+	struct ir_value *from = transpose ? transpose->operands[0] : value;
+	struct ir_type type;
+
+	if (transpose)
+		axis = transpose->attrs.transpose.perm[axis];
+	type = split_axis(&from->type, axis, r->whole.dim[r->axis], r->whole.dim[r->axis + 1]);
+	value = emit_reshape(rules, from, &type, r->expand);
+	return value && transpose ? emit_transpose(rules, value, axis, transpose) : value;
 }
 
 /* Which operand of a product has repeated heads that the other one has all of; false: none. */
@@ -168,10 +184,9 @@ struct ir_value *rule_repeated_heads(struct rules *rules, struct ir_node *node)
 	if (!find_side(node, &r, &side))
 		return NULL;
 	axis = axis_behind(r.transpose, r.axis);
-	operands[side] = r.transpose ? emit_transpose(rules, &r) : r.value;
-	type = split_axis(&node->operands[!side]->type, axis, r.whole.dim[r.axis],
-			  r.whole.dim[r.axis + 1]);
-	operands[!side] = emit_reshape(rules, node->operands[!side], &type, r.expand);
+	operands[side] = r.transpose ? emit_transpose(rules, r.value, r.axis, r.transpose) :
+				       r.value;
+	operands[!side] = emit_divided(rules, node->operands[!side], axis, &r);
 	if (node->num_operands > 2)
 		operands[2] = node->operands[2];
 	if (!operands[0] || !operands[1])
@@ -231,6 +246,20 @@ static const struct ir_node *heads_joined(const struct rules *rules, const struc
 			 maker->op == IR_OP_UNARY || maker->op == IR_OP_WHERE ||
 			 maker->op == IR_OP_SOFTMAX) ?
 		       reshape :
+		       NULL;
+}
+
+struct ir_value *rule_heads_sink_transpose(struct rules *rules, struct ir_node *node)
+{
+	uint32_t axis;
+	const struct ir_node *reshape = heads_joined(rules, node->operands[0], &axis);
+	struct ir_value *value;
+
+	if (!reshape)
+		return NULL;
+	value = emit_transpose(rules, reshape->operands[0], axis, node);
+	return value ? rules_emit(rules, IR_OP_RESHAPE, &value, 1, &node->results[0]->type, NULL,
+				  reshape, NULL) :
 		       NULL;
 }
 

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "pass/rules.h"
+#include "pass/turn.h"
 
 struct ir_value *rule_reshape_twice(struct rules *rules, struct ir_node *node)
 {
@@ -151,6 +152,61 @@ struct ir_value *rule_transpose_sinks(struct rules *rules, struct ir_node *node)
 	return value ? rules_emit(rules, IR_OP_TRANSPOSE, &value, 1, &node->results[0]->type,
 				  &transpose->attrs, transpose, NULL) :
 		       NULL;
+}
+
+/* ---- a reshape of a transpose */
+
+/* Axes of a reshape's result, from first[i] to before first[i + 1], that stand for axis i of its operand. */
+static bool divides_axes(const struct ir_type *from, const struct ir_type *to, uint32_t *first)
+{
+	uint32_t at = 0;
+
+	for (uint32_t i = 0; i < from->rank; i++) {
+		int64_t size = 1;
+
+		first[i] = at;
+		while (at < to->rank && (size < ir_type_dim(from, i) || at == first[i]) &&
+		       size * ir_type_dim(to, at) <= ir_type_dim(from, i))
+			size *= ir_type_dim(to, at++);
+		if (size != ir_type_dim(from, i))
+			return false;
+	}
+	while (at < to->rank && ir_type_dim(to, at) == 1)
+		at++;
+	first[from->rank] = at;
+	return at == to->rank;
+}
+
+/*
+ * A reshape that divides axes of a transpose, or adds and removes those of 1, goes in front of it, where it costs nothing,
+ * and leaves the transpose next to what reads it.
+ */
+struct ir_value *rule_reshape_rises(struct rules *rules, struct ir_node *node)
+{
+	const struct ir_node *transpose = rules_sole(rules, node->operands[0]);
+	const struct ir_type *to = &node->results[0]->type;
+	uint32_t first[IR_MAX_RANK + 1], rank, count = 0;
+	union ir_attrs attrs = { .transpose = { .perm = { 0 } } };
+	struct ir_type type = *to;
+	struct ir_value *value;
+
+	if (!transpose || transpose->op != IR_OP_TRANSPOSE ||
+	    !divides_axes(&node->operands[0]->type, to, first))
+		return NULL;
+	rank = transpose->results[0]->type.rank;
+	for (uint32_t axis = 0; axis < rank; axis++)
+		for (uint32_t i = 0; i < rank; i++)
+			for (uint32_t k = first[i];
+			     transpose->attrs.transpose.perm[i] == axis && k < first[i + 1]; k++) {
+				type.dim[count] = to->dim[k];
+				attrs.transpose.perm[k] = count++;
+			}
+	value = rules_emit(rules, IR_OP_RESHAPE, transpose->operands, 1, &type, NULL, node, NULL);
+	if (!value || turn_moves_nothing(&type, attrs.transpose.perm))
+		return value && !ir_type_same_shape(&type, to) ?
+			       rules_emit(rules, IR_OP_RESHAPE, &value, 1, to, NULL, node, NULL) :
+			       value;
+	return rules_emit(rules, IR_OP_TRANSPOSE, &value, 1, to, &attrs, transpose, NULL);
 }
 
 /* ---- a sum behind a reshape that keeps the last dimension */

@@ -7,6 +7,7 @@
  * A value is written once, so that sharing memory is always right; it may cost memory where the larger one lives longer for
  * it. Parts share memory only where that does not raise the sum of what lives at the same time above what it is without.
  */
+#include "pass/turn.h"
 #include "run/compiled_private.h"
 #include "util/malloc.h"
 
@@ -58,6 +59,8 @@ static bool shows_all(const struct ir_node *node)
 {
 	const struct ir_type *from, *to;
 
+	if (node->op == IR_OP_TRANSPOSE)
+		return turn_moves_nothing(&node->operands[0]->type, node->attrs.transpose.perm);
 	if (node->op != IR_OP_RESHAPE && node->op != IR_OP_COPY && node->op != IR_OP_EXPAND)
 		return false;
 	from = &node->operands[0]->type;
