@@ -62,6 +62,13 @@ int generator_parts(struct generator *g, int x);
  * from outside, and products read all of them. GRAPH_ABSENT when there is no room.
  */
 int generator_step(struct generator *g, int x);
+/*
+ * Appends transposes round other work, parts of a float value that are joined again, or reshapes. GRAPH_ABSENT when there
+ * is no room, or nothing fits.
+ */
+int generator_views(struct generator *g, int x);
+/* Appends attention of a float value of rank 3 or more, whose heads share some fewer of keys and values. Likewise. */
+int generator_heads(struct generator *g, int x);
 /* Begins an empty graph of several calls, and ends it. */
 void generator_begin(struct generator *g, struct graph *graph, uint64_t seed, bool compose);
 void generator_finish(struct generator *g);

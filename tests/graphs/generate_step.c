@@ -311,3 +311,65 @@ int generator_step(struct generator *g, int x)
 		return scores;
 	return generator_append(g, generator_node(g, WNN_OP_MATMUL, scores, cache(g, x, &layout)));
 }
+
+/* ---- heads */
+
+#define NODES_OF_HEADS 20 /* at most */
+
+/* Keys or values of each head, of which so many follow each other that share theirs: [1, heads, rows, columns]. */
+static int repeated(struct generator *g, const struct graph_value *query, uint32_t shared,
+		    uint32_t rows)
+{
+	uint32_t heads = query->dims[1], columns = query->dims[3];
+	bool late = rng_chance(&g->rng, 30); /* before heads come in front of rows */
+	uint32_t dims[5] = { 1, heads / shared, 1, rows, columns };
+	uint32_t order[] = { 0, 2, 1, 3 };
+	struct graph_node *node;
+	int x;
+
+	if (late) {
+		dims[1] = rows;
+		dims[2] = heads / shared;
+		dims[3] = 1;
+	}
+	x = generator_leaf(g, query->type, 5, dims, (struct fill){ GRAPH_UNIFORM, -1, 1 });
+	if (x < 0)
+		return GRAPH_ABSENT;
+	node = generator_node(g, WNN_OP_EXPAND, x, GRAPH_ABSENT);
+	dims[late ? 3 : 2] = shared;
+	set_list(graph_argument(node, "newShape"), 5, dims);
+	x = reshaped(g, generator_append(g, node), 4,
+		     (uint32_t[]){ 1, late ? rows : heads, late ? heads : rows, columns });
+	if (!late || x < 0)
+		return x;
+	node = generator_node(g, WNN_OP_TRANSPOSE, x, GRAPH_ABSENT);
+	set_list(graph_option(node, "permutation"), 4, order);
+	return generator_append(g, node);
+}
+
+int generator_heads(struct generator *g, int x)
+{
+	const struct graph_value like = g->graph->values[x];
+	uint32_t dims[4] = { 1, 1, 0, 0 }, rows = rng_between(&g->rng, 1, 40), shared;
+	struct graph_value query;
+	int scores;
+
+	if (like.rank < 3 || g->graph->num_nodes + NODES_OF_HEADS > GRAPH_MAX_NODES)
+		return GRAPH_ABSENT;
+	for (uint32_t i = 0; i + 2 < like.rank; i++)
+		dims[1] *= like.dims[i];
+	dims[2] = like.dims[like.rank - 2];
+	dims[3] = like.dims[like.rank - 1];
+	shared = dims[1] % 2 ? dims[1] : 2;
+	x = reshaped(g, x, 4, dims);
+	if (x < 0)
+		return GRAPH_ABSENT;
+	query = g->graph->values[x];
+	scores = generator_append(g, generator_node(g, WNN_OP_MATMUL, x,
+						    swapped(g, repeated(g, &query, shared, rows))));
+	scores = prepared(g, scores);
+	scores = rng_chance(&g->rng, 80) ? probable(g, scores) : scores;
+	scores = generator_append(g, generator_node(g, WNN_OP_MATMUL, scores,
+						    repeated(g, &query, shared, rows)));
+	return reshaped(g, scores, like.rank, like.dims);
+}

@@ -13,7 +13,8 @@
 #define STEP	   5000000 /* and whether rows are the new words of a decoder */
 #define SCALED \
 	6000000 /* and whether weights are constants, with factors and padding around the operators that have them */
-#define NETWORK 7000000 /* and whether images go through windows of 3x3, whose rows blocks share */
+#define NETWORK 7000000	 /* and whether images go through windows of 3x3, whose rows blocks share */
+#define VIEWS	11000000 /* and whether there are transposes, parts and heads between layers */
 
 static enum wnn_op choose_layer(struct generator *g, uint32_t rank)
 {
@@ -126,8 +127,15 @@ static int append_scale(struct generator *g, int value)
 	return next >= 0 ? next : value;
 }
 
+static int view_or_heads(struct generator *g, int value)
+{
+	int next = rng_chance(&g->rng, 20) ? generator_heads(g, value) : generator_views(g, value);
+
+	return next >= 0 ? next : value;
+}
+
 /* The value that the next layer takes. */
-static int draw_layer(struct generator *g, int value, bool parts, bool scaled)
+static int draw_layer(struct generator *g, int value, bool parts, bool scaled, bool views)
 {
 	struct graph *graph = g->graph;
 	const struct graph_value *x = &graph->values[value];
@@ -138,6 +146,8 @@ static int draw_layer(struct generator *g, int value, bool parts, bool scaled)
 		return append_scale(g, value);
 	if (parts && rng_chance(&g->rng, 40))
 		return generator_parts(g, value);
+	if (views && rng_chance(&g->rng, 45))
+		return view_or_heads(g, value);
 	op = choose_layer(g, x->rank);
 	branch = op == WNN_OP_ADD ? earlier_like(g, value) : GRAPH_ABSENT;
 
@@ -178,6 +188,7 @@ void graph_streamed(struct graph *graph, uint64_t seed, graph_limits limits)
 		bool parts = rng_mix(seed, attempt + PARTS) % 2;
 		bool scaled = rng_mix(seed, attempt + SCALED) % 2;
 		bool step = rng_mix(seed, attempt + STEP) % 4;
+		bool views = rng_mix(seed, attempt + VIEWS) % 2;
 		WNNOperandDataType type;
 		struct generator g;
 		int value;
@@ -196,7 +207,7 @@ void graph_streamed(struct graph *graph, uint64_t seed, graph_limits limits)
 		first_dims(&g, rank, dims);
 		value = generator_leaf(&g, type, rank, dims, (struct fill){ GRAPH_UNIFORM, -1, 1 });
 		for (uint32_t i = 0; value >= 0 && i < 60 && graph->num_nodes < wanted; i++)
-			value = draw_layer(&g, value, parts, scaled);
+			value = draw_layer(&g, value, parts, scaled, views);
 		if (value >= 0 && rank < 4 && step)
 			value = generator_step(&g, value);
 		if (value >= 0 && graph->num_nodes > 1) {

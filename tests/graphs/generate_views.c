@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: MIT
+/* What moves no number, or has been undone before the end: transposes round other work, parts that are joined again, reshapes. */
+#include "generate.h"
+
+#include <string.h>
+
+#include "util/number.h"
+
+#define NODES_OF_VIEWS 16 /* at most */
+
+static int append(struct generator *g, enum wnn_op op, int a, int b)
+{
+	return a < 0 ? GRAPH_ABSENT : generator_append(g, generator_node(g, op, a, b));
+}
+
+static int transposed(struct generator *g, int x, const uint32_t *perm)
+{
+	struct graph_node *node = generator_node(g, WNN_OP_TRANSPOSE, x, GRAPH_ABSENT);
+
+	if (x < 0)
+		return GRAPH_ABSENT;
+	set_list(graph_option(node, "permutation"), g->graph->values[x].rank, perm);
+	return generator_append(g, node);
+}
+
+static int reshaped(struct generator *g, int x, uint32_t rank, const uint32_t *dims)
+{
+	struct graph_node *node = generator_node(g, WNN_OP_RESHAPE, x, GRAPH_ABSENT);
+
+	if (x < 0)
+		return GRAPH_ABSENT;
+	set_list(graph_argument(node, "newShape"), rank, dims);
+	return generator_append(g, node);
+}
+
+static int part(struct generator *g, int x, uint32_t axis, uint32_t begin, uint32_t size)
+{
+	struct graph_node *node = generator_node(g, WNN_OP_SLICE, x, GRAPH_ABSENT);
+	uint32_t starts[IR_MAX_RANK] = { 0 }, sizes[IR_MAX_RANK], rank = g->graph->values[x].rank;
+
+	memcpy(sizes, g->graph->values[x].dims, sizeof(sizes));
+	starts[axis] = begin;
+	sizes[axis] = size;
+	set_list(graph_argument(node, "starts"), rank, starts);
+	set_list(graph_argument(node, "sizes"), rank, sizes);
+	return generator_append(g, node);
+}
+
+static int joined(struct generator *g, uint32_t count, const int *parts, uint32_t axis)
+{
+	struct graph_node *node = generator_node(g, WNN_OP_CONCAT, parts[0], GRAPH_ABSENT);
+
+	for (uint32_t i = 0; i < count; i++) {
+		if (parts[i] < 0)
+			return GRAPH_ABSENT;
+		node->operands[i] = parts[i];
+	}
+	node->num_operands = count;
+	set_word(graph_argument(node, "axis"), axis);
+	return generator_append(g, node);
+}
+
+static int function_of(struct generator *g, int x)
+{
+	static const enum wnn_op ops[] = { WNN_OP_RELU, WNN_OP_SIGMOID, WNN_OP_ABS, WNN_OP_NEG };
+
+	return append(g, ops[rng_below(&g->rng, ARRAY_SIZE(ops))], x, GRAPH_ABSENT);
+}
+
+/* ---- transposes */
+
+/* Work on a value that is transposed, of which some looks at axes. */
+static int work_of(struct generator *g, int x)
+{
+	const struct graph_value like = g->graph->values[x];
+	uint32_t axis = rng_below(&g->rng, like.rank), last = like.rank - 1;
+	struct graph_node *node;
+	int other;
+
+	switch (rng_below(&g->rng, 7)) {
+	case 0:
+		return append(g, WNN_OP_MUL, x, append(g, WNN_OP_SIGMOID, x, GRAPH_ABSENT));
+	case 1:
+		other = generator_leaf(g, like.type, 1, &like.dims[last],
+				       (struct fill){ GRAPH_UNIFORM, -1, 1 });
+		if (other >= 0 && rng_chance(&g->rng, 70))
+			g->graph->values[other].kind = GRAPH_CONSTANT;
+		return append(g, WNN_OP_ADD, x, other);
+	case 2:
+		node = generator_node(g, WNN_OP_SOFTMAX, x, GRAPH_ABSENT);
+		set_word(graph_argument(node, "axis"), axis);
+		return generator_append(g, node);
+	case 3:
+		return like.dims[axis] < 2 ?
+			       x :
+			       part(g, x, axis, rng_below(&g->rng, 2), like.dims[axis] - 1);
+	case 4:
+		return joined(g, 2, (int[]){ function_of(g, x), x }, axis);
+	case 5:
+		node = generator_node(g, WNN_OP_REDUCE_MAX, x, GRAPH_ABSENT);
+		set_list(graph_option(node, "axes"), 1, &axis);
+		set_word(graph_option(node, "keepDimensions"), 1);
+		other = generator_append(g, node);
+		return other < 0 ? other : append(g, WNN_OP_SUB, x, other);
+	default:
+		return function_of(g, x);
+	}
+}
+
+static int turned(struct generator *g, int x)
+{
+	uint32_t rank = g->graph->values[x].rank, perm[IR_MAX_RANK], back[IR_MAX_RANK];
+
+	for (uint32_t i = 0; i < rank; i++)
+		perm[i] = i;
+	for (uint32_t i = rank; i > 1; i--) {
+		uint32_t k = rng_below(&g->rng, i), other = perm[k];
+
+		perm[k] = perm[i - 1];
+		perm[i - 1] = other;
+	}
+	for (uint32_t i = 0; i < rank; i++)
+		back[perm[i]] = i;
+	x = transposed(g, x, perm);
+	for (uint32_t i = rng_below(&g->rng, 4); i-- > 0 && x >= 0;)
+		x = work_of(g, x);
+	return transposed(g, x, rng_chance(&g->rng, 80) ? back : perm);
+}
+
+/* ---- parts */
+
+/* Pieces of an axis, most of which something is done with, in another order. */
+static int parted(struct generator *g, int x)
+{
+	const struct graph_value like = g->graph->values[x];
+	uint32_t axis = 0, first;
+	int parts[3], old;
+
+	while (axis + 1 < like.rank && (like.dims[axis] == 1 || rng_chance(&g->rng, 15)))
+		axis++;
+	if (like.dims[axis] < 2)
+		return function_of(g, x);
+	if (rng_chance(&g->rng, 60))
+		x = function_of(g, x);
+	if (x < 0)
+		return x;
+	first = rng_between(&g->rng, 1, like.dims[axis] - 1);
+	parts[0] = part(g, x, axis, first, like.dims[axis] - first);
+	parts[1] = part(g, x, axis, 0, first);
+	for (uint32_t i = 0; i < 2; i++) {
+		old = parts[i];
+		if (old >= 0 && rng_chance(&g->rng, 75))
+			parts[i] = function_of(g, old);
+	}
+	parts[2] = parts[rng_below(&g->rng, 2)];
+	return joined(g, rng_chance(&g->rng, 25) ? 3 : 2, parts, axis);
+}
+
+/* ---- reshapes */
+
+static int reshapes(struct generator *g, int x)
+{
+	const struct graph_value like = g->graph->values[x];
+	uint32_t dims[IR_MAX_RANK] = { 1, 1 }, rank = rng_between(&g->rng, 1, 3);
+
+	dims[rank - 1] = 1;
+	for (uint32_t i = 0; i < like.rank; i++)
+		dims[rank - 1] *= like.dims[i];
+	x = reshaped(g, x, rank, dims);
+	if (x >= 0 && rng_chance(&g->rng, 60))
+		x = function_of(g, x);
+	x = reshaped(g, x, like.rank, like.dims);
+	return x >= 0 && rng_chance(&g->rng, 50) ? function_of(g, x) : x;
+}
+
+int generator_views(struct generator *g, int x)
+{
+	if (g->graph->num_nodes + NODES_OF_VIEWS > GRAPH_MAX_NODES || !g->graph->values[x].rank)
+		return GRAPH_ABSENT;
+	switch (rng_below(&g->rng, 5)) {
+	case 0:
+	case 1:
+		return turned(g, x);
+	case 2:
+		return reshapes(g, x);
+	default:
+		return parted(g, x);
+	}
+}
