@@ -14,6 +14,10 @@ def _rule(file, name, old, new, command=_TEXT):
     return {'name': name, 'file': f'userspace/src/pass/{file}.c', 'old': old, 'new': new, 'command': command}
 
 
+def _view(name, old, new):
+    return {'name': name, 'file': 'userspace/src/run/views.c', 'old': old, 'new': new, 'command': _TEXT}
+
+
 MUTATIONS = [
     # Factors and summands of products.
     _rule('rule_scale', 'a batch normalisation forgets its mean',
@@ -43,6 +47,39 @@ MUTATIONS = [
     # Views.
     _rule('rule_view', 'transposes follow each other in the wrong order',
           'inner->attrs.transpose.perm[outer->attrs.transpose.perm[i]]', 'outer->attrs.transpose.perm[inner->attrs.transpose.perm[i]]'),
+    _rule('rule_view', 'a transposed product keeps the order of its operands', 'operands[0] = product->operands[1];',
+          'operands[0] = product->operands[0];'),
+    _rule('rule_view', 'a transposed product loses its bias', '(product->num_operands > 2 && product->operands[2]) ||\n', ''),
+    _rule('rule_view', 'a reshape in front of a transpose has the axes behind it',
+          'transpose->attrs.transpose.perm[i] == axis && k <', 'i == axis && k <'),
+    # Heads that are repeated.
+    _rule('rule_heads', 'rows may be repeated, too', 'i != r->axis &&\n\t\t    i != r->axis + 1)', 'i + 2 < r->axis)'),
+    _rule('rule_heads', 'what is repeated is not looked for behind a transpose',
+          'while (transpose && transpose->attrs.transpose.perm[i] != axis)', 'while (0)'),
+    _rule('rule_heads', 'a batch that the other operand lacks is not repeated', 'ir_type_dim(other, k) == ir_type_dim(result, k);', '1;'),
+    _rule('rule_heads', 'softmax keeps the number of its axis', '\t\tattrs.axis++;', '\t\t;'),
+    _rule('rule_heads', 'a mask for all heads has them', 'one = ir_type_dim(&value->type, axis) == 1;', 'one = false;'),
+    # Transposes that sink.
+    _rule('turn', 'axes of a mask are those behind the transpose', '(axes >> i & 1) << perm[i];', '(axes >> perm[i] & 1) << i;'),
+    _rule('turn', 'starts of a slice are those behind the transpose', 'list[perm[i]] = from[i];', 'list[i] = from[perm[i]];'),
+    _rule('turn', 'pieces of a concat follow each other behind the transpose', 'attrs->axis = perm[attrs->axis];', ';'),
+    _rule('turn', 'rows that are normalised lie apart', 'if (perm[norm->axes[i]] != rank - norm->num_axes + i)', 'if (0)'),
+    _rule('sink_transposes', 'any two transposes are of one kind', 'return !memcmp(a, b, rank * sizeof(*a));', 'return true;'),
+    _rule('sink_transposes', 'any transpose undoes another', 'if (perm[transpose->attrs.transpose.perm[i]] != i)', 'if (0)'),
+    _rule('sink_transposes', 'a product transposes whatever axes', 'return rank >= 2 && perm[rank - 2] == rank - 1;', 'return rank >= 2;'),
+    _rule('sink_transposes', 'regions are turned at any price', 'region->turned = region->gain > 0 ||', 'region->turned = true ||'),
+    _rule('sink_transposes', 'what is left of a reduction stays in its order', 'moves |= left[count] != count;', ';'),
+    _rule('sink_transposes', 'floats of integers leave them', 'return !source || source->op != IR_OP_DEQUANTIZE;', 'return true;'),
+    _rule('channels_last', 'any reduction reads pictures in either order', '((axes & 2) || (axes & 12) == 12);', 'true;'),
+    _rule('channels_last', 'any transpose leads to channels-last order',
+          '!memcmp(node->attrs.transpose.perm, perm, sizeof(to_last));', 'true;'),
+    # Values in the memory of others.
+    _view('parts between others are contiguous', 'if (size != 1 && (cut || slice->strides[i] != 1))', 'if (size != 1 && slice->strides[i] != 1)'),
+    _view('a part begins where the whole does', '*offset += slice->starts[i] * stride;', ';'),
+    _view('an operand of a concat that is an output is made in it', 'f->is_output[home_of(f->c->homes, graph->outputs[i].value->id).value] = true;', ';'),
+    _view('an operand that comes twice is made in both places', 'home.value != result &&', 'home.value + 1 &&'),
+    _view('memory is never short', 'if (f->live[n] > f->peak)', 'if (0)'),
+    _view('parts of a concat are all at its begin', 'at += (uint64_t)ir_type_bytes(&node->operands[i]->type);', ';'),
     # Parts, and constant integers.
     _rule('rule_parts', 'the largest may be that of another axis', '|| max->attrs.reduce.axes != axes ||', '||'),
     _rule('rule_integers', 'every row has the scale of the first', 'if (!each)\n\t\treturn', 'if (1)\n\t\treturn'),

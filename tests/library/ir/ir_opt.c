@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * ir-opt PASS...: reads the text of a graph from standard input, runs passes in the order given, and
- * prints the graph; or, where the last word is "supports", a line for each node: whether the NPU
- * takes it, or why not.
+ * prints the graph; or a line for each node: where the last word is "supports", whether the NPU takes it, or
+ * why not; where it is "views", in which value's memory its result is on the CPU, and whether that takes a step.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +12,7 @@
 #include "ir/parse.h"
 #include "pass/rewrite.h"
 #include "plan/report.h"
+#include "run/compiled_private.h"
 #include "util/malloc.h"
 #include "util/number.h"
 
@@ -93,6 +94,24 @@ static void print_support(const struct ir_graph *graph)
 	}
 }
 
+static int print_views(struct ir_graph *graph, struct wnn_error *err)
+{
+	struct run_compiled c = { .graph = graph };
+	bool *on_npu = calloc(graph->num_nodes + 1, sizeof(*on_npu));
+	int ret = run_find_views(&c, on_npu, err);
+
+	for (uint32_t i = 0; i < graph->num_nodes && !ret; i++) {
+		struct run_home home = c.homes[graph->nodes[i]->results[0]->id];
+
+		printf("%s in %%%u at %llu%s\n", ir_op_name(graph->nodes[i]->op), home.value,
+		       (unsigned long long)home.at, c.is_view[i] ? ", a view" : "");
+	}
+	wnn_free(c.homes);
+	wnn_free(c.is_view);
+	free(on_npu);
+	return ret;
+}
+
 static char *read_all(FILE *f)
 {
 	size_t size = 0, room = 4096, got;
@@ -118,20 +137,22 @@ int main(int argc, char **argv)
 	const struct pass_context context = { .options = &options, .err = &error };
 	struct ir_graph *graph = text ? ir_parse(text, &error) : NULL;
 	int ret = graph ? 0 : -1;
-	bool support;
+	bool support = argc > 1 && !strcmp(argv[argc - 1], "supports");
+	bool views = argc > 1 && !strcmp(argv[argc - 1], "views");
 
-	support = argc > 1 && !strcmp(argv[argc - 1], "supports");
-	for (int i = 1; !ret && i < argc - support; i++)
+	for (int i = 1; !ret && i < argc - (support || views); i++)
 		ret = run_named(&graph, argv[i], &context);
+	if (!ret && views)
+		ret = print_views(graph, &error);
 	if (!ret && support) {
 		print_support(graph);
-	} else if (!ret) {
+	} else if (!ret && !views) {
 		printed = ir_print(graph);
 		fputs(printed, stdout);
 		wnn_free(printed);
-	} else {
-		fprintf(stderr, "%s\n", error.message);
 	}
+	if (ret)
+		fprintf(stderr, "%s\n", error.message);
 	ir_graph_destroy(graph);
 	cpu_context_destroy(options.evaluator.userdata);
 	free(text);

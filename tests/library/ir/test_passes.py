@@ -10,7 +10,7 @@ A case is
     what ir-opt prints
 
 The text of ir-opt begins with the numbers that the graph gives to its values. "; run:" with "supports" as the last word
-prints what the NPU takes.
+prints what the NPU takes, with "views" which values share memory on the CPU.
 """
 import pathlib
 import subprocess
