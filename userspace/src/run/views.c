@@ -226,11 +226,11 @@ static bool joins_contiguous(const struct ir_node *node)
 }
 
 /* Whether an operand of a concat may be made in its result. */
-static bool can_be_part(const struct finder *f, const struct ir_value *operand, uint32_t result)
+static bool can_be_part(const struct finder *f, const struct ir_value *operand)
 {
 	struct run_home home = home_of(f->c->homes, operand->id);
 
-	return f->lives[home.value].first != NEVER && home.value != result &&
+	return f->lives[home.value].first != NEVER &&
 	       ir_type_bytes(&operand->type) == bytes_of(f, home.value);
 }
 
@@ -246,7 +246,7 @@ static struct life move_parts(struct finder *f, const struct ir_node *node, uint
 		uint32_t home = home_of(f->c->homes, node->operands[i]->id).value;
 		const struct life *part = &f->lives[home];
 
-		if (!can_be_part(f, node->operands[i], result) || part->first < since ||
+		if (!can_be_part(f, node->operands[i]) || part->first < since ||
 		    f->round[home] == f->rounds)
 			continue;
 		f->round[home] = f->rounds;
@@ -271,8 +271,7 @@ static uint32_t next_part(const struct finder *f, const struct ir_node *node, ui
 	for (uint32_t i = 0; i < node->num_operands; i++) {
 		uint32_t first = f->lives[home_of(f->c->homes, node->operands[i]->id).value].first;
 
-		if (first >= since && first < next &&
-		    can_be_part(f, node->operands[i], node->results[0]->id))
+		if (first >= since && first < next && can_be_part(f, node->operands[i]))
 			next = first;
 	}
 	return next;
@@ -288,8 +287,7 @@ static void place_parts(struct finder *f, uint32_t n, uint32_t since, struct lif
 
 	for (uint32_t i = 0; i < node->num_operands; i++) {
 		uint32_t home = home_of(f->c->homes, node->operands[i]->id).value;
-		bool moves = can_be_part(f, node->operands[i], result) &&
-			     f->lives[home].first >= since;
+		bool moves = can_be_part(f, node->operands[i]) && f->lives[home].first >= since;
 
 		if (moves) {
 			f->c->homes[home] = (struct run_home){ result, at };
