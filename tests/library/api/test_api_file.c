@@ -405,7 +405,7 @@ static void files_of_others(void **state)
 	sign(&b);
 	write_file(f->file, b.data, b.size);
 	refused(context, f->file, WNNStatus_NotSupportedError,
-		"has format 6, this library reads format 5");
+		"has format 7, this library reads format 6");
 	free(b.data);
 	wnnContextRelease(context);
 }

@@ -24,6 +24,11 @@ static double softplus(double x)
 	return x > 0 ? x + log1p(exp(-x)) : log1p(exp(x));
 }
 
+static double sigmoid(double x)
+{
+	return 1 / (1 + exp(-x));
+}
+
 static double apply(const struct ir_unary_attrs *attrs, double x)
 {
 	double alpha = attrs->alpha, beta = attrs->beta;
@@ -60,9 +65,15 @@ static double apply(const struct ir_unary_attrs *attrs, double x)
 	case IR_ERF:
 		return erf(x);
 	case IR_SIGMOID:
-		return 1 / (1 + exp(-x));
+		return sigmoid(x);
 	case IR_GELU:
 		return 0.5 * x * erfc(-x * M_SQRT1_2);
+	case IR_SWISH:
+		return x * sigmoid(alpha * x);
+	case IR_MISH:
+		return x * tanh(softplus(x));
+	case IR_GELU_TANH:
+		return x * sigmoid(x * (alpha * x * x + beta));
 	case IR_SOFTPLUS:
 		return softplus(x);
 	case IR_SOFTSIGN:
@@ -76,6 +87,8 @@ static double apply(const struct ir_unary_attrs *attrs, double x)
 		return clamp(alpha * x + beta, 0, 1);
 	case IR_HARD_SWISH:
 		return x * clamp(x + 3, 0, 6) / 6;
+	case IR_HARD_GATE:
+		return x * clamp(alpha * x + beta, 0, 1);
 	case IR_RELU:
 		return x > 0 || isnan(x) ? x : 0;
 	case IR_CLAMP:

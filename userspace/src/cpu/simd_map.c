@@ -175,18 +175,112 @@ INLINE struct group gelu_of(struct group x)
 	return x;
 }
 
-static void gelu(float *y, const float *x, int64_t n)
+/* e^-|z| * 2^POWER_FACTOR, which is 0 where e^-|z| rounds to 0. NaN stays. */
+INLINE struct group decay(struct group z)
 {
-	float rest[GROUP * LANES] = { 0 };
-	int64_t i;
+	const ivec sign = (ivec)splat(-0.0f);
 
-	for (i = 0; i + GROUP * LANES <= n; i += GROUP * LANES)
-		store_group(y + i, gelu_of(load_group(x + i)));
-	if (i == n)
-		return;
-	memcpy(rest, x + i, (size_t)(n - i) * sizeof(*x));
-	store_group(rest, gelu_of(load_group(rest)));
-	memcpy(y + i, rest, (size_t)(n - i) * sizeof(*y));
+	for (int k = 0; k < GROUP; k++)
+		z.v[k] = most_of(splat(LEAST_POWER * LN_2), (vec)((ivec)z.v[k] | sign));
+	return exponential(z, NULL, (ivec)splat(WHOLE) + LEAST_POWER);
+}
+
+#define POWER_UNIT (1.0f / (1 << POWER_FACTOR))
+
+/* Below this, e^z takes its unit last, so that small results have all their digits. */
+#define SMALL_POWER (-80.0f)
+
+/* x * sigmoid(z) */
+INLINE struct group gated(struct group x, struct group z)
+{
+	struct group e = decay(z);
+
+	for (int k = 0; k < GROUP; k++) {
+		ivec small = (ivec)(z.v[k] < splat(SMALL_POWER));
+		vec power = e.v[k] * POWER_UNIT, part = x.v[k] / (power + 1);
+		vec factor = choose((ivec)(z.v[k] < splat(0)), power, splat(1));
+
+		x.v[k] = choose(small, part * e.v[k] * POWER_UNIT, part * factor);
+	}
+	return x;
+}
+
+INLINE struct group swish_of(struct group x, float alpha, float beta)
+{
+	struct group z;
+
+	(void)beta;
+	for (int k = 0; k < GROUP; k++)
+		z.v[k] = x.v[k] * alpha;
+	return gated(x, z);
+}
+
+INLINE struct group gelu_tanh_of(struct group x, float alpha, float beta)
+{
+	struct group z;
+
+	for (int k = 0; k < GROUP; k++)
+		z.v[k] = x.v[k] * multiply_add(x.v[k] * x.v[k], splat(alpha), splat(beta));
+	return gated(x, z);
+}
+
+/* x * tanh(log(1 + e^x)), which is x * p / (p + 2) with p = e^x * (e^x + 2); above 0 both are multiplied by e^-2x. */
+INLINE struct group mish_of(struct group x, float alpha, float beta)
+{
+	struct group e = decay(x);
+
+	(void)alpha;
+	(void)beta;
+	for (int k = 0; k < GROUP; k++) {
+		ivec below = (ivec)(x.v[k] < splat(0));
+		vec power = e.v[k] * POWER_UNIT, both = 2 * power;
+		vec low = multiply_add(power, power, both), high = both + 1;
+		vec part = x.v[k] / choose(below, low + 2, multiply_add(both, power, high));
+
+		part *= choose(below, e.v[k] * (power + 2), high);
+		x.v[k] = part * choose(below, splat(POWER_UNIT), splat(1));
+	}
+	return x;
+}
+
+INLINE struct group gelu_group(struct group x, float alpha, float beta)
+{
+	(void)alpha;
+	(void)beta;
+	return gelu_of(x);
+}
+
+/* Results of a function of groups; the last elements are a group of their own. */
+#define GROUPS(function)                                                               \
+	do {                                                                           \
+		float rest[GROUP * LANES] = { 0 };                                     \
+		int64_t i;                                                             \
+                                                                                       \
+		for (i = 0; i + GROUP * LANES <= n; i += GROUP * LANES)                \
+			store_group(y + i, function(load_group(x + i), alpha, beta));  \
+		if (i == n)                                                            \
+			break;                                                         \
+		memcpy(rest, x + i, (size_t)(n - i) * sizeof(*x));                     \
+		store_group(rest, function(load_group(rest), alpha, beta));            \
+		memcpy(y + i, rest, (size_t)(n - i) * sizeof(*y));                     \
+	} while (0)
+
+static void gate(int kind, float alpha, float beta, float *y, const float *x, int64_t n)
+{
+	switch (kind) {
+	case IR_SWISH:
+		GROUPS(swish_of);
+		break;
+	case IR_MISH:
+		GROUPS(mish_of);
+		break;
+	case IR_GELU_TANH:
+		GROUPS(gelu_tanh_of);
+		break;
+	default:
+		GROUPS(gelu_group);
+		break;
+	}
 }
 
 static bool unary(int kind, float alpha, float beta, float *y, const float *x, int64_t n)
@@ -227,13 +321,19 @@ static bool unary(int kind, float alpha, float beta, float *y, const float *x, i
 		EACH(cpu_erf((double)v));
 		return true;
 	case IR_GELU:
-		gelu(y, x, n);
+	case IR_SWISH:
+	case IR_MISH:
+	case IR_GELU_TANH:
+		gate(kind, alpha, beta, y, x, n);
 		return true;
 	case IR_HARD_SIGMOID:
 		EACH(unit(alpha * v + beta));
 		return true;
 	case IR_HARD_SWISH:
 		EACH(v * (six(v + 3) / 6));
+		return true;
+	case IR_HARD_GATE:
+		EACH(v * unit(alpha * v + beta));
 		return true;
 	case IR_SIGN:
 		EACH((v > 0) - (v < 0));

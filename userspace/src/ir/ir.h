@@ -78,6 +78,10 @@ enum ir_op {
  * Functions of one operand. alpha is used by elu and leaky_relu; alpha and beta by hard_sigmoid and
  * linear; clamp has its limits in alpha and beta for float types, in ilo and ihi or in ulo and uhi for
  * integers.
+ *
+ * Gates are products of x and a function of x, also where x is no number or infinite: swish is x * sigmoid(alpha * x),
+ * mish x * tanh(softplus(x)), gelu_tanh x * sigmoid(x * (alpha * x * x + beta)), and hard_gate
+ * x * hard_sigmoid(x) with its alpha and beta. Of minus infinity they are NaN, since it is multiplied by 0.
  */
 #define IR_UNARY_KINDS(X)               \
 	X(ABS, "abs")                   \
@@ -97,12 +101,16 @@ enum ir_op {
 	X(ERF, "erf")                   \
 	X(SIGMOID, "sigmoid")           \
 	X(GELU, "gelu")                 \
+	X(SWISH, "swish")               \
+	X(MISH, "mish")                 \
+	X(GELU_TANH, "gelu_tanh")       \
 	X(SOFTPLUS, "softplus")         \
 	X(SOFTSIGN, "softsign")         \
 	X(ELU, "elu")                   \
 	X(LEAKY_RELU, "leaky_relu")     \
 	X(HARD_SIGMOID, "hard_sigmoid") \
 	X(HARD_SWISH, "hard_swish")     \
+	X(HARD_GATE, "hard_gate")       \
 	X(RELU, "relu")                 \
 	X(CLAMP, "clamp")               \
 	X(LINEAR, "linear")             \
@@ -113,6 +121,11 @@ enum ir_unary {
 	IR_UNARY_KINDS(IR_ENUMERATOR) IR_UNARY_COUNT,
 	IR_UNARY_NONE = -1, /* no fused activation */
 };
+
+static inline bool ir_unary_is_gate(int kind)
+{
+	return kind == IR_SWISH || kind == IR_MISH || kind == IR_GELU_TANH || kind == IR_HARD_GATE;
+}
 
 /* Functions of two operands; from eq on they compare (IR_OP_COMPARE). */
 #define IR_BINARY_KINDS(X) \

@@ -2,8 +2,8 @@
 /*
  * Makes one operator of several that compute it, as exporters of models write them: gelu from the error
  * function, hardSwish from its clamp, linear from a product and a sum with numbers, layer normalisation from
- * means, squares and a root, and the same without the mean, which is called RMS normalisation. The gelu of tanh and a
- * cube becomes three operators, of some nine.
+ * means, squares and a root, the same without the mean, which is called RMS normalisation, and gelu from tanh and a
+ * cube.
  *
  * Precondition: a verified graph without equal nodes. Postcondition: no such operators are left whose values in
  * between nothing else uses. The result has fewer roundings.
@@ -33,7 +33,6 @@ struct pattern {
 	const struct ir_node *main;	    /* gives the first part of the name */
 	const struct ir_node *inner[MAX_INNER];
 	uint32_t num_inner;
-	bool curve; /* operands[0] * sigmoid(operands[0] * (linear of its square)) */
 };
 
 struct search {
@@ -276,6 +275,18 @@ static const struct ir_node *gate_of(struct search *s, const struct ir_value *va
 	return take(s, node->results[0]);
 }
 
+/* x * sigmoid(twice an odd polynomial of x); without a cube it is swish. */
+static bool set_curve(struct ir_unary_attrs *curve, const struct polynomial *inner)
+{
+	double once = 2 * inner->factor[1], cube = 2 * inner->factor[3];
+
+	*curve = cube == 0 ? (struct ir_unary_attrs){ .kind = IR_SWISH, .alpha = (float)once } :
+			     (struct ir_unary_attrs){ .kind = IR_GELU_TANH,
+						      .alpha = (float)cube,
+						      .beta = (float)once };
+	return isfinite(once) && isfinite(cube) && (cube == 0 ? once != 0 : cube > 0 && once > 0);
+}
+
 static bool find_curve(struct search *s, const struct ir_node *root)
 {
 	const struct ir_value *factors[MAX_FACTORS], *x = NULL;
@@ -297,15 +308,11 @@ static bool find_curve(struct search *s, const struct ir_node *root)
 	/* The even powers are none, so that infinities have the same signs. */
 	if (!x || !ir_type_same_shape(&x->type, &root->results[0]->type) ||
 	    !find_polynomial(s, s->found->main->operands[0], x, MAX_DEPTH, &inner) ||
-	    inner.factor[0] != 0 || inner.factor[2] != 0 || !(inner.factor[1] > 0) ||
-	    !(inner.factor[3] > 0))
+	    inner.factor[0] != 0 || inner.factor[2] != 0)
 		return false;
-	s->found->curve = true;
-	s->found->attrs.unary = (struct ir_unary_attrs){ .kind = IR_LINEAR,
-							 .alpha = (float)(2 * inner.factor[3]),
-							 .beta = (float)(2 * inner.factor[1]) };
+	s->found->op = IR_OP_UNARY;
 	s->found->operands[0] = x;
-	return true;
+	return set_curve(&s->found->attrs.unary, &inner);
 }
 
 /* ---- hardSwish: x * min(max(x + 3, 0), 6) / 6 */
@@ -618,40 +625,6 @@ static bool is_free(struct pattern *const *pattern, const bool *gone, const stru
 	return !taken;
 }
 
-/* One more factor of a product of x; the result has another name only when it is the last. */
-static struct ir_value *emit_factor(struct rewrite *rw, const struct pattern *found,
-				    const struct ir_node *root, struct ir_value *factor,
-				    const struct ir_unary_attrs *act)
-{
-	struct ir_value *operands[2] = { rw->value[found->operands[0]->id], factor };
-	const union ir_attrs attrs = { .binary = { .kind = IR_MUL, .act = *act } };
-	const struct ir_node *main = found->main;
-	struct ir_node *node =
-		ir_add_node(rw->to, IR_OP_BINARY, operands, 2, &root->results[0]->type, 1, &attrs,
-			    main->label[0] ? main->label : root->label, main->source);
-
-	if (!node)
-		rewrite_nomem(rw);
-	return node ? node->results[0] : NULL;
-}
-
-/* x * x with its factor and summand, x times that under a sigmoid, and x times that. */
-static struct ir_node *emit_curve(struct rewrite *rw, const struct ir_node *root,
-				  const struct pattern *found)
-{
-	const struct ir_unary_attrs sigmoid = { .kind = IR_SIGMOID };
-	const union ir_attrs product = { .binary = { .kind = IR_MUL,
-						     .act = { .kind = IR_UNARY_NONE } } };
-	struct ir_value *operands[2] = { rw->value[found->operands[0]->id] };
-
-	operands[1] = emit_factor(rw, found, root, operands[0], &found->attrs.unary);
-	if (operands[1])
-		operands[1] = emit_factor(rw, found, root, operands[1], &sigmoid);
-	if (!operands[1])
-		return NULL;
-	return rewrite_emit(rw, IR_OP_BINARY, operands, 2, &product, found->main, root);
-}
-
 static int emit(struct rewrite *rw, const struct ir_node *root, const struct pattern *found)
 {
 	struct ir_value *operands[3];
@@ -660,9 +633,7 @@ static int emit(struct rewrite *rw, const struct ir_node *root, const struct pat
 
 	for (; count < 3 && found->operands[count]; count++)
 		operands[count] = rw->value[found->operands[count]->id];
-	node = found->curve ? emit_curve(rw, root, found) :
-			      rewrite_emit(rw, found->op, operands, count, &found->attrs,
-					   found->main, root);
+	node = rewrite_emit(rw, found->op, operands, count, &found->attrs, found->main, root);
 	if (!node)
 		return -1;
 	for (uint32_t i = 0; i < found->num_inner; i++)

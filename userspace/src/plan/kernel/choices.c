@@ -70,7 +70,7 @@ static size_t make_key(const struct plan *plan, const struct contract *c, struct
 	key->weighted = !c->weights ? 0 : c->weights->zero ? 2 : 1;
 	key->pieces = c->pieces ? (uint8_t)c->pieces->count : 0;
 	for (uint32_t i = 0; i < c->num_posts; i++)
-		key->post[i] = (uint16_t)c->post[i].op;
+		key->post[i] = (uint16_t)(c->post[i].op << 1 | c->post[i].to_spare);
 	if (c->weights) {
 		key->weights = *c->weights;
 		key->weights.data = key->weights.scale = key->weights.zero = NULL;

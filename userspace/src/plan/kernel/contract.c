@@ -144,6 +144,14 @@ bool contract_in_place(const struct contract *c)
 	       (c->num_posts && plan_dtype_bytes(c->acc_dtype) == plan_dtype_bytes(c->out.dtype));
 }
 
+static bool has_gate(const struct contract *c)
+{
+	for (uint32_t i = 0; i < c->num_posts; i++)
+		if (c->post[i].to_spare)
+			return true;
+	return false;
+}
+
 static void measure(const struct contract *c, struct contract_tile *t)
 {
 	struct contract_step s = contract_step_at(c, t, 0);
@@ -176,7 +184,8 @@ static void measure(const struct contract *c, struct contract_tile *t)
 			       0 :
 			       plan_align(results * plan_dtype_bytes(c->out.dtype));
 	t->acc_slots = t->tiles > 1 ? 2 : 1;
-	t->bytes = (t->acc_bytes + t->out_bytes) * t->acc_slots + t->real_bytes +
+	t->spare_bytes = has_gate(c) ? plan_align(results * plan_dtype_bytes(ONPU_DT_F32)) : 0;
+	t->bytes = (t->acc_bytes + t->out_bytes) * t->acc_slots + t->real_bytes + t->spare_bytes +
 		   WEIGHTS_SLOTS * t->wide_bytes;
 	measure_extras(c, t);
 }

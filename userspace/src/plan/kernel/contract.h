@@ -21,7 +21,7 @@ enum { CB_G, CB_KH, CB_KW, CB_K, CB_N };
 #define CONTRACT_MAX_PHASES 4096 /* of a transposed convolution */
 #define CONTRACT_SHORT_RUN  32 /* bytes: a DMA engine takes a cycle for each run of them, or less */
 #define CONTRACT_MAX_EXTRAS 12
-#define CONTRACT_MAX_POSTS  8
+#define CONTRACT_MAX_POSTS  16
 #define CONTRACT_MAX_PIECES 4
 
 /* A further operand of the instructions after the contraction: bias, divisors of an average, scale. */
@@ -39,6 +39,9 @@ struct contract_post {
 	struct plan_param param;
 	int extra; /* second source, -1 none */
 	int third; /* third source: 1 + its index among the extras, 0 none */
+	/* Gates: the sums stay as they are while the factor for them is made in a spare tile of float32. */
+	bool to_spare, from_spare;
+	bool by_sums; /* the second source is the sums */
 };
 
 /*
@@ -117,6 +120,7 @@ struct contract_tile {
 	uint32_t a_slots, b_slots, acc_slots;
 	uint64_t a_bytes, b_bytes, acc_bytes, out_bytes;
 	uint64_t real_bytes; /* of data that became float32 */
+	uint64_t spare_bytes; /* for gates */
 	uint64_t wide_bytes; /* of a filter that was dequantised; two of them */
 	uint64_t extra_bytes[CONTRACT_MAX_EXTRAS];
 	uint64_t scaled_bytes[CONTRACT_MAX_EXTRAS]; /* of what is scaled or dequantised first */
@@ -150,6 +154,8 @@ bool contract_choose(const struct plan *plan, const struct contract *c, struct c
 /* The same, also when the choice was made before. */
 bool contract_search(const struct plan *plan, const struct contract *c, struct contract_tile *best);
 void contract_emit(struct plan *plan, const struct contract *c);
+/* Adds the instructions of a function of one element, which takes the sums as float32; IR_UNARY_NONE: none. */
+void contract_add_function(struct contract *c, const struct ir_unary_attrs *unary);
 /* A tile of the filter in SRAM, in the order in which the instruction reads it. */
 struct npu_view contract_filter_view(const struct contract *c, uint64_t address,
 				     const int64_t *dim);

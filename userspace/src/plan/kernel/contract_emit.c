@@ -586,7 +586,8 @@ static int place(struct contract_state *st)
 		at += t->scaled_bytes[i];
 	}
 	st->real = at;
-	st->acc = at += t->real_bytes;
+	st->spare = at += t->real_bytes;
+	st->acc = at += t->spare_bytes;
 	at += t->acc_bytes * t->acc_slots;
 	st->out = at;
 	return ret;

@@ -11,7 +11,7 @@ struct contract_state {
 	const struct contract *c;
 	const struct contract_tile *t;
 	struct pool a, b, wide, extra[CONTRACT_MAX_EXTRAS];
-	uint64_t scaled[CONTRACT_MAX_EXTRAS], real, acc, out;
+	uint64_t scaled[CONTRACT_MAX_EXTRAS], real, spare, acc, out;
 	const struct contract_prepared *p;
 	int64_t summed; /* terms of the sum of the tile at hand so far */
 };

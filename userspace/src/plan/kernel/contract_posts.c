@@ -4,8 +4,29 @@
  * operand, rounding.
  */
 #include "plan/kernel/contract_event.h"
+#include "plan/kernel/vprog.h"
 
 #include <string.h>
+
+void contract_add_function(struct contract *c, const struct ir_unary_attrs *unary)
+{
+	struct unary_step steps[UNARY_MAX_STEPS];
+	uint32_t count;
+
+	if (unary->kind == IR_UNARY_NONE)
+		return;
+	count = unary_steps(unary, ONPU_DT_F32, steps);
+	for (uint32_t i = 0; i < count; i++)
+		c->post[c->num_posts++] = (struct contract_post){
+			.op = steps[i].op,
+			.has_param = steps[i].has_param,
+			.param = steps[i].param,
+			.extra = -1,
+			.to_spare = i + 1 < count,
+			.from_spare = i > 0,
+			.by_sums = steps[i].by_operand,
+		};
+}
 
 static struct npu_view extra_part(const struct contract_extra *extra,
 				  const struct contract_event *e, int64_t *dim)
@@ -146,14 +167,16 @@ void contract_posts(struct contract_state *st, const struct contract_event *e, s
 		    struct npu_view out)
 {
 	const struct contract *c = st->c;
-	struct npu_view round = out;
+	struct npu_view round = out, spare = acc;
 	bool rounded = false;
 
 	if (c->again)
 		round.dtype = c->rounded_dtype;
+	if (st->t->spare_bytes)
+		spare = view_sram(st->spare, ONPU_DT_F32, CD_RANK, e->dim, c->out.stride);
 	for (uint32_t i = 0; i < c->num_posts; i++) {
 		const struct contract_post *post = &c->post[i];
-		struct npu_view src = rounded ? round : acc, dst = src, second, third;
+		struct npu_view src = rounded ? round : acc, dst = src, second = acc, third;
 		struct npu_view *all[4] = { &dst, &src, &second, &third };
 		uint32_t operands = 2;
 
@@ -170,8 +193,14 @@ void contract_posts(struct contract_state *st, const struct contract_event *e, s
 			dst = acc;
 			rounded = false;
 		}
+		if (post->from_spare)
+			src = spare;
+		if (post->to_spare)
+			dst = spare;
 		if (i + 1 == c->num_posts)
 			dst = out;
+		if (post->by_sums)
+			operands = 3;
 		if (post->extra >= 0) {
 			second = extra_operand(st, e, post->extra);
 			operands = 3;

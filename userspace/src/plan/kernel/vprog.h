@@ -97,9 +97,21 @@ void vsplit_emit(struct plan *plan, const struct vprog *prog);
 /* The instruction of a function of two operands. */
 enum onpu_op vp_binary_insn(enum ir_binary kind);
 
-/* One activation for kernels that keep their tile in SRAM: instruction and parameter of a unary
- * function. */
-enum onpu_op unary_insn(const struct ir_unary_attrs *unary, uint8_t dtype, struct plan_param *param,
-			bool *has_param);
+/* An instruction of a function of one element. */
+struct unary_step {
+	enum onpu_op op;
+	bool has_param;
+	struct plan_param param;
+	bool by_operand; /* the second source is the function's operand */
+};
+
+#define UNARY_MAX_STEPS 5
+
+/*
+ * The instructions of a function, for operands of that type; returns their number. The first one reads the operand, each
+ * other one what the one before it has written, which is float32 until the last.
+ */
+uint32_t unary_steps(const struct ir_unary_attrs *unary, uint8_t dtype,
+		     struct unary_step steps[UNARY_MAX_STEPS]);
 
 #endif

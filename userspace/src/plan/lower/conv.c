@@ -148,17 +148,6 @@ static void set_filter(struct plan *plan, struct contract *c, const struct ir_va
 	}
 }
 
-static void add_activation(struct contract *c, const struct ir_unary_attrs *act)
-{
-	struct contract_post *post = &c->post[c->num_posts];
-
-	if (act->kind == IR_UNARY_NONE)
-		return;
-	post->extra = -1;
-	post->op = unary_insn(act, ONPU_DT_F32, &post->param, &post->has_param);
-	c->num_posts++;
-}
-
 static void add_extra(struct contract *c, enum onpu_op op, const struct npu_view *mem, float scale)
 {
 	c->extra[c->num_extras] = (struct contract_extra){ .mem = *mem, .scale = scale };
@@ -216,7 +205,7 @@ static void add_residual(struct plan *plan, struct contract *c, const struct ir_
 		image_view(plan, add->operands[first], attrs->layout, attrs->groups);
 
 	add_extra(c, ONPU_OP_VADD, &other, 1);
-	add_activation(c, &add->attrs.binary.act);
+	contract_add_function(c, &add->attrs.binary.act);
 }
 
 /* A scale or zero point for all elements; its index among the further operands. */
@@ -261,7 +250,7 @@ static void add_integer_residual(struct plan *plan, struct contract *c, const st
 	extra = &c->extra[c->num_extras - 1];
 	extra->real_scale = 1 + scalar_extra(plan, c, other[1]);
 	extra->real_zero = 1 + scalar_extra(plan, c, other[2]);
-	add_activation(c, &add->attrs.binary.act);
+	contract_add_function(c, &add->attrs.binary.act);
 	add_quantization(plan, c, ONPU_OP_QUANT, &add->operands[6]);
 }
 
@@ -282,7 +271,7 @@ static void set_float(struct plan *plan, struct contract *c, const struct ir_nod
 		bias = channel_view(plan, c, node->operands[2]);
 		add_extra(c, ONPU_OP_VADD, &bias, 1);
 	}
-	add_activation(c, &node->attrs.conv.act);
+	contract_add_function(c, &node->attrs.conv.act);
 }
 
 static int32_t bias_at(const struct ir_node *node, int64_t channel)

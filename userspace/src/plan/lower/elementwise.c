@@ -61,33 +61,83 @@ static bool is_unsigned(uint8_t dtype)
 	       dtype == ONPU_DT_U64;
 }
 
-enum onpu_op unary_insn(const struct ir_unary_attrs *unary, uint8_t dtype, struct plan_param *param,
-			bool *has_param)
+static void set_scalars(struct unary_step *step, enum onpu_op op, float alpha, float beta)
 {
-	memset(param, 0, sizeof(*param));
-	param->schema = PLAN_SCALAR;
-	*has_param = unary_table[unary->kind].scalars > 0;
+	*step = (struct unary_step){ .op = op, .has_param = true };
+	step->param.schema = PLAN_SCALAR;
+	step->param.scalar.alpha = vp_f32(alpha);
+	step->param.scalar.beta = vp_f32(beta);
+}
+
+static void set_plain(struct unary_step *step, const struct ir_unary_attrs *unary, uint8_t dtype)
+{
+	uint8_t scalars = unary_table[unary->kind].scalars;
+
+	set_scalars(step, unary_table[unary->kind].op, scalars > 0 ? unary->alpha : 0,
+		    scalars > 1 ? unary->beta : 0);
+	step->has_param = scalars > 0;
 	if (unary->kind == IR_CLAMP && !plan_dtype_is_float(dtype)) {
-		param->scalar.alpha = is_unsigned(dtype) ? unary->ulo : (uint64_t)unary->ilo;
-		param->scalar.beta = is_unsigned(dtype) ? unary->uhi : (uint64_t)unary->ihi;
-	} else {
-		if (unary_table[unary->kind].scalars > 0)
-			param->scalar.alpha = vp_f32(unary->alpha);
-		if (unary_table[unary->kind].scalars > 1)
-			param->scalar.beta = vp_f32(unary->beta);
+		step->param.scalar.alpha = is_unsigned(dtype) ? unary->ulo : (uint64_t)unary->ilo;
+		step->param.scalar.beta = is_unsigned(dtype) ? unary->uhi : (uint64_t)unary->ihi;
 	}
-	return unary_table[unary->kind].op;
+}
+
+/* What an operand is multiplied by to be a gate; returns the number of steps. */
+static uint32_t gate_steps(const struct ir_unary_attrs *unary, struct unary_step *steps)
+{
+	uint32_t count = 0;
+
+	switch (unary->kind) {
+	case IR_SWISH:
+		if (unary->alpha != 1)
+			set_scalars(&steps[count++], ONPU_OP_VLINEAR, unary->alpha, 0);
+		steps[count++].op = ONPU_OP_VSIGMOID;
+		return count;
+	case IR_MISH:
+		steps[count++].op = ONPU_OP_VSOFTPLUS;
+		steps[count++].op = ONPU_OP_VTANH;
+		return count;
+	case IR_GELU_TANH:
+		steps[count++] = (struct unary_step){ .op = ONPU_OP_VMUL, .by_operand = true };
+		set_scalars(&steps[count++], ONPU_OP_VLINEAR, unary->alpha, unary->beta);
+		steps[count++] = (struct unary_step){ .op = ONPU_OP_VMUL, .by_operand = true };
+		steps[count++].op = ONPU_OP_VSIGMOID;
+		return count;
+	case IR_HARD_GATE:
+		set_scalars(&steps[count++], ONPU_OP_VHARDSIGMOID, unary->alpha, unary->beta);
+		return count;
+	default:
+		return 0;
+	}
+}
+
+uint32_t unary_steps(const struct ir_unary_attrs *unary, uint8_t dtype,
+		     struct unary_step steps[UNARY_MAX_STEPS])
+{
+	uint32_t count;
+
+	memset(steps, 0, UNARY_MAX_STEPS * sizeof(*steps));
+	count = gate_steps(unary, steps);
+	if (count)
+		steps[count] = (struct unary_step){ .op = ONPU_OP_VMUL, .by_operand = true };
+	else
+		set_plain(&steps[count], unary, dtype);
+	return count + 1;
 }
 
 void vp_unary(struct vprog *prog, const struct ir_unary_attrs *unary, int dst, int src)
 {
-	struct plan_param param;
-	bool has_param;
-	enum onpu_op op = unary_insn(unary, prog->reg[src].dtype, &param, &has_param);
-	struct vp_op *vop = vp_add(prog, op, dst, src, -1, -1);
+	struct unary_step steps[UNARY_MAX_STEPS];
+	uint32_t count = unary_steps(unary, prog->reg[src].dtype, steps);
+	int spare = count > 1 ? vp_temp(prog, ONPU_DT_F32, prog->reg[src].mask) : -1;
 
-	vop->has_param = has_param;
-	vop->param = param;
+	for (uint32_t i = 0; i < count; i++) {
+		struct vp_op *op = vp_add(prog, steps[i].op, i + 1 < count ? spare : dst,
+					  i ? spare : src, steps[i].by_operand ? src : -1, -1);
+
+		op->has_param = steps[i].has_param;
+		op->param = steps[i].param;
+	}
 }
 
 /* ---- binary functions */

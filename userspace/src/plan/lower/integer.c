@@ -99,12 +99,7 @@ static void add_real(struct contract *c, enum onpu_op scale, const struct intege
 	add_post(c, scale, f->scale);
 	if (f->addend)
 		add_post(c, ONPU_OP_VADD, f->addend);
-	if (f->act->kind != IR_UNARY_NONE) {
-		struct contract_post *post = &c->post[c->num_posts];
-
-		add_post(c, ONPU_OP_VMOV, NULL);
-		post->op = unary_insn(f->act, ONPU_DT_F32, &post->param, &post->has_param);
-	}
+	contract_add_function(c, f->act);
 }
 
 /* Whether the matrix unit brings the bias in less time than windows take: few channels leave most of it idle. */

@@ -228,11 +228,7 @@ static void add_posts(struct contract *c, const struct ir_matmul_attrs *attrs,
 		c->num_extras = 1;
 		c->post[c->num_posts++] = (struct contract_post){ .op = ONPU_OP_VADD, .extra = 0 };
 	}
-	if (attrs->act.kind != IR_UNARY_NONE) {
-		post = &c->post[c->num_posts++];
-		post->extra = -1;
-		post->op = unary_insn(&attrs->act, ONPU_DT_F32, &post->param, &post->has_param);
-	}
+	contract_add_function(c, &attrs->act);
 }
 
 static bool all_zero(const struct ir_value *value)

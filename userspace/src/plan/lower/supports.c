@@ -87,13 +87,13 @@ static bool is_transcendental(int kind)
 bool supports_function(const struct ir_unary_attrs *unary, enum ir_dtype dtype,
 		       struct npu_reason *reason)
 {
-	struct plan_param param;
-	bool has_param;
+	struct unary_step steps[UNARY_MAX_STEPS];
 
 	if (unary->kind < 0 || unary->kind >= IR_UNARY_COUNT)
 		return supports_not(reason, NPU_REASON_OPERATOR,
 				    "the unary function is unknown to the vector unit");
-	if (!supports_insn_takes(unary_insn(unary, plan_dtype(dtype), &param, &has_param), dtype) ||
+	unary_steps(unary, plan_dtype(dtype), steps);
+	if (!supports_insn_takes(steps[0].op, dtype) ||
 	    (is_transcendental(unary->kind) && dtype != IR_F32 && dtype != IR_F16))
 		return supports_not(
 			reason, NPU_REASON_DATA_TYPE,

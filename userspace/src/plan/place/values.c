@@ -265,13 +265,15 @@ static const struct ir_value *other_addend(const struct ir_node *add, const stru
 static bool may_join(const struct plan *plan, const struct ir_node *conv, const struct ir_node *add)
 {
 	const struct place *place = &plan->values->place[conv->results[0]->id];
+	int act = conv->attrs.conv.act.kind;
 
 	if (place->uses != 1 || place->live_out || !other_addend(add, conv->results[0]))
 		return false;
 	if (conv->op == IR_OP_QCONV)
 		return add->op == IR_OP_QBINARY && !conv->attrs.conv.transposed;
 	return conv->op == IR_OP_CONV && add->op == IR_OP_BINARY && !conv->attrs.conv.transposed &&
-	       conv->attrs.conv.act.kind == IR_UNARY_NONE && conv->results[0]->type.dtype == IR_F32;
+	       (act == IR_UNARY_NONE || ir_unary_is_gate(act)) &&
+	       conv->results[0]->type.dtype == IR_F32;
 }
 
 /* The operands of a node are read when another one runs. */

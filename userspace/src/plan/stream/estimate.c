@@ -10,6 +10,10 @@ static uint64_t lanes_of(const struct plan *plan, int64_t elements)
 
 static uint32_t unary_factor(int kind)
 {
+	if (kind == IR_SWISH || kind == IR_HARD_GATE)
+		return kind == IR_SWISH ? 5 : 2;
+	if (kind == IR_MISH || kind == IR_GELU_TANH)
+		return kind == IR_MISH ? 9 : 8;
 	return kind == IR_UNARY_NONE ? 0 : kind <= IR_ROUND_EVEN || kind >= IR_LEAKY_RELU ? 1 : 4;
 }
 

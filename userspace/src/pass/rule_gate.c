@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Gates: products of a value and a function of it.
+ *
+ *	%1 = unary(%0) sigmoid
+ *	%2 = binary(%0, %1) mul		->	%2 = unary(%0) swish(1,0) ; sigmoid+mul
+ *
+ * The product is taken as it is written: of NaN a gate is NaN, of -infinity it is NaN too, since sigmoid, tanh of
+ * softplus and hardSigmoid are 0 there, and of -0 it is -0. Two finite results differ by roundings alone. In float16 nothing is
+ * rounded between the operators any more.
+ */
+#include <math.h>
+
+#include "pass/rules.h"
+
+static bool is_binary(const struct ir_node *node, enum ir_binary kind)
+{
+	return node && node->op == IR_OP_BINARY && node->attrs.binary.kind == kind &&
+	       node->attrs.binary.act.kind == IR_UNARY_NONE;
+}
+
+static bool is_unary(const struct ir_node *node, enum ir_unary kind)
+{
+	return node && node->op == IR_OP_UNARY && node->attrs.unary.kind == (int)kind;
+}
+
+/* float32 and float16, which all devices compute. */
+static bool is_real(const struct ir_value *value)
+{
+	return value->type.dtype == IR_F32 || value->type.dtype == IR_F16;
+}
+
+/* The operand of a sum or product beside a constant number, which is *number; NULL: there is none. */
+static struct ir_value *beside_number(const struct ir_node *node, double *number)
+{
+	for (uint32_t i = 0; i < 2; i++)
+		if (rewrite_number(node->operands[i], number))
+			return node->operands[!i];
+	return NULL;
+}
+
+/* Whether 1 / number is another number without rounding. */
+static bool has_exact_reciprocal(double number)
+{
+	int exponent;
+
+	return fabs(frexp(number, &exponent)) == 0.5 && exponent > -100 && exponent < 100;
+}
+
+/* Whether a value is that many times x, for a finite factor, and how many times. */
+static bool is_multiple(const struct ir_value *value, const struct ir_value *x, double *times)
+{
+	const struct ir_node *node = value->kind == IR_VALUE_RESULT ? value->def : NULL;
+
+	*times = 1;
+	if (value == x)
+		return true;
+	if (is_unary(node, IR_NEG)) {
+		*times = -1;
+		return node->operands[0] == x;
+	}
+	if (is_unary(node, IR_LINEAR)) {
+		*times = (double)node->attrs.unary.alpha;
+		return node->operands[0] == x && node->attrs.unary.beta == 0 && isfinite(*times);
+	}
+	if (is_binary(node, IR_MUL))
+		return beside_number(node, times) == x && isfinite(*times);
+	if (!is_binary(node, IR_DIV) || node->operands[0] != x ||
+	    !rewrite_number(node->operands[1], times) || !has_exact_reciprocal(*times))
+		return false;
+	*times = 1 / *times;
+	return true;
+}
+
+/* The exp in 1 + exp(x), when nothing else uses the values in between; else NULL. */
+static const struct ir_node *find_exp(const struct rules *rules, const struct ir_value *value)
+{
+	const struct ir_node *sum = rules_sole(rules, value), *exp;
+	struct ir_value *power;
+	double one;
+
+	if (!is_binary(sum, IR_ADD))
+		return NULL;
+	power = beside_number(sum, &one);
+	exp = power && one == 1 ? rules_sole(rules, power) : NULL;
+	return is_unary(exp, IR_EXP) && ir_type_same_shape(&power->type, &value->type) ? exp : NULL;
+}
+
+/* What is -1 times a value: the operand of a negation or of a product with -1; else NULL. */
+static struct ir_value *negated(const struct ir_value *value)
+{
+	const struct ir_node *node = value->kind == IR_VALUE_RESULT ? value->def : NULL;
+	struct ir_value *x = NULL;
+	double times;
+
+	if (is_unary(node, IR_NEG) || is_unary(node, IR_LINEAR))
+		x = node->operands[0];
+	else if (is_binary(node, IR_MUL))
+		x = beside_number(node, &times);
+	return x && is_multiple(value, x, &times) && times == -1 ? x : NULL;
+}
+
+/* ---- sigmoid: 1 / (1 + exp(-x)), which is 0 where the power overflows */
+
+static struct ir_value *emit_sigmoid(struct rules *rules, const struct ir_node *node,
+				     const struct ir_value *sum)
+{
+	const union ir_attrs attrs = { .unary = { .kind = IR_SIGMOID } };
+	const struct ir_type *type = &node->results[0]->type;
+	const struct ir_node *exp = is_real(sum) ? find_exp(rules, sum) : NULL;
+	struct ir_value *x = exp ? negated(exp->operands[0]) : NULL;
+
+	if (!x || !ir_type_same_shape(&x->type, type))
+		return NULL;
+	return rules_emit(rules, IR_OP_UNARY, &x, 1, type, &attrs, exp, node);
+}
+
+struct ir_value *rule_sigmoid_quotient(struct rules *rules, struct ir_node *node)
+{
+	double one;
+
+	return is_binary(node, IR_DIV) && rewrite_number(node->operands[0], &one) && one == 1 ?
+		       emit_sigmoid(rules, node, node->operands[1]) :
+		       NULL;
+}
+
+struct ir_value *rule_sigmoid_reciprocal(struct rules *rules, struct ir_node *node)
+{
+	return is_unary(node, IR_RECIPROCAL) ? emit_sigmoid(rules, node, node->operands[0]) : NULL;
+}
+
+/* ---- gates */
+
+/* Whether a value is a function of x by which x is multiplied in swish. */
+static bool is_swish(const struct ir_node *node, const struct ir_value *x,
+		     struct ir_unary_attrs *gate)
+{
+	double times;
+
+	if (!is_unary(node, IR_SIGMOID) || !is_multiple(node->operands[0], x, &times))
+		return false;
+	*gate = (struct ir_unary_attrs){ .kind = IR_SWISH, .alpha = (float)times };
+	return true;
+}
+
+/* The x of softplus(x), or of log(1 + exp(x)): where that is infinite and softplus is not, tanh of both is 1. */
+static const struct ir_value *under_softplus(const struct rules *rules,
+					     const struct ir_value *value)
+{
+	const struct ir_node *node = rules_sole(rules, value);
+
+	if (is_unary(node, IR_SOFTPLUS))
+		return node->operands[0];
+	node = is_unary(node, IR_LOG) ? find_exp(rules, node->operands[0]) : NULL;
+	return node ? node->operands[0] : NULL;
+}
+
+static bool is_mish(const struct rules *rules, const struct ir_node *node, const struct ir_value *x,
+		    struct ir_unary_attrs *gate)
+{
+	if (!is_unary(node, IR_TANH) || under_softplus(rules, node->operands[0]) != x)
+		return false;
+	*gate = (struct ir_unary_attrs){ .kind = IR_MISH };
+	return true;
+}
+
+/* alpha * x + beta, as linear or as a product and a sum with numbers. */
+static bool is_line(const struct rules *rules, const struct ir_value *value,
+		    const struct ir_value *x, double *alpha, double *beta)
+{
+	const struct ir_node *node = rules_sole(rules, value);
+	const struct ir_value *product;
+
+	if (is_unary(node, IR_LINEAR)) {
+		*alpha = (double)node->attrs.unary.alpha;
+		*beta = (double)node->attrs.unary.beta;
+		return node->operands[0] == x;
+	}
+	if (!is_binary(node, IR_ADD))
+		return false;
+	product = beside_number(node, beta);
+	return product && rules_sole(rules, product) && is_multiple(product, x, alpha);
+}
+
+/* Whether the pass `recognise` will make hardSwish of it. */
+static bool is_hard_swish(const struct ir_node *node)
+{
+	double alpha = (double)node->attrs.unary.alpha;
+	double near = node->results[0]->type.dtype == IR_F16 ? 1e-3 : 1e-6;
+
+	return fabs(alpha - 1.0 / 6) <= near / 6 && node->attrs.unary.beta == 0.5F;
+}
+
+/* hardSigmoid, or its parts. */
+static bool is_hard(const struct rules *rules, const struct ir_node *node, const struct ir_value *x,
+		    struct ir_unary_attrs *gate)
+{
+	double alpha, beta;
+
+	if (is_unary(node, IR_HARD_SIGMOID) && node->operands[0] == x && !is_hard_swish(node)) {
+		alpha = (double)node->attrs.unary.alpha;
+		beta = (double)node->attrs.unary.beta;
+	} else if (!is_unary(node, IR_CLAMP) || node->attrs.unary.alpha != 0 ||
+		   node->attrs.unary.beta != 1 ||
+		   !is_line(rules, node->operands[0], x, &alpha, &beta)) {
+		return false;
+	}
+	*gate = (struct ir_unary_attrs){
+		.kind = IR_HARD_GATE, .alpha = (float)alpha, .beta = (float)beta
+	};
+	return isfinite(alpha) && isfinite(beta);
+}
+
+/* Whether a value is the function by which x is multiplied in one of the gates. */
+static bool find_gate(const struct rules *rules, const struct ir_value *value,
+		      const struct ir_value *x, struct ir_unary_attrs *gate)
+{
+	const struct ir_node *node = rules_sole(rules, value);
+
+	return node && ir_type_same_shape(&value->type, &x->type) &&
+	       (is_swish(node, x, gate) || is_mish(rules, node, x, gate) ||
+		is_hard(rules, node, x, gate));
+}
+
+static struct ir_value *emit_gate(struct rules *rules, const struct ir_node *node,
+				  struct ir_value *x, const struct ir_unary_attrs *gate,
+				  const struct ir_node *main)
+{
+	const union ir_attrs attrs = { .unary = *gate };
+
+	return rules_emit(rules, IR_OP_UNARY, &x, 1, &node->results[0]->type, &attrs, main, node);
+}
+
+/* x / (1 + exp(-a * x)): where the power overflows, both are 0, or NaN if x is infinite. */
+static struct ir_value *swish_quotient(struct rules *rules, const struct ir_node *node)
+{
+	const struct ir_node *exp = find_exp(rules, node->operands[1]);
+	struct ir_value *x = node->operands[0];
+	struct ir_unary_attrs gate = { .kind = IR_SWISH };
+	double times;
+
+	if (!exp || !ir_type_same_shape(&exp->results[0]->type, &x->type) ||
+	    !is_multiple(exp->operands[0], x, &times))
+		return NULL;
+	gate.alpha = (float)-times;
+	return emit_gate(rules, node, x, &gate, exp);
+}
+
+struct ir_value *rule_gate(struct rules *rules, struct ir_node *node)
+{
+	struct ir_unary_attrs gate;
+
+	if (!is_real(node->results[0]))
+		return NULL;
+	if (is_binary(node, IR_DIV))
+		return swish_quotient(rules, node);
+	for (uint32_t i = 0; i < 2 && is_binary(node, IR_MUL); i++)
+		if (find_gate(rules, node->operands[!i], node->operands[i], &gate))
+			return emit_gate(rules, node, node->operands[i], &gate,
+					 node->operands[!i]->def);
+	return NULL;
+}
