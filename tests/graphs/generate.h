@@ -57,6 +57,8 @@ struct graph_node *generator_node(struct generator *g, enum wnn_op op, int a, in
 int generator_append(struct generator *g, struct graph_node *node);
 /* Appends the parts of gelu or of a normalisation of a float value; GRAPH_ABSENT when there is no room for them. */
 int generator_parts(struct generator *g, int x);
+/* Appends a gate in parts for a float value; GRAPH_ABSENT when there is no room. */
+int generator_gate(struct generator *g, int x);
 /*
  * Appends a step of a decoder for a float value of rank 2 or more, whose rows are new words: they stand beside words
  * from outside, and products read all of them. GRAPH_ABSENT when there is no room.

@@ -14,6 +14,7 @@
 #define SCALED \
 	6000000 /* and whether weights are constants, with factors and padding around the operators that have them */
 #define NETWORK 7000000	 /* and whether images go through windows of 3x3, whose rows blocks share */
+#define GATED	9000000	 /* and whether gates in parts are among the operators */
 #define VIEWS	11000000 /* and whether there are transposes, parts and heads between layers */
 
 static enum wnn_op choose_layer(struct generator *g, uint32_t rank)
@@ -134,19 +135,26 @@ static int view_or_heads(struct generator *g, int value)
 	return next >= 0 ? next : value;
 }
 
+/* What a graph has beside single layers. */
+struct patterns {
+	bool parts, scaled, views, gated;
+};
+
 /* The value that the next layer takes. */
-static int draw_layer(struct generator *g, int value, bool parts, bool scaled, bool views)
+static int draw_layer(struct generator *g, int value, const struct patterns *with)
 {
 	struct graph *graph = g->graph;
 	const struct graph_value *x = &graph->values[value];
 	enum wnn_op op;
 	int branch;
 
-	if (scaled && rng_chance(&g->rng, 45))
+	if (with->scaled && rng_chance(&g->rng, 45))
 		return append_scale(g, value);
-	if (parts && rng_chance(&g->rng, 40))
+	if (with->gated && rng_chance(&g->rng, 35))
+		return generator_gate(g, value);
+	if (with->parts && rng_chance(&g->rng, 40))
 		return generator_parts(g, value);
-	if (views && rng_chance(&g->rng, 45))
+	if (with->views && rng_chance(&g->rng, 45))
 		return view_or_heads(g, value);
 	op = choose_layer(g, x->rank);
 	branch = op == WNN_OP_ADD ? earlier_like(g, value) : GRAPH_ABSENT;
@@ -155,7 +163,7 @@ static int draw_layer(struct generator *g, int value, bool parts, bool scaled, b
 		return add_branch(g, value, branch);
 	if (!generator_fits(g, op, x) || !generator_call(g, op, value))
 		return value;
-	if (scaled)
+	if (with->scaled)
 		fix_weights(g);
 	/* Now and then two layers take the same value. */
 	return rng_chance(&g->rng, 10) ? value : graph->nodes[graph->num_nodes - 1].results[0];
@@ -185,10 +193,13 @@ void graph_streamed(struct graph *graph, uint64_t seed, graph_limits limits)
 {
 	for (uint32_t attempt = 0;; attempt++) {
 		uint32_t dims[IR_MAX_RANK], rank, wanted;
-		bool parts = rng_mix(seed, attempt + PARTS) % 2;
-		bool scaled = rng_mix(seed, attempt + SCALED) % 2;
 		bool step = rng_mix(seed, attempt + STEP) % 4;
-		bool views = rng_mix(seed, attempt + VIEWS) % 2;
+		const struct patterns with = {
+			.parts = rng_mix(seed, attempt + PARTS) % 2,
+			.scaled = rng_mix(seed, attempt + SCALED) % 2,
+			.views = rng_mix(seed, attempt + VIEWS) % 2,
+			.gated = rng_mix(seed, attempt + GATED) % 3 == 0,
+		};
 		WNNOperandDataType type;
 		struct generator g;
 		int value;
@@ -207,7 +218,7 @@ void graph_streamed(struct graph *graph, uint64_t seed, graph_limits limits)
 		first_dims(&g, rank, dims);
 		value = generator_leaf(&g, type, rank, dims, (struct fill){ GRAPH_UNIFORM, -1, 1 });
 		for (uint32_t i = 0; value >= 0 && i < 60 && graph->num_nodes < wanted; i++)
-			value = draw_layer(&g, value, parts, scaled, views);
+			value = draw_layer(&g, value, &with);
 		if (value >= 0 && rank < 4 && step)
 			value = generator_step(&g, value);
 		if (value >= 0 && graph->num_nodes > 1) {
