@@ -111,10 +111,10 @@ MUTATIONS = [
            'half ? ONPU_OP_VADD : ONPU_OP_VSUB', 'ONPU_OP_VSUB'),
     # Gelu by tanh.
     _error('a sigmoid has half of its argument', 'pass/recognise.c',
-           '.alpha = (float)(2 * inner.factor[3])', '.alpha = (float)inner.factor[3]'),
-    _error('the cube under a tanh is a square', 'pass/recognise.c',
-           'operands[1] = emit_factor(rw, found, root, operands[1], &sigmoid);',
-           'operands[1] = emit_factor(rw, found, root, operands[0], &sigmoid);'),
+           'once = 2 * inner->factor[1]', 'once = inner->factor[1]'),
+    _error('the cube under a tanh is a square', 'plan/lower/elementwise.c',
+           'steps[count++] = (struct unary_step){ .op = ONPU_OP_VMUL, .by_operand = true };\n\t\tsteps[count++].op',
+           'steps[count++] = (struct unary_step){ .op = ONPU_OP_VABS };\n\t\tsteps[count++].op'),
     _error('the first factor of a polynomial is lost', 'pass/recognise.c',
            'product->factor[i + k] += a->factor[i] * b->factor[k];', 'product->factor[i + k] += b->factor[k];'),
     # Values and weights that stay in SRAM.

@@ -7,7 +7,7 @@ _FUZZ = f'{_DIR}/tests/graphs/graph-fuzz -d cpu -n 1500 -l 80 -s 31'
 
 SETUP = [f'meson setup {_DIR}']
 EVIDENCE = r'FAIL.*'
-BUILD = f'ninja -C {_DIR} tests/library/ir/ir-opt tests/graphs/graph-fuzz'
+BUILD = f'ninja -C {_DIR} tests/library/ir/ir-opt tests/graphs/graph-fuzz tests/library/api/test_api_graph'
 
 
 def _rule(file, name, old, new, command=_TEXT):
@@ -83,4 +83,19 @@ MUTATIONS = [
     _rule('rule_parts', 'the largest may be that of another axis', '|| max->attrs.reduce.axes != axes ||', '||'),
     _rule('rule_integers', 'every row has the scale of the first', 'if (!each)\n\t\treturn', 'if (1)\n\t\treturn'),
     _rule('rules', 'nodes stay in the order in which they were made', 'put_in_order(graph, node->operands[i]->def, order, done);', ';'),
+    # Gates.
+    _rule('rule_gate', 'a gate may be of another value', 'find_gate(rules, node->operands[!i], node->operands[i], &gate)',
+          'find_gate(rules, node->operands[!i], node->operands[!i]->def ? node->operands[!i]->def->operands[0] : NULL, &gate)'),
+    _rule('rule_gate', 'only the first operand is a gate', 'for (uint32_t i = 0; i < 2 && is_binary(node, IR_MUL); i++)',
+          'for (uint32_t i = 0; i < 1 && is_binary(node, IR_MUL); i++)'),
+    _rule('rule_gate', 'a summand in a sigmoid is lost', '&& node->attrs.unary.beta == 0 && isfinite(*times);', '&& isfinite(*times);'),
+    _rule('rule_gate', 'a quotient by 3 is a product', 'fabs(frexp(number, &exponent)) == 0.5 &&', 'frexp(number, &exponent) != 0 &&'),
+    _rule('rule_gate', 'a power may be added to any number', 'power && one == 1 ?', 'power ?'),
+    _rule('rule_gate', 'a factor that others read is a gate', 'node = rules_sole(rules, value);\n\n\treturn node &&',
+          'node = value->def;\n\n\treturn node &&'),
+    _rule('rule_gate', 'a quotient has the sign of the power', 'gate.alpha = (float)-times;', 'gate.alpha = (float)times;'),
+    _rule('rule_gate', 'a gate may have another shape', 'node && ir_type_same_shape(&value->type, &x->type) &&', 'node &&'),
+    _rule('rule_gate', 'any clamp is a hardSigmoid', 'node->attrs.unary.beta != 1 ||', '0 ||'),
+    _rule('rules', 'a rule is not named', 'rules->rw->rule[old] = rules->current->name;\n\t}\n\tif (to->first', ';\n\t}\n\tif (to->first',
+          f'{_DIR}/tests/library/api/test_api_graph'),
 ]

@@ -109,6 +109,19 @@ class Explain(Reports):
         for label, of in nodes.items():
             self.assertRegex(text, rf"{of['operator']} +{label} .*{re.escape(of['reason_text'])}")
 
+    @on_devices
+    def test_rules(self, device):
+        """Of an operator that became part of another: by which rule or pass."""
+        model = save(self.folder, "gated", [node("Neg", ["x"], ["n"], "negate"), node("Sigmoid", ["n"], ["s"], "sigmoid"),
+                                            node("Mul", ["n", "s"], ["g"], "gate"), node("Add", ["g", "x"], ["t"], "add"),
+                                            node("Relu", ["t"], ["y"], "relu")],
+                     [("x", [1, 8])], [("y", None)])
+        plan, text = self.json("explain", model, "--device", device)
+        rules = {n["label"]: n.get("rule") for n in plan["nodes"] if n["label"]}
+        self.assertEqual(rules, {"negate": None, "sigmoid": "gate", "gate": "gate", "add": None, "relu": "fuse_activation"})
+        self.assertRegex(text, r"(?m)^sigmoid .*; by gate$")
+        self.assertRegex(text, r"(?m)^relu .*; by fuse_activation$")
+
     def test_limit_of_the_compiler(self):
         """A row that takes more tiles than a job has slots; any other limit would do as well."""
         model = save(self.folder, "long", [node("Neg", ["x"], ["negative"], "negate"),

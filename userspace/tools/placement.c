@@ -50,8 +50,10 @@ static void print_view(const char *format, WNNStringView view)
 int placement_print(WNNGraph graph)
 {
 	WNNGraphPlacement placement = WNN_GRAPH_PLACEMENT_INIT;
+	WNNGraphPlacementRules rules = WNN_GRAPH_PLACEMENT_RULES_INIT;
 	WNNError error = WNN_ERROR_INIT;
 
+	placement.nextInChain = &rules.chain;
 	if (wnnGraphGetPlacement(graph, &placement) != WNNStatus_Success) {
 		wnnGetLastError(&error);
 		fprintf(stderr, "placement: %.*s\n", (int)error.message.length, error.message.data);
@@ -66,7 +68,10 @@ int placement_print(WNNGraph graph)
 		       NAME_OF(exactness, node->exactness), node->estimatedCycles);
 		if (node->kernel.length)
 			print_view("%.*s: ", node->kernel);
-		print_view("%.*s\n", node->reasonText);
+		print_view("%.*s", node->reasonText);
+		if (rules.rules[i].length)
+			print_view("; by %.*s", rules.rules[i]);
+		putchar('\n');
 	}
 	printf("%zu on the NPU, %zu on the CPU, %zu folded\n", placement.npuCount,
 	       placement.cpuCount, placement.foldedCount);
@@ -76,7 +81,7 @@ int placement_print(WNNGraph graph)
 	return 0;
 }
 
-static json_t *node_json(const WNNNodePlacement *node)
+static json_t *node_json(const WNNNodePlacement *node, WNNStringView rule)
 {
 	json_t *json = json_pack("{s:o, s:o, s:s, s:o, s:s, s:o, s:s, s:I, s:I}", "operator",
 				 json_text(node->operatorName), "label", json_text(node->label),
@@ -89,18 +94,22 @@ static json_t *node_json(const WNNNodePlacement *node)
 
 	if (json && node->fusedInto != WNN_NODE_NONE)
 		json_object_set_new(json, "fused_into", json_integer(node->fusedInto));
+	if (json && rule.length)
+		json_object_set_new(json, "rule", json_text(rule));
 	return json;
 }
 
 json_t *placement_json(WNNGraph graph)
 {
 	WNNGraphPlacement placement = WNN_GRAPH_PLACEMENT_INIT;
+	WNNGraphPlacementRules rules = WNN_GRAPH_PLACEMENT_RULES_INIT;
 	json_t *nodes = json_array();
 
+	placement.nextInChain = &rules.chain;
 	if (wnnGraphGetPlacement(graph, &placement) != WNNStatus_Success)
 		placement.nodeCount = 0;
 	for (size_t i = 0; i < placement.nodeCount; i++)
-		json_array_append_new(nodes, node_json(&placement.nodes[i]));
+		json_array_append_new(nodes, node_json(&placement.nodes[i], rules.rules[i]));
 	return json_pack("{s:o, s:I, s:I, s:I, s:I}", "nodes", nodes, "npu",
 			 (json_int_t)placement.npuCount, "cpu", (json_int_t)placement.cpuCount,
 			 "folded", (json_int_t)placement.foldedCount, "compiler_limit",

@@ -179,7 +179,11 @@ static void check_view(WNNStringView a, WNNStringView b)
 static void check_same_placement(WNNGraph built, WNNGraph loaded)
 {
 	WNNGraphPlacement a = WNN_GRAPH_PLACEMENT_INIT, b = WNN_GRAPH_PLACEMENT_INIT;
+	WNNGraphPlacementRules rules[2] = { WNN_GRAPH_PLACEMENT_RULES_INIT,
+					    WNN_GRAPH_PLACEMENT_RULES_INIT };
 
+	a.nextInChain = &rules[0].chain;
+	b.nextInChain = &rules[1].chain;
 	assert_ok(wnnGraphGetPlacement(built, &a));
 	assert_ok(wnnGraphGetPlacement(loaded, &b));
 	assert_int_equal(a.nodeCount, b.nodeCount);
@@ -192,6 +196,7 @@ static void check_same_placement(WNNGraph built, WNNGraph loaded)
 		check_view(a.nodes[i].label, b.nodes[i].label);
 		check_view(a.nodes[i].kernel, b.nodes[i].kernel);
 		check_view(a.nodes[i].reasonText, b.nodes[i].reasonText);
+		check_view(rules[0].rules[i], rules[1].rules[i]);
 		assert_int_equal(a.nodes[i].device, b.nodes[i].device);
 		assert_int_equal(a.nodes[i].reason, b.nodes[i].reason);
 		assert_int_equal(a.nodes[i].exactness, b.nodes[i].exactness);

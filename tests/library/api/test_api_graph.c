@@ -428,6 +428,50 @@ static void a_constant_graph(void **state)
 	}
 }
 
+static WNNGraph build_gate(WNNContext context)
+{
+	WNNGraphBuilder b = wnnContextCreateGraphBuilder(context);
+	WNNOperand sum = wnnGraphBuilderAdd(b, make_input(b, "x", 2, 2), make_input(b, "z", 2, 2),
+					    NULL);
+	WNNOperand gate = wnnGraphBuilderSigmoid(b, sum, NULL);
+	WNNOperand y = wnnGraphBuilderMul(b, gate, sum, NULL);
+	WNNGraph graph = build_one(b, "y", wnnGraphBuilderIdentity(b, y, NULL));
+
+	wnnGraphBuilderRelease(b);
+	return graph;
+}
+
+/* The placement says by which rule or pass an operator became part of another. */
+static void rules_of_a_placement(void **state)
+{
+	static const char *const names[] = { "", "gate", "gate", "simplify" };
+	struct fixture *f = *state;
+
+	for (int d = 0; d < 2; d++) {
+		WNNGraphPlacement placement = WNN_GRAPH_PLACEMENT_INIT;
+		WNNGraphPlacementRules rules = WNN_GRAPH_PLACEMENT_RULES_INIT, again = rules;
+		WNNGraph graph = build_gate(f->context[d]);
+
+		placement.nextInChain = &rules.chain;
+		assert_ok(wnnGraphGetPlacement(graph, &placement));
+		assert_ptr_equal(placement.nextInChain, &rules.chain);
+		assert_int_equal(rules.ruleCount, placement.nodeCount);
+		assert_int_equal(placement.nodeCount, 4);
+		for (size_t i = 0; i < placement.nodeCount; i++)
+			assert_true(view_is(rules.rules[i], names[i]));
+		assert_int_equal(placement.nodes[1].fusedInto, 0);
+		assert_int_equal(placement.nodes[2].fusedInto, 0);
+		rules.chain.next = &again.chain;
+		assert_failed(wnnGraphGetPlacement(graph, &placement), WNNStatus_TypeError,
+			      "a second struct");
+		rules.chain.next = NULL;
+		rules.chain.sType = WNNSType_BorrowedConstant;
+		assert_failed(wnnGraphGetPlacement(graph, &placement), WNNStatus_TypeError,
+			      "the chain of WNNGraphPlacement holds an unknown struct");
+		wnnGraphRelease(graph);
+	}
+}
+
 static void bad_dispatches(void **state)
 {
 	struct fixture *f = *state;
@@ -687,6 +731,7 @@ int main(void)
 		TEST(a_network),
 		TEST(many_in_flight),
 		TEST(placement_and_statistics),
+		TEST(rules_of_a_placement),
 		TEST(texts),
 		TEST(names),
 		TEST(names_of_another_encoding),

@@ -27,7 +27,7 @@ static struct ir_node *conv(struct test_graph *t, const struct shape *s, struct 
 					   .padding = { 1, 1, 1, 1 },
 					   .strides = { 1, 1 },
 					   .dilations = { 1, 1 },
-					   .act = { .kind = act } } };
+					   .act = { .kind = act, .alpha = 0.7f, .beta = 0.4f } } };
 	const int64_t filter[4] = { s->c, s->c / groups, 3, 3 };
 	struct ir_value *operands[3] = { in, add_operand(t, dtype, 4, filter, true), NULL };
 	int64_t dims[4];
@@ -82,7 +82,10 @@ static const struct npu_node_info *info_of(const struct npu_program *program,
 
 static void test_sums(void **state)
 {
-	for (int i = 0; i < 32; i++) {
+	static const int acts[] = { IR_UNARY_NONE, IR_UNARY_NONE, IR_UNARY_NONE, IR_SWISH,
+				    IR_MISH,	   IR_GELU_TANH,  IR_HARD_GATE };
+
+	for (int i = 0; i < 48; i++) {
 		struct shape s = { random_below(2), between(1, 2), between(2, 20), between(3, 24),
 				   between(3, 24) };
 		struct ir_value *in, *residual, *sum;
@@ -95,7 +98,8 @@ static void test_sums(void **state)
 		t.tolerance = 1e-4;
 		in = node_unary(&t, IR_NEG, input(&t, &s, IR_F32));
 		residual = other(&t, &s, in);
-		node = conv(&t, &s, in, IR_F32, random_below(3) ? 1 : (uint32_t)s.c, IR_UNARY_NONE);
+		node = conv(&t, &s, in, IR_F32, random_below(3) ? 1 : (uint32_t)s.c,
+			    acts[random_below(sizeof(acts) / sizeof(acts[0]))]);
 		sum = random_below(2) ? add(&t, &s, node->results[0], residual, IR_RELU) :
 					add(&t, &s, residual, node->results[0], IR_UNARY_NONE);
 		addition = sum->def;
@@ -117,7 +121,7 @@ static void test_sums(void **state)
 	}
 }
 
-/* An activation, another use, another type: the sum is stored, and added by the vector unit. */
+/* An activation that is no gate, another use, another type: the sum is stored, and added by the vector unit. */
 static void test_apart(void **state)
 {
 	const struct shape s = { IR_NCHW, 1, 8, 12, 12 };

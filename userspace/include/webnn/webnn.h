@@ -253,6 +253,8 @@ typedef enum WNNSType {
 	WNNSType_GraphProfileMemory = 0x10003,
 	/** WNNTensorDmaBuf of webnn_npu.h, in the chain of WNNTensorDescriptor. */
 	WNNSType_TensorDmaBuf = 0x10004,
+	/** WNNGraphPlacementRules of webnn_npu.h, in the chain of WNNGraphPlacement. */
+	WNNSType_GraphPlacementRules = 0x10005,
 	/** Makes the type 32 bits wide; no value. */
 	WNNSType_Force32 = 0x7FFFFFFF
 } WNNSType;

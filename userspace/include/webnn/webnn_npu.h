@@ -580,6 +580,33 @@ typedef struct WNNGraphPlacement {
 #define WNN_GRAPH_PLACEMENT_INIT WNN_VALUE(WNNGraphPlacement, WNN_GRAPH_PLACEMENT_STATIC_INIT)
 
 /**
+ * What the compiler changed or removed the nodes of a placement by. Strings live as long as the
+ * graph.
+ */
+typedef struct WNNGraphPlacementRules {
+	/** sType is WNNSType_GraphPlacementRules. */
+	WNNChainedStruct chain;
+	/** Number of items of rules: that of nodes of the placement. Default: 0. */
+	size_t ruleCount;
+	/**
+	 * For each node of the placement the name of the local rule, or else of the pass, that
+	 * changed it, made it part of another or removed it; empty for nodes that were left as they
+	 * are.
+	 */
+	WNNStringView const *rules;
+} WNNGraphPlacementRules;
+
+/** Initialiser of WNNGraphPlacementRules with the defaults, for static objects in strict C. */
+#define WNN_GRAPH_PLACEMENT_RULES_STATIC_INIT { \
+	/* .chain = */ { NULL, WNNSType_GraphPlacementRules }, \
+	/* .ruleCount = */ 0, \
+	/* .rules = */ NULL \
+}
+/** A WNNGraphPlacementRules with the defaults. */
+#define WNN_GRAPH_PLACEMENT_RULES_INIT \
+	WNN_VALUE(WNNGraphPlacementRules, WNN_GRAPH_PLACEMENT_RULES_STATIC_INIT)
+
+/**
  * What the last completed dispatch of a graph cost.
  */
 typedef struct WNNGraphStatistics {

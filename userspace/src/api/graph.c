@@ -454,9 +454,27 @@ size_t wnnGraphGetNodeCount(WNNGraph graph)
 	return graph->node_count;
 }
 
+/* The one extension that there is, NULL without it. */
+static int find_rules(const WNNGraphPlacement *placement, WNNGraphPlacementRules **rules,
+		      struct wnn_error *err)
+{
+	*rules = NULL;
+	for (WNNChainedStruct *s = placement->nextInChain; s; s = s->next) {
+		if (s->sType != WNNSType_GraphPlacementRules || *rules)
+			return wnn_error_set(err, WNN_TYPE_ERROR,
+					     "wnnGraphGetPlacement: the chain of WNNGraphPlacement "
+					     "holds %s struct of sType %#x",
+					     *rules ? "a second" : "an unknown",
+					     (unsigned int)s->sType);
+		*rules = (void *)s;
+	}
+	return 0;
+}
+
 WNNStatus wnnGraphGetPlacement(WNNGraph graph, WNNGraphPlacement *placement)
 {
 	struct wnn_error err = { 0 };
+	WNNGraphPlacementRules *rules;
 	WNNChainedStruct *chain;
 
 	if (!api_check(graph, "wnnGraphGetPlacement", "graph") ||
@@ -466,9 +484,15 @@ WNNStatus wnnGraphGetPlacement(WNNGraph graph, WNNGraphPlacement *placement)
 		graph_is_destroyed(graph, "wnnGraphGetPlacement", &err);
 		return api_error(&err);
 	}
+	if (find_rules(placement, &rules, &err))
+		return api_error(&err);
 	chain = placement->nextInChain;
 	*placement = graph->placement;
 	placement->nextInChain = chain;
+	if (rules) {
+		rules->ruleCount = placement->nodeCount;
+		rules->rules = graph->rules;
+	}
 	return WNNStatus_Success;
 }
 

@@ -35,6 +35,7 @@ struct WNNGraphImpl {
 	size_t node_count;
 	struct object_label label;
 	WNNGraphPlacement placement;
+	const WNNStringView *rules; /* one for each node of the placement */
 	struct wnn_arena *arena; /* of all that the application may look at */
 };
 

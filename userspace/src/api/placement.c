@@ -119,10 +119,13 @@ int graph_describe_placement(WNNGraph graph, const struct wnn_recording *recordi
 	 */
 	uint32_t *index = wnn_arena_alloc(graph->arena, (report->num_entries + 1) * sizeof(*index));
 	WNNGraphPlacement *out = &graph->placement;
+	WNNStringView *rules =
+		wnn_arena_alloc(graph->arena, (report->num_entries + 1) * sizeof(*rules));
 	bool failed = false;
 
-	if (!nodes || !index)
+	if (!nodes || !index || !rules)
 		return wnn_error_nomem(err, "the placement of a graph");
+	graph->rules = rules;
 	for (uint32_t i = 0; i < report->num_entries; i++)
 		index[i] = recording->operators[i].used ? (uint32_t)out->nodeCount++ :
 							  WNN_NODE_NONE;
@@ -133,6 +136,7 @@ int graph_describe_placement(WNNGraph graph, const struct wnn_recording *recordi
 
 		if (index[i] == WNN_NODE_NONE)
 			continue;
+		rules[index[i]] = api_view(entry->rule ? entry->rule : "");
 		node->operatorName = api_view(entry->name);
 		node->label = view(graph->arena, entry->label, &failed);
 		node->kernel = node->reasonText = api_view("");
@@ -166,6 +170,7 @@ void graph_write_placement(WNNGraph graph, struct wnn_writer *w)
 		put_view(w, node->label);
 		put_view(w, node->kernel);
 		put_view(w, node->reasonText);
+		put_view(w, graph->rules[i]);
 		wnn_put_u32(w, node->device);
 		wnn_put_u32(w, node->reason);
 		wnn_put_u32(w, node->exactness);
@@ -175,12 +180,14 @@ void graph_write_placement(WNNGraph graph, struct wnn_writer *w)
 	}
 }
 
-static void get_node(WNNGraph graph, struct wnn_reader *r, WNNNodePlacement *node)
+static void get_node(WNNGraph graph, struct wnn_reader *r, WNNNodePlacement *node,
+		     WNNStringView *rule)
 {
 	node->operatorName = api_view(wnn_get_text(r, graph->arena));
 	node->label = api_view(wnn_get_text(r, graph->arena));
 	node->kernel = api_view(wnn_get_text(r, graph->arena));
 	node->reasonText = api_view(wnn_get_text(r, graph->arena));
+	*rule = api_view(wnn_get_text(r, graph->arena));
 	node->device = (WNNNodeDevice)wnn_get_u32(r);
 	node->reason = (WNNPlacementReason)wnn_get_u32(r);
 	node->exactness = (WNNExactness)wnn_get_u32(r);
@@ -198,13 +205,16 @@ int graph_read_placement(WNNGraph graph, struct wnn_reader *r, struct wnn_error 
 	uint32_t count = wnn_get_count(r, 12 * sizeof(uint32_t));
 	WNNNodePlacement *nodes =
 		wnn_arena_alloc(graph->arena, ((size_t)count + 1) * sizeof(*nodes));
+	WNNStringView *rules =
+		wnn_arena_alloc(graph->arena, ((size_t)count + 1) * sizeof(*rules));
 
-	if (!nodes)
+	if (!nodes || !rules)
 		return wnn_error_nomem(err, "the placement of a graph");
+	graph->rules = rules;
 	placement->nodes = nodes;
 	placement->nodeCount = count;
 	for (uint32_t i = 0; i < count && !r->failed; i++) {
-		get_node(graph, r, &nodes[i]);
+		get_node(graph, r, &nodes[i], &rules[i]);
 		r->failed |= nodes[i].fusedInto != WNN_NODE_NONE && nodes[i].fusedInto >= count;
 		if (!r->failed)
 			count_node(placement, &nodes[i]);

@@ -13,26 +13,36 @@
 struct trail {
 	uint32_t num_nodes;
 	struct rewrite_fate *fates;
+	const char **rules; /* by which rules or passes */
 };
 
-static void follow(struct trail *trail, const struct rewrite *rw)
+/* What became of nodes is the work of the pass, where no rule says that it is its. */
+static void follow(struct trail *trail, const struct rewrite *rw, const char *pass)
 {
 	for (uint32_t i = 0; i < trail->num_nodes; i++) {
 		struct rewrite_fate *fate = &trail->fates[i];
 		const struct rewrite_fate *next;
+		const char *rule;
 
 		if (fate->fate != WNN_FATE_KEPT && fate->fate != WNN_FATE_FUSED)
 			continue;
 		next = &rw->fate[fate->node];
 		/* What was fused stays so when the node it is part of lives on. */
+		rule = rw->rule[fate->node];
+		if (next->fate != WNN_FATE_KEPT && next->fate != WNN_FATE_FUSED)
+			trail->rules[i] = rule ? rule : pass;
+		else if (fate->fate == WNN_FATE_KEPT && rule)
+			trail->rules[i] = rule;
+		else if (next->fate == WNN_FATE_FUSED && !trail->rules[i])
+			trail->rules[i] = pass;
 		if (next->fate != WNN_FATE_KEPT)
 			fate->fate = next->fate;
 		fate->node = next->node;
 	}
 }
 
-static int run_pass(struct ir_graph **graph, pass_fn pass, const struct pass_context *ctx,
-		    struct trail *trail)
+static int run_pass(struct ir_graph **graph, pass_fn pass, const char *name,
+		    const struct pass_context *ctx, struct trail *trail)
 {
 	struct rewrite rw;
 	int ret = rewrite_begin(&rw, *graph, ctx->err);
@@ -44,7 +54,7 @@ static int run_pass(struct ir_graph **graph, pass_fn pass, const struct pass_con
 	if (!ret)
 		ret = ir_verify(rw.to, ctx->err);
 	if (!ret) {
-		follow(trail, &rw);
+		follow(trail, &rw, name);
 		ir_graph_destroy(*graph);
 		*graph = rw.to;
 		rw.to = NULL;
@@ -83,6 +93,9 @@ static bool has_transposes(const struct ir_graph *graph)
 	return false;
 }
 
+/* A pass and its name. */
+#define PASS(name) pass_##name, #name
+
 /*
  * Order matters only for how much is found: what folds needs no fusing, what is fused is not
  * merged. What is left of the constants of a quantised graph is dequantised last.
@@ -96,40 +109,42 @@ static int run_all(struct ir_graph **graph, const struct pass_context *ctx, stru
 	const struct {
 		bool enabled;
 		pass_fn pass;
+		const char *name;
 		bool keep_integers;
 	} passes[] = {
-		{ !options->no_simplify, pass_simplify, false },
-		{ !options->no_simplify, pass_tidy, false },
-		{ sink, pass_sink_transposes, false },
-		{ sink, pass_tidy, false },
-		{ true, pass_drop_dead, false },
-		{ fold, pass_fold, integers },
-		{ !options->no_merge, pass_merge, false },
-		{ fuse, pass_absorb, false },
-		{ fuse, pass_drop_dead, false },
-		{ fuse, pass_recognise, false },
-		{ fuse && !options->widen, pass_rotary, false },
-		{ fuse && !integers && !options->widen, pass_hoist_scale, false },
-		{ fuse, pass_fuse_bias, false },
-		{ fuse, pass_fuse_activation, false },
-		{ integers, pass_sink_dequantize, false },
-		{ integers, pass_drop_dead, false },
-		{ integers, pass_fuse_integers, false },
-		{ integers, pass_drop_dead, false },
-		{ integers, pass_fuse_sums, false },
-		{ integers, pass_drop_dead, false },
-		{ integers && fold, pass_fold, false },
-		{ fuse, pass_fuse_weights, false },
-		{ options->widen && has_halves(*graph), pass_widen, false },
-		{ options->channels_last_work, pass_channels_last, false },
-		{ true, pass_drop_dead, false },
+		{ !options->no_simplify, PASS(simplify), false },
+		{ !options->no_simplify, PASS(tidy), false },
+		{ sink, PASS(sink_transposes), false },
+		{ sink, PASS(tidy), false },
+		{ true, PASS(drop_dead), false },
+		{ fold, PASS(fold), integers },
+		{ !options->no_merge, PASS(merge), false },
+		{ fuse, PASS(absorb), false },
+		{ fuse, PASS(drop_dead), false },
+		{ fuse, PASS(recognise), false },
+		{ fuse && !options->widen, PASS(rotary), false },
+		{ fuse && !integers && !options->widen, PASS(hoist_scale), false },
+		{ fuse, PASS(fuse_bias), false },
+		{ fuse, PASS(fuse_activation), false },
+		{ integers, PASS(sink_dequantize), false },
+		{ integers, PASS(drop_dead), false },
+		{ integers, PASS(fuse_integers), false },
+		{ integers, PASS(drop_dead), false },
+		{ integers, PASS(fuse_sums), false },
+		{ integers, PASS(drop_dead), false },
+		{ integers && fold, PASS(fold), false },
+		{ fuse, PASS(fuse_weights), false },
+		{ options->widen && has_halves(*graph), PASS(widen), false },
+		{ options->channels_last_work, PASS(channels_last), false },
+		{ true, PASS(drop_dead), false },
 	};
 
 	for (size_t i = 0; i < sizeof(passes) / sizeof(passes[0]); i++) {
 		struct pass_context own = *ctx;
 
 		own.keep_integers = passes[i].keep_integers;
-		if (passes[i].enabled && run_pass(graph, passes[i].pass, &own, trail))
+		if (passes[i].enabled &&
+		    run_pass(graph, passes[i].pass, passes[i].name, &own, trail))
 			return -1;
 	}
 	return 0;
@@ -139,13 +154,17 @@ static int run_all(struct ir_graph **graph, const struct pass_context *ctx, stru
  * An operator that became several nodes has that one of their fates which comes first in enum wnn_fate:
  * kept, then fused, folded, and so on.
  */
-static void note_node(struct wnn_pass_entry *entry, const struct rewrite_fate *fate)
+static void note_node(struct wnn_pass_entry *entry, const struct rewrite_fate *fate,
+		      const char *rule)
 {
 	if (fate->fate == WNN_FATE_KEPT)
 		entry->num_nodes++;
 	if (fate->fate < entry->fate) {
 		entry->fate = fate->fate;
 		entry->node = fate->node;
+		entry->rule = rule;
+	} else if (fate->fate == entry->fate && !entry->rule) {
+		entry->rule = rule;
 	}
 }
 
@@ -189,7 +208,7 @@ static int make_report(const struct wnn_recording *recording, const struct trail
 		const struct rewrite_fate *fate = &trail->fates[n];
 		uint32_t entry = recording->node_operator[n];
 
-		note_node(&report->entries[entry], fate);
+		note_node(&report->entries[entry], fate, trail->rules[n]);
 		if (fate->fate == WNN_FATE_KEPT ||
 		    (fate->fate == WNN_FATE_FUSED && report->node_entry[fate->node] == UINT32_MAX))
 			report->node_entry[fate->node] = entry;
@@ -207,8 +226,12 @@ int wnn_run_passes(struct wnn_recording *recording, const struct wnn_pass_option
 
 	memset(report, 0, sizeof(*report));
 	trail.fates = wnn_calloc(trail.num_nodes + 1, sizeof(*trail.fates));
-	if (!trail.fates)
+	trail.rules = wnn_calloc(trail.num_nodes + 1, sizeof(*trail.rules));
+	if (!trail.fates || !trail.rules) {
+		wnn_free(trail.fates);
+		wnn_free(trail.rules);
 		return wnn_error_nomem(err, "the passes over a graph");
+	}
 	for (uint32_t n = 0; n < trail.num_nodes; n++)
 		trail.fates[n] = (struct rewrite_fate){ WNN_FATE_KEPT, n };
 	ret = ir_verify(recording->graph, err);
@@ -217,6 +240,7 @@ int wnn_run_passes(struct wnn_recording *recording, const struct wnn_pass_option
 	if (!ret)
 		ret = make_report(recording, &trail, report, err);
 	wnn_free(trail.fates);
+	wnn_free(trail.rules);
 	return ret;
 }
 

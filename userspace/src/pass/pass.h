@@ -54,6 +54,7 @@ struct wnn_pass_entry {
 	enum wnn_fate fate;
 	uint32_t node;	    /* id in the final graph; UINT32_MAX when there is none */
 	uint32_t num_nodes; /* how many nodes it became: split has one for each part */
+	const char *rule; /* the local rule or else the pass that did it; NULL: nothing was done */
 };
 
 /*

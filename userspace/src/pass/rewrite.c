@@ -35,9 +35,10 @@ int rewrite_begin(struct rewrite *rw, const struct ir_graph *from, struct wnn_er
 	rw->to = ir_graph_create();
 	rw->value = wnn_calloc(from->num_values + 1, sizeof(*rw->value));
 	rw->fate = wnn_calloc(from->num_nodes + 1, sizeof(*rw->fate));
+	rw->rule = wnn_calloc(from->num_nodes + 1, sizeof(*rw->rule));
 	rw->uses = wnn_calloc(from->num_values + 1, sizeof(*rw->uses));
 	rw->is_output = wnn_calloc(from->num_values + 1, sizeof(*rw->is_output));
-	if (!rw->to || !rw->value || !rw->fate || !rw->uses || !rw->is_output)
+	if (!rw->to || !rw->value || !rw->fate || !rw->rule || !rw->uses || !rw->is_output)
 		return rewrite_nomem(rw);
 	for (uint32_t n = 0; n < from->num_nodes; n++)
 		rw->fate[n] = (struct rewrite_fate){ WNN_FATE_UNUSED, UINT32_MAX };
@@ -72,6 +73,7 @@ void rewrite_destroy(struct rewrite *rw)
 	ir_graph_destroy(rw->to);
 	wnn_free(rw->value);
 	wnn_free(rw->fate);
+	wnn_free(rw->rule);
 	wnn_free(rw->uses);
 	wnn_free(rw->is_output);
 }

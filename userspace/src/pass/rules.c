@@ -77,6 +77,7 @@ struct rules {
 	size_t nodes_room, num_nodes;
 	uint32_t *next; /* by old node: the next in the list of the same new node */
 	bool *kept; /* by old node: whether it is the first of its list's operators in the report */
+	const struct rule *current; /* the one that has applied last */
 	uint32_t left; /* how often rules may still apply */
 	int failed;
 };
@@ -150,8 +151,10 @@ static void hand_over(struct rules *rules, struct node_state *from, struct node_
 {
 	if (from->first == UINT32_MAX)
 		return;
-	for (uint32_t old = from->first; !first && old != UINT32_MAX; old = rules->next[old])
-		rules->kept[old] = false;
+	for (uint32_t old = from->first; old != UINT32_MAX; old = rules->next[old]) {
+		rules->kept[old] &= first;
+		rules->rw->rule[old] = rules->current->name;
+	}
 	if (to->first == UINT32_MAX) {
 		to->first = from->first;
 		to->last = from->last;
@@ -168,8 +171,10 @@ static void hand_over(struct rules *rules, struct node_state *from, struct node_
 /* Its old nodes did nothing, or were computed. */
 static void let_go(struct rules *rules, struct node_state *from)
 {
-	for (uint32_t old = from->first; old != UINT32_MAX; old = rules->next[old])
+	for (uint32_t old = from->first; old != UINT32_MAX; old = rules->next[old]) {
 		rules->rw->fate[old] = (struct rewrite_fate){ WNN_FATE_VIEW, UINT32_MAX };
+		rules->rw->rule[old] = rules->current->name;
+	}
 	from->first = from->last = UINT32_MAX;
 }
 
@@ -236,6 +241,7 @@ static struct ir_value *apply(struct rules *rules, struct ir_node *node)
 			return NULL;
 		if (value) {
 			rules->left--;
+			rules->current = rule;
 			return value;
 		}
 	}
