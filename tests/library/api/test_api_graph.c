@@ -431,8 +431,8 @@ static void a_constant_graph(void **state)
 static WNNGraph build_gate(WNNContext context)
 {
 	WNNGraphBuilder b = wnnContextCreateGraphBuilder(context);
-	WNNOperand sum = wnnGraphBuilderAdd(b, make_input(b, "x", 2, 2), make_input(b, "z", 2, 2),
-					    NULL);
+	WNNOperand sum =
+		wnnGraphBuilderAdd(b, make_input(b, "x", 2, 2), make_input(b, "z", 2, 2), NULL);
 	WNNOperand gate = wnnGraphBuilderSigmoid(b, sum, NULL);
 	WNNOperand y = wnnGraphBuilderMul(b, gate, sum, NULL);
 	WNNGraph graph = build_one(b, "y", wnnGraphBuilderIdentity(b, y, NULL));

@@ -368,6 +368,44 @@ static void test_far_elements(void **state)
 	}
 }
 
+/* A function of x in both types. */
+static void check_unary(int kind, float alpha, float beta, double x, double expected)
+{
+	union ir_attrs attrs = { .unary = { .kind = kind, .alpha = alpha, .beta = beta } };
+	struct rig rig;
+
+	for (int dtype = IR_F32; dtype <= IR_F16; dtype++) {
+		rig_init(&rig);
+		add_reals(&rig, (enum ir_dtype)dtype, 1, &x);
+		expect_line(&rig, IR_OP_UNARY, &attrs, (enum ir_dtype)dtype, 1, NULL, &expected);
+	}
+}
+
+/* Gates are products: -infinity is multiplied by 0. */
+static void test_gates(void **state)
+{
+	static const struct ir_unary_attrs gates[] = {
+		{ .kind = IR_SWISH, .alpha = 1 },
+		{ .kind = IR_MISH },
+		{ .kind = IR_GELU_TANH, .alpha = 0.1f, .beta = 1.6f },
+		{ .kind = IR_HARD_GATE, .alpha = 0.2f, .beta = 0.5f },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(gates) / sizeof(gates[0]); i++) {
+		const struct ir_unary_attrs *g = &gates[i];
+
+		check_unary(g->kind, g->alpha, g->beta, NAN, NAN);
+		check_unary(g->kind, g->alpha, g->beta, INFINITY, INFINITY);
+		check_unary(g->kind, g->alpha, g->beta, -INFINITY, NAN);
+		check_unary(g->kind, g->alpha, g->beta, -0.0, -0.0);
+		check_unary(g->kind, g->alpha, g->beta, 100, 100);
+	}
+	check_unary(IR_SWISH, -1, 0, INFINITY, NAN);
+	check_unary(IR_SWISH, -1, 0, -100, -100);
+	check_unary(IR_HARD_GATE, 0.25f, 0.5f, 1, 0.75);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -382,6 +420,7 @@ int main(void)
 		cmocka_unit_test(test_softmax),
 		cmocka_unit_test(test_infinite_reductions),
 		cmocka_unit_test(test_far_elements),
+		cmocka_unit_test(test_gates),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -36,7 +36,7 @@ struct WNNGraphImpl {
 	struct object_label label;
 	WNNGraphPlacement placement;
 	const WNNStringView *rules; /* one for each node of the placement */
-	struct wnn_arena *arena; /* of all that the application may look at */
+	struct wnn_arena *arena;    /* of all that the application may look at */
 };
 
 /* Take NULL. */

@@ -205,8 +205,7 @@ int graph_read_placement(WNNGraph graph, struct wnn_reader *r, struct wnn_error 
 	uint32_t count = wnn_get_count(r, 12 * sizeof(uint32_t));
 	WNNNodePlacement *nodes =
 		wnn_arena_alloc(graph->arena, ((size_t)count + 1) * sizeof(*nodes));
-	WNNStringView *rules =
-		wnn_arena_alloc(graph->arena, ((size_t)count + 1) * sizeof(*rules));
+	WNNStringView *rules = wnn_arena_alloc(graph->arena, ((size_t)count + 1) * sizeof(*rules));
 
 	if (!nodes || !rules)
 		return wnn_error_nomem(err, "the placement of a graph");

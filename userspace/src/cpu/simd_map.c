@@ -251,18 +251,18 @@ INLINE struct group gelu_group(struct group x, float alpha, float beta)
 }
 
 /* Results of a function of groups; the last elements are a group of their own. */
-#define GROUPS(function)                                                               \
-	do {                                                                           \
-		float rest[GROUP * LANES] = { 0 };                                     \
-		int64_t i;                                                             \
-                                                                                       \
-		for (i = 0; i + GROUP * LANES <= n; i += GROUP * LANES)                \
-			store_group(y + i, function(load_group(x + i), alpha, beta));  \
-		if (i == n)                                                            \
-			break;                                                         \
-		memcpy(rest, x + i, (size_t)(n - i) * sizeof(*x));                     \
-		store_group(rest, function(load_group(rest), alpha, beta));            \
-		memcpy(y + i, rest, (size_t)(n - i) * sizeof(*y));                     \
+#define GROUPS(function)                                                              \
+	do {                                                                          \
+		float rest[GROUP * LANES] = { 0 };                                    \
+		int64_t i;                                                            \
+                                                                                      \
+		for (i = 0; i + GROUP * LANES <= n; i += GROUP * LANES)               \
+			store_group(y + i, function(load_group(x + i), alpha, beta)); \
+		if (i == n)                                                           \
+			break;                                                        \
+		memcpy(rest, x + i, (size_t)(n - i) * sizeof(*x));                    \
+		store_group(rest, function(load_group(rest), alpha, beta));           \
+		memcpy(y + i, rest, (size_t)(n - i) * sizeof(*y));                    \
 	} while (0)
 
 static void gate(int kind, float alpha, float beta, float *y, const float *x, int64_t n)

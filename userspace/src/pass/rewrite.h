@@ -21,8 +21,8 @@ struct rewrite {
 	struct ir_value **value;   /* by old id; NULL: not there yet, or gone */
 	struct rewrite_fate *fate; /* by old node id; UNUSED until said otherwise */
 	const char **rule; /* by old node id: the local rule that had a part in that, or NULL */
-	uint32_t *uses;		   /* by old value id: uses by nodes and outputs */
-	bool *is_output;	   /* by old value id */
+	uint32_t *uses;	   /* by old value id: uses by nodes and outputs */
+	bool *is_output;   /* by old value id */
 	struct wnn_error *err;
 };
 

@@ -205,9 +205,9 @@ static bool is_hard(const struct rules *rules, const struct ir_node *node, const
 		   !is_line(rules, node->operands[0], x, &alpha, &beta)) {
 		return false;
 	}
-	*gate = (struct ir_unary_attrs){
-		.kind = IR_HARD_GATE, .alpha = (float)alpha, .beta = (float)beta
-	};
+	*gate = (struct ir_unary_attrs){ .kind = IR_HARD_GATE,
+					 .alpha = (float)alpha,
+					 .beta = (float)beta };
 	return isfinite(alpha) && isfinite(beta);
 }
 

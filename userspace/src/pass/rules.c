@@ -78,7 +78,7 @@ struct rules {
 	uint32_t *next; /* by old node: the next in the list of the same new node */
 	bool *kept; /* by old node: whether it is the first of its list's operators in the report */
 	const struct rule *current; /* the one that has applied last */
-	uint32_t left; /* how often rules may still apply */
+	uint32_t left;		    /* how often rules may still apply */
 	int failed;
 };
 

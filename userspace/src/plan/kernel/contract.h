@@ -119,9 +119,9 @@ struct contract_tile {
 	bool direct;  /* the instruction writes the result's type, no accumulator tile */
 	uint32_t a_slots, b_slots, acc_slots;
 	uint64_t a_bytes, b_bytes, acc_bytes, out_bytes;
-	uint64_t real_bytes; /* of data that became float32 */
+	uint64_t real_bytes;  /* of data that became float32 */
 	uint64_t spare_bytes; /* for gates */
-	uint64_t wide_bytes; /* of a filter that was dequantised; two of them */
+	uint64_t wide_bytes;  /* of a filter that was dequantised; two of them */
 	uint64_t extra_bytes[CONTRACT_MAX_EXTRAS];
 	uint64_t scaled_bytes[CONTRACT_MAX_EXTRAS]; /* of what is scaled or dequantised first */
 	uint32_t extra_slots[CONTRACT_MAX_EXTRAS];
