@@ -539,6 +539,20 @@ static int sizes_of(int64_t extent, int64_t unit, int64_t *size)
 	return count;
 }
 
+/*
+ * The least number of rows from `rows` to twice that whose places fill the array's rows, or 0. The vector unit makes the gates of a
+ * tile while the matrix unit is at the next one, so that tiles are better not too large, and those of few rows waste more of the array.
+ */
+static int64_t full_rows(const struct plan *plan, const struct contract *c, int64_t rows)
+{
+	if (!has_gate(c) || !contract_is_mma(c))
+		return 0;
+	for (int64_t n = rows; n < 2 * rows && n < c->dim[CD_H]; n++)
+		if (n * c->dim[CD_W] % plan->caps->mxu_rows == 0)
+			return n == rows ? 0 : n;
+	return 0;
+}
+
 static void try_places(const struct plan *plan, const struct contract *c, struct contract_tile *t,
 		       struct contract_tile *best)
 {
@@ -556,6 +570,9 @@ static void try_places(const struct plan *plan, const struct contract *c, struct
 	for (int i = 1; i < hs; i++) {
 		t->tile[CD_H] = h[i];
 		try_tile(plan, c, t, best);
+		t->tile[CD_H] = full_rows(plan, c, h[i]);
+		if (t->tile[CD_H])
+			try_tile(plan, c, t, best);
 	}
 	t->tile[CD_H] = 1;
 	for (int i = 1; i < ws; i++) {
