@@ -96,6 +96,7 @@ MUTATIONS = [
     _rule('rule_gate', 'a quotient has the sign of the power', 'gate.alpha = (float)-times;', 'gate.alpha = (float)times;'),
     _rule('rule_gate', 'a gate may have another shape', 'node && ir_type_same_shape(&value->type, &x->type) &&', 'node &&'),
     _rule('rule_gate', 'any clamp is a hardSigmoid', 'node->attrs.unary.beta != 1 ||', '0 ||'),
+    _rule('rewrite', 'any constant is a number', 'return !memcmp(data, data + one, bytes - one);', 'return data != NULL || one == bytes;'),
     _rule('rules', 'a rule is not named', 'rules->rw->rule[old] = rules->current->name;\n\t}\n\tif (to->first', ';\n\t}\n\tif (to->first',
           f'{_DIR}/tests/library/api/test_api_graph'),
 ]

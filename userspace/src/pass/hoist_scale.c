@@ -51,7 +51,8 @@ static bool find_scaled(const struct rewrite *rw, const struct ir_node *node, st
 		if (s->product && s->product->op == IR_OP_MATMUL &&
 		    (s->product->num_operands < 3 || !s->product->operands[2]) &&
 		    s->product->attrs.matmul.act.kind == IR_UNARY_NONE &&
-		    rewrite_number(s->factor, &number) && is_harmless(s, number))
+		    ir_type_elements(&s->factor->type) == 1 && rewrite_number(s->factor, &number) &&
+		    is_harmless(s, number))
 			return true;
 	}
 	return false;

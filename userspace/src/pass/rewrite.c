@@ -165,18 +165,26 @@ const struct ir_node *rewrite_sole_producer(const struct rewrite *rw, const stru
 	return value->def;
 }
 
+/* Whether all elements of a constant have the same bits. */
+static bool is_uniform(const struct ir_value *value)
+{
+	size_t bytes = (size_t)ir_type_bytes(&value->type);
+	size_t one = ir_dtype_bits(value->type.dtype) / 8;
+	const char *data = value->constant->data;
+
+	return !memcmp(data, data + one, bytes - one);
+}
+
 bool rewrite_number(const struct ir_value *value, double *number)
 {
+	enum ir_dtype dtype = value->type.dtype;
 	const void *data;
 
-	if (value->kind != IR_VALUE_CONSTANT || ir_type_elements(&value->type) != 1)
+	if (value->kind != IR_VALUE_CONSTANT || (dtype != IR_F32 && dtype != IR_F16) ||
+	    !value->constant->data || !is_uniform(value))
 		return false;
 	data = value->constant->data;
-	if (value->type.dtype == IR_F32)
-		*number = (double)*(const float *)data;
-	else if (value->type.dtype == IR_F16)
-		*number = (double)wnn_half_to_float(*(const uint16_t *)data);
-	else
-		return false;
+	*number = dtype == IR_F32 ? (double)*(const float *)data :
+				    (double)wnn_half_to_float(*(const uint16_t *)data);
 	return true;
 }

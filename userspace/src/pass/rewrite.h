@@ -75,7 +75,7 @@ void rewrite_bypass(struct rewrite *rw, const struct ir_node *node, struct ir_va
 /* The node that makes an operand, when nobody else uses its only result; else NULL. */
 const struct ir_node *rewrite_sole_producer(const struct rewrite *rw, const struct ir_value *value);
 
-/* The number that a constant of one element is, when it is one of float32 or float16. */
+/* The number that each element of a constant is, when all are the same one of float32 or float16: StableHLO repeats numbers. */
 bool rewrite_number(const struct ir_value *value, double *number);
 
 /* The passes. */
