@@ -124,13 +124,60 @@ static int gelu_tanh_parts(struct generator *g, int x)
 	}
 }
 
-static int mean_of(struct generator *g, int x, uint32_t count, const uint32_t *axes)
+static int reduced(struct generator *g, enum wnn_op op, int x, uint32_t count, const uint32_t *axes)
 {
-	struct graph_node *node = generator_node(g, WNN_OP_REDUCE_MEAN, x, GRAPH_ABSENT);
+	struct graph_node *node = generator_node(g, op, x, GRAPH_ABSENT);
 
 	set_list(graph_option(node, "axes"), count, axes);
 	set_word(graph_option(node, "keepDimensions"), 1);
 	return generator_append(g, node);
+}
+
+static int mean_of(struct generator *g, int x, uint32_t count, const uint32_t *axes)
+{
+	return reduced(g, WNN_OP_REDUCE_MEAN, x, count, axes);
+}
+
+static int where(struct generator *g, int condition, int a, int b)
+{
+	struct graph_node *node = generator_node(g, WNN_OP_WHERE, condition, a);
+
+	node->operands[2] = b;
+	return b < 0 ? GRAPH_ABSENT : generator_append(g, node);
+}
+
+/* 0 where it is not finite. */
+static int guarded(struct generator *g, int x)
+{
+	int none = unary(g, WNN_OP_IS_NAN, x), infinite = unary(g, WNN_OP_IS_INFINITE, x);
+
+	return where(g, either(g, WNN_OP_LOGICAL_OR, none, infinite), number(g, x, 0), x);
+}
+
+/* Softmax, its logarithm, or the logarithm of a sum of powers. */
+static int softmax_parts(struct generator *g, int x)
+{
+	uint32_t rank = g->graph->values[x].rank, axis = rng_below(&g->rng, rank);
+	/* Now and then the largest is that of another axis. */
+	uint32_t other = rng_chance(&g->rng, 15) ? rng_below(&g->rng, rank) : axis;
+	int most = reduced(g, WNN_OP_REDUCE_MAX, x, 1, &axis), shifted, powers, sum;
+
+	if (rng_chance(&g->rng, 40))
+		most = guarded(g, most);
+	shifted = binary(g, WNN_OP_SUB, x, most);
+	powers = unary(g, WNN_OP_EXP, shifted);
+	sum = reduced(g, WNN_OP_REDUCE_SUM, powers, 1, &other);
+	switch (rng_bits(&g->rng) % 4) {
+	case 0:
+		return binary(g, WNN_OP_DIV, powers, sum);
+	case 1:
+		return binary(g, WNN_OP_SUB, shifted, unary(g, WNN_OP_LOG, sum));
+	case 2:
+		return either(g, WNN_OP_ADD, unary(g, WNN_OP_LOG, sum), most);
+	default:
+		powers = binary(g, WNN_OP_DIV, powers, sum);
+		return where(g, unary(g, WNN_OP_IS_NAN, powers), number(g, x, 0), powers);
+	}
 }
 
 static int norm_parts(struct generator *g, int x)
@@ -167,6 +214,8 @@ int generator_parts(struct generator *g, int x)
 {
 	if (g->graph->num_nodes + NODES_OF_PARTS > GRAPH_MAX_NODES)
 		return GRAPH_ABSENT;
+	if (g->graph->values[x].rank && rng_chance(&g->rng, 30))
+		return softmax_parts(g, x);
 	if (rng_chance(&g->rng, 40))
 		return gelu_tanh_parts(g, x);
 	return rng_chance(&g->rng, 40) ? gelu_parts(g, x) : norm_parts(g, x);

@@ -82,7 +82,7 @@ MUTATIONS = [
     _plan('every outer batch of a product has the first second operand', 'lower/matmul.c',
           'offset[2] += at * mm.b.stride[i];', 'offset[2] += 0 * at;'),
     _plan('softmax does not take the maximum off', 'lower/reduce.c',
-          'vp_add(&prog, ONPU_OP_VSUB, diff, in, max, -1);\n\tvp_add(&prog, ONPU_OP_VEXP, power, diff, -1, -1);',
+          'vp_add(&prog, ONPU_OP_VSUB, diff, in, top, -1);\n\tvp_add(&prog, ONPU_OP_VEXP, power, diff, -1, -1);',
           'vp_add(&prog, ONPU_OP_VMOV, diff, in, -1, -1);\n\tvp_add(&prog, ONPU_OP_VEXP, power, diff, -1, -1);'),
     _plan('argMax and argMin of chunks count from the begin of the chunk', 'kernel/rows.c',
           'base.scalar.alpha = t->from;', 'base.scalar.alpha = 0;'),

@@ -454,10 +454,13 @@ static bool softmax_round(void)
 {
 	int64_t dims[8];
 	uint32_t rank = random_dims(1, dims);
-	union ir_attrs attrs = { .axis = random_below(rank) };
+	union ir_attrs attrs = { .softmax = { .axis = random_below(rank) } };
 	struct rig rig;
 
-	dims[attrs.axis] = between(1, 40);
+	attrs.softmax.log = random_below(2);
+	attrs.softmax.guarded = random_below(3) == 0;
+	attrs.softmax.nan_to_zero = random_below(3) == 0;
+	dims[attrs.axis] = random_below(8) ? between(1, 40) : between(500, 1100);
 	rig_init(&rig);
 	add(&rig, rank, dims);
 	return compare(&rig, IR_OP_SOFTMAX, &attrs, rank, dims, 1e-5);
@@ -465,14 +468,17 @@ static bool softmax_round(void)
 
 static bool reduce_round(void)
 {
-	static const enum ir_reduce kinds[] = { IR_REDUCE_SUM,	      IR_REDUCE_MEAN,
-						IR_REDUCE_MAX,	      IR_REDUCE_MIN,
-						IR_REDUCE_L1,	      IR_REDUCE_L2,
-						IR_REDUCE_SUM_SQUARE, IR_REDUCE_LOG_SUM };
+	static const enum ir_reduce kinds[] = {
+		IR_REDUCE_SUM,	       IR_REDUCE_MEAN,
+		IR_REDUCE_MAX,	       IR_REDUCE_MIN,
+		IR_REDUCE_L1,	       IR_REDUCE_L2,
+		IR_REDUCE_SUM_SQUARE,  IR_REDUCE_LOG_SUM,
+		IR_REDUCE_LOG_SUM_EXP, IR_REDUCE_SHIFTED_LOG_SUM_EXP
+	};
 	int64_t dims[8], y[8];
 	uint32_t rank = random_dims(0, dims), first = between(0, rank), end = between(first, rank),
 		 n = 0;
-	union ir_attrs attrs = { .reduce = { .kind = kinds[random_below(8)] } };
+	union ir_attrs attrs = { .reduce = { .kind = kinds[random_below(10)] } };
 	struct rig rig;
 
 	if (rank && random_below(2))

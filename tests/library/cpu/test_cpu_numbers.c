@@ -275,6 +275,37 @@ static void test_softmax(void **state)
 	check_softmax(REALS(-INFINITY, -INFINITY, -INFINITY), REALS(NAN, NAN, NAN));
 }
 
+/* The forms that passes make: softmax, and its logarithm. */
+static void check_form(bool log, bool guarded, bool nan_to_zero, const double *x, const double *y)
+{
+	union ir_attrs attrs = {
+		.softmax = { .log = log, .guarded = guarded, .nan_to_zero = nan_to_zero }
+	};
+	struct rig rig;
+
+	rig_init(&rig);
+	add_reals(&rig, IR_F32, 3, x);
+	expect_line(&rig, IR_OP_SOFTMAX, &attrs, IR_F32, 3, NULL, y);
+}
+
+static void test_softmax_forms(void **state)
+{
+	const double half = (double)-0x1.62e43p-1f; /* log(1/2) */
+
+	(void)state;
+	check_form(true, false, false, REALS(-INFINITY, 2, 2), REALS(-INFINITY, half, half));
+	check_form(true, false, false, REALS(1000, 0, -1000), REALS(0, -1000, -2000));
+	check_form(true, false, false, REALS(INFINITY, 0, 1), REALS(NAN, NAN, NAN));
+	check_form(true, true, false, REALS(INFINITY, 0, 1), REALS(NAN, -INFINITY, -INFINITY));
+	check_form(false, true, false, REALS(INFINITY, 0, 1), REALS(NAN, 0, 0));
+	check_form(false, true, true, REALS(INFINITY, 0, 1), REALS(0, 0, 0));
+	check_form(false, true, false, REALS(-INFINITY, -INFINITY, -INFINITY),
+		   REALS(NAN, NAN, NAN));
+	check_form(true, true, false, REALS(1, NAN, 2), REALS(NAN, NAN, NAN));
+	check_form(false, false, true, REALS(1, NAN, 2), REALS(0, 0, 0));
+	check_form(false, false, true, REALS(-INFINITY, 2, -INFINITY), REALS(0, 1, 0));
+}
+
 static void test_infinite_reductions(void **state)
 {
 	union ir_attrs attrs = { .reduce = { .kind = IR_REDUCE_LOG_SUM_EXP, .axes = 1 } };
@@ -288,6 +319,16 @@ static void test_infinite_reductions(void **state)
 	rig_init(&rig);
 	add_reals(&rig, IR_F32, 2, REALS(1000, -1000));
 	expect(&rig, IR_OP_REDUCE, &attrs, &type, NULL, REALS(1000));
+	rig_init(&rig);
+	add_reals(&rig, IR_F32, 2, REALS(INFINITY, 0));
+	expect(&rig, IR_OP_REDUCE, &attrs, &type, NULL, REALS(INFINITY));
+	attrs.reduce.kind = IR_REDUCE_SHIFTED_LOG_SUM_EXP;
+	rig_init(&rig);
+	add_reals(&rig, IR_F32, 2, REALS(INFINITY, 0));
+	expect(&rig, IR_OP_REDUCE, &attrs, &type, NULL, REALS(NAN));
+	rig_init(&rig);
+	add_reals(&rig, IR_F32, 2, REALS(-INFINITY, -INFINITY));
+	expect(&rig, IR_OP_REDUCE, &attrs, &type, NULL, REALS(NAN));
 	attrs.reduce.kind = IR_REDUCE_L2;
 	rig_init(&rig);
 	add_reals(&rig, IR_F32, 2, REALS(3e30f, 4e30f));
@@ -418,6 +459,7 @@ int main(void)
 		cmocka_unit_test(test_arg),
 		cmocka_unit_test(test_pools),
 		cmocka_unit_test(test_softmax),
+		cmocka_unit_test(test_softmax_forms),
 		cmocka_unit_test(test_infinite_reductions),
 		cmocka_unit_test(test_far_elements),
 		cmocka_unit_test(test_gates),

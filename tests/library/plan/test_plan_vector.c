@@ -397,15 +397,20 @@ static void test_softmax(void **state)
 	static const int64_t shapes[][3] = {
 		{ 1, 1, 20000 }, { 3, 9001, 1 }, { 2, 5001, 5 }, { 700, 3, 11 }
 	};
-	union ir_attrs attrs;
+	union ir_attrs attrs = { .axis = 0 };
 
-	for (int i = 0; i < 16; i++) {
+	for (int i = 0; i < 32; i++) {
 		int64_t dims[MAX_RANK];
 		uint32_t rank;
 
 		random_seed(800 + i);
 		rank = random_shape(1, 20000, dims);
-		attrs.axis = random_below(rank);
+		attrs.softmax = (struct ir_softmax_attrs){
+			.axis = random_below(rank),
+			.log = i & 1,
+			.guarded = i & 2,
+			.nan_to_zero = i & 4,
+		};
 		run_simple(state, IR_OP_SOFTMAX, &attrs, i % 3 ? IR_F32 : IR_F16, rank, dims);
 	}
 	for (int i = 0; i < 4; i++) {

@@ -143,4 +143,11 @@ void cpu_blas_multiply(const struct cpu_product *product);
 void cpu_activate(const struct cpu_simd *simd, const struct ir_unary_attrs *act, float *x,
 		  int64_t n);
 
+/*
+ * The sum of exp(x - max) over a line, and its largest element; NaN where there is NaN. In place of an infinite one
+ * comes `infinite` with its sign.
+ */
+double cpu_exp_sum(const struct cpu_simd *simd, const float *x, int64_t n, float infinite,
+		   float *max);
+
 #endif

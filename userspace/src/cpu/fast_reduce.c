@@ -3,6 +3,7 @@
  * Fast reductions and normalizations for float32. The axes that are folded are neighbours, so that a
  * tensor is [outer, n, inner]: lines of n where inner is 1, else n lines one upon the other.
  */
+#include <float.h>
 #include <math.h>
 
 #include "cpu/fast.h"
@@ -56,6 +57,7 @@ struct reduction {
 	enum cpu_fold fold;
 	struct axes a;
 	int64_t blocks; /* of columns in inner */
+	float infinite; /* what an infinite maximum counts as */
 	const float *x;
 	float *y;
 };
@@ -76,6 +78,8 @@ static bool fold_of(enum ir_reduce kind, enum cpu_fold *fold)
 		*fold = CPU_FOLD_SQUARES;
 		return true;
 	case IR_REDUCE_MAX:
+	case IR_REDUCE_LOG_SUM_EXP:
+	case IR_REDUCE_SHIFTED_LOG_SUM_EXP:
 		*fold = CPU_FOLD_MAX;
 		return true;
 	case IR_REDUCE_MIN:
@@ -116,6 +120,63 @@ static void reduce_columns(void *argument, int64_t begin, int64_t end)
 	}
 }
 
+/* --- log(sum(exp(x - max))) + max --- */
+
+static void log_lines(void *argument, int64_t begin, int64_t end)
+{
+	const struct reduction *r = argument;
+
+	for (int64_t i = begin; i < end; i++) {
+		float max;
+		double sum = cpu_exp_sum(r->simd, r->x + i * r->a.n, r->a.n, r->infinite, &max);
+
+		r->y[i] = (float)((double)max + log(sum));
+	}
+}
+
+/* The largest elements of n columns, whose lines are r->a.inner floats apart. */
+static void largest_in_columns(const struct reduction *r, const float *x, float *max, int64_t n)
+{
+	double columns[COLUMNS];
+
+	for (int64_t i = 0; i < n; i++)
+		columns[i] = (double)-INFINITY;
+	for (int64_t k = 0; k < r->a.n; k++)
+		r->simd->fold_line(CPU_FOLD_MAX, columns, x + k * r->a.inner, n);
+	for (int64_t i = 0; i < n; i++) {
+		max[i] = (float)columns[i];
+		if (isinf(max[i]))
+			max[i] = copysignf(r->infinite, max[i]);
+	}
+}
+
+static void log_columns(void *argument, int64_t begin, int64_t end)
+{
+	const struct reduction *r = argument;
+	float max[COLUMNS], powers[COLUMNS];
+
+	for (int64_t item = begin; item < end; item++) {
+		int64_t o = item / r->blocks, at = item % r->blocks * COLUMNS;
+		int64_t n = r->a.inner - at < COLUMNS ? r->a.inner - at : COLUMNS;
+		const float *x = r->x + o * r->a.n * r->a.inner + at;
+		double sums[COLUMNS] = { 0 };
+
+		largest_in_columns(r, x, max, n);
+		for (int64_t k = 0; k < r->a.n; k++) {
+			r->simd->binary(IR_SUB, powers, x + k * r->a.inner, 1, max, 1, n);
+			r->simd->unary(IR_EXP, 0, 0, powers, powers, n);
+			r->simd->fold_line(CPU_FOLD_SUM, sums, powers, n);
+		}
+		for (int64_t i = 0; i < n; i++)
+			r->y[o * r->a.inner + at + i] = (float)((double)max[i] + log(sums[i]));
+	}
+}
+
+static bool is_log(enum ir_reduce kind)
+{
+	return kind == IR_REDUCE_LOG_SUM_EXP || kind == IR_REDUCE_SHIFTED_LOG_SUM_EXP;
+}
+
 static int reduce(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
 		  void *const *out, struct wnn_error *err)
 {
@@ -125,13 +186,15 @@ static int reduce(struct cpu_context *cpu, const struct ir_node *node, const voi
 
 	(void)err;
 	fold_of(r.kind, &r.fold);
+	r.infinite = r.kind == IR_REDUCE_LOG_SUM_EXP ? FLT_MAX : INFINITY;
 	split_axes(&node->operands[0]->type, node->attrs.reduce.axes, &r.a);
 	r.blocks = (r.a.inner + COLUMNS - 1) / COLUMNS;
 	if (r.a.inner == 1)
-		cpu_parallel_ranges(cpu, r.a.outer, grain_of(r.a.n), reduce_lines, &r);
+		cpu_parallel_ranges(cpu, r.a.outer, grain_of(r.a.n),
+				    is_log(r.kind) ? log_lines : reduce_lines, &r);
 	else
 		cpu_parallel_ranges(cpu, r.a.outer * r.blocks, grain_of(r.a.n * COLUMNS),
-				    reduce_columns, &r);
+				    is_log(r.kind) ? log_columns : reduce_columns, &r);
 	return 0;
 }
 

@@ -1,23 +1,72 @@
 // SPDX-License-Identifier: MIT
 /* Fast softmax for float32: contiguous lines as they are, others through a buffer. */
+#include <math.h>
+#include <string.h>
+
 #include "cpu/element.h"
 #include "cpu/fast.h"
 
 /* Elements that are worth a piece of the work. */
 #define GRAIN 4096
+/* Elements whose powers stay in the cache. */
+#define AT_ONCE 512
 
 struct softmax {
 	const struct cpu_simd *simd;
+	const struct ir_softmax_attrs *attrs;
 	const float *x;
 	float *y, *lines; /* one a thread */
 	int64_t n, step;
 };
 
+double cpu_exp_sum(const struct cpu_simd *simd, const float *x, int64_t n, float infinite,
+		   float *max)
+{
+	float powers[AT_ONCE];
+	double sum = 0;
+
+	*max = (float)simd->fold(CPU_FOLD_MAX, x, n, 0);
+	if (isinf(*max))
+		*max = copysignf(infinite, *max);
+	for (int64_t i = 0; i < n; i += AT_ONCE) {
+		int64_t count = n - i < AT_ONCE ? n - i : AT_ONCE;
+
+		simd->binary(IR_SUB, powers, x + i, 1, max, 0, count);
+		simd->unary(IR_EXP, 0, 0, powers, powers, count);
+		sum += simd->fold(CPU_FOLD_SUM, powers, count, 0);
+	}
+	return sum;
+}
+
+/* A line of the forms that WebNN does not have; x may be y. */
+static void other_line(const struct softmax *s, float *y, const float *x)
+{
+	float max, part;
+	double sum = cpu_exp_sum(s->simd, x, s->n, s->attrs->guarded ? 0 : INFINITY, &max);
+
+	part = (float)(s->attrs->log ? log(sum) : sum);
+	s->simd->binary(IR_SUB, y, x, 1, &max, 0, s->n);
+	if (!s->attrs->log)
+		s->simd->unary(IR_EXP, 0, 0, y, y, s->n);
+	s->simd->binary(s->attrs->log ? IR_SUB : IR_DIV, y, y, 1, &part, 0, s->n);
+}
+
+static void some_lines(const struct softmax *s, float *y, const float *x, int64_t lines)
+{
+	if (!s->attrs->log && !s->attrs->guarded)
+		s->simd->softmax(y, x, lines, s->n);
+	else
+		for (int64_t i = 0; i < lines; i++)
+			other_line(s, y + i * s->n, x + i * s->n);
+	for (int64_t i = 0; s->attrs->nan_to_zero && i < lines * s->n; i++)
+		y[i] = isnan(y[i]) ? 0 : y[i];
+}
+
 static void softmax_lines(void *argument, int64_t begin, int64_t end)
 {
 	const struct softmax *s = argument;
 
-	s->simd->softmax(s->y + begin * s->n, s->x + begin * s->n, end - begin, s->n);
+	some_lines(s, s->y + begin * s->n, s->x + begin * s->n, end - begin);
 }
 
 /* Whose elements lie apart. */
@@ -29,7 +78,7 @@ static void softmax_apart(void *argument, int64_t item, unsigned int worker)
 
 	for (int64_t i = 0; i < s->n; i++)
 		line[i] = s->x[at + i * s->step];
-	s->simd->softmax(line, line, 1, s->n);
+	some_lines(s, line, line, 1);
 	for (int64_t i = 0; i < s->n; i++)
 		s->y[at + i * s->step] = line[i];
 }
@@ -40,6 +89,7 @@ static int softmax(struct cpu_context *cpu, const struct ir_node *node, const vo
 	struct cpu_shape shape = cpu_shape_of(&node->results[0]->type);
 	uint32_t axis = node->attrs.axis;
 	struct softmax s = { .simd = cpu->simd,
+			     .attrs = &node->attrs.softmax,
 			     .x = in[0],
 			     .y = out[0],
 			     .n = shape.dim[axis],

@@ -42,7 +42,7 @@ static int64_t group_at(const struct group *g, int64_t i)
 	return g->base + group_offset(g, i, 1);
 }
 
-static double log_sum_exp(const struct group *g, enum ir_dtype dtype, const void *in)
+static double log_sum_exp(const struct group *g, enum ir_dtype dtype, const void *in, bool shifted)
 {
 	double max = -INFINITY, sum = 0;
 
@@ -54,7 +54,7 @@ static double log_sum_exp(const struct group *g, enum ir_dtype dtype, const void
 		max = x > max ? x : max;
 	}
 	if (isinf(max))
-		return max;
+		return shifted ? NAN : max;
 	for (int64_t i = 0; i < g->count; i++)
 		sum += exp(cpu_load(dtype, in, group_at(g, i)) - max);
 	return max + log(sum);
@@ -101,8 +101,8 @@ static double reduce_float(const struct group *g, enum ir_reduce kind, enum ir_d
 		     kind == IR_REDUCE_MIN  ? INFINITY :
 					      0;
 
-	if (kind == IR_REDUCE_LOG_SUM_EXP)
-		return log_sum_exp(g, dtype, in);
+	if (kind == IR_REDUCE_LOG_SUM_EXP || kind == IR_REDUCE_SHIFTED_LOG_SUM_EXP)
+		return log_sum_exp(g, dtype, in, kind == IR_REDUCE_SHIFTED_LOG_SUM_EXP);
 	for (int64_t i = 0; i < g->count; i++)
 		acc = step(kind, acc, cpu_load(dtype, in, group_at(g, i)));
 	return cpu_finish_reduce(kind, acc, g->count);
@@ -150,8 +150,17 @@ void cpu_ref_reduce(const struct ir_node *node, const void *const *in, void *con
 	}
 }
 
+/* One element of softmax; x is that of the input. */
+static double softmax_of(const struct ir_softmax_attrs *attrs, double x, double max, double sum)
+{
+	double y = attrs->log ? x - max - log(sum) : exp(x - max) / sum;
+
+	return isnan(y) && attrs->nan_to_zero ? 0 : y;
+}
+
 void cpu_ref_softmax(const struct ir_node *node, const void *const *in, void *const *out)
 {
+	const struct ir_softmax_attrs *attrs = &node->attrs.softmax;
 	enum ir_dtype dtype = node->operands[0]->type.dtype;
 	struct group g = group_make(&node->operands[0]->type, 1u << node->attrs.axis);
 	int64_t rows = g.from.count / g.count;
@@ -162,11 +171,14 @@ void cpu_ref_softmax(const struct ir_node *node, const void *const *in, void *co
 		g.base = group_offset(&g, r, 0);
 		for (int64_t i = 0; i < g.count; i++)
 			max = step(IR_REDUCE_MAX, max, cpu_load(dtype, in[0], group_at(&g, i)));
+		if (attrs->guarded && isinf(max))
+			max = 0;
 		for (int64_t i = 0; i < g.count; i++)
 			sum += exp(cpu_load(dtype, in[0], group_at(&g, i)) - max);
 		for (int64_t i = 0; i < g.count; i++)
 			cpu_store(dtype, out[0], group_at(&g, i),
-				  exp(cpu_load(dtype, in[0], group_at(&g, i)) - max) / sum);
+				  softmax_of(attrs, cpu_load(dtype, in[0], group_at(&g, i)), max,
+					     sum));
 	}
 }
 

@@ -100,6 +100,12 @@ static const struct ir_field transpose[] = {
 	ROW(transpose.perm, "perm", AXIS, IR_FIELD_RANK, NEEDED),
 };
 static const struct ir_field axis[] = { FIELD(axis, "axis", AXIS, NEEDED) };
+static const struct ir_field softmax[] = {
+	FIELD(softmax.axis, "axis", AXIS, NEEDED),
+	FIELD(softmax.log, "log", BOOL),
+	FIELD(softmax.guarded, "guarded", BOOL),
+	FIELD(softmax.nan_to_zero, "nan_to_zero", BOOL),
+};
 static const struct ir_field axes[] = { FIELD(axes, "axes", MASK, NEEDED) };
 static const struct ir_field slice[] = {
 	ROW(slice.starts, "start", U32, IR_FIELD_RANK, NEEDED),

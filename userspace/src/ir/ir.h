@@ -148,18 +148,22 @@ static inline bool ir_unary_is_gate(int kind)
 	X(LE, "le")
 enum ir_binary { IR_BINARY_KINDS(IR_ENUMERATOR) IR_BINARY_COUNT };
 
-/* Ways to reduce an axis to one element. */
-#define IR_REDUCE_KINDS(X)                 \
-	X(REDUCE_SUM, "sum")               \
-	X(REDUCE_PROD, "prod")             \
-	X(REDUCE_MAX, "max")               \
-	X(REDUCE_MIN, "min")               \
-	X(REDUCE_MEAN, "mean")             \
-	X(REDUCE_L1, "l1")                 \
-	X(REDUCE_L2, "l2")                 \
-	X(REDUCE_SUM_SQUARE, "sum_square") \
-	X(REDUCE_LOG_SUM, "log_sum")       \
-	X(REDUCE_LOG_SUM_EXP, "log_sum_exp")
+/*
+ * Ways to reduce an axis to one element. The last one is m + log(sum(exp(x - m))) with the largest element m, which is
+ * NaN where m is infinite; the one before it is infinite there.
+ */
+#define IR_REDUCE_KINDS(X)                   \
+	X(REDUCE_SUM, "sum")                 \
+	X(REDUCE_PROD, "prod")               \
+	X(REDUCE_MAX, "max")                 \
+	X(REDUCE_MIN, "min")                 \
+	X(REDUCE_MEAN, "mean")               \
+	X(REDUCE_L1, "l1")                   \
+	X(REDUCE_L2, "l2")                   \
+	X(REDUCE_SUM_SQUARE, "sum_square")   \
+	X(REDUCE_LOG_SUM, "log_sum")         \
+	X(REDUCE_LOG_SUM_EXP, "log_sum_exp") \
+	X(REDUCE_SHIFTED_LOG_SUM_EXP, "shifted_log_sum_exp")
 enum ir_reduce { IR_REDUCE_KINDS(IR_ENUMERATOR) IR_REDUCE_COUNT };
 
 /* A unary function with its parameters; also the activation fused into another node. */
@@ -296,6 +300,13 @@ struct ir_transpose_attrs {
 	uint32_t perm[IR_MAX_RANK];
 };
 
+struct ir_softmax_attrs {
+	uint32_t axis;
+	bool log;     /* of the result */
+	bool guarded; /* where the largest element of a line is infinite, 0 takes its place */
+	bool nan_to_zero;
+};
+
 struct ir_arg_attrs {
 	bool max, last, keep_dims;
 	uint32_t axis;
@@ -342,8 +353,9 @@ union ir_attrs {
 	struct ir_slice_attrs slice;
 	struct ir_pad_attrs pad;
 	struct ir_norm_attrs norm;
-	uint32_t axis; /* concat, softmax */
-	uint32_t axes; /* reverse: bit mask */
+	uint32_t axis;			 /* concat */
+	struct ir_softmax_attrs softmax; /* the axis is valid as attrs.axis too */
+	uint32_t axes;			 /* reverse: bit mask */
 	struct ir_transpose_attrs transpose;
 	struct ir_arg_attrs arg;
 	struct ir_cumsum_attrs cumsum;

@@ -16,28 +16,6 @@
 
 /* ---- neutral operands */
 
-/* The bits of one element of a constant. */
-static uint64_t bits_at(const struct ir_value *constant, int64_t i)
-{
-	size_t bytes = ir_dtype_bits(constant->type.dtype) / 8;
-	uint64_t bits = 0;
-
-	memcpy(&bits, (const char *)constant->constant->data + (size_t)i * bytes, bytes);
-	return bits;
-}
-
-/* The bits that all elements of a constant have. */
-static bool find_bits(const struct ir_value *value, uint64_t *bits)
-{
-	if (value->kind != IR_VALUE_CONSTANT || ir_dtype_bits(value->type.dtype) < 8)
-		return false;
-	*bits = bits_at(value, 0);
-	for (int64_t i = 1; i < ir_type_elements(&value->type); i++)
-		if (bits_at(value, i) != *bits)
-			return false;
-	return true;
-}
-
 /* The bits of 1 and -0; integers have the bits of 0 for -0. */
 static uint64_t one_of(enum ir_dtype dtype)
 {
@@ -60,29 +38,109 @@ static uint64_t negative_zero(enum ir_dtype dtype)
 	return ir_dtype_is_float(dtype) ? UINT64_C(1) << (ir_dtype_bits(dtype) - 1) : 0;
 }
 
-/* Whether a value is never -0, to which +0 can be added without a change. */
-static bool has_no_negative_zero(const struct ir_value *value)
-{
-	const struct ir_node *def = value->kind == IR_VALUE_RESULT ? value->def : NULL;
+/* How many nodes above a value are looked at. */
+#define MAX_HEIGHT 4
+/* Constants of more elements are not searched. */
+#define MAX_SEARCHED 4096
 
-	if (!ir_dtype_is_float(value->type.dtype))
+static bool is_positive(const struct ir_value *value, int height);
+
+static bool are_positive(const struct ir_node *node, int height)
+{
+	for (uint32_t i = 0; i < node->num_operands; i++)
+		if (!node->operands[i] || !is_positive(node->operands[i], height))
+			return false;
+	return true;
+}
+
+static bool is_positive_reduction(const struct ir_node *node, int height)
+{
+	switch (node->attrs.reduce.kind) {
+	case IR_REDUCE_L1:
+	case IR_REDUCE_L2:
+	case IR_REDUCE_SUM_SQUARE:
 		return true;
-	if (!def)
-		return false;
-	if (def->op == IR_OP_SOFTMAX)
-		return true;
-	if (def->op != IR_OP_UNARY)
-		return false;
-	switch (def->attrs.unary.kind) {
-	case IR_RELU:
-	case IR_ABS:
-	case IR_EXP:
-	case IR_SIGMOID:
-	case IR_SOFTPLUS:
-		return true;
+	case IR_REDUCE_SUM:
+	case IR_REDUCE_MEAN:
+	case IR_REDUCE_PROD:
+	case IR_REDUCE_MAX:
+	case IR_REDUCE_MIN:
+		return are_positive(node, height);
 	default:
 		return false;
 	}
+}
+
+static bool is_positive_constant(const struct ir_value *value)
+{
+	int64_t count = ir_type_elements(&value->type);
+	size_t bytes = ir_dtype_bits(value->type.dtype) / 8;
+	const uint8_t *data = value->constant->data;
+
+	for (int64_t i = 0; i < count && count <= MAX_SEARCHED; i++)
+		if (data[(size_t)(i + 1) * bytes - 1] & 0x80)
+			return false;
+	return count <= MAX_SEARCHED;
+}
+
+/* Whether floats are NaN, or have no sign: that of 0 included. */
+static bool is_positive(const struct ir_value *value, int height)
+{
+	const struct ir_node *def = value->kind == IR_VALUE_RESULT ? value->def : NULL;
+
+	if (!ir_dtype_is_float(value->type.dtype) || !height)
+		return false;
+	if (value->kind == IR_VALUE_CONSTANT)
+		return is_positive_constant(value);
+	switch (def ? def->op : IR_OP_COUNT) {
+	case IR_OP_SOFTMAX:
+		return !def->attrs.softmax.log;
+	case IR_OP_UNARY:
+		switch (def->attrs.unary.kind) {
+		case IR_RELU:
+		case IR_ABS:
+		case IR_EXP:
+		case IR_SIGMOID:
+		case IR_SOFTPLUS:
+			return true;
+		default:
+			return false;
+		}
+	case IR_OP_REDUCE:
+		return is_positive_reduction(def, height - 1);
+	case IR_OP_BINARY:
+		if (def->attrs.binary.act.kind != IR_UNARY_NONE)
+			return false;
+		if (def->attrs.binary.kind == IR_MUL && def->operands[0] == def->operands[1])
+			return true;
+		return (def->attrs.binary.kind == IR_ADD || def->attrs.binary.kind == IR_MUL ||
+			def->attrs.binary.kind == IR_DIV) &&
+		       are_positive(def, height - 1);
+	case IR_OP_RESHAPE:
+	case IR_OP_TRANSPOSE:
+	case IR_OP_EXPAND:
+	case IR_OP_SLICE:
+		return are_positive(def, height - 1);
+	default:
+		return false;
+	}
+}
+
+/*
+ * Whether a value is never -0, to which +0 can be added without a change. A sum is -0 where both summands are, and nowhere
+ * else. Products are not among these: their sums may be too small for their type, and keep the sign.
+ */
+static bool has_no_negative_zero(const struct ir_value *value, int height)
+{
+	const struct ir_node *def = value->kind == IR_VALUE_RESULT ? value->def : NULL;
+
+	if (!ir_dtype_is_float(value->type.dtype) || is_positive(value, height))
+		return true;
+	if (!height || !def || def->op != IR_OP_BINARY || def->attrs.binary.kind != IR_ADD ||
+	    def->attrs.binary.act.kind != IR_UNARY_NONE)
+		return false;
+	return has_no_negative_zero(def->operands[0], height - 1) ||
+	       has_no_negative_zero(def->operands[1], height - 1);
 }
 
 static bool is_neutral(enum ir_binary kind, uint64_t bits, int side, const struct ir_value *x)
@@ -97,7 +155,14 @@ static bool is_neutral(enum ir_binary kind, uint64_t bits, int side, const struc
 	case IR_SUB:
 		return side == 1 && bits == 0;
 	case IR_ADD:
-		return bits == negative_zero(dtype) || (bits == 0 && has_no_negative_zero(x));
+		return bits == negative_zero(dtype) ||
+		       (bits == 0 && has_no_negative_zero(x, MAX_HEIGHT));
+	case IR_POW:
+		return side == 1 && bits == one_of(dtype);
+	case IR_MAX:
+		return ir_dtype_is_float(dtype) && bits == rules_infinity(dtype, true);
+	case IR_MIN:
+		return ir_dtype_is_float(dtype) && bits == rules_infinity(dtype, false);
 	default:
 		return false;
 	}
@@ -112,13 +177,56 @@ struct ir_value *rule_neutral(struct rules *rules, struct ir_node *node)
 	for (int side = 0; side < 2; side++) {
 		struct ir_value *x = node->operands[!side];
 
-		if (find_bits(node->operands[side], &bits) &&
+		if (rules_bits(node->operands[side], &bits) &&
 		    is_neutral(node->attrs.binary.kind, bits, side, x) &&
 		    ir_type_same_shape(&x->type, &node->results[0]->type) &&
 		    rules_may_pass(rules, node, x))
 			return x;
 	}
 	return NULL;
+}
+
+/* The x of x + 0, or NULL. */
+static struct ir_value *under_zero(const struct ir_value *value)
+{
+	const struct ir_node *sum = rules_maker(value, IR_OP_BINARY);
+	uint64_t bits;
+
+	if (!sum || sum->attrs.binary.kind != IR_ADD || sum->attrs.binary.act.kind != IR_UNARY_NONE)
+		return NULL;
+	for (int i = 0; i < 2; i++)
+		if (rules_bits(sum->operands[i], &bits) && !bits &&
+		    ir_type_same_shape(&sum->operands[!i]->type, &value->type))
+			return sum->operands[!i];
+	return NULL;
+}
+
+/* Whether a function gives the same for both zeros. */
+static bool ignores_sign_of_zero(int kind)
+{
+	return kind == IR_RELU || kind == IR_ABS || kind == IR_EXP || kind == IR_COS ||
+	       kind == IR_SIGMOID || kind == IR_SOFTPLUS || kind == IR_IS_NAN ||
+	       kind == IR_IS_INFINITE;
+}
+
+/* f(x + 0), where it does not matter to f that the sum has no -0 */
+struct ir_value *rule_zero_unseen(struct rules *rules, struct ir_node *node)
+{
+	struct ir_value *operands[2] = { NULL };
+	bool found = false;
+
+	if (node->op == IR_OP_UNARY && !ignores_sign_of_zero(node->attrs.unary.kind))
+		return NULL;
+	for (uint32_t i = 0; i < node->num_operands; i++) {
+		operands[i] = under_zero(node->operands[i]);
+		found |= operands[i] != NULL;
+		if (!operands[i])
+			operands[i] = node->operands[i];
+	}
+	if (!found)
+		return NULL;
+	return rules_emit(rules, node->op, operands, node->num_operands, &node->results[0]->type,
+			  &node->attrs, node, NULL);
 }
 
 /* ---- functions of functions */
@@ -198,6 +306,9 @@ struct ir_value *rule_repeated(struct rules *rules, struct ir_node *node)
 	union ir_attrs attrs;
 	int kind = node->attrs.unary.kind;
 
+	if ((kind == IR_ABS || kind == IR_RELU) && from->kind == IR_VALUE_RESULT &&
+	    is_positive(from, MAX_HEIGHT))
+		return from;
 	if (!inner)
 		return NULL;
 	attrs = inner->attrs;
@@ -266,6 +377,32 @@ struct ir_value *rule_recast(struct rules *rules, struct ir_node *node)
 		return NULL;
 	return rules_emit(rules, IR_OP_CAST, inner->operands, 1, &node->results[0]->type, NULL,
 			  inner, node);
+}
+
+/* Whether a number is not 0: comparing a cast of integers says of them what comparing them says. */
+struct ir_value *rule_compare_cast(struct rules *rules, struct ir_node *node)
+{
+	const union ir_attrs attrs = { .unary = { .kind = IR_LOGICAL_NOT } };
+	bool equal = node->attrs.binary.kind == IR_EQ;
+	uint64_t bits;
+
+	if ((!equal && node->attrs.binary.kind != IR_NE) ||
+	    node->attrs.binary.act.kind != IR_UNARY_NONE)
+		return NULL;
+	for (int i = 0; i < 2; i++) {
+		const struct ir_node *cast = rules_maker(node->operands[i], IR_OP_CAST);
+		struct ir_value *x = cast ? cast->operands[0] : NULL;
+
+		if (!x || x->type.dtype != IR_U8 || !rules_bits(node->operands[!i], &bits) ||
+		    bits || !ir_type_same_shape(&x->type, &node->results[0]->type))
+			continue;
+		if (equal)
+			return rules_emit(rules, IR_OP_UNARY, &x, 1, &node->results[0]->type,
+					  &attrs, node, cast);
+		if (is_truth(x) && rules_may_pass(rules, node, x))
+			return x;
+	}
+	return NULL;
 }
 
 /* ---- where */

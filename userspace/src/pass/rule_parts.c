@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Operators that exporters write in parts.
+ * Softmax, its logarithm, and logarithms of sums of powers, which exporters write in parts.
  *
  *	%1 = reduce(%0) max axes=0x2 keep
  *	%2 = binary(%0, %1) sub
@@ -8,7 +8,12 @@
  *	%4 = reduce(%3) sum axes=0x2 keep
  *	%5 = binary(%3, %4) div		->	%5 = softmax(%0) axis=1
  *
- * NaN and infinities come out as before: a row with NaN, with +infinity, or of -infinities alone is all NaN.
+ * Dimensions of 1 may be kept or not, and reductions may be reshaped and expanded to the shape of the data. NaN and infinities
+ * come out as in the parts: whether the largest element is replaced by 0 where it is infinite, which is called a guard,
+ * decides what becomes of lines with an infinite one, and the operators have forms for both. Two things differ.
+ * With log(softmax(x)), an element whose softmax is too small for its type is finite, where the parts give -infinity. With a
+ * guard, a line with +infinity may have other elements whose powers are too large for their type: in softmax they are 0,
+ * where the parts give NaN.
  */
 #include "pass/rules.h"
 
@@ -29,51 +34,375 @@ static const struct ir_node *unary_of(const struct ir_value *value, enum ir_unar
 	return node && node->attrs.unary.kind == (int)kind ? node : NULL;
 }
 
-/* The reduction along one axis that stays as a dimension of 1. */
-static const struct ir_node *reduce_of(const struct ir_value *value, enum ir_reduce kind)
+static bool is_function_of(const struct ir_value *value, enum ir_unary kind,
+			   const struct ir_value *x)
 {
-	const struct ir_node *node = rules_maker(value, IR_OP_REDUCE);
-	uint32_t axes = node ? node->attrs.reduce.axes : 0;
+	const struct ir_node *node = unary_of(value, kind);
 
-	return axes && !(axes & (axes - 1)) && node->attrs.reduce.kind == kind &&
-			       node->attrs.reduce.keep_dims ?
+	return node && node->operands[0] == x;
+}
+
+/* ---- reductions, and what is done with their results */
+
+/* The value below nodes that only give other dimensions to the same elements. */
+static const struct ir_value *unshaped(const struct ir_value *value)
+{
+	while (value->kind == IR_VALUE_RESULT &&
+	       (value->def->op == IR_OP_RESHAPE || value->def->op == IR_OP_EXPAND) &&
+	       ir_type_elements(&value->type) == ir_type_elements(&value->def->operands[0]->type))
+		value = value->def->operands[0];
+	return value;
+}
+
+/* The value below expansions, which are done again where it is an operand beside data of the shape. */
+static const struct ir_value *unexpanded(const struct ir_value *value)
+{
+	while (value->kind == IR_VALUE_RESULT && value->def->op == IR_OP_EXPAND)
+		value = value->def->operands[0];
+	return value;
+}
+
+/* Without casts, of a value of float16 that is computed in float32. */
+static const struct ir_value *uncast(const struct ir_value *value)
+{
+	const struct ir_node *cast = rules_maker(value, IR_OP_CAST);
+	const struct ir_value *from = cast ? cast->operands[0] : value;
+
+	return (value->type.dtype == IR_F32 && from->type.dtype == IR_F16) ||
+			       (value->type.dtype == IR_F16 && from->type.dtype == IR_F32) ?
+		       from :
+		       value;
+}
+
+/* Whether the dims are those of the type, but 1 where the mask says so; missing ones in front count as 1. */
+static bool has_kept_shape(const struct ir_type *type, const struct ir_type *full, uint32_t axes)
+{
+	for (uint32_t i = 0; i < full->rank; i++) {
+		int64_t wanted = axes >> i & 1 ? 1 : ir_type_dim(full, i), dim = 1;
+
+		if (i + type->rank >= full->rank)
+			dim = ir_type_dim(type, i + type->rank - full->rank);
+		if (dim != wanted)
+			return false;
+	}
+	return type->rank <= full->rank;
+}
+
+/*
+ * The reduction that a value has the elements of. As an operand beside data of the type that was reduced, it meets each
+ * element with the result of its own line.
+ */
+static const struct ir_node *reduction_beside(const struct ir_value *value,
+					      const struct ir_value **core)
+{
+	const struct ir_node *node;
+
+	value = unexpanded(value);
+	*core = uncast(unshaped(value));
+	node = rules_maker(*core, IR_OP_REDUCE);
+	return node && node->attrs.reduce.axes &&
+			       has_kept_shape(&value->type, &node->operands[0]->type,
+					      node->attrs.reduce.axes) ?
 		       node :
 		       NULL;
 }
 
-/* The x of exp(x - max(x)), whose axes are `axes`; *most is max(x). */
-static struct ir_value *under_exp(const struct ir_value *value, uint32_t axes,
-				  const struct ir_value **most)
+/* Whether a value is |m| and the other one infinity. */
+static bool is_size_beside_infinity(const struct ir_value *size, const struct ir_value *other,
+				    const struct ir_value *m)
+{
+	uint64_t bits;
+
+	return is_function_of(size, IR_ABS, m) && rules_bits(other, &bits) &&
+	       bits == rules_infinity(other->type.dtype, false);
+}
+
+static bool compares_with_infinity(const struct ir_value *value, enum ir_binary kind,
+				   const struct ir_value *m)
+{
+	const struct ir_node *node = rules_maker(value, IR_OP_COMPARE);
+
+	return node && node->attrs.binary.kind == kind &&
+	       node->attrs.binary.act.kind == IR_UNARY_NONE &&
+	       is_size_beside_infinity(node->operands[0], node->operands[1], m);
+}
+
+/* Whether a condition holds where m is infinite; what it is for NaN does not matter. */
+static bool is_where_infinite(const struct ir_value *condition, const struct ir_value *m)
+{
+	const struct ir_node *either = binary_of(condition, IR_OR);
+
+	if (either)
+		return (is_function_of(either->operands[0], IR_IS_INFINITE, m) &&
+			is_function_of(either->operands[1], IR_IS_NAN, m)) ||
+		       (is_function_of(either->operands[1], IR_IS_INFINITE, m) &&
+			is_function_of(either->operands[0], IR_IS_NAN, m));
+	return is_function_of(condition, IR_IS_INFINITE, m) ||
+	       compares_with_infinity(condition, IR_EQ, m);
+}
+
+/* Whether it holds where m is finite. */
+static bool is_where_finite(const struct ir_value *condition, const struct ir_value *m)
+{
+	const struct ir_node *both = binary_of(condition, IR_AND), *no[2];
+
+	for (int i = 0; both && i < 2; i++)
+		no[i] = unary_of(both->operands[i], IR_LOGICAL_NOT);
+	if (both)
+		return no[0] && no[1] &&
+		       ((is_function_of(no[0]->operands[0], IR_IS_INFINITE, m) &&
+			 is_function_of(no[1]->operands[0], IR_IS_NAN, m)) ||
+			(is_function_of(no[1]->operands[0], IR_IS_INFINITE, m) &&
+			 is_function_of(no[0]->operands[0], IR_IS_NAN, m)));
+	return compares_with_infinity(condition, IR_LT, m) ||
+	       compares_with_infinity(condition, IR_NE, m);
+}
+
+/* The m of where(m is finite, m, 0), or NULL. */
+static const struct ir_value *under_guard(const struct ir_value *value)
+{
+	const struct ir_node *node = rules_maker(value, IR_OP_WHERE);
+	uint64_t bits;
+
+	for (int i = 1; node && i < 3; i++) {
+		const struct ir_value *m = node->operands[3 - i];
+
+		if (rules_bits(node->operands[i], &bits) && !bits &&
+		    ir_type_same_shape(&m->type, &value->type) &&
+		    (i == 1 ? is_where_infinite(node->operands[0], m) :
+			      is_where_finite(node->operands[0], m)))
+			return m;
+	}
+	return NULL;
+}
+
+/* Lines of data, and whether their largest elements are guarded. */
+struct lines {
+	struct ir_value *x;
+	uint32_t axes;
+	bool guarded;
+};
+
+/* Whether a value is the largest element of each line of data, beside which it may stand; fills *lines. */
+static bool find_largest(const struct ir_value *value, struct lines *lines)
+{
+	const struct ir_value *core, *m;
+	const struct ir_node *max;
+
+	value = unexpanded(value);
+	m = under_guard(unshaped(value));
+	lines->guarded = m != NULL;
+	core = unshaped(m ? m : value);
+	max = rules_maker(core, IR_OP_REDUCE);
+	if (!max || max->attrs.reduce.kind != IR_REDUCE_MAX || !max->attrs.reduce.axes)
+		return false;
+	lines->x = max->operands[0];
+	lines->axes = max->attrs.reduce.axes;
+	return true;
+}
+
+/* Whether a value is x - max(x) of lines. */
+static bool find_shifted(const struct ir_value *value, struct lines *lines)
+{
+	const struct ir_node *sub = binary_of(value, IR_SUB);
+
+	return sub && ir_dtype_is_float(value->type.dtype) &&
+	       find_largest(sub->operands[1], lines) && lines->x == sub->operands[0] &&
+	       has_kept_shape(&unexpanded(sub->operands[1])->type, &lines->x->type, lines->axes);
+}
+
+static bool are_same(const struct lines *a, const struct lines *b)
+{
+	return a->x == b->x && a->axes == b->axes && a->guarded == b->guarded;
+}
+
+/* Whether a value is exp(x - max(x)). */
+static bool find_powers(const struct ir_value *value, struct lines *lines)
 {
 	const struct ir_node *exp = unary_of(value, IR_EXP);
-	const struct ir_node *sub = exp ? binary_of(exp->operands[0], IR_SUB) : NULL;
-	const struct ir_node *max = sub ? reduce_of(sub->operands[1], IR_REDUCE_MAX) : NULL;
 
-	if (!max || max->operands[0] != sub->operands[0] || max->attrs.reduce.axes != axes ||
-	    !ir_dtype_is_float(value->type.dtype))
-		return NULL;
-	*most = max->results[0];
-	return sub->operands[0];
+	return exp && find_shifted(exp->operands[0], lines);
+}
+
+/* Whether a value has the elements of log(sum(exp(x - max(x)))), which nothing else uses. */
+static bool find_log_of_sum(const struct rules *rules, const struct ir_value *value,
+			    struct lines *lines)
+{
+	const struct ir_value *core = unshaped(value);
+	const struct ir_node *log = unary_of(core, IR_LOG), *sum;
+	const struct ir_value *powers;
+
+	sum = rules_maker(log ? uncast(unshaped(log->operands[0])) : core, IR_OP_REDUCE);
+	if (!sum || sum->attrs.reduce.kind != (log ? IR_REDUCE_SUM : IR_REDUCE_LOG_SUM))
+		return false;
+	powers = uncast(sum->operands[0]);
+	return find_powers(powers, lines) && sum->attrs.reduce.axes == lines->axes &&
+	       rules_uses(rules, powers) == 1 && !rules_is_output(rules, powers) &&
+	       rules_uses(rules, value) == 1 && !rules_is_output(rules, value);
+}
+
+/* ---- softmax */
+
+static bool one_axis(uint32_t axes, uint32_t *axis)
+{
+	*axis = 0;
+	while (axes && !(axes >> *axis & 1))
+		++*axis;
+	return axes && axes >> *axis == 1;
 }
 
 struct ir_value *rule_softmax_parts(struct rules *rules, struct ir_node *node)
 {
-	const struct ir_value *numerator = node->operands[0], *most;
-	const struct ir_node *sum = node->attrs.binary.kind == IR_DIV &&
-						    node->attrs.binary.act.kind == IR_UNARY_NONE ?
-					    reduce_of(node->operands[1], IR_REDUCE_SUM) :
-					    NULL;
+	const struct ir_value *powers = node->operands[0], *core;
+	const struct ir_node *sum;
 	union ir_attrs attrs = { .axis = 0 };
-	struct ir_value *x;
+	struct lines lines;
 
-	if (!sum || sum->operands[0] != numerator || !rules_sole(rules, node->operands[1]) ||
-	    rules_uses(rules, numerator) != 2 || rules_is_output(rules, numerator))
+	if (node->attrs.binary.kind != IR_DIV || node->attrs.binary.act.kind != IR_UNARY_NONE)
 		return NULL;
-	x = under_exp(numerator, sum->attrs.reduce.axes, &most);
-	if (!x)
+	sum = reduction_beside(node->operands[1], &core);
+	if (!sum || sum->attrs.reduce.kind != IR_REDUCE_SUM || uncast(sum->operands[0]) != powers ||
+	    rules_uses(rules, core) != 1 || rules_is_output(rules, core) ||
+	    rules_uses(rules, powers) != 2 || rules_is_output(rules, powers) ||
+	    !find_powers(powers, &lines) || lines.axes != sum->attrs.reduce.axes ||
+	    !one_axis(lines.axes, &attrs.softmax.axis))
 		return NULL;
-	while (!(sum->attrs.reduce.axes >> attrs.axis & 1))
-		attrs.axis++;
-	return rules_emit(rules, IR_OP_SOFTMAX, &x, 1, &node->results[0]->type, &attrs,
-			  numerator->def, node);
+	attrs.softmax.guarded = lines.guarded;
+	return rules_emit(rules, IR_OP_SOFTMAX, &lines.x, 1, &node->results[0]->type, &attrs,
+			  powers->def, node);
+}
+
+/* The x of x - log_sum_exp(x), beside which the reduction stands. */
+static bool find_log_sum_exp(const struct rules *rules, const struct ir_node *node,
+			     struct lines *lines)
+{
+	const struct ir_value *core;
+	const struct ir_node *sum = reduction_beside(node->operands[1], &core);
+	enum ir_reduce kind = sum ? sum->attrs.reduce.kind : IR_REDUCE_COUNT;
+
+	if ((kind != IR_REDUCE_LOG_SUM_EXP && kind != IR_REDUCE_SHIFTED_LOG_SUM_EXP) ||
+	    sum->operands[0] != node->operands[0] || rules_uses(rules, core) != 1 ||
+	    rules_is_output(rules, core))
+		return false;
+	*lines = (struct lines){ sum->operands[0], sum->attrs.reduce.axes,
+				 kind == IR_REDUCE_LOG_SUM_EXP };
+	return true;
+}
+
+/* x - max(x) - log(sum(exp(x - max(x)))), and x - logSumExp(x) */
+struct ir_value *rule_log_softmax_parts(struct rules *rules, struct ir_node *node)
+{
+	union ir_attrs attrs = { .softmax = { .log = true } };
+	const struct ir_value *less = unexpanded(node->operands[1]);
+	struct lines lines, of_sum;
+
+	if (node->attrs.binary.kind != IR_SUB || node->attrs.binary.act.kind != IR_UNARY_NONE ||
+	    !ir_dtype_is_float(node->results[0]->type.dtype))
+		return NULL;
+	if (!find_log_sum_exp(rules, node, &lines) &&
+	    !(find_shifted(node->operands[0], &lines) && find_log_of_sum(rules, less, &of_sum) &&
+	      are_same(&lines, &of_sum) && has_kept_shape(&less->type, &lines.x->type, lines.axes)))
+		return NULL;
+	if (!one_axis(lines.axes, &attrs.softmax.axis))
+		return NULL;
+	attrs.softmax.guarded = lines.guarded;
+	return rules_emit(rules, IR_OP_SOFTMAX, &lines.x, 1, &node->results[0]->type, &attrs, node,
+			  NULL);
+}
+
+/* log(softmax(x)) */
+struct ir_value *rule_log_of_softmax(struct rules *rules, struct ir_node *node)
+{
+	const struct ir_node *softmax = rules_sole(rules, node->operands[0]);
+	union ir_attrs attrs;
+
+	if (node->attrs.unary.kind != IR_LOG || !softmax || softmax->op != IR_OP_SOFTMAX ||
+	    softmax->attrs.softmax.log || softmax->attrs.softmax.nan_to_zero)
+		return NULL;
+	attrs = softmax->attrs;
+	attrs.softmax.log = true;
+	return rules_emit(rules, IR_OP_SOFTMAX, softmax->operands, 1, &node->results[0]->type,
+			  &attrs, softmax, node);
+}
+
+/* ---- max(x) + log(sum(exp(x - max(x)))) */
+
+/* The reduction with what it keeps in the wanted type, or a reshape of it. */
+static struct ir_value *emit_reduction(struct rules *rules, const struct lines *lines,
+				       const struct ir_node *node)
+{
+	union ir_attrs attrs = { .reduce = { .kind = lines->guarded ? IR_REDUCE_LOG_SUM_EXP :
+								      IR_REDUCE_SHIFTED_LOG_SUM_EXP,
+					     .axes = lines->axes } };
+	const struct ir_type *wanted = &node->results[0]->type;
+	struct ir_type type = lines->x->type;
+	struct ir_value *value;
+	uint32_t rank = 0;
+
+	for (uint32_t i = 0; i < lines->x->type.rank; i++)
+		if (!(lines->axes >> i & 1))
+			type.dim[rank++] = lines->x->type.dim[i];
+	type.rank = rank;
+	if (!ir_type_same_shape(&type, wanted)) {
+		attrs.reduce.keep_dims = true;
+		type = lines->x->type;
+		for (uint32_t i = 0; i < type.rank; i++)
+			if (lines->axes >> i & 1)
+				type.dim[i].value = 1;
+	}
+	value = rules_emit(rules, IR_OP_REDUCE, &lines->x, 1, &type, &attrs, node, NULL);
+	if (!value || ir_type_same_shape(&type, wanted))
+		return value;
+	return rules_emit(rules, IR_OP_RESHAPE, &value, 1, wanted, NULL, node, NULL);
+}
+
+struct ir_value *rule_log_sum_exp_parts(struct rules *rules, struct ir_node *node)
+{
+	int64_t count = ir_type_elements(&node->results[0]->type);
+
+	if (node->attrs.binary.kind != IR_ADD || node->attrs.binary.act.kind != IR_UNARY_NONE)
+		return NULL;
+	/* Operands with as many elements as the result are not broadcast. */
+	for (int i = 0; i < 2; i++)
+		if (ir_type_elements(&node->operands[i]->type) != count)
+			return NULL;
+	for (int i = 0; i < 2; i++) {
+		struct lines lines, of_sum;
+
+		if (find_log_of_sum(rules, node->operands[i], &of_sum) &&
+		    find_largest(node->operands[!i], &lines) && are_same(&lines, &of_sum))
+			return emit_reduction(rules, &lines, node);
+	}
+	return NULL;
+}
+
+/* ---- where(isNaN(softmax(x)), 0, softmax(x)) */
+
+static bool is_where_nan(const struct ir_value *condition, const struct ir_value *y)
+{
+	const struct ir_node *node = rules_maker(condition, IR_OP_COMPARE);
+
+	return is_function_of(condition, IR_IS_NAN, y) ||
+	       (node && node->attrs.binary.kind == IR_NE && node->operands[0] == y &&
+		node->operands[1] == y);
+}
+
+/* Exact for all data, so that it does not matter which masks are finite. */
+struct ir_value *rule_softmax_nan(struct rules *rules, struct ir_node *node)
+{
+	const struct ir_node *softmax = rules_maker(node->operands[2], IR_OP_SOFTMAX);
+	const struct ir_value *y = node->operands[2];
+	union ir_attrs attrs;
+	uint64_t bits;
+
+	if (!softmax || !is_where_nan(node->operands[0], y) ||
+	    !rules_bits(node->operands[1], &bits) || bits ||
+	    !ir_type_same_shape(&y->type, &node->results[0]->type) || rules_is_output(rules, y) ||
+	    rules_uses(rules, y) != 1 + node->operands[0]->def->num_operands ||
+	    !rules_sole(rules, node->operands[0]))
+		return NULL;
+	attrs = softmax->attrs;
+	attrs.softmax.nan_to_zero = true;
+	return rules_emit(rules, IR_OP_SOFTMAX, softmax->operands, 1, &node->results[0]->type,
+			  &attrs, softmax, node);
 }

@@ -421,9 +421,10 @@ static bool can_shift(const struct ir_node *product)
 {
 	const struct ir_value *bias = bias_of(product);
 
+	/* That of a convolution has one element for each channel anyway. */
 	return !bias || (bias->kind == IR_VALUE_CONSTANT &&
 			 bias->type.dtype == product->results[0]->type.dtype &&
-			 channels_each_or_one(product, &bias->type));
+			 (product->op == IR_OP_CONV || channels_each_or_one(product, &bias->type)));
 }
 
 /* What a product is scaled with so far; a copy, so that nothing is changed where a rule does not apply in the end. */

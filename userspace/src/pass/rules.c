@@ -140,6 +140,43 @@ const struct ir_node *rules_maker(const struct ir_value *value, enum ir_op op)
 	return value->kind == IR_VALUE_RESULT && value->def->op == op ? value->def : NULL;
 }
 
+bool rules_bits(const struct ir_value *value, uint64_t *bits)
+{
+	size_t bytes = ir_dtype_bits(value->type.dtype) / 8;
+	const char *data;
+
+	while (value->kind == IR_VALUE_RESULT &&
+	       (value->def->op == IR_OP_EXPAND || value->def->op == IR_OP_RESHAPE))
+		value = value->def->operands[0];
+	if (value->kind != IR_VALUE_CONSTANT || !bytes)
+		return false;
+	data = value->constant->data;
+	*bits = 0;
+	memcpy(bits, data, bytes);
+	for (int64_t i = 1; i < ir_type_elements(&value->type); i++)
+		if (memcmp(data, data + (size_t)i * bytes, bytes))
+			return false;
+	return true;
+}
+
+uint64_t rules_infinity(enum ir_dtype dtype, bool negative)
+{
+	uint64_t sign = (uint64_t)negative << (ir_dtype_bits(dtype) - 1);
+
+	switch (dtype) {
+	case IR_F32:
+		return sign | 0x7f800000;
+	case IR_F16:
+		return sign | 0x7c00;
+	case IR_BF16:
+		return sign | 0x7f80;
+	case IR_F64:
+		return sign | UINT64_C(0x7ff) << 52;
+	default:
+		return 0;
+	}
+}
+
 struct rules_scaling *rules_scaling_of(const struct rules *rules, const struct ir_node *product)
 {
 	return rules->nodes[product->id].scaling;

@@ -39,6 +39,10 @@ extern const uint32_t rules_count;
 struct ir_node *rules_sole(const struct rules *rules, const struct ir_value *value);
 /* The node of that operator that makes a value, whoever else uses it; else NULL. */
 const struct ir_node *rules_maker(const struct ir_value *value, enum ir_op op);
+/* The bits that all elements of a constant have, which may be expanded; false where it is none, or they differ. */
+bool rules_bits(const struct ir_value *value, uint64_t *bits);
+/* The bits of an infinite number, of its type or 0 for integers. */
+uint64_t rules_infinity(enum ir_dtype dtype, bool negative);
 /* How many operands and outputs a value is. */
 uint32_t rules_uses(const struct rules *rules, const struct ir_value *value);
 bool rules_is_output(const struct rules *rules, const struct ir_value *value);

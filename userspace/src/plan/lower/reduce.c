@@ -12,7 +12,8 @@ bool supports_reduce(const struct ir_node *node, struct npu_reason *reason)
 {
 	enum ir_reduce kind = node->attrs.reduce.kind;
 	bool by_float = kind == IR_REDUCE_MEAN || kind == IR_REDUCE_L2 ||
-			kind == IR_REDUCE_LOG_SUM || kind == IR_REDUCE_LOG_SUM_EXP;
+			kind == IR_REDUCE_LOG_SUM || kind == IR_REDUCE_LOG_SUM_EXP ||
+			kind == IR_REDUCE_SHIFTED_LOG_SUM_EXP;
 
 	if (by_float && !supports_is_float(node->operands[0]))
 		return supports_not(
@@ -54,20 +55,27 @@ static int reduced_result(struct plan *plan, struct vprog *prog, const struct ir
 	return vp_output(prog, &view);
 }
 
-/* A divisor: one float32 in the constants, read by every element. */
+/* A number of a type in the constants, which every element reads. */
+static int number_operand(struct plan *plan, struct vprog *prog, const void *number, uint8_t dtype)
+{
+	struct npu_view view = { .base = NPU_BASE_CONST, .dtype = dtype, .rank = prog->rank };
+
+	for (uint32_t i = 0; i < prog->rank; i++)
+		view.dim[i] = 1;
+	view.window_bytes = (uint64_t)plan_dtype_bytes(dtype);
+	view.window = plan_constant(plan, number, view.window_bytes);
+	return vp_input(prog, &view);
+}
+
+/* A divisor: how many elements are reduced to one. */
 static int count_operand(struct plan *plan, struct vprog *prog, uint8_t axes)
 {
-	struct npu_view view = { .base = NPU_BASE_CONST, .dtype = ONPU_DT_F32, .rank = prog->rank };
 	float count = 1;
 
-	for (uint32_t i = 0; i < prog->rank; i++) {
+	for (uint32_t i = 0; i < prog->rank; i++)
 		if (axes >> i & 1)
 			count *= (float)prog->dim[i];
-		view.dim[i] = 1;
-	}
-	view.window = plan_constant(plan, &count, sizeof(count));
-	view.window_bytes = sizeof(count);
-	return vp_input(prog, &view);
+	return number_operand(plan, prog, &count, ONPU_DT_F32);
 }
 
 /* ---- reductions */
@@ -95,16 +103,27 @@ static void reduce_mean(struct plan *plan, struct vprog *prog, int in, int out, 
 	vp_add(prog, ONPU_OP_VDIV, out, sum, count, -1);
 }
 
-/* log(sum(exp(x - m))) + m; m is finite so that infinities do not become NaN. */
-static void reduce_log_sum_exp(struct vprog *prog, int in, int out, uint8_t axes)
+/* The largest element of each line. */
+static int largest(struct vprog *prog, int in, uint8_t axes)
+{
+	int max = vp_temp(prog, ONPU_DT_F32, all_dims(prog) & ~axes);
+
+	vp_reduce(prog, ONPU_OP_RMAX, max, in, axes);
+	return max;
+}
+
+/* log(sum(exp(x - m))) + m; with a finite m, which it is when `bounded`, infinities do not become NaN. */
+static void reduce_log_sum_exp(struct vprog *prog, int in, int out, uint8_t axes, bool bounded)
 {
 	uint8_t all = all_dims(prog), rows = all & ~axes;
-	int max = vp_temp(prog, ONPU_DT_F32, rows), top = vp_temp(prog, ONPU_DT_F32, rows);
+	int max = largest(prog, in, axes), top = max;
 	int diff = vp_temp(prog, ONPU_DT_F32, all), power = vp_temp(prog, ONPU_DT_F32, all);
 	int sum = vp_temp(prog, ONPU_DT_F32, rows), log = vp_temp(prog, ONPU_DT_F32, rows);
 
-	vp_reduce(prog, ONPU_OP_RMAX, max, in, axes);
-	vp_scalar(prog, ONPU_OP_VCLAMP, top, max, vp_f32(-FLT_MAX), vp_f32(FLT_MAX));
+	if (bounded) {
+		top = vp_temp(prog, ONPU_DT_F32, rows);
+		vp_scalar(prog, ONPU_OP_VCLAMP, top, max, vp_f32(-FLT_MAX), vp_f32(FLT_MAX));
+	}
 	vp_add(prog, ONPU_OP_VSUB, diff, in, top, -1);
 	vp_add(prog, ONPU_OP_VEXP, power, diff, -1, -1);
 	vp_reduce(prog, ONPU_OP_RSUM, sum, power, axes);
@@ -131,8 +150,10 @@ void lower_reduce(struct plan *plan, const struct ir_node *node)
 
 	if (attrs->kind == IR_REDUCE_MEAN)
 		reduce_mean(plan, &prog, in, out, attrs->axes);
-	else if (attrs->kind == IR_REDUCE_LOG_SUM_EXP)
-		reduce_log_sum_exp(&prog, in, out, attrs->axes);
+	else if (attrs->kind == IR_REDUCE_LOG_SUM_EXP ||
+		 attrs->kind == IR_REDUCE_SHIFTED_LOG_SUM_EXP)
+		reduce_log_sum_exp(&prog, in, out, attrs->axes,
+				   attrs->kind == IR_REDUCE_LOG_SUM_EXP);
 	else
 		reduce_simple(&prog, simple[attrs->kind][0], simple[attrs->kind][1], in, out,
 			      attrs->axes);
@@ -141,20 +162,46 @@ void lower_reduce(struct plan *plan, const struct ir_node *node)
 
 /* ---- softmax */
 
+/* 0 where a function finds y, which has the type of out, to be a number that is none or infinite. */
+static void clear(struct plan *plan, struct vprog *prog, enum onpu_op found, int out, int y)
+{
+	int at = vp_temp(prog, ONPU_DT_U8, prog->reg[y].mask);
+	int zero = number_operand(plan, prog, &(float){ 0 }, prog->reg[out].dtype);
+
+	vp_add(prog, found, at, y, -1, -1);
+	vp_add(prog, ONPU_OP_VWHERE, out, at, zero, y);
+}
+
 void lower_softmax(struct plan *plan, const struct ir_node *node)
 {
+	const struct ir_softmax_attrs *attrs = &node->attrs.softmax;
 	struct vprog prog;
 	int in = vp_begin_input(&prog, plan, "vector softmax", node->operands[0]);
 	int out = vp_result(&prog, plan, node->results[0]);
-	uint8_t axes = 1u << node->attrs.axis, all = all_dims(&prog), rows = all & ~axes;
-	int max = vp_temp(&prog, ONPU_DT_F32, rows), diff = vp_temp(&prog, ONPU_DT_F32, all);
-	int power = vp_temp(&prog, ONPU_DT_F32, all), sum = vp_temp(&prog, ONPU_DT_F32, rows);
+	uint8_t axes = 1u << attrs->axis, all = all_dims(&prog), rows = all & ~axes;
+	int max = largest(&prog, in, axes), top = max;
+	int diff = vp_temp(&prog, ONPU_DT_F32, all), power = vp_temp(&prog, ONPU_DT_F32, all);
+	int sum = vp_temp(&prog, ONPU_DT_F32, rows), y = out;
 
-	vp_reduce(&prog, ONPU_OP_RMAX, max, in, axes);
-	vp_add(&prog, ONPU_OP_VSUB, diff, in, max, -1);
+	if (attrs->guarded) {
+		top = vp_temp(&prog, ONPU_DT_F32, rows);
+		clear(plan, &prog, ONPU_OP_VISINF, top, max);
+	}
+	if (attrs->nan_to_zero)
+		y = vp_temp(&prog, prog.reg[out].dtype, all);
+	vp_add(&prog, ONPU_OP_VSUB, diff, in, top, -1);
 	vp_add(&prog, ONPU_OP_VEXP, power, diff, -1, -1);
 	vp_reduce(&prog, ONPU_OP_RSUM, sum, power, axes);
-	vp_add(&prog, ONPU_OP_VDIV, out, power, sum, -1);
+	if (attrs->log) {
+		int log = vp_temp(&prog, ONPU_DT_F32, rows);
+
+		vp_add(&prog, ONPU_OP_VLOG, log, sum, -1, -1);
+		vp_add(&prog, ONPU_OP_VSUB, y, diff, log, -1);
+	} else {
+		vp_add(&prog, ONPU_OP_VDIV, y, power, sum, -1);
+	}
+	if (attrs->nan_to_zero)
+		clear(plan, &prog, ONPU_OP_VISNAN, out, y);
 	vp_emit(plan, &prog);
 }
 

@@ -23,6 +23,13 @@ static bool is_plain_product(const struct ir_node *node)
 	       node->operands[1]->type.rank >= 2;
 }
 
+bool stream_is_plain_softmax(const struct ir_node *node)
+{
+	const struct ir_softmax_attrs *attrs = &node->attrs.softmax;
+
+	return node->op == IR_OP_SOFTMAX && !attrs->log && !attrs->guarded && !attrs->nan_to_zero;
+}
+
 bool stream_is_attention(const struct plan *plan, const struct stream_set *set)
 {
 	const struct ir_node *product, *softmax;
@@ -32,7 +39,7 @@ bool stream_is_attention(const struct plan *plan, const struct stream_set *set)
 		return false;
 	product = stream_node(plan, set->node[set->num - 1]);
 	softmax = stream_node(plan, set->node[set->num - 2]);
-	if (softmax->op != IR_OP_SOFTMAX || !is_plain_product(product) ||
+	if (!stream_is_plain_softmax(softmax) || !is_plain_product(product) ||
 	    product->operands[0] != softmax->results[0] ||
 	    stream_is_internal(plan, set, product->operands[1]))
 		return false;

@@ -656,7 +656,7 @@ static bool try_attention(struct finder *f, uint32_t n)
 	if (product->op != IR_OP_MATMUL)
 		return false;
 	softmax = product->operands[0]->def;
-	if (!stream_in_range(f->plan, softmax) || softmax->op != IR_OP_SOFTMAX ||
+	if (!stream_in_range(f->plan, softmax) || !stream_is_plain_softmax(softmax) ||
 	    !collect_scores(f, softmax->operands[0], &set) ||
 	    !insert(&set, softmax->id - f->plan->first) || !insert(&set, n) ||
 	    !is_closed(f, &set) || !choose_keys(f, &set, &blocks) || rows_fit(f, &set))

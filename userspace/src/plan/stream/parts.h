@@ -42,6 +42,8 @@ uint64_t stream_part_bytes(const struct ir_value *value, const struct box *box);
 #define STREAM_KEYS 64 /* blocks of keys are multiples of this */
 
 /* Whether the last two nodes of a set are a softmax and its product with values from outside. */
+/* WebNN's softmax, without what attributes add to it. */
+bool stream_is_plain_softmax(const struct ir_node *node);
 bool stream_is_attention(const struct plan *plan, const struct stream_set *set);
 /*
  * Computes @parts for the part @last of the result and block @block of @blocks of the keys: the scores, and the
