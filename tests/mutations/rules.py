@@ -35,7 +35,9 @@ MUTATIONS = [
     _rule('rule_scale', 'the old bias has no factor', 'own = quantized_float(old, ', 'own = 0 * quantized_float(old, '),
     # Windows.
     _rule('rule_window', 'any padding is taken for zeros', '|| number != 0 ||', '||'),
-    _rule('rule_window', 'averages count padding', 'attrs.pool.kind == IR_POOL_AVERAGE || ', ''),
+    _rule('rule_window', 'averages count what they have not padded', 'if (pool->padding[2 * i] || pool->padding[2 * i + 1] ||\n\t\t    last', 'if (last'),
+    _rule('rule_window', 'windows of averages go beyond the padding', 'pool->padding[2 * i + 1] ||\n\t\t    last >= ir_type_dim(&node->operands[0]->type, rows + i))', 'pool->padding[2 * i + 1])'),
+    _rule('rule_window', 'averages do not count padding', 'attrs.pool.counts_padding = attrs.pool.kind == IR_POOL_AVERAGE;', ';'),
     _rule('rule_window', 'rows are padded as columns', 'padding[2 * i] += p->begin[rows + i];', 'padding[2 * i] += p->begin[rows + 1 - i];'),
     # Chains.
     _rule('rule_chain', '0 is added to -0 without a change', '(bits == 0 && has_no_negative_zero(x, MAX_HEIGHT))', 'bits == 0'),

@@ -219,6 +219,7 @@ static bool pool_round(void)
 
 	a->kind = (enum ir_pool)random_below(3);
 	a->layout = random_below(2) ? IR_NCHW : IR_NHWC;
+	a->counts_padding = random_below(2);
 	for (int i = 0; i < 2; i++) {
 		a->window[i] = between(1, 3);
 		a->strides[i] = between(1, 3);

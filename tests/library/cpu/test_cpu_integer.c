@@ -245,7 +245,8 @@ static bool qpool_round(void)
 	int64_t n = between(1, 3), c = between(1, 40), in[2], out[2], x_dims[4], y_dims[4];
 	union ir_attrs attrs = { .qpool = { .pool = { .kind = IR_POOL_AVERAGE,
 						      .dilations = { 1, 1 },
-						      .layout = random_below(2) },
+						      .layout = random_below(2),
+						      .counts_padding = random_below(2) },
 					    .a_zero = random_zero(from),
 					    .zero = random_zero(to) } };
 	struct ir_pool_attrs *pool = &attrs.pool;

@@ -321,6 +321,7 @@ static void run_pool(void **state, int kind, enum ir_dtype dtype, int64_t size, 
 	struct ir_value *input;
 	struct test_graph t;
 
+	pool->counts_padding = kind == IR_POOL_AVERAGE && random_below(2);
 	for (int i = 0; i < 2; i++) {
 		in[i] = between(size / 2 + 1, size);
 		pool->window[i] = window ? in[i] : between(1, 4);

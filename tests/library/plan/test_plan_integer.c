@@ -455,6 +455,7 @@ static void test_average(void **state)
 		attrs.qpool.a_zero = random_zero(from);
 		attrs.qpool.zero = random_zero(to);
 		attrs.pool.layout = random_below(2);
+		attrs.pool.counts_padding = random_below(2);
 		for (int a = 0; a < 2; a++) {
 			uint32_t pad;
 

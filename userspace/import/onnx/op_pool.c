@@ -124,6 +124,61 @@ static bool plain(const struct onnx_window *w)
 	return true;
 }
 
+/* WebNN rounds sizes down or up, all of them; ONNX leaves out windows that begin behind the input. */
+static bool rounds_alike(const struct onnx_window *w)
+{
+	bool down = true, up = true;
+
+	for (uint32_t i = 0; i < w->rank; i++) {
+		int64_t rest = w->in[i] + w->begin[i] + w->end[i] -
+			       ((w->kernel[i] - 1) * w->dilation[i] + 1);
+
+		down = down && w->out[i] == rest / w->stride[i] + 1;
+		up = up && w->out[i] == (rest + w->stride[i] - 1) / w->stride[i] + 1;
+	}
+	return down || up;
+}
+
+/* Whether no window reaches beyond the padding, as with ceil_mode. */
+static bool inside_padding(const struct onnx_window *w)
+{
+	for (uint32_t i = 0; i < w->rank; i++)
+		if ((w->out[i] - 1) * w->stride[i] + (w->kernel[i] - 1) * w->dilation[i] + 1 >
+		    w->in[i] + w->begin[i] + w->end[i])
+			return false;
+	return true;
+}
+
+/*
+ * In one or two dimensions: WebNN's averages do not count padding, and count what is padded before, which the compiler makes
+ * one operator of. */
+static WNNOperand average2d(struct onnx_node *node, WNNOperand x, const struct onnx_window *w,
+			    bool count_pads)
+{
+	int64_t begin[5] = { 0 }, end[5] = { 0 };
+	struct onnx_shape shape = x_shape(x), flat = shape;
+	struct onnx_window plane = *w;
+	WNNOperand y;
+
+	if (w->rank == 1) {
+		plane.rank = 2;
+		plane.in[1] = plane.out[1] = plane.kernel[1] = plane.stride[1] = 1;
+		plane.dilation[1] = 1;
+		plane.begin[1] = plane.end[1] = 0;
+		flat.rank = 4;
+		flat.dim[3] = 1;
+		x = x_reshape(node, x, &flat);
+	}
+	for (uint32_t i = 0; i < 2; i++) {
+		begin[2 + i] = plane.begin[i];
+		end[2 + i] = plane.end[i];
+	}
+	y = !count_pads ? padded2d(node, x, P_AVERAGE, &plane) :
+			  pool2d(node, x_pad(node, x, begin, end, 0), P_AVERAGE, &plane, 0);
+	shape.dim[2] = w->out[0];
+	return w->rank == 1 && y ? x_reshape(node, y, &shape) : y;
+}
+
 static WNNOperand average(struct onnx_node *node, WNNOperand x, const struct onnx_window *w)
 {
 	bool count_pads = onnx_attr_int(node, "count_include_pad", 0);
@@ -139,6 +194,8 @@ static WNNOperand average(struct onnx_node *node, WNNOperand x, const struct onn
 				    "meaning");
 			return NULL;
 		}
+	if (w->rank <= 2 && (count_pads ? inside_padding(w) : rounds_alike(w)))
+		return average2d(node, x, w, count_pads);
 	y = pool_each(node, pad_exactly(node, x, w, 0), P_AVERAGE, w);
 	return x_div(node, y, weights(node, w, count_pads, x));
 }
@@ -155,21 +212,6 @@ static double lowest(int type)
 	default:
 		return onnx_type_is_float(type) ? -INFINITY : 0;
 	}
-}
-
-/* WebNN rounds sizes down or up, all of them; ONNX leaves out windows that begin behind the input. */
-static bool rounds_alike(const struct onnx_window *w)
-{
-	bool down = true, up = true;
-
-	for (uint32_t i = 0; i < w->rank; i++) {
-		int64_t rest = w->in[i] + w->begin[i] + w->end[i] -
-			       ((w->kernel[i] - 1) * w->dilation[i] + 1);
-
-		down = down && w->out[i] == rest / w->stride[i] + 1;
-		up = up && w->out[i] == (rest + w->stride[i] - 1) / w->stride[i] + 1;
-	}
-	return down || up;
 }
 
 static WNNOperand extreme(struct onnx_node *node, WNNOperand x, const struct onnx_window *w)

@@ -25,12 +25,14 @@ struct pool {
 	size_t worker_bytes;
 };
 
-/* Taps of one output that lie inside the image, along one axis. */
+/* Taps of one output that lie inside the image, or that count, along one axis. */
 static int64_t inside(const struct pool *p, int axis, int64_t out)
 {
 	int64_t at = out * p->attrs->strides[axis] - p->attrs->padding[axis * 2];
 	int64_t in = axis ? p->w : p->h, count = 0;
 
+	if (p->attrs->counts_padding)
+		return p->attrs->window[axis];
 	for (int64_t k = 0; k < p->attrs->window[axis]; k++, at += p->attrs->dilations[axis])
 		count += at >= 0 && at < in;
 	return count;

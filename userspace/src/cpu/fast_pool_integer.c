@@ -109,10 +109,13 @@ static void add_to(const struct pool *p, int32_t *restrict sums, const uint8_t *
 			sums[i] += x[i];
 }
 
+/* @count: taps inside the image */
 static uint8_t average_of(const struct pool *p, int64_t sum, int64_t count)
 {
-	return (uint8_t)cpu_average(p->to, sum - count * p->average->a_zero, count, p->scale,
-				    p->average->zero);
+	sum -= count * p->average->a_zero;
+	if (p->attrs->counts_padding)
+		count = (int64_t)p->attrs->window[0] * p->attrs->window[1];
+	return (uint8_t)cpu_average(p->to, sum, count, p->scale, p->average->zero);
 }
 
 /* One line of averages in nhwc. */

@@ -388,6 +388,8 @@ static double pool_float(const struct pool *p, struct window win)
 		square += x * x;
 		max = isnan(max) || max > x ? max : x;
 	}
+	if (p->attrs->counts_padding)
+		count = (int64_t)p->attrs->window[0] * p->attrs->window[1];
 	switch (p->attrs->kind) {
 	case IR_POOL_MAX:
 		return max;
@@ -439,13 +441,15 @@ void cpu_ref_pool(const struct ir_node *node, const void *const *in, void *const
 				}
 }
 
-/* The sum of the integers in a window, without their zero points; *count becomes their number. */
+/* The sum of the integers in a window, without their zero points; *count becomes the number that they are divided by. */
 static int64_t pool_int_sum(const struct pool *p, struct window win, int64_t zero, int64_t *count)
 {
 	int64_t sum = 0, at;
 
 	for (*count = 0; (at = window_next(p, &win)) >= 0; ++*count)
 		sum += cpu_load_int(p->dtype, p->in, at) - zero;
+	if (p->attrs->counts_padding)
+		*count = (int64_t)p->attrs->window[0] * p->attrs->window[1];
 	return sum;
 }
 

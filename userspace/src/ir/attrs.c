@@ -81,6 +81,7 @@ static const struct ir_field pool[] = {
 	ARRAY(pool.strides, "stride", U32, 2, 1),
 	ARRAY(pool.dilations, "dilation", U32, 2, 1),
 	FIELD(pool.layout, NULL, ENUM, WORDS(layouts)),
+	FIELD(pool.counts_padding, "counts_padding", BOOL),
 };
 static const struct ir_field qpool[] = {
 	ROW(pool.window, "window", U32, 2, NEEDED),
@@ -88,6 +89,7 @@ static const struct ir_field qpool[] = {
 	ARRAY(pool.strides, "stride", U32, 2, 1),
 	ARRAY(pool.dilations, "dilation", U32, 2, 1),
 	FIELD(pool.layout, NULL, ENUM, WORDS(layouts)),
+	FIELD(pool.counts_padding, "counts_padding", BOOL),
 	FIELD(qpool.a_zero, "azero", I64),
 	FIELD(qpool.zero, "zero", I64),
 };

@@ -256,6 +256,7 @@ struct ir_pool_attrs {
 	enum ir_pool kind;
 	uint32_t window[2], padding[4], strides[2], dilations[2];
 	enum ir_layout layout;
+	bool counts_padding; /* averages are of all taps of a window, wherever they are; padding is 0 */
 };
 
 /* The geometry is valid as attrs.pool too; the kind is IR_POOL_AVERAGE. */

@@ -6,7 +6,8 @@
  *	%3 = conv(%1, %2)			->	%3 = conv(%0, %2) pad=1,1,1,1 ; conv2d+pad
  *
  * Convolutions and L2 pools see zeros beyond their input, maximum pools what is below all numbers. Average pools count
- * only what is inside, so that their padding stays.
+ * only what is inside: those without padding of their own, all of whose windows lie inside, get an attribute
+ * that counts the padding.
  */
 #include <math.h>
 #include <string.h>
@@ -82,17 +83,37 @@ static bool windows_see_input(const struct ir_pool_attrs *pool)
 	return true;
 }
 
+/* Whether all taps of an average count already, or none lies outside of the padded input. */
+static bool counts_all_taps(const struct ir_node *node)
+{
+	const struct ir_pool_attrs *pool = &node->attrs.pool;
+	uint32_t rows = pool->layout == IR_NCHW ? 2 : 1;
+
+	for (uint32_t i = 0; i < 2 && !pool->counts_padding; i++) {
+		int64_t last =
+			(ir_type_dim(&node->results[0]->type, rows + i) - 1) * pool->strides[i] +
+			(int64_t)(pool->window[i] - 1) * pool->dilations[i];
+
+		if (pool->padding[2 * i] || pool->padding[2 * i + 1] ||
+		    last >= ir_type_dim(&node->operands[0]->type, rows + i))
+			return false;
+	}
+	return true;
+}
+
 struct ir_value *rule_pad_before_pool(struct rules *rules, struct ir_node *node)
 {
 	const struct ir_node *pad = pad_of(node);
 	union ir_attrs attrs = node->attrs;
 	double number;
 
-	if (!pad || attrs.pool.kind == IR_POOL_AVERAGE || !padded_with(pad, &number) ||
+	if (!pad || (attrs.pool.kind == IR_POOL_AVERAGE && !counts_all_taps(node)) ||
+	    !padded_with(pad, &number) ||
 	    number != (attrs.pool.kind == IR_POOL_MAX ? (double)-INFINITY : 0) ||
 	    !add_padding(pad, attrs.pool.layout, attrs.pool.padding) ||
 	    !windows_see_input(&attrs.pool))
 		return NULL;
+	attrs.pool.counts_padding = attrs.pool.kind == IR_POOL_AVERAGE;
 	return rules_emit(rules, IR_OP_POOL, pad->operands, 1, &node->results[0]->type, &attrs,
 			  node, pad);
 }

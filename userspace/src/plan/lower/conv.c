@@ -432,7 +432,7 @@ static int64_t taps_inside(const struct contract *c, int axis, int64_t out)
 }
 
 /* Divisors of an average: one number when no window leaves the image, else one per place. */
-static void add_divisors(struct plan *plan, struct contract *c)
+static void add_divisors(struct plan *plan, struct contract *c, bool counts_padding)
 {
 	int64_t h = c->dim[CD_H], w = c->dim[CD_W];
 	struct npu_view v = { .base = NPU_BASE_CONST, .dtype = ONPU_DT_F32 };
@@ -445,7 +445,9 @@ static void add_divisors(struct plan *plan, struct contract *c)
 		return;
 	}
 	for (int64_t i = 0; i < h * w; i++) {
-		table[i] = (float)(taps_inside(c, 0, i / w) * taps_inside(c, 1, i % w));
+		table[i] = counts_padding ?
+				   (float)(c->taps[0] * c->taps[1]) :
+				   (float)(taps_inside(c, 0, i / w) * taps_inside(c, 1, i % w));
 		same &= table[i] == table[0];
 	}
 	bytes = (same ? 1 : h * w) * sizeof(*table);
@@ -476,9 +478,9 @@ static uint64_t lowest_bits(uint8_t dtype)
 	}
 }
 
-static void set_pool_kind(struct plan *plan, struct contract *c, enum ir_pool kind)
+static void set_pool_kind(struct plan *plan, struct contract *c, const struct ir_pool_attrs *attrs)
 {
-	switch (kind) {
+	switch (attrs->kind) {
 	case IR_POOL_MAX:
 		c->op = ONPU_OP_WIN_MAX;
 		c->kernel = "win.max";
@@ -488,7 +490,7 @@ static void set_pool_kind(struct plan *plan, struct contract *c, enum ir_pool ki
 	case IR_POOL_AVERAGE:
 		c->op = ONPU_OP_WIN_SUM;
 		c->kernel = "win.sum";
-		add_divisors(plan, c);
+		add_divisors(plan, c, attrs->counts_padding);
 		break;
 	case IR_POOL_L2:
 		c->op = ONPU_OP_WIN_SUMSQ;
@@ -520,10 +522,10 @@ void lower_pool(struct plan *plan, const struct ir_node *node)
 		scale = values_view(plan, node->operands[1]);
 		scale = five_dims(&scale, (int64_t[]){ 1, 1, 1, 1, 1 }, (int64_t[5]){ 0 });
 		integer_average_begin(plan, &c, &node->attrs.qpool);
-		add_divisors(plan, &c);
+		add_divisors(plan, &c, attrs->counts_padding);
 		integer_average_end(plan, &c, &node->attrs.qpool, &scale);
 	} else {
-		set_pool_kind(plan, &c, attrs->kind);
+		set_pool_kind(plan, &c, attrs);
 	}
 	contract_emit(plan, &c);
 }
