@@ -85,6 +85,12 @@ MUTATIONS = [
     _view('an operand of a concat that is an output is made in it', 'f->is_output[home_of(f->c->homes, graph->outputs[i].value->id).value] = true;', ';'),
     _view('memory is never short', 'if (f->live[n] > f->peak)', 'if (f->live[n] < 0)'),
     _view('parts of a concat are all at its begin', 'at += (uint64_t)ir_type_bytes(&node->operands[i]->type);', ';'),
+    # Groups.
+    _rule('rule_groups', 'groups of other images are normalised', '!ir_type_same_shape(&before->operands[0]->type, image)', '0'),
+    _rule('rule_groups', 'scales of groups are those of the first channels', '(size_t)(i / times) * bytes', '(size_t)(i % count) * bytes'),
+    _rule('rule_groups', 'the scale of groups is forgotten', "is_all(value, neutral))", '1)'),
+    _rule('rule_groups', 'a scale comes behind the bias', 'operand_of(norm, 2) || (mul', '(mul'),
+    _rule('rule_groups', 'a row of numbers belongs to channels', 'ir_type_dim(type, 1 - missing) == channels &&', ''),
     # Parts, and constant integers.
     _rule('rule_parts', 'the sum may be that of another axis', '|| lines.axes != sum->attrs.reduce.axes ||', '||'),
     _rule('rule_parts', 'a logarithm may be that of another axis', '&& sum->attrs.reduce.axes == lines->axes &&', '&&'),

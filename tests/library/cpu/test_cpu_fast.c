@@ -528,6 +528,10 @@ static bool instnorm_round(void)
 	union ir_attrs attrs = { .norm = { .epsilon = 1e-3f, .layout = IR_NCHW } };
 	struct rig rig;
 
+	if (random_below(2)) {
+		attrs.norm.groups = between(1, 3);
+		dims[1] = attrs.norm.groups * between(1, 4);
+	}
 	rig_init(&rig);
 	add(&rig, 4, dims);
 	maybe_add(&rig, 1, dims + 1);

@@ -544,6 +544,34 @@ static void test_norm(void **state)
 	}
 }
 
+/* Channels of groups of images of all ranks, in both layouts. */
+static void test_norm_groups(void **state)
+{
+	for (int i = 0; i < 16; i++) {
+		union ir_attrs attrs = { .norm = { .epsilon = 1e-5f, .layout = i & 1 } };
+		int64_t dims[MAX_RANK];
+		uint32_t rank, channel;
+
+		random_seed(1300 + i);
+		rank = between(3, 5);
+		channel = i & 1 ? rank - 1 : 1;
+		for (uint32_t d = 0; d < rank; d++)
+			dims[d] = between(2, 7);
+		if (i & 2) {
+			attrs.norm.groups = between(1, 4);
+			dims[channel] = attrs.norm.groups * between(1, 9);
+		}
+		run_norm(state, IR_OP_INSTNORM, &attrs, dims, rank, 1, 1, dims + channel,
+			 i & 4 ? IR_F16 : IR_F32);
+	}
+	for (int i = 0; i < 2; i++) {
+		union ir_attrs attrs = { .norm = { .epsilon = 1e-5f, .layout = i, .groups = 2 } };
+		int64_t dims[4] = { 2, i ? 90 : 6, 80, i ? 6 : 90 };
+
+		run_norm(state, IR_OP_INSTNORM, &attrs, dims, 4, 1, 1, (int64_t[]){ 6 }, IR_F32);
+	}
+}
+
 static void test_norm_long(void **state)
 {
 	union ir_attrs attrs = { .norm = { .epsilon = 1e-5f, .num_axes = 1, .axes = { 1 } } };
@@ -597,8 +625,8 @@ int main(void)
 		cmocka_unit_test(test_reduce),	     cmocka_unit_test(test_reduce_long),
 		cmocka_unit_test(test_reduce_rank8), cmocka_unit_test(test_softmax),
 		cmocka_unit_test(test_cumsum),	     cmocka_unit_test(test_arg),
-		cmocka_unit_test(test_norm),	     cmocka_unit_test(test_norm_long),
-		cmocka_unit_test(test_norm_far),
+		cmocka_unit_test(test_norm),	     cmocka_unit_test(test_norm_groups),
+		cmocka_unit_test(test_norm_long),    cmocka_unit_test(test_norm_far),
 	};
 
 	return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);

@@ -27,19 +27,6 @@ static int optional(struct onnx_node *node, size_t input, WNNOperand *operand)
 	return *operand ? 0 : -1;
 }
 
-/* (x - mean) / sqrt(variance + epsilon) over dimensions that are one. */
-static WNNOperand standardise(struct onnx_node *node, WNNOperand x, uint32_t count,
-			      const uint32_t *axes, double epsilon)
-{
-	WNNOperand mean = x_reduce(node, X_MEAN, x, count, axes, true);
-	WNNOperand centred = x_sub(node, x, mean);
-	WNNOperand variance =
-		x_reduce(node, X_MEAN, x_mul(node, centred, centred), count, axes, true);
-
-	variance = x_sqrt(node, x_add(node, variance, x_like(node, x, epsilon)));
-	return x_div(node, centred, variance);
-}
-
 /* In training the statistics are those of the batch, and their running averages are outputs. */
 static int train(struct onnx_node *node, WNNOperand x, WNNOperand *mean, WNNOperand *variance)
 {
@@ -220,32 +207,40 @@ int onnx_op_skip_norm(struct onnx_node *node)
 	return onnx_wants(node, 3) ? onnx_out(node, 3, x) : 0;
 }
 
+/* An image of [batch, groups, all of a group], normalised; and what it was. */
+static WNNOperand normalise_groups(struct onnx_node *node, WNNOperand x, int64_t groups,
+				   WNNOperand scale, WNNOperand bias)
+{
+	WNNInstanceNormalizationOptions options = WNN_INSTANCE_NORMALIZATION_OPTIONS_INIT;
+	struct onnx_shape shape = x_shape(x), flat = { 4, { shape.dim[0], groups, 1, 1 } };
+	WNNOperand y;
+
+	flat.dim[2] = onnx_shape_elements(&shape) / groups / shape.dim[0];
+	options.label = node->options.label;
+	options.epsilon = onnx_attr_float(node, "epsilon", 1e-5);
+	options.scale = scale;
+	options.bias = bias;
+	y = wnnGraphBuilderInstanceNormalization(node->b, x_reshape(node, x, &flat), &options);
+	return y ? x_reshape(node, y, &shape) : NULL;
+}
+
+/* The compiler makes one operator of a normalisation of groups with the scale and bias of channels. */
 int onnx_op_group_norm(struct onnx_node *node)
 {
 	int64_t groups = onnx_attr_int(node, "num_groups", 0);
 	WNNOperand x = onnx_in(node, 0), scale, bias;
-	struct onnx_shape shape, flat = { 3, { 0 } };
-	static const uint32_t last = 2;
+	struct onnx_shape shape;
 
 	if (!x || !(scale = onnx_in(node, 1)) || !(bias = onnx_in(node, 2)))
 		return -1;
 	shape = x_shape(x);
 	if (shape.rank < 2 || groups < 1 || shape.dim[1] % groups)
 		return onnx_refuse(node, "num_groups", "num_groups does not divide the channels");
-	flat.dim[0] = shape.dim[0];
-	flat.dim[1] = groups;
-	flat.dim[2] = onnx_shape_elements(&shape) / groups / shape.dim[0];
-	x = standardise(node, x_reshape(node, x, &flat), 1, &last,
-			onnx_attr_float(node, "epsilon", 1e-5));
 	/* Before operator set 21 scale and bias belong to groups. */
-	if (node->version < 21 && x_shape(scale).dim[0] == groups) {
-		struct onnx_shape column = { 3, { 1, groups, 1 } };
-
-		x = x_mul(node, x, x_reshape(node, scale, &column));
-		x = x_add(node, x, x_reshape(node, bias, &column));
-		return onnx_out(node, 0, x_reshape(node, x, &shape));
-	}
-	x = x_mul(node, x_reshape(node, x, &shape), per_channel(node, scale, shape.rank));
+	if (node->version < 21 && x_shape(scale).dim[0] == groups)
+		return onnx_out(node, 0, normalise_groups(node, x, groups, scale, bias));
+	x = normalise_groups(node, x, groups, NULL, NULL);
+	x = x_mul(node, x, per_channel(node, scale, shape.rank));
 	return onnx_out(node, 0, x_add(node, x, per_channel(node, bias, shape.rank)));
 }
 

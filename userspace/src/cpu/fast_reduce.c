@@ -208,6 +208,7 @@ struct normalization {
 	double epsilon;
 	bool rms;
 	int64_t channels; /* that lines belong to in turn; 0: parameters are lines, too */
+	int64_t in_line;  /* channels of a line, which are a group */
 };
 
 static void set_statistics(const struct normalization *z, int64_t channel, const float *x,
@@ -231,13 +232,18 @@ static void normalize_lines(void *argument, int64_t begin, int64_t end)
 
 	for (int64_t i = begin; i < end; i++) {
 		const float *x = z->x + i * z->a.n;
-		int64_t channel = z->channels ? i % z->channels : 0;
+		int64_t channel = z->channels ? i * z->in_line % z->channels : 0;
+		int64_t n = z->a.n / z->in_line;
 		struct cpu_normal m = { .scale = z->scale ? z->scale + channel : NULL,
 					.bias = z->bias ? z->bias + channel : NULL,
 					.each = !z->channels };
 
 		set_statistics(z, channel, x, &m);
-		z->simd->normalize(&m, z->y + i * z->a.n, x, z->a.n);
+		for (int64_t k = 0; k < z->in_line; k++) {
+			z->simd->normalize(&m, z->y + i * z->a.n + k * n, x + k * n, n);
+			m.scale += m.scale ? 1 : 0;
+			m.bias += m.bias ? 1 : 0;
+		}
 	}
 }
 
@@ -253,7 +259,7 @@ static uint32_t line_axes(const struct ir_node *node)
 	uint32_t axes = 0;
 
 	if (node->op == IR_OP_INSTNORM)
-		return 0xc;
+		return ~UINT32_C(3);
 	if (node->op == IR_OP_BATCHNORM)
 		return ~UINT32_C(0) << (attrs->axis + 1);
 	for (uint32_t i = 0; i < attrs->num_axes; i++)
@@ -276,10 +282,16 @@ static int normalize(struct cpu_context *cpu, const struct ir_node *node, const 
 		.y = out[0],
 		.epsilon = (double)node->attrs.norm.epsilon,
 		.rms = node->attrs.norm.rms,
+		.in_line = 1,
 	};
 
 	(void)err;
 	split_axes(type, line_axes(node), &z.a);
+	if (node->op == IR_OP_INSTNORM && node->attrs.norm.groups) {
+		z.in_line = ir_type_dim(type, 1) / node->attrs.norm.groups;
+		z.a.outer /= z.in_line;
+		z.a.n *= z.in_line;
+	}
 	if (node->op != IR_OP_LAYERNORM)
 		z.channels = ir_type_dim(type, given ? node->attrs.norm.axis : 1);
 	cpu_parallel_ranges(cpu, z.a.outer, grain_of(z.a.n), normalize_lines, &z);

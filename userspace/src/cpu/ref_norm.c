@@ -30,13 +30,12 @@ void cpu_ref_batchnorm(const struct ir_node *node, const void *const *in, void *
 }
 
 /*
- * Normalizes over `axes` (a mask). Element i of the result uses scale and bias at the offset that
+ * Normalizes data of shape s over `axes` (a mask). Element i of the result uses scale and bias at the offset that
  * param_stride gives for its index.
  */
-static void normalize(const struct ir_node *node, const void *const *in, void *const *out,
-		      uint32_t axes, const int64_t *param_stride)
+static void normalize(const struct ir_node *node, struct cpu_shape s, const void *const *in,
+		      void *const *out, uint32_t axes, const int64_t *param_stride)
 {
-	struct cpu_shape s = cpu_shape_of(&node->results[0]->type);
 	enum ir_dtype dtype = node->results[0]->type.dtype;
 	int64_t keep[IR_MAX_RANK], walk[IR_MAX_RANK];
 	struct cpu_shape group = s, rest = s;
@@ -78,13 +77,35 @@ static void normalize(const struct ir_node *node, const void *const *in, void *c
 	}
 }
 
+/* Channels become groups and the channels of a group. */
+static struct cpu_shape split_channels(struct cpu_shape s, uint32_t channel, int64_t groups)
+{
+	for (uint32_t i = s.rank; i > channel; i--) {
+		s.dim[i] = s.dim[i - 1];
+		s.stride[i] = s.stride[i - 1];
+	}
+	s.rank++;
+	s.dim[channel] = groups;
+	s.dim[channel + 1] /= groups;
+	s.stride[channel] = s.stride[channel + 1] * s.dim[channel + 1];
+	return s;
+}
+
 void cpu_ref_instnorm(const struct ir_node *node, const void *const *in, void *const *out)
 {
-	bool nchw = node->attrs.norm.layout == IR_NCHW;
+	const struct ir_norm_attrs *attrs = &node->attrs.norm;
+	struct cpu_shape s = cpu_shape_of(&node->results[0]->type);
+	uint32_t channel = attrs->layout == IR_NCHW ? 1 : s.rank - 1;
+	int64_t groups = attrs->groups ? attrs->groups : s.dim[channel];
 	int64_t stride[IR_MAX_RANK] = { 0 };
 
-	stride[nchw ? 1 : 3] = 1;
-	normalize(node, in, out, nchw ? 0xc : 0x6, stride);
+	stride[channel] = 1;
+	if (attrs->groups) {
+		s = split_channels(s, channel, groups);
+		stride[channel] = s.dim[channel + 1];
+		stride[channel + 1] = 1;
+	}
+	normalize(node, s, in, out, ((1u << s.rank) - 1) & ~(1u | 1u << channel), stride);
 }
 
 void cpu_ref_layernorm(const struct ir_node *node, const void *const *in, void *const *out)
@@ -99,5 +120,5 @@ void cpu_ref_layernorm(const struct ir_node *node, const void *const *in, void *
 		stride[attrs->axes[i]] = count;
 		count *= ir_type_dim(&node->results[0]->type, attrs->axes[i]);
 	}
-	normalize(node, in, out, axes, stride);
+	normalize(node, cpu_shape_of(&node->results[0]->type), in, out, axes, stride);
 }

@@ -146,6 +146,7 @@ static const struct ir_field batchnorm[] = {
 static const struct ir_field instnorm[] = {
 	FIELD(norm.layout, NULL, ENUM, WORDS(layouts)),
 	FIELD(norm.epsilon, "epsilon", FLOAT),
+	FIELD(norm.groups, "groups", U32),
 };
 static const struct ir_field layernorm[] = {
 	FIELD(norm.num_axes, "axes", LIST, NEEDED),

@@ -292,6 +292,7 @@ struct ir_norm_attrs {
 	uint32_t num_axes;
 	uint32_t axes[IR_MAX_RANK]; /* layerNormalization, in the order of scale's dims */
 	enum ir_layout layout;	    /* instanceNormalization */
+	uint32_t groups; /* of neighbouring channels that instanceNormalization takes as one; 0: each has its own */
 	float epsilon;
 	bool rms; /* of layerNormalization: no mean is taken away first */
 };

@@ -357,12 +357,16 @@ static bool norm(const struct ir_node *node)
 			dims[i] = rank ? ir_type_dim(out(node), attrs->axes[i]) : 1;
 		}
 		count = rank ? count : 0;
-	} else if (node->op == IR_OP_BATCHNORM ? attrs->axis >= rank : rank != 4) {
+	} else if (node->op == IR_OP_BATCHNORM ? attrs->axis >= rank : rank < 3) {
 		return false;
 	} else {
 		dims[0] = ir_type_dim(out(node), node->op == IR_OP_BATCHNORM ? attrs->axis :
 						 attrs->layout == IR_NCHW    ? 1 :
-									       3);
+									       rank - 1);
+		/* The dimension that groups add has to be one of a tensor. */
+		if (node->op == IR_OP_INSTNORM && attrs->groups &&
+		    (rank == IR_MAX_RANK || dims[0] % attrs->groups))
+			return false;
 	}
 	for (uint32_t i = 1; i < node->num_operands; i++)
 		if (!ir_shape_is(in(node, i), count, dims))

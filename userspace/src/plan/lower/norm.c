@@ -28,6 +28,37 @@ static int operand_along(struct plan *plan, struct vprog *prog, const struct ir_
 	return vp_input(prog, &view);
 }
 
+/* A view with a dim as two, of which the first has so many elements. */
+static struct npu_view split_dim(struct npu_view view, uint32_t dim, int64_t count)
+{
+	for (uint32_t i = view.rank; i > dim; i--) {
+		view.dim[i] = view.dim[i - 1];
+		view.stride[i] = view.stride[i - 1];
+	}
+	view.rank++;
+	view.dim[dim] = count;
+	view.dim[dim + 1] /= count;
+	view.stride[dim] = view.stride[dim + 1] * view.dim[dim + 1];
+	return view;
+}
+
+/* Scale or bias of the channels, by groups and channels of a group. */
+static int operand_of_groups(struct plan *plan, struct vprog *prog, const struct ir_value *value,
+			     uint32_t channel)
+{
+	struct npu_view view = values_view(plan, value);
+
+	view = split_dim(view, 0, prog->dim[channel]);
+	for (uint32_t i = prog->rank; i-- > 0;) {
+		bool own = i == channel || i == channel + 1;
+
+		view.dim[i] = own ? view.dim[i - channel] : 1;
+		view.stride[i] = own ? view.stride[i - channel] : 0;
+	}
+	view.rank = prog->rank;
+	return vp_input(prog, &view);
+}
+
 static const struct ir_value *optional(const struct ir_node *node, uint32_t i)
 {
 	return i < node->num_operands ? node->operands[i] : NULL;
@@ -109,51 +140,77 @@ static int centre(struct vprog *prog, int in, int count, uint8_t axes)
 	return diff;
 }
 
-/* Mean and variance over `axes`, scale and bias over the dims that `along` lists. */
-static void normalise(struct plan *plan, const struct ir_node *node, const char *kernel,
-		      uint8_t axes, const uint32_t *along, uint32_t num_along)
+/* Mean and variance over `axes`; operands are registers, those that are absent -1. */
+static void normalise(struct plan *plan, const struct ir_node *node, struct vprog *prog, int in,
+		      int out, const int *operand, uint8_t axes)
 {
-	struct vprog prog;
-	int in = vp_begin_input(&prog, plan, kernel, node->operands[0]), operand[2] = { -1, -1 };
-	int out = vp_result(&prog, plan, node->results[0]),
-	    count = count_operand(plan, &prog, axes);
-	uint8_t all = (1u << prog.rank) - 1, rows = all & ~axes;
-	int squares = vp_temp(&prog, ONPU_DT_F32, rows);
-	int variance = vp_temp(&prog, ONPU_DT_F32, rows), diff, root, quotient;
+	int count = count_operand(plan, prog, axes);
+	uint8_t all = (1u << prog->rank) - 1, rows = all & ~axes;
+	int squares = vp_temp(prog, ONPU_DT_F32, rows);
+	int variance = vp_temp(prog, ONPU_DT_F32, rows), diff = in, root, quotient;
 
+	for (int pass = 0; pass < 2 && !node->attrs.norm.rms; pass++)
+		diff = centre(prog, diff, count, axes);
+	vp_reduce(prog, ONPU_OP_RSUMSQ, squares, diff, axes);
+	vp_add(prog, ONPU_OP_VDIV, variance, squares, count, -1);
+	root = deviation(prog, variance, node->attrs.norm.epsilon);
+	quotient = vp_temp(prog, ONPU_DT_F32, all);
+	vp_add(prog, ONPU_OP_VDIV, quotient, diff, root, -1);
+	scale_and_shift(prog, out, quotient, operand[0], operand[1]);
+	vp_emit(plan, prog);
+}
+
+static void lower_layernorm(struct plan *plan, const struct ir_node *node)
+{
+	const struct ir_norm_attrs *attrs = &node->attrs.norm;
+	struct vprog prog;
+	int in = vp_begin_input(&prog, plan, "vector layernorm", node->operands[0]);
+	int out = vp_result(&prog, plan, node->results[0]), operand[2] = { -1, -1 };
+	uint8_t axes = 0;
+
+	for (uint32_t i = 0; i < attrs->num_axes; i++)
+		axes |= 1u << attrs->axes[i];
 	for (uint32_t i = 0; i < 2; i++)
 		if (optional(node, 1 + i))
-			operand[i] =
-				operand_along(plan, &prog, node->operands[1 + i], along, num_along);
-	diff = in;
-	for (int pass = 0; pass < 2 && !node->attrs.norm.rms; pass++)
-		diff = centre(&prog, diff, count, axes);
-	vp_reduce(&prog, ONPU_OP_RSUMSQ, squares, diff, axes);
-	vp_add(&prog, ONPU_OP_VDIV, variance, squares, count, -1);
-	root = deviation(&prog, variance, node->attrs.norm.epsilon);
-	quotient = vp_temp(&prog, ONPU_DT_F32, all);
-	vp_add(&prog, ONPU_OP_VDIV, quotient, diff, root, -1);
-	scale_and_shift(&prog, out, quotient, operand[0], operand[1]);
-	vp_emit(plan, &prog);
+			operand[i] = operand_along(plan, &prog, node->operands[1 + i], attrs->axes,
+						   attrs->num_axes);
+	normalise(plan, node, &prog, in, out, operand, axes);
+}
+
+static void lower_instnorm(struct plan *plan, const struct ir_node *node)
+{
+	const struct ir_norm_attrs *attrs = &node->attrs.norm;
+	struct npu_view from = values_view(plan, node->operands[0]);
+	struct npu_view to = values_view(plan, node->results[0]);
+	uint32_t channel = attrs->layout == IR_NHWC ? from.rank - 1 : 1;
+	int in, out, operand[2] = { -1, -1 };
+	struct vprog prog;
+
+	if (attrs->groups) {
+		from = split_dim(from, channel, attrs->groups);
+		to = split_dim(to, channel, attrs->groups);
+	}
+	vp_begin(&prog, "vector instancenorm", from.rank, from.dim);
+	in = vp_input(&prog, &from);
+	out = vp_output(&prog, &to);
+	for (uint32_t i = 0; i < 2; i++) {
+		const struct ir_value *value = optional(node, 1 + i);
+
+		if (value)
+			operand[i] = attrs->groups ?
+					     operand_of_groups(plan, &prog, value, channel) :
+					     operand_along(plan, &prog, value, &channel, 1);
+	}
+	normalise(plan, node, &prog, in, out, operand,
+		  ((1u << prog.rank) - 1) & ~(1u | 1u << channel));
 }
 
 void lower_norm(struct plan *plan, const struct ir_node *node)
 {
-	const struct ir_norm_attrs *attrs = &node->attrs.norm;
-	bool nhwc = attrs->layout == IR_NHWC;
-	uint32_t channel = nhwc ? 3 : 1;
-	uint8_t axes = 0;
-
-	switch (node->op) {
-	case IR_OP_BATCHNORM:
+	if (node->op == IR_OP_BATCHNORM)
 		lower_batchnorm(plan, node);
-		break;
-	case IR_OP_INSTNORM:
-		normalise(plan, node, "vector instancenorm", nhwc ? 0x6 : 0xc, &channel, 1);
-		break;
-	default:
-		for (uint32_t i = 0; i < attrs->num_axes; i++)
-			axes |= 1u << attrs->axes[i];
-		normalise(plan, node, "vector layernorm", axes, attrs->axes, attrs->num_axes);
-	}
+	else if (node->op == IR_OP_INSTNORM)
+		lower_instnorm(plan, node);
+	else
+		lower_layernorm(plan, node);
 }
