@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Recurrent networks. LSTM and GRU become those of WebNN, which have the same gates in the same order,
- * unless they ask for more; RNN and the rest are unrolled.
+ * Recurrent networks. LSTM and GRU become those of WebNN, which have the same gates in the same order, with
+ * WNNRecurrentDetails where they ask for more; RNN and what has other activations are unrolled.
  */
 #include <string.h>
+
+#include <webnn/webnn_npu.h>
 
 #include "ops.h"
 #include "recurrent.h"
@@ -108,20 +110,18 @@ static WNNOperand optional(struct onnx_node *node, size_t input, int *result)
 static int read_lengths(struct onnx_node *node, struct recurrent *n)
 {
 	const struct onnx_value *value = onnx_has(node, 4) ? node->inputs[4] : NULL;
-	struct onnx_shape shape = { 2, { x_shape(n->x).dim[1], 1 } };
+	int64_t batch = x_shape(n->x).dim[1];
 	bool full = value && value->data;
-	WNNOperand lengths;
 
 	if (!value)
 		return 0;
-	if (value->shape.rank != 1 || value->shape.dim[0] != shape.dim[0])
+	if (value->shape.rank != 1 || value->shape.dim[0] != batch)
 		return onnx_refuse(node, "sequence_lens", "sequence_lens has a wrong shape");
-	for (int64_t i = 0; full && i < shape.dim[0]; i++)
+	for (int64_t i = 0; full && i < batch; i++)
 		full = onnx_value_int(value, (size_t)i) == n->steps;
 	if (full)
 		return 0;
-	lengths = onnx_in(node, 4);
-	n->lengths = lengths ? x_reshape(node, lengths, &shape) : NULL;
+	n->lengths = onnx_in(node, 4);
 	return n->lengths ? 0 : -1;
 }
 
@@ -241,20 +241,32 @@ int onnx_op_rnn(struct onnx_node *node)
 	return read_inputs(node, 1, &n) ? -1 : unrolled(node, &n);
 }
 
+/* Whether there is what only WNNRecurrentDetails says. ONNX lets the output gate see the cell after the step. */
+static bool set_details(const struct recurrent *n, WNNRecurrentDetails *details)
+{
+	details->sequenceLengths = n->lengths;
+	details->clip = n->clip > 0 ? n->clip : 0;
+	details->coupledGates = n->coupled;
+	details->latePeephole = n->peephole != NULL;
+	return n->lengths || n->clip > 0 || n->coupled || n->peephole;
+}
+
 int onnx_op_lstm(struct onnx_node *node)
 {
 	WNNRecurrentNetworkActivation activations[3];
 	WNNLstmOptions options = WNN_LSTM_OPTIONS_INIT;
+	WNNRecurrentDetails details = WNN_RECURRENT_DETAILS_INIT;
 	WNNOperand outputs[3] = { NULL };
 	struct recurrent n;
 
 	if (read_inputs(node, 4, &n))
 		return -1;
-	/* ONNX lets the output gate see the cell after the step, WebNN the one before. */
-	if (n.peephole || n.clip > 0 || n.coupled || n.lengths ||
-	    !simple_activations(&n, activations))
+	if (!simple_activations(&n, activations))
 		return unrolled(node, &n);
+	if (set_details(&n, &details))
+		options.nextInChain = &details.chain;
 	options.label = node->options.label;
+	options.peepholeWeight = n.peephole;
 	options.bias = n.bias;
 	options.recurrentBias = n.recurrent_bias;
 	options.initialHiddenState = n.h;
@@ -273,13 +285,16 @@ int onnx_op_gru(struct onnx_node *node)
 {
 	WNNRecurrentNetworkActivation activations[2];
 	WNNGruOptions options = WNN_GRU_OPTIONS_INIT;
+	WNNRecurrentDetails details = WNN_RECURRENT_DETAILS_INIT;
 	WNNOperand outputs[2] = { NULL };
 	struct recurrent n;
 
 	if (read_inputs(node, 3, &n))
 		return -1;
-	if (n.clip > 0 || n.lengths || !simple_activations(&n, activations))
+	if (!simple_activations(&n, activations))
 		return unrolled(node, &n);
+	if (set_details(&n, &details))
+		options.nextInChain = &details.chain;
 	options.label = node->options.label;
 	options.bias = n.bias;
 	options.recurrentBias = n.recurrent_bias;

@@ -255,6 +255,10 @@ typedef enum WNNSType {
 	WNNSType_TensorDmaBuf = 0x10004,
 	/** WNNGraphPlacementRules of webnn_npu.h, in the chain of WNNGraphPlacement. */
 	WNNSType_GraphPlacementRules = 0x10005,
+	/**
+	 * WNNRecurrentDetails of webnn_npu.h, in the chain of WNNLstmOptions and WNNGruOptions.
+	 */
+	WNNSType_RecurrentDetails = 0x10006,
 	/** Makes the type 32 bits wide; no value. */
 	WNNSType_Force32 = 0x7FFFFFFF
 } WNNSType;

@@ -363,6 +363,47 @@ typedef struct WNNTensorDmaBuf {
 #define WNN_TENSOR_DMA_BUF_INIT WNN_VALUE(WNNTensorDmaBuf, WNN_TENSOR_DMA_BUF_STATIC_INIT)
 
 /**
+ * What recurrent networks of other formats have and WebNN's do not: in the chain of WNNLstmOptions
+ * or WNNGruOptions.
+ */
+typedef struct WNNRecurrentDetails {
+	/** sType is WNNSType_RecurrentDetails. */
+	WNNChainedStruct chain;
+	/**
+	 * How many steps each item of the batch has, int32 of shape [batch]: in both directions, an
+	 * item keeps its states in the steps from there on, and all of its hidden states that are
+	 * returned are 0 there. NULL: all have all steps.
+	 */
+	WNNOperand sequenceLengths;
+	/**
+	 * What activations of gates are applied to is limited to -clip and clip before; 0: it is
+	 * not. Default: 0. Default: 0.
+	 */
+	double clip;
+	/**
+	 * LSTM only: the forget gate is 1 minus the input gate. Default: false. Default: false.
+	 */
+	WNNBool coupledGates;
+	/**
+	 * LSTM only: the output gate sees the new cell state, not the old one, by its peephole
+	 * weights. Default: false. Default: false.
+	 */
+	WNNBool latePeephole;
+} WNNRecurrentDetails;
+
+/** Initialiser of WNNRecurrentDetails with the defaults, for static objects in strict C. */
+#define WNN_RECURRENT_DETAILS_STATIC_INIT { \
+	/* .chain = */ { NULL, WNNSType_RecurrentDetails }, \
+	/* .sequenceLengths = */ NULL, \
+	/* .clip = */ 0.0, \
+	/* .coupledGates = */ WNN_FALSE, \
+	/* .latePeephole = */ WNN_FALSE \
+}
+/** A WNNRecurrentDetails with the defaults. */
+#define WNN_RECURRENT_DETAILS_INIT \
+	WNN_VALUE(WNNRecurrentDetails, WNN_RECURRENT_DETAILS_STATIC_INIT)
+
+/**
  * A text that belongs to the caller; wnnStringFreeMembers frees it.
  */
 typedef struct WNNString {

@@ -32,8 +32,13 @@ struct pass {
 	const float *weight, *recurrent, *bias, *recurrent_bias, *peephole;
 };
 
+/* Gates alone are limited, not the cell state. */
 static void activate(const struct network *n, int which, float *x, int64_t count)
 {
+	float clip = n->r.node->attrs.rnn.clip;
+
+	for (int64_t i = 0; clip > 0 && which < 2 && i < count; i++)
+		x[i] = x[i] < -clip ? -clip : x[i] > clip ? clip : x[i];
 	switch (n->r.node->attrs.rnn.activations[which]) {
 	case IR_RELU:
 		for (int64_t i = 0; i < count; i++)
@@ -98,7 +103,7 @@ static void multiply_lines(float *to, const float *x, const float *y, int64_t co
 }
 
 /* The reset gate is applied to the product with the state. */
-static void step_gru_after(const struct pass *p, float *gates)
+static void step_gru_after(const struct pass *p, float *gates, int64_t t)
 {
 	const struct network *n = p->n;
 	int64_t size = n->r.hidden;
@@ -109,6 +114,8 @@ static void step_gru_after(const struct pass *p, float *gates)
 		float *g = gates + b * n->width, *s = n->state_gates + b * n->width;
 		float *r = g + n->r.gate[1] * size, *new = g + n->r.gate[2] * size;
 
+		if (!cpu_recurrent_inside(&n->r, b, t))
+			continue;
 		add_lines(g, s, 2 * size);
 		activate(n, 0, g, 2 * size);
 		multiply_lines(r, r, s + n->r.gate[2] * size, size);
@@ -122,7 +129,7 @@ static void step_gru_after(const struct pass *p, float *gates)
  * The reset gate is applied to the state before its product: z and r come first, both in rows 0
  * and 1.
  */
-static void step_gru_before(const struct pass *p, float *gates)
+static void step_gru_before(const struct pass *p, float *gates, int64_t t)
 {
 	const struct network *n = p->n;
 	int64_t size = n->r.hidden, batch = n->r.batch, last = 2 * size;
@@ -140,30 +147,28 @@ static void step_gru_before(const struct pass *p, float *gates)
 	for (int64_t b = 0; b < batch; b++) {
 		float *g = gates + b * n->width;
 
+		if (!cpu_recurrent_inside(&n->r, b, t))
+			continue;
 		add_lines(g + last, n->state_gates + b * n->width + last, size);
 		activate(n, 1, g + last, size);
 		mix(n->h + b * size, g + n->r.gate[0] * size, g + last, size);
 	}
 }
 
-/* The peephole weights are in the order i, o, f; all see the old cell state. */
-static void add_peephole(const struct pass *p, float *g, const float *c)
+/* What a gate sees of the cell state: the peephole weights are in the order i, o, f. */
+static void add_peephole(const struct pass *p, int gate, float *to, const float *c)
 {
 	int64_t size = p->n->r.hidden;
 
-	for (int k = 0; p->peephole && k < 3; k++) {
-		const float *w = p->peephole + k * size;
-		float *to = g + p->n->r.gate[k] * size;
-
-		for (int64_t i = 0; i < size; i++)
-			to[i] += w[i] * c[i];
-	}
+	for (int64_t i = 0; p->peephole && i < size; i++)
+		to[i] += p->peephole[gate * size + i] * c[i];
 }
 
-static void step_lstm(const struct pass *p, float *gates)
+static void step_lstm(const struct pass *p, float *gates, int64_t t)
 {
 	enum { I, O, F, G };
 	const struct network *n = p->n;
+	const struct ir_rnn_attrs *attrs = &n->r.node->attrs.rnn;
 	int64_t size = n->r.hidden;
 
 	set_bias(n->state_gates, p->recurrent_bias, n->r.batch, n->width);
@@ -172,16 +177,25 @@ static void step_lstm(const struct pass *p, float *gates)
 		float *line = gates + b * n->width, *gate[4];
 		float *h = n->h + b * size, *c = n->c + b * size;
 
+		if (!cpu_recurrent_inside(&n->r, b, t))
+			continue;
 		add_lines(line, n->state_gates + b * n->width, n->width);
-		add_peephole(p, line, c);
 		for (int k = I; k <= G; k++) {
 			gate[k] = line + n->r.gate[k] * size;
-			activate(n, k == G ? 1 : 0, gate[k], size);
+			if (k != G && !(k == O && attrs->late_peephole))
+				add_peephole(p, k, gate[k], c);
+			if (k != O)
+				activate(n, k == G ? 1 : 0, gate[k], size);
 		}
 		for (int64_t i = 0; i < size; i++) {
-			c[i] = gate[F][i] * c[i] + gate[I][i] * gate[G][i];
+			float forget = attrs->coupled ? 1 - gate[I][i] : gate[F][i];
+
+			c[i] = forget * c[i] + gate[I][i] * gate[G][i];
 			h[i] = c[i];
 		}
+		if (attrs->late_peephole)
+			add_peephole(p, O, gate[O], c);
+		activate(n, 0, gate[O], size);
 		activate(n, 2, h, size);
 		multiply_lines(h, h, gate[O], size);
 	}
@@ -197,20 +211,31 @@ static void store(const struct network *n, const float *from, void *to, int64_t 
 		((uint16_t *)to)[at + i] = wnn_float_to_half(from[i]);
 }
 
+/* The states behind step t; 0 in items of the batch that do not have it. */
+static void store_sequence(const struct network *n, int64_t t, int64_t at)
+{
+	size_t bytes = ir_dtype_bits(n->r.dtype) / 8, line = (size_t)n->r.hidden;
+
+	store(n, n->h, n->r.sequence, at, n->r.batch * n->r.hidden);
+	for (int64_t b = 0; b < n->r.batch; b++)
+		if (!cpu_recurrent_inside(&n->r, b, t))
+			memset((char *)n->r.sequence + ((size_t)at + (size_t)b * line) * bytes, 0,
+			       line * bytes);
+}
+
 static void step(const struct pass *p, float *gates, int64_t t)
 {
 	const struct network *n = p->n;
 	int64_t states = n->r.batch * n->r.hidden;
 
 	if (n->r.lstm)
-		step_lstm(p, gates);
+		step_lstm(p, gates, t);
 	else if (n->r.node->attrs.rnn.reset_after)
-		step_gru_after(p, gates);
+		step_gru_after(p, gates, t);
 	else
-		step_gru_before(p, gates);
+		step_gru_before(p, gates, t);
 	if (n->r.sequence)
-		store(n, n->h, n->r.sequence, (t * n->r.directions + p->direction) * states,
-		      states);
+		store_sequence(n, t, (t * n->r.directions + p->direction) * states);
 }
 
 static void run_direction(const struct network *n, int64_t d)

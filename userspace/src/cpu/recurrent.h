@@ -17,6 +17,7 @@ struct cpu_recurrent {
 	/* NULL where absent; each with the directions in front. */
 	const void *x, *weight, *recurrent, *bias, *recurrent_bias, *peephole, *hidden_state,
 		*cell_state;
+	const int32_t *lengths;
 	void *last_hidden, *last_cell, *sequence;
 	int gate[4]; /* positions of z, r, n or i, o, f, g */
 };
@@ -50,6 +51,7 @@ static inline struct cpu_recurrent cpu_recurrent_of(const struct ir_node *node,
 		.peephole = lstm ? cpu_optional(node, in, 5) : NULL,
 		.hidden_state = cpu_optional(node, in, lstm ? 6 : 5),
 		.cell_state = lstm ? cpu_optional(node, in, 7) : NULL,
+		.lengths = cpu_optional(node, in, lstm ? 8 : 6),
 		.last_hidden = out[0],
 		.last_cell = lstm ? out[1] : NULL,
 		.sequence = node->attrs.rnn.return_sequence ? out[lstm ? 2 : 1] : NULL,
@@ -62,6 +64,12 @@ static inline struct cpu_recurrent cpu_recurrent_of(const struct ir_node *node,
 		memcpy(r.gate, other ? (int[]){ 1, 0, 2, 3 } : (int[]){ 0, 1, 2, 3 },
 		       sizeof(r.gate));
 	return r;
+}
+
+/* Whether an item of the batch has a step, in the order of time. */
+static inline bool cpu_recurrent_inside(const struct cpu_recurrent *r, int64_t batch, int64_t t)
+{
+	return !r->lengths || t < r->lengths[batch];
 }
 
 /* The step that a direction takes as its s-th. */

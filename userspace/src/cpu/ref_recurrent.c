@@ -20,7 +20,11 @@ struct cell {
 static double activate(const struct cpu_recurrent *r, int which, double x)
 {
 	const struct ir_unary_attrs act = { .kind = r->node->attrs.rnn.activations[which] };
+	double clip = (double)r->node->attrs.rnn.clip;
 
+	/* Gates alone are limited, not the cell state. */
+	if (clip > 0 && which < 2)
+		x = x < -clip ? -clip : x > clip ? clip : x;
 	return cpu_apply_unary(&act, x);
 }
 
@@ -89,28 +93,31 @@ static void step_gru(const struct cell *cell, double *h)
 
 /*
  * The peephole weights are in the order i, o, f, whatever that of the gates; o sees the old
- * cell state, too.
+ * cell state, too, or else the new one.
  */
-static double lstm_gate(const struct cell *cell, int gate, int64_t j)
+static double lstm_gate(const struct cell *cell, int gate, int64_t j, double c)
 {
 	const struct cpu_recurrent *r = cell->r;
 	int64_t peephole = (cell->direction * 3 + gate) * r->hidden + j;
 
 	return activate(r, 0,
 			from_input(cell, gate, j) + from_state(cell, gate, j, cell->h) +
-				optional(r, r->peephole, peephole) * cell->c[j]);
+				optional(r, r->peephole, peephole) * c);
 }
 
 static void step_lstm(const struct cell *cell, double *h, double *c)
 {
 	enum { I, O, F, G };
 	const struct cpu_recurrent *r = cell->r;
+	const struct ir_rnn_attrs *attrs = &r->node->attrs.rnn;
 
 	for (int64_t j = 0; j < r->hidden; j++) {
-		double g = gate_of(cell, G, j, 1);
+		double g = gate_of(cell, G, j, 1), in = lstm_gate(cell, I, j, cell->c[j]);
+		double forget = attrs->coupled ? 1 - in : lstm_gate(cell, F, j, cell->c[j]);
 
-		c[j] = lstm_gate(cell, F, j) * cell->c[j] + lstm_gate(cell, I, j) * g;
-		h[j] = lstm_gate(cell, O, j) * activate(r, 2, c[j]);
+		c[j] = forget * cell->c[j] + in * g;
+		h[j] = lstm_gate(cell, O, j, attrs->late_peephole ? c[j] : cell->c[j]) *
+		       activate(r, 2, c[j]);
 	}
 }
 
@@ -126,17 +133,22 @@ static void run(const struct cpu_recurrent *r, int64_t direction, int64_t batch,
 		c[j] = optional(r, r->cell_state, first + j);
 	}
 	for (int64_t s = 0; s < r->steps; s++) {
+		bool inside;
+
 		cell.step = cpu_recurrent_step(r, direction, s);
+		inside = cpu_recurrent_inside(r, batch, cell.step);
 		if (r->lstm)
 			step_lstm(&cell, next_h, next_c);
 		else
 			step_gru(&cell, next_h);
-		memcpy(h, next_h, (size_t)n * sizeof(*h));
-		if (r->lstm)
+		if (inside)
+			memcpy(h, next_h, (size_t)n * sizeof(*h));
+		if (r->lstm && inside)
 			memcpy(c, next_c, (size_t)n * sizeof(*c));
 		for (int64_t j = 0; r->sequence && j < n; j++)
 			cpu_store(r->dtype, r->sequence,
-				  cell.step * r->directions * r->batch * n + first + j, h[j]);
+				  cell.step * r->directions * r->batch * n + first + j,
+				  inside ? h[j] : 0);
 	}
 	for (int64_t j = 0; j < n; j++) {
 		cpu_store(r->dtype, r->last_hidden, first + j, h[j]);

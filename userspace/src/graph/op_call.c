@@ -147,6 +147,13 @@ static int check_attributes(const struct wnn_attribute *attributes, uint32_t cou
 	return 0;
 }
 
+/* Whether a chain is the one struct that there is for such operators. */
+static bool is_known(enum wnn_op op, const WNNChainedStruct *chain)
+{
+	return (op == WNN_OP_LSTM || op == WNN_OP_GRU) && !chain->next &&
+	       chain->sType == WNNSType_RecurrentDetails;
+}
+
 int wnn_op_call_check(struct wnn_op_call *call, struct wnn_error *err)
 {
 	const struct wnn_op_info *info = &wnn_op_info[call->op];
@@ -156,11 +163,11 @@ int wnn_op_call_check(struct wnn_op_call *call, struct wnn_error *err)
 	wnn_op_call_name(call, name, sizeof(name));
 	if (check_operands(call, name, err))
 		return -1;
-	if (head->nextInChain)
+	if (head->nextInChain && !is_known(call->op, head->nextInChain))
 		return wnn_error_set(
 			err, WNN_TYPE_ERROR,
-			"%s: the chain of %s holds a struct of sType %u; none is known "
-			"for operators",
+			"%s: the chain of %s holds a struct of sType %u that is not known "
+			"for this operator, or given twice",
 			name, info->options->type, (unsigned int)head->nextInChain->sType);
 	if (check_attributes(info->arguments, info->argument_count, &call->arguments, name, "",
 			     err))

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: MIT
 /* gru, gruCell, lstm, lstmCell. */
+#include <math.h>
+
+#include <webnn/webnn_npu.h>
+
 #include "graph/rules.h"
 
 /* What the four operators have in common. */
@@ -9,6 +13,7 @@ struct recurrent {
 	int64_t directions, batch, input_size, hidden_size, steps;
 	WNNRecurrentNetworkActivationArray activations;
 	uint32_t num_activations;
+	struct ir_value *lengths; /* NULL: all sequences have all steps */
 };
 
 static int activation_kind(WNNRecurrentNetworkActivation activation)
@@ -118,13 +123,15 @@ static int emit_sequence(struct wnn_rule *rule, enum ir_op op, const struct recu
 	int64_t sequence[4] = { r->steps, r->directions, r->batch, r->hidden_size };
 	uint32_t results = states + attrs->rnn.return_sequence;
 	uint32_t n = (uint32_t)rule->call->operand_count;
-	struct ir_value *operands[8];
+	struct ir_value *operands[9];
 	struct ir_type types[3];
 
 	if (rule_output_count(rule, results))
 		return -1;
 	for (uint32_t i = 0; i < n; i++)
 		operands[i] = rule_value(rule, i);
+	if (r->lengths)
+		operands[n++] = r->lengths;
 	for (uint32_t i = 0; i < states; i++)
 		types[i] =
 			ir_type_make(dtype_of(rule), r->cell ? 2 : 3, r->cell ? state + 1 : state);
@@ -132,6 +139,47 @@ static int emit_sequence(struct wnn_rule *rule, enum ir_op op, const struct recu
 		types[states] = ir_type_make(dtype_of(rule), 4, sequence);
 	set_common(r, attrs);
 	return rule_emit_results(rule, op, operands, n, types, results, attrs);
+}
+
+static int check_lengths(struct wnn_rule *rule, const struct recurrent *r, WNNOperand lengths)
+{
+	const struct ir_type *type;
+
+	if (lengths->builder != rule->builder)
+		return rule_error(rule, "sequenceLengths belongs to another builder");
+	type = &lengths->value->type;
+	if (type->dtype != IR_I32)
+		return rule_error(rule, "sequenceLengths has type %s; allowed is int32",
+				  ir_dtype_name(type->dtype));
+	if (type->rank != 1 || ir_type_dim(type, 0) != r->batch)
+		return rule_error(rule, "sequenceLengths must have the shape [%" PRId64 "]",
+				  r->batch);
+	return 0;
+}
+
+/* Reads the chain of the options: WNNRecurrentDetails, or nothing. */
+static int set_details(struct wnn_rule *rule, struct recurrent *r, union ir_attrs *attrs)
+{
+	const WNNOperatorOptions *head = rule->call->options;
+	const WNNRecurrentDetails *details = (const WNNRecurrentDetails *)head->nextInChain;
+
+	if (!details)
+		return 0;
+	if (!(details->clip >= 0))
+		return rule_error(rule, "clip is %g; it must be 0 or more", details->clip);
+	if (r->gates == 3 && (details->coupledGates || details->latePeephole))
+		return rule_error(rule, "coupledGates and latePeephole are of lstm only");
+	if (details->sequenceLengths) {
+		if (check_lengths(rule, r, details->sequenceLengths))
+			return -1;
+		r->lengths = details->sequenceLengths->value;
+	}
+	attrs->rnn.clip = isfinite(details->clip) ?
+				  wnn_double_cast(dtype_of(rule), details->clip) :
+				  0;
+	attrs->rnn.coupled = details->coupledGates;
+	attrs->rnn.late_peephole = details->latePeephole;
+	return 0;
 }
 
 static int ir_direction(WNNRecurrentNetworkDirection direction)
@@ -158,7 +206,7 @@ int rule_gru(struct wnn_rule *rule)
 
 	if (check_sizes(rule, &r) || check_weights(rule, &r) ||
 	    check_vectors(rule, &r, 3, 2, 3 * r.hidden_size) || check_states(rule, &r, 5, 1) ||
-	    set_activations(rule, &r, &attrs))
+	    set_activations(rule, &r, &attrs) || set_details(rule, &r, &attrs))
 		return -1;
 	return emit_sequence(rule, IR_OP_GRU, &r, 1, &attrs);
 }
@@ -207,7 +255,7 @@ int rule_lstm(struct wnn_rule *rule)
 	if (check_sizes(rule, &r) || check_weights(rule, &r) ||
 	    check_vectors(rule, &r, 3, 2, 4 * r.hidden_size) ||
 	    check_vectors(rule, &r, 5, 1, 3 * r.hidden_size) || check_states(rule, &r, 6, 2) ||
-	    set_activations(rule, &r, &attrs))
+	    set_activations(rule, &r, &attrs) || set_details(rule, &r, &attrs))
 		return -1;
 	return emit_sequence(rule, IR_OP_LSTM, &r, 2, &attrs);
 }

@@ -170,6 +170,7 @@ static const struct ir_field gru[] = {
 	FIELD(rnn.direction, NULL, ENUM, WORDS(directions)),
 	FIELD(rnn.gate_order, "gates", ENUM, WORDS(gru_gates)),
 	ROW(rnn.activations, "activations", ENUM, 2, WORDS(unaries), NEEDED),
+	FIELD(rnn.clip, "clip", FLOAT),
 };
 static const struct ir_field lstm[] = {
 	FIELD(rnn.steps, "steps", U32, NEEDED),
@@ -179,6 +180,9 @@ static const struct ir_field lstm[] = {
 	FIELD(rnn.direction, NULL, ENUM, WORDS(directions)),
 	FIELD(rnn.gate_order, "gates", ENUM, WORDS(lstm_gates)),
 	ROW(rnn.activations, "activations", ENUM, 3, WORDS(unaries), NEEDED),
+	FIELD(rnn.clip, "clip", FLOAT),
+	FIELD(rnn.coupled, "coupled", BOOL),
+	FIELD(rnn.late_peephole, "late_peephole", BOOL),
 };
 
 /* Stands for an operator without attributes, so that each row of ops.def names an array. */

@@ -340,6 +340,9 @@ struct ir_rnn_attrs {
 	enum ir_rnn_direction direction;
 	uint32_t gate_order; /* 0: zrn or iofg, 1: rzn or ifgo */
 	int activations[3];  /* IR_RELU, IR_SIGMOID, IR_TANH */
+	float clip; /* what the first two are applied to is kept within -clip and clip; 0: it is not */
+	bool coupled;	    /* LSTM: the forget gate is 1 minus the input gate */
+	bool late_peephole; /* LSTM: the output gate sees the cell state behind the step */
 };
 
 union ir_attrs {

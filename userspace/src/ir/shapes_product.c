@@ -195,9 +195,10 @@ bool ir_shapes_recurrent(const struct ir_node *node)
 	batch = ir_type_dim(x, x->rank - 2);
 	size = ir_type_dim(x, x->rank - 1);
 	for (uint32_t i = 1; i < node->num_operands; i++)
-		if (!ir_shape_has_type(node, i, x->dtype))
+		if (!ir_shape_has_type(node, i, i == (lstm ? 8 : 6) ? IR_I32 : x->dtype))
 			return false;
-	return part_is(&n, in(node, 1), 2, rows, size) &&
+	return ir_shape_is(in(node, lstm ? 8 : 6), 1, &batch) &&
+	       part_is(&n, in(node, 1), 2, rows, size) &&
 	       part_is(&n, in(node, 2), 2, rows, hidden) && part_is(&n, in(node, 3), 1, rows, 0) &&
 	       part_is(&n, in(node, 4), 1, rows, 0) &&
 	       (!lstm || part_is(&n, in(node, 5), 1, 3 * hidden, 0)) &&

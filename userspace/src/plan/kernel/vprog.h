@@ -9,7 +9,7 @@
 
 #include "plan/list/plan.h"
 
-#define VP_MAX_REGS 24
+#define VP_MAX_REGS 32
 #define VP_MAX_OPS  24
 
 enum vp_kind { VP_INPUT, VP_TEMP, VP_OUTPUT, VP_PART };

@@ -12,8 +12,14 @@
 #include "plan/lower/lower.h"
 #include "plan/lower/supports.h"
 #include "plan/place/place.h"
+#include "util/malloc.h"
 
 #include <string.h>
+
+static uint32_t lengths_operand(const struct ir_node *node)
+{
+	return node->op == IR_OP_LSTM ? 8 : 6;
+}
 
 bool supports_recurrent(const struct ir_node *node, struct npu_reason *reason)
 {
@@ -25,7 +31,14 @@ bool supports_recurrent(const struct ir_node *node, struct npu_reason *reason)
 		if (!supports_function(&act, IR_F32, reason))
 			return false;
 	}
-	return supports_float_only(node, reason);
+	for (uint32_t i = 0; i < node->num_operands; i++)
+		if (i != lengths_operand(node) && node->operands[i] &&
+		    node->operands[i]->type.dtype != node->operands[0]->type.dtype)
+			return supports_not(reason, NPU_REASON_DATA_TYPE,
+					    "the operator is on float32 and float16 only");
+	return supports_is_float(node->operands[0]) ||
+	       supports_not(reason, NPU_REASON_DATA_TYPE,
+			    "the operator is on float32 and float16 only");
 }
 
 /* What a node needs in the arena while it runs. */
@@ -35,6 +48,7 @@ enum region {
 	REGION_HIDDEN, /* [dirs, batch, hidden]: hidden state, in the type of the operands */
 	REGION_STATE,  /* the same in float32: cell state of lstm, hidden state of gru */
 	REGION_RESET,  /* hidden state times reset gate */
+	REGION_INSIDE, /* [steps, batch]: whether an item of the batch has a step, in the order of time */
 	REGION_COUNT
 };
 
@@ -46,7 +60,7 @@ struct rnn {
 	int64_t dirs, steps, batch, input, hidden, gates;
 	int gate[4]; /* positions of z, r, n or i, o, f, g */
 	struct npu_view region[REGION_COUNT];
-	const struct ir_value *bias[2], *peephole, *first_hidden, *first_cell;
+	const struct ir_value *bias[2], *peephole, *first_hidden, *first_cell, *lengths;
 	const struct ir_value *sequence; /* result, or NULL */
 };
 
@@ -83,6 +97,7 @@ static void analyse(const struct ir_node *node, struct rnn *r)
 	r->peephole = r->lstm ? optional(node, 5) : NULL;
 	r->first_hidden = optional(node, r->lstm ? 6 : 5);
 	r->first_cell = r->lstm ? optional(node, 7) : NULL;
+	r->lengths = optional(node, lengths_operand(node));
 	r->sequence = node->attrs.rnn.return_sequence ? node->results[r->lstm ? 2 : 1] : NULL;
 }
 
@@ -108,6 +123,11 @@ static struct npu_view region_shape(const struct rnn *r, enum region region)
 		/* The hidden state of a float32 gru is that already. */
 		if (!r->lstm && r->dtype == ONPU_DT_F32)
 			view.rank = 0;
+		break;
+	case REGION_INSIDE:
+		view.dtype = ONPU_DT_U8;
+		view.rank = r->lengths ? 2 : 0;
+		memcpy(view.dim, (int64_t[]){ r->steps, r->batch }, 2 * sizeof(*view.dim));
 		break;
 	case REGION_RESET:
 		if (r->lstm || r->after)
@@ -384,13 +404,25 @@ static int gate_input(const struct rnn *r, struct vprog *prog, const struct npu_
 	return vp_input(prog, &view);
 }
 
-static int activate(const struct rnn *r, struct vprog *prog, int which, int reg)
+static int apply(struct vprog *prog, const struct ir_unary_attrs *function, int reg)
 {
-	const struct ir_unary_attrs act = { .kind = r->node->attrs.rnn.activations[which] };
 	int out = vp_temp(prog, ONPU_DT_F32, prog->reg[reg].mask);
 
-	vp_unary(prog, &act, out, reg);
+	vp_unary(prog, function, out, reg);
 	return out;
+}
+
+/* Gates alone are limited, not the cell state. */
+static int activate(const struct rnn *r, struct vprog *prog, int which, int reg)
+{
+	const struct ir_rnn_attrs *attrs = &r->node->attrs.rnn;
+	const struct ir_unary_attrs act = { .kind = attrs->activations[which] };
+	const struct ir_unary_attrs limits = { .kind = IR_CLAMP,
+					       .alpha = -attrs->clip,
+					       .beta = attrs->clip };
+
+	return apply(prog, &act,
+		     attrs->clip > 0 && which < 2 ? apply(prog, &limits, reg) : reg);
 }
 
 static int temp(struct vprog *prog, enum onpu_op op, int a, int b, int c)
@@ -401,22 +433,100 @@ static int temp(struct vprog *prog, enum onpu_op op, int a, int b, int c)
 	return out;
 }
 
-/* The hidden state of a step: for the next product, and as part of the result. */
-static int output_hidden(const struct rnn *r, struct vprog *prog)
+/* ---- sequences that end before the others */
+
+/* Whether the items of the batch have step s, which may be another one in each direction. */
+static int inside(const struct rnn *r, struct vprog *prog, int64_t s)
 {
-	return vp_output(prog, &r->region[REGION_HIDDEN]);
+	struct npu_view view = r->region[REGION_INSIDE];
+	int64_t step = view.stride[0], batch = view.stride[1];
+
+	view.offset += step_of(r, 0, s) * step;
+	view.rank = 3;
+	memcpy(view.dim, (int64_t[]){ r->dirs, r->batch, 1 }, 3 * sizeof(*view.dim));
+	memcpy(view.stride, (int64_t[]){ 0, batch, 0 }, 3 * sizeof(*view.stride));
+	if (r->dirs > 1)
+		view.stride[0] = (step_of(r, 1, s) - step_of(r, 0, s)) * step;
+	return vp_input(prog, &view);
 }
 
-static void output_sequence(const struct rnn *r, struct vprog *prog, int hidden, int64_t s)
+static int zero_input(const struct rnn *r, struct vprog *prog, uint8_t dtype)
+{
+	struct npu_view zero = { .base = NPU_BASE_CONST,
+				 .dtype = dtype,
+				 .rank = 3,
+				 .window_bytes = (uint64_t)plan_dtype_bytes(dtype),
+				 .dim = { 1, 1, 1 } };
+
+	zero.window = plan_constant(r->plan, &(float){ 0 }, zero.window_bytes);
+	return vp_input(prog, &zero);
+}
+
+/* Where the new state goes, and the register to compute it in: items that have ended keep the old one. */
+static int begin_new(const struct rnn *r, struct vprog *prog, const struct npu_view *state, int old)
+{
+	return r->lengths ? vp_temp(prog, state->dtype, prog->reg[old].mask) :
+			    vp_output(prog, state);
+}
+
+static void end_new(const struct rnn *r, struct vprog *prog, const struct npu_view *state, int fresh,
+		    int old, int has_step)
+{
+	if (r->lengths)
+		vp_add(prog, ONPU_OP_VWHERE, vp_output(prog, state), has_step, fresh, old);
+}
+
+static void output_sequence(const struct rnn *r, struct vprog *prog, int hidden, int64_t s,
+			    int has_step)
 {
 	struct npu_view view;
+	int out;
 
 	if (!r->sequence)
 		return;
 	view = operand(r, r->sequence, 4);
 	view = step_view(r, &view, 0, s);
-	vp_add(prog, ONPU_OP_VMOV, vp_output(prog, &view), hidden, -1, -1);
+	out = vp_output(prog, &view);
+	if (r->lengths)
+		vp_add(prog, ONPU_OP_VWHERE, out, has_step, hidden,
+		       zero_input(r, prog, view.dtype));
+	else
+		vp_add(prog, ONPU_OP_VMOV, out, hidden, -1, -1);
 }
+
+/* Compares the number of each step with the lengths. */
+static void find_inside(const struct rnn *r)
+{
+	struct npu_view lengths, steps = { .base = NPU_BASE_CONST, .dtype = ONPU_DT_I32, .rank = 2 };
+	const struct npu_view *to = &r->region[REGION_INSIDE];
+	int32_t *numbers;
+	struct vprog prog;
+	int a, b;
+
+	if (!r->lengths)
+		return;
+	numbers = wnn_malloc((size_t)r->steps * sizeof(*numbers));
+	if (!numbers) {
+		plan_nomem(r->plan);
+		return;
+	}
+	for (int64_t i = 0; i < r->steps; i++)
+		numbers[i] = (int32_t)i;
+	steps.window_bytes = (uint64_t)r->steps * sizeof(*numbers);
+	steps.window = plan_constant(r->plan, numbers, steps.window_bytes);
+	steps.dim[0] = r->steps;
+	steps.dim[1] = 1;
+	steps.stride[0] = sizeof(*numbers);
+	wnn_free(numbers);
+	lengths = operand(r, r->lengths, 2);
+	vp_begin(&prog, "lengths", 2, to->dim);
+	a = vp_input(&prog, &lengths);
+	b = vp_input(&prog, &steps);
+	vp_add(&prog, ONPU_OP_VGT, vp_output(&prog, to), a, b, -1);
+	vp_emit(r->plan, &prog);
+}
+
+/* ---- steps */
 
 /* A gate with its peephole, which is in the order i, o, f whatever that of the gates. */
 static int lstm_gate(const struct rnn *r, struct vprog *prog, int gate, int cell)
@@ -436,23 +546,45 @@ static int lstm_gate(const struct rnn *r, struct vprog *prog, int gate, int cell
 	return activate(r, prog, 0, temp(prog, ONPU_OP_VFMA, cell, vp_input(prog, &view), sum));
 }
 
+/* 1 - x */
+static int rest_of(struct vprog *prog, int x)
+{
+	int rest = vp_temp(prog, ONPU_DT_F32, prog->reg[x].mask);
+
+	vp_scalar(prog, ONPU_OP_VLINEAR, rest, x, vp_f32(-1), vp_f32(1));
+	return rest;
+}
+
 static void lstm_step(const struct rnn *r, int64_t s)
 {
+	const struct ir_rnn_attrs *attrs = &r->node->attrs.rnn;
+	const struct npu_view *hidden_state = &r->region[REGION_HIDDEN];
+	int cell, in, out = -1, forget, fresh, next, hidden, old = -1, has_step = -1;
 	struct vprog prog;
-	int cell, in, out, forget, fresh, next, hidden;
 
 	begin_gates(r, &prog);
 	cell = vp_input(&prog, &r->region[REGION_STATE]);
+	if (r->lengths) {
+		has_step = inside(r, &prog, s);
+		old = vp_input(&prog, hidden_state);
+	}
 	in = lstm_gate(r, &prog, LSTM_I, cell);
+	forget = attrs->coupled ? rest_of(&prog, in) : -1;
 	fresh = activate(r, &prog, 1, gate_input(r, &prog, &r->region[REGION_GATES], LSTM_G));
 	in = temp(&prog, ONPU_OP_VMUL, in, fresh, -1);
-	forget = lstm_gate(r, &prog, LSTM_F, cell);
-	out = lstm_gate(r, &prog, LSTM_O, cell);
-	next = vp_output(&prog, &r->region[REGION_STATE]);
+	if (!attrs->coupled)
+		forget = lstm_gate(r, &prog, LSTM_F, cell);
+	if (!attrs->late_peephole)
+		out = lstm_gate(r, &prog, LSTM_O, cell);
+	next = begin_new(r, &prog, &r->region[REGION_STATE], cell);
 	vp_add(&prog, ONPU_OP_VFMA, next, forget, cell, in);
-	hidden = output_hidden(r, &prog);
+	if (attrs->late_peephole)
+		out = lstm_gate(r, &prog, LSTM_O, next);
+	hidden = begin_new(r, &prog, hidden_state, old < 0 ? cell : old);
 	vp_add(&prog, ONPU_OP_VMUL, hidden, out, activate(r, &prog, 2, next), -1);
-	output_sequence(r, &prog, hidden, s);
+	end_new(r, &prog, &r->region[REGION_STATE], next, cell, has_step);
+	end_new(r, &prog, hidden_state, hidden, old, has_step);
+	output_sequence(r, &prog, hidden, s, has_step);
 	vp_emit(r->plan, &prog);
 }
 
@@ -479,14 +611,30 @@ static int gru_gate(const struct rnn *r, struct vprog *prog, const struct npu_vi
 	return activate(r, prog, 0, sum);
 }
 
+/* Where a step's hidden state and that in float32 go, which are one where the network is in float32. */
+static void end_gru_step(const struct rnn *r, struct vprog *prog, int hidden, int exact, int state,
+			 int has_step)
+{
+	if (exact != hidden) {
+		vp_add(prog, ONPU_OP_VMOV, hidden, exact, -1, -1);
+		end_new(r, prog, &r->region[REGION_STATE], exact, state, has_step);
+	}
+	if (r->lengths)
+		end_new(r, prog, &r->region[REGION_HIDDEN], hidden,
+			exact == hidden ? state : vp_input(prog, &r->region[REGION_HIDDEN]),
+			has_step);
+}
+
 static void gru_step(const struct rnn *r, int64_t s)
 {
 	struct npu_view input = step_view(r, &r->region[REGION_INPUT], 1, s);
-	int state, update, rest, fresh, hidden, exact;
+	int state, update, fresh, hidden, exact, has_step = -1;
 	struct vprog prog;
 
 	begin_gates(r, &prog);
 	state = vp_input(&prog, &r->region[REGION_STATE]);
+	if (r->lengths)
+		has_step = inside(r, &prog, s);
 	update = gru_gate(r, &prog, &input, GRU_Z);
 	fresh = gate_input(r, &prog, &r->region[REGION_GATES], GRU_N);
 	if (r->after) {
@@ -496,17 +644,14 @@ static void gru_step(const struct rnn *r, int64_t s)
 			     gate_input(r, &prog, &input, GRU_N));
 	}
 	fresh = activate(r, &prog, 1, fresh);
-	rest = vp_temp(&prog, ONPU_DT_F32, prog.reg[update].mask);
-	vp_scalar(&prog, ONPU_OP_VLINEAR, rest, update, vp_f32(-1), vp_f32(1));
-	fresh = temp(&prog, ONPU_OP_VMUL, rest, fresh, -1);
-	hidden = output_hidden(r, &prog);
+	fresh = temp(&prog, ONPU_OP_VMUL, rest_of(&prog, update), fresh, -1);
+	hidden = begin_new(r, &prog, &r->region[REGION_HIDDEN], state);
 	exact = hidden;
 	if (r->dtype != ONPU_DT_F32)
-		exact = vp_output(&prog, &r->region[REGION_STATE]);
+		exact = begin_new(r, &prog, &r->region[REGION_STATE], state);
 	vp_add(&prog, ONPU_OP_VFMA, exact, update, state, fresh);
-	if (exact != hidden)
-		vp_add(&prog, ONPU_OP_VMOV, hidden, exact, -1, -1);
-	output_sequence(r, &prog, hidden, s);
+	end_gru_step(r, &prog, hidden, exact, state, has_step);
+	output_sequence(r, &prog, hidden, s, has_step);
 	vp_emit(r->plan, &prog);
 }
 
@@ -600,6 +745,7 @@ void lower_recurrent(struct plan *plan, const struct ir_node *node)
 	r.plan = plan;
 	lay_out(&r, values_scratch(plan));
 	multiply_input(&r);
+	find_inside(&r);
 	begin_states(&r);
 	if (r.lstm || r.after)
 		run_steps(&r);
