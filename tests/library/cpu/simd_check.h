@@ -29,4 +29,7 @@ void check_widen(void);
 void check_add_floats(void);
 void check_integers(void);
 
+void check_widen_weights(void);
+void check_weigh(void);
+
 #endif

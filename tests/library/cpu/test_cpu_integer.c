@@ -162,8 +162,10 @@ static bool wmatmul_round(void)
 {
 	static const enum ir_dtype types[] = { IR_I4, IR_U4, IR_I8, IR_U8 };
 	enum ir_dtype real = random_below(3) ? IR_F32 : IR_F16, packed = types[random_below(4)];
-	int64_t m = between(1, 20), n = between(1, 40), blocks = between(1, 4);
-	int64_t k = blocks * between(1, 24), per_column = random_below(2) ? n : 1;
+	bool large = random_below(4) == 0;
+	int64_t m = large ? between(1, 90) : between(1, 20), n = between(1, large ? 100 : 40);
+	int64_t blocks = between(1, 4), k = blocks * between(1, large ? 400 : 24);
+	int64_t per_column = random_below(2) ? n : 1;
 	union ir_attrs attrs = { .matmul = {
 					 .b_transpose = random_below(2),
 					 .alpha = random_below(2) ? 1 : 0.5f,
@@ -171,7 +173,7 @@ static bool wmatmul_round(void)
 					 .act = { .kind = random_below(2) ? IR_UNARY_NONE :
 									    IR_RELU },
 				 } };
-	bool tb = attrs.matmul.b_transpose;
+	bool tb = attrs.matmul.b_transpose, constant = random_below(3);
 	const int64_t b_dims[2] = { tb ? n : k, tb ? k : n };
 	const int64_t s_dims[2] = { tb ? per_column : blocks, tb ? blocks : per_column };
 	struct ir_type type = ir_type_make(real, 2, (int64_t[]){ m, n });
@@ -182,8 +184,13 @@ static bool wmatmul_round(void)
 	rig_add(&rig, packed, 2, b_dims);
 	rig_add_between(&rig, real, 2, s_dims, 0.01, 0.05);
 	rig_add(&rig, packed, 2, s_dims);
-	if (random_below(2))
+	if (random_below(3) == 0)
 		rig_add(&rig, real, 1, &n);
+	else if (random_below(2))
+		rig_add(&rig, real, 2, (int64_t[]){ m, random_below(2) ? n : 1 });
+	for (uint32_t i = 1; i < 4 && constant; i++)
+		rig_make_constant(&rig, i);
+	rig.by_largest = true;
 	return rig_compare(&rig, IR_OP_WMATMUL, &attrs, 1, &type, real == IR_F32 ? 1e-5 : 2e-3);
 }
 

@@ -750,7 +750,8 @@ static const struct {
 	ENTRY(binary),	    ENTRY(to_halves),	 ENTRY(from_halves), ENTRY(round_halves),
 	ENTRY(softmax),	    ENTRY(fold),	 ENTRY(fold_line),   ENTRY(normalize),
 	ENTRY(winograd_in), ENTRY(winograd_out), ENTRY(finish),	     ENTRY(finish_floats),
-	ENTRY(widen),	    ENTRY(add_floats),	 ENTRY(integers),
+	ENTRY(widen),	    ENTRY(add_floats),	 ENTRY(integers),    ENTRY(widen_weights),
+	ENTRY(weigh),
 };
 
 /* There is nothing between the entries that are tested, or behind them. */

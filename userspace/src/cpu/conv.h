@@ -29,6 +29,11 @@ void cpu_conv_filter_strides(const struct cpu_conv *conv, int64_t stride[4]);
 
 /* Whether a product has no factor, and at most a bias of one number for each column. */
 bool cpu_matmul_is_plain(const struct ir_node *node);
+/* The same whatever the factor. */
+bool cpu_matmul_bias_is_plain(const struct ir_node *node);
+/* Adds a bias of any shape and type `type` to the whole result of a product. */
+void cpu_matmul_add_bias(const struct ir_node *node, const struct ir_type *type, const float *bias,
+			 float *out);
 /*
  * How many matrices of the first operand that follow each other meet one and the same of the second: they are lines of one
  * product.

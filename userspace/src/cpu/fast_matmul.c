@@ -10,10 +10,11 @@
 /* So many products are shared among the threads as a whole, fewer in parts. */
 #define SHARED_BATCHES 4
 
-static void add_bias(const struct cpu_shape *y, const struct ir_node *node, const float *bias,
-		     int64_t batch, int64_t m, float *out)
+static void add_bias(const struct cpu_shape *y, const struct ir_node *node,
+		     const struct ir_type *type, const float *bias, int64_t batch, int64_t m,
+		     float *out)
 {
-	struct cpu_shape c = cpu_shape_of(&node->operands[2]->type);
+	struct cpu_shape c = cpu_shape_of(type);
 	int64_t n = y->dim[y->rank - 1], stride[IR_MAX_RANK];
 	float beta = node->attrs.matmul.beta;
 
@@ -23,6 +24,16 @@ static void add_bias(const struct cpu_shape *y, const struct ir_node *node, cons
 		for (int64_t j = 0; j < n; j++)
 			out[i * n + j] +=
 				beta * bias[i * stride[y->rank - 2] + j * stride[y->rank - 1]];
+}
+
+void cpu_matmul_add_bias(const struct ir_node *node, const struct ir_type *type, const float *bias,
+			 float *out)
+{
+	struct cpu_shape y = cpu_shape_of(&node->results[0]->type);
+	int64_t size = y.dim[y.rank - 1] * y.dim[y.rank - 2];
+
+	for (int64_t batch = 0; batch < y.count / size; batch++)
+		add_bias(&y, node, type, bias, batch, y.dim[y.rank - 2], out + batch * size);
 }
 
 /* One line times a matrix: its memory is what takes the time, so that threads share it. */
@@ -121,20 +132,23 @@ static void init_conv(struct cpu_as_conv *c, const struct ir_node *node)
 	};
 }
 
-bool cpu_matmul_is_plain(const struct ir_node *node)
+bool cpu_matmul_bias_is_plain(const struct ir_node *node)
 {
-	const struct ir_matmul_attrs *attrs = &node->attrs.matmul;
 	const struct ir_type *y = &node->results[0]->type;
 	/* Operand 2 of integers is a scale, which is one a column in any case. */
-	const struct ir_type *bias = node->op == IR_OP_MATMUL && node->num_operands > 2 &&
-						     node->operands[2] ?
-					     &node->operands[2]->type :
-					     NULL;
+	uint32_t at = node->op == IR_OP_WMATMUL ? 4 : 2;
+	const struct ir_value *bias =
+		node->op != IR_OP_QMATMUL && node->num_operands > at ? node->operands[at] : NULL;
 	int64_t n = ir_type_dim(y, y->rank - 1);
 
-	return attrs->alpha == 1 &&
-	       (!bias || (attrs->beta == 1 && bias->rank && ir_type_elements(bias) == n &&
-			  ir_type_dim(bias, bias->rank - 1) == n));
+	return !bias || (node->attrs.matmul.beta == 1 && bias->type.rank &&
+			 ir_type_elements(&bias->type) == n &&
+			 ir_type_dim(&bias->type, bias->type.rank - 1) == n);
+}
+
+bool cpu_matmul_is_plain(const struct ir_node *node)
+{
+	return node->attrs.matmul.alpha == 1 && cpu_matmul_bias_is_plain(node);
 }
 
 /* One matrix for all lines, and a bias for each column at the most. */
@@ -222,7 +236,8 @@ static struct cpu_product product_of(const struct matmul *mm, int64_t batch)
 static void finish(const struct matmul *mm, int64_t batch, const struct cpu_product *p)
 {
 	if (mm->bias)
-		add_bias(&mm->y, mm->node, mm->bias, batch, p->m, p->c);
+		add_bias(&mm->y, mm->node, &mm->node->operands[2]->type, mm->bias, batch, p->m,
+			 p->c);
 	cpu_activate(mm->cpu->simd, &mm->node->attrs.matmul.act, p->c, p->m * p->n);
 }
 

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Matrix products with weights of 4 or 8 bits: dequantised as a whole, then multiplied. */
-#include "cpu/fast.h"
+/*
+ * Matrix products with weights of 4 or 8 bits: packed ones meet the lines as they are, others are dequantised as a whole
+ * and then multiplied.
+ */
+#include "cpu/weights_matmul.h"
+
 #include "util/malloc.h"
 
 static int multiply(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
@@ -21,6 +25,8 @@ static int multiply(struct cpu_context *cpu, const struct ir_node *node, const v
 	void *data;
 	int ret;
 
+	if (cpu->packed)
+		return cpu_weights_matmul(cpu, node, in, out, err);
 	weights.type.dtype = node->operands[0]->type.dtype;
 	weights.kind = IR_VALUE_RESULT;
 	matmul.op = IR_OP_MATMUL;
@@ -39,14 +45,16 @@ static int multiply(struct cpu_context *cpu, const struct ir_node *node, const v
 	return ret;
 }
 
+enum { PACKED, DEQUANTIZED };
+
 static const struct cpu_fast_kernel kernels[] = {
-	{ .name = "cpu/dequantize-matmul", .run = multiply },
+	[PACKED] = { "cpu/matmul-weights", multiply, cpu_weights_pack_bytes, cpu_weights_pack },
+	[DEQUANTIZED] = { .name = "cpu/dequantize-matmul", .run = multiply },
 };
 
 static const struct cpu_fast_kernel *find(const struct ir_node *node)
 {
-	(void)node;
-	return &kernels[0];
+	return &kernels[cpu_weights_take(node) ? PACKED : DEQUANTIZED];
 }
 
 const struct cpu_fast_family cpu_fast_weights = CPU_FAST_FAMILY(kernels, find);

@@ -99,6 +99,28 @@ struct cpu_pixels {
 	float lo, hi;	/* as in struct cpu_tile */
 };
 
+#define CPU_WEIGHED_LINES 4
+
+/*
+ * Weights of 4 or 8 bits, one or two vectors of columns wide. A weight is (q - zero) * scale. Integers of 8 bits are
+ * signed, those of 4 are not: each byte has two of them, which belong to the first vector (low half) and to the second.
+ */
+struct cpu_weights {
+	const int8_t *q; /* [depth][columns] */
+	bool nibbles;
+	int64_t depth, block; /* steps, and how many have the same scales, which divides them */
+	const float *scale;   /* [depth / block][columns] */
+	const int8_t *zero;   /* the same; NULL: they are 0, which is not for 4 bits */
+};
+
+/* Some lines, CPU_WEIGHED_LINES at the most, that meet such weights. Then comes the bias of each column, or NULL. */
+struct cpu_weighted {
+	int64_t lines, lda, ldy;
+	const float *a, *bias;
+	float *y;
+	float lo, hi; /* as in struct cpu_tile */
+};
+
 enum cpu_window { CPU_WINDOW_DOT, CPU_WINDOW_MAX, CPU_WINDOW_SUM, CPU_WINDOW_SQUARES };
 
 struct cpu_simd {
@@ -167,6 +189,10 @@ struct cpu_simd {
 	void (*add_floats)(int32_t *y, const float *x, int64_t n);
 	void (*integers)(const struct cpu_integers *op, uint8_t *y, const uint8_t *a,
 			 const uint8_t *b, int64_t n);
+	/* Weights as floats, [depth][columns]; and products with them. By vectors of columns. */
+	void (*widen_weights)(const struct cpu_weights *weights, int vecs, float *to);
+	void (*weigh)(const struct cpu_weights *weights, const struct cpu_weighted *lines,
+		      int vecs);
 };
 
 enum cpu_level { CPU_LEVEL_BASE, CPU_LEVEL_AVX2, CPU_LEVEL_AVX512, CPU_LEVEL_COUNT };

@@ -1,0 +1,438 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Products of float32 and constant weights of 4 or 8 bits. The weights stay integers, packed in panels of one or two
+ * vectors of columns. Few lines meet them in registers, so that a line reads each byte once; for more, a part of
+ * a panel becomes floats in the nearest cache, and the tiles of other products follow. A weight is the same float
+ * as dequantizeLinear gives, and how threads share the work changes no bit.
+ */
+#include "cpu/weights_matmul.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "cpu/conv_dense.h"
+#include "cpu/element.h"
+#include "cpu/tile_product.h"
+
+/* Steps of a panel that are floats at a time. */
+#define DEPTH 256
+/* Floats of lines that are packed at a time, and the least lines, for which panels become floats again. */
+#define NEAR  (256 * 1024)
+#define LEAST 64
+/* Products that two threads share: a few lines are over sooner than a thread is awake. */
+#define SHARED_MACS ((int64_t)1 << 17)
+
+/* Factors of the result that may be part of the scales. */
+#define LEAST_ALPHA 0x1p-20f
+#define MOST_ALPHA  0x1p20f
+
+/* The sizes of a product, and where its packed weights are. */
+struct sizes {
+	int64_t m, k, n, wide; /* wide: n as whole vectors */
+	int64_t block, blocks; /* steps that share a scale, and how many such there are */
+	bool nibbles;
+	size_t scales, zeros, weights, bytes; /* offsets in the packed weights, and their size */
+};
+
+/* What stands in front of the packed weights. */
+struct header {
+	bool has_zeros;
+};
+
+static struct sizes sizes_of(const struct cpu_simd *simd, const struct ir_node *node)
+{
+	const struct ir_type *y = &node->results[0]->type, *scale = &node->operands[2]->type;
+	bool transposed = node->attrs.matmul.b_transpose;
+	struct sizes s = { .n = ir_type_dim(y, y->rank - 1) };
+	int64_t width;
+
+	s.m = ir_type_elements(y) / s.n;
+	s.k = ir_type_elements(&node->operands[1]->type) / s.n;
+	s.nibbles = ir_dtype_bits(node->operands[1]->type.dtype) == 4;
+	width = s.nibbles ? 2 * simd->lanes : simd->lanes;
+	s.wide = (s.n + width - 1) / width * width;
+	s.blocks = ir_type_dim(scale, scale->rank - (transposed ? 1 : 2));
+	s.block = s.k / s.blocks;
+	s.scales = cpu_round_up(sizeof(struct header));
+	s.zeros = s.scales + cpu_round_up((size_t)(s.blocks * s.wide) * sizeof(float));
+	s.weights = s.zeros + cpu_round_up((size_t)(s.blocks * s.wide));
+	s.bytes = s.weights + cpu_round_up((size_t)(s.k * s.wide) / (s.nibbles ? 2 : 1));
+	return s;
+}
+
+bool cpu_weights_take(const struct ir_node *node)
+{
+	const struct ir_matmul_attrs *attrs = &node->attrs.matmul;
+	const struct ir_type *y = &node->results[0]->type, *a = &node->operands[0]->type;
+	int64_t n = ir_type_dim(y, y->rank - 1), k = ir_type_elements(&node->operands[1]->type) / n;
+
+	for (uint32_t i = 1; i < 4; i++)
+		if (node->operands[i]->kind != IR_VALUE_CONSTANT)
+			return false;
+	return y->dtype == IR_F32 && !attrs->a_transpose && fabsf(attrs->alpha) >= LEAST_ALPHA &&
+	       fabsf(attrs->alpha) <= MOST_ALPHA &&
+	       ir_dtype_bits(node->operands[1]->type.dtype) <= 8 &&
+	       ir_type_elements(a) / k == ir_type_elements(y) / n;
+}
+
+/* ---- packing */
+
+size_t cpu_weights_pack_bytes(const struct cpu_context *cpu, const struct ir_node *node)
+{
+	return cpu_weights_take(node) ? sizes_of(cpu->simd, node).bytes : 0;
+}
+
+/* What is taken away from integers of a type, so that those of 8 bits are signed and others are not. */
+static int64_t bias_of(enum ir_dtype dtype)
+{
+	return dtype == IR_U8 ? 128 : dtype == IR_I4 ? -8 : 0;
+}
+
+struct packing {
+	const struct ir_node *node;
+	struct sizes s;
+	enum ir_dtype dtype;
+	const void *from;
+	int64_t step,
+		column; /* elements from one step to the next, and from one column to the next */
+};
+
+static int8_t integer_at(const struct packing *p, int64_t k, int64_t column)
+{
+	int64_t at = k * p->step + column * p->column;
+
+	if (column >= p->s.n)
+		return 0;
+	return (int8_t)(cpu_load_int(p->dtype, p->from, at) - bias_of(p->dtype));
+}
+
+/* The integers of a panel that begins at a column. */
+static void pack_panel(const struct packing *p, int64_t begin, int64_t width, int8_t *to)
+{
+	bool rows = p->column == 1 && begin + width <= p->s.n;
+	uint8_t flip = p->dtype == IR_U8 ? 0x80 : 0;
+
+	for (int64_t k = 0; k < p->s.k; k++) {
+		const uint8_t *row = (const uint8_t *)p->from + k * p->step + begin;
+
+		if (p->s.nibbles)
+			for (int64_t j = 0; j < width / 2; j++)
+				*to++ = (int8_t)(integer_at(p, k, begin + j) |
+						 integer_at(p, k, begin + j + width / 2) << 4);
+		else if (rows)
+			for (int64_t j = 0; j < width; j++)
+				*to++ = (int8_t)(row[j] ^ flip);
+		else
+			for (int64_t j = 0; j < width; j++)
+				*to++ = integer_at(p, k, begin + j);
+	}
+}
+
+/* The scales, which have the factor of the result in them, and the zero points of a panel. True when some zero point is not 0. */
+static bool pack_scales(const struct packing *p, int64_t begin, int64_t width, float *scale,
+			int8_t *zero)
+{
+	const struct ir_type *type = &p->node->operands[2]->type;
+	const float *scales = p->node->operands[2]->constant->data;
+	bool transposed = p->node->attrs.matmul.b_transpose, has_zeros = false;
+	int64_t columns = ir_type_dim(type, type->rank - (transposed ? 2 : 1));
+	int64_t each = p->s.n / columns; /* columns that share one */
+
+	for (int64_t b = 0; b < p->s.blocks; b++)
+		for (int64_t j = 0; j < width; j++, scale++, zero++) {
+			int64_t column = (begin + j) / each;
+			int64_t at = transposed ? column * p->s.blocks + b : b * columns + column;
+			bool inside = begin + j < p->s.n;
+
+			*scale = inside ? scales[at] * p->node->attrs.matmul.alpha : 0;
+			*zero = inside ? (int8_t)(cpu_load_int(p->dtype,
+							       p->node->operands[3]->constant->data,
+							       at) -
+						  bias_of(p->dtype)) :
+					 0;
+			has_zeros |= *zero != 0;
+		}
+	return has_zeros;
+}
+
+void cpu_weights_pack(const struct cpu_context *cpu, const struct ir_node *node, const void *from,
+		      void *to)
+{
+	struct packing p = { .node = node,
+			     .s = sizes_of(cpu->simd, node),
+			     .dtype = node->operands[1]->type.dtype,
+			     .from = from };
+	struct header *header = to;
+	char *base = to;
+	int64_t width;
+
+	p.step = node->attrs.matmul.b_transpose ? 1 : p.s.n;
+	p.column = node->attrs.matmul.b_transpose ? p.s.k : 1;
+	memset(to, 0, p.s.weights);
+	for (int64_t column = 0; column < p.s.wide; column += width) {
+		int64_t at = p.s.blocks * column;
+
+		width = cpu_panel_width(cpu->simd, p.s.wide, column);
+		header->has_zeros |= pack_scales(&p, column, width,
+						 (float *)(base + p.s.scales) + at,
+						 (int8_t *)(base + p.s.zeros) + at);
+		pack_panel(&p, column, width,
+			   (int8_t *)(base + p.s.weights) + p.s.k * column / (p.s.nibbles ? 2 : 1));
+	}
+}
+
+/* ---- the product */
+
+struct run {
+	const struct cpu_simd *simd;
+	struct cpu_threads *workers; /* NULL: the calling thread alone */
+	struct sizes s;
+	const char *packed;
+	bool has_zeros;
+	const float *a, *bias;
+	float *y;
+	float lo, hi;
+	int64_t share; /* panels of a piece */
+	/* Of the lines that are packed: the first one, how many, their strips, and parts of these. */
+	int64_t line, lines;
+	struct cpu_split strips, parts;
+	float *strip;
+	char *scratch; /* struct worker, one each */
+	size_t worker_bytes;
+};
+
+/* What a worker has. The last panel may be wider than what is left: its results go through a block of their own. */
+struct worker {
+	float bias[2 * CPU_MAX_LANES], panel[DEPTH * 2 * CPU_MAX_LANES], edge[];
+};
+
+static struct worker *worker_of(const struct run *run, unsigned int worker)
+{
+	return (struct worker *)(run->scratch + worker * run->worker_bytes);
+}
+
+/* `depth` steps from one on, which are some blocks or part of one. */
+static struct cpu_weights weights_at(const struct run *run, int64_t column, int64_t width,
+				     int64_t begin, int64_t depth)
+{
+	const struct sizes *s = &run->s;
+	int64_t at = s->blocks * column + begin / s->block * width;
+
+	return (struct cpu_weights){
+		.q = (const int8_t *)run->packed + s->weights +
+		     (s->k * column + begin * width) / (s->nibbles ? 2 : 1),
+		.nibbles = s->nibbles,
+		.depth = depth,
+		.block = depth < s->block ? depth : s->block,
+		.scale = (const float *)(run->packed + s->scales) + at,
+		.zero = run->has_zeros || s->nibbles ? (const int8_t *)run->packed + s->zeros + at :
+						       NULL,
+	};
+}
+
+/* Steps that are floats at a time: as many blocks as there is room for, or what is left of one. */
+static int64_t steps_from(const struct sizes *s, int64_t begin)
+{
+	int64_t most = s->block > DEPTH ? s->block - begin % s->block : DEPTH / s->block * s->block;
+
+	most = most < DEPTH ? most : DEPTH;
+	return s->k - begin < most ? s->k - begin : most;
+}
+
+/* Biases of a panel: as they are, or for whole vectors. */
+static const float *bias_at(const struct run *run, struct worker *worker, int64_t column, int64_t n,
+			    int64_t width)
+{
+	if (!run->bias || n == width)
+		return run->bias ? run->bias + column : NULL;
+	memset(worker->bias, 0, sizeof(worker->bias));
+	return memcpy(worker->bias, run->bias + column, (size_t)n * sizeof(float));
+}
+
+static void copy_edge(const struct run *run, const float *edge, int64_t width, int64_t n,
+		      int64_t lines, float *y)
+{
+	for (int64_t i = 0; i < lines; i++)
+		memcpy(y + i * run->s.n, edge + i * width, (size_t)n * sizeof(*y));
+}
+
+/* Few lines and one panel. */
+static void weigh_panel(const struct run *run, struct worker *worker, int64_t column, int64_t width)
+{
+	int64_t rest = run->s.n - column, n = rest < width ? rest : width;
+	struct cpu_weights weights = weights_at(run, column, width, 0, run->s.k);
+	struct cpu_weighted lines = {
+		.lines = run->s.m,
+		.lda = run->s.k,
+		.ldy = n < width ? width : run->s.n,
+		.a = run->a,
+		.bias = bias_at(run, worker, column, n, width),
+		.y = n < width ? worker->edge : run->y + column,
+		.lo = run->lo,
+		.hi = run->hi,
+	};
+
+	run->simd->weigh(&weights, &lines, (int)(width / run->simd->lanes));
+	if (n < width)
+		copy_edge(run, worker->edge, width, n, run->s.m, run->y + column);
+}
+
+/* Some strips of lines and one panel, of which some steps at a time are floats. */
+static void multiply_panel(const struct run *run, struct worker *worker, int64_t part,
+			   int64_t column, int64_t width)
+{
+	int64_t rest = run->s.n - column, n = rest < width ? rest : width, depth;
+	int64_t first = cpu_split_first(&run->parts, part);
+	int64_t end = first + cpu_split_size(&run->parts, part);
+	int64_t from = cpu_split_first(&run->strips, first);
+	const float *bias = bias_at(run, worker, column, n, width);
+	float *y = run->y + (run->line + from) * run->s.n + column;
+	int vecs = (int)(width / run->simd->lanes);
+
+	for (int64_t k = 0; k < run->s.k; k += depth) {
+		struct cpu_weights weights;
+		bool last;
+
+		depth = steps_from(&run->s, k);
+		last = k + depth == run->s.k;
+		weights = weights_at(run, column, width, k, depth);
+		run->simd->widen_weights(&weights, vecs, worker->panel);
+		for (int64_t i = first; i < end; i++) {
+			int64_t row = cpu_split_first(&run->strips, i);
+			struct cpu_tile tile = {
+				.depth = depth,
+				.a = run->strip + k * run->lines + row * depth,
+				.b = worker->panel,
+				.c = n < width ? worker->edge + (row - from) * width :
+						 y + (row - from) * run->s.n,
+				.ldc = n < width ? width : run->s.n,
+				.add = k > 0,
+				.column_bias = last ? bias : NULL,
+				.lo = last ? run->lo : -INFINITY,
+				.hi = last ? run->hi : INFINITY,
+			};
+
+			run->simd->tile[cpu_split_size(&run->strips, i)][vecs](&tile);
+		}
+	}
+	if (n < width)
+		copy_edge(run, worker->edge, width, n,
+			  (end < run->strips.parts ? cpu_split_first(&run->strips, end) :
+						     run->lines) -
+				  from,
+			  y);
+}
+
+static void run_piece(void *argument, int64_t item, unsigned int worker)
+{
+	const struct run *run = argument;
+	int64_t begin = item / run->parts.parts * run->share * 2 * run->simd->lanes, width;
+	int64_t end = begin + run->share * 2 * run->simd->lanes;
+
+	for (int64_t column = begin; column < end && column < run->s.wide; column += width) {
+		width = cpu_panel_width(run->simd, run->s.wide, column);
+		if (run->s.m <= CPU_WEIGHED_LINES)
+			weigh_panel(run, worker_of(run, worker), column, width);
+		else
+			multiply_panel(run, worker_of(run, worker), item % run->parts.parts, column,
+				       width);
+	}
+}
+
+/* Packs a strip of lines: for each part of the steps, they lie as tiles read them. */
+static void pack_strip(void *argument, int64_t strip, unsigned int worker)
+{
+	const struct run *run = argument;
+	int64_t row = cpu_split_first(&run->strips, strip);
+	int64_t rows = cpu_split_size(&run->strips, strip), depth;
+
+	(void)worker;
+	for (int64_t k = 0; k < run->s.k; k += depth) {
+		depth = steps_from(&run->s, k);
+		run->simd->transpose(run->strip + k * run->lines + row * depth, rows,
+				     run->a + (run->line + row) * run->s.k + k, run->s.k, rows,
+				     depth);
+	}
+}
+
+/* Lines that are packed at a time. */
+static int64_t lines_of(const struct sizes *s)
+{
+	int64_t lines = NEAR / s->k > LEAST ? NEAR / s->k : LEAST;
+
+	return s->m < lines ? s->m : lines;
+}
+
+/* On all threads, or on the calling one where there is little work. */
+static void spread(struct run *run, int64_t count, cpu_work_fn work)
+{
+	if (run->workers)
+		cpu_threads_run(run->workers, count, work, run);
+	for (int64_t i = 0; i < count && !run->workers; i++)
+		work(run, i, 0);
+}
+
+static void multiply(struct run *run, int64_t threads)
+{
+	int64_t panels = (run->s.wide + 2 * run->simd->lanes - 1) / (2 * run->simd->lanes);
+	int64_t most = lines_of(&run->s), pieces;
+	bool few = run->s.m <= CPU_WEIGHED_LINES;
+
+	run->share = cpu_tile_share(panels, (unsigned int)threads);
+	pieces = (panels + run->share - 1) / run->share;
+	for (; run->line < run->s.m; run->line += run->lines) {
+		run->lines = run->s.m - run->line < most ? run->s.m - run->line : most;
+		run->strips = cpu_split(run->lines, run->simd->rows);
+		run->parts = cpu_split(run->strips.parts, run->strips.parts);
+		if (!few && panels < threads && run->strips.parts >= threads)
+			run->parts = cpu_split(run->strips.parts, run->strips.parts / threads);
+		if (!few)
+			spread(run, run->strips.parts, pack_strip);
+		spread(run, pieces * run->parts.parts, run_piece);
+	}
+}
+
+/* ---- */
+
+static int prepare_scratch(struct run *run, struct cpu_context *cpu, struct wnn_error *err)
+{
+	size_t lines = cpu_round_up((size_t)(lines_of(&run->s) * run->s.k) * sizeof(float));
+
+	run->worker_bytes =
+		cpu_round_up(sizeof(struct worker) +
+			     (size_t)(lines_of(&run->s) * 2 * run->simd->lanes) * sizeof(float));
+	run->scratch = cpu_scratch(cpu, cpu->threads * run->worker_bytes + lines);
+	if (!run->scratch)
+		return wnn_error_nomem(err, "a product");
+	run->strip = (float *)(run->scratch + cpu->threads * run->worker_bytes);
+	return 0;
+}
+
+int cpu_weights_matmul(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
+		       void *const *out, struct wnn_error *err)
+{
+	const struct ir_matmul_attrs *attrs = &node->attrs.matmul;
+	const struct ir_value *bias = node->num_operands > 4 ? node->operands[4] : NULL;
+	struct run run = { .simd = cpu->simd,
+			   .s = sizes_of(cpu->simd, node),
+			   .packed = cpu->packed,
+			   .a = in[0],
+			   .y = out[0],
+			   .lo = -INFINITY,
+			   .hi = INFINITY };
+	bool plain = cpu_matmul_bias_is_plain(node), limited;
+
+	run.has_zeros = ((const struct header *)cpu->packed)->has_zeros;
+	run.bias = plain && bias ? in[4] : NULL;
+	limited = plain && cpu_act_limits(&attrs->act, &run.lo, &run.hi);
+	if (prepare_scratch(&run, cpu, err))
+		return -1;
+	if (cpu->threads > 1 && run.s.m * run.s.k * run.s.n >= SHARED_MACS)
+		run.workers = cpu->workers;
+	multiply(&run, run.workers ? cpu->threads : 1);
+	if (!plain)
+		cpu_matmul_add_bias(node, &bias->type, in[4], out[0]);
+	if (!limited)
+		cpu_activate(cpu->simd, &attrs->act, out[0], run.s.m * run.s.n);
+	return 0;
+}
