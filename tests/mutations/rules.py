@@ -33,6 +33,13 @@ MUTATIONS = [
     _rule('rule_scale', 'a difference is not turned', 'affine->scale[i] = side ? 1 : -1;', 'affine->scale[i] = 1;'),
     _rule('rule_scale', 'the divided constant is taken for a divisor', 'node->attrs.binary.kind == IR_DIV && i == 0 ? -1 : i', 'i'),
     _rule('rule_scale', 'the old bias has no factor', 'own = quantized_float(old, ', 'own = 0 * quantized_float(old, '),
+    # Factors of products.
+    _rule('rule_factor', 'a divisor is a factor', '*factor = 1 / *factor;', '*factor = *factor;'),
+    _rule('rule_factor', 'the bias has no factor', 'factor, has_bias ? factor : 1, node', 'factor, 1, node'),
+    _rule('rule_factor', 'any number may be a factor', 'return fabs(factor) >= LEAST_FACTOR && ', 'return '),
+    _rule('rule_factor', 'a linear function has no summand', 'node->attrs.unary.beta == 0', 'true'),
+    _rule('rule_factor', 'an activation sees the factor', 'product->attrs.matmul.act.kind != IR_UNARY_NONE ||\n', ''),
+    _rule('rule_factor', 'products of integers have factors', '!(is_dequantized(product->operands[0]) &&', '!(0 &&'),
     # Windows.
     _rule('rule_window', 'any padding is taken for zeros', '|| number != 0 ||', '||'),
     _rule('rule_window', 'averages count what they have not padded', 'if (pool->padding[2 * i] || pool->padding[2 * i + 1] ||\n\t\t    last', 'if (last'),

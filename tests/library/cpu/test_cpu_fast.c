@@ -632,7 +632,7 @@ static void test_computed_products(void **state)
 		int64_t m = between(32, 70), n = between(1, 70), k = between(1, 300);
 		int64_t batch = between(1, 3), y[3] = { batch, m, n };
 		union ir_attrs attrs = { .matmul = { .b_transpose = transposed,
-						     .alpha = 1,
+						     .alpha = random_below(2) ? 1 : -0.375f,
 						     .beta = random_below(4) ? 1 : 2,
 						     .act = random_act() } };
 		struct rig rig;
@@ -655,7 +655,7 @@ static void test_shared_columns(void **state)
 	(void)state;
 	for (int i = 0; i < 16; i++) {
 		union ir_attrs attrs = { .matmul = { .b_transpose = i & 1,
-						     .alpha = 1,
+						     .alpha = i & 2 ? 1 : 3,
 						     .beta = 1,
 						     .act = random_act() } };
 		struct rig rig;

@@ -79,6 +79,8 @@ static void check_one_tile(int64_t rows, int64_t vecs)
 			      .at = packed ? NULL : at,
 			      .c = c.data,
 			      .ldc = ldc,
+			      .scaled = random_below(2),
+			      .factor = 0.75f,
 			      .add = random_below(2),
 			      .row_bias = bias == 1 ? first.data : NULL,
 			      .column_bias = bias == 2 ? first.data + rows : NULL,
@@ -100,10 +102,12 @@ static void check_one_tile(int64_t rows, int64_t vecs)
 		double sum = (double)before[i];
 
 		if (column < columns) {
-			sum = tile_start(&t, sum, row, column);
+			double products = 0;
+
 			for (int64_t k = 0; k < depth; k++)
-				sum += (double)a.data[k * rows + row] *
-				       (double)b.data[at[k] + column];
+				products += (double)a.data[k * rows + row] *
+					    (double)b.data[at[k] + column];
+			sum = tile_start(&t, sum, row, column) + products * (t.scaled ? 0.75 : 1);
 			sum = limited(sum, limit);
 		}
 		expect("tile", i, (double)c.data[i], sum, column < columns ? loss(depth) : 0);

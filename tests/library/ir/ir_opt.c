@@ -58,7 +58,6 @@ static int run_named(struct ir_graph **graph, const char *name, const struct pas
 		{ "fold", pass_fold },
 		{ "merge", pass_merge },
 		{ "rotary", pass_rotary },
-		{ "hoist_scale", pass_hoist_scale },
 		{ "fuse_bias", pass_fuse_bias },
 		{ "fuse_activation", pass_fuse_activation },
 		{ "recognise", pass_recognise },

@@ -27,9 +27,7 @@ struct cpu_conv cpu_conv_of(const struct ir_node *node);
 /* Strides of the filter in elements, for o, i, h, w. */
 void cpu_conv_filter_strides(const struct cpu_conv *conv, int64_t stride[4]);
 
-/* Whether a product has no factor, and at most a bias of one number for each column. */
-bool cpu_matmul_is_plain(const struct ir_node *node);
-/* The same whatever the factor. */
+/* Whether a product has at most a bias of one number for each column. */
 bool cpu_matmul_bias_is_plain(const struct ir_node *node);
 /* Adds a bias of any shape and type `type` to the whole result of a product. */
 void cpu_matmul_add_bias(const struct ir_node *node, const struct ir_type *type, const float *bias,

@@ -146,11 +146,6 @@ bool cpu_matmul_bias_is_plain(const struct ir_node *node)
 			 ir_type_dim(&bias->type, bias->type.rank - 1) == n);
 }
 
-bool cpu_matmul_is_plain(const struct ir_node *node)
-{
-	return node->attrs.matmul.alpha == 1 && cpu_matmul_bias_is_plain(node);
-}
-
 /* One matrix for all lines, and a bias for each column at the most. */
 static bool packable(const struct ir_node *node)
 {
@@ -158,7 +153,7 @@ static bool packable(const struct ir_node *node)
 	const struct ir_type *b = &node->operands[1]->type;
 	int64_t n = ir_type_dim(y, y->rank - 1), k;
 
-	if (node->attrs.matmul.a_transpose || !cpu_matmul_is_plain(node))
+	if (node->attrs.matmul.a_transpose || !cpu_matmul_bias_is_plain(node))
 		return false;
 	k = ir_type_dim(a, a->rank - 1);
 	return ir_type_elements(y) > n && ir_type_elements(b) == n * k &&
@@ -167,7 +162,7 @@ static bool packable(const struct ir_node *node)
 
 bool cpu_matmul_as_conv(const struct ir_node *node, struct cpu_as_conv *as)
 {
-	if (!packable(node))
+	if (node->attrs.matmul.alpha != 1 || !packable(node))
 		return false;
 	init_conv(as, node);
 	return true;
@@ -186,10 +181,15 @@ static size_t pack_bytes(const struct cpu_context *cpu, const struct ir_node *no
 static void pack(const struct cpu_context *cpu, const struct ir_node *node, const void *from,
 		 void *to)
 {
+	float alpha = node->attrs.matmul.alpha, *packed = to;
+	int64_t floats = (int64_t)(pack_bytes(cpu, node) / sizeof(*packed));
 	struct cpu_as_conv c;
 
 	init_conv(&c, node);
 	cpu_conv_rows_pack(cpu->simd, &c.conv, from, to);
+	/* The factor of the result becomes one of the matrix. */
+	for (int64_t i = 0; i < floats && alpha != 1; i++)
+		packed[i] *= alpha;
 }
 
 static int matmul_packed(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,

@@ -67,16 +67,27 @@ struct run {
 	atomic_bool failed;
 };
 
+/* The factor and the activation of results that lie one behind the other. */
+static void finish_line(const struct run *run, float *c, int64_t n)
+{
+	const struct ir_matmul_attrs *attrs = run->mm->attrs;
+	const struct cpu_simd *simd = run->cpu->simd;
+
+	if (attrs->alpha != 1)
+		simd->binary(IR_MUL, c, c, 1, &attrs->alpha, 0, n);
+	cpu_activate(simd, &attrs->act, c, n);
+}
+
 /* Over lines that may not be whole ones. */
-static void activate(const struct run *run, const struct form *form, float *c)
+static void finish(const struct run *run, const struct form *form, float *c)
 {
 	const struct matmul *mm = run->mm;
 	int64_t lines = mm->together * form->rows;
 
 	for (int64_t i = 0; i < lines && form->columns < mm->n; i++)
-		cpu_activate(run->cpu->simd, &mm->attrs->act, c + i * mm->n, form->columns);
+		finish_line(run, c + i * mm->n, form->columns);
 	if (form->columns == mm->n)
-		cpu_activate(run->cpu->simd, &mm->attrs->act, c, lines * mm->n);
+		finish_line(run, c, lines * mm->n);
 }
 
 /* Where a call begins. */
@@ -130,7 +141,7 @@ static void run_call(void *argument, int64_t item, unsigned int worker)
 				   args))
 		atomic_store(&run->failed, true);
 	onednn_leave(dnn, threads);
-	activate(run, form, c);
+	finish(run, form, c);
 }
 
 static int run(struct cpu_prepared *prepared, struct cpu_context *cpu, const void *packed,
@@ -373,7 +384,9 @@ static bool set_shape(struct matmul *mm, const struct ir_node *node)
 	mm->has_bias = node->num_operands > 2 && node->operands[2];
 	if (node->operands[1]->kind == IR_VALUE_CONSTANT)
 		return set_constant(mm, node);
-	return mm->m >= MIN_LINES && cpu_matmul_is_plain(node);
+	/* The bias comes before what follows the product here. */
+	return mm->m >= MIN_LINES && cpu_matmul_bias_is_plain(node) &&
+	       (mm->attrs->alpha == 1 || !mm->has_bias);
 }
 
 struct cpu_prepared *onednn_matmul_prepare(const struct onednn *dnn, const struct cpu_context *cpu,

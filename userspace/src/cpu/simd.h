@@ -18,7 +18,7 @@
 #define CPU_MAX_LANES 16
 
 /*
- * One tile of a matrix product, C[rows][columns] = A * B + what is added, then kept between lo and hi.
+ * One tile of a matrix product, C[rows][columns] = A * B * factor + what is added, then kept between lo and hi.
  * Columns are one or two vectors. Rows of B need not be evenly spaced: B[k][n] is b[at[k] + n]; with at NULL they
  * lie one behind the other, as long as the tile is wide. A is packed; or, where at is NULL, with lda it is read as it is.
  */
@@ -30,6 +30,9 @@ struct cpu_tile {
 	const int64_t *at; /* [depth] */
 	float *c;
 	int64_t ldc;
+	/* What the sums are multiplied with, where that is not 1. */
+	bool scaled;
+	float factor;
 	/* Added last, where a large one is rounded once: C itself, and one a row or one a column, or NULL. */
 	bool add;
 	const float *row_bias, *column_bias;

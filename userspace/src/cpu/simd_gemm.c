@@ -49,6 +49,12 @@
 		if (vecs > 1)                    \
 			q##i += kept[2 * i + 1]; \
 	}
+#define SCALE(i)                           \
+	if (rows > i) {                    \
+		p##i *= t->factor;         \
+		if (vecs > 1)              \
+			q##i *= t->factor; \
+	}
 #define ADD(i)                                                   \
 	if (rows > i) {                                          \
 		p##i += load(t->c + i * t->ldc);                 \
@@ -132,6 +138,9 @@ INLINE void tile(const struct cpu_tile *t, const int rows, const int vecs)
 	}
 	if (t->depth > RUN) {
 		EACH_ROW(TOGETHER)
+	}
+	if (t->scaled) {
+		EACH_ROW(SCALE)
 	}
 	if (t->add) {
 		EACH_ROW(ADD)

@@ -97,6 +97,8 @@ static void multiply_panel(const struct run *run, struct worker *worker, const f
 				 .lda = mm->k,
 				 .b = worker->panel,
 				 .ldc = n < width ? width : mm->n,
+				 .scaled = mm->attrs->alpha != 1,
+				 .factor = mm->attrs->alpha,
 				 .column_bias = run->bias ? run->bias + column : NULL,
 				 .lo = mm->lo,
 				 .hi = mm->hi };
@@ -204,7 +206,7 @@ static bool set_shape(struct matmul *mm, const struct ir_node *node)
 	cpu_broadcast_strides(&b, &mm->y, mm->sb);
 	mm->has_bias = node->num_operands > 2 && node->operands[2];
 	mm->limited = cpu_act_limits(&attrs->act, &mm->lo, &mm->hi);
-	return !attrs->a_transpose && cpu_matmul_is_plain(node) && mm->m >= MIN_LINES &&
+	return !attrs->a_transpose && cpu_matmul_bias_is_plain(node) && mm->m >= MIN_LINES &&
 	       mm->n >= mm->simd->lanes && mm->k <= MAX_DEPTH;
 }
 

@@ -123,7 +123,6 @@ static int run_all(struct ir_graph **graph, const struct pass_context *ctx, stru
 		{ fuse, PASS(drop_dead), false },
 		{ fuse, PASS(recognise), false },
 		{ fuse && !options->widen, PASS(rotary), false },
-		{ fuse && !integers && !options->widen, PASS(hoist_scale), false },
 		{ fuse, PASS(fuse_bias), false },
 		{ fuse, PASS(fuse_activation), false },
 		{ integers, PASS(sink_dequantize), false },

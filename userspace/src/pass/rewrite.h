@@ -87,7 +87,6 @@ int pass_fold(struct rewrite *rw, const struct pass_context *ctx);
 int pass_merge(struct rewrite *rw, const struct pass_context *ctx);
 int pass_recognise(struct rewrite *rw, const struct pass_context *ctx);
 int pass_rotary(struct rewrite *rw, const struct pass_context *ctx);
-int pass_hoist_scale(struct rewrite *rw, const struct pass_context *ctx);
 int pass_fuse_bias(struct rewrite *rw, const struct pass_context *ctx);
 int pass_fuse_activation(struct rewrite *rw, const struct pass_context *ctx);
 int pass_sink_dequantize(struct rewrite *rw, const struct pass_context *ctx);
