@@ -202,6 +202,8 @@ MUTATIONS = [
     _pass('small regions are turned, too', 'if (t->work[region] / work_per_element < t->border[region])', 'if (false)', 'text'),
     _pass('outputs cost nothing', 'if (value->def && t->last[value->def->id])\n\t\t\tt->border',
           'if (false)\n\t\t\tt->border', 'text'),
+    _packed('channels of a row are counted from its elements', 'fast_reduce.c', 'int64_t c = i / inner % channels;', 'int64_t c = i % channels;'),
+    _packed('each piece has the numbers of the first', 'fast_reduce.c', 'b->mean + at, 1, n', 'b->mean, 1, n'),
     # Factors of products, and weights that stay integers.
     _tiles('the factor of a product is lost', '.factor = mm->attrs->alpha,', '.factor = 1,'),
     _matmul('the factor of a product of oneDNN is lost', 'if (attrs->alpha != 1)', 'if (0)'),

@@ -298,13 +298,91 @@ static int normalize(struct cpu_context *cpu, const struct ir_node *node, const 
 	return 0;
 }
 
+/* --- Channels that lie side by side: each element has a mean, a factor and a bias of its own --- */
+
+/* Elements of a row of such numbers at the least, and how many are computed at a time. */
+#define ROW   1024
+#define PIECE 2048
+
+struct by_channels {
+	const struct cpu_simd *simd;
+	const float *x, *mean, *factor, *bias; /* of a row each; bias: or NULL */
+	float *y;
+	int64_t row, count;
+};
+
+static void normalize_rows(void *argument, int64_t begin, int64_t end)
+{
+	const struct by_channels *b = argument;
+	int64_t n;
+
+	end = end * b->row < b->count ? end * b->row : b->count;
+	for (int64_t i = begin * b->row; i < end; i += n) {
+		int64_t at = i % b->row;
+		float *y = b->y + i;
+
+		n = b->row - at < PIECE ? b->row - at : PIECE;
+		n = end - i < n ? end - i : n;
+		b->simd->binary(IR_SUB, y, b->x + i, 1, b->mean + at, 1, n);
+		b->simd->binary(IR_MUL, y, y, 1, b->factor + at, 1, n);
+		if (b->bias)
+			b->simd->binary(IR_ADD, y, y, 1, b->bias + at, 1, n);
+	}
+}
+
+/* Elements after which channels come again; and so many of them that rows are long enough, or that there are. */
+static int64_t row_of(const struct ir_type *type, uint32_t axis, int64_t *inner)
+{
+	int64_t count = ir_type_elements(type), period, times;
+
+	*inner = 1;
+	for (uint32_t d = axis + 1; d < type->rank; d++)
+		*inner *= ir_type_dim(type, d);
+	period = *inner * ir_type_dim(type, axis);
+	times = (ROW + period - 1) / period;
+	return times * period < count ? times * period : count;
+}
+
+static int normalize_channels(struct cpu_context *cpu, const struct ir_node *node,
+			      const void *const *in, void *const *out, struct wnn_error *err)
+{
+	const struct ir_type *type = &node->results[0]->type;
+	const float *mean = in[1], *variance = in[2], *scale = optional(node, in, 3);
+	const float *bias = optional(node, in, 4);
+	int64_t inner, channels = ir_type_dim(type, node->attrs.norm.axis);
+	struct by_channels b = { .simd = cpu->simd,
+				 .x = in[0],
+				 .y = out[0],
+				 .row = row_of(type, node->attrs.norm.axis, &inner),
+				 .count = ir_type_elements(type) };
+	float *numbers = cpu_scratch(cpu, (size_t)(3 * b.row) * sizeof(*numbers));
+
+	if (!numbers)
+		return wnn_error_nomem(err, "a normalisation");
+	for (int64_t i = 0; i < b.row; i++) {
+		int64_t c = i / inner % channels;
+		double under = (double)variance[c] + (double)node->attrs.norm.epsilon;
+
+		numbers[i] = mean[c];
+		numbers[b.row + i] = (float)((scale ? (double)scale[c] : 1) / sqrt(under));
+		numbers[2 * b.row + i] = bias ? bias[c] : 0;
+	}
+	b.mean = numbers;
+	b.factor = numbers + b.row;
+	b.bias = bias ? numbers + 2 * b.row : NULL;
+	cpu_parallel_ranges(cpu, (b.count + b.row - 1) / b.row, grain_of(b.row), normalize_rows,
+			    &b);
+	return 0;
+}
+
 /* --- */
 
-enum { REDUCE, NORMALIZE };
+enum { REDUCE, NORMALIZE, CHANNELS };
 
 static const struct cpu_fast_kernel kernels[] = {
 	[REDUCE] = { .name = "cpu/reduce", .run = reduce },
 	[NORMALIZE] = { .name = "cpu/normalize", .run = normalize },
+	[CHANNELS] = { .name = "cpu/normalize-channels", .run = normalize_channels },
 };
 
 /* Parameters of layerNormalization lie in the order of its axes: that has to be the tensor's. */
@@ -334,9 +412,9 @@ static const struct cpu_fast_kernel *find(const struct ir_node *node)
 	if (node->op == IR_OP_LAYERNORM && !in_order(&node->attrs.norm))
 		return NULL;
 	/* Lines of a few elements are no work for vectors. */
-	return split_axes(type, line_axes(node), &a) && a.inner == 1 && a.n >= 4 ?
-		       &kernels[NORMALIZE] :
-		       NULL;
+	if (split_axes(type, line_axes(node), &a) && a.inner == 1 && a.n >= 4)
+		return &kernels[NORMALIZE];
+	return node->op == IR_OP_BATCHNORM ? &kernels[CHANNELS] : NULL;
 }
 
 const struct cpu_fast_family cpu_fast_reduce = CPU_FAST_FAMILY(kernels, find);
