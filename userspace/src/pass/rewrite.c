@@ -8,6 +8,10 @@
 #include "util/float16.h"
 #include "util/malloc.h"
 
+/* So long is the name of a node that does the work of others at the most, but for what stands at the end then. */
+#define MAX_SOURCE 256
+#define CUT	   "+..."
+
 int rewrite_nomem(const struct rewrite *rw)
 {
 	return wnn_error_nomem(rw->err, "the passes over a graph");
@@ -103,15 +107,23 @@ int rewrite_copy(struct rewrite *rw, const struct ir_node *node)
 	return 0;
 }
 
-/* "conv2d+relu"; NULL when out of memory. */
+/* "conv2d+relu"; NULL when out of memory. Names of very many operators are cut, which "+..." says. */
 static char *joined_source(const struct ir_node *main, const struct ir_node *other)
 {
-	size_t size = strlen(main->source) + (other ? strlen(other->source) + 1 : 0) + 1;
-	char *source = wnn_malloc(size);
+	size_t own = strlen(main->source), size = own + (other ? strlen(other->source) + 1 : 0) + 1;
+	bool is_cut = own >= sizeof(CUT) - 1 &&
+		      !strcmp(main->source + own - (sizeof(CUT) - 1), CUT);
+	const char *next = other ? other->source : "";
+	char *source = wnn_malloc(size + sizeof(CUT));
 
-	if (source)
-		snprintf(source, size, "%s%s%s", main->source, other ? "+" : "",
-			 other ? other->source : "");
+	if (!source)
+		return NULL;
+	if (!other || is_cut)
+		memcpy(source, main->source, own + 1);
+	else if (size > MAX_SOURCE)
+		snprintf(source, size + sizeof(CUT), "%s" CUT, main->source);
+	else
+		snprintf(source, size, "%s+%s", main->source, next);
 	return source;
 }
 

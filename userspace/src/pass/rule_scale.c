@@ -13,60 +13,16 @@
  * where the largest weight of a channel would be too small for a normal number of its type, where a factor or summand is
  * not finite, as with a variance that is not positive, and where the weights have other users and are large.
  */
-#include <float.h>
 #include <math.h>
 
 #include "pass/channels.h"
-#include "pass/rules.h"
-#include "util/float16.h"
+#include "pass/scaling.h"
 #include "util/malloc.h"
 
 /* Weights that others use as well are doubled up to this size. */
 #define MAX_SHARED (64 << 10)
-#define MAX_HALF   65504.0
-#define LEAST_HALF 0x1p-14
 
-/* result = out_scale * (weights * (in_scale * input + in_shift) + bias) + out_shift, by channels */
-struct rules_scaling {
-	int64_t outs, ins;
-	double *out_scale, *out_shift, *in_scale, *in_shift;
-	bool in_front, behind,
-		shifts_input; /* whether there are factors at all, and summands in front */
-};
-
-void rules_scaling_destroy(struct rules_scaling *scaling)
-{
-	if (!scaling)
-		return;
-	wnn_free(scaling->out_scale);
-	wnn_free(scaling);
-}
-
-/* All four arrays are one block. */
-static struct rules_scaling *make_scaling(int64_t outs, int64_t ins)
-{
-	struct rules_scaling *s = wnn_calloc(1, sizeof(*s));
-	double *numbers = wnn_calloc((size_t)(2 * (outs + ins)), sizeof(*numbers));
-
-	if (!s || !numbers) {
-		wnn_free(s);
-		wnn_free(numbers);
-		return NULL;
-	}
-	s->outs = outs;
-	s->ins = ins;
-	s->out_scale = numbers;
-	s->out_shift = numbers + outs;
-	s->in_scale = numbers + 2 * outs;
-	s->in_shift = numbers + 2 * outs + ins;
-	for (int64_t i = 0; i < outs; i++)
-		s->out_scale[i] = 1;
-	for (int64_t i = 0; i < ins; i++)
-		s->in_scale[i] = 1;
-	return s;
-}
-
-/* ---- products, and where the channels of a weight are */
+/* ---- products */
 
 static bool is_product(const struct ir_node *node)
 {
@@ -99,231 +55,12 @@ static int64_t input_channels(const struct ir_node *product)
 	return ir_type_dim(&product->operands[0]->type, input_axis(product));
 }
 
-/* Walks the weights: which channels of the result and of the input an element belongs to. */
-struct walk {
-	int64_t out_dim, in_dim, out_stride, in_stride; /* of the axes of the weights */
-	int64_t outs_per_group, ins_per_group;		/* of the result and the input */
-	bool transposed;
-};
-
-static int64_t stride_of(const struct ir_type *type, uint32_t axis)
-{
-	int64_t stride = 1;
-
-	for (uint32_t i = axis + 1; i < type->rank; i++)
-		stride *= ir_type_dim(type, i);
-	return stride;
-}
-
-static struct walk walk_of(const struct ir_node *product, const struct rules_scaling *s)
-{
-	const struct ir_type *type = &product->operands[1]->type;
-	bool conv = product->op == IR_OP_CONV;
-	uint32_t out = channels_filter_axis(product), in;
-	int64_t groups = conv ? product->attrs.conv.groups : 1;
-
-	if (conv)
-		in = ir_filter_axes(product->attrs.conv.filter_layout)[1];
-	else
-		in = type->rank - (product->attrs.matmul.b_transpose ? 1 : 2);
-	return (struct walk){
-		.out_dim = ir_type_dim(type, out),
-		.in_dim = ir_type_dim(type, in),
-		.out_stride = stride_of(type, out),
-		.in_stride = stride_of(type, in),
-		.outs_per_group = s->outs / groups,
-		.ins_per_group = s->ins / groups,
-		.transposed = conv && product->attrs.conv.transposed,
-	};
-}
-
-/* A transposed convolution has the filters of all groups along the input's channels, others along the result's. */
-static void channels_at(const struct walk *w, int64_t i, int64_t *out, int64_t *in)
-{
-	*out = i / w->out_stride % w->out_dim;
-	*in = i / w->in_stride % w->in_dim;
-	if (w->transposed)
-		*out += *in / w->ins_per_group * w->outs_per_group;
-	else
-		*in += *out / w->outs_per_group * w->ins_per_group;
-}
-
-/* ---- whether the weights stay numbers */
-
-/* The largest weight of each channel of the result, scaled. */
-static void find_largest(const struct ir_node *product, const struct rules_scaling *s,
-			 double *largest)
-{
-	const struct ir_value *weights = product->operands[1];
-	struct walk walk = walk_of(product, s);
-	int64_t out, in;
-
-	for (int64_t i = 0; i < ir_type_elements(&weights->type); i++) {
-		double w;
-
-		channels_at(&walk, i, &out, &in);
-		w = fabs(quantized_float(weights, i) * s->in_scale[in] * s->out_scale[out]);
-		/* Also what is no number. */
-		if (!(w <= largest[out]))
-			largest[out] = w;
-	}
-}
-
-static bool weights_fit(const struct ir_node *product, const struct rules_scaling *s,
-			const double *largest)
-{
-	bool half = product->operands[1]->type.dtype == IR_F16;
-
-	for (int64_t i = 0; i < s->outs; i++) {
-		if (!(largest[i] <= (half ? MAX_HALF : FLT_MAX)))
-			return false;
-		if (largest[i] != 0 && largest[i] < (half ? LEAST_HALF : (double)FLT_MIN))
-			return false;
-	}
-	return true;
-}
-
-/* What the bias would be, in `bias`. */
-static void find_bias(const struct ir_node *product, const struct rules_scaling *s, double *bias)
-{
-	const struct ir_value *weights = product->operands[1], *old = bias_of(product);
-	const struct ir_matmul_attrs *m = &product->attrs.matmul;
-	bool matrix = product->op == IR_OP_MATMUL;
-	struct walk walk = walk_of(product, s);
-	int64_t out, in;
-
-	for (int64_t i = 0; i < s->outs; i++)
-		bias[i] = 0;
-	for (int64_t i = 0; s->shifts_input && i < ir_type_elements(&weights->type); i++) {
-		channels_at(&walk, i, &out, &in);
-		bias[out] += quantized_float(weights, i) * s->in_shift[in];
-	}
-	for (int64_t i = 0; i < s->outs; i++) {
-		double own = 0;
-
-		if (old)
-			own = quantized_float(old, ir_type_elements(&old->type) == 1 ? 0 : i);
-		if (matrix)
-			bias[i] = (double)m->alpha * bias[i] + (double)m->beta * own;
-		else
-			bias[i] += own;
-		bias[i] = s->out_scale[i] * bias[i] + s->out_shift[i];
-	}
-}
-
-static bool bias_fits(const struct ir_node *product, const struct rules_scaling *s,
-		      const double *bias)
-{
-	bool half = product->operands[1]->type.dtype == IR_F16;
-
-	for (int64_t i = 0; i < s->outs; i++)
-		if (!(fabs(bias[i]) <= (half ? MAX_HALF : FLT_MAX)))
-			return false;
-	return true;
-}
-
-/* Whether the product's constants stay numbers; false as well when out of memory. */
-static bool fits(struct rules *rules, const struct ir_node *product, const struct rules_scaling *s)
-{
-	double *numbers = wnn_calloc((size_t)s->outs, sizeof(*numbers));
-	bool right = true;
-
-	if (!numbers) {
-		rules_nomem(rules);
-		return false;
-	}
-	if (s->in_front || s->behind) {
-		find_largest(product, s, numbers);
-		right = weights_fit(product, s, numbers);
-	}
-	if (right) {
-		find_bias(product, s, numbers);
-		right = bias_fits(product, s, numbers);
-	}
-	wnn_free(numbers);
-	return right;
-}
-
 static bool changes(const double *numbers, int64_t count, double neutral)
 {
 	for (int64_t i = 0; i < count; i++)
 		if (numbers[i] != neutral)
 			return true;
 	return false;
-}
-
-/* ---- writing the constants */
-
-static void put_number(enum ir_dtype dtype, void *data, int64_t i, double number)
-{
-	if (dtype == IR_F16)
-		((uint16_t *)data)[i] = wnn_double_to_half(number);
-	else
-		((float *)data)[i] = (float)number;
-}
-
-static struct ir_value *scaled_weights(struct rules *rules, const struct ir_node *product,
-				       const struct rules_scaling *s)
-{
-	struct ir_value *weights = product->operands[1];
-	struct walk walk = walk_of(product, s);
-	int64_t out, in;
-	void *data;
-
-	if (!s->in_front && !s->behind)
-		return weights;
-	data = wnn_malloc((size_t)ir_type_bytes(&weights->type));
-	if (!data) {
-		rules_nomem(rules);
-		return NULL;
-	}
-	for (int64_t i = 0; i < ir_type_elements(&weights->type); i++) {
-		channels_at(&walk, i, &out, &in);
-		put_number(weights->type.dtype, data, i,
-			   quantized_float(weights, i) * s->in_scale[in] * s->out_scale[out]);
-	}
-	return rules_constant(rules, &weights->type, data);
-}
-
-/* NULL is a bias of zeros, or no memory. */
-static struct ir_value *scaled_bias(struct rules *rules, const struct ir_node *product,
-				    const struct rules_scaling *s)
-{
-	struct ir_type type = ir_type_make(product->results[0]->type.dtype, 1, &s->outs);
-	double *bias = wnn_calloc((size_t)s->outs, sizeof(*bias));
-	void *data = wnn_malloc((size_t)ir_type_bytes(&type));
-	bool zero;
-
-	if (!bias || !data) {
-		wnn_free(bias);
-		wnn_free(data);
-		rules_nomem(rules);
-		return NULL;
-	}
-	find_bias(product, s, bias);
-	for (int64_t i = 0; i < s->outs; i++)
-		put_number(type.dtype, data, i, bias[i]);
-	zero = !changes(bias, s->outs, 0);
-	wnn_free(bias);
-	if (zero)
-		wnn_free(data);
-	return zero ? NULL : rules_constant(rules, &type, data);
-}
-
-int rules_scale_weights(struct rules *rules, struct ir_node *product, struct rules_scaling *s)
-{
-	/* Both are made of the constants as they were. */
-	struct ir_value *bias = scaled_bias(rules, product, s);
-	struct ir_value *weights = scaled_weights(rules, product, s);
-
-	rules_scaling_destroy(s);
-	if (rules_failed(rules))
-		return -1;
-	product->operands[1] = weights;
-	product->operands[2] = bias;
-	if (product->op == IR_OP_MATMUL)
-		product->attrs.matmul.beta = 1;
-	return 0;
 }
 
 /* ---- what is done to the channels */
@@ -412,8 +149,7 @@ static bool can_scale(const struct rules *rules, const struct ir_node *product)
 	return weights->kind == IR_VALUE_CONSTANT &&
 	       weights->type.dtype == product->results[0]->type.dtype &&
 	       product->operands[0]->kind != IR_VALUE_CONSTANT &&
-	       (rules_uses(rules, weights) == 1 || ir_type_bytes(&weights->type) <= MAX_SHARED) &&
-	       ir_constant_finite(weights->constant, weights->type.dtype);
+	       (rules_uses(rules, weights) == 1 || ir_type_bytes(&weights->type) <= MAX_SHARED);
 }
 
 /* Whether there is no bias, or one that can become another. */
@@ -427,39 +163,15 @@ static bool can_shift(const struct ir_node *product)
 			 (product->op == IR_OP_CONV || channels_each_or_one(product, &bias->type)));
 }
 
-/* What a product is scaled with so far; a copy, so that nothing is changed where a rule does not apply in the end. */
-static struct rules_scaling *begin_scaling(struct rules *rules, const struct ir_node *product)
-{
-	const struct ir_type *result = &product->results[0]->type;
-	const struct rules_scaling *old = rules_scaling_of(rules, product);
-	struct rules_scaling *s =
-		make_scaling(ir_type_dim(result, channels_axis(product)), input_channels(product));
-
-	if (!s) {
-		rules_nomem(rules);
-		return NULL;
-	}
-	for (int64_t i = 0; old && i < 2 * (s->outs + s->ins); i++)
-		s->out_scale[i] = old->out_scale[i];
-	if (old) {
-		s->in_front = old->in_front;
-		s->behind = old->behind;
-		s->shifts_input = old->shifts_input;
-	}
-	return s;
-}
-
 static bool scale_result(struct rules *rules, const struct ir_node *product,
 			 struct rules_scaling *s, const struct affine *affine)
 {
 	s->behind |= changes(affine->scale, affine->count, 1);
-	if (!can_scale(rules, product) || !can_shift(product))
-		return false;
 	for (int64_t i = 0; i < s->outs; i++) {
 		s->out_scale[i] *= affine->scale[i];
 		s->out_shift[i] = s->out_shift[i] * affine->scale[i] + affine->shift[i];
 	}
-	return fits(rules, product, s);
+	return scaling_fits(rules, product, s);
 }
 
 /* A window that lies partly outside of the input sees no summand there. */
@@ -490,15 +202,14 @@ static bool scale_input(struct rules *rules, const struct ir_node *product, stru
 
 	s->in_front |= changes(affine->scale, affine->count, 1);
 	s->shifts_input |= shifts;
-	if (!can_scale(rules, product) || !can_shift(product) ||
-	    (shifts && !(sees_all(product) && is_one_matrix(product))))
+	if (shifts && !(sees_all(product) && is_one_matrix(product)))
 		return false;
 	/* What was in front already comes behind this. */
 	for (int64_t i = 0; i < s->ins; i++) {
 		s->in_shift[i] += s->in_scale[i] * affine->shift[i];
 		s->in_scale[i] *= affine->scale[i];
 	}
-	return fits(rules, product, s);
+	return scaling_fits(rules, product, s);
 }
 
 /* The product again, with another input where that is not NULL; its scaling is the new node's. */
@@ -524,10 +235,11 @@ static struct ir_value *behind(struct rules *rules, struct ir_node *node,
 	struct ir_value *value = NULL;
 
 	if (!is_product(product) || !ir_type_same_shape(&from->type, &node->results[0]->type) ||
+	    !can_scale(rules, product) || !can_shift(product) ||
 	    !make_affine(rules, &affine, ir_type_dim(&from->type, channels_axis(product))))
 		return NULL;
-	s = begin_scaling(rules, product);
-	if (s && read(node, &affine) && scale_result(rules, product, s, &affine))
+	s = read(node, &affine) ? scaling_begin(rules, product) : NULL;
+	if (s && scale_result(rules, product, s, &affine))
 		value = emit(rules, product, NULL, s, node);
 	else
 		rules_scaling_destroy(s);
@@ -614,11 +326,11 @@ struct ir_value *rule_scale_before(struct rules *rules, struct ir_node *product)
 
 	if (!is_product(product) || !node ||
 	    (node->op != IR_OP_BINARY && node->op != IR_OP_BATCHNORM) ||
-	    product->operands[0] == product->operands[1] ||
-	    !make_affine(rules, &affine, input_channels(product)))
+	    product->operands[0] == product->operands[1] || !can_scale(rules, product) ||
+	    !can_shift(product) || !make_affine(rules, &affine, input_channels(product)))
 		return NULL;
-	s = begin_scaling(rules, product);
-	if (s && read_in_front(node, product, &affine)) {
+	s = read_in_front(node, product, &affine) ? scaling_begin(rules, product) : NULL;
+	if (s) {
 		input = node->operands[node->op == IR_OP_BINARY ? !constant_side(node) : 0];
 		if (ir_type_same_shape(&input->type, &product->operands[0]->type) &&
 		    input->type.dtype == product->operands[0]->type.dtype &&

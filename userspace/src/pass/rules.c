@@ -244,16 +244,19 @@ static void release(struct rules *rules, const struct ir_node *node, struct ir_n
 	}
 }
 
-/* `value` takes the place of the node's result, also in the nodes from `first` on, which rules have just made. */
+/*
+ * `value` takes the place of the node's result, also in the nodes from `alive` on, where those are which rules have just
+ * made and something uses; from `first` on they have made nodes at all.
+ */
 static void replace(struct rules *rules, const struct ir_node *node, struct ir_value *value,
-		    uint32_t first)
+		    uint32_t first, uint32_t alive)
 {
 	const struct ir_graph *to = rules->rw->to;
 	const struct ir_value *old = node->results[0];
 	struct value_state *from = &rules->values[old->id], *state = &rules->values[value->id];
 	bool made = value->kind == IR_VALUE_RESULT && value->def->id >= first;
 
-	for (uint32_t n = first; n < to->num_nodes; n++)
+	for (uint32_t n = alive; n < to->num_nodes; n++)
 		for (uint32_t i = 0; i < to->nodes[n]->num_operands; i++)
 			if (to->nodes[n]->operands[i] == old)
 				to->nodes[n]->operands[i] = value;
@@ -285,11 +288,20 @@ static struct ir_value *apply(struct rules *rules, struct ir_node *node)
 	return NULL;
 }
 
+static bool is_dead(const struct rules *rules, const struct ir_node *node)
+{
+	for (uint32_t i = 0; i < node->num_results; i++)
+		if (rules->values[node->results[i]->id].uses ||
+		    rules->values[node->results[i]->id].is_output)
+			return false;
+	return true;
+}
+
 /* Applies rules to the last node of the new graph and to all that they make; the value that stands for its result then. */
 static struct ir_value *apply_all(struct rules *rules)
 {
 	struct ir_graph *to = rules->rw->to;
-	uint32_t first = to->num_nodes - 1;
+	uint32_t first = to->num_nodes - 1, alive = first;
 	struct ir_value *current = to->nodes[first]->results[0];
 
 	for (uint32_t n = first; n < to->num_nodes; n++) {
@@ -301,9 +313,11 @@ static struct ir_value *apply_all(struct rules *rules)
 		value = apply(rules, node);
 		if (!value)
 			continue;
-		replace(rules, node, value, first);
+		replace(rules, node, value, first, alive);
 		if (current == node->results[0])
 			current = value;
+		while (alive < n && is_dead(rules, to->nodes[alive]))
+			alive++;
 	}
 	return current;
 }

@@ -1,0 +1,586 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Scales the weights and the bias of a product. The weights are read once when the first rule asks, for the largest of each
+ * channel, and once when they are written. What later rules ask is answered from the largest, unless that says too little.
+ */
+#include "pass/scaling.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "pass/channels.h"
+#include "util/float16.h"
+#include "util/malloc.h"
+
+#define MAX_HALF   65504.0
+#define LEAST_HALF 0x1p-14
+
+void rules_scaling_destroy(struct rules_scaling *scaling)
+{
+	if (!scaling)
+		return;
+	wnn_free(scaling->out_scale);
+	wnn_free(scaling);
+}
+
+/* All arrays are one block. */
+static struct rules_scaling *make_scaling(int64_t outs, int64_t ins)
+{
+	struct rules_scaling *s = wnn_calloc(1, sizeof(*s));
+	double *numbers = wnn_calloc((size_t)(3 * outs + 2 * ins), sizeof(*numbers));
+
+	if (!s || !numbers) {
+		wnn_free(s);
+		wnn_free(numbers);
+		return NULL;
+	}
+	s->outs = outs;
+	s->ins = ins;
+	s->out_scale = numbers;
+	s->out_shift = numbers + outs;
+	s->in_scale = numbers + 2 * outs;
+	s->in_shift = numbers + 2 * outs + ins;
+	s->largest = numbers + 2 * outs + 2 * ins;
+	for (int64_t i = 0; i < outs; i++)
+		s->out_scale[i] = 1;
+	for (int64_t i = 0; i < ins; i++)
+		s->in_scale[i] = 1;
+	return s;
+}
+
+/* ---- walking over weights, in the order in which they lie: line after line */
+
+/*
+ * Runs of a line belong to one element of the axis that lies further in. A line has one of the axis that lies further out.
+ * Channels are sums of a number of the line and one of the run.
+ */
+struct lines {
+	int64_t count, repeat; /* how many, and how many follow each other with the same channels */
+	int64_t outer, runs, run;
+	bool one_out;  /* all runs of a line have one channel of the result */
+	bool in_order; /* run i has channel i of the result */
+	int64_t line_out, line_in;
+	int64_t *run_out, *run_in;
+};
+
+static int64_t out_of(const struct lines *l, int64_t run)
+{
+	return l->line_out + l->run_out[run];
+}
+
+static int64_t in_of(const struct lines *l, int64_t run)
+{
+	return l->line_in + l->run_in[run];
+}
+
+struct axis {
+	int64_t dim, stride;
+};
+
+static struct axis axis_of(const struct ir_type *type, uint32_t axis)
+{
+	struct axis a = { ir_type_dim(type, axis), 1 };
+
+	for (uint32_t i = axis + 1; i < type->rank; i++)
+		a.stride *= ir_type_dim(type, i);
+	return a;
+}
+
+struct walk {
+	struct lines lines;
+	bool outer_is_out, transposed;
+	int64_t outs_per_group, ins_per_group; /* of the result and the input */
+};
+
+/*
+ * A transposed convolution has the filters of all groups along the input's channels, others along the result's: the other
+ * channel is that of the group, and the weights' own in it.
+ */
+static void set_runs(struct walk *w)
+{
+	for (int64_t i = 0; i < w->lines.runs; i++) {
+		if (w->outer_is_out) {
+			w->lines.run_in[i] = i;
+			w->lines.run_out[i] =
+				w->transposed ? i / w->ins_per_group * w->outs_per_group : 0;
+		} else {
+			w->lines.run_out[i] = i;
+			w->lines.run_in[i] =
+				w->transposed ? 0 : i / w->outs_per_group * w->ins_per_group;
+		}
+	}
+}
+
+static bool walk_begin(struct walk *w, const struct ir_node *product, const struct rules_scaling *s)
+{
+	const struct ir_type *type = &product->operands[1]->type;
+	bool conv = product->op == IR_OP_CONV;
+	int64_t groups = conv ? product->attrs.conv.groups : 1;
+	uint32_t in_axis = conv ? ir_filter_axes(product->attrs.conv.filter_layout)[1] :
+				  type->rank - (product->attrs.matmul.b_transpose ? 1 : 2);
+	struct axis out = axis_of(type, channels_filter_axis(product)), in = axis_of(type, in_axis),
+		    outer, inner;
+
+	w->outer_is_out = out.stride == in.stride ? out.dim > 1 : out.stride > in.stride;
+	w->transposed = conv && product->attrs.conv.transposed;
+	w->outs_per_group = s->outs / groups;
+	w->ins_per_group = s->ins / groups;
+	outer = w->outer_is_out ? out : in;
+	inner = w->outer_is_out ? in : out;
+	w->lines = (struct lines){
+		.count = ir_type_elements(type) / (inner.dim * inner.stride),
+		.repeat = outer.stride / (inner.dim * inner.stride),
+		.outer = outer.dim,
+		.runs = inner.dim,
+		.run = inner.stride,
+		.one_out = w->outer_is_out && (!w->transposed || groups == 1),
+		.in_order = !w->outer_is_out && groups == 1,
+		.run_out = wnn_calloc(2 * (size_t)inner.dim, sizeof(*w->lines.run_out)),
+	};
+	if (!w->lines.run_out)
+		return false;
+	w->lines.run_in = w->lines.run_out + inner.dim;
+	set_runs(w);
+	return true;
+}
+
+static void walk_end(struct walk *w)
+{
+	wnn_free(w->lines.run_out);
+}
+
+static void walk_line(struct walk *w, int64_t line)
+{
+	int64_t at = line / w->lines.repeat % w->lines.outer;
+
+	w->lines.line_out = w->outer_is_out ? at :
+			    w->transposed   ? at / w->ins_per_group * w->outs_per_group :
+					      0;
+	w->lines.line_in = !w->outer_is_out ? at :
+			   w->transposed    ? 0 :
+					      at / w->outs_per_group * w->ins_per_group;
+}
+
+/* ---- the largest weight of each channel */
+
+/* Of numbers without their signs the bits are in the order of the numbers, and what is no number comes last. */
+static uint32_t larger_bits(uint32_t a, uint32_t b)
+{
+	return a > b ? a : b;
+}
+
+typedef int32_t four_ints __attribute__((vector_size(16), may_alias, aligned(4)));
+
+static uint32_t largest_of(const uint32_t *bits, int64_t n)
+{
+	four_ints most[2] = { 0 };
+	uint32_t last = 0;
+	int64_t i = 0;
+
+	for (; i + 8 <= n; i += 8)
+		for (int k = 0; k < 2; k++) {
+			four_ints own = *(const four_ints *)(bits + i + 4 * k) & INT32_MAX;
+			four_ints larger = own > most[k];
+
+			most[k] = (own & larger) | (most[k] & ~larger);
+		}
+	for (; i < n; i++)
+		last = larger_bits(last, bits[i] & INT32_MAX);
+	for (int k = 0; k < 8; k++)
+		last = larger_bits(last, (uint32_t)most[k / 4][k % 4]);
+	return last;
+}
+
+static void scan_line(const struct lines *l, const uint32_t *bits, uint32_t *largest)
+{
+	if (l->one_out) {
+		uint32_t *most = &largest[out_of(l, 0)];
+
+		*most = larger_bits(*most, largest_of(bits, l->runs * l->run));
+	} else if (l->in_order && l->run == 1) {
+		for (int64_t i = 0; i < l->runs; i++)
+			largest[i] = larger_bits(largest[i], bits[i] & INT32_MAX);
+	} else {
+		for (int64_t i = 0; i < l->runs; i++) {
+			uint32_t *most = &largest[out_of(l, i)];
+
+			*most = larger_bits(*most, largest_of(bits + i * l->run, l->run));
+		}
+	}
+}
+
+/* Some weights as float32: they themselves, or numbers that are put into `room`. */
+static const float *as_floats(const struct ir_value *weights, int64_t at, int64_t n, float *room)
+{
+	if (weights->type.dtype == IR_F32)
+		return (const float *)weights->constant->data + at;
+	for (int64_t i = 0; i < n; i++)
+		room[i] = quantized_float(weights, at + i);
+	return room;
+}
+
+static bool find_largest(const struct ir_node *product, struct rules_scaling *s)
+{
+	uint32_t *largest = wnn_calloc((size_t)s->outs, sizeof(*largest));
+	const struct ir_value *weights = product->operands[1];
+	struct walk w = { 0 };
+	float *room = NULL;
+	bool made = largest && walk_begin(&w, product, s);
+	int64_t size = w.lines.runs * w.lines.run;
+
+	if (made)
+		room = wnn_malloc((size_t)size * sizeof(*room));
+	for (int64_t line = 0; room && line < w.lines.count; line++) {
+		const float *from = as_floats(weights, line * size, size, room);
+
+		walk_line(&w, line);
+		scan_line(&w.lines, (const uint32_t *)(const void *)from, largest);
+	}
+	for (int64_t i = 0; room && i < s->outs; i++) {
+		float number;
+
+		memcpy(&number, &largest[i], sizeof(number));
+		s->largest[i] = (double)number;
+	}
+	walk_end(&w);
+	wnn_free(largest);
+	wnn_free(room);
+	return room != NULL;
+}
+
+struct rules_scaling *scaling_begin(struct rules *rules, const struct ir_node *product)
+{
+	const struct ir_type *result = &product->results[0]->type, *a = &product->operands[0]->type;
+	const struct rules_scaling *old = rules_scaling_of(rules, product);
+	uint32_t axis = product->op == IR_OP_MATMUL ?
+				a->rank - (product->attrs.matmul.a_transpose ? 2 : 1) :
+			product->attrs.conv.layout == IR_NCHW ? 1 :
+								a->rank - 1;
+	struct rules_scaling *s =
+		make_scaling(ir_type_dim(result, channels_axis(product)), ir_type_dim(a, axis));
+
+	if (s && old) {
+		memcpy(s->out_scale, old->out_scale,
+		       (size_t)(3 * s->outs + 2 * s->ins) * sizeof(*s->out_scale));
+		s->in_front = old->in_front;
+		s->behind = old->behind;
+		s->shifts_input = old->shifts_input;
+	}
+	if (!s || (!old && !find_largest(product, s))) {
+		rules_scaling_destroy(s);
+		rules_nomem(rules);
+		return NULL;
+	}
+	return s;
+}
+
+/* ---- whether the constants stay numbers */
+
+/* A largest weight of 0 has nothing to lose. */
+static bool weight_fits(double number, bool half)
+{
+	return number == 0 || (number <= (half ? MAX_HALF : (double)FLT_MAX) &&
+			       number >= (half ? LEAST_HALF : (double)FLT_MIN));
+}
+
+/* The least and the most of some numbers without their signs. */
+struct span {
+	double least, most;
+};
+
+static struct span span_of(const double *numbers, int64_t count)
+{
+	struct span span = { INFINITY, 0 };
+
+	for (int64_t i = 0; i < count; i++) {
+		span.least = fmin(span.least, fabs(numbers[i]));
+		span.most = fmax(span.most, fabs(numbers[i]));
+	}
+	return span;
+}
+
+/* From the largest weights alone: false is no answer where factors in front differ. */
+static bool weights_surely_fit(const struct ir_node *product, const struct rules_scaling *s)
+{
+	struct span in = span_of(s->in_scale, s->ins);
+	bool half = product->operands[1]->type.dtype == IR_F16;
+
+	for (int64_t i = 0; i < s->outs; i++) {
+		double out = s->largest[i] * fabs(s->out_scale[i]);
+
+		if (!weight_fits(out * in.least, half) || !weight_fits(out * in.most, half) ||
+		    (in.least == 0 && in.most != 0))
+			return false;
+	}
+	return true;
+}
+
+static void find_scaled(const struct lines *l, const struct rules_scaling *s, const float *from,
+			double *largest)
+{
+	for (int64_t i = 0; i < l->runs; i++) {
+		double factor = s->in_scale[in_of(l, i)] * s->out_scale[out_of(l, i)];
+
+		for (int64_t k = 0; k < l->run; k++) {
+			double number = fabs((double)from[i * l->run + k] * factor);
+
+			/* Also what is no number. */
+			if (!(number <= largest[out_of(l, i)]))
+				largest[out_of(l, i)] = number;
+		}
+	}
+}
+
+static void add_shifted(const struct lines *l, const struct rules_scaling *s, const float *from,
+			double *sums)
+{
+	for (int64_t i = 0; i < l->runs; i++)
+		for (int64_t k = 0; k < l->run; k++)
+			sums[out_of(l, i)] +=
+				(double)from[i * l->run + k] * s->in_shift[in_of(l, i)];
+}
+
+/* Numbers of each channel of the result from all weights. */
+static int fold_weights(const struct ir_node *product, const struct rules_scaling *s,
+			void (*fold)(const struct lines *l, const struct rules_scaling *s,
+				     const float *from, double *numbers),
+			double *numbers)
+{
+	struct walk w = { 0 };
+	float *room = NULL;
+	int64_t size;
+
+	memset(numbers, 0, (size_t)s->outs * sizeof(*numbers));
+	if (walk_begin(&w, product, s))
+		room = wnn_malloc((size_t)(w.lines.runs * w.lines.run) * sizeof(*room));
+	size = w.lines.runs * w.lines.run;
+	for (int64_t line = 0; room && line < w.lines.count; line++) {
+		walk_line(&w, line);
+		fold(&w.lines, s, as_floats(product->operands[1], line * size, size, room),
+		     numbers);
+	}
+	walk_end(&w);
+	wnn_free(room);
+	return room ? 0 : -1;
+}
+
+static const struct ir_value *bias_of(const struct ir_node *product)
+{
+	return product->num_operands > 2 ? product->operands[2] : NULL;
+}
+
+static double own_bias(const struct ir_node *product, int64_t i)
+{
+	const struct ir_value *bias = bias_of(product);
+
+	if (!bias)
+		return 0;
+	return (double)quantized_float(bias, ir_type_elements(&bias->type) == 1 ? 0 : i);
+}
+
+/* From what the sums of weights and shifts add to it, the new bias of a channel. */
+static double new_bias(const struct ir_node *product, const struct rules_scaling *s, int64_t i,
+		       double sum)
+{
+	double own = own_bias(product, i);
+
+	if (product->op == IR_OP_MATMUL) {
+		sum *= (double)product->attrs.matmul.alpha;
+		own *= (double)product->attrs.matmul.beta;
+	}
+	return s->out_scale[i] * (sum + own) + s->out_shift[i];
+}
+
+/* What the bias would be, in `bias`; 0, or -1 when out of memory. */
+static int find_bias(const struct ir_node *product, const struct rules_scaling *s, double *bias)
+{
+	memset(bias, 0, (size_t)s->outs * sizeof(*bias));
+	if (s->shifts_input && fold_weights(product, s, add_shifted, bias))
+		return -1;
+	for (int64_t i = 0; i < s->outs; i++)
+		bias[i] = new_bias(product, s, i, bias[i]);
+	return 0;
+}
+
+/* A bound of what weights and shifts add to a bias is all that is needed here. */
+static bool bias_surely_fits(const struct ir_node *product, const struct rules_scaling *s)
+{
+	double most = product->operands[1]->type.dtype == IR_F16 ? MAX_HALF : (double)FLT_MAX;
+	double terms = channels_depth(product), shift = span_of(s->in_shift, s->ins).most;
+
+	for (int64_t i = 0; i < s->outs; i++) {
+		double sum = s->shifts_input ? terms * s->largest[i] * shift : 0;
+
+		if (!(fabs(new_bias(product, s, i, sum)) <= most &&
+		      fabs(new_bias(product, s, i, -sum)) <= most))
+			return false;
+	}
+	return true;
+}
+
+static int look_again(const struct ir_node *product, const struct rules_scaling *s, bool *right)
+{
+	bool half = product->operands[1]->type.dtype == IR_F16;
+	double *numbers = wnn_calloc((size_t)s->outs, sizeof(*numbers));
+	int ret = numbers ? fold_weights(product, s, find_scaled, numbers) : -1;
+
+	*right = true;
+	for (int64_t i = 0; i < s->outs && !ret; i++)
+		*right &= weight_fits(numbers[i], half);
+	if (!ret)
+		ret = find_bias(product, s, numbers);
+	for (int64_t i = 0; i < s->outs && !ret; i++)
+		*right &= fabs(numbers[i]) <= (half ? MAX_HALF : (double)FLT_MAX);
+	wnn_free(numbers);
+	return ret;
+}
+
+bool scaling_fits(struct rules *rules, const struct ir_node *product, const struct rules_scaling *s)
+{
+	bool right = true;
+
+	/* All arrays, one behind the other. */
+	for (int64_t i = 0; i < 3 * s->outs + 2 * s->ins; i++)
+		if (!isfinite(s->out_scale[i]))
+			return false;
+	if (((s->in_front || s->behind) && !weights_surely_fit(product, s)) ||
+	    !bias_surely_fits(product, s)) {
+		if (look_again(product, s, &right)) {
+			rules_nomem(rules);
+			return false;
+		}
+	}
+	return right;
+}
+
+/* ---- writing the constants */
+
+static void put_number(enum ir_dtype dtype, void *data, int64_t i, double number)
+{
+	if (dtype == IR_F16)
+		((uint16_t *)data)[i] = wnn_double_to_half(number);
+	else
+		((float *)data)[i] = (float)number;
+}
+
+typedef float four __attribute__((vector_size(16), may_alias, aligned(4)));
+typedef double four_doubles __attribute__((vector_size(32)));
+
+/* n weights times one factor. */
+static void scale_run(float *to, const float *from, int64_t n, double factor)
+{
+	int64_t i = 0;
+
+	for (; i + 4 <= n; i += 4) {
+		four_doubles wide =
+			__builtin_convertvector(*(const four *)(from + i), four_doubles);
+
+		*(four *)(to + i) = __builtin_convertvector(wide * factor, four);
+	}
+	for (; i < n; i++)
+		to[i] = (float)((double)from[i] * factor);
+}
+
+static void write_line(const struct lines *l, const struct rules_scaling *s, const float *from,
+		       enum ir_dtype dtype, void *to, int64_t at)
+{
+	float *floats = dtype == IR_F32 ? (float *)to + at : NULL;
+
+	if (floats && l->one_out && !s->in_front) {
+		scale_run(floats, from, l->runs * l->run, s->out_scale[out_of(l, 0)]);
+		return;
+	}
+	if (floats && l->in_order && l->run == 1 && !s->in_front) {
+		for (int64_t i = 0; i < l->runs; i++)
+			floats[i] = (float)((double)from[i] * s->out_scale[i]);
+		return;
+	}
+	for (int64_t i = 0; i < l->runs; i++) {
+		double factor = s->in_scale[in_of(l, i)] * s->out_scale[out_of(l, i)];
+
+		if (floats)
+			scale_run(floats + i * l->run, from + i * l->run, l->run, factor);
+		for (int64_t k = i * l->run; k < (i + 1) * l->run && !floats; k++)
+			put_number(dtype, to, at + k, (double)from[k] * factor);
+	}
+}
+
+static struct ir_value *scaled_weights(struct rules *rules, const struct ir_node *product,
+				       const struct rules_scaling *s)
+{
+	struct ir_value *weights = product->operands[1];
+	struct walk w = { 0 };
+	int64_t size = 0;
+	float *room = NULL;
+	void *data;
+
+	if (!s->in_front && !s->behind)
+		return weights;
+	data = wnn_malloc((size_t)ir_type_bytes(&weights->type));
+	if (data && walk_begin(&w, product, s)) {
+		size = w.lines.runs * w.lines.run;
+		room = wnn_malloc((size_t)size * sizeof(*room));
+	}
+	for (int64_t line = 0; room && line < w.lines.count; line++) {
+		walk_line(&w, line);
+		write_line(&w.lines, s, as_floats(weights, line * size, size, room),
+			   weights->type.dtype, data, line * size);
+	}
+	walk_end(&w);
+	wnn_free(room);
+	if (!room) {
+		wnn_free(data);
+		rules_nomem(rules);
+		return NULL;
+	}
+	return rules_constant(rules, &weights->type, data);
+}
+
+static bool is_zero(const double *numbers, int64_t count)
+{
+	for (int64_t i = 0; i < count; i++)
+		if (numbers[i] != 0)
+			return false;
+	return true;
+}
+
+/* NULL is a bias of zeros, or no memory. */
+static struct ir_value *scaled_bias(struct rules *rules, const struct ir_node *product,
+				    const struct rules_scaling *s)
+{
+	struct ir_type type = ir_type_make(product->results[0]->type.dtype, 1, &s->outs);
+	double *bias = wnn_calloc((size_t)s->outs, sizeof(*bias));
+	void *data = wnn_malloc((size_t)ir_type_bytes(&type));
+	bool zero;
+
+	if (!bias || !data || find_bias(product, s, bias)) {
+		wnn_free(bias);
+		wnn_free(data);
+		rules_nomem(rules);
+		return NULL;
+	}
+	for (int64_t i = 0; i < s->outs; i++)
+		put_number(type.dtype, data, i, bias[i]);
+	zero = is_zero(bias, s->outs);
+	wnn_free(bias);
+	if (zero)
+		wnn_free(data);
+	return zero ? NULL : rules_constant(rules, &type, data);
+}
+
+int rules_scale_weights(struct rules *rules, struct ir_node *product, struct rules_scaling *s)
+{
+	/* Both are made of the constants as they were. */
+	struct ir_value *bias = scaled_bias(rules, product, s);
+	struct ir_value *weights = scaled_weights(rules, product, s);
+
+	rules_scaling_destroy(s);
+	if (rules_failed(rules))
+		return -1;
+	product->operands[1] = weights;
+	product->operands[2] = bias;
+	if (product->op == IR_OP_MATMUL)
+		product->attrs.matmul.beta = 1;
+	return 0;
+}
