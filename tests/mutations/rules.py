@@ -108,6 +108,7 @@ MUTATIONS = [
     _rule('rule_parts', 'NaN becomes any number', '|| bits ||\n\t    !ir_type', '||\n\t    !ir_type'),
     _rule('rule_parts', 'NaN that something else reads becomes 0', '|| rules_is_output(rules, y) ||', '||'),
     _rule('rule_integers', 'every row has the scale of the first', 'if (!each)\n\t\treturn', 'if (1)\n\t\treturn'),
+    _rule('rule_integers', 'transposed integers that others use stay as floats as well', 'if (!from || !from_integers', 'if (!from) from = node->operands[0]->def;\n\tif (!from_integers'),
     _rule('rules', 'nodes stay in the order in which they were made', 'put_in_order(graph, node->operands[i]->def, order, done);', ';'),
     # Gates.
     _rule('rule_gate', 'a gate may be of another value', 'find_gate(rules, node->operands[!i], node->operands[i], &gate)',

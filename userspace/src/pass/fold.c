@@ -6,7 +6,7 @@
  * a node with only constant operands is left where its result is an output of the graph, where
  * the evaluator has no kernel, and where a limit forbids it: the result or the work is too big,
  * or the result is much larger than what it is made of (an expanded constant is better expanded
- * where it is used). With keep_integers no constant of 8 bits is dequantised.
+ * where it is used). Only filters that are dequantised on the CPU may be as large as the first limit allows. With keep_integers no constant of 8 bits is dequantised.
  *
  *	%0 = constant				%0 = constant (transposed)
  *	%2 = transpose(%0) perm=1,0	->	%3 = matmul(%1, %0)
@@ -42,7 +42,8 @@ static uint64_t depth(const struct ir_node *node)
 	}
 }
 
-static bool within_limits(const struct ir_node *node, const struct wnn_pass_options *options)
+static bool within_limits(const struct ir_node *node, const struct wnn_pass_options *options,
+			  bool may_grow)
 {
 	uint64_t max_bytes = options->fold_max_bytes ? options->fold_max_bytes : DEFAULT_MAX_BYTES;
 	uint64_t max_work = options->fold_max_work ? options->fold_max_work : DEFAULT_MAX_WORK;
@@ -55,11 +56,12 @@ static bool within_limits(const struct ir_node *node, const struct wnn_pass_opti
 		out += (uint64_t)ir_type_bytes(&node->results[i]->type);
 		elements += (uint64_t)ir_type_elements(&node->results[i]->type);
 	}
-	return out <= max_bytes && out <= in + FREE_GROWTH && depth(node) <= max_work / elements;
+	return out <= max_bytes && (may_grow || out <= in + FREE_GROWTH) &&
+	       depth(node) <= max_work / elements;
 }
 
 static bool can_fold(const struct rewrite *rw, const struct ir_node *node,
-		     const struct wnn_pass_options *options)
+		     const struct wnn_pass_options *options, bool may_grow)
 {
 	for (uint32_t i = 0; i < node->num_operands; i++)
 		if (node->operands[i] &&
@@ -68,7 +70,7 @@ static bool can_fold(const struct rewrite *rw, const struct ir_node *node,
 	for (uint32_t i = 0; i < node->num_results; i++)
 		if (rw->is_output[node->results[i]->id])
 			return false;
-	return within_limits(node, options) &&
+	return within_limits(node, options, may_grow) &&
 	       options->evaluator.can(node, options->evaluator.userdata);
 }
 
@@ -128,19 +130,35 @@ static bool dequantizes_bytes(const struct ir_node *node)
 	return node->op == IR_OP_DEQUANTIZE && (dtype == IR_I8 || dtype == IR_U8);
 }
 
+/* How often each value is the filter of a convolution; NULL when out of memory. */
+static uint32_t *count_filters(const struct ir_graph *graph)
+{
+	uint32_t *filters = wnn_calloc(graph->num_values + 1, sizeof(*filters));
+
+	for (uint32_t n = 0; n < graph->num_nodes && filters; n++)
+		if (graph->nodes[n]->op == IR_OP_CONV)
+			filters[graph->nodes[n]->operands[1]->id]++;
+	return filters;
+}
+
 int pass_fold(struct rewrite *rw, const struct pass_context *ctx)
 {
-	for (uint32_t n = 0; n < rw->from->num_nodes; n++) {
+	uint32_t *filters = count_filters(rw->from);
+	int ret = filters ? 0 : rewrite_nomem(rw);
+
+	for (uint32_t n = 0; n < rw->from->num_nodes && !ret; n++) {
 		const struct ir_node *node = rw->from->nodes[n];
-		int ret;
+		uint32_t result = node->results[0]->id;
+		/* Kernels of the CPU pack constant filters, and would pack others for each run. */
+		bool may_grow = ctx->options->widen && node->op == IR_OP_DEQUANTIZE &&
+				rw->uses[result] == filters[result];
 
 		if (!(ctx->keep_integers && dequantizes_bytes(node)) &&
-		    can_fold(rw, node, ctx->options))
+		    can_fold(rw, node, ctx->options, may_grow))
 			ret = fold(rw, node, ctx->options);
 		else
 			ret = rewrite_copy(rw, node);
-		if (ret)
-			return ret;
 	}
-	return 0;
+	wnn_free(filters);
+	return ret;
 }

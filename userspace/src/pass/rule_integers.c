@@ -82,6 +82,32 @@ struct ir_value *rule_scaled_integers(struct rules *rules, struct ir_node *node)
 			  node);
 }
 
+/* Integers that become floats and are transposed then are transposed first, which is done at build. */
+struct ir_value *rule_transpose_integers(struct rules *rules, struct ir_node *node)
+{
+	const struct ir_node *from = rules_sole(rules, node->operands[0]);
+	struct ir_value *operands[3];
+
+	if (!from || !from_integers(node->operands[0], IR_OP_DEQUANTIZE))
+		return NULL;
+	for (uint32_t i = 0; i < 3; i++) {
+		const struct ir_type *old = &from->operands[i]->type;
+		struct ir_type type = *old;
+
+		if (from->operands[i]->kind != IR_VALUE_CONSTANT ||
+		    old->rank != node->results[0]->type.rank)
+			return NULL;
+		for (uint32_t d = 0; d < old->rank; d++)
+			type.dim[d] = old->dim[node->attrs.transpose.perm[d]];
+		operands[i] = rules_emit(rules, IR_OP_TRANSPOSE, &from->operands[i], 1, &type,
+					 &node->attrs, node, NULL);
+		if (!operands[i])
+			return NULL;
+	}
+	return rules_emit(rules, IR_OP_DEQUANTIZE, operands, 3, &node->results[0]->type, NULL, from,
+			  NULL);
+}
+
 /* The scales or zero points of the rows that are gathered; NULL where one scale is for a block of rows. */
 static struct ir_value *gathered(struct rules *rules, const struct ir_node *gather,
 				 struct ir_value *scale, const struct ir_type *table)
