@@ -125,6 +125,24 @@ static int refuse_variable(struct onnx_node *node)
 	return onnx_refuse(node, "", "it is not computed for inputs like these");
 }
 
+/* Whether an input was refused; the reason is recorded with the first node that needs it. */
+static bool refused_inputs(struct onnx_node *node)
+{
+	bool refused = false;
+
+	for (size_t i = 0; i < node->input_count; i++) {
+		struct onnx_value *value = node->inputs[i];
+
+		if (!value || !value->refused)
+			continue;
+		refused = true;
+		if (value->unsaid)
+			onnx_refuse(node, "", "%s", value->unsaid);
+		value->unsaid = NULL;
+	}
+	return refused;
+}
+
 static int translate(struct onnx_node *node)
 {
 	const Onnx__FunctionProto *function = find_function(node);
@@ -139,13 +157,14 @@ static int translate(struct onnx_node *node)
 		return onnx_refuse(node, "",
 				   "operator set %lld has no such operator that WebNN can express",
 				   (long long)node->version);
-	for (size_t i = 0; i < node->input_count; i++)
-		if (node->inputs[i] && node->inputs[i]->refused)
-			return -1;
+	if (refused_inputs(node))
+		return -1;
 	if (node->op->fold && all_constant(node))
 		result = node->op->fold(node);
 	if (result == 1 && node->op->translate)
-		result = node->op->translate(node);
+		result = onnx_wide_begin(node) || node->op->translate(node) || onnx_wide_end(node) ?
+				 -1 :
+				 0;
 	else if (result == 1)
 		result = refuse_variable(node);
 	/* A translator that gives up without a word was refused by the builder. */
@@ -155,12 +174,13 @@ static int translate(struct onnx_node *node)
 	return result;
 }
 
-static struct onnx_value *refused_value(struct onnx_import *import)
+/* A reason that is not recorded yet, or NULL. */
+static struct onnx_value *refused_value(struct onnx_import *import, const char *unsaid)
 {
 	struct onnx_value *value = onnx_arena_alloc(import->arena, sizeof(*value));
 
 	if (value)
-		value->refused = true;
+		*value = (struct onnx_value){ .refused = true, .unsaid = unsaid };
 	else
 		fail(import);
 	return value;
@@ -219,10 +239,10 @@ static int run_node(struct onnx_import *import, struct onnx_scope *scope, Onnx__
 	for (size_t i = 0; i < node.output_count; i++) {
 		if (!proto->output[i] || !*proto->output[i])
 			continue;
-		if (!result && !node.outputs[i])
+		if (!result && !node.outputs[i] && onnx_wants(&node, i))
 			onnx_refuse(&node, "", "output %zu is not made", i);
 		if (result || !node.outputs[i])
-			node.outputs[i] = refused_value(import);
+			node.outputs[i] = refused_value(import, NULL);
 		if (!node.outputs[i] || set_name(import, scope, proto->output[i], node.outputs[i]))
 			return -1;
 	}
@@ -233,34 +253,85 @@ static int run_nodes(struct onnx_import *import, struct onnx_scope *scope, size_
 		     Onnx__NodeProto **nodes)
 {
 	for (size_t i = 0; i < count; i++)
-		if (run_node(import, scope, nodes[i]))
+		if (onnx_uses_node(&import->uses, nodes[i]) && run_node(import, scope, nodes[i]))
 			return -1;
 	return 0;
+}
+
+static const char *unknown_type(struct onnx_import *import, const Onnx__TensorProto *tensor)
+{
+	const char *type = onnx_type_name(tensor->data_type);
+	const char *text =
+		*type ? onnx_arena_printf(import->arena,
+					  "the tensor \"%s\" is of type %s, which no constant here "
+					  "can have",
+					  tensor->name ? tensor->name : "", type) :
+			onnx_arena_printf(import->arena,
+					  "the tensor \"%s\" is of type %d, which is not known",
+					  tensor->name ? tensor->name : "", tensor->data_type);
+
+	if (!text)
+		fail(import);
+	return text;
+}
+
+static int set_initialiser(struct onnx_import *import, struct onnx_scope *scope,
+			   const Onnx__TensorProto *tensor)
+{
+	struct onnx_value *value = onnx_arena_alloc(import->arena, sizeof(*value));
+
+	if (!value) {
+		fail(import);
+		return -1;
+	}
+	/* Weights of types that are not known are refused where they are used. */
+	if (!onnx_type_bits(tensor->data_type)) {
+		value->refused = true;
+		value->unsaid = unknown_type(import, tensor);
+		if (!value->unsaid)
+			return -1;
+	} else {
+		import->status = onnx_value_of_tensor(import->model, import->arena, tensor, value);
+		if (import->status != WNNStatus_Success)
+			return -1;
+	}
+	return set_name(import, scope, tensor->name ? tensor->name : "", value);
+}
+
+/* Only those that are used: a few bytes in the file may be a lot of memory. */
+static int set_sparse(struct onnx_import *import, struct onnx_scope *scope,
+		      const Onnx__SparseTensorProto *tensor)
+{
+	const char *name = tensor->values ? tensor->values->name : NULL;
+	struct onnx_value *value;
+
+	if (!onnx_uses_has(&import->uses, name))
+		return 0;
+	value = onnx_arena_alloc(import->arena, sizeof(*value));
+	if (!value) {
+		fail(import);
+		return -1;
+	}
+	import->status = onnx_value_of_sparse(import->model, import->arena, tensor, value);
+	if (import->status != WNNStatus_Success)
+		return -1;
+	import->work += (uint64_t)onnx_shape_elements(&value->shape);
+	if (import->work > ONNX_MAX_WORK) {
+		value->refused = true;
+		value->unsaid = "the sparse tensors are too big together";
+	}
+	return set_name(import, scope, name, value);
 }
 
 static int set_initialisers(struct onnx_import *import, struct onnx_scope *scope,
 			    const Onnx__GraphProto *graph)
 {
-	for (size_t i = 0; i < graph->n_initializer; i++) {
-		const Onnx__TensorProto *tensor = graph->initializer[i];
-		struct onnx_value *value = onnx_arena_alloc(import->arena, sizeof(*value));
-
-		if (!value) {
-			fail(import);
+	for (size_t i = 0; i < graph->n_initializer; i++)
+		if (set_initialiser(import, scope, graph->initializer[i]))
 			return -1;
-		}
-		/* Weights of types that WebNN has not are refused where they are used. */
-		if (!onnx_type_bits(tensor->data_type)) {
-			value->refused = true;
-		} else {
-			import->status =
-				onnx_value_of_tensor(import->model, import->arena, tensor, value);
-			if (import->status != WNNStatus_Success)
-				return -1;
-		}
-		if (set_name(import, scope, tensor->name ? tensor->name : "", value))
+	for (size_t i = 0; i < graph->n_sparse_initializer; i++)
+		if (set_sparse(import, scope, graph->sparse_initializer[i]))
 			return -1;
-	}
 	return 0;
 }
 
@@ -276,7 +347,8 @@ int onnx_run_subgraph(struct onnx_node *node, const Onnx__GraphProto *graph, siz
 	if (input_count != graph->n_input)
 		return onnx_refuse(node, "", "its graph has %zu inputs instead of %zu",
 				   graph->n_input, input_count);
-	if (onnx_scope_begin(&scope, import->arena, graph->n_node + graph->n_initializer))
+	if (onnx_scope_begin(&scope, import->arena,
+			     graph->n_node + graph->n_initializer + graph->n_sparse_initializer))
 		return onnx_fail(node);
 	for (size_t i = 0; i < input_count; i++)
 		if (set_name(import, &scope, graph->input[i]->name ? graph->input[i]->name : "",
@@ -324,16 +396,17 @@ static struct onnx_value *make_input(struct onnx_import *import, const struct on
 			*value = *input->value;
 		return value;
 	}
-	if (!type) {
-		onnx_refuse(&node, "", "the input \"%s\" is no tensor", node.name);
-		return refused_value(import);
-	}
+	if (!type)
+		return refused_value(import,
+				     onnx_arena_printf(import->arena,
+						       "the input \"%s\" is no tensor", node.name));
 	descriptor.dataType = onnx_type_webnn(type->elem_type);
-	if (descriptor.dataType == WNNOperandDataType_Undefined) {
-		onnx_refuse(&node, "", "WebNN has no type for the input \"%s\" of type %s",
-			    node.name, onnx_type_name(type->elem_type));
-		return refused_value(import);
-	}
+	if (descriptor.dataType == WNNOperandDataType_Undefined)
+		return refused_value(
+			import,
+			onnx_arena_printf(import->arena,
+					  "WebNN has no type for the input \"%s\" of type %s",
+					  node.name, onnx_type_name(type->elem_type)));
 	if (!input->has_shape) {
 		import->status = onnx_error(WNNStatus_TypeError,
 					    "the shape of input \"%s\" is not known: set its "
@@ -358,7 +431,7 @@ static struct onnx_value *make_input(struct onnx_import *import, const struct on
 		&node, wnnGraphBuilderInput(import->builder, WNN_STR(node.name), &descriptor),
 		type->elem_type);
 	if (!value)
-		return import->status == WNNStatus_Success ? refused_value(import) : NULL;
+		return import->status == WNNStatus_Success ? refused_value(import, NULL) : NULL;
 	value->origin = node.name;
 	return value;
 }
@@ -367,7 +440,8 @@ static WNNStatus begin(struct onnx_import *import, struct onnx_scope *scope)
 {
 	const Onnx__GraphProto *graph = import->model->proto->graph;
 
-	if (onnx_scope_begin(scope, import->arena, graph->n_node + graph->n_initializer))
+	if (onnx_scope_begin(scope, import->arena,
+			     graph->n_node + graph->n_initializer + graph->n_sparse_initializer))
 		return fail(import);
 	for (size_t i = 0; i < import->model->input_count; i++) {
 		struct onnx_value *value = make_input(import, &import->model->inputs[i]);
@@ -386,8 +460,18 @@ static WNNStatus add_output(struct onnx_import *import, const char *name, struct
 			    WNNNamedOperand *output)
 {
 	struct onnx_node node = input_node(import, name);
-	WNNOperand operand = onnx_operand(&node, value);
+	WNNOperand operand;
 
+	if (value->refused) {
+		if (value->unsaid)
+			onnx_refuse(&node, "", "%s", value->unsaid);
+		else if (!import->model->refusal_count)
+			onnx_refuse(&node, "", "what the output \"%s\" depends on is refused",
+				    name);
+		value->unsaid = NULL;
+		return import->status;
+	}
+	operand = onnx_operand(&node, value);
 	/* Which WebNN has not for numbers of four bits: they have to be computed for this output. */
 	if (operand && onnx_type_bits(value->type) >= 8)
 		operand = x_identity(&node, operand);
@@ -427,12 +511,23 @@ static WNNStatus collect(struct onnx_import *import, const struct onnx_scope *sc
 			if (!item || add_output(import, item, value->items[k], &(*outputs)[used++]))
 				return fail(import);
 		}
-		if (!value->sequence && !value->refused &&
-		    add_output(import, name, value, &(*outputs)[used++]))
+		if (!value->sequence && add_output(import, name, value, &(*outputs)[used++]))
 			return import->status;
 	}
 	*count = used;
 	return import->status;
+}
+
+static WNNStatus find_uses(struct onnx_import *import)
+{
+	const Onnx__GraphProto *graph = import->model->proto->graph;
+	int ret = onnx_uses_begin(&import->uses, import->arena, import->model->proto);
+
+	for (size_t i = 0; !ret && i < graph->n_output; i++)
+		ret = onnx_uses_add(&import->uses, graph->output[i]->name);
+	if (!ret)
+		ret = onnx_uses_end(&import->uses);
+	return ret ? fail(import) : WNNStatus_Success;
 }
 
 WNNStatus onnx_import(struct onnx_model *model, WNNGraphBuilder builder, size_t *count,
@@ -446,7 +541,8 @@ WNNStatus onnx_import(struct onnx_model *model, WNNGraphBuilder builder, size_t 
 	struct onnx_scope scope = { 0 };
 
 	onnx_model_learn_shapes(model);
-	if (begin(&import, &scope) != WNNStatus_Success ||
+	if (find_uses(&import) != WNNStatus_Success ||
+	    begin(&import, &scope) != WNNStatus_Success ||
 	    run_nodes(&import, &scope, model->proto->graph->n_node, model->proto->graph->node) ||
 	    collect(&import, &scope, count, outputs) != WNNStatus_Success)
 		return import.status == WNNStatus_Success ? wnnOnnxGetLastError(NULL) :

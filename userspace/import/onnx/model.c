@@ -4,9 +4,8 @@
 
 #include <string.h>
 
+#include "order.h"
 #include "wire.h"
-
-#define NEWEST_IR 12
 
 static void *proto_alloc(void *failed, size_t size)
 {
@@ -40,6 +39,12 @@ static bool is_initialiser(const Onnx__GraphProto *graph, const char *name)
 	for (size_t i = 0; i < graph->n_initializer; i++)
 		if (graph->initializer[i]->name && !strcmp(graph->initializer[i]->name, name))
 			return true;
+	for (size_t i = 0; i < graph->n_sparse_initializer; i++) {
+		const Onnx__TensorProto *values = graph->sparse_initializer[i]->values;
+
+		if (values && values->name && !strcmp(values->name, name))
+			return true;
+	}
 	return false;
 }
 
@@ -77,10 +82,6 @@ static WNNStatus check(const Onnx__ModelProto *proto)
 	if (!proto->graph)
 		return onnx_error(WNNStatus_OperationError,
 				  "the model is damaged: it has no graph");
-	if (proto->ir_version > NEWEST_IR)
-		return onnx_error(WNNStatus_NotSupportedError,
-				  "the model is of IR version %lld, and %d is the newest known",
-				  (long long)proto->ir_version, NEWEST_IR);
 	for (size_t i = 0; i < proto->n_opset_import; i++) {
 		const Onnx__OperatorSetIdProto *set = proto->opset_import[i];
 
@@ -114,6 +115,8 @@ static WNNStatus unpack(struct onnx_model *model)
 					"the model is damaged: it is no ONNX model, or a string or "
 					"number in it is cut off");
 	status = check(model->proto);
+	if (status == WNNStatus_Success)
+		status = onnx_order(model->proto);
 	return status == WNNStatus_Success ? find_inputs(model) : status;
 }
 

@@ -336,8 +336,8 @@ int onnx_in_floats(struct onnx_node *node, size_t input, const char *what, const
 
 bool onnx_wants(struct onnx_node *node, size_t output)
 {
-	return output < node->output_count && node->proto->output[output] &&
-	       *node->proto->output[output];
+	return output < node->output_count &&
+	       onnx_uses_has(&node->import->uses, node->proto->output[output]);
 }
 
 /* The input that made the first integer is the likeliest to decide on shapes. */
@@ -413,9 +413,7 @@ int onnx_out_value(struct onnx_node *node, size_t output, struct onnx_value *val
 
 int onnx_work(struct onnx_node *node, uint64_t elements)
 {
-	uint64_t most = (uint64_t)MAX_CONSTANT * 8;
-
-	if (elements > most || node->import->work + elements > most)
+	if (elements > ONNX_MAX_WORK || node->import->work + elements > ONNX_MAX_WORK)
 		return onnx_refuse(node, "",
 				   "the constants that are computed here are too big together");
 	node->import->work += elements;

@@ -4,9 +4,12 @@
 #define ONNX_NODE_H
 
 #include "model.h"
+#include "order.h"
 #include "value.h"
 
 struct onnx_node;
+
+#define ONNX_MAX_WORK ((uint64_t)1 << 27) /* elements that are computed at import, together */
 
 /* An operator: one row of the table. */
 struct onnx_op {
@@ -34,6 +37,7 @@ struct onnx_import {
 	struct onnx_model *model;
 	WNNGraphBuilder builder;
 	struct onnx_arena *arena;
+	struct onnx_uses uses;
 	WNNStatus status; /* the first error that is not a refusal: it ends the import */
 	size_t refusal_room;
 	int depth;	    /* of graphs within nodes */
@@ -53,6 +57,7 @@ struct onnx_node {
 	size_t input_count, output_count;
 	struct onnx_value **inputs; /* NULL: absent */
 	struct onnx_value **outputs;
+	bool wide; /* inputs of float16 are float32 for the translator */
 };
 
 /* Adds to the list of refusals; always returns -1. */
@@ -97,6 +102,7 @@ int onnx_out_value(struct onnx_node *node, size_t output, struct onnx_value *val
 /* A constant to be filled; NULL when refused or when there is no memory. */
 void *onnx_out_constant(struct onnx_node *node, size_t output, int type,
 			const struct onnx_shape *shape);
+/* Whether an output has a name that something uses. */
 bool onnx_wants(struct onnx_node *node, size_t output);
 struct onnx_value *onnx_new_value(struct onnx_node *node);
 /* A value of an operand, for sequences. */
@@ -175,6 +181,13 @@ static inline WNNOperand x_cast(struct onnx_node *node, WNNOperand a, WNNOperand
 		return a;
 	return wnnGraphBuilderCast(node->b, a, type, &node->options);
 }
+
+/*
+ * wide.c: around the translator of a composition: its inputs of float16 become float32, its outputs
+ * float16 again. 0 or -1.
+ */
+int onnx_wide_begin(struct onnx_node *node);
+int onnx_wide_end(struct onnx_node *node);
 
 /* compose.c */
 struct onnx_shape x_shape(WNNOperand operand);

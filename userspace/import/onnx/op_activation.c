@@ -13,7 +13,11 @@ static WNNOperand log1p_of(struct onnx_node *node, WNNOperand u)
 	WNNOperand exact = x_equal(node, w, one);
 	WNNOperand below = x_where(node, exact, one, x_sub(node, w, one));
 
-	return x_where(node, exact, u, x_mul(node, x_log(node, w), x_div(node, u, below)));
+	/* From here on it makes no difference, and the factor would be infinity by infinity. */
+	WNNOperand large = x_greater(node, u, x_like(node, u, 1e9));
+	WNNOperand factor = x_where(node, large, one, x_div(node, u, below));
+
+	return x_where(node, exact, u, x_mul(node, x_log(node, w), factor));
 }
 
 /*
@@ -39,10 +43,18 @@ static WNNOperand atan_of(struct onnx_node *node, WNNOperand x)
 	return x_mul(node, t, sum);
 }
 
+/* ln(2 * x) of numbers whose square may be beyond the range, @near of others. */
+static WNNOperand log_twice(struct onnx_node *node, WNNOperand x, WNNOperand near)
+{
+	WNNOperand far = x_add(node, x_log(node, x), x_like(node, x, 0.6931471805599453));
+
+	return x_where(node, x_greater(node, x, x_like(node, x, 1e9)), far, near);
+}
+
 static WNNOperand composed(struct onnx_node *node, int variant, WNNOperand x)
 {
 	WNNOperand one = x_like(node, x, 1), half = x_like(node, x, 0.5);
-	WNNOperand square, size;
+	WNNOperand square, size, near;
 
 	switch (variant) {
 	case F_ATAN:
@@ -59,17 +71,23 @@ static WNNOperand composed(struct onnx_node *node, int variant, WNNOperand x)
 		return x_mul(node, half, log1p_of(node, square));
 	case F_ASINH:
 		size = x_abs(node, x);
-		square = x_mul(node, x, x);
+		near = x_clamp(node, size, 0, 1e9);
+		square = x_mul(node, near, near);
 		square = x_div(node, square,
 			       x_add(node, one, x_sqrt(node, x_add(node, one, square))));
-		return x_mul(node, x_sign(node, x), log1p_of(node, x_add(node, size, square)));
+		near = log1p_of(node, x_add(node, near, square));
+		return x_mul(node, x_sign(node, x), log_twice(node, size, near));
 	case F_ACOSH:
-		size = x_sub(node, x, one);
-		square = x_mul(node, size, x_add(node, x, one));
-		return log1p_of(node, x_add(node, size, x_sqrt(node, square)));
+		near = x_sub(node, x_clamp(node, x, -1e9, 1e9), one);
+		square = x_mul(node, near, x_add(node, near, x_like(node, x, 2)));
+		near = log1p_of(node, x_add(node, near, x_sqrt(node, square)));
+		return log_twice(node, x, near);
 	case F_COSH:
 	case F_SINH:
-		size = x_mul(node, half, x_add(node, x_exp(node, x), x_exp(node, x_neg(node, x))));
+		/* exp(x) itself may be infinite where half of it is not. */
+		size = x_exp(node, x_mul(node, half, x_abs(node, x)));
+		size = x_add(node, x_mul(node, x_mul(node, half, size), size),
+			     x_div(node, x_div(node, half, size), size));
 		return variant == F_COSH ? size : x_mul(node, x_tanh(node, x), size);
 	case F_MISH:
 		return x_mul(node, x, x_tanh(node, x_softplus(node, x)));
@@ -172,15 +190,19 @@ int onnx_op_hard_sigmoid(struct onnx_node *node)
 
 WNNOperand onnx_gelu(struct onnx_node *node, WNNOperand x, bool approximate)
 {
+	WNNOperandDataType type;
 	WNNOperand cube;
 
 	if (!approximate)
 		return wnnGraphBuilderGelu(node->b, x, &node->options);
+	type = wnnOperandGetDataType(x);
+	x = x_cast(node, x, WNNOperandDataType_Float32);
 	cube = x_mul(node, x, x_mul(node, x, x));
 	cube = x_add(node, x, x_mul(node, cube, x_like(node, x, 0.044715)));
 	cube = x_tanh(node, x_mul(node, cube, x_like(node, x, 0.7978845608028654)));
 	cube = x_add(node, cube, x_like(node, x, 1));
-	return x_mul(node, x_mul(node, x, x_like(node, x, 0.5)), cube);
+	x = x_mul(node, x_mul(node, x, x_like(node, x, 0.5)), cube);
+	return x ? x_cast(node, x, type) : NULL;
 }
 
 int onnx_op_gelu(struct onnx_node *node)

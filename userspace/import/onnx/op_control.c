@@ -5,6 +5,23 @@
 #include "move.h"
 #include "ops.h"
 
+static int sparse_constant(struct onnx_node *node, const Onnx__SparseTensorProto *tensor)
+{
+	struct onnx_value *value = onnx_new_value(node);
+	WNNStatus status;
+
+	if (!value)
+		return -1;
+	status = onnx_value_of_sparse(node->import->model, node->import->arena, tensor, value);
+	if (status != WNNStatus_Success) {
+		node->import->status = status;
+		return -1;
+	}
+	if (onnx_work(node, (uint64_t)onnx_shape_elements(&value->shape)))
+		return -1;
+	return onnx_out_value(node, 0, value);
+}
+
 int onnx_op_constant(struct onnx_node *node)
 {
 	const Onnx__AttributeProto *attr;
@@ -28,6 +45,8 @@ int onnx_op_constant(struct onnx_node *node)
 		node->import->status = status;
 		return -1;
 	}
+	if ((attr = onnx_attr(node, "sparse_value")) && attr->sparse_tensor)
+		return sparse_constant(node, attr->sparse_tensor);
 	if ((attr = onnx_attr(node, "value_float")) && attr->has_f) {
 		data = onnx_out_constant(node, 0, ONNX_FLOAT, &shape);
 		if (data)

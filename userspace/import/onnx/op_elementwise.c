@@ -143,37 +143,6 @@ int onnx_op_pow(struct onnx_node *node)
 	return onnx_out(node, 0, x_pow(node, a, x_cast(node, b, type)));
 }
 
-/* What remains of a division that rounds towards 0. */
-static WNNOperand remainder_of(struct onnx_node *node, WNNOperand a, WNNOperand b, bool is_float)
-{
-	WNNOperand quotient = x_div(node, a, b);
-
-	if (is_float)
-		quotient =
-			x_mul(node, x_sign(node, quotient), x_floor(node, x_abs(node, quotient)));
-	return x_sub(node, a, x_mul(node, quotient, b));
-}
-
-int onnx_op_mod(struct onnx_node *node)
-{
-	WNNOperand a = onnx_in(node, 0);
-	WNNOperand b = a ? onnx_in(node, 1) : NULL;
-	int type = onnx_in_type(node, 0);
-	WNNOperand rest, zero, differ;
-
-	if (!b)
-		return -1;
-	rest = remainder_of(node, a, b, onnx_type_is_float(type));
-	if (onnx_attr_int(node, "fmod", 0) || type == ONNX_UINT8 || type == ONNX_UINT32 ||
-	    type == ONNX_UINT64)
-		return onnx_out(node, 0, rest);
-	zero = x_like(node, a, 0);
-	differ = wnnGraphBuilderLogicalXor(node->b, x_less(node, rest, zero), x_less(node, b, zero),
-					   &node->options);
-	differ = x_and(node, differ, x_not(node, x_equal(node, rest, zero)));
-	return onnx_out(node, 0, x_where(node, differ, x_add(node, rest, b), rest));
-}
-
 /* A shift by n is a product or quotient with 2 to the power of n. */
 int onnx_op_bit_shift(struct onnx_node *node)
 {

@@ -142,6 +142,8 @@ int onnx_op_layer_norm(struct onnx_node *node)
 		return 0;
 	for (uint32_t i = axis; i < x_shape(x).rank; i++)
 		axes[count++] = i;
+	/* The statistics are of the type that they are computed in, float32. */
+	x = x_cast(node, x, WNNOperandDataType_Float32);
 	mean = x_reduce(node, X_MEAN, x, count, axes, true);
 	centred = x_sub(node, x, mean);
 	variance = x_reduce(node, X_MEAN, x_mul(node, centred, centred), count, axes, true);
@@ -304,13 +306,15 @@ int onnx_op_lrn(struct onnx_node *node)
 int onnx_op_lp_norm(struct onnx_node *node)
 {
 	int64_t p = onnx_attr_int(node, "p", 2);
-	WNNOperand x = onnx_in(node, 0);
+	WNNOperand x = onnx_in(node, 0), norm;
 	uint32_t axis;
 
 	if (!x || onnx_axis(node, "axis", onnx_attr_int(node, "axis", -1), x_shape(x).rank, &axis))
 		return -1;
 	if (p != 1 && p != 2)
 		return onnx_refuse(node, "p", "p is %lld instead of 1 or 2", (long long)p);
-	return onnx_out(node, 0,
-			x_div(node, x, x_reduce1(node, p == 1 ? X_L1 : X_L2, x, axis, true)));
+	norm = x_reduce1(node, p == 1 ? X_L1 : X_L2, x, axis, true);
+	/* A row of zeros stays one. */
+	norm = x_where(node, x_equal(node, norm, x_like(node, x, 0)), x_like(node, x, 1), norm);
+	return onnx_out(node, 0, x_div(node, x, norm));
 }

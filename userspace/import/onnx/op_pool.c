@@ -151,7 +151,8 @@ static bool inside_padding(const struct onnx_window *w)
 
 /*
  * In one or two dimensions: WebNN's averages do not count padding, and count what is padded before, which the compiler makes
- * one operator of. */
+ * one operator of.
+ */
 static WNNOperand average2d(struct onnx_node *node, WNNOperand x, const struct onnx_window *w,
 			    bool count_pads)
 {
@@ -182,22 +183,19 @@ static WNNOperand average2d(struct onnx_node *node, WNNOperand x, const struct o
 static WNNOperand average(struct onnx_node *node, WNNOperand x, const struct onnx_window *w)
 {
 	bool count_pads = onnx_attr_int(node, "count_include_pad", 0);
+	WNNOperandDataType type;
 	WNNOperand y;
 
 	if (plain(w))
 		return w->rank == 2 ? padded2d(node, x, P_AVERAGE, w) :
 				      pool_each(node, x, P_AVERAGE, w);
-	for (uint32_t i = 0; count_pads && w->ceil && i < w->rank; i++)
-		if (w->dilation[i] > 1) {
-			onnx_refuse(node, "ceil_mode",
-				    "count_include_pad with ceil_mode and dilations has no clear "
-				    "meaning");
-			return NULL;
-		}
 	if (w->rank <= 2 && (count_pads ? inside_padding(w) : rounds_alike(w)))
 		return average2d(node, x, w, count_pads);
+	type = wnnOperandGetDataType(x);
+	x = x_cast(node, x, WNNOperandDataType_Float32);
 	y = pool_each(node, pad_exactly(node, x, w, 0), P_AVERAGE, w);
-	return x_div(node, y, weights(node, w, count_pads, x));
+	y = x_div(node, y, weights(node, w, count_pads, x));
+	return y ? x_cast(node, y, type) : NULL;
 }
 
 static double lowest(int type)

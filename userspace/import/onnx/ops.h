@@ -55,7 +55,6 @@ int onnx_op_unary(struct onnx_node *node);
 int onnx_op_binary(struct onnx_node *node);
 int onnx_op_variadic(struct onnx_node *node);
 int onnx_op_pow(struct onnx_node *node);
-int onnx_op_mod(struct onnx_node *node);
 int onnx_op_bit_shift(struct onnx_node *node);
 int onnx_op_bitwise(struct onnx_node *node);
 int onnx_op_bitwise_not(struct onnx_node *node);
@@ -64,6 +63,9 @@ int onnx_op_cast(struct onnx_node *node);
 int onnx_op_clip(struct onnx_node *node);
 int onnx_op_dropout(struct onnx_node *node);
 int onnx_op_identity(struct onnx_node *node);
+
+/* op_mod.c */
+int onnx_op_mod(struct onnx_node *node);
 
 /* op_activation.c */
 enum { F_ACOS, F_ACOSH, F_ASIN, F_ASINH, F_ATAN, F_ATANH, F_COSH, F_SINH, F_MISH };

@@ -321,6 +321,17 @@ void onnx_put_float(int type, void *data, size_t index, double number)
 	}
 }
 
+void onnx_copy_element(int type, void *to, size_t at, const void *from, size_t from_at)
+{
+	struct onnx_value source = { .type = type, .data = from };
+	size_t size = onnx_type_bits(type) / 8;
+
+	if (size)
+		memcpy((uint8_t *)to + at * size, (const uint8_t *)from + from_at * size, size);
+	else
+		onnx_put_int(type, to, at, onnx_value_int(&source, from_at));
+}
+
 size_t onnx_data_size(int type, int64_t elements)
 {
 	return ((size_t)elements * onnx_type_bits(type) + 7) / 8;

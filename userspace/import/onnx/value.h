@@ -62,6 +62,7 @@ struct onnx_value {
 	WNNOperand operand;	/* NULL at first for a constant */
 	const char *origin;	/* input of the model that it was made of; may be NULL */
 	bool refused;		/* what it depends on was refused */
+	const char *unsaid;	/* the reason, where no refusal was recorded yet */
 	bool sequence;
 	size_t count; /* of a sequence */
 	struct onnx_value **items;
@@ -72,11 +73,17 @@ double onnx_value_float(const struct onnx_value *value, size_t index);
 int64_t onnx_value_int(const struct onnx_value *value, size_t index);
 void onnx_put_float(int type, void *data, size_t index, double number);
 void onnx_put_int(int type, void *data, size_t index, int64_t number);
+/* Copies one element between two lists of the type. */
+void onnx_copy_element(int type, void *to, size_t at, const void *from, size_t from_at);
 size_t onnx_data_size(int type, int64_t elements); /* bytes */
 
 struct onnx_model;
 /* Makes a constant of a tensor of the file. The last error says why not. */
 WNNStatus onnx_value_of_tensor(struct onnx_model *model, struct onnx_arena *arena,
 			       const Onnx__TensorProto *tensor, struct onnx_value *value);
+
+/* The same of a sparse tensor, as a dense one. */
+WNNStatus onnx_value_of_sparse(struct onnx_model *model, struct onnx_arena *arena,
+			       const Onnx__SparseTensorProto *tensor, struct onnx_value *value);
 
 #endif

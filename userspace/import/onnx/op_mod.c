@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+/* What remains of a division. */
+#include <math.h>
+
+#include "ops.h"
+
+#define DIGIT 22 /* bits of the quotient that one step takes */
+
+/* What remains of a division of integers, which rounds towards 0. */
+static WNNOperand integer_rest(struct onnx_node *node, WNNOperand a, WNNOperand b)
+{
+	return x_sub(node, a, x_mul(node, x_div(node, a, b), b));
+}
+
+/* A positive number of floats as a sum of two of 12 bits: products of those are exact. */
+struct halves {
+	WNNOperand whole, high, low;
+};
+
+static struct halves split(struct onnx_node *node, WNNOperand x)
+{
+	WNNOperand c = x_linear(node, x, 4097, 0), high = x_sub(node, c, x_sub(node, c, x));
+
+	return (struct halves){ x, high, x_sub(node, x, high) };
+}
+
+/* Takes as many times divisor * 2^shift from the rest as it holds: less than 2^(DIGIT + 1). */
+static WNNOperand take_digit(struct onnx_node *node, WNNOperand rest, const struct halves *divisor,
+			     int shift)
+{
+	double factor = ldexp(1, shift), half = ldexp(1, DIGIT / 2);
+	WNNOperand t = x_linear(node, divisor->whole, factor, 0);
+	WNNOperand t_high = x_linear(node, divisor->high, factor, 0);
+	WNNOperand t_low = x_linear(node, divisor->low, factor, 0);
+	WNNOperand zero = x_like(node, rest, 0), q, high, low, product, error, left;
+
+	q = x_floor(node, x_div(node, rest, t));
+	high = x_linear(node, x_floor(node, x_linear(node, q, 1 / half, 0)), half, 0);
+	low = x_sub(node, q, high);
+	/* The product as it is rounded, and what the rounding took from it. */
+	product = x_mul(node, q, t);
+	error = x_sub(node, x_mul(node, high, t_high), product);
+	error = x_add(node, error, x_mul(node, high, t_low));
+	error = x_add(node, error, x_mul(node, low, t_high));
+	error = x_add(node, error, x_mul(node, low, t_low));
+	left = x_sub(node, x_sub(node, rest, product), error);
+	/* The quotient is rounded too and may be off by one. */
+	left = x_where(node, x_less(node, left, zero), x_add(node, left, t), left);
+	left = x_where(node, x_less(node, left, t), left, x_sub(node, left, t));
+	/* Where t is infinite, it was not taken. */
+	return x_where(node, x_equal(node, q, zero), rest, left);
+}
+
+/*
+ * As fmod() in C, exact: a division with remainder in digits of 22 bits. Both numbers are scaled by a
+ * power of two, so that nothing in between is beyond the range of float32.
+ */
+static WNNOperand exact_fmod(struct onnx_node *node, WNNOperand a, WNNOperand b, bool is_half)
+{
+	int first = is_half ? 2 : 8;
+	WNNOperand x = x_abs(node, a), y = x_abs(node, b), one = x_like(node, a, 1);
+	WNNOperand down = x_like(node, a, ldexp(1, -64)), up = x_like(node, a, ldexp(1, 64));
+	WNNOperand smaller = x_less(node, x, y), rest, scale;
+	struct halves divisor;
+
+	scale = x_where(node, x_greater(node, y, x_like(node, a, ldexp(1, 60))), down, one);
+	scale = x_where(node, x_less(node, y, x_like(node, a, ldexp(1, -60))), up, scale);
+	divisor = split(node, x_mul(node, y, scale));
+	rest = x_mul(node, x, scale);
+	for (int i = first; i >= 0; i--)
+		rest = take_digit(node, rest, &divisor, i * DIGIT);
+	rest = x_where(node, smaller, x, x_div(node, rest, scale));
+	return x_where(node, x_less(node, a, x_like(node, a, 0)), x_neg(node, rest), rest);
+}
+
+int onnx_op_mod(struct onnx_node *node)
+{
+	WNNOperand a = onnx_in(node, 0);
+	WNNOperand b = a ? onnx_in(node, 1) : NULL;
+	int type = onnx_in_type(node, 0);
+	WNNOperand rest, zero, differ;
+
+	if (!b)
+		return -1;
+	rest = onnx_type_is_float(type) ? exact_fmod(node, a, b, node->wide) :
+					  integer_rest(node, a, b);
+	if (onnx_attr_int(node, "fmod", 0) || type == ONNX_UINT8 || type == ONNX_UINT32 ||
+	    type == ONNX_UINT64)
+		return onnx_out(node, 0, rest);
+	zero = x_like(node, a, 0);
+	differ = wnnGraphBuilderLogicalXor(node->b, x_less(node, rest, zero), x_less(node, b, zero),
+					   &node->options);
+	differ = x_and(node, differ, x_not(node, x_equal(node, rest, zero)));
+	return onnx_out(node, 0, x_where(node, differ, x_add(node, rest, b), rest));
+}

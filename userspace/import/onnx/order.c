@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: MIT
+/* Puts nodes behind those that make their inputs: some programs write them in any order. */
+#include "order.h"
+
+#include <string.h>
+
+#include "scope.h"
+
+/* The nodes of one graph or function while they are sorted. */
+struct sorter {
+	struct onnx_arena arena;
+	struct onnx_scope makers; /* name to place + 1 of the first node that makes it */
+	Onnx__NodeProto **nodes, **sorted;
+	size_t count, used;
+	struct list *needs; /* of each node: places of those that come before it */
+	uint8_t *state;	    /* 0: not seen, 1: on the stack, 2: sorted */
+};
+
+struct list {
+	size_t count, room, next;
+	size_t *items;
+};
+
+static WNNStatus order_graph(Onnx__GraphProto *graph);
+
+static WNNStatus order_inner(const Onnx__NodeProto *node)
+{
+	WNNStatus status = WNNStatus_Success;
+
+	for (size_t i = 0; status == WNNStatus_Success && i < node->n_attribute; i++) {
+		const Onnx__AttributeProto *attr = node->attribute[i];
+
+		if (attr->g)
+			status = order_graph(attr->g);
+		for (size_t k = 0; status == WNNStatus_Success && k < attr->n_graphs; k++)
+			status = order_graph(attr->graphs[k]);
+	}
+	return status;
+}
+
+static int add_maker(struct sorter *s, const char *name, size_t place)
+{
+	if (!name || !*name || onnx_scope_get(&s->makers, name))
+		return 0;
+	return onnx_scope_set(&s->makers, &s->arena, name,
+			      (struct onnx_value *)(uintptr_t)(place + 1));
+}
+
+static int add_need(struct sorter *s, struct list *list, size_t self, const char *name)
+{
+	size_t maker = name && *name ? (size_t)(uintptr_t)onnx_scope_get(&s->makers, name) : 0;
+
+	if (!maker || maker - 1 == self)
+		return 0;
+	if (list->count == list->room) {
+		size_t room = list->room ? 2 * list->room : 4;
+		size_t *items = onnx_arena_alloc(&s->arena, room * sizeof(*items));
+
+		if (!items)
+			return -1;
+		if (list->count)
+			memcpy(items, list->items, list->count * sizeof(*items));
+		list->items = items;
+		list->room = room;
+	}
+	list->items[list->count++] = maker - 1;
+	return 0;
+}
+
+/* Names that a graph within a node takes from outside. Its own hide those of the same name. */
+static int add_captured(struct sorter *s, struct list *list, size_t self,
+			const Onnx__GraphProto *graph, const struct onnx_scope *outer)
+{
+	static struct onnx_value own;
+	struct onnx_scope names = { .outer = outer };
+	int ret = onnx_scope_begin(&names, &s->arena, graph->n_node + graph->n_initializer);
+
+	for (size_t i = 0; !ret && i < graph->n_input; i++)
+		ret = graph->input[i]->name ?
+			      onnx_scope_set(&names, &s->arena, graph->input[i]->name, &own) :
+			      0;
+	for (size_t i = 0; !ret && i < graph->n_initializer; i++)
+		ret = graph->initializer[i]->name ?
+			      onnx_scope_set(&names, &s->arena, graph->initializer[i]->name, &own) :
+			      0;
+	for (size_t i = 0; !ret && i < graph->n_node; i++)
+		for (size_t k = 0; !ret && k < graph->node[i]->n_output; k++)
+			ret = onnx_scope_set(&names, &s->arena, graph->node[i]->output[k], &own);
+	for (size_t i = 0; !ret && i < graph->n_output; i++)
+		if (graph->output[i]->name && !onnx_scope_get(&names, graph->output[i]->name))
+			ret = add_need(s, list, self, graph->output[i]->name);
+	for (size_t i = 0; !ret && i < graph->n_node; i++) {
+		const Onnx__NodeProto *node = graph->node[i];
+
+		for (size_t k = 0; !ret && k < node->n_input; k++)
+			if (!onnx_scope_get(&names, node->input[k]))
+				ret = add_need(s, list, self, node->input[k]);
+		for (size_t k = 0; !ret && k < node->n_attribute; k++)
+			if (node->attribute[k]->g)
+				ret = add_captured(s, list, self, node->attribute[k]->g, &names);
+	}
+	return ret;
+}
+
+static int find_needs(struct sorter *s, size_t place)
+{
+	const Onnx__NodeProto *node = s->nodes[place];
+	struct list *list = &s->needs[place];
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < node->n_input; i++)
+		ret = add_need(s, list, place, node->input[i]);
+	for (size_t i = 0; !ret && i < node->n_attribute; i++)
+		if (node->attribute[i]->g)
+			ret = add_captured(s, list, place, node->attribute[i]->g, NULL);
+	return ret;
+}
+
+/* The node that comes first and all that it needs, without recursion: files are hostile. */
+static WNNStatus sort_from(struct sorter *s, size_t place, size_t *stack)
+{
+	size_t depth = 0;
+
+	stack[depth++] = place;
+	s->state[place] = 1;
+	while (depth) {
+		size_t top = stack[depth - 1];
+		struct list *list = &s->needs[top];
+
+		if (list->next == list->count) {
+			s->sorted[s->used++] = s->nodes[top];
+			s->state[top] = 2;
+			depth--;
+			continue;
+		}
+		place = list->items[list->next++];
+		if (s->state[place] == 1)
+			return onnx_error(WNNStatus_OperationError,
+					  "the model is damaged: node \"%s\" (%s) needs its own "
+					  "result",
+					  s->nodes[place]->name && *s->nodes[place]->name ?
+						  s->nodes[place]->name :
+						  s->nodes[place]->output[0],
+					  s->nodes[place]->op_type ? s->nodes[place]->op_type : "");
+		if (s->state[place])
+			continue;
+		s->state[place] = 1;
+		stack[depth++] = place;
+	}
+	return WNNStatus_Success;
+}
+
+static WNNStatus sort(struct sorter *s)
+{
+	size_t *stack = onnx_arena_alloc(&s->arena, s->count * sizeof(*stack));
+	WNNStatus status = WNNStatus_Success;
+
+	s->sorted = onnx_arena_alloc(&s->arena, s->count * sizeof(*s->sorted));
+	s->needs = onnx_arena_alloc(&s->arena, s->count * sizeof(*s->needs));
+	s->state = onnx_arena_alloc(&s->arena, s->count);
+	if (!stack || !s->sorted || !s->needs || !s->state ||
+	    onnx_scope_begin(&s->makers, &s->arena, s->count))
+		return onnx_nomem();
+	for (size_t i = 0; i < s->count; i++)
+		for (size_t k = 0; k < s->nodes[i]->n_output; k++)
+			if (add_maker(s, s->nodes[i]->output[k], i))
+				return onnx_nomem();
+	for (size_t i = 0; i < s->count; i++)
+		if (find_needs(s, i))
+			return onnx_nomem();
+	for (size_t i = 0; status == WNNStatus_Success && i < s->count; i++)
+		if (!s->state[i])
+			status = sort_from(s, i, stack);
+	if (status == WNNStatus_Success)
+		memcpy(s->nodes, s->sorted, s->count * sizeof(*s->nodes));
+	return status;
+}
+
+static WNNStatus order_nodes(size_t count, Onnx__NodeProto **nodes)
+{
+	struct sorter s = { .nodes = nodes, .count = count };
+	WNNStatus status = WNNStatus_Success;
+
+	for (size_t i = 0; status == WNNStatus_Success && i < count; i++)
+		status = order_inner(nodes[i]);
+	if (status != WNNStatus_Success || count < 2)
+		return status;
+	status = sort(&s);
+	onnx_arena_free(&s.arena);
+	return status;
+}
+
+static WNNStatus order_graph(Onnx__GraphProto *graph)
+{
+	return order_nodes(graph->n_node, graph->node);
+}
+
+WNNStatus onnx_order(Onnx__ModelProto *model)
+{
+	WNNStatus status = order_graph(model->graph);
+
+	for (size_t i = 0; status == WNNStatus_Success && i < model->n_functions; i++)
+		status = order_nodes(model->functions[i]->n_node, model->functions[i]->node);
+	return status;
+}
