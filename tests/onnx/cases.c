@@ -331,12 +331,18 @@ static void json_text(FILE *file, const char *text)
 
 /*
  * Cases whose recorded outputs contradict the specification, as ONNX Runtime finds as well: integers
- * wrap in them where QLinearMatMul saturates. They count as refused.
+ * wrap in them where QLinearMatMul saturates; in that of AveragePool, which newer releases of ONNX
+ * have mended, windows count what lies behind the padding. They count as refused.
  */
+#define DEBIAN "libonnx-testdata/data"
+
 static bool disputed(const char *name)
 {
 	return strstr(name, "test_qlinearmatmul_2D_int8_") ||
-	       strstr(name, "test_qlinearmatmul_3D_int8_");
+	       strstr(name, "test_qlinearmatmul_3D_int8_") ||
+	       strstr(name,
+		      DEBIAN "/node/test_averagepool_3d_dilations_large_count_include_pad_is_1_"
+			     "ceil_mode_is_True");
 }
 
 /* The recorded zeros of an inverse transform are what float32 left of sums of 10 terms. */
@@ -358,7 +364,7 @@ static void run_case(WNNContext context, const char *name, FILE *json, bool verb
 	snprintf(file, sizeof(file), "%s/model.onnx", name);
 	if (disputed(name)) {
 		snprintf(run->why, sizeof(run->why),
-			 "the recorded output wraps where the specification saturates");
+			 "the recorded output contradicts the specification");
 		outcome = REFUSED;
 		sets = 1;
 	}

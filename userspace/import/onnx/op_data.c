@@ -56,6 +56,39 @@ static int read_pads(struct onnx_node *node, uint32_t rank, int64_t *begin, int6
 	return 0;
 }
 
+/* Which element lies at @at, which may be before 0 or behind the end. */
+static int64_t wrapped(int64_t at, int64_t size)
+{
+	return ((at % size) + size) % size;
+}
+
+static int64_t reflected(int64_t at, int64_t size)
+{
+	int64_t period = size > 1 ? 2 * (size - 1) : 1;
+
+	at = wrapped(at, period);
+	return at < size ? at : period - at;
+}
+
+/* One dimension with what lies around it, as the positions of elements. */
+static WNNOperand pad_by_place(struct onnx_node *node, WNNOperand x, uint32_t axis, int64_t begin,
+			       int64_t end, int64_t (*place)(int64_t at, int64_t size))
+{
+	int64_t size = x_shape(x).dim[axis], length = begin + size + end, *places;
+
+	if (length > ONNX_INDICES) {
+		onnx_refuse(node, "pads", "the padding has more than %lld elements",
+			    (long long)ONNX_INDICES);
+		return NULL;
+	}
+	places = onnx_node_alloc(node, (size_t)length * sizeof(*places));
+	if (!places)
+		return NULL;
+	for (int64_t i = 0; i < length; i++)
+		places[i] = place(i - begin, size);
+	return x_gather(node, x, x_constant_ints(node, (size_t)length, places), axis);
+}
+
 /* What lies around the input is the input again. */
 static WNNOperand wrap(struct onnx_node *node, WNNOperand x, const int64_t *begin,
 		       const int64_t *end)
@@ -68,8 +101,8 @@ static WNNOperand wrap(struct onnx_node *node, WNNOperand x, const int64_t *begi
 		size_t count = 0;
 
 		if (begin[i] > size || end[i] > size) {
-			onnx_refuse(node, "pads", "the padding is longer than the input");
-			return NULL;
+			x = pad_by_place(node, x, i, begin[i], end[i], wrapped);
+			continue;
 		}
 		if (begin[i])
 			parts[count++] = x_part(node, x, i, size - begin[i], begin[i], 1);
@@ -86,15 +119,24 @@ static WNNOperand pad_like(struct onnx_node *node, WNNOperand x, const char *mod
 {
 	WNNPadOptions options = WNN_PAD_OPTIONS_INIT;
 	uint32_t room[2][ONNX_MAX_RANK];
+	bool reflect = !strcmp(mode, "reflect");
 
 	if (!strcmp(mode, "wrap"))
 		return wrap(node, x, begin, end);
 	for (uint32_t i = 0; i < rank; i++) {
-		room[0][i] = (uint32_t)begin[i];
-		room[1][i] = (uint32_t)end[i];
+		int64_t size = x_shape(x).dim[i];
+		bool far = reflect && (begin[i] >= size || end[i] >= size);
+
+		/* Reflected several times, which WebNN does not. */
+		if (far)
+			x = pad_by_place(node, x, i, begin[i], end[i], reflected);
+		if (!x)
+			return NULL;
+		room[0][i] = far ? 0 : (uint32_t)begin[i];
+		room[1][i] = far ? 0 : (uint32_t)end[i];
 	}
 	options.label = node->options.label;
-	options.mode = !strcmp(mode, "edge") ? WNNPaddingMode_Edge : WNNPaddingMode_Reflection;
+	options.mode = reflect ? WNNPaddingMode_Reflection : WNNPaddingMode_Edge;
 	return wnnGraphBuilderPad(node->b, x, (WNNUint32Array){ rank, room[0] },
 				  (WNNUint32Array){ rank, room[1] }, &options);
 }

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 /* Products of matrices. */
+#include <math.h>
 #include <string.h>
 
 #include "ops.h"
+
+#define MAX_PRODUCTS ((int64_t)1 << 22) /* elements that a product of integers has in between */
 
 /* As numpy.matmul: a vector on the left is a row, on the right a column, which then go again. */
 WNNOperand onnx_matmul(struct onnx_node *node, WNNOperand a, WNNOperand b)
@@ -32,6 +35,57 @@ WNNOperand onnx_matmul(struct onnx_node *node, WNNOperand a, WNNOperand b)
 	return x_reshape(node, y, &shape);
 }
 
+/*
+ * WebNN multiplies matrices of floats only. Of integers it is all products and their sum, in parts of
+ * the common dimension that keep the products small.
+ */
+static WNNOperand integer_matmul(struct onnx_node *node, WNNOperand a, WNNOperand b)
+{
+	struct onnx_shape left = x_shape(a), right = x_shape(b), all;
+	bool row = left.rank == 1, column = right.rank == 1;
+	WNNOperand sum = NULL;
+	int64_t depth, part, elements;
+	uint32_t rank;
+
+	if (!left.rank || !right.rank) {
+		onnx_refuse(node, "", "its inputs are no matrices");
+		return NULL;
+	}
+	a = row ? x_unsqueeze(node, a, 0) : a;
+	b = column ? x_unsqueeze(node, b, 1) : b;
+	left = x_shape(a);
+	right = x_shape(b);
+	depth = left.dim[left.rank - 1];
+	a = x_unsqueeze(node, a, left.rank);
+	b = x_unsqueeze(node, b, right.rank - 2);
+	if (!a || !b)
+		return NULL;
+	left = x_shape(a);
+	right = x_shape(b);
+	if (!onnx_shape_broadcast(&left, &right, &all) ||
+	    left.dim[left.rank - 2] != right.dim[right.rank - 2]) {
+		onnx_refuse(node, "", "the matrices do not fit together");
+		return NULL;
+	}
+	rank = all.rank;
+	elements = onnx_shape_elements(&all);
+	part = elements > MAX_PRODUCTS ? MAX_PRODUCTS / (elements / depth) : depth;
+	part = part < 1 ? 1 : part;
+	if (onnx_unroll(node, 3 * (uint64_t)((depth + part - 1) / part)))
+		return NULL;
+	for (int64_t at = 0; at < depth; at += part) {
+		int64_t size = at + part < depth ? part : depth - at;
+		WNNOperand y = x_mul(node, x_part(node, a, left.rank - 2, at, size, 1),
+				     x_part(node, b, right.rank - 2, at, size, 1));
+
+		y = x_reduce1(node, X_SUM, y, rank - 2, false);
+		sum = sum ? x_add(node, sum, y) : y;
+	}
+	if (column)
+		sum = sum ? x_at(node, sum, rank - 2, 0) : NULL;
+	return sum && row ? x_at(node, sum, rank - 3, 0) : sum;
+}
+
 int onnx_op_matmul(struct onnx_node *node)
 {
 	WNNOperand a = onnx_in(node, 0);
@@ -40,10 +94,41 @@ int onnx_op_matmul(struct onnx_node *node)
 
 	if (!b)
 		return -1;
-	if (!onnx_type_is_float(type))
-		return onnx_refuse(node, "", "WebNN multiplies no matrices of type %s",
-				   onnx_type_name(type));
-	return onnx_out(node, 0, onnx_matmul(node, a, b));
+	return onnx_out(node, 0,
+			onnx_type_is_float(type) ? onnx_matmul(node, a, b) :
+						   integer_matmul(node, a, b));
+}
+
+/* A factor of integers, which has to be a whole number. */
+static WNNOperand times(struct onnx_node *node, WNNOperand x, const char *name)
+{
+	double factor = onnx_attr_float(node, name, 1);
+
+	if (factor == 1)
+		return x;
+	if (factor != trunc(factor) || fabs(factor) > INT32_MAX) {
+		onnx_refuse(node, name, "%s is %g, and integers take whole factors", name, factor);
+		return NULL;
+	}
+	return x ? x_mul(node, x, x_integer(node, wnnOperandGetDataType(x), (int64_t)factor)) :
+		   NULL;
+}
+
+static int integer_gemm(struct onnx_node *node, WNNOperand a, WNNOperand b)
+{
+	WNNOperand y, c;
+
+	if (x_shape(a).rank != 2 || x_shape(b).rank != 2)
+		return onnx_refuse(node, "", "its inputs are no matrices");
+	if (onnx_attr_int(node, "transA", 0))
+		a = x_move_axis(node, a, 1, 0);
+	if (onnx_attr_int(node, "transB", 0))
+		b = x_move_axis(node, b, 1, 0);
+	y = times(node, integer_matmul(node, a, b), "alpha");
+	if (!y || !onnx_has(node, 2) || onnx_attr_float(node, "beta", 1) == 0)
+		return onnx_out(node, 0, y);
+	c = times(node, onnx_in(node, 2), "beta");
+	return onnx_out(node, 0, x_add(node, y, c));
 }
 
 int onnx_op_gemm(struct onnx_node *node)
@@ -55,14 +140,14 @@ int onnx_op_gemm(struct onnx_node *node)
 	if (!b)
 		return -1;
 	if (!onnx_type_is_float(onnx_in_type(node, 0)))
-		return onnx_refuse(node, "", "WebNN multiplies no matrices of type %s",
-				   onnx_type_name(onnx_in_type(node, 0)));
+		return integer_gemm(node, a, b);
 	options.label = node->options.label;
 	options.alpha = onnx_attr_float(node, "alpha", 1);
 	options.beta = onnx_attr_float(node, "beta", 1);
 	options.aTranspose = onnx_attr_int(node, "transA", 0) != 0;
 	options.bTranspose = onnx_attr_int(node, "transB", 0) != 0;
-	if (onnx_has(node, 2)) {
+	/* With a beta of 0 C is ignored, also what is no number in it. */
+	if (onnx_has(node, 2) && options.beta != 0) {
 		options.c = onnx_in(node, 2);
 		if (!options.c)
 			return -1;
@@ -80,12 +165,12 @@ int onnx_op_fused_matmul(struct onnx_node *node)
 	for (int i = 0; i < 2; i++) {
 		uint32_t rank = onnx_in_shape(node, (size_t)i)->rank;
 
-		if (onnx_attr_int(node, i ? "transBatchB" : "transBatchA", 0))
-			return onnx_refuse(node, i ? "transBatchB" : "transBatchA",
-					   "batches are not transposed");
 		operand[i] = onnx_in(node, (size_t)i);
 		if (!operand[i])
 			return -1;
+		/* The rows come first, before the batches. */
+		if (onnx_attr_int(node, i ? "transBatchB" : "transBatchA", 0) && rank > 2)
+			operand[i] = x_move_axis(node, operand[i], 0, rank - 2);
 		if (onnx_attr_int(node, i ? "transB" : "transA", 0) && rank >= 2)
 			operand[i] = x_move_axis(node, operand[i], rank - 1, rank - 2);
 	}
@@ -100,7 +185,12 @@ struct equation {
 	size_t count;
 };
 
-/* One term of an equation; "..." stands for as many dimensions as it needs, A to Z. */
+static bool is_letter(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/* One term of an equation; "..." stands for as many dimensions as it needs, digits from the right. */
 static int parse_term(struct onnx_node *node, const char *text, size_t length, uint32_t rank,
 		      uint32_t ellipsis, char *term)
 {
@@ -108,7 +198,7 @@ static int parse_term(struct onnx_node *node, const char *text, size_t length, u
 	bool dots = false;
 
 	for (size_t i = 0; i < length; i++)
-		letters += text[i] >= 'a' && text[i] <= 'z';
+		letters += is_letter(text[i]);
 	for (size_t i = 0; i < length; i++) {
 		uint32_t missing = rank == UINT32_MAX ? ellipsis : rank - (uint32_t)letters;
 
@@ -117,10 +207,10 @@ static int parse_term(struct onnx_node *node, const char *text, size_t length, u
 		if (text[i] == '.' && i + 2 < length && text[i + 1] == '.' && text[i + 2] == '.' &&
 		    !dots && (rank == UINT32_MAX || letters <= rank)) {
 			for (uint32_t k = 0; k < missing && used < ONNX_MAX_RANK; k++)
-				term[used++] = (char)('Z' - (missing - 1 - k));
+				term[used++] = (char)('0' + (missing - 1 - k));
 			dots = true;
 			i += 2;
-		} else if (text[i] >= 'a' && text[i] <= 'z' && used < ONNX_MAX_RANK) {
+		} else if (is_letter(text[i]) && used < ONNX_MAX_RANK) {
 			term[used++] = text[i];
 		} else {
 			return onnx_refuse(node, "equation", "the equation is not understood");
@@ -140,7 +230,7 @@ static uint32_t ellipsis_size(struct onnx_node *node, const char *text, size_t l
 
 	(void)node;
 	for (size_t i = 0; i < length; i++)
-		letters += text[i] >= 'a' && text[i] <= 'z';
+		letters += is_letter(text[i]);
 	return memchr(text, '.', length) && rank > letters ? rank - letters : 0;
 }
 
@@ -150,10 +240,12 @@ static void implicit_output(const struct equation *e, uint32_t ellipsis, char *o
 	size_t used = 0;
 
 	for (uint32_t k = 0; k < ellipsis && used < ONNX_MAX_RANK; k++)
-		output[used++] = (char)('Z' - (ellipsis - 1 - k));
-	for (char letter = 'a'; letter <= 'z'; letter++) {
+		output[used++] = (char)('0' + (ellipsis - 1 - k));
+	for (char letter = 'A'; letter <= 'z'; letter++) {
 		int times = 0;
 
+		if (!is_letter(letter))
+			continue;
 		for (size_t i = 0; i < e->count; i++)
 			for (const char *c = e->inputs[i]; *c; c++)
 				times += *c == letter;
@@ -242,6 +334,7 @@ static WNNOperand multiply(struct onnx_node *node, WNNOperand a, const char *lef
 {
 	char letters[2 * ONNX_MAX_RANK + 1] = "";
 	uint32_t axes[ONNX_MAX_RANK], count = 0, rank = 0;
+	WNNOperandDataType type;
 	WNNOperand y;
 
 	strcpy(letters, left);
@@ -252,6 +345,11 @@ static WNNOperand multiply(struct onnx_node *node, WNNOperand a, const char *lef
 		onnx_refuse(node, "equation", "it would need more than 8 dimensions");
 		return NULL;
 	}
+	type = wnnOperandGetDataType(a);
+	if (type == WNNOperandDataType_Float16) {
+		a = x_cast(node, a, WNNOperandDataType_Float32);
+		b = x_cast(node, b, WNNOperandDataType_Float32);
+	}
 	y = x_mul(node, align(node, a, left, letters), align(node, b, right, letters));
 	for (uint32_t i = 0; letters[i]; i++) {
 		if (strchr(needed, letters[i]))
@@ -260,7 +358,8 @@ static WNNOperand multiply(struct onnx_node *node, WNNOperand a, const char *lef
 			axes[count++] = i;
 	}
 	term[rank] = 0;
-	return count ? x_reduce(node, X_SUM, y, count, axes, false) : y;
+	y = count ? x_reduce(node, X_SUM, y, count, axes, false) : y;
+	return y ? x_cast(node, y, type) : NULL;
 }
 
 /* One product of matrices: batch letters, then rows or columns, then what is summed. */

@@ -104,11 +104,12 @@ static const struct onnx_op table[] = {
 	{ ONNX "CumSum", 11, 0, onnx_op_cum_sum, NULL, 0, "" },
 
 	/* Products */
-	{ ONNX "MatMul", 1, 0, onnx_op_matmul, NULL, 0, "float types" },
-	{ ONNX "Gemm", 1, 0, onnx_op_gemm, NULL, 0, "float types" },
+	{ ONNX "MatMul", 1, 0, onnx_op_matmul, NULL, 0,
+	  "integers are composed of mul and reduceSum" },
+	{ ONNX "Gemm", 1, 0, onnx_op_gemm, NULL, 0, "integers are composed of mul and reduceSum" },
 	{ ONNX "Einsum", 12, 0, onnx_op_einsum, NULL, 0,
 	  "composed of matmul, or of mul and reduceSum" },
-	{ MS "FusedMatMul", 1, 0, onnx_op_fused_matmul, NULL, 0, "transposed batches are refused" },
+	{ MS "FusedMatMul", 1, 0, onnx_op_fused_matmul, NULL, 0, "" },
 	{ MS "TransposeMatMul", 1, 0, onnx_op_fused_matmul, NULL, 0, "" },
 	{ MS "FusedGemm", 1, 0, onnx_op_gemm, NULL, 1, "float types" },
 	{ ONNX "Conv", 1, 0, onnx_op_conv, NULL, 0, "one to three dimensions" },
@@ -281,7 +282,8 @@ static const struct onnx_op table[] = {
 	  "unrolled where clip, lengths or activations ask for it" },
 
 	/* Constants, branches and sequences */
-	{ ONNX "Constant", 1, 0, onnx_op_constant, NULL, 0, "no strings, no sparse tensors" },
+	{ ONNX "Constant", 1, 0, onnx_op_constant, NULL, 0,
+	  "no strings; sparse tensors become dense" },
 	{ ONNX "ConstantOfShape", 9, 0, onnx_op_constant_of_shape, NULL, 0, "" },
 	{ ONNX "If", 1, 0, onnx_op_if, NULL, 0, "the condition must be a constant" },
 	{ ONNX "Loop", 1, 0, onnx_op_loop, NULL, 0,

@@ -1,0 +1,316 @@
+# SPDX-License-Identifier: MIT
+"""The models of test_situations.py."""
+import numpy
+from onnx_cases import onnx
+
+ALL, REFUSED = {}, {}
+FLOAT8 = onnx.TensorProto.FLOAT8E4M3FN
+RANDOM = numpy.random.default_rng(41)
+
+
+def parse(text, version=18, ir_version=8):
+    return onnx.parser.parse_model(
+        f'<ir_version: {ir_version}, opset_import: ["": {version}, "com.microsoft": 1]> {text}')
+
+
+def add(name, model, feed, results):
+    """Inputs and outputs are lists; a model may be its text."""
+    assert name not in ALL
+    ALL[name] = (parse(model) if isinstance(model, str) else model,
+                 [numpy.asarray(value) for value in feed], [numpy.asarray(value) for value in results])
+
+
+def halves(*values):
+    return numpy.array(values, numpy.float16)
+
+
+def floats(*values):
+    return numpy.array(values, numpy.float32)
+
+
+def refused_weights():
+    """A weight of a type that is not known is refused with the node that needs it, never dropped."""
+    text = """g (float[3] x) => (float[] z, float[] y) {
+        y = Relu(x) w = Cast<to = 1>(e) z = Add(x, w) }"""
+    string = onnx.helper.make_tensor("e", onnx.TensorProto.STRING, [3], [b"a", b"b", b"c"])
+    for name, change in {
+            "cast": "", "identity": "Identity(e)", "output": None, "branch": "If", "sequence": "Seq"}.items():
+        model = parse(text)
+        del model.graph.node[1:]
+        operator = {"cast": "Cast", "identity": "Identity", "output": "", "branch": "Identity",
+                    "sequence": "SequenceConstruct"}[name]
+        if name == "cast":
+            model = parse(text)
+        elif name == "identity":
+            model.graph.node.append(onnx.helper.make_node("Identity", ["e"], ["z"]))
+        elif name == "output":
+            model.graph.output[0].name = "e"
+        elif name == "branch":
+            branch = onnx.helper.make_graph([onnx.helper.make_node("Identity", ["e"], ["b"])], "b", [], [
+                onnx.helper.make_empty_tensor_value_info("b")])
+            model.graph.node.extend([onnx.helper.make_node("Constant", [], ["c"], value_ints=[1]),
+                                     onnx.helper.make_node("If", ["c"], ["z"], then_branch=branch,
+                                                           else_branch=branch)])
+        else:
+            model.graph.node.extend([onnx.helper.make_node("SequenceConstruct", ["x", "e"], ["s"]),
+                                     onnx.helper.make_node("SequenceConstruct", ["x"], ["r"]),
+                                     onnx.helper.make_node("ConcatFromSequence", ["s"], ["z"], axis=0)])
+        model.graph.initializer.append(string)
+        REFUSED[f"string_{name}"] = (model, operator, "of type string")
+        assert change is not False
+
+
+def any_order():
+    """Nodes that stand before those that make their inputs."""
+    x = RANDOM.uniform(-2, 2, 3).astype(numpy.float32)
+    positive = numpy.maximum(x, 0)
+    add("order_pair", "g (float[3] x) => (float[] y) { y = Add(t, t) t = Relu(x) }", [x], [2 * positive])
+    add("order_backwards", """g (float[3] x) => (float[] y) {
+        y = Sub(d, a) d = Mul(c, b) c = Abs(b) b = Neg(a) a = Relu(x) }""", [x],
+        [-positive * positive - positive])
+    add("order_branch", """g (float[3] x) => (float[] y) {
+        y = If(yes)<then_branch = t () => (float[] p) { p = Add(r, q) r = Neg(q) q = Abs(late) },
+                    else_branch = e () => (float[] s) { s = Identity(late) }>
+        late = Relu(x) yes = Constant<value = bool {1}>() }""", [x], [0 * x])
+    add("order_loop", """g (float[3] x) => (float[] y) {
+        y = Loop(times, on, v)<body = b (int64 i, bool c, float[3] p) => (bool d, float[3] w) {
+            w = Add(u, by) u = Abs(p) d = Identity(c) }>
+        v = Neg(x) times = Constant<value = int64 {2}>() on = Constant<value = bool {1}>()
+        by = Constant<value = float {1.5}>() }""", [x], [numpy.abs(x) + 3])
+    add("order_function", onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 17, "own": 1]> g (float[3] x) => (float[] y) {
+        y = own.f(t) t = Relu(x) }
+        <domain: "own", opset_import: ["": 17]> f (p) => (q) { q = Add(r, p) r = Exp(p) }"""), [x],
+        [numpy.exp(positive) + positive])
+    # The inner t hides the outer one, which needs the branch.
+    add("order_hidden", """g (float[3] x) => (float[] y) {
+        y = Relu(t) t = Neg(s)
+        s = If(yes)<then_branch = b () => (float[] t) { t = Neg(x) },
+                    else_branch = e () => (float[] t) { t = Abs(x) }>
+        yes = Constant<value = bool {1}>() }""", [x], [positive])
+
+
+def newer_files():
+    """The number of the format's version alone is no reason."""
+    for version in (12, 13, 14, 15, 99):
+        add(f"ir_version_{version}", parse("g (float[2] x) => (float[] y) { y = Neg(x) }",
+                                           ir_version=version), [floats(1, -2)], [floats(-1, 2)])
+
+
+def unused():
+    """What no output depends on is not looked at."""
+    x = RANDOM.uniform(-2, 2, (1, 2, 2, 2)).astype(numpy.float32)
+    two = "s = Constant<value = float[2] {1, 2}>() o = Constant<value = float[2] {0, 1}>()"
+    wide = numpy.array([1, 2], numpy.float32).reshape(1, 2, 1, 1)
+    shift = numpy.array([0, 1], numpy.float32).reshape(1, 2, 1, 1)
+    add("unused_training", parse(f"""g (float[1,2,2,2] x) => (float[] y) {{ {two}
+        y, a, b, c, d = BatchNormalization<epsilon = 0.0>(x, s, o, o, s) }}""", 7), [x],
+        [(x - shift) / numpy.sqrt(wide) * wide + shift])
+    add("unused_scan", """g (float[3] x) => (float[] y) {
+        times = Constant<value = int64 {0}>() on = Constant<value = bool {1}>()
+        y, o = Loop(times, on, x)<body = b (int64 i, bool c, float[3] v) => (bool d, float[3] w, float[3] u) {
+            d = Identity(c) w = Neg(v) u = Abs(v) }> }""", [floats(1, 2, 3)], [floats(1, 2, 3)])
+    add("unused_node", """g (float[2] x) => (float[] y) {
+        t = StringNormalizer(x) u = Unknown(t) y = Neg(x) }""", [floats(1, -2)], [floats(-1, 2)])
+    add("unused_mask", """g (float[2] x) => (float[] y) { y, m = Dropout(x) }""", [floats(1, -2)],
+        [floats(1, -2)])
+    add("unused_norm", """g (float[1,2] x, float[1,2] w, float[2] s) => (float[] y) {
+        y, m, d = com.microsoft.SkipLayerNormalization<epsilon = 0.0>(x, w, s) }""",
+        [floats([1, 3]), floats([1, 1]), floats(1, 2)], [floats([-1, 2])])
+
+
+def sparse():
+    """Sparse weights and constants are dense."""
+    def tensor(name, values, indices, shape, kind=onnx.TensorProto.FLOAT):
+        made = onnx.SparseTensorProto()
+        made.values.CopyFrom(onnx.helper.make_tensor(name, kind, [len(values)], values))
+        made.indices.CopyFrom(onnx.helper.make_tensor(
+            "i", onnx.TensorProto.INT64, numpy.shape(indices), numpy.ravel(indices)))
+        made.dims.extend(shape)
+        return made
+
+    x = RANDOM.uniform(-2, 2, (2, 3)).astype(numpy.float32)
+    dense = numpy.zeros((2, 3), numpy.float32)
+    dense[0, 1], dense[1, 2] = 5, -7
+    add_text = "g (float[2,3] x) => (float[] y) { y = Add(x, w) }"
+    for name, indices in {"linear": [1, 5], "coordinates": [[0, 1], [1, 2]]}.items():
+        model = parse(add_text)
+        model.graph.sparse_initializer.append(tensor("w", [5, -7], indices, [2, 3]))
+        add(f"sparse_{name}", model, [x], [x + dense])
+    model = parse(add_text)
+    model.graph.sparse_initializer.append(tensor("w", [], [], [2, 3]))
+    add("sparse_empty", model, [x], [x])
+    model = parse("g (float[2,3] x) => (float[] y) { z = Neg(x) y = Add(x, w) }")
+    model.graph.node[0].CopyFrom(onnx.helper.make_node("Constant", [], ["w"], sparse_value=tensor(
+        "", [5, -7], [1, 5], [2, 3])))
+    add("sparse_value", model, [x], [x + dense])
+    model = parse("g (float[2,3] x) => (float[] y) { y = Reshape(x, w) }")
+    model.graph.sparse_initializer.append(tensor("w", [6], [1], [2], onnx.TensorProto.INT64))
+    model.graph.node.insert(0, onnx.helper.make_node("Neg", ["x"], ["unused"]))
+    model.graph.node.insert(1, onnx.helper.make_node("Constant", [], ["one"], value_ints=[1, 0]))
+    model.graph.node.insert(2, onnx.helper.make_node("Add", ["w", "one"], ["shape"]))
+    model.graph.node[3].input[1] = "shape"
+    add("sparse_shape", model, [x], [x.reshape(1, 6)])
+
+
+def operator(kind, feed, result, constants=(), version=18, **attributes):
+    """A model of one node; the inputs that are constants come by their places."""
+    names = [f"i{index}" for index in range(len(feed))]
+    feed = [numpy.asarray(value) for value in feed]
+    domain, _, plain = kind.rpartition(".")
+    node = onnx.helper.make_node(plain, names, ["y"], domain=domain, **attributes)
+    values = [onnx.helper.make_tensor_value_info(
+        name, onnx.helper.np_dtype_to_tensor_dtype(value.dtype), value.shape)
+        for index, (name, value) in enumerate(zip(names, feed)) if index not in constants]
+    graph = onnx.helper.make_graph([node], "g", values, [onnx.helper.make_empty_tensor_value_info("y")], [
+        onnx.numpy_helper.from_array(feed[index], names[index]) for index in constants])
+    model = onnx.helper.make_model(graph, ir_version=8, opset_imports=[
+        onnx.helper.make_opsetid("", version), onnx.helper.make_opsetid("com.microsoft", 1)])
+    return model, [value for index, value in enumerate(feed) if index not in constants], [result]
+
+
+def half_steps():
+    """What lies between the steps of a composition may be beyond float16."""
+    row = halves(300, -300).reshape(1, 2, 1)
+    add("half_lrn", *operator("LRN", [halves(300).reshape(1, 1, 1, 1)],
+                              halves(300 / (1 + 1e-4 * 300 ** 2) ** 0.75).reshape(1, 1, 1, 1), size=1))
+    add("half_global_lp", *operator("GlobalLpPool", [halves(200, 200).reshape(1, 1, 2)],
+                                    halves(282.8427).reshape(1, 1, 1), p=2))
+    add("half_lp", *operator("LpPool", [halves(60).reshape(1, 1, 1)], halves(60).reshape(1, 1, 1), p=3,
+                             kernel_shape=[1]))
+    add("half_mean_variance", *operator("MeanVarianceNormalization", [row[:, :, None]],
+                                        halves(1, -1).reshape(1, 2, 1, 1), axes=[0, 1, 2, 3]))
+    add("half_det", *operator("Det", [halves([400, 400], [400, 400])], halves(0)[0]))
+    add("half_mean", *operator("Mean", [halves(60000), halves(60000)], halves(60000)))
+    add("half_sum", *operator("Sum", [halves(60000), halves(60000), halves(-60000)], halves(60000)))
+    add("half_lp_norm", *operator("LpNormalization", [halves(400, 300)], halves(0.8, 0.6)))
+    add("half_gelu", *operator("Gelu", [halves(60, -60, 1)], halves(60, 0, 0.8411919), version=20,
+                               approximate="tanh"))
+    add("half_rms", *operator("RMSNormalization", [halves(300, -300), halves(1, 1)], halves(1, -1),
+                              version=23))
+    add("half_groups", *operator("GroupNormalization", [row, halves(1, 1), halves(0, 0)], halves(1, -1).reshape(
+        1, 2, 1), version=21, num_groups=1))
+    add("half_log_softmax", *operator("LogSoftmax", [halves(0, 0)], halves(-0.693147, -0.693147)))
+    add("half_einsum", *operator("Einsum", [halves(300), halves(300), halves(0.5)], halves(45000),
+                                 equation="i,i,i->i"))
+    add("half_products", *operator("Einsum", [halves(300, 300), halves(300, -300)], halves(0)[0],
+                                   equation="i,i->"))
+    add("half_factor", *operator("com.microsoft.FusedMatMul", [halves([300]), halves([300])], halves([11250]),
+                                 alpha=0.125))
+    for kind, result in {"L2": 282.8427, "LogSumExp": 200.69315, "LogSum": 5.9914646}.items():
+        add(f"half_reduce_{kind}", *operator(f"Reduce{kind}", [halves(200, 200)], halves(result)))
+
+
+def far_functions():
+    """Functions of numbers whose squares or exponentials are beyond float32."""
+    inf = numpy.inf
+    add("far_asinh", *operator("Asinh", [floats(2e19, -2e19, 0, 1e-5, 3e38, -1, inf)], floats(
+        45.1354, -45.1354, 0, 1e-5, numpy.arcsinh(3e38), -0.8813736, inf)))
+    add("far_acosh", *operator("Acosh", [floats(2e19, 1, 1.5, 3e38)], floats(
+        45.1354, 0, 0.9624237, numpy.arccosh(3e38))))
+    add("far_atanh", *operator("Atanh", [floats(1, -1, 0.5, 0, 1e-4)], floats(inf, -inf, 0.5493062, 0, 1e-4)))
+    far = floats(89, -89, 89.4, 1, 0, 1e-3)
+    exact = far.astype(numpy.float64)
+    # In parts, since the tolerance is relative to the range.
+    for name, at in {"far": slice(0, 3), "near": slice(3, 6)}.items():
+        add(f"{name}_sinh", *operator("Sinh", [far[at]], numpy.sinh(exact[at]).astype(numpy.float32)))
+        add(f"{name}_cosh", *operator("Cosh", [far[at]], numpy.cosh(exact[at]).astype(numpy.float32)))
+    add("far_softplus", *operator("Softplus", [floats(1000, -1000, 0)], floats(1000, 0, 0.6931472)))
+    add("far_log_sum", *operator("ReduceLogSumExp", [floats(1000, 1000)], floats(1000.6931)))
+    add("far_log_softmax", *operator("LogSoftmax", [floats(1000, 0)], floats(0, -1000)))
+    add("far_mish", *operator("Mish", [floats(1000, -1000, 1)], floats(1000, 0, 0.8650984)))
+
+
+def rests():
+    """What remains of a division, exactly, and norms of nothing."""
+    def fmod(name, a, b):
+        add(f"fmod_{name}", *operator("Mod", [a, b], numpy.fmod(a.astype(numpy.float64), b.astype(
+            numpy.float64)).astype(a.dtype), fmod=1))
+
+    fmod("infinite", floats(3, -3), floats(numpy.inf, numpy.inf))
+    fmod("large", floats(1e20, -1e20, 1e15, 7), floats(3, 7, 3, 1e20))
+    fmod("circle", floats(999.5, -999.5, 12345.678), floats(6.2831855, 6.2831855, 0.1))
+    fmod("tiny", floats(5e-30, 1e-10, 1, 3e38), floats(3e-30, 3e-17, 3e-10, 7e37))
+    fmod("far", floats(3e38, 1e30), floats(7, 1e-3))
+    fmod("halves", halves(60000, -999.5, 1), halves(7, 6.28, 1e-3))
+    fmod("integers", numpy.array([7, -7, 7, -7]), numpy.array([3, 3, -3, -3]))
+    add("norm_zero", *operator("LpNormalization", [floats([0, 0], [3, 4])], floats([0, 0], [0.6, 0.8])))
+    add("norm_zero_1", *operator("LpNormalization", [floats([0, 1], [0, 3])], floats([0, 0.25], [0, 0.75]), p=1,
+                                 axis=0))
+
+
+def products():
+    """Equations, products of integers, and what a factor of 0 ignores."""
+    a, b = (RANDOM.uniform(-1, 1, shape).astype(numpy.float32) for shape in ((2, 3, 4), (2, 4, 5)))
+    for name, equation in {"upper": "BIJ,BJK->BIK", "mixed": "bIj , bjK -> KIb", "implicit": "aBj,ajC",
+                           "dots": "...Zy,...yX->...XZ"}.items():
+        add(f"einsum_{name}", *operator("Einsum", [a, b], numpy.einsum(equation, a, b), equation=equation))
+    square = RANDOM.uniform(-1, 1, (3, 3)).astype(numpy.float32)
+    add("einsum_diagonal", *operator("Einsum", [square], numpy.einsum("II->I", square), equation="II->I"))
+    for kind in numpy.int32, numpy.int64, numpy.uint32, numpy.uint64:
+        low = -9 if numpy.dtype(kind).kind == "i" else 0
+        left, right = (RANDOM.integers(low, 1 << 20, shape).astype(kind) for shape in ((2, 3, 4), (4, 5)))
+        add(f"matmul_{kind.__name__}", *operator("MatMul", [left, right], left @ right))
+    left, right = RANDOM.integers(-9, 9, (3, 4)), RANDOM.integers(-9, 9, (5, 4))
+    add("matmul_rows", *operator("MatMul", [left[0], right.T], left[0] @ right.T))
+    add("matmul_columns", *operator("MatMul", [left, right[0]], left @ right[0]))
+    add("matmul_vectors", *operator("MatMul", [left[0], right[0]], left[0] @ right[0]))
+    big = RANDOM.integers(-99, 99, (2, 200, 300)).astype(numpy.int32)
+    add("matmul_parts", *operator("MatMul", [big[0], big[1].T], big[0] @ big[1].T))
+    add("gemm_integers", *operator("Gemm", [left.T, right.T, left[:1, :1]], 3 * (left @ right.T) - 2 * left[
+        :1, :1], transA=1, alpha=3.0, beta=-2.0))
+    nothing = numpy.full((3, 5), numpy.nan, numpy.float32)
+    left, right = left.astype(numpy.float32), right.astype(numpy.float32)
+    for name, c in {"nan": nothing, "infinite": nothing[0] * 0 + numpy.inf, "scalar": nothing[:1, :1]}.items():
+        add(f"gemm_{name}", *operator("Gemm", [left, right, c], left @ right.T, transB=1, beta=0.0))
+    add("gemm_fused", *operator("com.microsoft.FusedGemm", [left, right, nothing], numpy.maximum(
+        left @ right.T, 0), transB=1, beta=0.0, activation="Relu"))
+    add("gemm_weights", *operator("Gemm", [left, right, nothing], left @ right.T, [1, 2], transB=1, beta=0.0))
+    rows = RANDOM.uniform(-1, 1, (3, 2, 4)).astype(numpy.float32)  # rows, batch, depth
+    for name, feed, result, flags in (
+            ("a", [rows, b], numpy.einsum("mbk,bkn->bmn", rows, b), {"transBatchA": 1}),
+            ("b", [a, b.transpose(1, 0, 2)], a @ b, {"transBatchB": 1}),
+            ("both", [rows, b.transpose(1, 0, 2)], numpy.einsum("mbk,bkn->bmn", rows, b),
+             {"transBatchA": 1, "transBatchB": 1}),
+            ("a_turned", [a.transpose(2, 0, 1), b], a @ b, {"transBatchA": 1, "transA": 1}),
+            ("b_turned", [a, b.transpose(2, 0, 1)], 0.5 * a @ b, {"transBatchB": 1, "transB": 1, "alpha": 0.5})):
+        add(f"batches_{name}", *operator("com.microsoft.FusedMatMul", feed, result, **flags))
+
+
+def windows():
+    """Windows that reach behind the padding, and padding that is longer than the input."""
+    x = numpy.arange(1, 11, dtype=numpy.float32).reshape(1, 1, 10)
+    flags = {"version": 19, "ceil_mode": 1, "count_include_pad": 1}
+    add("average_dilated", *operator("AveragePool", [x], floats([[2, 6, 9]]), kernel_shape=[3], strides=[4],
+                                     dilations=[2], pads=[1, 1], **flags))
+    add("average_plain", *operator("AveragePool", [x], floats([[1, 4, 7, 19 / 3]]), kernel_shape=[3], strides=[3],
+                                   pads=[1, 1], **flags))
+    add("average_excluded", *operator("AveragePool", [x], floats([[3, 6, 9]]), kernel_shape=[3], strides=[4],
+                                      dilations=[2], pads=[1, 1], version=19, ceil_mode=1))
+    image = x.reshape(1, 1, 2, 5)
+    add("average_image", *operator("AveragePool", [image], floats([[[(2 + 7) / 4, (2 + 4 + 7 + 9) / 4, 13 / 4]]]),
+                                   kernel_shape=[2, 2], strides=[2, 2], dilations=[1, 2], pads=[0, 1, 0, 1],
+                                   **flags))
+    add("average_halves", *operator("AveragePool", [halves([[60000, 60000, 60000]])], halves([[60000]]),
+                                    kernel_shape=[3], strides=[4], pads=[0, 0], **flags))
+    for name, data, pads, mode in (("wrap", floats(0, 1, 2), [4, 5], "wrap"), ("wrap_one", floats(7), [3, 1], "wrap"),
+                                   ("wrap_both", floats([1, 2], [3, 4]), [5, 0, 1, 3], "wrap"),
+                                   ("reflect", floats(0, 1, 2), [4, 5], "reflect"),
+                                   ("reflect_one", floats(7), [2, 2], "reflect"),
+                                   ("wrap_integers", numpy.arange(4), [9, 0], "wrap"),
+                                   ("edge", floats(1, 2), [5, 4], "edge")):
+        pairs = numpy.array(pads).reshape(2, -1).T
+        add(f"pad_{name}", *operator("Pad", [data, numpy.array(pads)], numpy.pad(data, pairs, mode=mode), [1],
+                                     version=19, mode=mode))
+
+
+refused_weights()
+any_order()
+newer_files()
+unused()
+sparse()
+half_steps()
+far_functions()
+rests()
+products()
+windows()

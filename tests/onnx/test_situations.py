@@ -1,0 +1,49 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Models as people have them, with right values from numpy: test_situations.py PROGRAM DEVICE….
+
+What ONNX's own tests and ONNX Runtime's do not have: nodes in any order, weights of types that are not
+known, outputs that nobody uses, values at the ends of their range. Each entry of situations.ALL is a
+model, its inputs and its outputs; situations.REFUSED are models with the node and reason that are named.
+"""
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import situations
+from onnx_cases import run_cases, write_case
+
+
+def check_refusals(program, folder):
+    """The first refusal of each model: the operator and the reason."""
+    failed = 0
+    for name, (model, operator, reason) in situations.REFUSED.items():
+        path = pathlib.Path(folder) / f"{name}.onnx"
+        path.write_bytes(model.SerializeToString())
+        done = subprocess.run([program, "--refusals", path], check=True, text=True,
+                              stdout=subprocess.PIPE)
+        lines = [line.split("\t") for line in done.stdout.splitlines()]
+        if not lines or operator not in lines[0][1] or reason not in lines[0][3]:
+            print(f"{name}: {lines} instead of {operator}: {reason}")
+            failed += 1
+    return failed
+
+
+def main():
+    program, *devices = sys.argv[1:]
+    failed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        paths = []
+        for name, (model, feed, results) in situations.ALL.items():
+            paths.append(pathlib.Path(folder) / name)
+            write_case(paths[-1], model, feed, results)
+        for device in devices:
+            failed += not run_cases(program, device, paths, ["--range", "2e-5"])
+        failed += check_refusals(program, folder)
+    print(f"{len(paths)} models, {len(situations.REFUSED)} refused ones, {failed} failures")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
