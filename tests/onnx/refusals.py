@@ -141,6 +141,8 @@ GENERAL = [
     ("the shape makes no sense", "ConstantOfShape", [ints(-1)], {}),
     ("cond must have one element", "If", [numpy.array([True, True])], {}),
     ("the branch is missing", "If", [numpy.array(True)], {}),
+    ("its branches have 1 and 0 outputs", "If", [(bool, 1)],
+     {"then_branch": graph(["a"], ["a"]), "else_branch": graph([], [])}),
     ("its graph has 1 inputs instead of 0", "If", [numpy.array(True)],
      {"then_branch": graph(["a"], ["a"])}),
     ("its graph does not make output 0", "If", [numpy.array(True)], {"then_branch": graph([], ["a"])}),

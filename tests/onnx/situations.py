@@ -303,12 +303,41 @@ def windows():
         add(f"pad_{name}", *operator("Pad", [data, numpy.array(pads)], numpy.pad(data, pairs, mode=mode), [1],
                                      version=19, mode=mode))
 
+def branches():
+    """A condition that is computed: both branches are, and one is selected."""
+    x = floats(1, -2, 3)
+    text = """g (float[3] x) => (float[] y) {{
+        none = Constant<value = float {{{0}}}>() sum = ReduceSum<keepdims = 0>(x) c = Greater(sum, none)
+        y = If(c)<then_branch = t () => (float[] p) {{ {1} }}, else_branch = e () => (float[] q) {{ {2} }}> }}"""
+    for at, taken in ((0, True), (5, False)):
+        for name, then, other, results in (
+                ("pure", "p = Neg(x)", "q = Identity(x)", (-x, x)),
+                ("constant", "p = Abs(x)", "q = Constant<value = float[3] {7, 8, 9}>()", (abs(x), floats(7, 8, 9))),
+                ("same", "p = Identity(x)", "q = Identity(x)", (x, x)),
+                ("nested", "d = Less(sum, none) p = If(d)<then_branch = a () => (float[] r) { r = Neg(x) }, "
+                 "else_branch = b () => (float[] s) { s = Add(x, x) }>", "q = Mul(x, x)", (x + x, x * x))):
+            add(f"if_{name}_{taken}", text.format(at, then, other), [x], [results[not taken]])
+    add("if_two", """g (float[3] x, bool[1] c) => (float[] y, bool[] z) {
+        y, z = If(c)<then_branch = t () => (float[] p, bool[] o) { p = Neg(x) n = Constant<value = float {0}>()
+                                                                   o = Greater(x, n) },
+                     else_branch = e () => (float[] q, bool[] r) { q = Exp(x) m = Constant<value = float {0}>()
+                                                                   r = Less(x, m) }> }""",
+        [x, numpy.array([False])], [numpy.exp(x), x < 0])
+    for name, then, reason in (
+            ("shapes", "p = ReduceMax<keepdims = 0>(x)",
+             'its branches make float [] and float [3], and which it is depends on data that is computed from '
+             'input "x"'),
+            ("types", "p = Cast<to = 7>(x)", "its branches make int64 [3] and float [3]")):
+        REFUSED[f"if_{name}"] = (parse(text.format(0, then, "q = Identity(x)")), "If", reason)
+    REFUSED["if_inside"] = (parse(text.format(0, "p = Unknown(x)", "q = Identity(x)")), "Unknown", "no such operator")
+
 
 refused_weights()
 any_order()
 newer_files()
 unused()
 sparse()
+branches()
 half_steps()
 far_functions()
 rests()

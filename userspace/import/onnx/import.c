@@ -88,6 +88,8 @@ static int run_function(struct onnx_node *node, const Onnx__FunctionProto *funct
 
 	if (import->depth == MAX_DEPTH)
 		return onnx_refuse(node, "", "functions are nested too deeply");
+	if (onnx_unroll(node, function->n_node))
+		return -1;
 	if (onnx_scope_begin(&scope, import->arena, function->n_node))
 		return onnx_fail(node);
 	for (size_t i = 0; i < function->n_input && i < node->input_count; i++)

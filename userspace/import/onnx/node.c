@@ -102,6 +102,24 @@ int onnx_refuse_variable(struct onnx_node *node, size_t input, const char *what)
 					     value && value->origin ? "\"" : ""));
 }
 
+int onnx_refuse_choice(struct onnx_node *node, size_t input, const char *format, ...)
+{
+	const struct onnx_value *value = node->inputs[input];
+	const char *name = value && value->origin ? value->origin : "";
+	char reason[400];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(reason, sizeof(reason), format, args);
+	va_end(args);
+	return add_refusal(
+		node, "", value ? value->origin : NULL,
+		onnx_arena_printf(node->import->arena,
+				  "%s depends on data that is computed%s%s%s: a graph has "
+				  "fixed shapes",
+				  reason, *name ? " from input \"" : "", name, *name ? "\"" : ""));
+}
+
 static const Onnx__AttributeProto *find_attr(Onnx__AttributeProto *const *list, size_t count,
 					     const char *name)
 {

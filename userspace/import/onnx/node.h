@@ -65,6 +65,9 @@ int onnx_refuse(struct onnx_node *node, const char *attribute, const char *forma
 	__attribute__((format(printf, 3, 4)));
 /* The same because an input must be a constant. */
 int onnx_refuse_variable(struct onnx_node *node, size_t input, const char *what);
+/* The same because what the sentence begins with depends on the value of an input. */
+int onnx_refuse_choice(struct onnx_node *node, size_t input, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 /* Ends the import; always returns -1. */
 int onnx_fail(struct onnx_node *node);
 void *onnx_node_alloc(struct onnx_node *node, size_t size); /* NULL: the import has ended */

@@ -107,25 +107,99 @@ int onnx_op_constant_of_shape(struct onnx_node *node)
 	return value ? onnx_out_value(node, 0, value) : -1;
 }
 
+static const Onnx__GraphProto *branch_of(struct onnx_node *node, bool taken)
+{
+	const char *name = taken ? "then_branch" : "else_branch";
+	const Onnx__AttributeProto *branch = onnx_attr(node, name);
+
+	if (branch && branch->g)
+		return branch->g;
+	onnx_refuse(node, name, "the branch is missing");
+	return NULL;
+}
+
+/* An output of both branches: computed twice, and selected. */
+static struct onnx_value *select_value(struct onnx_node *node, WNNOperand condition,
+				       struct onnx_value *taken, struct onnx_value *other)
+{
+	WNNOperand a, b;
+
+	if (taken == other || taken->refused)
+		return taken;
+	if (other->refused)
+		return other;
+	if (taken->sequence || other->sequence || taken->type != other->type ||
+	    !onnx_shape_same(&taken->shape, &other->shape)) {
+		onnx_refuse_choice(node, 0, "its branches make %s and %s, and which it is",
+				   onnx_value_text(node->import->arena, taken),
+				   onnx_value_text(node->import->arena, other));
+		return NULL;
+	}
+	if (!onnx_shape_elements(&taken->shape))
+		return taken;
+	a = onnx_operand(node, taken);
+	b = a ? onnx_operand(node, other) : NULL;
+	return b ? onnx_value_of(node, x_where(node, condition, a, b), taken->type) : NULL;
+}
+
+/* The condition is computed: both branches are, too. */
+static int both_branches(struct onnx_node *node)
+{
+	const Onnx__GraphProto *graph[2] = { branch_of(node, true), branch_of(node, false) };
+	WNNOperand condition = onnx_in(node, 0);
+	static const struct onnx_shape scalar;
+	struct onnx_value **results[2];
+	struct onnx_shape shape;
+
+	if (!graph[0] || !graph[1] || !condition)
+		return -1;
+	shape = x_shape(condition);
+	if (onnx_shape_elements(&shape) != 1)
+		return onnx_refuse(node, "cond", "cond must have one element");
+	if (graph[0]->n_output != graph[1]->n_output)
+		return onnx_refuse(node, "else_branch", "its branches have %zu and %zu outputs",
+				   graph[0]->n_output, graph[1]->n_output);
+	condition = x_reshape(node, condition, &scalar);
+	if (onnx_unroll(node, graph[0]->n_node + graph[1]->n_node + graph[0]->n_output))
+		return -1;
+	for (int i = 0; i < 2; i++) {
+		results[i] = onnx_node_alloc(node, (graph[i]->n_output + 1) * sizeof(*results[i]));
+		if (!results[i] || onnx_run_subgraph(node, graph[i], 0, NULL, results[i]))
+			return -1;
+	}
+	for (size_t i = 0; i < graph[0]->n_output; i++) {
+		struct onnx_value *value;
+
+		if (!onnx_wants(node, i))
+			continue;
+		value = select_value(node, condition, results[0][i], results[1][i]);
+		if (!value)
+			return -1;
+		onnx_out_value(node, i, value);
+	}
+	return 0;
+}
+
 int onnx_op_if(struct onnx_node *node)
 {
-	const Onnx__AttributeProto *branch;
+	const Onnx__GraphProto *branch;
 	struct onnx_value **results;
 	const int64_t *condition;
 	size_t count;
 
+	if (onnx_has(node, 0) && !node->inputs[0]->sequence && !node->inputs[0]->data)
+		return both_branches(node);
 	if (onnx_in_ints(node, 0, "cond", &condition, &count))
 		return -1;
 	if (count != 1)
 		return onnx_refuse(node, "cond", "cond must have one element");
-	branch = onnx_attr(node, condition[0] ? "then_branch" : "else_branch");
-	if (!branch || !branch->g)
-		return onnx_refuse(node, condition[0] ? "then_branch" : "else_branch",
-				   "the branch is missing");
-	results = onnx_node_alloc(node, (branch->g->n_output + 1) * sizeof(*results));
-	if (!results || onnx_run_subgraph(node, branch->g, 0, NULL, results))
+	branch = branch_of(node, condition[0] != 0);
+	if (!branch)
 		return -1;
-	for (size_t i = 0; i < branch->g->n_output; i++)
+	results = onnx_node_alloc(node, (branch->n_output + 1) * sizeof(*results));
+	if (!results || onnx_run_subgraph(node, branch, 0, NULL, results))
+		return -1;
+	for (size_t i = 0; i < branch->n_output; i++)
 		onnx_out_value(node, i, results[i]);
 	return 0;
 }

@@ -128,6 +128,16 @@ const char *onnx_shape_text(struct onnx_arena *arena, const struct onnx_shape *s
 	return copy ? copy : "";
 }
 
+const char *onnx_value_text(struct onnx_arena *arena, const struct onnx_value *value)
+{
+	const char *copy = value->sequence ?
+				   onnx_arena_printf(arena, "a sequence of %zu", value->count) :
+				   onnx_arena_printf(arena, "%s %s", onnx_type_name(value->type),
+						     onnx_shape_text(arena, &value->shape));
+
+	return copy ? copy : "";
+}
+
 static float bits_float(uint32_t bits)
 {
 	float number;

@@ -54,6 +54,10 @@ bool onnx_shape_broadcast(const struct onnx_shape *a, const struct onnx_shape *b
 /* "[2,3]"; lives in the arena. */
 const char *onnx_shape_text(struct onnx_arena *arena, const struct onnx_shape *shape);
 
+struct onnx_value;
+/* "float [2,3]" or "a sequence of 2"; lives in the arena. */
+const char *onnx_value_text(struct onnx_arena *arena, const struct onnx_value *value);
+
 struct onnx_value {
 	int type; /* enum onnx_type */
 	struct onnx_shape shape;
