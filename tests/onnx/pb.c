@@ -40,6 +40,23 @@ double pb_range(const struct pb_tensor *tensor)
 	return high > low ? high - low : fabs(high);
 }
 
+/* Double is float32 in graphs. */
+static void narrow(struct pb_tensor *tensor, size_t elements)
+{
+	if (tensor->type != ONNX_DOUBLE)
+		return;
+	for (size_t i = 0; i < elements; i++) {
+		double number;
+		float nearest;
+
+		memcpy(&number, tensor->data + 8 * i, 8);
+		nearest = (float)number;
+		memcpy(tensor->data + 4 * i, &nearest, 4);
+	}
+	tensor->type = ONNX_FLOAT;
+	tensor->size = 4 * elements;
+}
+
 static bool from_tensor(const Onnx__TensorProto *tensor, struct pb_tensor *out)
 {
 	size_t elements = 1, bits = onnx_type_bits(tensor->data_type);
@@ -60,6 +77,7 @@ static bool from_tensor(const Onnx__TensorProto *tensor, struct pb_tensor *out)
 		/* An empty field has no address, which memcpy() may not be given. */
 		if (out->size)
 			memcpy(out->data, tensor->raw_data.data, out->size);
+		narrow(out, elements);
 		return true;
 	}
 	for (size_t i = 0; i < tensor->n_float_data; i++)
@@ -74,6 +92,7 @@ static bool from_tensor(const Onnx__TensorProto *tensor, struct pb_tensor *out)
 		memcpy(out->data + bits / 8 * i, &tensor->int32_data[i], bits / 8);
 	for (size_t i = 0; i < tensor->n_int32_data && bits < 8; i++)
 		out->data[i] = (uint8_t)tensor->int32_data[i];
+	narrow(out, elements);
 	return true;
 }
 

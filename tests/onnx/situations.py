@@ -331,6 +331,67 @@ def branches():
         REFUSED[f"if_{name}"] = (parse(text.format(0, then, "q = Identity(x)")), "If", reason)
     REFUSED["if_inside"] = (parse(text.format(0, "p = Unknown(x)", "q = Identity(x)")), "Unknown", "no such operator")
 
+def nothing():
+    """Tensors without elements, within a model and around it."""
+    x = floats([1, 2, 3], [4, 5, 6])
+    none = numpy.zeros((0, 3), numpy.float32)
+    add("nothing_in_rows", """g (float[0,3] p, float[2,3] x) => (float[] y) {
+        a = Neg(p) b = Mul(a, a) y = Concat<axis = 0>(b, x) }""", [none, x], [x])
+    add("nothing_out", "g (float[0,3] p) => (float[] y) { y = Relu(p) }", [none], [none])
+    add("nothing_out_beside", """g (float[0,3] p, float[2,3] x) => (float[] y, float[] z, int64[] s) {
+        one = Constant<value = float {1}>() y = Add(p, one) z = Exp(x) s = Shape(y) }""", [none, x],
+        [none, numpy.exp(x), numpy.array([0, 3])])
+    # The first step of a decoder: no keys are there yet.
+    q = RANDOM.uniform(-1, 1, (1, 2, 1, 4)).astype(numpy.float32)
+    past = numpy.zeros((1, 2, 0, 4), numpy.float32)
+    add("nothing_past", """g (float[1,2,1,4] q, float[1,2,0,4] past) => (float[] y, float[] k) {
+        k = Concat<axis = 2>(past, q) t = Transpose<perm = [0, 1, 3, 2]>(k) s = MatMul(q, t)
+        p = Softmax(s) y = MatMul(p, k) }""", [q, past], [q, q])
+    add("nothing_summed", "g (float[2,0] p, float[0,3] q) => (float[] y) { y = MatMul(p, q) }",
+        [none[:, :0].reshape(2, 0), none], [numpy.zeros((2, 3), numpy.float32)])
+    add("nothing_left", """g (float[2,3] x) => (float[] y, float[] z) {
+        a = Constant<value = int64[1] {5}>() b = Constant<value = int64[1] {9}>() c = Constant<value = int64[1] {1}>()
+        y = Slice(x, a, b, c) e = Sigmoid(y) z = Concat<axis = 1>(e, x) }""", [x], [x[:, :0], x])
+    add("nothing_looked_up", """g (float[2,3] x) => (float[] y, float[] z) {
+        i = ConstantOfShape<value = int64[1] {0}>(n) n = Constant<value = int64[1] {0}>() g = Gather(x, i)
+        y = ReduceSum(g) z = Concat<axis = 0>(g, x) }""", [x], [floats([0]), x])
+    add("nothing_kept", """g (float[2,3] x) => (float[] y, int64[] i) {
+        c = Constant<value = bool[2] {0, 0}>() y = Compress<axis = 0>(x, c)
+        k = Constant<value = int64[1] {0}>() v, i = TopK(x, k) }""", [x],
+        [none, numpy.zeros((2, 0), numpy.int64)])
+    add("nothing_padded", parse("""g (float[0,3] p) => (float[] y) {
+        pads = Constant<value = int64[4] {1, 0, 1, 0}>() v = Constant<value = float {7}>() y = Pad(p, pads, v) }"""),
+        [none], [numpy.full((2, 3), 7, numpy.float32)])
+    add("nothing_stacked", """g (float[3] x) => (float[] y, float[] o) {
+        times = Constant<value = int64 {0}>() on = Constant<value = bool {1}>()
+        y, o = Loop(times, on, x)<body = b (int64 i, bool c, float[3] v) => (bool d, float[3] w, float[3] u) {
+            d = Identity(c) w = Neg(v) u = Abs(v) }> }""", [x[0]], [x[0], none])
+    add("nothing_chosen", """g (float[0,3] p, bool[0,1] c, float[1] x) => (float[] y, bool[] z) {
+        y = Where(c, p, x) z = Greater(p, x) }""", [none, none[:, :1] > 0, floats(1)], [none, none > 0])
+    add("nothing_cast", """g (float[0,3] p, float[2,3] x) => (int64[] y) {
+        i = Cast<to = 7>(p) j = Cast<to = 7>(x) y = Concat<axis = 0>(i, j) }""", [none, x], [x.astype(int)])
+
+
+def doubles():
+    """What is of double is computed in float32."""
+    x = RANDOM.uniform(-2, 2, (2, 5))
+    add("double_inside", """g (float[2,5] x) => (float[] y) {
+        d = Cast<to = 11>(x) m = ReduceMean<axes = [1]>(d) s = Sub(d, m) y = Cast<to = 1>(s) }""".replace(
+            "ReduceMean<axes = [1]>(d)", "ReduceMean(d, a) a = Constant<value = int64[1] {1}>()"),
+        [x.astype(numpy.float32)], [(x - x.mean(1, keepdims=True)).astype(numpy.float32)])
+    add("double_inputs", "g (double[2,5] x) => (double[] y) { y = Exp(x) }", [x], [numpy.exp(x)])
+    add("double_weights", *operator("Mul", [x, RANDOM.uniform(-2, 2, 5)], x * 0, [1]))
+    ALL["double_weights"][2][0] = x * onnx.numpy_helper.to_array(ALL["double_weights"][0].graph.initializer[0])
+    add("double_constant", """g (double[2,5] x) => (double[] y) {
+        c = Constant<value = double {2.5}>() z = Add(x, c) one = Constant<value = double {1}>()
+        three = Add(one, c) y = Div(z, three) }""", [x], [(x + 2.5) / 3.5])
+    add("double_product", *operator("MatMul", [x, x.T.copy()], x @ x.T))
+    add("double_norm", *operator("LayerNormalization", [x, numpy.ones(5)], (
+        x - x.mean(1, keepdims=True)) / numpy.sqrt(x.var(1, keepdims=True) + 1e-5)))
+    add("double_output", "g (float[2] x) => (double[] y, double[] z) { y = Cast<to = 11>(x) "
+        "z = Constant<value = double[2] {0.5, 0.25}>() }", [floats(1, 2)], [numpy.array([1., 2]),
+                                                                            numpy.array([0.5, 0.25])])
+
 
 refused_weights()
 any_order()
@@ -338,6 +399,8 @@ newer_files()
 unused()
 sparse()
 branches()
+nothing()
+doubles()
 half_steps()
 far_functions()
 rests()

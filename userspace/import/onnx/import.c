@@ -163,6 +163,8 @@ static int translate(struct onnx_node *node)
 		return -1;
 	if (node->op->fold && all_constant(node))
 		result = node->op->fold(node);
+	if (result == 1)
+		result = onnx_empty(node);
 	if (result == 1 && node->op->translate)
 		result = onnx_wide_begin(node) || node->op->translate(node) || onnx_wide_end(node) ?
 				 -1 :
@@ -457,9 +459,37 @@ static WNNStatus begin(struct onnx_import *import, struct onnx_scope *scope)
 	return import->status;
 }
 
+/* WebNN has no tensors without elements: such an output is listed beside those of the graph. */
+static WNNStatus add_empty(struct onnx_import *import, const char *name,
+			   const struct onnx_value *value)
+{
+	struct onnx_model *model = import->model;
+	WNNOnnxValueInfo *more =
+		onnx_arena_alloc(import->arena, (model->empty_count + 1) * sizeof(*more));
+	WNNOnnxDimension *dimensions =
+		onnx_arena_alloc(import->arena, value->shape.rank * sizeof(*dimensions));
+
+	if (!more || !dimensions)
+		return fail(import);
+	if (model->empty_count)
+		memcpy(more, model->empty, model->empty_count * sizeof(*more));
+	for (uint32_t i = 0; i < value->shape.rank; i++)
+		dimensions[i].size = value->shape.dim[i];
+	more[model->empty_count++] = (WNNOnnxValueInfo){
+		.name = { name, strlen(name) },
+		.kind = WNNOnnxKind_Tensor,
+		.elementType = { onnx_type_name(value->type), strlen(onnx_type_name(value->type)) },
+		.dataType = onnx_type_webnn(value->type),
+		.rank = value->shape.rank,
+		.dimensions = dimensions,
+	};
+	model->empty = more;
+	return import->status;
+}
+
 /* An output of a graph must be computed, and under one name only. */
 static WNNStatus add_output(struct onnx_import *import, const char *name, struct onnx_value *value,
-			    WNNNamedOperand *output)
+			    WNNNamedOperand *outputs, size_t *used)
 {
 	struct onnx_node node = input_node(import, name);
 	WNNOperand operand;
@@ -473,13 +503,15 @@ static WNNStatus add_output(struct onnx_import *import, const char *name, struct
 		value->unsaid = NULL;
 		return import->status;
 	}
+	if (!onnx_shape_elements(&value->shape) && !value->sequence)
+		return add_empty(import, name, value);
 	operand = onnx_operand(&node, value);
 	/* Which WebNN has not for numbers of four bits: they have to be computed for this output. */
 	if (operand && onnx_type_bits(value->type) >= 8)
 		operand = x_identity(&node, operand);
 	value = onnx_value_of(&node, operand, value->type);
 	if (value)
-		*output = (WNNNamedOperand){ { name, strlen(name) }, operand };
+		outputs[(*used)++] = (WNNNamedOperand){ { name, strlen(name) }, operand };
 	return import->status;
 }
 
@@ -510,10 +542,10 @@ static WNNStatus collect(struct onnx_import *import, const struct onnx_scope *sc
 		for (size_t k = 0; value->sequence && k < value->count; k++) {
 			char *item = onnx_arena_printf(import->arena, "%s/%zu", name, k);
 
-			if (!item || add_output(import, item, value->items[k], &(*outputs)[used++]))
+			if (!item || add_output(import, item, value->items[k], *outputs, &used))
 				return fail(import);
 		}
-		if (!value->sequence && add_output(import, name, value, &(*outputs)[used++]))
+		if (!value->sequence && add_output(import, name, value, *outputs, &used))
 			return import->status;
 	}
 	*count = used;

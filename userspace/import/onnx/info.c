@@ -273,6 +273,9 @@ WNNStatus wnnOnnxModelSetInputValue(WNNOnnxModel handle, WNNStringView name, voi
 		return onnx_error(WNNStatus_TypeError,
 				  "the shape or type of input \"%s\" is not known",
 				  input->proto->name);
+	/* To the program, an input of double is one of float32. */
+	if (type == ONNX_DOUBLE && size && size == 4 * (size_t)onnx_shape_elements(&input->shape))
+		type = ONNX_FLOAT;
 	if (onnx_shape_elements(&input->shape) < 0 ||
 	    size != onnx_data_size(type, onnx_shape_elements(&input->shape)) || (size && !data))
 		return onnx_error(WNNStatus_TypeError, "%zu bytes are not what input \"%s\" has",

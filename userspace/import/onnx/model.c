@@ -251,6 +251,8 @@ WNNStatus wnnOnnxModelAddToBuilder(WNNOnnxModel handle, WNNGraphBuilder builder,
 	onnx_arena_free(&model->build_arena);
 	model->refusals = NULL;
 	model->refusal_count = 0;
+	model->empty = NULL;
+	model->empty_count = 0;
 	status = onnx_import(model, builder, count, &named);
 	if (status == WNNStatus_Success)
 		*outputs = named;
@@ -270,6 +272,10 @@ static WNNStatus build(WNNOnnxModel model, WNNGraphBuilder builder, uint64_t tim
 	status = wnnOnnxModelAddToBuilder(model, builder, &count, &outputs);
 	if (status != WNNStatus_Success)
 		return status;
+	if (!count)
+		return onnx_error(WNNStatus_NotSupportedError,
+				  "no output of the model has elements: there is nothing to "
+				  "compute");
 	status = wnnGraphBuilderBuildSync(builder, count, outputs, timeout, graph);
 	if (status == WNNStatus_Success)
 		return status;
@@ -295,6 +301,14 @@ WNNStatus wnnOnnxModelBuildSync(WNNOnnxModel model, WNNContext context, uint64_t
 	status = build(model, builder, timeout, graph);
 	wnnGraphBuilderRelease(builder);
 	return status;
+}
+
+WNNOnnxValueInfoArray wnnOnnxModelGetEmptyOutputs(WNNOnnxModel handle)
+{
+	struct onnx_model *model = (struct onnx_model *)handle;
+
+	return model ? (WNNOnnxValueInfoArray){ model->empty_count, model->empty } :
+		       (WNNOnnxValueInfoArray){ 0, NULL };
 }
 
 WNNOnnxRefusalArray wnnOnnxModelGetRefusals(WNNOnnxModel handle)

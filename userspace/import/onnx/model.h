@@ -40,6 +40,8 @@ struct onnx_model {
 	struct onnx_dimension *dimensions;
 	size_t refusal_count;
 	WNNOnnxRefusal *refusals; /* in build_arena */
+	size_t empty_count;
+	WNNOnnxValueInfo *empty; /* outputs without elements, in build_arena */
 };
 
 /* Size of a dimension as far as it is known, else WNN_ONNX_DIMENSION_UNKNOWN. */

@@ -126,6 +126,8 @@ struct onnx_value *onnx_move_expand(struct onnx_node *node, struct onnx_value *v
 
 	if (onnx_shape_same(shape, &value->shape))
 		return value;
+	if (!onnx_shape_elements(shape))
+		return onnx_empty_value(node, value->type, shape);
 	if (!onnx_is_small(value) || !result_is_small(shape))
 		return computed(node, x_expand(node, onnx_operand(node, value), shape), value);
 	row_major(&value->shape, own);
@@ -138,6 +140,7 @@ struct onnx_value *onnx_move_tile(struct onnx_node *node, struct onnx_value *val
 				  const int64_t *repeats)
 {
 	uint32_t rank = value->shape.rank, room[ONNX_MAX_RANK];
+	struct onnx_shape tiled = { rank, { 0 } };
 	WNNOperand operand;
 
 	for (uint32_t i = 0; i < rank; i++) {
@@ -167,6 +170,10 @@ struct onnx_value *onnx_move_tile(struct onnx_node *node, struct onnx_value *val
 			return result ? onnx_move_reshape(node, result, &shape) : NULL;
 		}
 	}
+	for (uint32_t i = 0; i < rank; i++)
+		tiled.dim[i] = repeats[i] * value->shape.dim[i];
+	if (!onnx_shape_elements(&tiled))
+		return onnx_empty_value(node, value->type, &tiled);
 	operand = onnx_operand(node, value);
 	if (!operand)
 		return NULL;
@@ -193,12 +200,10 @@ struct onnx_value *onnx_move_slice(struct onnx_node *node, struct onnx_value *va
 	}
 	if (onnx_is_small(value))
 		return strided(node, value, &shape, base, own);
+	if (!onnx_shape_elements(&shape))
+		return onnx_empty_value(node, value->type, &shape);
 	operand = onnx_operand(node, value);
 	for (uint32_t i = 0; operand && i < shape.rank; i++) {
-		if (!sizes[i]) {
-			onnx_refuse(node, "", "nothing is left of dimension %u", i);
-			return NULL;
-		}
 		step[i] = strides[i] < 0 ? -strides[i] : strides[i];
 		begin[i] = starts[i];
 		extent[i] = (sizes[i] - 1) * step[i] + 1;
@@ -292,6 +297,8 @@ struct onnx_value *onnx_move_gather(struct onnx_node *node, struct onnx_value *v
 			       i < axis + indices->shape.rank ?
 					  indices->shape.dim[i - axis] :
 					  value->shape.dim[i + 1 - indices->shape.rank];
+	if (!onnx_shape_elements(&shape))
+		return onnx_empty_value(node, value->type, &shape);
 	if (!onnx_is_small(value) || !onnx_is_small(indices) || !result_is_small(&shape)) {
 		operand = onnx_operand(node, value);
 		index = operand ? onnx_operand(node, indices) : NULL;

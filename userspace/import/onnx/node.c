@@ -224,6 +224,35 @@ static void put_file(const void *data, size_t size, void *file, void *unused)
 	onnx_file_put(file);
 }
 
+/* The graph has packed the constant, or is gone. */
+static void free_floats(const void *data, size_t size, void *memory, void *unused)
+{
+	(void)data;
+	(void)size;
+	(void)unused;
+	import_free(memory);
+}
+
+/* WebNN has no double: the nearest floats. */
+static WNNOperand constant_of_doubles(struct onnx_node *node, const struct onnx_value *value,
+				      WNNOperandDescriptor *descriptor, int64_t elements)
+{
+	WNNBorrowedConstant loan = WNN_BORROWED_CONSTANT_INIT;
+	float *floats = import_alloc((size_t)elements * sizeof(*floats));
+
+	if (!floats) {
+		onnx_fail(node);
+		return NULL;
+	}
+	for (int64_t i = 0; i < elements; i++)
+		floats[i] = (float)onnx_value_float(value, (size_t)i);
+	loan.releaseCallback = free_floats;
+	loan.userdata1 = floats;
+	descriptor->nextInChain = &loan.chain;
+	return wnnGraphBuilderConstant(node->b, descriptor, floats,
+				       (size_t)elements * sizeof(*floats));
+}
+
 WNNOperand onnx_operand(struct onnx_node *node, struct onnx_value *value)
 {
 	WNNBorrowedConstant loan = WNN_BORROWED_CONSTANT_INIT;
@@ -248,6 +277,10 @@ WNNOperand onnx_operand(struct onnx_node *node, struct onnx_value *value)
 		shape[i] = (uint32_t)value->shape.dim[i];
 	descriptor.shape = value->shape.rank ? (WNNUint32Array){ value->shape.rank, shape } :
 					       WNN_UINT32_EMPTY;
+	if (value->type == ONNX_DOUBLE) {
+		value->operand = constant_of_doubles(node, value, &descriptor, elements);
+		return value->operand;
+	}
 	if (value->file) {
 		loan.releaseCallback = put_file;
 		loan.userdata1 = value->file;

@@ -186,6 +186,15 @@ static inline WNNOperand x_cast(struct onnx_node *node, WNNOperand a, WNNOperand
 }
 
 /*
+ * empty.c: what an operator makes of tensors without elements. 0, -1 when it is refused, 1 when the
+ * translator has to know.
+ */
+int onnx_empty(struct onnx_node *node);
+/* A constant without elements. */
+struct onnx_value *onnx_empty_value(struct onnx_node *node, int type,
+				    const struct onnx_shape *shape);
+
+/*
  * wide.c: around the translator of a composition: its inputs of float16 become float32, its outputs
  * float16 again. 0 or -1.
  */

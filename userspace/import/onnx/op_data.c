@@ -141,18 +141,32 @@ static WNNOperand pad_like(struct onnx_node *node, WNNOperand x, const char *mod
 				  (WNNUint32Array){ rank, room[1] }, &options);
 }
 
+/* Around a tensor without elements there is only padding. */
+static int pad_nothing(struct onnx_node *node, const struct onnx_shape *shape, double number)
+{
+	int type = onnx_in_type(node, 0);
+	int64_t elements = onnx_shape_elements(shape);
+	uint8_t *data = onnx_out_constant(node, 0, type, shape);
+
+	for (int64_t i = 0; data && i < elements; i++)
+		onnx_put_float(type, data, (size_t)i, number);
+	return data ? 0 : -1;
+}
+
 int onnx_op_pad(struct onnx_node *node)
 {
 	int64_t begin[ONNX_MAX_RANK] = { 0 }, end[ONNX_MAX_RANK] = { 0 }, start[ONNX_MAX_RANK];
 	const char *mode = onnx_attr_string(node, "mode", "constant");
 	double value = onnx_attr_float(node, "value", 0);
-	WNNOperand x = onnx_in(node, 0);
-	struct onnx_shape shape;
+	struct onnx_shape shape = *onnx_in_shape(node, 0), padded = shape;
+	WNNOperand x = NULL;
 	bool none = true;
 
-	if (!x)
-		return -1;
-	shape = x_shape(x);
+	if (!onnx_has(node, 0) || onnx_shape_elements(&shape)) {
+		x = onnx_in(node, 0);
+		if (!x)
+			return -1;
+	}
 	if (read_pads(node, shape.rank, begin, end) ||
 	    (pads_are_inputs(node) && onnx_in_float(node, 2, "constant_value", &value)))
 		return -1;
@@ -163,9 +177,12 @@ int onnx_op_pad(struct onnx_node *node)
 		begin[i] = begin[i] < 0 ? 0 : begin[i];
 		end[i] = end[i] < 0 ? 0 : end[i];
 		none = none && !begin[i] && !end[i];
-		if (shape.dim[i] < 1)
+		padded.dim[i] = shape.dim[i] + begin[i] + end[i];
+		if (shape.dim[i] < 0 || (!shape.dim[i] && strcmp(mode, "constant")))
 			return onnx_refuse(node, "pads", "nothing is left of dimension %u", i);
 	}
+	if (!onnx_shape_elements(&shape))
+		return pad_nothing(node, &padded, value);
 	x = x_slice(node, x, start, shape.dim, NULL);
 	if (!strcmp(mode, "constant"))
 		x = x_pad(node, x, begin, end, value);
@@ -290,8 +307,14 @@ int onnx_op_compress(struct onnx_node *node)
 	for (size_t i = 0; i < count && (int64_t)i < x_shape(x).dim[axis]; i++)
 		if (chosen[i])
 			indices[used++] = (int64_t)i;
-	if (!used)
-		return onnx_refuse(node, "condition", "nothing is left");
+	if (!used) {
+		struct onnx_shape shape = x_shape(x);
+		struct onnx_value *none;
+
+		shape.dim[axis] = 0;
+		none = onnx_empty_value(node, onnx_in_type(node, 0), &shape);
+		return none ? onnx_out_value(node, 0, none) : -1;
+	}
 	return onnx_out_as(node, 0, x_gather(node, x, x_constant_ints(node, used, indices), axis),
 			   onnx_in_type(node, 0));
 }

@@ -43,6 +43,32 @@ static struct onnx_value *widened(struct onnx_node *node, struct onnx_value *val
 	return onnx_move_reshape(node, value, &shape);
 }
 
+/* Of a loop that never runs: the body says of what shape it would have been. */
+static struct onnx_value *nothing_stacked(struct onnx_node *node,
+					  const Onnx__ValueInfoProto *declared, int64_t axis)
+{
+	const Onnx__TypeProto__Tensor *type = declared ? onnx_tensor_type(declared->type) : NULL;
+	struct onnx_shape shape = { 0 };
+	uint32_t at;
+
+	if (!type || !type->shape || type->shape->n_dim >= ONNX_MAX_RANK ||
+	    !onnx_type_bits(type->elem_type)) {
+		onnx_refuse(node, "body", "what it makes has no elements, as it never runs");
+		return NULL;
+	}
+	if (onnx_axis(node, "scan_output_axes", axis, (uint32_t)type->shape->n_dim + 1, &at))
+		return NULL;
+	shape.rank = (uint32_t)type->shape->n_dim + 1;
+	for (uint32_t i = 0; i < shape.rank; i++) {
+		int64_t size = i == at ? 0 :
+					 onnx_model_dimension(node->import->model,
+							      type->shape->dim[i - (i > at)]);
+
+		shape.dim[i] = size < 0 ? 0 : size;
+	}
+	return onnx_empty_value(node, type->elem_type, &shape);
+}
+
 /* The values that an output of the body had, one behind the other. */
 static struct onnx_value *stack(struct onnx_node *node, size_t count, struct onnx_value **values,
 				int64_t axis)
@@ -52,10 +78,6 @@ static struct onnx_value *stack(struct onnx_node *node, size_t count, struct onn
 
 	if (!wide)
 		return NULL;
-	if (!count) {
-		onnx_refuse(node, "body", "what it makes has no elements, as it never runs");
-		return NULL;
-	}
 	for (size_t i = 0; i < count; i++) {
 		if (values[i]->refused)
 			return values[i];
@@ -82,7 +104,7 @@ static int holds(struct onnx_node *node, const struct onnx_value *condition)
 
 struct loop {
 	const Onnx__GraphProto *body;
-	size_t carried, scanned;
+	size_t first, carried, scanned; /* first: where the outputs that are carried begin */
 	int64_t most, done;
 	struct onnx_value **in, **results, **made; /* made: [iteration][scanned] */
 };
@@ -95,6 +117,7 @@ static int loop_begin(struct onnx_node *node, struct loop *l, size_t inputs, siz
 	if (outputs < first + l->carried)
 		return onnx_refuse(node, "body", "the body has %zu outputs, which is too few",
 				   outputs);
+	l->first = first;
 	l->scanned = outputs - first - l->carried;
 	l->in = onnx_node_alloc(node, (inputs + 1) * sizeof(*l->in));
 	l->results = onnx_node_alloc(node, (outputs + 1) * sizeof(*l->results));
@@ -140,7 +163,9 @@ static int loop_end(struct onnx_node *node, struct loop *l, struct onnx_value **
 		for (int64_t k = 0; k < l->done; k++)
 			column[backwards && backwards[i] ? l->done - 1 - k : k] =
 				l->made[(size_t)k * l->scanned + i];
-		value = stack(node, (size_t)l->done, column, axes ? axes[i] : 0);
+		value = l->done ? stack(node, (size_t)l->done, column, axes ? axes[i] : 0) :
+				  nothing_stacked(node, l->body->output[l->first + l->carried + i],
+						  axes ? axes[i] : 0);
 		if (!value)
 			return -1;
 		onnx_out_value(node, l->carried + i, value);

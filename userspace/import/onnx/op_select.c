@@ -58,7 +58,7 @@ static int read_k(struct onnx_node *node, int64_t size, int64_t *k)
 			return onnx_refuse(node, "k", "k must be one number");
 		*k = given[0];
 	}
-	if (*k < 1 || *k > size)
+	if (*k < 0 || *k > size)
 		return onnx_refuse(node, "k", "k is %lld of %lld elements", (long long)*k,
 				   (long long)size);
 	return 0;
@@ -119,6 +119,22 @@ static int top_k_by_rank(struct onnx_node *node, WNNOperand x, uint32_t axis, in
 	return top_k_out(node, values, indices);
 }
 
+static int top_none(struct onnx_node *node, const struct onnx_shape *like, uint32_t axis)
+{
+	struct onnx_shape shape = *like;
+
+	shape.dim[axis] = 0;
+	for (size_t i = 0; i < 2 && i < node->output_count; i++) {
+		struct onnx_value *none =
+			onnx_empty_value(node, i ? ONNX_INT64 : onnx_in_type(node, 0), &shape);
+
+		if (!none)
+			return -1;
+		onnx_out_value(node, i, none);
+	}
+	return 0;
+}
+
 /*
  * Takes the extreme k times. What was taken is remembered, instead of overwritten by an infinity, which
  * the input may hold itself. Of equal elements the first is taken.
@@ -140,6 +156,8 @@ int onnx_op_top_k(struct onnx_node *node)
 	if (onnx_axis(node, "axis", onnx_attr_int(node, "axis", -1), shape.rank, &axis) ||
 	    read_k(node, shape.dim[axis], &k))
 		return -1;
+	if (!k)
+		return top_none(node, &shape, axis);
 	type = wnnOperandGetDataType(x);
 	if (type == WNNOperandDataType_Int8 || type == WNNOperandDataType_Uint8)
 		x = x_cast(node, x, WNNOperandDataType_Int32);

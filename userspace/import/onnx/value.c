@@ -22,7 +22,8 @@ static const struct {
 	[ONNX_STRING] = { "string", 0, false, WNNOperandDataType_Undefined },
 	[ONNX_BOOL] = { "bool", 8, false, WNNOperandDataType_Uint8 },
 	[ONNX_FLOAT16] = { "float16", 16, true, WNNOperandDataType_Float16 },
-	[ONNX_DOUBLE] = { "double", 64, true, WNNOperandDataType_Undefined },
+	/* What is of double in a model is computed in float32. */
+	[ONNX_DOUBLE] = { "double", 64, true, WNNOperandDataType_Float32 },
 	[ONNX_UINT32] = { "uint32", 32, false, WNNOperandDataType_Uint32 },
 	[ONNX_UINT64] = { "uint64", 64, false, WNNOperandDataType_Uint64 },
 	[14] = { "complex64", 0, false, WNNOperandDataType_Undefined },

@@ -272,6 +272,16 @@ WNN_EXPORT WNNStatus wnnOnnxModelBuildSync(WNNOnnxModel model, WNNContext contex
 					   uint64_t timeoutNS, WNNGraph *graph);
 
 /**
+ * Gives the outputs of the last wnnOnnxModelAddToBuilder() or wnnOnnxModelBuildSync() that have no
+ * elements, with their shapes. WebNN has no such tensors: they are no outputs of the graph.
+ *
+ * @param model The model.
+ *
+ * @return Belongs to the model, until it is released or built again.
+ */
+WNN_EXPORT WNNOnnxValueInfoArray wnnOnnxModelGetEmptyOutputs(WNNOnnxModel model);
+
+/**
  * Gives everything that the last wnnOnnxModelAddToBuilder() or wnnOnnxModelBuildSync() refused. What
  * depends on a refused node is not listed again.
  *

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Tensors without elements, which WebNN has not. They are constants; what operators make of them is
+ * known from their shapes.
+ */
+#include <string.h>
+
+#include "ops.h"
+
+/* Shape and type of the first output for the shapes and types of the inputs; 0, -1 or 1: not known. */
+typedef int (*shape_rule)(struct onnx_node *node, struct onnx_shape *shape, int *type);
+
+static int as_first(struct onnx_node *node, struct onnx_shape *shape, int *type)
+{
+	*shape = node->inputs[0]->shape;
+	*type = node->inputs[0]->type;
+	return 0;
+}
+
+static int as_all(struct onnx_node *node, struct onnx_shape *shape, int *type)
+{
+	*shape = node->inputs[0]->shape;
+	*type = node->inputs[0]->type;
+	for (size_t i = 1; i < node->input_count; i++)
+		if (node->inputs[i] && !onnx_shape_broadcast(shape, &node->inputs[i]->shape, shape))
+			return onnx_refuse(node, "", "%s and %s cannot be broadcast",
+					   onnx_shape_text(node->import->arena, shape),
+					   onnx_shape_text(node->import->arena,
+							   &node->inputs[i]->shape));
+	return 0;
+}
+
+static int as_compared(struct onnx_node *node, struct onnx_shape *shape, int *type)
+{
+	int ret = as_all(node, shape, type);
+
+	if (node->op->translate == onnx_op_is_inf || node->op->variant >= B_EQUAL)
+		*type = ONNX_BOOL;
+	return ret;
+}
+
+static int as_unary(struct onnx_node *node, struct onnx_shape *shape, int *type)
+{
+	as_first(node, shape, type);
+	if (node->op->variant == U_NOT || node->op->variant == U_IS_NAN)
+		*type = ONNX_BOOL;
+	return 0;
+}
+
+static int as_selected(struct onnx_node *node, struct onnx_shape *shape, int *type)
+{
+	int ret = as_all(node, shape, type);
+
+	*type = onnx_in_type(node, 1);
+	return ret;
+}
+
+static int as_cast(struct onnx_node *node, struct onnx_shape *shape, int *type)
+{
+	*shape = node->inputs[0]->shape;
+	*type = node->op->variant ? onnx_in_type(node, 1) : (int)onnx_attr_int(node, "to", 0);
+	return onnx_type_bits(*type) ? 0 : 1;
+}
+
+static int as_quantised(struct onnx_node *node, struct onnx_shape *shape, int *type)
+{
+	*shape = node->inputs[0]->shape;
+	*type = (int)onnx_attr_int(node, "output_dtype", 0);
+	*type = onnx_has(node, 2) ? onnx_in_type(node, 2) : *type ? *type : ONNX_UINT8;
+	return 0;
+}
+
+static int as_dequantised(struct onnx_node *node, struct onnx_shape *shape, int *type)
+{
+	*shape = node->inputs[0]->shape;
+	*type = onnx_in_type(node, 1);
+	return 0;
+}
+
+/* Sums of nothing are 0, where there are any. */
+static int as_product(struct onnx_node *node, struct onnx_shape *shape, int *type)
+{
+	struct onnx_shape a = *onnx_in_shape(node, 0), b = *onnx_in_shape(node, 1), y;
+	uint32_t rank;
+
+	if (!a.rank || !b.rank)
+		return 1;
+	if (a.dim[a.rank - 1] != b.dim[b.rank > 1 ? b.rank - 2 : 0])
+		return onnx_refuse(node, "", "the matrices do not fit together");
+	/* Batches only. */
+	a.rank = a.rank > 2 ? a.rank - 2 : 0;
+	b.rank = b.rank > 2 ? b.rank - 2 : 0;
+	if (!onnx_shape_broadcast(&a, &b, &y))
+		return 1;
+	rank = onnx_in_shape(node, 0)->rank;
+	if (rank > 1)
+		y.dim[y.rank++] = onnx_in_shape(node, 0)->dim[rank - 2];
+	rank = onnx_in_shape(node, 1)->rank;
+	if (rank > 1)
+		y.dim[y.rank++] = onnx_in_shape(node, 1)->dim[rank - 1];
+	*shape = y;
+	*type = onnx_in_type(node, 0);
+	return 0;
+}
+
+static int as_gemm(struct onnx_node *node, struct onnx_shape *shape, int *type)
+{
+	const struct onnx_shape *a = onnx_in_shape(node, 0), *b = onnx_in_shape(node, 1);
+
+	if (a->rank != 2 || b->rank != 2)
+		return 1;
+	*shape = (struct onnx_shape){ 2,
+				      { a->dim[onnx_attr_int(node, "transA", 0) ? 1 : 0],
+					b->dim[onnx_attr_int(node, "transB", 0) ? 0 : 1] } };
+	*type = onnx_in_type(node, 0);
+	/* C is what is left of a product of nothing. */
+	return onnx_shape_elements(shape) && onnx_has(node, 2) ? 1 : 0;
+}
+
+static int as_arg(struct onnx_node *node, struct onnx_shape *shape, int *type)
+{
+	struct onnx_shape from = node->inputs[0]->shape;
+	uint32_t axis;
+
+	if (onnx_axis(node, "axis", onnx_attr_int(node, "axis", 0), from.rank, &axis))
+		return -1;
+	*shape = (struct onnx_shape){ 0 };
+	for (uint32_t i = 0; i < from.rank; i++)
+		if (i != axis)
+			shape->dim[shape->rank++] = from.dim[i];
+		else if (onnx_attr_int(node, "keepdims", 1))
+			shape->dim[shape->rank++] = 1;
+	*type = ONNX_INT64;
+	return onnx_shape_elements(shape) ? 1 : 0;
+}
+
+/* Elements that are looked up: as many as there are indices. */
+static int as_indices(struct onnx_node *node, struct onnx_shape *shape, int *type)
+{
+	*shape = *onnx_in_shape(node, 1);
+	*type = onnx_in_type(node, 0);
+	return onnx_shape_elements(shape) ? 1 : 0;
+}
+
+static const struct {
+	int (*translate)(struct onnx_node *node);
+	shape_rule rule;
+} rules[] = {
+	{ onnx_op_arg, as_arg },
+	{ onnx_op_batch_norm, as_first },
+	{ onnx_op_bias_gelu, as_all },
+	{ onnx_op_binary, as_compared },
+	{ onnx_op_bit_shift, as_all },
+	{ onnx_op_bitwise, as_all },
+	{ onnx_op_bitwise_not, as_first },
+	{ onnx_op_cast, as_cast },
+	{ onnx_op_celu, as_first },
+	{ onnx_op_clip, as_first },
+	{ onnx_op_cum_sum, as_first },
+	{ onnx_op_dequantize, as_dequantised },
+	{ onnx_op_elu, as_first },
+	{ onnx_op_function, as_first },
+	{ onnx_op_gather_elements, as_indices },
+	{ onnx_op_gelu, as_first },
+	{ onnx_op_gemm, as_gemm },
+	{ onnx_op_group_norm, as_first },
+	{ onnx_op_hard_sigmoid, as_first },
+	{ onnx_op_instance_norm, as_first },
+	{ onnx_op_is_inf, as_compared },
+	{ onnx_op_layer_norm, as_first },
+	{ onnx_op_leaky_relu, as_first },
+	{ onnx_op_lp_norm, as_first },
+	{ onnx_op_lrn, as_first },
+	{ onnx_op_matmul, as_product },
+	{ onnx_op_mean_variance_norm, as_first },
+	{ onnx_op_mod, as_all },
+	{ onnx_op_pow, as_all },
+	{ onnx_op_prelu, as_first },
+	{ onnx_op_quantize, as_quantised },
+	{ onnx_op_quick_gelu, as_first },
+	{ onnx_op_rms_norm, as_first },
+	{ onnx_op_selu, as_first },
+	{ onnx_op_shrink, as_first },
+	{ onnx_op_softmax, as_first },
+	{ onnx_op_thresholded_relu, as_first },
+	{ onnx_op_trilu, as_first },
+	{ onnx_op_unary, as_unary },
+	{ onnx_op_variadic, as_all },
+	{ onnx_op_where, as_selected },
+};
+
+static bool has_empty(const struct onnx_node *node)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < node->input_count; i++) {
+		const struct onnx_value *value = node->inputs[i];
+
+		if (value && value->sequence)
+			return false;
+		found = found || (value && !onnx_shape_elements(&value->shape));
+	}
+	return found && node->input_count && node->inputs[0];
+}
+
+/* Scattering nothing changes nothing. */
+static int scatter_nothing(struct onnx_node *node)
+{
+	if (onnx_shape_elements(&node->inputs[0]->shape) && onnx_has(node, 1) &&
+	    onnx_shape_elements(onnx_in_shape(node, 1)))
+		return 1;
+	return onnx_out_value(node, 0, node->inputs[0]);
+}
+
+int onnx_empty(struct onnx_node *node)
+{
+	struct onnx_shape shape;
+	int type, ret;
+
+	if (!has_empty(node))
+		return 1;
+	if (node->op->translate == onnx_op_scatter)
+		return scatter_nothing(node);
+	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
+		void *data;
+
+		if (rules[i].translate != node->op->translate)
+			continue;
+		ret = rules[i].rule(node, &shape, &type);
+		if (ret)
+			return ret;
+		/* Dimensions of 0 in parameters only are an error that the builder names. */
+		if (onnx_shape_elements(&shape) && node->op->translate != onnx_op_matmul &&
+		    node->op->translate != onnx_op_gemm)
+			return 1;
+		data = onnx_out_constant(node, 0, type, &shape);
+		if (!data)
+			return -1;
+		memset(data, 0, onnx_data_size(type, onnx_shape_elements(&shape)));
+		return 0;
+	}
+	return 1;
+}
+
+struct onnx_value *onnx_empty_value(struct onnx_node *node, int type,
+				    const struct onnx_shape *shape)
+{
+	struct onnx_value *value = onnx_new_value(node);
+
+	if (value) {
+		value->type = type;
+		value->shape = *shape;
+		value->data = "";
+	}
+	return value;
+}
