@@ -189,6 +189,10 @@ GENERAL = [
 ]
 
 PRODUCTS = [
+    ("the scales do not fit blocks of 3", "DequantizeLinear", [(numpy.int8, 8), ones(2)], {"block_size": 3, "axis": 0},
+     {"version": 21}),
+    ("scale and zero point differ in shape", "DequantizeLinear",
+     [numpy.zeros(3, numpy.int16), ones(3), numpy.zeros(1, numpy.int16)], {"axis": 0}, {"version": 21}),
     ("the matrices do not fit together", "MatMul", [(INT32, 2, 2), (INT32, 3, 2)], {}),
     ("its inputs are no matrices", "MatMul", [(INT32, 2, 2), (INT32,)], {}),
     ("its inputs are no matrices", "Gemm", [(INT32, 2), (INT32, 2, 2)], {}),
@@ -347,6 +351,11 @@ LENGTHS = [numpy.array([2], INT32), numpy.array([3], INT32)]
 ROTARY = [(1, 2, 4), ints(0), (4, 2), (4, 2)]
 
 MICROSOFT = [
+    ("zero_points has 1 items", "MatMulNBits", [(2, 32), numpy.zeros((2, 2, 8), numpy.uint8), ones(4), ones(1)],
+     {"K": 32, "N": 2, "block_size": 16}),
+    ("weights and scales do not fit together", "DynamicQuantizeLSTM",
+     [(1, 1, 2), numpy.zeros((1, 2, 4), numpy.int8), numpy.zeros((1, 1, 4), numpy.int8), None, None, None, None, None,
+      ones(3), numpy.zeros(3, numpy.int8), ones(1), numpy.zeros(1, numpy.int8)], {}),
     ("2 heads do not fit [1,2,3]", "MultiHeadAttention", [(1, 2, 3)] * 3, {"num_heads": 2}),
     ("the shapes of query, key and value do not fit together", "MultiHeadAttention",
      [(1, 2, 4), (1, 2, 8), (1, 2, 4)], {"num_heads": 2}),

@@ -392,6 +392,105 @@ def doubles():
         "z = Constant<value = double[2] {0.5, 0.25}>() }", [floats(1, 2)], [numpy.array([1., 2]),
                                                                             numpy.array([0.5, 0.25])])
 
+def quantised():
+    """Zero points that are floats, blocks that end short, weights of 16 bits, an LSTM of integers."""
+    kind = numpy.float32
+    for bits, block, depth in (4, 16, 40), (8, 16, 32), (4, 32, 64), (4, 16, 32), (8, 32, 48):
+        blocks, columns = -(-depth // block), 6
+        whole = RANDOM.integers(0, 1 << bits, (columns, blocks, block)).astype(numpy.uint8)
+        packed = whole if bits == 8 else whole[:, :, ::2] | whole[:, :, 1::2] << 4
+        scales = RANDOM.uniform(0.01, 0.05, (columns, blocks)).astype(kind)
+        zeros = RANDOM.uniform(0, 15, (columns, blocks)).astype(kind)
+        x = RANDOM.uniform(-1, 1, (3, depth)).astype(numpy.float32)
+        weights = (whole - zeros[:, :, None].astype(float)) * scales[:, :, None].astype(float)
+        result = x @ weights.reshape(columns, -1).T[:depth]
+        add(f"bits_{bits}_{block}_{depth}", *operator(
+            "com.microsoft.MatMulNBits", [x, packed, scales.ravel(), zeros.ravel()], result.astype(numpy.float32),
+            [1, 2, 3], K=depth, N=columns, bits=bits, block_size=block))
+    for name, shape, axis, block, kind in (("rows", (8, 6), 0, 3, numpy.int8), ("columns", (2, 7), 1, 4, numpy.uint8),
+                                           ("vector", (10,), 0, 4, numpy.int8), ("middle", (2, 5, 3), 1, 2, numpy.int8),
+                                           ("last", (3, 2, 5), -1, 3, numpy.int8)):
+        whole = RANDOM.integers(0, 99, shape).astype(kind)
+        parts = list(shape)
+        parts[axis] = -(-parts[axis] // block)
+        scale = RANDOM.uniform(0.5, 1, parts).astype(numpy.float32)
+        zero = RANDOM.integers(0, 9, parts).astype(kind)
+        place = numpy.arange(shape[axis]) // block
+        wide, from_zero = scale.take(place, axis), zero.take(place, axis)
+        result = (whole.astype(numpy.float32) - from_zero) * wide
+        for way, constants in (("weights", [0, 1, 2]), ("computed", [])):
+            add(f"blocks_{name}_{way}", *operator("DequantizeLinear", [whole, scale, zero], result, constants,
+                                                  version=21, axis=axis, block_size=block))
+            if constants:
+                model = ALL[f"blocks_{name}_{way}"][0]
+                model.graph.input.append(onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [1]))
+                model.graph.node.append(onnx.helper.make_node("Mul", ["x", "y"], ["z"]))
+                model.graph.output[0].name = "z"
+                ALL[f"blocks_{name}_{way}"][1].append(floats(1))
+        add(f"blocks_{name}_to", *operator("QuantizeLinear", [result, scale, zero], whole, version=21, axis=axis,
+                                           block_size=block))
+    x = RANDOM.uniform(-1, 1, (4, 3)).astype(numpy.float32)
+    for kind in numpy.int16, numpy.uint16:
+        whole = RANDOM.integers(0, 30000, (3, 5)).astype(kind)
+        for name, shape, axis in (("one", (), 1), ("rows", (3,), 0), ("columns", (5,), 1)):
+            scale, zero = RANDOM.uniform(0.001, 0.01, shape).astype(numpy.float32), numpy.full(shape, 100, kind)
+            spread = (lambda value, axis=axis, shape=shape:
+                      value.reshape((-1, 1) if shape and axis == 0 else (-1,)) if shape else value)
+            weights = (whole.astype(float) - spread(zero)) * spread(scale).astype(float)
+            model, feed, _ = operator("DequantizeLinear", [whole, scale, zero], x, [0, 1, 2], version=21, axis=axis)
+            model.graph.input.append(onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [4, 3]))
+            model.graph.node.append(onnx.helper.make_node("MatMul", ["x", "y"], ["z"]))
+            model.graph.output[0].name = "z"
+            add(f"weights_{kind.__name__}_{name}", model, [*feed, x], [(x @ weights).astype(numpy.float32)])
+
+
+def lstm(x, w, r, bias, h, c):
+    """One direction; w and r are [inputs, 4 * hidden] in the order i, o, f, c."""
+    def sigmoid(v):
+        return 1 / (1 + numpy.exp(-v))
+
+    steps = []
+    for part in x:
+        i, o, f, g = numpy.split(part @ w + h @ r + bias, 4, -1)
+        c = sigmoid(f) * c + sigmoid(i) * numpy.tanh(g)
+        h = sigmoid(o) * numpy.tanh(c)
+        steps.append(h)
+    return numpy.stack(steps), h, c
+
+
+def integer_lstm():
+    """Weights of 8 bits with a scale for all or for each gate, as ONNX Runtime's quantiser writes them."""
+    for name, kind, each, directions in (("one", numpy.int8, False, 1), ("gates", numpy.int8, True, 1),
+                                         ("unsigned", numpy.uint8, False, 1), ("both", numpy.int8, False, 2),
+                                         ("both_gates", numpy.uint8, True, 2)):
+        steps, batch, size, hidden = 3, 2, 4, 5
+        x = RANDOM.uniform(-1, 1, (steps, batch, size)).astype(numpy.float32)
+        shape = (directions, 4 * hidden) if each else (directions,)
+        feed, real = [x], []
+        for inner in size, hidden:
+            whole = RANDOM.integers(-90 if kind == numpy.int8 else 30, 90, (directions, inner, 4 * hidden)).astype(kind)
+            scale = RANDOM.uniform(0.003, 0.006, shape).astype(numpy.float32)
+            zero = numpy.full(shape, 0 if kind == numpy.int8 else 60, kind)
+            real.append((whole.astype(float) - zero.reshape(directions, 1, -1)) * scale.reshape(directions, 1, -1))
+            feed += [whole, scale, zero]
+        bias = RANDOM.uniform(-1, 1, (directions, 8 * hidden)).astype(numpy.float32)
+        both = bias[:, :4 * hidden].astype(float) + bias[:, 4 * hidden:]
+        none = numpy.zeros((batch, hidden))
+        results = [lstm(x[::-1] if d else x, real[0][d], real[1][d], both[d], none, none) for d in range(directions)]
+        y = numpy.stack([part[0][::-1] if d else part[0] for d, part in enumerate(results)], 1)
+        names = ["x", "w", "r", "b", "", "", "", "", "ws", "wz", "rs", "rz"]
+        values = dict(zip(["x", "w", "ws", "wz", "r", "rs", "rz", "b"], [*feed, bias]))
+        node = onnx.helper.make_node("DynamicQuantizeLSTM", names, ["y", "h", "c"], domain="com.microsoft",
+                                     hidden_size=hidden, direction="bidirectional" if directions > 1 else "forward")
+        model = parse(f"g (float[{steps},{batch},{size}] x) => (float[] y, float[] h, float[] c) {{ y = Neg(x) }}")
+        model.graph.node[0].CopyFrom(node)
+        model.graph.initializer.extend(onnx.numpy_helper.from_array(value, key) for key, value in values.items()
+                                       if key != "x")
+        add(f"lstm_{name}", model, [x], [y.astype(numpy.float32), *(
+            numpy.stack([part[at] for part in results]).astype(numpy.float32) for at in (1, 2))])
+    model = parse("g (float[2] x) => (float[] y) { y = com.microsoft.nchwc.Conv(x, x) }")
+    REFUSED["nchwc"] = (model, "com.microsoft.nchwc.Conv", "saved this file for one kind of processor")
+
 
 refused_weights()
 any_order()
@@ -399,6 +498,8 @@ newer_files()
 unused()
 sparse()
 branches()
+quantised()
+integer_lstm()
 nothing()
 doubles()
 half_steps()

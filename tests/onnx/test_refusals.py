@@ -108,6 +108,9 @@ def other_rows():
            several([constant("n", 4000, 4000), node("ConstantOfShape", ["n"], ["c"], value=big),
                     *(node("EyeLike", ["c"], [f"e{i}"]) for i in range(9)),
                     node("Sum", [f"e{i}" for i in range(9)], ["y"])]))
+    yield ("ONNX Runtime saved this file for one kind of processor: take the model from before that, or save it "
+           "with optimisations of level extended or less",
+           several([node("Conv", ["x"], ["y"], domain="com.microsoft.nchwc")]))
     sequence_type = several([node("SequenceLength", ["x"], ["y"])])
     sequence_type.graph.input[0].type.CopyFrom(onnx.helper.make_sequence_type_proto(
         onnx.helper.make_tensor_type_proto(onnx.TensorProto.FLOAT, [2])))

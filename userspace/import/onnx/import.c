@@ -155,6 +155,12 @@ static int translate(struct onnx_node *node)
 		return run_function(node, function);
 	node->op = onnx_op_find(default_domain(node->proto->domain) ? "" : node->proto->domain,
 				node->proto->op_type, node->version);
+	if (!node->op && node->proto->domain && !strcmp(node->proto->domain, "com.microsoft.nchwc"))
+		return onnx_refuse(
+			node, "",
+			"ONNX Runtime saved this file for one kind of processor: take the "
+			"model from before that, or save it with optimisations of level "
+			"extended or less");
 	if (!node->op)
 		return onnx_refuse(node, "",
 				   "operator set %lld has no such operator that WebNN can express",

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "kind.h"
 #include "order.h"
 #include "wire.h"
 
@@ -135,6 +136,12 @@ static WNNStatus load(struct onnx_file *file, char *folder, WNNOnnxModel *out)
 	model->file = file;
 	model->folder = folder;
 	status = unpack(model);
+	if (status == WNNStatus_OperationError) {
+		const char *is = onnx_kind_of_file(file->data, file->size);
+
+		if (is)
+			onnx_error(status, "it is no model of ONNX; it is %s", is);
+	}
 	if (status != WNNStatus_Success) {
 		onnx_error_in(file->name);
 		wnnOnnxModelRelease((WNNOnnxModel)model);

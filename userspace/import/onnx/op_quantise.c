@@ -120,8 +120,140 @@ WNNOperand onnx_quantise(struct onnx_node *node, WNNOperand x, size_t scale_at, 
 		node->b, x, x_cast(node, scale, wnnOperandGetDataType(x)), zero, &node->options);
 }
 
+/* One item for each element along a dimension, where the last block is shorter than the others. */
+static struct onnx_value *stretch(struct onnx_node *node, struct onnx_value *value, uint32_t axis,
+				  int64_t block, int64_t size)
+{
+	struct onnx_shape shape = value->shape;
+	int64_t inner = 1, own = shape.dim[axis], elements, *places;
+	struct onnx_value *result;
+	uint8_t *data;
+
+	shape.dim[axis] = size;
+	elements = onnx_shape_elements(&shape);
+	if (elements < 0 || onnx_work(node, (uint64_t)elements))
+		return NULL;
+	if (!value->data) {
+		places = onnx_node_alloc(node, (size_t)size * sizeof(*places));
+		for (int64_t i = 0; places && i < size; i++)
+			places[i] = i / block;
+		return places ? onnx_value_of(node,
+					      x_gather(node, onnx_operand(node, value),
+						       x_constant_ints(node, (size_t)size, places),
+						       axis),
+					      value->type) :
+				NULL;
+	}
+	result = onnx_new_value(node);
+	data = onnx_node_alloc(node, onnx_data_size(value->type, elements) + 1);
+	if (!result || !data)
+		return NULL;
+	for (uint32_t i = axis + 1; i < shape.rank; i++)
+		inner *= shape.dim[i];
+	for (int64_t i = 0; i < elements; i++) {
+		int64_t outer = i / (size * inner), at = i / inner % size;
+
+		onnx_copy_element(value->type, data, (size_t)i, value->data,
+				  (size_t)((outer * own + at / block) * inner + i % inner));
+	}
+	*result = (struct onnx_value){ .type = value->type, .shape = shape, .data = data };
+	return result;
+}
+
+/* WebNN's blocks divide a dimension; those of ONNX may end with a short one. */
+static int stretch_blocks(struct onnx_node *node)
+{
+	int64_t block = onnx_attr_int(node, "block_size", 0), size;
+	struct onnx_shape shape = *onnx_in_shape(node, 0);
+	uint32_t axis;
+
+	if (block < 1 || !onnx_has(node, 0) || !onnx_has(node, 1))
+		return 0;
+	if (onnx_axis(node, "axis", onnx_attr_int(node, "axis", 1), shape.rank, &axis))
+		return -1;
+	size = shape.dim[axis];
+	if (size % block == 0)
+		return 0;
+	for (size_t i = 1; i < 3 && i < node->input_count; i++) {
+		const struct onnx_shape *own = onnx_in_shape(node, i);
+
+		if (!node->inputs[i] || node->inputs[i]->sequence)
+			continue;
+		if (own->rank != shape.rank || own->dim[axis] != (size + block - 1) / block)
+			return onnx_refuse(node, "block_size",
+					   "the scales do not fit blocks of %lld",
+					   (long long)block);
+		node->inputs[i] = stretch(node, node->inputs[i], axis, block, size);
+		if (!node->inputs[i])
+			return -1;
+	}
+	return 0;
+}
+
+/* Where the parameter of an element is: one for all, one along an axis, or one for each block. */
+static size_t parameter_at(const struct onnx_shape *shape, const struct onnx_shape *own,
+			   uint32_t axis, size_t index)
+{
+	size_t at = 0, step = 1;
+
+	if (onnx_shape_elements(own) == 1)
+		return 0;
+	for (uint32_t i = shape->rank; i--;) {
+		size_t digit = index % (size_t)shape->dim[i];
+
+		index /= (size_t)shape->dim[i];
+		if (own->rank == 1 && shape->rank != 1 && i == axis)
+			return digit;
+		if (own->rank != shape->rank)
+			continue;
+		at += digit * (size_t)own->dim[i] / (size_t)shape->dim[i] * step;
+		step *= (size_t)own->dim[i];
+	}
+	return at;
+}
+
+/* Weights of a type that WebNN has not are dequantised at import. */
+static int dequantise_constant(struct onnx_node *node)
+{
+	const struct onnx_value *x = node->inputs[0], *scale = node->inputs[1], *zero;
+	int type = onnx_in_type(node, 1);
+	int64_t elements = onnx_shape_elements(&x->shape);
+	uint32_t axis = 0;
+	void *data;
+
+	zero = onnx_has(node, 2) ? node->inputs[2] : NULL;
+	if (!scale || !scale->data || (zero && !zero->data))
+		return onnx_refuse_variable(node, zero && scale && scale->data ? 2 : 1, "scale");
+	if (x->shape.rank && scale->shape.rank == 1 && onnx_shape_elements(&scale->shape) != 1 &&
+	    onnx_axis(node, "axis", onnx_attr_int(node, "axis", 1), x->shape.rank, &axis))
+		return -1;
+	for (uint32_t i = 0; onnx_shape_elements(&scale->shape) != 1 && i < x->shape.rank; i++)
+		if (scale->shape.rank == x->shape.rank && x->shape.rank != 1 ?
+			    !scale->shape.dim[i] || x->shape.dim[i] % scale->shape.dim[i] :
+			    scale->shape.rank != 1 ||
+				    (i == axis && scale->shape.dim[0] != x->shape.dim[i]))
+			return onnx_refuse(node, "axis",
+					   "the scale fits no dimension of the input");
+	if (zero && !onnx_shape_same(&zero->shape, &scale->shape))
+		return onnx_refuse(node, "", "scale and zero point differ in shape");
+	data = onnx_out_constant(node, 0, type, &x->shape);
+	for (int64_t i = 0; data && i < elements; i++) {
+		size_t at = parameter_at(&x->shape, &scale->shape, axis, (size_t)i);
+		double number = onnx_value_float(x, (size_t)i);
+
+		number -= zero ? onnx_value_float(zero, at) : 0;
+		onnx_put_float(type, data, (size_t)i, number * onnx_value_float(scale, at));
+	}
+	return data ? 0 : -1;
+}
+
 int onnx_op_dequantize(struct onnx_node *node)
 {
+	if (stretch_blocks(node))
+		return -1;
+	if (onnx_has(node, 0) && node->inputs[0]->data && onnx_has(node, 1) &&
+	    onnx_type_webnn(onnx_in_type(node, 0)) == WNNOperandDataType_Undefined)
+		return dequantise_constant(node);
 	return onnx_out(node, 0, onnx_dequantise(node, 0, onnx_attr_int(node, "axis", 1)));
 }
 
@@ -129,6 +261,8 @@ int onnx_op_quantize(struct onnx_node *node)
 {
 	int type = (int)onnx_attr_int(node, "output_dtype", 0);
 
+	if (stretch_blocks(node))
+		return -1;
 	type = onnx_has(node, 2) ? onnx_in_type(node, 2) : type ? type : ONNX_UINT8;
 	return onnx_out(node, 0,
 			onnx_quantise(node, onnx_in(node, 0), 1, onnx_attr_int(node, "axis", 1),

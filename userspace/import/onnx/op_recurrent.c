@@ -281,6 +281,53 @@ int onnx_op_lstm(struct onnx_node *node)
 	return write_outputs(node, &n, outputs[2], outputs, 2);
 }
 
+/*
+ * Weights [directions, size, gates] of integers, with a scale for each direction or each gate, as
+ * floats [directions, gates, size].
+ */
+static struct onnx_value *dequantised(struct onnx_node *node, size_t input, size_t scale_at)
+{
+	static const uint32_t turned[] = { 0, 2, 1 };
+	struct onnx_shape shape = *onnx_in_shape(node, input), one = { 3, { 1, 1, 1 } }, own;
+	WNNOperand x = onnx_in(node, input), scale = onnx_in(node, scale_at);
+	WNNOperand zero = onnx_in(node, scale_at + 1);
+
+	if (!x || !scale || !zero)
+		return NULL;
+	own = x_shape(scale);
+	if (shape.rank != 3 || own.rank < 1 || own.rank > 2 || own.dim[0] != shape.dim[0] ||
+	    (own.rank == 2 && own.dim[1] != shape.dim[2])) {
+		onnx_refuse(node, "", "weights and scales do not fit together");
+		return NULL;
+	}
+	one.dim[0] = own.dim[0];
+	one.dim[2] = own.rank == 2 ? own.dim[1] : 1;
+	x = wnnGraphBuilderDequantizeLinear(node->b, x, x_reshape(node, scale, &one),
+					    x_reshape(node, zero, &one), &node->options);
+	return onnx_value_of(node, x_transpose(node, x, turned), ONNX_FLOAT);
+}
+
+/*
+ * com.microsoft: an LSTM whose weights are integers. ONNX Runtime rounds its inputs and states to 8 bits
+ * as well, which only costs precision here.
+ */
+int onnx_op_dynamic_quantize_lstm(struct onnx_node *node)
+{
+	struct onnx_value **inputs = onnx_node_alloc(node, 8 * sizeof(*inputs));
+
+	if (!inputs)
+		return -1;
+	for (size_t i = 0; i < 8 && i < node->input_count; i++)
+		inputs[i] = node->inputs[i];
+	inputs[1] = dequantised(node, 1, 8);
+	inputs[2] = inputs[1] ? dequantised(node, 2, 10) : NULL;
+	if (!inputs[2])
+		return -1;
+	node->inputs = inputs;
+	node->input_count = 8;
+	return onnx_op_lstm(node);
+}
+
 int onnx_op_gru(struct onnx_node *node)
 {
 	WNNRecurrentNetworkActivation activations[2];

@@ -16,7 +16,8 @@
 struct weights {
 	int64_t depth, columns, block, blocks, bits; /* depth: K, columns: N */
 	const uint8_t *data, *zeros;
-	int64_t *slot; /* where a row of the weights goes; NULL: rows stay */
+	const double *real_zeros; /* [N, blocks], where zero points are floats */
+	int64_t *slot;		  /* where a row of the weights goes; NULL: rows stay */
 };
 
 static int64_t weight(const struct weights *w, int64_t column, int64_t row)
@@ -86,6 +87,17 @@ static int read_order(struct onnx_node *node, struct weights *w)
 	return 0;
 }
 
+static int read_real_zeros(struct onnx_node *node, struct weights *w)
+{
+	size_t count;
+
+	if (onnx_in_floats(node, 3, "zero_points", &w->real_zeros, &count))
+		return -1;
+	if ((int64_t)count < w->columns * w->blocks)
+		return onnx_refuse(node, "zero_points", "zero_points has %zu items", count);
+	return 0;
+}
+
 static int read_weights(struct onnx_node *node, struct weights *w)
 {
 	*w = (struct weights){ .depth = onnx_attr_int(node, "K", 0),
@@ -102,6 +114,8 @@ static int read_weights(struct onnx_node *node, struct weights *w)
 	w->data = bytes(node, 1, "B", w->columns * w->blocks * w->block * w->bits / 8);
 	if (!w->data)
 		return -1;
+	if (onnx_has(node, 3) && onnx_type_is_float(onnx_in_type(node, 3)))
+		return read_real_zeros(node, w) ? -1 : read_order(node, w);
 	if (onnx_has(node, 3)) {
 		w->zeros = bytes(node, 3, "zero_points",
 				 w->columns * (w->bits == 8 ? w->blocks : (w->blocks + 1) / 2));
@@ -212,6 +226,36 @@ static WNNOperand make_input(struct onnx_node *node, const struct weights *w, WN
 	return x_gather(node, x, x_constant_ints(node, (size_t)w->depth, from), rank - 1);
 }
 
+/*
+ * What zero points that are floats take from the product: the sum of the input over each block, times
+ * scale and zero point of the block. The weights stay packed.
+ */
+static WNNOperand subtract_zeros(struct onnx_node *node, const struct weights *w, WNNOperand x,
+				 WNNOperand scales, WNNOperand y)
+{
+	struct onnx_shape shape = x_shape(x), zeros = { 2, { w->blocks, w->columns } };
+	double usual = w->bits == 8 ? 128 : 8;
+	float *numbers = onnx_node_alloc(node, (size_t)(w->blocks * w->columns) * sizeof(*numbers));
+	WNNOperand factor;
+
+	if (shape.rank == ONNX_MAX_RANK) {
+		onnx_refuse(node, "", "it would need more than 8 dimensions");
+		return NULL;
+	}
+	if (!numbers)
+		return NULL;
+	for (int64_t i = 0; i < w->blocks * w->columns; i++)
+		numbers[i] =
+			(float)(w->real_zeros[i % w->columns * w->blocks + i / w->columns] - usual);
+	factor = x_constant(node, WNNOperandDataType_Float32, &zeros, numbers);
+	factor = x_mul(node, x_cast(node, scales, WNNOperandDataType_Float32), factor);
+	shape.dim[shape.rank - 1] = w->blocks;
+	shape.dim[shape.rank++] = w->block;
+	x = x_reduce1(node, X_SUM, x_reshape(node, x, &shape), shape.rank - 1, false);
+	factor = factor ? x_cast(node, factor, wnnOperandGetDataType(y)) : NULL;
+	return x_sub(node, y, onnx_matmul(node, x, factor));
+}
+
 int onnx_op_matmul_bits(struct onnx_node *node)
 {
 	WNNOperand x = onnx_in(node, 0), scales, integers, zeros, y;
@@ -231,6 +275,8 @@ int onnx_op_matmul_bits(struct onnx_node *node)
 		return onnx_out(node, 0, NULL);
 	y = wnnGraphBuilderDequantizeLinear(node->b, integers, scales, zeros, &node->options);
 	y = y ? onnx_matmul(node, x, x_cast(node, y, wnnOperandGetDataType(x))) : NULL;
+	if (y && w.real_zeros)
+		y = subtract_zeros(node, &w, x, scales, y);
 	if (onnx_has(node, 5))
 		y = x_add(node, y, onnx_in(node, 5));
 	return onnx_out(node, 0, y);

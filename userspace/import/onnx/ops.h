@@ -264,6 +264,7 @@ int onnx_op_dynamic_quantize_matmul(struct onnx_node *node);
 /* op_recurrent.c */
 int onnx_op_rnn(struct onnx_node *node);
 int onnx_op_lstm(struct onnx_node *node);
+int onnx_op_dynamic_quantize_lstm(struct onnx_node *node);
 int onnx_op_gru(struct onnx_node *node);
 
 /* fold.c: constants at import */

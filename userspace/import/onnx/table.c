@@ -268,6 +268,8 @@ static const struct onnx_op table[] = {
 	{ MS "QGemm", 1, 0, onnx_op_qgemm, NULL, 0, "composed" },
 	{ MS "MatMulIntegerToFloat", 1, 0, onnx_op_matmul_integer_to_float, NULL, 0, "composed" },
 	{ MS "DynamicQuantizeMatMul", 1, 0, onnx_op_dynamic_quantize_matmul, NULL, 0, "composed" },
+	{ MS "DynamicQuantizeLSTM", 1, 0, onnx_op_dynamic_quantize_lstm, NULL, 0,
+	  "composed of dequantizeLinear and lstm" },
 	{ MS "MatMulNBits", 1, 0, onnx_op_matmul_bits, NULL, 0,
 	  "4 or 8 bits; composed of dequantizeLinear and matmul" },
 	{ MS "GatherBlockQuantized", 1, 0, onnx_op_gather_blocks, NULL, 0,
