@@ -139,6 +139,17 @@ static WNNTensor make_tensor(struct run *run, const WNNNamedOperandDescriptor *n
 	return tensor;
 }
 
+static bool draw(struct run *run, WNNStringView name, WNNTensor tensor)
+{
+	size_t size = wnnTensorGetByteLength(tensor);
+	void *data = malloc(size + 1);
+	bool good = wnnOnnxModelDraw(run->model, name, 1, 0, data, size) == WNNStatus_Success &&
+		    wnnContextWriteTensor(run->context, tensor, data, size) == WNNStatus_Success;
+
+	free(data);
+	return good;
+}
+
 static bool fill(struct run *run, WNNStringView name, WNNTensor tensor)
 {
 	for (size_t i = 0; i < run->input_count; i++)
@@ -148,7 +159,7 @@ static bool fill(struct run *run, WNNStringView name, WNNTensor tensor)
 						     run->inputs[i].items[0].data,
 						     run->inputs[i].items[0].size) ==
 			       WNNStatus_Success;
-	return false;
+	return draw(run, name, tensor);
 }
 
 /* What the file expects of output @name, which may be the item of a sequence. */

@@ -120,7 +120,7 @@ SHAPES = [
 ]
 
 GENERAL = [
-    ("operator set 18 has no such operator that WebNN can express", "Multinomial", [(2, 2)], {}),
+    ("operator set 18 has no such operator that WebNN can express", "StringConcat", [(2, 2)], {}),
     ("input 0 is missing", "Relu", [], {}),
     ("output 1 is not made", "Relu", [(2,)], {}, {"outputs": "yz"}),
     ("WebNN has no type for the input \"i0\" of type complex64", "Relu", [(numpy.complex64, 2)], {}),
@@ -189,6 +189,9 @@ GENERAL = [
 ]
 
 PRODUCTS = [
+    ("no numbers of type int64 are drawn", "RandomNormal", [], {"shape": [2], "dtype": 7}),
+    ("its input has not 2 dimensions, or sample_size is 1", "Multinomial", [(2,)], {}),
+    ("no samples of type float are drawn", "Multinomial", [(2, 2)], {"dtype": 1}),
     ("the scales do not fit blocks of 3", "DequantizeLinear", [(numpy.int8, 8), ones(2)], {"block_size": 3, "axis": 0},
      {"version": 21}),
     ("scale and zero point differ in shape", "DequantizeLinear",

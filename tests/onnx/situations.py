@@ -491,6 +491,27 @@ def integer_lstm():
     model = parse("g (float[2] x) => (float[] y) { y = com.microsoft.nchwc.Conv(x, x) }")
     REFUSED["nchwc"] = (model, "com.microsoft.nchwc.Conv", "saved this file for one kind of processor")
 
+def random():
+    """What is drawn is an input of the graph; here nothing depends on what it is."""
+    three = numpy.full((2, 3), 3, numpy.float32)
+    x = floats([1, 0, 1], [0, 1, 0])
+    add("random_uniform", """g (float[2,3] x) => (float[] y) {
+        r = RandomUniform<shape = [2, 3], low = 3.0, high = 3.5>() f = Floor(r) z = Mul(x, f) y = Sub(z, z) }""", [x],
+        [0 * x])
+    add("random_range", """g (float[2,3] x) => (float[] y) {
+        r = RandomUniformLike<low = 3.0, high = 4.0, seed = 5.0>(x) y = Floor(r) }""", [x], [three])
+    add("random_nothing", """g (float[2,3] x) => (float[] y) {
+        r = RandomNormalLike(x) none = Constant<value = float {0}>() n = Mul(r, none) y = Add(n, x) }""", [x], [x])
+    add("random_no_spread", """g (float[2,3] x) => (float[] y) {
+        r = RandomNormal<shape = [3], mean = 2.0, scale = 0.0>() y = Mul(r, x) }""", [x], [2 * x])
+    add("random_certain", "g (float[2,3] x) => (float[] y, bool[] z) { y = Bernoulli(x) z = Bernoulli<dtype = 9>(x) }",
+        [x], [x, x > 0])
+    add("random_sample", "g (float[2,3] x) => (int32[] y) { y = Multinomial<sample_size = 4>(x) }",
+        [1e4 * floats([0, 1, 0], [0, 0, 1])], [numpy.array([[1] * 4, [2] * 4], numpy.int32)])
+    add("random_halves", """g (float16[2,3] x) => (float16[] y) {
+        r = RandomNormalLike<mean = 1000.0, scale = 0.01>(x) a = Sign(r) y = Mul(a, x) }""",
+        [x.astype(numpy.float16)], [x.astype(numpy.float16)])
+
 
 refused_weights()
 any_order()
@@ -498,6 +519,7 @@ newer_files()
 unused()
 sparse()
 branches()
+random()
 quantised()
 integer_lstm()
 nothing()

@@ -44,8 +44,8 @@ static int parse_shape(struct npy *array, const char *text)
 		if (*text == ')')
 			return 0;
 		dim = strtoul(text, &end, 10);
-		if (end == text || !dim || dim > INT32_MAX || array->rank == NPY_MAX_RANK ||
-		    array->count > SIZE_MAX / 8 / dim)
+		if (end == text || dim > INT32_MAX || array->rank == NPY_MAX_RANK ||
+		    (dim && array->count > SIZE_MAX / 8 / dim))
 			return -1;
 		array->dim[array->rank++] = (uint32_t)dim;
 		array->count *= dim;
@@ -57,6 +57,11 @@ static int parse_shape(struct npy *array, const char *text)
 static size_t parse_type(struct npy *array, const char *descr)
 {
 	descr += strspn(descr, " ");
+	if (!strncmp(descr, "'<f8'", 5)) {
+		array->type = WNNOperandDataType_Float32;
+		array->was_double = true;
+		return 8;
+	}
 	for (size_t i = 0; i < NUM_TYPES; i++) {
 		if (*descr != '\'' || strncmp(descr + 1, types[i].text, 3) || descr[4] != '\'')
 			continue;
@@ -73,15 +78,59 @@ static int parse_header(struct npy *array, const char *header, const char *path)
 
 	if (!descr || !shape || !(shape = strchr(shape, '(')))
 		return bad(path, "not a .npy header");
-	if (!strstr(header, "'fortran_order': False"))
-		return bad(path, "Fortran order; only C order is read");
+	array->fortran = strstr(header, "'fortran_order': True") != NULL;
 	size = parse_type(array, descr + strlen("'descr':"));
 	if (!size)
 		return bad(path, "its type is none of WebNN: float32, float16, int64, uint64, "
-				 "int32, uint32, int8, uint8 or bool, little endian");
+				 "int32, uint32, int8, uint8 or bool, little endian (float64 "
+				 "becomes float32); in Python, numpy.save(FILE, "
+				 "x.astype(numpy.float32)) writes one");
 	if (parse_shape(array, shape + 1))
-		return bad(path, "bad shape");
+		return bad(path, "its shape is none of up to 8 dimensions");
 	array->bytes = array->count * size;
+	return 0;
+}
+
+/* The nearest floats, in place. */
+static void narrow(struct npy *array)
+{
+	for (size_t i = 0; i < array->count; i++) {
+		double wide;
+		float near;
+
+		memcpy(&wide, (char *)array->data + 8 * i, 8);
+		near = (float)wide;
+		memcpy((char *)array->data + 4 * i, &near, 4);
+	}
+	array->bytes /= 2;
+}
+
+/* The first dimension was the fastest. */
+static int to_c_order(struct npy *array, const char *path)
+{
+	size_t size = array->count ? array->bytes / array->count : 1, at = 0;
+	size_t strides[NPY_MAX_RANK], step = 1;
+	uint32_t index[NPY_MAX_RANK] = { 0 };
+	char *data = malloc(array->bytes + 1);
+
+	if (!data)
+		return bad(path, "out of memory");
+	for (uint32_t i = 0; i < array->rank; i++) {
+		strides[i] = step;
+		step *= array->dim[i];
+	}
+	for (size_t i = 0; i < array->count; i++) {
+		memcpy(data + i * size, (char *)array->data + at * size, size);
+		for (uint32_t k = array->rank; k--;) {
+			at += strides[k];
+			if (++index[k] < array->dim[k])
+				break;
+			at -= strides[k] * array->dim[k];
+			index[k] = 0;
+		}
+	}
+	free(array->data);
+	array->data = data;
 	return 0;
 }
 
@@ -106,17 +155,29 @@ static int read_array(struct npy *array, FILE *f, const char *path)
 	if (parse_header(array, header, path))
 		return -1;
 	/* A short file must not take the memory that its shape asks for. */
-	if (!fstat(fileno(f), &stat) && S_ISREG(stat.st_mode) &&
+	if (fileno(f) >= 0 && !fstat(fileno(f), &stat) && S_ISREG(stat.st_mode) &&
 	    (uint64_t)stat.st_size < array->bytes)
 		return bad(path, "fewer elements than its shape says");
-	array->data = malloc(array->bytes);
+	array->data = malloc(array->bytes + 1);
 	if (!array->data)
 		return bad(path, "out of memory");
 	if (fread(array->data, 1, array->bytes, f) != array->bytes) {
 		npy_free(array);
 		return bad(path, "fewer elements than its shape says");
 	}
+	if (array->was_double)
+		narrow(array);
+	if (array->fortran && array->rank > 1 && to_c_order(array, path)) {
+		npy_free(array);
+		return -1;
+	}
 	return 0;
+}
+
+int npy_read(struct npy *array, FILE *f, const char *path)
+{
+	memset(array, 0, sizeof(*array));
+	return read_array(array, f, path);
 }
 
 int npy_load(struct npy *array, const char *path)

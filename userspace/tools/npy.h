@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Arrays in .npy files (versions 1.0 and 2.0, little endian, C order) of the types that WebNN has
- * but for those of 4 bits; bool is read as uint8.
+ * Arrays in .npy files (versions 1.0 and 2.0, little endian, either order) of the types that WebNN has
+ * but for those of 4 bits; bool is read as uint8, float64 as float32.
  */
 #ifndef ONPU_TOOLS_NPY_H
 #define ONPU_TOOLS_NPY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <webnn/webnn.h>
 
@@ -18,11 +20,15 @@ struct npy {
 	uint32_t rank;
 	uint32_t dim[NPY_MAX_RANK];
 	size_t count, bytes;
-	void *data; /* malloc'ed */
+	void *data;	 /* malloc'ed */
+	bool was_double; /* the file has float64 */
+	bool fortran;	 /* the file has the first dimension as the fastest */
 };
 
 /* Returns 0, or -1 after a message on stderr that names the file and what is wrong with it. */
 int npy_load(struct npy *array, const char *path);
+/* The same from a file that is open; @path is for messages. */
+int npy_read(struct npy *array, FILE *f, const char *path);
 void npy_free(struct npy *array);
 
 /* As npy_load(). */

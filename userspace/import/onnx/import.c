@@ -216,6 +216,41 @@ static int find_inputs(struct onnx_node *node)
 	return 0;
 }
 
+/* What follows from constants alone is one; which of it is because an input was made one is told. */
+static void mark_frozen(struct onnx_node *node)
+{
+	const char *frozen = NULL;
+	char *text;
+
+	for (size_t i = 0; i < node->input_count; i++) {
+		const struct onnx_value *value = node->inputs[i];
+
+		if (!value)
+			continue;
+		if (!value->data && !value->frozen)
+			return;
+		frozen = frozen ? frozen : value->frozen;
+	}
+	if (!frozen)
+		return;
+	text = onnx_arena_printf(node->import->arena,
+				 "it is computed once, since input \"%s\" is a constant", frozen);
+	onnx_notice(node, frozen, text);
+	for (size_t i = 0; i < node->output_count; i++) {
+		struct onnx_value *copy;
+
+		if (!node->outputs[i] || node->outputs[i]->frozen || node->outputs[i]->sequence)
+			continue;
+		/* It may be a value that others share. */
+		copy = onnx_arena_alloc(node->import->arena, sizeof(*copy));
+		if (!copy)
+			return;
+		*copy = *node->outputs[i];
+		copy->frozen = frozen;
+		node->outputs[i] = copy;
+	}
+}
+
 static int run_node(struct onnx_import *import, struct onnx_scope *scope, Onnx__NodeProto *proto)
 {
 	struct onnx_node node = {
@@ -246,6 +281,8 @@ static int run_node(struct onnx_import *import, struct onnx_scope *scope, Onnx__
 	result = translate(&node);
 	if (import->status != WNNStatus_Success)
 		return -1;
+	if (!result)
+		mark_frozen(&node);
 	for (size_t i = 0; i < node.output_count; i++) {
 		if (!proto->output[i] || !*proto->output[i])
 			continue;
@@ -402,14 +439,17 @@ static struct onnx_value *make_input(struct onnx_import *import, const struct on
 
 	if (input->value) {
 		value = onnx_new_value(&node);
-		if (value)
+		if (value) {
 			*value = *input->value;
+			value->frozen = node.name;
+		}
 		return value;
 	}
 	if (!type)
 		return refused_value(import,
 				     onnx_arena_printf(import->arena,
 						       "the input \"%s\" is no tensor", node.name));
+	import->doubles = import->doubles || type->elem_type == ONNX_DOUBLE;
 	descriptor.dataType = onnx_type_webnn(type->elem_type);
 	if (descriptor.dataType == WNNOperandDataType_Undefined)
 		return refused_value(
@@ -454,7 +494,11 @@ static WNNStatus begin(struct onnx_import *import, struct onnx_scope *scope)
 			     graph->n_node + graph->n_initializer + graph->n_sparse_initializer))
 		return fail(import);
 	for (size_t i = 0; i < import->model->input_count; i++) {
-		struct onnx_value *value = make_input(import, &import->model->inputs[i]);
+		struct onnx_value *value;
+
+		if (!onnx_uses_has(&import->uses, import->model->inputs[i].proto->name))
+			continue;
+		value = make_input(import, &import->model->inputs[i]);
 
 		if (!value)
 			return fail(import);
@@ -524,11 +568,11 @@ static WNNStatus add_output(struct onnx_import *import, const char *name, struct
 static WNNStatus collect(struct onnx_import *import, const struct onnx_scope *scope, size_t *count,
 			 WNNNamedOperand **outputs)
 {
-	const Onnx__GraphProto *graph = import->model->proto->graph;
+	const struct onnx_model *model = import->model;
 	size_t total = 0, used = 0;
 
-	for (size_t i = 0; i < graph->n_output; i++) {
-		const char *name = graph->output[i]->name;
+	for (size_t i = 0; i < model->output_count; i++) {
+		const char *name = model->outputs[i]->name;
 		struct onnx_value *value = onnx_scope_get(scope, name);
 
 		if (!value) {
@@ -541,8 +585,8 @@ static WNNStatus collect(struct onnx_import *import, const struct onnx_scope *sc
 	*outputs = onnx_arena_alloc(import->arena, (total + 1) * sizeof(**outputs));
 	if (!*outputs)
 		return fail(import);
-	for (size_t i = 0; i < graph->n_output; i++) {
-		const char *name = graph->output[i]->name;
+	for (size_t i = 0; i < model->output_count; i++) {
+		const char *name = model->outputs[i]->name;
 		struct onnx_value *value = onnx_scope_get(scope, name);
 
 		for (size_t k = 0; value->sequence && k < value->count; k++) {
@@ -560,11 +604,11 @@ static WNNStatus collect(struct onnx_import *import, const struct onnx_scope *sc
 
 static WNNStatus find_uses(struct onnx_import *import)
 {
-	const Onnx__GraphProto *graph = import->model->proto->graph;
-	int ret = onnx_uses_begin(&import->uses, import->arena, import->model->proto);
+	const struct onnx_model *model = import->model;
+	int ret = onnx_uses_begin(&import->uses, import->arena, model->proto);
 
-	for (size_t i = 0; !ret && i < graph->n_output; i++)
-		ret = onnx_uses_add(&import->uses, graph->output[i]->name);
+	for (size_t i = 0; !ret && i < model->output_count; i++)
+		ret = onnx_uses_add(&import->uses, model->outputs[i]->name);
 	if (!ret)
 		ret = onnx_uses_end(&import->uses);
 	return ret ? fail(import) : WNNStatus_Success;
@@ -587,6 +631,11 @@ WNNStatus onnx_import(struct onnx_model *model, WNNGraphBuilder builder, size_t 
 	    collect(&import, &scope, count, outputs) != WNNStatus_Success)
 		return import.status == WNNStatus_Success ? wnnOnnxGetLastError(NULL) :
 							    import.status;
+	if (import.doubles) {
+		struct onnx_node none = input_node(&import, "");
+
+		onnx_notice(&none, NULL, "what is of double in the model is computed in float32");
+	}
 	if (model->refusal_count) {
 		const WNNOnnxRefusal *first = &model->refusals[0];
 

@@ -136,22 +136,134 @@ WNNOnnxValueInfoArray wnnOnnxModelGetInputs(WNNOnnxModel handle)
 WNNOnnxValueInfoArray wnnOnnxModelGetOutputs(WNNOnnxModel handle)
 {
 	struct onnx_model *model = (struct onnx_model *)handle;
-	const Onnx__GraphProto *graph = model ? model->proto->graph : NULL;
 	WNNOnnxValueInfo *infos;
 
 	if (!model)
 		return (WNNOnnxValueInfoArray){ 0, NULL };
-	infos = onnx_arena_alloc(&model->info_arena, (graph->n_output + 1) * sizeof(*infos));
+	infos = onnx_arena_alloc(&model->info_arena, (model->output_count + 1) * sizeof(*infos));
 	if (!infos) {
 		onnx_nomem();
 		return (WNNOnnxValueInfoArray){ 0, NULL };
 	}
-	for (size_t i = 0; i < graph->n_output; i++)
-		if (describe(model, graph->output[i], NULL, &infos[i])) {
+	for (size_t i = 0; i < model->output_count; i++)
+		if (describe(model, model->outputs[i], NULL, &infos[i])) {
 			onnx_nomem();
 			return (WNNOnnxValueInfoArray){ 0, NULL };
 		}
-	return (WNNOnnxValueInfoArray){ graph->n_output, infos };
+	return (WNNOnnxValueInfoArray){ model->output_count, infos };
+}
+
+/* What the file says of a tensor, or its name alone; NULL when nothing makes it. */
+static const Onnx__ValueInfoProto *find_tensor(struct onnx_model *model, WNNStringView name)
+{
+	const Onnx__GraphProto *graph = model->proto->graph;
+	const char *made = NULL;
+	Onnx__ValueInfoProto *info;
+
+	for (size_t i = 0; i < graph->n_output; i++)
+		if (same(name, graph->output[i]->name))
+			return graph->output[i];
+	for (size_t i = 0; i < graph->n_value_info; i++)
+		if (same(name, graph->value_info[i]->name))
+			return graph->value_info[i];
+	for (size_t i = 0; i < graph->n_input; i++)
+		if (same(name, graph->input[i]->name))
+			return graph->input[i];
+	for (size_t i = 0; !made && i < graph->n_node; i++)
+		for (size_t k = 0; !made && k < graph->node[i]->n_output; k++)
+			made = same(name, graph->node[i]->output[k]) ? graph->node[i]->output[k] :
+								       NULL;
+	info = made ? onnx_arena_alloc(&model->arena, sizeof(*info)) : NULL;
+	if (!info)
+		return NULL;
+	onnx__value_info_proto__init(info);
+	info->name = (char *)(uintptr_t)made;
+	return info;
+}
+
+WNNStatus wnnOnnxModelSetOutputs(WNNOnnxModel handle, size_t count, WNNStringView const *names)
+{
+	struct onnx_model *model = (struct onnx_model *)handle;
+	const Onnx__ValueInfoProto **outputs;
+
+	if (!model || !count || !names)
+		return onnx_error(WNNStatus_TypeError, "%s is missing", model ? "names" : "model");
+	outputs = onnx_arena_alloc(&model->arena, count * sizeof(*outputs));
+	if (!outputs)
+		return onnx_nomem();
+	for (size_t i = 0; i < count; i++) {
+		outputs[i] = find_tensor(model, names[i]);
+		if (!outputs[i] || !*outputs[i]->name)
+			return onnx_error(WNNStatus_TypeError, "the model has no tensor \"%.*s\"",
+					  (int)(!names[i].data ? 0 :
+						names[i].length == WNN_STRLEN ?
+								 strlen(names[i].data) :
+								 names[i].length),
+					  names[i].data ? names[i].data : "");
+		for (size_t k = 0; k < i; k++)
+			if (!strcmp(outputs[k]->name, outputs[i]->name))
+				return onnx_error(WNNStatus_TypeError,
+						  "output \"%s\" is given twice", outputs[i]->name);
+	}
+	model->outputs = outputs;
+	model->output_count = count;
+	return WNNStatus_Success;
+}
+
+WNNOnnxValueInfoArray wnnOnnxModelGetRandomInputs(WNNOnnxModel handle)
+{
+	struct onnx_model *model = (struct onnx_model *)handle;
+	size_t count = model ? model->random_count : 0;
+	WNNOnnxValueInfo *infos;
+
+	if (!count)
+		return (WNNOnnxValueInfoArray){ 0, NULL };
+	infos = onnx_arena_alloc(&model->build_arena, count * sizeof(*infos));
+	for (struct onnx_random *random = model->random; infos && random; random = random->next) {
+		WNNOnnxDimension *dimensions = onnx_arena_alloc(
+			&model->build_arena, (random->shape.rank + 1) * sizeof(*dimensions));
+
+		if (!dimensions) {
+			infos = NULL;
+			break;
+		}
+		for (uint32_t i = 0; i < random->shape.rank; i++)
+			dimensions[i].size = random->shape.dim[i];
+		infos[random->number] = (WNNOnnxValueInfo){
+			.name = view(random->name),
+			.kind = WNNOnnxKind_Tensor,
+			.elementType = view(onnx_type_name(random->type)),
+			.dataType = onnx_type_webnn(random->type),
+			.rank = random->shape.rank,
+			.dimensions = dimensions,
+		};
+	}
+	if (!infos)
+		onnx_nomem();
+	return (WNNOnnxValueInfoArray){ infos ? count : 0, infos };
+}
+
+WNNStatus wnnOnnxModelDraw(WNNOnnxModel handle, WNNStringView name, uint64_t seed,
+			   uint64_t dispatch, void *data, size_t size)
+{
+	struct onnx_model *model = (struct onnx_model *)handle;
+	struct onnx_random *random = model ? model->random : NULL;
+	size_t length = !name.data		  ? 0 :
+			name.length == WNN_STRLEN ? strlen(name.data) :
+						    name.length;
+
+	if (!model || !data)
+		return onnx_error(WNNStatus_TypeError, "%s is missing", model ? "data" : "model");
+	while (random && !same(name, random->name))
+		random = random->next;
+	if (!random)
+		return onnx_error(WNNStatus_TypeError, "the graph draws no input \"%.*s\"",
+				  (int)length, name.data ? name.data : "");
+	if (size != onnx_data_size(random->type, onnx_shape_elements(&random->shape)))
+		return onnx_error(WNNStatus_TypeError, "%zu bytes are not what input \"%s\" has",
+				  size, random->name);
+	onnx_draw_fill(random, seed, dispatch, data);
+	return WNNStatus_Success;
 }
 
 static bool names_dimension(const struct onnx_model *model, WNNStringView name)

@@ -116,8 +116,11 @@ static WNNStatus unpack(struct onnx_model *model)
 					"the model is damaged: it is no ONNX model, or a string or "
 					"number in it is cut off");
 	status = check(model->proto);
-	if (status == WNNStatus_Success)
+	if (status == WNNStatus_Success) {
+		model->output_count = model->proto->graph->n_output;
+		model->outputs = (const Onnx__ValueInfoProto *const *)model->proto->graph->output;
 		status = onnx_order(model->proto);
+	}
 	return status == WNNStatus_Success ? find_inputs(model) : status;
 }
 
@@ -258,8 +261,12 @@ WNNStatus wnnOnnxModelAddToBuilder(WNNOnnxModel handle, WNNGraphBuilder builder,
 	onnx_arena_free(&model->build_arena);
 	model->refusals = NULL;
 	model->refusal_count = 0;
+	model->notices = NULL;
+	model->notice_count = model->notice_room = 0;
 	model->empty = NULL;
 	model->empty_count = 0;
+	model->random = NULL;
+	model->random_count = 0;
 	status = onnx_import(model, builder, count, &named);
 	if (status == WNNStatus_Success)
 		*outputs = named;
@@ -316,6 +323,14 @@ WNNOnnxValueInfoArray wnnOnnxModelGetEmptyOutputs(WNNOnnxModel handle)
 
 	return model ? (WNNOnnxValueInfoArray){ model->empty_count, model->empty } :
 		       (WNNOnnxValueInfoArray){ 0, NULL };
+}
+
+WNNOnnxRefusalArray wnnOnnxModelGetNotices(WNNOnnxModel handle)
+{
+	struct onnx_model *model = (struct onnx_model *)handle;
+
+	return model ? (WNNOnnxRefusalArray){ model->notice_count, model->notices } :
+		       (WNNOnnxRefusalArray){ 0, NULL };
 }
 
 WNNOnnxRefusalArray wnnOnnxModelGetRefusals(WNNOnnxModel handle)

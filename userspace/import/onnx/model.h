@@ -5,6 +5,7 @@
 
 #include <webnn/onnx.h>
 
+#include "draw.h"
 #include "file.h"
 #include "memory.h"
 #include "onnx.pb-c.h"
@@ -36,10 +37,16 @@ struct onnx_model {
 	struct onnx_arena build_arena; /* of the last build */
 	size_t input_count;
 	struct onnx_input *inputs; /* without those that are initialisers */
+	size_t output_count;
+	const Onnx__ValueInfoProto *const *outputs; /* those of the file, or where it is cut */
 	size_t dimension_count;
 	struct onnx_dimension *dimensions;
 	size_t refusal_count;
 	WNNOnnxRefusal *refusals; /* in build_arena */
+	size_t notice_count, notice_room;
+	WNNOnnxRefusal *notices; /* in build_arena */
+	size_t random_count;
+	struct onnx_random *random; /* inputs that are drawn, the last one first, in build_arena */
 	size_t empty_count;
 	WNNOnnxValueInfo *empty; /* outputs without elements, in build_arena */
 };

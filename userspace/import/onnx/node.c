@@ -40,11 +40,11 @@ static WNNStringView view(const char *text)
 	return (WNNStringView){ text ? text : "", text ? strlen(text) : 0 };
 }
 
-static int add_refusal(struct onnx_node *node, const char *attribute, const char *origin,
-		       const char *reason)
+/* Another item of a list of refusals or notices, whose texts live in the arena. */
+static int add_item(struct onnx_node *node, const char *attribute, const char *origin,
+		    const char *reason, WNNOnnxRefusal **items, size_t *count, size_t *room)
 {
 	struct onnx_import *import = node->import;
-	struct onnx_model *model = import->model;
 	const char *domain = node->proto && node->proto->domain ? node->proto->domain : "";
 	const char *operator= node->proto ? node->proto->op_type : "";
 	char *name = onnx_arena_printf(import->arena, "%s%s%s",
@@ -55,20 +55,20 @@ static int add_refusal(struct onnx_node *node, const char *attribute, const char
 
 	if (!reason || !name || !copy)
 		return onnx_fail(node);
-	if (model->refusal_count == MAX_REFUSALS)
+	if (*count == MAX_REFUSALS)
 		return -1;
-	if (model->refusal_count == import->refusal_room) {
-		size_t room = import->refusal_room ? import->refusal_room * 2 : 16;
-		WNNOnnxRefusal *more = onnx_node_alloc(node, room * sizeof(*more));
+	if (*count == *room) {
+		size_t wider = *room ? *room * 2 : 16;
+		WNNOnnxRefusal *more = onnx_node_alloc(node, wider * sizeof(*more));
 
 		if (!more)
 			return -1;
-		if (model->refusal_count)
-			memcpy(more, model->refusals, model->refusal_count * sizeof(*more));
-		model->refusals = more;
-		import->refusal_room = room;
+		if (*count)
+			memcpy(more, *items, *count * sizeof(*more));
+		*items = more;
+		*room = wider;
 	}
-	model->refusals[model->refusal_count++] = (WNNOnnxRefusal){
+	(*items)[(*count)++] = (WNNOnnxRefusal){
 		.node = view(node->name),
 		.operatorName = view(name),
 		.attribute = view(copy),
@@ -76,6 +76,22 @@ static int add_refusal(struct onnx_node *node, const char *attribute, const char
 		.input = view(origin),
 	};
 	return -1;
+}
+
+static int add_refusal(struct onnx_node *node, const char *attribute, const char *origin,
+		       const char *reason)
+{
+	struct onnx_model *model = node->import->model;
+
+	return add_item(node, attribute, origin, reason, &model->refusals, &model->refusal_count,
+			&node->import->refusal_room);
+}
+
+void onnx_notice(struct onnx_node *node, const char *input, const char *text)
+{
+	struct onnx_model *model = node->import->model;
+
+	add_item(node, "", input, text, &model->notices, &model->notice_count, &model->notice_room);
 }
 
 int onnx_refuse(struct onnx_node *node, const char *attribute, const char *format, ...)
@@ -244,6 +260,7 @@ static WNNOperand constant_of_doubles(struct onnx_node *node, const struct onnx_
 		onnx_fail(node);
 		return NULL;
 	}
+	node->import->doubles = true;
 	for (int64_t i = 0; i < elements; i++)
 		floats[i] = (float)onnx_value_float(value, (size_t)i);
 	loan.releaseCallback = free_floats;
@@ -251,6 +268,38 @@ static WNNOperand constant_of_doubles(struct onnx_node *node, const struct onnx_
 	descriptor->nextInChain = &loan.chain;
 	return wnnGraphBuilderConstant(node->b, descriptor, floats,
 				       (size_t)elements * sizeof(*floats));
+}
+
+/* Only what is used is drawn. */
+static WNNOperand drawn_input(struct onnx_node *node, const struct onnx_value *value)
+{
+	WNNOperandDescriptor descriptor = WNN_OPERAND_DESCRIPTOR_INIT;
+	struct onnx_model *model = node->import->model;
+	struct onnx_random *random = onnx_node_alloc(node, sizeof(*random));
+	uint32_t shape[ONNX_MAX_RANK];
+
+	if (!random)
+		return NULL;
+	*random = (struct onnx_random){
+		.name = onnx_arena_printf(node->import->arena, "random/%zu", model->random_count),
+		.number = model->random_count,
+		.draw = *value->draw,
+		.type = value->type == ONNX_DOUBLE ? ONNX_FLOAT : value->type,
+		.shape = value->shape,
+		.next = model->random,
+	};
+	if (!random->name) {
+		onnx_fail(node);
+		return NULL;
+	}
+	model->random = random;
+	model->random_count++;
+	for (uint32_t i = 0; i < value->shape.rank; i++)
+		shape[i] = (uint32_t)value->shape.dim[i];
+	descriptor.dataType = onnx_type_webnn(value->type);
+	descriptor.shape = value->shape.rank ? (WNNUint32Array){ value->shape.rank, shape } :
+					       WNN_UINT32_EMPTY;
+	return wnnGraphBuilderInput(node->b, WNN_STR(random->name), &descriptor);
 }
 
 WNNOperand onnx_operand(struct onnx_node *node, struct onnx_value *value)
@@ -262,6 +311,10 @@ WNNOperand onnx_operand(struct onnx_node *node, struct onnx_value *value)
 
 	if (value->operand)
 		return value->operand;
+	if (value->draw) {
+		value->operand = drawn_input(node, value);
+		return value->operand;
+	}
 	descriptor.dataType = onnx_type_webnn(value->type);
 	if (descriptor.dataType == WNNOperandDataType_Undefined) {
 		onnx_refuse(node, "", "WebNN has no type for %s", onnx_type_name(value->type));

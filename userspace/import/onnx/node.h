@@ -38,6 +38,7 @@ struct onnx_import {
 	WNNGraphBuilder builder;
 	struct onnx_arena *arena;
 	struct onnx_uses uses;
+	bool doubles;	  /* something is of double, and computed in float32 */
 	WNNStatus status; /* the first error that is not a refusal: it ends the import */
 	size_t refusal_room;
 	int depth;	    /* of graphs within nodes */
@@ -68,6 +69,8 @@ int onnx_refuse_variable(struct onnx_node *node, size_t input, const char *what)
 /* The same because what the sentence begins with depends on the value of an input. */
 int onnx_refuse_choice(struct onnx_node *node, size_t input, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+/* Adds to what the program is told beside; input: the one that is its cause, or NULL. */
+void onnx_notice(struct onnx_node *node, const char *input, const char *text);
 /* Ends the import; always returns -1. */
 int onnx_fail(struct onnx_node *node);
 void *onnx_node_alloc(struct onnx_node *node, size_t size); /* NULL: the import has ended */

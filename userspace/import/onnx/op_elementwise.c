@@ -92,12 +92,44 @@ static WNNOperand old_broadcast(struct onnx_node *node, WNNOperand a, WNNOperand
 	return x_reshape(node, b, &shape);
 }
 
+static bool all_zero(const struct onnx_value *value)
+{
+	int64_t elements = onnx_shape_elements(&value->shape);
+
+	if (!value->data || elements > 65536 || value->sequence)
+		return false;
+	for (int64_t i = 0; i < elements; i++)
+		if (onnx_value_float(value, (size_t)i) != 0)
+			return false;
+	return true;
+}
+
+/* 0 times what is drawn is 0, whatever it is: then it is not drawn. 1: it is something else. */
+static int zero_times_drawn(struct onnx_node *node)
+{
+	struct onnx_value *a, *b;
+	struct onnx_shape shape;
+
+	if (node->op->variant != B_MUL || !onnx_has(node, 0) || !onnx_has(node, 1))
+		return 1;
+	a = node->inputs[0];
+	b = node->inputs[1];
+	if (!(a->draw && all_zero(b)) && !(b->draw && all_zero(a)))
+		return 1;
+	if (!onnx_shape_broadcast(&a->shape, &b->shape, &shape))
+		return 1;
+	return onnx_out(node, 0,
+			x_expand(node, x_number(node, onnx_type_webnn(a->type), 0), &shape));
+}
+
 int onnx_op_binary(struct onnx_node *node)
 {
-	WNNOperand a = onnx_in(node, 0);
+	int variant = node->op->variant, zero = zero_times_drawn(node);
+	WNNOperand a = zero == 1 ? onnx_in(node, 0) : NULL;
 	WNNOperand b = a ? onnx_in(node, 1) : NULL;
-	int variant = node->op->variant;
 
+	if (zero != 1)
+		return zero;
 	b = old_broadcast(node, a, b);
 	if (!b)
 		return -1;
@@ -271,6 +303,7 @@ static int cast_to(struct onnx_node *node, size_t input, size_t output, int to)
 	if (webnn == WNNOperandDataType_Undefined)
 		return onnx_refuse(node, "to", "WebNN has no type for %s",
 				   *onnx_type_name(to) ? onnx_type_name(to) : "what to says");
+	node->import->doubles = node->import->doubles || to == ONNX_DOUBLE;
 	if (from == to)
 		return onnx_out_value(node, output, node->inputs[input]);
 	x = onnx_in(node, input);

@@ -275,6 +275,18 @@ static const struct onnx_op table[] = {
 	{ MS "GatherBlockQuantized", 1, 0, onnx_op_gather_blocks, NULL, 0,
 	  "composed of dequantizeLinear and gather" },
 
+	/* Random numbers */
+	{ ONNX "RandomNormal", 1, 0, onnx_op_random, NULL, R_NORMAL, "an input that is drawn" },
+	{ ONNX "RandomNormalLike", 1, 0, onnx_op_random, NULL, R_NORMAL | R_LIKE,
+	  "an input that is drawn" },
+	{ ONNX "RandomUniform", 1, 0, onnx_op_random, NULL, R_UNIFORM, "an input that is drawn" },
+	{ ONNX "RandomUniformLike", 1, 0, onnx_op_random, NULL, R_UNIFORM | R_LIKE,
+	  "an input that is drawn" },
+	{ ONNX "Bernoulli", 15, 0, onnx_op_bernoulli, NULL, 0,
+	  "composed of less and an input that is drawn" },
+	{ ONNX "Multinomial", 7, 0, onnx_op_multinomial, NULL, 0,
+	  "composed of argMax and an input that is drawn" },
+
 	/* Recurrent networks */
 	{ ONNX "RNN", 7, 0, onnx_op_rnn, NULL, 0, "unrolled" },
 	{ ONNX "LSTM", 7, 0, onnx_op_lstm, NULL, 0,

@@ -54,6 +54,7 @@ bool onnx_shape_broadcast(const struct onnx_shape *a, const struct onnx_shape *b
 /* "[2,3]"; lives in the arena. */
 const char *onnx_shape_text(struct onnx_arena *arena, const struct onnx_shape *shape);
 
+struct onnx_draw;
 struct onnx_value;
 /* "float [2,3]" or "a sequence of 2"; lives in the arena. */
 const char *onnx_value_text(struct onnx_arena *arena, const struct onnx_value *value);
@@ -61,12 +62,14 @@ const char *onnx_value_text(struct onnx_arena *arena, const struct onnx_value *v
 struct onnx_value {
 	int type; /* enum onnx_type */
 	struct onnx_shape shape;
-	const void *data;	/* elements of a constant, else NULL */
-	struct onnx_file *file; /* where they are; NULL: in the importer's memory */
-	WNNOperand operand;	/* NULL at first for a constant */
-	const char *origin;	/* input of the model that it was made of; may be NULL */
-	bool refused;		/* what it depends on was refused */
-	const char *unsaid;	/* the reason, where no refusal was recorded yet */
+	const void *data;	      /* elements of a constant, else NULL */
+	struct onnx_file *file;	      /* where they are; NULL: in the importer's memory */
+	WNNOperand operand;	      /* NULL at first for a constant, and for what is drawn */
+	const struct onnx_draw *draw; /* how it is drawn, else NULL */
+	const char *origin;	      /* input of the model that it was made of; may be NULL */
+	const char *frozen; /* an input that was made a constant, where it is one because of it */
+	bool refused;	    /* what it depends on was refused */
+	const char *unsaid; /* the reason, where no refusal was recorded yet */
 	bool sequence;
 	size_t count; /* of a sequence */
 	struct onnx_value **items;

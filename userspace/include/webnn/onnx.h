@@ -237,6 +237,18 @@ WNN_EXPORT WNNStatus wnnOnnxModelSetInputValue(WNNOnnxModel model, WNNStringView
 					       void const *data, size_t size);
 
 /**
+ * Cuts the model: its outputs are these tensors, and what only others depend on is left out.
+ *
+ * @param model The model.
+ * @param count Number of names, not 0.
+ * @param names Names of tensors of the main graph: outputs of nodes, or inputs of the model.
+ *
+ * @return Success, or TypeError: there is no such tensor, or one is given twice.
+ */
+WNN_EXPORT WNNStatus wnnOnnxModelSetOutputs(WNNOnnxModel model, size_t count,
+					    WNNStringView const *names);
+
+/**
  * Adds the model to a builder, as inputs and operators. Operators carry the names of their nodes as
  * labels.
  *
@@ -272,6 +284,34 @@ WNN_EXPORT WNNStatus wnnOnnxModelBuildSync(WNNOnnxModel model, WNNContext contex
 					   uint64_t timeoutNS, WNNGraph *graph);
 
 /**
+ * Gives the inputs of the graph, beside those of the model, that the last wnnOnnxModelAddToBuilder() or
+ * wnnOnnxModelBuildSync() made for nodes that draw random numbers. They are called random/0, random/1
+ * and so on. Before each dispatch, wnnOnnxModelDraw() fills their tensors.
+ *
+ * @param model The model.
+ *
+ * @return Belongs to the model, until it is released or built again.
+ */
+WNN_EXPORT WNNOnnxValueInfoArray wnnOnnxModelGetRandomInputs(WNNOnnxModel model);
+
+/**
+ * Draws the elements of a random input. The same seed and dispatch give the same elements on every
+ * machine; Documentation/onnx.rst describes the generator.
+ *
+ * @param model The model, as it was built last.
+ * @param name Name of the input, from wnnOnnxModelGetRandomInputs().
+ * @param seed Chooses one of 2^64 sequences of dispatches.
+ * @param dispatch Which dispatch it is for, counted from 0.
+ * @param data Filled with the elements, of the type and shape of the input.
+ * @param size Number of bytes.
+ *
+ * @return Success, or TypeError: an argument is missing, there is no such input, or size is not that
+ *     of its elements.
+ */
+WNN_EXPORT WNNStatus wnnOnnxModelDraw(WNNOnnxModel model, WNNStringView name, uint64_t seed,
+				      uint64_t dispatch, void *data, size_t size);
+
+/**
  * Gives the outputs of the last wnnOnnxModelAddToBuilder() or wnnOnnxModelBuildSync() that have no
  * elements, with their shapes. WebNN has no such tensors: they are no outputs of the graph.
  *
@@ -280,6 +320,18 @@ WNN_EXPORT WNNStatus wnnOnnxModelBuildSync(WNNOnnxModel model, WNNContext contex
  * @return Belongs to the model, until it is released or built again.
  */
 WNN_EXPORT WNNOnnxValueInfoArray wnnOnnxModelGetEmptyOutputs(WNNOnnxModel model);
+
+/**
+ * Gives what the last wnnOnnxModelAddToBuilder() or wnnOnnxModelBuildSync() did that a program may not
+ * expect: types that are computed in another one, and each node that is computed once and no longer
+ * with each dispatch, since wnnOnnxModelSetInputValue() made an input a constant.
+ *
+ * @param model The model.
+ *
+ * @return One sentence each, in the member reason; input is the input that was made a constant, or
+ *     empty. Belongs to the model, until it is released or built again.
+ */
+WNN_EXPORT WNNOnnxRefusalArray wnnOnnxModelGetNotices(WNNOnnxModel model);
 
 /**
  * Gives everything that the last wnnOnnxModelAddToBuilder() or wnnOnnxModelBuildSync() refused. What

@@ -75,7 +75,7 @@ int64_t cpu_matmul_repeats(const struct ir_node *node)
 	int64_t sa[IR_MAX_RANK], sb[IR_MAX_RANK], repeats = 1;
 
 	if (node->op != IR_OP_MATMUL || node->attrs.matmul.a_transpose ||
-	    (node->num_operands > 2 && node->operands[2] && !cpu_matmul_is_plain(node)))
+	    (node->num_operands > 2 && node->operands[2] && !cpu_matmul_bias_is_plain(node)))
 		return 1;
 	cpu_broadcast_strides(&a, &y, sa);
 	cpu_broadcast_strides(&b, &y, sb);

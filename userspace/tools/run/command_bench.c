@@ -11,6 +11,7 @@
 enum { KEY_WARM_UP = 0x100, KEY_REPEATS };
 
 struct bench {
+	const struct subject *subject;
 	struct options options;
 	size_t warm_up, repeats;
 	uint64_t *ns; /* sorted, once all are there */
@@ -114,6 +115,18 @@ static json_t *statistics_json(const WNNGraphStatistics *s)
 			 s->peakMacs ? (double)s->macs / (double)s->peakMacs : 0);
 }
 
+/* Inputs that are constants of the graph: what follows from them alone is not timed. */
+static json_t *frozen_json(const struct subject *subject)
+{
+	WNNOnnxValueInfoArray inputs = wnnOnnxModelGetInputs(subject->model);
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < inputs.count; i++)
+		if (inputs.data[i].fixed)
+			json_array_append_new(list, json_text(inputs.data[i].name));
+	return list;
+}
+
 static json_t *to_json(const struct bench *bench, const struct target *target,
 		       const WNNGraphStatistics *statistics)
 {
@@ -128,6 +141,8 @@ static json_t *to_json(const struct bench *bench, const struct target *target,
 				 (json_int_t)bench->warm_up, "repeats", (json_int_t)bench->repeats,
 				 "ms", times);
 
+	if (root)
+		json_object_set_new(root, "frozen_inputs", frozen_json(bench->subject));
 	if (root && statistics->npuCycles)
 		json_object_set_new(root, "npu", statistics_json(statistics));
 	return root;
@@ -176,6 +191,7 @@ int command_bench(int argc, char **argv)
 	struct target target = { 0 };
 	int ret;
 
+	bench.subject = &subject;
 	argp_parse(&argp, argc, argv, 0, NULL, &bench);
 	ret = subject_open(&subject, &bench.options);
 	if (!ret)
@@ -184,6 +200,9 @@ int command_bench(int argc, char **argv)
 		ret = target_open(&target, &bench.options, bench.options.device);
 	if (!ret)
 		ret = target_run(&target, &subject);
+	if (!ret && !target.graph)
+		ret = complain(BAD_MODEL, "%s: no output has elements: there is nothing to time",
+			       bench.options.model);
 	if (!ret)
 		ret = measure(&bench, &target);
 	if (!ret)

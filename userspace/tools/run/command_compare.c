@@ -120,7 +120,7 @@ static int compare_recorded(struct comparison *comparison, const struct target *
 				"--expect %s%s%s: the model has %zu outputs, none is \"%s\"",
 				pair->name, *pair->name ? "=" : "", pair->text,
 				target->output_count, pair->name);
-		ret = value_load(pair->text, &expected);
+		ret = value_load(pair->text, found->name, &expected);
 		if (!ret) {
 			ret = compare_output(comparison, found, &expected, pair->text);
 			value_exit(&expected);

@@ -88,6 +88,9 @@ int command_explain(int argc, char **argv)
 		ret = target_open(&target, &common, common.device);
 	if (!ret)
 		ret = target_build(&target, &subject);
+	if (!ret && !target.graph)
+		ret = complain(BAD_MODEL, "%s: no output has elements: there is nothing to tell",
+			       common.model);
 	if (!ret)
 		ret = report(&common, &target);
 	target_close(&target);

@@ -351,6 +351,19 @@ static json_t *kinds_json(const struct info *info)
 	return list;
 }
 
+static json_t *notices_json(const struct subject *subject)
+{
+	WNNOnnxRefusalArray notices = wnnOnnxModelGetNotices(subject->model);
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < notices.count; i++)
+		json_array_append_new(list, json_pack("{s:o, s:o, s:o}", "node",
+						      json_text(notices.data[i].node), "reason",
+						      json_text(notices.data[i].reason), "input",
+						      json_text(notices.data[i].input)));
+	return list;
+}
+
 static json_t *info_json(const struct info *info, const struct subject *subject,
 			 const struct target *target)
 {
@@ -374,6 +387,8 @@ static json_t *info_json(const struct info *info, const struct subject *subject,
 			 "elements", (json_int_t)info->weight_elements, "device",
 			 json_text(target->device.device), "runs", info->built, "problem",
 			 info->built ? json_null() : text_json(info->problem));
+	if (root)
+		json_object_set_new(root, "notices", notices_json(subject));
 	return root;
 }
 

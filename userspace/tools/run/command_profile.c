@@ -88,6 +88,9 @@ int command_profile(int argc, char **argv)
 		ret = target_open(&target, &profiling.options, profiling.options.device);
 	if (!ret)
 		ret = target_run(&target, &subject);
+	if (!ret && !target.graph)
+		ret = complain(BAD_MODEL, "%s: no output has elements: there is nothing to tell",
+			       profiling.options.model);
 	if (!ret)
 		ret = target_dispatch(&target);
 	if (!ret)

@@ -116,15 +116,16 @@ static int step_named(const struct run *run, const struct target *target, enum s
 		const struct value *found = NULL;
 		char *path;
 
-		for (size_t k = 0; k < target->output_count && !found; k++)
+		for (size_t k = 0; k < target->empty_count + target->output_count && !found; k++)
 			if (!strcmp(pair->name, target->results[k].name) ||
-			    (!*pair->name && target->output_count == 1))
+			    (!*pair->name && target->empty_count + target->output_count == 1))
 				found = &target->results[k];
 		if (!found && !*pair->name)
 			return complain(BAD_FILE,
 					"--output %s: the model has %zu outputs: say which as "
 					"OUTPUT=%s",
-					pair->text, target->output_count, pair->text);
+					pair->text, target->empty_count + target->output_count,
+					pair->text);
 		if (!found)
 			return complain(BAD_FILE, "--output %s=%s: there is no such output",
 					pair->name, pair->text);
@@ -147,7 +148,7 @@ static int step_folder(const struct target *target, const char *folder, enum ste
 
 	if (mkdir(folder, 0777) && errno != EEXIST)
 		return complain(BAD_FILE, "%s: %s", folder, strerror(errno));
-	for (size_t i = 0; !ret && i < target->output_count; i++) {
+	for (size_t i = 0; !ret && i < target->empty_count + target->output_count; i++) {
 		int length = snprintf(path, sizeof(path), "%s/", folder);
 		size_t end = (size_t)length;
 
@@ -201,6 +202,10 @@ static void summarise(const struct ranks *ranks, const struct value *value)
 	value_describe(value, text, sizeof(text));
 	if (ranks->count > 1)
 		printf("rank %u: ", ranks->rank);
+	if (!value->count) {
+		printf("%s: %s, without elements\n", value->name, text);
+		return;
+	}
 	for (size_t i = 0; i < value->count; i++) {
 		double number = value_get(value, i);
 
@@ -275,7 +280,7 @@ static int print(const struct run *run, const struct target *target)
 	char **labels = NULL;
 	int ret = read_labels(run->labels, &labels, &label_count);
 
-	for (size_t i = 0; !ret && i < target->output_count; i++) {
+	for (size_t i = 0; !ret && i < target->empty_count + target->output_count; i++) {
 		summarise(&run->ranks, &target->results[i]);
 		if (run->print)
 			value_print(&target->results[i], stdout);

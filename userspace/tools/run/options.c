@@ -75,17 +75,30 @@ void options_free(struct options *options)
 	pairs_free(&options->shapes);
 	pairs_free(&options->inputs);
 	pairs_free(&options->fills);
+	pairs_free(&options->cuts);
 }
 
 /* ---- the model and the device */
 
-enum { KEY_DIM = 0x300, KEY_SHAPE, KEY_NPU_ONLY, KEY_SRAM, KEY_FULL, KEY_FIRMWARE };
+enum {
+	KEY_DIM = 0x300,
+	KEY_SHAPE,
+	KEY_NPU_ONLY,
+	KEY_SRAM,
+	KEY_FULL,
+	KEY_FIRMWARE,
+	KEY_OUTPUTS,
+	KEY_SEED
+};
 
 static const struct argp_option model_options[] = {
 	{ NULL, 0, NULL, 0, "Model and device:", 1 },
 	{ "device", 'd', "NAME", 0, "npu, sim or cpu (default: as WEBNN_DEVICE says)", 1 },
 	{ "dim", KEY_DIM, "NAME=N", 0, "The size of all dimensions of this name", 1 },
 	{ "shape", KEY_SHAPE, "INPUT=N,N,...", 0, "The shape of an input", 1 },
+	{ "outputs", KEY_OUTPUTS, "TENSOR", 0,
+	  "Cut the model: its outputs are this tensor and those of the same option", 1 },
+	{ "seed", KEY_SEED, "N", 0, "Of the random numbers that the model draws (default: 0)", 1 },
 	{ "threads", 't', "N", 0, "Threads of the CPU and of sim (default: one for each processor)",
 	  1 },
 	{ "npu-only", KEY_NPU_ONLY, NULL, 0, "Fail rather than use the CPU", 1 },
@@ -127,6 +140,13 @@ static error_t parse_model(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_SRAM:
 		options->sram_bytes = parse_number(arg, 1, UINT32_MAX, "--sram", state);
+		return 0;
+	case KEY_OUTPUTS:
+		pairs_add(&options->cuts, "", false, "--outputs", state);
+		options->cuts.items[options->cuts.count - 1].text = arg;
+		return 0;
+	case KEY_SEED:
+		options->draw_seed = parse_number(arg, 0, UINT64_MAX, "--seed", state);
 		return 0;
 	case KEY_FULL:
 		options->full = true;

@@ -72,7 +72,7 @@ static int load_value(struct value *value, const char *path)
 
 	if (!value_file_has_shape(path))
 		return complain(BAD_FILE, "%s: a program takes .npy files", path);
-	ret = value_load(path, &loaded);
+	ret = value_load(path, value->name, &loaded);
 	if (!ret && (loaded.type != value->type || loaded.size != value->size))
 		ret = complain(BAD_FILE, "%s: it is not what input \"%s\" takes", path,
 			       value->name);

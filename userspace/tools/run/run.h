@@ -52,6 +52,10 @@ struct options {
 	struct pairs dims, shapes, inputs, fills;
 	bool random;
 	uint64_t seed;
+	/* Of what the model itself draws. */
+	uint64_t draw_seed;
+	/* Where the model is cut; the texts are in pairs. */
+	struct pairs cuts;
 	struct picture_options picture;
 	/* NULL: no JSON; "-": to standard output in place of text. */
 	const char *json;

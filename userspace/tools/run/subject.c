@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "../npz.h"
+
 static int view_length(WNNStringView view)
 {
 	return (int)view.length;
@@ -53,6 +55,24 @@ static int set_dimensions(const struct subject *subject)
 	return DONE;
 }
 
+static int set_outputs(const struct subject *subject)
+{
+	const struct pairs *cuts = &subject->options->cuts;
+	WNNStringView *names = cuts->count ? calloc(cuts->count, sizeof(*names)) : NULL;
+	int ret = DONE;
+
+	if (!cuts->count)
+		return DONE;
+	if (!names)
+		return complain(BAD_DEVICE, "--outputs: memory is exhausted");
+	for (size_t i = 0; i < cuts->count; i++)
+		names[i] = WNN_STR(cuts->items[i].text);
+	if (wnnOnnxModelSetOutputs(subject->model, cuts->count, names) != WNNStatus_Success)
+		ret = complain_wnn(BAD_MODEL, true, "%s: --outputs", subject->options->model);
+	free(names);
+	return ret;
+}
+
 static int set_shape(const struct subject *subject, const struct pair *shape)
 {
 	uint32_t sizes[VALUE_MAX_RANK], rank = 0;
@@ -85,7 +105,9 @@ int subject_open(struct subject *subject, const struct options *options)
 	*subject = (struct subject){ .options = options };
 	if (wnnOnnxLoadFile(WNN_STR(options->model), NULL, &subject->model) != WNNStatus_Success)
 		return complain_wnn(BAD_MODEL, true, "%s", options->model);
-	ret = set_dimensions(subject);
+	ret = set_outputs(subject);
+	if (!ret)
+		ret = set_dimensions(subject);
 	for (size_t i = 0; !ret && i < options->shapes.count; i++)
 		ret = set_shape(subject, &options->shapes.items[i]);
 	return ret;
@@ -123,7 +145,7 @@ static int check_names(const struct subject *subject, const struct pairs *pairs,
 	list_inputs(inputs, names, sizeof(names));
 	for (size_t i = 0; i < pairs->count; i++) {
 		const struct pair *pair = &pairs->items[i];
-		bool found = !*pair->name && inputs.count == 1;
+		bool found = !*pair->name && (inputs.count == 1 || npz_is(pair->text));
 
 		for (size_t k = 0; k < inputs.count && !found; k++)
 			found = same_text(inputs.data[k].name, pair->name);
@@ -142,8 +164,16 @@ static const struct pair *find_input(const struct subject *subject, WNNStringVie
 {
 	const struct pairs *inputs = &subject->options->inputs;
 	const struct pair *pair = pairs_find(inputs, name);
+	char text[300];
 
-	return pair ? pair : pairs_find(inputs, (WNNStringView){ "", 0 });
+	snprintf(text, sizeof(text), "%.*s", view_length(name), name.data);
+	/* An archive without a name is for all inputs that it has an array for. */
+	for (size_t i = 0; !pair && i < inputs->count; i++)
+		if (!*inputs->items[i].name &&
+		    (!npz_is(inputs->items[i].text) || npz_has(inputs->items[i].text, text) ||
+		     wnnOnnxModelGetInputs(subject->model).count == 1))
+			pair = &inputs->items[i];
+	return pair;
 }
 
 static bool shape_is_known(const WNNOnnxValueInfo *info)
@@ -163,11 +193,13 @@ static int load_files(struct subject *subject)
 		WNNOnnxValueInfo info = wnnOnnxModelGetInputs(subject->model).data[i];
 		const struct pair *pair = find_input(subject, info.name);
 		struct value *value = &subject->values[i];
+		char name[300];
 		int ret;
 
 		if (!pair || !value_file_has_shape(pair->text))
 			continue;
-		ret = value_load(pair->text, value);
+		snprintf(name, sizeof(name), "%.*s", view_length(info.name), info.name.data);
+		ret = value_load(pair->text, name, value);
 		if (ret)
 			return ret;
 		if (shape_is_known(&info))
@@ -260,11 +292,21 @@ static int take_loaded(const char *path, struct value *value, struct value *load
 	char has[300], takes[300];
 	void *data;
 
+	if (shapes_fit(value, loaded) && loaded->was_double && value_is_float(value)) {
+		complain(DONE, "%s: float64 becomes what input \"%s\" takes", path, value->name);
+		for (size_t i = 0; i < value->count; i++)
+			value_set(value, i, value_get(loaded, i));
+		return DONE;
+	}
 	if (value->type != loaded->type || !shapes_fit(value, loaded)) {
+		WNNStringView type = wnnOperandDataTypeGetName(value->type);
+		bool convert = value->type != loaded->type && value->count == loaded->count;
+
 		value_describe(loaded, has, sizeof(has));
 		value_describe(value, takes, sizeof(takes));
-		return complain(BAD_FILE, "%s: it has %s, input \"%s\" takes %s", path, has,
-				value->name, takes);
+		return complain(BAD_FILE, "%s: it has %s, input \"%s\" takes %s%s%.*s%s", path, has,
+				value->name, takes, convert ? ": in Python, x.astype(numpy." : "",
+				convert ? view_length(type) : 0, type.data, convert ? ")" : "");
 	}
 	data = value->data;
 	value->data = loaded->data;
@@ -328,6 +370,10 @@ static int fill_value(const struct subject *subject, struct value *value, struct
 	}
 	value->given = false;
 	value_describe(value, text, sizeof(text));
+	/* A part of a model may not need it: then nobody asks for it. */
+	value->missing = options->cuts.count && !options->random && !otherwise;
+	if (value->missing)
+		return DONE;
 	if (!options->random && !otherwise)
 		return complain(BAD_FILE,
 				"input \"%s\", %s, has no value: give --input %s=FILE, --fill "
@@ -347,11 +393,16 @@ static int make_value(const struct subject *subject, size_t index, const uint64_
 	int ret;
 
 	*value = (struct value){ 0 };
-	if (info.kind != WNNOnnxKind_Tensor || info.dataType == WNNOperandDataType_Undefined)
+	if ((info.kind != WNNOnnxKind_Tensor || info.dataType == WNNOperandDataType_Undefined) &&
+	    subject->options->cuts.count)
+		ret = value_init(value, info.name, WNNOperandDataType_Float32, 0, NULL);
+	else if (info.kind != WNNOnnxKind_Tensor || info.dataType == WNNOperandDataType_Undefined)
 		ret = complain(BAD_MODEL, "%s: input \"%.*s\" is %.*s, which WebNN has not",
 			       subject->options->model, view_length(info.name), info.name.data,
 			       info.elementType.length ? view_length(info.elementType) : 9,
 			       info.elementType.length ? info.elementType.data : "no tensor");
+	else if (!shape_is_known(&info) && subject->options->cuts.count)
+		ret = value_init(value, info.name, info.dataType, 0, NULL);
 	else if (!shape_is_known(&info))
 		ret = shape_is_open(subject, &info);
 	else {

@@ -30,9 +30,12 @@ void subject_close(struct subject *subject);
  */
 int values_read(struct subject *subject, const uint64_t *otherwise);
 
-/* Reads a .npy file, or a tensor of ONNX, with the shape that it says. */
+/*
+ * Reads a .npy file, the array of this name in a .npz file, or a tensor of ONNX, with the shape that it
+ * says.
+ */
 bool value_file_has_shape(const char *path);
-int value_load(const char *path, struct value *value);
+int value_load(const char *path, const char *name, struct value *value);
 int value_save(const struct value *value, const char *path);
 
 /* A context, the graph on it, its tensors. */
@@ -40,9 +43,14 @@ struct target {
 	WNNInstance instance;
 	WNNContext context;
 	WNNDeviceInfo device;
+	/* NULL where no output has elements: then there is nothing to dispatch. */
 	WNNGraph graph;
+	/* Draws random numbers; NULL: the graph has none. */
+	WNNOnnxModel model;
+	uint64_t seed, dispatches;
 	size_t input_count, output_count;
 	WNNNamedTensor *inputs, *outputs;
+	size_t empty_count;    /* outputs without elements, behind the others in the results */
 	struct value *results; /* of the outputs */
 };
 

@@ -69,6 +69,11 @@ static struct value *find_given(struct subject *subject, WNNStringView name)
 	return NULL;
 }
 
+static int view_size(WNNStringView view)
+{
+	return (int)view.length;
+}
+
 static void print_view(const char *before, WNNStringView view, const char *after)
 {
 	fprintf(stderr, "%s%.*s%s", before, (int)view.length, view.data ? view.data : "", after);
@@ -92,26 +97,80 @@ static void print_refusals(const struct subject *subject, WNNOnnxRefusalArray re
 	}
 }
 
+/* What the build did that the user may not expect. */
+static void print_notices(const struct subject *subject)
+{
+	WNNOnnxRefusalArray notices = wnnOnnxModelGetNotices(subject->model);
+	size_t frozen = 0;
+
+	for (size_t i = 0; i < notices.count; i++) {
+		const WNNOnnxRefusal *notice = &notices.data[i];
+
+		frozen += notice->input.length != 0;
+		if (!notice->input.length)
+			complain(DONE, "%s: %.*s", subject->options->model,
+				 view_size(notice->reason), notice->reason.data);
+	}
+	if (!frozen)
+		return;
+	fprintf(stderr, "webnn-run: %s: %zu nodes are computed once because of that:",
+		subject->options->model, frozen);
+	for (size_t i = 0, shown = 0; i < notices.count && shown < 8; i++)
+		if (notices.data[i].input.length) {
+			print_view(shown ? ", " : " ", notices.data[i].node, "");
+			print_view(" (", notices.data[i].operatorName, ")");
+			shown++;
+		}
+	fprintf(stderr, frozen > 8 ? " ...\n" : "\n");
+}
+
+/* Success, with a graph, or without one where no output has elements. */
+static WNNStatus build(struct target *target, struct subject *subject)
+{
+	WNNStatus status = wnnOnnxModelBuildSync(subject->model, target->context, WNN_WAIT_FOREVER,
+						 &target->graph);
+
+	target->seed = subject->options->draw_seed;
+	target->model = wnnOnnxModelGetRandomInputs(subject->model).count ? subject->model : NULL;
+	if (status == WNNStatus_NotSupportedError &&
+	    !wnnOnnxModelGetRefusals(subject->model).count &&
+	    wnnOnnxModelGetEmptyOutputs(subject->model).count)
+		status = WNNStatus_Success;
+	if (status == WNNStatus_Success)
+		print_notices(subject);
+	return status;
+}
+
+static void print_frozen(const struct subject *subject, const struct value *value,
+			 const WNNOnnxRefusal *why)
+{
+	fprintf(stderr,
+		"webnn-run: %s: input \"%s\" is frozen: its value is a constant of the graph, since ",
+		subject->options->model, value->name);
+	print_view("node \"", why->node, "\" (");
+	print_view("", why->operatorName, ") says: ");
+	print_view("", why->reason, "\n");
+}
+
 WNNStatus target_try_build(struct target *target, struct subject *subject)
 {
 	for (;;) {
-		WNNStatus status = wnnOnnxModelBuildSync(subject->model, target->context,
-							 WNN_WAIT_FOREVER, &target->graph);
+		WNNStatus status = build(target, subject);
 		WNNOnnxRefusalArray refusals = { 0 };
 		struct value *value = NULL;
+		size_t why = 0;
 
 		if (status == WNNStatus_NotSupportedError)
 			refusals = wnnOnnxModelGetRefusals(subject->model);
-		for (size_t i = 0; i < refusals.count && !value; i++)
-			value = find_given(subject, refusals.data[i].input);
+		for (; why < refusals.count && !value; why++)
+			value = find_given(subject, refusals.data[why].input);
 		if (!value)
 			return status;
+		print_frozen(subject, value, &refusals.data[why - 1]);
 		status = wnnOnnxModelSetInputValue(subject->model, WNN_STR(value->name),
 						   value->data, value->size);
 		if (status != WNNStatus_Success)
 			return status;
-		complain(DONE, "input \"%s\" is a constant, since the model's shapes depend on it",
-			 value->name);
 	}
 }
 
@@ -149,14 +208,60 @@ static int make_tensor(struct target *target, const WNNNamedOperandDescriptor *o
 			    of->name.data);
 }
 
+/* Whether it is an input that is drawn. */
+static bool is_random(const struct target *target, const WNNNamedTensor *tensor)
+{
+	WNNOnnxValueInfoArray random = wnnOnnxModelGetRandomInputs(target->model);
+
+	for (size_t i = 0; i < random.count; i++)
+		if (random.data[i].name.length == tensor->name.length &&
+		    !memcmp(random.data[i].name.data, tensor->name.data, tensor->name.length))
+			return true;
+	return false;
+}
+
+/* New random numbers, for the next dispatch. */
+static int draw(struct target *target)
+{
+	int ret = DONE;
+
+	for (size_t i = 0; !ret && i < target->input_count; i++) {
+		const WNNNamedTensor *tensor = &target->inputs[i];
+		size_t size = wnnTensorGetByteLength(tensor->tensor);
+		void *data;
+
+		if (!is_random(target, tensor))
+			continue;
+		data = malloc(size + 1);
+		if (!data)
+			return complain(BAD_DEVICE, "tensors: memory is exhausted");
+		if (wnnOnnxModelDraw(target->model, tensor->name, target->seed, target->dispatches,
+				     data, size) != WNNStatus_Success)
+			ret = complain_wnn(BAD_DEVICE, true, "random numbers");
+		else if (wnnContextWriteTensor(target->context, tensor->tensor, data, size) !=
+			 WNNStatus_Success)
+			ret = complain_wnn(BAD_DEVICE, false, "random numbers");
+		free(data);
+	}
+	target->dispatches++;
+	return ret;
+}
+
 static int write_input(struct target *target, const struct subject *subject,
 		       const WNNNamedTensor *tensor)
 {
+	if (target->model && is_random(target, tensor))
+		return DONE;
 	for (size_t i = 0; i < subject->value_count; i++) {
 		const struct value *value = &subject->values[i];
 
 		if (!same_text(tensor->name, value->name))
 			continue;
+		if (value->missing)
+			return complain(BAD_FILE,
+					"input \"%s\" has no value: give --input %s=FILE, --fill "
+					"%s=NUMBER or --random SEED",
+					value->name, value->name, value->name);
 		if (wnnContextWriteTensor(target->context, tensor->tensor, value->data,
 					  value->size) == WNNStatus_Success)
 			return DONE;
@@ -166,15 +271,34 @@ static int write_input(struct target *target, const struct subject *subject,
 			    tensor->name.data);
 }
 
+/* Outputs without elements are none of the graph's. */
+static int add_empty(struct target *target, const WNNOnnxValueInfo *info)
+{
+	uint32_t shape[VALUE_MAX_RANK];
+
+	for (size_t i = 0; i < info->rank && i < VALUE_MAX_RANK; i++)
+		shape[i] = (uint32_t)info->dimensions[i].size;
+	if (value_init(&target->results[target->output_count + target->empty_count], info->name,
+		       info->dataType, (uint32_t)info->rank, shape))
+		return complain(BAD_DEVICE, "output \"%.*s\": memory is exhausted",
+				(int)info->name.length, info->name.data);
+	target->empty_count++;
+	return DONE;
+}
+
 int target_prepare(struct target *target, const struct subject *subject)
 {
-	WNNNamedOperandDescriptorArray inputs = wnnGraphGetInputs(target->graph);
-	WNNNamedOperandDescriptorArray outputs = wnnGraphGetOutputs(target->graph);
+	WNNNamedOperandDescriptorArray inputs = { 0 }, outputs = { 0 };
+	WNNOnnxValueInfoArray empty = wnnOnnxModelGetEmptyOutputs(subject->model);
 	int ret = DONE;
 
+	if (target->graph) {
+		inputs = wnnGraphGetInputs(target->graph);
+		outputs = wnnGraphGetOutputs(target->graph);
+	}
 	target->inputs = calloc(inputs.count + 1, sizeof(*target->inputs));
 	target->outputs = calloc(outputs.count + 1, sizeof(*target->outputs));
-	target->results = calloc(outputs.count + 1, sizeof(*target->results));
+	target->results = calloc(outputs.count + empty.count + 1, sizeof(*target->results));
 	if (!target->inputs || !target->outputs || !target->results)
 		return complain(BAD_DEVICE, "tensors: memory is exhausted");
 	for (size_t i = 0; !ret && i < inputs.count; i++) {
@@ -193,11 +317,17 @@ int target_prepare(struct target *target, const struct subject *subject)
 			ret = complain(BAD_DEVICE, "output \"%.*s\": memory is exhausted",
 				       (int)of->name.length, of->name.data);
 	}
+	for (size_t i = 0; !ret && i < empty.count; i++)
+		ret = add_empty(target, &empty.data[i]);
 	return ret;
 }
 
 int target_dispatch(struct target *target)
 {
+	int ret = target->model ? draw(target) : DONE;
+
+	if (ret || !target->graph)
+		return ret;
 	if (wnnContextDispatch(target->context, target->graph, target->input_count, target->inputs,
 			       target->output_count, target->outputs) == WNNStatus_Success &&
 	    wnnContextWaitIdle(target->context, WNN_WAIT_FOREVER) == WNNStatus_Success)
@@ -231,18 +361,20 @@ void target_clear(struct target *target)
 {
 	for (size_t i = 0; i < target->input_count; i++)
 		wnnTensorRelease(target->inputs[i].tensor);
-	for (size_t i = 0; i < target->output_count; i++) {
+	for (size_t i = 0; i < target->output_count; i++)
 		wnnTensorRelease(target->outputs[i].tensor);
+	for (size_t i = 0; target->results && i < target->output_count + target->empty_count; i++)
 		value_exit(&target->results[i]);
-	}
 	free(target->inputs);
 	free(target->outputs);
 	free(target->results);
 	wnnGraphRelease(target->graph);
 	target->inputs = target->outputs = NULL;
 	target->results = NULL;
-	target->input_count = target->output_count = 0;
+	target->input_count = target->output_count = target->empty_count = 0;
 	target->graph = NULL;
+	target->model = NULL;
+	target->dispatches = 0;
 }
 
 void target_close(struct target *target)

@@ -18,7 +18,9 @@ struct value {
 	uint32_t rank, shape[VALUE_MAX_RANK];
 	size_t count, size; /* elements, bytes */
 	void *data;
-	bool given; /* by the user, so that it may become a constant */
+	bool was_double; /* the file that it comes from has float64 */
+	bool missing;	 /* nobody gave it, and it may not be needed */
+	bool given;	 /* by the user, so that it may become a constant */
 };
 
 /* All elements are 0. Returns 0, or -1 when memory is exhausted or @rank is too large. */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../npy.h"
+#include "../npz.h"
 #include "onnx.pb-c.h"
 #include "subject.h"
 
@@ -28,22 +28,23 @@ static bool is_npy(const char *path)
 
 bool value_file_has_shape(const char *path)
 {
-	return ends_with(path, ".npy") || ends_with(path, ".pb") || is_npy(path);
+	return ends_with(path, ".npy") || ends_with(path, ".pb") || npz_is(path) || is_npy(path);
 }
 
 static const WNNStringView no_name = { "", 0 };
 
-static int load_npy(const char *path, struct value *value)
+static int load_npy(const char *path, const char *name, struct value *value)
 {
 	struct npy array;
 	int ret = DONE;
 
-	if (npy_load(&array, path))
+	if (npz_is(path) ? npz_load(&array, path, name) : npy_load(&array, path))
 		return BAD_FILE;
 	if (value_init(value, no_name, array.type, array.rank, array.dim))
 		ret = complain(BAD_FILE, "%s: it is too big", path);
 	else
 		memcpy(value->data, array.data, value->size);
+	value->was_double = array.was_double;
 	npy_free(&array);
 	return ret;
 }
@@ -65,6 +66,7 @@ int value_save(const struct value *value, const char *path)
 static WNNOperandDataType type_of(int32_t type)
 {
 	switch (type) {
+	case ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE:
 	case ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT:
 		return WNNOperandDataType_Float32;
 	case ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT16:
@@ -90,13 +92,14 @@ static WNNOperandDataType type_of(int32_t type)
 /* How many elements the file holds: as bytes, or in the list that their type says. */
 static size_t elements_held(const Onnx__TensorProto *tensor, WNNOperandDataType type)
 {
-	size_t size = wnnOperandDataTypeGetSize(type);
+	bool wide = tensor->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE;
+	size_t size = wide ? 8 : wnnOperandDataTypeGetSize(type);
 
 	if (tensor->has_raw_data)
 		return tensor->raw_data.len % size ? SIZE_MAX : tensor->raw_data.len / size;
 	switch (type) {
 	case WNNOperandDataType_Float32:
-		return tensor->n_float_data;
+		return wide ? tensor->n_double_data : tensor->n_float_data;
 	case WNNOperandDataType_Int64:
 		return tensor->n_int64_data;
 	case WNNOperandDataType_Uint64:
@@ -105,6 +108,20 @@ static size_t elements_held(const Onnx__TensorProto *tensor, WNNOperandDataType 
 	default:
 		return tensor->n_int32_data;
 	}
+}
+
+static void copy_doubles(const Onnx__TensorProto *tensor, struct value *value)
+{
+	const uint8_t *bytes = tensor->has_raw_data ? tensor->raw_data.data :
+						      (const uint8_t *)tensor->double_data;
+
+	for (size_t i = 0; i < value->count; i++) {
+		double number;
+
+		memcpy(&number, bytes + 8 * i, 8);
+		value_set(value, i, number);
+	}
+	value->was_double = true;
 }
 
 static void copy_elements(const Onnx__TensorProto *tensor, struct value *value)
@@ -117,6 +134,10 @@ static void copy_elements(const Onnx__TensorProto *tensor, struct value *value)
 
 	if (!value->count)
 		return;
+	if (tensor->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE) {
+		copy_doubles(tensor, value);
+		return;
+	}
 	if (list) {
 		memcpy(value->data, list, value->size);
 		return;
@@ -188,8 +209,9 @@ static int load_tensor(const char *path, struct value *value)
 	return ret;
 }
 
-int value_load(const char *path, struct value *value)
+int value_load(const char *path, const char *name, struct value *value)
 {
-	return ends_with(path, ".npy") || is_npy(path) ? load_npy(path, value) :
-							 load_tensor(path, value);
+	return ends_with(path, ".npy") || npz_is(path) || is_npy(path) ?
+		       load_npy(path, name, value) :
+		       load_tensor(path, value);
 }

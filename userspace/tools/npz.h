@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* Arrays in .npz files: zip archives of .npy files, as numpy.savez and savez_compressed write them. */
+#ifndef ONPU_TOOLS_NPZ_H
+#define ONPU_TOOLS_NPZ_H
+
+#include <stdbool.h>
+
+#include "npy.h"
+
+/* Whether the name of a file says that it is one. */
+bool npz_is(const char *path);
+
+/* Whether it has an array of this name. */
+bool npz_has(const char *path, const char *name);
+
+/* The array of this name, or the only one. As npy_load(). */
+int npz_load(struct npy *array, const char *path, const char *name);
+
+#endif
