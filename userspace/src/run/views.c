@@ -192,6 +192,14 @@ static bool extend_life(struct finder *f, struct life *whole, const struct life 
 	return false;
 }
 
+static bool can_be_view(const struct finder *f, const struct ir_node *node, int64_t *offset)
+{
+	const struct ir_value *part = node->results[0];
+
+	return ir_dtype_bits(part->type.dtype) >= 8 && !f->is_output[part->id] &&
+	       is_contiguous(node, offset);
+}
+
 /* A part lies in the whole. */
 static void try_slice(struct finder *f, uint32_t n)
 {
@@ -202,7 +210,7 @@ static void try_slice(struct finder *f, uint32_t n)
 	size_t bits = ir_dtype_bits(node->results[0]->type.dtype);
 	int64_t offset;
 
-	if (bits < 8 || f->is_output[part] || !is_contiguous(node, &offset))
+	if (!can_be_view(f, node, &offset))
 		return;
 	if (whole->first != NEVER && own->last > whole->last &&
 	    !extend_life(f, whole, own, bytes_of(f, home), bytes_of(f, part)))
@@ -211,6 +219,65 @@ static void try_slice(struct finder *f, uint32_t n)
 	f->c->homes[part] =
 		(struct run_home){ node->operands[0]->id, (uint64_t)offset * (bits / 8) };
 	f->c->is_view[n] = true;
+}
+
+/* Adds the parts of a split to what lives, or takes them off. */
+static void add_parts(struct finder *f, uint32_t begin, uint32_t end, int sign)
+{
+	int64_t offset;
+
+	for (uint32_t n = begin; n < end; n++) {
+		const struct ir_node *node = f->c->graph->nodes[n];
+		const struct life *own = &f->lives[node->results[0]->id];
+
+		if (can_be_view(f, node, &offset))
+			add_live(f, own->first, own->last + 1,
+				 sign * bytes_of(f, node->results[0]->id));
+	}
+}
+
+/* The last node at which a part of a split lives; 0: none may lie in the whole, or it takes too long to find out. */
+static uint32_t last_of_parts(const struct finder *f, uint32_t begin, uint32_t end)
+{
+	uint64_t work = 0;
+	uint32_t last = 0;
+	int64_t offset;
+
+	for (uint32_t n = begin; n < end; n++) {
+		const struct ir_node *node = f->c->graph->nodes[n];
+		const struct life *own = &f->lives[node->results[0]->id];
+
+		if (!can_be_view(f, node, &offset))
+			continue;
+		work += own->last - own->first;
+		last = own->last > last ? own->last : last;
+	}
+	return work + (last - begin) <= f->patience ? last : 0;
+}
+
+/*
+ * Parts of a split follow each other. Together they may lie in the whole where each of them alone may not: it is there in
+ * the place of them all.
+ */
+static void try_slices(struct finder *f, uint32_t begin, uint32_t end)
+{
+	const struct ir_value *from = f->c->graph->nodes[begin]->operands[0];
+	uint32_t home = home_of(f->c->homes, from->id).value;
+	struct life *whole = &f->lives[home];
+	uint32_t old = whole->last, last = end - begin > 1 ? last_of_parts(f, begin, end) : 0;
+
+	if (whole->first != NEVER && last > old) {
+		add_parts(f, begin, end, -1);
+		add_live(f, old + 1, last + 1, bytes_of(f, home));
+		if (stays_below(f, old + 1, last + 1))
+			whole->last = last;
+		else
+			add_live(f, old + 1, last + 1, -bytes_of(f, home));
+		if (whole->last == old)
+			add_parts(f, begin, end, 1);
+	}
+	for (uint32_t n = begin; n < end; n++)
+		try_slice(f, n);
 }
 
 /* ---- parts of a concat */
@@ -325,13 +392,20 @@ static void try_concat(struct finder *f, uint32_t n)
 static void find_parts(struct finder *f)
 {
 	const struct ir_graph *graph = f->c->graph;
+	uint32_t behind = 0; /* the slices that are looked at together */
 
 	find_lives(f);
 	for (uint32_t n = 0; n < graph->num_nodes; n++) {
-		if (graph->nodes[n]->op == IR_OP_SLICE)
-			try_slice(f, n);
-		else if (graph->nodes[n]->op == IR_OP_CONCAT)
+		if (graph->nodes[n]->op == IR_OP_SLICE && n >= behind) {
+			behind = n + 1;
+			while (behind < graph->num_nodes &&
+			       graph->nodes[behind]->op == IR_OP_SLICE &&
+			       graph->nodes[behind]->operands[0] == graph->nodes[n]->operands[0])
+				behind++;
+			try_slices(f, n, behind);
+		} else if (graph->nodes[n]->op == IR_OP_CONCAT) {
 			try_concat(f, n);
+		}
 	}
 }
 
