@@ -80,6 +80,69 @@ GRAPHS = {
                         else_branch = e () => (float[] b) { b = Relu(p) }> }""",
 }
 
+# Parts of one operator, which the compiler finds.
+LINES = {
+    "softmax_kept": "m = ReduceMax<axes = [1]>(x) s = Sub(x, m) e = Exp(s) u = ReduceSum(e, axis) y = Div(e, u)",
+    "softmax_expanded": """m = ReduceMax<axes = [1], keepdims = 0>(x) k = Unsqueeze(m, axis) l = Expand(k, all) s = Sub(x, l)
+        e = Exp(s) t = ReduceSum<keepdims = 0>(e, axis) u = Unsqueeze(t, axis) y = Div(e, u)""",
+    "log_softmax_parts": "m = ReduceMax<axes = [1]>(x) s = Sub(x, m) e = Exp(s) u = ReduceSum(e, axis) l = Log(u) y = Sub(s, l)",
+    "log_softmax_sum": "l = ReduceLogSumExp<axes = [1]>(x) y = Sub(x, l)",
+    "log_softmax": "s = Softmax(x) y = Log(s)",
+    "log_sum_exp": """m = ReduceMax<axes = [1]>(x) s = Sub(x, m) e = Exp(s) u = ReduceSum<keepdims = 0>(e, axis) l = Log(u)
+        k = Squeeze(m, axis) y = Add(l, k)""",
+    "log_sum_exp_guarded": """m = ReduceMax<axes = [1]>(x) i = IsInf(m) n = IsNaN(m) b = Or(i, n) f = Not(b) g = Where(f, m, zero)
+        s = Sub(x, g) e = Exp(s) u = ReduceSum(e, axis) l = Log(u) y = Add(l, g)""",
+    "softmax_nan": "s = Softmax(x) n = IsNaN(s) y = Where(n, zero, s)",
+}
+for name, text in LINES.items():
+    GRAPHS[name] = f"""<ir_version: 8, opset_import: ["": 17]> {name} (float[3,10] x) => (float[] y) {{
+        axis = Constant<value = int64[1] {{1}}>() all = Constant<value = int64[2] {{3, 10}}>()
+        zero = Constant<value = float {{0}}>() {text} }}"""
+GRAPHS |= {
+    "pool_padded": """<ir_version: 8, opset_import: ["": 17]> pool (float[1,2,7,5] x) => (float[] y, float[] z, float[] w) {
+        pads = Constant<value = int64[8] {0, 0, 1, 2, 0, 0, 2, 1}>() p = Pad(x, pads)
+        y = AveragePool<kernel_shape = [3, 3], strides = [2, 1]>(p)
+        z = AveragePool<kernel_shape = [3, 2], pads = [1, 1, 2, 0], count_include_pad = 1>(x)
+        w = AveragePool<kernel_shape = [3, 3], pads = [1, 1, 1, 1], strides = [2, 2], ceil_mode = 1>(x) }""",
+    "pool_padded_line": """<ir_version: 8, opset_import: ["": 17]> line (float[1,2,7] x) => (float[] y, float[] z) {
+        y = AveragePool<kernel_shape = [3], pads = [1, 1], count_include_pad = 1>(x)
+        z = AveragePool<kernel_shape = [3], pads = [1, 1], strides = [2]>(x) }""",
+    "group_norm": """<ir_version: 8, opset_import: ["": 17]> groups (float[2,4,3,3] x) => (float[] y) {
+        flat = Constant<value = int64[3] {0, 2, -1}>() image = Constant<value = int64[4] {2, 4, 3, 3}>()
+        one = Constant<value = float[2] {1, 1}>() none = Constant<value = float[2] {0, 0}>() a = Reshape(x, flat)
+        n = InstanceNormalization(a, one, none) b = Reshape(n, image) column = Constant<value = int64[3] {4, 1, 1}>()
+        g = Constant<value = float[4] {1, -2, 3, 0.5}>() h = Constant<value = float[4] {4, 3, -2, 1}>()
+        scale = Reshape(g, column) bias = Reshape(h, column) c = Mul(b, scale) y = Add(c, bias) }""",
+}
+
+
+def recurrent(name, operator, gates, lengths=None, peephole=False, **attributes):
+    """A network with 5 steps, 3 items and 2 directions, initial states and weights as inputs."""
+    shapes = {"x": [5, 3, 4], "w": [2, gates * 6, 4], "r": [2, gates * 6, 6], "b": [2, gates * 12]}
+    inputs = ["x", "w", "r", "b", "lengths" if lengths else "", "h"]
+    shapes["h"] = [2, 3, 6]
+    if operator == "LSTM":
+        inputs += ["c", "p" if peephole else ""]
+        shapes |= {"c": [2, 3, 6]} | ({"p": [2, 18]} if peephole else {})
+    outputs = ["y", "yh"] + (["yc"] if operator == "LSTM" else [])
+    make = onnx.helper
+    node = make.make_node(operator, inputs, outputs, hidden_size=6, direction="bidirectional", **attributes)
+    given = [make.make_tensor_value_info(key, onnx.TensorProto.FLOAT, shape) for key, shape in shapes.items()]
+    constants = []
+    if lengths:
+        constants = [make.make_tensor("lengths", onnx.TensorProto.INT32, [3], lengths)]
+    graph = make.make_graph([node], name, given, [make.make_empty_tensor_value_info(o) for o in outputs], constants)
+    return make.make_model(graph, ir_version=8, opset_imports=[make.make_opsetid("", 17)])
+
+
+NETWORKS = {
+    "lstm_lengths": recurrent("lstm_lengths", "LSTM", 4, lengths=[5, 2, 1]),
+    "lstm_peephole": recurrent("lstm_peephole", "LSTM", 4, peephole=True, clip=3.0),
+    "lstm_coupled": recurrent("lstm_coupled", "LSTM", 4, lengths=[1, 5, 4], input_forget=1),
+    "gru_lengths": recurrent("gru_lengths", "GRU", 3, lengths=[3, 5, 1], clip=2.0),
+    "gru_after": recurrent("gru_after", "GRU", 3, lengths=[3, 1, 4], linear_before_reset=1),
+}
+
 
 def value_of(info):
     shape = [d.dim_value for d in info.type.tensor_type.shape.dim]
@@ -91,8 +154,8 @@ def value_of(info):
 def main():
     paths = []
     with tempfile.TemporaryDirectory() as folder:
-        for name, text in GRAPHS.items():
-            model = onnx.parser.parse_model(text)
+        models = {name: onnx.parser.parse_model(text) for name, text in GRAPHS.items()}
+        for name, model in (models | NETWORKS).items():
             feed = {info.name: value_of(info) for info in model.graph.input}
             paths.append(pathlib.Path(folder) / name)
             write_case(paths[-1], model, feed.values(), run_reference(model, feed))

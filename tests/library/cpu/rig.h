@@ -18,7 +18,7 @@
 
 #include "cpu/cpu.h"
 
-#define RIG_MAX 8
+#define RIG_MAX 9
 
 uint32_t random_below(uint32_t n);
 uint32_t between(uint32_t lo, uint32_t hi);

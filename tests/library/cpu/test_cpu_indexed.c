@@ -279,6 +279,9 @@ static bool recurrent_round(bool lstm)
 	}
 	for (int i = 0; i < 3; i++)
 		attrs.rnn.activations[i] = activations[random_below(3)];
+	attrs.rnn.clip = random_below(3) ? 0 : 0.5f;
+	attrs.rnn.coupled = lstm && random_below(3) == 0;
+	attrs.rnn.late_peephole = lstm && random_below(2);
 	attrs.rnn.steps = (uint32_t)n.steps;
 	attrs.rnn.hidden_size = (uint32_t)n.hidden;
 	rank = shape(&n, d, n.batch, n.hidden);
@@ -289,6 +292,8 @@ static bool recurrent_round(bool lstm)
 	rig_init(&rig);
 	rig.by_largest = true;
 	add_operands(&rig, &n);
+	if (!n.cell && random_below(2))
+		rig_add_between(&rig, IR_I32, 1, &n.batch, 0, n.steps + 1);
 	return rig_compare(&rig, lstm ? IR_OP_LSTM : IR_OP_GRU, &attrs, count, types,
 			   n.dtype == IR_F32 ? 1e-5 : 2e-3);
 }

@@ -198,6 +198,39 @@ static void resampling(void **state)
 			  "type int32");
 }
 
+/* What is in the chain: lengths of sequences, limits of gates. */
+static void check_details(struct fixture *f, WNNOperand x, WNNOperand w, WNNOperand r)
+{
+	WNNRecurrentDetails details = WNN_RECURRENT_DETAILS_INIT, second = details;
+	WNNGruOptions o = WNN_GRU_OPTIONS_INIT;
+	WNNOperand out[2] = { NULL };
+	const struct ir_node *node;
+
+	o.direction = WNNRecurrentNetworkDirection_Both;
+	o.nextInChain = &details.chain;
+	details.sequenceLengths = INPUT(f, Int32, 2);
+	details.clip = 2;
+	assert_int_equal(wnnGraphBuilderGru(f->b, x, w, r, 4, 5, &o, 1, out), 0);
+	node = out[0]->value->def;
+	assert_int_equal(node->num_operands, 7);
+	assert_ptr_equal(node->operands[6], details.sequenceLengths->value);
+	assert_true(node->attrs.rnn.clip == 2);
+#define DETAILS() (wnnGraphBuilderGru(f->b, x, w, r, 4, 5, &o, 1, out), out[0])
+	details.clip = -1;
+	assert_type_error(DETAILS(), "clip is -1; it must be 0 or more");
+	details.clip = 0;
+	details.coupledGates = WNN_TRUE;
+	assert_type_error(DETAILS(), "coupledGates and latePeephole are of lstm only");
+	details.coupledGates = WNN_FALSE;
+	details.sequenceLengths = INPUT(f, Int32, 3);
+	assert_type_error(DETAILS(), "sequenceLengths must have the shape [2]");
+	details.sequenceLengths = INPUT(f, Int64, 2);
+	assert_type_error(DETAILS(), "sequenceLengths has type int64; allowed is int32");
+	details.sequenceLengths = NULL;
+	details.chain.next = &second.chain;
+	assert_type_error(DETAILS(), "is not known for this operator, or given twice");
+}
+
 /* Shapes of a gru of 4 steps, batch 2, 3 features, hidden size 5, both directions. */
 static void gru(void **state)
 {
@@ -247,6 +280,7 @@ static void gru(void **state)
 	o.recurrentBias = NULL;
 	o.initialHiddenState = INPUT(f, Float32, 2, 3, 5);
 	assert_type_error(GRU(4, 5, 2), "initialHiddenState has shape [2,3,5], expected [2,2,5]");
+	check_details(f, x, w, r);
 	o = defaults;
 	assert_type_error(GRU(4, 5, 1), "weight has shape [2,15,3], expected [1,15,3]");
 	w = INPUT(f, Float32, 1, 15, 3);

@@ -50,6 +50,21 @@ static struct ir_value *maybe(struct test_graph *t, const struct shape *s,
 	return random_below(3) ? operand(t, s, attrs, rank, a, b) : NULL;
 }
 
+/* Of each item of the batch, from none to more steps than there are. */
+static struct ir_value *lengths(struct test_graph *t, const struct shape *s)
+{
+	struct ir_value *value = add_operand(t, IR_I32, 1, &s->batch, random_below(3) == 0);
+	int32_t *data = t->data[t->num_inputs - 1];
+
+	if (value->kind == IR_VALUE_CONSTANT)
+		data = (int32_t *)value->constant->data;
+	for (int64_t i = 0; i < s->batch; i++)
+		data[i] = (int32_t)random_below((uint32_t)s->steps + 2);
+	if (value->kind == IR_VALUE_CONSTANT)
+		memcpy(t->data[t->num_inputs - 1], data, (size_t)s->batch * sizeof(*data));
+	return value;
+}
+
 static union ir_attrs random_attrs(const struct shape *s)
 {
 	static const int kinds[3] = { IR_RELU, IR_SIGMOID, IR_TANH };
@@ -61,6 +76,9 @@ static union ir_attrs random_attrs(const struct shape *s)
 	attrs.rnn.cell = s->cell;
 	attrs.rnn.reset_after = s->op == IR_OP_GRU && random_below(2);
 	attrs.rnn.gate_order = random_below(2);
+	attrs.rnn.clip = random_below(3) ? 0 : 0.5f;
+	attrs.rnn.coupled = s->op == IR_OP_LSTM && random_below(3) == 0;
+	attrs.rnn.late_peephole = s->op == IR_OP_LSTM && random_below(2);
 	if (!s->cell) {
 		attrs.rnn.return_sequence = random_below(2);
 		attrs.rnn.direction = random_below(3);
@@ -70,6 +88,9 @@ static union ir_attrs random_attrs(const struct shape *s)
 							     kinds[random_below(3)];
 	/* Products of products, and of long sums, would grow beyond all bounds, and their errors with them. */
 	if (s->op == IR_OP_GRU || s->steps > 4 || s->hidden > 24)
+		attrs.rnn.activations[0] = IR_SIGMOID;
+	/* A gate above 1 makes its complement negative, and states that grow. */
+	if (attrs.rnn.coupled)
 		attrs.rnn.activations[0] = IR_SIGMOID;
 	return attrs;
 }
@@ -83,7 +104,7 @@ static struct ir_node *build(struct test_graph *t, const struct shape *s,
 	int64_t state[3] = { dirs, s->batch, s->hidden };
 	int64_t sequence[4] = { s->steps, dirs, s->batch, s->hidden };
 	uint32_t n = lstm ? 8 : 6, results = 1 + lstm;
-	struct ir_value *operands[8] = { NULL };
+	struct ir_value *operands[9] = { NULL };
 	struct ir_type types[3];
 	struct ir_node *node;
 
@@ -97,6 +118,8 @@ static struct ir_node *build(struct test_graph *t, const struct shape *s,
 	for (uint32_t i = lstm ? 6 : 5; i < n; i++)
 		operands[i] = s->cell ? operand(t, s, attrs, 3, s->batch, s->hidden) :
 					maybe(t, s, attrs, 3, s->batch, s->hidden);
+	if (!s->cell && random_below(2))
+		operands[n++] = lengths(t, s);
 	for (uint32_t i = 0; i < results; i++)
 		types[i] = ir_type_make(s->dtype, 3 - (uint32_t)first, state + first);
 	if (attrs->rnn.return_sequence)

@@ -165,9 +165,9 @@ static WNNOperand one_step(struct onnx_node *node, struct steps *s, WNNOperand x
 	if (s->n->lengths) {
 		/* Behind its end a sequence keeps its states, and its outputs are 0. */
 		struct onnx_shape column = { 2, { x_shape(s->n->lengths).dim[0], 1 } };
-		WNNOperand inside = x_greater(
-			node, x_reshape(node, s->n->lengths, &column),
-			x_integer(node, wnnOperandGetDataType(s->n->lengths), step));
+		WNNOperand inside =
+			x_greater(node, x_reshape(node, s->n->lengths, &column),
+				  x_integer(node, wnnOperandGetDataType(s->n->lengths), step));
 
 		y = x_where(node, inside, h, x_like(node, h, 0));
 		h = x_where(node, inside, h, s->h);

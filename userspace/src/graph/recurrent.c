@@ -174,9 +174,8 @@ static int set_details(struct wnn_rule *rule, struct recurrent *r, union ir_attr
 			return -1;
 		r->lengths = details->sequenceLengths->value;
 	}
-	attrs->rnn.clip = isfinite(details->clip) ?
-				  wnn_double_cast(dtype_of(rule), details->clip) :
-				  0;
+	attrs->rnn.clip = isfinite(details->clip) ? wnn_double_cast(dtype_of(rule), details->clip) :
+						    0;
 	attrs->rnn.coupled = details->coupledGates;
 	attrs->rnn.late_peephole = details->latePeephole;
 	return 0;

@@ -421,8 +421,7 @@ static int activate(const struct rnn *r, struct vprog *prog, int which, int reg)
 					       .alpha = -attrs->clip,
 					       .beta = attrs->clip };
 
-	return apply(prog, &act,
-		     attrs->clip > 0 && which < 2 ? apply(prog, &limits, reg) : reg);
+	return apply(prog, &act, attrs->clip > 0 && which < 2 ? apply(prog, &limits, reg) : reg);
 }
 
 static int temp(struct vprog *prog, enum onpu_op op, int a, int b, int c)
@@ -469,8 +468,8 @@ static int begin_new(const struct rnn *r, struct vprog *prog, const struct npu_v
 			    vp_output(prog, state);
 }
 
-static void end_new(const struct rnn *r, struct vprog *prog, const struct npu_view *state, int fresh,
-		    int old, int has_step)
+static void end_new(const struct rnn *r, struct vprog *prog, const struct npu_view *state,
+		    int fresh, int old, int has_step)
 {
 	if (r->lengths)
 		vp_add(prog, ONPU_OP_VWHERE, vp_output(prog, state), has_step, fresh, old);
@@ -497,7 +496,8 @@ static void output_sequence(const struct rnn *r, struct vprog *prog, int hidden,
 /* Compares the number of each step with the lengths. */
 static void find_inside(const struct rnn *r)
 {
-	struct npu_view lengths, steps = { .base = NPU_BASE_CONST, .dtype = ONPU_DT_I32, .rank = 2 };
+	struct npu_view lengths,
+		steps = { .base = NPU_BASE_CONST, .dtype = ONPU_DT_I32, .rank = 2 };
 	const struct npu_view *to = &r->region[REGION_INSIDE];
 	int32_t *numbers;
 	struct vprog prog;
