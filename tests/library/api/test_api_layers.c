@@ -562,7 +562,7 @@ static void rules_are_turned_off(void **state)
 	assert_ok(try_rules(instance, "", &context));
 	assert_int_equal(nodes_of_scaled(context), 1);
 	wnnContextRelease(context);
-	assert_ok(try_rules(instance, "-where-not,-scale-behind-product", &context));
+	assert_ok(try_rules(instance, "-scale-behind-product,-factor-of-product", &context));
 	assert_int_equal(nodes_of_scaled(context), 2);
 	wnnContextRelease(context);
 	assert_ok(try_rules(instance, "-all", &context));
