@@ -6,6 +6,7 @@
 
 #include <webnn/stablehlo.h>
 
+#include "calls.h"
 #include "device.h"
 #include "sharding.h"
 #include "unroll.h"
@@ -147,6 +148,7 @@ WNNStatus wnnStablehloLoadMemory(void const *data, size_t size,
 		shlo_read_bytecode(file, data, size);
 	else
 		shlo_read_text(file, data, size);
+	shlo_expand_calls(file);
 	shlo_verify(file);
 	for (size_t i = 0; !file->refusal_count && i < file->module_count; i++)
 		shlo_compile_regions(&file->arena, file->modules[i]);

@@ -239,6 +239,7 @@ void shlo_eval_top_k(struct shlo_call *call)
 	int64_t length = x->dims[x->type.rank - 1], k = values->dims[x->type.rank - 1];
 	struct shlo_type type = { .element = SHLO_I1, .rank = 1, .dims = &length };
 	struct shlo_tensor *taken = shlo_tensor_new(call->run, &type);
+	enum shlo_direction order = shlo_attr_int(call->op, "largest", 1) ? SHLO_GT : SHLO_LT;
 
 	/* The largest in total order, the first of equal ones. */
 	for (int64_t line = 0; length && line < x->count / length; line++) {
@@ -248,7 +249,7 @@ void shlo_eval_top_k(struct shlo_call *call)
 
 			for (int64_t at = 0; at < length; at++)
 				if (!shlo_get(taken, at).i &&
-				    (best < 0 || shlo_compare(SHLO_GT, x->type.element, true,
+				    (best < 0 || shlo_compare(order, x->type.element, true,
 							      shlo_get(x, line * length + at),
 							      shlo_get(x, line * length + best))))
 					best = at;

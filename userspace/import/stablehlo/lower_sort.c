@@ -185,6 +185,9 @@ bool shlo_lower_top_k(struct shlo_lower *l, WNNOperand *out)
 	WNNSliceOptions options = WNN_SLICE_OPTIONS_INIT;
 	struct lines s;
 
+	/* An attribute of mhlo.topk: the smallest are wanted. */
+	if (!shlo_attr_int(l->op, "largest", 1))
+		return false;
 	if (type->element != SHLO_I1 &&
 	    (!shlo_is_computed(type->element) || shlo_is_float(type->element)))
 		return false;

@@ -18,14 +18,11 @@ bool shlo_is_mark(const char *call, bool *gives)
 		const char *name;
 		bool gives;
 	} marks[] = {
-		{ "Sharding", true },
-		{ "SPMDFullToShardShape", true },
-		{ "SPMDShardToFullShape", true },
-		{ "xla.sdy.FuncResultSharding", true },
-		{ "xla.sdy.GlobalToLocalShape", true },
-		{ "xla.sdy.LocalToGlobalShape", true },
-		{ "xla.sdy.PropagationBarrier", true },
-		{ "xla.sdy.ShardingGroup", false },
+		{ "LayoutConstraint", true },		{ "Sharding", true },
+		{ "SPMDFullToShardShape", true },	{ "SPMDShardToFullShape", true },
+		{ "annotate_device_placement", true },	{ "xla.sdy.FuncResultSharding", true },
+		{ "xla.sdy.GlobalToLocalShape", true }, { "xla.sdy.LocalToGlobalShape", true },
+		{ "xla.sdy.PropagationBarrier", true }, { "xla.sdy.ShardingGroup", false },
 	};
 
 	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++)
