@@ -209,6 +209,9 @@ static enum outcome check_output(struct run *run, const char *folder,
 			snprintf(run->why, sizeof(run->why), "output \"%.*s\" has another shape",
 				 (int)named->name.length, named->name.data);
 			outcome = FAILED;
+		} else if (wnnOnnxModelGetRandomInputs(run->model).count) {
+			/* Which numbers were drawn when it was recorded is not known. */
+			outcome = PASSED;
 		} else if (!pb_same(one, data, size, of_range > 0 ? 0 : relative,
 				    of_range > 0 ? of_range * pb_range(one) : absolute, steps, why,
 				    sizeof(why))) {
