@@ -25,13 +25,24 @@ struct pb_values {
 	struct pb_tensor items[MAX_VALUES];
 };
 
-/* Reads a TensorProto, or with @sequence a SequenceProto or OptionalProto; false: it is neither. */
-bool pb_read(const char *path, WNNOnnxKind kind, struct pb_values *values);
+/* Reads a TensorProto, a SequenceProto or an OptionalProto, as the kind of @info says; false: it is none. */
+bool pb_read(const char *path, const WNNOnnxValueInfo *info, struct pb_values *values);
+/* Whether it has finite numbers that float32, which stands for double, cannot hold. */
+bool pb_is_beyond(const struct pb_tensor *tensor);
 void pb_free(struct pb_values *values);
+/* Elements as a graph has them, in the carrier of a type that WebNN has not; to be freed. */
+uint8_t *pb_to_graph(const struct pb_tensor *tensor, size_t *size);
+/* What a graph has made, as elements of the type of @want; to be freed. */
+uint8_t *pb_from_graph(const struct pb_tensor *want, const void *data, size_t *size);
 /* Whether two tensors are the same up to rounding, integers up to @steps; else says in @why where they differ. */
 bool pb_same(const struct pb_tensor *want, const void *got, size_t size, double relative,
 	     double absolute, int64_t steps, char *why, size_t room);
-/* The largest element minus the smallest; the largest magnitude when all are equal. */
+/*
+ * A relative tolerance, which is at least two steps of bfloat16 for that, as in ONNX's own runner, and
+ * of float16: recorded results of several nodes have been rounded as often.
+ */
+double pb_relative(const struct pb_tensor *tensor, double relative);
+/* The largest finite element minus the smallest; the largest magnitude when all are equal. */
 double pb_range(const struct pb_tensor *tensor);
 
 #endif

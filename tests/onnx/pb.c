@@ -25,36 +25,39 @@ static uint8_t *read_file(const char *path, size_t *size)
 	return data;
 }
 
-double pb_range(const struct pb_tensor *tensor)
+static size_t elements_of(const struct pb_tensor *tensor)
 {
-	struct onnx_value value = { .type = tensor->type, .data = tensor->data };
-	double low = INFINITY, high = -INFINITY;
 	size_t elements = 1;
 
 	for (uint32_t i = 0; i < tensor->rank; i++)
 		elements *= tensor->shape[i];
-	for (size_t i = 0; i < elements; i++) {
-		low = fmin(low, onnx_value_float(&value, i));
-		high = fmax(high, onnx_value_float(&value, i));
-	}
-	return high > low ? high - low : fabs(high);
+	return elements;
 }
 
-/* Double is float32 in graphs. */
-static void narrow(struct pb_tensor *tensor, size_t elements)
+double pb_range(const struct pb_tensor *tensor)
 {
-	if (tensor->type != ONNX_DOUBLE)
-		return;
-	for (size_t i = 0; i < elements; i++) {
-		double number;
-		float nearest;
+	struct onnx_value value = { .type = tensor->type, .data = tensor->data };
+	double low = INFINITY, high = -INFINITY;
+	size_t elements = elements_of(tensor);
 
-		memcpy(&number, tensor->data + 8 * i, 8);
-		nearest = (float)number;
-		memcpy(tensor->data + 4 * i, &nearest, 4);
+	for (size_t i = 0; i < elements; i++) {
+		double x = onnx_value_float(&value, i);
+
+		if (!isfinite(x))
+			continue;
+		low = fmin(low, x);
+		high = fmax(high, x);
 	}
-	tensor->type = ONNX_FLOAT;
-	tensor->size = 4 * elements;
+	return high > low ? high - low : high < low ? 0 : fabs(high);
+}
+
+double pb_relative(const struct pb_tensor *tensor, double relative)
+{
+	double least = tensor->type == ONNX_BFLOAT16 ? 0x1p-6 :
+		       tensor->type == ONNX_FLOAT16  ? 0x1p-9 :
+						       0;
+
+	return relative < least ? least : relative;
 }
 
 static bool from_tensor(const Onnx__TensorProto *tensor, struct pb_tensor *out)
@@ -77,7 +80,6 @@ static bool from_tensor(const Onnx__TensorProto *tensor, struct pb_tensor *out)
 		/* An empty field has no address, which memcpy() may not be given. */
 		if (out->size)
 			memcpy(out->data, tensor->raw_data.data, out->size);
-		narrow(out, elements);
 		return true;
 	}
 	for (size_t i = 0; i < tensor->n_float_data; i++)
@@ -92,7 +94,6 @@ static bool from_tensor(const Onnx__TensorProto *tensor, struct pb_tensor *out)
 		memcpy(out->data + bits / 8 * i, &tensor->int32_data[i], bits / 8);
 	for (size_t i = 0; i < tensor->n_int32_data && bits < 8; i++)
 		out->data[i] = (uint8_t)tensor->int32_data[i];
-	narrow(out, elements);
 	return true;
 }
 
@@ -137,8 +138,35 @@ static bool add_all(const uint8_t *data, size_t size, struct pb_values *values)
 	return true;
 }
 
-bool pb_read(const char *path, WNNOnnxKind kind, struct pb_values *values)
+bool pb_is_beyond(const struct pb_tensor *tensor)
 {
+	struct onnx_value value = { .type = tensor->type, .data = tensor->data };
+
+	for (size_t i = 0; tensor->type == ONNX_DOUBLE && i < elements_of(tensor); i++) {
+		double x = fabs(onnx_value_float(&value, i));
+
+		if (isfinite(x) && x > 0x1.fffffep127)
+			return true;
+	}
+	return false;
+}
+
+/* Older data has the bits of bfloat16 in tensors of uint16. */
+static void repair_type(const WNNOnnxValueInfo *info, struct pb_values *values)
+{
+	static const char name[] = "bfloat16";
+
+	if (info->elementType.length != strlen(name) ||
+	    memcmp(info->elementType.data, name, strlen(name)))
+		return;
+	for (size_t i = 0; i < values->count; i++)
+		if (values->items[i].type == ONNX_UINT16)
+			values->items[i].type = ONNX_BFLOAT16;
+}
+
+bool pb_read(const char *path, const WNNOnnxValueInfo *info, struct pb_values *values)
+{
+	WNNOnnxKind kind = info->kind;
 	size_t size = 0;
 	uint8_t *data = read_file(path, &size);
 	bool good;
@@ -149,8 +177,45 @@ bool pb_read(const char *path, WNNOnnxKind kind, struct pb_values *values)
 	values->sequence = kind == WNNOnnxKind_Sequence;
 	good = kind == WNNOnnxKind_Tensor ? add_tensor(data, size, values) :
 					    add_all(data, size, values);
+	repair_type(info, values);
 	free(data);
 	return good;
+}
+
+/* Elements of one type as those of another. */
+static uint8_t *convert(const struct pb_tensor *like, int from, const void *data, int to,
+			size_t *size)
+{
+	struct onnx_value value = { .type = from, .data = data };
+	size_t elements = elements_of(like);
+	uint8_t *out;
+
+	*size = onnx_data_size(to, (int64_t)elements);
+	out = calloc(1, *size + 1);
+	for (size_t i = 0; i < elements; i++) {
+		if (onnx_type_is_float(to))
+			onnx_put_rounded(to, out, i, onnx_value_float(&value, i), false,
+					 ONNX_NEAREST);
+		else
+			onnx_put_int(to, out, i, onnx_value_int(&value, i));
+	}
+	return out;
+}
+
+/* The type that a graph has in the place of one that WebNN has not. */
+static int carrier(int type)
+{
+	return onnx_type_is_carried(type) ? (int)onnx_type_of(onnx_type_webnn(type)) : type;
+}
+
+uint8_t *pb_to_graph(const struct pb_tensor *tensor, size_t *size)
+{
+	return convert(tensor, tensor->type, tensor->data, carrier(tensor->type), size);
+}
+
+uint8_t *pb_from_graph(const struct pb_tensor *want, const void *data, size_t *size)
+{
+	return convert(want, carrier(want->type), data, want->type, size);
 }
 
 void pb_free(struct pb_values *values)
@@ -165,14 +230,12 @@ bool pb_same(const struct pb_tensor *want, const void *got, size_t size, double 
 {
 	struct onnx_value a = { .type = want->type, .data = want->data };
 	struct onnx_value b = { .type = want->type, .data = got };
-	size_t elements = 1;
+	size_t elements = elements_of(want);
 
 	if (size != want->size) {
 		snprintf(why, room, "%zu bytes instead of %zu", size, want->size);
 		return false;
 	}
-	for (uint32_t i = 0; i < want->rank; i++)
-		elements *= want->shape[i];
 	for (size_t i = 0; i < elements; i++) {
 		double x = onnx_value_float(&a, i), y = onnx_value_float(&b, i);
 		bool same = onnx_type_is_float(want->type) ?

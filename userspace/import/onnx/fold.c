@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "carrier.h"
 #include "move.h"
 #include "ops.h"
 
@@ -244,21 +245,23 @@ int onnx_fold_where(struct onnx_node *node)
 int onnx_fold_cast(struct onnx_node *node)
 {
 	const struct onnx_value *x = node->inputs[0];
+	enum onnx_rounding rounding = onnx_rounding_of(node);
+	bool saturate = onnx_saturates(node);
 	int64_t to, elements;
 	void *data;
 
-	if (!all_small(node) || (node->op->variant && !onnx_has(node, 1)))
+	if (!x || x->sequence || !x->data || onnx_shape_elements(&x->shape) > ONNX_SMALL ||
+	    (node->op->variant && !onnx_has(node, 1)))
 		return 1;
 	to = node->op->variant ? node->inputs[1]->type : onnx_attr_int(node, "to", 0);
-	if (to <= 0 || to > ONNX_INT4 || onnx_type_bits((int)to) < 8)
+	if (to <= 0 || to > ONNX_FLOAT6E3M2 || !onnx_type_bits((int)to))
 		return 1;
 	elements = onnx_shape_elements(&x->shape);
 	data = onnx_out_constant(node, 0, (int)to, &x->shape);
 	for (int64_t i = 0; data && i < elements; i++) {
-		if (onnx_type_is_float(x->type))
-			onnx_put_float((int)to, data, (size_t)i, onnx_value_float(x, (size_t)i));
-		else if (onnx_type_is_float((int)to))
-			onnx_put_float((int)to, data, (size_t)i, onnx_value_float(x, (size_t)i));
+		if (onnx_type_is_float(x->type) || onnx_type_is_float((int)to))
+			onnx_put_rounded((int)to, data, (size_t)i, onnx_value_float(x, (size_t)i),
+					 saturate, rounding);
 		else
 			onnx_put_int((int)to, data, (size_t)i, onnx_value_int(x, (size_t)i));
 	}

@@ -2,6 +2,7 @@
 /* Walks the nodes of a graph in their order and hands each to the translator of its operator. */
 #include <string.h>
 
+#include "carrier.h"
 #include "node.h"
 #include "scope.h"
 
@@ -145,6 +146,14 @@ static bool refused_inputs(struct onnx_node *node)
 	return refused;
 }
 
+static int run_translator(struct onnx_node *node)
+{
+	if (onnx_carry(node) || onnx_wide_begin(node) || node->op->translate(node) ||
+	    onnx_wide_end(node))
+		return -1;
+	return onnx_uncarry(node);
+}
+
 static int translate(struct onnx_node *node)
 {
 	const Onnx__FunctionProto *function = find_function(node);
@@ -172,9 +181,7 @@ static int translate(struct onnx_node *node)
 	if (result == 1)
 		result = onnx_empty(node);
 	if (result == 1 && node->op->translate)
-		result = onnx_wide_begin(node) || node->op->translate(node) || onnx_wide_end(node) ?
-				 -1 :
-				 0;
+		result = run_translator(node);
 	else if (result == 1)
 		result = refuse_variable(node);
 	/* A translator that gives up without a word was refused by the builder. */
@@ -429,10 +436,10 @@ static struct onnx_node input_node(struct onnx_import *import, const char *name)
 	};
 }
 
-static struct onnx_value *make_input(struct onnx_import *import, const struct onnx_input *input)
+static struct onnx_value *make_tensor(struct onnx_import *import, const struct onnx_input *input)
 {
-	const Onnx__TypeProto__Tensor *type = onnx_tensor_type(input->proto->type);
-	struct onnx_node node = input_node(import, input->proto->name);
+	const Onnx__TypeProto__Tensor *type = input->tensor;
+	struct onnx_node node = input_node(import, input->name);
 	WNNOperandDescriptor descriptor = WNN_OPERAND_DESCRIPTOR_INIT;
 	struct onnx_value *value;
 	uint32_t shape[ONNX_MAX_RANK];
@@ -483,7 +490,44 @@ static struct onnx_value *make_input(struct onnx_import *import, const struct on
 	if (!value)
 		return import->status == WNNStatus_Success ? refused_value(import, NULL) : NULL;
 	value->origin = node.name;
+	value->given = true;
 	return value;
+}
+
+/* A sequence whose items are inputs, or an optional value that is not there. */
+static struct onnx_value *make_input(struct onnx_import *import, const struct onnx_input *input)
+{
+	struct onnx_node node = input_node(import, input->name);
+	struct onnx_value *value;
+
+	if (!input->sequence && !(input->optional && input->empty))
+		return make_tensor(import, input);
+	if (input->sequence && !input->item_count && !input->empty)
+		return refused_value(
+			import, onnx_arena_printf(
+					import->arena,
+					"how many items the sequence \"%s\" has is not known: set "
+					"the shape of \"%s/0\" and those that follow, or that it "
+					"is empty",
+					input->name, input->name));
+	value = onnx_new_value(&node);
+	if (!value)
+		return NULL;
+	value->type = input->tensor->elem_type;
+	value->absent = input->optional && input->empty;
+	value->sequence = input->sequence && !value->absent;
+	value->count = input->item_count;
+	value->items = onnx_node_alloc(&node, (value->count + 1) * sizeof(*value->items));
+	for (size_t i = 0; value->items && i < value->count; i++) {
+		value->items[i] = make_tensor(import, &input->items[i]);
+		if (!value->items[i])
+			return NULL;
+		if (!value->items[i]->refused)
+			continue;
+		value->refused = true;
+		value->unsaid = value->items[i]->unsaid;
+	}
+	return value->items ? value : NULL;
 }
 
 static WNNStatus begin(struct onnx_import *import, struct onnx_scope *scope)
@@ -502,7 +546,7 @@ static WNNStatus begin(struct onnx_import *import, struct onnx_scope *scope)
 
 		if (!value)
 			return fail(import);
-		if (set_name(import, scope, import->model->inputs[i].proto->name, value))
+		if (set_name(import, scope, import->model->inputs[i].name, value))
 			return import->status;
 	}
 	set_initialisers(import, scope, graph);
@@ -537,6 +581,22 @@ static WNNStatus add_empty(struct onnx_import *import, const char *name,
 	return import->status;
 }
 
+/* WebNN has no identity of numbers of four bits, which must be computed for an output. */
+static WNNOperand output_operand(struct onnx_node *node, struct onnx_value *value)
+{
+	WNNOperandDataType type = onnx_type_webnn(value->type);
+
+	if (type != WNNOperandDataType_Int4 && type != WNNOperandDataType_Uint4)
+		return x_identity(node, onnx_operand(node, value));
+	if (value->given)
+		return onnx_to_four_bits(node, onnx_from_four_bits(node, onnx_operand(node, value)),
+					 type);
+	if (!value->data)
+		return onnx_operand(node, value);
+	value = onnx_converted(node, value, ONNX_FLOAT);
+	return value ? onnx_to_four_bits(node, onnx_operand(node, value), type) : NULL;
+}
+
 /* An output of a graph must be computed, and under one name only. */
 static WNNStatus add_output(struct onnx_import *import, const char *name, struct onnx_value *value,
 			    WNNNamedOperand *outputs, size_t *used)
@@ -553,12 +613,12 @@ static WNNStatus add_output(struct onnx_import *import, const char *name, struct
 		value->unsaid = NULL;
 		return import->status;
 	}
+	/* An optional value that is not there is no output. */
+	if (value->absent)
+		return import->status;
 	if (!onnx_shape_elements(&value->shape) && !value->sequence)
 		return add_empty(import, name, value);
-	operand = onnx_operand(&node, value);
-	/* Which WebNN has not for numbers of four bits: they have to be computed for this output. */
-	if (operand && onnx_type_bits(value->type) >= 8)
-		operand = x_identity(&node, operand);
+	operand = output_operand(&node, value);
 	value = onnx_value_of(&node, operand, value->type);
 	if (value)
 		outputs[(*used)++] = (WNNNamedOperand){ { name, strlen(name) }, operand };

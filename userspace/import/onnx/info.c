@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* What inputs and outputs a model has, and setting their dimensions and values. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "model.h"
@@ -37,18 +38,25 @@ const Onnx__TypeProto__Tensor *onnx_tensor_type(const Onnx__TypeProto *type)
 										 NULL;
 }
 
-static const Onnx__TypeProto__Tensor *tensor_type(const Onnx__ValueInfoProto *proto)
+const Onnx__TypeProto__Tensor *onnx_item_type(const Onnx__TypeProto *type)
 {
-	return onnx_tensor_type(proto->type);
+	if (type && type->value_case == ONNX__TYPE_PROTO__VALUE_OPTIONAL_TYPE)
+		type = type->optional_type->elem_type;
+	if (!type || type->value_case != ONNX__TYPE_PROTO__VALUE_SEQUENCE_TYPE)
+		return NULL;
+	return onnx_tensor_type(type->sequence_type->elem_type);
 }
 
 /* Takes over what is known of the shape of an input. */
 static void learn_shape(struct onnx_model *model, struct onnx_input *input)
 {
-	const Onnx__TypeProto__Tensor *tensor = tensor_type(input->proto);
+	const Onnx__TypeProto__Tensor *tensor = input->tensor;
 	struct onnx_shape shape = { 0 };
 
-	if (input->has_shape || !tensor || !tensor->shape || tensor->shape->n_dim > ONNX_MAX_RANK)
+	for (size_t i = 0; i < input->item_count; i++)
+		learn_shape(model, &input->items[i]);
+	if (input->sequence || input->has_shape || !tensor || !tensor->shape ||
+	    tensor->shape->n_dim > ONNX_MAX_RANK)
 		return;
 	shape.rank = (uint32_t)tensor->shape->n_dim;
 	for (uint32_t i = 0; i < shape.rank; i++) {
@@ -69,7 +77,7 @@ void onnx_model_learn_shapes(struct onnx_model *model)
 static int describe(struct onnx_model *model, const Onnx__ValueInfoProto *proto,
 		    const struct onnx_input *input, WNNOnnxValueInfo *info)
 {
-	const Onnx__TypeProto__Tensor *tensor = tensor_type(proto);
+	const Onnx__TypeProto__Tensor *tensor = onnx_tensor_type(proto->type);
 	WNNOnnxDimension *dimensions;
 
 	*info = (WNNOnnxValueInfo){ .name = view(proto->name),
@@ -80,6 +88,8 @@ static int describe(struct onnx_model *model, const Onnx__ValueInfoProto *proto,
 		info->kind = WNNOnnxKind_Sequence;
 	if (proto->type && proto->type->value_case == ONNX__TYPE_PROTO__VALUE_OPTIONAL_TYPE)
 		info->kind = WNNOnnxKind_Optional;
+	if (!tensor && (tensor = onnx_item_type(proto->type)))
+		info->kind = WNNOnnxKind_Sequence;
 	if (!tensor)
 		return 0;
 	if (info->kind == WNNOnnxKind_Other)
@@ -269,7 +279,7 @@ WNNStatus wnnOnnxModelDraw(WNNOnnxModel handle, WNNStringView name, uint64_t see
 static bool names_dimension(const struct onnx_model *model, WNNStringView name)
 {
 	for (size_t i = 0; i < model->input_count; i++) {
-		const Onnx__TypeProto__Tensor *tensor = tensor_type(model->inputs[i].proto);
+		const Onnx__TypeProto__Tensor *tensor = model->inputs[i].tensor;
 
 		for (size_t k = 0; tensor && tensor->shape && k < tensor->shape->n_dim; k++) {
 			const Onnx__TensorShapeProto__Dimension *dim = tensor->shape->dim[k];
@@ -317,20 +327,63 @@ WNNStatus wnnOnnxModelSetDimension(WNNOnnxModel handle, WNNStringView name, uint
 	return WNNStatus_Success;
 }
 
-static WNNStatus find(struct onnx_model *model, WNNStringView name, struct onnx_input **input)
+#define MAX_ITEMS 4096
+
+/* The item of a sequence that is called NAME/NUMBER; the next one comes into being. NULL: there is none. */
+static struct onnx_input *find_item(struct onnx_model *model, struct onnx_input *input,
+				    const char *number)
 {
+	struct onnx_input *items;
+	char *end;
+	unsigned long at = strtoul(number, &end, 10);
+
+	if (*number < '0' || *number > '9' || *end || at > input->item_count || at >= MAX_ITEMS)
+		return NULL;
+	if (at < input->item_count)
+		return &input->items[at];
+	items = onnx_arena_alloc(&model->arena, (at + 1) * sizeof(*items));
+	if (!items)
+		return NULL;
+	if (at)
+		memcpy(items, input->items, at * sizeof(*items));
+	items[at] = (struct onnx_input){ .tensor = input->tensor };
+	items[at].name = onnx_arena_printf(&model->arena, "%s/%lu", input->name, at);
+	if (!items[at].name)
+		return NULL;
+	input->items = items;
+	input->item_count++;
+	input->empty = false;
+	return &items[at];
+}
+
+static WNNStatus find(struct onnx_model *model, WNNStringView view, struct onnx_input **input)
+{
+	char *name, *slash;
+
 	if (!model)
 		return onnx_error(WNNStatus_TypeError, "model is missing");
+	name = onnx_arena_printf(&model->arena, "%.*s",
+				 (int)(!view.data		 ? 0 :
+				       view.length == WNN_STRLEN ? strlen(view.data) :
+								   view.length),
+				 view.data ? view.data : "");
+	if (!name)
+		return onnx_nomem();
 	for (size_t i = 0; i < model->input_count; i++)
-		if (same(name, model->inputs[i].proto->name)) {
+		if (!strcmp(name, model->inputs[i].name)) {
 			*input = &model->inputs[i];
 			return WNNStatus_Success;
 		}
-	return onnx_error(WNNStatus_TypeError, "the model has no input \"%.*s\"",
-			  (int)(!name.data		  ? 0 :
-				name.length == WNN_STRLEN ? strlen(name.data) :
-							    name.length),
-			  name.data ? name.data : "");
+	slash = strrchr(name, '/');
+	for (size_t i = 0; slash && i < model->input_count; i++)
+		if (model->inputs[i].sequence &&
+		    strlen(model->inputs[i].name) == (size_t)(slash - name) &&
+		    !strncmp(name, model->inputs[i].name, (size_t)(slash - name))) {
+			*input = find_item(model, &model->inputs[i], slash + 1);
+			if (*input)
+				return WNNStatus_Success;
+		}
+	return onnx_error(WNNStatus_TypeError, "the model has no input \"%s\"", name);
 }
 
 WNNStatus wnnOnnxModelSetInputShape(WNNOnnxModel handle, WNNStringView name, WNNUint32Array array)
@@ -343,13 +396,15 @@ WNNStatus wnnOnnxModelSetInputShape(WNNOnnxModel handle, WNNStringView name, WNN
 
 	if (status != WNNStatus_Success)
 		return status;
-	tensor = tensor_type(input->proto);
+	tensor = input->sequence ? NULL : input->tensor;
 	if (!tensor || array.count > ONNX_MAX_RANK || (array.count && !array.data))
-		return onnx_error(WNNStatus_TypeError, "input \"%s\" %s", input->proto->name,
-				  tensor ? "can have no more than 8 dimensions" : "is no tensor");
+		return onnx_error(WNNStatus_TypeError, "input \"%s\" %s", input->name,
+				  tensor	  ? "can have no more than 8 dimensions" :
+				  input->sequence ? "is a sequence: set the shapes of its items" :
+						    "is no tensor");
 	if (tensor->shape && tensor->shape->n_dim != array.count)
 		return onnx_error(WNNStatus_TypeError, "input \"%s\" has %zu dimensions, not %zu",
-				  input->proto->name, tensor->shape->n_dim, array.count);
+				  input->name, tensor->shape->n_dim, array.count);
 	shape.rank = (uint32_t)array.count;
 	for (uint32_t i = 0; i < shape.rank; i++) {
 		int64_t known = tensor->shape ? onnx_model_dimension(model, tensor->shape->dim[i]) :
@@ -358,7 +413,7 @@ WNNStatus wnnOnnxModelSetInputShape(WNNOnnxModel handle, WNNStringView name, WNN
 		if (known > 0 && known != array.data[i])
 			return onnx_error(WNNStatus_TypeError,
 					  "dimension %u of input \"%s\" cannot be %u%s", i,
-					  input->proto->name, array.data[i],
+					  input->name, array.data[i],
 					  known > 0 ? ": the model says another size" : "");
 		shape.dim[i] = array.data[i];
 	}
@@ -367,38 +422,50 @@ WNNStatus wnnOnnxModelSetInputShape(WNNOnnxModel handle, WNNStringView name, WNN
 	return WNNStatus_Success;
 }
 
-WNNStatus wnnOnnxModelSetInputValue(WNNOnnxModel handle, WNNStringView name, void const *data,
-				    size_t size)
+/* A copy of elements, which are as the file has them, or as the graph's input would. */
+static WNNStatus copy_value(struct onnx_model *model, struct onnx_input *input, void const *data,
+			    size_t size)
 {
-	struct onnx_model *model = (struct onnx_model *)handle;
+	int type = input->tensor->elem_type, own = type;
+	int64_t elements = onnx_shape_elements(&input->shape);
 	struct onnx_value *value;
-	struct onnx_input *input;
 	void *copy;
-	WNNStatus status = find(model, name, &input);
-	int type;
 
-	if (status != WNNStatus_Success)
-		return status;
-	onnx_model_learn_shapes(model);
-	type = tensor_type(input->proto) ? tensor_type(input->proto)->elem_type : 0;
-	if (!input->has_shape || !onnx_type_bits(type))
-		return onnx_error(WNNStatus_TypeError,
-				  "the shape or type of input \"%s\" is not known",
-				  input->proto->name);
-	/* To the program, an input of double is one of float32. */
-	if (type == ONNX_DOUBLE && size && size == 4 * (size_t)onnx_shape_elements(&input->shape))
-		type = ONNX_FLOAT;
-	if (onnx_shape_elements(&input->shape) < 0 ||
-	    size != onnx_data_size(type, onnx_shape_elements(&input->shape)) || (size && !data))
+	if (onnx_type_is_carried(type))
+		own = (int)onnx_type_of(onnx_type_webnn(type));
+	if (elements < 0 || (size && !data) ||
+	    (size != onnx_data_size(type, elements) && size != onnx_data_size(own, elements)))
 		return onnx_error(WNNStatus_TypeError, "%zu bytes are not what input \"%s\" has",
-				  size, input->proto->name);
+				  size, input->name);
 	value = onnx_arena_alloc(&model->arena, sizeof(*value));
 	copy = onnx_arena_alloc(&model->arena, size + 1);
 	if (!value || !copy)
 		return onnx_nomem();
 	if (size)
 		memcpy(copy, data, size);
-	*value = (struct onnx_value){ .type = type, .shape = input->shape, .data = copy };
+	if (size == onnx_data_size(type, elements))
+		own = type;
+	*value = (struct onnx_value){ .type = own, .shape = input->shape, .data = copy };
 	input->value = value;
 	return WNNStatus_Success;
+}
+
+WNNStatus wnnOnnxModelSetInputValue(WNNOnnxModel handle, WNNStringView name, void const *data,
+				    size_t size)
+{
+	struct onnx_model *model = (struct onnx_model *)handle;
+	struct onnx_input *input;
+	WNNStatus status = find(model, name, &input);
+
+	if (status != WNNStatus_Success)
+		return status;
+	onnx_model_learn_shapes(model);
+	if (!data && !size && (input->sequence || input->optional) && !input->item_count) {
+		input->empty = true;
+		return WNNStatus_Success;
+	}
+	if (input->sequence || !input->has_shape || !onnx_type_bits(input->tensor->elem_type))
+		return onnx_error(WNNStatus_TypeError,
+				  "the shape or type of input \"%s\" is not known", input->name);
+	return copy_value(model, input, data, size);
 }

@@ -49,6 +49,21 @@ static bool is_initialiser(const Onnx__GraphProto *graph, const char *name)
 	return false;
 }
 
+static struct onnx_input describe(const Onnx__ValueInfoProto *proto)
+{
+	const Onnx__TypeProto__Tensor *tensor = onnx_tensor_type(proto->type);
+	const Onnx__TypeProto__Tensor *items = tensor ? NULL : onnx_item_type(proto->type);
+
+	return (struct onnx_input){
+		.proto = proto,
+		.name = proto->name,
+		.tensor = tensor ? tensor : items,
+		.sequence = items != NULL,
+		.optional = proto->type &&
+			    proto->type->value_case == ONNX__TYPE_PROTO__VALUE_OPTIONAL_TYPE,
+	};
+}
+
 static WNNStatus find_inputs(struct onnx_model *model)
 {
 	const Onnx__GraphProto *graph = model->proto->graph;
@@ -64,7 +79,7 @@ static WNNStatus find_inputs(struct onnx_model *model)
 			return onnx_error(WNNStatus_OperationError,
 					  "the model is damaged: an input has no name");
 		if (!is_initialiser(graph, name))
-			model->inputs[model->input_count++].proto = graph->input[i];
+			model->inputs[model->input_count++] = describe(graph->input[i]);
 	}
 	return WNNStatus_Success;
 }

@@ -17,9 +17,15 @@ struct onnx_dimension {
 	uint32_t size;
 };
 
-/* What was said about an input, by its place in the list of inputs. */
+/* What was said about an input, by its place in the list of inputs, or about an item of a sequence. */
 struct onnx_input {
-	const Onnx__ValueInfoProto *proto;
+	const Onnx__ValueInfoProto *proto; /* NULL for an item */
+	const char *name;
+	const Onnx__TypeProto__Tensor *tensor; /* type of it, or of its items; may be NULL */
+	bool sequence, optional;
+	bool empty; /* there are no items, or nothing at all */
+	size_t item_count;
+	struct onnx_input *items; /* inputs NAME/0, NAME/1 ... */
 	bool has_shape;
 	struct onnx_shape shape;
 	struct onnx_value *value; /* constant */
@@ -57,6 +63,8 @@ int64_t onnx_model_dimension(const struct onnx_model *model,
 
 /* The type of a tensor, which may be optional; NULL: it is something else. */
 const Onnx__TypeProto__Tensor *onnx_tensor_type(const Onnx__TypeProto *type);
+/* The type of the tensors of a sequence, which may be optional; NULL: it is something else. */
+const Onnx__TypeProto__Tensor *onnx_item_type(const Onnx__TypeProto *type);
 
 /* Takes over the shapes of inputs that the file says, with the dimensions that were set. */
 void onnx_model_learn_shapes(struct onnx_model *model);

@@ -98,6 +98,7 @@ struct onnx_value *onnx_move_reshape(struct onnx_node *node, struct onnx_value *
 	*result = *value;
 	result->shape = *shape;
 	result->operand = NULL;
+	result->carrier = NULL;
 	return result;
 }
 
@@ -198,7 +199,7 @@ struct onnx_value *onnx_move_slice(struct onnx_node *node, struct onnx_value *va
 		base += starts[i] * own[i];
 		own[i] *= strides[i];
 	}
-	if (onnx_is_small(value))
+	if (onnx_is_small(value) || !onnx_shape_elements(&shape))
 		return strided(node, value, &shape, base, own);
 	if (!onnx_shape_elements(&shape))
 		return onnx_empty_value(node, value->type, &shape);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Attributes, inputs and outputs of a node, and refusals. */
+#include "carrier.h"
 #include "node.h"
 #include "scope.h"
 
@@ -225,6 +226,10 @@ static struct onnx_value *tensor(struct onnx_node *node, size_t input)
 		onnx_refuse(node, "", "input %zu is missing", input);
 		return NULL;
 	}
+	if (node->inputs[input]->absent) {
+		onnx_refuse(node, "", "input %zu is an optional value that is not there", input);
+		return NULL;
+	}
 	if (node->inputs[input]->sequence) {
 		onnx_refuse(node, "", "input %zu is a sequence instead of a tensor", input);
 		return NULL;
@@ -238,36 +243,6 @@ static void put_file(const void *data, size_t size, void *file, void *unused)
 	(void)unused;
 	onnx_file_forget(file, data, size);
 	onnx_file_put(file);
-}
-
-/* The graph has packed the constant, or is gone. */
-static void free_floats(const void *data, size_t size, void *memory, void *unused)
-{
-	(void)data;
-	(void)size;
-	(void)unused;
-	import_free(memory);
-}
-
-/* WebNN has no double: the nearest floats. */
-static WNNOperand constant_of_doubles(struct onnx_node *node, const struct onnx_value *value,
-				      WNNOperandDescriptor *descriptor, int64_t elements)
-{
-	WNNBorrowedConstant loan = WNN_BORROWED_CONSTANT_INIT;
-	float *floats = import_alloc((size_t)elements * sizeof(*floats));
-
-	if (!floats) {
-		onnx_fail(node);
-		return NULL;
-	}
-	node->import->doubles = true;
-	for (int64_t i = 0; i < elements; i++)
-		floats[i] = (float)onnx_value_float(value, (size_t)i);
-	loan.releaseCallback = free_floats;
-	loan.userdata1 = floats;
-	descriptor->nextInChain = &loan.chain;
-	return wnnGraphBuilderConstant(node->b, descriptor, floats,
-				       (size_t)elements * sizeof(*floats));
 }
 
 /* Only what is used is drawn. */
@@ -284,7 +259,7 @@ static WNNOperand drawn_input(struct onnx_node *node, const struct onnx_value *v
 		.name = onnx_arena_printf(node->import->arena, "random/%zu", model->random_count),
 		.number = model->random_count,
 		.draw = *value->draw,
-		.type = value->type == ONNX_DOUBLE ? ONNX_FLOAT : value->type,
+		.type = (int)onnx_type_of(onnx_type_webnn(value->type)),
 		.shape = value->shape,
 		.next = model->random,
 	};
@@ -315,6 +290,12 @@ WNNOperand onnx_operand(struct onnx_node *node, struct onnx_value *value)
 		value->operand = drawn_input(node, value);
 		return value->operand;
 	}
+	if (onnx_type_is_carried(value->type)) {
+		struct onnx_value *carrier = onnx_carrier(node, value);
+
+		value->operand = carrier ? onnx_operand(node, carrier) : NULL;
+		return value->operand;
+	}
 	descriptor.dataType = onnx_type_webnn(value->type);
 	if (descriptor.dataType == WNNOperandDataType_Undefined) {
 		onnx_refuse(node, "", "WebNN has no type for %s", onnx_type_name(value->type));
@@ -330,10 +311,6 @@ WNNOperand onnx_operand(struct onnx_node *node, struct onnx_value *value)
 		shape[i] = (uint32_t)value->shape.dim[i];
 	descriptor.shape = value->shape.rank ? (WNNUint32Array){ value->shape.rank, shape } :
 					       WNN_UINT32_EMPTY;
-	if (value->type == ONNX_DOUBLE) {
-		value->operand = constant_of_doubles(node, value, &descriptor, elements);
-		return value->operand;
-	}
 	if (value->file) {
 		loan.releaseCallback = put_file;
 		loan.userdata1 = value->file;

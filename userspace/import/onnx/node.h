@@ -53,6 +53,7 @@ struct onnx_node {
 	const struct onnx_op *op;
 	const char *name;
 	int64_t version; /* operator set of its domain */
+	int carried; /* type of its outputs that WebNN has not, of which they are carriers; else 0 */
 	WNNGraphBuilder b;
 	WNNOperatorOptions options; /* with the label */
 	size_t input_count, output_count;

@@ -295,3 +295,17 @@ int onnx_op_is_inf(struct onnx_node *node)
 		sign = x_and(node, sign, x_greater(node, x, x_like(node, x, 0)));
 	return onnx_out_bool(node, 0, sign);
 }
+
+/* Variant 1 is SwiGLU, whose second input is what the first one gates. */
+int onnx_op_swish(struct onnx_node *node)
+{
+	double alpha = onnx_attr_float(node, "alpha", 1);
+	WNNOperand x = onnx_in(node, 0), y, value = NULL;
+
+	if (!x || (node->op->variant && !(value = onnx_in(node, 1))))
+		return -1;
+	if (value && !onnx_shape_same(onnx_in_shape(node, 0), onnx_in_shape(node, 1)))
+		return onnx_refuse(node, "", "gate and value have different shapes");
+	y = x_mul(node, x, x_sigmoid(node, alpha == 1 ? x : x_linear(node, x, alpha, 0)));
+	return onnx_out(node, 0, value ? x_mul(node, y, value) : y);
+}

@@ -384,12 +384,28 @@ int onnx_op_split_to_sequence(struct onnx_node *node)
 }
 
 /* Optional values that are there are what they hold. */
+/* Variant 1 takes out what has to be there. */
+int onnx_op_optional(struct onnx_node *node)
+{
+	struct onnx_value *value;
+
+	if (onnx_has(node, 0) && !(node->inputs[0]->absent && node->op->variant))
+		return onnx_out_value(node, 0, node->inputs[0]);
+	if (node->op->variant)
+		return onnx_refuse(node, "", "the optional value is not there");
+	value = onnx_new_value(node);
+	if (!value)
+		return -1;
+	value->absent = true;
+	return onnx_out_value(node, 0, value);
+}
+
 int onnx_op_optional_has(struct onnx_node *node)
 {
 	struct onnx_shape scalar = { 0 };
 	uint8_t *data = onnx_out_constant(node, 0, ONNX_BOOL, &scalar);
 
 	if (data)
-		*data = onnx_has(node, 0);
+		*data = onnx_has(node, 0) && !node->inputs[0]->absent;
 	return data ? 0 : -1;
 }

@@ -196,7 +196,7 @@ int onnx_op_pad(struct onnx_node *node)
 int onnx_op_depth_space(struct onnx_node *node)
 {
 	static const uint32_t to_space[2][6] = { { 0, 3, 4, 1, 5, 2 }, { 0, 1, 4, 2, 5, 3 } };
-	static const uint32_t to_depth[6] = { 0, 3, 5, 1, 2, 4 };
+	static const uint32_t to_depth[2][6] = { { 0, 3, 5, 1, 2, 4 }, { 0, 1, 3, 5, 2, 4 } };
 	int64_t block = onnx_attr_int(node, "blocksize", 0), n, c, h, w;
 	bool crd = !strcmp(onnx_attr_string(node, "mode", "DCR"), "CRD");
 	struct onnx_shape shape, wide, last;
@@ -216,7 +216,7 @@ int onnx_op_depth_space(struct onnx_node *node)
 			return onnx_refuse(node, "blocksize", "it does not divide the image");
 		wide = (struct onnx_shape){ 6, { n, c, h / block, block, w / block, block } };
 		last = (struct onnx_shape){ 4, { n, c * block * block, h / block, w / block } };
-		x = x_transpose(node, x_reshape(node, x, &wide), to_depth);
+		x = x_transpose(node, x_reshape(node, x, &wide), to_depth[crd]);
 		return onnx_out(node, 0, x_reshape(node, x, &last));
 	}
 	if (c % (block * block))

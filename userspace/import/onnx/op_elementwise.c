@@ -175,24 +175,6 @@ int onnx_op_pow(struct onnx_node *node)
 	return onnx_out(node, 0, x_pow(node, a, x_cast(node, b, type)));
 }
 
-/* A shift by n is a product or quotient with 2 to the power of n. */
-int onnx_op_bit_shift(struct onnx_node *node)
-{
-	const char *direction = onnx_attr_string(node, "direction", "");
-	WNNOperand a = onnx_in(node, 0);
-	WNNOperand b = a ? onnx_in(node, 1) : NULL;
-	WNNOperand power;
-
-	if (!b)
-		return -1;
-	power = x_pow(node, x_like(node, a, 2), b);
-	if (!strcmp(direction, "LEFT"))
-		return onnx_out(node, 0, x_mul(node, a, power));
-	if (!strcmp(direction, "RIGHT"))
-		return onnx_out(node, 0, x_div(node, a, power));
-	return onnx_refuse(node, "direction", "direction is neither LEFT nor RIGHT");
-}
-
 int onnx_op_bitwise_not(struct onnx_node *node)
 {
 	int type = onnx_in_type(node, 0);
@@ -273,60 +255,6 @@ int onnx_op_where(struct onnx_node *node)
 	if (!b)
 		return -1;
 	return onnx_out_as(node, 0, x_where(node, condition, a, b), onnx_in_type(node, 1));
-}
-
-/* WebNN does not cast numbers of four bits, but quantises and dequantises them: the scale is 1. */
-static WNNOperand cast_four_bits(struct onnx_node *node, WNNOperand x, int from, int to)
-{
-	struct onnx_shape shape = x_shape(x);
-	WNNOperand scale, zero;
-	bool packed = onnx_type_bits(from) == 4;
-
-	for (uint32_t i = 0; i < shape.rank; i++)
-		shape.dim[i] = 1;
-	scale = x_expand(node, x_number(node, WNNOperandDataType_Float32, 1), &shape);
-	zero = onnx_filled(node, onnx_type_webnn(packed ? from : to), &shape, 0);
-	if (packed)
-		x = wnnGraphBuilderDequantizeLinear(node->b, x, scale, zero, &node->options);
-	x = x_cast(node, x, WNNOperandDataType_Float32);
-	if (packed && onnx_type_bits(to) == 4)
-		return cast_four_bits(node, x, ONNX_FLOAT, to);
-	return packed ? x : wnnGraphBuilderQuantizeLinear(node->b, x, scale, zero, &node->options);
-}
-
-static int cast_to(struct onnx_node *node, size_t input, size_t output, int to)
-{
-	WNNOperandDataType webnn = onnx_type_webnn(to);
-	int from = onnx_in_type(node, input);
-	WNNOperand x;
-
-	if (webnn == WNNOperandDataType_Undefined)
-		return onnx_refuse(node, "to", "WebNN has no type for %s",
-				   *onnx_type_name(to) ? onnx_type_name(to) : "what to says");
-	node->import->doubles = node->import->doubles || to == ONNX_DOUBLE;
-	if (from == to)
-		return onnx_out_value(node, output, node->inputs[input]);
-	x = onnx_in(node, input);
-	if (!x)
-		return -1;
-	if (onnx_type_bits(from) == 4 || onnx_type_bits(to) == 4)
-		x = cast_four_bits(node, x, from, to);
-	if (to == ONNX_BOOL)
-		return onnx_out_bool(node, output,
-				     x_not(node, x_equal(node, x, x_like(node, x, 0))));
-	return onnx_out_as(node, output, x_cast(node, x, webnn), to);
-}
-
-int onnx_op_cast(struct onnx_node *node)
-{
-	if (!onnx_has(node, 0))
-		return onnx_refuse(node, "", "input 0 is missing");
-	if (node->op->variant) {
-		if (!onnx_has(node, 1))
-			return onnx_refuse(node, "", "input 1 is missing");
-		return cast_to(node, 0, 0, onnx_in_type(node, 1));
-	}
-	return cast_to(node, 0, 0, (int)onnx_attr_int(node, "to", 0));
 }
 
 /* A bound of Clip that is known becomes an option, others become operators. */

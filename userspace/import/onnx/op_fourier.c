@@ -5,8 +5,10 @@
 #include "ops.h"
 
 struct transform {
-	int64_t length, bins;
+	int64_t length, bins; /* of what comes in and goes out */
+	int64_t period;
 	bool inverse;
+	bool real;		 /* from half a spectrum to a real signal */
 	WNNOperand cosine, sine; /* [length, bins] */
 };
 
@@ -15,7 +17,7 @@ static int make_matrices(struct onnx_node *node, struct transform *t, WNNOperand
 	struct onnx_shape shape = { 2, { t->length, t->bins } };
 	size_t elements = (size_t)(t->length * t->bins);
 	int own = (int)onnx_type_of(type);
-	double factor = t->inverse ? 1 / (double)t->length : 1;
+	double factor = t->inverse ? 1 / (double)t->period : 1;
 	void *cosine, *sine;
 
 	if (t->length > ONNX_INDICES / t->bins)
@@ -29,18 +31,19 @@ static int make_matrices(struct onnx_node *node, struct transform *t, WNNOperand
 		return -1;
 	for (int64_t i = 0; i < t->length; i++)
 		for (int64_t k = 0; k < t->bins; k++) {
-			double angle = 2 * M_PI * (double)(i * k % t->length) / (double)t->length;
+			double angle = 2 * M_PI * (double)(i * k % t->period) / (double)t->period;
+			double part = factor * (t->real && i && 2 * i != t->period ? 2 : 1);
 
-			onnx_put_float(own, cosine, (size_t)(i * t->bins + k), factor * cos(angle));
+			onnx_put_float(own, cosine, (size_t)(i * t->bins + k), part * cos(angle));
 			onnx_put_float(own, sine, (size_t)(i * t->bins + k),
-				       (t->inverse ? -factor : factor) * sin(angle));
+				       (t->inverse ? -part : part) * sin(angle));
 		}
 	t->cosine = x_constant(node, type, &shape, cosine);
 	t->sine = x_constant(node, type, &shape, sine);
 	return t->cosine && t->sine ? 0 : onnx_out(node, 0, NULL);
 }
 
-/* Real and imaginary part [..., length], the latter may be NULL: [..., bins, 2]. */
+/* Real and imaginary part [..., length], the latter may be NULL: [..., bins, 2], or 1 of a real signal. */
 static WNNOperand transform(struct onnx_node *node, const struct transform *t, WNNOperand real,
 			    WNNOperand imaginary)
 {
@@ -57,6 +60,8 @@ static WNNOperand transform(struct onnx_node *node, const struct transform *t, W
 		odd = x_add(node, odd, onnx_matmul(node, imaginary, t->cosine));
 	}
 	parts[0] = x_unsqueeze(node, even, rank);
+	if (t->real)
+		return parts[0];
 	parts[1] = x_unsqueeze(node, odd, rank);
 	return parts[0] && parts[1] ? x_concat(node, 2, parts, rank) : NULL;
 }
@@ -101,11 +106,16 @@ static int read_dft(struct onnx_node *node, const struct onnx_shape *shape, stru
 		return onnx_refuse(node, "axis", "axis is that of the complex numbers");
 	if (onnx_has(node, 1) ? t->length < 1 || t->length > ONNX_INDICES : 0)
 		return onnx_refuse(node, "dft_length", "dft_length is %lld", (long long)t->length);
-	t->length = onnx_has(node, 1) ? t->length : shape->dim[*axis];
 	t->inverse = onnx_attr_int(node, "inverse", 0);
-	if (onesided && t->inverse)
-		return onnx_refuse(node, "onesided", "half a spectrum is not transformed back");
-	t->bins = onesided ? t->length / 2 + 1 : t->length;
+	t->real = onesided && t->inverse;
+	if (!onnx_has(node, 1))
+		t->length = t->real ? 2 * (shape->dim[*axis] - 1) : shape->dim[*axis];
+	if (t->length < 1)
+		return onnx_refuse(node, "dft_length", "dft_length is %lld", (long long)t->length);
+	t->period = t->length;
+	t->bins = onesided && !t->real ? t->length / 2 + 1 : t->length;
+	if (t->real)
+		t->length = t->length / 2 + 1;
 	return 0;
 }
 
@@ -165,6 +175,7 @@ int onnx_op_stft(struct onnx_node *node)
 		return onnx_refuse(node, "frame_length",
 				   "signal, frame_step and frame_length do "
 				   "not fit together");
+	t.period = t.length;
 	t.bins = onnx_attr_int(node, "onesided", 1) ? t.length / 2 + 1 : t.length;
 	grid.dim[0] = (shape.dim[1] - t.length) / step[0] + 1;
 	grid.dim[1] = t.length;

@@ -237,7 +237,8 @@ static int read_scan(struct onnx_node *node, struct scan *s)
 	s->loop.carried = node->input_count - s->inputs;
 	if (loop_begin(node, &s->loop, node->input_count, 0) ||
 	    read_list(node, "scan_input_axes", s->inputs, &s->in_axes) ||
-	    read_list(node, "scan_input_directions", s->inputs, &s->in_back) ||
+	    read_list(node, node->version < 9 ? "directions" : "scan_input_directions", s->inputs,
+		      &s->in_back) ||
 	    read_list(node, "scan_output_axes", s->loop.scanned, &s->out_axes) ||
 	    read_list(node, "scan_output_directions", s->loop.scanned, &s->out_back))
 		return -1;
@@ -293,6 +294,70 @@ int onnx_op_scan(struct onnx_node *node)
 		memcpy(l->in, l->results, l->carried * sizeof(*l->in));
 	} while (l->done < s.length);
 	return loop_end(node, l, l->in, s.out_axes, s.out_back);
+}
+
+/* Batch @at of a value; with the dimension of the batch, of 1, or without it. */
+static struct onnx_value *batch_of(struct onnx_node *node, struct onnx_value *value, int64_t at)
+{
+	int64_t starts[ONNX_MAX_RANK] = { at }, strides[ONNX_MAX_RANK];
+	struct onnx_shape shape = value->shape, less = { .rank = value->shape.rank - 1 };
+
+	for (uint32_t i = 0; i < shape.rank; i++) {
+		strides[i] = 1;
+		if (i)
+			less.dim[i - 1] = shape.dim[i];
+	}
+	shape.dim[0] = 1;
+	value = onnx_move_slice(node, value, starts, shape.dim, strides);
+	return value ? onnx_move_reshape(node, value, &less) : NULL;
+}
+
+/* What a scan that has its own inputs and outputs makes of the inputs of one batch. */
+static int scan_batch(struct onnx_node *node, const struct onnx_node *outer, int64_t at)
+{
+	for (size_t i = 1; i < outer->input_count; i++) {
+		struct onnx_value *value = outer->inputs[i];
+
+		node->inputs[i - 1] = batch_of(node, value, at);
+		if (!node->inputs[i - 1])
+			return -1;
+	}
+	return onnx_op_scan(node);
+}
+
+/* Before operator set 9 each input has a batch in front, for which the body runs by itself. */
+int onnx_op_scan_batches(struct onnx_node *node)
+{
+	struct onnx_node inner = *node;
+	struct onnx_value **made;
+	int64_t batches;
+
+	if (onnx_has(node, 0))
+		return onnx_refuse(node, "sequence_lens", "lengths of sequences are not looked at");
+	for (size_t i = 1; i < node->input_count; i++)
+		if (!node->inputs[i] || node->inputs[i]->sequence || !node->inputs[i]->shape.rank ||
+		    node->inputs[i]->shape.dim[0] != node->inputs[1]->shape.dim[0])
+			return onnx_refuse(node, "", "its inputs have not the same batches");
+	batches = node->input_count > 1 ? node->inputs[1]->shape.dim[0] : 0;
+	made = onnx_node_alloc(node, ((size_t)batches * node->output_count + 1) * sizeof(*made));
+	inner.input_count = node->input_count ? node->input_count - 1 : 0;
+	inner.inputs = onnx_node_alloc(node, (node->input_count + 1) * sizeof(*inner.inputs));
+	if (!made || !inner.inputs)
+		return -1;
+	for (int64_t b = 0; b < batches; b++) {
+		if (scan_batch(&inner, node, b))
+			return -1;
+		for (size_t i = 0; i < node->output_count; i++)
+			made[i * (size_t)batches + (size_t)b] = node->outputs[i];
+	}
+	for (size_t i = 0; i < node->output_count; i++) {
+		node->outputs[i] = onnx_wants(node, i) ? stack(node, (size_t)batches,
+							       made + i * (size_t)batches, 0) :
+							 NULL;
+		if (onnx_wants(node, i) && !node->outputs[i])
+			return -1;
+	}
+	return 0;
 }
 
 static struct onnx_value *new_sequence(struct onnx_node *node, size_t count)

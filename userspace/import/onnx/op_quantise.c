@@ -22,8 +22,8 @@ WNNOperand onnx_filled(struct onnx_node *node, WNNOperandDataType type,
 }
 
 /* Gives a scale or zero point the rank of what it belongs to. A constant stays one. */
-static WNNOperand fit(struct onnx_node *node, size_t input, const struct onnx_shape *like,
-		      int64_t axis)
+WNNOperand onnx_fit_scale(struct onnx_node *node, size_t input, const struct onnx_shape *like,
+			  int64_t axis)
 {
 	struct onnx_shape shape = { like->rank, { 0 } }, own = *onnx_in_shape(node, input);
 	struct onnx_value *value;
@@ -57,7 +57,7 @@ static WNNOperand zero_point(struct onnx_node *node, size_t input, WNNOperand sc
 	struct onnx_shape shape;
 
 	if (onnx_has(node, input))
-		return fit(node, input, like, axis);
+		return onnx_fit_scale(node, input, like, axis);
 	if (!scale)
 		return NULL;
 	if (onnx_type_webnn(type) == WNNOperandDataType_Undefined) {
@@ -82,7 +82,7 @@ WNNOperand onnx_dequantise_at(struct onnx_node *node, size_t input, size_t scale
 	for (uint32_t i = 0; i < own.rank; i++)
 		own.dim[i] = 1;
 	scale = scale_at == ONNX_NO_SCALE ? onnx_filled(node, WNNOperandDataType_Float32, &own, 1) :
-					    fit(node, scale_at, &shape, axis);
+					    onnx_fit_scale(node, scale_at, &shape, axis);
 	zero = zero_point(node, zero_at, scale, onnx_in_type(node, input), &shape, axis);
 	if (!scale || !zero)
 		return NULL;
@@ -112,7 +112,7 @@ WNNOperand onnx_quantise(struct onnx_node *node, WNNOperand x, size_t scale_at, 
 	if (!x)
 		return NULL;
 	shape = x_shape(x);
-	scale = fit(node, scale_at, &shape, axis);
+	scale = onnx_fit_scale(node, scale_at, &shape, axis);
 	zero = zero_point(node, scale_at + 1, scale, type, &shape, axis);
 	if (!scale || !zero)
 		return NULL;
@@ -190,83 +190,36 @@ static int stretch_blocks(struct onnx_node *node)
 	return 0;
 }
 
-/* Where the parameter of an element is: one for all, one along an axis, or one for each block. */
-static size_t parameter_at(const struct onnx_shape *shape, const struct onnx_shape *own,
-			   uint32_t axis, size_t index)
-{
-	size_t at = 0, step = 1;
-
-	if (onnx_shape_elements(own) == 1)
-		return 0;
-	for (uint32_t i = shape->rank; i--;) {
-		size_t digit = index % (size_t)shape->dim[i];
-
-		index /= (size_t)shape->dim[i];
-		if (own->rank == 1 && shape->rank != 1 && i == axis)
-			return digit;
-		if (own->rank != shape->rank)
-			continue;
-		at += digit * (size_t)own->dim[i] / (size_t)shape->dim[i] * step;
-		step *= (size_t)own->dim[i];
-	}
-	return at;
-}
-
-/* Weights of a type that WebNN has not are dequantised at import. */
-static int dequantise_constant(struct onnx_node *node)
-{
-	const struct onnx_value *x = node->inputs[0], *scale = node->inputs[1], *zero;
-	int type = onnx_in_type(node, 1);
-	int64_t elements = onnx_shape_elements(&x->shape);
-	uint32_t axis = 0;
-	void *data;
-
-	zero = onnx_has(node, 2) ? node->inputs[2] : NULL;
-	if (!scale || !scale->data || (zero && !zero->data))
-		return onnx_refuse_variable(node, zero && scale && scale->data ? 2 : 1, "scale");
-	if (x->shape.rank && scale->shape.rank == 1 && onnx_shape_elements(&scale->shape) != 1 &&
-	    onnx_axis(node, "axis", onnx_attr_int(node, "axis", 1), x->shape.rank, &axis))
-		return -1;
-	for (uint32_t i = 0; onnx_shape_elements(&scale->shape) != 1 && i < x->shape.rank; i++)
-		if (scale->shape.rank == x->shape.rank && x->shape.rank != 1 ?
-			    !scale->shape.dim[i] || x->shape.dim[i] % scale->shape.dim[i] :
-			    scale->shape.rank != 1 ||
-				    (i == axis && scale->shape.dim[0] != x->shape.dim[i]))
-			return onnx_refuse(node, "axis",
-					   "the scale fits no dimension of the input");
-	if (zero && !onnx_shape_same(&zero->shape, &scale->shape))
-		return onnx_refuse(node, "", "scale and zero point differ in shape");
-	data = onnx_out_constant(node, 0, type, &x->shape);
-	for (int64_t i = 0; data && i < elements; i++) {
-		size_t at = parameter_at(&x->shape, &scale->shape, axis, (size_t)i);
-		double number = onnx_value_float(x, (size_t)i);
-
-		number -= zero ? onnx_value_float(zero, at) : 0;
-		onnx_put_float(type, data, (size_t)i, number * onnx_value_float(scale, at));
-	}
-	return data ? 0 : -1;
-}
-
 int onnx_op_dequantize(struct onnx_node *node)
 {
+	int64_t axis = onnx_attr_int(node, "axis", 1);
+	int type = (int)onnx_attr_int(node, "output_dtype", onnx_in_type(node, 1));
+	WNNOperand x;
+
 	if (stretch_blocks(node))
 		return -1;
-	if (onnx_has(node, 0) && node->inputs[0]->data && onnx_has(node, 1) &&
-	    onnx_type_webnn(onnx_in_type(node, 0)) == WNNOperandDataType_Undefined)
-		return dequantise_constant(node);
-	return onnx_out(node, 0, onnx_dequantise(node, 0, onnx_attr_int(node, "axis", 1)));
+	if (!onnx_type_is_float(type))
+		return onnx_refuse(node, "output_dtype", "output_dtype is no type of floats");
+	x = onnx_type_is_float(onnx_in_type(node, 0)) ? onnx_dequantise_few(node, axis) :
+							onnx_dequantise(node, 0, axis);
+	return onnx_out_as(node, 0, x ? x_cast(node, x, onnx_type_webnn(type)) : NULL, type);
 }
 
 int onnx_op_quantize(struct onnx_node *node)
 {
 	int type = (int)onnx_attr_int(node, "output_dtype", 0);
+	int64_t axis = onnx_attr_int(node, "axis", 1);
+	WNNOperand x;
 
 	if (stretch_blocks(node))
 		return -1;
 	type = onnx_has(node, 2) ? onnx_in_type(node, 2) : type ? type : ONNX_UINT8;
-	return onnx_out(node, 0,
-			onnx_quantise(node, onnx_in(node, 0), 1, onnx_attr_int(node, "axis", 1),
-				      type));
+	if (onnx_type_webnn(type) == WNNOperandDataType_Undefined)
+		return onnx_refuse(node, "output_dtype", "WebNN has no type for %s",
+				   onnx_type_name(type));
+	x = onnx_type_is_carried(type) ? onnx_quantise_few(node, axis, type) :
+					 onnx_quantise(node, onnx_in(node, 0), 1, axis, type);
+	return onnx_out_as(node, 0, x, type);
 }
 
 int onnx_op_qlinear_matmul(struct onnx_node *node)
@@ -292,7 +245,7 @@ int onnx_op_qlinear_conv(struct onnx_node *node)
 		struct onnx_shape shape = *onnx_in_shape(node, 8), one = { 1, { 1 } };
 
 		scale = x_mul(node, x_reshape(node, onnx_in(node, 1), &one),
-			      fit(node, 4, &shape, 0));
+			      onnx_fit_scale(node, 4, &shape, 0));
 		bias = x_mul(node, x_cast(node, onnx_in(node, 8), WNNOperandDataType_Float32),
 			     scale);
 	}

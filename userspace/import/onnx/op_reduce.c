@@ -38,6 +38,17 @@ static bool holds_axis(const uint32_t *axes, uint32_t count, uint32_t axis)
 	return false;
 }
 
+/* The least or greatest number of a type of integers, or of bool. */
+static int64_t extreme(int type, bool largest)
+{
+	unsigned int bits = type == ONNX_BOOL ? 1 : onnx_type_bits(type);
+
+	if (onnx_type_is_unsigned(type))
+		return largest ? (int64_t)(UINT64_MAX >> (64 - bits)) : 0;
+	return largest ? (int64_t)(UINT64_MAX >> (65 - bits)) :
+			 -(int64_t)(UINT64_MAX >> (65 - bits)) - 1;
+}
+
 /* A reduction of no elements gives its neutral element. */
 static int reduce_nothing(struct onnx_node *node)
 {
@@ -64,8 +75,12 @@ static int reduce_nothing(struct onnx_node *node)
 			shape.dim[shape.rank++] = 1;
 	data = onnx_out_constant(node, 0, type, &shape);
 	elements = onnx_shape_elements(&shape);
-	for (int64_t i = 0; data && i < elements; i++)
-		onnx_put_float(type, data, (size_t)i, neutral[kind]);
+	for (int64_t i = 0; data && i < elements; i++) {
+		if (onnx_type_is_float(type) || (kind != X_MAX && kind != X_MIN))
+			onnx_put_float(type, data, (size_t)i, neutral[kind]);
+		else
+			onnx_put_int(type, data, (size_t)i, extreme(type, kind == X_MIN));
+	}
 	return data ? 0 : -1;
 }
 
@@ -196,22 +211,63 @@ int onnx_op_arg(struct onnx_node *node)
 	return onnx_out(node, 0, x);
 }
 
-int onnx_op_cum_sum(struct onnx_node *node)
+/* The axis of a cumulative operator, which is an input. */
+static int cumulative_axis(struct onnx_node *node, uint32_t *axis)
 {
-	WNNCumulativeSumOptions options = WNN_CUMULATIVE_SUM_OPTIONS_INIT;
 	const int64_t *given;
-	WNNOperand x = onnx_in(node, 0);
-	uint32_t axis;
 	size_t count;
 
-	if (!x || onnx_in_ints(node, 1, "axis", &given, &count))
+	if (onnx_in_ints(node, 1, "axis", &given, &count))
 		return -1;
 	if (count != 1)
 		return onnx_refuse(node, "axis", "axis must be one number");
-	if (onnx_axis(node, "axis", given[0], onnx_in_shape(node, 0)->rank, &axis))
+	return onnx_axis(node, "axis", given[0], onnx_in_shape(node, 0)->rank, axis);
+}
+
+int onnx_op_cum_sum(struct onnx_node *node)
+{
+	WNNCumulativeSumOptions options = WNN_CUMULATIVE_SUM_OPTIONS_INIT;
+	WNNOperand x = onnx_in(node, 0);
+	uint32_t axis;
+
+	if (!x || cumulative_axis(node, &axis))
 		return -1;
 	options.label = node->options.label;
 	options.exclusive = onnx_attr_int(node, "exclusive", 0) != 0;
 	options.reversed = onnx_attr_int(node, "reverse", 0) != 0;
 	return onnx_out(node, 0, wnnGraphBuilderCumulativeSum(node->b, x, axis, &options));
+}
+
+/* What stands @by places before along a dimension, and 1 where nothing does. */
+static WNNOperand places_before(struct onnx_node *node, WNNOperand x, uint32_t axis, int64_t by)
+{
+	struct onnx_shape ones = x_shape(x);
+	int64_t size = ones.dim[axis];
+	WNNOperand parts[2];
+
+	ones.dim[axis] = by < size ? by : size;
+	parts[0] = x_expand(node, x_like(node, x, 1), &ones);
+	if (by >= size || !parts[0])
+		return parts[0];
+	parts[1] = x_part(node, x, axis, 0, size - by, 1);
+	return parts[1] ? x_concat(node, 2, parts, axis) : NULL;
+}
+
+/* Products of twice as many elements with each step. */
+int onnx_op_cum_prod(struct onnx_node *node)
+{
+	bool reverse = onnx_attr_int(node, "reverse", 0) != 0;
+	WNNOperand x = onnx_in(node, 0);
+	uint32_t axis;
+	int64_t size;
+
+	if (!x || cumulative_axis(node, &axis))
+		return -1;
+	size = x_shape(x).dim[axis];
+	x = reverse ? x_reverse(node, x, axis) : x;
+	if (x && onnx_attr_int(node, "exclusive", 0))
+		x = places_before(node, x, axis, 1);
+	for (int64_t by = 1; x && by < size; by *= 2)
+		x = x_mul(node, x, places_before(node, x, axis, by));
+	return onnx_out(node, 0, x && reverse ? x_reverse(node, x, axis) : x);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* com.microsoft.RotaryEmbedding: pairs of numbers of each head are turned by angles of their position. */
+/* RotaryEmbedding: pairs of numbers of each head are turned by angles of their position. */
 #include "attention.h"
 #include "ops.h"
 #include "select.h"
@@ -119,6 +119,63 @@ int onnx_op_rotary(struct onnx_node *node)
 		return -1;
 	cosine = angles(node, 2, 1, r.length);
 	sine = cosine ? angles(node, 3, 1, r.length) : NULL;
+	if (!sine || x_shape(sine).rank != 3)
+		return sine ? onnx_refuse(node, "position_ids", "position_ids has a wrong shape") :
+			      onnx_out(node, 0, NULL);
+	cosine = x_unsqueeze(node, cosine, r.heads_at);
+	sine = x_unsqueeze(node, sine, r.heads_at);
+	x = onnx_rotate(node, x_reshape(node, x, &r.wide), cosine, sine, r.turned,
+			onnx_attr_int(node, "interleaved", 0));
+	return onnx_out(node, 0, x_reshape(node, x, onnx_in_shape(node, 0)));
+}
+
+/* The heads of X as four dimensions, and how many numbers of each turn. */
+static int read_heads(struct onnx_node *node, struct rotary *r)
+{
+	const struct onnx_shape *x = onnx_in_shape(node, 0), *table = onnx_in_shape(node, 1);
+	int64_t heads = onnx_attr_int(node, "num_heads", 0);
+
+	r->turned = onnx_attr_int(node, "rotary_embedding_dim", 0);
+	r->wide = *x;
+	r->heads_at = x->rank == 4 ? 1 : 2;
+	if (x->rank == 3) {
+		if (heads < 1 || x->dim[2] % heads)
+			return onnx_refuse(node, "num_heads", "%lld heads do not fit %s",
+					   (long long)heads,
+					   onnx_shape_text(node->import->arena, x));
+		r->wide = (struct onnx_shape){ 4,
+					       { x->dim[0], x->dim[1], heads, x->dim[2] / heads } };
+	}
+	if (r->wide.rank != 4 || table->rank != (onnx_has(node, 3) ? 2 : 3))
+		return onnx_refuse(node, "", "the dimensions of input or cos_cache make no sense");
+	r->turned = r->turned ? r->turned : r->wide.dim[3];
+	if (r->turned < 2 || r->turned > r->wide.dim[3] ||
+	    r->turned != table->dim[table->rank - 1] * 2)
+		return onnx_refuse(node, "cos_cache", "cos_cache has %lld columns for %lld numbers",
+				   (long long)table->dim[table->rank - 1], (long long)r->turned);
+	return 0;
+}
+
+/* Cosines or sines [batch, length, columns], at positions [batch, length] if there are any. */
+static WNNOperand turns(struct onnx_node *node, size_t input)
+{
+	WNNOperand table = onnx_in(node, input), at;
+
+	if (!table || !onnx_has(node, 3))
+		return table;
+	at = onnx_in(node, 3);
+	return at ? x_gather(node, table, at, 0) : NULL;
+}
+
+int onnx_op_rotary_embedding(struct onnx_node *node)
+{
+	WNNOperand x = onnx_in(node, 0), cosine, sine;
+	struct rotary r;
+
+	if (!x || !onnx_in(node, 1) || !onnx_in(node, 2) || read_heads(node, &r))
+		return -1;
+	cosine = turns(node, 1);
+	sine = cosine ? turns(node, 2) : NULL;
 	if (!sine || x_shape(sine).rank != 3)
 		return sine ? onnx_refuse(node, "position_ids", "position_ids has a wrong shape") :
 			      onnx_out(node, 0, NULL);

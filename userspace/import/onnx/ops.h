@@ -55,17 +55,22 @@ int onnx_op_unary(struct onnx_node *node);
 int onnx_op_binary(struct onnx_node *node);
 int onnx_op_variadic(struct onnx_node *node);
 int onnx_op_pow(struct onnx_node *node);
-int onnx_op_bit_shift(struct onnx_node *node);
 int onnx_op_bitwise(struct onnx_node *node);
 int onnx_op_bitwise_not(struct onnx_node *node);
 int onnx_op_where(struct onnx_node *node);
-int onnx_op_cast(struct onnx_node *node);
 int onnx_op_clip(struct onnx_node *node);
 int onnx_op_dropout(struct onnx_node *node);
 int onnx_op_identity(struct onnx_node *node);
 
 /* op_mod.c */
 int onnx_op_mod(struct onnx_node *node);
+/* op_bits.c */
+int onnx_op_bit_cast(struct onnx_node *node);
+int onnx_op_bit_shift(struct onnx_node *node);
+int onnx_fold_bit_cast(struct onnx_node *node);
+
+/* op_cast.c */
+int onnx_op_cast(struct onnx_node *node);
 
 /* op_activation.c */
 enum { F_ACOS, F_ACOSH, F_ASIN, F_ASINH, F_ATAN, F_ATANH, F_COSH, F_SINH, F_MISH };
@@ -83,6 +88,7 @@ int onnx_op_quick_gelu(struct onnx_node *node);
 int onnx_op_shrink(struct onnx_node *node);
 int onnx_op_prelu(struct onnx_node *node);
 int onnx_op_is_inf(struct onnx_node *node);
+int onnx_op_swish(struct onnx_node *node);
 
 /* op_reduce.c */
 enum { S_SOFTMAX, S_LOG, S_HARD };
@@ -90,6 +96,7 @@ int onnx_op_reduce(struct onnx_node *node);
 int onnx_op_softmax(struct onnx_node *node);
 int onnx_op_arg(struct onnx_node *node);
 int onnx_op_cum_sum(struct onnx_node *node);
+int onnx_op_cum_prod(struct onnx_node *node);
 
 /* op_resize.c */
 int onnx_op_resize(struct onnx_node *node);
@@ -105,11 +112,23 @@ int onnx_op_einsum(struct onnx_node *node);
 int onnx_op_multi_head_attention(struct onnx_node *node);
 int onnx_op_attention(struct onnx_node *node);
 
+/* op_scaled_attention.c */
+int onnx_op_scaled_attention(struct onnx_node *node);
+int onnx_op_flex_attention(struct onnx_node *node);
+
+/* op_linear_attention.c */
+int onnx_op_linear_attention(struct onnx_node *node);
+int onnx_op_causal_conv(struct onnx_node *node);
+
+/* op_cache.c */
+int onnx_op_tensor_scatter(struct onnx_node *node);
+
 /* op_group_query.c */
 int onnx_op_group_query_attention(struct onnx_node *node);
 
 /* op_rotary.c */
 int onnx_op_rotary(struct onnx_node *node);
+int onnx_op_rotary_embedding(struct onnx_node *node);
 
 /* op_weights.c */
 int onnx_op_matmul_bits(struct onnx_node *node);
@@ -170,6 +189,7 @@ int onnx_op_sequence_length(struct onnx_node *node);
 int onnx_op_sequence_edit(struct onnx_node *node);
 int onnx_op_concat_from_sequence(struct onnx_node *node);
 int onnx_op_split_to_sequence(struct onnx_node *node);
+int onnx_op_optional(struct onnx_node *node);
 int onnx_op_optional_has(struct onnx_node *node);
 
 /* op_data.c */
@@ -222,6 +242,7 @@ int onnx_op_stft(struct onnx_node *node);
 /* op_loop.c */
 int onnx_op_loop(struct onnx_node *node);
 int onnx_op_scan(struct onnx_node *node);
+int onnx_op_scan_batches(struct onnx_node *node);
 int onnx_op_sequence_map(struct onnx_node *node);
 
 /* op_loss.c */
@@ -233,6 +254,9 @@ WNNOperand onnx_filled(struct onnx_node *node, WNNOperandDataType type,
 #define ONNX_NO_SCALE SIZE_MAX
 WNNOperand onnx_dequantise_at(struct onnx_node *node, size_t input, size_t scale_at, size_t zero_at,
 			      int64_t axis);
+/* A scale or zero point with the rank of what it belongs to. */
+WNNOperand onnx_fit_scale(struct onnx_node *node, size_t input, const struct onnx_shape *like,
+			  int64_t axis);
 /* Inputs first, first + 1 and first + 2 are a tensor, its scale and its zero point. */
 WNNOperand onnx_dequantise(struct onnx_node *node, size_t first, int64_t axis);
 WNNOperand onnx_quantise(struct onnx_node *node, WNNOperand x, size_t scale_at, int64_t axis,
@@ -248,6 +272,10 @@ int onnx_op_qlinear_matmul(struct onnx_node *node);
 int onnx_op_qlinear_conv(struct onnx_node *node);
 int onnx_op_integer_product(struct onnx_node *node);
 int onnx_op_dynamic_quantize(struct onnx_node *node);
+
+/* op_quantise_few.c: floats of few bits, and integers of 2 and 16 bits, as inputs 0 to 2 have them */
+WNNOperand onnx_dequantise_few(struct onnx_node *node, int64_t axis);
+WNNOperand onnx_quantise_few(struct onnx_node *node, int64_t axis, int type);
 
 /* op_qlinear.c */
 enum { Q_SIGMOID, Q_LEAKY_RELU, Q_SOFTMAX };

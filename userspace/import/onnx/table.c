@@ -4,8 +4,9 @@
 
 #include "ops.h"
 
-#define ONNX "", /* the default domain */
-#define MS   "com.microsoft",
+#define ONNX	"", /* the default domain */
+#define MS	"com.microsoft",
+#define PREVIEW "ai.onnx.preview",
 
 static const struct onnx_op table[] = {
 	/* Elementwise, as WebNN has them */
@@ -49,14 +50,16 @@ static const struct onnx_op table[] = {
 	{ ONNX "Sum", 6, 0, onnx_op_variadic, onnx_fold_binary, B_ADD, "" },
 	{ ONNX "Mean", 6, 0, onnx_op_variadic, NULL, B_MEAN, "composed of add and div" },
 	{ ONNX "Mod", 10, 0, onnx_op_mod, onnx_fold_binary, B_MOD, "composed of div, mul and sub" },
-	{ ONNX "BitShift", 11, 0, onnx_op_bit_shift, NULL, 0, "composed of pow and mul or div" },
+	{ ONNX "BitShift", 11, 0, onnx_op_bit_shift, NULL, 0, "composed of mul or div" },
+	{ ONNX "BitCast", 26, 0, onnx_op_bit_cast, onnx_fold_bit_cast, 0,
+	  "composed; of a double no more than a float32 has" },
 	{ ONNX "BitwiseAnd", 18, 0, onnx_op_bitwise, NULL, B_AND, "composed, bit by bit" },
 	{ ONNX "BitwiseOr", 18, 0, onnx_op_bitwise, NULL, B_OR, "composed, bit by bit" },
 	{ ONNX "BitwiseXor", 18, 0, onnx_op_bitwise, NULL, B_XOR, "composed, bit by bit" },
 	{ ONNX "BitwiseNot", 18, 0, onnx_op_bitwise_not, NULL, 0, "composed of sub" },
 	{ ONNX "Where", 9, 0, onnx_op_where, onnx_fold_where, 0, "" },
 	{ ONNX "Cast", 6, 0, onnx_op_cast, onnx_fold_cast, 0,
-	  "types that WebNN has not are refused" },
+	  "no strings; floats of 4 to 8 bits are rounded by arithmetic" },
 	{ ONNX "CastLike", 15, 0, onnx_op_cast, onnx_fold_cast, 1, "as Cast" },
 	{ ONNX "Clip", 6, 0, onnx_op_clip, onnx_fold_clip, 0, "bounds may be computed" },
 	{ ONNX "Dropout", 1, 0, onnx_op_dropout, NULL, 0,
@@ -82,6 +85,8 @@ static const struct onnx_op table[] = {
 	{ ONNX "HardSigmoid", 1, 0, onnx_op_hard_sigmoid, NULL, 0, "" },
 	{ ONNX "Gelu", 20, 0, onnx_op_gelu, NULL, 0, "the approximation is composed" },
 	{ ONNX "Shrink", 9, 0, onnx_op_shrink, NULL, 0, "composed of where" },
+	{ ONNX "Swish", 24, 0, onnx_op_swish, NULL, 0, "composed" },
+	{ ONNX "SwiGLU", 28, 0, onnx_op_swish, NULL, 1, "composed" },
 	{ ONNX "PRelu", 1, 0, onnx_op_prelu, NULL, 0, "" },
 	{ ONNX "IsInf", 10, 0, onnx_op_is_inf, NULL, 0, "" },
 
@@ -101,6 +106,7 @@ static const struct onnx_op table[] = {
 	{ ONNX "Hardmax", 1, 0, onnx_op_softmax, NULL, S_HARD, "composed of argMax and equal" },
 	{ ONNX "ArgMax", 1, 0, onnx_op_arg, NULL, 0, "" },
 	{ ONNX "ArgMin", 1, 0, onnx_op_arg, NULL, 1, "" },
+	{ ONNX "CumProd", 26, 0, onnx_op_cum_prod, NULL, 0, "composed; axis must be a constant" },
 	{ ONNX "CumSum", 11, 0, onnx_op_cum_sum, NULL, 0, "" },
 
 	/* Products */
@@ -158,6 +164,13 @@ static const struct onnx_op table[] = {
 	{ MS "GemmFastGelu", 1, 0, onnx_op_gemm_fast_gelu, NULL, 0, "composed" },
 
 	/* Attention */
+	{ ONNX "Attention", 23, 0, onnx_op_scaled_attention, NULL, 0, "composed" },
+	{ PREVIEW "FlexAttention", 1, 0, onnx_op_flex_attention, NULL, 0, "composed" },
+	{ ONNX "LinearAttention", 27, 0, onnx_op_linear_attention, NULL, 0, "unrolled" },
+	{ ONNX "CausalConvWithState", 27, 0, onnx_op_causal_conv, NULL, 0,
+	  "composed of concat and conv2d" },
+	{ ONNX "RotaryEmbedding", 23, 0, onnx_op_rotary_embedding, NULL, 0, "composed" },
+	{ ONNX "TensorScatter", 24, 0, onnx_op_tensor_scatter, NULL, 0, "composed of scatterND" },
 	{ MS "Attention", 1, 0, onnx_op_attention, NULL, 0,
 	  "composed; no rotary positions, no shared buffer" },
 	{ MS "QAttention", 1, 0, onnx_op_attention, NULL, 1, "composed; exact below 2^24" },
@@ -303,6 +316,7 @@ static const struct onnx_op table[] = {
 	  "where the condition is computed, both branches are, and have equal shapes" },
 	{ ONNX "Loop", 1, 0, onnx_op_loop, NULL, 0,
 	  "unrolled; M and the condition must be constant" },
+	{ ONNX "Scan", 8, 8, onnx_op_scan_batches, NULL, 0, "unrolled; without sequence_lens" },
 	{ ONNX "Scan", 9, 0, onnx_op_scan, NULL, 0, "unrolled" },
 	{ ONNX "SequenceMap", 17, 0, onnx_op_sequence_map, NULL, 0, "unrolled" },
 	{ ONNX "SequenceEmpty", 11, 0, onnx_op_sequence_construct, NULL, 0, "unrolled" },
@@ -316,8 +330,8 @@ static const struct onnx_op table[] = {
 	  "the position must be a constant" },
 	{ ONNX "ConcatFromSequence", 11, 0, onnx_op_concat_from_sequence, NULL, 0, "" },
 	{ ONNX "SplitToSequence", 11, 0, onnx_op_split_to_sequence, NULL, 0, "" },
-	{ ONNX "Optional", 15, 0, onnx_op_identity, NULL, 0, "of a value that is there" },
-	{ ONNX "OptionalGetElement", 15, 0, onnx_op_identity, NULL, 0, "" },
+	{ ONNX "Optional", 15, 0, onnx_op_optional, NULL, 0, "" },
+	{ ONNX "OptionalGetElement", 15, 0, onnx_op_optional, NULL, 1, "" },
 	{ ONNX "OptionalHasElement", 15, 0, onnx_op_optional_has, NULL, 0, "computed at import" },
 };
 

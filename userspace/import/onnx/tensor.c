@@ -128,7 +128,7 @@ static WNNStatus typed_data(struct onnx_arena *arena, const Onnx__TensorProto *t
 		count = tensor->n_int32_data;
 		break;
 	}
-	if (count != (bits == 4 ? (elements + 1) / 2 : elements))
+	if (count != (bits < 8 ? onnx_data_size(value->type, (int64_t)elements) : elements))
 		return bad(tensor, "it has not as many elements as its shape says");
 	data = onnx_arena_alloc(arena, onnx_data_size(value->type, (int64_t)elements));
 	if (!data)

@@ -9,33 +9,37 @@
 static const struct {
 	const char *name;
 	unsigned int bits;
-	bool is_float;
+	bool is_float, carried;
 	WNNOperandDataType webnn;
 } types[] = {
-	[ONNX_FLOAT] = { "float", 32, true, WNNOperandDataType_Float32 },
-	[ONNX_UINT8] = { "uint8", 8, false, WNNOperandDataType_Uint8 },
-	[ONNX_INT8] = { "int8", 8, false, WNNOperandDataType_Int8 },
-	[ONNX_UINT16] = { "uint16", 16, false, WNNOperandDataType_Undefined },
-	[ONNX_INT16] = { "int16", 16, false, WNNOperandDataType_Undefined },
-	[ONNX_INT32] = { "int32", 32, false, WNNOperandDataType_Int32 },
-	[ONNX_INT64] = { "int64", 64, false, WNNOperandDataType_Int64 },
-	[ONNX_STRING] = { "string", 0, false, WNNOperandDataType_Undefined },
-	[ONNX_BOOL] = { "bool", 8, false, WNNOperandDataType_Uint8 },
-	[ONNX_FLOAT16] = { "float16", 16, true, WNNOperandDataType_Float16 },
-	/* What is of double in a model is computed in float32. */
-	[ONNX_DOUBLE] = { "double", 64, true, WNNOperandDataType_Float32 },
-	[ONNX_UINT32] = { "uint32", 32, false, WNNOperandDataType_Uint32 },
-	[ONNX_UINT64] = { "uint64", 64, false, WNNOperandDataType_Uint64 },
-	[14] = { "complex64", 0, false, WNNOperandDataType_Undefined },
-	[15] = { "complex128", 0, false, WNNOperandDataType_Undefined },
-	[ONNX_BFLOAT16] = { "bfloat16", 16, true, WNNOperandDataType_Undefined },
-	[17] = { "float8e4m3fn", 0, false, WNNOperandDataType_Undefined },
-	[18] = { "float8e4m3fnuz", 0, false, WNNOperandDataType_Undefined },
-	[19] = { "float8e5m2", 0, false, WNNOperandDataType_Undefined },
-	[20] = { "float8e5m2fnuz", 0, false, WNNOperandDataType_Undefined },
-	[ONNX_UINT4] = { "uint4", 4, false, WNNOperandDataType_Uint4 },
-	[ONNX_INT4] = { "int4", 4, false, WNNOperandDataType_Int4 },
-	[23] = { "float4e2m1", 0, false, WNNOperandDataType_Undefined },
+	[ONNX_FLOAT] = { "float", 32, true, false, WNNOperandDataType_Float32 },
+	[ONNX_UINT8] = { "uint8", 8, false, false, WNNOperandDataType_Uint8 },
+	[ONNX_INT8] = { "int8", 8, false, false, WNNOperandDataType_Int8 },
+	[ONNX_UINT16] = { "uint16", 16, false, true, WNNOperandDataType_Uint32 },
+	[ONNX_INT16] = { "int16", 16, false, true, WNNOperandDataType_Int32 },
+	[ONNX_INT32] = { "int32", 32, false, false, WNNOperandDataType_Int32 },
+	[ONNX_INT64] = { "int64", 64, false, false, WNNOperandDataType_Int64 },
+	[ONNX_STRING] = { "string", 0, false, false, WNNOperandDataType_Undefined },
+	[ONNX_BOOL] = { "bool", 8, false, false, WNNOperandDataType_Uint8 },
+	[ONNX_FLOAT16] = { "float16", 16, true, false, WNNOperandDataType_Float16 },
+	[ONNX_DOUBLE] = { "double", 64, true, true, WNNOperandDataType_Float32 },
+	[ONNX_UINT32] = { "uint32", 32, false, false, WNNOperandDataType_Uint32 },
+	[ONNX_UINT64] = { "uint64", 64, false, false, WNNOperandDataType_Uint64 },
+	[14] = { "complex64", 0, false, false, WNNOperandDataType_Undefined },
+	[15] = { "complex128", 0, false, false, WNNOperandDataType_Undefined },
+	[ONNX_BFLOAT16] = { "bfloat16", 16, true, true, WNNOperandDataType_Float32 },
+	[ONNX_FLOAT8E4M3FN] = { "float8e4m3fn", 8, true, true, WNNOperandDataType_Float16 },
+	[ONNX_FLOAT8E4M3FNUZ] = { "float8e4m3fnuz", 8, true, true, WNNOperandDataType_Float16 },
+	[ONNX_FLOAT8E5M2] = { "float8e5m2", 8, true, true, WNNOperandDataType_Float16 },
+	[ONNX_FLOAT8E5M2FNUZ] = { "float8e5m2fnuz", 8, true, true, WNNOperandDataType_Float16 },
+	[ONNX_UINT4] = { "uint4", 4, false, false, WNNOperandDataType_Uint4 },
+	[ONNX_INT4] = { "int4", 4, false, false, WNNOperandDataType_Int4 },
+	[ONNX_FLOAT4E2M1] = { "float4e2m1", 4, true, true, WNNOperandDataType_Float16 },
+	[ONNX_FLOAT8E8M0] = { "float8e8m0", 8, true, true, WNNOperandDataType_Float32 },
+	[ONNX_UINT2] = { "uint2", 2, false, true, WNNOperandDataType_Uint4 },
+	[ONNX_INT2] = { "int2", 2, false, true, WNNOperandDataType_Int4 },
+	[ONNX_FLOAT6E2M3] = { "float6e2m3", 6, true, true, WNNOperandDataType_Float16 },
+	[ONNX_FLOAT6E3M2] = { "float6e3m2", 6, true, true, WNNOperandDataType_Float16 },
 };
 
 static bool known(int type)
@@ -58,6 +62,18 @@ bool onnx_type_is_float(int type)
 	return known(type) && types[type].is_float;
 }
 
+bool onnx_type_is_unsigned(int type)
+{
+	return type == ONNX_UINT2 || type == ONNX_UINT4 || type == ONNX_UINT8 ||
+	       type == ONNX_UINT16 || type == ONNX_UINT32 || type == ONNX_UINT64 ||
+	       type == ONNX_BOOL;
+}
+
+bool onnx_type_is_carried(int type)
+{
+	return known(type) && types[type].carried;
+}
+
 WNNOperandDataType onnx_type_webnn(int type)
 {
 	return known(type) ? types[type].webnn : WNNOperandDataType_Undefined;
@@ -66,7 +82,7 @@ WNNOperandDataType onnx_type_webnn(int type)
 enum onnx_type onnx_type_of(WNNOperandDataType type)
 {
 	for (int i = 1; i < (int)(sizeof(types) / sizeof(types[0])); i++)
-		if (i != ONNX_BOOL && types[i].webnn == type)
+		if (i != ONNX_BOOL && !types[i].carried && types[i].webnn == type)
 			return (enum onnx_type)i;
 	return 0;
 }
@@ -179,11 +195,34 @@ static uint16_t double_to_half(double number)
 	return (uint16_t)(sign | (uint16_t)((exponent + 13) * 1024 + (int)scaled));
 }
 
-static int four_bits(const void *data, size_t index, bool is_signed)
+/* Elements of less than 8 bits follow each other without gaps, the first in the low bits. */
+static unsigned int few_bits(const void *data, size_t index, unsigned int bits)
 {
-	int nibble = ((const uint8_t *)data)[index / 2] >> (index % 2 * 4) & 15;
+	const uint8_t *bytes = (const uint8_t *)data + index * bits / 8;
+	unsigned int shift = index * bits % 8, pair = bytes[0];
 
-	return is_signed && nibble > 7 ? nibble - 16 : nibble;
+	if (shift + bits > 8)
+		pair |= (unsigned int)bytes[1] << 8;
+	return pair >> shift & ((1u << bits) - 1);
+}
+
+static void put_few_bits(void *data, size_t index, unsigned int bits, unsigned int number)
+{
+	uint8_t *bytes = (uint8_t *)data + index * bits / 8;
+	unsigned int shift = index * bits % 8, mask = ((1u << bits) - 1) << shift;
+
+	number = number << shift & mask;
+	bytes[0] = (uint8_t)((bytes[0] & ~mask) | number);
+	if (shift + bits > 8)
+		bytes[1] = (uint8_t)((bytes[1] & ~(mask >> 8)) | number >> 8);
+}
+
+static int64_t few_bits_int(const void *data, size_t index, int type)
+{
+	unsigned int bits = onnx_type_bits(type);
+	int number = (int)few_bits(data, index, bits);
+
+	return !onnx_type_is_unsigned(type) && number >> (bits - 1) ? number - (1 << bits) : number;
 }
 
 #define GET(type)                                                                     \
@@ -208,6 +247,9 @@ double onnx_value_float(const struct onnx_value *value, size_t index)
 	case ONNX_UINT64:
 		return (double)GET(uint64_t);
 	default:
+		if (onnx_format_of(value->type))
+			return onnx_format_get(value->type, few_bits(value->data, index,
+								     onnx_type_bits(value->type)));
 		return (double)onnx_value_int(value, index);
 	}
 }
@@ -244,9 +286,11 @@ int64_t onnx_value_int(const struct onnx_value *value, size_t index)
 	case ONNX_INT64:
 	case ONNX_UINT64:
 		return GET(int64_t);
+	case ONNX_UINT2:
+	case ONNX_INT2:
 	case ONNX_UINT4:
 	case ONNX_INT4:
-		return four_bits(value->data, index, value->type == ONNX_INT4);
+		return few_bits_int(value->data, index, value->type);
 	default:
 		return to_int(onnx_value_float(value, index));
 	}
@@ -280,22 +324,34 @@ void onnx_put_int(int type, void *data, size_t index, int64_t number)
 	case ONNX_UINT64:
 		PUT(int64_t, number);
 		break;
+	case ONNX_UINT2:
+	case ONNX_INT2:
 	case ONNX_UINT4:
-	case ONNX_INT4: {
-		uint8_t *byte = (uint8_t *)data + index / 2;
-		unsigned int shift = index % 2 * 4;
-
-		*byte = (uint8_t)((*byte & ~(15u << shift)) | ((unsigned int)number & 15) << shift);
+	case ONNX_INT4:
+		put_few_bits(data, index, onnx_type_bits(type), (unsigned int)number);
 		break;
-	}
 	default:
 		onnx_put_float(type, data, index, (double)number);
 		break;
 	}
 }
 
+void onnx_put_rounded(int type, void *data, size_t index, double number, bool saturate,
+		      enum onnx_rounding rounding)
+{
+	if (onnx_format_of(type))
+		put_few_bits(data, index, onnx_type_bits(type),
+			     onnx_format_put(type, number, saturate, rounding));
+	else
+		onnx_put_float(type, data, index, number);
+}
+
 void onnx_put_float(int type, void *data, size_t index, double number)
 {
+	if (onnx_format_of(type)) {
+		onnx_put_rounded(type, data, index, number, true, ONNX_UP);
+		return;
+	}
 	switch (type) {
 	case ONNX_FLOAT:
 		PUT(float, number);
@@ -334,13 +390,13 @@ void onnx_put_float(int type, void *data, size_t index, double number)
 
 void onnx_copy_element(int type, void *to, size_t at, const void *from, size_t from_at)
 {
-	struct onnx_value source = { .type = type, .data = from };
-	size_t size = onnx_type_bits(type) / 8;
+	unsigned int bits = onnx_type_bits(type);
+	size_t size = bits / 8;
 
 	if (size)
 		memcpy((uint8_t *)to + at * size, (const uint8_t *)from + from_at * size, size);
 	else
-		onnx_put_int(type, to, at, onnx_value_int(&source, from_at));
+		put_few_bits(to, at, bits, few_bits(from, from_at, bits));
 }
 
 size_t onnx_data_size(int type, int64_t elements)

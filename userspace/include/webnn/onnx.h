@@ -37,9 +37,9 @@ typedef struct WNNOnnxModelImpl *WNNOnnxModel;
 typedef enum WNNOnnxKind {
 	/** A tensor. */
 	WNNOnnxKind_Tensor = 1,
-	/** A sequence of tensors. */
+	/** A sequence of tensors, which may be optional. Its items are NAME/0, NAME/1 … of the graph. */
 	WNNOnnxKind_Sequence = 2,
-	/** An optional value. One of a tensor is an input of the graph, as if it were a tensor. */
+	/** An optional tensor. As an input it is taken as there, unless it was said that it is not. */
 	WNNOnnxKind_Optional = 3,
 	/** A map, a sparse tensor, or something that is not known. */
 	WNNOnnxKind_Other = 4,
@@ -63,7 +63,12 @@ typedef struct WNNOnnxValueInfo {
 	WNNOnnxKind kind;
 	/** Type of the elements as in ONNX, such as float, int64 or bool; empty if not known. */
 	WNNStringView elementType;
-	/** The same in WebNN, with bool as uint8; Undefined where WebNN has no such type. */
+	/**
+	 * The same in WebNN, with bool as uint8. Where WebNN has no such type this is that of the
+	 * graph, which holds its numbers: float32 for double, bfloat16 and float8e8m0, float16 for
+	 * floats of 4 to 8 bits, int32 and uint32 for those of 16 bits, int4 and uint4 for those of 2
+	 * bits. Undefined for strings and complex numbers.
+	 */
 	WNNOperandDataType dataType;
 	/** Number of items of dimensions, or WNN_ONNX_RANK_UNKNOWN. */
 	size_t rank;
@@ -213,7 +218,7 @@ WNN_EXPORT WNNStatus wnnOnnxModelSetDimension(WNNOnnxModel model, WNNStringView 
  * Sets the shape of an input, whatever its dimensions are called.
  *
  * @param model The model.
- * @param name Name of the input.
+ * @param name Name of the input, or NAME/0, NAME/1 … of an item of a sequence, in this order.
  * @param shape Its dimensions. With a 0 it has no elements, and is no input of the graph.
  *
  * @return Success, or TypeError: there is no such input, or the file says another shape.
@@ -226,8 +231,9 @@ WNN_EXPORT WNNStatus wnnOnnxModelSetInputShape(WNNOnnxModel model, WNNStringView
  * the graph. Its shape must be known.
  *
  * @param model The model.
- * @param name Name of the input.
- * @param data Its elements, which are copied: in row-major order, bool as bytes.
+ * @param name Name of the input, or of an item of a sequence.
+ * @param data Its elements, which are copied: in row-major order, bool as bytes; of elementType, or
+ *     of dataType. NULL: the sequence is empty, or the optional value is not there.
  * @param size Number of bytes.
  *
  * @return Success, or TypeError: there is no such input, its shape is not known, or size is not
