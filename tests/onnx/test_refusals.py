@@ -20,10 +20,10 @@ SOURCES = TOP / "userspace/import/onnx"
 PAGE = TOP / "Documentation/onnx.rst"
 BEGIN = ".. begin of the table of refusals\n"
 END = ".. end of the table of refusals\n"
-TYPES = {"int4": onnx.TensorProto.INT4}
+TYPES = {"int4": onnx.TensorProto.INT4, "string": onnx.TensorProto.STRING}
 
 
-def make_row(operator, inputs, attributes, others, domain):
+def make_row(operator, inputs, attributes, others, domain, newer=False):
     values, tensors, names = [], [], []
     for index, given in enumerate(inputs):
         names.append("" if given is None else f"i{index}")
@@ -40,8 +40,8 @@ def make_row(operator, inputs, attributes, others, domain):
     graph = onnx.helper.make_graph([node], operator, values, [
         onnx.helper.make_empty_tensor_value_info(name) for name in outputs], tensors)
     return onnx.helper.make_model(graph, ir_version=8, opset_imports=[
-        onnx.helper.make_opsetid("", others.get("version", 18)),
-        onnx.helper.make_opsetid("com.microsoft", 1)])
+        onnx.helper.make_opsetid("", others.get("version", 28 if newer else 18)),
+        onnx.helper.make_opsetid("com.microsoft", 1), onnx.helper.make_opsetid("ai.onnx.preview", 1)])
 
 
 def node(*parts, **attributes):
@@ -114,12 +114,29 @@ def other_rows():
     sequence_type = several([node("SequenceLength", ["x"], ["y"])])
     sequence_type.graph.input[0].type.CopyFrom(onnx.helper.make_sequence_type_proto(
         onnx.helper.make_tensor_type_proto(onnx.TensorProto.FLOAT, [2])))
-    yield "the input \"x\" is no tensor", sequence_type
+    yield ("how many items the sequence \"x\" has is not known: set the shape of \"x/0\" and those that "
+           "follow, or that it is empty", sequence_type)
+    a_map = several([node("Identity", ["x"], ["y"])])
+    a_map.graph.input[0].type.map_type.key_type = onnx.TensorProto.INT64
+    yield "the input \"x\" is no tensor", a_map
+    optional = node("Optional", [], ["o"], type=onnx.helper.make_tensor_type_proto(1, [2]))
+    yield ("input 0 is an optional value that is not there",
+           several([optional, node("Relu", ["o"], ["y"])]))
+    yield ("the optional value is not there",
+           several([optional, node("OptionalGetElement", ["o"], ["y"])]))
+    body = refusals.graph(["s", "a"], ["s", "a"])
+    for inputs, reason in ((["x", "x", "x"], "lengths of sequences are not looked at"),
+                           (["", "x", "c"], "its inputs have not the same batches")):
+        old = several([constant("c", 1, 2, 3),
+                       node("Scan", inputs, ["y", "z"], num_scan_inputs=1, body=body)], (2, 3))
+        old.opset_import[0].version = 8
+        yield reason, old
 
 
 # Messages that no model gives, and why.
 UNREACHABLE = {
     "what the output \"%s\" depends on is refused": "what is refused says itself why",
+    "a constant has too many elements: %s": "one of more than 2^31 elements is no test",
     "it is not computed for inputs like these": "what is only computed at import says itself why not",
 }
 
@@ -182,6 +199,9 @@ def main():
                                         refusals.PICTURES, refusals.SEQUENCES)),
                                   ("com.microsoft", (refusals.MICROSOFT,)))
             for rows in lists for message, *row in rows]
+    rows += [(message, make_row(*row, {}, domain, True))
+             for domain, rows_of in (("", refusals.NEWER), ("ai.onnx.preview", refusals.PREVIEW))
+             for message, *row in rows_of]
     rows += other_rows()
     failed = 0
     with tempfile.TemporaryDirectory() as folder:
