@@ -125,7 +125,7 @@ static int test_name_of_file(void)
 	WNNOnnxModel model = NULL;
 	int fd = mkstemp(name);
 
-	if (fd < 0 || write(fd, "\377\377\377\377\377\377\377\377", 8) != 8)
+	if (fd < 0 || write(fd, "\010\010\072\177\001\001\001\001", 8) != 8)
 		return 1;
 	close(fd);
 	if (wnnOnnxLoadFile(WNN_STR(name), NULL, &model) != WNNStatus_OperationError)
