@@ -80,6 +80,25 @@ WNNStatus onnx_file_copy(const void *data, size_t size, struct onnx_file **out)
 	return WNNStatus_Success;
 }
 
+WNNStatus onnx_file_lend(WNNReleaseConstantCallback release, void *userdata1, void *userdata2,
+			 struct onnx_file **out)
+{
+	struct onnx_file *file = import_alloc(sizeof(*file));
+
+	if (!file)
+		return onnx_nomem();
+	*file = (struct onnx_file){
+		.size = SIZE_MAX,
+		.lent = true,
+		.release = release,
+		.userdata1 = userdata1,
+		.userdata2 = userdata2,
+	};
+	atomic_init(&file->references, 1);
+	*out = file;
+	return WNNStatus_Success;
+}
+
 void onnx_file_get(struct onnx_file *file)
 {
 	atomic_fetch_add_explicit(&file->references, 1, memory_order_relaxed);
@@ -92,7 +111,7 @@ void onnx_file_forget(struct onnx_file *file, const void *data, size_t size)
 	uintptr_t end = ((uintptr_t)data + size) / page * page;
 
 	/* Advice only: a page that is read again comes from the file again. */
-	if (!file->copied && begin < end)
+	if (!file->copied && !file->lent && begin < end)
 		madvise((void *)begin, end - begin, MADV_DONTNEED);
 }
 
@@ -100,7 +119,9 @@ void onnx_file_put(struct onnx_file *file)
 {
 	if (!file || atomic_fetch_sub_explicit(&file->references, 1, memory_order_acq_rel) != 1)
 		return;
-	if (file->copied)
+	if (file->lent && file->release)
+		file->release(NULL, 0, file->userdata1, file->userdata2);
+	else if (file->copied)
 		import_free((void *)(uintptr_t)file->data);
 	else if (file->data)
 		munmap((void *)(uintptr_t)file->data, file->size);

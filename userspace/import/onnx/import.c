@@ -4,6 +4,7 @@
 
 #include "carrier.h"
 #include "node.h"
+#include "probe.h"
 #include "scope.h"
 
 #define MAX_DEPTH 32
@@ -306,9 +307,18 @@ static int run_node(struct onnx_import *import, struct onnx_scope *scope, Onnx__
 static int run_nodes(struct onnx_import *import, struct onnx_scope *scope, size_t count,
 		     Onnx__NodeProto **nodes)
 {
-	for (size_t i = 0; i < count; i++)
-		if (onnx_uses_node(&import->uses, nodes[i]) && run_node(import, scope, nodes[i]))
+	for (size_t i = 0; i < count; i++) {
+		size_t refusals = import->model->refusal_count;
+
+		if (!onnx_uses_node(&import->uses, nodes[i]))
+			continue;
+		if (run_node(import, scope, nodes[i]))
 			return -1;
+		/* A node of the main graph that is refused, or depends on what has no shape. */
+		if (import->supported && !import->depth &&
+		    onnx_probe_node(import, scope, nodes[i], &import->supported[i], refusals))
+			return -1;
+	}
 	return 0;
 }
 
@@ -436,7 +446,7 @@ static struct onnx_node input_node(struct onnx_import *import, const char *name)
 	};
 }
 
-static struct onnx_value *make_tensor(struct onnx_import *import, const struct onnx_input *input)
+struct onnx_value *onnx_input_value(struct onnx_import *import, const struct onnx_input *input)
 {
 	const Onnx__TypeProto__Tensor *type = input->tensor;
 	struct onnx_node node = input_node(import, input->name);
@@ -501,7 +511,7 @@ static struct onnx_value *make_input(struct onnx_import *import, const struct on
 	struct onnx_value *value;
 
 	if (!input->sequence && !(input->optional && input->empty))
-		return make_tensor(import, input);
+		return onnx_input_value(import, input);
 	if (input->sequence && !input->item_count && !input->empty)
 		return refused_value(
 			import, onnx_arena_printf(
@@ -519,7 +529,7 @@ static struct onnx_value *make_input(struct onnx_import *import, const struct on
 	value->count = input->item_count;
 	value->items = onnx_node_alloc(&node, (value->count + 1) * sizeof(*value->items));
 	for (size_t i = 0; value->items && i < value->count; i++) {
-		value->items[i] = make_tensor(import, &input->items[i]);
+		value->items[i] = onnx_input_value(import, &input->items[i]);
 		if (!value->items[i])
 			return NULL;
 		if (!value->items[i]->refused)
@@ -551,6 +561,34 @@ static WNNStatus begin(struct onnx_import *import, struct onnx_scope *scope)
 	}
 	set_initialisers(import, scope, graph);
 	return import->status;
+}
+
+static WNNStatus find_uses(struct onnx_import *import)
+{
+	const struct onnx_model *model = import->model;
+	int ret = onnx_uses_begin(&import->uses, import->arena, model->proto);
+
+	for (size_t i = 0; !ret && i < model->output_count; i++)
+		ret = onnx_uses_add(&import->uses, model->outputs[i]->name);
+	/* A program that computes some nodes itself may want any value. */
+	for (size_t i = 0; import->supported && i < model->proto->graph->n_node; i++) {
+		const Onnx__NodeProto *node = model->proto->graph->node[i];
+
+		for (size_t k = 0; !ret && k < node->n_output; k++)
+			ret = onnx_uses_add(&import->uses, node->output[k]);
+	}
+	if (!ret)
+		ret = onnx_uses_end(&import->uses);
+	return ret ? fail(import) : WNNStatus_Success;
+}
+
+int onnx_import_nodes(struct onnx_import *import, struct onnx_scope *scope)
+{
+	const Onnx__GraphProto *graph = import->model->proto->graph;
+
+	return find_uses(import) != WNNStatus_Success ||
+	       begin(import, scope) != WNNStatus_Success ||
+	       run_nodes(import, scope, graph->n_node, graph->node);
 }
 
 /* WebNN has no tensors without elements: such an output is listed beside those of the graph. */
@@ -598,8 +636,8 @@ static WNNOperand output_operand(struct onnx_node *node, struct onnx_value *valu
 }
 
 /* An output of a graph must be computed, and under one name only. */
-static WNNStatus add_output(struct onnx_import *import, const char *name, struct onnx_value *value,
-			    WNNNamedOperand *outputs, size_t *used)
+WNNStatus onnx_add_output(struct onnx_import *import, const char *name, struct onnx_value *value,
+			  WNNNamedOperand *outputs, size_t *used)
 {
 	struct onnx_node node = input_node(import, name);
 	WNNOperand operand;
@@ -652,26 +690,15 @@ static WNNStatus collect(struct onnx_import *import, const struct onnx_scope *sc
 		for (size_t k = 0; value->sequence && k < value->count; k++) {
 			char *item = onnx_arena_printf(import->arena, "%s/%zu", name, k);
 
-			if (!item || add_output(import, item, value->items[k], *outputs, &used))
+			if (!item ||
+			    onnx_add_output(import, item, value->items[k], *outputs, &used))
 				return fail(import);
 		}
-		if (!value->sequence && add_output(import, name, value, *outputs, &used))
+		if (!value->sequence && onnx_add_output(import, name, value, *outputs, &used))
 			return import->status;
 	}
 	*count = used;
 	return import->status;
-}
-
-static WNNStatus find_uses(struct onnx_import *import)
-{
-	const struct onnx_model *model = import->model;
-	int ret = onnx_uses_begin(&import->uses, import->arena, model->proto);
-
-	for (size_t i = 0; !ret && i < model->output_count; i++)
-		ret = onnx_uses_add(&import->uses, model->outputs[i]->name);
-	if (!ret)
-		ret = onnx_uses_end(&import->uses);
-	return ret ? fail(import) : WNNStatus_Success;
 }
 
 WNNStatus onnx_import(struct onnx_model *model, WNNGraphBuilder builder, size_t *count,
@@ -685,9 +712,7 @@ WNNStatus onnx_import(struct onnx_model *model, WNNGraphBuilder builder, size_t 
 	struct onnx_scope scope = { 0 };
 
 	onnx_model_learn_shapes(model);
-	if (find_uses(&import) != WNNStatus_Success ||
-	    begin(&import, &scope) != WNNStatus_Success ||
-	    run_nodes(&import, &scope, model->proto->graph->n_node, model->proto->graph->node) ||
+	if (onnx_import_nodes(&import, &scope) ||
 	    collect(&import, &scope, count, outputs) != WNNStatus_Success)
 		return import.status == WNNStatus_Success ? wnnOnnxGetLastError(NULL) :
 							    import.status;

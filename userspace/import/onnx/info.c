@@ -48,13 +48,13 @@ const Onnx__TypeProto__Tensor *onnx_item_type(const Onnx__TypeProto *type)
 }
 
 /* Takes over what is known of the shape of an input. */
-static void learn_shape(struct onnx_model *model, struct onnx_input *input)
+void onnx_model_learn_shape(const struct onnx_model *model, struct onnx_input *input)
 {
 	const Onnx__TypeProto__Tensor *tensor = input->tensor;
 	struct onnx_shape shape = { 0 };
 
 	for (size_t i = 0; i < input->item_count; i++)
-		learn_shape(model, &input->items[i]);
+		onnx_model_learn_shape(model, &input->items[i]);
 	if (input->sequence || input->has_shape || !tensor || !tensor->shape ||
 	    tensor->shape->n_dim > ONNX_MAX_RANK)
 		return;
@@ -71,7 +71,7 @@ static void learn_shape(struct onnx_model *model, struct onnx_input *input)
 void onnx_model_learn_shapes(struct onnx_model *model)
 {
 	for (size_t i = 0; i < model->input_count; i++)
-		learn_shape(model, &model->inputs[i]);
+		onnx_model_learn_shape(model, &model->inputs[i]);
 }
 
 static int describe(struct onnx_model *model, const Onnx__ValueInfoProto *proto,

@@ -49,7 +49,7 @@ static bool is_initialiser(const Onnx__GraphProto *graph, const char *name)
 	return false;
 }
 
-static struct onnx_input describe(const Onnx__ValueInfoProto *proto)
+struct onnx_input onnx_input_of(const Onnx__ValueInfoProto *proto)
 {
 	const Onnx__TypeProto__Tensor *tensor = onnx_tensor_type(proto->type);
 	const Onnx__TypeProto__Tensor *items = tensor ? NULL : onnx_item_type(proto->type);
@@ -64,10 +64,12 @@ static struct onnx_input describe(const Onnx__ValueInfoProto *proto)
 	};
 }
 
-static WNNStatus find_inputs(struct onnx_model *model)
+WNNStatus onnx_model_find_values(struct onnx_model *model)
 {
 	const Onnx__GraphProto *graph = model->proto->graph;
 
+	model->output_count = graph->n_output;
+	model->outputs = (const Onnx__ValueInfoProto *const *)graph->output;
 	model->inputs =
 		onnx_arena_alloc(&model->arena, (graph->n_input + 1) * sizeof(*model->inputs));
 	if (!model->inputs)
@@ -79,7 +81,7 @@ static WNNStatus find_inputs(struct onnx_model *model)
 			return onnx_error(WNNStatus_OperationError,
 					  "the model is damaged: an input has no name");
 		if (!is_initialiser(graph, name))
-			model->inputs[model->input_count++] = describe(graph->input[i]);
+			model->inputs[model->input_count++] = onnx_input_of(graph->input[i]);
 	}
 	return WNNStatus_Success;
 }
@@ -93,7 +95,7 @@ static WNNStatus check_outputs(const Onnx__GraphProto *graph)
 	return WNNStatus_Success;
 }
 
-static WNNStatus check(const Onnx__ModelProto *proto)
+WNNStatus onnx_model_check(const Onnx__ModelProto *proto)
 {
 	if (!proto->graph)
 		return onnx_error(WNNStatus_OperationError,
@@ -130,13 +132,10 @@ static WNNStatus unpack(struct onnx_model *model)
 					WNNStatus_OperationError,
 					"the model is damaged: it is no ONNX model, or a string or "
 					"number in it is cut off");
-	status = check(model->proto);
-	if (status == WNNStatus_Success) {
-		model->output_count = model->proto->graph->n_output;
-		model->outputs = (const Onnx__ValueInfoProto *const *)model->proto->graph->output;
+	status = onnx_model_check(model->proto);
+	if (status == WNNStatus_Success)
 		status = onnx_order(model->proto);
-	}
-	return status == WNNStatus_Success ? find_inputs(model) : status;
+	return status == WNNStatus_Success ? onnx_model_find_values(model) : status;
 }
 
 /* Takes the file, also when it fails. */
@@ -242,7 +241,7 @@ void wnnOnnxModelRelease(WNNOnnxModel handle)
 
 	if (!model || --model->references)
 		return;
-	if (model->proto)
+	if (model->proto && !model->described)
 		onnx__model_proto__free_unpacked(model->proto, &model->allocator);
 	while (model->external) {
 		struct onnx_file *next = model->external->next;
@@ -256,6 +255,11 @@ void wnnOnnxModelRelease(WNNOnnxModel handle)
 	onnx_arena_free(&model->info_arena);
 	onnx_arena_free(&model->build_arena);
 	import_free(model);
+}
+
+bool onnx_model_lends(const struct onnx_model *model)
+{
+	return !model->file->lent || model->file->release || model->probing;
 }
 
 WNNStatus wnnOnnxModelAddToBuilder(WNNOnnxModel handle, WNNGraphBuilder builder, size_t *count,
@@ -287,6 +291,36 @@ WNNStatus wnnOnnxModelAddToBuilder(WNNOnnxModel handle, WNNGraphBuilder builder,
 		*outputs = named;
 	else
 		*count = 0;
+	return status;
+}
+
+WNNStatus wnnOnnxModelProbe(WNNOnnxModel handle, WNNContext context, size_t count,
+			    WNNBool *supported)
+{
+	struct onnx_model *model = (struct onnx_model *)handle;
+	WNNError error = WNN_ERROR_INIT;
+	WNNGraphBuilder builder;
+	WNNStatus status;
+
+	if (!model || !supported)
+		return onnx_error(WNNStatus_TypeError, "%s is missing",
+				  model ? "supported" : "model");
+	if (count != model->proto->graph->n_node)
+		return onnx_error(WNNStatus_TypeError,
+				  "there is room for %zu nodes, and the model has %zu", count,
+				  model->proto->graph->n_node);
+	builder = wnnContextCreateGraphBuilder(context);
+	if (!builder) {
+		status = wnnGetLastError(&error);
+		return onnx_error(status, "%.*s", (int)error.message.length, error.message.data);
+	}
+	onnx_arena_free(&model->build_arena);
+	model->refusals = NULL;
+	model->refusal_count = 0;
+	model->probing = true;
+	status = onnx_probe(model, builder, supported);
+	model->probing = false;
+	wnnGraphBuilderRelease(builder);
 	return status;
 }
 

@@ -37,6 +37,8 @@ struct onnx_model {
 	struct onnx_file *external;
 	char *folder; /* of external data; NULL: none is allowed */
 	Onnx__ModelProto *proto;
+	bool described; /* proto lies in the arena: wnnOnnxLoadGraph() made it */
+	bool probing;	/* weights need not be copied: no graph is built */
 	ProtobufCAllocator allocator;
 	struct onnx_arena arena;       /* lives as long as the model */
 	struct onnx_arena info_arena;  /* of the lists that were given out last */
@@ -61,13 +63,29 @@ struct onnx_model {
 int64_t onnx_model_dimension(const struct onnx_model *model,
 			     const Onnx__TensorShapeProto__Dimension *dimension);
 
+/* Whether graphs may read weights where the model has them, as long as they hold its file. */
+bool onnx_model_lends(const struct onnx_model *model);
+
+/* Which inputs have values of their own. */
+WNNStatus onnx_model_find_values(struct onnx_model *model);
+/* The description of an input, whose shape is not looked at yet. */
+struct onnx_input onnx_input_of(const Onnx__ValueInfoProto *proto);
+WNNStatus onnx_model_check(const Onnx__ModelProto *proto);
+
 /* The type of a tensor, which may be optional; NULL: it is something else. */
 const Onnx__TypeProto__Tensor *onnx_tensor_type(const Onnx__TypeProto *type);
 /* The type of the tensors of a sequence, which may be optional; NULL: it is something else. */
 const Onnx__TypeProto__Tensor *onnx_item_type(const Onnx__TypeProto *type);
 
 /* Takes over the shapes of inputs that the file says, with the dimensions that were set. */
+void onnx_model_learn_shape(const struct onnx_model *model, struct onnx_input *input);
 void onnx_model_learn_shapes(struct onnx_model *model);
+
+/*
+ * Which nodes can be part of a graph, when the outputs of those that cannot are inputs of the shapes that the
+ * model says: one item for each node of the main graph.
+ */
+WNNStatus onnx_probe(struct onnx_model *model, WNNGraphBuilder builder, WNNBool *supported);
 
 /* Adds the model to a builder; outputs in build_arena. */
 WNNStatus onnx_import(struct onnx_model *model, WNNGraphBuilder builder, size_t *count,

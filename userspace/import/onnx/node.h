@@ -44,6 +44,7 @@ struct onnx_import {
 	int depth;	    /* of graphs within nodes */
 	uint64_t work;	    /* elements folded so far */
 	uint64_t operators; /* added to the builder by unrolling */
+	WNNBool *supported; /* when it only looks which nodes can be translated: one for each */
 };
 
 struct onnx_node {

@@ -182,8 +182,9 @@ WNNStatus onnx_value_of_tensor(struct onnx_model *model, struct onnx_arena *aren
 		memcpy(&span, tensor->raw_data.data, sizeof(span));
 		if (span.size != size)
 			return bad(tensor, "it has not as many bytes as its shape and type say");
-		value->file = model->file;
-		value->data = model->file->data + span.offset;
+		value->file = onnx_model_lends(model) ? model->file : NULL;
+		/* What is lent counts from address 0. */
+		value->data = (const uint8_t *)((uintptr_t)model->file->data + span.offset);
 		return WNNStatus_Success;
 	}
 	return typed_data(arena, tensor, (size_t)elements, value);

@@ -18,7 +18,7 @@
 #ifndef WEBNN_ONNX_H
 #define WEBNN_ONNX_H
 
-#include "webnn.h"
+#include "webnn_npu.h"
 
 #if defined(__cplusplus)
 extern "C" {
@@ -128,6 +128,170 @@ typedef struct WNNOnnxLoadOptions {
 	/* .folder = */ WNN_STRING_VIEW_INIT \
 }
 
+/** A tensor in memory: a weight, or the value of an attribute. */
+typedef struct WNNOnnxTensor {
+	/** Its name; ignored in attributes. */
+	WNNStringView name;
+	/** Type of the elements: the number that TensorProto.DataType of ONNX has for it. */
+	int32_t elementType;
+	/** Number of items of dimensions. */
+	size_t rank;
+	/** Sizes of the dimensions, outermost first. */
+	int64_t const *dimensions;
+	/** The elements in row-major order, those of 4 bits packed; they are not copied. */
+	void const *data;
+	/** Number of bytes of data. */
+	size_t size;
+} WNNOnnxTensor;
+
+/** What an attribute is: the number that AttributeProto.AttributeType of ONNX has for it. */
+typedef enum WNNOnnxAttributeKind {
+	/** One number, in floats. */
+	WNNOnnxAttributeKind_Float = 1,
+	/** One number, in ints. */
+	WNNOnnxAttributeKind_Int = 2,
+	/** One string, in strings. */
+	WNNOnnxAttributeKind_String = 3,
+	/** A tensor. */
+	WNNOnnxAttributeKind_Tensor = 4,
+	/** A graph. */
+	WNNOnnxAttributeKind_Graph = 5,
+	/** Numbers, in floats. */
+	WNNOnnxAttributeKind_Floats = 6,
+	/** Numbers, in ints. */
+	WNNOnnxAttributeKind_Ints = 7,
+	/** Strings. */
+	WNNOnnxAttributeKind_Strings = 8,
+	/** Makes the type 32 bits wide; no value. */
+	WNNOnnxAttributeKind_Force32 = 0x7FFFFFFF
+} WNNOnnxAttributeKind;
+
+struct WNNOnnxGraph;
+
+/** An attribute of a node. Only the member of its kind is read. */
+typedef struct WNNOnnxAttribute {
+	/** Its name. */
+	WNNStringView name;
+	/** What it is. */
+	WNNOnnxAttributeKind kind;
+	/** Number of items of floats, ints or strings. */
+	size_t count;
+	/** Numbers. */
+	float const *floats;
+	/** Numbers. */
+	int64_t const *ints;
+	/** Strings. */
+	WNNStringView const *strings;
+	/** A tensor. */
+	WNNOnnxTensor const *tensor;
+	/** A graph, which can use the names of the graphs around it. */
+	struct WNNOnnxGraph const *graph;
+} WNNOnnxAttribute;
+
+/** A node of a graph. */
+typedef struct WNNOnnxNode {
+	/** Its name; may be empty. */
+	WNNStringView name;
+	/** The domain of its operator; empty: that of ONNX. */
+	WNNStringView domain;
+	/** The operator, such as Conv. */
+	WNNStringView operatorName;
+	/** Number of items of inputs. */
+	size_t inputCount;
+	/** Names of values; empty for one that is left out. */
+	WNNStringView const *inputs;
+	/** Number of items of outputs. */
+	size_t outputCount;
+	/** Names of values; empty for one that is not wanted. */
+	WNNStringView const *outputs;
+	/** Number of items of attributes. */
+	size_t attributeCount;
+	/** The attributes. */
+	WNNOnnxAttribute const *attributes;
+} WNNOnnxNode;
+
+/** The type of a value of a graph. */
+typedef struct WNNOnnxValue {
+	/** Its name. */
+	WNNStringView name;
+	/** Tensor; all others are values that cannot be an input. */
+	WNNOnnxKind kind;
+	/** Type of the elements: the number that TensorProto.DataType of ONNX has for it. */
+	int32_t elementType;
+	/** Number of items of dimensions, or WNN_ONNX_RANK_UNKNOWN. */
+	size_t rank;
+	/** The dimensions; a size that is not known may have a name. */
+	WNNOnnxDimension const *dimensions;
+} WNNOnnxValue;
+
+/** A graph in memory. */
+typedef struct WNNOnnxGraph {
+	/** Its name; may be empty. */
+	WNNStringView name;
+	/** Number of items of inputs. */
+	size_t inputCount;
+	/** The inputs; those that a tensor has the name of have its value. */
+	WNNOnnxValue const *inputs;
+	/** Number of items of outputs. */
+	size_t outputCount;
+	/** The outputs. */
+	WNNOnnxValue const *outputs;
+	/** Number of items of values. */
+	size_t valueCount;
+	/** Types of what nodes compute, as far as they are known: wnnOnnxModelProbe() reads them. */
+	WNNOnnxValue const *values;
+	/** Number of items of tensors. */
+	size_t tensorCount;
+	/** Constants. */
+	WNNOnnxTensor const *tensors;
+	/** Number of items of nodes. */
+	size_t nodeCount;
+	/** The nodes, each behind those that make its inputs. */
+	WNNOnnxNode const *nodes;
+} WNNOnnxGraph;
+
+/** A version of the operators of a domain. */
+typedef struct WNNOnnxOperatorSet {
+	/** The domain; empty: that of ONNX. */
+	WNNStringView domain;
+	/** The version. */
+	int64_t version;
+} WNNOnnxOperatorSet;
+
+/** A model in memory, for wnnOnnxLoadGraph(). */
+typedef struct WNNOnnxDescription {
+	/** NULL. */
+	WNNChainedStruct *nextInChain;
+	/** The main graph. */
+	WNNOnnxGraph const *graph;
+	/** Number of items of operatorSets. */
+	size_t operatorSetCount;
+	/** Versions of the operators. */
+	WNNOnnxOperatorSet const *operatorSets;
+	/**
+	 * NULL: the data of all tensors must last as long as the model, and graphs copy what they need.
+	 * Else it is lent to graphs, too: this runs once, on any thread, when neither the model nor a
+	 * graph of it reads the data any longer; its data is NULL, its size 0. It also runs when
+	 * wnnOnnxLoadGraph() fails.
+	 */
+	WNNReleaseConstantCallback releaseCallback;
+	/** Given to releaseCallback. */
+	void *userdata1;
+	/** Given to releaseCallback. */
+	void *userdata2;
+} WNNOnnxDescription;
+
+/** Initialiser of WNNOnnxDescription with the defaults. */
+#define WNN_ONNX_DESCRIPTION_INIT { \
+	/* .nextInChain = */ NULL, \
+	/* .graph = */ NULL, \
+	/* .operatorSetCount = */ 0, \
+	/* .operatorSets = */ NULL, \
+	/* .releaseCallback = */ NULL, \
+	/* .userdata1 = */ NULL, \
+	/* .userdata2 = */ NULL \
+}
+
 /**
  * Gives status and message of the calling thread's last failed call of this library.
  *
@@ -168,6 +332,22 @@ WNN_EXPORT WNNStatus wnnOnnxLoadFile(WNNStringView path, WNNOnnxLoadOptions cons
  */
 WNN_EXPORT WNNStatus wnnOnnxLoadMemory(void const *data, size_t size,
 				       WNNOnnxLoadOptions const *options, WNNOnnxModel *model);
+
+/**
+ * Makes a model of a graph in memory, for programs that have a graph and no file. Names and attributes
+ * are copied, the data of tensors is not; it may have more than 2 GiB together.
+ *
+ * @param description The graph, with what becomes of its data.
+ * @param model Filled with the model, which the caller releases; NULL on error.
+ *
+ * @return Success, or what went wrong.
+ *
+ * Errors:
+ * - TypeError: description, its graph or model is missing
+ * - OperationError: the graph is damaged, such as an attribute without its value
+ * - UnknownError: memory is exhausted
+ */
+WNN_EXPORT WNNStatus wnnOnnxLoadGraph(WNNOnnxDescription const *description, WNNOnnxModel *model);
 
 /**
  * Takes another reference. NULL: does nothing.
@@ -338,6 +518,31 @@ WNN_EXPORT WNNOnnxValueInfoArray wnnOnnxModelGetEmptyOutputs(WNNOnnxModel model)
  *     empty. Belongs to the model, until it is released or built again.
  */
 WNN_EXPORT WNNOnnxRefusalArray wnnOnnxModelGetNotices(WNNOnnxModel model);
+
+/**
+ * Gives the number of nodes of the main graph.
+ *
+ * @param model The model.
+ *
+ * @return The number; 0 for NULL.
+ */
+WNN_EXPORT size_t wnnOnnxModelGetNodeCount(WNNOnnxModel model);
+
+/**
+ * Tells which nodes of the main graph can be part of a graph when another program computes the others:
+ * the outputs of a node that is refused count as inputs of the types and shapes that the model says,
+ * and a node is refused when those are not known. No graph is built.
+ *
+ * @param model The model. The shapes of its inputs must be known.
+ * @param context Where a graph is to run.
+ * @param count Number of items of supported: that of the nodes.
+ * @param supported Filled with true or false for each node, in their order; also on error.
+ *
+ * @return Success also when nodes are refused: wnnOnnxModelGetRefusals() has them, those that only lack
+ *     an input among them. Else what went wrong, as for wnnOnnxModelAddToBuilder().
+ */
+WNN_EXPORT WNNStatus wnnOnnxModelProbe(WNNOnnxModel model, WNNContext context, size_t count,
+				       WNNBool *supported);
 
 /**
  * Gives everything that the last wnnOnnxModelAddToBuilder() or wnnOnnxModelBuildSync() refused. What

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: MIT
+/* Models of graphs in memory (wnnOnnxLoadGraph), and which of their nodes can be taken (wnnOnnxModelProbe). */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <webnn/onnx.h>
+
+#include "memory.h"
+
+#define TEXT(literal) { literal, sizeof(literal) - 1 }
+#define COUNT(array)  (sizeof(array) / sizeof((array)[0]))
+
+static WNNContext context;
+static atomic_int released;
+
+static const WNNOnnxOperatorSet sets[] = { { TEXT(""), 17 } };
+static const int64_t two_by_two[] = { 2, 2 };
+static const WNNOnnxDimension known[] = { { 2, TEXT("") }, { 2, TEXT("") } };
+static const WNNOnnxDimension named[] = { { WNN_ONNX_DIMENSION_UNKNOWN, TEXT("n") },
+					  { 2, TEXT("") } };
+static const float numbers[] = { 1, 2, 3, 4 };
+static const WNNOnnxTensor weights[] = { {
+	.name = TEXT("w"),
+	.elementType = 1,
+	.rank = 2,
+	.dimensions = two_by_two,
+	.data = numbers,
+	.size = sizeof(numbers),
+} };
+static const WNNStringView matmul_in[] = { TEXT("x"), TEXT("w") }, matmul_out[] = { TEXT("m") };
+static const WNNStringView soft_in[] = { TEXT("m") }, soft_out[] = { TEXT("y") };
+static const int64_t axis[] = { 1 };
+static const WNNOnnxAttribute attributes[] = {
+	{ .name = TEXT("axis"), .kind = WNNOnnxAttributeKind_Int, .count = 1, .ints = axis },
+};
+static const WNNOnnxNode nodes[] = {
+	{ TEXT("first"), TEXT(""), TEXT("MatMul"), 2, matmul_in, 1, matmul_out, 0, NULL },
+	{ TEXT("second"), TEXT(""), TEXT("Softmax"), 1, soft_in, 1, soft_out, 1, attributes },
+};
+
+static WNNOnnxValue value(const char *name, size_t rank, const WNNOnnxDimension *dimensions)
+{
+	return (WNNOnnxValue){ .name = { name, strlen(name) },
+			       .kind = WNNOnnxKind_Tensor,
+			       .elementType = 1,
+			       .rank = rank,
+			       .dimensions = dimensions };
+}
+
+static void release(void const *data, size_t size, void *userdata1, void *userdata2)
+{
+	assert_null(data);
+	assert_int_equal(size, 0);
+	assert_ptr_equal(userdata1, &released);
+	assert_null(userdata2);
+	released++;
+}
+
+/* A builder or graph gives back what was lent on a thread of the library. */
+static void wait_for_release(void)
+{
+	for (int i = 0; !released && i < 10000; i++)
+		usleep(1000);
+	assert_int_equal(released, 1);
+}
+
+static WNNStatus load(const WNNOnnxGraph *graph, bool lend, WNNOnnxModel *model)
+{
+	WNNOnnxDescription description = WNN_ONNX_DESCRIPTION_INIT;
+
+	description.graph = graph;
+	description.operatorSetCount = COUNT(sets);
+	description.operatorSets = sets;
+	if (lend) {
+		description.releaseCallback = release;
+		description.userdata1 = &released;
+	}
+	return wnnOnnxLoadGraph(&description, model);
+}
+
+static void says(const char *words)
+{
+	WNNError error = WNN_ERROR_INIT;
+
+	wnnOnnxGetLastError(&error);
+	if (!strstr(error.message.data, words))
+		fail_msg("\"%s\" does not have \"%s\"", error.message.data, words);
+}
+
+static WNNTensor tensor(uint32_t rows, const float *data)
+{
+	WNNTensorDescriptor descriptor = WNN_TENSOR_DESCRIPTOR_INIT;
+	WNNTensor out;
+
+	descriptor.dataType = WNNOperandDataType_Float32;
+	descriptor.shape = WNN_UINT32_LIST(rows, 2);
+	descriptor.readable = descriptor.writable = WNN_TRUE;
+	assert_int_equal(wnnContextCreateTensorSync(context, &descriptor, WNN_WAIT_FOREVER, &out),
+			 WNNStatus_Success);
+	if (data)
+		assert_int_equal(wnnContextWriteTensor(context, out, data, rows * 8),
+				 WNNStatus_Success);
+	return out;
+}
+
+/* One row [1, -1] times the weights is [-2, -2], of which both halves are the same. */
+static void run(WNNGraph graph)
+{
+	WNNNamedTensor x = { TEXT("x"), tensor(1, (const float[]){ 1, -1 }) };
+	WNNNamedTensor y = { TEXT("y"), tensor(1, NULL) };
+	float result[2];
+
+	assert_int_equal(wnnContextDispatch(context, graph, 1, &x, 1, &y), WNNStatus_Success);
+	assert_int_equal(wnnContextReadTensorIntoSync(context, y.tensor, result, sizeof(result),
+						      WNN_WAIT_FOREVER),
+			 WNNStatus_Success);
+	assert_float_equal(result[0], 0.5, 1e-6);
+	assert_float_equal(result[1], 0.5, 1e-6);
+	wnnTensorRelease(x.tensor);
+	wnnTensorRelease(y.tensor);
+}
+
+static void test_run(void **state)
+{
+	WNNOnnxValue x = value("x", 2, named), y = value("y", 2, named);
+	WNNOnnxGraph graph = { TEXT(""), 1, &x, 1, &y, 0, NULL, 1, weights, 2, nodes };
+
+	(void)state;
+	for (int lend = 0; lend < 2; lend++) {
+		WNNOnnxModel model;
+		WNNGraph built;
+
+		released = 0;
+		assert_int_equal(load(&graph, lend, &model), WNNStatus_Success);
+		assert_int_equal(wnnOnnxModelGetNodeCount(model), 2);
+		assert_int_equal(wnnOnnxModelGetInputs(model).count, 1);
+		assert_int_equal(wnnOnnxModelSetDimension(model, WNN_STR("n"), 1),
+				 WNNStatus_Success);
+		assert_int_equal(wnnOnnxModelBuildSync(model, context, WNN_WAIT_FOREVER, &built),
+				 WNNStatus_Success);
+		wnnOnnxModelRelease(model);
+		run(built);
+		wnnGraphRelease(built);
+		if (lend)
+			wait_for_release();
+		assert_int_equal(released, lend);
+	}
+}
+
+static void test_errors(void **state)
+{
+	WNNOnnxValue x = value("x", 2, known), y = value("y", 2, known);
+	WNNOnnxGraph graph = { TEXT(""), 1, &x, 1, &y, 0, NULL, 1, weights, 2, nodes };
+	WNNOnnxAttribute bare = { .name = TEXT("axis"), .kind = WNNOnnxAttributeKind_Int };
+	WNNOnnxTensor lost = weights[0];
+	WNNOnnxNode wrong = nodes[1];
+	WNNOnnxModel model = (WNNOnnxModel)&wrong;
+	WNNBool supported[2];
+
+	(void)state;
+	released = 0;
+	assert_int_equal(load(NULL, true, &model), WNNStatus_TypeError);
+	says("its graph is missing");
+	assert_null(model);
+	wrong.attributes = &bare;
+	graph.nodes = &wrong;
+	graph.nodeCount = 1;
+	assert_int_equal(load(&graph, true, &model), WNNStatus_OperationError);
+	says("there is no value of attribute \"axis\"");
+	assert_int_equal(released, 2);
+	lost.data = NULL;
+	graph.tensors = &lost;
+	assert_int_equal(load(&graph, false, &model), WNNStatus_OperationError);
+	says("there is no data of tensor \"w\"");
+	graph.tensors = weights;
+	graph.nodes = nodes;
+	graph.nodeCount = 2;
+	assert_int_equal(load(&graph, false, &model), WNNStatus_Success);
+	assert_int_equal(wnnOnnxModelProbe(model, context, 1, supported), WNNStatus_TypeError);
+	says("room for 1 nodes, and the model has 2");
+	wnnOnnxModelRelease(model);
+	assert_int_equal(wnnOnnxModelGetNodeCount(NULL), 0);
+}
+
+/* The node in the middle has no such operator; the last one can be taken when the shape of its input is known. */
+static void test_probe(void **state)
+{
+	static const WNNStringView middle_out[] = { TEXT("s") }, last_in[] = { TEXT("s") },
+				   last_out[] = { TEXT("z") };
+	const WNNOnnxNode three[] = {
+		nodes[0],
+		{ TEXT("middle"), TEXT(""), TEXT("Bernoulli"), 1, soft_in, 1, middle_out, 0, NULL },
+		{ TEXT("last"), TEXT(""), TEXT("Relu"), 1, last_in, 1, last_out, 0, NULL },
+	};
+	WNNOnnxValue x = value("x", 2, known), z = value("z", 2, known), s = value("s", 2, known);
+	WNNOnnxGraph graph = { TEXT(""), 1, &x, 1, &z, 0, &s, 1, weights, 3, three };
+
+	(void)state;
+	for (size_t types = 0; types < 2; types++) {
+		WNNOnnxRefusalArray refusals;
+		WNNBool supported[3];
+		WNNOnnxModel model;
+
+		graph.valueCount = types;
+		assert_int_equal(load(&graph, false, &model), WNNStatus_Success);
+		assert_int_equal(wnnOnnxModelProbe(model, context, 3, supported),
+				 WNNStatus_Success);
+		assert_true(supported[0]);
+		assert_false(supported[1]);
+		assert_int_equal(supported[2], types);
+		refusals = wnnOnnxModelGetRefusals(model);
+		assert_int_equal(refusals.count, 2 - types);
+		assert_string_equal(refusals.data[0].node.data, "middle");
+		if (!types)
+			assert_non_null(strstr(refusals.data[1].reason.data, "its input \"s\""));
+		wnnOnnxModelRelease(model);
+	}
+}
+
+/* Each allocation fails once. */
+static void test_memory(void **state)
+{
+	WNNOnnxValue x = value("x", 2, known), y = value("y", 2, known);
+	WNNOnnxGraph graph = { TEXT(""), 1, &x, 1, &y, 0, NULL, 1, weights, 2, nodes };
+	WNNStatus status = WNNStatus_UnknownError;
+
+	(void)state;
+	for (int64_t left = 0; status != WNNStatus_Success; left++) {
+		WNNBool supported[2];
+		WNNOnnxModel model = NULL;
+
+		released = 0;
+		import_memory_left = left;
+		status = load(&graph, true, &model);
+		if (status == WNNStatus_Success)
+			status = wnnOnnxModelProbe(model, context, 2, supported);
+		import_memory_left = -1;
+		assert_true(status == WNNStatus_Success || status == WNNStatus_UnknownError);
+		wnnOnnxModelRelease(model);
+		wait_for_release();
+		assert_true(left < 1000);
+	}
+}
+
+static int open_context(void **state)
+{
+	WNNInstance instance = wnnCreateInstance(NULL);
+
+	(void)state;
+	setenv("WEBNN_DEVICE", "cpu", 1);
+	if (wnnInstanceCreateContextSync(instance, NULL, WNN_WAIT_FOREVER, &context) !=
+	    WNNStatus_Success)
+		return -1;
+	wnnInstanceRelease(instance);
+	return 0;
+}
+
+static int close_context(void **state)
+{
+	(void)state;
+	wnnContextRelease(context);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_run),
+		cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_probe),
+		cmocka_unit_test(test_memory),
+	};
+
+	return cmocka_run_group_tests(tests, open_context, close_context);
+}

@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: MIT
+/* Models of graphs in memory: the messages of the file format, made in the arena of the model. */
+#include <string.h>
+
+#include "model.h"
+#include "wire.h"
+
+#define MAX_DEPTH 32
+
+struct maker {
+	struct onnx_arena *arena;
+	WNNStatus status; /* the first error */
+	int depth;	  /* of graphs within nodes */
+};
+
+static void *take(struct maker *m, size_t size)
+{
+	void *memory = m->status == WNNStatus_Success ? onnx_arena_alloc(m->arena, size) : NULL;
+
+	if (!memory && m->status == WNNStatus_Success)
+		m->status = onnx_nomem();
+	return memory;
+}
+
+static void *copy(struct maker *m, const void *data, size_t size)
+{
+	void *memory = take(m, size + 1);
+
+	if (memory && size && data)
+		memcpy(memory, data, size);
+	return memory;
+}
+
+static size_t length(WNNStringView text)
+{
+	return !text.data ? 0 : text.length == WNN_STRLEN ? strlen(text.data) : text.length;
+}
+
+static char *text(struct maker *m, WNNStringView view)
+{
+	return copy(m, view.data, length(view));
+}
+
+static void damaged(struct maker *m, const char *what, WNNStringView name)
+{
+	if (m->status == WNNStatus_Success)
+		m->status = onnx_error(WNNStatus_OperationError,
+				       "the graph is damaged: %s \"%.*s\"", what, (int)length(name),
+				       name.data ? name.data : "");
+}
+
+/* Its data is where the file of lent memory begins, which is address 0, and so many bytes behind that. */
+static Onnx__TensorProto *make_tensor(struct maker *m, const WNNOnnxTensor *from)
+{
+	struct onnx_span span = { (uint64_t)(uintptr_t)from->data, from->size };
+	Onnx__TensorProto *tensor = take(m, sizeof(*tensor));
+
+	if (!tensor)
+		return NULL;
+	onnx__tensor_proto__init(tensor);
+	tensor->name = text(m, from->name);
+	tensor->has_data_type = true;
+	tensor->data_type = from->elementType;
+	tensor->n_dims = from->rank;
+	tensor->dims = copy(m, from->dimensions, from->rank * sizeof(*tensor->dims));
+	tensor->has_raw_data = true;
+	tensor->raw_data.len = sizeof(span);
+	tensor->raw_data.data = copy(m, &span, sizeof(span));
+	if (from->size && !from->data)
+		damaged(m, "there is no data of tensor", from->name);
+	return tensor;
+}
+
+static Onnx__TensorShapeProto *make_shape(struct maker *m, const WNNOnnxValue *from)
+{
+	Onnx__TensorShapeProto *shape = take(m, sizeof(*shape));
+
+	if (!shape)
+		return NULL;
+	onnx__tensor_shape_proto__init(shape);
+	shape->dim = take(m, (from->rank + 1) * sizeof(Onnx__TensorShapeProto__Dimension *));
+	for (size_t i = 0; i < from->rank; i++) {
+		const WNNOnnxDimension *known = &from->dimensions[i];
+		Onnx__TensorShapeProto__Dimension *dim = take(m, sizeof(*dim));
+
+		if (!dim)
+			return NULL;
+		onnx__tensor_shape_proto__dimension__init(dim);
+		shape->dim[shape->n_dim++] = dim;
+		if (known->size >= 0) {
+			dim->value_case = ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
+			dim->dim_value = known->size;
+		} else if (length(known->name)) {
+			dim->value_case = ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM;
+			dim->dim_param = text(m, known->name);
+		}
+	}
+	return shape;
+}
+
+static Onnx__ValueInfoProto *make_value(struct maker *m, const WNNOnnxValue *from)
+{
+	Onnx__ValueInfoProto *value = take(m, sizeof(*value));
+	Onnx__TypeProto *type = take(m, sizeof(*type));
+	Onnx__TypeProto__Tensor *tensor = take(m, sizeof(*tensor));
+
+	if (!value || !type || !tensor)
+		return NULL;
+	onnx__value_info_proto__init(value);
+	value->name = text(m, from->name);
+	if (from->kind != WNNOnnxKind_Tensor)
+		return value;
+	onnx__type_proto__init(type);
+	onnx__type_proto__tensor__init(tensor);
+	value->type = type;
+	type->value_case = ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
+	type->tensor_type = tensor;
+	tensor->has_elem_type = true;
+	tensor->elem_type = from->elementType;
+	if (from->rank != WNN_ONNX_RANK_UNKNOWN)
+		tensor->shape = make_shape(m, from);
+	return value;
+}
+
+static Onnx__ValueInfoProto **make_values(struct maker *m, size_t count, const WNNOnnxValue *from)
+{
+	Onnx__ValueInfoProto **values = take(m, (count + 1) * sizeof(Onnx__ValueInfoProto *));
+
+	for (size_t i = 0; values && i < count; i++)
+		values[i] = make_value(m, &from[i]);
+	return values;
+}
+
+static Onnx__GraphProto *make_graph(struct maker *m, const WNNOnnxGraph *from);
+
+static void make_strings(struct maker *m, const WNNOnnxAttribute *from,
+			 Onnx__AttributeProto *attribute)
+{
+	attribute->strings = take(m, (from->count + 1) * sizeof(*attribute->strings));
+	for (size_t i = 0; attribute->strings && i < from->count; i++) {
+		attribute->strings[i].len = length(from->strings[i]);
+		attribute->strings[i].data =
+			copy(m, from->strings[i].data, length(from->strings[i]));
+	}
+	attribute->n_strings = from->count;
+}
+
+static bool has_value(const WNNOnnxAttribute *from)
+{
+	switch (from->kind) {
+	case WNNOnnxAttributeKind_Float:
+		return from->count == 1 && from->floats;
+	case WNNOnnxAttributeKind_Int:
+		return from->count == 1 && from->ints;
+	case WNNOnnxAttributeKind_String:
+		return from->count == 1 && from->strings;
+	case WNNOnnxAttributeKind_Tensor:
+		return from->tensor;
+	case WNNOnnxAttributeKind_Graph:
+		return from->graph;
+	case WNNOnnxAttributeKind_Floats:
+		return !from->count || from->floats;
+	case WNNOnnxAttributeKind_Ints:
+		return !from->count || from->ints;
+	case WNNOnnxAttributeKind_Strings:
+		return !from->count || from->strings;
+	default:
+		return false;
+	}
+}
+
+static void fill_attribute(struct maker *m, const WNNOnnxAttribute *from,
+			   Onnx__AttributeProto *attribute)
+{
+	switch (from->kind) {
+	case WNNOnnxAttributeKind_Float:
+		attribute->has_f = true;
+		attribute->f = from->floats[0];
+		break;
+	case WNNOnnxAttributeKind_Int:
+		attribute->has_i = true;
+		attribute->i = from->ints[0];
+		break;
+	case WNNOnnxAttributeKind_String:
+		attribute->has_s = true;
+		attribute->s.len = length(from->strings[0]);
+		attribute->s.data = copy(m, from->strings[0].data, length(from->strings[0]));
+		break;
+	case WNNOnnxAttributeKind_Tensor:
+		attribute->t = make_tensor(m, from->tensor);
+		break;
+	case WNNOnnxAttributeKind_Graph:
+		attribute->g = make_graph(m, from->graph);
+		break;
+	case WNNOnnxAttributeKind_Floats:
+		attribute->n_floats = from->count;
+		attribute->floats = copy(m, from->floats, from->count * sizeof(float));
+		break;
+	case WNNOnnxAttributeKind_Ints:
+		attribute->n_ints = from->count;
+		attribute->ints = copy(m, from->ints, from->count * sizeof(int64_t));
+		break;
+	default:
+		make_strings(m, from, attribute);
+		break;
+	}
+}
+
+static Onnx__AttributeProto *make_attribute(struct maker *m, const WNNOnnxAttribute *from)
+{
+	Onnx__AttributeProto *attribute = take(m, sizeof(*attribute));
+
+	if (!attribute)
+		return NULL;
+	onnx__attribute_proto__init(attribute);
+	attribute->name = text(m, from->name);
+	attribute->has_type = true;
+	attribute->type = (Onnx__AttributeProto__AttributeType)from->kind;
+	if (has_value(from))
+		fill_attribute(m, from, attribute);
+	else
+		damaged(m, "there is no value of attribute", from->name);
+	return attribute;
+}
+
+static char **make_names(struct maker *m, size_t count, const WNNStringView *from)
+{
+	char **names = take(m, (count + 1) * sizeof(*names));
+
+	for (size_t i = 0; names && i < count; i++)
+		names[i] = text(m, from[i]);
+	return names;
+}
+
+static Onnx__NodeProto *make_node(struct maker *m, const WNNOnnxNode *from)
+{
+	Onnx__NodeProto *node = take(m, sizeof(*node));
+
+	if (!node)
+		return NULL;
+	onnx__node_proto__init(node);
+	node->name = text(m, from->name);
+	node->op_type = text(m, from->operatorName);
+	node->domain = text(m, from->domain);
+	node->n_input = from->inputCount;
+	node->input = make_names(m, from->inputCount, from->inputs);
+	node->n_output = from->outputCount;
+	node->output = make_names(m, from->outputCount, from->outputs);
+	node->n_attribute = from->attributeCount;
+	node->attribute = take(m, (from->attributeCount + 1) * sizeof(Onnx__AttributeProto *));
+	for (size_t i = 0; node->attribute && i < from->attributeCount; i++)
+		node->attribute[i] = make_attribute(m, &from->attributes[i]);
+	return node;
+}
+
+static Onnx__GraphProto *make_graph(struct maker *m, const WNNOnnxGraph *from)
+{
+	Onnx__GraphProto *graph = take(m, sizeof(*graph));
+
+	if (m->depth == MAX_DEPTH)
+		damaged(m, "graphs are nested too deeply in", from->name);
+	if (!graph || m->status != WNNStatus_Success)
+		return NULL;
+	m->depth++;
+	onnx__graph_proto__init(graph);
+	graph->name = text(m, from->name);
+	graph->n_input = from->inputCount;
+	graph->input = make_values(m, from->inputCount, from->inputs);
+	graph->n_output = from->outputCount;
+	graph->output = make_values(m, from->outputCount, from->outputs);
+	graph->n_value_info = from->valueCount;
+	graph->value_info = make_values(m, from->valueCount, from->values);
+	graph->n_initializer = from->tensorCount;
+	graph->initializer = take(m, (from->tensorCount + 1) * sizeof(Onnx__TensorProto *));
+	for (size_t i = 0; graph->initializer && i < from->tensorCount; i++)
+		graph->initializer[i] = make_tensor(m, &from->tensors[i]);
+	graph->n_node = from->nodeCount;
+	graph->node = take(m, (from->nodeCount + 1) * sizeof(Onnx__NodeProto *));
+	for (size_t i = 0; graph->node && i < from->nodeCount; i++)
+		graph->node[i] = make_node(m, &from->nodes[i]);
+	m->depth--;
+	return graph;
+}
+
+static Onnx__ModelProto *make_model(struct maker *m, const WNNOnnxDescription *from)
+{
+	Onnx__ModelProto *proto = take(m, sizeof(*proto));
+
+	if (!proto)
+		return NULL;
+	onnx__model_proto__init(proto);
+	proto->graph = make_graph(m, from->graph);
+	proto->n_opset_import = from->operatorSetCount;
+	proto->opset_import =
+		take(m, (from->operatorSetCount + 1) * sizeof(Onnx__OperatorSetIdProto *));
+	for (size_t i = 0; proto->opset_import && i < from->operatorSetCount; i++) {
+		Onnx__OperatorSetIdProto *set = take(m, sizeof(*set));
+
+		if (!set)
+			return NULL;
+		onnx__operator_set_id_proto__init(set);
+		set->domain = text(m, from->operatorSets[i].domain);
+		set->has_version = true;
+		set->version = from->operatorSets[i].version;
+		proto->opset_import[i] = set;
+	}
+	return proto;
+}
+
+static WNNStatus describe(struct onnx_model *model, const WNNOnnxDescription *description)
+{
+	struct maker m = { .arena = &model->arena };
+	WNNStatus status;
+
+	model->described = true;
+	model->proto = make_model(&m, description);
+	if (m.status != WNNStatus_Success)
+		return m.status;
+	status = onnx_model_check(model->proto);
+	return status == WNNStatus_Success ? onnx_model_find_values(model) : status;
+}
+
+/* What was lent is given back when there is no model. */
+static WNNStatus give_back(const WNNOnnxDescription *description, WNNStatus status)
+{
+	if (description && description->releaseCallback)
+		description->releaseCallback(NULL, 0, description->userdata1,
+					     description->userdata2);
+	return status;
+}
+
+WNNStatus wnnOnnxLoadGraph(WNNOnnxDescription const *description, WNNOnnxModel *out)
+{
+	struct onnx_model *model;
+	struct onnx_file *file;
+	WNNStatus status;
+
+	if (out)
+		*out = NULL;
+	if (!out || !description || !description->graph)
+		return give_back(description, onnx_error(WNNStatus_TypeError, "%s is missing",
+							 !out	      ? "model" :
+							 !description ? "description" :
+									"its graph"));
+	status = onnx_file_lend(description->releaseCallback, description->userdata1,
+				description->userdata2, &file);
+	if (status != WNNStatus_Success)
+		return give_back(description, status);
+	model = import_alloc(sizeof(*model));
+	if (!model) {
+		onnx_file_put(file);
+		return onnx_nomem();
+	}
+	model->references = 1;
+	model->file = file;
+	status = describe(model, description);
+	if (status == WNNStatus_Success)
+		*out = (WNNOnnxModel)model;
+	else
+		wnnOnnxModelRelease((WNNOnnxModel)model);
+	return status;
+}
+
+size_t wnnOnnxModelGetNodeCount(WNNOnnxModel handle)
+{
+	return handle ? ((struct onnx_model *)handle)->proto->graph->n_node : 0;
+}
