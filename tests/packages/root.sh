@@ -17,7 +17,7 @@ top=${here%/tests/*}
 . "$here/../tap.sh"
 
 libraries=(libwebnn-npu1 libwebnn-onnx1 libwebnn-stablehlo1 libwebnn-npu-dev libonpu-sim1 libonpu-sim-dev webnn-npu-tools webnn-stablehlo-mpi
-	node-webnn-npu)
+	node-webnn-npu onpu-onnxruntime)
 others=(onpu-emu onpu-firmware onpu-dkms)
 models=(python3-onnx)
 # With which npm's package compiles its addon.
@@ -107,6 +107,9 @@ test_libraries()
 	contains "it tells how it is used" "--device"
 	rm -f /tmp/onpu-packages-program
 	try "what makes models is installed" apt-get -qy --no-install-recommends install "${models[@]}"
+	try "the provider for ONNX Runtime loads" python3 -c \
+		'import ctypes, sys; [ctypes.CDLL(path) for path in sys.argv[1:]][0].CreateEpFactories' \
+		/usr/lib/*/webnn-npu/libonnxruntime_providers_onpu.so /usr/lib/*/webnn-npu/onpu-ort-preload.so
 	try "the tutorial's commands do what it says" python3 -B "$here/../documents/run.py" --class installed \
 		"$top/Documentation/tutorial.rst"
 	webnn-run run "$work/model.onnx" -d sim --full -i "$work/x.npy" >&2

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: MIT
+"""ONNX Runtime of PyPI, with our provider: unpacked wheels in SAMPLES/python/RELEASE."""
+import os
+import sys
+import tempfile
+
+NEWEST, OLDEST = "1.32.0", "1.23.2"
+NAME = "OnpuExecutionProvider"
+# What the last session of options() reported.
+FOLDER = tempfile.TemporaryDirectory()  # pylint: disable=consider-using-with
+REPORT = FOLDER.name + "/report"
+
+
+def load(samples, release, provider, name="onpu"):
+    """The module, with the provider registered; ends with 77 (skipped) when it is not there."""
+    folder = samples / "python" / f"onnxruntime-{release}"
+    if not folder.is_dir():
+        print(f"skipped: there is no {folder}; ./npu check fetches it where PyPI is reached")
+        sys.exit(77)
+    sys.path.insert(0, str(folder))
+    import onnxruntime  # pylint: disable=import-outside-toplevel
+    assert onnxruntime.__version__ == release, onnxruntime.__file__
+    onnxruntime.set_default_logger_severity(4)
+    onnxruntime.register_execution_provider_library(name, os.path.abspath(provider))
+    return onnxruntime
+
+
+def devices(onnxruntime):
+    return [device for device in onnxruntime.get_ep_devices() if device.ep_name == NAME]
+
+
+def options(onnxruntime, on, **settings):
+    """Of a session on a device: cpu or sim."""
+    made = onnxruntime.SessionOptions()
+    made.log_severity_level = 4
+    made.add_provider_for_devices(devices(onnxruntime)[:1],
+                                  {"device": on, "report": REPORT} | settings)
+    return made

@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""A program in C with ONNX Runtime of npm and of PyPI: test_client.py CLIENT PROVIDER PRELOAD SAMPLES [RUNS]
+
+It runs a network by ONNX Runtime alone, with the provider, and with the provider preloaded; then many runs
+of 16 threads on two sessions, after which the process has no more memory than before, but 1 %.
+"""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import runtime
+
+CLIENT, PROVIDER, PRELOAD, SAMPLES = map(os.path.abspath, sys.argv[1:5])
+RUNS = sys.argv[5:]
+MODELS = pathlib.Path(__file__).resolve().parents[3] / "shared/models/onnx"
+MODEL = MODELS / "mnist.onnx"
+
+
+def libraries():
+    samples = pathlib.Path(SAMPLES)
+    yield from samples.glob("onnxruntime/node_modules/onnxruntime-node/bin/*/linux/x64/libonnxruntime.so.1")
+    for release in runtime.NEWEST, runtime.OLDEST:
+        yield from samples.glob(f"python/onnxruntime-{release}/onnxruntime/capi/libonnxruntime.so.*")
+
+
+class Client(unittest.TestCase):
+    def run_client(self, *arguments, **environment):
+        done = subprocess.run([CLIENT, *map(str, arguments)], env=os.environ | environment, check=False,
+                              text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=600)
+        return done.returncode, done.stdout, done.stderr
+
+    def sums(self, *arguments, **environment):
+        status, out, err = self.run_client(*arguments, **environment)
+        self.assertEqual(status, 0, out + err)
+        self.assertIn("done", out)
+        return [float(number) for number in re.findall(r"^\S+ (-?[\d.e+-]+)$", out, re.M)]
+
+    def agree(self, ours, theirs):
+        self.assertTrue(theirs)
+        self.assertEqual(len(ours), len(theirs))
+        for a, b in zip(ours, theirs):
+            self.assertAlmostEqual(a, b, delta=1e-4 * max(1, abs(b)))
+
+    def test_provider(self):
+        for library in libraries():
+            theirs = self.sums(library, "-", "", MODEL)
+            for device in "cpu", "sim":
+                with self.subTest(library=library.name, device=device):
+                    self.agree(self.sums(library, PROVIDER, device, MODEL), theirs)
+
+    def test_preload(self):
+        for library in libraries():
+            theirs = self.sums(library, "-", "", MODEL)
+            with self.subTest(library.name), tempfile.TemporaryDirectory() as folder:
+                report = pathlib.Path(folder) / "report"
+                ours = self.sums(library, "-", "", MODEL, LD_PRELOAD=PRELOAD, ONPU_ORT="sim",
+                                 ONPU_ORT_LIBRARY=PROVIDER, ONPU_ORT_OPTIONS=f"report={report},threads=1")
+                self.agree(ours, theirs)
+                self.assertIn("npu\tconv2d\t", report.read_text(encoding="utf-8"))
+
+    def test_preload_that_is_off(self):
+        library = next(libraries())
+        self.sums(library, "-", "", MODEL, LD_PRELOAD=PRELOAD)
+
+    def test_preload_errors(self):
+        library = next(libraries())
+        for environment, words in (({"ONPU_ORT": "gpu"}, "ONPU_ORT must be npu, sim or cpu"),
+                                   ({"ONPU_ORT": "cpu", "ONPU_ORT_LIBRARY": "/nowhere.so"}, "/nowhere.so"),
+                                   ({"ONPU_ORT": "cpu", "ONPU_ORT_OPTIONS": "speed=1"},
+                                    "there is no option speed")):
+            with self.subTest(environment):
+                _, _, err = self.run_client(library, "-", "", MODEL, LD_PRELOAD=PRELOAD,
+                                            **({"ONPU_ORT_LIBRARY": PROVIDER} | environment))
+                self.assertIn(words, err)
+
+    def test_threads(self):
+        library = next(libraries())
+        status, out, err = self.run_client(library, PROVIDER, "cpu", MODEL, 16, *(RUNS or [50]))
+        self.assertEqual(status, 0, out + err)
+        before, after = map(int, re.search(r"memory (\d+) KiB before, (\d+) after", out).groups())
+        if RUNS:
+            self.assertLess(after, before * 1.01)
+
+
+if __name__ == "__main__":
+    if not any(libraries()):
+        print(f"skipped: there is no ONNX Runtime in {SAMPLES}; ./npu check fetches it from npm and PyPI")
+        sys.exit(77)
+    if not MODEL.exists():
+        print(f"skipped: there is no {MODEL}")
+        sys.exit(77)
+    unittest.main(argv=sys.argv[:1], verbosity=0)

@@ -1,0 +1,313 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The provider in sessions of ONNX Runtime from Python: test_provider.py PROVIDER SAMPLES RELEASE DEVICE
+
+ONNX Runtime of that RELEASE is in SAMPLES (scripts/fetch-samples.sh); without it the test is skipped.
+"""
+import concurrent.futures
+import pathlib
+import sys
+import tempfile
+import unittest
+
+import runtime
+
+PROVIDER, SAMPLES, RELEASE, DEVICE = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3], sys.argv[4]
+ort = runtime.load(SAMPLES, RELEASE, PROVIDER)
+sys.path.insert(1, str(pathlib.Path(__file__).resolve().parents[1] / "onnx"))
+
+import numpy  # pylint: disable=wrong-import-position
+import onnx  # pylint: disable=wrong-import-position
+import shared_models  # pylint: disable=wrong-import-position
+from onnx import TensorProto, helper, numpy_helper  # pylint: disable=wrong-import-position
+
+MODELS = shared_models.SHARED / "onnx"
+Error = Exception
+
+
+def value(name, shape, kind=TensorProto.FLOAT):
+    return helper.make_tensor_value_info(name, kind, shape)
+
+
+def make(nodes, inputs, outputs, constants=None, opset=17):
+    tensors = [numpy_helper.from_array(array, name) for name, array in (constants or {}).items()]
+    graph = helper.make_graph(nodes, "graph", inputs, outputs, tensors)
+    return helper.make_model(graph, ir_version=8,
+                             opset_imports=[helper.make_opsetid("", opset)]).SerializeToString()
+
+
+def random(*shape, seed=0):
+    return numpy.random.default_rng(seed).uniform(-1, 1, shape).astype(numpy.float32)
+
+
+def conv_model(size="size", seed=0):
+    """A convolution, of pictures of any size unless it is given."""
+    return make([helper.make_node("Conv", ["x", "w", "b"], ["c"], "first", pads=[1] * 4),
+                 helper.make_node("Relu", ["c"], ["y"], "second")],
+                [value("x", [1, 3, size, size])], [value("y", [1, 4, size, size])],
+                {"w": random(4, 3, 3, 3, seed=seed), "b": random(4, seed=1)})
+
+
+def split_model():
+    """NonZero has as many results as there are numbers other than 0: no graph of WebNN has such a shape."""
+    nodes = [helper.make_node("Conv", ["x", "w"], ["c"], "before", pads=[1] * 4),
+             helper.make_node("Relu", ["c"], ["r"], "relu"),
+             helper.make_node("NonZero", ["r"], ["n"], "where"),
+             helper.make_node("ReduceMax", ["n"], ["m"], "last", axes=[1], keepdims=0),
+             helper.make_node("Cast", ["m"], ["f"], "cast", to=TensorProto.FLOAT),
+             helper.make_node("MatMul", ["f", "v"], ["g"], "after"),
+             helper.make_node("Softmax", ["g"], ["y"], "probabilities", axis=0)]
+    return make(nodes, [value("x", [1, 3, 8, 8])], [value("y", [5]), value("r", [1, 4, 8, 8])],
+                {"w": random(4, 3, 3, 3), "v": random(4, 5)})
+
+
+def places():
+    """Place and node of each line of the last report."""
+    with open(runtime.REPORT, encoding="utf-8") as report:
+        return {line.split("\t")[2]: line.split("\t")[0] for line in report}
+
+
+class Provider(unittest.TestCase):
+    def session(self, model, whole=True, **settings):
+        options = runtime.options(ort, DEVICE, **settings)
+        if whole:
+            options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
+        return ort.InferenceSession(model, options, enable_fallback=0)
+
+    def compare(self, model, feeds, bar=1e-4, **settings):
+        reference = ort.InferenceSession(model, providers=["CPUExecutionProvider"])
+        session = self.session(model, **settings)
+        for feed in feeds:
+            for ours, theirs in zip(session.run(None, feed), reference.run(None, feed)):
+                self.assertEqual(ours.shape, theirs.shape)
+                self.assertEqual(ours.dtype, theirs.dtype)
+                span = max(1, numpy.abs(theirs).max())
+                self.assertLessEqual(numpy.abs(ours - theirs).max(), bar * span)
+        return session
+
+    def test_device(self):
+        device, = runtime.devices(ort)
+        self.assertEqual(device.ep_vendor, "Open NPU")
+        self.assertEqual(device.device.type, ort.OrtHardwareDeviceType.CPU)
+
+    def test_policies(self):
+        """No policy of ONNX Runtime chooses sim or cpu; who adds the provider says which."""
+        for policy in ort.OrtExecutionProviderDevicePolicy.__members__.values():
+            options = ort.SessionOptions()
+            options.log_severity_level = 4
+            options.set_provider_selection_policy(policy)
+            options.add_session_config_entry("ep.onpuexecutionprovider.report", runtime.REPORT)
+            session = ort.InferenceSession(conv_model(8), options, enable_fallback=0)
+            session.run(None, {"x": random(1, 3, 8, 8)})
+            with open(runtime.REPORT, encoding="utf-8") as report:
+                self.assertEqual(report.read(), "")
+
+    def test_digits(self):
+        feeds = [{"input": random(batch, 1, 8, 8, seed=batch)} for batch in (1, 3, 1, 7)]
+        self.compare(shared_models.digits(), feeds)
+
+    @unittest.skipUnless(MODELS.exists(), "there is no ../shared/models")
+    def test_networks(self):
+        for name in ("mnist", "ultraface_version-RFB-320"):
+            with self.subTest(name):
+                path = str(MODELS / f"{name}.onnx")
+                info, = ort.InferenceSession(path).get_inputs()
+                self.compare(path, [{info.name: random(*info.shape, seed=seed)} for seed in (1, 2)])
+
+    @unittest.skipUnless(MODELS.exists(), "there is no ../shared/models")
+    def test_state(self):
+        """Its branches depend on the input sr, so that most of it stays with ONNX Runtime."""
+        path = str(MODELS / "silero_vad_16k_op15.onnx")
+        feed = {"input": random(1, 576), "state": random(2, 1, 128), "sr": numpy.array(16000, numpy.int64)}
+        self.compare(path, [feed, feed], whole=False)
+
+    def test_parts(self):
+        self.compare(split_model(), [{"x": random(1, 3, 8, 8, seed=seed)} for seed in range(3)],
+                     whole=False)
+        found = places()
+        self.assertEqual(found["where"], "onnxruntime")
+        self.assertNotEqual(found["before"], "onnxruntime")
+        self.assertNotEqual(found["after"], "onnxruntime")
+
+    def test_around(self):
+        """A value goes to a later node by itself, and through one that stays with ONNX Runtime."""
+        nodes = [helper.make_node("Conv", ["x", "w"], ["c"], "before", pads=[1] * 4),
+                 helper.make_node("NonZero", ["c"], ["n"], "where"),
+                 helper.make_node("ReduceMax", ["n"], ["m"], "last", axes=[1], keepdims=0),
+                 helper.make_node("Cast", ["m"], ["f"], "cast", to=TensorProto.FLOAT),
+                 helper.make_node("MatMul", ["f", "v"], ["g"], "after"),
+                 helper.make_node("Add", ["c", "g"], ["y"], "both")]
+        model = make(nodes, [value("x", [1, 3, 8, 8])], [value("y", [1, 4, 8, 8])],
+                     {"w": random(4, 3, 3, 3), "v": random(4, 8)})
+        self.compare(model, [{"x": random(1, 3, 8, 8)}], whole=False)
+        # ONNX Runtime leaves a group aside that it cannot make a node of.
+        self.assertIn(places().get("before"), ("cpu", "npu"))
+
+    def test_many_shapes(self):
+        """More than the group keeps, and each of them again."""
+        self.compare(conv_model(), [{"x": random(1, 3, size, size)} for size in [*range(1, 21)] * 2])
+
+    def test_dimension(self):
+        self.compare(conv_model(), [{"x": random(1, 3, 9, 9)}], **{"dim.size": "9"})
+
+    def test_bool_and_integers(self):
+        model = make([helper.make_node("Less", ["x", "z"], ["l"]),
+                      helper.make_node("Not", ["l"], ["y"]),
+                      helper.make_node("Cast", ["l"], ["i"], to=TensorProto.INT64)],
+                     [value("x", [3, 4]), value("z", [4])],
+                     [value("y", [3, 4], TensorProto.BOOL), value("i", [3, 4], TensorProto.INT64)])
+        reference = ort.InferenceSession(model)
+        feed = {"x": random(3, 4), "z": random(4, seed=1)}
+        for ours, theirs in zip(self.session(model).run(None, feed), reference.run(None, feed)):
+            numpy.testing.assert_array_equal(ours, theirs)
+
+    def test_branches(self):
+        """Both graphs of an If go with it when its condition is a constant."""
+        then = helper.make_graph([helper.make_node("Add", ["x", "one"], ["t"])], "then", [],
+                                 [value("t", [4])], [numpy_helper.from_array(numpy.float32(1), "one")])
+        other = helper.make_graph([helper.make_node("Neg", ["x"], ["e"])], "else", [], [value("e", [4])])
+        model = make([helper.make_node("Shape", ["x"], ["s"]),
+                      helper.make_node("Equal", ["s", "four"], ["c"]),
+                      helper.make_node("If", ["c"], ["y"], "if", then_branch=then, else_branch=other)],
+                     [value("x", ["n"])], [value("y", None)], {"four": numpy.array([4])})
+        self.compare(model, [{"x": random(4)}], whole=False)
+
+    def test_branches_by_input(self):
+        """The If stays with ONNX Runtime, and what is heavy in its graphs does not, from 1.24 on."""
+        weights = [numpy_helper.from_array(random(3, 3, 3, 3, seed=seed), f"w{seed}") for seed in (1, 2)]
+        graphs = [helper.make_graph([helper.make_node("Conv", ["x", f"w{seed}"], [f"c{seed}"], f"conv{seed}"),
+                                     helper.make_node("Relu", [f"c{seed}"], [f"r{seed}"])],
+                                    f"branch{seed}", [], [value(f"r{seed}", None)], weights[seed - 1:seed])
+                  for seed in (1, 2)]
+        model = make([helper.make_node("If", ["c"], ["y"], "if", then_branch=graphs[0],
+                                       else_branch=graphs[1])],
+                     [value("x", [1, 3, 8, 8]), value("c", [], TensorProto.BOOL)],
+                     [value("y", [1, 3, 6, 6])])
+        self.compare(model, [{"x": random(1, 3, 8, 8), "c": numpy.array(which)} for which in (True, False)],
+                     whole=False)
+        if ort.__version__ != runtime.OLDEST:
+            self.assertNotIn("onnxruntime", [places()["conv1"], places()["conv2"]])
+
+    def test_threads(self):
+        sessions = [self.session(conv_model(8)), self.session(shared_models.digits())]
+        feeds = [{"x": random(1, 3, 8, 8)}, {"input": random(2, 1, 8, 8)}]
+        expected = [session.run(None, feed)[0] for session, feed in zip(sessions, feeds)]
+
+        def work(number):
+            for _ in range(25):
+                result, = sessions[number % 2].run(None, feeds[number % 2])
+                numpy.testing.assert_array_equal(result, expected[number % 2])
+
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            list(pool.map(work, range(16)))
+
+    def test_terminate(self):
+        session = self.session(conv_model(8))
+        options = ort.RunOptions()
+        options.terminate = True
+        with self.assertRaisesRegex(Error, "terminate"):
+            session.run(None, {"x": random(1, 3, 8, 8)}, options)
+
+    def compiled(self, model, folder, embed, **settings):
+        """The path of the model with the graphs of a model, which a session writes."""
+        path = str(folder / "model_ctx.onnx")
+        options = runtime.options(ort, DEVICE, **settings)
+        for key, setting in (("enable", "1"), ("file_path", path), ("embed_mode", str(int(embed)))):
+            options.add_session_config_entry(f"ep.context_{key}", setting)
+        ort.InferenceSession(model, options, enable_fallback=0)
+        return path
+
+    def test_compiled(self):
+        """In the model and beside it; a second session compiles nothing."""
+        feed = {"x": random(1, 3, 8, 8)}
+        for model, whole in (conv_model(8), True), (split_model(), False):
+            theirs = ort.InferenceSession(model).run(None, feed)
+            for embed in False, True:
+                with self.subTest(embed=embed), tempfile.TemporaryDirectory() as name:
+                    path = self.compiled(model, pathlib.Path(name), embed)
+                    node = [node.op_type for node in onnx.load(path).graph.node]
+                    self.assertIn("EPContext", node)
+                    files = list(pathlib.Path(name).glob("*.onpu"))
+                    self.assertEqual(bool(files), not embed)
+                    session = self.session(path, whole=whole)
+                    for ours, expected in zip(session.run(None, feed), theirs):
+                        numpy.testing.assert_allclose(ours, expected, atol=1e-4)
+
+    def test_compiled_of_a_dimension(self):
+        with tempfile.TemporaryDirectory() as name:
+            with self.assertRaisesRegex(Error, "dim.NAME"):
+                self.compiled(conv_model(), pathlib.Path(name), True)
+            path = self.compiled(conv_model(), pathlib.Path(name), True, **{"dim.size": "8"})
+            session = self.session(path)
+            session.run(None, {"x": random(1, 3, 8, 8)})
+            with self.assertRaisesRegex(Error, '"x" has another shape than the model was compiled for'):
+                session.run(None, {"x": random(1, 3, 9, 9)})
+
+    def test_compiled_and_damaged(self):
+        with tempfile.TemporaryDirectory() as name:
+            path = self.compiled(conv_model(8), pathlib.Path(name), False)
+            file, = pathlib.Path(name).glob("*.onpu")
+            data = bytearray(file.read_bytes())
+            for place in 60, len(data) // 4, len(data) // 2:
+                # What lies between the parts of a file is 0, and nobody reads it.
+                while not data[place]:
+                    place += 1
+                other = bytearray(data)
+                other[place] ^= 0x55
+                file.write_bytes(other)
+                with self.assertRaisesRegex(Error, "compiled graph of EPContext node .*(damaged|saved)"):
+                    self.session(path)
+            file.unlink()
+            with self.assertRaisesRegex(Error, "cannot be opened: No such file"):
+                self.session(path)
+            model = onnx.load(path)
+            for attribute in model.graph.node[0].attribute:
+                if attribute.name == "ep_cache_context":
+                    attribute.s = b"../elsewhere.onpu"
+            onnx.save(model, path)
+            with self.assertRaisesRegex(Error, "is not in the folder of the model"):
+                self.session(path)
+
+    def test_cache(self):
+        """One file for each graph; one that is damaged is made again."""
+        feeds = [{"x": random(1, 3, size, size)} for size in (8, 9)]
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name) / "new"
+            self.compare(conv_model(), feeds, cache_dir=str(folder))
+            files = {path: path.read_bytes() for path in folder.iterdir()}
+            self.assertEqual(len(files), 2)
+            times = [path.stat().st_mtime_ns for path in files]
+            self.compare(conv_model(), feeds, cache_dir=str(folder))
+            self.assertEqual(times, [path.stat().st_mtime_ns for path in files])
+            for path, data in files.items():
+                path.write_bytes(data[:len(data) // 2])
+            self.compare(conv_model(), feeds, cache_dir=str(folder))
+            self.assertEqual({path: path.read_bytes() for path in folder.iterdir()}.keys(), files.keys())
+            self.assertTrue(all(path.stat().st_size == len(data) for path, data in files.items()))
+            # Other nodes, and the same with other weights.
+            self.compare(shared_models.digits(), [{"input": random(1, 1, 8, 8)}], cache_dir=str(folder))
+            self.compare(conv_model(seed=9), feeds[:1], cache_dir=str(folder))
+            self.assertEqual(len(list(folder.iterdir())), 4)
+
+    def test_wrong_options(self):
+        for settings, words in (({"device": "gpu"}, 'device cannot be "gpu": it must be npu, sim or cpu'),
+                                ({"policy": "fast"}, "npu-only, prefer-npu or cpu-only"),
+                                ({"threads": "-1"}, "a number of threads"),
+                                ({"dim.n": "0"}, "a number of elements"),
+                                ({"nothing": "1"}, "there is no option nothing"),
+                                ({"report": "/nowhere/at/all"}, "/nowhere/at/all: No such file")):
+            with self.subTest(settings), self.assertRaisesRegex(Error, words):
+                self.session(conv_model(8), **settings)
+
+    def test_shape_that_is_refused(self):
+        """What can be said only for a shape is said in the run, by node and reason."""
+        model = make([helper.make_node("Pad", ["x", "p"], ["y"], "border", mode="reflect")],
+                     [value("x", ["n"])], [value("y", None)], {"p": numpy.array([4, 4])})
+        session = self.compare(model, [{"x": random(9)}])
+        with self.assertRaisesRegex(Error, '"border" .Pad.: .*must be below the size'):
+            session.run(None, {"x": random(2)})
+        session.run(None, {"x": random(9)})
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=0)

@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: MIT
+/* Which nodes of a graph the provider takes. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "context.h"
+#include "partition.h"
+
+/*
+ * Sizes that are tried for dimensions that are not known, until one is found with which no node is refused: small
+ * ones for sequences and batches, bigger ones for pictures.
+ */
+static const int64_t trials[] = { 8, 1, 64, 256 };
+
+static WNNStringView text(const char *literal)
+{
+	return (WNNStringView){ literal, strlen(literal) };
+}
+
+struct capability {
+	struct onpu_ep *ep;
+	struct onpu_reading reading;
+	struct onpu_read read;
+	WNNBool *supported;
+	struct onpu_names dynamic; /* names of values of unknown sizes */
+	size_t refused;
+};
+
+static struct ort_status *load(struct capability *c, const WNNOnnxGraph *graph, WNNOnnxModel *model)
+{
+	WNNOnnxDescription description = WNN_ONNX_DESCRIPTION_INIT;
+
+	description.graph = graph;
+	description.operatorSetCount = c->read.set_count;
+	description.operatorSets = c->read.sets;
+	if (wnnOnnxLoadGraph(&description, model) != WNNStatus_Success)
+		return onpu_onnx_error(c->reading.ort, "the graph cannot be read");
+	return NULL;
+}
+
+static void tell(struct capability *c, WNNOnnxModel model)
+{
+	WNNOnnxRefusalArray refusals = wnnOnnxModelGetRefusals(model);
+
+	for (size_t i = 0; i < refusals.count; i++) {
+		const WNNOnnxRefusal *r = &refusals.data[i];
+
+		onpu_log(c->ep, ORT_LOG_INFO,
+			 ONPU_PROVIDER ": node \"%.*s\" (%.*s) stays with ONNX Runtime: %.*s",
+			 (int)r->node.length, r->node.data, (int)r->operatorName.length,
+			 r->operatorName.data, (int)r->reason.length, r->reason.data);
+		onpu_report(c->ep, "onnxruntime", r->operatorName, r->node, r->reason);
+	}
+}
+
+/* Reads the graph with a size for what is not known, and asks the importer. */
+static struct ort_status *attempt(struct capability *c, const struct ort_graph *graph,
+				  int64_t trial, struct import_chunk **chunks, WNNOnnxModel *model)
+{
+	struct ort_status *status;
+	WNNStatus probed;
+
+	c->reading = (struct onpu_reading){ .ort = &c->ep->factory->ort,
+					    .chunks = chunks,
+					    .options = &c->ep->options,
+					    .dynamic = &c->dynamic,
+					    .trial = trial };
+	if (onpu_names_begin(&c->dynamic, chunks, 64))
+		return onpu_nomem(c->reading.ort);
+	status = onpu_read_graph(&c->reading, graph, &c->read);
+	if (status)
+		return status;
+	c->supported = onpu_take(&c->reading, c->read.graph.nodeCount * sizeof(*c->supported));
+	if (!c->supported)
+		return onpu_nomem(c->reading.ort);
+	ORT_TRY(load(c, &c->read.graph, model));
+	probed = wnnOnnxModelProbe(*model, c->ep->context, c->read.graph.nodeCount, c->supported);
+	c->refused = 0;
+	for (size_t i = 0; i < c->read.graph.nodeCount; i++)
+		c->refused += !c->supported[i];
+	if (probed == WNNStatus_UnknownError)
+		return onpu_onnx_error(c->reading.ort, "the graph cannot be read");
+	if (probed == WNNStatus_Success)
+		return NULL;
+	/* Such as an input without a known rank: then nothing can be said. */
+	memset(c->supported, 0, c->read.graph.nodeCount * sizeof(*c->supported));
+	c->refused = c->read.graph.nodeCount;
+	return NULL;
+}
+
+static bool is_dynamic(const struct capability *c, WNNStringView name)
+{
+	return onpu_names_get(&c->dynamic, name) != SIZE_MAX;
+}
+
+static bool has_unknown(const struct capability *c)
+{
+	for (size_t i = 0; i < c->read.graph.inputCount; i++)
+		if (is_dynamic(c, c->read.graph.inputs[i].name))
+			return true;
+	return false;
+}
+
+/* The attempt with the fewest refusals; *chunks and *model are its. */
+static struct ort_status *best_attempt(struct capability *c, const struct ort_graph *graph,
+				       struct import_chunk **chunks, WNNOnnxModel *model)
+{
+	struct ort_status *status = NULL;
+	size_t best = 0, least = SIZE_MAX;
+
+	for (size_t i = 0; i <= sizeof(trials) / sizeof(trials[0]) && !status; i++) {
+		bool last = i == sizeof(trials) / sizeof(trials[0]);
+
+		if (last && best == i - 1)
+			break;
+		wnnOnnxModelRelease(*model);
+		*model = NULL;
+		import_chunks_free(chunks);
+		status = attempt(c, graph, trials[last ? best : i], chunks, model);
+		if (status || last)
+			break;
+		if (c->refused < least) {
+			least = c->refused;
+			best = i;
+		}
+		if (!c->refused || !has_unknown(c))
+			break;
+	}
+	return status;
+}
+
+/* Asks the importer about a group by itself: what it takes from other groups is no constant there. */
+static struct ort_status *check_group(struct capability *c, struct onpu_partition *p, size_t group,
+				      bool *changed)
+{
+	struct ort_status *status;
+	WNNOnnxModel model = NULL;
+	WNNBool *supported;
+	WNNOnnxGraph part;
+	size_t *indices;
+
+	ORT_TRY(onpu_partition_describe(p, group, &part, &indices, changed));
+	if (*changed)
+		return NULL;
+	supported = onpu_take(&c->reading, part.nodeCount * sizeof(*supported));
+	if (!supported)
+		return onpu_nomem(c->reading.ort);
+	status = load(c, &part, &model);
+	if (status)
+		return status;
+	if (wnnOnnxModelProbe(model, c->ep->context, part.nodeCount, supported) !=
+	    WNNStatus_Success)
+		memset(supported, 0, part.nodeCount * sizeof(*supported));
+	for (size_t i = 0; i < part.nodeCount; i++) {
+		if (supported[i])
+			continue;
+		p->supported[indices[i]] = WNN_FALSE;
+		*changed = true;
+	}
+	if (*changed)
+		tell(c, model);
+	wnnOnnxModelRelease(model);
+	return NULL;
+}
+
+static bool is_heavy(WNNStringView type)
+{
+	static const char *const heavy[] = { "Conv",
+					     "ConvTranspose",
+					     "MatMul",
+					     "Gemm",
+					     "LSTM",
+					     "GRU",
+					     "RNN",
+					     "QLinearConv",
+					     "QLinearMatMul",
+					     "MatMulInteger",
+					     "ConvInteger",
+					     "Attention",
+					     "MultiHeadAttention",
+					     "GroupQueryAttention",
+					     "MatMulNBits",
+					     "FusedConv",
+					     "FusedMatMul",
+					     "FusedGemm",
+					     "Loop",
+					     "If",
+					     "Scan",
+					     "Einsum" };
+
+	for (size_t i = 0; i < sizeof(heavy) / sizeof(heavy[0]); i++)
+		if (strlen(heavy[i]) == type.length && !memcmp(heavy[i], type.data, type.length))
+			return true;
+	return false;
+}
+
+/*
+ * A few cheap nodes between nodes of ONNX Runtime cost more to leave and enter than they gain. A graph that is
+ * taken as a whole has no such groups.
+ */
+static bool drop_small(struct capability *c, struct onpu_partition *p)
+{
+	const WNNOnnxGraph *graph = &c->read.graph;
+	bool dropped = false, all = true;
+
+	for (size_t i = 0; i < graph->nodeCount; i++)
+		all = all && p->supported[i];
+	for (size_t group = 0; group < p->group_count && !all; group++) {
+		size_t count = 0;
+		bool heavy = false;
+
+		for (size_t i = 0; i < graph->nodeCount; i++) {
+			count += p->group[i] == group;
+			heavy = heavy ||
+				(p->group[i] == group && is_heavy(graph->nodes[i].operatorName));
+		}
+		for (size_t i = 0; i < graph->nodeCount && !heavy && count < 4; i++) {
+			if (p->group[i] != group)
+				continue;
+			p->supported[i] = WNN_FALSE;
+			dropped = true;
+			onpu_report(
+				c->ep, "onnxruntime", graph->nodes[i].operatorName,
+				graph->nodes[i].name,
+				text("it would be a small group between nodes of ONNX Runtime"));
+		}
+	}
+	return dropped;
+}
+
+static struct ort_status *find_groups(struct capability *c, struct onpu_partition *p)
+{
+	bool changed = true, small = false;
+
+	ORT_TRY(onpu_partition_begin(p, &c->reading, &c->read, c->supported));
+	while (changed) {
+		changed = false;
+		ORT_TRY(onpu_partition_group(p));
+		/* A graph that is taken as a whole has been asked about. */
+		if (!c->refused && p->group_count == 1)
+			return NULL;
+		for (size_t group = 0; group < p->group_count && !changed; group++)
+			ORT_TRY(check_group(c, p, group, &changed));
+		if (!changed && !small) {
+			small = true;
+			changed = drop_small(c, p);
+		}
+	}
+	return NULL;
+}
+
+/* Whether the inputs of a group are of one shape only: then its weights are not needed after the build. */
+static bool is_static(struct capability *c, const WNNOnnxGraph *part)
+{
+	for (size_t i = 0; i < part->inputCount; i++) {
+		/* Before 1.24 an input without a shape looks like a scalar. */
+		if (!part->inputs[i].rank && c->reading.ort->version < 24)
+			return false;
+		if (is_dynamic(c, part->inputs[i].name))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * A model with compiled graphs has graphs of fixed shapes. Those that depend on data cannot be fixed by anybody;
+ * for those of inputs of the model, compiling says what to do.
+ */
+static bool cannot_be_saved(const struct capability *c, const struct onpu_partition *p,
+			    const WNNOnnxGraph *part)
+{
+	for (size_t i = 0; i < part->inputCount && c->ep->options.context_enable; i++)
+		if (is_dynamic(c, part->inputs[i].name) &&
+		    onpu_names_get(&p->producer, part->inputs[i].name) != SIZE_MAX)
+			return true;
+	return false;
+}
+
+static struct ort_status *take_group(struct capability *c, struct onpu_partition *p, size_t group,
+				     struct ort_support *support)
+{
+	struct ort_fusion_options options = { .version = c->reading.ort->version };
+	const struct ort_node **nodes;
+	bool changed = false;
+	WNNOnnxGraph part;
+	size_t *indices;
+
+	ORT_TRY(onpu_partition_describe(p, group, &part, &indices, &changed));
+	if (cannot_be_saved(c, p, &part)) {
+		onpu_log(c->ep, ORT_LOG_INFO,
+			 ONPU_PROVIDER
+			 ": the group with node \"%.*s\" stays with ONNX Runtime: the "
+			 "shapes of its inputs depend on data",
+			 (int)part.nodes[0].name.length, part.nodes[0].name.data);
+		return NULL;
+	}
+	nodes = onpu_take(&c->reading, part.nodeCount * sizeof(*nodes));
+	if (!nodes)
+		return onpu_nomem(c->reading.ort);
+	for (size_t i = 0; i < part.nodeCount; i++)
+		nodes[i] = c->read.nodes[indices[i]];
+	options.drop_constant_initializers = is_static(c, &part);
+	return c->reading.ort->EpGraphSupportInfo_AddNodesToFuse(support, nodes, part.nodeCount,
+								 &options);
+}
+
+static struct ort_status *take(struct capability *c, struct ort_support *support)
+{
+	struct onpu_partition partition;
+	bool *seen;
+
+	ORT_TRY(find_groups(c, &partition));
+	seen = onpu_take(&c->reading, partition.group_count * sizeof(*seen));
+	if (!seen)
+		return onpu_nomem(c->reading.ort);
+	for (size_t i = 0; i < c->read.graph.nodeCount; i++) {
+		size_t group = partition.group[i];
+
+		if (group == ONPU_NO_GROUP || seen[group])
+			continue;
+		seen[group] = true;
+		ORT_TRY(take_group(c, &partition, group, support));
+	}
+	return NULL;
+}
+
+/*
+ * Of a graph within a node ONNX Runtime asks before it asks about that node, which cannot be seen then. Taken nodes
+ * in it make ONNX Runtime run the node around them; so that is done only where it is worth it.
+ */
+static bool has_heavy(const WNNOnnxGraph *graph)
+{
+	for (size_t i = 0; i < graph->nodeCount; i++)
+		if (is_heavy(graph->nodes[i].operatorName))
+			return true;
+	return false;
+}
+
+/* What was compiled before, each node by itself: the rest of such a model stays with ONNX Runtime. */
+static struct ort_status *take_compiled(struct onpu_ep *ep, const struct ort_graph *graph,
+					struct ort_support *support, bool *compiled)
+{
+	const struct ort_api *ort = &ep->factory->ort;
+	struct ort_fusion_options options = { .version = ort->version };
+	struct ort_status *status;
+	const struct ort_node **nodes;
+	size_t count;
+
+	ORT_TRY(ort->Graph_GetNumNodes(graph, &count));
+	nodes = calloc(count + 1, sizeof(*nodes));
+	if (!nodes)
+		return onpu_nomem(ort);
+	status = ort->Graph_GetNodes(graph, nodes, count);
+	for (size_t i = 0; i < count && !status; i++) {
+		if (!onpu_context_is(ort, nodes[i]))
+			continue;
+		*compiled = true;
+		status = ort->EpGraphSupportInfo_AddNodesToFuse(support, &nodes[i], 1, &options);
+	}
+	free(nodes);
+	return status;
+}
+
+/*
+ * 1.23 does not tell graphs within nodes, and gives the first group of each graph the same name, with which the
+ * session then fails. What can be seen of a graph within a node: it uses values from around it, or has no inputs.
+ * In any case one graph of a session is enough.
+ */
+static bool is_inner_1_23(struct capability *c, const struct ort_graph *graph)
+{
+	const struct ort_api *ort = c->reading.ort;
+	struct ort_status *status;
+	bool inner = c->ep->has_taken;
+	size_t inputs = 0;
+
+	if (ort->version > 23)
+		return false;
+	status = ort->Graph_GetNumInputs(graph, &inputs);
+	if (status)
+		ort->ReleaseStatus(status);
+	inner = inner || !inputs || c->read.uses_outer;
+	c->ep->has_taken = !inner;
+	return inner;
+}
+
+struct ort_status *onpu_get_capability(struct ort_ep *base, const struct ort_graph *graph,
+				       struct ort_support *support)
+{
+	struct capability c = { .ep = (struct onpu_ep *)base };
+	struct import_chunk *chunks = NULL;
+	const struct ort_node *parent = NULL;
+	WNNOnnxModel model = NULL;
+	struct ort_status *status;
+	bool compiled = false;
+
+	if (!c.ep->context)
+		return NULL;
+	ORT_TRY(c.ep->factory->ort.Graph_GetParentNode(graph, &parent));
+	status = take_compiled(c.ep, graph, support, &compiled);
+	if (!status && compiled)
+		return NULL;
+	if (!status)
+		status = best_attempt(&c, graph, &chunks, &model);
+	if (!status && c.read.graph.nodeCount && !is_inner_1_23(&c, graph) &&
+	    (!parent || has_heavy(&c.read.graph))) {
+		tell(&c, model);
+		status = take(&c, support);
+	}
+	wnnOnnxModelRelease(model);
+	import_chunks_free(&chunks);
+	return status;
+}

@@ -1,0 +1,424 @@
+// SPDX-License-Identifier: MIT
+/* Runs groups: graphs for the shapes of the inputs, and tensors that no other run uses. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <webnn/webnn_npu.h>
+
+#include "group.h"
+
+static size_t find_port(const struct onpu_port *ports, size_t count, WNNStringView name)
+{
+	for (size_t i = 0; i < count; i++)
+		if (ports[i].name.length == name.length &&
+		    !memcmp(ports[i].name.data, name.data, name.length))
+			return i;
+	return SIZE_MAX;
+}
+
+static size_t bytes_of(WNNOperandDataType type, size_t elements)
+{
+	switch (type) {
+	case WNNOperandDataType_Int64:
+	case WNNOperandDataType_Uint64:
+		return elements * 8;
+	case WNNOperandDataType_Float16:
+		return elements * 2;
+	case WNNOperandDataType_Int8:
+	case WNNOperandDataType_Uint8:
+		return elements;
+	case WNNOperandDataType_Int4:
+	case WNNOperandDataType_Uint4:
+		return (elements + 1) / 2;
+	default:
+		return elements * 4;
+	}
+}
+
+static bool make_slots(WNNNamedOperandDescriptorArray from, const struct onpu_port *ports,
+		       size_t port_count, struct onpu_slot **out, size_t *count)
+{
+	*out = calloc(from.count + 1, sizeof(**out));
+	if (!*out)
+		return false;
+	*count = from.count;
+	for (size_t i = 0; i < from.count; i++) {
+		struct onpu_slot *slot = &(*out)[i];
+		size_t elements = 1;
+
+		slot->port = find_port(ports, port_count, from.data[i].name);
+		slot->descriptor = (WNNTensorDescriptor)WNN_TENSOR_DESCRIPTOR_INIT;
+		slot->descriptor.dataType = from.data[i].dataType;
+		slot->descriptor.shape = from.data[i].shape;
+		slot->descriptor.readable = slot->descriptor.writable = WNN_TRUE;
+		slot->shape.rank = from.data[i].shape.count;
+		if (slot->port == SIZE_MAX || slot->shape.rank > ONPU_MAX_RANK)
+			return false;
+		for (size_t k = 0; k < slot->shape.rank; k++) {
+			slot->shape.dims[k] = from.data[i].shape.data[k];
+			elements *= from.data[i].shape.data[k];
+		}
+		slot->size = bytes_of(from.data[i].dataType, elements);
+	}
+	return true;
+}
+
+struct ort_status *onpu_program_create(struct onpu_group *group, WNNGraph graph,
+				       const struct onpu_shape *shapes, struct onpu_program **out)
+{
+	struct onpu_program *program = calloc(1, sizeof(*program));
+
+	if (program)
+		program->shapes = malloc((group->input_count + 1) * sizeof(*shapes));
+	if (!program || !program->shapes) {
+		free(program);
+		wnnGraphRelease(graph);
+		return onpu_nomem(&group->ep->factory->ort);
+	}
+	program->graph = graph;
+	memcpy(program->shapes, shapes, group->input_count * sizeof(*shapes));
+	if (!make_slots(wnnGraphGetInputs(graph), group->inputs, group->input_count,
+			&program->inputs, &program->input_count) ||
+	    !make_slots(wnnGraphGetOutputs(graph), group->outputs, group->output_count,
+			&program->outputs, &program->output_count)) {
+		onpu_program_release(program);
+		return onpu_error(&group->ep->factory->ort, ORT_FAIL,
+				  ONPU_PROVIDER
+				  ": %s: the compiled graph has other inputs or outputs "
+				  "than the nodes",
+				  group->name);
+	}
+	*out = program;
+	return NULL;
+}
+
+static void free_binding(const struct onpu_program *program, struct onpu_binding *binding)
+{
+	for (size_t i = 0; i < program->input_count && binding->inputs; i++)
+		wnnTensorRelease(binding->inputs[i].tensor);
+	for (size_t i = 0; i < program->output_count && binding->outputs; i++)
+		wnnTensorRelease(binding->outputs[i].tensor);
+	free(binding->inputs);
+	free(binding->outputs);
+	free(binding);
+}
+
+void onpu_program_release(struct onpu_program *program)
+{
+	while (program->free) {
+		struct onpu_binding *next = program->free->next;
+
+		free_binding(program, program->free);
+		program->free = next;
+	}
+	wnnGraphRelease(program->graph);
+	free(program->inputs);
+	free(program->outputs);
+	free(program->shapes);
+	free(program);
+}
+
+static struct ort_status *make_tensors(struct onpu_group *group, const struct onpu_slot *slots,
+				       size_t count, WNNNamedOperandDescriptorArray names,
+				       WNNNamedTensor *tensors)
+{
+	for (size_t i = 0; i < count; i++) {
+		tensors[i].name = names.data[i].name;
+		if (wnnContextCreateTensorSync(group->ep->context, &slots[i].descriptor,
+					       WNN_WAIT_FOREVER,
+					       &tensors[i].tensor) != WNNStatus_Success)
+			return onpu_webnn_error(&group->ep->factory->ort, group->name);
+	}
+	return NULL;
+}
+
+static struct ort_status *make_binding(struct onpu_group *group, struct onpu_program *program,
+				       struct onpu_binding **out)
+{
+	struct onpu_binding *binding = calloc(1, sizeof(*binding));
+	struct ort_status *status;
+
+	if (!binding)
+		return onpu_nomem(&group->ep->factory->ort);
+	binding->inputs = calloc(program->input_count + 1, sizeof(*binding->inputs));
+	binding->outputs = calloc(program->output_count + 1, sizeof(*binding->outputs));
+	if (!binding->inputs || !binding->outputs)
+		status = onpu_nomem(&group->ep->factory->ort);
+	else
+		status = make_tensors(group, program->inputs, program->input_count,
+				      wnnGraphGetInputs(program->graph), binding->inputs);
+	if (!status)
+		status = make_tensors(group, program->outputs, program->output_count,
+				      wnnGraphGetOutputs(program->graph), binding->outputs);
+	if (status)
+		free_binding(program, binding);
+	else
+		*out = binding;
+	return status;
+}
+
+static struct ort_status *shape_of(const struct ort_api *ort, const struct ort_value *value,
+				   struct onpu_shape *shape)
+{
+	struct ort_status *status;
+	struct ort_tensor_info *info;
+	const int64_t *dims;
+	int type;
+
+	if (ort->GetTensorElementTypeAndShapeDataReference) {
+		ORT_TRY(ort->GetTensorElementTypeAndShapeDataReference(value, &type, &dims,
+								       &shape->rank));
+		if (shape->rank && shape->rank <= ONPU_MAX_RANK)
+			memcpy(shape->dims, dims, shape->rank * sizeof(*dims));
+		return NULL;
+	}
+	ORT_TRY(ort->GetTensorTypeAndShape(value, &info));
+	status = ort->GetDimensionsCount(info, &shape->rank);
+	if (!status && shape->rank <= ONPU_MAX_RANK)
+		status = ort->GetDimensions(info, shape->dims, shape->rank);
+	ort->ReleaseTensorTypeAndShapeInfo(info);
+	return status;
+}
+
+static struct ort_status *read_shapes(struct onpu_group *group, struct ort_kernel_context *context,
+				      struct onpu_shape *shapes)
+{
+	const struct ort_api *ort = &group->ep->factory->ort;
+
+	for (size_t i = 0; i < group->input_count; i++) {
+		const struct ort_value *value;
+
+		shapes[i] = group->inputs[i].shape;
+		if (!group->inputs[i].dynamic)
+			continue;
+		ORT_TRY(ort->KernelContext_GetInput(context, group->inputs[i].index, &value));
+		ORT_TRY(shape_of(ort, value, &shapes[i]));
+		if (shapes[i].rank > ONPU_MAX_RANK)
+			return onpu_error(ort, ORT_INVALID_ARGUMENT,
+					  ONPU_PROVIDER ": %s: input \"%.*s\" has %zu dimensions, "
+							"and 8 is the most",
+					  group->name, (int)group->inputs[i].name.length,
+					  group->inputs[i].name.data, shapes[i].rank);
+	}
+	return NULL;
+}
+
+static bool same_shapes(const struct onpu_group *group, const struct onpu_shape *a,
+			const struct onpu_shape *b)
+{
+	for (size_t i = 0; i < group->input_count; i++)
+		if (group->inputs[i].dynamic &&
+		    (a[i].rank != b[i].rank ||
+		     memcmp(a[i].dims, b[i].dims, a[i].rank * sizeof(a[i].dims[0]))))
+			return false;
+	return true;
+}
+
+/* A graph that was compiled before a session is for one shape. */
+static struct ort_status *check_fixed(const struct onpu_group *group,
+				      struct ort_kernel_context *context)
+{
+	const struct ort_api *ort = &group->ep->factory->ort;
+
+	for (size_t i = 0; i < group->input_count; i++) {
+		const struct onpu_port *port = &group->inputs[i];
+		const struct ort_value *value;
+		struct onpu_shape shape = { 0 };
+
+		if (!port->fixed)
+			continue;
+		ORT_TRY(ort->KernelContext_GetInput(context, port->index, &value));
+		ORT_TRY(shape_of(ort, value, &shape));
+		if (shape.rank != port->shape.rank ||
+		    memcmp(shape.dims, port->shape.dims, shape.rank * sizeof(shape.dims[0])))
+			return onpu_error(ort, ORT_INVALID_ARGUMENT,
+					  ONPU_PROVIDER
+					  ": %s: input \"%.*s\" has another shape than "
+					  "the model was compiled for",
+					  group->name, (int)port->name.length, port->name.data);
+	}
+	return NULL;
+}
+
+/* Moves a program to the front; with the lock. */
+static struct onpu_program *find_program(struct onpu_group *group, const struct onpu_shape *shapes)
+{
+	struct onpu_program **place = &group->programs;
+
+	for (; *place; place = &(*place)->next) {
+		struct onpu_program *program = *place;
+
+		if (!same_shapes(group, program->shapes, shapes))
+			continue;
+		*place = program->next;
+		program->next = group->programs;
+		group->programs = program;
+		return program;
+	}
+	return NULL;
+}
+
+/* Frees what has not been used for longest when there are too many; with the lock. */
+static void forget_programs(struct onpu_group *group)
+{
+	struct onpu_program **place = &group->programs;
+	size_t count = 0;
+
+	while (*place) {
+		struct onpu_program *program = *place;
+
+		if (++count > ONPU_MAX_PROGRAMS && !program->users) {
+			*place = program->next;
+			onpu_program_release(program);
+		} else {
+			place = &program->next;
+		}
+	}
+}
+
+/* Weights that the run brings, for the build; with the lock. */
+static struct ort_status *take_weights(struct onpu_group *group, struct ort_kernel_context *context)
+{
+	const struct ort_api *ort = &group->ep->factory->ort;
+
+	for (size_t i = 0; i < group->read.graph.tensorCount; i++) {
+		const struct ort_value *value;
+		void *data;
+
+		if (group->weights[i] == SIZE_MAX || !group->read.tensors[i].size)
+			continue;
+		ORT_TRY(ort->KernelContext_GetInput(context, group->weights[i], &value));
+		ORT_TRY(ort->GetTensorMutableData((struct ort_value *)(uintptr_t)value, &data));
+		group->read.tensors[i].data = data;
+	}
+	return NULL;
+}
+
+/* A program for the shapes of a run and tensors of it, which put_program() gives back. */
+static struct ort_status *get_program(struct onpu_group *group, struct ort_kernel_context *context,
+				      const struct onpu_shape *shapes, struct onpu_program **out,
+				      struct onpu_binding **binding)
+{
+	struct onpu_program *program;
+	struct ort_status *status = NULL;
+
+	*binding = NULL;
+	pthread_mutex_lock(&group->lock);
+	program = group->dynamic ? find_program(group, shapes) : group->programs;
+	if (!program) {
+		status = take_weights(group, context);
+		if (!status)
+			status = onpu_group_build(group, shapes, &program);
+		if (!status) {
+			program->next = group->programs;
+			group->programs = program;
+			program->users++;
+			forget_programs(group);
+			program->users--;
+		}
+	}
+	if (!status) {
+		program->users++;
+		*binding = program->free;
+		if (*binding)
+			program->free = (*binding)->next;
+	}
+	pthread_mutex_unlock(&group->lock);
+	*out = program;
+	return status;
+}
+
+static void put_program(struct onpu_group *group, struct onpu_program *program,
+			struct onpu_binding *binding)
+{
+	pthread_mutex_lock(&group->lock);
+	program->users--;
+	if (binding) {
+		binding->next = program->free;
+		program->free = binding;
+	}
+	pthread_mutex_unlock(&group->lock);
+}
+
+static struct ort_status *write_inputs(struct onpu_group *group, struct onpu_program *program,
+				       struct onpu_binding *binding,
+				       struct ort_kernel_context *context)
+{
+	const struct ort_api *ort = &group->ep->factory->ort;
+
+	for (size_t i = 0; i < program->input_count; i++) {
+		const struct ort_value *value;
+		void *data;
+
+		ORT_TRY(ort->KernelContext_GetInput(
+			context, group->inputs[program->inputs[i].port].index, &value));
+		ORT_TRY(ort->GetTensorMutableData((struct ort_value *)(uintptr_t)value, &data));
+		if (wnnContextWriteTensor(group->ep->context, binding->inputs[i].tensor, data,
+					  program->inputs[i].size) != WNNStatus_Success)
+			return onpu_webnn_error(ort, group->name);
+	}
+	return NULL;
+}
+
+static struct ort_status *read_outputs(struct onpu_group *group, struct onpu_program *program,
+				       struct onpu_binding *binding,
+				       struct ort_kernel_context *context)
+{
+	const struct ort_api *ort = &group->ep->factory->ort;
+
+	for (size_t i = 0; i < program->output_count; i++) {
+		const struct onpu_slot *slot = &program->outputs[i];
+		struct ort_value *value;
+		void *data;
+
+		ORT_TRY(ort->KernelContext_GetOutput(context, group->outputs[slot->port].index,
+						     slot->shape.dims, slot->shape.rank, &value));
+		ORT_TRY(ort->GetTensorMutableData(value, &data));
+		if (wnnContextReadTensorIntoSync(group->ep->context, binding->outputs[i].tensor,
+						 data, slot->size,
+						 WNN_WAIT_FOREVER) != WNNStatus_Success)
+			return onpu_webnn_error(ort, group->name);
+	}
+	return NULL;
+}
+
+static struct ort_status *run(struct onpu_group *group, struct onpu_program *program,
+			      struct onpu_binding *binding, struct ort_kernel_context *context)
+{
+	ORT_TRY(write_inputs(group, program, binding, context));
+	if (wnnContextDispatchMeasuredSync(group->ep->context, program->graph, program->input_count,
+					   binding->inputs, program->output_count, binding->outputs,
+					   WNN_WAIT_FOREVER, NULL) != WNNStatus_Success)
+		return onpu_webnn_error(&group->ep->factory->ort, group->name);
+	return read_outputs(group, program, binding, context);
+}
+
+struct ort_status *onpu_group_compute(struct ort_compute_info *info, void *state,
+				      struct ort_kernel_context *context)
+{
+	struct onpu_group *group = (struct onpu_group *)info;
+	struct onpu_shape few[16], *shapes = few;
+	struct onpu_binding *binding = NULL;
+	struct onpu_program *program;
+	struct ort_status *status = NULL;
+
+	(void)state;
+	if (group->dynamic && group->input_count > sizeof(few) / sizeof(few[0])) {
+		shapes = malloc(group->input_count * sizeof(*shapes));
+		if (!shapes)
+			return onpu_nomem(&group->ep->factory->ort);
+	}
+	status = group->dynamic ? read_shapes(group, context, shapes) : check_fixed(group, context);
+	if (!status)
+		status = get_program(group, context, shapes, &program, &binding);
+	if (!status) {
+		if (!binding)
+			status = make_binding(group, program, &binding);
+		if (!status)
+			status = run(group, program, binding, context);
+		put_program(group, program, binding);
+	}
+	if (shapes != few)
+		free(shapes);
+	return status;
+}

@@ -1,0 +1,511 @@
+// SPDX-License-Identifier: MIT
+/* Compiled graphs in models. */
+#include "context.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <webnn/webnn_npu.h>
+
+/* A string of a node, in the memory of the reading; NULL: it has none. */
+static struct ort_status *get_string(const struct onpu_reading *r, const struct ort_node *node,
+				     const char *name, const char **data, size_t *size)
+{
+	const struct ort_attribute *attribute = NULL;
+	struct ort_status *status;
+	char *copy;
+
+	*data = NULL;
+	*size = 0;
+	status = r->ort->Node_GetAttributeByName(node, name, &attribute);
+	if (status || !attribute) {
+		if (status)
+			r->ort->ReleaseStatus(status);
+		return NULL;
+	}
+	status = r->ort->ReadOpAttr(attribute, ORT_ATTRIBUTE_STRING, NULL, 0, size);
+	if (status)
+		r->ort->ReleaseStatus(status);
+	copy = onpu_take(r, *size);
+	if (!copy)
+		return onpu_nomem(r->ort);
+	if (*size)
+		ORT_TRY(r->ort->ReadOpAttr(attribute, ORT_ATTRIBUTE_STRING, copy, *size, size));
+	*data = copy;
+	return NULL;
+}
+
+static struct ort_status *get_int(const struct onpu_reading *r, const struct ort_node *node,
+				  const char *name, int64_t *number)
+{
+	const struct ort_attribute *attribute = NULL;
+	struct ort_status *status;
+	size_t size;
+
+	status = r->ort->Node_GetAttributeByName(node, name, &attribute);
+	if (status || !attribute) {
+		if (status)
+			r->ort->ReleaseStatus(status);
+		return NULL;
+	}
+	return r->ort->ReadOpAttr(attribute, ORT_ATTRIBUTE_INT, number, sizeof(*number), &size);
+}
+
+bool onpu_context_is(const struct ort_api *ort, const struct ort_node *node)
+{
+	struct import_chunk *chunks = NULL;
+	struct onpu_reading reading = { .ort = ort, .chunks = &chunks };
+	const char *type = "", *source = NULL;
+	struct ort_status *status;
+	size_t size;
+	bool is;
+
+	status = ort->Node_GetOperatorType(node, &type);
+	if (!status && !strcmp(type, "EPContext"))
+		status = get_string(&reading, node, "source", &source, &size);
+	is = !status && source && !strcmp(source, ONPU_PROVIDER);
+	if (status)
+		ort->ReleaseStatus(status);
+	import_chunks_free(&chunks);
+	return is;
+}
+
+/* ---- loading */
+
+static struct ort_status *make_names(struct onpu_group *group, const struct onpu_reading *r,
+				     const char *notes)
+{
+	/* Lines: "input NAME" and "output NAME", in the order of the node's. */
+	size_t inputs = 0, outputs = 0;
+
+	while (notes && *notes) {
+		size_t length = strcspn(notes, "\n");
+		char *name = onpu_take(r, length);
+
+		if (!name)
+			return onpu_nomem(r->ort);
+		if (!strncmp(notes, "input ", 6) && inputs < group->input_count) {
+			memcpy(name, notes + 6, length - 6);
+			group->inputs[inputs++].name = (WNNStringView){ name, length - 6 };
+		} else if (!strncmp(notes, "output ", 7) && outputs < group->output_count) {
+			memcpy(name, notes + 7, length - 7);
+			group->outputs[outputs++].name = (WNNStringView){ name, length - 7 };
+		}
+		notes += length + (notes[length] == '\n');
+	}
+	if (inputs == group->input_count && outputs == group->output_count)
+		return NULL;
+	return onpu_error(r->ort, ORT_FAIL,
+			  ONPU_PROVIDER ": EPContext node \"%s\" is damaged: it names %zu of %zu "
+					"inputs and %zu of %zu outputs",
+			  group->name, inputs, group->input_count, outputs, group->output_count);
+}
+
+static struct ort_status *make_ports(struct onpu_group *group, const struct onpu_reading *r,
+				     const struct ort_node *fused)
+{
+	const WNNOnnxNode *node = &group->read.graph.nodes[0];
+	const struct ort_value_info **inputs, **outputs;
+	size_t input_count, output_count, size;
+	const char *notes;
+
+	ORT_TRY(onpu_node_inputs(r, fused, &input_count, &inputs));
+	ORT_TRY(onpu_node_outputs(r, fused, &output_count, &outputs));
+	group->input_count = node->inputCount;
+	group->output_count = node->outputCount;
+	group->inputs = onpu_take(r, group->input_count * sizeof(*group->inputs));
+	group->outputs = onpu_take(r, group->output_count * sizeof(*group->outputs));
+	if (!group->inputs || !group->outputs)
+		return onpu_nomem(r->ort);
+	for (size_t i = 0; i < group->input_count; i++)
+		ORT_TRY(onpu_find_place(r, inputs, input_count, node->inputs[i],
+					&group->inputs[i].index));
+	for (size_t i = 0; i < group->output_count; i++)
+		ORT_TRY(onpu_find_place(r, outputs, output_count, node->outputs[i],
+					&group->outputs[i].index));
+	ORT_TRY(get_string(r, group->read.nodes[0], "notes", &notes, &size));
+	return make_names(group, r, notes);
+}
+
+/* A file without a name that has the graph of a model. */
+static int hold(const char *data, size_t size)
+{
+	int fd = memfd_create("onpu-graph", MFD_CLOEXEC);
+
+	for (size_t done = 0; fd >= 0 && done < size;) {
+		ssize_t part = write(fd, data + done, size - done);
+
+		if (part <= 0) {
+			close(fd);
+			return -1;
+		}
+		done += (size_t)part;
+	}
+	return fd;
+}
+
+static struct ort_status *load_path(struct onpu_group *group, const char *path, WNNGraph *graph)
+{
+	char what[600];
+
+	if (wnnContextLoadGraphSync(group->ep->context, (WNNStringView){ path, strlen(path) },
+				    WNN_WAIT_FOREVER, graph) == WNNStatus_Success)
+		return NULL;
+	snprintf(what, sizeof(what), "the compiled graph of EPContext node \"%s\"", group->name);
+	return onpu_webnn_error(&group->ep->factory->ort, what);
+}
+
+/* Names of files only lead downwards from the folder of the model. */
+static bool is_safe(const char *name)
+{
+	if (!*name || *name == '/')
+		return false;
+	for (const char *part = name; part; part = strchr(part, '/')) {
+		part += *part == '/';
+		if (!strncmp(part, "..", 2) && (part[2] == '/' || !part[2]))
+			return false;
+	}
+	return true;
+}
+
+static struct ort_status *load_beside(struct onpu_group *group, const struct ort_graph *graph,
+				      const char *name, WNNGraph *out)
+{
+	const struct ort_api *ort = &group->ep->factory->ort;
+	const char *model = NULL, *slash;
+	struct ort_status *status;
+	char *path = NULL;
+
+	if (!is_safe(name))
+		return onpu_error(ort, ORT_FAIL,
+				  ONPU_PROVIDER
+				  ": EPContext node \"%s\": its file \"%s\" is not in the "
+				  "folder of the model",
+				  group->name, name);
+	ORT_TRY(ort->Graph_GetModelPath(graph, &model));
+	/* A model that was loaded from memory says where it belongs. */
+	if ((!model || !*model) && group->ep->options.context_path)
+		model = group->ep->options.context_path;
+	slash = model ? strrchr(model, '/') : NULL;
+	if (asprintf(&path, "%.*s%s", slash ? (int)(slash + 1 - model) : 0, slash ? model : "",
+		     name) < 0)
+		return onpu_nomem(ort);
+	status = load_path(group, path, out);
+	free(path);
+	return status;
+}
+
+static struct ort_status *load_embedded(struct onpu_group *group, const char *data, size_t size,
+					WNNGraph *graph)
+{
+	struct ort_status *status;
+	int fd = hold(data, size);
+	char path[64];
+
+	if (fd < 0)
+		return onpu_error(&group->ep->factory->ort, ORT_FAIL,
+				  ONPU_PROVIDER
+				  ": EPContext node \"%s\": no memory for its graph: %s",
+				  group->name, strerror(errno));
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	status = load_path(group, path, graph);
+	close(fd);
+	return status;
+}
+
+/* The program is for the shapes that the graph was compiled for; others are refused in a run. */
+static struct ort_status *set_program(struct onpu_group *group, WNNGraph graph)
+{
+	WNNNamedOperandDescriptorArray inputs = wnnGraphGetInputs(graph);
+	struct onpu_shape *shapes = calloc(group->input_count + 1, sizeof(*shapes));
+	struct ort_status *status;
+
+	if (!shapes) {
+		wnnGraphRelease(graph);
+		return onpu_nomem(&group->ep->factory->ort);
+	}
+	for (size_t i = 0; i < group->input_count; i++) {
+		for (size_t k = 0; k < inputs.count; k++) {
+			WNNStringView name = inputs.data[k].name;
+
+			if (name.length != group->inputs[i].name.length ||
+			    memcmp(name.data, group->inputs[i].name.data, name.length) ||
+			    inputs.data[k].shape.count > ONPU_MAX_RANK)
+				continue;
+			group->inputs[i].fixed = true;
+			shapes[i].rank = inputs.data[k].shape.count;
+			for (size_t d = 0; d < shapes[i].rank; d++)
+				shapes[i].dims[d] = inputs.data[k].shape.data[d];
+			group->inputs[i].shape = shapes[i];
+		}
+	}
+	status = onpu_program_create(group, graph, shapes, &group->programs);
+	free(shapes);
+	return status;
+}
+
+struct ort_status *onpu_context_load(struct onpu_group *group, const struct onpu_reading *r,
+				     const struct ort_graph *graph, const struct ort_node *fused)
+{
+	const struct ort_node *node = group->read.nodes[0];
+	int64_t embedded = 1;
+	WNNGraph compiled = NULL;
+	const char *data;
+	size_t size;
+
+	ORT_TRY(make_ports(group, r, fused));
+	ORT_TRY(get_int(r, node, "embed_mode", &embedded));
+	ORT_TRY(get_string(r, node, "ep_cache_context", &data, &size));
+	if (!data)
+		return onpu_error(r->ort, ORT_FAIL,
+				  ONPU_PROVIDER ": EPContext node \"%s\" is damaged: it has no "
+						"ep_cache_context",
+				  group->name);
+	if (embedded)
+		ORT_TRY(load_embedded(group, data, size, &compiled));
+	else
+		ORT_TRY(load_beside(group, graph, data, &compiled));
+	return set_program(group, compiled);
+}
+
+/* ---- saving */
+
+/* Where the model with the compiled graphs will lie: its folder with a slash, and its name without the end. */
+static struct ort_status *model_place(struct onpu_group *group, const struct ort_graph *graph,
+				      char **prefix)
+{
+	const struct onpu_options *options = &group->ep->options;
+	const struct ort_api *ort = &group->ep->factory->ort;
+	const char *model = options->context_path, *dot, *slash, *end = "";
+	size_t length;
+
+	if (!model || !*model) {
+		ORT_TRY(ort->Graph_GetModelPath(graph, &model));
+		end = "_ctx";
+	}
+	if (!model || !*model)
+		return onpu_error(ort, ORT_INVALID_ARGUMENT,
+				  ONPU_PROVIDER
+				  ": ep.context_file_path must say where the model goes, "
+				  "or ep.context_embed_mode must be 1");
+	slash = strrchr(model, '/');
+	dot = strrchr(slash ? slash : model, '.');
+	length = dot ? (size_t)(dot - model) : strlen(model);
+	if (asprintf(prefix, "%.*s%s", (int)length, model, end) < 0)
+		return onpu_nomem(ort);
+	return NULL;
+}
+
+static struct ort_status *save_to(struct onpu_group *group, const char *path)
+{
+	if (wnnGraphSave(group->programs->graph, (WNNStringView){ path, strlen(path) }) ==
+	    WNNStatus_Success)
+		return NULL;
+	return onpu_webnn_error(&group->ep->factory->ort, group->name);
+}
+
+/* The name of the file beside the model. */
+static struct ort_status *save_beside(struct onpu_group *group, const struct ort_graph *graph,
+				      char **name)
+{
+	const struct ort_api *ort = &group->ep->factory->ort;
+	char *prefix = NULL, *path = NULL;
+	struct ort_status *status;
+	const char *slash;
+
+	ORT_TRY(model_place(group, graph, &prefix));
+	if (asprintf(&path, "%s_%s.onpu", prefix, group->name) < 0)
+		status = onpu_nomem(ort);
+	else
+		status = save_to(group, path);
+	free(prefix);
+	if (!status) {
+		slash = strrchr(path, '/');
+		*name = strdup(slash ? slash + 1 : path);
+		if (!*name)
+			status = onpu_nomem(ort);
+	}
+	free(path);
+	return status;
+}
+
+static bool read_file(const char *path, char **data, size_t *size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct stat info;
+	size_t done = 0;
+
+	*data = NULL;
+	if (fd >= 0 && !fstat(fd, &info)) {
+		*size = (size_t)info.st_size;
+		*data = malloc(*size + 1);
+		while (*data && done < *size) {
+			ssize_t part = read(fd, *data + done, *size - done);
+
+			if (part <= 0)
+				break;
+			done += (size_t)part;
+		}
+	}
+	if (fd >= 0)
+		close(fd);
+	return *data && done == *size;
+}
+
+static struct ort_status *save_embedded(struct onpu_group *group, char **data, size_t *size)
+{
+	const char *folder = getenv("TMPDIR");
+	char path[600], file[640];
+	struct ort_status *status;
+
+	snprintf(path, sizeof(path), "%s/onpu-XXXXXX", folder && *folder ? folder : "/tmp");
+	if (!mkdtemp(path))
+		return onpu_error(&group->ep->factory->ort, ORT_FAIL, ONPU_PROVIDER ": %s: %s",
+				  path, strerror(errno));
+	snprintf(file, sizeof(file), "%s/graph", path);
+	status = save_to(group, file);
+	if (!status && !read_file(file, data, size))
+		status = onpu_error(&group->ep->factory->ort, ORT_FAIL,
+				    ONPU_PROVIDER ": %s cannot be read again", file);
+	unlink(file);
+	rmdir(path);
+	return status;
+}
+
+static struct ort_status *add_string(const struct ort_api *ort, struct ort_attribute **list,
+				     size_t *count, const char *name, const char *data, size_t size)
+{
+	struct ort_status *status;
+
+	if (size > INT32_MAX)
+		return onpu_error(ort, ORT_FAIL,
+				  ONPU_PROVIDER
+				  ": a graph of %zu bytes does not go into a model; set "
+				  "ep.context_embed_mode to 0",
+				  size);
+	status = ort->CreateOpAttr(name, data, (int)size, ORT_ATTRIBUTE_STRING, &list[*count]);
+	*count += !status;
+	return status;
+}
+
+static struct ort_status *add_int(const struct ort_api *ort, struct ort_attribute **list,
+				  size_t *count, const char *name, int64_t number)
+{
+	struct ort_status *status =
+		ort->CreateOpAttr(name, &number, 1, ORT_ATTRIBUTE_INT, &list[*count]);
+
+	*count += !status;
+	return status;
+}
+
+static char *make_notes(const struct onpu_group *group)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *file = open_memstream(&text, &size);
+
+	if (!file)
+		return NULL;
+	for (size_t i = 0; i < group->input_count; i++)
+		fprintf(file, "input %.*s\n", (int)group->inputs[i].name.length,
+			group->inputs[i].name.data);
+	for (size_t i = 0; i < group->output_count; i++)
+		fprintf(file, "output %.*s\n", (int)group->outputs[i].name.length,
+			group->outputs[i].name.data);
+	fclose(file);
+	return text;
+}
+
+static struct ort_status *add_attributes(struct onpu_group *group, const char *data, size_t size,
+					 struct ort_attribute **list, size_t *count)
+{
+	const struct ort_api *ort = &group->ep->factory->ort;
+	char *notes = make_notes(group);
+	struct ort_status *status;
+
+	if (!notes)
+		return onpu_nomem(ort);
+	status = add_int(ort, list, count, "main_context", 1);
+	if (!status)
+		status = add_int(ort, list, count, "embed_mode", group->ep->options.context_embed);
+	if (!status)
+		status = add_string(ort, list, count, "ep_cache_context", data, size);
+	if (!status)
+		status = add_string(ort, list, count, "source", ONPU_PROVIDER,
+				    strlen(ONPU_PROVIDER));
+	if (!status)
+		status = add_string(ort, list, count, "ep_sdk_version", ONPU_VERSION,
+				    strlen(ONPU_VERSION));
+	if (!status)
+		status = add_string(ort, list, count, "hardware_architecture",
+				    group->ep->compatibility, strlen(group->ep->compatibility));
+	if (!status)
+		status = add_string(ort, list, count, "partition_name", group->name,
+				    strlen(group->name));
+	if (!status)
+		status = add_string(ort, list, count, "notes", notes, strlen(notes));
+	free(notes);
+	return status;
+}
+
+static struct ort_status *make_node(struct onpu_group *group, const char *data, size_t size,
+				    struct ort_node **out)
+{
+	const struct ort_api *ort = &group->ep->factory->ort;
+	const char **inputs = calloc(group->input_count + 1, sizeof(*inputs));
+	const char **outputs = calloc(group->output_count + 1, sizeof(*outputs));
+	struct ort_attribute *attributes[16];
+	struct ort_status *status;
+	size_t count = 0;
+
+	if (!inputs || !outputs) {
+		free(inputs);
+		free(outputs);
+		return onpu_nomem(ort);
+	}
+	/* Names that were read have a NUL behind them. */
+	for (size_t i = 0; i < group->input_count; i++)
+		inputs[i] = group->inputs[i].name.data;
+	for (size_t i = 0; i < group->output_count; i++)
+		outputs[i] = group->outputs[i].name.data;
+	status = add_attributes(group, data, size, attributes, &count);
+	if (!status)
+		status = ort->CreateNode("EPContext", "com.microsoft", group->name, inputs,
+					 group->input_count, outputs, group->output_count,
+					 attributes, count, out);
+	for (size_t i = 0; i < count; i++)
+		ort->ReleaseOpAttr(attributes[i]);
+	free(inputs);
+	free(outputs);
+	return status;
+}
+
+struct ort_status *onpu_context_save(struct onpu_group *group, const struct ort_graph *graph,
+				     struct ort_node **out)
+{
+	struct ort_status *status;
+	char *data = NULL;
+	size_t size = 0;
+
+	if (!group->programs)
+		return onpu_error(&group->ep->factory->ort, ORT_INVALID_ARGUMENT,
+				  ONPU_PROVIDER
+				  ": a compiled model has graphs of fixed shapes: set the "
+				  "dimensions of inputs by free-dimension overrides, or by "
+				  "the option dim.NAME");
+	if (group->ep->options.context_embed) {
+		status = save_embedded(group, &data, &size);
+	} else {
+		status = save_beside(group, graph, &data);
+		size = data ? strlen(data) : 0;
+	}
+	if (!status)
+		status = make_node(group, data, size, out);
+	free(data);
+	return status;
+}

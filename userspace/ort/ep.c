@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+/* What a session has of the provider: settings, a device, a report. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <webnn/webnn_npu.h>
+
+#include "provider.h"
+
+static const char *get_name(const struct ort_ep *ep)
+{
+	(void)ep;
+	return ONPU_PROVIDER;
+}
+
+static const char *get_compatibility(struct ort_ep *base, const struct ort_graph *graph)
+{
+	(void)graph;
+	return ((struct onpu_ep *)base)->compatibility;
+}
+
+static struct ort_status *is_concurrent(struct ort_ep *ep, bool *is)
+{
+	(void)ep;
+	*is = true;
+	return NULL;
+}
+
+/*
+ * Policies of ONNX Runtime choose the CPU in any case, and with it the provider: then nobody has asked for it. 1.23
+ * does not list NPUs, so that one may be meant there.
+ */
+static bool is_idle(const struct onpu_ep *ep)
+{
+	const char *variable = secure_getenv("WEBNN_DEVICE");
+
+	return !*ep->options.device && !(variable && *variable);
+}
+
+static struct ort_status *stay_idle(struct onpu_ep *ep)
+{
+	onpu_log(ep, ORT_LOG_WARNING,
+		 ONPU_PROVIDER
+		 ": all nodes stay with ONNX Runtime, since no device is chosen; the option "
+		 "device can be npu, sim or cpu");
+	ep->compatibility = strdup("onpu " ONPU_VERSION " none");
+	return ep->compatibility ? NULL : onpu_nomem(&ep->factory->ort);
+}
+
+static struct ort_status *open_device(struct onpu_ep *ep)
+{
+	const char *name = ep->options.device;
+	bool idle = is_idle(ep);
+	WNNContextDeviceOptions device = WNN_CONTEXT_DEVICE_OPTIONS_INIT;
+	WNNContextOptions options = WNN_CONTEXT_OPTIONS_INIT;
+	WNNDeviceInfo info = WNN_DEVICE_INFO_INIT;
+	const struct ort_api *ort = &ep->factory->ort;
+
+	device.device = (WNNStringView){ name, strlen(name) };
+	if (idle && ep->factory->ort.version >= 24)
+		return stay_idle(ep);
+	if (idle)
+		device.device = WNN_STR("npu");
+	device.placementPolicy = ep->options.policy;
+	device.threads = ep->options.threads;
+	options.nextInChain = &device.chain;
+	ep->instance = wnnCreateInstance(NULL);
+	if (!ep->instance)
+		return onpu_webnn_error(ort, "the library does not start");
+	if (wnnInstanceCreateContextSync(ep->instance, &options, WNN_WAIT_FOREVER, &ep->context) !=
+	    WNNStatus_Success)
+		return idle ? stay_idle(ep) : onpu_webnn_error(ort, "the device does not open");
+	if (wnnContextGetDeviceInfo(ep->context, &info) != WNNStatus_Success)
+		return onpu_webnn_error(ort, "the device does not answer");
+	onpu_log(ep, ORT_LOG_INFO, ONPU_PROVIDER ": device %.*s: %.*s", (int)info.device.length,
+		 info.device.data, (int)info.reason.length, info.reason.data);
+	if (asprintf(&ep->compatibility, "onpu %s %.*s %.*s", ONPU_VERSION, (int)info.device.length,
+		     info.device.data, (int)info.machine.length,
+		     info.machine.data ? info.machine.data : "") < 0) {
+		ep->compatibility = NULL;
+		return onpu_nomem(ort);
+	}
+	return NULL;
+}
+
+static struct ort_status *open_report(struct onpu_ep *ep)
+{
+	if (!ep->options.report || !*ep->options.report)
+		return NULL;
+	ep->report = fopen(ep->options.report, "we");
+	if (!ep->report)
+		return onpu_error(&ep->factory->ort, ORT_INVALID_ARGUMENT,
+				  ONPU_PROVIDER ": the report %s: %s", ep->options.report,
+				  strerror(errno));
+	return NULL;
+}
+
+struct ort_status *onpu_ep_create(struct onpu_factory *factory, const struct ort_pairs *metadata,
+				  const struct ort_session_options *options,
+				  const struct ort_logger *logger, struct ort_ep **out)
+{
+	struct onpu_ep *ep = calloc(1, sizeof(*ep));
+	struct ort_status *status;
+
+	if (!ep)
+		return onpu_nomem(&factory->ort);
+	pthread_mutex_init(&ep->report_lock, NULL);
+	ep->factory = factory;
+	ep->logger = logger;
+	ep->base.version = factory->ort.version;
+	ep->base.get_name = get_name;
+	ep->base.get_capability = onpu_get_capability;
+	ep->base.compile = onpu_compile;
+	ep->base.release_compute_infos = onpu_release_compute_infos;
+	ep->base.get_compatibility = get_compatibility;
+	ep->base.is_concurrent = is_concurrent;
+	status = onpu_options_read(&ep->options, &factory->ort, options, metadata);
+	if (!status)
+		status = open_report(ep);
+	if (!status)
+		status = open_device(ep);
+	if (status)
+		onpu_ep_release(ep);
+	else
+		*out = &ep->base;
+	return status;
+}
+
+void onpu_ep_release(struct onpu_ep *ep)
+{
+	if (!ep)
+		return;
+	wnnContextRelease(ep->context);
+	wnnInstanceRelease(ep->instance);
+	if (ep->report)
+		fclose(ep->report);
+	pthread_mutex_destroy(&ep->report_lock);
+	free(ep->compatibility);
+	onpu_options_free(&ep->options);
+	free(ep);
+}

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: MIT
+/* The factory that ONNX Runtime asks for, and the devices that it offers. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <webnn/webnn_npu.h>
+
+#include "provider.h"
+
+#define VENDOR	  "Open NPU"
+#define VENDOR_ID 0x1af4
+#define DEVICE_ID 0x10f0
+
+static const char *const virtual_names[2] = { "sim", "cpu" };
+
+static const char *get_name(const struct ort_ep_factory *factory)
+{
+	(void)factory;
+	return ONPU_PROVIDER;
+}
+
+static const char *get_vendor(const struct ort_ep_factory *factory)
+{
+	(void)factory;
+	return VENDOR;
+}
+
+static uint32_t get_vendor_id(const struct ort_ep_factory *factory)
+{
+	(void)factory;
+	return VENDOR_ID;
+}
+
+static const char *get_version(const struct ort_ep_factory *factory)
+{
+	(void)factory;
+	return ONPU_VERSION;
+}
+
+/* Tensors lie in memory of the CPU, of ONNX Runtime's own allocator. */
+static struct ort_status *create_allocator(struct ort_ep_factory *factory,
+					   const struct ort_memory_info *memory,
+					   const struct ort_pairs *options,
+					   struct ort_allocator **allocator)
+{
+	(void)factory;
+	(void)memory;
+	(void)options;
+	*allocator = NULL;
+	return NULL;
+}
+
+static void release_allocator(struct ort_ep_factory *factory, struct ort_allocator *allocator)
+{
+	(void)factory;
+	(void)allocator;
+}
+
+static struct ort_status *create_data_transfer(struct ort_ep_factory *factory,
+					       struct ort_data_transfer **transfer)
+{
+	(void)factory;
+	*transfer = NULL;
+	return NULL;
+}
+
+static bool is_stream_aware(const struct ort_ep_factory *factory)
+{
+	(void)factory;
+	return false;
+}
+
+/* @device: what a session on it runs on; NULL: what it says itself. */
+static struct ort_status *offer(struct onpu_factory *factory, const struct ort_hardware *hardware,
+				const char *device, struct ort_ep_device **out)
+{
+	const struct ort_api *ort = &factory->ort;
+	struct ort_pairs *metadata;
+	struct ort_status *status;
+
+	ort->CreateKeyValuePairs(&metadata);
+	ort->AddKeyValuePair(metadata, "library", "libwebnn-npu " ONPU_VERSION);
+	if (device)
+		ort->AddKeyValuePair(metadata, "device", device);
+	status = ort->CreateEpDevice(&factory->base, hardware, metadata, NULL, out);
+	ort->ReleaseKeyValuePairs(metadata);
+	return status;
+}
+
+/*
+ * ONNX Runtime's policies take the first NPU, and the first CPU in any case; none of them but those that look for a
+ * GPU may choose a virtual device, so it is of that kind. It is made once.
+ */
+static struct ort_status *offer_virtual(struct onpu_factory *factory, size_t index,
+					struct ort_ep_device **out)
+{
+	const struct ort_api *ort = &factory->ort;
+	struct ort_status *status = NULL;
+	struct ort_pairs *metadata;
+
+	if (!factory->virtual_devices[index]) {
+		ort->CreateKeyValuePairs(&metadata);
+		ort->AddKeyValuePair(metadata, "is_virtual", "1");
+		ort->AddKeyValuePair(metadata, "description",
+				     index ? "the CPU, through libwebnn-npu" :
+					     "the model of the NPU in libwebnn-npu");
+		status = ort->CreateHardwareDevice(ORT_HARDWARE_GPU, VENDOR_ID,
+						   DEVICE_ID + 1 + (uint32_t)index, VENDOR,
+						   metadata, &factory->virtual_devices[index]);
+		ort->ReleaseKeyValuePairs(metadata);
+	}
+	if (status)
+		return status;
+	return offer(factory, factory->virtual_devices[index], virtual_names[index], out);
+}
+
+static struct ort_status *get_devices(struct ort_ep_factory *base,
+				      const struct ort_hardware *const *hardware,
+				      size_t hardware_count, struct ort_ep_device **devices,
+				      size_t room, size_t *count)
+{
+	struct onpu_factory *factory = (struct onpu_factory *)base;
+	const struct ort_api *ort = &factory->ort;
+	struct ort_status *status = NULL;
+
+	*count = 0;
+	for (size_t i = 0; i < hardware_count && *count < room && !status; i++) {
+		int type = ort->HardwareDevice_Type(hardware[i]);
+
+		if (type == ORT_HARDWARE_NPU &&
+		    ort->HardwareDevice_VendorId(hardware[i]) == VENDOR_ID &&
+		    ort->HardwareDevice_DeviceId(hardware[i]) == DEVICE_ID)
+			status = offer(factory, hardware[i], "npu", &devices[*count]);
+		else if (type == ORT_HARDWARE_CPU && !factory->has_virtual)
+			status = offer(factory, hardware[i], NULL, &devices[*count]);
+		else
+			continue;
+		if (!status)
+			++*count;
+	}
+	for (size_t i = 0; factory->has_virtual && i < 2 && *count < room && !status; i++) {
+		status = offer_virtual(factory, i, &devices[*count]);
+		if (!status)
+			++*count;
+	}
+	return status;
+}
+
+/* A policy that looks for an NPU gives the CPU with it, for the rest of the nodes. */
+static const struct ort_pairs *choose(const struct onpu_factory *factory,
+				      const struct ort_pairs *const *metadata, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const char *device = metadata[i] ? factory->ort.GetKeyValue(metadata[i], "device") :
+						   NULL;
+
+		if (device && !strcmp(device, "npu"))
+			return metadata[i];
+	}
+	return metadata[0];
+}
+
+static struct ort_status *create_ep(struct ort_ep_factory *base,
+				    const struct ort_hardware *const *hardware,
+				    const struct ort_pairs *const *metadata, size_t count,
+				    const struct ort_session_options *options,
+				    const struct ort_logger *logger, struct ort_ep **ep)
+{
+	struct onpu_factory *factory = (struct onpu_factory *)base;
+
+	(void)hardware;
+	*ep = NULL;
+	if (!count)
+		return onpu_error(&factory->ort, ORT_INVALID_ARGUMENT,
+				  ONPU_PROVIDER
+				  ": a session needs a device: add the provider with one "
+				  "of get_ep_devices()");
+	return onpu_ep_create(factory, choose(factory, metadata, count), options, logger, ep);
+}
+
+static void release_ep(struct ort_ep_factory *factory, struct ort_ep *ep)
+{
+	(void)factory;
+	onpu_ep_release((struct onpu_ep *)ep);
+}
+
+static struct ort_status *validate(struct ort_ep_factory *factory,
+				   const struct ort_hardware *const *hardware, size_t count,
+				   const char *information, int *compatibility)
+{
+	(void)factory;
+	(void)hardware;
+	(void)count;
+	*compatibility = ORT_COMPATIBILITY_NOT_APPLICABLE;
+	if (!information || strncmp(information, "onpu ", 5))
+		return NULL;
+	*compatibility = !strncmp(information + 5, ONPU_VERSION " ", strlen(ONPU_VERSION) + 1) ?
+				 ORT_COMPATIBILITY_OPTIMAL :
+				 ORT_COMPATIBILITY_UNSUPPORTED;
+	return NULL;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t length = strlen(text), tail = strlen(end);
+
+	return length >= tail && !strcmp(text + length - tail, end);
+}
+
+__attribute__((visibility("default"))) struct ort_status *
+CreateEpFactories(const char *name, const struct ort_api_base *base,
+		  const struct ort_logger *logger, struct ort_ep_factory **factories, size_t room,
+		  size_t *count);
+__attribute__((visibility("default"))) struct ort_status *
+ReleaseEpFactory(struct ort_ep_factory *factory);
+
+/* ONNX Runtime of a version without providers that compile cannot say why in a status of its own. */
+static struct ort_status *too_old(const struct ort_api_base *base)
+{
+	struct ort_status *(*create)(int code, const char *message);
+	const void *table = base->GetApi(1);
+	char message[200];
+
+	if (!table)
+		return NULL;
+	memcpy(&create, table, sizeof(create));
+	snprintf(message, sizeof(message),
+		 ONPU_PROVIDER ": ONNX Runtime is of version %s, and 1.%d is the oldest that works",
+		 base->GetVersionString(), ORT_OLDEST);
+	return create(ORT_NOT_IMPLEMENTED, message);
+}
+
+struct ort_status *CreateEpFactories(const char *name, const struct ort_api_base *base,
+				     const struct ort_logger *logger,
+				     struct ort_ep_factory **factories, size_t room, size_t *count)
+{
+	struct onpu_factory *factory = calloc(1, sizeof(*factory));
+
+	(void)logger;
+	*count = 0;
+	if (!factory || !ort_api_open(&factory->ort, base)) {
+		free(factory);
+		return too_old(base);
+	}
+	if (room < 1) {
+		struct ort_status *status = onpu_error(&factory->ort, ORT_INVALID_ARGUMENT,
+						       ONPU_PROVIDER
+						       ": there is no room for a factory");
+
+		free(factory);
+		return status;
+	}
+	factory->has_virtual = name && ends_with(name, ".virtual") &&
+			       factory->ort.CreateHardwareDevice;
+	factory->base.version = factory->ort.version;
+	factory->base.get_name = get_name;
+	factory->base.get_vendor = get_vendor;
+	factory->base.get_devices = get_devices;
+	factory->base.create_ep = create_ep;
+	factory->base.release_ep = release_ep;
+	factory->base.get_vendor_id = get_vendor_id;
+	factory->base.get_version = get_version;
+	factory->base.validate = validate;
+	factory->base.create_allocator = create_allocator;
+	factory->base.release_allocator = release_allocator;
+	factory->base.create_data_transfer = create_data_transfer;
+	factory->base.is_stream_aware = is_stream_aware;
+	factories[0] = &factory->base;
+	*count = 1;
+	return NULL;
+}
+
+struct ort_status *ReleaseEpFactory(struct ort_ep_factory *base)
+{
+	struct onpu_factory *factory = (struct onpu_factory *)base;
+
+	for (size_t i = 0; factory && i < 2; i++)
+		if (factory->virtual_devices[i])
+			factory->ort.ReleaseHardwareDevice(factory->virtual_devices[i]);
+	free(factory);
+	return NULL;
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+/* A table of names, and small things that readers of graphs share. */
+#include <string.h>
+
+#include "read.h"
+
+static uint64_t hash(WNNStringView name)
+{
+	uint64_t sum = UINT64_C(0xcbf29ce484222325);
+
+	for (size_t i = 0; i < name.length; i++)
+		sum = (sum ^ (uint8_t)name.data[i]) * UINT64_C(0x100000001b3);
+	return sum ^ sum >> 32;
+}
+
+int onpu_names_begin(struct onpu_names *names, struct import_chunk **chunks, size_t count)
+{
+	names->room = 16;
+	while (names->room < count)
+		names->room *= 2;
+	names->buckets = import_chunks_take(chunks, names->room * sizeof(*names->buckets), 0);
+	return names->buckets ? 0 : -1;
+}
+
+size_t onpu_names_get(const struct onpu_names *names, WNNStringView name)
+{
+	const struct onpu_name *entry = names->buckets[hash(name) & (names->room - 1)];
+
+	for (; entry; entry = entry->next)
+		if (entry->name.length == name.length &&
+		    (!name.length || !memcmp(entry->name.data, name.data, name.length)))
+			return entry->number;
+	return SIZE_MAX;
+}
+
+int onpu_names_set(struct onpu_names *names, struct import_chunk **chunks, WNNStringView name,
+		   size_t number)
+{
+	struct onpu_name **bucket = &names->buckets[hash(name) & (names->room - 1)];
+	struct onpu_name *entry = import_chunks_take(chunks, sizeof(*entry), 0);
+
+	if (!entry)
+		return -1;
+	*entry = (struct onpu_name){ name, number, *bucket };
+	*bucket = entry;
+	return 0;
+}
+
+void *onpu_take(const struct onpu_reading *reading, size_t size)
+{
+	return import_chunks_take(reading->chunks, size + 1, 0);
+}
+
+WNNStringView onpu_view(const struct onpu_reading *reading, const char *text)
+{
+	size_t length = text ? strlen(text) : 0;
+	char *copy = onpu_take(reading, length);
+
+	if (copy && length)
+		memcpy(copy, text, length);
+	return (WNNStringView){ copy ? copy : "", copy ? length : 0 };
+}
+
+size_t onpu_type_bytes(int type, size_t elements)
+{
+	/* By the numbers of TensorProto.DataType. */
+	static const uint8_t bits[] = { 0,  32, 8,  8,	 16, 16, 32, 64, 0, 8, 16, 64,
+					32, 64, 64, 128, 16, 8,	 8,  8,	 8, 4, 4,  4 };
+
+	if (type < 0 || (size_t)type >= sizeof(bits) || !bits[type])
+		return SIZE_MAX;
+	return (elements * bits[type] + 7) / 8;
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What is used of ONNX Runtime's C interface, declared from its documentation: its objects, the functions of
+ * its tables (slots.def), and the tables that a provider fills in. Members that are not used are place holders.
+ */
+#ifndef ONPU_ORT_H
+#define ONPU_ORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The first version of the interface with providers that compile, and the newest that is known here. */
+#define ORT_OLDEST 23
+#define ORT_NEWEST 29
+
+struct ort_allocator;
+struct ort_attribute;
+struct ort_data_transfer;
+struct ort_ep_device;
+struct ort_env;
+struct ort_graph;
+struct ort_hardware;
+struct ort_kernel_context;
+struct ort_logger;
+struct ort_memory_info;
+struct ort_node;
+struct ort_node_context;
+struct ort_pairs;
+struct ort_prepacked;
+struct ort_session;
+struct ort_session_options;
+struct ort_status;
+struct ort_support;
+struct ort_tensor_info;
+struct ort_type_info;
+struct ort_value;
+struct ort_value_info;
+struct ort_ep;
+struct ort_ep_factory;
+struct ort_fusion_options;
+
+/* Not 11, EP_FAIL: on that Python's sessions go on without the provider, and nobody sees it. */
+enum ort_error {
+	ORT_FAIL = 1,
+	ORT_INVALID_ARGUMENT = 2,
+	ORT_NOT_IMPLEMENTED = 9,
+};
+
+enum ort_level { ORT_LOG_INFO = 1, ORT_LOG_WARNING = 2 };
+enum ort_hardware_type { ORT_HARDWARE_CPU = 0, ORT_HARDWARE_GPU = 1, ORT_HARDWARE_NPU = 2 };
+enum ort_kind { ORT_KIND_TENSOR = 1, ORT_KIND_SEQUENCE = 2, ORT_KIND_OPTIONAL = 6 };
+
+enum ort_attribute_type {
+	ORT_ATTRIBUTE_INT = 1,
+	ORT_ATTRIBUTE_INTS,
+	ORT_ATTRIBUTE_FLOAT,
+	ORT_ATTRIBUTE_FLOATS,
+	ORT_ATTRIBUTE_STRING,
+	ORT_ATTRIBUTE_STRINGS,
+	ORT_ATTRIBUTE_GRAPH,
+	ORT_ATTRIBUTE_TENSOR,
+};
+
+/* How well a device runs a compiled model. */
+enum ort_compatibility {
+	ORT_COMPATIBILITY_NOT_APPLICABLE,
+	ORT_COMPATIBILITY_OPTIMAL,
+	ORT_COMPATIBILITY_RECOMPILE,
+	ORT_COMPATIBILITY_UNSUPPORTED,
+};
+
+struct ort_api_base {
+	const void *(*GetApi)(uint32_t version);
+	const char *(*GetVersionString)(void);
+};
+
+#define SLOT(table, place, version, result, name, arguments) result(*name) arguments;
+/* All functions under one roof; NULL for what the version has not. */
+struct ort_api {
+	uint32_t version;
+#include "slots.def"
+};
+#undef SLOT
+
+/* Fills in the functions; false when the version has no providers that compile. */
+bool ort_api_open(struct ort_api *api, const struct ort_api_base *base);
+
+struct ort_fusion_options {
+	uint32_t version;
+	bool drop_constant_initializers;
+};
+
+struct ort_compute_info {
+	uint32_t version;
+	struct ort_status *(*create_state)(struct ort_compute_info *info,
+					   struct ort_node_context *context, void **state);
+	struct ort_status *(*compute)(struct ort_compute_info *info, void *state,
+				      struct ort_kernel_context *context);
+	void (*release_state)(struct ort_compute_info *info, void *state);
+};
+
+struct ort_ep {
+	uint32_t version;
+	const char *(*get_name)(const struct ort_ep *ep);
+	struct ort_status *(*get_capability)(struct ort_ep *ep, const struct ort_graph *graph,
+					     struct ort_support *support);
+	struct ort_status *(*compile)(struct ort_ep *ep, const struct ort_graph **graphs,
+				      const struct ort_node **fused, size_t count,
+				      struct ort_compute_info **infos, struct ort_node **contexts);
+	void (*release_compute_infos)(struct ort_ep *ep, struct ort_compute_info **infos,
+				      size_t count);
+	/* layout (2), dynamic options, start and end of a run, allocator, stream */
+	void (*unused[7])(void);
+	const char *(*get_compatibility)(struct ort_ep *ep, const struct ort_graph *graph);
+	/* kernels; then what came with 1.24 and later */
+	void (*unused_kernels)(void);
+	struct ort_status *(*is_concurrent)(struct ort_ep *ep, bool *is);
+	void (*unused_later[32])(void);
+};
+
+struct ort_ep_factory {
+	uint32_t version;
+	const char *(*get_name)(const struct ort_ep_factory *factory);
+	const char *(*get_vendor)(const struct ort_ep_factory *factory);
+	struct ort_status *(*get_devices)(struct ort_ep_factory *factory,
+					  const struct ort_hardware *const *hardware,
+					  size_t hardware_count, struct ort_ep_device **devices,
+					  size_t room, size_t *count);
+	struct ort_status *(*create_ep)(struct ort_ep_factory *factory,
+					const struct ort_hardware *const *hardware,
+					const struct ort_pairs *const *metadata, size_t count,
+					const struct ort_session_options *options,
+					const struct ort_logger *logger, struct ort_ep **ep);
+	void (*release_ep)(struct ort_ep_factory *factory, struct ort_ep *ep);
+	uint32_t (*get_vendor_id)(const struct ort_ep_factory *factory);
+	const char *(*get_version)(const struct ort_ep_factory *factory);
+	struct ort_status *(*validate)(struct ort_ep_factory *factory,
+				       const struct ort_hardware *const *hardware, size_t count,
+				       const char *information, int *compatibility);
+	struct ort_status *(*create_allocator)(struct ort_ep_factory *factory,
+					       const struct ort_memory_info *memory,
+					       const struct ort_pairs *options,
+					       struct ort_allocator **allocator);
+	void (*release_allocator)(struct ort_ep_factory *factory, struct ort_allocator *allocator);
+	struct ort_status *(*create_data_transfer)(struct ort_ep_factory *factory,
+						   struct ort_data_transfer **transfer);
+	bool (*is_stream_aware)(const struct ort_ep_factory *factory);
+	void (*unused_later[32])(void);
+};
+
+#endif

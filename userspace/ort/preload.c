@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: MIT
+/*
+ * onpu-ort-preload.so, for programs that know of no execution providers: with LD_PRELOAD and ONPU_ORT=npu|sim|cpu
+ * it adds ours to the options of every session. It stands in front of OrtGetApiBase and puts functions of its own
+ * into ONNX Runtime's table, in place: the table's length differs by version, so that it is not copied.
+ */
+#include <dlfcn.h>
+#include <limits.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "ort.h"
+
+#define NAME	    "onpu-preload"
+#define PROVIDER    "OnpuExecutionProvider"
+#define LIBRARY	    "libonnxruntime_providers_onpu.so"
+#define MAX_OPTIONS 32
+
+__attribute__((visibility("default"))) const struct ort_api_base *OrtGetApiBase(void);
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static const struct ort_api_base *base;
+static struct ort_api api; /* as ONNX Runtime has it */
+static const char *wanted; /* the device */
+
+static void complain(const char *what, const char *why)
+{
+	fprintf(stderr, "onpu-ort-preload: %s%s%s\n", what, *why ? ": " : "", why);
+}
+
+static int find_library(struct dl_phdr_info *info, size_t size, void *out)
+{
+	const char *slash = strrchr(info->dlpi_name, '/');
+
+	(void)size;
+	if (strncmp(slash ? slash + 1 : info->dlpi_name, "libonnxruntime.so", 17))
+		return 0;
+	*(const char **)out = info->dlpi_name;
+	return 1;
+}
+
+/* A program that loaded ONNX Runtime for itself alone does not show it to RTLD_NEXT. */
+static void *find_real(void)
+{
+	void *real = dlsym(RTLD_NEXT, "OrtGetApiBase");
+	const char *path = NULL;
+	void *library;
+
+	if (real)
+		return real;
+	dl_iterate_phdr(find_library, &path);
+	library = path ? dlopen(path, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+	return library ? dlsym(library, "OrtGetApiBase") : NULL;
+}
+
+/* Where our provider is: as ONPU_ORT_LIBRARY says, else beside this library. */
+static bool provider_path(char *path, size_t room)
+{
+	const char *given = getenv("ONPU_ORT_LIBRARY");
+	Dl_info info;
+	char *slash;
+
+	if (given && *given)
+		return snprintf(path, room, "%s", given) < (int)room;
+	if (!dladdr((const void *)&once, &info) || !realpath(info.dli_fname, path))
+		return false;
+	slash = strrchr(path, '/');
+	return slash && (size_t)(slash - path) + sizeof("/" LIBRARY) < room &&
+	       strcpy(slash + 1, LIBRARY);
+}
+
+static const struct ort_ep_device *pick(const struct ort_ep_device *const *devices, size_t count)
+{
+	const struct ort_ep_device *other = NULL;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct ort_pairs *metadata;
+		const char *device;
+
+		if (strcmp(api.EpDevice_EpName(devices[i]), PROVIDER))
+			continue;
+		metadata = api.EpDevice_EpMetadata(devices[i]);
+		device = metadata ? api.GetKeyValue(metadata, "device") : NULL;
+		if (device && !strcmp(device, wanted))
+			return devices[i];
+		/* One without a device runs on any. */
+		if (!device && !other)
+			other = devices[i];
+	}
+	return other;
+}
+
+/* Each environment of the process knows the library once. */
+static struct ort_status *find_device(struct ort_env *env, const struct ort_ep_device **device)
+{
+	const struct ort_ep_device *const *devices;
+	char path[PATH_MAX];
+	size_t count;
+
+	*device = NULL;
+	for (int i = 0; i < 2; i++) {
+		struct ort_status *status = api.GetEpDevices(env, &devices, &count);
+
+		if (status)
+			return status;
+		*device = pick(devices, count);
+		if (*device || i)
+			return NULL;
+		if (!provider_path(path, sizeof(path)))
+			return api.CreateStatus(1, "onpu-ort-preload: " LIBRARY
+						   " is not beside it; set ONPU_ORT_LIBRARY");
+		status = api.RegisterExecutionProviderLibrary(env, NAME, path);
+		if (status)
+			return status;
+	}
+	return NULL;
+}
+
+/* ONPU_ORT_OPTIONS=NAME=VALUE,…, behind the device. */
+static size_t split_options(char *text, const char **keys, const char **values)
+{
+	size_t count = 0;
+	char *place = NULL;
+
+	keys[count] = "device";
+	values[count++] = wanted;
+	for (char *word = strtok_r(text, ",", &place); word && count < MAX_OPTIONS;
+	     word = strtok_r(NULL, ",", &place)) {
+		char *equals = strchr(word, '=');
+
+		if (equals)
+			*equals = 0;
+		keys[count] = word;
+		values[count++] = equals ? equals + 1 : "";
+	}
+	return count;
+}
+
+/* A copy of the options with the provider. */
+static struct ort_status *add_provider(const struct ort_env *env,
+				       const struct ort_session_options *options,
+				       struct ort_session_options **out)
+{
+	const char *keys[MAX_OPTIONS], *values[MAX_OPTIONS];
+	const char *more = getenv("ONPU_ORT_OPTIONS");
+	const struct ort_ep_device *device;
+	struct ort_status *status;
+	char *text = strdup(more ? more : "");
+	size_t count;
+
+	*out = NULL;
+	pthread_mutex_lock(&lock);
+	status = find_device((struct ort_env *)(uintptr_t)env, &device);
+	pthread_mutex_unlock(&lock);
+	if (!status && !text)
+		status = api.CreateStatus(1, "onpu-ort-preload: memory is exhausted");
+	if (!status && !device)
+		status = api.CreateStatus(1, "onpu-ort-preload: ONNX Runtime finds no device for "
+					     "ONPU_ORT; it must be npu, sim or cpu");
+	if (!status)
+		status = options ? api.CloneSessionOptions(options, out) :
+				   api.CreateSessionOptions(out);
+	if (!status) {
+		count = split_options(text, keys, values);
+		status = api.SessionOptionsAppendExecutionProvider_V2(
+			*out, (struct ort_env *)(uintptr_t)env, &device, 1, keys, values, count);
+	}
+	free(text);
+	if (status && *out)
+		api.ReleaseSessionOptions(*out);
+	return status;
+}
+
+#define WITH_PROVIDER(call)                                 \
+	do {                                                \
+		struct ort_session_options *with;           \
+		struct ort_status *status;                  \
+                                                            \
+		*session = NULL;                            \
+		status = add_provider(env, options, &with); \
+		if (status)                                 \
+			return status;                      \
+		status = call;                              \
+		api.ReleaseSessionOptions(with);            \
+		return status;                              \
+	} while (0)
+
+static struct ort_status *create(const struct ort_env *env, const char *path,
+				 const struct ort_session_options *options,
+				 struct ort_session **session)
+{
+	WITH_PROVIDER(api.CreateSession(env, path, with, session));
+}
+
+static struct ort_status *create_from_array(const struct ort_env *env, const void *model,
+					    size_t size, const struct ort_session_options *options,
+					    struct ort_session **session)
+{
+	WITH_PROVIDER(api.CreateSessionFromArray(env, model, size, with, session));
+}
+
+static struct ort_status *create_prepacked(const struct ort_env *env, const char *path,
+					   const struct ort_session_options *options,
+					   struct ort_prepacked *weights,
+					   struct ort_session **session)
+{
+	WITH_PROVIDER(
+		api.CreateSessionWithPrepackedWeightsContainer(env, path, with, weights, session));
+}
+
+static struct ort_status *create_prepacked_from_array(const struct ort_env *env, const void *model,
+						      size_t size,
+						      const struct ort_session_options *options,
+						      struct ort_prepacked *weights,
+						      struct ort_session **session)
+{
+	WITH_PROVIDER(api.CreateSessionFromArrayWithPrepackedWeightsContainer(
+		env, model, size, with, weights, session));
+}
+
+static const struct {
+	__typeof__(api.CreateSession) file;
+	__typeof__(api.CreateSessionFromArray) array;
+	__typeof__(api.CreateSessionWithPrepackedWeightsContainer) prepacked_file;
+	__typeof__(api.CreateSessionFromArrayWithPrepackedWeightsContainer) prepacked_array;
+} functions = { create, create_from_array, create_prepacked, create_prepacked_from_array };
+
+/* The table lies in memory that the linker protects once it is filled in. */
+static bool put(void *table, size_t place, const void *function)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	char *slot = (char *)table + place * sizeof(void (*)(void));
+	char *begin = (char *)((uintptr_t)slot / page * page);
+	size_t size = (size_t)(slot + sizeof(void (*)(void)) - begin);
+
+	if (mprotect(begin, size, PROT_READ | PROT_WRITE))
+		return false;
+	memcpy(slot, function, sizeof(void (*)(void)));
+	/* It stays writable: other data of the page may have been so before. */
+	return true;
+}
+
+static void patch(void)
+{
+	void *table;
+
+	wanted = getenv("ONPU_ORT");
+	if (!wanted || !*wanted)
+		return;
+	if (strcmp(wanted, "npu") && strcmp(wanted, "sim") && strcmp(wanted, "cpu")) {
+		complain("ONPU_ORT must be npu, sim or cpu; sessions stay as they are", "");
+		return;
+	}
+	if (!ort_api_open(&api, base)) {
+		complain("ONNX Runtime is too old, 1.23 is needed; sessions stay as they are",
+			 base->GetVersionString());
+		return;
+	}
+	table = (void *)(uintptr_t)base->GetApi(api.version);
+	if (!put(table, 7, &functions.file) || !put(table, 8, &functions.array) ||
+	    !put(table, 168, &functions.prepacked_file) ||
+	    !put(table, 169, &functions.prepacked_array))
+		complain("ONNX Runtime's table cannot be changed; sessions stay as they are", "");
+}
+
+static void open_real(void)
+{
+	const struct ort_api_base *(*get)(void);
+	void *real = find_real();
+
+	if (!real) {
+		complain("there is no libonnxruntime.so in this program", "");
+		return;
+	}
+	memcpy(&get, &real, sizeof(get));
+	base = get();
+	if (base)
+		patch();
+}
+
+const struct ort_api_base *OrtGetApiBase(void)
+{
+	pthread_once(&once, open_real);
+	return base;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/* The execution provider: its factory, what a session has of it, and a group of nodes that it computes. */
+#ifndef ONPU_PROVIDER_H
+#define ONPU_PROVIDER_H
+
+#include <pthread.h>
+#include <stdio.h>
+#include <webnn/onnx.h>
+
+#include "../import/common/memory.h"
+#include "ort.h"
+
+#define ONPU_PROVIDER "OnpuExecutionProvider"
+
+struct onpu_factory {
+	struct ort_ep_factory base;
+	struct ort_api ort;
+	bool has_virtual; /* registered under a name that allows virtual devices */
+	struct ort_hardware *virtual_devices[2];
+};
+
+/* A size that was given for a dimension by its name. */
+struct onpu_dimension {
+	char *name;
+	int64_t size;
+};
+
+/* Settings of a session. */
+struct onpu_options {
+	char *device; /* npu, sim or cpu; empty: the library chooses */
+	char *cache_dir;
+	char *report; /* a file */
+	WNNPlacementPolicy policy;
+	uint32_t threads;
+	bool context_enable, context_embed;
+	char *context_path;
+	size_t dimension_count;
+	struct onpu_dimension *dimensions;
+};
+
+/* What a session has of the provider. */
+struct onpu_ep {
+	struct ort_ep base;
+	struct onpu_factory *factory;
+	const struct ort_logger *logger;
+	struct onpu_options options;
+	WNNInstance instance;
+	WNNContext context;
+	char *compatibility; /* see onpu_compatibility() */
+	bool has_taken;	     /* nodes of a graph */
+	pthread_mutex_t report_lock;
+	FILE *report;
+};
+
+/* options.c: reads the settings; a status that names the one that is wrong. */
+struct ort_status *onpu_options_read(struct onpu_options *options, const struct ort_api *ort,
+				     const struct ort_session_options *session,
+				     const struct ort_pairs *metadata);
+void onpu_options_free(struct onpu_options *options);
+
+/* ep.c */
+struct ort_status *onpu_ep_create(struct onpu_factory *factory, const struct ort_pairs *metadata,
+				  const struct ort_session_options *options,
+				  const struct ort_logger *logger, struct ort_ep **ep);
+void onpu_ep_release(struct onpu_ep *ep);
+struct ort_status *onpu_get_capability(struct ort_ep *ep, const struct ort_graph *graph,
+				       struct ort_support *support);
+struct ort_status *onpu_compile(struct ort_ep *ep, const struct ort_graph **graphs,
+				const struct ort_node **fused, size_t count,
+				struct ort_compute_info **infos, struct ort_node **contexts);
+void onpu_release_compute_infos(struct ort_ep *ep, struct ort_compute_info **infos, size_t count);
+
+/* log.c: statuses and messages. */
+struct ort_status *onpu_error(const struct ort_api *ort, int code, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+struct ort_status *onpu_nomem(const struct ort_api *ort);
+/* The last error of libwebnn-npu, or of libwebnn-onnx, of this thread. */
+struct ort_status *onpu_webnn_error(const struct ort_api *ort, const char *what);
+struct ort_status *onpu_onnx_error(const struct ort_api *ort, const char *what);
+void onpu_log(const struct onpu_ep *ep, int level, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+/* A line of the report: place, operator, node, reason. */
+void onpu_report(struct onpu_ep *ep, const char *place, WNNStringView type, WNNStringView node,
+		 WNNStringView reason);
+
+#endif
