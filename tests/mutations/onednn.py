@@ -207,7 +207,7 @@ MUTATIONS = [
     # Factors of products, and weights that stay integers.
     _tiles('the factor of a product is lost', '.factor = mm->attrs->alpha,', '.factor = 1,'),
     _matmul('the factor of a product of oneDNN is lost', 'if (attrs->alpha != 1)', 'if (0)'),
-    _packed('the factor of a packed matrix is lost', 'fast_matmul.c', 'i < floats && alpha != 1;', 'i < 0;'),
+    _packed('the factor of a packed matrix is lost', 'fast_matmul.c', 'i < floats && alpha != 1;', 'i < 0 * floats;'),
     _integer('integers without a sign keep their zero', 'weights_matmul.c', 'uint8_t flip = p->dtype == IR_U8 ? 0x80 : 0;',
              'uint8_t flip = 0;'),
     _integer('a zero point of 4 bits has a sign', 'weights_matmul.c', 'dtype == IR_I4 ? -8 : 0', 'dtype == IR_I4 ? 0 : 0'),
@@ -215,7 +215,7 @@ MUTATIONS = [
     _integer('part of a block is a whole one', 'weights_matmul.c', 's->block > DEPTH ? s->block - begin % s->block :',
              's->block > DEPTH ? DEPTH :'),
     _integer('the bias is added for each part of the steps', 'weights_matmul.c', 'last ? bias : NULL', 'bias'),
-    _integer('columns that share a scale are one', 'weights_matmul.c', 'column = (begin + j) / each;', 'column = (begin + j) % columns;'),
+    _integer('columns that share a scale are one', 'weights_matmul.c', 'column = (begin + j) / each;', 'column = 0 * ((begin + j) / each);'),
     _integer('zero points of weights are left out', 'simd_weights.c', 'q -= c->zero[v];', 'q -= 0 * c->zero[v];'),
     _integer('the high half of a byte is the low one', 'simd_weights.c', '(v ? q >> 4 : q) & 15', 'q & 15'),
 ]
