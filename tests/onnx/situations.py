@@ -329,6 +329,9 @@ def branches():
              'input "x"'),
             ("types", "p = Cast<to = 7>(x)", "its branches make int64 [3] and float [3]")):
         REFUSED[f"if_{name}"] = (parse(text.format(0, then, "q = Identity(x)")), "If", reason)
+    # Each node has its own reason, though the builder has failed before.
+    REFUSED["second_reason"] = (parse("""g (int64[2] x) => (int64[] y, int64[] z) { y = Exp(x) z = Celu(x) }"""),
+                                "Celu", "elu \"z\": ")
     REFUSED["if_inside"] = (parse(text.format(0, "p = Unknown(x)", "q = Identity(x)")), "Unknown", "no such operator")
 
 def nothing():

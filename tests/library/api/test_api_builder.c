@@ -133,7 +133,23 @@ static void a_chain_tells_its_first_error(void **state)
 	assert_refused(f->builder, wnnGraphBuilderConcat(f->builder, 2, parts, 0, NULL),
 		       "concat: operand inputs[1] is NULL, perhaps because of an earlier error: "
 		       "matmul \"dense\"");
-	/* Inputs, constants and helpers of older drafts count as well. */
+	/* Another error in between does not hide the first. */
+	assert_null(wnnGraphBuilderMatmul(f->builder, make_input(f->builder, "z", 5, 7), x, NULL));
+	assert_refused(f->builder, wnnGraphBuilderRelu(f->builder, NULL, NULL),
+		       "relu: operand input is NULL, perhaps because of an earlier error: "
+		       "matmul \"dense\"");
+	assert_failed(wnnGraphBuilderBuildSync(f->builder, 1, &output, GENEROUS, &graph),
+		      WNNStatus_TypeError,
+		      "the operand of output \"y\" is NULL, perhaps because of "
+		      "an earlier error: matmul \"dense\"");
+}
+
+/* Inputs, constants and helpers of older drafts count as well. */
+static void an_input_may_be_the_first_error(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_non_null(make_input(f->builder, "x", 2, 3));
 	assert_refused(f->builder,
 		       wnnCompatSoftmax(f->builder, make_input(f->builder, "x", 2, 2), NULL),
 		       "softmax: operand input is NULL, perhaps because of an earlier error: an "
@@ -515,6 +531,7 @@ int main(void)
 		TEST(inputs),
 		TEST(operators_take_their_own_operands),
 		TEST(a_chain_tells_its_first_error),
+		TEST(an_input_may_be_the_first_error),
 		TEST(an_operand_keeps_its_builder),
 		TEST(constants_are_copied),
 		TEST(borrowed_constants_come_back_once),

@@ -214,6 +214,9 @@ WNNOperand x_unsqueeze(struct onnx_node *node, WNNOperand a, uint32_t axis)
 
 WNNOperand x_concat(struct onnx_node *node, size_t count, const WNNOperand *operands, uint32_t axis)
 {
+	for (size_t i = 0; i < count; i++)
+		if (!operands[i])
+			return NULL;
 	if (count == 1)
 		return operands[0];
 	return wnnGraphBuilderConcat(node->b, count, operands, axis, &node->options);
@@ -223,6 +226,8 @@ WNNOperand x_gather(struct onnx_node *node, WNNOperand a, WNNOperand indices, ui
 {
 	WNNGatherOptions options = WNN_GATHER_OPTIONS_INIT;
 
+	if (!a || !indices)
+		return NULL;
 	options.label = node->options.label;
 	options.axis = axis;
 	return wnnGraphBuilderGather(node->b, a, indices, &options);
@@ -232,6 +237,8 @@ WNNOperand x_reverse(struct onnx_node *node, WNNOperand a, uint32_t axis)
 {
 	WNNReverseOptions options = WNN_REVERSE_OPTIONS_INIT;
 
+	if (!a)
+		return NULL;
 	options.label = node->options.label;
 	options.axes = (WNNUint32Array){ 1, &axis };
 	return wnnGraphBuilderReverse(node->b, a, &options);
@@ -241,6 +248,8 @@ WNNOperand x_clamp(struct onnx_node *node, WNNOperand a, double low, double high
 {
 	WNNClampOptions options = WNN_CLAMP_OPTIONS_INIT;
 
+	if (!a)
+		return NULL;
 	options.label = node->options.label;
 	if (!isinf(low))
 		options.minValue = WNN_NUMBER_DOUBLE(low);
@@ -253,6 +262,8 @@ WNNOperand x_linear(struct onnx_node *node, WNNOperand a, double alpha, double b
 {
 	WNNLinearOptions options = WNN_LINEAR_OPTIONS_INIT;
 
+	if (!a)
+		return NULL;
 	options.label = node->options.label;
 	options.alpha = alpha;
 	options.beta = beta;
@@ -285,7 +296,7 @@ WNNOperand x_pad(struct onnx_node *node, WNNOperand a, const int64_t *begin, con
 
 WNNOperand x_softmax(struct onnx_node *node, WNNOperand a, uint32_t axis)
 {
-	return wnnGraphBuilderSoftmax(node->b, a, axis, &node->options);
+	return a ? wnnGraphBuilderSoftmax(node->b, a, axis, &node->options) : NULL;
 }
 
 WNNOperand x_reduce(struct onnx_node *node, enum x_reduction kind, WNNOperand a, uint32_t count,
@@ -306,6 +317,8 @@ WNNOperand x_reduce(struct onnx_node *node, enum x_reduction kind, WNNOperand a,
 	};
 	WNNReduceOptions options = WNN_REDUCE_OPTIONS_INIT;
 
+	if (!a)
+		return NULL;
 	options.label = node->options.label;
 	options.axes = count ? (WNNUint32Array){ count, axes } : WNN_UINT32_EMPTY;
 	options.keepDimensions = keep;

@@ -131,17 +131,18 @@ int onnx_run_subgraph(struct onnx_node *node, const Onnx__GraphProto *graph, siz
 
 /*
  * Shorthand for operators of WebNN: they take the label of the node, and NULL for an operand gives
- * NULL, so that a composition is checked at its end.
+ * NULL, so that a composition is checked at its end. The builder is not asked then, whose last error
+ * stays the one that was the first.
  */
-#define ONNX_UNARY(name, Function)                                            \
-	static inline WNNOperand name(struct onnx_node *node, WNNOperand a)   \
-	{                                                                     \
-		return wnnGraphBuilder##Function(node->b, a, &node->options); \
+#define ONNX_UNARY(name, Function)                                                       \
+	static inline WNNOperand name(struct onnx_node *node, WNNOperand a)              \
+	{                                                                                \
+		return a ? wnnGraphBuilder##Function(node->b, a, &node->options) : NULL; \
 	}
-#define ONNX_BINARY(name, Function)                                                       \
-	static inline WNNOperand name(struct onnx_node *node, WNNOperand a, WNNOperand b) \
-	{                                                                                 \
-		return wnnGraphBuilder##Function(node->b, a, b, &node->options);          \
+#define ONNX_BINARY(name, Function)                                                              \
+	static inline WNNOperand name(struct onnx_node *node, WNNOperand a, WNNOperand b)        \
+	{                                                                                        \
+		return a && b ? wnnGraphBuilder##Function(node->b, a, b, &node->options) : NULL; \
 	}
 
 ONNX_UNARY(x_abs, Abs)
@@ -180,12 +181,14 @@ ONNX_BINARY(x_or, LogicalOr)
 static inline WNNOperand x_where(struct onnx_node *node, WNNOperand condition, WNNOperand a,
 				 WNNOperand b)
 {
-	return wnnGraphBuilderWhere(node->b, condition, a, b, &node->options);
+	return condition && a && b ?
+		       wnnGraphBuilderWhere(node->b, condition, a, b, &node->options) :
+		       NULL;
 }
 
 static inline WNNOperand x_cast(struct onnx_node *node, WNNOperand a, WNNOperandDataType type)
 {
-	if (a && wnnOperandGetDataType(a) == type)
+	if (!a || wnnOperandGetDataType(a) == type)
 		return a;
 	return wnnGraphBuilderCast(node->b, a, type, &node->options);
 }

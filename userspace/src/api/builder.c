@@ -12,9 +12,10 @@ void builder_note_error(WNNGraphBuilder builder, struct wnn_error *err)
 {
 	struct wnn_error short_one = *err;
 
-	if (!err->missing)
+	/* What fails later fails for its own reason, or because the first did. */
+	if (!err->missing && !builder->cause.status)
 		builder->cause = *err;
-	else if (builder->cause.status)
+	else if (err->missing && builder->cause.status)
 		wnn_error_set(err, WNN_TYPE_ERROR, "%s, perhaps because of an earlier error: %s",
 			      short_one.message, builder->cause.message);
 	builder->last_error = *err;

@@ -12,7 +12,7 @@ struct WNNGraphBuilderImpl {
 	struct object_label label;
 	struct wnn_builder *builder;
 	struct wnn_error last_error;
-	struct wnn_error cause; /* the last error that did not come from an operand that is NULL */
+	struct wnn_error cause; /* the first error that did not come from an operand that is NULL */
 };
 
 /* Take NULL. A reference to an operand is one to its builder. */
