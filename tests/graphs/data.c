@@ -82,3 +82,31 @@ void *graph_data(const struct graph_value *value)
 	}
 	return data;
 }
+
+static void print_bytes(const char *what, uint32_t id, const unsigned char *data, size_t size,
+			FILE *to)
+{
+	fprintf(to, "%s v%u ", what, (unsigned int)id);
+	for (size_t i = 0; i < size; i++)
+		fprintf(to, "%02x", data[i]);
+	fputc('\n', to);
+}
+
+/* For programs that run the same graph by other means and compare the bits. */
+void graph_print_values(const struct graph *graph, const struct run *run, FILE *to)
+{
+	graph_print(graph, to);
+	for (uint32_t v = 0; v < graph->num_values; v++) {
+		const struct graph_value *value = &graph->values[v];
+
+		if (value->kind != GRAPH_RESULT) {
+			void *data = graph_data(value);
+
+			print_bytes("leaf", v, data, graph_bytes(value), to);
+			free(data);
+		} else if (run->outputs[v]) {
+			print_bytes("result", v, run->outputs[v], graph_bytes(value), to);
+		}
+	}
+	fputs("end\n", to);
+}

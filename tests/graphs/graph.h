@@ -198,6 +198,8 @@ void run_graph(struct target *target, const struct graph *graph, struct run *run
 /* The graph as recorded, node by node, with the reference kernels of the CPU (run_reference.c). */
 void run_reference(const struct truths *truths, struct run *run);
 void run_free(struct run *run);
+/* The graph, the bytes of its leaves, and those of the outputs of a run (data.c). */
+void graph_print_values(const struct graph *graph, const struct run *run, FILE *to);
 
 /* Kernels that nodes ran with, and how often. */
 void run_count_kernel(const char *name, size_t length);

@@ -5,6 +5,7 @@
  * on sim, whose results must have the same bits where the placement says so.
  */
 #include <argp.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,7 @@ struct options {
 	double minutes, min_coverage;
 	uint32_t per_operator, compositions, composed;
 	bool unfilled, verbose, keep_going, print, as_is, saved;
+	FILE *values;
 };
 
 /* What a run of the program found. */
@@ -144,6 +146,8 @@ static bool check(struct fuzzer *fuzzer, const struct graph *graph, bool *tiled)
 		if (good && t && runs[t].on_npu)
 			good = check_bits(fuzzer, graph, &runs[0], &runs[t], t);
 	}
+	if (good && fuzzer->options.values)
+		graph_print_values(graph, &runs[fuzzer->num_targets - 1], fuzzer->options.values);
 	truths_free(&truths);
 	for (uint32_t t = 0; t < fuzzer->num_targets; t++)
 		run_free(&runs[t]);
@@ -471,6 +475,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'a':
 		o->as_is = true;
 		return 0;
+	case 'V':
+		o->values = fopen(arg, "w");
+		if (!o->values)
+			argp_failure(state, 2, errno, "%s", arg);
+		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
@@ -497,6 +506,8 @@ static const struct argp_option option_list[] = {
 	{ "keep-going", 'k', NULL, 0, "go on after a failure", 0 },
 	{ "as-is", 'a', NULL, 0, "do not make failing graphs smaller", 0 },
 	{ "saved", 'f', NULL, 0, "save and load each graph before it runs", 0 },
+	{ "values", 'V', "FILE", 0,
+	  "write every graph that agrees there, with its data and what the last device gave", 0 },
 	{ "print", 'P', NULL, 0, "print every graph before it runs", 0 },
 	{ 0 }
 };
@@ -533,5 +544,7 @@ int main(int argc, char **argv)
 	for (uint32_t t = 0; t < fuzzer.num_targets; t++)
 		target_close(&fuzzer.targets[t]);
 	free(graph);
+	if (fuzzer.options.values && fclose(fuzzer.options.values))
+		ret = 2;
 	return ret;
 }
