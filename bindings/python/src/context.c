@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: MIT
+/* Contexts. */
+#include "native.h"
+
+PyTypeObject *context_type;
+
+static WNNInstance instance;
+
+/* One for the process: nothing of it differs between contexts. NULL with an exception. */
+WNNInstance the_instance(void)
+{
+	if (!instance) {
+		instance = wnnCreateInstance(NULL);
+		if (!instance)
+			raise_last_error();
+	}
+	return instance;
+}
+
+struct context_wishes {
+	PyObject *device, *node_path;
+	unsigned int power, policy, threads, sim_threads;
+	int accelerated, profile, folding;
+	unsigned long long memory_limit, sim_sram;
+};
+
+static bool fill_options(struct context_wishes const *wishes, WNNContextOptions *options,
+			 WNNContextDeviceOptions *device)
+{
+	options->powerPreference = (WNNPowerPreference)wishes->power;
+	options->accelerated = !!wishes->accelerated;
+	options->nextInChain = &device->chain;
+	device->placementPolicy = (WNNPlacementPolicy)wishes->policy;
+	device->threads = wishes->threads;
+	device->memoryLimit = wishes->memory_limit;
+	device->profile = !!wishes->profile;
+	device->constantFolding = !!wishes->folding;
+	device->simSramBytes = wishes->sim_sram;
+	device->simThreads = wishes->sim_threads;
+	return get_text(wishes->device, "device", &device->device) &&
+	       get_text(wishes->node_path, "node_path", &device->nodePath);
+}
+
+static PyObject *context_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords)
+{
+	static char *names[] = { "device",	 "node_path",	     "power",
+				 "accelerated",	 "policy",	     "threads",
+				 "memory_limit", "profile",	     "sim_sram_bytes",
+				 "sim_threads",	 "constant_folding", NULL };
+	struct context_wishes wishes = { Py_None, Py_None, 0, 0, 0, 0, 1, 0, 1, 0, 0 };
+	WNNContextOptions options = WNN_CONTEXT_OPTIONS_INIT;
+	WNNContextDeviceOptions device = WNN_CONTEXT_DEVICE_OPTIONS_INIT;
+	WNNContext context = NULL;
+	struct py_context *self;
+	WNNStatus status;
+
+	if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "|OOIpIIKpKIp", names, &wishes.device,
+					 &wishes.node_path, &wishes.power, &wishes.accelerated,
+					 &wishes.policy, &wishes.threads, &wishes.memory_limit,
+					 &wishes.profile, &wishes.sim_sram, &wishes.sim_threads,
+					 &wishes.folding) ||
+	    !fill_options(&wishes, &options, &device) || !the_instance())
+		return NULL;
+	Py_BEGIN_ALLOW_THREADS status =
+		wnnInstanceCreateContextSync(instance, &options, WNN_WAIT_FOREVER, &context);
+	Py_END_ALLOW_THREADS if (status != WNNStatus_Success) return raise_last_error();
+	self = PyObject_New(struct py_context, type);
+	if (!self) {
+		wnnContextRelease(context);
+		return NULL;
+	}
+	self->context = context;
+	return (PyObject *)self;
+}
+
+static void context_dealloc(PyObject *self)
+{
+	PyTypeObject *type = Py_TYPE(self);
+
+	wnnContextRelease(((struct py_context *)self)->context);
+	PyObject_Free(self);
+	Py_DECREF(type);
+}
+
+static PyObject *context_accelerated(PyObject *self, void *unused)
+{
+	(void)unused;
+	return PyBool_FromLong(
+		(long)wnnContextGetAccelerated(((struct py_context *)self)->context));
+}
+
+static PyObject *context_wait(PyObject *self, PyObject *unused)
+{
+	WNNContext context = ((struct py_context *)self)->context;
+	WNNStatus status;
+
+	(void)unused;
+	Py_BEGIN_ALLOW_THREADS status = wnnContextWaitIdle(context, WNN_WAIT_FOREVER);
+	Py_END_ALLOW_THREADS if (status != WNNStatus_Success) return raise_last_error();
+	Py_RETURN_NONE;
+}
+
+static PyObject *context_destroy(PyObject *self, PyObject *unused)
+{
+	WNNContext context = ((struct py_context *)self)->context;
+
+	(void)unused;
+	Py_BEGIN_ALLOW_THREADS wnnContextDestroy(context);
+	Py_END_ALLOW_THREADS Py_RETURN_NONE;
+}
+
+/* Names and tensors of a dict; *count of them. NULL with an exception. */
+static WNNNamedTensor *get_tensors(PyObject *dict, size_t *count)
+{
+	PyObject *key, *value;
+	Py_ssize_t position = 0, size = PyDict_Check(dict) ? PyDict_Size(dict) : -1;
+	WNNNamedTensor *tensors;
+
+	if (size < 0) {
+		PyErr_SetString(PyExc_TypeError, "tensors are given as a dict of names");
+		return NULL;
+	}
+	tensors = PyMem_Calloc((size_t)size + 1, sizeof(*tensors));
+	if (!tensors) {
+		PyErr_NoMemory();
+		return NULL;
+	}
+	for (*count = 0; *count < (size_t)size && PyDict_Next(dict, &position, &key, &value);
+	     (*count)++) {
+		if (!PyObject_TypeCheck(value, tensor_type)) {
+			PyErr_Format(PyExc_TypeError, "%R is no tensor", value);
+			break;
+		}
+		if (!get_text(key, "the name of a tensor", &tensors[*count].name))
+			break;
+		tensors[*count].tensor = ((struct py_tensor *)value)->tensor;
+	}
+	if (!PyErr_Occurred())
+		return tensors;
+	PyMem_Free(tensors);
+	return NULL;
+}
+
+static PyObject *context_dispatch(PyObject *self, PyObject *arguments)
+{
+	WNNNamedTensor *inputs = NULL, *outputs = NULL;
+	PyObject *graph, *input_dict, *output_dict;
+	size_t input_count = 0, output_count = 0;
+	WNNStatus status = WNNStatus_Success;
+	bool ready;
+
+	if (!PyArg_ParseTuple(arguments, "O!OO", graph_type, &graph, &input_dict, &output_dict))
+		return NULL;
+	inputs = get_tensors(input_dict, &input_count);
+	outputs = inputs ? get_tensors(output_dict, &output_count) : NULL;
+	ready = inputs && outputs;
+	/* The lock stays: the call only enqueues, and the dicts keep names and tensors. */
+	if (ready)
+		status = wnnContextDispatch(((struct py_context *)self)->context,
+					    ((struct py_graph *)graph)->graph, input_count, inputs,
+					    output_count, outputs);
+	PyMem_Free(inputs);
+	PyMem_Free(outputs);
+	if (!ready)
+		return NULL;
+	if (status != WNNStatus_Success)
+		return raise_last_error();
+	Py_RETURN_NONE;
+}
+
+static PyObject *context_load_graph(PyObject *self, PyObject *path)
+{
+	struct py_context *context = (struct py_context *)self;
+	WNNGraph graph = NULL;
+	WNNStringView text;
+	WNNStatus status;
+
+	if (!get_text(path, "path", &text))
+		return NULL;
+	Py_BEGIN_ALLOW_THREADS status =
+		wnnContextLoadGraphSync(context->context, text, WNN_WAIT_FOREVER, &graph);
+	Py_END_ALLOW_THREADS if (status != WNNStatus_Success) return raise_last_error();
+	return graph_object(context, graph);
+}
+
+static PyMethodDef context_methods[] = {
+	{ "wait", context_wait, METH_NOARGS, NULL },
+	{ "destroy", context_destroy, METH_NOARGS, NULL },
+	{ "dispatch", context_dispatch, METH_VARARGS, NULL },
+	{ "load_graph", context_load_graph, METH_O, NULL },
+	{ "device_info", context_device_info, METH_NOARGS, NULL },
+	{ "cpu_info", context_cpu_info, METH_NOARGS, NULL },
+	{ "limits", context_limits, METH_NOARGS, NULL },
+	{ NULL, NULL, 0, NULL },
+};
+
+static PyGetSetDef context_members[] = {
+	{ "accelerated", context_accelerated, NULL, NULL, NULL },
+	{ NULL, NULL, NULL, NULL, NULL },
+};
+
+static PyType_Slot context_slots[] = {
+	{ Py_tp_new, context_new },
+	{ Py_tp_dealloc, context_dealloc },
+	{ Py_tp_methods, context_methods },
+	{ Py_tp_getset, context_members },
+	{ 0, NULL },
+};
+
+static PyType_Spec context_spec = {
+	.name = "webnn_npu._native.Context",
+	.basicsize = sizeof(struct py_context),
+	.flags = Py_TPFLAGS_DEFAULT,
+	.slots = context_slots,
+};
+
+bool add_context(PyObject *module)
+{
+	context_type = add_type(module, &context_spec, "Context");
+	return context_type;
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The module webnn_npu._native: objects of the library as objects of Python, for the package's own
+ * modules, which check and convert what programs give. The stable ABI of CPython, version 3.11.
+ *
+ * Calls that may take long leave the interpreter's lock. The library's own callbacks never take it.
+ */
+#ifndef WEBNN_NPU_PYTHON_NATIVE_H
+#define WEBNN_NPU_PYTHON_NATIVE_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stdbool.h>
+#include <webnn/webnn_npu.h>
+
+struct py_context {
+	PyObject_HEAD WNNContext context;
+};
+
+struct py_tensor {
+	PyObject_HEAD struct py_context *context;
+	WNNTensor tensor;
+	/* Memory that the tensor's buffers show, and how many of them there are. */
+	void *mapped;
+	Py_ssize_t exports;
+	/* What Py_buffer points to. */
+	Py_ssize_t *shape, *strides;
+};
+
+struct py_builder {
+	PyObject_HEAD struct py_context *context;
+	WNNGraphBuilder builder;
+	/* Another thread builds with it. */
+	bool busy;
+};
+
+struct py_operand {
+	PyObject_HEAD struct py_builder *builder;
+	WNNOperand operand;
+};
+
+/* Tensors for one run of a graph: inputs first, then outputs. */
+struct tensor_set {
+	struct tensor_set *next;
+	WNNTensor tensors[];
+};
+
+struct py_graph {
+	PyObject_HEAD struct py_context *context;
+	WNNGraph graph;
+	/* Sets that no run uses now. */
+	struct tensor_set *sets;
+};
+
+extern PyTypeObject *context_type, *tensor_type, *builder_type, *operand_type, *graph_type;
+
+/* error.c */
+PyObject *raise_status(WNNStatus status, WNNStringView message, char const *operator_name,
+		       WNNStringView label);
+PyObject *raise_last_error(void);
+PyObject *raise_operator_error(char const *operator_name, WNNStringView label);
+
+/* value.c */
+Py_ssize_t text_length(WNNStringView text);
+PyObject *text_object(WNNStringView text);
+bool get_text(PyObject *object, char const *name, WNNStringView *text);
+bool set_item(PyObject *dict, char const *name, PyObject *value);
+bool set_text(PyObject *dict, char const *name, WNNStringView text);
+bool set_number(PyObject *dict, char const *name, uint64_t number);
+PyObject *shape_object(WNNUint32Array shape);
+bool get_shape(PyObject *object, WNNUint32Array *shape);
+bool get_type(PyObject *object, WNNOperandDataType *type);
+PyTypeObject *add_type(PyObject *module, PyType_Spec *spec, char const *name);
+
+/* context.c, tensor.c, builder.c, operators.c, graph.c, report.c, dlpack.c, onnx.c */
+bool add_context(PyObject *module);
+bool add_tensor(PyObject *module);
+bool add_builder(PyObject *module);
+bool add_graph(PyObject *module);
+bool add_dlpack(PyObject *module);
+bool add_onnx(PyObject *module);
+
+PyObject *graph_object(struct py_context *context, WNNGraph graph);
+PyObject *operand_object(struct py_builder *builder, WNNOperand operand);
+PyObject *builder_call(PyObject *self, PyObject *arguments);
+PyObject *tensor_dlpack(PyObject *self, PyObject *arguments);
+PyObject *graph_placement(PyObject *self, PyObject *unused);
+PyObject *graph_statistics(PyObject *self, PyObject *unused);
+PyObject *graph_profile(PyObject *self, PyObject *unused);
+PyObject *context_device_info(PyObject *self, PyObject *unused);
+PyObject *context_cpu_info(PyObject *self, PyObject *unused);
+PyObject *context_limits(PyObject *self, PyObject *unused);
+PyObject *list_devices(PyObject *self, PyObject *unused);
+WNNInstance the_instance(void);
+
+#endif /* WEBNN_NPU_PYTHON_NATIVE_H */

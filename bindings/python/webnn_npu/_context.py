@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: MIT
+"""ML and its contexts."""
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from . import _export, _native
+from ._builder import MLGraphBuilder
+from ._errors import MLTypeError
+from ._graph import MLCompiledGraph, MLGraph
+from ._operators import ENUMS, LIMITS
+from ._tensor import MLDeviceTensor, MLTensor, _Tensor
+from ._types import NAMES, stored_shape
+
+POLICIES = {"npu-only": 1, "prefer-npu": 2, "cpu-only": 3}
+# Types of devices of programs that were written for other back ends.
+DEVICE_TYPES = ("auto", "cpu", "gpu", "npu")
+TENSOR_DEVICES = ("cpu", "gpu", "npu", "sim", "cuda", "directml", "coreml")
+
+_lock = threading.Lock()
+_checking: Any = None
+
+
+def checking_context() -> Any:
+    """The CPU, for builders that have no context: it only checks their calls."""
+    global _checking
+    with _lock:
+        if _checking is None:
+            _checking = _native.Context(device="cpu")
+        return _checking
+
+
+class ML:
+    """The entry: makes contexts."""
+
+    def create_context(self, power_preference: str = "default", accelerated: bool = True,
+                       device_type: str = "auto", *, device: str | None = None,
+                       node_path: str | None = None, policy: str = "prefer-npu", threads: int = 0,
+                       memory_limit: int = 0, profile: bool = False, sim_sram_bytes: int = 0,
+                       sim_threads: int = 0, constant_folding: bool = True) -> MLContext:
+        """Opens a device.
+
+        device names it: "npu", "sim" or "cpu". Without it the environment variable WEBNN_DEVICE does,
+        which wins over the hints device_type and accelerated; else the first NPU that opens is
+        taken, else the CPU. The rest: see WNNContextDeviceOptions.
+        """
+        return MLContext(power_preference, accelerated, device_type, device=device, node_path=node_path,
+                         policy=policy, threads=threads, memory_limit=memory_limit, profile=profile,
+                         sim_sram_bytes=sim_sram_bytes, sim_threads=sim_threads,
+                         constant_folding=constant_folding)
+
+    async def create_context_async(self, *arguments: Any, **keywords: Any) -> MLContext:
+        """create_context() that leaves the event loop to others meanwhile."""
+        return await asyncio.to_thread(self.create_context, *arguments, **keywords)
+
+    @staticmethod
+    def devices() -> list[dict[str, Any]]:
+        """The devices of this machine: device, node_path, usable, reason and more of each."""
+        return _native.devices()
+
+
+def _one_of(what: str, value: Any, allowed: Iterable[str]) -> str:
+    names = list(allowed)
+    if value not in names:
+        raise MLTypeError(f"{what} is {value!r}, and may be one of {', '.join(map(repr, names))}")
+    return str(value)
+
+
+class MLContext:
+    """A device with a timeline: what is enqueued runs in the order of the calls."""
+
+    def __init__(self, power_preference: str = "default", accelerated: bool = True,
+                 device_type: str = "auto", *, device: str | None = None, policy: str = "prefer-npu",
+                 **options: Any) -> None:
+        powers = ENUMS["PowerPreference"]
+        self._power = _one_of("power_preference", power_preference, powers)
+        self._device_type = _one_of("device_type", device_type, DEVICE_TYPES)
+        wanted = bool(accelerated) and device_type != "cpu"
+        # A hint does not win over the environment; a device does.
+        if device is None and device_type == "cpu" and not os.environ.get("WEBNN_DEVICE"):
+            device = "cpu"
+        self._native = _native.Context(device=device, power=powers[self._power], accelerated=wanted,
+                                       policy=POLICIES[_one_of("policy", policy, POLICIES)], **options)
+        self._accelerated = wanted and self._native.accelerated
+        self._device: str = self._native.device_info()["device"]
+
+    @property
+    def device(self) -> str:
+        """The device that it has: "npu", "sim" or "cpu"."""
+        return self._device
+
+    @property
+    def power_preference(self) -> str:
+        """As it was asked for."""
+        return self._power
+
+    @property
+    def accelerated(self) -> bool:
+        """Whether an NPU, real or simulated, was asked for and is there."""
+        return self._accelerated
+
+    def __repr__(self) -> str:
+        return f"MLContext(accelerated={self.accelerated}, power='{self._power}', device='{self.device}')"
+
+    def create_graph_builder(self) -> MLGraphBuilder:
+        """A builder of graphs for this context."""
+        return MLGraphBuilder(self)
+
+    # --- Tensors ---------------------------------------------------------------------------------
+
+    def create_tensor(self, shape: Iterable[int], data_type: str, readable: bool = False,
+                      writable: bool = False, exportable_to_gpu: bool = False) -> MLTensor:
+        """A tensor of zeros."""
+        return MLTensor(self, data_type, shape, (readable, writable, exportable_to_gpu))
+
+    def create_host_tensor(self, shape: Iterable[int], data_type: str) -> MLTensor:
+        """A tensor that is readable and writable."""
+        return self.create_tensor(shape, data_type, True, True)
+
+    def create_device_tensor(self, graph: MLGraph, shape: Iterable[int], data_type: str,
+                             device: str | None = None) -> MLDeviceTensor:
+        """A tensor that reads and writes itself; device is the type that it then answers."""
+        if not isinstance(graph, MLGraph):
+            raise MLTypeError(f"graph is {type(graph).__name__}, and must be an MLGraph")
+        if device is None:
+            device = self.device if self._device_type == "auto" else self._device_type
+        _one_of("Unsupported device: device", device, TENSOR_DEVICES)
+        return MLDeviceTensor(self, data_type, shape, (True, True, False), device)
+
+    def read_tensor(self, tensor: MLTensor, out: Any = None) -> Any:
+        """The elements of a tensor, when the work enqueued before is through."""
+        self._own(tensor)
+        shape = stored_shape(tensor.data_type, tensor.shape)
+        if out is not None and getattr(out, "shape", None) != shape:
+            raise MLTypeError(f"out has shape {getattr(out, 'shape', None)}, and takes {shape}")
+        return tensor._read(out)
+
+    def write_tensor(self, tensor: MLTensor, data: Any) -> None:
+        """Enqueues the writing of a tensor; the data is copied before the call returns."""
+        self._own(tensor)
+        tensor._write(data)
+
+    def _own(self, tensor: Any) -> None:
+        if not isinstance(tensor, _Tensor):
+            raise MLTypeError(f"tensor is {type(tensor).__name__}, and must be an MLTensor")
+        if tensor._context is not self:
+            raise MLTypeError("the tensor belongs to another context")
+
+    # --- Runs ------------------------------------------------------------------------------------
+
+    def compute(self, graph: MLGraph, inputs: Mapping[str, Any],
+                outputs: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Runs a graph on arrays and gives its outputs as arrays: new ones, or those of outputs.
+
+        Other threads of Python run meanwhile, and may compute the same graph.
+        """
+        compiled = self._graph(graph)._for(self)
+        known = graph.get_input_names()
+        for name in inputs:
+            if name not in known:
+                raise MLTypeError(f"{name!r} is no input of the graph, which has {', '.join(known) or 'none'}")
+        for name in outputs or ():
+            if name not in graph.get_output_names():
+                raise MLTypeError(f"{name!r} is no output of the graph")
+        return compiled.run(inputs, outputs)
+
+    def dispatch(self, graph: MLGraph, inputs: Mapping[str, _Tensor], outputs: Mapping[str, _Tensor]) -> None:
+        """Enqueues a run of a graph on tensors. Reading an output waits for it, and tells its failure."""
+        compiled = self._graph(graph)._for(self)
+        for tensor in [*inputs.values(), *outputs.values()]:
+            self._own(tensor)
+            tensor._usable()
+        needed = {row[0] for row in compiled.inputs}
+        unused = set(graph.get_input_names()) - needed
+        self._native.dispatch(compiled.native, {n: t for n, t in inputs.items() if n not in unused}, dict(outputs))
+
+    def _graph(self, graph: Any) -> MLGraph:
+        if not isinstance(graph, MLGraph):
+            raise MLTypeError(f"graph is {type(graph).__name__}, and must be an MLGraph")
+        return graph
+
+    def wait(self) -> None:
+        """Waits until all work enqueued so far is through; raises what of it failed."""
+        self._native.wait()
+
+    def load_compiled(self, path: str | os.PathLike[str]) -> MLCompiledGraph:
+        """A graph of a file of MLGraph.save_compiled(): no compiler runs."""
+        return MLCompiledGraph._loaded(self, self._native.load_graph(os.fspath(path)))
+
+    def destroy(self) -> None:
+        """Gives the context up: it is lost, with its graphs and tensors."""
+        self._native.destroy()
+
+    async def compute_async(self, graph: MLGraph, inputs: Mapping[str, Any],
+                            outputs: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """compute() that leaves the event loop to others meanwhile."""
+        return await asyncio.to_thread(self.compute, graph, inputs, outputs)
+
+    async def dispatch_async(self, graph: MLGraph, inputs: Mapping[str, _Tensor],
+                             outputs: Mapping[str, _Tensor]) -> None:
+        """dispatch(), then waits for its end without holding the event loop up."""
+        self.dispatch(graph, inputs, outputs)
+        await asyncio.to_thread(self.wait)
+
+    async def read_tensor_async(self, tensor: MLTensor) -> Any:
+        """read_tensor() that leaves the event loop to others meanwhile."""
+        return await asyncio.to_thread(self.read_tensor, tensor)
+
+    async def write_tensor_async(self, tensor: MLTensor, data: Any) -> None:
+        """write_tensor() that leaves the event loop to others meanwhile."""
+        await asyncio.to_thread(self.write_tensor, tensor, data)
+
+    # --- What it is ------------------------------------------------------------------------------
+
+    def op_support_limits(self) -> dict[str, Any]:
+        """Types and ranks of the operands of each operator, by the names of WebNN."""
+        layout, size, flat = self._native.limits()
+        items = iter(flat)
+        layouts = {number: name for name, number in ENUMS["InputOperandLayout"].items()}
+        result: dict[str, Any] = {"preferredInputLayout": layouts[layout], "maxTensorByteLength": size}
+        for name, *members in LIMITS:
+            if members:
+                result[name] = {member: _limits(next(items)) for member in members}
+            else:
+                result[name] = _limits(next(items))
+        return result
+
+    def device_info(self) -> dict[str, Any]:
+        """The device, why it was chosen, and what of its memory is in use."""
+        return self._native.device_info()
+
+    def cpu_info(self) -> dict[str, Any]:
+        """Kernels, libraries and threads of work on the CPU."""
+        return self._native.cpu_info()
+
+    def backend_info(self) -> dict[str, Any]:
+        """What pywebnn calls so: backend, and whether it is there."""
+        return {"backend": f"webnn-npu:{self.device}", "accelerated_available": self.accelerated,
+                "backend_available": True, "compiled_features": {"webnn_npu": True}}
+
+    def convert_to_onnx(self, graph: MLGraph, output_path: str) -> None:
+        """Writes a graph as a model of ONNX. Operators that ONNX has not are refused by their names."""
+        data = _export.export(self._graph(graph)._recording)
+        with open(output_path, "wb") as file:
+            file.write(data)
+
+
+def _limits(item: tuple[int, int, int]) -> dict[str, Any]:
+    types, least, greatest = item
+    return {"dataTypes": [name for number, name in NAMES.items() if types >> number & 1],
+            "rankRange": {"min": least, "max": greatest}}
+
+
+class AsyncMLContext:
+    """A context whose dispatch() is a coroutine, as pywebnn has it beside the blocking one."""
+
+    def __init__(self, context: MLContext) -> None:
+        self._context = context
+
+    async def dispatch(self, graph: MLGraph, inputs: Mapping[str, _Tensor],
+                       outputs: Mapping[str, _Tensor]) -> None:
+        """Runs a graph on tensors."""
+        await self._context.dispatch_async(graph, inputs, outputs)
+
+    def create_tensor(self, shape: Iterable[int], data_type: str, readable: bool = True,
+                      writable: bool = True, exportable_to_gpu: bool = False) -> MLTensor:
+        """A tensor of zeros, which the program may read and write."""
+        return self._context.create_tensor(shape, data_type, readable, writable, exportable_to_gpu)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._context, name)

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: MIT
+"""Data types, and arrays of others as the bytes that the library takes.
+
+WebNN has no bfloat16: such arrays become float32, which holds each of their values. Two elements of
+int4 and uint4 share a byte, the first in its low bits.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _native
+from ._errors import MLTypeError
+from ._operators import ENUMS
+
+TYPES = ENUMS["OperandDataType"]
+NAMES = {number: name for name, number in TYPES.items()}
+PACKED = ("int4", "uint4")
+
+
+def type_number(name: Any, what: str = "data_type") -> int:
+    """The library's number of a data type, which may also be given as a dtype of NumPy."""
+    text = name if isinstance(name, str) else getattr(name, "name", None)
+    if text is None and isinstance(name, type):
+        text = np.dtype(name).name
+    if text not in TYPES:
+        raise MLTypeError(f"Unsupported data type: {what} is {name!r}, and may be one of {', '.join(TYPES)}")
+    return TYPES[text]
+
+
+def storage(name: str) -> np.dtype[Any]:
+    """The dtype in which NumPy holds elements of a type of WebNN."""
+    return np.dtype("uint8" if name in PACKED else name)
+
+
+def shape_tuple(shape: Any, what: str = "shape") -> tuple[int, ...]:
+    """Sizes of dimensions as int, each of 32 bits."""
+    try:
+        sizes = tuple(size.__index__() for size in shape)
+    except (TypeError, AttributeError):
+        raise MLTypeError(f"{what} is {shape!r}, and must be a list of int") from None
+    for size in sizes:
+        if not 0 <= size < 2 ** 32:
+            raise MLTypeError(f"{what} is {list(sizes)}: {size} is no number of 32 bits without sign")
+    return sizes
+
+
+def count(shape: Iterable[int]) -> int:
+    result = 1
+    for size in shape:
+        result *= size
+    return result
+
+
+def stored_shape(name: str, shape: Iterable[int]) -> tuple[int, ...]:
+    """The shape of the array that holds a tensor: bytes, where two elements share one."""
+    return ((count(shape) + 1) // 2,) if name in PACKED else tuple(shape)
+
+
+def pack(values: npt.ArrayLike, data_type: str = "int4") -> npt.NDArray[np.uint8]:
+    """Elements of int4 or uint4 as bytes, two in each."""
+    least, greatest = (-8, 7) if data_type == "int4" else (0, 15)
+    flat: npt.NDArray[Any] = np.asarray(values).astype(np.int16).ravel()
+    if flat.size and (flat.min() < least or flat.max() > greatest):
+        raise MLTypeError(f"{data_type} holds numbers from {least} to {greatest}, "
+                          f"and the data has {flat.min()} to {flat.max()}")
+    flat = np.append(flat, np.zeros(flat.size % 2, np.int16)) & 15
+    return (flat[0::2] | flat[1::2] << 4).astype(np.uint8)
+
+
+def unpack(data: npt.ArrayLike, shape: Iterable[int], data_type: str = "int4") -> npt.NDArray[Any]:
+    """The other way round: an array of int8 or uint8."""
+    sizes = tuple(shape)
+    packed = np.frombuffer(np.ascontiguousarray(data), np.uint8)
+    values = np.stack([packed & 15, packed >> 4], axis=1).ravel()[:count(sizes)]
+    if data_type == "int4":
+        return ((values ^ 8).astype(np.int8) - np.int8(8)).reshape(sizes)
+    return values.reshape(sizes)
+
+
+def as_array(value: Any) -> Any:
+    """An array of NumPy over the memory of anything that is an array; bfloat16 becomes float32."""
+    if not isinstance(value, np.ndarray):
+        # Arrays of devices say by DLPack where they are; sparse and lazy ones have NumPy's protocol.
+        if hasattr(value, "__dlpack__") and not isinstance(value, np.generic):
+            foreign = _native.Foreign(dlpack_capsule(value))
+            value = np.asarray(memoryview(foreign))
+            if foreign.bfloat16:
+                return (value.astype(np.uint32) << 16).view(np.float32)
+        else:
+            value = np.asarray(value)
+    if value.dtype.name == "bfloat16":
+        return value.astype(np.float32)
+    if value.dtype.name in PACKED:
+        return value.astype(np.int8 if value.dtype.name == "int4" else np.uint8)
+    return value
+
+
+def dlpack_capsule(value: Any) -> Any:
+    detach = getattr(value, "detach", None)
+    if detach is not None:
+        value = detach()
+    try:
+        return value.__dlpack__(max_version=(1, 0))
+    except TypeError:
+        return value.__dlpack__()
+
+
+def convert(array: npt.NDArray[Any], name: str, what: str) -> npt.NDArray[Any]:
+    """The array with elements of a type; what would change a value more than by rounding is refused."""
+    wanted = np.dtype("int8" if name == "int4" else "uint8" if name == "uint4" else name)
+    if array.dtype == wanted or array.dtype.kind == "b":
+        return array.astype(wanted, copy=False)
+    if array.dtype.kind not in "iuf":
+        raise MLTypeError(f"{what} has elements of {array.dtype}, which are no numbers")
+    if wanted.kind == "f":
+        return array.astype(wanted)
+    with np.errstate(invalid="ignore"):
+        result = array.astype(wanted)
+        same = result.astype(array.dtype) == array
+    if not np.all(same & ((result < 0) == (array < 0))):
+        raise MLTypeError(f"{what} has elements of {array.dtype} that {name} cannot hold")
+    return result
+
+
+def as_data(value: Any, name: str, shape: tuple[int, ...], what: str) -> npt.NDArray[Any]:
+    """The bytes of a tensor of that type and shape, in row-major order; not copied where they are that."""
+    array = as_array(value)
+    if name in PACKED and array.shape != shape:
+        if array.dtype == np.uint8 and array.shape == stored_shape(name, shape):
+            return np.ascontiguousarray(array)
+    if array.shape != shape:
+        raise MLTypeError(f"Shape mismatch: {what} has shape {list(shape)}, and the data {list(array.shape)}")
+    array = convert(array, name, what)
+    if name in PACKED:
+        return pack(array, name)
+    return np.asarray(array, order="C")
