@@ -438,7 +438,7 @@ cmd_check()
 	--more) stages=("${more_stages[@]}"); shift ;;
 	--quick)
 		stages=("${quick_stages[@]}") guest_where=(quick)
-		left_out+=(--no-suite source --no-suite node --no-suite examples)
+		left_out+=(--no-suite source --no-suite node --no-suite python --no-suite examples)
 		shift ;;
 	-*) wrong "check has no option '$1'" ;;
 	esac

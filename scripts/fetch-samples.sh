@@ -71,6 +71,25 @@ fetch_face()
 	mv -T -- face.png "$folder/face.png"
 }
 
+# The tests of pywebnn, from its source archive. To name the package in it, pip asks its build back end, maturin,
+# which needs Rust: a module of that name answers in its place.
+fetch_pywebnn()
+{
+	command -v pip >/dev/null || { echo "pip is not installed"; return 1; }
+	cat >"$work/maturin.py" <<-'END'
+		import os
+		def prepare_metadata_for_build_wheel(folder, config_settings=None):
+		    os.mkdir(folder + "/pywebnn-0.5.12.dist-info")
+		    with open(folder + "/pywebnn-0.5.12.dist-info/METADATA", "w") as file:
+		        file.write("Metadata-Version: 2.1\nName: pywebnn\nVersion: 0.5.12\n")
+		    return "pywebnn-0.5.12.dist-info"
+	END
+	PYTHONPATH=$work pip download --quiet --no-deps --no-binary pywebnn --no-build-isolation --dest "$work" \
+		pywebnn==0.5.12 || return
+	tar -xzf "$work/pywebnn-0.5.12.tar.gz" -C "$work"
+	mv -T -- "$work/pywebnn-0.5.12" "$folder/pywebnn"
+}
+
 # fetch NAME FUNCTION: unless it is there
 fetch()
 {
@@ -85,6 +104,7 @@ fetch()
 
 fetch ocr-models fetch_models
 fetch face.png fetch_face
+fetch pywebnn fetch_pywebnn
 fetch onnxruntime fetch_runtimes
 fetch python fetch_wheels
 [ ${#missing[@]} -eq 0 ] || { echo "cannot be fetched: ${missing[*]}"; exit 77; }
