@@ -17,11 +17,13 @@ top=${here%/tests/*}
 . "$here/../tap.sh"
 
 libraries=(libwebnn-npu1 libwebnn-onnx1 libwebnn-stablehlo1 libwebnn-npu-dev libonpu-sim1 libonpu-sim-dev webnn-npu-tools webnn-stablehlo-mpi
-	node-webnn-npu onpu-onnxruntime)
+	node-webnn-npu onpu-onnxruntime python3-webnn-npu)
 others=(onpu-emu onpu-firmware onpu-dkms)
 models=(python3-onnx)
-# With which npm's package compiles its addon.
-headers=(libnode-dev libuv1-dev)
+# With which npm's package compiles its addon, and pip's its module.
+headers=(libnode-dev libuv1-dev libpython3-dev)
+# An environment for a project in Python.
+environments=(python3-venv)
 
 # try NAME COMMAND…: the command succeeds; what it says goes to standard error.
 try()
@@ -167,6 +169,30 @@ test_node()
 	rm -r -- "$folder"
 }
 
+# What Documentation/python.rst tells its readers, in an environment, and with the wheel of a checkout.
+test_python()
+{
+	local folder=/tmp/onpu-packages-python examples=/usr/share/doc/python3-webnn-npu/examples
+
+	try "environments can be made" apt-get -qy --no-install-recommends install "${environments[@]}" "${headers[@]}"
+	mkdir -p "$folder"
+	cd -- "$folder" || return
+	# The page has its files in the folder python.
+	try "the commands of the page do what it says" python3 -B "$here/../documents/run.py" --class installed \
+		--link "python=$examples" "$top/Documentation/python.rst"
+	python3 -m venv --system-site-packages environment
+	cp -r -- "$top/bindings" .
+	mkdir userspace
+	cp -- "$top/userspace/webnn.json" userspace
+	try "pip compiles the package" environment/bin/pip install -q --no-index ./bindings/python
+	out=$(WEBNN_DEVICE=sim environment/bin/python -B "$examples/first.py")
+	equal "that computes" "15 0"
+	out=$(environment/bin/python -B -c 'import webnn_npu; print(webnn_npu.__file__)')
+	contains "it is the one of the environment" "$folder"
+	cd / || return
+	rm -r -- "$folder"
+}
+
 test_device()
 {
 	local kernel
@@ -199,6 +225,7 @@ test_install()
 	test_libraries
 	test_ranks
 	test_node
+	test_python
 	test_device
 }
 
@@ -206,7 +233,8 @@ test_purge()
 {
 	local name
 
-	try "all packages are purged" apt-get -qy purge "${libraries[@]}" "${others[@]}" "${models[@]}" "${headers[@]}"
+	try "all packages are purged" apt-get -qy purge "${libraries[@]}" "${others[@]}" "${models[@]}" "${headers[@]}" \
+		"${environments[@]}"
 	# Also what other packages recommend or suggest by chance.
 	try "and what they needed" apt-get -qy -o APT::AutoRemove::RecommendsImportant=false \
 		-o APT::AutoRemove::SuggestsImportant=false autoremove --purge
