@@ -60,7 +60,7 @@ static const char *const lines[] = {
 	"float32[2,4] = rotary(%4, %4, %4) ; add",
 	"float32[2,4] = triangular(%4) lower diagonal=-1 ; triangular",
 	"float32[2,3,4,4] = batchnorm(%0, %1, %1, -, %1) axis=1 epsilon=1e-05 ; batchNormalization",
-	"float32[2,3,4,4] = instnorm(%0, %1) nchw epsilon=0.001 ; instanceNormalization",
+	"float32[2,3,4,4] = instnorm(%0, %1) nchw epsilon=0.001 groups=0 ; instanceNormalization",
 	"float32[2,3,4,4] = layernorm(%0) axes=3,1 epsilon=1e-05 ; layerNormalization",
 	"float32[2,4] = layernorm(%4) axes= epsilon=1e-05 ; layerNormalization",
 	"float32[2,3,8,8] = resample(%0) linear axes=2,3 ; resample2d",

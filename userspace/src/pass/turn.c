@@ -154,6 +154,9 @@ bool turn_takes(const struct ir_node *node, uint32_t operand)
 
 bool turn_can(const struct ir_node *node, const uint32_t *perm)
 {
+	/* No kernel moves elements that share a byte. */
+	if (ir_dtype_bits(node->results[0]->type.dtype) < 8)
+		return false;
 	switch (node->op) {
 	case IR_OP_UNARY:
 	case IR_OP_CAST:
