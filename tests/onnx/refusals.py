@@ -189,6 +189,7 @@ GENERAL = [
 ]
 
 PRODUCTS = [
+    ("there are too many boxes", "NonMaxSuppression", [(1, 4096, 4), (1, 2000, 4096), scalar(4096)], {}),
     ("no numbers of type int64 are drawn", "RandomNormal", [], {"shape": [2], "dtype": 7}),
     ("its input has not 2 dimensions, or sample_size is 1", "Multinomial", [(2,)], {}),
     ("no samples of type float are drawn", "Multinomial", [(2, 2)], {"dtype": 1}),

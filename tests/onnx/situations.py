@@ -515,6 +515,44 @@ def random():
         r = RandomNormalLike<mean = 1000.0, scale = 0.01>(x) a = Sign(r) y = Mul(a, x) }""",
         [x.astype(numpy.float16)], [x.astype(numpy.float16)])
 
+def suppress(boxes, scores, most, overlap, least):
+    """Rows of batch, class and box; -1 behind them. Boxes are corners."""
+    rows = []
+    for batch, classes in enumerate(scores):
+        for kind, numbers in enumerate(classes):
+            taken = []
+            for at in numpy.argsort(-numbers, kind="stable"):
+                y, x = (numpy.sort(boxes[batch][:, [d, d + 2]], 1) for d in (0, 1))
+                common = numpy.ones(len(numbers))
+                for side in y, x:
+                    common *= numpy.maximum(numpy.minimum(side[:, 1], side[at, 1]) - numpy.maximum(
+                        side[:, 0], side[at, 0]), 0)
+                area = (y[:, 1] - y[:, 0]) * (x[:, 1] - x[:, 0])
+                share = common / (area + area[at] - common)
+                if len(taken) < most and numbers[at] > least and not any(share[k] > overlap for k in taken):
+                    taken.append(at)
+            rows += [[batch, kind, at] for at in taken]
+    missing = scores.shape[0] * scores.shape[1] * min(most, scores.shape[2]) - len(rows)
+    return numpy.array(rows + [[-1] * 3] * missing, numpy.int64)
+
+
+def computed_boxes():
+    """NonMaxSuppression of data, which ends with rows of -1."""
+    for name, batches, classes, count, most, overlap, least, centred in (
+            ("plain", 1, 1, 8, 8, 0.3, None, 0), ("few", 1, 2, 10, 2, 0.5, 0.4, 0), ("batches", 2, 3, 6, 4, 0.2, 0.6, 0),
+            ("centres", 1, 2, 9, 5, 0.3, 0.2, 1), ("all", 2, 1, 5, 9, 1.0, None, 0), ("none", 1, 1, 5, 3, 0.5, 2.0, 0)):
+        boxes = RANDOM.uniform(0, 1, (batches, count, 4)).astype(numpy.float32)
+        scores = RANDOM.permutation(batches * classes * count).reshape(batches, classes, count).astype(numpy.float32)
+        scores = (scores + 1) / (scores.size + 1)
+        corners = boxes
+        if centred:
+            half = boxes[:, :, 2:] / 2
+            corners = numpy.concatenate([(boxes[:, :, :2] - half)[:, :, ::-1], (boxes[:, :, :2] + half)[:, :, ::-1]], 2)
+        feed = [boxes, scores, numpy.array([most]), floats(overlap)] + ([] if least is None else [floats(least)])
+        add(f"boxes_{name}", *operator("NonMaxSuppression", feed, suppress(
+            corners, scores, most, overlap, -1 if least is None else least), list(range(2, len(feed))),
+            center_point_box=centred))
+
 
 refused_weights()
 any_order()
@@ -522,6 +560,7 @@ newer_files()
 unused()
 sparse()
 branches()
+computed_boxes()
 random()
 quantised()
 integer_lstm()

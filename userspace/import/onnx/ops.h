@@ -289,6 +289,9 @@ int onnx_op_qgemm(struct onnx_node *node);
 int onnx_op_matmul_integer_to_float(struct onnx_node *node);
 int onnx_op_dynamic_quantize_matmul(struct onnx_node *node);
 
+/* op_boxes.c */
+int onnx_op_non_max_suppression(struct onnx_node *node);
+
 /* op_random.c */
 enum { R_UNIFORM = 0, R_NORMAL = 1, R_LIKE = 2 };
 int onnx_op_random(struct onnx_node *node);
