@@ -553,6 +553,22 @@ def computed_boxes():
             corners, scores, most, overlap, -1 if least is None else least), list(range(2, len(feed))),
             center_point_box=centred))
 
+def long_rows():
+    """The best of rows that are cut into parts; of equal elements the first."""
+    for name, shape, axis, k, largest, kind in (
+            ("plain", (1, 8400), 1, 300, 1, numpy.float32), ("rest", (2, 3, 701), 2, 10, 1, numpy.float32),
+            ("smallest", (2, 1111), -1, 500, 0, numpy.float32), ("axis", (600, 3), 0, 40, 1, numpy.float32),
+            ("integers", (2, 1025), 1, 300, 1, numpy.int32), ("halves", (1030,), 0, 7, 0, numpy.float16),
+            ("all", (1, 530), 1, 530, 1, numpy.float32)):
+        # Few values, so that many are equal.
+        x = RANDOM.integers(-99, 99, shape).astype(kind)
+        order = numpy.argsort(-x if largest else x, axis, kind="stable")
+        at = numpy.take(order, numpy.arange(k), axis)
+        model, feed, _ = operator("TopK", [x, numpy.array([k])], None, [1], axis=axis, largest=largest)
+        model.graph.node[0].output.append("i")
+        model.graph.output.append(onnx.helper.make_empty_tensor_value_info("i"))
+        add(f"top_{name}", model, feed, [numpy.take_along_axis(x, at, axis), at])
+
 
 refused_weights()
 any_order()
@@ -560,6 +576,7 @@ newer_files()
 unused()
 sparse()
 branches()
+long_rows()
 computed_boxes()
 random()
 quantised()
