@@ -796,6 +796,5 @@ int main(void)
 		cmocka_unit_test(test_all_entries),
 		cmocka_unit_test(test_levels),
 	};
-
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
