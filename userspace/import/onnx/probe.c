@@ -94,6 +94,14 @@ int onnx_probe_node(struct onnx_import *import, struct onnx_scope *scope,
 	return 0;
 }
 
+bool onnx_probe_refuses_draw(struct onnx_node *node)
+{
+	if (!node->import->supported)
+		return false;
+	onnx_refuse(node, "", "the program that computes other nodes draws its random numbers");
+	return true;
+}
+
 static void unsupport(const Onnx__GraphProto *graph, const char *output, WNNBool *supported)
 {
 	for (size_t i = 0; i < graph->n_node; i++)

@@ -13,6 +13,9 @@
 int onnx_probe_node(struct onnx_import *import, struct onnx_scope *scope,
 		    const Onnx__NodeProto *proto, WNNBool *supported, size_t refusals);
 
+/* Refuses a node that draws where the program computes such nodes itself; false: it does not. */
+bool onnx_probe_refuses_draw(struct onnx_node *node);
+
 /* import.c: the operand of an input, or its constant; NULL when the import has ended. */
 struct onnx_value *onnx_input_value(struct onnx_import *import, const struct onnx_input *input);
 /* import.c: makes an output of the graph, outputs[*used], of a value that is no sequence; none of one without elements. */

@@ -14,8 +14,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .._context import ML
+from .._errors import MLNotSupportedError
 from . import Session
 
+# In a graph these are carried in wider types, and what ONNX expects of a back end has their bits.
+_WITHOUT_ARRAYS = ("bfloat16", "float4", "float6", "float8", "int2", "uint2")
 _contexts: dict[str | None, Any] = {}
 _NAMES = {"CPU": None, "NPU": "npu"}
 
@@ -69,7 +72,11 @@ class BackendRep:
 def prepare(model: Any, device: str = "CPU", **unused: Any) -> BackendRep:
     """Loads a model: bytes, or an onnx.ModelProto."""
     data = model if isinstance(model, bytes) else model.SerializeToString()
-    return BackendRep(Session(data, context=_context(device)))
+    session = Session(data, context=_context(device))
+    for arg in (*session.get_inputs(), *session.get_outputs()):
+        if arg.element.startswith(_WITHOUT_ARRAYS):
+            raise MLNotSupportedError(f'"{arg.name}" is of {arg.element}, of which NumPy has no arrays')
+    return BackendRep(session)
 
 
 def run_model(model: Any, inputs: Any, device: str = "CPU", **unused: Any) -> tuple[Any, ...]:
