@@ -53,6 +53,14 @@ static void tell(struct capability *c, WNNOnnxModel model)
 	}
 }
 
+static bool has_graphs(const WNNOnnxNode *node)
+{
+	for (size_t i = 0; i < node->attributeCount; i++)
+		if (node->attributes[i].graph)
+			return true;
+	return false;
+}
+
 /* Reads the graph with a size for what is not known, and asks the importer. */
 static struct ort_status *attempt(struct capability *c, const struct ort_graph *graph,
 				  int64_t trial, struct import_chunk **chunks, WNNOnnxModel *model)
@@ -76,8 +84,12 @@ static struct ort_status *attempt(struct capability *c, const struct ort_graph *
 	ORT_TRY(load(c, &c->read.graph, model));
 	probed = wnnOnnxModelProbe(*model, c->ep->context, c->read.graph.nodeCount, c->supported);
 	c->refused = 0;
-	for (size_t i = 0; i < c->read.graph.nodeCount; i++)
+	for (size_t i = 0; i < c->read.graph.nodeCount; i++) {
+		/* Before 1.24 a compiled node is not given what the graphs within it read. */
+		if (c->reading.ort->version < 24 && has_graphs(&c->read.graph.nodes[i]))
+			c->supported[i] = WNN_FALSE;
 		c->refused += !c->supported[i];
+	}
 	if (probed == WNNStatus_UnknownError)
 		return onpu_onnx_error(c->reading.ort, "the graph cannot be read");
 	if (probed == WNNStatus_Success)
