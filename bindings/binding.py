@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What the bindings take from webnn.json alike: its operators, and a function in C for each of them.
+"""Reads the operators of webnn.json for all bindings, and writes a C function for each of them.
 
-The function reads its arguments one after the other, by readers that the binding has (read_u32 and
+A function reads its arguments one after the other, by readers that the binding has (read_u32 and
 so on): operands, arguments, label, then the options in the order of webnn.json.
 """
 import json

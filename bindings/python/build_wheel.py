@@ -105,7 +105,7 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
         for path, data in entries.items():
             digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
             record += f"{path},sha256={digest},{len(data)}\n"
-            # The same sources make the same bytes.
+            # ZipInfo has a fixed date, so that equal sources make equal bytes.
             wheel.writestr(zipfile.ZipInfo(path), data, zipfile.ZIP_DEFLATED)
         wheel.writestr(zipfile.ZipInfo(f"{information}/RECORD"), record + f"{information}/RECORD,,\n")
     return name

@@ -31,7 +31,7 @@ RENAMED = {("conv2d", "padding"): "pads", ("convTranspose2d", "padding"): "pads"
            ("averagePool2d", "padding"): "pads", ("maxPool2d", "padding"): "pads",
            ("l2Pool2d", "padding"): "pads", ("logicalNot", "a"): "x"}
 
-# Which options come first, in this order and without names.
+# Options that may be given by position, in this order; the others need their names.
 ORDER = {
     "argMin": "keepDimensions outputDataType", "argMax": "keepDimensions outputDataType",
     "batchNormalization": "scale bias epsilon axis",

@@ -23,7 +23,7 @@ struct py_tensor {
 	/* Memory that the tensor's buffers show, and how many of them there are. */
 	void *mapped;
 	Py_ssize_t exports;
-	/* What Py_buffer points to. */
+	/* Arrays that each Py_buffer of the tensor refers to. */
 	Py_ssize_t *shape, *strides;
 };
 

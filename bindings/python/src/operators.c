@@ -57,7 +57,7 @@ static void *keep(struct call *call, size_t size)
 	return block->data;
 }
 
-/* What the package lets through by mistake: says which argument it is. */
+/* Raises a TypeError that names the argument. The Python code checks types before, so this tells of a mistake there. */
 static void bad_argument(struct call *call, char const *name)
 {
 	call->failed = true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What the library tells about devices, and where the operators of a graph run and what they cost. */
+/* Makes dicts and lists of device information, placements, statistics and profiles. */
 #include "native.h"
 
 static bool set_bool(PyObject *dict, char const *name, bool value)

@@ -53,7 +53,7 @@ static void tensor_dealloc(PyObject *object)
 	Py_DECREF(type);
 }
 
-/* What has as many bytes as the tensor; the library says so where it has not. */
+/* Copies an object with a contiguous buffer into the tensor. The library refuses one of another size. */
 static PyObject *tensor_write(PyObject *object, PyObject *data)
 {
 	struct py_tensor *self = (struct py_tensor *)object;
