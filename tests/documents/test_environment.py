@@ -10,7 +10,7 @@ TOP = pathlib.Path(__file__).resolve().parents[2]
 OTHERS = ("OPENBLAS_", "ONEDNN_")
 # What ./npu tells its own parts.
 OWN = {"ONPU_INSIDE"}
-# What many programs look at.
+# Variables that many programs read.
 COMMON = {"TMPDIR"}
 
 

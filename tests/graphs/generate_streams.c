@@ -135,7 +135,7 @@ static int view_or_heads(struct generator *g, int value)
 	return next >= 0 ? next : value;
 }
 
-/* What a graph has beside single layers. */
+/* Patterns that a graph has beside single layers. */
 struct patterns {
 	bool parts, scaled, views, gated;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What moves no number, or has been undone before the end: transposes round other work, parts that are joined again, reshapes. */
+/* Draws operators that move no number, or whose moves are undone later: transposes round other work, parts that are joined again, reshapes. */
 #include "generate.h"
 
 #include <string.h>

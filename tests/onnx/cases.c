@@ -73,7 +73,7 @@ static bool add_input(struct run *run, const char *name, const struct pb_tensor 
 	return true;
 }
 
-/* What the file says may be wider than what the case gives. */
+/* The file may say a wider type than the case gives. */
 static enum outcome read_input(struct run *run, const char *folder, size_t number,
 			       const WNNOnnxValueInfo *info, bool set_shape)
 {
@@ -222,7 +222,7 @@ static bool expected(struct run *run, const char *folder, WNNStringView name,
 	return false;
 }
 
-/* What NonMaxSuppression takes, with rows of -1 behind it that the record has not. */
+/* Compares the boxes that NonMaxSuppression takes; our result has rows of -1 behind them, the recorded one has none. */
 static bool is_padded(struct run *run, const struct pb_tensor *want,
 		      const WNNNamedOperandDescriptor *named, const uint8_t *data, size_t size)
 {

@@ -32,7 +32,7 @@ bool pb_is_beyond(const struct pb_tensor *tensor);
 void pb_free(struct pb_values *values);
 /* Elements as a graph has them, in the carrier of a type that WebNN has not; to be freed. */
 uint8_t *pb_to_graph(const struct pb_tensor *tensor, size_t *size);
-/* What a graph has made, as elements of the type of @want; to be freed. */
+/* Converts a graph's result to elements of the type of @want; the caller frees it. */
 uint8_t *pb_from_graph(const struct pb_tensor *want, const void *data, size_t *size);
 /* Whether two tensors are the same up to rounding, integers up to @steps; else says in @why where they differ. */
 bool pb_same(const struct pb_tensor *want, const void *got, size_t size, double relative,

@@ -443,7 +443,7 @@ MICROSOFT = [
       scalar(0, UINT8)], {"axes": [0] * 9, "keepdims": 1}),
 ]
 
-# Of operator set 28.
+# Refusals of operator set 28.
 LINEAR = {"q_num_heads": 2, "kv_num_heads": 1, "update_rule": "gated_delta"}
 STEPS = [(1, 2, 4), (1, 2, 2), (1, 2, 2)]
 HEADS = [(1, 2, 3, 4), (1, 2, 5, 4), (1, 2, 5, 4)]

@@ -98,7 +98,7 @@ def newer_files():
 
 
 def unused():
-    """What no output depends on is not looked at."""
+    """The importer ignores nodes that no output depends on."""
     x = RANDOM.uniform(-2, 2, (1, 2, 2, 2)).astype(numpy.float32)
     two = "s = Constant<value = float[2] {1, 2}>() o = Constant<value = float[2] {0, 1}>()"
     wide = numpy.array([1, 2], numpy.float32).reshape(1, 2, 1, 1)
@@ -170,7 +170,7 @@ def operator(kind, feed, result, constants=(), version=18, **attributes):
 
 
 def half_steps():
-    """What lies between the steps of a composition may be beyond float16."""
+    """Values between the steps of a composition may be beyond float16."""
     row = halves(300, -300).reshape(1, 2, 1)
     add("half_lrn", *operator("LRN", [halves(300).reshape(1, 1, 1, 1)],
                               halves(300 / (1 + 1e-4 * 300 ** 2) ** 0.75).reshape(1, 1, 1, 1), size=1))
@@ -222,7 +222,7 @@ def far_functions():
 
 
 def rests():
-    """What remains of a division, exactly, and norms of nothing."""
+    """Remainders are exact, and a row of zeros has a norm."""
     def fmod(name, a, b):
         add(f"fmod_{name}", *operator("Mod", [a, b], numpy.fmod(a.astype(numpy.float64), b.astype(
             numpy.float64)).astype(a.dtype), fmod=1))
@@ -376,7 +376,7 @@ def nothing():
 
 
 def doubles():
-    """What is of double is computed in float32."""
+    """Double is computed in float32."""
     x = RANDOM.uniform(-2, 2, (2, 5))
     add("double_inside", """g (float[2,5] x) => (float[] y) {
         d = Cast<to = 11>(x) m = ReduceMean<axes = [1]>(d) s = Sub(d, m) y = Cast<to = 1>(s) }""".replace(
@@ -495,7 +495,7 @@ def integer_lstm():
     REFUSED["nchwc"] = (model, "com.microsoft.nchwc.Conv", "saved this file for one kind of processor")
 
 def random():
-    """What is drawn is an input of the graph; here nothing depends on what it is."""
+    """Random numbers are inputs of the graph; these results do not depend on their values."""
     three = numpy.full((2, 3), 3, numpy.float32)
     x = floats([1, 0, 1], [0, 1, 0])
     add("random_uniform", """g (float[2,3] x) => (float[] y) {

@@ -107,7 +107,7 @@ def cache_cases():
                [node("Attention", "q k v - pk pv", "y ok ov",
                      q_num_heads=4, kv_num_heads=2, is_causal=1, left_window_size=4)],
                inputs, {"y": floats(flat(y)), "ok": floats(keys), "ov": floats(values)}, ())
-        # What is kept outside: as many keys as each batch has, of which there may be less than queries.
+        # The cache is kept outside: each batch has its own number of keys, which may be below that of queries.
         lengths = numpy.array([6, 2] if grouped else [8, 4])
         q, k, v = normal(2, 4, 3, 6), normal(2, 2, 8, 6), normal(2, 2, 8, 4)
         inside = numpy.where(numpy.arange(8) < lengths.reshape(2, 1, 1, 1), 0, NOTHING)
@@ -371,7 +371,7 @@ def write_raw(folder, graph, inputs, outputs):
 
 
 def write_scan(folder):
-    """Of operator set 8: the body runs for each batch by itself."""
+    """Scan of operator set 8 runs its body for each batch by itself."""
     body = onnx.parser.parse_graph("""body (float[2] s, float[2] a) => (float[2] t, float[2] o) {
         t = Add(s, a) o = Identity(t) }""")
     initial, x = normal(3, 2), normal(3, 4, 2)

@@ -102,7 +102,7 @@ def coded(kind, elements, saturate=True):
 
 
 def numbers_of(tensor):
-    """What the codes of a tensor stand for."""
+    """Returns the numbers that the codes of a tensor stand for."""
     if tensor.kind in PLAIN or tensor.kind in FEW_BITS:
         return tensor.elements.astype(numpy.float64)
     if tensor.kind == BFLOAT16:

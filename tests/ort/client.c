@@ -20,7 +20,7 @@
 struct run_options;
 struct ort_run_allocator;
 
-/* What only programs use of ONNX Runtime. */
+/* Functions of ONNX Runtime that only programs use. */
 #define SLOT(table, place, version, result, name, arguments) result(*name) arguments;
 static struct {
 #include "client.def"

@@ -6,7 +6,7 @@ import tempfile
 
 NEWEST, OLDEST = "1.32.0", "1.23.2"
 NAME = "OnpuExecutionProvider"
-# What the last session of options() reported.
+# The report of the last session of options().
 FOLDER = tempfile.TemporaryDirectory()  # pylint: disable=consider-using-with
 REPORT = FOLDER.name + "/report"
 
@@ -30,7 +30,7 @@ def devices(onnxruntime):
 
 
 def options(onnxruntime, on, **settings):
-    """Of a session on a device: cpu or sim."""
+    """Makes the options of a session on a device, cpu or sim."""
     made = onnxruntime.SessionOptions()
     made.log_severity_level = 4
     made.add_provider_for_devices(devices(onnxruntime)[:1],

@@ -89,7 +89,7 @@ class Runner:
         except Exception as error:  # pylint: disable=broad-exception-caught
             self.failed.append(f"{folder.name}: {error}")
             return
-        # What is random is so for both.
+        # Random results differ between any two runs.
         if any(word in folder.name for word in ("bernoulli", "training_dropout", "random")):
             self.found["random"] += 1
         elif not all(same(a, b, numpy) for a, b in zip(results, expected)):

@@ -249,7 +249,7 @@ class Provider(unittest.TestCase):
             file, = pathlib.Path(name).glob("*.onpu")
             data = bytearray(file.read_bytes())
             for place in 60, len(data) // 4, len(data) // 2:
-                # What lies between the parts of a file is 0, and nobody reads it.
+                # The bytes between the parts of a file are 0, and nobody reads them.
                 while not data[place]:
                     place += 1
                 other = bytearray(data)
@@ -300,7 +300,7 @@ class Provider(unittest.TestCase):
                 self.session(conv_model(8), **settings)
 
     def test_shape_that_is_refused(self):
-        """What can be said only for a shape is said in the run, by node and reason."""
+        """A shape that is refused fails its run, with node and reason."""
         model = make([helper.make_node("AveragePool", ["x"], ["y"], "window", kernel_shape=[4])],
                      [value("x", [1, 1, "n"])], [value("y", None)], {})
         session = self.compare(model, [{"x": random(1, 1, 9)}])

@@ -170,7 +170,7 @@ test_node()
 	rm -r -- "$folder"
 }
 
-# What Documentation/python.rst tells its readers, in an environment, and with the wheel of a checkout.
+# Types the commands of Documentation/python.rst in a virtual environment, and installs the wheel of a checkout.
 test_python()
 {
 	local folder=/tmp/onpu-packages-python examples=/usr/share/doc/python3-webnn-npu/examples

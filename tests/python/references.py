@@ -106,7 +106,7 @@ def main():
                 step()
             gc.collect()
             counts.append(sys.gettotalrefcount())
-        # What grows each time is lost; single references are caches of the interpreter.
+        # A count that grows with each call is a leak; single references are caches of the interpreter.
         grown = min(b - a for a, b in zip(counts, counts[1:]))
         print(f"{step.__name__}: {grown} references more after 50 times")
         if grown >= 50:

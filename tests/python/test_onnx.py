@@ -226,7 +226,7 @@ class Backends(unittest.TestCase):
         self.assertTrue(backend.supports_device("CPU"))
 
     def test_onnx_own_tests(self):
-        """What is refused says so; what runs is right."""
+        """Each model runs and is right, or is refused with a reason."""
         os.environ["WEBNN_DEVICE"] = DEVICE
         made = onnx.backend.test.BackendTest(backend, __name__)
         made.exclude("_cuda$")

@@ -38,7 +38,7 @@ for device in ("sim", "cpu"):
 
 
 def fake(version="1.30.0", devices=()):
-    """What the helper uses of the module onnxruntime."""
+    """A stand-in with the members of the module onnxruntime that the helper uses."""
     module = types.SimpleNamespace(__version__=version, calls=[], get_ep_devices=lambda: list(devices))
     module.register_execution_provider_library = lambda *arguments: module.calls.append(arguments)
     module.unregister_execution_provider_library = lambda *arguments: module.calls.append(arguments)

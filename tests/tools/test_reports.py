@@ -111,7 +111,7 @@ class Explain(Reports):
 
     @on_devices
     def test_rules(self, device):
-        """Of an operator that became part of another: by which rule or pass."""
+        """The report names the rule or pass by which an operator became part of another."""
         model = save(self.folder, "gated", [node("Neg", ["x"], ["n"], "negate"), node("Sigmoid", ["n"], ["s"], "sigmoid"),
                                             node("Mul", ["n", "s"], ["g"], "gate"), node("Add", ["g", "x"], ["t"], "add"),
                                             node("Relu", ["t"], ["y"], "relu")],

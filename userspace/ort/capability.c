@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Which nodes of a graph the provider takes. */
+/* Tells ONNX Runtime which nodes of a graph the provider takes. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -337,7 +337,7 @@ static struct ort_status *take(struct capability *c, struct ort_support *support
 }
 
 /*
- * Of a graph within a node ONNX Runtime asks before it asks about that node, which cannot be seen then. Taken nodes
+ * ONNX Runtime asks about a graph within a node before it asks about that node, which cannot be seen then. Taken nodes
  * in it make ONNX Runtime run the node around them; so that is done only where it is worth it.
  */
 static bool has_heavy(const WNNOnnxGraph *graph)
@@ -348,7 +348,7 @@ static bool has_heavy(const WNNOnnxGraph *graph)
 	return false;
 }
 
-/* What was compiled before, each node by itself: the rest of such a model stays with ONNX Runtime. */
+/* Takes the EPContext nodes, each by itself; the rest of such a model stays with ONNX Runtime. */
 static struct ort_status *take_compiled(struct onpu_ep *ep, const struct ort_graph *graph,
 					struct ort_support *support, bool *compiled)
 {

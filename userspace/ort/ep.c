@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What a session has of the provider: settings, a device, a report. */
+/* The provider of one session: settings, a device, a report. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

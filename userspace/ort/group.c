@@ -92,7 +92,7 @@ static struct ort_status *make_ports(struct onpu_group *group, const struct onpu
 	return NULL;
 }
 
-/* What a run does not bring must be kept: small constants, and those that only graphs within nodes use. */
+/* Keeps the constants that a run does not bring: small ones, and those that only graphs within nodes use. */
 static struct ort_status *keep_constants(struct onpu_group *group, const struct onpu_reading *r)
 {
 	for (size_t i = 0; i < group->read.graph.tensorCount; i++) {

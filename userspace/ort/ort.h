@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is used of ONNX Runtime's C interface, declared from its documentation: its objects, the functions of
+ * Declares the part of ONNX Runtime's C interface that is used, from its documentation: its objects, the functions of
  * its tables (slots.def), and the tables that a provider fills in. Members that are not used are place holders.
  */
 #ifndef ONPU_ORT_H

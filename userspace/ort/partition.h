@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which nodes of a graph go together into one graph of the library. */
+/* Groups the nodes that go together into one graph of the library. */
 #ifndef ONPU_PARTITION_H
 #define ONPU_PARTITION_H
 

@@ -38,7 +38,7 @@ struct onpu_options {
 	struct onpu_dimension *dimensions;
 };
 
-/* What a session has of the provider. */
+/* The provider of one session. */
 struct onpu_ep {
 	struct ort_ep base;
 	struct onpu_factory *factory;

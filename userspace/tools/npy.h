@@ -27,7 +27,7 @@ struct npy {
 
 /* Returns 0, or -1 after a message on stderr that names the file and what is wrong with it. */
 int npy_load(struct npy *array, const char *path);
-/* The same from a file that is open; @path is for messages. */
+/* Reads from a file that is open; @path is for messages. */
 int npy_read(struct npy *array, FILE *f, const char *path);
 void npy_free(struct npy *array);
 

@@ -78,7 +78,7 @@ class Recording:
         self.outputs: dict[str, int] = {}
 
     def snapshot(self, outputs: dict[str, int]) -> Recording:
-        """What is recorded so far, with these outputs: builders go on after a build."""
+        """Returns the operators recorded so far with these outputs; the builder can go on afterwards."""
         result = Recording()
         result.values, result.calls, result.outputs = list(self.values), list(self.calls), outputs
         return result

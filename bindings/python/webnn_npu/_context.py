@@ -95,7 +95,7 @@ class MLContext:
 
     @property
     def power_preference(self) -> str:
-        """As it was asked for."""
+        """The power preference that the program asked for."""
         return self._power
 
     @property
@@ -238,7 +238,7 @@ class MLContext:
         return self._native.cpu_info()
 
     def backend_info(self) -> dict[str, Any]:
-        """What pywebnn calls so: backend, and whether it is there."""
+        """Lists the names of pywebnn's back ends and whether each is available here."""
         return {"backend": f"webnn-npu:{self.device}", "accelerated_available": self.accelerated,
                 "backend_available": True, "compiled_features": {"webnn_npu": True}}
 

@@ -6,7 +6,7 @@ import re
 
 
 class MLError(Exception):
-    """What the library refuses or fails at.
+    """The library refuses a call, or fails.
 
     operator  name of the operator in WebNN, such as conv2d; "" where none is concerned
     label     label that the program gave the operator; "" without one

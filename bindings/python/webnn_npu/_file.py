@@ -65,7 +65,7 @@ def value_names(recording: Recording) -> list[str]:
 
 
 def constant_bytes(value: Any) -> bytes:
-    """As these files have it: a byte for each element of int4 and uint4."""
+    """Returns data in the form of these files, which have a byte for each element of int4 and uint4."""
     data = np.asarray(value.data)
     if value.data_type in ("int4", "uint4"):
         data = unpack(data, value.shape, value.data_type)

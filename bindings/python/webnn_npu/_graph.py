@@ -173,7 +173,7 @@ class MLGraph:
         return 0
 
     def count_unknown_shapes_excluding_scalar_ops(self) -> int:
-        """As count_unknown_shapes()."""
+        """Does the work of count_unknown_shapes()."""
         return 0
 
     def debug_unknown_shapes(self) -> list[str]:
@@ -181,7 +181,7 @@ class MLGraph:
         return []
 
     def debug_unknown_shapes_structured(self) -> list[dict[str, Any]]:
-        """As debug_unknown_shapes()."""
+        """Does the work of debug_unknown_shapes()."""
         return []
 
     def operators(self) -> list[str]:

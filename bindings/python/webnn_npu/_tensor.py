@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class _Tensor(_native.Tensor):
-    """What both kinds of tensors have.
+    """The members that host and device tensors share.
 
     A tensor is a buffer: np.asarray(tensor), memoryview(tensor) and DLPack show its own memory, and
     as long as they live it can be neither dispatched nor read nor written by other means.

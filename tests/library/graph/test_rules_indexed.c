@@ -198,7 +198,7 @@ static void resampling(void **state)
 			  "type int32");
 }
 
-/* What is in the chain: lengths of sequences, limits of gates. */
+/* The structure in the chain has lengths of sequences and limits of gates. */
 static void check_details(struct fixture *f, WNNOperand x, WNNOperand w, WNNOperand r)
 {
 	WNNRecurrentDetails details = WNN_RECURRENT_DETAILS_INIT, second = details;

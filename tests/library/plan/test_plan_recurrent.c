@@ -50,7 +50,7 @@ static struct ir_value *maybe(struct test_graph *t, const struct shape *s,
 	return random_below(3) ? operand(t, s, attrs, rank, a, b) : NULL;
 }
 
-/* Of each item of the batch, from none to more steps than there are. */
+/* Draws a length for each item of the batch, from 0 to more steps than there are. */
 static struct ir_value *lengths(struct test_graph *t, const struct shape *s)
 {
 	struct ir_value *value = add_operand(t, IR_I32, 1, &s->batch, random_below(3) == 0);

@@ -133,7 +133,7 @@ struct onnx_value *onnx_carrier(struct onnx_node *node, struct onnx_value *value
 	if (value->carrier)
 		return value->carrier;
 	node->import->doubles = node->import->doubles || value->type == ONNX_DOUBLE;
-	/* What is random is drawn once. */
+	/* A random value is drawn once. */
 	if (value->draw && !onnx_operand(node, value))
 		return NULL;
 	if (value->data && elements <= MAX_COPY) {
@@ -337,7 +337,7 @@ WNNOperand onnx_power_below(struct onnx_node *node, WNNOperand x, int least)
 	return x_clamp(node, power, ldexp(1, least), INFINITY);
 }
 
-/* What stands for a number that is too big, or infinite. */
+/* Returns the number that a number beyond the range of a format becomes. */
 static double too_big(const struct onnx_format *f, bool saturate)
 {
 	if (saturate || (!f->infinities && !f->nan))

@@ -14,7 +14,7 @@
 int onnx_carry(struct onnx_node *node);
 /* Gives the outputs their types again, and wraps integers that went beyond 16 bits. */
 int onnx_uncarry(struct onnx_node *node);
-/* The same value in the type of its carrier; NULL when refused. */
+/* Returns the value in the type of its carrier; NULL when refused. */
 struct onnx_value *onnx_carrier(struct onnx_node *node, struct onnx_value *value);
 
 /* A constant as one of another type. */

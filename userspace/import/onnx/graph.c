@@ -320,7 +320,7 @@ static WNNStatus describe(struct onnx_model *model, const WNNOnnxDescription *de
 	return status == WNNStatus_Success ? onnx_model_find_values(model) : status;
 }
 
-/* What was lent is given back when there is no model. */
+/* Without a model, the lent memory goes back at once. */
 static WNNStatus give_back(const WNNOnnxDescription *description, WNNStatus status)
 {
 	if (description && description->releaseCallback)

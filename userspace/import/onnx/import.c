@@ -224,7 +224,7 @@ static int find_inputs(struct onnx_node *node)
 	return 0;
 }
 
-/* What follows from constants alone is one; which of it is because an input was made one is told. */
+/* Marks the results of a node whose operands are all constants, where an input that was made a constant is the cause, and tells it in a notice. */
 static void mark_frozen(struct onnx_node *node)
 {
 	const char *frozen = NULL;

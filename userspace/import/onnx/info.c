@@ -163,7 +163,7 @@ WNNOnnxValueInfoArray wnnOnnxModelGetOutputs(WNNOnnxModel handle)
 	return (WNNOnnxValueInfoArray){ model->output_count, infos };
 }
 
-/* What the file says of a tensor, or its name alone; NULL when nothing makes it. */
+/* Returns what the file says of a tensor, or an entry with its name alone; NULL when no node makes it. */
 static const Onnx__ValueInfoProto *find_tensor(struct onnx_model *model, WNNStringView name)
 {
 	const Onnx__GraphProto *graph = model->proto->graph;

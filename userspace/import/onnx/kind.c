@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What a file is that is no model of ONNX, and what to do about it. */
+/* Names the kind of a file that is no model of ONNX, and says what to do about it. */
 #include "kind.h"
 
 #include <string.h>

@@ -17,7 +17,7 @@ struct onnx_dimension {
 	uint32_t size;
 };
 
-/* What was said about an input, by its place in the list of inputs, or about an item of a sequence. */
+/* The program's settings for an input, by its place in the list of inputs, or for an item of a sequence. */
 struct onnx_input {
 	const Onnx__ValueInfoProto *proto; /* NULL for an item */
 	const char *name;
@@ -66,7 +66,7 @@ int64_t onnx_model_dimension(const struct onnx_model *model,
 /* Whether graphs may read weights where the model has them, as long as they hold its file. */
 bool onnx_model_lends(const struct onnx_model *model);
 
-/* Which inputs have values of their own. */
+/* Lists the inputs that are no initializers, and the outputs. */
 WNNStatus onnx_model_find_values(struct onnx_model *model);
 /* The description of an input, whose shape is not looked at yet. */
 struct onnx_input onnx_input_of(const Onnx__ValueInfoProto *proto);
@@ -82,7 +82,7 @@ void onnx_model_learn_shape(const struct onnx_model *model, struct onnx_input *i
 void onnx_model_learn_shapes(struct onnx_model *model);
 
 /*
- * Which nodes can be part of a graph, when the outputs of those that cannot are inputs of the shapes that the
+ * Tells which nodes can be part of a graph, when the outputs of those that cannot are inputs of the shapes that the
  * model says: one item for each node of the main graph.
  */
 WNNStatus onnx_probe(struct onnx_model *model, WNNGraphBuilder builder, WNNBool *supported);

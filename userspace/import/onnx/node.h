@@ -68,7 +68,7 @@ int onnx_refuse(struct onnx_node *node, const char *attribute, const char *forma
 	__attribute__((format(printf, 3, 4)));
 /* The same because an input must be a constant. */
 int onnx_refuse_variable(struct onnx_node *node, size_t input, const char *what);
-/* The same because what the sentence begins with depends on the value of an input. */
+/* Refuses a node because something depends on the value of an input; the sentence begins with that thing. */
 int onnx_refuse_choice(struct onnx_node *node, size_t input, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 /* Adds to what the program is told beside; input: the one that is its cause, or NULL. */

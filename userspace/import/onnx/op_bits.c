@@ -180,7 +180,7 @@ static WNNOperand finite_bits(struct onnx_node *node, WNNOperand x, const struct
 	fraction = x_sub(node, x_div(node, x, power),
 			 x_cast(node, normal, WNNOperandDataType_Float32));
 	fraction = x_cast(node, x_linear(node, fraction, ldexp(1, mantissa), 0), type);
-	/* Of a double there is no more than what float32 has. */
+	/* Doubles are computed in float32, so their lower bits are lost. */
 	fraction = shift_left(node, fraction, l->mantissa - mantissa);
 	exponent = x_round(node, x_linear(node, x_log(node, power), 1 / M_LN2, l->bias));
 	exponent = x_cast(node, x_where(node, normal, exponent, x_like(node, x, 0)), type);
@@ -227,7 +227,7 @@ static WNNOperand bits_of(struct onnx_node *node, WNNOperand x, int from)
 	return x;
 }
 
-/* What bits mean in a type. */
+/* How the bits of a type become a number. */
 static WNNOperand meaning_of(struct onnx_node *node, WNNOperand code, int to)
 {
 	WNNOperandDataType type = onnx_type_webnn(to);

@@ -56,7 +56,7 @@ static int read_pads(struct onnx_node *node, uint32_t rank, int64_t *begin, int6
 	return 0;
 }
 
-/* Which element lies at @at, which may be before 0 or behind the end. */
+/* Returns the index of the element at @at of an axis that repeats; @at may be before 0 or behind the end. */
 static int64_t wrapped(int64_t at, int64_t size)
 {
 	return ((at % size) + size) % size;

@@ -43,7 +43,7 @@ static struct onnx_value *widened(struct onnx_node *node, struct onnx_value *val
 	return onnx_move_reshape(node, value, &shape);
 }
 
-/* Of a loop that never runs: the body says of what shape it would have been. */
+/* Makes the scan output of a loop that never runs; the body tells its shape. */
 static struct onnx_value *nothing_stacked(struct onnx_node *node,
 					  const Onnx__ValueInfoProto *declared, int64_t axis)
 {
@@ -312,7 +312,7 @@ static struct onnx_value *batch_of(struct onnx_node *node, struct onnx_value *va
 	return value ? onnx_move_reshape(node, value, &less) : NULL;
 }
 
-/* What a scan that has its own inputs and outputs makes of the inputs of one batch. */
+/* Runs a scan on the inputs of one batch, and returns its outputs. */
 static int scan_batch(struct onnx_node *node, const struct onnx_node *outer, int64_t at)
 {
 	for (size_t i = 1; i < outer->input_count; i++) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-/* What remains of a division. */
+/* Mod: the remainder of a division. */
 #include <math.h>
 
 #include "ops.h"
 
 #define DIGIT 22 /* bits of the quotient that one step takes */
 
-/* What remains of a division of integers, which rounds towards 0. */
+/* Returns the remainder of a division of integers that rounds towards 0. */
 static WNNOperand integer_rest(struct onnx_node *node, WNNOperand a, WNNOperand b)
 {
 	return x_sub(node, a, x_mul(node, x_div(node, a, b), b));
@@ -52,7 +52,7 @@ static WNNOperand take_digit(struct onnx_node *node, WNNOperand rest, const stru
 }
 
 /*
- * As fmod() in C, exact: a division with remainder in digits of 22 bits. Both numbers are scaled by a
+ * Computes fmod() exactly, by a division with remainder in digits of 22 bits. Both numbers are scaled by a
  * power of two, so that nothing in between is beyond the range of float32.
  */
 static WNNOperand exact_fmod(struct onnx_node *node, WNNOperand a, WNNOperand b, bool is_half)

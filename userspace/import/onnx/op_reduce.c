@@ -238,7 +238,7 @@ int onnx_op_cum_sum(struct onnx_node *node)
 	return onnx_out(node, 0, wnnGraphBuilderCumulativeSum(node->b, x, axis, &options));
 }
 
-/* What stands @by places before along a dimension, and 1 where nothing does. */
+/* Returns x moved by @by places along an axis, with 1 where nothing comes from. */
 static WNNOperand places_before(struct onnx_node *node, WNNOperand x, uint32_t axis, int64_t by)
 {
 	struct onnx_shape ones = x_shape(x);

@@ -125,7 +125,7 @@ static bool all_rows_have_keys(const struct scaled *s, int64_t offset, int64_t l
 	return (right < 0 || offset + right >= 0) && (left < 0 || last - left < s->k.dim[2]);
 }
 
-/* What is_causal, the windows and the lengths of a cache that is kept outside allow. */
+/* Makes the mask of is_causal, of the windows and of nonpad_kv_seqlen. */
 static int read_positions(struct onnx_node *node, struct scaled *s)
 {
 	int64_t left = onnx_attr_int(node, "left_window_size", -1);
@@ -226,7 +226,7 @@ static WNNOperand soft_weights(struct onnx_node *node, WNNOperand x)
 	return x ? x_softmax(node, x_cast(node, x, type), 3) : NULL;
 }
 
-/* What output 3 may be: the scores at one of four places. */
+/* The scores after each stage; output 3 is one of these. */
 struct stages {
 	WNNOperand product, capped, masked, weights;
 };

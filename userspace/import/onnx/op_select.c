@@ -235,7 +235,7 @@ static int top_k_by_rank(struct onnx_node *node, WNNOperand x, uint32_t axis, in
 		x_move_axis(node, x_reshape(node, best.indices, &shape), shape.rank - 1, axis));
 }
 
-/* What ranking compares: rows and pairs of parts. */
+/* Whether ranking stays below the bound of comparisons: rows, times the pairs of elements or of parts in them. */
 static bool ranks_in_reach(const struct onnx_shape *shape, uint32_t axis, int64_t k)
 {
 	int64_t size = shape->dim[axis], rows = onnx_shape_elements(shape) / size;

@@ -227,7 +227,7 @@ static WNNOperand make_input(struct onnx_node *node, const struct weights *w, WN
 }
 
 /*
- * What zero points that are floats take from the product: the sum of the input over each block, times
+ * Computes what float zero points take from the product: the sum of the input over each block, times
  * scale and zero point of the block. The weights stay packed.
  */
 static WNNOperand subtract_zeros(struct onnx_node *node, const struct weights *w, WNNOperand x,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which nodes can be part of a graph, for programs that compute the others themselves. */
+/* Tells which nodes can be part of a graph, for programs that compute the others themselves. */
 #ifndef ONNX_PROBE_H
 #define ONNX_PROBE_H
 

@@ -183,7 +183,7 @@ WNNStatus onnx_value_of_tensor(struct onnx_model *model, struct onnx_arena *aren
 		if (span.size != size)
 			return bad(tensor, "it has not as many bytes as its shape and type say");
 		value->file = onnx_model_lends(model) ? model->file : NULL;
-		/* What is lent counts from address 0. */
+		/* Offsets in lent memory count from address 0. */
 		value->data = (const uint8_t *)((uintptr_t)model->file->data + span.offset);
 		return WNNStatus_Success;
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Which values the outputs of a model depend on. Names of all graphs and functions share one table: a
+ * Finds the values that the outputs of a model depend on. Names of all graphs and functions share one table: a
  * value may count as used without need, never the other way round.
  */
 #include <string.h>

@@ -127,7 +127,7 @@ struct onnx_model;
 WNNStatus onnx_value_of_tensor(struct onnx_model *model, struct onnx_arena *arena,
 			       const Onnx__TensorProto *tensor, struct onnx_value *value);
 
-/* The same of a sparse tensor, as a dense one. */
+/* Makes a dense value of a sparse tensor. */
 WNNStatus onnx_value_of_sparse(struct onnx_model *model, struct onnx_arena *arena,
 			       const Onnx__SparseTensorProto *tensor, struct onnx_value *value);
 

@@ -64,7 +64,7 @@ typedef struct WNNOnnxValueInfo {
 	/** Type of the elements as in ONNX, such as float, int64 or bool; empty if not known. */
 	WNNStringView elementType;
 	/**
-	 * The same in WebNN, with bool as uint8. Where WebNN has no such type this is that of the
+	 * The type in WebNN; that of bool is uint8. Where WebNN has no such type this is that of the
 	 * graph, which holds its numbers: float32 for double, bfloat16 and float8e8m0, float16 for
 	 * floats of 4 to 8 bits, int32 and uint32 for those of 16 bits, int4 and uint4 for those of 2
 	 * bits. Undefined for strings and complex numbers.
@@ -144,7 +144,7 @@ typedef struct WNNOnnxTensor {
 	size_t size;
 } WNNOnnxTensor;
 
-/** What an attribute is: the number that AttributeProto.AttributeType of ONNX has for it. */
+/** The kind of an attribute; the numbers are those of AttributeProto.AttributeType of ONNX. */
 typedef enum WNNOnnxAttributeKind {
 	/** One number, in floats. */
 	WNNOnnxAttributeKind_Float = 1,
@@ -172,7 +172,7 @@ struct WNNOnnxGraph;
 typedef struct WNNOnnxAttribute {
 	/** Its name. */
 	WNNStringView name;
-	/** What it is. */
+	/** The kind of its value. */
 	WNNOnnxAttributeKind kind;
 	/** Number of items of floats, ints or strings. */
 	size_t count;

@@ -363,8 +363,8 @@ typedef struct WNNTensorDmaBuf {
 #define WNN_TENSOR_DMA_BUF_INIT WNN_VALUE(WNNTensorDmaBuf, WNN_TENSOR_DMA_BUF_STATIC_INIT)
 
 /**
- * What recurrent networks of other formats have and WebNN's do not: in the chain of WNNLstmOptions
- * or WNNGruOptions.
+ * Options of recurrent networks that other formats have and WebNN has not, in the chain of
+ * WNNLstmOptions or WNNGruOptions.
  */
 typedef struct WNNRecurrentDetails {
 	/** sType is WNNSType_RecurrentDetails. */
@@ -376,8 +376,8 @@ typedef struct WNNRecurrentDetails {
 	 */
 	WNNOperand sequenceLengths;
 	/**
-	 * What activations of gates are applied to is limited to -clip and clip before; 0: it is
-	 * not. Default: 0. Default: 0.
+	 * Operands of the gates' activations are limited to the range from -clip to clip; 0: they
+	 * are not limited. Default: 0. Default: 0.
 	 */
 	double clip;
 	/**
@@ -621,8 +621,8 @@ typedef struct WNNGraphPlacement {
 #define WNN_GRAPH_PLACEMENT_INIT WNN_VALUE(WNNGraphPlacement, WNN_GRAPH_PLACEMENT_STATIC_INIT)
 
 /**
- * What the compiler changed or removed the nodes of a placement by. Strings live as long as the
- * graph.
+ * Names the rules and passes by which the compiler changed or removed the nodes of a placement.
+ * Strings live as long as the graph.
  */
 typedef struct WNNGraphPlacementRules {
 	/** sType is WNNSType_GraphPlacementRules. */

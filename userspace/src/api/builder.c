@@ -12,7 +12,7 @@ void builder_note_error(WNNGraphBuilder builder, struct wnn_error *err)
 {
 	struct wnn_error short_one = *err;
 
-	/* What fails later fails for its own reason, or because the first did. */
+	/* The first error is kept: later ones may only follow from it. */
 	if (!err->missing && !builder->cause.status)
 		builder->cause = *err;
 	else if (err->missing && builder->cause.status)

@@ -155,7 +155,7 @@ static void step_gru_before(const struct pass *p, float *gates, int64_t t)
 	}
 }
 
-/* What a gate sees of the cell state: the peephole weights are in the order i, o, f. */
+/* Adds to a gate what its peephole lets through of the cell state. The weights lie in the order i, o, f. */
 static void add_peephole(const struct pass *p, int gate, float *to, const float *c)
 {
 	int64_t size = p->n->r.hidden;

@@ -30,7 +30,7 @@ struct cpu_tile {
 	const int64_t *at; /* [depth] */
 	float *c;
 	int64_t ldc;
-	/* What the sums are multiplied with, where that is not 1. */
+	/* The factor of the sums, where it is not 1. */
 	bool scaled;
 	float factor;
 	/* Added last, where a large one is rounded once: C itself, and one a row or one a column, or NULL. */

@@ -4,7 +4,7 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* As in simd_gemm.c: so many steps are summed up by themselves. */
+/* So many steps are summed up by themselves, as in simd_gemm.c. */
 #define RUN 128
 
 typedef int8_t narrow __attribute__((vector_size(LANES)));
@@ -24,7 +24,7 @@ INLINE ivec integers(const int8_t *from)
 #endif
 }
 
-/* What the weights of a block have in common. */
+/* Scale and zero point of a block of weights. */
 struct common {
 	vec scale[2];
 	ivec zero[2];

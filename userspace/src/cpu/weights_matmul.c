@@ -34,7 +34,7 @@ struct sizes {
 	size_t scales, zeros, weights, bytes; /* offsets in the packed weights, and their size */
 };
 
-/* What stands in front of the packed weights. */
+/* The header of the packed weights. */
 struct header {
 	bool has_zeros;
 };
@@ -82,7 +82,7 @@ size_t cpu_weights_pack_bytes(const struct cpu_context *cpu, const struct ir_nod
 	return cpu_weights_take(node) ? sizes_of(cpu->simd, node).bytes : 0;
 }
 
-/* What is taken away from integers of a type, so that those of 8 bits are signed and others are not. */
+/* Returns what packing takes away from the integers of a type: 8 bits become signed, 4 bits unsigned. */
 static int64_t bias_of(enum ir_dtype dtype)
 {
 	return dtype == IR_U8 ? 128 : dtype == IR_I4 ? -8 : 0;
@@ -193,7 +193,7 @@ struct run {
 	float *y;
 	float lo, hi;
 	int64_t share; /* panels of a piece */
-	/* Of the lines that are packed: the first one, how many, their strips, and parts of these. */
+	/* A block of packed lines: the first one, their number, their strips, and parts of these. */
 	int64_t line, lines;
 	struct cpu_split strips, parts;
 	float *strip;
@@ -201,7 +201,7 @@ struct run {
 	size_t worker_bytes;
 };
 
-/* What a worker has. The last panel may be wider than what is left: its results go through a block of their own. */
+/* Memory of one worker. The last panel may be wider than what is left: its results go through a block of their own. */
 struct worker {
 	float bias[2 * CPU_MAX_LANES], panel[DEPTH * 2 * CPU_MAX_LANES], edge[];
 };

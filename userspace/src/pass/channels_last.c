@@ -180,7 +180,7 @@ static bool reduces_in_order(const struct ir_node *node)
 }
 
 /*
- * What an operand costs that comes from outside of the region, or leaves it. Where the application has a transpose that
+ * Adds an operand that enters or leaves a region to the cost of its border. Where the application has a transpose that
  * moves it to channels-last order or back, that goes.
  */
 static void count_border(struct turning *t, const struct ir_node *node, uint32_t i)

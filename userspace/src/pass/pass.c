@@ -16,7 +16,7 @@ struct trail {
 	const char **rules; /* by which rules or passes */
 };
 
-/* What became of nodes is the work of the pass, where no rule says that it is its. */
+/* Follows each node of the application through a pass. A change that no rule has put its name on gets that of the pass. */
 static void follow(struct trail *trail, const struct rewrite *rw, const char *pass)
 {
 	for (uint32_t i = 0; i < trail->num_nodes; i++) {

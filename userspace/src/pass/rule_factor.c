@@ -27,7 +27,7 @@ static bool is_moderate(double factor)
 	return fabs(factor) >= LEAST_FACTOR && fabs(factor) <= MOST_FACTOR;
 }
 
-/* What a node multiplies with a number, and that number; NULL where it does something else. */
+/* Returns the value that a node multiplies with a number, and that number; NULL where it does something else. */
 static struct ir_value *scaled_value(const struct ir_node *node, double *factor)
 {
 	const struct ir_type *type = &node->results[0]->type;
@@ -125,7 +125,7 @@ static bool find_bare(const struct rules *rules, const struct ir_value *operand,
 	return bare->value != NULL;
 }
 
-/* The same reshapes and transposes of the operand as it was before it was multiplied. */
+/* Applies the reshapes and transposes to the operand as it was before it was multiplied. */
 static struct ir_value *view_again(struct rules *rules, const struct bare *bare)
 {
 	struct ir_value *value = bare->value;

@@ -86,7 +86,7 @@ static const struct ir_node *find_exp(const struct rules *rules, const struct ir
 	return is_unary(exp, IR_EXP) && ir_type_same_shape(&power->type, &value->type) ? exp : NULL;
 }
 
-/* What is -1 times a value: the operand of a negation or of a product with -1; else NULL. */
+/* Returns the operand of a negation or of a product with -1; else NULL. */
 static struct ir_value *negated(const struct ir_value *value)
 {
 	const struct ir_node *node = value->kind == IR_VALUE_RESULT ? value->def : NULL;

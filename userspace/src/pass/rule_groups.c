@@ -8,7 +8,7 @@
  *	%4 = binary(%3, %8) mul
  *	%5 = binary(%4, %9) add		->	%5 = instnorm(%0, %8, %9) groups=2 ; instanceNormalization+mul+add
  *
- * The same without groups takes the reshapes of images of other ranks away. All numbers are computed as before, but for fewer
+ * Without groups the rule takes the reshapes of images of other ranks away. All numbers are computed as before, but for fewer
  * roundings.
  */
 #include "pass/rules.h"
@@ -110,7 +110,7 @@ static bool lies_along_channels(const struct ir_type *type, const struct ir_type
 	       ir_type_dim(type, 1 - missing) == channels && type->dtype == image->dtype;
 }
 
-/* As [channels]; NULL when out of memory. */
+/* Returns the constant as [channels]; NULL when out of memory. */
 static struct ir_value *as_channels(struct rules *rules, struct ir_value *value,
 				    const struct ir_node *node)
 {

@@ -14,7 +14,7 @@
 
 #include "pass/rules.h"
 
-/* The same type with an axis divided into two. */
+/* Returns the type with an axis divided into two. */
 static struct ir_type split_axis(const struct ir_type *type, uint32_t axis, struct ir_dim outer,
 				 struct ir_dim inner)
 {
@@ -153,7 +153,7 @@ static struct ir_value *emit_divided(struct rules *rules, struct ir_value *value
 	return value && transpose ? emit_transpose(rules, value, axis, transpose) : value;
 }
 
-/* Which operand of a product has repeated heads that the other one has all of; false: none. */
+/* Finds the operand of a product whose heads are repeated while the other one has all of them; false: none. */
 static bool find_side(const struct ir_node *node, struct repeated *r, uint32_t *side)
 {
 	const struct ir_type *result = &node->results[0]->type;

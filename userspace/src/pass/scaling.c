@@ -164,7 +164,7 @@ static void walk_line(struct walk *w, int64_t line)
 
 /* ---- the largest weight of each channel */
 
-/* Of numbers without their signs the bits are in the order of the numbers, and what is no number comes last. */
+/* Without the sign, the bits of floats are in the order of the numbers; NaN comes last. */
 static uint32_t larger_bits(uint32_t a, uint32_t b)
 {
 	return a > b ? a : b;
@@ -392,7 +392,7 @@ static double new_bias(const struct ir_node *product, const struct rules_scaling
 	return s->out_scale[i] * (sum + own) + s->out_shift[i];
 }
 
-/* What the bias would be, in `bias`; 0, or -1 when out of memory. */
+/* Computes the scaled bias into `bias`; 0, or -1 when out of memory. */
 static int find_bias(const struct ir_node *product, const struct rules_scaling *s, double *bias)
 {
 	memset(bias, 0, (size_t)s->outs * sizeof(*bias));

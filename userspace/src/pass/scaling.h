@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the weights and the bias of a product are to be scaled with, gathered from several rules (rule_scale.c). */
+/* Factors and summands for the weights and the bias of a product, gathered from several rules (rule_scale.c). */
 #ifndef WNN_PASS_SCALING_H
 #define WNN_PASS_SCALING_H
 
@@ -15,7 +15,7 @@ struct rules_scaling {
 };
 
 /*
- * What a product is scaled with so far: a copy, so that nothing is changed where a rule does not apply in the end. NULL
+ * Returns the scaling of a product so far: a copy, so that nothing is changed where a rule does not apply in the end. NULL
  * when out of memory. The weights must be constant floats.
  */
 struct rules_scaling *scaling_begin(struct rules *rules, const struct ir_node *product);

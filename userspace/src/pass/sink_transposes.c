@@ -21,7 +21,7 @@
 #include "pass/turn.h"
 #include "util/malloc.h"
 
-/* What a node is to a region that makes one of its operands. */
+/* The role of a node for the region that makes one of its operands. */
 enum role {
 	ROLE_NONE,     /* it reads operands as they are */
 	ROLE_SOURCE,   /* a transpose that a region begins with */
@@ -34,7 +34,7 @@ enum role {
 
 struct region {
 	uint32_t parent; /* another node of the region, or itself */
-	/* Of the node that stands for the region: */
+	/* These belong to the node that stands for the region. */
 	int64_t gain; /* elements that need not be moved when it is turned, less those that need to */
 	bool has_work;	/* it is more than its transposes */
 	bool has_heavy; /* not only single elements are computed */
@@ -137,7 +137,7 @@ static const uint32_t *perm_inside(const struct sinking *s, const struct ir_node
 	return perm;
 }
 
-/* What a node that is not inside of a region does with an operand in the order before. */
+/* Returns the role of a node outside of regions whose first operand comes from a region. */
 static enum role role_outside(const struct sinking *s, const struct ir_node *node)
 {
 	const struct ir_value *value = node->num_operands ? node->operands[0] : NULL;
@@ -269,7 +269,7 @@ static void count_leaving(struct sinking *s, const struct ir_value *value)
 	region_of_value(s, value)->gain -= moved_elements(value, s->perms[value->id]);
 }
 
-/* What is moved for a node now, and would be then. */
+/* Adds to the gain of regions the elements that a node has moved now and would not then, and takes away those that it would. */
 static void count_node(struct sinking *s, const struct ir_node *node)
 {
 	const struct ir_value *result = node->results[0];

@@ -96,7 +96,7 @@ static inline struct run_location *run_home_location(const struct run_compiled *
 }
 
 /* ---- views.c */
-/* Which values on the CPU lie in the memory of others, and which nodes therefore need no step. */
+/* Finds the values on the CPU that lie in the memory of others, and the nodes that therefore need no step. */
 int run_find_views(struct run_compiled *c, const bool *on_npu, struct wnn_error *err);
 /* Places views where their homes are. */
 void run_place_views(struct run_compiled *c);

@@ -52,7 +52,7 @@ struct options {
 	struct pairs dims, shapes, inputs, fills;
 	bool random;
 	uint64_t seed;
-	/* Of what the model itself draws. */
+	/* The seed of the numbers that the model itself draws. */
 	uint64_t draw_seed;
 	/* Where the model is cut; the texts are in pairs. */
 	struct pairs cuts;

@@ -97,7 +97,7 @@ static void print_refusals(const struct subject *subject, WNNOnnxRefusalArray re
 	}
 }
 
-/* What the build did that the user may not expect. */
+/* Tells what the build did that the user may not expect. */
 static void print_notices(const struct subject *subject)
 {
 	WNNOnnxRefusalArray notices = wnnOnnxModelGetNotices(subject->model);

@@ -172,7 +172,7 @@ class Session:
         return arrays
 
     def _key(self, arrays: Mapping[str, Any]) -> Any:
-        """What a graph depends on; with the names, since later inputs may turn out to decide as well."""
+        """Returns the key of a compiled graph. It has the names of inputs, since a later model may depend on more of them."""
         shapes = tuple((name, array.shape) for name, array in arrays.items() if not self._fixed_shape(name))
         values = tuple((name, arrays[name].tobytes()) for name in self._values if name in arrays)
         return shapes, values

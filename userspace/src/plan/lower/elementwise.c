@@ -82,7 +82,7 @@ static void set_plain(struct unary_step *step, const struct ir_unary_attrs *unar
 	}
 }
 
-/* What an operand is multiplied by to be a gate; returns the number of steps. */
+/* Writes the steps of the function that a gate multiplies its operand by; returns their number. */
 static uint32_t gate_steps(const struct ir_unary_attrs *unary, struct unary_step *steps)
 {
 	uint32_t count = 0;
