@@ -55,6 +55,11 @@ bool generator_call(struct generator *g, enum wnn_op op, int main);
  */
 struct graph_node *generator_node(struct generator *g, enum wnn_op op, int a, int b);
 int generator_append(struct generator *g, struct graph_node *node);
+/* Both at once, for calls without options; either: with the operands in either order. */
+int generator_unary(struct generator *g, enum wnn_op op, int x);
+int generator_binary(struct generator *g, enum wnn_op op, int a, int b);
+int generator_either(struct generator *g, enum wnn_op op, int a, int b);
+int generator_reshaped(struct generator *g, int x, uint32_t rank, const uint32_t *dims);
 /* Appends the parts of gelu or of a normalisation of a float value; GRAPH_ABSENT when there is no room for them. */
 int generator_parts(struct generator *g, int x);
 /* Appends a gate in parts for a float value; GRAPH_ABSENT when there is no room. */

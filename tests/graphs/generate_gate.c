@@ -4,21 +4,6 @@
 
 #define NODES_OF_GATE 6 /* at most */
 
-static int unary(struct generator *g, enum wnn_op op, int x)
-{
-	return generator_append(g, generator_node(g, op, x, GRAPH_ABSENT));
-}
-
-static int binary(struct generator *g, enum wnn_op op, int a, int b)
-{
-	return generator_append(g, generator_node(g, op, a, b));
-}
-
-static int either(struct generator *g, enum wnn_op op, int a, int b)
-{
-	return rng_chance(&g->rng, 50) ? binary(g, op, a, b) : binary(g, op, b, a);
-}
-
 static int number(struct generator *g, int like, double value)
 {
 	int id = generator_leaf(g, g->graph->values[like].type, 0, NULL,
@@ -57,16 +42,17 @@ static int times(struct generator *g, int x)
 {
 	switch (rng_below(&g->rng, 6)) {
 	case 0:
-		return unary(g, WNN_OP_NEG, x);
+		return generator_unary(g, WNN_OP_NEG, x);
 	case 1:
 		return line(g, WNN_OP_LINEAR, x, rng_real(&g->rng, -2, 2),
 			    rng_chance(&g->rng, 20) ? 0.5 : 0);
 	case 2:
-		return binary(g, WNN_OP_DIV, x, number(g, x, rng_chance(&g->rng, 50) ? 4 : 3));
+		return generator_binary(g, WNN_OP_DIV, x,
+					number(g, x, rng_chance(&g->rng, 50) ? 4 : 3));
 	case 3:
-		return either(g, WNN_OP_MUL, x, number(g, x, 1.702));
+		return generator_either(g, WNN_OP_MUL, x, number(g, x, 1.702));
 	case 4:
-		return either(g, WNN_OP_MUL, x, number(g, x, rng_real(&g->rng, -2, 2)));
+		return generator_either(g, WNN_OP_MUL, x, number(g, x, rng_real(&g->rng, -2, 2)));
 	default:
 		return x;
 	}
@@ -75,20 +61,20 @@ static int times(struct generator *g, int x)
 /* 1 + exp(-x), or of another multiple of x. */
 static int power(struct generator *g, int x)
 {
-	int y = rng_chance(&g->rng, 70) ? unary(g, WNN_OP_NEG, x) : times(g, x);
+	int y = rng_chance(&g->rng, 70) ? generator_unary(g, WNN_OP_NEG, x) : times(g, x);
 
-	return either(g, WNN_OP_ADD, unary(g, WNN_OP_EXP, y), number(g, x, 1));
+	return generator_either(g, WNN_OP_ADD, generator_unary(g, WNN_OP_EXP, y), number(g, x, 1));
 }
 
 static int sigmoid(struct generator *g, int x)
 {
 	switch (rng_below(&g->rng, 4)) {
 	case 0:
-		return binary(g, WNN_OP_DIV, number(g, x, 1), power(g, x));
+		return generator_binary(g, WNN_OP_DIV, number(g, x, 1), power(g, x));
 	case 1:
-		return unary(g, WNN_OP_RECIPROCAL, power(g, x));
+		return generator_unary(g, WNN_OP_RECIPROCAL, power(g, x));
 	default:
-		return unary(g, WNN_OP_SIGMOID, times(g, x));
+		return generator_unary(g, WNN_OP_SIGMOID, times(g, x));
 	}
 }
 
@@ -102,8 +88,8 @@ static int hard_sigmoid(struct generator *g, int x)
 			    rng_chance(&g->rng, 50) ? 0.5 : beta);
 	if (rng_chance(&g->rng, 30))
 		return clamp(g, line(g, WNN_OP_LINEAR, x, alpha, beta));
-	y = either(g, WNN_OP_MUL, x, number(g, x, alpha));
-	return clamp(g, either(g, WNN_OP_ADD, y, number(g, x, beta)));
+	y = generator_either(g, WNN_OP_MUL, x, number(g, x, alpha));
+	return clamp(g, generator_either(g, WNN_OP_ADD, y, number(g, x, beta)));
 }
 
 static int factor_of(struct generator *g, int x)
@@ -112,7 +98,7 @@ static int factor_of(struct generator *g, int x)
 	case 0:
 		return hard_sigmoid(g, x);
 	case 1:
-		return unary(g, WNN_OP_TANH, unary(g, WNN_OP_SOFTPLUS, x));
+		return generator_unary(g, WNN_OP_TANH, generator_unary(g, WNN_OP_SOFTPLUS, x));
 	default:
 		return sigmoid(g, x);
 	}
@@ -125,9 +111,11 @@ int generator_gate(struct generator *g, int x)
 	if (g->graph->num_nodes + NODES_OF_GATE > GRAPH_MAX_NODES)
 		return GRAPH_ABSENT;
 	if (rng_chance(&g->rng, 10))
-		return binary(g, WNN_OP_DIV, x, power(g, x));
+		return generator_binary(g, WNN_OP_DIV, x, power(g, x));
 	factor = factor_of(g, x);
 	/* Now and then what looks like a gate is none, or its factor is used again. */
-	y = either(g, WNN_OP_MUL, rng_chance(&g->rng, 10) ? unary(g, WNN_OP_ABS, x) : x, factor);
-	return rng_chance(&g->rng, 10) ? either(g, WNN_OP_ADD, y, factor) : y;
+	y = generator_either(g, WNN_OP_MUL,
+			     rng_chance(&g->rng, 10) ? generator_unary(g, WNN_OP_ABS, x) : x,
+			     factor);
+	return rng_chance(&g->rng, 10) ? generator_either(g, WNN_OP_ADD, y, factor) : y;
 }

@@ -36,20 +36,30 @@ int generator_append(struct generator *g, struct graph_node *node)
 	return node->results[0];
 }
 
-static int unary(struct generator *g, enum wnn_op op, int x)
+int generator_unary(struct generator *g, enum wnn_op op, int x)
 {
-	return generator_append(g, generator_node(g, op, x, GRAPH_ABSENT));
+	return x < 0 ? GRAPH_ABSENT : generator_append(g, generator_node(g, op, x, GRAPH_ABSENT));
 }
 
-static int binary(struct generator *g, enum wnn_op op, int a, int b)
+int generator_binary(struct generator *g, enum wnn_op op, int a, int b)
 {
 	return generator_append(g, generator_node(g, op, a, b));
 }
 
-/* A sum or product with its operands in either order. */
-static int either(struct generator *g, enum wnn_op op, int a, int b)
+int generator_either(struct generator *g, enum wnn_op op, int a, int b)
 {
-	return rng_chance(&g->rng, 50) ? binary(g, op, a, b) : binary(g, op, b, a);
+	return rng_chance(&g->rng, 50) ? generator_binary(g, op, a, b) :
+					 generator_binary(g, op, b, a);
+}
+
+int generator_reshaped(struct generator *g, int x, uint32_t rank, const uint32_t *dims)
+{
+	struct graph_node *node = generator_node(g, WNN_OP_RESHAPE, x, GRAPH_ABSENT);
+
+	if (x < 0)
+		return GRAPH_ABSENT;
+	set_list(graph_argument(node, "newShape"), rank, dims);
+	return generator_append(g, node);
 }
 
 static int constant(struct generator *g, int like, uint32_t rank, const uint32_t *dims, double lo,
@@ -73,19 +83,20 @@ static int gelu_parts(struct generator *g, int x)
 	bool divide = rng_chance(&g->rng, 50), half_first = rng_chance(&g->rng, 50);
 	int half = number(g, x, 0.5), one = number(g, x, 1), y;
 	/* Now and then what looks like gelu is none. */
-	int factor = rng_chance(&g->rng, 20) ? unary(g, WNN_OP_NEG, x) : x;
+	int factor = rng_chance(&g->rng, 20) ? generator_unary(g, WNN_OP_NEG, x) : x;
 
-	y = divide ? binary(g, WNN_OP_DIV, x, number(g, x, sqrt(2))) :
-		     either(g, WNN_OP_MUL, x, number(g, x, sqrt(0.5)));
-	y = either(g, WNN_OP_ADD, unary(g, WNN_OP_ERF, y), one);
+	y = divide ? generator_binary(g, WNN_OP_DIV, x, number(g, x, sqrt(2))) :
+		     generator_either(g, WNN_OP_MUL, x, number(g, x, sqrt(0.5)));
+	y = generator_either(g, WNN_OP_ADD, generator_unary(g, WNN_OP_ERF, y), one);
 	if (half_first)
-		return either(g, WNN_OP_MUL, either(g, WNN_OP_MUL, factor, half), y);
-	return either(g, WNN_OP_MUL, either(g, WNN_OP_MUL, factor, y), half);
+		return generator_either(g, WNN_OP_MUL,
+					generator_either(g, WNN_OP_MUL, factor, half), y);
+	return generator_either(g, WNN_OP_MUL, generator_either(g, WNN_OP_MUL, factor, y), half);
 }
 
 static int product(struct generator *g, int a, int b)
 {
-	return either(g, WNN_OP_MUL, a, b);
+	return generator_either(g, WNN_OP_MUL, a, b);
 }
 
 /* x + 0.044715 * x^3, or x times 1 + 0.044715 * x^2. */
@@ -95,25 +106,26 @@ static int cubic(struct generator *g, int x)
 
 	if (rng_chance(&g->rng, 30)) {
 		square = product(g, small, product(g, x, x));
-		return product(g, x, either(g, WNN_OP_ADD, square, number(g, x, 1)));
+		return product(g, x, generator_either(g, WNN_OP_ADD, square, number(g, x, 1)));
 	}
-	square = rng_chance(&g->rng, 50) ? binary(g, WNN_OP_POW, x, number(g, x, 3)) :
+	square = rng_chance(&g->rng, 50) ? generator_binary(g, WNN_OP_POW, x, number(g, x, 3)) :
 					   product(g, x, product(g, x, x));
-	return either(g, WNN_OP_ADD, x, product(g, small, square));
+	return generator_either(g, WNN_OP_ADD, x, product(g, small, square));
 }
 
 static int gelu_tanh_parts(struct generator *g, int x)
 {
 	int half = number(g, x, 0.5), one = number(g, x, 1), y;
 	/* Now and then what looks like gelu is none. */
-	int factor = rng_chance(&g->rng, 20) ? unary(g, WNN_OP_NEG, x) : x;
+	int factor = rng_chance(&g->rng, 20) ? generator_unary(g, WNN_OP_NEG, x) : x;
 
 	y = cubic(g, x);
 	y = product(g, y, number(g, x, sqrt(M_2_PI)));
-	y = unary(g, WNN_OP_TANH, y);
+	y = generator_unary(g, WNN_OP_TANH, y);
 	if (rng_chance(&g->rng, 20))
-		return product(g, factor, either(g, WNN_OP_ADD, product(g, y, half), half));
-	y = either(g, WNN_OP_ADD, y, one);
+		return product(g, factor,
+			       generator_either(g, WNN_OP_ADD, product(g, y, half), half));
+	y = generator_either(g, WNN_OP_ADD, y, one);
 	switch (rng_bits(&g->rng) % 3) {
 	case 0:
 		return product(g, product(g, factor, half), y);
@@ -149,9 +161,10 @@ static int where(struct generator *g, int condition, int a, int b)
 /* 0 where it is not finite. */
 static int guarded(struct generator *g, int x)
 {
-	int none = unary(g, WNN_OP_IS_NAN, x), infinite = unary(g, WNN_OP_IS_INFINITE, x);
+	int none = generator_unary(g, WNN_OP_IS_NAN, x),
+	    infinite = generator_unary(g, WNN_OP_IS_INFINITE, x);
 
-	return where(g, either(g, WNN_OP_LOGICAL_OR, none, infinite), number(g, x, 0), x);
+	return where(g, generator_either(g, WNN_OP_LOGICAL_OR, none, infinite), number(g, x, 0), x);
 }
 
 /* Softmax, its logarithm, or the logarithm of a sum of powers. */
@@ -164,19 +177,20 @@ static int softmax_parts(struct generator *g, int x)
 
 	if (rng_chance(&g->rng, 40))
 		most = guarded(g, most);
-	shifted = binary(g, WNN_OP_SUB, x, most);
-	powers = unary(g, WNN_OP_EXP, shifted);
+	shifted = generator_binary(g, WNN_OP_SUB, x, most);
+	powers = generator_unary(g, WNN_OP_EXP, shifted);
 	sum = reduced(g, WNN_OP_REDUCE_SUM, powers, 1, &other);
 	switch (rng_bits(&g->rng) % 4) {
 	case 0:
-		return binary(g, WNN_OP_DIV, powers, sum);
+		return generator_binary(g, WNN_OP_DIV, powers, sum);
 	case 1:
-		return binary(g, WNN_OP_SUB, shifted, unary(g, WNN_OP_LOG, sum));
+		return generator_binary(g, WNN_OP_SUB, shifted,
+					generator_unary(g, WNN_OP_LOG, sum));
 	case 2:
-		return either(g, WNN_OP_ADD, unary(g, WNN_OP_LOG, sum), most);
+		return generator_either(g, WNN_OP_ADD, generator_unary(g, WNN_OP_LOG, sum), most);
 	default:
-		powers = binary(g, WNN_OP_DIV, powers, sum);
-		return where(g, unary(g, WNN_OP_IS_NAN, powers), number(g, x, 0), powers);
+		powers = generator_binary(g, WNN_OP_DIV, powers, sum);
+		return where(g, generator_unary(g, WNN_OP_IS_NAN, powers), number(g, x, 0), powers);
 	}
 }
 
@@ -189,25 +203,25 @@ static int norm_parts(struct generator *g, int x)
 	for (uint32_t i = 0; i < count; i++)
 		axes[i] = like.rank - count + i;
 	if (rng_chance(&g->rng, 50))
-		y = binary(g, WNN_OP_SUB, x, mean_of(g, x, count, axes));
+		y = generator_binary(g, WNN_OP_SUB, x, mean_of(g, x, count, axes));
 	centred = y;
-	root = rng_chance(&g->rng, 50) ? binary(g, WNN_OP_MUL, y, y) :
-					 binary(g, WNN_OP_POW, y, number(g, x, 2));
-	root = either(g, WNN_OP_ADD, mean_of(g, root, count, axes),
-		      constant(g, x, 0, NULL, 0.01, 0.1));
-	root = unary(g, WNN_OP_SQRT, root);
+	root = rng_chance(&g->rng, 50) ? generator_binary(g, WNN_OP_MUL, y, y) :
+					 generator_binary(g, WNN_OP_POW, y, number(g, x, 2));
+	root = generator_either(g, WNN_OP_ADD, mean_of(g, root, count, axes),
+				constant(g, x, 0, NULL, 0.01, 0.1));
+	root = generator_unary(g, WNN_OP_SQRT, root);
 	if (rng_chance(&g->rng, 50))
-		y = binary(g, WNN_OP_DIV, y, root);
+		y = generator_binary(g, WNN_OP_DIV, y, root);
 	else
-		y = either(g, WNN_OP_MUL, y, unary(g, WNN_OP_RECIPROCAL, root));
+		y = generator_either(g, WNN_OP_MUL, y, generator_unary(g, WNN_OP_RECIPROCAL, root));
 	if (rng_chance(&g->rng, 60))
-		y = either(g, WNN_OP_MUL, y,
-			   constant(g, x, count, like.dims + like.rank - count, -2, 2));
+		y = generator_either(g, WNN_OP_MUL, y,
+				     constant(g, x, count, like.dims + like.rank - count, -2, 2));
 	if (rng_chance(&g->rng, 60))
-		y = either(g, WNN_OP_ADD, y,
-			   constant(g, x, count, like.dims + like.rank - count, -1, 1));
+		y = generator_either(g, WNN_OP_ADD, y,
+				     constant(g, x, count, like.dims + like.rank - count, -1, 1));
 	/* Values that others use, too, cannot go. */
-	return rng_chance(&g->rng, 20) ? binary(g, WNN_OP_ADD, y, centred) : y;
+	return rng_chance(&g->rng, 20) ? generator_binary(g, WNN_OP_ADD, y, centred) : y;
 }
 
 int generator_parts(struct generator *g, int x)

@@ -6,22 +6,6 @@
 
 #define NODES_OF_STEP 27 /* at most */
 
-static int unary(struct generator *g, enum wnn_op op, int x)
-{
-	return x < 0 ? GRAPH_ABSENT : generator_append(g, generator_node(g, op, x, GRAPH_ABSENT));
-}
-
-static int binary(struct generator *g, enum wnn_op op, int a, int b)
-{
-	return generator_append(g, generator_node(g, op, a, b));
-}
-
-/* A sum or product with its operands in either order. */
-static int either(struct generator *g, enum wnn_op op, int a, int b)
-{
-	return rng_chance(&g->rng, 50) ? binary(g, op, a, b) : binary(g, op, b, a);
-}
-
 /* ---- rotary embedding */
 
 /* How many numbers of each row turn, and which two of them turn together. */
@@ -70,16 +54,6 @@ static int rest_of(struct generator *g, int x, uint32_t turned)
 	return generator_append(g, node);
 }
 
-static int reshaped(struct generator *g, int x, uint32_t rank, const uint32_t *dims)
-{
-	struct graph_node *node = generator_node(g, WNN_OP_RESHAPE, x, GRAPH_ABSENT);
-
-	if (x < 0)
-		return GRAPH_ABSENT;
-	set_list(graph_argument(node, "newShape"), rank, dims);
-	return generator_append(g, node);
-}
-
 static int concat_last(struct generator *g, int a, int b)
 {
 	struct graph_node *node = generator_node(g, WNN_OP_CONCAT, a, GRAPH_ABSENT);
@@ -101,10 +75,10 @@ static int interleaved(struct generator *g, int a, int b)
 		return GRAPH_ABSENT;
 	rows = g->graph->values[a];
 	rows.dims[rows.rank] = 1;
-	a = reshaped(g, a, rows.rank + 1, rows.dims);
-	b = reshaped(g, b, rows.rank + 1, rows.dims);
+	a = generator_reshaped(g, a, rows.rank + 1, rows.dims);
+	b = generator_reshaped(g, b, rows.rank + 1, rows.dims);
 	rows.dims[rows.rank - 1] *= 2;
-	return reshaped(g, concat_last(g, a, b), rows.rank, rows.dims);
+	return generator_reshaped(g, concat_last(g, a, b), rows.rank, rows.dims);
 }
 
 /* A rest may be behind both halves. */
@@ -142,12 +116,12 @@ static int turn_rows(struct generator *g, int x, bool pairs)
 	uint32_t columns = g->graph->values[x].dims[g->graph->values[x].rank - 1];
 	const struct turn turn = { columns, pairs };
 	int cosine = angles(g, x, columns), sine = angles(g, x, columns);
-	int swapped = unary(g, WNN_OP_NEG, half_of(g, x, true, turn));
-	int straight = either(g, WNN_OP_MUL, x, cosine);
+	int swapped = generator_unary(g, WNN_OP_NEG, half_of(g, x, true, turn));
+	int straight = generator_either(g, WNN_OP_MUL, x, cosine);
 
 	swapped = join_halves(g, swapped, half_of(g, x, false, turn), GRAPH_ABSENT, pairs);
-	swapped = either(g, WNN_OP_MUL, swapped, sine);
-	return either(g, WNN_OP_ADD, straight, swapped);
+	swapped = generator_either(g, WNN_OP_MUL, swapped, sine);
+	return generator_either(g, WNN_OP_ADD, straight, swapped);
 }
 
 /* Angles of half a row, which may be half of a table of whole rows. */
@@ -174,12 +148,12 @@ static int turn_halves(struct generator *g, int x, bool pairs)
 	int first = half_of(g, x, false, turn), second = half_of(g, x, true, turn);
 	int a, b, difference;
 
-	a = either(g, WNN_OP_MUL, first, cosine);
-	b = either(g, WNN_OP_MUL, second, sine);
-	difference = binary(g, WNN_OP_SUB, a, b);
-	a = either(g, WNN_OP_MUL, second, cosine);
-	b = either(g, WNN_OP_MUL, first, sine);
-	return join_halves(g, difference, either(g, WNN_OP_ADD, a, b),
+	a = generator_either(g, WNN_OP_MUL, first, cosine);
+	b = generator_either(g, WNN_OP_MUL, second, sine);
+	difference = generator_binary(g, WNN_OP_SUB, a, b);
+	a = generator_either(g, WNN_OP_MUL, second, cosine);
+	b = generator_either(g, WNN_OP_MUL, first, sine);
+	return join_halves(g, difference, generator_either(g, WNN_OP_ADD, a, b),
 			   turn.numbers < columns ? rest_of(g, x, turn.numbers) : GRAPH_ABSENT,
 			   pairs);
 }
@@ -270,8 +244,8 @@ static int prepared(struct generator *g, int scores)
 		if (number < 0)
 			return GRAPH_ABSENT;
 		g->graph->values[number].kind = GRAPH_CONSTANT;
-		scores = divide ? binary(g, WNN_OP_DIV, scores, number) :
-				  either(g, WNN_OP_MUL, scores, number);
+		scores = divide ? generator_binary(g, WNN_OP_DIV, scores, number) :
+				  generator_either(g, WNN_OP_MUL, scores, number);
 	}
 	if (scores < 0 || rng_chance(&g->rng, 60))
 		return scores;
@@ -280,7 +254,7 @@ static int prepared(struct generator *g, int scores)
 		if (rng_chance(&g->rng, 40))
 			dims[i] = 1;
 	mask = generator_leaf(g, like.type, like.rank, dims, (struct fill){ GRAPH_UNIFORM, -8, 1 });
-	return either(g, WNN_OP_ADD, scores, mask);
+	return generator_either(g, WNN_OP_ADD, scores, mask);
 }
 
 int generator_step(struct generator *g, int x)
@@ -338,8 +312,9 @@ static int repeated(struct generator *g, const struct graph_value *query, uint32
 	node = generator_node(g, WNN_OP_EXPAND, x, GRAPH_ABSENT);
 	dims[late ? 3 : 2] = shared;
 	set_list(graph_argument(node, "newShape"), 5, dims);
-	x = reshaped(g, generator_append(g, node), 4,
-		     (uint32_t[]){ 1, late ? rows : heads, late ? heads : rows, columns });
+	x = generator_reshaped(g, generator_append(g, node), 4,
+			       (uint32_t[]){ 1, late ? rows : heads, late ? heads : rows,
+					     columns });
 	if (!late || x < 0)
 		return x;
 	node = generator_node(g, WNN_OP_TRANSPOSE, x, GRAPH_ABSENT);
@@ -361,7 +336,7 @@ int generator_heads(struct generator *g, int x)
 	dims[2] = like.dims[like.rank - 2];
 	dims[3] = like.dims[like.rank - 1];
 	shared = dims[1] % 2 ? dims[1] : 2;
-	x = reshaped(g, x, 4, dims);
+	x = generator_reshaped(g, x, 4, dims);
 	if (x < 0)
 		return GRAPH_ABSENT;
 	query = g->graph->values[x];
@@ -371,5 +346,5 @@ int generator_heads(struct generator *g, int x)
 	scores = rng_chance(&g->rng, 80) ? probable(g, scores) : scores;
 	scores = generator_append(g, generator_node(g, WNN_OP_MATMUL, scores,
 						    repeated(g, &query, shared, rows)));
-	return reshaped(g, scores, like.rank, like.dims);
+	return generator_reshaped(g, scores, like.rank, like.dims);
 }

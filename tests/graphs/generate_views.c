@@ -23,16 +23,6 @@ static int transposed(struct generator *g, int x, const uint32_t *perm)
 	return generator_append(g, node);
 }
 
-static int reshaped(struct generator *g, int x, uint32_t rank, const uint32_t *dims)
-{
-	struct graph_node *node = generator_node(g, WNN_OP_RESHAPE, x, GRAPH_ABSENT);
-
-	if (x < 0)
-		return GRAPH_ABSENT;
-	set_list(graph_argument(node, "newShape"), rank, dims);
-	return generator_append(g, node);
-}
-
 static int part(struct generator *g, int x, uint32_t axis, uint32_t begin, uint32_t size)
 {
 	struct graph_node *node = generator_node(g, WNN_OP_SLICE, x, GRAPH_ABSENT);
@@ -166,10 +156,10 @@ static int reshapes(struct generator *g, int x)
 	dims[rank - 1] = 1;
 	for (uint32_t i = 0; i < like.rank; i++)
 		dims[rank - 1] *= like.dims[i];
-	x = reshaped(g, x, rank, dims);
+	x = generator_reshaped(g, x, rank, dims);
 	if (x >= 0 && rng_chance(&g->rng, 60))
 		x = function_of(g, x);
-	x = reshaped(g, x, like.rank, like.dims);
+	x = generator_reshaped(g, x, like.rank, like.dims);
 	return x >= 0 && rng_chance(&g->rng, 50) ? function_of(g, x) : x;
 }
 

@@ -109,24 +109,33 @@ static int read_rotary(struct onnx_node *node, struct rotary *r)
 	return 0;
 }
 
+/* The output: X with the numbers of each head turned by angles of [batch, length, half of the turned numbers]. */
+static int turn_heads(struct onnx_node *node, const struct rotary *r, WNNOperand cosine,
+		      WNNOperand sine)
+{
+	WNNOperand x;
+
+	if (!sine || x_shape(sine).rank != 3)
+		return sine ? onnx_refuse(node, "position_ids", "position_ids has a wrong shape") :
+			      onnx_out(node, 0, NULL);
+	cosine = x_unsqueeze(node, cosine, r->heads_at);
+	sine = x_unsqueeze(node, sine, r->heads_at);
+	x = x_reshape(node, onnx_in(node, 0), &r->wide);
+	x = onnx_rotate(node, x, cosine, sine, r->turned, onnx_attr_int(node, "interleaved", 0));
+	return onnx_out(node, 0, x_reshape(node, x, onnx_in_shape(node, 0)));
+}
+
 int onnx_op_rotary(struct onnx_node *node)
 {
-	WNNOperand x = onnx_in(node, 0), cosine, sine;
+	WNNOperand cosine, sine;
 	struct rotary r;
 
-	if (!x || !onnx_in(node, 1) || !onnx_in(node, 2) || !onnx_in(node, 3) ||
+	if (!onnx_in(node, 0) || !onnx_in(node, 1) || !onnx_in(node, 2) || !onnx_in(node, 3) ||
 	    read_rotary(node, &r))
 		return -1;
 	cosine = angles(node, 2, 1, r.length);
 	sine = cosine ? angles(node, 3, 1, r.length) : NULL;
-	if (!sine || x_shape(sine).rank != 3)
-		return sine ? onnx_refuse(node, "position_ids", "position_ids has a wrong shape") :
-			      onnx_out(node, 0, NULL);
-	cosine = x_unsqueeze(node, cosine, r.heads_at);
-	sine = x_unsqueeze(node, sine, r.heads_at);
-	x = onnx_rotate(node, x_reshape(node, x, &r.wide), cosine, sine, r.turned,
-			onnx_attr_int(node, "interleaved", 0));
-	return onnx_out(node, 0, x_reshape(node, x, onnx_in_shape(node, 0)));
+	return turn_heads(node, &r, cosine, sine);
 }
 
 /* The heads of X as four dimensions, and how many numbers of each turn. */
@@ -169,19 +178,12 @@ static WNNOperand turns(struct onnx_node *node, size_t input)
 
 int onnx_op_rotary_embedding(struct onnx_node *node)
 {
-	WNNOperand x = onnx_in(node, 0), cosine, sine;
+	WNNOperand cosine, sine;
 	struct rotary r;
 
-	if (!x || !onnx_in(node, 1) || !onnx_in(node, 2) || read_heads(node, &r))
+	if (!onnx_in(node, 0) || !onnx_in(node, 1) || !onnx_in(node, 2) || read_heads(node, &r))
 		return -1;
 	cosine = turns(node, 1);
 	sine = cosine ? turns(node, 2) : NULL;
-	if (!sine || x_shape(sine).rank != 3)
-		return sine ? onnx_refuse(node, "position_ids", "position_ids has a wrong shape") :
-			      onnx_out(node, 0, NULL);
-	cosine = x_unsqueeze(node, cosine, r.heads_at);
-	sine = x_unsqueeze(node, sine, r.heads_at);
-	x = onnx_rotate(node, x_reshape(node, x, &r.wide), cosine, sine, r.turned,
-			onnx_attr_int(node, "interleaved", 0));
-	return onnx_out(node, 0, x_reshape(node, x, onnx_in_shape(node, 0)));
+	return turn_heads(node, &r, cosine, sine);
 }
