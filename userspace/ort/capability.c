@@ -38,27 +38,45 @@ static struct ort_status *load(struct capability *c, const WNNOnnxGraph *graph, 
 	return NULL;
 }
 
+static void tell_of_node(struct capability *c, WNNStringView node, WNNStringView type,
+			 WNNStringView reason)
+{
+	onpu_log(c->ep, ORT_LOG_INFO,
+		 ONPU_PROVIDER ": node \"%.*s\" (%.*s) stays with ONNX Runtime: %.*s",
+		 (int)node.length, node.data, (int)type.length, type.data, (int)reason.length,
+		 reason.data);
+	onpu_report(c->ep, "onnxruntime", type, node, reason);
+}
+
 static void tell(struct capability *c, WNNOnnxModel model)
 {
 	WNNOnnxRefusalArray refusals = wnnOnnxModelGetRefusals(model);
 
-	for (size_t i = 0; i < refusals.count; i++) {
-		const WNNOnnxRefusal *r = &refusals.data[i];
-
-		onpu_log(c->ep, ORT_LOG_INFO,
-			 ONPU_PROVIDER ": node \"%.*s\" (%.*s) stays with ONNX Runtime: %.*s",
-			 (int)r->node.length, r->node.data, (int)r->operatorName.length,
-			 r->operatorName.data, (int)r->reason.length, r->reason.data);
-		onpu_report(c->ep, "onnxruntime", r->operatorName, r->node, r->reason);
-	}
+	for (size_t i = 0; i < refusals.count; i++)
+		tell_of_node(c, refusals.data[i].node, refusals.data[i].operatorName,
+			     refusals.data[i].reason);
 }
 
-static bool has_graphs(const WNNOnnxNode *node)
+/* Before 1.24 a compiled node is not given the values that the graphs within it read. */
+static bool lacks_values(const struct capability *c, const WNNOnnxNode *node)
 {
-	for (size_t i = 0; i < node->attributeCount; i++)
+	for (size_t i = 0; i < node->attributeCount && c->reading.ort->version < 24; i++)
 		if (node->attributes[i].graph)
 			return true;
 	return false;
+}
+
+static void tell_of_graphs(struct capability *c)
+{
+	static const char reason[] =
+		"ONNX Runtime before 1.24 does not give it the values that the "
+		"graphs within it read";
+
+	for (size_t i = 0; i < c->read.graph.nodeCount; i++)
+		if (lacks_values(c, &c->read.graph.nodes[i]))
+			tell_of_node(c, c->read.graph.nodes[i].name,
+				     c->read.graph.nodes[i].operatorName,
+				     (WNNStringView){ reason, sizeof(reason) - 1 });
 }
 
 /* Reads the graph with a size for what is not known, and asks the importer. */
@@ -85,8 +103,7 @@ static struct ort_status *attempt(struct capability *c, const struct ort_graph *
 	probed = wnnOnnxModelProbe(*model, c->ep->context, c->read.graph.nodeCount, c->supported);
 	c->refused = 0;
 	for (size_t i = 0; i < c->read.graph.nodeCount; i++) {
-		/* Before 1.24 a compiled node is not given what the graphs within it read. */
-		if (c->reading.ort->version < 24 && has_graphs(&c->read.graph.nodes[i]))
+		if (lacks_values(c, &c->read.graph.nodes[i]))
 			c->supported[i] = WNN_FALSE;
 		c->refused += !c->supported[i];
 	}
@@ -416,6 +433,7 @@ struct ort_status *onpu_get_capability(struct ort_ep *base, const struct ort_gra
 	if (!status && c.read.graph.nodeCount && !is_inner_1_23(&c, graph) &&
 	    (!parent || has_heavy(&c.read.graph))) {
 		tell(&c, model);
+		tell_of_graphs(&c);
 		status = take(&c, support);
 	}
 	wnnOnnxModelRelease(model);
