@@ -92,6 +92,7 @@ static enum outcome read_input(struct run *run, const char *folder, size_t numbe
 		if (pb_is_beyond(&values.items[i])) {
 			snprintf(run->why, sizeof(run->why),
 				 "input \"%s\" has numbers of type double beyond float32", name);
+			pb_free(&values);
 			return REFUSED;
 		}
 	if (info->kind != WNNOnnxKind_Tensor && !values.count)

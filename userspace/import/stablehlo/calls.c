@@ -45,8 +45,10 @@ static void set_attrs(struct expander *e, struct shlo_op *op, size_t count,
 	const struct shlo_attr **items =
 		shlo_arena_alloc(&e->file->arena, count + 1, sizeof(*items));
 
-	memcpy(own, names, count * sizeof(*own));
-	memcpy(items, values, count * sizeof(*items));
+	for (size_t i = 0; i < count; i++) {
+		own[i] = names[i];
+		items[i] = values[i];
+	}
 	op->attrs = (struct shlo_attr){
 		.kind = SHLO_ATTR_DICT, .count = count, .items = items, .names = own
 	};
