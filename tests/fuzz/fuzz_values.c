@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Files that webnn-run takes values from. The first byte of the input says what the rest is: a file
- * of .npy or a tensor of ONNX, which its content tells, or a picture.
+ * of .npy, an archive of such files whose array "x" is wanted, or a tensor of ONNX, which its
+ * content tells, or a picture.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -29,7 +30,7 @@ static void load(const char *path)
 {
 	struct value value = { 0 };
 
-	if (value_load(path, &value))
+	if (value_load(path, "x", &value))
 		return;
 	for (size_t i = 0; i < value.count; i++)
 		value_set(&value, i, value_get(&value, i));

@@ -8,12 +8,14 @@ The output depends on isa.xml, registers.xml, webnn.json and tests/library/ir/pa
 Inputs that once found an error are kept in regressions/TARGET.
 """
 
+import io
 import os
 import random
 import re
 import shutil
 import struct
 import sys
+import zipfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, '..', '..', 'uapi', 'onpu'))
@@ -235,7 +237,7 @@ def ir_text_seeds(*_):
 
 
 def values_seeds(_, rng):
-    """Arrays, tensors of ONNX, pictures."""
+    """Arrays, archives of arrays, tensors of ONNX, pictures."""
     sys.path.insert(0, os.path.join(HERE, '..', 'tools'))
     import picture_files
 
@@ -244,6 +246,15 @@ def values_seeds(_, rng):
             head = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}".encode()
             yield f'npy-{kind[1:]}-{count}-{len(shape)}', (
                 b'\0\x93NUMPY\x01\0' + struct.pack('<H', len(head)) + head + rng.randbytes(count * size))
+    head = b"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }"
+    array = b'\x93NUMPY\x01\0' + struct.pack('<H', len(head)) + head + rng.randbytes(24)
+    for name, method in (('stored', zipfile.ZIP_STORED), ('deflated', zipfile.ZIP_DEFLATED)):
+        archive = io.BytesIO()
+        with zipfile.ZipFile(archive, 'w') as file:
+            for member in ('w.npy', 'x.npy'):
+                # ZipInfo has a fixed date, so that the seeds are the same each time.
+                file.writestr(zipfile.ZipInfo(member), array, method)
+        yield f'npz-{name}', b'\0' + archive.getvalue()
     # Fields of TensorProto: dims, data_type, and raw_data, float_data or int64_data, packed.
     for name, kind, field, data in (('raw', 1, 9, rng.randbytes(24)), ('float', 1, 4, rng.randbytes(24)),
                                     ('int64', 7, 7, bytes(range(6))), ('bool', 9, 5, bytes(6)),
