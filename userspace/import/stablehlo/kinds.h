@@ -3,12 +3,15 @@
 #ifndef SHLO_KINDS_H
 #define SHLO_KINDS_H
 
+#include <webnn/webnn.h>
+
 #include "module.h"
 #include "scalar.h"
 
 struct shlo_run;
 struct shlo_frame;
 struct shlo_tensor;
+struct shlo_lower;
 
 /* An operation on its way through the checks: at load with the types of the file, and when it runs
  * with those of the values, where the file leaves dimensions open. */
@@ -64,15 +67,21 @@ struct shlo_kind {
 	int code;
 	enum shlo_quantised quantised;
 	bool async; /* async_start may have it in its region */
+	/*
+	 * Without a builder, whether the operation becomes operators of a graph; with one, adds them
+	 * and gives the operands of all results. See lower.h.
+	 */
+	bool (*lower)(struct shlo_lower *l, WNNOperand *out);
 };
 
 /* NULL if there is none. */
 const struct shlo_kind *shlo_kind_find(const char *name);
-const struct shlo_kind *shlo_kind_table(size_t *count);
 
-#define KIND(name, operands, results, regions, checker, kernel, family, code, quantised, async) \
+#define KIND(name, operands, results, regions, checker, kernel, family, code, quantised, async, \
+	     lowered)                                                                           \
 	void shlo_check_##checker(struct shlo_check *check);                                    \
-	void shlo_eval_##kernel(struct shlo_call *call);
+	void shlo_eval_##kernel(struct shlo_call *call);                                        \
+	bool shlo_lower_##lowered(struct shlo_lower *l, WNNOperand *out);
 #include "kinds.def"
 #undef KIND
 

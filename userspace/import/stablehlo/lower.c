@@ -2,45 +2,6 @@
 /* Which operations become operators of a graph, and in which types. */
 #include "lower.h"
 
-#include <string.h>
-
-static const struct {
-	const char *name;
-	shlo_lower_fn lower;
-} rows[] = {
-	{ "chlo.top_k", shlo_lower_top_k },
-	{ "sdy.propagation_barrier", shlo_lower_barrier },
-	{ "sdy.reshard", shlo_lower_barrier },
-	{ "sdy.sharding_constraint", shlo_lower_barrier },
-	{ "stablehlo.batch_norm_inference", shlo_lower_batch_norm },
-	{ "stablehlo.bitcast_convert", shlo_lower_reshaped },
-	{ "stablehlo.broadcast", shlo_lower_broadcast_in_dim },
-	{ "stablehlo.broadcast_in_dim", shlo_lower_broadcast_in_dim },
-	{ "stablehlo.clamp", shlo_lower_clamp },
-	{ "stablehlo.compare", shlo_lower_compare },
-	{ "stablehlo.concatenate", shlo_lower_concatenate },
-	{ "stablehlo.custom_call", shlo_lower_mark },
-	{ "stablehlo.convert", shlo_lower_convert },
-	{ "stablehlo.convolution", shlo_lower_convolution },
-	{ "stablehlo.dot_general", shlo_lower_dot },
-	{ "stablehlo.dynamic_slice", shlo_lower_dynamic_slice },
-	{ "stablehlo.dynamic_update_slice", shlo_lower_dynamic_update_slice },
-	{ "stablehlo.gather", shlo_lower_gather },
-	{ "stablehlo.map", shlo_lower_map },
-	{ "stablehlo.optimization_barrier", shlo_lower_barrier },
-	{ "stablehlo.pad", shlo_lower_pad },
-	{ "stablehlo.reduce", shlo_lower_reduce },
-	{ "stablehlo.reduce_window", shlo_lower_reduce_window },
-	{ "stablehlo.reshape", shlo_lower_reshaped },
-	{ "stablehlo.reverse", shlo_lower_reverse },
-	{ "stablehlo.scatter", shlo_lower_scatter },
-	{ "stablehlo.select", shlo_lower_select },
-	{ "stablehlo.select_and_scatter", shlo_lower_select_and_scatter },
-	{ "stablehlo.slice", shlo_lower_slice },
-	{ "stablehlo.sort", shlo_lower_sort },
-	{ "stablehlo.transpose", shlo_lower_transposed },
-};
-
 WNNOperandDataType shlo_held_type(enum shlo_element element)
 {
 	switch (element) {
@@ -95,25 +56,19 @@ bool shlo_is_held(const struct shlo_type *type)
 	return shlo_type_count(type) > 0;
 }
 
-static shlo_lower_fn row_of(const struct shlo_op *op)
+/* What has no operators in a graph. */
+bool shlo_lower_none(struct shlo_lower *l, WNNOperand *out)
 {
-	if (op->kind->family == SHLO_UNARY)
-		return shlo_lower_unary;
-	if (op->kind->family == SHLO_BINARY)
-		return shlo_lower_binary;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		if (!strcmp(rows[i].name, op->name))
-			return rows[i].lower;
-	return NULL;
+	(void)l;
+	(void)out;
+	return false;
 }
 
 bool shlo_can_lower(const struct shlo_op *op)
 {
 	struct shlo_lower l = { .op = op };
-	shlo_lower_fn lower = row_of(op);
 
-	if (!lower || !op->result_count || op->result_count > SHLO_MOST_LOWERED ||
-	    !op->operand_count)
+	if (!op->result_count || op->result_count > SHLO_MOST_LOWERED || !op->operand_count)
 		return false;
 	for (size_t i = 0; i < op->operand_count; i++)
 		if (!shlo_is_held(op->operands[i]->type))
@@ -121,7 +76,7 @@ bool shlo_can_lower(const struct shlo_op *op)
 	for (size_t i = 0; i < op->result_count; i++)
 		if (!shlo_is_held(op->results[i]->type))
 			return false;
-	return lower(&l, NULL);
+	return op->kind->lower(&l, NULL);
 }
 
 bool shlo_lower(struct shlo_lower *l)
@@ -129,7 +84,7 @@ bool shlo_lower(struct shlo_lower *l)
 	WNNOperand out[SHLO_MOST_LOWERED] = { 0 };
 	bool all = true;
 
-	row_of(l->op)(l, out);
+	l->op->kind->lower(l, out);
 	for (size_t i = 0; i < l->op->result_count; i++) {
 		l->operands[l->op->results[i]->slot] = out[i];
 		all = all && out[i];

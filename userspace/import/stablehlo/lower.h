@@ -112,47 +112,18 @@ bool shlo_lower_region(const struct shlo_lower *l, const struct shlo_region *reg
 /* Whether all that it does is to compare and to choose, in which no order shows. */
 bool shlo_only_chooses(const struct shlo_region *region);
 
-/* A row for each operation; conditions first, then, with a builder, the operators of all results. */
-typedef bool (*shlo_lower_fn)(struct shlo_lower *l, WNNOperand *out);
+/*
+ * Parts of what kinds.def names (struct shlo_kind.lower).
+ */
 
-bool shlo_lower_unary(struct shlo_lower *l, WNNOperand *out);
-bool shlo_lower_binary(struct shlo_lower *l, WNNOperand *out);
 /* What integers have of their own, where it is several operators: division, shifts, operations on bits. */
 bool shlo_lower_integers(const struct shlo_lower *l, WNNOperand *out);
 bool shlo_lower_bits_unary(const struct shlo_lower *l, WNNOperand *out);
-bool shlo_lower_compare(struct shlo_lower *l, WNNOperand *out);
-bool shlo_lower_select(struct shlo_lower *l, WNNOperand *out);
-bool shlo_lower_clamp(struct shlo_lower *l, WNNOperand *out);
-bool shlo_lower_convert(struct shlo_lower *l, WNNOperand *out);
-bool shlo_lower_reshaped(struct shlo_lower *l, WNNOperand *out);
-bool shlo_lower_transposed(struct shlo_lower *l, WNNOperand *out);
-bool shlo_lower_reverse(struct shlo_lower *l, WNNOperand *out);
-bool shlo_lower_concatenate(struct shlo_lower *l, WNNOperand *out);
-bool shlo_lower_slice(struct shlo_lower *l, WNNOperand *out);
-bool shlo_lower_pad(struct shlo_lower *l, WNNOperand *out);
 /* With room between elements, or less than none, or by a value that is computed. */
 bool shlo_lower_pad_between(struct shlo_lower *l, WNNOperand *out);
-bool shlo_lower_broadcast_in_dim(struct shlo_lower *l, WNNOperand *out);
-bool shlo_lower_barrier(struct shlo_lower *l, WNNOperand *out);
-/* Of custom calls those that mark a sharding. */
-bool shlo_lower_mark(struct shlo_lower *l, WNNOperand *out);
-bool shlo_lower_reduce(struct shlo_lower *l, WNNOperand *out);
 /* By a region that is more than one operation, over these dimensions. */
 bool shlo_lower_reduce_any(struct shlo_lower *l, const struct shlo_list *over, WNNOperand *out);
-/* By counting, for few elements. */
-bool shlo_lower_sort(struct shlo_lower *l, WNNOperand *out);
-bool shlo_lower_top_k(struct shlo_lower *l, WNNOperand *out);
-bool shlo_lower_map(struct shlo_lower *l, WNNOperand *out);
-bool shlo_lower_gather(struct shlo_lower *l, WNNOperand *out);
-bool shlo_lower_scatter(struct shlo_lower *l, WNNOperand *out);
-bool shlo_lower_reduce_window(struct shlo_lower *l, WNNOperand *out);
-bool shlo_lower_select_and_scatter(struct shlo_lower *l, WNNOperand *out);
-bool shlo_lower_batch_norm(struct shlo_lower *l, WNNOperand *out);
-bool shlo_lower_dot(struct shlo_lower *l, WNNOperand *out);
-bool shlo_lower_dynamic_slice(struct shlo_lower *l, WNNOperand *out);
-bool shlo_lower_dynamic_update_slice(struct shlo_lower *l, WNNOperand *out);
-/* Of indices that are no constants. */
+/* By indices that are no constants. */
 bool shlo_lower_gather_computed(struct shlo_lower *l, WNNOperand *out);
-bool shlo_lower_convolution(struct shlo_lower *l, WNNOperand *out);
 
 #endif

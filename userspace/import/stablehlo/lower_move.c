@@ -27,6 +27,7 @@ bool shlo_lower_barrier(struct shlo_lower *l, WNNOperand *out)
 	return l->op->operand_count <= SHLO_MOST_LOWERED;
 }
 
+/* Custom calls that mark a sharding. */
 bool shlo_lower_mark(struct shlo_lower *l, WNNOperand *out)
 {
 	bool gives;

@@ -146,6 +146,7 @@ static WNNOperand put(const struct lines *s, WNNOperand x, WNNOperand at)
 	return x && at ? wnnGraphBuilderScatterElements(s->l->b, x, at, x, &options) : NULL;
 }
 
+/* Counts for each element those in front of it, which pays for few elements. */
 bool shlo_lower_sort(struct shlo_lower *l, WNNOperand *out)
 {
 	const struct shlo_region *comparator = l->op->regions[0];

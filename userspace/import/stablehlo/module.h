@@ -111,12 +111,10 @@ struct shlo_block {
 };
 
 struct shlo_program;
-struct shlo_plan;
 
 struct shlo_region {
 	struct shlo_block block;	    /* StableHLO has regions of one block */
 	const struct shlo_program *program; /* of a region of scalars: see program.h */
-	struct shlo_plan *plan;		    /* what of it a device does: see segment.h */
 };
 
 struct shlo_kind;

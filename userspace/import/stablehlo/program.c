@@ -168,16 +168,6 @@ enum shlo_element shlo_argument_element(const struct shlo_region *region, size_t
 	return region->block.arguments[argument]->type->element;
 }
 
-static const struct shlo_op *last_op(const struct shlo_region *region)
-{
-	return region->block.ops[region->block.op_count - 1];
-}
-
-enum shlo_element shlo_returned_element(const struct shlo_region *region, size_t result)
-{
-	return last_op(region)->operands[result]->type->element;
-}
-
 void shlo_applier_init(struct shlo_applier *applier, struct shlo_run *run, struct shlo_frame *frame,
 		       const struct shlo_region *region)
 {
@@ -190,7 +180,7 @@ void shlo_applier_init(struct shlo_applier *applier, struct shlo_run *run, struc
 		.frame = frame,
 		.region = region,
 		.argument_count = region->block.argument_count,
-		.result_count = last_op(region)->operand_count,
+		.result_count = region->block.ops[region->block.op_count - 1]->operand_count,
 	};
 	/* As a value, so that it is freed with the others when the run ends in between. */
 	applier->room = shlo_tensor_new(run, &type);

@@ -139,9 +139,8 @@ void shlo_applier_init(struct shlo_applier *applier, struct shlo_run *run, struc
 void shlo_apply(struct shlo_applier *applier, const struct shlo_num *arguments,
 		struct shlo_num *results);
 void shlo_applier_exit(struct shlo_applier *applier);
-/* The element type of an argument and of a result. */
+/* The element type of an argument. */
 enum shlo_element shlo_argument_element(const struct shlo_region *region, size_t argument);
-enum shlo_element shlo_returned_element(const struct shlo_region *region, size_t result);
 
 /* Makes programs of all regions of scalars that have none yet. */
 void shlo_compile_regions(struct shlo_arena *arena, const struct shlo_module *module);
