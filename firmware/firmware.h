@@ -104,7 +104,7 @@ struct firmware {
 	bool failed;
 	bool more;	/* there is something to do without a new interrupt */
 	bool answering; /* message is a response that waits for room */
-	uint32_t num_queues, num_vms;
+	uint32_t num_queues, num_vms, num_asids;
 	uint32_t irq_enable;
 	struct fw_ring requests, responses;
 	struct fw_log log;

@@ -27,6 +27,7 @@ void fw_start(struct firmware *fw)
 	fw->num_vms = hw_read(ONPU_REG_CORE_NUM_VMS);
 	if (fw->num_vms > ONPU_REG_CORE_VM__LENGTH)
 		fw->num_vms = ONPU_REG_CORE_VM__LENGTH;
+	fw->num_asids = hw_read(ONPU_REG_CORE_NUM_ASIDS);
 	mailbox_start(fw);
 	log_start(fw);
 	sched_start(fw);

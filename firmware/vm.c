@@ -14,8 +14,8 @@ uint32_t vm_create(struct firmware *fw, const struct onpu_msg_vm *m)
 {
 	struct fw_vm *vm;
 
-	if (m->vm >= fw->num_vms || m->asid >= ONPU_CAP_NUM_ASIDS__RESET ||
-	    m->root % ONPU_PAGE_SIZE || m->root >> ONPU_BUS_BITS)
+	if (m->vm >= fw->num_vms || m->asid >= fw->num_asids || m->root % ONPU_PAGE_SIZE ||
+	    m->root >> ONPU_BUS_BITS)
 		return ONPU_MSG_INVALID;
 	vm = &fw->vms[m->vm];
 	if (vm->used || asid_taken(fw, m->asid))

@@ -46,6 +46,8 @@ static uint32_t read_system(const struct onpu_device *d, uint32_t offset)
 		return d->config.sim.num_queues;
 	case ONPU_REG_CORE_NUM_VMS:
 		return ONPU_CAP_NUM_VMS__RESET;
+	case ONPU_REG_CORE_NUM_ASIDS:
+		return ONPU_CAP_NUM_ASIDS__RESET;
 	case ONPU_REG_CORE_SAVE_BYTES:
 		return device_save_bytes(d);
 	default:

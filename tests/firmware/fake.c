@@ -30,6 +30,7 @@ void fake_init(struct fake *f)
 	hardware = f;
 	f->num_queues = FAKE_QUEUES;
 	f->num_vms = FAKE_VMS;
+	f->num_asids = FAKE_ASIDS;
 	f->requests = (struct fake_ring){ .base = FAKE_REQUESTS, .size = FAKE_RING };
 	f->responses = (struct fake_ring){ .base = FAKE_RESPONSES, .size = FAKE_RING };
 	f->log = (struct fake_ring){ .base = FAKE_LOG_BASE, .size = FAKE_LOG };
@@ -146,6 +147,9 @@ static bool read_system(const struct fake *f, uint32_t reg, uint32_t *value)
 		return true;
 	case ONPU_REG_CORE_NUM_VMS:
 		*value = f->num_vms;
+		return true;
+	case ONPU_REG_CORE_NUM_ASIDS:
+		*value = f->num_asids;
 		return true;
 	case ONPU_REG_CORE_SAVE_BYTES:
 		*value = ONPU_CAP_SAVE_BYTES__RESET;

@@ -21,6 +21,7 @@
 #define FAKE_MEMORY    (8192 + FAKE_LOG)
 #define FAKE_QUEUES    8u
 #define FAKE_VMS       16u
+#define FAKE_ASIDS     4096u
 #define FAKE_TRACE     4096
 
 #define FAKE_CHECK(condition, ...) \
@@ -71,7 +72,7 @@ struct fake {
 	struct firmware fw;
 	uint8_t memory[FAKE_MEMORY];
 	uint64_t now, accesses, run_until;
-	uint32_t num_queues, num_vms;
+	uint32_t num_queues, num_vms, num_asids;
 	struct fake_ring requests, responses, log;
 	uint32_t head_seen; /* RESPONSE_HEAD as the firmware last read it */
 	uint32_t irq_status, irq_enable, doorbell[2];

@@ -157,7 +157,7 @@ static void test_vm(void **state)
 	for (unsigned int n = 0; n < 8; n++) {
 		m = driver_vm_message(1);
 		m.vm.vm = n == 0 ? FAKE_VMS : n == 1 ? UINT32_MAX : m.vm.vm;
-		m.vm.asid = n == 2 ? 65536 : n == 3 ? UINT32_MAX : m.vm.asid;
+		m.vm.asid = n == 2 ? FAKE_ASIDS : n == 3 ? UINT32_MAX : m.vm.asid;
 		m.vm.root = n == 4 ? 4 :
 			    n == 5 ? 4095 :
 			    n == 6 ? UINT64_C(1) << 56 :
@@ -166,16 +166,17 @@ static void test_vm(void **state)
 		assert_int_equal(request(m), ONPU_MSG_INVALID);
 	}
 	m = driver_vm_message(FAKE_VMS - 1);
-	m.vm.asid = 65535;
+	m.vm.asid = FAKE_ASIDS - 1;
 	m.vm.root = (UINT64_C(1) << 56) - 4096;
 	assert_int_equal(request(m), ONPU_MSG_OK);
 	assert_int_equal(f->vm_root[FAKE_VMS - 1], m.vm.root);
-	assert_int_equal(f->vm_control[FAKE_VMS - 1], ONPU_CORE_VM_CONTROL_VALID__MASK | 65535);
+	assert_int_equal(f->vm_control[FAKE_VMS - 1],
+			 ONPU_CORE_VM_CONTROL_VALID__MASK | (FAKE_ASIDS - 1));
 	assert_int_equal(request(m), ONPU_MSG_EXISTS);
 	m.vm.asid = 1;
 	assert_int_equal(request(m), ONPU_MSG_EXISTS);
 	m.vm.vm = 0;
-	m.vm.asid = 65535;
+	m.vm.asid = FAKE_ASIDS - 1;
 	assert_int_equal(request(m), ONPU_MSG_EXISTS);
 	m.vm.asid = 1;
 	assert_int_equal(request(m), ONPU_MSG_OK);

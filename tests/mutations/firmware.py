@@ -89,6 +89,8 @@ MUTATIONS = [
     _mutation('a queue that is not there', 'context.c', 'requests',
               'if (q >= fw->num_queues || (m->mode != ONPU_QUEUE_PLAIN && m->mode != ONPU_QUEUE_RESUME))\n',
               'if (q > fw->num_queues || (m->mode != ONPU_QUEUE_PLAIN && m->mode != ONPU_QUEUE_RESUME))\n'),
+    _mutation('address spaces beyond those of the device', 'vm.c', 'requests',
+              'm->asid >= fw->num_asids ||', 'm->asid > fw->num_asids ||'),
     _mutation('two address spaces share an ASID', 'vm.c', 'requests',
               'if (vm->used || asid_taken(fw, m->asid))\n', 'if (vm->used)\n'),
     _mutation('an address space is destroyed in use', 'vm.c', 'requests',

@@ -67,6 +67,8 @@ static uint32_t core_reset(const struct reg *r)
 		return 64;
 	case ONPU_REG_CORE_NUM_VMS:
 		return 64;
+	case ONPU_REG_CORE_NUM_ASIDS:
+		return ONPU_CAP_NUM_ASIDS__RESET;
 	case ONPU_REG_CORE_SAVE_BYTES:
 		return ONPU_CAP_SAVE_BYTES__RESET;
 	default:
