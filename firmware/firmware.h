@@ -98,6 +98,7 @@ struct fw_sched {
 	uint32_t waiting;
 	uint64_t waits_since[ONPU_PRIORITY_COUNT];
 	uint32_t owed; /* the priority whose turn is not interrupted; ONPU_PRIORITY_COUNT: none */
+	bool killing;  /* the CP has not told the end of the last KILL in time */
 };
 
 struct firmware {

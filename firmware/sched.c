@@ -481,7 +481,11 @@ bool sched_preempt(struct firmware *fw, uint32_t queue)
 bool sched_kill(struct firmware *fw, uint32_t queue)
 {
 	stop(fw, queue);
+	/* The end of a KILL that nobody waits for any more would be taken for that of this one. */
+	if (fw->sched.killing && !wait_until(is_killed, queue, FW_CP_PATIENCE))
+		return false;
 	hw_write(ONPU_REG_CORE_IRQ_STATUS, ONPU_CORE_IRQ_STATUS_KILLED__MASK);
 	hw_write(ONPU_REG_CORE_KILL, queue);
-	return wait_until(is_killed, queue, FW_CP_PATIENCE);
+	fw->sched.killing = !wait_until(is_killed, queue, FW_CP_PATIENCE);
+	return !fw->sched.killing;
 }

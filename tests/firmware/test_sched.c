@@ -451,6 +451,31 @@ static void test_kill_unanswered(void **state)
 	assert_int_equal(driver_simple(f, ONPU_MSG_HEARTBEAT, 0, 0), ONPU_MSG_OK);
 }
 
+/* The end of the first KILL comes after its request was answered, and is not taken for that of the second. */
+static void test_kill_late(void **state)
+{
+	(void)state;
+	driver_queue(f, 0, NORMAL, jobs(UINT32_MAX, 0));
+	driver_queue(f, 1, NORMAL, jobs(UINT32_MAX, 0));
+	driver_queue(f, 2, NORMAL, jobs(100, 0));
+	driver_submit(f, 0, 1);
+	fake_run(f, 100);
+	f->cp.kill_delay = UINT32_MAX;
+	f->rest_unchecked = true;
+	assert_int_equal(driver_simple(f, ONPU_MSG_CTX_KILL, 100, 0), ONPU_MSG_INTERNAL);
+	/* As long as it does not end there is no second one. */
+	assert_int_equal(driver_simple(f, ONPU_MSG_CTX_KILL, 101, 0), ONPU_MSG_INTERNAL);
+	assert_int_equal(f->cp.killing, 0);
+	f->cp.kill_left = 5000;
+	f->cp.kill_delay = 20000;
+	assert_int_equal(driver_simple(f, ONPU_MSG_CTX_KILL, 101, 0), ONPU_MSG_OK);
+	assert_int_equal(f->cp.killing, 1);
+	assert_false(f->cp.kill_under_way);
+	driver_submit(f, 2, 1);
+	fake_settle(f);
+	assert_int_equal(f->queues[2].completed, 1);
+}
+
 /* ---- Take away ---- */
 
 static void test_unbind(void **state)
@@ -637,6 +662,7 @@ int main(void)
 		cmocka_unit_test_setup(test_kill_suspended, setup),
 		cmocka_unit_test_setup(test_kill_while_switching, setup),
 		cmocka_unit_test_setup(test_kill_unanswered, setup),
+		cmocka_unit_test_setup(test_kill_late, setup),
 		cmocka_unit_test_setup(test_unbind, setup),
 		cmocka_unit_test_setup(test_preempt_and_resume, setup),
 		cmocka_unit_test_setup(test_preempt_in_vain, setup),

@@ -60,7 +60,9 @@ MUTATIONS = [
     _mutation('a queue with an interrupted job gets no turn', 'sched.c', 'sched',
               '\tif (ready)\n\t\tfw->sched.ready', '\tif (!ready)\n\t\tfw->sched.ready'),
     _mutation('the answer to a kill does not wait', 'sched.c', 'sched',
-              'return wait_until(is_killed, queue, FW_CP_PATIENCE);\n', 'return true;\n'),
+              'fw->sched.killing = !wait_until(is_killed, queue, FW_CP_PATIENCE);\n', 'fw->sched.killing = false;\n'),
+    _mutation('the end of an earlier kill is that of this one', 'sched.c', 'sched',
+              'if (fw->sched.killing && ', 'if (false && '),
     _mutation('a fault without room for its event is lost', 'fault.c', 'rings',
               'hw_read(ONPU_REG_CORE_FAULT_COUNT) && mailbox_room(fw)) {\n\t\t'
               'struct onpu_fault_record record;\n\n\t\tread_record(&record);\n\t\t'
