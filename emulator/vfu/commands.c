@@ -22,10 +22,12 @@ static int answer(struct vfu_server *server, const void *data, size_t size, size
 static int do_version(struct vfu_server *server, const uint8_t *in, size_t size, size_t *reply_size)
 {
 	static const char capabilities[] =
-		"{\"capabilities\":{\"max_msg_fds\":16,\"max_data_xfer_size\":1048576}}";
+		"{\"capabilities\":{\"max_msg_fds\":16,\"max_data_xfer_size\":1048576,"
+		"\"max_dma_maps\":32768}}";
 	struct vfu_version version;
 
-	_Static_assert(VFU_MAX_FDS == 16 && VFU_MAX_DATA == 1048576, "as told above");
+	_Static_assert(VFU_MAX_FDS == 16 && VFU_MAX_DATA == 1048576 && VFU_MAX_MAPS == 32768,
+		       "as told above");
 	memcpy(&version, in, sizeof(version));
 	if (server->conn.negotiated)
 		return EINVAL;

@@ -73,7 +73,7 @@ struct vfu_region_access {
 /* What this server takes and tells the client. */
 #define VFU_MAX_DATA	(1u << 20)
 #define VFU_MAX_FDS	16u
-#define VFU_MAX_MAPS	65535u
+#define VFU_MAX_MAPS	32768u /* half of what vm.max_map_count leaves a process by default */
 #define VFU_MAX_PAYLOAD (sizeof(struct vfu_region_access) + VFU_MAX_DATA)
 
 #endif

@@ -111,6 +111,7 @@ static void test_attach(void **state)
 	assert_true(b.client.size + sizeof(b.client.reply) <= 214);
 	assert_memory_equal(b.client.data, "\0\0\0\0{\"capabilities\":{", 21);
 	assert_int_equal(b.client.data[b.client.size - 1], 0);
+	assert_non_null(strstr((const char *)b.client.data + 4, "\"max_dma_maps\":32768"));
 	pipelined_maps();
 	expect_info();
 	for (uint32_t i = 0; i < 9; i++)
