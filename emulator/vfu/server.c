@@ -101,7 +101,7 @@ static void accept_client(struct vfu_server *server)
 	 * Accept and close, so that the second client sees the end of its stream at once rather
 	 * than waiting.
 	 */
-	vfu_close(fd);
+	vfu_hang_up(fd);
 	vfu_server_log(server, "another client refused: there is one already");
 }
 

@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -23,15 +24,63 @@
 #include "vfu/irq.h"
 
 /*
- * Bytes of stack of a thread that closes descriptors. A client can make many of them sleep, so they
- * must be small.
+ * A client can make close() sleep for long, so each descriptor has a thread that closes it. Beyond so many
+ * threads, descriptors wait until one of them is awake again.
  */
-#define CLOSE_STACK (64 << 10)
+#define MAX_CLOSERS 64
+#define CLOSE_STACK (64 << 10) /* bytes */
 
-static void *close_main(void *fd)
+static struct {
+	pthread_mutex_t lock;
+	unsigned int threads;
+	int *waiting; /* descriptors that no thread has taken yet */
+	unsigned int count, room;
+} closers = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static void *close_main(void *argument)
 {
-	close((int)(intptr_t)fd);
+	int fd = (int)(intptr_t)argument;
+
+	while (fd >= 0) {
+		close(fd);
+		pthread_mutex_lock(&closers.lock);
+		fd = closers.count ? closers.waiting[--closers.count] : -1;
+		closers.threads -= fd < 0;
+		pthread_mutex_unlock(&closers.lock);
+	}
 	return NULL;
+}
+
+/* Leaves the descriptor to the next thread that has closed its own; false without memory. */
+static bool close_later(int fd)
+{
+	if (closers.count == closers.room) {
+		unsigned int room = closers.room ? closers.room * 2 : VFU_MAX_FDS;
+		int *waiting = realloc(closers.waiting, room * sizeof(*waiting));
+
+		if (!waiting)
+			return false;
+		closers.waiting = waiting;
+		closers.room = room;
+	}
+	closers.waiting[closers.count++] = fd;
+	return true;
+}
+
+/* Has a thread of its own close the descriptor; false when there is none to be had. */
+static bool close_beside(int fd)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+	bool made;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, CLOSE_STACK);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	made = !pthread_create(&thread, &attr, close_main, (void *)(intptr_t)fd);
+	pthread_attr_destroy(&attr);
+	closers.threads += made;
+	return made;
 }
 
 /* Whether closing the descriptor cannot sleep: memory files and eventfds. */
@@ -42,22 +91,21 @@ static bool closes_at_once(int fd)
 
 void vfu_close(int fd)
 {
-	pthread_attr_t attr;
-	pthread_t thread;
+	bool taken = false;
 
-	if (closes_at_once(fd)) {
-		close(fd);
-		return;
+	if (!closes_at_once(fd)) {
+		pthread_mutex_lock(&closers.lock);
+		taken = closers.threads < MAX_CLOSERS ? close_beside(fd) : close_later(fd);
+		pthread_mutex_unlock(&closers.lock);
 	}
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, CLOSE_STACK);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	/*
-	 * One thread for each descriptor, so that one whose close() sleeps does not delay the next.
-	 */
-	if (pthread_create(&thread, &attr, close_main, (void *)(intptr_t)fd))
+	if (!taken)
 		close(fd);
-	pthread_attr_destroy(&attr);
+}
+
+void vfu_hang_up(int fd)
+{
+	shutdown(fd, SHUT_RDWR);
+	vfu_close(fd);
 }
 
 void vfu_conn_open(struct vfu_conn *conn, int fd, uint8_t *payload, unsigned int patience_ms)
@@ -71,7 +119,7 @@ void vfu_conn_open(struct vfu_conn *conn, int fd, uint8_t *payload, unsigned int
 void vfu_conn_close(struct vfu_conn *conn)
 {
 	vfu_conn_next(conn);
-	vfu_close(conn->fd);
+	vfu_hang_up(conn->fd);
 	conn->fd = -1;
 }
 
@@ -352,7 +400,7 @@ int vfu_accept(int listening, int *spare, bool *waits)
 	if (!getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) &&
 	    (peer.uid == geteuid() || !peer.uid))
 		return fd;
-	vfu_close(fd);
+	vfu_hang_up(fd);
 	errno = EACCES;
 	return -1;
 }

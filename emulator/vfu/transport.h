@@ -44,11 +44,13 @@ enum vfu_receive {
 };
 
 /*
- * Close a descriptor that a client passed or holds, in a thread of its own, since close() may sleep
- * for ever: for a socket until its peer has read (SO_LINGER), for a file until its server answers
+ * Close a descriptor that a client passed or holds, in another thread, since close() may sleep for
+ * ever: for a socket until its peer has read (SO_LINGER), for a file until its server answers
  * (FUSE), for a unix socket because of descriptors in messages that nobody received.
  */
 void vfu_close(int fd);
+/* Ends a connection: its peer sees that at once, even when closing has to wait. */
+void vfu_hang_up(int fd);
 
 /* Owns @fd from now on; @payload has room for VFU_MAX_PAYLOAD bytes. */
 void vfu_conn_open(struct vfu_conn *conn, int fd, uint8_t *payload, unsigned int patience_ms);

@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include "bench.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/pci_regs.h>
@@ -17,6 +18,8 @@
 
 /* Seconds; longer than the client's patience. */
 #define LINGER 100
+/* Sockets that linger, each with its peer. */
+#define MANY 100
 
 static struct bench b;
 
@@ -387,16 +390,30 @@ static void send_lingering(unsigned int how, int fd, struct client *second)
 	}
 }
 
-/* Descriptors that take long to close: while the server does not look, all but its own are. */
-static void test_lingering(void **state)
+/* Has the server wait for a lock, which the caller gives back: what is sent until then is seen later. */
+static void hold_server(void)
 {
-	struct {
+	const struct {
 		struct vfu_header header;
 		struct vfu_dma_unmap unmap;
 	} m = {
 		.header = { .id = 1, .command = VFU_DMA_UNMAP, .size = sizeof(m) },
 		.unmap = { .argsz = sizeof(m.unmap), .size = 4096 },
 	};
+
+	pthread_mutex_lock(&b.server.function.dma.lock);
+	client_send(&b.client, &m, sizeof(m), NULL, 0);
+}
+
+static void release_server(void)
+{
+	pthread_mutex_unlock(&b.server.function.dma.lock);
+	assert_true(client_receive(&b.client));
+}
+
+/* Descriptors that take long to close: while the server does not look, all but its own are. */
+static void test_lingering(void **state)
+{
 	struct client second = { .fd = -1 };
 	int peers[4];
 
@@ -405,12 +422,10 @@ static void test_lingering(void **state)
 		int fd = lingering(&peers[how]);
 
 		assert_int_equal(client_version(&b.client), 0);
-		pthread_mutex_lock(&b.server.function.dma.lock);
-		client_send(&b.client, &m, sizeof(m), NULL, 0);
+		hold_server();
 		send_lingering(how, fd, &second);
 		close(fd);
-		pthread_mutex_unlock(&b.server.function.dma.lock);
-		assert_true(client_receive(&b.client));
+		release_server();
 		if (second.fd >= 0)
 			client_expect_end(&second);
 		expect_service();
@@ -420,6 +435,51 @@ static void test_lingering(void **state)
 	client_close(&second);
 	for (unsigned int how = 0; how < 4; how++)
 		close(peers[how]);
+}
+
+static unsigned int threads_of_this_process(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	unsigned int count = 0;
+
+	assert_non_null(tasks);
+	while (readdir(tasks))
+		count++;
+	closedir(tasks);
+	return count - 2;
+}
+
+/* More descriptors that take long to close than threads may close them: clients come and go as before. */
+static void test_many_lingering(void **state)
+{
+	const struct vfu_header reset = { .id = 1, .command = VFU_DEVICE_RESET, .size = 16 };
+	unsigned int before = threads_of_this_process();
+	struct client second = { .fd = -1 };
+	int peers[MANY];
+
+	(void)state;
+	assert_int_equal(client_version(&b.client), 0);
+	hold_server();
+	for (unsigned int i = 0; i < MANY; i++) {
+		int fd = lingering(&peers[i]);
+
+		client_send(&b.client, &reset, sizeof(reset), &fd, 1);
+		close(fd);
+	}
+	release_server();
+	for (unsigned int i = 0; i < MANY; i++)
+		assert_true(client_receive(&b.client));
+	assert_true(threads_of_this_process() > before + 10);
+	assert_true(threads_of_this_process() <= before + 64);
+	expect_service();
+	client_open(&second, b.path);
+	client_expect_end(&second);
+	client_close(&second);
+	for (unsigned int i = 0; i < MANY; i++)
+		close(peers[i]);
+	/* The threads go when nothing is left to be closed. */
+	while (threads_of_this_process() > before)
+		usleep(1000);
 }
 
 /* A message in pieces is one message. */
@@ -482,6 +542,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_descriptors, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_full_counter, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_lingering, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_many_lingering, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_pieces, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_unread_replies, setup, teardown),
 	};
