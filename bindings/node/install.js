@@ -26,9 +26,13 @@ function headers() {
 	return found;
 }
 
+// Models of ONNX come with libwebnn-onnx where that is installed, too.
 function pkgConfig() {
+	const onnx = spawnSync('pkg-config', ['--exists', 'webnn-onnx']).status === 0;
+
 	try {
-		return execFileSync('pkg-config', ['--cflags', '--libs', 'webnn-npu'], { encoding: 'utf8' }).trim().split(/\s+/);
+		return [...(onnx ? ['-DWITH_ONNX'] : []), ...execFileSync('pkg-config',
+			['--cflags', '--libs', 'webnn-npu', ...(onnx ? ['webnn-onnx'] : [])], { encoding: 'utf8' }).trim().split(/\s+/)];
 	} catch {
 		throw new Error('pkg-config does not find webnn-npu: install libwebnn-npu with its headers (libwebnn-npu-dev)');
 	}

@@ -12,6 +12,8 @@ const path = require('node:path');
 const test = require('node:test');
 const { spawnSync } = require('node:child_process');
 
+const { FLOAT, model, node, value } = require('./onnx_model.js');
+
 const [tarball, build] = process.argv.slice(2).map((name) => path.resolve(name));
 const PROGRAM = `import 'webnn-npu/register';
 	import { deviceInfo } from 'webnn-npu/npu';
@@ -25,6 +27,12 @@ const PROGRAM = `import 'webnn-npu/register';
 	context.dispatch(graph, { x }, { y });
 	console.log(deviceInfo(context).device, ...new Float32Array(await context.readTensor(y)));`;
 
+const ONNX_PROGRAM = `import { ml } from 'webnn-npu';
+	import { OnnxModel } from 'webnn-npu/onnx';
+	const model = await OnnxModel.load('model.onnx');
+	const { y } = await (await model.build(await ml.createContext())).run({ x: new Float32Array([-1, 2]) });
+	console.log(...y);`;
+
 // A folder of a program that has the package, as npm makes it.
 function unpack(context) {
 	const top = fs.mkdtempSync(path.join(os.tmpdir(), 'webnn-npu-'));
@@ -36,6 +44,8 @@ function unpack(context) {
 
 	assert.strictEqual(status, 0, stderr);
 	fs.writeFileSync(path.join(top, 'program.mjs'), PROGRAM);
+	fs.writeFileSync(path.join(top, 'onnx.mjs'), ONNX_PROGRAM);
+	fs.writeFileSync(path.join(top, 'model.onnx'), model([node('Relu', ['x'], ['y'])], [value('x', FLOAT, [2])], [value('y', FLOAT, [2])]));
 	return { top, folder };
 }
 
@@ -54,6 +64,12 @@ function runProgram(top, env = {}) {
 	assert.strictEqual(stdout, 'sim 3\n');
 }
 
+function runOnnx(top, env = {}) {
+	const { LD_PRELOAD } = process.env;
+
+	return run(process.execPath, ['onnx.mjs'], { cwd: top, env: { WEBNN_DEVICE: 'cpu', ...(LD_PRELOAD ? { LD_PRELOAD } : {}), ...env } });
+}
+
 test('the package works where it was unpacked', (context) => {
 	const { top, folder } = unpack(context);
 
@@ -64,10 +80,30 @@ test('the package works where it was unpacked', (context) => {
 		assert.ok(name.includes('*') || fs.existsSync(path.join(folder, name)), name);
 });
 
+test('models of ONNX need libprotobuf-c, and nothing else does', (context) => {
+	const { top, folder } = unpack(context);
+
+	if (!require(path.join(folder, 'webnn_npu.node')).onnxLoad) {
+		context.skip('it was built without libwebnn-onnx');
+		return;
+	}
+	const { status, stdout, stderr } = runOnnx(top);
+
+	assert.strictEqual(status, 0, stderr);
+	assert.strictEqual(stdout, '0 2\n');
+	// What is no library stands for one that is not installed.
+	fs.writeFileSync(path.join(top, 'libprotobuf-c.so.1'), 'nothing');
+	const without = { LD_LIBRARY_PATH: top };
+
+	assert.match(runOnnx(top, without).stderr, /libprotobuf-c\.so\.1 is missing, .*: install it/);
+	runProgram(top, without);
+});
+
 // The compiler of the sanitizers would have to be told of them.
 test('an addon is compiled where the one inside does not load', { skip: Boolean(process.env.LD_PRELOAD) }, (context) => {
 	const { top, folder } = unpack(context);
-	const env = { PKG_CONFIG_PATH: path.join(build, 'meson-uninstalled'), LD_LIBRARY_PATH: path.join(build, 'userspace') };
+	const env = { PKG_CONFIG_PATH: path.join(build, 'meson-uninstalled'), LD_LIBRARY_PATH:
+		`${path.join(build, 'userspace')}:${path.join(build, 'userspace/import/onnx')}` };
 
 	fs.writeFileSync(path.join(folder, 'webnn_npu.node'), 'for another machine');
 	const missing = run(process.execPath, ['install.js'], { cwd: folder, env: { PKG_CONFIG_LIBDIR: '/nowhere' } });
@@ -78,6 +114,8 @@ test('an addon is compiled where the one inside does not load', { skip: Boolean(
 
 	assert.strictEqual(compiled.status, 0, compiled.stderr);
 	runProgram(top, env);
+	if (fs.existsSync(path.join(build, 'userspace/import/onnx/libwebnn-onnx.so')))
+		assert.strictEqual(runOnnx(top, env).stdout, '0 2\n');
 });
 
 test('TypeScript takes the declarations, and finds mistakes', (context) => {

@@ -12,6 +12,7 @@ const { pathToFileURL } = require('node:url');
 
 const folder = process.argv[2];
 const webnn = require(path.join(folder, 'index.js'));
+const native = require(path.join(folder, 'webnn_npu.node'));
 const declarations = fs.readFileSync(path.join(folder, 'index.d.ts'), 'utf8');
 
 // Names of the members of a declared class or interface.
@@ -28,6 +29,18 @@ test('classes have the members that are declared', () => {
 
 		wanted.add('constructor');
 		assert.deepStrictEqual(there.sort(), [...wanted].sort(), name);
+	}
+});
+
+test('models have the members that are declared', { skip: !native.onnxLoad && 'it was built without libwebnn-onnx' }, () => {
+	const onnx = require(path.join(folder, 'onnx.js'));
+	const text = fs.readFileSync(path.join(folder, 'onnx.d.ts'), 'utf8');
+
+	for (const [name, { prototype }] of Object.entries(onnx)) {
+		const body = new RegExp(`export class ${name} \\{\\n([^}]*)\\n\\}`).exec(text)[1];
+		const wanted = [...body.matchAll(/^\t(?!private |static )(?:readonly )?(\w+)[(:]/gm)].map((match) => match[1]);
+
+		assert.deepStrictEqual(Object.getOwnPropertyNames(prototype).sort(), ['constructor', ...wanted].sort(), name);
 	}
 });
 

@@ -4,6 +4,7 @@
 import 'webnn-npu/register';
 import { ml, register, type MLConv2dOptions, type MLOpSupportLimits } from 'webnn-npu';
 import { createProfilingContext, placement, profile, type NodePlacement } from 'webnn-npu/npu';
+import { OnnxModel, type OnnxGraph } from 'webnn-npu/onnx';
 
 async function use(): Promise<number> {
 	const context: MLContext = await navigator.ml.createContext({ powerPreference: 'low-power', deviceType: 'npu' });
@@ -29,6 +30,22 @@ async function use(): Promise<number> {
 		profile(graph).cycles + limits.conv2d.input.rankRange.max + message.length + Number(nothing);
 }
 
+async function useOnnx(context: MLContext): Promise<number> {
+	const model: OnnxModel = await OnnxModel.load(new URL('file:///model.onnx'), { folder: '/weights' });
+	const open: (number | string | null)[] | null = model.inputs[0].shape;
+	const compiled: OnnxGraph = await model.setDimension('batch', 2).setShape('x', [2, 3]).setValue('s', null)
+		.setOutputs(new Set(['y'])).build(context, { seed: 4n });
+	const y: MLTensor = await context.createTensor({ ...compiled.outputs.y, readable: true });
+	const results = await compiled.run({ x: new Float32Array(6) });
+
+	context.dispatch(compiled.graph, {}, { y });
+	// @ts-expect-error: inputs have names
+	await compiled.run([new Float32Array(6)]);
+	// @ts-expect-error: only load() makes models
+	new OnnxModel();
+	return results.y.length + model.refusals.length + Number(open);
+}
+
 async function misuse(context: MLContext, builder: MLGraphBuilder, x: MLOperand) {
 	// @ts-expect-error: there is no such device
 	await navigator.ml.createContext({ deviceType: 'tpu' });
@@ -44,4 +61,4 @@ async function misuse(context: MLContext, builder: MLGraphBuilder, x: MLOperand)
 	await context.createTensor({ dataType: 'int8' });
 }
 
-export { misuse, use };
+export { misuse, use, useOnnx };

@@ -280,4 +280,4 @@ function isGpuDevice(value) {
 finish(MLContext, 'MLContext');
 finish(ML, 'ML');
 
-module.exports = { ...access, ML, MLContext, ml: new ML(key), openContext, wrongView };
+module.exports = { ...access, byteLength, ML, MLContext, ml: new ML(key), openContext, wrongView };

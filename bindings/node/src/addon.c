@@ -253,6 +253,7 @@ static bool export_functions(napi_env env, napi_value exports)
 		{ "writeTensor", native_write_tensor },
 		{ "tensorDestroy", native_tensor_destroy },
 		{ "graphDestroy", native_graph_destroy },
+		{ "graphDescriptors", native_graph_descriptors },
 		{ "graphPlacement", native_graph_placement },
 		{ "graphProfile", native_graph_profile },
 		{ "createBuilder", native_create_builder },
@@ -263,6 +264,17 @@ static bool export_functions(napi_env env, napi_value exports)
 		{ "operator", native_operator },
 		{ "operandInfo", native_operand_info },
 		{ "build", native_build },
+#if defined(WITH_ONNX)
+		{ "onnxLoad", native_onnx_load },
+		{ "onnxBuild", native_onnx_build },
+		{ "onnxValues", native_onnx_values },
+		{ "onnxReasons", native_onnx_reasons },
+		{ "onnxSetDimension", native_onnx_set_dimension },
+		{ "onnxSetShape", native_onnx_set_shape },
+		{ "onnxSetValue", native_onnx_set_value },
+		{ "onnxSetOutputs", native_onnx_set_outputs },
+		{ "onnxDraw", native_onnx_draw },
+#endif
 	};
 
 	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {

@@ -37,7 +37,7 @@ struct addon {
 
 void addon_release(struct addon *addon);
 
-enum object_kind { OBJECT_CONTEXT = 1, OBJECT_TENSOR, OBJECT_GRAPH, OBJECT_BUILDER };
+enum object_kind { OBJECT_CONTEXT = 1, OBJECT_TENSOR, OBJECT_GRAPH, OBJECT_BUILDER, OBJECT_MODEL };
 
 /* What an external value of JavaScript points to; JavaScript keeps it in a private field. */
 struct object {
@@ -48,6 +48,8 @@ struct object {
 		WNNTensor tensor;
 		WNNGraph graph;
 		WNNGraphBuilder builder;
+		/* A WNNOnnxModel, where libwebnn-onnx is there. */
+		void *model;
 	};
 	/* What the garbage collector was told of. */
 	int64_t bytes;
@@ -65,6 +67,8 @@ napi_value object_create(struct addon *addon, enum object_kind kind, void *handl
 			 struct object **object);
 /* The object of an external value; NULL with an exception. */
 struct object *object_get(napi_env env, napi_value value, enum object_kind kind);
+/* Gives a model of libwebnn-onnx back. */
+void model_release(void *model);
 /* Tells the garbage collector that the memory went before the object. */
 void object_forget_bytes(struct object *object);
 
@@ -124,6 +128,7 @@ napi_value native_read_tensor(napi_env env, napi_callback_info info);
 napi_value native_write_tensor(napi_env env, napi_callback_info info);
 napi_value native_tensor_destroy(napi_env env, napi_callback_info info);
 napi_value native_graph_destroy(napi_env env, napi_callback_info info);
+napi_value native_graph_descriptors(napi_env env, napi_callback_info info);
 napi_value native_graph_placement(napi_env env, napi_callback_info info);
 napi_value native_graph_profile(napi_env env, napi_callback_info info);
 napi_value native_create_builder(napi_env env, napi_callback_info info);
@@ -134,6 +139,19 @@ napi_value native_constant_number(napi_env env, napi_callback_info info);
 napi_value native_operator(napi_env env, napi_callback_info info);
 napi_value native_operand_info(napi_env env, napi_callback_info info);
 napi_value native_build(napi_env env, napi_callback_info info);
+#if defined(WITH_ONNX)
+/* Whether libprotobuf-c was found, for addons that are not linked with it. */
+bool protobuf_is_there(void);
+napi_value native_onnx_load(napi_env env, napi_callback_info info);
+napi_value native_onnx_build(napi_env env, napi_callback_info info);
+napi_value native_onnx_values(napi_env env, napi_callback_info info);
+napi_value native_onnx_reasons(napi_env env, napi_callback_info info);
+napi_value native_onnx_set_dimension(napi_env env, napi_callback_info info);
+napi_value native_onnx_set_shape(napi_env env, napi_callback_info info);
+napi_value native_onnx_set_value(napi_env env, napi_callback_info info);
+napi_value native_onnx_set_outputs(napi_env env, napi_callback_info info);
+napi_value native_onnx_draw(napi_env env, napi_callback_info info);
+#endif
 
 /*
  * The largest tensor here. The library allows more, but JavaScript could hardly hold it in a buffer;

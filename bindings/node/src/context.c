@@ -262,3 +262,54 @@ napi_value native_graph_destroy(napi_env env, napi_callback_info info)
 	}
 	return NULL;
 }
+
+/* [[name, data type, shape] …] */
+static napi_value descriptors(napi_env env, WNNNamedOperandDescriptorArray array)
+{
+	napi_value list, item, value, shape;
+
+	if (napi_create_array_with_length(env, array.count, &list) != napi_ok)
+		return NULL;
+	for (uint32_t i = 0; i < array.count; i++) {
+		WNNNamedOperandDescriptor const *descriptor = &array.data[i];
+
+		if (napi_create_array_with_length(env, 3, &item) != napi_ok ||
+		    napi_create_array_with_length(env, descriptor->shape.count, &shape) !=
+			    napi_ok ||
+		    napi_create_string_utf8(env, descriptor->name.data, descriptor->name.length,
+					    &value) != napi_ok)
+			return NULL;
+		napi_set_element(env, item, 0, value);
+		napi_create_uint32(env, descriptor->dataType, &value);
+		napi_set_element(env, item, 1, value);
+		for (uint32_t axis = 0; axis < descriptor->shape.count; axis++) {
+			napi_create_uint32(env, descriptor->shape.data[axis], &value);
+			napi_set_element(env, shape, axis, value);
+		}
+		napi_set_element(env, item, 2, shape);
+		napi_set_element(env, list, i, item);
+	}
+	return list;
+}
+
+/* graphDescriptors(graph): [inputs, outputs], each a list of [name, data type, shape]. */
+napi_value native_graph_descriptors(napi_env env, napi_callback_info info)
+{
+	napi_value value, inputs, outputs, result;
+	struct object *graph;
+
+	if (!arguments(env, info, 1, &value))
+		return NULL;
+	graph = object_get(env, value, OBJECT_GRAPH);
+	if (!graph)
+		return NULL;
+	inputs = descriptors(env, wnnGraphGetInputs(graph->graph));
+	outputs = descriptors(env, wnnGraphGetOutputs(graph->graph));
+	if (!inputs || !outputs || napi_create_array_with_length(env, 2, &result) != napi_ok) {
+		throw_internal(env, "no array could be made");
+		return NULL;
+	}
+	napi_set_element(env, result, 0, inputs);
+	napi_set_element(env, result, 1, outputs);
+	return result;
+}

@@ -24,6 +24,9 @@ static void release_handle(struct object *object)
 	case OBJECT_BUILDER:
 		wnnGraphBuilderRelease(object->builder);
 		break;
+	case OBJECT_MODEL:
+		model_release(object->model);
+		break;
 	}
 }
 
