@@ -19,13 +19,16 @@ deb_sources()
 	done
 }
 
-# deb_stamp FILES: what the packages depend on, in one line. They have nothing of tests and pages.
+# deb_stamp FILES: what the packages depend on, in one line. Of tests they have cases of WebNN alone.
 deb_stamp()
 {
 	{
 		tools
 		inside dpkg-query -W
-		grep -zvE '^(tests|scripts)/|\.(rst|md)$' "$1" | (cd -- "$top" && xargs -0 sha256sum --)
+		{
+			grep -zvE '^(tests|scripts)/|\.(rst|md)$' "$1"
+			grep -z '^tests/library/conformance/data/passing/' "$1"
+		} | (cd -- "$top" && xargs -0 sha256sum --)
 	} | sha256sum
 }
 

@@ -143,6 +143,15 @@ class Installed(unittest.TestCase):
             self.assertEqual(dynamic(path, "RUNPATH") + dynamic(path, "RPATH"), [])
             self.assertEqual(dynamic(path, "SONAME"), [path.name + ".1"])
 
+    def test_conformance_cases(self):
+        """The program names where cases are installed, and they pass."""
+        program, cases = self.prefix / "bin/wnn-conformance", self.prefix / "share/webnn-npu/conformance"
+        told = run([program, "--help"], LD_LIBRARY_PATH=str(self.libdir)).split()
+        self.assertTrue([word for word in told if word.rstrip(".").endswith("/share/webnn-npu/conformance")], told)
+        lines = run([program, "--device", "cpu", cases], LD_LIBRARY_PATH=str(self.libdir)).splitlines()
+        self.assertEqual(len(lines), 1 + len(list(cases.rglob("*.json"))))
+        self.assertRegex(lines[-1], "^[1-9][0-9]* passed, 0 failed")
+
     def test_man_pages_have_all_options(self):
         """Those of webnn-run and onpu-smi, whose commands have their own, are looked at in tests/tools and tests/smi."""
         for name in set(self.installed("bin/*")) - {"webnn-run", "onpu-smi"}:

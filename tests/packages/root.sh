@@ -91,7 +91,7 @@ has_module()
 
 test_libraries()
 {
-	local device examples=/usr/share/doc/libwebnn-npu-dev/examples
+	local device examples=/usr/share/doc/libwebnn-npu-dev/examples cases=/usr/share/webnn-npu/conformance
 
 	try "the libraries and the tools are installed" install_debs "${libraries[@]}"
 	try "a program is compiled with pkg-config" compile "$examples/first.c" webnn-npu
@@ -103,6 +103,7 @@ test_libraries()
 		webnn-run compare "$work/model.onnx" -d "$device" -i "$work/x.npy" --expect "$work/wrong.npy" >&2
 		[ $? -eq 1 ]
 		ok $? "webnn-run tells on $device that a result differs"
+		try "cases of wnn-conformance pass on $device" wnn-conformance --device "$device" "$cases"
 	done
 	try "an example of the importer is compiled with pkg-config" compile "$examples/voice.c" webnn-onnx
 	out=$(/tmp/onpu-packages-program --help)

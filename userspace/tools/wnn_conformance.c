@@ -184,7 +184,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		options->path_count = (size_t)(state->argc - state->next);
 		break;
 	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "no file and no folder of cases is given");
+		argp_error(
+			state,
+			"no file and no folder of cases is given; those of this project are installed in " CASES);
 		break;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -196,7 +198,9 @@ static const struct argp argp = {
 	argp_options,
 	parse,
 	"FILE|FOLDER...",
-	"Runs conformance cases of WebNN. On sim and npu everything must run on the NPU; a graph "
+	"Runs conformance cases of WebNN, in files of the formats webnn-conformance/1 and webnn-validation/1. Cases of this "
+	"project are installed in " CASES
+	". On sim and npu everything must run on the NPU; a graph "
 	"that cannot is skipped with the reason of its placement, unless --mixed is given. The exit status is 0 when "
 	"nothing failed and something passed.",
 	NULL,

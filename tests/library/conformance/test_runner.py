@@ -122,6 +122,7 @@ class Runner(unittest.TestCase):
                                   stderr=subprocess.PIPE, text=True)
             self.assertNotEqual(done.returncode, 0, arguments)
             self.assertTrue(done.stderr, arguments)
+        self.assertRegex(done.stderr, "those of this project are installed in /.*/webnn-npu/conformance")
 
 
 if __name__ == "__main__":
