@@ -194,6 +194,17 @@ test('wrong options are said', async () => {
 	}
 });
 
+test('without --digits the folder beside the program is taken', async (context) => {
+	fs.cpSync(digits, path.join(top, 'digits'), { recursive: true });
+	context.after(() => fs.rmSync(path.join(top, 'digits'), { recursive: true }));
+	const child = startServer(['--port', '0'], 'cpu');
+
+	context.after(() => child.kill());
+	const [line] = await once(createInterface({ input: child.stdout }), 'line');
+
+	assert.match(line, /^http:.* on cpu$/);
+});
+
 // --- In a browser ---------------------------------------------------------------------------------
 
 // A page of headless Chromium, driven by its DevTools protocol.

@@ -4,8 +4,9 @@
 // each operator ran, and when its engines were busy:
 //
 //	npm install ws
-//	node server.mjs --digits userspace/demo/digits [--pictures squeezenet] [--port 8080]
+//	node server.mjs [--digits userspace/demo/digits] [--pictures squeezenet] [--port 8080]
 //
+// The network for digits is in the folder digits beside this program where Debian's package has put it.
 // It listens on the loopback interface only, takes pages of its own address only, and messages of two exact sizes: a
 // byte for the network, and the pixels. What is more than it can do is refused.
 import fs from 'node:fs';
@@ -21,6 +22,7 @@ import { Classifier, best, digits, squeezenet } from './networks.mjs';
 // require() finds ws also where Debian puts it.
 const { WebSocketServer } = createRequire(import.meta.url)('ws');
 
+const HERE = path.dirname(fileURLToPath(import.meta.url));
 const HOST = '127.0.0.1';
 const MAX_CLIENTS = 16;
 const MAX_WAITING = 4; // messages of a client that are not answered yet
@@ -33,13 +35,14 @@ function options() {
 			digits: { type: 'string' }, pictures: { type: 'string' }, port: { type: 'string', default: '8080' },
 		} });
 
-		if (!values.digits)
-			throw new Error('--digits is needed');
+		if (!values.digits && !fs.existsSync(path.join(HERE, 'digits')))
+			throw new Error('--digits is needed: there is no folder digits beside this program');
+		values.digits ||= path.join(HERE, 'digits');
 		if (!/^\d{1,5}$/.test(values.port) || Number(values.port) > 65535)
 			throw new Error(`--port: ${values.port} is no number from 0 to 65535`);
 		return values;
 	} catch (error) {
-		console.error(`usage: node server.mjs --digits FOLDER [--pictures FOLDER] [--port N]\n\nserver: ${error.message}`);
+		console.error(`usage: node server.mjs [--digits FOLDER] [--pictures FOLDER] [--port N]\n\nserver: ${error.message}`);
 		return process.exit(64);
 	}
 }
@@ -123,7 +126,7 @@ const folders = options();
 const context = await createProfilingContext();
 const networks = await openNetworks(context, folders);
 const { device, machine } = deviceInfo(context);
-const page = fs.readFileSync(path.join(path.dirname(fileURLToPath(import.meta.url)), 'page.html'));
+const page = fs.readFileSync(path.join(HERE, 'page.html'));
 const server = http.createServer({ maxHeaderSize: 8192, requestTimeout: 10000 }, (request, response) => serve(request, response, page));
 const largest = Math.max(...networks.map(({ bytes }) => bytes)) + 1;
 const sockets = new WebSocketServer({ noServer: true, maxPayload: largest, perMessageDeflate: false });
