@@ -16,8 +16,8 @@ packages_lines=(gcc libc6-dev pkgconf kmod udev busybox-static tzdata)
 # With which the tutorial makes its model. It has libraries that could take the place of the packages' own, so
 # that it is installed, and removed, together with these.
 packages_models=(python3-onnx)
-# With which npm's package compiles its addon, and pip's its module; and an environment for that.
-packages_headers=(libnode-dev libuv1-dev libpython3-dev python3-venv)
+# With which npm's package compiles its addon, and pip's its module; an environment for that; WebSockets of the server for Node.
+packages_headers=(libnode-dev libuv1-dev libpython3-dev python3-venv node-ws)
 
 # in_system FOLDER COMMAND…: in another root than that of ./npu exec, with nothing of the checkout on
 # the path.

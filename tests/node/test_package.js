@@ -80,6 +80,26 @@ test('the package works where it was unpacked', (context) => {
 		assert.ok(name.includes('*') || fs.existsSync(path.join(folder, name)), name);
 });
 
+test('import finds the package without a link after -r webnn-npu/import', (context) => {
+	const { top, folder } = unpack(context);
+	const other = fs.mkdtempSync(path.join(os.tmpdir(), 'webnn-npu-'));
+	const env = { WEBNN_DEVICE: 'cpu', ...(process.env.LD_PRELOAD ? { LD_PRELOAD: process.env.LD_PRELOAD } : {}) };
+	const start = (...args) => run(process.execPath, args, { cwd: other, env });
+	const hooks = path.join(folder, 'import.js');
+
+	context.after(() => fs.rmSync(other, { recursive: true }));
+	fs.copyFileSync(path.join(top, 'program.mjs'), path.join(other, 'program.mjs'));
+	fs.writeFileSync(path.join(other, 'missing.mjs'), "import 'webnn-npu-of-nobody';");
+	assert.match(start('program.mjs').stderr, /ERR_MODULE_NOT_FOUND/);
+	assert.strictEqual(start('-r', hooks, 'program.mjs').stdout, 'cpu 3\n');
+	assert.match(start('-r', hooks, 'missing.mjs').stderr, /Cannot find package 'webnn-npu-of-nobody'/);
+	// A package of the program's own wins.
+	fs.mkdirSync(path.join(other, 'node_modules/webnn-npu'), { recursive: true });
+	fs.writeFileSync(path.join(other, 'node_modules/webnn-npu/package.json'), '{"exports": {"./*": "./own.js"}}');
+	fs.writeFileSync(path.join(other, 'node_modules/webnn-npu/own.js'), '');
+	assert.match(start('-r', hooks, 'program.mjs').stderr, /'webnn-npu\/npu' does not provide an export named 'deviceInfo'/);
+});
+
 test('models of ONNX need libprotobuf-c, and nothing else does', (context) => {
 	const { top, folder } = unpack(context);
 

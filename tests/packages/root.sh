@@ -22,6 +22,8 @@ others=(onpu-emu onpu-firmware onpu-dkms)
 models=(python3-onnx)
 # With which npm's package compiles its addon, and pip's its module.
 headers=(libnode-dev libuv1-dev libpython3-dev)
+# Of the server of the examples for Node.
+sockets=(node-ws)
 # An environment for a project in Python.
 environments=(python3-venv)
 
@@ -130,10 +132,13 @@ test_ranks()
 	contains "ranks of MPI compute together" "rank 2: result0: uint32 [], from 3 to 3"
 }
 
-# The first program of the pages, with the package that is in the folder node_modules here.
+# node_program DEVICE FILE…: a program of the pages.
 node_program()
 {
-	WEBNN_DEVICE=$1 node "$2"
+	local device=$1
+
+	shift
+	WEBNN_DEVICE=$device node "$@"
 }
 
 test_node()
@@ -141,7 +146,7 @@ test_node()
 	local device folder=/tmp/onpu-packages-node tarball=$top/build/gcc/bindings/node/webnn-npu.tgz
 	local example=/usr/share/doc/node-webnn-npu/examples/first.mjs
 
-	mkdir -p "$folder/node_modules"
+	mkdir -p "$folder"
 	cp -- "$example" "$folder"
 	sed '/^import /d' "$example" >"$folder/web.mjs"
 	cd -- "$folder" || return
@@ -149,16 +154,24 @@ test_node()
 		out=$(WEBNN_DEVICE=$device node -r webnn-npu/register web.mjs)
 		equal "a program for browsers computes in Node on $device" "15 0"
 	done
-	try "the package is linked" ln -s "$(dirname "$(node -p 'require.resolve("webnn-npu")')")" node_modules/webnn-npu
-	out=$(node_program sim first.mjs)
-	equal "a program imports it" "15 0"
+	out=$(node_program sim "$example")
+	equal "an example imports the package where it is installed" "15 0"
+	out=$(WEBNN_DEVICE=sim node -r webnn-npu/import first.mjs)
+	equal "a program elsewhere imports it after -r webnn-npu/import" "15 0"
+	cp -- "$here/onnx.mjs" .
+	for device in cpu sim; do
+		out=$(NODE_OPTIONS='-r webnn-npu/import' node_program "$device" onnx.mjs "$work")
+		equal "it loads a model of ONNX on $device" "15 right"
+	done
+	try "WebSockets are installed" apt-get -qy --no-install-recommends install "${sockets[@]}"
+	out=$(timeout 20 node "${example%/*}/server.mjs" --port 0 | head -n 1)
+	contains "the server of the examples finds its network" "http://127.0.0.1:"
 	# grep reads to the end, or ldd could die of a closed pipe.
-	ldd node_modules/webnn-npu/webnn_npu.node | grep 'libwebnn-npu.so.1 => /' >/dev/null
+	ldd /usr/lib/*/nodejs/webnn-npu/webnn_npu.node | grep 'libwebnn-npu.so.1 => /' >/dev/null
 	ok $? "its addon takes the library of libwebnn-npu1"
 	if [ -e "$tarball" ]; then
 		try "what compiles addons is installed" apt-get -qy --no-install-recommends install "${headers[@]}"
-		rm node_modules/webnn-npu
-		mkdir node_modules/webnn-npu
+		mkdir -p node_modules/webnn-npu
 		try "npm's package is unpacked" tar -xzf "$tarball" -C node_modules/webnn-npu --strip-components=1
 		out=$(node_program cpu first.mjs)
 		equal "it computes as it comes" "15 0"
@@ -236,7 +249,7 @@ test_purge()
 	local name
 
 	try "all packages are purged" apt-get -qy purge "${libraries[@]}" "${others[@]}" "${models[@]}" "${headers[@]}" \
-		"${environments[@]}"
+		"${sockets[@]}" "${environments[@]}"
 	# Also what other packages recommend or suggest by chance.
 	try "and what they needed" apt-get -qy -o APT::AutoRemove::RecommendsImportant=false \
 		-o APT::AutoRemove::SuggestsImportant=false autoremove --purge
