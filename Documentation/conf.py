@@ -3,6 +3,7 @@
 userspace/webnn.json and the headers), of the driver's interface and of the messages are made into
 generated/ before each build. ./npu doc runs this in a copy, build/doc/source, and says by ONPU_SOURCE
 what it is a copy of, so that nothing is written into the checkout."""
+import json
 import os
 import pathlib
 import shutil
@@ -17,6 +18,7 @@ TOOLS = ROOT / "Documentation"
 GENERATED = HERE / "generated"
 
 project = "Open NPU"
+release = version = ".".join(map(str, json.loads((USERSPACE / "webnn.json").read_text(encoding="utf-8"))["version"]))
 copyright = "the Open NPU authors"
 extensions = []
 exclude_patterns = ["generated/names.rst", "generated/messages.rst"]

@@ -286,6 +286,8 @@ static int serve_recorded(struct arguments *arguments, int stop_fd)
 	return EXIT_FAILURE;
 }
 
+const char *argp_program_version = "onpu-emu " ONPU_VERSION;
+
 int main(int argc, char **argv)
 {
 	static const struct argp argp = { .options = options,

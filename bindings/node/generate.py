@@ -183,8 +183,10 @@ def main():
     model = Model(sys.argv[1])
     folder = pathlib.Path(sys.argv[2])
     declarations = ts_text(model)
+    package = (HERE / "package.json.in").read_text(encoding="utf-8")
+    package = package.replace("@VERSION@", ".".join(map(str, model.data["version"])))
     for name, text in (("operators.inc", c_text(model)), ("idl.js", js_text(model)), ("index.d.ts", declarations),
-                       ("register.d.ts", ts_globals(declarations))):
+                       ("register.d.ts", ts_globals(declarations)), ("package.json", package)):
         (folder / name).write_text(text, encoding="utf-8")
 
 

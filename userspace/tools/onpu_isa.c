@@ -14,7 +14,7 @@
 static void print_version(FILE *out, struct argp_state *state)
 {
 	(void)state;
-	fprintf(out, "onpu-isa, instruction set %u\n", ONPU_ISA_MAJOR);
+	fprintf(out, "onpu-isa " ONPU_VERSION ", instruction set %u\n", ONPU_ISA_MAJOR);
 }
 
 void (*argp_program_version_hook)(FILE *out, struct argp_state *state) = print_version;

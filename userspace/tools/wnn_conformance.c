@@ -149,6 +149,8 @@ static uint64_t parse_number(struct argp_state *state, const char *what, const c
 	return value;
 }
 
+const char *argp_program_version = "wnn-conformance " ONPU_VERSION;
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct options *options = state->input;

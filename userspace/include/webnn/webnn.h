@@ -83,9 +83,9 @@
 
 /* The version of this header; wnnGetVersion tells that of the library that runs. */
 #define WNN_VERSION_MAJOR 1
-#define WNN_VERSION_MINOR 1
+#define WNN_VERSION_MINOR 2
 #define WNN_VERSION_PATCH 0
-#define WNN_VERSION_TEXT "1.1.0"
+#define WNN_VERSION_TEXT "1.2.0"
 
 /** Whether this header is of that version or a later one, also for #if. */
 #define WNN_VERSION_AT_LEAST(major, minor, patch) \

@@ -44,7 +44,7 @@ int main(int argc, char **argv)
 		return DONE;
 	}
 	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V")) {
-		puts("onpu-smi " ONPU_SMI_VERSION);
+		puts("onpu-smi " ONPU_VERSION);
 		return DONE;
 	}
 	for (size_t i = 0; i < NUM_COMMANDS; i++) {
