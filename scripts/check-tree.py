@@ -16,7 +16,7 @@ MAX_BYTES = 512 * 1024
 
 # Formats without comments, licences, data, and templates, whose generator writes the line.
 NO_SPDX = re.compile(r"(^|/)(LICENSES|regressions|data|golden)/|\.(json|md|csv|svg|txt|h\.in|json\.in|patch)$"
-                     r"|^debian/(changelog|copyright|source/format)$")
+                     r"|^debian/(changelog|copyright|source/format|[^/]*\.doc-base)$")
 CODE = re.compile(r"(\.(c|cc|h|hpp|S|py|sh|js|mjs)|(^|/)meson\.build|^npu)$")
 # Interfaces that are one header by design: the ioctls and the generated programming interface.
 ONE_HEADER = re.compile(r"^(uapi/drm|userspace/include)/")

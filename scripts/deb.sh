@@ -26,7 +26,7 @@ deb_stamp()
 		tools
 		inside dpkg-query -W
 		{
-			grep -zvE '^(tests|scripts)/|\.(rst|md)$' "$1"
+			grep -zvE '^(tests|scripts)/|\.md$' "$1"
 			grep -z '^tests/library/conformance/data/passing/' "$1"
 		} | (cd -- "$top" && xargs -0 sha256sum --)
 	} | sha256sum
@@ -66,7 +66,7 @@ cmd_deb()
 {
 	[ $# -eq 0 ] || wrong "deb has no options"
 	progress_to_stdout
-	ensure_environment build deb
+	ensure_environment build doc deb
 	build_debs || exit
 	drop_lock
 	say "packages are in build/deb:"

@@ -17,7 +17,7 @@ top=${here%/tests/*}
 . "$here/../tap.sh"
 
 libraries=(libwebnn-npu1 libwebnn-onnx1 libwebnn-stablehlo1 libwebnn-npu-dev libonpu-sim1 libonpu-sim-dev webnn-npu-tools webnn-stablehlo-mpi
-	node-webnn-npu onpu-onnxruntime python3-webnn-npu)
+	node-webnn-npu onpu-onnxruntime python3-webnn-npu webnn-npu-doc)
 others=(onpu-emu onpu-firmware onpu-dkms)
 models=(python3-onnx)
 # With which npm's package compiles its addon, and pip's its module.
@@ -125,6 +125,26 @@ test_libraries()
 	rm -f /tmp/onpu-packages*
 }
 
+# The pages are whole: they name no file that is not there, and doc-base knows them.
+test_pages()
+{
+	local pages=/usr/share/doc/webnn-npu-doc/html
+
+	[ -s /usr/share/doc-base/webnn-npu-doc.webnn-npu ]
+	ok $? "doc-base knows the pages"
+	out=$(sed -n 's/^Index: //p' /usr/share/doc-base/webnn-npu-doc.webnn-npu)
+	[ -s "$out" ]
+	ok $? "its index is there"
+	out=$(grep -hoE '(src|href)="[^":#?]+["#?]' "$pages/index.html" "$pages/node.html" | sed -e 's/.*="//' -e 's/.$//' | sort -u |
+		while IFS= read -r file; do
+			[ -e "$pages/$file" ] || printf '%s\n' "$file"
+		done)
+	equal "every page, picture and script that two pages name is there" ""
+	out=$(grep -c 'webnn-npu/onnx' "$pages/node.html")
+	[ "$out" -gt 0 ]
+	ok $? "the page of Node tells of models"
+}
+
 test_ranks()
 {
 	out=$(OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_btl=self,sm \
@@ -164,7 +184,11 @@ test_node()
 		equal "it loads a model of ONNX on $device" "15 right"
 	done
 	try "WebSockets are installed" apt-get -qy --no-install-recommends install "${sockets[@]}"
-	out=$(timeout 20 node "${example%/*}/server.mjs" --port 0 | head -n 1)
+	out=
+	exec 3< <(exec node "${example%/*}/server.mjs" --port 0)
+	IFS= read -r -t 60 out <&3
+	kill $!
+	exec 3<&-
 	contains "the server of the examples finds its network" "http://127.0.0.1:"
 	# grep reads to the end, or ldd could die of a closed pipe.
 	ldd /usr/lib/*/nodejs/webnn-npu/webnn_npu.node | grep 'libwebnn-npu.so.1 => /' >/dev/null
@@ -238,6 +262,7 @@ test_install()
 	done < <(documented_installs "$top/README.md" "$top"/Documentation/*.rst)
 	all_files >"$work/before"
 	test_libraries
+	test_pages
 	test_ranks
 	test_node
 	test_python
