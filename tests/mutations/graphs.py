@@ -205,9 +205,9 @@ MUTATIONS = [
     _pass('the bias of nchw lies along the width', 'channels.c',
           'node->attrs.conv.layout == IR_NCHW ? 1 : rank - 1', 'node->attrs.conv.layout == IR_NCHW ? rank - 1 : rank - 1'),
     _mutation('a function of two constants of one shape is folded with the first twice',
-              'userspace/src/pass/fold.c', 'in[i] = rw->value[node->operands[i]->id]->constant->data;',
-              'in[i] = rw->value[node->operands[i && node->op == IR_OP_BINARY && '
-              'ir_type_same_shape(&node->operands[0]->type, &node->operands[1]->type) ? 0 : i]->id]->constant->data;', 'cpu'),
+              'userspace/src/pass/fold.c', 'in[i] = ir_constant_data(rw->value[node->operands[i]->id]->constant);',
+              'in[i] = ir_constant_data(rw->value[node->operands[i && node->op == IR_OP_BINARY && '
+              'ir_type_same_shape(&node->operands[0]->type, &node->operands[1]->type) ? 0 : i]->id]->constant);', 'cpu'),
     _pass('dimensions of two are not reversed', 'simplify.c', 'ir_type_dim(type, i) != 1)', 'ir_type_dim(type, i) > 2)'),
     _pass('clamp of uint8 from 0 is nothing', 'simplify.c', 'a->ulo == 0 && a->uhi == UINT8_MAX', 'a->ulo == 0'),
     # Model.

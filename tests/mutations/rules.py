@@ -29,7 +29,7 @@ MUTATIONS = [
     _rule('scaling', 'groups of a transposed convolution are the first',
           '? at / w->ins_per_group * w->outs_per_group :', '? 0 :'),
     _rule('scaling', 'groups of a convolution have the first inputs',
-          ': at / w->outs_per_group * w->ins_per_group;', ': 0;'),
+          '? 0 : i / w->outs_per_group * w->ins_per_group;', '? 0 : 0;'),
     _rule('scaling', 'a channel without a number is not looked at', 'if (!isfinite(s->out_scale[i]))', 'if (0)'),
     _rule('rule_scale', 'a difference is not turned', 'affine->scale[i] = side ? 1 : -1;', 'affine->scale[i] = 1;'),
     _rule('rule_scale', 'the divided constant is taken for a divisor', 'node->attrs.binary.kind == IR_DIV && i == 0 ? -1 : i', 'i'),
@@ -123,7 +123,7 @@ MUTATIONS = [
     _rule('rule_gate', 'a quotient has the sign of the power', 'gate.alpha = (float)-times;', 'gate.alpha = (float)times;'),
     _rule('rule_gate', 'a gate may have another shape', 'node && ir_type_same_shape(&value->type, &x->type) &&', 'node &&'),
     _rule('rule_gate', 'any clamp is a hardSigmoid', 'node->attrs.unary.beta != 1 ||', '0 ||'),
-    _rule('rewrite', 'any constant is a number', 'return !memcmp(data, data + one, bytes - one);', 'return data != NULL || one == bytes;'),
+    _rule('rewrite', 'any constant is a number', 'return data && !memcmp(data, data + one, bytes - one);', 'return data != NULL || one == bytes;'),
     _rule('rules', 'a rule is not named', 'rules->rw->rule[old] = rules->current->name;\n\t}\n\tif (to->first', ';\n\t}\n\tif (to->first',
           f'{_DIR}/tests/library/api/test_api_graph'),
 ]

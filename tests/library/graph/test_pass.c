@@ -337,6 +337,47 @@ static void bias_and_activation_are_fused(void **state)
 		  "0 conv2d kept 0\n1 add fused 0\n2 clamp fused 0\n3 tanh kept 1\n");
 }
 
+/* All rules of a product look at its weights once; they are written when they are packed. */
+static void scaled_weights_wait_for_a_reader(void **state)
+{
+	struct fixture *f = *state;
+	WNNConv2dOptions conv = WNN_CONV2D_OPTIONS_INIT;
+	struct wnn_pass_options options = all_passes();
+	struct wnn_recording *recording;
+	struct wnn_pass_report report;
+	WNNOperand x = IN(f, 1, 2, 3, 3);
+	struct ir_constant *weights, *source;
+	const float *data;
+
+	x = wnnGraphBuilderConv2d(f->b, x, CONST(f, 4, 2, 1, 1), &conv);
+	x = wnnGraphBuilderMul(f->b, x, CONST(f, 4, 1, 1), NULL);
+	x = wnnGraphBuilderMul(f->b, x, CONST(f, 1), NULL);
+	if (wnn_builder_build(f->builder, 1, &(WNNNamedOperand){ WNN_STR("y"), x }, &recording,
+			      &test_error))
+		fail_msg("%s", test_error.message);
+	source = ir_constant_ref(recording->graph->nodes[0]->operands[1]->constant);
+	if (wnn_run_passes(recording, &options, &report, &test_error))
+		fail_msg("%s", test_error.message);
+	assert_int_equal(recording->graph->num_nodes, 1);
+	weights = recording->graph->nodes[0]->operands[1]->constant;
+	assert_null(weights->data);
+	/* That they are finite is known. */
+	assert_true(ir_constant_finite(weights, IR_F32));
+	assert_null(weights->data);
+	assert_int_equal(source->refs, 2);
+	data = ir_constant_data(weights);
+	assert_non_null(data);
+	assert_ptr_equal(ir_constant_data(weights), data);
+	/* What they were made of goes. */
+	assert_int_equal(source->refs, 1);
+	for (int i = 0; i < 8; i++)
+		assert_true(data[i] == ((const float *)source->data)[i] *
+					       ((const float *)source->data)[i / 2] * -2.5f);
+	ir_constant_unref(source);
+	wnn_pass_report_destroy(&report);
+	wnn_recording_destroy(recording);
+}
+
 static void a_computed_bias_is_fused_where_it_is_known(void **state)
 {
 	struct fixture *f = *state;
@@ -535,7 +576,7 @@ static float *run(const struct ir_graph *graph, size_t *count)
 
 		data[i] = calloc(1, (size_t)ir_type_bytes(&value->type));
 		if (value->kind == IR_VALUE_CONSTANT)
-			memcpy(data[i], value->constant->data, value->constant->bytes);
+			memcpy(data[i], ir_constant_data(value->constant), value->constant->bytes);
 		for (int64_t k = 0;
 		     value->kind == IR_VALUE_INPUT && k < ir_type_elements(&value->type); k++)
 			((float *)data[i])[k] = sinf((float)k * 1.3f + (float)value->name[0]);
@@ -698,6 +739,7 @@ int main(void)
 		GRAPH_TEST(equal_nodes_become_one),
 		GRAPH_TEST(different_attributes_are_not_equal),
 		GRAPH_TEST(bias_and_activation_are_fused),
+		GRAPH_TEST(scaled_weights_wait_for_a_reader),
 		GRAPH_TEST(a_computed_bias_is_fused_where_it_is_known),
 		GRAPH_TEST(what_must_not_be_fused),
 		GRAPH_TEST(unused_and_split_operators_are_reported),

@@ -491,7 +491,7 @@ static struct traffic run_device(struct test_graph *t, struct winsys *ws, void *
 	bo[0] = upload(ws, program->insns, (size_t)program->num_insns * 16);
 	bo[1] = upload(ws, program->slots, (size_t)program->num_slots * ONPU_SLOT_SIZE);
 	bo[2] = upload(ws, NULL, program->constant_bytes);
-	constants_write(&program->constants, bo[2]->map, NULL);
+	assert_int_equal(constants_write(&program->constants, bo[2]->map, NULL), 0);
 	bo[3] = upload(ws, NULL, program->arena_bytes);
 	for (uint32_t i = 0; i < program->num_bindings; i++) {
 		const struct npu_binding *b = &program->bindings[i];

@@ -68,7 +68,7 @@ static void test_write(void **state)
 	assert_int_equal(constants.bytes, at[1] + sizeof(bytes));
 	to = test_malloc(constants.bytes + 1);
 	memset(to, DIRTY, constants.bytes + 1);
-	constants_write(&constants, to, NULL);
+	assert_int_equal(constants_write(&constants, to, NULL), 0);
 	assert_memory_equal(to + at[0], bytes, sizeof(bytes));
 	for (uint64_t i = at[0] + sizeof(bytes); i < at[1]; i++)
 		assert_int_equal(to[i], 0);
@@ -96,11 +96,102 @@ static void test_release(void **state)
 	assert_int_equal(released, 1);
 }
 
+/* A constant that is computed when it is read, or for which there is no memory. */
+struct later {
+	int made, dropped;
+	bool fails;
+};
+
+static int make_later(void *userdata, void *data)
+{
+	struct later *later = userdata;
+
+	later->made++;
+	if (later->fails)
+		return -1;
+	memcpy(data, bytes, sizeof(bytes));
+	return 0;
+}
+
+static void drop_later(void *userdata)
+{
+	((struct later *)userdata)->dropped++;
+}
+
+static const struct ir_recipe recipe = { make_later, drop_later };
+
+static struct ir_constant *compute_later(struct later *later)
+{
+	struct ir_constant *constant =
+		ir_constant_later(&recipe, later, sizeof(bytes), IR_U8, false);
+
+	assert_non_null(constant);
+	return constant;
+}
+
+static void test_later(void **state)
+{
+	struct plan_constants constants = { .pieces = NULL };
+	struct later later = { 0 };
+	struct ir_constant *constant = compute_later(&later);
+	uint64_t at[2];
+	uint8_t *to;
+
+	(void)state;
+	at[0] = add_piece(&constants, constant, 0);
+	at[1] = add_piece(&constants, constant, 10);
+	ir_constant_unref(constant);
+	assert_int_equal(later.made, 0);
+	to = test_malloc(constants.bytes);
+	assert_int_equal(constants_write(&constants, to, NULL), 0);
+	assert_int_equal(later.made, 1);
+	assert_int_equal(later.dropped, 1);
+	assert_memory_equal(to + at[0], bytes, sizeof(bytes));
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		assert_int_equal(to[at[1] + i], bytes[i] + 10);
+	test_free(to);
+}
+
+static void test_later_fails(void **state)
+{
+	struct plan_constants constants = { .pieces = NULL };
+	struct later later = { .fails = true }, other = { 0 };
+	struct ir_constant *constant = compute_later(&later), *unread = compute_later(&other);
+	int released[2] = { 0, 0 };
+	struct ir_constant *one = make_constant(&released[0]), *two = make_constant(&released[1]);
+	uint8_t to[256];
+
+	(void)state;
+	/* What is written before and what would be written behind it go. */
+	add_piece(&constants, one, 0);
+	add_piece(&constants, constant, 3);
+	add_piece(&constants, two, 0);
+	ir_constant_unref(one);
+	ir_constant_unref(two);
+	assert_true(constants.bytes <= sizeof(to));
+	assert_int_equal(constants_write(&constants, to, NULL), -1);
+	assert_int_equal(released[0], 1);
+	assert_int_equal(released[1], 1);
+	assert_int_equal(later.dropped, 0);
+	/* There may be memory later. */
+	later.fails = false;
+	assert_memory_equal(ir_constant_data(constant), bytes, sizeof(bytes));
+	assert_int_equal(later.dropped, 1);
+	ir_constant_unref(constant);
+	assert_int_equal(later.dropped, 1);
+	/* One that nothing reads is never computed. */
+	ir_constant_unref(unread);
+	assert_int_equal(other.made, 0);
+	assert_int_equal(other.dropped, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_write),
 		cmocka_unit_test(test_release),
+		cmocka_unit_test(test_later),
+		cmocka_unit_test(test_later_fails),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

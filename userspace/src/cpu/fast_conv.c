@@ -48,8 +48,10 @@ bool cpu_conv_can_pack(const struct ir_node *node)
 {
 	const struct ir_value *filter = node->operands[1];
 
-	return !filter->constant || filter->type.dtype != IR_F32 ||
-	       !needs_reference(node, filter->constant->data);
+	struct cpu_conv g = cpu_conv_of(node);
+
+	return !filter->constant || filter->type.dtype != IR_F32 || !has_padding(&g) ||
+	       ir_constant_finite(filter->constant, IR_F32);
 }
 
 /* --- Dense --- */

@@ -367,6 +367,7 @@ static bool gains_by_windows(const struct lines *l, const struct cpu_conv *g, in
 static bool join_windows(struct lines *l, const struct cpu_context *cpu, const struct ir_node *next)
 {
 	const struct ir_value *filter = next->operands[1];
+	const float *from;
 	struct cpu_conv g;
 
 	if (l->apart || filter->kind != IR_VALUE_CONSTANT || !filter->constant ||
@@ -377,10 +378,12 @@ static bool join_windows(struct lines *l, const struct cpu_context *cpu, const s
 	if (g.batch != l->shape.batch || g.in_h != l->shape.in_h || g.in_w != l->shape.in_w ||
 	    !gains_by_windows(l, &g, cpu->cache))
 		return false;
-	l->filter = wnn_malloc((size_t)(WINDOW * WINDOW * g.in_c) * sizeof(*l->filter));
+	from = ir_constant_data(filter->constant);
+	l->filter = from ? wnn_malloc((size_t)(WINDOW * WINDOW * g.in_c) * sizeof(*l->filter)) :
+			   NULL;
 	if (!l->filter)
 		return false;
-	cpu_depthwise_pack(&g, filter->constant->data, l->filter);
+	cpu_depthwise_pack(&g, from, l->filter);
 	l->windows = g;
 	l->windows_biased = next->num_operands > 2;
 	l->windows_limited = cpu_act_limits(&g.attrs->act, &l->windows_lo, &l->windows_hi);

@@ -105,14 +105,17 @@ static void put_string(struct wnn_writer *w, const char *text)
 static void put_constant(struct wnn_writer *w, struct wnn_writer *data,
 			 const struct ir_value *value)
 {
+	const void *from = value->constant ? ir_constant_data(value->constant) : NULL;
+
 	put_type(w, &value->type);
-	if (!value->constant) {
+	if (!from) {
+		w->failed |= value->constant != NULL;
 		wnn_put_u64(w, NO_DATA);
 		return;
 	}
 	wnn_put_zeros(data, IR_DATA_ALIGNMENT);
 	wnn_put_u64(w, data->size);
-	wnn_put(data, value->constant->data, (size_t)ir_type_bytes(&value->type));
+	wnn_put(data, from, (size_t)ir_type_bytes(&value->type));
 }
 
 static void put_node(struct wnn_writer *w, const struct ir_node *node)

@@ -116,6 +116,53 @@ struct ir_constant *ir_constant_copy(const void *data, size_t bytes)
 	return ir_constant_own(copy, bytes);
 }
 
+static uint8_t finite_mark(enum ir_dtype dtype, bool finite)
+{
+	return (uint8_t)(1 + 2 * (dtype == IR_F16) + finite);
+}
+
+struct ir_constant *ir_constant_later(const struct ir_recipe *recipe, void *userdata, size_t bytes,
+				      enum ir_dtype dtype, bool finite)
+{
+	struct ir_constant *constant = ir_constant_borrow(NULL, bytes, NULL, userdata);
+
+	if (!constant) {
+		recipe->drop(userdata);
+		return NULL;
+	}
+	constant->recipe = recipe;
+	if (finite)
+		constant->finite = finite_mark(dtype, true);
+	return constant;
+}
+
+/* The pages stay: the next constant is computed in them. */
+static void release_computed(void *userdata, const void *data)
+{
+	(void)userdata;
+	wnn_free((void *)data);
+}
+
+const void *ir_constant_data(struct ir_constant *constant)
+{
+	const struct ir_recipe *recipe = constant->recipe;
+	void *data;
+
+	if (!recipe)
+		return constant->data;
+	data = wnn_malloc(constant->bytes);
+	if (!data || recipe->make(constant->userdata, data)) {
+		wnn_free(data);
+		return NULL;
+	}
+	recipe->drop(constant->userdata);
+	constant->recipe = NULL;
+	constant->userdata = NULL;
+	constant->release = release_computed;
+	constant->data = data;
+	return data;
+}
+
 struct ir_constant *ir_constant_ref(struct ir_constant *constant)
 {
 	__atomic_add_fetch(&constant->refs, 1, __ATOMIC_RELAXED);
@@ -126,7 +173,9 @@ void ir_constant_unref(struct ir_constant *constant)
 {
 	if (!constant || __atomic_sub_fetch(&constant->refs, 1, __ATOMIC_ACQ_REL))
 		return;
-	if (constant->release)
+	if (constant->recipe)
+		constant->recipe->drop(constant->userdata);
+	else if (constant->release)
 		constant->release(constant->userdata, constant->data);
 	wnn_free(constant);
 }
@@ -135,13 +184,15 @@ bool ir_constant_finite(struct ir_constant *constant, enum ir_dtype dtype)
 {
 	uint8_t known = __atomic_load_n(&constant->finite, __ATOMIC_RELAXED),
 		half = dtype == IR_F16;
+	const void *data;
 	bool finite;
 
 	if (known && (known - 1) / 2 == half)
 		return (known - 1) % 2;
-	finite = half ? wnn_halves_finite(constant->data, constant->bytes / 2) :
-			wnn_floats_finite(constant->data, constant->bytes / 4);
-	__atomic_store_n(&constant->finite, 1 + 2 * half + finite, __ATOMIC_RELAXED);
+	data = ir_constant_data(constant);
+	finite = data && (half ? wnn_halves_finite(data, constant->bytes / 2) :
+				 wnn_floats_finite(data, constant->bytes / 4));
+	__atomic_store_n(&constant->finite, finite_mark(dtype, finite), __ATOMIC_RELAXED);
 	return finite;
 }
 

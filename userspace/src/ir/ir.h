@@ -370,14 +370,21 @@ union ir_attrs {
 	struct ir_rnn_attrs rnn;
 };
 
+/* How a constant is computed. */
+struct ir_recipe {
+	int (*make)(void *userdata, void *data); /* writes all bytes; -1 when out of memory */
+	void (*drop)(void *userdata);
+};
+
 /* The bytes of a constant, shared by reference count; borrowed ones call release when dropped. */
 struct ir_constant {
 	uint32_t refs;
 	size_t bytes;
-	const void *data;
+	const void *data; /* for ir_constant_data(); NULL where a recipe is left */
 	void (*release)(void *userdata, const void *data);
 	void *userdata;
-	uint8_t finite; /* what ir_constant_finite() has found; 0: nothing yet */
+	const struct ir_recipe *recipe; /* of a constant that is not computed yet, else NULL */
+	uint8_t finite;			/* what ir_constant_finite() has found; 0: nothing yet */
 };
 
 enum ir_value_kind { IR_VALUE_INPUT, IR_VALUE_CONSTANT, IR_VALUE_RESULT };
@@ -444,6 +451,19 @@ struct ir_constant *ir_constant_copy(const void *data, size_t bytes);
 struct ir_constant *ir_constant_own(void *data, size_t bytes);
 struct ir_constant *ir_constant_borrow(const void *data, size_t bytes,
 				       void (*release)(void *, const void *), void *userdata);
+/**
+ * ir_constant_later - a constant that is computed when it is read for the first time
+ * @userdata: for the recipe; taken over in any case
+ * @dtype: of the elements
+ * @finite: whether these are floats that are known to be finite
+ *
+ * What is packed when a graph is built, and dropped then, is computed in memory that is in a cache from the one before.
+ * A graph has none left when it is compiled. Returns NULL when out of memory.
+ */
+struct ir_constant *ir_constant_later(const struct ir_recipe *recipe, void *userdata, size_t bytes,
+				      enum ir_dtype dtype, bool finite);
+/* The bytes, computed now if need be; NULL when out of memory. Not for several threads while a recipe is left. */
+const void *ir_constant_data(struct ir_constant *constant);
 struct ir_constant *ir_constant_ref(struct ir_constant *constant);
 void ir_constant_unref(struct ir_constant *constant);
 /* Whether all elements are finite, as float16 or float32; looks at them once. May be called by several threads. */

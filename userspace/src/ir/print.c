@@ -92,7 +92,7 @@ static void print_constant(FILE *f, const struct ir_value *value)
 
 	fputs(" = constant", f);
 	/* Compiled graphs keep constants that only the NPU needs in its memory alone. */
-	if (!value->constant || !value->constant->data) {
+	if (!value->constant || !ir_constant_data(value->constant)) {
 		fputc('\n', f);
 		return;
 	}

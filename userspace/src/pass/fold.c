@@ -88,9 +88,13 @@ static struct ir_value *add_computed(struct rewrite *rw, const struct ir_type *t
 static int compute(struct rewrite *rw, const struct ir_node *node, const void **in, void **out,
 		   const struct wnn_pass_options *options)
 {
-	for (uint32_t i = 0; i < node->num_operands; i++)
-		if (node->operands[i])
-			in[i] = rw->value[node->operands[i]->id]->constant->data;
+	for (uint32_t i = 0; i < node->num_operands; i++) {
+		if (!node->operands[i])
+			continue;
+		in[i] = ir_constant_data(rw->value[node->operands[i]->id]->constant);
+		if (!in[i])
+			return rewrite_nomem(rw);
+	}
 	for (uint32_t i = 0; i < node->num_results; i++) {
 		out[i] = wnn_malloc((size_t)ir_type_bytes(&node->results[i]->type));
 		if (!out[i])

@@ -182,9 +182,9 @@ static bool is_uniform(const struct ir_value *value)
 {
 	size_t bytes = (size_t)ir_type_bytes(&value->type);
 	size_t one = ir_dtype_bits(value->type.dtype) / 8;
-	const char *data = value->constant->data;
+	const char *data = ir_constant_data(value->constant);
 
-	return !memcmp(data, data + one, bytes - one);
+	return data && !memcmp(data, data + one, bytes - one);
 }
 
 bool rewrite_number(const struct ir_value *value, double *number)
@@ -193,9 +193,9 @@ bool rewrite_number(const struct ir_value *value, double *number)
 	const void *data;
 
 	if (value->kind != IR_VALUE_CONSTANT || (dtype != IR_F32 && dtype != IR_F16) ||
-	    !value->constant->data || !is_uniform(value))
+	    !is_uniform(value))
 		return false;
-	data = value->constant->data;
+	data = ir_constant_data(value->constant);
 	*number = dtype == IR_F32 ? (double)*(const float *)data :
 				    (double)wnn_half_to_float(*(const uint16_t *)data);
 	return true;

@@ -372,9 +372,10 @@ struct ir_value *rules_emit_product(struct rules *rules, const struct ir_node *p
 	return node->results[0];
 }
 
-struct ir_value *rules_constant(struct rules *rules, const struct ir_type *type, void *data)
+/* Takes the reference over in any case; NULL: there was no memory for the constant. */
+static struct ir_value *add_constant(struct rules *rules, const struct ir_type *type,
+				     struct ir_constant *constant)
 {
-	struct ir_constant *constant = ir_constant_own(data, (size_t)ir_type_bytes(type));
 	struct ir_value *value = constant ? ir_add_constant(rules->rw->to, type, constant) : NULL;
 
 	if (!value || keep_up(rules)) {
@@ -386,19 +387,23 @@ struct ir_value *rules_constant(struct rules *rules, const struct ir_type *type,
 	return value;
 }
 
+struct ir_value *rules_constant(struct rules *rules, const struct ir_type *type, void *data)
+{
+	return add_constant(rules, type, ir_constant_own(data, (size_t)ir_type_bytes(type)));
+}
+
+struct ir_value *rules_later(struct rules *rules, const struct ir_type *type,
+			     const struct ir_recipe *recipe, void *userdata)
+{
+	return add_constant(rules, type,
+			    ir_constant_later(recipe, userdata, (size_t)ir_type_bytes(type),
+					      type->dtype, true));
+}
+
 struct ir_value *rules_reshaped(struct rules *rules, const struct ir_value *constant,
 				const struct ir_type *type)
 {
-	struct ir_value *value =
-		ir_add_constant(rules->rw->to, type, ir_constant_ref(constant->constant));
-
-	if (!value || keep_up(rules)) {
-		if (!value)
-			ir_constant_unref(constant->constant);
-		rules_nomem(rules);
-		return NULL;
-	}
-	return value;
+	return add_constant(rules, type, ir_constant_ref(constant->constant));
 }
 
 /* Copies an old node and applies the rules to the copy. */

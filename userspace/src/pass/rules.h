@@ -60,6 +60,9 @@ struct ir_value *rules_emit(struct rules *rules, enum ir_op op, struct ir_value 
 			    const struct ir_node *other);
 /* A constant of the new graph, of bytes that wnn_malloc() gave and that are taken over. */
 struct ir_value *rules_constant(struct rules *rules, const struct ir_type *type, void *data);
+/* A constant of finite floats in the new graph that is computed when it is read, as ir_constant_later() says. */
+struct ir_value *rules_later(struct rules *rules, const struct ir_type *type,
+			     const struct ir_recipe *recipe, void *userdata);
 /* A constant again, with another shape of as many elements. */
 struct ir_value *rules_reshaped(struct rules *rules, const struct ir_value *constant,
 				const struct ir_type *type);

@@ -2,6 +2,7 @@
 /*
  * Scales the weights and the bias of a product. The weights are read once when the first rule asks, for the largest of each
  * channel, and once when they are written. What later rules ask is answered from the largest, unless that says too little.
+ * Weights are written when they are packed: no pass reads them, and many are in a cache then.
  */
 #include "pass/scaling.h"
 
@@ -211,12 +212,13 @@ static void scan_line(const struct lines *l, const uint32_t *bits, uint32_t *lar
 }
 
 /* Some weights as float32: they themselves, or numbers that are put into `room`. */
-static const float *as_floats(const struct ir_value *weights, int64_t at, int64_t n, float *room)
+static const float *as_floats(enum ir_dtype dtype, const void *weights, int64_t at, int64_t n,
+			      float *room)
 {
-	if (weights->type.dtype == IR_F32)
-		return (const float *)weights->constant->data + at;
+	if (dtype == IR_F32)
+		return (const float *)weights + at;
 	for (int64_t i = 0; i < n; i++)
-		room[i] = quantized_float(weights, at + i);
+		room[i] = wnn_half_to_float(((const uint16_t *)weights)[at + i]);
 	return room;
 }
 
@@ -232,7 +234,8 @@ static bool find_largest(const struct ir_node *product, struct rules_scaling *s)
 	if (made)
 		room = wnn_malloc((size_t)size * sizeof(*room));
 	for (int64_t line = 0; room && line < w.lines.count; line++) {
-		const float *from = as_floats(weights, line * size, size, room);
+		const float *from = as_floats(weights->type.dtype, weights->constant->data,
+					      line * size, size, room);
 
 		walk_line(&w, line);
 		scan_line(&w.lines, (const uint32_t *)(const void *)from, largest);
@@ -347,6 +350,7 @@ static int fold_weights(const struct ir_node *product, const struct rules_scalin
 				     const float *from, double *numbers),
 			double *numbers)
 {
+	const struct ir_value *weights = product->operands[1];
 	struct walk w = { 0 };
 	float *room = NULL;
 	int64_t size;
@@ -357,7 +361,9 @@ static int fold_weights(const struct ir_node *product, const struct rules_scalin
 	size = w.lines.runs * w.lines.run;
 	for (int64_t line = 0; room && line < w.lines.count; line++) {
 		walk_line(&w, line);
-		fold(&w.lines, s, as_floats(product->operands[1], line * size, size, room),
+		fold(&w.lines, s,
+		     as_floats(weights->type.dtype, weights->constant->data, line * size, size,
+			       room),
 		     numbers);
 	}
 	walk_end(&w);
@@ -506,35 +512,64 @@ static void write_line(const struct lines *l, const struct rules_scaling *s, con
 	}
 }
 
-static struct ir_value *scaled_weights(struct rules *rules, const struct ir_node *product,
-				       const struct rules_scaling *s)
-{
-	struct ir_value *weights = product->operands[1];
-	struct walk w = { 0 };
-	int64_t size = 0;
-	float *room = NULL;
-	void *data;
+/* All that scaled weights are made of, when the graph that they were read in may be gone. */
+struct recipe {
+	struct ir_constant *from;
+	enum ir_dtype dtype;
+	struct rules_scaling *scaling;
+	struct walk walk;
+};
 
-	if (!s->in_front && !s->behind)
-		return weights;
-	data = wnn_malloc((size_t)ir_type_bytes(&weights->type));
-	if (data && walk_begin(&w, product, s)) {
-		size = w.lines.runs * w.lines.run;
-		room = wnn_malloc((size_t)size * sizeof(*room));
+static void drop_recipe(void *userdata)
+{
+	struct recipe *r = userdata;
+
+	ir_constant_unref(r->from);
+	rules_scaling_destroy(r->scaling);
+	walk_end(&r->walk);
+	wnn_free(r);
+}
+
+static int write_weights(void *userdata, void *data)
+{
+	struct recipe *r = userdata;
+	struct lines *lines = &r->walk.lines;
+	int64_t size = lines->runs * lines->run;
+	float *room = wnn_malloc((size_t)size * sizeof(*room));
+
+	for (int64_t line = 0; room && line < lines->count; line++) {
+		walk_line(&r->walk, line);
+		write_line(lines, r->scaling,
+			   as_floats(r->dtype, r->from->data, line * size, size, room), r->dtype,
+			   data, line * size);
 	}
-	for (int64_t line = 0; room && line < w.lines.count; line++) {
-		walk_line(&w, line);
-		write_line(&w.lines, s, as_floats(weights, line * size, size, room),
-			   weights->type.dtype, data, line * size);
-	}
-	walk_end(&w);
 	wnn_free(room);
-	if (!room) {
-		wnn_free(data);
+	return room ? 0 : -1;
+}
+
+/* Takes the scaling over in any case. */
+static struct ir_value *scaled_weights(struct rules *rules, const struct ir_node *product,
+				       struct rules_scaling *s)
+{
+	static const struct ir_recipe later = { write_weights, drop_recipe };
+	struct ir_value *weights = product->operands[1];
+	struct recipe *r;
+
+	if (!s->in_front && !s->behind) {
+		rules_scaling_destroy(s);
+		return weights;
+	}
+	r = wnn_calloc(1, sizeof(*r));
+	if (!r || !walk_begin(&r->walk, product, s)) {
+		wnn_free(r);
+		rules_scaling_destroy(s);
 		rules_nomem(rules);
 		return NULL;
 	}
-	return rules_constant(rules, &weights->type, data);
+	r->from = ir_constant_ref(weights->constant);
+	r->dtype = weights->type.dtype;
+	r->scaling = s;
+	return rules_later(rules, &weights->type, &later, r);
 }
 
 static bool is_zero(const double *numbers, int64_t count)
@@ -575,7 +610,6 @@ int rules_scale_weights(struct rules *rules, struct ir_node *product, struct rul
 	struct ir_value *bias = scaled_bias(rules, product, s);
 	struct ir_value *weights = scaled_weights(rules, product, s);
 
-	rules_scaling_destroy(s);
 	if (rules_failed(rules))
 		return -1;
 	product->operands[1] = weights;

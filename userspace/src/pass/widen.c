@@ -119,9 +119,9 @@ static struct ir_value *widen_constant(struct widening *t, const struct ir_value
 {
 	struct ir_type type = with_dtype(&old->type, IR_F32);
 	int64_t count = ir_type_elements(&type);
-	const uint16_t *from = old->constant->data;
+	const uint16_t *from = ir_constant_data(old->constant);
 	size_t bytes = (size_t)count * sizeof(float);
-	float *data = wnn_malloc(bytes);
+	float *data = from ? wnn_malloc(bytes) : NULL;
 	struct ir_constant *constant;
 	struct ir_value *value = NULL;
 

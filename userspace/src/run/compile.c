@@ -329,7 +329,9 @@ static int load_code(struct run_compiled *c, struct wnn_error *err)
 			continue;
 		memcpy(map + step->insns, program->insns,
 		       (size_t)program->num_insns * sizeof(*program->insns));
-		constants_write(&program->constants, (uint8_t *)map + step->constants, &filling);
+		if (constants_write(&program->constants, (uint8_t *)map + step->constants,
+				    &filling))
+			return wnn_error_nomem(err, "the constants of a graph");
 	}
 	return 0;
 }
@@ -406,7 +408,10 @@ static int pack_operand(struct run_compiled *c, struct packing *packing, struct 
 			const struct ir_value *from, struct wnn_error *err)
 {
 	size_t size = wnn_align_up(step->packed_bytes, WNN_ALIGNMENT);
+	const void *data = ir_constant_data(from->constant);
 
+	if (!data)
+		return wnn_error_nomem(err, "the constants of a graph");
 	if (size > packing->room && add_block(c, packing, size, err))
 		return -1;
 	step->packed = packing->next;
@@ -414,8 +419,8 @@ static int pack_operand(struct run_compiled *c, struct packing *packing, struct 
 	packing->room -= size;
 	packing->left -= size;
 	if (step->prepared)
-		return cpu_prepared_pack(step->prepared, from->constant->data, step->packed, err);
-	cpu_pack(c->device->cpu, c->graph->nodes[step->first], from->constant->data, step->packed);
+		return cpu_prepared_pack(step->prepared, data, step->packed, err);
+	cpu_pack(c->device->cpu, c->graph->nodes[step->first], data, step->packed);
 	return 0;
 }
 
@@ -484,6 +489,16 @@ static void drop_constants(struct run_compiled *c, const uint32_t *readers)
 			drop_constant(c->graph->values[v]);
 }
 
+/* Dispatches, of which several run at a time, find all constants computed. */
+static int compute_constants(const struct run_compiled *c, struct wnn_error *err)
+{
+	for (uint32_t v = 0; v < c->graph->num_values; v++)
+		if (c->graph->values[v] && c->graph->values[v]->constant &&
+		    !ir_constant_data(c->graph->values[v]->constant))
+			return wnn_error_nomem(err, "the constants of a graph");
+	return 0;
+}
+
 /* Constants in the forms that they are read in. */
 static int place_constants(struct run_compiled *c, struct wnn_error *err)
 {
@@ -494,7 +509,8 @@ static int place_constants(struct run_compiled *c, struct wnn_error *err)
 		return wnn_error_nomem(err, "a graph");
 	/* Programs have references to what they need: what nobody else reads goes when it is packed. */
 	drop_constants(c, readers);
-	ret = load_code(c, err) || prepare_nodes(c, readers, err) || require_libraries(c, err) ?
+	ret = load_code(c, err) || prepare_nodes(c, readers, err) || compute_constants(c, err) ||
+			      require_libraries(c, err) ?
 		      -1 :
 		      0;
 	wnn_free(readers);

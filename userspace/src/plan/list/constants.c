@@ -46,13 +46,29 @@ static void piece_release(struct plan_piece *piece)
 	wnn_free(piece->recipe);
 }
 
-void constants_write(struct plan_constants *constants, uint8_t *to, struct wnn_filling *filling)
+static bool compute_sources(const struct plan_piece *piece)
+{
+	bool computed = true;
+
+	for (int i = 0; i < PLAN_PIECE_SOURCES; i++)
+		computed &= !piece->source[i] || ir_constant_data(piece->source[i]);
+	return computed;
+}
+
+int constants_write(struct plan_constants *constants, uint8_t *to, struct wnn_filling *filling)
 {
 	uint64_t end = 0;
 
 	for (size_t i = 0; i < constants->num; i++) {
 		struct plan_piece *piece = &constants->pieces[i];
 
+		if (!compute_sources(piece)) {
+			for (; i < constants->num; i++)
+				piece_release(&constants->pieces[i]);
+			constants->num = 0;
+			constants_release(constants);
+			return -1;
+		}
 		if (filling)
 			wnn_filling_reach(filling, to + piece->at + piece->bytes);
 		memset(to + end, 0, piece->at - end);
@@ -65,6 +81,7 @@ void constants_write(struct plan_constants *constants, uint8_t *to, struct wnn_f
 	}
 	constants->num = 0;
 	constants_release(constants);
+	return 0;
 }
 
 void constants_release(struct plan_constants *constants)

@@ -42,8 +42,10 @@ int constants_add(struct plan_constants *constants, const struct plan_piece *pie
 /*
  * constants_write - write all `bytes` to memory that may be slow to read, and forget what they are made of
  * @filling: of the memory that `to` is a part of, or NULL
+ *
+ * Returns 0, or -1 when memory is exhausted for a source that is computed here.
  */
-void constants_write(struct plan_constants *constants, uint8_t *to, struct wnn_filling *filling);
+int constants_write(struct plan_constants *constants, uint8_t *to, struct wnn_filling *filling);
 void constants_release(struct plan_constants *constants);
 
 #endif

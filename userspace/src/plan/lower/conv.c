@@ -13,7 +13,7 @@
 
 /*
  * Padding is multiplied as a 0, which makes NaN of a weight that is no number, where the CPU leaves padding out. That of
- * filters which are computed is not known here.
+ * filters which are computed is not known here; constants that are computed later are finite.
  */
 static bool pads_infinity(const struct ir_node *node)
 {
