@@ -70,8 +70,8 @@ int generator_gate(struct generator *g, int x);
  */
 int generator_step(struct generator *g, int x);
 /*
- * Appends transposes round other work, parts of a float value that are joined again, or reshapes. GRAPH_ABSENT when there
- * is no room, or nothing fits.
+ * Appends transposes round other work, parts of a float value that are joined again, reshapes, or products with constant
+ * matrices that are joined. GRAPH_ABSENT when there is no room, or nothing fits.
  */
 int generator_views(struct generator *g, int x);
 /* Appends attention of a float value of rank 3 or more, whose heads share some fewer of keys and values. Likewise. */

@@ -163,16 +163,65 @@ static int reshapes(struct generator *g, int x)
 	return x >= 0 && rng_chance(&g->rng, 50) ? function_of(g, x) : x;
 }
 
+/* ---- products of one value */
+
+/* With a constant matrix. */
+static int projected(struct generator *g, int x, uint32_t columns, bool biased)
+{
+	const struct graph_value like = g->graph->values[x];
+	const uint32_t dims[2] = { like.dims[like.rank - 1], columns };
+	int b = generator_leaf(g, like.type, 2, dims, (struct fill){ GRAPH_UNIFORM, -1, 1 });
+	int y;
+
+	if (b < 0)
+		return GRAPH_ABSENT;
+	g->graph->values[b].kind = GRAPH_CONSTANT;
+	y = generator_append(g, generator_node(g, WNN_OP_MATMUL, x, b));
+	if (y < 0 || !biased)
+		return y;
+	b = generator_leaf(g, like.type, 1, &columns, (struct fill){ GRAPH_UNIFORM, -1, 1 });
+	if (b < 0)
+		return GRAPH_ABSENT;
+	g->graph->values[b].kind = GRAPH_CONSTANT;
+	return generator_either(g, WNN_OP_ADD, y, b);
+}
+
+/* Two or three of them, one behind the other, or added. */
+static int branches(struct generator *g, int x)
+{
+	uint32_t count = rng_between(&g->rng, 2, 3), columns = rng_between(&g->rng, 1, 12);
+	bool biased = rng_chance(&g->rng, 50), join = rng_chance(&g->rng, 60);
+	uint32_t axis = g->graph->values[x].rank - 1;
+	int parts[3];
+
+	for (uint32_t i = 0; i < count; i++) {
+		parts[i] = projected(g, x, columns, rng_chance(&g->rng, 15) ? !biased : biased);
+		if (parts[i] >= 0 && rng_chance(&g->rng, 10))
+			parts[i] = function_of(g, parts[i]);
+		if (parts[i] < 0)
+			return GRAPH_ABSENT;
+		if (join)
+			columns = rng_between(&g->rng, 1, 12);
+	}
+	if (join)
+		return joined(g, count, parts, axis);
+	for (uint32_t i = 1; i < count; i++)
+		parts[0] = generator_binary(g, WNN_OP_ADD, parts[0], parts[i]);
+	return parts[0];
+}
+
 int generator_views(struct generator *g, int x)
 {
 	if (g->graph->num_nodes + NODES_OF_VIEWS > GRAPH_MAX_NODES || !g->graph->values[x].rank)
 		return GRAPH_ABSENT;
-	switch (rng_below(&g->rng, 5)) {
+	switch (rng_below(&g->rng, 6)) {
 	case 0:
 	case 1:
 		return turned(g, x);
 	case 2:
 		return reshapes(g, x);
+	case 3:
+		return g->graph->values[x].rank < 2 ? reshapes(g, x) : branches(g, x);
 	default:
 		return parted(g, x);
 	}

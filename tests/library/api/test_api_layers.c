@@ -528,6 +528,19 @@ static WNNStatus try_rules(WNNInstance instance, const char *rules, WNNContext *
 	return status;
 }
 
+/* Operators that are part of no other one, and not gone either. */
+static uint32_t own_nodes(WNNGraph graph)
+{
+	WNNGraphPlacement placement = WNN_GRAPH_PLACEMENT_INIT;
+	uint32_t count = 0;
+
+	assert_ok(wnnGraphGetPlacement(graph, &placement));
+	for (size_t i = 0; i < placement.nodeCount; i++)
+		count += placement.nodes[i].fusedInto == WNN_NODE_NONE &&
+			 placement.nodes[i].device != WNNNodeDevice_Folded;
+	return count;
+}
+
 /* Nodes of three times a product with a constant matrix. */
 static uint32_t nodes_of_scaled(WNNContext context)
 {
@@ -535,22 +548,83 @@ static uint32_t nodes_of_scaled(WNNContext context)
 	WNNGraphBuilder builder = wnnContextCreateGraphBuilder(context);
 	const uint32_t shape[] = { 4, 4 };
 	WNNOperandDescriptor desc = { NULL, WNNOperandDataType_Float32, { 2, shape } };
-	WNNGraphPlacement placement = WNN_GRAPH_PLACEMENT_INIT;
 	WNNOperand f = wnnGraphBuilderConstant(builder, &desc, factors, sizeof(factors)), y;
 	WNNGraph graph;
-	uint32_t count = 0;
+	uint32_t count;
 
 	desc.shape.count = 0;
 	y = wnnGraphBuilderMatmul(builder, make_input(builder, "x", 4, 4), f, NULL);
 	y = wnnGraphBuilderMul(
 		builder, wnnGraphBuilderConstant(builder, &desc, &three, sizeof(three)), y, NULL);
 	graph = build_one(builder, "y", y);
-	assert_ok(wnnGraphGetPlacement(graph, &placement));
-	for (size_t i = 0; i < placement.nodeCount; i++)
-		count += placement.nodes[i].fusedInto == WNN_NODE_NONE;
+	count = own_nodes(graph);
 	wnnGraphRelease(graph);
 	wnnGraphBuilderRelease(builder);
 	return count;
+}
+
+/* Nodes of a product of two products of one row with constant matrices. */
+static uint32_t nodes_of_products(WNNContext context)
+{
+	static const float weights[2][16] = { { 1, 2, 3, 4 }, { 5, 6, 7, 8 } };
+	WNNGraphBuilder builder = wnnContextCreateGraphBuilder(context);
+	const uint32_t shape[] = { 4, 4 };
+	WNNOperandDescriptor desc = { NULL, WNNOperandDataType_Float32, { 2, shape } };
+	WNNOperand x = make_input(builder, "x", 1, 4), y[2];
+	WNNGraph graph;
+	uint32_t count;
+
+	for (int i = 0; i < 2; i++)
+		y[i] = wnnGraphBuilderMatmul(builder, x,
+					     wnnGraphBuilderConstant(builder, &desc, weights[i],
+								     sizeof(weights[i])),
+					     NULL);
+	graph = build_one(builder, "y", wnnGraphBuilderMul(builder, y[0], y[1], NULL));
+	count = own_nodes(graph);
+	wnnGraphRelease(graph);
+	wnnGraphBuilderRelease(builder);
+	return count;
+}
+
+/* Nodes of a value that is turned, multiplied with its root, and turned back. */
+static uint32_t nodes_of_turned(WNNContext context)
+{
+	WNNGraphBuilder builder = wnnContextCreateGraphBuilder(context);
+	WNNOperand x = wnnGraphBuilderTranspose(builder, make_input(builder, "x", 3, 4), NULL);
+	WNNGraph graph;
+	uint32_t count;
+
+	x = wnnGraphBuilderMul(builder, x, wnnGraphBuilderSqrt(builder, x, NULL), NULL);
+	graph = build_one(builder, "y", wnnGraphBuilderTranspose(builder, x, NULL));
+	count = own_nodes(graph);
+	wnnGraphRelease(graph);
+	wnnGraphBuilderRelease(builder);
+	return count;
+}
+
+static void passes_are_turned_off(void **state)
+{
+	WNNInstance instance = wnnCreateInstance(NULL);
+	WNNContext context;
+
+	(void)state;
+	assert_ok(try_rules(instance, "", &context));
+	assert_int_equal(nodes_of_products(context), 2);
+	assert_int_equal(nodes_of_turned(context), 2);
+	wnnContextRelease(context);
+	assert_ok(try_rules(instance, "-join-products", &context));
+	assert_int_equal(nodes_of_products(context), 3);
+	assert_int_equal(nodes_of_turned(context), 2);
+	wnnContextRelease(context);
+	assert_ok(try_rules(instance, "-sink-transposes", &context));
+	assert_int_equal(nodes_of_products(context), 2);
+	assert_int_equal(nodes_of_turned(context), 4);
+	wnnContextRelease(context);
+	assert_ok(try_rules(instance, "-all", &context));
+	assert_int_equal(nodes_of_products(context), 3);
+	assert_int_equal(nodes_of_turned(context), 4);
+	wnnContextRelease(context);
+	wnnInstanceRelease(instance);
 }
 
 static void rules_are_turned_off(void **state)
@@ -693,6 +767,7 @@ int main(void)
 		cmocka_unit_test(names_of_layers),
 		cmocka_unit_test(names_of_levels),
 		cmocka_unit_test(rules_are_turned_off),
+		cmocka_unit_test(passes_are_turned_off),
 		cmocka_unit_test(how_long_threads_wait_awake),
 	};
 

@@ -61,6 +61,7 @@ static int run_named(struct ir_graph **graph, const char *name, const struct pas
 		{ "fuse_bias", pass_fuse_bias },
 		{ "fuse_activation", pass_fuse_activation },
 		{ "recognise", pass_recognise },
+		{ "join_products", pass_join_products },
 		{ "sink_dequantize", pass_sink_dequantize },
 		{ "fuse_integers", pass_fuse_integers },
 		{ "fuse_sums", pass_fuse_sums },
@@ -139,8 +140,11 @@ int main(int argc, char **argv)
 	bool support = argc > 1 && !strcmp(argv[argc - 1], "supports");
 	bool views = argc > 1 && !strcmp(argv[argc - 1], "views");
 
-	for (int i = 1; !ret && i < argc - (support || views); i++)
+	for (int i = 1; !ret && i < argc - (support || views); i++) {
 		ret = run_named(&graph, argv[i], &context);
+		/* It runs where all is on the CPU, which those behind it are told, too. */
+		options.widen |= !strcmp(argv[i], "widen");
+	}
 	if (!ret && views)
 		ret = print_views(graph, &error);
 	if (!ret && support) {

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "pass/rewrite.h"
+#include "pass/rules.h"
 #include "util/malloc.h"
 
 /* What became of the nodes of the graph before the first pass. */
@@ -105,7 +105,9 @@ static int run_all(struct ir_graph **graph, const struct pass_context *ctx, stru
 	const struct wnn_pass_options *options = ctx->options;
 	bool fold = !options->no_fold && options->evaluator.can && options->evaluator.run;
 	bool fuse = !options->no_fuse, integers = fuse && has_integers(*graph);
-	bool sink = !options->no_simplify && has_transposes(*graph);
+	bool sink = !options->no_simplify && has_transposes(*graph) &&
+		    rules_pass_is_on(options, RULES_SINK_TRANSPOSES);
+	bool join = fuse && rules_pass_is_on(options, RULES_JOIN_PRODUCTS);
 	const struct {
 		bool enabled;
 		pass_fn pass;
@@ -125,6 +127,7 @@ static int run_all(struct ir_graph **graph, const struct pass_context *ctx, stru
 		{ fuse && !options->widen, PASS(rotary), false },
 		{ fuse, PASS(fuse_bias), false },
 		{ fuse, PASS(fuse_activation), false },
+		{ join, PASS(join_products), false },
 		{ integers, PASS(sink_dequantize), false },
 		{ integers, PASS(drop_dead), false },
 		{ integers, PASS(fuse_integers), false },

@@ -89,6 +89,7 @@ int pass_recognise(struct rewrite *rw, const struct pass_context *ctx);
 int pass_rotary(struct rewrite *rw, const struct pass_context *ctx);
 int pass_fuse_bias(struct rewrite *rw, const struct pass_context *ctx);
 int pass_fuse_activation(struct rewrite *rw, const struct pass_context *ctx);
+int pass_join_products(struct rewrite *rw, const struct pass_context *ctx);
 int pass_sink_dequantize(struct rewrite *rw, const struct pass_context *ctx);
 int pass_fuse_integers(struct rewrite *rw, const struct pass_context *ctx);
 int pass_fuse_sums(struct rewrite *rw, const struct pass_context *ctx);

@@ -23,16 +23,32 @@ const struct rule rules_table[] = {
 #undef PASS_RULE
 };
 const uint32_t rules_count = ARRAY_SIZE(rules_table);
-_Static_assert(ARRAY_SIZE(rules_table) <= 64, "each rule has a bit of a mask");
+
+static const char *const passes[] = {
+	[RULES_SINK_TRANSPOSES] = "sink-transposes",
+	[RULES_JOIN_PRODUCTS] = "join-products",
+};
+#define NUM_NAMES ((uint32_t)(ARRAY_SIZE(rules_table) + ARRAY_SIZE(passes)))
+_Static_assert(NUM_NAMES <= 64,
+	       "each rule has a bit of a mask, and each of these passes one behind them");
+
+static const char *name_of(uint32_t i)
+{
+	return i < rules_count ? rules_table[i].name : passes[i - rules_count];
+}
+
+bool rules_pass_is_on(const struct wnn_pass_options *options, enum rules_pass pass)
+{
+	return !(options->rules_off >> (rules_count + pass) & 1);
+}
 
 uint64_t wnn_rules_mask(const char *name, size_t length)
 {
 	uint64_t mask = 0;
 
-	for (uint32_t i = 0; i < rules_count; i++)
+	for (uint32_t i = 0; i < NUM_NAMES; i++)
 		if ((length == 3 && !memcmp(name, "all", 3)) ||
-		    (strlen(rules_table[i].name) == length &&
-		     !memcmp(name, rules_table[i].name, length)))
+		    (strlen(name_of(i)) == length && !memcmp(name, name_of(i), length)))
 			mask |= UINT64_C(1) << i;
 	return mask;
 }
@@ -41,14 +57,13 @@ const char *wnn_rules_list(char *buffer, size_t size)
 {
 	size_t at = 0;
 
-	for (uint32_t i = 0; i < rules_count && at < size; i++) {
+	for (uint32_t i = 0; i < NUM_NAMES && at < size; i++) {
 		int length;
 
 		/* Rows of one name stand together. */
-		if (i && !strcmp(rules_table[i].name, rules_table[i - 1].name))
+		if (i && !strcmp(name_of(i), name_of(i - 1)))
 			continue;
-		length = snprintf(buffer + at, size - at, "%s%s", i ? ", " : "",
-				  rules_table[i].name);
+		length = snprintf(buffer + at, size - at, "%s%s", i ? ", " : "", name_of(i));
 		at += (size_t)length;
 	}
 	return buffer;

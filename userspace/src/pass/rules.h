@@ -33,6 +33,11 @@ struct rule {
 extern const struct rule rules_table[];
 extern const uint32_t rules_count;
 
+/* Passes that are turned off as rules are, by a name with hyphens. */
+enum rules_pass { RULES_SINK_TRANSPOSES, RULES_JOIN_PRODUCTS };
+
+bool rules_pass_is_on(const struct wnn_pass_options *options, enum rules_pass pass);
+
 /* ---- for rules */
 
 /* The node that makes a value, when nothing else uses its only result; else NULL. */
