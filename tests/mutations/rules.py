@@ -73,6 +73,10 @@ MUTATIONS = [
     _rule('rule_heads', 'a batch that the other operand lacks is not repeated', 'ir_type_dim(other, k) == ir_type_dim(result, k);', '1;'),
     _rule('rule_heads', 'softmax keeps the number of its axis', '\t\tattrs.axis++;', '\t\tattrs.axis += 0;'),
     _rule('rule_heads', 'a mask for all heads has them', 'one = ir_type_dim(&value->type, axis) == 1;', 'one = false;'),
+    _rule('rule_gate', 'any summand is that of hardSwish', '== x && number == 3;', '== x;'),
+    _rule('rule_gate', 'any divisor is that of hardSwish', 'number != 6)', 'number == 0)'),
+    _rule('rule_gate', 'any limit is that of hardSwish', 'node->attrs.unary.alpha == 0 &&\n\t\t\t\t\t\t    node->attrs.unary.beta == 6 ?',
+          'node->attrs.unary.alpha == 0 ?'),
     # Products of one value.
     _rule('join_products', 'rows of a second matrix come in the place of the first', 'at += bytes;\n', 'at += 0;\n'),
     _rule('join_products', 'rows lie as far apart as those of one matrix', 'pitch += r->from[i]->bytes', 'pitch = r->from[i]->bytes'),

@@ -246,14 +246,54 @@ static struct ir_value *swish_quotient(struct rules *rules, const struct ir_node
 	return emit_gate(rules, node, x, &gate, exp);
 }
 
+/* Whether a node is min(max(x + 3, 0), 6). */
+static bool is_six_of_hard(const struct rules *rules, const struct ir_node *node,
+			   const struct ir_value *x)
+{
+	const struct ir_node *sum = is_unary(node, IR_CLAMP) && node->attrs.unary.alpha == 0 &&
+						    node->attrs.unary.beta == 6 ?
+					    rules_sole(rules, node->operands[0]) :
+					    NULL;
+	double number;
+
+	return is_binary(sum, IR_ADD) && beside_number(sum, &number) == x && number == 3;
+}
+
+/*
+ * x * min(max(x + 3, 0), 6) / 6, which `recognise` makes hardSwish of as well: here before a product behind it has taken
+ * the divisor.
+ */
+static struct ir_value *hard_swish_quotient(struct rules *rules, const struct ir_node *node)
+{
+	const struct ir_unary_attrs gate = { .kind = IR_HARD_SWISH };
+	const struct ir_node *product = rules_sole(rules, node->operands[0]);
+	double number;
+
+	if (!is_binary(product, IR_MUL) || !rewrite_number(node->operands[1], &number) ||
+	    number != 6)
+		return NULL;
+	for (uint32_t i = 0; i < 2; i++) {
+		struct ir_value *x = product->operands[i];
+		const struct ir_node *clamp = rules_sole(rules, product->operands[!i]);
+
+		if (is_six_of_hard(rules, clamp, x) &&
+		    ir_type_same_shape(&x->type, &node->results[0]->type))
+			return emit_gate(rules, node, x, &gate, clamp);
+	}
+	return NULL;
+}
+
 struct ir_value *rule_gate(struct rules *rules, struct ir_node *node)
 {
 	struct ir_unary_attrs gate;
 
 	if (!is_real(node->results[0]))
 		return NULL;
-	if (is_binary(node, IR_DIV))
-		return swish_quotient(rules, node);
+	if (is_binary(node, IR_DIV)) {
+		struct ir_value *value = swish_quotient(rules, node);
+
+		return value || rules_failed(rules) ? value : hard_swish_quotient(rules, node);
+	}
 	for (uint32_t i = 0; i < 2 && is_binary(node, IR_MUL); i++)
 		if (find_gate(rules, node->operands[!i], node->operands[i], &gate))
 			return emit_gate(rules, node, node->operands[i], &gate,
