@@ -90,6 +90,7 @@ MUTATIONS = [
           'node->operands[0]->kind == IR_VALUE_CONSTANT'),
     _rule('join_products', 'a matrix with another use is there twice', ' || rw->uses[b->id] != 1', ''),
     _rule('join_products', 'rows follow each other in the joined product', 'concat->attrs.axis + 1 == concat->results[0]->type.rank', 'true'),
+    _rule('join_products', 'a single row is joined on the NPU', 'return rows > 1 && (work', 'return rows > 0 && (work'),
     _rule('join_products', 'little work is joined on the NPU', '(work >= LEAST_WORK || ', '(work >= 0 || '),
     _rule('join_products', 'a single row has one product on the CPU whatever it takes', 'return rows > 1 || bytes <= MOST_OF_LINE;', 'return true;'),
     _rule('join_products', 'large matrices are joined for any number of rows', 'rows <= FEW_ROWS ||', 'true ||'),
