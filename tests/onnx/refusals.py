@@ -99,10 +99,8 @@ SHAPES = [
     ("the shapes of boxes and scores do not fit together", "NonMaxSuppression",
      [floats(1, 2, 4), floats(1, 1, 3)], {}),
     ("there are no boxes", "NonMaxSuppression", [floats(1, 0, 4), floats(1, 1, 0)], {}),
-    ("dimension 0 is too long", "TopK", [((1 << 22) + 1,), ints(1)], {}),
     ("k must be one number", "TopK", [(4,), ints(1, 2)], {}),
     ("k is 5 of 4 elements", "TopK", [(4,), ints(5)], {}),
-    ("it would become more than 200000 operators", "TopK", [(30000,), ints(25001)], {}),
     ("batch_axis and time_axis are not the first two dimensions", "ReverseSequence",
      [(2, 3), (INT64, 2)], {"batch_axis": 0, "time_axis": 0}),
     ("sequence_lens has a wrong shape", "ReverseSequence", [(2, 3), (INT64, 2)], {}),
@@ -483,6 +481,12 @@ NEWER = [
     ("there is no mode 4", "Attention", HEADS, {"qk_matmul_output_mode": 4}),
     ("a mask of shape [3,6] has no meaning", "Attention", [*HEADS, (3, 6)], {}),
     ("3 heads do not fit [1,2,4]", "RotaryEmbedding", [(1, 2, 4), (1, 2, 2), (1, 2, 2)], {"num_heads": 3}),
+]
+
+# Where operators may run on the NPU.
+NPU = [
+    ("dimension 0 is too long", "TopK", [((1 << 22) + 1,), ints(1)], {}),
+    ("it would become more than 200000 operators", "TopK", [(30000,), ints(25001)], {}),
 ]
 
 PREVIEW = [

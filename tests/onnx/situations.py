@@ -559,7 +559,7 @@ def long_rows():
             ("plain", (1, 8400), 1, 300, 1, numpy.float32), ("rest", (2, 3, 701), 2, 10, 1, numpy.float32),
             ("smallest", (2, 1111), -1, 500, 0, numpy.float32), ("axis", (600, 3), 0, 40, 1, numpy.float32),
             ("integers", (2, 1025), 1, 300, 1, numpy.int32), ("halves", (1030,), 0, 7, 0, numpy.float16),
-            ("all", (1, 530), 1, 530, 1, numpy.float32)):
+            ("all", (1, 530), 1, 530, 1, numpy.float32), ("long", (3, 1000), 1, 5, 0, numpy.int64)):
         # Few values, so that many are equal.
         x = RANDOM.integers(-99, 99, shape).astype(kind)
         order = numpy.argsort(-x if largest else x, axis, kind="stable")

@@ -206,18 +206,21 @@ def main():
              for domain, rows_of in (("", refusals.NEWER), ("ai.onnx.preview", refusals.PREVIEW))
              for message, *row in rows_of]
     rows += other_rows()
+    of_cpu = len(rows)
+    rows += [(message, make_row(*row, {}, "")) for message, *row in refusals.NPU]
     failed = 0
     with tempfile.TemporaryDirectory() as folder:
         paths = []
         for index, (_, model) in enumerate(rows):
             paths.append(f"{folder}/{index}.onnx")
             pathlib.Path(paths[-1]).write_bytes(model.SerializeToString())
-        done = subprocess.run([sys.argv[1], "--refusals", *paths], check=True, text=True,
-                              stdout=subprocess.PIPE)
         given = {}
-        for line in done.stdout.splitlines():
-            path, operator, _, reason = line.split("\t")
-            given.setdefault(path, []).append((operator.removeprefix("com.microsoft."), reason))
+        for device, files in (("cpu", paths[:of_cpu]), ("sim", paths[of_cpu:])):
+            done = subprocess.run([sys.argv[1], "--device", device, "--refusals", *files],
+                                  check=True, text=True, stdout=subprocess.PIPE)
+            for line in done.stdout.splitlines():
+                path, operator, _, reason = line.split("\t")
+                given.setdefault(path, []).append((operator.removeprefix("com.microsoft."), reason))
     for path, (message, model) in zip(paths, rows):
         reasons = [reason for _, reason in given.get(path, [])]
         if message not in reasons:

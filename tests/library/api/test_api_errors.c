@@ -74,6 +74,8 @@ static void null_is_a_type_error(void **state)
 	assert_failed(wnnContextGetOpSupportLimits(NULL, &limits), WNNStatus_TypeError,
 		      "context is NULL");
 	assert_failed(wnnContextGetDeviceInfo(NULL, &info), WNNStatus_TypeError, "context is NULL");
+	assert_failed(wnnGraphBuilderGetDeviceInfo(NULL, &info), WNNStatus_TypeError,
+		      "builder is NULL");
 	assert_failed(wnnContextGetCpuInfo(NULL, NULL), WNNStatus_TypeError, "context is NULL");
 	assert_failed(wnnContextWriteTensor(NULL, NULL, NULL, 0), WNNStatus_TypeError,
 		      "context is NULL");

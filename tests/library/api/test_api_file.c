@@ -170,6 +170,50 @@ static WNNStatus load(WNNContext context, const char *path, WNNGraph *graph)
 	return wnnContextLoadGraphSync(context, WNN_STR(path), GENEROUS, graph);
 }
 
+/* y = the numbers of the two smallest elements of each line of relu(x). */
+static WNNGraph build_selection(WNNContext context)
+{
+	WNNGraphBuilder b = wnnContextCreateGraphBuilder(context);
+	WNNArgMinMaxDetails details = WNN_ARG_MIN_MAX_DETAILS_INIT;
+	WNNArgMinMaxOptions options = WNN_ARG_MIN_MAX_OPTIONS_INIT;
+	WNNDeviceInfo info = WNN_DEVICE_INFO_INIT, same = info;
+	WNNNamedOperand output = { WNN_STR("y"), NULL };
+	WNNGraph graph = NULL;
+
+	assert_ok(wnnGraphBuilderGetDeviceInfo(b, &info));
+	assert_ok(wnnContextGetDeviceInfo(context, &same));
+	assert_ptr_equal(info.device.data, same.device.data);
+	assert_int_equal(info.accelerated, same.accelerated);
+	details.count = 2;
+	options.nextInChain = &details.chain;
+	output.operand = wnnGraphBuilderArgMin(
+		b, wnnGraphBuilderRelu(b, make_input(b, "x", 2, 4), NULL), 1, &options);
+	assert_ok(wnnGraphBuilderBuildSync(b, 1, &output, GENEROUS, &graph));
+	wnnGraphBuilderRelease(b);
+	return graph;
+}
+
+static void check_selection(WNNContext context, WNNGraph graph)
+{
+	const float data[] = { 3, -1, 0, 2, 5, 6, 4, 4 };
+	const int32_t expected[] = { 1, 2, 2, 3 };
+	WNNNamedTensor x = { WNN_STR("x"), make_tensor(context, 2, 4) };
+	WNNTensorDescriptor integers = WNN_TENSOR_DESCRIPTOR_INIT;
+	WNNNamedTensor y = { WNN_STR("y"), NULL };
+	int32_t found[4];
+
+	integers.dataType = WNNOperandDataType_Int32;
+	integers.shape = WNN_UINT32_LIST(2, 2);
+	integers.readable = WNN_TRUE;
+	assert_ok(wnnContextCreateTensorSync(context, &integers, GENEROUS, &y.tensor));
+	assert_ok(wnnContextWriteTensor(context, x.tensor, data, sizeof(data)));
+	assert_ok(wnnContextDispatch(context, graph, 1, &x, 1, &y));
+	assert_ok(wnnContextReadTensorIntoSync(context, y.tensor, found, sizeof(found), GENEROUS));
+	assert_memory_equal(found, expected, sizeof(expected));
+	wnnTensorRelease(x.tensor);
+	wnnTensorRelease(y.tensor);
+}
+
 static void check_view(WNNStringView a, WNNStringView b)
 {
 	assert_int_equal(a.length, b.length);
@@ -639,6 +683,35 @@ static void kernels_of_another_build(void **state)
 	wnnContextRelease(context);
 }
 
+/* Selections run on the CPU, also beside an NPU, and the report says why. */
+static void selections(void **state)
+{
+	static const char *const devices[] = { "cpu", "sim" };
+	static const char why[] = "the NPU has no instruction that puts elements in order";
+	struct folder *f = *state;
+
+	for (int i = 0; i < 2; i++) {
+		WNNContext context = open_policy(f, devices[i], WNNPlacementPolicy_PreferNPU);
+		WNNGraph graph = build_selection(context), loaded = NULL;
+		WNNGraphPlacement placement = WNN_GRAPH_PLACEMENT_INIT;
+
+		assert_ok(wnnGraphGetPlacement(graph, &placement));
+		assert_int_equal(placement.npuCount, i);
+		assert_int_equal(placement.nodes[1].device, WNNNodeDevice_CPU);
+		assert_int_equal(strncmp(placement.nodes[1].kernel.data, "cpu/topk", 8), 0);
+		assert_int_equal(!strncmp(placement.nodes[1].reasonText.data, why, sizeof(why) - 1),
+				 i);
+		check_selection(context, graph);
+		assert_ok(wnnGraphSave(graph, WNN_STR(f->file)));
+		assert_ok(load(context, f->file, &loaded));
+		check_same_placement(graph, loaded);
+		check_selection(context, loaded);
+		wnnGraphRelease(graph);
+		wnnGraphRelease(loaded);
+		wnnContextRelease(context);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -652,6 +725,7 @@ int main(void)
 		cmocka_unit_test(damaged_files),
 		cmocka_unit_test(unsound_files),
 		cmocka_unit_test(kernels_of_another_build),
+		cmocka_unit_test(selections),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -81,7 +81,7 @@ void rig_expect_all_seen(uint64_t ops);
 /* The operators of test_cpu_select.c. */
 #define RIG_OPS_SELECT                                                                           \
 	(UINT64_C(1) << IR_OP_COMPARE | UINT64_C(1) << IR_OP_WHERE | UINT64_C(1) << IR_OP_CAST | \
-	 UINT64_C(1) << IR_OP_ARG)
+	 UINT64_C(1) << IR_OP_ARG | UINT64_C(1) << IR_OP_TOPK)
 
 /* The operators of test_cpu_fast.c; the others are those of test_cpu_indexed.c. */
 #define RIG_OPS_FAST                                                                               \

@@ -220,6 +220,32 @@ static void test_arg(void **state)
 	check_arg(false, true, IR_F16, NULL, REALS(0, -0.0, 1, 0), 3);
 }
 
+static void check_topk(bool max, enum ir_dtype dtype, const int64_t *ints, const double *reals,
+		       const int64_t *expected)
+{
+	union ir_attrs attrs = { .arg = { .max = max, .axis = 0 } };
+	int64_t n = 4;
+	struct ir_type type = ir_type_make(IR_I32, 1, &n);
+	struct rig rig;
+
+	rig_init(&rig);
+	add_shape(&rig, dtype, 1, &n, ints, reals);
+	expect(&rig, IR_OP_TOPK, &attrs, &type, expected, NULL);
+}
+
+/* NaN is larger than all numbers, -0 equals 0, and of equal ones the lower index comes first. */
+static void test_topk(void **state)
+{
+	(void)state;
+	check_topk(true, IR_I64, INTS(BIG, BIG + 1, BIG + 1, -1), NULL, INTS(1, 2, 0, 3));
+	check_topk(true, IR_U64, INTS(BIG, BIG + 1, INT64_MIN, -1), NULL, INTS(3, 2, 1, 0));
+	check_topk(false, IR_I64, INTS(BIG, BIG + 1, INT64_MIN, -1), NULL, INTS(2, 3, 0, 1));
+	check_topk(true, IR_F32, NULL, REALS(1, NAN, INFINITY, NAN), INTS(1, 3, 2, 0));
+	check_topk(false, IR_F32, NULL, REALS(1, NAN, -INFINITY, NAN), INTS(2, 0, 1, 3));
+	check_topk(true, IR_F16, NULL, REALS(-0.0, 0, 1, -0.0), INTS(2, 0, 1, 3));
+	check_topk(true, IR_I8, INTS(-128, 127, 0, -1), NULL, INTS(1, 2, 3, 0));
+}
+
 static void check_pool(enum ir_pool kind, const double *x, const double *y)
 {
 	union ir_attrs attrs = { .pool = { .kind = kind,
@@ -457,6 +483,7 @@ int main(void)
 		cmocka_unit_test(test_wide_reductions),
 		cmocka_unit_test(test_wide_cumulative_sum),
 		cmocka_unit_test(test_arg),
+		cmocka_unit_test(test_topk),
 		cmocka_unit_test(test_pools),
 		cmocka_unit_test(test_softmax),
 		cmocka_unit_test(test_softmax_forms),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Comparisons, choices, casts, argMin and argMax: random nodes on the fast layer and on the reference, with
+ * Comparisons, choices, casts, argMin, argMax and selections: random nodes on the fast layer and on the reference, with
  * numbers that are equal, out of range or none.
  */
 #include "rig.h"
@@ -147,10 +147,49 @@ static bool arg_round(void)
 	return rig_compare(&rig, IR_OP_ARG, &attrs, 1, &type, 0);
 }
 
+/* From the first alone to all of a line. */
+static bool topk_round(void)
+{
+	int64_t dims[8];
+	uint32_t rank = random_dims(1, dims), axis = random_below(rank);
+	union ir_attrs attrs = { .arg = { .max = random_below(2), .axis = axis } };
+	enum ir_dtype dtype = random_type();
+	uint32_t most = (uint32_t)(dims[axis] > 500 ? 500 : dims[axis]);
+	struct ir_type type = ir_type_make(random_below(2) ? IR_I32 : IR_I64, rank, dims);
+	struct rig rig;
+
+	rig_init(&rig);
+	add_few_values(&rig, dtype, rank, dims);
+	type.dim[axis].value = random_below(4) ? between(1, most) : most;
+	return rig_compare(&rig, IR_OP_TOPK, &attrs, 1, &type, 0);
+}
+
 FAMILY(compare)
 FAMILY(where)
 FAMILY(cast)
 FAMILY(arg)
+FAMILY(topk)
+
+/* Lines that are in order, the other way round, or as a split at the middle has them worst. */
+static void test_topk_orders(void **state)
+{
+	enum { N = 4000, K = 300 };
+	const int64_t dims[1] = { N }, count[1] = { K };
+	union ir_attrs attrs = { .arg = { .max = true } };
+	struct ir_type type = ir_type_make(IR_I32, 1, count);
+
+	(void)state;
+	for (int order = 0; order < 4; order++) {
+		struct rig rig;
+		int32_t *x;
+
+		rig_init(&rig);
+		x = rig_add(&rig, IR_I32, 1, dims);
+		for (int32_t i = 0; i < N; i++)
+			x[i] = order == 0 ? i : order == 1 ? -i : order == 2 ? i % 7 : i ^ (i >> 1);
+		assert_true(rig_compare(&rig, IR_OP_TOPK, &attrs, 1, &type, 0));
+	}
+}
 
 static void test_all_seen(void **state)
 {
@@ -163,6 +202,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_compare),	 cmocka_unit_test(test_where),
 		cmocka_unit_test(test_cast),	 cmocka_unit_test(test_arg),
+		cmocka_unit_test(test_topk),	 cmocka_unit_test(test_topk_orders),
 		cmocka_unit_test(test_all_seen),
 	};
 

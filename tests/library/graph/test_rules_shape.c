@@ -374,6 +374,38 @@ static void arguments_of_extremes(void **state)
 	assert_type_error(wnnGraphBuilderArgMin(f->b, x, 0, &o), "options.outputDataType is 12");
 }
 
+/* The structure in the chain says how many are selected. */
+static void selections(void **state)
+{
+	struct fixture *f = *state;
+	WNNArgMinMaxDetails details = WNN_ARG_MIN_MAX_DETAILS_INIT, second = details;
+	WNNReduceOptions other = WNN_REDUCE_OPTIONS_INIT;
+	WNNArgMinMaxOptions o = WNN_ARG_MIN_MAX_OPTIONS_INIT;
+	WNNOperand x = INPUT(f, Int8, 2, 3), y;
+
+	o.nextInChain = &details.chain;
+	y = wnnGraphBuilderArgMax(f->b, x, 1, &o);
+	assert_shape(y, Int32, 2, 1);
+	assert_int_equal(y->value->def->op, IR_OP_TOPK);
+	details.count = 2;
+	o.outputDataType = WNNOperandDataType_Int64;
+	y = wnnGraphBuilderArgMin(f->b, x, 0, &o);
+	assert_shape(y, Int64, 2, 3);
+	assert_false(y->value->def->attrs.arg.max);
+	details.count = 0;
+	assert_type_error(wnnGraphBuilderArgMin(f->b, x, 0, &o),
+			  "count is 0; it must be from 1 to 2, the size of axis 0");
+	details.count = 4;
+	assert_type_error(wnnGraphBuilderArgMax(f->b, x, 1, &o),
+			  "count is 4; it must be from 1 to 3, the size of axis 1");
+	details.chain.next = &second.chain;
+	assert_type_error(wnnGraphBuilderArgMax(f->b, x, 1, &o),
+			  "is not known for this operator, or given twice");
+	other.nextInChain = &second.chain;
+	assert_type_error(wnnGraphBuilderReduceSum(f->b, x, &other),
+			  "is not known for this operator");
+}
+
 static void sums_and_softmax(void **state)
 {
 	struct fixture *f = *state;
@@ -501,6 +533,7 @@ int main(void)
 		GRAPH_TEST(reductions),
 		GRAPH_TEST(reduced_sizes),
 		GRAPH_TEST(arguments_of_extremes),
+		GRAPH_TEST(selections),
 		GRAPH_TEST(sums_and_softmax),
 		GRAPH_TEST(batch_normalization),
 		GRAPH_TEST(instance_normalization),

@@ -56,6 +56,7 @@ static const char *const lines[] = {
 	"float32[2,1] = reduce(%4) log_sum_exp axes=0x2 keep ; reduceLogSumExp",
 	"float32[2,4] = softmax(%4) axis=1 ; softmax",
 	"int32[2] = arg(%4) max axis=1 last ; argMax",
+	"int64[2,3] = topk(%4) min axis=1 ; argMin",
 	"float32[2,4] = cumsum(%4) axis=1 exclusive reversed ; cumulativeSum",
 	"float32[2,4] = rotary(%4, %4, %4) ; add",
 	"float32[2,4] = triangular(%4) lower diagonal=-1 ; triangular",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* TopK and ReverseSequence, which WebNN has not, by composition. */
+/* TopK and ReverseSequence, which WebNN has not, by composition; on the CPU TopK is a selection. */
 #include <math.h>
 #include <string.h>
 
@@ -262,6 +262,34 @@ static int top_none(struct onnx_node *node, const struct onnx_shape *like, uint3
 	return 0;
 }
 
+/* Whether all operators run on the CPU, which selects; the NPU has no instruction for that. */
+static bool selects(struct onnx_node *node)
+{
+	WNNDeviceInfo info = WNN_DEVICE_INFO_INIT;
+
+	return wnnGraphBuilderGetDeviceInfo(node->b, &info) == WNNStatus_Success &&
+	       !info.accelerated;
+}
+
+static int top_k_by_selection(struct onnx_node *node, WNNOperand x, uint32_t axis, int64_t k)
+{
+	WNNArgMinMaxDetails details = WNN_ARG_MIN_MAX_DETAILS_INIT;
+	WNNArgMinMaxOptions options = WNN_ARG_MIN_MAX_OPTIONS_INIT;
+	WNNGatherOptions along = WNN_GATHER_OPTIONS_INIT;
+	WNNOperand indices;
+
+	details.count = (uint32_t)k;
+	options.nextInChain = &details.chain;
+	options.label = along.label = node->options.label;
+	options.outputDataType = WNNOperandDataType_Int32;
+	along.axis = axis;
+	indices = wants_largest(node) ? wnnGraphBuilderArgMax(node->b, x, axis, &options) :
+					wnnGraphBuilderArgMin(node->b, x, axis, &options);
+	return top_k_out(
+		node, indices ? wnnGraphBuilderGatherElements(node->b, x, indices, &along) : NULL,
+		indices);
+}
+
 /*
  * Takes the extreme k times. What was taken is remembered, instead of overwritten by an infinity, which
  * the input may hold itself. Of equal elements the first is taken.
@@ -285,6 +313,8 @@ int onnx_op_top_k(struct onnx_node *node)
 		return -1;
 	if (!k)
 		return top_none(node, &shape, axis);
+	if (selects(node))
+		return top_k_by_selection(node, x, axis, k);
 	type = wnnOperandGetDataType(x);
 	if (type == WNNOperandDataType_Int8 || type == WNNOperandDataType_Uint8)
 		x = x_cast(node, x, WNNOperandDataType_Int32);

@@ -259,6 +259,8 @@ typedef enum WNNSType {
 	 * WNNRecurrentDetails of webnn_npu.h, in the chain of WNNLstmOptions and WNNGruOptions.
 	 */
 	WNNSType_RecurrentDetails = 0x10006,
+	/** WNNArgMinMaxDetails of webnn_npu.h, in the chain of WNNArgMinMaxOptions. */
+	WNNSType_ArgMinMaxDetails = 0x10007,
 	/** Makes the type 32 bits wide; no value. */
 	WNNSType_Force32 = 0x7FFFFFFF
 } WNNSType;

@@ -1358,6 +1358,14 @@ public:
 	{
 		check(wnnGraphBuilderSetLabel(get(), view(label)));
 	}
+	/** That of the context. The strings live as long as it. */
+	WNNDeviceInfo deviceInfo() const
+	{
+		WNNDeviceInfo info = WNN_DEVICE_INFO_INIT;
+
+		check(wnnGraphBuilderGetDeviceInfo(get(), &info));
+		return info;
+	}
 	Operand input(std::string_view name, const OperandDescriptor &descriptor)
 	{
 		return made(wnnGraphBuilderInput(get(), view(name), &descriptor));

@@ -404,6 +404,31 @@ typedef struct WNNRecurrentDetails {
 	WNN_VALUE(WNNRecurrentDetails, WNN_RECURRENT_DETAILS_STATIC_INIT)
 
 /**
+ * Has argMin and argMax select several elements of each line, in the chain of WNNArgMinMaxOptions.
+ */
+typedef struct WNNArgMinMaxDetails {
+	/** sType is WNNSType_ArgMinMaxDetails. */
+	WNNChainedStruct chain;
+	/**
+	 * How many: the result has the indices of the first so many elements in order, and this
+	 * size along the axis, whatever keepDimensions says. Of equal elements the one with the
+	 * lower index comes first, and NaN is larger than all numbers. At least 1, and at most the
+	 * size of the axis. gatherElements has the elements themselves. Operators with this
+	 * structure run on the CPU. Default: 1. Default: 1.
+	 */
+	uint32_t count;
+} WNNArgMinMaxDetails;
+
+/** Initialiser of WNNArgMinMaxDetails with the defaults, for static objects in strict C. */
+#define WNN_ARG_MIN_MAX_DETAILS_STATIC_INIT { \
+	/* .chain = */ { NULL, WNNSType_ArgMinMaxDetails }, \
+	/* .count = */ 1 \
+}
+/** A WNNArgMinMaxDetails with the defaults. */
+#define WNN_ARG_MIN_MAX_DETAILS_INIT \
+	WNN_VALUE(WNNArgMinMaxDetails, WNN_ARG_MIN_MAX_DETAILS_STATIC_INIT)
+
+/**
  * A text that belongs to the caller; wnnStringFreeMembers frees it.
  */
 typedef struct WNNString {
@@ -1475,6 +1500,17 @@ WNN_EXPORT WNNStatus wnnTensorExportDmaBuf(WNNTensor tensor, int32_t *fd);
 WNN_EXPORT WNNStatus wnnTensorSetLabel(WNNTensor tensor, WNNStringView label);
 
 /* --- Functions of WNNGraphBuilder ------------------------------------------------------------ */
+
+/**
+ * Tells which device the context of a builder has, as wnnContextGetDeviceInfo does: compositions of
+ * operators may depend on it.
+ *
+ * @param builder The builder.
+ * @param info Filled. Its strings belong to the context and live as long as it.
+ *
+ * @return Success, or what went wrong; wnnGetLastError has the message.
+ */
+WNN_EXPORT WNNStatus wnnGraphBuilderGetDeviceInfo(WNNGraphBuilder builder, WNNDeviceInfo *info);
 
 /**
  * Names the builder in messages. Its graph has that label as well.

@@ -83,6 +83,14 @@ WNNGraphBuilder wnnContextCreateGraphBuilder(WNNContext context)
 	return builder;
 }
 
+WNNStatus wnnGraphBuilderGetDeviceInfo(WNNGraphBuilder builder, WNNDeviceInfo *info)
+{
+	if (!api_check(builder, "wnnGraphBuilderGetDeviceInfo", "builder") ||
+	    !api_check(info, "wnnGraphBuilderGetDeviceInfo", "info"))
+		return wnnGetLastError(NULL);
+	return wnnContextGetDeviceInfo(builder->context, info);
+}
+
 void builder_get(WNNGraphBuilder builder)
 {
 	if (builder && !api_forked())

@@ -220,6 +220,52 @@ void cpu_ref_arg(const struct ir_node *node, const void *const *in, void *const 
 	}
 }
 
+/* Whether the k-th element of a line comes before that at `at`, in an order that no two share. */
+static bool comes_before(const struct ir_node *node, const void *in, const struct group *g,
+			 int64_t k, int64_t at)
+{
+	enum ir_dtype dtype = node->operands[0]->type.dtype;
+	int64_t a = group_at(g, k), b = group_at(g, at);
+	int order;
+
+	if (ir_dtype_is_float(dtype)) {
+		double x = cpu_load(dtype, in, a), y = cpu_load(dtype, in, b);
+
+		order = isnan(x) || isnan(y) ? !!isnan(x) - !!isnan(y) : (x > y) - (x < y);
+	} else {
+		order = cpu_compare_int(dtype, cpu_load_int(dtype, in, a),
+					cpu_load_int(dtype, in, b));
+	}
+	return order ? (order > 0) == node->attrs.arg.max : k < at;
+}
+
+/* Each is the first of those that come behind the one before. */
+void cpu_ref_topk(const struct ir_node *node, const void *const *in, void *const *out)
+{
+	const struct ir_type *type = &node->results[0]->type;
+	uint32_t axis = node->attrs.arg.axis;
+	struct group g = group_make(&node->operands[0]->type, 1u << axis);
+	struct group to = group_make(type, 1u << axis);
+	int64_t lines = g.from.count / g.count;
+
+	for (int64_t r = 0; r < lines; r++) {
+		int64_t last = -1;
+
+		g.base = group_offset(&g, r, 0);
+		to.base = group_offset(&to, r, 0);
+		for (int64_t k = 0; k < to.count; k++) {
+			int64_t best = -1;
+
+			for (int64_t i = 0; i < g.count; i++)
+				if ((last < 0 || comes_before(node, in[0], &g, last, i)) &&
+				    (best < 0 || comes_before(node, in[0], &g, i, best)))
+					best = i;
+			cpu_store_int(type->dtype, out[0], group_at(&to, k), best);
+			last = best;
+		}
+	}
+}
+
 void cpu_ref_cumsum(const struct ir_node *node, const void *const *in, void *const *out)
 {
 	enum ir_dtype dtype = node->operands[0]->type.dtype;

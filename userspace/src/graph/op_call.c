@@ -150,8 +150,11 @@ static int check_attributes(const struct wnn_attribute *attributes, uint32_t cou
 /* Whether a chain is the one struct that there is for such operators. */
 static bool is_known(enum wnn_op op, const WNNChainedStruct *chain)
 {
-	return (op == WNN_OP_LSTM || op == WNN_OP_GRU) && !chain->next &&
-	       chain->sType == WNNSType_RecurrentDetails;
+	WNNSType type = op == WNN_OP_LSTM || op == WNN_OP_GRU	     ? WNNSType_RecurrentDetails :
+			op == WNN_OP_ARG_MIN || op == WNN_OP_ARG_MAX ? WNNSType_ArgMinMaxDetails :
+								       0;
+
+	return type && chain->sType == type && !chain->next;
 }
 
 int wnn_op_call_check(struct wnn_op_call *call, struct wnn_error *err)

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Reductions, argMin and argMax, cumulativeSum, softmax. */
+#include <inttypes.h>
+
 #include "graph/rules.h"
 
 /* Sizes after reducing the axes of `mask`. */
@@ -63,6 +65,7 @@ int rule_reduce(struct wnn_rule *rule)
 int rule_arg(struct wnn_rule *rule)
 {
 	const WNNArgMinMaxOptions *options = rule_options(rule, WNNArgMinMaxOptions);
+	const WNNArgMinMaxDetails *details = (const WNNArgMinMaxDetails *)options->nextInChain;
 	const struct ir_type *input = rule_type(rule, 0);
 	uint32_t axis = rule->call->arguments.axis;
 	union ir_attrs attrs = { .arg = {
@@ -80,9 +83,19 @@ int rule_arg(struct wnn_rule *rule)
 		return rule_error(rule, "options.outputDataType is %s; allowed are int32, int64",
 				  wnn_enum_name(&wnn_enum_operand_data_type,
 						options->outputDataType));
+	if (details)
+		attrs.arg.keep_dims = true;
 	type = reduced_type(input, 1u << axis, attrs.arg.keep_dims);
 	type.dtype = wnn_dtype_to_ir(options->outputDataType);
-	return rule_emit_call(rule, IR_OP_ARG, &type, &attrs);
+	if (!details)
+		return rule_emit_call(rule, IR_OP_ARG, &type, &attrs);
+	if (!details->count || details->count > ir_type_dim(input, axis))
+		return rule_error(rule,
+				  "count is %" PRIu32 "; it must be from 1 to %" PRId64
+				  ", the size of axis %" PRIu32,
+				  details->count, ir_type_dim(input, axis), axis);
+	type.dim[axis].value = details->count;
+	return rule_emit_call(rule, IR_OP_TOPK, &type, &attrs);
 }
 
 int rule_cumulative_sum(struct wnn_rule *rule)

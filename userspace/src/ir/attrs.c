@@ -130,6 +130,10 @@ static const struct ir_field arg[] = {
 	FIELD(arg.last, "last", BOOL),
 	FIELD(arg.keep_dims, "keep", BOOL),
 };
+static const struct ir_field topk[] = {
+	FIELD(arg.max, NULL, BOOL, WORDS(extremes), NEEDED),
+	FIELD(arg.axis, "axis", AXIS, NEEDED),
+};
 static const struct ir_field cumsum[] = {
 	FIELD(cumsum.axis, "axis", AXIS, NEEDED),
 	FIELD(cumsum.exclusive, "exclusive", BOOL),

@@ -340,6 +340,22 @@ static bool arg(const struct ir_node *node)
 	       (out(node)->dtype == IR_I32 || out(node)->dtype == IR_I64);
 }
 
+static bool topk(const struct ir_node *node)
+{
+	struct ir_type type = *in(node, 0);
+	uint32_t axis = node->attrs.arg.axis;
+	int64_t count;
+
+	if (axis >= type.rank || out(node)->rank != type.rank)
+		return false;
+	count = ir_type_dim(out(node), axis);
+	if (count < 1 || count > ir_type_dim(&type, axis))
+		return false;
+	type.dim[axis].value = count;
+	return ir_type_same_shape(out(node), &type) &&
+	       (out(node)->dtype == IR_I32 || out(node)->dtype == IR_I64);
+}
+
 static bool norm(const struct ir_node *node)
 {
 	const struct ir_norm_attrs *attrs = &node->attrs.norm;
@@ -398,6 +414,7 @@ bool ir_shapes_fit(const struct ir_node *node)
 		[IR_OP_REDUCE] = reduce,
 		[IR_OP_SOFTMAX] = alike,
 		[IR_OP_ARG] = arg,
+		[IR_OP_TOPK] = topk,
 		[IR_OP_CUMSUM] = alike,
 		[IR_OP_TRIANGULAR] = triangular,
 		[IR_OP_ROTARY] = rotary,

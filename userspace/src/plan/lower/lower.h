@@ -17,6 +17,7 @@ bool supports_reduce(const struct ir_node *node, struct npu_reason *reason);
 bool supports_arg(const struct ir_node *node, struct npu_reason *reason);
 bool supports_quantize(const struct ir_node *node, struct npu_reason *reason);
 bool supports_resample(const struct ir_node *node, struct npu_reason *reason);
+bool supports_nothing(const struct ir_node *node, struct npu_reason *reason);
 bool supports_float_only(const struct ir_node *node, struct npu_reason *reason);
 bool supports_integer_product(const struct ir_node *node, struct npu_reason *reason);
 bool supports_qunary(const struct ir_node *node, struct npu_reason *reason);
