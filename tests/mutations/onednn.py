@@ -141,6 +141,10 @@ MUTATIONS = [
     _windows('images are one below the other without padding', '(window->image * l->shape.in_h + row)', '(window->image * l->windows.out_h + row)'),
     _windows('strange weights are multiplied by padding', '!cpu_conv_can_pack(next) ||', ''),
     # Integers.
+    _integer('float results of exact sums have no bias', 'onednn_conv.c',
+             '(float)(sums[i * channels + k] + c->biases[k])', '(float)sums[i * channels + k]'),
+    _integer('all channels of a float result add that of the first', 'onednn_conv.c',
+             'c->addends[i] = addend[c->each_addend ? i : 0];', 'c->addends[i] = addend[0];'),
     _integer('the zero point of the input is 0', 'onednn_conv.c', 'if (!ret && c->zero_point)', 'if (false)'),
     _integer('unsigned filters are read as signed ones', 'onednn_conv.c', '[i] ^ 0x80', '[i]'),
     _integer('all channels have the scale of the first', 'onednn_conv.c', 'c->each_scale ? i : 0', '0'),

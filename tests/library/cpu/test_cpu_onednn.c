@@ -218,7 +218,8 @@ struct drawn {
 	enum ir_filter_layout layout;
 };
 
-static void add_operands(struct rig *rig, const struct drawn *d, const int64_t *x,
+/* real: the result of integers is a float, with a bias of their sums and perhaps an addend. */
+static void add_operands(struct rig *rig, const struct drawn *d, bool real, const int64_t *x,
 			 const int64_t *filter)
 {
 	const enum ir_dtype dtypes[] = { IR_F32, IR_I8, IR_U8 };
@@ -230,6 +231,11 @@ static void add_operands(struct rig *rig, const struct drawn *d, const int64_t *
 	rig_make_constant(rig, 1);
 	if (d->type != FLOATS)
 		rig_add_between(rig, IR_F32, 1, &channels, most / 8, most * 2);
+	if (real)
+		rig_add_between(rig, IR_I32, 1, &channels, -1e5, 1e5);
+	if (real && random_below(3))
+		rig_add_between(rig, IR_F32, 1, random_below(2) ? &channels : &(int64_t){ 1 }, -30,
+				30);
 }
 
 static void compare_conv(const struct drawn *d, const struct ir_conv_attrs *conv)
@@ -244,17 +250,21 @@ static void compare_conv(const struct drawn *d, const struct ir_conv_attrs *conv
 	};
 	union ir_attrs attrs = { .conv = *conv };
 	int64_t filter[4], zero = random_below(3) ? (int64_t)random_below(128) : 0;
-	struct ir_type type = ir_type_make(d->type == FLOATS ? IR_F32 : IR_U8, 4, y);
+	bool real = d->type != FLOATS && random_below(2);
+	struct ir_type type = ir_type_make(d->type == FLOATS || real ? IR_F32 : IR_U8, 4, y);
 	struct rig rig;
 
 	for (int i = 0; i < 4; i++)
 		filter[axes[i]] = oihw[i];
 	rig_init(&rig);
 	rig.by_largest = true;
-	add_operands(&rig, d, x, filter);
+	add_operands(&rig, d, real, x, filter);
 	if (d->type != FLOATS)
 		attrs.qconv.integer =
-			(struct ir_integer_attrs){ .a_zero = zero, .zero = 128, .hi = 255 };
+			real ? (struct ir_integer_attrs){ .a_zero = zero } :
+			       (struct ir_integer_attrs){ .a_zero = zero, .zero = 128, .hi = 255 };
+	if (real)
+		attrs.qconv.conv.act.kind = random_below(2) ? IR_RELU : IR_UNARY_NONE;
 	rig_compare_onednn(&rig, d->type == FLOATS ? IR_OP_CONV : IR_OP_QCONV, &attrs, &type,
 			   d->type == FLOATS ? 1e-5 : 0);
 }

@@ -74,7 +74,11 @@ struct conv {
 	struct cpu_finish finish; /* of integers: with the scales of the run */
 	float *scales;
 	int32_t *biases;
-	bool each_scale, each_bias; /* or one for all */
+	float *addends; /* of a float result, or NULL; one a channel, too */
+	const struct ir_unary_attrs
+		*real_act; /* of a float result of integers; NULL: it has 8 bits */
+	bool has_addend;
+	bool each_scale, each_bias, each_addend; /* or one for all */
 	struct worker *workers;
 	size_t scratch_bytes; /* of a thread, without the results before they are in their place */
 	size_t sums_bytes;    /* of these: sums of integers, or a part of the channels */
@@ -315,6 +319,7 @@ static void destroy(struct cpu_prepared *prepared)
 	dnn->memory_desc_destroy(c->bias_desc);
 	wnn_free(c->scales);
 	wnn_free(c->biases);
+	wnn_free(c->addends);
 	wnn_free(c->workers);
 	wnn_free(c);
 }
@@ -423,6 +428,24 @@ static void spread_channels(const struct run *run, int64_t part, int64_t pixels,
 	}
 }
 
+/* Sums of integers become floats. */
+static void finish_real(const struct run *run, float *y, const int32_t *sums, int64_t pixels)
+{
+	const struct conv *c = run->conv;
+	int64_t channels = c->shape.out_c;
+
+	for (int64_t i = 0; i < pixels; i++) {
+		for (int64_t k = 0; k < channels; k++) {
+			float sum = (float)(sums[i * channels + k] + c->biases[k]);
+
+			y[i * channels + k] = sum * c->scales[k];
+		}
+		for (int64_t k = 0; c->addends && k < channels; k++)
+			y[i * channels + k] += c->addends[k];
+	}
+	cpu_activate(run->cpu->simd, c->real_act, y, pixels * channels);
+}
+
 static void run_part(void *argument, int64_t item, unsigned int worker)
 {
 	struct run *run = argument;
@@ -442,7 +465,9 @@ static void run_part(void *argument, int64_t item, unsigned int worker)
 	if (execute(run, form, worker, x, part, to))
 		atomic_store(&run->failed, true);
 	onednn_leave(c->dnn, threads);
-	if (c->integer)
+	if (c->real_act)
+		finish_real(run, (float *)y, sums, pixels);
+	else if (c->integer)
 		run->cpu->simd->finish(&c->finish, (uint8_t *)y, sums, pixels, g->out_c);
 	else
 		cpu_activate(run->cpu->simd, &g->attrs->act, to, pixels * c->channels);
@@ -452,15 +477,17 @@ static void run_part(void *argument, int64_t item, unsigned int worker)
 		add_addend(run, (float *)y, (const float *)y, pixels * g->out_c);
 }
 
-/* Scales and biases of a run, one a channel. */
+/* Scales, biases and addends of a run, one a channel. */
 static void spread(struct conv *c, const void *const *in)
 {
-	const float *scale = in[2];
+	const float *scale = in[2], *addend = c->addends ? in[4] : NULL;
 	const int32_t *bias = c->has_bias ? in[3] : NULL;
 
 	for (int64_t i = 0; i < c->shape.out_c; i++) {
 		c->scales[i] = scale[c->each_scale ? i : 0];
 		c->biases[i] = bias ? bias[c->each_bias ? i : 0] : 0;
+		if (addend)
+			c->addends[i] = addend[c->each_addend ? i : 0];
 	}
 }
 
@@ -558,6 +585,7 @@ static int make_integer(struct conv *c)
 
 	c->scales = wnn_calloc(channels, sizeof(*c->scales));
 	c->biases = wnn_calloc(channels, sizeof(*c->biases));
+	c->addends = c->has_addend ? wnn_calloc(channels, sizeof(*c->addends)) : NULL;
 	c->finish = (struct cpu_finish){ c->scales, c->biases, (float)c->integer->zero,
 					 (float)c->integer->lo, (float)c->integer->hi };
 	c->sums_bytes =
@@ -566,7 +594,7 @@ static int make_integer(struct conv *c)
 		ret = dnn->memory_desc_create_with_tag(&desc, 1, one, dnnl_s32, dnnl_a) ||
 		      dnn->memory_create(&c->zero, desc, dnn->engine, &c->zero_point);
 	dnn->memory_desc_destroy(desc);
-	return ret || !c->scales || !c->biases ? -1 : 0;
+	return ret || !c->scales || !c->biases || (c->has_addend && !c->addends) ? -1 : 0;
 }
 
 static int make(struct conv *c)
@@ -667,18 +695,27 @@ static bool floats_are_right(const struct cpu_conv *g)
 	       !sees_only_padding(g, 1);
 }
 
-/* False for filters that are no signed integers around 0, and for float results. */
+/* False for filters that are no signed integers around 0, and for results of float16. */
 static bool set_integer(struct conv *c, const struct ir_node *node)
 {
-	if (ir_dtype_is_float(node->results[0]->type.dtype))
+	const struct ir_value *addend = node->num_operands > 4 ? node->operands[4] : NULL;
+	enum ir_dtype to = node->results[0]->type.dtype;
+
+	if (to == IR_F16 || (addend && addend->type.dtype != IR_F32))
 		return false;
+	c->has_addend = addend;
+	c->each_addend = addend && ir_type_elements(&addend->type) > 1;
+	if (to == IR_F32)
+		c->real_act = node->op == IR_OP_QCONV ? &node->attrs.conv.act :
+							&node->attrs.matmul.act;
 	c->integer = node->op == IR_OP_QCONV ? &node->attrs.qconv.integer :
 					       &node->attrs.qmatmul.integer;
 	c->filter_unsigned = node->operands[1]->type.dtype == IR_U8;
 	c->in_type = node->operands[0]->type.dtype == IR_U8 ? dnnl_u8 : dnnl_s8;
 	c->filter_type = dnnl_s8;
 	c->out_type = dnnl_s32;
-	c->in_bytes = c->filter_bytes = c->out_bytes = 1;
+	c->in_bytes = c->filter_bytes = 1;
+	c->out_bytes = to == IR_F32 ? sizeof(float) : 1;
 	c->zero_point = (int32_t)c->integer->a_zero;
 	c->has_bias = node->num_operands > 3 && node->operands[3];
 	c->each_scale = ir_type_elements(&node->operands[2]->type) > 1;
