@@ -282,8 +282,6 @@ MUTATIONS = [
           'sums[i / inner % channels] -=', 'sums[i / inner % channels] +='),
     _pass('all columns take the first zero point away', 'fuse_sums.c',
           'sums[i / inner % channels] -=', 'sums[0 * i % channels] -='),
-    _pass('a computed zero point leaves a sum with padding', 'fuse_sums.c',
-          'return !conv->transposed && !conv->padding[0] &&', 'return !conv->transposed || !conv->padding[0] ||'),
     _pass('a sum of integers forgets its second factor', 'fuse_sums.c',
           's->factors[s->num_factors++] = other;', 's->num_factors += other == NULL;'),
     _plan('sums of windows become floats without their scale', 'lower/integer.c',

@@ -47,6 +47,11 @@ MUTATIONS = [
     _rule('rule_window', 'windows of averages go beyond the padding', 'pool->padding[2 * i + 1] ||\n\t\t    last >= ir_type_dim(&node->operands[0]->type, rows + i))', 'pool->padding[2 * i + 1])'),
     _rule('rule_window', 'averages do not count padding', 'attrs.pool.counts_padding = attrs.pool.kind == IR_POOL_AVERAGE;', ';'),
     _rule('rule_window', 'rows are padded as columns', 'padding[2 * i] += p->begin[rows + i];', 'padding[2 * i] += p->begin[rows + 1 - i];'),
+    # Products of integers.
+    _rule('fuse_sums', 'a computed zero point leaves the sums of a transposed convolution',
+          'return !conv->transposed && (conv', 'return (conv'),
+    _rule('fuse_sums', 'a computed zero point is put around columns as around rows',
+          'zero, rows + 1, conv->padding + 2);', 'zero, rows + 1, conv->padding);'),
     # Chains.
     _rule('rule_chain', '0 is added to -0 without a change', '(bits == 0 && has_no_negative_zero(x, MAX_HEIGHT))', 'bits == 0'),
     _rule('rule_chain', 'the logarithm of softmax has no sign', 'return !def->attrs.softmax.log;', 'return true;'),

@@ -553,6 +553,26 @@ def computed_boxes():
             corners, scores, most, overlap, -1 if least is None else least), list(range(2, len(feed))),
             center_point_box=centred))
 
+def padded_integers():
+    """Convolutions of integers whose zero point is computed is also what they are padded with; sums go beyond 2^24."""
+    for name, channels, groups, pads, strides in (
+            ("wide", 160, 1, (1, 1, 1, 1), (1, 1)), ("uneven", 5, 1, (1, 0, 0, 2), (1, 1)), ("strided", 8, 1, (2, 1, 1, 2), (2, 2)),
+            ("columns", 3, 1, (0, 1, 0, 1), (1, 1)), ("groups", 4, 4, (1, 1, 1, 1), (1, 1)), ("plain", 4, 1, (0, 0, 0, 0), (1, 1))):
+        x = RANDOM.integers(200, 256, (1, channels, 6, 5)).astype(numpy.uint8)
+        weights = RANDOM.integers(90, 128, (4, channels // groups, 3, 3)).astype(numpy.int8)
+        zero = numpy.uint8(7)
+        model = parse(f"""g (uint8[1,{channels},6,5] x, uint8 z) => (float[] y) {{
+            s = ConvInteger<pads = [{", ".join(map(str, pads))}], strides = [{strides[0]}, {strides[1]}], group = {groups}>(x, w, z)
+            f = Cast<to = 1>(s) k = Constant<value = float {{0.125}}>() y = Mul(f, k) }}""")
+        model.graph.initializer.append(onnx.numpy_helper.from_array(weights, "w"))
+        data = numpy.pad(x.astype(numpy.int64) - 7, ((0, 0), (0, 0), (pads[0], pads[2]), (pads[1], pads[3])))
+        windows = numpy.lib.stride_tricks.sliding_window_view(data, (3, 3), (2, 3))[:, :, ::strides[0], ::strides[1]]
+        each = windows.reshape(1, groups, channels // groups, *windows.shape[2:])
+        sums = numpy.einsum("ngchwij,gocij->ngohw", each, weights.reshape(
+            groups, 4 // groups, channels // groups, 3, 3).astype(numpy.int64))
+        add(f"integers_{name}", model, [x, zero], [sums.reshape(1, 4, *sums.shape[3:]).astype(numpy.float32) / 8])
+
+
 def long_rows():
     """The best of rows that are cut into parts; of equal elements the first."""
     for name, shape, axis, k, largest, kind in (
@@ -577,6 +597,7 @@ unused()
 sparse()
 branches()
 long_rows()
+padded_integers()
 computed_boxes()
 random()
 quantised()

@@ -14,9 +14,11 @@
  *	%4 = binary(%3, s') mul			->	%4 = qmatmul(%0, %1, s * s') ; matmul+mul
  *
  * The zero point z of a matrix, when it is computed, leaves the sum: it is multiplied by the sums of columns of the
- * constant %1, which gives the bias of the integers.
+ * constant %1, which gives the bias of the integers. Where a convolution is padded, the integers %0 get that zero point
+ * around them first.
  */
 #include <math.h>
+#include <string.h>
 
 #include "pass/channels.h"
 
@@ -67,7 +69,15 @@ static bool is_one(const struct ir_value *value)
 	return is_constant(value);
 }
 
-/* Padding is the zero point, so that a computed one can only leave a sum that has no padding. */
+static bool is_padded(const struct ir_conv_attrs *conv)
+{
+	return conv->padding[0] || conv->padding[1] || conv->padding[2] || conv->padding[3];
+}
+
+/*
+ * Whether the filter is known, and its sums are those of each result. Padded groups stay floats: their sums are few
+ * numbers, and padding the data first takes longer than that.
+ */
 static bool zero_may_leave(const struct sum *s)
 {
 	const struct ir_conv_attrs *conv = &s->node->attrs.conv;
@@ -81,8 +91,7 @@ static bool zero_may_leave(const struct sum *s)
 				return false;
 		return true;
 	}
-	return !conv->transposed && !conv->padding[0] && !conv->padding[1] && !conv->padding[2] &&
-	       !conv->padding[3];
+	return !conv->transposed && (conv->groups == 1 || !is_padded(conv));
 }
 
 /* The sums, and with a computed zero point also what it takes away from them, are int32. */
@@ -383,6 +392,64 @@ static struct ir_value *make_bias(struct rewrite *rw, const struct sum *s)
 	return multiply(rw, s, zero, column_sums(rw, s));
 }
 
+static struct ir_value *add_shaped(struct rewrite *rw, const struct sum *s, enum ir_op op,
+				   struct ir_value *const *operands, uint32_t count,
+				   const struct ir_type *type, const union ir_attrs *attrs)
+{
+	struct ir_node *node;
+
+	for (uint32_t i = 0; i < count; i++)
+		if (!operands[i])
+			return NULL;
+	node = ir_add_node(rw->to, op, operands, count, type, 1, attrs, s->node->label,
+			   s->node->source);
+	return node ? node->results[0] : NULL;
+}
+
+/* Integers with a number in front of them and behind them along an axis. */
+static struct ir_value *surround(struct rewrite *rw, const struct sum *s, struct ir_value *value,
+				 struct ir_value *number, uint32_t axis, const uint32_t *padding)
+{
+	const union ir_attrs attrs = { .axis = axis };
+	struct ir_value *parts[3];
+	struct ir_type type;
+	uint32_t count = 0;
+
+	if (!value || (!padding[0] && !padding[1]))
+		return value;
+	type = value->type;
+	for (int i = 0; i < 3; i++) {
+		if (i == 1) {
+			parts[count++] = value;
+		} else if (i == 2 && padding[1] == padding[0]) {
+			parts[count++] = parts[0];
+		} else if (padding[i / 2]) {
+			type.dim[axis].value = padding[i / 2];
+			parts[count++] = add_shaped(rw, s, IR_OP_EXPAND, &number, 1, &type, NULL);
+		}
+	}
+	type.dim[axis].value = ir_type_dim(&value->type, axis) + padding[0] + padding[1];
+	return add_shaped(rw, s, IR_OP_CONCAT, parts, count, &type, &attrs);
+}
+
+/* The first operand; of a convolution whose zero point leaves the sum, with its padding. */
+static struct ir_value *make_data(struct rewrite *rw, const struct sum *s)
+{
+	const struct ir_conv_attrs *conv = &s->node->attrs.conv;
+	struct ir_value *value = rw->value[s->a.integers->id], *zero = rw->value[s->a.zero->id];
+	struct ir_type type = value->type;
+	uint32_t rows = conv->layout == IR_NHWC ? 1 : 2;
+
+	if (s->node->op != IR_OP_CONV || is_constant(s->a.zero))
+		return value;
+	for (uint32_t i = 0; i < type.rank; i++)
+		type.dim[i] = (struct ir_dim){ .value = 1 };
+	if (is_padded(conv))
+		zero = add_shaped(rw, s, IR_OP_RESHAPE, &zero, 1, &type, NULL);
+	value = surround(rw, s, value, zero, rows + 1, conv->padding + 2);
+	return surround(rw, s, value, zero, rows, conv->padding);
+}
+
 /* A constant times its factor, rounded to its type. */
 static struct ir_value *scaled_addend(struct rewrite *rw, const struct sum *s)
 {
@@ -416,6 +483,8 @@ static union ir_attrs attrs_of(const struct sum *s)
 
 	if (s->node->op == IR_OP_CONV) {
 		attrs.qconv.conv = s->node->attrs.conv;
+		if (!is_constant(s->a.zero))
+			memset(attrs.qconv.conv.padding, 0, sizeof(attrs.qconv.conv.padding));
 		attrs.qconv.conv.act = s->act;
 		attrs.qconv.integer = integer;
 	} else {
@@ -446,7 +515,7 @@ static int emit(struct fusion *f, const struct sum *s)
 	uint32_t count = s->addend ? 5 : has_bias ? 4 : 3;
 	const union ir_attrs attrs = attrs_of(s);
 	struct rewrite *rw = f->rw;
-	struct ir_value *operands[5] = { rw->value[s->a.integers->id], rw->value[s->b.integers->id],
+	struct ir_value *operands[5] = { make_data(rw, s), rw->value[s->b.integers->id],
 					 make_scale(rw, s) };
 	struct ir_node *fused;
 
@@ -454,7 +523,8 @@ static int emit(struct fusion *f, const struct sum *s)
 		operands[3] = make_bias(rw, s);
 	if (s->addend)
 		operands[4] = s->beta == 1 ? vector_of(rw, s, s->addend) : scaled_addend(rw, s);
-	if (!operands[2] || (has_bias && !operands[3]) || (s->addend && !operands[4]))
+	if (!operands[0] || !operands[2] || (has_bias && !operands[3]) ||
+	    (s->addend && !operands[4]))
 		return rewrite_nomem(rw);
 	fused = rewrite_emit(rw, op, operands, count, &attrs, s->node, last);
 	if (!fused)
