@@ -5,6 +5,7 @@
 ONNX Runtime of that RELEASE is in SAMPLES (scripts/fetch-samples.sh); without it the test is skipped.
 """
 import concurrent.futures
+import json
 import pathlib
 import sys
 import tempfile
@@ -200,6 +201,32 @@ class Provider(unittest.TestCase):
 
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
             list(pool.map(work, range(16)))
+
+    @unittest.skipIf(RELEASE == runtime.OLDEST, "profiles of providers came with 1.25")
+    def test_profile(self):
+        """Each run of a group is an event in ONNX Runtime's profile, within the run and with what was done."""
+        with tempfile.TemporaryDirectory() as name:
+            options = runtime.options(ort, DEVICE)
+            options.enable_profiling = True
+            options.profile_file_prefix = name + "/profile"
+            session = ort.InferenceSession(conv_model(8), options, enable_fallback=0)
+            for _ in range(3):
+                session.run(None, {"x": random(1, 3, 8, 8)})
+            events = json.loads(pathlib.Path(session.end_profiling()).read_text(encoding="utf-8"))
+            session.run(None, {"x": random(1, 3, 8, 8)})
+        runs = [event for event in events if event.get("name") == "model_run"]
+        ours = [event for event in events if event.get("cat") == "Kernel" and "npu_nodes" in event["args"]]
+        self.assertEqual((len(runs), len(ours)), (3, 3))
+        for run, event in zip(runs, ours):
+            self.assertIn("OnpuExecutionProvider", event["name"])
+            self.assertEqual(event["args"]["device"], DEVICE)
+            self.assertGreaterEqual(event["ts"], run["ts"])
+            # Both are rounded down.
+            self.assertLessEqual(event["ts"] + event["dur"], run["ts"] + run["dur"] + 2)
+            on_npu = DEVICE == "sim"
+            self.assertEqual(int(event["args"]["npu_cycles"]) > 0, on_npu)
+            self.assertEqual(int(event["args"]["npu_nodes"]) > 0, on_npu)
+            self.assertEqual(int(event["args"]["cpu_nodes"]) > 0, not on_npu)
 
     def test_terminate(self):
         session = self.session(conv_model(8))

@@ -6,6 +6,7 @@
 #include <webnn/webnn_npu.h>
 
 #include "group.h"
+#include "profile.h"
 
 static size_t find_port(const struct onpu_port *ports, size_t count, WNNStringView name)
 {
@@ -385,12 +386,20 @@ static struct ort_status *read_outputs(struct onpu_group *group, struct onpu_pro
 static struct ort_status *run(struct onpu_group *group, struct onpu_program *program,
 			      struct onpu_binding *binding, struct ort_kernel_context *context)
 {
+	WNNDispatchStatistics statistics = WNN_DISPATCH_STATISTICS_INIT;
+	bool profiling = atomic_load(&group->ep->profiling);
+	int64_t start = profiling ? onpu_profile_now() : 0;
+
 	ORT_TRY(write_inputs(group, program, binding, context));
 	if (wnnContextDispatchMeasuredSync(group->ep->context, program->graph, program->input_count,
 					   binding->inputs, program->output_count, binding->outputs,
-					   WNN_WAIT_FOREVER, NULL) != WNNStatus_Success)
+					   WNN_WAIT_FOREVER,
+					   profiling ? &statistics : NULL) != WNNStatus_Success)
 		return onpu_webnn_error(&group->ep->factory->ort, group->name);
-	return read_outputs(group, program, binding, context);
+	ORT_TRY(read_outputs(group, program, binding, context));
+	if (profiling)
+		onpu_profile_add(group->ep, group->name, start, &statistics);
+	return NULL;
 }
 
 struct ort_status *onpu_group_compute(struct ort_compute_info *info, void *state,

@@ -6,7 +6,7 @@
 
 #include <webnn/webnn_npu.h>
 
-#include "provider.h"
+#include "profile.h"
 
 static const char *get_name(const struct ort_ep *ep)
 {
@@ -115,6 +115,8 @@ struct ort_status *onpu_ep_create(struct onpu_factory *factory, const struct ort
 	ep->base.release_compute_infos = onpu_release_compute_infos;
 	ep->base.get_compatibility = get_compatibility;
 	ep->base.is_concurrent = is_concurrent;
+	if (factory->ort.CreateProfilingEvent)
+		ep->base.create_profiler = onpu_profiler_create;
 	status = onpu_options_read(&ep->options, &factory->ort, options, metadata);
 	if (!status)
 		status = open_report(ep);
@@ -131,6 +133,7 @@ void onpu_ep_release(struct onpu_ep *ep)
 {
 	if (!ep)
 		return;
+	onpu_profilers_leave(ep);
 	wnnContextRelease(ep->context);
 	wnnInstanceRelease(ep->instance);
 	if (ep->report)

@@ -19,6 +19,7 @@ struct ort_attribute;
 struct ort_data_transfer;
 struct ort_ep_device;
 struct ort_env;
+struct ort_events;
 struct ort_graph;
 struct ort_hardware;
 struct ort_kernel_context;
@@ -28,6 +29,7 @@ struct ort_node;
 struct ort_node_context;
 struct ort_pairs;
 struct ort_prepacked;
+struct ort_profiling_event;
 struct ort_session;
 struct ort_session_options;
 struct ort_status;
@@ -61,6 +63,9 @@ enum ort_attribute_type {
 	ORT_ATTRIBUTE_GRAPH,
 	ORT_ATTRIBUTE_TENSOR,
 };
+
+/* A kind of event in a profile. */
+enum ort_profile_category { ORT_PROFILE_KERNEL = 2 };
 
 /* How well a device runs a compiled model. */
 enum ort_compatibility {
@@ -100,6 +105,17 @@ struct ort_compute_info {
 	void (*release_state)(struct ort_compute_info *info, void *state);
 };
 
+/* From 1.25 on. */
+struct ort_profiler {
+	uint32_t version;
+	void (*release)(struct ort_profiler *profiler);
+	/* @nanoseconds: since the profile began */
+	struct ort_status *(*start)(struct ort_profiler *profiler, int64_t nanoseconds);
+	/* around each event of ONNX Runtime */
+	void (*unused[2])(void);
+	struct ort_status *(*end)(struct ort_profiler *profiler, struct ort_events *events);
+};
+
 struct ort_ep {
 	uint32_t version;
 	const char *(*get_name)(const struct ort_ep *ep);
@@ -116,7 +132,9 @@ struct ort_ep {
 	/* kernels; then what came with 1.24 and later */
 	void (*unused_kernels)(void);
 	struct ort_status *(*is_concurrent)(struct ort_ep *ep, bool *is);
-	void (*unused_later[32])(void);
+	void (*unused_sync)(void);
+	struct ort_status *(*create_profiler)(struct ort_ep *ep, struct ort_profiler **profiler);
+	void (*unused_later[30])(void);
 };
 
 struct ort_ep_factory {

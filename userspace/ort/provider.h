@@ -4,6 +4,7 @@
 #define ONPU_PROVIDER_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <webnn/onnx.h>
 
@@ -50,6 +51,8 @@ struct onpu_ep {
 	bool has_taken;	     /* nodes of a graph */
 	pthread_mutex_t report_lock;
 	FILE *report;
+	struct profiler *profilers; /* see profile.c */
+	atomic_int profiling;	    /* how many of them are on */
 };
 
 /* options.c: reads the settings; a status that names the one that is wrong. */
