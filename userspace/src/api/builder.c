@@ -343,7 +343,7 @@ static void release_tensor(void *tensor)
 	tensor_put(tensor);
 }
 
-/* The constant of a tensor, with a reference of its own; NULL with TypeError. */
+/* The constant of a tensor, with a reference of its own; NULL with *err. */
 static struct ir_constant *tensor_constant(WNNContext context, WNNTensor tensor,
 					   struct wnn_error *err)
 {

@@ -362,8 +362,11 @@ static int push(struct dispatch_task *d, struct wnn_error *err)
 				      tensor_check_unmapped(d->tensors[i], "dispatch", err) ?
 			      -1 :
 			      0;
+	/* A context that was lost since the caller looked has destroyed its graphs. */
 	if (!ret && atomic_load(&d->graph->destroyed))
-		ret = graph_is_destroyed(d->graph, "dispatch", err);
+		ret = context_check_lost(context, "dispatch", err) ?
+			      -1 :
+			      graph_is_destroyed(d->graph, "dispatch", err);
 	if (!ret)
 		runs = context_push(context, &d->task, quick);
 	pthread_mutex_unlock(&context->lock);
@@ -382,8 +385,11 @@ static int dispatch(WNNContext context, WNNGraph graph, size_t input_count,
 	if (check_graph(context, graph, err))
 		return -1;
 	compiled = graph_compiled(graph, "dispatch", err);
-	if (!compiled)
+	if (!compiled) {
+		/* That a graph is gone since the context was lost says less. */
+		context_check_lost(context, "dispatch", err);
 		return -1;
+	}
 	d = make_task(graph, err);
 	if (!d || bind_all(d, input_count, inputs, output_count, outputs, err)) {
 		if (d) {

@@ -442,10 +442,13 @@ int tensor_check(WNNContext context, WNNTensor tensor, const char *what, struct 
 				     "%s: the tensor%s belongs to another context%s", what,
 				     tensor_label(tensor),
 				     object_label_text(&tensor->context->label));
-	if (atomic_load(&tensor->destroyed))
-		return wnn_error_set(err, WNN_TYPE_ERROR, "%s: the tensor%s is destroyed", what,
-				     tensor_label(tensor));
-	return 0;
+	if (!atomic_load(&tensor->destroyed))
+		return 0;
+	/* A context that was lost since the caller looked has destroyed its tensors. */
+	if (context_check_lost(context, what, err))
+		return -1;
+	return wnn_error_set(err, WNN_TYPE_ERROR, "%s: the tensor%s is destroyed", what,
+			     tensor_label(tensor));
 }
 
 int tensor_check_unmapped(WNNTensor tensor, const char *what, struct wnn_error *err)

@@ -62,8 +62,8 @@ int tensor_check_written(WNNTensor tensor, const char *what, struct wnn_error *e
 void tensor_lose(struct WNNTensorImpl *tensor);
 
 /*
- * TypeError unless the tensor belongs to the context and is not destroyed; @what begins the
- * message.
+ * TypeError unless the tensor belongs to the context and is not destroyed; InvalidStateError when it
+ * is because the context is lost. @what begins the message.
  */
 int tensor_check(WNNContext context, WNNTensor tensor, const char *what, struct wnn_error *err);
 
