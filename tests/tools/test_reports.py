@@ -82,6 +82,36 @@ class Bench(Reports):
             self.assertAlmostEqual(bench["npu"]["share_of_peak"],
                                    bench["npu"]["macs"] / bench["npu"]["peak_macs"])
 
+    def test_percentiles_of_few_dispatches(self):
+        model = convolution(self.folder)
+        for repeats, missing in ((1, ["p90", "p95", "p99"]), (10, ["p95", "p99"]), (20, ["p99"]), (100, [])):
+            bench, text = self.json("bench", model, "-d", "cpu", "--repeats", repeats)
+            self.assertEqual(bench["too_few_for"], missing)
+            for name in ("p90", "p95", "p99"):
+                self.assertEqual(f"{name[1:]}% {bench['ms'][name]:.3f} ms" in text, name not in missing)
+            self.assertEqual(f"{repeats} dispatches are too few for the 99% percentile" in text, bool(missing))
+
+    @on_devices
+    def test_streams_for_a_time(self, device):
+        model = convolution(self.folder)
+        bench, text = self.json("bench", model, "-d", device, "-t", 1, "--streams", 3, "--duration", .05)
+        self.assertEqual((bench["streams"], bench["threads"]), (3, 1))
+        self.assertGreaterEqual(bench["repeats"], 3)
+        self.assertIn(f"{bench['repeats']} dispatches after 3, in 3 streams", text)
+        self.assertGreater(bench["per_second"], 0)
+        # All of them dispatch for the time that was asked for.
+        self.assertGreaterEqual(bench["repeats"] / bench["per_second"], .05)
+        counted, _ = self.json("bench", model, "-d", device, "-t", 1, "--streams", 2, "--repeats", 5)
+        self.assertEqual(counted["repeats"], 10)
+
+    def test_what_comes_before(self):
+        model = convolution(self.folder)
+        bench, text = self.json("bench", model, "-d", "cpu", "--repeats", 1)
+        for name, words in (("load_ms", "loaded in {:.3f} ms"), ("build_ms", "built in {:.3f} ms")):
+            self.assertGreater(bench[name], 0)
+            self.assertIn(words.format(bench[name]), text)
+        self.assertGreater(bench["peak_mib"], 1)
+
     def test_cycles_are_those_of_the_device(self):
         model = convolution(self.folder)
         cycles = {self.json("bench", model, "-d", "sim", "--repeats", 1, *more)[0]["npu"]["cycles"]
@@ -159,6 +189,11 @@ class Usage(ToolTest):
                                ("--dim NAME= takes a number from 1", "run", model, "--dim", "N=0"),
                                ("--repeats takes a number from 1 to 1000000, not '0'", "bench", model,
                                 "--repeats", 0),
+                               ("--duration takes a number of seconds above 0", "bench", model,
+                                "--duration", 0),
+                               ("exclude each other", "bench", model, "--duration", 1, "--repeats", 1),
+                               ("--streams takes a number from 1 to 1024, not '0'", "bench", model,
+                                "--streams", 0),
                                ("--mean takes one number or three", "run", model, "--mean", "1,2"),
                                ("--deviation must not be 0", "run", model, "--deviation", 0),
                                ("--layout is nchw or nhwc", "run", model, "--layout", "chw"),

@@ -1,26 +1,57 @@
 // SPDX-License-Identifier: MIT
-/* webnn-run bench: how long dispatches take, from the call to the end of the work. */
+/*
+ * webnn-run bench: how long dispatches take, from the call to the end of the work, one after the other or in several
+ * streams at once; and what comes before them.
+ */
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "subject.h"
 
-enum { KEY_WARM_UP = 0x100, KEY_REPEATS };
+#define DEFAULT_REPEATS 20
+#define MOST_REPEATS	1000000
+#define MOST_STREAMS	1024
+
+enum { KEY_WARM_UP = 0x100, KEY_REPEATS, KEY_DURATION, KEY_STREAMS };
+
+struct bench;
+
+/* Dispatches one after the other, in a thread and with a context, a graph and tensors of their own. */
+struct stream {
+	struct bench *bench;
+	struct target target;
+	pthread_t thread;
+	uint64_t *ns, end;
+	size_t count, room;
+	int ret;
+};
 
 struct bench {
 	const struct subject *subject;
 	struct options options;
-	size_t warm_up, repeats;
-	uint64_t *ns; /* sorted, once all are there */
+	size_t warm_up, repeats; /* repeats: 0: for duration_ns */
+	uint64_t duration_ns;
+	size_t stream_count;
+	struct stream *streams;
+	pthread_barrier_t start;
+	uint64_t load_ns, build_ns, begin, end;
+	size_t count;
+	uint64_t *ns; /* of all streams, sorted, once all are there */
 };
 
 static const struct argp_option options[] = {
 	{ NULL, 0, NULL, 0, "Measuring:", 4 },
 	{ "warm-up", KEY_WARM_UP, "N", 0, "Dispatches before those that count (default 3)", 4 },
-	{ "repeats", KEY_REPEATS, "N", 0, "Dispatches that count (default 20)", 4 },
+	{ "repeats", KEY_REPEATS, "N", 0, "Dispatches that count, of each stream (default 20)", 4 },
+	{ "duration", KEY_DURATION, "SECONDS", 0,
+	  "Dispatch for so long in place of a number of times", 4 },
+	{ "streams", KEY_STREAMS, "N", 0,
+	  "Dispatch in so many threads at once, each with a context of its own (default 1)", 4 },
 	JSON_OPTION,
 	{ 0 }
 };
@@ -28,19 +59,38 @@ static const struct argp_option options[] = {
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct bench *bench = state->input;
+	double seconds;
 
 	switch (key) {
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = state->child_inputs[1] = &bench->options;
 		return 0;
 	case KEY_WARM_UP:
-		bench->warm_up = parse_number(arg, 0, 1000000, "--warm-up", state);
+		bench->warm_up = parse_number(arg, 0, MOST_REPEATS, "--warm-up", state);
 		return 0;
 	case KEY_REPEATS:
-		bench->repeats = parse_number(arg, 1, 1000000, "--repeats", state);
+		bench->repeats = parse_number(arg, 1, MOST_REPEATS, "--repeats", state);
+		return 0;
+	case KEY_DURATION:
+		seconds = parse_real(arg, "--duration", state);
+		if (!(seconds > 0 && seconds <= 1e6))
+			argp_error(
+				state,
+				"--duration takes a number of seconds above 0, up to 1000000, not '%s'",
+				arg);
+		bench->duration_ns = (uint64_t)(seconds * 1e9);
+		return 0;
+	case KEY_STREAMS:
+		bench->stream_count = parse_number(arg, 1, MOST_STREAMS, "--streams", state);
 		return 0;
 	case JSON_KEY:
 		bench->options.json = arg;
+		return 0;
+	case ARGP_KEY_END:
+		if (bench->repeats && bench->duration_ns)
+			argp_error(state, "--repeats and --duration exclude each other");
+		if (!bench->duration_ns && !bench->repeats)
+			bench->repeats = DEFAULT_REPEATS;
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -62,37 +112,118 @@ static int compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static int measure(struct bench *bench, struct target *target)
+static bool has_room(struct stream *stream)
 {
-	bench->ns = calloc(bench->repeats, sizeof(*bench->ns));
-	if (!bench->ns)
-		return complain(BAD_DEVICE, "--repeats: memory is exhausted");
-	for (size_t i = 0; i < bench->warm_up + bench->repeats; i++) {
-		uint64_t begin = nanoseconds();
-		int ret = target_dispatch(target);
+	size_t room = stream->bench->repeats ? stream->bench->repeats :
+		      stream->room	     ? stream->room * 2 :
+					       1024;
+	uint64_t *ns;
 
-		if (ret)
-			return ret;
-		if (i >= bench->warm_up)
-			bench->ns[i - bench->warm_up] = nanoseconds() - begin;
+	if (stream->count < stream->room)
+		return true;
+	ns = realloc(stream->ns, room * sizeof(*ns));
+	if (!ns)
+		return false;
+	stream->ns = ns;
+	stream->room = room;
+	return true;
+}
+
+static bool goes_on(const struct stream *stream, uint64_t now)
+{
+	const struct bench *bench = stream->bench;
+
+	return bench->repeats ? stream->count < bench->repeats :
+				now - bench->begin < bench->duration_ns;
+}
+
+static void *run_stream(void *argument)
+{
+	struct stream *stream = argument;
+	struct bench *bench = stream->bench;
+	uint64_t now;
+
+	for (size_t i = 0; i < bench->warm_up && !stream->ret; i++)
+		stream->ret = target_dispatch(&stream->target);
+	/* Whoever comes last says when all begin. */
+	if (pthread_barrier_wait(&bench->start) == PTHREAD_BARRIER_SERIAL_THREAD)
+		bench->begin = nanoseconds();
+	pthread_barrier_wait(&bench->start);
+	now = bench->begin;
+	while (!stream->ret && (goes_on(stream, now) || !stream->count)) {
+		uint64_t begin = nanoseconds();
+
+		if (has_room(stream))
+			stream->ret = target_dispatch(&stream->target);
+		else
+			stream->ret = complain(BAD_DEVICE, "times: memory is exhausted");
+		now = nanoseconds();
+		if (!stream->ret)
+			stream->ns[stream->count++] = now - begin;
 	}
-	qsort(bench->ns, bench->repeats, sizeof(*bench->ns), compare);
+	stream->end = now;
+	return NULL;
+}
+
+/* Puts the times of all streams together. */
+static int gather(struct bench *bench)
+{
+	size_t at = 0;
+
+	for (size_t i = 0; i < bench->stream_count; i++)
+		bench->count += bench->streams[i].count;
+	bench->ns = calloc(bench->count, sizeof(*bench->ns));
+	if (!bench->ns)
+		return complain(BAD_DEVICE, "times: memory is exhausted");
+	for (size_t i = 0; i < bench->stream_count; i++) {
+		const struct stream *stream = &bench->streams[i];
+
+		memcpy(bench->ns + at, stream->ns, stream->count * sizeof(*stream->ns));
+		at += stream->count;
+		if (stream->end > bench->end)
+			bench->end = stream->end;
+	}
+	qsort(bench->ns, bench->count, sizeof(*bench->ns), compare);
 	return DONE;
+}
+
+static int measure(struct bench *bench)
+{
+	size_t started = 0;
+	int ret = DONE;
+
+	if (pthread_barrier_init(&bench->start, NULL, (unsigned int)bench->stream_count))
+		return complain(BAD_DEVICE, "--streams: memory is exhausted");
+	/* The first stream runs here. All others must be there, or its barrier never opens. */
+	for (started = 1; started < bench->stream_count && !ret; started++)
+		if (pthread_create(&bench->streams[started].thread, NULL, run_stream,
+				   &bench->streams[started]))
+			ret = complain(BAD_DEVICE, "--streams: there is no thread for stream %zu",
+				       started + 1);
+	if (ret)
+		exit(ret);
+	run_stream(&bench->streams[0]);
+	for (size_t i = 1; i < bench->stream_count; i++)
+		pthread_join(bench->streams[i].thread, NULL);
+	pthread_barrier_destroy(&bench->start);
+	for (size_t i = 0; i < bench->stream_count && !ret; i++)
+		ret = bench->streams[i].ret;
+	return ret ? ret : gather(bench);
 }
 
 /* The smallest time that @percent of all are not above. */
 static double percentile(const struct bench *bench, size_t percent)
 {
-	size_t rank = (bench->repeats * percent + 99) / 100;
+	size_t rank = (bench->count * percent + 99) / 100;
 
 	return (double)bench->ns[rank ? rank - 1 : 0] / 1e6;
 }
 
 static double median(const struct bench *bench)
 {
-	size_t half = bench->repeats / 2;
+	size_t half = bench->count / 2;
 
-	if (bench->repeats % 2)
+	if (bench->count % 2)
 		return (double)bench->ns[half] / 1e6;
 	return ((double)bench->ns[half - 1] + (double)bench->ns[half]) / 2e6;
 }
@@ -101,9 +232,9 @@ static double mean(const struct bench *bench)
 {
 	double sum = 0;
 
-	for (size_t i = 0; i < bench->repeats; i++)
+	for (size_t i = 0; i < bench->count; i++)
 		sum += (double)bench->ns[i];
-	return sum / (double)bench->repeats / 1e6;
+	return sum / (double)bench->count / 1e6;
 }
 
 static json_t *statistics_json(const WNNGraphStatistics *s)
@@ -127,19 +258,57 @@ static json_t *frozen_json(const struct subject *subject)
 	return list;
 }
 
-static json_t *to_json(const struct bench *bench, const struct target *target,
-		       const WNNGraphStatistics *statistics)
+static double per_second(const struct bench *bench)
 {
+	return (double)bench->count / ((double)(bench->end - bench->begin) / 1e9);
+}
+
+/* The most memory that the process has had at once. */
+static double peak_mib(void)
+{
+	struct rusage usage = { 0 };
+
+	getrusage(RUSAGE_SELF, &usage);
+	return (double)usage.ru_maxrss / 1024;
+}
+
+/* The fewest dispatches whose @percent percentile is not the largest of them. */
+static size_t needed_for(size_t percent)
+{
+	return 100 / (100 - percent);
+}
+
+static const size_t percents[] = { 90, 95, 99 };
+
+#define NUM_PERCENTS (sizeof(percents) / sizeof(percents[0]))
+
+/* The percentiles that are the largest time, as there are too few of them. */
+static json_t *unmeasured_percentiles(const struct bench *bench)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < NUM_PERCENTS; i++)
+		if (bench->count < needed_for(percents[i]))
+			json_array_append_new(list, json_sprintf("p%zu", percents[i]));
+	return list;
+}
+
+static json_t *to_json(const struct bench *bench, const WNNGraphStatistics *statistics)
+{
+	const struct target *target = &bench->streams[0].target;
 	json_t *times = json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "min",
 				  percentile(bench, 0), "median", median(bench), "mean",
 				  mean(bench), "p90", percentile(bench, 90), "p95",
 				  percentile(bench, 95), "p99", percentile(bench, 99), "max",
 				  percentile(bench, 100));
-	json_t *root = json_pack("{s:s, s:o, s:I, s:I, s:I, s:o}", "model", bench->options.model,
-				 "device", json_text(target->device.device), "threads",
-				 (json_int_t)bench->options.threads, "warm_up",
-				 (json_int_t)bench->warm_up, "repeats", (json_int_t)bench->repeats,
-				 "ms", times);
+	json_t *root = json_pack(
+		"{s:s, s:o, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:o, s:o}", "model",
+		bench->options.model, "device", json_text(target->device.device), "threads",
+		(json_int_t)bench->options.threads, "streams", (json_int_t)bench->stream_count,
+		"warm_up", (json_int_t)bench->warm_up, "repeats", (json_int_t)bench->count,
+		"load_ms", (double)bench->load_ns / 1e6, "build_ms", (double)bench->build_ns / 1e6,
+		"per_second", per_second(bench), "peak_mib", peak_mib(), "ms", times, "too_few_for",
+		unmeasured_percentiles(bench));
 
 	if (root)
 		json_object_set_new(root, "frozen_inputs", frozen_json(bench->subject));
@@ -148,20 +317,35 @@ static json_t *to_json(const struct bench *bench, const struct target *target,
 	return root;
 }
 
-static int report(const struct bench *bench, const struct target *target)
+static void print_percentiles(const struct bench *bench)
+{
+	for (size_t i = 0; i < NUM_PERCENTS; i++)
+		if (bench->count >= needed_for(percents[i]))
+			printf("%zu%% %.3f ms, ", percents[i], percentile(bench, percents[i]));
+	printf("maximum %.3f ms\n", percentile(bench, 100));
+	if (bench->count < needed_for(99))
+		printf("%zu dispatches are too few for the 99%% percentile, which takes at least %zu\n",
+		       bench->count, needed_for(99));
+}
+
+static int report(const struct bench *bench)
 {
 	WNNGraphStatistics statistics = WNN_GRAPH_STATISTICS_INIT;
+	const struct target *target = &bench->streams[0].target;
 
 	wnnGraphGetLastStatistics(target->graph, &statistics);
 	if (text_wanted(&bench->options)) {
-		printf("%s on %.*s, %zu dispatches after %zu\n", bench->options.model,
-		       (int)target->device.device.length, target->device.device.data,
-		       bench->repeats, bench->warm_up);
-		printf("median %.3f ms, minimum %.3f ms, mean %.3f ms\n", median(bench),
-		       percentile(bench, 0), mean(bench));
-		printf("90%% %.3f ms, 95%% %.3f ms, 99%% %.3f ms, maximum %.3f ms\n",
-		       percentile(bench, 90), percentile(bench, 95), percentile(bench, 99),
-		       percentile(bench, 100));
+		printf("%s on %.*s, %zu dispatches after %zu", bench->options.model,
+		       (int)target->device.device.length, target->device.device.data, bench->count,
+		       bench->warm_up);
+		if (bench->stream_count > 1)
+			printf(", in %zu streams with %zu before each", bench->stream_count,
+			       bench->warm_up);
+		printf("\nloaded in %.3f ms, built in %.3f ms, peak of memory %.1f MiB\n",
+		       (double)bench->load_ns / 1e6, (double)bench->build_ns / 1e6, peak_mib());
+		printf("median %.3f ms, minimum %.3f ms, mean %.3f ms, %.1f dispatches per second\n",
+		       median(bench), percentile(bench, 0), mean(bench), per_second(bench));
+		print_percentiles(bench);
 		if (statistics.npuCycles)
 			printf("%" PRIu64 " cycles of the NPU, %.1f%% of its peak\n",
 			       statistics.npuCycles,
@@ -171,7 +355,53 @@ static int report(const struct bench *bench, const struct target *target)
 	}
 	if (!bench->options.json)
 		return DONE;
-	return write_json(&bench->options, to_json(bench, target, &statistics));
+	return write_json(&bench->options, to_json(bench, &statistics));
+}
+
+/* A first dispatch shows that everything is well before anything is measured. */
+static int open_stream(struct stream *stream, struct bench *bench, struct subject *subject)
+{
+	uint64_t begin;
+	int ret;
+
+	stream->bench = bench;
+	ret = target_open(&stream->target, &bench->options, bench->options.device);
+	begin = nanoseconds();
+	if (!ret)
+		ret = target_build(&stream->target, subject);
+	if (!bench->build_ns)
+		bench->build_ns = nanoseconds() - begin;
+	if (!ret)
+		ret = target_prepare(&stream->target, subject);
+	if (!ret)
+		ret = target_dispatch(&stream->target);
+	if (!ret && !stream->target.graph)
+		ret = complain(BAD_MODEL, "%s: no output has elements: there is nothing to time",
+			       bench->options.model);
+	return ret;
+}
+
+static int open_streams(struct bench *bench, struct subject *subject)
+{
+	int ret = DONE;
+
+	bench->streams = calloc(bench->stream_count, sizeof(*bench->streams));
+	if (!bench->streams) {
+		bench->stream_count = 0;
+		return complain(BAD_DEVICE, "--streams: memory is exhausted");
+	}
+	for (size_t i = 0; i < bench->stream_count && !ret; i++)
+		ret = open_stream(&bench->streams[i], bench, subject);
+	return ret;
+}
+
+static void close_streams(struct bench *bench)
+{
+	for (size_t i = 0; i < bench->stream_count; i++) {
+		target_close(&bench->streams[i].target);
+		free(bench->streams[i].ns);
+	}
+	free(bench->streams);
 }
 
 int command_bench(int argc, char **argv)
@@ -185,29 +415,26 @@ int command_bench(int argc, char **argv)
 		children,     NULL,
 		NULL
 	};
-	struct bench bench = { .warm_up = 3, .repeats = 20 };
+	struct bench bench = { .warm_up = 3, .stream_count = 1 };
 	const uint64_t seed = 1;
 	struct subject subject = { 0 };
-	struct target target = { 0 };
+	uint64_t begin;
 	int ret;
 
 	bench.subject = &subject;
 	argp_parse(&argp, argc, argv, 0, NULL, &bench);
+	begin = nanoseconds();
 	ret = subject_open(&subject, &bench.options);
+	bench.load_ns = nanoseconds() - begin;
 	if (!ret)
 		ret = values_read(&subject, &seed);
 	if (!ret)
-		ret = target_open(&target, &bench.options, bench.options.device);
+		ret = open_streams(&bench, &subject);
 	if (!ret)
-		ret = target_run(&target, &subject);
-	if (!ret && !target.graph)
-		ret = complain(BAD_MODEL, "%s: no output has elements: there is nothing to time",
-			       bench.options.model);
+		ret = measure(&bench);
 	if (!ret)
-		ret = measure(&bench, &target);
-	if (!ret)
-		ret = report(&bench, &target);
-	target_close(&target);
+		ret = report(&bench);
+	close_streams(&bench);
 	subject_close(&subject);
 	free(bench.ns);
 	options_free(&bench.options);

@@ -15,6 +15,7 @@
 struct subject {
 	const struct options *options;
 	WNNOnnxModel model;
+	bool told;	      /* what the first build did that the user may not expect */
 	struct value *values; /* of all inputs, in the order of the file */
 	size_t value_count;
 };

@@ -136,8 +136,10 @@ static WNNStatus build(struct target *target, struct subject *subject)
 	    !wnnOnnxModelGetRefusals(subject->model).count &&
 	    wnnOnnxModelGetEmptyOutputs(subject->model).count)
 		status = WNNStatus_Success;
-	if (status == WNNStatus_Success)
+	if (status == WNNStatus_Success && !subject->told) {
 		print_notices(subject);
+		subject->told = true;
+	}
 	return status;
 }
 
