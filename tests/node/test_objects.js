@@ -309,3 +309,26 @@ test('an exception in a callback is the process\'s, and the others still come', 
 	assert.deepStrictEqual(execFileSync(process.execPath, ['-e', program], { encoding: 'utf8' }).trim().split('\n'),
 		['mine', 'after']);
 });
+
+test('messages name what a script has, not what C has', async () => {
+	const npu = require(path.join(folder, 'npu.js'));
+	const context = await ml.createContext({ deviceType: 'cpu' });
+	const { graph } = await makeGraph(context);
+	const told = [];
+	const note = async (call, pattern) => assert.rejects(async () => call(), (error) => {
+		told.push(error.message);
+		return pattern.test(error.message);
+	});
+
+	if (!fs.existsSync('/dev/accel'))
+		await note(() => ml.createContext({ deviceType: 'npu' }), /^deviceType asks for the device npu/);
+	await note(() => npu.profile(graph), /^profile: .*createProfilingContext\(\) makes one that does/);
+	graph.destroy();
+	await note(() => npu.placement(graph), /^placement: /);
+	context.destroy();
+	await note(() => context.createTensor(vector), /^createTensor: .*: destroy\(\) was called$/);
+	await note(() => new MLGraphBuilder(context), /^MLGraphBuilder: .*: destroy\(\) was called$/);
+	told.push((await context.lost).message);
+	for (const message of told)
+		assert.doesNotMatch(message, /wnn[A-Z]|WNN|NULL/);
+});

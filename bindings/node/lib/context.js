@@ -3,7 +3,7 @@
 // ML and MLContext.
 'use strict';
 
-const { native, escapeName } = require('./native.js');
+const { native, escapeName, inScript } = require('./native.js');
 const { bufferSource, bytesOf, copyInto, viewFits } = require('./buffer.js');
 const { supportLimits } = require('./limits.js');
 const objects = require('./objects.js');
@@ -34,7 +34,7 @@ function escaped(names) {
 function lostPromise() {
 	let told;
 	const lost = promise((done) => {
-		told = (error, message) => done(error, { message });
+		told = (error, message) => done(error, error === undefined ? { message: inScript(message) } : undefined);
 	});
 
 	return [lost, told];

@@ -30,8 +30,28 @@ function webLabel(message) {
 		apply(slice, message, [end + 1]);
 }
 
+// What the library calls by its names in C, in those of a script.
+const scriptNames = [
+	[/\bprofile in WNNContextDeviceOptions asks for it/, 'createProfilingContext() makes one that does'],
+	[/\bWNNContextDeviceOptions asks for/, 'deviceType asks for'],
+	[/\bwnnContextCreateGraphBuilder\b/, 'MLGraphBuilder'],
+	[/\bwnnContextDestroy was called/, 'destroy() was called'],
+	[/\bwnnContextGetLost\(\) tells/, 'context.lost tells'],
+	[/\bwnnContextGetOpSupportLimits lists/, 'opSupportLimits() lists'],
+	[/\bwnnGraphGetPlacement\b/, 'placement'],
+	[/\bwnnGraphGetProfile\b/, 'profile'],
+];
+
+function inScript(message) {
+	let text = message;
+
+	for (let i = 0; i < scriptNames.length; i++)
+		text = apply(replace, text, scriptNames[i]);
+	return text;
+}
+
 native.initialize((status, message) => {
-	const text = webLabel(unescapeName(message));
+	const text = inScript(webLabel(unescapeName(message)));
 
 	if (status === 1)
 		return new NativeTypeError(text);
@@ -52,4 +72,4 @@ function unescapeName(name) {
 	return apply(replace, apply(replace, name, [/\x010/g, '\0']), [/\x011/g, '\x01']);
 }
 
-module.exports = { native, escapeName };
+module.exports = { native, escapeName, inScript };
