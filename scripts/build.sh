@@ -14,7 +14,8 @@ build_options()
 	# Reports of sanitizers have lines and no values; the rest of what a debugger reads takes half of the time.
 	local lines="-Ddebug=false -Dc_args=-g1 -Dcpp_args=-g1"
 
-	all=$(build_features)
+	# Meson asks dpkg-architecture for Debian's folder of libraries, which is no part of the packages to build with.
+	all="$(build_features) --libdir=lib/$(inside gcc -print-multiarch)"
 	case $1 in
 	gcc) echo "gcc $all --werror -Dstatic=true" ;;
 	# For its warnings alone.

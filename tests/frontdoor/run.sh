@@ -289,6 +289,8 @@ test_twice()
 	out=$("$npu" build 2>&1; echo "status $?")
 	contains "a build that failed is configured again" "configuring build/gcc"
 	contains "the build succeeds" "status 0"
+	grep -q "libdir=lib/$(gcc -print-multiarch) " "$copy/build/log/gcc-setup.log"
+	ok $? "libraries go where CMake and the linker look for them"
 	out=$("$npu" build 2>&1)
 	[[ $out != *configuring* ]]
 	ok $? "a second build does not configure"
