@@ -90,7 +90,7 @@ static int parse_level(struct context_config *config, struct wnn_error *err)
 static int parse_rules(struct context_config *config, struct wnn_error *err)
 {
 	const char *text = secure_getenv("WEBNN_RULES");
-	char shown[64], known[512];
+	char shown[64], known[1024];
 
 	while (text && *text) {
 		size_t length = strcspn(text, ",");

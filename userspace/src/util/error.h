@@ -20,7 +20,7 @@ enum wnn_status {
 struct wnn_error {
 	enum wnn_status status;
 	bool missing; /* an operand is NULL: an earlier error may tell why */
-	char message[512];
+	char message[1024];
 };
 
 /**
