@@ -1358,7 +1358,7 @@ public:
 	{
 		check(wnnGraphBuilderSetLabel(get(), view(label)));
 	}
-	/** That of the context. The strings live as long as it. */
+	/** Tells which device the context has. The strings live as long as the context. */
 	WNNDeviceInfo deviceInfo() const
 	{
 		WNNDeviceInfo info = WNN_DEVICE_INFO_INIT;

@@ -414,7 +414,7 @@ typedef struct WNNArgMinMaxDetails {
 	 * size along the axis, whatever keepDimensions says. Of equal elements the one with the
 	 * lower index comes first, and NaN is larger than all numbers. At least 1, and at most the
 	 * size of the axis. gatherElements has the elements themselves. Operators with this
-	 * structure run on the CPU. Default: 1. Default: 1.
+	 * structure run on the CPU. Default: 1.
 	 */
 	uint32_t count;
 } WNNArgMinMaxDetails;
