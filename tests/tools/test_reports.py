@@ -97,7 +97,7 @@ class Bench(Reports):
         bench, text = self.json("bench", model, "-d", device, "-t", 1, "--streams", 3, "--duration", .05)
         self.assertEqual((bench["streams"], bench["threads"]), (3, 1))
         self.assertGreaterEqual(bench["repeats"], 3)
-        self.assertIn(f"{bench['repeats']} dispatches after 3, in 3 streams", text)
+        self.assertIn(f"{bench['repeats']} dispatches in 3 streams, each after 3\n", text)
         self.assertGreater(bench["per_second"], 0)
         # All of them dispatch for the time that was asked for.
         self.assertGreaterEqual(bench["repeats"] / bench["per_second"], .05)

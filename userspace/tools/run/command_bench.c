@@ -335,13 +335,12 @@ static int report(const struct bench *bench)
 
 	wnnGraphGetLastStatistics(target->graph, &statistics);
 	if (text_wanted(&bench->options)) {
-		printf("%s on %.*s, %zu dispatches after %zu", bench->options.model,
-		       (int)target->device.device.length, target->device.device.data, bench->count,
-		       bench->warm_up);
+		printf("%s on %.*s, %zu dispatches ", bench->options.model,
+		       (int)target->device.device.length, target->device.device.data, bench->count);
 		if (bench->stream_count > 1)
-			printf(", in %zu streams with %zu before each", bench->stream_count,
-			       bench->warm_up);
-		printf("\nloaded in %.3f ms, built in %.3f ms, peak of memory %.1f MiB\n",
+			printf("in %zu streams, each ", bench->stream_count);
+		printf("after %zu\n", bench->warm_up);
+		printf("loaded in %.3f ms, built in %.3f ms, peak of memory %.1f MiB\n",
 		       (double)bench->load_ns / 1e6, (double)bench->build_ns / 1e6, peak_mib());
 		printf("median %.3f ms, minimum %.3f ms, mean %.3f ms, %.1f dispatches per second\n",
 		       median(bench), percentile(bench, 0), mean(bench), per_second(bench));
