@@ -463,7 +463,7 @@ static void test_kill_late(void **state)
 	f->cp.kill_delay = UINT32_MAX;
 	f->rest_unchecked = true;
 	assert_int_equal(driver_simple(f, ONPU_MSG_CTX_KILL, 100, 0), ONPU_MSG_INTERNAL);
-	/* As long as it does not end there is no second one. */
+	/* The firmware begins no second KILL before the first one ends. */
 	assert_int_equal(driver_simple(f, ONPU_MSG_CTX_KILL, 101, 0), ONPU_MSG_INTERNAL);
 	assert_int_equal(f->cp.killing, 0);
 	f->cp.kill_left = 5000;

@@ -22,7 +22,7 @@ others=(onpu-emu onpu-firmware onpu-dkms)
 models=(python3-onnx)
 # With which npm's package compiles its addon, and pip's its module.
 headers=(libnode-dev libuv1-dev libpython3-dev)
-# Of the server of the examples for Node.
+# The example server.mjs for Node needs WebSockets.
 sockets=(node-ws)
 # An environment for a project in Python.
 environments=(python3-venv)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What import.js has Node do on the thread where it resolves what is imported. A package of the program's own, in a
+// import.js has Node run this on the thread where it resolves what is imported. A package of the program's own, in a
 // folder node_modules, comes first.
 export async function resolve(specifier, context, next) {
 	try {

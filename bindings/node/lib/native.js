@@ -30,7 +30,7 @@ function webLabel(message) {
 		apply(slice, message, [end + 1]);
 }
 
-// What the library calls by its names in C, in those of a script.
+// Names of C in messages of the library, and the names that a script knows.
 const scriptNames = [
 	[/\bprofile in WNNContextDeviceOptions asks for it/, 'createProfilingContext() makes one that does'],
 	[/\bWNNContextDeviceOptions asks for/, 'deviceType asks for'],

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What onnx.js has, for import.
+// Exports of onnx.js, for import.
 import onnx from './onnx.js';
 
 export const { OnnxGraph, OnnxModel } = onnx;

@@ -18,15 +18,15 @@ struct work {
 	struct request *request;
 	void (*run)(struct work *work);
 	enum object_kind kind;
-	/* What is loaded. */
+	/* Source of a model: a file, or bytes. */
 	WNNStringView path, folder;
 	void *data;
 	size_t size;
-	/* What is built. */
+	/* The model, and the graph of it in a context. */
 	WNNContext context;
 	WNNOnnxModel model;
 	WNNGraph graph;
-	/* What came out. */
+	/* The outcome. */
 	WNNStatus status;
 	char *message;
 	int64_t bytes;

@@ -368,7 +368,7 @@ static void scaled_weights_wait_for_a_reader(void **state)
 	data = ir_constant_data(weights);
 	assert_non_null(data);
 	assert_ptr_equal(ir_constant_data(weights), data);
-	/* What they were made of goes. */
+	/* The recipe gives its reference to the source back. */
 	assert_int_equal(source->refs, 1);
 	for (int i = 0; i < 8; i++)
 		assert_true(data[i] == ((const float *)source->data)[i] *

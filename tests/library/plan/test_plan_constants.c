@@ -162,7 +162,7 @@ static void test_later_fails(void **state)
 	uint8_t to[256];
 
 	(void)state;
-	/* What is written before and what would be written behind it go. */
+	/* The sources of all pieces are released, in front of the one that fails and behind it. */
 	add_piece(&constants, one, 0);
 	add_piece(&constants, constant, 3);
 	add_piece(&constants, two, 0);

@@ -56,7 +56,7 @@ bool shlo_is_held(const struct shlo_type *type)
 	return shlo_type_count(type) > 0;
 }
 
-/* What has no operators in a graph. */
+/* These operations have no operators in a graph. */
 bool shlo_lower_none(struct shlo_lower *l, WNNOperand *out)
 {
 	(void)l;

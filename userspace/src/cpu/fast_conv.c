@@ -47,7 +47,6 @@ static bool needs_reference(const struct ir_node *node, const float *filter)
 bool cpu_conv_can_pack(const struct ir_node *node)
 {
 	const struct ir_value *filter = node->operands[1];
-
 	struct cpu_conv g = cpu_conv_of(node);
 
 	return !filter->constant || filter->type.dtype != IR_F32 || !has_padding(&g) ||

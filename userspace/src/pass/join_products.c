@@ -36,7 +36,7 @@
 
 /* ---- which products may become one */
 
-/* What is known of a node: all that may become one with a product are in a list of kinds, in the order of the graph. */
+/* A node of the graph. Products that may become one are of one kind, whose list has them in the order of the graph. */
 struct candidate {
 	uint32_t leader; /* the first product of its kind; UINT32_MAX: it is none that may be joined */
 	uint32_t next, last;  /* in the list of the kind; last: of the leader's list alone */
