@@ -17,11 +17,14 @@ static char *renumbered(char *text)
 	char *result = NULL, *end;
 	size_t size;
 	FILE *f = open_memstream(&result, &size);
+	bool quoted = false;
 
 	for (const char *at = text; *at;) {
 		unsigned long number;
 
-		if (*at != '%') {
+		/* A name may hold a "%"; a quotation mark in it is printed as \\x22. */
+		quoted ^= *at == '"';
+		if (*at != '%' || quoted) {
 			fputc(*at++, f);
 			continue;
 		}
