@@ -217,12 +217,15 @@ class Provider(unittest.TestCase):
         runs = [event for event in events if event.get("name") == "model_run"]
         ours = [event for event in events if event.get("cat") == "Kernel" and "npu_nodes" in event["args"]]
         self.assertEqual((len(runs), len(ours)), (3, 3))
-        for run, event in zip(runs, ours):
+        # ONNX Runtime says how long ago the profile began, and time goes by until the provider hears it: all events
+        # are too early by that. Times are rounded down.
+        least = max(run["ts"] - event["ts"] for run, event in zip(runs, ours))
+        most = min(run["ts"] + run["dur"] - event["ts"] - event["dur"] for run, event in zip(runs, ours))
+        self.assertLessEqual(max(least, 0), most + 2)
+        self.assertLess(least, 10e6, "the events belong to another time")
+        for event in ours:
             self.assertIn("OnpuExecutionProvider", event["name"])
             self.assertEqual(event["args"]["device"], DEVICE)
-            self.assertGreaterEqual(event["ts"], run["ts"])
-            # Both are rounded down.
-            self.assertLessEqual(event["ts"] + event["dur"], run["ts"] + run["dur"] + 2)
             on_npu = DEVICE == "sim"
             self.assertEqual(int(event["args"]["npu_cycles"]) > 0, on_npu)
             self.assertEqual(int(event["args"]["npu_nodes"]) > 0, on_npu)

@@ -29,7 +29,8 @@ struct profiler {
 	struct profiler *next; /* of the session's */
 	char device[16];
 	bool on;
-	int64_t begin; /* when ONNX Runtime's profile began, by the monotonic clock */
+	/* When ONNX Runtime's profile began, by the monotonic clock; late by the time that start() took to be called. */
+	int64_t begin;
 	struct event *events;
 	size_t count, room;
 };
