@@ -3,8 +3,8 @@
 """Sum up a check: count-tests.py STAGES PATH…
 
 STAGES has a line "passed|failed|skipped NAME" for each stage, a PATH is the meson-logs folder of a
-build whose tests ran, or a TAP file. Prints the failed ones, then "N passed, N failed,
-N skipped". The status is 1 when something failed, or when a stage of test cases passed without any.
+build whose tests ran, or a TAP file. Prints the failed ones, each with the end of what it said, then "N passed,
+N failed, N skipped". The status is 1 when something failed, or when a stage of test cases passed without any.
 """
 
 import collections
@@ -18,18 +18,22 @@ import xml.etree.ElementTree as xml
 WITH_CASES = {f"stage {name}" for name in ("frontdoor", "test", "test-more", "guest",
                                                "guest-more", "packages", "sanitizers")}
 
+# Of each test that failed: a log may be all that is left of a run, or only its end.
+LAST_LINES = 20
+
 
 def stages(path):
-    """(result, name) of each stage."""
+    """(result, name, last lines) of each stage."""
     with open(path, encoding="utf-8") as file:
         for line in file:
             result, name = line.split()
-            yield result, f"stage {name}"
+            yield result, f"stage {name}", []
 
 
 def tap(path):
-    """(result, name) of each line of a TAP file."""
+    """(result, name, last lines) of each line of a TAP file."""
     planned = seen = 0
+    said = []
     program = os.path.splitext(os.path.basename(path))[0]
     if not os.path.exists(path):
         return
@@ -42,35 +46,49 @@ def tap(path):
             elif case:
                 seen += 1
                 yield ("failed" if case[1] else "skipped" if case[3] else "passed"), \
-                    f"{program}: {case[2].strip()}"
+                    f"{program}: {case[2].strip()}", said
+                said = []
+            else:
+                said.append(line)
     if seen != planned:
-        yield "failed", f"{path}: {seen} of {planned} cases ran"
+        yield "failed", f"{path}: {seen} of {planned} cases ran", said
+
+
+def until_failed(lines):
+    """The lines up to the first case that failed, or all."""
+    for number, line in enumerate(lines, 1):
+        if line.startswith("not ok"):
+            return lines[:number]
+    return lines
 
 
 def meson(folder):
-    """(result, name) of each test case of the meson test runs of a build."""
+    """(result, name, last lines) of each test case of the meson test runs of a build."""
     build = os.path.basename(os.path.dirname(folder))
     for path in sorted(glob.glob(os.path.join(folder, "testlog*.junit.xml"))):
         yield from meson_run(build, path)
 
 
 def meson_run(build, path):
-    """(result, name) of each test case of one run; a program that speaks TAP has many."""
+    """(result, name, last lines) of each test case of one run; a program that speaks TAP has many."""
     broken = set()
+    with open(path.replace(".junit.xml", ".json"), encoding="utf-8") as file:
+        programs = [json.loads(line) for line in file]
+    said = {test["name"]: until_failed((test.get("stdout", "") + test.get("stderr", "")).splitlines())
+            for test in programs}
     for case in xml.parse(path).iter("testcase"):
         name = f"{build}: {case.get('classname')} {case.get('name')}"
         if case.find("failure") is not None or case.find("error") is not None:
-            broken.add(case.get("classname").partition(".")[2] or case.get("name"))
-            yield "failed", name
+            program = case.get("classname").partition(".")[2] or case.get("name")
+            yield "failed", name, [] if program in broken else said.get(program, [])
+            broken.add(program)
         else:
-            yield ("skipped" if case.find("skipped") is not None else "passed"), name
+            yield ("skipped" if case.find("skipped") is not None else "passed"), name, []
     # A program that ends badly after all its cases passed is in the other log only.
-    with open(path.replace(".junit.xml", ".json"), encoding="utf-8") as file:
-        for line in file:
-            test = json.loads(line)
-            bad = test["result"] not in ("OK", "SKIP", "EXPECTEDFAIL")
-            if bad and test["name"] not in broken:
-                yield "failed", f"{build}: {test['name']}: {test['result']}"
+    for test in programs:
+        bad = test["result"] not in ("OK", "SKIP", "EXPECTEDFAIL")
+        if bad and test["name"] not in broken:
+            yield "failed", f"{build}: {test['name']}: {test['result']}", said[test["name"]]
 
 
 def main():
@@ -79,12 +97,13 @@ def main():
     for path in sys.argv[2:]:
         cases += tap(path) if path.endswith(".tap") else meson(os.path.abspath(path))
     results += cases
-    for result, name in results:
+    for result, name, said in results:
         if result == "failed":
             print(f"failed: {name}")
-    count = collections.Counter(result for result, _ in results)
-    ran = any(result != "skipped" for result, _ in cases)
-    if not ran and any(result == "passed" and name in WITH_CASES for result, name in results):
+            print("".join(f"  | {line.rstrip()}\n" for line in said[-LAST_LINES:]), end="")
+    count = collections.Counter(result for result, _, _ in results)
+    ran = any(result != "skipped" for result, _, _ in cases)
+    if not ran and any(result == "passed" and name in WITH_CASES for result, name, _ in results):
         print("failed: no test case ran")
         count["failed"] += 1
     print(f"{count['passed']} passed, {count['failed']} failed, {count['skipped']} skipped")

@@ -428,6 +428,22 @@ class Count(ScriptTest):
     def test_no_stage_of_cases(self):
         self.assertEqual(self.check("passed lint\n"), (0, "1 passed, 0 failed, 0 skipped"))
 
+    def test_what_failed_says_why(self):
+        """With the lines before the case that failed, and the last lines of a program without cases."""
+        logs = os.path.join(self.folder, "gcc/meson-logs")
+        self.write("gcc/meson-logs/testlog.junit.xml", """<testsuites>
+            <testcase name="b" classname="onpu.onpu / t"><failure/></testcase>
+            <testcase name="onpu / u" classname="onpu"><failure/></testcase></testsuites>""")
+        self.write("gcc/meson-logs/testlog.json", "".join(json.dumps(row) + "\n" for row in (
+            {"name": "onpu / t", "result": "FAIL", "stdout": "ok 1 - a\n# is 3, not 4\nnot ok 2 - b\nok 3 - c\n"},
+            {"name": "onpu / u", "result": "FAIL", "stdout": "x\n", "stderr": "why\n" * 30})))
+        _, out = self.run_script("count-tests.py", self.write("stages", "failed test\n"),
+                                 self.write("front.tap", "# who\nnot ok 1 - x\n1..1\n"), logs)
+        self.assertEqual(out.splitlines(), [
+            "failed: stage test", "failed: front: x", "  | # who",
+            "failed: gcc: onpu.onpu / t b", "  | ok 1 - a", "  | # is 3, not 4", "  | not ok 2 - b",
+            "failed: gcc: onpu onpu / u", *["  | why"] * 20, "0 passed, 4 failed, 0 skipped"])
+
     def test_two_runs_of_a_build(self):
         self.write("gcc/meson-logs/testlog-more.junit.xml",
                    '<testsuites><testcase name="onpu / v" classname="onpu"/></testsuites>')
