@@ -140,13 +140,15 @@ stage_mesa()
 	step mesa "Mesa's ISA tools for comparison" "$top/scripts/fetch-mesa.sh" "$top/npu" "$top/build/mesa"
 }
 
-# meson_test BUILD LOG [ARGUMENTS]: a run without any test is a failure too.
+# meson_test BUILD LOG [ARGUMENTS]: a run without any test is a failure too. Time limits are for what hangs, and not for
+# a machine that is slow or has other work.
 meson_test()
 {
 	local dir=$top/build/$1 log=$2
 
 	shift 2
-	inside meson test -C "$dir" --no-rebuild --print-errorlogs --logbase "$log" "${left_out[@]}" "$@" || return
+	inside meson test -C "$dir" --no-rebuild --print-errorlogs --logbase "$log" --timeout-multiplier 6 \
+		"${left_out[@]}" "$@" || return
 	[ -s "$dir/meson-logs/$log.json" ] || { echo "no test ran"; return 1; }
 }
 
@@ -180,7 +182,7 @@ stage_test-more()
 stage_sanitizers()
 {
 	fetch_samples || true
-	run_tests asan asan-test "tests with ASan and UBSan" --timeout-multiplier 6 --no-suite source \
+	run_tests asan asan-test "tests with ASan and UBSan" --no-suite source \
 		"${left_out_sanitized[@]}"
 }
 
