@@ -3,7 +3,7 @@
 #
 # ./npu check: the stages, and the sum of what they found. A stage that fails does not end the run.
 # Sourced by npu, which sets $top, after lib.sh, root.sh, build.sh,
-# cross.sh, debug.sh, driver.sh, guest.sh, doc.sh and check-packages.sh.
+# cross.sh, debug.sh, driver.sh, guest.sh, doc.sh, check-packages.sh and media.sh.
 
 : "${top:?}"
 
@@ -434,7 +434,7 @@ quick_stages=(lint gcc test guest)
 
 cmd_check()
 {
-	local name stages=("${check_stages[@]}") all="${check_stages[*]} ${more_stages[*]} debug cross"
+	local name stages=("${check_stages[@]}") all="${check_stages[*]} ${more_stages[*]} debug cross media"
 
 	case ${1:-} in
 	--more) stages=("${more_stages[@]}"); shift ;;
@@ -508,7 +508,7 @@ cmd_check-full()
 		return
 	fi
 	say "this takes half a day"
-	cmd_check "${check_stages[@]}" "${more_stages[@]}" debug cross || status=1
+	cmd_check "${check_stages[@]}" "${more_stages[@]}" debug cross media || status=1
 	exec {check_lock_fd}>&-
 	cp -- "$top/build/check/summary" "$top/build/check-full-summary"
 	"$top/tests/frontdoor/rounds.sh" || status=1
