@@ -10,8 +10,9 @@ static bool to_array(struct onnx_node *node, uint32_t count, const int64_t *numb
 		     WNNUint32Array *array)
 {
 	for (uint32_t i = 0; i < count; i++) {
-		if (numbers[i] < 0 || numbers[i] > UINT32_MAX) {
-			onnx_refuse(node, "", "a dimension would be %lld", (long long)numbers[i]);
+		if (numbers[i] < 0 || numbers[i] > INT32_MAX) {
+			onnx_refuse(node, "", "a dimension would be %lld: 0 to %d are allowed",
+				    (long long)numbers[i], INT32_MAX);
 			return false;
 		}
 		room[i] = (uint32_t)numbers[i];

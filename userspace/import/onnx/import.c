@@ -382,7 +382,10 @@ static int set_sparse(struct onnx_import *import, struct onnx_scope *scope,
 	import->work += (uint64_t)onnx_shape_elements(&value->shape);
 	if (import->work > ONNX_MAX_WORK) {
 		value->refused = true;
-		value->unsaid = "the sparse tensors are too big together";
+		value->unsaid = onnx_arena_printf(
+			import->arena,
+			"the sparse tensors are too big together: %llu elements, at most %llu",
+			(unsigned long long)import->work, (unsigned long long)ONNX_MAX_WORK);
 	}
 	return set_name(import, scope, name, value);
 }

@@ -107,6 +107,13 @@ int onnx_refuse(struct onnx_node *node, const char *attribute, const char *forma
 			   onnx_arena_printf(node->import->arena, "%s", reason));
 }
 
+int onnx_too_big(struct onnx_node *node, const char *attribute, const struct onnx_shape *shape)
+{
+	return onnx_refuse(node, attribute,
+			   "the result %s has more than the %d elements that are allowed",
+			   onnx_shape_text(node->import->arena, shape), INT32_MAX);
+}
+
 int onnx_refuse_variable(struct onnx_node *node, size_t input, const char *what)
 {
 	const struct onnx_value *value = node->inputs[input];
@@ -496,7 +503,10 @@ int onnx_work(struct onnx_node *node, uint64_t elements)
 {
 	if (elements > ONNX_MAX_WORK || node->import->work + elements > ONNX_MAX_WORK)
 		return onnx_refuse(node, "",
-				   "the constants that are computed here are too big together");
+				   "the constants that are computed here are too big together: "
+				   "%lld elements after %lld, at most %lld",
+				   (long long)elements, (long long)node->import->work,
+				   (long long)ONNX_MAX_WORK);
 	node->import->work += elements;
 	return 0;
 }
@@ -509,8 +519,12 @@ void *onnx_out_constant(struct onnx_node *node, size_t output, int type,
 	void *data;
 
 	if (elements < 0 || elements > MAX_CONSTANT || !onnx_type_bits(type)) {
-		onnx_refuse(node, "", "a constant of shape %s and type %s is not computed here",
-			    onnx_shape_text(node->import->arena, shape), onnx_type_name(type));
+		onnx_refuse(
+			node, "",
+			"a constant of shape %s and type %s is not computed here: it has at most "
+			"%lld elements of a type of numbers",
+			onnx_shape_text(node->import->arena, shape), onnx_type_name(type),
+			(long long)MAX_CONSTANT);
 		return NULL;
 	}
 	if (onnx_work(node, (uint64_t)elements))

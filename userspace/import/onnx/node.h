@@ -66,6 +66,8 @@ struct onnx_node {
 /* Adds to the list of refusals; always returns -1. */
 int onnx_refuse(struct onnx_node *node, const char *attribute, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+/* The same because the shape of a result has too many elements. */
+int onnx_too_big(struct onnx_node *node, const char *attribute, const struct onnx_shape *shape);
 /* The same because an input must be a constant. */
 int onnx_refuse_variable(struct onnx_node *node, size_t input, const char *what);
 /* Refuses a node because something depends on the value of an input; the sentence begins with that thing. */

@@ -96,6 +96,8 @@ int onnx_op_constant_of_shape(struct onnx_node *node)
 		return onnx_refuse(node, "input", "the result would have %zu dimensions", count);
 	shape.rank = (uint32_t)count;
 	memcpy(shape.dim, given ? given : shape.dim, count * sizeof(*given));
+	if (onnx_shape_is_too_big(&shape))
+		return onnx_too_big(node, "input", &shape);
 	if (onnx_shape_elements(&shape) < 0)
 		return onnx_refuse(node, "input", "the shape makes no sense");
 	one.shape.rank = 0;

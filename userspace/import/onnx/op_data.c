@@ -35,6 +35,7 @@ static int read_pads(struct onnx_node *node, uint32_t rank, int64_t *begin, int6
 	const int64_t *pads, *axes = NULL;
 	size_t count, n_axes = 0;
 	uint32_t axis;
+	int64_t wide;
 
 	if (!pads_are_inputs(node)) {
 		pads = onnx_attr_ints(node, node->version < 2 ? "paddings" : "pads", &count);
@@ -49,9 +50,11 @@ static int read_pads(struct onnx_node *node, uint32_t rank, int64_t *begin, int6
 			return -1;
 		begin[axis] = pads[i];
 		end[axis] = pads[count / 2 + i];
-		if (begin[axis] < INT32_MIN || begin[axis] > INT32_MAX || end[axis] < INT32_MIN ||
-		    end[axis] > INT32_MAX)
-			return onnx_refuse(node, "pads", "pads has an item that is too big");
+		wide = begin[axis] < INT32_MIN || begin[axis] > INT32_MAX ? begin[axis] : end[axis];
+		if (wide < INT32_MIN || wide > INT32_MAX)
+			return onnx_refuse(node, "pads",
+					   "pads has %lld for dimension %u: up to %d are allowed",
+					   (long long)wide, axis, INT32_MAX);
 	}
 	return 0;
 }

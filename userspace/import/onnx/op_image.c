@@ -239,8 +239,8 @@ int onnx_op_max_unpool(struct onnx_node *node)
 	if (unpooled_shape(node, &shape))
 		return -1;
 	all.dim[0] = onnx_shape_elements(&shape);
-	if (all.dim[0] < 0 || all.dim[0] > INT32_MAX)
-		return onnx_refuse(node, "kernel_shape", "the result is too big");
+	if (onnx_shape_is_too_big(&shape))
+		return onnx_too_big(node, "kernel_shape", &shape);
 	options.label = node->options.label;
 	x = wnnGraphBuilderScatterElements(node->b, x_expand(node, x_like(node, x, 0), &all),
 					   x_reshape(node, indices, &flat),

@@ -41,7 +41,9 @@ static int random_shape(struct onnx_node *node, bool like, struct onnx_shape *sh
 	if (count > ONNX_MAX_RANK)
 		return onnx_refuse(node, "shape", "the result would have %zu dimensions", count);
 	for (size_t i = 0; i < count; i++)
-		shape->dim[shape->rank++] = given[i] > INT32_MAX ? -1 : given[i];
+		shape->dim[shape->rank++] = given[i];
+	if (onnx_shape_is_too_big(shape))
+		return onnx_too_big(node, "shape", shape);
 	if (onnx_shape_elements(shape) < 0)
 		return onnx_refuse(node, "shape", "the shape makes no sense");
 	return 0;

@@ -359,7 +359,11 @@ static WNNOperand blend(struct onnx_node *node, WNNOperand x, uint32_t axis,
 	void *data;
 
 	if (line->in > MAX_WEIGHTS / line->out) {
-		onnx_refuse(node, "mode", "its weights for dimension %u would be too big", axis);
+		onnx_refuse(
+			node, "mode",
+			"its weights from %lld to %lld of dimension %u are too big: the product is "
+			"at most %lld",
+			(long long)line->in, (long long)line->out, axis, (long long)MAX_WEIGHTS);
 		return NULL;
 	}
 	matrix = onnx_node_alloc(node, (size_t)(line->in * line->out) * sizeof(*matrix));

@@ -57,8 +57,11 @@ static WNNOperand reduce_into(struct onnx_node *node, enum reduction how, WNNOpe
 	shape = x_shape(updates);
 	elements = x_shape(x).dim[1];
 	if (onnx_shape_elements(&shape) > MAX_COMPARISONS / elements) {
-		onnx_refuse(node, "reduction", "a reduction of %s into %lld elements is too big",
-			    onnx_shape_text(node->import->arena, &shape), (long long)elements);
+		onnx_refuse(node, "reduction",
+			    "a reduction of %s into %lld elements is too big: the product is at "
+			    "most %lld",
+			    onnx_shape_text(node->import->arena, &shape), (long long)elements,
+			    (long long)MAX_COMPARISONS);
 		return NULL;
 	}
 	hit = x_equal(node, x_unsqueeze(node, indices, 1), onnx_iota(node, 4, 1, elements));

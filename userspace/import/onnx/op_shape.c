@@ -69,8 +69,9 @@ int onnx_op_reshape(struct onnx_node *node)
 	if (count > ONNX_MAX_RANK)
 		return onnx_refuse(node, "shape", "the result would have %zu dimensions", count);
 	shape.rank = (uint32_t)count;
+	if (count)
+		memcpy(shape.dim, given, count * sizeof(*given));
 	for (uint32_t i = 0; i < count; i++) {
-		shape.dim[i] = given[i];
 		if (!given[i] && !onnx_attr_int(node, "allowzero", 0)) {
 			if (i >= x->shape.rank)
 				return onnx_refuse(node, "shape",
@@ -78,13 +79,13 @@ int onnx_op_reshape(struct onnx_node *node)
 						   x->shape.rank);
 			shape.dim[i] = x->shape.dim[i];
 		}
-		if (given[i] < -1 || given[i] > UINT32_MAX || (given[i] == -1 && guessed >= 0))
+		if (given[i] < -1 || (given[i] == -1 && guessed >= 0))
 			return onnx_refuse(node, "shape", "shape has a wrong item %lld",
 					   (long long)given[i]);
 		if (given[i] == -1)
 			guessed = i;
 		else if (shape.dim[i] && known > INT64_MAX / shape.dim[i])
-			return onnx_refuse(node, "shape", "the shape is too big");
+			return onnx_too_big(node, "shape", &shape);
 		else
 			known *= shape.dim[i];
 	}
@@ -328,6 +329,7 @@ int onnx_op_expand(struct onnx_node *node)
 {
 	struct onnx_value *x = value_at(node, 0);
 	struct onnx_shape shape = { 0 };
+	bool negative = false;
 	const int64_t *given;
 	size_t count;
 
@@ -336,11 +338,15 @@ int onnx_op_expand(struct onnx_node *node)
 	if (count > ONNX_MAX_RANK)
 		return onnx_refuse(node, "shape", "the result would have %zu dimensions", count);
 	shape.rank = (uint32_t)count;
-	for (uint32_t i = 0; i < count; i++)
+	for (uint32_t i = 0; i < count; i++) {
 		shape.dim[i] = given[i];
-	if (onnx_shape_elements(&shape) < 0 || !onnx_shape_broadcast(&x->shape, &shape, &shape))
+		negative |= given[i] < 0;
+	}
+	if (negative || !onnx_shape_broadcast(&x->shape, &shape, &shape))
 		return onnx_refuse(node, "shape", "%s cannot be expanded to the shape given",
 				   onnx_shape_text(node->import->arena, &x->shape));
+	if (onnx_shape_is_too_big(&shape))
+		return onnx_too_big(node, "shape", &shape);
 	return out(node, 0, onnx_move_expand(node, x, &shape));
 }
 

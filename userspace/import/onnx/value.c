@@ -103,6 +103,16 @@ int64_t onnx_shape_elements(const struct onnx_shape *shape)
 	return elements;
 }
 
+bool onnx_shape_is_too_big(const struct onnx_shape *shape)
+{
+	int64_t elements = onnx_shape_elements(shape);
+
+	for (uint32_t i = 0; i < shape->rank; i++)
+		if (shape->dim[i] < 0)
+			return false;
+	return elements < 0 || elements > INT32_MAX;
+}
+
 bool onnx_shape_same(const struct onnx_shape *a, const struct onnx_shape *b)
 {
 	if (a->rank != b->rank)

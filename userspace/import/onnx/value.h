@@ -64,6 +64,8 @@ struct onnx_shape {
 /* Number of elements; -1 when it is beyond 2^47. */
 int64_t onnx_shape_elements(const struct onnx_shape *shape);
 bool onnx_shape_same(const struct onnx_shape *a, const struct onnx_shape *b);
+/* Whether it has more elements than an array of WebNN may have. */
+bool onnx_shape_is_too_big(const struct onnx_shape *shape);
 /* How two shapes are broadcast; false when they cannot be. */
 bool onnx_shape_broadcast(const struct onnx_shape *a, const struct onnx_shape *b,
 			  struct onnx_shape *out);

@@ -83,7 +83,11 @@ int onnx_window(struct onnx_node *node, const struct onnx_shape *input, const in
 			return onnx_refuse(node, "kernel_shape",
 					   "a kernel, stride or dilation is 0");
 		if (w->kernel[i] >= MOST || w->kernel[i] * w->dilation[i] >= MOST)
-			return onnx_refuse(node, "kernel_shape", "the kernel is too big");
+			return onnx_refuse(node, "kernel_shape",
+					   "a kernel of %lld with a dilation of %lld is too big: "
+					   "their product is below %lld",
+					   (long long)w->kernel[i], (long long)w->dilation[i],
+					   (long long)MOST);
 		if (!strncmp(automatic, "SAME", 4))
 			pad_same(w, i, !strcmp(automatic, "SAME_LOWER"));
 		extent = (w->kernel[i] - 1) * w->dilation[i] + 1;
