@@ -2,7 +2,9 @@
 /* onpu-emu: the device model as a PCI function for QEMU, over the vfio-user protocol. */
 #define _GNU_SOURCE
 #include <argp.h>
+#include <ctype.h>
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,7 +50,7 @@ static const struct argp_option options[] = {
 	  "accesses alone",
 	  1 },
 	{ NULL, 0, NULL, 0, "The device:", 2 },
-	{ "sram", KEY_SRAM, "BYTES", 0, "scratchpad, a multiple of 4096", 2 },
+	{ "sram", KEY_SRAM, "BYTES", 0, "scratchpad, a multiple of 4096, such as 512K", 2 },
 	{ "queues", KEY_QUEUES, "N", 0, "hardware queues, 1 to 64", 2 },
 	{ "threads", KEY_THREADS, "N", 0, "host threads that work inside one instruction, 1 to 64",
 	  2 },
@@ -104,6 +106,25 @@ static uint32_t number(struct argp_state *state, const char *name, const char *t
 	value = strtoul(text, &end, 0);
 	if (errno || !*text || *end || *text == '-' || !value || value > max)
 		argp_error(state, "--%s %s: a number from 1 to %u is needed", name, text, max);
+	return (uint32_t)value;
+}
+
+/* With K or M behind it: KiB or MiB. */
+static uint32_t size(struct argp_state *state, const char *name, const char *text, uint32_t max)
+{
+	unsigned long long value;
+	char *end;
+
+	errno = 0;
+	value = strtoull(text, &end, 0);
+	if (toupper(*end) == 'K' || toupper(*end) == 'M')
+		value = value > max ? ULLONG_MAX : value << (toupper(*end++) == 'K' ? 10 : 20);
+	if (errno || end == text || *end || *text == '-' || !value || value > max)
+		argp_error(
+			state,
+			"--%s %s: a number of bytes from 1 to %u is needed, with K or M behind it "
+			"for KiB or MiB",
+			name, text, max);
 	return (uint32_t)value;
 }
 
@@ -167,7 +188,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		config->function.sync = true;
 		break;
 	case KEY_SRAM:
-		sim->sram_bytes = number(state, "sram", arg, 1u << 30);
+		sim->sram_bytes = size(state, "sram", arg, 1u << 30);
 		break;
 	case KEY_QUEUES:
 		sim->num_queues = number(state, "queues", arg, ONPU_MAX_QUEUES);

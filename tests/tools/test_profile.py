@@ -200,6 +200,14 @@ class Profile(ToolTest):
                 self.assertEqual(n[n["bound"]], most)
                 self.assertGreaterEqual(most * 2, n["cycles"])
 
+    def test_sizes_have_units(self):
+        for text, size in ("1M", 1 << 20), ("64k", 1 << 16), ("0x20000", 1 << 17):
+            result = profile(self, perceptron(self.folder)[0], "sim", "--dim", "N=3", "--sram", text)[1]
+            self.assertEqual(result["sram_bytes"], size)
+        for text in "1T", "M", "-1M", "8G", "1Mi":
+            _, err = self.tool("profile", "x.onnx", "--sram", text, status=64)
+            self.assertIn(f"for KiB, MiB or GiB, not '{text}'", err)
+
     # The page.
 
     def test_page_needs_nothing_else(self):

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "conformance.h"
+#include "size_text.h"
 
 struct options {
 	struct runner runner;
@@ -126,7 +127,7 @@ enum { KEY_DEVICE = 256, KEY_SRAM, KEY_THREADS, KEY_JSON, KEY_CASE, KEY_EVERY, K
 
 static const struct argp_option argp_options[] = {
 	{ "device", KEY_DEVICE, "DEVICE", 0, "cpu, sim or npu; default: cpu", 0 },
-	{ "sram", KEY_SRAM, "BYTES", 0, "size of the SRAM of sim", 0 },
+	{ "sram", KEY_SRAM, "BYTES", 0, "size of the SRAM of sim, such as 512K", 0 },
 	{ "threads", KEY_THREADS, "N", 0, "number of threads of cpu and sim", 0 },
 	{ "mixed", KEY_MIXED, NULL, 0, "on sim and npu: let the CPU run what the NPU cannot", 0 },
 	{ "json", KEY_JSON, "FILE", 0, "write every case with its result and largest error", 0 },
@@ -162,7 +163,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		options->runner.device = arg;
 		break;
 	case KEY_SRAM:
-		options->runner.sram = parse_number(state, "sram", arg, UINT64_MAX);
+		if (!size_text_read(arg, &options->runner.sram))
+			argp_error(state,
+				   "--sram is '%s', expected a number of bytes, with K, M or G "
+				   "behind it for KiB, MiB or GiB",
+				   arg);
 		break;
 	case KEY_THREADS:
 		options->runner.threads = (uint32_t)parse_number(state, "threads", arg, 1024);

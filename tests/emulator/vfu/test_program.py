@@ -136,8 +136,10 @@ class Program(unittest.TestCase):
                               ((*socket_option, '--queues=65'), '1 to 64'),
                               ((*socket_option, '--queues=0'), '--queues 0'),
                               ((*socket_option, '--sram=-4096'), '-4096'),
-                              ((*socket_option, '--sram=4k'), '4k'),
+                              ((*socket_option, '--sram=4T'), '4T'),
                               ((*socket_option, '--sram=5000'), '4096'),
+                              ((*socket_option, '--sram=2G'), '2G'),
+                              ((*socket_option, '--sram=1025M'), '1025M'),
                               ((*socket_option, '--threads='), '--threads'),
                               ((*socket_option, '--threads=2', '--record=/nonexistent/record'), 'one thread'),
                               ((*socket_option, '--record=/nonexistent/record'), '/nonexistent/record'),
@@ -185,7 +187,7 @@ class Program(unittest.TestCase):
             client.close()
 
     def test_options_reach_the_device(self):
-        self.start('--queues=5', '--sram=65536', '--threads=2', '--tlb=sticky', '--sync')
+        self.start('--queues=5', '--sram=64K', '--threads=2', '--tlb=sticky', '--sync')
         client = self.connect()
         call(client, VERSION)
         self.assertEqual(irq_count(client, 2), 6)

@@ -117,6 +117,8 @@ class Runner(unittest.TestCase):
 
     def test_arguments(self):
         for arguments in (["--device", "tpu", str(DATA)], ["--sram", "much", str(DATA)],
+                          ["--sram", "1Mx", str(DATA)], ["--sram", "-1M", str(DATA)],
+                          ["--sram", "17179869184G", str(DATA)],
                           ["--threads", "-1", str(DATA)], []):
             done = subprocess.run([PROGRAM, *arguments], stdout=subprocess.PIPE,
                                   stderr=subprocess.PIPE, text=True)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../size_text.h"
 #include "run.h"
 
 /* ---- numbers and pairs */
@@ -21,6 +22,20 @@ uint64_t parse_number(const char *text, uint64_t least, uint64_t most, const cha
 		argp_error(state, "%s takes a number from %llu to %llu, not '%s'", option,
 			   (unsigned long long)least, (unsigned long long)most, text);
 	return number;
+}
+
+static uint64_t parse_bytes(const char *text, uint64_t least, uint64_t most, const char *option,
+			    struct argp_state *state)
+{
+	uint64_t bytes = 0;
+
+	if (!size_text_read(text, &bytes) || bytes < least || bytes > most)
+		argp_error(
+			state,
+			"%s takes a number of bytes from %llu to %llu, with K, M or G behind it for "
+			"KiB, MiB or GiB, not '%s'",
+			option, (unsigned long long)least, (unsigned long long)most, text);
+	return bytes;
 }
 
 double parse_real(const char *text, const char *option, struct argp_state *state)
@@ -102,7 +117,7 @@ static const struct argp_option model_options[] = {
 	{ "threads", 't', "N", 0, "Threads of the CPU and of sim (default: one for each processor)",
 	  1 },
 	{ "npu-only", KEY_NPU_ONLY, NULL, 0, "Fail rather than use the CPU", 1 },
-	{ "sram", KEY_SRAM, "BYTES", 0, "On sim: the size of the on-chip memory", 1 },
+	{ "sram", KEY_SRAM, "BYTES", 0, "On sim: the size of the on-chip memory, such as 1M", 1 },
 	{ "full", KEY_FULL, NULL, 0, "On sim: with firmware, registers and page tables", 1 },
 	{ "firmware", KEY_FIRMWARE, "FILE", 0, "The image of --full (default: the installed one)",
 	  1 },
@@ -139,7 +154,7 @@ static error_t parse_model(int key, char *arg, struct argp_state *state)
 		options->npu_only = true;
 		return 0;
 	case KEY_SRAM:
-		options->sram_bytes = parse_number(arg, 1, UINT32_MAX, "--sram", state);
+		options->sram_bytes = parse_bytes(arg, 1, UINT32_MAX, "--sram", state);
 		return 0;
 	case KEY_OUTPUTS:
 		pairs_add(&options->cuts, "", false, "--outputs", state);
