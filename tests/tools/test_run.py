@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """webnn-run run: inputs of every kind, outputs of every kind. test_run.py WEBNN_RUN"""
+import zipfile
+
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
@@ -144,6 +146,25 @@ class Messages(ToolTest):
             (self.folder / "x.pb").write_bytes(tensor.SerializeToString())
             self.refuses(3, f"x.pb: {text}" if "shape" in text else text, "run", model, "-i",
                          self.folder / "x.pb")
+
+    def test_too_big(self):
+        """Messages name the program, the size and the limit."""
+        model = same(self.folder, "same", ["A", "B"])
+        for options in (["--shape", "x=65536,32768"], ["--dim", "A=65536", "--dim", "B=32768"]):
+            _, err = self.tool("run", model, *options, "-r", 1, status=4)
+            self.assertEqual(err, f'webnn-run: {model}: input "x": float32 [65536, 32768] has more than the '
+                                  "2147483647 elements that are allowed\n")
+        path = self.folder / "x.npz"
+        for method, most in (zipfile.ZIP_STORED, 1 << 34), (zipfile.ZIP_DEFLATED, (1 << 32) - 1):
+            with zipfile.ZipFile(path, "w", method) as archive:
+                archive.writestr("x.npy", self.array("x.npy", X).read_bytes())
+                archive.filelist[0].file_size = 1 << 35
+            _, err = self.tool("run", model, "-i", path, status=3)
+            self.assertIn(f'webnn-run: {path}: "x" has 34359738368 bytes, at most {most} are read', err)
+        for name, data in ("x.npy", b"none"), ("x.npz", b"none"):
+            (self.folder / name).write_bytes(data)
+            _, err = self.tool("run", model, "-i", self.folder / name, status=3)
+            self.assertTrue(err.startswith(f"webnn-run: {self.folder / name}: "), err)
 
     def test_dimensions_of_one(self):
         model = same(self.folder, "same", [1, 1, 6])

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "demo_record.h"
 
+#include <err.h>
 #include <stdio.h>
 
 static json_t *member(json_t *object, const char *name)
@@ -18,7 +19,7 @@ json_t *demo_record_add(json_t *root, const char *network, const char *device)
 
 	if (!json_is_array(json_object_get(record, "results")) &&
 	    json_object_set_new(record, "results", json_array())) {
-		fprintf(stderr, "no memory for the results\n");
+		warnx("no memory for the results");
 		return NULL;
 	}
 	return record;
@@ -29,7 +30,7 @@ json_t *demo_record_find(json_t *root, const char *network, const char *device, 
 	json_t *record = json_object_get(json_object_get(root, network), device);
 
 	if (!record)
-		fprintf(stderr, "%s: no results of '%s' on '%s'\n", path, network, device);
+		warnx("%s: no results of '%s' on '%s'", path, network, device);
 	return record;
 }
 
@@ -39,8 +40,7 @@ int demo_record_append(json_t *record, const float *results, size_t count)
 
 	for (size_t i = 0; i < count; i++)
 		if (json_array_append_new(row, json_real((double)results[i]))) {
-			fprintf(stderr, "result %zu cannot be recorded: not finite, or no memory\n",
-				i);
+			warnx("result %zu cannot be recorded: not finite, or no memory", i);
 			json_decref(row);
 			return -1;
 		}
@@ -52,8 +52,8 @@ int demo_record_read(const json_t *record, size_t picture, float *results, size_
 	const json_t *row = json_array_get(json_object_get(record, "results"), picture);
 
 	if (json_array_size(row) != count) {
-		fprintf(stderr, "picture %zu: %zu results recorded, not %zu\n", picture,
-			json_array_size(row), count);
+		warnx("picture %zu: %zu results recorded, not %zu", picture, json_array_size(row),
+		      count);
 		return -1;
 	}
 	for (size_t i = 0; i < count; i++)
@@ -70,7 +70,7 @@ int demo_record_finish(json_t *record, double seconds, const WNNGraphStatistics 
 
 	if (summary && !json_object_update_new(record, summary))
 		return 0;
-	fprintf(stderr, "no memory for the results\n");
+	warnx("no memory for the results");
 	return -1;
 }
 
@@ -81,7 +81,7 @@ int demo_record_summary(const json_t *record, double *seconds, WNNGraphStatistic
 
 	if (json_unpack_ex((json_t *)record, &error, 0, "{s:F, s:I, s:I, s:I}", "seconds", seconds,
 			   "cycles", &cycles, "macs", &macs, "peak_macs", &peak)) {
-		fprintf(stderr, "recorded results: %s\n", error.text);
+		warnx("recorded results: %s", error.text);
 		return -1;
 	}
 	statistics->npuCycles = (uint64_t)cycles;

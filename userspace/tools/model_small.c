@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The digits network of this project, and LeNet. Their structure: demo/digits/train.py and the models' README. */
+#include <err.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -83,8 +84,7 @@ static float *lenet_read(const char *folder)
 	f = fopen(path, "rb");
 	if (!f || !data || fread(data, 4, LENET_CONVS, f) != LENET_CONVS ||
 	    fseek(f, 16, SEEK_CUR) || fread(data + LENET_CONVS, 4, LENET_DENSE, f) != LENET_DENSE) {
-		fprintf(stderr, "%s: cannot read its %d numbers\n", path,
-			LENET_CONVS + LENET_DENSE);
+		warnx("%s: cannot read its %d numbers", path, LENET_CONVS + LENET_DENSE);
 		free(data);
 		data = NULL;
 	}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Building and running models: what is common to all. */
+#include <err.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,7 +63,7 @@ WNNOperand net_check(struct net *net, WNNOperand operand)
 		return operand;
 	net->failed = true;
 	wnnGraphBuilderGetLastError(net->builder, &error);
-	fprintf(stderr, "%.*s\n", (int)error.message.length, error.message.data);
+	warnx("%.*s", (int)error.message.length, error.message.data);
 	return NULL;
 }
 
@@ -97,7 +98,7 @@ WNNOperand net_file(struct net *net, const char *format, ...)
 		return NULL;
 	}
 	if (array.type != WNNOperandDataType_Float32) {
-		fprintf(stderr, "%s: its type is not float32\n", path);
+		warnx("%s: its type is not float32", path);
 		net->failed = true;
 		npy_free(&array);
 		return NULL;
@@ -165,7 +166,7 @@ static int build(struct net *net, struct model *model, int which, uint32_t batch
 				     &model->graph) == WNNStatus_Success)
 		return 0;
 	wnnGetLastError(&error);
-	fprintf(stderr, "%s: %.*s\n", model->name, (int)error.message.length, error.message.data);
+	warnx("%s: %.*s", model->name, (int)error.message.length, error.message.data);
 	return -1;
 }
 
@@ -177,17 +178,17 @@ int model_build(struct model *model, const char *name, const struct model_paths 
 
 	memset(model, 0, sizeof(*model));
 	if (which < 0) {
-		fprintf(stderr, "no model '%s': digits, squeezenet, lenet, mobilenetv2\n", name);
+		warnx("no model '%s': digits, squeezenet, lenet, mobilenetv2", name);
 		return -1;
 	}
 	model->name = models[which].name;
 	if (!folder_of(which, paths, net.folder, sizeof(net.folder))) {
-		fprintf(stderr, "%s: the folder of the shared models is not there\n", name);
+		warnx("%s: the folder of the shared models is not there", name);
 		return -1;
 	}
 	net.builder = wnnContextCreateGraphBuilder(context);
 	if (!net.builder) {
-		fprintf(stderr, "%s: no graph builder\n", name);
+		warnx("%s: no graph builder", name);
 		return -1;
 	}
 	ret = build(&net, model, which, batch);
@@ -207,7 +208,7 @@ static int failed(const char *what)
 	WNNError error = WNN_ERROR_INIT;
 
 	wnnGetLastError(&error);
-	fprintf(stderr, "%s: %.*s\n", what, (int)error.message.length, error.message.data);
+	warnx("%s: %.*s", what, (int)error.message.length, error.message.data);
 	return -1;
 }
 

@@ -2,6 +2,7 @@
 /* Reading and writing .npy files: a magic number, a Python dictionary as text, the elements. */
 #include "npy.h"
 
+#include <err.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
@@ -26,7 +27,7 @@ static const struct {
 
 static int bad(const char *path, const char *what)
 {
-	fprintf(stderr, "%s: %s\n", path, what);
+	warnx("%s: %s", path, what);
 	return -1;
 }
 

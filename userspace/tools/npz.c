@@ -2,7 +2,9 @@
 /* Arrays in .npz files, which numpy.savez writes: a zip archive with a .npy file for each array. */
 #include "npz.h"
 
+#include <err.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -17,7 +19,7 @@
 
 static int bad(const char *path, const char *what)
 {
-	fprintf(stderr, "%s: %s\n", path, what);
+	warnx("%s: %s", path, what);
 	return -1;
 }
 
@@ -167,6 +169,17 @@ static bool inflate_all(const uint8_t *packed, const struct item *item, uint8_t 
 	return good;
 }
 
+/* zlib counts the bytes of what is packed in 32 bits. */
+static int too_big(const char *path, const struct item *item)
+{
+	uint64_t most = item->method == 8 ? UINT32_MAX : MOST_SIZE;
+
+	warnx("%s: \"%s\" has %" PRIu64 " bytes, at most %" PRIu64 " are read%s", path, item->name,
+	      item->size > item->packed ? item->size : item->packed, most,
+	      item->method == 8 ? " of a packed array: numpy.savez writes one that is not" : "");
+	return -1;
+}
+
 static int unpack(struct npy *array, const char *path, const struct item *item, FILE *file)
 {
 	uint8_t head[HEAD_SIZE], *packed = NULL, *data = NULL;
@@ -175,7 +188,7 @@ static int unpack(struct npy *array, const char *path, const struct item *item, 
 
 	if (item->size > MOST_SIZE || item->packed > MOST_SIZE ||
 	    (item->method == 8 && (item->size > UINT32_MAX || item->packed > UINT32_MAX)))
-		return bad(path, "an array in it is too big");
+		return too_big(path, item);
 	if (item->method != 0 && item->method != 8)
 		return bad(path, "it is packed in a way that is not known: write it with "
 				 "numpy.savez");
@@ -217,7 +230,7 @@ int npz_load(struct npy *array, const char *path, const char *name)
 	else if (ret < 0)
 		bad(path, file ? "it is no archive of numpy" : strerror(errno));
 	else if (name)
-		fprintf(stderr, "%s: none of its %d arrays is called \"%s\"\n", path, ret, name);
+		warnx("%s: none of its %d arrays is called \"%s\"", path, ret, name);
 	if (file)
 		fclose(file);
 	return ret ? -1 : 0;

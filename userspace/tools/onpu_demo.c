@@ -5,6 +5,7 @@
  * wrong more often than the network, or when devices differ.
  */
 #include <argp.h>
+#include <err.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdbool.h>
@@ -126,7 +127,7 @@ static int run_open(struct run *run, WNNInstance instance, const char *model,
 	while (first < MAX_SIDES && strcmp(devices[first], options->device))
 		first++;
 	if (first == MAX_SIDES) {
-		fprintf(stderr, "no device '%s': npu, sim, cpu\n", options->device);
+		warnx("no device '%s': npu, sim, cpu", options->device);
 		return -1;
 	}
 	for (; first < MAX_SIDES; first++) {
@@ -206,7 +207,7 @@ static int run_describe(struct run *run)
 		if (side_describe(&run->side[i]))
 			return -1;
 	if (wnnGraphGetPlacement(run->side[0].model.graph, &placement) != WNNStatus_Success) {
-		fprintf(stderr, "%s: no placement\n", run->side[0].device);
+		warnx("%s: no placement", run->side[0].device);
 		return -1;
 	}
 	run->npu = placement.npuCount;
@@ -350,7 +351,7 @@ static int digits_demo(WNNInstance instance, const struct options *options, stru
 		goto out;
 	if (images.type != WNNOperandDataType_Uint8 || labels.type != WNNOperandDataType_Uint8 ||
 	    images.count != labels.count * PIXELS) {
-		fprintf(stderr, "%s: pictures and labels do not match\n", path);
+		warnx("%s: pictures and labels do not match", path);
 		goto out;
 	}
 	if (run_open(&result->digits, instance, "digits", options, result) ||
@@ -575,7 +576,7 @@ static int dump(const json_t *root, const char *path)
 	int ret = root ? json_dump_file(root, path, JSON_INDENT(2) | JSON_SORT_KEYS) : -1;
 
 	if (ret)
-		fprintf(stderr, "%s: cannot be written\n", path);
+		warnx("%s: cannot be written", path);
 	return ret;
 }
 
@@ -715,7 +716,7 @@ static int records_open(struct result *result, const struct options *options)
 		return 0;
 	result->known = json_load_file(options->compare, 0, &error);
 	if (!result->known)
-		fprintf(stderr, "%s:%d: %s\n", options->compare, error.line, error.text);
+		warnx("%s:%d: %s", options->compare, error.line, error.text);
 	return result->known ? 0 : -1;
 }
 
@@ -774,7 +775,7 @@ int main(int argc, char **argv)
 		options.device = "sim";
 	instance = wnnCreateInstance(NULL);
 	if (!instance) {
-		fprintf(stderr, "no WebNN instance\n");
+		warnx("no WebNN instance");
 		return 1;
 	}
 	ret = demo(instance, &options, &result);

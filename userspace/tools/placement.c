@@ -2,6 +2,7 @@
 /* Prints where the operators of a graph run, and why. */
 #include "placement.h"
 
+#include <err.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -56,7 +57,7 @@ int placement_print(WNNGraph graph)
 	placement.nextInChain = &rules.chain;
 	if (wnnGraphGetPlacement(graph, &placement) != WNNStatus_Success) {
 		wnnGetLastError(&error);
-		fprintf(stderr, "placement: %.*s\n", (int)error.message.length, error.message.data);
+		warnx("placement: %.*s", (int)error.message.length, error.message.data);
 		return -1;
 	}
 	for (size_t i = 0; i < placement.nodeCount; i++) {

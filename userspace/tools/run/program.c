@@ -48,6 +48,7 @@ static int make_value(struct value *value, const char *path, const char *name,
 {
 	uint32_t shape[VALUE_MAX_RANK];
 	WNNOperandDataType type = type_of(info);
+	char about[1000];
 
 	if (type == WNNOperandDataType_Undefined || info->rank > VALUE_MAX_RANK)
 		return complain(BAD_MODEL, "%s: \"%s\" is %.*s, for which there are no files", path,
@@ -58,10 +59,9 @@ static int make_value(struct value *value, const char *path, const char *name,
 					name, (int)info->type.length, info->type.data);
 		shape[i] = (uint32_t)dimensions[i];
 	}
-	if (value_init(value, (WNNStringView){ name, strlen(name) }, type, (uint32_t)info->rank,
-		       shape))
-		return complain(BAD_DEVICE, "%s: \"%s\" is too big", path, name);
-	return DONE;
+	snprintf(about, sizeof(about), "%s: \"%s\"", path, name);
+	return value_make(value, BAD_DEVICE, about, (WNNStringView){ name, strlen(name) }, type,
+			  (uint32_t)info->rank, shape);
 }
 
 /* From a .npy file of the same type and shape. */

@@ -390,6 +390,7 @@ static int make_value(const struct subject *subject, size_t index, const uint64_
 	struct value loaded = subject->values[index];
 	struct value *value = &subject->values[index];
 	uint32_t shape[VALUE_MAX_RANK];
+	char about[1000];
 	int ret;
 
 	*value = (struct value){ 0 };
@@ -408,11 +409,12 @@ static int make_value(const struct subject *subject, size_t index, const uint64_
 	else {
 		for (size_t i = 0; i < info.rank && i < VALUE_MAX_RANK; i++)
 			shape[i] = (uint32_t)info.dimensions[i].size;
-		ret = value_init(value, info.name, info.dataType, (uint32_t)info.rank, shape) ?
-			      complain(BAD_DEVICE, "%s: input \"%.*s\" is too big",
-				       subject->options->model, view_length(info.name),
-				       info.name.data) :
-			      fill_value(subject, value, &loaded, index, otherwise);
+		snprintf(about, sizeof(about), "%s: input \"%.*s\"", subject->options->model,
+			 view_length(info.name), info.name.data);
+		ret = value_make(value, BAD_DEVICE, about, info.name, info.dataType,
+				 (uint32_t)info.rank, shape);
+		if (!ret)
+			ret = fill_value(subject, value, &loaded, index, otherwise);
 	}
 	value_exit(&loaded);
 	return ret;

@@ -273,6 +273,15 @@ static int write_input(struct target *target, const struct subject *subject,
 			    tensor->name.data);
 }
 
+static int make_result(struct value *result, WNNStringView name, WNNOperandDataType type,
+		       uint32_t rank, const uint32_t *shape)
+{
+	char about[400];
+
+	snprintf(about, sizeof(about), "output \"%.*s\"", (int)name.length, name.data);
+	return value_make(result, BAD_DEVICE, about, name, type, rank, shape);
+}
+
 /* Outputs without elements are none of the graph's. */
 static int add_empty(struct target *target, const WNNOnnxValueInfo *info)
 {
@@ -280,10 +289,9 @@ static int add_empty(struct target *target, const WNNOnnxValueInfo *info)
 
 	for (size_t i = 0; i < info->rank && i < VALUE_MAX_RANK; i++)
 		shape[i] = (uint32_t)info->dimensions[i].size;
-	if (value_init(&target->results[target->output_count + target->empty_count], info->name,
-		       info->dataType, (uint32_t)info->rank, shape))
-		return complain(BAD_DEVICE, "output \"%.*s\": memory is exhausted",
-				(int)info->name.length, info->name.data);
+	if (make_result(&target->results[target->output_count + target->empty_count], info->name,
+			info->dataType, (uint32_t)info->rank, shape))
+		return BAD_DEVICE;
 	target->empty_count++;
 	return DONE;
 }
@@ -314,10 +322,9 @@ int target_prepare(struct target *target, const struct subject *subject)
 
 		target->output_count = i + 1;
 		ret = make_tensor(target, of, false, &target->outputs[i]);
-		if (!ret && value_init(&target->results[i], of->name, of->dataType,
-				       (uint32_t)of->shape.count, of->shape.data))
-			ret = complain(BAD_DEVICE, "output \"%.*s\": memory is exhausted",
-				       (int)of->name.length, of->name.data);
+		if (!ret)
+			ret = make_result(&target->results[i], of->name, of->dataType,
+					  (uint32_t)of->shape.count, of->shape.data);
 	}
 	for (size_t i = 0; !ret && i < empty.count; i++)
 		ret = add_empty(target, &empty.data[i]);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "../half.h"
+#include "run.h"
 
 static bool four_bits(WNNOperandDataType type)
 {
@@ -41,6 +42,27 @@ int value_init(struct value *value, WNNStringView name, WNNOperandDataType type,
 		return 0;
 	value_exit(value);
 	return -1;
+}
+
+int value_make(struct value *value, int code, const char *about, WNNStringView name,
+	       WNNOperandDataType type, uint32_t rank, const uint32_t *shape)
+{
+	uint64_t count = 1;
+	char text[200];
+
+	if (!value_init(value, name, type, rank, shape))
+		return DONE;
+	if (rank > VALUE_MAX_RANK)
+		return complain(code, "%s: it has %u dimensions, at most %d are allowed", about,
+				rank, VALUE_MAX_RANK);
+	describe_type(type, rank, shape, text, sizeof(text));
+	for (uint32_t i = 0; i < rank && count <= INT32_MAX; i++)
+		count *= shape[i];
+	if (count > INT32_MAX)
+		return complain(code, "%s: %s has more than the %d elements that are allowed",
+				about, text, INT32_MAX);
+	return complain(code, "%s: memory is exhausted: %s has %zu bytes", about, text,
+			bytes_of(type, (size_t)count));
 }
 
 void value_exit(struct value *value)

@@ -36,13 +36,12 @@ static const WNNStringView no_name = { "", 0 };
 static int load_npy(const char *path, const char *name, struct value *value)
 {
 	struct npy array;
-	int ret = DONE;
+	int ret;
 
 	if (npz_is(path) ? npz_load(&array, path, name) : npy_load(&array, path))
 		return BAD_FILE;
-	if (value_init(value, no_name, array.type, array.rank, array.dim))
-		ret = complain(BAD_FILE, "%s: it is too big", path);
-	else
+	ret = value_make(value, BAD_FILE, path, no_name, array.type, array.rank, array.dim);
+	if (!ret)
 		memcpy(value->data, array.data, value->size);
 	value->was_double = array.was_double;
 	npy_free(&array);
@@ -175,8 +174,8 @@ static int take_tensor(const char *path, const Onnx__TensorProto *tensor, struct
 	if (count != elements_held(tensor, type))
 		return complain(BAD_FILE, "%s: it has not as many elements as its shape says",
 				path);
-	if (value_init(value, no_name, type, (uint32_t)tensor->n_dims, shape))
-		return complain(BAD_FILE, "%s: it is too big", path);
+	if (value_make(value, BAD_FILE, path, no_name, type, (uint32_t)tensor->n_dims, shape))
+		return BAD_FILE;
 	copy_elements(tensor, value);
 	return DONE;
 }
