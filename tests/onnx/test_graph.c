@@ -127,6 +127,28 @@ static void run(WNNGraph graph)
 	wnnTensorRelease(y.tensor);
 }
 
+/* A weight, and what both nodes make, of which only y has a type before the model is built. */
+static void check_values(WNNOnnxModel model, bool built)
+{
+	WNNOnnxValueInfoArray values = wnnOnnxModelGetValues(model);
+	const WNNOnnxValueInfo *y = &values.data[2];
+
+	assert_int_equal(values.count, 3);
+	assert_memory_equal(values.data[0].name.data, "w", 2);
+	assert_true(values.data[0].fixed);
+	assert_int_equal(values.data[0].dimensions[1].size, 2);
+	assert_false(y->fixed);
+	assert_memory_equal(y->name.data, "y", 2);
+	assert_memory_equal(y->elementType.data, "float", 6);
+	assert_int_equal(y->rank, 2);
+	assert_int_equal(y->dimensions[0].size, built ? 1 : WNN_ONNX_DIMENSION_UNKNOWN);
+	assert_int_equal(y->dimensions[0].name.length, built ? 0 : 1);
+	assert_int_equal(values.data[1].rank, built ? 2 : WNN_ONNX_RANK_UNKNOWN);
+	if (built)
+		assert_int_equal(values.data[1].dimensions[0].size, 1);
+	assert_int_equal(wnnOnnxModelGetValues(NULL).count, 0);
+}
+
 static void test_run(void **state)
 {
 	WNNOnnxValue x = value("x", 2, named), y = value("y", 2, named);
@@ -141,10 +163,12 @@ static void test_run(void **state)
 		assert_int_equal(load(&graph, lend, &model), WNNStatus_Success);
 		assert_int_equal(wnnOnnxModelGetNodeCount(model), 2);
 		assert_int_equal(wnnOnnxModelGetInputs(model).count, 1);
+		check_values(model, false);
 		assert_int_equal(wnnOnnxModelSetDimension(model, WNN_STR("n"), 1),
 				 WNNStatus_Success);
 		assert_int_equal(wnnOnnxModelBuildSync(model, context, WNN_WAIT_FOREVER, &built),
 				 WNNStatus_Success);
+		check_values(model, true);
 		wnnOnnxModelRelease(model);
 		run(built);
 		wnnGraphRelease(built);

@@ -589,9 +589,12 @@ int onnx_import_nodes(struct onnx_import *import, struct onnx_scope *scope)
 {
 	const Onnx__GraphProto *graph = import->model->proto->graph;
 
-	return find_uses(import) != WNNStatus_Success ||
-	       begin(import, scope) != WNNStatus_Success ||
-	       run_nodes(import, scope, graph->n_node, graph->node);
+	if (find_uses(import) != WNNStatus_Success || begin(import, scope) != WNNStatus_Success ||
+	    run_nodes(import, scope, graph->n_node, graph->node))
+		return -1;
+	if (onnx_model_list_values(import->model, import->arena, scope, &import->model->values))
+		fail(import);
+	return import->status == WNNStatus_Success ? 0 : -1;
 }
 
 /* WebNN has no tensors without elements: such an output is listed beside those of the graph. */

@@ -74,8 +74,9 @@ void onnx_model_learn_shapes(struct onnx_model *model)
 		onnx_model_learn_shape(model, &model->inputs[i]);
 }
 
-static int describe(struct onnx_model *model, const Onnx__ValueInfoProto *proto,
-		    const struct onnx_input *input, WNNOnnxValueInfo *info)
+int onnx_model_describe(const struct onnx_model *model, struct onnx_arena *arena,
+			const Onnx__ValueInfoProto *proto, const struct onnx_input *input,
+			WNNOnnxValueInfo *info)
 {
 	const Onnx__TypeProto__Tensor *tensor = onnx_tensor_type(proto->type);
 	WNNOnnxDimension *dimensions;
@@ -103,7 +104,7 @@ static int describe(struct onnx_model *model, const Onnx__ValueInfoProto *proto,
 		info->rank = tensor->shape->n_dim;
 	else
 		return 0;
-	dimensions = onnx_arena_alloc(&model->info_arena, (info->rank + 1) * sizeof(*dimensions));
+	dimensions = onnx_arena_alloc(arena, (info->rank + 1) * sizeof(*dimensions));
 	if (!dimensions)
 		return -1;
 	for (size_t i = 0; i < info->rank; i++) {
@@ -136,7 +137,8 @@ WNNOnnxValueInfoArray wnnOnnxModelGetInputs(WNNOnnxModel handle)
 		return (WNNOnnxValueInfoArray){ 0, NULL };
 	}
 	for (size_t i = 0; i < model->input_count; i++)
-		if (describe(model, model->inputs[i].proto, &model->inputs[i], &infos[i])) {
+		if (onnx_model_describe(model, &model->info_arena, model->inputs[i].proto,
+					&model->inputs[i], &infos[i])) {
 			onnx_nomem();
 			return (WNNOnnxValueInfoArray){ 0, NULL };
 		}
@@ -156,7 +158,8 @@ WNNOnnxValueInfoArray wnnOnnxModelGetOutputs(WNNOnnxModel handle)
 		return (WNNOnnxValueInfoArray){ 0, NULL };
 	}
 	for (size_t i = 0; i < model->output_count; i++)
-		if (describe(model, model->outputs[i], NULL, &infos[i])) {
+		if (onnx_model_describe(model, &model->info_arena, model->outputs[i], NULL,
+					&infos[i])) {
 			onnx_nomem();
 			return (WNNOnnxValueInfoArray){ 0, NULL };
 		}

@@ -284,6 +284,7 @@ WNNStatus wnnOnnxModelAddToBuilder(WNNOnnxModel handle, WNNGraphBuilder builder,
 	model->notice_count = model->notice_room = 0;
 	model->empty = NULL;
 	model->empty_count = 0;
+	model->values = (WNNOnnxValueInfoArray){ 0, NULL };
 	model->random = NULL;
 	model->random_count = 0;
 	status = onnx_import(model, builder, count, &named);
@@ -317,6 +318,7 @@ WNNStatus wnnOnnxModelProbe(WNNOnnxModel handle, WNNContext context, size_t coun
 	onnx_arena_free(&model->build_arena);
 	model->refusals = NULL;
 	model->refusal_count = 0;
+	model->values = (WNNOnnxValueInfoArray){ 0, NULL };
 	model->probing = true;
 	status = onnx_probe(model, builder, supported);
 	model->probing = false;

@@ -17,6 +17,8 @@ struct onnx_dimension {
 	uint32_t size;
 };
 
+struct onnx_scope;
+
 /* The program's settings for an input, by its place in the list of inputs, or for an item of a sequence. */
 struct onnx_input {
 	const Onnx__ValueInfoProto *proto; /* NULL for an item */
@@ -56,12 +58,21 @@ struct onnx_model {
 	size_t random_count;
 	struct onnx_random *random; /* inputs that are drawn, the last one first, in build_arena */
 	size_t empty_count;
-	WNNOnnxValueInfo *empty; /* outputs without elements, in build_arena */
+	WNNOnnxValueInfo *empty;      /* outputs without elements, in build_arena */
+	WNNOnnxValueInfoArray values; /* of the last build, in build_arena */
 };
 
 /* Size of a dimension as far as it is known, else WNN_ONNX_DIMENSION_UNKNOWN. */
 int64_t onnx_model_dimension(const struct onnx_model *model,
 			     const Onnx__TensorShapeProto__Dimension *dimension);
+
+/* What is known of an input or output, whose settings may be NULL; -1 when memory is exhausted. */
+int onnx_model_describe(const struct onnx_model *model, struct onnx_arena *arena,
+			const Onnx__ValueInfoProto *proto, const struct onnx_input *input,
+			WNNOnnxValueInfo *info);
+/* Lists the weights and what nodes make, as @scope has it; NULL: as the file says. */
+int onnx_model_list_values(struct onnx_model *model, struct onnx_arena *arena,
+			   const struct onnx_scope *scope, WNNOnnxValueInfoArray *values);
 
 /* Whether graphs may read weights where the model has them, as long as they hold its file. */
 bool onnx_model_lends(const struct onnx_model *model);

@@ -520,6 +520,18 @@ WNN_EXPORT WNNOnnxValueInfoArray wnnOnnxModelGetEmptyOutputs(WNNOnnxModel model)
 WNN_EXPORT WNNOnnxRefusalArray wnnOnnxModelGetNotices(WNNOnnxModel model);
 
 /**
+ * Gives the weights of the main graph and what its nodes compute, with types and shapes: as the last
+ * wnnOnnxModelAddToBuilder(), wnnOnnxModelBuildSync() or wnnOnnxModelProbe() found them, also when it refused
+ * nodes, and as the file says for what it did not get to. Of all else the rank is WNN_ONNX_RANK_UNKNOWN.
+ *
+ * @param model The model.
+ *
+ * @return Weights, which are fixed, then the outputs of each node, behind those it is made of. They belong to
+ *     the model, until it is released or built again. Empty for NULL, and when memory is exhausted.
+ */
+WNN_EXPORT WNNOnnxValueInfoArray wnnOnnxModelGetValues(WNNOnnxModel model);
+
+/**
  * Gives the number of nodes of the main graph.
  *
  * @param model The model.
