@@ -31,7 +31,11 @@ class Info(Reports):
         self.assertEqual(info["outputs"][0]["shape"], ["N", 4])
         self.assertEqual(info["operator_sets"], {"ai.onnx": 17})
         self.assertEqual((info["ir_version"], info["producer"]), (8, "tests"))
-        self.assertEqual(info["weights"], {"tensors": 3, "elements": 30 + 20 + 4})
+        self.assertEqual(info["weights"], {"tensors": 3, "elements": 30 + 20 + 4, "bytes": 4 * 54})
+        # What the shape of the input leaves open.
+        self.assertEqual((info["macs"], info["macs_unknown"]), (0, 2))
+        self.assertEqual([n["macs"] for n in info["nodes"]], [None, 0, None, 0])
+        self.assertEqual(info["nodes"][3]["outputs"][0]["shape"], ["N", 4])
         self.assertEqual({o["operator"]: o["nodes"] for o in info["operators"]},
                          {"MatMul": 2, "Relu": 1, "Add": 1})
         self.assertFalse(info["runs"])
@@ -47,6 +51,48 @@ class Info(Reports):
         self.assertIn(f"it runs on {device}", text)
         conv = next(o for o in info["operators"] if o["operator"] == "Conv")
         self.assertEqual((conv["npu"], conv["cpu"]), (1, 0) if device == "sim" else (0, 1))
+
+    def test_costs(self):
+        """Multiply-accumulates and bytes of weights, and the shape of every value."""
+        info, text = self.json("info", perceptron(self.folder)[0], "--dim", "N=3")
+        self.assertEqual([(n["name"], n["macs"], n["parameter_bytes"], n["outputs"][0]["shape"])
+                          for n in info["nodes"]],
+                         [("layer1", 3 * 6 * 5, 120, [3, 5]), ("relu1", 0, 0, [3, 5]),
+                          ("layer2", 3 * 5 * 4, 80, [3, 4]), ("bias2", 0, 16, [3, 4])])
+        self.assertEqual((info["macs"], info["macs_unknown"]), (150, 0))
+        self.assertEqual({o["operator"]: o["macs"] for o in info["operators"]},
+                         {"MatMul": 150, "Relu": 0, "Add": 0})
+        self.assertIn("multiply-accumulates: 150 (150)\n", text)
+        self.assertIn("weights: 3 tensors, 54 elements, 216 bytes (216 bytes)\n", text)
+        self.assertRegex(text, r"layer2 +MatMul +60 +80 bytes +sum: float \[3, 4\]\n")
+        info, text = self.json("info", convolution(self.folder))
+        self.assertEqual({n["name"]: n["macs"] for n in info["nodes"] if n["macs"]},
+                         {"conv": 8 * 16 * 16 * 27, "dense": 512 * 4})
+        self.assertIn("multiply-accumulates: 57344 (57.3 k)\n", text)
+
+    def test_costs_of_operators(self):
+        random = np.random.default_rng(1)
+
+        def weights(*shape):
+            return ("w", random.uniform(-1, 1, shape).astype("f4"))
+
+        cases = [
+            (node("Conv", ["x", "w"], ["y"], group=2), (1, 4, 5, 5), [weights(6, 2, 3, 3)], 6 * 9 * 2 * 9),
+            (node("ConvTranspose", ["x", "w"], ["y"]), (1, 4, 5, 5), [weights(4, 2, 3, 3)], 4 * 25 * 2 * 9),
+            (node("Gemm", ["x", "w"], ["y"], transA=1), (7, 3), [weights(7, 2)], 3 * 2 * 7),
+            (node("MatMul", ["x", "w"], ["y"]), (5, 3, 4), [weights(5, 4, 2)], 5 * 3 * 2 * 4),
+            (node("Einsum", ["x", "w"], ["y"], equation="bij, bjk->bik"), (5, 3, 4), [weights(5, 4, 2)],
+             5 * 3 * 2 * 4),
+            (node("LSTM", ["x", "w", "r"], ["y"], hidden_size=2), (3, 2, 5),
+             [weights(1, 8, 5), ("r", random.uniform(-1, 1, (1, 8, 2)).astype("f4"))], 3 * 2 * (40 + 16)),
+            (node("Softmax", ["x"], ["y"]), (3, 4), [], 0),
+        ]
+        for operator, shape, tensors, macs in cases:
+            model = save(self.folder, "one", [operator], [("x", shape)], [("y", None)], tensors)
+            info, _ = self.json("info", model)
+            self.assertEqual((info["macs"], info["macs_unknown"], info["nodes"][0]["macs"]), (macs, 0, macs),
+                             operator.op_type)
+            self.assertTrue(info["nodes"][0]["outputs"][0]["shape"])
 
     def test_refused(self):
         model = save(self.folder, "bad", [node("Relu", ["x"], ["r"]),

@@ -5,8 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../smi/size.h"
+#include "cost.h"
 #include "model_file.h"
 #include "program.h"
+#include "quantity.h"
 #include "subject.h"
 
 /* An operator of ONNX, and all nodes of it. */
@@ -15,6 +18,7 @@ struct kind {
 	size_t nodes;
 	size_t placed[4]; /* operators of the graph that it became, by WNNNodeDevice */
 	size_t refused;
+	uint64_t macs;
 	char *reason; /* why one of them is refused or on the CPU; or NULL */
 };
 
@@ -32,7 +36,10 @@ struct info {
 	struct known *nodes;
 	size_t node_count;
 	size_t weights;
-	uint64_t weight_elements;
+	uint64_t weight_elements, weight_bytes;
+	struct shapes shapes;
+	uint64_t macs;
+	size_t macs_unknown; /* nodes whose multiply-accumulates are not known */
 	bool built;
 	char problem[600]; /* why there is no graph */
 };
@@ -99,6 +106,12 @@ static void add_weight(struct info *info, const Onnx__TensorProto *tensor)
 		elements *= tensor->dims[i] > 0 ? (uint64_t)tensor->dims[i] : 0;
 	info->weights++;
 	info->weight_elements += elements;
+	info->weight_bytes += cost_bytes(tensor);
+}
+
+static bool is_constant(const Onnx__NodeProto *node)
+{
+	return node->op_type && !strcmp(node->op_type, "Constant");
 }
 
 /* Graphs within If and Loop as well. */
@@ -111,9 +124,12 @@ static int scan_graph(struct info *info, const Onnx__GraphProto *graph)
 
 		if (add_node(info, node))
 			return -1;
-		for (size_t k = 0; k < node->n_attribute; k++)
+		for (size_t k = 0; k < node->n_attribute; k++) {
+			if (is_constant(node) && node->attribute[k]->t)
+				add_weight(info, node->attribute[k]->t);
 			if (node->attribute[k]->g && scan_graph(info, node->attribute[k]->g))
 				return -1;
+		}
 	}
 	return 0;
 }
@@ -200,6 +216,47 @@ static void try_build(struct info *info, struct subject *subject, struct target 
 	}
 }
 
+/* ---- what follows from the shapes */
+
+static int add_costs(struct info *info, const struct subject *subject)
+{
+	const Onnx__GraphProto *graph = info->model->graph;
+
+	if (shapes_init(&info->shapes, subject->model))
+		return complain(BAD_DEVICE, "%s: memory is exhausted", info->options.model);
+	for (size_t i = 0; i < graph->n_node; i++) {
+		struct kind *kind =
+			find_kind(info, graph->node[i]->domain, graph->node[i]->op_type);
+		uint64_t macs;
+
+		info->macs_unknown += !cost_macs(graph->node[i], &info->shapes, &macs);
+		info->macs += macs;
+		if (kind)
+			kind->macs += macs;
+	}
+	return DONE;
+}
+
+/* Bytes of the weights that a node reads, which others may read as well, and of a constant. */
+static uint64_t parameter_bytes(const struct info *info, const Onnx__NodeProto *node)
+{
+	const Onnx__GraphProto *graph = info->model->graph;
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < node->n_input; i++) {
+		const WNNOnnxValueInfo *value = shapes_find(&info->shapes, node->input[i]);
+
+		for (size_t k = 0; value && value->fixed && k < graph->n_initializer; k++)
+			if (graph->initializer[k]->name &&
+			    !strcmp(graph->initializer[k]->name, node->input[i]))
+				bytes += cost_bytes(graph->initializer[k]);
+	}
+	for (size_t i = 0; i < node->n_attribute; i++)
+		if (is_constant(node) && node->attribute[i]->t)
+			bytes += cost_bytes(node->attribute[i]->t);
+	return bytes;
+}
+
 /* ---- as text */
 
 static void print_dimension(const WNNOnnxDimension *dimension)
@@ -226,27 +283,78 @@ static const char *kind_text(WNNOnnxKind kind)
 	}
 }
 
+static void print_type(const WNNOnnxValueInfo *value)
+{
+	if (value->kind != WNNOnnxKind_Tensor)
+		printf("%s ", kind_text(value->kind));
+	printf("%.*s", (int)value->elementType.length, value->elementType.data);
+	if (value->rank == WNN_ONNX_RANK_UNKNOWN) {
+		printf(" of unknown shape");
+		return;
+	}
+	printf(" [");
+	for (size_t k = 0; k < value->rank; k++) {
+		printf(k ? ", " : "");
+		print_dimension(&value->dimensions[k]);
+	}
+	putchar(']');
+}
+
 static void print_values(const char *title, WNNOnnxValueInfoArray values)
 {
 	printf("%s:\n", title);
 	for (size_t i = 0; i < values.count; i++) {
-		const WNNOnnxValueInfo *value = &values.data[i];
-
-		printf("  %-24.*s ", (int)value->name.length, value->name.data);
-		if (value->kind != WNNOnnxKind_Tensor)
-			printf("%s ", kind_text(value->kind));
-		printf("%.*s", (int)value->elementType.length, value->elementType.data);
-		if (value->rank == WNN_ONNX_RANK_UNKNOWN) {
-			printf(" of unknown shape\n");
-			continue;
-		}
-		printf(" [");
-		for (size_t k = 0; k < value->rank; k++) {
-			printf(k ? ", " : "");
-			print_dimension(&value->dimensions[k]);
-		}
-		printf("]\n");
+		printf("  %-24.*s ", (int)values.data[i].name.length, values.data[i].name.data);
+		print_type(&values.data[i]);
+		putchar('\n');
 	}
+}
+
+/* Only the first output of a node stands beside it, others below. */
+static void print_node(const struct info *info, const Onnx__NodeProto *node)
+{
+	char count[QUANTITY_TEXT] = "?", bytes[SIZE_TEXT];
+	uint64_t macs;
+	size_t shown = 0;
+
+	if (cost_macs(node, &info->shapes, &macs))
+		quantity_count(count, macs);
+	printf("  %-24s %-18s %8s %11s", node_label(node), node->op_type ? node->op_type : "",
+	       count, size_text(bytes, parameter_bytes(info, node)));
+	for (size_t i = 0; i < node->n_output; i++) {
+		const WNNOnnxValueInfo *value = shapes_find(&info->shapes, node->output[i]);
+
+		if (!*node->output[i] || !value)
+			continue;
+		if (shown++)
+			printf("\n%66s", "");
+		printf("  %s: ", node->output[i]);
+		print_type(value);
+	}
+	putchar('\n');
+}
+
+static void print_nodes(const struct info *info)
+{
+	const Onnx__GraphProto *graph = info->model->graph;
+
+	printf("nodes: %-18s %-18s %8s %11s  outputs\n", "", "operator", "MACs", "weights");
+	for (size_t i = 0; i < graph->n_node; i++)
+		print_node(info, graph->node[i]);
+}
+
+static void print_sums(const struct info *info)
+{
+	char count[QUANTITY_TEXT], bytes[SIZE_TEXT];
+
+	printf("weights: %zu tensors, %" PRIu64 " elements, %" PRIu64 " bytes (%s)\n",
+	       info->weights, info->weight_elements, info->weight_bytes,
+	       size_text(bytes, info->weight_bytes));
+	printf("multiply-accumulates: %" PRIu64 " (%s)", info->macs,
+	       quantity_count(count, info->macs));
+	if (info->macs_unknown)
+		printf(", and those of %zu nodes, which are not known", info->macs_unknown);
+	putchar('\n');
 }
 
 static void print_kind(const struct info *info, const struct kind *kind)
@@ -282,8 +390,8 @@ static void print_info(const struct info *info, const struct subject *subject,
 	}
 	print_values("inputs", wnnOnnxModelGetInputs(subject->model));
 	print_values("outputs", wnnOnnxModelGetOutputs(subject->model));
-	printf("weights: %zu tensors, %" PRIu64 " elements\n", info->weights,
-	       info->weight_elements);
+	print_sums(info);
+	print_nodes(info);
 	printf("operators: %-19s nodes%s\n", "",
 	       info->built ? "    NPU    CPU folded, in the graph made of them" : "");
 	for (size_t i = 0; i < info->kind_count; i++)
@@ -296,6 +404,11 @@ static void print_info(const struct info *info, const struct subject *subject,
 }
 
 /* ---- as JSON */
+
+static json_t *text_json(const char *text)
+{
+	return json_text(WNN_STR(text));
+}
 
 static json_t *value_json(const WNNOnnxValueInfo *value)
 {
@@ -323,9 +436,32 @@ static json_t *values_json(WNNOnnxValueInfoArray values)
 	return list;
 }
 
-static json_t *text_json(const char *text)
+static json_t *node_json(const struct info *info, const Onnx__NodeProto *node)
 {
-	return json_text(WNN_STR(text));
+	json_t *outputs = json_array();
+	uint64_t macs;
+	bool known = cost_macs(node, &info->shapes, &macs);
+
+	for (size_t i = 0; i < node->n_output; i++) {
+		const WNNOnnxValueInfo *value = shapes_find(&info->shapes, node->output[i]);
+
+		if (*node->output[i] && value)
+			json_array_append_new(outputs, value_json(value));
+	}
+	return json_pack("{s:o, s:o, s:o, s:o, s:I, s:o}", "name", text_json(node_label(node)),
+			 "domain", text_json(node->domain ? node->domain : ""), "operator",
+			 text_json(node->op_type ? node->op_type : ""), "macs",
+			 known ? json_integer((json_int_t)macs) : json_null(), "parameter_bytes",
+			 (json_int_t)parameter_bytes(info, node), "outputs", outputs);
+}
+
+static json_t *nodes_json(const struct info *info)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < info->model->graph->n_node; i++)
+		json_array_append_new(list, node_json(info, info->model->graph->node[i]));
+	return list;
 }
 
 static json_t *kinds_json(const struct info *info)
@@ -334,10 +470,10 @@ static json_t *kinds_json(const struct info *info)
 
 	for (size_t i = 0; i < info->kind_count; i++) {
 		const struct kind *kind = &info->kinds[i];
-		json_t *json = json_pack("{s:o, s:o, s:I, s:I}", "domain", text_json(kind->domain),
-					 "operator", text_json(kind->name), "nodes",
-					 (json_int_t)kind->nodes, "refused",
-					 (json_int_t)kind->refused);
+		json_t *json = json_pack("{s:o, s:o, s:I, s:I, s:I}", "domain",
+					 text_json(kind->domain), "operator", text_json(kind->name),
+					 "nodes", (json_int_t)kind->nodes, "refused",
+					 (json_int_t)kind->refused, "macs", (json_int_t)kind->macs);
 
 		if (json && info->built)
 			for (int k = WNNNodeDevice_NPU; k <= WNNNodeDevice_Folded; k++)
@@ -377,18 +513,23 @@ static json_t *info_json(const struct info *info, const struct subject *subject,
 		json_object_set_new(sets, domain && *domain ? domain : "ai.onnx",
 				    json_integer(model->opset_import[i]->version));
 	}
-	root = json_pack("{s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:{s:I, s:I}, s:o, s:b, s:o}",
+	root = json_pack("{s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:{s:I, s:I, s:I}, s:o, s:b, s:o}",
 			 "model", info->options.model, "ir_version", (json_int_t)model->ir_version,
 			 "producer", text_json(model->producer_name ? model->producer_name : ""),
 			 "operator_sets", sets, "inputs",
 			 values_json(wnnOnnxModelGetInputs(subject->model)), "outputs",
 			 values_json(wnnOnnxModelGetOutputs(subject->model)), "operators",
 			 kinds_json(info), "weights", "tensors", (json_int_t)info->weights,
-			 "elements", (json_int_t)info->weight_elements, "device",
-			 json_text(target->device.device), "runs", info->built, "problem",
+			 "elements", (json_int_t)info->weight_elements, "bytes",
+			 (json_int_t)info->weight_bytes, "device", json_text(target->device.device),
+			 "runs", info->built, "problem",
 			 info->built ? json_null() : text_json(info->problem));
-	if (root)
-		json_object_set_new(root, "notices", notices_json(subject));
+	if (!root)
+		return NULL;
+	json_object_set_new(root, "notices", notices_json(subject));
+	json_object_set_new(root, "macs", json_integer((json_int_t)info->macs));
+	json_object_set_new(root, "macs_unknown", json_integer((json_int_t)info->macs_unknown));
+	json_object_set_new(root, "nodes", nodes_json(info));
 	return root;
 }
 
@@ -418,6 +559,9 @@ static int inform(struct info *info, struct subject *subject, struct target *tar
 	if (ret)
 		return ret;
 	try_build(info, subject, target);
+	ret = add_costs(info, subject);
+	if (ret)
+		return ret;
 	if (text_wanted(&info->options))
 		print_info(info, subject, target);
 	if (!info->options.json)
@@ -452,6 +596,7 @@ int command_info(int argc, char **argv)
 		free(info.kinds[i].reason);
 	free(info.kinds);
 	free(info.nodes);
+	shapes_exit(&info.shapes);
 	model_file_free(info.model);
 	target_close(&target);
 	subject_close(&subject);
