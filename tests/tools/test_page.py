@@ -50,6 +50,15 @@ class Browser(ToolTest):
                 for name in drawings:
                     self.assertTrue(page.drawings[name], name)
                 self.draw(device)
+                for width in 500, 1300:
+                    self.measure(width)
+
+    def measure(self, width):
+        """Nothing is beyond the edge of a narrow window: what is wider has a scroll bar of its own."""
+        script = "<script>document.title=document.documentElement.scrollWidth+' of '+innerWidth</script></body>"
+        (self.folder / "narrow.html").write_text((self.folder / "p.html").read_text().replace("</body>", script))
+        text, _ = self.browse(self.folder / "narrow.html", "--dump-dom", f"--window-size={width},900")
+        self.assertIn(f"<title>{width} of {width}</title>", text)
 
     def draw(self, device):
         """A picture that is not empty: the same page without its content is far smaller."""

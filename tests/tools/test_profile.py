@@ -32,8 +32,9 @@ class Page(html.parser.HTMLParser):
         elif tag == "tr":
             self.table.append([])
         elif tag in ("td", "th"):
-            self.table[-1].append("")
-            self.cell = True
+            # A number that is short for people has the exact one as its title.
+            self.table[-1].append(attrs.get("title", ""))
+            self.cell = "title" not in attrs
         elif tag == "svg" and "id" in attrs:
             self.drawing = self.drawings[attrs["id"]] = []
         elif tag in ("rect", "circle", "polyline", "polygon") and self.drawing is not None:
@@ -59,6 +60,38 @@ NPU_CELLS = ("cycles", "share", "load", "store", "matrix", "vector", "stall", "m
              "bytes_written", "share_of_peak", "bound", "share_of_bound")
 
 
+def compare_cell(test, key, cell, n):
+    """What is rounded twice may differ by one in its last digit."""
+    if key.startswith("share"):
+        test.assertRegex(cell.strip(), r"^\d+\.\d%$")
+        test.assertAlmostEqual(float(cell.strip()[:-1]), 100 * n[key], delta=0.0501)
+    elif key == "ms":
+        test.assertAlmostEqual(float(cell), n[key], delta=0.0000501)
+    else:
+        test.assertEqual(cell.strip(), str(n[key]))
+
+
+def by_cost(nodes):
+    return sorted(nodes, key=lambda n: -n["ms"])
+
+
+def check_sums(test, result):
+    """Parts add up to nodes of the model and to operators, and the longest are first."""
+    for n in result["nodes"]:
+        test.assertAlmostEqual(n["ms"], n["cycles"] / result["clock_hz"] * 1e3 + n["cpu_ns"] / 1e6)
+    for name, key in ("by_node", lambda n: n["label"] or n["operator"]), ("by_operator", lambda n: n["onnx_operator"]):
+        sums = result[name]
+        test.assertEqual([s["ms"] for s in sums], sorted((s["ms"] for s in sums), reverse=True))
+        test.assertEqual({s["name"] for s in sums}, {key(n) for n in result["nodes"]})
+        for s in sums:
+            parts = [n for n in result["nodes"] if key(n) == s["name"]]
+            test.assertEqual(s["parts"], len(parts))
+            for item in "cycles", "cpu_ns", "macs", "bytes_read", "bytes_written":
+                test.assertEqual(s[item], sum(n[item] for n in parts))
+            for item in "ms", "share_of_time":
+                test.assertAlmostEqual(s[item], sum(n[item] for n in parts))
+
+
 def compare_page(test, page, result):
     """The page has the figures of the JSON, and all of them."""
     summary = {row[0]: row[1] for row in page.tables["summary"]}
@@ -75,13 +108,18 @@ def compare_page(test, page, result):
         for row, (name, engine) in zip(page.tables["engines"][1:], result["engines"].items()):
             test.assertEqual(row[:3], [name, str(engine["instructions"]), str(engine["busy"])])
             test.assertEqual(row[4], str(engine["waiting"]))
-    keys = ("operator", "label", "device", "kernel", *(NPU_CELLS if result["cycles"] else ()),
+    keys = ("operator", "label", "device", "kernel", "ms", "share_of_time", *(NPU_CELLS if result["cycles"] else ()),
             *(("cpu_ns", "share_of_cpu") if any(n["cpu_ns"] for n in result["nodes"]) else ()))
     test.assertEqual(page.tables["nodes"][0], [k.replace("_", " ").replace("cpu", "CPU") for k in keys])
     test.assertEqual(len(page.tables["nodes"]) - 1, len(result["nodes"]))
-    for row, n in zip(page.tables["nodes"][1:], result["nodes"]):
+    for row, n in zip(page.tables["nodes"][1:], by_cost(result["nodes"])):
         for key, cell in zip(keys, row):
-            test.assertEqual(cell.strip(), f"{100 * n[key]:.1f}%" if key.startswith("share") else str(n[key]))
+            compare_cell(test, key, cell, n)
+    for name in "by_operator", "by_node":
+        test.assertEqual(len(page.tables[name]) - 1, len(result[name]))
+        for row, n in zip(page.tables[name][1:], result[name]):
+            for key, cell in zip(("name", "parts", "ms", "share_of_time"), row):
+                compare_cell(test, key, cell, n)
     test.assertEqual(page.tables["placement"][1:],
                      [[n[k] for k in ("operator", "label", "device", "kernel", "reason_text")]
                       for n in sums["nodes"]])
@@ -149,8 +187,16 @@ class Profile(ToolTest):
     def test_table(self):
         total, rest = map(int, re.match(r"(\d+) cycles, (\d+) of them",
                                         next(t for t in self.table if " of them" in t)).groups())
+        self.assertEqual(sum(n["cycles"] for n in self.json["nodes"]) + rest, total)
         rows = self.table[1:1 + len(self.json["nodes"])]
-        self.assertEqual(sum(int(t.split("%")[0].split()[-2]) for t in rows) + rest, total)
+        shares = [float(t.split("%")[0].split()[-1]) for t in rows]
+        self.assertEqual(shares, sorted(shares, reverse=True))
+        for n, row in zip(by_cost(self.json["nodes"]), rows):
+            self.assertEqual(row[:24].strip(), n["operator"])
+            ms, share = row.split("%")[0].split()[-2:]
+            compare_cell(self, "ms", ms, n)
+            compare_cell(self, "share_of_time", share + "%", n)
+        self.assertRegex("\n".join(self.table), r"\nMaxPool +1 +0\.\d{4} ")
         engines = [re.match(r"(\w+) +(\d+) instructions, busy +(\d+)", t) for t in self.table
                    if "busy" in t]
         self.assertEqual([e.group(1) for e in engines], list(LANES.values()))
@@ -175,6 +221,22 @@ class Profile(ToolTest):
             self.assertEqual(engine["instructions"], len(events))
             self.assertEqual(engine["waiting"], sum(e["stall_cycles"] for e in events))
         self.assertEqual(self.json["placement"]["cpu"], 0)
+        self.assertEqual(self.json["clock_hz"], 1000000000)
+        check_sums(self, self.json)
+        self.assertLessEqual({"Conv", "MatMul", "Softmax"}, {s["name"] for s in self.json["by_operator"]})
+
+    def test_sums(self):
+        """A node that becomes several operators, and several nodes of one operator."""
+        nodes = [node("Softmax", ["x"], ["a"], "first"), node("MeanVarianceNormalization", ["a"], ["b"], "several"),
+                 node("Softmax", ["b"], ["y"], "second")]
+        model = save(self.folder, "sums", nodes, [("x", [1, 3, 8, 8])], [("y", [1, 3, 8, 8])])
+        for device in "sim", "cpu":
+            text, result, _, page = profile(self, model, device)
+            check_sums(self, result)
+            parts = {s["name"]: s["parts"] for s in result["by_operator"]}
+            self.assertEqual(parts["Softmax"], 2)
+            compare_page(self, page, result)
+            self.assertEqual("cycles" in text[0], device == "sim")
 
     def test_what_follows(self):
         # The second one writes what its matrix unit computes.
@@ -284,7 +346,9 @@ class OnCpu(ToolTest):
         for n in result["nodes"]:
             self.assertEqual((n["device"], n["bound"]), ("cpu", "cpu"))
         self.assertGreater(sum(n["cpu_ns"] for n in result["nodes"]), 0)
-        self.assertTrue(any("on the CPU, " in line for line in table))
+        self.assertEqual(table[0].split(), ["operator", "label", "ms", "device", "kernel"])
+        self.assertTrue(all(" cpu " in line for line in table[1:1 + len(result["nodes"])]))
+        check_sums(self, result)
         self.assertAlmostEqual(sum(n["share_of_cpu"] for n in result["nodes"]), 1)
         compare_page(self, page, result)
         self.assertIn("host", page.drawings)

@@ -12,6 +12,8 @@
 #include <string.h>
 
 #include "../placement.h"
+#include "../smi/size.h"
+#include "quantity.h"
 #include "report.h"
 
 static void put_text(FILE *file, WNNStringView view)
@@ -46,9 +48,25 @@ static void put_cell(FILE *file, WNNStringView view)
 	fputs("</td>", file);
 }
 
+/* For people; the exact number is the title. */
 static void put_number(FILE *file, uint64_t number)
 {
-	fprintf(file, "<td class=n>%" PRIu64 "</td>", number);
+	char text[QUANTITY_TEXT];
+
+	fprintf(file, "<td class=n title=\"%" PRIu64 "\">%s</td>", number,
+		quantity_count(text, number));
+}
+
+static void put_bytes(FILE *file, uint64_t bytes)
+{
+	char text[SIZE_TEXT];
+
+	fprintf(file, "<td class=n title=\"%" PRIu64 "\">%s</td>", bytes, size_text(text, bytes));
+}
+
+static void put_ms(FILE *file, double ms)
+{
+	fprintf(file, "<td class=n>%.4f</td>", ms);
 }
 
 /* The bar shows the share; the figure is in the table and in JSON the same. */
@@ -91,8 +109,12 @@ static void put_npu_rows(FILE *file, const struct report *report)
 {
 	const WNNGraphStatistics *statistics = &report->statistics;
 	const WNNGraphProfile *profile = &report->profile;
+	char text[SIZE_TEXT];
 
 	put_row(file, "cycles of the NPU", "%" PRIu64, profile->cycles);
+	put_row(file, "time of these", "%.4f ms at %.0f MHz",
+		1e3 * (double)profile->cycles / (double)report->clock_hz,
+		(double)report->clock_hz / 1e6);
 	put_row(file, "of them at the end of jobs", "%" PRIu64, profile->endCycles);
 	put_row(file, "multiply-accumulates", "%" PRIu64, statistics->macs);
 	put_row(file, "share of peak", "%.1f%%", 100 * report->share_of_peak);
@@ -100,26 +122,28 @@ static void put_npu_rows(FILE *file, const struct report *report)
 	put_row(file, "share of its bound", "%.1f%%", 100 * report->share_of_bound);
 	put_row(file, "on-chip memory in use, at most", "%" PRIu64 " of %" PRIu64 " bytes",
 		report->sram_most, report->sram_bytes);
-	put_row(file, "bytes read", "%" PRIu64, statistics->bytesRead);
-	put_row(file, "bytes written", "%" PRIu64, statistics->bytesWritten);
+	put_row(file, "bytes read", "%" PRIu64 " (%s)", statistics->bytesRead,
+		size_text(text, statistics->bytesRead));
+	put_row(file, "bytes written", "%" PRIu64 " (%s)", statistics->bytesWritten,
+		size_text(text, statistics->bytesWritten));
 }
 
 static void put_summary(FILE *file, const struct report *report)
 {
 	const WNNGraphProfile *profile = &report->profile;
 
-	fputs("<table id=summary>\n<tr><th>model</th>", file);
+	fputs("<div class=wide><table id=summary>\n<tr><th>model</th>", file);
 	put_cell(file, WNN_VALUE(WNNStringView, { report->model, strlen(report->model) }));
 	fputs("</tr>\n<tr><th>device</th>", file);
 	put_cell(file, report->device);
 	fputs("</tr>\n", file);
-	put_row(file, "time on the host", "%" PRIu64 " ns", profile->hostNanoseconds);
+	put_row(file, "time on the host", "%.4f ms", (double)profile->hostNanoseconds / 1e6);
 	put_row(file, "operators on NPU, on CPU, folded", "%zu, %zu, %zu",
 		report->placement.npuCount, report->placement.cpuCount,
 		report->placement.foldedCount);
 	if (profile->cycles)
 		put_npu_rows(file, report);
-	fputs("</table>\n", file);
+	fputs("</table></div>\n", file);
 }
 
 /* What an operator costs on the NPU; nothing of it is shown when nothing ran there. */
@@ -133,8 +157,8 @@ static void put_npu_cells(FILE *file, const WNNProfileNode *node, const struct r
 	put_number(file, node->vectorCycles);
 	put_number(file, node->stallCycles);
 	put_number(file, node->macs);
-	put_number(file, node->bytesRead);
-	put_number(file, node->bytesWritten);
+	put_bytes(file, node->bytesRead);
+	put_bytes(file, node->bytesWritten);
 	put_share(file, of->share_of_peak);
 	fprintf(file, "<td>%s</td>", of->bound);
 	put_share(file, of->share_of_bound);
@@ -142,14 +166,15 @@ static void put_npu_cells(FILE *file, const WNNProfileNode *node, const struct r
 
 static void put_nodes_head(FILE *file, bool npu, bool cpu)
 {
-	fputs("<h2>Operators</h2>\n", file);
+	fputs("<h2>Operators of the graph</h2>\n", file);
 	if (npu)
 		fputs("<p>Every cycle belongs to the operator whose instruction ends next. Engines "
 		      "work beside each other, so that their cycles may be more than those of the "
 		      "operator, and a share more than 100%. The bound is the engine that is busy "
 		      "most; latency, when that is less than half of the time.</p>\n",
 		      file);
-	fputs("<div class=wide><table id=nodes>\n<tr><th>operator<th>label<th>device<th>kernel",
+	fputs("<div class=wide><table id=nodes>\n<tr><th>operator<th>label<th>device<th>kernel<th>ms"
+	      "<th>share of time",
 	      file);
 	if (npu)
 		fputs("<th>cycles<th>share<th>load<th>store<th>matrix<th>vector<th>stall<th>macs"
@@ -164,18 +189,49 @@ static void put_nodes(FILE *file, const struct report *report)
 
 	put_nodes_head(file, npu, cpu);
 	for (size_t i = 0; i < report->profile.nodeCount; i++) {
-		const WNNProfileNode *node = &report->profile.nodes[i];
+		const WNNProfileNode *node = &report->profile.nodes[report->order[i]];
+		const struct report_node *of = &report->nodes[report->order[i]];
 
 		fputs("<tr>", file);
 		put_cell(file, node->operatorName);
 		put_cell(file, node->label);
 		fprintf(file, "<td>%s</td>", placement_device(node->device));
 		put_cell(file, node->kernel);
+		put_ms(file, of->ms);
+		put_share(file, of->share_of_time);
 		if (npu)
-			put_npu_cells(file, node, &report->nodes[i]);
+			put_npu_cells(file, node, of);
 		if (cpu) {
 			put_number(file, node->cpuNanoseconds);
-			put_share(file, report->nodes[i].share_of_cpu);
+			put_share(file, of->share_of_cpu);
+		}
+		fputs("</tr>\n", file);
+	}
+	fputs("</table></div>\n", file);
+}
+
+static void put_sums(FILE *file, const struct report *report, const struct report_sums *sums,
+		     const char *title, const char *id)
+{
+	bool npu = report->profile.cycles != 0;
+
+	fprintf(file,
+		"<h2>%s</h2>\n<div class=wide><table id=%s>\n<tr><th>name<th>parts<th>ms"
+		"<th>share of time%s</tr>\n",
+		title, id, npu ? "<th>cycles<th>macs<th>bytes read<th>bytes written" : "");
+	for (size_t i = 0; i < sums->count; i++) {
+		const struct report_sum *sum = &sums->list[i];
+
+		fputs("<tr>", file);
+		put_cell(file, sum->name);
+		put_number(file, sum->nodes);
+		put_ms(file, sum->ms);
+		put_share(file, sum->share_of_time);
+		if (npu) {
+			put_number(file, sum->cycles);
+			put_number(file, sum->macs);
+			put_bytes(file, sum->bytes_read);
+			put_bytes(file, sum->bytes_written);
 		}
 		fputs("</tr>\n", file);
 	}
@@ -186,7 +242,7 @@ static void put_engines(FILE *file, const struct report *report)
 {
 	double cycles = (double)report->profile.cycles;
 
-	fputs("<h2>Engines</h2>\n<table id=engines>\n<tr><th>engine<th>instructions<th>busy<th>share"
+	fputs("<h2>Engines</h2>\n<div class=wide><table id=engines>\n<tr><th>engine<th>instructions<th>busy<th>share"
 	      "<th>waiting for others</tr>\n",
 	      file);
 	for (size_t i = 1; i < REPORT_ENGINES; i++) {
@@ -199,12 +255,12 @@ static void put_engines(FILE *file, const struct report *report)
 		put_number(file, engine->waiting);
 		fputs("</tr>\n", file);
 	}
-	fputs("</table>\n", file);
+	fputs("</table></div>\n", file);
 }
 
 static void put_placement(FILE *file, const struct report *report)
 {
-	fputs("<h2>Placement</h2>\n<table id=placement>\n<tr><th>operator<th>label<th>device<th>kernel"
+	fputs("<h2>Placement</h2>\n<div class=wide><table id=placement>\n<tr><th>operator<th>label<th>device<th>kernel"
 	      "<th>why</tr>\n",
 	      file);
 	for (size_t i = 0; i < report->placement.nodeCount; i++) {
@@ -219,7 +275,7 @@ static void put_placement(FILE *file, const struct report *report)
 		put_cell(file, node->reasonText);
 		fputs("</tr>\n", file);
 	}
-	fputs("</table>\n", file);
+	fputs("</table></div>\n", file);
 }
 
 /* ---- the timeline */
@@ -499,7 +555,8 @@ static void put_roofline(FILE *file, const struct report *report)
 /* ---- the page */
 
 static const char head[] =
-	"<!DOCTYPE html>\n<html lang=en><head><meta charset=utf-8><title>Profile</title>\n<style>\n"
+	"<!DOCTYPE html>\n<html lang=en><head><meta charset=utf-8>"
+	"<meta name=viewport content=\"width=device-width\"><title>Profile</title>\n<style>\n"
 	"body{font:14px system-ui,sans-serif;margin:2em;color:#222;background:#fff}\n"
 	"table{border-collapse:collapse}th,td{padding:2px 8px;text-align:left;"
 	"border-bottom:1px solid #ddd;vertical-align:top}\n"
@@ -507,6 +564,7 @@ static const char head[] =
 	".read{fill:#5b8bd9}.written{fill:#e0a040}.sram{fill:#79b473}\n"
 	".key-read{color:#2b5ba9;font-weight:bold}.key-written{color:#a86a10;font-weight:bold}\n"
 	".bar{fill:#5b8bd9}.cpu{background:#fde7c8}.npu{background:#dcefd8}\n"
+	"p,#summary td{overflow-wrap:anywhere}\n"
 	"svg text{font-size:12px}.axis{stroke:#bbb}.grid{stroke:#e4e4e4}\n"
 	".wide{overflow-x:auto}.wide table{font-size:12px}.wide td,.wide th{padding:2px 5px}\n"
 	".roof{fill:none;stroke:#c33;stroke-width:2}.mid{text-anchor:middle}.end{text-anchor:end}\n"
@@ -523,6 +581,8 @@ int report_write_html(const struct report *report, const char *path)
 	put_summary(file, report);
 	put_timeline(file, report);
 	put_memory(file, report);
+	put_sums(file, report, &report->by_operator, "Operators of the model", "by_operator");
+	put_sums(file, report, &report->by_label, "Nodes of the model", "by_node");
 	put_nodes(file, report);
 	if (report->profile.cycles)
 		put_engines(file, report);

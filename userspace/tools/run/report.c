@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "../placement.h"
+#include "../smi/size.h"
+#include "quantity.h"
 
 /* ---- what follows from the profile */
 
@@ -170,6 +172,8 @@ int report_init(struct report *report, const struct options *options, const stru
 	/* The library does not tell it; all machines so far are the reference machine. */
 	report->bytes_per_cycle = 2.0 * ONPU_CAP_DMA_BYTES__RESET;
 	report->sram_bytes = target->device.sramBytes;
+	report->clock_hz = target->device.clockHz ? target->device.clockHz :
+						    UINT64_C(1000) * ONPU_CAP_CLOCK_KHZ__RESET;
 	fill_engines(report);
 	fill_parts(report, memory.events);
 	for (size_t i = 0; i < report->profile.nodeCount; i++)
@@ -183,11 +187,12 @@ int report_init(struct report *report, const struct options *options, const stru
 			part((double)report->profile.nodes[i].cpuNanoseconds,
 			     (double)report->cpu_nanoseconds);
 	}
-	return DONE;
+	return report_sum(report);
 }
 
 void report_exit(struct report *report)
 {
+	report_sum_exit(report);
 	free(report->nodes);
 	wnnGraphProfileFreeMembers(report->profile);
 	*report = (struct report){ 0 };
@@ -195,37 +200,94 @@ void report_exit(struct report *report)
 
 /* ---- text */
 
-static void print_node(const WNNProfileNode *node, const struct report_node *of)
+static void print_view(int width, WNNStringView view)
 {
-	printf("%-24.*s %-24.*s ", (int)node->operatorName.length, node->operatorName.data,
-	       (int)node->label.length, node->label.data);
+	printf("%-*.*s ", width, (int)view.length, view.data ? view.data : "");
+}
+
+static void print_npu_head(void)
+{
+	printf(" %8s %8s %8s %8s %8s %8s %8s %10s %10s %5s %-7s", "cycles", "load", "store",
+	       "matrix", "vector", "stall", "macs", "read", "written", "peak", "bound");
+}
+
+static void print_npu(const WNNProfileNode *node, const struct report_node *of)
+{
+	const uint64_t counts[] = { node->cycles,	node->loadCycles,   node->storeCycles,
+				    node->matrixCycles, node->vectorCycles, node->stallCycles,
+				    node->macs };
+	char text[QUANTITY_TEXT], read[SIZE_TEXT], written[SIZE_TEXT];
+
 	if (node->device == WNNNodeDevice_CPU) {
-		if (node->kernel.length)
-			printf("on the CPU, %" PRIu64 " ns\n", node->cpuNanoseconds);
-		else
-			printf("a view\n");
+		printf("%103s", "");
 		return;
 	}
-	printf("%10" PRIu64 " %5.1f%% %10" PRIu64 " %10" PRIu64 " %10" PRIu64 " %10" PRIu64
-	       " %10" PRIu64 " %12" PRIu64 " %10" PRIu64 " %10" PRIu64 "  %5.1f %-7s  %.*s\n",
-	       node->cycles, 100 * of->share, node->loadCycles, node->storeCycles,
-	       node->matrixCycles, node->vectorCycles, node->stallCycles, node->macs,
-	       node->bytesRead, node->bytesWritten, 100 * of->share_of_peak, of->bound,
-	       (int)node->kernel.length, node->kernel.data);
+	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
+		printf(" %8s", quantity_count(text, counts[i]));
+	printf(" %10s %10s %4.1f%% %-7s", size_text(read, node->bytesRead),
+	       size_text(written, node->bytesWritten), 100 * of->share_of_peak, of->bound);
+}
+
+/* The columns of the NPU are there where it did something. */
+static void print_node(const struct report *report, const WNNProfileNode *node,
+		       const struct report_node *of)
+{
+	print_view(24, node->operatorName);
+	print_view(24, node->label);
+	printf("%10.4f %5.1f%%", of->ms, 100 * of->share_of_time);
+	if (report->profile.cycles)
+		print_npu(node, of);
+	printf("  %-6s ", placement_device(node->device));
+	if (node->kernel.length)
+		printf("%.*s\n", (int)node->kernel.length, node->kernel.data);
+	else
+		puts("a view");
+}
+
+static void print_sums(const struct report *report, const struct report_sums *sums, const char *of)
+{
+	char cycles[QUANTITY_TEXT], macs[QUANTITY_TEXT];
+
+	printf("\n%-40s %5s %10s %6s", of, "parts", "ms", "");
+	puts(report->profile.cycles ? "   cycles     macs" : "");
+	for (size_t i = 0; i < sums->count; i++) {
+		const struct report_sum *sum = &sums->list[i];
+
+		print_view(40, sum->name);
+		printf("%5zu %10.4f %5.1f%%", sum->nodes, sum->ms, 100 * sum->share_of_time);
+		if (report->profile.cycles)
+			printf(" %8s %8s", quantity_count(cycles, sum->cycles),
+			       quantity_count(macs, sum->macs));
+		putchar('\n');
+	}
+}
+
+static void print_nodes(const struct report *report)
+{
+	printf("%-24s %-24s %10s %6s", "operator", "label", "ms", "");
+	if (report->profile.cycles)
+		print_npu_head();
+	printf("  %-6s %s\n", "device", "kernel");
+	for (size_t i = 0; i < report->profile.nodeCount; i++)
+		print_node(report, &report->profile.nodes[report->order[i]],
+			   &report->nodes[report->order[i]]);
+	print_sums(report, &report->by_label, "node of the model");
+	print_sums(report, &report->by_operator, "operator of the model");
+	putchar('\n');
 }
 
 void report_print(const struct report *report)
 {
 	const WNNGraphProfile *profile = &report->profile;
 
-	printf("%-24s %-24s %10s %6s %10s %10s %10s %10s %10s %12s %10s %10s  %5s %-7s  %s\n",
-	       "operator", "label", "cycles", "", "load", "store", "matrix", "vector", "stall",
-	       "macs", "read", "written", "peak", "bound", "kernel");
-	for (size_t i = 0; i < profile->nodeCount; i++)
-		print_node(&profile->nodes[i], &report->nodes[i]);
-	printf("%" PRIu64 " cycles, %" PRIu64 " of them at the end of jobs; %" PRIu64
-	       " ns on the host\n",
-	       profile->cycles, profile->endCycles, profile->hostNanoseconds);
+	print_nodes(report);
+	if (profile->cycles)
+		printf("%" PRIu64 " cycles, %" PRIu64
+		       " of them at the end of jobs: %.4f ms at %.0f MHz\n",
+		       profile->cycles, profile->endCycles,
+		       1e3 * (double)profile->cycles / (double)report->clock_hz,
+		       (double)report->clock_hz / 1e6);
+	printf("%.4f ms on the host\n", (double)profile->hostNanoseconds / 1e6);
 	for (size_t i = 1; profile->cycles && i < REPORT_ENGINES; i++) {
 		const struct report_engine *engine = &report->engines[i];
 
@@ -264,8 +326,11 @@ static json_t *node_json(const WNNProfileNode *node, const struct report_node *o
 
 	if (!json)
 		return NULL;
+	json_object_set_new(json, "onnx_operator", json_text(of->onnx));
 	json_object_set_new(json, "share_of_bound", json_real(of->share_of_bound));
 	json_object_set_new(json, "share_of_cpu", json_real(of->share_of_cpu));
+	json_object_set_new(json, "ms", json_real(of->ms));
+	json_object_set_new(json, "share_of_time", json_real(of->share_of_time));
 	set_count(json, "instructions", node->instructionCount);
 	set_count(json, "cycles", node->cycles);
 	set_count(json, "control", node->controlCycles);
@@ -297,6 +362,28 @@ static json_t *parts_json(const struct report *report)
 			 "sram_bytes", sram);
 }
 
+static json_t *sums_json(const struct report_sums *sums)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < sums->count; i++) {
+		const struct report_sum *sum = &sums->list[i];
+		json_t *json = json_pack("{s:o, s:f, s:f}", "name", json_text(sum->name), "ms",
+					 sum->ms, "share_of_time", sum->share_of_time);
+
+		if (!json)
+			break;
+		set_count(json, "parts", sum->nodes);
+		set_count(json, "cycles", sum->cycles);
+		set_count(json, "cpu_ns", sum->cpu_nanoseconds);
+		set_count(json, "macs", sum->macs);
+		set_count(json, "bytes_read", sum->bytes_read);
+		set_count(json, "bytes_written", sum->bytes_written);
+		json_array_append_new(list, json);
+	}
+	return list;
+}
+
 json_t *report_json(const struct report *report)
 {
 	const WNNGraphStatistics *statistics = &report->statistics;
@@ -324,6 +411,9 @@ json_t *report_json(const struct report *report)
 	json_object_set_new(root, "bound", json_string(report->bound));
 	json_object_set_new(root, "share_of_bound", json_real(report->share_of_bound));
 	json_object_set_new(root, "over_time", parts_json(report));
+	json_object_set_new(root, "by_node", sums_json(&report->by_label));
+	json_object_set_new(root, "by_operator", sums_json(&report->by_operator));
+	set_count(root, "clock_hz", report->clock_hz);
 	set_count(root, "sram_bytes", report->sram_bytes);
 	set_count(root, "sram_most", report->sram_most);
 	set_count(root, "cycles", profile->cycles);

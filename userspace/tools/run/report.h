@@ -6,12 +6,16 @@
 #ifndef ONPU_TOOLS_RUN_REPORT_H
 #define ONPU_TOOLS_RUN_REPORT_H
 
+#include "model_file.h"
 #include "subject.h"
 
 /* What follows for a node of the profile. */
 struct report_node {
 	double share;	      /* of all cycles */
 	double share_of_cpu;  /* of the time on the CPU */
+	double ms;	      /* on the NPU, at the clock of the machine, or on the CPU */
+	double share_of_time; /* of those of all nodes */
+	WNNStringView onnx;   /* the operator of ONNX that it was made of; else its own name */
 	double share_of_peak; /* of the multiply-accumulates that the cycles had room for */
 	double intensity;     /* multiply-accumulates for each byte; 0: it moves none */
 	double macs_per_cycle;
@@ -22,6 +26,19 @@ struct report_node {
 struct report_engine {
 	const char *name;
 	uint64_t busy, instructions, waiting;
+};
+
+/* What several nodes of the profile cost together. */
+struct report_sum {
+	WNNStringView name;
+	size_t nodes;
+	uint64_t cycles, cpu_nanoseconds, macs, bytes_read, bytes_written;
+	double ms, share_of_time;
+};
+
+struct report_sums {
+	struct report_sum *list; /* what takes longest is first */
+	size_t count;
 };
 
 #define REPORT_ENGINES 6 /* by WNNProfileEngine, which counts from 1 */
@@ -42,6 +59,11 @@ struct report {
 	WNNGraphPlacement placement;
 	WNNGraphStatistics statistics;
 	struct report_node *nodes; /* as many as the profile has */
+	size_t *order;		   /* of the nodes: what takes longest is first */
+	/* By the label, which a node of ONNX gives to all that it is made of, and by its operator. */
+	struct report_sums by_label, by_operator;
+	Onnx__ModelProto *file;
+	uint64_t clock_hz;
 	struct report_engine engines[REPORT_ENGINES];
 	struct report_part parts[REPORT_PARTS]; /* zero without cycles */
 	uint64_t cpu_nanoseconds;		/* of all nodes on the CPU */
@@ -57,6 +79,10 @@ struct report {
 /* Of the last dispatch. Returns DONE, or an exit code after a message. */
 int report_init(struct report *report, const struct options *options, const struct target *target);
 void report_exit(struct report *report);
+
+/* Fills in what is sorted and summed. Returns DONE, or an exit code after a message. */
+int report_sum(struct report *report);
+void report_sum_exit(struct report *report);
 
 void report_print(const struct report *report);
 /* NULL when memory is exhausted. */
