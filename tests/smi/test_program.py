@@ -72,6 +72,57 @@ class Info(Case):
         shutil.rmtree(self.system.path("sys/bus"))
         for command in ("info", "top", "reset", "fwlog"):
             self.assertIn("there is no Open NPU", self.run_it(command, status=WRONG))
+        self.assertEqual(self.json("info", status=WRONG), {"kernel": system.RELEASE, "devices": []})
+        self.assertEqual(self.json("info", "--query=node", status=WRONG)["devices"], [])
+        self.assertEqual(self.json("info", "--loop=60", status=WRONG)["devices"], [])
+        result = self.json("top", status=WRONG)
+        self.assertEqual((result["devices"], result["processes"]), ([], []))
+        self.assertEqual(self.run_it("info", "--query=node,memory", status=WRONG), "node,memory\n")
+
+    def test_query(self):
+        self.system.device("0000:0a:00.0", None, driver=None)
+        fields = "memory,address,node,jobs,link_speed"
+        self.assertEqual(self.run_it("info", "--query", fields).splitlines(),
+                         [fields, f"6291456,{system.ADDRESS},accel0,,16.0 GT/s PCIe", ",0000:0a:00.0,,,16.0 GT/s PCIe"])
+        self.assertEqual(self.run_it("--query=address", "--format=csv,noheader"), f"{system.ADDRESS}\n0000:0a:00.0\n")
+        self.assertEqual(self.json("info", "--query", "memory,jobs,node")["devices"],
+                         [{"memory": 6291456, "jobs": None, "node": "accel0"},
+                          {"memory": None, "jobs": None, "node": None}])
+        self.assertEqual(json.loads(self.run_it("info", "--query=node", "--format=json"))["devices"],
+                         [{"node": "accel0"}, {"node": None}])
+        self.system.write(f"sys/bus/pci/devices/{system.ADDRESS}/fw_version", 'one, "two"\n')
+        self.assertEqual(self.run_it("info", "-d", "accel0", "--query=firmware,power").splitlines()[1],
+                         '"one, ""two""",D0')
+
+    def test_all_fields(self):
+        """--format=csv has what JSON has, and a name for each field of it."""
+        names, row = (line.split(",") for line in self.run_it("info", "--format=csv").splitlines())
+        device, = self.json("info")["devices"]
+        self.assertLessEqual(set(device), set(names))
+        for name, cell in zip(names, row):
+            value = device.get(name)
+            self.assertEqual(cell, "" if value is None else str(value), name)
+        source = (FOLDER / "command_info.c").read_text()
+        made = set(re.findall(r'set(?:_text)?\(object, "(\w+)"', source)) | \
+            set(re.findall(r'{ "(\w+)", ONPU_REG_CAP', source)) | {"numa_node"}
+        self.assertEqual(set(names), made)
+
+    def test_loop(self):
+        lines = self.run_it("info", "--query=node", "--loop", "0.01", "--count", "3").splitlines()
+        self.assertEqual(lines, ["node", *["accel0"] * 3])
+        lines = self.run_it("info", "-l", "0.01", "-n", "2", "--json").splitlines()
+        self.assertEqual([json.loads(line)["devices"][0]["node"] for line in lines], ["accel0"] * 2)
+        self.assertEqual(self.run_it("info", "-l", "0.01", "-n", "2").count(f"{system.ADDRESS}  Open NPU"), 2)
+
+    def test_wrong_options(self):
+        for words, text in ((["--query=node,speed"], "there is no field 'speed'; there are: address, state"),
+                            (["--query="], "there is no field ''"), (["--format=xml"], "not 'xml'"),
+                            (["--query=node,", "--json"], "there is no field ''"),
+                            (["--query=node", "--format=text"], "--query takes"),
+                            (["--json", "--format=csv"], "do not go together"),
+                            (["--query=" + ",".join(["node"] * 41)], "more than 40 fields"),
+                            (["--count=2"], "--count needs --loop"), (["--loop=0"], "seconds from")):
+            self.assertIn(text, self.run_it("info", *words, status=USAGE))
 
     def test_no_node(self):
         shutil.rmtree(self.system.path(f"sys/bus/pci/devices/{system.ADDRESS}/accel"))

@@ -9,6 +9,7 @@
 #include <onpu/registers.h>
 
 #include "device.h"
+#include "query.h"
 #include "size.h"
 #include "smi.h"
 #include "tree.h"
@@ -217,7 +218,104 @@ static json_t *device_json(const struct device *device)
 	return object;
 }
 
-static int print_json(const struct devices *devices)
+/* ---- the command */
+
+enum { KEY_QUERY = 0x400, KEY_FORMAT };
+
+enum format { TEXT, CSV, CSV_ROWS, JSON };
+
+static const struct argp_option info_options[] = {
+	{ "query", KEY_QUERY, "FIELD[,FIELD...]", 0,
+	  "Only these fields, whose names are those of --json; as CSV unless told otherwise", 0 },
+	{ "format", KEY_FORMAT, "FORMAT", 0,
+	  "text, csv, csv,noheader or json, which is the same as --json", 0 },
+	{ "loop", 'l', "SECONDS", 0, "Tell again after each such time, until it is interrupted",
+	  0 },
+	{ "count", 'n', "N", 0, "With --loop: end after so many times", 0 },
+	{ 0 }
+};
+
+struct command {
+	struct options common;
+	struct query query; /* no fields: it was not given */
+	enum format format;
+	bool has_format;
+	double interval;    /* 0: once */
+	unsigned int count; /* 0: until it is interrupted */
+};
+
+static void set_format(struct command *command, const char *text, struct argp_state *state)
+{
+	static const char *const formats[] = {
+		[TEXT] = "text", [CSV] = "csv", [CSV_ROWS] = "csv,noheader", [JSON] = "json"
+	};
+
+	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++)
+		if (!strcmp(text, formats[i])) {
+			command->format = (enum format)i;
+			command->has_format = true;
+			return;
+		}
+	argp_error(state, "--format is text, csv, csv,noheader or json, not '%s'", text);
+}
+
+static void check_options(struct command *command, struct argp_state *state)
+{
+	if (command->common.json && command->has_format && command->format != JSON)
+		argp_error(state, "--json and another --format do not go together");
+	if (command->query.count && command->has_format && command->format == TEXT)
+		argp_error(state, "--query takes --format csv, csv,noheader or json");
+	if (command->count && !command->interval)
+		argp_error(state, "--count needs --loop");
+	if (command->common.json)
+		command->format = JSON;
+	else if (command->query.count && !command->has_format)
+		command->format = CSV;
+	if (!command->query.count && (command->format == CSV || command->format == CSV_ROWS))
+		query_all(&command->query);
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct command *command = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &command->common;
+		break;
+	case KEY_QUERY:
+		query_parse(&command->query, arg, state);
+		break;
+	case KEY_FORMAT:
+		set_format(command, arg, state);
+		break;
+	case 'l':
+		command->interval = parse_seconds(arg, "--loop", state);
+		break;
+	case 'n':
+		command->count = parse_count(arg, "--count", state);
+		break;
+	case ARGP_KEY_END:
+		check_options(command, state);
+		break;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+static json_t *selected_json(const struct command *command, const struct device *device)
+{
+	json_t *object = device_json(device), *selected;
+
+	if (!object || !command->query.count)
+		return object;
+	selected = query_select(&command->query, object);
+	json_decref(object);
+	return selected;
+}
+
+static int print_json(const struct command *command, const struct devices *devices)
 {
 	json_t *list = json_array();
 	char release[128];
@@ -225,33 +323,79 @@ static int print_json(const struct devices *devices)
 
 	tree_line(release, sizeof(release), "/proc/sys/kernel/osrelease");
 	for (size_t i = 0; i < devices->count; i++)
-		wrong |= json_array_append_new(list, device_json(&devices->list[i]));
+		wrong |= json_array_append_new(list, selected_json(command, &devices->list[i]));
 	if (wrong) {
 		json_decref(list);
 		list = NULL;
 	}
+	/* Each time one line, unless there is but one. */
 	return write_json(json_pack("{s:s, s:o}", "kernel", release, "devices", list),
-			  JSON_INDENT(2));
+			  command->interval && command->count != 1 ? JSON_COMPACT : JSON_INDENT(2));
+}
+
+static int print_rows(const struct command *command, const struct devices *devices)
+{
+	for (size_t i = 0; i < devices->count; i++) {
+		json_t *object = device_json(&devices->list[i]);
+
+		if (!object)
+			return complain(FAILED, "memory is exhausted");
+		query_print(&command->query, object);
+		json_decref(object);
+	}
+	return DONE;
+}
+
+static void print_devices(const struct devices *devices)
+{
+	for (size_t i = 0; i < devices->count; i++) {
+		if (i)
+			putchar('\n');
+		print_device(&devices->list[i]);
+	}
+}
+
+/* Without a device, lists are empty. */
+static int tell(const struct command *command, bool first)
+{
+	struct devices devices = devices_find(true);
+	int none, ret = DONE;
+
+	if (first && command->format == CSV)
+		query_print_names(&command->query);
+	if (!first && command->format == TEXT)
+		putchar('\n');
+	none = devices_choose(&devices, command->common.device);
+	if (command->format == JSON)
+		ret = print_json(command, &devices);
+	else if (command->format == TEXT)
+		print_devices(&devices);
+	else
+		ret = print_rows(command, &devices);
+	if (ret == DONE && fflush(stdout))
+		ret = complain(FAILED, "the result cannot be written: %s", strerror(errno));
+	devices_free(&devices);
+	return ret == DONE ? none : ret;
 }
 
 int command_info(int argc, char **argv)
 {
-	struct options options = { .device = NULL };
-	struct devices devices;
+	static const struct argp_child children[] = { { &common_argp, 0, NULL, 0 }, { 0 } };
+	static const struct argp argp = {
+		.options = info_options,
+		.parser = parse,
+		.doc = "What the Open NPUs of this machine are, what they have, and how they are.",
+		.children = children,
+	};
+	struct command command = { .interval = 0 };
 	int ret;
 
-	parse_common(argc, argv,
-		     "What the Open NPUs of this machine are, what they have, and how they are.",
-		     &options);
-	devices = devices_find(true);
-	ret = devices_choose(&devices, options.device);
-	if (ret == DONE && options.json)
-		ret = print_json(&devices);
-	for (size_t i = 0; ret == DONE && !options.json && i < devices.count; i++) {
-		if (i)
-			putchar('\n');
-		print_device(&devices.list[i]);
+	argp_parse(&argp, argc, argv, 0, NULL, &command);
+	ret = tell(&command, true);
+	for (unsigned int i = 1;
+	     ret == DONE && command.interval && (!command.count || i < command.count); i++) {
+		wait_seconds(command.interval);
+		ret = tell(&command, false);
 	}
-	devices_free(&devices);
 	return ret;
 }

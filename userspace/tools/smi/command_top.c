@@ -223,15 +223,6 @@ static int tell(const struct top *top, const struct look *before, const struct l
 	return ret;
 }
 
-static void wait_seconds(double seconds)
-{
-	struct timespec time = { .tv_sec = (time_t)seconds };
-
-	time.tv_nsec = (long)((seconds - (double)time.tv_sec) * 1e9);
-	while (nanosleep(&time, &time) && errno == EINTR)
-		;
-}
-
 int command_top(int argc, char **argv)
 {
 	static const struct argp_child children[] = { { &common_argp, 0, NULL, 0 }, { 0 } };
@@ -250,6 +241,12 @@ int command_top(int argc, char **argv)
 	argp_parse(&argp, argc, argv, 0, NULL, &top);
 	look_around(&before);
 	ret = devices_choose(&before.devices, top.common.device);
+	/* Without a device, the lists are empty. */
+	if (ret == WRONG && top.common.json) {
+		struct look nothing = { .at = before.at };
+
+		tell(&top, &nothing, &nothing);
+	}
 	for (unsigned int i = 0; ret == DONE && (!top.count || i < top.count); i++) {
 		wait_seconds(top.interval);
 		look_around(&now);

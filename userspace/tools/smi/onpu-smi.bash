@@ -21,6 +21,7 @@ _onpu_smi()
 	--device|-d)
 		mapfile -t COMPREPLY < <(compgen -W "$("$program" info --json 2>/dev/null |
 			sed -n 's/^ *"address": "\(.*\)",$/\1/p')" -- "$cur") ;;
+	--format) mapfile -t COMPREPLY < <(compgen -W "text csv csv,noheader json" -- "$cur") ;;
 	--level|-l) mapfile -t COMPREPLY < <(compgen -W "0 1 2 3" -- "$cur") ;;
 	--root) mapfile -t COMPREPLY < <(compgen -d -- "$cur") ;;
 	*)

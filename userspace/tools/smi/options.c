@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "smi.h"
 #include "tree.h"
@@ -86,6 +87,15 @@ unsigned int parse_count(const char *text, const char *option, struct argp_state
 	if (errno || !*text || *end || *text == '-' || !value || value > 1000000000)
 		argp_error(state, "%s %s: a number from 1 to 1000000000 is needed", option, text);
 	return (unsigned int)value;
+}
+
+void wait_seconds(double seconds)
+{
+	struct timespec time = { .tv_sec = (time_t)seconds };
+
+	time.tv_nsec = (long)((seconds - (double)time.tv_sec) * 1e9);
+	while (nanosleep(&time, &time) && errno == EINTR)
+		;
 }
 
 int complain(enum exit_code code, const char *format, ...)

@@ -34,6 +34,9 @@ void parse_common(int argc, char **argv, const char *doc, struct options *option
 double parse_seconds(const char *text, const char *option, struct argp_state *state);
 unsigned int parse_count(const char *text, const char *option, struct argp_state *state);
 
+/* Waits for so long, whatever signals there are. */
+void wait_seconds(double seconds);
+
 /* Prints "onpu-smi: …" and returns @code. */
 int complain(enum exit_code code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
