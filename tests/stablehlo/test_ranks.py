@@ -157,6 +157,7 @@ class Ranks(unittest.TestCase):
         self.assertEqual(self.load("of0.npy")[2], 101)
         self.assertFalse([name for name in self.files() if name.endswith(".part")])
         self.assertIn("rank 3: result1: uint32 [], from 1 to 1", out)
+        self.assertIn("rank 3: on cpu: loaded in ", out)
         self.assertLess(out.index("rank 0: result0"), out.index("rank 3: result0"))
 
     def test_partitions(self):

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """webnn-run run: inputs of every kind, outputs of every kind. test_run.py WEBNN_RUN"""
+import re
 import zipfile
 
 import numpy as np
@@ -203,12 +204,20 @@ class Outputs(ToolTest):
         self.assertEqual(lines[0], "/a/b: float32 [4], from -4 to 2, mean -1.5")
         self.assertEqual(lines[1], "-1 -4 2 -3")
 
+    @on_devices
+    def test_device_and_times(self, device):
+        out, _ = self.tool("run", self.model, "-d", device, "-i", self.x)
+        said = re.fullmatch(rf"on {device}: loaded in ([\d.]+) ms, built in ([\d.]+) ms, computed in ([\d.]+) ms",
+                            out.splitlines()[-1])
+        self.assertTrue(said, out)
+        self.assertTrue(all(float(time) > 0 for time in said.groups()), out)
+
     def test_top_of_equals(self):
         """The first of equals comes first, what is no number last."""
         model = same(self.folder, "same", [5])
         x = self.array("x.npy", np.array([np.nan, 1, 2, -np.inf, 2], "f4"))
         out, _ = self.tool("run", model, "-i", x, "--top", 5)
-        self.assertEqual([line.split()[-1] for line in out.splitlines()[1:]],
+        self.assertEqual([line.split()[-1] for line in out.splitlines()[1:-1]],
                          ["#2", "#4", "#1", "#3", "#0"])
 
     @on_devices
@@ -221,7 +230,7 @@ class Outputs(ToolTest):
         self.assertEqual(rows, [["1", "2", "fish", "#2"], ["2", "-1", "cat", "#0"],
                                 ["3", "-3", "#3"]])
         out, _ = self.tool("run", self.model, "-i", self.x, "--top", 9)
-        self.assertEqual(len(out.splitlines()), 2 * (1 + 4))
+        self.assertEqual(len(out.splitlines()), 2 * (1 + 4) + 1)
         self.refuses(64, "--labels needs --top", "run", self.model, "--labels", labels)
         self.refuses(3, "none.txt", "run", self.model, "-i", self.x, "--top", 1, "--labels",
                      self.folder / "none.txt")

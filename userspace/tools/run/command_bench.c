@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 
 #include "subject.h"
 
@@ -39,7 +38,7 @@ struct bench {
 	size_t stream_count;
 	struct stream *streams;
 	pthread_barrier_t start;
-	uint64_t load_ns, build_ns, begin, end;
+	uint64_t begin, end;
 	size_t count;
 	uint64_t *ns; /* of all streams, sorted, once all are there */
 };
@@ -95,14 +94,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
-}
-
-static uint64_t nanoseconds(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
 static int compare(const void *a, const void *b)
@@ -306,9 +297,9 @@ static json_t *to_json(const struct bench *bench, const WNNGraphStatistics *stat
 		bench->options.model, "device", json_text(target->device.device), "threads",
 		(json_int_t)bench->options.threads, "streams", (json_int_t)bench->stream_count,
 		"warm_up", (json_int_t)bench->warm_up, "repeats", (json_int_t)bench->count,
-		"load_ms", (double)bench->load_ns / 1e6, "build_ms", (double)bench->build_ns / 1e6,
-		"per_second", per_second(bench), "peak_mib", peak_mib(), "ms", times, "too_few_for",
-		unmeasured_percentiles(bench));
+		"load_ms", (double)bench->subject->load_ns / 1e6, "build_ms",
+		(double)target->build_ns / 1e6, "per_second", per_second(bench), "peak_mib",
+		peak_mib(), "ms", times, "too_few_for", unmeasured_percentiles(bench));
 
 	if (root)
 		json_object_set_new(root, "frozen_inputs", frozen_json(bench->subject));
@@ -341,7 +332,8 @@ static int report(const struct bench *bench)
 			printf("in %zu streams, each ", bench->stream_count);
 		printf("after %zu\n", bench->warm_up);
 		printf("loaded in %.3f ms, built in %.3f ms, peak of memory %.1f MiB\n",
-		       (double)bench->load_ns / 1e6, (double)bench->build_ns / 1e6, peak_mib());
+		       (double)bench->subject->load_ns / 1e6, (double)target->build_ns / 1e6,
+		       peak_mib());
 		printf("median %.3f ms, minimum %.3f ms, mean %.3f ms, %.1f dispatches per second\n",
 		       median(bench), percentile(bench, 0), mean(bench), per_second(bench));
 		print_percentiles(bench);
@@ -360,16 +352,12 @@ static int report(const struct bench *bench)
 /* A first dispatch shows that everything is well before anything is measured. */
 static int open_stream(struct stream *stream, struct bench *bench, struct subject *subject)
 {
-	uint64_t begin;
 	int ret;
 
 	stream->bench = bench;
 	ret = target_open(&stream->target, &bench->options, bench->options.device);
-	begin = nanoseconds();
 	if (!ret)
 		ret = target_build(&stream->target, subject);
-	if (!bench->build_ns)
-		bench->build_ns = nanoseconds() - begin;
 	if (!ret)
 		ret = target_prepare(&stream->target, subject);
 	if (!ret)
@@ -417,14 +405,11 @@ int command_bench(int argc, char **argv)
 	struct bench bench = { .warm_up = 3, .stream_count = 1 };
 	const uint64_t seed = 1;
 	struct subject subject = { 0 };
-	uint64_t begin;
 	int ret;
 
 	bench.subject = &subject;
 	argp_parse(&argp, argc, argv, 0, NULL, &bench);
-	begin = nanoseconds();
 	ret = subject_open(&subject, &bench.options);
-	bench.load_ns = nanoseconds() - begin;
 	if (!ret)
 		ret = values_read(&subject, &seed);
 	if (!ret)

@@ -293,14 +293,32 @@ static int print(const struct run *run, const struct target *target)
 	return ret;
 }
 
+/* Where it ran, and how long. A program of StableHLO is built as it goes. */
+static void print_times(const struct run *run, const struct subject *subject,
+			const struct target *target)
+{
+	if (run->ranks.count > 1)
+		printf("rank %u: ", run->ranks.rank);
+	printf("on %.*s: loaded in %.3f ms, ", (int)target->device.device.length,
+	       target->device.device.data, (double)subject->load_ns / 1e6);
+	if (program_is(run->options.model))
+		printf("built and computed in %.3f ms\n", (double)target->dispatch_ns / 1e6);
+	else
+		printf("built in %.3f ms, computed in %.3f ms\n", (double)target->build_ns / 1e6,
+		       (double)target->dispatch_ns / 1e6);
+}
+
 /* One rank after the other. */
-static int print_in_turn(const struct run *run, const struct target *target)
+static int print_in_turn(const struct run *run, const struct subject *subject,
+			 const struct target *target)
 {
 	int ret = DONE;
 
 	for (uint32_t i = 0; !ret && i < run->ranks.count; i++) {
 		if (i == run->ranks.rank)
 			ret = print(run, target);
+		if (!ret && i == run->ranks.rank)
+			print_times(run, subject, target);
 		fflush(stdout);
 		if (!ret && run->ranks.count > 1)
 			ret = ranks_agree(&run->ranks);
@@ -325,7 +343,7 @@ static int compute(struct run *run, struct subject *subject, struct target *targ
 	if (!ret)
 		ret = target_open(target, &run->options, run->options.device);
 	if (!ret)
-		ret = program ? program_run(&run->options, &run->ranks, target) :
+		ret = program ? program_run(&run->options, &run->ranks, subject, target) :
 				target_run(target, subject);
 	return ret;
 }
@@ -347,7 +365,7 @@ int command_run(int argc, char **argv)
 	if (!ret)
 		ret = save(&run, &target);
 	if (!ret)
-		ret = print_in_turn(&run, &target);
+		ret = print_in_turn(&run, &subject, &target);
 	ranks_leave(&run.ranks, ret);
 	target_close(&target);
 	subject_close(&subject);

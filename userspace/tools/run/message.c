@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <webnn/onnx.h>
 
 #include "run.h"
@@ -49,6 +50,14 @@ int complain_wnn(enum exit_code code, bool onnx, const char *format, ...)
 	if (error.message.length >= length && !memcmp(error.message.data, about, length))
 		return complain(code, "%.*s", (int)error.message.length, error.message.data);
 	return complain(code, "%s: %.*s", about, (int)error.message.length, error.message.data);
+}
+
+uint64_t nanoseconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
 bool same_text(WNNStringView view, const char *text)

@@ -145,6 +145,7 @@ static int run_with(const struct options *options, const struct ranks *ranks,
 		    WNNStablehloTensor *inputs)
 {
 	WNNStablehloValueInfoArray infos = wnnStablehloProgramGetInputs(program, 0);
+	uint64_t begin;
 	int ret = DONE;
 
 	for (size_t i = 0; !ret && i < infos.count; i++) {
@@ -163,25 +164,29 @@ static int run_with(const struct options *options, const struct ranks *ranks,
 	}
 	if (ret)
 		return ret;
+	begin = nanoseconds();
 	if (wnnStablehloProgramRunSync(program, 0, target->context, infos.count, inputs) !=
 	    WNNStatus_Success)
 		return complain_program(options->model);
+	target->dispatch_ns = nanoseconds() - begin;
 	return take_results(options, program, target);
 }
 
 typedef int (*after_fn)(const struct options *options, WNNStablehloProgram program);
 
-static int run_and(const struct options *options, const struct ranks *ranks, struct target *target,
-		   after_fn after)
+static int run_and(const struct options *options, const struct ranks *ranks,
+		   struct subject *subject, struct target *target, after_fn after)
 {
 	WNNStablehloProgram program = NULL;
 	struct value *values = NULL;
 	WNNStablehloTensor *inputs = NULL;
+	uint64_t begin = nanoseconds();
 	size_t count = 0;
 	int ret = load(options, &program);
 
 	if (ret)
 		return ret;
+	subject->load_ns = nanoseconds() - begin;
 	if (wnnStablehloProgramSetWorld(program, ranks->world, options->partitions) !=
 	    WNNStatus_Success) {
 		wnnStablehloProgramRelease(program);
@@ -204,9 +209,10 @@ static int run_and(const struct options *options, const struct ranks *ranks, str
 	return ret;
 }
 
-int program_run(const struct options *options, const struct ranks *ranks, struct target *target)
+int program_run(const struct options *options, const struct ranks *ranks, struct subject *subject,
+		struct target *target)
 {
-	return run_and(options, ranks, target, NULL);
+	return run_and(options, ranks, subject, target, NULL);
 }
 
 static json_t *placement_json_of(const WNNStablehloPlacement *item)
@@ -239,10 +245,11 @@ int program_explain(const struct options *options, struct target *target)
 {
 	const struct ranks alone = { .count = 1 };
 	struct options common = *options;
+	struct subject subject = { 0 };
 
 	/* Sizes of values do not depend on them, turns of loops may. */
 	common.random = true;
-	return run_and(&common, &alone, target, tell_placement);
+	return run_and(&common, &alone, &subject, target, tell_placement);
 }
 
 static void print_infos(const char *what, WNNStablehloValueInfoArray infos)

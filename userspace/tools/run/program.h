@@ -7,8 +7,12 @@
 #include "subject.h"
 
 bool program_is(const char *path);
-/* Runs it on the context of @target, whose results are filled; an exit code. */
-int program_run(const struct options *options, const struct ranks *ranks, struct target *target);
+/*
+ * Runs it on the context of @target, whose results are filled; an exit code. Of @subject, only the time to
+ * load is filled.
+ */
+int program_run(const struct options *options, const struct ranks *ranks, struct subject *subject,
+		struct target *target);
 /* Runs it and prints, or writes as JSON, where its operations were computed. */
 int program_explain(const struct options *options, struct target *target);
 /* Prints what it takes and gives, or why it does not run. */

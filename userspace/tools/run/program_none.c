@@ -5,9 +5,11 @@
 
 #include "program.h"
 
-int program_run(const struct options *options, const struct ranks *ranks, struct target *target)
+int program_run(const struct options *options, const struct ranks *ranks, struct subject *subject,
+		struct target *target)
 {
 	(void)ranks;
+	(void)subject;
 	(void)target;
 	return program_info(options);
 }

@@ -92,6 +92,9 @@ void complain_as(int rank);
 int complain_wnn(enum exit_code code, bool onnx, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* Of a clock that goes on evenly. */
+uint64_t nanoseconds(void);
+
 bool same_text(WNNStringView view, const char *text);
 /* Whether text is wanted beside JSON. */
 bool text_wanted(const struct options *options);

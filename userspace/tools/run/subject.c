@@ -100,11 +100,13 @@ static int set_shape(const struct subject *subject, const struct pair *shape)
 
 int subject_open(struct subject *subject, const struct options *options)
 {
+	uint64_t begin = nanoseconds();
 	int ret;
 
 	*subject = (struct subject){ .options = options };
 	if (wnnOnnxLoadFile(WNN_STR(options->model), NULL, &subject->model) != WNNStatus_Success)
 		return complain_wnn(BAD_MODEL, true, "%s", options->model);
+	subject->load_ns = nanoseconds() - begin;
 	ret = set_outputs(subject);
 	if (!ret)
 		ret = set_dimensions(subject);

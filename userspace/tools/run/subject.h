@@ -16,6 +16,7 @@ struct subject {
 	const struct options *options;
 	WNNOnnxModel model;
 	bool told;	      /* what the first build did that the user may not expect */
+	uint64_t load_ns;     /* how long it took to load */
 	struct value *values; /* of all inputs, in the order of the file */
 	size_t value_count;
 };
@@ -49,6 +50,8 @@ struct target {
 	/* Draws random numbers; NULL: the graph has none. */
 	WNNOnnxModel model;
 	uint64_t seed, dispatches;
+	uint64_t build_ns,
+		dispatch_ns; /* how long the last of each took; of a program, both in one */
 	size_t input_count, output_count;
 	WNNNamedTensor *inputs, *outputs;
 	size_t empty_count;    /* outputs without elements, behind the others in the results */

@@ -178,9 +178,11 @@ WNNStatus target_try_build(struct target *target, struct subject *subject)
 
 int target_build(struct target *target, struct subject *subject)
 {
+	uint64_t begin = nanoseconds();
 	WNNStatus status = target_try_build(target, subject);
 	WNNOnnxRefusalArray refusals = { 0 };
 
+	target->build_ns = nanoseconds() - begin;
 	if (status == WNNStatus_Success)
 		return DONE;
 	if (status == WNNStatus_NotSupportedError)
@@ -334,13 +336,17 @@ int target_prepare(struct target *target, const struct subject *subject)
 int target_dispatch(struct target *target)
 {
 	int ret = target->model ? draw(target) : DONE;
+	uint64_t begin = nanoseconds();
 
+	target->dispatch_ns = 0;
 	if (ret || !target->graph)
 		return ret;
 	if (wnnContextDispatch(target->context, target->graph, target->input_count, target->inputs,
 			       target->output_count, target->outputs) == WNNStatus_Success &&
-	    wnnContextWaitIdle(target->context, WNN_WAIT_FOREVER) == WNNStatus_Success)
+	    wnnContextWaitIdle(target->context, WNN_WAIT_FOREVER) == WNNStatus_Success) {
+		target->dispatch_ns = nanoseconds() - begin;
 		return DONE;
+	}
 	return complain_wnn(BAD_DEVICE, false, "dispatch");
 }
 
