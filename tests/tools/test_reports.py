@@ -248,7 +248,8 @@ class Usage(ToolTest):
 
     def test_files_and_devices(self):
         model = convolution(self.folder)
-        self.refuses(2, "none.onnx: ", "info", self.folder / "none.onnx")
+        for command in ("info", "run", "bench", "explain", "profile"):
+            self.refuses(2, "none.onnx: ", command, self.folder / "none.onnx")
         (self.folder / "text.onnx").write_text("This is no model.")
         self.refuses(2, "text.onnx: ", "run", self.folder / "text.onnx")
         for content, kind in ((b'{"model": [1, 2]}', "JSON"), (b"<!DOCTYPE html><html></html>", "a web page"),

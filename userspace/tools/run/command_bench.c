@@ -384,7 +384,7 @@ static int open_streams(struct bench *bench, struct subject *subject)
 
 static void close_streams(struct bench *bench)
 {
-	for (size_t i = 0; i < bench->stream_count; i++) {
+	for (size_t i = 0; bench->streams && i < bench->stream_count; i++) {
 		target_close(&bench->streams[i].target);
 		free(bench->streams[i].ns);
 	}
