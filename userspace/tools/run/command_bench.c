@@ -240,7 +240,7 @@ static json_t *statistics_json(const WNNGraphStatistics *s)
 /* Inputs that are constants of the graph: what follows from them alone is not timed. */
 static json_t *frozen_json(const struct subject *subject)
 {
-	WNNOnnxValueInfoArray inputs = wnnOnnxModelGetInputs(subject->model);
+	WNNOnnxValueInfoArray inputs = subject_inputs(subject);
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < inputs.count; i++)
@@ -355,7 +355,7 @@ static int open_stream(struct stream *stream, struct bench *bench, struct subjec
 	int ret;
 
 	stream->bench = bench;
-	ret = target_open(&stream->target, &bench->options, bench->options.device);
+	ret = target_open_for(&stream->target, subject, bench->options.device);
 	if (!ret)
 		ret = target_build(&stream->target, subject);
 	if (!ret)

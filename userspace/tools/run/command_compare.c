@@ -154,7 +154,7 @@ static int compare_devices(struct comparison *comparison, struct subject *subjec
 			   struct target *got)
 {
 	struct target expected = { 0 };
-	int ret = target_open(&expected, &comparison->options, comparison->with);
+	int ret = target_open_for(&expected, subject, comparison->with);
 
 	if (!ret)
 		ret = target_run(&expected, subject);
@@ -200,7 +200,7 @@ static int compare(struct comparison *comparison, struct subject *subject, struc
 	if (!ret)
 		ret = values_read(subject, &seed);
 	if (!ret)
-		ret = target_open(target, common, common->device);
+		ret = target_open_for(target, subject, common->device);
 	if (!ret)
 		ret = target_run(target, subject);
 	if (!ret)

@@ -85,7 +85,7 @@ int command_explain(int argc, char **argv)
 	if (!ret)
 		ret = values_read(&subject, &seed);
 	if (!ret)
-		ret = target_open(&target, &common, common.device);
+		ret = target_open_for(&target, &subject, common.device);
 	if (!ret)
 		ret = target_build(&target, &subject);
 	if (!ret && !target.graph)

@@ -10,6 +10,7 @@
 #include "model_file.h"
 #include "program.h"
 #include "quantity.h"
+#include "saved.h"
 #include "subject.h"
 
 /* An operator of ONNX, and all nodes of it. */
@@ -388,7 +389,7 @@ static void print_info(const struct info *info, const struct subject *subject,
 		printf("operator set %s %" PRId64 "\n", domain && *domain ? domain : "ai.onnx",
 		       model->opset_import[i]->version);
 	}
-	print_values("inputs", wnnOnnxModelGetInputs(subject->model));
+	print_values("inputs", subject_inputs(subject));
 	print_values("outputs", wnnOnnxModelGetOutputs(subject->model));
 	print_sums(info);
 	print_nodes(info);
@@ -517,7 +518,7 @@ static json_t *info_json(const struct info *info, const struct subject *subject,
 			 "model", info->options.model, "ir_version", (json_int_t)model->ir_version,
 			 "producer", text_json(model->producer_name ? model->producer_name : ""),
 			 "operator_sets", sets, "inputs",
-			 values_json(wnnOnnxModelGetInputs(subject->model)), "outputs",
+			 values_json(subject_inputs(subject)), "outputs",
 			 values_json(wnnOnnxModelGetOutputs(subject->model)), "operators",
 			 kinds_json(info), "weights", "tensors", (json_int_t)info->weights,
 			 "elements", (json_int_t)info->weight_elements, "bytes",
@@ -550,12 +551,16 @@ static int inform(struct info *info, struct subject *subject, struct target *tar
 {
 	int ret = subject_open(subject, &info->options);
 
+	if (!ret && subject->saved) {
+		ret = target_open_for(target, subject, info->options.device);
+		return ret ? ret : saved_info(subject, target);
+	}
 	if (!ret)
 		ret = scan(info);
 	if (!ret)
 		ret = read_given(subject);
 	if (!ret)
-		ret = target_open(target, &info->options, info->options.device);
+		ret = target_open_for(target, subject, info->options.device);
 	if (ret)
 		return ret;
 	try_build(info, subject, target);

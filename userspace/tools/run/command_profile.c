@@ -85,7 +85,7 @@ int command_profile(int argc, char **argv)
 	if (!ret)
 		ret = values_read(&subject, &seed);
 	if (!ret)
-		ret = target_open(&target, &profiling.options, profiling.options.device);
+		ret = target_open_for(&target, &subject, profiling.options.device);
 	if (!ret)
 		ret = target_run(&target, &subject);
 	if (!ret && !target.graph)

@@ -341,7 +341,8 @@ static int compute(struct run *run, struct subject *subject, struct target *targ
 	if (!ret && ranks_node(&run->ranks, run->options.device, run->node, sizeof(run->node)))
 		run->options.node = run->node;
 	if (!ret)
-		ret = target_open(target, &run->options, run->options.device);
+		ret = program ? target_open(target, &run->options, run->options.device) :
+				target_open_for(target, subject, run->options.device);
 	if (!ret)
 		ret = program ? program_run(&run->options, &run->ranks, subject, target) :
 				target_run(target, subject);

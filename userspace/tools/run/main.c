@@ -16,6 +16,8 @@ static const struct {
 	{ "info", command_info, "inputs, outputs and operators, and what is supported where" },
 	{ "run", command_run, "run it once, and save or print its outputs" },
 	{ "bench", command_bench, "time its dispatches" },
+	{ "compile", command_compile,
+	  "save its graph, which all commands take in place of the model" },
 	{ "explain", command_explain, "where each operator runs, and why" },
 	{ "profile", command_profile, "where the time of a dispatch goes" },
 	{ "compare", command_compare, "compare its outputs on two devices, or with recorded ones" },
@@ -26,7 +28,7 @@ static const struct {
 
 static void usage(FILE *file)
 {
-	fprintf(file, "Usage: webnn-run COMMAND [OPTION...] MODEL.onnx\n\n");
+	fprintf(file, "Usage: webnn-run COMMAND [OPTION...] MODEL\n\n");
 	for (size_t i = 0; i < NUM_COMMANDS; i++)
 		fprintf(file, "  %-8s %s\n", commands[i].name, commands[i].does);
 	fprintf(file,

@@ -107,6 +107,7 @@ int command_run(int argc, char **argv);
 int command_bench(int argc, char **argv);
 int command_explain(int argc, char **argv);
 int command_profile(int argc, char **argv);
+int command_compile(int argc, char **argv);
 int command_compare(int argc, char **argv);
 int command_doctor(int argc, char **argv);
 

@@ -8,6 +8,12 @@
 #include <sys/stat.h>
 
 #include "../npz.h"
+#include "saved.h"
+
+WNNOnnxValueInfoArray subject_inputs(const struct subject *subject)
+{
+	return subject->saved ? subject->saved_inputs : wnnOnnxModelGetInputs(subject->model);
+}
 
 static int view_length(WNNStringView view)
 {
@@ -17,7 +23,7 @@ static int view_length(WNNStringView view)
 /* Names of the dimensions that can be set, for a message. */
 static void list_dimensions(const struct subject *subject, char *text, size_t room)
 {
-	WNNOnnxValueInfoArray inputs = wnnOnnxModelGetInputs(subject->model);
+	WNNOnnxValueInfoArray inputs = subject_inputs(subject);
 	size_t used = 0;
 
 	*text = 0;
@@ -104,6 +110,8 @@ int subject_open(struct subject *subject, const struct options *options)
 	int ret;
 
 	*subject = (struct subject){ .options = options };
+	if (saved_is(options->model))
+		return saved_open(subject);
 	if (wnnOnnxLoadFile(WNN_STR(options->model), NULL, &subject->model) != WNNStatus_Success)
 		return complain_wnn(BAD_MODEL, true, "%s", options->model);
 	subject->load_ns = nanoseconds() - begin;
@@ -121,6 +129,7 @@ void subject_close(struct subject *subject)
 		value_exit(&subject->values[i]);
 	free(subject->values);
 	wnnOnnxModelRelease(subject->model);
+	saved_close(subject);
 	*subject = (struct subject){ 0 };
 }
 
@@ -141,7 +150,7 @@ static void list_inputs(WNNOnnxValueInfoArray inputs, char *text, size_t room)
 /* Every NAME of @pairs is an input; "" is the only one. */
 static int check_names(const struct subject *subject, const struct pairs *pairs, const char *option)
 {
-	WNNOnnxValueInfoArray inputs = wnnOnnxModelGetInputs(subject->model);
+	WNNOnnxValueInfoArray inputs = subject_inputs(subject);
 	char names[600];
 
 	list_inputs(inputs, names, sizeof(names));
@@ -173,7 +182,7 @@ static const struct pair *find_input(const struct subject *subject, WNNStringVie
 	for (size_t i = 0; !pair && i < inputs->count; i++)
 		if (!*inputs->items[i].name &&
 		    (!npz_is(inputs->items[i].text) || npz_has(inputs->items[i].text, text) ||
-		     wnnOnnxModelGetInputs(subject->model).count == 1))
+		     subject_inputs(subject).count == 1))
 			pair = &inputs->items[i];
 	return pair;
 }
@@ -192,7 +201,7 @@ static bool shape_is_known(const WNNOnnxValueInfo *info)
 static int load_files(struct subject *subject)
 {
 	for (size_t i = 0; i < subject->value_count; i++) {
-		WNNOnnxValueInfo info = wnnOnnxModelGetInputs(subject->model).data[i];
+		WNNOnnxValueInfo info = subject_inputs(subject).data[i];
 		const struct pair *pair = find_input(subject, info.name);
 		struct value *value = &subject->values[i];
 		char name[300];
@@ -252,7 +261,7 @@ static int shape_is_open(const struct subject *subject, const WNNOnnxValueInfo *
 
 bool subject_is_open(const struct subject *subject, char *text, size_t room)
 {
-	WNNOnnxValueInfoArray inputs = wnnOnnxModelGetInputs(subject->model);
+	WNNOnnxValueInfoArray inputs = subject_inputs(subject);
 
 	for (size_t i = 0; i < inputs.count; i++) {
 		const WNNOnnxValueInfo *info = &inputs.data[i];
@@ -388,7 +397,7 @@ static int fill_value(const struct subject *subject, struct value *value, struct
 
 static int make_value(const struct subject *subject, size_t index, const uint64_t *otherwise)
 {
-	WNNOnnxValueInfo info = wnnOnnxModelGetInputs(subject->model).data[index];
+	WNNOnnxValueInfo info = subject_inputs(subject).data[index];
 	struct value loaded = subject->values[index];
 	struct value *value = &subject->values[index];
 	uint32_t shape[VALUE_MAX_RANK];
@@ -424,7 +433,7 @@ static int make_value(const struct subject *subject, size_t index, const uint64_
 
 int values_read(struct subject *subject, const uint64_t *otherwise)
 {
-	WNNOnnxValueInfoArray inputs = wnnOnnxModelGetInputs(subject->model);
+	WNNOnnxValueInfoArray inputs = subject_inputs(subject);
 	int ret = check_names(subject, &subject->options->inputs, "--input");
 
 	if (!ret)

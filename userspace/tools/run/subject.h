@@ -11,35 +11,6 @@
 
 /* Functions return DONE, or an exit code after a message. */
 
-/* A model, once its dimensions are set; values_read() adds the values. */
-struct subject {
-	const struct options *options;
-	WNNOnnxModel model;
-	bool told;	      /* what the first build did that the user may not expect */
-	uint64_t load_ns;     /* how long it took to load */
-	struct value *values; /* of all inputs, in the order of the file */
-	size_t value_count;
-};
-
-int subject_open(struct subject *subject, const struct options *options);
-/* Whether the shape of an input is open; then what there is to do about it, as text. */
-bool subject_is_open(const struct subject *subject, char *text, size_t room);
-void subject_close(struct subject *subject);
-
-/*
- * Shapes first: those that the file leaves open come from --input. Then all values; those that
- * are not given are drawn when @otherwise is not NULL, from this seed, else they are demanded.
- */
-int values_read(struct subject *subject, const uint64_t *otherwise);
-
-/*
- * Reads a .npy file, the array of this name in a .npz file, or a tensor of ONNX, with the shape that it
- * says.
- */
-bool value_file_has_shape(const char *path);
-int value_load(const char *path, const char *name, struct value *value);
-int value_save(const struct value *value, const char *path);
-
 /* A context, the graph on it, its tensors. */
 struct target {
 	WNNInstance instance;
@@ -58,7 +29,47 @@ struct target {
 	struct value *results; /* of the outputs */
 };
 
+/*
+ * A model, once its dimensions are set, or a graph that compile has saved; values_read() adds the values.
+ */
+struct subject {
+	const struct options *options;
+	WNNOnnxModel model;   /* NULL: a saved graph */
+	bool told;	      /* what the first build did that the user may not expect */
+	uint64_t load_ns;     /* how long it took to load */
+	struct value *values; /* of all inputs, in the order of the file */
+	size_t value_count;
+	/* Of a saved graph: */
+	bool saved, profile;  /* profile: it has time stamps, though nobody asked for them */
+	struct target *first; /* has its context and graph until it is taken over */
+	WNNGraph described;   /* a reference, as saved_inputs has its texts */
+	WNNOnnxValueInfoArray saved_inputs;
+};
+
+int subject_open(struct subject *subject, const struct options *options);
+/* What it takes, until a dimension is set. */
+WNNOnnxValueInfoArray subject_inputs(const struct subject *subject);
+/* Whether the shape of an input is open; then what there is to do about it, as text. */
+bool subject_is_open(const struct subject *subject, char *text, size_t room);
+void subject_close(struct subject *subject);
+
+/*
+ * Shapes first: those that the file leaves open come from --input. Then all values; those that
+ * are not given are drawn when @otherwise is not NULL, from this seed, else they are demanded.
+ */
+int values_read(struct subject *subject, const uint64_t *otherwise);
+
+/*
+ * Reads a .npy file, the array of this name in a .npz file, or a tensor of ONNX, with the shape that it
+ * says.
+ */
+bool value_file_has_shape(const char *path);
+int value_load(const char *path, const char *name, struct value *value);
+int value_save(const struct value *value, const char *path);
+
 int target_open(struct target *target, const struct options *options, const char *device);
+/* With the subject's options; a saved graph may be there already. */
+int target_open_for(struct target *target, struct subject *subject, const char *device);
 /* Inputs that the model needs as constants become such, where they were given. No message. */
 WNNStatus target_try_build(struct target *target, struct subject *subject);
 int target_build(struct target *target, struct subject *subject);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "subject.h"
+#include "saved.h"
 
 /* The library says who asked for the device; who uses this tool knows, and wants to know what else there is. */
 static int no_device(const char *device)
@@ -55,12 +55,26 @@ int target_open(struct target *target, const struct options *options, const char
 	return DONE;
 }
 
+int target_open_for(struct target *target, struct subject *subject, const char *device)
+{
+	struct options options = *subject->options;
+	struct target *first = subject->first;
+
+	if (first && first->graph && device == options.device) {
+		*target = *first;
+		*first = (struct target){ 0 };
+		return DONE;
+	}
+	options.profile |= subject->profile;
+	return target_open(target, &options, device);
+}
+
 /* ---- build */
 
 /* The value of an input that the user has given and that is none of the graph's constants yet. */
 static struct value *find_given(struct subject *subject, WNNStringView name)
 {
-	WNNOnnxValueInfoArray inputs = wnnOnnxModelGetInputs(subject->model);
+	WNNOnnxValueInfoArray inputs = subject_inputs(subject);
 
 	for (size_t i = 0; name.length && i < subject->value_count; i++)
 		if (same_text(name, subject->values[i].name) && subject->values[i].given &&
@@ -178,10 +192,14 @@ WNNStatus target_try_build(struct target *target, struct subject *subject)
 
 int target_build(struct target *target, struct subject *subject)
 {
-	uint64_t begin = nanoseconds();
-	WNNStatus status = target_try_build(target, subject);
 	WNNOnnxRefusalArray refusals = { 0 };
+	uint64_t begin = nanoseconds();
+	WNNStatus status;
 
+	/* The first target has it already. */
+	if (subject->saved)
+		return target->graph ? DONE : saved_load(target, subject);
+	status = target_try_build(target, subject);
 	target->build_ns = nanoseconds() - begin;
 	if (status == WNNStatus_Success)
 		return DONE;

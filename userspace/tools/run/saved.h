@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* webnn-run: graphs that compile has saved, in place of a model. */
+#ifndef ONPU_TOOLS_RUN_SAVED_H
+#define ONPU_TOOLS_RUN_SAVED_H
+
+#include "subject.h"
+
+/* Whether the file begins as one, or its name ends with .graph. */
+bool saved_is(const char *path);
+
+/* As subject_open(): loads the graph, on a context that the first target takes over. */
+int saved_open(struct subject *subject);
+void saved_close(struct subject *subject);
+
+/* Loads the graph on the context of @target. */
+int saved_load(struct target *target, const struct subject *subject);
+
+/* Says why the last load or save of a graph failed, and returns @code. */
+int saved_complain(enum exit_code code, const char *path);
+
+/* Prints, or writes as JSON, what it takes and gives, and where its operators run. */
+int saved_info(const struct subject *subject, const struct target *target);
+
+#endif
