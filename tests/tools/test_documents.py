@@ -39,7 +39,7 @@ class Documents(unittest.TestCase):
         self.page = re.sub(r"\\f.", "", page)
 
     def test_there_are_commands(self):
-        self.assertLessEqual({"info", "run", "bench", "compile", "explain", "profile", "compare"}, set(COMMANDS))
+        self.assertLessEqual({"info", "run", "bench", "compile", "explain", "profile", "compare", "extract"}, set(COMMANDS))
         # The doctor takes no model.
         for command in set(COMMANDS) - {"doctor"}:
             self.assertLessEqual({"--device", "--dim"}, options_of(command))

@@ -335,7 +335,9 @@ class Habits(ToolTest):
         self.tool("run", model, "--outputs", "a", "--outputs", "b", "-i", f"x={self.array('x.npy', x)}",
                   "--output-dir", self.folder / "out")
         self.assertEqual({path.name for path in (self.folder / "out").iterdir()}, {"a.npy", "b.npy"})
-        self.refuses(2, 'the model has no tensor "c"', "run", model, "--outputs", "c", "--fill", "x=1")
+        self.refuses(2, '--outputs: the model has no tensor "aa"; similar are "a"', "run", model, "--outputs", "aa",
+                     "--fill", "x=1")
+        self.refuses(2, 'output "a" is given twice', "run", model, "--outputs", "a", "--outputs", "a")
         self.refuses(3, 'input "x" has no value', "run", model, "--outputs", "a")
 
     def test_frozen(self):

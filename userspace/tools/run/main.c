@@ -21,6 +21,7 @@ static const struct {
 	{ "explain", command_explain, "where each operator runs, and why" },
 	{ "profile", command_profile, "where the time of a dispatch goes" },
 	{ "compare", command_compare, "compare its outputs on two devices, or with recorded ones" },
+	{ "extract", command_extract, "save a part of it, between tensors, as a model" },
 	{ "doctor", command_doctor, "without a model: what works on this machine, and what helps" },
 };
 

@@ -106,6 +106,7 @@ int command_info(int argc, char **argv);
 int command_run(int argc, char **argv);
 int command_bench(int argc, char **argv);
 int command_explain(int argc, char **argv);
+int command_extract(int argc, char **argv);
 int command_profile(int argc, char **argv);
 int command_compile(int argc, char **argv);
 int command_compare(int argc, char **argv);

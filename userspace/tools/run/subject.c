@@ -8,7 +8,9 @@
 #include <sys/stat.h>
 
 #include "../npz.h"
+#include "model_file.h"
 #include "saved.h"
+#include "tensors.h"
 
 WNNOnnxValueInfoArray subject_inputs(const struct subject *subject)
 {
@@ -61,6 +63,31 @@ static int set_dimensions(const struct subject *subject)
 	return DONE;
 }
 
+/* Says what is wrong with the names of --outputs, and names similar ones of one that there is not. */
+static int bad_outputs(const struct subject *subject)
+{
+	const struct options *options = subject->options;
+	struct tensors tensors = { 0 };
+	Onnx__ModelProto *model = NULL;
+	char similar[400] = "";
+	int ret = model_file_load(options->model, &model);
+
+	if (!ret && tensors_init(&tensors, model->graph))
+		ret = complain(BAD_DEVICE, "--outputs: memory is exhausted");
+	for (size_t i = 0; !ret && i < options->cuts.count; i++) {
+		const char *name = options->cuts.items[i].text;
+
+		if (tensors_find(&tensors, name))
+			continue;
+		tensors_similar(&tensors, name, similar, sizeof(similar));
+		ret = complain(BAD_MODEL, "%s: --outputs: the model has no tensor \"%s\"%s",
+			       options->model, name, similar);
+	}
+	tensors_exit(&tensors);
+	model_file_free(model);
+	return ret ? ret : complain_wnn(BAD_MODEL, true, "%s: --outputs", options->model);
+}
+
 static int set_outputs(const struct subject *subject)
 {
 	const struct pairs *cuts = &subject->options->cuts;
@@ -74,7 +101,7 @@ static int set_outputs(const struct subject *subject)
 	for (size_t i = 0; i < cuts->count; i++)
 		names[i] = WNN_STR(cuts->items[i].text);
 	if (wnnOnnxModelSetOutputs(subject->model, cuts->count, names) != WNNStatus_Success)
-		ret = complain_wnn(BAD_MODEL, true, "%s: --outputs", subject->options->model);
+		ret = bad_outputs(subject);
 	free(names);
 	return ret;
 }
