@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What the tests of webnn-run share: the program, small ONNX models, and what they compute."""
+import json
 import os
 import pathlib
 import subprocess
@@ -61,6 +62,10 @@ def convolution(folder):
     return save(folder, "convolution", nodes, [("x", [1, 3, 16, 16])], [("y", [1, 4])], weights)
 
 
+# What convolution() computes from its input.
+CONVOLUTION_TENSORS = ["c", "r", "p", "f", "d", "y"]
+
+
 def same(folder, name, shape, kind=TensorProto.FLOAT):
     """The output is the input."""
     return save(folder, name, [node("Identity", ["x"], ["y"], "copy")], [("x", shape, kind)],
@@ -90,6 +95,18 @@ class ToolTest(unittest.TestCase):
         path = self.folder / name
         np.save(path, values)
         return path
+
+
+class CompareTest(ToolTest):
+    def compare(self, model, *options, status=0, device="cpu"):
+        """The result, and all that was said."""
+        path = self.folder / "result.json"
+        out, err = self.tool("compare", model, "-d", device, "--json", path, *options, status=status)
+        return json.loads(path.read_text()), out + err
+
+    @staticmethod
+    def names(result):
+        return [o["name"] for o in result["outputs"]]
 
 
 def on_devices(test):

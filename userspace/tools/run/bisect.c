@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "model_file.h"
+#include "recorded.h"
 
 enum verdict { SAME, DIFFERS, UNKNOWN };
 
@@ -21,11 +22,13 @@ struct made {
 	size_t by;	  /* node that makes it */
 	size_t last_use;  /* node that reads it last; the number of nodes: it is an output */
 	bool from_inputs; /* else it is the same whatever the device */
+	bool recorded;	  /* it can be compared with a recorded value */
 };
 
 struct search {
 	struct subject *subject;
-	struct target *targets[2];
+	struct target *targets[2]; /* the second is NULL with recorded values */
+	const char *recorded;
 	struct tolerance tolerance;
 	Onnx__ModelProto *model;
 	size_t node_count;
@@ -100,8 +103,11 @@ static int learn(struct search *search)
 		for (size_t k = 0; k < node->n_output; k++) {
 			struct made *made = find(search, node->output[k]);
 
-			if (made)
-				made->from_inputs = from_inputs;
+			if (!made)
+				continue;
+			made->from_inputs = from_inputs;
+			made->recorded = search->recorded && from_inputs &&
+					 recorded_has(search->recorded, made->name);
 		}
 	}
 	for (size_t i = 0; i < graph->n_output; i++) {
@@ -115,8 +121,11 @@ static int learn(struct search *search)
 
 /* ---- one cut */
 
-/* The model up to the node before @cut, as bytes; NULL when memory is exhausted or nothing crosses. */
-static uint8_t *pack(const struct search *search, size_t cut, size_t *size)
+/*
+ * The model up to the node before @cut, as bytes; NULL when memory is exhausted or nothing crosses that can be compared.
+ * @all: whether that is all that crosses.
+ */
+static uint8_t *pack(const struct search *search, size_t cut, size_t *size, bool *all)
 {
 	Onnx__GraphProto *graph = search->model->graph;
 	Onnx__ValueInfoProto *infos = calloc(search->made_count + 1, sizeof(*infos));
@@ -126,10 +135,14 @@ static uint8_t *pack(const struct search *search, size_t cut, size_t *size)
 	uint8_t *bytes = NULL;
 	size_t count = 0;
 
+	*all = true;
 	for (size_t i = 0; infos && outputs && i < search->made_count; i++) {
 		const struct made *made = &search->made[i];
 
 		if (made->by >= cut || made->last_use < cut || !made->from_inputs)
+			continue;
+		*all &= !search->recorded || made->recorded;
+		if (search->recorded && !made->recorded)
 			continue;
 		onnx__value_info_proto__init(&infos[count]);
 		infos[count].name = (char *)made->name;
@@ -195,24 +208,36 @@ static void note(struct search *search, const char *name, const struct differenc
 				     copy_text(name), *difference, 1 };
 }
 
-static enum verdict compare(struct search *search)
+/* Outputs beside @expected, or beside recorded values where it is NULL. */
+static int compare(struct search *search, enum verdict *verdict)
 {
 	const struct target *got = search->targets[0], *expected = search->targets[1];
-	enum verdict verdict = SAME;
+	int ret = DONE;
 
+	*verdict = SAME;
 	for (size_t i = 0; i < got->output_count; i++) {
+		const struct value *one = &got->results[i], *other;
+		struct value recorded = { 0 };
 		struct difference difference;
 
-		if (got->results[i].count != expected->results[i].count)
-			return UNKNOWN;
-		difference =
-			difference_of(&got->results[i], &expected->results[i], search->tolerance);
+		if (!expected)
+			ret = recorded_load(search->recorded, one->name, &recorded);
+		if (ret)
+			return ret;
+		other = expected ? &expected->results[i] : &recorded;
+		if (one->count != other->count) {
+			*verdict = UNKNOWN;
+			value_exit(&recorded);
+			return DONE;
+		}
+		difference = difference_of(one, other, search->tolerance);
+		value_exit(&recorded);
 		if (!difference.differs)
 			continue;
-		verdict = DIFFERS;
-		note(search, got->results[i].name, &difference);
+		*verdict = DIFFERS;
+		note(search, one->name, &difference);
 	}
-	return verdict;
+	return DONE;
 }
 
 /* A cut through values that WebNN has no type for, or through sequences, is not known. */
@@ -220,14 +245,15 @@ static int try_cut(struct search *search, size_t cut, enum verdict *verdict)
 {
 	struct subject part = *search->subject;
 	size_t size = 0;
-	uint8_t *bytes = pack(search, cut, &size);
+	bool all;
+	uint8_t *bytes = pack(search, cut, &size, &all);
 	int ret = DONE;
 
-	*verdict = bytes ? UNKNOWN : SAME;
+	*verdict = bytes || !all ? UNKNOWN : SAME;
 	part.model = NULL;
 	if (!bytes || load(search, bytes, size, &part.model) != WNNStatus_Success)
 		goto out;
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < 2 && search->targets[i]; i++) {
 		struct target *target = search->targets[i];
 
 		target_clear(target);
@@ -241,7 +267,10 @@ static int try_cut(struct search *search, size_t cut, enum verdict *verdict)
 		if (ret)
 			goto out;
 	}
-	*verdict = compare(search);
+	ret = compare(search, verdict);
+	/* What is not recorded may differ. */
+	if (!all && *verdict == SAME)
+		*verdict = UNKNOWN;
 out:
 	wnnOnnxModelRelease(part.model);
 	free(bytes);
@@ -293,10 +322,11 @@ static int halve(struct search *search)
 }
 
 int bisect(struct subject *subject, struct target *got, struct target *expected,
-	   struct tolerance tolerance, struct bisected *result)
+	   const char *recorded, struct tolerance tolerance, struct bisected *result)
 {
 	struct search search = { .subject = subject,
 				 .targets = { got, expected },
+				 .recorded = expected ? NULL : recorded,
 				 .tolerance = tolerance,
 				 .result = result };
 	int ret = model_file_load(subject->options->model, &search.model);

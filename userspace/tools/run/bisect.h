@@ -18,11 +18,11 @@ struct bisected {
 };
 
 /*
- * The outputs of @subject differ between the two. Both lose their graphs. Returns DONE, or an exit
- * code after a message.
+ * The outputs of @subject differ between the two, or from recorded ones, at a path as of recorded_has(), where
+ * @expected is NULL. Targets lose their graphs. Returns DONE, or an exit code after a message.
  */
 int bisect(struct subject *subject, struct target *got, struct target *expected,
-	   struct tolerance tolerance, struct bisected *result);
+	   const char *recorded, struct tolerance tolerance, struct bisected *result);
 void bisect_free(struct bisected *result);
 
 #endif

@@ -4,26 +4,37 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../npz.h"
 #include "bisect.h"
+#include "computed.h"
 #include "difference.h"
+#include "onnx_runtime.h"
+#include "recorded.h"
 #include "subject.h"
 
-enum { KEY_WITH = 0x100, KEY_EXPECT, KEY_TOLERANCE, KEY_BISECT };
+enum { KEY_WITH = 0x100, KEY_EXPECT, KEY_TOLERANCE, KEY_BISECT, KEY_ALL };
 
 struct comparison {
 	struct options options;
-	const char *with;
+	const char *with; /* a device, or onnxruntime */
 	struct pairs expected;
 	struct tolerance tolerance;
-	bool bisect, differs;
+	bool onnxruntime, bisect, all, differs;
+	const char *set; /* recorded values by name, as of recorded_has() */
+	struct onnx_runtime runtime;
+	struct computed tensors; /* that --all compares */
+	size_t compared, differing;
 	struct bisected first;
-	json_t *outputs;
+	json_t *outputs, *skipped;
 };
 
 static const struct argp_option options[] = {
 	{ NULL, 0, NULL, 0, "Comparing:", 4 },
-	{ "with", KEY_WITH, "DEVICE", 0, "With the outputs on this device", 4 },
-	{ "expect", KEY_EXPECT, "[OUTPUT=]FILE", 0, "With a recorded output, .npy or .pb", 4 },
+	{ "with", KEY_WITH, "DEVICE", 0,
+	  "With the outputs on this device, or of onnxruntime, which python3 must have", 4 },
+	{ "expect", KEY_EXPECT, "[OUTPUT=]FILE", 0,
+	  "With a recorded output, .npy or .pb, or with all that a folder or a .npz file has", 4 },
+	{ "all", KEY_ALL, NULL, 0, "Compare all tensors, not outputs alone", 4 },
 	{ "tolerance", KEY_TOLERANCE, "X", 0,
 	  "Largest error, as a part of the largest magnitude of an output (default 1e-4; integers: 0)",
 	  4 },
@@ -31,6 +42,34 @@ static const struct argp_option options[] = {
 	JSON_OPTION,
 	{ 0 }
 };
+
+static void set_with(struct comparison *comparison, const char *name, struct argp_state *state)
+{
+	comparison->onnxruntime = !strcmp(name, "onnxruntime");
+	if (!comparison->onnxruntime && strcmp(name, "npu") && strcmp(name, "sim") &&
+	    strcmp(name, "cpu"))
+		argp_error(state,
+			   "there is no device '%s'; there are npu, sim and cpu, and onnxruntime",
+			   name);
+	comparison->with = name;
+}
+
+/* A file without a name that has values by name. */
+static void choose_set(struct comparison *comparison, struct argp_state *state)
+{
+	const struct pairs *expected = &comparison->expected;
+
+	if (expected->count == 1 && !*expected->items[0].name &&
+	    recorded_is(expected->items[0].text))
+		comparison->set = expected->items[0].text;
+	if (comparison->with || comparison->set)
+		return;
+	if (comparison->bisect)
+		argp_error(state, "--bisect needs --with, or --expect with a folder or a .npz file "
+				  "that has what is inside of the model");
+	if (comparison->all)
+		argp_error(state, "--all needs --with, or --expect with a folder or a .npz file");
+}
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -41,10 +80,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		state->child_inputs[0] = state->child_inputs[1] = &comparison->options;
 		return 0;
 	case KEY_WITH:
-		if (strcmp(arg, "npu") && strcmp(arg, "sim") && strcmp(arg, "cpu"))
-			argp_error(state, "there is no device '%s'; there are npu, sim and cpu",
-				   arg);
-		comparison->with = arg;
+		set_with(comparison, arg, state);
 		return 0;
 	case KEY_EXPECT:
 		pairs_add(&comparison->expected, arg, false, "--expect", state);
@@ -58,14 +94,16 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_BISECT:
 		comparison->bisect = true;
 		return 0;
+	case KEY_ALL:
+		comparison->all = true;
+		return 0;
 	case JSON_KEY:
 		comparison->options.json = arg;
 		return 0;
 	case ARGP_KEY_END:
 		if (!comparison->with == !comparison->expected.count)
 			argp_error(state, "it needs either --with DEVICE or --expect FILE");
-		if (comparison->bisect && !comparison->with)
-			argp_error(state, "--bisect needs --with DEVICE");
+		choose_set(comparison, state);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -79,7 +117,9 @@ static int compare_output(struct comparison *comparison, const struct value *got
 	char text[300];
 	json_t *json;
 
-	if (got->count != expected->count || got->type != expected->type) {
+	/* ONNX Runtime has types that are carried in wider ones here. */
+	if (got->count != expected->count ||
+	    (got->type != expected->type && !comparison->onnxruntime)) {
 		char other[300];
 
 		value_describe(expected, other, sizeof(other));
@@ -89,6 +129,8 @@ static int compare_output(struct comparison *comparison, const struct value *got
 	}
 	difference = difference_of(got, expected, comparison->tolerance);
 	comparison->differs |= difference.differs;
+	comparison->compared++;
+	comparison->differing += difference.differs;
 	if (text_wanted(&comparison->options)) {
 		difference_describe(&difference, text, sizeof(text));
 		printf("%s: %s: %s\n", got->name, difference.differs ? "DIFFERS" : "agrees", text);
@@ -131,7 +173,27 @@ static int compare_recorded(struct comparison *comparison, const struct target *
 	return DONE;
 }
 
-/* ---- with another device */
+/* An output beside that of another device, which has the same ones, or beside its recorded value, if there is one. */
+static int compare_result(struct comparison *comparison, const struct target *got,
+			  const struct target *expected, size_t index)
+{
+	const struct value *value = &got->results[index];
+	struct value recorded = { 0 };
+	int ret;
+
+	if (expected->context)
+		return compare_output(comparison, value, &expected->results[index],
+				      comparison->with);
+	if (!recorded_has(comparison->set, value->name))
+		return DONE;
+	ret = recorded_load(comparison->set, value->name, &recorded);
+	if (!ret)
+		ret = compare_output(comparison, value, &recorded, comparison->set);
+	value_exit(&recorded);
+	return ret;
+}
+
+/* ---- which operator it is */
 
 static void print_first(const struct comparison *comparison)
 {
@@ -150,23 +212,110 @@ static void print_first(const struct comparison *comparison)
 		       first->candidates - 1);
 }
 
-static int compare_devices(struct comparison *comparison, struct subject *subject,
-			   struct target *got)
-{
-	struct target expected = { 0 };
-	int ret = target_open_for(&expected, subject, comparison->with);
+/* ---- all tensors */
 
+static void skip(struct comparison *comparison, const char *name)
+{
+	json_array_append_new(comparison->skipped, json_text(WNN_STR(name)));
+}
+
+/* Makes these tensors the outputs. @good: they can be some. */
+static int run_group(struct subject *subject, struct target *target, char *const *names,
+		     size_t count, bool *good)
+{
+	WNNStringView *views = calloc(count + 1, sizeof(*views));
+	int ret;
+
+	*good = false;
+	if (!views)
+		return complain(BAD_DEVICE, "--all: memory is exhausted");
+	for (size_t i = 0; i < count; i++)
+		views[i] = WNN_STR(names[i]);
+	target_clear(target);
+	*good = wnnOnnxModelSetOutputs(subject->model, count, views) == WNNStatus_Success &&
+		target_try_build(target, subject) == WNNStatus_Success;
+	free(views);
+	if (!*good)
+		return DONE;
+	ret = target_prepare(target, subject);
 	if (!ret)
-		ret = target_run(&expected, subject);
-	for (size_t i = 0; !ret && i < got->output_count; i++)
-		ret = compare_output(comparison, &got->results[i], &expected.results[i],
-				     comparison->with);
-	if (!ret && comparison->bisect && comparison->differs) {
-		ret = bisect(subject, got, &expected, comparison->tolerance, &comparison->first);
-		if (!ret && text_wanted(&comparison->options))
-			print_first(comparison);
+		ret = target_dispatch(target);
+	return ret ? ret : target_read(target);
+}
+
+/* As the nodes stand in the model; then items of sequences, which have names of their own. */
+static int compare_in_order(struct comparison *comparison, const struct target *got,
+			    const struct target *expected, char *const *names, size_t count)
+{
+	bool *done = calloc(got->output_count + 1, sizeof(bool));
+	int ret = done ? DONE : complain(BAD_DEVICE, "--all: memory is exhausted");
+
+	for (size_t i = 0; !ret && i <= count; i++)
+		for (size_t k = 0; !ret && k < got->output_count; k++)
+			if (!done[k] && (i == count || !strcmp(names[i], got->results[k].name))) {
+				ret = compare_result(comparison, got, expected, k);
+				done[k] = true;
+			}
+	free(done);
+	return ret;
+}
+
+/*
+ * Of tensors that cannot all be outputs, as one of them is a sequence or its node is refused, each half is tried, down
+ * to single ones.
+ */
+static int compare_group(struct comparison *comparison, struct subject *subject, struct target *got,
+			 struct target *expected, char *const *names, size_t count)
+{
+	bool good = false;
+	int ret = run_group(subject, got, names, count, &good);
+
+	if (!ret && good && expected->context)
+		ret = run_group(subject, expected, names, count, &good);
+	if (ret)
+		return ret;
+	if (good)
+		return compare_in_order(comparison, got, expected, names, count);
+	if (count == 1) {
+		skip(comparison, *names);
+		return DONE;
 	}
-	target_close(&expected);
+	ret = compare_group(comparison, subject, got, expected, names, count / 2);
+	return ret ? ret :
+		     compare_group(comparison, subject, got, expected, names + count / 2,
+				   count - count / 2);
+}
+
+static int compare_all(struct comparison *comparison, struct subject *subject, struct target *got,
+		       struct target *expected)
+{
+	struct computed *tensors = &comparison->tensors;
+	size_t kept = 0, skipped;
+	int ret = DONE;
+
+	for (size_t i = 0; i < tensors->count; i++) {
+		char *name = tensors->names[i];
+
+		if (comparison->set && !recorded_has(comparison->set, name)) {
+			skip(comparison, name);
+			free(name);
+		} else {
+			tensors->names[kept++] = name;
+		}
+	}
+	tensors->count = kept;
+	if (kept)
+		ret = compare_group(comparison, subject, got, expected, tensors->names, kept);
+	skipped = json_array_size(comparison->skipped);
+	if (ret || !text_wanted(&comparison->options))
+		return ret;
+	printf("%zu tensors were compared, %zu of them differ", comparison->compared,
+	       comparison->differing);
+	if (skipped)
+		printf("; %zu were not, as %s", skipped,
+		       comparison->set ? "they have no recorded value or cannot be computed alone" :
+					 "they cannot be computed alone");
+	putchar('\n');
 	return ret;
 }
 
@@ -180,6 +329,10 @@ static json_t *to_json(struct comparison *comparison, const struct target *targe
 				 comparison->with, "differs", comparison->differs, "outputs",
 				 comparison->outputs);
 
+	if (root && comparison->all)
+		json_object_set(root, "skipped", comparison->skipped);
+	if (root && comparison->onnxruntime)
+		json_object_set_new(root, "onnxruntime", json_string(comparison->runtime.version));
 	if (root && first->node)
 		json_object_set_new(root, "first",
 				    json_pack("{s:o, s:o, s:o, s:o, s:I}", "node",
@@ -191,23 +344,96 @@ static json_t *to_json(struct comparison *comparison, const struct target *targe
 	return root;
 }
 
-static int compare(struct comparison *comparison, struct subject *subject, struct target *target)
+/* The tensors that ONNX Runtime is asked for become a set of recorded values. */
+static int ask_runtime(struct comparison *comparison, const struct subject *subject)
+{
+	struct computed outputs = { 0 };
+	const struct computed *wanted = &outputs;
+	int ret = computed_outputs(&outputs, subject);
+
+	/* Outputs may follow from constants alone. */
+	for (size_t i = 0; !ret && comparison->tensors.count && i < outputs.count; i++)
+		ret = computed_add(&comparison->tensors, outputs.names[i]);
+	if (comparison->tensors.count)
+		wanted = &comparison->tensors;
+	if (!ret)
+		ret = onnx_runtime_run(&comparison->runtime, subject,
+				       (const char *const *)wanted->names, wanted->count);
+	comparison->set = comparison->runtime.result;
+	computed_exit(&outputs);
+	if (!ret && text_wanted(&comparison->options))
+		printf("with ONNX Runtime %s\n", comparison->runtime.version);
+	return ret;
+}
+
+static int prepare(struct comparison *comparison, struct subject *subject)
 {
 	const struct options *common = &comparison->options;
 	const uint64_t seed = 1;
 	int ret = subject_open(subject, common);
 
+	if (!ret && subject->saved &&
+	    (comparison->all || comparison->bisect || comparison->onnxruntime))
+		ret = complain(BAD_MODEL,
+			       "%s: it is a saved graph: %s needs the model that it was made of",
+			       common->model,
+			       comparison->onnxruntime ? "onnxruntime" :
+			       comparison->all	       ? "--all" :
+							 "--bisect");
 	if (!ret)
 		ret = values_read(subject, &seed);
+	if (!ret && (comparison->all || (comparison->bisect && comparison->onnxruntime)))
+		ret = computed_init(&comparison->tensors, subject);
+	if (!ret && comparison->onnxruntime)
+		ret = ask_runtime(comparison, subject);
+	return ret;
+}
+
+static int compare_outputs(struct comparison *comparison, struct subject *subject,
+			   struct target *got, struct target *expected)
+{
+	int ret = target_run(got, subject);
+
+	if (!ret && expected->context)
+		ret = target_run(expected, subject);
+	if (ret)
+		return ret;
+	/* The only array of an archive may be called as it likes. */
+	if (!expected->context &&
+	    (!comparison->set ||
+	     (comparison->expected.count && got->output_count == 1 &&
+	      !recorded_has(comparison->set, got->results[0].name) && npz_is(comparison->set))))
+		return compare_recorded(comparison, got);
+	for (size_t i = 0; !ret && i < got->output_count; i++)
+		ret = compare_result(comparison, got, expected, i);
+	return ret;
+}
+
+static int compare(struct comparison *comparison, struct subject *subject, struct target *got,
+		   struct target *expected)
+{
+	const struct options *common = &comparison->options;
+	int ret = prepare(comparison, subject);
+
 	if (!ret)
-		ret = target_open_for(target, subject, common->device);
+		ret = target_open_for(got, subject, common->device);
+	if (!ret && !comparison->set && comparison->with)
+		ret = target_open_for(expected, subject, comparison->with);
 	if (!ret)
-		ret = target_run(target, subject);
-	if (!ret)
-		ret = comparison->with ? compare_devices(comparison, subject, target) :
-					 compare_recorded(comparison, target);
+		ret = comparison->all ? compare_all(comparison, subject, got, expected) :
+					compare_outputs(comparison, subject, got, expected);
+	if (!ret && comparison->set && !comparison->compared)
+		ret = complain(BAD_FILE, "%s: it has no value of %s of the model",
+			       comparison->onnxruntime ? "onnxruntime" : comparison->set,
+			       comparison->all ? "any tensor" : "an output");
+	if (!ret && comparison->bisect && comparison->differs) {
+		ret = bisect(subject, got, expected->context ? expected : NULL, comparison->set,
+			     comparison->tolerance, &comparison->first);
+		if (!ret && text_wanted(common))
+			print_first(comparison);
+	}
 	if (!ret && common->json)
-		ret = write_json(common, to_json(comparison, target));
+		ret = write_json(common, to_json(comparison, got));
 	return ret ? ret : comparison->differs ? DIFFERENT : DONE;
 }
 
@@ -220,23 +446,29 @@ int command_compare(int argc, char **argv)
 		options,
 		parse,
 		"MODEL.onnx",
-		"Compares the outputs of a model on a device with those on another device, or with "
-		"recorded ones. Inputs that are not given are random, with seed 1.",
+		"Compares the outputs of a model on a device with those on another device, those of "
+		"ONNX Runtime, or recorded ones. Inputs that are not given are random, with seed 1.",
 		children,
 		NULL,
 		NULL
 	};
-	struct comparison comparison = { .tolerance.part = 1e-4, .outputs = json_array() };
+	struct comparison comparison = { .tolerance.part = 1e-4,
+					 .outputs = json_array(),
+					 .skipped = json_array() };
 	struct subject subject = { 0 };
-	struct target target = { 0 };
+	struct target got = { 0 }, expected = { 0 };
 	int ret;
 
 	argp_parse(&argp, argc, argv, 0, NULL, &comparison);
-	ret = compare(&comparison, &subject, &target);
-	target_close(&target);
+	ret = compare(&comparison, &subject, &got, &expected);
+	target_close(&got);
+	target_close(&expected);
 	subject_close(&subject);
 	bisect_free(&comparison.first);
+	computed_exit(&comparison.tensors);
+	onnx_runtime_close(&comparison.runtime);
 	json_decref(comparison.outputs);
+	json_decref(comparison.skipped);
 	pairs_free(&comparison.expected);
 	options_free(&comparison.options);
 	return ret;

@@ -143,21 +143,16 @@ static int step_named(const struct run *run, const struct target *target, enum s
 
 static int step_folder(const struct target *target, const char *folder, enum step step)
 {
-	char path[4096];
 	int ret = DONE;
 
 	if (mkdir(folder, 0777) && errno != EEXIST)
 		return complain(BAD_FILE, "%s: %s", folder, strerror(errno));
 	for (size_t i = 0; !ret && i < target->empty_count + target->output_count; i++) {
-		int length = snprintf(path, sizeof(path), "%s/", folder);
-		size_t end = (size_t)length;
+		char *path = value_path(folder, target->results[i].name);
 
-		snprintf(path + end, sizeof(path) - end, "%s.npy", target->results[i].name);
-		/* Names such as /model/add are no folders. */
-		for (char *at = path + end; *at; at++)
-			if (*at == '/')
-				*at = '_';
-		ret = step_file(&target->results[i], path, step);
+		ret = path ? step_file(&target->results[i], path, step) :
+			     complain(BAD_DEVICE, "%s: memory is exhausted", folder);
+		free(path);
 	}
 	return ret;
 }

@@ -17,6 +17,9 @@ struct tolerance {
 struct difference {
 	double largest; /* INFINITY when only one of them is a finite number */
 	double relative;
+	double mean;   /* of the errors; INFINITY as largest */
+	double cosine; /* of the angle between both; NAN when that is none */
+	double share;  /* of elements whose error is above the tolerance */
 	size_t index;
 	double got, expected;
 	bool differs;
@@ -29,7 +32,7 @@ struct difference {
 struct difference difference_of(const struct value *got, const struct value *expected,
 				struct tolerance tolerance);
 
-/* "largest error 0.5 (0.1 of the range) at 3: 1.5, expected 1". */
+/* "largest error 0.5 (0.1 of the range) at 3: 1.5, expected 1; mean error …". */
 void difference_describe(const struct difference *difference, char *text, size_t room);
 
 /* Numbers that JSON does not have are null. */

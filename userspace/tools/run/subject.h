@@ -66,6 +66,8 @@ int values_read(struct subject *subject, const uint64_t *otherwise);
 bool value_file_has_shape(const char *path);
 int value_load(const char *path, const char *name, struct value *value);
 int value_save(const struct value *value, const char *path);
+/* FOLDER/NAME.npy, with an underscore for each slash of the name; NULL: memory is exhausted. */
+char *value_path(const char *folder, const char *name);
 
 int target_open(struct target *target, const struct options *options, const char *device);
 /* With the subject's options; a saved graph may be there already. */

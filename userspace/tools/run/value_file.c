@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* webnn-run: values in files that say their type and shape: .npy, and tensors of ONNX. */
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,6 +59,19 @@ int value_save(const struct value *value, const char *path)
 
 	memcpy(array.dim, value->shape, sizeof(array.dim));
 	return npy_save(&array, path) ? BAD_FILE : DONE;
+}
+
+char *value_path(const char *folder, const char *name)
+{
+	char *path;
+
+	if (asprintf(&path, "%s/%s.npy", folder, name) < 0)
+		return NULL;
+	/* Names such as /model/add are no folders. */
+	for (char *at = path + strlen(folder) + 1; *at; at++)
+		if (*at == '/')
+			*at = '_';
+	return path;
 }
 
 /* ---- tensors of ONNX */

@@ -18,7 +18,8 @@ _webnn_run()
 	[ "$prev" != = ] || prev=${COMP_WORDS[COMP_CWORD - 2]}
 	[ "$cur" != = ] || cur=
 	case $prev in
-	--device|-d|--with) mapfile -t COMPREPLY < <(compgen -W "npu sim cpu" -- "$cur") ;;
+	--with) mapfile -t COMPREPLY < <(compgen -W "npu sim cpu onnxruntime" -- "$cur") ;;
+	--device|-d) mapfile -t COMPREPLY < <(compgen -W "npu sim cpu" -- "$cur") ;;
 	--layout) mapfile -t COMPREPLY < <(compgen -W "nchw nhwc" -- "$cur") ;;
 	--colours) mapfile -t COMPREPLY < <(compgen -W "rgb bgr" -- "$cur") ;;
 	--output-dir) mapfile -t COMPREPLY < <(compgen -d -- "$cur") ;;
