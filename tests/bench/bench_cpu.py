@@ -133,6 +133,20 @@ def shape_of(net, value):
     return [*shape] if len(net.shapes[0]) == 2 else [1, *shape]
 
 
+def settle(pid, name):
+    """
+    Waits until all threads sleep. Those of ONNX Runtime look for more work for some 40 ms after a run, and would take
+    a processor from the other program for as long.
+    """
+    threads = list(pathlib.Path(f"/proc/{pid}/task").iterdir())
+    for _ in range(SETTLE_MS):
+        # The state is the first field behind the name, which is in parentheses.
+        if all((thread / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] == "S" for thread in threads):
+            return
+        time.sleep(1e-3)
+    sys.exit(f"bench: {name} still computes {SETTLE_MS} ms after a run")
+
+
 class Process:
     """bench-cpu-graph or bench-cpu-ort, one run for each line."""
 
@@ -147,7 +161,7 @@ class Process:
             sys.exit(f"bench cpu: {name} did not start; without oneDNN, there is --layers openblas")
         self.answer = answer[1]
         self.output = np.fromfile(output, "<f4")
-        self.settle()
+        settle(self.process.pid, self.name)
 
     def run(self, warm=0):
         """The last of 1 + warm runs: milliseconds, and of the processor's time."""
@@ -155,21 +169,8 @@ class Process:
             self.process.stdin.write("run\n")
             self.process.stdin.flush()
             answer = self.process.stdout.readline()
-        self.settle()
+        settle(self.process.pid, self.name)
         return [int(number) * 1e-6 for number in answer.split()]
-
-    def settle(self):
-        """
-        Waits until all threads sleep. Those of ONNX Runtime look for more work for some 40 ms after a run, and would take
-        a processor from the other program for as long.
-        """
-        threads = list(pathlib.Path(f"/proc/{self.process.pid}/task").iterdir())
-        for _ in range(SETTLE_MS):
-            # The state is the first field behind the name, which is in parentheses.
-            if all((thread / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] == "S" for thread in threads):
-                return
-            time.sleep(1e-3)
-        sys.exit(f"bench cpu: {self.name} still computes {SETTLE_MS} ms after a run")
 
     def peak(self):
         """Of the whole process, with its code and the weights that are mapped."""
