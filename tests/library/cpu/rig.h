@@ -83,12 +83,15 @@ void rig_expect_all_seen(uint64_t ops);
 	(UINT64_C(1) << IR_OP_COMPARE | UINT64_C(1) << IR_OP_WHERE | UINT64_C(1) << IR_OP_CAST | \
 	 UINT64_C(1) << IR_OP_ARG | UINT64_C(1) << IR_OP_TOPK)
 
+/* The operators of test_cpu_elementwise.c. */
+#define RIG_OPS_ELEMENTWISE (UINT64_C(1) << IR_OP_UNARY | UINT64_C(1) << IR_OP_BINARY)
+
 /* The operators of test_cpu_fast.c; the others are those of test_cpu_indexed.c. */
-#define RIG_OPS_FAST                                                                               \
-	(1u << IR_OP_CONV | 1u << IR_OP_POOL | 1u << IR_OP_MATMUL | 1u << IR_OP_BINARY |           \
-	 1u << IR_OP_UNARY | 1u << IR_OP_CONCAT | 1u << IR_OP_TRANSPOSE | 1u << IR_OP_SLICE |      \
-	 1u << IR_OP_SOFTMAX | 1u << IR_OP_REDUCE | 1u << IR_OP_BATCHNORM | 1u << IR_OP_INSTNORM | \
-	 1u << IR_OP_LAYERNORM | 1u << IR_OP_EXPAND | 1u << IR_OP_REVERSE)
+#define RIG_OPS_FAST                                                                            \
+	(1u << IR_OP_CONV | 1u << IR_OP_POOL | 1u << IR_OP_MATMUL | 1u << IR_OP_CONCAT |        \
+	 1u << IR_OP_TRANSPOSE | 1u << IR_OP_SLICE | 1u << IR_OP_SOFTMAX | 1u << IR_OP_REDUCE | \
+	 1u << IR_OP_BATCHNORM | 1u << IR_OP_INSTNORM | 1u << IR_OP_LAYERNORM |                 \
+	 1u << IR_OP_EXPAND | 1u << IR_OP_REVERSE)
 
 /* Runs the node on one layer; returns the first of the results, which is the caller's to free. */
 void *rig_run(struct rig *rig, enum cpu_layer layer, enum ir_op op, const union ir_attrs *attrs,

@@ -308,45 +308,6 @@ static uint32_t random_dims(uint32_t lo, int64_t *dims)
 	return rank;
 }
 
-static bool binary_round(void)
-{
-	union ir_attrs attrs = { 0 };
-	int64_t y[8], a[8], b[8];
-	uint32_t rank = random_dims(0, y), lead = rank ? random_below(rank + 1) : 0;
-	struct rig rig;
-
-	for (uint32_t i = 0; i < rank; i++) {
-		a[i] = random_below(4) ? y[i] : 1;
-		b[i] = a[i] == 1 || random_below(4) ? y[i] : 1;
-		if (i < lead)
-			a[i] = y[i];
-	}
-	attrs.binary.kind = random_below(7) ? (enum ir_binary)random_below(6) : IR_PRELU;
-	attrs.binary.act = random_act();
-	rig_init(&rig);
-	add(&rig, rank, a);
-	add(&rig, rank - lead, b + lead);
-	return compare(&rig, IR_OP_BINARY, &attrs, rank, y, 1e-6);
-}
-
-static bool unary_round(void)
-{
-	union ir_attrs attrs = { .unary = { .kind = (int)random_below(IR_LINEAR + 1),
-					    .alpha = -0.25f,
-					    .beta = 0.5f,
-					    .half = random_below(4) == 0 } };
-	int64_t dims[2] = { between(1, 9), between(1, random_below(8) ? 70 : 20000) };
-	int kind = attrs.unary.kind;
-	struct rig rig;
-
-	rig_init(&rig);
-	if (kind == IR_SQRT || kind == IR_RECIPROCAL || kind == IR_LOG)
-		rig_add_between(&rig, IR_F32, 2, dims, 0.125, 30);
-	else
-		rig_add_between(&rig, IR_F32, 2, dims, -20, 20);
-	return compare(&rig, IR_OP_UNARY, &attrs, 2, dims, 1e-6);
-}
-
 /* Elements of any type are moved. */
 static enum ir_dtype random_type(void)
 {
@@ -566,8 +527,6 @@ FAMILY(transposed)
 FAMILY(pool)
 FAMILY(depthwise)
 FAMILY(matmul)
-FAMILY(binary)
-FAMILY(unary)
 FAMILY(concat)
 FAMILY(transpose)
 FAMILY(slice)
@@ -721,8 +680,6 @@ int main(void)
 		cmocka_unit_test(test_pool),
 		cmocka_unit_test(test_depthwise),
 		cmocka_unit_test(test_matmul),
-		cmocka_unit_test(test_binary),
-		cmocka_unit_test(test_unary),
 		cmocka_unit_test(test_concat),
 		cmocka_unit_test(test_transpose),
 		cmocka_unit_test(test_slice),

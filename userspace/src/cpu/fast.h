@@ -139,6 +139,14 @@ void cpu_blas_enter(void);
 void cpu_blas_leave(void);
 void cpu_blas_multiply(const struct cpu_product *product);
 
+/* Element-wise functions of integers of 8 bits and more, and IR_IS_NAN and IR_IS_INFINITE of floats of at most 32. */
+int cpu_unary_whole(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
+		    void *const *out, struct wnn_error *err);
+int cpu_binary_whole(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
+		     void *const *out, struct wnn_error *err);
+int cpu_unary_says(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
+		   void *const *out, struct wnn_error *err);
+
 /* The activation of a node over n floats in place. */
 void cpu_activate(const struct cpu_simd *simd, const struct ir_unary_attrs *act, float *x,
 		  int64_t n);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Fast element-wise functions for float32, on all threads. */
+/* Fast element-wise functions for float32, on all threads; those of integers are in fast_whole.c. */
 #include "cpu/fast.h"
 #include "cpu/lines.h"
 #include "cpu/reference.h"
@@ -90,16 +90,33 @@ static int binary(struct cpu_context *cpu, const struct ir_node *node, const voi
 	return 0;
 }
 
-enum { UNARY, BINARY };
+enum { UNARY, BINARY, UNARY_WHOLE, BINARY_WHOLE, UNARY_SAYS };
 
 static const struct cpu_fast_kernel kernels[] = {
 	[UNARY] = { .name = "cpu/unary", .run = unary },
 	[BINARY] = { .name = "cpu/binary", .run = binary },
+	[UNARY_WHOLE] = { .name = "cpu/unary-integers", .run = cpu_unary_whole },
+	[BINARY_WHOLE] = { .name = "cpu/binary-integers", .run = cpu_binary_whole },
+	[UNARY_SAYS] = { .name = "cpu/unary-says", .run = cpu_unary_says },
 };
+
+static const struct cpu_fast_kernel *find_whole(const struct ir_node *node)
+{
+	if (ir_dtype_bits(node->operands[0]->type.dtype) < 8)
+		return NULL;
+	return &kernels[node->op == IR_OP_UNARY ? UNARY_WHOLE : BINARY_WHOLE];
+}
 
 static const struct cpu_fast_kernel *find(const struct ir_node *node)
 {
-	if (node->results[0]->type.dtype != IR_F32)
+	enum ir_dtype dtype = node->operands[0]->type.dtype;
+	int kind = node->op == IR_OP_UNARY ? node->attrs.unary.kind : IR_UNARY_NONE;
+
+	if (!ir_dtype_is_float(dtype))
+		return find_whole(node);
+	if (kind == IR_IS_NAN || kind == IR_IS_INFINITE)
+		return ir_dtype_bits(dtype) <= 32 ? &kernels[UNARY_SAYS] : NULL;
+	if (dtype != IR_F32)
 		return NULL;
 	if (node->op == IR_OP_UNARY)
 		return &kernels[UNARY];

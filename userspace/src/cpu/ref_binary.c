@@ -92,7 +92,7 @@ static int64_t apply_int(enum ir_binary kind, enum ir_dtype dtype, int64_t a, in
 	case IR_POW:
 		return power_int(a, b, is_unsigned);
 	case IR_PRELU:
-		return a < 0 ? (int64_t)((uint64_t)a * (uint64_t)b) : a;
+		return a < 0 && !is_unsigned ? (int64_t)((uint64_t)a * (uint64_t)b) : a;
 	case IR_AND:
 		return a && b;
 	case IR_OR:

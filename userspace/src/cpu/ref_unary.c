@@ -113,16 +113,17 @@ int64_t cpu_apply_unary_int(const struct ir_unary_attrs *attrs, enum ir_dtype dt
 	bool is_unsigned = dtype == IR_U8 || dtype == IR_U32 || dtype == IR_U64;
 	int64_t lo = is_unsigned ? (int64_t)attrs->ulo : attrs->ilo;
 	int64_t hi = is_unsigned ? (int64_t)attrs->uhi : attrs->ihi;
+	bool below = !is_unsigned && x < 0;
 
 	switch (attrs->kind) {
 	case IR_ABS:
-		return x < 0 ? (int64_t)(0 - (uint64_t)x) : x;
+		return below ? (int64_t)(0 - (uint64_t)x) : x;
 	case IR_NEG:
 		return (int64_t)(0 - (uint64_t)x);
 	case IR_SIGN:
-		return (x > 0) - (x < 0);
+		return (x != 0) - 2 * below;
 	case IR_RELU:
-		return x > 0 ? x : 0;
+		return below ? 0 : x;
 	case IR_CLAMP:
 		x = cpu_compare_int(dtype, x, lo) < 0 ? lo : x;
 		return cpu_compare_int(dtype, x, hi) > 0 ? hi : x;

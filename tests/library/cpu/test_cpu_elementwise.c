@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Functions of one and of two elements: random nodes on the fast layer and on the reference, with numbers that are none or infinite,
+ * that wrap, that are divided by 0, and lines that are broadcast.
+ */
+#include "rig.h"
+
+#include <math.h>
+
+static const enum ir_dtype types[] = { IR_I8, IR_U8, IR_I32, IR_U32, IR_I64, IR_U64 };
+enum { TYPES = sizeof(types) / sizeof(types[0]) };
+
+/* Now and then enough for several threads and chunks. */
+static uint32_t random_dims(int64_t *dims)
+{
+	uint32_t rank = random_below(random_below(3) ? 5 : 9);
+
+	for (uint32_t i = 0; i < rank; i++)
+		dims[i] = between(1, rank > 4 ? 3 : 7);
+	if (rank && rank < 3 && !random_below(4))
+		dims[random_below(rank)] = between(3000, 20000);
+	return rank;
+}
+
+/* Floats of this size with some odd ones; integers of any bits with many that are few, and the ends of the type. */
+static void add_values(struct rig *rig, enum ir_dtype dtype, uint32_t rank, const int64_t *dims,
+		       double most)
+{
+	static const double odd[] = { NAN, INFINITY, -INFINITY, -0.0, 0, 1, -1, 3e38, 1e-40 };
+	struct ir_type type = ir_type_make(dtype, rank, dims);
+	bool is_float = ir_dtype_is_float(dtype);
+	void *data = is_float ? rig_add_between(rig, dtype, rank, dims, -most, most) :
+				rig_add(rig, dtype, rank, dims);
+	bool has_odd = !random_below(3);
+
+	for (int64_t i = 0; i < ir_type_elements(&type); i++)
+		if (is_float && has_odd && !random_below(4))
+			rig_put(dtype, data, i, odd[random_below(9)]);
+		else if (!is_float && random_below(2))
+			rig_put(dtype, data, i,
+				ir_dtype_bits(dtype) < 64 && !random_below(4) ?
+					(dtype == IR_I8	 ? -128 :
+					 dtype == IR_I32 ? -0x1p31 :
+							   255) :
+					(double)random_below(5) -
+						(dtype == IR_I8 || dtype == IR_I32 ||
+								 dtype == IR_I64 ?
+							 2 :
+							 0));
+}
+
+static struct ir_unary_attrs random_act(void)
+{
+	static const int kinds[] = { IR_UNARY_NONE, IR_RELU, IR_CLAMP, IR_TANH, IR_LEAKY_RELU };
+
+	return (struct ir_unary_attrs){ .kind = kinds[random_below(5)],
+					.alpha = -0.5f,
+					.beta = 0.75f,
+					.half = random_below(4) == 0 };
+}
+
+/* Two operands that are broadcast, the first dims of the second left out now and then. */
+static void add_pair(struct rig *rig, enum ir_dtype dtype, uint32_t rank, const int64_t *y,
+		     double most)
+{
+	uint32_t lead = rank ? random_below(rank + 1) : 0;
+	int64_t a[8], b[8];
+
+	for (uint32_t i = 0; i < rank; i++) {
+		a[i] = random_below(4) ? y[i] : 1;
+		b[i] = a[i] == 1 || random_below(4) ? y[i] : 1;
+		if (i < lead)
+			a[i] = y[i];
+	}
+	add_values(rig, dtype, rank, a, most);
+	add_values(rig, dtype, rank - lead, b + lead, most);
+}
+
+static bool binary_round(void)
+{
+	union ir_attrs attrs = { 0 };
+	int64_t y[8];
+	uint32_t rank = random_dims(y);
+	struct ir_type type = ir_type_make(IR_F32, rank, y);
+	struct rig rig;
+
+	attrs.binary.kind = random_below(7) ? (enum ir_binary)random_below(6) : IR_PRELU;
+	attrs.binary.act = random_act();
+	rig_init(&rig);
+	add_pair(&rig, IR_F32, rank, y, 1);
+	return rig_compare(&rig, IR_OP_BINARY, &attrs, 1, &type, 1e-6);
+}
+
+static bool unary_round(void)
+{
+	union ir_attrs attrs = { .unary = { .kind = (int)random_below(IR_LINEAR + 1),
+					    .alpha = -0.25f,
+					    .beta = 0.5f,
+					    .half = random_below(4) == 0 } };
+	int64_t dims[2] = { between(1, 9), between(1, random_below(8) ? 70 : 20000) };
+	int kind = attrs.unary.kind;
+	struct ir_type type = ir_type_make(IR_F32, 2, dims);
+	struct rig rig;
+
+	rig_init(&rig);
+	if (kind == IR_SQRT || kind == IR_RECIPROCAL || kind == IR_LOG)
+		rig_add_between(&rig, IR_F32, 2, dims, 0.125, 30);
+	else
+		add_values(&rig, IR_F32, 2, dims, 20);
+	return rig_compare(&rig, IR_OP_UNARY, &attrs, 1, &type, 1e-6);
+}
+
+/* Any function, also those that leave integers as they are. */
+static struct ir_unary_attrs random_function(enum ir_dtype dtype)
+{
+	static const int kinds[] = { IR_ABS, IR_NEG, IR_SIGN, IR_RELU, IR_CLAMP, IR_CEIL };
+	bool wide = ir_dtype_bits(dtype) == 64 || random_below(4) == 0;
+	int64_t lo = wide ? INT64_MIN : -(int64_t)random_below(3), hi = random_below(5);
+
+	if (random_below(8) == 0)
+		hi = lo;
+	return (struct ir_unary_attrs){ .kind = kinds[random_below(6)],
+					.ilo = lo,
+					.ihi = hi,
+					.ulo = random_below(3),
+					.uhi = wide ? UINT64_MAX : 200 };
+}
+
+static bool unary_integers_round(void)
+{
+	enum ir_dtype dtype = types[random_below(TYPES)];
+	union ir_attrs attrs = { .unary = random_function(dtype) };
+	int64_t dims[8];
+	uint32_t rank = random_dims(dims);
+	struct ir_type type;
+	struct rig rig;
+
+	if (random_below(4) == 0) {
+		dtype = IR_U8;
+		attrs.unary.kind = IR_LOGICAL_NOT;
+	}
+	type = ir_type_make(dtype, rank, dims);
+	rig_init(&rig);
+	add_values(&rig, dtype, rank, dims, 0);
+	return rig_compare(&rig, IR_OP_UNARY, &attrs, 1, &type, 0);
+}
+
+static bool binary_integers_round(void)
+{
+	enum ir_dtype dtype = types[random_below(TYPES)];
+	union ir_attrs attrs = { .binary = { .kind = (enum ir_binary)random_below(IR_XOR + 1) } };
+	int64_t dims[8];
+	uint32_t rank = random_dims(dims);
+	struct ir_type type;
+	struct rig rig;
+
+	if (attrs.binary.kind >= IR_AND)
+		dtype = IR_U8;
+	attrs.binary.act = random_function(dtype);
+	if (random_below(2))
+		attrs.binary.act.kind = IR_UNARY_NONE;
+	type = ir_type_make(dtype, rank, dims);
+	rig_init(&rig);
+	add_pair(&rig, dtype, rank, dims, 0);
+	return rig_compare(&rig, IR_OP_BINARY, &attrs, 1, &type, 0);
+}
+
+static bool says_round(void)
+{
+	union ir_attrs attrs = { .unary.kind = random_below(2) ? IR_IS_NAN : IR_IS_INFINITE };
+	int64_t dims[8];
+	uint32_t rank = random_dims(dims);
+	struct ir_type type = ir_type_make(IR_U8, rank, dims);
+	struct rig rig;
+
+	rig_init(&rig);
+	add_values(&rig, random_below(2) ? IR_F32 : IR_F16, rank, dims, 10);
+	return rig_compare(&rig, IR_OP_UNARY, &attrs, 1, &type, 0);
+}
+
+FAMILY(unary)
+FAMILY(binary)
+FAMILY(unary_integers)
+FAMILY(binary_integers)
+FAMILY(says)
+
+static void test_all_seen(void **state)
+{
+	(void)state;
+	rig_expect_all_seen(RIG_OPS_ELEMENTWISE);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_unary),	       cmocka_unit_test(test_binary),
+		cmocka_unit_test(test_unary_integers), cmocka_unit_test(test_binary_integers),
+		cmocka_unit_test(test_says),	       cmocka_unit_test(test_all_seen),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
