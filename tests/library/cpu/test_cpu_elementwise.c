@@ -84,7 +84,7 @@ static bool binary_round(void)
 	struct ir_type type = ir_type_make(IR_F32, rank, y);
 	struct rig rig;
 
-	attrs.binary.kind = random_below(7) ? (enum ir_binary)random_below(6) : IR_PRELU;
+	attrs.binary.kind = (enum ir_binary)random_below(IR_PRELU + 1);
 	attrs.binary.act = random_act();
 	rig_init(&rig);
 	add_pair(&rig, IR_F32, rank, y, 1);
@@ -178,6 +178,41 @@ static bool says_round(void)
 	return rig_compare(&rig, IR_OP_UNARY, &attrs, 1, &type, 0);
 }
 
+/* What C says of pow(), for one exponent and for one each; and angles of many turns. */
+static void test_odd_numbers(void **state)
+{
+	static const float values[] = { NAN,	  INFINITY, -INFINITY, 0,      -0.0f, 1,
+					-1,	  2,	    -2,	       0.5f,   -0.5f, 3,
+					-3,	  1e-40f,   3e38f,     -3e38f, -1e9f, 1e5f,
+					16777216, 2.5f,	    -2.5f,     4,      1e30f, 33554430 };
+	enum { COUNT = sizeof(values) / sizeof(values[0]) };
+	const int64_t line[1] = { COUNT }, one[1] = { 1 }, all[2] = { COUNT, COUNT },
+		      column[2] = { COUNT, 1 };
+	union ir_attrs attrs = { .binary = { .kind = IR_POW, .act.kind = IR_UNARY_NONE } };
+	struct ir_type type = ir_type_make(IR_F32, 2, all);
+	struct rig rig;
+
+	(void)state;
+	rig_init(&rig);
+	rig_add_data(&rig, IR_F32, 2, column, values);
+	rig_add_data(&rig, IR_F32, 1, line, values);
+	assert_true(rig_compare(&rig, IR_OP_BINARY, &attrs, 1, &type, 1e-6));
+	type = ir_type_make(IR_F32, 1, line);
+	for (int i = 0; i < COUNT; i++) {
+		rig_init(&rig);
+		rig_add_data(&rig, IR_F32, 1, line, values);
+		rig_add_data(&rig, IR_F32, 1, one, values + i);
+		assert_true(rig_compare(&rig, IR_OP_BINARY, &attrs, 1, &type, 1e-6));
+	}
+	for (int kind = IR_LOG; kind <= IR_TAN; kind++) {
+		union ir_attrs unary = { .unary.kind = kind };
+
+		rig_init(&rig);
+		rig_add_data(&rig, IR_F32, 1, line, values);
+		assert_true(rig_compare(&rig, IR_OP_UNARY, &unary, 1, &type, 1e-6));
+	}
+}
+
 FAMILY(unary)
 FAMILY(binary)
 FAMILY(unary_integers)
@@ -195,7 +230,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_unary),	       cmocka_unit_test(test_binary),
 		cmocka_unit_test(test_unary_integers), cmocka_unit_test(test_binary_integers),
-		cmocka_unit_test(test_says),	       cmocka_unit_test(test_all_seen),
+		cmocka_unit_test(test_says),	       cmocka_unit_test(test_odd_numbers),
+		cmocka_unit_test(test_all_seen),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -120,9 +120,7 @@ static const struct cpu_fast_kernel *find(const struct ir_node *node)
 		return NULL;
 	if (node->op == IR_OP_UNARY)
 		return &kernels[UNARY];
-	return node->attrs.binary.kind <= IR_MIN || node->attrs.binary.kind == IR_PRELU ?
-		       &kernels[BINARY] :
-		       NULL;
+	return node->attrs.binary.kind <= IR_PRELU ? &kernels[BINARY] : NULL;
 }
 
 const struct cpu_fast_family cpu_fast_elementwise = CPU_FAST_FAMILY(kernels, find);

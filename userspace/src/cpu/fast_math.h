@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * exp, sigmoid, tanh and erf without branches, for loops that the compiler vectorises. Computed in
- * double to some 1e-12 (erf: 1e-9), so that the float they are stored in is rounded right but in rare
- * cases.
+ * exp, log, pow, sin, cos, tan, sigmoid, softplus, elu, tanh and erf without branches, for loops that the compiler
+ * vectorises. Computed in double to some 1e-12 (erf: 1e-9), so that the float they are stored in is rounded right
+ * but in rare cases.
  */
 #ifndef WNN_CPU_FAST_MATH_H
 #define WNN_CPU_FAST_MATH_H
 
+#include <math.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -97,6 +98,134 @@ static inline double cpu_erf(double x)
 	p = p * q - 1.0 / 3;
 	p = (p * q + 1) * x * 0x1.20dd750429b6dp+0;
 	return x < 0.5 && x > -0.5 ? p : far;
+}
+
+/*
+ * x = m * 2^n with m near 1; log(m) by its series in (m - 1) / (m + 1). x is no subnormal double, which no float becomes. The result
+ * of 0 is -infinity, and that of a negative x NaN.
+ */
+static inline double cpu_log(double x)
+{
+	static const double root_of_half = 0x1.6a09e667f3bcdp-1;
+	uint64_t bits, least, exponent;
+	double m, n, s, q, p;
+
+	memcpy(&bits, &x, sizeof(bits));
+	memcpy(&least, &root_of_half, sizeof(least));
+	/* Counted from 1, so that it is not negative: the low digits of 2^52. */
+	exponent = (bits - least + (UINT64_C(1023) << 52)) >> 52;
+	bits -= (exponent - 1023) << 52;
+	exponent |= UINT64_C(0x433) << 52;
+	memcpy(&m, &bits, sizeof(m));
+	memcpy(&n, &exponent, sizeof(n));
+	n -= 0x1p52 + 1023;
+	s = (m - 1) / (m + 1);
+	q = s * s;
+	p = 1.0 / 15;
+	p = p * q + 1.0 / 13;
+	p = p * q + 1.0 / 11;
+	p = p * q + 1.0 / 9;
+	p = p * q + 1.0 / 7;
+	p = p * q + 1.0 / 5;
+	p = p * q + 1.0 / 3;
+	p = p * q + 1;
+	p = n * 0x1.62e42fefa39efp-1 + 2 * s * p;
+	p = x == 0 ? -INFINITY : p;
+	p = x < 0 ? NAN : p;
+	/* Infinity, and NaN. */
+	return x < INFINITY ? p : x;
+}
+
+/* The nearest whole number, of less than 2^51. */
+static inline double cpu_rounded(double x)
+{
+	static const double whole = 0x1.8p52;
+
+	return (x + whole) - whole;
+}
+
+/* a^b of floats: the power of |a|, and then what a negative one makes of it. */
+static inline double cpu_pow(double a, double b)
+{
+	double size = a < 0 ? -a : a, y = cpu_exp(b * cpu_log(size));
+	/* Beyond this, a float is even. */
+	double w = b < -0x1p25 ? -0x1p25 : b > 0x1p25 ? 0x1p25 : b, half = w / 2;
+	int whole = cpu_rounded(w) == w, odd = whole & (cpu_rounded(half) != half);
+	uint64_t bits, sign;
+
+	/* exp() has limits of its own, which no infinity goes through. */
+	y = (size == 0) & (b < 0) ? INFINITY : y;
+	y = (size == INFINITY) & (b > 0) ? INFINITY : y;
+	y = (size == 1) & (b == b) ? 1 : y;
+	y = (a < 0) & !whole & (size < INFINITY) ? NAN : y;
+	y = (b == 0) | (a == 1) ? 1 : y;
+	memcpy(&sign, &a, sizeof(sign));
+	memcpy(&bits, &y, sizeof(bits));
+	bits ^= (sign >> 63 & (uint64_t)odd) << 63;
+	memcpy(&y, &bits, sizeof(y));
+	return y;
+}
+
+/* log(1 + e^x) is x + log(1 + e^-x), too. Of a small e, 1 + e would lose the digits. */
+static inline double cpu_softplus(double x)
+{
+	double e = cpu_exp(x < 0 ? x : -x), more = e < 0x1p-20 ? e - e * e / 2 : cpu_log(1 + e);
+
+	return x > 0 ? x + more : more;
+}
+
+/* e^x - 1 for x < 0, by its series near 0, where the difference would cancel. */
+static inline double cpu_elu(double x, double alpha)
+{
+	double near = x + x * x * (0.5 + x * (1.0 / 6)), far = cpu_exp(x) - 1;
+
+	return x < 0 ? alpha * (x > -0x1p-10 ? near : far) : x;
+}
+
+/* Angles up to which a quarter is taken away without a loss; the functions of larger ones are libm's. */
+#define CPU_MOST_ANGLE 0x1p24
+
+enum cpu_angle { CPU_SIN, CPU_COS, CPU_TAN };
+
+/* x = n * pi / 2 + r, |r| <= pi / 4; sin(r) and cos(r) by their series. What n is decides which of them it is, and its sign. */
+static inline double cpu_of_angle(enum cpu_angle what, double x)
+{
+	static const double whole = 0x1.8p52;
+	double n = x * 0x1.45f306dc9c883p-1 + whole, r, q, s, c;
+	uint64_t bits, swap, sign, chosen;
+
+	memcpy(&bits, &n, sizeof(bits));
+	n -= whole;
+	/* The first two parts have so few digits that their products are exact. */
+	r = x - n * 0x1.921fb5p+0;
+	r -= n * 0x1.110b46p-26;
+	r -= n * 0x1.1a62633145c07p-54;
+	q = r * r;
+	s = 1.0 / 6227020800;
+	s = s * q - 1.0 / 39916800;
+	s = s * q + 1.0 / 362880;
+	s = s * q - 1.0 / 5040;
+	s = s * q + 1.0 / 120;
+	s = s * q - 1.0 / 6;
+	s = r + r * q * s;
+	c = -1.0 / 87178291200;
+	c = c * q + 1.0 / 479001600;
+	c = c * q - 1.0 / 3628800;
+	c = c * q + 1.0 / 40320;
+	c = c * q - 1.0 / 720;
+	c = c * q + 1.0 / 24;
+	c = c * q - 0.5;
+	c = c * q + 1;
+	if (what == CPU_TAN)
+		return bits & 1 ? -c / s : s / c;
+	bits += what == CPU_COS;
+	swap = 0 - (bits & 1);
+	sign = (bits & 2) << 62;
+	memcpy(&bits, &s, sizeof(bits));
+	memcpy(&chosen, &c, sizeof(chosen));
+	bits = ((chosen & swap) | (bits & ~swap)) ^ sign;
+	memcpy(&r, &bits, sizeof(r));
+	return r;
 }
 
 #endif

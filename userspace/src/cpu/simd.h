@@ -157,7 +157,7 @@ struct cpu_simd {
 			int64_t n);
 	/* enum ir_unary; true when there is a loop for it. x may be y. */
 	bool (*unary)(int kind, float alpha, float beta, float *y, const float *x, int64_t n);
-	/* enum ir_binary up to IR_MIN and IR_PRELU, nothing else; a step of 0 broadcasts, 1 walks. */
+	/* enum ir_binary up to IR_PRELU, nothing else; a step of 0 broadcasts, 1 walks. */
 	void (*binary)(int kind, float *y, const float *a, int64_t sa, const float *b, int64_t sb,
 		       int64_t n);
 	/* float16 and float32; the last one makes each number the nearest that float16 has. */

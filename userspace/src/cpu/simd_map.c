@@ -283,6 +283,95 @@ static void gate(int kind, float alpha, float beta, float *y, const float *x, in
 	}
 }
 
+/* Elements of which a copy is kept: x may be y. */
+#define ANGLES 256
+
+#define ANGLES_OF(function)                                              \
+	do {                                                             \
+		for (int64_t i = 0; i < n; i++) {                        \
+			float v = x[i];                                  \
+                                                                         \
+			/* NaN and infinities are far, too. */           \
+			v = v >= -LIMIT && v <= LIMIT ? v : 0;           \
+			y[i] = (float)cpu_of_angle(function, (double)v); \
+		}                                                        \
+	} while (0)
+
+#define LIMIT ((float)CPU_MOST_ANGLE)
+
+static void angles(enum cpu_angle what, float *restrict y, const float *restrict x, int64_t n)
+{
+	int far = 0;
+
+	if (what == CPU_SIN)
+		ANGLES_OF(CPU_SIN);
+	else if (what == CPU_COS)
+		ANGLES_OF(CPU_COS);
+	else
+		ANGLES_OF(CPU_TAN);
+	for (int64_t i = 0; i < n; i++)
+		far |= !(x[i] >= -LIMIT && x[i] <= LIMIT);
+	for (int64_t i = 0; i < n && far; i++) {
+		double v = (double)x[i];
+
+		if (!(x[i] >= -LIMIT && x[i] <= LIMIT))
+			y[i] = (float)(what == CPU_SIN ? sin(v) :
+				       what == CPU_COS ? cos(v) :
+							 tan(v));
+	}
+}
+
+static void angle(enum cpu_angle what, float *y, const float *x, int64_t n)
+{
+	float copy[ANGLES];
+
+	for (int64_t i = 0; i < n; i += ANGLES) {
+		int64_t count = n - i < ANGLES ? n - i : ANGLES;
+
+		memcpy(copy, x + i, (size_t)count * sizeof(*x));
+		angles(what, y + i, copy, count);
+	}
+}
+
+/* Functions that take more than a few instructions, but for those of groups. */
+static bool function(int kind, float alpha, float *y, const float *x, int64_t n)
+{
+	switch (kind) {
+	case IR_EXP:
+		EACH(cpu_exp((double)v));
+		return true;
+	case IR_LOG:
+		EACH(cpu_log((double)v));
+		return true;
+	case IR_SIGMOID:
+		EACH(cpu_sigmoid((double)v));
+		return true;
+	case IR_TANH:
+		EACH(cpu_tanh((double)v));
+		return true;
+	case IR_ERF:
+		EACH(cpu_erf((double)v));
+		return true;
+	case IR_SOFTPLUS:
+		EACH(cpu_softplus((double)v));
+		return true;
+	case IR_ELU:
+		EACH(cpu_elu((double)v, (double)alpha));
+		return true;
+	case IR_SIN:
+		angle(CPU_SIN, y, x, n);
+		return true;
+	case IR_COS:
+		angle(CPU_COS, y, x, n);
+		return true;
+	case IR_TAN:
+		angle(CPU_TAN, y, x, n);
+		return true;
+	default:
+		return false;
+	}
+}
+
 static bool unary(int kind, float alpha, float beta, float *y, const float *x, int64_t n)
 {
 	switch (kind) {
@@ -307,18 +396,6 @@ static bool unary(int kind, float alpha, float beta, float *y, const float *x, i
 		return true;
 	case IR_LEAKY_RELU:
 		EACH(v < 0 ? alpha * v : v);
-		return true;
-	case IR_EXP:
-		EACH(cpu_exp((double)v));
-		return true;
-	case IR_SIGMOID:
-		EACH(cpu_sigmoid((double)v));
-		return true;
-	case IR_TANH:
-		EACH(cpu_tanh((double)v));
-		return true;
-	case IR_ERF:
-		EACH(cpu_erf((double)v));
 		return true;
 	case IR_GELU:
 	case IR_SWISH:
@@ -357,7 +434,7 @@ static bool unary(int kind, float alpha, float beta, float *y, const float *x, i
 		EACH(v / (1 + fabsf(v)));
 		return true;
 	default:
-		return false;
+		return function(kind, alpha, y, x, n);
 	}
 }
 
@@ -402,6 +479,9 @@ static inline __attribute__((always_inline)) void pairs(int kind, float *y, cons
 	case IR_PRELU:
 		PAIRS(u < 0 ? u * v : u);
 		break;
+	case IR_POW:
+		PAIRS((float)cpu_pow((double)u, (double)v));
+		break;
 	case IR_MAX:
 		PAIRS(u == v ? equals(u, v, true) : u != u || u > v ? u : v);
 		break;
@@ -411,9 +491,32 @@ static inline __attribute__((always_inline)) void pairs(int kind, float *y, cons
 	}
 }
 
+/* One exponent for all bases: those that models have most are exact, and take an instruction or two. */
+static bool power(float *y, const float *x, double exponent, int64_t n)
+{
+	if (exponent == 2)
+		EACH(v * v);
+	else if (exponent == 3)
+		EACH((double)v * (double)v * (double)v);
+	else if (exponent == 1)
+		EACH(v);
+	else if (exponent == -1)
+		EACH(1 / v);
+	else if (exponent == -2)
+		EACH(1 / ((double)v * (double)v));
+	else if (exponent == 0.5)
+		/* The root of -0 is -0, and that of -infinity none. */
+		EACH(v == -INFINITY ? INFINITY : sqrtf(v + 0.0f));
+	else
+		return false;
+	return true;
+}
+
 static void binary(int kind, float *y, const float *a, int64_t sa, const float *b, int64_t sb,
 		   int64_t n)
 {
+	if (kind == IR_POW && sa && !sb && power(y, a, (double)*b, n))
+		return;
 	if (sa && sb)
 		pairs(kind, y, a, 1, b, 1, n);
 	else if (sa)
