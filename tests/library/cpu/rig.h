@@ -86,6 +86,11 @@ void rig_expect_all_seen(uint64_t ops);
 /* The operators of test_cpu_elementwise.c. */
 #define RIG_OPS_ELEMENTWISE (UINT64_C(1) << IR_OP_UNARY | UINT64_C(1) << IR_OP_BINARY)
 
+/* The operators of test_cpu_rows.c. */
+#define RIG_OPS_ROWS                                                                          \
+	(UINT64_C(1) << IR_OP_PAD | UINT64_C(1) << IR_OP_TILE | UINT64_C(1) << IR_OP_CUMSUM | \
+	 UINT64_C(1) << IR_OP_TRIANGULAR)
+
 /* The operators of test_cpu_fast.c; the others are those of test_cpu_indexed.c. */
 #define RIG_OPS_FAST                                                                            \
 	(1u << IR_OP_CONV | 1u << IR_OP_POOL | 1u << IR_OP_MATMUL | 1u << IR_OP_CONCAT |        \

@@ -175,6 +175,23 @@ static inline int64_t cpu_block_offset(const struct cpu_shape *shape, const stru
 	return offset;
 }
 
+/* The source index of a padded position, or -1 for the padding value. */
+static inline int64_t cpu_pad_index(enum ir_pad_mode mode, int64_t i, int64_t n)
+{
+	if (i >= 0 && i < n)
+		return i;
+	switch (mode) {
+	case IR_PAD_EDGE:
+		return i < 0 ? 0 : n - 1;
+	case IR_PAD_REFLECTION:
+		return i < 0 ? -i : 2 * (n - 1) - i;
+	case IR_PAD_SYMMETRIC:
+		return i < 0 ? -1 - i : 2 * n - 1 - i;
+	default:
+		return -1;
+	}
+}
+
 static inline void cpu_copy_element(enum ir_dtype dtype, void *dst, int64_t di, const void *src,
 				    int64_t si)
 {

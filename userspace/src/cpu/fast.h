@@ -66,7 +66,7 @@ struct cpu_fast_family {
 extern const struct cpu_fast_family cpu_fast_conv, cpu_fast_matmul, cpu_fast_pool,
 	cpu_fast_elementwise, cpu_fast_move, cpu_fast_softmax, cpu_fast_index, cpu_fast_quantize,
 	cpu_fast_resample, cpu_fast_recurrent, cpu_fast_reduce, cpu_fast_integer, cpu_fast_weights,
-	cpu_fast_select, cpu_fast_cast, cpu_fast_arg, cpu_fast_topk;
+	cpu_fast_select, cpu_fast_cast, cpu_fast_arg, cpu_fast_topk, cpu_fast_rows;
 
 /* A node that keeps something from run to run: the first member of its kind's own structure. */
 struct cpu_prepared {

@@ -99,23 +99,6 @@ void cpu_ref_concat(const struct ir_node *node, const void *const *in, void *con
 	}
 }
 
-/* The source index of a padded position, or -1 for the padding value. */
-static int64_t pad_index(enum ir_pad_mode mode, int64_t i, int64_t n)
-{
-	if (i >= 0 && i < n)
-		return i;
-	switch (mode) {
-	case IR_PAD_EDGE:
-		return i < 0 ? 0 : n - 1;
-	case IR_PAD_REFLECTION:
-		return i < 0 ? -i : 2 * (n - 1) - i;
-	case IR_PAD_SYMMETRIC:
-		return i < 0 ? -1 - i : 2 * n - 1 - i;
-	default:
-		return -1;
-	}
-}
-
 void cpu_ref_pad(const struct ir_node *node, const void *const *in, void *const *out)
 {
 	struct cpu_shape from = cpu_shape_of(&node->operands[0]->type);
@@ -128,8 +111,8 @@ void cpu_ref_pad(const struct ir_node *node, const void *const *in, void *const 
 		bool outside = false;
 
 		for (uint32_t d = to.rank; d-- > 0; rest /= to.dim[d]) {
-			int64_t at = pad_index(attrs->mode, rest % to.dim[d] - attrs->begin[d],
-					       from.dim[d]);
+			int64_t at = cpu_pad_index(attrs->mode, rest % to.dim[d] - attrs->begin[d],
+						   from.dim[d]);
 
 			outside |= at < 0;
 			offset += at * from.stride[d];
