@@ -6,16 +6,15 @@
 #include <cstdio>
 #include <cstdlib>
 
-#define CHECK(condition)								\
-	do {										\
-		if (!(condition)) {							\
-			std::fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);	\
-			std::exit(1);							\
-		}									\
+#define CHECK(condition)                                                                     \
+	do {                                                                                 \
+		if (!(condition)) {                                                          \
+			std::fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
+			std::exit(1);                                                        \
+		}                                                                            \
 	} while (0)
 
-template <typename F>
-static void check_throws(WNNStatus status, const char *text, F call)
+template <typename F> static void check_throws(WNNStatus status, const char *text, F call)
 {
 	try {
 		call();
@@ -42,10 +41,23 @@ static wnn::Graph build(const wnn::Context &context)
 	auto y = b.clamp(b.conv2d(x, w, conv), clamp);
 	const wnn::Uint32List shape = y.shape();
 	CHECK(WNNUint32Array(shape).count == 4);
-	auto halves = b.split(y, 2, [] { wnn::SplitOptions o; o.axis = 3; return o; }());
+	auto halves = b.split(y, 2, [] {
+		wnn::SplitOptions o;
+		o.axis = 3;
+		return o;
+	}());
 	CHECK(halves.size() == 2);
 	auto sum = b.add(halves[0], b.mul(halves[1], b.constant(f32, 2.0)));
 	return b.build({ { "sum", sum }, { "y", b.concat({ halves[1], halves[0] }, 3) } });
+}
+
+static wnn::TensorHostMemory lent_memory(float *data, size_t count)
+{
+	wnn::TensorHostMemory memory;
+
+	memory.data = data;
+	memory.size = count * sizeof(float);
+	return memory;
 }
 
 static void run(wnn::Context &context)
@@ -78,8 +90,18 @@ static void run(wnn::Context &context)
 	WNNDispatchStatistics cost =
 		context.dispatchMeasured(graph, { { "x", x } }, { { "sum", sum }, { "y", y } });
 	CHECK(cost.number == 2 && cost.npuNodes + cost.cpuNodes > 0);
-	check_throws(WNNStatus_TypeError, "the file descriptor 0", [&] { context.waitSyncFile(0); });
+	check_throws(WNNStatus_TypeError, "the file descriptor 0",
+		     [&] { context.waitSyncFile(0); });
 	check_throws(WNNStatus_TypeError, "WNNTensorDmaBuf", [&] { y.exportDmaBuf(); });
+	check_throws(WNNStatus_TypeError, "was not made with WNNTensorHostMemory",
+		     [&] { y.setHostMemory(lent_memory(data.data(), data.size())); });
+	wnn::TensorHostMemory memory = lent_memory(data.data(), data.size());
+	wnn::TensorDescriptor lying(WNNOperandDataType_Float32, x.shape());
+	lying.nextInChain = &memory.chain;
+	wnn::Tensor lent = context.createTensor(lying);
+	std::vector<float> later(data.rbegin(), data.rend());
+	lent.setHostMemory(lent_memory(later.data(), later.size()));
+	CHECK(context.readTensor<float>(lent) == later);
 	CHECK(!graph.text(WNNGraphText_Nodes).empty());
 	wnn::Graph again = graph;
 	graph = wnn::Graph();
@@ -97,7 +119,8 @@ static void numbers()
 	CHECK(wnn::Number(INT64_MIN).int64Value == INT64_MIN);
 	CHECK(wnn::Number(-2LL).int64Value == -2);
 	CHECK(wnn::Number(~0ULL).uint64Value == UINT64_MAX);
-	CHECK(wnn::Number(1.5f).kind == WNNNumberKind_Double && wnn::Number(1.5f).doubleValue == 1.5);
+	CHECK(wnn::Number(1.5f).kind == WNNNumberKind_Double &&
+	      wnn::Number(1.5f).doubleValue == 1.5);
 	CHECK(wnn::Number(WNN_NUMBER_INIT).kind == WNNNumberKind_None);
 }
 
@@ -165,12 +188,11 @@ static void callbacks(wnn::Instance &instance)
 
 	device.device = wnn::view("cpu");
 	options.nextInChain = &device.chain;
-	WNNFuture future = instance.createContext(
-		options, WNNCallbackMode_AllowProcessEvents,
-		[&](wnn::Result result, wnn::Context c) {
-			made += static_cast<bool>(result);
-			context = std::move(c);
-		});
+	WNNFuture future = instance.createContext(options, WNNCallbackMode_AllowProcessEvents,
+						  [&](wnn::Result result, wnn::Context c) {
+							  made += static_cast<bool>(result);
+							  context = std::move(c);
+						  });
 	CHECK(instance.wait(future));
 	CHECK(made == 1 && context && !context.accelerated());
 	wnn::GraphBuilder b(context);
@@ -201,36 +223,38 @@ static void tensors_with_callbacks(wnn::Instance &instance)
 
 	CHECK(instance.wait(context.createTensor({ f32, { 2 } }, mode,
 						 [&](wnn::Result result, wnn::Tensor made) {
-		CHECK(result);
-		tensor = std::move(made);
-	})));
+							 CHECK(result);
+							 tensor = std::move(made);
+						 })));
 	CHECK(instance.wait(context.createConstantTensor({ f32, { 2 } }, data, sizeof(data), mode,
 							 [&](wnn::Result result, wnn::Tensor made) {
-		CHECK(result);
-		constant = std::move(made);
-	})));
+								 CHECK(result);
+								 constant = std::move(made);
+							 })));
 	CHECK(constant.constant() && !tensor.constant());
 	context.writeTensor(tensor, data, sizeof(data));
 	CHECK(instance.wait(context.readTensor(tensor, got, sizeof(got), mode,
 					       [&](wnn::Result result) { done += !!result; })));
 	CHECK(done == 1 && got[1] == 5);
-	CHECK(instance.wait(context.readTensor(tensor, mode,
-					       [&](wnn::Result result, const void *read, size_t size) {
-		CHECK(result && size == sizeof(data));
-		sum = static_cast<const float *>(read)[0] + static_cast<const float *>(read)[1];
-	})));
+	CHECK(instance.wait(context.readTensor(
+		tensor, mode, [&](wnn::Result result, const void *read, size_t size) {
+			CHECK(result && size == sizeof(data));
+			sum = static_cast<const float *>(read)[0] +
+			      static_cast<const float *>(read)[1];
+		})));
 	CHECK(sum == 8);
-	CHECK(instance.wait(context.mapTensor(tensor, WNNMapMode_Read, mode,
-					      [&](wnn::Result result, void *map, size_t size) {
-		CHECK(result && size == sizeof(data) && static_cast<float *>(map)[0] == 3);
-		tensor.unmap();
-	})));
+	CHECK(instance.wait(context.mapTensor(
+		tensor, WNNMapMode_Read, mode, [&](wnn::Result result, void *map, size_t size) {
+			CHECK(result && size == sizeof(data) && static_cast<float *>(map)[0] == 3);
+			tensor.unmap();
+		})));
 	/* What fails arrives in the callback; what cannot be delivered is thrown. */
 	CHECK(instance.wait(context.readTensor(constant, mode,
 					       [&](wnn::Result result, const void *read, size_t) {
-		CHECK(result.status == WNNStatus_TypeError && !read && !result.message.empty());
-		done++;
-	})));
+						       CHECK(result.status == WNNStatus_TypeError &&
+							     !read && !result.message.empty());
+						       done++;
+					       })));
 	CHECK(done == 2);
 	check_throws(WNNStatus_TypeError, "mode", [&] {
 		context.readTensor(tensor, static_cast<WNNCallbackMode>(77),

@@ -8,7 +8,7 @@ from generator.model import (c_type, count_argument, init_name, is_list, operato
 
 # What applications make and fill in, with the members of C.
 MADE = ("OperandDescriptor", "TensorDescriptor", "ContextOptions", "ContextDeviceOptions",
-        "BorrowedConstant", "TensorDmaBuf")
+        "BorrowedConstant", "TensorDmaBuf", "TensorHostMemory")
 
 # Members of options whose type is another one than in C.
 MEMBERS = {"string": "Text", "StringView": "Text", "u32[]": "OptionalList<uint32_t>",

@@ -261,6 +261,10 @@ typedef enum WNNSType {
 	WNNSType_RecurrentDetails = 0x10006,
 	/** WNNArgMinMaxDetails of webnn_npu.h, in the chain of WNNArgMinMaxOptions. */
 	WNNSType_ArgMinMaxDetails = 0x10007,
+	/** WNNTensorHostMemory of webnn_npu.h, in the chain of WNNTensorDescriptor. */
+	WNNSType_TensorHostMemory = 0x10008,
+	/** WNNDispatchCopies of webnn_npu.h, in the chain of WNNDispatchStatistics. */
+	WNNSType_DispatchCopies = 0x10009,
 	/** Makes the type 32 bits wide; no value. */
 	WNNSType_Force32 = 0x7FFFFFFF
 } WNNSType;
@@ -1152,7 +1156,7 @@ typedef struct WNNOperandDescriptor {
 	WNN_VALUE(WNNOperandDescriptor, WNN_OPERAND_DESCRIPTOR_STATIC_INIT)
 
 /**
- * Type, shape and uses of a tensor. Chain: WNNTensorDmaBuf.
+ * Type, shape and uses of a tensor. Chain: WNNTensorDmaBuf or WNNTensorHostMemory.
  *
  * WebNN: MLTensorDescriptor, section 8.7
  */

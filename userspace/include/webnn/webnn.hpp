@@ -820,6 +820,10 @@ struct TensorDmaBuf : WNNTensorDmaBuf {
 	TensorDmaBuf() : WNNTensorDmaBuf(WNN_TENSOR_DMA_BUF_INIT) {}
 };
 
+struct TensorHostMemory : WNNTensorHostMemory {
+	TensorHostMemory() : WNNTensorHostMemory(WNN_TENSOR_HOST_MEMORY_INIT) {}
+};
+
 /* --- Handles --- */
 
 /** A counted reference to an object of the library. */
@@ -953,6 +957,11 @@ public:
 	void destroy() { wnnTensorDestroy(get()); }
 	void setLabel(std::string_view label) { check(wnnTensorSetLabel(get(), view(label))); }
 	void unmap() { check(wnnTensorUnmap(get())); }
+	/** It was made with TensorHostMemory, and lies in this memory of the application from now on. */
+	void setHostMemory(const WNNTensorHostMemory &memory)
+	{
+		check(wnnTensorSetHostMemory(get(), &memory));
+	}
 	/** A descriptor of its memory, which the caller closes; the tensor was made with TensorDmaBuf. */
 	int32_t exportDmaBuf()
 	{

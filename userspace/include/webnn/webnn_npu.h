@@ -363,6 +363,41 @@ typedef struct WNNTensorDmaBuf {
 #define WNN_TENSOR_DMA_BUF_INIT WNN_VALUE(WNNTensorDmaBuf, WNN_TENSOR_DMA_BUF_STATIC_INIT)
 
 /**
+ * Has a tensor lie in memory of the application, with the contents that it has. On cpu and sim
+ * graphs read and write it where it is. On npu, and on sim with its firmware, it is copied: the
+ * inputs of a dispatch to the device before it, the outputs back when it is through;
+ * WNNDispatchCopies counts that. The memory must stay until the tensor is destroyed, released or
+ * moved by wnnTensorSetHostMemory, and the work enqueued before that is through. The application
+ * touches it when no work that is enqueued uses it: after wnnContextOnWorkDone or
+ * wnnContextDispatchMeasuredSync, which tell of work that failed; what its outputs hold then is
+ * undefined. It counts for memoryLimit.
+ */
+typedef struct WNNTensorHostMemory {
+	/** sType is WNNSType_TensorHostMemory. */
+	WNNChainedStruct chain;
+	/**
+	 * The elements in row-major order without gaps: a multiple of the size of an element; a
+	 * multiple of 64 is fastest. It is not written unless the tensor is an output or written by
+	 * wnnContextWriteTensor or a mapping.
+	 */
+	void *data;
+	/**
+	 * Bytes at data that are the tensor's: at least as many as it has. Default: 0. Default: 0.
+	 */
+	size_t size;
+} WNNTensorHostMemory;
+
+/** Initialiser of WNNTensorHostMemory with the defaults, for static objects in strict C. */
+#define WNN_TENSOR_HOST_MEMORY_STATIC_INIT { \
+	/* .chain = */ { NULL, WNNSType_TensorHostMemory }, \
+	/* .data = */ NULL, \
+	/* .size = */ 0 \
+}
+/** A WNNTensorHostMemory with the defaults. */
+#define WNN_TENSOR_HOST_MEMORY_INIT \
+	WNN_VALUE(WNNTensorHostMemory, WNN_TENSOR_HOST_MEMORY_STATIC_INIT)
+
+/**
  * Options of recurrent networks that other formats have and WebNN has not, in the chain of
  * WNNLstmOptions or WNNGruOptions.
  */
@@ -736,7 +771,7 @@ typedef struct WNNGraphStatistics {
 #define WNN_GRAPH_STATISTICS_INIT WNN_VALUE(WNNGraphStatistics, WNN_GRAPH_STATISTICS_STATIC_INIT)
 
 /**
- * What one dispatch cost, and where it ran.
+ * What one dispatch cost, and where it ran. Chain: WNNDispatchCopies.
  */
 typedef struct WNNDispatchStatistics {
 	/** Set it to NULL or to extensions to be filled as well. */
@@ -1021,6 +1056,29 @@ typedef struct WNNGraphProfile {
 #define WNN_GRAPH_PROFILE_INIT WNN_VALUE(WNNGraphProfile, WNN_GRAPH_PROFILE_STATIC_INIT)
 
 /**
+ * What one dispatch copied between memory of the application (WNNTensorHostMemory) and that of the
+ * device: 0 where the device uses it as it is. In the chain of WNNDispatchStatistics; that which
+ * callbacks get has one.
+ */
+typedef struct WNNDispatchCopies {
+	/** sType is WNNSType_DispatchCopies. */
+	WNNChainedStruct chain;
+	/** Bytes of inputs. Default: 0. */
+	uint64_t bytesIn;
+	/** Bytes of outputs. Default: 0. */
+	uint64_t bytesOut;
+} WNNDispatchCopies;
+
+/** Initialiser of WNNDispatchCopies with the defaults, for static objects in strict C. */
+#define WNN_DISPATCH_COPIES_STATIC_INIT { \
+	/* .chain = */ { NULL, WNNSType_DispatchCopies }, \
+	/* .bytesIn = */ 0, \
+	/* .bytesOut = */ 0 \
+}
+/** A WNNDispatchCopies with the defaults. */
+#define WNN_DISPATCH_COPIES_INIT WNN_VALUE(WNNDispatchCopies, WNN_DISPATCH_COPIES_STATIC_INIT)
+
+/**
  * What the instructions of a profile did with memory. It belongs to the WNNGraphProfile in whose
  * chain it was:
  * wnnGraphProfileFreeMembers frees what it points to.
@@ -1268,6 +1326,7 @@ WNN_EXPORT WNNFuture wnnContextDispatchMeasured(WNNContext context, WNNGraph gra
  * - TimedOut: timeoutNS were over; the dispatch goes on, and wnnContextOnWorkDone tells whether it
  *   fails
  * - InvalidStateError: called from inside a callback of the library
+ * - TypeError: the chain of statistics holds another struct than a WNNDispatchCopies
  * - those of wnnContextDispatchMeasured
  */
 WNN_EXPORT WNNStatus wnnContextDispatchMeasuredSync(
@@ -1485,6 +1544,24 @@ WNN_EXPORT WNNStatus wnnTensorUnmap(WNNTensor tensor);
  * - UnknownError: the process has no file descriptor left
  */
 WNN_EXPORT WNNStatus wnnTensorExportDmaBuf(WNNTensor tensor, int32_t *fd);
+
+/**
+ * Moves a tensor that was made with WNNTensorHostMemory to other memory of the application. Work
+ * enqueued from now on uses that; work enqueued before uses the memory that it had. Costs less than
+ * making a tensor: a program whose buffers change from run to run keeps its tensors and moves them.
+ *
+ * @param tensor The tensor.
+ * @param memory The memory, as for wnnContextCreateTensor. Copied; its data is not.
+ *
+ * @return Success, or what went wrong; wnnGetLastError has the message. That the device could not
+ *     take the memory is reported by wnnContextOnWorkDone, and the tensor keeps that which it had.
+ *
+ * Errors:
+ * - TypeError: the tensor was not made with WNNTensorHostMemory or is destroyed; data is NULL or
+ *   not a multiple of the size of an element, or size is less than that of the tensor
+ * - InvalidStateError: the context is lost, or the tensor is mapped
+ */
+WNN_EXPORT WNNStatus wnnTensorSetHostMemory(WNNTensor tensor, WNNTensorHostMemory const *memory);
 
 /**
  * Names the tensor in messages.

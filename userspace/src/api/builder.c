@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "api/lend.h"
 #include "api/record.h"
 #include "api/tensor.h"
 #include "util/malloc.h"
@@ -253,14 +254,6 @@ static int check_chain(const WNNOperandDescriptor *descriptor, struct wnn_error 
 	return 0;
 }
 
-/* Kernels read elements where they are, so they must be aligned; otherwise they are copied. */
-static bool aligned(const void *data, WNNOperandDataType type)
-{
-	size_t size = wnn_data_type_size(type);
-
-	return !size || (uintptr_t)data % size == 0;
-}
-
 static int copied_constant(WNNGraphBuilder builder, const WNNOperandDescriptor *descriptor,
 			   const void *data, size_t size, WNNOperand *operand,
 			   struct wnn_error *err)
@@ -291,7 +284,7 @@ static int make_constant(WNNGraphBuilder builder, const WNNOperandDescriptor *de
 	} else if (!check_chain(descriptor, err)) {
 		plain = *descriptor;
 		plain.nextInChain = NULL;
-		if (loan && aligned(data, descriptor->dataType))
+		if (loan && lend_aligned(data, descriptor->dataType))
 			return wnn_builder_constant(builder->builder, &plain, data, size, end_loan,
 						    loan, operand, err);
 		ret = copied_constant(builder, &plain, data, size, operand, err);

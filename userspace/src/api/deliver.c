@@ -47,9 +47,9 @@ void deliver_discard(struct request *request)
 	(((type)request->callback.function)(__VA_ARGS__, request->callback.userdata1, \
 					    request->callback.userdata2))
 
-static void call(const struct request *request)
+static void call(struct request *request)
 {
-	const union request_result *result = &request->result;
+	union request_result *result = &request->result;
 	WNNStringView message = api_view(request->message);
 	WNNStatus status = request->status;
 
@@ -83,8 +83,10 @@ static void call(const struct request *request)
 		CALL(WNNErrorCallback, status, message);
 		break;
 	case REQUEST_DISPATCH_MEASURED:
-		CALL(WNNDispatchMeasuredCallback, status, status ? NULL : &result->statistics,
-		     message);
+		if (!status)
+			result->dispatch.statistics.nextInChain = &result->dispatch.copies.chain;
+		CALL(WNNDispatchMeasuredCallback, status,
+		     status ? NULL : &result->dispatch.statistics, message);
 		break;
 	case REQUEST_SYNC_FILE: /* has no callback */
 		break;

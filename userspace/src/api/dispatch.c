@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "api/graph.h"
+#include "api/lend.h"
 #include "api/tensor.h"
 #include "graph/label.h"
 #include "api/webnn_async.h"
@@ -64,8 +65,9 @@ static void tell_success(struct dispatch_task *d, uint64_t number,
 			 const struct run_statistics *statistics)
 {
 	const WNNDispatchStatistics none = WNN_DISPATCH_STATISTICS_INIT;
-	union request_result result = { .statistics = none };
-	WNNDispatchStatistics *to = &result.statistics;
+	const WNNDispatchCopies no_copies = WNN_DISPATCH_COPIES_INIT;
+	union request_result result = { .dispatch = { none, no_copies } };
+	WNNDispatchStatistics *to = &result.dispatch.statistics;
 
 	if (!d->request)
 		return;
@@ -85,6 +87,8 @@ static void tell_success(struct dispatch_task *d, uint64_t number,
 	to->npuNanoseconds = statistics->npu_ns;
 	to->cpuNanoseconds = statistics->cpu_ns;
 	to->hostNanoseconds = statistics->host_ns;
+	result.dispatch.copies.bytesIn = statistics->copied_in;
+	result.dispatch.copies.bytesOut = statistics->copied_out;
 	request_complete(d->request, NULL, &result);
 }
 
@@ -335,6 +339,20 @@ static void take_references(struct dispatch_task *d, struct run_compiled *compil
 	}
 }
 
+/* Under the lock of the context. What an output writes must not be what others read or write. */
+static int check_overlap(const struct dispatch_task *d, struct wnn_error *err)
+{
+	char text[128];
+
+	for (uint32_t i = d->graph->num_inputs; i < d->num_tensors; i++)
+		if (d->tensors[i]->lent && lend_overlaps(d->tensors, d->num_tensors, i))
+			return wnn_error_set(err, WNN_TYPE_ERROR,
+					     "dispatch: the memory of %s overlaps that of another "
+					     "input or output",
+					     port_text(d->graph, i, text, sizeof(text)));
+	return 0;
+}
+
 /* Dispatches that took no longer are computed at once: another thread would begin about as late. */
 #define QUICK_NS 20000
 
@@ -362,6 +380,8 @@ static int push(struct dispatch_task *d, struct wnn_error *err)
 				      tensor_check_unmapped(d->tensors[i], "dispatch", err) ?
 			      -1 :
 			      0;
+	if (!ret)
+		ret = check_overlap(d, err);
 	/* A context that was lost since the caller looked has destroyed its graphs. */
 	if (!ret && atomic_load(&d->graph->destroyed))
 		ret = context_check_lost(context, "dispatch", err) ?
@@ -441,17 +461,38 @@ void start_dispatch_measured(WNNContext context, WNNGraph graph, size_t inputCou
 	request_put(request);
 }
 
+/* The WNNDispatchCopies in the chain of statistics, or NULL; -1 for another chain. */
+static int find_copies(const WNNDispatchStatistics *statistics, WNNDispatchCopies **copies,
+		       struct wnn_error *err)
+{
+	*copies = NULL;
+	for (WNNChainedStruct *s = statistics ? statistics->nextInChain : NULL; s; s = s->next) {
+		if (s->sType != WNNSType_DispatchCopies || *copies)
+			return wnn_error_set(err, WNN_TYPE_ERROR,
+					     "wnnContextDispatchMeasuredSync: the chain of "
+					     "WNNDispatchStatistics holds %s struct of sType %#x",
+					     *copies ? "a second" : "an unknown",
+					     (unsigned int)s->sType);
+		*copies = (void *)s;
+	}
+	return 0;
+}
+
 WNNStatus wnnContextDispatchMeasuredSync(WNNContext context, WNNGraph graph, size_t inputCount,
 					 WNNNamedTensor const *inputs, size_t outputCount,
 					 WNNNamedTensor const *outputs, uint64_t timeoutNS,
 					 WNNDispatchStatistics *statistics)
 {
 	union request_result result = { .file = 0 };
+	WNNDispatchCopies *copies;
+	struct wnn_error err = { 0 };
 	struct request *request;
 	WNNStatus status;
 
 	if (!api_check(context, "wnnContextDispatchMeasuredSync", "context"))
 		return wnnGetLastError(NULL);
+	if (find_copies(statistics, &copies, &err))
+		return context_error(context, &err);
 	request = request_begin_sync(context->instance, REQUEST_DISPATCH_MEASURED,
 				     "wnnContextDispatchMeasuredSync");
 	if (!request)
@@ -459,8 +500,12 @@ WNNStatus wnnContextDispatchMeasuredSync(WNNContext context, WNNGraph graph, siz
 	start_dispatch_measured(context, graph, inputCount, inputs, outputCount, outputs, request);
 	status = request_wait(request, timeoutNS, &result);
 	if (!status && statistics) {
-		result.statistics.nextInChain = statistics->nextInChain;
-		*statistics = result.statistics;
+		result.dispatch.statistics.nextInChain = statistics->nextInChain;
+		*statistics = result.dispatch.statistics;
+		if (copies) {
+			result.dispatch.copies.chain = copies->chain;
+			*copies = result.dispatch.copies;
+		}
 	}
 	return status;
 }

@@ -37,7 +37,10 @@ union request_result {
 	WNNContext context; /* objects: one reference */
 	WNNTensor tensor;
 	WNNGraph graph;
-	WNNDispatchStatistics statistics;
+	struct {
+		WNNDispatchStatistics statistics;
+		WNNDispatchCopies copies;
+	} dispatch;
 	int32_t file; /* REQUEST_SYNC_FILE: one more than the descriptor; 0: none */
 	struct {
 		void *data; /* malloc'ed for REQUEST_READ_TENSOR */

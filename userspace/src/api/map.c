@@ -21,7 +21,8 @@ static void map_tensor(struct timeline_task *task, bool cancelled)
 	struct map_task *map = (void *)task;
 	WNNTensor tensor = map->request->tensor;
 	WNNContext context = tensor->context;
-	union request_result result = { .bytes = { tensor->data.buffer.map, tensor->bytes } };
+	union request_result result = { .bytes = { run_buffer_data(&tensor->data.buffer),
+						   tensor->bytes } };
 	struct wnn_error err = { 0 };
 	bool mapped = false;
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "api/lend.h"
 #include "api/webnn_async.h"
 #include "graph/operand.h"
 #include "util/malloc.h"
@@ -144,6 +145,7 @@ struct create_task {
 	struct request *request;
 	struct wnn_dmabuf dmabuf; /* whose memory it becomes; all 0: none */
 	size_t offset;
+	void *lent; /* memory of the application that it lies in; or NULL */
 };
 
 /* The memory of a tensor that is no constant. */
@@ -155,6 +157,8 @@ static int create_data(struct create_task *create, struct wnn_error *err)
 	if (create->dmabuf.map)
 		return run_tensor_import(device, &tensor->data, &create->dmabuf, create->offset,
 					 tensor->bytes, err);
+	if (create->lent)
+		return run_tensor_lend(device, &tensor->data, create->lent, tensor->bytes, err);
 	if (tensor->shared)
 		return run_tensor_create_shared(device, &tensor->data, tensor->bytes, &tensor->file,
 						err);
@@ -254,19 +258,22 @@ static void start_tensor(WNNContext context, WNNTensor tensor, struct create_tas
 	timeline_push(context->timeline, &create->task);
 }
 
-/* The WNNTensorDmaBuf in the chain of a descriptor, or NULL; -1 for another chain. */
-static int find_dmabuf(const WNNTensorDescriptor *descriptor, const WNNTensorDmaBuf **found,
+/* What says where a tensor lies, in the chain of its descriptor; or NULL. -1 for another chain. */
+static int find_memory(const WNNTensorDescriptor *descriptor, const WNNChainedStruct **found,
 		       struct wnn_error *err)
 {
 	*found = NULL;
 	for (const WNNChainedStruct *s = descriptor->nextInChain; s; s = s->next) {
-		if (s->sType != WNNSType_TensorDmaBuf || *found)
+		bool known = s->sType == WNNSType_TensorDmaBuf ||
+			     s->sType == WNNSType_TensorHostMemory;
+
+		if (!known || *found)
 			return wnn_error_set(err, WNN_TYPE_ERROR,
 					     "the chain of WNNTensorDescriptor holds %s struct of "
 					     "sType %#x",
-					     *found ? "a second" : "an unknown",
+					     known ? "a second" : "an unknown",
 					     (unsigned int)s->sType);
-		*found = (const void *)s;
+		*found = s;
 	}
 	return 0;
 }
@@ -314,24 +321,41 @@ static int take_dmabuf(struct create_task *create, WNNTensor tensor, const WNNTe
 	return tensor->file < 0 ? -1 : 0;
 }
 
+/* Where the application wants the tensor to lie. */
+static int take_memory(struct create_task *create, WNNTensor tensor, const WNNChainedStruct *from,
+		       struct wnn_error *err)
+{
+	const WNNTensorHostMemory *memory = (const void *)from;
+
+	if (!from)
+		return 0;
+	if (from->sType == WNNSType_TensorDmaBuf)
+		return take_dmabuf(create, tensor, (const void *)from, err);
+	if (lend_check(tensor, memory, "createTensor", err))
+		return -1;
+	tensor->lent = true;
+	tensor->lent_data = create->lent = memory->data;
+	return 0;
+}
+
 void start_create_tensor(WNNContext context, const WNNTensorDescriptor *descriptor,
 			 struct request *request)
 {
-	const WNNTensorDmaBuf *dmabuf = NULL;
+	const WNNChainedStruct *memory = NULL;
 	struct create_task *create = NULL;
 	struct wnn_error err = { 0 };
 	WNNTensor tensor = NULL;
 
 	if (!descriptor)
 		wnn_error_set(&err, WNN_TYPE_ERROR, "wnnContextCreateTensor: descriptor is NULL");
-	else if (!find_dmabuf(descriptor, &dmabuf, &err))
+	else if (!find_memory(descriptor, &memory, &err))
 		tensor = make_tensor(context, descriptor->dataType, descriptor->shape, &err);
 	if (tensor) {
 		tensor->readable = descriptor->readable;
 		tensor->writable = descriptor->writable;
 		create = wnn_calloc(1, sizeof(*create));
 	}
-	if (create && dmabuf && take_dmabuf(create, tensor, dmabuf, &err)) {
+	if (create && take_memory(create, tensor, memory, &err)) {
 		wnn_dmabuf_close(&create->dmabuf);
 		wnn_free(create);
 		drop_tensor(tensor);
@@ -464,7 +488,7 @@ void tensor_note_written(WNNTensor tensor, const struct wnn_error *fault)
 {
 	if (!fault)
 		tensor->fault.status = WNN_OK;
-	else if (!tensor->shared)
+	else if (!tensor->shared && !tensor->lent)
 		tensor->fault = *fault;
 }
 

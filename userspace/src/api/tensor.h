@@ -19,7 +19,9 @@ struct WNNTensorImpl {
 	atomic_bool accessed; /* it is mapped, and the processor has the dma-buf */
 	/* Of a tensor that was made with WNNTensorDmaBuf; constant once made. */
 	bool shared, read_only;
-	int file;			    /* a descriptor of its memory; -1: there is none yet */
+	bool lent;	 /* it was made with WNNTensorHostMemory; constant once made */
+	void *lent_data; /* that memory for work enqueued from now on; under the lock of the context */
+	int file;	 /* a descriptor of its memory; -1: there is none yet */
 	struct WNNTensorImpl *next, **link; /* in the context; link is NULL when not */
 	struct timeline_task task;	    /* gives the memory back */
 	struct object_label label;
@@ -52,7 +54,8 @@ int tensor_check_unmapped(WNNTensor tensor, const char *what, struct wnn_error *
 
 /*
  * What becomes of a tensor that was to be written, on the timeline: NULL when it was, else why it was
- * not. Then it gives no data until something writes it. Of a dma-buf nothing is kept: others write it, too.
+ * not. Then it gives no data until something writes it. Of a dma-buf and of memory of the application nothing is
+ * kept: others write it, too.
  */
 void tensor_note_written(WNNTensor tensor, const struct wnn_error *fault);
 /* UnknownError when it was not, on the timeline; work that may write it has to be through. */

@@ -18,6 +18,7 @@ struct run_statistics {
 	uint64_t bytes_read, bytes_written; /* by the NPU */
 	uint64_t busy[ONPU_ENG_COUNT];	    /* cycles, by enum onpu_engine; 0: not known */
 	uint64_t npu_ns, cpu_ns, host_ns;
+	uint64_t copied_in, copied_out; /* bytes, from and to memory of the application */
 };
 
 /**

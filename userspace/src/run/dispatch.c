@@ -184,9 +184,29 @@ static bool by_processor(const struct run_dispatch *d)
 	return !ws || !ws->ops->fence;
 }
 
+/* Inputs that lie in memory which the device cannot take. Work before this may use their copies. */
+static void fetch_inputs(struct run_dispatch *d)
+{
+	const struct ir_graph *graph = d->compiled->graph;
+
+	for (uint32_t i = 0; i < graph->num_inputs; i++) {
+		if (d->inputs[i]->host)
+			run_device_settle(d->compiled->device);
+		d->statistics.copied_in += run_buffer_fetch(d->inputs[i]);
+	}
+}
+
+static void return_outputs(struct run_dispatch *d)
+{
+	for (uint32_t i = 0; i < d->compiled->graph->num_outputs; i++)
+		d->statistics.copied_out += run_buffer_return(d->outputs[i]);
+}
+
 static void finish(struct run_dispatch *d)
 {
 	cpu_end(d->compiled->device->cpu);
+	if (!d->failed)
+		return_outputs(d);
 	if (d->accessed)
 		end_access(d);
 	if (d->instance)
@@ -456,6 +476,7 @@ void run_dispatch_start(struct run_dispatch *d)
 			goto fail;
 		d->accessed = true;
 	}
+	fetch_inputs(d);
 	while (d->step < c->num_steps) {
 		int ret;
 

@@ -122,6 +122,68 @@ int run_buffer_wrap(struct run_heap *heap, struct run_buffer *buffer, void *map,
 	return 0;
 }
 
+int run_buffer_lend(struct run_heap *heap, struct run_buffer *buffer, void *data, size_t size,
+		    const char *what, struct wnn_error *err)
+{
+	if (heap->ws && !heap->ws->ops->bo_wrap) {
+		if (run_buffer_create(heap, buffer, size, what, err))
+			return -1;
+		buffer->host = data;
+		return 0;
+	}
+	if (charge(heap, size, what, err))
+		return -1;
+	*buffer = (struct run_buffer){ .size = size, .lent = true };
+	if (!run_buffer_move(heap, buffer, data, err))
+		return 0;
+	atomic_fetch_sub(&heap->used, size);
+	buffer->lent = false;
+	return -1;
+}
+
+int run_buffer_move(struct run_heap *heap, struct run_buffer *buffer, void *data,
+		    struct wnn_error *err)
+{
+	struct winsys_bo *bo;
+
+	if (buffer->host) {
+		buffer->host = data;
+		return 0;
+	}
+	if (heap->ws) {
+		bo = heap->ws->ops->bo_wrap(heap->ws, data, buffer->size, err);
+		if (!bo)
+			return -1;
+		if (buffer->bo)
+			heap->ws->ops->bo_destroy(buffer->bo);
+		buffer->bo = bo;
+		buffer->va = bo->va;
+	}
+	buffer->map = data;
+	return 0;
+}
+
+size_t run_buffer_fetch(const struct run_buffer *buffer)
+{
+	if (!buffer->host)
+		return 0;
+	memcpy(buffer->map, buffer->host, buffer->size);
+	return buffer->size;
+}
+
+size_t run_buffer_return(const struct run_buffer *buffer)
+{
+	if (!buffer->host)
+		return 0;
+	memcpy(buffer->host, buffer->map, buffer->size);
+	return buffer->size;
+}
+
+void *run_buffer_data(const struct run_buffer *buffer)
+{
+	return buffer->host ? buffer->host : buffer->map;
+}
+
 /* Charged for already. */
 static int import(struct run_heap *heap, struct run_buffer *buffer, size_t offset,
 		  struct wnn_error *err)
@@ -172,7 +234,7 @@ void run_buffer_destroy(struct run_heap *heap, struct run_buffer *buffer)
 		heap->ws->ops->bo_destroy(buffer->bo);
 	if (buffer->held)
 		wnn_memory_unhold(buffer->size);
-	if (buffer->bo || buffer->dmabuf.map) {
+	if (buffer->bo || buffer->dmabuf.map || buffer->lent) {
 		wnn_dmabuf_close(&buffer->dmabuf);
 		atomic_fetch_sub(&heap->used, buffer->size);
 	} else {

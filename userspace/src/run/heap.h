@@ -27,6 +27,8 @@ struct run_buffer {
 	uint64_t va;
 	size_t size;
 	bool held;		  /* memory that the device has made for it */
+	bool lent;		  /* the application's memory, where the device can take that */
+	void *host;		  /* the application's memory of which it is a copy; or NULL */
 	struct wnn_dmabuf dmabuf; /* whose memory it is; all 0: its own */
 };
 
@@ -45,6 +47,20 @@ int run_buffer_wrap(struct run_heap *heap, struct run_buffer *buffer, void *map,
  */
 int run_buffer_import(struct run_heap *heap, struct run_buffer *buffer, struct wnn_dmabuf *dmabuf,
 		      size_t offset, size_t size, const char *what, struct wnn_error *err);
+/*
+ * On memory of the application: its own where the device can take that, else a copy, which
+ * run_buffer_fetch() and run_buffer_return() keep in step; it counts alike.
+ */
+int run_buffer_lend(struct run_heap *heap, struct run_buffer *buffer, void *data, size_t size,
+		    const char *what, struct wnn_error *err);
+/* A lent buffer lies in other memory of its size; the device does not use it. After a failure it is where it was. */
+int run_buffer_move(struct run_heap *heap, struct run_buffer *buffer, void *data,
+		    struct wnn_error *err);
+/* From and to the application's memory; how many bytes were copied. */
+size_t run_buffer_fetch(const struct run_buffer *buffer);
+size_t run_buffer_return(const struct run_buffer *buffer);
+/* Where the processor finds the contents. */
+void *run_buffer_data(const struct run_buffer *buffer);
 /* The processor may read the buffer, and write it if @writes, until the end. */
 int run_buffer_begin(const struct run_buffer *buffer, bool writes, struct wnn_error *err);
 void run_buffer_end(const struct run_buffer *buffer, bool writes);

@@ -17,6 +17,19 @@ int run_tensor_import(struct run_device *device, struct run_tensor *tensor,
 				 err);
 }
 
+int run_tensor_lend(struct run_device *device, struct run_tensor *tensor, void *data, size_t size,
+		    struct wnn_error *err)
+{
+	return run_buffer_lend(&device->heap, &tensor->buffer, data, size, "a tensor", err);
+}
+
+int run_tensor_move(struct run_device *device, struct run_tensor *tensor, void *data,
+		    struct wnn_error *err)
+{
+	run_device_drain(device);
+	return run_buffer_move(&device->heap, &tensor->buffer, data, err);
+}
+
 int run_tensor_create_shared(struct run_device *device, struct run_tensor *tensor, size_t size,
 			     int *file, struct wnn_error *err)
 {
@@ -45,7 +58,8 @@ int run_tensor_write(struct run_device *device, struct run_tensor *tensor, const
 	run_device_settle(device);
 	if (run_buffer_begin(&tensor->buffer, true, err))
 		return -1;
-	memcpy(tensor->buffer.map, data, tensor->buffer.size);
+	/* An application may write a tensor from the memory that it lent for it. */
+	memmove(run_buffer_data(&tensor->buffer), data, tensor->buffer.size);
 	run_buffer_end(&tensor->buffer, true);
 	return 0;
 }
@@ -56,7 +70,7 @@ int run_tensor_read(struct run_device *device, const struct run_tensor *tensor, 
 	run_device_settle(device);
 	if (run_buffer_begin(&tensor->buffer, false, err))
 		return -1;
-	memcpy(data, tensor->buffer.map, tensor->buffer.size);
+	memmove(data, run_buffer_data(&tensor->buffer), tensor->buffer.size);
 	run_buffer_end(&tensor->buffer, false);
 	return 0;
 }

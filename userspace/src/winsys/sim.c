@@ -397,7 +397,8 @@ static void sim_destroy(struct winsys *ws)
 		pthread_join(sim->worker, NULL);
 	sim_queue_drop(&sim->queue, NULL);
 	for (size_t i = 0; i < sim->num_bos; i++) {
-		wnn_free(sim->bos[i]->base.map);
+		if (!sim->bos[i]->wrapped)
+			wnn_free(sim->bos[i]->base.map);
 		wnn_free(sim->bos[i]);
 	}
 	wnn_free(sim->bos);

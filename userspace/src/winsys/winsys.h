@@ -81,8 +81,8 @@ struct winsys_ops {
 	/* A buffer whose bytes are all 0. */
 	struct winsys_bo *(*bo_create)(struct winsys *ws, size_t size, struct wnn_error *err);
 	/*
-	 * A buffer of memory that there is already, page aligned, in whole pages, which outlives it. NULL:
-	 * buffers have memory of their own.
+	 * A buffer of memory that there is already, wherever it begins, which outlives it. NULL: buffers
+	 * have memory of their own.
 	 */
 	struct winsys_bo *(*bo_wrap)(struct winsys *ws, void *map, size_t size,
 				     struct wnn_error *err);

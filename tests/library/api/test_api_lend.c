@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Tensors in memory of the application. Where a device takes it nothing is copied, which is counted; else the copies
+ * are as many as the tensors have bytes, and results are where they are wanted all the same.
+ */
+#include "fixture.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define N     12
+#define COUNT (N * N)
+#define BYTES (COUNT * sizeof(float))
+
+static const char *const devices[] = { "cpu", "sim" };
+
+/* With firmware the device has pages of its own. */
+static bool takes_memory(const char *device)
+{
+	return !strcmp(device, "cpu") || !getenv("ONPU_FIRMWARE");
+}
+
+static WNNStatus lend_part(WNNContext context, void *data, size_t size, WNNTensor *tensor)
+{
+	static const uint32_t shape[] = { N, N };
+	WNNTensorDescriptor descriptor = WNN_TENSOR_DESCRIPTOR_INIT;
+	WNNTensorHostMemory memory = WNN_TENSOR_HOST_MEMORY_INIT;
+
+	memory.data = data;
+	memory.size = size;
+	descriptor.nextInChain = &memory.chain;
+	descriptor.dataType = WNNOperandDataType_Float32;
+	descriptor.shape = WNN_UINT32_ARRAY(shape);
+	descriptor.readable = descriptor.writable = true;
+	return wnnContextCreateTensorSync(context, &descriptor, GENEROUS, tensor);
+}
+
+static WNNTensor lend(WNNContext context, float *data)
+{
+	WNNTensor tensor = NULL;
+
+	assert_ok(lend_part(context, data, BYTES, &tensor));
+	assert_non_null(tensor);
+	return tensor;
+}
+
+static WNNStatus move(WNNTensor tensor, void *data, size_t size)
+{
+	WNNTensorHostMemory memory = WNN_TENSOR_HOST_MEMORY_INIT;
+
+	memory.data = data;
+	memory.size = size;
+	return wnnTensorSetHostMemory(tensor, &memory);
+}
+
+static void fill(float *x, int first)
+{
+	for (int i = 0; i < COUNT; i++)
+		x[i] = (float)(i - first);
+}
+
+/* y = relu(x + 1) of what fill() wrote. */
+static void check(const float *y, int first)
+{
+	for (int i = 0; i < COUNT; i++)
+		assert_float_equal(y[i], i - first < -1 ? 0 : i - first + 1, 0);
+}
+
+static void measure(WNNContext context, WNNGraph graph, WNNTensor x, WNNTensor y,
+		    WNNDispatchCopies *copies)
+{
+	WNNDispatchStatistics statistics = WNN_DISPATCH_STATISTICS_INIT;
+	WNNNamedTensor in = { WNN_STR("x"), x }, out = { WNN_STR("y"), y };
+
+	statistics.nextInChain = &copies->chain;
+	assert_ok(wnnContextDispatchMeasuredSync(context, graph, 1, &in, 1, &out, GENEROUS,
+						 &statistics));
+	assert_ptr_equal(statistics.nextInChain, &copies->chain);
+	assert_int_equal(copies->chain.sType, WNNSType_DispatchCopies);
+	assert_int_equal(statistics.npuNodes + statistics.cpuNodes, 2);
+}
+
+/* The offset of an element more is none that any memory of the library has. */
+static void graphs_work_in_place(void **state)
+{
+	WNNInstance instance = wnnCreateInstance(NULL);
+
+	(void)state;
+	for (int d = 0; d < 2; d++) {
+		WNNContext context = open_context(instance, devices[d]);
+		WNNGraph graph = build_add_relu(context, N, N);
+		bool in_place = takes_memory(devices[d]);
+		float *memory = calloc(2, BYTES + 64), *first = memory,
+		      *second = memory + COUNT + 1;
+		WNNTensor x, y, own = make_tensor(context, N, N);
+		WNNDispatchCopies copies = WNN_DISPATCH_COPIES_INIT;
+
+		fill(first, 70);
+		memset(second, 0x55, BYTES);
+		x = lend(context, first);
+		y = lend(context, second);
+		measure(context, graph, x, y, &copies);
+		check(second, 70);
+		assert_int_equal(copies.bytesIn, in_place ? 0 : BYTES);
+		assert_int_equal(copies.bytesOut, in_place ? 0 : BYTES);
+		/* What is written there between dispatches counts. */
+		fill(first, 30);
+		measure(context, graph, x, y, &copies);
+		check(second, 30);
+		/* Of one's own memory nothing is counted. */
+		measure(context, graph, x, own, &copies);
+		assert_int_equal(copies.bytesIn, in_place ? 0 : BYTES);
+		assert_int_equal(copies.bytesOut, 0);
+		/* The result of one dispatch is the input of the next. */
+		measure(context, graph, y, own, &copies);
+		assert_ok(wnnContextReadTensorIntoSync(context, own, first, BYTES, GENEROUS));
+		assert_float_equal(first[COUNT - 1], COUNT - 1 - 30 + 2, 0);
+		wnnTensorRelease(x);
+		wnnTensorRelease(y);
+		wnnTensorRelease(own);
+		wnnGraphRelease(graph);
+		wnnContextRelease(context);
+		/* It is still the application's. */
+		check(second, 30);
+		free(memory);
+	}
+	wnnInstanceRelease(instance);
+}
+
+/* Writing, reading and mapping find the memory that was lent. */
+static void calls_use_the_memory(void **state)
+{
+	WNNInstance instance = wnnCreateInstance(NULL);
+
+	(void)state;
+	for (int d = 0; d < 2; d++) {
+		WNNContext context = open_context(instance, devices[d]);
+		float memory[COUNT], other[COUNT];
+		WNNTensor x = lend(context, memory);
+		void *mapped = NULL;
+
+		fill(other, 5);
+		assert_ok(wnnContextWriteTensor(context, x, other, BYTES));
+		assert_ok(wnnContextWaitIdle(context, GENEROUS));
+		assert_memory_equal(memory, other, BYTES);
+		fill(memory, 9);
+		assert_ok(wnnContextReadTensorIntoSync(context, x, other, BYTES, GENEROUS));
+		assert_memory_equal(memory, other, BYTES);
+		/* From the memory itself. */
+		assert_ok(wnnContextWriteTensor(context, x, memory, BYTES));
+		assert_ok(wnnContextMapTensorSync(context, x, WNNMapMode_ReadWrite, GENEROUS,
+						  &mapped));
+		assert_ptr_equal(mapped, memory);
+		assert_failed(move(x, other, BYTES), WNNStatus_InvalidStateError,
+			      "is mapped; wnnTensorUnmap ends that");
+		assert_ok(wnnTensorUnmap(x));
+		assert_memory_equal(memory, other, BYTES);
+		wnnTensorRelease(x);
+		wnnContextRelease(context);
+	}
+	wnnInstanceRelease(instance);
+}
+
+/* What is enqueued before a move works where the tensor was, what comes later where it is. */
+static void tensors_move(void **state)
+{
+	WNNInstance instance = wnnCreateInstance(NULL);
+
+	(void)state;
+	for (int d = 0; d < 2; d++) {
+		WNNContext context = open_context(instance, devices[d]);
+		WNNGraph graph = build_add_relu(context, N, N);
+		static float in[8][COUNT], out[8][COUNT];
+		WNNTensor x = lend(context, in[0]), y = lend(context, out[0]);
+
+		for (int i = 0; i < 8; i++) {
+			fill(in[i], i * 9);
+			memset(out[i], 0x55, BYTES);
+			assert_ok(move(x, in[i], BYTES));
+			assert_ok(move(y, out[i], BYTES));
+			assert_ok(dispatch_xy(context, graph, x, y));
+		}
+		assert_ok(wnnContextWaitIdle(context, GENEROUS));
+		for (int i = 0; i < 8; i++)
+			check(out[i], i * 9);
+		wnnTensorRelease(x);
+		wnnTensorRelease(y);
+		wnnGraphRelease(graph);
+		wnnContextRelease(context);
+	}
+	wnnInstanceRelease(instance);
+}
+
+static void wrong_memory_is_refused(void **state)
+{
+	WNNInstance instance = wnnCreateInstance(NULL);
+	WNNContext context = open_context(instance, "cpu");
+	WNNTensorDescriptor descriptor = WNN_TENSOR_DESCRIPTOR_INIT;
+	WNNTensorHostMemory memory = WNN_TENSOR_HOST_MEMORY_INIT, again = memory;
+	WNNTensor x = NULL, own = make_tensor(context, N, N);
+	static float data[COUNT + 1];
+	char *odd = (char *)data + 1;
+	uint8_t byte = 0;
+	uint32_t one = 1;
+
+	(void)state;
+	assert_failed(lend_part(context, NULL, BYTES, &x), WNNStatus_TypeError,
+		      "data of WNNTensorHostMemory is NULL; the tensor needs 576 bytes");
+	assert_failed(lend_part(context, data, BYTES - 1, &x), WNNStatus_TypeError,
+		      "size of WNNTensorHostMemory is 575; the tensor needs 576 bytes");
+	assert_failed(lend_part(context, odd, BYTES, &x), WNNStatus_TypeError,
+		      "elements of the tensor begin at multiples of 4");
+	assert_null(x);
+	x = lend(context, data);
+	assert_ok(wnnTensorSetLabel(x, WNN_STR("picture")));
+	assert_failed(move(x, NULL, BYTES), WNNStatus_TypeError,
+		      "data of WNNTensorHostMemory is NULL; the tensor \"picture\" needs");
+	assert_failed(move(x, data, 4), WNNStatus_TypeError, "size of WNNTensorHostMemory is 4");
+	assert_failed(move(x, odd, BYTES), WNNStatus_TypeError, "begin at multiples of 4");
+	assert_failed(move(own, data, BYTES), WNNStatus_TypeError,
+		      "was not made with WNNTensorHostMemory");
+	assert_failed(move(NULL, data, BYTES), WNNStatus_TypeError, "tensor is NULL");
+	assert_failed(wnnTensorSetHostMemory(x, NULL), WNNStatus_TypeError, "memory is NULL");
+	memory.data = data;
+	memory.size = BYTES;
+	memory.chain.next = &again.chain;
+	assert_failed(wnnTensorSetHostMemory(x, &memory), WNNStatus_TypeError, "unknown struct");
+	descriptor.nextInChain = &memory.chain;
+	descriptor.dataType = WNNOperandDataType_Float32;
+	descriptor.shape = (WNNUint32Array){ 1, &one };
+	assert_failed(wnnContextCreateTensorSync(context, &descriptor, GENEROUS, &own),
+		      WNNStatus_TypeError, "a second struct");
+	/* Bytes lie anywhere. */
+	memory.chain.next = NULL;
+	memory.data = odd;
+	descriptor.dataType = WNNOperandDataType_Uint8;
+	descriptor.readable = true;
+	assert_ok(wnnContextCreateTensorSync(context, &descriptor, GENEROUS, &own));
+	odd[0] = 77;
+	assert_ok(wnnContextReadTensorIntoSync(context, own, &byte, 1, GENEROUS));
+	assert_int_equal(byte, 77);
+	wnnTensorDestroy(x);
+	assert_failed(move(x, data, BYTES), WNNStatus_TypeError, "is destroyed");
+	wnnContextDestroy(context);
+	assert_failed(move(own, data, BYTES), WNNStatus_InvalidStateError, "lost");
+	wnnTensorRelease(x);
+	wnnTensorRelease(own);
+	wnnContextRelease(context);
+	wnnInstanceRelease(instance);
+}
+
+/* An output in the memory of an input would be read after it was written. */
+static void overlaps_are_refused(void **state)
+{
+	WNNInstance instance = wnnCreateInstance(NULL);
+	WNNContext context = open_context(instance, "cpu");
+	WNNGraph graph = build_add_relu(context, N, N);
+	static float data[2 * COUNT];
+	WNNTensor x = lend(context, data), y = lend(context, data + COUNT - 1);
+
+	(void)state;
+	assert_failed(dispatch_xy(context, graph, x, y), WNNStatus_TypeError,
+		      "the memory of output \"y\" overlaps that of another input or output");
+	assert_ok(move(y, data + COUNT, BYTES));
+	fill(data, 7);
+	assert_ok(dispatch_xy(context, graph, x, y));
+	assert_ok(wnnContextWaitIdle(context, GENEROUS));
+	check(data + COUNT, 7);
+	wnnTensorRelease(x);
+	wnnTensorRelease(y);
+	wnnGraphRelease(graph);
+	wnnContextRelease(context);
+	wnnInstanceRelease(instance);
+}
+
+static void tell_copies(WNNStatus status, WNNDispatchStatistics const *statistics,
+			WNNStringView message, void *userdata1, void *userdata2)
+{
+	(void)message;
+	(void)userdata2;
+	assert_int_equal(status, WNNStatus_Success);
+	assert_int_equal(statistics->nextInChain->sType, WNNSType_DispatchCopies);
+	memcpy(userdata1, statistics->nextInChain, sizeof(WNNDispatchCopies));
+}
+
+/* Callbacks are told of copies, too; another chain is refused. */
+static void copies_are_told(void **state)
+{
+	WNNInstance instance = wnnCreateInstance(NULL);
+	WNNContext context = open_context(instance, "sim");
+	WNNGraph graph = build_add_relu(context, N, N);
+	WNNDispatchMeasuredCallbackInfo info = WNN_DISPATCH_MEASURED_CALLBACK_INFO_INIT;
+	WNNDispatchStatistics statistics = WNN_DISPATCH_STATISTICS_INIT;
+	WNNDispatchCopies copies = WNN_DISPATCH_COPIES_INIT, second = copies;
+	WNNChainedStruct wrong = { NULL, WNNSType_TensorDmaBuf };
+	static float data[2 * COUNT];
+	WNNNamedTensor in = { WNN_STR("x"), lend(context, data) };
+	WNNNamedTensor out = { WNN_STR("y"), lend(context, data + COUNT) };
+
+	(void)state;
+	info.callback = tell_copies;
+	info.userdata1 = &copies;
+	copies.bytesIn = copies.bytesOut = 4711;
+	assert_ok(wait_future(instance,
+			      wnnContextDispatchMeasured(context, graph, 1, &in, 1, &out, info)));
+	assert_int_equal(copies.bytesIn, takes_memory("sim") ? 0 : BYTES);
+	assert_int_equal(copies.bytesOut, takes_memory("sim") ? 0 : BYTES);
+	statistics.nextInChain = &wrong;
+	assert_failed(wnnContextDispatchMeasuredSync(context, graph, 1, &in, 1, &out, GENEROUS,
+						     &statistics),
+		      WNNStatus_TypeError, "an unknown struct of sType 0x10004");
+	copies.chain.next = &second.chain;
+	statistics.nextInChain = &copies.chain;
+	assert_failed(wnnContextDispatchMeasuredSync(context, graph, 1, &in, 1, &out, GENEROUS,
+						     &statistics),
+		      WNNStatus_TypeError, "a second struct of sType 0x10009");
+	wnnTensorRelease(in.tensor);
+	wnnTensorRelease(out.tensor);
+	wnnGraphRelease(graph);
+	wnnContextRelease(context);
+	wnnInstanceRelease(instance);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(graphs_work_in_place), cmocka_unit_test(calls_use_the_memory),
+		cmocka_unit_test(tensors_move),		cmocka_unit_test(wrong_memory_is_refused),
+		cmocka_unit_test(overlaps_are_refused), cmocka_unit_test(copies_are_told),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
