@@ -226,10 +226,40 @@ class Provider(unittest.TestCase):
         for event in ours:
             self.assertIn("OnpuExecutionProvider", event["name"])
             self.assertEqual(event["args"]["device"], DEVICE)
+            self.assertEqual((event["args"]["copied_in"], event["args"]["copied_out"]), ("0", "0"))
             on_npu = DEVICE == "sim"
             self.assertEqual(int(event["args"]["npu_cycles"]) > 0, on_npu)
             self.assertEqual(int(event["args"]["npu_nodes"]) > 0, on_npu)
             self.assertEqual(int(event["args"]["cpu_nodes"]) > 0, not on_npu)
+
+    def test_bound_memory(self):
+        """Memory that a program binds is used as it is; odd addresses, and an output in its input, are copied."""
+        size, shape = 64 * 64 * 4, [64, 64]
+        weights = random(64, 64, seed=3)
+        model = make([helper.make_node("MatMul", ["x", "w"], ["p"]), helper.make_node("Relu", ["p"], ["y"])],
+                     [value("x", shape)], [value("y", shape)], {"w": weights})
+        memory = numpy.zeros(4 * size + 128, numpy.uint8)
+        begin = -memory.ctypes.data % 64
+        cases = [(0, size, 0, 0), (4, 2 * size + 4, 0, 0), (1, 2 * size + 3, size, size), (1, 2 * size, size, 0),
+                 (0, 0, 0, size), (0, 256, 0, size)]
+        with tempfile.TemporaryDirectory() as name:
+            options = runtime.options(ort, DEVICE)
+            options.enable_profiling = True
+            options.profile_file_prefix = name + "/profile"
+            session = ort.InferenceSession(model, options, enable_fallback=0)
+            for number, (x, y, _, _) in enumerate(cases):
+                given, binding = random(*shape, seed=number), session.io_binding()
+                memory[begin + x:begin + x + size] = given.reshape(-1).view(numpy.uint8)
+                for bind, at, place in (binding.bind_input, "x", x), (binding.bind_output, "y", y):
+                    bind(at, "cpu", 0, numpy.float32, shape, memory.ctypes.data + begin + place)
+                session.run_with_iobinding(binding)
+                result = memory[begin + y:begin + y + size].copy().view(numpy.float32).reshape(shape)
+                numpy.testing.assert_allclose(result, numpy.maximum(given @ weights, 0), atol=1e-4)
+            events = json.loads(pathlib.Path(session.end_profiling()).read_text(encoding="utf-8"))
+        if RELEASE != runtime.OLDEST:
+            copied = [(int(event["args"]["copied_in"]), int(event["args"]["copied_out"]))
+                      for event in events if "copied_in" in event.get("args", {})]
+            self.assertEqual(copied, [case[2:] for case in cases])
 
     def test_terminate(self):
         session = self.session(conv_model(8))

@@ -60,6 +60,7 @@ static bool make_slots(WNNNamedOperandDescriptorArray from, const struct onpu_po
 			elements *= from.data[i].shape.data[k];
 		}
 		slot->size = bytes_of(from.data[i].dataType, elements);
+		slot->element = bytes_of(from.data[i].dataType, 1);
 	}
 	return true;
 }
@@ -95,10 +96,12 @@ struct ort_status *onpu_program_create(struct onpu_group *group, WNNGraph graph,
 
 static void free_binding(const struct onpu_program *program, struct onpu_binding *binding)
 {
-	for (size_t i = 0; i < program->input_count && binding->inputs; i++)
-		wnnTensorRelease(binding->inputs[i].tensor);
-	for (size_t i = 0; i < program->output_count && binding->outputs; i++)
-		wnnTensorRelease(binding->outputs[i].tensor);
+	for (size_t i = 0; i < program->input_count + program->output_count && binding->bound;
+	     i++) {
+		wnnTensorRelease(binding->bound[i].lent);
+		wnnTensorRelease(binding->bound[i].own);
+	}
+	free(binding->bound);
 	free(binding->inputs);
 	free(binding->outputs);
 	free(binding);
@@ -119,43 +122,27 @@ void onpu_program_release(struct onpu_program *program)
 	free(program);
 }
 
-static struct ort_status *make_tensors(struct onpu_group *group, const struct onpu_slot *slots,
-				       size_t count, WNNNamedOperandDescriptorArray names,
-				       WNNNamedTensor *tensors)
-{
-	for (size_t i = 0; i < count; i++) {
-		tensors[i].name = names.data[i].name;
-		if (wnnContextCreateTensorSync(group->ep->context, &slots[i].descriptor,
-					       WNN_WAIT_FOREVER,
-					       &tensors[i].tensor) != WNNStatus_Success)
-			return onpu_webnn_error(&group->ep->factory->ort, group->name);
-	}
-	return NULL;
-}
-
 static struct ort_status *make_binding(struct onpu_group *group, struct onpu_program *program,
 				       struct onpu_binding **out)
 {
+	size_t ins = program->input_count, outs = program->output_count;
 	struct onpu_binding *binding = calloc(1, sizeof(*binding));
-	struct ort_status *status;
 
 	if (!binding)
 		return onpu_nomem(&group->ep->factory->ort);
-	binding->inputs = calloc(program->input_count + 1, sizeof(*binding->inputs));
-	binding->outputs = calloc(program->output_count + 1, sizeof(*binding->outputs));
-	if (!binding->inputs || !binding->outputs)
-		status = onpu_nomem(&group->ep->factory->ort);
-	else
-		status = make_tensors(group, program->inputs, program->input_count,
-				      wnnGraphGetInputs(program->graph), binding->inputs);
-	if (!status)
-		status = make_tensors(group, program->outputs, program->output_count,
-				      wnnGraphGetOutputs(program->graph), binding->outputs);
-	if (status)
+	binding->inputs = calloc(ins + 1, sizeof(*binding->inputs));
+	binding->outputs = calloc(outs + 1, sizeof(*binding->outputs));
+	binding->bound = calloc(ins + outs + 1, sizeof(*binding->bound));
+	if (!binding->inputs || !binding->outputs || !binding->bound) {
 		free_binding(program, binding);
-	else
-		*out = binding;
-	return status;
+		return onpu_nomem(&group->ep->factory->ort);
+	}
+	for (size_t i = 0; i < ins; i++)
+		binding->inputs[i].name = wnnGraphGetInputs(program->graph).data[i].name;
+	for (size_t i = 0; i < outs; i++)
+		binding->outputs[i].name = wnnGraphGetOutputs(program->graph).data[i].name;
+	*out = binding;
+	return NULL;
 }
 
 static struct ort_status *shape_of(const struct ort_api *ort, const struct ort_value *value,
@@ -341,27 +328,90 @@ static void put_program(struct onpu_group *group, struct onpu_program *program,
 	pthread_mutex_unlock(&group->lock);
 }
 
-static struct ort_status *write_inputs(struct onpu_group *group, struct onpu_program *program,
-				       struct onpu_binding *binding,
-				       struct ort_kernel_context *context)
+static bool is_aligned(const struct onpu_slot *slot, const void *data)
+{
+	return (uintptr_t)data % slot->element == 0;
+}
+
+/* The graph reads or writes ONNX Runtime's memory. */
+static struct ort_status *use_memory(struct onpu_group *group, const struct onpu_slot *slot,
+				     struct onpu_bound *bound, void *data, WNNTensor *tensor)
+{
+	WNNTensorHostMemory memory = WNN_TENSOR_HOST_MEMORY_INIT;
+	WNNTensorDescriptor descriptor = slot->descriptor;
+	WNNStatus status = WNNStatus_Success;
+
+	memory.data = data;
+	memory.size = slot->size;
+	descriptor.nextInChain = &memory.chain;
+	if (!bound->lent)
+		status = wnnContextCreateTensorSync(group->ep->context, &descriptor,
+						    WNN_WAIT_FOREVER, &bound->lent);
+	else if (bound->data != data)
+		status = wnnTensorSetHostMemory(bound->lent, &memory);
+	bound->data = status == WNNStatus_Success ? data : NULL;
+	*tensor = bound->lent;
+	return status == WNNStatus_Success ?
+		       NULL :
+		       onpu_webnn_error(&group->ep->factory->ort, group->name);
+}
+
+static struct ort_status *use_own(struct onpu_group *group, const struct onpu_slot *slot,
+				  struct onpu_bound *bound, WNNTensor *tensor)
+{
+	if (!bound->own &&
+	    wnnContextCreateTensorSync(group->ep->context, &slot->descriptor, WNN_WAIT_FOREVER,
+				       &bound->own) != WNNStatus_Success)
+		return onpu_webnn_error(&group->ep->factory->ort, group->name);
+	*tensor = bound->own;
+	return NULL;
+}
+
+static struct ort_status *bind_inputs(struct onpu_group *group, struct onpu_program *program,
+				      struct onpu_binding *binding,
+				      struct ort_kernel_context *context, WNNDispatchCopies *copies)
 {
 	const struct ort_api *ort = &group->ep->factory->ort;
 
 	for (size_t i = 0; i < program->input_count; i++) {
+		const struct onpu_slot *slot = &program->inputs[i];
+		struct onpu_bound *bound = &binding->bound[i];
+		WNNTensor *tensor = &binding->inputs[i].tensor;
 		const struct ort_value *value;
 		void *data;
 
-		ORT_TRY(ort->KernelContext_GetInput(
-			context, group->inputs[program->inputs[i].port].index, &value));
+		ORT_TRY(ort->KernelContext_GetInput(context, group->inputs[slot->port].index,
+						    &value));
 		ORT_TRY(ort->GetTensorMutableData((struct ort_value *)(uintptr_t)value, &data));
-		if (wnnContextWriteTensor(group->ep->context, binding->inputs[i].tensor, data,
-					  program->inputs[i].size) != WNNStatus_Success)
+		if (is_aligned(slot, data)) {
+			ORT_TRY(use_memory(group, slot, bound, data, tensor));
+			continue;
+		}
+		ORT_TRY(use_own(group, slot, bound, tensor));
+		if (wnnContextWriteTensor(group->ep->context, *tensor, data, slot->size) !=
+		    WNNStatus_Success)
 			return onpu_webnn_error(ort, group->name);
+		copies->bytesIn += slot->size;
 	}
 	return NULL;
 }
 
-static struct ort_status *read_outputs(struct onpu_group *group, struct onpu_program *program,
+/* Programs that bind inputs and outputs may give one memory for both. */
+static bool overlaps(const struct onpu_program *program, const struct onpu_binding *binding,
+		     const struct onpu_slot *slot, const char *data)
+{
+	for (size_t i = 0; i < program->input_count; i++) {
+		const char *input = binding->bound[i].data;
+
+		if (binding->inputs[i].tensor == binding->bound[i].lent &&
+		    (uintptr_t)data < (uintptr_t)input + program->inputs[i].size &&
+		    (uintptr_t)input < (uintptr_t)data + slot->size)
+			return true;
+	}
+	return false;
+}
+
+static struct ort_status *bind_outputs(struct onpu_group *group, struct onpu_program *program,
 				       struct onpu_binding *binding,
 				       struct ort_kernel_context *context)
 {
@@ -369,16 +419,37 @@ static struct ort_status *read_outputs(struct onpu_group *group, struct onpu_pro
 
 	for (size_t i = 0; i < program->output_count; i++) {
 		const struct onpu_slot *slot = &program->outputs[i];
+		struct onpu_bound *bound = &binding->bound[program->input_count + i];
+		WNNTensor *tensor = &binding->outputs[i].tensor;
 		struct ort_value *value;
 		void *data;
 
 		ORT_TRY(ort->KernelContext_GetOutput(context, group->outputs[slot->port].index,
 						     slot->shape.dims, slot->shape.rank, &value));
 		ORT_TRY(ort->GetTensorMutableData(value, &data));
-		if (wnnContextReadTensorIntoSync(group->ep->context, binding->outputs[i].tensor,
-						 data, slot->size,
-						 WNN_WAIT_FOREVER) != WNNStatus_Success)
-			return onpu_webnn_error(ort, group->name);
+		if (is_aligned(slot, data) && !overlaps(program, binding, slot, data)) {
+			ORT_TRY(use_memory(group, slot, bound, data, tensor));
+			continue;
+		}
+		ORT_TRY(use_own(group, slot, bound, tensor));
+		bound->target = data;
+	}
+	return NULL;
+}
+
+static struct ort_status *read_outputs(struct onpu_group *group, struct onpu_program *program,
+				       struct onpu_binding *binding, WNNDispatchCopies *copies)
+{
+	for (size_t i = 0; i < program->output_count; i++) {
+		struct onpu_bound *bound = &binding->bound[program->input_count + i];
+		size_t size = program->outputs[i].size;
+
+		if (binding->outputs[i].tensor != bound->own)
+			continue;
+		if (wnnContextReadTensorIntoSync(group->ep->context, bound->own, bound->target,
+						 size, WNN_WAIT_FOREVER) != WNNStatus_Success)
+			return onpu_webnn_error(&group->ep->factory->ort, group->name);
+		copies->bytesOut += size;
 	}
 	return NULL;
 }
@@ -387,18 +458,23 @@ static struct ort_status *run(struct onpu_group *group, struct onpu_program *pro
 			      struct onpu_binding *binding, struct ort_kernel_context *context)
 {
 	WNNDispatchStatistics statistics = WNN_DISPATCH_STATISTICS_INIT;
+	WNNDispatchCopies copies = WNN_DISPATCH_COPIES_INIT, own = copies;
 	bool profiling = atomic_load(&group->ep->profiling);
 	int64_t start = profiling ? onpu_profile_now() : 0;
 
-	ORT_TRY(write_inputs(group, program, binding, context));
+	statistics.nextInChain = &copies.chain;
+	ORT_TRY(bind_inputs(group, program, binding, context, &own));
+	ORT_TRY(bind_outputs(group, program, binding, context));
 	if (wnnContextDispatchMeasuredSync(group->ep->context, program->graph, program->input_count,
 					   binding->inputs, program->output_count, binding->outputs,
 					   WNN_WAIT_FOREVER,
 					   profiling ? &statistics : NULL) != WNNStatus_Success)
 		return onpu_webnn_error(&group->ep->factory->ort, group->name);
-	ORT_TRY(read_outputs(group, program, binding, context));
+	ORT_TRY(read_outputs(group, program, binding, &own));
+	copies.bytesIn += own.bytesIn;
+	copies.bytesOut += own.bytesOut;
 	if (profiling)
-		onpu_profile_add(group->ep, group->name, start, &statistics);
+		onpu_profile_add(group->ep, group->name, start, &statistics, &copies);
 	return NULL;
 }
 

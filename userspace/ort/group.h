@@ -22,10 +22,18 @@ struct onpu_port {
 	struct onpu_shape shape;
 };
 
-/* The tensors of one run. */
+/* What an input or output of a run lies in: ONNX Runtime's memory, or a tensor of our own that is copied. */
+struct onpu_bound {
+	WNNTensor lent, own; /* NULL until they are needed */
+	void *data;	     /* ONNX Runtime's memory that the first of them lies in */
+	void *target;	     /* where the run wants what the other one gets */
+};
+
+/* The tensors of one run; of the named ones the library only knows what the run uses. */
 struct onpu_binding {
 	struct onpu_binding *next;
 	WNNNamedTensor *inputs, *outputs;
+	struct onpu_bound *bound; /* of the inputs, then of the outputs */
 };
 
 /* A graph for one shape of each input. */
@@ -35,8 +43,8 @@ struct onpu_program {
 	unsigned int users;
 	WNNGraph graph;
 	struct onpu_slot {
-		size_t port; /* of the group */
-		size_t size; /* bytes */
+		size_t port;	      /* of the group */
+		size_t size, element; /* bytes of all, and of what an address is a multiple of */
 		WNNTensorDescriptor descriptor;
 		struct onpu_shape shape;
 	} *inputs, *outputs;

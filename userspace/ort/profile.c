@@ -13,13 +13,14 @@
 #include "read.h"
 
 #define MAX_EVENTS 1000000 /* as many as ONNX Runtime keeps of its own */
-#define MAX_ARGS   8
+#define MAX_ARGS   10
 
 struct event {
 	char *name;
 	int32_t thread;
 	int64_t start, end; /* ns of the monotonic clock */
 	WNNDispatchStatistics statistics;
+	WNNDispatchCopies copies;
 };
 
 struct profiler {
@@ -103,10 +104,15 @@ static struct ort_status *add(const struct profiler *profiler, const struct even
 		const char *name;
 		uint64_t value;
 	} numbers[] = {
-		{ "npu_nodes", s->npuNodes },	      { "cpu_nodes", s->cpuNodes },
-		{ "npu_cycles", s->npuCycles },	      { "npu_ns", s->npuNanoseconds },
-		{ "cpu_ns", s->cpuNanoseconds },      { "bytes_read", s->bytesRead },
+		{ "npu_nodes", s->npuNodes },
+		{ "cpu_nodes", s->cpuNodes },
+		{ "npu_cycles", s->npuCycles },
+		{ "npu_ns", s->npuNanoseconds },
+		{ "cpu_ns", s->cpuNanoseconds },
+		{ "bytes_read", s->bytesRead },
 		{ "bytes_written", s->bytesWritten },
+		{ "copied_in", event->copies.bytesIn },
+		{ "copied_out", event->copies.bytesOut },
 	};
 	const char *keys[MAX_ARGS] = { "device" }, *values[MAX_ARGS] = { profiler->device };
 	const struct ort_profiling_event *made;
@@ -197,13 +203,14 @@ static void append(struct profiler *profiler, const struct event *event)
 }
 
 void onpu_profile_add(struct onpu_ep *ep, char *name, int64_t start_ns,
-		      const WNNDispatchStatistics *statistics)
+		      const WNNDispatchStatistics *statistics, const WNNDispatchCopies *copies)
 {
 	struct event event = { .name = name,
 			       .thread = gettid(),
 			       .start = start_ns,
 			       .end = onpu_profile_now(),
-			       .statistics = *statistics };
+			       .statistics = *statistics,
+			       .copies = *copies };
 
 	pthread_mutex_lock(&lock);
 	for (struct profiler *profiler = ep->profilers; profiler; profiler = profiler->next)
