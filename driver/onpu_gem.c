@@ -111,6 +111,167 @@ static int bo_charge(struct onpu_bo *bo, struct onpu_user *user)
 	return 0;
 }
 
+/* ---- caches that the device does not see */
+
+static void sync_piece(struct device *dev, dma_addr_t addr, size_t size, u32 flags)
+{
+	if (flags & DRM_ONPU_BO_SYNC_FOR_DEVICE)
+		dma_sync_single_for_device(dev, addr, size, DMA_BIDIRECTIONAL);
+	if (flags & DRM_ONPU_BO_SYNC_FOR_CPU)
+		dma_sync_single_for_cpu(dev, addr, size, DMA_BIDIRECTIONAL);
+}
+
+/* A process that is killed does not wait for the rest of its buffer. */
+static int sync_range(struct device *dev, struct sg_table *sgt, u64 offset, u64 size, u32 flags)
+{
+	struct scatterlist *sg;
+	u64 at = 0, end = 0, step;
+	int i;
+
+	for_each_sgtable_dma_sg(sgt, sg, i) {
+		end += sg_dma_len(sg);
+		/* An IOMMU makes one entry of pages that lie apart; a call has to be for one. */
+		for (; size && offset < end; offset += step, size -= step) {
+			step = min3(size, end - offset, PAGE_SIZE - offset_in_page(offset));
+			if (fatal_signal_pending(current))
+				return -EINTR;
+			sync_piece(dev, sg_dma_address(sg) + (offset - at), step, flags);
+			cond_resched();
+		}
+		at = end;
+	}
+	return 0;
+}
+
+/* The device sees all that the CPU writes to the memory, and the other way round. */
+static bool bo_needs_no_sync(const struct onpu_bo *bo)
+{
+	return to_onpu(bo->base.base.dev)->coherent || bo->base.map_wc;
+}
+
+static int bo_sync(struct onpu_bo *bo, u64 offset, u64 size, u32 flags)
+{
+	struct drm_device *drm = bo->base.base.dev;
+
+	if (bo_needs_no_sync(bo))
+		return 0;
+	/* The table is there as long as the handle and the device are. */
+	CLASS(onpu_entered, entered)(drm);
+	if (entered < 0)
+		return entered;
+	return sync_range(drm->dev, bo->base.sgt, offset, size, flags);
+}
+
+/* ---- what other devices have of a buffer */
+
+/* A device that a dma-buf is attached to. */
+struct onpu_attachment {
+	struct sg_table *sgt; /* while it is mapped; protected by &dma_buf.resv, as @dir is */
+	enum dma_data_direction dir;
+};
+
+static int export_attach(struct dma_buf *buf, struct dma_buf_attachment *attach)
+{
+	struct onpu_attachment *mapped __free(kfree) = kzalloc(sizeof(*mapped), GFP_KERNEL);
+	int ret;
+
+	if (!mapped)
+		return -ENOMEM;
+	ret = drm_gem_map_attach(buf, attach);
+	if (!ret)
+		attach->priv = no_free_ptr(mapped);
+	return ret;
+}
+
+static void export_detach(struct dma_buf *buf, struct dma_buf_attachment *attach)
+{
+	drm_gem_map_detach(buf, attach);
+	kfree(attach->priv);
+}
+
+static struct sg_table *export_map(struct dma_buf_attachment *attach, enum dma_data_direction dir)
+{
+	struct sg_table *sgt = drm_gem_map_dma_buf(attach, dir);
+
+	if (!IS_ERR(sgt))
+		*(struct onpu_attachment *)attach->priv = (struct onpu_attachment) { sgt, dir };
+	return sgt;
+}
+
+static void export_unmap(struct dma_buf_attachment *attach, struct sg_table *sgt,
+			 enum dma_data_direction dir)
+{
+	struct onpu_attachment *mapped = attach->priv;
+
+	if (mapped->sgt == sgt)
+		mapped->sgt = NULL;
+	drm_gem_unmap_dma_buf(attach, sgt, dir);
+}
+
+/* Part of a cache line may be written, so its direction says little about what is in the caches. */
+static int export_sync(struct dma_buf *buf, u32 flags)
+{
+	struct drm_gem_object *obj = buf->priv;
+	struct dma_buf_attachment *attach;
+	int ret = bo_sync(to_onpu_bo(obj), 0, obj->size, flags);
+
+	/* Once this device is gone, the others still have the memory. */
+	if (ret && ret != -ENODEV)
+		return ret;
+	ret = dma_resv_lock_interruptible(buf->resv, NULL);
+	if (ret)
+		return ret;
+	list_for_each_entry(attach, &buf->attachments, node) {
+		const struct onpu_attachment *mapped = attach->priv;
+
+		if (mapped->sgt && flags & DRM_ONPU_BO_SYNC_FOR_DEVICE)
+			dma_sync_sgtable_for_device(attach->dev, mapped->sgt, mapped->dir);
+		else if (mapped->sgt)
+			dma_sync_sgtable_for_cpu(attach->dev, mapped->sgt, mapped->dir);
+	}
+	dma_resv_unlock(buf->resv);
+	return 0;
+}
+
+static int export_begin_cpu_access(struct dma_buf *buf, enum dma_data_direction dir)
+{
+	return export_sync(buf, DRM_ONPU_BO_SYNC_FOR_CPU);
+}
+
+static int export_end_cpu_access(struct dma_buf *buf, enum dma_data_direction dir)
+{
+	return export_sync(buf, DRM_ONPU_BO_SYNC_FOR_DEVICE);
+}
+
+/* Those of DRM's helpers take it that devices see the caches. */
+static const struct dma_buf_ops export_ops = {
+	.attach = export_attach,
+	.detach = export_detach,
+	.map_dma_buf = export_map,
+	.unmap_dma_buf = export_unmap,
+	.release = drm_gem_dmabuf_release,
+	.begin_cpu_access = export_begin_cpu_access,
+	.end_cpu_access = export_end_cpu_access,
+	.mmap = drm_gem_dmabuf_mmap,
+	.vmap = drm_gem_dmabuf_vmap,
+	.vunmap = drm_gem_dmabuf_vunmap,
+};
+
+static struct dma_buf *bo_export(struct drm_gem_object *obj, int flags)
+{
+	struct dma_buf_export_info info = {
+		.exp_name = KBUILD_MODNAME,
+		.owner = THIS_MODULE,
+		.ops = &export_ops,
+		.size = obj->size,
+		.flags = flags,
+		.resv = obj->resv,
+		.priv = obj,
+	};
+
+	return drm_gem_dmabuf_export(obj->dev, &info);
+}
+
 /* ---- the object's functions */
 
 static struct onpu_bo_use *find_use(struct onpu_bo *bo, struct onpu_file *file)
@@ -214,6 +375,7 @@ static const struct drm_gem_object_funcs bo_funcs = {
 	.free = bo_free,
 	.open = bo_open,
 	.close = bo_close,
+	.export = bo_export,
 	.print_info = drm_gem_shmem_object_print_info,
 	.pin = drm_gem_shmem_object_pin,
 	.unpin = drm_gem_shmem_object_unpin,
@@ -239,14 +401,18 @@ struct drm_gem_object *onpu_gem_create_object(struct drm_device *drm, size_t siz
 
 struct drm_gem_object *onpu_gem_prime_import(struct drm_device *drm, struct dma_buf *buf)
 {
-	struct drm_gem_object *obj;
+	struct drm_gem_object *obj = buf->priv;
 
 	CLASS(onpu_entered, entered)(drm);
 	if (entered < 0)
 		return ERR_PTR(entered);
-	obj = drm_gem_prime_import(drm, buf);
 	/* A buffer of this device comes back as the object that it is. */
-	if (!IS_ERR(obj) && drm_gem_is_imported(obj) && !to_onpu_bo(obj)->flags) {
+	if (buf->ops == &export_ops && obj->dev == drm) {
+		drm_gem_object_get(obj);
+		return obj;
+	}
+	obj = drm_gem_prime_import(drm, buf);
+	if (!IS_ERR(obj)) {
 		to_onpu_bo(obj)->flags = DRM_ONPU_BO_IMPORTED;
 		bo_mapped(to_onpu_bo(obj));
 	}
@@ -412,49 +578,6 @@ int onpu_bo_info_ioctl(struct drm_device *drm, void *data, struct drm_file *drm_
 	return ret;
 }
 
-static void sync_piece(struct device *dev, dma_addr_t addr, size_t size, u32 flags)
-{
-	if (flags & DRM_ONPU_BO_SYNC_FOR_DEVICE)
-		dma_sync_single_for_device(dev, addr, size, DMA_BIDIRECTIONAL);
-	if (flags & DRM_ONPU_BO_SYNC_FOR_CPU)
-		dma_sync_single_for_cpu(dev, addr, size, DMA_BIDIRECTIONAL);
-}
-
-/* A process that is killed does not wait for the rest of its buffer. */
-static int sync_range(struct device *dev, struct sg_table *sgt, u64 offset, u64 size, u32 flags)
-{
-	struct scatterlist *sg;
-	u64 at = 0, end = 0, step;
-	int i;
-
-	for_each_sgtable_dma_sg(sgt, sg, i) {
-		end += sg_dma_len(sg);
-		/* An IOMMU makes one entry of pages that lie apart; a call has to be for one. */
-		for (; size && offset < end; offset += step, size -= step) {
-			step = min3(size, end - offset, PAGE_SIZE - offset_in_page(offset));
-			if (fatal_signal_pending(current))
-				return -EINTR;
-			sync_piece(dev, sg_dma_address(sg) + (offset - at), step, flags);
-			cond_resched();
-		}
-		at = end;
-	}
-	return 0;
-}
-
-static int bo_sync(struct onpu_bo *bo, const struct drm_onpu_bo_sync *args)
-{
-	struct drm_device *drm = bo->base.base.dev;
-
-	if (to_onpu(drm)->coherent || bo->base.map_wc)
-		return 0;
-	/* The table is there as long as the handle and the device are. */
-	CLASS(onpu_entered, entered)(drm);
-	if (entered < 0)
-		return entered;
-	return sync_range(drm->dev, bo->base.sgt, args->offset, args->size, args->flags);
-}
-
 int onpu_bo_sync_ioctl(struct drm_device *drm, void *data, struct drm_file *drm_file)
 {
 	struct drm_onpu_bo_sync *args = data;
@@ -473,7 +596,7 @@ int onpu_bo_sync_ioctl(struct drm_device *drm, void *data, struct drm_file *drm_
 	if (end > obj->size || bo->flags & DRM_ONPU_BO_IMPORTED)
 		ret = -EINVAL;
 	else
-		ret = bo_sync(bo, args);
+		ret = bo_sync(bo, args->offset, args->size, args->flags);
 	drm_gem_object_put(obj);
 	return ret;
 }

@@ -16,11 +16,17 @@
 #define fatal_signal_pending		seen_kill
 #define dma_sync_single_for_device	seen_for_device
 #define dma_sync_single_for_cpu		seen_for_cpu
+#define dma_sync_sgtable_for_device	seen_table_for_device
+#define dma_sync_sgtable_for_cpu	seen_table_for_cpu
 
 static void seen_for_device(struct device *dev, dma_addr_t addr, size_t size,
 			    enum dma_data_direction dir);
 static void seen_for_cpu(struct device *dev, dma_addr_t addr, size_t size,
 			 enum dma_data_direction dir);
+static void seen_table_for_device(struct device *dev, struct sg_table *sgt,
+				  enum dma_data_direction dir);
+static void seen_table_for_cpu(struct device *dev, struct sg_table *sgt,
+			       enum dma_data_direction dir);
 static int seen_handle(struct drm_file *file, struct drm_gem_object *obj, u32 *handle);
 static bool seen_kill(struct task_struct *task);
 

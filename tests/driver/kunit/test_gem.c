@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Caches that the device does not see: for which bytes of memory, and for whom, BO_SYNC calls the
- * functions in whose place before_gem.h puts those of this file. And what a buffer has when its
- * handle is made.
+ * Caches that the device does not see: for which bytes of memory, and for whom, BO_SYNC and
+ * dma-bufs call the functions in whose place before_gem.h puts those of this file. And what a
+ * buffer has when its handle is made.
  */
 #include "fake.h"
 
@@ -57,6 +57,9 @@ static struct {
 	bool wrong;
 	/* Calls until the process is killed. */
 	u64 life;
+	/* Of the other device that @table is mapped for: times for the device, for the CPU. */
+	struct sg_table *table;
+	unsigned int others[2];
 } seen;
 
 /* The buffer whose handle was asked for. */
@@ -74,6 +77,7 @@ static void begin(const struct gem_test *t, u64 offset, u32 flags)
 	seen.both = flags == (FOR_DEVICE | FOR_CPU);
 	seen.wrong = false;
 	seen.life = U64_MAX;
+	memset(seen.others, 0, sizeof(seen.others));
 }
 
 /* Whether just that was done since begin(). */
@@ -131,6 +135,25 @@ static void seen_for_cpu(struct device *dev, dma_addr_t addr, size_t size,
 			 enum dma_data_direction dir)
 {
 	seen_for(1, dev, addr, size, dir);
+}
+
+static void seen_table(unsigned int whom, struct device *dev, struct sg_table *sgt,
+		       enum dma_data_direction dir)
+{
+	seen.wrong |= dev != seen.t->onpu->drm.dev || sgt != seen.table || dir != DMA_TO_DEVICE;
+	seen.others[whom]++;
+}
+
+static void seen_table_for_device(struct device *dev, struct sg_table *sgt,
+				  enum dma_data_direction dir)
+{
+	seen_table(0, dev, sgt, dir);
+}
+
+static void seen_table_for_cpu(struct device *dev, struct sg_table *sgt,
+			       enum dma_data_direction dir)
+{
+	seen_table(1, dev, sgt, dir);
 }
 
 static bool seen_kill(struct task_struct *task)
@@ -456,6 +479,60 @@ static void what_is_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kref_read(&t->bo->base.base.refcount), 1);
 }
 
+/* Begin and end of an access by the CPU sync what the flags say, and @others other devices. */
+static void check_access(struct kunit *test, struct dma_buf *buf, u64 size, unsigned int others)
+{
+	struct gem_test *t = test->priv;
+
+	begin(t, 0, FOR_CPU);
+	KUNIT_EXPECT_EQ(test, buf->ops->begin_cpu_access(buf, DMA_TO_DEVICE), 0);
+	KUNIT_EXPECT_TRUE(test, was_done(0, size, FOR_CPU));
+	KUNIT_EXPECT_EQ(test, seen.others[1], others);
+	KUNIT_EXPECT_EQ(test, seen.others[0], 0);
+	begin(t, 0, FOR_DEVICE);
+	KUNIT_EXPECT_EQ(test, buf->ops->end_cpu_access(buf, DMA_FROM_DEVICE), 0);
+	KUNIT_EXPECT_TRUE(test, was_done(0, size, FOR_DEVICE));
+	KUNIT_EXPECT_EQ(test, seen.others[0], others);
+	KUNIT_EXPECT_EQ(test, seen.others[1], 0);
+}
+
+/* Devices have caches of their own kind, so each that has the memory mapped is asked. */
+static void what_a_dma_buf_syncs(struct kunit *test)
+{
+	struct gem_test *t = test->priv;
+	struct drm_gem_object *obj = &t->bo->base.base;
+	struct dma_buf buf = { .priv = obj, .resv = obj->resv, .ops = &export_ops };
+	struct dma_buf_attachment attach = { .dmabuf = &buf, .dev = t->onpu->drm.dev };
+
+	INIT_LIST_HEAD(&buf.attachments);
+	give_memory(t);
+	check_access(test, &buf, BO_SIZE, 0);
+	KUNIT_ASSERT_EQ(test, buf.ops->attach(&buf, &attach), 0);
+	list_add(&attach.node, &buf.attachments);
+	check_access(test, &buf, BO_SIZE, 0);
+	seen.table = buf.ops->map_dma_buf(&attach, DMA_TO_DEVICE);
+	KUNIT_EXPECT_FALSE(test, IS_ERR(seen.table));
+	check_access(test, &buf, BO_SIZE, 1);
+	t->onpu->coherent = true;
+	check_access(test, &buf, 0, 1);
+	t->onpu->coherent = false;
+	t->bo->base.map_wc = true;
+	check_access(test, &buf, 0, 1);
+	t->bo->base.map_wc = false;
+	t->onpu->drm.unplugged = true;
+	check_access(test, &buf, 0, 1);
+	t->onpu->drm.unplugged = false;
+	begin(t, 0, FOR_CPU);
+	seen.life = 3;
+	KUNIT_EXPECT_EQ(test, buf.ops->begin_cpu_access(&buf, DMA_FROM_DEVICE), -EINTR);
+	KUNIT_EXPECT_TRUE(test, was_done(0, 3 * PAGE_SIZE, FOR_CPU));
+	buf.ops->unmap_dma_buf(&attach, seen.table, DMA_TO_DEVICE);
+	check_access(test, &buf, BO_SIZE, 0);
+	list_del(&attach.node);
+	buf.ops->detach(&buf, &attach);
+	KUNIT_EXPECT_EQ(test, kref_read(&obj->refcount), 1);
+}
+
 /* It ends after the page at which the signal comes. */
 static void a_process_that_is_killed(struct kunit *test)
 {
@@ -532,6 +609,7 @@ static struct kunit_case gem_cases[] = {
 	KUNIT_CASE(pages_behind_an_iommu),
 	KUNIT_CASE(nothing_to_sync),
 	KUNIT_CASE(what_is_refused),
+	KUNIT_CASE(what_a_dma_buf_syncs),
 	KUNIT_CASE(a_process_that_is_killed),
 	KUNIT_CASE(memory_comes_before_the_handle),
 	KUNIT_CASE(a_device_that_is_unplugged),
