@@ -35,6 +35,7 @@
  *					such as to the two halves of the clock, and (trylock only)
  *					heartbeat and hang detection
  *   locks of contexts (onpu_ctx.h)
+ *   &onpu_file.import_lock		one import at a time; locks of the DRM core come under it
  *   &onpu_bo.lock, &drm_device.object_name_lock	users of a buffer; import and export
  *   &onpu_device.dma_lock		what is mapped for the device; locks of a buffer's exporter
  *					are taken under it
@@ -239,6 +240,8 @@ struct onpu_file {
 	struct onpu_vm *vm;
 	/** @ctxs: Contexts by their numbers; of onpu_ctx.c. */
 	struct xarray ctxs;
+	/** @import_lock: Keeps others from a handle that an import may have to take back. */
+	struct mutex import_lock;
 	/** @memory: Bytes in BOs that this client has handles of; of onpu_gem.c. */
 	atomic64_t memory;
 };

@@ -193,6 +193,7 @@ static int onpu_open(struct drm_device *drm, struct drm_file *drm_file)
 		return ret;
 	}
 	xa_init_flags(&file->ctxs, XA_FLAGS_ALLOC1);
+	mutex_init(&file->import_lock);
 	drm_file->driver_priv = no_free_ptr(file);
 	return 0;
 }
@@ -215,6 +216,7 @@ static void onpu_postclose(struct drm_device *drm, struct drm_file *drm_file)
 
 	onpu_user_free_begin(file->vm->user);
 	onpu_vm_put(file->vm);
+	mutex_destroy(&file->import_lock);
 	kfree(file);
 }
 
@@ -287,6 +289,7 @@ static const struct drm_driver onpu_drm_driver = {
 	.show_fdinfo = onpu_show_fdinfo,
 	.gem_create_object = onpu_gem_create_object,
 	.gem_prime_import = onpu_gem_prime_import,
+	.prime_fd_to_handle = onpu_gem_prime_fd_to_handle,
 	.gem_prime_import_sg_table = drm_gem_shmem_prime_import_sg_table,
 	.ioctls = onpu_ioctls,
 	.num_ioctls = ARRAY_SIZE(onpu_ioctls),

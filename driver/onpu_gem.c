@@ -303,17 +303,13 @@ static int bo_open(struct drm_gem_object *obj, struct drm_file *drm_file)
 	struct onpu_file *file = to_onpu_file(drm_file);
 	struct onpu_bo *bo = to_onpu_bo(obj);
 	struct onpu_bo_use *use;
-	int ret = 0;
 
 	guard(mutex)(&bo->lock);
-	/* Only who imports is not known before. */
-	if (!bo->user)
-		ret = bo_charge(bo, file->vm->user);
 	use = find_use(bo, file);
 	if (!use)
-		return ret ?: add_use(bo, file);
+		return add_use(bo, file);
 	use->handles++;
-	return ret;
+	return 0;
 }
 
 static void bo_close(struct drm_gem_object *obj, struct drm_file *drm_file)
@@ -417,6 +413,42 @@ struct drm_gem_object *onpu_gem_prime_import(struct drm_device *drm, struct dma_
 		bo_mapped(to_onpu_bo(obj));
 	}
 	return obj;
+}
+
+/* Another thread may have closed the handle already. */
+static int charge_import(struct drm_file *drm_file, u32 handle)
+{
+	struct drm_gem_object *obj = drm_gem_object_lookup(drm_file, handle);
+	int ret = 0;
+
+	if (!obj)
+		return 0;
+	if (!to_onpu_bo(obj)->user)
+		ret = bo_charge(to_onpu_bo(obj), to_onpu_file(drm_file)->vm->user);
+	drm_gem_object_put(obj);
+	return ret;
+}
+
+/*
+ * The DRM core makes the handle under a lock without which no handle can be closed. So the buffer
+ * is charged, which may wait for others that are closed, when the core is done.
+ */
+int onpu_gem_prime_fd_to_handle(struct drm_device *drm, struct drm_file *drm_file, int fd,
+				u32 *handle)
+{
+	struct onpu_file *file = to_onpu_file(drm_file);
+	int ret = mutex_lock_interruptible(&file->import_lock);
+
+	if (ret)
+		return ret;
+	ret = drm_gem_prime_fd_to_handle(drm, drm_file, fd, handle);
+	if (!ret) {
+		ret = charge_import(drm_file, *handle);
+		if (ret)
+			drm_gem_handle_delete(drm_file, *handle);
+	}
+	mutex_unlock(&file->import_lock);
+	return ret;
 }
 
 /* What drm_show_memory_stats() shows, and the memory of contexts, which has no handles. */

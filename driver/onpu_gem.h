@@ -18,7 +18,10 @@ struct onpu_bo {
 	struct drm_gem_shmem_object base;
 	/** @flags: Combination of &enum drm_onpu_bo_flags. */
 	u32 flags;
-	/** @user: Who pays for it, with a reference; NULL: it is not counted anywhere yet. */
+	/**
+	 * @user: Who pays for it, with a reference; NULL: it is not counted anywhere yet. Of what
+	 * is imported, protected by &onpu_file.import_lock.
+	 */
 	struct onpu_user *user;
 	/** @read_only: The CPU maps it for reading only: a completion page. */
 	bool read_only;
@@ -59,6 +62,8 @@ void onpu_gem_unplug(struct onpu_device *onpu);
 /* ---- functions of the DRM driver, and ioctls */
 struct drm_gem_object *onpu_gem_create_object(struct drm_device *drm, size_t size);
 struct drm_gem_object *onpu_gem_prime_import(struct drm_device *drm, struct dma_buf *buf);
+int onpu_gem_prime_fd_to_handle(struct drm_device *drm, struct drm_file *drm_file, int fd,
+				u32 *handle);
 /* The keys about memory in fdinfo. */
 void onpu_gem_show_memory(struct drm_printer *p, struct onpu_file *file);
 drm_ioctl_t onpu_bo_create_ioctl, onpu_bo_info_ioctl, onpu_bo_sync_ioctl;

@@ -13,5 +13,5 @@ if ! /usr/sbin/rmmod onpu || ! /usr/sbin/insmod "$ONPU_GUEST_DRIVER" "${limits[@
 	echo "Bail out! the module is not loaded again"
 	exit 1
 fi
-exec "$here/guest_kselftest.sh" query,-t,info bo,-f,limit \
+exec "$here/guest_kselftest.sh" query,-t,info bo,-f,limit prime,-t,while_an_import_waits_buffers_can_be_closed \
 	ctx,-t,timeouts,-t,priorities_and_power,-t,limit,-t,limit_of_a_user,-t,all_that_they_had_is_given_back

@@ -6,9 +6,15 @@
 #include <drm/drm_mode.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <linux/udmabuf.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #include <xf86drm.h>
 
 #define BYTES 65536u
@@ -245,26 +251,140 @@ TEST_F(prime, to_vgem)
 	close(vgem);
 }
 
-TEST_F(prime, from_udmabuf)
+/* A dma-buf of memory that @map shows; -1: there is no such driver. */
+static int create_udmabuf(uint32_t bytes, uint8_t **map)
 {
-	struct udmabuf_create create = { .size = BYTES, .flags = UDMABUF_FLAGS_CLOEXEC };
+	struct udmabuf_create create = { .size = bytes, .flags = UDMABUF_FLAGS_CLOEXEC };
 	int device = open("/dev/udmabuf", O_RDWR | O_CLOEXEC), memfd, file;
-	uint8_t *map;
 
 	if (device < 0)
-		SKIP(return, "no /dev/udmabuf");
+		return -1;
 	memfd = memfd_create("onpu-test", MFD_ALLOW_SEALING | MFD_CLOEXEC);
-	ASSERT_EQ(0, ftruncate(memfd, BYTES));
-	ASSERT_EQ(0, fcntl(memfd, F_ADD_SEALS, F_SEAL_SHRINK));
-	map = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, memfd, 0);
-	ASSERT_NE(MAP_FAILED, map);
+	must(!ftruncate(memfd, bytes));
+	must(!fcntl(memfd, F_ADD_SEALS, F_SEAL_SHRINK));
+	*map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memfd, 0);
+	must(*map != MAP_FAILED);
 	create.memfd = (uint32_t)memfd;
 	file = ioctl(device, UDMABUF_CREATE, &create);
-	ASSERT_LE(0, file);
-	check_imported(_metadata, self, file, map);
-	close(file);
+	must(file >= 0);
 	close(memfd);
 	close(device);
+	return file;
+}
+
+TEST_F(prime, from_udmabuf)
+{
+	uint8_t *map;
+	int file = create_udmabuf(BYTES, &map);
+
+	if (file < 0)
+		SKIP(return, "no /dev/udmabuf");
+	check_imported(_metadata, self, file, map);
+	close(file);
+}
+
+/* ---- an import that has to wait for memory which is given up */
+
+#define LARGE (4u << 20)
+
+struct import {
+	int fd, file, error;
+	uint32_t handle;
+	pid_t thread;
+	bool ends;
+};
+
+static void *import_it(void *data)
+{
+	struct import *import = data;
+
+	__atomic_store_n(&import->thread, (pid_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
+	import->error = drmPrimeFDToHandle(import->fd, import->file, &import->handle) ? errno : 0;
+	__atomic_store_n(&import->ends, true, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+/* Whether it waits, at last; it may end instead. */
+static bool import_waits(const struct import *import)
+{
+	char path[64], stack[4096];
+
+	while (!__atomic_load_n(&import->ends, __ATOMIC_ACQUIRE)) {
+		FILE *file;
+		size_t bytes;
+
+		usleep(1000);
+		snprintf(path, sizeof(path), "/proc/self/task/%d/stack",
+			 __atomic_load_n(&import->thread, __ATOMIC_ACQUIRE));
+		file = fopen(path, "r");
+		if (!file)
+			continue;
+		bytes = fread(stack, 1, sizeof(stack) - 1, file);
+		stack[bytes] = '\0';
+		fclose(file);
+		if (strstr(stack, "onpu_user_wait"))
+			return true;
+	}
+	return false;
+}
+
+/* Of the driver's file in debugfs, which only root has: the next invalidation is not made. */
+static bool lose_invalidation(void)
+{
+	glob_t found;
+	FILE *file = NULL;
+	bool written;
+
+	if (!glob("/sys/kernel/debug/accel/0000:*/lose_invalidations", 0, NULL, &found))
+		file = fopen(found.gl_pathv[0], "w");
+	globfree(&found);
+	written = file && fputs("1", file) > 0;
+	return file && !fclose(file) && written;
+}
+
+/* All memory is taken but for less than @import needs; whether it gets that of a buffer closed meanwhile. */
+static bool gets_what_is_closed(struct import *import)
+{
+	struct npu_bo small = npu_bo(import->fd, 4096, 0), large = npu_bo(import->fd, LARGE, 0);
+	struct npu_bo rest = npu_bo(import->fd,
+				    npu_info(import->fd).memory_limit -
+					    npu_counters(import->fd).user_memory - LARGE / 2,
+				    0);
+	pthread_t thread;
+	uint64_t others = npu_counters(import->fd).memory - small.size - large.size - rest.size;
+	bool waits;
+
+	import->ends = false;
+	/* It is being given up until the device answers another invalidation. */
+	must(lose_invalidation());
+	npu_bo_close(import->fd, &small);
+	must(!pthread_create(&thread, NULL, import_it, import));
+	waits = import_waits(import);
+	npu_bo_close(import->fd, &large);
+	must(!pthread_join(thread, NULL));
+	if (!import->error)
+		npu_gem_close(import->fd, import->handle);
+	npu_bo_close(import->fd, &rest);
+	must(npu_settled_memory(import->fd, others) == others);
+	return waits && !import->error;
+}
+
+TEST_F(prime, while_an_import_waits_buffers_can_be_closed)
+{
+	struct import import = { .fd = self->fd };
+	uint64_t limit = npu_info(self->fd).memory_limit;
+	bool got = false;
+	uint8_t *map;
+
+	if (limit > 64 << 20)
+		SKIP(return, "the limit is %u MiB", (unsigned int)(limit >> 20));
+	import.file = create_udmabuf(LARGE, &map);
+	ASSERT_LE(0, import.file);
+	/* The import waits for two seconds at most, in which the machine may do something else. */
+	for (int i = 0; i < 20 && !got; i++)
+		got = gets_what_is_closed(&import);
+	EXPECT_TRUE(got);
+	close(import.file);
 }
 
 TEST_HARNESS_MAIN
