@@ -9,7 +9,6 @@
  */
 #include <linux/debugfs.h>
 #include <linux/devcoredump.h>
-#include <linux/iosys-map.h>
 #include <linux/sched.h>
 #include <linux/seq_buf.h>
 #include <linux/seq_file.h>
@@ -219,7 +218,6 @@ static size_t read_memory(struct onpu_vm *vm, u64 va, void *to, size_t size)
 {
 	struct drm_gem_object *obj = NULL;
 	struct drm_mm_node *node;
-	struct iosys_map memory;
 	u64 offset = 0;
 
 	scoped_guard(mutex, &vm->lock) {
@@ -237,12 +235,8 @@ static size_t read_memory(struct onpu_vm *vm, u64 va, void *to, size_t size)
 	}
 	if (!obj)
 		return 0;
-	if (drm_gem_vmap(obj, &memory)) {
+	if (onpu_gem_read(obj, offset, to, size))
 		size = 0;
-	} else {
-		iosys_map_memcpy_from(to, &memory, offset, size);
-		drm_gem_vunmap(obj, &memory);
-	}
 	drm_gem_object_put(obj);
 	return size;
 }

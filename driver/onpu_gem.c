@@ -8,6 +8,7 @@
 #include <linux/iosys-map.h>
 #include <linux/module.h>
 #include <linux/slab.h>
+#include <linux/vmalloc.h>
 
 #include <drm/drm_prime.h>
 #include <drm/drm_print.h>
@@ -449,6 +450,48 @@ int onpu_gem_prime_fd_to_handle(struct drm_device *drm, struct drm_file *drm_fil
 	}
 	mutex_unlock(&file->import_lock);
 	return ret;
+}
+
+/* Of another driver's buffer there is only all of it. */
+static int read_import(struct drm_gem_object *obj, u64 offset, void *to, size_t size)
+{
+	struct iosys_map memory;
+	int ret = drm_gem_vmap(obj, &memory);
+
+	if (ret)
+		return ret;
+	iosys_map_memcpy_from(to, &memory, offset, size);
+	drm_gem_vunmap(obj, &memory);
+	return 0;
+}
+
+/**
+ * onpu_gem_read() - Copy what a buffer has.
+ * @obj: The buffer, which has an address somewhere.
+ * @offset: First byte.
+ * @to: Where to.
+ * @size: Bytes, which are in the buffer.
+ *
+ * Maps no more than the pages that it needs.
+ *
+ * Return: 0, or an error of mapping them.
+ */
+int onpu_gem_read(struct drm_gem_object *obj, u64 offset, void *to, size_t size)
+{
+	struct drm_gem_shmem_object *shmem = to_drm_gem_shmem_obj(obj);
+	pgoff_t first = offset / PAGE_SIZE, end = (offset + size - 1) / PAGE_SIZE + 1;
+	void *memory;
+
+	if (drm_gem_is_imported(obj))
+		return read_import(obj, offset, to, size);
+	/* Pages are there as long as the object is. */
+	memory = vmap(shmem->pages + first, end - first, VM_MAP,
+		      shmem->map_wc ? pgprot_writecombine(PAGE_KERNEL) : PAGE_KERNEL);
+	if (!memory)
+		return -ENOMEM;
+	memcpy(to, memory + offset_in_page(offset), size);
+	vunmap(memory);
+	return 0;
 }
 
 /* What drm_show_memory_stats() shows, and the memory of contexts, which has no handles. */

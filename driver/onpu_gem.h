@@ -56,6 +56,8 @@ int onpu_kernel_bo_create(struct onpu_kernel_bo *kbo, struct onpu_vm *vm, size_t
 			  bool access);
 void onpu_kernel_bo_destroy(struct onpu_kernel_bo *kbo);
 
+int onpu_gem_read(struct drm_gem_object *obj, u64 offset, void *to, size_t size);
+
 /* As onpu_mmu_unplug(). */
 void onpu_gem_unplug(struct onpu_device *onpu);
 

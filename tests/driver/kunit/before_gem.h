@@ -9,11 +9,14 @@
 
 #include <linux/dma-mapping.h>
 #include <linux/sched/signal.h>
+#include <linux/vmalloc.h>
 
 #include <drm/drm_gem.h>
 
 #define drm_gem_handle_create		seen_handle
 #define fatal_signal_pending		seen_kill
+/* Not a call of (vmap), which is the kernel's. */
+#define vmap(...)			seen_vmap(__VA_ARGS__)
 #define dma_sync_single_for_device	seen_for_device
 #define dma_sync_single_for_cpu		seen_for_cpu
 #define dma_sync_sgtable_for_device	seen_table_for_device
@@ -27,6 +30,8 @@ static void seen_table_for_device(struct device *dev, struct sg_table *sgt,
 				  enum dma_data_direction dir);
 static void seen_table_for_cpu(struct device *dev, struct sg_table *sgt,
 			       enum dma_data_direction dir);
+static void *seen_vmap(struct page **pages, unsigned int count, unsigned long flags,
+		       pgprot_t prot);
 static int seen_handle(struct drm_file *file, struct drm_gem_object *obj, u32 *handle);
 static bool seen_kill(struct task_struct *task);
 

@@ -68,6 +68,15 @@ static struct {
 	bool map_wc;
 } created;
 
+/* Pages that a call has mapped for the kernel. */
+static unsigned int mapped_pages;
+
+static void *seen_vmap(struct page **pages, unsigned int count, unsigned long flags, pgprot_t prot)
+{
+	mapped_pages += count;
+	return (vmap)(pages, count, flags, prot);
+}
+
 /* From this byte on, for those that @flags has. */
 static void begin(const struct gem_test *t, u64 offset, u32 flags)
 {
@@ -600,6 +609,37 @@ static void memory_of_the_driver(struct kunit *test)
 	}
 }
 
+/* However large the buffer is, no more is mapped than is read. */
+static void what_a_dump_reads(struct kunit *test)
+{
+	static const struct { u64 offset, size, pages; } parts[] = {
+		{ 0, 1, 1 }, { 0, PAGE_SIZE, 1 }, { 1, PAGE_SIZE, 2 }, { PAGE_SIZE - 1, 2, 2 },
+		{ 7 * PAGE_SIZE + 16, 272, 1 }, { BO_SIZE - 272, 272, 1 }, { BO_SIZE - 1, 1, 1 },
+		{ 5 * PAGE_SIZE - 100, 272, 2 },
+	};
+	struct gem_test *t = test->priv;
+	u8 *got = kmalloc(PAGE_SIZE, GFP_KERNEL);
+	struct page **pages;
+
+	KUNIT_ASSERT_TRUE(test, got);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(bo_memory(t->bo)));
+	pages = t->bo->base.pages;
+	for (u64 i = 0; i < BO_SIZE; i++)
+		((u8 *)page_address(pages[i / PAGE_SIZE]))[i % PAGE_SIZE] = i % 251;
+	for (unsigned int i = 0; i < ARRAY_SIZE(parts); i++) {
+		bool same = true;
+
+		mapped_pages = 0;
+		KUNIT_EXPECT_EQ(test, onpu_gem_read(&t->bo->base.base, parts[i].offset, got,
+						    parts[i].size), 0);
+		KUNIT_EXPECT_EQ(test, mapped_pages, parts[i].pages);
+		for (u64 k = 0; k < parts[i].size; k++)
+			same &= got[k] == (parts[i].offset + k) % 251;
+		KUNIT_EXPECT_TRUE(test, same);
+	}
+	kfree(got);
+}
+
 static struct kunit_case gem_cases[] = {
 	KUNIT_CASE(each_range),
 	KUNIT_CASE(ranges_near_borders),
@@ -614,6 +654,7 @@ static struct kunit_case gem_cases[] = {
 	KUNIT_CASE(memory_comes_before_the_handle),
 	KUNIT_CASE(a_device_that_is_unplugged),
 	KUNIT_CASE(memory_of_the_driver),
+	KUNIT_CASE(what_a_dump_reads),
 	{}
 };
 
