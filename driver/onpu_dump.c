@@ -126,7 +126,6 @@ void onpu_dump_ctx(struct onpu_ctx *ctx, u32 state, int error)
 	const char *reason = fault ? "a job has faulted" :
 			     ctx->queue < 0 ? "a job has waited too long for a queue" :
 			     "a job has made no progress";
-	const struct onpu_ring_job *ring = ctx->ring.vaddr;
 	struct onpu_failure *failure;
 
 	lockdep_assert_held(&ctx->lock);
@@ -142,8 +141,7 @@ void onpu_dump_ctx(struct onpu_ctx *ctx, u32 state, int error)
 	onpu_job_oldest(ctx, &failure->job);
 	failure->tail = ctx->tail;
 	failure->in_ring = ctx->in_ring;
-	for (u32 i = 0; i < min(ctx->in_ring, RING_JOBS); i++)
-		failure->ring[i] = ring[(ctx->tail - ctx->in_ring + i) % ONPU_RING_SIZE];
+	onpu_job_fed(ctx, failure->ring, RING_JOBS);
 	queue_work(onpu_free_wq, &ctx->onpu->dump->work);
 }
 

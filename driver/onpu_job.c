@@ -254,6 +254,23 @@ void onpu_job_oldest(struct onpu_ctx *ctx, struct onpu_ring_job *entry)
 	*entry = job->entries[clamp_t(s64, ctx->completed + 1 - first, 0, job->count - 1)];
 }
 
+void onpu_job_fed(struct onpu_ctx *ctx, struct onpu_ring_job *entries, u32 max)
+{
+	const struct onpu_job *job;
+	u32 count = 0;
+
+	lockdep_assert_held(&ctx->lock);
+	list_for_each_entry(job, &ctx->jobs, link) {
+		if (job->seqno > ctx->fed)
+			return;
+		for (u32 i = 0; i < job->count; i++) {
+			if (count == max)
+				return;
+			entries[count++] = job->entries[i];
+		}
+	}
+}
+
 static int fault_to_errno(u32 code)
 {
 	static const u8 errors[] = {

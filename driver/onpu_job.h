@@ -45,6 +45,11 @@ struct onpu_job *onpu_job_create(struct onpu_ctx *ctx, const struct drm_onpu_job
 				 u32 max_waits);
 /* The oldest entry that has not ended, with the context's lock held; zero if there is none. */
 void onpu_job_oldest(struct onpu_ctx *ctx, struct onpu_ring_job *entry);
+/*
+ * The first @max entries of the jobs that the hardware has, with the context's lock held. The ring
+ * need not have those that it took before the queue was given back.
+ */
+void onpu_job_fed(struct onpu_ctx *ctx, struct onpu_ring_job *entries, u32 max);
 /* Free a job that was not submitted. */
 void onpu_job_drop(struct onpu_job *job);
 

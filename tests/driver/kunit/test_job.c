@@ -298,6 +298,42 @@ static void jobs_that_follow_hide_nothing(struct kunit *test)
 	kfree(job);
 }
 
+/* Those that an earlier queue took are not in the ring. */
+static void what_a_dump_has_of_the_ring(struct kunit *test)
+{
+	struct job_test *t = test->priv;
+	struct onpu_ring_job entries[4] = {};
+	struct onpu_job *jobs[3];
+
+	t->ctx.completed = 3;
+	t->ctx.fed = 7;
+	for (u32 i = 0; i < ARRAY_SIZE(jobs); i++) {
+		jobs[i] = kzalloc(struct_size(jobs[i], entries, 2), GFP_KERNEL);
+		KUNIT_ASSERT_TRUE(test, jobs[i]);
+		jobs[i]->count = 2;
+		jobs[i]->seqno = 5 + 2 * i;
+		for (u32 k = 0; k < 2; k++)
+			jobs[i]->entries[k].seqno = jobs[i]->seqno - 1 + k;
+		list_add_tail(&jobs[i]->link, &t->ctx.jobs);
+	}
+	guard(spinlock)(&t->ctx.lock);
+	onpu_job_fed(&t->ctx, entries, 3);
+	for (u32 i = 0; i < 4; i++)
+		KUNIT_EXPECT_EQ(test, entries[i].seqno, i < 3 ? 4 + i : 0);
+	onpu_job_fed(&t->ctx, entries, 4);
+	KUNIT_EXPECT_EQ(test, entries[3].seqno, 7);
+	/* The hardware does not have the others. */
+	memset(entries, 0, sizeof(entries));
+	t->ctx.fed = 5;
+	onpu_job_fed(&t->ctx, entries, 4);
+	KUNIT_EXPECT_EQ(test, entries[1].seqno, 5);
+	KUNIT_EXPECT_EQ(test, entries[2].seqno, 0);
+	for (u32 i = 0; i < ARRAY_SIZE(jobs); i++) {
+		list_del(&jobs[i]->link);
+		kfree(jobs[i]);
+	}
+}
+
 static struct kunit_case job_cases[] = {
 	KUNIT_CASE(ring),
 	KUNIT_CASE(what_the_hardware_says_to_have_taken),
@@ -307,6 +343,7 @@ static struct kunit_case job_cases[] = {
 	KUNIT_CASE(others_run),
 	KUNIT_CASE(what_never_hangs),
 	KUNIT_CASE(jobs_that_follow_hide_nothing),
+	KUNIT_CASE(what_a_dump_has_of_the_ring),
 	{}
 };
 
