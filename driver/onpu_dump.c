@@ -75,7 +75,7 @@ struct onpu_failure {
 
 struct onpu_dump {
 	struct onpu_device *onpu;
-	struct work_struct work;
+	struct work_struct work; /* waits for memory, so nothing that frees some is behind it */
 	/* Protects what follows but for @failure, which is that of whoever has set @busy. */
 	spinlock_t lock;
 	u32 seen; /* kinds that were kept */
@@ -142,7 +142,7 @@ void onpu_dump_ctx(struct onpu_ctx *ctx, u32 state, int error)
 	failure->tail = ctx->tail;
 	failure->in_ring = ctx->in_ring;
 	onpu_job_fed(ctx, failure->ring, RING_JOBS);
-	queue_work(onpu_free_wq, &ctx->onpu->dump->work);
+	schedule_work(&ctx->onpu->dump->work);
 }
 
 void onpu_dump_device(struct onpu_device *onpu, enum onpu_reset_reason reason, const char *text,
@@ -154,7 +154,7 @@ void onpu_dump_device(struct onpu_device *onpu, enum onpu_reset_reason reason, c
 		return;
 	failure->has_registers = readable;
 	copy_device(onpu, failure);
-	queue_work(onpu_free_wq, &onpu->dump->work);
+	schedule_work(&onpu->dump->work);
 }
 
 /* ---- the text */

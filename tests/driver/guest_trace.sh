@@ -50,6 +50,7 @@ program_works()
 }
 
 echo 1 >"$trace/events/onpu/enable"
+echo 1 >"$trace/events/workqueue/workqueue_queue_work/enable"
 program_works
 ok $? "a program works while events are traced"
 jobs=$(jobs_of submit)
@@ -62,6 +63,10 @@ equal "in this order" "onpu_submit:onpu_feed:onpu_complete:"
 ok $? "a job faults"
 traced fault 'code=[1-9].* pc=[0-9]* address=0x' && traced complete 'error=-14'
 ok $? "its fault and its error are traced"
+out=$(grep -o 'function=dump_work .*workqueue=[^ ]*' "$trace/trace")
+[ -n "$out" ] && ! grep -q 'workqueue=onpu' <<<"$out"
+ok $? "its dump, which waits for memory, is not on a queue that frees memory"
+echo 0 >"$trace/events/workqueue/workqueue_queue_work/enable"
 echo 1 >"$device/reset"
 traced reset 'what="of the PCI function" error=0' && traced reset 'what="end" error=0'
 ok $? "begin and end of a reset are traced"
