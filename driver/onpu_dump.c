@@ -32,6 +32,10 @@
 /* Of each message ring, up to the newest one. */
 #define MESSAGES	8u
 
+/* A line of [contexts] or [clients] is not longer; each of the two lists has so much room. */
+#define LINE_BYTES	384
+#define LIST_BYTES	SZ_32K
+
 /* Instructions before the one that failed, and behind it. */
 #define AROUND		8u
 
@@ -169,7 +173,7 @@ static void show_failure(struct seq_buf *s, struct onpu_device *onpu,
 	seq_buf_printf(s, "time: %lld.%09ld\n", (long long)failure->when.tv_sec,
 		       failure->when.tv_nsec);
 	seq_buf_printf(s, "kernel: %s\ndevice: %s\n", init_utsname()->release,
-		       pci_name(onpu->pdev));
+		       dev_name(onpu->drm.dev));
 	seq_buf_printf(s, "firmware: %s\nresets: %d\n", onpu_fw_describe(onpu, firmware),
 		       atomic_read(&onpu->resets));
 	if (failure->ctx)
@@ -299,6 +303,24 @@ static void show_log(struct seq_buf *s, const struct onpu_failure *failure)
 		seq_buf_putc(s, '\n');
 }
 
+/*
+ * Anybody may open files and make contexts. So what comes behind has its room, however long the
+ * list is that began at @start; @left counts its lines without room.
+ */
+static bool has_room(struct seq_buf *s, size_t start, unsigned int *left)
+{
+	if (seq_buf_used(s) + 2 * LINE_BYTES <= start + LIST_BYTES)
+		return true;
+	++*left;
+	return false;
+}
+
+static void show_left(struct seq_buf *s, unsigned int left)
+{
+	if (left)
+		seq_buf_printf(s, "left_out=%u\n", left);
+}
+
 static void show_ctx(struct seq_buf *s, u64 client, unsigned long id, struct onpu_ctx *ctx)
 {
 	const struct onpu_completion *page = ctx->page.vaddr;
@@ -311,11 +333,17 @@ static void show_ctx(struct seq_buf *s, u64 client, unsigned long id, struct onp
 		       READ_ONCE(page->error), ctx->dead);
 }
 
-static void show_contexts(struct seq_buf *s, struct onpu_device *onpu)
+static void show_contexts(struct seq_buf *s, struct onpu_device *onpu,
+			  struct onpu_ctx *failed)
 {
 	struct drm_file *drm_file;
+	unsigned int left = 0;
+	size_t start;
 
 	seq_buf_puts(s, "[contexts]\n");
+	start = seq_buf_used(s);
+	if (failed)
+		show_ctx(s, failed->client, READ_ONCE(failed->id), failed);
 	guard(mutex)(&onpu->drm.filelist_mutex);
 	list_for_each_entry(drm_file, &onpu->drm.filelist, lhead) {
 		struct onpu_file *file = to_onpu_file(drm_file);
@@ -324,9 +352,11 @@ static void show_contexts(struct seq_buf *s, struct onpu_device *onpu)
 
 		xa_lock(&file->ctxs);
 		xa_for_each(&file->ctxs, id, ctx)
-			show_ctx(s, drm_file->client_id, id, ctx);
+			if (ctx != failed && has_room(s, start, &left))
+				show_ctx(s, drm_file->client_id, id, ctx);
 		xa_unlock(&file->ctxs);
 	}
+	show_left(s, left);
 }
 
 static void show_client(struct seq_buf *s, u64 client, int pid, const struct onpu_vm *vm,
@@ -344,19 +374,23 @@ static void show_clients(struct seq_buf *s, struct onpu_device *onpu,
 	const struct onpu_ctx *ctx = failure->ctx;
 	struct task_struct *task;
 	struct drm_file *file;
+	unsigned int left = 0;
+	size_t start;
 
 	seq_buf_puts(s, "[clients]\n");
+	start = seq_buf_used(s);
 	if (ctx)
 		show_client(s, ctx->client, ctx->pid, ctx->vm, ctx->comm);
 	guard(mutex)(&onpu->drm.filelist_mutex);
 	guard(rcu)();
 	list_for_each_entry(file, &onpu->drm.filelist, lhead) {
-		if (ctx && file->client_id == ctx->client)
+		if ((ctx && file->client_id == ctx->client) || !has_room(s, start, &left))
 			continue;
 		task = pid_task(rcu_dereference(file->pid), PIDTYPE_TGID);
 		show_client(s, file->client_id, pid_nr(rcu_dereference(file->pid)),
 			    to_onpu_file(file)->vm, task ? task->comm : "");
 	}
+	show_left(s, left);
 }
 
 static void show(struct seq_buf *s, struct onpu_device *onpu, const struct onpu_failure *failure)
@@ -365,7 +399,7 @@ static void show(struct seq_buf *s, struct onpu_device *onpu, const struct onpu_
 	show_fault(s, &failure->fault);
 	show_job(s, failure);
 	show_program(s, failure);
-	show_contexts(s, onpu);
+	show_contexts(s, onpu, failure->ctx);
 	show_clients(s, onpu, failure);
 	seq_buf_puts(s, "[mailbox]\n");
 	show_messages(s, "request", failure->requests, failure->request_tail);
