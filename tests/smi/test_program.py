@@ -497,6 +497,12 @@ nonsense
         self.assertEqual([p["index"] for p in result["program"]], [16, 17])
         self.assertEqual(result["sections"]["future"], ["something=1"])
 
+    def test_lists_too_long(self):
+        text = self.dump(self.text.replace("[clients]\n", "left_out=123\n[clients]\n"))
+        self.assertIn("  and 123 more\n", text)
+        self.assertEqual(text.count("\n  7  "), self.dump(self.text).count("\n  7  "))
+        self.assertNotIn("\n  0       0  ", text)
+
     def test_damaged(self):
         """However much of it is missing."""
         for size in range(len("onpu core dump, format 1\n"), len(self.text) - len("[end]\n"), 7):

@@ -215,23 +215,32 @@ static void print_program(const struct dump *dump)
 	}
 }
 
+static void print_context(const char *line)
+{
+	static const char *const names[] = { "client",	  "context", "queue",	 "state",
+					     "submitted", "fed",     "completed" };
+	uint64_t v[7] = { 0 }, left;
+
+	/* The last line of a list that was too long. */
+	if (dump_field(line, "left_out", &left)) {
+		printf("  and %" PRIu64 " more\n", left);
+		return;
+	}
+	for (size_t j = 0; j < 7; j++)
+		dump_field(line, names[j], &v[j]);
+	printf("  %-6" PRIu64 "  %-7" PRIu64 "  %-5" PRId64 "  %-9s  %-9" PRIu64 "  %-9" PRIu64
+	       "  %" PRIu64 "\n",
+	       v[0], v[1], (int64_t)v[2], dump_ctx_state_name(v[3]), v[4], v[5], v[6]);
+}
+
 static void print_contexts(const struct dump *dump)
 {
 	const struct dump_section *contexts = dump_find(dump, "contexts");
 
 	if (contexts && contexts->count)
 		printf("\n  CLIENT  CONTEXT  QUEUE  STATE      SUBMITTED  FED        COMPLETED\n");
-	for (size_t i = 0; contexts && i < contexts->count; i++) {
-		static const char *const names[] = { "client",	  "context", "queue",	 "state",
-						     "submitted", "fed",     "completed" };
-		uint64_t v[7] = { 0 };
-
-		for (size_t j = 0; j < 7; j++)
-			dump_field(contexts->lines[i], names[j], &v[j]);
-		printf("  %-6" PRIu64 "  %-7" PRIu64 "  %-5" PRId64 "  %-9s  %-9" PRIu64
-		       "  %-9" PRIu64 "  %" PRIu64 "\n",
-		       v[0], v[1], (int64_t)v[2], dump_ctx_state_name(v[3]), v[4], v[5], v[6]);
-	}
+	for (size_t i = 0; contexts && i < contexts->count; i++)
+		print_context(contexts->lines[i]);
 }
 
 /* Sections that nobody has to have explained, as they are. */
