@@ -156,3 +156,37 @@ void check_round_halves(void)
 	guard_free(&x);
 	guard_free(&y);
 }
+
+/* --- softmax across a shape --- */
+
+/* Any numbers; in a line with NaN, all are NaN. */
+void check_softmax_columns(void)
+{
+	int64_t n = between(1, 20), columns = between(1, 200), step = columns + between(0, 9);
+	struct guard x = floats((n - 1) * step + columns), y = floats((n - 1) * step + columns);
+	bool in_place = random_below(2);
+	const float *result = in_place ? x.data : y.data;
+	double e[20 * 200];
+
+	for (int64_t i = 0; i < (n - 1) * step + columns; i++)
+		x.data[i] *= random_below(8) ? 10 : 1000;
+	if (random_below(2))
+		x.data[between(0, n - 1) * step] = random_below(2) ? NAN : INFINITY;
+	for (int64_t j = 0; j < columns; j++) {
+		double max = -INFINITY, sum = 0;
+
+		for (int64_t i = 0; i < n; i++)
+			max = fmax(max, (double)x.data[i * step + j]);
+		for (int64_t i = 0; i < n; i++)
+			sum += e[i * columns + j] = exp((double)x.data[i * step + j] - max);
+		for (int64_t i = 0; i < n; i++)
+			e[i * columns + j] /= sum;
+	}
+	simd->softmax_columns(in_place ? x.data : y.data, x.data, n, step, columns);
+	for (int64_t i = 0; i < n; i++)
+		for (int64_t j = 0; j < columns; j++)
+			expect("softmax_columns", i * columns + j, (double)result[i * step + j],
+			       e[i * columns + j], 1e-6);
+	guard_free(&x);
+	guard_free(&y);
+}

@@ -8,6 +8,12 @@
 
 /* Elements that are worth a piece of the work. */
 #define GRAIN 4096
+/* Neighbouring lines, and elements of them that are not too many for the second-level cache. */
+#define COLUMNS 16
+/* Neighbouring lines from which on they are taken step by step together, and how many at once. */
+#define BESIDE	 32
+#define TOGETHER 256
+#define CACHED	 (1 << 17)
 /* Elements whose powers stay in the cache. */
 #define AT_ONCE 512
 
@@ -17,6 +23,7 @@ struct softmax {
 	const float *x;
 	float *y, *lines; /* one a thread */
 	int64_t n, step;
+	int64_t columns; /* that are taken at once, where step is not 1 */
 };
 
 double cpu_exp_sum(const struct cpu_simd *simd, const float *x, int64_t n, float infinite,
@@ -69,18 +76,31 @@ static void softmax_lines(void *argument, int64_t begin, int64_t end)
 	some_lines(s, s->y + begin * s->n, s->x + begin * s->n, end - begin);
 }
 
-/* Whose elements lie apart. */
+/* Lines whose elements lie apart, some neighbours at a time: whole cache lines are turned about. */
 static void softmax_apart(void *argument, int64_t item, unsigned int worker)
 {
 	const struct softmax *s = argument;
-	int64_t at = item / s->step * s->n * s->step + item % s->step;
-	float *line = s->lines + worker * s->n;
+	int64_t parts = (s->step + s->columns - 1) / s->columns;
+	int64_t first = item % parts * s->columns;
+	int64_t at = item / parts * s->n * s->step + first;
+	int64_t count = s->step - first < s->columns ? s->step - first : s->columns;
+	float *lines = s->lines + worker * s->n * s->columns;
 
-	for (int64_t i = 0; i < s->n; i++)
-		line[i] = s->x[at + i * s->step];
-	some_lines(s, line, line, 1);
-	for (int64_t i = 0; i < s->n; i++)
-		s->y[at + i * s->step] = line[i];
+	s->simd->transpose(lines, s->n, s->x + at, s->step, s->n, count);
+	some_lines(s, lines, lines, count);
+	s->simd->transpose(s->y + at, s->step, lines, s->n, count, s->n);
+}
+
+/* All lines that lie beside each other, without a buffer. */
+static void softmax_beside(void *argument, int64_t item, unsigned int worker)
+{
+	const struct softmax *s = argument;
+	int64_t parts = (s->step + TOGETHER - 1) / TOGETHER, first = item % parts * TOGETHER;
+	int64_t at = item / parts * s->n * s->step + first;
+
+	(void)worker;
+	s->simd->softmax_columns(s->y + at, s->x + at, s->n, s->step,
+				 s->step - first < TOGETHER ? s->step - first : TOGETHER);
 }
 
 static int softmax(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
@@ -100,10 +120,19 @@ static int softmax(struct cpu_context *cpu, const struct ir_node *node, const vo
 		cpu_parallel_ranges(cpu, lines, s.n < GRAIN ? GRAIN / s.n : 1, softmax_lines, &s);
 		return 0;
 	}
-	s.lines = cpu_scratch(cpu, cpu->threads * (size_t)s.n * sizeof(float));
+	if (s.step >= BESIDE && !s.attrs->log && !s.attrs->guarded && !s.attrs->nan_to_zero) {
+		cpu_threads_run(cpu->workers, lines / s.step * ((s.step + TOGETHER - 1) / TOGETHER),
+				softmax_beside, &s);
+		return 0;
+	}
+	s.columns = s.step < COLUMNS ? s.step : COLUMNS;
+	if (s.columns * s.n > CACHED)
+		s.columns = s.n < CACHED ? CACHED / s.n : 1;
+	s.lines = cpu_scratch(cpu, cpu->threads * (size_t)(s.n * s.columns) * sizeof(float));
 	if (!s.lines)
 		return wnn_error_nomem(err, "the lines of softmax");
-	cpu_threads_run(cpu->workers, lines, softmax_apart, &s);
+	cpu_threads_run(cpu->workers, lines / s.step * ((s.step + s.columns - 1) / s.columns),
+			softmax_apart, &s);
 	return 0;
 }
 

@@ -655,9 +655,88 @@ static void softmax(float *y, const float *x, int64_t lines, int64_t n)
 	}
 }
 
+/* A group of neighbouring floats, or the first `count` of one. */
+INLINE struct group load_some(const float *x, int64_t count, const bool all)
+{
+	float rest[GROUP * LANES] = { 0 };
+
+	if (all)
+		return load_group(x);
+	memcpy(rest, x, (size_t)count * sizeof(*x));
+	return load_group(rest);
+}
+
+INLINE void store_some(float *y, struct group g, int64_t count, const bool all)
+{
+	float rest[GROUP * LANES];
+
+	if (all) {
+		store_group(y, g);
+		return;
+	}
+	store_group(rest, g);
+	memcpy(y, rest, (size_t)count * sizeof(*y));
+}
+
+/* One over the sums of a group. */
+INLINE struct group one_over(dvec sum[GROUP][2])
+{
+	double sums[GROUP * LANES];
+	float parts[GROUP * LANES];
+
+	memcpy(sums, sum, sizeof(sums));
+	for (int i = 0; i < GROUP * LANES; i++)
+		parts[i] = (float)(1 / sums[i]);
+	return load_group(parts);
+}
+
+/* All lines of a group step by step together: nothing is gathered, and no vector summed up. */
+INLINE void softmax_group(float *y, const float *x, int64_t n, int64_t step, int64_t count,
+			  const bool all)
+{
+	dvec sum[GROUP][2] = { { { 0 } } };
+	struct group max, g;
+
+	for (int k = 0; k < GROUP; k++)
+		max.v[k] = splat(-INFINITY);
+	for (int64_t i = 0; i < n; i++) {
+		g = load_some(x + i * step, count, all);
+		for (int k = 0; k < GROUP; k++)
+			max.v[k] = most_of(g.v[k], max.v[k]);
+	}
+	for (int64_t i = 0; i < n; i++) {
+		g = load_some(x + i * step, count, all);
+		/* NaN stays. */
+		for (int k = 0; k < GROUP; k++)
+			g.v[k] = most_of(splat(LEAST_POWER * LN_2), g.v[k] - max.v[k]);
+		g = exponential(g, NULL, (ivec)splat(WHOLE) + LEAST_POWER);
+		store_some(y + i * step, g, count, all);
+		for (int k = 0; k < GROUP; k++)
+			add_to(sum[k], g.v[k]);
+	}
+	max = one_over(sum);
+	for (int64_t i = 0; i < n; i++) {
+		g = load_some(y + i * step, count, all);
+		for (int k = 0; k < GROUP; k++)
+			g.v[k] *= max.v[k];
+		store_some(y + i * step, g, count, all);
+	}
+}
+
+static void softmax_columns(float *y, const float *x, int64_t n, int64_t step, int64_t columns)
+{
+	int64_t i;
+
+	for (i = 0; i + GROUP * LANES <= columns; i += GROUP * LANES)
+		softmax_group(y + i, x + i, n, step, GROUP * LANES, true);
+	if (i < columns)
+		softmax_group(y + i, x + i, n, step, columns - i, false);
+}
+
 void LEVEL_TABLE(fill_map)(struct cpu_simd *simd)
 {
 	simd->unary = unary;
 	simd->binary = binary;
 	simd->softmax = softmax;
+	simd->softmax_columns = softmax_columns;
 }
