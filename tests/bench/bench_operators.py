@@ -27,7 +27,7 @@ import bench_cpu
 
 ROOT = bench_cpu.ROOT
 sys.path.insert(0, str(ROOT / "tests" / "bench" / "operators"))
-from cases import ALONE, CASES, DRAWN  # noqa: E402
+from cases import ALONE, CASES  # noqa: E402
 
 
 def known(build):
@@ -99,8 +99,7 @@ def measure(operator, sides, folder, args):
     row |= {f"{side.name}_ms": min(taken) * 1e-6 for side, taken in zip(able, zip(*times))}
     if len(able) == len(sides):
         row["ratio"] = row["ours_ms"] / row["ort_ms"]
-        if operator not in DRAWN:
-            row["difference"] = difference(results)
+        row["difference"] = difference(results)
     return row
 
 

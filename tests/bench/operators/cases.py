@@ -21,10 +21,10 @@ class Constant:
 
 
 class Case:
-    """Operands: arrays are inputs, None is left out. outputs: how many, or their names."""
+    """Operands: arrays are inputs, None is left out. outputs: how many, or their names. since: the operator set."""
 
-    def __init__(self, *operands, outputs=1, opset=OPSET, **attributes):
-        self.operands, self.attributes, self.opset = operands, attributes, opset
+    def __init__(self, *operands, outputs=1, since=OPSET, **attributes):
+        self.operands, self.attributes, self.since = operands, attributes, since
         self.outputs = [f"y{i}" for i in range(outputs)] if isinstance(outputs, int) else outputs
 
     def model(self, operator):
@@ -41,7 +41,7 @@ class Case:
                     names[-1], helper.np_dtype_to_tensor_dtype(operand.dtype), operand.shape))
         node = helper.make_node(name, names, self.outputs, domain=domain, **self.attributes)
         graph = helper.make_graph([node], "case", infos, [helper.ValueInfoProto(name=y) for y in self.outputs if y], constants)
-        domains = [helper.make_opsetid("", self.opset)] + ([helper.make_opsetid(domain, 1)] if domain else [])
+        domains = [helper.make_opsetid("", self.since)] + ([helper.make_opsetid(domain, 1)] if domain else [])
         return helper.make_model(graph, ir_version=10, opset_imports=domains).SerializeToString(), feeds
 
 
@@ -206,8 +206,8 @@ CASES = {
                                   "Mish", "Elu", "Celu", "Selu", "LeakyRelu", "ThresholdedRelu", "HardSigmoid", "Gelu", "Asinh",
                                   "Atan", "Cosh", "Sinh")},
     "Shrink": unary(lambd=.5, bias=.1),
-    "Swish": unary(opset=24),
-    "SwiGLU": binary(opset=28),
+    "Swish": unary(since=24),
+    "SwiGLU": binary(since=28),
     **{name: unary(positive) for name in ("Log", "Sqrt")},
     **{name: unary(within) for name in ("Acos", "Asin", "Atanh")},
     "Acosh": lambda: Case(positive() + 1),
@@ -220,7 +220,7 @@ CASES = {
     "Pow": lambda: Case(positive(), floats()),
     "Mod": steps(low=1),
     "BitShift": lambda: Case(integers(np.uint32, 0, 1 << 20), integers(np.uint32, 0, 8), direction="RIGHT"),
-    "BitCast": lambda: Case(floats(), opset=26, to=int(TensorProto.INT32)),
+    "BitCast": lambda: Case(floats(), since=26, to=int(TensorProto.INT32)),
     **{name: steps(low=-(1 << 20)) for name in ("BitwiseAnd", "BitwiseOr", "BitwiseXor")},
     "BitwiseNot": lambda: Case(integers(np.int32, -(1 << 20), 1 << 20)),
     "Where": lambda: Case(truths(), integers(np.int64), integers(np.int64)[::-1].copy()),
@@ -239,7 +239,7 @@ CASES = {
     "Hardmax": unary(),
     "ArgMax": unary(axis=1),
     "ArgMin": unary(axis=1),
-    "CumProd": lambda: Case(positive() + np.float32(.5), scalar(1, np.int64), opset=26),
+    "CumProd": lambda: Case(positive() + np.float32(.5), scalar(1, np.int64), since=26),
     "CumSum": lambda: Case(floats(), scalar(1, np.int64)),
     # Products
     "MatMul": lambda: Case(floats(256, 256), Constant(floats(256, 256))),
@@ -262,7 +262,7 @@ CASES = {
     "InstanceNormalization": lambda: Case(floats(*PICTURE), Constant(positive(64)), Constant(positive(64))),
     "LayerNormalization": lambda: Case(floats(*SEQUENCE), Constant(floats(768)), Constant(floats(768))),
     "SimplifiedLayerNormalization": lambda: Case(floats(*SEQUENCE), Constant(floats(768))),
-    "RMSNormalization": lambda: Case(floats(*SEQUENCE), Constant(floats(768)), opset=23),
+    "RMSNormalization": lambda: Case(floats(*SEQUENCE), Constant(floats(768)), since=23),
     "GroupNormalization": lambda: Case(floats(*PICTURE), Constant(positive(64)), Constant(positive(64)), num_groups=8),
     "MeanVarianceNormalization": lambda: Case(floats(*PICTURE)),
     "LRN": lambda: Case(floats(*PICTURE), size=5),
@@ -285,14 +285,14 @@ CASES = {
     "com.microsoft.BiasSplitGelu": lambda: Case(floats(1, 390, 2560), Constant(floats(2560))),
     "com.microsoft.GemmFastGelu": lambda: Case(floats(256, 256), Constant(floats(256, 256)), Constant(floats(256))),
     # Attention
-    "Attention": lambda: Case(*(floats(1, 8, 128, 64) for _ in range(3)), opset=23),
+    "Attention": lambda: Case(*(floats(1, 8, 128, 64) for _ in range(3)), since=23),
     "ai.onnx.preview.FlexAttention": lambda: Case(*(floats(1, 8, 128, 64) for _ in range(3))),
-    "LinearAttention": lambda: Case(*(floats(1, 4, 32, 32) for _ in range(3)), outputs=2, opset=27, q_num_heads=4,
+    "LinearAttention": lambda: Case(*(floats(1, 32, 128) for _ in range(3)), outputs=2, since=27, q_num_heads=4,
                                     kv_num_heads=4, update_rule="linear"),
-    "CausalConvWithState": lambda: Case(floats(1, 64, 1000), Constant(floats(64, 1, 4)), outputs=2, opset=27),
+    "CausalConvWithState": lambda: Case(floats(1, 64, 1000), Constant(floats(64, 1, 4)), outputs=2, since=27),
     "RotaryEmbedding": lambda: Case(floats(1, 16, 976, 64), Constant(within(976, 32)), Constant(within(976, 32)),
-                                    Constant(np.arange(976)[None]), opset=23),
-    "TensorScatter": lambda: Case(floats(4, 4, 1000, 64), floats(4, 4, 100, 64), np.arange(4), opset=24),
+                                    Constant(np.arange(976)[None]), since=23),
+    "TensorScatter": lambda: Case(floats(4, 4, 1000, 64), floats(4, 4, 100, 64), np.arange(4), since=24),
     "com.microsoft.Attention": lambda: Case(floats(1, 128, 256), *attention_weights(), num_heads=8),
     "com.microsoft.QAttention": lambda: Case(quantised(np.uint8, (1, 128, 256)), Constant(quantised(np.int8, (256, 768))),
                                              Constant(floats(768)), q_scale(), q_scale(.01), None, q_zero(), scalar(0, np.int8),
@@ -324,7 +324,7 @@ CASES = {
     "Pad": lambda: Case(floats(), ints(8, 8, 8, 8), scalar(1)),
     "DepthToSpace": lambda: Case(floats(*PICTURE), blocksize=2),
     "SpaceToDepth": lambda: Case(floats(1, 16, 250, 250), blocksize=2),
-    "Scatter": lambda: Case(floats(), integers(np.int64, 0, SIDE, (100, SIDE)), floats(100, SIDE), opset=9, axis=0),
+    "Scatter": lambda: Case(floats(), integers(np.int64, 0, SIDE, (100, SIDE)), floats(100, SIDE), since=9, axis=0),
     "ScatterElements": lambda: Case(floats(), integers(np.int64, 0, SIDE, (100, SIDE)), floats(100, SIDE), axis=0),
     "ScatterND": lambda: Case(floats(), unique_rows(SIDE, 100)[:, None], floats(100, SIDE)),
     "TopK": lambda: Case(floats(1, 8400), ints(300), outputs=2),
@@ -344,11 +344,11 @@ CASES = {
                                     mode="TF", ngram_counts=[0], ngram_indexes=list(range(100)), pool_int64s=list(range(100))),
     "NonMaxSuppression": nms,
     "Resize": lambda: Case(floats(1, 16, 125, 125), None, Constant(np.array([1, 1, 2, 2], np.float32)), mode="linear"),
-    "Upsample": lambda: Case(floats(1, 16, 125, 125), Constant(np.array([1, 1, 2, 2], np.float32)), opset=9),
+    "Upsample": lambda: Case(floats(1, 16, 125, 125), Constant(np.array([1, 1, 2, 2], np.float32)), since=9),
     "OneHot": lambda: Case(integers(np.int64, 0, 100, (10000,)), scalar(100, np.int64), Constant(np.array([0, 1], np.float32))),
     "Compress": lambda: Case(floats(), Constant(np.arange(SIDE) % 3 == 0), axis=0),
     # Signals
-    "DFT": lambda: Case(floats(100, 512, 1), axis=1, opset=19),
+    "DFT": lambda: Case(floats(100, 512, 1), axis=1, since=19),
     "STFT": lambda: Case(floats(1, 16000), scalar(128, np.int64), Constant(positive(256))),
     # Losses
     "NegativeLogLikelihoodLoss": lambda: Case(-positive(10000, 100), integers(np.int64, 0, 100, (10000,))),
@@ -366,9 +366,9 @@ CASES = {
                                 pads=[1] * 4),
     "com.microsoft.QuantizeLinear": lambda: Case(floats(), q_scale(), q_zero()),
     "com.microsoft.DequantizeLinear": lambda: Case(quantised(), q_scale(), q_zero()),
-    "com.microsoft.QLinearConv": lambda: Case(quantised(np.uint8, (1, 56, 56, 32)), q_scale(), q_zero(),
+    "com.microsoft.QLinearConv": lambda: Case(quantised(np.uint8, (1, 32, 56, 56)), q_scale(), q_zero(),
                                               Constant(quantised(np.uint8, (32, 32, 3, 3))), q_scale(), q_zero(), q_scale(.5), q_zero(),
-                                              pads=[1] * 4, channels_last=1),
+                                              pads=[1] * 4),
     "com.microsoft.QLinearAdd": q_binary,
     "com.microsoft.QLinearMul": q_binary,
     "com.microsoft.QLinearSigmoid": q_unary(),
@@ -379,7 +379,8 @@ CASES = {
     "com.microsoft.QLinearAveragePool": lambda: Case(quantised(np.uint8, PICTURE), q_scale(), q_zero(), q_scale(), q_zero(),
                                                      kernel_shape=[3, 3], strides=[2, 2]),
     "com.microsoft.QLinearGlobalAveragePool": lambda: Case(quantised(np.uint8, PICTURE), q_scale(), q_zero(), q_scale(), q_zero()),
-    "com.microsoft.QLinearReduceMean": lambda: Case(quantised(), q_scale(), q_zero(), q_scale(), q_zero(), axes=[1]),
+    "com.microsoft.QLinearReduceMean": lambda: Case(quantised(), q_scale(), q_zero(), q_scale(), q_zero(), axes=[1],
+                                                    keepdims=1),
     "com.microsoft.QLinearWhere": lambda: Case(truths(), quantised(), q_scale(), q_zero(), quantised(), q_scale(.01), q_zero(), q_scale(),
                                                q_zero()),
     "com.microsoft.QGemm": lambda: Case(quantised(np.uint8, (256, 256)), q_scale(), q_zero(), Constant(quantised(np.int8, (256, 256))),
@@ -392,15 +393,8 @@ CASES = {
         Constant(floats(1, 1024)), None, None, None, None, Constant(np.array([.005], np.float32)), Constant(np.array([128], np.uint8)),
         Constant(np.array([.005], np.float32)), Constant(np.array([128], np.uint8)), hidden_size=128),
     "com.microsoft.MatMulNBits": lambda: Case(floats(16, 1024), *packed_nibbles(), K=1024, N=256, bits=4, block_size=32),
-    "com.microsoft.GatherBlockQuantized": lambda: Case(Constant(quantised(np.uint8, (1000, 512))), integers(np.int64, 0, 1000, (1000,)),
-                                                       Constant(positive(1000, 32)), bits=4, block_size=32, quantize_axis=1),
-    # Random numbers
-    "RandomNormal": lambda: Case(shape=[SIDE, SIDE], seed=1.0),
-    "RandomNormalLike": unary(seed=1.0),
-    "RandomUniform": lambda: Case(shape=[SIDE, SIDE], seed=1.0),
-    "RandomUniformLike": unary(seed=1.0),
-    "Bernoulli": unary(lambda: positive() / np.float32(1.02), seed=1.0),
-    "Multinomial": lambda: Case(floats(100, 100), sample_size=10, seed=1.0),
+    "com.microsoft.GatherBlockQuantized": lambda: Case(Constant(quantised(np.uint8, (1000, 1024))), integers(np.int64, 0, 1000, (1000,)),
+                                                       Constant(positive(1000, 32)), bits=8, block_size=32, quantize_axis=1),
     # Recurrent networks
     "RNN": recurrent(1),
     "LSTM": recurrent(4),
@@ -410,8 +404,6 @@ CASES = {
     "Loop": loop,
     "Scan": scan,
 }
-# They are drawn, each in its own way.
-DRAWN = {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Bernoulli", "Multinomial"}
 
 IMPORT = "computed at import"
 SEQUENCES = "takes its value apart from a sequence, at import"
@@ -421,5 +413,7 @@ ALONE = {
     **dict.fromkeys(("NonZero", "Unique"), "of constants only"),
     **dict.fromkeys(("SequenceMap", "SequenceEmpty", "SequenceConstruct", "SequenceAt", "SequenceInsert", "SequenceErase",
                      "ConcatFromSequence", "SplitToSequence", "Optional", "OptionalGetElement"), SEQUENCES),
+    **dict.fromkeys(("RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Bernoulli", "Multinomial"),
+                    "an input that is drawn on the host in front of each run"),
     "Dropout": "nothing, outside of training",
 }
