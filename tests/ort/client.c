@@ -224,7 +224,7 @@ static void close_model(struct model *m)
 		free(m->outputs[i].data);
 		free(m->outputs[i].name);
 	}
-	client.ReleaseMemoryInfo(m->memory);
+	api.ReleaseMemoryInfo(m->memory);
 	client.ReleaseSession(m->session);
 }
 

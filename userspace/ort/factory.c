@@ -8,7 +8,6 @@
 #include "provider.h"
 
 #define VENDOR	  "Open NPU"
-#define VENDOR_ID 0x1af4
 #define DEVICE_ID 0x10f0
 
 static const char *const virtual_names[2] = { "sim", "cpu" };
@@ -28,40 +27,13 @@ static const char *get_vendor(const struct ort_ep_factory *factory)
 static uint32_t get_vendor_id(const struct ort_ep_factory *factory)
 {
 	(void)factory;
-	return VENDOR_ID;
+	return ONPU_VENDOR_ID;
 }
 
 static const char *get_version(const struct ort_ep_factory *factory)
 {
 	(void)factory;
 	return ONPU_VERSION;
-}
-
-/* Tensors lie in memory of the CPU, of ONNX Runtime's own allocator. */
-static struct ort_status *create_allocator(struct ort_ep_factory *factory,
-					   const struct ort_memory_info *memory,
-					   const struct ort_pairs *options,
-					   struct ort_allocator **allocator)
-{
-	(void)factory;
-	(void)memory;
-	(void)options;
-	*allocator = NULL;
-	return NULL;
-}
-
-static void release_allocator(struct ort_ep_factory *factory, struct ort_allocator *allocator)
-{
-	(void)factory;
-	(void)allocator;
-}
-
-static struct ort_status *create_data_transfer(struct ort_ep_factory *factory,
-					       struct ort_data_transfer **transfer)
-{
-	(void)factory;
-	*transfer = NULL;
-	return NULL;
 }
 
 static bool is_stream_aware(const struct ort_ep_factory *factory)
@@ -84,6 +56,11 @@ static struct ort_status *offer(struct onpu_factory *factory, const struct ort_h
 		ort->AddKeyValuePair(metadata, "device", device);
 	status = ort->CreateEpDevice(&factory->base, hardware, metadata, NULL, out);
 	ort->ReleaseKeyValuePairs(metadata);
+	if (status)
+		return status;
+	status = onpu_memory_offer(factory, *out);
+	if (status)
+		ort->ReleaseEpDevice(*out);
 	return status;
 }
 
@@ -104,7 +81,7 @@ static struct ort_status *offer_virtual(struct onpu_factory *factory, size_t ind
 		ort->AddKeyValuePair(metadata, "description",
 				     index ? "the CPU, through libwebnn-npu" :
 					     "the model of the NPU in libwebnn-npu");
-		status = ort->CreateHardwareDevice(ORT_HARDWARE_GPU, VENDOR_ID,
+		status = ort->CreateHardwareDevice(ORT_HARDWARE_GPU, ONPU_VENDOR_ID,
 						   DEVICE_ID + 1 + (uint32_t)index, VENDOR,
 						   metadata, &factory->virtual_devices[index]);
 		ort->ReleaseKeyValuePairs(metadata);
@@ -128,7 +105,7 @@ static struct ort_status *get_devices(struct ort_ep_factory *base,
 		int type = ort->HardwareDevice_Type(hardware[i]);
 
 		if (type == ORT_HARDWARE_NPU &&
-		    ort->HardwareDevice_VendorId(hardware[i]) == VENDOR_ID &&
+		    ort->HardwareDevice_VendorId(hardware[i]) == ONPU_VENDOR_ID &&
 		    ort->HardwareDevice_DeviceId(hardware[i]) == DEVICE_ID)
 			status = offer(factory, hardware[i], "npu", &devices[*count]);
 		else if (type == ORT_HARDWARE_CPU && !factory->has_virtual)
@@ -261,9 +238,9 @@ struct ort_status *CreateEpFactories(const char *name, const struct ort_api_base
 	factory->base.get_vendor_id = get_vendor_id;
 	factory->base.get_version = get_version;
 	factory->base.validate = validate;
-	factory->base.create_allocator = create_allocator;
-	factory->base.release_allocator = release_allocator;
-	factory->base.create_data_transfer = create_data_transfer;
+	factory->base.create_allocator = onpu_allocator_create;
+	factory->base.release_allocator = onpu_allocator_release;
+	factory->base.create_data_transfer = onpu_data_transfer_create;
 	factory->base.is_stream_aware = is_stream_aware;
 	factories[0] = &factory->base;
 	*count = 1;
@@ -277,6 +254,8 @@ struct ort_status *ReleaseEpFactory(struct ort_ep_factory *base)
 	for (size_t i = 0; factory && i < 2; i++)
 		if (factory->virtual_devices[i])
 			factory->ort.ReleaseHardwareDevice(factory->virtual_devices[i]);
+	if (factory && factory->memory)
+		factory->ort.ReleaseMemoryInfo(factory->memory);
 	free(factory);
 	return NULL;
 }

@@ -14,9 +14,7 @@
 #define ORT_OLDEST 23
 #define ORT_NEWEST 29
 
-struct ort_allocator;
 struct ort_attribute;
-struct ort_data_transfer;
 struct ort_ep_device;
 struct ort_env;
 struct ort_events;
@@ -24,6 +22,7 @@ struct ort_graph;
 struct ort_hardware;
 struct ort_kernel_context;
 struct ort_logger;
+struct ort_memory_device;
 struct ort_memory_info;
 struct ort_node;
 struct ort_node_context;
@@ -34,6 +33,7 @@ struct ort_session;
 struct ort_session_options;
 struct ort_status;
 struct ort_support;
+struct ort_sync_stream;
 struct ort_tensor_info;
 struct ort_type_info;
 struct ort_value;
@@ -63,6 +63,11 @@ enum ort_attribute_type {
 	ORT_ATTRIBUTE_GRAPH,
 	ORT_ATTRIBUTE_TENSOR,
 };
+
+/* Where memory is, who reaches it, and how an allocator of it works. */
+enum ort_memory_device_type { ORT_MEMORY_CPU = 0, ORT_MEMORY_NPU = 3 };
+enum ort_memory_type { ORT_MEMORY_HOST_ACCESSIBLE = 5 };
+enum ort_allocator_type { ORT_ALLOCATOR_DEVICE = 0 };
 
 /* A kind of event in a profile. */
 enum ort_profile_category { ORT_PROFILE_KERNEL = 2 };
@@ -114,6 +119,25 @@ struct ort_profiler {
 	/* around each event of ONNX Runtime */
 	void (*unused[2])(void);
 	struct ort_status *(*end)(struct ort_profiler *profiler, struct ort_events *events);
+};
+
+struct ort_allocator {
+	uint32_t version;
+	void *(*allocate)(struct ort_allocator *allocator, size_t size);
+	void (*deallocate)(struct ort_allocator *allocator, void *memory);
+	const struct ort_memory_info *(*get_info)(const struct ort_allocator *allocator);
+	/* for weights, statistics, on a stream; then what came later */
+	void (*unused_later[8])(void);
+};
+
+struct ort_data_transfer {
+	uint32_t version;
+	void (*release)(struct ort_data_transfer *transfer);
+	bool (*can_copy)(const struct ort_data_transfer *transfer,
+			 const struct ort_memory_device *from, const struct ort_memory_device *to);
+	struct ort_status *(*copy_tensors)(struct ort_data_transfer *transfer,
+					   const struct ort_value **from, struct ort_value **to,
+					   struct ort_sync_stream **streams, size_t count);
 };
 
 struct ort_ep {

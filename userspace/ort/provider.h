@@ -11,13 +11,15 @@
 #include "../import/common/memory.h"
 #include "ort.h"
 
-#define ONPU_PROVIDER "OnpuExecutionProvider"
+#define ONPU_PROVIDER  "OnpuExecutionProvider"
+#define ONPU_VENDOR_ID 0x1af4
 
 struct onpu_factory {
 	struct ort_ep_factory base;
 	struct ort_api ort;
 	bool has_virtual; /* registered under a name that allows virtual devices */
 	struct ort_hardware *virtual_devices[2];
+	struct ort_memory_info *memory; /* of what programs bind; NULL until a device has it */
 };
 
 /* A size that was given for a dimension by its name. */
@@ -72,6 +74,16 @@ struct ort_status *onpu_compile(struct ort_ep *ep, const struct ort_graph **grap
 				const struct ort_node **fused, size_t count,
 				struct ort_compute_info **infos, struct ort_node **contexts);
 void onpu_release_compute_infos(struct ort_ep *ep, struct ort_compute_info **infos, size_t count);
+
+/* memory.c: memory for what programs bind, and copies from and to it. */
+struct ort_status *onpu_memory_offer(struct onpu_factory *factory, struct ort_ep_device *device);
+struct ort_status *onpu_allocator_create(struct ort_ep_factory *factory,
+					 const struct ort_memory_info *memory,
+					 const struct ort_pairs *options,
+					 struct ort_allocator **allocator);
+void onpu_allocator_release(struct ort_ep_factory *factory, struct ort_allocator *allocator);
+struct ort_status *onpu_data_transfer_create(struct ort_ep_factory *factory,
+					     struct ort_data_transfer **transfer);
 
 /* log.c: statuses and messages. */
 struct ort_status *onpu_error(const struct ort_api *ort, int code, const char *format, ...)
