@@ -102,16 +102,41 @@ class Extract(ToolTest):
             self.assertEqual((name, part.graph.input[0].type.tensor_type.elem_type), (name, kind))
             self.assertTrue(part.graph.input[0].type.tensor_type.HasField("shape"))
 
+    def shape(self, value):
+        kind = value.type.tensor_type
+        return [d.dim_param or (d.dim_value if d.HasField("dim_value") else None) for d in kind.shape.dim]
+
     def test_open_shapes(self):
-        model, expected = perceptron(self.folder)
-        path, part, said = self.extract(model, "--inputs", "active", "--outputs", "sum", sound=False)
-        self.assertIn("shapes of the part stay unknown", said)
-        self.assertFalse(part.graph.input[0].type.tensor_type.HasField("shape"))
+        """What depends on open sizes stays open, under its name where that is certain."""
+        model, _ = perceptron(self.folder)
+        path, part, _ = self.extract(model, "--inputs", "active", "--outputs", "sum")
+        self.assertEqual((self.shape(part.graph.input[0]), self.shape(part.graph.output[0])), (["N", 5], ["N", 4]))
         a = self.array("a.npy", np.ones((2, 5), "f4"))
         self.assertEqual(self.outputs(path, "-i", f"active={a}")["sum"].shape, (2, 4))
-        _, part, said = self.extract(model, "--inputs", "active", "--dim", "N=2")
-        self.assertNotIn("unknown", said)
-        self.assertEqual([d.dim_value for d in part.graph.input[0].type.tensor_type.shape.dim], [2, 5])
+        _, part, _ = self.extract(model, "--inputs", "active", "--dim", "N=2")
+        self.assertEqual(self.shape(part.graph.input[0]), [2, 5])
+        nodes = [node("Transpose", ["a"], ["t"], perm=[1, 0]), node("Concat", ["t", "t"], ["c"], axis=1),
+                 node("MatMul", ["c", "b"], ["m"]), node("Neg", ["m"], ["y"])]
+        model = save(self.folder, "several", nodes, [("a", ["N", "L"]), ("b", [None, 7])], [("y", None)])
+        _, part, _ = self.extract(model, "--inputs", "t", "--outputs", "c", "--shape", "b=4,7")
+        self.assertEqual((self.shape(part.graph.input[0]), self.shape(part.graph.output[0])), (["L", "N"], ["L", None]))
+        # Two names could be it.
+        nodes = [node("Add", ["a", "one"], ["s"]), node("Add", ["b", "one"], ["t"]), node("Concat", ["s", "t"], ["y"], axis=0)]
+        model = save(self.folder, "names", nodes, [("a", ["N", 3]), ("b", ["M", 3])], [("y", [None, 3])],
+                     [("one", np.ones(1, "f4"))])
+        _, part, _ = self.extract(model, "--inputs", "s")
+        self.assertEqual(self.shape(part.graph.input[0]), [None, 3])
+
+    def test_unknown_shapes(self):
+        """Only some sizes give a graph, and none of those that are tried."""
+        nodes = [node("Reshape", ["x", "s"], ["r"]), node("Neg", ["r"], ["n"]), node("Exp", ["n"], ["y"])]
+        model = save(self.folder, "some", nodes, [("x", ["N", 4])], [("y", [28])], [("s", np.array([28]))])
+        path, part, said = self.extract(model, "--inputs", "n", sound=False)
+        self.assertIn("shapes of the part stay unknown", said)
+        self.assertFalse(part.graph.input[0].type.tensor_type.HasField("shape"))
+        self.tool("run", path, "--shape", "n=28", "-r", 1)
+        _, part, said = self.extract(model, "--inputs", "n", "--dim", "N=7")
+        self.assertEqual((said.count("unknown"), self.shape(part.graph.input[0])), (0, [28]))
 
     def test_node_on_both_sides(self):
         """One result of a node is given, another one computed."""
@@ -163,7 +188,7 @@ class Extract(ToolTest):
         x = self.array("x.npy", np.ones((2, 6), "f4"))
         whole = self.outputs(inner / "m.onnx", "-i", x, "--outputs", "active")["active"]
         # In another folder the data are taken along, in the same one they stay where they are.
-        path, part, _ = self.extract(inner / "m.onnx", "--outputs", "active", "--dim", "N=2")
+        path, part, _ = self.extract(inner / "m.onnx", "--outputs", "active")
         self.assertEqual(part.graph.initializer[0].data_location, TensorProto.DEFAULT)
         np.testing.assert_array_equal(self.outputs(path, "-i", x)["active"], whole)
         self.tool("extract", inner / "m.onnx", "--outputs", "active", "-o", inner / "p.onnx")

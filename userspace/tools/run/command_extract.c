@@ -11,6 +11,7 @@
 #include "model_write.h"
 #include "program.h"
 #include "saved.h"
+#include "trial.h"
 
 enum { KEY_INPUTS = 0x100 };
 
@@ -21,7 +22,7 @@ struct names {
 };
 
 struct extraction {
-	struct options options;
+	struct options options, whole; /* whole: without the cuts */
 	struct pairs inputs;
 	const char *file;
 	Onnx__ModelProto *model;
@@ -208,24 +209,36 @@ static int set_type(Onnx__ValueInfoProto *value, int type)
 	return 0;
 }
 
-static int set_shape(Onnx__TypeProto__Tensor *type, size_t rank, const int64_t *sizes)
+static Onnx__TensorShapeProto__Dimension *make_dimension(int64_t size, const char *name)
+{
+	Onnx__TensorShapeProto__Dimension *dimension = malloc(sizeof(*dimension));
+
+	if (!dimension)
+		return NULL;
+	onnx__tensor_shape_proto__dimension__init(dimension);
+	if (size >= 0) {
+		dimension->value_case = ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
+		dimension->dim_value = size;
+	} else if (name && (dimension->dim_param = strdup(name))) {
+		dimension->value_case = ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM;
+	}
+	return dimension;
+}
+
+static int set_shape(Onnx__TypeProto__Tensor *type, const struct trial *trial)
 {
 	type->shape = malloc(sizeof(*type->shape));
 	if (!type->shape)
 		return -1;
 	onnx__tensor_shape_proto__init(type->shape);
-	type->shape->dim = calloc(rank + 1, sizeof(*type->shape->dim));
+	type->shape->dim = calloc(trial->rank + 1, sizeof(*type->shape->dim));
 	if (!type->shape->dim)
 		return -1;
-	for (size_t i = 0; i < rank; i++) {
-		Onnx__TensorShapeProto__Dimension *dim = malloc(sizeof(*dim));
-
-		if (!dim)
+	for (size_t i = 0; i < trial->rank; i++) {
+		type->shape->dim[i] = make_dimension(trial->sizes[i], trial->names[i]);
+		if (!type->shape->dim[i])
 			return -1;
-		onnx__tensor_shape_proto__dimension__init(dim);
-		dim->value_case = ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
-		dim->dim_value = sizes[i];
-		type->shape->dim[type->shape->n_dim++] = dim;
+		type->shape->n_dim++;
 	}
 	return 0;
 }
@@ -242,87 +255,59 @@ static bool lacks_type(const struct tensor *tensor)
 	return !type || (is_tensor_type(type) && !type->tensor_type->shape);
 }
 
-/*
- * Tensors whose type or shape the file does not say become outputs of a graph, which knows both. Where there is none,
- * since a shape is open or an operator is refused, they stay unknown.
- */
-static int build_unknown(struct extraction *extraction, struct subject *subject,
-			 struct target *target)
+static const char *name_at(const struct extraction *extraction, size_t index)
 {
-	const struct names *lists[] = { &extraction->begin, &extraction->end };
-	WNNStringView *names =
-		calloc(extraction->begin.count + extraction->end.count + 1, sizeof(*names));
-	size_t count = 0;
-	char open[600];
-	int ret = DONE;
+	size_t begin = extraction->begin.count;
 
-	if (!names)
-		return no_memory(extraction);
-	for (int k = 0; k < 2; k++)
-		for (size_t i = 0; i < lists[k]->count; i++) {
-			const struct tensor *tensor =
-				tensors_find(&extraction->tensors, lists[k]->items[i]);
+	return index < begin ? extraction->begin.items[index] :
+			       extraction->end.items[index - begin];
+}
 
-			if (tensor->node != NO_NODE && lacks_type(tensor))
-				names[count++] = WNN_STR(lists[k]->items[i]);
+/* Shapes of tensors that the file says no type or shape of; those of weights are there. */
+static int learn_shapes(const struct extraction *extraction, struct trial *known)
+{
+	size_t count = extraction->begin.count + extraction->end.count, wanted = 0;
+	const char **names = calloc(count + 1, sizeof(*names));
+	struct trial *trials = calloc(count + 1, sizeof(*trials));
+	size_t *places = calloc(count + 1, sizeof(*places));
+	int ret = names && trials && places ? DONE : no_memory(extraction);
+
+	for (size_t i = 0; !ret && i < count; i++) {
+		const struct tensor *tensor =
+			tensors_find(&extraction->tensors, name_at(extraction, i));
+
+		if (tensor->initializer && tensor->initializer->n_dims <= VALUE_MAX_RANK) {
+			known[i].known = true;
+			known[i].rank = tensor->initializer->n_dims;
+			for (size_t k = 0; k < known[i].rank; k++)
+				known[i].sizes[k] = tensor->initializer->dims[k];
+		} else if (tensor->node != NO_NODE && lacks_type(tensor)) {
+			names[wanted] = name_at(extraction, i);
+			places[wanted++] = i;
 		}
-	if (count && subject_is_open(subject, open, sizeof(open))) {
-		complain(DONE, "%s: shapes of the part stay unknown: %s", extraction->options.model,
-			 open);
-	} else if (count) {
-		subject->told = true;
-		ret = target_open(target, &extraction->options, "cpu");
-		if (!ret &&
-		    (wnnOnnxModelSetOutputs(subject->model, count, names) != WNNStatus_Success ||
-		     target_try_build(target, subject) != WNNStatus_Success))
-			complain_wnn(DONE, true, "%s: shapes of the part stay unknown",
-				     extraction->options.model);
+	}
+	if (!ret && wanted)
+		ret = trial_run(&extraction->whole, names, wanted, trials);
+	for (size_t i = 0; trials && i < wanted; i++) {
+		known[places[i]] = trials[i];
+		trials[i] = (struct trial){ 0 };
 	}
 	free(names);
+	free(places);
+	trial_exit(trials, wanted);
 	return ret;
 }
 
-static const WNNNamedOperandDescriptor *find_built(const struct target *target, const char *name)
+static int learn_type(const struct extraction *extraction, const struct trial *known, size_t index,
+		      int *type)
 {
-	WNNNamedOperandDescriptorArray outputs = { 0 };
-
-	if (target->graph)
-		outputs = wnnGraphGetOutputs(target->graph);
-	for (size_t i = 0; i < outputs.count; i++)
-		if (same_text(outputs.data[i].name, name))
-			return &outputs.data[i];
-	return NULL;
-}
-
-/* What is known of a tensor, before the model is cut. */
-struct known {
-	int type;
-	bool has_shape;
-	size_t rank;
-	int64_t sizes[VALUE_MAX_RANK];
-};
-
-static int learn(const struct extraction *extraction, const struct target *target, const char *name,
-		 bool input, struct known *known)
-{
+	const char *name = name_at(extraction, index);
 	const struct tensor *tensor = tensors_find(&extraction->tensors, name);
-	const WNNNamedOperandDescriptor *built = find_built(target, name);
 
-	*known = (struct known){ .type = tensors_type(&extraction->tensors, name) };
-	if (tensor->initializer && tensor->initializer->n_dims <= VALUE_MAX_RANK) {
-		known->has_shape = true;
-		known->rank = tensor->initializer->n_dims;
-		for (size_t i = 0; i < known->rank; i++)
-			known->sizes[i] = tensor->initializer->dims[i];
-	} else if (built && built->shape.count <= VALUE_MAX_RANK) {
-		known->has_shape = true;
-		known->rank = built->shape.count;
-		for (size_t i = 0; i < known->rank; i++)
-			known->sizes[i] = built->shape.data[i];
-	}
-	if (!known->type && built)
-		known->type = type_of_webnn(built->dataType);
-	if (known->type || !input || (tensor->info && tensor->info->type))
+	*type = tensors_type(&extraction->tensors, name);
+	if (!*type && known->known)
+		*type = type_of_webnn(known->type);
+	if (*type || index >= extraction->begin.count || (tensor->info && tensor->info->type))
 		return DONE;
 	return complain(BAD_MODEL,
 			"%s: the type of tensor \"%s\" is not known: add it to the model with "
@@ -330,35 +315,35 @@ static int learn(const struct extraction *extraction, const struct target *targe
 			extraction->options.model, name);
 }
 
-static int apply_known(Onnx__ValueInfoProto *value, const struct known *known)
+static int apply_known(Onnx__ValueInfoProto *value, int type, const struct trial *known)
 {
-	if (!value->type && known->type && set_type(value, known->type))
+	if (!value->type && type && set_type(value, type))
 		return -1;
-	if (is_tensor_type(value->type) && !value->type->tensor_type->shape && known->has_shape)
-		return set_shape(value->type->tensor_type, known->rank, known->sizes);
+	if (is_tensor_type(value->type) && !value->type->tensor_type->shape && known->known)
+		return set_shape(value->type->tensor_type, known);
 	return 0;
 }
 
-static int cut(struct extraction *extraction, const struct target *target)
+static int cut(struct extraction *extraction)
 {
 	Onnx__GraphProto *graph = extraction->model->graph;
 	size_t begin = extraction->begin.count, end = extraction->end.count;
-	struct known *known = calloc(begin + end + 1, sizeof(*known));
-	int ret = known ? DONE : no_memory(extraction);
+	struct trial *known = calloc(begin + end + 1, sizeof(*known));
+	int *types = calloc(begin + end + 1, sizeof(*types));
+	int ret = known && types ? learn_shapes(extraction, known) : no_memory(extraction);
 
 	for (size_t i = 0; !ret && i < begin + end; i++)
-		ret = learn(extraction, target,
-			    i < begin ? extraction->begin.items[i] :
-					extraction->end.items[i - begin],
-			    i < begin, &known[i]);
+		ret = learn_type(extraction, &known[i], i, &types[i]);
 	if (!ret && cut_apply(extraction->model, &extraction->tensors,
 			      (const char *const *)extraction->begin.items, begin,
 			      (const char *const *)extraction->end.items, end, extraction->nodes))
 		ret = no_memory(extraction);
 	for (size_t i = 0; !ret && i < begin + end; i++)
-		if (apply_known(i < begin ? graph->input[i] : graph->output[i - begin], &known[i]))
+		if (apply_known(i < begin ? graph->input[i] : graph->output[i - begin], types[i],
+				&known[i]))
 			ret = no_memory(extraction);
-	free(known);
+	trial_exit(known, begin + end);
+	free(types);
 	return ret;
 }
 
@@ -429,18 +414,19 @@ static int write_result(const struct extraction *extraction)
 
 static int extract(struct extraction *extraction)
 {
-	struct options whole = extraction->options;
+	struct options *whole = &extraction->whole;
 	struct subject subject = { 0 };
-	struct target target = { 0 };
 	int ret;
 
-	if (program_is(whole.model) || saved_is(whole.model))
-		return complain(BAD_MODEL, "%s: only models of ONNX can be cut", whole.model);
-	/* Its message about names would not name similar ones. */
-	whole.cuts = (struct pairs){ 0 };
-	ret = subject_open(&subject, &whole);
+	*whole = extraction->options;
+	if (program_is(whole->model) || saved_is(whole->model))
+		return complain(BAD_MODEL, "%s: only models of ONNX can be cut", whole->model);
+	/* Its names may have commas between. */
+	whole->cuts = (struct pairs){ 0 };
+	ret = subject_open(&subject, whole);
+	subject_close(&subject);
 	if (!ret)
-		ret = model_file_load(whole.model, &extraction->model);
+		ret = model_file_load(whole->model, &extraction->model);
 	if (!ret && tensors_init(&extraction->tensors, extraction->model->graph))
 		ret = no_memory(extraction);
 	if (!ret)
@@ -448,11 +434,7 @@ static int extract(struct extraction *extraction)
 	if (!ret)
 		ret = mark(extraction);
 	if (!ret)
-		ret = build_unknown(extraction, &subject, &target);
-	if (!ret)
-		ret = cut(extraction, &target);
-	target_close(&target);
-	subject_close(&subject);
+		ret = cut(extraction);
 	return ret ? ret : write_result(extraction);
 }
 
