@@ -7,6 +7,7 @@
 
 #include "../smi/size.h"
 #include "cost.h"
+#include "drawing.h"
 #include "model_file.h"
 #include "program.h"
 #include "quantity.h"
@@ -27,6 +28,7 @@ struct kind {
 struct known {
 	const char *label;
 	size_t kind;
+	unsigned int marks; /* enum mark */
 };
 
 struct info {
@@ -42,21 +44,37 @@ struct info {
 	uint64_t macs;
 	size_t macs_unknown; /* nodes whose multiply-accumulates are not known */
 	bool built;
+	const char *svg, *html;
 	char problem[600]; /* why there is no graph */
 };
 
-static const struct argp_option options[] = { JSON_OPTION, { 0 } };
+enum { KEY_SVG = 0x100, KEY_HTML };
+
+static const struct argp_option options[] = {
+	{ NULL, 0, NULL, 0, "Results:", 4 },
+	{ "svg", KEY_SVG, "FILE", 0, "A picture of the model, with colours for where its nodes run",
+	  4 },
+	{ "html", KEY_HTML, "FILE", 0, "A page with this picture", 4 },
+	JSON_OPTION,
+	{ 0 }
+};
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
-	struct options *common = state->input;
+	struct info *info = state->input;
 
 	switch (key) {
 	case ARGP_KEY_INIT:
-		state->child_inputs[0] = state->child_inputs[1] = common;
+		state->child_inputs[0] = state->child_inputs[1] = &info->options;
+		return 0;
+	case KEY_SVG:
+		info->svg = arg;
+		return 0;
+	case KEY_HTML:
+		info->html = arg;
 		return 0;
 	case JSON_KEY:
-		common->json = arg;
+		info->options.json = arg;
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -95,7 +113,7 @@ static int add_node(struct info *info, const Onnx__NodeProto *node)
 		return -1;
 	info->nodes = nodes;
 	nodes[info->node_count++] =
-		(struct known){ node_label(node), (size_t)(kind - info->kinds) };
+		(struct known){ node_label(node), (size_t)(kind - info->kinds), 0 };
 	return 0;
 }
 
@@ -155,16 +173,27 @@ static int scan(struct info *info)
 
 /* ---- the graph */
 
-static struct kind *kind_of_label(struct info *info, WNNStringView label)
+static struct known *find_known(const struct info *info, const char *label)
+{
+	const struct known key = { label, 0, 0 };
+
+	return info->node_count ?
+		       bsearch(&key, info->nodes, info->node_count, sizeof(key), compare_labels) :
+		       NULL;
+}
+
+/* Marks the node of this label, and gives its kind, or NULL. */
+static struct kind *mark(struct info *info, WNNStringView label, enum mark mark)
 {
 	char text[1000];
-	const struct known key = { text, 0 }, *found;
+	struct known *found;
 
 	snprintf(text, sizeof(text), "%.*s", (int)label.length, label.data ? label.data : "");
-	found = info->node_count ?
-			bsearch(&key, info->nodes, info->node_count, sizeof(key), compare_labels) :
-			NULL;
-	return found ? &info->kinds[found->kind] : NULL;
+	found = find_known(info, text);
+	if (!found)
+		return NULL;
+	found->marks |= mark;
+	return &info->kinds[found->kind];
 }
 
 static void set_reason(struct kind *kind, WNNStringView reason)
@@ -180,10 +209,16 @@ static void place(struct info *info, const struct target *target)
 	if (wnnGraphGetPlacement(target->graph, &placement) != WNNStatus_Success)
 		return;
 	for (size_t i = 0; i < placement.nodeCount; i++) {
+		static const enum mark marks[] = { [WNNNodeDevice_NPU] = MARK_NPU,
+						   [WNNNodeDevice_CPU] = MARK_CPU,
+						   [WNNNodeDevice_Folded] = MARK_FOLDED };
 		const WNNNodePlacement *node = &placement.nodes[i];
-		struct kind *kind = kind_of_label(info, node->label);
+		struct kind *kind;
 
-		if (!kind || (size_t)node->device >= 4)
+		if ((size_t)node->device >= 4)
+			continue;
+		kind = mark(info, node->label, marks[node->device]);
+		if (!kind)
 			continue;
 		kind->placed[node->device]++;
 		if (node->device == WNNNodeDevice_CPU && target->device.accelerated)
@@ -208,7 +243,7 @@ static void try_build(struct info *info, struct subject *subject, struct target 
 			 error.message.data);
 	refusals = wnnOnnxModelGetRefusals(subject->model);
 	for (size_t i = 0; i < refusals.count; i++) {
-		struct kind *kind = kind_of_label(info, refusals.data[i].node);
+		struct kind *kind = mark(info, refusals.data[i].node, MARK_REFUSED);
 
 		if (!kind)
 			continue;
@@ -534,6 +569,36 @@ static json_t *info_json(const struct info *info, const struct subject *subject,
 	return root;
 }
 
+/* ---- the picture */
+
+/* Parts that went nowhere do not matter where others run. */
+static unsigned int marks_of(const struct info *info, const Onnx__NodeProto *node)
+{
+	const struct known *known = find_known(info, node_label(node));
+	unsigned int marks = known ? known->marks : 0;
+
+	return marks & ~(unsigned int)MARK_FOLDED ? marks & ~(unsigned int)MARK_FOLDED : marks;
+}
+
+static int draw(const struct info *info)
+{
+	const Onnx__GraphProto *graph = info->model->graph;
+	unsigned int *marks = calloc(graph->n_node + 1, sizeof(*marks));
+	const struct drawing drawing = { info->options.model, graph, &info->shapes, marks };
+	int ret = DONE;
+
+	if (!marks)
+		return complain(BAD_DEVICE, "%s: memory is exhausted", info->options.model);
+	for (size_t i = 0; i < graph->n_node; i++)
+		marks[i] = marks_of(info, graph->node[i]);
+	if (info->svg)
+		ret = drawing_write(&drawing, info->svg, false);
+	if (!ret && info->html)
+		ret = drawing_write(&drawing, info->html, true);
+	free(marks);
+	return ret;
+}
+
 /* ---- the command */
 
 /* Values only of what is given: shapes may depend on it. */
@@ -569,9 +634,11 @@ static int inform(struct info *info, struct subject *subject, struct target *tar
 		return ret;
 	if (text_wanted(&info->options))
 		print_info(info, subject, target);
-	if (!info->options.json)
-		return DONE;
-	return write_json(&info->options, info_json(info, subject, target));
+	if (info->options.json)
+		ret = write_json(&info->options, info_json(info, subject, target));
+	if (!ret && (info->svg || info->html))
+		ret = draw(info);
+	return ret;
 }
 
 int command_info(int argc, char **argv)
@@ -594,9 +661,13 @@ int command_info(int argc, char **argv)
 	struct target target = { 0 };
 	int ret;
 
-	argp_parse(&argp, argc, argv, 0, NULL, &info.options);
-	ret = program_is(info.options.model) ? program_info(&info.options) :
-					       inform(&info, &subject, &target);
+	argp_parse(&argp, argc, argv, 0, NULL, &info);
+	if (!program_is(info.options.model))
+		ret = inform(&info, &subject, &target);
+	else if (info.svg || info.html)
+		ret = complain(BAD_MODEL, "%s: only models of ONNX are drawn", info.options.model);
+	else
+		ret = program_info(&info.options);
 	for (size_t i = 0; i < info.kind_count; i++)
 		free(info.kinds[i].reason);
 	free(info.kinds);
