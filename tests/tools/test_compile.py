@@ -74,6 +74,10 @@ class Compile(ToolTest):
         graph, _ = self.compile(model, "sim", "--profile")
         saved, built = (json.loads(self.tool("profile", m, "-d", "sim", "--json", "-")[0])
                         for m in (graph, model))
+        # The graph has no names of ONNX.
+        self.assertEqual([each.pop("onnx_operator") for each in saved["nodes"]],
+                         [each["operator"] for each in saved["nodes"]])
+        self.assertIn("Conv", [each.pop("onnx_operator") for each in built["nodes"]])
         self.assertEqual(saved["nodes"], built["nodes"])
         # Other commands take it as well.
         np.testing.assert_array_equal(self.output(graph, "sim", "-r", 1), self.output(model, "sim", "-r", 1))

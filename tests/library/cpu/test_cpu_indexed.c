@@ -343,8 +343,8 @@ FAMILY(lstm)
 static void test_all_seen(void **state)
 {
 	(void)state;
-	rig_expect_all_seen(
-		~((uint64_t)RIG_OPS_FAST | RIG_OPS_INTEGER | RIG_OPS_SELECT | RIG_OPS_ELEMENTWISE | RIG_OPS_ROWS));
+	rig_expect_all_seen(~((uint64_t)RIG_OPS_FAST | RIG_OPS_INTEGER | RIG_OPS_SELECT |
+			      RIG_OPS_ELEMENTWISE | RIG_OPS_ROWS));
 }
 
 int main(void)

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "saved.h"
+
 /* ---- the operators of ONNX */
 
 struct origin {
@@ -59,8 +61,15 @@ static WNNStringView find_operator(const struct origins *origins, const WNNProfi
 static int find_operators(struct report *report)
 {
 	struct origins origins = { 0 };
-	int ret = model_file_load(report->model, &report->file);
+	int ret;
 
+	/* A graph that was saved has no names of ONNX. */
+	if (saved_is(report->model)) {
+		for (size_t i = 0; i < report->profile.nodeCount; i++)
+			report->nodes[i].onnx = report->profile.nodes[i].operatorName;
+		return DONE;
+	}
+	ret = model_file_load(report->model, &report->file);
 	if (ret)
 		return ret;
 	if (add_graph(&origins, report->file->graph)) {
