@@ -13,13 +13,12 @@ environment_root()
 }
 
 # The releases that can be built for and booted, the newest of each series, the oldest series first;
-# those of another system in $guest_system, if that has any.
+# those of another system in $guest_system.
 kernels()
 {
 	local from dir release
 
-	from=${guest_system:-}
-	compgen -G "$from/lib/modules/*/build" >/dev/null && [ -n "$from" ] || from=$(environment_root)
+	from=${guest_system:-$(environment_root)}
 	for dir in "$from"/lib/modules/*/build; do
 		release=${dir%/build}
 		release=${release##*/}

@@ -153,10 +153,6 @@ guest_prepare()
 	[ ! -e "$(driver_folder "$guest_kernel" gcc)/.stamp" ] || guest_module=gcc
 	[ "$guest_build" = 0 ] || guest_quietly guest_builds || exit
 	guest_line=(python3 "$top/scripts/guest.py" "--kernel=$guest_kernel" "${guest_args[@]}")
-	# A system without kernels boots one of the environment.
-	if [ -n "$guest_system" ] && [ ! -e "$guest_system/boot/vmlinuz-$guest_kernel" ]; then
-		guest_line+=(--kernel-root=/)
-	fi
 	if [ -n "$(debug_name_of "$guest_kernel")" ]; then
 		guest_line+=("--kernel-root=$(debug_folder "$(debug_name_of "$guest_kernel")")/system")
 	fi

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# GStreamer and PipeWire, unmodified, on a device, as TAP: run.sh npu|sim|cpu WORK
+# GStreamer and PipeWire, unmodified, on a device, as TAP: run.sh sim|cpu WORK
 # WORK has our libraries and what make_models.py makes. ./npu check media runs this in a Debian that has the programs.
 
 # The status of a condition is what ok() is given.
