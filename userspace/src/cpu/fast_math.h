@@ -154,11 +154,11 @@ static inline double cpu_pow(double a, double b)
 	uint64_t bits, sign;
 
 	/* exp() has limits of its own, which no infinity goes through. */
-	y = (size == 0) & (b < 0) ? INFINITY : y;
-	y = (size == INFINITY) & (b > 0) ? INFINITY : y;
-	y = (size == 1) & (b == b) ? 1 : y;
-	y = (a < 0) & !whole & (size < INFINITY) ? NAN : y;
-	y = (b == 0) | (a == 1) ? 1 : y;
+	y = ((size == 0) & (b < 0)) ? INFINITY : y;
+	y = ((size == INFINITY) & (b > 0)) ? INFINITY : y;
+	y = ((size == 1) & (b == b)) ? 1 : y;
+	y = ((a < 0) & !whole & (size < INFINITY)) ? NAN : y;
+	y = ((b == 0) | (a == 1)) ? 1 : y;
 	memcpy(&sign, &a, sizeof(sign));
 	memcpy(&bits, &y, sizeof(bits));
 	bits ^= (sign >> 63 & (uint64_t)odd) << 63;
