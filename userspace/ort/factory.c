@@ -3,12 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <onpu/registers.h>
 #include <webnn/webnn_npu.h>
 
 #include "provider.h"
 
-#define VENDOR	  "Open NPU"
-#define DEVICE_ID 0x10f0
+#define VENDOR "Open NPU"
 
 static const char *const virtual_names[2] = { "sim", "cpu" };
 
@@ -27,7 +27,7 @@ static const char *get_vendor(const struct ort_ep_factory *factory)
 static uint32_t get_vendor_id(const struct ort_ep_factory *factory)
 {
 	(void)factory;
-	return ONPU_VENDOR_ID;
+	return ONPU_PCI_VENDOR;
 }
 
 static const char *get_version(const struct ort_ep_factory *factory)
@@ -81,8 +81,8 @@ static struct ort_status *offer_virtual(struct onpu_factory *factory, size_t ind
 		ort->AddKeyValuePair(metadata, "description",
 				     index ? "the CPU, through libwebnn-npu" :
 					     "the model of the NPU in libwebnn-npu");
-		status = ort->CreateHardwareDevice(ORT_HARDWARE_GPU, ONPU_VENDOR_ID,
-						   DEVICE_ID + 1 + (uint32_t)index, VENDOR,
+		status = ort->CreateHardwareDevice(ORT_HARDWARE_GPU, ONPU_PCI_VENDOR,
+						   ONPU_PCI_DEVICE + 1 + (uint32_t)index, VENDOR,
 						   metadata, &factory->virtual_devices[index]);
 		ort->ReleaseKeyValuePairs(metadata);
 	}
@@ -105,8 +105,8 @@ static struct ort_status *get_devices(struct ort_ep_factory *base,
 		int type = ort->HardwareDevice_Type(hardware[i]);
 
 		if (type == ORT_HARDWARE_NPU &&
-		    ort->HardwareDevice_VendorId(hardware[i]) == ONPU_VENDOR_ID &&
-		    ort->HardwareDevice_DeviceId(hardware[i]) == DEVICE_ID)
+		    ort->HardwareDevice_VendorId(hardware[i]) == ONPU_PCI_VENDOR &&
+		    ort->HardwareDevice_DeviceId(hardware[i]) == ONPU_PCI_DEVICE)
 			status = offer(factory, hardware[i], "npu", &devices[*count]);
 		else if (type == ORT_HARDWARE_CPU && !factory->has_virtual)
 			status = offer(factory, hardware[i], NULL, &devices[*count]);

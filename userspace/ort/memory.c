@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <onpu/registers.h>
+
 #include "read.h"
 
 #define PAGE 4096
@@ -45,7 +47,7 @@ struct ort_status *onpu_memory_offer(struct onpu_factory *factory, struct ort_ep
 	const struct ort_api *ort = &factory->ort;
 
 	if (!factory->memory)
-		ORT_TRY(ort->CreateMemoryInfo_V2("Open NPU", ORT_MEMORY_NPU, ONPU_VENDOR_ID, 0,
+		ORT_TRY(ort->CreateMemoryInfo_V2("Open NPU", ORT_MEMORY_NPU, ONPU_PCI_VENDOR, 0,
 						 ORT_MEMORY_HOST_ACCESSIBLE, 0,
 						 ORT_ALLOCATOR_DEVICE, &factory->memory));
 	return ort->EpDevice_AddAllocatorInfo(device, factory->memory);

@@ -11,8 +11,7 @@
 #include "../import/common/memory.h"
 #include "ort.h"
 
-#define ONPU_PROVIDER  "OnpuExecutionProvider"
-#define ONPU_VENDOR_ID 0x1af4
+#define ONPU_PROVIDER "OnpuExecutionProvider"
 
 struct onpu_factory {
 	struct ort_ep_factory base;
