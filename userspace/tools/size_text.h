@@ -5,11 +5,37 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /*
  * Reads a number of bytes, decimal or with 0x, and a K, M or G behind it for that many KiB, MiB or GiB.
  * Returns false when @text is none, or beyond 2^64.
  */
 bool size_text_read(const char *text, uint64_t *bytes);
+
+#define SIZE_TEXT 32
+
+/* "4 MiB", "1.5 GiB", "32 bytes"; returns @text, which has SIZE_TEXT bytes. */
+static inline char *size_text(char *text, uint64_t bytes)
+{
+	static const char *const units[] = { "KiB", "MiB", "GiB", "TiB" };
+	double value = (double)bytes / 1024;
+	size_t unit = 0;
+
+	if (bytes < 1024) {
+		snprintf(text, SIZE_TEXT, "%u bytes", (unsigned int)bytes);
+		return text;
+	}
+	while (value >= 1024 && unit + 1 < sizeof(units) / sizeof(units[0])) {
+		value /= 1024;
+		unit++;
+	}
+	/* As much as is exact, or one digit. */
+	if (value == (double)(uint64_t)value)
+		snprintf(text, SIZE_TEXT, "%.0f %s", value, units[unit]);
+	else
+		snprintf(text, SIZE_TEXT, "%.1f %s", value, units[unit]);
+	return text;
+}
 
 #endif

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../smi/size.h"
+#include "../size_text.h"
 #include "cost.h"
 #include "drawing.h"
 #include "model_file.h"

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "../placement.h"
-#include "../smi/size.h"
+#include "../size_text.h"
 #include "quantity.h"
 #include "report.h"
 

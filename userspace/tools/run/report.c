@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "../placement.h"
-#include "../smi/size.h"
+#include "../size_text.h"
 #include "quantity.h"
 
 /* ---- what follows from the profile */

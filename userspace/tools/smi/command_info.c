@@ -8,9 +8,9 @@
 
 #include <onpu/registers.h>
 
+#include "../size_text.h"
 #include "device.h"
 #include "query.h"
-#include "size.h"
 #include "smi.h"
 #include "tree.h"
 

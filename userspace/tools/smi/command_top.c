@@ -9,9 +9,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../size_text.h"
 #include "client.h"
 #include "device.h"
-#include "size.h"
 #include "smi.h"
 #include "tree.h"
 
