@@ -62,8 +62,8 @@ class Info(Reports):
         self.assertEqual((info["macs"], info["macs_unknown"]), (150, 0))
         self.assertEqual({o["operator"]: o["macs"] for o in info["operators"]},
                          {"MatMul": 150, "Relu": 0, "Add": 0})
-        self.assertIn("multiply-accumulates: 150 (150)\n", text)
-        self.assertIn("weights: 3 tensors, 54 elements, 216 bytes (216 bytes)\n", text)
+        self.assertIn("multiply-accumulates: 150\n", text)
+        self.assertIn("weights: 3 tensors, 54 elements, 216 bytes\n", text)
         self.assertRegex(text, r"layer2 +MatMul +60 +80 bytes +sum: float \[3, 4\]\n")
         info, text = self.json("info", convolution(self.folder))
         self.assertEqual({n["name"]: n["macs"] for n in info["nodes"] if n["macs"]},

@@ -383,11 +383,13 @@ static void print_sums(const struct info *info)
 {
 	char count[QUANTITY_TEXT], bytes[SIZE_TEXT];
 
-	printf("weights: %zu tensors, %" PRIu64 " elements, %" PRIu64 " bytes (%s)\n",
-	       info->weights, info->weight_elements, info->weight_bytes,
-	       size_text(bytes, info->weight_bytes));
-	printf("multiply-accumulates: %" PRIu64 " (%s)", info->macs,
-	       quantity_count(count, info->macs));
+	printf("weights: %zu tensors, %" PRIu64 " elements, %" PRIu64 " bytes", info->weights,
+	       info->weight_elements, info->weight_bytes);
+	if (info->weight_bytes >= 1024)
+		printf(" (%s)", size_text(bytes, info->weight_bytes));
+	printf("\nmultiply-accumulates: %" PRIu64, info->macs);
+	if (info->macs >= 1000)
+		printf(" (%s)", quantity_count(count, info->macs));
 	if (info->macs_unknown)
 		printf(", and those of %zu nodes, which are not known", info->macs_unknown);
 	putchar('\n');
