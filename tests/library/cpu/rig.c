@@ -505,3 +505,13 @@ void run_rounds(bool (*one)(void))
 	for (int i = 0; i < rounds(); i++)
 		assert_true(one());
 }
+
+struct ir_unary_attrs rig_random_act(void)
+{
+	static const int kinds[] = { IR_UNARY_NONE, IR_RELU, IR_CLAMP, IR_TANH, IR_LEAKY_RELU };
+
+	return (struct ir_unary_attrs){ .kind = kinds[random_below(5)],
+					.alpha = -0.5f,
+					.beta = 0.75f,
+					.half = random_below(4) == 0 };
+}

@@ -103,6 +103,9 @@ void *rig_run(struct rig *rig, enum cpu_layer layer, enum ir_op op, const union 
 	      uint32_t num_results, const struct ir_type *types);
 void rig_exit(struct rig *rig);
 
+/* A function that is computed with a node, or none. */
+struct ir_unary_attrs rig_random_act(void);
+
 /* A test that runs `name_round` again and again; each must find a fast kernel. */
 void run_rounds(bool (*one)(void));
 

@@ -49,16 +49,6 @@ static void add_values(struct rig *rig, enum ir_dtype dtype, uint32_t rank, cons
 							 0));
 }
 
-static struct ir_unary_attrs random_act(void)
-{
-	static const int kinds[] = { IR_UNARY_NONE, IR_RELU, IR_CLAMP, IR_TANH, IR_LEAKY_RELU };
-
-	return (struct ir_unary_attrs){ .kind = kinds[random_below(5)],
-					.alpha = -0.5f,
-					.beta = 0.75f,
-					.half = random_below(4) == 0 };
-}
-
 /* Two operands that are broadcast, the first dims of the second left out now and then. */
 static void add_pair(struct rig *rig, enum ir_dtype dtype, uint32_t rank, const int64_t *y,
 		     double most)
@@ -85,7 +75,7 @@ static bool binary_round(void)
 	struct rig rig;
 
 	attrs.binary.kind = (enum ir_binary)random_below(IR_PRELU + 1);
-	attrs.binary.act = random_act();
+	attrs.binary.act = rig_random_act();
 	rig_init(&rig);
 	add_pair(&rig, IR_F32, rank, y, 1);
 	return rig_compare(&rig, IR_OP_BINARY, &attrs, 1, &type, 1e-6);

@@ -22,16 +22,6 @@ static bool compare(struct rig *rig, enum ir_op op, const union ir_attrs *attrs,
 	return rig_compare(rig, op, attrs, 1, &type, tolerance);
 }
 
-static struct ir_unary_attrs random_act(void)
-{
-	static const int kinds[] = { IR_UNARY_NONE, IR_RELU, IR_CLAMP, IR_TANH, IR_LEAKY_RELU };
-
-	return (struct ir_unary_attrs){ .kind = kinds[random_below(5)],
-					.alpha = -0.5f,
-					.beta = 0.75f,
-					.half = random_below(4) == 0 };
-}
-
 /* Out size of one axis, 0 if the window does not fit. */
 static int64_t out_size(int64_t in, uint32_t k, uint32_t dilation, uint32_t stride, uint32_t p0,
 			uint32_t p1)
@@ -84,7 +74,7 @@ static bool conv_round(void)
 	}
 	a->layout = random_below(2) ? IR_NCHW : IR_NHWC;
 	a->filter_layout = (enum ir_filter_layout)random_below(4);
-	a->act = random_act();
+	a->act = rig_random_act();
 	h = between(1, random_below(4) ? 12 : 24);
 	w = between(1, random_below(4) ? 12 : 60);
 	/* Several parts of rows also with strides. */
@@ -133,7 +123,7 @@ static bool depthwise_round(void)
 {
 	union ir_attrs attrs = { .conv = { .layout = random_below(2) ? IR_NCHW : IR_NHWC,
 					   .filter_layout = IR_OHWI,
-					   .act = random_act() } };
+					   .act = rig_random_act() } };
 	struct ir_conv_attrs *a = &attrs.conv;
 	int64_t n = between(8, 50), in[2], out[2], x[4], y[4];
 	struct rig rig;
@@ -176,7 +166,7 @@ static bool transposed_round(void)
 	a->groups = between(1, 3);
 	a->layout = random_below(2) ? IR_NCHW : IR_NHWC;
 	a->filter_layout = (enum ir_filter_layout)random_below(4);
-	a->act = random_act();
+	a->act = rig_random_act();
 	for (int i = 0; i < 2; i++) {
 		uint32_t k = between(1, random_below(4) ? 4 : 9);
 		int64_t span;
@@ -273,7 +263,7 @@ static bool matmul_round(void)
 	a->b_transpose = random_below(2);
 	a->alpha = random_below(4) ? 1 : 0.5f;
 	a->beta = random_below(4) ? 1 : 2;
-	a->act = random_act();
+	a->act = rig_random_act();
 	memcpy(x,
 	       (int64_t[]){ b0, random_below(2) ? b1 : 1, a->a_transpose ? k : m,
 			    a->a_transpose ? m : k },
@@ -596,7 +586,7 @@ static void test_computed_products(void **state)
 		union ir_attrs attrs = { .matmul = { .b_transpose = transposed,
 						     .alpha = random_below(2) ? 1 : -0.375f,
 						     .beta = random_below(4) ? 1 : 2,
-						     .act = random_act() } };
+						     .act = rig_random_act() } };
 		struct rig rig;
 
 		rig_init(&rig);
@@ -619,7 +609,7 @@ static void test_shared_columns(void **state)
 		union ir_attrs attrs = { .matmul = { .b_transpose = i & 1,
 						     .alpha = i & 2 ? 1 : 3,
 						     .beta = 1,
-						     .act = random_act() } };
+						     .act = rig_random_act() } };
 		struct rig rig;
 
 		rig_init(&rig);
@@ -651,7 +641,7 @@ static void test_many_columns(void **state)
 						   .groups = 1,
 						   .layout = IR_NHWC,
 						   .filter_layout = IR_OHWI,
-						   .act = random_act() } };
+						   .act = rig_random_act() } };
 		struct rig rig;
 
 		rig_init(&rig);
