@@ -348,7 +348,7 @@ typedef struct WNNTensorDmaBuf {
 	int32_t fd;
 	/**
 	 * Where in the dma-buf the elements begin, in bytes: a multiple of 64. They lie in
-	 * row-major order without gaps. Default: 0. Default: 0.
+	 * row-major order without gaps. Default: 0.
 	 */
 	uint64_t offset;
 } WNNTensorDmaBuf;
@@ -381,9 +381,7 @@ typedef struct WNNTensorHostMemory {
 	 * wnnContextWriteTensor or a mapping.
 	 */
 	void *data;
-	/**
-	 * Bytes at data that are the tensor's: at least as many as it has. Default: 0. Default: 0.
-	 */
+	/** Bytes at data that are the tensor's: at least as many as it has. Default: 0. */
 	size_t size;
 } WNNTensorHostMemory;
 
@@ -412,7 +410,7 @@ typedef struct WNNRecurrentDetails {
 	WNNOperand sequenceLengths;
 	/**
 	 * Operands of the gates' activations are limited to the range from -clip to clip; 0: they
-	 * are not limited. Default: 0. Default: 0.
+	 * are not limited. Default: 0.
 	 */
 	double clip;
 	/**
