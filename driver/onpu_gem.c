@@ -244,7 +244,7 @@ static int export_end_cpu_access(struct dma_buf *buf, enum dma_data_direction di
 	return export_sync(buf, DRM_ONPU_BO_SYNC_FOR_DEVICE);
 }
 
-/* Those of DRM's helpers take it that devices see the caches. */
+/* DRM's own operations sync nothing: they assume that every device sees the caches. */
 static const struct dma_buf_ops export_ops = {
 	.attach = export_attach,
 	.detach = export_detach,
@@ -452,7 +452,7 @@ int onpu_gem_prime_fd_to_handle(struct drm_device *drm, struct drm_file *drm_fil
 	return ret;
 }
 
-/* Of another driver's buffer there is only all of it. */
+/* Another driver's buffer can only be mapped whole. */
 static int read_import(struct drm_gem_object *obj, u64 offset, void *to, size_t size)
 {
 	struct iosys_map memory;

@@ -19,8 +19,8 @@ struct onpu_bo {
 	/** @flags: Combination of &enum drm_onpu_bo_flags. */
 	u32 flags;
 	/**
-	 * @user: Who pays for it, with a reference; NULL: it is not counted anywhere yet. Of what
-	 * is imported, protected by &onpu_file.import_lock.
+	 * @user: Who pays for it, with a reference; NULL: it is not counted anywhere yet. While a
+	 * buffer is imported, &onpu_file.import_lock protects this.
 	 */
 	struct onpu_user *user;
 	/** @read_only: The CPU maps it for reading only: a completion page. */

@@ -18,7 +18,7 @@ import xml.etree.ElementTree as xml
 WITH_CASES = {f"stage {name}" for name in ("frontdoor", "test", "test-more", "guest",
                                                "guest-more", "packages", "sanitizers")}
 
-# Of each test that failed: a log may be all that is left of a run, or only its end.
+# So many lines of each failed test are printed: the end of a log may be all that is left of a run.
 LAST_LINES = 20
 
 

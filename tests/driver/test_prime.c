@@ -328,7 +328,7 @@ static bool import_waits(const struct import *import)
 	return false;
 }
 
-/* Of the driver's file in debugfs, which only root has: the next invalidation is not made. */
+/* Has the driver leave out the next invalidation, by its file in debugfs, which only root may write. */
 static bool lose_invalidation(void)
 {
 	glob_t found;
@@ -355,7 +355,7 @@ static bool gets_what_is_closed(struct import *import)
 	bool waits;
 
 	import->ends = false;
-	/* It is being given up until the device answers another invalidation. */
+	/* The driver keeps the memory of the small buffer until the device answers another invalidation. */
 	must(lose_invalidation());
 	npu_bo_close(import->fd, &small);
 	must(!pthread_create(&thread, NULL, import_it, import));

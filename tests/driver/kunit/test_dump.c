@@ -127,7 +127,7 @@ static void flooded(struct kunit *test, unsigned int files)
 	KUNIT_EXPECT_EQ(test, count_lines(text, "\n[registers]\n"), 1);
 	KUNIT_EXPECT_EQ(test, count_lines(text, "\n| "), sizeof(t->failure.log));
 	KUNIT_EXPECT_EQ(test, count_lines(text, "\n[end]\n"), 1);
-	/* That of the failure is there once, and comes first. */
+	/* The context that failed and its client are there once, and come first. */
 	KUNIT_EXPECT_EQ(test, count_lines(text, "[contexts]\nclient=1000 context=2 "), 1);
 	KUNIT_EXPECT_EQ(test, count_lines(text, "[clients]\nclient=1000 "), 1);
 	KUNIT_EXPECT_EQ(test, count_lines(text, " context=2 "), 1);
@@ -145,7 +145,7 @@ static void a_thousand_files(struct kunit *test)
 	flooded(test, CLIENTS);
 }
 
-/* What is shown and what is left out are all there are. */
+/* The lines that are shown and the number left out add up to all contexts and clients. */
 static void the_rest_is_counted(struct kunit *test)
 {
 	struct dump_test *t = test->priv;

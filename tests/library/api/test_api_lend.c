@@ -103,11 +103,11 @@ static void graphs_work_in_place(void **state)
 		check(second, 70);
 		assert_int_equal(copies.bytesIn, in_place ? 0 : BYTES);
 		assert_int_equal(copies.bytesOut, in_place ? 0 : BYTES);
-		/* What is written there between dispatches counts. */
+		/* The next dispatch sees what the application writes to its memory. */
 		fill(first, 30);
 		measure(context, graph, x, y, &copies);
 		check(second, 30);
-		/* Of one's own memory nothing is counted. */
+		/* Tensors in the library's own memory count no copies. */
 		measure(context, graph, x, own, &copies);
 		assert_int_equal(copies.bytesIn, in_place ? 0 : BYTES);
 		assert_int_equal(copies.bytesOut, 0);
@@ -120,7 +120,7 @@ static void graphs_work_in_place(void **state)
 		wnnTensorRelease(own);
 		wnnGraphRelease(graph);
 		wnnContextRelease(context);
-		/* It is still the application's. */
+		/* The memory still belongs to the application, with its contents. */
 		check(second, 30);
 		free(memory);
 	}
@@ -161,7 +161,7 @@ static void calls_use_the_memory(void **state)
 	wnnInstanceRelease(instance);
 }
 
-/* What is enqueued before a move works where the tensor was, what comes later where it is. */
+/* Work enqueued before a move uses the memory before it; later work uses the new memory. */
 static void tensors_move(void **state)
 {
 	WNNInstance instance = wnnCreateInstance(NULL);

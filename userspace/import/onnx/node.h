@@ -66,7 +66,7 @@ struct onnx_node {
 /* Adds to the list of refusals; always returns -1. */
 int onnx_refuse(struct onnx_node *node, const char *attribute, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-/* The same because the shape of a result has too many elements. */
+/* Refuses a node whose result would have too many elements; always returns -1. */
 int onnx_too_big(struct onnx_node *node, const char *attribute, const struct onnx_shape *shape);
 /* The same because an input must be a constant. */
 int onnx_refuse_variable(struct onnx_node *node, size_t input, const char *what);

@@ -52,7 +52,7 @@ static int describe_weight(struct onnx_arena *arena, const Onnx__TensorProto *te
 	return describe_as(arena, tensor->data_type, rank, sizes, info);
 }
 
-/* What a node makes: as it was found, else as the file says. */
+/* Adds the output of a node: as the import found it, else as the file says. */
 static int describe_output(struct onnx_model *model, struct onnx_arena *arena,
 			   const struct onnx_scope *scope, const char *name, WNNOnnxValueInfo *info)
 {

@@ -522,7 +522,8 @@ WNN_EXPORT WNNOnnxRefusalArray wnnOnnxModelGetNotices(WNNOnnxModel model);
 /**
  * Gives the weights of the main graph and what its nodes compute, with types and shapes: as the last
  * wnnOnnxModelAddToBuilder(), wnnOnnxModelBuildSync() or wnnOnnxModelProbe() found them, also when it refused
- * nodes, and as the file says for what it did not get to. Of all else the rank is WNN_ONNX_RANK_UNKNOWN.
+ * nodes, and as the file says for what it did not get to. The rank of all others is
+ * WNN_ONNX_RANK_UNKNOWN.
  *
  * @param model The model.
  *

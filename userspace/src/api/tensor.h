@@ -54,8 +54,8 @@ int tensor_check_unmapped(WNNTensor tensor, const char *what, struct wnn_error *
 
 /*
  * What becomes of a tensor that was to be written, on the timeline: NULL when it was, else why it was
- * not. Then it gives no data until something writes it. Of a dma-buf and of memory of the application nothing is
- * kept: others write it, too.
+ * not. Then it gives no data until something writes it. Nothing is kept for a dma-buf and for memory of the
+ * application, which others write, too.
  */
 void tensor_note_written(WNNTensor tensor, const struct wnn_error *fault);
 /* UnknownError when it was not, on the timeline; work that may write it has to be through. */

@@ -166,7 +166,7 @@ static inline double cpu_pow(double a, double b)
 	return y;
 }
 
-/* log(1 + e^x) is x + log(1 + e^-x), too. Of a small e, 1 + e would lose the digits. */
+/* log(1 + e^x) is x + log(1 + e^-x), too. A sum 1 + e would lose the digits of a small e. */
 static inline double cpu_softplus(double x)
 {
 	double e = cpu_exp(x < 0 ? x : -x), more = e < 0x1p-20 ? e - e * e / 2 : cpu_log(1 + e);

@@ -36,7 +36,7 @@ static void run_rows(struct cpu_context *cpu, struct rows *r, cpu_range_fn work)
 	cpu_parallel_ranges(cpu, r->y.count / r->ny, GRAIN / r->ny + 1, work, r);
 }
 
-/* Of pad and tile: the last axis that grows decides; behind it, rows are alike. */
+/* Finds the last axis that pad or tile makes longer: behind it, rows are alike. */
 static void measure_rows(struct rows *r)
 {
 	r->last = r->y.rank;

@@ -166,7 +166,7 @@ struct cpu_simd {
 	void (*round_halves)(float *y, int64_t n);
 	/* softmax of lines of n floats each, one behind the other; x may be y */
 	void (*softmax)(float *y, const float *x, int64_t lines, int64_t n);
-	/* The same of lines that begin one beside the other, with `step` floats to the next of a line. */
+	/* softmax of columns that lie side by side: `step` floats from one element to the next */
 	void (*softmax_columns)(float *y, const float *x, int64_t n, int64_t step, int64_t columns);
 	/* Of a line; CPU_FOLD_SQUARES: of the distances from the centre. NaN is the largest and the smallest. */
 	double (*fold)(enum cpu_fold kind, const float *x, int64_t n, double centre);

@@ -261,8 +261,8 @@ static int compare_in_order(struct comparison *comparison, const struct target *
 }
 
 /*
- * Of tensors that cannot all be outputs, as one of them is a sequence or its node is refused, each half is tried, down
- * to single ones.
+ * Compares the tensors of a list. Where they cannot all be outputs, as one of them is a sequence or its node is refused,
+ * it tries each half, down to single tensors.
  */
 static int compare_group(struct comparison *comparison, struct subject *subject, struct target *got,
 			 struct target *expected, char *const *names, size_t count)

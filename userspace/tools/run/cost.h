@@ -16,7 +16,7 @@ struct shapes {
 };
 
 /*
- * Of the inputs of the model, its weights and what its nodes make; what they point to is @model's. Returns
+ * Collects the shapes of the model's inputs, its weights and the outputs of its nodes, which belong to @model. Returns
  * 0, or -1 when memory is exhausted.
  */
 int shapes_init(struct shapes *shapes, WNNOnnxModel model);

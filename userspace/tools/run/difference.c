@@ -26,7 +26,7 @@ static double error_of(double got, double expected)
 	return isfinite(got) && isfinite(expected) ? fabs(got - expected) : (double)INFINITY;
 }
 
-/* Of two that are zero it is 1, of one that is 0. */
+/* The cosine of the angle between the two; 1 where both are zero, 0 where one is. */
 static double cosine_of(const struct value *got, const struct value *expected)
 {
 	double both = 0, one = 0, other = 0;
@@ -45,7 +45,7 @@ static double cosine_of(const struct value *got, const struct value *expected)
 	return both > 1 ? 1 : both < -1 ? -1 : both;
 }
 
-/* Of integers of whole bytes. */
+/* Counts the elements that differ; both are integers of whole bytes. */
 static size_t count_unequal(const struct value *got, const struct value *expected)
 {
 	size_t size = got->count ? got->size / got->count : 0, count = 0;

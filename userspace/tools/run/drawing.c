@@ -133,7 +133,7 @@ static void put_graph(FILE *file, const struct drawing *drawing)
 {
 	const Onnx__GraphProto *graph = drawing->graph;
 
-	/* Of large graphs the best layout would take minutes. */
+	/* The best layout of a large graph would take minutes. */
 	fputs("digraph {\nnslimit=2;nslimit1=2;ranksep=0.3;\n"
 	      "node [fontname=\"sans-serif\",fontsize=11];\n"
 	      "edge [fontname=\"sans-serif\",fontsize=9];\n",
@@ -220,7 +220,7 @@ static void put_head(FILE *file, const struct drawing *drawing)
 	fputs("</p>\n<div class=wide>\n", file);
 }
 
-/* Of a document of SVG a page has only the element. */
+/* Copies a document of SVG; a page takes only the element <svg> of it. */
 static void copy_svg(FILE *from, FILE *to, bool page)
 {
 	char line[4096];

@@ -8,7 +8,7 @@
 /* Whether it is a folder, whose files are called as run --output-dir calls them, or a .npz file. */
 bool recorded_is(const char *path);
 bool recorded_has(const char *path, const char *name);
-/* Of a tensor that is there. Returns DONE, or an exit code after a message. */
+/* Reads a tensor that is there. Returns DONE, or an exit code after a message. */
 int recorded_load(const char *path, const char *name, struct value *value);
 
 #endif

@@ -92,7 +92,7 @@ void complain_as(int rank);
 int complain_wnn(enum exit_code code, bool onnx, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Of a clock that goes on evenly. */
+/* The time of a clock that nobody sets. */
 uint64_t nanoseconds(void);
 
 bool same_text(WNNStringView view, const char *text);

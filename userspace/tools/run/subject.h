@@ -39,7 +39,7 @@ struct subject {
 	uint64_t load_ns;     /* how long it took to load */
 	struct value *values; /* of all inputs, in the order of the file */
 	size_t value_count;
-	/* Of a saved graph: */
+	/* A saved graph has these: */
 	bool saved, profile;  /* profile: it has time stamps, though nobody asked for them */
 	struct target *first; /* has its context and graph until it is taken over */
 	WNNGraph described;   /* a reference, as saved_inputs has its texts */

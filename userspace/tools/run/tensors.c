@@ -164,7 +164,7 @@ void tensors_similar(const struct tensors *tensors, const char *name, char *text
 
 /* ---- types */
 
-/* Of operators whose outputs have another type than their first input. */
+/* The operators whose outputs have another type than their first input. */
 static const struct {
 	const char *operator;
 	int output; /* -1: all */

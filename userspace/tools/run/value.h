@@ -26,7 +26,7 @@ struct value {
 /* All elements are 0. Returns 0, or -1 when memory is exhausted or @rank is too large. */
 int value_init(struct value *value, WNNStringView name, WNNOperandDataType type, uint32_t rank,
 	       const uint32_t *shape);
-/* The same, with a message that begins with @about and tells size and limit. Returns DONE or @code. */
+/* As value_init(); a failure has a message that begins with @about and tells size and limit. Returns DONE or @code. */
 int value_make(struct value *value, int code, const char *about, WNNStringView name,
 	       WNNOperandDataType type, uint32_t rank, const uint32_t *shape);
 void value_exit(struct value *value);
