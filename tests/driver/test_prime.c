@@ -328,7 +328,7 @@ static bool import_waits(const struct import *import)
 	return false;
 }
 
-/* Has the driver leave out the next invalidation, by its file in debugfs, which only root may write. */
+/* Has the driver leave out the next invalidation, by a file in debugfs that only root writes. */
 static bool lose_invalidation(void)
 {
 	glob_t found;
@@ -355,7 +355,7 @@ static bool gets_what_is_closed(struct import *import)
 	bool waits;
 
 	import->ends = false;
-	/* The driver keeps the memory of the small buffer until the device answers another invalidation. */
+	/* The driver keeps the small buffer until the device answers another invalidation. */
 	must(lose_invalidation());
 	npu_bo_close(import->fd, &small);
 	must(!pthread_create(&thread, NULL, import_it, import));

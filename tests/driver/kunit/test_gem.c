@@ -57,7 +57,7 @@ static struct {
 	bool wrong;
 	/* Calls until the process is killed. */
 	u64 life;
-	/* @table is mapped for another device: how often it was synced for that, and for the CPU. */
+	/* @table is mapped for another device: how often it was synced for it, and for the CPU. */
 	struct sg_table *table;
 	unsigned int others[2];
 } seen;
