@@ -70,6 +70,8 @@ stage_lint()
 		inside python3 "$top/scripts/check-tree.py" || status=1
 	step check-functions "lengths of functions" \
 		inside python3 "$top/scripts/check-functions.py" || status=1
+	step check-words "sentences without a subject" \
+		inside python3 "$top/scripts/check-words.py" || status=1
 	step check-format "C as clang-format writes it" inside bash "$top/scripts/check-format.sh" || status=1
 	step check-includes "include directions" \
 		inside python3 "$top/scripts/check-includes.py" || status=1
