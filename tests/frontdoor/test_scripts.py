@@ -348,6 +348,103 @@ class Words(ScriptTest):
         self.assertIn("set MOST in scripts/check-words.py to 1", out)
 
 
+class SameCode(ScriptTest):
+    """A file with words and code; each case changes it and asks whether the code is another one."""
+
+    C = SPDX + ("/*\n * The size.\n */\n#define SUM(a, b) /* both */ \\\n\t((a) + (b)) // sum\n"
+                "#if 0\nint dead = 1;\n#endif\nchar *s = \"a  /* b */\"; /* text */\n")
+    PYTHON = '"""Words."""\n\n\ndef f():\n    """Words of f."""\n    return "a"  # why\n'
+    SHELL = "#!/bin/bash\n# Words.\nf()\n{\n\techo \"# a\" $(ls) # why\n\tcat <<END\n# b\nEND\n}\n"
+
+    def git(self, *args):
+        subprocess.run(["git", "-C", self.folder, "-c", "user.name=a", "-c", "user.email=a@b", *args], check=True,
+                       stdout=subprocess.DEVNULL)
+
+    def setUp(self):
+        super().setUp()
+        self.git("init", "-q")
+        for name, text in (("a.c", self.C), ("a.py", self.PYTHON), ("a.sh", self.SHELL), ("a.rst", "Words.\n")):
+            self.write(name, text)
+        self.git("add", ".")
+        self.git("commit", "-q", "-m", "a")
+
+    def compare(self, *commits):
+        done = subprocess.run([sys.executable, os.path.join(TOP, "scripts", "same-code.py"), *commits], text=True,
+                              cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        return done.returncode, done.stdout
+
+    def assert_words(self, name, text, old, new):
+        self.assertIn(old, text)
+        self.write(name, text.replace(old, new))
+        self.assertEqual(self.compare("HEAD"), (0, "1 files differ in words only, 0 in code, 0 were not compared\n"))
+        self.write(name, text)
+
+    def assert_code(self, name, text, old, new):
+        self.assertIn(old, text)
+        self.write(name, text.replace(old, new))
+        status, out = self.compare("HEAD")
+        self.assertEqual(status, 1, out)
+        self.assertTrue(out.startswith(f"{name}: "), out)
+        self.assertIn("0 files differ in words only, 1 in code, 0 were not compared", out)
+        self.write(name, text)
+
+    def test_words_of_c(self):
+        self.assert_words("a.c", self.C, " * The size.", " * The length\n * of a row, which isn't 0.")
+        self.assert_words("a.c", self.C, "/* both */", "")
+        self.assert_words("a.c", self.C, " // sum", "")
+        self.assert_words("a.c", self.C, "/* text */", "// text")
+
+    def test_code_of_c(self):
+        self.assert_code("a.c", self.C, "((a) + (b))", "((a) - (b))")
+        self.assert_code("a.c", self.C, "dead = 1", "dead = 2")
+        self.assert_code("a.c", self.C, "#if 0", "#if 1")
+        self.assert_code("a.c", self.C, "a  /* b */", "a /* b */")
+        self.assert_code("a.c", self.C, "a  /* b */", "a  /* c */")
+        # The comment goes on in the next line and swallows it.
+        self.assert_code("a.c", self.C, "#if 0\n", "#if 0 // why \\\n")
+
+    def test_words_of_python(self):
+        self.assert_words("a.py", self.PYTHON, '"""Words."""', '"""Other\n\nwords."""')
+        self.assert_words("a.py", self.PYTHON, "Words of f", "It returns a letter")
+        self.assert_words("a.py", self.PYTHON, "# why", "# why not")
+
+    def test_code_of_python(self):
+        self.assert_code("a.py", self.PYTHON, 'return "a"', 'return "b"')
+        self.assert_code("a.py", self.PYTHON, 'return "a"', 'return("a",)')
+        self.assert_code("a.py", self.PYTHON, 'return "a"', 'return (')
+
+    def test_words_of_shell(self):
+        self.assert_words("a.sh", self.SHELL, "# Words.", "# Other\n# words.")
+        self.assert_words("a.sh", self.SHELL, " # why", "")
+
+    def test_code_of_shell(self):
+        self.assert_code("a.sh", self.SHELL, "# a", "# c")
+        self.assert_code("a.sh", self.SHELL, "# b", "# c")
+        self.assert_code("a.sh", self.SHELL, "$(ls)", "$(ls -l)")
+        self.assert_code("a.sh", self.SHELL, "$(ls) # why", "# $(ls) why")
+
+    def test_not_compared(self):
+        self.write("a.rst", "Other words.\n")
+        self.assertEqual(self.compare("HEAD"), (0, "a.rst: not compared\n0 files differ in words only, 0 in code, "
+                                                   "1 were not compared\n"))
+
+    def test_files_that_come_and_go(self):
+        os.chmod(os.path.join(self.folder, "a.sh"), 0o755)
+        os.remove(os.path.join(self.folder, "a.c"))
+        self.write("b.py", self.PYTHON)
+        self.git("add", "-A")
+        self.assertEqual(self.compare("HEAD"), (1, "a.c: is gone\na.sh: its mode 100644 became 100755\n"
+                                                   "b.py: is new\n0 files differ in words only, 3 in code, "
+                                                   "0 were not compared\n"))
+
+    def test_two_commits(self):
+        self.write("a.c", self.C.replace("dead = 1", "dead = 2"))
+        self.git("commit", "-qam", "b")
+        self.write("a.c", self.C)
+        self.assertEqual(self.compare("HEAD^", "HEAD")[0], 1)
+        self.assertEqual(self.compare("HEAD^")[0], 0)
+
+
 class Demo(ScriptTest):
     def check(self, change=None, value=None):
         data = copy.deepcopy(GOOD_DEMO)
