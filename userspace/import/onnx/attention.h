@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the operators of attention have in common. */
+/* Helpers that the operators of attention share. */
 #ifndef ONNX_ATTENTION_H
 #define ONNX_ATTENTION_H
 

@@ -25,7 +25,7 @@ static int compare_elements(const struct onnx_value *x, size_t a, size_t b)
 		return x->type == ONNX_UINT64 ?
 			       ((uint64_t)m > (uint64_t)n) - ((uint64_t)m < (uint64_t)n) :
 			       (m > n) - (m < n);
-	/* What is no number is the last, and one like the other. */
+	/* NaN is sorted behind all numbers, and all NaN count as equal. */
 	return isnan(p) || isnan(q) ? !isnan(q) - !isnan(p) : (p > q) - (p < q);
 }
 

@@ -7,7 +7,7 @@
 
 #define ONNX_GRID_SPATIAL 3
 
-/* What lies outside of the image. */
+/* The value of positions outside of the image. */
 enum onnx_padding { ONNX_PAD_ZEROS, ONNX_PAD_BORDER, ONNX_PAD_REFLECTION };
 
 struct onnx_grid {

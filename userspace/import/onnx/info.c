@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What inputs and outputs a model has, and setting their dimensions and values. */
+/* Describes the inputs and outputs of a model and sets their dimensions and values. */
 #include <stdlib.h>
 #include <string.h>
 

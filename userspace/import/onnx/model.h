@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a WNNOnnxModel is. */
+/* The object behind a WNNOnnxModel. */
 #ifndef ONNX_MODEL_H
 #define ONNX_MODEL_H
 
@@ -66,7 +66,10 @@ struct onnx_model {
 int64_t onnx_model_dimension(const struct onnx_model *model,
 			     const Onnx__TensorShapeProto__Dimension *dimension);
 
-/* What is known of an input or output, whose settings may be NULL; -1 when memory is exhausted. */
+/*
+ * Fills in @info for an input or output; @input holds what the user has set, or is NULL. Returns -1
+ * when memory is exhausted.
+ */
 int onnx_model_describe(const struct onnx_model *model, struct onnx_arena *arena,
 			const Onnx__ValueInfoProto *proto, const struct onnx_input *input,
 			WNNOnnxValueInfo *info);

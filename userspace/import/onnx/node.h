@@ -68,12 +68,15 @@ int onnx_refuse(struct onnx_node *node, const char *attribute, const char *forma
 	__attribute__((format(printf, 3, 4)));
 /* Refuses a node whose result would have too many elements; always returns -1. */
 int onnx_too_big(struct onnx_node *node, const char *attribute, const struct onnx_shape *shape);
-/* The same because an input must be a constant. */
+/* Refuses a node because an input varies that must be a constant; always returns -1. */
 int onnx_refuse_variable(struct onnx_node *node, size_t input, const char *what);
 /* Refuses a node because something depends on the value of an input; the sentence begins with that thing. */
 int onnx_refuse_choice(struct onnx_node *node, size_t input, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-/* Adds to what the program is told beside; input: the one that is its cause, or NULL. */
+/*
+ * Adds a notice about a node that is imported all the same; @input: the input that is its cause, or
+ * NULL.
+ */
 void onnx_notice(struct onnx_node *node, const char *input, const char *text);
 /* Ends the import; always returns -1. */
 int onnx_fail(struct onnx_node *node);

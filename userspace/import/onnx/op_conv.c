@@ -230,7 +230,9 @@ static int transposed_pads(struct onnx_node *node, struct onnx_window *w, int64_
 					   (long long)shape[i]);
 		total = full - shape[i];
 		if (total < 0) {
-			/* What no window reaches is 0, or the bias. */
+			/*
+			 * The output is larger than the windows reach: the rest is 0, or the bias.
+			 */
 			extra[i] -= total;
 			total = 0;
 		}
@@ -293,7 +295,7 @@ static WNNOperand transposed3d(struct onnx_node *node, WNNOperand x, WNNOperand 
 	return sum;
 }
 
-/* What lies beyond the padding is cut off or added, then the bias comes. */
+/* Cuts the result to the size that ONNX demands, or extends it with zeros, and adds the bias. */
 static WNNOperand trim(struct onnx_node *node, WNNOperand y, WNNOperand bias,
 		       const struct onnx_window *w, const int64_t *extra)
 {

@@ -23,7 +23,7 @@ int onnx_op_trilu(struct onnx_node *node)
 			   onnx_in_type(node, 0));
 }
 
-/* Of com.microsoft they always were. */
+/* Pad takes its pads as inputs from version 11 on; com.microsoft's Pad has always done so. */
 static bool pads_are_inputs(const struct onnx_node *node)
 {
 	return node->version >= 11 || node->op->variant;
@@ -92,7 +92,7 @@ static WNNOperand pad_by_place(struct onnx_node *node, WNNOperand x, uint32_t ax
 	return x_gather(node, x, x_constant_ints(node, (size_t)length, places), axis);
 }
 
-/* What lies around the input is the input again. */
+/* Pads with the elements of the input itself, as if it were repeated without end. */
 static WNNOperand wrap(struct onnx_node *node, WNNOperand x, const int64_t *begin,
 		       const int64_t *end)
 {

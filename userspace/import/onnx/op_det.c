@@ -13,7 +13,10 @@ static WNNOperand element(struct onnx_node *node, WNNOperand x, int64_t row, int
 	return x ? x_at(node, x, rank - 2, column) : NULL;
 }
 
-/* Of the rows from @row on and the columns of @columns, a set of bits. */
+/*
+ * Returns the determinant of the rows from @row on and of the columns in @columns, one bit for each
+ * column.
+ */
 static WNNOperand minor_of(struct onnx_node *node, WNNOperand x, uint32_t size, uint32_t row,
 			   uint32_t columns)
 {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* GridSample: positions are computed by elements, what lies there is gathered and weighed. */
+/*
+ * GridSample: computes positions with elementwise operators, gathers the elements there and adds
+ * them up with their weights.
+ */
 #include <string.h>
 
 #include "grid.h"
@@ -7,7 +10,10 @@
 
 #define MAX_REACH 4
 
-/* Of one dimension: which element, its weight, and whether it is there (NULL: always). */
+/*
+ * An element that a sample reads along one dimension: its index, its weight, and whether it lies in
+ * the image (NULL: always).
+ */
 struct tap {
 	WNNOperand index, weight, inside;
 };
@@ -83,7 +89,10 @@ static WNNOperand position(struct onnx_node *node, const struct onnx_grid *g, WN
 			 x_linear(node, x, size / 2, (size - 1) / 2);
 	if (g->reach == 1)
 		x = x_round(node, x);
-	/* Of cubic samples each element is folded by itself, as in the frameworks that made them. */
+	/*
+	 * A cubic sample folds the index of each element later, as the frameworks that made such
+	 * models do, rather than its position here.
+	 */
 	return g->reach == 4 ? x : fold(node, g, x, g->image.dim[2 + d]);
 }
 

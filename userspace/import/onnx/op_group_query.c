@@ -13,7 +13,7 @@ struct group {
 	bool prompt; /* nothing is past */
 	/* Positions that are past, of each batch: [batch, 1, 1, 1] of int32. */
 	WNNOperand before;
-	/* The same where it is known and the same for all; -1: it is not. */
+	/* The number of past positions when it is known and equal for all batches, -1 otherwise. */
 	int64_t known;
 	WNNOperand query, key, value; /* [batch, length, heads * size] */
 };

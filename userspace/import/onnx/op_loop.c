@@ -197,7 +197,10 @@ int onnx_op_loop(struct onnx_node *node)
 		    onnx_run_subgraph(node, l.body, l.carried + 2, l.in, l.results) ||
 		    keep_outputs(node, &l, l.results + 1 + l.carried))
 			return -1;
-		/* The same one each time, without end but for the limit of iterations. */
+		/*
+		 * The body may give the same condition each time: then only the limit of iterations
+		 * ends the loop.
+		 */
 		condition = l.results[0];
 		memcpy(l.in + 2, l.results + 1, l.carried * sizeof(*l.in));
 	}

@@ -7,7 +7,10 @@
 
 #define MAX_PRODUCTS ((int64_t)1 << 22) /* elements that a product of integers has in between */
 
-/* As numpy.matmul: a vector on the left is a row, on the right a column, which then go again. */
+/*
+ * Multiplies as numpy.matmul does: takes a vector on the left as a row, one on the right as a
+ * column, and drops that dimension from the result.
+ */
 WNNOperand onnx_matmul(struct onnx_node *node, WNNOperand a, WNNOperand b)
 {
 	struct onnx_shape left, right, shape;
@@ -36,8 +39,8 @@ WNNOperand onnx_matmul(struct onnx_node *node, WNNOperand a, WNNOperand b)
 }
 
 /*
- * WebNN multiplies matrices of floats only. Of integers it is all products and their sum, in parts of
- * the common dimension that keep the products small.
+ * WebNN multiplies matrices of floats only. Integers are multiplied element by element and added
+ * up, in slices of the common dimension, which bound the memory of the products (MAX_PRODUCTS).
  */
 static WNNOperand integer_matmul(struct onnx_node *node, WNNOperand a, WNNOperand b)
 {

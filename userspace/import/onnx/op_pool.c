@@ -29,7 +29,7 @@ static WNNOperand pool2d(struct onnx_node *node, WNNOperand x, int kind,
 	return wnnGraphBuilderAveragePool2d(node->b, x, &options);
 }
 
-/* The same with padding where WebNN pads as ONNX does. */
+/* Builds a pooling that pads by itself, for those where WebNN's padding counts as ONNX's does. */
 static WNNOperand padded2d(struct onnx_node *node, WNNOperand x, int kind,
 			   const struct onnx_window *w)
 {

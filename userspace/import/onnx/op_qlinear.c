@@ -160,7 +160,7 @@ int onnx_op_qgemm(struct onnx_node *node)
 	return onnx_out(node, 0, a);
 }
 
-/* What is left of a product of integers and gets its scale: a float. */
+/* MatMulIntegerToFloat: dequantises both matrices, multiplies them and adds the bias. */
 int onnx_op_matmul_integer_to_float(struct onnx_node *node)
 {
 	WNNOperand a = onnx_dequantise_at(node, 0, 2, 4, -2);

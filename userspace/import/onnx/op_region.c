@@ -131,7 +131,10 @@ int onnx_op_roi_align(struct onnx_node *node)
 		y = sample(node, x, x_add(node, rows.low, rows.high),
 			   x_add(node, columns.low, columns.high));
 	} else {
-		/* As ONNX has it: the largest of the four weighted neighbours, not of their sums. */
+		/*
+		 * ONNX takes the maximum over the four weighted neighbours of each sample, rather
+		 * than over their sums.
+		 */
 		y = sample(node, x, rows.low, columns.low);
 		for (int i = 1; i < 4; i++) {
 			more = sample(node, x, i & 1 ? rows.high : rows.low,

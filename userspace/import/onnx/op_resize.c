@@ -247,7 +247,7 @@ static double shrink(const struct line *line)
 	return line->resize->antialias && line->scale < 1 ? line->scale : 1;
 }
 
-/* What one element of the output is made of. */
+/* Elements of the input that an element of the output is a weighted sum of. */
 struct taps {
 	int64_t *index;
 	double *weight;
@@ -404,7 +404,10 @@ static bool fits_line(struct onnx_node *node, const struct line *line)
 			continue;
 		}
 		weigh(line, i, &taps);
-		/* What is left of its weights after taking off those of the other. */
+		/*
+		 * resample2d weighs the elements low and high only: any weight of another one rules
+		 * it out.
+		 */
 		for (int64_t k = 0; k < line->taps; k++)
 			sum += fabs(taps.weight[k]) *
 			       (taps.index[k] != low && taps.index[k] != high);

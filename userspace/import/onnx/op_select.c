@@ -147,8 +147,9 @@ static WNNOperand to_places(struct onnx_node *node, WNNOperand left, WNNOperand 
 }
 
 /*
- * Each row with the one behind it, both in order: the place of an element is its own and as many more as
- * come before it in the other row. Of equal ones those of the first row come first.
+ * Merges each row with the next one, both in order: the position of an element in the result is its
+ * own plus the number of elements of the other row that come before it. Equal elements keep the
+ * order of the two rows.
  */
 static struct best merge_rows(struct onnx_node *node, struct best rows, int64_t k)
 {
@@ -291,8 +292,8 @@ static int top_k_by_selection(struct onnx_node *node, WNNOperand x, uint32_t axi
 }
 
 /*
- * Takes the extreme k times. What was taken is remembered, instead of overwritten by an infinity, which
- * the input may hold itself. Of equal elements the first is taken.
+ * Takes the extreme k times. What was taken is remembered, instead of overwritten by an infinity,
+ * which the input may hold itself. When elements are equal, the first is taken.
  */
 int onnx_op_top_k(struct onnx_node *node)
 {

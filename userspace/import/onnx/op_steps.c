@@ -50,7 +50,7 @@ static WNNOperand activate_gate(struct onnx_node *node, const struct recurrent *
 	return activate(node, a, x);
 }
 
-/* What one direction of the network consists of. */
+/* Operands of the steps of one direction of the network. */
 struct steps {
 	const struct recurrent *n;
 	const struct activation *f;

@@ -261,7 +261,7 @@ WNNOperand onnx_fit_scale(struct onnx_node *node, size_t input, const struct onn
 WNNOperand onnx_dequantise(struct onnx_node *node, size_t first, int64_t axis);
 WNNOperand onnx_quantise(struct onnx_node *node, WNNOperand x, size_t scale_at, int64_t axis,
 			 int type);
-/* What DynamicQuantizeLinear makes of a tensor; scale and zero point also with a dimension for each of the tensor. */
+/* Results of DynamicQuantizeLinear; full_scale and full_zero have the rank of the tensor. */
 struct onnx_dynamic {
 	WNNOperand integers, scale, zero, full_scale, full_zero;
 };

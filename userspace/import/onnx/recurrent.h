@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What the two ways to translate recurrent networks share. */
+/*
+ * Attributes and activations of recurrent networks, for both translations: WebNN's operators
+ * (op_recurrent.c) and single steps (op_steps.c).
+ */
 #ifndef ONNX_RECURRENT_H
 #define ONNX_RECURRENT_H
 

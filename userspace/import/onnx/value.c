@@ -264,7 +264,10 @@ double onnx_value_float(const struct onnx_value *value, size_t index)
 	}
 }
 
-/* As a conversion in C where that is defined; what does not fit becomes the nearest number. */
+/*
+ * Converts like C where C defines the result; a number that does not fit becomes the nearest one
+ * that does, NaN becomes 0.
+ */
 static int64_t to_int(double number)
 {
 	if (isnan(number))

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <webnn/webnn.h>
 
-/* What raw_data holds afterwards, in the byte order of the host. */
+/* The place of a tensor's raw_data in the file, which is in the byte order of the host. */
 struct onnx_span {
 	uint64_t offset, size;
 };

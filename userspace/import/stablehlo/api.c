@@ -20,7 +20,7 @@ struct WNNStablehloProgramImpl {
 	uint64_t loop_limit, unroll_limit;
 	/* For each module two lists. */
 	WNNStablehloValueInfoArray (*values)[2];
-	/* Of the last run, which holds the results. */
+	/* The last run, which owns the results. */
 	struct shlo_run run;
 	struct shlo_arena unrolled; /* what it was run as on a context, and what is told of that */
 	WNNStablehloTensor *results;
@@ -99,7 +99,7 @@ static void describe(struct WNNStablehloProgramImpl *program)
 		describe_module(program, m);
 }
 
-/* Of the bytes of the file. */
+/* Hashes the bytes of the file, to tell whether all ranks run the same program. */
 static uint64_t hash_of(const void *data, size_t size)
 {
 	uint64_t hash = size, word;
@@ -321,7 +321,7 @@ static struct shlo_tensor *take_input(struct shlo_run *run, const struct shlo_ty
 	return value;
 }
 
-/* What is run: on a context loops as operations in a row, where that can be. */
+/* Unrolls loops of the module for a run on a context, so that they can become part of a graph. */
 static void unroll(struct WNNStablehloProgramImpl *program)
 {
 	struct shlo_unroll with = {
@@ -366,7 +366,9 @@ static void run_entry(struct WNNStablehloProgramImpl *program, const WNNStablehl
 	}
 }
 
-/* What the module says of the number of its devices; 0: nothing. */
+/*
+ * Returns the number of devices that the attribute @name of the module demands; 0 when it has none.
+ */
 static size_t said(const struct shlo_module *module, const char *name)
 {
 	const struct shlo_attr *attr = shlo_attr_find(&module->attrs, name);

@@ -98,7 +98,7 @@ double shlo_bytes_real(struct shlo_bytes *b, enum shlo_element element);
 /* The place that a location says; where it says none, the byte of what it is asked for. */
 struct shlo_place shlo_bytes_place(struct shlo_bytes *b, struct shlo_place otherwise);
 
-/* What the encodings of the dialects hold, for bytecode_attr.c and bytecode_type.c. */
+/* Types and attributes in the encodings of the dialects VHLO and builtin. */
 const struct shlo_type *shlo_vhlo_read_type(struct shlo_bytes *b);
 const struct shlo_type *shlo_builtin_read_type(struct shlo_bytes *b);
 const struct shlo_attr *shlo_vhlo_read_attr(struct shlo_bytes *b);

@@ -308,7 +308,7 @@ static const struct shlo_attr *symbol(struct shlo_bytes *b, bool nested)
 {
 	const struct shlo_attr *name = shlo_bytes_attr(b);
 
-	/* Of a path the last name counts: functions are in one module. */
+	/* Only the last name of a path counts, since all functions are in one module. */
 	if (nested)
 		for (size_t count = shlo_bytes_count(b); count; count--)
 			name = shlo_bytes_attr(b);

@@ -5,7 +5,7 @@
 #include "bytecode.h"
 #include "vhlo.h"
 
-/* What an operation has besides name and place. */
+/* The bits that say which parts of an operation follow its name and location. */
 enum part {
 	HAS_ATTRS = 1,
 	HAS_RESULTS = 2,
@@ -23,7 +23,9 @@ struct scope {
 	size_t count, room;
 };
 
-/* Of a region that is read: where its values begin, and which is next. */
+/*
+ * The numbers of the values of the region that is read: the next one, and the one behind the last.
+ */
 struct span {
 	size_t next, end;
 };

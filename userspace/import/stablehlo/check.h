@@ -37,7 +37,7 @@ void shlo_need_shape(struct shlo_check *check, size_t operand);
 
 /* ---- processes */
 
-/* What groups of processes may be. */
+/* Demands on groups of processes. */
 enum shlo_grouped {
 	SHLO_GROUPED_ANY = 0,
 	SHLO_GROUPED_EVEN = 1, /* all of the same size */
@@ -51,13 +51,13 @@ void shlo_need_groups(struct shlo_check *check, int grouped, int64_t size);
 
 /* That operands and results are quantised only where the specification has it. */
 void shlo_check_quantised(struct shlo_check *check);
-/* What is wrong with a type by itself, NULL: nothing. */
+/* Returns what is wrong with a type by itself, NULL when nothing is. */
 const char *shlo_type_flaw(struct shlo_arena *arena, const struct shlo_type *type);
 /* That all operands, and a result that is none of booleans, store and stand for the same. */
 void shlo_need_same_base(struct shlo_check *check);
 /* That the result has the scales of the operand, along @axis of the result. */
 void shlo_need_scales(struct shlo_check *check, int axis);
-/* Of dot_general and convolution. */
+/* Checks the scales of dot_general and convolution. */
 void shlo_need_product_scales(struct shlo_check *check);
 
 /* ---- attributes */
@@ -65,7 +65,10 @@ void shlo_need_product_scales(struct shlo_check *check);
 void shlo_need_precision(struct shlo_check *check);
 void shlo_need_accuracy(struct shlo_check *check);
 
-/* Of custom calls the one that a program ends by, where what it demands does not hold. */
+/*
+ * Checks a custom call to shape_assertion, by which a program ends when a condition on shapes does
+ * not hold.
+ */
 void shlo_check_assertion(struct shlo_check *check);
 
 #endif

@@ -44,7 +44,10 @@ static void out_element(struct shlo_check *check, enum shlo_element element, int
 	check->out[0] = shlo_tensor_type(check->arena, element, rank, dims);
 }
 
-/* Of quantised numbers the result has the scale that the file says. */
+/*
+ * Gives the result the element type that the file declares, as only the file says the scales of a
+ * quantised result.
+ */
 static void out_quantised(struct shlo_check *check, int rank, const int64_t *dims)
 {
 	const struct shlo_type *declared = shlo_declared(check, 0);

@@ -13,7 +13,7 @@ static void need_sorted(struct shlo_check *check, const char *name, const struct
 			shlo_wrong(check, "%s is not sorted", name);
 }
 
-/* What both have in common. */
+/* Checks the dimension numbers that gather and scatter share. */
 static void check_numbers(struct shlo_check *check, const struct shlo_gather_numbers *n,
 			  const struct shlo_type *x, const struct shlo_type *indices)
 {
@@ -247,7 +247,7 @@ void shlo_check_dot_general(struct shlo_check *check)
 	need_right_scales(check, &n);
 }
 
-/* Of the groups: their number is the last dimension of the sizes. */
+/* Checks the sizes of the groups, whose number is the last dimension of operand 2. */
 static void need_group_sizes(struct shlo_check *check, const struct shlo_ragged_numbers *n)
 {
 	const struct shlo_type *x = check->in[0], *y = check->in[1];

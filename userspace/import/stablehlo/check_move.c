@@ -11,7 +11,10 @@ static void out_moved(struct shlo_check *check, const struct shlo_type *x, int r
 	shlo_out_like(check, 0, x, rank, dims);
 }
 
-/* The same where the axis of the scales moves with the dimensions: @axis of the result. */
+/*
+ * Sets the operand's element type when the operation moves dimensions: the scales then go along
+ * @axis of the result.
+ */
 static void out_turned(struct shlo_check *check, int axis, int rank, const int64_t *dims)
 {
 	shlo_need_scales(check, axis);
@@ -60,7 +63,7 @@ void shlo_check_dynamic_iota(struct shlo_check *check)
 	shlo_need_shape(check, 0);
 }
 
-/* Which dimension of the result each of the operand is. */
+/* Fills in @map: the dimension of the result that each dimension of the operand becomes. */
 static void check_broadcast_dims(struct shlo_check *check, int64_t *map)
 {
 	const struct shlo_type *x = shlo_need_tensor(check, 0), *out = shlo_declared(check, 0);

@@ -62,7 +62,7 @@ static void need_allowed(struct shlo_check *check, const struct shlo_type *type,
 
 /* ---- operations of elements */
 
-/* What is stored, and what it stands for; false: one of them is not quantised. */
+/* Whether both types are quantised and have equal storage and expressed types. */
 static bool same_base(const struct shlo_type *a, const struct shlo_type *b)
 {
 	return a->kind == SHLO_TENSOR && b->kind == SHLO_TENSOR && a->quant && b->quant &&

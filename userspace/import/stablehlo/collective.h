@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What operations on several devices have in common: groups, and values that their members swap. */
+/* Groups of processes and the exchange of values in them, for all collective operations. */
 #ifndef SHLO_COLLECTIVE_H
 #define SHLO_COLLECTIVE_H
 
@@ -8,7 +8,10 @@
 /* How the ids of replica_groups become processes. */
 enum shlo_grouping { CROSS_REPLICA, CROSS_PARTITION, CROSS_BOTH, FLATTENED };
 
-/* Of all_gather, all_reduce and reduce_scatter. */
+/*
+ * The grouping of all_gather, all_reduce and reduce_scatter, which their flag use_global_device_ids
+ * selects.
+ */
 enum shlo_grouping shlo_grouping_by_flag(const struct shlo_op *op);
 /* The group of this process; its members are in a value, which is returned. */
 struct shlo_tensor *shlo_group_of(struct shlo_call *call, enum shlo_grouping grouping,

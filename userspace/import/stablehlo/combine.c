@@ -49,7 +49,7 @@
 		}                                                                      \
 	}
 
-/* What is no number stays so, and -0 is less than 0. */
+/* The extreme of NaN and anything is NaN, and -0 is less than 0. */
 #define EXTREME(least, x, y)                                          \
 	(isnan(x) || isnan(y) ? NAN :                                 \
 	 (x) == (y)	      ? (least == !!signbit(x) ? (x) : (y)) : \

@@ -40,7 +40,10 @@ static int64_t wrap(const struct shlo_element_info *info, int64_t value)
 	return (int64_t)((uint64_t)value << unused) >> unused;
 }
 
-/* Of positive finite numbers: the bits without the sign, which may be those of no finite number. */
+/*
+ * Returns the bits of a number from 0 up, without the sign. Rounding may give the bits of infinity
+ * or NaN.
+ */
 static uint64_t magnitude_bits(const struct shlo_element_info *info, double value)
 {
 	int exponent, least = 1 - info->bias, quantum;

@@ -16,7 +16,7 @@ enum shlo_element {
 
 enum shlo_class { SHLO_BOOL, SHLO_SIGNED, SHLO_UNSIGNED, SHLO_FLOAT, SHLO_COMPLEX };
 
-/* What the largest exponent means: see the names of LLVM's APFloat. */
+/* The meaning of the largest exponent, by the names of LLVM's APFloat. */
 enum shlo_special {
 	SHLO_NONE,
 	SHLO_IEEE,   /* infinities and NaN */
@@ -68,7 +68,7 @@ static inline bool shlo_is_complex(enum shlo_element element)
 
 /* The type with this text, such as bf16; -1 if there is none. */
 int shlo_element_find(const char *text, size_t length);
-/* Of a complex type that of its parts; any other type is its own. */
+/* Returns the type of the real and imaginary part of a complex type; any other type is its own. */
 enum shlo_element shlo_element_part(enum shlo_element element);
 
 struct shlo_num shlo_load(enum shlo_element element, const void *data, size_t index);

@@ -130,7 +130,7 @@ static void *at_bytes(const struct shlo_tensor *x, size_t element)
 	return (char *)x->data + element * shlo_elements[x->type.element].bytes;
 }
 
-/* Which elements a member of a group reduces. */
+/* The elements that a member of a group reduces. */
 struct range {
 	size_t first, count;
 };
@@ -143,9 +143,10 @@ static struct range range_of(size_t count, size_t n, size_t member)
 }
 
 /*
- * What the others have for the range of this member comes to where in the result their own ranges are, whose
- * values come later: pages that are in the caches are better than others. Where the range is larger than
- * those it goes into room of its own, which is returned; NULL: there is none.
+ * Sets @to[i] to where the elements of this member's range go that member i sends. They go into the
+ * result, at the range that member i reduces itself and sends later: those pages are in the cache
+ * then. When the ranges differ in size, or the types in bytes, they go into a buffer, which is
+ * returned; else NULL is.
  */
 static struct shlo_tensor *make_room(struct shlo_call *call, const struct shlo_group *group,
 				     const struct shlo_tensor *out, size_t bytes, void **to)

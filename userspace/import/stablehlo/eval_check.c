@@ -118,7 +118,7 @@ static void expect_close(struct shlo_call *call, const struct shlo_tensor *x,
 	}
 }
 
-/* What is expected as an attribute. */
+/* Returns the expected value, which is an attribute. */
 static struct shlo_tensor *constant(struct shlo_call *call)
 {
 	const struct shlo_attr *value = shlo_attr_find(&call->op->attrs, "value");
@@ -169,7 +169,7 @@ void shlo_eval_expect_close(struct shlo_call *call)
 		     (uint64_t)shlo_attr_int(call->op, "max_ulp_difference", 1));
 }
 
-/* Of custom calls StableHLO's own interpreter takes these tolerances. */
+/* The tolerances that StableHLO's own interpreter has for custom calls. */
 #define CALL_ULPS      3
 #define CALL_TOLERANCE 1e-3
 #define EQ_TOLERANCE   1e-4

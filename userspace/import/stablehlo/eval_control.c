@@ -57,7 +57,7 @@ void shlo_eval_case(struct shlo_call *call)
 {
 	int64_t index = shlo_get(call->in[0], 0).i, count = (int64_t)call->op->region_count;
 
-	/* What is no branch is the last one. */
+	/* An index that names no branch selects the last one. */
 	if (index < 0 || index >= count)
 		index = count - 1;
 	shlo_call_region(call->run, call->frame, call->op->regions[index], NULL, call->out);
@@ -111,7 +111,7 @@ void shlo_eval_token(struct shlo_call *call)
 	call->out[0] = shlo_tensor_new(call->run, &type);
 }
 
-/* What starts is done before anything else goes on: that is one of the orders that may be. */
+/* Runs the region at once: StableHLO allows any order between async_start and async_done. */
 void shlo_eval_async_start(struct shlo_call *call)
 {
 	const struct shlo_region *region = call->op->regions[0];

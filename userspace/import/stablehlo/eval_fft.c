@@ -81,7 +81,10 @@ void shlo_eval_fft(struct shlo_call *call)
 	memcpy(dims, call->in[0]->dims, sizeof(dims));
 	if (to_real)
 		dims[rank - 1] = out->dims[rank - 1];
-	/* Of several dimensions the other ones come first on the way back. */
+	/*
+	 * The inverse transform to real numbers has the last dimension last, as only its result is
+	 * real.
+	 */
 	if (to_real && rank - first > 1) {
 		work = whole(call, false, call->in[0]->dims);
 		for (int i = first; i < rank - 1; i++)

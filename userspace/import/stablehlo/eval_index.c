@@ -166,7 +166,7 @@ void shlo_eval_scatter(struct shlo_call *call)
 		shlo_start_of(&n, indices, batch, x->type.rank, place);
 		shlo_add_batching(&n, batch, place);
 		for (int i = 0; i < x->type.rank; i++) {
-			/* What is beyond the ends of 64 bits is out of bounds, too. */
+			/* An index that overflows 64 bits is out of bounds, too. */
 			if (__builtin_add_overflow(place[i], window[i], &place[i]))
 				place[i] = -1;
 			within = within && place[i] >= 0 && place[i] < x->dims[i];

@@ -43,7 +43,10 @@ void shlo_eval_cholesky(struct shlo_call *call)
 		double complex *a = (double complex *)work->data + m * size;
 		bool definite;
 
-		/* What is lower in rows is upper in columns; the factor is conjugated thereby. */
+		/*
+		 * Rows here are LAPACK's columns: the lower triangle is its upper one, and the
+		 * factor is conjugated.
+		 */
 		for (int64_t i = 0; i < size; i++)
 			a[i] = conj(a[i]);
 		definite = shlo_cholesky(!lower, (int)n, a);

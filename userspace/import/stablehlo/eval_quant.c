@@ -5,7 +5,7 @@
 
 #include "run.h"
 
-/* Which scale an element has: by its index in the axis. */
+/* Returns which scale an element has: the one at its index along the axis, or the only one. */
 static size_t scale_of(const struct shlo_tensor *tensor, int64_t index)
 {
 	const struct shlo_quant *quant = tensor->type.quant;
@@ -114,7 +114,9 @@ static struct shlo_tensor *dequantised(struct shlo_run *run, const struct shlo_t
 	return out;
 }
 
-/* The same operation as the composition of the specification: dequantise, compute, quantise. */
+/*
+ * Evaluates a quantised operation as the specification composes it: dequantise, compute, quantise.
+ */
 void shlo_eval_dequantised(struct shlo_call *call)
 {
 	const struct shlo_op *op = call->op;

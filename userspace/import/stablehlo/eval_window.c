@@ -122,7 +122,7 @@ void shlo_eval_reduce_window(struct shlo_call *call)
 	shlo_applier_exit(&r.applier);
 }
 
-/* Which element of a window is selected; -1 when all of it is padding. */
+/* Returns the index of the element of a window that is selected; -1 when all of it is padding. */
 static int64_t selected(struct shlo_applier *select, const struct shlo_window *w,
 			const struct shlo_tensor *x, const int64_t *position)
 {

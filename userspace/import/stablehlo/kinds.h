@@ -26,18 +26,20 @@ struct shlo_check {
 	const struct shlo_type **out;
 };
 
-/* What is needed to compute an operation. */
+/* The operands, types and results of an operation that is evaluated. */
 struct shlo_call {
 	struct shlo_run *run;
 	struct shlo_frame *frame;
 	const struct shlo_op *op;
 	struct shlo_tensor *const *in; /* borrowed */
-	/* Of the results, all dimensions known; NULL where only the values say them. */
+	/*
+	 * The types of the results with all dimensions known; NULL where only the values say them.
+	 */
 	const struct shlo_type *const *types;
 	struct shlo_tensor **out; /* to be filled */
 };
 
-/* Which operations the same work is done for. */
+/* Families of operations that are handled alike. */
 enum shlo_family {
 	SHLO_OTHER,
 	SHLO_UNARY,  /* code: enum shlo_unary */
@@ -90,7 +92,7 @@ _Noreturn void shlo_wrong(struct shlo_check *check, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /* The numbers of an attribute that must be there; their count. */
 int shlo_need_ints(struct shlo_check *check, const char *name, int64_t *numbers);
-/* The same, or @otherwise for each of @count when it is not there. */
+/* Reads @count numbers of an attribute; each is @otherwise when it is not there. */
 void shlo_ints_or(struct shlo_check *check, const char *name, int64_t *numbers, int count,
 		  int64_t otherwise);
 int64_t shlo_need_int(struct shlo_check *check, const char *name);
@@ -106,11 +108,14 @@ void shlo_out_like(struct shlo_check *check, size_t result, const struct shlo_ty
 const struct shlo_type *shlo_declared(struct shlo_check *check, size_t result);
 /* That the region takes and returns scalars: @arguments of them and @results. */
 void shlo_need_region(struct shlo_check *check, size_t region, size_t arguments, size_t results);
-/* What stays of a window of @size over @dim with padding and dilation; SHLO_DYNAMIC if not known. */
+/*
+ * Returns how many places a window of @size has over @dim with padding and dilation; SHLO_DYNAMIC
+ * if that is not known.
+ */
 int64_t shlo_window_count(int64_t dim, int64_t size, int64_t stride, int64_t low, int64_t high,
 			  int64_t base_dilation, int64_t window_dilation);
 
-/* Of two sizes that are to be the same the known one; -1 when they are not. */
+/* Returns the size that @a and @b agree on, where one may be unknown; -1 when they differ. */
 int64_t shlo_dim_meet(int64_t a, int64_t b);
 
 #endif

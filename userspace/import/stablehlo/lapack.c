@@ -14,7 +14,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* What it maps: itself, and a buffer for each of its threads. */
+/* The address space that OpenBLAS maps: its image, and a buffer for each of its threads. */
 #define MIB	     ((size_t)1 << 20)
 #define IMAGE_BYTES  (64 * MIB)
 #define BUFFER_BYTES (136 * MIB)

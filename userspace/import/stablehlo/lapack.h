@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What of LAPACK and BLAS is used, on matrices of complex<double> in column-major order. */
+/* Functions of LAPACK and BLAS on matrices of complex<double> in column-major order. */
 #ifndef SHLO_LAPACK_H
 #define SHLO_LAPACK_H
 

@@ -64,7 +64,9 @@ WNNOperand shlo_lower_transpose(const struct shlo_lower *l, WNNOperand x, const 
 WNNOperand shlo_lower_taken(const struct shlo_lower *l, WNNOperand x, const int32_t *places,
 			    int64_t count);
 
-/* What comes around a value and between its elements; less than none at an end takes elements away. */
+/*
+ * Padding around a value and between its elements; a negative number at an end takes elements away.
+ */
 struct shlo_padding {
 	int64_t low[SHLO_MAX_RANK], high[SHLO_MAX_RANK], interior[SHLO_MAX_RANK];
 };
@@ -83,7 +85,7 @@ static inline WNNOperand shlo_lower_both(const struct shlo_lower *l, shlo_combin
 	return a && b ? make(l->b, a, b, &l->options) : NULL;
 }
 
-/* The same where it has this type. */
+/* Casts to @type; an operand that has this type already is the result itself. */
 static inline WNNOperand shlo_lower_cast(const struct shlo_lower *l, WNNOperand x,
 					 WNNOperandDataType type)
 {
@@ -100,23 +102,23 @@ static inline WNNOperand shlo_lower_choice(const struct shlo_lower *l, WNNOperan
 
 /* The operator for an operation on two values of this type; NULL if there is none. */
 shlo_combine_fn shlo_binary_of(int op, enum shlo_element element);
-/* Of a region that is one operation on its two arguments: which; -1: it is more. */
+/* Returns the code of the binary operation that is all of @region, on its two arguments, or -1. */
 int shlo_only_binary(const struct shlo_region *region);
 
 /* Whether a region is operations on its arguments and constants alone, and all that it returns has an
  * element for each of the arguments'. */
 bool shlo_can_lower_region(const struct shlo_region *region);
-/* What it gives for these arguments; false: the builder has refused. */
+/* Builds the operators of a region for these arguments; false when the builder has refused one. */
 bool shlo_lower_region(const struct shlo_lower *l, const struct shlo_region *region,
 		       WNNOperand const *in, WNNOperand *out);
-/* Whether all that it does is to compare and to choose, in which no order shows. */
+/* Whether a region only compares and chooses, so that the order of evaluation does not show. */
 bool shlo_only_chooses(const struct shlo_region *region);
 
 /*
  * Parts of what kinds.def names (struct shlo_kind.lower).
  */
 
-/* What integers have of their own, where it is several operators: division, shifts, operations on bits. */
+/* Operations on integers that take several operators: division, shifts, operations on bits. */
 bool shlo_lower_integers(const struct shlo_lower *l, WNNOperand *out);
 bool shlo_lower_bits_unary(const struct shlo_lower *l, WNNOperand *out);
 /* With room between elements, or less than none, or by a value that is computed. */

@@ -129,7 +129,7 @@ static WNNOperand result(const struct shlo_lower *l, WNNOperand y,
 	return shlo_lower_transpose(l, shlo_lower_reshape(l, y, dims, to->rank), order, to->rank);
 }
 
-/* What padding of less than none takes away; there is more than that, or else only padding would be left. */
+/* Crops @x where the padding is negative. is_possible() has seen that elements are left. */
 static WNNOperand cropped(const struct shlo_lower *l, WNNOperand x, const struct shlo_window *w,
 			  int64_t *dims)
 {

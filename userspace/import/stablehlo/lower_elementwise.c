@@ -15,8 +15,10 @@ static enum shlo_element element_of(const struct shlo_lower *l, size_t operand)
 }
 
 /*
- * What is exact on all devices, and functions of f32 and f16 that NPU and CPU give within three units
- * of the last place. The sign of NaN and of -0 is not WebNN's; integers have no operator for theirs.
+ * Returns the operator for an operation on one operand; NULL when there is none. These operators
+ * are exact on all devices, or are functions of f32 and f16 that NPU and CPU compute within three
+ * units in the last place. Sign is not among them: WebNN's differs for NaN and -0, and it takes no
+ * integers.
  */
 static unary_fn unary_of(int op, enum shlo_element element)
 {
@@ -73,7 +75,10 @@ static WNNOperand one(const struct shlo_lower *l, unary_fn make, WNNOperand a)
 	return a ? make(l->b, a, &l->options) : NULL;
 }
 
-/* What is neither above nor below zero stays: zeros with their signs, NaN. */
+/*
+ * An operand that is neither above nor below zero is the result itself: a zero with its sign, or
+ * NaN.
+ */
 static WNNOperand sign(const struct shlo_lower *l, WNNOperand x)
 {
 	WNNOperand plus = number_of(l, 1), minus, zero;
@@ -106,7 +111,9 @@ static WNNOperand round_away(const struct shlo_lower *l, WNNOperand x)
 				 rounded);
 }
 
-/* Of float16 by way of float32, as there are two roundings. */
+/*
+ * Computes float16 in float32, since the square root and the quotient would both round to float16.
+ */
 static WNNOperand reciprocal_root(const struct shlo_lower *l, WNNOperand x)
 {
 	WNNNumber number = WNN_NUMBER_INIT;

@@ -53,7 +53,7 @@ static WNNOperand number(const struct shlo_lower *l, WNNOperandDataType type, in
 
 /* ---- division */
 
-/* What is divided by zero is -1, all bits set; the rest is then what was divided. */
+/* A quotient by zero is -1, all bits set; the remainder is then the dividend. */
 static WNNOperand divide(const struct shlo_lower *l, WNNOperand x, WNNOperand y, bool rest)
 {
 	WNNOperandDataType type = shlo_held_type(element_of(l));
@@ -94,7 +94,7 @@ static WNNOperandDataType signed_type(enum shlo_element element)
 	}
 }
 
-/* Of numbers below zero the inverted ones, which are not, are shifted, and inverted again. */
+/* Shifts the inverted bits of a negative number, which are not negative, and inverts the result. */
 static WNNOperand shift_arithmetic(const struct shlo_lower *l, WNNOperand x, WNNOperand by)
 {
 	WNNOperandDataType type = signed_type(element_of(l));
@@ -219,7 +219,7 @@ static WNNOperand combine_bits(const struct shlo_lower *l, int op, WNNOperand x,
 			    op == SHLO_B_OR  ? wnnGraphBuilderMax :
 					       wnnGraphBuilderSub,
 			    x, y);
-	/* What differs is 1 or -1. */
+	/* The difference of bits that differ is 1 or -1; its square is 1. */
 	if (op == SHLO_B_XOR)
 		z = shlo_lower_both(l, wnnGraphBuilderMul, z, z);
 	return sum(&b, shlo_lower_both(l, wnnGraphBuilderMul, z, b.powers));

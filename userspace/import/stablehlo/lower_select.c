@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * select_and_scatter as operators of WebNN. Of all windows at once the cells are looked at one after the
- * other, with the element that is selected so far and its place. Then each element of the result gets
- * what the windows that it is in have for it, one window after the other.
+ * select_and_scatter as operators of WebNN. A first loop goes through the cells of a window, for
+ * all windows at once, and keeps the element selected so far and its place. A second loop goes
+ * through the windows that an element is in, for all elements at once, and combines what each of
+ * these windows has for it.
  */
 #include "lower.h"
 

@@ -9,7 +9,9 @@
 
 #define MOST_PAIRS 65536
 
-/* What is sorted, as [rows, length]. */
+/*
+ * The form of operands that are sorted: values of @type become [rows, length], sorted along @dim.
+ */
 struct lines {
 	const struct shlo_lower *l;
 	const struct shlo_type *type;
@@ -154,7 +156,10 @@ bool shlo_lower_sort(struct shlo_lower *l, WNNOperand *out)
 	size_t inputs = l->op->operand_count;
 	struct lines s;
 
-	/* What only compares and chooses takes a column and a row, and makes all pairs of them. */
+	/*
+	 * A comparator that only compares and chooses can be computed on a column and a row, which
+	 * broadcasting makes all pairs of.
+	 */
 	if (inputs > SHLO_MOST_LOWERED / 2 ||
 	    !lines_init(&s, l, shlo_attr_int(l->op, "dimension", -1)) ||
 	    !shlo_only_chooses(comparator) || !shlo_can_lower_region(comparator))
@@ -176,7 +181,10 @@ bool shlo_lower_sort(struct shlo_lower *l, WNNOperand *out)
 	return true;
 }
 
-/* The largest of each line, and where they were. Of floats the total order would have to be seen. */
+/*
+ * Lowers top_k: the largest elements of each row and their indices. Floats are left to the
+ * reference kernel, since WebNN's comparison is not the total order that top_k demands.
+ */
 bool shlo_lower_top_k(struct shlo_lower *l, WNNOperand *out)
 {
 	static const int64_t none[SHLO_MAX_RANK];

@@ -38,7 +38,7 @@ static WNNOperand part_of_place(const struct shlo_lower *l, WNNOperand starts,
 {
 	WNNOperand limit, zero, factor = scalar(l, SHLO_I32, step);
 
-	/* What is small cannot hold every limit. */
+	/* A type of 8 or 16 bits cannot hold every limit. */
 	if (shlo_elements[element].bits < 32) {
 		element = SHLO_I32;
 		starts = shlo_lower_cast(l, starts, WNNOperandDataType_Int32);

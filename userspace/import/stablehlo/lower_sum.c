@@ -23,7 +23,7 @@ static int64_t product(const struct shlo_type *x, const struct shlo_list *dims)
 
 typedef WNNOperand (*reduce_fn)(WNNGraphBuilder, WNNOperand, WNNReduceOptions const *);
 
-/* Of a region that is one operation on its two arguments: which. */
+/* Returns the code of the binary operation that is all of @region, on its two arguments, or -1. */
 int shlo_only_binary(const struct shlo_region *region)
 {
 	const struct shlo_block *block = &region->block;
@@ -90,7 +90,10 @@ static WNNOperand part_at(const struct shlo_lower *l, WNNOperand x, const int64_
 	return x ? wnnGraphBuilderSlice(l->b, x, start.array, count.array, &options) : NULL;
 }
 
-/* As [what stays, what is reduced], combined one after the other. */
+/*
+ * Reduces in the order of the elements: brings the operand to [kept, reduced] and combines slice by
+ * slice.
+ */
 static WNNOperand reduce_in_order(const struct shlo_lower *l, const struct shlo_list *over,
 				  int64_t cells, shlo_combine_fn combine)
 {
@@ -113,7 +116,10 @@ static WNNOperand reduce_in_order(const struct shlo_lower *l, const struct shlo_
 	return shlo_lower_reshape(l, sum, to->dims, to->rank);
 }
 
-/* What sums and products are computed in: of 8 bits there are none, and float16 is rounded once. */
+/*
+ * The type that sums and products are computed in: WebNN adds no integers of 8 bits, and float16 is
+ * to be rounded once only.
+ */
 static WNNOperandDataType computed_type(enum shlo_element element)
 {
 	if (element == SHLO_F16)
@@ -213,8 +219,8 @@ static WNNOperand dot_in_order(const struct shlo_lower *l, WNNOperand a, WNNOper
 }
 
 /*
- * Of numbers of 8 bits the matrix unit's, in float32: so few products of them are exact there, as each is
- * below 2 to the 16th power, and all together below 2 to the 24th.
+ * Products of 8-bit integers run on the matrix engine in float32. A sum of this many of them is
+ * exact there: each is below 2^16 and their sum below 2^24.
  */
 #define EXACT_TERMS 256
 

@@ -119,7 +119,10 @@ bool shlo_lower_pad_between(struct shlo_lower *l, WNNOperand *out)
 	memcpy(dims, x->dims, (size_t)x->rank * sizeof(*dims));
 	*out = shlo_lower_padded(l, shlo_lowered(l, 0), dims, x->rank, &padding,
 				 shlo_lowered(l, 1));
-	/* What changes nothing is an operator all the same, as a result of its own. */
+	/*
+	 * A pad that changes nothing needs an operator all the same: the result must be a value of
+	 * its own.
+	 */
 	if (*out == shlo_lowered(l, 0))
 		*out = wnnGraphBuilderIdentity(l->b, *out, &l->options);
 	return true;
@@ -148,7 +151,10 @@ static WNNOperand flat(const struct shlo_lower *l, WNNOperand x, int64_t count)
 	return shlo_lower_reshape(l, x, &count, 1);
 }
 
-/* What lies under a cell of every window, the initial value where that is padding. */
+/*
+ * Combines the windows cell by cell: gathers the elements under one cell of all windows at a time,
+ * the initial value where that is padding.
+ */
 static WNNOperand cell_by_cell(const struct windows *v)
 {
 	const struct shlo_lower *l = v->l;

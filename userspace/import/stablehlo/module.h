@@ -28,7 +28,10 @@ enum shlo_type_kind {
 	SHLO_OPAQUE, /* known by its text only, such as none: no value has it */
 };
 
-/* Of a quantised element type: real = (stored - zero) * scale, for all or for each index of @axis. */
+/*
+ * A quantised element type: real = (stored - zero) * scale, with one scale and zero for all
+ * elements or one for each index along @axis.
+ */
 struct shlo_quant {
 	enum shlo_element storage, expressed;
 	int64_t least, most; /* of stored values */
@@ -171,7 +174,7 @@ void shlo_refuse(struct shlo_file *file, struct shlo_place place, const char *op
 		 const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 struct shlo_function *shlo_function_find(const struct shlo_module *module, const char *name);
-/* What runs: main, or the only public function; NULL if there is none. */
+/* Returns the function that runs: main, or the only public one; NULL if there is none. */
 struct shlo_function *shlo_module_entry(const struct shlo_module *module);
 
 /* An attribute of an operation or a dictionary; NULL if it is not there. */
@@ -192,7 +195,7 @@ bool shlo_type_same(const struct shlo_type *a, const struct shlo_type *b);
 /* Whether a value of the one may be where the other is written: unknown dimensions fit any. */
 bool shlo_type_fits(const struct shlo_type *a, const struct shlo_type *b);
 bool shlo_dims_fit(const struct shlo_type *a, const struct shlo_type *b);
-/* As MLIR writes it. */
+/* Returns the type as MLIR writes it. */
 const char *shlo_type_text(struct shlo_arena *arena, const struct shlo_type *type);
 
 /* Reads text; leaves by the file's guard when it is no MLIR. */

@@ -12,7 +12,10 @@ struct shlo_list {
 
 bool shlo_list_has(const struct shlo_list *list, int64_t number);
 
-/* Of gather; of scatter with the names of both: operand is input, offset is update window. */
+/*
+ * The dimension numbers of gather, and those of scatter under gather's names: operand stands for
+ * input, offset for update window.
+ */
 struct shlo_gather_numbers {
 	struct shlo_list offset, collapsed, operand_batching, indices_batching, start_map;
 	int64_t index_vector;
@@ -26,7 +29,10 @@ struct shlo_dot_numbers {
 
 void shlo_dot_numbers(const struct shlo_op *op, struct shlo_dot_numbers *n);
 
-/* Of chlo.ragged_dot: a dimension of the left side is in groups, each of which has its product. */
+/*
+ * The dimension of the left side that chlo.ragged_dot divides into groups, each with a product of
+ * its own.
+ */
 enum shlo_ragged_mode { SHLO_RAGGED_FREE, SHLO_RAGGED_CONTRACTED, SHLO_RAGGED_BATCH };
 
 struct shlo_ragged_numbers {
@@ -49,7 +55,7 @@ struct shlo_window {
 /* That all numbers are from @least to 2^31 - 1, as sums of larger ones could not be held. */
 void shlo_need_from(struct shlo_check *check, const char *name, const int64_t *numbers, int count,
 		    int64_t least);
-/* Of reduce_window and select_and_scatter. */
+/* Reads the window of reduce_window and select_and_scatter. */
 void shlo_window_numbers(struct shlo_check *check, int rank, struct shlo_window *window);
 
 struct shlo_conv_numbers {

@@ -7,7 +7,10 @@
 
 struct printer {
 	struct shlo_text text;
-	/* Of the function at hand, by slots: the value's number, and which result it is; -1: the only. */
+	/*
+	 * For each slot of the function that is printed: the number of its value, and which result
+	 * of its operation that is, -1 for the only one.
+	 */
 	size_t *numbers;
 	int *parts;
 	size_t next, next_argument;

@@ -182,7 +182,7 @@ void shlo_applier_init(struct shlo_applier *applier, struct shlo_run *run, struc
 		.argument_count = region->block.argument_count,
 		.result_count = region->block.ops[region->block.op_count - 1]->operand_count,
 	};
-	/* As a value, so that it is freed with the others when the run ends in between. */
+	/* The room is a tensor, so that an error that ends the run frees it with the others. */
 	applier->room = shlo_tensor_new(run, &type);
 	applier->registers = applier->room->data;
 	if (!program)
@@ -236,7 +236,7 @@ struct shlo_num shlo_run_op(const struct shlo_op *op, const struct shlo_num *ope
 	return run_step(&step, operands);
 }
 
-/* As values, where the region is more than scalars. */
+/* Evaluates a region with tensors, when it is more than operations on scalars. */
 static void apply_region(struct shlo_applier *applier, const struct shlo_num *arguments,
 			 struct shlo_num *results)
 {

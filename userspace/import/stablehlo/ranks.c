@@ -123,7 +123,7 @@ static void take(struct WNNStablehloWorldImpl *ranks, const struct shlo_note *no
 {
 	switch (note->kind) {
 	case SHLO_NOTE_FAIL:
-		/* What is over is over. */
+		/* A failure that is older than this run does not concern it. */
 		if (note->numbers[0] >= ranks->begun)
 			note_failure(ranks, "rank %u has failed: %.*s", note->from,
 				     (int)sizeof(note->text) - 1, note->text);

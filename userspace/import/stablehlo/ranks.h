@@ -42,12 +42,12 @@ struct WNNStablehloWorldImpl {
 	bool failed, left_over; /* left_over: on some rank a transfer was not done when it failed */
 	bool crowded;		/* there are more ranks than processors */
 	char reason[sizeof(((struct shlo_note *)0)->text)];
-	/* What rank 0 has answered. */
+	/* The answers of rank 0. */
 	struct shlo_note match, fed;
 	bool matched, is_fed;
 	int64_t infeeds;
 	struct shlo_office *office; /* of rank 0 */
-	/* What is waited for: the key of a swap, and the other end of each transfer. */
+	/* The wait at hand, for reports: the key of a swap, and the other end of each transfer. */
 	uint64_t key;
 	uint32_t *peers;
 	size_t transfers, peer_room;

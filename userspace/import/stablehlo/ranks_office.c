@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * What rank 0 does for all: it counts who has come to a step, brings those together who send and
- * receive on a channel, and deals out the values of an infeed. It does so whenever it waits itself.
+ * The coordinator, which rank 0 runs for all ranks while it waits itself: it counts the ranks that
+ * have come to a step, pairs the senders and receivers of a channel, and deals out the values of an
+ * infeed.
  */
 #include <stdio.h>
 
@@ -13,13 +14,13 @@ struct side {
 	struct shlo_note note;
 };
 
-/* What a rank has said again and again that it waits for. */
+/* The wait that a rank has reported, and how often in a row it has reported it. */
 struct stall {
 	uint32_t times; /* 0: it does not wait, as far as is known */
 	int64_t wait, key, peer;
 };
 
-/* So often that what is on its way has arrived. */
+/* When a rank has reported the same wait so often, what was on its way to it has arrived. */
 #define STALLS 3
 
 struct shlo_office {

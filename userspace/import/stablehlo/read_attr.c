@@ -153,7 +153,10 @@ static const struct shlo_attr *read_number(struct shlo_reader *r)
 					       (int64_t)strtoull(start, &end, hex ? 16 : 10);
 		r->at = end;
 	}
-	/* What stands outside of brackets has the types of the operation behind it. */
+	/*
+	 * A type may follow, except where numbers are bare: there a colon begins the types of the
+	 * operation.
+	 */
 	if (!r->bare && shlo_take(r, ":")) {
 		attr->type = shlo_read_type(r);
 		if (attr->kind == SHLO_ATTR_INT && attr->type->kind == SHLO_TENSOR &&
@@ -276,7 +279,10 @@ static const struct shlo_attr *read_dialect(struct shlo_reader *r)
 	if (shlo_peek(r) != '<')
 		shlo_read_error(r, "there is no attribute '#%s'", name);
 	if (strncmp(name, "stablehlo", 9) && strncmp(name, "chlo", 4)) {
-		/* Of other dialects: shardings, layouts, which say nothing about values. */
+		/*
+		 * Attributes of other dialects, such as shardings and layouts, say nothing about
+		 * values.
+		 */
 		const char *start = r->at;
 
 		shlo_skip_balanced(r);

@@ -22,7 +22,10 @@ static void forget_values(struct shlo_reader *r)
 	r->slot_count = 0;
 }
 
-/* Of functions the return is another operation than that of regions; VHLO has one for both. */
+/*
+ * Renames the return of a function: it is func.return, where regions have stablehlo.return; VHLO
+ * has one operation for both.
+ */
 static void name_return(struct shlo_reader *r, const struct shlo_block *block)
 {
 	struct shlo_op *last = block->op_count ? block->ops[block->op_count - 1] : NULL;

@@ -211,7 +211,7 @@ struct shlo_op *shlo_op_new(struct shlo_reader *r, const char *name, struct shlo
 {
 	struct shlo_op *op = shlo_arena_alloc(r->arena, 1, sizeof(*op));
 
-	/* What is said without a dialect, as func.return may be. */
+	/* The text may leave out the dialect of func.return and func.call. */
 	if (!strcmp(name, "return") || !strcmp(name, "call"))
 		name = shlo_arena_printf(r->arena, "func.%s", name);
 	op->name = name;

@@ -20,7 +20,7 @@ void shlo_read_error(struct shlo_reader *r, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	/* What stands as text in bytecode has no lines. */
+	/* Text within bytecode has no line numbers. */
 	if (!r->line)
 		shlo_throw(r->arena->guard, WNNStatus_OperationError, "bytecode: %s", text);
 	shlo_throw(r->arena->guard, WNNStatus_OperationError, "line %u, column %u: %s", r->line,

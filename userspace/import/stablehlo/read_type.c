@@ -256,7 +256,7 @@ bool shlo_at_type(struct shlo_reader *r)
 	       shlo_peek_word(r, "vector");
 }
 
-/* What no value here has: none, tf32, memref<…> */
+/* Reads a type that no value has here, as its text alone: none, tf32, memref<…> */
 static const struct shlo_type *read_opaque(struct shlo_reader *r)
 {
 	struct shlo_type *type = shlo_arena_alloc(r->arena, 1, sizeof(*type));

@@ -184,7 +184,7 @@ const struct shlo_type *shlo_read_vhlo_type(struct shlo_reader *r)
 		return opaque(r, "none");
 	if (!strcmp(name, "witness"))
 		return opaque(r, "!shape.witness");
-	/* It was written with another number than it means, and so it stays. */
+	/* VHLO's text spells tf32 "tf31", by an error that it keeps for compatibility. */
 	if (!strcmp(name, "tf31") || !strcmp(name, "tf32"))
 		return opaque(r, "tf32");
 	if (!strcmp(name, "buffer")) {

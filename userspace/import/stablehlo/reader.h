@@ -44,7 +44,7 @@ struct shlo_reader {
 	struct shlo_resource *resources;
 	const char *resources_start, *resources_end; /* NULL: there are none */
 	struct shlo_module *module;
-	/* Of the function that is read. */
+	/* The names and slots of values of the function that is read. */
 	struct shlo_name *names[SHLO_BUCKETS], *newest;
 	size_t slot_count;
 	bool in_parts; /* see struct shlo_function */
@@ -107,7 +107,9 @@ void shlo_block_add(struct shlo_reader *r, struct shlo_block *block, struct shlo
 void shlo_op_results(struct shlo_reader *r, struct shlo_op *op, size_t count,
 		     const struct shlo_type *const *types);
 struct shlo_op *shlo_read_op(struct shlo_reader *r);
-/* What follows the name of an operation that is not in quotes. @named: results on the left. */
+/*
+ * Reads the custom form of an operation behind its name. @named: how many results are on its left.
+ */
 void shlo_read_pretty(struct shlo_reader *r, struct shlo_op *op, size_t named);
 void shlo_read_reduce(struct shlo_reader *r, struct shlo_op *op);
 void shlo_read_while(struct shlo_reader *r, struct shlo_op *op);
@@ -115,7 +117,7 @@ void shlo_read_scan(struct shlo_reader *r, struct shlo_op *op);
 /* An operation of Shardy; false: it is none that is known. */
 bool shlo_read_sharding(struct shlo_reader *r, struct shlo_op *op);
 void shlo_read_mesh(struct shlo_reader *r); /* behind sdy.mesh */
-/* The same in its generic form. */
+/* Takes a mesh from sdy.mesh in its generic form. */
 void shlo_take_mesh(struct shlo_reader *r, const struct shlo_op *op);
 /* Attributes of an argument or result, of which only marks of shardings matter. */
 void shlo_skip_marks(struct shlo_reader *r);
@@ -138,7 +140,9 @@ const uint8_t *shlo_hex_bytes(struct shlo_reader *r, const char *text, size_t le
 /* "#vhlo…" and "!vhlo…" in text, behind these. */
 const struct shlo_attr *shlo_read_vhlo_attr(struct shlo_reader *r, const char *name);
 const struct shlo_type *shlo_read_vhlo_type(struct shlo_reader *r);
-/* What follows tensor, and the same for the type of quantised elements. */
+/*
+ * Reads what stands in angle brackets behind the word tensor, elements that are quantised included.
+ */
 const struct shlo_type *shlo_read_tensor(struct shlo_reader *r);
 const struct shlo_type *shlo_read_list(struct shlo_reader *r, enum shlo_type_kind kind);
 /* Limits what holds others, as a small file may name the same part many times. */

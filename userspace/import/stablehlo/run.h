@@ -79,13 +79,13 @@ void shlo_run_reset(struct shlo_run *run);
 
 /* A new value of this type, elements zero; its owner has the only reference. */
 struct shlo_tensor *shlo_tensor_new(struct shlo_run *run, const struct shlo_type *type);
-/* The same for who sets all elements: what they are before is not known. */
+/* A new value for a caller that sets all elements: they are undefined until then. */
 struct shlo_tensor *shlo_tensor_unset(struct shlo_run *run, const struct shlo_type *type);
 struct shlo_tensor *shlo_tensor_like(struct shlo_run *run, const struct shlo_type *element_of,
 				     int rank, const int64_t *dims);
 struct shlo_tensor *shlo_tensor_get(struct shlo_tensor *tensor);
 void shlo_tensor_put(struct shlo_tensor *tensor);
-/* The same elements with other dimensions. */
+/* A copy of the elements with other dimensions. */
 struct shlo_tensor *shlo_tensor_reshaped(struct shlo_run *run, const struct shlo_tensor *tensor,
 					 const struct shlo_type *like, int rank,
 					 const int64_t *dims);

@@ -116,7 +116,7 @@ static int64_t shift(enum shlo_binary op, enum shlo_element element, struct shlo
 		return by < bits ? (int64_t)(x.u << by) : 0;
 	if (op == SHLO_B_SHIFT_RIGHT_LOGICAL)
 		return by < bits ? (int64_t)((x.u & mask) >> by) : 0;
-	/* Of unsigned numbers the top bit is the sign of the arithmetic shift too. */
+	/* The arithmetic shift takes the top bit of an unsigned number as its sign, too. */
 	if (shlo_class(element) == SHLO_UNSIGNED)
 		x.i = (int64_t)(x.u << (64 - bits)) >> (64 - bits);
 	return by < bits ? x.i >> by : x.i < 0 ? -1 : 0;
@@ -399,7 +399,9 @@ double shlo_reduce_precision(enum shlo_element element, double value, int expone
 		uint64_t reach = (UINT64_C(1) << (exponent_bits - 1)) - 1;
 		uint64_t exponent = bits & infinity;
 
-		/* What is too small for a normal number becomes zero, what is too large infinity. */
+		/*
+		 * A number too small for a normal one becomes zero, one that is too large infinity.
+		 */
 		if (exponent > (middle + reach) << info->mantissa)
 			bits = (bits & sign) | infinity;
 		else if (exponent <= (middle - reach) << info->mantissa)

@@ -24,7 +24,10 @@ static long double logistic(long double x)
 	return e / (1 + e);
 }
 
-/* Of a type's own smallest numbers; all floats but f64 are exact in double. */
+/*
+ * Operations that double computes with at most one rounding, for subnormal numbers of the type,
+ * too: double holds every float exactly.
+ */
 static bool rounding(enum shlo_unary op, double x, double *result)
 {
 	switch (op) {

@@ -5,13 +5,18 @@
 
 #include "module.h"
 
-/* Whether a custom call is such a mark; *gives: it has results, the values that it takes. */
+/*
+ * Whether a custom call is a mark of sharding; *gives: whether it returns the values that it takes.
+ */
 bool shlo_is_mark(const char *call, bool *gives);
-/* Whether the text of an attribute says that a value is in parts. */
+/* Whether the text of an attribute says that a value is sharded. */
 bool shlo_says_parts(const char *text);
-/* The same of an attribute, those in it included. */
+/* Whether an attribute, or one within it, says that a value is sharded. */
 bool shlo_attr_says_parts(const struct shlo_attr *attr);
-/* The first mark of a module that parts a value: its place; @what: who says it. NULL: there is none. */
+/*
+ * Returns the place of the first mark in a module that shards a value, and in @what who says it;
+ * NULL when there is none.
+ */
 const struct shlo_place *shlo_parting(const struct shlo_module *module, const char **what);
 
 #endif

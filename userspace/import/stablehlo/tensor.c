@@ -25,7 +25,10 @@ static size_t bytes_of(const struct shlo_tensor *tensor)
 	return (size_t)tensor->count * shlo_elements[tensor->type.element].bytes;
 }
 
-/* Of the same size, as loops need it again and again. */
+/*
+ * Returns a spare block of exactly @size bytes, as each iteration of a loop needs the sizes of the
+ * one before; NULL when there is none.
+ */
 static void *take_spare(struct shlo_run *run, size_t size)
 {
 	for (int i = 0; size >= SHLO_SPARE_BYTES && i < SHLO_SPARES; i++) {

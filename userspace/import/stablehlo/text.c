@@ -42,7 +42,7 @@ void shlo_text_add_real(struct shlo_text *text, double value)
 	do
 		snprintf(number, sizeof(number), "%.*g", digits, value);
 	while (strtod(number, NULL) != value && ++digits <= 17);
-	/* What has neither point nor exponent would be an integer. */
+	/* A number with neither point nor exponent would be read as an integer. */
 	if (!strpbrk(number, ".e"))
 		strcat(number, ".0");
 	shlo_text_add(text, "%s", number);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What carries bytes between the ranks of a program: a module of its own (mpi/), which is loaded when
- * ranks are wanted, so that the library needs no MPI. One thread uses it.
+ * The transport of bytes between the ranks of a program. It is a module of its own (mpi/), which is
+ * loaded when ranks are wanted, so that the library needs no MPI. One thread uses it.
  */
 #ifndef SHLO_TRANSPORT_H
 #define SHLO_TRANSPORT_H
@@ -38,7 +38,7 @@ struct shlo_transport {
 	int (*receive)(uint32_t from, uint64_t key, void *data, size_t size);
 	/* Whether the first @count of what was begun since the last is done: 1, or 0. */
 	int (*test)(size_t count);
-	/* Which of them is the first that is not done; all have to be counted. */
+	/* Returns the index of the first of these transfers that is not done, or their number. */
 	size_t (*pending)(void);
 	/* Forgets what was begun, all of which is done. */
 	void (*clear)(void);

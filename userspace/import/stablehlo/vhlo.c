@@ -298,7 +298,10 @@ static bool put_into_group(struct shlo_reader *r, struct shlo_attr *attrs, const
 	return false;
 }
 
-/* What is said in another way; NULL: the attribute is not there in StableHLO. */
+/*
+ * Converts an attribute of VHLO whose name or form differs in StableHLO; NULL when StableHLO has no
+ * such attribute.
+ */
 static const struct shlo_attr *convert(struct shlo_reader *r, const struct shlo_attr *all,
 				       const char **name, const struct shlo_attr *attr)
 {

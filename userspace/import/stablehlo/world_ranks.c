@@ -145,7 +145,7 @@ static void unpack(struct shlo_run *run, const uint8_t *from, size_t size, size_
 		shlo_run_error(run, "the processes have values of different types");
 }
 
-/* Of values on channels: rank 0 has brought both ends together, so that there is no other. */
+/* The key of values on channels. One is enough: rank 0 pairs the two ends of a transfer first. */
 #define MAIL_KEY 0
 
 /* ---- channels: rank 0 says who the other end is */
@@ -206,7 +206,10 @@ static const char *next_infeed(struct shlo_run *run)
 
 /* ---- interpreter.run_parallel: a rank for each process; all ranks go on with all results */
 
-/* What all processes take and give, one after the other; returns the function of @process or NULL. */
+/*
+ * Returns the function of @process, or NULL, and where its arguments and results begin among those
+ * of all processes.
+ */
 static const struct shlo_function *place_of(struct shlo_call *call,
 					    const struct shlo_attr *programs, size_t process,
 					    size_t *argument, size_t *result)
@@ -231,7 +234,7 @@ static const struct shlo_function *place_of(struct shlo_call *call,
 	return own;
 }
 
-/* What every rank has as bytes comes to all: an item for each rank. */
+/* Gathers the bytes of every rank on all of them: one item for each rank. */
 static struct shlo_tensor *gathered(struct shlo_run *run, const struct shlo_tensor *own,
 				    uint64_t own_size, struct shlo_tensor *sizes)
 {

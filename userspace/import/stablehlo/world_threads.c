@@ -34,7 +34,7 @@ struct process {
 	const struct shlo_function *function;
 	struct shlo_tensor **arguments, **results; /* results are of its own run */
 	bool started, failed;
-	/* What it waits for. */
+	/* The meeting, letter or channel that the process waits for. */
 	const struct meeting *meeting;
 	const struct letter *letter;
 	bool receives;

@@ -80,7 +80,7 @@ static const char *join(struct shlo_seat *seat)
 		return ranks.error;
 	if (check(MPI_Comm_get_attr(ranks.values, MPI_TAG_UB, &most, &there)))
 		return ranks.error;
-	/* What every MPI has at least. */
+	/* Every MPI has at least the tags up to 32767. */
 	ranks.tags = there ? (uint64_t)*most + 1 : 32768;
 	*seat = (struct shlo_seat){ (uint32_t)own, (uint32_t)all, (uint32_t)local,
 				    (uint32_t)local_count };
