@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What differs between kernels. Kbuild looks into the headers and defines ONPU_HAVE_*.
+ * Bridges the differences between kernels. Kbuild looks into the headers and defines ONPU_HAVE_*.
  */
 #ifndef ONPU_COMPAT_H
 #define ONPU_COMPAT_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What the files of the driver's core share: device, interrupts, core dumps, reset.
+ * Declarations that the files of the driver's core share: device, interrupts, core dumps, reset.
  */
 #ifndef ONPU_CORE_H
 #define ONPU_CORE_H
@@ -22,7 +22,7 @@ int onpu_dump_init(struct onpu_device *onpu);
 void onpu_debugfs_init(struct onpu_device *onpu);
 /* Waits for the dump of a failure that a fence or a reset has told. */
 void onpu_dump_flush(struct onpu_device *onpu);
-/* As onpu_dump_ctx(), of a device that is about to be reset, with reset_lock held for writing. */
+/* Keep the failure of a device before its reset, with reset_lock held for writing. */
 void onpu_dump_device(struct onpu_device *onpu, enum onpu_reset_reason reason, const char *text,
 		      bool readable);
 

@@ -100,7 +100,7 @@ void onpu_ctx_fail(struct onpu_ctx *ctx, u32 state, int first, int rest)
 	queue_end_work(ctx);
 }
 
-/* Of a context that has a queue, with bind_lock held. */
+/* Kill the jobs of a context that has a queue, with bind_lock held. */
 static void kill_hung_jobs(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
 {
 	bool done = false;

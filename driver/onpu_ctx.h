@@ -192,14 +192,16 @@ static inline bool onpu_ctx_busy(const struct onpu_ctx *ctx)
 	return ctx->fed > ctx->completed;
 }
 
-/* Of onpu_dump.c: keep a failure, with the lock held, before jobs end. Allocates nothing. */
+/*
+ * Keep a failure for a dump (onpu_dump.c), with the lock held, before jobs end. Allocates nothing.
+ */
 void onpu_dump_ctx(struct onpu_ctx *ctx, u32 state, int error);
 
 /* ---- onpu_ctx.c */
 
 struct onpu_ctx *onpu_ctx_lookup(struct onpu_file *file, u32 id);
 struct onpu_ctx *onpu_ctx_get(struct onpu_ctx *ctx);
-/* Of none, NULL, nothing. */
+/* Put a reference; NULL is allowed. */
 void onpu_ctx_put(struct onpu_ctx *ctx);
 DEFINE_FREE(onpu_ctx, struct onpu_ctx *, onpu_ctx_put(_T))
 
@@ -209,7 +211,7 @@ void onpu_ctx_reap(struct onpu_ctx *ctx);
 void onpu_ctx_fail(struct onpu_ctx *ctx, u32 state, int first, int rest);
 void onpu_ctx_kill_hung(struct onpu_ctx *ctx);
 
-/* As onpu_mmu_init(). */
+/* Called once, before the firmware runs; undone as onpu_mmu_init() is. */
 int onpu_ctx_init(struct onpu_device *onpu);
 void onpu_ctx_file_close(struct onpu_file *file);
 /* Host time and device cycles of all jobs of a client, destroyed contexts included. */
@@ -228,7 +230,7 @@ void onpu_ctx_fault_event(struct onpu_device *onpu, const struct onpu_msg_event_
 void onpu_ctx_pre_reset(struct onpu_device *onpu);
 void onpu_ctx_post_reset(struct onpu_device *onpu, bool alive);
 
-/* Of contexts, and SUBMIT, which is in onpu_submit.c. */
+/* Ioctls of contexts; SUBMIT is in onpu_submit.c. */
 drm_ioctl_t onpu_ctx_create_ioctl, onpu_ctx_destroy_ioctl, onpu_ctx_get_state_ioctl,
 	onpu_submit_ioctl;
 

@@ -180,7 +180,7 @@ struct onpu_device {
 	struct onpu_fw fw;
 	/** @usage: Counters over all clients. */
 	struct onpu_usage usage;
-	/** @dump: Of onpu_dump.c: core dumps. */
+	/** @dump: Core dumps; private to onpu_dump.c. */
 	struct onpu_dump *dump;
 	/** @fail_request: For tests: the type of the request that fails next, with EIO. */
 	u32 fail_request;
@@ -195,9 +195,9 @@ struct onpu_device {
 	struct mutex users_lock;
 	/** @users: Users with open files or buffers, by &onpu_user.link. */
 	struct list_head users;
-	/** @mmu: Of onpu_mmu.c: kernel addresses, address space numbers, invalidations. */
+	/** @mmu: Kernel addresses, address space numbers, invalidations; private to onpu_mmu.c. */
 	struct onpu_mmu_device *mmu;
-	/** @ctx: Of onpu_ctx.c: hardware queues and the contexts on them. */
+	/** @ctx: Hardware queues and the contexts on them; defined in onpu_ctx.h. */
 	struct onpu_ctx_device *ctx;
 
 	/** @state: One of &enum onpu_dev_state; written with @reset_lock held for writing. */
@@ -300,7 +300,9 @@ u64 onpu_usage_busy_ns(struct onpu_device *onpu);
 /* ---- onpu_reset.c */
 
 void onpu_device_reset_async(struct onpu_device *onpu, enum onpu_reset_reason reason);
-/* The same for an error of the firmware. Returns false if somebody else has reset the device. */
+/*
+ * Ask for a reset for an error of the firmware. Returns false if somebody else resets the device.
+ */
 bool onpu_fw_reset_async(struct onpu_device *onpu, enum onpu_reset_reason reason);
 
 /* Whether ioctls are to be refused: the device is unplugged or wedged. */

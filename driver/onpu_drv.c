@@ -265,7 +265,7 @@ static const struct drm_ioctl_desc onpu_ioctls[] = {
 	DRM_IOCTL_DEF_DRV(ONPU_SUBMIT, onpu_ioctl_submit, 0),
 };
 
-/* The same as DRM_ACCEL_FOPS except for release and show_fdinfo. */
+/* DRM_ACCEL_FOPS with release and show_fdinfo of our own. */
 static const struct file_operations onpu_fops = {
 	.owner = THIS_MODULE,
 	.open = accel_open,

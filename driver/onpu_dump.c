@@ -2,10 +2,11 @@
 /*
  * Core dumps of the device, in the format of Documentation/coredump.rst.
  *
- * Who finds a failure may neither wait nor allocate memory, since fences depend on him. He copies
- * what will not be there later, and work does the rest. There is room for one failure at a time,
- * and each kind is kept once until the driver is bound anew: what fails again and again fills no
- * memory. Of the contents of clients' buffers, a dump has instructions around the fault alone.
+ * The code that finds a failure may neither wait nor allocate memory, since fences depend on it. It
+ * copies what will not be there later, and a work item writes the dump. There is room for one
+ * failure at a time, and each kind is kept once until the driver is bound anew: what fails again
+ * and again fills no memory. The only contents of clients' buffers in a dump are the instructions
+ * around the fault.
  */
 #include <linux/debugfs.h>
 #include <linux/devcoredump.h>
@@ -26,10 +27,10 @@
 #define DUMP_FORMAT	1
 #define DUMP_BYTES	SZ_128K
 
-/* Of the ring of a context, from the oldest entry on whose job has not ended. */
+/* Entries that are kept of a context's ring, from the oldest one on whose job has not ended. */
 #define RING_JOBS	8u
 
-/* Of each message ring, up to the newest one. */
+/* Messages that are kept of each message ring, the newest ones. */
 #define MESSAGES	8u
 
 /* A line of [contexts] or [clients] is not longer; each of the two lists has so much room. */
@@ -56,18 +57,18 @@ static const u32 dumped_registers[] = {
 	ONPU_REG_RESPONSE_HEAD, ONPU_REG_LOG_TAIL,
 };
 
-/* What is copied of a failure when it is found. */
+/* The copy of a failure, made when it is found. */
 struct onpu_failure {
 	u32 bit; /* of its kind in &onpu_dump.seen */
 	const char *kind, *reason;
 	struct timespec64 when;
-	/* Of a context, with a reference, or NULL; its job. */
+	/* The context that failed, with a reference, and its job; NULL when the device failed. */
 	struct onpu_ctx *ctx;
 	u32 tail, in_ring;
 	int queue, error;
 	struct onpu_fault_record fault;
 	struct onpu_ring_job job, ring[RING_JOBS];
-	/* Of the device, in the order of dumped_registers[]; not there if they may not be read. */
+	/* The device's registers in the order of dumped_registers[], where they may be read. */
 	bool has_registers;
 	u32 registers[ARRAY_SIZE(dumped_registers)];
 	u32 states[ONPU_MAX_QUEUES];
@@ -409,7 +410,7 @@ static void show(struct seq_buf *s, struct onpu_device *onpu, const struct onpu_
 	seq_buf_puts(s, "[end]\n");
 }
 
-/* Of a device that works. */
+/* Copy the state of a device that works, for debugfs. */
 static void copy_live_device(struct onpu_device *onpu, struct onpu_failure *failure)
 {
 	if (!down_read_trylock(&onpu->reset_lock))
@@ -490,7 +491,7 @@ static int state_show(struct seq_file *m, void *unused)
 	return 0;
 }
 
-/* What each client has in its address space; the driver's own memory is in the upper half. */
+/* Show the buffers in each client's address space; the driver's own memory is in the upper half. */
 static int buffers_show(struct seq_file *m, void *unused)
 {
 	struct onpu_device *onpu = shown_device(m);

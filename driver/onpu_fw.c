@@ -187,7 +187,7 @@ void onpu_fw_status_irq(struct onpu_device *onpu)
 {
 	u32 status;
 
-	/* As in onpu_device_present(). A reset that is under way looks at the status itself. */
+	/* The device must not be accessed during a reset, which looks at the status itself. */
 	if (smp_load_acquire(&onpu->in_reset))
 		return;
 	status = onpu_read(onpu, ONPU_REG_STATUS);
@@ -288,7 +288,10 @@ void onpu_fw_log_drain(struct onpu_device *onpu)
 
 	guard(mutex)(&fw->log_lock);
 	tail = onpu_read(onpu, ONPU_REG_LOG_TAIL);
-	/* What was overwritten is lost; going backwards means that the device was reset. */
+	/*
+	 * Bytes that were overwritten are lost; a tail that goes back means that the device was
+	 * reset.
+	 */
 	if ((s32)(tail - fw->log_head) < 0)
 		fw->log_head = tail;
 	else if (tail - fw->log_head > ONPU_FW_LOG_BYTES)

@@ -494,7 +494,7 @@ int onpu_gem_read(struct drm_gem_object *obj, u64 offset, void *to, size_t size)
 	return 0;
 }
 
-/* What drm_show_memory_stats() shows, and the memory of contexts, which has no handles. */
+/* Shows what drm_show_memory_stats() does, with the memory of contexts, which has no handles. */
 void onpu_gem_show_memory(struct drm_printer *p, struct onpu_file *file)
 {
 	u64 contexts = atomic64_read(&file->vm->ctx_memory);

@@ -58,7 +58,7 @@ void onpu_kernel_bo_destroy(struct onpu_kernel_bo *kbo);
 
 int onpu_gem_read(struct drm_gem_object *obj, u64 offset, void *to, size_t size);
 
-/* As onpu_mmu_unplug(). */
+/* Unmaps all buffers, under the conditions of onpu_mmu_unplug(). */
 void onpu_gem_unplug(struct onpu_device *onpu);
 
 /* ---- functions of the DRM driver, and ioctls */

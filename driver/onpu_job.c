@@ -289,7 +289,7 @@ static struct onpu_fault_record read_fault_record(const struct onpu_ctx *ctx)
 	struct onpu_fault_record record;
 
 	memcpy(&record, page->fault, sizeof(record));
-	/* As in onpu_mbox_irq(). */
+	/* Make the compiler use the copy; the device may change the original. */
 	barrier();
 	return record;
 }
@@ -329,7 +329,9 @@ static void trace_engines(const struct onpu_ctx *ctx, u64 seqno)
 	cycles = READ_ONCE(page->cycles);
 	end = READ_ONCE(page->end_cycle);
 	memcpy(busy, counters->busy, sizeof(busy));
-	/* What was read is of this job, unless the end of the next one has begun to be written. */
+	/*
+	 * The values are this job's, unless the device has begun to write the end of the next one.
+	 */
 	dma_rmb();
 	if (READ_ONCE(counters->seqno) == seqno)
 		trace_onpu_ran(ctx, seqno, cycles, end, busy);

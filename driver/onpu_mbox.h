@@ -54,7 +54,7 @@ void onpu_mbox_setup(struct onpu_device *onpu);
 void onpu_mbox_start(struct onpu_device *onpu);
 /* Fails all requests, those under way too, until onpu_mbox_start(). */
 void onpu_mbox_fail(struct onpu_device *onpu, int error);
-/* The same with -EAGAIN if a reset is still asked for. Returns whether one is. */
+/* Fails all requests with -EAGAIN if a reset is still asked for; returns whether one is. */
 bool onpu_mbox_fail_for_reset(struct onpu_device *onpu);
 void onpu_mbox_irq(struct onpu_device *onpu);
 int onpu_mbox_call(struct onpu_device *onpu, void *msg);

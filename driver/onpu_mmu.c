@@ -63,7 +63,7 @@ static size_t table_bytes(unsigned int level)
 	return struct_size_t(struct onpu_table, below, level ? ENTRIES : 0);
 }
 
-/* What is charged for a table. */
+/* The bytes that a user is charged for a table. */
 static size_t table_charge(unsigned int level)
 {
 	return table_bytes(level) + ONPU_PAGE_SIZE;

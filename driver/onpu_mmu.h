@@ -54,7 +54,7 @@ struct onpu_map {
  * The firmware knows it only while a context of it has a hardware queue.
  */
 struct onpu_vm {
-	/** @ref: Of the file, of each context, of each mapping until it is invalidated. */
+	/** @ref: Held by the file, by each context, and by each mapping until it is invalidated. */
 	struct kref ref;
 	/** @onpu: The device, with a reference to it. */
 	struct onpu_device *onpu;
@@ -71,7 +71,7 @@ struct onpu_vm {
 	/** @root: Page table; NULL when the device is gone. */
 	struct onpu_table *root;
 
-	/** @slot: Entry of the device's VM table, or -1. Of onpu_ctx.c, as are the next ones. */
+	/** @slot: Entry of the device's VM table, or -1. The contexts own it and the next four. */
 	int slot;
 	/** @bound: Contexts with a hardware queue. */
 	unsigned int bound;

@@ -165,7 +165,7 @@ void onpu_queue_stop_waiting(struct onpu_ctx *ctx)
 	onpu_ctx_put(ctx);
 }
 
-/* Of a context that waits. */
+/* The priority of a context that waits, raised when it has waited for long. */
 static u32 raised_priority(const struct onpu_ctx *ctx)
 {
 	bool raised = time_after(jiffies, ctx->waits_since + WAIT_RAISED);
@@ -239,7 +239,7 @@ static int bind_queue(struct onpu_ctx_device *cd, struct onpu_ctx *ctx, unsigned
 	if (!ret)
 		ret = request_queue(ctx, ONPU_MSG_QUEUE_BIND, queue, mode, &head);
 	if (ret) {
-		/* As in put_vm_slot(). */
+		/* The entry stays in use until the reset that follows: see put_vm_slot(). */
 		if (!ctx->vm->bound)
 			ctx->vm->slot = -1;
 		return ret;
@@ -470,7 +470,7 @@ static bool serve_waiter(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
 		if (!take_queue(cd, ctx))
 			return false;
 	onpu_queue_stop_waiting(ctx);
-	/* What it waited for may have been cancelled. */
+	/* The jobs that it waited with may have been cancelled. */
 	if (list_empty(&ctx->runnable))
 		return true;
 	ret = bind_queue(cd, ctx, queue);

@@ -12,7 +12,7 @@
 
 #include "onpu_ctx.h"
 
-/* What all events about jobs have. */
+/* The fields of all events about jobs. */
 #define ONPU_JOB_ASSIGN(number)								\
 do {											\
 	__assign_str(dev);								\
@@ -62,7 +62,9 @@ TRACE_EVENT(onpu_fault,
 		      __entry->code, __entry->pc, __entry->address)
 );
 
-/* What engines did for a job: @cycles up to @end of the device clock, in which each was busy. */
+/*
+ * A job's cycles on the device, up to @end of its clock, and those in which each engine was busy.
+ */
 TRACE_EVENT(onpu_ran,
 	    TP_PROTO(const struct onpu_ctx *ctx, u64 seqno, u64 cycles, u64 end, const u64 *busy),
 	    TP_ARGS(ctx, seqno, cycles, end, busy),
@@ -80,7 +82,7 @@ TRACE_EVENT(onpu_ran,
 		      __print_array(__entry->busy, ONPU_ENG_COUNT, sizeof(u64)))
 );
 
-/* What happens to the device: @what, or how it ended. */
+/* An event of the device as a whole: @what happens, and the errno that it ended with. */
 DECLARE_EVENT_CLASS(onpu_dev,
 		    TP_PROTO(const struct onpu_device *onpu, const char *what, int error),
 		    TP_ARGS(onpu, what, error),

@@ -91,8 +91,8 @@ static bool take_or_give_up(struct onpu_user *user, onpu_user_take take, void *d
  * @take: Takes it, or returns -ENOSPC; must not sleep.
  * @data: For @take.
  *
- * What the user has given up counts as free: waits until all of that is really freed. So the caller
- * holds no lock that this takes.
+ * All that the user has given up counts as free: this waits until it is really freed. So the caller
+ * holds no lock that freeing takes.
  *
  * Return: 0, -ENOSPC, or -ERESTARTSYS when a signal comes.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What a user takes of a device, over all open files.
+ * The memory, contexts, address spaces and queues of a device that one user has, over all files.
  */
 #ifndef ONPU_USER_H
 #define ONPU_USER_H
@@ -17,7 +17,7 @@ struct onpu_device;
  * struct onpu_user - A user of a device; outlives the user's files while anything is charged.
  */
 struct onpu_user {
-	/** @ref: Of each address space and of each buffer that is charged. */
+	/** @ref: Held by each address space and by each buffer that is charged. */
 	struct kref ref;
 	/** @onpu: The device; whoever has a reference to the user has one to it. */
 	struct onpu_device *onpu;
@@ -46,7 +46,7 @@ void onpu_user_put(struct onpu_user *user);
 
 int onpu_user_charge(struct onpu_user *user, u64 bytes);
 
-/* The same as onpu_user_wait() does. */
+/* Charge memory, or wait as onpu_user_wait() does until there is room. */
 int onpu_user_charge_wait(struct onpu_user *user, u64 bytes);
 void onpu_user_uncharge(struct onpu_user *user, u64 bytes);
 
