@@ -162,7 +162,7 @@ uint64_t onpu_device_point(const struct onpu_device *device);
  * @next: gives the event of the trace that comes next, and leaves it there until @trace has it again;
  *	false: it is for a later point than @point, or there is none
  *
- * Of a device that is as the other one was before its first event, with one thread, as that had. Ends when
+ * The device has to be as the recorded one was before its first event, with one thread, as that had. Ends when
  * @next has nothing for the point that is reached outside of a run, or after onpu_device_stop().
  */
 void onpu_device_replay(struct onpu_device *device,

@@ -18,7 +18,7 @@ static inline void *sim_alloc(const struct onpu_sim_memory *memory, size_t size)
 				  aligned_alloc(SIM_ALIGNMENT, size);
 }
 
-/* The same, cleared. */
+/* Allocates a block that is cleared. */
 static inline void *sim_calloc(const struct onpu_sim_memory *memory, size_t count, size_t size)
 {
 	void *block = sim_alloc(memory, count * size);

@@ -232,7 +232,9 @@ static void pack_columns(const struct task *t, uint32_t *out, const char *base, 
 	}
 }
 
-/* The same, one k after the other. */
+/*
+ * One tap of the panel, one k after the other: for columns that are dense along another dimension.
+ */
 static void pack_steps(const struct task *t, uint32_t *out, const char *base, uint32_t count)
 {
 	const struct side *side = &t->m->columns;

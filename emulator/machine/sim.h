@@ -156,7 +156,7 @@ static inline int64_t sim_tap_offset(const struct sim_work *w, unsigned int oper
 	return offset;
 }
 
-/* Whether the job is given up: what is left of the instruction need not be done. */
+/* Whether the job is given up: the rest of the instruction need not be done. */
 static inline bool sim_given_up(const struct sim_context *c)
 {
 	struct sim_watch *w = c->watch;
@@ -169,7 +169,10 @@ static inline bool sim_given_up(const struct sim_context *c)
 	return true;
 }
 
-/* The same for loops: looks once every SIM_LOOK_EVERY values of @n, a counter. */
+/*
+ * Whether a loop is to stop since the job is given up: asks every SIM_LOOK_EVERY values of @n, a
+ * counter.
+ */
 static inline bool sim_stop(const struct sim_context *c, uint64_t n)
 {
 	return !(n % SIM_LOOK_EVERY) && sim_given_up(c);

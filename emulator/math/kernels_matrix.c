@@ -49,8 +49,9 @@ typedef __m256i vec_i32;
 #define i32_mac(a, b, c) _mm256_add_epi32(_mm256_mullo_epi32(a, b), c)
 
 /*
- * The form that adds to the accumulator in its register. Of the intrinsic GCC makes other forms too in an
- * unrolled loop, and moves accumulators to other registers and to the stack, although all fit.
+ * The form that adds to the accumulator in its register. GCC turns the intrinsic into other forms,
+ * too, in an unrolled loop, and moves accumulators to other registers and to the stack, although
+ * all fit.
  */
 static inline __attribute__((always_inline)) vec_f32 f32_mac(vec_f32 a, vec_f32 b, vec_f32 c)
 {
@@ -155,7 +156,10 @@ DEFINE_CHAIN(i32)
 DEFINE_TILE(f32, float)
 DEFINE_TILE(i32, int32_t)
 
-/* The same in pieces, whose sums begin with 0. */
+/*
+ * A tile whose depth is cut into pieces: the sum of each piece begins with 0 and is added to the
+ * accumulator at its end.
+ */
 static inline __attribute__((always_inline)) void steps_pieces(const struct mma_tile *t,
 							       const int rows, const int vectors,
 							       int64_t row_step, int64_t col_step)
