@@ -160,7 +160,9 @@ void sched_add(struct firmware *fw, uint32_t queue, uint32_t vm, uint32_t priori
 void sched_remove(struct firmware *fw, uint32_t queue);
 /* Make a queue that has no work leave the CP; false: work has come for it, and it stays ready. */
 bool sched_evict(struct firmware *fw, uint32_t queue);
-/* The same for one that has work, which stays in the save area and the ring. */
+/*
+ * Make a queue that has work leave the CP; its state stays in the save area, its jobs in the ring.
+ */
 bool sched_preempt(struct firmware *fw, uint32_t queue);
 /* Abort the job of a queue and stop it; false: the CP has not done it in time. */
 bool sched_kill(struct firmware *fw, uint32_t queue);
