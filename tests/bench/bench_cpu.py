@@ -173,7 +173,7 @@ class Process:
         return [int(number) * 1e-6 for number in answer.split()]
 
     def peak(self):
-        """Of the whole process, with its code and the weights that are mapped."""
+        """MiB of the whole process at its peak, with its code and the weights that are mapped."""
         status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text(encoding="utf-8")
         return int(re.search(r"VmHWM:\s+(\d+)", status)[1]) / 1024
 
@@ -264,7 +264,7 @@ def compare(args, name, threads, layer, kind, folder, x):
     own.close()
     other.close()
     best, cpu = times.min(0).T
-    # Of what a program sees, with threads that sleep and caches that others have filled in between.
+    # Medians are what a program sees, with threads that sleep and caches that others have filled in between.
     middle = np.median(times, 0)[:, 0]
     print(f"{name:12} {kind:7} {layer:8} {threads} thread{'s' if threads > 1 else ' '}  ours {best[0]:8.2f} ms  {'our float32' if kind == 'float16' else 'ONNX Runtime'} "
           f"{best[1]:8.2f} ms  ratio {best[0] / best[1]:.2f}  (medians {middle[0] / middle[1]:.2f}  processor {cpu[0]:8.2f} {cpu[1]:8.2f}  {cpu[0] / cpu[1]:.2f})  "

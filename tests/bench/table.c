@@ -76,7 +76,7 @@ static uint32_t list(const json_t *layer, const char *key, uint32_t *values)
 	return n;
 }
 
-/* Of the file that the weights lie in: what is no longer needed is given back. */
+/* Gives back pages of the file of weights that the library no longer needs. */
 static void give_back(void const *data, size_t size, void *userdata1, void *userdata2)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
@@ -128,7 +128,7 @@ static WNNOperandDataType float_type(const struct net *net)
 								   WNNOperandDataType_Float16;
 }
 
-/* The same number everywhere, in the network's type of floats. */
+/* A constant that has @number everywhere, in the network's type of floats. */
 static WNNOperand filled(const struct net *net, uint32_t rank, const uint32_t *dims, float number)
 {
 	uint64_t count = product(rank, dims);

@@ -221,7 +221,7 @@ static const struct call {
 	const char *name;
 	int (*run)(void);
 	void (*prepare)(void);
-	/* Of what has succeeded, or was prepared for what has failed. */
+	/* Undo a call that has succeeded, and what was prepared for one that has failed. */
 	void (*undo)(void), (*undo_prepared)(void);
 	bool must_work;
 } calls[] = {

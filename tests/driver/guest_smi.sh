@@ -213,7 +213,7 @@ test_trace()
 	ok $? "that of one that was killed is removed by the next"
 }
 
-# Of each job that the engines have told of, in the trace for Perfetto: submit and feed in the driver, the
+# The trace for Perfetto has of each job that the engines have told of: submit and feed in the driver, the
 # firmware's word that its queue runs, its begin on each engine, its end, and complete. Prints how many there are.
 jobs_in_order()
 {

@@ -9,7 +9,10 @@
 void __real_request_handle(struct firmware *fw);
 void __wrap_request_handle(struct firmware *fw);
 
-/* Of a queue that does not exist, and of one that has not faulted: the driver shall not mind. */
+/*
+ * Sends events of faults for a queue that does not exist and for one that has not faulted; the
+ * driver has to ignore them.
+ */
 static void invent_faults(struct firmware *fw)
 {
 	const uint32_t queues[] = { UINT32_MAX, 0 };

@@ -12,7 +12,7 @@
 
 #define BYTES 4096
 #define MANY  1025
-/* Of elements that are longer than a page, all else in them zero. */
+/* The stride of elements that are longer than a page, and zero behind the known members. */
 #define LONG_STRIDE (4096 + 8)
 
 struct longer_job {

@@ -230,7 +230,7 @@ TEST_F(sync, a_later_job_waits_for_the_earlier_one)
 	EXPECT_TRUE(npu_all(self->data.map, BYTES, 2));
 }
 
-/* Of several fences each counts, whichever of them stays. */
+/* A job waits for each of its fences, whichever of them ends last. */
 TEST_F(sync, a_job_waits_for_all_its_fences)
 {
 	const struct npu_ctx third = npu_ctx(self->fd, 0);

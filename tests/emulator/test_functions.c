@@ -727,7 +727,7 @@ static uint64_t hash_all_arguments(enum onpu_fn fn)
 	return hash;
 }
 
-/* The same for all arguments: what a new compiler or host has to pass once. */
+/* Compares the results for all arguments: a new compiler or host has to pass this once. */
 static void test_all_bits(void **state)
 {
 	static const uint64_t frozen[ONPU_FN_COUNT] = {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The same bits from the scalar and every SIMD path, and with one or two host threads: random
- * instructions of every kind, memory and SRAM and result compared byte by byte. A fault counts
- * as a result, and for every instruction enough runs must end without one.
+ * The scalar path and every SIMD path give the same bits, with one or two host threads: the test
+ * runs random instructions of every kind and compares memory, SRAM and result byte by byte. A fault
+ * counts as a result, and for every instruction enough runs must end without one.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -21,7 +21,7 @@ def taps(size, length):
 
 
 def scale(pixels, width, height):
-    """Of [rows, columns, colours], as [colours, height, width] from 0 to 1."""
+    """Scales [rows, columns, colours] to [colours, height, width] from 0 to 1."""
     rows = np.tensordot(taps(height, pixels.shape[0]), pixels, (1, 0))
     return np.tensordot(taps(width, pixels.shape[1]), rows, (1, 1)).transpose(2, 1, 0) / 255
 

@@ -150,7 +150,7 @@ class Detect(ExampleTest):
     @needs(ULTRAFACE, PANDA)
     @on_devices
     def test_animal(self, device):
-        """Whose face is one for the network too, at its size."""
+        """The animal's face is one for the network, too, at its size."""
         self.assertEqual(len(self.check_faces(device, PANDA, 0.7)), 1)
         self.assertEqual(len(self.check_faces(device, PANDA, 0.9)), 0)
 

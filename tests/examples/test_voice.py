@@ -14,7 +14,7 @@ RATE, CHUNK, CONTEXT = 16000, 512, 64
 
 
 def probabilities(model, samples):
-    """Of each chunk, with the state of the one before."""
+    """The probability of speech in each chunk, with the state of the one before."""
     runtime, state = session(model), np.zeros((2, 1, 128), np.float32)
     samples = np.concatenate([np.zeros(CONTEXT), samples, np.zeros(-len(samples) % CHUNK)]) / 32768
     result = []

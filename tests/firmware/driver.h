@@ -28,7 +28,7 @@ union onpu_msg driver_context_message(uint32_t id, enum onpu_priority priority);
 /* VM 0, and a context of number 100 + @queue bound to @queue whose jobs are like @jobs. */
 void driver_queue(struct fake *f, uint32_t queue, enum onpu_priority priority,
 		  struct fake_jobs jobs);
-/* The same in another address space, which is made if need be. */
+/* Bind a context to @queue in another address space, which is made if need be. */
 void driver_queue_of(struct fake *f, uint32_t vm, uint32_t queue, enum onpu_priority priority,
 		     struct fake_jobs jobs);
 /* Queue so many more jobs and ring the doorbell. */

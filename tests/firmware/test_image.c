@@ -343,7 +343,7 @@ static void test_hostile_messages(void **state)
 	assert_true(refused > count / 4 && refused < count);
 }
 
-/* The same with contexts at work whose jobs are none of their business. */
+/* Hostile requests beside contexts at work do no harm to their jobs. */
 static void test_hostile_beside_work(void **state)
 {
 	struct program *p = job_stages(200, 1.0f);

@@ -85,7 +85,7 @@ static const char *compare_fault(const struct onpu_fault_record *f)
 		unlike = differs("the fault's engine", f->engine, want.engine);
 	if (!unlike)
 		unlike = differs("the fault's operand", f->operand, want.fault.operand);
-	/* Of several addresses that fail, any may be named. */
+	/* The fault may name any of several addresses that fail. */
 	if (!unlike && !is_mmu_fault(f->code))
 		unlike = differs("the fault's address", f->address, want.fault.address);
 	return unlike ? unlike : differs("the fault's cycle", f->cycle, want.fault_cycle);

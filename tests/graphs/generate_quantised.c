@@ -10,8 +10,9 @@
 #define MAX_LAYERS     5
 #define NODES_OF_LAYER 15 /* at most */
 /*
- * Of the seeds that say whether a graph has additions behind convolutions, depthwise convolutions, scales and zero
- * points that are no constants, float16 between the integers, averages, matrices, and few rows times wide ones.
+ * Offsets of the seeds that decide whether a graph has additions behind convolutions, depthwise
+ * convolutions, scales and zero points that are no constants, float16 between the integers,
+ * averages, matrices, and few rows times wide ones.
  */
 #define RESIDUAL  1000000
 #define DEPTHWISE 2000000

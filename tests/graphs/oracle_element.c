@@ -280,7 +280,10 @@ static double binary_spread(enum ir_binary kind, const double *value, const doub
 	return most * 1.25;
 }
 
-/* The same for integers; wrapping around, division and powers go anywhere. */
+/*
+ * How far a result of integers may be off; INFINITY for one that may wrap around, a quotient or a
+ * power.
+ */
 static double integer_spread(enum ir_binary kind, enum ir_dtype dtype, const double *value,
 			     const double *slack)
 {

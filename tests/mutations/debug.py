@@ -4,7 +4,7 @@
   ./npu check-debug && ./npu exec tests/mutations/run.py --tree build/debug/tree --timeout 900 \\
     tests/mutations/debug.py
 
-Of ./npu check-debug it needs the two kernels only, not the end of the tests. The programs pass with each
+It needs the two kernels of ./npu check-debug only, not the end of its tests. The programs pass with each
 of the errors: what fails is what the kernel has to say.
 """
 

@@ -110,7 +110,7 @@ class Runner:
 
 
 def coverage(log):
-    """Of the first session: nodes, those that WebNN computes, and the operators of the others."""
+    """Nodes of the first session, those that WebNN computes, and the operators of the others."""
     text = log.split("SESSION\n")[1] if "SESSION\n" in log else ""
     nodes, taken = (sum(int(number) for number in numbers) for numbers in zip((0, 0), *SHARE.findall(text)))
     left = collections.Counter(REFUSED.findall(text))

@@ -6,7 +6,7 @@ from onnx import helper, numpy_helper
 
 
 def windows(x, taps, strides, dilations):
-    """Of [channels, rows, columns]: for each tap (row, column) what it sees, a view of x."""
+    """For each tap (row, column) what it sees of x, [channels, rows, columns]: a view of x."""
     rows, columns = ((x.shape[1 + i] - (taps[i] - 1) * dilations[i] - 1) // strides[i] + 1 for i in (0, 1))
     for i, j in numpy.ndindex(*taps):
         top, left = i * dilations[0], j * dilations[1]

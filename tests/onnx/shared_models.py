@@ -49,7 +49,7 @@ class Network:
 
 
 def squeezenet():
-    """Of pictures [1, 224, 224, 3]; the probabilities of 1001 classes."""
+    """From pictures [1, 224, 224, 3] to the probabilities of 1001 classes."""
     net = Network([1, 224, 224, 3])
 
     def conv(name, **attributes):
@@ -79,7 +79,7 @@ def squeezenet():
 
 
 def mobilenetv2():
-    """Of pictures [1, 3, 224, 224]; the 1280 features, as the last layer's weights are missing."""
+    """From pictures [1, 3, 224, 224] to the 1280 features, as the last layer's weights are missing."""
     folder = SHARED / "mobilenetv2"
     net = Network([1, 3, 224, 224])
     block = None
@@ -100,7 +100,7 @@ def mobilenetv2():
 
 
 def lenet():
-    """Of digits [1, 1, 28, 28] of 0 to 255; ten probabilities."""
+    """From digits [1, 1, 28, 28] of 0 to 255 to ten probabilities."""
     numbers = numpy.fromfile(SHARED / "lenet/lenet.bin", numpy.float32)
     net, at = Network([1, 1, 28, 28]), 0
 

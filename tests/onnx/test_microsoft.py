@@ -73,7 +73,7 @@ def bits_cases():
 
 
 def default_cases():
-    """Of ONNX's own domain."""
+    """Cases of ONNX's own domain."""
     numbers_of = numpy.round(RANDOM.uniform(-3, 3, (2, 30, 3))).astype(numpy.float32)
     for x, axis, k, largest in ((numbers_of, 1, 7, 1), (numbers_of, 1, 7, 0),
                                 (numbers_of, 0, 1, 1), (floats(50), 0, 50, 1), (floats(9000), 0, 5, 1),
@@ -125,7 +125,7 @@ def default_cases():
 
 
 def half_cases():
-    """The same in float16."""
+    """Some of the cases in float16."""
     for name, inputs, count, constants, attributes in (
             next(bits_cases()), next(rotary_cases()), list(group_cases())[3]):
         inputs = {key: array.astype(numpy.float16) if array is not None and

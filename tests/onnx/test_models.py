@@ -51,7 +51,7 @@ def drawn_text(shape):
 
 
 def make_input(name, shape, integers, network):
-    """The same for the same input, whatever else was made."""
+    """Elements that depend on the name and shape of the input only, whatever else was made."""
     if integers:
         return numpy.full(shape, FIXED[name], numpy.int64)
     if network.startswith("ch_PP"):
@@ -81,7 +81,7 @@ def make_case(model, case, shapes):
 
 
 def test_precision(program, devices, model, case, feed, result):
-    """Of a case that make_case() has made: how far devices and ONNX Runtime are from a computation in double."""
+    """Prints how far devices and ONNX Runtime are from a computation in double, for a case of make_case()."""
     expected = exact.run(onnx.load(model), *feed.values())
     error = numpy.abs(result - expected).max() / numpy.ptp(expected)
     print(f"ONNX Runtime: {error:.1e} of the range from double")

@@ -63,7 +63,7 @@ static int load(const char *data, size_t size)
 	return 0;
 }
 
-/* Of each file; fewer where each takes longer. */
+/* How many damaged copies of each file are read; fewer where each takes longer. */
 #ifndef DAMAGES
 #define DAMAGES 2000
 #endif

@@ -39,7 +39,7 @@ def canonical(name, x, kind):
 
 
 def comparator(kinds, direction, total):
-    """Of the first operand; of more than one kind the second decides where the first is the same."""
+    """A comparator of the first operand; where that is equal, the next one decides."""
     lines, found = [], None
     for i, kind in reversed(list(enumerate(kinds))):
         x, y, order = f"%a{i}", f"%b{i}", ""

@@ -22,7 +22,7 @@ enum course {
 	TURNS,
 };
 
-/* Of each module of the file. */
+/* What is expected of each module of the file. */
 static const struct {
 	enum course course;
 	bool exact; /* reference kernels and device have the same bits */

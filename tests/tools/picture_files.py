@@ -5,7 +5,7 @@ import zlib
 
 
 def png(rows, channels):
-    """Of rows of bytes: 3 channels are red, green and blue, 1 is grey."""
+    """A PNG file of rows of bytes: 3 channels are red, green and blue, 1 is grey."""
     def chunk(kind, data):
         return (struct.pack(">I", len(data)) + kind + data +
                 struct.pack(">I", zlib.crc32(kind + data)))

@@ -12,13 +12,13 @@ from common import ToolTest, main, same
 
 
 def write_png(path, pixels):
-    """Of [height, width, 3 or 1] bytes."""
+    """Writes bytes of [height, width, 3 or 1] as a PNG file."""
     path.write_bytes(picture_files.png([row.tobytes() for row in pixels], pixels.shape[2]))
     return path
 
 
 def write_jpeg(path, levels):
-    """Of grey blocks of 8x8."""
+    """Writes grey blocks of 8x8 pixels as a JPEG file."""
     path.write_bytes(picture_files.jpeg(levels.tolist()))
     return path
 

@@ -4,7 +4,7 @@
 
 ONNX Runtime's own tool quantises networks that are made here, and those of ../shared/models, of signed and unsigned
 integers, with one scale for a tensor or for each channel. ResNet-50, MobileNetV2 and SqueezeNet have seeded weights; they
-are small, with a quarter of the channels, but for --whole, which takes some minutes. Of each output at least 99.9 % of the elements are within
+are small, with a quarter of the channels, but for --whole, which takes some minutes. At least 99.9 % of the elements of each output are within
 one quantum of what ONNX Runtime computes from the same file, and the largest element is the same. It computes node by node, or
 fuses what it can, and a softmax of integers, for one, is rounded otherwise then. In deep networks one value that is halfway
 between two integers decides about many others: of MobileNetV2 with its real weights the two results are within one quantum for 44 % of
@@ -184,7 +184,7 @@ class Quantised(ToolTest):
             net.shapes.pop()
             bench_cpu.write_files(net, self.folder, "float32")
             (self.folder / "model.onnx").rename(self.folder / f"{name}.onnx")
-            # Of this picture the largest element is some quanta ahead of the next.
+            # The largest element for this picture is some quanta ahead of the next.
             self.check(self.folder / f"{name}.onnx", 103)
 
     def test_shared(self):

@@ -13,7 +13,7 @@ from common import USAGE, ToolTest, convolution, main, node, on_devices, percept
 
 class Reports(ToolTest):
     def json(self, *arguments):
-        """The same result in a file beside text, and in place of text."""
+        """--json FILE writes beside the text what --json - writes in its place."""
         path = self.folder / "result.json"
         text, _ = self.tool(*arguments, "--json", path)
         self.assertTrue(text)
@@ -117,7 +117,7 @@ class Bench(Reports):
         self.assertEqual(order, sorted(order))
         self.assertGreater(ms["min"], 0)
         self.assertTrue(ms["min"] <= ms["mean"] <= ms["max"])
-        # Of seven, all these are the largest.
+        # All these percentiles of seven numbers are the largest one.
         self.assertEqual(ms["p90"], ms["max"])
         self.assertEqual((bench["warm_up"], bench["repeats"], bench["threads"]), (1, 7, 1))
         self.assertEqual(bench["device"], device)

@@ -14,7 +14,7 @@ import sys
 sys.dont_write_bytecode = True
 import variant  # noqa: E402
 
-# Of ONPU_FW_HEADER: the word after magic and size.
+# The word of ONPU_FW_HEADER after magic and size.
 ABI = 8
 CHANGES = {"older": -1, "same": 0, "newer": 1}
 

@@ -47,7 +47,7 @@ static void fail(const char *what)
 	MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-/* Of a loop, divided by its length. */
+/* Seconds of an iteration of a loop: by the clock, and of processors, all ranks together. */
 struct cost {
 	double clock, processors;
 };

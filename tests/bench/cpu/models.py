@@ -79,7 +79,7 @@ class Net:
         return self.add("layernorm", [x], self.shapes[x], vectors=[n], weight=self.weight([n], .1, 1), bias=self.weight([n], .1))
 
 
-# Of the networks of pictures, `size` is that of the picture, and there is one channel for `part` of the original.
+# Networks of pictures take pictures of `size` x `size`, and have one channel for `part` of the original.
 
 def resnet50(size=224, part=1):
     net = Net("resnet50", 50, (3, size, size))

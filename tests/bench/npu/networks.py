@@ -213,7 +213,7 @@ NETWORKS = {
 
 
 def machine():
-    """Of onpu-ref1: (rows and columns of the matrix array, lanes, bytes of one DMA engine in a cycle, bytes of SRAM)."""
+    """The numbers of onpu-ref1: (rows and columns of the matrix array, lanes, bytes of one DMA engine in a cycle, bytes of SRAM)."""
     reset = {reg.get("name"): reg.get("reset") for reg in xml.etree.ElementTree.parse(UAPI / "registers.xml").iter()}
     return (*(int(reset[f"CAP_{name}"], 0) for name in ("MXU_ROWS", "MXU_COLS", "LANES", "DMA_BYTES", "SRAM_BYTES")),)
 
@@ -311,7 +311,7 @@ class Costs:
                 if self.either(layer, shape) for cost in [self.of(layer, shape)]]
 
     def border_bytes(self):
-        """Of the inputs and the outputs."""
+        """Bytes of the inputs and the outputs."""
         used = {x for layer in self.net.layers if layer["op"] != "input" for x in layer["inputs"]}
         values = [0] + [i + 1 for i, layer in enumerate(self.net.layers)
                         if layer["op"] == "input" or layer.get("output") or i + 1 not in used]
@@ -353,7 +353,7 @@ def least_macs(net):
 
 
 def share_of_peak(macs, cycles, type):
-    """Of the MACs that the matrix unit does in so many cycles."""
+    """The share of the MACs that the matrix unit can do in so many cycles."""
     return macs * step_cycles(TYPES[type][0]) / (ROWS * COLS * cycles)
 
 

@@ -13,7 +13,7 @@
 /* Numbers that are the same each time. */
 #define FAKE_SEED	20261125
 
-/* Of a suite whose tests need a device: &kunit.priv. */
+/* Set up and tear down a suite whose tests need a device, which is in &kunit.priv. */
 int fake_init(struct kunit *test);
 void fake_exit(struct kunit *test);
 

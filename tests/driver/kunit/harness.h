@@ -19,7 +19,7 @@ static inline void onpu_kunit_hide(void) {}
 #include <linux/seq_file.h>
 
 struct kunit {
-	/** @priv: Of the suite. */
+	/** @priv: Data of the suite. */
 	void *priv;
 	/** @failures: What the test was not content with. */
 	unsigned int failures;

@@ -42,7 +42,7 @@ static void sizes(struct kunit *test)
 	for (size_t size = 0; size <= sizeof(image); size++)
 		KUNIT_EXPECT_EQ(test, takes(onpu, &image, size), size == right);
 	KUNIT_EXPECT_EQ(test, onpu->fw.info.crc, image.header.crc);
-	/* Of those that are as long as their header says, the ones of whole words. */
+	/* An image as long as its header says is taken when it consists of whole words. */
 	for (u32 payload = 0; payload <= PAYLOAD; payload++) {
 		make_image(&image);
 		image.header.image_size = payload;

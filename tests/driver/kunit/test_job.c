@@ -213,7 +213,7 @@ static void each_kind_of_progress(struct kunit *test)
 	}
 }
 
-/* Whose turn has not come does not hang, unless it waits for too long. */
+/* A job that the device has not begun does not hang, unless it waits for too long. */
 static void others_run(struct kunit *test)
 {
 	struct job_test *t = test->priv;
@@ -225,7 +225,7 @@ static void others_run(struct kunit *test)
 		KUNIT_EXPECT_FALSE(test, onpu_job_hangs(&t->ctx));
 	ago(t, 0, t->onpu->limits.wait + 1);
 	check_until_it_hangs(test, 1);
-	/* The same when it is ready and nobody runs. */
+	/* It does hang when its queue is ready and no other one runs. */
 	set_state(t, 3, ONPU_QUEUE_READY);
 	begin_running(t);
 	set_state(t, 0, ONPU_QUEUE_READY);

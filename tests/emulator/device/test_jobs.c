@@ -24,7 +24,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* The same program on the machine alone, for data and cycles. */
+/* Runs the program on the machine without a device, for its data and cycles. */
 static void run_alone(struct program *p)
 {
 	struct onpu_machine *m = onpu_machine_create(&rig.config.sim, NULL);
@@ -264,7 +264,7 @@ struct progress {
 	uint64_t retired, cycles;
 };
 
-/* Of queue 0. */
+/* The progress of queue 0. */
 static struct progress progress(void)
 {
 	return (struct progress){

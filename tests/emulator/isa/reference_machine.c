@@ -566,7 +566,10 @@ static void find_overflow(struct run *run)
 			if (count - taken <= MAX_COUNT || after_fault(run, time, engine))
 				continue;
 			stop(run, sem->gift[i].pc, engine, plain(ONPU_FAULT_SEM_OVERFLOW, s), time);
-			/* Of two at once on one engine, the lower semaphore's. */
+			/*
+			 * When two semaphores of one engine overflow at once, the lower one is
+			 * reported.
+			 */
 			run->overflow_late = engine;
 		}
 	}

@@ -38,7 +38,10 @@ struct fixture {
 	struct notes *notes;
 };
 
-/* Of each test: a device in the beginning, and nothing that is left of it. */
+/*
+ * Setup and teardown of each test: it begins with a device, of which nothing may be left at the
+ * end.
+ */
 int setup(void **state);
 int teardown(void **state);
 

@@ -206,7 +206,7 @@ static void bad_context_options(void **state)
 	options.errorCallbackInfo = note_error(notes, (WNNCallbackMode)5, 0);
 	assert_failed(wnnInstanceCreateContextSync(instance, &options, GENEROUS, &context),
 		      WNNStatus_TypeError, "mode of errorCallbackInfo");
-	/* The same, asynchronously. */
+	/* The asynchronous call refuses them, too. */
 	assert_ok(wait_future(instance, wnnInstanceCreateContext(instance, &options,
 								 note_context(notes, 0, 1))));
 	assert_int_equal(notes_get(notes, 0).status, WNNStatus_TypeError);
@@ -676,7 +676,7 @@ static void error_callback_in_sync_calls(void **state)
 	wnnInstanceRelease(instance);
 }
 
-/* Of errors that nobody asks for, the first ones are kept, and a count of the others. */
+/* The context keeps the first errors that nobody asks for, and counts the others. */
 static void errors_do_not_pile_up(void **state)
 {
 	WNNInstance instance = wnnCreateInstance(NULL);

@@ -265,7 +265,7 @@ static void placement_and_statistics(void **state)
 			assert_true(statistics.npuCycles > 0);
 			/* The product of one row is the vector unit's. */
 			assert_true(statistics.macs >= 8 * 64 * 27);
-			/* Of float32: a quarter of the array's cells. */
+			/* Float32 uses a quarter of the array's cells. */
 			assert_int_equal(statistics.peakMacs, statistics.npuCycles * 1024);
 			assert_true(statistics.bytesRead >= sizeof(float) * NET_IN);
 			assert_true(statistics.bytesWritten >= sizeof(float) * NET_OUT);

@@ -78,7 +78,7 @@ static WNNGraph build_pictures(WNNContext context)
 	return graph;
 }
 
-/* Of ELEMENTS elements. */
+/* A shape of ELEMENTS elements. */
 static const uint32_t picture_shape[] = { 1, CHANNELS, SIDE, SIDE };
 
 static float *run_shape(WNNContext context, WNNGraph graph, const uint32_t *shape)

@@ -375,7 +375,10 @@ static void folding_can_be_switched_off(void **state)
 	wnnInstanceRelease(instance);
 }
 
-/* The same for a type beyond the specification; where it is not listed it is no input either. */
+/*
+ * Checks the limits of a type beyond the specification: an operand may have it only where it is
+ * listed.
+ */
 static void check_four_bits(WNNContext context, const WNNOpSupportLimits *limits,
 			    WNNOperandDataType type)
 {

@@ -23,7 +23,7 @@
 
 #define N     16
 #define BYTES (N * N * sizeof(float))
-/* Of the dma-bufs here; x lies at X, y at Y. */
+/* The size of the dma-bufs here; x lies at X, y at Y. */
 #define SIZE 65536u
 #define X    4096
 #define Y    (4096 * 3 + 64)

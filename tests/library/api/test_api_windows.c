@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A convolution of pixels and the depthwise one of its result, which the CPU computes line by line as one step where the
- * pixels between them are too many for its cache. The same networks with these pixels as another output, where they
- * are two steps, have the same bits.
+ * A pointwise convolution and the depthwise one of its result, which the CPU computes row by row in
+ * one step where the values between them are too many for its cache. A network that also outputs
+ * these values takes two steps; both give the same bits.
  */
 #include "fixture.h"
 
@@ -177,7 +177,7 @@ static WNNContext open_with(WNNInstance instance, uint32_t threads, const char *
 	return context;
 }
 
-/* Of a graph, in one step and in two, and from a file. */
+/* Compares a graph in one step with that in two steps, and with one that is loaded from a file. */
 static void check_in(WNNContext context, const struct network *n, const char *path)
 {
 	WNNGraph graph = build(context, n, false), apart = build(context, n, true), loaded;

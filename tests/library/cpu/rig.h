@@ -41,10 +41,10 @@ void rig_init(struct rig *rig);
  * Returns the elements.
  */
 void *rig_add(struct rig *rig, enum ir_dtype dtype, uint32_t rank, const int64_t *dims);
-/* The same from lo to hi. */
+/* Adds an operand with random elements from lo to hi. */
 void *rig_add_between(struct rig *rig, enum ir_dtype dtype, uint32_t rank, const int64_t *dims,
 		      double lo, double hi);
-/* The same of given elements. */
+/* Adds an operand with the given elements. */
 void rig_add_data(struct rig *rig, enum ir_dtype dtype, uint32_t rank, const int64_t *dims,
 		  const void *data);
 void rig_make_constant(struct rig *rig, uint32_t operand);
@@ -63,7 +63,7 @@ void rig_put(enum ir_dtype dtype, void *data, int64_t i, double value);
 bool rig_compare(struct rig *rig, enum ir_op op, const union ir_attrs *attrs, uint32_t num_results,
 		 const struct ir_type *types, double tolerance);
 
-/* The same of the layer on oneDNN alone, for a node with one result. */
+/* Compares the layer on oneDNN alone with the reference kernel, for a node with one result. */
 void rig_compare_onednn(struct rig *rig, enum ir_op op, const union ir_attrs *attrs,
 			const struct ir_type *type, double tolerance);
 

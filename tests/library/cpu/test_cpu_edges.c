@@ -506,7 +506,7 @@ static void test_huge_windows(void **state)
 	}
 }
 
-/* The same for convolutions; all but the middle tap of the filter see only padding. */
+/* A convolution with huge dilations: all taps of the filter but the middle one see only padding. */
 static void test_huge_dilations(void **state)
 {
 	const uint32_t far = 2000000000;
@@ -699,8 +699,8 @@ static void test_lstm_gates(void **state)
 }
 
 /*
- * The same: z = 2, r = 3, n = 5 and what the state adds to n is 1 before r; the state before is
- * 10.
+ * Checks a GRU against numbers made by hand: z = 2, r = 3, n = 5, the state adds 1 to n before r,
+ * and the initial state is 10.
  */
 static void check_gru(uint32_t order, bool after, const double *bias, double h)
 {

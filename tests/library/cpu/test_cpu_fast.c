@@ -150,7 +150,7 @@ static bool depthwise_round(void)
 	return compare(&rig, IR_OP_CONV, &attrs, 4, y, 1e-5);
 }
 
-/* The same turned round: the "output channels" of the filter are those of a group. */
+/* A transposed convolution: the "output channels" of the filter are those of a group. */
 static bool transposed_round(void)
 {
 	static const uint8_t axes[][4] = {

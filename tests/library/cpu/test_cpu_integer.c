@@ -14,13 +14,15 @@ static int64_t random_zero(enum ir_dtype dtype)
 	return (int64_t)random_below(256) - (dtype == IR_I8 ? 128 : 0);
 }
 
-/* Of a product: 8 bits, or a float without rounding to integers. */
+/* The type of a product: 8 bits, or a float without rounding to integers. */
 static enum ir_dtype random_result(void)
 {
 	return random_below(3) ? random_bytes() : random_below(3) ? IR_F32 : IR_F16;
 }
 
-/* Of a float result, limits only: other functions are not the same bits. */
+/*
+ * The function behind a float result only limits it: others do not give the same bits on all paths.
+ */
 static struct ir_unary_attrs random_limits(enum ir_dtype y)
 {
 	return (struct ir_unary_attrs){ .kind = !ir_dtype_is_float(y) || random_below(2) ?
@@ -37,7 +39,7 @@ static struct ir_integer_attrs random_integer(enum ir_dtype a, enum ir_dtype b, 
 	int64_t least = y == IR_I8 ? -128 : 0;
 	struct ir_integer_attrs attrs = {
 		.a_zero = random_below(4) ? random_zero(a) : 0,
-		/* Of filters, mostly in the middle. */
+		/* The zero point of filters is mostly the middle of the range. */
 		.b_zero = random_below(3) ? (b == IR_U8 ? 128 : 0) : random_zero(b),
 		.zero = random_below(4) ? random_zero(y) : 0,
 		.lo = least,

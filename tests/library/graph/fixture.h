@@ -33,7 +33,7 @@ void fixture_open(struct fixture *f);
 void fixture_open_with(struct fixture *f, const struct wnn_limits *limits);
 void fixture_close(struct fixture *f);
 
-/* The same as setup and teardown of a cmocka test, whose state the fixture then is. */
+/* Open and close a fixture as setup and teardown of a cmocka test, whose state it then is. */
 int fixture_setup(void **state);
 int fixture_teardown(void **state);
 #define GRAPH_TEST(function) \

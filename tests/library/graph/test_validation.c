@@ -123,7 +123,7 @@ static void check_refused(const json_t *test, const char *op, int ret, const str
 		printf("%s\n     %s\n", text(test, "name"), err->message);
 }
 
-/* The same call where the back ends can execute nothing. */
+/* Checks that the call is refused as not supported where the back ends can execute nothing. */
 static void check_unsupported(const json_t *test, const char *op, int ret,
 			      const struct wnn_error *err)
 {

@@ -434,7 +434,10 @@ static void spoil_results(const struct npu_program *program, struct winsys_bo *a
 			memset(binding[i]->map, 0xa5, program->bindings[i].bytes);
 }
 
-/* The same once more in another context, which finds nothing in SRAM, and leaves nothing to the first one. */
+/*
+ * Runs the program in another context, which finds nothing in SRAM and leaves nothing to the first
+ * one.
+ */
 static void run_between(struct winsys *ws, struct winsys_ctx *ctx,
 			const struct npu_program *program, struct winsys_bo *const *bo,
 			const struct traffic *first)

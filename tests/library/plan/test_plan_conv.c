@@ -207,7 +207,7 @@ static void test_conv_transposed(void **state)
 	}
 }
 
-/* Of an image of `size`; co channels become as many. */
+/* A transposed convolution of an image of `size` x `size`, with c input and c output channels. */
 static void init_upscale(struct test_graph *t, int64_t c, int64_t size, int64_t k, uint32_t stride)
 {
 	union ir_attrs attrs = { .conv = { .transposed = true,

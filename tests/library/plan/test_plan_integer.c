@@ -13,13 +13,15 @@ static enum ir_dtype random_bytes(void)
 	return random_below(2) ? IR_I8 : IR_U8;
 }
 
-/* Of a product: 8 bits, or a float without rounding to integers. */
+/* The type of a product: 8 bits, or a float without rounding to integers. */
 static enum ir_dtype random_result(void)
 {
 	return random_below(3) ? random_bytes() : random_below(3) ? IR_F32 : IR_F16;
 }
 
-/* Of a float result, limits only: other functions are not the same bits. */
+/*
+ * The function behind a float result only limits it: others do not give the same bits on all paths.
+ */
 static struct ir_unary_attrs random_limits(enum ir_dtype y)
 {
 	return (struct ir_unary_attrs){ .kind = !ir_dtype_is_float(y) || random_below(2) ?

@@ -17,7 +17,7 @@ static void shape_dims(const struct shape *s, int64_t *dims)
 	memcpy(dims, s->layout == IR_NHWC ? nhwc : nchw, sizeof(nchw));
 }
 
-/* Of 3x3, with the size of its input kept. */
+/* A convolution of 3x3 whose output has the size of its input. */
 static struct ir_node *conv(struct test_graph *t, const struct shape *s, struct ir_value *in,
 			    enum ir_dtype dtype, uint32_t groups, int act)
 {

@@ -135,7 +135,7 @@ static void test_bits(void **state)
 	}
 }
 
-/* Of one program: whether its concats make no code, and how much of the arena it has. */
+/* Whether the concats of a program make no code, and, without @arena, whether it needs no arena. */
 static bool no_code(struct test_graph *t, void *state, int size, bool arena)
 {
 	char *text = plan_text(t, state, size);

@@ -143,7 +143,7 @@ static void test_bottleneck(void **state)
 	}
 }
 
-/* Of several pictures each runs through many nodes before the next. */
+/* Each picture of a batch runs through many nodes before the next one begins. */
 static void test_batch(void **state)
 {
 	struct test_graph t;

@@ -225,7 +225,7 @@ static struct ir_value *angles(struct test_graph *t, enum ir_dtype dtype, uint32
 	return add_operand(t, dtype, own, dims, random_below(2));
 }
 
-/* The same from its parts, for cosines and sines that are no halves. */
+/* Builds the rotation from its parts, for cosines and sines of whole rows. */
 static struct ir_value *from_parts(struct test_graph *t, struct ir_value *x,
 				   struct ir_value *cosine, struct ir_value *sine)
 {

@@ -8,7 +8,7 @@ module @halves {
     %i = stablehlo.iota dim = 0 : tensor<1003xi64>
     %b = stablehlo.broadcast_in_dim %w, dims = [] : (tensor<i64>) -> tensor<1003xi64>
     %x = stablehlo.multiply %i, %b : tensor<1003xi64>
-    // Of two the first is taken: all get what the first of the group has, whatever the tree is.
+    // The reducer takes the first of two: all get what the first of the group has, whatever the tree is.
     %s = "stablehlo.all_reduce"(%x) ({
       ^bb0(%p: tensor<i64>, %q: tensor<i64>):
         %zero = stablehlo.constant dense<0> : tensor<i64>

@@ -23,7 +23,7 @@ module @axes_in_order {
 
 // -----
 
-// Of an axis of 8 the middle part: those before and behind it stay.
+// The groups are along the middle part of an axis of 8: the parts before and behind it stay.
 module @part_of_an_axis {
   func.func private @f() -> tensor<2xui32> {
     %r = stablehlo.replica_id : tensor<ui32>
