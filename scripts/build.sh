@@ -45,7 +45,7 @@ configure()
 	else
 		return 0
 	fi
-	# The same for C++: only its own driver knows a compiler's sanitizers and the fuzzer.
+	# C++ is compiled by the driver for C++: only it knows a compiler's sanitizers and the fuzzer.
 	cxx=${options[0]/#gcc/g++}
 	cxx=${cxx/#clang/clang++}
 	step "$name-setup" "configuring build/$name" inside env CC="${options[0]}" CXX="$cxx" \

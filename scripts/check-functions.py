@@ -33,7 +33,7 @@ def functions_of_c(text):
 
 
 def functions_of_python(text):
-    """The same for Python."""
+    """(line, name, length of the body) of each function of Python."""
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             yield node.lineno, node.name, node.end_lineno - node.body[0].lineno + 1

@@ -378,7 +378,7 @@ debug_test()
 	)
 }
 
-# Of ./npu check-debug; see there.
+# Options of ./npu check-debug; see there.
 debug_kernel='' debug_rounds=0
 
 # All kernels that look for errors, or that of $debug_kernel; with $debug_rounds, the campaigns alone.

@@ -19,7 +19,7 @@ deb_sources()
 	done
 }
 
-# deb_stamp FILES: what the packages depend on, in one line. Of tests they have cases of WebNN alone.
+# deb_stamp FILES: what the packages depend on, in one line. The only tests in them are cases of WebNN.
 deb_stamp()
 {
 	{

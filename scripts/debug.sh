@@ -88,7 +88,7 @@ make_debug_kernel()
 	cp -- "$top/driver/Kconfig" "$source/drivers/accel/onpu/Kconfig" || return
 	mkdir -p -- "$folder"
 	# The kernel has races of its own: KCSAN looks at what is built for it later, which is the driver.
-	# Of the kernel it knows the barriers, since the driver relies on those of locks and queues.
+	# It knows the kernel's barriers, since the driver relies on those of locks and queues.
 	build=(make -C "$source" "O=$folder" -j "$(nproc)" CFLAGS_KCSAN=-D__KCSAN_INSTRUMENT_BARRIERS__)
 	printf 'CONFIG_LOCALVERSION="-onpu-%s"\n' "$name" | cat -- "${fragments[@]}" - >"$folder/wanted.config"
 	inside "${build[@]}" "KCONFIG_ALLCONFIG=$folder/wanted.config" allnoconfig || return

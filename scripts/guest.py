@@ -131,7 +131,7 @@ class Monitor:
 
 
 def escape(text):
-    """Of an option of QEMU: a comma is doubled."""
+    """The value of an option of QEMU, in which commas are doubled."""
     return text.replace(",", ",,")
 
 

@@ -39,7 +39,7 @@ The tests are more than 250 kselftests, KUnit cases, a fuzzer of calls,
 errors at every allocation, and faults of the device that its emulator
 makes. They run on kernels with KASAN, lockdep, KCSAN and the like, too.
 """
-# Of the generated headers: what a kernel is, and what no kernel has.
+# Macros that generated headers ask for: those that the kernel defines, and those that it does not.
 IN_KERNEL = {"__KERNEL__": True, "__cplusplus": False, "ONPU_STATIC_ASSERT": False}
 WIDTH = 100
 

@@ -250,7 +250,7 @@ install_sets()
 	step root-update "installing packages" update_root "$@" || exit 1
 }
 
-# Whose compiler and libraries are used, wherever it is looked at from.
+# Prints whose compiler and libraries are used, both inside and outside of the root.
 tools()
 {
 	is_inside && echo root || echo "${environment:?}"

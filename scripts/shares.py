@@ -23,7 +23,7 @@ def same_owner(path):
 
 
 def parents(path):
-    """Of an absolute path, the outermost first, without the root."""
+    """The folders that an absolute path lies in, the outermost first, without the root."""
     names = path.strip("/").split("/")[:-1]
     return ["/" + "/".join(names[:count]) for count in range(1, len(names) + 1)]
 

@@ -105,7 +105,7 @@ def run_node(node: Any, inputs: Sequence[Any], device: str = "CPU", outputs_info
 
 
 class Backend:
-    """The same functions as a class."""
+    """The functions of this module as a class."""
 
     is_compatible = staticmethod(is_compatible)
     prepare = staticmethod(prepare)
