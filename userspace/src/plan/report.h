@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the planner tells those above it: which nodes it takes and why not, what it did with each, and
- * which values enter and leave through memory of their own.
+ * What the planner reports to the code generator and the passes: which nodes the NPU can run and
+ * why it cannot run the others, what the plan does with each node, and which values enter and leave
+ * a program through memory of their own.
  */
 #ifndef WNN_PLAN_REPORT_H
 #define WNN_PLAN_REPORT_H
@@ -11,10 +12,14 @@
 
 #define NPU_WHY_SIZE 512
 
-/* How far a node's bits depend on the SRAM size (D6); found while its instructions are emitted. */
+/*
+ * Whether a node's result has the same bits whatever the size of the SRAM. The machine defines the
+ * bits of each instruction, but the compiler decides where a long sum is cut into instructions.
+ * Kernels note it while they emit.
+ */
 enum npu_exactness {
-	NPU_EXACT,   /* same bits for every tiling; so is all but attention in blocks of keys */
-	NPU_SPLIT_K, /* a contraction was split in another order than the machine's */
+	NPU_EXACT,	  /* the same bits for every tiling */
+	NPU_SPLIT_K,	  /* a contraction was split in another order than the machine's */
 	NPU_SPLIT_REDUCE, /* a reduction was split at other points than multiples of 16 */
 	NPU_SPLIT_KEYS,	  /* attention met its keys in blocks */
 };
@@ -38,7 +43,7 @@ struct npu_node_info {
 	uint64_t bytes_ld, bytes_st; /* out of memory and into it */
 };
 
-/* What it is about a node that the NPU cannot do. */
+/* The property of a node that the NPU cannot handle. */
 enum npu_reason_class {
 	NPU_REASON_OPERATOR, /* the operator or function as such */
 	NPU_REASON_DATA_TYPE,
@@ -59,8 +64,8 @@ bool npu_supports(const struct ir_node *node, const struct npu_caps *caps,
 		  struct npu_reason *reason);
 
 /*
- * Nodes of a graph that do not compile although npu_supports() them: they meet a limit of the
- * compiler, or a defect of it. To be placed elsewhere, after which the rest is compiled anew.
+ * Nodes that do not compile although npu_supports() accepts them: they meet a limit of the
+ * compiler, or a defect of it. The caller runs them on another device and compiles the rest again.
  */
 struct npu_refusals {
 	uint32_t count, num_nodes;

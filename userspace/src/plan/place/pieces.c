@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * Values that are read in pieces. A decoder's step puts the keys and values of a new word behind those of the
- * words before, which come from outside: copying them to where the whole lies would take as long as the
- * product that reads it. So products read the operands of such a concat where these lie, and the whole has no
- * memory. Where it is an output, it must be in memory: then products read it there, which takes no longer, as a
- * copy from memory to memory reads and writes at once.
+ * Operands of a product that stay in several slices of memory. A decoder's step appends the keys
+ * and values of a new word to those of earlier words, which come from outside: a copy of all of
+ * them into one buffer would take as long as the product that reads it. So a product reads the
+ * operands of such a concat where they lie, and the concat's result has no memory. When the result
+ * is an output of the program, it must be in memory: then the product reads it there, which takes
+ * no longer, as a copy from memory to memory reads and writes at the same time.
+ *
+ * values.c calls pieces_find() before values share memory; the lowering of products calls
+ * values_pieces().
  */
 #include "plan/place/values.h"
 
@@ -14,21 +18,24 @@
 
 #define NO_CONCAT UINT32_MAX
 
-/* What is known of a value that is a concat's result, or a view of one. */
+/* What pieces_find() knows about a concat's result or a view of it. */
 struct note {
 	uint32_t concat;  /* value id of the concat's result */
-	uint32_t axis;	  /* of this value, along which the pieces lie */
-	int64_t elements; /* different ones */
+	uint32_t axis;	  /* axis of this value along which the slices follow each other */
+	int64_t elements; /* distinct elements */
 	bool strided;	  /* a view that is not dense */
-	/* Of the concat's result itself: */
+	/* Only for the concat's result itself: */
 	bool refused;
-	uint32_t last; /* node of the range that reads it, */
-	int64_t read;  /* and elements that all of them do */
+	uint32_t last; /* last node of the range that reads it */
+	int64_t read;  /* elements that all of its readers read together */
 };
 
-/* ---- views of a value in pieces */
+/* ---- views of a value in slices */
 
-/* Where axis `from` of the operand of a reshape that adds or drops dims of 1 is in its result; UINT32_MAX: it is no such reshape. */
+/*
+ * Returns the axis of the result that corresponds to axis `from` of the operand, for a reshape that
+ * only adds or drops dims of 1. UINT32_MAX: the reshape does more than that.
+ */
 static uint32_t axis_behind_reshape(const struct ir_type *x, const struct ir_type *y, uint32_t from)
 {
 	uint32_t at = UINT32_MAX, i = 0, j = 0;
@@ -50,7 +57,10 @@ static uint32_t axis_behind_reshape(const struct ir_type *x, const struct ir_typ
 	return at;
 }
 
-/* The axis of the pieces in a node's result, which is a view of its operand; UINT32_MAX: it is no such view. */
+/*
+ * Returns the axis of the slices in a node's result, which is a view of its operand; UINT32_MAX
+ * when the result is no such view.
+ */
 static uint32_t axis_behind(const struct ir_node *node, uint32_t axis)
 {
 	const struct ir_type *x = &node->operands[0]->type, *y = &node->results[0]->type;
@@ -73,7 +83,7 @@ static uint32_t axis_behind(const struct ir_node *node, uint32_t axis)
 	}
 }
 
-/* The same of a piece as a node gives of the whole. */
+/* Applies to the view of one slice what a node does to the view of the whole value. */
 static void look_through(const struct ir_node *node, struct npu_view *view)
 {
 	const struct ir_type *x = &node->operands[0]->type, *y = &node->results[0]->type;
@@ -89,7 +99,7 @@ static void look_through(const struct ir_node *node, struct npu_view *view)
 			view->stride[i] = from.stride[node->attrs.transpose.perm[i]];
 			break;
 		case IR_OP_SLICE:
-			/* Along the axis of the pieces all of it is taken. */
+			/* A slice along the axis of the slices takes all of that axis. */
 			view->offset += node->attrs.slice.starts[i] * from.stride[i];
 			view->stride[i] = from.stride[i] * node->attrs.slice.strides[i];
 			if (ir_type_dim(x, i) != ir_type_dim(y, i))
@@ -120,7 +130,7 @@ static void look_through(const struct ir_node *node, struct npu_view *view)
 	}
 }
 
-/* The piece number `i` of a value, which is a view of a concat's result. */
+/* Returns the view of slice number `i` of a value, which is a concat's result or a view of one. */
 static struct npu_view piece_of(struct plan *plan, const struct ir_value *value, uint32_t i)
 {
 	struct npu_view view;
@@ -172,7 +182,10 @@ static bool is_candidate(const struct plan *plan, const struct ir_node *node)
 	return 2 * copied > all;
 }
 
-/* The second operand of a product, along the last two axes of which pieces may lie. */
+/*
+ * Whether a product reads this operand in slices: only its second operand, along one of the last
+ * two axes.
+ */
 static bool reads_pieces(const struct ir_node *node, uint32_t operand, uint32_t axis)
 {
 	return (node->op == IR_OP_MATMUL || node->op == IR_OP_QMATMUL) && operand == 1 &&
@@ -209,7 +222,10 @@ static void note_use(struct plan *plan, struct note *notes, uint32_t n, uint32_t
 	};
 }
 
-/* What is read several times is better copied once, to SRAM if it fits there. */
+/*
+ * Whether products read the value in slices: a value that is read several times is better copied
+ * once, to SRAM if it fits there.
+ */
 static bool is_settled(const struct plan *plan, const struct note *notes, uint32_t id)
 {
 	const struct note *whole = &notes[id];
@@ -218,7 +234,7 @@ static bool is_settled(const struct plan *plan, const struct note *notes, uint32
 	       whole->read <= ir_type_elements(&plan->graph->values[id]->type);
 }
 
-/* The pieces must be there until the last product has read them. */
+/* Extends the live ranges of the concat's operands to the last product that reads them. */
 static void keep_pieces(struct plan *plan, const struct ir_node *concat, uint32_t last)
 {
 	for (uint32_t i = 0; i < concat->num_operands; i++) {

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Weights that stay in SRAM from one job to the next. They lie from address 0 on, in the layout of the
- * graph, where nothing else is ever written; the instructions that bring them there are in front of all
- * others, and a job that finds them there begins behind those (KEEP_START of the PROGRAM slot).
+ * Weights that stay in SRAM from one job to the next. They lie from address 0 on, in the layout of
+ * the graph, where no other instruction writes. The instructions that load them precede all others,
+ * and a job that finds them in SRAM begins behind those loads (KEEP_START of the PROGRAM slot).
+ *
+ * The code generator calls pinned_find() for a range before it plans it; kernels ask
+ * values_pinned() where a constant lies.
  */
 #include "plan/place/values.h"
 #include "util/float16.h"
@@ -10,7 +13,10 @@
 
 #include <string.h>
 
-/* Fewer weights are not worth their place; more would leave too little of it to kernels and values. */
+/*
+ * Bounds of the bytes to pin: fewer are not worth the SRAM, more would leave too little of it to
+ * kernels and values.
+ */
 #define LEAST(sram) ((sram) / 64)
 #define MOST(sram)  ((sram) / 8 * 5)
 
@@ -22,8 +28,9 @@ enum use {
 };
 
 /*
- * Kernels read a filter of these, and what each channel is multiplied with and added to, where it lies in SRAM. Windows over
- * integers need another filter, of floats.
+ * Whether a node's kernel can read this constant operand from SRAM. Kernels of these operators read
+ * a filter from there, and the vectors that scale and shift each channel. Windows over integers
+ * need another filter, of floats.
  */
 static enum use use_of(const struct ir_node *node, uint32_t operand)
 {
@@ -45,7 +52,9 @@ static enum use use_of(const struct ir_node *node, uint32_t operand)
 	}
 }
 
-/* What becomes of a constant with one more use. */
+/*
+ * Returns the state of a constant after one more use of it: it is pinned only when all uses agree.
+ */
 static enum use both(const uint8_t *state, const struct ir_value *value, enum use use)
 {
 	enum use before = (enum use)state[value->id];
@@ -55,7 +64,10 @@ static enum use both(const uint8_t *state, const struct ir_value *value, enum us
 	return before == use && use != WIDE ? use : REFUSED;
 }
 
-/* Lists the constants that only such operands are, in the order of their first use; -1: no memory. */
+/*
+ * Lists the constants that have only operands of such kinds as uses, in the order of their first
+ * use; -1: no memory.
+ */
 static int find_constants(const struct plan *plan, struct plan_pinned *pinned)
 {
 	uint8_t *state = wnn_malloc((size_t)plan->graph->num_values + 1);
@@ -93,7 +105,7 @@ static int find_constants(const struct plan *plan, struct plan_pinned *pinned)
 	return 0;
 }
 
-/* What it takes in SRAM. */
+/* Returns the bytes that a pinned constant takes in SRAM. */
 static uint64_t pinned_bytes(const struct plan_pin *pin)
 {
 	const struct ir_type *type = &pin->value->type;

@@ -2,7 +2,7 @@
 /*
  * Values that stay in SRAM from the node that makes them to the last that uses them: they are
  * neither stored nor loaded, and kernels that can, work on them in place. Their bytes begin at 0;
- * each node's kernel has what lies behind those alive.
+ * each node's kernel has what lies behind the values that are alive.
  *
  * An image between convolutions, pools and element-wise operators is laid out by rows, whatever
  * its layout in the graph, so that a node can begin with the rows that the one before has made. It
@@ -22,7 +22,7 @@
 #define SEAM	   256	 /* nodes after which nothing stays, so that a job can end */
 #define LEAST_SRAM 16384 /* every kernel has a tile for that */
 
-/* What the nodes that touch a root want of it. */
+/* The layout and padding that the nodes which touch a root value ask for. */
 struct wish {
 	bool touched, plain, image;
 	enum ir_layout layout;
@@ -62,8 +62,8 @@ static bool has_halo(const struct wish *wish)
 }
 
 /*
- * A node reads an image, and may pad it. There is one halo around the image: a node that pads with another
- * element than the first one cannot use it, and loads its rows.
+ * Notes that a node reads an image, and how it pads it. An image has one halo: a node that pads
+ * with another element than the first one cannot use it, and loads its rows.
  */
 static void want_image(struct chooser *ch, const struct ir_value *value, enum ir_layout layout,
 		       const uint32_t *padding, uint64_t padded_with)
@@ -163,12 +163,15 @@ static uint64_t filter_bytes(const struct ir_node *node)
 	return (uint64_t)ir_type_bytes(&node->operands[1]->type);
 }
 
-/* Two blocks of the filter beside the values, but always a part of the whole. */
+/*
+ * Returns the SRAM that a node's kernel needs beside resident values: two blocks of the filter, but
+ * always a share of the SRAM.
+ */
 static uint64_t need_of(const struct plan *plan, const struct ir_node *node)
 {
 	uint64_t sram = plan->caps->sram_bytes, need = sram / 16, filter = filter_bytes(node);
 
-	/* Their weights stay there over all steps. */
+	/* The weights of a recurrent network stay in SRAM over all steps. */
 	if (node->op == IR_OP_GRU || node->op == IR_OP_LSTM)
 		return sram;
 	if (filter > sram / 4)
@@ -246,7 +249,10 @@ static int by_life(const void *a, const void *b, void *data)
 	return x->begin < y->begin ? -1 : x->begin > y->begin;
 }
 
-/* Lists the values that are in SRAM during the life of `place`, by address; returns their number. */
+/*
+ * Lists the values that are in SRAM during the live range of `place`, by address; returns their
+ * number.
+ */
 static uint32_t neighbours(const struct chooser *ch, const struct place *place,
 			   const struct place **list, uint32_t room)
 {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Where the values of a range lie: constants among those of the program, what crosses the range's border in
- * bindings, the rest in the arena. Reshapes, identities, slices, transposes, expands and operands of
- * a concat share the memory of another value, so that they cost nothing.
+ * The memory of each value of a range: constants lie among those of the program, values that cross
+ * the range's border in bindings, the others in the arena. Results of reshapes, identities, slices,
+ * transposes and expands, and operands of a concat share the memory of another value, so that these
+ * nodes cost nothing. Called by plan_places() before any node is lowered.
  */
 #include "plan/operators.h"
 #include "plan/place/values.h"
@@ -94,7 +95,7 @@ uint32_t values_root(const struct plan *plan, uint32_t id)
 	return id;
 }
 
-/* Makes `child` a part of `parent`; the child's own memory must be the arena. */
+/* Makes `child` a view into the memory of `parent`; the child's own memory must be the arena. */
 static void attach(struct plan *plan, const struct ir_value *child, const struct ir_value *parent,
 		   int64_t offset)
 {
@@ -259,8 +260,8 @@ static const struct ir_value *other_addend(const struct ir_node *add, const stru
 }
 
 /*
- * Whether a convolution computes the addition behind it as well, with the same bits: the sum is float32
- * and would be stored unchanged, or integers, to which it is rounded before the addition.
+ * Whether a convolution can be fused with the addition behind it and keep the same bits: the sum is
+ * float32 and would be stored unchanged, or integers, to which it is rounded before the addition.
  */
 static bool may_join(const struct plan *plan, const struct ir_node *conv, const struct ir_node *add)
 {
@@ -361,7 +362,10 @@ static uint64_t scratch_bytes(const struct ir_node *node)
 	return operator->scratch ? operator->scratch(node) : 0;
 }
 
-/* Intervals for the scratch memory of nodes; with `placed` it is noted where they lie. */
+/*
+ * Lists a live range for the scratch memory of each node; when `placed`, stores the offsets that
+ * memory_pack() found instead.
+ */
 static uint32_t pack_scratch(struct plan *plan, struct memory_interval *intervals, bool placed)
 {
 	uint32_t count = 0;
@@ -399,7 +403,10 @@ static void extend_roots(struct plan *plan)
 	}
 }
 
-/* Undoes attach_all() in the arena: each value has memory of its own again. Those in SRAM stay there. */
+/*
+ * Undoes attach_all() in the arena: each value has memory of its own again. Views into values that
+ * stay in SRAM remain.
+ */
 static void detach_all(struct plan *plan)
 {
 	for (uint32_t id = 0; id < plan->graph->num_values; id++) {
@@ -489,7 +496,7 @@ int values_place(struct plan *plan, const uint32_t *live_out, uint32_t num_live_
 	if (plan->sram.keep) {
 		if (residents_choose(plan))
 			return -1;
-		/* What lies in them has other strides now. */
+		/* Views into resident values have other strides now. */
 		detach_all(plan);
 		attach_all(plan);
 		extend_roots(plan);
@@ -499,7 +506,10 @@ int values_place(struct plan *plan, const uint32_t *live_out, uint32_t num_live_
 	return plan->report.failed ? -1 : 0;
 }
 
-/* Constants get their place in the program when something reads them, in that order. */
+/*
+ * Adds a constant to those of the program when something first reads it, so that they lie in that
+ * order.
+ */
 static void place_constant(struct plan *plan, const struct ir_value *value, struct place *place)
 {
 	if (place->placed)
@@ -563,7 +573,7 @@ uint64_t values_halo(const struct plan *plan, const struct ir_value *value, int6
 	memset(halo, 0, sizeof(home->halo));
 	if (home->base != NPU_BASE_NONE || value->type.rank != root->type.rank)
 		return 0;
-	/* A part has the padding of the whole when it has all rows and columns. */
+	/* A view that has all rows and columns of its root has the root's padding, too. */
 	for (int i = 0; i < 2; i++) {
 		uint8_t axis = home->image_axis[2 + i];
 
