@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: MIT
 /*
- * Attention by blocks of keys: softmax(s) * v, where s is what a group makes first. A block of rows meets one
- * block of keys after the other, and needs no row of s as a whole:
+ * Attention by blocks of keys: softmax(s) * v, where the first nodes of a group compute s. A block
+ * of rows iterates over the blocks of keys, and never needs a row of s as a whole:
  *
  *	m' = max(m, max(s))        p = exp(s - m')
  *	l' = l * exp(m - m') + sum(p)
  *	o' = o * exp(m - m') + p * v
  *
- * and o / l in the end, which divides rows of the result instead of the longer ones of s.
+ * and o / l in the end, which divides rows of the result instead of the longer rows of s. group.c
+ * and parts.c call this; stream.c makes the nodes.
  */
 #include "plan/stream/parts.h"
 
 #include <string.h>
 
-/* What a product needs to be the last node of such a group. */
+/* Whether a product can be the last node of such a group. */
 static bool is_plain_product(const struct ir_node *node)
 {
 	const struct ir_matmul_attrs *attrs = &node->attrs.matmul;
@@ -63,7 +64,10 @@ bool stream_attend_values(const struct ir_node *product, const struct box *resul
 	return true;
 }
 
-/* Keys of block number @block of so many; none when there are more blocks than multiples of STREAM_KEYS. */
+/*
+ * Sets the keys of block number @block of @blocks; *count is 0 when there are more blocks than
+ * multiples of STREAM_KEYS.
+ */
 static void cut_keys(int64_t keys, uint32_t blocks, uint32_t block, int64_t *begin, int64_t *count)
 {
 	int64_t units = (int64_t)wnn_div_up((uint64_t)keys, STREAM_KEYS);
@@ -98,7 +102,10 @@ uint64_t stream_attend_bytes(const struct plan *plan, const struct stream_set *s
 		&stream_node(plan, set->node[set->num - 1])->results[0]->type;
 	uint64_t rows = (uint64_t)box_elements(&parts[set->num - 1].need, result->rank), bytes = 0;
 
-	/* Scores are made, those of the block before become weights, and the weights before these are multiplied. */
+	/*
+	 * In SRAM at the same time: the scores of one block, the scores and the weights of the
+	 * block before it, and the weights before these, which are being multiplied.
+	 */
 	for (uint32_t i = 0; i + 1 < set->num; i++) {
 		const struct ir_type *type = &stream_node(plan, set->node[i])->results[0]->type;
 		uint64_t times = i + 3 < set->num ? 1 : 2;
@@ -106,6 +113,6 @@ uint64_t stream_attend_bytes(const struct plan *plan, const struct stream_set *s
 		bytes += times * plan_align((uint64_t)box_elements(&parts[i].need, type->rank) *
 					    ir_dtype_bits(type->dtype) / 8);
 	}
-	/* The sums so far in float32, and those that come next. */
+	/* The running sums in float32, and their next values. */
 	return bytes + 4 * plan_align(rows * sizeof(float));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Which part of its operands each operator needs for a part of its result. */
+/* Which slice of each operand an operator reads to compute a given slice of its result. */
 #include "plan/stream/box.h"
 
 #include <string.h>
@@ -174,8 +174,8 @@ static bool pool_part(const struct ir_node *node, uint32_t i, const struct box *
 /* ---- matrix products */
 
 /*
- * Batch dims are aligned on the right and repeated; `axis` is the operand's axis of the result's axis `of`,
- * which the other operand does not have.
+ * Sets the slice of a factor of a matrix product. Batch dims are aligned on the right and repeated;
+ * `axis` is the operand's axis of the result's axis `of`, which the other operand does not have.
  */
 static void factor_part(const struct ir_type *from, const struct ir_type *to,
 			const struct box *result, uint32_t axis, uint32_t of, struct box *part)
@@ -193,7 +193,10 @@ static void factor_part(const struct ir_type *from, const struct ir_type *to,
 	part->dim[axis] = result->dim[of];
 }
 
-/* A row times a matrix is added up in another order than the rows of a larger product, when both are float32. */
+/*
+ * Whether the slice would have other bits than in the whole result: the machine adds up the product
+ * of a float32 row and a matrix in another order than the rows of a larger product.
+ */
 static bool is_other_order(const struct ir_node *node, const struct box *result)
 {
 	const struct ir_type *to = &node->results[0]->type;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* What a part of a node costs: a coarse estimate, from shapes alone. */
+/*
+ * Estimates the cycles of a slice of a node, coarsely, from shapes alone; group.c compares groups
+ * and blocks by it.
+ */
 #include "plan/list/cost.h"
 #include "plan/stream/parts.h"
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Which nodes are streamed together, and in which blocks. The estimate is coarse: the busiest engine, and
- * what of the others a block cannot hide. Whether a group is worth it is seen when it is planned.
+ * Chooses which nodes are streamed together, and in which blocks. The estimate is coarse: the
+ * cycles of the busiest engine, and those of the others that a block cannot hide. search.c finds
+ * out whether a group is worth it by planning it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,9 +12,10 @@
 
 #define MAX_BLOCKS 128
 #define MAX_STEPS  512 /* blocks of rows by those of keys */
-#define LEAST_ROWS 8   /* of a block that meets the keys in blocks; */
-#define KEYS_ROWS  4   /* and most, in those of the matrix unit: keys are loaded for each block */
-/* Of the SRAM, for the values between nodes; kernels need the rest. */
+#define LEAST_ROWS 8   /* fewest rows of a block that iterates over blocks of keys */
+/* Most rows of it, in multiples of the matrix unit's rows: keys are loaded for each block. */
+#define KEYS_ROWS 4
+/* The share of the SRAM for values between nodes; kernels need the rest. */
 #define SRAM_SHARE(bytes) ((bytes) / 8 * 5)
 
 struct finder {
@@ -36,7 +38,7 @@ static const struct ir_node *node_at(const struct finder *f, uint32_t n)
 
 /* ---- blocks of a group */
 
-/* Whether some of a part is taken from the block before. */
+/* Whether the block before has computed some rows of this slice. */
 static bool is_carried(const struct ir_value *value, const struct stream_part *part)
 {
 	return !box_equal(&part->need, &part->fresh, value->type.rank);
@@ -81,7 +83,7 @@ static void block_load(const struct finder *f, const struct stream_set *set,
 	load->dma += bytes / f->plan->caps->dma_bytes_per_cycle;
 }
 
-/* Of each node of a set: the last that uses its result. */
+/* For each node of a set, finds the last node that reads its result. */
 static void find_ends(const struct finder *f, const struct stream_set *set, uint32_t *end)
 {
 	for (uint32_t i = 0; i < set->num; i++) {
@@ -96,8 +98,8 @@ static void find_ends(const struct finder *f, const struct stream_set *set, uint
 }
 
 /*
- * Bytes of values between nodes at a time when blocks follow each other by `lag` nodes. What the next block
- * takes rows of lives until that has them.
+ * Returns the bytes of the values between nodes that are alive at a time when blocks follow each
+ * other by `lag` nodes. A value that the next block takes rows of lives until that block has them.
  */
 static uint64_t alive_bytes(const struct finder *f, const struct stream_set *set,
 			    const struct stream_part *parts, const uint32_t *end, uint32_t lag)
@@ -154,7 +156,7 @@ static uint64_t count_blocks(const struct ir_type *type, const int64_t *block)
 	return count;
 }
 
-/* The parts of an inner block, which has neighbours on both sides. */
+/* Computes the slices of an inner block, which has neighbours on both sides. */
 static bool middle_parts(const struct finder *f, const struct stream_set *set,
 			 const struct ir_type *type, const int64_t *block,
 			 struct stream_part *parts)
@@ -198,7 +200,10 @@ static bool try_blocks(const struct finder *f, const struct stream_set *set, con
 	return true;
 }
 
-/* The axes to cut: images and rows of images; else all but the last, as for products and softmax. */
+/*
+ * Returns the axes to cut, as a mask: images and rows of images; for other groups, such as products
+ * and softmax, all axes but the last.
+ */
 static uint32_t cut_axes(const struct finder *f, const struct stream_set *set)
 {
 	const struct ir_node *last = node_at(f, set->node[set->num - 1]);
@@ -260,7 +265,7 @@ static bool collect(const struct finder *f, uint32_t group, struct stream_set *s
 	return true;
 }
 
-/* One result leaves the set, which is that of its last node; and each node belongs to it whole. */
+/* Whether only the last node's result is read outside of the set, and each node has one result. */
 static bool is_closed(const struct finder *f, const struct stream_set *set)
 {
 	for (uint32_t i = 0; i < set->num; i++) {
@@ -284,7 +289,9 @@ static bool is_closed(const struct finder *f, const struct stream_set *set)
 	return false;
 }
 
-/* What the set takes without blocks; SRAM has what the plan has kept there. */
+/*
+ * Returns the cycles of the set without blocks; values that the plan keeps in SRAM are not loaded.
+ */
 static uint64_t unstreamed(const struct finder *f, const struct stream_set *set)
 {
 	uint64_t cycles = 0;
@@ -315,7 +322,10 @@ static struct box block_of_rows(const struct finder *f, const struct stream_set 
 	return box;
 }
 
-/* As few blocks of keys as fit for blocks of so many rows; false when there are too many. */
+/*
+ * Finds the fewest blocks of keys with which blocks of `rows` rows fit; false when there would be
+ * too many.
+ */
 static bool fit_keys(const struct finder *f, const struct stream_set *set, int64_t rows,
 		     struct blocks *best)
 {
@@ -335,8 +345,8 @@ static bool fit_keys(const struct finder *f, const struct stream_set *set, int64
 }
 
 /*
- * Blocks of rows that meet the keys in blocks as well; false when it is no attention, or too much. Whether it is worth it
- * is not estimated.
+ * Chooses blocks of rows that iterate over blocks of keys; false when the set is no attention, or
+ * no blocks fit. It does not estimate whether they are worth it.
  */
 static bool choose_keys(const struct finder *f, const struct stream_set *set, struct blocks *best)
 {
@@ -481,7 +491,10 @@ static int merge_all(struct finder *f)
 	return 0;
 }
 
-/* How far blocks are apart, so that their values fit; false when they do not. */
+/*
+ * Sets the least distance between blocks, in nodes, with which their values fit; false when they do
+ * not fit at any.
+ */
 static bool settle_lag(const struct plan *plan, const struct stream_set *set,
 		       const struct stream_part *parts, struct stream_group *group)
 {
@@ -621,7 +634,10 @@ static void begin_groups(struct finder *f)
 	}
 }
 
-/* The nodes that make the scores of attention, from the last back to a product; false: there are others. */
+/*
+ * Collects the nodes that compute the scores of attention, from the last back to a product; false
+ * when a node has an operand of another kind.
+ */
 static bool collect_scores(const struct finder *f, const struct ir_value *scores,
 			   struct stream_set *set)
 {
@@ -646,7 +662,10 @@ static bool collect_scores(const struct finder *f, const struct ir_value *scores
 	return before && collect_scores(f, before, set);
 }
 
-/* Attention of whose scores not even as many rows fit as the matrix unit has: a group from the beginning. */
+/*
+ * Makes a group of attention when not even as many rows of its scores fit as the matrix unit has:
+ * such a group does not grow from smaller ones.
+ */
 static bool try_attention(struct finder *f, uint32_t n)
 {
 	const struct ir_node *product = node_at(f, n), *softmax;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The parts of all results that a block of a group needs, from its own result backwards. */
+/* Computes which slices of all results a block of a group needs, from its own result backwards. */
 #include "plan/stream/parts.h"
 
 #include <string.h>
@@ -40,8 +40,8 @@ uint32_t stream_index(const struct plan *plan, const struct stream_set *set,
 }
 
 /*
- * What is new in a part that begins inside the one before and ends behind it. All of it is, when the two do
- * not follow each other along one axis.
+ * Returns what is new in a slice that begins inside the one before it and ends behind it. The whole
+ * slice is new when the two do not follow each other along one axis.
  */
 static struct box without(const struct box *part, const struct box *before, uint32_t rank)
 {

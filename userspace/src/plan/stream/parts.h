@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Parts of values that a block of a streamed group needs, and which of them it computes itself. */
+/*
+ * Slices of values that a block of a streamed group needs, and which of them it computes itself:
+ * shared by the files of stream/.
+ */
 #ifndef WNN_PLAN_STREAM_PARTS_H
 #define WNN_PLAN_STREAM_PARTS_H
 
@@ -15,13 +18,15 @@ bool stream_in_range(const struct plan *plan, const struct ir_node *node);
 /* Whether the value lies inside of the group alone. */
 bool stream_is_internal(const struct plan *plan, const struct stream_set *set,
 			const struct ir_value *value);
-/* Which node of the set makes an internal value. */
+/* Returns which node of the set makes an internal value. */
 uint32_t stream_index(const struct plan *plan, const struct stream_set *set,
 		      const struct ir_value *value);
 
 /*
- * From the part of the last result back to those of all others; false when an operator cannot be cut so.
- * With @before, the parts of the block before, rows that it has are not computed again.
+ * stream_find_parts - find the slices of all results that the slice of the last result needs
+ *
+ * With @before, the slices of the block before, rows that it has are not computed again. Returns
+ * false when an operator cannot be cut so.
  */
 bool stream_find_parts(const struct plan *plan, const struct stream_set *set,
 		       const struct box *last, const struct stream_part *before,
@@ -33,7 +38,7 @@ struct stream_load {
 	uint64_t mxu, vpu, dma;
 };
 
-/* Adds what a part of a node's result costs, but for loads and stores. */
+/* Adds the cycles of a slice of a node's result, without its loads and stores. */
 void stream_node_load(const struct plan *plan, const struct ir_node *node, const struct box *box,
 		      struct stream_load *load);
 uint64_t stream_part_bytes(const struct ir_value *value, const struct box *box);
@@ -46,16 +51,16 @@ uint64_t stream_part_bytes(const struct ir_value *value, const struct box *box);
 bool stream_is_plain_softmax(const struct ir_node *node);
 bool stream_is_attention(const struct plan *plan, const struct stream_set *set);
 /*
- * Computes @parts for the part @last of the result and block @block of @blocks of the keys: the scores, and the
- * weights that softmax makes of them. False when an operator cannot be cut so.
+ * Computes @parts for the slice @last of the result and block @block of @blocks of the keys: the
+ * scores, and the weights that softmax makes of them. False when an operator cannot be cut so.
  */
 bool stream_attend_parts(const struct plan *plan, const struct stream_set *set,
 			 const struct box *last, uint32_t blocks, uint32_t block,
 			 struct stream_part *parts);
-/* The values that these weights are multiplied with. */
+/* Finds the slice of the values that these weights are multiplied with. */
 bool stream_attend_values(const struct ir_node *product, const struct box *result,
 			  const struct box *weights, struct box *values);
-/* Bytes of what is in SRAM at a time for such parts. */
+/* Returns the bytes that such slices take in SRAM at a time. */
 uint64_t stream_attend_bytes(const struct plan *plan, const struct stream_set *set,
 			     const struct stream_part *parts);
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The search for the groups to stream, and for their blocks: each candidate is planned as it would run,
- * and what its simulation says decides. Nothing is packed meanwhile. First each group is looked at with
- * few nodes around it, then all that are worth it together.
+ * The search for the groups to stream, and for their blocks: each candidate is planned as it would
+ * run, and its simulated cycles decide. No constant is packed meanwhile. First each group is
+ * planned with a few nodes around it, then all groups that are worth it together. The code
+ * generator calls stream_search() for each range.
  */
 #include <string.h>
 
@@ -13,22 +14,32 @@
 #include "util/malloc.h"
 
 /*
- * Instructions of all candidates together, but for the first: about one microsecond each. As many as so many plans of
- * the whole range have, but no fewer than a small network needs, and no more than a long one has time for.
+ * Budget of the search in instructions of all candidates together, the first excepted; planning one
+ * takes about a microsecond. It is SEARCH_PLANS times the instructions of the whole range, at least
+ * what a small network needs, at most what a long one has time for.
  */
 #define SEARCH_PLANS 12
 #define SEARCH_LEAST 60000
 #define SEARCH_MOST  250000
 #define FEW_NODES    2000 /* in a range whose eagerness is searched */
 #define MARGIN	     2	  /* nodes on either side of a group that is looked at by itself */
-/* What takes longer than the best by more than a part of so many is hopeless with other groups, too. */
+/*
+ * A plan that takes longer than the best by more than 1/HOPELESS is hopeless with other groups,
+ * too.
+ */
 #define HOPELESS 100
-/* Candidates in a row that are no better, with which a search ends: groups that take longest have their turn first. */
+/*
+ * The search ends after so many candidates in a row that are no better: the groups that take
+ * longest come first.
+ */
 #define FAILURES 3
-/* A group whose nodes by themselves differ by more than a part of so many with and without it is kept, or dropped. */
+/*
+ * When streaming changes the cycles of a group's nodes alone by more than 1/CLEAR, the group is
+ * kept or dropped for good.
+ */
 #define CLEAR 50
 
-/* A range that is planned, and what of it is used elsewhere. */
+/* A range to plan, and the values that are read behind it. */
 struct range {
 	struct plan fresh; /* not planned yet */
 	const uint32_t *live_out;
@@ -54,15 +65,15 @@ struct search {
 	struct plan_list kept; /* the memory of the candidate before */
 };
 
-/* What a plan that was only tried has beside its cycles. */
+/* Results of a plan that was only tried, beside its cycles. */
 struct tried {
 	uint64_t insns;
 	bool crowded;
 };
 
 /*
- * Cycles of a graph that was made for the range, or of the range itself; UINT64_MAX when it does not compile, or
- * would be cut into jobs, which run in the order of emission.
+ * Plans a range, or the graph made for it, and returns its cycles. UINT64_MAX: it does not compile,
+ * or would be cut into jobs, which run in the order of emission.
  */
 static uint64_t plan_once(struct search *s, const struct range *range,
 			  const struct stream_graph *graph, uint8_t eager, struct tried *tried)
@@ -91,7 +102,10 @@ static uint64_t plan_once(struct search *s, const struct range *range,
 	return cycles;
 }
 
-/* Views and parameters are told apart only where as many as all uses of them might not fit into a job. */
+/*
+ * Returns the cycles of a candidate and charges its instructions to the budget. Views and
+ * parameters are deduplicated only where all their uses together might not fit into a job.
+ */
 static uint64_t simulate(struct search *s, const struct range *range,
 			 const struct stream_graph *graph, uint8_t eager)
 {
@@ -116,7 +130,10 @@ static uint64_t hash_group(uint64_t hash, const struct stream_group *group)
 	return wnn_hash_words(hash, group->block, sizeof(group->block));
 }
 
-/* Of a group that is planned with few nodes around it; its first node tells it from the others. */
+/*
+ * The hash of a group that is planned with a few nodes around it; its first node distinguishes it
+ * from other groups.
+ */
 static uint64_t hash_part(const struct stream_group *group)
 {
 	return hash_group(~WNN_HASH_SEED, group);
@@ -152,7 +169,7 @@ static bool is_new(struct search *s, uint64_t hash, uint8_t eager)
 struct part {
 	struct range range;
 	uint32_t *live_out, *nodes, *of_node;
-	uint32_t begin; /* of the range in the whole one */
+	uint32_t begin; /* index of its first node in the whole range */
 };
 
 static void part_release(struct part *part)
@@ -196,7 +213,7 @@ static bool part_init(const struct search *s, const struct stream_group *group, 
 	return true;
 }
 
-/* Cycles of the part with the group in the blocks that it has now. */
+/* Returns the cycles of the nodes around a group, with the group in its present blocks. */
 static uint64_t part_cycles(struct search *s, const struct part *part,
 			    const struct stream_group *group)
 {
@@ -249,7 +266,10 @@ static void settle_group(struct search *s, struct stream_group *group)
 	is_new(s, hash_part(group), s->eager);
 	for (int change = 0; change < STREAM_CHANGES; change++)
 		try_part(s, &part, group, change, &cycles);
-	/* Blocks may be smaller when nothing is computed twice, and larger when rows of scores are not whole. */
+	/*
+	 * Finer blocks may pay when no row is computed twice, and coarser ones when rows of scores
+	 * are cut.
+	 */
 	if (group->carry)
 		try_part(s, &part, group, STREAM_FINER, &cycles);
 	if (group->keys)
@@ -304,7 +324,10 @@ static bool try_eagerness(struct search *s, uint8_t eager)
 	return true;
 }
 
-/* More or less eagerness for the best, as long as that is better; the next candidates have it, too. */
+/*
+ * Tries more or less eagerness for the best graph, as long as that is better; the next candidates
+ * have the eagerness that won.
+ */
 static void search_eagerness(struct search *s)
 {
 	uint8_t begin = s->best.eager;
@@ -325,7 +348,10 @@ static bool goes_on(const struct search *s)
 	return s->room && s->failures < FAILURES;
 }
 
-/* Looks at each group in turn, the one that takes longest first: time for this is limited. */
+/*
+ * Calls look() for each group, the one that takes longest first: the budget may end before the
+ * last.
+ */
 static void for_each_group(struct search *s, uint64_t *cycles,
 			   void (*look)(struct search *s, struct stream_group *group))
 {
@@ -449,7 +475,9 @@ void stream_search(const struct plan *fresh, const uint32_t *live_out, uint32_t 
 	struct plan plan;
 
 	memset(groups, 0, sizeof(groups));
-	/* The reasons why a candidate fails are not reported: the range is planned without it then. */
+	/*
+	 * A candidate that fails reports no refusals: the range is planned without its groups then.
+	 */
 	s.all.fresh.report.refusals = NULL;
 	plan = s.all.fresh;
 	plan.constants.dry = plan.list.unlisted = true;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* The graph of a range in which groups of nodes stand once for each block. */
+/*
+ * Builds the graph of a range in which the nodes of a streamed group are repeated for each block,
+ * as search.c asks for.
+ */
 #include "plan/stream/parts.h"
 
 #include <float.h>
@@ -25,7 +28,7 @@ struct maker {
 	size_t cap_split;
 	bool split; /* its bits depend on the blocks */
 	bool failed;
-	/* Of the group at hand: */
+	/* The group that is being built: */
 	const struct stream_group *group;
 	struct stream_part *parts; /* by block and node */
 	struct ir_value **made;	   /* by block and node: what is read of the result */
@@ -56,7 +59,7 @@ static int grow(struct maker *m, void *array, size_t *cap, size_t need, size_t s
 	return 0;
 }
 
-/* `old`: the value of the old graph that this is, or NULL for a part. */
+/* Notes which value of the old graph a new one stands for; `old` is NULL for a slice. */
 static void note_value(struct maker *m, const struct ir_value *value, const struct ir_value *old)
 {
 	if (!value ||
@@ -116,7 +119,9 @@ static struct ir_type part_type(const struct ir_type *type, const struct box *bo
 	return ir_type_make(type->dtype, type->rank, box->dim);
 }
 
-/* The part `box` of a value that begins at `origin` of the whole. */
+/*
+ * Adds a node that takes the slice `box` of a value, which itself begins at `origin` of the whole.
+ */
 static struct ir_value *slice(struct maker *m, const struct ir_node *like, struct ir_value *value,
 			      const struct box *box, const int64_t *origin)
 {
@@ -159,7 +164,7 @@ static void copy_node(struct maker *m, const struct ir_node *node)
 
 /* ---- groups */
 
-/* Which node of the group makes a value; num_nodes: none. */
+/* Returns which node of the group makes a value; num_nodes: none. */
 static uint32_t maker_of(const struct maker *m, const struct ir_value *value)
 {
 	for (uint32_t i = 0; i < m->group->num_nodes; i++)
@@ -241,14 +246,18 @@ static void make_part(struct maker *m, const struct part *part)
 
 /* ---- attention: attend.c says what is computed */
 
-/* What is known of a block of rows after the keys so far: numbers of each row, and rows of the result. */
+/*
+ * Running state of a block of rows after the keys so far: one number for each row (maximum, sum),
+ * and rows of the result.
+ */
 struct attention {
 	struct ir_value *most, *sum, *rows;
 };
 
-/* What the next keys make of it. */
+/* The contribution of the next block of keys. */
 struct attended {
-	struct ir_value *weights, *sum, *change; /* change: the factor of what was known before */
+	/* change: the factor by which the running state is scaled */
+	struct ir_value *weights, *sum, *change;
 };
 
 static struct ir_value *add_unary(struct maker *m, const struct ir_node *like, struct ir_value *x,
@@ -342,7 +351,10 @@ static void make_weights(struct maker *m, uint64_t step, struct attention *a, st
 	a->most = most;
 }
 
-/* Their values join the result; the last ones complete it. */
+/*
+ * Adds the product of the weights and their values to the running rows; the last block of keys
+ * completes the result.
+ */
 static void make_rows(struct maker *m, uint64_t step, struct attention *a,
 		      const struct attended *next)
 {
@@ -368,7 +380,10 @@ static void make_rows(struct maker *m, uint64_t step, struct attention *a,
 				   product->results[0]->type.dtype);
 }
 
-/* What comes of the rows alone is made once for all keys. */
+/*
+ * Makes a node of the scores for one step. A result that depends on the rows alone is computed once
+ * for all keys.
+ */
 static void make_scores(struct maker *m, uint64_t step, uint32_t node)
 {
 	uint32_t num = m->group->num_nodes;
@@ -383,8 +398,9 @@ static void make_scores(struct maker *m, uint64_t step, uint32_t node)
 }
 
 /*
- * The scores of a block are made before the weights of the one ahead of it, and these before the rows of the one ahead of
- * that, so that the units need not wait for each other.
+ * Makes the nodes of attention, software-pipelined: the scores of a block come before the weights
+ * of the block ahead of it, and these before the rows of the block ahead of that, so that the
+ * engines need not wait for each other.
  */
 static void make_attention(struct maker *m)
 {
@@ -405,7 +421,7 @@ static void make_attention(struct maker *m)
 	}
 }
 
-/* Results of the blocks, joined along one axis after the other, the innermost first. */
+/* Concatenates the results of the blocks along one axis after the other, the innermost first. */
 static void join_blocks(struct maker *m)
 {
 	uint32_t num = m->group->num_nodes, last = m->group->nodes[num - 1];

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Streamed groups: nodes between which values do not fit into SRAM run by blocks, a part of the rows or
- * images of their last result at a time. The range of nodes becomes a graph of its own, in which each
- * node of a group stands once for each block, with slices of what comes from outside and a concat of
- * the results. Blocks follow each other before they are through: the first node works on the next one
- * while the second has this one. All else (places, kernels, order) is as for any graph.
+ * Streamed groups: nodes run by blocks when the values between them do not fit into SRAM; a block
+ * is a slice of the rows or images of their last result. The range of nodes becomes a graph of its
+ * own, which repeats each node of a group for each block, with slices of the group's operands and a
+ * concat of the results. Blocks overlap: the first node works on the next block while the second
+ * has this one. Everything else (memory, kernels, order) is as for any graph.
  *
- * group.c chooses groups and blocks by estimate.c, search.c by planning them; parts.c says what a block computes,
- * attend.c what attention does, stream.c makes the graph, box.c knows the operators.
+ * group.c chooses groups and blocks by estimate.c, search.c by planning them; parts.c says what a
+ * block computes, attend.c what attention does, stream.c makes the graph, box.c knows the
+ * operators.
  */
 #ifndef WNN_PLAN_STREAM_STREAM_H
 #define WNN_PLAN_STREAM_STREAM_H
@@ -23,14 +24,19 @@ struct stream_group {
 	uint32_t num_nodes;
 	int64_t block[IR_MAX_RANK]; /* of that result; 0 beyond its rank */
 	uint64_t num_blocks;
-	uint32_t lag; /* nodes that a block is behind the one before */
-	uint32_t keys; /* blocks of keys that a block of attention meets; 0: rows of scores are whole */
-	bool carry; /* a block takes rows that the one before has made, and does not make them again */
+	uint32_t lag; /* distance between consecutive blocks, in nodes */
+	/* Blocks of keys for each block of rows of attention; 0: rows of scores are not cut. */
+	uint32_t keys;
+	/* A block reads rows that the block before has computed instead of computing them again. */
+	bool carry;
 	bool dropped;
-	bool clear; /* whether it is dropped, which is settled */
+	bool clear; /* the group alone has shown whether it is worth it; do not try the contrary */
 };
 
-/* Of a node's result, for one block: what is read of it, and what of that this block computes. */
+/*
+ * For a node's result and one block: the slice that is read of it, and the slice of that which this
+ * block computes.
+ */
 struct stream_part {
 	struct box need, fresh;
 };
@@ -42,29 +48,33 @@ struct stream_groups {
 };
 
 /*
- * Finds groups that should take less time than their nodes one after the other, for a planned range. With @attention,
- * none unless attention with long rows of scores is among them, each of which is a group.
- * -1 without memory.
+ * stream_find - find groups that should take less time than their nodes one after the other
+ *
+ * @plan: of a range, planned. With @attention, finds none unless attention with long rows of scores
+ *   is among them, each of which is a group. Returns -1 without memory.
  */
 int stream_find(const struct plan *plan, bool attention, struct stream_groups *groups);
 void stream_groups_release(struct stream_groups *groups);
 
-/* Ways to run a group otherwise, in the order in which they are tried. */
+/* Variations of a group, in the order in which they are tried. */
 enum stream_change {
 	STREAM_COARSER, /* half as many blocks, along the last axis that can be cut so */
 	STREAM_FINER,
-	STREAM_CARRY, /* rows that two blocks need are computed once instead of twice, or the other way round */
-	STREAM_ATTEND, /* attention divides its result, not its weights; then twice as many blocks of keys */
+	/* Rows that two blocks need are computed once, not twice; or the other way round. */
+	STREAM_CARRY,
+	/* Attention divides its result, not its weights; then twice as many blocks of keys. */
+	STREAM_ATTEND,
 	STREAM_CHANGES
 };
 
 /* False when the group cannot be changed so. */
 bool stream_change(const struct plan *plan, struct stream_group *group, enum stream_change change);
-/* Blocks of a group, those of keys for each of its rows. */
+/* Returns the number of blocks of a group, with those of keys counted for each block of rows. */
 uint64_t stream_steps(const struct stream_group *group);
 /*
- * Computes @parts of all nodes' results that block number @block of a group needs; @before are those of the
- * block before it, NULL for the first. False when an operator cannot compute its part.
+ * Computes @parts: the slices of all nodes' results that block number @block of a group needs.
+ * @before are those of the block before it, NULL for the first. False when an operator cannot
+ * compute its slice.
  */
 bool stream_parts(const struct plan *plan, const struct stream_group *group, uint64_t block,
 		  const struct stream_part *before, struct stream_part *parts);
@@ -72,8 +82,8 @@ bool stream_parts(const struct plan *plan, const struct stream_group *group, uin
 /* The graph of a range in which groups run by blocks. */
 struct stream_graph {
 	struct ir_graph *graph;
-	uint32_t *node;	 /* by node: index in the range of the one that it is a part of */
-	uint32_t *value; /* by value id: id in the old graph, UINT32_MAX for parts */
+	uint32_t *node;	 /* by node: index in the range of the node that it is a block of */
+	uint32_t *value; /* by value id: id in the old graph, UINT32_MAX for slices */
 	bool *split;	 /* by node: the bits of its result depend on how it was cut */
 	uint32_t *live_out;
 	uint8_t eager; /* with which it was planned best */
