@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * Loads ahead. While the last instructions of a job are computed, a DMA engine that has nothing left to do
- * brings to SRAM what the next job of the same program loads first: weights, which no instruction writes. A
- * job that finds them there begins behind its first loads (KEEP_START of the PROGRAM slot), which therefore
- * come before all other instructions; one that does not begins with them. A load ahead lies where, by the
- * cost model, an engine waits, and behind the last instruction that touches its bytes of SRAM, so that the
- * job takes no longer by it.
+ * Loads ahead: prefetches for the next job of the same program. While the last instructions of a
+ * job run, a DMA engine that has nothing left to do loads what the next job would load first:
+ * weights, which no instruction writes. A job that finds them in SRAM begins behind its first loads
+ * (KEEP_START of the PROGRAM slot), which therefore come before all other instructions; a job that
+ * does not find them begins with the loads. A prefetch is put where, by the cost model, a DMA
+ * engine waits, and behind the last instruction that touches its bytes of SRAM, so that the job
+ * takes no longer. Called once for a scheduled plan.
  */
 #include "plan/list/ahead.h"
 #include "plan/list/depend.h"
@@ -19,12 +20,15 @@
 /* First loads that are looked at. */
 #define MOST_LOADS 64
 
-/* What a later job must gain of its time. */
+/* The least cycles that prefetches must save later jobs, from the cycles of a job. */
 #define LEAST_GAIN(cycles) ((cycles) / 2048)
-/* The first job may lose a part of what each later one gains: it may be that each is a first one, as where graphs take turns. */
+/*
+ * The most cycles that prefetches may cost the first job, from what they save each later one: where
+ * graphs alternate on a device, each job may be a first one.
+ */
 #define MOST_LOSS(gain) ((gain) / 4)
 
-/* Instructions, and when they run by the cost model. */
+/* A list of instructions, with the cycles at which each runs by the cost model. */
 struct timed {
 	const struct plan_op *ops;
 	uint32_t count;
@@ -33,22 +37,22 @@ struct timed {
 	uint64_t cycles;       /* until all have ended */
 };
 
-/* A first load, and where the one like it goes. */
+/* One of the first loads, and where its prefetch goes. */
 struct load {
 	uint32_t op;
 	int64_t lo, hi;	  /* bytes of SRAM */
-	uint32_t touched; /* the last instruction that touches them, op if none does */
+	uint32_t touched; /* the last instruction that touches these bytes; op if none does */
 	bool stays;	  /* no instruction writes to them, so that they are there at the end */
 	bool placed;
 	uint8_t engine;
-	uint32_t before; /* it is put before this instruction */
+	uint32_t before; /* the prefetch goes before this instruction */
 	uint64_t begin;
 };
 
 /* From the end of one instruction of a DMA engine to the begin of the next. */
 struct gap {
 	uint8_t engine;
-	uint32_t first, before; /* places in the list that lie between the two */
+	uint32_t first, before; /* positions in the list between the two instructions */
 	uint64_t begin, end;
 };
 
@@ -57,7 +61,7 @@ struct ahead {
 	struct timed list;
 	struct load load[MOST_LOADS];
 	uint32_t num_loads;
-	uint64_t gain;	  /* of later jobs by the loads that were tried last */
+	uint64_t gain;	  /* cycles that later jobs save by the prefetches that were tried last */
 	struct gap *gaps; /* in order of time for each engine */
 	size_t num_gaps, cap_gaps;
 };
@@ -95,7 +99,7 @@ static uint64_t run(struct timed *list, uint32_t skipped)
 	return last;
 }
 
-/* Of instructions of which it is known what they follow. -1: no memory. */
+/* Simulates a list of instructions; `depend` says what each of them follows. -1: no memory. */
 static int time_list(const struct plan_op *ops, uint32_t count, const struct plan_depend *depend,
 		     struct timed *list)
 {
@@ -144,7 +148,7 @@ static void find_loads(struct ahead *a)
 	}
 }
 
-/* What happens to the bytes that each load brings. */
+/* Finds the last instruction that touches the bytes of each load, and whether one writes them. */
 static void find_touched(struct ahead *a)
 {
 	for (uint32_t i = 0; i < a->list.count; i++) {
@@ -166,9 +170,12 @@ static void find_touched(struct ahead *a)
 	}
 }
 
-/* ---- places for loads like them */
+/* ---- positions of the prefetches */
 
-/* An instruction, or the end of all, closes the gap that is open, and the next one begins. */
+/*
+ * Closes the open gap of a DMA engine at its next instruction, or at the end of the list, and opens
+ * the next gap.
+ */
 static int close_gap(struct ahead *a, struct gap *open, uint32_t op, uint64_t begin, uint64_t end)
 {
 	open->before = op;
@@ -250,7 +257,7 @@ static void place_load(struct ahead *a, struct load *load)
 	}
 }
 
-/* Those without a place are forgotten. */
+/* Finds a position for each prefetch, and drops the loads for which there is none. */
 static void place_loads(struct ahead *a)
 {
 	uint32_t placed = 0;
@@ -271,7 +278,7 @@ static bool comes_before(const struct load *a, const struct load *b)
 	return a->before != b->before ? a->before < b->before : a->begin < b->begin;
 }
 
-/* Those that have a place; their number. */
+/* Sorts the prefetches by position; returns their number. Loads that stay in SRAM need none. */
 static uint32_t sort_by_place(const struct load *load, uint32_t count, const struct load *sorted[])
 {
 	uint32_t placed = 0;
@@ -289,7 +296,10 @@ static uint32_t sort_by_place(const struct load *load, uint32_t count, const str
 	return placed;
 }
 
-/* The first `loads` loads before all other instructions, and loads like them at their places. Returns the length. */
+/*
+ * Writes the new list: the first `loads` loads before all other instructions, and their prefetches
+ * at their positions. Returns its length.
+ */
 static uint32_t list_anew(const struct ahead *a, uint32_t loads, struct plan_op *ops)
 {
 	const struct load *sorted[MOST_LOADS];

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Notes what the constants of a program consist of, and puts them together. */
+/*
+ * Records what the constants of a program consist of while kernels are planned, and writes them
+ * when the device memory for them exists.
+ */
 #include "plan/list/constants.h"
 
 #include <string.h>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* The cost model of the machine, as the instruction set defines it: cycles of an instruction from
- * its views. */
+/*
+ * The cost model of the machine, as the instruction set defines it: computes the cycles of an
+ * instruction from its views.
+ */
 #include "plan/list/cost.h"
 #include "plan/list/plan.h"
 

@@ -7,7 +7,7 @@
 
 uint64_t plan_cost_dma(const struct npu_caps *caps, const struct npu_view *dst,
 		       const struct npu_view *src);
-/* The same after views_simplify(). */
+/* Returns plan_cost_dma() of the views after views_simplify(). */
 uint64_t plan_cost_copy(const struct npu_caps *caps, struct npu_view dst, struct npu_view src);
 uint64_t plan_cost_insn(const struct npu_caps *caps, const struct plan_insn *insn);
 uint64_t plan_cost_mma(const struct npu_caps *caps, uint64_t batch, uint64_t m, uint64_t n,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The bytes of memory and SRAM as ranges, each with who wrote it last and who has read it since: an
- * instruction follows the writers of what it reads, and the writers and readers of what it writes.
+ * Finds what each instruction must follow: it keeps the bytes of memory and SRAM as ranges, each
+ * with the instruction that wrote it last and those that have read it since. An instruction follows
+ * the writers of what it reads, and the writers and readers of what it writes.
  */
 #include "plan/list/depend.h"
 
@@ -12,7 +13,7 @@
 
 #define NONE UINT32_MAX
 
-/* Who read some bytes since they were written; lists share their ends. */
+/* An instruction that has read a range since it was written; lists share their tails. */
 struct reader {
 	uint32_t op, next;
 };
@@ -28,8 +29,8 @@ struct plan_depend {
 	uint32_t *last;	 /* by instruction: the last edge from it */
 	size_t num_ops, cap_first, cap_last;
 	/*
-	 * Where each range begins, the first one at INT64_MIN, and INT64_MAX behind the last; apart from what
-	 * is known of them, since they are searched.
+	 * The begin of each range: INT64_MIN for the first one, and INT64_MAX behind the last. It
+	 * is an array of its own, because it is searched.
 	 */
 	int64_t *begin;
 	struct range *ranges;
@@ -102,7 +103,10 @@ static inline int add_edge(struct plan_depend *g, uint32_t from, uint32_t op, bo
 	return 0;
 }
 
-/* The range in which `at` lies. Without a branch on what is compared, which no processor can foresee. */
+/*
+ * Returns the range in which `at` lies. The search has no branch on the comparison, which no
+ * processor could predict.
+ */
 static inline size_t find(const struct plan_depend *g, int64_t at)
 {
 	size_t i = 0;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Which instructions must follow which: from the bytes that they touch. */
+/*
+ * Which instructions must follow which, from the bytes that they touch: used by the emitter, the
+ * scheduler and prefetches.
+ */
 #ifndef WNN_PLAN_DEPEND_H
 #define WNN_PLAN_DEPEND_H
 
@@ -13,8 +16,8 @@ struct hazard_access {
 };
 
 /*
- * Bytes of all bases in one order, where those of different ones never meet. SRAM is last: most changes of sorted lists
- * are there, and what lies behind a change has to move.
+ * Maps the bytes of all bases into one order in which different bases never overlap. SRAM is last:
+ * most changes of the sorted lists are there, and everything behind a change has to move.
  */
 static inline int64_t hazard_key(const struct hazard_access *access)
 {
@@ -26,11 +29,11 @@ static inline int64_t hazard_key(const struct hazard_access *access)
 }
 
 #define PLAN_MAX_ACCESSES 6
-/* What an instruction touches; their number. */
+/* Lists what an instruction touches; returns the number of accesses. */
 uint32_t plan_accesses(const struct plan *plan, const struct plan_op *op,
 		       struct hazard_access access[PLAN_MAX_ACCESSES]);
 
-/* That one instruction must follow another, `from`. */
+/* An edge of the dependence graph: an instruction must follow `from`. */
 struct depend_edge {
 	uint32_t from : 31;
 	uint32_t data : 1; /* it reads what `from` writes, and does not only overwrite it */
@@ -38,19 +41,24 @@ struct depend_edge {
 
 struct plan_depend *depend_create(void);
 void depend_destroy(struct plan_depend *depend);
-/* As it was when it was made, but for the memory that it has. */
+/* Empties the graph but keeps its memory. */
 void depend_reset(struct plan_depend *depend);
-/* What was touched before does not matter any more; the edges stay. */
+/* Forgets what was touched before; the edges stay. */
 void depend_forget(struct plan_depend *depend);
 /*
- * depend_add - the next instruction touches bytes
- * @op: its number, higher than those of all before and below 2^31
+ * depend_add - note that the next instruction touches bytes
  *
- * Finds what it must follow; edges that follow from others may be missing. Returns 0, or -1 when memory is exhausted.
+ * @op: its number, higher than all before and below 2^31
+ *
+ * Finds what it must follow; edges that others imply may be missing. Returns 0, or -1 when memory
+ * is exhausted.
  */
 int depend_add(struct plan_depend *depend, const struct hazard_access *access, uint32_t count,
 	       uint32_t op);
-/* What an instruction follows, until the next call; none where its number was left out. */
+/*
+ * Returns what an instruction follows, valid until the next call; no edges when its number was left
+ * out.
+ */
 const struct depend_edge *depend_edges(const struct plan_depend *depend, size_t op, size_t *count);
 
 #endif

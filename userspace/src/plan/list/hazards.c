@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Waits between engines. Engines are in order, so one number per engine, the last instruction known to
- * have ended, says all that an engine knows; waiting for an instruction teaches what that one knew.
+ * Decides which engine waits for which. Each engine executes in order, so one number per engine,
+ * the last instruction known to have ended, is all that an engine knows of another (a vector
+ * clock). After it waits for an instruction, an engine knows what that instruction's engine knew.
  */
 #include "plan/list/hazards.h"
 
@@ -69,8 +70,8 @@ static void learn(struct clock *clock, const struct clock *from)
 }
 
 /*
- * Waits for the latest instructions first: their engines had waited themselves for much of what is left, which need
- * not be waited for again.
+ * Waits for the latest instructions first: their engines have themselves waited for much of the
+ * rest, which then needs no wait.
  */
 int hazards_wait(struct plan_hazards *hazards, uint8_t engine, size_t op,
 		 const uint32_t need[ONPU_ENG_COUNT], uint8_t *waits, size_t after[ONPU_ENG_COUNT])

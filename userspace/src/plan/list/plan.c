@@ -20,7 +20,7 @@
  * the engines. */
 #define PREEMPT_SPACING (ONPU_PREEMPT_CYCLES / 2)
 
-/* Cycles of a transfer from which on both DMA engines take a part of it. */
+/* Cycles of a transfer from which on it is split between both DMA engines. */
 #define LONG_TRANSFER 1024
 
 static const struct ir_node *node_at_hand(const struct plan *plan)
@@ -263,7 +263,7 @@ static uint32_t list_accesses(const struct plan *plan, const struct npu_view *co
 	return count;
 }
 
-/* What the instruction touches, or 0 with the plan failed. */
+/* Lists what the instruction touches; returns 0 when the plan has failed. */
 static uint32_t collect_accesses(struct plan *plan, const struct plan_insn *insn,
 				 struct hazard_access *access)
 {
@@ -397,7 +397,10 @@ void plan_birth(struct plan *plan, int64_t lo, int64_t hi)
 		(struct plan_birth){ .op = plan->list.num_ops, .lo = lo, .hi = hi };
 }
 
-/* Into how many parts a transfer is cut: what waits for a long one has both engines work on it. */
+/*
+ * Returns into how many instructions a transfer is split: both engines share a long one, because
+ * what waits for it is served earlier.
+ */
 static int64_t parts_of(const struct plan *plan, const struct npu_view *dst,
 			const struct npu_view *src)
 {
@@ -465,7 +468,10 @@ void plan_preempt(struct plan *plan)
  */
 static void mark_lines(uint64_t *lines, int64_t lo, int64_t hi, bool alive)
 {
-	/* A line comes alive with its first byte and dies only whole. */
+	/*
+	 * A line of 64 bytes comes alive with its first byte, and dies only when all of it is
+	 * written.
+	 */
 	uint64_t first = alive ? (uint64_t)lo / PLAN_ALIGN : wnn_div_up(lo, PLAN_ALIGN);
 	uint64_t last = alive ? wnn_div_up(hi, PLAN_ALIGN) : (uint64_t)hi / PLAN_ALIGN;
 

@@ -81,7 +81,7 @@ static inline struct plan_param plan_param_make(enum plan_schema schema)
 	return param;
 }
 
-/* What plan_emit() takes: absent operands are NULL. */
+/* The operands of plan_emit(): absent ones are NULL. */
 struct plan_insn {
 	enum onpu_op op;
 	bool on_st; /* DMA: the ST engine rather than LD when both are as good */
@@ -136,13 +136,15 @@ struct plan_list {
 	size_t num_ops, cap_ops;
 	struct plan_op *emitted; /* as they were before plan_schedule() */
 	size_t num_emitted;
-	uint32_t ahead; /* first loads, which the job before has done if it was of the same program */
-	struct plan_set views, params;	    /* of npu_view and plan_param */
-	const struct npu_binding *bindings; /* what the program writes of; NULL: perhaps all */
-	bool unlisted; /* views and parameters are only counted, as uses: the plan is dry */
+	/* number of first loads; a job skips them when the job before ran the same program */
+	uint32_t ahead;
+	struct plan_set views, params; /* of npu_view and plan_param */
+	/* say whether the program writes each; NULL: it may write all */
+	const struct npu_binding *bindings;
+	bool unlisted; /* views and parameters are only counted, as uses: the plan is a candidate */
 	struct plan_depend *depend; /* of the instructions as kernels emit them */
 	struct plan_depend
-		*ordered; /* of those in the order of execution; NULL before plan_schedule() */
+		*ordered; /* dependences in the order of execution; NULL before plan_schedule() */
 	size_t window;	  /* begin of the instructions that plan_schedule() orders together */
 	struct plan_hazards *hazards;
 	struct plan_timeline timeline;
@@ -159,11 +161,12 @@ struct plan_pin {
 	const struct ir_value *value;
 	uint32_t node; /* that uses it first */
 	const struct ir_node *
-		wide; /* the product whose packed weights they are: they lie there as floats; or NULL */
+		/* the product that unpacks it: SRAM has it as floats; NULL: SRAM has it as it is */
+		wide;
 	uint64_t address, bytes;
 };
 
-/* All of them; they lie from address 0 on. */
+/* All pinned constants; they lie from address 0 on. */
 struct plan_pinned {
 	struct plan_pin *item;
 	uint32_t count;
@@ -178,7 +181,7 @@ struct plan_sram {
 	uint64_t next; /* end of what the last kernel took */
 };
 
-/* What is known of the nodes, and of those that do not compile. */
+/* Reports of the nodes, and errors of those that do not compile. */
 struct plan_nodes {
 	struct npu_node_info *nodes; /* one per node of the range */
 	uint32_t node;		     /* the one being lowered */
@@ -196,9 +199,13 @@ struct plan {
 	const struct npu_caps *caps;
 	const struct ir_graph *graph;
 	uint32_t first, count; /* range of nodes */
-	/* How much kernels give for a short first tile, with which the next node can begin; below PLAN_EAGERNESS. */
+	/*
+	 * How much a kernel gives up for a short first tile, with which the next node can begin;
+	 * below PLAN_EAGERNESS.
+	 */
 	uint8_t eager;
-	struct contract_choices *choices; /* of all plans of a range; NULL: nothing is remembered */
+	/* tiles that plans of this range have chosen; NULL: they are not remembered */
+	struct contract_choices *choices;
 	struct plan_list list;
 	struct plan_constants constants;
 	struct plan_sram sram;
@@ -206,7 +213,7 @@ struct plan {
 	struct plan_nodes report;
 };
 
-/* Slots that a job can have; one of them is the program's own. */
+/* Returns the number of slots that a job can have; one of them is the program's own. */
 static inline uint32_t plan_max_slots(const struct plan *plan)
 {
 	return plan->caps->max_slots ? plan->caps->max_slots : ONPU_MAX_SLOTS;
@@ -231,8 +238,9 @@ int32_t plan_set_add(struct plan *plan, struct plan_set *set, const void *item, 
 void plan_set_release(struct plan_set *set);
 
 /*
- * Instructions of one node: compiling these takes less than a second. Where a node takes more, tiles are too
- * small for the NPU to be worth it. A plan of fewer is long enough not to try others.
+ * The most instructions of one node: compiling them takes less than a second, and a node with more
+ * has tiles that are too small for the NPU to be worth it. A dry plan fails earlier, at
+ * PLAN_DRY_INSNS: it takes so long that no candidates are tried beside it.
  */
 #define PLAN_NODE_INSNS (1u << 19)
 #define PLAN_DRY_INSNS	(1u << 16)
@@ -256,14 +264,20 @@ static inline uint32_t plan_sram(const struct plan *plan)
 {
 	return plan->caps->sram_bytes - (uint32_t)plan->sram.base;
 }
-/* What lies in these bytes of SRAM is not read any more. */
+/* Notes that what these bytes of SRAM hold is not read any more. */
 void plan_birth(struct plan *plan, int64_t lo, int64_t hi);
 void plan_preempt(struct plan *plan);
-/* Cycles that are left for the semaphore instructions beside an instruction and before a preemption point. */
+/*
+ * Cycles that are reserved for the semaphore instructions beside each instruction, and before a
+ * preemption point.
+ */
 #define PLAN_SEMAPHORES_OF_ONE	 4
 #define PLAN_SEMAPHORES_OF_PAUSE 16
 void plan_finish(struct plan *plan); /* fills in what preemption points must keep */
-/* Bytes of SRAM that an instruction reads, or writes all of; in the order for going backwards. */
+/*
+ * Bytes of SRAM that an instruction reads, or overwrites completely, in the order for going
+ * backwards.
+ */
 struct plan_touch {
 	int64_t lo, hi;
 	bool read;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Nodes that do not compile, each with its reason. */
+/*
+ * Records the nodes of a graph that do not compile, each with its reason; passes read it to run
+ * them on the CPU.
+ */
 #include "plan/list/plan.h"
 #include "util/malloc.h"
 
@@ -29,7 +32,7 @@ void plan_refuse(struct plan *plan)
 		refusals->why = wnn_calloc(refusals->num_nodes, sizeof(*refusals->why));
 	}
 	if (refusals->why && refusals->why[node->id])
-		return; /* for another part of its program */
+		return; /* refused already, for other instructions of its program */
 	if (!refusals->why || !(refusals->why[node->id] = wnn_strdup(plan->report.why))) {
 		plan_nomem(plan);
 		return;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * The order in which engines execute. Kernels emit node after node, so that in the order of emission an
- * engine finishes a node before it begins the next: the vector unit adds the last rows of one layer
- * while the matrix unit, which could work on the first rows of the next, waits for it. Here
- * instructions are put into the order of a simulation by the cost model in which each engine, when it is
- * free, takes of those that are ready the one that the busiest kind of engine needs first. What must
- * follow what comes from the bytes that they touch, slot reuse included. Preemption points are placed
- * anew, where the engines have the least to wait for; what was loaded for later stays in SRAM.
+ * Reorders the instructions of a plan. Kernels emit node after node, so that in the order of
+ * emission an engine finishes a node before it begins the next: the vector unit adds the last rows
+ * of one layer while the matrix unit, which could work on the first rows of the next, waits for it.
+ * This file simulates the engines by the cost model: each engine that is free takes, from the
+ * instructions that are ready, the one that the busiest kind of engine needs first. The order of
+ * the simulation is the new order. Dependences come from the bytes that instructions touch, reused
+ * SRAM included. Preemption points are chosen again, where the engines lose the least; what was
+ * loaded for later stays in SRAM.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +30,10 @@ static enum kind kind_of(uint8_t engine)
 	return engine == ONPU_ENG_MXU ? KIND_MXU : engine == ONPU_ENG_VPU ? KIND_VPU : KIND_DMA;
 }
 
-/* What the simulation must know of an instruction, which is much less than there is. */
+/*
+ * The properties of an instruction that the simulation reads, which are much fewer than those of
+ * plan_op.
+ */
 struct work {
 	uint32_t cost, segment; /* behind how many preemption points it was emitted */
 	uint32_t at;		/* in the window */
@@ -69,7 +73,7 @@ static inline const struct depend_edge *edges_of(const struct simulation *sim, u
 	return depend_edges(sim->depend, sim->begin + sim->work[i].at, count);
 }
 
-/* Of the instruction that is followed. */
+/* Returns the number, in `work`, of the instruction that an edge follows. */
 static inline uint32_t number_of(const struct simulation *sim, const struct depend_edge *edge)
 {
 	return sim->place[edge->from - sim->begin];
@@ -101,7 +105,10 @@ static uint32_t pop(struct simulation *sim, struct heap *heap)
 	return top;
 }
 
-/* The kind of engine that has most to do between each two preemption points as they were emitted. */
+/*
+ * Finds the kind of engine that has most to do between the preemption points, as emitted, around
+ * instruction `i`.
+ */
 static void find_busiest(const struct simulation *sim, uint32_t i, uint64_t *busy,
 			 enum kind *busiest)
 {
@@ -120,8 +127,8 @@ static void find_busiest(const struct simulation *sim, uint32_t i, uint64_t *bus
 }
 
 /*
- * How urgent each instruction is: the number, in the order of emission, of the first one of the busiest
- * kind that depends on it; of those on which none does, all are behind.
+ * Sets the urgency of each instruction: the number, in the order of emission, of the first
+ * instruction of the busiest kind that depends on it. Instructions on which none depends come last.
  */
 static void set_keys(struct simulation *sim)
 {
@@ -204,15 +211,15 @@ static uint64_t simulate(struct simulation *sim)
 /* ---- preemption points */
 
 struct points {
-	uint32_t *before; /* places in the order, each before the instruction there */
+	uint32_t *before; /* positions in the order, each before the instruction there */
 	uint64_t *live;	  /* bytes of SRAM that each must keep */
 	size_t num, cap_before, cap_live;
 };
 
 /*
- * Cycles that engines lose by a preemption point before place `at` of the order: each waits until those
- * that are at work have done it, at `drained`. What the matrix unit loses counts most: in few programs
- * it has time to spare.
+ * Returns the cycles that engines lose by a preemption point at position `at` of the order: each
+ * waits until all instructions in flight have ended, at `drained`. Cycles of the matrix unit count
+ * most: few programs leave it time to spare.
  */
 static uint64_t loss_at(const struct simulation *sim, uint32_t at, uint64_t drained)
 {
@@ -231,8 +238,9 @@ static uint64_t loss_at(const struct simulation *sim, uint32_t at, uint64_t drai
 }
 
 /*
- * A point at least each ONPU_PREEMPT_CYCLES of all engines together, which is often enough however they
- * overlap; in the second half of that, where it costs least.
+ * Chooses the preemption points: one at least every ONPU_PREEMPT_CYCLES of all engines together,
+ * which is often enough however they overlap, at the cheapest position in the second half of that
+ * span.
  */
 static int place_points(const struct simulation *sim, struct points *points)
 {
@@ -243,7 +251,10 @@ static int place_points(const struct simulation *sim, struct points *points)
 		uint32_t op = sim->order[i];
 		uint64_t cost = sim->work[op].cost + PLAN_SEMAPHORES_OF_ONE;
 
-		/* Twice when even what is behind the best place leaves no room for a long instruction. */
+		/*
+		 * Two points, when even the instructions behind the cheapest position leave no room
+		 * for a long instruction.
+		 */
 		while (sum && sum + cost + PLAN_SEMAPHORES_OF_PAUSE > ONPU_PREEMPT_CYCLES) {
 			if (!best) {
 				best = i;
@@ -280,7 +291,7 @@ static uint64_t drain(struct simulation *sim, const struct points *points)
 	uint64_t free[ONPU_ENG_COUNT] = { 0 }, last = 0, rested = 0;
 	size_t next = 0;
 
-	/* Until its turn comes, an instruction's start is when what it depends on has ended. */
+	/* An instruction that has not begun has as its start the end of what it depends on. */
 	memset(sim->start, 0, sim->count * sizeof(*sim->start));
 	for (uint32_t i = 0; i < sim->count; i++) {
 		uint32_t op = sim->order[i];
@@ -325,7 +336,10 @@ static void keep_result(const struct plan *plan, const struct plan_op *op, uint3
 	}
 }
 
-/* What each point must keep: all that is written before it and read behind it. */
+/*
+ * Computes the bytes that each preemption point must keep: those that are written before it and
+ * read behind it.
+ */
 static int find_live(const struct plan *plan, const struct simulation *sim, struct points *points,
 		     uint64_t least)
 {
@@ -482,8 +496,9 @@ static int simulate_window(struct simulation *sim)
 }
 
 /*
- * Appends instructions [begin, end) in a new order unless that takes longer; adds how long they take.
- * `live`: bytes of SRAM that are in use before or behind them; without a list only the time is wanted. -1: no memory.
+ * Appends instructions [begin, end) in a new order, or in the old one when the new order takes
+ * longer; adds their cycles. `live`: bytes of SRAM that are in use before or behind them. Without a
+ * list it only adds the cycles. -1: no memory.
  */
 static int order_window(struct plan *plan, size_t begin, size_t end, uint64_t live,
 			struct listing *list, uint64_t *cycles)

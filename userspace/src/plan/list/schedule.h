@@ -5,7 +5,7 @@
 
 #include "plan/list/plan.h"
 
-/* Instructions that are put in order together: the time for it grows faster than their number. */
+/* Instructions that are ordered together: the time that takes grows faster than their number. */
 #define SCHEDULE_WINDOW 8192
 
 /* Whether the preemption point `op` ends the window that began last. */
@@ -16,12 +16,12 @@ static inline bool schedule_fills_window(const struct plan *plan, size_t op)
 
 /* Returns how long the program takes by the cost model. */
 uint64_t plan_schedule(struct plan *plan);
-/* What each of these instructions follows when they run in this order; NULL: no memory. */
+/* Returns the dependences of these instructions in the order given; NULL: no memory. */
 struct plan_depend *schedule_follow(const struct plan *plan, const struct plan_op *ops,
 				    size_t count);
-/* Waits and signals for the order as it is, whose plan_list.ordered is there; -1: no memory. */
+/* Emits waits and signals for the order in plan_list.ordered; -1: no memory. */
 int schedule_waits(struct plan *plan);
-/* Back to the order in which kernels emitted, which alone can be cut into jobs. */
+/* Restores the order in which kernels emitted: only that order can be cut into jobs. */
 void plan_unschedule(struct plan *plan);
 
 #endif

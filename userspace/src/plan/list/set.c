@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* What many instructions have in common is kept once: a plan's memory is that of its operations. */
+/*
+ * A set of equal views or parameters: each distinct one is kept once, so that a plan's memory is
+ * mostly that of its instructions. Kernels fill it through plan_emit().
+ */
 #include "plan/list/plan.h"
 
 #include <string.h>
@@ -7,7 +10,7 @@
 #include "util/hash.h"
 #include "util/malloc.h"
 
-/* Where the item is, or where there is place for it. */
+/* Returns the slot of the hash table that has the item, or the free one where it belongs. */
 static size_t find(const struct plan_set *set, const void *item, size_t size)
 {
 	size_t at = wnn_hash_words(WNN_HASH_SEED, item, size) & (set->hash_size - 1);

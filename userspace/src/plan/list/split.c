@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Cuts a plan that needs more slots than a job has into several jobs. One runs after the other and
- * SRAM is not kept between them, so a cut is possible where nothing in SRAM is read later; and the
- * engines need no semaphore across it.
+ * Cuts a plan that needs more slots than a job has into several jobs. The jobs run one after the
+ * other and SRAM is not kept between them, so a cut is possible where no byte of SRAM is read
+ * later; the engines need no semaphore across it.
  */
 #include "plan/list/plan.h"
 #include "plan/list/split.h"
@@ -11,7 +11,7 @@
 
 #include "util/malloc.h"
 
-/* Going backwards: which bytes of SRAM are read before they are written, and how many. */
+/* The bytes of SRAM that are read before they are written, seen backwards, and their number. */
 struct live_bytes {
 	uint8_t *byte;
 	size_t count;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * When instructions run, by the cost model: each engine executes its own in order, from the time on at
- * which what it waits for has ended. Kernels do not say when, so this is kept while they emit: it is
- * the estimate of a node's time, and it tells which of the two DMA engines comes to a transfer first.
+ * Simulates, while kernels emit, when each instruction runs: an engine executes its instructions in
+ * order, each from the time on at which all that it waits for has ended. This gives the estimate of
+ * a node's time, and says which of the two DMA engines is free first for a transfer.
  */
 #include "plan/list/plan.h"
 #include "plan/list/timeline.h"
 
-/* Of the command processor, for an instruction and about two new slots. */
+/* Cycles of the command processor for an instruction and about two new slots. */
 #define ISSUE_CYCLES 8
 
 static uint64_t start_time(const struct plan_timeline *tl, uint8_t engine, uint64_t ready)

@@ -147,7 +147,10 @@ bool view_is_dense(const struct npu_view *view)
 	return true;
 }
 
-/* What runs backwards everywhere may as well run forwards. */
+/*
+ * Reverses each dim that runs backwards in all views: the order of the elements does not matter
+ * then.
+ */
 static void turn_round(struct npu_view *const *views, uint32_t count)
 {
 	for (uint32_t i = 0; i < views[0]->rank; i++) {
@@ -182,7 +185,10 @@ static uint32_t find_dims(const struct npu_view *view, uint32_t kept[IR_MAX_RANK
 	return num;
 }
 
-/* Leaves these dims, in this order, as few as they can be written as; or one of 1 when there are none. */
+/*
+ * Keeps these dims, in this order, and merges neighbours where all views allow it; one dim of 1
+ * when there are none.
+ */
 static void keep_dims(struct npu_view *const *views, uint32_t count, const uint32_t *kept,
 		      uint32_t num)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Views: windows into memory that the operands of instructions are. */
+/* Views: strided windows into memory, the operands of instructions. */
 #ifndef WNN_PLAN_VIEW_H
 #define WNN_PLAN_VIEW_H
 
@@ -7,8 +7,8 @@
 
 /*
  * A strided window into memory. SRAM has base NPU_BASE_NONE; other bases are resolved before the
- * program runs. Strides are bytes; 0 repeats, negative ones run backwards. Of 4-bit types, which
- * SRAM alone has, strides and offset are nibbles.
+ * program runs. Strides are bytes; 0 repeats, negative ones run backwards. Strides and offset of
+ * 4-bit types, which only SRAM holds, count nibbles.
  */
 struct npu_view {
 	enum npu_base base;
@@ -23,7 +23,7 @@ struct npu_view {
 
 uint8_t plan_dtype(enum ir_dtype dtype);
 
-/* Of an element; not of 4-bit types. */
+/* Returns the bytes of an element; not for 4-bit types. */
 static inline uint32_t plan_dtype_bytes(uint8_t dtype)
 {
 	switch (dtype) {
@@ -57,7 +57,7 @@ void view_append(struct npu_view *view, int64_t dim, int64_t stride);
 /* Part of a view: elements begin[i] .. begin[i]+dim[i]. */
 struct npu_view view_part(const struct npu_view *view, const int64_t *begin, const int64_t *dim);
 int64_t view_elements(const struct npu_view *view);
-/* Of whole bytes each. */
+/* Returns the bytes of all elements; not for 4-bit types. */
 uint64_t view_bytes(const struct npu_view *view);
 /* Lowest byte and one past the highest, relative to the base. */
 void view_range(const struct npu_view *view, int64_t *lo, int64_t *hi);
