@@ -12,8 +12,9 @@
 #include <string.h>
 
 /*
- * Padding is multiplied as a 0, which makes NaN of a weight that is no number, where the CPU leaves padding out. That of
- * filters which are computed is not known here; constants that are computed later are finite.
+ * Whether padding could make NaN on the NPU: it multiplies padding as zeros, and 0 times an
+ * infinite weight is NaN, while the CPU leaves padding out. Filters that are computed at run time
+ * cannot be checked here; constants that are computed later are finite.
  */
 static bool pads_infinity(const struct ir_node *node)
 {
@@ -106,7 +107,10 @@ static struct npu_view image_view(struct plan *plan, const struct ir_value *valu
 			     v.stride[axis[3]], v.stride[axis[1]] });
 }
 
-/* A filter as [g, kh, kw, k, n]; constants that are not in SRAM are not placed, the kernel packs them. */
+/*
+ * Describes the filter as [g, kh, kw, k, n]. A constant that is not in SRAM has no address, as the
+ * kernel packs it.
+ */
 static void set_filter(struct plan *plan, struct contract *c, const struct ir_value *value,
 		       const struct ir_conv_attrs *attrs)
 {
@@ -228,7 +232,10 @@ static void add_quantization(struct plan *plan, struct contract *c, enum onpu_op
 	c->post[c->num_posts++] = post;
 }
 
-/* The same of integers: the result, rounded as it would be stored, and the other operand are dequantised. */
+/*
+ * Adds the residual of integers: the result, rounded as it would be stored, and the other operand
+ * are dequantised.
+ */
 static void add_integer_residual(struct plan *plan, struct contract *c, const struct ir_node *conv,
 				 const struct ir_node *add)
 {
@@ -284,7 +291,10 @@ static int32_t bias_at(const struct ir_node *node, int64_t channel)
 			bias->constant->data)[ir_type_elements(&bias->type) > 1 ? channel : 0];
 }
 
-/* Whether the vector unit takes an integer convolution: its sums have to be whole numbers of float32. */
+/*
+ * Whether the vector unit computes an integer convolution: its sums must be integers that float32
+ * represents exactly.
+ */
 static bool takes_windows(const struct contract *c, const struct ir_node *node)
 {
 	const struct ir_value *bias = integer_bias(node);
@@ -301,7 +311,10 @@ static bool takes_windows(const struct contract *c, const struct ir_node *node)
 	return true;
 }
 
-/* Filter and bias as float32; the filter is the caller's to drop after the contraction is emitted. */
+/*
+ * Returns the filter as float32 with the zero point subtracted; the caller drops it after the
+ * contraction is emitted.
+ */
 static struct ir_constant *real_filter(struct contract *c, const struct ir_node *node)
 {
 	const struct ir_value *filter = node->operands[1];
@@ -431,7 +444,10 @@ static int64_t taps_inside(const struct contract *c, int axis, int64_t out)
 	return end > first ? end - first : 1;
 }
 
-/* Divisors of an average: one number when no window leaves the image, else one per place. */
+/*
+ * Adds the divisors of an average: one number when no window leaves the image, else one per
+ * position.
+ */
 static void add_divisors(struct plan *plan, struct contract *c, bool counts_padding)
 {
 	int64_t h = c->dim[CD_H], w = c->dim[CD_W];

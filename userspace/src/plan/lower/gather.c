@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Gather and scatter: the DMA engines do both from memory to memory, with indices clamped and
- * negative ones from the end. What is too much for one instruction is cut along the dims of what
- * is picked or put, the outermost first, so that updates keep their order.
+ * Lowers gather and scatter: the DMA engines do both from memory to memory, with indices clamped
+ * and negative ones counted from the end. A transfer that is too long for one instruction is cut
+ * along the dims of what is picked or put, the outermost first, so that updates keep their order.
  */
 #include "plan/list/cost.h"
 #include "plan/list/plan.h"
@@ -14,8 +14,9 @@
 #define CHUNK_COST (1u << 16) /* cycles of one instruction, so that both DMA engines have work */
 
 /*
- * `part` is the result of a gather and the updates of a scatter, `full` is what the indices are
- * for. Each dim of `part` is one of `full`, one of `index` or, of elements, one of both.
+ * The mapping of dims between the operands: `part` is the result of a gather and the updates of a
+ * scatter, `full` is what the indices point into. Each dim of `part` is one of `full`, one of
+ * `index`, or, for element-wise gathers, one of both.
  */
 struct indexed {
 	struct plan *plan;

@@ -36,7 +36,7 @@ bool supports_qbinary(const struct ir_node *node, struct npu_reason *reason)
 	return supports_fused(&node->attrs.binary.act, IR_F32, reason);
 }
 
-/* One element for the whole result, from the constants. */
+/* Returns a view of one constant that the whole result shares. */
 static struct npu_view scalar_view(struct plan *plan, uint8_t dtype, uint64_t bits)
 {
 	uint32_t bytes = plan_dtype_bytes(dtype);
@@ -102,7 +102,10 @@ static void add_real(struct contract *c, enum onpu_op scale, const struct intege
 	contract_add_function(c, f->act);
 }
 
-/* Whether the matrix unit brings the bias in less time than windows take: few channels leave most of it idle. */
+/*
+ * Whether loading the bias through the matrix unit takes fewer cycles than the windows: few
+ * channels leave most of the matrix unit idle.
+ */
 static bool begins_with_bias(const struct plan *plan, const struct contract *c)
 {
 	uint64_t channels = (uint64_t)c->dim[CD_G];

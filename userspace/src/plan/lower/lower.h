@@ -24,7 +24,7 @@ bool supports_qunary(const struct ir_node *node, struct npu_reason *reason);
 bool supports_qbinary(const struct ir_node *node, struct npu_reason *reason);
 bool supports_recurrent(const struct ir_node *node, struct npu_reason *reason);
 
-/* Of a convolution and the addition that is computed with it. */
+/* Lowers a convolution and the addition that is fused with it. */
 void lower_conv_add(struct plan *plan, const struct ir_node *conv, const struct ir_node *add);
 void lower_conv(struct plan *plan, const struct ir_node *node);
 void lower_matmul(struct plan *plan, const struct ir_node *node);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Matrix products as contractions: rows are places of one image row, batches are groups. */
+/*
+ * Lowers matrix products as contractions: rows are positions of one image row, batches are groups.
+ */
 #include "plan/kernel/contract.h"
 #include "plan/kernel/vprog.h"
 #include "plan/lower/integer.h"
@@ -34,7 +36,10 @@ struct matmul {
 	struct npu_view bias, scale, addend;	   /* of every product of the batch; rank 0: none */
 	int64_t m, n, k;
 	struct ir_constant *b_constant;
-	/* When b lies in pieces, of which b is the largest: each of them, along k or n. */
+	/*
+	 * When b consists of slices (place/pieces.c): the view of each, along k or n. b is the
+	 * largest of them.
+	 */
 	uint32_t num_pieces, piece_axis;
 	struct {
 		struct npu_view view;
@@ -42,9 +47,12 @@ struct matmul {
 	} piece[PLACE_MAX_PIECES];
 };
 
-#define MAX_VIEWS (3 + PLACE_MAX_PIECES) /* result, a, b, and pieces of b */
+#define MAX_VIEWS (3 + PLACE_MAX_PIECES) /* result, a, b, and slices of b */
 
-/* Dense view of a value that need not be placed, with elements of a type that may be another one. */
+/*
+ * Returns a dense view of a value that may have no address, with elements of a type that may differ
+ * from the value's.
+ */
 static struct npu_view operand_view(struct plan *plan, const struct ir_value *value, uint8_t dtype,
 				    struct ir_constant **constant)
 {
@@ -118,7 +126,7 @@ static struct npu_view bias_view(struct plan *plan, const struct ir_value *value
 	return bias;
 }
 
-/* The second operand, when it lies in pieces. */
+/* Fills in the slices of the second operand; false when there are none. */
 static bool find_pieces(struct plan *plan, const struct ir_node *node, struct matmul *mm)
 {
 	struct value_pieces pieces;
@@ -140,7 +148,7 @@ static bool find_pieces(struct plan *plan, const struct ir_node *node, struct ma
 	return pieces.count > 0;
 }
 
-/* The batch dims of the pieces, and the order of the last two dims, as those of b. */
+/* Gives the slices the batch dims of b, and the order of its last two dims. */
 static void split_pieces(struct matmul *mm, const struct npu_view *out, bool transposed)
 {
 	int64_t dim[2];
@@ -282,10 +290,10 @@ static void exchange(struct npu_view *view, int i, int j)
 }
 
 /*
- * A row by a matrix that both lie in SRAM: the matrix unit would compute one row of the 64 that it has. The
- * vector unit has the columns in its lanes, as channels of a depthwise convolution: the matrix is the image,
- * with depth as its rows, and the row is the filter, the same one for all channels. The sums are taken in the same
- * order.
+ * Makes a window instruction of a row times a matrix when both lie in SRAM: the matrix unit would
+ * use one of its 64 rows. The vector unit has the columns in its lanes, as channels of a depthwise
+ * convolution: the matrix is the image, with k as its rows, and the row is the filter, shared by
+ * all channels. The sums have the order of the matrix unit's.
  */
 static void make_window(struct contract *c)
 {
@@ -308,7 +316,7 @@ static void make_window(struct contract *c)
 		exchange(&c->extra[i].mem, CD_G, CD_N);
 }
 
-/* The pieces of the second operand; false when it is a whole. */
+/* Fills in the slices of the second operand for the contraction; false when it has none. */
 static bool set_pieces(struct contract_pieces *pieces, const struct matmul *mm,
 		       const int64_t offset[MAX_VIEWS])
 {
@@ -399,7 +407,9 @@ static void emit_one(struct plan *plan, const struct ir_node *node, const struct
 	} else {
 		add_posts(&c, &node->attrs.matmul, &mm->bias);
 	}
-	/* A row by a matrix has the same bits whichever unit computes it, and wherever a constant matrix lies. */
+	/*
+	 * A row times a matrix has equal bits on both units, and wherever a constant matrix lies.
+	 */
 	if (node->op != IR_OP_MATMUL || g * b * mm->m > 1)
 		c.piece = contract_piece(c.op, c.k, 1);
 	else if (!c.b_constant && !c.pieces && c.a.base == NPU_BASE_NONE &&

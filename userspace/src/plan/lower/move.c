@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Data movement: transpose, concat, slice, expand, reverse, tile, pad, and reshapes that could not
- * share memory. Long runs go from memory to memory by DMA; short ones through SRAM, where the
- * vector unit reorders them.
+ * Lowers data movement: transpose, concat, slice, expand, reverse, tile, pad, and reshapes that
+ * could not share memory. Long runs go from memory to memory by DMA; short ones through SRAM, where
+ * the vector unit reorders them.
  */
 #include "plan/list/cost.h"
 #include "plan/kernel/vprog.h"
@@ -91,7 +91,7 @@ void plan_move(struct plan *plan, struct npu_view dst, struct npu_view src)
 		dst.dim[0] = src.dim[0] = 1;
 	}
 	views_simplify(both, 2);
-	/* A single copy between interleaved parts of one buffer would count as overlapping. */
+	/* A single copy between interleaved slices of one buffer would count as overlapping. */
 	if ((run_bytes(&dst, &src) < SHORT_RUN && view_elements(&dst) > 64) ||
 	    views_overlap(&dst, &src)) {
 		copy_through_sram(plan, &dst, &src);
@@ -117,7 +117,10 @@ static void lower_concat(struct plan *plan, const struct ir_node *node)
 	}
 }
 
-/* Same elements in the same order; one of the two is dense and takes the other's shape. */
+/*
+ * Copies a reshape: its elements keep their order, and the dense one of the two views takes the
+ * other's shape.
+ */
 static void lower_reshape(struct plan *plan, const struct ir_node *node)
 {
 	struct npu_view dst = values_view(plan, node->results[0]),

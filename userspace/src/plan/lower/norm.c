@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Batch, instance and layer normalisation as vector programs. The mean comes first, which RMS normalisation does
- * without, then the mean square of what is left. The mean of values that lie around 1,000 is off by what rounding takes
- * of their sum, which is much beside what is left: the mean of that is therefore subtracted as well.
+ * Lowers batch, instance and layer normalisation as vector programs: the mean (RMS normalisation
+ * has none), then the mean square of the differences. The mean of values around 1,000 has a
+ * rounding error that is large beside the differences: their mean is therefore subtracted as well.
  */
 #include "plan/kernel/vprog.h"
 #include "plan/lower/lower.h"

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* The planner's row for each IR operator. */
+/*
+ * The table of the planner: for each IR operator, whether the NPU can compute it and how it is
+ * lowered. range.c and npu_supports() read it.
+ */
 #include "plan/lower/lower.h"
 #include "util/number.h"
 

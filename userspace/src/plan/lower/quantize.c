@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Quantisation as vector programs. Scale and zero point may cover blocks: each dim that has some
- * becomes two, the block and the place in it. 4-bit operands take their way through 8-bit ones in
- * scratch memory.
+ * Lowers quantisation as vector programs. Scale and zero point may cover blocks: each dim that has
+ * some becomes two, the block and the position in it. 4-bit operands are unpacked to 8-bit ones in
+ * scratch memory first.
  */
 #include "plan/kernel/nibbles.h"
 #include "plan/kernel/vprog.h"
@@ -77,7 +77,10 @@ static void make_space(struct space *space, const struct npu_view view[OPERANDS]
 	}
 }
 
-/* The first `loops` dims are those of least extent: the code is repeated for each place in them. */
+/*
+ * Moves the `loops` dims of least extent to the front: the code is repeated for each position in
+ * them.
+ */
 static void shortest_first(struct space *space, uint32_t loops)
 {
 	for (uint32_t i = 0; i < loops; i++) {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Plans the nodes of a range one after the other. */
+/*
+ * Plans the nodes of a range one after the other, from values to a schedule; the code generator and
+ * the search for streamed groups call it.
+ */
 #include "plan/kernel/choices.h"
 #include "plan/list/hazards.h"
 #include "plan/list/schedule.h"
@@ -10,7 +13,10 @@
 #include "plan/place/place.h"
 #include "util/malloc.h"
 
-/* Of two joined nodes the first does the work, when the second one's operands are there. */
+/*
+ * Lowers a node. A convolution fused with an addition is lowered at the addition, when the operands
+ * of that exist.
+ */
 static void lower_node(struct plan *plan, uint32_t i)
 {
 	const struct ir_node *node = plan->graph->nodes[plan->first + i];
@@ -65,7 +71,7 @@ int plan_places(struct plan *plan, const uint32_t *live_out, uint32_t num_live_o
 int plan_nodes(struct plan *plan, uint64_t *cycles)
 {
 	lower_range(plan);
-	/* What points keep does not change how long the instructions take. */
+	/* The bytes that preemption points keep do not change the cycles. */
 	if (!plan->report.failed && !plan->constants.dry)
 		plan_finish(plan);
 	if (!plan->report.failed)

@@ -1,26 +1,35 @@
 /* SPDX-License-Identifier: MIT */
-/* From a range of nodes to the whole plan of a program. */
+/* Turns a range of nodes into the whole plan of a program. */
 #ifndef WNN_PLAN_LOWER_RANGE_H
 #define WNN_PLAN_LOWER_RANGE_H
 
 #include "plan/list/plan.h"
 
 /*
- * The first half: where values lie, for a plan that has a graph, a range and the capabilities of a device.
- * Values of live_out are read after the program. -1: plan->report.failed.
+ * plan_places - choose the memory of values, the first half of planning
+ *
+ * @plan: has a graph, a range and the capabilities of a device
+ * @live_out: ids of values that are read after the program
+ *
+ * Returns 0, or -1 with plan->report.failed.
  */
 int plan_places(struct plan *plan, const uint32_t *live_out, uint32_t num_live_out);
 /*
- * The second half: the instructions; sets *cycles to what they take by the cost model. -1: plan->report.failed,
- * and the nodes that failed are noted in plan->report.refusals.
+ * plan_nodes - emit and order the instructions, the second half of planning
+ *
+ * Sets *cycles by the cost model. Returns 0, or -1 with plan->report.failed; plan->report.refusals
+ * has the nodes that failed.
  */
 int plan_nodes(struct plan *plan, uint64_t *cycles);
-/* What plans that are copied from this one find out about a kernel, those after them know, until plan_forget(). */
+/*
+ * From plan_remember() to plan_forget(), plans that are copied from this one share the tiles that
+ * they choose.
+ */
 void plan_remember(struct plan *plan);
 void plan_forget(struct plan *plan);
-/* Before plan_places(): lists get the memory of those that plan_keep() has kept. */
+/* Call before plan_places(): gives the plan the memory of lists that plan_keep() has kept. */
 void plan_lend(struct plan *plan, struct plan_list *kept);
-/* plan_release(), but for the memory of lists, which the next plan can have; for plan_list_release(). */
+/* plan_release(), but keeps the memory of lists for the next plan; plan_list_release() frees it. */
 void plan_keep(struct plan *plan, struct plan_list *kept);
 void plan_list_release(struct plan_list *list);
 /* Frees what a plan holds, but not the plan itself. */

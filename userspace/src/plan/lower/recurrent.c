@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * gru and lstm, and their cells, which are sequences of one step. The products of all steps with
- * the weights are one contraction; then each step is a product of the state with the recurrent
- * weights, to which the step's part of the first is added, and a vector program for the gates. All
- * directions take a step at the same time: they are the groups of the contractions and the first
- * dim of the vector programs. Steps differ only in addresses, so that tiles are chosen and weights
- * packed once.
+ * Lowers gru and lstm, and their cells, which are sequences of one step. One contraction multiplies
+ * the inputs of all steps with the weights; then each step is a product of the state with the
+ * recurrent weights, to which the step's share of the first product is added, and a vector program
+ * for the gates. All directions take a step at the same time: they are the groups of the
+ * contractions and the first dim of the vector programs. Steps differ only in addresses, so that
+ * tiles are chosen and weights packed once.
  */
 #include "plan/kernel/contract.h"
 #include "plan/kernel/vprog.h"
@@ -41,14 +41,15 @@ bool supports_recurrent(const struct ir_node *node, struct npu_reason *reason)
 			    "the operator is on float32 and float16 only");
 }
 
-/* What a node needs in the arena while it runs. */
+/* Scratch memory in the arena while the node runs. */
 enum region {
 	REGION_INPUT,  /* [dirs, steps, batch, gates]: input times weight, and biases */
 	REGION_GATES,  /* [dirs, batch, gates]: sums of the step at hand, before the activations */
 	REGION_HIDDEN, /* [dirs, batch, hidden]: hidden state, in the type of the operands */
-	REGION_STATE,  /* the same in float32: cell state of lstm, hidden state of gru */
+	REGION_STATE,  /* like REGION_HIDDEN, in float32: cell state of lstm, hidden state of gru */
 	REGION_RESET,  /* hidden state times reset gate */
-	REGION_INSIDE, /* [steps, batch]: whether an item of the batch has a step, in the order of time */
+	/* [steps, batch]: which items of the batch have each step, in the order of time. */
+	REGION_INSIDE,
 	REGION_COUNT
 };
 
@@ -203,8 +204,8 @@ static int64_t step_of(const struct rnn *r, int64_t direction, int64_t s)
 }
 
 /*
- * What all directions touch as their s-th step in a view with dims for steps and directions: one
- * dim takes the place of both, because directions differ in the step, too.
+ * Returns the view of what all directions touch at their s-th step, from a view with dims for steps
+ * and directions. One dim replaces both, because directions differ in the step, too.
  */
 static struct npu_view step_view(const struct rnn *r, const struct npu_view *all, uint32_t step_dim,
 				 int64_t s)
@@ -241,7 +242,7 @@ static struct npu_view as_places(const struct npu_view *view)
 
 /* ---- products */
 
-/* Rows of a weight as the second operand; a constant is packed and has no place of its own. */
+/* Describes rows of a weight as the second operand; a constant is packed and has no address. */
 static void set_weight(const struct rnn *r, struct contract *c, const struct ir_value *value,
 		       int first)
 {
@@ -313,7 +314,10 @@ static void add_bias(const struct rnn *r, struct contract *c, const struct ir_va
 	add_sum(c, &view);
 }
 
-/* Input of all steps times weight. Behind the reset, the recurrent bias is part of what is reset. */
+/*
+ * Multiplies the input of all steps with the weights. When gru resets behind the product, the reset
+ * applies to the recurrent bias, too, so that it is not added here.
+ */
 static void multiply_input(const struct rnn *r)
 {
 	struct npu_view x = operand(r, r->node->operands[0], 3);
@@ -461,7 +465,10 @@ static int zero_input(const struct rnn *r, struct vprog *prog, uint8_t dtype)
 	return vp_input(prog, &zero);
 }
 
-/* Where the new state goes, and the register to compute it in: items that have ended keep the old one. */
+/*
+ * Returns the register to compute the new state in: an output, or a temporary when items that have
+ * ended keep their old state.
+ */
 static int begin_new(const struct rnn *r, struct vprog *prog, const struct npu_view *state, int old)
 {
 	return r->lengths ? vp_temp(prog, state->dtype, prog->reg[old].mask) :
@@ -601,7 +608,7 @@ static void gru_reset(const struct rnn *r)
 	vp_emit(r->plan, &prog);
 }
 
-/* A gate whose two parts are still apart. */
+/* Adds the two products of a gate and applies its activation. */
 static int gru_gate(const struct rnn *r, struct vprog *prog, const struct npu_view *input, int gate)
 {
 	int sum = gate_input(r, prog, &r->region[REGION_GATES], gate);
@@ -611,7 +618,10 @@ static int gru_gate(const struct rnn *r, struct vprog *prog, const struct npu_vi
 	return activate(r, prog, 0, sum);
 }
 
-/* Where a step's hidden state and that in float32 go, which are one where the network is in float32. */
+/*
+ * Stores a step's hidden state, and its float32 copy; one register is both when the network is in
+ * float32.
+ */
 static void end_gru_step(const struct rnn *r, struct vprog *prog, int hidden, int exact, int state,
 			 int has_step)
 {

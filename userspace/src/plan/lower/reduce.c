@@ -103,7 +103,7 @@ static void reduce_mean(struct plan *plan, struct vprog *prog, int in, int out, 
 	vp_add(prog, ONPU_OP_VDIV, out, sum, count, -1);
 }
 
-/* The largest element of each line. */
+/* Returns a register with the largest element of each row. */
 static int largest(struct vprog *prog, int in, uint8_t axes)
 {
 	int max = vp_temp(prog, ONPU_DT_F32, all_dims(prog) & ~axes);
@@ -112,7 +112,10 @@ static int largest(struct vprog *prog, int in, uint8_t axes)
 	return max;
 }
 
-/* log(sum(exp(x - m))) + m; with a finite m, which it is when `bounded`, infinities do not become NaN. */
+/*
+ * Computes log(sum(exp(x - m))) + m. When `bounded`, m is finite, so that infinities do not become
+ * NaN.
+ */
 static void reduce_log_sum_exp(struct vprog *prog, int in, int out, uint8_t axes, bool bounded)
 {
 	uint8_t all = all_dims(prog), rows = all & ~axes;
@@ -162,7 +165,10 @@ void lower_reduce(struct plan *plan, const struct ir_node *node)
 
 /* ---- softmax */
 
-/* 0 where a function finds y, which has the type of out, to be a number that is none or infinite. */
+/*
+ * Sets `out` to 0 where `found`, a test for NaN or infinity, holds for y, and to y elsewhere; both
+ * have one type.
+ */
 static void clear(struct plan *plan, struct vprog *prog, enum onpu_op found, int out, int y)
 {
 	int at = vp_temp(prog, ONPU_DT_U8, prog->reg[y].mask);

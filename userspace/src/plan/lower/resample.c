@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Resampling along two dims: tiles of the result with the part of the input that they come from.
- * Coordinates are those of the whole, so every tiling gives the same bits.
+ * Lowers resampling along two dims: tiles of the result, with the slice of the input that each is
+ * computed from. Coordinates are those of the whole image, so every tiling gives equal bits.
  */
 #include "plan/list/cost.h"
 #include "plan/list/plan.h"
@@ -35,12 +35,15 @@ struct resample {
 	uint64_t tiles, dst_bytes, src_bytes, cycles;
 };
 
-/* What of the input the results first..first+count-1 along an axis are made from. */
+/* The input elements from which results first..first+count-1 along an axis are computed. */
 struct span {
 	int64_t begin, count;
 };
 
-/* In units of 1 / 2O of an input element, I and O being the sizes of input and result. */
+/*
+ * Returns the first input element that result `o` reads. Coordinates count in units of 1 / 2O of an
+ * input element, I and O being the sizes of input and result.
+ */
 static int64_t first_source(const struct resample *r, int e, int64_t o)
 {
 	int64_t in = r->src.dim[r->axis[e]], out = r->dst.dim[r->axis[e]], at;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Which nodes the planner can lower, and why not: what holds for all, and what families have in common. */
+/*
+ * Decides which nodes the planner can lower, and says why not: the checks for all operators, and
+ * those that families share.
+ */
 #include "plan/lower/supports.h"
 
 #include "plan/kernel/vprog.h"
