@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tiles that were chosen before: a range is planned many times with few differences, and most of its
- * contractions are the same as in a plan before.
+ * A cache of chosen tiles: a range is planned many times with few differences, and most of its
+ * contractions equal those of an earlier plan.
  */
 #include "plan/kernel/choices.h"
 
@@ -46,7 +46,10 @@ void contract_choices_destroy(struct contract_choices *choices)
 	wnn_free(choices);
 }
 
-/* Where an operand lies does not matter, beyond what the contraction itself says of it. */
+/*
+ * Removes the address of an operand from the key: tiles depend only on what the contraction says of
+ * it.
+ */
 static void forget_address(struct npu_view *view)
 {
 	view->base = NPU_BASE_NONE;
@@ -89,7 +92,7 @@ static size_t make_key(const struct plan *plan, const struct contract *c, struct
 	return wnn_align_up(offsetof(struct key, c) + size, 8);
 }
 
-/* The place in the table of a key: its own, or the free one where it belongs. */
+/* Returns the table entry of a key: its own, or the free one where it belongs. */
 static struct contract_choice **find(struct contract_choices *choices, const struct key *key,
 				     size_t size)
 {

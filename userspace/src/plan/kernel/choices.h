@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tiles of contractions that were chosen before, for plans of one range. */
+/* A cache of the tiles of contractions, for the plans of one range. */
 #ifndef WNN_PLAN_CHOICES_H
 #define WNN_PLAN_CHOICES_H
 

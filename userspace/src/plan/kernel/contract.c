@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Choosing the tiles of a contraction: all sensible sizes are tried against the cost model, and the
- * one with the shortest estimated time wins. The sum is cut only when a tile of one place and one
- * channel does not fit otherwise.
+ * Chooses the tiles of a contraction: it tries all sensible sizes against the cost model, and the
+ * one with the shortest estimated time wins. The sum is cut only when a tile of one position and
+ * one channel does not fit otherwise. Called by contract_prepare() and through the cache of
+ * choices.c.
  */
 #include "plan/list/cost.h"
 #include "plan/kernel/contract.h"
@@ -22,8 +23,9 @@ bool contract_is_mma(const struct contract *c)
 }
 
 /*
- * The square root of the number of products is best for rounding. Short pieces cost the device model time, and
- * with few channels all pieces would be short: then the sum stays in one.
+ * Chooses the length of the partial sums of mma.f32 (0: one sum). Partial sums as long as the
+ * square root of the number of products round best. Short ones cost the device model time, and with
+ * few channels all of them would be short: then the sum is not divided.
  */
 uint8_t contract_piece(enum onpu_op op, int64_t k, int64_t taps)
 {
@@ -57,7 +59,10 @@ struct contract_step contract_step_at(const struct contract *c, const struct con
 	return s;
 }
 
-/* Whether loading the columns between those that are needed takes fewer cycles than skipping them. */
+/*
+ * Whether loading also the columns between those that are needed takes fewer cycles than skipping
+ * them.
+ */
 static bool fill_gaps(const struct contract *c, int axis)
 {
 	int64_t size = plan_dtype_bytes(c->a.dtype);
@@ -130,7 +135,7 @@ static void measure_extras(const struct contract *c, struct contract_tile *t)
 	}
 }
 
-/* Of the data under a tile, in one step. */
+/* Returns the elements of data under a tile in one step. */
 static uint64_t data_elements(const struct contract *c, const struct contract_tile *t,
 			      const struct contract_step *s)
 {
@@ -296,7 +301,10 @@ static uint64_t extra_cost(const struct plan *plan, const struct contract_tile *
 	return cost;
 }
 
-/* How often data and filter tiles are loaded, given the order of loops and how many stay in SRAM. */
+/*
+ * Counts how often tiles of data and filter are loaded, given the order of loops and how many stay
+ * in SRAM.
+ */
 static void count_loads(const struct contract_tile *t, uint64_t *a_loads, uint64_t *b_loads)
 {
 	uint64_t places = t->grid[CD_B] * t->grid[CD_H] * t->grid[CD_W], g = t->grid[CD_G],
@@ -309,8 +317,8 @@ static void count_loads(const struct contract_tile *t, uint64_t *a_loads, uint64
 }
 
 /*
- * What it costs that the next node waits for the first tile. How much of that matters depends on what is
- * around the node, so each level of eagerness is tried for the plan as a whole.
+ * Returns the cycles that the next node waits for the first tile. How much they matter depends on
+ * the nodes around, so the search tries each level of eagerness for the whole plan.
  */
 static uint64_t waiting(const struct plan *plan, bool mma, uint64_t compute, uint64_t post)
 {
@@ -324,10 +332,10 @@ static uint64_t waiting(const struct plan *plan, bool mma, uint64_t compute, uin
 	}
 }
 
-/* Of a tile, whatever stays in SRAM. */
+/* The cycles of a contraction that do not depend on which tiles stay in SRAM. */
 struct contract_times {
-	uint64_t mxu, vpu, dma; /* of the transfers only what both engines wait for at the ends */
-	uint64_t beside;	/* what comes on top of the busiest engine's */
+	uint64_t mxu, vpu, dma; /* dma: only transfers that both engines wait for at the ends */
+	uint64_t beside;	/* cycles on top of those of the busiest engine */
 };
 
 static struct contract_times fixed_times(const struct plan *plan, const struct contract *c,
@@ -358,8 +366,8 @@ static uint64_t estimate(const struct plan *plan, const struct contract *c,
 
 	count_loads(t, &a_loads, &b_loads);
 	/*
-	 * Both DMA engines share the transfers, whichever way they go; with two tiles of an operand,
-	 * of which one is in use, they hardly work at the same time.
+	 * Both DMA engines share the transfers, in either direction. With two tiles of an operand,
+	 * one of which is in use, they hardly work at the same time.
 	 */
 	dma = a_loads * cost->a + b_loads * cost->b + t->tiles * (cost->extra + cost->out);
 	if ((a_loads > 2 && t->a_slots < 3) || (b_loads > 2 && t->b_slots < 3))
@@ -375,8 +383,8 @@ static uint64_t estimate(const struct plan *plan, const struct contract *c,
 /* ---- the search */
 
 /*
- * Tiles of one operand in SRAM: one to work on and one or two on their way, or those of a whole turn
- * and one more; not more than there are.
+ * Returns the number of tiles of an operand that SRAM holds: one in use and one or two in flight,
+ * or all tiles of an iteration of the inner loop and one more; not more than there are.
  */
 static uint32_t slots_of(int choice, uint64_t turn, uint64_t all)
 {
@@ -390,7 +398,7 @@ static uint32_t slots_of(int choice, uint64_t turn, uint64_t all)
 #define SLOT_CHOICES 3
 #define MOST_SLOTS   4096
 
-/* The numbers of tiles to try; 0 in the place of one that was there before. */
+/* Lists the numbers of tiles to try; 0 for one that is in the list already. */
 static void list_slots(uint64_t turn, uint64_t all, uint32_t *slots)
 {
 	for (int choice = 0; choice < SLOT_CHOICES; choice++) {
@@ -470,8 +478,8 @@ static bool price(const struct plan *plan, const struct contract *c, const struc
 }
 
 /*
- * Half as many taps, or channels of a tap, in a step; false when there was one, or one piece of the sum: a piece
- * is not cut, which would change its bits.
+ * Halves the taps, or the channels of a tap, of a step; false when there was one, or one partial
+ * sum: a partial sum is not cut, which would change its bits.
  */
 static bool cut_finer(const struct contract *c, struct contract_tile *t)
 {
@@ -523,7 +531,7 @@ static void try_tile(const struct plan *plan, const struct contract *c, struct c
 	}
 }
 
-/* Extents worth trying: the whole, halves, and multiples of the array's side. */
+/* Lists extents worth trying: all, halves, and multiples of the array's side. */
 static int sizes_of(int64_t extent, int64_t unit, int64_t *size)
 {
 	int count = 0;
@@ -540,8 +548,9 @@ static int sizes_of(int64_t extent, int64_t unit, int64_t *size)
 }
 
 /*
- * The least number of rows from `rows` to twice that whose places fill the array's rows, or 0. The vector unit makes the gates of a
- * tile while the matrix unit is at the next one, so that tiles are better not too large, and those of few rows waste more of the array.
+ * Returns the least number of rows from `rows` to twice that at which the positions fill the rows
+ * of the matrix array, or 0. The vector unit computes the gates of a tile while the matrix unit is
+ * at the next one, so that large tiles are worse, and tiles of few rows waste more of the array.
  */
 static int64_t full_rows(const struct plan *plan, const struct contract *c, int64_t rows)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Emitting a contraction: loads of the next step run ahead of the current one; tiles of data and
+ * Emits a contraction: the loads of the next step run ahead of the current one; tiles of data and
  * filter stay in a few slots each and are loaded again only when they were evicted.
  */
 #include "plan/list/split.h"
@@ -36,13 +36,14 @@ static void event_at(const struct contract *c, const struct contract_tile *t, ui
 	}
 }
 
-/* ---- data: the part of the operand under a tile, zeros around it */
+/* ---- data: the slice of the operand under a tile, zeros around it */
 
 /* How the positions of one axis of the tile map to rows of the operand. */
 struct axis_map {
 	int64_t count;		      /* positions */
-	int64_t first, inside, every; /* of the positions, which hold data */
-	int64_t row, row_step;	      /* data of the first of them, and distance of the others */
+	int64_t first, inside, every; /* the positions that hold data: first, number, distance */
+	/* the operand's row of the first of them, and distance of the others */
+	int64_t row, row_step;
 };
 
 static int64_t gcd(int64_t a, int64_t b)
@@ -133,7 +134,7 @@ static void load_data(struct contract_state *st, struct contract_event *e, bool 
 
 	map[0] = map_axis(c, 0, e->begin[CD_H], e->dim[CD_H], e->s.kh, e->s.khs);
 	map[1] = map_axis(c, 1, e->begin[CD_W], e->dim[CD_W], e->s.kw, e->s.kws);
-	/* What repeats over groups or images is loaded once. */
+	/* An operand that repeats over groups or images is loaded once. */
 	dim[CA_G] = c->a.stride[CA_G] ? e->dim[CD_G] : 1;
 	dim[CA_B] = c->a.stride[CA_B] ? e->dim[CD_B] : 1;
 	dim[CA_H] = contract_pitch(c, 0, map[0].count);
@@ -177,8 +178,8 @@ static void b_tile_dims(const struct contract_event *e, int64_t *dim)
 }
 
 /*
- * In the order in which the instruction walks: channels are innermost for window instructions, and groups
- * outermost for matrix instructions.
+ * The dims follow the order in which the instruction walks: channels are innermost for window
+ * instructions, and groups outermost for matrix instructions.
  */
 struct npu_view contract_filter_view(const struct contract *c, uint64_t address, const int64_t *dim)
 {
@@ -239,7 +240,10 @@ static uint64_t b_tile_index(const struct contract_tile *t, const struct contrac
 	return (e->index[CD_G] * t->grid[CD_N] + e->index[CD_N]) * t->steps + e->step;
 }
 
-/* Notes where each tile lies. They lie behind each other in the order in which a loop over n reads them. */
+/*
+ * Chooses the offset of each filter tile; they follow each other in the order in which a loop over
+ * n reads them.
+ */
 static int place_filter(const struct contract *c, const struct contract_tile *order, uint64_t count,
 			struct contract_prepared *p)
 {
@@ -297,7 +301,7 @@ static void load_weights(struct contract_state *st, struct contract_event *e, co
 		weights_unpack(st->plan, st->c, st->t, &e->b_view, e->b);
 }
 
-/* Loads the parts of a tile from the pieces of the filter that they lie in. */
+/* Loads a filter tile from the slices of memory that it covers. */
 static void load_pieces(struct contract_state *st, const struct contract_event *e,
 			const int64_t *begin, const int64_t *dim)
 {
@@ -365,7 +369,10 @@ static void load_event(struct contract_state *st, struct contract_event *e)
 			 e->index[CD_W];
 	bool hit;
 
-	/* The filter comes first: most are constants, whose transfer need not wait for an earlier node. */
+	/*
+	 * The filter comes first: most filters are constants, whose transfer need not wait for an
+	 * earlier node.
+	 */
 	if (st->c->b.rank) {
 		e->b = pool_get(&st->b, b_tile_index(t, e), &hit);
 		load_filter(st, e, hit);
@@ -382,7 +389,10 @@ static void load_event(struct contract_state *st, struct contract_event *e)
 
 /* ---- computing */
 
-/* The data as the instruction walks over it: one position for each place of the result. */
+/*
+ * Returns the view of the data in the order of the instruction: one position for each position of
+ * the result.
+ */
 static struct npu_view walk_data(const struct contract *c, const struct contract_event *e)
 {
 	struct npu_view view = e->a_view;
@@ -467,7 +477,7 @@ static struct npu_view repeat_extra(const struct contract_state *st, const struc
 	return one;
 }
 
-/* Converts the integers under a window to float32, the only type that window instructions add up. */
+/* Converts the integers under a window to float32: window instructions add up no other type. */
 static void convert_data(struct contract_state *st, struct contract_event *e)
 {
 	struct npu_view real = view_sram(st->real, ONPU_DT_F32, 5, e->a_view.dim, st->c->a.stride);
@@ -520,8 +530,8 @@ static void emit_window(struct contract_state *st, const struct contract_event *
 }
 
 /*
- * A sum that takes several instructions has the bits of a single one when its terms come in the same order and none of
- * its pieces is cut, or when it is exact. Otherwise this is reported.
+ * Reports a sum that takes several instructions and has other bits than a single one would give. It
+ * has equal bits when its terms keep their order and no partial sum is cut, or when it is exact.
  */
 static void note_order(struct contract_state *st, const struct contract_event *e)
 {
@@ -627,7 +637,7 @@ static void run_events(struct contract_state *st)
 	}
 }
 
-/* Whether no tap of any place reaches over the padding around the data. */
+/* Whether no tap of any position reaches beyond the padding around the data. */
 static bool reaches_data(const struct contract *c)
 {
 	for (int i = 0; i < 2; i++) {
@@ -643,8 +653,9 @@ static bool reaches_data(const struct contract *c)
 }
 
 /*
- * Operands that are in SRAM are used where they lie. A result is not written there when its bytes lie between those of
- * an operand, as those of parts of one value do: the device refuses that.
+ * Finds operands that are in SRAM, which are used where they lie. A result is not written there
+ * when its bytes lie between those of an operand, such as another slice of one value: the device
+ * refuses that.
  */
 static void find_resident(struct contract *c)
 {
@@ -709,7 +720,10 @@ void contract_emit_again(struct plan *plan, const struct contract *c, struct con
 	struct contract known = *c;
 
 	find_resident(&known);
-	/* The tiles chosen before fit only if the data is in SRAM now as it was then, or is loaded as it was then. */
+	/*
+	 * The tiles chosen before fit only if the data is in SRAM now as it was then, or in memory
+	 * as it was then.
+	 */
 	if (!p->t.tiles || !p->t.a_bytes != known.a_here) {
 		if (!contract_prepare(plan, &known, p))
 			return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the emission of a contraction is at: shared by contract_emit.c and contract_posts.c. */
+/* The state of emitting a contraction, shared by contract_emit.c and contract_posts.c. */
 #ifndef WNN_PLAN_CONTRACT_EVENT_H
 #define WNN_PLAN_CONTRACT_EVENT_H
 
@@ -26,12 +26,12 @@ struct contract_event {
 	struct npu_view a_view, b_view;
 };
 
-/* Brings a further operand's part for the tile to SRAM, when it is not there. */
+/* Loads the slice of a further operand for the tile, when SRAM does not have it. */
 void contract_load_extra(struct contract_state *st, struct contract_event *e, uint32_t i);
-/* Brings the bias to the accumulators of a tile. */
+/* Writes the bias to the accumulators of a tile. */
 void contract_begin(struct contract_state *st, const struct contract_event *e,
 		    const struct npu_view *acc);
-/* The instructions behind the contraction, for a tile whose sum is complete. */
+/* Emits the epilogue of a tile whose sum is complete. */
 void contract_posts(struct contract_state *st, const struct contract_event *e, struct npu_view acc,
 		    struct npu_view out);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the sums of a contraction begin with, and what follows them: bias, scales, activation, addition of another
- * operand, rounding.
+ * Prologue and epilogue of a contraction: the bias that sums begin with; and behind the sum, bias,
+ * scales, activation, addition of another operand, rounding.
  */
 #include "plan/kernel/contract_event.h"
 #include "plan/kernel/vprog.h"
@@ -137,7 +137,7 @@ static struct npu_view extra_operand(struct contract_state *st, const struct con
 	return spread(&scaled, e->dim);
 }
 
-/* The bias of each channel times 1, which is a product of matrices: positions x 1 and 1 x channels. */
+/* The bias of each channel times 1 is a product of matrices: positions x 1 and 1 x channels. */
 void contract_begin(struct contract_state *st, const struct contract_event *e,
 		    const struct npu_view *acc)
 {
@@ -162,7 +162,10 @@ void contract_begin(struct contract_state *st, const struct contract_event *e,
 		  &(struct plan_insn){ .op = ONPU_OP_MMA_F32, .dst = &d, .s0 = &one, .s1 = &bias });
 }
 
-/* Bias, activation and the rounding to the result's type, in place until the last. */
+/*
+ * Emits bias, activation and the rounding to the result's type, in place until the last
+ * instruction.
+ */
 void contract_posts(struct contract_state *st, const struct contract_event *e, struct npu_view acc,
 		    struct npu_view out)
 {
@@ -180,14 +183,16 @@ void contract_posts(struct contract_state *st, const struct contract_event *e, s
 		struct npu_view *all[4] = { &dst, &src, &second, &third };
 		uint32_t operands = 2;
 
-		/* From here on the sums, which are whole numbers, are integers in the same place. */
+		/*
+		 * From here on the sums, which are whole numbers, are integers at the same address.
+		 */
 		if (post->op == ONPU_OP_CVT)
 			dst.dtype = acc.dtype = ONPU_DT_I32;
 		if (post->op == ONPU_OP_REQUANT) {
 			dst = round;
 			rounded = true;
 		}
-		/* They take the place of the sums that they were rounded from. */
+		/* The dequantised numbers overwrite the sums that they were rounded from. */
 		if (post->op == ONPU_OP_DEQUANT) {
 			acc.dtype = ONPU_DT_F32;
 			dst = acc;

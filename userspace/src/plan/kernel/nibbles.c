@@ -7,7 +7,7 @@ uint64_t nibbles_unpacked_bytes(int64_t elements)
 	return plan_align((uint64_t)elements);
 }
 
-/* A part of the value in both forms, in memory and in SRAM; whole bytes. */
+/* A slice of the value in both forms, in memory and in SRAM; whole bytes. */
 struct chunk {
 	struct npu_view packed, bytes; /* memory */
 	struct npu_view packed_tile,

@@ -8,7 +8,10 @@
 
 #include "plan/list/plan.h"
 
-/* Memory for so many elements, each a byte: an even number of them, and the next begins aligned. */
+/*
+ * Returns the memory for so many elements, each a byte: an even number of them, rounded up to the
+ * alignment.
+ */
 uint64_t nibbles_unpacked_bytes(int64_t elements);
 /* Both views are dense; `packed` has the 4-bit type, `bytes` int8 or uint8. */
 void nibbles_unpack(struct plan *plan, const struct npu_view *bytes, const struct npu_view *packed);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Copies between two orders of memory, in blocks. Filters come with the channels of the result as the
- * slowest dim and go with them as the fastest: a copy in either order touches a cache line for each
- * element of the other.
+ * Copies between two orders of memory, in blocks. Filters arrive with the channels of the result as
+ * the slowest dim, and tiles need them as the fastest: a plain copy in either order touches a cache
+ * line for each element of the other. Called when constants are written.
  */
 #include "plan/kernel/pack.h"
 
@@ -24,7 +24,7 @@ struct copy {
 	uint32_t run; /* from this axis on, a column is a run of `from`; rank: nowhere */
 };
 
-/* `count` elements behind each other, from places `step` bytes apart. */
+/* Copies `count` elements, `step` bytes apart, to a dense run. */
 static void gather(uint8_t *to, const uint8_t *from, int64_t step, int64_t count, uint32_t size)
 {
 	if (size == 4) {
@@ -57,7 +57,10 @@ static inline void store(uint8_t *to, four row)
 	memcpy(to, &row, sizeof(row));
 }
 
-/* Four rows of four elements, `pitch` bytes apart, as columns. Without loops, which stay loops at -O2. */
+/*
+ * Transposes four rows of four elements, `pitch` bytes apart. It is unrolled, because gcc leaves
+ * such loops as loops at -O2.
+ */
 static inline void transpose(uint8_t *const *to, int64_t place, const uint8_t *from, int64_t pitch)
 {
 	four a = load(from), b = load(from + pitch);
@@ -73,13 +76,16 @@ static inline void transpose(uint8_t *const *to, int64_t place, const uint8_t *f
 	store(to[3] + place, __builtin_shufflevector(ac, bd, 2, 6, 3, 7));
 }
 
-/* A whole block of elements of four bytes. */
+/* Transposes a whole block of elements of four bytes. */
 static void turn_words(uint8_t *const to[BLOCK], const uint8_t *from, int64_t step)
 {
 	uint8_t block[BLOCK * BLOCK * 4];
 
 	for (int64_t k = 0; k < BLOCK; k++) {
-		/* Of the next block: more columns than a processor itself sees that they are read in order. */
+		/*
+		 * Prefetches the next block: there are more columns than a processor recognises as
+		 * streams.
+		 */
 		__builtin_prefetch(from + k * step + BLOCK * 4);
 		memcpy(block + k * BLOCK * 4, from + k * step, BLOCK * 4);
 	}
@@ -88,7 +94,10 @@ static void turn_words(uint8_t *const to[BLOCK], const uint8_t *from, int64_t st
 			transpose(to + i, k * 4, block + (k * BLOCK + i) * 4, BLOCK * 4);
 }
 
-/* Up to BLOCK elements of each column of `from`, which are a run: read at once, then the block is turned around. */
+/*
+ * Transposes up to BLOCK elements of each column of `from`: reads each run at once, then transposes
+ * the block.
+ */
 static void turn(uint8_t *const to[BLOCK], const uint8_t *from, const struct copy *c, int64_t rows,
 		 int64_t columns)
 {
@@ -245,7 +254,7 @@ static void take_column(struct copy *c)
 	}
 }
 
-/* Where the axes begin that lie behind each other in `from`. */
+/* Finds the innermost axes that are contiguous in `from`. */
 static void find_run(struct copy *c)
 {
 	int64_t next = c->size;

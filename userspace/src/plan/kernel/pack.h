@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Constants in another order: filters, before tiles of them become runs of memory. */
+/* Reorders constants: filters, before tiles of them become runs of memory. */
 #ifndef WNN_PLAN_PACK_H
 #define WNN_PLAN_PACK_H
 

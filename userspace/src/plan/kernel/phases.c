@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Transposed convolutions by phases: each `up`-th result is a convolution of the data with each
- * `every`-th tap, without the zeros that one contraction of the whole has between its data. The
- * phases of a block of results meet in SRAM and leave it in long runs; where too few results fit for
- * that, each phase stores its own.
+ * Emits transposed convolutions by phases: each `up`-th result is a convolution of the data with
+ * each `every`-th tap, without the zeros that a single contraction has between its data. The phases
+ * of a block of results meet in SRAM and leave it in long runs; where too few results fit for that,
+ * each phase stores its own.
  */
 #include "plan/kernel/contract.h"
 
@@ -11,23 +11,25 @@
 
 #include "util/malloc.h"
 
-#define MIN_PLACES 16 /* of a phase in a block, else its tiles are too small */
+/* least positions of a phase in a block; its tiles are too small with fewer */
+#define MIN_PLACES 16
 
 bool phases_apply(const struct contract *c)
 {
 	uint64_t phases = (uint64_t)c->up[0] * c->up[1];
 
 	/*
-	 * This must not depend on the size of the SRAM: a zero between the data gives NaN with an infinite filter,
-	 * and phases have no such zeros, so that results would be different ones.
+	 * The choice must not depend on the size of the SRAM: a zero between the data gives NaN
+	 * with an infinite filter, and phases have no such zeros, so that results would differ.
 	 */
 	return phases > 1 && phases <= CONTRACT_MAX_PHASES;
 }
 
 /*
- * Narrows the contraction to results at, at + up, ... of an axis; in phases that no tap meets, to a
- * tap outside of the data. Phases are equally long, so that a line of them does not reach into the
- * next (#destination); each of the results that are left over at the end is one of its own.
+ * Narrows the contraction to results at, at + up, ... of an axis; for phases that no tap reaches,
+ * to a tap outside of the data. Phases are equally long, so that a row of one does not overlap the
+ * next (#destination of the instruction set); each result that is left over at the end is a phase
+ * of its own.
  */
 static void take_phase(struct contract *c, int axis, int64_t at)
 {
@@ -57,7 +59,9 @@ static void take_phase(struct contract *c, int axis, int64_t at)
 	c->b.dim[CB_KH + axis] = c->taps[axis];
 }
 
-/* Where the next phase of an axis begins; not below the result's extent when there is none. */
+/*
+ * Returns where the next phase of an axis begins; not below the result's extent when there is none.
+ */
 static int64_t next_phase(const struct contract *c, int axis, int64_t at)
 {
 	int64_t up = c->up[axis], whole = c->dim[CD_H + axis] / up * up;
@@ -106,10 +110,11 @@ static void place_filter(struct plan *plan, struct contract *c)
 /* ---- blocks of results in SRAM */
 
 struct blocks {
-	int64_t dim[2];			    /* rows and columns of one */
-	uint64_t bytes, address;	    /* of the first of two */
-	struct contract_prepared *prepared; /* for whole blocks, and for those at the end of a row */
-	int64_t rows;			    /* for which they are */
+	int64_t dim[2];		 /* rows and columns of one */
+	uint64_t bytes, address; /* of the first of two */
+	/* for whole blocks, and for blocks at the end of a row */
+	struct contract_prepared *prepared;
+	int64_t rows; /* rows that they are made for */
 };
 
 static uint64_t block_bytes(const struct contract *c, int64_t h, int64_t w)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Tiles of one operand in SRAM. */
+/* Assigns SRAM to the tiles of one operand; see pool.h. */
 #include "plan/kernel/pool.h"
 
 #include "util/malloc.h"

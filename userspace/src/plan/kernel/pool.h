@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Tiles of one operand in SRAM: a tile that is asked for again is there until others have taken its place. */
+/*
+ * Tiles of one operand in SRAM: a cache of a few slots from which the least recently used tile is
+ * evicted. contract_emit.c asks it before each load.
+ */
 #ifndef WNN_PLAN_POOL_H
 #define WNN_PLAN_POOL_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The least recently used tile goes first. */
+/* The slots, least recently used first to be evicted. */
 struct pool {
 	uint64_t address, bytes;
 	uint32_t slots;

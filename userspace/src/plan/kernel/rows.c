@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * Scans, argmin and argmax over rows that do not fit into SRAM whole: chunk after chunk, with a
- * carry or the best so far kept in SRAM.
+ * Emits scans, argmin and argmax over rows that do not fit into SRAM whole: chunk after chunk, with
+ * a carry, or the best element so far, kept in SRAM.
  */
 #include "plan/kernel/rows.h"
 
 #include "plan/kernel/rowspace.h"
 
-/* Registers that both need beside those of the program: one value per row. */
+/* Registers that both kernels need beside those of the program: one value per row. */
 enum {
 	ROW_BEST,
 	ROW_INDEX,

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Splits at its multiples keep the bits of a reduction. */
+/* A reduction that is split at multiples of this keeps its bits. */
 #define LANES	 ONPU_REDUCE_LANES
 #define MAX_KEPT 6 /* dims that may have extent in a tile; the chunk and the lanes follow */
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Building, simplifying and emitting vector programs. */
+/* Builds, simplifies and emits vector programs; lowering calls it. */
 #include "plan/kernel/vprog.h"
 
 #include "plan/kernel/rows.h"
@@ -42,7 +42,7 @@ int vp_input(struct vprog *prog, const struct npu_view *mem)
 	struct npu_view once = *mem;
 	struct vp_reg reg;
 
-	/* What memory repeats is loaded once. */
+	/* A dim that memory repeats is loaded once. */
 	for (uint32_t i = 0; i < prog->rank; i++)
 		if (!mem->stride[i])
 			once.dim[i] = 1;

@@ -19,7 +19,7 @@ struct vp_reg {
 	uint8_t dtype;
 	uint8_t mask;	     /* dims of the space that it varies over */
 	struct npu_view mem; /* inputs and outputs: over the whole space, stride 0 outside mask */
-	uint8_t of, axis, index; /* parts: an index of a dim of another register */
+	uint8_t of, axis, index; /* parts: one index of a dim of another register */
 };
 
 struct vp_op {
@@ -51,16 +51,21 @@ int vp_input(struct vprog *prog, const struct npu_view *mem);
 int vp_output(struct vprog *prog, const struct npu_view *mem);
 int vp_temp(struct vprog *prog, uint8_t dtype, uint8_t mask);
 /*
- * What a register has at one index of a dim, which tiles do not cut. It is loaded or stored with all of the register. Only for
- * programs without reductions. Of what does not vary over the dim, the register itself.
+ * vp_part - the elements of a register at one index of a dim, which tiles do not cut
+ *
+ * They are loaded or stored together with the whole register. Only for programs without reductions.
+ * Returns @reg itself when it does not vary over the dim.
  */
 int vp_part(struct vprog *prog, int reg, uint32_t axis, uint32_t index);
-/* Begins with the shape of an operand for the space, one dim of 1 for a scalar; its input. */
+/*
+ * Begins a program over the shape of an operand, one dim of 1 for a scalar; returns the operand's
+ * register.
+ */
 int vp_begin_input(struct vprog *prog, struct plan *plan, const char *kernel,
 		   const struct ir_value *value);
-/* A view with leading dims of 1 up to the rank of the space. */
+/* Returns the view with leading dims of 1 up to the rank of the space. */
 struct npu_view vp_widen(const struct vprog *prog, struct npu_view view);
-/* Value of an operand, broadcast to the space from the right as numpy does. */
+/* Returns the register of an operand, broadcast to the space from the right as numpy does. */
 int vp_operand(struct vprog *prog, struct plan *plan, const struct ir_value *value);
 int vp_result(struct vprog *prog, struct plan *plan, const struct ir_value *value);
 /* dst = op(a, b, c); absent sources are -1. Returns the operation for further settings. */
@@ -74,22 +79,25 @@ uint64_t vp_f32(float value);
 /* A unary function and its parameters; dst and src are registers. */
 void vp_unary(struct vprog *prog, const struct ir_unary_attrs *unary, int dst, int src);
 
-/* Tiles and emits; chooses between whole tiles and splitting along the reduced dims. */
+/* Tiles and emits the program; chooses between whole tiles and splitting along the reduced dims. */
 void vp_emit(struct plan *plan, struct vprog *prog);
 
 /* ---- between vprog.c, vtile.c, vsplit.c */
 void vp_simplify(struct vprog *prog);
-/* View of a register's tile in SRAM over `dim` (1 outside its mask), laid out like its memory. */
+/*
+ * Returns the view of a register's tile in SRAM over `dim` (1 outside its mask), laid out like its
+ * memory.
+ */
 struct npu_view vp_tile_view(const struct vp_reg *reg, uint32_t address, uint32_t rank,
 			     const int64_t *dim);
 struct npu_view vp_part_view(const struct vp_reg *part, const struct npu_view *tiles);
 uint64_t vp_tile_bytes(const struct vp_reg *reg, uint32_t rank, const int64_t *dim);
-/* The same view with dims stretched to `dim`, stride 0 where the register does not vary. */
+/* Returns the view with dims stretched to `dim`, stride 0 where the register does not vary. */
 struct npu_view vp_stretch(const struct npu_view *view, uint32_t rank, const int64_t *dim);
 void vp_emit_op(struct plan *plan, const struct vprog *prog, const struct vp_op *op,
 		const struct npu_view *tiles, const int64_t *begin, const int64_t *dim);
 bool vp_is_reduction(enum onpu_op op);
-/* Last operation that reads a register, -1 for none. */
+/* Returns the last operation that reads a register, -1 when none does. */
 int vp_last_use(const struct vprog *prog, int reg);
 bool vtile_emit(struct plan *plan, const struct vprog *prog); /* false: does not fit */
 void vsplit_emit(struct plan *plan, const struct vprog *prog);
@@ -108,8 +116,9 @@ struct unary_step {
 #define UNARY_MAX_STEPS 5
 
 /*
- * The instructions of a function, for operands of that type; returns their number. The first one reads the operand, each
- * other one what the one before it has written, which is float32 until the last.
+ * Lists the instructions of a function for operands of a type; returns their number. The first
+ * reads the operand, each other one the result of the one before it, which is float32 until the
+ * last.
  */
 uint32_t unary_steps(const struct ir_unary_attrs *unary, uint8_t dtype,
 		     struct unary_step steps[UNARY_MAX_STEPS]);

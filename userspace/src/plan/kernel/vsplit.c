@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Vector programs whose rows do not fit into SRAM: a pass over the row for every reduction that
- * depends on an earlier one (softmax: maximum, sum, quotient). Partial results keep the lanes of
- * the machine's reductions and rows are cut at multiples of them, so that the bits are those of the
- * whole. What passes share is computed again in each.
+ * Emits vector programs whose rows do not fit into SRAM: a pass over the row for every reduction
+ * that depends on an earlier one (softmax: maximum, sum, quotient). Partial results keep the lanes
+ * of the machine's reductions and rows are cut at multiples of them, so that the bits equal those
+ * of the uncut row. Values that several passes need are computed again in each.
  */
 #include "plan/kernel/rowspace.h"
 
@@ -210,7 +210,9 @@ static void combine(struct split *sp, uint32_t i, const struct row_tile *t, uint
 						 .lanes = true });
 }
 
-/* Operations on whole rows that become possible after `pass` (or before the first: -1). */
+/*
+ * Emits the operations on whole rows that become possible after `pass` (or before the first: -1).
+ */
 static void finish_pass(struct split *sp, int pass, const struct row_tile *t, uint64_t tile)
 {
 	for (uint32_t i = 0; i < sp->prog->num_ops; i++) {

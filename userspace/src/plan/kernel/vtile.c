@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tiling of vector programs whose reduced dims fit into SRAM whole: every tile is loaded, computed
- * and stored once, the next tile's loads ahead of this tile's work.
+ * Tiles vector programs whose reduced dims fit into SRAM whole: every tile is loaded, computed and
+ * stored once, the next tile's loads ahead of this tile's work.
  */
 #include "plan/list/cost.h"
 #include "plan/list/split.h"
@@ -29,8 +29,9 @@ static bool are_together(const struct vprog *prog, uint32_t input, uint32_t outp
 }
 
 /*
- * Which inputs and outputs are in SRAM and need no tile. An output whose bytes lie between those of an input
- * gets one nevertheless: writing it where it lies could overwrite what is still to be read.
+ * Finds inputs and outputs that are in SRAM and need no tile. An output whose bytes lie between
+ * those of an input gets a tile nevertheless: writing it where it lies could overwrite what is
+ * still to be read.
  */
 static void find_resident(const struct vprog *prog, struct vtile *vt)
 {
@@ -50,7 +51,10 @@ static void find_resident(const struct vprog *prog, struct vtile *vt)
 	}
 }
 
-/* A temporary may take the place of one that dies in the instruction that makes it. */
+/*
+ * Returns a register whose tile a temporary can overwrite: one that dies in the instruction that
+ * makes the temporary; -1: there is none.
+ */
 static int in_place_of(const struct vprog *prog, int reg, int def)
 {
 	const struct vp_op *op = &prog->op[def];

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * Filters of integers in a contraction: each tile lies in memory as its integers, two to a byte when they
- * have 4 bits, then its scales, then its zero points, so that one transfer brings all. The vector unit
- * dequantises it in SRAM while the matrix unit works on the one before.
+ * Filters of packed integers in a contraction: each tile lies in memory as its integers, two to a
+ * byte when they have 4 bits, then its scales, then its zero points, so that one transfer loads
+ * all. The vector unit dequantises the tile in SRAM while the matrix unit works on the one before.
  */
 #include "plan/kernel/contract.h"
 
 #include <string.h>
 
-/* Offsets of the parts of a tile from its beginning. */
+/* Offsets of integers, scales and zero points in a tile. */
 struct layout {
 	int64_t rows, granule; /* rows of scales, and for how many elements along k each is */
 	uint64_t scale, zero, bytes;
@@ -87,7 +87,7 @@ struct recipe {
 	uint32_t size; /* of a scale */
 };
 
-/* Where the scale and the zero point of a column are that a row of them has. */
+/* Returns the index of the scale and the zero point of a column, for a row of the tile's scales. */
 static int64_t scale_at(const struct recipe *r, int64_t row, int64_t column)
 {
 	const struct contract_weights *w = &r->w;
@@ -185,7 +185,10 @@ void weights_load(struct plan *plan, uint64_t address, uint64_t bytes,
 		      false);
 }
 
-/* Rows of scales, elements that share one, columns; strides count elements, or bytes of wider types. */
+/*
+ * Returns a view of scales or zero points: rows of them, elements that share one, columns. Strides
+ * count elements, or bytes of wider types.
+ */
 static struct npu_view part(uint8_t dtype, uint64_t address, uint64_t bytes, const struct layout *l,
 			    int64_t n, bool repeats)
 {
