@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The kernel's driver as a winsys, on libdrm. Every job signals a binary syncobj of its own: its
- * fence is what tells whether the job succeeded, the completion page adds figures and the context's
- * state the fault. Buffers are mapped as long as they exist.
+ * The kernel's driver as a winsys, through libdrm: buffers, contexts and jobs as ioctls. Every job
+ * signals a binary syncobj of its own: the fence says whether the job succeeded, the completion
+ * page adds cycles and counters, and the context's state the fault. Buffers stay mapped as long as
+ * they exist.
  */
 #include "winsys/winsys.h"
 
@@ -254,7 +255,7 @@ static struct winsys_ctx *drm_ctx_create(struct winsys *ws, enum winsys_power po
 
 /* ---- jobs */
 
-/* The syncobj that job `seqno` will signal; the one that had it before has ended. */
+/* Returns the syncobj that job `seqno` will signal; the job that used it before has ended. */
 static int take_syncobj(struct winsys_ctx *ctx, uint64_t seqno, uint32_t *handle)
 {
 	uint32_t *slot = &ctx->syncobj[seqno % KEPT_JOBS];
@@ -316,7 +317,7 @@ static int import_fence(int fd, int sync_file, uint32_t *handle)
 	return ret;
 }
 
-/* Of each job: the syncobj that it signals, and behind it the one that it waits for. */
+/* The syncobjs of a job: the one that it signals, and behind it the one that it waits for. */
 struct job_syncs {
 	struct drm_onpu_sync list[2];
 	uint32_t count;
@@ -512,7 +513,7 @@ static int drm_fence(struct winsys_ctx *ctx, uint64_t seqno, struct wnn_error *e
 	int fd = ctx->drm->fd, file = -1, ret;
 
 	pthread_mutex_lock(&ctx->lock);
-	/* What is older has ended. */
+	/* An older job has ended. */
 	if (seqno && ctx->submitted - seqno < KEPT_JOBS)
 		ret = drmSyncobjExportSyncFile(fd, ctx->syncobj[seqno % KEPT_JOBS], &file) ?
 			      -errno :
@@ -526,7 +527,7 @@ static int drm_fence(struct winsys_ctx *ctx, uint64_t seqno, struct wnn_error *e
 	return -1;
 }
 
-/* ---- the whole */
+/* ---- the winsys */
 
 static void drm_destroy(struct winsys *ws)
 {

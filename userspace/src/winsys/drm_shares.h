@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Handles of the kernel's driver that several buffers may have: a client gets one handle for a
- * dma-buf however often it imports it, and for a dma-buf of its own the handle that it has. It is
- * closed with the last of them.
+ * Reference counts of GEM handles that several buffers share: a client gets one handle for a
+ * dma-buf however often it imports it, and for a dma-buf of its own the handle that it has. The
+ * last buffer closes the handle. drm.c uses this for imports and exports.
  */
 #ifndef WNN_WINSYS_DRM_SHARES_H
 #define WNN_WINSYS_DRM_SHARES_H

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* A winsys that accepts everything and computes nothing, for tests: the n-th call can be made to fail. */
+/*
+ * A winsys that accepts every job and computes nothing, for tests of error paths: the n-th call can
+ * be made to fail.
+ */
 #include "winsys/winsys.h"
 
 #include <pthread.h>
@@ -19,7 +22,7 @@ struct winsys_ctx {
 	uint64_t submitted;
 };
 
-/* Counts a call; true when it is the one that fails. */
+/* Counts a call; returns true when it is the one that shall fail. */
 static bool fails(struct null_winsys *null)
 {
 	bool yes;

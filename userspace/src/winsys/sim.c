@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The device model in this process. Flat mode: buffers are host memory behind made-up addresses,
- * jobs run one after the other on a thread of their own; no firmware, no page tables.
+ * The device model in this process as a winsys. Flat mode: buffers are host memory behind made-up
+ * addresses, jobs run one after the other on a thread of their own; no firmware, no page tables.
+ * sim_full.c has the full mode.
  */
 #include "util/array.h"
 #include "util/malloc.h"
@@ -383,7 +384,7 @@ static int sim_wait(struct winsys_ctx *base, uint64_t seqno, uint64_t timeout_ns
 	return sim_log_wait(&ctx_of(base)->log, &base->sim->sync, seqno, timeout_ns, result, err);
 }
 
-/* ---- the whole */
+/* ---- the winsys */
 
 static void sim_destroy(struct winsys *ws)
 {

@@ -80,13 +80,13 @@ static void full_bo_destroy(struct winsys_bo *base)
 
 	if (!bo)
 		return;
-	/* Where that fails the addresses are not used again. */
+	/* When that fails the addresses are not used again. */
 	if (!bo->imported || !full_map_own(&bo->map))
 		release(full_of(base->ws), &bo->map, true);
 	wnn_free(bo);
 }
 
-/* The memory of a dma-buf takes the place of what the machine has there. */
+/* Imports a dma-buf: its pages replace those that the machine has at the buffer's addresses. */
 static struct winsys_bo *full_bo_import(struct winsys *ws, const struct wnn_dmabuf *buffer,
 					struct wnn_error *err)
 {
@@ -115,7 +115,10 @@ static void cancel_rest(struct full_ctx *ctx)
 	sim_queue_drop(&ctx->waiting, NULL);
 }
 
-/* The device waits until the interrupt returns, so the completion page is that of the job that ended. */
+/*
+ * Takes the result of a job from the completion page. The device waits until the interrupt returns,
+ * so the page is that of the job that ended.
+ */
 void full_completed(struct full_ctx *ctx)
 {
 	const struct onpu_completion *page = ctx->completion.map;
@@ -276,7 +279,10 @@ static int make_context(struct full *full, struct full_ctx *ctx, struct wnn_erro
 	return full_request(full, &bind, err);
 }
 
-/* Also for a context that was made only in part: the firmware refuses what does not exist. */
+/*
+ * Destroys a context, also one that was made only in part: the firmware refuses requests for what
+ * does not exist.
+ */
 static void unmake_context(struct full *full, struct full_ctx *ctx)
 {
 	const uint32_t types[] = {
@@ -337,7 +343,7 @@ static void full_ctx_destroy(struct winsys_ctx *base)
 	wnn_free(ctx);
 }
 
-/* ---- the whole */
+/* ---- the winsys */
 
 static void full_destroy(struct winsys *ws)
 {

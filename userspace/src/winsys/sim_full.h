@@ -24,7 +24,7 @@ struct range {
 	uint64_t start, size;
 };
 
-/* Hands out parts of a range of addresses; the search begins behind the last part. */
+/* Allocates sub-ranges of a range of addresses; the search begins behind the last one. */
 struct ranges {
 	struct range *used; /* in order */
 	size_t count, room;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The driver's part of full mode: the thread that lets the device run and looks after vector 0,
- * boot, requests to the firmware, invalidation of translations.
+ * The kernel driver's tasks in full mode: a thread that runs the device and serves vector 0, boot,
+ * requests to the firmware, invalidation of translations.
  */
 #include "winsys/sim_full.h"
 
@@ -76,7 +76,10 @@ static int write_memory(void *ctx, uint64_t addr, const void *src, size_t len)
 
 /* ---- vector 0 */
 
-/* Hands responses to the thread that waits; events are ignored, as completions have said the same. */
+/*
+ * Passes responses to the thread that waits for them. Events are ignored, because completions
+ * report the same.
+ */
 static void take_responses(struct full *full)
 {
 	while (full_read(full, ONPU_REG_RESPONSE_TAIL) != full->response_head) {
@@ -164,7 +167,7 @@ static void *device_main(void *arg)
 
 /* ---- requests and invalidations */
 
-/* What the register STATUS says, for people. */
+/* Returns a sentence for the register STATUS. */
 static const char *state_text(uint32_t status)
 {
 	static const char *const errors[] = {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The memory of full mode: one area that is given out in pages, and the page table of the one
+ * The memory of full mode: one area that is allocated in pages, and the page table of the one
  * address space. Page tables are not freed before the end, as the next mapping can use them again.
  */
 #include "winsys/sim_full.h"
@@ -198,7 +198,10 @@ static uint64_t table_below(struct full_memory *m, uint64_t *entry)
 	return table;
 }
 
-/* The entry for one page at @va; a large one when there is no table of small ones yet. */
+/*
+ * Returns the page table entry of @va, after adding the tables above it; NULL: no memory. *large: a
+ * large page could be entered, as there is no table of small ones.
+ */
 static uint64_t *make_entry(struct full_memory *m, uint64_t va, bool *large)
 {
 	uint64_t table = table_below(m, entry_in(m, m->root, va, 2));

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* The memory of the device model, whose thread works for nobody: the allocator is named. */
+/*
+ * The allocator of the device model. Its thread works for no caller, so the allocator of the
+ * application is stored with the model.
+ */
 #include "winsys/sim_heap.h"
 
 static void *allocate(void *ctx, size_t alignment, size_t size)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The jobs of both modes of the device model: those that wait, and for each context the results of
- * those that ended. The caller locks; only sim_log_wait() does so itself.
+ * The jobs of both modes of the device model: a queue of jobs that wait, and for each context a log
+ * of the results of jobs that ended. The caller holds the lock; only sim_log_wait() takes it.
  */
 #ifndef WNN_WINSYS_SIM_QUEUE_H
 #define WNN_WINSYS_SIM_QUEUE_H
@@ -42,13 +42,15 @@ struct sim_log {
 	struct winsys_result result[KEPT_RESULTS];
 };
 
-/* Numbers the jobs of `made` and moves them to `queue`; of a dead context they are freed. */
+/* Numbers the jobs of `made` and moves them to `queue`; frees them when the context is dead. */
 int sim_log_submit(struct sim_log *log, struct sim_queue *queue, struct sim_queue *made,
 		   uint64_t *seqno, struct wnn_error *err);
-/* The job `seqno`, and so every earlier one, ended; result NULL: it was cancelled. */
+/*
+ * Notes that the job `seqno`, and so every earlier one, has ended; result NULL: it was cancelled.
+ */
 void sim_log_end(struct sim_log *log, uint64_t seqno, const struct winsys_result *result);
 
-/* What guards logs, and says that one has changed or that the device is lost. */
+/* The lock of the logs, and the conditions that signal a changed log or a lost device. */
 struct sim_sync {
 	pthread_mutex_t lock;
 	pthread_cond_t wake;	/* to the device's thread */
@@ -58,7 +60,7 @@ struct sim_sync {
 
 void sim_sync_init(struct sim_sync *sync);
 void sim_sync_destroy(struct sim_sync *sync);
-/* As winsys_ops.wait. */
+/* Does what winsys_ops.wait says. */
 int sim_log_wait(const struct sim_log *log, struct sim_sync *sync, uint64_t seqno,
 		 uint64_t timeout_ns, struct winsys_result *result, struct wnn_error *err);
 

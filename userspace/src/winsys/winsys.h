@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What carries programs to a device: the DRM driver, the device model in this process, or nothing (tests).
- * Knows buffers, addresses and jobs; nothing of tensors or operators. Every function may be called from any thread.
+ * The interface that carries programs to a device: the DRM driver, the device model in this
+ * process, or nothing (tests). It knows buffers, addresses and jobs, but no tensors or operators.
+ * run/ calls it; every function may be called from any thread.
  */
 #ifndef WNN_WINSYS_H
 #define WNN_WINSYS_H
@@ -55,7 +56,7 @@ struct winsys_job {
 	int wait_file;			   /* sync file that it waits for; 0: none */
 };
 
-/* What became of a job. fault_code is enum onpu_fault (0: it completed). */
+/* The result of a job. fault_code is enum onpu_fault (0: it completed). */
 struct winsys_result {
 	uint32_t fault_code;
 	uint32_t fault_engine, fault_operand;
@@ -69,7 +70,7 @@ struct winsys_result {
 	bool cancelled;
 };
 
-/* What counts more for the jobs of a context, speed or power. Results do not depend on it. */
+/* Whether speed or power matters more for the jobs of a context. Results do not depend on it. */
 enum winsys_power {
 	WINSYS_POWER_DEFAULT,
 	WINSYS_POWER_LOW,
@@ -81,30 +82,37 @@ struct winsys_ops {
 	/* A buffer whose bytes are all 0. */
 	struct winsys_bo *(*bo_create)(struct winsys *ws, size_t size, struct wnn_error *err);
 	/*
-	 * A buffer of memory that there is already, wherever it begins, which outlives it. NULL: buffers
-	 * have memory of their own.
+	 * A buffer over memory that exists already, at any address, and outlives the buffer. NULL:
+	 * buffers have memory of their own.
 	 */
 	struct winsys_bo *(*bo_wrap)(struct winsys *ws, void *map, size_t size,
 				     struct wnn_error *err);
-	/* A buffer whose memory is a dma-buf, which outlives it. NULL: the device takes none. */
+	/* A buffer over a dma-buf, which outlives it. NULL: the device cannot import. */
 	struct winsys_bo *(*bo_import)(struct winsys *ws, const struct wnn_dmabuf *buffer,
 				       struct wnn_error *err);
-	/* A new file descriptor of its memory as dma-buf; -1 with *err. NULL: the device makes none. */
+	/*
+	 * Returns a new file descriptor of the buffer's memory as a dma-buf; -1 with *err. NULL:
+	 * the device cannot export.
+	 */
 	int (*bo_export)(struct winsys_bo *bo, struct wnn_error *err);
 	void (*bo_destroy)(struct winsys_bo *bo);
-	/* The power is a hint, which a winsys whose device never sleeps has no use for. */
+	/* The power is a hint, which has no effect where the device never sleeps. */
 	struct winsys_ctx *(*ctx_create)(struct winsys *ws, enum winsys_power power,
 					 struct wnn_error *err);
 	void (*ctx_destroy)(struct winsys_ctx *ctx);
 	/* Queues jobs in order, all or nothing; *seqno is the last job's. */
 	int (*submit)(struct winsys_ctx *ctx, const struct winsys_job *jobs, uint32_t count,
 		      uint64_t *seqno, struct wnn_error *err);
-	/* 0: the job `seqno` ended, *result says how. -1 with *err: timeout or device lost. UINT64_MAX ns = for ever. */
+	/*
+	 * Waits for the job `seqno`. 0: it ended, *result says how. -1 with *err: timeout or device
+	 * lost. UINT64_MAX ns = for ever.
+	 */
 	int (*wait)(struct winsys_ctx *ctx, uint64_t seqno, uint64_t timeout_ns,
 		    struct winsys_result *result, struct wnn_error *err);
 	/*
-	 * A sync file that signals when the job `seqno` has ended, with the error of its fault; 0: one
-	 * that has signalled. -1 with *err. NULL: there are no fences, and jobs wait for none.
+	 * Returns a sync file that signals when the job `seqno` has ended, with the error of its
+	 * fault; for seqno 0, one that has signalled. -1 with *err. NULL: there are no fences, and
+	 * jobs wait for none.
 	 */
 	int (*fence)(struct winsys_ctx *ctx, uint64_t seqno, struct wnn_error *err);
 };
