@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Text to instruction and back, driven by the tables that the generator makes of isa.xml.
+ * Translates instructions from text to words and back, by the tables that the generator makes of
+ * isa.xml. Used by the tool onpu-isa, the tests and dumps.
  */
 #include <ctype.h>
 #include <stdarg.h>
@@ -58,8 +59,9 @@ static bool ends_word(const struct reader *r, char last)
 }
 
 /*
- * Where the reader would be behind the text, or NULL when it is not there. A space in the text is
- * any number of spaces in the line; after a text that ends in a letter or digit none may follow.
+ * Returns the position behind the text when the line has it at the reader, else NULL. A space in
+ * the text stands for any number of spaces in the line; a letter or digit must not follow a text
+ * that ends in one.
  */
 static const char *match_text(const struct reader *r, const char *text)
 {
@@ -102,7 +104,7 @@ static void list_values(const struct onpu_enum_info *info, const char *between, 
 	}
 }
 
-/* How the instruction is written, for messages. */
+/* Returns the syntax of the instruction, for messages. */
 static const char *syntax(const struct onpu_op_info *op, char text[ONPU_TEXT_MAX])
 {
 	char list[128];
@@ -137,7 +139,10 @@ static const char *syntax(const struct onpu_op_info *op, char text[ONPU_TEXT_MAX
 	return text;
 }
 
-/* A fixed piece of syntax. Unlike match_text, a field may follow without a gap ("d" of "d12"). */
+/*
+ * Reads a literal of the syntax. Unlike match_text(), a field may follow without a gap ("d" of
+ * "d12").
+ */
 static int read_literal(struct reader *r, const struct onpu_op_info *op, const char *text)
 {
 	char form[ONPU_TEXT_MAX];
@@ -195,7 +200,9 @@ static int fail_enum(struct reader *r, const struct onpu_field_info *field)
 	return fail(r, "%s must be one of: %s", field->name, list);
 }
 
-/* Whether the line goes on with the mark, such as '!', that only this enum's texts begin with. */
+/*
+ * Whether the line continues with the mark, such as '!', with which only this enum's texts begin.
+ */
 static bool has_mark(const struct reader *r, const struct onpu_enum_info *info)
 {
 	struct reader probe = *r;

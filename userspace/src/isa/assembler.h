@@ -14,7 +14,7 @@
 /* Room for the text of any instruction. */
 #define ONPU_TEXT_MAX 128
 
-/* Where a line is wrong, what is there, and what would be right. */
+/* Column and text of a wrong token, and a message that says what would be right. */
 struct onpu_asm_error {
 	unsigned int column; /* from 1 */
 	char token[32];	     /* empty: the end of the line */
@@ -24,7 +24,7 @@ struct onpu_asm_error {
 /* 1: w holds the instruction; 0: the line has none; -1: *err says why. */
 int onpu_asm_line(const char *line, uint32_t w[ONPU_INSN_WORDS], struct onpu_asm_error *err);
 
-/* ONPU_FAULT_NONE, or why the word is no instruction; the text then is a .word line. */
+/* Returns ONPU_FAULT_NONE, or why the word is no instruction; the text is a .word line then. */
 enum onpu_fault onpu_disasm(const uint32_t w[ONPU_INSN_WORDS], char *text, size_t size);
 
 /* One finding; insn is ONPU_CHECK_PROGRAM when it concerns the whole. */

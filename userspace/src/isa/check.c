@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * What can be told about a program without running it.
- */
+/* Checks a program without running it, and reports findings to the caller: onpu-isa and tests. */
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
