@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Allocation through the application's hook. */
+/* Allocates through the application's hook, or from the C library without one. */
 #include "util/alloc.h"
 
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The application's allocator. Big memory names it; small memory takes that of the thread
- * (util/malloc.h).
+ * The application's allocator. Callers pass it for large memory; small memory uses the allocator of
+ * the calling thread (util/malloc.h).
  */
 #ifndef WNN_UTIL_ALLOC_H
 #define WNN_UTIL_ALLOC_H
@@ -15,16 +15,16 @@ struct wnn_allocator {
 	void *userdata1, *userdata2;
 };
 
-/* What the calling thread works for from now on; NULL: the C library. */
+/* Sets the allocator of the calling thread; NULL: the C library. */
 void wnn_allocator_use(const struct wnn_allocator *allocator);
 struct wnn_allocator wnn_allocator_current(void);
 
-/* What vector code and device models like: a cache line. */
+/* The alignment that vector code and device models want: a cache line. */
 #define WNN_ALIGNMENT ((size_t)64)
 
 /* Aligned to WNN_ALIGNMENT, not cleared; NULL when out of memory. @size may be 0. */
 void *wnn_allocate(const struct wnn_allocator *allocator, size_t size);
-/* The same, cleared. */
+/* Returns wnn_allocate() with all bytes 0. */
 void *wnn_allocate_cleared(const struct wnn_allocator *allocator, size_t size);
 void wnn_deallocate(const struct wnn_allocator *allocator, void *memory); /* NULL is fine */
 

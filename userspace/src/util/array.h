@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Arrays that grow. The owner keeps pointer, number of elements and room, and frees with wnn_free(). */
+/*
+ * Arrays that grow. The owner keeps pointer, number of elements and capacity, and frees with
+ * wnn_free().
+ */
 #ifndef WNN_UTIL_ARRAY_H
 #define WNN_UTIL_ARRAY_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Bytes that are written and read in order, for files; the host's order of bytes. */
+/* Writers and readers of a sequence of bytes, for files; numbers have the host's byte order. */
 #ifndef WNN_UTIL_BYTES_H
 #define WNN_UTIL_BYTES_H
 
@@ -22,7 +22,7 @@ void wnn_put_u64(struct wnn_writer *w, uint64_t value);
 void wnn_put_text(struct wnn_writer *w, const char *text, size_t length);
 void wnn_put_zeros(struct wnn_writer *w, size_t alignment); /* up to the next multiple */
 
-/* What is beyond the end reads as zeros, and sets `failed`, which is sticky. */
+/* Reads beyond the end give zeros, and set `failed`, which is sticky. */
 struct wnn_reader {
 	const uint8_t *at, *end;
 	bool failed;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* dma-bufs and sync files, by the calls that the kernel has for all of them. */
+/*
+ * Maps and synchronises dma-bufs, and merges, polls and exports sync files, by the ioctls that all
+ * drivers share.
+ */
 #include "util/dmabuf.h"
 
 #include <errno.h>
@@ -22,7 +25,7 @@ struct dma_buf_export_sync_file {
 #define DMA_BUF_IOCTL_EXPORT_SYNC_FILE _IOWR(DMA_BUF_BASE, 2, struct dma_buf_export_sync_file)
 #endif
 
-/* How often somebody who waits looks whether it is still wanted. */
+/* How often a waiting thread checks whether its wait was cancelled. */
 #define LOOK_MS 20
 
 static int do_ioctl(int fd, unsigned long request, void *argument)

@@ -39,10 +39,10 @@ int wnn_sync_file_check(int fd, int name, struct wnn_error *err);
 /* A sync file that signals when both have; -1 with *err. Both stay the caller's. */
 int wnn_sync_file_merge(int one, int other, struct wnn_error *err);
 
-/* Waits until it has signalled, with an error or without, or until @cancelled says that nobody needs it. */
+/* Waits until it has signalled, with an error or without, or until @cancelled returns true. */
 void wnn_sync_file_wait(int fd, bool (*cancelled)(void *userdata), void *userdata);
 
-/* One that has signalled; -1 with NotSupportedError. */
+/* Returns a sync file that has signalled; -1 with NotSupportedError. */
 int wnn_sync_file_signalled(struct wnn_error *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How the layers below the API report what went wrong: a status and one sentence. */
+/* Errors of the layers below the API: a status and one sentence. */
 #ifndef WNN_UTIL_ERROR_H
 #define WNN_UTIL_ERROR_H
 
@@ -24,7 +24,8 @@ struct wnn_error {
 };
 
 /**
- * wnn_error_set - record an error; always returns -1 so that callers can `return wnn_error_set(...)`
+ * wnn_error_set - record an error; always returns -1 so that callers can `return
+ * wnn_error_set(...)`
  * @err: where to; may be NULL
  * @status: what kind
  * @fmt: printf format of the sentence, without a full stop or newline; what does not fit is cut off
@@ -33,11 +34,11 @@ struct wnn_error {
 int wnn_error_set(struct wnn_error *err, enum wnn_status status, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* A TypeError that says which operand is NULL. */
+/* Sets a TypeError that says which operand is NULL. */
 int wnn_error_missing(struct wnn_error *err, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Out of memory, said in one place. */
+/* Sets the error for exhausted memory. */
 int wnn_error_nomem(struct wnn_error *err, const char *what);
 
 #endif

@@ -9,8 +9,13 @@
 #include <string.h>
 
 /*
- * @exponents: the bits of the exponents in a word. Those of infinities and NaN are all ones, and only there does adding
- * a one to them, at @lowest, reach the bits of the signs.
+ * wnn_words_finite - whether no element is infinite or NaN
+ *
+ * @exponents: mask of the exponent bits in a word of 8 bytes
+ * @lowest: the lowest exponent bit of each element
+ *
+ * Infinities and NaN have all exponent bits set, and only for these does adding @lowest carry into
+ * the sign bit.
  */
 static inline bool wnn_words_finite(const void *data, size_t bytes, uint64_t exponents,
 				    uint64_t lowest)
@@ -26,18 +31,18 @@ static inline bool wnn_words_finite(const void *data, size_t bytes, uint64_t exp
 	word = 0;
 	memcpy(&word, from + at, bytes - at);
 	carries |= (word & exponents) + lowest;
-	/* The signs: ones above the exponents. */
+	/* The carries into the sign bits, and the bits above the exponents. */
 	return !(carries & (exponents + lowest));
 }
 
-/* Of float32. */
+/* wnn_words_finite() for float32. */
 static inline bool wnn_floats_finite(const void *data, size_t count)
 {
 	return wnn_words_finite(data, count * 4, UINT64_C(0x7f8000007f800000),
 				UINT64_C(0x0080000000800000));
 }
 
-/* Of float16. */
+/* wnn_words_finite() for float16. */
 static inline bool wnn_halves_finite(const void *data, size_t count)
 {
 	return wnn_words_finite(data, count * 2, UINT64_C(0x7c007c007c007c00),

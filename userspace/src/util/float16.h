@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* IEEE binary16 to and from float, round to nearest even; NaN becomes the quiet NaN 0x7e00 (sign kept). */
+/*
+ * IEEE binary16 to and from float, round to nearest even; NaN becomes the quiet NaN 0x7e00 (sign
+ * kept).
+ */
 #ifndef WNN_UTIL_FLOAT16_H
 #define WNN_UTIL_FLOAT16_H
 
@@ -61,7 +64,9 @@ static inline uint16_t wnn_double_to_half(double d)
 	float f = (float)d;
 	uint32_t bits;
 
-	/* Round to odd first, so that the second rounding sees which side of a tie the value is on. */
+	/*
+	 * Round to odd first, so that the second rounding sees which side of a tie the value is on.
+	 */
 	if ((double)f != d && f == f) {
 		double a = d < 0 ? -d : d, b = f < 0 ? -(double)f : (double)f;
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A fast hash of structs whose padding is cleared, for tables inside one process: FNV-1a by words. */
+/*
+ * A fast hash of structs whose padding is cleared, for tables inside one process: FNV-1a by words.
+ */
 #ifndef WNN_UTIL_HASH_H
 #define WNN_UTIL_HASH_H
 

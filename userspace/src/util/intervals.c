@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Packs intermediates into one arena: a value may take the place of another whose life has ended.
- * Largest first, each at the lowest address that is free for its whole life.
+ * Packs memory with known live ranges into one arena: values whose live ranges do not overlap may
+ * share bytes. Largest first, each at the lowest address that is free over its whole live range.
+ * The planner packs intermediates by it, and the registers of a tile; the CPU packs its arena.
  */
 #include "util/intervals.h"
 
@@ -30,9 +31,9 @@ static uint64_t top_of(const struct memory_interval *interval)
 	return interval->offset + interval->bytes;
 }
 
-/* --- Few intervals: each is compared with all that have a place --- */
+/* --- Few intervals: each is compared with all that have an address --- */
 
-/* `placed` is sorted by offset. */
+/* Returns the lowest free offset for an interval; `placed` is sorted by offset. */
 static uint64_t place_among_few(struct memory_interval *const *placed, uint32_t count,
 				const struct memory_interval *interval)
 {
@@ -69,9 +70,10 @@ struct group {
 };
 
 /*
- * That some of the intervals in the first `groups` groups of a block leave no room: whoever lives at time `latest_begin`
- * or later, at `first_end` or earlier, and needs more than `gap` bytes meets all of them, and finds no place
- * between `bottom` and `top`. None of these groups goes beyond `top`.
+ * A proof that some intervals in the first `groups` groups of a block leave no room: an interval
+ * that is alive at time `latest_begin` or later, at `first_end` or earlier, and needs more than
+ * `gap` bytes overlaps all of them, so that it does not fit between `bottom` and `top`. None of
+ * these groups reaches beyond `top`.
  */
 struct proof {
 	uint64_t bottom, top, gap;
@@ -80,8 +82,9 @@ struct proof {
 };
 
 /*
- * Groups next to each other by offset. Intervals find their places in ascending order of time mostly, so what kept one
- * of them out of a block keeps the next one out as well, which need not look at the groups again.
+ * Groups that are neighbours by offset. Intervals get their offsets mostly in ascending order of
+ * time, so what kept one interval out of a block keeps the next one out as well, which then need
+ * not look at the groups again.
  */
 #define BLOCK_GROUPS 128
 
@@ -153,7 +156,10 @@ static bool proof_holds(const struct proof *proof, const struct memory_interval 
 	       at + interval->bytes > proof->bottom;
 }
 
-/* Raises `at` above what is in the way of the interval; true when it has a place there, below the rest of the block. */
+/*
+ * Raises `at` above the members that overlap the interval; returns true when the interval fits
+ * there, below the rest of the block.
+ */
 static bool pass_block(struct block *block, const struct memory_interval *interval, uint64_t *at)
 {
 	struct proof proof = { 0 };
@@ -216,7 +222,7 @@ static size_t find_block(const struct blocks *blocks, uint64_t offset)
 	return at;
 }
 
-/* An empty block at a place in the list. */
+/* Inserts an empty block at an index of the list; NULL: no memory. */
 static struct block *add_block(struct blocks *blocks, size_t at)
 {
 	struct block *block = wnn_calloc(1, sizeof(*block));
@@ -233,7 +239,10 @@ static struct block *add_block(struct blocks *blocks, size_t at)
 	return block;
 }
 
-/* The upper groups of a full block become a block; only the last one when more will follow behind it. */
+/*
+ * Moves the upper half of a full block to a new block; only the last group when the next offset is
+ * behind it, as more will follow there.
+ */
 static int split_block(struct blocks *blocks, size_t at, uint64_t offset)
 {
 	struct block *block = blocks->list[at], *upper = add_block(blocks, at + 1);
@@ -326,7 +335,10 @@ static int pack_many(struct memory_interval **order, uint32_t count)
 
 /* --- */
 
-/* Largest first; the last ones may have no bytes, and need no place. Returns how many need one. */
+/*
+ * Sorts the intervals, largest first; intervals without bytes come last, and need no offset.
+ * Returns the number of the others.
+ */
 static uint32_t sort_intervals(struct memory_interval *intervals, uint32_t count,
 			       struct memory_interval **order)
 {
@@ -344,7 +356,9 @@ static uint32_t sort_intervals(struct memory_interval *intervals, uint32_t count
 
 int memory_pack(struct memory_interval *intervals, uint32_t count, uint64_t *total)
 {
-	/* Few intervals need no memory: those who try tiles have no way to report that there is none. */
+	/*
+	 * Few intervals need no memory: callers that try tiles cannot report that it is exhausted.
+	 */
 	struct memory_interval *few[MEMORY_FEW], **many = NULL;
 	int ret = 0;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory for what lives only for a while: intermediates in an arena, registers of a tile in SRAM. */
+/* Packing of memory with live ranges: intermediates in an arena, registers of a tile in SRAM. */
 #ifndef WNN_UTIL_INTERVALS_H
 #define WNN_UTIL_INTERVALS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Log messages: to a sink that somebody else provides, never to a stream. */
+/* Log messages, to the sink that the caller provides, never to a stream. */
 #ifndef WNN_UTIL_LOG_H
 #define WNN_UTIL_LOG_H
 
@@ -19,14 +19,14 @@ struct wnn_log {
 };
 
 /**
- * wnn_log_write - one message, cut off at some hundred bytes
- * @log: NULL: nobody listens
+ * wnn_log_write - write one message, cut off at some hundred bytes
+ * @log: NULL: the message is dropped
  * @fmt: printf format of one line without a newline; control characters become escapes
  */
 void wnn_log_write(const struct wnn_log *log, enum wnn_log_level level, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* The same for what is told often: without a call when nobody listens. */
+/* wnn_log_write() for frequent messages: no call when the level is off. */
 #define wnn_log_debug(log, ...)                                           \
 	do {                                                              \
 		if ((log)->level >= WNN_LOG_DEBUG)                        \

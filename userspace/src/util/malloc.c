@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Memory of the application's allocator beside that of the C library. A block of the former, and of the latter one that
- * is large, cleared and aligned, has a head in front of it, and is found by its address; as long as there is none,
- * nothing is looked up.
+ * Memory of the application's allocator beside that of the C library. A block of the former, or a
+ * large, cleared and aligned block of the latter, has a header in front of it, and a table finds it
+ * by its address; as long as there is no such block, nothing is looked up.
  */
 #include "util/malloc.h"
 
@@ -133,7 +133,10 @@ static bool fits(size_t size)
 	return size < WNN_MEMORY_LARGE || wnn_memory_fits(size, NULL);
 }
 
-/* The pages that lie in a block as a whole, or those in which it lies. */
+/*
+ * Calls madvise() for the pages that lie wholly in a block (`inside`), or for all pages that it
+ * touches.
+ */
 static void advise(const void *memory, size_t size, bool inside, int advice)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), up = page - 1;
@@ -150,8 +153,9 @@ static void advise(const void *memory, size_t size, bool inside, int advice)
 }
 
 /*
- * Every page of fresh memory costs a fault when it is touched first, which for the weights of a network is a third of
- * the time of its build: large blocks ask for large pages. Whole mappings do, since realloc() moves only whole ones.
+ * Asks for large pages for a large block: every page of fresh memory costs a fault at its first
+ * touch, which for the weights of a network is a third of the time of its build. Only whole
+ * mappings ask, since realloc() moves only whole ones.
  */
 static void *in_large_pages(void *memory, size_t size)
 {
@@ -248,7 +252,10 @@ static void free_base(void *base, void *userdata1, void *userdata2)
 	free(base);
 }
 
-/* calloc() has fresh pages for large memory, but does not align it: it gets a head like the blocks of a hook. */
+/*
+ * calloc() has fresh pages for large memory, but does not align it: the block gets a header like
+ * the blocks of a hook.
+ */
 static void *large_calloc(size_t least, size_t size)
 {
 	size_t alignment = alignment_of(least, size), before = alignment + HEAD_SIZE;
@@ -271,8 +278,9 @@ void wnn_filling_begin(struct wnn_filling *filling, void *memory, size_t size)
 	const struct head *head = find(memory, false);
 
 	/*
-	 * Only of large_calloc(): what is advised for a part of a mapping makes that a mapping of its own, in which
-	 * drivers of the kernel that count pages from its begin write to others.
+	 * Page sizes are chosen only for blocks of large_calloc(): advice for a slice of a mapping
+	 * splits it into mappings, and kernel drivers that count pages from the begin of one would
+	 * write to the wrong pages.
 	 */
 	*filling = (struct wnn_filling){
 		.next = memory,

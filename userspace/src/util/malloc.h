@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where the library's memory comes from: from the allocator that the calling thread works for, which
- * is that of an instance, or from the C library. wnn_free() takes the memory of both, also what the
- * C library itself has allocated. Nothing else in the library calls malloc() and its relatives.
+ * The library's memory: from the allocator of the calling thread, which is that of an instance, or
+ * from the C library. wnn_free() frees the memory of both, also what the C library itself has
+ * allocated. No other file of the library calls malloc() and its relatives.
  */
 #ifndef WNN_UTIL_MALLOC_H
 #define WNN_UTIL_MALLOC_H
@@ -23,28 +23,29 @@ char *wnn_strdup(const char *text);
 char *wnn_strndup(const char *text, size_t size);
 void wnn_free(void *memory);
 /*
- * wnn_free_pages - wnn_free(), and the pages of a large block go back to the system at once
+ * wnn_free_pages - wnn_free() that returns the pages of a large block to the system at once
  *
- * For memory that is freed while other memory is filled, which can have those pages then. Pages that the system
- * has to fetch anew take longer, above all in a virtual machine.
+ * For memory that is freed while other memory is filled, which can use those pages then. Fetching
+ * new pages from the system takes longer, above all in a virtual machine.
  */
 void wnn_free_pages(void *memory, size_t size);
 /* Large memory that is filled from its begin to its end, and how far it has pages. */
 struct wnn_filling {
 	char *next, *end;
-	bool choose;	     /* of large and small pages those that are fetched faster */
-	uint32_t small_left; /* how many times as many bytes as a large page has get small ones next */
-	uint32_t patience; /* of these, when large ones are slow again */
-	uint64_t small_ns; /* how long it took the last time */
+	bool choose; /* large or small pages, whichever are fetched faster */
+	/* Stretches, each as long as a large page, that get small pages next. */
+	uint32_t small_left;
+	uint32_t patience; /* the value of small_left when large pages are slow again */
+	uint64_t small_ns; /* nanoseconds that the last such stretch of small pages took */
 };
 
 /*
  * wnn_filling_begin - prepare to fill a block
- * @memory: not written yet. What size its pages have is chosen for blocks of wnn_aligned_calloc() alone
+ * @memory: not written yet. The size of its pages is chosen only for blocks of wnn_aligned_calloc()
  *
- * Large pages take a fifth of the time of small ones, but many times as long in a virtual machine whose host has taken
- * them back meanwhile, which happens to large ones first. So the first pages are small, and those behind them large as
- * long as they take less time.
+ * Large pages take a fifth of the time of small ones, but many times as long in a virtual machine
+ * whose host has taken them back meanwhile, which happens to large pages first. So the first pages
+ * are small, and those behind them large as long as they take less time.
  */
 void wnn_filling_begin(struct wnn_filling *filling, void *memory, size_t size);
 /* All bytes up to `end` will be written soon: fetches their pages with few system calls. */

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* What the kernel tells of memory, read without taking any. */
+/*
+ * Reads from /proc and the control groups how much memory is left, without allocating any.
+ * wnn_malloc() and the API ask before large requests.
+ */
 #include "util/memory.h"
 
 #include <errno.h>
@@ -10,7 +13,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The part of all memory that is left to others: the kernel's figures are estimates, and they need some, too. */
+/*
+ * The share of all memory that is left to other processes: the kernel's figures are estimates, and
+ * the system needs some, too.
+ */
 #define SPARED 32
 
 #define FILE_BYTES 8192
@@ -39,7 +45,7 @@ static bool read_text(const char *folder, const char *path, const char *name, ch
 	return size;
 }
 
-/* The number in the line that begins with the name; 0 when there is none. */
+/* Returns the number in the line that begins with the name; 0 without such a line. */
 static uint64_t number_of(const char *text, const char *name)
 {
 	size_t length = strlen(name);
@@ -57,7 +63,10 @@ static uint64_t difference(uint64_t a, uint64_t b)
 	return a > b ? a - b : 0;
 }
 
-/* What one group may still take: caches of files make room. A limit of "max" is none. */
+/*
+ * Returns how much more one control group may allocate. Its cache of files counts as free, because
+ * the kernel gives that up first. UINT64_MAX when it has no limit ("max"), or cannot be read.
+ */
 static uint64_t left_in_group(const char *cgroup, const char *path, const char *limit,
 			      const char *usage, const char *cache)
 {
@@ -75,7 +84,7 @@ static uint64_t left_in_group(const char *cgroup, const char *path, const char *
 	return difference(most - most / SPARED, used);
 }
 
-/* The same of a group and of those that it is in. */
+/* Returns left_in_group() of a group and all groups around it, whichever is least. */
 static uint64_t left_in_groups(const char *cgroup, char *path, bool old)
 {
 	uint64_t least = UINT64_MAX;
@@ -98,7 +107,10 @@ static uint64_t left_in_groups(const char *cgroup, char *path, bool old)
 	}
 }
 
-/* The end of the line that begins with number and @controllers, as a path; false when there is none. */
+/*
+ * Copies the path of a group from the line of the text that begins with number and @controllers;
+ * false without such a line.
+ */
 static bool group_of(const char *text, const char *controllers, char path[PATH_BYTES])
 {
 	const char *at = strstr(text, controllers);
@@ -165,8 +177,8 @@ bool wnn_memory_fits(size_t size, uint64_t *left)
 	if (size < WNN_MEMORY_LARGE && difference(all + size, before) < WNN_MEMORY_LARGE)
 		return true;
 	/*
-	 * What is held and has not been touched is still to come. What the process has touched counts
-	 * as held, since nothing tells which part of it is.
+	 * Memory that is held and has not been touched will be needed, too. Memory that the process
+	 * has touched counts as held, since nothing tells which share of it is.
 	 */
 	there = difference(wnn_memory_available("/proc", "/sys/fs/cgroup"),
 			   difference(all, resident()));
@@ -188,7 +200,10 @@ void wnn_memory_unhold(size_t size)
 	uint64_t now = atomic_fetch_sub(&held, size) - size;
 	uint64_t before = atomic_load(&held_when_looked);
 
-	/* What is given back may be taken again without a look only after one. */
+	/*
+	 * After memory is given back, as much may be taken again without a look only if a look has
+	 * counted it.
+	 */
 	while (before > now && !atomic_compare_exchange_weak(&held_when_looked, &before, now))
 		;
 }

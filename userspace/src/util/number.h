@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Small arithmetic that everyone needs. */
+/* Arithmetic that many files need: sizes, rounding, alignment. */
 #ifndef WNN_UTIL_NUMBER_H
 #define WNN_UTIL_NUMBER_H
 

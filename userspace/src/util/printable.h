@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Text from outside, made fit for messages. */
+/* Makes text from outside fit for messages. */
 #ifndef WNN_UTIL_PRINTABLE_H
 #define WNN_UTIL_PRINTABLE_H
 

@@ -6,8 +6,8 @@
 /*
  * wnn_thread_start - run a function on a detached thread with all signals blocked
  *
- * Nobody joins the threads of the library: whoever gives the last reference to an object back must
- * not wait. The thread works with the allocator of the caller. Returns 0 or -1.
+ * Threads of the library are never joined: a thread that drops the last reference to an object must
+ * not wait. The thread uses the allocator of the caller. Returns 0 or -1.
  */
 int wnn_thread_start(void *(*run)(void *), void *argument);
 
