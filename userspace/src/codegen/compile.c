@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* npu_compile: plans a range of nodes, encodes the plan, and verifies what came out. */
+/*
+ * npu_compile(): plans a range of nodes, encodes the plan, and verifies the program. run/ calls it
+ * for each stretch of NPU nodes.
+ */
 #include "codegen/encode.h"
 #include "plan/list/ahead.h"
 #include "plan/lower/range.h"
@@ -51,7 +54,10 @@ static void add_info(struct npu_node_info *info, const struct npu_node_info *par
 	info->bytes_st += part->bytes_st;
 }
 
-/* What became of each node of the range: of all its parts when it was streamed. */
+/*
+ * Moves the reports of the nodes to the program; the report of a streamed node is the sum over its
+ * blocks.
+ */
 static void take_nodes(struct plan *plan, const struct source *source, struct npu_program *program)
 {
 	const struct plan *range = &source->fresh;
@@ -170,9 +176,10 @@ static uint64_t pinned_cycles(const struct npu_caps *caps, const struct plan_pin
 }
 
 /*
- * Whether weights are worth their place in SRAM: an eighth of the time of later dispatches for at most as much in the first
- * one, in which nothing can be computed while they are loaded, or a quarter for a quarter. It may be that each dispatch is a
- * first one, as where graphs take turns.
+ * Whether pinned weights are worth their SRAM: they save an eighth of the time of later dispatches
+ * for at most as much more in the first one, in which nothing can be computed while they are
+ * loaded, or a quarter for a quarter. Where graphs alternate on a device, each dispatch may be a
+ * first one.
  */
 static bool is_worth_it(uint64_t later, uint64_t first, uint64_t without)
 {
@@ -181,8 +188,8 @@ static bool is_worth_it(uint64_t later, uint64_t first, uint64_t without)
 }
 
 /*
- * The same with weights that stay in SRAM from one dispatch to the next, when that is worth it; NULL: not so, or it
- * does not compile.
+ * Compiles the range with weights that stay in SRAM from one dispatch to the next; NULL when that
+ * is not worth it, or does not compile.
  */
 static struct npu_program *compile_pinned(const struct source *source, bool profile,
 					  uint64_t cycles)
@@ -243,7 +250,10 @@ int npu_compile(const struct ir_graph *graph, uint32_t first, uint32_t count,
 		plan = plan_of(&source);
 		*out = compile_range(&plan, &source, profile);
 	}
-	/* Values that stay in SRAM take room from tiles and places to cut a program into jobs. */
+	/*
+	 * Values that stay in SRAM leave less of it to tiles, and fewer positions at which a
+	 * program can be cut into jobs.
+	 */
 	if (!*out && !plan.report.nomem && count > 1) {
 		struct wnn_error kept = *err;
 

@@ -32,7 +32,7 @@ struct encoder {
 	struct npu_job *jobs;
 	size_t num_jobs, cap_jobs;
 	uint32_t max_slots;
-	bool overflow; /* a job has more slots than that */
+	bool overflow; /* a job has more slots than max_slots */
 };
 
 static struct npu_job *job_of(struct encoder *enc)
@@ -356,8 +356,8 @@ static void put_pinned(struct encoder *enc)
 }
 
 /*
- * A job that begins behind the first loads has from the beginning the tokens that they would signal. In one that begins with
- * them, who waits for these tokens puts them aside first.
+ * A job that begins behind the first loads begins with the tokens that they would signal. In a job
+ * that begins with them, the engines that wait for these tokens remove those first.
  */
 static void put_first_waits(struct encoder *enc)
 {
@@ -398,7 +398,7 @@ static void put_ops(struct encoder *enc)
 	end_job(enc);
 }
 
-/* As one job if that is possible. */
+/* Encodes the plan as one job if that is possible, else as several. */
 static void put_jobs(struct encoder *enc)
 {
 	put_ops(enc);

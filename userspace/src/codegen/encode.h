@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From a plan to slots, instruction words and patches. Decides nothing. */
+/* From a plan to slots, instruction words and patches. It makes no decisions. */
 #ifndef WNN_CODEGEN_ENCODE_H
 #define WNN_CODEGEN_ENCODE_H
 

@@ -16,7 +16,7 @@ struct npu_patch {
 
 /*
  * A program is one job, unless it needs more slots than a job can have. Each job has the
- * instructions and slots up to those of the next, and runs when the one before is through.
+ * instructions and slots up to those of the next, and runs when the one before has ended.
  */
 struct npu_job {
 	uint32_t first_insn, num_insns;
@@ -42,7 +42,10 @@ struct npu_program {
 	struct npu_node_info *nodes;
 	uint32_t num_nodes;
 	uint64_t est_cycles;
-	/* Why nothing stays in SRAM between nodes, though it did not compile otherwise; "": it may. */
+	/*
+	 * Why the program with values in SRAM between nodes did not compile, so that none stay
+	 * there; "": it did.
+	 */
 	char residency_error[NPU_WHY_SIZE];
 };
 
@@ -50,14 +53,6 @@ struct npu_program {
  * npu_compile - compile nodes [first, first+count) of a graph into one program
  * @graph: verified graph in topological order; every node in the range is npu_supports()ed
  * @live_out: value ids (of results of the range) that must be in memory at the end
- * @profile: set TS on every instruction
- * @refusals: gets the nodes that do not compile; none are added when another reason, as a lack of
- *	memory, makes it fail; may be NULL
- * @out: the program, owned by the caller (npu_program_destroy)
- *
- * Values used by the range but defined outside (graph inputs, other results) become bindings;
- * what constants become is in npu_program.constants, for constants_write(). Returns 0 or -1 with *err,
- * which names the operator.
  */
 int npu_compile(const struct ir_graph *graph, uint32_t first, uint32_t count,
 		const uint32_t *live_out, uint32_t num_live_out, const struct npu_caps *caps,
@@ -76,11 +71,12 @@ int npu_program_verify(const struct npu_program *program, const struct npu_caps 
 /* All of a program but its instructions and constants; a lack of memory is told by the writer. */
 void npu_program_write(const struct npu_program *program, struct wnn_writer *w);
 /*
- * npu_program_read - what npu_program_write() has written, of nodes [first, first+count) of a graph
+ * npu_program_read - read what npu_program_write() has written for nodes [first, first+count) of a
+ * graph
  *
- * Whatever the bytes are, jobs, slots and instructions are as many as the program says, bindings are of
- * the graph's values, with their sizes, and patches name bindings. Its instructions are missing; with
- * them it is for npu_program_verify(). NULL with *err.
+ * Accepts any bytes: jobs, slots and instructions are as many as the program says, bindings are
+ * values of the graph, with their sizes, and patches name bindings. The instructions are read
+ * elsewhere; npu_program_verify() checks the program with them. NULL with *err.
  */
 struct npu_program *npu_program_read(struct wnn_reader *r, const struct ir_graph *graph,
 				     uint32_t first, uint32_t count, struct wnn_error *err);

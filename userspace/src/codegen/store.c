@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Programs as bytes, for files. Their instructions and constants lie elsewhere. */
+/*
+ * Writes and reads programs as bytes, for saved graphs. Instructions and constants are stored
+ * elsewhere in the file.
+ */
 #include <string.h>
 
 #include "codegen/program.h"

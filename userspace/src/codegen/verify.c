@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Checks a compiled program by reading its words and slots again: a defect of the planner shows
- * here, not as a fault of the device. Knows nothing of how the program was made.
+ * Checks a compiled program by decoding its words and slots: a defect of the planner shows here,
+ * not as a fault of the device. It shares no code with the encoder.
  */
 #include "codegen/program.h"
 #include "plan/list/cost.h"
@@ -14,14 +14,14 @@
 
 #include "util/malloc.h"
 
-#define MAX_SPAN     (INT64_C(1) << 42) /* bytes or nibbles from one end of an operand to the other */
+#define MAX_SPAN     (INT64_C(1) << 42) /* bytes or nibbles between the ends of an operand */
 #define MAX_ELEMENTS (INT64_C(1) << 34) /* far more than an instruction has time for */
 
 struct verifier {
 	const struct npu_program *program; /* with the instructions and slots of one job */
 	uint32_t first_insn, first_slot;   /* of the job in the whole program */
 	const struct npu_caps *caps;
-	uint32_t *insn; /* the one that is bad */
+	uint32_t *insn; /* receives the instruction that is bad */
 	struct wnn_error *err;
 	const union onpu_slot *slots;
 	uint8_t *patched; /* per slot: 1 + enum npu_base */
@@ -306,7 +306,8 @@ struct step {
 };
 
 struct queues {
-	uint32_t *item[ONPU_ENG_COUNT]; /* instructions issued and not begun, a ring of fifo_depth */
+	/* Instructions issued but not begun, a ring of fifo_depth. */
+	uint32_t *item[ONPU_ENG_COUNT];
 	uint32_t head[ONPU_ENG_COUNT], used[ONPU_ENG_COUNT];
 	int64_t tokens[ONPU_NUM_SEMAPHORES];
 	int signaller[ONPU_NUM_SEMAPHORES], waiter[ONPU_NUM_SEMAPHORES];
@@ -371,8 +372,8 @@ static bool run_engines(struct queues *q, const struct step *steps, uint32_t dep
 }
 
 /*
- * Issues the instructions from `first` on lazily: engines run only when a queue is full, so that any depth up to the
- * device's is covered.
+ * Issues the instructions from `first` on, with engines as late as possible: they run only when a
+ * queue is full, so that the check holds for any depth up to the device's.
  */
 static int run_program(const struct verifier *v, const struct step *steps, struct queues *q,
 		       uint32_t first)
@@ -405,7 +406,7 @@ static int run_program(const struct verifier *v, const struct step *steps, struc
 	return 0;
 }
 
-/* ---- the whole */
+/* ---- the program */
 
 static int check_insns(const struct verifier *v, struct step *steps, struct queues *q)
 {
@@ -431,13 +432,13 @@ static int check_insns(const struct verifier *v, struct step *steps, struct queu
 	return 0;
 }
 
-/* ---- what a job finds in SRAM when the one before was of the same program */
+/* ---- SRAM that a job finds filled when the job before it ran the same program */
 
-/* What the first loads bring to SRAM. */
+/* Bytes that one of the first loads brings to SRAM. */
 struct kept {
 	int64_t lo, hi;
 	uint16_t dst, s0;
-	bool there; /* as far as the instructions have been looked at */
+	bool there; /* unchanged by the instructions that were checked so far */
 };
 
 static int check_first(const struct verifier *v, uint32_t pc, const struct decoded *d,
@@ -511,8 +512,9 @@ static int list_kept(const struct verifier *v, struct kept *kept, uint32_t *coun
 }
 
 /*
- * A job that finds in SRAM what its first loads would bring there begins behind those, at KEEP_START. So at the end all of
- * it must be there, and semaphores have as many tokens in the beginning as the first loads signal.
+ * Checks KEEP_START: a job that finds in SRAM what its first loads would bring there begins behind
+ * those. So all of it must be there at the end of a job, and semaphores begin with as many tokens
+ * as the first loads signal.
  */
 static int check_keep(const struct verifier *v)
 {
