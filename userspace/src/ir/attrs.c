@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* The fields of the attributes of each operator: described once, printed and checked from that. */
+/*
+ * The fields of the attributes of each operator: a table from which attributes are printed, parsed
+ * and checked.
+ */
 #include "ir/attrs.h"
 
 #include <inttypes.h>
@@ -239,7 +242,10 @@ void ir_print_float(FILE *f, float value)
 	fputs(text, f);
 }
 
-/* The limits of a clamp of integers follow in brackets, where there are any; rounding to float16 comes last. */
+/*
+ * Prints a function: brackets hold the limits of a clamp of integers, where there are any; rounding
+ * to float16 comes last.
+ */
 static void print_function(FILE *f, const struct ir_unary_attrs *a)
 {
 	fprintf(f, "%s(", a->kind == IR_UNARY_NONE ? "none" : ir_unary_name(a->kind));

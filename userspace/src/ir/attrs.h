@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the attributes of each operator consist of, for whoever prints, reads or checks them. */
+/* The fields of the attributes of each operator, for printing, reading and checking them. */
 #ifndef WNN_IR_ATTRS_H
 #define WNN_IR_ATTRS_H
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A graph is written as the calls that make it: inputs, constants and nodes in the order of the ids of
- * their values.
+ * Writes and reads graphs as bytes. A graph is written as the calls that make it: inputs, constants
+ * and nodes in the order of the ids of their values.
  */
 #include "ir/binary.h"
 
@@ -52,7 +52,7 @@ static void get_attrs(struct wnn_reader *r, enum ir_op op, union ir_attrs *attrs
 	const struct ir_field *fields = ir_attr_fields(op, &count);
 
 	memset(attrs, 0, sizeof(*attrs));
-	/* What the operators on integers have no field for. */
+	/* Attributes that operators on integers share with others, but have no fields for. */
 	if (op == IR_OP_QPOOL)
 		attrs->pool.kind = IR_POOL_AVERAGE;
 	if (op == IR_OP_QMATMUL)
@@ -132,7 +132,7 @@ static void put_node(struct wnn_writer *w, const struct ir_node *node)
 	put_string(w, node->source);
 }
 
-/* The part of a graph that is to be written next. */
+/* How far a graph has been written. */
 struct position {
 	uint32_t value, node, input;
 };

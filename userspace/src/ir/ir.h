@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The intermediate representation: one small SSA-like form between the WebNN rules (graph/) and what
- * executes (cpu/, plan/). It has its own operator table; one WebNN operator may become several nodes
- * and one node may stand for several operators (after fusion). Passes keep scratch data in side tables
- * indexed by id, never here.
+ * The intermediate representation: one small SSA-like form between the WebNN rules (graph/) and
+ * what executes (cpu/, plan/). It has its own operator table; one WebNN operator may become several
+ * nodes and one node may stand for several operators (after fusion). Passes keep scratch data in
+ * side tables indexed by id, never here.
  */
 #ifndef WNN_IR_H
 #define WNN_IR_H
@@ -16,7 +16,9 @@
 
 #define IR_MAX_RANK 8
 
-/* Element types: an open table; WebNN uses the first eight (and the two 4-bit ones behind limits). */
+/*
+ * Element types: an open table; WebNN uses the first eight (and the two 4-bit ones behind limits).
+ */
 enum ir_dtype {
 	IR_F32,
 	IR_F16,
@@ -76,12 +78,13 @@ enum ir_op {
 
 /*
  * Functions of one operand. alpha is used by elu and leaky_relu; alpha and beta by hard_sigmoid and
- * linear; clamp has its limits in alpha and beta for float types, in ilo and ihi or in ulo and uhi for
- * integers.
+ * linear; clamp has its limits in alpha and beta for float types, in ilo and ihi or in ulo and uhi
+ * for integers.
  *
- * Gates are products of x and a function of x, also where x is no number or infinite: swish is x * sigmoid(alpha * x),
- * mish x * tanh(softplus(x)), gelu_tanh x * sigmoid(x * (alpha * x * x + beta)), and hard_gate
- * x * hard_sigmoid(x) with its alpha and beta. Of minus infinity they are NaN, since it is multiplied by 0.
+ * Gates are products of x and a function of x, also where x is NaN or infinite: swish is x *
+ * sigmoid(alpha * x), mish x * tanh(softplus(x)), gelu_tanh x * sigmoid(x * (alpha * x * x +
+ * beta)), and hard_gate x * hard_sigmoid(x) with its alpha and beta. They map minus infinity to
+ * NaN, since it is multiplied by 0.
  */
 #define IR_UNARY_KINDS(X)               \
 	X(ABS, "abs")                   \
@@ -149,8 +152,8 @@ static inline bool ir_unary_is_gate(int kind)
 enum ir_binary { IR_BINARY_KINDS(IR_ENUMERATOR) IR_BINARY_COUNT };
 
 /*
- * Ways to reduce an axis to one element. The last one is m + log(sum(exp(x - m))) with the largest element m, which is
- * NaN where m is infinite; the one before it is infinite there.
+ * Ways to reduce an axis to one element. The last one is m + log(sum(exp(x - m))) with the largest
+ * element m, which is NaN where m is infinite; the one before it gives infinity there.
  */
 #define IR_REDUCE_KINDS(X)                   \
 	X(REDUCE_SUM, "sum")                 \
@@ -170,7 +173,10 @@ enum ir_reduce { IR_REDUCE_KINDS(IR_ENUMERATOR) IR_REDUCE_COUNT };
 struct ir_unary_attrs {
 	int kind;	   /* enum ir_unary, or IR_UNARY_NONE */
 	float alpha, beta; /* already cast to the operand's type, kept as float */
-	uint32_t half; /* the result is rounded to what float16 has; IR_UNARY_NONE: no more than that */
+	/*
+	 * Whether the result is rounded to a value of float16; with kind IR_UNARY_NONE that is all.
+	 */
+	uint32_t half;
 	int64_t ilo, ihi;  /* IR_CLAMP of signed integer types */
 	uint64_t ulo, uhi; /* IR_CLAMP of unsigned integer types */
 };
@@ -231,22 +237,25 @@ struct ir_matmul_attrs {
 	struct ir_unary_attrs act;
 };
 
-/* What IR_OP_QCONV and IR_OP_QMATMUL do before and after the sum: ops.def has the formula. */
+/*
+ * What IR_OP_QCONV and IR_OP_QMATMUL subtract, add and clamp around the sum; ops.def has the
+ * formula.
+ */
 struct ir_integer_attrs {
 	int64_t a_zero, b_zero, zero;
 	int64_t lo, hi; /* of a result of 8 bits; all three 0 for a float */
 };
 
 /*
- * The geometry of a convolution comes first: attrs.conv is valid too. Its activation is the function of a float
- * result; one of 8 bits has none.
+ * The geometry of a convolution comes first: attrs.conv is valid too. Its activation is applied to
+ * a float result; an 8-bit result has none.
  */
 struct ir_qconv_attrs {
 	struct ir_conv_attrs conv;
 	struct ir_integer_attrs integer;
 };
 
-/* Likewise; alpha and beta are 1. */
+/* The geometry of a product comes first: attrs.matmul is valid too; alpha and beta are 1. */
 struct ir_qmatmul_attrs {
 	struct ir_matmul_attrs matmul;
 	struct ir_integer_attrs integer;
@@ -256,7 +265,7 @@ struct ir_pool_attrs {
 	enum ir_pool kind;
 	uint32_t window[2], padding[4], strides[2], dilations[2];
 	enum ir_layout layout;
-	bool counts_padding; /* averages are of all taps of a window, wherever they are; padding is 0 */
+	bool counts_padding; /* averages divide by all taps of a window, and padding counts as 0 */
 };
 
 /* The geometry is valid as attrs.pool too; the kind is IR_POOL_AVERAGE. */
@@ -292,7 +301,11 @@ struct ir_norm_attrs {
 	uint32_t num_axes;
 	uint32_t axes[IR_MAX_RANK]; /* layerNormalization, in the order of scale's dims */
 	enum ir_layout layout;	    /* instanceNormalization */
-	uint32_t groups; /* of neighbouring channels that instanceNormalization takes as one; 0: each has its own */
+	/*
+	 * Groups of neighbouring channels that instanceNormalization normalises together; 0: each
+	 * channel alone.
+	 */
+	uint32_t groups;
 	float epsilon;
 	bool rms; /* of layerNormalization: no mean is taken away first */
 };
@@ -305,7 +318,7 @@ struct ir_transpose_attrs {
 struct ir_softmax_attrs {
 	uint32_t axis;
 	bool log;     /* of the result */
-	bool guarded; /* where the largest element of a line is infinite, 0 takes its place */
+	bool guarded; /* an infinite largest element of a row counts as 0 */
 	bool nan_to_zero;
 };
 
@@ -340,7 +353,11 @@ struct ir_rnn_attrs {
 	enum ir_rnn_direction direction;
 	uint32_t gate_order; /* 0: zrn or iofg, 1: rzn or ifgo */
 	int activations[3];  /* IR_RELU, IR_SIGMOID, IR_TANH */
-	float clip; /* what the first two are applied to is kept within -clip and clip; 0: it is not */
+	/*
+	 * Bound of the arguments of the first two activations, on both sides of 0; 0: there is
+	 * none.
+	 */
+	float clip;
 	bool coupled;	    /* LSTM: the forget gate is 1 minus the input gate */
 	bool late_peephole; /* LSTM: the output gate sees the cell state behind the step */
 };
@@ -370,7 +387,7 @@ union ir_attrs {
 	struct ir_rnn_attrs rnn;
 };
 
-/* How a constant is computed. */
+/* How a constant is computed when its bytes are first needed. */
 struct ir_recipe {
 	int (*make)(void *userdata, void *data); /* writes all bytes; -1 when out of memory */
 	void (*drop)(void *userdata);
@@ -380,11 +397,11 @@ struct ir_recipe {
 struct ir_constant {
 	uint32_t refs;
 	size_t bytes;
-	const void *data; /* for ir_constant_data(); NULL where a recipe is left */
+	const void *data; /* read it by ir_constant_data(); NULL while there is a recipe */
 	void (*release)(void *userdata, const void *data);
 	void *userdata;
 	const struct ir_recipe *recipe; /* of a constant that is not computed yet, else NULL */
-	uint8_t finite;			/* what ir_constant_finite() has found; 0: nothing yet */
+	uint8_t finite;			/* result of ir_constant_finite(); 0: not known yet */
 };
 
 enum ir_value_kind { IR_VALUE_INPUT, IR_VALUE_CONSTANT, IR_VALUE_RESULT };
@@ -447,26 +464,33 @@ int ir_add_output(struct ir_graph *graph, const char *name, struct ir_value *val
 
 /* Copies `bytes`; the others do not. */
 struct ir_constant *ir_constant_copy(const void *data, size_t bytes);
-/* Takes over what wnn_malloc() has returned, and frees it also when there is no memory for a constant. */
+/* Makes a constant of memory from wnn_malloc(); takes it over in any case. */
 struct ir_constant *ir_constant_own(void *data, size_t bytes);
 struct ir_constant *ir_constant_borrow(const void *data, size_t bytes,
 				       void (*release)(void *, const void *), void *userdata);
 /**
- * ir_constant_later - a constant that is computed when it is read for the first time
+ * ir_constant_later - make a constant that is computed when it is read for the first time
  * @userdata: for the recipe; taken over in any case
  * @dtype: of the elements
  * @finite: whether these are floats that are known to be finite
  *
- * What is packed when a graph is built, and dropped then, is computed in memory that is in a cache from the one before.
- * A graph has none left when it is compiled. Returns NULL when out of memory.
+ * A constant that is packed while a graph is built, and dropped then, is computed in memory that
+ * the cache still has from the one before. A graph has no such constants when it is compiled.
+ * Returns NULL when out of memory.
  */
 struct ir_constant *ir_constant_later(const struct ir_recipe *recipe, void *userdata, size_t bytes,
 				      enum ir_dtype dtype, bool finite);
-/* The bytes, computed now if need be; NULL when out of memory. Not for several threads while a recipe is left. */
+/*
+ * Returns the bytes, and computes them now if need be; NULL when out of memory. Only one thread may
+ * call it while there is a recipe.
+ */
 const void *ir_constant_data(struct ir_constant *constant);
 struct ir_constant *ir_constant_ref(struct ir_constant *constant);
 void ir_constant_unref(struct ir_constant *constant);
-/* Whether all elements are finite, as float16 or float32; looks at them once. May be called by several threads. */
+/*
+ * Whether all elements are finite, as float16 or float32; reads them only once. Several threads may
+ * call it.
+ */
 bool ir_constant_finite(struct ir_constant *constant, enum ir_dtype dtype);
 
 const char *ir_op_name(enum ir_op op);
@@ -481,7 +505,7 @@ const uint8_t *ir_filter_axes(enum ir_filter_layout layout);
 /* conv2d "stem", fit for messages; "the graph" without a node. Returns buffer. */
 const char *ir_node_name(const struct ir_node *node, char *buffer, size_t size);
 
-/* Constants of at most so many elements are printed whole. */
+/* Constants of at most so many elements are printed with all of them. */
 #define IR_PRINT_ELEMENTS 16
 
 /*
@@ -491,7 +515,7 @@ const char *ir_node_name(const struct ir_node *node, char *buffer, size_t size);
 char *ir_print(const struct ir_graph *graph);
 /* Checks topological order, ids, operand counts, types; run after every pass in debug builds. */
 int ir_verify(const struct ir_graph *graph, struct wnn_error *err);
-/* The same of a graph that is compiled: constants may have been dropped. */
+/* ir_verify() for a graph that is compiled: constants may have been dropped. */
 int ir_verify_dropped(const struct ir_graph *graph, struct wnn_error *err);
 
 #endif

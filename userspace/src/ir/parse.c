@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Reads what ir_print writes. */
+/* Parses the text form of a graph that ir_print() writes; tests and tools read graphs by it. */
 #include "ir/parse.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@ struct reader {
 	struct wnn_error *err;
 };
 
-/* What stands to the left of "=". */
+/* The left side of "=". */
 struct result {
 	uint32_t number;
 	struct ir_type type;

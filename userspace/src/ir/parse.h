@@ -13,9 +13,10 @@
  *
  * A value has a number below IR_PARSE_VALUES, which needs not be the one that it gets in the graph.
  * "-" stands for an optional operand that is not there. Attributes come in any order; those that
- * have a default may be left out (ir/attrs.c). Behind a semicolon stand the WebNN operators that the
- * node stands for, where that is not said its own name, and the label. In strings \xNN is a byte. A
- * constant without elements gets some that are small numbers, the same each time and not all equal.
+ * have a default may be left out (ir/attrs.c). Behind a semicolon stand the WebNN operators that
+ * the node stands for, where that is not said its own name, and the label. In strings \xNN is a
+ * byte. A constant without elements gets some that are small numbers, the same each time and not
+ * all equal.
  */
 #ifndef WNN_IR_PARSE_H
 #define WNN_IR_PARSE_H

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The text form of a graph, for logs, tests and introspection. */
+/* Prints a graph as text, for logs, tests and introspection. */
 #include "ir/ir.h"
 
 #include <inttypes.h>
@@ -85,7 +85,7 @@ static uint64_t element(const struct ir_value *value, int64_t i)
 	return element;
 }
 
-/* A few numbers, or the one that fills the whole; anything else is left out. */
+/* Prints a few numbers, or the one that all elements have; other constants are left out. */
 static void print_constant(FILE *f, const struct ir_value *value)
 {
 	int64_t count = ir_type_elements(&value->type), same = 1;

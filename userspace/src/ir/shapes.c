@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
-/* Shapes of operators that move, choose, reduce or compute elements one by one; the others are in shapes_product.c. */
+/*
+ * Checks the shapes of operators that move, choose, reduce or compute elements one by one; the
+ * others are in shapes_product.c.
+ */
 #include "ir/shapes.h"
 
 #define in  ir_shape_in
 #define out ir_shape_out
 
-/* ---- pieces */
+/* ---- building blocks */
 
 bool ir_shape_is(const struct ir_type *type, uint32_t rank, const int64_t *dims)
 {
@@ -272,7 +275,7 @@ static bool append(struct ir_type *type, const struct ir_type *like, uint32_t fr
 	return true;
 }
 
-/* What is gathered, or the updates that are scattered. */
+/* Checks the shape `part` of a gather's result, or of a scatter's updates. */
 static bool indexed(const struct ir_node *node, const struct ir_type *data,
 		    const struct ir_type *part)
 {
@@ -313,7 +316,7 @@ static bool scatter(const struct ir_node *node)
 
 /* ---- reducing */
 
-/* The operand's shape with 1, or nothing, in place of each axis of a set. */
+/* Whether the result has the operand's shape with 1, or nothing, for each axis of a set. */
 static bool is_reduced(const struct ir_node *node, uint32_t axes, bool keep)
 {
 	int64_t dims[IR_MAX_RANK];

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whether shapes, types and attributes of a node fit each other, as kernels take for granted. Graphs that are built are
- * right by their rules; this is for those that come from outside.
+ * Checks that shapes, types and attributes of a node fit each other, as kernels take for granted.
+ * Graphs that the builder makes are right by its rules; this is for graphs that come from files.
  */
 #ifndef WNN_IR_SHAPES_H
 #define WNN_IR_SHAPES_H
 
 #include "ir/ir.h"
 
-/* The node is verified: operands and results are there, and axes below the rank of the first operand. */
+/*
+ * Whether the shapes fit. The node must be verified: operands and results exist, and axes are below
+ * the rank of the first operand.
+ */
 bool ir_shapes_fit(const struct ir_node *node);
 
 /* ---- for shapes*.c: an operand or result; NULL for an operand that is absent */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Shapes of convolutions, pools, matrix products and recurrent networks. */
+/* Checks the shapes of convolutions, pools, matrix products and recurrent networks. */
 #include "ir/shapes.h"
 
 #define in  ir_shape_in
@@ -81,7 +81,10 @@ bool ir_shapes_conv(const struct ir_node *node)
 
 #define MOST_PADDING (INT64_C(1) << 33) /* on both sides */
 
-/* Taps that only meet padding are taken out of windows, which therefore say little of the result's size. */
+/*
+ * Checks a pool. Windows have no taps that only reach padding, and therefore say little of the
+ * result's size.
+ */
 bool ir_shapes_pool(const struct ir_node *node)
 {
 	const struct ir_pool_attrs *attrs = &node->attrs.pool;
@@ -153,7 +156,10 @@ struct network {
 	int64_t directions;
 };
 
-/* Of a network that is no cell, the directions come first. */
+/*
+ * Whether an operand or result has the shape; unless the network is a cell, the directions come
+ * first.
+ */
 static bool part_is(const struct network *n, const struct ir_type *type, uint32_t rank, int64_t a,
 		    int64_t b)
 {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Structural rules of a graph. A failure is a defect of the pass that ran before, never of the application. */
+/*
+ * Checks the structural rules of a graph: order, ids, operand counts, types. A failure is a defect
+ * of the pass that ran before, never of the application.
+ */
 #include "ir/ir.h"
 
 #include <inttypes.h>
