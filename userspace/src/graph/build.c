@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Building: checks of the outputs, and a fresh graph of what they depend on. */
+/* Builds a graph: checks the outputs, and copies the nodes that they depend on into a new graph. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -81,7 +81,10 @@ static int check_different(size_t count, const WNNNamedOperand *const *sorted,
 	return 0;
 }
 
-/* Which values outputs depend on, by id; nodes are those of their results. NULL: out of memory. */
+/*
+ * Returns which values the outputs depend on, by id; a node is needed when one of its results is.
+ * NULL: out of memory.
+ */
 static bool *find_reachable(const struct ir_graph *graph, size_t count,
 			    const WNNNamedOperand *outputs)
 {

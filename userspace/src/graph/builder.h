@@ -24,11 +24,11 @@ struct wnn_builder_config {
 	/* Whether the context is lost; NULL: never. */
 	bool (*lost)(void *userdata);
 	/*
-	 * Whether a device may run a node, or -1 with a TypeError; NULL: one always may. Nodes that are
-	 * computed when the graph is built need no device, and are not asked about.
+	 * Whether a device may run a node, or -1 with a TypeError; NULL: always. It is not asked
+	 * about nodes that are computed when the graph is built, as these need no device.
 	 */
 	int (*place)(const struct ir_node *node, void *userdata, struct wnn_error *err);
-	bool folds; /* what depends on constants alone is computed when the graph is built */
+	bool folds; /* nodes with constant operands only are computed when the graph is built */
 	void *userdata;
 	void *owner; /* wnn_builder_owner gives it back: the API's object */
 };
@@ -102,7 +102,10 @@ struct wnn_operator {
 	bool used;	   /* an output depends on it */
 };
 
-/* What building makes: the nodes that the outputs depend on, and where they come from. */
+/*
+ * The result of building: the nodes that the outputs depend on, and the operators that they come
+ * from.
+ */
 struct wnn_recording {
 	struct ir_graph *graph;
 	uint32_t num_operators;

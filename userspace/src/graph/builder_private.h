@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a builder consists of; for builder.c, build.c and record.c. */
+/* The state of a builder, for builder.c, build.c and record.c. */
 #ifndef WNN_GRAPH_BUILDER_PRIVATE_H
 #define WNN_GRAPH_BUILDER_PRIVATE_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Casting of numbers in options to an element type. */
+/* Casts numbers in options to an element type. */
 #include "graph/number.h"
 
 #include <math.h>

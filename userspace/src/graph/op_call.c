@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The checks that are the same for every operator; they know operators only from the table. */
+/* The checks that are common to all operators; they know operators only from the table. */
 #include "graph/op_call.h"
 
 #include <stdio.h>
@@ -147,7 +147,7 @@ static int check_attributes(const struct wnn_attribute *attributes, uint32_t cou
 	return 0;
 }
 
-/* Whether a chain is the one struct that there is for such operators. */
+/* Whether a chain is the one struct that is defined for this operator. */
 static bool is_known(enum wnn_op op, const WNNChainedStruct *chain)
 {
 	WNNSType type = op == WNN_OP_LSTM || op == WNN_OP_GRU	     ? WNNSType_RecurrentDetails :

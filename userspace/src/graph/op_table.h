@@ -13,7 +13,7 @@
 
 #include "graph/webnn_ops.h"
 
-/* As rank_max: the specification sets no limit. */
+/* The value of rank_max when the specification sets no limit. */
 #define WNN_RANK_ANY 255
 
 #define WNN_OPERAND_OPTIONAL (1 << 0) /* a member of the options; may be NULL */
@@ -33,11 +33,14 @@ struct wnn_op_operand {
 	uint8_t required_rank_min, required_rank_max;
 	uint8_t flags;
 	uint16_t extension_types; /* beyond the specification, where the context has them */
-	/* In the calls of probe.c, with dimensions of 2. 0: that of the first operand, below 0: so much less. */
+	/*
+	 * The rank in the calls of probe.c, whose dimensions are 2. 0: that of the first operand;
+	 * below 0: less than that by so much.
+	 */
 	int8_t sample_rank;
 };
 
-/* An enumeration of the API; names[v] is NULL where v is no value. */
+/* An enumeration of the API; names[v] is NULL for numbers that are no value. */
 struct wnn_enum {
 	const char *type;
 	const char *const *names;

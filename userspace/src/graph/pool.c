@@ -3,8 +3,9 @@
 #include "graph/rules.h"
 
 /*
- * Sizes given by the application must be both those of rounding down or both those of rounding up;
- * padding counts as without them, contrary to the letter of the specification.
+ * Sets the sizes that the application gives: both must be those of rounding down, or both those of
+ * rounding up. Padding counts as it does without given sizes, contrary to the letter of the
+ * specification.
  */
 static int given_sizes(struct wnn_rule *rule, WNNUint32Array sizes, const int64_t down[2],
 		       const int64_t up[2], int64_t out[2])

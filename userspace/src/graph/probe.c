@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * What a back end can run, found by asking: every operator is recorded with every combination of
- * types, and with every rank, and the nodes that it becomes are shown to the back end. So the answer
- * of opSupportLimits cannot differ from what the build does.
+ * Finds out what a back end can run, for opSupportLimits: it records every operator with every
+ * combination of types, and with every rank, and asks the back end about the nodes that result. So
+ * the answer cannot differ from what the build does.
  */
 #include <stdio.h>
 #include <string.h>
@@ -120,7 +120,7 @@ static WNNOperand make_input(struct probe *probe, WNNOperandDataType type, const
 	return operand;
 }
 
-/* What the arguments point to. */
+/* The arrays that the arguments point to. */
 struct lists {
 	uint32_t ones[IR_MAX_RANK], sizes[IR_MAX_RANK], zeros[IR_MAX_RANK];
 };
@@ -175,7 +175,10 @@ static bool can_all(const struct probe *probe, uint32_t first)
 	return true;
 }
 
-/* Whether the back end can run one call; 1 also when the rules refuse the call, as they may for a rank. -1: out of memory. */
+/*
+ * Returns whether the back end can run one call; 1 also when the rules refuse the call, as they may
+ * for a rank. -1: out of memory.
+ */
 static int try_call(struct probe *probe, const type_list types)
 {
 	const struct wnn_op_info *info = &wnn_op_info[probe->op];
@@ -214,7 +217,7 @@ static int try_call(struct probe *probe, const type_list types)
 
 /* --- Types --- */
 
-/* What may vary: operands whose type is their own, and the output that has one of its own. */
+/* A type that may vary: that of an operand with a type of its own, or of the output. */
 struct variable {
 	uint32_t operand; /* MAX_OPERANDS: the output */
 	WNNOperandDataTypeSet types;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* The way of every call of an operator: checks that all share, then the rule of the operator. */
+/*
+ * Records a call of an operator: the checks that all operators share, then the rule of the
+ * operator.
+ */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,7 +28,7 @@ enum ir_op wnn_op_ir(enum wnn_op op)
 	return rules[op].ir;
 }
 
-/* How messages call operand `i`: by its name, in lists with its index. */
+/* Returns the name of operand `i` for messages, with an index in lists. */
 static const char *operand_text(const struct wnn_rule *rule, size_t i, char *buffer, size_t size)
 {
 	if (wnn_op_info[rule->call->op].operands[0].flags & WNN_OPERAND_VARIADIC)
@@ -126,8 +129,9 @@ static bool lost_default(const struct wnn_rule *rule, const struct wnn_attribute
 }
 
 /*
- * Options that begin as { 0 } have factors of 0 where 1 is meant. They are known by their label: that
- * of the INIT macro has the length WNN_STRLEN, and one that was given has data.
+ * Refuses options that the application filled with { 0 }, which have factors of 0 where 1 is the
+ * default. Their label gives them away: the INIT macro gives it the length WNN_STRLEN, and a label
+ * of the application has data.
  */
 static int check_made(struct wnn_rule *rule)
 {
@@ -219,7 +223,7 @@ static int run_rule(struct wnn_rule *rule, WNNOperand *outputs)
 	memcpy(outputs, rule->outputs, rule->output_count * sizeof(*outputs));
 	ret = 0;
 out:
-	/* Published ones belong to the builder even when a later node failed. */
+	/* Operands that were published belong to the builder even when a later node failed. */
 	for (size_t i = rule->emitted; i < rule->output_count; i++)
 		wnn_free(rule->outputs[i]);
 	wnn_free(rule->outputs);

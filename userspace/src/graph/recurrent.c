@@ -6,7 +6,7 @@
 
 #include "graph/rules.h"
 
-/* What the four operators have in common. */
+/* The sizes and options that the four operators have in common. */
 struct recurrent {
 	uint32_t gates; /* 3 or 4 */
 	bool cell;
@@ -210,7 +210,7 @@ int rule_gru(struct wnn_rule *rule)
 	return emit_sequence(rule, IR_OP_GRU, &r, 1, &attrs);
 }
 
-/* As of IR_OP_GRU: the hidden state comes last. */
+/* The operands follow IR_OP_GRU: the hidden state comes last. */
 int rule_gru_cell(struct wnn_rule *rule)
 {
 	const WNNGruCellOptions *options = rule_options(rule, WNNGruCellOptions);
@@ -259,7 +259,7 @@ int rule_lstm(struct wnn_rule *rule)
 	return emit_sequence(rule, IR_OP_LSTM, &r, 2, &attrs);
 }
 
-/* As of IR_OP_LSTM: the states come last. */
+/* The operands follow IR_OP_LSTM: the states come last. */
 int rule_lstm_cell(struct wnn_rule *rule)
 {
 	const WNNLstmCellOptions *options = rule_options(rule, WNNLstmCellOptions);

@@ -60,14 +60,14 @@ const char *rule_operand_name(const struct wnn_rule *rule, size_t i);
  */
 int rule_emit(struct wnn_rule *rule, enum ir_op op, struct ir_value *const *operands,
 	      uint32_t num_operands, const struct ir_type *type, const union ir_attrs *attrs);
-/* The same for several results of one node. */
+/* rule_emit() for several results of one node. */
 int rule_emit_results(struct wnn_rule *rule, enum ir_op op, struct ir_value *const *operands,
 		      uint32_t num_operands, const struct ir_type *types, uint32_t num_results,
 		      const union ir_attrs *attrs);
 /* A node with the operands of the call and a single result. */
 int rule_emit_call(struct wnn_rule *rule, enum ir_op op, const struct ir_type *type,
 		   const union ir_attrs *attrs);
-/* Only the check of the type. */
+/* Only the check of the result's type. */
 int rule_check_result(struct wnn_rule *rule, const struct ir_type *type);
 
 /* The call must have asked for so many outputs. */
@@ -124,7 +124,7 @@ static inline int64_t rule_ceil_div(int64_t a, int64_t b)
 /* (window - 1) * dilation + 1; saturates well below overflow. */
 int64_t rule_effective_size(int64_t window, int64_t dilation);
 
-/* What a fused activation is before fusion. */
+/* Returns the activation of a node before fusion. */
 static inline struct ir_unary_attrs rule_no_activation(void)
 {
 	return (struct ir_unary_attrs){ .kind = IR_UNARY_NONE };

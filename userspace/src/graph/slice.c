@@ -61,7 +61,7 @@ int rule_concat(struct wnn_rule *rule)
 	return ret;
 }
 
-/* Sizes of the parts; *count is how many. */
+/* Sets *count to the number of the results of a split, and checks their sizes. */
 static int split_count(struct wnn_rule *rule, int64_t size, size_t *count)
 {
 	const struct wnn_op_arguments *arguments = &rule->call->arguments;
