@@ -524,6 +524,78 @@ static void operators_that_cannot_be_executed(void **state)
 	}
 }
 
+/* y = relu(x) & 6 */
+static WNNGraph build_bits(WNNContext context)
+{
+	WNNGraphBuilder b = wnnContextCreateGraphBuilder(context);
+	WNNIntegerDetails details = WNN_INTEGER_DETAILS_INIT;
+	WNNOperatorOptions options = WNN_OPERATOR_OPTIONS_INIT;
+	WNNOperandDescriptor integers = WNN_OPERAND_DESCRIPTOR_INIT;
+	WNNNamedOperand output = { WNN_STR("y"), NULL };
+	WNNGraph graph = NULL;
+	WNNOperand x;
+
+	integers.dataType = WNNOperandDataType_Int32;
+	integers.shape = WNN_UINT32_LIST(4);
+	details.function = WNNIntegerFunction_Bits;
+	options.nextInChain = &details.chain;
+	x = wnnGraphBuilderRelu(b, wnnGraphBuilderInput(b, WNN_STR("x"), &integers), NULL);
+	output.operand = wnnGraphBuilderLogicalAnd(
+		b, x,
+		wnnGraphBuilderConstantFromNumber(b, WNNOperandDataType_Int32, WNN_NUMBER_INT64(6)),
+		&options);
+	assert_ok(wnnGraphBuilderBuildSync(b, 1, &output, GENEROUS, &graph));
+	wnnGraphBuilderRelease(b);
+	return graph;
+}
+
+static void check_bits(WNNContext context, WNNGraph graph)
+{
+	const int32_t data[] = { 7, -1, 12, 65539 }, expected[] = { 6, 0, 4, 2 };
+	WNNTensorDescriptor integers = WNN_TENSOR_DESCRIPTOR_INIT;
+	WNNNamedTensor x = { WNN_STR("x"), NULL }, y = { WNN_STR("y"), NULL };
+	int32_t found[4];
+
+	integers.dataType = WNNOperandDataType_Int32;
+	integers.shape = WNN_UINT32_LIST(4);
+	integers.readable = integers.writable = WNN_TRUE;
+	assert_ok(wnnContextCreateTensorSync(context, &integers, GENEROUS, &x.tensor));
+	assert_ok(wnnContextCreateTensorSync(context, &integers, GENEROUS, &y.tensor));
+	assert_ok(wnnContextWriteTensor(context, x.tensor, data, sizeof(data)));
+	assert_ok(wnnContextDispatch(context, graph, 1, &x, 1, &y));
+	assert_ok(wnnContextReadTensorIntoSync(context, y.tensor, found, sizeof(found), GENEROUS));
+	assert_memory_equal(found, expected, sizeof(expected));
+	wnnTensorRelease(x.tensor);
+	wnnTensorRelease(y.tensor);
+}
+
+/* They run on the CPU, also beside an NPU, and the report says why. */
+static void functions_of_integers(void **state)
+{
+	static const char *const devices[] = { "cpu", "sim" };
+	static const char why[] = "the NPU has no instruction for bits, shifts and remainders";
+	WNNInstance instance = wnnCreateInstance(NULL);
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		WNNContext context = open_context(instance, devices[i]);
+		WNNGraph graph = build_bits(context);
+		WNNGraphPlacement placement = WNN_GRAPH_PLACEMENT_INIT;
+		const WNNNodePlacement *last;
+
+		assert_ok(wnnGraphGetPlacement(graph, &placement));
+		assert_int_equal(placement.npuCount, i);
+		last = &placement.nodes[placement.nodeCount - 1];
+		assert_int_equal(last->device, WNNNodeDevice_CPU);
+		assert_int_equal(strncmp(last->kernel.data, "cpu/binary-integers", 19), 0);
+		assert_int_equal(!strncmp(last->reasonText.data, why, sizeof(why) - 1), i);
+		check_bits(context, graph);
+		wnnGraphRelease(graph);
+		wnnContextRelease(context);
+	}
+	wnnInstanceRelease(instance);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -535,6 +607,7 @@ int main(void)
 		TEST(an_operand_keeps_its_builder),
 		TEST(constants_are_copied),
 		TEST(borrowed_constants_come_back_once),
+		cmocka_unit_test(functions_of_integers),
 		cmocka_unit_test(a_borrowed_constant_survives_the_instance),
 		TEST(borrowing_without_a_builder),
 		TEST(constants_of_tensors),

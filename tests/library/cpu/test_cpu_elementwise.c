@@ -3,7 +3,7 @@
  * Functions of one and of two elements: random nodes on the fast layer and on the reference, with numbers that are none or infinite,
  * that wrap, that are divided by 0, and lines that are broadcast.
  */
-#include "rig.h"
+#include "exact.h"
 
 #include <math.h>
 
@@ -138,13 +138,13 @@ static bool unary_integers_round(void)
 static bool binary_integers_round(void)
 {
 	enum ir_dtype dtype = types[random_below(TYPES)];
-	union ir_attrs attrs = { .binary = { .kind = (enum ir_binary)random_below(IR_XOR + 1) } };
+	union ir_attrs attrs = { .binary = { .kind = (enum ir_binary)random_below(IR_EQ) } };
 	int64_t dims[8];
 	uint32_t rank = random_dims(dims);
 	struct ir_type type;
 	struct rig rig;
 
-	if (attrs.binary.kind >= IR_AND)
+	if (attrs.binary.kind >= IR_AND && attrs.binary.kind <= IR_XOR)
 		dtype = IR_U8;
 	attrs.binary.act = random_function(dtype);
 	if (random_below(2))
@@ -203,6 +203,84 @@ static void test_odd_numbers(void **state)
 	}
 }
 
+static void check(enum ir_binary kind, enum ir_dtype dtype, int64_t n, const int64_t *a,
+		  const int64_t *b, const int64_t *expected)
+{
+	union ir_attrs attrs = { .binary = { .kind = kind, .act.kind = IR_UNARY_NONE } };
+	struct rig rig;
+
+	rig_init(&rig);
+	add_ints(&rig, dtype, n, a);
+	add_ints(&rig, dtype, n, b);
+	expect_line(&rig, IR_OP_BINARY, &attrs, dtype, n, expected, NULL);
+	/* The second is one for all. */
+	for (int64_t i = 0; i < n; i++) {
+		rig_init(&rig);
+		add_ints(&rig, dtype, 1, a + i);
+		add_ints(&rig, dtype, 1, b + i);
+		expect_line(&rig, IR_OP_BINARY, &attrs, dtype, 1, expected + i, NULL);
+	}
+}
+
+static void test_bits(void **state)
+{
+	(void)state;
+	for (int t = 0; t < 3; t++) {
+		enum ir_dtype s = signed_types[t], u = unsigned_types[t];
+		int64_t min = lowest(s), max = highest(s), all = highest(u);
+
+		check(IR_BIT_AND, s, 6, INTS(12, -1, min, max, -6, 0), INTS(10, 5, max, -1, 7, -1),
+		      INTS(8, 5, 0, max, 2, 0));
+		check(IR_BIT_OR, s, 6, INTS(12, -1, min, max, -6, 0), INTS(10, 5, max, -1, 7, 3),
+		      INTS(14, -1, -1, -1, -1, 3));
+		check(IR_BIT_XOR, s, 6, INTS(12, -1, min, max, -6, 0), INTS(10, 5, max, -1, 7, 3),
+		      INTS(6, -6, -1, min, -3, 3));
+		check(IR_BIT_AND, u, 5, INTS(12, all, all, 0, 85), INTS(10, 5, all, all, 51),
+		      INTS(8, 5, all, 0, 17));
+		check(IR_BIT_OR, u, 5, INTS(12, all, 0, 0, 85), INTS(10, 5, all, 0, 51),
+		      INTS(14, all, all, 0, 119));
+		check(IR_BIT_XOR, u, 5, INTS(12, all, all, 0, 85), INTS(10, all, 0, 0, 51),
+		      INTS(6, 0, all, 0, 102));
+	}
+}
+
+static void test_shifts(void **state)
+{
+	(void)state;
+	for (int t = 0; t < 3; t++) {
+		enum ir_dtype s = signed_types[t], u = unsigned_types[t];
+		int64_t min = lowest(s), max = highest(s), all = highest(u);
+		int64_t bits = (int64_t)ir_dtype_bits(s);
+
+		check(IR_SHIFT_LEFT, s, 8, INTS(1, 3, -1, max, 1, -5, 7, min),
+		      INTS(0, 2, 1, 1, bits - 1, bits, -1, 1), INTS(1, 12, -2, -2, min, 0, 0, 0));
+		check(IR_SHIFT_RIGHT, s, 8, INTS(12, -12, -1, min, max, -5, 7, -7),
+		      INTS(2, 2, 1, bits - 1, bits - 1, bits, -1, min),
+		      INTS(3, -3, -1, -1, 0, -1, 0, -1));
+		check(IR_SHIFT_LEFT, u, 5, INTS(1, 3, all, 1, all), INTS(0, 2, bits, bits - 1, all),
+		      INTS(1, 12, 0, min, 0));
+		check(IR_SHIFT_RIGHT, u, 6, INTS(12, all, all, all, 7, min),
+		      INTS(2, bits - 1, bits, bits + 1, all, bits - 2), INTS(3, 1, 0, 0, 0, 2));
+	}
+}
+
+static void test_remainders(void **state)
+{
+	(void)state;
+	for (int t = 0; t < 3; t++) {
+		enum ir_dtype s = signed_types[t], u = unsigned_types[t];
+		int64_t min = lowest(s), max = highest(s), all = highest(u);
+
+		check(IR_REMAINDER, s, 9, INTS(7, -7, 7, -7, 6, min, min, -5, max),
+		      INTS(3, 3, -3, -3, 3, -1, 0, 0, min), INTS(1, -1, 1, -1, 0, 0, min, -5, max));
+		check(IR_FLOORED_REMAINDER, s, 9, INTS(7, -7, 7, -7, -6, min, min, -5, max),
+		      INTS(3, 3, -3, -3, 3, -1, 0, 0, min), INTS(1, 2, -2, -1, 0, 0, min, -5, -1));
+		for (int kind = IR_REMAINDER; kind <= IR_FLOORED_REMAINDER; kind++)
+			check((enum ir_binary)kind, u, 5, INTS(7, all, all, 5, 0),
+			      INTS(3, all, 2, 0, all), INTS(1, 0, 1, 5, 0));
+	}
+}
+
 FAMILY(unary)
 FAMILY(binary)
 FAMILY(unary_integers)
@@ -221,7 +299,8 @@ int main(void)
 		cmocka_unit_test(test_unary),	       cmocka_unit_test(test_binary),
 		cmocka_unit_test(test_unary_integers), cmocka_unit_test(test_binary_integers),
 		cmocka_unit_test(test_says),	       cmocka_unit_test(test_odd_numbers),
-		cmocka_unit_test(test_all_seen),
+		cmocka_unit_test(test_bits),	       cmocka_unit_test(test_shifts),
+		cmocka_unit_test(test_remainders),     cmocka_unit_test(test_all_seen),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -207,6 +207,67 @@ static void binary_functions(void **state)
 		}
 }
 
+/* The structure in the chain says which function of integers it is. */
+static void functions_of_integers(void **state)
+{
+	static const struct {
+		binary_fn call;
+		WNNIntegerFunction function;
+		int kind; /* -1: none */
+	} cases[] = {
+		{ wnnGraphBuilderLogicalAnd, WNNIntegerFunction_Bits, IR_BIT_AND },
+		{ wnnGraphBuilderLogicalOr, WNNIntegerFunction_Bits, IR_BIT_OR },
+		{ wnnGraphBuilderLogicalXor, WNNIntegerFunction_Bits, IR_BIT_XOR },
+		{ wnnGraphBuilderMul, WNNIntegerFunction_Bits, IR_SHIFT_LEFT },
+		{ wnnGraphBuilderDiv, WNNIntegerFunction_Bits, IR_SHIFT_RIGHT },
+		{ wnnGraphBuilderDiv, WNNIntegerFunction_Remainder, IR_REMAINDER },
+		{ wnnGraphBuilderDiv, WNNIntegerFunction_FlooredRemainder, IR_FLOORED_REMAINDER },
+		{ wnnGraphBuilderMul, WNNIntegerFunction_Remainder, -1 },
+		{ wnnGraphBuilderLogicalOr, WNNIntegerFunction_FlooredRemainder, -1 },
+		{ wnnGraphBuilderDiv, 0, -1 },
+		{ wnnGraphBuilderLogicalAnd, 4, -1 },
+	};
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		WNNIntegerDetails details = WNN_INTEGER_DETAILS_INIT, second = details;
+		WNNOperatorOptions o = WNN_OPERATOR_OPTIONS_INIT;
+
+		details.function = cases[i].function;
+		o.nextInChain = &details.chain;
+		for (uint32_t t = 1; t <= 8; t++) {
+			WNNOperand a = fixture_input(f, t, DIMS(4, 1, 3));
+			WNNOperand b = fixture_input(f, t, DIMS(2, 1));
+			WNNOperand y = cases[i].call(f->b, a, b, &o);
+
+			if (t <= WNNOperandDataType_Float16) {
+				assert_type_error(y, "; allowed are int32, uint32, int64, uint64, "
+						     "int8, uint8");
+				continue;
+			}
+			if (cases[i].kind < 0) {
+				assert_type_error(y, "which is no function of this operator");
+				continue;
+			}
+			assert_operand(y, t, DIMS(4, 2, 3));
+			assert_int_equal(y->value->def->op, IR_OP_BINARY);
+			assert_int_equal(y->value->def->attrs.binary.kind, cases[i].kind);
+			assert_int_equal(y->value->def->attrs.binary.act.kind, IR_UNARY_NONE);
+			assert_type_error(cases[i].call(f->b, a,
+							fixture_input(f, t % 8 + 1, DIMS(1)), &o),
+					  " has type ");
+			assert_type_error(cases[i].call(f->b, a, fixture_input(f, t, DIMS(2)), &o),
+					  "cannot be broadcast together: 3 and 2 differ");
+		}
+		details.chain.next = &second.chain;
+		assert_type_error(cases[i].call(f->b, SCALAR(f, Uint8), SCALAR(f, Uint8), &o),
+				  "is not known for this operator, or given twice");
+		details.chain.next = NULL;
+		assert_type_error(wnnGraphBuilderAdd(f->b, SCALAR(f, Uint8), SCALAR(f, Uint8), &o),
+				  "is not known for this operator");
+	}
+}
+
 static void scalars_broadcast(void **state)
 {
 	struct fixture *f = *state;
@@ -262,10 +323,11 @@ static void cast_and_identity(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		GRAPH_TEST(unary_functions),   GRAPH_TEST(parameters_are_cast),
-		GRAPH_TEST(clamp_bounds),      GRAPH_TEST(binary_functions),
-		GRAPH_TEST(scalars_broadcast), GRAPH_TEST(broadcasting_has_a_limit),
-		GRAPH_TEST(where_selects),     GRAPH_TEST(cast_and_identity),
+		GRAPH_TEST(unary_functions),	   GRAPH_TEST(parameters_are_cast),
+		GRAPH_TEST(clamp_bounds),	   GRAPH_TEST(binary_functions),
+		GRAPH_TEST(scalars_broadcast),	   GRAPH_TEST(broadcasting_has_a_limit),
+		GRAPH_TEST(where_selects),	   GRAPH_TEST(cast_and_identity),
+		GRAPH_TEST(functions_of_integers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

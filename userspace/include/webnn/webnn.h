@@ -265,6 +265,11 @@ typedef enum WNNSType {
 	WNNSType_TensorHostMemory = 0x10008,
 	/** WNNDispatchCopies of webnn_npu.h, in the chain of WNNDispatchStatistics. */
 	WNNSType_DispatchCopies = 0x10009,
+	/**
+	 * WNNIntegerDetails of webnn_npu.h, in the chain of the WNNOperatorOptions of logicalAnd,
+	 * logicalOr, logicalXor, mul and div.
+	 */
+	WNNSType_IntegerDetails = 0x1000a,
 	/** Makes the type 32 bits wide; no value. */
 	WNNSType_Force32 = 0x7FFFFFFF
 } WNNSType;

@@ -144,6 +144,32 @@ typedef enum WNNExactness {
 } WNNExactness;
 
 /**
+ * What an operator with WNNIntegerDetails computes.
+ */
+typedef enum WNNIntegerFunction {
+	/** None: TypeError. */
+	WNNIntegerFunction_Undefined = 0,
+	/**
+	 * logicalAnd, logicalOr and logicalXor combine each bit. mul shifts a by b bits to the
+	 * left, div to the right, where the sign of a negative number fills in. By less than no
+	 * bits, or by as many as the type has or more, nothing is left of a but what fills in.
+	 */
+	WNNIntegerFunction_Bits = 1,
+	/**
+	 * div: what is left of a where the quotient is rounded towards 0. It has the sign of a. By
+	 * 0 it is a.
+	 */
+	WNNIntegerFunction_Remainder = 2,
+	/**
+	 * div: what is left of a where the quotient is rounded down. It has the sign of b. By 0 it
+	 * is a.
+	 */
+	WNNIntegerFunction_FlooredRemainder = 3,
+	/** Makes the type 32 bits wide; no value. */
+	WNNIntegerFunction_Force32 = 0x7FFFFFFF
+} WNNIntegerFunction;
+
+/**
  * What a mapped tensor may be used for.
  */
 typedef enum WNNMapMode {
@@ -460,6 +486,26 @@ typedef struct WNNArgMinMaxDetails {
 /** A WNNArgMinMaxDetails with the defaults. */
 #define WNN_ARG_MIN_MAX_DETAILS_INIT \
 	WNN_VALUE(WNNArgMinMaxDetails, WNN_ARG_MIN_MAX_DETAILS_STATIC_INIT)
+
+/**
+ * Has operators compute functions of two integers that other formats have and WebNN has not, in the
+ * chain of the WNNOperatorOptions of logicalAnd, logicalOr, logicalXor, mul and div. Operators with
+ * this structure take integers of any type, and the result has their type. They run on the CPU.
+ */
+typedef struct WNNIntegerDetails {
+	/** sType is WNNSType_IntegerDetails. */
+	WNNChainedStruct chain;
+	/** Which function. */
+	WNNIntegerFunction function;
+} WNNIntegerDetails;
+
+/** Initialiser of WNNIntegerDetails with the defaults, for static objects in strict C. */
+#define WNN_INTEGER_DETAILS_STATIC_INIT { \
+	/* .chain = */ { NULL, WNNSType_IntegerDetails }, \
+	/* .function = */ WNNIntegerFunction_Undefined \
+}
+/** A WNNIntegerDetails with the defaults. */
+#define WNN_INTEGER_DETAILS_INIT WNN_VALUE(WNNIntegerDetails, WNN_INTEGER_DETAILS_STATIC_INIT)
 
 /**
  * A text that belongs to the caller; wnnStringFreeMembers frees it.

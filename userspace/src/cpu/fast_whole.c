@@ -46,6 +46,36 @@ struct whole {
 	 is_below(v) && v == (value) - 1 ? (value)((unsigned_value)0 - (unsigned_value)u) : \
 					   u / v)
 
+/* What is shifted by all bits or more leaves the sign, which fills in from the left, or nothing. */
+#define SHIFTS(name, type, unsigned_type, is_below)                                       \
+	INLINE type left_##name(type u, type v)                                           \
+	{                                                                                 \
+		const unsigned_type bits = 8 * sizeof(type), by = (unsigned_type)v;       \
+                                                                                          \
+		return by < bits ? (type)((unsigned_type)u << by) : 0;                    \
+	}                                                                                 \
+	INLINE type right_##name(type u, type v)                                          \
+	{                                                                                 \
+		const unsigned_type bits = 8 * sizeof(type), by = (unsigned_type)v;       \
+                                                                                          \
+		if (is_below((type) - 1))                                                 \
+			return (type)(u >> (by < bits ? by : (unsigned_type)(bits - 1))); \
+		return by < bits ? (type)(u >> by) : 0;                                   \
+	}
+
+/* The remainder by 0 is what was divided. That of the least number by -1 is beyond what processors divide. */
+#define REMAINDERS(name, type, unsigned_type, is_below)                                 \
+	INLINE type rest_##name(type u, type v)                                         \
+	{                                                                               \
+		return v == 0 ? u : is_below(v) && v == (type) - 1 ? 0 : (type)(u % v); \
+	}                                                                               \
+	INLINE type floored_##name(type u, type v)                                      \
+	{                                                                               \
+		type rest = rest_##name(u, v);                                          \
+                                                                                        \
+		return rest && is_below(rest) != is_below(v) ? (type)(rest + v) : rest; \
+	}
+
 /* A negative exponent gives what truncation of the true quotient gives; 0 to a negative power is 0. */
 #define POWERS(name, type, unsigned_type, is_below)                                 \
 	static type power_##name(type base, type exponent)                          \
@@ -135,8 +165,29 @@ struct whole {
 		case IR_OR:                                                                     \
 			PAIRS((u != 0) | (v != 0));                                             \
 			break;                                                                  \
-		default:                                                                        \
+		case IR_XOR:                                                                    \
 			PAIRS((u != 0) ^ (v != 0));                                             \
+			break;                                                                  \
+		case IR_BIT_AND:                                                                \
+			PAIRS(u &v);                                                            \
+			break;                                                                  \
+		case IR_BIT_OR:                                                                 \
+			PAIRS(u | v);                                                           \
+			break;                                                                  \
+		case IR_BIT_XOR:                                                                \
+			PAIRS(u ^ v);                                                           \
+			break;                                                                  \
+		case IR_SHIFT_LEFT:                                                             \
+			PAIRS(left_##name(u, v));                                               \
+			break;                                                                  \
+		case IR_SHIFT_RIGHT:                                                            \
+			PAIRS(right_##name(u, v));                                              \
+			break;                                                                  \
+		case IR_REMAINDER:                                                              \
+			PAIRS(rest_##name(u, v));                                               \
+			break;                                                                  \
+		default:                                                                        \
+			PAIRS(floored_##name(u, v));                                            \
 		}                                                                               \
 	}                                                                                       \
 	static void binary_##name(enum ir_binary kind, void *y, const void *a, int64_t sa,      \
@@ -158,6 +209,8 @@ struct whole {
 	X(i64, int64_t, uint64_t, IS_BELOW)  \
 	X(u64, uint64_t, uint64_t, IS_NEVER)
 WHOLES(POWERS)
+WHOLES(SHIFTS)
+WHOLES(REMAINDERS)
 WHOLES(UNARY)
 WHOLES(BINARY)
 

@@ -71,6 +71,29 @@ static int64_t divide_int(enum ir_dtype dtype, int64_t a, int64_t b)
 	return b == -1 ? (int64_t)(0 - (uint64_t)a) : a / b;
 }
 
+/* The sign fills what is shifted in from the left. */
+static int64_t shift_int(enum ir_binary kind, enum ir_dtype dtype, int64_t a, int64_t b)
+{
+	bool is_unsigned = dtype == IR_U8 || dtype == IR_U32 || dtype == IR_U64;
+	uint64_t bits = ir_dtype_bits(dtype);
+
+	if (kind == IR_SHIFT_LEFT)
+		return (uint64_t)b < bits ? (int64_t)((uint64_t)a << b) : 0;
+	if (is_unsigned)
+		return (uint64_t)b < bits ? (int64_t)((uint64_t)a >> b) : 0;
+	return a >> ((uint64_t)b < bits ? b : 63);
+}
+
+static int64_t remainder_int(enum ir_binary kind, enum ir_dtype dtype, int64_t a, int64_t b)
+{
+	int64_t rest = (int64_t)((uint64_t)a - (uint64_t)divide_int(dtype, a, b) * (uint64_t)b);
+	bool is_unsigned = dtype == IR_U8 || dtype == IR_U32 || dtype == IR_U64;
+
+	if (kind == IR_FLOORED_REMAINDER && !is_unsigned && b && rest && (rest < 0) != (b < 0))
+		rest += b;
+	return rest;
+}
+
 static int64_t apply_int(enum ir_binary kind, enum ir_dtype dtype, int64_t a, int64_t b)
 {
 	bool is_unsigned = dtype == IR_U8 || dtype == IR_U32 || dtype == IR_U64;
@@ -99,6 +122,18 @@ static int64_t apply_int(enum ir_binary kind, enum ir_dtype dtype, int64_t a, in
 		return a || b;
 	case IR_XOR:
 		return !a != !b;
+	case IR_BIT_AND:
+		return a & b;
+	case IR_BIT_OR:
+		return a | b;
+	case IR_BIT_XOR:
+		return a ^ b;
+	case IR_SHIFT_LEFT:
+	case IR_SHIFT_RIGHT:
+		return shift_int(kind, dtype, a, b);
+	case IR_REMAINDER:
+	case IR_FLOORED_REMAINDER:
+		return remainder_int(kind, dtype, a, b);
 	default:
 		return 0;
 	}

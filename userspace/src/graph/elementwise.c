@@ -228,6 +228,45 @@ static enum ir_binary binary_kind(enum wnn_op op)
 	}
 }
 
+/* What the structure in the chain of an operator has it compute; -1: there is no such function. */
+static int integer_kind(enum wnn_op op, WNNIntegerFunction function)
+{
+	if (op == WNN_OP_DIV && function == WNNIntegerFunction_Remainder)
+		return IR_REMAINDER;
+	if (op == WNN_OP_DIV && function == WNNIntegerFunction_FlooredRemainder)
+		return IR_FLOORED_REMAINDER;
+	if (function != WNNIntegerFunction_Bits)
+		return -1;
+	switch (op) {
+	case WNN_OP_LOGICAL_AND:
+		return IR_BIT_AND;
+	case WNN_OP_LOGICAL_OR:
+		return IR_BIT_OR;
+	case WNN_OP_LOGICAL_XOR:
+		return IR_BIT_XOR;
+	case WNN_OP_MUL:
+		return IR_SHIFT_LEFT;
+	default:
+		return IR_SHIFT_RIGHT;
+	}
+}
+
+static int set_integer_kind(struct wnn_rule *rule, enum ir_binary *kind)
+{
+	const WNNIntegerDetails *details =
+		(const WNNIntegerDetails *)rule_options(rule, WNNOperatorOptions)->nextInChain;
+	int integer;
+
+	if (!details)
+		return 0;
+	integer = integer_kind(rule->call->op, details->function);
+	if (integer < 0)
+		return rule_error(rule, "function is %u, which is no function of this operator",
+				  (unsigned int)details->function);
+	*kind = (enum ir_binary)integer;
+	return 0;
+}
+
 static int broadcast_call(struct wnn_rule *rule, struct ir_type *type, union ir_attrs *attrs)
 {
 	attrs->binary.kind = binary_kind(rule->call->op);
@@ -241,7 +280,7 @@ int rule_binary(struct wnn_rule *rule)
 	union ir_attrs attrs = { 0 };
 	struct ir_type type;
 
-	if (broadcast_call(rule, &type, &attrs))
+	if (broadcast_call(rule, &type, &attrs) || set_integer_kind(rule, &attrs.binary.kind))
 		return -1;
 	return rule_emit_call(rule, IR_OP_BINARY, &type, &attrs);
 }

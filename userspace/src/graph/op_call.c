@@ -150,10 +150,27 @@ static int check_attributes(const struct wnn_attribute *attributes, uint32_t cou
 /* Whether a chain is the one struct that is defined for this operator. */
 static bool is_known(enum wnn_op op, const WNNChainedStruct *chain)
 {
-	WNNSType type = op == WNN_OP_LSTM || op == WNN_OP_GRU	     ? WNNSType_RecurrentDetails :
-			op == WNN_OP_ARG_MIN || op == WNN_OP_ARG_MAX ? WNNSType_ArgMinMaxDetails :
-								       0;
+	WNNSType type = 0;
 
+	switch (op) {
+	case WNN_OP_LSTM:
+	case WNN_OP_GRU:
+		type = WNNSType_RecurrentDetails;
+		break;
+	case WNN_OP_ARG_MIN:
+	case WNN_OP_ARG_MAX:
+		type = WNNSType_ArgMinMaxDetails;
+		break;
+	case WNN_OP_LOGICAL_AND:
+	case WNN_OP_LOGICAL_OR:
+	case WNN_OP_LOGICAL_XOR:
+	case WNN_OP_MUL:
+	case WNN_OP_DIV:
+		type = WNNSType_IntegerDetails;
+		break;
+	default:
+		break;
+	}
 	return type && chain->sType == type && !chain->next;
 }
 

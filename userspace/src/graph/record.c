@@ -49,11 +49,24 @@ static int check_owner(struct wnn_rule *rule)
 	return 0;
 }
 
+/* The types of an operand. With a structure in its chain a function of two is one of integers. */
+static WNNOperandDataTypeSet types_of(struct wnn_rule *rule, const struct wnn_op_operand *info)
+{
+	const WNNOperatorOptions *options = rule->call->options;
+	WNNOperandDataTypeSet types = 0;
+
+	if (!options->nextInChain || options->nextInChain->sType != WNNSType_IntegerDetails)
+		return wnn_limits_types(&rule->builder->config.limits, info);
+	for (WNNOperandDataType t = WNNOperandDataType_Int32; t <= WNNOperandDataType_Uint8; t++)
+		types |= WNN_DATA_TYPE_BIT(t);
+	return types;
+}
+
 static int check_data_type(struct wnn_rule *rule, size_t i, const struct wnn_op_operand *info)
 {
 	const struct ir_type *type = rule_type(rule, i);
 	WNNOperandDataTypeSet bit = WNN_DATA_TYPE_BIT(wnn_dtype_from_ir(type->dtype));
-	WNNOperandDataTypeSet types = wnn_limits_types(&rule->builder->config.limits, info);
+	WNNOperandDataTypeSet types = types_of(rule, info);
 	char what[64], allowed[128];
 
 	operand_text(rule, i, what, sizeof(what));

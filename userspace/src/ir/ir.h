@@ -130,24 +130,35 @@ static inline bool ir_unary_is_gate(int kind)
 	return kind == IR_SWISH || kind == IR_MISH || kind == IR_GELU_TANH || kind == IR_HARD_GATE;
 }
 
-/* Functions of two operands; from eq on they compare (IR_OP_COMPARE). */
-#define IR_BINARY_KINDS(X) \
-	X(ADD, "add")      \
-	X(SUB, "sub")      \
-	X(MUL, "mul")      \
-	X(DIV, "div")      \
-	X(MAX, "max")      \
-	X(MIN, "min")      \
-	X(POW, "pow")      \
-	X(PRELU, "prelu")  \
-	X(AND, "and")      \
-	X(OR, "or")        \
-	X(XOR, "xor")      \
-	X(EQ, "eq")        \
-	X(NE, "ne")        \
-	X(GT, "gt")        \
-	X(GE, "ge")        \
-	X(LT, "lt")        \
+/*
+ * Functions of two operands; from eq on they compare (IR_OP_COMPARE). From bit_and to floored_remainder they are of integers
+ * only. A shift by less than no bits, or by as many as the type has or more, leaves nothing but the sign that a shift to
+ * the right fills in. A remainder by 0 is what was divided; the first has the sign of a, the floored one that of b.
+ */
+#define IR_BINARY_KINDS(X)                        \
+	X(ADD, "add")                             \
+	X(SUB, "sub")                             \
+	X(MUL, "mul")                             \
+	X(DIV, "div")                             \
+	X(MAX, "max")                             \
+	X(MIN, "min")                             \
+	X(POW, "pow")                             \
+	X(PRELU, "prelu")                         \
+	X(AND, "and")                             \
+	X(OR, "or")                               \
+	X(XOR, "xor")                             \
+	X(BIT_AND, "bit_and")                     \
+	X(BIT_OR, "bit_or")                       \
+	X(BIT_XOR, "bit_xor")                     \
+	X(SHIFT_LEFT, "shift_left")               \
+	X(SHIFT_RIGHT, "shift_right")             \
+	X(REMAINDER, "remainder")                 \
+	X(FLOORED_REMAINDER, "floored_remainder") \
+	X(EQ, "eq")                               \
+	X(NE, "ne")                               \
+	X(GT, "gt")                               \
+	X(GE, "ge")                               \
+	X(LT, "lt")                               \
 	X(LE, "le")
 enum ir_binary { IR_BINARY_KINDS(IR_ENUMERATOR) IR_BINARY_COUNT };
 
