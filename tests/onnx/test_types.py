@@ -140,6 +140,32 @@ def shift_cases():
                {"y": Typed(kind, right), "z": Typed(kind, left)}, ())
 
 
+def bitwise_cases():
+    """Each bit, and what division leaves: with the sign of the divisor, or that of what is divided."""
+    for kind in (INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64):
+        signed, bits = numpy.dtype(PLAIN[kind]).kind == "i", 8 * numpy.dtype(PLAIN[kind]).itemsize
+        low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
+        numbers = [high, 1, 12, 85, high // 3] + ([low, -1, -7] if signed else [high // 2 + 1])
+        pairs = [(x, y) for x in (low, *numbers) for y in numbers]
+        a, b = (Typed(kind, numpy.array([pair[i] for pair in pairs], PLAIN[kind])) for i in (0, 1))
+        x, y = a.elements, b.elements
+        rest = [abs(x) % abs(y) * (-1 if x < 0 else 1) for x, y in pairs]
+        results = {"n": ~x, "c": x & y, "d": x | y, "e": x ^ y,
+                   "f": numpy.array(rest, PLAIN[kind]),
+                   "g": numpy.array([x % y for x, y in pairs], PLAIN[kind])}
+        nodes = [node("BitwiseNot", "a", "n"), node("BitwiseAnd", "a b", "c"), node("BitwiseOr", "a b", "d"),
+                 node("BitwiseXor", "a b", "e"), node("Mod", "a b", "f", fmod=1), node("Mod", "a b", "g")]
+        yield (f"bitwise-{kind}", nodes, {"a": a, "b": b},
+               {name: Typed(kind, result) for name, result in results.items()}, ())
+    x, one = numpy.array([[7, -7, 12], [-1, 0, 100]], "<i4"), numpy.array([5], "<i4")
+    yield ("bitwise-broadcast", [node("BitwiseAnd", "a b", "c"), node("Mod", "b a", "d"), node("BitShift", "u v", "e",
+                                                                                              direction="LEFT")],
+           {"a": Typed(INT32, x + (x == 0)), "b": Typed(INT32, one), "u": Typed(UINT8, [[1], [3]]),
+            "v": Typed(UINT8, [0, 2, 7])},
+           {"c": Typed(INT32, (x + (x == 0)) & 5), "d": Typed(INT32, 5 % (x + (x == 0))),
+            "e": Typed(UINT8, [[1, 4, 128], [3, 12, 128]])}, ("b",))
+
+
 def scale_cases():
     """One scale, one for each row, and blocks of which the last is short."""
     for kind in (*SMALL, INT2, UINT2, INT16, UINT16):
@@ -249,7 +275,7 @@ def main():
     paths = []
     with tempfile.TemporaryDirectory() as folder:
         for cases in (cast_cases, power_cases, integer_cases, arithmetic_cases, shift_cases,
-                      scale_cases, bits_cases, move_cases, wide_cases):
+                      bitwise_cases, scale_cases, bits_cases, move_cases, wide_cases):
             for name, nodes, inputs, outputs, constants in cases():
                 paths.append(pathlib.Path(folder) / name)
                 write_typed(paths[-1], nodes, inputs, outputs, constants)

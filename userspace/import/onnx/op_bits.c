@@ -28,7 +28,7 @@ static WNNOperand power_of(struct onnx_node *node, WNNOperand shift, unsigned in
 }
 
 /*
- * A shift by n is a product or quotient with 2 to the power of n. A negative one, or one by all bits
+ * On the NPU, a shift by n is a product or quotient with 2 to the power of n. A negative one, or one by all bits
  * or more, leaves nothing but the sign that a shift to the right fills in.
  */
 int onnx_op_bit_shift(struct onnx_node *node)
@@ -44,6 +44,11 @@ int onnx_op_bit_shift(struct onnx_node *node)
 		return -1;
 	if (!left && strcmp(direction, "RIGHT"))
 		return onnx_refuse(node, "direction", "direction is neither LEFT nor RIGHT");
+	if (import_runs_on_cpu(node->b))
+		return onnx_out(node, 0,
+				import_integers(node->b,
+						left ? wnnGraphBuilderMul : wnnGraphBuilderDiv,
+						WNNIntegerFunction_Bits, x, shift, &node->options));
 	zero = x_like(node, x, 0);
 	valid = x_less(node, shift, x_like(node, x, bits));
 	if (is_signed)

@@ -204,8 +204,14 @@ static WNNOperand take_bit(struct onnx_node *node, WNNOperand *x, WNNOperand two
 	return bit;
 }
 
+static const import_combine_fn bitwise_functions[] = {
+	[B_AND] = wnnGraphBuilderLogicalAnd,
+	[B_OR] = wnnGraphBuilderLogicalOr,
+	[B_XOR] = wnnGraphBuilderLogicalXor,
+};
+
 /*
- * WebNN has no operators on bits: both numbers are taken apart bit by bit. A negative number counts
+ * The NPU has no operators on bits: both numbers are taken apart bit by bit. A negative number counts
  * as its complement, whose bits are all the others: the sign of the result follows from the signs.
  */
 int onnx_op_bitwise(struct onnx_node *node)
@@ -218,6 +224,10 @@ int onnx_op_bitwise(struct onnx_node *node)
 
 	if (!b)
 		return -1;
+	if (import_runs_on_cpu(node->b))
+		return onnx_out(node, 0,
+				import_integers(node->b, bitwise_functions[node->op->variant],
+						WNNIntegerFunction_Bits, a, b, &node->options));
 	if (type == ONNX_INT8 || type == ONNX_INT32 || type == ONNX_INT64) {
 		/* The bits of a two's complement number are those of the unsigned one. */
 		WNNOperandDataType wide = type == ONNX_INT64 ? WNNOperandDataType_Uint64 :

@@ -78,14 +78,20 @@ int onnx_op_mod(struct onnx_node *node)
 	WNNOperand a = onnx_in(node, 0);
 	WNNOperand b = a ? onnx_in(node, 1) : NULL;
 	int type = onnx_in_type(node, 0);
+	bool truncated = onnx_attr_int(node, "fmod", 0) || onnx_type_is_unsigned(type);
 	WNNOperand rest, zero, differ;
 
 	if (!b)
 		return -1;
+	if (!onnx_type_is_float(type) && import_runs_on_cpu(node->b))
+		return onnx_out(node, 0,
+				import_integers(node->b, wnnGraphBuilderDiv,
+						truncated ? WNNIntegerFunction_Remainder :
+							    WNNIntegerFunction_FlooredRemainder,
+						a, b, &node->options));
 	rest = onnx_type_is_float(type) ? exact_fmod(node, a, b, node->wide) :
 					  integer_rest(node, a, b);
-	if (onnx_attr_int(node, "fmod", 0) || type == ONNX_UINT8 || type == ONNX_UINT32 ||
-	    type == ONNX_UINT64)
+	if (truncated)
 		return onnx_out(node, 0, rest);
 	zero = x_like(node, a, 0);
 	differ = wnnGraphBuilderLogicalXor(node->b, x_less(node, rest, zero), x_less(node, b, zero),

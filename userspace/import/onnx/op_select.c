@@ -263,15 +263,6 @@ static int top_none(struct onnx_node *node, const struct onnx_shape *like, uint3
 	return 0;
 }
 
-/* Whether all operators run on the CPU, which selects; the NPU has no instruction for that. */
-static bool selects(struct onnx_node *node)
-{
-	WNNDeviceInfo info = WNN_DEVICE_INFO_INIT;
-
-	return wnnGraphBuilderGetDeviceInfo(node->b, &info) == WNNStatus_Success &&
-	       !info.accelerated;
-}
-
 static int top_k_by_selection(struct onnx_node *node, WNNOperand x, uint32_t axis, int64_t k)
 {
 	WNNArgMinMaxDetails details = WNN_ARG_MIN_MAX_DETAILS_INIT;
@@ -314,7 +305,7 @@ int onnx_op_top_k(struct onnx_node *node)
 		return -1;
 	if (!k)
 		return top_none(node, &shape, axis);
-	if (selects(node))
+	if (import_runs_on_cpu(node->b))
 		return top_k_by_selection(node, x, axis, k);
 	type = wnnOperandGetDataType(x);
 	if (type == WNNOperandDataType_Int8 || type == WNNOperandDataType_Uint8)

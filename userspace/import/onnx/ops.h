@@ -3,6 +3,7 @@
 #ifndef ONNX_OPS_H
 #define ONNX_OPS_H
 
+#include "../common/integers.h"
 #include "node.h"
 
 #define ONNX_INDICES ((int64_t)1 << 22) /* most positions that are written out as constants */

@@ -5,6 +5,7 @@
 
 #include <webnn/webnn.h>
 
+#include "../common/integers.h"
 #include "kinds.h"
 
 #define SHLO_MOST_LOWERED 32 /* operands or results that are of any number */
@@ -75,8 +76,7 @@ struct shlo_padding {
 WNNOperand shlo_lower_padded(const struct shlo_lower *l, WNNOperand x, int64_t *dims, int rank,
 			     const struct shlo_padding *padding, WNNOperand value);
 
-typedef WNNOperand (*shlo_combine_fn)(WNNGraphBuilder, WNNOperand, WNNOperand,
-				      WNNOperatorOptions const *);
+typedef import_combine_fn shlo_combine_fn;
 
 /* NULL where an operand is, as the builder has refused it. */
 static inline WNNOperand shlo_lower_both(const struct shlo_lower *l, shlo_combine_fn make,

@@ -57,13 +57,24 @@ static WNNOperand number(const struct shlo_lower *l, WNNOperandDataType type, in
 static WNNOperand divide(const struct shlo_lower *l, WNNOperand x, WNNOperand y, bool rest)
 {
 	WNNOperandDataType type = shlo_held_type(element_of(l));
-	WNNOperand quotient = shlo_lower_both(l, wnnGraphBuilderDiv, x, y);
+	WNNOperand quotient;
 
+	if (rest && import_runs_on_cpu(l->b))
+		return import_integers(l->b, wnnGraphBuilderDiv, WNNIntegerFunction_Remainder, x, y,
+				       &l->options);
+	quotient = shlo_lower_both(l, wnnGraphBuilderDiv, x, y);
 	if (rest)
 		return shlo_lower_both(l, wnnGraphBuilderSub, x,
 				       shlo_lower_both(l, wnnGraphBuilderMul, quotient, y));
 	return shlo_lower_choice(l, shlo_lower_both(l, wnnGraphBuilderEqual, y, number(l, type, 0)),
 				 number(l, type, -1), quotient);
+}
+
+/* On bits, as the CPU has it; what the NPU computes of other operators follows. */
+static WNNOperand on_bits(const struct shlo_lower *l, shlo_combine_fn make, WNNOperand x,
+			  WNNOperand y)
+{
+	return import_integers(l->b, make, WNNIntegerFunction_Bits, x, y, &l->options);
 }
 
 /* ---- shifts: products with powers of two, and quotients by them */
@@ -101,6 +112,8 @@ static WNNOperand shift_arithmetic(const struct shlo_lower *l, WNNOperand x, WNN
 	WNNOperand below, size, shifted;
 
 	x = shlo_lower_cast(l, x, type);
+	if (import_runs_on_cpu(l->b))
+		return on_bits(l, wnnGraphBuilderDiv, x, shlo_lower_cast(l, by, type));
 	below = shlo_lower_both(l, wnnGraphBuilderLesser, x, number(l, type, 0));
 	size = shlo_lower_choice(l, below, inverted(l, x), x);
 	shifted = shlo_lower_both(l, wnnGraphBuilderDiv, size,
@@ -112,8 +125,11 @@ static WNNOperand shift_logical(const struct shlo_lower *l, WNNOperand x, WNNOpe
 {
 	WNNOperandDataType type = plain_type(element_of(l));
 
-	return shlo_lower_both(l, wnnGraphBuilderDiv, shlo_lower_cast(l, x, type),
-			       power_of_two(l, shlo_lower_cast(l, by, type)));
+	x = shlo_lower_cast(l, x, type);
+	by = shlo_lower_cast(l, by, type);
+	if (import_runs_on_cpu(l->b))
+		return on_bits(l, wnnGraphBuilderDiv, x, by);
+	return shlo_lower_both(l, wnnGraphBuilderDiv, x, power_of_two(l, by));
 }
 
 /* ---- bits, one by one along a dimension of their own */
@@ -209,6 +225,12 @@ static WNNOperand combine_bits(const struct shlo_lower *l, int op, WNNOperand x,
 
 	if (!x || !y)
 		return NULL;
+	if (import_runs_on_cpu(l->b))
+		return on_bits(l,
+			       op == SHLO_B_AND ? wnnGraphBuilderLogicalAnd :
+			       op == SHLO_B_OR	? wnnGraphBuilderLogicalOr :
+						  wnnGraphBuilderLogicalXor,
+			       x, y);
 	/* In regions a constant is one number for all. */
 	if (!bits_init(&b, l, elements_of(wnnOperandGetShape(x)) == 1 ? y : x))
 		return NULL;
@@ -251,7 +273,9 @@ bool shlo_lower_integers(const struct shlo_lower *l, WNNOperand *out)
 		return true;
 	case SHLO_B_SHIFT_LEFT:
 		if (l->b)
-			*out = shlo_lower_both(l, wnnGraphBuilderMul, x, power_of_two(l, y));
+			*out = import_runs_on_cpu(l->b) ? on_bits(l, wnnGraphBuilderMul, x, y) :
+							  shlo_lower_both(l, wnnGraphBuilderMul, x,
+									  power_of_two(l, y));
 		return true;
 	case SHLO_B_SHIFT_RIGHT_ARITHMETIC:
 		if (l->b)
