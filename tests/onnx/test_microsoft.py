@@ -70,6 +70,15 @@ def bits_cases():
                   "z": zeros}
         yield ("GatherBlockQuantized", inputs, 1, ["d", "s"] + ["z"] * (zeros is not None),
                {"block_size": 16})
+    # Bytes that hold numbers of 8, 4 and 2 bits, with blocks that end short and without zero points.
+    for bits, row, block, zeros in ((8, 64, 16, False), (8, 64, 16, True), (4, 32, 32, False), (4, 32, 32, True),
+                                    (None, 40, 32, True), (4, 40, 64, False), (2, 8, 16, False), (2, 20, 16, True)):
+        count = row * 8 // (bits or 4)
+        blocks = -(-count // block)
+        inputs = {"d": bytes_of(10, row), "i": ints([3, 9], [0, -3]), "s": scales(10, blocks),
+                  "z": bytes_of(10, -(-blocks * (bits or 4) // 8)) if zeros else None}
+        yield ("GatherBlockQuantized", inputs, 1, ["d", "s"] + ["z"] * zeros,
+               {"block_size": block, "quantize_axis": -1} | ({"bits": bits} if bits else {}))
 
 
 def default_cases():
@@ -311,6 +320,23 @@ def eight_bits(inputs, bits, **_):
     return [(inputs["a"] @ weights.T).astype(numpy.float32)]
 
 
+def codes_of(array, bits, count):
+    """What bytes hold along the last dimension, the first numbers in the low bits."""
+    parts = [array >> shift & (1 << bits) - 1 for shift in range(0, 8, bits)]
+    return numpy.stack(parts, -1).reshape(*array.shape[:-1], -1)[..., :count].astype(float)
+
+
+def gather_blocks(inputs, block_size, bits=4, **_):
+    data, blocks = inputs["d"], inputs["s"].shape[-1]
+    if not isinstance(data, numpy.ndarray):
+        return None
+    codes = codes_of(data, bits, None)
+    zeros = 1 << bits - 1 if inputs["z"] is None else \
+        codes_of(inputs["z"], bits, blocks).repeat(block_size, -1)[:, :codes.shape[-1]]
+    return [((codes - zeros) * inputs["s"].repeat(block_size, -1)[:, :codes.shape[-1]])
+            .astype(numpy.float32)[inputs["i"]]]
+
+
 def erf(x):
     return numpy.vectorize(math.erf)(x.astype(float))
 
@@ -359,10 +385,11 @@ def packed_attention(inputs, num_heads, scale=None):
     return [y.reshape(*y.shape[:2], -1).astype(numpy.float32)]
 
 
-# What ONNX Runtime has no kernel for on the CPU.
+# What ONNX Runtime has no kernel for on the CPU, or not in all of its versions.
 BY_HAND = {"QLinearReduceMean": reduce_mean, "eight bits": eight_bits, "GroupNorm": group_norm,
            "SkipGroupNorm": group_norm, "BiasAdd": bias_add, "BiasSplitGelu": bias_split_gelu,
-           "GemmFastGelu": gemm_fast_gelu, "packed": packed_attention}
+           "GemmFastGelu": gemm_fast_gelu, "packed": packed_attention,
+           "GatherBlockQuantized": gather_blocks}
 # Nodes on integers, and the operators that become them.
 INTEGERS = {"MatMulNBits-bits_cases-5": "wmatmul", "QLinearAdd-quantised_cases-0": "qbinary",
             "QLinearSigmoid-quantised_cases-2": "qunary", "QGemm-quantised_cases-17": "qmatmul",
@@ -392,11 +419,12 @@ def main():
                 feed = {key: value for key, value in inputs.items()
                         if value is not None and key not in constants}
                 path = pathlib.Path(folder) / f"{name}-{cases.__name__}-{number}"
-                kind = "eight bits" if attributes.get("bits") == 8 else "packed" if any(
+                kind = "eight bits" if attributes.get("bits") == 8 and name == "MatMulNBits" else "packed" if any(
                     array is not None and array.ndim == 5 for key, array in inputs.items()
                     if key in "qk") else name
                 by_hand = BY_HAND.get(kind)
-                results = by_hand(inputs, **attributes) if by_hand else run_reference(model, feed)
+                results = by_hand(inputs, **attributes) if by_hand else None
+                results = results or run_reference(model, feed)
                 write_case(path, model, feed.values(), results)
                 (rounded if name.startswith(STEPS) else
                  halves if cases is half_cases else exact).append(path)

@@ -160,10 +160,32 @@ static struct onnx_value *stretch(struct onnx_node *node, struct onnx_value *val
 	return result;
 }
 
-/* WebNN's blocks divide a dimension; those of ONNX may end with a short one. */
+int onnx_stretch_blocks(struct onnx_node *node, const struct onnx_shape *shape, uint32_t axis,
+			int64_t block, size_t first)
+{
+	int64_t size = shape->dim[axis], blocks = size / block + (size % block != 0);
+
+	for (size_t i = first; i < first + 2 && i < node->input_count; i++) {
+		const struct onnx_shape *own = onnx_in_shape(node, i);
+
+		if (!node->inputs[i] || node->inputs[i]->sequence)
+			continue;
+		if (own->rank != shape->rank || own->dim[axis] != blocks)
+			return onnx_refuse(node, "block_size",
+					   "the scales do not fit blocks of %lld",
+					   (long long)block);
+		if (size % block == 0)
+			continue;
+		node->inputs[i] = stretch(node, node->inputs[i], axis, block, size);
+		if (!node->inputs[i])
+			return -1;
+	}
+	return 0;
+}
+
 static int stretch_blocks(struct onnx_node *node)
 {
-	int64_t block = onnx_attr_int(node, "block_size", 0), size;
+	int64_t block = onnx_attr_int(node, "block_size", 0);
 	struct onnx_shape shape = *onnx_in_shape(node, 0);
 	uint32_t axis;
 
@@ -171,23 +193,7 @@ static int stretch_blocks(struct onnx_node *node)
 		return 0;
 	if (onnx_axis(node, "axis", onnx_attr_int(node, "axis", 1), shape.rank, &axis))
 		return -1;
-	size = shape.dim[axis];
-	if (size % block == 0)
-		return 0;
-	for (size_t i = 1; i < 3 && i < node->input_count; i++) {
-		const struct onnx_shape *own = onnx_in_shape(node, i);
-
-		if (!node->inputs[i] || node->inputs[i]->sequence)
-			continue;
-		if (own->rank != shape.rank || own->dim[axis] != (size + block - 1) / block)
-			return onnx_refuse(node, "block_size",
-					   "the scales do not fit blocks of %lld",
-					   (long long)block);
-		node->inputs[i] = stretch(node, node->inputs[i], axis, block, size);
-		if (!node->inputs[i])
-			return -1;
-	}
-	return 0;
+	return shape.dim[axis] % block ? onnx_stretch_blocks(node, &shape, axis, block, 1) : 0;
 }
 
 int onnx_op_dequantize(struct onnx_node *node)

@@ -282,29 +282,110 @@ int onnx_op_matmul_bits(struct onnx_node *node)
 	return onnx_out(node, 0, y);
 }
 
+/* Numbers of 2 or 4 bits that the file keeps in bytes, @count of them along the last dimension. */
+static struct onnx_value *unpacked(struct onnx_node *node, size_t input, const char *what,
+				   int64_t bits, int64_t count)
+{
+	struct onnx_value *from = node->inputs[input], *to = onnx_new_value(node);
+	uint32_t last = from->shape.rank - 1;
+	int64_t per = 8 / bits, row = from->shape.dim[last], elements;
+	const uint8_t *codes = from->data;
+	uint8_t *data;
+
+	if (!codes) {
+		onnx_refuse_variable(node, input, what);
+		return NULL;
+	}
+	if (row != (count + per - 1) / per) {
+		onnx_refuse(node, what, "%s has rows of %lld bytes for %lld numbers", what,
+			    (long long)row, (long long)count);
+		return NULL;
+	}
+	if (!to)
+		return NULL;
+	*to = *from;
+	to->type = ONNX_UINT4;
+	to->shape.dim[last] = count;
+	to->operand = NULL;
+	to->carrier = NULL;
+	/* The bytes are those of uint4 already. */
+	if (bits == 4 && count % 2 == 0)
+		return to;
+	elements = onnx_shape_elements(&to->shape);
+	if (elements < 0 || onnx_work(node, (uint64_t)elements))
+		return NULL;
+	to->file = NULL;
+	to->data = data = onnx_node_alloc(node, onnx_data_size(ONNX_UINT4, elements) + 1);
+	for (int64_t i = 0; data && i < elements; i++) {
+		int64_t at = i % count;
+
+		onnx_put_int(ONNX_UINT4, data, (size_t)i,
+			     codes[i / count * row + at / per] >> (at % per * bits) &
+				     ((1 << bits) - 1));
+	}
+	return data ? to : NULL;
+}
+
+/* Bytes hold one number of 8 bits or several of fewer, whose zero point is in the middle of the range. */
+static int unpack_table(struct onnx_node *node, uint32_t axis, int64_t *middle)
+{
+	int64_t bits = onnx_attr_int(node, "bits", 4), count;
+	uint32_t last = onnx_in_shape(node, 0)->rank - 1;
+
+	*middle = 0;
+	if (onnx_in_type(node, 0) != ONNX_UINT8)
+		return 0;
+	if (bits != 2 && bits != 4 && bits != 8)
+		return onnx_refuse(node, "bits", "bits is %lld instead of 2, 4 or 8",
+				   (long long)bits);
+	*middle = INT64_C(1) << (bits - 1);
+	if (bits == 8)
+		return 0;
+	if (axis != last)
+		return onnx_refuse(node, "quantize_axis", "quantize_axis is not the last one");
+	count = onnx_in_shape(node, 0)->dim[last] * (8 / bits);
+	node->inputs[0] = unpacked(node, 0, "data", bits, count);
+	if (!node->inputs[0])
+		return -1;
+	if (!onnx_has(node, 3))
+		return 0;
+	if (onnx_in_shape(node, 3)->rank != last + 1 || onnx_in_shape(node, 2)->rank != last + 1)
+		return onnx_refuse(node, "zero_points", "zero_points has another rank than data");
+	node->inputs[3] = unpacked(node, 3, "zero_points", bits, onnx_in_shape(node, 2)->dim[last]);
+	return node->inputs[3] ? 0 : -1;
+}
+
 /* Rows of a table of quantised integers. */
 int onnx_op_gather_blocks(struct onnx_node *node)
 {
-	WNNOperand x = onnx_in(node, 0), indices = x ? onnx_in(node, 1) : NULL, scales, zeros;
-	uint32_t axis, quantised;
+	int64_t block = onnx_attr_int(node, "block_size", 128), middle;
+	WNNOperand x, indices, scales, zeros;
+	uint32_t axis, quantised, rank;
 
-	if (!indices || !(scales = onnx_in(node, 2)))
+	for (size_t i = 0; i < 3; i++)
+		if (!onnx_has(node, i))
+			return onnx_refuse(node, "", "input %zu is missing", i);
+	rank = onnx_in_shape(node, 0)->rank;
+	if (onnx_axis(node, "gather_axis", onnx_attr_int(node, "gather_axis", 0), rank, &axis) ||
+	    onnx_axis(node, "quantize_axis", onnx_attr_int(node, "quantize_axis", 1), rank,
+		      &quantised))
 		return -1;
-	if (onnx_axis(node, "gather_axis", onnx_attr_int(node, "gather_axis", 0), x_shape(x).rank,
-		      &axis) ||
-	    onnx_axis(node, "quantize_axis", onnx_attr_int(node, "quantize_axis", 1),
-		      x_shape(x).rank, &quantised))
+	if (block < 1)
+		return onnx_refuse(node, "block_size", "block_size is %lld", (long long)block);
+	if (unpack_table(node, quantised, &middle) ||
+	    onnx_stretch_blocks(node, onnx_in_shape(node, 0), quantised, block, 2))
 		return -1;
-	if (x_shape(scales).rank != x_shape(x).rank ||
-	    x_shape(x).dim[quantised] !=
-		    x_shape(scales).dim[quantised] * onnx_attr_int(node, "block_size", 128))
-		return onnx_refuse(node, "block_size", "the blocks do not divide the dimension");
+	x = onnx_in(node, 0);
+	indices = onnx_in(node, 1);
+	scales = onnx_in(node, 2);
+	if (!x || !indices || !scales)
+		return -1;
 	if (onnx_has(node, 3)) {
 		zeros = onnx_in(node, 3);
 	} else {
 		struct onnx_shape shape = x_shape(scales);
 
-		zeros = onnx_filled(node, wnnOperandGetDataType(x), &shape, 0);
+		zeros = onnx_filled(node, wnnOperandGetDataType(x), &shape, middle);
 	}
 	if (!zeros)
 		return onnx_out(node, 0, NULL);

@@ -258,6 +258,12 @@ WNNOperand onnx_dequantise_at(struct onnx_node *node, size_t input, size_t scale
 /* A scale or zero point with the rank of what it belongs to. */
 WNNOperand onnx_fit_scale(struct onnx_node *node, size_t input, const struct onnx_shape *like,
 			  int64_t axis);
+/*
+ * WebNN's blocks divide a dimension; those of ONNX may end with a short one: then scale and zero point, inputs first and
+ * first + 1, get one item for each element. Refuses what does not fit the shape.
+ */
+int onnx_stretch_blocks(struct onnx_node *node, const struct onnx_shape *shape, uint32_t axis,
+			int64_t block, size_t first);
 /* Inputs first, first + 1 and first + 2 are a tensor, its scale and its zero point. */
 WNNOperand onnx_dequantise(struct onnx_node *node, size_t first, int64_t axis);
 WNNOperand onnx_quantise(struct onnx_node *node, WNNOperand x, size_t scale_at, int64_t axis,
