@@ -72,7 +72,7 @@ SHAPES = [
     ("starts, ends, axes and steps differ in length", "Slice", [(4,), ints(0), ints(1, 2)], {}),
     ("[2] cannot be expanded to the shape given", "Expand", [(2,), ints(3)], {}),
     ("repeats has 2 items for 1 dimensions", "Tile", [(2,), ints(1, 1)], {}),
-    ("it would repeat -1 times", "Tile", [(2,), ints(-1)], {}),
+    ("dimension 0 would be repeated -1 times, which is not from 0 to 4294967295", "Tile", [(2,), ints(-1)], {}),
     ("the result would have more than 8 dimensions", "Gather", [WIDE, (INT64, 1, 1)], {}),
     ("index 3 is out of range", "Gather", [floats(2), ints(3)], {}),
     ("batch_dims is beyond the dimensions", "GatherND", [(2, 2), (INT64, 2, 1)], {"batch_dims": 2}),
@@ -86,7 +86,7 @@ SHAPES = [
     ("input must be a constant, and here it is computed from input \"i0\"", "NonZero", [(2,)], {}),
     ("it would need too much memory at import", "GatherND", [(1 << 26, 1), (INT64, 1 << 26, 1)],
      {"batch_dims": 1}),
-    ("shape has too many elements", "Reshape", [(1,), numpy.zeros((1 << 24) + 1, UINT8)], {}),
+    ("shape has too many elements: [16777217], at most 16777216", "Reshape", [(1,), numpy.zeros((1 << 24) + 1, UINT8)], {}),
     ("start must have one element", "Range", [ints(0, 1), scalar(1), scalar(1)], {}),
     ("k is 4294967296", "Trilu", [(2, 2), scalar(1 << 32)], {}),
     ("its input has not 2 dimensions", "EyeLike", [(2,)], {}),
@@ -115,7 +115,7 @@ SHAPES = [
     ("batch_axis and time_axis are not the first two dimensions", "ReverseSequence",
      [(2, 3), (INT64, 2)], {"batch_axis": 0, "time_axis": 0}),
     ("sequence_lens has a wrong shape", "ReverseSequence", [(2, 3), (INT64, 2)], {}),
-    ("the sequences are too long", "ReverseSequence", [(1 << 22, 2), (INT64, 2)], {}),
+    ("the sequences are too long: 2 of 4194304, at most 4194304 together", "ReverseSequence", [(1 << 22, 2), (INT64, 2)], {}),
     ("the reduction \"odd\" is not known", "ScatterND", [(2,), (INT64, 1, 1), (1,)],
      {"reduction": "odd"}),
     ("a reduction of [1,65536,1] into 65536 elements is too big: the product is at most 67108864", "ScatterElements",
@@ -199,7 +199,7 @@ GENERAL = [
 ]
 
 PRODUCTS = [
-    ("there are too many boxes", "NonMaxSuppression", [(1, 4096, 4), (1, 2000, 4096), scalar(4096)], {}),
+    ("there are too many boxes: 4096 of 1 times 2000, at most 4194304", "NonMaxSuppression", [(1, 4096, 4), (1, 2000, 4096), scalar(4096)], {}),
     ("no numbers of type int64 are drawn", "RandomNormal", [], {"shape": [2], "dtype": 7}),
     ("its input has not 2 dimensions, or sample_size is 1", "Multinomial", [(2,)], {}),
     ("no samples of type float are drawn", "Multinomial", [(2, 2)], {"dtype": 1}),
@@ -241,7 +241,7 @@ PRODUCTS = [
      {"version": 19}),
     ("X, W, offset and groups do not fit together", "DeformConv",
      [(1, 1, 3, 3), (1, 1, 1, 1), (1, 3, 3, 3)], {}, {"version": 19}),
-    ("it has too many samples", "DeformConv", [(1, 1, 2049, 2049), (1, 1, 1, 1), (1, 2, 2049, 2049)],
+    ("it has too many samples: 4198401, at most 4194304", "DeformConv", [(1, 1, 2049, 2049), (1, 1, 1, 1), (1, 2, 2049, 2049)],
      {}, {"version": 19}),
     ("its input is no square matrix", "Det", [(2, 3)], {}),
     ("the matrix has 5 rows, more than 4", "Det", [(5, 5)], {}),
@@ -314,17 +314,17 @@ PICTURES = [
     ("roi has an item that is no number", "Resize", [(2,), NANS, ones(1)],
      {"coordinate_transformation_mode": "tf_crop_and_resize"}),
     ("there are 2 scales and 0 sizes for 1 dimensions", "Resize", [(2,), None, ones(2)], {}),
-    ("dimension 0 would become 0", "Resize", [(2,), None, floats(1)], {}),
+    ("dimension 0 of 2 would become 0, which is not from 1 to 2147483647", "Resize", [(2,), None, floats(1)], {}),
     ("its weights from 16384 to 32768 of dimension 0 are too big: the product is at most 16777216", "Resize",
      [(1 << 14,), None, None, ints(1 << 15)], {"mode": "cubic"}),
-    ("a transform of 4096 elements is too long", "DFT", [(1, 4096, 1)], {}),
+    ("a transform of 4096 elements into 4096 is too long: the product is at most 4194304", "DFT", [(1, 4096, 1)], {}),
     ("its input is no signal of real or complex numbers", "DFT", [(1, 4, 3)], {}),
     ("axis is that of the complex numbers", "DFT", [(1, 4, 1)], {"axis": 2}),
     ("dft_length is 0", "DFT", [(1, 4, 1), scalar(0)], {}),
     ("dft_length is 0", "DFT", [(1, 1, 2)], {"inverse": 1, "onesided": 1}),
     ("signal, frame_step and frame_length do not fit together", "STFT",
      [(1, 4, 1), scalar(0), None, scalar(2)], {}),
-    ("there are too many frames", "STFT", [(1, 1 << 22, 1), scalar(1), None, scalar(2)], {}),
+    ("there are too many frames: 4194303 of 2, at most 4194304 together", "STFT", [(1, 1 << 22, 1), scalar(1), None, scalar(2)], {}),
     ("output_datatype is no type of numbers", "HannWindow", [scalar(4)], {"output_datatype": 8}),
     ("size must be one number from 1 on", "HannWindow", [scalar(0)], {}),
     ("its inputs make no filters", "MelWeightMatrix",
@@ -510,7 +510,7 @@ NEWER = [
 
 # Where operators may run on the NPU.
 NPU = [
-    ("dimension 0 is too long", "TopK", [((1 << 22) + 1,), ints(1)], {}),
+    ("dimension 0 is too long: 4194305, at most 4194304", "TopK", [((1 << 22) + 1,), ints(1)], {}),
     ("it would become more than 200000 operators", "TopK", [(30000,), ints(25001)], {}),
 ]
 

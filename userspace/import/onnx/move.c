@@ -146,8 +146,10 @@ struct onnx_value *onnx_move_tile(struct onnx_node *node, struct onnx_value *val
 
 	for (uint32_t i = 0; i < rank; i++) {
 		if (repeats[i] < 0 || repeats[i] > UINT32_MAX) {
-			onnx_refuse(node, "repeats", "it would repeat %lld times",
-				    (long long)repeats[i]);
+			onnx_refuse(node, "repeats",
+				    "dimension %u would be repeated %lld times, which is not from "
+				    "0 to %lld",
+				    i, (long long)repeats[i], (long long)UINT32_MAX);
 			return NULL;
 		}
 		room[i] = (uint32_t)repeats[i];

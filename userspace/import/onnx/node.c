@@ -365,7 +365,9 @@ int onnx_in_ints(struct onnx_node *node, size_t input, const char *what, const i
 		return onnx_refuse_variable(node, input, what);
 	elements = onnx_shape_elements(&value->shape);
 	if (elements < 0 || elements > MAX_CONSTANT)
-		return onnx_refuse(node, what, "%s has too many elements", what);
+		return onnx_refuse(node, what, "%s has too many elements: %s, at most %lld", what,
+				   onnx_shape_text(node->import->arena, &value->shape),
+				   (long long)MAX_CONSTANT);
 	copy = onnx_node_alloc(node, (size_t)elements * sizeof(*copy) + 1);
 	if (!copy)
 		return -1;
@@ -411,7 +413,9 @@ int onnx_in_floats(struct onnx_node *node, size_t input, const char *what, const
 		return onnx_refuse_variable(node, input, what);
 	elements = onnx_shape_elements(&value->shape);
 	if (elements < 0 || elements > MAX_CONSTANT)
-		return onnx_refuse(node, what, "%s has too many elements", what);
+		return onnx_refuse(node, what, "%s has too many elements: %s, at most %lld", what,
+				   onnx_shape_text(node->import->arena, &value->shape),
+				   (long long)MAX_CONSTANT);
 	copy = onnx_node_alloc(node, (size_t)elements * sizeof(*copy) + 1);
 	if (!copy)
 		return -1;

@@ -176,7 +176,10 @@ int onnx_op_non_max_suppression(struct onnx_node *node)
 		return empty ? onnx_out_value(node, 0, empty) : -1;
 	}
 	if (s.batches * s.classes * s.most > ONNX_INDICES)
-		return onnx_refuse(node, "", "there are too many boxes");
+		return onnx_refuse(
+			node, "", "there are too many boxes: %lld of %lld times %lld, at most %lld",
+			(long long)s.most, (long long)s.batches, (long long)s.classes,
+			(long long)ONNX_INDICES);
 	scores = onnx_in(node, 1);
 	if (!scores || find_corners(node, &s, onnx_in(node, 0)) ||
 	    take_boxes(node, &s, scores, &indices, &found))

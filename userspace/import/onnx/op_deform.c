@@ -37,7 +37,8 @@ static int read_deform(struct onnx_node *node, struct deform *d)
 	    offset->dim[3] != d->w.out[1])
 		return onnx_refuse(node, "group", "X, W, offset and groups do not fit together");
 	if (d->places * d->outputs > ONNX_INDICES)
-		return onnx_refuse(node, "", "it has too many samples");
+		return onnx_refuse(node, "", "it has too many samples: %lld, at most %lld",
+				   (long long)(d->places * d->outputs), (long long)ONNX_INDICES);
 	return 0;
 }
 

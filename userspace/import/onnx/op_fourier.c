@@ -21,8 +21,10 @@ static int make_matrices(struct onnx_node *node, struct transform *t, WNNOperand
 	void *cosine, *sine;
 
 	if (t->length > ONNX_INDICES / t->bins)
-		return onnx_refuse(node, "dft_length", "a transform of %lld elements is too long",
-				   (long long)t->length);
+		return onnx_refuse(
+			node, "dft_length",
+			"a transform of %lld elements into %lld is too long: the product is at most %lld",
+			(long long)t->length, (long long)t->bins, (long long)ONNX_INDICES);
 	if (onnx_work(node, 2 * elements))
 		return -1;
 	cosine = onnx_node_alloc(node, onnx_data_size(own, (int64_t)elements));
@@ -180,7 +182,10 @@ int onnx_op_stft(struct onnx_node *node)
 	grid.dim[0] = (shape.dim[1] - t.length) / step[0] + 1;
 	grid.dim[1] = t.length;
 	if (onnx_shape_elements(&grid) > ONNX_INDICES)
-		return onnx_refuse(node, "frame_step", "there are too many frames");
+		return onnx_refuse(node, "frame_step",
+				   "there are too many frames: %lld of %lld, at most %lld together",
+				   (long long)grid.dim[0], (long long)grid.dim[1],
+				   (long long)ONNX_INDICES);
 	if (make_matrices(node, &t, wnnOperandGetDataType(x)))
 		return -1;
 	numbers = onnx_node_alloc(node, (size_t)onnx_shape_elements(&grid) * sizeof(*numbers));

@@ -172,8 +172,10 @@ static int read_sizes(struct onnx_node *node, struct resize *r, const struct onn
 					(double)sizes[i];
 
 		if (!(out >= 1 && out <= INT32_MAX))
-			return onnx_refuse(node, n_sizes ? "sizes" : "scales",
-					   "dimension %u would become %g", axes[i], out);
+			return onnx_refuse(
+				node, n_sizes ? "sizes" : "scales",
+				"dimension %u of %lld would become %g, which is not from 1 to %d",
+				axes[i], (long long)in, out, INT32_MAX);
 		r->size[axes[i]] = (int64_t)out;
 		r->scale[axes[i]] = n_scales ? scales[i] : out / in;
 	}

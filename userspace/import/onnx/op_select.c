@@ -34,7 +34,8 @@ WNNOperand onnx_iota(struct onnx_node *node, uint32_t rank, uint32_t axis, int64
 	int32_t *numbers = NULL;
 
 	if (count > ONNX_INDICES)
-		onnx_refuse(node, "axis", "dimension %u is too long", axis);
+		onnx_refuse(node, "axis", "dimension %u is too long: %lld, at most %lld", axis,
+			    (long long)count, (long long)ONNX_INDICES);
 	else
 		numbers = onnx_node_alloc(node, (size_t)count * sizeof(*numbers));
 	if (!numbers)
@@ -360,7 +361,9 @@ int onnx_op_reverse_sequence(struct onnx_node *node)
 	if (x_shape(lengths).rank != 1 || x_shape(lengths).dim[0] != batches)
 		return onnx_refuse(node, "sequence_lens", "sequence_lens has a wrong shape");
 	if (batches * times > ONNX_INDICES)
-		return onnx_refuse(node, "", "the sequences are too long");
+		return onnx_refuse(
+			node, "", "the sequences are too long: %lld of %lld, at most %lld together",
+			(long long)batches, (long long)times, (long long)ONNX_INDICES);
 	steps = onnx_iota(node, 2, (uint32_t)(1 - batch_axis), times);
 	starts = onnx_iota(node, 2, (uint32_t)batch_axis, batches);
 	line.dim[batch_axis] = batches;
