@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * Turns pictures to channels-last order (nhwc) where the CPU's convolutions are faster on it: not node by
- * node, but for whole regions of the graph, which data enters and leaves through transpositions.
+ * Changes images to channels-last layout (nhwc) where the CPU's convolutions are faster on it: not
+ * node by node, but for whole regions of the graph, which data enters and leaves through
+ * transposes.
  *
- * Precondition: a verified graph, fused. Postcondition: each region of convolutions and what follows them,
- * down to what cannot be turned, works in channels-last order if that is worth the transpositions at its
- * border. A picture that has one channel or one pixel is only reshaped, and a transpose of the application that meets the
- * border goes: it has been done already.
+ * Precondition: a verified graph, fused. Postcondition: each region of convolutions and the nodes
+ * behind them, down to nodes whose layout cannot change, works in channels-last layout if that is
+ * worth the transposes at its border. An image that has one channel or one pixel is only reshaped,
+ * and a transpose of the application at the border that changes the layout itself is dropped.
  *
  *	%2 = conv(%0, %1) nchw		%4 = transpose(%0) [0, 2, 3, 1]
  *	%3 = unary(%2) sqrt	->	%2 = conv(%4, %1) nhwc
@@ -22,15 +23,16 @@
 
 struct turning {
 	struct rewrite *rw;
-	bool *last;		  /* by old node id: it works in channels-last order */
-	uint32_t *region;	  /* by old node id: another node of its region, or itself */
-	int64_t *work, *border;	  /* by old node id, of the one that stands for a region */
-	struct ir_value **turned; /* by old value id: the new value in channels-last order, or NULL */
+	bool *last;		/* by old node id: it works in channels-last order */
+	uint32_t *region;	/* by old node id: another node of its region, or itself */
+	int64_t *work, *border; /* by old node id, at the node that represents a region */
+	/* By old value id: the new value in channels-last order, or NULL. */
+	struct ir_value **turned;
 };
 
 static const uint32_t to_last[4] = { 0, 2, 3, 1 }, to_first[4] = { 0, 3, 1, 2 };
 
-/* --- What can be turned --- */
+/* --- Nodes whose layout can change --- */
 
 static bool moves_nothing(const struct ir_type *type)
 {
@@ -125,7 +127,7 @@ static uint32_t region_of(const struct turning *t, uint32_t node)
 	return node;
 }
 
-/* What follows a turned node is turned, too, if it can be. */
+/* Grows regions: a node behind a node of a region belongs to it, too, if its layout can change. */
 static void find_regions(struct turning *t)
 {
 	const struct ir_graph *graph = t->rw->from;
@@ -170,7 +172,7 @@ static bool transposes(const struct ir_node *node, const uint32_t *perm)
 	       !memcmp(node->attrs.transpose.perm, perm, sizeof(to_last));
 }
 
-/* Whether a reduction takes axes away so that those that are left have the same order in either layout. */
+/* Whether a reduction removes axes so that the remaining ones have one order in both layouts. */
 static bool reduces_in_order(const struct ir_node *node)
 {
 	uint32_t axes = node->attrs.reduce.axes;
@@ -180,8 +182,8 @@ static bool reduces_in_order(const struct ir_node *node)
 }
 
 /*
- * Adds an operand that enters or leaves a region to the cost of its border. Where the application has a transpose that
- * moves it to channels-last order or back, that goes.
+ * Adds an operand that enters or leaves a region to the cost of its border. A transpose of the
+ * application that changes the layout there is dropped, which counts as a gain.
  */
 static void count_border(struct turning *t, const struct ir_node *node, uint32_t i)
 {

@@ -2,11 +2,12 @@
 /*
  * Computes nodes whose operands are all constants.
  *
- * Precondition: a verified graph; the evaluator computes as the CPU back end does. Postcondition:
- * a node with only constant operands is left where its result is an output of the graph, where
- * the evaluator has no kernel, and where a limit forbids it: the result or the work is too big,
- * or the result is much larger than what it is made of (an expanded constant is better expanded
- * where it is used). Only filters that are dequantised on the CPU may be as large as the first limit allows. With keep_integers no constant of 8 bits is dequantised.
+ * Precondition: a verified graph; the evaluator computes as the CPU back end does. Postcondition: a
+ * node with only constant operands is left where its result is an output of the graph, where the
+ * evaluator has no kernel, and where a limit forbids it: the result or the work is too big, or the
+ * result is much larger than what it is made of (an expanded constant is better expanded where it
+ * is used). Only filters that are dequantised on the CPU may be as large as the first limit allows.
+ * With keep_integers no constant of 8 bits is dequantised.
  *
  *	%0 = constant				%0 = constant (transposed)
  *	%2 = transpose(%0) perm=1,0	->	%3 = matmul(%1, %0)
@@ -22,7 +23,7 @@
 /* A result that is larger than the operands by no more than this is always computed. */
 #define FREE_GROWTH (UINT64_C(64) << 10)
 
-/* How many elements the node looks at, at most, for one element of its result. */
+/* Returns the most elements that the node reads for one element of its result. */
 static uint64_t depth(const struct ir_node *node)
 {
 	const struct ir_type *b =
@@ -134,7 +135,7 @@ static bool dequantizes_bytes(const struct ir_node *node)
 	return node->op == IR_OP_DEQUANTIZE && (dtype == IR_I8 || dtype == IR_U8);
 }
 
-/* How often each value is the filter of a convolution; NULL when out of memory. */
+/* Counts how often each value is the filter of a convolution; NULL when out of memory. */
 static uint32_t *count_filters(const struct ir_graph *graph)
 {
 	uint32_t *filters = wnn_calloc(graph->num_values + 1, sizeof(*filters));

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Makes an activation part of the convolution, matrix product or element-wise operator before it.
+ * Fuses an activation with the convolution, matrix product or element-wise operator before it.
  *
- * Precondition: a verified graph. Postcondition: a function of one floating-point element that
- * follows such a node, whose result nothing else uses, is the node's activation. float16: rounded
- * once instead of twice.
+ * Precondition: a verified graph. Postcondition: a function of one floating-point element behind
+ * such a node, whose result nothing else uses, is the node's activation. float16: rounded once
+ * instead of twice.
  *
  *	%2 = conv(%0, %1)
  *	%3 = unary(%2) relu			->	%3 = conv(%0, %1) act=relu ; conv2d+relu
@@ -14,7 +14,7 @@
 
 #include "util/malloc.h"
 
-/* The place of a node's activation, or NULL when it has none. */
+/* Returns the activation among a node's attributes, or NULL when the operator has none. */
 static struct ir_unary_attrs *activation_of(enum ir_op op, union ir_attrs *attrs)
 {
 	switch (op) {

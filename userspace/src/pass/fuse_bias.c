@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Makes an addition that follows a convolution or matrix product its bias.
+ * Fuses an addition with the convolution or matrix product before it, as its bias.
  *
- * Precondition: a verified graph in which additions carry no activation yet. Postcondition: the
- * sum of a convolution or matrix product without bias, which nothing else uses, and of one value
- * for each of its channels (columns) is one node, at the place of the addition. float16: rounded
+ * Precondition: a verified graph in which additions carry no activation yet. Postcondition: the sum
+ * of a convolution or matrix product without bias, which nothing else uses, and of one value for
+ * each of its channels (columns) is one node, at the position of the addition. float16: rounded
  * once instead of twice.
  *
  *	%3 = conv(%0, %1)

@@ -3,10 +3,11 @@
  * Makes operators between dequantisation and quantisation operators on 8-bit integers.
  *
  * Precondition: a verified graph in which biases and activations are part of their products.
- * Postcondition: a quantisation of what nothing else uses, which is a convolution or matrix product,
- * a function of one or two values, an average of windows, or a concatenation, of dequantised values, is one node on the
- * integers. Products and averages are exact sums there: the result differs from that of the single operators by
- * at most one quantum. The others have the same bits, but for float16: what lies between the integers is float32 then.
+ * Postcondition: a quantisation of what nothing else uses, which is a convolution or matrix
+ * product, a function of one or two values, an average of windows, or a concatenation, of
+ * dequantised values, is one node on the integers. Products and averages are exact sums there: the
+ * result differs from that of the single operators by at most one quantum. The others have the same
+ * bits, but for float16: what lies between the integers is float32 then.
  *
  *	%2 = dequantize(%0, s, z)
  *	%3 = conv(%2, dequantize(%1, ...))
@@ -19,12 +20,15 @@
 
 #include "util/malloc.h"
 
-/* A bias of float32 is rounded to an integer in the scale of the sums; the result may change by so many quanta. */
+/*
+ * A float32 bias is rounded to an integer in the scale of the sums, which may change the result by
+ * at most so many quanta.
+ */
 #define MOST_BIAS_ERROR (1.0 / 16)
 #define MOST_BIAS	((double)(1 << 30))
 #define MOST_SUM	((double)INT32_MAX)
 
-/* A quantisation that takes its producer along. */
+/* A quantisation and the node before it that is fused with it. */
 struct match {
 	const struct ir_node *producer; /* NULL: the operand is dequantised itself */
 	bool matched;
@@ -91,7 +95,7 @@ static bool is_implied(const struct quantized *y, const struct ir_unary_attrs *a
 	return find_limits(y, act, &lo, &hi) && lo == least && hi == least + UINT8_MAX;
 }
 
-/* What can be said without looking at scales and bias one by one. */
+/* Checks everything but the scales and the bias of single channels. */
 static bool product_fits(struct product *p, const struct ir_node *node,
 			 const struct ir_node *quantize)
 {
@@ -125,7 +129,10 @@ static bool product_fits(struct product *p, const struct ir_node *node,
 		       MOST_SUM;
 }
 
-/* Of one channel: the factor of its sums, and its bias among them. */
+/*
+ * Computes the factor of one channel's sums, and its bias as an integer among them; false when they
+ * do not fit.
+ */
 static bool scale_channel(const struct product *p, int64_t channel, float *scale, int32_t *bias)
 {
 	const struct ir_value *value = bias_of(p->node);
@@ -145,7 +152,10 @@ static bool scale_channel(const struct product *p, int64_t channel, float *scale
 	    (double)quantized_float(value, ir_type_elements(&value->type) > 1 ? channel : 0) /
 	    of_sum;
 	whole = nearbyint(b);
-	/* A bias that was dequantised from a large integer has lost its last bits: the nearest integer is that one. */
+	/*
+	 * A bias that was dequantised from a large integer has lost its last bits: it is rounded to
+	 * the nearest integer.
+	 */
 	if (!(fabs(whole) < MOST_BIAS) ||
 	    fabs(b - whole) * factor > MOST_BIAS_ERROR + fabs(b) * 0x1p-22 * factor)
 		return false;
@@ -293,8 +303,8 @@ static struct ir_node *emit_function(struct rewrite *rw, const struct ir_node *n
 #define MOST_TAPS ((1 << 24) / UINT8_MAX)
 
 /*
- * The average of a whole picture stays a float: its data are dequantised while their producer works, but one window
- * waits for all of them.
+ * Whether a pool averages a whole image, which stays a float: its data are dequantised while their
+ * producer works, but one window waits for all of them.
  */
 static bool is_whole_picture(const struct ir_node *pool)
 {
@@ -408,7 +418,10 @@ static struct ir_node *emit_concat(struct rewrite *rw, const struct ir_node *nod
 
 /* ---- the pass */
 
-/* What becomes of a producer: whether it can, and doing it. */
+/*
+ * For each operator that can be fused with a quantisation: the check, and the function that makes
+ * the node.
+ */
 static const struct form {
 	bool (*is)(const struct rewrite *rw, const struct ir_node *node,
 		   const struct ir_node *quantize);
@@ -454,7 +467,7 @@ static void find_match(struct fusion *f, const struct ir_node *quantize)
 			f->uses[producer->operands[i]->id]++;
 }
 
-/* A dequantisation whose result nothing else uses any more is reported as part of the new node. */
+/* Reports a dequantisation whose result nothing else uses any more as part of the new node. */
 static void adopt_operands(struct fusion *f, const struct ir_node *from, uint32_t node)
 {
 	for (uint32_t i = 0; i < from->num_operands; i++) {

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: MIT
 /*
- * Makes products of dequantised values whose result nothing quantises products of 8-bit integers with a float
- * result. Their scales, and the zero point of the first operand, may be computed while the graph runs, as dynamic
- * quantisation does.
+ * Makes products of dequantised values whose result nothing quantises products of 8-bit integers
+ * with a float result. Their scales, and the zero point of the first operand, may be computed while
+ * the graph runs, as dynamic quantisation does.
  *
- * Precondition: a verified graph in which biases and activations are part of their products, and products that are
- * quantised again have become operators on integers. Postcondition: a convolution or matrix product of dequantised
- * values, with the scales, addition and function that follow it and nothing else uses, is one node. The sum is exact
- * and becomes a float once: the result is nearer to the true one than that of the single operators.
+ * Precondition: a verified graph in which biases and activations are part of their products, and
+ * products that are quantised again have become operators on integers. Postcondition: a convolution
+ * or matrix product of dequantised values, with the scales, addition and function that follow it
+ * and nothing else uses, is one node. The sum is exact and becomes a float once: the result is
+ * nearer to the true one than that of the single operators.
  *
  *	%2 = dequantize(%0, s, z)
  *	%3 = matmul(%2, dequantize(%1, ...))
  *	%4 = binary(%3, s') mul			->	%4 = qmatmul(%0, %1, s * s') ; matmul+mul
  *
- * The zero point z of a matrix, when it is computed, leaves the sum: it is multiplied by the sums of columns of the
- * constant %1, which gives the bias of the integers. Where a convolution is padded, the integers %0 get that zero point
- * around them first.
+ * The zero point z of a matrix, when it is computed, leaves the sum: it is multiplied by the sums
+ * of columns of the constant %1, which gives the bias of the integers. Where a convolution is
+ * padded, the integers %0 get that zero point around them first.
  */
 #include <math.h>
 #include <string.h>
@@ -39,22 +40,22 @@ struct sum {
 	const struct ir_value *addend; /* or NULL */
 	float beta;		       /* its factor; 1 if it is no constant */
 	struct ir_unary_attrs act;
-	/* What follows the product and becomes part of it, in this order. */
+	/* Nodes behind the product that are fused with it, in this order. */
 	const struct ir_node *following[MAX_FOLLOWING];
 	uint32_t num_following;
-	bool whole; /* both scales are 1: the product is a whole number */
+	bool whole; /* both scales are 1: the product is an integer */
 };
 
 struct fusion {
 	struct rewrite *rw;
 	const struct ir_node **user; /* by value: the last node that uses it */
 	const struct ir_node *
-		*product; /* by node: the product that is computed in its place, or NULL */
+		*product; /* by node: the product that is computed at its position, or NULL */
 	const struct ir_node **owner; /* by node: the product that it is part of, or NULL */
 	uint32_t *uses;		      /* by value: uses that are gone afterwards */
 };
 
-/* ---- what can be a product of integers */
+/* ---- products that can be computed on integers */
 
 static bool is_constant(const struct ir_value *value)
 {
@@ -75,8 +76,9 @@ static bool is_padded(const struct ir_conv_attrs *conv)
 }
 
 /*
- * Whether the filter is known, and its sums are those of each result. Padded groups stay floats: their sums are few
- * numbers, and padding the data first takes longer than that.
+ * Whether the zero point can leave the sum: the filter is known, and its column sums apply to each
+ * result. Padded groups stay floats: their sums have few terms, and padding the data first takes
+ * longer.
  */
 static bool zero_may_leave(const struct sum *s)
 {
@@ -121,7 +123,10 @@ static bool operands_fit(struct sum *s)
 	return (is_constant(s->a.zero) || zero_may_leave(s)) && sums_fit(s);
 }
 
-/* Whether a constant times its factor is a number of the constant's type; all are nearly so in float32. */
+/*
+ * Whether a constant times its factor is exact in the constant's type; float32 is always accepted,
+ * as the error is negligible there.
+ */
 static bool product_is_exact(const struct ir_value *value, float factor)
 {
 	for (int64_t i = 0; value->type.dtype == IR_F16 && i < ir_type_elements(&value->type);
@@ -181,7 +186,7 @@ static const struct ir_node *next_node(const struct fusion *f, const struct ir_n
 									     NULL;
 }
 
-/* A whole number that becomes an integer and a float again is the same number. */
+/* Skips casts of an integral number to an integer and back to a float, which do not change it. */
 static bool take_casts(const struct fusion *f, struct sum *s, const struct ir_node **node)
 {
 	const struct ir_node *next = *node, *after;
@@ -248,7 +253,7 @@ static int64_t channels_of(const struct sum *s)
 	return ir_type_dim(&s->node->results[0]->type, channels_axis(s->node));
 }
 
-/* Of the factors that are constants. */
+/* Returns the product of the constant factors. */
 static double constant_factor(const struct sum *s, int64_t channel)
 {
 	double factor = s->alpha;
@@ -496,7 +501,7 @@ static union ir_attrs attrs_of(const struct sum *s)
 	return attrs;
 }
 
-/* A dequantisation whose result nothing else uses any more is reported as part of the new node. */
+/* Reports a dequantisation whose result nothing else uses any more as part of the new node. */
 static void adopt_operands(struct fusion *f, const struct sum *s, uint32_t node)
 {
 	for (uint32_t i = 0; i < 2; i++) {

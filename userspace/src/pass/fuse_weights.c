@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Makes the dequantisation of a constant part of the matrix product that uses it, so that its integers
- * are what travels.
+ * Fuses the dequantisation of a constant with the matrix product that uses it, so that its packed
+ * integers are loaded instead of floats.
  *
  * Precondition: a verified graph in which constants that are to be dequantised at build have been.
- * Postcondition: a product whose second operand is a dequantised constant of one matrix is one node.
- * Same bits.
+ * Postcondition: a product whose second operand is a dequantised constant of one matrix is one
+ * node. The result has equal bits.
  *
  *	%2 = dequantize(%1, s, z)
  *	%3 = matmul(%0, %2)			->	%3 = wmatmul(%0, %1, s, z)

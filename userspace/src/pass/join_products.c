@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: MIT
 /*
- * Makes one matrix product of several that have their first operand in common, such as those of queries, keys and values:
- * that operand is read once.
+ * Fuses matrix products that have their first operand in common, such as those of queries, keys and
+ * values, so that it is read once.
  *
- * Precondition: a verified graph in which bias and activation are part of their products. Postcondition: products of one
- * value with constant matrices, with the same attributes, whose results follow each other in a concat along the columns
- * are one product, in the place of these operands. So are others whose parts cost nothing to read: on the NPU, and of a
- * single row on the CPU, where the parts of several rows would be copied. All of this only where it pays.
- * float16 and float32: sums may be made in another order.
+ * Precondition: a verified graph in which bias and activation are part of their products.
+ * Postcondition: products of one value with constant matrices and equal attributes, whose results
+ * follow each other in a concat along the columns, are one product. So are others whose columns
+ * cost nothing to slice: on the NPU, and of a single row on the CPU, where slices of several rows
+ * would be copied. All of this only where it pays. float16 and float32: sums may be made in another
+ * order.
  *
  *	%3 = matmul(%0, %1)			%3 = matmul(%0, %1|%2)
  *	%4 = matmul(%0, %2)		->	%4 = slice(%3)
  *						%5 = slice(%3)
  *
- * No matrix that has another use is taken: it would be there twice. Products whose results are outputs stay, which need memory
- * of their own.
+ * A matrix that has another use is not taken, as it would be in memory twice. Products whose
+ * results are outputs stay: they need memory of their own.
  */
 #include "pass/rewrite.h"
 
@@ -31,18 +32,24 @@
 /* Products with less to multiply, and smaller weights, begin sooner one by one on the NPU. */
 #define LEAST_WORK  (INT64_C(2) << 20)
 #define LEAST_BYTES (INT64_C(1) << 20)
-/* A single row reads each weight once on the CPU: only the steps count, which small matrices feel. */
+/*
+ * The most bytes of weights for which the CPU fuses products of a single row: it reads each weight
+ * once anyway, so that only the overhead of a step is saved, which matters for small matrices.
+ */
 #define MOST_OF_LINE (INT64_C(256) << 10)
 
-/* ---- which products may become one */
+/* ---- products that may be fused */
 
-/* A node of the graph. Products that may become one are of one kind, whose list has them in the order of the graph. */
+/*
+ * State of a node. Products that may be fused with each other are of one kind, whose list has them
+ * in the order of the graph.
+ */
 struct candidate {
-	uint32_t leader; /* the first product of its kind; UINT32_MAX: it is none that may be joined */
-	uint32_t next, last;  /* in the list of the kind; last: of the leader's list alone */
-	uint32_t next_leader; /* another kind of the same operand; of leaders alone */
-	bool joined;	      /* part of a joined product already */
-	bool alone;	      /* a concat takes it with others, but does not gain by one product */
+	uint32_t leader; /* the first product of its kind; UINT32_MAX: the node cannot be fused */
+	uint32_t next, last;  /* in the list of the kind; last: only of the leader */
+	uint32_t next_leader; /* another kind of the same operand; only of leaders */
+	bool joined;	      /* it is part of a fused product already */
+	bool alone;	      /* a concat reads it beside others, but one product would not pay */
 };
 
 struct joining {
@@ -63,10 +70,11 @@ static int64_t columns_of(const struct ir_node *product)
 }
 
 /*
- * Whether one product is faster than several. On the NPU, 128 rows of 768 numbers with three matrices of 768 columns take
- * 5 % longer, and 64 rows 5 % less time: with many rows the matrix unit works all the time anyway, but
- * where the rows are more bytes than half of the weights, to read them once is what counts. A single row is next to
- * nothing to read again: a step of GPT-2 takes 0.8 % longer with one product.
+ * Whether one product is faster than several. Measured on the NPU, 128 rows of 768 numbers with
+ * three matrices of 768 columns take 5 % longer, and 64 rows 5 % less time: with many rows the
+ * matrix unit is busy anyway, but where the rows have more bytes than half of the weights, reading
+ * them once decides. Reading a single row again costs next to nothing: a step of GPT-2 takes 0.8 %
+ * longer with one product.
  */
 static bool pays(const struct joining *j, const struct ir_node *product, int64_t bytes,
 		 uint32_t count)
@@ -128,9 +136,9 @@ static void list_candidate(struct joining *j, const struct ir_node *node)
 	*link = own->leader = own->last = node->id;
 }
 
-/* ---- joined constants */
+/* ---- fused constants */
 
-/* Rows of a matrix, or a vector, with those of others behind them. */
+/* Concatenates rows of several matrices, or vectors. */
 struct recipe {
 	size_t rows;
 	uint32_t count;
@@ -189,7 +197,7 @@ static struct ir_value *join_constants(const struct rewrite *rw,
 	return value;
 }
 
-/* ---- joined products */
+/* ---- fused products */
 
 static struct ir_type with_columns(const struct ir_type *type, uint32_t axis, int64_t columns)
 {
@@ -210,7 +218,9 @@ static void name_all(char *name, size_t size, const struct ir_node *const *produ
 				       products[i]->source);
 }
 
-/* Makes one product; its columns are those of the products in their order. NULL when out of memory. */
+/*
+ * Makes one product; its columns are those of the products in their order. NULL when out of memory.
+ */
 static struct ir_node *emit_joined(struct joining *j, const struct ir_node *const *products,
 				   uint32_t count)
 {
@@ -251,7 +261,7 @@ static struct ir_node *emit_joined(struct joining *j, const struct ir_node *cons
 
 /* ---- a concat of products */
 
-/* How many operands of a concat from that one on are products of one kind. */
+/* Returns how many operands of a concat, from `first` on, are products of one kind. */
 static uint32_t run_length(const struct joining *j, const struct ir_node *concat, uint32_t first)
 {
 	uint32_t leader = UINT32_MAX, count = 0;
@@ -396,7 +406,10 @@ static int run(struct joining *j, const bool *taken)
 		const struct ir_node *node = from->nodes[n];
 		const struct candidate *own = &j->nodes[n];
 
-		/* The first of a kind has the others of it, where these may be read in parts. */
+		/*
+		 * Where the results may be slices, the first product of a kind is fused with the
+		 * others.
+		 */
 		if (own->leader == n && own->next != UINT32_MAX && reads_parts(j, node) &&
 		    join_kind(j, node, taken))
 			return -1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Common subexpressions: of nodes with the same operator, attributes and operands only the first
- * is kept.
+ * Eliminates common subexpressions: keeps only the first of several nodes with equal operator,
+ * attributes and operands.
  *
  * Precondition: a verified graph. Postcondition: no two nodes are equal.
  *

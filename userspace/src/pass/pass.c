@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The list of passes, and the report that follows every operator through them. */
+/* Runs the passes in order, and keeps the report that follows every operator through them. */
 #include "pass/pass.h"
 
 #include <inttypes.h>
@@ -9,14 +9,17 @@
 #include "pass/rules.h"
 #include "util/malloc.h"
 
-/* What became of the nodes of the graph before the first pass. */
+/* The fates so far of the nodes that the graph had before the first pass. */
 struct trail {
 	uint32_t num_nodes;
 	struct rewrite_fate *fates;
-	const char **rules; /* by which rules or passes */
+	const char **rules; /* the rules or passes that changed them */
 };
 
-/* Follows each node of the application through a pass. A change that no rule has put its name on gets that of the pass. */
+/*
+ * Follows each node of the application through a pass. A change that no rule claims is attributed
+ * to the pass.
+ */
 static void follow(struct trail *trail, const struct rewrite *rw, const char *pass)
 {
 	for (uint32_t i = 0; i < trail->num_nodes; i++) {
@@ -27,7 +30,7 @@ static void follow(struct trail *trail, const struct rewrite *rw, const char *pa
 		if (fate->fate != WNN_FATE_KEPT && fate->fate != WNN_FATE_FUSED)
 			continue;
 		next = &rw->fate[fate->node];
-		/* What was fused stays so when the node it is part of lives on. */
+		/* A fused node stays fused when the node that it is part of lives on. */
 		rule = rw->rule[fate->node];
 		if (next->fate != WNN_FATE_KEPT && next->fate != WNN_FATE_FUSED)
 			trail->rules[i] = rule ? rule : pass;
@@ -97,8 +100,8 @@ static bool has_transposes(const struct ir_graph *graph)
 #define PASS(name) pass_##name, #name
 
 /*
- * Order matters only for how much is found: what folds needs no fusing, what is fused is not
- * merged. What is left of the constants of a quantised graph is dequantised last.
+ * The order decides only how much is found: nodes that fold need no fusing, and fused nodes are not
+ * merged. Constants of a quantised graph that are left as integers are dequantised last.
  */
 static int run_all(struct ir_graph **graph, const struct pass_context *ctx, struct trail *trail)
 {
@@ -153,8 +156,8 @@ static int run_all(struct ir_graph **graph, const struct pass_context *ctx, stru
 }
 
 /*
- * An operator that became several nodes has that one of their fates which comes first in enum wnn_fate:
- * kept, then fused, folded, and so on.
+ * An operator that became several nodes gets the first of their fates in the order of enum
+ * wnn_fate: kept, then fused, folded, and so on.
  */
 static void note_node(struct wnn_pass_entry *entry, const struct rewrite_fate *fate,
 		      const char *rule)

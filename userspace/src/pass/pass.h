@@ -24,12 +24,15 @@ struct wnn_pass_options {
 	bool no_fold;	  /* compute nothing at build */
 	bool no_merge;	  /* keep equal nodes apart */
 	bool no_fuse;	  /* keep bias and activations as nodes */
-	/* All runs on the CPU: float16 is computed in float32, and rotary embeddings stay in parts. */
+	/*
+	 * All nodes run on the CPU: float16 is computed in float32, and rotary embeddings stay
+	 * unfused.
+	 */
 	bool widen;
 	uint64_t rules_off; /* of wnn_rules_mask() */
 	/*
-	 * Convolutions are faster on channels-last data: they are turned to it where this many
-	 * multiplications stand against each element that is moved for that. 0: none is.
+	 * Convolutions are faster on channels-last data: the layout of a region changes where each
+	 * element that is transposed for it saves at least this many multiplications. 0: never.
 	 */
 	uint32_t channels_last_work;
 	/* NULL members: nothing is folded. */
@@ -38,9 +41,9 @@ struct wnn_pass_options {
 	uint64_t fold_max_work;	 /* multiplications and the like for one; 0: 2^24 */
 };
 
-/* What became of an operator. */
+/* The fate of an operator. */
 enum wnn_fate {
-	WNN_FATE_KEPT,	 /* it is node `node` */
+	WNN_FATE_KEPT,	 /* fused: node `node` does its work as well */
 	WNN_FATE_FUSED,	 /* node `node` does its work as well */
 	WNN_FATE_FOLDED, /* computed at build */
 	WNN_FATE_VIEW,	 /* it did nothing: its result is its operand */
@@ -54,7 +57,7 @@ struct wnn_pass_entry {
 	enum wnn_fate fate;
 	uint32_t node;	    /* id in the final graph; UINT32_MAX when there is none */
 	uint32_t num_nodes; /* how many nodes it became: split has one for each part */
-	const char *rule; /* the local rule or else the pass that did it; NULL: nothing was done */
+	const char *rule; /* the local rule, or else the pass, that changed it; NULL: nothing did */
 };
 
 /*
@@ -83,7 +86,7 @@ int wnn_run_passes(struct wnn_recording *recording, const struct wnn_pass_option
 		   struct wnn_pass_report *report, struct wnn_error *err);
 void wnn_pass_report_destroy(struct wnn_pass_report *report);
 
-/* The local rules of that name, "all" for all; 0: there is none. */
+/* Returns the mask of the local rules of that name, "all" for all; 0: no rule has it. */
 uint64_t wnn_rules_mask(const char *name, size_t length);
 /* The names of all rules with commas between; cut where there is no room. Returns buffer. */
 const char *wnn_rules_list(char *buffer, size_t size);

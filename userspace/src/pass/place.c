@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Placement. Nothing moves silently: every node off the NPU has a reason.
+ * Placement: chooses the device of each node. Every node off the NPU has a reason in the report.
  *
- * Precondition: a verified graph. Postcondition: each node has a device that can run it, or there
- * is an error that says which have none.
+ * Precondition: a verified graph. Postcondition: each node has a device that can run it, or an
+ * error names those that have none.
  */
 #include "pass/place.h"
 

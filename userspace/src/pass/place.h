@@ -27,7 +27,7 @@ struct wnn_node_place {
 	WNNNodeDevice device; /* NPU or CPU */
 	WNNPlacementReason reason;
 	const char *text; /* one sentence */
-	bool failed;	  /* it has no place that the policy allows */
+	bool failed;	  /* no device that the policy allows can run it */
 };
 
 struct wnn_placement {
@@ -39,18 +39,19 @@ struct wnn_placement {
 
 /**
  * wnn_place - decide where each node runs
- * @out: filled on success, and when nodes have no place, which is told by `failed`; to be
- *	destroyed in any case
+ * @out: filled on success, and also when nodes have no device, which `failed` says; to be destroyed
+ *   in any case
  *
- * OperationError when nodes have no place: the message names them, as many as fit, with the
- * reason of each. NotSupportedError for policy NPUOnly on a CPU device.
+ * OperationError when nodes have no device: the message names them, as many as fit, with the reason
+ * of each. NotSupportedError for policy NPUOnly on a CPU device.
  */
 int wnn_place(const struct ir_graph *graph, const struct wnn_place_options *options,
 	      struct wnn_placement *out, struct wnn_error *err);
 /*
- * wnn_place_node - whether a node by itself has a place, before its graph is known
+ * wnn_place_node - check that a node alone has a device, before its graph is known
  *
- * TypeError with the sentence that wnn_place has for a graph in which only this node has none.
+ * Returns a TypeError with the sentence of wnn_place() for a graph in which only this node has
+ * none.
  */
 int wnn_place_node(const struct ir_node *node, const struct wnn_place_options *options,
 		   struct wnn_error *err);

@@ -1,20 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* Values that are 8-bit integers with a scale and a zero point, as passes see them. */
+/*
+ * Values that are 8-bit integers with a scale and a zero point, for the passes on quantised graphs.
+ */
 #ifndef WNN_PASS_QUANTIZED_H
 #define WNN_PASS_QUANTIZED_H
 
 #include "ir/ir.h"
 
-/* What a float value was dequantised from. */
+/* The operands of the dequantisation that made a float value. */
 struct quantized {
 	struct ir_value *integers, *scale, *zero;
 };
 
 /* Fills in which 8-bit integers a value was dequantised from; false for others. */
 bool quantized_any(const struct ir_value *value, struct quantized *q);
-/* The same where scale and zero point are constants, as for all that follows. Scales are positive and not extreme. */
+/*
+ * quantized_any() where scale and zero point are constants, as in all functions below. Scales are
+ * positive and not extreme.
+ */
 bool quantized_value(const struct ir_value *value, struct quantized *q);
-/* The same of the result of a quantisation. */
+/* quantized_value() for the result of a quantisation. */
 bool quantized_result(const struct ir_node *quantize, struct quantized *q);
 /* Whether one scale and zero point stand for all elements. */
 bool quantized_whole(const struct quantized *q);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * Makes one operator of several that compute it, as exporters of models write them: gelu from the error
- * function, hardSwish from its clamp, linear from a product and a sum with numbers, layer normalisation from
- * means, squares and a root, the same without the mean, which is called RMS normalisation, and gelu from tanh and a
- * cube.
+ * Fuses the operators by which exporters of models write one function: gelu by the error function,
+ * hardSwish by its clamp, linear by a product and a sum with numbers, layer normalisation by means,
+ * squares and a root, RMS normalisation (layer normalisation without the mean), and gelu by tanh
+ * and a cube.
  *
- * Precondition: a verified graph without equal nodes. Postcondition: no such operators are left whose values in
- * between nothing else uses. The result has fewer roundings.
+ * Precondition: a verified graph without equal nodes. Postcondition: no such operators are left
+ * whose intermediate values nothing else uses. The result has fewer roundings.
  *
  *	%1 = unary(%0) linear(0.70710678,0)
  *	%2 = unary(%1) erf
@@ -25,12 +25,16 @@
 #define MAX_INNER   12
 #define MAX_FACTORS 3
 
-/* Operators that are found to be one: the last of them, and those whose results are used by others of them only. */
+/*
+ * A match: the fused operator, and the nodes below its last one, whose results only nodes of the
+ * match use.
+ */
 struct pattern {
 	enum ir_op op;
 	union ir_attrs attrs;
-	const struct ir_value *operands[3]; /* of the one operator; absent ones are NULL, and last */
-	const struct ir_node *main;	    /* gives the first part of the name */
+	/* Operands of the fused operator; absent ones are NULL, and last. */
+	const struct ir_value *operands[3];
+	const struct ir_node *main; /* gives the first part of the name */
 	const struct ir_node *inner[MAX_INNER];
 	uint32_t num_inner;
 };
@@ -66,7 +70,10 @@ static bool is_unary(const struct ir_node *node, enum ir_unary kind)
 	return node && node->op == IR_OP_UNARY && node->attrs.unary.kind == (int)kind;
 }
 
-/* The node that makes a value which nothing else uses; it becomes part of the pattern. */
+/*
+ * Returns the node that makes a value which nothing else uses, and adds it to the pattern; else
+ * NULL.
+ */
 static const struct ir_node *take(struct search *s, const struct ir_value *value)
 {
 	const struct ir_node *node = rewrite_sole_producer(s->rw, value);
@@ -157,12 +164,15 @@ static bool find_gelu(struct search *s, const struct ir_node *root)
 	return true;
 }
 
-/* ---- gelu by tanh: x * 0.5 * (1 + tanh(a * x + b * x^3)), which is x * sigmoid(x * (2 * b * x^2 + 2 * a)) */
+/*
+ * ---- gelu by tanh: x * 0.5 * (1 + tanh(a * x + b * x^3)), which is x * sigmoid(x * (2 * b * x^2 +
+ * 2 * a))
+ */
 
 #define MAX_DEPTH 8
 #define DEGREE	  3
 
-/* Factors of the powers of a value. */
+/* The coefficients of a polynomial of a value. */
 struct polynomial {
 	double factor[DEGREE + 1];
 };
@@ -263,7 +273,7 @@ static const struct ir_node *tanh_under(const struct search *s, const struct ir_
 	return NULL;
 }
 
-/* The tanh of which `value` is that number of times (1 + tanh), which makes it a sigmoid; NULL: it is none. */
+/* Returns the tanh when `value` is `times` * (1 + tanh), which is a sigmoid; else NULL. */
 static const struct ir_node *gate_of(struct search *s, const struct ir_value *value, double times)
 {
 	const struct ir_node *node = tanh_under(s, value);
@@ -431,7 +441,7 @@ static const struct ir_value *squared(struct search *s, const struct ir_value *v
 	return is_binary(node, IR_POW) && is_about(node->operands[1], 2) ? node->operands[0] : NULL;
 }
 
-/* Of the root of a sum, or its reciprocal: the sum. */
+/* Returns the sum below a root of a sum, or below its reciprocal; else NULL. */
 static const struct ir_value *under_root(struct search *s, const struct ir_value *value,
 					 bool reciprocal)
 {
@@ -480,7 +490,7 @@ static uint32_t uses_inside(const struct search *s, const struct ir_node *root,
 	return uses;
 }
 
-/* When a value is what is left of another without its mean, and nothing else uses it: that other one. */
+/* Returns x when `value` is x minus its mean and nothing else uses it; else NULL. */
 static const struct ir_value *without_mean(struct search *s, const struct ir_node *root,
 					   const struct ir_value *value, uint32_t axes)
 {
@@ -530,7 +540,10 @@ static bool find_normalisation(struct search *s, const struct ir_node *root)
 	return true;
 }
 
-/* Whether a factor or summand has one element for each place along the last axes, which are those of the pattern. */
+/*
+ * Whether a factor or summand has one element for each position along the last axes, which are
+ * those of the pattern.
+ */
 static bool fits_axes(const struct pattern *found, const struct ir_value *value)
 {
 	const struct ir_norm_attrs *attrs = &found->attrs.norm;
@@ -578,7 +591,10 @@ static const struct ir_node **find_users(const struct rewrite *rw)
 	return user;
 }
 
-/* The last node of the operators that compute what `root` is the result of, or NULL; fills *found. */
+/*
+ * Returns the last node of a pattern that begins at `root`, and fills *found; NULL when there is
+ * none.
+ */
 static const struct ir_node *find(const struct rewrite *rw, const struct ir_node **user,
 				  const struct ir_node *root, bool curves, struct pattern *found)
 {
@@ -614,7 +630,7 @@ static const struct ir_node *find(const struct rewrite *rw, const struct ir_node
 	return root;
 }
 
-/* What one pattern has, the first that was found, no other one takes. */
+/* Whether no node of a pattern belongs to one that was found earlier. */
 static bool is_free(struct pattern *const *pattern, const bool *gone, const struct ir_node *root,
 		    const struct pattern *found)
 {
@@ -643,7 +659,10 @@ static int emit(struct rewrite *rw, const struct ir_node *root, const struct pat
 	return 0;
 }
 
-/* Finds patterns that have nothing in common; curves first, parts of which may be linear functions. */
+/*
+ * Finds patterns that have no node in common. Curves come first, because linear functions may be
+ * part of them.
+ */
 static int find_all(struct rewrite *rw, const struct ir_node **user, struct pattern **pattern,
 		    bool *gone)
 {

@@ -8,7 +8,10 @@
 #include "util/float16.h"
 #include "util/malloc.h"
 
-/* So long is the name of a node that does the work of others at the most, but for what stands at the end then. */
+/*
+ * The most characters of the name of a node that does the work of others; CUT stands at the end of
+ * a name that would be longer.
+ */
 #define MAX_SOURCE 256
 #define CUT	   "+..."
 
@@ -107,7 +110,7 @@ int rewrite_copy(struct rewrite *rw, const struct ir_node *node)
 	return 0;
 }
 
-/* "conv2d+relu"; NULL when out of memory. Names of very many operators are cut, which "+..." says. */
+/* Returns "conv2d+relu"; NULL when out of memory. A name of very many operators ends in "+...". */
 static char *joined_source(const struct ir_node *main, const struct ir_node *other)
 {
 	size_t own = strlen(main->source), size = own + (other ? strlen(other->source) + 1 : 0) + 1;

@@ -9,7 +9,7 @@
 
 #include "pass/pass.h"
 
-/* What became of an old node. */
+/* The fate of an old node. */
 struct rewrite_fate {
 	enum wnn_fate fate;
 	uint32_t node; /* id in the new graph, for KEPT and FUSED */
@@ -20,16 +20,18 @@ struct rewrite {
 	struct ir_graph *to;
 	struct ir_value **value;   /* by old id; NULL: not there yet, or gone */
 	struct rewrite_fate *fate; /* by old node id; UNUSED until said otherwise */
-	const char **rule; /* by old node id: the local rule that had a part in that, or NULL */
+	const char **rule; /* by old node id: the local rule that took part in its fate, or NULL */
 	uint32_t *uses;	   /* by old value id: uses by nodes and outputs */
 	bool *is_output;   /* by old value id */
 	struct wnn_error *err;
 };
 
-/* What passes are called with. */
+/* The arguments of each pass. */
 struct pass_context {
 	const struct wnn_pass_options *options;
-	/* Constants of 8 bits are not dequantised yet: operators on integers may be made of them. */
+	/*
+	 * Constants of 8 bits are not dequantised yet, so that operators on integers can use them.
+	 */
 	bool keep_integers;
 	struct wnn_error *err;
 };
@@ -49,7 +51,7 @@ int rewrite_nomem(const struct rewrite *rw);
 int rewrite_copy(struct rewrite *rw, const struct ir_node *node);
 
 /*
- * rewrite_add - a node of the new graph, without a word about old ones
+ * rewrite_add - add a node to the new graph, without a fate for old nodes
  * @type: of its only result
  * @main, @other: give label and source; @other may be NULL
  */
@@ -75,7 +77,10 @@ void rewrite_bypass(struct rewrite *rw, const struct ir_node *node, struct ir_va
 /* The node that makes an operand, when nobody else uses its only result; else NULL. */
 const struct ir_node *rewrite_sole_producer(const struct rewrite *rw, const struct ir_value *value);
 
-/* The number that each element of a constant is, when all are the same one of float32 or float16: StableHLO repeats numbers. */
+/*
+ * Sets the number that all elements of a float32 or float16 constant are (StableHLO repeats
+ * numbers); false when they differ.
+ */
 bool rewrite_number(const struct ir_value *value, double *number);
 
 /* The passes. */

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * Makes one operator of those that compute a rotary embedding, in the two forms that exporters write: over the
- * whole row with its halves swapped, or half by half. Either may turn neighbours of each row instead of its
- * halves. The CPU keeps them apart, as it has fast kernels for each.
+ * Fuses the operators of a rotary embedding, in the two forms that exporters write: over the whole
+ * row with its halves swapped, or half by half. Either may rotate neighbours of each row instead of
+ * its halves. The CPU keeps the operators, as it has fast kernels for each.
  *
- * Precondition: a verified graph without equal nodes. Postcondition: no such operators are left whose values in
- * between nothing else uses; slices that others use stay. float32 has the same bits; float16 is rounded once.
+ * Precondition: a verified graph without equal nodes. Postcondition: no such operators are left
+ * whose intermediate values nothing else uses; slices that others use stay. float32 keeps its bits;
+ * float16 is rounded once.
  *
  *	%4 = slice(%0) second half		%4 = slice(%0) first half
  *	%5 = unary(%4) neg			%5 = slice(%0) second half
@@ -13,17 +14,19 @@
  *	%7 = concat(%5, %6)			%7 = binary(%5, %2) mul
  *	%8 = binary(%7, %2) mul			%8 = binary(%6, %7) sub
  *	%9 = binary(%0, %1) mul			...
- *	%10 = binary(%9, %8) add		%12 = concat(%8, %11)		->	rotary(%0, %1, %2)
+ *	%10 = binary(%9, %8) add		%12 = concat(%8, %11) -> rotary(%0, %1, %2)
  *
- * More may follow in the concat of the second form, such as what lies behind both halves of the row and does not turn:
+ * The concat of the second form may have more operands, such as the numbers of the row behind both
+ * halves, which are not rotated:
  *
- *	%13 = concat(%8, %11, rest of %0)	->	concat(rotary(begin of %0, %1, %2), rest of %0)
+ *	%13 = concat(%8, %11, rest of %0) -> concat(rotary(begin of %0, %1, %2), rest of %0)
  *
- * Where neighbours turn, the slices take each other number, and a reshape of the concat of columns joins them:
+ * Where neighbours are rotated, the slices take each second number, and a reshape of a concat of
+ * columns interleaves them:
  *
  *	%12 = reshape(%8) [..., h, 1]
  *	%13 = reshape(%11) [..., h, 1]
- *	%14 = concat(%12, %13)			%3 = reshape(%0) [..., h, 2], and the angles likewise
+ *	%14 = concat(%12, %13) 		%3 = reshape(%0) [..., h, 2], and the angles likewise
  *	%15 = reshape(%14) [..., 2 * h]		->	reshape(rotary(%3, ...)) [..., 2 * h]
  *
  * The slices may also be those of %3, with reshapes to [..., h] behind them.
@@ -39,7 +42,7 @@
 struct pattern {
 	const struct ir_value *x, *cosine, *sine;
 	int64_t turned;		    /* numbers of each row of x, or 0: all */
-	bool pairs;		    /* neighbours turn, not halves */
+	bool pairs;		    /* neighbours are rotated, not halves */
 	const struct ir_node *main; /* gives the first part of the name */
 	const struct ir_node *inner[MAX_INNER];
 	uint32_t num_inner;
@@ -59,7 +62,7 @@ static void add_inner(struct search *s, const struct ir_node *node)
 		s->found->inner[s->found->num_inner++] = node;
 }
 
-/* The product, sum or difference that makes a value which nothing else uses; NULL when none does. */
+/* Returns the product, sum or difference that makes a value which nothing else uses; else NULL. */
 static const struct ir_node *take_binary(struct search *s, const struct ir_value *value,
 					 enum ir_binary kind)
 {
@@ -77,7 +80,7 @@ static int64_t last_dim(const struct ir_value *value)
 	return ir_type_dim(&value->type, value->type.rank - 1);
 }
 
-/* The type of rows in parts of @dim numbers. */
+/* Returns the type of rows that are divided into groups of @dim numbers. */
 static struct ir_type split_rows(struct ir_type type, int64_t dim)
 {
 	type.dim[type.rank - 1].value /= dim;
@@ -97,8 +100,9 @@ static bool is_column(const struct ir_type *type, const struct ir_type *row)
 }
 
 /*
- * The value of whose rows `value` is the first or the second half, or of as many numbers of each row as turn; or, where
- * neighbours do, the first or the second of each pair. NULL when it is none.
+ * Returns the value whose rows `value` is the first or second half of, or half of the rotated begin
+ * of each row; where neighbours are rotated, the first or second number of each pair. NULL: it is
+ * none of these.
  */
 static const struct ir_value *half_of(const struct search *s, const struct ir_value *value,
 				      bool second)
@@ -111,7 +115,7 @@ static const struct ir_value *half_of(const struct search *s, const struct ir_va
 
 	if (pairs && node && node->op == IR_OP_RESHAPE &&
 	    is_column(&node->operands[0]->type, &value->type)) {
-		/* Of rows of two. */
+		/* The slices are those of rows of two. */
 		value = node->operands[0];
 		node = value->kind == IR_VALUE_RESULT ? value->def : NULL;
 		turned = 0;
@@ -157,8 +161,8 @@ static bool is_concat_of_rows(const struct ir_node *node, uint32_t most)
 }
 
 /*
- * What a node makes rows of: the first two of a concat, in which more may follow; or, number by number in turns, two values
- * that nothing else uses.
+ * Finds the two halves from which a node makes rows: the first two operands of a concat, which may
+ * have more; or two values that nothing else uses and whose numbers are interleaved.
  */
 static bool take_join(struct search *s, const struct ir_node *node, uint32_t most,
 		      const struct ir_value **half)
@@ -194,7 +198,7 @@ static bool take_join(struct search *s, const struct ir_node *node, uint32_t mos
 	return true;
 }
 
-/* Of x, the numbers that turn. */
+/* Returns the type of the numbers of x that are rotated. */
 static struct ir_type turned_type(const struct pattern *found)
 {
 	struct ir_type type = found->x->type;
@@ -212,7 +216,10 @@ static bool has_pairs(const struct pattern *found, const struct ir_type *result)
 	return ir_type_same_shape(&found->x->type, &pairs);
 }
 
-/* Cosines and sines may be broadcast to x, but x not to them. The NPU needs one dim more than there are. */
+/*
+ * Whether cosines and sines can be broadcast to x; x must not be broadcast to them. The NPU needs
+ * one dim more than x has.
+ */
 static bool fits(const struct pattern *found, const struct ir_node *root)
 {
 	struct ir_type type = turned_type(found), result = root->results[0]->type;
@@ -287,9 +294,11 @@ static bool find_whole(struct search *s, const struct ir_node *sum)
 	return false;
 }
 
-/* ---- concat(first half * cosine - second half * sine, second half * cosine + first half * sine) */
+/*
+ * ---- concat(first half * cosine - second half * sine, second half * cosine + first half * sine)
+ */
 
-/* Whether a node is the product of a half of x and another value. */
+/* Whether a node is the product of a half of x and `factor`. */
 static bool is_turned(const struct search *s, const struct ir_node *product, bool second,
 		      const struct ir_value *factor)
 {
@@ -319,7 +328,10 @@ static bool find_halves(struct search *s, const struct ir_node *root)
 			return false;
 	}
 	s->found->main = product[0];
-	/* Cosines and sines may be halves of rows as well, so each factor is tried as that of x, as long as it fits. */
+	/*
+	 * Cosines and sines may be halves of rows as well, so each factor is tried as the half of x
+	 * until one fits.
+	 */
 	for (uint32_t i = 0; i < 4; i++) {
 		const struct ir_value *x = half_of(s, product[0]->operands[i / 2], false);
 
@@ -353,8 +365,8 @@ static bool find(const struct rewrite *rw, const struct ir_node *root, struct pa
 }
 
 /*
- * Marks what is only used inside of the pattern, from the root on; halves of x may be used by others, and be cosines or sines
- * themselves.
+ * Marks nodes that only the pattern uses, from the root on; others may use halves of x, and these
+ * may be cosines or sines themselves.
  */
 static void mark_gone(const struct rewrite *rw, const struct pattern *found,
 		      const struct ir_node *root, bool *gone)
@@ -387,7 +399,7 @@ static struct ir_value *add_main(struct rewrite *rw, const struct pattern *found
 	return node ? node->results[0] : NULL;
 }
 
-/* The numbers of each row that turn. */
+/* Returns the numbers of each row that are rotated. */
 static struct ir_value *emit_begin(struct rewrite *rw, const struct pattern *found)
 {
 	const struct ir_type type = turned_type(found);
@@ -415,7 +427,10 @@ static struct ir_value *emit_angles(struct rewrite *rw, const struct pattern *fo
 	return add_main(rw, found, IR_OP_RESHAPE, &value, 1, &type, &none);
 }
 
-/* Rows of pairs, turned, and all as rows again; returns the node that turns, or NULL. */
+/*
+ * Emits rows of pairs, the rotation, and a reshape to whole rows; returns the rotation's node, or
+ * NULL.
+ */
 static struct ir_node *emit_pairs(struct rewrite *rw, const struct ir_node *root,
 				  const struct pattern *found)
 {
@@ -435,7 +450,10 @@ static struct ir_node *emit_pairs(struct rewrite *rw, const struct ir_node *root
 	return turned->def;
 }
 
-/* The numbers of each row that turn, turned, and what follows them; returns the node that turns, or NULL. */
+/*
+ * Emits the rotation of the begin of each row, and a concat with the rest; returns the rotation's
+ * node, or NULL.
+ */
 static struct ir_node *emit_part(struct rewrite *rw, const struct ir_node *root,
 				 const struct pattern *found, struct ir_value **operands)
 {

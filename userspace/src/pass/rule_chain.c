@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * Functions that do nothing, or that do again what was done.
+ * Rules that drop functions without effect, and functions that repeat an earlier one.
  *
  *	%1 = unary(%0) relu
  *	%2 = unary(%1) clamp(-1,6)	->	%2 = unary(%0) clamp(0,6) ; relu+clamp
  *
- * NaN and infinities come out as before, and so does the sign of zero, but that clamp with a limit of 0 may give either
- * zero, where relu gives +0.
+ * NaN and infinities come out as before, and so does the sign of zero, except that clamp with a
+ * limit of 0 may give either zero, where relu gives +0.
  */
 #include <math.h>
 #include <string.h>
@@ -38,9 +38,9 @@ static uint64_t negative_zero(enum ir_dtype dtype)
 	return ir_dtype_is_float(dtype) ? UINT64_C(1) << (ir_dtype_bits(dtype) - 1) : 0;
 }
 
-/* How many nodes above a value are looked at. */
+/* The most nodes above a value that are looked at. */
 #define MAX_HEIGHT 4
-/* Constants of more elements are not searched. */
+/* The most elements of a constant that is searched. */
 #define MAX_SEARCHED 4096
 
 static bool is_positive(const struct ir_value *value, int height);
@@ -127,8 +127,9 @@ static bool is_positive(const struct ir_value *value, int height)
 }
 
 /*
- * Whether a value is never -0, to which +0 can be added without a change. A sum is -0 where both summands are, and nowhere
- * else. Products are not among these: their sums may be too small for their type, and keep the sign.
+ * Whether a value is never -0, so that adding +0 does not change it. A sum is -0 only where both
+ * summands are. Products are not recognised: they may be too small for their type, and keep the
+ * sign.
  */
 static bool has_no_negative_zero(const struct ir_value *value, int height)
 {

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
- * A number that the operands or the result of a matrix product are multiplied with, or divided by, becomes the factor of
- * the product, which costs nothing there.
+ * Rules that move a number by which the operands or the result of a matrix product are multiplied
+ * or divided into the factor of the product, which costs nothing.
  *
  *	%3 = binary(%0, 0.5) mul
  *	%4 = transpose(%3)			%4 = transpose(%0)
  *	%5 = matmul(%2, %4)		->	%6 = matmul(%2, %4) alpha=0.125 ; mul+matmul+div
  *	%6 = binary(%5, 4) div
  *
- * Constant matrices of floats take factors themselves (rule_scale.c); this is for two computed operands, and for constants
- * that stay as they are. Assumed: sums do not overflow before they are multiplied. A rule does not apply where the
- * number is beyond 2^-24 to 2^24, 0 and what is no number among these, and where the product may become
- * one of integers, which keep their bits.
+ * Constant matrices of floats take factors themselves (rule_scale.c); this is for two computed
+ * operands, and for constants that stay as they are. Assumed: sums do not overflow before they are
+ * multiplied. A rule does not apply where the number is outside of 2^-24 to 2^24, is 0 or NaN, or
+ * where the product may become one of integers, which keep their bits.
  */
 #include <math.h>
 
@@ -19,7 +19,7 @@
 
 #define LEAST_FACTOR 0x1p-24
 #define MOST_FACTOR  0x1p24
-/* So many reshapes and transposes may lie between the factor and the product. */
+/* The most reshapes and transposes between the factor and the product. */
 #define MAX_VIEWS 4
 
 static bool is_moderate(double factor)
@@ -27,7 +27,10 @@ static bool is_moderate(double factor)
 	return fabs(factor) >= LEAST_FACTOR && fabs(factor) <= MOST_FACTOR;
 }
 
-/* Returns the value that a node multiplies with a number, and that number; NULL where it does something else. */
+/*
+ * Returns the value that a node multiplies with a number, and that number; NULL where it does
+ * something else.
+ */
 static struct ir_value *scaled_value(const struct ir_node *node, double *factor)
 {
 	const struct ir_type *type = &node->results[0]->type;

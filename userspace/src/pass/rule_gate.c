@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * Gates: products of a value and a function of it.
+ * Rules for gates: products of a value and a function of it.
  *
  *	%1 = unary(%0) sigmoid
  *	%2 = binary(%0, %1) mul		->	%2 = unary(%0) swish(1,0) ; sigmoid+mul
  *
- * The product is taken as it is written: of NaN a gate is NaN, of -infinity it is NaN too, since sigmoid, tanh of
- * softplus and hardSigmoid are 0 there, and of -0 it is -0. Two finite results differ by roundings alone. In float16 nothing is
- * rounded between the operators any more.
+ * The gate computes the product as it is written: it maps NaN to NaN, -infinity to NaN too, since
+ * sigmoid, tanh of softplus and hardSigmoid are 0 there, and -0 to -0. Finite results differ only
+ * by roundings. float16 is no longer rounded between the operators.
  */
 #include <math.h>
 
@@ -30,7 +30,10 @@ static bool is_real(const struct ir_value *value)
 	return value->type.dtype == IR_F32 || value->type.dtype == IR_F16;
 }
 
-/* The operand of a sum or product beside a constant number, which is *number; NULL: there is none. */
+/*
+ * Returns the operand of a sum or product whose other operand is a constant number, *number; NULL:
+ * neither is.
+ */
 static struct ir_value *beside_number(const struct ir_node *node, double *number)
 {
 	for (uint32_t i = 0; i < 2; i++)
@@ -143,7 +146,10 @@ static bool is_swish(const struct ir_node *node, const struct ir_value *x,
 	return true;
 }
 
-/* The x of softplus(x), or of log(1 + exp(x)): where that is infinite and softplus is not, tanh of both is 1. */
+/*
+ * Returns the x of softplus(x), or of log(1 + exp(x)): where that is infinite and softplus is not,
+ * tanh of both is 1.
+ */
 static const struct ir_value *under_softplus(const struct rules *rules,
 					     const struct ir_value *value)
 {
@@ -191,7 +197,7 @@ static bool is_hard_swish(const struct ir_node *node)
 	return fabs(alpha - 1.0 / 6) <= near / 6 && node->attrs.unary.beta == 0.5F;
 }
 
-/* hardSigmoid, or its parts. */
+/* Whether a node is hardSigmoid, or the operators that compute it. */
 static bool is_hard(const struct rules *rules, const struct ir_node *node, const struct ir_value *x,
 		    struct ir_unary_attrs *gate)
 {
@@ -260,8 +266,8 @@ static bool is_six_of_hard(const struct rules *rules, const struct ir_node *node
 }
 
 /*
- * x * min(max(x + 3, 0), 6) / 6, which `recognise` makes hardSwish of as well: here before a product behind it has taken
- * the divisor.
+ * Matches x * min(max(x + 3, 0), 6) / 6. `recognise` makes hardSwish of it as well, but only here
+ * is it found before a product behind it has absorbed the divisor.
  */
 static struct ir_value *hard_swish_quotient(struct rules *rules, const struct ir_node *node)
 {

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * Group normalisation, which exporters write with the channels of a group as one channel of an instance normalisation:
+ * Rules for group normalisation, which exporters write with the channels of a group as one channel
+ * of an instance normalisation:
  *
  *	%1 = reshape(%0)	; [1,8,4,4] as [1,2,64,1]
  *	%2 = instnorm(%1)
  *	%3 = reshape(%2)	; as [1,8,4,4]
  *	%4 = binary(%3, %8) mul
- *	%5 = binary(%4, %9) add		->	%5 = instnorm(%0, %8, %9) groups=2 ; instanceNormalization+mul+add
+ *	%5 = binary(%4, %9) add-> %5 = instnorm(%0, %8, %9) groups=2 ; instanceNormalization+mul+add
  *
- * Without groups the rule takes the reshapes of images of other ranks away. All numbers are computed as before, but for fewer
- * roundings.
+ * Without groups the rule removes the reshapes of images of other ranks. All numbers are computed
+ * as before, with fewer roundings.
  */
 #include "pass/rules.h"
 #include "util/malloc.h"
@@ -49,8 +50,8 @@ static struct ir_value *repeated_elements(struct rules *rules, const struct ir_v
 }
 
 /*
- * Scale or bias of the groups for the channels of groups; false where that is none. A NULL result is one that changes
- * nothing.
+ * Makes the scale or bias of a group into that of its channels; false when it is no constant, or
+ * out of memory. The result is NULL where it would change nothing.
  */
 static bool spread(struct rules *rules, struct ir_value *value, int64_t times, double neutral,
 		   struct ir_value **result)

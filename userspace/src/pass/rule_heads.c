@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * Heads of keys and values that several heads of queries share are repeated in front of products, which broadcast them
- * as well: grouped-query attention.
+ * Rules for grouped-query attention: heads of keys and values that several heads of queries share
+ * are repeated in front of products, which can broadcast them instead.
  *
  *	%2 = expand(%1) [b,kv,1,t,d] -> [b,kv,n,t,d]	%5 = reshape(%0) -> [b,kv,n,s,t]
  *	%3 = reshape(%2) -> [b,kv*n,t,d]	->	%6 = matmul(%5, %1) [b,kv,n,s,d]
  *	%4 = matmul(%0, %3) [b,kv*n,s,d]		%4 = reshape(%6) -> [b,kv*n,s,d]
  *
- * The reshape of the result goes behind what follows, where that of the next product undoes it. All results keep their
- * bits, but where sums are made in another order.
+ * The reshape of the result moves behind the nodes that follow, until that of the next product
+ * undoes it. All results keep their bits, except where sums are made in another order.
  */
 #include <string.h>
 
@@ -28,7 +28,10 @@ static struct ir_type split_axis(const struct ir_type *type, uint32_t axis, stru
 	return split;
 }
 
-/* The axis of a reshape's result that two of its operand's became, all others staying; false: there is none. */
+/*
+ * Finds the axis of a reshape's result that two axes of its operand were merged into, all others
+ * staying; false: there is none.
+ */
 static bool find_merged(const struct ir_node *reshape, uint32_t *axis)
 {
 	const struct ir_type *from = &reshape->operands[0]->type, *to = &reshape->results[0]->type;
@@ -101,7 +104,7 @@ static bool find_repeated(const struct ir_value *operand, struct repeated *r)
 	return repeats_heads(r);
 }
 
-/* Where a transpose puts an axis of its operand. */
+/* Returns the axis to which a transpose moves an axis of its operand. */
 static uint32_t axis_behind(const struct ir_node *transpose, uint32_t axis)
 {
 	uint32_t i = 0;
@@ -138,7 +141,10 @@ static struct ir_value *emit_reshape(struct rules *rules, struct ir_value *value
 		       rules_emit(rules, IR_OP_RESHAPE, &value, 1, type, NULL, main, NULL);
 }
 
-/* The value with its heads on two axes; a transpose stays behind that, so that it may be read in place. */
+/*
+ * Returns the value with its heads on two axes; a transpose stays behind the reshape, so that the
+ * value may be read in place.
+ */
 static struct ir_value *emit_divided(struct rules *rules, struct ir_value *value, uint32_t axis,
 				     const struct repeated *r)
 {
@@ -153,7 +159,10 @@ static struct ir_value *emit_divided(struct rules *rules, struct ir_value *value
 	return value && transpose ? emit_transpose(rules, value, axis, transpose) : value;
 }
 
-/* Finds the operand of a product whose heads are repeated while the other one has all of them; false: none. */
+/*
+ * Finds the operand of a product whose heads are repeated while the other operand has all of them;
+ * false: neither is.
+ */
 static bool find_side(const struct ir_node *node, struct repeated *r, uint32_t *side)
 {
 	const struct ir_type *result = &node->results[0]->type;
@@ -232,7 +241,10 @@ struct ir_value *rule_expand_before_product(struct rules *rules, struct ir_node 
 
 /* ---- the reshape of a product's result */
 
-/* The reshape that joins the two axes of the heads, in front of a node that alone reads it. */
+/*
+ * Returns the reshape that merges the two axes of the heads, in front of a node that alone reads
+ * it; else NULL.
+ */
 static const struct ir_node *heads_joined(const struct rules *rules, const struct ir_value *value,
 					  uint32_t *axis)
 {

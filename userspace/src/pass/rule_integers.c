@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Constant integers of 8 bits that become floats while a graph runs, as embedding tables and weights do.
+ * Rules for constant integers of 8 bits that become floats while a graph runs, such as embedding
+ * tables and weights.
  *
  *	%2 = cast(%0)				%2 = gather(%0, %9)
  *	%3 = binary(%2, 0.5) mul
@@ -11,7 +12,7 @@
 #include "pass/rules.h"
 #include "util/malloc.h"
 
-/* The node that turns a constant of 8-bit integers into floats, or NULL. */
+/* Returns the node that converts a constant of 8-bit integers to floats, or NULL. */
 static const struct ir_node *from_integers(const struct ir_value *value, enum ir_op op)
 {
 	const struct ir_node *node = rules_maker(value, op);
@@ -82,7 +83,7 @@ struct ir_value *rule_scaled_integers(struct rules *rules, struct ir_node *node)
 			  node);
 }
 
-/* Integers that become floats and are transposed then are transposed first, which is done at build. */
+/* Transposes constant integers before they become floats, which is done at build. */
 struct ir_value *rule_transpose_integers(struct rules *rules, struct ir_node *node)
 {
 	const struct ir_node *from = rules_sole(rules, node->operands[0]);
@@ -108,7 +109,10 @@ struct ir_value *rule_transpose_integers(struct rules *rules, struct ir_node *no
 			  NULL);
 }
 
-/* The scales or zero points of the rows that are gathered; NULL where one scale is for a block of rows. */
+/*
+ * Returns the scales or zero points of the rows that are gathered; NULL where one scale is for a
+ * block of rows.
+ */
 static struct ir_value *gathered(struct rules *rules, const struct ir_node *gather,
 				 struct ir_value *scale, const struct ir_type *table)
 {
@@ -132,7 +136,10 @@ static struct ir_value *gathered(struct rules *rules, const struct ir_node *gath
 	return rules_emit(rules, IR_OP_GATHER, operands, 2, &type, &gather->attrs, gather, NULL);
 }
 
-/* Rows of integers are gathered, and become floats afterwards: not the whole table for each run. */
+/*
+ * Gathers rows of integers before they become floats, instead of converting the whole table for
+ * each run.
+ */
 struct ir_value *rule_gather_integers(struct rules *rules, struct ir_node *node)
 {
 	const struct ir_node *from = from_integers(node->operands[0], IR_OP_DEQUANTIZE);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Softmax, its logarithm, and logarithms of sums of powers, which exporters write in parts.
+ * Rules for softmax, its logarithm, and logarithms of sums of powers, which exporters write as
+ * several operators.
  *
  *	%1 = reduce(%0) max axes=0x2 keep
  *	%2 = binary(%0, %1) sub
@@ -8,12 +9,13 @@
  *	%4 = reduce(%3) sum axes=0x2 keep
  *	%5 = binary(%3, %4) div		->	%5 = softmax(%0) axis=1
  *
- * Dimensions of 1 may be kept or not, and reductions may be reshaped and expanded to the shape of the data. NaN and infinities
- * come out as in the parts: whether the largest element is replaced by 0 where it is infinite, which is called a guard,
- * decides what becomes of lines with an infinite one, and the operators have forms for both. Two things differ.
- * With log(softmax(x)), an element whose softmax is too small for its type is finite, where the parts give -infinity. With a
- * guard, a line with +infinity may have other elements whose powers are too large for their type: in softmax they are 0,
- * where the parts give NaN.
+ * Dimensions of 1 may be kept or not, and reductions may be reshaped and expanded to the shape of
+ * the data. NaN and infinities come out as before: a row with an infinite largest element depends
+ * on whether that is replaced by 0 (a guard), and the fused operators have forms for both. Two
+ * things differ. In log(softmax(x)), an element whose softmax is too small for its type is finite,
+ * where the separate operators give -infinity. With a guard, a row with +infinity may have other
+ * elements whose powers are too large for their type: softmax makes them 0, where the separate
+ * operators give NaN.
  */
 #include "pass/rules.h"
 
@@ -54,7 +56,7 @@ static const struct ir_value *unshaped(const struct ir_value *value)
 	return value;
 }
 
-/* The value below expansions, which are done again where it is an operand beside data of the shape. */
+/* Returns the value below expands; an operand of its shape is broadcast beside data anyway. */
 static const struct ir_value *unexpanded(const struct ir_value *value)
 {
 	while (value->kind == IR_VALUE_RESULT && value->def->op == IR_OP_EXPAND)
@@ -74,7 +76,10 @@ static const struct ir_value *uncast(const struct ir_value *value)
 		       value;
 }
 
-/* Whether the dims are those of the type, but 1 where the mask says so; missing ones in front count as 1. */
+/*
+ * Whether the dims equal those of the type, but are 1 where the mask says so; missing leading dims
+ * count as 1.
+ */
 static bool has_kept_shape(const struct ir_type *type, const struct ir_type *full, uint32_t axes)
 {
 	for (uint32_t i = 0; i < full->rank; i++) {
@@ -89,8 +94,8 @@ static bool has_kept_shape(const struct ir_type *type, const struct ir_type *ful
 }
 
 /*
- * The reduction that a value has the elements of. As an operand beside data of the type that was reduced, it meets each
- * element with the result of its own line.
+ * Returns the reduction whose elements a value has. As an operand beside data of the type that was
+ * reduced, it gives each element the result of its own row.
  */
 static const struct ir_node *reduction_beside(const struct ir_value *value,
 					      const struct ir_value **core)
@@ -183,7 +188,10 @@ struct lines {
 	bool guarded;
 };
 
-/* Whether a value is the largest element of each line of data, beside which it may stand; fills *lines. */
+/*
+ * Whether a value is the largest element of each row of data, and can be broadcast beside it; fills
+ * *lines.
+ */
 static bool find_largest(const struct ir_value *value, struct lines *lines)
 {
 	const struct ir_value *core, *m;
@@ -201,7 +209,7 @@ static bool find_largest(const struct ir_value *value, struct lines *lines)
 	return true;
 }
 
-/* Whether a value is x - max(x) of lines. */
+/* Whether a value is x - max(x) by rows. */
 static bool find_shifted(const struct ir_value *value, struct lines *lines)
 {
 	const struct ir_node *sub = binary_of(value, IR_SUB);

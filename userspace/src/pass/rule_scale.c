@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: MIT
 /*
- * Factors and summands that belong to channels, in front of a convolution or matrix product or behind it, become part of
- * its weights and its bias: a batch normalisation, and products, quotients, sums and differences with constants.
+ * Rules that fold factors and summands of channels, in front of a convolution or matrix product or
+ * behind it, into its weights and its bias: a batch normalisation, and products, quotients, sums
+ * and differences with constants.
  *
  *	%2 = conv(%0, %1)
- *	%3 = batchnorm(%2, ...)			->	%3 = conv(%0, %1', %2') ; conv2d+batchNormalization
+ *	%3 = batchnorm(%2, ...) -> %3 = conv(%0, %1', %2') ; conv2d+batchNormalization
  *
- * All of them that belong to one product are gathered as numbers of float64; its constants are written once, when no more
- * rules apply.
+ * The factors of one product are accumulated in float64; its constants are written once, when no
+ * more rules apply.
  *
- * Assumed: sums do not overflow before they are scaled. A rule does not apply where a weight or a bias would not be finite,
- * where the largest weight of a channel would be too small for a normal number of its type, where a factor or summand is
- * not finite, as with a variance that is not positive, and where the weights have other users and are large.
+ * Assumed: sums do not overflow before they are scaled. A rule does not apply where a weight or a
+ * bias would not be finite, where the largest weight of a channel would be too small for a normal
+ * number of its type, where a factor or summand is not finite, as with a variance that is not
+ * positive, and where the weights have other users and are large.
  */
 #include <math.h>
 
@@ -19,7 +21,7 @@
 #include "pass/scaling.h"
 #include "util/malloc.h"
 
-/* Weights that others use as well are doubled up to this size. */
+/* The most bytes of weights that are copied when others use them as well. */
 #define MAX_SHARED (64 << 10)
 
 /* ---- products */
@@ -157,7 +159,7 @@ static bool can_shift(const struct ir_node *product)
 {
 	const struct ir_value *bias = bias_of(product);
 
-	/* That of a convolution has one element for each channel anyway. */
+	/* The bias of a convolution has one element for each channel anyway. */
 	return !bias || (bias->kind == IR_VALUE_CONSTANT &&
 			 bias->type.dtype == product->results[0]->type.dtype &&
 			 (product->op == IR_OP_CONV || channels_each_or_one(product, &bias->type)));
@@ -204,7 +206,7 @@ static bool scale_input(struct rules *rules, const struct ir_node *product, stru
 	s->shifts_input |= shifts;
 	if (shifts && !(sees_all(product) && is_one_matrix(product)))
 		return false;
-	/* What was in front already comes behind this. */
+	/* Factors that were in front of the product before are applied behind this one. */
 	for (int64_t i = 0; i < s->ins; i++) {
 		s->in_shift[i] += s->in_scale[i] * affine->shift[i];
 		s->in_scale[i] *= affine->scale[i];
@@ -288,7 +290,10 @@ struct ir_value *rule_scale_behind(struct rules *rules, struct ir_node *node)
 
 /* ---- in front */
 
-/* Whether a constant that is broadcast to the input has one element for each of its channels, or one for all. */
+/*
+ * Whether a constant that is broadcast to the input has one element for each of its channels, or
+ * one for all.
+ */
 static bool lies_along(const struct ir_type *type, const struct ir_type *input, uint32_t axis)
 {
 	uint32_t missing;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reshapes and transposes: what follows each other becomes one, and what undoes each other goes.
+ * Rules for reshapes and transposes: consecutive ones become one, and those that undo each other
+ * go.
  *
  *	%1 = transpose(%0) perm=0,2,3,1
  *	%2 = unary(%1) relu
@@ -71,8 +72,8 @@ static bool swaps_last(const struct ir_node *transpose)
 }
 
 /*
- * The transpose of a product is that of its transposed operands in the other order. A constant matrix stays the second one,
- * which is packed.
+ * Replaces the transpose of a product by the product of its transposed operands in reverse order. A
+ * constant matrix must remain the second operand, which is packed.
  */
 struct ir_value *rule_transpose_product(struct rules *rules, struct ir_node *node)
 {
@@ -100,8 +101,8 @@ static bool same_order(const struct ir_node *a, const struct ir_node *b)
 }
 
 /*
- * The transpose in front of a function of one element, or of several that are transposed alike or constants of one number,
- * when nothing else uses what is transposed.
+ * Returns the transpose in front of a function of one element, or of several operands that are
+ * transposed alike or are constants of one number, when nothing else uses the transposed values.
  */
 static const struct ir_node *transpose_in_front(const struct rules *rules,
 						const struct ir_node *function)
@@ -156,7 +157,10 @@ struct ir_value *rule_transpose_sinks(struct rules *rules, struct ir_node *node)
 
 /* ---- a reshape of a transpose */
 
-/* Axes of a reshape's result, from first[i] to before first[i + 1], that stand for axis i of its operand. */
+/*
+ * Finds, for each axis i of a reshape's operand, the axes first[i] to first[i + 1] - 1 of its
+ * result that it is divided into; false: it is no such reshape.
+ */
 static bool divides_axes(const struct ir_type *from, const struct ir_type *to, uint32_t *first)
 {
 	uint32_t at = 0;
@@ -178,8 +182,8 @@ static bool divides_axes(const struct ir_type *from, const struct ir_type *to, u
 }
 
 /*
- * A reshape that divides axes of a transpose, or adds and removes those of 1, goes in front of it, where it costs nothing,
- * and leaves the transpose next to what reads it.
+ * Moves a reshape that divides axes of a transpose, or adds and removes axes of 1, in front of it:
+ * there it costs nothing, and the transpose is next to the node that reads it.
  */
 struct ir_value *rule_reshape_rises(struct rules *rules, struct ir_node *node)
 {
@@ -211,7 +215,7 @@ struct ir_value *rule_reshape_rises(struct rules *rules, struct ir_node *node)
 
 /* ---- a sum behind a reshape that keeps the last dimension */
 
-/* Whether a value has one element for each place along the last axis, or one for all. */
+/* Whether a value has one element for each position along the last axis, or one for all. */
 static bool is_row(const struct ir_value *value, int64_t columns)
 {
 	const struct ir_type *type = &value->type;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * Padding of pictures becomes that of the windows that read them.
+ * Rules that move padding of images into the windows that read them.
  *
  *	%1 = pad(%0) begin=0,0,1,1 end=0,0,1,1
  *	%3 = conv(%1, %2)			->	%3 = conv(%0, %2) pad=1,1,1,1 ; conv2d+pad
  *
- * Convolutions and L2 pools see zeros beyond their input, maximum pools what is below all numbers. Average pools count
- * only what is inside: those without padding of their own, all of whose windows lie inside, get an attribute
- * that counts the padding.
+ * Convolutions and L2 pools pad with zeros, maximum pools with the least value. Average pools do
+ * not count padding: a pool without padding of its own, all of whose windows lie inside, gets the
+ * attribute that counts it.
  */
 #include <math.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 #include "pass/rules.h"
 #include "util/float16.h"
 
-/* The number that a picture is padded with, when it is padded with a number of floats. */
+/* Finds the number with which an image of floats is padded; false when it is padded otherwise. */
 static bool padded_with(const struct ir_node *pad, double *number)
 {
 	uint32_t bits = (uint32_t)pad->attrs.pad.value;
@@ -32,7 +32,7 @@ static bool padded_with(const struct ir_node *pad, double *number)
 	return pad->results[0]->type.dtype == IR_F32;
 }
 
-/* Adds what the pad has along height and width to `padding`; false where it has more, or too much. */
+/* Adds the pad along height and width to `padding`; false where it pads other axes, or too much. */
 static bool add_padding(const struct ir_node *pad, enum ir_layout layout, uint32_t *padding)
 {
 	uint32_t rows = layout == IR_NCHW ? 2 : 1;

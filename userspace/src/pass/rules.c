@@ -2,8 +2,8 @@
 /*
  * Applies the rules of rules.def.
  *
- * Precondition: a verified graph. Postcondition: no rule of the group applies to a node that an output depends on, unless
- * there were too many applications. Nodes that nothing uses may be left.
+ * Precondition: a verified graph. Postcondition: no rule of the group applies to a node that an
+ * output depends on, unless there were too many applications. Nodes that nothing uses may be left.
  */
 #include "pass/rules.h"
 
@@ -14,7 +14,7 @@
 #include "util/malloc.h"
 #include "util/number.h"
 
-/* Rules that put nodes in each other's place for ever are a defect, which this ends. */
+/* Ends rules that replace each other's nodes for ever, which is a defect. */
 #define MAX_PER_NODE 16
 
 const struct rule rules_table[] = {
@@ -69,15 +69,15 @@ const char *wnn_rules_list(char *buffer, size_t size)
 	return buffer;
 }
 
-/* What the engine knows of a value of the new graph. */
+/* State of a value of the new graph. */
 struct value_state {
 	uint32_t uses;
 	bool is_output;
 };
 
-/* What it knows of a node of the new graph. */
+/* State of a node of the new graph. */
 struct node_state {
-	const struct ir_node *main; /* the node whose place it takes in the report */
+	const struct ir_node *main; /* the node that it stands for in the report */
 	uint32_t first, last;	    /* list of old nodes whose work it does; UINT32_MAX: none */
 	struct rules_scaling *scaling;
 };
@@ -92,7 +92,7 @@ struct rules {
 	size_t nodes_room, num_nodes;
 	uint32_t *next; /* by old node: the next in the list of the same new node */
 	bool *kept; /* by old node: whether it is the first of its list's operators in the report */
-	const struct rule *current; /* the one that has applied last */
+	const struct rule *current; /* the rule that was applied last */
 	uint32_t left;		    /* how often rules may still apply */
 	int failed;
 };
@@ -197,7 +197,10 @@ struct rules_scaling *rules_scaling_of(const struct rules *rules, const struct i
 	return rules->nodes[product->id].scaling;
 }
 
-/* Gives the old nodes of one new node to another; `first` ones come first, and stay what the report calls kept. */
+/*
+ * Moves the old nodes of one new node to another; with `first` they are in front, and stay the ones
+ * that the report calls kept.
+ */
 static void hand_over(struct rules *rules, struct node_state *from, struct node_state *to,
 		      bool first)
 {
@@ -230,7 +233,10 @@ static void let_go(struct rules *rules, struct node_state *from)
 	from->first = from->last = UINT32_MAX;
 }
 
-/* One use less of a node's operands; what nothing uses any more goes too, and its work is that of `heir`. */
+/*
+ * Drops one use of each operand of a node. A node without uses is dropped, too, and `heir` takes
+ * over its work.
+ */
 static void release(struct rules *rules, const struct ir_node *node, struct ir_node *heir)
 {
 	struct node_state *state = &rules->nodes[node->id];
@@ -240,7 +246,7 @@ static void release(struct rules *rules, const struct ir_node *node, struct ir_n
 		bool is_main = to->main == node;
 
 		hand_over(rules, state, to, is_main);
-		/* A node that was made on the way stands for another in turn. */
+		/* A node that a rule made may itself stand for another node. */
 		if (is_main)
 			to->main = state->main;
 	} else {
@@ -260,8 +266,8 @@ static void release(struct rules *rules, const struct ir_node *node, struct ir_n
 }
 
 /*
- * `value` takes the place of the node's result, also in the nodes from `alive` on, where those are which rules have just
- * made and something uses; from `first` on they have made nodes at all.
+ * Replaces the node's result by `value`, also as an operand of nodes from `alive` on, the first
+ * node that rules have just made and something uses; `first` is the first node that they have made.
  */
 static void replace(struct rules *rules, const struct ir_node *node, struct ir_value *value,
 		    uint32_t first, uint32_t alive)
@@ -281,7 +287,7 @@ static void replace(struct rules *rules, const struct ir_node *node, struct ir_v
 	release(rules, node, made ? value->def : NULL);
 }
 
-/* What the first rule that applies to a node puts in its place, or NULL. */
+/* Applies the first rule that fits a node; returns the value that replaces its result, or NULL. */
 static struct ir_value *apply(struct rules *rules, struct ir_node *node)
 {
 	for (uint32_t i = 0; i < rules_count && rules->left; i++) {
@@ -312,7 +318,10 @@ static bool is_dead(const struct rules *rules, const struct ir_node *node)
 	return true;
 }
 
-/* Applies rules to the last node of the new graph and to all that they make; the value that stands for its result then. */
+/*
+ * Applies rules to the last node of the new graph and to all nodes that they make; returns the
+ * value that stands for its result then.
+ */
 static struct ir_value *apply_all(struct rules *rules)
 {
 	struct ir_graph *to = rules->rw->to;
@@ -455,7 +464,7 @@ static void put_in_order(struct ir_graph *graph, struct ir_node *node, struct ir
 	order[graph->num_nodes++] = node;
 }
 
-/* Sorts the nodes; old numbers are the places in `before`, which the caller frees. */
+/* Sorts the nodes; the indices in `before`, which the caller frees, are the old numbers. */
 static int sort(struct rules *rules, struct ir_node ***before)
 {
 	struct ir_graph *to = rules->rw->to;

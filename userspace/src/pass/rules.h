@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Local rules: a node and what makes its operands become fewer or cheaper nodes with the same result.
- * rules.def lists them. rules.c applies them to each node as soon as it stands in the new graph, and then to what they have
- * put there: a rule sees operands that no rule can improve any more, and the work is linear in the graph.
+ * Local rules: they replace a node and the nodes that make its operands by fewer or cheaper nodes
+ * with an equal result. rules.def lists them. rules.c applies them to each node as soon as it is in
+ * the new graph, and then to the nodes that replaced it: a rule sees operands that no rule can
+ * improve any more, and the work is linear in the graph.
  *
- * A rule is a function. It looks at a node of the new graph, and returns the value that takes the place of the node's
- * only result, or NULL where it does not apply. It makes nodes with rules_emit(). Nodes that nothing uses any more are
- * left to pass_drop_dead(); their operators are part of the new node in the report.
+ * A rule is a function. It looks at a node of the new graph, and returns the value that replaces
+ * the node's only result, or NULL where it does not apply. It makes nodes with rules_emit().
+ * pass_drop_dead() removes nodes that nothing uses any more; their operators are part of the new
+ * node in the report.
  */
 #ifndef WNN_PASS_RULES_H
 #define WNN_PASS_RULES_H
@@ -44,18 +46,22 @@ bool rules_pass_is_on(const struct wnn_pass_options *options, enum rules_pass pa
 struct ir_node *rules_sole(const struct rules *rules, const struct ir_value *value);
 /* The node of that operator that makes a value, whoever else uses it; else NULL. */
 const struct ir_node *rules_maker(const struct ir_value *value, enum ir_op op);
-/* The bits that all elements of a constant have, which may be expanded; false where it is none, or they differ. */
+/*
+ * Sets the bits that all elements of a constant have, which may be expanded; false where they
+ * differ, or it is no constant.
+ */
 bool rules_bits(const struct ir_value *value, uint64_t *bits);
-/* The bits of an infinite number, of its type or 0 for integers. */
+/* Returns the bits of an infinite number of the type, or 0 for integers. */
 uint64_t rules_infinity(enum ir_dtype dtype, bool negative);
-/* How many operands and outputs a value is. */
+/* Returns how often a value is an operand or an output. */
 uint32_t rules_uses(const struct rules *rules, const struct ir_value *value);
 bool rules_is_output(const struct rules *rules, const struct ir_value *value);
 
 /**
  * rules_emit - make a node of the new graph; rules are applied to it afterwards
  * @type: of its only result
- * @main, @other: nodes of the new graph whose work it does; they give label and source; @other may be NULL
+ * @main, @other: nodes of the new graph whose work it does; they give label and source; @other may
+ * be NULL
  *
  * Returns the node's result; NULL when out of memory.
  */
@@ -63,16 +69,18 @@ struct ir_value *rules_emit(struct rules *rules, enum ir_op op, struct ir_value 
 			    uint32_t num_operands, const struct ir_type *type,
 			    const union ir_attrs *attrs, const struct ir_node *main,
 			    const struct ir_node *other);
-/* A constant of the new graph, of bytes that wnn_malloc() gave and that are taken over. */
+/* Adds a constant to the new graph; takes over the data, which wnn_malloc() gave. */
 struct ir_value *rules_constant(struct rules *rules, const struct ir_type *type, void *data);
-/* A constant of finite floats in the new graph that is computed when it is read, as ir_constant_later() says. */
+/*
+ * Adds a constant of finite floats that is computed when it is first read; see ir_constant_later().
+ */
 struct ir_value *rules_later(struct rules *rules, const struct ir_type *type,
 			     const struct ir_recipe *recipe, void *userdata);
-/* A constant again, with another shape of as many elements. */
+/* Returns a copy of a constant with another shape of as many elements; it shares the data. */
 struct ir_value *rules_reshaped(struct rules *rules, const struct ir_value *constant,
 				const struct ir_type *type);
 
-/* Whether uses of a node's result may go to a value that is there already: an output needs a node. */
+/* Whether a value that exists already may replace a node's result: an output needs a node. */
 bool rules_may_pass(const struct rules *rules, const struct ir_node *node,
 		    const struct ir_value *value);
 
@@ -83,18 +91,18 @@ bool rules_failed(const struct rules *rules);
 
 struct rules_scaling;
 
-/* What a product is to be scaled with, or NULL. */
+/* Returns the scaling that a product has so far, or NULL. */
 struct rules_scaling *rules_scaling_of(const struct rules *rules, const struct ir_node *product);
 /**
- * rules_emit_product - a convolution or matrix product again, with other operands or attributes
+ * rules_emit_product - copy a convolution or matrix product with other operands or attributes
  * @operands: three; the last may be NULL
- * @scaling: of the new node instead of that which the old one has; taken over. NULL: that of the old one
- * @other: what else the node does now
+ * @scaling: the scaling of the new node; taken over. NULL: it keeps that of the old one
+ * @other: another node whose work the new one does
  */
 struct ir_value *rules_emit_product(struct rules *rules, const struct ir_node *product,
 				    struct ir_value *const *operands, const union ir_attrs *attrs,
 				    struct rules_scaling *scaling, const struct ir_node *other);
-/* Writes the constants that a scaling stands for, and frees it. */
+/* Writes the constants with their scaling, and frees it. */
 int rules_scale_weights(struct rules *rules, struct ir_node *product,
 			struct rules_scaling *scaling);
 void rules_scaling_destroy(struct rules_scaling *scaling);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Scales the weights and the bias of a product. The weights are read once when the first rule asks, for the largest of each
- * channel, and once when they are written. What later rules ask is answered from the largest, unless that says too little.
- * Weights are written when they are packed: no pass reads them, and many are in a cache then.
+ * Scales the weights and the bias of a product. The weights are read once when the first rule asks,
+ * for the largest of each channel, and once when they are written. Later rules are answered from
+ * the largest, unless that is not precise enough. Weights are written when they are packed: no pass
+ * reads them, and the packing then finds many of them in a cache.
  */
 #include "pass/scaling.h"
 
@@ -50,16 +51,18 @@ static struct rules_scaling *make_scaling(int64_t outs, int64_t ins)
 	return s;
 }
 
-/* ---- walking over weights, in the order in which they lie: line after line */
+/* ---- iterating over weights in the order of memory: row after row */
 
 /*
- * Runs of a line belong to one element of the axis that lies further in. A line has one of the axis that lies further out.
- * Channels are sums of a number of the line and one of the run.
+ * A row of weights has one index of the outer of the axes of result and input channels, and
+ * consists of runs, each with one index of the inner axis. A channel is the sum of a number of the
+ * row and one of the run.
  */
 struct lines {
-	int64_t count, repeat; /* how many, and how many follow each other with the same channels */
+	/* Number of rows, and how many consecutive rows have equal channels. */
+	int64_t count, repeat;
 	int64_t outer, runs, run;
-	bool one_out;  /* all runs of a line have one channel of the result */
+	bool one_out;  /* all runs of a row have one channel of the result */
 	bool in_order; /* run i has channel i of the result */
 	int64_t line_out, line_in;
 	int64_t *run_out, *run_in;
@@ -95,8 +98,8 @@ struct walk {
 };
 
 /*
- * A transposed convolution has the filters of all groups along the input's channels, others along the result's: the other
- * channel is that of the group, and the weights' own in it.
+ * Sets the channels of each run. A transposed convolution has the filters of all groups along the
+ * input's channels, others along the result's: the other channel then is relative to the group.
  */
 static void set_runs(struct walk *w)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Factors and summands for the weights and the bias of a product, gathered from several rules (rule_scale.c). */
+/*
+ * Factors and summands for the weights and the bias of a product, accumulated from several rules
+ * (rule_scale.c).
+ */
 #ifndef WNN_PASS_SCALING_H
 #define WNN_PASS_SCALING_H
 
@@ -15,13 +18,13 @@ struct rules_scaling {
 };
 
 /*
- * Returns the scaling of a product so far: a copy, so that nothing is changed where a rule does not apply in the end. NULL
- * when out of memory. The weights must be constant floats.
+ * Returns a copy of the scaling of a product so far, so that nothing is changed when a rule does
+ * not apply in the end. NULL when out of memory. The weights must be constant floats.
  */
 struct rules_scaling *scaling_begin(struct rules *rules, const struct ir_node *product);
 /*
- * Whether the product's constants stay numbers, and none of the largest weights becomes too small for its type; false
- * as well when out of memory.
+ * Whether the product's constants stay finite, and none of the largest weights becomes too small
+ * for its type; false as well when out of memory.
  */
 bool scaling_fits(struct rules *rules, const struct ir_node *product,
 		  const struct rules_scaling *s);

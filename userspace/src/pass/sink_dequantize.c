@@ -19,9 +19,9 @@
 #include "util/malloc.h"
 
 /*
- * Whether each window has an element of the input. The greatest of no elements is -infinity in float32, which
- * no integer stands for. Windows beside the input are without one, and so are those whose taps lie so far apart
- * that they step over a small input.
+ * Whether each window has an element of the input. The greatest of no elements is -infinity in
+ * float32, which no integer represents. Windows beside the input have none, and so do windows whose
+ * taps are so far apart that they step over a small input.
  */
 static bool windows_meet_input(const struct ir_node *node)
 {
@@ -60,7 +60,10 @@ static bool quantize_padding(const struct ir_pad_attrs *attrs, const struct quan
 	return true;
 }
 
-/* How many of the first operands are data that an operator moves; 0 for operators that compute. */
+/*
+ * Returns how many of the first operands are data that an operator moves; 0 for operators that
+ * compute.
+ */
 static uint32_t moved_operands(const struct ir_node *node)
 {
 	switch (node->op) {

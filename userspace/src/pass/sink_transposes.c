@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * Moves transposes behind what follows them, where they meet others that undo them, become part of a matrix product or a
- * reduction, or have less to move.
+ * Moves transposes behind the nodes that follow them, until they meet others that undo them, become
+ * part of a matrix product or a reduction, or have less to move.
  *
- * Precondition: a verified graph, tidied. Postcondition: each region of nodes that follow transposes of one kind, down to
- * what cannot work in the order before them, is in that order if fewer elements are moved so. Where it is the same number
- * and only single elements are computed, too, so that functions come next to what makes their operands. All results keep
- * their bits, but where sums are made in another order.
+ * Precondition: a verified graph, tidied. Postcondition: each region of nodes behind transposes of
+ * one kind, down to nodes that cannot work in the order before them, is in that order if this moves
+ * fewer elements. When it moves as many, a region of element-wise functions is moved too, so that
+ * functions come next to the nodes that make their operands. All results keep their bits, except
+ * where sums are made in another order.
  *
  *	%1 = transpose(%0) [0, 2, 3, 1]
  *	%2 = unary(%1) sigmoid			%2 = unary(%0) sigmoid
@@ -35,9 +36,10 @@ enum role {
 struct region {
 	uint32_t parent; /* another node of the region, or itself */
 	/* These belong to the node that stands for the region. */
-	int64_t gain; /* elements that need not be moved when it is turned, less those that need to */
-	bool has_work;	/* it is more than its transposes */
-	bool has_heavy; /* not only single elements are computed */
+	/* Elements that need no moving when its order changes, less those that then need it. */
+	int64_t gain;
+	bool has_work;	/* it has nodes beside its transposes */
+	bool has_heavy; /* some node is not element-wise */
 	bool turned;
 };
 
@@ -208,7 +210,10 @@ static int64_t moved_elements(const struct ir_value *value, const uint32_t *perm
 	return turn_moves_nothing(&before, perm) ? 0 : ir_type_elements(&value->type);
 }
 
-/* The axes that a reduction leaves, in the order before, as a perm of the result. False: they stay in order. */
+/*
+ * Sets the order of the axes that a reduction leaves, as a perm of the result; false when they stay
+ * in order.
+ */
 static bool perm_left(const struct ir_node *node, const uint32_t *perm, uint32_t *left)
 {
 	uint32_t rank = node->operands[0]->type.rank, count = 0;
@@ -226,7 +231,10 @@ static bool perm_left(const struct ir_node *node, const uint32_t *perm, uint32_t
 	return moves;
 }
 
-/* Whether a product can transpose such an operand itself. Integers that become floats stay next to it. */
+/*
+ * Whether a product can transpose such an operand itself. A dequantisation must stay next to its
+ * product.
+ */
 static bool transposes(const struct sinking *s, const struct ir_node *node, uint32_t i)
 {
 	const struct ir_value *value = node->operands[i];
@@ -239,7 +247,10 @@ static bool transposes(const struct sinking *s, const struct ir_node *node, uint
 	return !source || source->op != IR_OP_DEQUANTIZE;
 }
 
-/* Elements that a node has to move of an operand in the order before; -1: the operand leaves its region. */
+/*
+ * Returns the elements of an operand that a node has to move when the region is in the order
+ * before; -1: the operand leaves its region.
+ */
 static int64_t moved_for(const struct sinking *s, const struct ir_node *node, uint32_t i)
 {
 	const struct ir_value *value = node->operands[i];
@@ -269,7 +280,10 @@ static void count_leaving(struct sinking *s, const struct ir_value *value)
 	region_of_value(s, value)->gain -= moved_elements(value, s->perms[value->id]);
 }
 
-/* Adds to the gain of regions the elements that a node has moved now and would not then, and takes away those that it would. */
+/*
+ * Adds to the gain of a region the elements that a node moves now and would not move then, and
+ * subtracts those that it would only move then.
+ */
 static void count_node(struct sinking *s, const struct ir_node *node)
 {
 	const struct ir_value *result = node->results[0];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Operators on data whose axes are in another order. */
+/* Rewrites operators for data whose axes are in the order before a transpose; see turn.h. */
 #include "pass/turn.h"
 
 #include <string.h>

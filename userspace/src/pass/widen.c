@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * Computes float16 on the CPU in float32, for which there are fast kernels: values are float32 that only
- * have the values of float16, since whatever computes one rounds it (ir_unary_attrs.half). Weights are
- * converted once, data where it comes in and goes out.
+ * Computes float16 on the CPU in float32, for which there are fast kernels: values are float32 that
+ * only take values of float16, because each node that computes one rounds it (ir_unary_attrs.half).
+ * Weights are converted once, data where it enters and leaves.
  *
  * Precondition: a verified graph, fused, all of which runs on the CPU. Postcondition: the operators
- * listed here have no float16 operand or result; what only moves elements follows them. Results are
- * those of float16, but for one that float32 rounds to the middle between two of its numbers.
+ * listed here have no float16 operand or result; nodes that only move elements have the type of
+ * their operands. Results are those of float16, except where float32 rounds to the middle between
+ * two numbers of float16.
  *
  *	%3 = conv(%0, %1) act=relu ; f16	%4 = cast(%0) ; f32
  *	%5 = gather(%3, %2)		->	%3 = conv(%4, %1) act=relu(0,0)half ; f32
@@ -24,8 +25,8 @@
 enum way {
 	NARROW, /* stays on float16 */
 	FOLLOW, /* only moves elements: as its operands are */
-	FINISH, /* has a place for an activation, which rounds */
-	CHOOSE, /* gives one of its operands' elements */
+	FINISH, /* has an activation, which rounds */
+	CHOOSE, /* returns elements of its operands */
 	ROUND,	/* another node rounds its result */
 };
 
@@ -157,7 +158,7 @@ static struct ir_value *own_value(struct widening *t, const struct ir_value *old
 	return *value;
 }
 
-/* Of operators that FINISH. */
+/* Sets the rounding in the attributes of an operator that is FINISH. */
 static void round_result(enum ir_op op, union ir_attrs *attrs)
 {
 	switch (op) {
