@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: MIT
-/* Divides an optimised graph into steps, and decides where each value that several steps use is kept. */
+/*
+ * Compiles an optimised graph for a device: divides it into steps, compiles the programs of the
+ * NPU, prepares the CPU's kernels, and decides where each value that several steps use lies. The
+ * API calls run_compile() when it builds a graph, and store.c parts of it for a graph from a file.
+ */
 #include <string.h>
 
 #include "onpu/registers.h"
@@ -16,7 +20,7 @@ static uint64_t run_align(uint64_t bytes)
 	return wnn_align_up(bytes, 256);
 }
 
-/* How often the values are read; NULL: no memory. */
+/* Counts how often each value is read; NULL: no memory. */
 static uint32_t *count_uses(const struct ir_graph *graph)
 {
 	uint32_t *uses = wnn_calloc((size_t)graph->num_values + 1, sizeof(*uses));
@@ -51,7 +55,10 @@ static bool convolves(const struct ir_node *node, const struct ir_value *value)
 	return node->op == IR_OP_CONV && node->operands[0] == value;
 }
 
-/* The node on the CPU becomes part of the step before it, if it alone reads what that makes, and that can take it. */
+/*
+ * Fuses a CPU node with the step before it, when it alone reads the result of that step and the
+ * kernel can compute both; true when it has.
+ */
 static bool join(struct run_compiled *c, struct run_step *step, const struct ir_node *node,
 		 const uint32_t *uses)
 {
@@ -111,7 +118,7 @@ static void note_use(struct run_location *location, uint32_t step, bool from_mem
 		location->last = step;
 }
 
-/* Which steps make and use a value, and whether it must be in memory. */
+/* Notes which steps make and use the values of a step, and whether each must be in memory. */
 static void note_step(struct run_compiled *c, uint32_t s, bool cpu)
 {
 	const struct run_step *step = &c->steps[s];
@@ -131,7 +138,10 @@ static void note_step(struct run_compiled *c, uint32_t s, bool cpu)
 			location->needed |= cpu;
 		}
 	}
-	/* What the second one reads at once is nowhere. */
+	/*
+	 * The second node of a step reads the result of the first from the cache, block by block:
+	 * that result has no memory.
+	 */
 	if (cpu && step->count > 1)
 		c->locations[c->graph->nodes[step->first]->results[0]->id].needed = false;
 }
@@ -336,7 +346,10 @@ static int load_code(struct run_compiled *c, struct wnn_error *err)
 	return 0;
 }
 
-/* How often each value, or a view of it, is read by a step on the CPU, or is an output. NULL: no memory. */
+/*
+ * Counts for each value how often a step on the CPU reads it or a view of it, or it is an output.
+ * NULL: no memory.
+ */
 static uint32_t *count_readers(const struct run_compiled *c)
 {
 	uint32_t *readers = wnn_calloc((size_t)c->graph->num_values + 1, sizeof(*readers));
@@ -367,19 +380,23 @@ static void drop_constant(struct ir_value *value)
 }
 
 /*
- * Packed operands share blocks: in one that is large the processor finds its way with a few large pages, of which it
- * remembers the addresses, and that saves a small network a twentieth of its time. Operands of a large
- * network have several blocks, so that constants which are packed are gone before the next one is made.
+ * Packed operands share blocks: a large block is mapped by a few large pages, whose translations
+ * the processor keeps, which saves a small network a twentieth of its time. Operands of a large
+ * network have several blocks, so that each constant is dropped when it is packed, before the next
+ * one is made.
  */
 #define BLOCK ((size_t)16 << 20)
 
 struct packing {
 	char *next;
-	size_t room; /* from there on in the block */
+	size_t room; /* bytes of the block from there on */
 	size_t left; /* bytes of the operands to come */
 };
 
-/* Of operand 1 of a step's node in the form that its kernel reads; 0: it is read as it is. */
+/*
+ * Returns the bytes of operand 1 of a step's node in the form that its kernel reads; 0: the kernel
+ * reads it as it is.
+ */
 static size_t packed_bytes(const struct run_compiled *c, const struct run_step *step)
 {
 	return step->prepared ? cpu_prepared_pack_bytes(step->prepared) :
@@ -434,8 +451,9 @@ static struct ir_value *packed_constant(const struct run_compiled *c, const stru
 }
 
 /*
- * Prepares CPU nodes, converts constants to the form that their kernels read, and drops each one after
- * its last reader, so that the originals and the copies are never all in memory at once.
+ * Prepares CPU nodes, converts constants to the form that their kernels read, and drops each
+ * constant after its last reader, so that the originals and the copies are never all in memory at
+ * once.
  */
 static int prepare_nodes(struct run_compiled *c, uint32_t *readers, struct wnn_error *err)
 {
@@ -468,7 +486,9 @@ static int prepare_nodes(struct run_compiled *c, uint32_t *readers, struct wnn_e
 	return 0;
 }
 
-/* What is missing is missed now, not in a dispatch. */
+/*
+ * Loads the libraries that kernels need, so that a missing one fails the build and not a dispatch.
+ */
 static int require_libraries(const struct run_compiled *c, struct wnn_error *err)
 {
 	for (uint32_t s = 0; s < c->num_steps; s++) {
@@ -481,7 +501,9 @@ static int require_libraries(const struct run_compiled *c, struct wnn_error *err
 	return 0;
 }
 
-/* Drops the constants that only the NPU or packed copies need; CPU nodes and copies read the rest. */
+/*
+ * Drops the constants that only the NPU or packed copies need; CPU nodes and copies read the rest.
+ */
 static void drop_constants(struct run_compiled *c, const uint32_t *readers)
 {
 	for (uint32_t v = 0; v < c->graph->num_values; v++)
@@ -489,7 +511,7 @@ static void drop_constants(struct run_compiled *c, const uint32_t *readers)
 			drop_constant(c->graph->values[v]);
 }
 
-/* Dispatches, of which several run at a time, find all constants computed. */
+/* Computes the constants that are left: several dispatches may read them at a time. */
 static int compute_constants(const struct run_compiled *c, struct wnn_error *err)
 {
 	for (uint32_t v = 0; v < c->graph->num_values; v++)
@@ -507,7 +529,10 @@ static int place_constants(struct run_compiled *c, struct wnn_error *err)
 
 	if (!readers)
 		return wnn_error_nomem(err, "a graph");
-	/* Programs have references to what they need: what nobody else reads goes when it is packed. */
+	/*
+	 * Programs hold references to the constants that they need: a constant that nothing else
+	 * reads is dropped when it is packed.
+	 */
 	drop_constants(c, readers);
 	ret = load_code(c, err) || prepare_nodes(c, readers, err) || compute_constants(c, err) ||
 			      require_libraries(c, err) ?

@@ -12,7 +12,7 @@
 
 struct run_compiled;
 
-/* What one dispatch cost. */
+/* The costs of one dispatch. */
 struct run_statistics {
 	uint64_t npu_cycles, macs;
 	uint64_t bytes_read, bytes_written; /* by the NPU */
@@ -23,10 +23,11 @@ struct run_statistics {
 
 /**
  * run_compile - make a graph executable
- * @graph: verified; taken over on success, when constants that only the NPU uses are dropped. After a
- *	lack of memory some of its constants may be gone
+ * @graph: verified; taken over on success, when constants that only the NPU uses are dropped. After
+ *   a lack of memory some of its constants may be gone
  * @on_npu: for each of graph->nodes, in their order: whether it runs on the NPU
- * @refusals: gets the nodes that do not compile for the NPU; without them it may succeed
+ * @refusals: gets the nodes that do not compile for the NPU; run_compile() may succeed when they
+ *   run on the CPU
  * @out: with one reference
  */
 int run_compile(struct run_device *device, struct ir_graph *graph, const bool *on_npu,
@@ -39,14 +40,19 @@ const struct ir_graph *run_compiled_graph(const struct run_compiled *compiled);
 /* Bytes of memory for intermediates that each dispatch in flight needs. */
 uint64_t run_compiled_arena_bytes(const struct run_compiled *compiled);
 
-/* How many programs keep no value in SRAM from one node to the next, as no such plan was found. */
+/*
+ * Returns how many programs keep no value in SRAM from one node to the next, because no such plan
+ * was found.
+ */
 uint32_t run_compiled_spilled(const struct run_compiled *compiled);
 
 /* The compiler's notes on a node that runs on the NPU; NULL for others. */
 const struct npu_node_info *run_compiled_npu_info(const struct run_compiled *compiled,
 						  const struct ir_node *node);
 
-/* The kernel of a node that runs on the CPU; NULL: it needs none, as its result is a view. Static. */
+/*
+ * The kernel of a node that runs on the CPU; NULL: it needs none, as its result is a view. Static.
+ */
 const char *run_compiled_cpu_kernel(const struct run_compiled *compiled,
 				    const struct ir_node *node);
 
@@ -58,7 +64,7 @@ char *run_compiled_text(const struct run_compiled *compiled, enum run_text kind,
 
 struct run_instance;
 
-/* One run of a graph. The caller fills in the first part; the rest belongs to run/. */
+/* One run of a graph. The caller fills in the first members; the others belong to run/. */
 struct run_dispatch {
 	struct run_compiled *compiled;	   /* a reference, held until done() */
 	struct run_buffer *const *inputs;  /* in the order of the graph's inputs */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a compiled graph consists of; for the files that compile, dispatch and print it. */
+/* The state of a compiled graph, for the files that compile, dispatch, store and print it. */
 #ifndef WNN_RUN_COMPILED_PRIVATE_H
 #define WNN_RUN_COMPILED_PRIVATE_H
 
@@ -7,7 +7,10 @@
 
 #include "run/compiled.h"
 
-/* Dispatches that may be in flight at the same time (D24). */
+/*
+ * Dispatches that may be in flight at the same time; each has an arena and a slot table of its own
+ * (struct run_instance).
+ */
 #define RUN_RING 3
 
 enum run_where {
@@ -18,7 +21,7 @@ enum run_where {
 	RUN_ARENA,    /* in the arena of the instance */
 };
 
-/* Where the bytes of a value are while the graph runs. */
+/* The memory of a value while the graph runs. */
 struct run_location {
 	enum run_where where;
 	uint32_t index;
@@ -28,13 +31,16 @@ struct run_location {
 	bool needed; /* by a CPU node, another step or an output */
 };
 
-/* In whose memory a value is, and how far from its begin. */
+/* The value whose memory a value lies in, and the offset there. */
 struct run_home {
 	uint32_t value;
 	uint64_t at;
 };
 
-/* One NPU program, or on the CPU one node, or two: a product and what reads it, while it is in the cache. */
+/*
+ * One NPU program, or one or two CPU nodes: the second reads the product of the first while it is
+ * in the cache.
+ */
 struct run_step {
 	struct npu_program *program;   /* NULL: CPU */
 	uint32_t first, count;	       /* of graph->nodes */
@@ -47,13 +53,13 @@ struct run_step {
 	size_t packed_bytes;
 };
 
-/* Memory in which packed operands lie one behind the other. */
+/* Memory in which packed operands are stored one behind the other. */
 struct run_block {
 	void *memory;
 	size_t size;
 };
 
-/* Another output with the same value, or an input or constant that is an output. */
+/* An output to fill by a copy: its value is also another output, or it is an input or constant. */
 struct run_copy {
 	uint32_t output;
 	const struct ir_value *value;
@@ -70,45 +76,60 @@ struct run_compiled {
 	atomic_uint refs;
 	struct run_device *device;
 	struct ir_graph *graph;
-	struct run_home *homes;		/* by value id: itself, or the one that it is a view of */
-	bool *is_view;			/* by node: its result is there without a step */
+	struct run_home *homes; /* by value id: itself, or the one that it is a view of */
+	/* By node: its result is a view, so that it needs no step. */
+	bool *is_view;
 	struct run_location *locations; /* by value id; of views only after run_place_views() */
 	uint32_t num_steps;
 	struct run_step *steps;
 	size_t num_blocks, block_room;
 	struct run_block *blocks;
-	uint64_t first_keep; /* names of what steps keep in SRAM, no other graph's; that of step 0 */
+	/* Names of the data that steps keep in SRAM, unique among graphs; that of step 0. */
+	uint64_t first_keep;
 	uint32_t num_copies;
 	struct run_copy *copies;
 	uint64_t code_bytes, slots_bytes, arena_bytes, record_bytes;
 	struct run_buffer code; /* programs and their constants */
 	struct run_instance ring[RUN_RING];
 	uint32_t ring_made;
-	/* Of a graph that was loaded: what its constants and packed operands lie in; else NULL. */
+	/*
+	 * For a graph that was loaded: the memory of its constants and packed operands; else NULL.
+	 */
 	void *owner;
 	void (*release)(void *owner);
 };
 
-/* Where the memory is that a value lies in. */
+/* Returns the location of the memory that a value lies in. */
 static inline struct run_location *run_home_location(const struct run_compiled *c, uint32_t value)
 {
 	return &c->locations[c->homes[value].value];
 }
 
 /* ---- views.c */
-/* Finds the values on the CPU that lie in the memory of others, and the nodes that therefore need no step. */
+/*
+ * Finds the CPU values that lie in the memory of others, and the nodes that therefore need no step.
+ */
 int run_find_views(struct run_compiled *c, const bool *on_npu, struct wnn_error *err);
-/* Places views where their homes are. */
+/* Gives views the locations of the values that they lie in. */
 void run_place_views(struct run_compiled *c);
 
-/* ---- compile.c: what follows from the graph and the programs alone */
-/* Runs of NPU nodes become one step each; CPU nodes, which have to be sound, are one each, or two, or none when they are views. */
+/* ---- compile.c: everything that follows from the graph and the programs alone */
+/*
+ * Makes the steps: one for each run of consecutive NPU nodes; for CPU nodes, which must have valid
+ * shapes, one for each or for two that are fused, and none for views.
+ */
 int run_make_steps(struct run_compiled *c, const bool *on_npu, struct wnn_error *err);
-/* Needs the steps. */
+/* Chooses the location of each value; call it when the steps are made. */
 int run_locate_values(struct run_compiled *c, const bool *on_npu, struct wnn_error *err);
-/* The offsets of a step: of its program, constants, slots and time stamps. In the order of steps. */
+/*
+ * Sets the offsets of a step's program, constants, slots and time stamps; call it in the order of
+ * steps.
+ */
 void run_set_offsets(struct run_compiled *c, struct run_step *step);
-/* Offsets in the arena of values that several steps use, and of what a program needs for itself. */
+/*
+ * Sets the offsets in the arena of values that several steps use, and of the scratch memory of
+ * programs.
+ */
 int run_make_arena(struct run_compiled *c, struct wnn_error *err);
 
 #endif

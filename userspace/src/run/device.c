@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
-/* Submits the jobs of a device and waits for them. */
+/*
+ * Submits the jobs of a device to its winsys, waits for them, and renews the winsys context after a
+ * fault. dispatch.c submits, the timeline's thread waits.
+ */
 #include "run/device.h"
 
 #include <string.h>
 #include <unistd.h>
 
-#define MAX_TRIES 4u /* how often a job is run that the faults of others cancel */
+#define MAX_TRIES 4u /* most runs of a job that faults of other jobs cancel */
 
 int run_device_init(struct run_device *device, struct winsys *ws, unsigned int threads,
 		    struct wnn_error *err)
@@ -59,10 +62,10 @@ static void lose(struct run_device *device, const struct wnn_error *err)
 }
 
 /*
- * A fault ends the winsys context for good, and the jobs behind it did not run; so does a reset that
- * another client caused. They get another context, so that whether a dispatch works depends neither
- * on how early it was queued nor on others. Running a job twice is harmless: what it reads it does
- * not write.
+ * Makes a new winsys context and submits the waiting jobs again. A fault ends a context for good,
+ * and the jobs behind the one that faulted did not run; a reset that another client caused does so,
+ * too. Whether a dispatch works must depend neither on how early it was queued nor on other
+ * clients. Running a job twice is harmless: it does not write what it reads.
  */
 static void renew(struct run_device *device)
 {
@@ -100,7 +103,10 @@ int run_device_submit(struct run_device *device, struct run_job *job, struct wnn
 	return 0;
 }
 
-/* What became of the oldest job, at the latest try. */
+/*
+ * Waits for the oldest job, and runs it again when others' faults cancelled it; sets the result of
+ * the last run.
+ */
 static void wait_for(struct run_device *device, const struct run_job *job,
 		     struct winsys_result *result)
 {
@@ -181,7 +187,7 @@ int run_device_wait_file(struct run_device *device, int file, struct wnn_error *
 	return 0;
 }
 
-/* What is waited for and no job has taken over is part of it. */
+/* Merges a fence with those that are pending and no job has waited for yet. */
 static int add_wait(struct run_device *device, int fence, struct wnn_error *err)
 {
 	int both;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a context executes on: an NPU behind a winsys, or none, and the CPU beside it. All functions
+ * The device of a context: an NPU behind a winsys, or none, and the CPU beside it. All functions
  * run on the thread of the context's timeline, unless said otherwise.
  */
 #ifndef WNN_RUN_DEVICE_H
@@ -20,12 +20,13 @@ struct run_device {
 	struct run_heap heap;
 	const struct wnn_log *log;
 	bool profile;		       /* programs note when their instructions run */
-	enum winsys_power power;       /* of ctx, and of each that takes its place */
+	enum winsys_power power;       /* the power of ctx, and of each context that replaces it */
 	struct run_job *first, **last; /* submitted, not waited for; oldest first */
 	int wait_file;		       /* sync file that the next job waits for; 0: none */
-	bool (*cancelled)(void *);     /* nobody needs what is waited for; NULL: never */
-	void *userdata;		       /* of cancelled */
-	bool lost;		       /* the device no longer answers */
+	/* Whether the wait is no longer needed; NULL: it always is. */
+	bool (*cancelled)(void *);
+	void *userdata; /* of cancelled */
+	bool lost;	/* the device no longer answers */
 	struct wnn_error lost_error;
 };
 
@@ -60,18 +61,21 @@ bool run_device_wait_one(struct run_device *device);
 /* Waits for all jobs. */
 void run_device_drain(struct run_device *device);
 
-/* The same, and for the sync files that they would have waited for: the CPU may touch every buffer. */
+/*
+ * run_device_drain(), and waits for the sync files that jobs would have waited for: then the CPU
+ * may touch every buffer.
+ */
 void run_device_settle(struct run_device *device);
 
 /*
- * Work from here on waits for the sync file, which is taken over in any case: the jobs of a device that
- * knows fences do, for others the call does.
+ * Makes later work wait for the sync file, which is taken over in any case: jobs of a device that
+ * has fences wait; without fences this call waits.
  */
 int run_device_wait_file(struct run_device *device, int file, struct wnn_error *err);
 
 /*
- * A sync file that signals when all work until here is through; -1 with *err. Without a device that
- * knows fences it is through at the return.
+ * Returns a sync file that signals when all work until here has ended; -1 with *err. Without fences
+ * the work has ended when this returns.
  */
 int run_device_fence(struct run_device *device, struct wnn_error *err);
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Runs a compiled graph: patches slot tables, submits programs, computes CPU nodes. */
+/*
+ * Runs a compiled graph, step by step: patches slot tables, submits programs, computes CPU nodes.
+ * The API calls it on the timeline for each dispatch.
+ */
 #include <inttypes.h>
 #include <string.h>
 
@@ -11,7 +14,7 @@
 #include "util/malloc.h"
 #include "util/printable.h"
 
-/* Where a value's bytes are in this dispatch. */
+/* Returns the address of a value's bytes in this dispatch. */
 static void *value_map(const struct run_dispatch *d, const struct ir_value *value)
 {
 	const struct run_location *location = &d->compiled->locations[value->id];
@@ -244,7 +247,10 @@ static int copy_outputs(struct run_dispatch *d)
 	return 0;
 }
 
-/* The operands of a step: those of its node, then those of the second one but the result of the first. */
+/*
+ * Lists the operands of a step: those of its first node, then those of the second one but the
+ * result of the first.
+ */
 static void find_operands(const struct run_dispatch *d, const struct ir_node *first,
 			  const struct ir_node *second, const void **in)
 {
@@ -309,7 +315,7 @@ static const struct ir_node *node_of_insn(const struct run_compiled *c, const st
 	return NULL;
 }
 
-/* Where a device has no counters, the figures are those that the compiler planned. */
+/* Adds the counters of a job; a device without counters gives the compiler's estimates. */
 static void add_counters(struct run_statistics *statistics, const struct winsys_result *result,
 			 const struct npu_program *program)
 {
@@ -373,7 +379,7 @@ static void job_done(struct run_job *job, const struct winsys_result *result,
 			d->failed = true;
 		}
 	}
-	/* Whoever submits the jobs of a step in turn looks at `failed` before the next one. */
+	/* The loop that submits the jobs of a step checks `failed` before the next one. */
 	if (++d->job_of_step < step->program->num_jobs)
 		return;
 	d->job_of_step = 0;
@@ -401,7 +407,10 @@ static int submit_job(struct run_dispatch *d, const struct run_step *step,
 			(uint64_t)job->first_insn * sizeof(struct onpu_profile_record);
 		d->job.desc.profile_size =
 			(uint64_t)job->num_insns * sizeof(struct onpu_profile_record);
-		/* A job that begins behind its first instructions writes fewer records than the one before. */
+		/*
+		 * A job that begins behind its first instructions writes fewer records than the one
+		 * before it; the others must not be those of that job.
+		 */
 		memset((char *)d->instance->records.map + step->records +
 			       (size_t)job->first_insn * sizeof(struct onpu_profile_record),
 		       0xff, d->job.desc.profile_size);

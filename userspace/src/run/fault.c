@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Faults in words. */
+/* Describes a fault of the NPU as an error message, for dispatch.c. */
 #include "run/fault.h"
 
 #include <inttypes.h>

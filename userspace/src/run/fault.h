@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a fault of the NPU means, in words. */
+/* Faults of the NPU as error messages. */
 #ifndef WNN_RUN_FAULT_H
 #define WNN_RUN_FAULT_H
 

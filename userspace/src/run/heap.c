@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Buffers and their accounting. */
+/* Allocates, wraps and imports buffers, and accounts their bytes against the limit of a context. */
 #include "run/heap.h"
 
 #include <inttypes.h>

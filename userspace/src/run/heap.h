@@ -20,7 +20,7 @@ struct run_heap {
 	_Atomic uint64_t used;
 };
 
-/* Of a device when the heap has one, else of the host (va 0). */
+/* A buffer of the device when the heap has one, else of the host (va 0). */
 struct run_buffer {
 	struct winsys_bo *bo;
 	void *map;
@@ -36,32 +36,35 @@ struct run_buffer {
 int run_buffer_create(struct run_heap *heap, struct run_buffer *buffer, size_t size,
 		      const char *what, struct wnn_error *err);
 /*
- * The same with contents: those of whole pages at @map, which are to stay as long as the buffer. They
- * are its memory where the device can take that, and it counts alike; else they are copied.
+ * run_buffer_create() with contents: whole pages at @map, which must exist as long as the buffer.
+ * They are its memory when the device can use them, else they are copied; it counts the same bytes.
  */
 int run_buffer_wrap(struct run_heap *heap, struct run_buffer *buffer, void *map, size_t size,
 		    const char *what, struct wnn_error *err);
 /*
- * The same on a dma-buf, from @offset; it counts as @size bytes. The dma-buf is taken over in any case,
- * and gone after a failure.
+ * run_buffer_create() on a dma-buf, from @offset; it counts @size bytes. The dma-buf is taken over
+ * in any case, and closed after a failure.
  */
 int run_buffer_import(struct run_heap *heap, struct run_buffer *buffer, struct wnn_dmabuf *dmabuf,
 		      size_t offset, size_t size, const char *what, struct wnn_error *err);
 /*
- * On memory of the application: its own where the device can take that, else a copy, which
- * run_buffer_fetch() and run_buffer_return() keep in step; it counts alike.
+ * run_buffer_create() on memory of the application: used directly when the device can, else copied,
+ * and run_buffer_fetch() and run_buffer_return() keep the copy in step; it counts the same bytes.
  */
 int run_buffer_lend(struct run_heap *heap, struct run_buffer *buffer, void *data, size_t size,
 		    const char *what, struct wnn_error *err);
-/* A lent buffer lies in other memory of its size; the device does not use it. After a failure it is where it was. */
+/*
+ * Moves a lent buffer to other memory of its size; the device must not be using it. After a failure
+ * it is where it was.
+ */
 int run_buffer_move(struct run_heap *heap, struct run_buffer *buffer, void *data,
 		    struct wnn_error *err);
-/* From and to the application's memory; how many bytes were copied. */
+/* Copies from, or to, the application's memory; returns how many bytes were copied. */
 size_t run_buffer_fetch(const struct run_buffer *buffer);
 size_t run_buffer_return(const struct run_buffer *buffer);
-/* Where the processor finds the contents. */
+/* Returns the address at which the processor finds the contents. */
 void *run_buffer_data(const struct run_buffer *buffer);
-/* The processor may read the buffer, and write it if @writes, until the end. */
+/* Lets the processor read the buffer, and write it if @writes, until run_buffer_end(). */
 int run_buffer_begin(const struct run_buffer *buffer, bool writes, struct wnn_error *err);
 void run_buffer_end(const struct run_buffer *buffer, bool writes);
 void run_buffer_destroy(struct run_heap *heap, struct run_buffer *buffer); /* zeroes it */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A compiled graph for readers. */
+/* Prints a compiled graph as text: its nodes, its plans, or its programs. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,7 +29,7 @@ static void print_program(const struct run_step *step, FILE *f)
 	}
 }
 
-/* All programs of the graph; CPU nodes between them as a line. */
+/* Prints all programs of the graph, with a line for each CPU node between them. */
 static int print_steps(const struct run_compiled *c, enum run_text kind, FILE *f)
 {
 	for (uint32_t s = 0; s < c->num_steps; s++) {

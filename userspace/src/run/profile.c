@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Collects the time stamps of a dispatch. */
+/* Converts the time stamps that the device wrote for a dispatch into the events of a profile. */
 #include "run/profile.h"
 
 #include <onpu/isa.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* When the instructions of a dispatch ran, from the time stamps that the device wrote. */
+/*
+ * The times at which the instructions of a dispatch ran, from the time stamps that the device
+ * wrote.
+ */
 #ifndef WNN_RUN_PROFILE_H
 #define WNN_RUN_PROFILE_H
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Compiled graphs as bytes. Only what the compiler has made is written; steps, places of values and
- * offsets follow from the graph and are computed anew, so that no bytes can make them wrong.
+ * Writes and reads compiled graphs as bytes. It stores only what the compiler has made: steps,
+ * addresses and offsets follow from the graph and are computed again, so that no bytes of a file
+ * can make them wrong.
  */
 #include "run/store.h"
 
@@ -17,7 +18,7 @@
 
 #define MAX_VALUE_BYTES (UINT64_C(1) << 56) /* of all values together */
 
-/* Where a node runs. Which CPU nodes are one step may differ between builds of the library. */
+/* The device of a node. Other builds of the library may combine other CPU nodes to a step. */
 enum place { PLACE_CPU, PLACE_NPU, PLACE_CPU_JOINED, PLACE_CPU_VIEW, PLACE_COUNT };
 
 static enum place place_of(const struct run_step *step, uint32_t node)
@@ -93,7 +94,7 @@ static int unsound(struct wnn_error *err, const char *what)
 	return wnn_error_set(err, WNN_OPERATION_ERROR, "%s", what);
 }
 
-/* Where the nodes run; NULL with *err. */
+/* Reads the device of each node; NULL with *err. */
 static uint32_t *get_places(struct run_stored *stored, const struct run_compiled *c,
 			    struct wnn_error *err)
 {
@@ -204,7 +205,10 @@ static int read_program(struct run_compiled *c, struct run_step *step, struct ru
 	return npu_program_verify(program, caps, &insn, err);
 }
 
-/* The kernel decides about the form of what was packed for a node, and whether the node is prepared. */
+/*
+ * Reads what was packed for a node. Its kernel decides in which form that is, and whether the node
+ * is prepared.
+ */
 static int read_prepared(struct run_compiled *c, struct run_step *step, struct run_stored *stored,
 			 struct wnn_error *err)
 {
@@ -272,7 +276,7 @@ static bool is_missing(const struct run_compiled *c, const struct ir_value *valu
 	return home->kind == IR_VALUE_CONSTANT && !home->constant;
 }
 
-/* What a step on the CPU reads is there. */
+/* Checks that the constants that a step on the CPU reads are in the file. */
 static int check_constants(const struct run_compiled *c, const struct run_step *step,
 			   struct wnn_error *err)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Compiled graphs as bytes that make them anew without the compiler, for files. */
+/* Compiled graphs as bytes, from which they are made again without the compiler; for files. */
 #ifndef WNN_RUN_STORE_H
 #define WNN_RUN_STORE_H
 
 #include "run/compiled.h"
 
-/* What a compiled graph consists of. */
+/* The parts of a compiled graph that a file stores. */
 struct run_image {
 	struct wnn_writer graph; /* nodes, values and programs */
 	struct wnn_writer data;	 /* constants and packed operands of CPU nodes */
@@ -17,7 +17,7 @@ struct run_image {
 int run_save(const struct run_compiled *compiled, struct run_image *image, struct wnn_error *err);
 void run_image_release(struct run_image *image);
 
-/* Where such bytes are in memory. */
+/* Such bytes in memory. */
 struct run_stored {
 	struct wnn_reader graph;
 	const uint8_t *data; /* aligned to a page */
@@ -30,7 +30,8 @@ struct run_stored {
 
 /**
  * run_load - make a graph of what run_save() has written
- * @stored: bytes from anywhere. The owner is taken over on success; it is released with the graph, or
+ * @stored: bytes from anywhere. The owner is taken over on success; it is released with the graph,
+ *	or
  *	as soon as nothing of the memory is used any more
  * @out: with one reference
  *

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Copies in and out of tensors. */
+/* Creates tensors and copies data into and out of them. */
 #include "run/tensor.h"
 
 #include <string.h>

@@ -15,12 +15,15 @@ int run_tensor_create(struct run_device *device, struct run_tensor *tensor, size
 /* On a dma-buf, as run_buffer_import(). */
 int run_tensor_import(struct run_device *device, struct run_tensor *tensor,
 		      struct wnn_dmabuf *dmabuf, size_t offset, size_t size, struct wnn_error *err);
-/* On memory of the application, as run_buffer_lend(); and on another part of it from now on. */
+/*
+ * run_buffer_lend() and run_buffer_move() for a tensor: puts it on memory of the application, and
+ * on another stretch of that from now on.
+ */
 int run_tensor_lend(struct run_device *device, struct run_tensor *tensor, void *data, size_t size,
 		    struct wnn_error *err);
 int run_tensor_move(struct run_device *device, struct run_tensor *tensor, void *data,
 		    struct wnn_error *err);
-/* Filled with zeros; *file becomes a descriptor of its memory as dma-buf. */
+/* Creates a tensor of zeros; *file becomes a descriptor of its memory as dma-buf. */
 int run_tensor_create_shared(struct run_device *device, struct run_tensor *tensor, size_t size,
 			     int *file, struct wnn_error *err);
 /* All wait for the device first, which may be using the tensor. 0 or -1. */

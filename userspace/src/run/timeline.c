@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The thread of a timeline and its queue. */
+/* The thread of a timeline, and the queue of its tasks. */
 #include "run/timeline.h"
 
 #include <pthread.h>

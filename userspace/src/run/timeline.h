@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The timeline of a context: tasks run one after the other in the order in which they were queued, on
- * a thread of its own, or on that of a caller who need not wait for it. It knows nothing of what they
- * do.
+ * The timeline of a context: tasks run one after the other in the order in which they were queued,
+ * on a thread of its own, or on that of a caller who need not wait for it. It knows nothing of what
+ * they do.
  */
 #ifndef WNN_RUN_TIMELINE_H
 #define WNN_RUN_TIMELINE_H
@@ -31,16 +31,19 @@ struct timeline *timeline_create(const struct timeline_ops *ops, void *userdata)
 void timeline_push(struct timeline *timeline, struct timeline_task *task);
 
 /*
- * timeline_enter - run a task on the calling thread if it would be the next one at once, else queue it
+ * timeline_enter - run a task on the calling thread if nothing is queued or running, else queue it
  *
- * Saves two changes of threads. True when nothing is queued or running: then the caller has the
- * timeline for itself and calls timeline_run(), soon and with no lock held. Only for tasks that
- * take little time, on devices whose idle() has nothing to do.
+ * Saves two switches of threads. True when nothing is queued or running: then the caller owns the
+ * timeline and calls timeline_run(), soon and with no lock held. Only for tasks that take little
+ * time, on devices whose idle() has nothing to do.
  */
 bool timeline_enter(struct timeline *timeline, struct timeline_task *task);
 void timeline_run(struct timeline *timeline, struct timeline_task *task);
 
-/* The same for work that has no task: true when the caller has the timeline until timeline_leave(). Nothing is queued else. */
+/*
+ * timeline_enter() for work that has no task: true when the caller owns the timeline until
+ * timeline_leave(). Otherwise nothing is queued.
+ */
 bool timeline_try_enter(struct timeline *timeline);
 void timeline_leave(struct timeline *timeline);
 

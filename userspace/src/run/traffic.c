@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the instructions of a job do to the two memories: bytes out of and into the device's memory, and
- * how much of the SRAM holds data that somebody still reads.
+ * Counts what the instructions of a job do to the two memories: bytes out of and into the device's
+ * memory, and how many bytes of the SRAM hold data that a later instruction reads. profile.c calls
+ * it for each job.
  */
 #include "run/traffic.h"
 
@@ -12,12 +13,12 @@
 #include "codegen/program.h"
 #include "util/malloc.h"
 
-/* SRAM is looked at in pieces of so many bytes. */
+/* The granule in which SRAM is tracked, in bytes. */
 #define PIECE 64
 
 #define NONE UINT32_MAX
 
-/* The data in a piece of SRAM: by which event they came, and the last one that read them. */
+/* The data in a granule of SRAM: the event that wrote them, and the last one that read them. */
 struct piece {
 	uint32_t from, to;
 };
@@ -26,7 +27,8 @@ struct job {
 	const union onpu_slot *slots;
 	struct piece *pieces;
 	uint32_t num_pieces;
-	int64_t *change; /* by event: pieces that begin to be in use, less those that end */
+	/* By event: granules whose live range begins, less those whose live range has ended. */
+	int64_t *change;
 };
 
 /* ---- bytes of memory */
@@ -40,7 +42,7 @@ static uint64_t tensor_bytes(const struct onpu_slot_tensor *tensor)
 	return elements * onpu_dtype_bits(tensor->dtype) / 8;
 }
 
-/* As the device counts them. */
+/* Counts the bytes of an instruction as the device does. */
 static void count_bytes(const struct job *job, const struct onpu_insn *insn,
 			struct run_profile_event *event)
 {
@@ -63,7 +65,7 @@ static void count_bytes(const struct job *job, const struct onpu_insn *insn,
 
 /* ---- use of the SRAM */
 
-/* The data of a piece are no longer needed after an event. */
+/* Ends the live range of the data in a granule before an event that overwrites them. */
 static void end_use(struct job *job, const struct piece *piece, uint32_t before)
 {
 	uint32_t to = piece->to < before ? piece->to : before - 1;
@@ -94,7 +96,10 @@ struct loop {
 	int64_t count, step;
 };
 
-/* The smallest steps first; loops whose turns meet, or nearly, become part of the block. */
+/*
+ * Sorts loops by step, smallest first, and merges loops whose iterations touch, or nearly touch,
+ * into the block; returns how many are left.
+ */
 static uint32_t join_loops(struct loop *loops, uint32_t count, int64_t *lo, int64_t *hi)
 {
 	uint32_t left = 0;
@@ -146,7 +151,7 @@ static void use_operand(struct job *job, const struct onpu_insn *insn, int opera
 	const struct onpu_slot_param_taps *taps = &job->slots[insn->param].taps;
 	struct loop loops[ONPU_MAX_RANK + ONPU_TAPS_LOOPS];
 	unsigned int bits = onpu_dtype_bits(tensor->dtype);
-	/* Of 4-bit types everything counts nibbles. */
+	/* Strides and offsets of 4-bit types count nibbles. */
 	int64_t unit = bits == 4 ? 2 : 1;
 	int64_t lo = (int64_t)tensor->base + (int64_t)tensor->offset / unit, hi;
 	uint32_t count = 0;
@@ -176,7 +181,7 @@ static void use_sram(struct job *job, const struct onpu_insn *insn, uint32_t eve
 		use_operand(job, insn, 2, false, event);
 	if (insn->s2)
 		use_operand(job, insn, 3, false, event);
-	/* What is added to stays the same data. */
+	/* An accumulating instruction continues the data that it adds to. */
 	if (insn->dst)
 		use_operand(job, insn, 0, !insn->acc, event);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the instructions of a job do to memory and SRAM. */
+/* What the instructions of a job do to memory and SRAM, for profiles. */
 #ifndef WNN_RUN_TRAFFIC_H
 #define WNN_RUN_TRAFFIC_H
 

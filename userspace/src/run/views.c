@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * Finds the values on the CPU that lie in the memory of another one, so that no step has to make them: the result of a
- * reshape in that of its operand, a part of a split in that of the whole, and an operand of a concat where the result
- * wants it, which its producer then writes there.
+ * Finds CPU values that can lie in the memory of another value, so that no step has to compute
+ * them: the result of a reshape in that of its operand, a slice of a split in that of the operand,
+ * and an operand of a concat in that of the result, where its producer then writes it. compile.c
+ * calls run_find_views() before it makes steps.
  *
- * A value is written once, so that sharing memory is always right; it may cost memory where the larger one lives longer for
- * it. Parts share memory only where that does not raise the sum of what lives at the same time above what it is without.
+ * Each value is written once, so sharing memory is always correct, but it may cost memory where the
+ * larger value then lives longer. Slices share memory only where that does not raise the peak of
+ * all live bytes above what it is without sharing.
  */
 #include "pass/turn.h"
 #include "run/compiled_private.h"
@@ -13,9 +15,9 @@
 
 #define NEVER UINT32_MAX
 
-/* How long the memory of a value lives, in nodes of the graph. */
+/* The live range of a value's memory, in nodes of the graph. */
 struct life {
-	uint32_t first, last; /* NEVER as first: it has none of its own in the arena */
+	uint32_t first, last; /* NEVER as first: it has no memory of its own in the arena */
 };
 
 struct finder {
@@ -23,13 +25,16 @@ struct finder {
 	bool *is_output;    /* by value: it, or a view of all of it, is an output */
 	struct life *lives; /* by value; of values that have memory of their own */
 	int64_t *live;	    /* bytes that live at each node */
-	int64_t peak;	    /* the most of them, before parts share memory */
-	uint64_t patience;  /* nodes that may still be looked at, so that the time is linear */
-	uint32_t *round;    /* by value: the last time that it was counted as a part */
+	int64_t peak;	    /* peak of the live bytes before slices share memory */
+	uint64_t patience;  /* nodes that may still be visited, so that the time is linear */
+	uint32_t *round;    /* by value: the last round in which it was counted as a slice */
 	uint32_t rounds;
 };
 
-/* The value whose memory a value is in, and where; what is on the way then knows it, too. */
+/*
+ * Returns the value whose memory a value is in, and the offset; shortens the path there for later
+ * calls (union-find).
+ */
 static struct run_home home_of(struct run_home *homes, uint32_t value)
 {
 	struct run_home home = { value, 0 };
@@ -75,7 +80,7 @@ static void find_whole_views(struct finder *f, const bool *on_npu, bool has_npu)
 	for (uint32_t n = 0; n < graph->num_nodes; n++) {
 		const struct ir_node *node = graph->nodes[n];
 
-		/* Programs have constants of their own, and know none by its place in memory. */
+		/* Programs have constants of their own, and know no constant by its address. */
 		if (on_npu[n] || !shows_all(node) ||
 		    (has_npu &&
 		     graph->values[home_of(f->c->homes, node->operands[0]->id).value]->kind ==
@@ -150,15 +155,15 @@ static bool stays_below(struct finder *f, uint32_t first, uint32_t end)
 	return true;
 }
 
-/* ---- parts of a value */
+/* ---- slices of a value */
 
-/* Whether all elements of a part follow each other; *offset is that of the first. */
+/* Whether the elements of a slice are contiguous; *offset is that of the first. */
 static bool is_contiguous(const struct ir_node *node, int64_t *offset)
 {
 	const struct ir_type *from = &node->operands[0]->type, *to = &node->results[0]->type;
 	const struct ir_slice_attrs *slice = &node->attrs.slice;
 	int64_t stride = 1;
-	bool cut = false; /* some axis further in is not whole */
+	bool cut = false; /* an axis further in is cut */
 
 	*offset = 0;
 	for (uint32_t i = to->rank; i-- > 0;) {
@@ -173,7 +178,9 @@ static bool is_contiguous(const struct ir_node *node, int64_t *offset)
 	return true;
 }
 
-/* Has the whole live as long as a part; false: that would cost memory. */
+/*
+ * Extends the live range of a value to that of a slice of it; false when that would raise the peak.
+ */
 static bool extend_life(struct finder *f, struct life *whole, const struct life *part,
 			int64_t bytes, int64_t part_bytes)
 {
@@ -200,7 +207,7 @@ static bool can_be_view(const struct finder *f, const struct ir_node *node, int6
 	       is_contiguous(node, offset);
 }
 
-/* A part lies in the whole. */
+/* Lets a slice share the memory of its operand, if that costs no memory. */
 static void try_slice(struct finder *f, uint32_t n)
 {
 	const struct ir_node *node = f->c->graph->nodes[n];
@@ -221,7 +228,7 @@ static void try_slice(struct finder *f, uint32_t n)
 	f->c->is_view[n] = true;
 }
 
-/* Adds the parts of a split to what lives, or takes them off. */
+/* Adds the slices of a split to the live bytes, or subtracts them (`sign`). */
 static void add_parts(struct finder *f, uint32_t begin, uint32_t end, int sign)
 {
 	int64_t offset;
@@ -236,7 +243,10 @@ static void add_parts(struct finder *f, uint32_t begin, uint32_t end, int sign)
 	}
 }
 
-/* The last node at which a part of a split lives; 0: none may lie in the whole, or it takes too long to find out. */
+/*
+ * Returns the last node at which a slice of a split is alive; 0: none can share the memory, or
+ * finding out takes too long.
+ */
 static uint32_t last_of_parts(const struct finder *f, uint32_t begin, uint32_t end)
 {
 	uint64_t work = 0;
@@ -256,8 +266,8 @@ static uint32_t last_of_parts(const struct finder *f, uint32_t begin, uint32_t e
 }
 
 /*
- * Parts of a split follow each other. Together they may lie in the whole where each of them alone may not: it is there in
- * the place of them all.
+ * Lets all slices of a split, whose nodes follow each other, share the memory of their operand.
+ * That may cost no memory where sharing for one of them would: it replaces the memory of all.
  */
 static void try_slices(struct finder *f, uint32_t begin, uint32_t end)
 {
@@ -280,7 +290,7 @@ static void try_slices(struct finder *f, uint32_t begin, uint32_t end)
 		try_slice(f, n);
 }
 
-/* ---- parts of a concat */
+/* ---- operands of a concat */
 
 static bool joins_contiguous(const struct ir_node *node)
 {
@@ -301,7 +311,10 @@ static bool can_be_part(const struct finder *f, const struct ir_value *operand)
 	       ir_type_bytes(&operand->type) == bytes_of(f, home.value);
 }
 
-/* Has the operands that are made from node `since` on live in the result, or no more; how long that lives then. */
+/*
+ * Moves the operands that are made from node `since` on into the result in the count of live bytes,
+ * or out of it; returns the live range of the result then.
+ */
 static struct life move_parts(struct finder *f, const struct ir_node *node, uint32_t since,
 			      int sign)
 {
@@ -344,7 +357,10 @@ static uint32_t next_part(const struct finder *f, const struct ir_node *node, ui
 	return next;
 }
 
-/* The operands that are made from node `since` on get their places in the result; the concat is a view when all have. */
+/*
+ * Gives the operands that are made from node `since` on their offsets in the result; the concat is
+ * a view when all have one.
+ */
 static void place_parts(struct finder *f, uint32_t n, uint32_t since, struct life life)
 {
 	const struct ir_node *node = f->c->graph->nodes[n];
@@ -368,8 +384,8 @@ static void place_parts(struct finder *f, uint32_t n, uint32_t since, struct lif
 }
 
 /*
- * Operands are made where the concat wants them. Those that are made long before the others stay by themselves where the
- * memory for all would have to be there too long.
+ * Lets the operands of a concat be computed directly in its result. Operands that are made long
+ * before the others keep memory of their own when the result would have to live too long for them.
  */
 static void try_concat(struct finder *f, uint32_t n)
 {
@@ -409,7 +425,7 @@ static void find_parts(struct finder *f)
 	}
 }
 
-/* With NPU programs only whole values share memory. */
+/* Finds all views. In a graph with NPU programs only whole values share memory. */
 static void find_views(struct finder *f, const bool *on_npu)
 {
 	const struct ir_graph *graph = f->c->graph;
