@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Which allocator a call works with: that of the instance that its object belongs to. */
+/* Finds the allocator that a public call uses: that of the instance to which its object belongs. */
 #include "api/builder.h"
 #include "api/error.h"
 #include "api/graph.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* wnnGraphBuilderBuild: the checks on the calling thread, passes and compiler on the timeline. */
+/* wnnGraphBuilderBuild: checks on the calling thread, runs passes and compiler on the timeline. */
 
 #include "api/builder.h"
 #include "api/graph.h"

@@ -294,7 +294,10 @@ static int make_constant(WNNGraphBuilder builder, const WNNOperandDescriptor *de
 	return ret;
 }
 
-/* Runs the callback on this thread when no request can be made: it runs exactly once in any case. */
+/*
+ * Runs the release callback on this thread when no request can be made: the callback runs exactly
+ * once in any case.
+ */
 static void refuse_loan(const WNNBorrowedConstant *borrowed, const void *data, size_t size)
 {
 	if (borrowed && borrowed->releaseCallback)

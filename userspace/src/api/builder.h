@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The API's side of a graph builder. */
+/* WNNGraphBuilder: the object of the API around a wnn_builder. */
 #ifndef WNN_API_BUILDER_H
 #define WNN_API_BUILDER_H
 

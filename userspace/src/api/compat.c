@@ -138,7 +138,9 @@ WNNOperand wnnCompatFlatten(WNNGraphBuilder builder, WNNOperand input, uint32_t 
 	return reshape(builder, input, shape, 2, options);
 }
 
-/* The size that a dimension of -1 stands for, so that the number of elements stays; 0: there is none. */
+/*
+ * Returns the size for a dimension of -1 with which the number of elements stays; 0: there is none.
+ */
 static uint32_t infer(const struct WNNOperandImpl *input, const int32_t *shape, size_t count)
 {
 	uint64_t elements = 1, known = 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The life of a context: how it is made, lost and released. */
+/* The life of a context: how it is created, lost and released. */
 #include "api/context.h"
 
 #include <stdio.h>
@@ -79,7 +79,10 @@ void context_add_pending(WNNContext context, struct request *request, const void
 	pthread_mutex_lock(&context->lock);
 	request->subject = subject;
 	link_request(&context->pending, request);
-	/* The context may have been lost since the caller checked; then context_lose() has not seen it. */
+	/*
+	 * The context may have been lost since the caller checked; then context_lose() has not seen
+	 * it.
+	 */
 	if (atomic_load(&context->lost))
 		request_settle(request, WNNStatus_InvalidStateError, context->lost_message);
 	pthread_mutex_unlock(&context->lock);
@@ -158,7 +161,7 @@ void start_get_lost(WNNContext context, struct request *request)
 
 bool context_push(WNNContext context, struct timeline_task *task, bool quick)
 {
-	/* What was left to an NPU is waited for by the timeline's own thread. */
+	/* The timeline's own thread waits for work of an NPU. */
 	if (quick && !context->device.ws)
 		return timeline_enter(context->timeline, task);
 	timeline_push(context->timeline, task);
@@ -176,7 +179,10 @@ static void timeline_idle(void *userdata)
 {
 	WNNContext context = userdata;
 
-	/* Ends the jobs that are still on the device, so that their statistics and errors are known. */
+	/*
+	 * Waits for the jobs that are still on the device, so that their statistics and errors are
+	 * known.
+	 */
 	run_device_drain(&context->device);
 }
 
@@ -212,7 +218,10 @@ void context_put(WNNContext context)
 
 	if (!context || api_forked() || atomic_fetch_sub(&context->refs, 1) != 1)
 		return;
-	/* There is no reference left through which it could be lost: these callbacks are due now. */
+	/*
+	 * No reference is left through which the context could be lost: these callbacks are due
+	 * now.
+	 */
 	while ((request = context->lost_requests)) {
 		unlink_request(request);
 		request_settle(request, WNNStatus_Cancelled,

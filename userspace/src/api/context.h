@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The context: device, timeline, what is pending on it, and what belongs to it. */
+/* WNNContext: its device, its timeline, its pending requests, and the objects that belong to it. */
 #ifndef WNN_API_CONTEXT_H
 #define WNN_API_CONTEXT_H
 
@@ -10,10 +10,10 @@
 
 enum context_device { CONTEXT_AUTO, CONTEXT_NPU, CONTEXT_SIM, CONTEXT_CPU };
 
-/* What the application asked for, checked and copied. */
+/* The options of the application, checked and copied. */
 struct context_config {
 	enum context_device device; /* AUTO: neither an option nor the environment names one */
-	const char *named_by;	    /* who named it, for messages */
+	const char *named_by;	    /* the option or variable that named it, for messages */
 	bool want_accelerated;
 	enum winsys_power power;
 	WNNPlacementPolicy policy;
@@ -95,7 +95,10 @@ void context_fail_pending(WNNContext context, const void *subject, const char *m
  * unless it has a reference.
  */
 bool context_push(WNNContext context, struct timeline_task *task, bool quick);
-/* True when the caller may do work without a task: it calls timeline_leave() after it. Under the context's lock as well. */
+/*
+ * True when the caller may do work without a task: it must call timeline_leave() after it. May be
+ * called with the context's lock held.
+ */
 bool context_try_enter(WNNContext context);
 
 void context_lose(WNNContext context, const char *message);
@@ -103,7 +106,10 @@ void context_lose(WNNContext context, const char *message);
 /* Whether the device can run a node under the placement policy. The device must be open. */
 bool context_can_run(const struct ir_node *node, void *context);
 
-/* The same of a node that is not computed at build; -1 with a TypeError that has the sentence of the build. */
+/*
+ * context_can_run() for a node that is not computed at build; -1 with a TypeError that has the
+ * sentence of the build.
+ */
 int context_place(const struct ir_node *node, void *context, struct wnn_error *err);
 
 /* Opens the device; on the timeline's thread. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The debug layer: the objects of the application, and reports of their misuse. */
+/* The debug layer: a table of the application's objects, and reports of their misuse. */
 #include "api/debug.h"
 
 #include <dlfcn.h>
@@ -45,7 +45,7 @@ static struct record *records[BUCKETS];
 static void *kept[KEPT];
 static size_t num_kept;
 
-/* What this thread has reported last, which the call then fails with. */
+/* The last report of this thread, with which the call then fails. */
 static _Thread_local char reported[sizeof(((struct wnn_error *)0)->message)];
 
 static const char *const kind_names[] = {
@@ -90,7 +90,7 @@ static void print_place(const char *what, const struct debug_place *place)
 		if (info.dli_sname)
 			fprintf(stderr, ", %s+%#zx", info.dli_sname,
 				(size_t)(at - (uintptr_t)info.dli_saddr));
-		/* What addr2line -e FILE makes a line of. */
+		/* An address that addr2line -e FILE translates to a line of source. */
 		fprintf(stderr, " (%#zx)\n", (size_t)(at - (uintptr_t)info.dli_fbase));
 		shown++;
 	}
@@ -116,7 +116,7 @@ static struct record **find(const void *object)
 	return link;
 }
 
-/* Of the C library, whatever allocator the call works with: records outlive instances. */
+/* Allocates from the C library, whatever allocator the call uses: records outlive instances. */
 static void *own_memory(size_t size)
 {
 	struct wnn_allocator allocator = wnn_allocator_current();
@@ -277,7 +277,10 @@ void debug_owner_gone(const void *owner)
 	pthread_mutex_unlock(&lock);
 }
 
-/* What was released so long ago, and the operands of a builder. Under the lock. */
+/*
+ * Forgets an object that was released long ago, and the operands of a builder. Call it with the
+ * lock held.
+ */
 static void forget(const void *object)
 {
 	struct record *record;

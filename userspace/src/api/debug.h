@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The debug layer, which the environment variable WEBNN_DEBUG switches on: it knows every object that
- * the application has, and where it came from, so that handles which are no longer or something else
- * are reported instead of used. Off, it costs a look at debug_on.
+ * The debug layer, which the environment variable WEBNN_DEBUG enables: it knows every object that
+ * the application has, and where it was created, so that handles that are stale, or of another
+ * type, are reported instead of used. When it is off, it costs one test of debug_on.
  */
 #ifndef WNN_API_DEBUG_H
 #define WNN_API_DEBUG_H
@@ -25,9 +25,9 @@ enum debug_kind {
 
 #define DEBUG_FRAMES 16
 
-/* Where the application called from. */
+/* The position in the application that called the library. */
 struct debug_place {
-	const char *function; /* of the library; NULL: not known */
+	const char *function; /* of the library; NULL: unknown */
 	int count;
 	void *frames[DEBUG_FRAMES];
 };
@@ -35,7 +35,7 @@ struct debug_place {
 /* Looks at the environment, once. */
 void debug_init(void);
 
-/* The place of the call that the thread is in; @function is a literal. */
+/* Fills in the position of the call that the thread is in; @function is a literal. */
 void debug_here(struct debug_place *place, const char *function);
 
 /* The application gets an object with one reference; @owner is the builder of an operand. */
@@ -45,11 +45,11 @@ void debug_made(enum debug_kind kind, const void *object, const void *owner,
 void debug_labelled(const void *object, const char *label);
 
 /*
- * debug_verify - whether the application may use an object
- * @object: not NULL; it is not touched
+ * debug_verify - check that the application may use an object
+ * @object: not NULL; it is not dereferenced
  * @what: begins the message
  *
- * 0, or -1 with a TypeError, which is written to stderr with the places.
+ * 0, or -1 with a TypeError, which is written to stderr with the positions.
  */
 int debug_verify(enum debug_kind kind, const void *object, const char *what, struct wnn_error *err);
 
@@ -57,12 +57,12 @@ int debug_verify(enum debug_kind kind, const void *object, const char *what, str
 bool debug_add_ref(enum debug_kind kind, const void *object, const char *function);
 bool debug_release(enum debug_kind kind, const void *object, const char *function);
 
-/* The memory of an object is given up: it is kept for a while, so that no other is in its place. */
+/* Frees the memory of an object later, so that no other object gets its address for a while. */
 void debug_free(void *object);
-/* The operands of a builder are no longer. */
+/* Forgets the operands of a builder. */
 void debug_owner_gone(const void *owner);
 
-/* A call failed: the message with the place, which is that of the thread's call when NULL. */
+/* Reports that a call failed, with its position; NULL: that of the thread's current call. */
 void debug_failed(const char *message, const struct debug_place *place);
 
 #endif

@@ -5,10 +5,10 @@
 
 #include "api/events.h"
 
-/* Call it without any lock. What the callback does not take over is freed. */
+/* Runs the callback; call it without any lock. Frees what the callback does not take over. */
 void deliver_run(struct request *request);
 
-/* Undoes what an operation did that failed or was given up. */
+/* Undoes the effects of an operation that failed or was cancelled. */
 void deliver_failed(struct request *request);
 /* Tells the debug layer of the object that the application gets. */
 void deliver_note(const struct request *request, const union request_result *result);

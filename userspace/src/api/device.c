@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Choice of the device: options, environment, what there is. */
+/* Chooses the device of a context from the options, the environment, and the devices that exist. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -219,7 +219,10 @@ static int parse_device_options(const WNNContextDeviceOptions *options,
 	if (length &&
 	    parse_device(options->device.data, length, "WNNContextDeviceOptions", config, err))
 		return -1;
-	/* Who names a node means that NPU; another device in its stead would be a silent error. */
+	/*
+	 * An application that names a node means that NPU; another device in its stead would be a
+	 * silent error.
+	 */
 	if (length && config->node && config->device != CONTEXT_NPU) {
 		wnn_text_printable(text, sizeof(text), config->node, strlen(config->node));
 		return wnn_error_set(err, WNN_TYPE_ERROR,
@@ -309,7 +312,7 @@ void context_config_free(struct context_config *config)
 	config->firmware = config->node = NULL;
 }
 
-/* The same, or NULL with *err when it does not run the programs that are made here. */
+/* Returns the device, or NULL with *err when it cannot run the programs that this library makes. */
 static struct winsys *check_instructions(struct winsys *ws, struct wnn_error *err)
 {
 	if (!ws || ws->caps.isa_major >= ONPU_ISA_MAJOR)
@@ -373,7 +376,9 @@ static int open_sim(WNNContext context, struct wnn_error *err)
 	return use_winsys(context, ws, "sim", err);
 }
 
-/* Returns 1 when there is no NPU and none was asked for by name; *why then says why there is none. */
+/*
+ * Opens the NPU. Returns 1 when there is none and none was asked for by name; *why then says why.
+ */
 static int open_npu(WNNContext context, struct wnn_error *why, struct wnn_error *err)
 {
 	const struct context_config *config = &context->config;
@@ -432,7 +437,7 @@ int context_open_device(WNNContext context, struct wnn_error *err)
 	return open_cpu(context, &no_npu, err);
 }
 
-/* What a list of devices points to. */
+/* Memory that a list of devices points to. */
 struct device_list {
 	WNNDeviceInfo infos[3];
 	struct listed {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* wnnContextDispatch: checks on the calling thread, the run on the timeline. */
+/* wnnContextDispatch: checks on the calling thread, runs the graph on the timeline. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -43,7 +43,7 @@ static void free_task(struct dispatch_task *d)
 	context_put(context);
 }
 
-/* Which dispatch of the graph it was. */
+/* Stores the statistics of a dispatch; returns its number for the graph. */
 static uint64_t note_statistics(WNNGraph graph, const struct run_statistics *statistics,
 				struct run_profile **profile)
 {
@@ -92,7 +92,10 @@ static void tell_success(struct dispatch_task *d, uint64_t number,
 	request_complete(d->request, NULL, &result);
 }
 
-/* Who waits for this dispatch is told of its error; else it is kept for wnnContextOnWorkDone. */
+/*
+ * Reports the error of a dispatch to the request that waits for it; without one it is kept for
+ * wnnContextOnWorkDone.
+ */
 static void tell_failure(struct dispatch_task *d, const struct wnn_error *err)
 {
 	if (d->request && request_complete(d->request, err, NULL))
@@ -101,7 +104,7 @@ static void tell_failure(struct dispatch_task *d, const struct wnn_error *err)
 		context_fail_work(d->graph->context, err);
 }
 
-/* What was computed of an input that is not what it was to be is worth as little. */
+/* Fails when an input could not be written before: the results would be wrong, too. */
 static int check_inputs(const struct dispatch_task *d, const struct wnn_error **cause,
 			struct wnn_error *err)
 {
@@ -339,7 +342,10 @@ static void take_references(struct dispatch_task *d, struct run_compiled *compil
 	}
 }
 
-/* Under the lock of the context. What an output writes must not be what others read or write. */
+/*
+ * Fails when the memory of an output overlaps that of another input or output. Call it with the
+ * context's lock held.
+ */
 static int check_overlap(const struct dispatch_task *d, struct wnn_error *err)
 {
 	char text[128];
@@ -406,7 +412,7 @@ static int dispatch(WNNContext context, WNNGraph graph, size_t input_count,
 		return -1;
 	compiled = graph_compiled(graph, "dispatch", err);
 	if (!compiled) {
-		/* That a graph is gone since the context was lost says less. */
+		/* A lost context is the better explanation for a graph that is gone. */
 		context_check_lost(context, "dispatch", err);
 		return -1;
 	}

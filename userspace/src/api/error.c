@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Errors of the calling thread. */
+/* The last error of each thread, and the check that begins every public function. */
 #include "api/error.h"
 
 #include <pthread.h>

@@ -22,13 +22,13 @@ _Static_assert((int)WNN_OK == (int)WNNStatus_Success &&
 
 /* Remembers an error for wnnGetLastError; gives its status. */
 WNNStatus api_error(const struct wnn_error *err);
-/* The same for one that the debug layer has reported. */
+/* api_error() for an error that the debug layer has reported already. */
 WNNStatus api_error_reported(const struct wnn_error *err);
 WNNStatus api_error_status(WNNStatus status, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /*
- * api_check - what every public function begins with
+ * api_check - check the object of a public function, first thing
  * @object: what it works on; NULL is a TypeError
  * @function, @argument: names for the message
  *

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The requests of an instance, and the callback thread. */
+/* The requests of an instance, and its callback thread. */
 #include "api/events.h"
 
 #include <string.h>
@@ -151,7 +151,10 @@ void events_run(struct events *events, struct request *request)
 	pthread_mutex_lock(&events->lock);
 }
 
-/* An error that waits for wnnInstanceProcessEvents and came before @end; NULL when there is none. */
+/*
+ * Returns an error that waits for wnnInstanceProcessEvents and came before @end; NULL when there is
+ * none.
+ */
 static struct request *next_error(struct events *events, uint64_t end)
 {
 	struct request *request = events->errors ? events->process.first : NULL;

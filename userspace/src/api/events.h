@@ -48,7 +48,7 @@ union request_result {
 	} bytes;
 };
 
-/* What all callback infos of the API have in common. */
+/* The members that all callback infos of the API share. */
 struct request_callback {
 	WNNChainedStruct *chain;
 	WNNCallbackMode mode;
@@ -61,12 +61,12 @@ struct request_callback {
 				    (void (*)(void))(info).callback, (info).userdata1, \
 				    (info).userdata2 })
 
-/* One operation. The first part never changes; the second is under the lock of the events. */
+/* One operation. The first members never change; the others are under the lock of the events. */
 struct request {
 	WNNInstance instance;
 	enum request_kind kind;
 	uint64_t id; /* 0: no future */
-	bool sync;   /* somebody waits for it in request_wait() */
+	bool sync;   /* a thread waits for it in request_wait() */
 	struct request_callback callback;
 	atomic_uint refs;
 
@@ -107,12 +107,13 @@ struct events {
 	struct event_list process;	       /* ready, for wnnInstanceProcessEvents */
 	struct event_list spontaneous;	       /* ready, for the callback thread */
 	uint32_t errors;		       /* in process */
-	uint64_t errors_lost;		       /* since then, and told of by summary */
-	struct request *summary;	       /* the last of errors, or NULL */
-	bool processing;		       /* a thread is in wnnInstanceProcessEvents */
-	bool closing;			       /* the application's last reference is gone */
-	uint32_t users;			       /* contexts, which may still complete something */
-	int fd;				       /* eventfd, or -1 */
+	/* Errors since then that were dropped; summary says how many. */
+	uint64_t errors_lost;
+	struct request *summary; /* the last of errors, or NULL */
+	bool processing;	 /* a thread is in wnnInstanceProcessEvents */
+	bool closing;		 /* the application's last reference is gone */
+	uint32_t users;		 /* contexts, which may still complete something */
+	int fd;			 /* eventfd, or -1 */
 };
 
 /* Starts the callback thread, which holds the instance (instance_hold) as long as it runs. */
@@ -147,10 +148,10 @@ void events_run_errors(struct events *events);
  */
 struct request *request_begin_async(WNNInstance instance, enum request_kind kind,
 				    struct request_callback callback, const char *function);
-/* The same for a Sync function; two references, the second for request_wait(). */
+/* request_begin_async() for a Sync function; two references, the second for request_wait(). */
 struct request *request_begin_sync(WNNInstance instance, enum request_kind kind,
 				   const char *function);
-/* Without a future; posted at once. Never fails when @request is not NULL. */
+/* Creates a request without a future; posted at once. Never fails when @request is not NULL. */
 struct request *request_create(WNNInstance instance, enum request_kind kind,
 			       struct request_callback callback);
 void request_post(struct request *request, WNNStatus status, const char *message);
@@ -167,14 +168,14 @@ void request_put(struct request *request); /* NULL is fine */
 bool request_complete(struct request *request, const struct wnn_error *err,
 		      const union request_result *result);
 /*
- * The same without a result; does nothing when it is settled already. Waits for a copy that has
- * begun, whose end must not depend on a lock that the caller holds.
+ * request_complete() without a result; does nothing when the request is settled already. Waits for
+ * a copy that has begun, whose end must not depend on a lock that the caller holds.
  */
 void request_settle(struct request *request, WNNStatus status, const char *message);
 
 /* Makes a request that is not delivered yet fail, even if it has completed with success. */
 void request_revoke(struct request *request, WNNStatus status, const char *message);
-/* Whether anybody still waits for it. */
+/* Whether the request is still pending and not cancelled. */
 bool request_wanted(struct request *request);
 
 /*

@@ -115,7 +115,7 @@ static int evaluator_run(const struct ir_node *node, const void *const *in, void
 	return cpu_run_node(context->device.cpu, CPU_FAST, node, in, out, err);
 }
 
-/* Where a graph is built, and what is known of its nodes so far. */
+/* The state of placing a graph: its context, and the nodes that were refused so far. */
 struct place_state {
 	WNNContext context;
 	struct npu_refusals refusals;
@@ -291,8 +291,8 @@ int context_place(const struct ir_node *node, void *userdata, struct wnn_error *
 }
 
 /*
- * Nodes that turn out not to compile are placed anew, after which the graph is compiled once more:
- * at most as often as it has nodes.
+ * Places and compiles the graph. Nodes that do not compile are placed again, and the graph is
+ * compiled once more: at most as often as it has nodes.
  */
 static int place_and_compile(WNNGraph graph, struct wnn_recording *recording,
 			     struct wnn_placement *placement, struct wnn_error *err)
@@ -316,7 +316,10 @@ static int place_and_compile(WNNGraph graph, struct wnn_recording *recording,
 	return ret;
 }
 
-/* As in the options of the passes: what the CPU's convolutions gain by the order that they prefer. */
+/*
+ * Returns wnn_pass_options.channels_last_work: from how much work on the CPU's convolutions gain by
+ * channels-last layout.
+ */
 static uint32_t channels_last_work(WNNContext context, const struct ir_graph *graph)
 {
 	for (uint32_t n = 0; !context->accelerated && n < graph->num_nodes; n++)
@@ -554,7 +557,10 @@ static uint64_t cells_per_mac(enum ir_dtype dtype)
 	}
 }
 
-/* What the matrix unit could have done in that time with the graph's own mix of types. */
+/*
+ * Returns the MACs that the matrix unit could have done in that time with the graph's own mix of
+ * types.
+ */
 static uint64_t peak_macs(const WNNGraph graph, uint64_t cycles)
 {
 	const struct npu_caps *caps = &graph->context->caps;

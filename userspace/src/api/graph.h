@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Built graphs. */
+/* WNNGraph: a built graph, with its compiled form and its reports. */
 #ifndef WNN_API_GRAPH_H
 #define WNN_API_GRAPH_H
 
@@ -67,23 +67,23 @@ int graph_describe_placement(WNNGraph graph, const struct wnn_recording *recordi
 			     const struct wnn_pass_report *report,
 			     const struct wnn_placement *placement, struct wnn_error *err);
 
-/* What runs on the CPU beside an NPU is a warning each. */
+/* Logs a warning for each node that runs on the CPU beside an NPU. */
 void graph_log_placement(WNNContext context, const WNNGraphPlacement *placement);
 
-/* The placement as bytes; a lack of memory is told by the writer. */
+/* Writes the placement as bytes; the writer notes a lack of memory. */
 void graph_write_placement(WNNGraph graph, struct wnn_writer *w);
-/* Fills placement from them, whatever they are. 0 or -1. */
+/* Reads the placement from any bytes. 0 or -1. */
 int graph_read_placement(WNNGraph graph, struct wnn_reader *r, struct wnn_error *err);
 
 /*
- * The compiled graph with a reference; NULL with InvalidStateError when it is destroyed. @what begins
- * the message.
+ * Returns the compiled graph with a reference; NULL with InvalidStateError when it is destroyed.
+ * @what begins the message.
  */
 struct run_compiled *graph_compiled(WNNGraph graph, const char *what, struct wnn_error *err);
-/* The error that a graph is destroyed; always -1. */
+/* Sets the error of a destroyed graph; always -1. */
 int graph_is_destroyed(WNNGraph graph, const char *what, struct wnn_error *err);
 
-/* The port of that name, in either of the graph's arrays; NULL when there is none. */
+/* Returns the port of that name, in either of the graph's arrays; NULL when there is none. */
 const struct graph_port *graph_find_port(uint32_t count, const WNNNamedOperandDescriptor *list,
 					 WNNStringView name);
 

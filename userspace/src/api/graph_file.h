@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Files of compiled graphs: a header, then three parts that begin at pages: what describes the graph, what
- * CPU nodes read, and the programs of the NPU with their constants. Written by graph_save.c, read by
- * graph_load.c.
+ * Files of compiled graphs: a header, then three parts that begin at page boundaries: the
+ * description of the graph, the data of CPU nodes, and the programs of the NPU with their
+ * constants. graph_save.c writes them, graph_load.c reads them.
  */
 #ifndef WNN_API_GRAPH_FILE_H
 #define WNN_API_GRAPH_FILE_H
@@ -37,7 +37,7 @@ struct graph_file_header {
 
 /* Fills in what depends on library and device alone. */
 void graph_file_identify(WNNContext context, struct graph_file_header *header);
-/* Of the parts of a file that begins at `file`. */
+/* Returns the hash of the parts of a file that begins at `file`. */
 uint64_t graph_file_content(const struct graph_file_header *header, const uint8_t *file);
 uint64_t graph_file_checksum(const struct graph_file_header *header);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* wnnContextLoadGraph: the path is checked on the calling thread, the file on the timeline. */
+/* wnnContextLoadGraph: checks the path on the calling thread, reads the file on the timeline. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -77,7 +77,7 @@ static bool is_text(const char *text, size_t size)
 	return memchr(text, 0, size);
 }
 
-/* Whose file it is: what it says of itself has not been looked at before. */
+/* Checks that the file is one of this library and machine, before anything else of it is read. */
 static int check_kind(const struct graph_file_header *h, const struct graph_file_header *here,
 		      const char *path, struct wnn_error *err)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* wnnGraphSave, and what all files of graphs have in common. */
+/* wnnGraphSave, and the functions that saving and loading graphs share. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -37,7 +37,7 @@ static uint64_t hash_device(WNNContext context)
 	return wnn_checksum(wnn_checksum(1, numbers, sizeof(numbers)), machine, sizeof(machine));
 }
 
-/* The library's own text, cut off to its place and filled up with zeros. */
+/* Copies a text of the library, cut off to its field, which was filled with zeros. */
 static void set_text(char *to, size_t size, const char *text, size_t length)
 {
 	memcpy(to, text, length < size - 1 ? length : size - 1);
@@ -110,7 +110,10 @@ static int fail(const struct target *t, const char *what, struct wnn_error *err)
 			     strerror(error));
 }
 
-/* In the same folder, so that renaming replaces the file at once; but never a device or the like. */
+/*
+ * Opens a file in the folder of the target, so that renaming replaces the target in one step; but
+ * never a device or the like.
+ */
 static int open_beside(struct target *t, struct wnn_error *err)
 {
 	static atomic_uint count;
@@ -164,7 +167,7 @@ static int write_zeros(struct target *t, uint64_t until, struct wnn_error *err)
 	return 0;
 }
 
-/* The header and the parts of an image, each at its place. */
+/* Writes the header and the parts of an image, each at its offset. */
 static int write_parts(struct target *t, const struct graph_file_header *header,
 		       const void *const *part, struct wnn_error *err)
 {

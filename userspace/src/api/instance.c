@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Instances and their hooks. */
+/* Instances: creation, release, and the hooks of the application for memory and log messages. */
 #include "api/instance.h"
 
 #include <stdio.h>
@@ -38,7 +38,7 @@ static void write_log(void *userdata, enum wnn_log_level level, const char *mess
 	WNNInstance instance = userdata;
 	const WNNInstanceLog *hook = &instance->log_hook;
 
-	/* One call, so that lines of several threads stay whole. */
+	/* One call, so that lines of several threads are not interleaved. */
 	if (level <= instance->to_stderr)
 		fprintf(stderr, "webnn: %s: %s\n", level_names[level], message);
 	if (hook->callback && (enum wnn_log_level)hook->level >= level)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The instance: hooks of the application, and the events. */
+/* WNNInstance: hooks of the application, and the events. */
 #ifndef WNN_API_INSTANCE_H
 #define WNN_API_INSTANCE_H
 

@@ -18,7 +18,10 @@ struct object_label {
 int object_label_set(struct object_label *label, WNNStringView text, struct wnn_error *err);
 /* Makes a label that of another object, too. */
 int object_label_copy(struct object_label *to, struct object_label *from, struct wnn_error *err);
-/* What follows the kind of the object in messages: empty, or the label after a blank, quoted. */
+/*
+ * Returns the text behind the kind of the object in messages: empty, or a blank and the quoted
+ * label.
+ */
 const char *object_label_text(struct object_label *label);
 void object_label_exit(struct object_label *label);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Tensors in memory of the application: what may be lent, and the move to other memory. */
+/* Tensors in memory of the application: checks of that memory, and the move to other memory. */
 #include "api/lend.h"
 
 #include "graph/operand.h"

@@ -12,7 +12,10 @@ bool lend_aligned(const void *data, WNNOperandDataType type);
 int lend_check(WNNTensor tensor, const WNNTensorHostMemory *memory, const char *what,
 	       struct wnn_error *err);
 
-/* Whether the memory of one of the tensors is lent and another's, too; under the lock of the context. */
+/*
+ * Whether the memory of an output overlaps that of another tensor of a dispatch; call it with the
+ * context's lock held.
+ */
 bool lend_overlaps(WNNTensor const *tensors, uint32_t count, uint32_t output);
 
 #endif

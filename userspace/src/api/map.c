@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Mapping: the memory of a tensor in the hands of the application. The tensor points to the request
+ * Mapping: gives the application access to the memory of a tensor. The tensor points to the request
  * of its mapping from the call to wnnTensorUnmap, so that there is never more than one; the request
- * holds the tensor.
+ * holds a reference to the tensor.
  */
 #include <string.h>
 
@@ -131,7 +131,7 @@ WNNStatus wnnTensorUnmap(WNNTensor tensor)
 		return api_error_status(WNNStatus_InvalidStateError,
 					"wnnTensorUnmap: the tensor%s is not mapped",
 					tensor_label(tensor));
-	/* Who has not been told yet must not be given the memory any more. */
+	/* A callback that has not run yet must not get the memory any more. */
 	request_revoke(map, WNNStatus_InvalidStateError, "the tensor was unmapped");
 	tensor_end_map(tensor, map);
 	request_put(map);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* wnnGraphGetProfile: where the time of a dispatch went, node by node. */
+/* wnnGraphGetProfile: the time of a dispatch, node by node. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,12 +7,12 @@
 #include "onpu/isa.h"
 #include "util/malloc.h"
 
-/* What is handed out: one block, freed by the address of its nodes. */
+/* The memory of a profile: one block, freed by the address of its nodes. */
 struct block {
 	WNNProfileNode *nodes;
 	WNNProfileEvent *events;
 	WNNProfileSpan *spans;
-	WNNProfileEventMemory *memory; /* NULL: nobody asks for it */
+	WNNProfileEventMemory *memory; /* NULL: not asked for */
 	char *text;
 };
 

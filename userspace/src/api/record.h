@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where all operator functions of the builder end. */
+/* The common end of all operator functions of the builder. */
 #ifndef WNN_API_RECORD_H
 #define WNN_API_RECORD_H
 

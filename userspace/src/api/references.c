@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The references of the application; those of the library are counted by x_get() and x_put(). */
+/* The reference counts of the application; x_get() and x_put() count those of the library. */
 #include "api/builder.h"
 #include "api/debug.h"
 #include "api/graph.h"

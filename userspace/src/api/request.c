@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The life of a request: made, completed once, failed or cancelled before. */
+/* The life of a request: created, completed once, failed or cancelled before. */
 #include <stdio.h>
 #include <string.h>
 
@@ -44,7 +44,7 @@ void request_put(struct request *request)
 	instance_drop(instance);
 }
 
-/* Without memory for the place the debug layer does not know it. */
+/* Stores where the application called from, for the debug layer; without memory it is not known. */
 static void note_place(struct request *request, const char *function)
 {
 	if (!debug_on)
@@ -206,8 +206,8 @@ bool request_wanted(struct request *request)
 }
 
 /*
- * Too many errors wait already: the last one tells how many came after, and what the latest was. False
- * when there is room. Under the lock.
+ * Counts an error instead of queueing it when too many wait already: the last queued one then says
+ * how many followed, and what the latest was. False when there is room. Call it with the lock held.
  */
 static bool summarize(struct events *events, struct request *request, WNNStatus status,
 		      const char *message)

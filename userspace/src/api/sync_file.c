@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Fences of other devices that work waits for, and fences of that work, as sync files. */
+/* Sync files: fences of other devices that work waits for, and fences of that work. */
 #include <unistd.h>
 
 #include "api/context.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Tensors: made, asked, destroyed. */
+/* Tensors: creation, queries, destruction. */
 #include "api/tensor.h"
 
 #include <inttypes.h>
@@ -219,7 +219,7 @@ static WNNTensor make_tensor(WNNContext context, WNNOperandDataType data_type, W
 	return tensor;
 }
 
-/* Of a tensor whose making was not begun. */
+/* Frees a tensor whose creation was not begun. */
 static void drop_tensor(WNNTensor tensor)
 {
 	ir_constant_unref(tensor->constant);
@@ -258,7 +258,10 @@ static void start_tensor(WNNContext context, WNNTensor tensor, struct create_tas
 	timeline_push(context->timeline, &create->task);
 }
 
-/* What says where a tensor lies, in the chain of its descriptor; or NULL. -1 for another chain. */
+/*
+ * Finds the struct in a descriptor's chain that says where the tensor's memory is; NULL without
+ * one. -1 for another chain.
+ */
 static int find_memory(const WNNTensorDescriptor *descriptor, const WNNChainedStruct **found,
 		       struct wnn_error *err)
 {
@@ -321,7 +324,7 @@ static int take_dmabuf(struct create_task *create, WNNTensor tensor, const WNNTe
 	return tensor->file < 0 ? -1 : 0;
 }
 
-/* Where the application wants the tensor to lie. */
+/* Takes the memory that the application chose for the tensor. */
 static int take_memory(struct create_task *create, WNNTensor tensor, const WNNChainedStruct *from,
 		       struct wnn_error *err)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* wnnInstanceWaitAny, wnnInstanceProcessEvents, and the descriptor for foreign loops. */
+/* wnnInstanceWaitAny, wnnInstanceProcessEvents, and the descriptor for foreign event loops. */
 #include <string.h>
 #include <sys/eventfd.h>
 
@@ -32,7 +32,9 @@ WNNStatus wnnInstanceProcessEvents(WNNInstance instance)
 	if (!events->processing) {
 		events->processing = true;
 		end = events->next_order;
-		/* Requests that callbacks add wait for the next call, or this loop might never end. */
+		/*
+		 * Requests that callbacks add wait for the next call, or this loop might never end.
+		 */
 		while (events->process.first && events->process.first->order < end)
 			events_run(events, events->process.first);
 		events->processing = false;
@@ -42,7 +44,7 @@ WNNStatus wnnInstanceProcessEvents(WNNInstance instance)
 	return WNNStatus_Success;
 }
 
-/* Of the futures that this thread may deliver, the request that was completed first. */
+/* Returns the request that was completed first among the futures that this thread may deliver. */
 static struct request *next_to_run(struct events *events, size_t count,
 				   const WNNFutureWaitInfo *futures)
 {
@@ -51,7 +53,7 @@ static struct request *next_to_run(struct events *events, size_t count,
 	for (size_t i = 0; i < count; i++) {
 		struct request *request = events_find(events, futures[i].future.id);
 
-		/* Spontaneous ones belong to the callback thread, which keeps their order. */
+		/* The callback thread delivers spontaneous requests, and keeps their order. */
 		if (!request || request->state != REQUEST_READY ||
 		    request->mode == WNNCallbackMode_AllowSpontaneous)
 			continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Writing and reading of tensors, and wnnContextOnWorkDone, as tasks of the timeline. */
+/* Writes and reads tensors, and serves wnnContextOnWorkDone, as tasks of the timeline. */
 #include <string.h>
 
 #include "api/tensor.h"
@@ -91,8 +91,8 @@ static int push_for_tensor(WNNTensor tensor, struct timeline_task *task, const c
 }
 
 /*
- * Where nothing is queued or running the data go right to the tensor: the caller would have to copy them for the
- * timeline, too. False when something is, and then nothing was done.
+ * Writes directly to the tensor when nothing is queued or running, as queueing would copy the data,
+ * too. Returns false, with nothing done, when something is.
  */
 static bool write_at_once(WNNTensor tensor, const void *data, struct wnn_error *err)
 {
@@ -280,7 +280,10 @@ static void work_done(struct timeline_task *task, bool cancelled)
 		request_complete(done->request, &err, NULL);
 	} else if (request_complete(done->request,
 				    context->has_work_error ? &context->work_error : NULL, NULL)) {
-		/* If the request had timed out, the error is kept for the next wnnContextOnWorkDone. */
+		/*
+		 * When the request has timed out, the error is kept for the next
+		 * wnnContextOnWorkDone.
+		 */
 		context->has_work_error = false;
 	}
 	context_remove_pending(context, done->request);
