@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Sizes of convolutions, and copies of inputs in which every tap reads neighbours. */
+/*
+ * Sizes of convolutions, and copies of their inputs into planes in which every tap reads contiguous
+ * pixels. The kernels of convolutions and pools call this.
+ */
 #include "cpu/conv.h"
 
 #include <math.h>
@@ -80,7 +83,10 @@ static int64_t *init_axis(struct cpu_axis *axis, int64_t *tables)
 	return tables + 3 * axis->taps;
 }
 
-/* First and one past the last place whose input lies inside of n inputs; at: the input of place 0. */
+/*
+ * Sets the range of positions whose input lies within n inputs, from the first to one past the
+ * last; at: the input of position 0.
+ */
 static void places_inside(int64_t at, int64_t stride, int64_t n, int64_t places, int64_t *begin,
 			  int64_t *end)
 {
@@ -91,7 +97,7 @@ static void places_inside(int64_t at, int64_t stride, int64_t n, int64_t places,
 	*end = *end > *begin ? *end : *begin;
 }
 
-/* Of a phase, for output lines from `row` on. */
+/* Returns which rows and columns of a phase lie inside the image, for output rows from `row` on. */
 static struct cpu_inside find_inside(const struct cpu_planes *p, int64_t row, int64_t phase)
 {
 	int64_t line = row * p->h.stride + p->h.first[phase / p->w.phases] - p->h.pad;
@@ -131,14 +137,20 @@ static void fill(float *to, int64_t n, float value)
 		to[i] = value;
 }
 
-/* The same where n is hardly ever more than 2, one after the other: vectors would be set up for nothing. */
+/*
+ * fill() for n that is hardly ever more than 2: one by one, because setting up vectors would cost
+ * more.
+ */
 static void fill_few(float *to, int64_t n, float value)
 {
 	for (volatile float *t = to; n > 0; n--)
 		*t++ = value;
 }
 
-/* Around what is inside. The padding behind a line and that before the next one lie together. */
+/*
+ * Fills the padding around the pixels of a phase. The padding behind a row and that in front of the
+ * next are contiguous.
+ */
 static void pad_phase(const struct cpu_planes *p, const struct cpu_inside *in, float *to)
 {
 	int64_t lines = p->lines + p->h.reach, end = in->lines_end;

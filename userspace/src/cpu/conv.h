@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What the kernels of convolutions, depthwise convolutions and pools share: sizes and windows. */
+/*
+ * Sizes, windows and planes that the kernels of convolutions, depthwise convolutions and pools
+ * share.
+ */
 #ifndef WNN_CPU_CONV_H
 #define WNN_CPU_CONV_H
 
@@ -33,14 +36,14 @@ bool cpu_matmul_bias_is_plain(const struct ir_node *node);
 void cpu_matmul_add_bias(const struct ir_node *node, const struct ir_type *type, const float *bias,
 			 float *out);
 /*
- * How many matrices of the first operand that follow each other meet one and the same of the second: they are lines of one
- * product.
+ * Returns how many consecutive matrices of the first operand are multiplied with one matrix of the
+ * second: they are rows of one product.
  */
 int64_t cpu_matmul_repeats(const struct ir_node *node);
 
 /*
- * A matrix product as a convolution of 1x1: lines of a are the pixels of an nhwc image. False where b is
- * not one matrix for all lines, or the bias not one for each column. Points into itself.
+ * A matrix product as a convolution of 1x1: rows of a are the pixels of an nhwc image. False where
+ * b is not one matrix for all rows, or the bias not one for each column. Points into itself.
  */
 struct cpu_as_conv {
 	struct ir_conv_attrs attrs;
@@ -54,42 +57,50 @@ bool cpu_matmul_as_conv(const struct ir_node *node, struct cpu_as_conv *as);
 bool cpu_act_limits(const struct ir_unary_attrs *act, float *lo, float *hi);
 
 /*
- * Windows along one axis. Inputs are told apart by their phase, their place modulo the stride: with
- * each phase stored by itself, neighbouring outputs read neighbouring inputs for every tap.
+ * Windows along one axis. The phase of an input is its position modulo the stride: when each phase
+ * is stored separately, neighbouring outputs read contiguous inputs for every tap.
  */
 struct cpu_axis {
 	int64_t in, out, taps, stride, dilation, pad;
-	int64_t phases, reach; /* reach: the furthest jump */
-	int64_t *phase, *jump; /* [taps]: which phase a tap reads, how far from the output */
-	int64_t *first;	       /* [phases]: place of its first input, padding counted */
+	int64_t phases, reach; /* reach: the longest jump */
+	/* [taps]: the phase that a tap reads, and its distance from the output. */
+	int64_t *phase, *jump;
+	int64_t *first; /* [phases]: position of its first input, padding counted */
 };
 
 /*
- * Whether a dilated window is not much larger than the input: the fast kernels hold whole windows,
- * the reference only looks at what lies inside.
+ * Whether a dilated window is not much larger than the input: the fast kernels store whole windows,
+ * while the reference reads only what lies inside.
  */
 static inline bool cpu_window_is_small(int64_t in, int64_t taps, int64_t dilation)
 {
 	return (taps - 1) * dilation < 16 * in + 4096;
 }
 
-/* Maxima of 8-bit integers, a kernel of the pools, and averages, one of the operators on integers. */
+/*
+ * Kernels for 8-bit integers: maxima, which belong to the pools, and averages, which belong to the
+ * operators on integers.
+ */
 bool cpu_pool_integer_takes(const struct ir_node *node);
 int cpu_pool_integer(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
 		     void *const *out, struct wnn_error *err);
 
-/* What of a phase lies inside of the image: lines and columns, and the place of the first in the image. */
+/*
+ * The rows and columns of a phase that lie inside the image, and the position of the first of these
+ * in the image.
+ */
 struct cpu_inside {
 	int64_t line, lines_end, column, columns_end, first;
 };
 
-/* A block of output lines of one channel: [row phase][column phase][lines + reach][width]. */
+/* A block of output rows of one channel: [row phase][column phase][lines + reach][width]. */
 struct cpu_planes {
 	struct cpu_axis h, w;
-	int64_t lines, width;	   /* of output lines; of a line with what taps reach over */
+	/* Output rows; floats of a row, with what taps reach beyond it. */
+	int64_t lines, width;
 	int64_t phase_size, size;  /* floats */
 	int64_t *at;		   /* [h.taps * w.taps]: where taps read for output 0 */
-	struct cpu_inside *inside; /* [h.phases * w.phases]: for output lines from 0 on */
+	struct cpu_inside *inside; /* [h.phases * w.phases]: for output rows from 0 on */
 	float fill;		   /* for padding */
 };
 
@@ -97,7 +108,7 @@ struct cpu_planes {
 size_t cpu_planes_tables(int64_t kh, int64_t kw);
 /* @planes: in, out, taps, stride, dilation and pad of both axes and fill are set. */
 void cpu_planes_init(struct cpu_planes *planes, int64_t lines, void *tables);
-/* Padding for output lines from `row` on: the same for all channels. */
+/* Fills the padding for output rows from `row` on, which is equal for all channels. */
 void cpu_planes_pad(const struct cpu_planes *planes, int64_t row, float *to);
 /* Fills `to`, which has the padding of that row, from one channel. */
 void cpu_planes_fill(const struct cpu_simd *simd, const struct cpu_planes *planes, const float *x,

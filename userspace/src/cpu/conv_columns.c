@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
- * Dense convolution of nchw images with pixels as columns of the product. Their windows are packed a tile at a
- * time, in front of all output channels: straight from the image when the filter is 1x1, else from a
- * copy of a few lines in which every tap reads neighbours (struct cpu_planes).
+ * Dense convolution of nchw images with pixels as columns of the product. Windows are packed a tile
+ * at a time, which all output channels then use: directly from the image when the filter is 1x1,
+ * else from a copy of a few rows in which every tap reads contiguous pixels (struct cpu_planes).
+ * fast_conv.c calls it.
  */
 #include "cpu/conv_dense.h"
 
 #include <string.h>
 
-/* Rows of the other matrix that a step multiplies by: with those of the filter they stay in the nearest cache. */
+/*
+ * Elements of the sum that a step multiplies: with those of the filter they stay in the first-level
+ * cache.
+ */
 #define DEPTH 256
 
 struct columns {
@@ -21,7 +25,7 @@ struct columns {
 	struct cpu_split panels; /* rows: output channels of a group */
 	struct cpu_split shares; /* of the panels among items */
 	int64_t together;	 /* panels whose rows of a step stay in the cache */
-	int64_t block, blocks;	 /* direct: of columns; else of lines */
+	int64_t block, blocks;	 /* direct: of columns; else of rows */
 	bool keeps;		 /* packed tiles of a block are used more than once */
 	char *scratch;
 	size_t planes_bytes, worker_bytes;
@@ -35,7 +39,10 @@ static bool is_direct(const struct cpu_conv *g)
 	       !a->padding[0] && !a->padding[1] && !a->padding[2] && !a->padding[3];
 }
 
-/* Which form wastes less of its vectors: of pixels, or of output channels, whose results have to be transposed as well. */
+/*
+ * Whether pixels as columns waste fewer lanes of vectors than output channels as columns, whose
+ * results must be transposed as well.
+ */
 bool cpu_conv_by_columns(const struct cpu_simd *simd, const struct cpu_conv *g)
 {
 	int64_t lanes = simd->lanes, plane = g->out_h * g->out_w, used, rows;
@@ -76,7 +83,7 @@ void cpu_conv_columns_pack(const struct cpu_simd *simd, const struct cpu_conv *g
 		}
 }
 
-/* What an item is: a block of one group of one image, and a share of the panels. */
+/* An item of work: a block of one group of one image, and a share of the panels. */
 struct item {
 	int64_t batch, group, first, size; /* columns */
 	int64_t panel, end;
@@ -112,7 +119,10 @@ struct step {
 	int64_t room; /* direct: floats of the image behind the first column of the last row */
 };
 
-/* The pixels first to first + n - 1 of a block, cut where lines end. */
+/*
+ * Lists the contiguous runs of pixels first to first + n - 1 of a block: a run ends where a row
+ * ends.
+ */
 static void find_pieces(const struct columns *c, struct cpu_pack *pack, int64_t first, int64_t n)
 {
 	int64_t out_w = c->run->conv.out_w, line = first / out_w, column = first % out_w;
@@ -204,7 +214,7 @@ static void run_step(const struct columns *c, const struct item *item, struct st
 	}
 }
 
-/* Where the rows of a step are read: the image itself, or planes filled from it. */
+/* Sets where the rows of a step are read: in the image itself, or in planes filled from it. */
 static void find_source(const struct columns *c, const struct item *item, struct step *step)
 {
 	const struct cpu_conv *g = &c->run->conv;
@@ -258,7 +268,7 @@ static void run_item(void *argument, int64_t i, unsigned int worker)
 		activate(c, &item);
 }
 
-/* --- The whole --- */
+/* --- The convolution --- */
 
 static void describe_axes(struct columns *c)
 {
@@ -279,7 +289,10 @@ static void describe_axes(struct columns *c)
 					 .pad = a->padding[2] };
 }
 
-/* Steps of whole input channels and of much the same size. They round sums: the shape alone decides. */
+/*
+ * Divides the sum into steps of whole input channels and nearly equal size. Steps round the sums,
+ * so they depend on the shape alone.
+ */
 static void plan_steps(struct columns *c)
 {
 	const struct cpu_conv *g = &c->run->conv;
@@ -289,7 +302,7 @@ static void plan_steps(struct columns *c)
 	c->step = (g->in_per_group + steps - 1) / steps * taps;
 }
 
-/* How long tiles of n columns take: half of a tile takes two thirds of the time. */
+/* Returns the cost of the tiles of n columns: half of a tile takes two thirds of the time. */
 static int64_t tiles_cost(int64_t n, int64_t lanes)
 {
 	int64_t rest = n % (2 * lanes);
@@ -297,7 +310,10 @@ static int64_t tiles_cost(int64_t n, int64_t lanes)
 	return n / (2 * lanes) * 3 + (rest > lanes ? 3 : rest ? 2 : 0);
 }
 
-/* Of at most `most` lines and not much fewer, those that leave the fewest vectors unfilled. */
+/*
+ * Returns the number of rows, at most `most` and not much fewer, with which the fewest lanes stay
+ * unused.
+ */
 static int64_t best_lines(const struct columns *c, int64_t most)
 {
 	int64_t width = c->run->conv.out_w, height = c->run->conv.out_h, best = most, least = 0;
@@ -334,7 +350,10 @@ static void plan_blocks(struct columns *c)
 		       (g->kh * g->kw) * (int64_t)sizeof(float);
 		room = cpu->cache / 2 / line - c->planes.h.reach;
 		most = most / g->out_w < room ? most / g->out_w : room;
-		/* Two blocks both copy the lines between them, which a block of less than some vectors is not worth. */
+		/*
+		 * Two blocks both copy the rows between them, which is not worth it for a block of
+		 * only a few vectors.
+		 */
 		if (part * g->out_w >= 8 * cpu->simd->lanes && part < most)
 			most = part;
 		most = most < g->out_h ? most : g->out_h;

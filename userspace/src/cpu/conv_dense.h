@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Dense convolutions as matrix products over packed filters, in two forms: pixels as columns, the
- * vectors running along lines of an nchw image, or pixels as rows, the vectors running along output
- * channels.
+ * Dense convolutions as matrix products over packed filters, in two forms: pixels as columns, with
+ * vectors along rows of an nchw image, or pixels as rows, with vectors along output channels.
  */
 #ifndef WNN_CPU_CONV_DENSE_H
 #define WNN_CPU_CONV_DENSE_H
@@ -31,7 +30,7 @@ static inline int64_t cpu_split_size(const struct cpu_split *split, int64_t part
 	return split->size + (part < split->longer);
 }
 
-/* What one dense convolution works on; filter is packed. */
+/* The operands of one dense convolution; filter is packed. */
 struct cpu_conv_run {
 	struct cpu_context *cpu;
 	struct cpu_conv conv;
@@ -42,7 +41,7 @@ struct cpu_conv_run {
 	bool limited; /* the activation is lo and hi */
 };
 
-/* Which form is the faster one. */
+/* Whether the form with pixels as columns is the faster one. */
 bool cpu_conv_by_columns(const struct cpu_simd *simd, const struct cpu_conv *conv);
 
 size_t cpu_conv_columns_pack_bytes(const struct cpu_simd *simd, const struct cpu_conv *conv);

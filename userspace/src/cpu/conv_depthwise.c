@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Lines of depthwise convolutions in channels-last order. */
+/* Depthwise convolutions in channels-last layout, one row of results at a time. */
 #include "cpu/conv_depthwise.h"
 
 void cpu_depthwise_pack(const struct cpu_conv *g, const float *from, float *to)
@@ -28,7 +28,7 @@ static const float *line_of(const struct cpu_depthwise *d, const struct cpu_imag
 	return x->first + line % x->count * d->conv.in_w * d->conv.in_c;
 }
 
-/* Results of a line from `begin` on, tap by tap. */
+/* Computes the results of a row from `begin` to `end`, tap by tap. */
 static void tap_by_tap(const struct cpu_depthwise *d, const struct cpu_image_lines *x, int64_t row,
 		       int64_t begin, int64_t end, float *y, const float **from)
 {
@@ -53,7 +53,7 @@ static void tap_by_tap(const struct cpu_depthwise *d, const struct cpu_image_lin
 	cpu_activate(d->simd, &a->act, y + begin * g->out_c, (end - begin) * g->out_c);
 }
 
-/* Those whose windows lie within the lines. */
+/* Computes several pixels at a time, where all windows lie within the row. */
 static void by_pixels(const struct cpu_depthwise *d, const struct cpu_image_lines *x, int64_t row,
 		      int64_t begin, int64_t end, float *y)
 {

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
  * Dense convolution with pixels as rows of the product and output channels as columns: nhwc images,
- * and nchw ones that are too small to fill vectors with their lines. Filters are read once; a block
- * of pixels is gathered, DEPTH of their windows' elements at a time.
+ * and nchw images that are too small to fill vectors with their rows. Filters are read once; a
+ * block of pixels is gathered, DEPTH elements of their windows at a time. fast_conv.c calls it.
  */
 #include "cpu/conv_dense.h"
 #include "cpu/tile_product.h"
 
 #include <string.h>
 
-/* A panel of the filter stays in the nearest cache with that many. */
+/*
+ * Elements of the sum in a step, with which a panel of the filter stays in the first-level cache.
+ */
 #define DEPTH 256
 /* Output channels of an item. */
 #define MAX_CHANNELS 1024
@@ -101,7 +103,10 @@ static inline void copy_floats(float *to, const float *from, int64_t n)
 
 typedef float four __attribute__((vector_size(16), may_alias, aligned(4)));
 
-/* n elements of the windows of four pixels, at least as many, in lines that are `step` floats apart. */
+/*
+ * Gathers n elements, at least 4, of the windows of four pixels into rows that are `step` floats
+ * apart.
+ */
 static void gather_four(float *to, int64_t step, const float *from, const int64_t *place, int64_t n)
 {
 	for (int64_t at = 0; at < n; at += 4) {
@@ -122,7 +127,7 @@ static void gather_four(float *to, int64_t step, const float *from, const int64_
 	}
 }
 
-/* n elements that lie one behind the other in the window of each pixel of a panel. */
+/* Gathers n contiguous elements of the window of each pixel of a panel. */
 static void gather_neighbours(float *to, const float *from, const int64_t *place, int64_t rows,
 			      int64_t n)
 {
@@ -139,7 +144,7 @@ static void gather_neighbours(float *to, const float *from, const int64_t *place
 	}
 }
 
-/* The elements of a window that lie one behind the other from one that begins such a row of them. */
+/* Returns how many elements of a window are contiguous in the image. */
 static int64_t neighbours(const struct cpu_conv *g)
 {
 	bool whole = g->in_per_group == g->in_c && g->attrs->dilations[1] == 1;
@@ -164,7 +169,7 @@ static void gather_panel(const struct rows *r, const float *x, const int64_t *pl
 	}
 }
 
-/* The same windows one after the other, each as it is. */
+/* Copies the windows of a block one after the other, without transposing them. */
 static void copy_windows(const struct rows *r, const float *x, const struct block *b, int64_t k0,
 			 int64_t depth)
 {
@@ -308,7 +313,7 @@ static void run_item(void *argument, int64_t item, unsigned int worker)
 	finish_block(r, &b, channel, n);
 }
 
-/* --- The whole --- */
+/* --- The convolution --- */
 
 static void plan_tables(struct rows *r)
 {
@@ -337,7 +342,9 @@ static void plan_items(struct rows *r)
 	r->block = cpu->cache / ((DEPTH + channels) * (int64_t)sizeof(float));
 	r->block = r->block / cpu->simd->rows * cpu->simd->rows;
 	r->block = r->block > 2 * cpu->simd->rows ? r->block : 2 * cpu->simd->rows;
-	/* Each block reads the whole filter: that somewhat larger one is better than two. */
+	/*
+	 * Each block reads the whole filter: one block that is somewhat larger is better than two.
+	 */
 	r->block = r->block + r->block / 4 < pixels ? r->block : pixels;
 	r->blocks = (pixels + r->block - 1) / r->block;
 	r->block = (pixels + r->blocks - 1) / r->blocks;
@@ -356,7 +363,9 @@ struct padding {
 	float *to;
 };
 
-/* Lines of the image with padding: channel by channel in nchw, channels within lines in nhwc. */
+/*
+ * Copies rows of the image with padding: channel by channel in nchw, channels within rows in nhwc.
+ */
 static void pad_lines(void *argument, int64_t begin, int64_t end)
 {
 	const struct padding *p = argument;
@@ -409,7 +418,10 @@ int cpu_conv_rows(struct cpu_conv_run *run, const float *unpacked, struct wnn_er
 	size_t packed = run->filter ? 0 : cpu_round_up(cpu_conv_rows_pack_bytes(cpu->simd, g));
 	char *scratch;
 
-	/* On AVX2, where it was measured, copies of whole windows take less time than turning them about. */
+	/*
+	 * With AVX2, where it was measured, copying whole windows takes less time than transposing
+	 * them.
+	 */
 	r.as_they_are = g->nhwc && cpu->simd == cpu_simd_level(CPU_LEVEL_AVX2);
 	plan_items(&r);
 	r.a_bytes = cpu_round_up((size_t)(r.block * DEPTH) * sizeof(float));

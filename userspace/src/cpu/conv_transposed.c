@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
- * Transposed convolution: the filter as a matrix, a row for each tap of an output channel, times the
- * pixels of the input; each row of the product is then added to the pixels of the output that its tap
- * reaches. Every output pixel sums its taps in one order, whatever the blocks are.
+ * Transposed convolution: a matrix product of the filter, with a row for each tap of an output
+ * channel, and the pixels of the input; each row of the product is then added to the pixels of the
+ * output that its tap reaches. Every output pixel sums its taps in one order, whatever the blocks
+ * are. fast_conv.c calls it.
  */
 #include "cpu/conv_dense.h"
 
 #include <string.h>
 
-/* Output channels whose taps share panels: with one alone, few taps would leave rows of a panel unused. */
+/*
+ * The most output channels whose taps share panels: the few taps of one channel would leave rows of
+ * a panel unused.
+ */
 #define MAX_TOGETHER 16
 
 struct transposed {
@@ -19,13 +23,16 @@ struct transposed {
 	int64_t together;      /* output channels */
 	int64_t lines, blocks; /* of the output */
 	int64_t in_lines,
-		line; /* the most input lines that a block needs; floats between channels of them */
+		line; /* the most input rows that a block needs; floats between channels of them */
 	int64_t *at;  /* [in_per_group] */
 	char *scratch;
 	size_t input_bytes, panel_bytes, worker_bytes;
 };
 
-/* The number that fills panels best. Packed filters have this order: it does not depend on threads. */
+/*
+ * Returns the number of channels that fills panels best. It must not depend on threads, because
+ * packed filters have this order.
+ */
 static int64_t channels_together(const struct cpu_simd *simd, const struct cpu_conv *g)
 {
 	int64_t taps = g->kh * g->kw, best = 1;
@@ -96,7 +103,7 @@ static int64_t divide_up(int64_t x, int64_t d)
 	return x > 0 ? (x + d - 1) / d : -(-x / d);
 }
 
-/* Input places i from *begin to *end - 1 are those with 0 <= i * stride + offset < n. */
+/* Finds the input positions i, from *begin to *end - 1, with 0 <= i * stride + offset < n. */
 static void places_within(int64_t offset, int64_t stride, int64_t n, int64_t in, int64_t *begin,
 			  int64_t *end)
 {
@@ -108,7 +115,7 @@ static void places_within(int64_t offset, int64_t stride, int64_t n, int64_t in,
 	*end = *end > *begin ? *end : *begin;
 }
 
-/* Input lines that reach any of the block's. */
+/* Finds the input rows that reach any output row of the block. */
 static void find_input(const struct transposed *t, struct block *b)
 {
 	const struct cpu_conv *g = &t->conv;
@@ -153,7 +160,7 @@ static void add_line(float *to, int64_t step, const float *from, int64_t n)
 			to[i * step] += from[i];
 }
 
-/* One tap's products go to the output lines of its channel. */
+/* Adds the products of one tap to the output rows of its channel. */
 static void add_tap(const struct transposed *t, const struct block *b, int64_t tap,
 		    const float *product, float *sums)
 {
@@ -194,7 +201,7 @@ static void multiply(const struct transposed *t, const struct block *b, const fl
 	}
 }
 
-/* Bias and activation for one channel, and for nhwc the way to its place. */
+/* Applies bias and activation to one channel, and for nhwc stores it between the other channels. */
 static void finish(const struct transposed *t, const struct block *b, int64_t channel, float *sums)
 {
 	const struct cpu_conv *g = &t->conv;
@@ -260,9 +267,11 @@ static void run_item(void *argument, int64_t item, unsigned int worker)
 		run_channels(t, &b, c, end - c < t->together ? end - c : t->together);
 }
 
-/* --- The whole --- */
+/* --- The convolution --- */
 
-/* The input of a block stays in the cache, with the product of one panel. */
+/*
+ * Chooses blocks with which the input of a block stays in the cache, with the product of one panel.
+ */
 static void plan_blocks(struct transposed *t)
 {
 	const struct cpu_conv *g = &t->conv;
@@ -272,7 +281,10 @@ static void plan_blocks(struct transposed *t)
 	int64_t line = (g->in_per_group + t->cpu->simd->rows) * g->in_w * (int64_t)sizeof(float);
 	int64_t lines = t->cpu->cache / line, most, unit = 2 * t->cpu->simd->lanes;
 
-	/* Neighbouring blocks both compute the lines that they share, so that a block is larger than those. */
+	/*
+	 * Neighbouring blocks both compute the rows that they share, so that a block is larger than
+	 * those.
+	 */
 	most = lines * stride - reach;
 	t->lines = most > reach + stride ? most : reach + stride;
 	most = (g->out_h * items + 4 * threads - 1) / (4 * threads);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Chooses and runs the kernel of a node. */
+/*
+ * Chooses the kernel of a node, by operator, layer and shape, and runs it. run/ calls this for each
+ * CPU node.
+ */
 #include "cpu/cpu.h"
 
 #include <stdio.h>
@@ -14,8 +17,9 @@
 #define DEFAULT_CACHE (256 << 10)
 #define PART_WORK     (2 << 20)
 /*
- * In channels-last order, on oneDNN or on our own tiles, convolutions take a tenth less time or better; moving an element takes
- * that of some 40 multiplications.
+ * Multiplications per element from which on a graph gains by channels-last layout: convolutions
+ * take at least a tenth less time in it, on oneDNN or on our own tiles, and moving an element takes
+ * the time of some 40 multiplications.
  */
 #define CHANNELS_LAST_WORK 400
 

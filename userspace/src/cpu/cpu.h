@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The CPU back end: plain reference kernels for every IR operator, and fast ones on top (OpenBLAS, vectorised loops).
- * Shares no code with the device model: two independent readings of the specification.
+ * The CPU back end: plain reference kernels for every IR operator, and fast ones on top (OpenBLAS,
+ * oneDNN, vectorised loops). It shares no code with the device model, so that the two are
+ * independent readings of the specification.
  */
 #ifndef WNN_CPU_H
 #define WNN_CPU_H
@@ -22,8 +23,8 @@ struct cpu_context *cpu_context_create(unsigned int threads); /* 0: one per onli
 void cpu_context_destroy(struct cpu_context *cpu);
 
 /*
- * How many microseconds threads look for work before they sleep, while the nodes of a graph run: between
- * cpu_begin() and cpu_end(). 0: they sleep at once.
+ * Sets how many microseconds idle threads spin before they sleep, while the nodes of a graph run:
+ * between cpu_begin() and cpu_end(). 0: they sleep at once.
  */
 void cpu_set_spin(struct cpu_context *cpu, uint32_t microseconds);
 void cpu_begin(struct cpu_context *cpu);
@@ -32,18 +33,24 @@ void cpu_end(struct cpu_context *cpu);
 bool cpu_supports(const struct ir_node *node);
 
 /*
- * The highest layer that graphs run on: CPU_FAST, or CPU_ONEDNN, which is what a new context has where
- * it was built with it. Fails when oneDNN cannot be loaded.
+ * The highest layer that graphs run on: CPU_FAST, or CPU_ONEDNN, which is what a new context has
+ * where it was built with it. Fails when oneDNN cannot be loaded.
  */
 int cpu_set_layer(struct cpu_context *cpu, enum cpu_layer layer, struct wnn_error *err);
 
-/* Why the context's layer is not used after it was loaded, in a sentence; NULL: it is, or it was not loaded. */
+/*
+ * Returns why the context's layer is not used although it was loaded, in a sentence; NULL: it is
+ * used, or was not loaded.
+ */
 const char *cpu_complaint(const struct cpu_context *cpu);
 
-/* The level of vector instructions of our own kernels, which is the best one until then. */
+/* Sets the level of vector instructions of our own kernels; the default is the best one. */
 void cpu_set_level(struct cpu_context *cpu, const struct cpu_simd *level);
 
-/* What a context computes with. Strings that are no arrays are constant; empty: there is no such library, or nothing is wrong. */
+/*
+ * The description of a context's kernels. Strings that are no arrays are constant; an empty string:
+ * there is no such library, or nothing is wrong.
+ */
 struct cpu_description {
 	const char *level; /* of our own kernels, one of the levels */
 	bool best;	   /* it is the highest that there is */
@@ -62,44 +69,53 @@ struct cpu_description {
 void cpu_describe(const struct cpu_context *cpu, struct cpu_description *d);
 
 /*
- * From how many multiplications for each element on convolutions of a graph gain by moving their data to channels-last
- * order; 0: never. Loads oneDNN where the layer is that.
+ * Returns from how many multiplications per element on the convolutions of a graph gain by
+ * channels-last layout; 0: never. Loads oneDNN when that is the layer.
  */
 uint32_t cpu_channels_last_work(const struct cpu_context *cpu, const struct ir_graph *graph);
 
-/* Which form packed operands have here: another name, another form. Valid as long as the context. */
+/*
+ * Returns the name of the form of packed operands: operands that were packed under another name
+ * must not be used. Valid as long as the context.
+ */
 const char *cpu_pack_form(struct cpu_context *cpu);
 
 /*
- * A constant operand 1 in the form that the fast kernel of a node reads it in: cpu_pack_bytes() bytes,
- * aligned to 64; 0 when it is read as it is. The operand itself is not read any more when the node
- * runs with what was packed.
+ * cpu_pack - convert a constant operand 1 to the form that the fast kernel of a node reads
+ *
+ * It takes cpu_pack_bytes() bytes, aligned to 64; 0: the kernel reads the operand as it is. The
+ * kernel does not read the operand itself when the node runs with the packed one.
  */
 size_t cpu_pack_bytes(const struct cpu_context *cpu, const struct ir_node *node);
 void cpu_pack(const struct cpu_context *cpu, const struct ir_node *node, const void *from,
 	      void *to);
 
 /*
- * Loads what the kernel of a node needs when operand 1 is not packed, so that it is missed before the
- * node runs. 0 or -1.
+ * Loads the library that the kernel of a node needs when operand 1 is not packed, so that a missing
+ * library is reported before the node runs. 0 or -1.
  */
 int cpu_require(const struct cpu_context *cpu, const struct ir_node *node, struct wnn_error *err);
 
-/* cpu_run_node() on the fast layer with operand 1 packed before; @packed may be NULL. */
+/* cpu_run_node() on the fast layer with a packed operand 1; @packed may be NULL. */
 int cpu_run_packed(struct cpu_context *cpu, const struct ir_node *node, const void *packed,
 		   const void *const *in, void *const *out, struct wnn_error *err);
 
 /*
- * A node with what it keeps from run to run, such as machine code of oneDNN for its shapes. It belongs to the
- * context and to the node, which must not change. NULL: the node is an ordinary one of the fast layer. The other functions are those above for such a node, which runs only with what was packed.
+ * cpu_prepare - create a node with state that it keeps from run to run, such as oneDNN's machine
+ * code for its shapes
+ *
+ * The state belongs to the context and to the node, which must not change. NULL: the node is an
+ * ordinary one of the fast layer. The other functions are those above for such a node, which runs
+ * only with its packed operand.
  */
 struct cpu_prepared *cpu_prepare(struct cpu_context *cpu, const struct ir_node *node);
 void cpu_prepared_destroy(struct cpu_prepared *prepared); /* NULL is fine */
 const char *cpu_prepared_name(const struct cpu_prepared *prepared);
 /*
- * Has it do the work of @next as well, which alone reads its result: an addition of something of the same shape, or a
- * convolution of it. The other operands of @next come behind those of the node from then on, and the result is that
- * of @next. False: it cannot.
+ * cpu_prepared_join - fuse a prepared node with @next, which alone reads its result
+ *
+ * @next adds a value of equal shape, or is a convolution. The other operands of @next follow those
+ * of the node from then on, and the result is that of @next. False: they cannot be fused.
  */
 bool cpu_prepared_join(struct cpu_prepared *prepared, const struct cpu_context *cpu,
 		       const struct ir_node *next);
@@ -112,7 +128,8 @@ int cpu_prepared_run(struct cpu_prepared *prepared, struct cpu_context *cpu, con
 /**
  * cpu_run_node - compute one node
  * @in: data of the operands (NULL where the operand is absent), dense row-major
- * @out: where the results go, same form; overlaps no input, but that those of a concat may lie in its result already
+ * @out: memory of the results, dense row-major; it overlaps no input, except that operands of a
+ *   concat may lie in its result already
  */
 int cpu_run_node(struct cpu_context *cpu, enum cpu_layer layer, const struct ir_node *node,
 		 const void *const *in, void *const *out, struct wnn_error *err);

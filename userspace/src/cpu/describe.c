@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
-/* What a context computes with: level, layer, and the libraries below it. */
+/*
+ * Describes a context's kernels: level, layer, and the libraries below it; for reports and
+ * webnn-run doctor.
+ */
 #include <stdio.h>
 #include <string.h>
 
 #include "cpu/fast.h"
 #include "cpu/openblas.h"
 
-/* What oneDNN calls the levels of its code, by the bits of dnnl_cpu_isa_t. */
+/* oneDNN's names for the levels of its code, by the bits of dnnl_cpu_isa_t. */
 static const struct {
 	unsigned int bits;
 	const char *name;

@@ -52,7 +52,7 @@ static inline int64_t cpu_offset(const struct cpu_shape *shape, int64_t i, const
 	return offset;
 }
 
-/* Of a float type; float64 is for an oracle, which runs these kernels without rounding. */
+/* Loads a float; float64 is for an oracle, which runs these kernels without rounding. */
 static inline double cpu_load(enum ir_dtype dtype, const void *p, int64_t i)
 {
 	if (dtype == IR_F64)
@@ -136,8 +136,8 @@ static inline int cpu_compare_int(enum ir_dtype dtype, int64_t a, int64_t b)
 }
 
 /*
- * An index as the gather and scatter operators read it: clamped to [-n, n), negative ones from
- * the end.
+ * Loads an index as the gather and scatter operators read it: clamped to [-n, n), negative ones
+ * from the end.
  */
 static inline int64_t cpu_load_index(enum ir_dtype dtype, const void *p, int64_t i, int64_t n)
 {

@@ -17,17 +17,18 @@ struct cpu_context {
 	unsigned int threads;
 	struct cpu_threads *workers;
 	const struct cpu_simd *simd;
-	int64_t cache;	    /* bytes of a block that is to stay in the second-level cache */
-	int64_t part_work;  /* products that a part of a prepared node is worth taking for */
-	const void *packed; /* of the node that runs; NULL: nothing was packed */
+	int64_t cache; /* bytes of a block that is to stay in the second-level cache */
+	/* Products from which on a slice of a prepared node is worth a thread. */
+	int64_t part_work;
+	const void *packed; /* of the node that is running; NULL: it was not packed */
 	void *scratch;
 	size_t scratch_size;
 };
 
-/* At least `size` bytes aligned to 64, contents undefined; NULL when out of memory. */
+/* Returns at least `size` bytes aligned to 64, contents undefined; NULL when out of memory. */
 void *cpu_scratch(struct cpu_context *cpu, size_t size);
 
-/* Sizes within a block of scratch memory: whole cache lines. */
+/* Rounds sizes within a block of scratch memory up to whole cache lines. */
 static inline size_t cpu_round_up(size_t bytes)
 {
 	return (bytes + 63) & ~(size_t)63;
@@ -46,8 +47,8 @@ struct cpu_fast_kernel {
 };
 
 /*
- * work(argument, begin, end) on parts of 0 to n - 1, each but the last a multiple of `grain` long, on
- * all threads.
+ * Calls work(argument, begin, end) for ranges of 0 to n - 1 on all threads; each range but the last
+ * is a multiple of `grain` long.
  */
 typedef void (*cpu_range_fn)(void *argument, int64_t begin, int64_t end);
 void cpu_parallel_ranges(struct cpu_context *cpu, int64_t n, int64_t grain, cpu_range_fn work,
@@ -77,7 +78,7 @@ struct cpu_prepared {
 	int (*run)(struct cpu_prepared *prepared, struct cpu_context *cpu, const void *packed,
 		   const void *const *in, void *const *out, struct wnn_error *err);
 	void (*destroy)(struct cpu_prepared *prepared);
-	/* As cpu_prepared_join(); NULL: it cannot. */
+	/* See cpu_prepared_join(); NULL: it cannot. */
 	bool (*join)(struct cpu_prepared *prepared, const struct cpu_context *cpu,
 		     const struct ir_node *next);
 };
@@ -88,21 +89,24 @@ struct cpu_prepared {
  */
 const char *cpu_onednn_form(void);
 extern const char cpu_onednn_absent[];
-/* What its self-test found wrong, in a sentence, so that it counts as not loaded; NULL: nothing, or there is none. */
+/*
+ * Returns what the self-test found wrong with oneDNN, in a sentence, so that it counts as not
+ * loaded; NULL: nothing.
+ */
 const char *cpu_onednn_complaint(void);
-/* NULL when it is not the best for a node, or does not take it. */
+/* Returns NULL when oneDNN is not the best for a node, or does not take it. */
 struct cpu_prepared *cpu_onednn_prepare(const struct cpu_context *cpu, const struct ir_node *node);
 
 /*
- * Whether the fast layer prepares convolutions in channels-last order, on our own tiles; and such a node, NULL when
- * it is not the best for one.
+ * Whether the fast layer prepares convolutions in channels-last layout on our own tiles; and such a
+ * node, NULL when that is not the best for it.
  */
 bool cpu_conv_prepares(const struct cpu_context *cpu);
 struct cpu_prepared *cpu_conv_prepare(const struct cpu_context *cpu, const struct ir_node *node);
-/* Whether the convolutions of a graph take less time so, by what such ones take. */
+/* Whether the convolutions of a graph gain by channels-last layout, estimated from their shapes. */
 bool cpu_conv_gains(const struct cpu_context *cpu, const struct ir_graph *graph);
 
-/* NULL when there are no fast kernels for an operator, or none that takes this node. */
+/* Returns NULL when there are no fast kernels for an operator, or none that takes this node. */
 const struct cpu_fast_family *cpu_fast_family(enum ir_op op);
 const struct cpu_fast_kernel *cpu_fast_find(const struct ir_node *node);
 
@@ -124,22 +128,25 @@ struct cpu_product {
  */
 int cpu_blas_load(const struct cpu_context *cpu, struct wnn_error *err);
 
-/* False for one line times a matrix, which is multiplied without it. */
+/* Whether a product needs OpenBLAS: one row times a matrix is multiplied without it. */
 bool cpu_matmul_needs_blas(const struct ir_node *node);
 
-/* sgemm on OpenBLAS (sgemv where the result is one line), shared among the threads. */
+/* Multiplies on OpenBLAS, shared among the threads: sgemm, or sgemv when the result is one row. */
 void cpu_sgemm(struct cpu_context *cpu, struct cpu_product *product);
 
 /*
- * The same on the calling thread, for products that are items of the pool themselves. Between
- * cpu_blas_enter() and cpu_blas_leave() OpenBLAS has one thread; the last that leaves puts the
- * process's own setting back.
+ * cpu_sgemm() on the calling thread, for products that are items of the pool themselves. Between
+ * cpu_blas_enter() and cpu_blas_leave() OpenBLAS has one thread; the last to leave restores the
+ * process's own setting.
  */
 void cpu_blas_enter(void);
 void cpu_blas_leave(void);
 void cpu_blas_multiply(const struct cpu_product *product);
 
-/* Element-wise functions of integers of 8 bits and more, and IR_IS_NAN and IR_IS_INFINITE of floats of at most 32. */
+/*
+ * Element-wise functions of integers of 8 bits and more, and IR_IS_NAN and IR_IS_INFINITE of floats
+ * of at most 32 bits.
+ */
 int cpu_unary_whole(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
 		    void *const *out, struct wnn_error *err);
 int cpu_binary_whole(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
@@ -147,13 +154,13 @@ int cpu_binary_whole(struct cpu_context *cpu, const struct ir_node *node, const 
 int cpu_unary_says(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
 		   void *const *out, struct wnn_error *err);
 
-/* The activation of a node over n floats in place. */
+/* Applies the activation of a node to n floats in place. */
 void cpu_activate(const struct cpu_simd *simd, const struct ir_unary_attrs *act, float *x,
 		  int64_t n);
 
 /*
- * The sum of exp(x - max) over a line, and its largest element; NaN where there is NaN. In place of an infinite one
- * comes `infinite` with its sign.
+ * Returns the sum of exp(x - max) over a row, and sets its largest element; NaN where there is NaN.
+ * An infinite largest element is replaced by `infinite` with its sign.
  */
 double cpu_exp_sum(const struct cpu_simd *simd, const float *x, int64_t n, float infinite,
 		   float *max);

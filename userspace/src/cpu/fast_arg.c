@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fast argMin and argMax for types of 32 bits and more, and of 8: lines of neighbours, or as many lines
- * as there are elements along the axis, one upon the other. The first NaN beats everything.
+ * Fast argMin and argMax for types of 32 bits and more, and of 8: contiguous rows, or as many
+ * interleaved rows as there are elements behind the axis. The first NaN beats everything.
  */
 #include "cpu/element.h"
 #include "cpu/fast.h"
 
-/* Elements that are worth a thread of their own. */
+/* The least elements of an item of work. */
 #define GRAIN 16384
 /* Results that are found at a time. */
 #define COLUMNS 1024
-/* Elements that are compared together, without a branch; then one test tells whether what is looked for is among them. */
+/*
+ * Elements that are compared together without a branch; one test then tells whether the wanted one
+ * is among them.
+ */
 #define BLOCK 64
 
 struct search {
@@ -73,7 +76,10 @@ static void float_lines(void *argument, int64_t begin, int64_t end)
 
 /* --- Columns --- */
 
-/* Whether x is to be preferred to the best so far, y: the first of equals, or the last. No branches. */
+/*
+ * Whether x beats the best so far, y: FIRST keeps the first of equal elements, LAST the last. They
+ * have no branches.
+ */
 #define FIRST(order) ((x order y) | ((x != x) & (y == y)))
 #define LAST(order)  ((x order y) | (x != x))
 

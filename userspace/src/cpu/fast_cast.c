@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
-/* Fast casts between all types of 8 bits and more. float16 goes by float32, which holds all of its values. */
+/*
+ * Fast casts between all types of 8 bits and more. float16 goes by float32, which holds all of its
+ * values.
+ */
 #include "cpu/element.h"
 #include "cpu/fast.h"
 
-/* Elements that are worth a thread of their own. */
+/* The least elements of an item of work. */
 #define GRAIN 16384
-/* Elements that are float32 for a while. */
+/* Elements that are converted through float32 at a time. */
 #define CHUNK 1024
 
 /* --- To float32, rounded once --- */
@@ -98,7 +101,10 @@ struct cast {
 	char *y;
 };
 
-/* Elements that are float32 already are read, and such that become it are written, where they are. */
+/*
+ * Casts between floats. float32 elements are read, or written, in place instead of through a
+ * buffer.
+ */
 static void cast_floats(const struct cast *c, char *y, const char *x, int64_t n)
 {
 	float own[CHUNK], *chunk = c->to == IR_F32 ? (float *)y : own;

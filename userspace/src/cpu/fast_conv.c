@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Fast convolution for float32: depthwise filters directly, the others as matrix products. Which kernel takes which. */
+/*
+ * Fast convolution for float32: chooses the kernel of a convolution. Depthwise filters are applied
+ * directly, the others as matrix products.
+ */
 #include "cpu/conv_dense.h"
 
 #include <string.h>
@@ -10,7 +13,10 @@
 #include "cpu/winograd.h"
 #include "util/finite.h"
 
-/* Pixels of a depthwise convolution that a thread takes at a time: with fewer, taking them would cost too much. */
+/*
+ * Least pixels of an item of a depthwise convolution: with fewer, the threads' counter would cost
+ * too much.
+ */
 #define ITEM_PIXELS 4096
 
 static bool is_depthwise(const struct cpu_conv *g)
@@ -26,8 +32,9 @@ static const float *bias_of(const struct ir_node *node, const void *const *in)
 /* --- Padding --- */
 
 /*
- * The kernels multiply padding, which is 0, by the filter. A factor that is no number would make NaN of
- * it, where the reference leaves padding out: such a filter is the reference's, and never packed.
+ * The kernels multiply padding, which is 0, by the filter. An infinite or NaN factor would make NaN
+ * of it, where the reference leaves padding out: the reference computes such a filter, which is
+ * never packed.
  */
 static bool has_padding(const struct cpu_conv *g)
 {
@@ -161,7 +168,7 @@ static void depthwise_lines(const struct depthwise *d, int64_t c, int64_t lines,
 		cpu_activate(simd, &g->attrs->act, y, lines * g->out_w);
 }
 
-/* One channel of nchw; is_padded: the planes have the padding for its first lines. */
+/* Computes one channel in nchw; is_padded: the planes have the padding for its first rows. */
 static void depthwise_channel(const struct depthwise *d, int64_t channel, float *planes,
 			      bool is_padded)
 {
@@ -191,7 +198,7 @@ static void depthwise_channels(void *argument, int64_t item, unsigned int worker
 				  c > first && d->planes.lines == d->lines.conv.out_h);
 }
 
-/* One line of results in nhwc. */
+/* Computes one row of results in nhwc. */
 static void depthwise_line(void *argument, int64_t item, unsigned int worker)
 {
 	const struct depthwise *d = argument;
@@ -260,7 +267,10 @@ static int run_depthwise(struct depthwise *d, const struct ir_node *node, const 
 	}
 	d->scratch = scratch + tables + packed;
 	d->lines.zeros = memset(d->scratch + d->cpu->threads * d->worker_bytes, 0, zeros);
-	/* Vectors read what lies behind the last line; it only has to be numbers. */
+	/*
+	 * Vectors read beyond the last row: the memory there must hold numbers, whose values do not
+	 * matter.
+	 */
 	for (unsigned int w = 0; w < d->cpu->threads && !g->nhwc; w++)
 		memset(d->scratch + w * d->worker_bytes + (size_t)d->planes.size * sizeof(float), 0,
 		       CPU_SLACK * sizeof(float));
@@ -306,8 +316,8 @@ bool cpu_conv_by_pixels(const struct cpu_context *cpu, const struct ir_node *nod
 }
 
 /*
- * From so many results a pixel on, windows of few channels and few windows of a large filter take 4 to 13 % less time on
- * our own tiles than on oneDNN. With AVX-512 that was not measured.
+ * Limits within which our own tiles take 4 to 13 % less time than oneDNN: from so many results per
+ * pixel on, windows of few channels, or few windows of a large filter. Not measured with AVX-512.
  */
 #define WINDOW_RESULTS	  64
 #define FEW_CHANNELS	  4
@@ -331,16 +341,18 @@ bool cpu_conv_by_windows(const struct cpu_context *cpu, const struct ir_node *no
 		(pixels <= MAX_WINDOW_PIXELS && g.in_c * g.kh * g.kw * g.out_c >= LARGE_FILTER));
 }
 
-/* With AVX-512 it was not measured whether that is faster than along the lines of nchw. */
+/* With AVX-512 it was not measured whether this is faster than vectors along the rows of nchw. */
 bool cpu_conv_prepares(const struct cpu_context *cpu)
 {
 	return cpu->simd == cpu_simd_level(CPU_LEVEL_AVX2);
 }
 
 /*
- * What a convolution gains by channels-last order, in tenths of the time of its multiplications; below 0: loses. In Winograd's
- * way it takes two thirds of it, as lines nine tenths. Where windows are gathered from pixels it takes more than from planes;
- * much more for groups of few channels, each of which is gathered by itself, and where depthwise goes tap by tap.
+ * Returns the gain of a convolution by channels-last layout, in tenths of the time of its
+ * multiplications; below 0: it loses. Winograd's algorithm takes two thirds of the time, rows of a
+ * product nine tenths. Gathering windows from pixels takes longer than from planes, and much longer
+ * for groups of few channels, each of which is gathered separately, and for depthwise convolutions
+ * tap by tap.
  */
 static int64_t tenths_gained(const struct cpu_conv *g)
 {
@@ -385,7 +397,7 @@ struct cpu_prepared *cpu_conv_prepare(const struct cpu_context *cpu, const struc
 	return prepared ? prepared : cpu_winograd_prepare(cpu, node, NULL, NULL);
 }
 
-/* With large strides there may be far more padding than results; cpu_conv_rows() holds all of it. */
+/* Large strides may need far more padding than results, all of which cpu_conv_rows() stores. */
 static bool padding_is_small(const struct cpu_conv *g)
 {
 	const uint32_t *pad = g->attrs->padding;

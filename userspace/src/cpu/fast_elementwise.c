@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-/* Fast element-wise functions for float32, on all threads; those of integers are in fast_whole.c. */
+/*
+ * Fast element-wise functions for float32, on all threads; those of integers are in fast_whole.c.
+ */
 #include "cpu/fast.h"
 #include "cpu/lines.h"
 #include "cpu/reference.h"
 
-/* Elements that are worth a thread of their own. */
+/* The least elements of an item of work. */
 #define GRAIN 16384
 /* An activation follows while the elements are in the first-level cache. */
 #define CHUNK 2048

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Fast products of 8-bit integers on the kernels for float32: a sum of products below 2^24 is exact
- * there, in whatever order it is taken. A deeper sum is cut into parts, which are added as integers.
- * Element-wise operators between integers look their operands up, of which there are only 256.
+ * there, in whatever order it is computed. A longer sum is cut into slices, which are added as
+ * integers. Element-wise operators on integers use tables of 256 entries.
  */
 #include <math.h>
 #include <string.h>
@@ -25,11 +25,11 @@ struct product {
 	const struct ir_integer_attrs *attrs;
 	uint32_t axis[2];     /* of the operands, along which the sum runs */
 	uint32_t channel;     /* axis of the result to which scale and bias belong */
-	int64_t depth, parts; /* of the sum along that axis; how many parts it has */
-	int64_t part;	      /* depth of each but the last */
+	int64_t depth, parts; /* depth of the sum along that axis; number of its slices */
+	int64_t part;	      /* depth of each slice but the last */
 };
 
-/* One part as a node of its own. */
+/* One slice as a node of its own. */
 struct part {
 	struct ir_node node;
 	struct ir_value values[3], *operands[2], *results[1];
@@ -44,7 +44,10 @@ static int64_t largest(enum ir_dtype dtype, int64_t zero)
 	return below > above ? below : above;
 }
 
-/* False where a sum along a single element of the axis may already be too large, or cannot be cut. */
+/*
+ * False where the sum along a single element of the axis may already be too large, or cannot be
+ * cut.
+ */
 static bool product_of(const struct ir_node *node, struct product *p)
 {
 	const struct ir_type *a = &node->operands[0]->type, *b = &node->operands[1]->type;
@@ -98,7 +101,7 @@ static void part_init(struct part *part, const struct product *p, int64_t number
 	for (int i = 0; i < 2; i++) {
 		part->values[i] = *node->operands[i];
 		part->values[i].type.dtype = IR_F32;
-		/* The integers are not what the part works on. */
+		/* The slice works on floats, not on these integers. */
 		part->values[i].constant = NULL;
 		if (p->parts > 1)
 			part->values[i].type.dim[p->axis[i]].value = part->depth;
@@ -114,7 +117,7 @@ static size_t float_bytes(const struct part *part, int operand)
 	return cpu_round_up((size_t)ir_type_bytes(&part->values[operand].type));
 }
 
-/* An operand's share in a part: the same range of its axis everywhere. */
+/* An operand's data for a slice: one range of its axis at every index of the axes in front. */
 struct share {
 	const struct cpu_simd *simd;
 	bool is_signed;
@@ -153,7 +156,7 @@ static void convert(const struct cpu_simd *simd, struct cpu_context *pool, const
 
 	for (uint32_t i = p->axis[operand] + 1; i < value->type.rank; i++)
 		inner *= ir_type_dim(&value->type, i);
-	/* In one piece when nothing is cut out, whatever the axes. */
+	/* The whole operand is one run when nothing is cut out, whatever the axes. */
 	s.from = (const uint8_t *)from + (p->parts > 1 ? part->begin * inner : 0);
 	s.step = p->parts > 1 ? dim * inner : count < CHUNK ? count : CHUNK;
 	s.length = p->parts > 1 ? part->depth * inner : s.step;
@@ -165,7 +168,7 @@ static void convert(const struct cpu_simd *simd, struct cpu_context *pool, const
 		convert_run(&s, count / s.step, count % s.step);
 }
 
-/* --- Packed constants: those of every part behind each other, then room for one part in float32 --- */
+/* --- Packed constants: those of all slices in order, then room for one slice in float32 --- */
 
 static size_t part_pack_bytes(const struct cpu_context *cpu, const struct part *part)
 {
@@ -225,15 +228,15 @@ static void pack(const struct cpu_context *cpu, const struct ir_node *node, cons
 struct finish {
 	const struct cpu_simd *simd;
 	const struct product *p;
-	const float *sums;     /* of the last part */
-	const int32_t *before; /* of the others; NULL: there are none */
+	const float *sums;     /* of the last slice */
+	const int32_t *before; /* of the other slices; NULL: there are none */
 	const float *scale;
 	const int32_t *bias; /* or NULL */
 	uint32_t scale_step, bias_step;
 	int64_t inner, channels;
 	void *out;
 	struct cpu_finish limits; /* without scale and bias */
-	/* Of a float result: its type and function, an addend or NULL. */
+	/* For a float result: its type and function, an addend or NULL. */
 	enum ir_dtype dtype;
 	const struct ir_unary_attrs *act;
 	const void *addend;
@@ -241,7 +244,7 @@ struct finish {
 	uint32_t addend_step;
 };
 
-/* Results of one channel, or one of each channel in turn: the steps say which. */
+/* Finishes results of one channel, or of consecutive channels: `each` says which. */
 static void finish_run(const struct finish *f, int64_t at, int64_t n, int64_t channel, bool each)
 {
 	struct cpu_finish to = f->limits;
@@ -253,7 +256,7 @@ static void finish_run(const struct finish *f, int64_t at, int64_t n, int64_t ch
 			       each && f->bias_step, n);
 }
 
-/* The same of floats: a piece at a time, so that those of float16 have room as float32. */
+/* Finishes float results in chunks, so that float16 has room as float32. */
 static void finish_real(const struct finish *f, int64_t at, int64_t n, int64_t channel, bool each)
 {
 	float piece[PIECE];
@@ -345,7 +348,7 @@ static void add_part(void *argument, int64_t begin, int64_t end)
 
 /* --- Running --- */
 
-/* Memory of one run: data, filter and sums of a part, sums of all parts. */
+/* Memory of one run: data, filter and sums of a slice, sums of all slices. */
 struct room {
 	float *a, *b, *sums;
 	int32_t *total;

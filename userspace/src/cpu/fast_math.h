@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * exp, log, pow, sin, cos, tan, sigmoid, softplus, elu, tanh and erf without branches, for loops that the compiler
- * vectorises. Computed in double to some 1e-12 (erf: 1e-9), so that the float they are stored in is rounded right
- * but in rare cases.
+ * exp, log, pow, sin, cos, tan, sigmoid, softplus, elu, tanh and erf without branches, for loops
+ * that the compiler vectorises. Computed in double to some 1e-12 (erf: 1e-9), so that the float32
+ * that is stored is almost always correctly rounded.
  */
 #ifndef WNN_CPU_FAST_MATH_H
 #define WNN_CPU_FAST_MATH_H
@@ -75,7 +75,7 @@ static inline double cpu_erfc_positive(double z)
 	p = p * s - 0.13562107237309554;
 	p = p * s + 1.2530080575466502;
 	p = p * (within + 3) * part * cpu_exp(-within * within);
-	/* As far out as in double, so that the product with an infinity is no number. */
+	/* It is 0 only as far out as in double, so that the product with an infinity is NaN. */
 	return z > 27.2 ? 0 : p;
 }
 
@@ -101,8 +101,8 @@ static inline double cpu_erf(double x)
 }
 
 /*
- * x = m * 2^n with m near 1; log(m) by its series in (m - 1) / (m + 1). x is no subnormal double, which no float becomes. The result
- * of 0 is -infinity, and that of a negative x NaN.
+ * x = m * 2^n with m near 1; log(m) by its series in (m - 1) / (m + 1). x must not be a subnormal
+ * double, which no float32 becomes. 0 gives -infinity, and a negative x gives NaN.
  */
 static inline double cpu_log(double x)
 {
@@ -136,7 +136,7 @@ static inline double cpu_log(double x)
 	return x < INFINITY ? p : x;
 }
 
-/* The nearest whole number, of less than 2^51. */
+/* Rounds to the nearest integer; |x| must be below 2^51. */
 static inline double cpu_rounded(double x)
 {
 	static const double whole = 0x1.8p52;
@@ -182,12 +182,18 @@ static inline double cpu_elu(double x, double alpha)
 	return x < 0 ? alpha * (x > -0x1p-10 ? near : far) : x;
 }
 
-/* Angles up to which a quarter is taken away without a loss; the functions of larger ones are libm's. */
+/*
+ * The largest angle for which multiples of a quarter turn are subtracted exactly; libm computes
+ * larger ones.
+ */
 #define CPU_MOST_ANGLE 0x1p24
 
 enum cpu_angle { CPU_SIN, CPU_COS, CPU_TAN };
 
-/* x = n * pi / 2 + r, |r| <= pi / 4; sin(r) and cos(r) by their series. What n is decides which of them it is, and its sign. */
+/*
+ * x = n * pi / 2 + r, |r| <= pi / 4; sin(r) and cos(r) by their series. n selects one of them and
+ * its sign.
+ */
 static inline double cpu_of_angle(enum cpu_angle what, double x)
 {
 	static const double whole = 0x1.8p52;
@@ -196,7 +202,10 @@ static inline double cpu_of_angle(enum cpu_angle what, double x)
 
 	memcpy(&bits, &n, sizeof(bits));
 	n -= whole;
-	/* The first two parts have so few digits that their products are exact. */
+	/*
+	 * The first two of the three terms of pi / 2 have so few digits that their products are
+	 * exact.
+	 */
 	r = x - n * 0x1.921fb5p+0;
 	r -= n * 0x1.110b46p-26;
 	r -= n * 0x1.1a62633145c07p-54;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fast matrix products for float32. A constant matrix is packed and multiplied like the filter of a 1x1
- * convolution over the lines of the other; else OpenBLAS multiplies the matrices of a batch, with bias
- * and activation after it.
+ * Fast matrix products for float32. A constant matrix is packed and multiplied like the filter of a
+ * 1x1 convolution over the rows of the other operand; else OpenBLAS multiplies the matrices of a
+ * batch, with bias and activation after it.
  */
 #include "cpu/conv_dense.h"
 #include "cpu/element.h"
 
-/* So many products are shared among the threads as a whole, fewer in parts. */
+/* From so many products on, each runs on one thread; fewer are each divided among the threads. */
 #define SHARED_BATCHES 4
 
 static void add_bias(const struct cpu_shape *y, const struct ir_node *node,
@@ -36,7 +36,7 @@ void cpu_matmul_add_bias(const struct ir_node *node, const struct ir_type *type,
 		add_bias(&y, node, type, bias, batch, y.dim[y.rank - 2], out + batch * size);
 }
 
-/* One line times a matrix: its memory is what takes the time, so that threads share it. */
+/* One row times a matrix: reading the matrix takes the time, so threads divide it. */
 struct line {
 	const struct cpu_simd *simd;
 	const float *x, *matrix;
@@ -146,7 +146,7 @@ bool cpu_matmul_bias_is_plain(const struct ir_node *node)
 			 ir_type_dim(&bias->type, bias->type.rank - 1) == n);
 }
 
-/* One matrix for all lines, and a bias for each column at the most. */
+/* Whether there is one matrix for all rows, and a bias for each column at most. */
 static bool packable(const struct ir_node *node)
 {
 	const struct ir_type *y = &node->results[0]->type, *a = &node->operands[0]->type;
@@ -297,7 +297,7 @@ static int matmul(struct cpu_context *cpu, const struct ir_node *node, const voi
 	for (int64_t batch = 0; batch < batches; batch++) {
 		struct cpu_product p = product_of(&mm, batch);
 
-		if (m == 1) /* one line, transposed or not */
+		if (m == 1) /* one row, transposed or not */
 			multiply_line(cpu, attrs, n, k, p.a, p.b, p.ldb, p.c);
 		else
 			cpu_sgemm(cpu, &p);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Fast movement of elements of every type: runs that are contiguous on both sides are copied whole. */
+/*
+ * Fast movement of elements of every type: runs that are contiguous on both sides are copied with
+ * memcpy().
+ */
 #include "cpu/element.h"
 
 #include <string.h>
@@ -13,10 +16,10 @@ struct concat {
 	const struct ir_node *node;
 	const void *const *in;
 	char *y;
-	size_t row, unit; /* bytes of a line of the result, and of an index of the axis */
+	size_t row, unit; /* bytes of a row of the result, and of an index of the axis */
 };
 
-/* Lines of the result, with what comes from each operand. */
+/* Copies rows of the result from each operand. */
 static void concat_lines(void *argument, int64_t begin, int64_t end)
 {
 	const struct concat *c = argument;
@@ -50,11 +53,11 @@ static int concat(struct cpu_context *cpu, const struct ir_node *node, const voi
 	return 0;
 }
 
-/* Runs of a source, one for each index of a line, at equal distances. */
+/* Equidistant runs of a source, one for each index of a row. */
 struct strided {
 	struct cpu_shape y;
 	int64_t stride[IR_MAX_RANK]; /* of the source, in elements; may be 0 or negative */
-	int64_t run, line, step;     /* elements of a run, runs of a line, distance of runs */
+	int64_t run, line, step;     /* elements of a run, runs of a row, distance of runs */
 	size_t element;
 	const char *from;
 	char *to;
@@ -117,7 +120,7 @@ static void move_strided(struct cpu_context *cpu, struct strided *s, const struc
 			    copy_lines, s);
 }
 
-/* Matrices of 32-bit elements turned about: channels-first to channels-last and back, for example. */
+/* Transposes matrices of 32-bit elements, such as channels-first images to channels-last. */
 struct matrices {
 	const struct cpu_simd *simd;
 	int64_t rows, columns; /* of the source */
@@ -128,7 +131,10 @@ struct matrices {
 /* A square that both caches and the processor's pages take well. */
 #define SQUARE 16
 
-/* What is left of a square is taken with the one before; columns that are too few for one are streams. */
+/*
+ * The last rows, too few for a square, are transposed with the square before; fewer columns than a
+ * square has are copied as streams.
+ */
 static void turn_columns(const struct matrices *m, const float *from, float *to, int64_t begin,
 			 int64_t end)
 {
@@ -157,7 +163,8 @@ static void turn_items(void *argument, int64_t begin, int64_t end)
 }
 
 /*
- * Whether two runs of axes change places behind axes that stay. *rows and *columns are their elements.
+ * Whether a transpose swaps two runs of axes behind axes that stay. *rows and *columns are the
+ * elements of the runs.
  */
 static bool turns_matrices(const struct ir_node *node, const struct cpu_shape *x, int64_t *rows,
 			   int64_t *columns)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fast pooling for float32: vectors along lines of pixels (nchw), over a copy in which every tap of
- * the window reads neighbours, or along channels (nhwc).
+ * Fast pooling for float32: vectors along rows of pixels (nchw), over a copy in which every tap of
+ * the window reads contiguous pixels, or along channels (nhwc).
  */
 #include <math.h>
 #include <string.h>
@@ -38,7 +38,10 @@ static int64_t inside(const struct pool *p, int axis, int64_t out)
 	return count;
 }
 
-/* Sums of output line oh become results; `step` floats an output. Maxima are results. */
+/*
+ * Converts the sums of output row oh to results; `step` floats an output. Maxima are results
+ * already.
+ */
 static void finish(const struct pool *p, float *y, int64_t oh, int64_t step)
 {
 	int64_t rows;
@@ -58,7 +61,7 @@ static void finish(const struct pool *p, float *y, int64_t oh, int64_t step)
 	}
 }
 
-/* One line of results in nhwc. */
+/* Computes one row of results in nhwc. */
 static void pool_line(void *argument, int64_t item, unsigned int worker)
 {
 	const struct pool *p = argument;
@@ -195,7 +198,7 @@ static int run_channels(struct pool *p, struct wnn_error *err)
 	return 0;
 }
 
-/* Whether a sum was too large for float32: the root or the average that is made of it may not be. */
+/* Whether a sum overflowed float32: its root or average may still fit. */
 static bool overflown(const struct pool *p, int64_t results)
 {
 	for (int64_t i = 0; p->kind != CPU_WINDOW_MAX && i < results; i++)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Maxima and averages of windows of 8-bit integers. */
+/* Maxima and averages of windows of 8-bit integers, for fast_pool.c and fast_integer.c. */
 #include <string.h>
 
 #include "cpu/conv.h"
@@ -12,14 +12,14 @@ struct pool {
 	int64_t c, h, w, out_h, out_w;
 	const uint8_t *x;
 	uint8_t *y;
-	/* Of averages: the type of results, and sums of a line of channels for each thread. */
+	/* For averages: the type of results, and sums of a row of channels for each thread. */
 	const struct ir_qpool_attrs *average;
 	enum ir_dtype to;
 	float scale;
 	int32_t *sums;
 };
 
-/* What of a window lies in the image. */
+/* The taps of a window that lie in the image. */
 struct range {
 	int64_t begin, end;
 };
@@ -52,7 +52,7 @@ static void larger(const struct pool *p, uint8_t *y, const uint8_t *x, int64_t n
 		larger_unsigned(y, x, n);
 }
 
-/* One line of results in nhwc. */
+/* Computes one row of maxima in nhwc. */
 static void pool_line(void *argument, int64_t item, unsigned int worker)
 {
 	const struct pool *p = argument;
@@ -77,7 +77,7 @@ static void pool_channel(void *argument, int64_t item, unsigned int worker)
 	const struct pool *p = argument;
 	const uint8_t *x = p->x + item * p->h * p->w;
 	uint8_t *y = p->y + item * p->out_h * p->out_w;
-	/* Signed integers in the order of unsigned ones. */
+	/* Flips the sign bit, so that signed integers have the order of unsigned ones. */
 	uint8_t flip = p->is_signed ? 0x80 : 0;
 
 	(void)worker;
@@ -118,7 +118,7 @@ static uint8_t average_of(const struct pool *p, int64_t sum, int64_t count)
 	return (uint8_t)cpu_average(p->to, sum, count, p->scale, p->average->zero);
 }
 
-/* One line of averages in nhwc. */
+/* Computes one row of averages in nhwc. */
 static void average_line(void *argument, int64_t item, unsigned int worker)
 {
 	const struct pool *p = argument;
@@ -212,7 +212,10 @@ int cpu_pool_integer(struct cpu_context *cpu, const struct ir_node *node, const 
 	return 0;
 }
 
-/* Nodes of which each window has an element of the image, so that there is always a greatest one, and taps without gaps. */
+/*
+ * Accepts nodes whose windows each have an element of the image, so that there is always a greatest
+ * one, and whose taps have no gaps.
+ */
 bool cpu_pool_integer_takes(const struct ir_node *node)
 {
 	const struct ir_pool_attrs *a = &node->attrs.pool;

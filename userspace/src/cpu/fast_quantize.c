@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fast quantisation: runs of elements with one scale, or with one scale each, a chunk at a
- * time. Rounding adds and takes away a number so large that nothing is left behind the point.
+ * Fast quantisation: runs of elements with one scale, or with one scale each, a chunk at a time.
+ * Rounding adds and subtracts a number so large that no fraction is left.
  */
 #include "cpu/element.h"
 

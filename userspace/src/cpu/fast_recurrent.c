@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fast gru and lstm. The input's part of all gates is one matrix product over many steps; a
- * step is one over the states. float16 is computed as float32.
+ * Fast gru and lstm. The share of the input in all gates is one matrix product over many steps;
+ * then each step is a product with the states. float16 is computed as float32.
  */
 #include "cpu/fast.h"
 
@@ -10,7 +10,7 @@
 #include "cpu/fast_math.h"
 #include "cpu/recurrent.h"
 
-/* As many steps at once as keep the gates within this many floats. */
+/* The most floats of gates that are computed for several steps at once. */
 #define GATES_AT_ONCE ((int64_t)1 << 20)
 
 struct network {
@@ -60,7 +60,7 @@ static void add_lines(float *x, const float *y, int64_t count)
 		x[i] += y[i];
 }
 
-/* Every line of [lines, width] begins as the bias. */
+/* Sets every row of [lines, width] to the bias. */
 static void set_bias(float *x, const float *bias, int64_t lines, int64_t width)
 {
 	for (int64_t i = 0; i < lines; i++) {
@@ -155,7 +155,7 @@ static void step_gru_before(const struct pass *p, float *gates, int64_t t)
 	}
 }
 
-/* Adds to a gate what its peephole lets through of the cell state. The weights lie in the order i, o, f. */
+/* Adds the cell state through the peephole to a gate. The weights have the order i, o, f. */
 static void add_peephole(const struct pass *p, int gate, float *to, const float *c)
 {
 	int64_t size = p->n->r.hidden;
@@ -273,7 +273,7 @@ static void run_direction(const struct network *n, int64_t d)
 		store(n, n->c, n->r.last_cell, d * states, states);
 }
 
-/* Hands out pieces of the scratch memory; counts only while there is none. */
+/* Allocates from the scratch memory; without memory it only counts. */
 struct pieces {
 	float *memory;
 	size_t used;

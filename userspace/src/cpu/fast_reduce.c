@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fast reductions and normalizations for float32. The axes that are folded are neighbours, so that a
- * tensor is [outer, n, inner]: lines of n where inner is 1, else n lines one upon the other.
+ * Fast reductions and normalizations for float32. The axes that are reduced are neighbours, so that
+ * a tensor is [outer, n, inner]: contiguous rows of n where inner is 1, else n rows of `inner` that
+ * are folded onto each other.
  */
 #include <float.h>
 #include <math.h>
@@ -134,7 +135,7 @@ static void log_lines(void *argument, int64_t begin, int64_t end)
 	}
 }
 
-/* The largest elements of n columns, whose lines are r->a.inner floats apart. */
+/* Finds the largest elements of n columns, whose rows are r->a.inner floats apart. */
 static void largest_in_columns(const struct reduction *r, const float *x, float *max, int64_t n)
 {
 	double columns[COLUMNS];
@@ -207,8 +208,9 @@ struct normalization {
 	float *y;
 	double epsilon;
 	bool rms;
-	int64_t channels; /* that lines belong to in turn; 0: parameters are lines, too */
-	int64_t in_line;  /* channels of a line, which are a group */
+	/* Rows belong to these one after the other; 0: parameters are rows, too. */
+	int64_t channels;
+	int64_t in_line; /* channels of a row, which are a group */
 };
 
 static void set_statistics(const struct normalization *z, int64_t channel, const float *x,
@@ -252,7 +254,7 @@ static const float *optional(const struct ir_node *node, const void *const *in, 
 	return node->num_operands > operand ? in[operand] : NULL;
 }
 
-/* The axes that a line has; of batchNormalization those behind its own. */
+/* Returns the axes that a row has; for batchNormalization, those behind its own. */
 static uint32_t line_axes(const struct ir_node *node)
 {
 	const struct ir_norm_attrs *attrs = &node->attrs.norm;
@@ -298,9 +300,9 @@ static int normalize(struct cpu_context *cpu, const struct ir_node *node, const 
 	return 0;
 }
 
-/* --- Channels that lie side by side: each element has a mean, a factor and a bias of its own --- */
+/* --- Interleaved channels: each element has a mean, a factor and a bias of its own --- */
 
-/* Elements of a row of such numbers at the least, and how many are computed at a time. */
+/* The least elements of a row of such numbers, and how many are computed at a time. */
 #define ROW   1024
 #define PIECE 2048
 
@@ -330,7 +332,10 @@ static void normalize_rows(void *argument, int64_t begin, int64_t end)
 	}
 }
 
-/* Elements after which channels come again; and so many of them that rows are long enough, or that there are. */
+/*
+ * Returns the period of channels in elements, times a factor that makes rows long enough, or covers
+ * all elements.
+ */
 static int64_t row_of(const struct ir_type *type, uint32_t axis, int64_t *inner)
 {
 	int64_t count = ir_type_elements(type), period, times;

@@ -59,7 +59,7 @@ static void store_block(const float *from, int64_t n, char *p)
 		((uint16_t *)p)[i] = wnn_float_to_half(from[i]);
 }
 
-/* Where the weight is 0 the other value is not looked at: it may be infinite. */
+/* A weight of 0 leaves the other value out, because that may be infinite. */
 static void blend_line(const float *lo, const float *hi, float weight, float *to, int64_t n)
 {
 	if (weight == 0) {
@@ -209,7 +209,7 @@ static void nearest_item(struct plan *p, const char *x, char *y)
 	}
 }
 
-/* One piece of scratch memory for all that is needed. */
+/* Allocates all scratch memory in one block. */
 static int allocate(struct cpu_context *cpu, struct plan *p, bool linear, struct wnn_error *err)
 {
 	size_t in = (size_t)(p->middle * p->b_in * p->inner);

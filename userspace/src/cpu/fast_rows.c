@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Fast pad, tile, triangular and cumulativeSum for elements of 8 bits and more: whole rows are copied, filled and added. */
+/*
+ * Fast pad, tile, triangular and cumulativeSum for elements of 8 bits and more: whole rows are
+ * copied, filled and added.
+ */
 #include <string.h>
 
 #include "cpu/element.h"
@@ -97,7 +100,7 @@ static void fill(const struct rows *r, char *to, int64_t n)
 	repeat(to, r->element, (size_t)n * r->element);
 }
 
-/* What is in front of a row or behind it. */
+/* Fills the padding in front of a row or behind it. */
 static void fill_margin(const struct rows *r, char *to, const char *row, int64_t begin, int64_t end)
 {
 	const struct ir_pad_attrs *attrs = &r->node->attrs.pad;
@@ -199,7 +202,7 @@ static int triangular(struct cpu_context *cpu, const struct ir_node *node, const
 
 /* --- cumulativeSum: several sums at once, since each addition waits for the one before --- */
 
-/* Sums that are neighbours, and that are not. */
+/* Sums that are computed together: when they are contiguous, and when they are not. */
 #define NEIGHBOURS 256
 #define APART	   8
 

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
-/* Fast comparisons and choices, for all types of 8 bits and more: lines in which no operand steps by more than one. */
+/*
+ * Fast comparisons and choices, for all types of 8 bits and more: rows along which each operand
+ * advances by one element or none.
+ */
 #include "cpu/fast.h"
 #include "cpu/lines.h"
 
-/* Elements that are worth a thread of their own. */
+/* The least elements of an item of work. */
 #define GRAIN 16384
 /* Elements of float16 that are converted at a time. */
 #define CHUNK 1024

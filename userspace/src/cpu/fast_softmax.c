@@ -1,16 +1,25 @@
 // SPDX-License-Identifier: MIT
-/* Fast softmax for float32: contiguous lines as they are, others through a buffer. */
+/*
+ * Fast softmax for float32: contiguous rows in place, others through a buffer or several side by
+ * side.
+ */
 #include <math.h>
 #include <string.h>
 
 #include "cpu/element.h"
 #include "cpu/fast.h"
 
-/* Elements that are worth a piece of the work. */
+/* The least elements of an item of work. */
 #define GRAIN 4096
-/* Neighbouring lines, and elements of them that are not too many for the second-level cache. */
+/*
+ * Interleaved rows that are transposed together; fewer when COLUMNS of them have more than CACHED
+ * elements, which stay in the second-level cache.
+ */
 #define COLUMNS 16
-/* Neighbouring lines from which on they are taken step by step together, and how many at once. */
+/*
+ * From BESIDE interleaved rows on, TOGETHER of them are computed element by element without a
+ * transpose.
+ */
 #define BESIDE	 32
 #define TOGETHER 256
 #define CACHED	 (1 << 17)
@@ -45,7 +54,7 @@ double cpu_exp_sum(const struct cpu_simd *simd, const float *x, int64_t n, float
 	return sum;
 }
 
-/* A line of the forms that WebNN does not have; x may be y. */
+/* Computes a row for the forms of softmax that WebNN does not have; x may be y. */
 static void other_line(const struct softmax *s, float *y, const float *x)
 {
 	float max, part;
@@ -76,7 +85,10 @@ static void softmax_lines(void *argument, int64_t begin, int64_t end)
 	some_lines(s, s->y + begin * s->n, s->x + begin * s->n, end - begin);
 }
 
-/* Lines whose elements lie apart, some neighbours at a time: whole cache lines are turned about. */
+/*
+ * Computes rows whose elements are not contiguous, several neighbours at a time: they are
+ * transposed to a buffer and back, so that whole cache lines are read.
+ */
 static void softmax_apart(void *argument, int64_t item, unsigned int worker)
 {
 	const struct softmax *s = argument;
@@ -91,7 +103,7 @@ static void softmax_apart(void *argument, int64_t item, unsigned int worker)
 	s->simd->transpose(s->y + at, s->step, lines, s->n, count, s->n);
 }
 
-/* All lines that lie beside each other, without a buffer. */
+/* Computes interleaved rows side by side, without a buffer. */
 static void softmax_beside(void *argument, int64_t item, unsigned int worker)
 {
 	const struct softmax *s = argument;

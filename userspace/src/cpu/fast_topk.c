@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The first elements of lines in order. Elements become keys, whole numbers of which the largest comes first. Those that
- * are better than the last of the best so far are collected; whenever there is no more room, the best of them are
- * kept. So a line is read once, most of it with one comparison for each element, and only what is wanted is sorted.
+ * Fast topk: finds the first elements of rows in order. Elements become keys, integers of which the
+ * largest comes first. Keys that beat the last of the best so far are collected; whenever the room
+ * is used up, the best of them are kept. So a row is read once, mostly with one comparison per
+ * element, and only the wanted elements are sorted.
  */
 #include <string.h>
 
@@ -147,8 +148,8 @@ static struct entry middle_of(struct entry a, struct entry b, struct entry c)
 }
 
 /*
- * Moves the best k entries to the front, in any order. Splits where the order is unlucky more often than a sort would
- * take end in a sort.
+ * Moves the best k entries to the front, in any order (quickselect). After more unlucky splits than
+ * a sort would take, it sorts.
  */
 static void keep_best(struct entry *e, int64_t n, int64_t k, struct entry *beside)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Matrix products with weights of 4 or 8 bits: packed ones meet the lines as they are, others are dequantised as a whole
- * and then multiplied.
+ * Matrix products with weights of 4 or 8 bits: packed weights are multiplied as integers
+ * (weights_matmul.c), others are dequantised completely first.
  */
 #include "cpu/weights_matmul.h"
 

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
-/* Fast element-wise functions of integers and truth values, of 8 bits and more, and what kind of number a float is. */
+/*
+ * Fast element-wise functions of integers and truth values, of 8 bits and more, and the tests of
+ * floats for NaN and infinity.
+ */
 #include "cpu/fast.h"
 #include "cpu/lines.h"
 #include "cpu/reference.h"
 
-/* Elements that are worth a thread of their own. */
+/* The least elements of an item of work. */
 #define GRAIN 16384
 /* An activation follows while the elements are in the first-level cache. */
 #define CHUNK 2048
@@ -46,7 +49,7 @@ struct whole {
 	 is_below(v) && v == (value) - 1 ? (value)((unsigned_value)0 - (unsigned_value)u) : \
 					   u / v)
 
-/* What is shifted by all bits or more leaves the sign, which fills in from the left, or nothing. */
+/* A shift by all bits or more leaves the sign, which fills in from the left, or nothing. */
 #define SHIFTS(name, type, unsigned_type, is_below)                                       \
 	INLINE type left_##name(type u, type v)                                           \
 	{                                                                                 \
@@ -63,7 +66,7 @@ struct whole {
 		return by < bits ? (type)(u >> by) : 0;                                   \
 	}
 
-/* The remainder by 0 is what was divided. That of the least number by -1 is beyond what processors divide. */
+/* The remainder by 0 is the dividend. Processors fault on the least number divided by -1. */
 #define REMAINDERS(name, type, unsigned_type, is_below)                                 \
 	INLINE type rest_##name(type u, type v)                                         \
 	{                                                                               \
@@ -76,7 +79,7 @@ struct whole {
 		return rest && is_below(rest) != is_below(v) ? (type)(rest + v) : rest; \
 	}
 
-/* A negative exponent gives what truncation of the true quotient gives; 0 to a negative power is 0. */
+/* A negative exponent gives the true quotient truncated; 0 to a negative power is 0. */
 #define POWERS(name, type, unsigned_type, is_below)                                 \
 	static type power_##name(type base, type exponent)                          \
 	{                                                                           \

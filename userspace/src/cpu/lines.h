@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Operands that are broadcast to the result of their node, walked in lines: along one each of them stays
- * where it is or goes on by one element.
+ * Iterates over operands that are broadcast to the result of their node, in rows: along a row each
+ * operand stays at one element or advances by one.
  */
 #ifndef WNN_CPU_LINES_H
 #define WNN_CPU_LINES_H
@@ -16,7 +16,7 @@ struct cpu_walk {
 	int64_t stride[CPU_MAX_OPERANDS][IR_MAX_RANK];
 };
 
-/* Whether all operands walk dim d and the one before it like one dim. */
+/* Whether dim d and the one before it can be merged for all operands. */
 static inline bool cpu_walk_merges(const struct cpu_walk *w, uint32_t before, uint32_t d)
 {
 	for (int k = 0; k < w->operands; k++)
@@ -25,7 +25,7 @@ static inline bool cpu_walk_merges(const struct cpu_walk *w, uint32_t before, ui
 	return true;
 }
 
-/* Merges dims, so that lines are long; those of size 1 are none. */
+/* Merges dims, so that rows are long, and drops dims of size 1. */
 static inline void cpu_walk_merge(struct cpu_walk *w)
 {
 	struct cpu_shape *s = &w->shape;
@@ -65,7 +65,7 @@ static inline struct cpu_walk cpu_walk_of(const struct ir_node *node, int operan
 	return w;
 }
 
-/* How far the line of element i goes, at most to `end`. */
+/* Returns the elements from i to the end of its row, at most to `end`. */
 static inline int64_t cpu_walk_line(const struct cpu_walk *w, int64_t i, int64_t end)
 {
 	int64_t n = w->shape.dim[w->shape.rank - 1], rest = n - i % n;
@@ -73,7 +73,7 @@ static inline int64_t cpu_walk_line(const struct cpu_walk *w, int64_t i, int64_t
 	return rest < end - i ? rest : end - i;
 }
 
-/* Where operand k is for element i, and its step along the line: 0 or 1. */
+/* Returns the offset of operand k for element i, and its step along the row: 0 or 1. */
 static inline int64_t cpu_walk_at(const struct cpu_walk *w, int k, int64_t i)
 {
 	return cpu_offset(&w->shape, i, w->stride[k]);

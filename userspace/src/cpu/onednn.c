@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Loads oneDNN. */
+/* Loads oneDNN, checks it, and chooses its kernel for a node. */
 #include "cpu/onednn.h"
 
 #include <dlfcn.h>
@@ -12,7 +12,10 @@
 #include "cpu/room.h"
 #include "cpu/tile_lines.h"
 
-/* Processors with VNNI, in the bits of dnnl_cpu_isa_t: others add pairs of products in 16 bits, which saturate. */
+/*
+ * The bits of dnnl_cpu_isa_t for processors with VNNI: others add pairs of products in 16 bits,
+ * which saturate.
+ */
 #define VNNI                                             \
 	((dnnl_cpu_isa_avx2_vnni & ~dnnl_cpu_isa_avx2) | \
 	 (dnnl_cpu_isa_avx512_core_vnni & ~dnnl_cpu_isa_avx512_core))
@@ -21,7 +24,7 @@
 
 static struct onednn library;
 static const struct onednn *loaded;
-/* What the self-test has found. */
+/* The result of the self-test. */
 static struct wnn_error verdict;
 static atomic_bool is_wrong;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -50,12 +53,12 @@ static bool find_functions(void *handle)
 }
 
 /*
- * What it maps, itself and what it takes for a start. Where only a part of that can be had, the C library ends the process
- * over its thread-local data.
+ * Address space that oneDNN maps when it is loaded. When only a part of it is available, the C
+ * library ends the process because of its thread-local data.
  */
 #define ROOM_BYTES (128 * CPU_MIB)
 
-/* It is never unloaded: OpenMP's run time must not be. */
+/* Loads oneDNN and checks it. It is never unloaded, since OpenMP's run time must not be. */
 static void load(void)
 {
 	const dnnl_version_t *version;
@@ -70,6 +73,10 @@ static void load(void)
 	version = library.version();
 	if (version->major != DNNL_VERSION_MAJOR)
 		return;
+	/*
+	 * Names the form of packed operands: oneDNN chooses layouts by its version and instruction
+	 * set; the last number counts our own changes of packing, after which saved graphs differ.
+	 */
 	snprintf(library.form, sizeof(library.form), "onednn-%d.%d.%d-%x-8", version->major,
 		 version->minor, version->patch, (unsigned int)library.get_effective_cpu_isa());
 	library.exact_integers = library.get_effective_cpu_isa() & VNNI;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The layer on oneDNN: convolutions in channels-last order, and products; of float32, with constant
- * operands of 8-bit integers, too. The library is loaded when the first node asks for it, never by linking, since loading
- * it takes milliseconds. It would share work among OpenMP's threads; here every call has one thread, and a
- * node is cut into parts that the pool's threads take. The parts depend on shapes only, so that results do
- * not depend on the number of threads.
+ * The layer on oneDNN: convolutions in channels-last layout, and products; in float32, and on 8-bit
+ * integers with constant operands. The library is loaded when the first node asks for it, never by
+ * linking, since loading takes milliseconds. By itself it would share work among OpenMP's threads;
+ * here every call has one thread, and a node is cut into slices that the pool's threads take. The
+ * slices depend on shapes only, so that results do not depend on the number of threads.
  */
 #ifndef WNN_CPU_ONEDNN_H
 #define WNN_CPU_ONEDNN_H
@@ -46,13 +46,13 @@ struct onednn {
 #define ONEDNN_FUNCTION(name) __typeof__(dnnl_##name) *name;
 	ONEDNN_FUNCTIONS(ONEDNN_FUNCTION)
 #undef ONEDNN_FUNCTION
-	/* Of OpenMP: the number of threads is a property of the calling thread. */
+	/* OpenMP's functions: the number of threads is a property of the calling thread. */
 	void (*set_threads)(int threads);
 	int (*get_threads)(void);
 	dnnl_engine_t engine;
 	bool exact_integers; /* sums of products of 8 bits do not saturate on the way */
 	bool has_amx;	     /* it multiplies tiles of 8 bits */
-	char form[64];	     /* what the forms of packed operands depend on */
+	char form[64];	     /* the name of the form of packed operands */
 };
 
 /* NULL when there is none. Loads it on the first call; thread-safe. */
@@ -84,18 +84,18 @@ static inline int onednn_make_memory(const struct onednn *dnn, dnnl_memory_t *me
 bool onednn_is_fast(const struct onednn *dnn, const_dnnl_primitive_desc_t desc);
 
 /*
- * Attributes of a primitive whose scratch memory its caller has; to be destroyed in any case. Activations are
- * none of them: those of oneDNN turn NaN into a limit.
+ * Makes attributes of a primitive whose caller provides scratch memory; to be destroyed in any
+ * case. They have no activations: those of oneDNN turn NaN into a limit.
  */
 int onednn_make_attributes(const struct onednn *dnn, dnnl_primitive_attr_t *attr);
 
 /*
- * Computes some small nodes, and compares them with the reference. 0 or -1: oneDNN is wrong, which is WNN_NOT_SUPPORTED, or memory was
- * short.
+ * Computes some small nodes, and compares them with the reference. 0, or -1: oneDNN is wrong
+ * (WNN_NOT_SUPPORTED), or memory ran out.
  */
 int onednn_check(const struct onednn *dnn, struct wnn_error *err);
 
-/* NULL when it is not the best for a node, or does not take it. */
+/* Returns NULL when oneDNN is not the best for a node, or does not take it. */
 struct cpu_prepared *onednn_matmul_prepare(const struct onednn *dnn, const struct cpu_context *cpu,
 					   const struct ir_node *node);
 struct cpu_prepared *onednn_winograd_prepare(const struct onednn *dnn,

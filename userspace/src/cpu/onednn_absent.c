@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* In place of onednn.c where the library is built without that layer. */
+/* Replaces onednn.c in a library that is built without oneDNN. */
 #include "cpu/fast.h"
 
 const char cpu_onednn_absent[] =

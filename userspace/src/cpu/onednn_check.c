@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The layer on oneDNN checks itself before it is used: a few nodes of every kind, whose channels are no whole blocks, against the
- * reference kernels. Versions of oneDNN and processors that nobody has tried are found out so.
+ * The self-test of the layer on oneDNN before it is used: a few nodes of every kind, whose channels
+ * are not multiples of its blocks, against the reference kernels. It finds versions of oneDNN and
+ * processors on which its results are wrong.
  */
 #include <math.h>
 #include <stdio.h>

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Convolutions in channels-last order, and products with a constant matrix, on oneDNN: of float32, and of
- * 8-bit integers, whose exact sums become results here. A part is some rows of the result of one
- * image, with the rows of the input that it reads: both are contiguous. Where the filter is larger than the
- * input, a part is some channels of all rows instead, so that each part of the filter is read once.
+ * Convolutions in channels-last layout, and products with a constant matrix, on oneDNN: of float32,
+ * and of 8-bit integers, whose exact sums this file converts to results. A slice of the work is
+ * some rows of the result of one image, with the rows of the input that it reads: both are
+ * contiguous. Where the filter is larger than the input, a slice is some channels of all rows
+ * instead, so that each slice of the filter is read once.
  */
 #include "cpu/onednn.h"
 
@@ -15,18 +16,18 @@
 #include "util/malloc.h"
 #include "util/number.h"
 
-/* The most parts of an image. Moving an element takes as long as ELEMENT_WORK products. */
+/* The most slices of an image. Moving an element takes as long as ELEMENT_WORK products. */
 #define MAX_PARTS    8
-#define MIN_PIXELS   24 /* of a part: fewer would read the filter again for too little */
+#define MIN_PIXELS   24 /* of a slice: fewer would read the filter again for too little */
 #define ELEMENT_WORK 8
-/* Products of fewer lines take the time that reading the matrix takes. */
+/* Products of fewer rows are limited by reading the matrix. */
 #define MIN_LINES 8
-/* The channels of a part of them are a multiple of what oneDNN takes at once, or of a vector where rows cannot be shared. */
+/* The channels of a slice are a multiple of oneDNN's block, or of a vector if rows stay whole. */
 #define CHANNEL_BLOCK 64
-/* A filter is large when it has as many elements as this part of the work of a part: 1 MiB. */
+/* A filter is large when it has 1/LARGE_FILTER of the elements of a slice's work: 1 MiB. */
 #define LARGE_FILTER 8
 
-/* Parts with the same rows of padding and of results are one primitive: first, last and the others. */
+/* Slices with equal rows of padding and of results share a primitive: first, last, others. */
 #define MAX_FORMS 8
 
 struct form {
@@ -39,7 +40,7 @@ struct form {
 	dnnl_primitive_desc_t desc;
 };
 
-/* What one thread calls oneDNN with. */
+/* The objects with which one thread calls oneDNN. */
 struct worker {
 	dnnl_stream_t stream;
 	dnnl_memory_t weights, bias;
@@ -60,28 +61,27 @@ struct conv {
 	dnnl_data_type_t in_type, filter_type, out_type;
 	int64_t in_bytes, filter_bytes, out_bytes; /* of an element; of results, not of sums */
 	uint32_t operands;			   /* of the node */
-	bool adds; /* what comes behind them, and then has this activation: */
+	bool adds; /* an addition follows, and then this activation: */
 	struct ir_unary_attrs sum_act;
-	int64_t parts, rows; /* of an image, of results in a part */
-	int64_t channels;    /* of a part: all, or those that `parts` shares out instead of rows */
+	int64_t parts, rows; /* slices of an image, result rows of a slice */
+	int64_t channels;    /* of a slice: all, or a share instead of rows */
 	unsigned int num_forms, threads;
 	struct form forms[MAX_FORMS];
-	dnnl_memory_desc_t packed, bias_desc; /* of the channels of a part */
+	dnnl_memory_desc_t packed, bias_desc; /* of the channels of a slice */
 	struct onednn_form filter_form;
-	size_t part_bytes; /* of the packed filter of a part of the channels */
+	size_t part_bytes; /* of the packed filter of a slice of the channels */
 	dnnl_memory_t zero;
 	int32_t zero_point;	  /* of the input */
 	struct cpu_finish finish; /* of integers: with the scales of the run */
 	float *scales;
 	int32_t *biases;
-	float *addends; /* of a float result, or NULL; one a channel, too */
-	const struct ir_unary_attrs
-		*real_act; /* of a float result of integers; NULL: it has 8 bits */
+	float *addends; /* of a float result, or NULL; may be one per channel */
+	const struct ir_unary_attrs *real_act; /* of a float result of integers; NULL: 8 bits */
 	bool has_addend;
 	bool each_scale, each_bias, each_addend; /* or one for all */
 	struct worker *workers;
-	size_t scratch_bytes; /* of a thread, without the results before they are in their place */
-	size_t sums_bytes;    /* of these: sums of integers, or a part of the channels */
+	size_t scratch_bytes; /* of a thread, without results that are moved afterwards */
+	size_t sums_bytes;    /* of these: sums of integers, or a slice of the channels */
 };
 
 /* One run. */
@@ -108,7 +108,7 @@ static bool by_channels(const struct conv *c)
 	return c->channels < c->shape.out_c;
 }
 
-/* The first channel of a part of them. The last part begins earlier, so that all have the same size. */
+/* Returns the first channel of a slice; the last slice begins earlier, so that sizes are equal. */
 static int64_t first_channel(const struct conv *c, int64_t part)
 {
 	int64_t first = part * c->channels, last = c->shape.out_c - c->channels;
@@ -116,14 +116,14 @@ static int64_t first_channel(const struct conv *c, int64_t part)
 	return first < last ? first : last;
 }
 
-/* All pixels of all images in one line. */
+/* Views all pixels of all images as one row. */
 static void flatten(struct cpu_conv *g)
 {
 	g->in_h = g->out_h = g->batch * g->out_h * g->out_w;
 	g->in_w = g->out_w = g->batch = 1;
 }
 
-/* The rows of a part that begins at row `first`. */
+/* Returns the rows of a slice that begins at row `first`. */
 static struct form form_of(const struct conv *c, int64_t first)
 {
 	const struct cpu_conv *g = &c->shape;
@@ -155,7 +155,7 @@ static const struct form *find_form(const struct conv *c, int64_t first)
 	return &c->forms[i];
 }
 
-/* False when a part is all padding, or there are too many kinds of parts. */
+/* Lists the forms of slices; false when a slice is all padding, or there are too many forms. */
 static bool list_forms(struct conv *c)
 {
 	for (int64_t first = 0; first < c->shape.out_h; first += c->rows) {
@@ -224,7 +224,7 @@ static int keep_filter_form(struct conv *c, const struct form *form)
 	return 0;
 }
 
-/* Of integers the bias is added to the sums. */
+/* Whether oneDNN adds the bias; for integers it is added to the sums here. */
 static bool has_float_bias(const struct conv *c)
 {
 	return c->has_bias && !c->integer;
@@ -349,7 +349,7 @@ static int pack(const struct cpu_prepared *prepared, const void *from, void *to,
 		pack_parts(c, from, to);
 		return 0;
 	}
-	/* As integers with the zero point 0. */
+	/* As signed integers, whose zero point is 0. */
 	moved = wnn_malloc(bytes);
 	if (!moved)
 		return wnn_error_nomem(err, "a filter");
@@ -360,7 +360,7 @@ static int pack(const struct cpu_prepared *prepared, const void *from, void *to,
 	return 0;
 }
 
-/* What a thread has for the time of the run; NULL where it needs nothing. */
+/* Returns the scratch memory of a thread during the run; NULL when it needs none. */
 static char *room_of(const struct run *run, unsigned int worker)
 {
 	size_t size = run->conv->scratch_bytes + run->conv->sums_bytes;
@@ -368,7 +368,7 @@ static char *room_of(const struct run *run, unsigned int worker)
 	return size ? run->scratch + worker * size : NULL;
 }
 
-/* Calls oneDNN for one part, whose results, or sums of integers, go to `y`. */
+/* Calls oneDNN for one slice, whose results, or sums of integers, go to `y`. */
 static int execute(const struct run *run, const struct form *form, unsigned int worker,
 		   const char *x, int64_t part, void *y)
 {
@@ -409,7 +409,7 @@ static void add_addend(const struct run *run, float *y, const float *x, int64_t 
 	cpu_activate(simd, &run->conv->sum_act, y, n);
 }
 
-/* The results of some channels from where oneDNN left them to their places; the last part has some that another has, too. */
+/* Moves results of a slice of channels; the last slice repeats some of the one before. */
 static void spread_channels(const struct run *run, int64_t part, int64_t pixels, const float *from,
 			    float *y)
 {
@@ -515,7 +515,7 @@ static int run(struct cpu_prepared *prepared, struct cpu_context *cpu, const voi
 	return 0;
 }
 
-/* The largest power of two that is no larger: so many parts are an even share for 2, 4 or 8 threads. */
+/* Returns the largest power of two up to n: it divides work evenly among 2, 4 or 8 threads. */
 static int64_t power_of_two(int64_t n)
 {
 	int64_t power = 1;
@@ -526,8 +526,9 @@ static int64_t power_of_two(int64_t n)
 }
 
 /*
- * Whether parts are some of the channels each: where the filter is larger than the input and than what stays in a cache while the
- * next rows are computed, and few channels are computed twice for it.
+ * Whether slices should be channels instead of rows: when the filter is larger than the input and
+ * than the share of the cache that is left while the next rows are computed, and few channels are
+ * computed twice for it.
  */
 static bool share_channels(struct conv *c, int64_t least, int64_t parts, uint64_t block)
 {
@@ -546,10 +547,10 @@ static bool share_channels(struct conv *c, int64_t least, int64_t parts, uint64_
 	return true;
 }
 
-/* What is shared. Rows of another number may have another form of the filter: then it is the channels, or nothing. */
+/* The axis to divide. Other numbers of rows may need another form of the filter: use channels. */
 enum division { BY_WORK, BY_CHANNELS, WHOLE };
 
-/* Into parts by the shape alone; false when it cannot be divided so. */
+/* Divides the work into slices by the shape alone; false when it cannot be divided so. */
 static bool divide(struct conv *c, int64_t part_work, enum division division)
 {
 	const struct cpu_conv *g = &c->shape;
@@ -674,10 +675,11 @@ static bool is_strided_column(const struct cpu_conv *g)
 }
 
 /*
- * oneDNN 3.7 reads more channels of a single one than there are, also behind the last pixel, and beyond the input where a
- * window sees only padding: its sums of integers then differ from time to time, and those of floats may read what is not mapped.
- * With AMX it also adds what its scratchpad had before to the sums of a strided column, and to those of groups whose input
- * has a zero point.
+ * Whether oneDNN's sums are reliable for this convolution. Version 3.7 reads beyond a single
+ * channel, also behind the last pixel, and beyond the input where a window covers only padding: its
+ * sums of integers then vary, and those of floats may read unmapped memory. With AMX it also adds
+ * stale contents of its scratchpad to the sums of a strided column, and to those of groups whose
+ * input has a zero point.
  */
 static bool sums_are_right(const struct conv *c)
 {

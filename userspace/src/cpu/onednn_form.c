@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Reads the blocked forms of oneDNN's descriptors, and packs operands in them. */
+/* Reads the blocked layouts from oneDNN's descriptors, and packs operands in them. */
 #include "cpu/onednn_form.h"
 
 #include <string.h>
@@ -39,7 +39,10 @@ static void add_axis(struct onednn_form *form, struct onednn_axis axis)
 		form->axes[form->num_axes++] = axis;
 }
 
-/* Of blocks, from the innermost loop out: sets how many elements of each index a block has. */
+/*
+ * Adds the loops within a block, from the innermost out, and sets how many elements of each index a
+ * block has.
+ */
 static void add_inner(struct onednn_form *form, const struct blocks *b, int64_t *block)
 {
 	int64_t place = 1;
@@ -73,7 +76,7 @@ static void add_outer(struct onednn_form *form, const struct blocks *b, const in
 		}
 }
 
-/* Each loop begins where those within it end: then each place is reached once, and none is left out. */
+/* Whether the loops reach each position exactly once: each begins where those within it end. */
 static bool is_dense(const struct onednn_form *form)
 {
 	int64_t place = 1;
@@ -97,8 +100,9 @@ static void turn_about(struct onednn_form *form)
 }
 
 /*
- * What lies behind the elements is not told but by its size. oneDNN has sums of 128 times the weights for inputs with a sign where
- * its instructions have none, and always sums for inputs with a zero point; both in this order, for padded channels.
+ * Finds the sums behind the elements. The descriptor tells only their size: oneDNN has sums of -128
+ * times the weights for signed inputs where its instructions are unsigned, and always sums for
+ * inputs with a zero point; both in this order, for padded channels.
  */
 static bool find_sums(struct onednn_form *form, const struct blocks *b, struct onednn_input input)
 {
@@ -219,7 +223,10 @@ static void walk_all(struct walk *w)
 		       w->form->element);
 }
 
-/* Minus the sum of the weights of a channel, which has strides for input channels, rows and columns. */
+/*
+ * Returns minus the sum of the weights of a channel; strides are those of input channels, rows and
+ * columns.
+ */
 static int32_t sum_of(const int8_t *weights, const int64_t *size, const int64_t *strides)
 {
 	int32_t sum = 0;

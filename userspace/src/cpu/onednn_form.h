@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The forms of packed operands that oneDNN asks for, written by ourselves. Its own reorder of 3.7 writes zeros of the padding over
- * numbers where it does not know the sizes of the caches, as in many virtual machines.
+ * Packs operands in the layouts that oneDNN asks for, without its reorder: that of version 3.7
+ * overwrites numbers with the zeros of the padding where it does not know the sizes of the caches,
+ * as in many virtual machines.
  */
 #ifndef WNN_CPU_ONEDNN_FORM_H
 #define WNN_CPU_ONEDNN_FORM_H
@@ -16,36 +17,40 @@
 
 struct onednn;
 
-/* A loop over a packed operand: so many steps, each of which advances the place in it and an index of the operand. */
+/*
+ * A loop over a packed operand: its number of steps, and by how much each advances the position in
+ * the operand and an index.
+ */
 struct onednn_axis {
 	int64_t count, place, step;
-	int dim; /* which index */
+	int dim; /* the index that it advances */
 };
 
 /*
- * A packed operand of elements of one or four bytes: nested loops, the outermost first, which reach each place once.
- * Indices at or behind `size` are padding, which is zero.
+ * A packed operand of elements of one or four bytes: nested loops, the outermost first, which reach
+ * each position once. Indices at or behind `size` are padding, which is zero.
  */
 struct onednn_form {
 	int rank, num_axes;
 	int64_t size[ONEDNN_MAX_RANK];
 	struct onednn_axis axes[ONEDNN_MAX_AXES];
 	size_t element, data_bytes; /* data_bytes: of the elements, with padding */
-	size_t bytes;		    /* of all, at least data_bytes */
+	size_t bytes;		    /* of everything, at least data_bytes */
 	/*
-	 * Where there is what convolutions of integers need beside their filter, an int32 for each channel: the sum of its weights
-	 * times -128, for inputs with a sign, and times -1, for inputs with a zero point. 0: it is not there.
+	 * Offsets of what convolutions of integers need beside their filter, an int32 for each
+	 * channel: the sum of its weights times -128, for signed inputs, and times -1, for inputs
+	 * with a zero point. 0: absent.
 	 */
 	size_t sums_128, sums;
 	int64_t group; /* channels of a group there */
 };
 
-/* What the input of a convolution of integers has; of all other operands nothing. */
+/* Properties of the input of a convolution of integers; all other operands have none of them. */
 struct onednn_input {
 	bool is_signed, has_zero_point;
 };
 
-/* False for a form that is not known, or that would need more than what is written here. */
+/* Reads the layout; false when it is unknown, or would need more than this file writes. */
 bool onednn_form_read(const struct onednn *dnn, const_dnnl_memory_desc_t desc,
 		      struct onednn_input input, struct onednn_form *form);
 

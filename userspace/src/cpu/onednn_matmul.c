@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Products of float32 on oneDNN. Of computed matrices, a call multiplies some rows of one, or several whole
- * matrices where these lie one behind the other. Of a constant matrix that is larger than the lines it is
- * multiplied with, a call has some columns, so that all calls together read it once. (Other constant matrices
- * are filters of convolutions, onednn_conv.c.) What a call has depends on the shape alone.
+ * Products of float32 on oneDNN. For two computed matrices, a call multiplies some rows of one, or
+ * several whole matrices where these are contiguous. For a constant matrix that is larger than the
+ * rows it is multiplied with, a call has some columns, so that all calls together read it once.
+ * (Other constant matrices are filters of convolutions, onednn_conv.c.) The division depends on the
+ * shape alone.
  */
 #include "cpu/onednn.h"
 
@@ -15,16 +16,19 @@
 #include "cpu/onednn_form.h"
 #include "util/malloc.h"
 
-/* As many calls share the work of a node, where there is enough for them; and the rows of one at least. */
+/*
+ * The calls that share the work of a node, where there is enough for them; and the least rows of
+ * one.
+ */
 #define CALLS	 4
 #define MIN_ROWS 64
-/* Columns of a call: a multiple of COLUMNS; and as many calls at the most. */
+/* Columns of a call are a multiple of COLUMNS; and the most such calls. */
 #define COLUMNS	  64
 #define MAX_PARTS 8
-/* A product with fewer lines takes the time that reading the matrix takes. */
+/* Products of fewer rows are limited by reading the matrix. */
 #define MIN_LINES 8
 
-/* Calls with the same number of rows and columns; the last ones of a matrix may have fewer. */
+/* Calls with equal numbers of rows and columns; the last ones of a matrix may have fewer. */
 struct form {
 	int64_t rows, columns;
 	dnnl_memory_desc_t src, weights, dst, bias;
@@ -45,9 +49,13 @@ struct matmul {
 	struct cpu_shape y;
 	int64_t sa[IR_MAX_RANK], sb[IR_MAX_RANK];
 	int64_t m, n, k, batches;
-	/* Matrices and rows of a call, calls for the rows of a matrix; columns of a call, calls for these. */
+	/*
+	 * Matrices and rows of a call, calls for the rows of a matrix; columns of a call, calls for
+	 * these.
+	 */
 	int64_t together, rows, parts, columns, across;
-	bool constant; /* the second matrix, which is packed, the columns of each call by themselves */
+	/* The second matrix, which is packed, the columns of each call by themselves. */
+	bool constant;
 	size_t part_bytes;
 	bool has_bias;
 	struct form forms[2];
@@ -78,7 +86,7 @@ static void finish_line(const struct run *run, float *c, int64_t n)
 	cpu_activate(simd, &attrs->act, c, n);
 }
 
-/* Over lines that may not be whole ones. */
+/* Applies the activation to rows of which a call has only some columns. */
 static void finish(const struct run *run, const struct form *form, float *c)
 {
 	const struct matmul *mm = run->mm;
@@ -90,7 +98,7 @@ static void finish(const struct run *run, const struct form *form, float *c)
 		finish_line(run, c, lines * mm->n);
 }
 
-/* Where a call begins. */
+/* The position at which a call begins. */
 struct place {
 	int64_t column, row, at; /* at: the first result of its first matrix */
 	const void *b;
@@ -353,7 +361,7 @@ static void divide(struct matmul *mm, int64_t part_work)
 	mm->parts = (mm->m + mm->rows - 1) / mm->rows;
 }
 
-/* All lines are multiplied with one matrix; false where that is not the larger one. */
+/* Sets up a constant matrix for all rows; false when it is not the larger operand. */
 static bool set_constant(struct matmul *mm, const struct ir_node *node)
 {
 	struct cpu_as_conv as;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* The products of convolutions in Winograd's way (winograd.c) on oneDNN, where it has fast ones that read a filter packed before. */
+/*
+ * The products of Winograd's algorithm (winograd.c) on oneDNN, where it has fast kernels that read
+ * a packed filter.
+ */
 #include "cpu/onednn.h"
 
 #include "cpu/onednn_form.h"
@@ -112,7 +115,7 @@ static int describe_products(struct state *s, struct products *p)
 	return ret ? -1 : 0;
 }
 
-/* The first ones choose the form of the filter. */
+/* Makes the products; those of the first form choose the layout of the filter. */
 static int make_products(struct state *s, struct products *p)
 {
 	const struct onednn *dnn = s->dnn;

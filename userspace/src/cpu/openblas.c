@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Loads OpenBLAS. */
+/* Loads OpenBLAS when a kernel first needs it. */
 #include "cpu/openblas.h"
 
 #include <dlfcn.h>
@@ -10,7 +10,10 @@
 #include "cpu/fast.h"
 #include "cpu/room.h"
 
-/* What it maps: itself, and for each thread of its own and each that calls it a buffer, and a stack. */
+/*
+ * Address space that OpenBLAS maps: its code, and for each of its threads and each calling thread a
+ * buffer and a stack.
+ */
 #define IMAGE_BYTES  (64 * CPU_MIB)
 #define BUFFER_BYTES (136 * CPU_MIB)
 
@@ -31,7 +34,9 @@ static uint64_t own_threads(void)
 	return n > 0 && n < CPU_COUNT(&set) ? (uint64_t)n : (uint64_t)CPU_COUNT(&set);
 }
 
-/* Where it cannot map memory, OpenBLAS tries again for ever: so this is tried before. */
+/*
+ * Checks that the address space is available: OpenBLAS retries for ever when it cannot map memory.
+ */
 static int check_room(const struct cpu_context *cpu, struct wnn_error *err)
 {
 	uint64_t bytes = IMAGE_BYTES + (own_threads() - 1 + cpu->threads) * BUFFER_BYTES;

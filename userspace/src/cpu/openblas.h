@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * OpenBLAS, which is loaded when it is needed first: it starts threads and takes memory as soon as it
- * is there, and where address space is limited it waits for ever.
+ * OpenBLAS, loaded on first use: it starts threads and maps memory as soon as it is loaded, and
+ * waits for ever when the address space is too small.
  */
 #ifndef WNN_CPU_OPENBLAS_H
 #define WNN_CPU_OPENBLAS_H
@@ -17,7 +17,7 @@ struct openblas {
 	__typeof__(openblas_get_corename) *get_corename;
 };
 
-/* What cpu_blas_load() has loaded. */
+/* The functions that cpu_blas_load() has loaded. */
 extern struct openblas openblas;
 
 #endif

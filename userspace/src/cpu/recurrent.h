@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the kernels of recurrent networks read out of a node: sizes, operands, the order of
- * gates.
+ * Sizes, operands and the order of gates of a recurrent network, read from its node; for the
+ * kernels.
  */
 #ifndef WNN_CPU_RECURRENT_H
 #define WNN_CPU_RECURRENT_H

@@ -5,7 +5,7 @@
 #include "cpu/element.h"
 #include "cpu/reference.h"
 
-/* NaN wins, and +0 is greater than -0, which fmax() leaves open. */
+/* NaN wins, and +0 is greater than -0; fmax() leaves both open. */
 static double maximum(double a, double b)
 {
 	if (isnan(a) || isnan(b))
@@ -49,7 +49,7 @@ static uint64_t power(uint64_t base, uint64_t exponent)
 	return r;
 }
 
-/* A negative exponent gives what truncation of the true quotient gives; 0 to a negative power is 0. */
+/* A negative exponent gives the true quotient truncated; 0 to a negative power is 0. */
 static int64_t power_int(int64_t a, int64_t b, bool is_unsigned)
 {
 	if (is_unsigned || b >= 0)

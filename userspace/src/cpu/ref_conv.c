@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Reference: convolutions, pooling, matrix products. Sums are taken in double, exactly for integers. */
+/*
+ * Reference: convolutions, pooling, matrix products. Sums are taken in double, exactly for
+ * integers.
+ */
 #include <math.h>
 
 #include "cpu/element.h"
@@ -121,7 +124,7 @@ static struct conv conv_of(const struct ir_node *node, const void *const *in)
 	};
 }
 
-/* A result by its place in memory, which is in the order of the axes; *channel becomes its own. */
+/* Computes result i in row-major order; *channel becomes its channel. */
 static double conv_result(const struct conv *c, int64_t i, int64_t *channel)
 {
 	int64_t n = i / c->y.sn, o = i / c->y.sc % c->y.c, h = i / c->y.sh % c->y.h,
@@ -147,7 +150,10 @@ void cpu_ref_conv(const struct ir_node *node, const void *const *in, void *const
 	}
 }
 
-/* What a float result is made of: the sum, a scale, an addend or NULL; each step is rounded to float32. */
+/*
+ * Computes a float result from the sum, a scale, an addend or NULL; each step is rounded to
+ * float32.
+ */
 static double real_of_sum(const struct ir_node *node, const void *addend, int64_t sum, float scale,
 			  int64_t o)
 {
@@ -441,7 +447,10 @@ void cpu_ref_pool(const struct ir_node *node, const void *const *in, void *const
 				}
 }
 
-/* The sum of the integers in a window, without their zero points; *count becomes the number that they are divided by. */
+/*
+ * Returns the sum of the integers in a window, without their zero points; *count becomes the
+ * divisor of the average.
+ */
 static int64_t pool_int_sum(const struct pool *p, struct window win, int64_t zero, int64_t *count)
 {
 	int64_t sum = 0, at;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reference: gather and scatter. Indices beyond a dimension of n are clamped to [-n, n),
- * negative ones count from the end. Updates of scatter are stored in the order of the indices,
- * so the last of several for one element stays.
+ * Reference: gather and scatter. Indices are clamped to [-n, n) of a dimension of n, negative ones
+ * count from the end. Updates of scatter are stored in the order of the indices, so the last of
+ * several for one element stays.
  */
 #include "cpu/element.h"
 
@@ -61,7 +61,7 @@ static int64_t of_coordinates(const struct indexed *x, int64_t i)
 	return offset;
 }
 
-/* Where in the input the element i of what is gathered or scattered lies. */
+/* Returns the position in the input of element i of what is gathered or scattered. */
 static int64_t locate(const struct indexed *x, int64_t i)
 {
 	switch (x->node->attrs.gather.kind) {

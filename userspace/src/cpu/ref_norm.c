@@ -30,8 +30,8 @@ void cpu_ref_batchnorm(const struct ir_node *node, const void *const *in, void *
 }
 
 /*
- * Normalizes data of shape s over `axes` (a mask). Element i of the result uses scale and bias at the offset that
- * param_stride gives for its index.
+ * Normalizes data of shape s over `axes` (a mask). Element i of the result uses scale and bias at
+ * the offset that param_stride gives for its index.
  */
 static void normalize(const struct ir_node *node, struct cpu_shape s, const void *const *in,
 		      void *const *out, uint32_t axes, const int64_t *param_stride)

@@ -34,7 +34,7 @@ void cpu_ref_quantize(const struct ir_node *node, const void *const *in, void *c
 	}
 }
 
-/* An operand of one scale and zero point: its integers, scale and zero point, as they follow each other. */
+/* The integers, scale and zero point of an operand, in the order of the node's operands. */
 struct quantized {
 	enum ir_dtype dtype;
 	const void *data;

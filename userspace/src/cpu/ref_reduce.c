@@ -220,7 +220,7 @@ void cpu_ref_arg(const struct ir_node *node, const void *const *in, void *const 
 	}
 }
 
-/* Whether the k-th element of a line comes before that at `at`, in an order that no two share. */
+/* Whether the k-th element of a row comes before that at `at`, in an order without ties. */
 static bool comes_before(const struct ir_node *node, const void *in, const struct group *g,
 			 int64_t k, int64_t at)
 {
@@ -239,7 +239,7 @@ static bool comes_before(const struct ir_node *node, const void *in, const struc
 	return order ? (order > 0) == node->attrs.arg.max : k < at;
 }
 
-/* Each is the first of those that come behind the one before. */
+/* Each result is the first of the elements that come behind the one before it. */
 void cpu_ref_topk(const struct ir_node *node, const void *const *in, void *const *out)
 {
 	const struct ir_type *type = &node->results[0]->type;

@@ -3,7 +3,7 @@
 #include "cpu/element.h"
 #include "cpu/reference.h"
 
-/* Where along an axis a result comes from. */
+/* The position along an axis that a result is interpolated from. */
 struct position {
 	int64_t lo, hi;
 	int64_t rest, units; /* the weight of hi is rest / units */

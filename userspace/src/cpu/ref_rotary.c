@@ -3,7 +3,7 @@
 #include "cpu/element.h"
 #include "cpu/reference.h"
 
-/* Strides of cosines or sines over half rows, and the distance of those of the second half. */
+/* Sets the strides of cosines or sines over half rows; returns the distance of the second half. */
 static int64_t angle_strides(const struct ir_type *type, const struct cpu_shape *halves,
 			     int64_t *stride)
 {

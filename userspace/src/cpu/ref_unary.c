@@ -182,7 +182,10 @@ static void store_int_as_float(enum ir_dtype from, enum ir_dtype to, void *out, 
 {
 	float f = from == IR_U64 ? (float)(uint64_t)v : (float)v;
 
-	/* Integers beyond float's 24 bits are infinite in binary16: one rounding decides either way. */
+	/*
+	 * Integers beyond float's 24 bits are infinite in binary16: one rounding decides either
+	 * way.
+	 */
 	if (to == IR_F16)
 		((uint16_t *)out)[i] = wnn_float_to_half(f);
 	else

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The reference kernels: one function an operator, slow and obvious. in/out as for cpu_run_node(). */
+/*
+ * The reference kernels: one function an operator, slow and obvious. in/out as for cpu_run_node().
+ */
 #ifndef WNN_CPU_REFERENCE_H
 #define WNN_CPU_REFERENCE_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Looks for address space by mapping it for a moment. */
+/* Tests for address space by mapping it for a moment. */
 #include "cpu/room.h"
 
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether there is address space for a library that would not say when it has none. */
+/* Checks for address space, for libraries that do not report when they have none. */
 #ifndef WNN_CPU_ROOM_H
 #define WNN_CPU_ROOM_H
 
@@ -8,7 +8,10 @@
 
 #define CPU_MIB ((uint64_t)1 << 20)
 
-/* False when so many bytes cannot be mapped as address space is limited; then sets what it is limited to. */
+/*
+ * False when so many bytes cannot be mapped because address space is limited; *limit is the limit
+ * then.
+ */
 bool cpu_has_room(uint64_t bytes, uint64_t *limit);
 
 #endif

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The one place that calls OpenBLAS, with one thread each from the threads of the pool. Its number of
- * threads is global to the process and may be the application's own setting (also
- * openblas_set_num_threads_local() of 0.3.29 sets it for everybody): it is saved by the first that
- * comes in and put back by the last that goes out.
+ * The only file that calls OpenBLAS, with one thread each from the threads of the pool. Its number
+ * of threads is global to the process and may be the application's own setting (in 0.3.29 even
+ * openblas_set_num_threads_local() sets it for all threads): the first caller saves it, and the
+ * last one restores it.
  */
 #include <pthread.h>
 
@@ -11,9 +11,9 @@
 #include "cpu/openblas.h"
 
 /*
- * A product is cut by its shape alone: which of its kernels OpenBLAS takes depends on the sizes of a
- * call, and results are not to depend on the number of threads. It copies the other matrix for every
- * part, so that these are few and wide.
+ * A product is divided by its shape alone: OpenBLAS chooses its kernels by the sizes of a call, and
+ * results must not depend on the number of threads. OpenBLAS copies the other matrix for every
+ * slice, so these are few and wide.
  */
 #define MAX_PARTS 8
 #define MIN_PART  256
@@ -43,7 +43,7 @@ void cpu_blas_leave(void)
 
 void cpu_blas_multiply(const struct cpu_product *p)
 {
-	/* A product with one line needs no packing of the matrix. */
+	/* A product of one row needs no packing of the matrix. */
 	if (p->m == 1)
 		openblas.sgemv(CblasRowMajor, p->tb ? CblasNoTrans : CblasTrans,
 			       (blasint)(p->tb ? p->n : p->k), (blasint)(p->tb ? p->k : p->n),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The levels of vector instructions that this build and this processor have. */
+/* Chooses among the levels of vector instructions that this build and this processor have. */
 #include "cpu/simd_fill.h"
 
 #include <pthread.h>
@@ -45,7 +45,7 @@ const struct cpu_simd *cpu_simd_level(enum cpu_level level)
 	return levels[level].name ? &levels[level] : NULL;
 }
 
-/* QEMU computes fused multiply-adds by software, some ten times slower than what they consist of. */
+/* QEMU emulates fused multiply-adds in software, some ten times slower than a product and a sum. */
 static bool is_emulated(void)
 {
 #ifdef CPU_SIMD_X86

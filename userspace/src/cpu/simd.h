@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Inner loops that are compiled once for each level of vector instructions. A level is a table of
- * functions; cpu_simd_best() picks one at run time, tests go through all that the host has. What depends on the level
- * asks that of its context (cpu_set_level()), never cpu_simd_best().
+ * functions; cpu_simd_best() picks one at run time, tests use all that the host has. Code that
+ * depends on the level takes that of its context (cpu_set_level()), never cpu_simd_best().
  */
 #ifndef WNN_CPU_SIMD_H
 #define WNN_CPU_SIMD_H
@@ -11,16 +11,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Floats that a buffer holds behind its end wherever whole vectors are read or written. */
+/* Floats behind the end of a buffer that whole vectors may read or write. */
 #define CPU_SLACK 64
 
 #define CPU_MAX_ROWS  14 /* of a tile */
 #define CPU_MAX_LANES 16
 
 /*
- * One tile of a matrix product, C[rows][columns] = A * B * factor + what is added, then kept between lo and hi.
- * Columns are one or two vectors. Rows of B need not be evenly spaced: B[k][n] is b[at[k] + n]; with at NULL they
- * lie one behind the other, as long as the tile is wide. A is packed; or, where at is NULL, with lda it is read as it is.
+ * One tile of a matrix product: C[rows][columns] = A * B * factor + addends, clamped to lo and hi.
+ * Columns are one or two vectors. Rows of B need not be equidistant: B[k][n] is b[at[k] + n]; with
+ * at NULL they are contiguous, each as long as the tile is wide. A is packed; with at NULL and lda,
+ * it is read row-major.
  */
 struct cpu_tile {
 	int64_t depth;
@@ -33,16 +34,20 @@ struct cpu_tile {
 	/* The factor of the sums, where it is not 1. */
 	bool scaled;
 	float factor;
-	/* Added last, where a large one is rounded once: C itself, and one a row or one a column, or NULL. */
+	/*
+	 * Addends, which come last, so that a large one is rounded once: C itself, and one per row
+	 * or one per column, or NULL.
+	 */
 	bool add;
 	const float *row_bias, *column_bias;
 	float lo, hi; /* -INFINITY and INFINITY: all values stay, NaN too */
 };
 
 /*
- * Packs the B of a tile: `depth` rows of n floats, row k in pieces from from[at[k] + place[i]] on that go to begin[i] of
- * the row. Rows are as far apart as the one or two vectors are wide that n floats need. With `loose`, such a width
- * may be read from where any piece begins. It may be written behind the last row; floats behind the n-th are undefined.
+ * Packs the B of a tile: `depth` rows of n floats. Row k is copied in runs: run i begins at
+ * from[at[k] + place[i]] and goes to begin[i] of the packed row. Packed rows are one or two vectors
+ * apart, as n floats need. With `loose`, so many floats may be read from the begin of any run. The
+ * function may write behind the last row; floats behind the n-th of a row are undefined.
  */
 struct cpu_pack {
 	float *to;
@@ -54,7 +59,9 @@ struct cpu_pack {
 	int64_t place[2 * CPU_MAX_LANES], begin[2 * CPU_MAX_LANES];
 };
 
-/* Lines of n floats each that are made from others, `every`-th floats of which are read. */
+/*
+ * Rows of n floats each that are computed from other rows, each `every`-th float of which is read.
+ */
 struct cpu_lines {
 	float *to;
 	const float *from;
@@ -62,7 +69,11 @@ struct cpu_lines {
 	/* For copies, which read no float at or behind from[from_size]. */
 	int64_t from_size, every;
 	float lo,
-		hi; /* for windows: results are kept between them; -INFINITY and INFINITY: all stay, NaN too */
+		/*
+		 * For windows: results are clamped to them; -INFINITY and INFINITY: none is
+		 * changed, NaN included.
+		 */
+		hi;
 };
 
 enum cpu_fold { CPU_FOLD_SUM, CPU_FOLD_ABS, CPU_FOLD_SQUARES, CPU_FOLD_MAX, CPU_FOLD_MIN };
@@ -71,10 +82,10 @@ enum cpu_fold { CPU_FOLD_SUM, CPU_FOLD_ABS, CPU_FOLD_SQUARES, CPU_FOLD_MAX, CPU_
 struct cpu_normal {
 	double mean, factor;
 	const float *scale, *bias;
-	bool each; /* one for each element of a line; else one for all */
+	bool each; /* one for each element of a row; else one for all */
 };
 
-/* From sums of integer products to results of 8 bits: the formula of QCONV in ir/ops.def. */
+/* Converts sums of integer products to results of 8 bits: the formula of QCONV in ir/ops.def. */
 struct cpu_finish {
 	const float *scale; /* one a channel, like the bias */
 	const int32_t *bias;
@@ -91,7 +102,10 @@ struct cpu_integers {
 	float least, most; /* of the integer */
 };
 
-/* A line of results of a depthwise 3x3 in channels-last order, where all windows lie within the input from left to right. */
+/*
+ * A row of results of a depthwise 3x3 in channels-last layout, all windows of which lie within the
+ * input from left to right.
+ */
 struct cpu_pixels {
 	float *y;
 	const float *x[3];	    /* of each tap's line, the first pixel that is read */
@@ -105,8 +119,9 @@ struct cpu_pixels {
 #define CPU_WEIGHED_LINES 4
 
 /*
- * Weights of 4 or 8 bits, one or two vectors of columns wide. A weight is (q - zero) * scale. Integers of 8 bits are
- * signed, those of 4 are not: each byte has two of them, which belong to the first vector (low half) and to the second.
+ * Weights of 4 or 8 bits, one or two vectors of columns wide. A weight is (q - zero) * scale. 8-bit
+ * integers are signed, 4-bit ones are unsigned: each byte has two, for the first vector (low half)
+ * and for the second.
  */
 struct cpu_weights {
 	const int8_t *q; /* [depth][columns] */
@@ -116,7 +131,10 @@ struct cpu_weights {
 	const int8_t *zero;   /* the same; NULL: they are 0, which is not for 4 bits */
 };
 
-/* Some lines, CPU_WEIGHED_LINES at the most, that meet such weights. Then comes the bias of each column, or NULL. */
+/*
+ * Rows, at most CPU_WEIGHED_LINES, to multiply with such weights; then the bias of each column is
+ * added, or NULL.
+ */
 struct cpu_weighted {
 	int64_t lines, lda, ldy;
 	const float *a, *bias;
@@ -137,14 +155,20 @@ struct cpu_simd {
 	void (*transpose)(float *y, int64_t ldy, const float *x, int64_t ldx, int64_t rows,
 			  int64_t columns);
 	/*
-	 * Element i of a line is the combination over t of from[at[t] + i] and start, with CPU_WINDOW_DOT times
-	 * w[t] and start last. Reads up to CPU_SLACK floats more than a line.
+	 * Element i of a row combines from[at[t] + i] over all t, times w[t] with CPU_WINDOW_DOT,
+	 * and start: first, or last with CPU_WINDOW_DOT. Reads up to CPU_SLACK floats beyond a row.
 	 */
 	void (*window)(enum cpu_window kind, const struct cpu_lines *lines, const int64_t *at,
 		       const float *w, int64_t taps, float start);
-	/* Depthwise 3x3 with stride 1, which reads two more lines. Up to CPU_SLACK floats more than a line, too. */
+	/*
+	 * Depthwise 3x3 with stride 1, which reads two more rows, and up to CPU_SLACK floats beyond
+	 * a row.
+	 */
 	void (*window_3x3)(const struct cpu_lines *lines, const float *w, float bias);
-	/* The same of a line x[t] for each tap and, for CPU_WINDOW_DOT, w[t][n] and a bias or NULL. n floats exactly. */
+	/*
+	 * Combines a row x[t] for each tap with, for CPU_WINDOW_DOT, w[t][n] and a bias or NULL.
+	 * Reads and writes exactly n floats.
+	 */
 	void (*lines)(enum cpu_window kind, float *y, int64_t n, const float *const *x,
 		      const float *w, int64_t taps, const float *bias);
 	void (*pixels_3x3)(const struct cpu_pixels *pixels);
@@ -164,32 +188,36 @@ struct cpu_simd {
 	void (*to_halves)(uint16_t *y, const float *x, int64_t n);
 	void (*from_halves)(float *y, const uint16_t *x, int64_t n);
 	void (*round_halves)(float *y, int64_t n);
-	/* softmax of lines of n floats each, one behind the other; x may be y */
+	/* softmax of contiguous rows of n floats each; x may be y */
 	void (*softmax)(float *y, const float *x, int64_t lines, int64_t n);
-	/* softmax of columns that lie side by side: `step` floats from one element to the next */
+	/* softmax of interleaved columns: `step` floats from one element to the next */
 	void (*softmax_columns)(float *y, const float *x, int64_t n, int64_t step, int64_t columns);
-	/* Of a line; CPU_FOLD_SQUARES: of the distances from the centre. NaN is the largest and the smallest. */
+	/*
+	 * Folds a row; CPU_FOLD_SQUARES: the squared distances from the centre. NaN is the largest
+	 * and the smallest element.
+	 */
 	double (*fold)(enum cpu_fold kind, const float *x, int64_t n, double centre);
 	/* Folds x[i] into y[i]. */
 	void (*fold_line)(enum cpu_fold kind, double *y, const float *x, int64_t n);
 	void (*normalize)(const struct cpu_normal *normal, float *y, const float *x, int64_t n);
 	/*
-	 * n channels, at least CPU_MAX_LANES, of 4x4 pixels x; the 16 results are `step` floats apart. And
-	 * back to 2x2 pixels y, with the bias and kept between lo and hi; false when some are not finite.
+	 * Winograd's transform of n channels, at least CPU_MAX_LANES, of 4x4 pixels x; the 16
+	 * results are `step` floats apart. And back to 2x2 pixels y, with the bias and clamped to
+	 * lo and hi; false when some are not finite.
 	 */
 	void (*winograd_in)(float *v, int64_t step, const float *const *x, int64_t n);
 	bool (*winograd_out)(float *const *y, const float *m, int64_t step, const float *bias,
 			     float lo, float hi, int64_t n);
-	/* Pixels of n channels. */
+	/* Finishes pixels of n channels. */
 	void (*finish)(const struct cpu_finish *finish, uint8_t *y, const int32_t *sums,
 		       int64_t pixels, int64_t n);
 	/*
-	 * The same of n sums that are float32, and of integers that are added to them, or NULL. The scale and the
-	 * bias, which may be NULL, are one for all or one each.
+	 * Finishes n sums that are float32, plus integers or NULL. Scale and bias, which may be
+	 * NULL, are one for all or one each.
 	 */
 	void (*finish_floats)(const struct cpu_finish *finish, uint8_t *y, const float *sums,
 			      const int32_t *before, bool each_scale, bool each_bias, int64_t n);
-	/* y = x - zero of bytes; and y += x, where x are integers. */
+	/* widen: y = x - zero of bytes; add_floats: y += x, where x are integral. */
 	void (*widen)(float *y, const uint8_t *x, bool is_signed, int32_t zero, int64_t n);
 	void (*add_floats)(int32_t *y, const float *x, int64_t n);
 	void (*integers)(const struct cpu_integers *op, uint8_t *y, const uint8_t *a,

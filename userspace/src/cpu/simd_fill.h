@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files that are compiled for every level give to the table of their level. */
+/*
+ * The functions with which the files that are compiled for every level fill the table of their
+ * level.
+ */
 #ifndef WNN_CPU_SIMD_FILL_H
 #define WNN_CPU_SIMD_FILL_H
 

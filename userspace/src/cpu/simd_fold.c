@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Sums and extremes of lines, and lines set to a mean and a variance. Sums are taken in double. */
+/*
+ * Sums and extremes of rows, and rows that are normalised to a mean and a variance. Sums are
+ * computed in double.
+ */
 #include "cpu/simd_fill.h"
 
 #define INLINE static inline __attribute__((always_inline))
@@ -101,7 +104,7 @@ static double fold(enum cpu_fold kind, const float *x, int64_t n, double centre)
 	}
 }
 
-/* --- A line of results --- */
+/* --- A row of results --- */
 
 #define EACH(expression)                                   \
 	do {                                               \

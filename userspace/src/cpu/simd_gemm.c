@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* The tiles of a matrix product, one function for each number of rows and of vectors of columns, and how matrices are packed. */
+/*
+ * The tiles of a matrix product, one function for each number of rows and of vectors of columns;
+ * packing and transposing of matrices.
+ */
 #include <string.h>
 
 #include "cpu/simd_fill.h"
@@ -9,12 +12,15 @@
 #define EACH_ROW(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13)
 
 /*
- * Steps that are summed up by themselves before they are added to the others: what is rounded grows with
- * the number of terms that a sum has seen.
+ * Steps that are added up separately before they are added to the others: the rounding error grows
+ * with the number of terms that a sum has seen.
  */
 #define RUN 128
 
-/* A variable for each row, as compilers keep these in registers, and arrays not always. Rows from `rows` on are dead code. */
+/*
+ * A variable for each row, because compilers keep variables in registers, but not always arrays.
+ * Rows from `rows` on are dead code.
+ */
 #define DECLARE(i) vec p##i = { 0 }, q##i = { 0 };
 #define STEP(i, factor)                                               \
 	if (rows > i) {                                               \
@@ -106,7 +112,10 @@ INLINE void tile(const struct cpu_tile *t, const int rows, const int vecs)
 	__asm__("" : "+r"(kept));
 	for (int64_t end = RUN; k < t->depth; end += RUN) {
 		end = end < t->depth ? end : t->depth;
-		/* Unrolled, a packed B takes a sixth fewer instructions, which counts where two threads share a core. */
+		/*
+		 * Unrolled, a packed B takes a sixth fewer instructions, which matters where two
+		 * threads share a core.
+		 */
 		if (at)
 			for (; k < end; k++, a += rows) {
 				b0 = load(b + at[k]);
@@ -176,7 +185,7 @@ EACH_ROW(FUNCTIONS)
 
 /* --- Packing --- */
 
-/* Whole vectors: what they write behind a piece the next one or the next row overwrites. */
+/* Copies whole vectors: the next run or the next row overwrites what they write behind a run. */
 INLINE void pack_pieces(const struct cpu_pack *pack, const int pieces, const int vecs)
 {
 	const struct cpu_pack p = *pack; /* a copy, which no store can change */
@@ -230,7 +239,7 @@ static void pack(const struct cpu_pack *p)
 
 typedef float four __attribute__((vector_size(16), may_alias, aligned(4)));
 
-/* Four lines of four, a block that every level has registers for. */
+/* Transposes four rows of four, a block for which every level has registers. */
 INLINE void transpose_block(float *y, int64_t ldy, const float *x, int64_t ldx)
 {
 	four a = *(const four *)x, b = *(const four *)(x + ldx);
@@ -254,7 +263,7 @@ INLINE void transpose_each(float *y, int64_t ldy, const float *x, int64_t ldx, c
 			y[j * ldy + i] = x[i * ldx + j];
 }
 
-/* Fewer lines, or shorter ones, than a block has. */
+/* Transposes fewer rows, or shorter ones, than a block has. */
 static void transpose_few(float *y, int64_t ldy, const float *x, int64_t ldx, int64_t rows,
 			  int64_t columns)
 {
@@ -264,7 +273,7 @@ static void transpose_few(float *y, int64_t ldy, const float *x, int64_t ldx, in
 		transpose_each(y, ldy, x, ldx, rows, columns);
 }
 
-/* Four columns of SIX lines, as they lie one behind the other in y. */
+/* Four columns of SIX rows, contiguous in y. */
 #define SIX 6
 
 INLINE void transpose_six(float *y, const float *x, int64_t ldx)
@@ -287,7 +296,7 @@ INLINE void transpose_six(float *y, const float *x, int64_t ldx)
 	*(four *)(y + 20) = __builtin_shufflevector(high[1], high[2], 2, 3, 6, 7);
 }
 
-/* Four columns of three lines, the colours of pixels, as they lie one behind the other in y. */
+/* Transposes four columns of three rows, the colours of pixels; they are contiguous in y. */
 INLINE void transpose_three(float *y, const float *x, int64_t ldx)
 {
 	four a = *(const four *)x, b = *(const four *)(x + ldx), c = *(const four *)(x + 2 * ldx);
@@ -301,7 +310,9 @@ INLINE void transpose_three(float *y, const float *x, int64_t ldx)
 	*(four *)(y + 8) = __builtin_shufflevector(ca, cb, 0, 1, 4, 5);
 }
 
-/* The last block of a line and the last lines of blocks go back to the end. */
+/*
+ * Transposes in blocks; the last block of a row, and the last rows of blocks, overlap those before.
+ */
 static void transpose(float *y, int64_t ldy, const float *x, int64_t ldx, int64_t rows,
 		      int64_t columns)
 {

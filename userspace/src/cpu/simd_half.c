@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* float16 to and from float32. A rest that fills no vector is computed in one, so that it has the same bits. */
+/*
+ * Converts float16 to and from float32. A rest that fills no vector is computed in one, so that it
+ * has equal bits.
+ */
 #include <string.h>
 
 #include "cpu/simd.h"

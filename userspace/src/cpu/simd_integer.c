@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
- * Loops over integers of 8 bits whose results are defined to the bit: this file is compiled without fusing
- * products and sums.
+ * Loops over 8-bit integers whose results are defined to the bit: this file is compiled without
+ * fused multiply-adds.
  */
 #include "cpu/simd.h"
 #include "cpu/simd_fill.h"
 #include "ir/ir.h"
 
-/* Adding and taking away this number rounds to the nearest even integer what is well below it. */
+/*
+ * Adding and subtracting this number rounds a number that is well below it to the nearest even
+ * integer.
+ */
 #define WHOLE 0x1.8p23f
-/* What is beyond this is beyond both types, whatever the zero point. */
+/* Numbers beyond this are beyond both types, whatever the zero point. */
 #define BEYOND 1000.0f
 
 static inline float rounded(float v)
@@ -39,7 +42,10 @@ static void finish(const struct cpu_finish *f, uint8_t *restrict y, const int32_
 				       hi);
 }
 
-/* --- The same of float32 that are integers: a piece at a time, which stays in the nearest cache --- */
+/*
+ * --- Finishing of float32 sums that are integral: in chunks, which stay in the first-level cache
+ * ---
+ */
 
 #define PIECE 512
 

@@ -40,8 +40,8 @@ static float six(float v)
 }
 
 /*
- * Vectors that are computed step by step together: each step waits for the one before, and processors do not look
- * far enough ahead to find another vector's to fill the time with.
+ * Vectors that are computed step by step together: each step waits for the one before, and
+ * processors do not look far enough ahead to find independent instructions of another vector.
  */
 #define GROUP 4
 
@@ -72,19 +72,22 @@ INLINE struct group next_term(struct group p, struct group x, float c)
 	return p;
 }
 
-/* Powers of 2 from -151, which makes 0, to 0, times this many, which keeps them where float32 has all digits. */
+/*
+ * A factor 2^POWER_FACTOR keeps the powers of 2 from -151, which becomes 0, to 0 where float32 has
+ * all digits.
+ */
 #define POWER_FACTOR 24
 #define LEAST_POWER  (-127 - POWER_FACTOR)
 
-/* What it is added to is rounded to a whole number, which its last bits are. */
+/* Adding this rounds a number to an integer, which is then in the last bits. */
 #define WHOLE  0x1.8p23f
 #define LOG2_E 0x1.715476p+0f
 #define LN_2   0x1.62e43p-1f
 
 /*
- * e^(x + lost) * 2^(POWER_FACTOR - m) to about one unit in the last place; `of` is the bits of m + WHOLE, plus LEAST_POWER.
- * With n * ln(2) taken away from it, e^r is a polynomial. What becomes 0 is multiplied by 0: results that
- * underflow take some processors a hundred cycles.
+ * e^(x + lost) * 2^(POWER_FACTOR - m) to about one unit in the last place; `of` is the bits of m +
+ * WHOLE, plus LEAST_POWER. After n * ln(2) is subtracted, e^r is a polynomial. Results that become
+ * 0 are multiplied by 0: underflow takes some processors a hundred cycles.
  */
 INLINE struct group exponential(struct group x, const struct group *lost, ivec of)
 {
@@ -97,7 +100,7 @@ INLINE struct group exponential(struct group x, const struct group *lost, ivec o
 	}
 	for (int k = 0; k < GROUP; k++)
 		n.v[k] -= WHOLE;
-	/* Its first part has so few digits that the product is exact. */
+	/* The first term of ln(2) has so few digits that the product is exact. */
 	for (int k = 0; k < GROUP; k++)
 		r.v[k] = multiply_add(n.v[k], splat(-0x1.62e4p-1f), x.v[k]);
 	for (int k = 0; k < GROUP; k++)
@@ -224,7 +227,10 @@ INLINE struct group gelu_tanh_of(struct group x, float alpha, float beta)
 	return gated(x, z);
 }
 
-/* x * tanh(log(1 + e^x)), which is x * p / (p + 2) with p = e^x * (e^x + 2); above 0 both are multiplied by e^-2x. */
+/*
+ * x * tanh(log(1 + e^x)), which is x * p / (p + 2) with p = e^x * (e^x + 2); above 0 both are
+ * multiplied by e^-2x.
+ */
 INLINE struct group mish_of(struct group x, float alpha, float beta)
 {
 	struct group e = decay(x);
@@ -438,7 +444,10 @@ static bool unary(int kind, float alpha, float beta, float *y, const float *x, i
 	}
 }
 
-/* Of equal numbers, which differ at most in the sign of zero: +0 if there is one, or -0. */
+/*
+ * Returns the larger or smaller of equal numbers, which differ at most in the sign of zero: +0, or
+ * -0, if there is one.
+ */
 static inline float equals(float u, float v, bool max)
 {
 	uint32_t a, b;
@@ -491,7 +500,10 @@ static inline __attribute__((always_inline)) void pairs(int kind, float *y, cons
 	}
 }
 
-/* One exponent for all bases: those that models have most are exact, and take an instruction or two. */
+/*
+ * Raises to one exponent for all bases: the exponents that models use most are exact, and take an
+ * instruction or two.
+ */
 static bool power(float *y, const float *x, double exponent, int64_t n)
 {
 	if (exponent == 2)
@@ -547,9 +559,9 @@ static float largest(const float *x, int64_t n)
 }
 
 /*
- * How softmax computes its powers. That of the largest number need not be 1: it is at least 1/2 where numbers are taken as
- * they are, so that no digits are lost, which takes numbers up to MOST_EXPONENT. Differences of larger ones that
- * are not too large for a power are exact.
+ * How softmax scales its powers. The power of the largest number need not be 1: it is at least 1/2
+ * where numbers are used without subtracting the largest, which loses no digits and is possible up
+ * to MOST_EXPONENT. Differences of larger numbers that are not too large for a power are exact.
  */
 #define MOST_EXPONENT 220
 
@@ -591,7 +603,10 @@ static inline void add_to(dvec sum[2], vec v)
 #endif
 }
 
-/* Of all elements. In pairs, since each addition waits for those before it. */
+/*
+ * Returns the sum of all elements. They are added in pairs, since each addition waits for those
+ * before it.
+ */
 static inline double sum_in(dvec v)
 {
 	double e[HALF];
@@ -616,7 +631,7 @@ INLINE struct group exp_to(float *y, struct group x, const struct powers *p)
 	return x;
 }
 
-/* The powers of a line; returns the parts of their sum. */
+/* Computes the powers of a row; returns the lanes of their sum. */
 INLINE dvec powers_to(float *y, const float *x, int64_t n, const struct powers *powers)
 {
 	float rest[GROUP * LANES];
@@ -638,7 +653,10 @@ INLINE dvec powers_to(float *y, const float *x, int64_t n, const struct powers *
 	return sum[0] + sum[1];
 }
 
-/* The largest number of the next line is found while the last powers of a line are on their way: each waits for it, or for their sum. */
+/*
+ * Finds the largest number of the next row while the last powers of a row are in flight: each waits
+ * for earlier instructions.
+ */
 static void softmax(float *y, const float *x, int64_t lines, int64_t n)
 {
 	struct powers powers = powers_of(largest(x, n));
@@ -690,7 +708,10 @@ INLINE struct group one_over(dvec sum[GROUP][2])
 	return load_group(parts);
 }
 
-/* All lines of a group step by step together: nothing is gathered, and no vector summed up. */
+/*
+ * Computes all rows of a group element by element together: no transpose and no sum over a vector
+ * is needed.
+ */
 INLINE void softmax_group(float *y, const float *x, int64_t n, int64_t step, int64_t count,
 			  const bool all)
 {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The vector type of the level that a file is compiled for, in the compiler's own vector extension. */
+/*
+ * The vector type of the level that a file is compiled for, in the compiler's own vector extension.
+ */
 #ifndef WNN_CPU_SIMD_VECTOR_H
 #define WNN_CPU_SIMD_VECTOR_H
 
@@ -35,7 +37,7 @@
 typedef float vec __attribute__((vector_size(4 * LANES), may_alias));
 typedef int32_t ivec __attribute__((vector_size(4 * LANES), may_alias));
 typedef uint32_t uvec __attribute__((vector_size(4 * LANES), may_alias)); /* for sums that wrap */
-/* The same anywhere in memory. */
+/* A vector at any address. */
 typedef float mem __attribute__((vector_size(4 * LANES), may_alias, aligned(4)));
 
 static inline vec load(const float *p)
@@ -54,8 +56,8 @@ static inline vec splat(float x)
 }
 
 /*
- * x * y + sum, rounded once where the level can. Said, and not left to the compiler, which fuses some loops and
- * not others: an element has the same bits in whichever loop its place in a block puts it.
+ * x * y + sum, rounded once where the level can. Explicit, because the compiler fuses only some
+ * loops: an element must have equal bits whichever loop its position in a block puts it in.
  */
 static inline vec multiply_add(vec x, vec y, vec sum)
 {

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
-/* Products with weights of 4 or 8 bits, which become floats in registers, or a panel of them in the nearest cache. */
+/*
+ * Products with weights of 4 or 8 bits, which are converted to floats in registers, or a panel of
+ * them in the first-level cache.
+ */
 #include "cpu/simd_fill.h"
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* So many steps are summed up by themselves, as in simd_gemm.c. */
+/* Steps that are added up separately, as in simd_gemm.c. */
 #define RUN 128
 
 typedef int8_t narrow __attribute__((vector_size(LANES)));
@@ -88,7 +91,9 @@ static void widen_weights(const struct cpu_weights *w, int vecs, float *to)
 		widen(w, to, 1, false, false);
 }
 
-/* Two sums for an element, where lines are so few that a processor would wait for each addition. */
+/*
+ * Two sums for an element when there are so few rows that a processor would wait for each addition.
+ */
 #define SETS 2
 
 struct sums {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Windows over lines of floats (depthwise filters, pools), copies of lines, products of matrix and vector. */
+/*
+ * Windows over rows of floats (depthwise filters, pools), copies of rows, products of a matrix and
+ * a vector.
+ */
 #include <string.h>
 
 #include "cpu/simd_fill.h"
@@ -20,9 +23,12 @@ INLINE vec combine_one(enum cpu_window kind, vec y, vec x, vec w)
 	}
 }
 
-/* --- Taps at fixed distances: lines of pixels --- */
+/* --- Taps at fixed distances: rows of pixels --- */
 
-/* What a sum, or the largest so far, starts from. A bias comes last: a large one is rounded once. */
+/*
+ * Returns the initial value of a sum or maximum. A bias is added last, so that a large one is
+ * rounded once.
+ */
 INLINE float first_of(enum cpu_window kind, float start)
 {
 	return kind == CPU_WINDOW_DOT ? 0 : start;
@@ -52,8 +58,8 @@ INLINE void store_part(float *to, vec v, int64_t n)
 }
 
 /*
- * How many lines, from the first on, may be written in whole vectors in their order: what that puts behind a short
- * line is the next one's.
+ * Returns how many rows, from the first on, may be written in whole vectors in their order: what a
+ * vector writes behind a short row belongs to the next, which overwrites it.
  */
 static int64_t loose_lines(const struct cpu_lines *l)
 {
@@ -89,7 +95,10 @@ INLINE void window_vectors(const enum cpu_window kind, float *to, const float *f
 	}
 }
 
-/* Four vectors at a time hide the latency of their sums. The last one goes back to the end of the line. */
+/*
+ * Four vectors at a time hide the latency of their sums. The last one overlaps the one before, to
+ * end with the row.
+ */
 INLINE void window_taps(const enum cpu_window kind, const struct cpu_lines *lines,
 			const int64_t *at, const float *w, const int64_t taps, float start)
 {
@@ -157,8 +166,8 @@ static void window(enum cpu_window kind, const struct cpu_lines *lines, const in
 }
 
 /*
- * Lines share what they read: `rows` of them at a time. Copies of what the arguments point to stay in registers, as a
- * store might change the originals.
+ * Computes `rows` rows at a time, which share what they read. Copies of the arguments stay in
+ * registers, where a store might change the originals.
  */
 INLINE void window_3x3_rows(const struct cpu_lines *lines, int64_t line, const float *w, vec bias,
 			    const int rows)
@@ -171,7 +180,7 @@ INLINE void window_3x3_rows(const struct cpu_lines *lines, int64_t line, const f
 	for (int t = 0; t < 9; t++)
 		f[t] = splat(w[t]);
 	for (int64_t at = 0; at < l.n; at += LANES) {
-		/* The last vector goes back to the end of the line. */
+		/* The last vector overlaps the one before, to end with the row. */
 		int64_t i = at + LANES > l.n && l.n >= LANES ? l.n - LANES : at;
 		vec y0 = { 0 }, y1 = y0, y2 = y0, y3 = y0;
 
@@ -221,7 +230,7 @@ static void window_3x3(const struct cpu_lines *l, const float *w, float bias)
 		window_nine(CPU_WINDOW_DOT, &rest, at, w, bias);
 }
 
-/* --- A line for each tap: channels --- */
+/* --- A row for each tap: channels --- */
 
 static float combine_scalar(enum cpu_window kind, float y, float x, float w)
 {
@@ -283,8 +292,8 @@ static void lines(enum cpu_window kind, float *y, int64_t n, const float *const 
 }
 
 /*
- * Up to four results side by side share what they read, of one vector of channels. The products of each come in
- * the order of the taps, as in lines(), so that they have the same bits.
+ * Computes up to four adjacent results that share what they read, for one vector of channels. The
+ * products of each are added in the order of the taps, as in lines(), so that they have equal bits.
  */
 INLINE void pixels_side_by_side(const struct cpu_pixels *p, int64_t channel, int64_t at,
 				const vec *f, vec bias, const int stride, const int count)
@@ -348,14 +357,14 @@ static void pixels_3x3(const struct cpu_pixels *p)
 		pixels_of(p, 2);
 }
 
-/* --- Copies of lines --- */
+/* --- Copies of rows --- */
 
 INLINE vec copied(const float *from, const bool pairs)
 {
 	return pairs ? even(load(from), load(from + LANES)) : load(from);
 }
 
-/* How many lines, from the first on, may be read in vectors. */
+/* Returns how many rows, from the first on, may be read in vectors. */
 static int64_t safe_lines(const struct cpu_lines *l)
 {
 	int64_t rest = l->from_size - l->every * (l->n < LANES ? LANES : l->n);
@@ -366,7 +375,7 @@ static int64_t safe_lines(const struct cpu_lines *l)
 	return lines;
 }
 
-/* Lines that fill a vector: the last one goes back to the end of the line. */
+/* Copies rows that fill a vector: the last vector overlaps the one before, to end with the row. */
 INLINE void copy_long(const struct cpu_lines *l, int64_t lines, const bool pairs)
 {
 	const int64_t every = pairs ? 2 : 1, n = l->n, last = n - LANES;

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * The sums before and after the products of a convolution of 3x3 in Winograd's way: from 4x4 pixels, in 16
- * products for each pair of channels instead of 36, come 2x2 results.
+ * The transforms before and after the products of Winograd's algorithm for 3x3 convolutions: 4x4
+ * pixels become, with 16 products for each pair of channels instead of 36, 2x2 results.
  */
 #include "cpu/simd.h"
 #include "cpu/simd_fill.h"
 
-/* Channels from the last whole vector on are computed with those before them, a second time. */
+/*
+ * Returns the position of a vector; the last one overlaps the one before, whose channels are
+ * computed a second time.
+ */
 static inline int64_t place(int64_t c, int64_t n)
 {
 	return c + LANES <= n ? c : n - LANES;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Threads that share the items of one piece of work after the other. */
+/* The thread pool of a context: its threads share the items of one work after the other. */
 #include "cpu/threads.h"
 
 #include <pthread.h>
@@ -12,26 +12,31 @@
 #include "util/malloc.h"
 #include "util/thread.h"
 
-/* How often an idle thread looks for work before it sleeps: some ten microseconds. */
+/* How often an idle thread checks for work before it sleeps: some ten microseconds. */
 #define SPINS 2000
-/* And how long while more work is expected: to wake a thread takes half as long as a small operator. */
+/*
+ * How long it does so while more work is expected: waking a thread takes half as long as a small
+ * operator.
+ */
 #define PATIENCE_NS 100000
-/* With more threads than these the kernel finds CPUs that have nothing to do by itself. */
+/* With more threads than these the kernel finds idle CPUs by itself. */
 #define FEW_THREADS 8
-/* How often it looks before it looks at the clock. */
+/* How often a thread checks for work before it reads the clock. */
 #define CLOCK_SPINS 64
 
 /*
- * The state of the pool in one word, so that a thread comes in, or finds the door closed, in one step and without a lock: how many
- * threads are inside, whether the work is open, and the turn, which each piece of work has its own of.
+ * The state of the pool in one word, so that a thread can enter, or find the work closed, in one
+ * step without a lock: the number of threads inside, whether the work is open, and a sequence
+ * number of the work.
  */
 #define INSIDE ((uint64_t)1)
 #define OPEN   ((uint64_t)1 << 32)
 #define TURN   ((uint64_t)1 << 33)
 
 /*
- * A worker's share of the items, in a cache line of its own. It takes its own ones first, so that of two pieces of work
- * that go through the same data one after the other, it finds its part in its cache; then what others have left.
+ * A worker's share of the items, in a cache line of its own. A worker takes its own items first, so
+ * that it finds its data in its cache when two works iterate over the same data; then items that
+ * others have left.
  */
 struct share {
 	_Alignas(64) _Atomic int64_t next;
@@ -161,9 +166,9 @@ static bool allow_cpu(pid_t tid, int cpu, bool allow)
 }
 
 /*
- * The kernel may queue a thread that is woken behind the one that wakes it, although another CPU is about to be idle, as where
- * two processes take turns; there it waits for milliseconds, which is the time of a whole network. So it is woken
- * where its caller is not. With the lock held.
+ * Keeps the woken threads off the caller's CPU: the kernel may queue a thread behind the one that
+ * wakes it although another CPU is about to be idle, as where two processes alternate; there it
+ * waits for milliseconds, which is the time of a whole network. Call it with the lock held.
  */
 static void keep_off_caller(struct cpu_threads *pool)
 {
@@ -215,7 +220,7 @@ static void wait_for_work(struct cpu_threads *pool, uint64_t seen, unsigned int 
 	allow_cpu(0, kept_off, true);
 }
 
-/* False when the work is closed; *seen is its turn. */
+/* Enters the open work; false when it is closed. *seen is its sequence number. */
 static bool come_in(struct cpu_threads *pool, uint64_t *seen)
 {
 	uint64_t state = atomic_load(&pool->state);
@@ -322,7 +327,7 @@ static void close_work(struct cpu_threads *pool)
 	struct wait wait = { 0 };
 
 	atomic_fetch_and(&pool->state, ~OPEN);
-	/* The other threads are in the middle of one item each at the most, so that this wait is short. */
+	/* The other threads are within one item each at most, so that this wait is short. */
 	while (inside(atomic_load(&pool->state)))
 		if (!look_again(pool, &wait))
 			break;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The one thread pool of a context. The caller works too; nothing waits for a thread that comes too
- * late to help.
+ * The one thread pool of a context. The caller works too; it never waits for a thread that comes
+ * too late to help.
  */
 #ifndef WNN_CPU_THREADS_H
 #define WNN_CPU_THREADS_H
@@ -11,7 +11,10 @@
 
 struct cpu_threads;
 
-/* One piece of work. @worker is below the number of threads; no two at a time have the same. */
+/*
+ * A function that does one item of work. @worker is below the number of threads; no two items at a
+ * time have the same.
+ */
 typedef void (*cpu_work_fn)(void *argument, int64_t item, unsigned int worker);
 
 /* Threads start with the first work for them. NULL when out of memory. */
@@ -19,8 +22,8 @@ struct cpu_threads *cpu_threads_create(unsigned int threads);
 void cpu_threads_destroy(struct cpu_threads *pool); /* NULL is fine; waits for nobody */
 
 /*
- * Threads without work look for it for so long before they sleep, but only while more is expected; 0: they sleep at
- * once. Before the first work.
+ * Sets how long threads without work spin before they sleep, but only while more work is expected;
+ * 0: they sleep at once. Call it before the first work.
  */
 void cpu_threads_set_patience(struct cpu_threads *pool, uint64_t ns);
 void cpu_threads_expect(struct cpu_threads *pool, bool more);

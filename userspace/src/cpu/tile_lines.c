@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Lines times a constant matrix on our own tiles: products, and convolutions of 1x1 in channels-last order, whose pixels, or
- * each second one, are lines. With vectors of 8 floats that is faster than oneDNN, whose results are read and written once more for an
- * activation that leaves NaN what it is; with those of AVX-512 it is not. An element is the same sum whatever
- * is computed together with it, so that how the threads share the work changes no bit.
+ * Rows times a constant matrix on our own tiles: products, and 1x1 convolutions in channels-last
+ * layout, whose pixels, or each second one, are the rows. With vectors of 8 floats this is faster
+ * than oneDNN, whose results are read and written once more for an activation that keeps NaN; with
+ * AVX-512 it is not. The sum of an element is the same whatever is computed together with it, so
+ * that no division among threads changes a bit.
  */
 #include "cpu/tile_lines.h"
 
@@ -16,35 +17,48 @@
 #include "util/malloc.h"
 #include "util/number.h"
 
-/* The lines of a block stay packed in the second-level cache. */
+/* The most rows of a block: they stay packed in the second-level cache. */
 #define MAX_BLOCK 192
-/* Of several threads: smaller ones would read the matrix again for too few lines. */
+/*
+ * The least rows of a block with several threads: smaller blocks would read the matrix again for
+ * too few rows.
+ */
 #define MIN_BLOCK 48
-/* Products of fewer lines take the time that reading the matrix takes. */
+/* Products of fewer rows are limited by reading the matrix. */
 #define MIN_LINES 8
-/* Lines of the input that a depthwise convolution of 3x3 reads for one line of results. */
+/* Input rows that a 3x3 depthwise convolution reads for one row of results. */
 #define WINDOW 3
-/* In caches: smaller images gain nothing. Pixels: shorter lines are too few to read the matrix for. */
+/*
+ * A 3x3 depthwise convolution is fused when its image has at least LARGE_IMAGE times the bytes of
+ * the cache, as smaller images gain nothing, and rows of at least MIN_LINE pixels, as fewer do not
+ * pay for reading the matrix.
+ */
 #define LARGE_IMAGE 4
 #define MIN_LINE    24
-/* Pieces for each thread of that work: one who takes a piece of another computes the pixels above it once more. */
+/*
+ * Slices of that work per thread: a thread that takes a slice of another computes the pixels above
+ * it once more.
+ */
 #define WINDOW_PIECES 16
-/* With fewer columns than these and than a line has elements, oneDNN takes no more time. */
+/* Below so many columns, when a row has more elements than that, oneDNN is as fast. */
 #define MIN_COLUMNS 64
 
 struct lines {
 	struct cpu_prepared base;
 	const struct cpu_simd *simd;
-	struct cpu_as_conv as; /* of a product */
+	struct cpu_as_conv as; /* for a product */
 	struct cpu_conv shape;
 	int64_t m, k, n;
-	bool apart;		/* lines are pixels with others between them, and are copied */
+	bool apart;		/* rows are pixels with others between them, and are copied */
 	bool has_bias, limited; /* limited: the activation is lo and hi */
 	float lo, hi;
 	uint32_t operands; /* of the node */
-	bool adds;	   /* what comes behind them, and then has this activation: */
+	bool adds;	   /* an addition follows, and then this activation: */
 	struct ir_unary_attrs sum_act;
-	/* Or a depthwise convolution of the pixels follows, whose filter is kept here; else NULL. */
+	/*
+	 * Or a depthwise convolution of the pixels is fused, whose filter is stored here; else
+	 * NULL.
+	 */
 	float *filter;
 	struct cpu_conv windows;
 	bool windows_biased, windows_limited;
@@ -62,7 +76,7 @@ struct run {
 	size_t worker_bytes;
 };
 
-/* What follows the sums of n elements, while they are in the cache. */
+/* Applies the epilogue to n sums while they are in the cache. */
 static void finish(const struct run *run, float *y, int64_t n)
 {
 	const struct lines *l = run->lines;
@@ -95,7 +109,7 @@ static size_t copy_bytes(const struct lines *l, int64_t lines)
 	return l->apart ? cpu_round_up((size_t)(lines * l->k) * sizeof(float)) : 0;
 }
 
-/* Some lines and all columns. */
+/* Computes some rows and all columns. */
 static void run_block(void *argument, int64_t item, unsigned int worker)
 {
 	const struct run *run = argument;
@@ -130,7 +144,7 @@ static void pack_strip(void *argument, int64_t item, unsigned int worker)
 	cpu_tile_pack_strip(run->lines->simd, &run->whole, item, (float *)run->scratch);
 }
 
-/* All lines and some columns. */
+/* Computes all rows and some columns. */
 static void run_columns(void *argument, int64_t item, unsigned int worker)
 {
 	const struct run *run = argument;
@@ -144,7 +158,10 @@ static void run_columns(void *argument, int64_t item, unsigned int worker)
 		finish(run, p->c + row * p->n + begin, end - begin);
 }
 
-/* Where there are too few blocks, threads share the columns, so that each reads its part of the matrix alone. */
+/*
+ * Runs with too few blocks for the threads: they divide the columns, so that each reads its slice
+ * of the matrix alone.
+ */
 static int run_shared(struct run *run, struct cpu_context *cpu)
 {
 	struct cpu_tile_product *p = &run->whole;
@@ -165,7 +182,10 @@ static int run_shared(struct run *run, struct cpu_context *cpu)
 	return 0;
 }
 
-/* As many blocks for each thread where they do not become too small; which they are changes no bit. */
+/*
+ * Divides the rows into equally many blocks for each thread where these do not become too small;
+ * the division changes no bit.
+ */
 static struct cpu_split share_lines(int64_t m, int64_t threads)
 {
 	int64_t blocks = (m + MAX_BLOCK - 1) / MAX_BLOCK;
@@ -192,7 +212,10 @@ static int run_blocks(struct run *run, struct cpu_context *cpu)
 
 /* --- With a depthwise convolution behind it --- */
 
-/* Three lines of pixels at a time become a line of results of the convolution, while they are in the cache. */
+/*
+ * The fused depthwise convolution: three rows of pixels at a time become a row of results while
+ * they are in the cache.
+ */
 struct window_run {
 	const struct lines *lines;
 	struct cpu_tile_product line;
@@ -204,7 +227,7 @@ struct window_run {
 	size_t worker_bytes;
 };
 
-/* The pixels that a worker has: lines [first, end) of an image, line i at the place i % WINDOW. */
+/* The pixels that a worker has: rows [first, end) of an image, row i at index i % WINDOW. */
 struct window {
 	int64_t image, first, end;
 	const float *taps[WINDOW * WINDOW];
@@ -217,7 +240,7 @@ static size_t window_bytes(const struct lines *l)
 	       cpu_tile_scratch(l->shape.out_w);
 }
 
-/* Computes the lines up to @end that are not there; only those from @first on are wanted. */
+/* Computes the rows up to @end that the window lacks; rows before @first are no longer needed. */
 static void fill_window(const struct window_run *run, struct window *window, float *pixels,
 			float *scratch, int64_t first, int64_t end)
 {
@@ -261,7 +284,7 @@ static void run_line(const struct window_run *run, int64_t item, unsigned int wo
 			   run->y + item * g->out_w * g->out_c, window->taps);
 }
 
-/* Some lines: each but the first of them finds most of its pixels there. */
+/* Computes consecutive rows: each but the first finds most of its pixels in the window. */
 static void run_some(void *argument, int64_t item, unsigned int worker)
 {
 	const struct window_run *run = argument;
@@ -351,8 +374,8 @@ static void destroy(struct cpu_prepared *prepared)
 }
 
 /*
- * Whether pixels are too many for the cache, while three lines of them and the matrix are not, which is read for each line; the
- * cache of cpu_context is half of the second-level one.
+ * Whether fusing pays: the pixels exceed the cache, while three rows of them and the matrix, which
+ * is read for each row, fit. cpu_context.cache is half of the second-level cache.
  */
 static bool gains_by_windows(const struct lines *l, const struct cpu_conv *g, int64_t cache)
 {
@@ -374,7 +397,7 @@ static bool join_windows(struct lines *l, const struct cpu_context *cpu, const s
 	    !cpu_conv_can_pack(next) || !cpu_conv_by_pixels(cpu, next))
 		return false;
 	g = cpu_conv_of(next);
-	/* The lines of a product are no pixels of an image. */
+	/* The rows of a product are no pixels of an image. */
 	if (g.batch != l->shape.batch || g.in_h != l->shape.in_h || g.in_w != l->shape.in_w ||
 	    !gains_by_windows(l, &g, cpu->cache))
 		return false;

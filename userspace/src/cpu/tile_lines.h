@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Products with a constant matrix, and convolutions that are such products, on the tiles of the vector units. */
+/*
+ * Products with a constant matrix, and convolutions that are such products, on the tiles of the
+ * vector units.
+ */
 #ifndef WNN_CPU_TILE_LINES_H
 #define WNN_CPU_TILE_LINES_H
 

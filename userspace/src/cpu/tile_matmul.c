@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Products of two computed matrices on our own tiles: the second one is packed panel by panel, just before all lines of the first
- * meet the panel as they are. With vectors of 8 floats that takes less time than OpenBLAS, which packs both: 8 % at
- * 256x256x256, a fifth where the matrices of an attention are multiplied. An element is the same sum
- * whatever is computed together with it, so that how the threads share the work changes no bit.
+ * Products of two computed matrices on our own tiles: the second one is packed panel by panel, just
+ * before all rows of the first, unpacked, are multiplied with the panel. With vectors of 8 floats
+ * this takes less time than OpenBLAS, which packs both: 8 % at 256x256x256, a fifth for the
+ * matrices of an attention. The sum of an element is the same whatever is computed together with
+ * it, so that no division among threads changes a bit.
  */
 #include "cpu/tile_matmul.h"
 
@@ -14,11 +15,11 @@
 #include "cpu/tile_product.h"
 #include "util/malloc.h"
 
-/* Of fewer lines, packing the other matrix takes longer than the product. */
+/* For fewer rows, packing the other matrix takes longer than the product. */
 #define MIN_LINES 32
-/* Of longer ones, neither a panel nor the lines of a tile stay in the nearest caches. */
+/* With longer rows, neither a panel nor the rows of a tile stay in the first caches. */
 #define MAX_DEPTH 2048
-/* Lines of a piece, where there are too few panels for the threads. */
+/* Rows of an item, where there are too few panels for the threads. */
 #define PIECE_LINES 192
 
 struct matmul {
@@ -30,21 +31,24 @@ struct matmul {
 	int64_t m, n, k, batches;
 	bool has_bias, limited; /* limited: the activation is lo and hi */
 	float lo, hi;
-	int64_t *at; /* of the second matrix, where its line k begins; NULL: it is transposed */
+	int64_t *at; /* the begin of each row of the second matrix; NULL: it is transposed */
 };
 
-/* Pieces of the work: some panels and some lines of a matrix. */
+/* The division of the work: some panels and some rows of a matrix. */
 struct run {
 	const struct matmul *mm;
 	const float *a, *b, *bias;
 	float *c;
-	int64_t columns, pieces; /* of a piece; of a line of the result */
+	int64_t columns, pieces; /* columns of an item; items of a row of the result */
 	struct cpu_split lines;
 	char *scratch;
 	size_t worker_bytes;
 };
 
-/* What a worker has. The last panel may be wider than what is left: its results go through a block of their own. */
+/*
+ * The memory of a worker. The last panel may be wider than the columns that are left: its results
+ * go through a block of their own.
+ */
 struct worker {
 	float edge[CPU_MAX_ROWS * 2 * CPU_MAX_LANES], bias[2 * CPU_MAX_LANES];
 	float panel[];
@@ -76,7 +80,10 @@ static void pack_panel(const struct matmul *mm, const float *b, int64_t column, 
 		mm->simd->transpose(panel, width, b + column * mm->k, mm->k, n, mm->k);
 }
 
-/* A share of the lines in which the next panel begins: they are too far apart for the processor to foresee. */
+/*
+ * Prefetches a share of the rows in which the next panel begins: they are too far apart for the
+ * processor to predict.
+ */
 static void fetch_next(const struct matmul *mm, const float *next, int64_t part, int64_t parts)
 {
 	int64_t end = (part + 1) * mm->k / parts;
@@ -85,7 +92,7 @@ static void fetch_next(const struct matmul *mm, const float *next, int64_t part,
 		__builtin_prefetch(next + mm->at[k], 0, 2);
 }
 
-/* Some lines and one panel. */
+/* Multiplies some rows with one panel. */
 static void multiply_panel(const struct run *run, struct worker *worker, const float *a,
 			   const float *b, float *c, int64_t lines, int64_t column)
 {
@@ -120,7 +127,7 @@ static void multiply_panel(const struct run *run, struct worker *worker, const f
 	}
 }
 
-/* What follows the sums, over lines that may not be whole ones. */
+/* Applies the activation to rows of which only some columns were computed. */
 static void activate(const struct matmul *mm, float *c, int64_t lines, int64_t columns)
 {
 	if (mm->limited)
@@ -151,7 +158,10 @@ static void run_piece(void *argument, int64_t item, unsigned int worker)
 	activate(mm, c + begin, lines, end - begin);
 }
 
-/* Whole matrices where there are enough, else some panels of them each; and some lines, where there are too few panels. */
+/*
+ * Divides whole matrices among the threads if there are enough, else panels of each; and rows,
+ * where there are too few panels.
+ */
 static void share(struct run *run, unsigned int threads)
 {
 	const struct matmul *mm = run->mm;

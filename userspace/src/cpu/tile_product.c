@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Matrix products on tiles: all rows of `a` meet one panel of b's columns after the other, which is read once. */
+/*
+ * Matrix products on tiles: all rows of `a` are multiplied with one panel of b's columns after the
+ * other, so that b is read once.
+ */
 #include "cpu/tile_product.h"
 
 #include <string.h>
@@ -12,8 +15,8 @@
 /* Floats of rows that stay in the second one, next to a panel. */
 #define NEAR (96 * 1024)
 /*
- * Rows meet a matrix of up to so many floats as they are: packing them takes longer there than what is saved by reading
- * them in one piece, as measured on a Zen 3 with AVX2.
+ * The largest matrix, in floats, for which rows are not packed: there packing takes longer than
+ * reading contiguous rows saves, as measured on a Zen 3 with AVX2.
  */
 #define MAX_DIRECT (416 * 1024)
 
@@ -41,7 +44,10 @@ void cpu_tile_unpack(const struct cpu_simd *simd, int64_t k, int64_t n, const fl
 	}
 }
 
-/* Steps that all panels take before more follow: parts of c are written and read again for those. */
+/*
+ * Returns the steps of the sum that all panels take before more follow: between them, c is written
+ * and read again.
+ */
 static int64_t steps_of(int64_t m)
 {
 	int64_t steps = NEAR / m / DEPTH * DEPTH;
@@ -135,7 +141,7 @@ static void multiply_panel(const struct cpu_simd *simd, const struct cpu_tile_pr
 	}
 }
 
-/* The same steps of some rows. */
+/* Packs some steps of a strip of rows. */
 static void pack_rows(const struct cpu_simd *simd, const struct cpu_tile_product *p,
 		      const struct cpu_split *rows, int64_t strip, int64_t k0, float *packed)
 {

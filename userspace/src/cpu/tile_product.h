@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * c[m][n] = a[m][k] * b[k][n] on the tiles of the vector units (cpu/simd.h), with b packed once. n is a multiple of
- * simd->lanes, and all rows lie one behind the other.
+ * c[m][n] = a[m][k] * b[k][n] on the tiles of the vector units (cpu/simd.h), with b packed once. n
+ * is a multiple of simd->lanes, and all rows are contiguous.
  */
 #ifndef WNN_CPU_TILE_PRODUCT_H
 #define WNN_CPU_TILE_PRODUCT_H
@@ -24,7 +24,10 @@ static inline void cpu_fetch_ahead(const float *next, int64_t floats)
 /* Pieces of the work for each thread, so that one that is held up leaves its own to others. */
 #define CPU_PIECES 4
 
-/* Panels of a piece, so that no thread has more than it must; of such pieces the largest. */
+/*
+ * Returns the panels of an item with which no thread has more than it must; among such items the
+ * largest.
+ */
 int64_t cpu_tile_share(int64_t panels, unsigned int threads);
 
 struct cpu_tile_product {
@@ -45,8 +48,9 @@ void cpu_tile_multiply(const struct cpu_simd *simd, const struct cpu_tile_produc
 		       float *scratch);
 
 /*
- * The same in pieces that threads can share, with the same bits: first each strip of rows is packed, if any is, into as
- * many floats as a has for all of them, then come some columns each, from the first of a panel on.
+ * cpu_tile_multiply() in items that threads can share, with equal bits: first each strip of rows is
+ * packed, if any is, into as many floats as a has for all of them, then items of some columns each,
+ * which begin at a panel.
  */
 int64_t cpu_tile_strips(const struct cpu_simd *simd, const struct cpu_tile_product *p);
 void cpu_tile_pack_strip(const struct cpu_simd *simd, const struct cpu_tile_product *p,

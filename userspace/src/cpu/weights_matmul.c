@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Products of float32 and constant weights of 4 or 8 bits. The weights stay integers, packed in panels of one or two
- * vectors of columns. Few lines meet them in registers, so that a line reads each byte once; for more, a part of
- * a panel becomes floats in the nearest cache, and the tiles of other products follow. A weight is the same float
- * as dequantizeLinear gives, and how threads share the work changes no bit.
+ * Products of float32 and constant weights of 4 or 8 bits. The weights stay integers, packed in
+ * panels of one or two vectors of columns. Few rows multiply them in registers, so that each byte
+ * is read once; for more rows, a slice of a panel is converted to floats in the first-level cache,
+ * and the tiles of other products multiply it. A weight is the float that dequantizeLinear gives,
+ * and no division among threads changes a bit.
  */
 #include "cpu/weights_matmul.h"
 
@@ -16,20 +17,23 @@
 
 /* Steps of a panel that are floats at a time. */
 #define DEPTH 256
-/* Floats of lines that are packed at a time, and the least lines, for which panels become floats again. */
+/*
+ * Floats of rows that are packed at a time, and the least rows, for which panels are converted to
+ * floats.
+ */
 #define NEAR  (256 * 1024)
 #define LEAST 64
-/* Products that two threads share: a few lines are over sooner than a thread is awake. */
+/* Products that two threads share: a few rows are done sooner than a thread is awake. */
 #define SHARED_MACS ((int64_t)1 << 17)
 
-/* Factors of the result that may be part of the scales. */
+/* Factors of the result that may be folded into the scales. */
 #define LEAST_ALPHA 0x1p-20f
 #define MOST_ALPHA  0x1p20f
 
 /* The sizes of a product, and where its packed weights are. */
 struct sizes {
 	int64_t m, k, n, wide; /* wide: n as whole vectors */
-	int64_t block, blocks; /* steps that share a scale, and how many such there are */
+	int64_t block, blocks; /* steps that share a scale, and the number of such blocks */
 	bool nibbles;
 	size_t scales, zeros, weights, bytes; /* offsets in the packed weights, and their size */
 };
@@ -82,7 +86,10 @@ size_t cpu_weights_pack_bytes(const struct cpu_context *cpu, const struct ir_nod
 	return cpu_weights_take(node) ? sizes_of(cpu->simd, node).bytes : 0;
 }
 
-/* Returns what packing takes away from the integers of a type: 8 bits become signed, 4 bits unsigned. */
+/*
+ * Returns the number that packing subtracts from the integers of a type: 8 bits become signed, 4
+ * bits unsigned.
+ */
 static int64_t bias_of(enum ir_dtype dtype)
 {
 	return dtype == IR_U8 ? 128 : dtype == IR_I4 ? -8 : 0;
@@ -128,7 +135,10 @@ static void pack_panel(const struct packing *p, int64_t begin, int64_t width, in
 	}
 }
 
-/* The scales, which have the factor of the result in them, and the zero points of a panel. True when some zero point is not 0. */
+/*
+ * Packs the scales, times the factor of the result, and the zero points of a panel. Returns true
+ * when some zero point is not 0.
+ */
 static bool pack_scales(const struct packing *p, int64_t begin, int64_t width, float *scale,
 			int8_t *zero)
 {
@@ -192,8 +202,10 @@ struct run {
 	const float *a, *bias;
 	float *y;
 	float lo, hi;
-	int64_t share; /* panels of a piece */
-	/* A block of packed lines: the first one, their number, their strips, and parts of these. */
+	int64_t share; /* panels of an item */
+	/*
+	 * A block of packed rows: the first one, their number, their strips, and slices of these.
+	 */
 	int64_t line, lines;
 	struct cpu_split strips, parts;
 	float *strip;
@@ -201,7 +213,10 @@ struct run {
 	size_t worker_bytes;
 };
 
-/* Memory of one worker. The last panel may be wider than what is left: its results go through a block of their own. */
+/*
+ * Memory of one worker. The last panel may be wider than the columns that are left: its results go
+ * through a block of their own.
+ */
 struct worker {
 	float bias[2 * CPU_MAX_LANES], panel[DEPTH * 2 * CPU_MAX_LANES], edge[];
 };
@@ -211,7 +226,7 @@ static struct worker *worker_of(const struct run *run, unsigned int worker)
 	return (struct worker *)(run->scratch + worker * run->worker_bytes);
 }
 
-/* `depth` steps from one on, which are some blocks or part of one. */
+/* Returns the weights of `depth` steps from `begin` on, which are some blocks or a part of one. */
 static struct cpu_weights weights_at(const struct run *run, int64_t column, int64_t width,
 				     int64_t begin, int64_t depth)
 {
@@ -239,7 +254,7 @@ static int64_t steps_from(const struct sizes *s, int64_t begin)
 	return s->k - begin < most ? s->k - begin : most;
 }
 
-/* Biases of a panel: as they are, or for whole vectors. */
+/* Returns the biases of a panel, padded to whole vectors if need be. */
 static const float *bias_at(const struct run *run, struct worker *worker, int64_t column, int64_t n,
 			    int64_t width)
 {
@@ -256,7 +271,7 @@ static void copy_edge(const struct run *run, const float *edge, int64_t width, i
 		memcpy(y + i * run->s.n, edge + i * width, (size_t)n * sizeof(*y));
 }
 
-/* Few lines and one panel. */
+/* Multiplies few rows with one panel. */
 static void weigh_panel(const struct run *run, struct worker *worker, int64_t column, int64_t width)
 {
 	int64_t rest = run->s.n - column, n = rest < width ? rest : width;
@@ -277,7 +292,10 @@ static void weigh_panel(const struct run *run, struct worker *worker, int64_t co
 		copy_edge(run, worker->edge, width, n, run->s.m, run->y + column);
 }
 
-/* Some strips of lines and one panel, of which some steps at a time are floats. */
+/*
+ * Multiplies some strips of rows with one panel, of which some steps at a time are converted to
+ * floats.
+ */
 static void multiply_panel(const struct run *run, struct worker *worker, int64_t part,
 			   int64_t column, int64_t width)
 {
@@ -339,7 +357,7 @@ static void run_piece(void *argument, int64_t item, unsigned int worker)
 	}
 }
 
-/* Packs a strip of lines: for each part of the steps, they lie as tiles read them. */
+/* Packs a strip of rows: for each slice of the steps, in the order in which tiles read them. */
 static void pack_strip(void *argument, int64_t strip, unsigned int worker)
 {
 	const struct run *run = argument;

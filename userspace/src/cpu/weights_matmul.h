@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Matrix products with constant weights of 4 or 8 bits that stay as small as they are. */
+/* Matrix products with constant weights of 4 or 8 bits that are kept packed. */
 #ifndef WNN_CPU_WEIGHTS_MATMUL_H
 #define WNN_CPU_WEIGHTS_MATMUL_H
 

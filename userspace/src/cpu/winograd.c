@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * Convolutions of 3x3 without strides in Winograd's way: 2x2 results from 4x4 pixels (a tile) with 16 products
- * for each pair of channels instead of 36. The products of many tiles are 16 products of matrices, on our
- * own tiles (tile_product.c), or on oneDNN where that does not pack the filter at each call: with AVX-512.
+ * 3x3 convolutions without strides by Winograd's algorithm: 2x2 results from 4x4 pixels (a tile)
+ * with 16 products for each pair of channels instead of 36. The products of many tiles are 16
+ * products of matrices, on our own tiles (tile_product.c), or on oneDNN where that does not pack
+ * the filter at each call: with AVX-512.
  *
- * The sums before and after them make NaN of what is not finite, also in results that do not depend on it,
- * and may overflow where the convolution does not. So, when there is such a result, the fast layer
- * computes the node anew, with the filter that the packed one was made of.
+ * The transforms before and after them turn infinities into NaN, also in results that do not depend
+ * on them, and may overflow where the convolution does not. So, when a result is not finite, the
+ * fast layer computes the node again, with the filter that the packed one was made from.
  */
 #include "cpu/winograd.h"
 
@@ -19,18 +20,27 @@
 #include "util/malloc.h"
 
 #define POINTS 16
-/* Bytes of sums that a chunk of tiles may have, and the limits of its tiles. They depend on nothing else. */
+/*
+ * Bytes of transformed pixels of a chunk of tiles, and the limits of its tiles. Chunks depend on
+ * nothing else, so that bits do not depend on threads.
+ */
 #define CHUNK_BYTES (512 << 10)
 #define MIN_CHUNK   64
 #define MAX_CHUNK   128
-/* Of a chunk where there could be fewer: the filter is read for each. */
+/* The least tiles of a chunk where there could be fewer: the filter is read for each chunk. */
 #define FEWEST_TILES 32
-/* From so many chunks on, these are shared among the threads, and a multiple of it are an even share; fewer are shared point by point. */
+/*
+ * From so many chunks on, the threads share chunks, a multiple of this number evenly; with fewer
+ * they share the points of a chunk.
+ */
 #define MANY_CHUNKS  4
 #define SHARED_PARTS 4
-/* Fewer tiles would read the filter, which is nearly twice as large, for too little. */
+/*
+ * The least tiles of a node: fewer do not pay for reading the filter, which is nearly twice as
+ * large.
+ */
 #define MIN_TILES 32
-#define TILE_ITEM 8 /* tiles, where the tiles of a chunk are shared */
+#define TILE_ITEM 8 /* tiles of an item, where threads share the tiles of a chunk */
 
 struct winograd {
 	struct cpu_prepared base;
@@ -47,9 +57,9 @@ struct winograd {
 	float *zeros; /* as many as there are channels */
 };
 
-/* Comes before the packed filter, which takes whole cache lines. */
+/* The header of the packed filter; it takes whole cache lines. */
 union header {
-	bool plain; /* some numbers are too large: what follows is the filter as it was */
+	bool plain; /* some numbers are too large: the unpacked filter follows */
 	char line[64];
 };
 
@@ -64,7 +74,10 @@ struct run {
 	atomic_bool failed, strange;
 };
 
-/* The scratch memory of a chunk: sums of pixels, products, a line for results outside of the image. */
+/*
+ * The scratch memory of a chunk: transformed pixels, products, a row for results outside of the
+ * image.
+ */
 struct room {
 	float *v, *m, *outside;
 	char *scratch;
@@ -206,7 +219,7 @@ static void run_chunk(void *argument, int64_t item, unsigned int worker)
 		gather_tile(run, first + t, count * g->out_c, room.m + t * g->out_c, room.outside);
 }
 
-/* The same of the chunk run->first, in three steps that threads share. */
+/* The three steps of a chunk, run->first, each shared among the threads. */
 static void spread_some(void *argument, int64_t item, unsigned int worker)
 {
 	struct run *run = argument;
@@ -330,7 +343,7 @@ static size_t filter_bytes(const struct cpu_conv *g, size_t taps)
 	return (size_t)(g->in_c * g->out_c) * taps * sizeof(float);
 }
 
-/* All points of a part, to the form of its products or back. */
+/* Converts all points of one call between the plain order and the form of its products. */
 static void turn_part(const struct winograd *w, int64_t part, float *points, char *packed,
 		      bool back)
 {
@@ -387,7 +400,7 @@ static int unpack(const struct winograd *w, const char *packed, float *filter,
 	return 0;
 }
 
-/* The same convolution on the fast layer. */
+/* Computes the convolution on the fast layer. */
 static int run_plainly(const struct run *run, const void *packed, const void *const *in,
 		       void *const *out, struct wnn_error *err)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Convolutions of 3x3 in Winograd's way, and what computes their products where that is not our own tiles. */
+/*
+ * 3x3 convolutions by Winograd's algorithm, and the interface of a library that computes their
+ * products instead of our own tiles.
+ */
 #ifndef WNN_CPU_WINOGRAD_H
 #define WNN_CPU_WINOGRAD_H
 
@@ -12,7 +15,10 @@ struct cpu_winograd_shape {
 	unsigned int threads;
 };
 
-/* One behind the other: v and m of all points, and the filter as turn() has left it. */
+/*
+ * The operands of a call: v and m of all its points are contiguous; the filter is in the form that
+ * turn() gave it.
+ */
 struct cpu_winograd_call {
 	unsigned int worker;
 	int64_t tiles;
@@ -23,22 +29,27 @@ struct cpu_winograd_call {
 };
 
 struct cpu_winograd_products {
-	void *state;	      /* NULL: they are on our own tiles */
+	void *state;	      /* NULL: products are on our own tiles */
 	size_t filter_bytes;  /* of a call */
 	size_t scratch_bytes; /* of a thread */
 	bool (*multiply)(void *state, const struct cpu_winograd_call *call);
-	/* The filter of a call, [points][in_c][out_c], to the form of its products, or back. */
+	/*
+	 * Converts the filter of a call, [points][in_c][out_c], to the form of its products, or
+	 * back.
+	 */
 	void (*turn)(void *state, float *points, char *packed, bool back);
-	/* Says that multiply() gave false; -1. */
+	/* Sets the error of a multiply() that returned false; always -1. */
 	int (*fail)(struct wnn_error *err);
 	void (*destroy)(void *state);
 };
 
-/* 0, also with @products left as they are where our own tiles are faster; -1: it cannot. */
+/* Returns 0, with @products unchanged where our own tiles are faster; -1: it failed. */
 typedef int (*cpu_winograd_make_fn)(const void *library, const struct cpu_winograd_shape *shape,
 				    struct cpu_winograd_products *products);
 
-/* NULL for a node that is no such convolution. With @make NULL products are on our own tiles. */
+/*
+ * Returns NULL for a node that is no such convolution. @make NULL: products are on our own tiles.
+ */
 struct cpu_prepared *cpu_winograd_prepare(const struct cpu_context *cpu, const struct ir_node *node,
 					  cpu_winograd_make_fn make, const void *library);
 
