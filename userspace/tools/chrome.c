@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* Traces for Perfetto and chrome://tracing: the events of their format, of which times are in microseconds. */
+/*
+ * Traces for Perfetto and chrome://tracing: the events of their format, of which times are in
+ * microseconds.
+ */
 #include "chrome.h"
 
-/* What all events have. */
+/* Returns an event with the fields that all events have. */
 static json_t *event(const char *phase, int process, int thread, json_t *name, double time,
 		     json_t *arguments)
 {

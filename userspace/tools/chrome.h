@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Traces for Perfetto and chrome://tracing. Each tool that writes one has the same processes and threads in
- * it, and times by CLOCK_MONOTONIC, so that traces of several tools can be one.
+ * Traces for Perfetto and chrome://tracing. Each tool that writes one has the same processes and
+ * threads in it, and times by CLOCK_MONOTONIC, so that traces of several tools can be one.
  */
 #ifndef ONPU_TOOLS_CHROME_H
 #define ONPU_TOOLS_CHROME_H
@@ -21,14 +21,14 @@ enum chrome_process {
 enum { CHROME_JOBS = 16 };
 
 /*
- * All append to @list, take @name and @arguments over, and return something else than 0 when memory is
- * exhausted, also where these are NULL. Times are in nanoseconds.
+ * All append to @list, take @name and @arguments over, and return something else than 0 when memory
+ * is exhausted, also where these are NULL. Times are in nanoseconds.
  */
 int chrome_span(json_t *list, int process, int thread, json_t *name, double start, double end,
 		json_t *arguments);
 int chrome_instant(json_t *list, int process, int thread, json_t *name, double time,
 		   json_t *arguments);
-/* What may overlap others of its thread; @id tells it from these. */
+/* Adds an event that may overlap others of its thread; @id distinguishes it from these. */
 int chrome_async(json_t *list, int process, int thread, json_t *name, const char *id, double start,
 		 double end, json_t *arguments);
 

@@ -32,7 +32,10 @@ int value_to_double(const json_t *json, double *value);
 int value_to_number(const json_t *json, WNNNumber *number);
 /* Whether it is an integer of more than 64 bits, which value_load() has made a string. */
 bool value_is_large(const json_t *json);
-/* A file of JSON; NULL with *error. Integers of more than 64 bits, which jansson refuses, become strings. */
+/*
+ * A file of JSON; NULL with *error. Integers of more than 64 bits, which jansson refuses, become
+ * strings.
+ */
 json_t *value_load(const char *path, json_error_t *error);
 
 WNNOperandDataType value_type(const char *name); /* Undefined: there is no such type */
@@ -95,7 +98,7 @@ enum call_status {
 	CALL_MALFORMED, /* the case is not what the schema says */
 };
 
-/* How a call ended; @status counts when it was refused, @reason when it was not done. */
+/* The outcome of a call; @status is set when it was refused, @reason when it was not made. */
 struct call {
 	enum call_status kind;
 	WNNStatus status;

@@ -41,7 +41,7 @@ static void scratch_free(struct scratch *scratch)
 
 /* --- Names ----------------------------------------------------------------------------------- */
 
-/* The place of a name among the slots: where it is, or the free one where it belongs. */
+/* Returns the slot of a name: its own, or the free one where it belongs. */
 static size_t find_slot(const struct names *names, const char *name)
 {
 	size_t slot = 5381;
@@ -98,7 +98,7 @@ int names_add(struct names *names, const char *name, WNNOperand operand)
 		return -1;
 	slot = find_slot(names, name);
 	names->items[names->count++] = (struct named){ name, operand };
-	/* Of equal names the first one counts. */
+	/* The first of several equal names counts. */
 	if (!names->slots[slot])
 		names->slots[slot] = names->count;
 	return 0;
@@ -116,7 +116,7 @@ WNNOperand names_find(const struct names *names, const char *name)
 
 /* --- Values of arguments --------------------------------------------------------------------- */
 
-/* What reading an argument needs and tells. */
+/* The state of reading the arguments of a call. */
 struct reader {
 	const struct names *names;
 	struct scratch scratch;
@@ -131,8 +131,8 @@ static int malformed(struct reader *reader, const struct member *member, const c
 }
 
 /*
- * What the types of the IDL cannot hold never reaches an operator: the binding of a language throws a
- * TypeError. The binding is this program, as the parameters in C cannot hold it either.
+ * Values that the types of the IDL cannot hold never reach an operator: the binding of a language
+ * throws a TypeError. This program is the binding, as the parameters in C cannot hold them either.
  */
 static int refuse(struct reader *reader, const char *fmt, ...)
 {

@@ -71,7 +71,7 @@ static WNNContext open_context(const struct runner *runner, WNNPlacementPolicy p
 	device.simSramBytes = runner->sram;
 	device.threads = runner->threads;
 	device.simThreads = runner->threads;
-	/* What is folded is not done by the device. */
+	/* The device would not compute a node that is folded. */
 	device.constantFolding = !runner->npu;
 	options.nextInChain = &device.chain;
 	wnnInstanceCreateContextSync(runner->instance, &options, WNN_WAIT_FOREVER, &context);
@@ -256,7 +256,7 @@ static void shape_text(char *text, size_t size, const uint32_t *dims, size_t ran
 		snprintf(text + used, size - (size_t)used, "]");
 }
 
-/* Type and shape of an output, as the builder gives them, against the expected ones. */
+/* Compares type and shape of an output, as the builder gives them, with the expected ones. */
 static int check_descriptor(const char *name, WNNOperand operand, const struct values *expected,
 			    struct result *result)
 {
@@ -327,8 +327,8 @@ static WNNStatus build(struct trial *trial)
 }
 
 /*
- * The first node that the placement gives to the CPU, as the reason to skip the case. Nothing of the
- * suite may meet a limit of the compiler.
+ * The first node that the placement gives to the CPU, as the reason to skip the case. Nothing of
+ * the suite may meet a limit of the compiler.
  */
 static bool skip_for_placement(WNNGraph graph, struct result *result)
 {

@@ -6,7 +6,7 @@
 #include "conformance.h"
 #include "webnn_calls.h"
 
-/* What a value in JSON becomes, in the struct that holds it. */
+/* The kinds of values in JSON, and the structs that hold them in C. */
 enum kind {
 	KIND_OPERAND,	  /* {"operand": name}: WNNOperand */
 	KIND_OPERANDS,	  /* a list of these: struct operands */
@@ -53,8 +53,8 @@ struct operator_kind {
 };
 
 /*
- * The operator that a case names; NULL when there is none. Of the overloads of one name it is the
- * one that takes what @arguments hold.
+ * Returns the operator that a case names; NULL when there is none. Among overloads of one name it
+ * returns the one that takes what @arguments hold.
  */
 const struct operator_kind *operator_find(const char *name, const json_t *arguments);
 

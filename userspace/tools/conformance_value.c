@@ -100,7 +100,7 @@ static size_t quote_large(const char *from, const char *end, char *to)
 	return (size_t)(to - begin);
 }
 
-/* The whole of a file, with a 0 behind it; NULL with errno. */
+/* Returns the contents of a file, with a 0 behind it; NULL with errno. */
 static char *read_text(FILE *file, size_t *size)
 {
 	size_t room = 1 << 16, n;

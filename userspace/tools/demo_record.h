@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Results of networks on devices, kept in a file: what one run of the demo has computed, another one,
- * such as one in a virtual machine, compares with. Floats are written so that they come back to the bit.
+ * Results of networks on devices, kept in a file: what one run of the demo has computed, another
+ * one, such as one in a virtual machine, compares with. Floats are written so that they come back
+ * to the bit.
  */
 #ifndef ONPU_TOOLS_DEMO_RECORD_H
 #define ONPU_TOOLS_DEMO_RECORD_H
@@ -14,13 +15,13 @@
 /* The record of a network on a device in @root; made if it is not there. NULL: no memory. */
 json_t *demo_record_add(json_t *root, const char *network, const char *device);
 
-/* The same, only if it is there; NULL after a message that names @path. */
+/* demo_record_find() without adding the record; NULL after a message that names @path. */
 json_t *demo_record_find(json_t *root, const char *network, const char *device, const char *path);
 
-/* Another picture's results. Returns 0, or -1 after a message. */
+/* Appends the results of another picture. Returns 0, or -1 after a message. */
 int demo_record_append(json_t *record, const float *results, size_t count);
 
-/* The results of the picture with this number. Returns 0, or -1 after a message. */
+/* Reads the results of the picture with this number. Returns 0, or -1 after a message. */
 int demo_record_read(const json_t *record, size_t picture, float *results, size_t count);
 
 /* Seconds of all pictures, and the statistics of the last. Return 0, or -1 after a message. */

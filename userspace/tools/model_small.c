@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* The digits network of this project, and LeNet. Their structure: demo/digits/train.py and the models' README. */
+/*
+ * The digits network of this project, and LeNet. Their structure: demo/digits/train.py and the
+ * models' README.
+ */
 #include <err.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -282,7 +282,9 @@ int model_infer(const struct model *model, WNNContext context, const struct mode
 						 model->outputs[i].count * sizeof(float),
 						 WNN_WAIT_FOREVER) != WNNStatus_Success)
 			return failed("readTensor");
-	/* A fault of the device reaches the queue's end, not the read (the bytes would be stale). */
+	/*
+	 * A fault of the device reaches the queue's end, not the read (the bytes would be stale).
+	 */
 	if (wnnContextWaitIdle(context, WNN_WAIT_FOREVER) != WNNStatus_Success)
 		return failed("dispatch");
 	return 0;

@@ -40,7 +40,10 @@ int model_build(struct model *model, const char *name, const struct model_paths 
 		WNNContext context, uint32_t batch);
 void model_release(struct model *model);
 
-/* One dispatch: input and outputs are float32 in the model's order. Returns 0 or -1 after a message. */
+/*
+ * One dispatch: input and outputs are float32 in the model's order. Returns 0 or -1 after a
+ * message.
+ */
 int model_run(const struct model *model, WNNContext context, WNNTensor input,
 	      WNNTensor const *outputs);
 

@@ -92,7 +92,7 @@ static int parse_header(struct npy *array, const char *header, const char *path)
 	return 0;
 }
 
-/* The nearest floats, in place. */
+/* Narrows float64 to the nearest float32, in place. */
 static void narrow(struct npy *array)
 {
 	for (size_t i = 0; i < array->count; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Arrays in .npy files (versions 1.0 and 2.0, little endian, either order) of the types that WebNN has
- * but for those of 4 bits; bool is read as uint8, float64 as float32.
+ * Arrays in .npy files (versions 1.0 and 2.0, little endian, either order) of the types that WebNN
+ * has but for those of 4 bits; bool is read as uint8, float64 as float32.
  */
 #ifndef ONPU_TOOLS_NPY_H
 #define ONPU_TOOLS_NPY_H
@@ -31,7 +31,7 @@ int npy_load(struct npy *array, const char *path);
 int npy_read(struct npy *array, FILE *f, const char *path);
 void npy_free(struct npy *array);
 
-/* As npy_load(). */
+/* Returns 0 or -1, like npy_load(). */
 int npy_save(const struct npy *array, const char *path);
 
 #endif

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Arrays in .npz files: zip archives of .npy files, as numpy.savez and savez_compressed write them. */
+/*
+ * Arrays in .npz files: zip archives of .npy files, as numpy.savez and savez_compressed write them.
+ */
 #ifndef ONPU_TOOLS_NPZ_H
 #define ONPU_TOOLS_NPZ_H
 
@@ -13,7 +15,7 @@ bool npz_is(const char *path);
 /* Whether it has an array of this name. */
 bool npz_has(const char *path, const char *name);
 
-/* The array of this name, or the only one. As npy_load(). */
+/* Loads the array of this name, or the only one. Returns 0 or -1, like npy_load(). */
 int npz_load(struct npy *array, const char *path, const char *name);
 
 #endif

@@ -24,7 +24,10 @@
 #define CLASSES	  10
 #define MAX_SIDES 3 /* npu, sim, cpu: the first is the one that is shown */
 
-/* What is demanded of each device: 357 of the 359 digits, and SqueezeNet's probabilities. */
+/*
+ * The limits for each device: 357 of the 359 digits right, and the error of SqueezeNet's
+ * probabilities.
+ */
 #define MIN_ACCURACY 0.994
 #define MAX_ERROR    1e-4
 
@@ -100,7 +103,7 @@ static void run_close(struct run *run)
 	}
 }
 
-/* Where the results of a side come from: computed here, or known. */
+/* Prepares the results of a side: it computes them here, or reads recorded ones. */
 static int side_prepare(struct side *side, WNNInstance instance, const char *model,
 			const struct options *options, const struct result *result, bool first)
 {
@@ -198,7 +201,7 @@ static int side_describe(struct side *side)
 			      0;
 }
 
-/* Where the operators ran, and what it took. */
+/* Describes where the operators ran, and how long they took. */
 static int run_describe(struct run *run)
 {
 	WNNGraphPlacement placement = WNN_GRAPH_PLACEMENT_INIT;
@@ -263,7 +266,10 @@ static int argmax(const float *x, int n)
 	return best;
 }
 
-/* Some pictures from all over the set, four in a row, two characters a pixel, the answer below each. */
+/*
+ * Some pictures from all over the set, four in a row, two characters a pixel, the answer below
+ * each.
+ */
 static void show(const unsigned char *images, const unsigned char *labels,
 		 const unsigned char *answers, size_t count, size_t wanted, const char *device)
 {
@@ -459,7 +465,7 @@ static void print_times(const char *what, const struct run *run)
 	printf("\n");
 }
 
-/* Of the devices that execute NPU programs. */
+/* Prints the figures of the devices that execute NPU programs. */
 static void print_npu(const char *name, const struct run *run)
 {
 	char what[64];
@@ -528,7 +534,9 @@ static void print_table(const struct options *options, const struct result *r)
 	}
 }
 
-/* Milliseconds by device; and, where both are there, how many pictures have sim's bits on the NPU. */
+/*
+ * Milliseconds by device; and, where both are there, how many pictures have sim's bits on the NPU.
+ */
 static void add_sides(json_t *object, const struct run *run)
 {
 	size_t npu = find_side(run, "npu"), sim = find_side(run, "sim");

@@ -134,7 +134,7 @@ struct program {
 	uint32_t *lines; /* line of each instruction, or NULL */
 };
 
-/* Reports errors of all lines; returns their number. */
+/* Assembles all lines and reports their errors; returns the number of errors. */
 static unsigned int assemble(const char *name, struct buffer *text, struct program *p)
 {
 	unsigned int errors = 0;

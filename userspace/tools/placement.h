@@ -7,7 +7,9 @@
 
 #include <webnn/webnn_npu.h>
 
-/* A line for each operator, then how many there are of each kind. Returns 0 or -1 after a message. */
+/*
+ * A line for each operator, then how many there are of each kind. Returns 0 or -1 after a message.
+ */
 int placement_print(WNNGraph graph);
 
 /* NULL when memory is exhausted. */

@@ -8,8 +8,8 @@
 #include <stdio.h>
 
 /*
- * Reads a number of bytes, decimal or with 0x, and a K, M or G behind it for that many KiB, MiB or GiB.
- * Returns false when @text is none, or beyond 2^64.
+ * Reads a number of bytes, decimal or with 0x, and a K, M or G behind it for that many KiB, MiB or
+ * GiB. Returns false when @text is none, or beyond 2^64.
  */
 bool size_text_read(const char *text, uint64_t *bytes);
 
@@ -30,7 +30,7 @@ static inline char *size_text(char *text, uint64_t bytes)
 		value /= 1024;
 		unit++;
 	}
-	/* As much as is exact, or one digit. */
+	/* All digits when the value is exact, else one digit behind the point. */
 	if (value == (double)(uint64_t)value)
 		snprintf(text, SIZE_TEXT, "%.0f %s", value, units[unit]);
 	else

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * stablehlo-test: runs StableHLO's own test programs on a device. They compare their results with what
- * they expect, so a module has passed when it runs to its end.
+ * stablehlo-test: runs StableHLO's own test programs on a device. They compare their results with
+ * what they expect, so a module has passed when it runs to its end.
  */
 #include <argp.h>
 #include <dirent.h>
@@ -79,8 +79,8 @@ static const char *last_message(void)
 }
 
 /*
- * What sizes that a program leaves open get. The arguments that say them are of tensor<i64>, so these
- * have the same value; all other elements are zero.
+ * The size of dimensions that a program leaves open. The arguments that hold such sizes are of
+ * tensor<i64>, so these have the same value; all other elements are zero.
  */
 #define OPEN_SIZE 4
 
@@ -148,7 +148,7 @@ static void test_module(struct tester *tester, const char *path, WNNStablehloPro
 		say(tester, path, PASSED, no_cpu, NULL);
 }
 
-/* Whether a line says RUN-DISABLED: what StableHLO's own interpreter does not get right either. */
+/* Whether a line says RUN-DISABLED: StableHLO's own interpreter fails the test as well. */
 static bool is_disabled(const char *path)
 {
 	FILE *file = fopen(path, "r");
@@ -162,7 +162,7 @@ static bool is_disabled(const char *path)
 	return disabled;
 }
 
-/* Where two texts part: the lines there. */
+/* Shows the lines where two texts begin to differ. */
 static void say_difference(char *text, size_t room, WNNStringView a, WNNStringView b)
 {
 	size_t at = 0, start = 0, line = 1;
@@ -212,7 +212,9 @@ static void print_program(struct tester *tester, const char *path, WNNStablehloP
 	say(tester, path, PASSED, false, NULL);
 }
 
-/* Whether a program of this name is there as text and as bytecode; @other: the name of the other. */
+/*
+ * Whether a program of this name is there as text and as bytecode; @other: the name of the other.
+ */
 static bool has_pair(const char *path, bool bytecode, char *other, size_t room)
 {
 	size_t length = strlen(path);
@@ -295,7 +297,7 @@ static int test_path(struct tester *tester, const char *path)
 	count = scandir(path, &entries, is_program, alphasort);
 	for (int i = 0; i < count; i++) {
 		snprintf(name, sizeof(name), "%s/%s", path, entries[i]->d_name);
-		/* What is there as bytecode too is one case with it. */
+		/* A program that exists as bytecode, too, is one case with that. */
 		if (!has_pair(name, false, other, sizeof(other)) && test_path(tester, name))
 			ret = -1;
 		free(entries[i]);

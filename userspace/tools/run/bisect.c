@@ -122,7 +122,8 @@ static int learn(struct search *search)
 /* ---- one cut */
 
 /*
- * The model up to the node before @cut, as bytes; NULL when memory is exhausted or nothing crosses that can be compared.
+ * The model up to the node before @cut, as bytes; NULL when memory is exhausted or nothing crosses
+ * that can be compared.
  * @all: whether that is all that crosses.
  */
 static uint8_t *pack(const struct search *search, size_t cut, size_t *size, bool *all)
@@ -192,7 +193,7 @@ static char *copy_text(const char *text)
 	return strdup(text ? text : "");
 }
 
-/* Of several values that differ, the one made first is told. */
+/* Notes a value that differs; the result is the one that is computed first. */
 static void note(struct search *search, const char *name, const struct difference *difference)
 {
 	struct bisected *result = search->result;
@@ -268,7 +269,7 @@ static int try_cut(struct search *search, size_t cut, enum verdict *verdict)
 			goto out;
 	}
 	ret = compare(search, verdict);
-	/* What is not recorded may differ. */
+	/* Tensors that are not recorded may differ. */
 	if (!all && *verdict == SAME)
 		*verdict = UNKNOWN;
 out:

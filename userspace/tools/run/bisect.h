@@ -13,13 +13,17 @@ struct bisected {
 	/* Its output that differs, and how. */
 	char *value;
 	struct difference difference;
-	/* How many operators it may be: those that end here, of which none can be looked at alone. */
+	/*
+	 * The number of operators that may be the cause: they end here, and none can be tested
+	 * alone.
+	 */
 	size_t candidates;
 };
 
 /*
- * The outputs of @subject differ between the two, or from recorded ones, at a path as of recorded_has(), where
- * @expected is NULL. Targets lose their graphs. Returns DONE, or an exit code after a message.
+ * Finds the first operator for which @subject differs between the two targets, or from recorded
+ * values at a path as of recorded_has(), where @expected is NULL. Targets lose their graphs.
+ * Returns DONE, or an exit code after a message.
  */
 int bisect(struct subject *subject, struct target *got, struct target *expected,
 	   const char *recorded, struct tolerance tolerance, struct bisected *result);

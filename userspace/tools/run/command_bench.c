@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * webnn-run bench: how long dispatches take, from the call to the end of the work, one after the other or in several
- * streams at once; and what comes before them.
+ * webnn-run bench: how long dispatches take, from the call to the end of the work, one after the
+ * other or in several streams at once; and what comes before them.
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -20,7 +20,9 @@ enum { KEY_WARM_UP = 0x100, KEY_REPEATS, KEY_DURATION, KEY_STREAMS };
 
 struct bench;
 
-/* Dispatches one after the other, in a thread and with a context, a graph and tensors of their own. */
+/*
+ * Dispatches one after the other, in a thread and with a context, a graph and tensors of their own.
+ */
 struct stream {
 	struct bench *bench;
 	struct target target;

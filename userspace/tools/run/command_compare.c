@@ -117,7 +117,7 @@ static int compare_output(struct comparison *comparison, const struct value *got
 	char text[300];
 	json_t *json;
 
-	/* ONNX Runtime has types that are carried in wider ones here. */
+	/* Types of ONNX Runtime that WebNN lacks are stored in wider ones here. */
 	if (got->count != expected->count ||
 	    (got->type != expected->type && !comparison->onnxruntime)) {
 		char other[300];
@@ -173,7 +173,10 @@ static int compare_recorded(struct comparison *comparison, const struct target *
 	return DONE;
 }
 
-/* An output beside that of another device, which has the same ones, or beside its recorded value, if there is one. */
+/*
+ * Compares an output with that of another device, which has outputs of equal names, or with its
+ * recorded value, if there is one.
+ */
 static int compare_result(struct comparison *comparison, const struct target *got,
 			  const struct target *expected, size_t index)
 {
@@ -243,7 +246,10 @@ static int run_group(struct subject *subject, struct target *target, char *const
 	return ret ? ret : target_read(target);
 }
 
-/* As the nodes stand in the model; then items of sequences, which have names of their own. */
+/*
+ * Compares tensors in the order of the model's nodes; then items of sequences, which have names of
+ * their own.
+ */
 static int compare_in_order(struct comparison *comparison, const struct target *got,
 			    const struct target *expected, char *const *names, size_t count)
 {
@@ -261,8 +267,8 @@ static int compare_in_order(struct comparison *comparison, const struct target *
 }
 
 /*
- * Compares the tensors of a list. Where they cannot all be outputs, as one of them is a sequence or its node is refused,
- * it tries each half, down to single tensors.
+ * Compares the tensors of a list. Where they cannot all be outputs, as one of them is a sequence or
+ * its node is refused, it tries each half, down to single tensors.
  */
 static int compare_group(struct comparison *comparison, struct subject *subject, struct target *got,
 			 struct target *expected, char *const *names, size_t count)

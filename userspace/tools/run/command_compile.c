@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* webnn-run compile: saves the graph of a model, for all other commands and for wnnContextLoadGraph(). */
+/*
+ * webnn-run compile: saves the graph of a model, for all other commands and for
+ * wnnContextLoadGraph().
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -50,7 +53,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-/* Who loads the graph has no model, and so no outputs without elements and no random numbers. */
+/*
+ * Warns of what a saved graph lacks: without the model there are no outputs without elements, and
+ * no random numbers.
+ */
 static void tell_what_is_lost(const struct subject *subject)
 {
 	WNNOnnxValueInfoArray empty = wnnOnnxModelGetEmptyOutputs(subject->model);

@@ -167,7 +167,7 @@ static int mark(struct extraction *extraction)
 
 /* ---- types of what was inside */
 
-/* The type of WebNN tells the one of ONNX where nothing else does. */
+/* Returns the ONNX type of a type of WebNN, for tensors whose type the model does not tell. */
 static int type_of_webnn(WNNOperandDataType type)
 {
 	switch (type) {
@@ -192,7 +192,10 @@ static int type_of_webnn(WNNOperandDataType type)
 	}
 }
 
-/* What onnx__value_info_proto__free_unpacked() frees, piece by piece. 0, or -1 when memory is exhausted. */
+/*
+ * Sets the type with the allocations that onnx__value_info_proto__free_unpacked() frees. 0, or -1
+ * when memory is exhausted.
+ */
 static int set_type(Onnx__ValueInfoProto *value, int type)
 {
 	value->type = malloc(sizeof(*value->type));

@@ -13,7 +13,7 @@
 
 enum { KEY_PRINT = 0x100, KEY_TOP, KEY_LABELS, KEY_FOLDER, KEY_PARTITIONS, KEY_LOOPS };
 
-/* What is done with a file of an output. */
+/* The steps of saving an output to a file. */
 enum step {
 	SAVE,	   /* alone */
 	SAVE_PART, /* beside its place, until all ranks have saved theirs */
@@ -171,7 +171,9 @@ static int step_all(const struct run *run, const struct target *target, enum ste
 	return ret;
 }
 
-/* Files of several ranks come to their places when all are written. */
+/*
+ * Saves the outputs. Files of several ranks are renamed to their final names when all are written.
+ */
 static int save(const struct run *run, const struct target *target)
 {
 	int ret;
@@ -231,7 +233,7 @@ static void print_top(const struct value *value, size_t top, char *const *labels
 	for (size_t i = 0; best && i < value->count; i++) {
 		size_t at = count < top ? count++ : top;
 
-		/* The last place is one beyond, and falls off. */
+		/* The list has one position more, from which elements fall off. */
 		for (; at && is_before(value, i, best[at - 1]); at--)
 			best[at] = best[at - 1];
 		best[at] = i;
@@ -288,7 +290,10 @@ static int print(const struct run *run, const struct target *target)
 	return ret;
 }
 
-/* Where it ran, and how long. A program of StableHLO is built as it goes. */
+/*
+ * Prints on which device it ran, and how long it took. A program of StableHLO is built while it
+ * runs.
+ */
 static void print_times(const struct run *run, const struct subject *subject,
 			const struct target *target)
 {
@@ -321,7 +326,7 @@ static int print_in_turn(const struct run *run, const struct subject *subject,
 	return ret;
 }
 
-/* Of a program of StableHLO, and of a model. */
+/* Computes a program of StableHLO, or a model. */
 static int compute(struct run *run, struct subject *subject, struct target *target)
 {
 	bool program = program_is(run->options.model);

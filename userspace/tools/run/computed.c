@@ -37,7 +37,10 @@ int computed_outputs(struct computed *computed, const struct subject *subject)
 	return ret;
 }
 
-/* A model, with a mark for each node: whether the outputs need it, and whether it reads what comes from the inputs. */
+/*
+ * A model, with a mark for each node: whether the outputs need it, and whether it reads what comes
+ * from the inputs.
+ */
 struct flow {
 	Onnx__ModelProto *model;
 	struct tensors tensors;

@@ -11,8 +11,9 @@ struct computed {
 };
 
 /*
- * Lists the tensors that the outputs need, in the order of the nodes. It leaves out shapes and what follows from
- * constants alone, as they are the same everywhere. Returns DONE, or an exit code after a message.
+ * Lists the tensors that the outputs need, in the order of the nodes. It leaves out shapes and what
+ * follows from constants alone, as they are the same everywhere. Returns DONE, or an exit code
+ * after a message.
  */
 int computed_init(struct computed *computed, const struct subject *subject);
 /* The outputs alone. */

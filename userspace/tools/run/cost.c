@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* webnn-run: what follows from the shapes of a model: its multiply-accumulates, the bytes of its weights. */
+/*
+ * webnn-run: what follows from the shapes of a model: its multiply-accumulates, the bytes of its
+ * weights.
+ */
 #include "cost.h"
 
 #include <ctype.h>
@@ -120,7 +123,7 @@ static int64_t number(const Onnx__NodeProto *node, const char *name)
 	return attribute ? attribute->i : 0;
 }
 
-/* What is common to all: a node, and its first output. */
+/* What the functions for all operators read: a node, and its first output. */
 struct work {
 	const Onnx__NodeProto *node;
 	const struct shapes *shapes;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* webnn-run: what follows from the shapes of a model: its multiply-accumulates, the bytes of its weights. */
+/*
+ * webnn-run: what follows from the shapes of a model: its multiply-accumulates, the bytes of its
+ * weights.
+ */
 #ifndef ONPU_TOOLS_RUN_COST_H
 #define ONPU_TOOLS_RUN_COST_H
 
@@ -16,8 +19,8 @@ struct shapes {
 };
 
 /*
- * Collects the shapes of the model's inputs, its weights and the outputs of its nodes, which belong to @model. Returns
- * 0, or -1 when memory is exhausted.
+ * Collects the shapes of the model's inputs, its weights and the outputs of its nodes, which belong
+ * to @model. Returns 0, or -1 when memory is exhausted.
  */
 int shapes_init(struct shapes *shapes, WNNOnnxModel model);
 void shapes_exit(struct shapes *shapes);
@@ -27,9 +30,9 @@ const WNNOnnxValueInfo *shapes_find(const struct shapes *shapes, const char *nam
 bool shape_is_static(const WNNOnnxValueInfo *value);
 
 /*
- * Multiply-accumulates of a node of the main graph: those of convolutions, products of matrices, recurrent
- * networks and attention; other operators have none. Returns false when they are not known: shapes are
- * open, or the node has graphs or code of its own.
+ * Multiply-accumulates of a node of the main graph: those of convolutions, products of matrices,
+ * recurrent networks and attention; other operators have none. Returns false when they are not
+ * known: shapes are open, or the node has graphs or code of its own.
  */
 bool cost_macs(const Onnx__NodeProto *node, const struct shapes *shapes, uint64_t *macs);
 

@@ -88,7 +88,7 @@ static Onnx__ValueInfoProto *copy_value(const Onnx__ValueInfoProto *value)
 	return copy;
 }
 
-/* What the file says of a tensor, or its name. */
+/* Returns a copy of the description of a tensor in the file, or one with its name only. */
 static Onnx__ValueInfoProto *value_of(const struct tensors *tensors, const char *name)
 {
 	const struct tensor *tensor = tensors_find(tensors, name);
@@ -164,7 +164,10 @@ struct rename {
 	char **slot, *name;
 };
 
-/* A node that makes a tensor that is given, beside others that are needed, makes it under another name. */
+/*
+ * A node that makes a tensor that is given, beside others that are needed, makes it under another
+ * name.
+ */
 static int make_renames(const struct tensors *tensors, const char *const *inputs,
 			size_t input_count, const bool *nodes, struct rename *renames)
 {

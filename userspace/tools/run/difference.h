@@ -26,7 +26,7 @@ struct difference {
 };
 
 /*
- * Of two values with the same number of elements. Integers must be equal unless a tolerance was
+ * Compares two values with equal numbers of elements. Integers must be equal unless a tolerance was
  * given.
  */
 struct difference difference_of(const struct value *got, const struct value *expected,

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* webnn-run: a picture of a model, with colours for where its nodes run. The program dot draws it. */
+/*
+ * webnn-run: a picture of a model, with colours for where its nodes run. The program dot draws it.
+ */
 #include "drawing.h"
 
 #include <errno.h>
@@ -39,7 +41,7 @@ static void put_string(FILE *file, const char *text)
 	}
 }
 
-/* One colour, or equal parts of several; none where there is no graph to run. */
+/* Writes one colour, or equal shares of several; none where there is no graph to run. */
 static void put_colours(FILE *file, unsigned int of)
 {
 	unsigned int count = 0;
@@ -259,7 +261,7 @@ int drawing_write(const struct drawing *drawing, const char *path, bool page)
 		ret = complain(BAD_FILE, "a temporary file: %s", strerror(errno));
 	if (!ret) {
 		put_graph(graph, drawing);
-		/* What is at the beginning for the program, too. */
+		/* The program reads the file from its beginning, too. */
 		if (fflush(graph) || fseek(graph, 0, SEEK_SET))
 			ret = complain(BAD_FILE, "a temporary file: %s", strerror(errno));
 	}

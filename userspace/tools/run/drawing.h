@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* webnn-run: a picture of a model, with colours for where its nodes run. The program dot draws it. */
+/*
+ * webnn-run: a picture of a model, with colours for where its nodes run. The program dot draws it.
+ */
 #ifndef ONPU_TOOLS_RUN_DRAWING_H
 #define ONPU_TOOLS_RUN_DRAWING_H
 
 #include "cost.h"
 #include "run.h"
 
-/* What became of a node; several hold where parts of it went different ways. */
+/* The fate of a node; several marks hold where parts of it had different fates. */
 enum mark { MARK_NPU = 1, MARK_CPU = 2, MARK_FOLDED = 4, MARK_REFUSED = 8 };
 
 struct drawing {

@@ -146,7 +146,7 @@ static void put_summary(FILE *file, const struct report *report)
 	fputs("</table></div>\n", file);
 }
 
-/* What an operator costs on the NPU; nothing of it is shown when nothing ran there. */
+/* Writes the costs of an operator on the NPU, when something ran there. */
 static void put_npu_cells(FILE *file, const WNNProfileNode *node, const struct report_node *of)
 {
 	put_number(file, node->cycles);
@@ -288,7 +288,7 @@ static void put_lane(FILE *file, int lane, const char *name)
 		lane * LANE + 16, name, LEFT, lane * LANE + LANE, LEFT + WIDTH, lane * LANE + LANE);
 }
 
-/* From @start to @end of @whole; unit: "cycles" or "ns". */
+/* Draws a bar from @start to @end of @whole; unit: "cycles" or "ns". */
 static void put_bar(FILE *file, const struct report *report, int lane, uint32_t node,
 		    const char *what, double start, double end, double whole, const char *unit)
 {
@@ -370,7 +370,7 @@ static void put_timeline(FILE *file, const struct report *report)
 
 enum { PANEL = 120, GAP = 34 };
 
-/* The outline of one number of each part; @most is at the top of the panel. */
+/* Draws the outline of one number of each interval; @most is at the top of the panel. */
 static void put_area(FILE *file, const struct report *report, size_t number, int top, double most,
 		     const char *class)
 {
@@ -398,7 +398,10 @@ static void put_panel(FILE *file, int top, const char *what, const char *scale)
 		LEFT + WIDTH, top, LEFT, top + PANEL, LEFT + WIDTH, top + PANEL);
 }
 
-/* What stands at the top of the picture of the on-chip memory: no more than is needed, a power of two. */
+/*
+ * Returns the size at the top of the drawing of the on-chip memory: a power of two that is no
+ * larger than needed.
+ */
 static uint64_t sram_scale(const struct report *report)
 {
 	uint64_t scale = 1024;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* webnn-run: ONNX models on a device: what they are, what they give, where and how fast they run. */
+/*
+ * webnn-run: ONNX models on a device: what they are, what they give, where and how fast they run.
+ */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>

@@ -127,7 +127,7 @@ int model_take_data(Onnx__ModelProto *model, const char *from)
 
 /* ---- writing */
 
-/* What the packer has made goes to a file, piece by piece. */
+/* A buffer of the packer that writes to a file, as the packer appends. */
 struct sink {
 	ProtobufCBuffer base;
 	FILE *file;

@@ -6,12 +6,14 @@
 #include "model_file.h"
 
 /*
- * Takes data that lie in files beside @from, the model's own, into the model, as a file in another folder cannot
- * refer to them. Returns DONE, or an exit code after a message.
+ * Takes data that lie in files beside @from, the model's own, into the model, as a file in another
+ * folder cannot refer to them. Returns DONE, or an exit code after a message.
  */
 int model_take_data(Onnx__ModelProto *model, const char *from);
 
-/* A file of that name is replaced when the new one is complete. Fills @size; as model_take_data(). */
+/*
+ * A file of that name is replaced when the new one is complete. Fills @size; as model_take_data().
+ */
 int model_write(const Onnx__ModelProto *model, const char *path, size_t *size);
 
 #endif

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * webnn-run: what ONNX Runtime computes of a model. It is asked in a process of python3, where people have it: a folder
- * for temporary files has the model, the inputs as .npy files and job.json, which says
+ * webnn-run: results that ONNX Runtime computes for a model, for compare. It runs in a process of
+ * python3, where users have it installed: a folder for temporary files has the model, the inputs as
+ * .npy files and job.json, which says
  *
- *   model    the file, whose outputs are the tensors that are wanted
+ *   model    the file, whose outputs are the wanted tensors
  *   data     the folder that the model's weights in other files are relative to
  *   inputs   for each input its .npy file
  *   outputs  the names of the tensors
  *   result   the .npz file to write: an array for each of them
- *   answer   the file for the answer: "version" of ONNX Runtime, or what is "missing", or its "problem"
+ *   answer   the file for the answer: "version" of ONNX Runtime, or what is "missing", or its
+ *            "problem"
  */
 #include "onnx_runtime.h"
 
@@ -71,7 +73,7 @@ static char *path_of(const struct onnx_runtime *runtime, const char *name)
 	return asprintf(&path, "%s/%s", runtime->folder, name) < 0 ? NULL : path;
 }
 
-/* The part of the model that the tensors need, with them as its outputs. */
+/* Writes the part of the model that the tensors need, with them as its outputs. */
 static int write_model(const struct onnx_runtime *runtime, const struct subject *subject,
 		       const char *const *names, size_t count)
 {
@@ -154,7 +156,9 @@ static int write_job(const struct onnx_runtime *runtime, const struct subject *s
 
 /* ---- the other program */
 
-/* What it prints is about its libraries, and of use only when it gives no answer. */
+/*
+ * Starts the process. Its output is about its libraries, and is shown only when it gives no answer.
+ */
 static int start(const struct onnx_runtime *runtime, pid_t *pid)
 {
 	char *job = path_of(runtime, "job.json"), *said = path_of(runtime, "said");
@@ -177,7 +181,7 @@ static int start(const struct onnx_runtime *runtime, pid_t *pid)
 	return error;
 }
 
-/* The last line that it printed, which is what Python says of an error. */
+/* Reads the last line that it printed, with which Python describes an error. */
 static void read_last_line(const struct onnx_runtime *runtime, char *line, size_t room)
 {
 	char *path = path_of(runtime, "said"), *text = NULL;

@@ -12,8 +12,8 @@ struct onnx_runtime {
 };
 
 /*
- * Computes these tensors of the main graph with the values of @subject. Types that .npy files do not hold are left out.
- * Returns DONE, or an exit code after a message.
+ * Computes these tensors of the main graph with the values of @subject. Types that .npy files do
+ * not hold are left out. Returns DONE, or an exit code after a message.
  */
 int onnx_runtime_run(struct onnx_runtime *runtime, const struct subject *subject,
 		     const char *const *names, size_t count);

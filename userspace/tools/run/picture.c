@@ -171,7 +171,7 @@ static uint32_t weigh(uint32_t at, uint32_t size, uint32_t from, float *weights,
 	return count;
 }
 
-/* Along one direction: @lines lines, whose pixels are @step apart; lines are @line apart. */
+/* Scales along one direction: @lines lines, whose pixels are @step apart; lines are @line apart. */
 static void scale_lines(const float *from, float *to, uint32_t from_size, uint32_t to_size,
 			uint32_t lines, const size_t from_steps[2], const size_t to_steps[2],
 			float *weights)
@@ -230,7 +230,7 @@ static void crop(struct picture *picture, uint32_t width, uint32_t height)
 
 /* ---- to elements */
 
-/* Where the elements of a picture are in an input. */
+/* The position of the elements of a picture in an input. */
 struct layout {
 	uint32_t height, width, channels;
 	size_t row, column, channel; /* steps */

@@ -247,7 +247,7 @@ int program_explain(const struct options *options, struct target *target)
 	struct options common = *options;
 	struct subject subject = { 0 };
 
-	/* Sizes of values do not depend on them, turns of loops may. */
+	/* Sizes of values do not depend on their numbers, but how often loops iterate may. */
 	common.random = true;
 	return run_and(&common, &alone, &subject, target, tell_placement);
 }

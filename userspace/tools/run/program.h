@@ -8,8 +8,8 @@
 
 bool program_is(const char *path);
 /*
- * Runs it on the context of @target, whose results are filled; an exit code. It fills nothing of @subject
- * but the time to load.
+ * Runs it on the context of @target, whose results are filled; an exit code. It fills nothing of
+ * @subject but the time to load.
  */
 int program_run(const struct options *options, const struct ranks *ranks, struct subject *subject,
 		struct target *target);

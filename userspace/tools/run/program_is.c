@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* webnn-run: which files are programs of StableHLO: those whose names end with .mlir, and MLIR's bytecode. */
+/*
+ * webnn-run: which files are programs of StableHLO: those whose names end with .mlir, and MLIR's
+ * bytecode.
+ */
 #include <stdio.h>
 #include <string.h>
 

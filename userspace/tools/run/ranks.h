@@ -5,7 +5,7 @@
 
 #include "run.h"
 
-/* Of the process; alone it is rank 0 of 1. */
+/* The rank of the process; alone it is rank 0 of 1. */
 struct ranks {
 	struct WNNStablehloWorldImpl *world; /* NULL: alone */
 	uint32_t rank, count, local_rank;
@@ -19,8 +19,8 @@ int ranks_agree(const struct ranks *ranks);
 void ranks_leave(struct ranks *ranks, int ret);
 
 /*
- * The node of the NPU that this rank takes, where the machine has several and they are asked for: ranks of
- * a machine take one after the other. False: there is no choice.
+ * The node of the NPU that this rank takes, where the machine has several and they are asked for:
+ * ranks of a machine take one after the other. False: there is no choice.
  */
 bool ranks_node(const struct ranks *ranks, const char *device, char *node, size_t room);
 

@@ -107,7 +107,7 @@ static void add_to_parts(struct report *report, const WNNProfileEvent *event,
 	for (size_t i = first; i < REPORT_PARTS; i++) {
 		struct report_part *part = &report->parts[i];
 		double begin = (double)i * length, end = (double)(i + 1) * length;
-		/* The last part has the rest, whatever was rounded. */
+		/* The last interval has the rest, whatever was rounded. */
 		if (i == REPORT_PARTS - 1)
 			end = (double)event->endCycle;
 		if (i == first)
@@ -121,7 +121,10 @@ static void add_to_parts(struct report *report, const WNNProfileEvent *event,
 	}
 }
 
-/* Memory and SRAM over time. What is in use does not change until the next instruction starts. */
+/*
+ * Fills in memory traffic and SRAM over time. The SRAM in use changes only when an instruction
+ * starts.
+ */
 static void fill_parts(struct report *report, const WNNProfileEventMemory *memory)
 {
 	const WNNGraphProfile *profile = &report->profile;
@@ -346,7 +349,7 @@ static json_t *node_json(const WNNProfileNode *node, const struct report_node *o
 	return json;
 }
 
-/* Lists of as many numbers as there are parts; with all zero when there are no cycles. */
+/* Returns lists with a number for each interval; all zero when there are no cycles. */
 static json_t *parts_json(const struct report *report)
 {
 	json_t *read = json_array(), *written = json_array(), *sram = json_array();

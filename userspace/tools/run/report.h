@@ -9,13 +9,13 @@
 #include "model_file.h"
 #include "subject.h"
 
-/* What follows for a node of the profile. */
+/* Figures derived for a node of the profile. */
 struct report_node {
 	double share;	      /* of all cycles */
 	double share_of_cpu;  /* of the time on the CPU */
 	double ms;	      /* on the NPU, at the clock of the machine, or on the CPU */
-	double share_of_time; /* of those of all nodes */
-	WNNStringView onnx;   /* the operator of ONNX that it was made of; else its own name */
+	double share_of_time; /* of the time of all nodes */
+	WNNStringView onnx;   /* the operator of ONNX that it comes from; else its own name */
 	double share_of_peak; /* of the multiply-accumulates that the cycles had room for */
 	double intensity;     /* multiply-accumulates for each byte; 0: it moves none */
 	double macs_per_cycle;
@@ -28,7 +28,7 @@ struct report_engine {
 	uint64_t busy, instructions, waiting;
 };
 
-/* What several nodes of the profile cost together. */
+/* The total cost of several nodes of the profile. */
 struct report_sum {
 	WNNStringView name;
 	size_t nodes;
@@ -43,7 +43,7 @@ struct report_sums {
 
 #define REPORT_ENGINES 6 /* by WNNProfileEngine, which counts from 1 */
 
-/* A dispatch in parts of the same length, for pictures. */
+/* The intervals of equal length into which a dispatch is divided for drawings. */
 #define REPORT_PARTS 200
 
 struct report_part {
@@ -60,7 +60,9 @@ struct report {
 	WNNGraphStatistics statistics;
 	struct report_node *nodes; /* as many as the profile has */
 	size_t *order;		   /* of the nodes: what takes longest is first */
-	/* By the label, which a node of ONNX gives to all that it is made of, and by its operator. */
+	/*
+	 * By the label, which a node of ONNX gives to all that it is made of, and by its operator.
+	 */
 	struct report_sums by_label, by_operator;
 	Onnx__ModelProto *file;
 	uint64_t clock_hz;
@@ -76,7 +78,7 @@ struct report {
 	double bytes_per_cycle;	    /* of both DMA engines together */
 };
 
-/* Of the last dispatch. Returns DONE, or an exit code after a message. */
+/* Reads the profile of the last dispatch. Returns DONE, or an exit code after a message. */
 int report_init(struct report *report, const struct options *options, const struct target *target);
 void report_exit(struct report *report);
 

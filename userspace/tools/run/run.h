@@ -14,7 +14,7 @@
 #include "../json_text.h"
 #include "picture.h"
 
-/* What the program ends with; wrong usage is EX_USAGE, 64. */
+/* The exit codes of the program; wrong usage is EX_USAGE, 64. */
 enum exit_code {
 	DONE = 0,
 	DIFFERENT = 1,	/* compare: outputs differ */
@@ -43,9 +43,9 @@ struct options {
 	bool npu_only, full, profile;
 	const char *firmware;
 	uint64_t sram_bytes;
-	/* Of a program on several ranks: how many a replica has; 0: as the program says. */
+	/* For a program on several ranks: how many a replica has; 0: as the program says. */
 	size_t partitions;
-	/* How often a loop of a program may turn; 0: as libwebnn-stablehlo has it. */
+	/* How often a loop of a program may iterate; 0: the default of libwebnn-stablehlo. */
 	uint64_t loop_limit;
 	/* The node of the NPU; NULL: the first that opens. */
 	const char *node;
@@ -57,7 +57,7 @@ struct options {
 	/* Where the model is cut; the texts are in pairs. */
 	struct pairs cuts;
 	struct picture_options picture;
-	/* NULL: no JSON; "-": to standard output in place of text. */
+	/* NULL: no JSON; "-": to standard output instead of text. */
 	const char *json;
 };
 
@@ -72,27 +72,32 @@ extern const struct argp input_argp; /* the values of its inputs */
 
 void options_free(struct options *options);
 
-/* Adds NAME=TEXT, or TEXT alone where @name_needed is false; ends the program when that is wrong. */
+/*
+ * Adds NAME=TEXT, or TEXT alone where @name_needed is false; ends the program when that is wrong.
+ */
 void pairs_add(struct pairs *pairs, const char *argument, bool name_needed, const char *option,
 	       struct argp_state *state);
 void pairs_free(struct pairs *pairs);
 /* The pair of this name, or NULL. */
 const struct pair *pairs_find(const struct pairs *pairs, WNNStringView name);
 
-/* Numbers of the command line; end the program with a message when they are none, or beyond @most. */
+/*
+ * Parses numbers of the command line; ends the program with a message when they are none, or beyond
+ * @most.
+ */
 uint64_t parse_number(const char *text, uint64_t least, uint64_t most, const char *option,
 		      struct argp_state *state);
 double parse_real(const char *text, const char *option, struct argp_state *state);
 
 /* Prints "webnn-run: …" and returns @code. */
 int complain(enum exit_code code, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Messages name the rank from now on; -1: they do not. */
+/* Adds the rank to messages from now on; -1: does not. */
 void complain_as(int rank);
-/* The same, ending with the library's message; libwebnn-onnx's when @onnx. */
+/* complain() with the library's message at the end; libwebnn-onnx's when @onnx. */
 int complain_wnn(enum exit_code code, bool onnx, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* The time of a clock that nobody sets. */
+/* Returns the time of a clock that is never set. */
 uint64_t nanoseconds(void);
 
 bool same_text(WNNStringView view, const char *text);

@@ -27,8 +27,8 @@ bool saved_is(const char *path)
 /* ---- loading */
 
 /*
- * The library's message names a call and the file, in quotes; what comes behind is a predicate of the file. It does
- * not know that devices are chosen by an option.
+ * The library's message names a call and the file, in quotes; what comes behind is a predicate of
+ * the file. It does not know that devices are chosen by an option.
  */
 int saved_complain(enum exit_code code, const char *path)
 {

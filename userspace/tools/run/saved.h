@@ -5,10 +5,10 @@
 
 #include "subject.h"
 
-/* Whether the file begins as one, or its name ends with .graph. */
+/* Whether the file begins like a saved graph, or its name ends with .graph. */
 bool saved_is(const char *path);
 
-/* As subject_open(): loads the graph, on a context that the first target takes over. */
+/* Loads the graph, like subject_open(), on a context that the first target takes over. */
 int saved_open(struct subject *subject);
 void saved_close(struct subject *subject);
 

@@ -63,7 +63,10 @@ static int set_dimensions(const struct subject *subject)
 	return DONE;
 }
 
-/* Says what is wrong with the names of --outputs, and names similar ones of one that there is not. */
+/*
+ * Reports what is wrong with the names of --outputs, with similar names for one that does not
+ * exist.
+ */
 static int bad_outputs(const struct subject *subject)
 {
 	const struct options *options = subject->options;
@@ -408,7 +411,7 @@ static int fill_value(const struct subject *subject, struct value *value, struct
 	}
 	value->given = false;
 	value_describe(value, text, sizeof(text));
-	/* A part of a model may not need it: then nobody asks for it. */
+	/* A part of a model may not need the input: then its value is not demanded. */
 	value->missing = options->cuts.count && !options->random && !otherwise;
 	if (value->missing)
 		return DONE;

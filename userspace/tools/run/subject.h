@@ -30,7 +30,8 @@ struct target {
 };
 
 /*
- * A model, once its dimensions are set, or a graph that compile has saved; values_read() adds the values.
+ * A model, once its dimensions are set, or a graph that compile has saved; values_read() adds the
+ * values.
  */
 struct subject {
 	const struct options *options;
@@ -47,9 +48,9 @@ struct subject {
 };
 
 int subject_open(struct subject *subject, const struct options *options);
-/* What it takes, until a dimension is set. */
+/* Returns the inputs of the model, until a dimension is set. */
 WNNOnnxValueInfoArray subject_inputs(const struct subject *subject);
-/* Whether the shape of an input is open; then what there is to do about it, as text. */
+/* Whether the shape of an input is open; then the text says how to set it. */
 bool subject_is_open(const struct subject *subject, char *text, size_t room);
 void subject_close(struct subject *subject);
 
@@ -60,8 +61,8 @@ void subject_close(struct subject *subject);
 int values_read(struct subject *subject, const uint64_t *otherwise);
 
 /*
- * Reads a .npy file, the array of this name in a .npz file, or a tensor of ONNX, with the shape that it
- * says.
+ * Reads a .npy file, the array of this name in a .npz file, or a tensor of ONNX, with the shape
+ * that it says.
  */
 bool value_file_has_shape(const char *path);
 int value_load(const char *path, const char *name, struct value *value);

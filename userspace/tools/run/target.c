@@ -6,7 +6,10 @@
 
 #include "saved.h"
 
-/* The library says who asked for the device; who uses this tool knows, and wants to know what else there is. */
+/*
+ * The library says who asked for the device; who uses this tool knows, and wants to know what else
+ * there is.
+ */
 static int no_device(const char *device)
 {
 	static const char asked[] = "asks for the device npu, but ";

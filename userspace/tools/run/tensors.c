@@ -18,7 +18,7 @@ static void add(struct tensors *tensors, struct tensor tensor)
 		tensors->items[tensors->count++] = tensor;
 }
 
-/* What an earlier list says of a name stays. */
+/* Merges entries of one name; those of earlier lists stay. */
 static void merge(struct tensors *tensors)
 {
 	size_t count = 0;
@@ -107,7 +107,7 @@ struct tensor *tensors_find(const struct tensors *tensors, const char *name)
 
 #define MOST_LENGTH 120
 
-/* How many characters have to be put in, left out or changed. */
+/* Returns how many characters must be inserted, left out or changed. */
 static size_t distance(const char *a, const char *b)
 {
 	size_t row[MOST_LENGTH + 1], length = strlen(b);
@@ -252,7 +252,10 @@ static int type_of_value(const Onnx__NodeProto *node, const char *name, int othe
 	return value && value->t ? value->t->data_type : otherwise;
 }
 
-/* The type of an output, or 0 with the input that it has the type of in @follow; NULL: it is not known. */
+/*
+ * The type of an output, or 0 with the input that it has the type of in @follow; NULL: it is not
+ * known.
+ */
 static int type_of_output(const Onnx__NodeProto *node, const char *name, const char **follow)
 {
 	const Onnx__AttributeProto *to = attribute(node, "to");

@@ -10,7 +10,7 @@
 
 #define NO_NODE SIZE_MAX
 
-/* What the file has of a name; NULL, NO_NODE and false for what it has not. */
+/* The entries of the file for a name; NULL, NO_NODE and false for those that are absent. */
 struct tensor {
 	const char *name;
 	size_t node; /* that makes it */
@@ -39,8 +39,8 @@ struct tensor *tensors_find(const struct tensors *tensors, const char *name);
 void tensors_similar(const struct tensors *tensors, const char *name, char *text, size_t room);
 
 /*
- * The type of the elements, as TensorProto.DataType has it: what the file says, else what follows from the
- * operators; 0 where neither is known.
+ * The type of the elements, as TensorProto.DataType has it: what the file says, else what follows
+ * from the operators; 0 where neither is known.
  */
 int tensors_type(const struct tensors *tensors, const char *name);
 

@@ -6,7 +6,7 @@
 
 #include "../chrome.h"
 
-/* Label, or what it is when it has none. */
+/* Returns the label, or the kind of operator when it has none. */
 static json_t *node_name(const WNNGraphProfile *profile, uint32_t node, const char *otherwise)
 {
 	const WNNProfileNode *of;
@@ -99,7 +99,7 @@ int trace_write(const struct report *report, const char *path)
 	int ret = add_names(list, report) | add_spans(list, &report->profile, &report->statistics) |
 		  add_events(list, &report->profile);
 
-	/* Of what memory was exhausted for, no half is written. */
+	/* Half a trace is not written when memory is exhausted. */
 	if (ret)
 		json_decref(list);
 	else

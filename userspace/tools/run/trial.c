@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: MIT
-/* webnn-run: shapes of tensors inside of a model, which graphs of it tell. */
+/* webnn-run: finds the shapes of tensors inside of a model by building graphs of it. */
 #include "trial.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The first dimension is mostly the batch, others are lengths of sequences or pictures, which are cut down on the way. */
+/*
+ * The first dimension is mostly the batch, others are lengths of sequences or pictures, which are
+ * cut down on the way.
+ */
 static const uint32_t first_sizes[] = { 2, 3 }, other_sizes[] = { 64, 96 };
 
-/* What is open in the inputs, and the options that close it. */
+/* The options that set all open dimensions of the inputs. */
 struct closing {
 	struct pairs dims, shapes;
 	char *texts[2]; /* of the two sizes */
@@ -48,7 +51,7 @@ static uint32_t size_of(size_t dimension, int turn)
 	return dimension ? other_sizes[turn] : first_sizes[turn];
 }
 
-/* The whole shape of an input with a dimension that is open and has no name. */
+/* Writes the whole shape of an input with a dimension that is open and has no name. */
 static int close_shape(struct closing *closing, const WNNOnnxValueInfo *input, int turn,
 		       char **text)
 {
@@ -88,7 +91,7 @@ static int close_input(struct closing *closing, const WNNOnnxValueInfo *input, i
 	return ret;
 }
 
-/* Options of @from, with sizes of this turn for all that is open in @subject. */
+/* Copies the options, with the sizes of this build for all that is open in @subject. */
 static int close_all(struct closing *closing, const struct subject *subject, int turn)
 {
 	WNNOnnxValueInfoArray inputs = subject_inputs(subject);
@@ -142,7 +145,7 @@ static int build(const struct options *options, const char *const *names, size_t
 
 	for (size_t i = 0; views && i < count; i++)
 		views[i] = WNN_STR(names[i]);
-	/* What a build tells is not about the model that the user runs. */
+	/* Messages of this build are not about the model that the user runs. */
 	subject.told = true;
 	if (!ret)
 		ret = target_open(&target, options, "cpu");
@@ -187,7 +190,7 @@ static char *name_of(WNNOnnxValueInfoArray inputs, int64_t first, int64_t second
 	return found.length ? strndup(found.data, found.length) : NULL;
 }
 
-/* Sizes that are not the same in both turns depend on what is open. */
+/* Merges the results of two builds: sizes that differ depend on what is open. */
 static void merge(const struct subject *subject, struct trial *trials, const struct trial *second,
 		  size_t count)
 {

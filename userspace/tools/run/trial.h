@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* webnn-run: shapes of tensors inside of a model, which graphs of it tell. */
+/* webnn-run: the shapes of tensors inside of a model, from trial builds of it. */
 #ifndef ONPU_TOOLS_RUN_TRIAL_H
 #define ONPU_TOOLS_RUN_TRIAL_H
 
@@ -14,9 +14,9 @@ struct trial {
 };
 
 /*
- * Builds graphs with these tensors as outputs, on the CPU. Where shapes of inputs are open, two with different sizes tell
- * what follows from them. What there is no graph for stays unknown, which is told. Returns DONE, or an exit code
- * after a message.
+ * Builds graphs with these tensors as outputs, on the CPU. Where shapes of inputs are open, two
+ * graphs with different sizes show which shapes depend on them. Tensors for which there is no graph
+ * stay unknown, with a message. Returns DONE, or an exit code after a message.
  */
 int trial_run(const struct options *options, const char *const *names, size_t count,
 	      struct trial *trials);

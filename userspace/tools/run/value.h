@@ -26,7 +26,10 @@ struct value {
 /* All elements are 0. Returns 0, or -1 when memory is exhausted or @rank is too large. */
 int value_init(struct value *value, WNNStringView name, WNNOperandDataType type, uint32_t rank,
 	       const uint32_t *shape);
-/* As value_init(); a failure has a message that begins with @about and tells size and limit. Returns DONE or @code. */
+/*
+ * value_init() that reports a failure: its message begins with @about and tells size and limit.
+ * Returns DONE or @code.
+ */
 int value_make(struct value *value, int code, const char *about, WNNStringView name,
 	       WNNOperandDataType type, uint32_t rank, const uint32_t *shape);
 void value_exit(struct value *value);
@@ -44,7 +47,7 @@ void value_describe(const struct value *value, char *text, size_t room);
 void describe_type(WNNOperandDataType type, uint32_t rank, const uint32_t *shape, char *text,
 		   size_t room);
 
-/* All elements, a line for each row. */
+/* Prints all elements, a line for each row. */
 void value_print(const struct value *value, FILE *file);
 
 #endif

@@ -102,7 +102,7 @@ static WNNOperandDataType type_of(int32_t type)
 	}
 }
 
-/* How many elements the file holds: as bytes, or in the list that their type says. */
+/* Returns how many elements the file holds: as bytes, or in the list that their type selects. */
 static size_t elements_held(const Onnx__TensorProto *tensor, WNNOperandDataType type)
 {
 	bool wide = tensor->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What was found, one thing after the other, and how that is shown. */
+/* The findings of onpu-smi check and webnn-run doctor, and how they are shown. */
 #include "check.h"
 
 #include <err.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* onpu-smi check and webnn-run doctor: what they look at, and what they have found. */
+/* onpu-smi check and webnn-run doctor: the checks, and their findings. */
 #ifndef ONPU_TOOLS_SMI_CHECK_H
 #define ONPU_TOOLS_SMI_CHECK_H
 
@@ -35,7 +35,7 @@ struct check {
 
 /* Adds a finding; @what and @fix, which may be NULL, are taken over. */
 void check_add(struct check *check, const char *name, enum verdict verdict, char *what, char *fix);
-/* The same about a device. */
+/* check_add() about a device. */
 void check_add_device(struct check *check, const struct device *device, const char *name,
 		      enum verdict verdict, char *what, char *fix);
 
@@ -43,7 +43,7 @@ void check_add_device(struct check *check, const struct device *device, const ch
 void check_npus(struct check *check);
 
 size_t check_count(const struct check *check, enum verdict verdict);
-/* As lines of text; and as JSON, NULL when memory is exhausted. */
+/* Prints the findings as text; returns them as JSON, NULL when memory is exhausted. */
 void check_print(const struct check *check);
 json_t *check_json(const struct check *check);
 void check_free(struct check *check);
@@ -55,7 +55,9 @@ void check_module(struct check *check);
 void check_signature(struct check *check);
 void check_firmware(struct check *check);
 
-/* One device: is it bound, and if not, why; who may open it; does it answer; what happened to it. */
+/*
+ * One device: is it bound, and if not, why; who may open it; does it answer; what happened to it.
+ */
 void check_device(struct check *check, const struct device *device);
 
 #endif

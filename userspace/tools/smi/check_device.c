@@ -58,7 +58,10 @@ static bool has_flag(const char *flags, const char *flag)
 	return found;
 }
 
-/* What makes the kernel copy instead of giving memory to the device, which the driver refuses. */
+/*
+ * Returns why the kernel would copy data instead of giving memory to the device, which the driver
+ * refuses.
+ */
 static const char *bounce_reason(const struct reason *reason)
 {
 	char line[4096], *at;

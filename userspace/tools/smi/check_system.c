@@ -73,7 +73,7 @@ void check_kernel(struct check *check)
 
 /* ---- the module */
 
-/* Where depmod has found it: a path below the folder of the kernel's modules. */
+/* Finds the module where depmod has listed it: a path below the folder of the kernel's modules. */
 static bool find_module(const char *release, char *path, size_t size)
 {
 	char *list = tree_read(NULL, "/lib/modules/%s/modules.dep", release), *at, *end;
@@ -97,7 +97,7 @@ static bool find_module(const char *release, char *path, size_t size)
 	return found;
 }
 
-/* "blacklist onpu" in one of modprobe's files, or on the kernel's command line. */
+/* Finds "blacklist onpu" in one of modprobe's files, or on the kernel's command line. */
 static bool is_blacklisted(char *where, size_t size)
 {
 	static const char *const folders[] = { "/etc/modprobe.d", "/run/modprobe.d",
@@ -117,7 +117,7 @@ static bool is_blacklisted(char *where, size_t size)
 			char *text = tree_read(NULL, "%s/%s", folders[i], names.names[j]);
 			const char *at = text ? strstr(text, "blacklist onpu") : NULL;
 
-			/* At the beginning of a line, as comments have it elsewhere. */
+			/* Only at the beginning of a line: elsewhere it may be in a comment. */
 			found = at && (at == text || at[-1] == '\n');
 			if (found)
 				snprintf(where, size, "%s/%s", folders[i], names.names[j]);
@@ -207,7 +207,7 @@ static void read_lockdown(char *mode, size_t size)
 	}
 }
 
-/* What a signature ends a module with. Compressed modules do not show it. */
+/* Looks for the mark with which a signature ends a module. Compressed modules do not show it. */
 static bool is_unsigned(const struct check *check)
 {
 	static const char mark[] = "~Module signature appended~\n";

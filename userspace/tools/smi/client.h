@@ -15,7 +15,7 @@ struct client_engine {
 	uint64_t busy_ns, cycles;
 };
 
-/* One open file of a device; duplicates and inherited ones are the same client. */
+/* One open file of a device; duplicates and inherited ones count as one client. */
 struct client {
 	int pid; /* the first process that has it */
 	uint64_t id;
@@ -38,15 +38,15 @@ struct clients {
 struct clients clients_find(void);
 void clients_free(struct clients *clients);
 
-/* What a process used between two looks at it. */
+/* The use of a device by a process between two readings. */
 struct process {
 	int pid;
 	uint64_t user;
 	char command[32];
 	char address[16];
-	uint64_t total, resident; /* bytes at the later one */
+	uint64_t total, resident; /* bytes at the later reading */
 	uint64_t busy_ns, cycles; /* since the files were opened */
-	double load;		  /* part of the time in which the device had jobs of it */
+	double load;		  /* share of the time in which the device had jobs of it */
 	uint64_t files;
 };
 
@@ -56,8 +56,8 @@ struct processes {
 };
 
 /*
- * Who has files open in @now, with the load since @before, @seconds ago. A file that is new counts
- * from its beginning. The one with most load comes first.
+ * Lists who has files open in @now, with the load since @before, @seconds ago. A file that is new
+ * counts from its beginning. The process with most load comes first.
  */
 struct processes processes_compare(const struct clients *before, const struct clients *now,
 				   double seconds);

@@ -32,7 +32,7 @@ int command_check(int argc, char **argv)
 		"for one.",
 		&options);
 	check.devices = devices_find(true);
-	/* That there is none is a finding, unless one was asked for. */
+	/* A missing device is a finding, unless it was asked for by name. */
 	if (options.device)
 		ret = devices_choose(&check.devices, options.device);
 	if (ret == DONE) {

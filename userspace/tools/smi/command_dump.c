@@ -127,7 +127,7 @@ static void print_time(const struct dump *dump)
 		printf("  %-10s %s\n", "time", text);
 }
 
-/* The line of [clients] with this number. */
+/* Returns the line of [clients] with this number. */
 static const char *find_client(const struct dump *dump, uint64_t client)
 {
 	const struct dump_section *clients = dump_find(dump, "clients");
@@ -254,7 +254,7 @@ static void print_plain(const struct dump *dump, const char *name, const char *t
 		printf("  %s\n", section->lines[i]);
 }
 
-/* One that reads all ones everywhere was not there. */
+/* Prints the registers; when all are all ones, the device was not there. */
 static void print_registers(const struct dump *dump)
 {
 	const struct dump_section *registers = dump_find(dump, "registers");
@@ -285,7 +285,7 @@ static void print_dump(const struct dump *dump)
 		printf("\nThe dump was cut off: what came after this is missing.\n");
 }
 
-/* ---- for programs: lines as they are, and what was made of them */
+/* ---- for programs: the lines unchanged, and their interpretation */
 
 static json_t *section_json(const struct dump_section *section)
 {

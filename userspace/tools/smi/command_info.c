@@ -167,7 +167,7 @@ static int set_caps(json_t *object, const struct device *device)
 	return ret;
 }
 
-/* What only an answer of the device tells. */
+/* Sets the fields for which the device must answer. */
 static int set_answers(json_t *object, const struct device *device)
 {
 	const struct drm_onpu_dev_info *info = &device->info;
@@ -328,7 +328,7 @@ static int print_json(const struct command *command, const struct devices *devic
 		json_decref(list);
 		list = NULL;
 	}
-	/* Each time one line, unless there is but one. */
+	/* One line for each reading, unless there is but one. */
 	return write_json(json_pack("{s:s, s:o}", "kernel", release, "devices", list),
 			  command->interval && command->count != 1 ? JSON_COMPACT : JSON_INDENT(2));
 }

@@ -89,7 +89,7 @@ static size_t files_open(const struct device *device)
 	return count;
 }
 
-/* What became of it; the state of a copy of a system says nothing. */
+/* Reports the result; the state of a copy of a system means nothing. */
 static int tell(const struct reset *reset, const struct device *old)
 {
 	struct devices devices = devices_find(true);

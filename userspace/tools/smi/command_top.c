@@ -82,7 +82,7 @@ static void look_free(struct look *look)
 	clients_free(&look->clients);
 }
 
-/* The part of the time in which a device had work; 0 for one that was not there before. */
+/* Returns the share of the time in which a device had work; 0 for one that was not there before. */
 static double load_of(const struct device *device, const struct look *before, double seconds)
 {
 	for (size_t i = 0; i < before->devices.count; i++) {
@@ -207,7 +207,7 @@ static int tell(const struct top *top, const struct look *before, const struct l
 	int ret = DONE;
 
 	if (top->common.json) {
-		/* Each time one line, unless there is but one. */
+		/* One line for each reading, unless there is but one. */
 		ret = write_json(look_json(before, now, &processes),
 				 top->count == 1 ? JSON_INDENT(2) : JSON_COMPACT);
 	} else {

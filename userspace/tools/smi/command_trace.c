@@ -98,7 +98,7 @@ static void print_who(const struct trace_command *command, const struct trace_ev
 	printf("client %" PRIu64 ": ", event->client);
 }
 
-/* What has become of jobs; @us is the time since they were submitted, if that was seen. */
+/* Prints the progress of jobs; @us is the time since they were submitted, if that was seen. */
 static void print_jobs(const struct trace_event *event, const uint64_t *us)
 {
 	const bool one = event->count == 1;
@@ -283,7 +283,7 @@ static bool take_line(struct trace_command *command, const char *line)
 		command->lost += event.count;
 	if (command->chrome)
 		timeline_add(&command->timeline, &event, known ? event.us - us : event.us);
-	/* Who reads words has the one clock only. */
+	/* Text shows one clock only; JSON has both. */
 	if (event.kind == TRACE_CLOCK && !command->common.json)
 		return true;
 	if (!command->common.json)
@@ -298,7 +298,7 @@ static bool take_line(struct trace_command *command, const char *line)
 	return !command->failed && (!command->count || ++command->told < command->count);
 }
 
-/* All whole lines of a text; leaves in @text what follows them. */
+/* Handles all whole lines of a text; leaves in @text what follows them. */
 static bool take_lines(struct trace_command *command, char *text)
 {
 	char *line = text, *end;
@@ -410,8 +410,8 @@ static void end(const char *folder)
 }
 
 /*
- * Until there is enough, it is interrupted, or nobody reads it any more. What happened before the
- * interruption is told first; new events are stopped then, as they might never end.
+ * Reads events until there are enough, an interruption, or nobody reads the output any more. Events
+ * before the interruption are printed first; new ones are stopped then, as they might never end.
  */
 static int read_pipe(struct trace_command *command, const char *folder, int fd,
 		     const sigset_t *ends)
@@ -472,7 +472,7 @@ static int follow(struct trace_command *command)
 	sigset_t ends;
 	int ret, fd;
 
-	/* What was begun is ended in every case but SIGKILL. */
+	/* Tracing that was begun is ended in every case but SIGKILL. */
 	sigemptyset(&ends);
 	sigaddset(&ends, SIGINT);
 	sigaddset(&ends, SIGTERM);

@@ -52,7 +52,7 @@ uint32_t device_cap(const struct device *device, uint32_t reg)
 
 /* ---- what sysfs tells */
 
-/* What nobody answers reads as all ones. */
+/* Reads of a device that is gone return all ones. */
 static bool is_gone(const struct device *device)
 {
 	size_t size = 0;

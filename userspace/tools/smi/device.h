@@ -9,7 +9,7 @@
 
 #include <drm/onpu_accel.h>
 
-/* What one of them is good for. */
+/* The state of a device. */
 enum device_state {
 	STATE_READY,	     /* it answers */
 	STATE_GONE,	     /* it does not answer on the bus */

@@ -42,7 +42,7 @@ static void begin_section(struct dump *dump, char *line, char **lines)
 	dump->sections[dump->count++] = (struct dump_section){ line + 1, lines, 0 };
 }
 
-/* The line of a log begins with a bar, and is no heading whatever it says. */
+/* Takes a line. A line of a log begins with a bar, and is no heading whatever it says. */
 static void take_line(struct dump *dump, char *line, size_t *used)
 {
 	make_printable(line);

@@ -23,8 +23,8 @@ struct dump {
 };
 
 /*
- * Takes a text apart, which is changed and has to stay; what cannot be printed becomes '?'. NULL, or what
- * is wrong with it.
+ * Takes a text apart, which is changed and has to stay; what cannot be printed becomes '?'. NULL,
+ * or what is wrong with it.
  */
 const char *dump_parse(char *text, struct dump *dump);
 void dump_free(struct dump *dump);
@@ -35,14 +35,14 @@ const char *dump_value(const struct dump *dump, const char *section, const char 
 /* False when it is not there, or no number. */
 bool dump_number(const struct dump *dump, const char *section, const char *key, uint64_t *value);
 
-/* The number behind "name=" in a line of fields, signed ones as two's complement. */
+/* Reads the number behind "name=" in a line of fields, signed ones as two's complement. */
 bool dump_field(const char *line, const char *name, uint64_t *value);
-/* The text behind "name=" up to the end of the line; NULL: there is none. */
+/* Returns the text behind "name=" up to the end of the line; NULL: there is none. */
 const char *dump_rest(const char *line, const char *name);
 
-/* Up to @count numbers with blanks between; returns how many there are. */
+/* Reads up to @count numbers with blanks between; returns how many there are. */
 size_t dump_numbers(const char *text, uint64_t *values, size_t count);
-/* "12: 0x0 0x0 0x0 0x0", a line of [program]. */
+/* Reads "12: 0x0 0x0 0x0 0x0", a line of [program]. */
 bool dump_instruction(const char *line, uint64_t *index, uint32_t words[4]);
 
 /* Names of numbers; "unknown" for others. */

@@ -17,14 +17,14 @@ struct log_line {
 typedef bool (*log_line_fn)(void *ctx, const struct log_line *line);
 
 /*
- * Reads what is in the log; with @follow, waits for more, until @line returns false. 0, or a negative
- * errno: -EPERM where the administrator keeps it from others (kernel.dmesg_restrict).
+ * Reads what is in the log; with @follow, waits for more, until @line returns false. 0, or a
+ * negative errno: -EPERM where the administrator keeps it from others (kernel.dmesg_restrict).
  */
 int kernel_log_read(bool follow, log_line_fn line, void *ctx);
 
 /*
- * What the driver says of the device at @address ("onpu 0000:01:00.0: …"): the part behind it, without
- * "[drm] ". NULL when the line is about something else.
+ * Returns the driver's message about the device at @address ("onpu 0000:01:00.0: …") without that
+ * prefix and "[drm] ". NULL when the line is about something else.
  */
 const char *kernel_log_about(const struct log_line *line, const char *address);
 

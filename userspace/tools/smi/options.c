@@ -146,7 +146,7 @@ char *read_text(const char *name, int *ret)
 		*ret = complain(FAILED, "%s: %s", name, strerror(errno));
 		return NULL;
 	}
-	/* What the kernel writes has no NUL. */
+	/* Text from the kernel has no NUL. */
 	if (getdelim(&text, &room, '\0', file) < 0) {
 		*ret = complain(FAILED, "%s: it is empty, or cannot be read", name);
 		free(text);

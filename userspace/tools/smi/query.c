@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* As command_info.c has them. */
+/* The names of the fields, as command_info.c writes them. */
 static const char *const names[] = {
 	"address",
 	"state",

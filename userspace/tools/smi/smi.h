@@ -10,14 +10,14 @@
 
 #include "text.h"
 
-/* What the program ends with; wrong usage is EX_USAGE, 64. */
+/* The exit codes of the program; wrong usage is EX_USAGE, 64. */
 enum exit_code {
 	DONE = 0,
 	WRONG = 1,  /* there is no device, or check has found what is wrong */
 	FAILED = 2, /* what was asked for could not be done */
 };
 
-/* What all commands take. */
+/* The options that all commands have. */
 struct options {
 	/* As it was given: a PCI address, or the name of a node; NULL: all, or the only one. */
 	const char *device;
@@ -30,11 +30,11 @@ extern const struct argp common_argp;
 /* Parses a command line that has the options of all commands only. */
 void parse_common(int argc, char **argv, const char *doc, struct options *options);
 
-/* A number of the command line; ends the program with a message when it is none. */
+/* Parses a number of the command line; ends the program with a message when it is none. */
 double parse_seconds(const char *text, const char *option, struct argp_state *state);
 unsigned int parse_count(const char *text, const char *option, struct argp_state *state);
 
-/* Waits for so long, whatever signals there are. */
+/* Waits for so long, despite signals. */
 void wait_seconds(double seconds);
 
 /* Prints "onpu-smi: …" and returns @code. */
@@ -47,8 +47,8 @@ int write_json(json_t *root, size_t flags);
 void *grow_list(void *list, size_t size, size_t count, size_t *room);
 
 /*
- * The text of a file that was named, or of standard input for "-"; the caller frees it. NULL after a
- * message, with an exit code in @ret.
+ * The text of a file that was named, or of standard input for "-"; the caller frees it. NULL after
+ * a message, with an exit code in @ret.
  */
 char *read_text(const char *name, int *ret);
 

@@ -2,11 +2,12 @@
 /*
  * onpu-smi: what happened in driver, firmware and engines, on one clock.
  *
- * The driver's events have the host's time. Jobs on the engines and lines of the firmware have the device's
- * clock, which a model of the device only counts on while there is something to do. So the driver reads that
- * clock, as an event of its own, just before jobs go to the device and when it learns that they have ended;
- * between two such readings time is taken to be even. The first comes after the event "feed" and the
- * second before "complete", so whatever the device does for a job lies between these two.
+ * The driver's events have the host's time. Jobs on the engines and lines of the firmware have the
+ * device's clock, which a model of the device only counts on while there is something to do. So the
+ * driver reads that clock, as an event of its own, just before jobs go to the device and when it
+ * learns that they have ended; between two such readings time is taken to be even. The first comes
+ * after the event "feed" and the second before "complete", so whatever the device does for a job
+ * lies between these two.
  */
 #include "timeline.h"
 
@@ -63,9 +64,9 @@ static bool is_clock_of(const struct trace_event *event, const char *device)
 }
 
 /*
- * The host's time, in us, of a cycle that the event at @at is about, and which has been by then. Readings
- * of the clock go backwards where the device lost its power; what is before that is of another clock. A
- * negative time: the cycle is before all readings.
+ * The host's time, in us, of a cycle that the event at @at is about, and which has been by then.
+ * Readings of the clock go backwards where the device lost its power; what is before that is of
+ * another clock. A negative time: the cycle is before all readings.
  */
 static double host_time(const struct timeline *timeline, size_t at, uint64_t cycle)
 {
@@ -97,7 +98,10 @@ static double host_time(const struct timeline *timeline, size_t at, uint64_t cyc
 	return us < (double)event->us ? us : (double)event->us;
 }
 
-/* Of the cycle of an event; where that is not known, when the driver knew of it. */
+/*
+ * Returns the host's time of the cycle of an event; when that is unknown, the time at which the
+ * driver noticed it.
+ */
 static double time_or_event(const struct timeline *timeline, size_t at)
 {
 	const struct trace_event *event = &timeline->entries[at].event;
@@ -195,7 +199,7 @@ static json_t *jobs_arguments(const struct trace_event *event)
 			 -event->error);
 }
 
-/* Of jobs in the driver: each event, and from the submission to the end what is under way. */
+/* Draws jobs in the driver: each event, and a bar from the submission to the end. */
 static void add_jobs(struct writer *w, size_t device, const struct timeline_entry *entry)
 {
 	const struct trace_event *event = &entry->event;
@@ -225,8 +229,9 @@ static json_t *run_arguments(const struct trace_event *event)
 }
 
 /*
- * A job on the engines. One that was interrupted has taken fewer cycles than passed from its begin to its
- * end: it is drawn from where it must have been running, not before the end of the job before it.
+ * A job on the engines. One that was interrupted has taken fewer cycles than passed from its begin
+ * to its end: it is drawn from where it must have been running, not before the end of the job
+ * before it.
  */
 static void add_run(struct writer *w, size_t device, size_t at)
 {
@@ -280,7 +285,7 @@ static void add_entry(struct writer *w, size_t at)
 
 	if (event->kind == TRACE_CLOCK)
 		return;
-	/* Of which devices events were lost is not known. */
+	/* It is not known which devices' events were lost. */
 	if (event->kind == TRACE_LOST) {
 		w->failed |= chrome_instant(w->list, CHROME_DRIVER, 1,
 					    text_json(text_of("%llu events were lost",

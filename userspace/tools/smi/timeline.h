@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* onpu-smi: what happened in driver, firmware and engines, on one clock, as a trace for Perfetto. */
+/*
+ * onpu-smi: what happened in driver, firmware and engines, on one clock, as a trace for Perfetto.
+ */
 #ifndef ONPU_TOOLS_SMI_TIMELINE_H
 #define ONPU_TOOLS_SMI_TIMELINE_H
 
@@ -10,7 +12,8 @@
 
 struct timeline_entry {
 	struct trace_event event;
-	uint64_t since_us; /* when what ends was submitted; the time of the event itself if that was not seen */
+	/* When what ends was submitted; the time of the event itself if that was not seen. */
+	uint64_t since_us;
 };
 
 struct timeline {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* onpu-smi: the lines of the kernel's trace that are about Open NPUs, and who had which jobs in them. */
+/*
+ * onpu-smi: the lines of the kernel's trace that are about Open NPUs, and who had which jobs in
+ * them.
+ */
 #include "trace.h"
 
 #include <ctype.h>
@@ -10,7 +13,10 @@
 #include "dump.h"
 #include "smi.h"
 
-/* So many jobs are remembered, which are all looked at when one ends: more than programs have under way. */
+/*
+ * So many jobs are remembered, which are all looked at when one ends: more than programs have under
+ * way.
+ */
 #define JOBS_MAX 4096u
 
 static const char *const kind_names[TRACE_KINDS] = {
@@ -60,9 +66,9 @@ static void take_text(char *text, size_t size, const char *from, const char *end
 }
 
 /*
- * "            bash-123     (    123) [001] d..1.  1234.567890: onpu_submit: dev=…": the name of a task is
- * 16 characters wide and may contain anything; the process in parentheses is there on demand. Returns
- * what follows the time, or NULL.
+ * "            bash-123     (    123) [001] d..1.  1234.567890: onpu_submit: dev=…": the name of a
+ * task is 16 characters wide and may contain anything; the process in parentheses is there on
+ * demand. Returns what follows the time, or NULL.
  */
 static const char *take_head(const char *line, struct trace_event *event)
 {

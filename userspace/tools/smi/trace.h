@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* onpu-smi: the lines of the kernel's trace that are about Open NPUs, and who had which jobs in them. */
+/*
+ * onpu-smi: the lines of the kernel's trace that are about Open NPUs, and who had which jobs in
+ * them.
+ */
 #ifndef ONPU_TOOLS_SMI_TRACE_H
 #define ONPU_TOOLS_SMI_TRACE_H
 
@@ -27,7 +30,7 @@ enum trace_kind {
 /* "submit" and so on. */
 const char *trace_kind_name(enum trace_kind kind);
 
-/* As in the profiles of webnn-run. */
+/* Returns the engine's name as in the profiles of webnn-run. */
 const char *trace_engine_name(size_t engine);
 
 /* Whether events of this kind are about jobs of a client. */
@@ -39,28 +42,28 @@ struct trace_event {
 	char command[16]; /* of the task that ran then, and its process */
 	int pid;
 	char device[16];
-	/* Of jobs: @count of them, of which @seqno is the last. */
+	/* For jobs: their number is @count, and @seqno is the last. */
 	uint64_t client, seqno, count;
 	uint32_t ctx;
 	int32_t queue, error; /* @error is negative, or 0 */
-	/* Of a fault. */
+	/* For a fault. */
 	uint64_t code, pc, address;
-	/* Of a job that ran: the device's clock at its end is @cycle. */
+	/* For a job that ran: the device's clock at its end is @cycle. */
 	uint64_t cycles, busy[ONPU_ENG_COUNT];
-	/* Of the clock, and of a line of the firmware that has it: the device's clock. */
+	/* For the clock, and for a line of the firmware that has it: the device's clock. */
 	uint64_t cycle;
 	bool has_cycle;
-	/* Of resets, power and firmware. */
+	/* For resets, power and firmware. */
 	char what[112];
 };
 
 /* Reads a line without its end. False when it is about something else. */
 bool trace_parse(const char *line, struct trace_event *event);
 
-/* The part of a job's cycles in which an engine worked, of an event TRACE_RAN. */
+/* Returns the share of a job's cycles in which an engine worked, for an event TRACE_RAN. */
 double trace_busy_share(const struct trace_event *event, size_t engine);
 
-/* Who was seen so far. */
+/* A client that was seen. */
 struct trace_client {
 	char device[16];
 	uint64_t id;

@@ -14,30 +14,34 @@ void tree_set_root(const char *root);
 /* Whether it is a copy: what its devices are asked would be answered by those of this machine. */
 bool tree_is_copy(void);
 
-/* Where a file really is. Returns @path, which has PATH_MAX bytes. */
+/* Sets the real path of a file. Returns @path, which has PATH_MAX bytes. */
 char *tree_path(char *path, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 bool tree_exists(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* The first line without its end, cut off where @text is too short. 0, or a negative errno. */
+/*
+ * Reads the first line without its end, cut off where @text is too short. 0, or a negative errno.
+ */
 int tree_line(char *text, size_t size, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* A number, decimal or with 0x; @otherwise when the file has none. */
+/* Returns a number, decimal or with 0x; @otherwise when the file has none. */
 uint64_t tree_number(uint64_t otherwise, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* All of a file, with a NUL behind it; the caller frees it. NULL with errno when it cannot be read. */
+/*
+ * All of a file, with a NUL behind it; the caller frees it. NULL with errno when it cannot be read.
+ */
 char *tree_read(size_t *size, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Writes a text. 0, or a negative errno. */
 int tree_write(const char *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Where a link leads to, as it is written there. 0, or a negative errno. */
+/* Reads the target of a link, as it is written there. 0, or a negative errno. */
 int tree_link(char *text, size_t size, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* The last part of a path. */
+/* Returns the last component of a path. */
 const char *tree_base(const char *path);
 
 /* The sorted names in a folder, none when it cannot be read, and errno then. */
