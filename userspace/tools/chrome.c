@@ -27,7 +27,7 @@ int chrome_instant(json_t *list, int process, int thread, json_t *name, double t
 {
 	json_t *instant = event("i", process, thread, name, time, arguments);
 
-	/* It is drawn in the lane of its thread. */
+	/* The event is drawn in the lane of its thread. */
 	return json_object_set_new(instant, "s", json_string("t")) |
 	       json_array_append_new(list, instant);
 }

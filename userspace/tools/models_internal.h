@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files that build single models share. */
+/* The construction of a network, shared by the files that build single models. */
 #ifndef ONPU_TOOLS_MODELS_INTERNAL_H
 #define ONPU_TOOLS_MODELS_INTERNAL_H
 

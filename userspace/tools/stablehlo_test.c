@@ -497,7 +497,10 @@ int main(int argc, char **argv)
 			ret = 2;
 	if (!tester.info.rank && report(&tester))
 		ret = 2;
-	/* So that a program that failed on all ranks does not end them. */
+	/*
+	 * Agrees with the other ranks, so that a program that failed on all ranks does not end
+	 * them.
+	 */
 	if (tester.world)
 		wnnStablehloWorldAgreeSync(tester.world);
 	wnnStablehloWorldRelease(tester.world);

@@ -117,7 +117,7 @@ void deliver_note(const struct request *request, const union request_result *res
 		break;
 	case REQUEST_BUILD:
 		debug_made(DEBUG_GRAPH, result->graph, NULL, request->place);
-		/* It has that of its builder. */
+		/* A graph has the label of its builder. */
 		debug_labelled(result->graph, object_label_text(&result->graph->label));
 		break;
 	default:

@@ -66,7 +66,7 @@ static int parse_layer(struct context_config *config, struct wnn_error *err)
 			     text);
 }
 
-/* So is the level of vector instructions, but for rounding. */
+/* Reads the level of vector instructions. Results do not depend on it, except for rounding. */
 static int parse_level(struct context_config *config, struct wnn_error *err)
 {
 	const char *name = secure_getenv("WEBNN_CPU_LEVEL");
@@ -110,7 +110,7 @@ static int parse_rules(struct context_config *config, struct wnn_error *err)
 	return 0;
 }
 
-/* So is whether its threads wait awake. */
+/* Reads how long the threads of the CPU spin before they sleep. Results do not depend on it. */
 static int parse_spin(struct context_config *config, struct wnn_error *err)
 {
 	const char *text = secure_getenv("WEBNN_CPU_SPIN");

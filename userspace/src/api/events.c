@@ -241,7 +241,10 @@ void events_drop_user(struct events *events)
 	pthread_mutex_unlock(&events->lock);
 }
 
-/* Whatever its mode, it runs on the callback thread now; what it made is given back there. */
+/*
+ * Cancels a request. Whatever its mode, its callback runs on the callback thread now, which also
+ * releases the object that it made.
+ */
 static void cancel(struct events *events, struct request *request)
 {
 	static const char message[] = "the last reference to the instance was released";

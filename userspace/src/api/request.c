@@ -171,7 +171,7 @@ void request_settle(struct request *request, WNNStatus status, const char *messa
 	struct events *events = &request->instance->events;
 
 	pthread_mutex_lock(&events->lock);
-	/* It is nearly through; what is queued behind it must not overtake it. */
+	/* The copy is nearly done, and work that is queued behind it must not overtake it. */
 	while (request->busy)
 		pthread_cond_wait(&events->changed, &events->lock);
 	if (request->state == REQUEST_PENDING) {

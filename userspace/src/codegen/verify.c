@@ -472,7 +472,7 @@ static int check_first(const struct verifier *v, uint32_t pc, const struct decod
 	return bad(v, pc, "it is none of those that bring the first weights to SRAM");
 }
 
-/* An instruction writes: what it does not write anew, in the same way, is there no more. */
+/* Notes what an instruction overwrites: first loads whose bytes it does not restore are gone. */
 static void check_write(const struct decoded *d, int operand, struct kept *kept, uint32_t count)
 {
 	int64_t lo, hi;

@@ -25,7 +25,7 @@ struct rows {
 	const float *bias;		   /* with slack behind it */
 	int64_t panels, shares, per_share; /* of the filter */
 	int64_t block, blocks;		   /* of pixels */
-	bool as_they_are;		   /* windows of a block lie one behind the other */
+	bool as_they_are;		   /* windows of a block are copied one after the other */
 	char *scratch;
 	size_t a_bytes, places_bytes, worker_bytes;
 };

@@ -218,7 +218,7 @@ struct cpu_prepared *cpu_prepare(struct cpu_context *cpu, const struct ir_node *
 
 	if (prepared)
 		return prepared;
-	/* It is loaded only for nodes that it may take. */
+	/* oneDNN is loaded only for nodes that it may take. */
 	if (cpu->layer == CPU_ONEDNN && (node->op != IR_OP_CONV || cpu_onednn_form()))
 		return cpu_onednn_prepare(cpu, node);
 	return cpu_conv_prepare(cpu, node);

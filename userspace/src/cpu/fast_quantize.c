@@ -35,7 +35,7 @@ static void load_reals(enum ir_dtype dtype, const void *p, int64_t at, int64_t n
 		to[i] = wnn_half_to_float(((const uint16_t *)p)[at + i]);
 }
 
-/* Whole bytes, but for a half at either end. */
+/* Loads 4-bit elements by whole bytes, with half a byte at either end if need be. */
 static void load_nibbles(enum ir_dtype dtype, const void *p, int64_t at, int64_t n, int32_t *to)
 {
 	int64_t head = at & 1 && n, pairs = (n - head) / 2;

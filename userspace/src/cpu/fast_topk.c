@@ -13,7 +13,7 @@
 
 /* Elements that are worth a thread of their own. */
 #define GRAIN 8192
-/* Elements that are turned into keys at a time. */
+/* Elements that are converted to keys at a time. */
 #define BLOCK 256
 /* Entries for which there is room beside twice those that are kept. */
 #define SPARE 32

@@ -643,7 +643,7 @@ static void set_float(struct conv *c, const struct ir_node *node)
 	c->has_bias = node->num_operands > 2 && node->operands[2];
 }
 
-/* Whether no tap of some window meets the input, along rows (0) or columns (1). */
+/* Whether a window has only padding under its taps, along rows (0) or columns (1). */
 static bool sees_only_padding(const struct cpu_conv *g, int axis)
 {
 	const struct ir_conv_attrs *a = g->attrs;

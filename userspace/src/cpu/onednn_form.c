@@ -165,7 +165,7 @@ struct walk {
 	int64_t index[ONEDNN_MAX_RANK]; /* where the loops outside are */
 };
 
-/* So many steps of a loop are no padding, as far as its own index tells. */
+/* Returns the steps of a loop that are no padding, as far as its own index tells. */
 static int64_t steps_inside(const struct walk *w, const struct onednn_axis *axis)
 {
 	int64_t rest = w->form->size[axis->dim] - w->index[axis->dim];
@@ -174,7 +174,7 @@ static int64_t steps_inside(const struct walk *w, const struct onednn_axis *axis
 	return steps < axis->count ? steps : axis->count;
 }
 
-/* The innermost loop, whose elements lie one behind the other in what is packed. */
+/* Copies the innermost loop, whose elements are contiguous in the packed operand. */
 static void copy_floats(const struct walk *w, float *plain, float *packed, int64_t stride,
 			int64_t n)
 {

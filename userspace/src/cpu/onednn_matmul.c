@@ -75,7 +75,7 @@ struct run {
 	atomic_bool failed;
 };
 
-/* The factor and the activation of results that lie one behind the other. */
+/* Applies the factor and the activation to contiguous results. */
 static void finish_line(const struct run *run, float *c, int64_t n)
 {
 	const struct ir_matmul_attrs *attrs = run->mm->attrs;
@@ -321,7 +321,7 @@ static int make(struct matmul *mm)
 	return ret ? -1 : make_memories(mm);
 }
 
-/* Whether the matrices lie one behind the other, in both operands. */
+/* Whether the matrices are contiguous, in both operands. */
 static bool is_dense(const struct matmul *mm)
 {
 	for (int64_t i = 0; i < mm->batches; i++) {

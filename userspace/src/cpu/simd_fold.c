@@ -69,7 +69,7 @@ INLINE double sum_of(const enum cpu_fold kind, const float *x, int64_t n, double
 	return sum;
 }
 
-/* The smallest is the largest with all signs turned. */
+/* The smallest number is the largest after all signs are flipped. */
 INLINE float largest_of(const bool turned, const float *x, int64_t n)
 {
 	vec most = splat(-__builtin_inff());

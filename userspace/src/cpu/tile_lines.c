@@ -71,7 +71,7 @@ struct run {
 	struct cpu_tile_product whole;
 	const float *addend; /* or NULL */
 	struct cpu_split blocks;
-	int64_t columns; /* of a piece */
+	int64_t columns; /* of an item */
 	char *scratch;
 	size_t worker_bytes;
 };

@@ -110,7 +110,10 @@ static void multiply_direct(const struct cpu_simd *simd, const struct cpu_tile_p
 	}
 }
 
-/* Those from k0 on, as many as stay in the nearest cache, for all rows. */
+/*
+ * Multiplies all rows with the steps of a panel from k0 on, as many as stay in the first-level
+ * cache.
+ */
 static void multiply_panel(const struct cpu_simd *simd, const struct cpu_tile_product *p,
 			   const struct cpu_split *rows, const struct steps *steps, int64_t column,
 			   int64_t k0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a context supports: the values of opSupportLimits, and the checks that follow from them. */
+/* The limits of a context: the values of opSupportLimits, and the checks that follow from them. */
 #ifndef WNN_GRAPH_LIMITS_H
 #define WNN_GRAPH_LIMITS_H
 
@@ -9,7 +9,7 @@
 
 /* Largest dimension and number of elements: those of a signed 32-bit number. */
 #define WNN_MAX_DIMENSION 2147483647
-/* How many operands concat takes and split makes at most. */
+/* The most operands of concat, and the most results of split. */
 #define WNN_MAX_TENSOR_COUNT 8192
 
 struct wnn_limits {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the specification says of every operator: operands with types and ranks, arguments, options.
- * The tables are generated from webnn.json; nothing of this is repeated in C. How the operands of a
- * particular call fit together is for the rules of each operator family.
+ * The specification of every operator: operands with types and ranks, arguments, options. The
+ * tables are generated from webnn.json; nothing of this is repeated in C. The rules of each
+ * operator family decide how the operands of a particular call fit together.
  */
 #ifndef WNN_GRAPH_OP_TABLE_H
 #define WNN_GRAPH_OP_TABLE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a WNNOperand is. Operands belong to their builder and live exactly as long as it: a
- * reference to an operand is a reference to its builder.
+ * WNNOperand. Operands belong to their builder and live exactly as long as it: a reference to an
+ * operand is a reference to its builder.
  */
 #ifndef WNN_GRAPH_OPERAND_H
 #define WNN_GRAPH_OPERAND_H

@@ -45,7 +45,7 @@ static bool is_picture(const struct ir_value *value)
 	       (value->kind != IR_VALUE_CONSTANT || moves_nothing(&value->type));
 }
 
-/* Whether operand i is data that is turned with the node; others are read as they are. */
+/* Whether operand i changes its layout with the node; other operands are read as they are. */
 static bool turns_operand(const struct ir_node *node, uint32_t i)
 {
 	switch (node->op) {

@@ -132,7 +132,10 @@ static const struct ir_node *transpose_in_front(const struct rules *rules,
 		       NULL;
 }
 
-/* A transpose in front of a function goes behind it, where it meets another one, or the output. */
+/*
+ * Moves a transpose behind the function that follows it, until it reaches another transpose, or the
+ * output.
+ */
 struct ir_value *rule_transpose_sinks(struct rules *rules, struct ir_node *node)
 {
 	const struct ir_node *transpose = transpose_in_front(rules, node);

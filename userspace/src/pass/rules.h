@@ -35,7 +35,7 @@ struct rule {
 extern const struct rule rules_table[];
 extern const uint32_t rules_count;
 
-/* Passes that are turned off as rules are, by a name with hyphens. */
+/* Passes that can be disabled like rules, by a name with hyphens. */
 enum rules_pass { RULES_SINK_TRANSPOSES, RULES_JOIN_PRODUCTS };
 
 bool rules_pass_is_on(const struct wnn_pass_options *options, enum rules_pass pass);

@@ -449,7 +449,7 @@ bool scaling_fits(struct rules *rules, const struct ir_node *product, const stru
 {
 	bool right = true;
 
-	/* All arrays, one behind the other. */
+	/* The arrays are contiguous: this checks all of them. */
 	for (int64_t i = 0; i < 3 * s->outs + 2 * s->ins; i++)
 		if (!isfinite(s->out_scale[i]))
 			return false;

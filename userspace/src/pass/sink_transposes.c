@@ -334,7 +334,7 @@ static void choose_regions(struct sinking *s)
 
 /* ---- the new graph */
 
-/* Whether a value is in a region that is turned. */
+/* Whether a value is in a region whose order changes. */
 static bool is_turned(const struct sinking *s, const struct ir_value *value)
 {
 	return s->perms[value->id] && region_of_value(s, value)->turned;

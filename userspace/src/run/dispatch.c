@@ -505,7 +505,7 @@ void run_dispatch_start(struct run_dispatch *d)
 	finish(d);
 	return;
 fail:
-	/* Those before it end before it. */
+	/* Dispatches before it must end before it. */
 	run_device_drain(c->device);
 	d->failed = true;
 	finish(d);

@@ -62,7 +62,7 @@ static void pack_few(struct memory_interval **order, uint32_t count)
 
 /* --- Many intervals --- */
 
-/* Those of one offset, sorted by time: no two of them live at once. */
+/* Intervals of one offset, sorted by time: no two of them are alive at a time. */
 struct group {
 	uint64_t offset, reach; /* where the highest of them ends */
 	struct memory_interval **members;

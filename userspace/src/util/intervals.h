@@ -13,7 +13,7 @@ struct memory_interval {
 	uint64_t offset;     /* out */
 };
 
-/* So many are packed without asking for memory: all of a vector program. */
+/* Up to so many intervals are packed without allocating memory: enough for a vector program. */
 #define MEMORY_FEW 32
 /* Intervals alive at the same time never overlap in memory; 0 or -1 (out of memory). */
 int memory_pack(struct memory_interval *intervals, uint32_t count, uint64_t *total);

@@ -138,7 +138,7 @@ static void *run_stream(void *argument)
 
 	for (size_t i = 0; i < bench->warm_up && !stream->ret; i++)
 		stream->ret = target_dispatch(&stream->target);
-	/* Whoever comes last says when all begin. */
+	/* The last stream to arrive sets the begin for all. */
 	if (pthread_barrier_wait(&bench->start) == PTHREAD_BARRIER_SERIAL_THREAD)
 		bench->begin = nanoseconds();
 	pthread_barrier_wait(&bench->start);

@@ -146,7 +146,7 @@ static int sum_by(const struct report *report, struct report_sums *sums,
 	return 0;
 }
 
-/* Those that take equally long stay as the graph has them. */
+/* Nodes that take equally long stay in the order of the graph. */
 static int compare_nodes(const void *a, const void *b, void *of)
 {
 	const struct report *report = of;

@@ -27,7 +27,7 @@ struct check {
 	struct devices devices;
 	char release[128]; /* of the kernel */
 	bool loaded;	   /* the module is */
-	/* It is not, and this kernel takes modules with a signature it knows only. */
+	/* The module is not loaded, and this kernel accepts only modules with a known signature. */
 	bool wants_signature;
 	struct finding *findings;
 	size_t count;

@@ -358,7 +358,7 @@ static int show_file(struct trace_command *command)
 
 /* ---- the kernel's events: in an instance of the trace that nobody else uses */
 
-/* Those of programs that were killed. */
+/* Removes the instances of programs that were killed. */
 static void remove_old(void)
 {
 	struct tree_names names = tree_list(INSTANCES);

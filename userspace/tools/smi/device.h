@@ -64,7 +64,7 @@ void devices_free(struct devices *devices);
 /* Opens its node; a negative errno on failure. */
 int device_open(const struct device *device);
 
-/* Reads anew what sysfs tells of one. */
+/* Reads what sysfs tells of a device again. */
 void device_read(struct device *device);
 
 /*

@@ -14,8 +14,7 @@
 #include "smi.h"
 
 /*
- * So many jobs are remembered, which are all looked at when one ends: more than programs have under
- * way.
+ * The jobs that are remembered, more than programs have in flight; each is looked at when one ends.
  */
 #define JOBS_MAX 4096u
 

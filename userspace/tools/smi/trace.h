@@ -86,7 +86,7 @@ struct trace_history {
 
 void trace_history_free(struct trace_history *history);
 
-/* Who a client is; the first answer stays. */
+/* Notes the process of a client; the first answer stays. */
 void trace_know(struct trace_history *history, const char *device, uint64_t id, int pid,
 		const char *command);
 /* NULL when that is not known. */

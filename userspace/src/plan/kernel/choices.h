@@ -5,7 +5,7 @@
 
 #include "plan/kernel/contract.h"
 
-/* NULL without memory: then each choice is made anew. */
+/* Returns NULL without memory: then tiles are chosen again for each plan. */
 struct contract_choices *contract_choices_create(void);
 void contract_choices_destroy(struct contract_choices *choices);
 

@@ -271,7 +271,7 @@ static void place_loads(struct ahead *a)
 	a->num_loads = placed;
 }
 
-/* ---- the list anew */
+/* ---- the new list */
 
 static bool comes_before(const struct load *a, const struct load *b)
 {

@@ -162,7 +162,9 @@ static int note_write(struct plan_depend *g, int64_t lo, int64_t hi, uint32_t op
 	for (; g->begin[i] < hi; i++) {
 		if (g->begin[i + 1] > hi)
 			split(g, i, hi);
-		/* Those that read it followed its writer. */
+		/*
+		 * The readers of a range have followed its writer, so that following them suffices.
+		 */
 		if (g->ranges[i].readers == NONE && add_edge(g, g->ranges[i].writer, op, false))
 			return -1;
 		for (uint32_t r = g->ranges[i].readers; r != NONE; r = g->readers[r].next)

@@ -285,7 +285,7 @@ static int place_points(const struct simulation *sim, struct points *points)
 	return 0;
 }
 
-/* The times anew, with all engines at rest at each point; returns when all is done. */
+/* Simulates again with all engines idle at each point; returns the cycle at which all has ended. */
 static uint64_t drain(struct simulation *sim, const struct points *points)
 {
 	uint64_t free[ONPU_ENG_COUNT] = { 0 }, last = 0, rested = 0;

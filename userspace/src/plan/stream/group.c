@@ -23,7 +23,7 @@ struct finder {
 	uint32_t *group; /* by node of the range: union-find */
 	uint32_t *last;	 /* by value id: 1 + last node of the range that uses it */
 	uint32_t *uses;	 /* by value id: in the range */
-	/* Those uses, by value: the nodes in order, from users[user_at[id]] on. */
+	/* The users of each value: nodes in order, from users[user_at[id]] on. */
 	uint32_t *user_at, *users;
 	/* The nodes of a group in order: first by the group's name, next by node, up to NO_NODE. */
 	uint32_t *first, *next;
