@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* wnn-conformance: an operator of a case as a call of the builder. */
+/* wnn-conformance: calls the builder for an operator of a case, by the table of operators. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>

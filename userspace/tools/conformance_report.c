@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* wnn-conformance: what it prints, and the report in JSON. */
+/* wnn-conformance: prints the results, and writes them as JSON. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

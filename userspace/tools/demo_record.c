@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Reads and writes the demo's file of results; see demo_record.h. */
 #include "demo_record.h"
 
 #include <err.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Numbers of binary16. */
+/* Converts numbers to and from binary16. */
 #include "half.h"
 
 #include <math.h>

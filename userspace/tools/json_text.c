@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Strings of the library in JSON. */
+/* Converts strings of the library to JSON. */
 #include "json_text.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Strings of the library in JSON. */
+/* Strings of the library as JSON. */
 #ifndef ONPU_TOOLS_JSON_TEXT_H
 #define ONPU_TOOLS_JSON_TEXT_H
 

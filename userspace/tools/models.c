@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Building and running models: what is common to all. */
+/* Builds and runs models: the functions that all models share. */
 #include <err.h>
 #include <stdarg.h>
 #include <stdio.h>

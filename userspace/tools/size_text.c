@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Sizes of memory as people write them. */
+/* Parses sizes of memory as people write them, such as 64K. */
 #include "size_text.h"
 
 #include <ctype.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Reference: functions of two or three broadcast operands. */
+/* Reference kernels for functions of two or three broadcast operands: slow, obvious, in double. */
 #include <math.h>
 
 #include "cpu/element.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reference: convolutions, pooling, matrix products. Sums are taken in double, exactly for
- * integers.
+ * Reference kernels for convolutions, pooling and matrix products. Sums are computed in double,
+ * exactly for integers.
  */
 #include <math.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Reference: operators that only move elements. */
+/* Reference kernels for operators that only move elements. */
 #include "cpu/element.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Reference: normalizations. */
+/* Reference kernels for normalizations, in double. */
 #include <math.h>
 
 #include "cpu/element.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Reference: quantisation by block. */
+/* Reference kernels for quantisation by blocks. */
 #include <math.h>
 
 #include "cpu/element.h"

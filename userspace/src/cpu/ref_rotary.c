@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Reference: rotary embedding. */
+/* The reference kernel for rotary embedding. */
 #include "cpu/element.h"
 #include "cpu/reference.h"
 

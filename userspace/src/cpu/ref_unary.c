@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Reference: functions of one element, casts. */
+/* Reference kernels for functions of one element, and casts. */
 #include <limits.h>
 #include <math.h>
 

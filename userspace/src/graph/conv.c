@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* conv2d and convTranspose2d. */
+/*
+ * The rules of conv2d and convTranspose2d: they check a call, infer the types of its results and
+ * emit IR nodes. record.c calls the rules of all operators.
+ */
 #include "graph/rules.h"
 
 /* Sizes of a convolution, whatever the layouts. */

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* gather, gatherElements, gatherND, scatterElements, scatterND. */
+/*
+ * The rules of gather, gatherElements, gatherND, scatterElements and scatterND: they check a call,
+ * infer the types of its results and emit IR nodes.
+ */
 #include "graph/rules.h"
 
 /* Appends dimensions [first, end) of `from`; false when the rank gets too high. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Strings of the application: labels and names. */
+/* Copies and compares strings of the application: labels and names. */
 #include "graph/label.h"
 
 #include <string.h>

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* opSupportLimits, and the limits of every tensor. */
+/*
+ * Computes opSupportLimits from what the back ends support, and checks tensors against the limits.
+ */
 #include "graph/limits.h"
 
 #include <inttypes.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* gemm and matmul. */
+/*
+ * The rules of gemm and matmul: they check a call, infer the types of its results and emit IR
+ * nodes.
+ */
 #include "graph/rules.h"
 
 int rule_gemm(struct wnn_rule *rule)

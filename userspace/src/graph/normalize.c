@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* batchNormalization, instanceNormalization, layerNormalization. */
+/*
+ * The rules of batchNormalization, instanceNormalization and layerNormalization: they check a call,
+ * infer the types of its results and emit IR nodes.
+ */
 #include "graph/rules.h"
 
 int rule_batch_normalization(struct wnn_rule *rule)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The operator table, and what can be looked up in it. */
+/* The operator table, generated from webnn.json, and the functions that look it up. */
 #include "graph/op_table.h"
 
 #include <string.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* averagePool2d, l2Pool2d, maxPool2d. */
+/*
+ * The rules of averagePool2d, l2Pool2d and maxPool2d: they check a call, infer the types of its
+ * results and emit IR nodes.
+ */
 #include "graph/rules.h"
 
 /*

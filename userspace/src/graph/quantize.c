@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* quantizeLinear, dequantizeLinear. */
+/*
+ * The rules of quantizeLinear and dequantizeLinear: they check a call, infer the types of its
+ * results and emit IR nodes.
+ */
 #include "graph/rules.h"
 
 /* Every size of input must be a multiple of that of scale: each element stands for a block. */

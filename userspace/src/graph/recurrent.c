@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* gru, gruCell, lstm, lstmCell. */
+/*
+ * The rules of gru, gruCell, lstm and lstmCell: they check a call, infer the types of its results
+ * and emit IR nodes.
+ */
 #include <math.h>
 
 #include <webnn/webnn_npu.h>

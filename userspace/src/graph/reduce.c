@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Reductions, argMin and argMax, cumulativeSum, softmax. */
+/*
+ * The rules of reductions, argMin and argMax, cumulativeSum and softmax: they check a call, infer
+ * the types of its results and emit IR nodes.
+ */
 #include <inttypes.h>
 
 #include "graph/rules.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* resample2d. */
+/* The rule of resample2d: it checks a call, infers the type of its result and emits an IR node. */
 #include <math.h>
 
 #include "graph/rules.h"

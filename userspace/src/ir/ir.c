@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Building an IR graph: types, constants, values, nodes. */
+/* Builds IR graphs: types, constants, values, nodes. The rules and the passes call it. */
 #include "ir/ir.h"
 
 #include <string.h>

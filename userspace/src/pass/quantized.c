@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Values that are 8-bit integers with a scale and a zero point. */
+/* Recognises values that are 8-bit integers with a scale and a zero point, for passes. */
 #include "pass/quantized.h"
 
 #include "util/float16.h"

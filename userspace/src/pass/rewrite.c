@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Making a new graph from an old one. */
+/* Builds a new graph from an old one, and records the fate of each old node; every pass uses it. */
 #include "pass/rewrite.h"
 
 #include <stdio.h>

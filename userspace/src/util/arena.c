@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Arena: a list of chunks, bump allocation. */
+/* Allocates from an arena: a list of chunks, each filled from its begin, freed together. */
 #include "util/arena.h"
 
 #include <stdalign.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory that is freed all at once: what a graph consists of. */
+/* Arenas: memory that is freed as a whole, such as that of a graph. */
 #ifndef WNN_UTIL_ARENA_H
 #define WNN_UTIL_ARENA_H
 

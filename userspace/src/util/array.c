@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Grows arrays; see array.h. */
 #include "util/array.h"
 
 #include <stdint.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Writes and reads sequences of bytes; see bytes.h. */
 #include "util/bytes.h"
 
 #include <string.h>

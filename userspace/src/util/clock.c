@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The monotonic clock. */
+/* Reads the monotonic clock, and waits by it. */
 #include "util/clock.h"
 
 #include <errno.h>

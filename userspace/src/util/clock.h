@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Time that never jumps, and waiting with it. */
+/* The monotonic clock, and waits with a timeout on it. */
 #ifndef WNN_UTIL_CLOCK_H
 #define WNN_UTIL_CLOCK_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Formatting of errors. */
+/* Formats errors. */
 #include "util/error.h"
 
 #include <stdio.h>

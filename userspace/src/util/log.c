@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Formatting of log messages. */
+/* Formats log messages and passes them to the sink. */
 #include "util/log.h"
 
 #include <stdarg.h>

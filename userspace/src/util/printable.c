@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Printable copies of UTF-8 text. */
+/* Copies UTF-8 text with escapes for characters that must not be printed. */
 #include "util/printable.h"
 
 #include <stdbool.h>

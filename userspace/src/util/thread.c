@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Starting of threads. */
+/* Starts threads. */
 #include "util/thread.h"
 
 #include <pthread.h>

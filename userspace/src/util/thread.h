@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Threads of the library. */
+/* Threads of the library: detached, without signals, with the caller's allocator. */
 #ifndef WNN_UTIL_THREAD_H
 #define WNN_UTIL_THREAD_H
 

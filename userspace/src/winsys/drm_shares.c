@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Counts the users of shared handles. */
+/* Counts the buffers that share a GEM handle; see drm_shares.h. */
 #include "winsys/drm_shares.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* webnn-run doctor: what works on this machine, what does not, and what helps. */
+/* webnn-run doctor: reports what works on this machine, what does not, and what helps. */
 #include <stdio.h>
 
 #include "../smi/tree.h"

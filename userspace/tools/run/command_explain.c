@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* webnn-run explain: where each operator of a model runs, and why. */
+/* webnn-run explain: reports on which device each operator of a model runs, and why. */
 #include <stdio.h>
 
 #include "../placement.h"

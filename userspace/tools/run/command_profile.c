@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* webnn-run profile: where the time of a dispatch went. */
+/* webnn-run profile: reports how a dispatch spends its time, operator by operator. */
 #include <stdio.h>
 
 #include "report.h"

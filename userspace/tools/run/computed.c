@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* webnn-run: the tensors of a model that are computed from its inputs. */
+/* webnn-run: lists the tensors of a model that depend on its inputs. */
 #include "computed.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* webnn-run: the tensors of a model that are computed from its inputs. */
+/* webnn-run: the tensors of a model that depend on its inputs. */
 #ifndef ONPU_TOOLS_RUN_COMPUTED_H
 #define ONPU_TOOLS_RUN_COMPUTED_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* webnn-run: a part of a model, between tensors. */
+/* webnn-run: cuts the part of a model that lies between given tensors. */
 #include "cut.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* webnn-run: a part of a model, between tensors. */
+/* webnn-run: the part of a model that lies between given tensors. */
 #ifndef ONPU_TOOLS_RUN_CUT_H
 #define ONPU_TOOLS_RUN_CUT_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* webnn-run: how far two values are apart. */
+/* webnn-run: computes how much two values differ. */
 #include "difference.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* webnn-run: how far two values are apart. */
+/* webnn-run: the differences between two values. */
 #ifndef ONPU_TOOLS_RUN_DIFFERENCE_H
 #define ONPU_TOOLS_RUN_DIFFERENCE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* webnn-run doctor: what it looks at. */
+/* webnn-run doctor: the checks of the library and its dependencies. */
 #ifndef ONPU_TOOLS_RUN_DOCTOR_H
 #define ONPU_TOOLS_RUN_DOCTOR_H
 

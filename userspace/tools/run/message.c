@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* webnn-run: messages, and results as JSON. */
+/* webnn-run: prints messages, and writes results as JSON. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>

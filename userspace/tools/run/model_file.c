@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* webnn-run: a model's file as such, for what the library does not tell of it. */
+/* webnn-run: reads a model's file itself, for information that the library does not give. */
 #include "model_file.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* webnn-run: a model's file as such, for what the library does not tell of it. */
+/* webnn-run: the contents of a model's file, for information that the library does not give. */
 #ifndef ONPU_TOOLS_RUN_MODEL_FILE_H
 #define ONPU_TOOLS_RUN_MODEL_FILE_H
 

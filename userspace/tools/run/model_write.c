@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* webnn-run: models as files of ONNX. */
+/* webnn-run: writes models as ONNX files. */
 #include "model_write.h"
 
 #include <errno.h>

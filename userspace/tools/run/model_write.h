@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* webnn-run: models as files of ONNX. */
+/* webnn-run: models written as ONNX files. */
 #ifndef ONPU_TOOLS_RUN_MODEL_WRITE_H
 #define ONPU_TOOLS_RUN_MODEL_WRITE_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* webnn-run: the options that several commands have. */
+/* webnn-run: parses the options that several commands share. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

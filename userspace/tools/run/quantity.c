@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* webnn-run: numbers for people, with a unit that keeps them short. */
+/* webnn-run: formats numbers for people, with a unit that keeps them short. */
 #include "quantity.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* webnn-run: recorded values by the names of their tensors. */
+/* webnn-run: reads recorded values by the names of their tensors. */
 #include "recorded.h"
 
 #include <stdlib.h>

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* webnn-run: what a dispatch cost, as text and as JSON. */
+/*
+ * webnn-run: computes the costs of a dispatch from its profile, and writes them as text and JSON.
+ */
 #include "report.h"
 
 #include <inttypes.h>

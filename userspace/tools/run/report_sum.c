@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* webnn-run: a profile sorted by what takes longest, and in sums. */
+/* webnn-run: sorts and sums a profile. */
 #include "report.h"
 
 #include <stdlib.h>

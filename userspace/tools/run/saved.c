@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* webnn-run: graphs that compile has saved, in place of a model. */
+/* webnn-run: loads graphs that compile has saved, instead of models. */
 #include "saved.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* webnn-run: graphs that compile has saved, in place of a model. */
+/* webnn-run: graphs that compile has saved, instead of models. */
 #ifndef ONPU_TOOLS_RUN_SAVED_H
 #define ONPU_TOOLS_RUN_SAVED_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* webnn-run: a device, the graph on it, and its dispatches. */
+/* webnn-run: opens a device, builds the graph on it, and dispatches it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

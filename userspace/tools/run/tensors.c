@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* webnn-run: the tensors of a model's main graph by name. */
+/* webnn-run: indexes the tensors of a model's main graph by name. */
 #include "tensors.h"
 
 #include <stdint.h>

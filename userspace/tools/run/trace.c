@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* webnn-run: a profile as a trace, for Perfetto and chrome://tracing. */
+/* webnn-run: writes a profile as a trace for Perfetto and chrome://tracing. */
 #include "trace.h"
 
 #include <stdbool.h>

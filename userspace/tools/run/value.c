@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* webnn-run: values of inputs and outputs, whatever their type. */
+/* webnn-run: makes, reads and prints values of inputs and outputs of any type. */
 #include "value.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* onpu-smi: which of the devices the option --device means. */
+/* onpu-smi: chooses the device that the option --device names. */
 #include <string.h>
 
 #include "device.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* onpu-smi: the open files of programs, from /proc/PID/fdinfo. */
+/* onpu-smi: reads the open files of programs from /proc/PID/fdinfo. */
 #include "client.h"
 
 #include <ctype.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* onpu-smi check: why the NPU does not work, and what helps. */
+/* onpu-smi check: reports why the NPU does not work, and what helps. */
 #include <stdio.h>
 
 #include "check.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* onpu-smi dump: what the driver kept of a failure, for people. */
+/* onpu-smi dump: prints what the driver kept of a failure. */
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>

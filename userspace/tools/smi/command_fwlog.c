@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* onpu-smi fwlog: what the firmware says, which the driver passes on to the kernel's log. */
+/*
+ * onpu-smi fwlog: prints the messages of the firmware, which the driver passes to the kernel's log.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* onpu-smi info: the devices, what they have, and how they are. */
+/* onpu-smi info: prints the devices, their properties and their state. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

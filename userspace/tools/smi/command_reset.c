@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* onpu-smi reset: a function-level reset, or the driver bound anew. */
+/* onpu-smi reset: resets a device (function-level reset), or binds the driver again. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* onpu-smi top: who uses the devices, and how much. */
+/* onpu-smi top: prints which processes use the devices, and how much. */
 #include <errno.h>
 #include <inttypes.h>
 #include <pwd.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* onpu-smi: the kernel's log. */
+/* onpu-smi: reads the kernel's log. */
 #include "kernel_log.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* onpu-smi: some of what is known of devices, for programs. */
+/* onpu-smi: prints chosen fields of devices, for programs. */
 #include "query.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* onpu-smi: some of what is known of devices, for programs. */
+/* onpu-smi: chosen fields of devices, for programs. */
 #ifndef ONPU_TOOLS_SMI_QUERY_H
 #define ONPU_TOOLS_SMI_QUERY_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Text that is put together. */
+/* Formats text into new memory. */
 #include "text.h"
 
 #include <err.h>

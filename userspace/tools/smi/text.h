@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Text that is put together. */
+/* Formats text into new memory. */
 #ifndef ONPU_TOOLS_SMI_TEXT_H
 #define ONPU_TOOLS_SMI_TEXT_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* onpu-smi: the files of the system, or of a copy of one. */
+/* onpu-smi: reads files of the system, or of a copy of one. */
 #include "tree.h"
 
 #include <dirent.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Packing and unpacking of 4-bit elements, chunk by chunk. */
+/* Unpacks 4-bit elements to bytes, and packs them again, chunk by chunk in SRAM. */
 #include "plan/kernel/nibbles.h"
 
 uint64_t nibbles_unpacked_bytes(int64_t elements)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Programs that take several jobs. */
+/* Programs that are cut into several jobs. */
 #ifndef WNN_PLAN_SPLIT_H
 #define WNN_PLAN_SPLIT_H
 
