@@ -10,8 +10,9 @@
 #include "util/log.h"
 
 struct WNNInstanceImpl {
-	atomic_uint refs;  /* the application's */
-	atomic_uint holds; /* of memory: those of the application count once */
+	atomic_uint refs; /* the application's */
+	/* References to its memory: all of the application's together count as one. */
+	atomic_uint holds;
 	WNNInstanceLog log_hook;
 	WNNInstancePermission permission;
 	struct wnn_allocator allocator;

@@ -274,7 +274,10 @@ WNNStatus request_wait(struct request *request, uint64_t timeout_ns, union reque
 	while (request->state == REQUEST_PENDING &&
 	       wnn_cond_wait(&events->changed, &events->lock, deadline))
 		;
-	/* A copy that has begun is waited for: afterwards the caller's memory is its own again. */
+	/*
+	 * Waits for a copy that has begun: afterwards the library does not write the caller's
+	 * memory.
+	 */
 	while (request->busy)
 		pthread_cond_wait(&events->changed, &events->lock);
 	if (request->state == REQUEST_PENDING) {

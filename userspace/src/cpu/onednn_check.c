@@ -37,7 +37,7 @@ static const struct check checks[] = {
 	{ MATRICES, IR_F32, 0, 1, 19, 37, 17, 0 },
 };
 
-/* A node without a graph, with what it computes with. */
+/* A node without a graph, with the data of its operands. */
 struct trial {
 	struct ir_node node;
 	struct ir_value values[MAX_OPERANDS + 1];

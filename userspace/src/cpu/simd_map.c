@@ -517,7 +517,7 @@ static bool power(float *y, const float *x, double exponent, int64_t n)
 	else if (exponent == -2)
 		EACH(1 / ((double)v * (double)v));
 	else if (exponent == 0.5)
-		/* The root of -0 is -0, and that of -infinity none. */
+		/* pow() maps -0 to +0 and -infinity to infinity; sqrt() maps them to -0 and NaN. */
 		EACH(v == -INFINITY ? INFINITY : sqrtf(v + 0.0f));
 	else
 		return false;

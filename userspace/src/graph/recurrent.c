@@ -50,7 +50,7 @@ static enum ir_dtype dtype_of(const struct wnn_rule *rule)
 	return rule_type(rule, 0)->dtype;
 }
 
-/* A shape that has the directions in front unless the operator is a cell. */
+/* Checks a shape, which has the directions in front unless the operator is a cell. */
 static int check_shape(struct wnn_rule *rule, size_t i, const struct recurrent *r, uint32_t rank,
 		       int64_t a, int64_t b)
 {

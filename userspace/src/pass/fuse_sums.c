@@ -170,7 +170,7 @@ static bool begin(struct sum *s, const struct ir_node *node)
 	return bias_fits(s);
 }
 
-/* ---- what follows it */
+/* ---- nodes behind the product */
 
 static bool is_plain(const struct sum *s)
 {
@@ -283,9 +283,9 @@ static bool find_sum(const struct fusion *f, const struct ir_node *node, struct 
 	return factors_fit(s);
 }
 
-/* ---- making it */
+/* ---- making the nodes */
 
-/* A node that belongs to the product; NULL when out of memory. */
+/* Adds a node that belongs to the product; NULL when out of memory. */
 static struct ir_value *add_node(struct rewrite *rw, const struct sum *s, enum ir_op op,
 				 struct ir_value *const *operands, uint32_t count,
 				 enum ir_dtype dtype, const union ir_attrs *attrs)
@@ -411,7 +411,7 @@ static struct ir_value *add_shaped(struct rewrite *rw, const struct sum *s, enum
 	return node ? node->results[0] : NULL;
 }
 
-/* Integers with a number in front of them and behind them along an axis. */
+/* Concatenates integers with rows of a number in front of them and behind them along an axis. */
 static struct ir_value *surround(struct rewrite *rw, const struct sum *s, struct ir_value *value,
 				 struct ir_value *number, uint32_t axis, const uint32_t *padding)
 {

@@ -315,7 +315,7 @@ static bool find_curve(struct search *s, const struct ir_node *root)
 		if (s->found->main)
 			x = factors[half == MAX_FACTORS ? !i : 3 - half - i];
 	}
-	/* The even powers are none, so that infinities have the same signs. */
+	/* The even powers must be absent, so that infinities have the same signs. */
 	if (!x || !ir_type_same_shape(&x->type, &root->results[0]->type) ||
 	    !find_polynomial(s, s->found->main->operands[0], x, MAX_DEPTH, &inner) ||
 	    inner.factor[0] != 0 || inner.factor[2] != 0)
@@ -327,7 +327,7 @@ static bool find_curve(struct search *s, const struct ir_node *root)
 
 /* ---- hardSwish: x * min(max(x + 3, 0), 6) / 6 */
 
-/* The x of min(max(x + 3, 0), 6), when `value` is that. */
+/* Returns x when `value` is min(max(x + 3, 0), 6); else NULL. */
 static const struct ir_value *clamp_operand(struct search *s, const struct ir_value *value)
 {
 	const struct ir_node *clamp = take(s, value), *sum;

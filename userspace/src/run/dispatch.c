@@ -420,7 +420,7 @@ static int submit_job(struct run_dispatch *d, const struct run_step *step,
 	return run_device_submit(c->device, &d->job, &d->error);
 }
 
-/* All jobs of a step, the last of which is left to the device. */
+/* Submits the jobs of a step in order, and returns while the device still runs the last one. */
 static int submit_step(struct run_dispatch *d, const struct run_step *step)
 {
 	const struct npu_program *program = step->program;
@@ -436,7 +436,9 @@ static int submit_step(struct run_dispatch *d, const struct run_step *step)
 	return 0;
 }
 
-/* One step; 1: the device has the last work of this dispatch, and job_done() will finish it. */
+/*
+ * Runs one step. 1: the device has the last work of this dispatch, and job_done() will finish it.
+ */
 static int run_step(struct run_dispatch *d)
 {
 	const struct run_compiled *c = d->compiled;

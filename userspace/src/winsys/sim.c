@@ -257,7 +257,7 @@ static bool abandoned(void *ctx)
 	return yes;
 }
 
-/* false: given up because nobody wants the result any more. */
+/* Runs a job on the model; false: it was given up because nobody needs the result any more. */
 static bool run_job(struct sim *sim, const struct sim_job *job, struct winsys_result *result)
 {
 	struct onpu_mem mem = { .ctx = sim, .read = sim_read, .write = sim_write };

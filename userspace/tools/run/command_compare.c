@@ -54,7 +54,7 @@ static void set_with(struct comparison *comparison, const char *name, struct arg
 	comparison->with = name;
 }
 
-/* A file without a name that has values by name. */
+/* Takes the file of --expect without a name as the set of values when it has values by name. */
 static void choose_set(struct comparison *comparison, struct argp_state *state)
 {
 	const struct pairs *expected = &comparison->expected;

@@ -12,7 +12,8 @@
 int model_take_data(Onnx__ModelProto *model, const char *from);
 
 /*
- * A file of that name is replaced when the new one is complete. Fills @size; as model_take_data().
+ * Writes a file, and replaces one of that name only when the new one is complete. Fills @size.
+ * Returns DONE, or an exit code after a message.
  */
 int model_write(const Onnx__ModelProto *model, const char *path, size_t *size);
 

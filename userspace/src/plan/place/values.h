@@ -21,11 +21,11 @@ struct place {
 	uint32_t begin, end;   /* live range, in nodes of the range */
 	uint32_t uses;	       /* as an operand */
 	bool in_pieces;	       /* without memory: products read the operands of the concat */
-	uint32_t whole;	       /* whose result has this id, */
-	uint32_t piece_axis;   /* along this axis */
+	uint32_t whole;	       /* the concat's result, by id, when in_pieces */
+	uint32_t piece_axis;   /* the axis of this value along which the slices follow each other */
 	bool placed;	       /* constants: the program's constants have it already */
-	uint64_t bytes;	       /* of a root, with what lies around it */
-	int64_t origin;	       /* of element 0 in them */
+	uint64_t bytes;	       /* of a root, with the padding around it */
+	int64_t origin;	       /* of element 0 within them */
 	int64_t halo[2][2];    /* rows and columns of padding around it */
 	uint64_t halo_value;   /* bits of an element of that */
 	uint8_t image_axis[4]; /* when it has a halo: axes N, C, H, W */
