@@ -126,8 +126,8 @@ def other_rows():
     yield ("the optional value is not there",
            several([optional, node("OptionalGetElement", ["o"], ["y"])]))
     body = refusals.graph(["s", "a"], ["s", "a"])
-    for inputs, reason in ((["x", "x", "x"], "lengths of sequences are not looked at"),
-                           (["", "x", "c"], "its inputs have not the same batches")):
+    for inputs, reason in ((["x", "x", "x"], "sequence_lens must be absent: all sequences are as long as the input"),
+                           (["", "x", "c"], "its inputs must be tensors with equal first dimensions")):
         old = several([constant("c", 1, 2, 3),
                        node("Scan", inputs, ["y", "z"], num_scan_inputs=1, body=body)], (2, 3))
         old.opset_import[0].version = 8

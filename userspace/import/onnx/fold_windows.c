@@ -9,7 +9,7 @@ static void *output(struct onnx_node *node, const struct onnx_shape *shape, int 
 {
 	*type = (int)onnx_attr_int(node, "output_datatype", ONNX_FLOAT);
 	if (onnx_type_bits(*type) < 8) {
-		onnx_refuse(node, "output_datatype", "output_datatype is no type of numbers");
+		onnx_refuse(node, "output_datatype", "output_datatype must be a type of numbers");
 		return NULL;
 	}
 	return onnx_out_constant(node, 0, *type, shape);

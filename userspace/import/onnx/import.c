@@ -295,7 +295,7 @@ static int run_node(struct onnx_import *import, struct onnx_scope *scope, Onnx__
 		if (!proto->output[i] || !*proto->output[i])
 			continue;
 		if (!result && !node.outputs[i] && onnx_wants(&node, i))
-			onnx_refuse(&node, "", "output %zu is not made", i);
+			onnx_refuse(&node, "", "output %zu cannot be computed", i);
 		if (result || !node.outputs[i])
 			node.outputs[i] = refused_value(import, NULL);
 		if (!node.outputs[i] || set_name(import, scope, proto->output[i], node.outputs[i]))
@@ -725,16 +725,17 @@ WNNStatus onnx_import(struct onnx_model *model, WNNGraphBuilder builder, size_t 
 	if (import.doubles) {
 		struct onnx_node none = input_node(&import, "");
 
-		onnx_notice(&none, NULL, "what is of double in the model is computed in float32");
+		onnx_notice(&none, NULL, "values of double are computed in float32");
 	}
 	if (model->refusal_count) {
 		const WNNOnnxRefusal *first = &model->refusals[0];
 
-		return onnx_error(WNNStatus_NotSupportedError,
-				  "%zu nodes are refused; the first is \"%.*s\" (%.*s): %.*s",
-				  model->refusal_count, (int)first->node.length, first->node.data,
-				  (int)first->operatorName.length, first->operatorName.data,
-				  (int)first->reason.length, first->reason.data);
+		return onnx_error(
+			WNNStatus_NotSupportedError,
+			"%zu node%s cannot be imported; the first is \"%.*s\" (%.*s): %.*s",
+			model->refusal_count, model->refusal_count > 1 ? "s" : "",
+			(int)first->node.length, first->node.data, (int)first->operatorName.length,
+			first->operatorName.data, (int)first->reason.length, first->reason.data);
 	}
 	return WNNStatus_Success;
 }

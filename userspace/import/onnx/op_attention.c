@@ -229,7 +229,8 @@ int onnx_attention_inputs(struct onnx_node *node, size_t known)
 {
 	for (size_t i = known; i < node->input_count; i++)
 		if (onnx_has(node, i))
-			return onnx_refuse(node, "", "input %zu is not composed", i);
+			return onnx_refuse(node, "",
+					   "input %zu cannot be imported: it must be absent", i);
 	return 0;
 }
 
@@ -326,9 +327,11 @@ int onnx_op_attention(struct onnx_node *node)
 		return -1;
 	if (rotary || onnx_attr_int(node, "past_present_share_buffer", 0))
 		return onnx_refuse(node, rotary ? "do_rotary" : "past_present_share_buffer",
-				   "neither positions nor a shared buffer are composed");
+				   "%s must be 0",
+				   rotary ? "do_rotary" : "past_present_share_buffer");
 	if (x_shape(weights).rank != 2)
-		return onnx_refuse(node, "weights", "the weights are no matrix");
+		return onnx_refuse(node, "weights", "weights has %u dimensions instead of 2",
+				   x_shape(weights).rank);
 	if (read_widths(node, x_shape(weights).dim[1], widths))
 		return -1;
 	x = project(node, x, weights);

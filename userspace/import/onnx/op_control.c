@@ -88,7 +88,9 @@ int onnx_op_constant_of_shape(struct onnx_node *node)
 		if (status != WNNStatus_Success)
 			return onnx_refuse(node, "value", "its value cannot be used");
 		if (onnx_shape_elements(&one.shape) != 1)
-			return onnx_refuse(node, "value", "its value has not one element");
+			return onnx_refuse(node, "value",
+					   "its value has %lld elements instead of 1",
+					   (long long)onnx_shape_elements(&one.shape));
 	}
 	if (onnx_in_ints(node, 0, "input", &given, &count))
 		return -1;
@@ -223,7 +225,7 @@ static struct onnx_value *sequence_at(struct onnx_node *node, size_t input)
 {
 	if (onnx_has(node, input) && node->inputs[input]->sequence)
 		return node->inputs[input];
-	onnx_refuse(node, "", "input %zu is no sequence", input);
+	onnx_refuse(node, "", "input %zu must be a sequence", input);
 	return NULL;
 }
 

@@ -182,7 +182,7 @@ int onnx_op_pad(struct onnx_node *node)
 		none = none && !begin[i] && !end[i];
 		padded.dim[i] = shape.dim[i] + begin[i] + end[i];
 		if (shape.dim[i] < 0 || (!shape.dim[i] && strcmp(mode, "constant")))
-			return onnx_refuse(node, "pads", "nothing is left of dimension %u", i);
+			return onnx_refuse(node, "pads", "pads leaves nothing of dimension %u", i);
 	}
 	if (!onnx_shape_elements(&shape))
 		return pad_nothing(node, &padded, value);
@@ -216,7 +216,10 @@ int onnx_op_depth_space(struct onnx_node *node)
 	w = shape.dim[3];
 	if (node->op->variant) {
 		if (h % block || w % block)
-			return onnx_refuse(node, "blocksize", "it does not divide the image");
+			return onnx_refuse(
+				node, "blocksize",
+				"blocksize %lld does not divide the image of %lld x %lld",
+				(long long)block, (long long)h, (long long)w);
 		wide = (struct onnx_shape){ 6, { n, c, h / block, block, w / block, block } };
 		last = (struct onnx_shape){ 4, { n, c * block * block, h / block, w / block } };
 		x = x_transpose(node, x_reshape(node, x, &wide), to_depth[crd]);
@@ -278,7 +281,8 @@ int onnx_op_eye_like(struct onnx_node *node)
 	void *data;
 
 	if (shape.rank != 2)
-		return onnx_refuse(node, "", "its input has not 2 dimensions");
+		return onnx_refuse(node, "", "its input has %u dimensions instead of 2",
+				   shape.rank);
 	data = onnx_out_constant(node, 0, type, &shape);
 	for (int64_t i = 0; data && i < shape.dim[0]; i++)
 		if (k > -shape.dim[0] && k < shape.dim[1] && i + k >= 0 && i + k < shape.dim[1])

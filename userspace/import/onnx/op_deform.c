@@ -22,7 +22,9 @@ static int read_deform(struct onnx_node *node, struct deform *d)
 	*d = (struct deform){ .groups = onnx_attr_int(node, "group", 1),
 			      .offset_groups = onnx_attr_int(node, "offset_group", 1) };
 	if (x->rank != 4 || filter->rank != 4 || offset->rank != 4)
-		return onnx_refuse(node, "", "it has not two spatial dimensions");
+		return onnx_refuse(node, "",
+				   "X, W and offset have %u, %u and %u dimensions instead of 4",
+				   x->rank, filter->rank, offset->rank);
 	if (onnx_window(node, x, filter->dim + 2, &d->w))
 		return -1;
 	d->batch = x->dim[0];

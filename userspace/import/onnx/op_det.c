@@ -51,7 +51,9 @@ int onnx_op_det(struct onnx_node *node)
 	shape = x_shape(x);
 	size = shape.rank < 2 ? 0 : shape.dim[shape.rank - 1];
 	if (size < 1 || shape.dim[shape.rank - 2] != size)
-		return onnx_refuse(node, "", "its input is no square matrix");
+		return onnx_refuse(node, "",
+				   "its input has shape %s: the last two dimensions must be equal",
+				   onnx_shape_text(node->import->arena, &shape));
 	if (size > MAX_SIZE)
 		return onnx_refuse(node, "", "the matrix has %lld rows, more than %d",
 				   (long long)size, MAX_SIZE);

@@ -101,11 +101,15 @@ static int read_dft(struct onnx_node *node, const struct onnx_shape *shape, stru
 	if (count)
 		given = number[0];
 	if (shape->rank < 2 || shape->dim[shape->rank - 1] > 2)
-		return onnx_refuse(node, "", "its input is no signal of real or complex numbers");
+		return onnx_refuse(node, "",
+				   "its input must have at least 2 dimensions, the last of 1 (real "
+				   "numbers) or 2 (complex numbers)");
 	if (onnx_axis(node, "axis", given, shape->rank, axis))
 		return -1;
 	if (*axis == shape->rank - 1)
-		return onnx_refuse(node, "axis", "axis is that of the complex numbers");
+		return onnx_refuse(
+			node, "axis",
+			"axis is the last dimension, which holds the parts of complex numbers");
 	if (onnx_has(node, 1) ? t->length < 1 || t->length > ONNX_INDICES : 0)
 		return onnx_refuse(node, "dft_length", "dft_length is %lld", (long long)t->length);
 	t->inverse = onnx_attr_int(node, "inverse", 0);

@@ -142,7 +142,8 @@ int onnx_op_bias_split_gelu(struct onnx_node *node)
 	last = x_shape(x).rank - 1;
 	half = x_shape(x).dim[last] / 2;
 	if (x_shape(x).dim[last] % 2)
-		return onnx_refuse(node, "", "its last dimension has no halves");
+		return onnx_refuse(node, "", "its last dimension is %lld: it must be even",
+				   (long long)x_shape(x).dim[last]);
 	gate = onnx_gelu(node, x_part(node, x, last, half, half, 1), false);
 	return onnx_out(node, 0, x_mul(node, x_part(node, x, last, 0, half, 1), gate));
 }

@@ -25,7 +25,9 @@ static int read_lengths(struct onnx_node *node, struct group *g)
 	WNNOperand x;
 
 	if (!onnx_has(node, 5) || onnx_shape_elements(onnx_in_shape(node, 5)) != g->batch)
-		return onnx_refuse(node, "seqlens_k", "seqlens_k has not one item for each batch");
+		return onnx_refuse(node, "seqlens_k",
+				   "seqlens_k must have one item for each of the %lld batches",
+				   (long long)g->batch);
 	lengths = node->inputs[5];
 	g->known = g->prompt ? 0 : -1;
 	if (lengths->data && !g->prompt) {

@@ -218,7 +218,8 @@ static int unpooled_shape(struct onnx_node *node, struct onnx_shape *shape)
 			return onnx_refuse(node, "kernel_shape", "the window makes no sense");
 		*size = (*size - 1) * stride[i] - pads[i] - pads[rank + i] + kernel[i];
 		if (*size < 1)
-			return onnx_refuse(node, "pads", "nothing is left of dimension %u", 2 + i);
+			return onnx_refuse(node, "pads", "pads leaves nothing of dimension %u",
+					   2 + i);
 	}
 	return 0;
 }

@@ -265,7 +265,8 @@ static struct onnx_value *slice_at(struct onnx_node *node, struct scan *s, size_
 	if (!s->length)
 		s->length = shape.dim[axis];
 	if (shape.dim[axis] != s->length || !s->length) {
-		onnx_refuse(node, "scan_input_axes", "its inputs are not equally long");
+		onnx_refuse(node, "scan_input_axes",
+			    "its inputs must be equally long along their axes of scan_input_axes");
 		return NULL;
 	}
 	for (uint32_t i = 0; i < shape.rank; i++) {
@@ -336,11 +337,14 @@ int onnx_op_scan_batches(struct onnx_node *node)
 	int64_t batches;
 
 	if (onnx_has(node, 0))
-		return onnx_refuse(node, "sequence_lens", "lengths of sequences are not looked at");
+		return onnx_refuse(node, "sequence_lens",
+				   "sequence_lens must be absent: all sequences are as long as the "
+				   "input");
 	for (size_t i = 1; i < node->input_count; i++)
 		if (!node->inputs[i] || node->inputs[i]->sequence || !node->inputs[i]->shape.rank ||
 		    node->inputs[i]->shape.dim[0] != node->inputs[1]->shape.dim[0])
-			return onnx_refuse(node, "", "its inputs have not the same batches");
+			return onnx_refuse(
+				node, "", "its inputs must be tensors with equal first dimensions");
 	batches = node->input_count > 1 ? node->inputs[1]->shape.dim[0] : 0;
 	made = onnx_node_alloc(node, ((size_t)batches * node->output_count + 1) * sizeof(*made));
 	inner.input_count = node->input_count ? node->input_count - 1 : 0;
@@ -386,7 +390,7 @@ int onnx_op_sequence_map(struct onnx_node *node)
 	if (!body)
 		return -1;
 	if (!onnx_has(node, 0) || !node->inputs[0]->sequence)
-		return onnx_refuse(node, "", "input 0 is no sequence");
+		return onnx_refuse(node, "", "input 0 must be a sequence");
 	count = node->inputs[0]->count;
 	outputs = body->n_output < node->output_count ? body->n_output : node->output_count;
 	in = onnx_node_alloc(node, (node->input_count + 1) * sizeof(*in));

@@ -51,7 +51,9 @@ static WNNOperand integer_matmul(struct onnx_node *node, WNNOperand a, WNNOperan
 	uint32_t rank;
 
 	if (!left.rank || !right.rank) {
-		onnx_refuse(node, "", "its inputs are no matrices");
+		onnx_refuse(node, "",
+			    "input %d is a single number: it must be a vector or a matrix",
+			    left.rank ? 1 : 0);
 		return NULL;
 	}
 	a = row ? x_unsqueeze(node, a, 0) : a;
@@ -122,7 +124,8 @@ static int integer_gemm(struct onnx_node *node, WNNOperand a, WNNOperand b)
 	WNNOperand y, c;
 
 	if (x_shape(a).rank != 2 || x_shape(b).rank != 2)
-		return onnx_refuse(node, "", "its inputs are no matrices");
+		return onnx_refuse(node, "", "its inputs have %u and %u dimensions instead of 2",
+				   x_shape(a).rank, x_shape(b).rank);
 	if (onnx_attr_int(node, "transA", 0))
 		a = x_move_axis(node, a, 1, 0);
 	if (onnx_attr_int(node, "transB", 0))
@@ -270,7 +273,10 @@ static int parse_equation(struct onnx_node *node, struct equation *e)
 		uint32_t rank = onnx_in_shape(node, e->count)->rank, dots;
 
 		if (e->count == 8 || e->count == node->input_count)
-			return onnx_refuse(node, "equation", "it has not a term for each input");
+			return onnx_refuse(
+				node, "equation",
+				"the equation must have a term for each of the %zu inputs",
+				node->input_count);
 		dots = ellipsis_size(node, begin, length, rank);
 		ellipsis = dots > ellipsis ? dots : ellipsis;
 		if (parse_term(node, begin, length, rank, 0, e->inputs[e->count++]))
@@ -278,7 +284,9 @@ static int parse_equation(struct onnx_node *node, struct equation *e)
 		begin += length + 1;
 	}
 	if (e->count != node->input_count)
-		return onnx_refuse(node, "equation", "it has not a term for each input");
+		return onnx_refuse(node, "equation",
+				   "the equation must have a term for each of the %zu inputs",
+				   node->input_count);
 	if (!arrow) {
 		implicit_output(e, ellipsis, e->output);
 		return 0;

@@ -69,7 +69,8 @@ int onnx_op_batch_norm(struct onnx_node *node)
 				   "outputs of training are wanted without training_mode");
 	}
 	if (node->version < 9 && !onnx_attr_int(node, "spatial", 1))
-		return onnx_refuse(node, "spatial", "statistics for every element of an image");
+		return onnx_refuse(node, "spatial",
+				   "spatial is 0: statistics must be those of channels");
 	options.label = node->options.label;
 	options.epsilon = onnx_attr_float(node, "epsilon", 1e-5);
 	return onnx_out(node, 0,

@@ -39,8 +39,9 @@ int onnx_op_qlinear_unary(struct onnx_node *node)
 			      &axis))
 			return -1;
 		if (onnx_attr_int(node, "opset", 13) < 13 && axis + 1 != x_shape(x).rank)
-			return onnx_refuse(node, "opset",
-					   "softmax of several dimensions is not composed");
+			return onnx_refuse(
+				node, "opset",
+				"softmax must be along the last dimension before operator set 13");
 		x = x_softmax(node, x, axis);
 		break;
 	}
@@ -54,7 +55,11 @@ int onnx_op_qlinear_concat(struct onnx_node *node)
 	uint32_t axis;
 
 	if (node->input_count < 5 || (node->input_count - 2) % 3)
-		return onnx_refuse(node, "", "its inputs are no triples");
+		return onnx_refuse(
+			node, "",
+			"it has %zu inputs: a scale and a zero point for the result, then "
+			"tensor, scale and zero point for each part are needed",
+			node->input_count);
 	parts = onnx_node_alloc(node, (count + 1) * sizeof(*parts));
 	if (!parts)
 		return -1;

@@ -205,7 +205,7 @@ int onnx_op_dequantize(struct onnx_node *node)
 	if (stretch_blocks(node))
 		return -1;
 	if (!onnx_type_is_float(type))
-		return onnx_refuse(node, "output_dtype", "output_dtype is no type of floats");
+		return onnx_refuse(node, "output_dtype", "output_dtype must be a type of floats");
 	x = onnx_type_is_float(onnx_in_type(node, 0)) ? onnx_dequantise_few(node, axis) :
 							onnx_dequantise(node, 0, axis);
 	return onnx_out_as(node, 0, x ? x_cast(node, x, onnx_type_webnn(type)) : NULL, type);

@@ -110,10 +110,13 @@ int onnx_op_multinomial(struct onnx_node *node)
 	if (!x)
 		return -1;
 	shape = x_shape(x);
-	if (shape.rank != 2 || samples < 1 || samples > ONNX_INDICES / shape.dim[0] / shape.dim[1])
-		return onnx_refuse(node, "sample_size",
-				   "its input has not 2 dimensions, or sample_size is %lld",
-				   (long long)samples);
+	if (shape.rank != 2)
+		return onnx_refuse(node, "", "its input has %u dimensions instead of 2",
+				   shape.rank);
+	if (samples < 1 || samples > ONNX_INDICES / shape.dim[0] / shape.dim[1])
+		return onnx_refuse(node, "sample_size", "sample_size is %lld instead of 1 to %lld",
+				   (long long)samples,
+				   (long long)(ONNX_INDICES / shape.dim[0] / shape.dim[1]));
 	if (type != ONNX_INT32 && type != ONNX_INT64)
 		return onnx_refuse(node, "dtype", "no samples of type %s are drawn",
 				   onnx_type_name(type));

@@ -114,7 +114,7 @@ static int read_roi(struct onnx_node *node, struct resize *r, const uint32_t *ax
 		r->begin[axes[i]] = roi[i];
 		r->end[axes[i]] = roi[n_axes + i];
 		if (!isfinite(roi[i]) || !isfinite(roi[n_axes + i]))
-			return onnx_refuse(node, "roi", "roi has an item that is no number");
+			return onnx_refuse(node, "roi", "roi has an item that is infinite or NaN");
 	}
 	return 0;
 }

@@ -84,7 +84,7 @@ static int read_rotary(struct onnx_node *node, struct rotary *r)
 
 	r->turned = onnx_attr_int(node, "rotary_embedding_dim", 0);
 	if (onnx_attr_int(node, "is_packed_batching", 0))
-		return onnx_refuse(node, "is_packed_batching", "packed batches are not unpacked");
+		return onnx_refuse(node, "is_packed_batching", "batches must not be packed");
 	if ((x->rank != 3 && x->rank != 4) || table->rank != 2 || r->turned < 0 || heads < 0)
 		return onnx_refuse(node, "", "the dimensions of input or cos_cache make no sense");
 	r->wide = *x;

@@ -136,15 +136,18 @@ static int read_positions(struct onnx_node *node, struct scaled *s)
 	struct onnx_shape column = { 4, { s->q.dim[0], 1, 1, 1 } };
 
 	if (left < -1 || right < -1)
-		return onnx_refuse(node, left < -1 ? "left_window_size" : "right_window_size",
-				   "a window of %lld keys has no meaning",
-				   (long long)(left < -1 ? left : right));
+		return onnx_refuse(
+			node, left < -1 ? "left_window_size" : "right_window_size",
+			"a window of %lld keys is not allowed: it is -1 (no limit) or more",
+			(long long)(left < -1 ? left : right));
 	if (onnx_attr_int(node, "is_causal", 0))
 		right = 0;
 	if (onnx_has(node, 6)) {
 		if (onnx_shape_elements(onnx_in_shape(node, 6)) != s->q.dim[0])
 			return onnx_refuse(node, "nonpad_kv_seqlen",
-					   "nonpad_kv_seqlen has not one item for each batch");
+					   "nonpad_kv_seqlen must have one item for each of the "
+					   "%lld batches",
+					   (long long)s->q.dim[0]);
 		lengths = x_reshape(node, x_cast(node, onnx_in(node, 6), type), &column);
 		s->allowed = x_less(node, onnx_iota(node, 4, 3, s->k.dim[2]), lengths);
 		if (!s->allowed)
@@ -220,7 +223,8 @@ static WNNOperand soft_weights(struct onnx_node *node, WNNOperand x)
 	WNNOperandDataType type = onnx_type_webnn(precision);
 
 	if (!onnx_type_is_float(precision) || onnx_type_bits(precision) < 16) {
-		onnx_refuse(node, "softmax_precision", "softmax_precision is no type of floats");
+		onnx_refuse(node, "softmax_precision",
+			    "softmax_precision must be a type of floats");
 		return NULL;
 	}
 	return x ? x_softmax(node, x_cast(node, x, type), 3) : NULL;
@@ -262,7 +266,8 @@ int onnx_op_scaled_attention(struct onnx_node *node)
 	WNNOperand y, seen;
 
 	if (onnx_has(node, 4) != onnx_has(node, 5))
-		return onnx_refuse(node, "past_key", "of past_key and past_value one is missing");
+		return onnx_refuse(node, "past_key",
+				   "past_key and past_value must be given together");
 	if (onnx_has(node, 4) && onnx_has(node, 6))
 		return onnx_refuse(node, "nonpad_kv_seqlen",
 				   "nonpad_kv_seqlen and past_key exclude each other");
@@ -324,7 +329,7 @@ int onnx_op_flex_attention(struct onnx_node *node)
 
 	if (!onnx_type_is_float(type) || onnx_type_bits(type) < 16)
 		return onnx_refuse(node, "softmax_precision",
-				   "softmax_precision is no type of floats");
+				   "softmax_precision must be a type of floats");
 	s.query = onnx_in(node, 0);
 	s.key = s.query ? onnx_in(node, 1) : NULL;
 	s.value = s.key ? onnx_in(node, 2) : NULL;

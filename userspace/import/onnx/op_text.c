@@ -153,7 +153,9 @@ int onnx_op_tf_idf(struct onnx_node *node)
 		first += groups;
 	}
 	if (!used || !count)
-		return onnx_refuse(node, "ngram_counts", "it has no groups of its lengths");
+		return onnx_refuse(
+			node, "ngram_counts",
+			"ngram_counts has no groups of min_gram_length to max_gram_length");
 	x = arrange(node, &g, x_concat(node, count, parts, 1), used, total);
 	if (shape.rank == 1)
 		x = x ? x_at(node, x, 0, 0) : NULL;
