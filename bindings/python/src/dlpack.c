@@ -201,7 +201,8 @@ static bool accept(struct py_foreign *self)
 	else if (tensor->ndim < 0 || tensor->ndim > 64)
 		PyErr_SetString(PyExc_BufferError, "the array has more than 64 dimensions");
 	else if (!find_format(self))
-		PyErr_Format(PyExc_BufferError, "DLPack's type %d of %d bits is none of WebNN",
+		PyErr_Format(PyExc_BufferError,
+			     "the array has DLPack's type %d of %d bits, which WebNN does not have",
 			     tensor->code, tensor->bits);
 	if (PyErr_Occurred())
 		return false;
@@ -239,7 +240,8 @@ static PyObject *foreign_new(PyTypeObject *type, PyObject *arguments, PyObject *
 		self->tensor = &self->versioned->tensor;
 		PyCapsule_SetName(capsule, "used_dltensor_versioned");
 		if (self->versioned->major != 1)
-			PyErr_Format(PyExc_BufferError, "DLPack %u is none that is known here",
+			PyErr_Format(PyExc_BufferError,
+				     "the array is of DLPack %u; version 1 is read here",
 				     (unsigned int)self->versioned->major);
 	} else {
 		self->managed = PyCapsule_GetPointer(capsule, "dltensor");
