@@ -103,6 +103,7 @@ class Info(Reports):
         self.assertEqual(refused, {"Relu": 0, "NonZero": 1})
         self.assertFalse(info["runs"])
         self.assertRegex(text, r"NonZero +1 +1 refused +\w")
+        self.assertRegex(text, r'it does not run on \w+: 1 node cannot be imported; the first is "nz" \(NonZero\): ')
         self.refuses(2, 'bad.onnx: node "nz" (NonZero): ', "run", model, "--random", 1)
 
 

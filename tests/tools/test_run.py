@@ -116,7 +116,7 @@ class Messages(ToolTest):
         self.refuses(3, 'it has float32 [2, 5], input "x" takes float32 [2, 6]', "run", model, "-i",
                      wrong, "--dim", "N=2")
         short = self.array("short.npy", np.zeros((2, 6), "i2"))
-        self.refuses(3, "its type is none of WebNN", "run", model, "-i", short)
+        self.refuses(3, "its elements are '<i2'; allowed are float32,", "run", model, "-i", short)
         whole = self.array("whole.npy", np.zeros((2, 6), "i4"))
         self.refuses(3, "it has int32 [2, 6]", "run", model, "-i", whole)
         (self.folder / "bad.pb").write_bytes(b"\xff\xff\xff")
@@ -129,8 +129,8 @@ class Messages(ToolTest):
         whole = self.array("x.npy", X[0]).read_bytes()
         for damaged, text in ((whole[:5], "not a .npy file"), (whole[:40], "truncated or oversized header"),
                               (whole[:-1], "fewer elements"), (b"x" + whole[1:], "not a .npy file"),
-                              (whole.replace(b"<f4", b">f4"), "its type is none of WebNN"),
-                              (whole.replace(b"(6,)", b"(x,)"), "its shape is none of"),
+                              (whole.replace(b"<f4", b">f4"), "its elements are '>f4'; allowed are float32,"),
+                              (whole.replace(b"(6,)", b"(x,)"), "its shape must be a list of up to 8 sizes below 2^31"),
                               (whole.replace(b"descr", b"DESCR"), "not a .npy header")):
             path = self.folder / "damaged.npy"
             path.write_bytes(damaged)

@@ -25,6 +25,9 @@ static const struct {
 
 #define NUM_TYPES (sizeof(types) / sizeof(types[0]))
 
+/* A type in a header consists of these; a damaged file could have others, which a terminal obeys. */
+#define TYPE_CHARACTERS "'<>|=0123456789OSUVabcfiu"
+
 static int bad(const char *path, const char *what)
 {
 	warnx("%s: %s", path, what);
@@ -81,13 +84,17 @@ static int parse_header(struct npy *array, const char *header, const char *path)
 		return bad(path, "not a .npy header");
 	array->fortran = strstr(header, "'fortran_order': True") != NULL;
 	size = parse_type(array, descr + strlen("'descr':"));
-	if (!size)
-		return bad(path, "its type is none of WebNN: float32, float16, int64, uint64, "
-				 "int32, uint32, int8, uint8 or bool, little endian (float64 "
-				 "becomes float32); in Python, numpy.save(FILE, "
-				 "x.astype(numpy.float32)) writes one");
+	if (!size) {
+		descr += strlen("'descr':");
+		descr += strspn(descr, " ");
+		warnx("%s: its elements are %.*s; allowed are float32, float16, int64, uint64, "
+		      "int32, uint32, int8, uint8 and bool, little endian (float64 becomes "
+		      "float32); in Python, numpy.save(FILE, x.astype(numpy.float32)) writes one",
+		      path, (int)strspn(descr, TYPE_CHARACTERS), descr);
+		return -1;
+	}
 	if (parse_shape(array, shape + 1))
-		return bad(path, "its shape is none of up to 8 dimensions");
+		return bad(path, "its shape must be a list of up to 8 sizes below 2^31");
 	array->bytes = array->count * size;
 	return 0;
 }

@@ -438,7 +438,8 @@ static void print_info(const struct info *info, const struct subject *subject,
 		printf("it runs on %.*s\n", (int)target->device.device.length,
 		       target->device.device.data);
 	else
-		printf("it does not run as it is: %s\n", info->problem);
+		printf("it does not run on %.*s: %s\n", (int)target->device.device.length,
+		       target->device.device.data, info->problem);
 }
 
 /* ---- as JSON */
