@@ -481,7 +481,7 @@ WNN_EXPORT WNNStatus wnnOnnxModelBuildSync(WNNOnnxModel model, WNNContext contex
 WNN_EXPORT WNNOnnxValueInfoArray wnnOnnxModelGetRandomInputs(WNNOnnxModel model);
 
 /**
- * Draws the elements of a random input. The same seed and dispatch give the same elements on every
+ * Draws the elements of a random input. Equal seeds and dispatches give equal elements on every
  * machine; Documentation/onnx.rst describes the generator.
  *
  * @param model The model, as it was built last.

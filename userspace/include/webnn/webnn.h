@@ -3452,7 +3452,7 @@ WNN_EXPORT WNNFuture wnnContextGetLost(WNNContext context, WNNContextLostCallbac
  * what is computed at build may have every type of the specification.
  *
  * @param context The context.
- * @param limits Filled. The same for the whole life of the context.
+ * @param limits Filled. The limits do not change during the life of the context.
  *
  * @return Success, or what went wrong; wnnGetLastError has the message.
  *
@@ -3988,7 +3988,7 @@ WNN_EXPORT WNNStatus wnnGraphBuilderGetLastError(WNNGraphBuilder builder,
  * @return int32|int64, any rank; the shape of input with dimension axis removed, or 1 with
  *     keepDimensions; its type is options.outputDataType. Belongs to the builder. NULL on error.
  *
- * Of equal values the first one counts.
+ * When values are equal, the first one counts.
  *
  * Errors:
  * - those of every operator (see above)
@@ -4013,7 +4013,7 @@ WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderArgMin(
  * @return int32|int64, any rank; the shape of input with dimension axis removed, or 1 with
  *     keepDimensions; its type is options.outputDataType. Belongs to the builder. NULL on error.
  *
- * Of equal values the first one counts.
+ * When values are equal, the first one counts.
  *
  * Errors:
  * - those of every operator (see above)
@@ -5754,7 +5754,7 @@ WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderReverse(
  *
  * An index counts from the end when negative; one out of range is clamped.
  *
- * Of several updates of one element, the last one counts.
+ * When several updates are for one element, the last one counts.
  *
  * Errors:
  * - those of every operator (see above)
@@ -5784,7 +5784,7 @@ WNN_EXPORT WNNOperand WNN_NULLABLE wnnGraphBuilderScatterElements(
  *
  * An index counts from the end when negative; one out of range is clamped.
  *
- * Of several updates of one element, the last one counts.
+ * When several updates are for one element, the last one counts.
  *
  * Errors:
  * - those of every operator (see above)

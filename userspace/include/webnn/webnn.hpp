@@ -121,7 +121,7 @@ public:
 	OptionalList(std::initializer_list<T> items) : present_(true), items_(items) {}
 	OptionalList(std::vector<T> items) : present_(true), items_(std::move(items)) {}
 	OptionalList(const Uint32List &items) : OptionalList(static_cast<WNNUint32Array>(items)) {}
-	/** Of a list of C, in which data is NULL when it is absent. */
+	/** Takes a list of C, in which data is NULL when it is absent. */
 	template <typename List, typename = decltype(std::declval<const List &>().count)>
 	OptionalList(const List &list) : present_(list.data != nullptr)
 	{
@@ -1008,7 +1008,7 @@ public:
 		check(wnnGraphGetLastStatistics(get(), &statistics));
 		return statistics;
 	}
-	/** Of a context with profile in its ContextDeviceOptions. */
+	/** Tells the profile of a graph whose context has profile in its ContextDeviceOptions. */
 	std::shared_ptr<const GraphProfile> profile() const
 	{
 		std::unique_ptr<GraphProfile> own(new GraphProfile);
@@ -1362,7 +1362,7 @@ public:
 		if (!get())
 			fail();
 	}
-	/** Of the builder and of its graph. */
+	/** Names the builder and its graph. */
 	void setLabel(std::string_view label)
 	{
 		check(wnnGraphBuilderSetLabel(get(), view(label)));

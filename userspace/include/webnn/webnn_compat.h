@@ -33,7 +33,7 @@ typedef enum WNNCompatAutoPad {
 	WNNCompatAutoPad_Explicit = 1,
 	/** As much as makes the output ceil(input / stride); the odd one at the end. */
 	WNNCompatAutoPad_SameUpper = 2,
-	/** The same; the odd one at the beginning. */
+	/** As much as makes the output ceil(input / stride); the odd one at the beginning. */
 	WNNCompatAutoPad_SameLower = 3,
 	/** Makes the type 32 bits wide; no value. */
 	WNNCompatAutoPad_Force32 = 0x7FFFFFFF
@@ -96,7 +96,7 @@ typedef struct WNNCompatOutput {
  * @param axes The dimensions to remove. Absent: all of size 1.
  * @param options NULL: the defaults.
  *
- * @return The same elements. Belongs to the builder. NULL on error.
+ * @return The elements of input. Belongs to the builder. NULL on error.
  *
  * Errors:
  * - TypeError: an axis is no dimension of input, is given twice, or its size is not 1
@@ -114,7 +114,7 @@ WNN_EXPORT WNNOperand WNN_NULLABLE wnnCompatSqueeze(
  * @param axes Which dimensions of the result are new.
  * @param options NULL: the defaults.
  *
- * @return The same elements. Belongs to the builder. NULL on error.
+ * @return The elements of input. Belongs to the builder. NULL on error.
  *
  * Errors:
  * - TypeError: an axis is no dimension of the result, or is given twice
@@ -151,7 +151,7 @@ WNN_EXPORT WNNOperand WNN_NULLABLE wnnCompatFlatten(
  * @param newShape The new shape.
  * @param options NULL: the defaults.
  *
- * @return The same elements. Belongs to the builder. NULL on error.
+ * @return The elements of input. Belongs to the builder. NULL on error.
  *
  * Errors:
  * - TypeError: an item is 0 or below -1, more than one is -1, or no number fits for it

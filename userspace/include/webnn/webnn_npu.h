@@ -470,8 +470,8 @@ typedef struct WNNArgMinMaxDetails {
 	WNNChainedStruct chain;
 	/**
 	 * How many: the result has the indices of the first so many elements in order, and this
-	 * size along the axis, whatever keepDimensions says. Of equal elements the one with the
-	 * lower index comes first, and NaN is larger than all numbers. At least 1, and at most the
+	 * size along the axis, whatever keepDimensions says. When elements are equal, the one with
+	 * the lower index comes first; NaN is larger than all numbers. At least 1, and at most the
 	 * size of the axis. gatherElements has the elements themselves. Operators with this
 	 * structure run on the CPU. Default: 1.
 	 */
@@ -676,7 +676,7 @@ typedef struct WNNNodePlacement {
 	WNNStringView kernel;
 	/** Why it runs there. */
 	WNNPlacementReason reason;
-	/** The same as one sentence, with the types, shapes or options concerned. */
+	/** The reason as one sentence, with the types, shapes or options concerned. */
 	WNNStringView reasonText;
 	/** Whether the bits of its result depend on the size of the NPU's memory. */
 	WNNExactness exactness;
