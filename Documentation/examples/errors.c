@@ -21,7 +21,7 @@ static int message_begins(const char *text)
 {
 	WNNError error = WNN_ERROR_INIT;
 
-	/* Of this thread's last failed call; the message is valid until the next one. */
+	/* The message of this thread's last failed call is valid until the next one fails. */
 	wnnGetLastError(&error);
 	return error.message.length >= strlen(text) &&
 	       !memcmp(error.message.data, text, strlen(text));

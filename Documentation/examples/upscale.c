@@ -256,7 +256,7 @@ static void network_close(struct network *n)
 
 /* ---- tiles */
 
-/* Of a row or column of tiles, where number @i begins: the last one ends with the picture. */
+/* Where tile @i of a row or column of tiles begins: the last one ends with the picture. */
 static uint32_t tile_start(uint32_t i, uint32_t tile, uint32_t size)
 {
 	const uint32_t start = i * (tile - 2 * MARGIN);
