@@ -46,9 +46,9 @@ enum onpu_access {
 	ONPU_ACCESS_STUCK,
 	ONPU_ACCESS_DEAD_CORE,
 	/*
-	 * What else depends on when the host's threads run: onpu_device_run() begins, with a budget of which
-	 * offset and value are the halves; it goes on only because accesses wait; an instruction is
-	 * interrupted since they do.
+	 * Events that depend on when the host's threads run: onpu_device_run() begins, with a
+	 * budget whose halves are in offset and value; it goes on only because accesses wait; it
+	 * interrupts an instruction for them.
 	 */
 	ONPU_ACCESS_RUN,
 	ONPU_ACCESS_AGAIN,

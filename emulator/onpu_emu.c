@@ -15,7 +15,7 @@
 #include "vfu/replay.h"
 #include "vfu/server.h"
 
-/* As long as QEMU waits for a reply by default. */
+/* How long a reply may stay unread: QEMU's own default for waiting. */
 #define PATIENCE_MS 5000
 
 enum {
@@ -36,7 +36,7 @@ enum {
 
 #define MAX_FAULTS 32
 
-/* What --replay ends with when the device does something else than the one that was recorded. */
+/* The exit status of --replay when the device does something else than the recorded one. */
 #define EXIT_DIFFERS 2
 
 static const struct argp_option options[] = {

@@ -207,7 +207,10 @@ static void suspend(struct onpu_device *d)
 	cp_set_current(d, ONPU_NO_QUEUE);
 }
 
-/* What only the save area tells of a job that was interrupted before its queue was bound. */
+/*
+ * Takes over a job that was interrupted before its queue was bound: only the save area tells which
+ * it is.
+ */
 static int adopt(struct onpu_device *d, struct queue *q)
 {
 	const struct onpu_mem *mem = &d->cp.ring_memory;

@@ -217,12 +217,18 @@ static void apply_fault(struct onpu_device *d, unsigned int kind)
 		d->cp.stuck = true;
 		break;
 	default:
-		/* As before the boot: neither instructions nor the timer have an effect. */
+		/*
+		 * The core is as before its boot: neither instructions nor the timer have an
+		 * effect.
+		 */
 		d->core_started = false;
 	}
 }
 
-/* Which event of a recording is due at this point, enum onpu_access; ONPU_ACCESS_INSIDE: none. */
+/*
+ * Returns the event of a recording that is due at this point, enum onpu_access; ONPU_ACCESS_INSIDE:
+ * none is.
+ */
 static unsigned int due(struct onpu_device *d, struct onpu_device_event *event)
 {
 	if (!d->replay || !d->replay(d->host.ctx, d->points, event))

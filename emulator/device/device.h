@@ -76,7 +76,7 @@ struct inv_regs {
 	unsigned int count;
 };
 
-/* What the firmware alone sees. */
+/* Registers that only the firmware sees. */
 struct core_regs {
 	uint64_t mtimecmp;
 	uint32_t irq_status; /* without DOORBELL and FAULT */

@@ -53,11 +53,10 @@ enum onpu_rv32_cost {
 #define ONPU_RV32_IRQ_ALL      (ONPU_RV32_IRQ_SOFTWARE | ONPU_RV32_IRQ_TIMER | ONPU_RV32_IRQ_EXTERNAL)
 
 /*
- * What the core sees. @load and @store serve every data access outside the
- * TCM; @size is 1, 2 or 4 and @addr a multiple of it. They return false for
- * an access fault; a missing one always faults. The TCM is little-endian. Its
- * base and size are multiples of four and it does not wrap round the address
- * space.
+ * The bus of the core. @load and @store serve every data access outside the TCM; @size is 1, 2 or 4
+ * and @addr a multiple of it. They return false for an access fault; a missing one always faults.
+ * The TCM is little-endian. Its base and size are multiples of four and it does not wrap round the
+ * address space.
  *
  * A callback may call onpu_rv32_set_irq() and onpu_rv32_yield(), nothing else
  * of this interface.

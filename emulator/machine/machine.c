@@ -325,8 +325,8 @@ static bool profile(struct onpu_machine *m, const struct sim_work *w, uint64_t s
 }
 
 /*
- * What every instruction does when it starts: cycle limit, tokens, profile. @ready is when it could
- * have started if it needed no tokens.
+ * Starts an instruction, whichever it is: checks the cycle limit, takes its tokens, writes the
+ * profile and gives tokens at its end. @ready is when it could have started if it needed no tokens.
  */
 static bool start_common(struct onpu_machine *m, const struct sim_work *w, uint64_t start,
 			 uint64_t ready)

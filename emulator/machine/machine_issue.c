@@ -130,7 +130,7 @@ static bool own_all(struct onpu_machine *m, const struct sim_work *w)
 	return w->insn.op != ONPU_OP_SEM_SIGNAL || own(m, w, w->insn.sem, true);
 }
 
-/* What the CP's own instructions check besides their operands. */
+/* Checks the CP's own instructions beyond their operands. */
 static bool check_control(struct onpu_machine *m, const struct sim_work *w)
 {
 	if (w->insn.op == ONPU_OP_TRAP)

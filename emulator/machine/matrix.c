@@ -72,7 +72,7 @@ struct segment {
 	int64_t dst, src;
 };
 
-/* What one thread works on. */
+/* The panel of columns that one thread works on. */
 struct task {
 	const struct matrix *m;
 	int64_t dst, row_base, column_base;

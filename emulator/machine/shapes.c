@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Which dimensions an instruction takes, and what it costs with them. */
+/* Checks the dimensions of an instruction's operands and computes its cost from them. */
 #include <string.h>
 
 #include "machine/cost.h"

@@ -63,7 +63,7 @@ struct sim_watch {
 	atomic_bool stop; /* the job is given up */
 };
 
-/* What an instruction is executed with. */
+/* The state that instructions are executed with. */
 struct sim_context {
 	uint8_t *sram;
 	uint32_t sram_bytes; /* as the program declares them */

@@ -158,7 +158,7 @@ static bool taps_format(const struct sim_work *w)
 	return w->insn.op == ONPU_OP_MMA_I8 || (!p->zero_a && !p->zero_b);
 }
 
-/* What the schema says about its members' values. */
+/* Whether the members of a PARAM slot have values that its schema allows. */
 static bool param_values(const struct sim_work *w)
 {
 	const struct onpu_slot_param_scalar *s = &w->param.scalar;

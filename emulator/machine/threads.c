@@ -17,7 +17,7 @@
 
 static _Thread_local bool is_helper;
 
-/* What a thread of the pool has to know. */
+/* The argument of a thread of the pool. */
 struct helper {
 	struct onpu_pool *pool;
 	unsigned int number;

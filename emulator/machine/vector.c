@@ -29,7 +29,7 @@ const struct kernel_int *sim_int_type(unsigned int dtype)
 	return &types[dtype];
 }
 
-/* What the pieces of one instruction share. */
+/* Data of a vector instruction that all its tiles share. */
 struct vector {
 	const struct sim_context *c;
 	const struct sim_work *w;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the files built once per SIMD level share. The build defines KERNEL_LEVEL to the level's
- * name, scalar, avx2 or avx512, and passes the compiler flags that go with it.
+ * Definitions for the files that are built once per SIMD level. The build defines KERNEL_LEVEL to
+ * the level's name, scalar, avx2 or avx512, and passes the compiler flags that go with it.
  */
 #ifndef ONPU_MATH_KERNELS_LEVEL_H
 #define ONPU_MATH_KERNELS_LEVEL_H

@@ -204,7 +204,7 @@ void vfu_inject_clear(struct vfu_injector *in)
 	pthread_mutex_lock(&in->lock);
 	down = in->down;
 	memset(in->faults, 0, sizeof(in->faults));
-	/* What is late comes now: dropped, it would be a fault of another kind. */
+	/* Delayed interrupts come now: dropping them would be a fault of another kind. */
 	for (unsigned int i = 0; i < in->num_delayed; i++)
 		in->delayed[i].due = 0;
 	in->deaf = false;
@@ -280,7 +280,7 @@ bool vfu_inject_link_down(struct vfu_injector *in)
 	return down;
 }
 
-/* Which of those at a doorbell come with this one, a bit for each. */
+/* Returns the faults that come with this doorbell, a bit for each. */
 static unsigned int at_doorbell(struct vfu_injector *in)
 {
 	unsigned int bits = 0;

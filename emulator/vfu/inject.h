@@ -52,9 +52,7 @@ struct vfu_arm {
 	int vector;
 };
 
-/*
- * What the injector does to others: called by any thread, without the injector's lock.
- */
+/* Calls by which the injector causes faults: made by any thread, without the injector's lock. */
 struct vfu_inject_ops {
 	void *ctx;
 	void (*interrupt)(void *ctx, unsigned int vector);

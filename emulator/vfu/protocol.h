@@ -70,7 +70,7 @@ struct vfu_region_access {
 	uint32_t region, count;
 };
 
-/* What this server takes and tells the client. */
+/* Limits of this server, which it tells the client. */
 #define VFU_MAX_DATA	(1u << 20)
 #define VFU_MAX_FDS	16u
 #define VFU_MAX_MAPS	32768u /* half of what vm.max_map_count leaves a process by default */

@@ -50,7 +50,7 @@ struct vfu_record_access {
 /* Adds to a CRC-32, which starts with 0. */
 uint32_t vfu_record_crc(uint32_t crc, const void *data, size_t size);
 
-/* What writes one; all but the first and the last function do nothing for NULL. */
+/* The writer of a recording; all but the first and the last function do nothing for NULL. */
 struct vfu_recorder {
 	FILE *file;
 	pthread_mutex_t lock;
@@ -67,7 +67,7 @@ void vfu_recorder_begin(struct vfu_recorder *recorder, const struct onpu_device_
 			unsigned int vectors);
 void vfu_recorder_add(struct vfu_recorder *recorder, enum vfu_record_kind kind, uint64_t where,
 		      uint64_t what, const void *data, size_t size);
-/* What comes later is not in it. */
+/* Ends the recording: later events are not in it. */
 void vfu_recorder_end(struct vfu_recorder *recorder);
 /* 0, or an errno: the file is not whole. */
 int vfu_recorder_destroy(struct vfu_recorder *recorder);

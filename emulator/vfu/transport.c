@@ -152,7 +152,10 @@ static void take_fds(struct vfu_conn *conn, const struct cmsghdr *cmsg)
 	conn->num_fds += (unsigned int)(size / sizeof(int));
 }
 
-/* As recv() without waiting; -1 with EPROTO: more descriptors than a message may have. */
+/*
+ * Receives as recv() does, without waiting; -1 with EPROTO when more descriptors come than a
+ * message may have.
+ */
 static ssize_t receive(struct vfu_conn *conn, void *to, size_t size)
 {
 	union {

@@ -8,7 +8,7 @@
 
 #include "vfu/protocol.h"
 
-/* What may come in one piece: the kernel's limit (unix(7)). */
+/* The most descriptors that one message may bring: the kernel's limit (unix(7)). */
 #define VFU_MAX_SENT_FDS 253
 
 /**

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What runs the device: a thread of its own or, in sync mode, the thread that accesses it. */
+/*
+ * The worker, which runs the device: a thread of its own or, in sync mode, the thread that accesses
+ * it.
+ */
 #ifndef ONPU_VFU_WORKER_H
 #define ONPU_VFU_WORKER_H
 
