@@ -67,7 +67,7 @@ struct fw_counts {
 	uint32_t contexts, queues, vms, errors;
 };
 
-/* What one client has had at one priority. */
+/* The share of one client at one priority. */
 struct fw_share {
 	uint64_t used;	    /* job cycles */
 	uint8_t last, next; /* of its queues, who had the last turn and who has the next one */

@@ -87,7 +87,7 @@ static bool has_work(uint32_t queue)
 	return state == ONPU_QUEUE_READY || state == ONPU_QUEUE_RUNNING;
 }
 
-/* What the client of a queue has had. */
+/* Returns the share that the client of a queue has had. */
 static struct fw_share *share_of(struct firmware *fw, uint32_t queue)
 {
 	const struct fw_sched *s = &fw->sched;
