@@ -31,7 +31,7 @@ ALLOWED["api"] = ALLOWED["run"] | {"api"}
 PLAN = ["list", "place", "kernel", "lower", "stream"]
 PLAN_FOR_CODEGEN = re.compile(r"plan/(list/|place/place\.h$|lower/range\.h$|stream/stream\.h$)")
 
-# What a part of the device model, a folder or a file, may include of it.
+# The parts of the device model, folders and files, that each part of it may include.
 MODEL = {
     "math": {"math"},
     "machine": {"math", "machine", "onpu_memory.h", "onpu_sim.h"},

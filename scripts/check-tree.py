@@ -22,7 +22,7 @@ CODE = re.compile(r"(\.(c|cc|h|hpp|S|py|sh|js|mjs)|(^|/)meson\.build|^npu)$")
 ONE_HEADER = re.compile(r"^(uapi/drm|userspace/include)/")
 
 SPDX = re.compile(r"SPDX-License-Identifier: (MIT|GPL-2\.0-only OR MIT)\b")
-# What stands around the licence in each language, as in the kernel: "//" in sources, "/* */" in headers.
+# The comment around the licence in each language, as in the kernel: "//" in sources, "/* */" in headers.
 COMMENTS = [(re.compile(r"\.(c|cc|js|mjs|idl|ts|ts\.in|proto|mlir)$"), ("// ", "")),
             (re.compile(r"\.(h|hpp|inc|def|S|ld)(\.in)?$"), ("/* ", " */")),
             (re.compile(r"\.ir$"), ("; ", "")),

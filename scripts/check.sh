@@ -348,7 +348,7 @@ stage_guest-more()
 
 # How much slower everything is on such a kernel.
 debug_patience=8
-# What check-debug --rounds N runs: what can go on for as long as one likes.
+# The tests of check-debug --rounds N: those that can go on for as long as one likes.
 campaigns=(fail fuzz gone kill lifecycle power)
 
 # campaign_arguments NAME ROUNDS: what the test is told.

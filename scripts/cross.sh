@@ -8,7 +8,7 @@
 
 cross_architectures=(arm64 riscv64)
 
-# What a build is linked with, in the folder of libraries: compiler's and C library's parts, and the product's.
+# Packages that a build is linked with, in the folder of libraries: the compiler's, the C library's and the product's.
 cross_libraries=libc6-dev,libgcc-14-dev,linux-libc-dev,libopenblas-pthread-dev,libdrm-dev,libcmocka-dev,libjansson-dev
 
 # cross_names ARCHITECTURE: Debian's name of compiler and libraries, and the processor's for Meson and QEMU.
@@ -35,7 +35,7 @@ cross_tools()
 	step cross-tools "installing ${missing[*]}" install_lines "${missing[@]}"
 }
 
-# What the packages of $1 would set up by their scripts, which are for that processor: links.
+# Makes the links that the packages in $1 would make by their scripts, which are for another processor.
 cross_links()
 {
 	local libraries=$1/usr/lib/$2 name

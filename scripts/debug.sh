@@ -36,7 +36,7 @@ debug_release()
 	cat -- "$(debug_folder "$1")/release"
 }
 
-# What a kernel depends on, in one line; the driver is built beside it, not with it.
+# Prints a line that changes with all that a kernel depends on; the driver is built beside it, not with it.
 debug_stamp()
 {
 	{

@@ -104,7 +104,7 @@ copy_driver()
 	done <"$folder/.sources"
 }
 
-# What a build depends on, in one line. The kernel's own is there by its version.
+# Prints a line that changes with all that a build depends on. A kernel of the system is known by its version.
 driver_stamp()
 {
 	local release=$1 compiler=$2 build

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# What is used of the kernel's source beside its headers: checkpatch, the header files of its test
+# Fetches the parts of the kernel's source that are used beside its headers: checkpatch, the header files of its test
 # harness, the scheduler that patches in Documentation/upstream are for, and the lists that the driver's
 # series is about, from Debian's linux-source package: fetch-linux.sh NPU FOLDER. Nothing of it enters
 # the tree. Done once; where the package is not installed it is skipped (status 77).

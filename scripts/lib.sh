@@ -125,7 +125,7 @@ step()
 	return "$status"
 }
 
-# What runs beside this process, by process: the file that has its lines until it ends, and what ends
+# The steps that run beside this process, by process: the file that has the lines of a step until it ends, and what ends
 # it together with ./npu. How many may run at a time, and whether one of them failed.
 declare -A pool_lines=() pool_guards=()
 pool_size=2 pool_failed=0

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# Which folders of the host a command is about, so that the environment and the guest show them: a
+# Finds the folders of the host that a command is about, so that the environment and the guest show them: a
 # file that is named on the command line is the user's own. Sourced by npu, which sets $top.
 
 : "${top:?}"

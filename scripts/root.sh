@@ -183,7 +183,7 @@ remove_old_roots()
 	done
 }
 
-# What is built belongs to root, but the guest, where the checkout's owner is the user, writes to build as well.
+# Files that are built belong to root, but the guest, where the checkout's owner is the user, writes to build as well.
 own_build()
 {
 	local reason

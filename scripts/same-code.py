@@ -71,7 +71,7 @@ def first_difference(old, new):
 
 
 def difference(name, old, new):
-    """What differs between the codes of two contents: a text, "" when nothing does, None when that is unknown."""
+    """A text that says where the codes of two contents differ, "" when they do not, None when that is unknown."""
     parser = parser_of(name, new)
     if not parser:
         return None

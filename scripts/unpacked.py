@@ -16,7 +16,7 @@ ZSTD = b"\x28\xb5\x2f\xfd"
 
 
 def payload(image):
-    """What is compressed in a bzImage; without the size that follows it."""
+    """The compressed bytes in a bzImage, without the size that follows them."""
     if image[MAGIC:MAGIC + 4] != b"HdrS":
         return b""
     offset, length = struct.unpack_from("<II", image, PAYLOAD)
