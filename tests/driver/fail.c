@@ -32,7 +32,7 @@ static struct {
 	struct drm_onpu_job job, jobs[MANY];
 	struct drm_onpu_sync syncs[2 * MANY];
 	uint64_t point, offset;
-	/* What the call has made. */
+	/* The results of the call, to be undone. */
 	int made_fd;
 	uint32_t handle;
 	void *map;

@@ -42,7 +42,7 @@ struct pool {
 	unsigned int count;
 };
 
-/* What belongs to one file. */
+/* The objects of one open file. */
 struct client {
 	int fd;
 	struct pool bos, ctxs, syncobjs, addresses, offsets;

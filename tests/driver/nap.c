@@ -63,7 +63,9 @@ struct client {
 	struct npu_bo data;
 };
 
-/* What is given back while the device sleeps is free at once: the device need not be asked. */
+/*
+ * Memory that is given back while the device sleeps is free at once: the device need not be asked.
+ */
 static void change_memory(struct client *client)
 {
 	uint64_t memory = npu_counters(client->fd).memory;

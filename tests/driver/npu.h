@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the tests of the driver share: buffers, contexts, programs, jobs and their fences. Whatever
- * a test only needs, and does not test, ends it with a message when it fails.
+ * Helpers that the tests of the driver share: buffers, contexts, programs, jobs and their fences.
+ * Whatever a test only needs, and does not test, ends it with a message when it fails.
  */
 #ifndef TESTS_DRIVER_NPU_H
 #define TESTS_DRIVER_NPU_H
@@ -94,7 +94,10 @@ struct drm_onpu_job npu_fill(int fd, uint64_t va, uint32_t bytes, uint8_t value)
 /* A job that takes seconds, and can be preempted at any time; it fills NPU_LONG_BYTES at @va. */
 struct drm_onpu_job npu_long(int fd, uint64_t va);
 #define NPU_ENDLESS 64
-/* As many of those: for minutes, however fast the device is. @syncobj signals with the last. */
+/*
+ * Submits NPU_ENDLESS of them, which run for minutes however fast the device is. @syncobj signals
+ * with the last.
+ */
 void npu_submit_endless(int fd, uint32_t ctx, uint64_t va, uint32_t syncobj);
 
 /* The errno of SUBMIT. */

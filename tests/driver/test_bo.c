@@ -440,7 +440,7 @@ TEST_F(limit, all_files_of_a_user)
 	EXPECT_EQ(used, npu_counters(self->fd).user_memory);
 	EXPECT_GE(self->info.memory_limit, used);
 	EXPECT_LT(self->info.memory_limit, used + 8 * 4096);
-	/* What was given up is there at once. */
+	/* Memory of a closed buffer can be allocated again at once. */
 	for (int round = 0; round < 20; round++) {
 		ASSERT_EQ(0, npu_gem_close(self->fd, last));
 		ASSERT_EQ(0, try_bo(self->fd, MIB, &last));

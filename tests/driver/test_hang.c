@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What runs long: without progress, with it, and behind others. */
+/* Jobs that run long: without progress, with it, and behind others. */
 #include "harness.h"
 #include "npu.h"
 

@@ -12,7 +12,7 @@
 
 #define VICTIM_BYTES 65536u
 
-/* What the victim and its parent share. */
+/* Memory that the victim and its parent share. */
 struct record {
 	volatile uint64_t rounds;
 	volatile int error;
@@ -169,7 +169,7 @@ TEST_F(hostile, forged_slot)
 	finish(_metadata, self);
 }
 
-/* As many jobs as there is room for, always. */
+/* Keeps the queue full of jobs. */
 TEST_F(hostile, endless_loop_of_jobs)
 {
 	struct npu_bo data = npu_bo(self->fd, NPU_LONG_BYTES, 0);
@@ -251,7 +251,10 @@ TEST_F(hostile, program_that_overwrites_all_that_is_its_own)
 	job = npu_job(program);
 	EXPECT_TRUE(victim_works(self->record));
 	error = npu_run(self->fd, self->ctx.id, &job);
-	/* What was fetched before may still run: then the first thing wrong is the slots. */
+	/*
+	 * Instructions that were fetched before may still run: then the slots are the first thing
+	 * wrong.
+	 */
 	EXPECT_EQ(EINVAL, error);
 	EXPECT_TRUE(npu_all(program->bo.map, program->bo.size, 0xff));
 	EXPECT_EQ(DRM_ONPU_CTX_FAULT, npu_state(self->fd, self->ctx.id).state);
@@ -293,7 +296,7 @@ TEST_F(hostile, program_that_overwrites_every_address)
 		struct drm_onpu_job job;
 		struct drm_onpu_ctx_get_state state;
 
-		/* What is between its own buffers may be one of them. */
+		/* An address between its own buffers may be in one of them. */
 		job = npu_fill(self->fd, at[i], (uint32_t)page, 0xff);
 		if (i == 2)
 			continue;

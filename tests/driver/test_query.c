@@ -285,7 +285,7 @@ TEST_F(device, fdinfo)
 	EXPECT_NE(UINT64_MAX, npu_fdinfo(self->fd, "drm-engine-npu"));
 	EXPECT_LT(0, npu_fdinfo(self->fd, "drm-engine-npu"));
 	EXPECT_EQ(npu_state(self->fd, ctx.id).cycles, npu_fdinfo(self->fd, "drm-cycles-npu"));
-	/* What a context did stays when it goes. */
+	/* The cycles of a context still count when it is gone. */
 	EXPECT_EQ(0, npu_ctx_destroy(self->fd, ctx.id));
 	EXPECT_LT(0, npu_fdinfo(self->fd, "drm-cycles-npu"));
 }

@@ -175,7 +175,7 @@ TEST_F(share, interrupted_jobs_go_on)
 			EXPECT_TRUE(npu_all(at + CELLS * CELL, CELL, (uint8_t)(i + 1)));
 		}
 	}
-	/* What each of them took is what it takes undisturbed. */
+	/* Each context took the cycles that it takes undisturbed. */
 	cycles = npu_state(self->fd, ctx[0].id).cycles;
 	for (int i = 1; i < CONTEXTS; i++)
 		EXPECT_EQ(cycles, npu_state(self->fd, ctx[i].id).cycles);
@@ -290,8 +290,8 @@ static uint64_t device_clock(int fd)
 #define CLIENTS 3
 
 /*
- * What each client has had, as of one time: nearly nothing happens between the first and the last
- * look. Where a busy machine does not let us look so fast, the fastest looks count.
+ * Reads the cycles of all clients at one time: nearly nothing happens between the first and the
+ * last look. Where a busy machine does not let us look so fast, the fastest looks count.
  */
 static void all_cycles(const int *fd, uint64_t *cycles, uint64_t nearly_nothing)
 {

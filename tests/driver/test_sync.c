@@ -411,7 +411,7 @@ TEST_F(sync, more_contexts_than_queues)
 	}
 }
 
-/* What a fence wakes in a context that comes to an end at the same time. */
+/* A fence signals for a context that comes to an end at the same time. */
 TEST_F(sync, contexts_end_while_others_wait_for_them)
 {
 	struct drm_onpu_job endless = npu_long(self->fd, self->data.va);

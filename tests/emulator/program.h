@@ -31,7 +31,7 @@ struct program {
 	size_t data_size;
 	/* Accesses to [hole, hole + 4096) are not present; 0: no hole. */
 	uint64_t hole;
-	/* What SRAM holds once the job has begun; NULL: zeros. */
+	/* The contents of SRAM when the job begins; NULL: zeros. */
 	const void *sram;
 	size_t sram_size;
 	struct onpu_mem mem;

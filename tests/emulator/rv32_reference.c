@@ -91,7 +91,7 @@ static uint32_t f_geu(uint32_t a, uint32_t b)
 	return a >= b;
 }
 
-/* What a load makes of the bytes in memory */
+/* Extend the bytes that a load has read from memory. */
 static uint32_t f_lb(uint32_t a, uint32_t b)
 {
 	(void)b;

@@ -80,7 +80,7 @@ struct ref_machine {
 	uint32_t mem_base, mem_size;
 };
 
-/* What a step did. */
+/* The effects of one step. */
 struct ref_outcome {
 	const struct ref_insn *insn; /* NULL: illegal encoding */
 	bool traps;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the tests of the management core stand on: a core with a small TCM, a
- * bus with one device that remembers what it was asked, and random numbers.
+ * The rig of the tests of the management core: a core with a small TCM, a bus with one device that
+ * remembers what it was asked, and random numbers.
  */
 #ifndef RV32_RIG_H
 #define RV32_RIG_H

@@ -27,8 +27,8 @@
 #define CANONICAL_NAN 0x7fc00000u
 
 /*
- * What functions.rst promises is 1 ULP. The definitions reach 0.5 plus the error of the double
- * evaluation; holding them to that finds a wrong digit in a coefficient.
+ * Functions.rst promises 1 ULP. The definitions reach 0.5 plus the error of the double evaluation;
+ * holding them to that finds a wrong digit in a coefficient.
  */
 #define MAX_ULP 0.5001
 
@@ -365,7 +365,7 @@ static bool named(const char *list, const char *name)
 	return false;
 }
 
-/* What an environment variable asks for, NULL for nothing. */
+/* Returns what an environment variable asks for, NULL when it is not set. */
 static const char *campaign(const char *variable)
 {
 	const char *list = getenv(variable);

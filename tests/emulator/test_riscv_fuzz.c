@@ -301,7 +301,7 @@ static void test_fuzz_lockstep(void **state)
 	assert_memory_equal(ref_mem, rig.tcm, sizeof(ref_mem));
 }
 
-/* What holds of every core at every time. */
+/* Checks what holds for every core at every time. */
 static void check_invariants(const struct onpu_rv32 *core)
 {
 	assert_int_equal(core->x[0], 0);

@@ -76,7 +76,7 @@ static void expect(const struct ref_insn *insn, uint32_t word, unsigned int rd, 
 			 (unsigned int)(core->retired - retired));
 }
 
-/* As expect(), for an instruction that is to trap and change no register. */
+/* Expects that an instruction traps and changes no register. */
 static void expect_trap(const struct ref_insn *insn, uint32_t word, uint32_t cause, uint32_t tval)
 {
 	struct onpu_rv32 *core = &rig.core;

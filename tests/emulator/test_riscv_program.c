@@ -113,7 +113,7 @@ static void boot(const char *path)
 	assert_true(onpu_rv32_init(&board.core, &bus, 0, PROGRAM_TCM_BASE));
 }
 
-/* What a device does: run to the next event, let it happen, run on. */
+/* Runs as a device does: to the next event, lets it happen, and runs on. */
 static void run_to_end(const char *path)
 {
 	while (!board.done) {

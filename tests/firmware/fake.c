@@ -353,7 +353,7 @@ static void transfer(struct fake *f, uint32_t command)
 		       f->dma_length > FAKE_MEMORY - at ||
 		       (f->dma_fails && f->dmas >= f->dma_fails);
 	if (f->dma_error) {
-		/* What a read that failed has left is undefined. */
+		/* The bytes of a read that failed are undefined. */
 		if (command == ONPU_DMA_READ)
 			memset(f->dma_local, 0xa5, f->dma_length);
 	} else if (command == ONPU_DMA_READ) {

@@ -27,7 +27,7 @@
 #define FAKE_CHECK(condition, ...) \
 	((condition) ? (void)0 : fake_failed(__FILE__, __LINE__, #condition, __VA_ARGS__))
 
-/* What a queue's jobs are like. */
+/* Properties of a queue's jobs. */
 struct fake_jobs {
 	uint32_t cycles;   /* of each */
 	uint32_t point;	   /* cycles between preemption points; 0: none */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the host does may come between any two accesses of the firmware. Each case plays one scene
- * again and again, with the event before its first access, its second one and so on to the end.
- * That nothing is left behind when the firmware sleeps is checked by the fake hardware.
+ * The host may act between any two accesses of the firmware. Each case plays one scene again and
+ * again, with the event before its first access, its second one and so on to the end. That nothing
+ * is left behind when the firmware sleeps is checked by the fake hardware.
  */
 #include "driver.h"
 

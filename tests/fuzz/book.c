@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * What a machine did against the reference of tests/emulator/isa, which works element by element from
- * the text of isa.xml. It is slow: programs with much work are left out, and so are those that change
- * their own instructions or slots, which the reference does not follow.
+ * Compares a machine with the reference of tests/emulator/isa, which works element by element from
+ * the text of isa.xml. It is slow: programs with much work are left out, and so are those that
+ * change their own instructions or slots, which the reference does not follow.
  */
 #include <stdbool.h>
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What the fuzz targets share: checks that end the program, reading the input piece by piece. */
+/*
+ * Helpers that the fuzz targets share: checks that end the program, reading the input piece by
+ * piece.
+ */
 #ifndef ONPU_FUZZ_H
 #define ONPU_FUZZ_H
 

@@ -31,7 +31,7 @@ struct fuzz_state {
 	bool is_output[MAX_OPERANDS]; /* made by an operator */
 	uint32_t inputs, outputs;
 	bool big;
-	/* What options and arguments of the call being made point to. */
+	/* Data that options and arguments of the call at hand point to. */
 	uint32_t lists[16][MAX_LIST];
 	char texts[4][MAX_LIST];
 	uint32_t used_lists, used_texts;

@@ -195,7 +195,7 @@ static bool is_original(const uint8_t *file, size_t size, int number)
 	return true;
 }
 
-/* As far as the header allows. */
+/* Signs the content again, as far as the header allows. */
 static void sign(uint8_t *file, size_t size)
 {
 	struct graph_file_header *h = (void *)file;

@@ -56,7 +56,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (file < 0) {
 		file = memfd_create("value", MFD_CLOEXEC);
-		/* What npy.c says; libFuzzer has its own stream by now. */
+		/* Messages of npy.c are dropped; libFuzzer has its own stream by now. */
 		stderr = fopen("/dev/null", "w");
 	}
 	if (!size || file < 0 || ftruncate(file, 0) ||

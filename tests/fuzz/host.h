@@ -13,7 +13,7 @@
 #define HOST_BUS   0x40000000u
 #define HOST_BYTES 0x178000u
 
-/* What is where in it. */
+/* Offsets of the parts of the memory. */
 #define HOST_FIRMWARE  0x00000u
 #define HOST_REQUESTS  0x20000u
 #define HOST_RESPONSES 0x20400u

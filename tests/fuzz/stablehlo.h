@@ -56,7 +56,7 @@ static inline int fuzz_stablehlo(const uint8_t *data, size_t size)
 		wnnStablehloProgramGetInputs(program, i);
 		wnnStablehloProgramGetOutputs(program, i);
 	}
-	/* What was printed is read, whatever comes of it. */
+	/* The printed text is read again, whatever comes of it. */
 	if (!wnnStablehloProgramGetText(program, &text) &&
 	    !wnnStablehloLoadMemory(text.data, text.length, NULL, &again))
 		wnnStablehloProgramRelease(again);

@@ -28,7 +28,7 @@ struct template
 {
 	struct onpu_insn insn;
 	union onpu_slot slot[ONPU_OPERAND_COUNT];
-	/* Which operands it has; an optional one may be left out. */
+	/* A mask of the operands that it has; an optional one may be left out. */
 	uint8_t present;
 };
 

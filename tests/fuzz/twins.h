@@ -32,11 +32,11 @@ struct twins_program {
 	uint32_t num_insns, num_slots;
 	uint32_t insn[TWINS_MAX_INSNS][ONPU_INSN_WORDS];
 	union onpu_slot slot[TWINS_MAX_SLOTS];
-	/* What TWINS_DAMAGE does to the saved state. */
+	/* The change that TWINS_DAMAGE makes to the saved state. */
 	uint8_t damage[16];
 };
 
-/* What a run leaves behind. */
+/* The outcome of a run. */
 struct twins_outcome {
 	const struct onpu_job_result *result;
 	const uint8_t *memory, *sram;
@@ -44,7 +44,7 @@ struct twins_outcome {
 
 void twins_append(struct twins_program *p, const struct onpu_insn *insn);
 void twins_run(const struct twins_program *p);
-/* What memory and SRAM hold at the start of a run. */
+/* Fill memory and SRAM as they are at the start of a run. */
 void twins_fill_memory(const struct twins_program *p, uint8_t *memory);
 void twins_fill_sram(const struct twins_program *p, uint8_t *sram);
 const struct onpu_sim_config *twins_config(void);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What a device gave against what it must give. */
+/* Compares the results of a device with what it must give. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>

@@ -43,7 +43,7 @@ static void set_cap(struct onpu_device *onpu, u32 reg, u32 value)
 	onpu->caps[(reg - ONPU_REG_CAP_MACHINE) / 4] = value;
 }
 
-/* What onpu_device_init() would do, and read from registers. */
+/* Does what onpu_device_init() would do, and fills in what it would read from registers. */
 static int fill_in(struct onpu_device *onpu, struct device *dev)
 {
 	void *memory;
@@ -131,7 +131,7 @@ void fake_vm_put(struct onpu_vm *vm)
 {
 	struct onpu_device *onpu = vm->onpu;
 
-	/* What is left of its mappings goes with the reset, and so does the address space. */
+	/* The reset frees the mappings that are left, and the address space with them. */
 	onpu_mmu_post_reset(onpu);
 	flush_workqueue(onpu_free_wq);
 	fake_vm_close(vm);

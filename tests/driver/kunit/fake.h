@@ -17,7 +17,7 @@
 int fake_init(struct kunit *test);
 void fake_exit(struct kunit *test);
 
-/* What the device has in a register. */
+/* Set and read the value of a register of the device. */
 void fake_set(struct onpu_device *onpu, u32 reg, u32 value);
 u32 fake_get(struct onpu_device *onpu, u32 reg);
 
@@ -26,9 +26,9 @@ enum onpu_reset_reason fake_reset_reason(struct onpu_device *onpu);
 
 /* An address space as a file has it. */
 int fake_vm_create(struct onpu_device *onpu, struct onpu_vm **vm);
-/* As the file closes it: what the device has to forget first is still there. */
+/* Close the address space as its file does: mappings that the device has to forget first stay. */
 void fake_vm_close(struct onpu_vm *vm);
-/* All of it goes at once. */
+/* Close the address space and free all of it at once. */
 void fake_vm_put(struct onpu_vm *vm);
 
 extern struct kunit_suite onpu_mmu_suite, onpu_mbox_suite, onpu_fw_suite, onpu_submit_suite,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* What runs unit tests on kernels without KUnit. */
+/* Runs unit tests on kernels without KUnit. */
 #include <linux/debugfs.h>
 #include <linux/kernel.h>
 

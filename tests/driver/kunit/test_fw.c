@@ -52,7 +52,10 @@ static void sizes(struct kunit *test)
 	}
 }
 
-/* What the driver leaves to the device's boot ROM, or takes in any form. */
+/*
+ * Whether the driver takes the header with this byte changed: the boot ROM checks it, or any value
+ * fits.
+ */
 static bool may_differ(size_t offset, const struct onpu_fw_header *h)
 {
 	const size_t word = round_down(offset, 4);
@@ -107,7 +110,10 @@ static void hostile_headers(struct kunit *test)
 	}
 }
 
-/* What was read ends where the firmware says, and a terminal gets no control characters. */
+/*
+ * The driver reads the log up to where the firmware says, and passes no control characters to a
+ * terminal.
+ */
 static void hostile_log(struct kunit *test)
 {
 	struct onpu_device *onpu = test->priv;

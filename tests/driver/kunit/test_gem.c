@@ -46,7 +46,7 @@ static u32 below(struct gem_test *t, u32 limit)
 
 /* ---- what is synced */
 
-/* What the driver has done since begin(). */
+/* The synchronisations that the driver has done since begin(). */
 static struct {
 	const struct gem_test *t;
 	/* Up to this byte of the buffer: for the device, for the CPU. */
@@ -257,7 +257,7 @@ static int call(struct gem_test *t, u64 offset, u64 size, u32 flags)
 
 /* ---- tests */
 
-/* What is allocated is in @t, so that gem_exit() finds it. */
+/* Allocates in @t, so that gem_exit() finds all of it. */
 static int make_client(struct gem_test *t)
 {
 	struct onpu_bo *bo;

@@ -260,7 +260,7 @@ static void what_never_hangs(struct kunit *test)
 	check_until_it_hangs(test, 1);
 }
 
-/* What the hardware gets on top of what it has is no progress. */
+/* Jobs that are fed behind one that hangs do not count as progress. */
 static void jobs_that_follow_hide_nothing(struct kunit *test)
 {
 	struct job_test *t = test->priv;

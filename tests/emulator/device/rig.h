@@ -25,7 +25,7 @@
 #define RIG_EVENTS    64
 #define RIG_VECTORS   (ONPU_MAX_QUEUES + 1)
 
-/* What a user page and a kernel page look like. */
+/* Entries of the page table for a user page and for a kernel page. */
 #define RIG_USER   (ONPU_PTE_V | ONPU_PTE_R | ONPU_PTE_W | ONPU_PTE_U | ONPU_PTE_A | ONPU_PTE_D)
 #define RIG_KERNEL (RIG_USER & ~ONPU_PTE_U)
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What comes while the host is inside a long instruction: kill, reset, end of the device, messages
- * and invalidations take effect there. The instruction is a load of single bytes; the test acts when
- * the device has read some of them.
+ * Kill, reset, end of the device, messages and invalidations take effect inside a long instruction.
+ * The instruction is a load of single bytes; the test acts when the device has read some of them.
  */
 #include "rig.h"
 
@@ -39,7 +38,7 @@ static void on_read(struct rig *r, uint64_t addr)
 		always();
 }
 
-/* As many of the instructions as are wanted. */
+/* Makes a program of @count such loads. */
 static struct program *create_load(unsigned int count)
 {
 	const int64_t none = 0;

@@ -273,7 +273,7 @@ static struct progress progress(void)
 	};
 }
 
-/* What a job did before it was suspended counts, however it ends. */
+/* The instructions and cycles of a job before it was suspended count, however it ends. */
 static void expect_progress(const struct progress *want)
 {
 	assert_true(want->retired && want->cycles);
@@ -281,7 +281,7 @@ static void expect_progress(const struct progress *want)
 	assert_int_equal(progress().cycles, want->cycles);
 }
 
-/* What lies in the save area is checked when it comes back. */
+/* The device checks the save area when it resumes a job. */
 static void damage_save_area(size_t offset, enum onpu_fault code)
 {
 	struct program *p = job_stages(40, 1.0f);

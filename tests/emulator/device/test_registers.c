@@ -76,7 +76,7 @@ static uint32_t core_reset(const struct reg *r)
 	}
 }
 
-/* What of a core register a test may write and read back. */
+/* Returns the bits of a core register that a test may write and read back. */
 static uint32_t core_mask(const struct reg *r)
 {
 	if (r->offset == ONPU_REG_CORE_STATUS)
@@ -154,7 +154,7 @@ static void test_core_access(void **state)
 	}
 }
 
-/* What has no name reads zero and takes nothing: no write to it changes any register. */
+/* Offsets without a register read as zero, and writes to them change no register. */
 static void test_unnamed(void **state)
 {
 	static bool named[ONPU_BAR0_SIZE / 4];

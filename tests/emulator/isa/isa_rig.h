@@ -53,7 +53,7 @@ void rig_put_insn(struct rig_job *job, unsigned int index, const struct onpu_ins
 /* Runs the job everywhere. Prints what differs; true when nothing does. */
 bool rig_check(struct rig_job *job);
 
-/* As rig_check(), and the fault must be this one. */
+/* Checks as rig_check() does, and that the fault is this one. */
 bool rig_check_fault(struct rig_job *job, enum onpu_fault code, unsigned int operand);
 
 extern unsigned int rig_runs;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What is looked at when an instruction is issued (isa.xml: #checks and the blocks it names), but
- * for the "require" lines, which are in reference_shape.c.
+ * The checks of an instruction at its issue (isa.xml: #checks and the blocks it names), but for the
+ * "require" lines, which are in reference_shape.c.
  */
 #include "reference.h"
 

@@ -18,7 +18,7 @@
 
 static struct rig_job job;
 
-/* What was covered: cases that ran to the end, by destination type and rank. */
+/* Coverage of the random cases: cases that ran to the end, by destination type and rank. */
 struct coverage {
 	unsigned int valid, faults, large;
 	unsigned int dtype[ONPU_DT_COUNT], rank[ONPU_MAX_RANK + 1];

@@ -232,7 +232,9 @@ static uint64_t from_environment(const char *name, uint64_t otherwise)
 	return text && *text ? strtoull(text, NULL, 0) : otherwise;
 }
 
-/* What must have been there for the test to be worth something. */
+/*
+ * Counts the kinds of events that the programs have too rarely for the test to be worth something.
+ */
 static unsigned int thin(uint64_t programs)
 {
 	static const enum onpu_fault codes[] = {

@@ -37,7 +37,7 @@ struct builder {
 	bool careful;
 };
 
-/* What the programs were like. */
+/* Counts of events in the programs that have run. */
 static struct {
 	unsigned int programs, ended, deadlocks, overflows, timeouts, other;
 	unsigned int insns, stalled, full, ties, dropped, misses;
@@ -219,7 +219,7 @@ static void add_tokens(struct builder *b, struct onpu_insn *insn)
 			b->tokens[s]--;
 		}
 	}
-	/* What it signals comes after what it waits for. */
+	/* An instruction gives tokens after it has taken those that it waits for. */
 	for (unsigned int s = 0; s < SEMAPHORES; s++)
 		if (!insn->sv && b->signaller[s] == engine && rng_chance(&b->random, 60)) {
 			insn->sv = 1;
@@ -285,7 +285,7 @@ static void build(struct builder *b)
 	b->num_insns = n + 1;
 }
 
-/* What the program had in it, so that a thin generator shows. */
+/* Counts the events of the program, so that a generator that makes too few shows. */
 static void look(const struct builder *b)
 {
 	const struct ref_result *r = &job.expected;

@@ -18,7 +18,7 @@
 #define RING UINT64_C(0x123456000)
 
 static struct vfu_injector in;
-/* What came through; the injector's thread writes it, too. */
+/* The calls that came through; the injector's thread writes them, too. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
 	unsigned int interrupts[4], writes, links, faults[VFU_FAULTS];
@@ -316,7 +316,7 @@ static void test_link(void **state)
 	assert_false(vfu_inject_ones(&in));
 }
 
-/* What is asked for in lines, of which one read may have many or a part. */
+/* Requests come in lines, of which one read may have many or a part. */
 static void test_lines(void **state)
 {
 	struct vfu_control control;

@@ -90,7 +90,7 @@ static void test_msix(void **state)
 	assert_false(vfu_irqs_pending(&irqs, 1));
 }
 
-/* As QEMU does: enabled with nothing attached, then vector by vector. */
+/* Interrupts are enabled as QEMU does it: with nothing attached, then vector by vector. */
 static void test_pending_until_attached(void **state)
 {
 	(void)state;
@@ -182,7 +182,7 @@ static void test_refused(void **state)
 	assert_int_equal(set(EVENTFD, MSIX, 1, VECTORS, VECTORS), EINVAL);
 	assert_int_equal(set(EVENTFD, MSIX, UINT32_MAX, 2, 2), EINVAL);
 	assert_int_equal(set(EVENTFD, MSIX, 1, UINT32_MAX, 1), EINVAL);
-	/* As many descriptors as vectors, or none. */
+	/* A message must have as many descriptors as vectors, or none. */
 	assert_int_equal(set(EVENTFD, MSIX, 0, 3, 2), EINVAL);
 	assert_int_equal(set(EVENTFD, MSIX, 0, 1, 2), EINVAL);
 	assert_int_equal(set(EVENTFD, MSIX, 0, 0, 0), EINVAL);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What QEMU does when it attaches, and each command as the protocol has it. */
+/* Tests the messages of QEMU when it attaches, and each command as the protocol has it. */
 #include "bench.h"
 
 #include <errno.h>

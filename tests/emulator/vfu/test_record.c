@@ -313,7 +313,10 @@ static void test_differs(void **state)
 			struct vfu_record_event event = event_at(bytes, at);
 
 			memcpy(copy, bytes, size);
-			/* What the device gets is not compared, but when it gets it, and from where. */
+			/*
+			 * A replay does not compare what the device gets, but when it gets it, and
+			 * from where.
+			 */
 			if (kinds[i] == VFU_RECORD_ACCESS)
 				event.what ^= 8;
 			else if (kinds[i] == VFU_RECORD_READ || !event.size)
