@@ -13,7 +13,7 @@
 void bench_fail(const char *what) __attribute__((noreturn));
 void bench_check(bool ok, const char *what);
 
-/* What the values and the weights of a network are. */
+/* The types of the values and the weights of a network. */
 enum bench_type {
 	BENCH_F32,
 	BENCH_F16,

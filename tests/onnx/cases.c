@@ -199,7 +199,7 @@ static bool fill(struct run *run, WNNStringView name, WNNTensor tensor)
 	return draw(run, name, tensor);
 }
 
-/* What the file expects of output @name, which may be the item of a sequence. */
+/* Reads the expected values of output @name, which may be the item of a sequence. */
 static bool expected(struct run *run, const char *folder, WNNStringView name,
 		     struct pb_values *values, size_t *item)
 {

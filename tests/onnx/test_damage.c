@@ -117,7 +117,7 @@ static int test_output_without_name(void)
 	return 0;
 }
 
-/* What is wrong with a file is said with its name. */
+/* An error of a file names the file. */
 static int test_name_of_file(void)
 {
 	char name[] = "/tmp/onnx-damage-XXXXXX";

@@ -250,7 +250,10 @@ static uint32_t draw(struct text *text, uint32_t count)
 	return rng_below(&text->rng, count);
 }
 
-/* What a loop does in a turn with its values %a and %b, which become %x and %y. */
+/*
+ * Adds the body of a loop: what an iteration does with its values %a and %b, which become %x and
+ * %y.
+ */
 static void add_body(struct text *text, int id, int depth);
 
 static void add_loop(struct text *text, const char *first, const char *second, int depth)

@@ -114,7 +114,7 @@ static uint64_t nanoseconds(clockid_t clock)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-/* As float32. */
+/* Writes the output as float32. */
 static void write_output(const struct run *run, const char *path)
 {
 	size_t bytes = run->halves ? 2 : sizeof(float), count = run->y_bytes / bytes;
@@ -133,7 +133,10 @@ static void write_output(const struct run *run, const char *path)
 	}
 }
 
-/* What the library has loaded, if it has: loading it here would take memory that the network does not need. */
+/*
+ * Returns the core of the OpenBLAS that the library has loaded, if it has: loading it here would
+ * take memory that the network does not need.
+ */
 static const char *openblas_core(void)
 {
 	void *handle = dlopen(OPENBLAS_SONAME, RTLD_NOW | RTLD_NOLOAD);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the driver benchmark runs in the guest: submits empty jobs between marks that the QEMU plugin
- * counts at. Each is left to end, and the machine to come to rest, before the next.
+ * The part of the driver benchmark that runs in the guest: submits empty jobs between marks that
+ * the QEMU plugin counts at. Each is left to end, and the machine to come to rest, before the next.
  */
 #include <drm/onpu_accel.h>
 #include <onpu/isa.h>

@@ -256,7 +256,7 @@ static void measure_many(WNNContext context, const struct options *options)
 
 /* ---- networks */
 
-/* What each node took, from the time stamps; views took nothing and are left out. */
+/* The cycles of each node, from the time stamps; views took none and are left out. */
 static json_t *describe_nodes(WNNGraph graph)
 {
 	WNNGraphProfile profile = WNN_GRAPH_PROFILE_INIT;

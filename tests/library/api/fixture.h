@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the tests of the API share: devices, small graphs, callbacks that write down what they got.
+ * Helpers that the tests of the API share: devices, small graphs, callbacks that write down what
+ * they got.
  */
 #ifndef TESTS_API_FIXTURE_H
 #define TESTS_API_FIXTURE_H
@@ -50,7 +51,7 @@ bool has_lines(void);
 WNNGraph build_add_relu(WNNContext context, uint32_t rows, uint32_t cols);
 WNNStatus dispatch_xy(WNNContext context, WNNGraph graph, WNNTensor x, WNNTensor y);
 
-/* What callbacks were given. All of it under a lock: callbacks run on any thread. */
+/* Notes of what callbacks were given, under a lock: callbacks run on any thread. */
 #define NOTES 512
 
 struct note {

@@ -298,7 +298,9 @@ static void filled_memory_has_pages(void **state)
 	wnn_free(memory);
 }
 
-/* What is advised for a part of a driver's mapping would break it. */
+/*
+ * The library gives no advice on memory that is part of a driver's mapping, which it would break.
+ */
 static void other_mappings_are_left_alone(void **state)
 {
 	const size_t bytes = (size_t)16 << 20;

@@ -96,7 +96,7 @@ static void operators_take_their_own_operands(void **state)
 			 WNNStatus_TypeError);
 	assert_null(parts[0]);
 	assert_null(parts[2]);
-	/* What failed recorded nothing and spoiled nothing. */
+	/* Calls that failed have recorded nothing and spoiled nothing. */
 	assert_non_null(wnnGraphBuilderRelu(f->builder, x, NULL));
 	assert_int_equal(wnnGraphBuilderGetLastError(f->builder, NULL), WNNStatus_TypeError);
 	assert_int_equal(wnnGraphBuilderGetLastError(other, NULL), WNNStatus_Success);
@@ -399,11 +399,11 @@ static void bad_outputs(void **state)
 	assert_ok(wait_future(f->instance, wnnGraphBuilderBuild(f->builder, 1, &output,
 								note_build(f->notes, 0, 1))));
 	assert_int_equal(notes_get(f->notes, 0).status, WNNStatus_TypeError);
-	/* None of this spent the builder. */
+	/* These errors have not spent the builder. */
 	output.operand = y;
 	assert_ok(wnnGraphBuilderBuildSync(f->builder, 1, &output, GENEROUS, &graph));
 	wnnGraphRelease(graph);
-	/* This did. */
+	/* The build has. */
 	assert_failed(wnnGraphBuilderBuildSync(f->builder, 1, &output, GENEROUS, &graph),
 		      WNNStatus_InvalidStateError, "only once");
 	assert_int_equal(wnnGraphBuilderGetLastError(f->builder, NULL),
@@ -464,7 +464,7 @@ static void a_build_that_takes_too_long(void **state)
 	assert_null(graph);
 	assert_int_equal(wnnGraphBuilderGetLastError(builder, NULL), WNNStatus_TimedOut);
 	gate_open(gate);
-	/* What it makes is given back: the leak checker watches. */
+	/* The build gives back the graph that it makes: the leak checker watches. */
 	assert_ok(wnnContextWaitIdle(context, GENEROUS));
 	wnnGraphBuilderRelease(builder);
 	wnnContextRelease(context);
@@ -515,7 +515,7 @@ static void operators_that_cannot_be_executed(void **state)
 	recurrent = wnnGraphBuilderInput(f->builder, WNN_STR("r"), &wanted);
 	assert_ok(wnnContextGetOpSupportLimits(f->context, &limits));
 	status = wnnGraphBuilderGru(f->builder, input, weight, recurrent, 2, 4, NULL, 1, outputs);
-	/* What is listed works; what is not listed does not. */
+	/* Types that the limits list work, and others do not. */
 	if (limits.gru.input.dataTypes) {
 		assert_ok(status);
 	} else {

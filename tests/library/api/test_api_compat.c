@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What older drafts had: webnn_compat.h. */
+/* Operators of older drafts: webnn_compat.h. */
 #include "fixture.h"
 
 #include <string.h>

@@ -428,7 +428,7 @@ static void memory_limit(void **state)
 		assert_failed(wnnContextCreateTensorSync(context, &wanted, GENEROUS, &second),
 			      WNNStatus_UnknownError, "memoryLimit");
 		assert_null(second);
-		/* What is destroyed makes room. */
+		/* A tensor that is destroyed makes room for another. */
 		wnnTensorDestroy(first);
 		assert_ok(wnnContextCreateTensorSync(context, &wanted, GENEROUS, &second));
 		wnnTensorRelease(first);
@@ -483,7 +483,7 @@ static void a_lost_context(void **state)
 	assert_failed(wnnGraphGetPlacement(graph, &placement), WNNStatus_InvalidStateError,
 		      "destroyed");
 	assert_int_equal(wnnGraphGetNodeCount(graph), 0);
-	/* What only describes goes on. */
+	/* Functions that only describe an object still work. */
 	assert_int_equal(wnnTensorGetByteLength(tensor), 16);
 	assert_int_equal(wnnGraphGetInputs(graph).count, 1);
 	wnnGraphBuilderRelease(builder);
@@ -660,7 +660,7 @@ static void error_callback_in_sync_calls(void **state)
 	assert_ok(wnnInstanceCreateContextSync(instance, &options, GENEROUS, &context));
 	builder = wnnContextCreateGraphBuilder(context);
 	assert_null(wnnGraphBuilderRelu(builder, NULL, NULL));
-	/* What others wait for stays where it is. */
+	/* Callbacks that others wait for stay in the queue. */
 	wnnContextOnWorkDone(context, note_done(notes, WNNCallbackMode_AllowProcessEvents, 1));
 	assert_failed(wnnGraphBuilderBuildSync(builder, 1, &output, GENEROUS, &graph),
 		      WNNStatus_TypeError, "the operand of output");

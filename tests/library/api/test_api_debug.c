@@ -159,7 +159,7 @@ static void run(const char *environment, const char *name)
 	char command[1024];
 	FILE *pipe;
 	size_t length;
-	/* What runs programs of another processor: Meson tells its tests. */
+	/* The program that runs programs of another processor: Meson tells its tests. */
 	const char *wrapper = getenv("MESON_EXE_WRAPPER");
 
 	/* The address sanitizer would tell of what is not released as well. */
@@ -200,7 +200,7 @@ static void handles_after_release(void **state)
 	assert_said("test_api_debug (0x");
 	run("WEBNN_DEBUG=1", "operand");
 	assert_said(" was never given to wnnOperandAddRef");
-	/* What was reported is not told again as a failure. */
+	/* A misuse that was reported is not told again as a failure. */
 	assert_null(strstr(said, "webnn: failed: "));
 	assert_said("was a WNNOperand, which was released");
 	assert_said("made by wnnGraphBuilderInput\n");

@@ -136,7 +136,7 @@ static void errors_belong_to_the_thread(void **state)
 	assert_int_equal(pthread_create(&thread, NULL, other_thread, &seen), 0);
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	assert_int_equal(seen, WNNStatus_Success);
-	/* What succeeds leaves it alone. */
+	/* A call that succeeds leaves the last error alone. */
 	wnnStatusGetName(WNNStatus_Success);
 	assert_int_equal(wnnGetLastError(NULL), WNNStatus_TypeError);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What becomes of graphs when the device fails, or cannot hold them. */
+/* Tests graphs on a device that fails, or that cannot hold them. */
 #include "fake.h"
 
 #include <stdatomic.h>
@@ -116,7 +116,9 @@ static void count_spilled(WNNLogLevel level, WNNStringView message, void *userda
 		atomic_fetch_add((atomic_int *)userdata1, 1);
 }
 
-/* What is kept in SRAM from node to node leaves no place to divide a long program. */
+/*
+ * Values that stay in SRAM from node to node leave no point at which a long program can be divided.
+ */
 static void values_in_memory_are_reported(void **state)
 {
 	WNNInstanceDescriptor descriptor = WNN_INSTANCE_DESCRIPTOR_INIT;
@@ -279,7 +281,7 @@ static void check_refused_rows(WNNContext context, unsigned int rows)
 		named += told;
 		assert_true(rows >> i & 1 || !told);
 	}
-	/* As many as there is room for. */
+	/* The message names as many as it has room for. */
 	assert_true(named);
 	snprintf(count, sizeof(count), "; and %u more", refused - named);
 	assert_int_equal(strstr(error.message.data, count) != NULL, named < refused);

@@ -279,7 +279,7 @@ static void check_round_trip(struct folder *f, const char *device, WNNPlacementP
 	check_ports(wnnGraphGetInputs(built), wnnGraphGetInputs(loaded));
 	check_ports(wnnGraphGetOutputs(built), wnnGraphGetOutputs(loaded));
 	assert_int_equal(wnnGraphGetNodeCount(built), wnnGraphGetNodeCount(loaded));
-	/* What was built is not needed any more, nor is the file. */
+	/* The loaded graph needs neither the one that was built nor the file. */
 	wnnGraphRelease(built);
 	wnnContextRelease(context);
 	assert_ok(wnnGraphSave(loaded, WNN_STR(f->file)));
@@ -634,7 +634,7 @@ static WNNGraph build_sum(WNNContext context)
 	return graph;
 }
 
-/* Which kernels the CPU has, and which nodes they take together, changes from build to build. */
+/* The kernels of the CPU, and the nodes that they compute together, change from build to build. */
 static void kernels_of_another_build(void **state)
 {
 	static const char name[] = "cpu/matmul-";

@@ -279,7 +279,7 @@ static void release_cancels_what_is_pending(void **state)
 		assert_int_equal(note.status, WNNStatus_Cancelled);
 		assert_false(note.thread == this_thread());
 	}
-	/* What is not asynchronous goes on. */
+	/* Calls that are not asynchronous still work. */
 	assert_int_equal(wnnContextOnWorkDone(context, note_done(notes, 0, 4)).id, 0);
 	assert_last_error(WNNStatus_InvalidStateError, "instance was released");
 	tensor = make_tensor(context, 2, 2);

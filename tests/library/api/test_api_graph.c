@@ -538,7 +538,7 @@ static void constants_cannot_be_dispatched(void **state)
 	wnnGraphRelease(graph);
 }
 
-/* What was queued before the destruction runs. */
+/* Dispatches that were queued before the destruction run. */
 static void destroying_with_work_queued(void **state)
 {
 	struct fixture *f = *state;
@@ -593,7 +593,7 @@ static void policies(void **state)
 	wnnContextRelease(context);
 }
 
-/* What no tile of the NPU holds goes to the CPU and does not fail the build. */
+/* A node that no tile of the NPU can hold goes to the CPU and does not fail the build. */
 static void wide_strides(void **state)
 {
 	struct fixture *f = *state;

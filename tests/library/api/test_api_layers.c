@@ -436,7 +436,7 @@ static void expect_view(WNNStringView view, const char *text)
 	assert_memory_equal(view.data, text, view.length);
 }
 
-/* What the processor has, computes the same; what it lacks is refused. */
+/* Levels that the processor has give the same results; others are refused. */
 static void each_level_computes_the_same(void **state)
 {
 	WNNInstance instance = wnnCreateInstance(NULL);
@@ -672,7 +672,7 @@ static void names_of_levels(void **state)
 	wnnInstanceRelease(instance);
 }
 
-/* What a context tells of what it computes with. */
+/* A context tells which layer and vector instructions it computes with. */
 static void contexts_tell_of_the_processor(void **state)
 {
 	WNNInstance instance = wnnCreateInstance(NULL);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What goes beyond the specification: mapped tensors, cancelled operations, limits of a placement
- * policy, folding switched off.
+ * Tests of what goes beyond the specification: mapped tensors, cancelled operations, limits of a
+ * placement policy, folding switched off.
  */
 #include "fixture.h"
 
@@ -405,7 +405,7 @@ static void check_four_bits(WNNContext context, const WNNOpSupportLimits *limits
 	wnnGraphBuilderRelease(builder);
 }
 
-/* What is listed can be built, in all types listed; what is not listed cannot. */
+/* Operators can be built with all types that the limits list, and with no other. */
 static void npu_only_lists_what_it_builds(void **state)
 {
 	WNNOpSupportLimits limits = WNN_OP_SUPPORT_LIMITS_INIT;

@@ -193,7 +193,10 @@ static void a_refusal_is_told(void **state)
 	wnnInstanceRelease(instance);
 }
 
-/* What is queued when the context is given up ends with an error, whichever way it is waited for. */
+/*
+ * Work that is queued when the context is given up ends with an error, whichever way it is waited
+ * for.
+ */
 static void a_lost_context_is_told(void **state)
 {
 	struct gate *gate = gate_create();

@@ -66,7 +66,9 @@ bool __real_npu_supports(const struct ir_node *node, const struct npu_caps *caps
 bool __wrap_npu_supports(const struct ir_node *node, const struct npu_caps *caps,
 			 struct npu_reason *reason);
 
-/* What the rules keep from the compiler reaches it, fails there, and takes the way back. */
+/*
+ * Lets convolutions that the rules keep from the compiler reach it, fail there, and go to the CPU.
+ */
 bool __wrap_npu_supports(const struct ir_node *node, const struct npu_caps *caps,
 			 struct npu_reason *reason)
 {
@@ -133,7 +135,7 @@ struct run {
 	float result[RESULTS];
 };
 
-/* What a failure may be; anything else is a bug. */
+/* Whether a status is a failure for lack of memory; any other error is a bug. */
 static bool is_failure(WNNStatus status)
 {
 	assert_true(status == WNNStatus_Success || status == WNNStatus_UnknownError ||
@@ -319,7 +321,7 @@ static bool build(struct run *run)
 	return true;
 }
 
-/* What runs is the graph as it comes back from a file. */
+/* Saves the graph and loads it, so that the loaded one runs. */
 static bool save_and_load(struct run *run)
 {
 	char path[] = "/tmp/test-api-memory-XXXXXX";

@@ -287,7 +287,7 @@ static void npu_only_refuses_in_the_call(void **state)
 				  "1 operator cannot run on the NPU, as the policy NPUOnly wants: "
 				  "sin \"stem\": sines are forbidden in this test; operands "
 				  "float32[1,2]");
-		/* What is not of constants alone is not computed. */
+		/* A node with an operand that is no constant is not folded. */
 		assert_null(label_sin(b, wnnGraphBuilderAdd(b, c, x, NULL), ""));
 		s = label_sin(b, wnnGraphBuilderNeg(b, c, NULL), "inner");
 		assert_int_equal(s != NULL, folding);

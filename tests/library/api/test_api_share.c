@@ -302,7 +302,7 @@ static void ranges_are_checked(void **state)
 	wnnInstanceRelease(instance);
 }
 
-/* What one device computes is the input of another, in the same memory, in either direction. */
+/* The result of one device is the input of another, in the same memory. */
 static void between(WNNInstance instance, const char *from, const char *to)
 {
 	WNNContext a = try_context(instance, from), b = try_context(instance, to);

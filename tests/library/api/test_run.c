@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What run/ and util/ do alone: accounting, the timeline, clocks. */
+/* Tests of run/ and util/ without a graph: accounting, the timeline, clocks. */
 #include "fixture.h"
 
 #include <pthread.h>

@@ -168,7 +168,10 @@ struct setup {
 	bool prepares;	  /* nodes that its layer prepares */
 };
 
-/* As graphs do: a constant operand 1 may be packed before; then nobody reads it any more. */
+/*
+ * Runs a node as graphs do: a constant operand 1 may be packed before; then nobody reads it any
+ * more.
+ */
 static int run_packed(struct cpu_context *cpu, const struct ir_node *node, const void **in,
 		      void **out, struct wnn_error *err)
 {
@@ -193,7 +196,7 @@ const char *rig_prepared_name(void)
 	return prepared_name;
 }
 
-/* As graphs do where a layer prepares the node: with operand 1 packed. */
+/* Runs a node as graphs do where a layer prepares it: with operand 1 packed. */
 static int run_prepared(struct cpu_context *cpu, struct cpu_prepared *prepared, const void **in,
 			void **out, struct wnn_error *err)
 {
@@ -326,7 +329,7 @@ static void compare_result(struct rig *rig, const struct ir_node *node, uint32_t
 	const struct ir_type *type = &node->results[r]->type;
 	double most = rig->by_largest ? largest(type, expected) : 0;
 
-	/* What is rounded the other way is one number of float16 beside it. */
+	/* A result that is rounded the other way is the next number of float16. */
 	if (gives_halves(node))
 		tolerance = 0x1p-10;
 	for (int64_t i = 0; i < ir_type_elements(type); i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the tests of the CPU back end share: random numbers, and a graph of one node whose
+ * Helpers that the tests of the CPU back end share: random numbers, and a graph of one node whose
  * results both layers compute.
  *
  * Environment: WNN_CPU_SEED, the first random number; WNN_CPU_ROUNDS, nodes of each family; WNN_CPU_ONEDNN, 1: only
@@ -67,7 +67,7 @@ bool rig_compare(struct rig *rig, enum ir_op op, const union ir_attrs *attrs, ui
 void rig_compare_onednn(struct rig *rig, enum ir_op op, const union ir_attrs *attrs,
 			const struct ir_type *type, double tolerance);
 
-/* What the last node was that a layer prepared; NULL: none was. */
+/* Returns the name of the last node that a layer prepared; NULL: none was. */
 const char *rig_prepared_name(void);
 
 /* Every fast kernel of the operators in a mask (1 << op) was run by rig_compare(). */

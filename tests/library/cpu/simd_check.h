@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the checks of the tables of vector instructions share. */
+/* Helpers for the checks of the tables of vector instructions. */
 #ifndef TESTS_CPU_SIMD_CHECK_H
 #define TESTS_CPU_SIMD_CHECK_H
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What both layers do where the specification leaves it open or where C would be undefined:
- * never a trap, never a read outside of an operand, always the value that the documentation
- * names.
+ * Both layers agree where the specification leaves a result open or where C would be undefined:
+ * never a trap, never a read outside of an operand, always the value that the documentation names.
  */
 #include "rig.h"
 

@@ -168,7 +168,10 @@ static bool says_round(void)
 	return rig_compare(&rig, IR_OP_UNARY, &attrs, 1, &type, 0);
 }
 
-/* What C says of pow(), for one exponent and for one each; and angles of many turns. */
+/*
+ * pow() has the results that C defines, for one exponent and for one each; sine and cosine take
+ * large angles.
+ */
 static void test_odd_numbers(void **state)
 {
 	static const float values[] = { NAN,	  INFINITY, -INFINITY, 0,      -0.0f, 1,

@@ -63,7 +63,7 @@ static bool conv_round(void)
 	a->groups = between(1, 3);
 	c_in = a->groups * between(1, random_below(4) ? 5 : 40);
 	c_out = a->groups * between(1, random_below(4) ? 6 : 80);
-	/* What oneDNN takes in groups. */
+	/* oneDNN takes these numbers of channels in groups. */
 	if (random_below(8) == 0) {
 		c_in = a->groups * 16;
 		c_out = a->groups * 16 * between(1, 2);

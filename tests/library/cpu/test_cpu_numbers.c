@@ -367,7 +367,7 @@ static void test_infinite_reductions(void **state)
 
 /* --- Far elements ----------------------------------------------------------------------------- */
 
-/* As many as a tensor may have. */
+/* The most elements that a tensor may have. */
 #define FAR_COUNT INT64_C(0x7fffffff)
 
 /* Zeros of which only the pages that are written to take memory, with 7 as the last element. */

@@ -41,7 +41,7 @@ void expect(const char *what, int64_t i, double actual, double expected, double 
 			 (int)i, actual, expected);
 }
 
-/* What sums of n products of numbers up to 1 may lose. */
+/* The error that a sum of n products of numbers up to 1 may have. */
 static double loss(int64_t n)
 {
 	return 1e-7 * (double)(n + 2);

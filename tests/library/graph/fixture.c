@@ -115,7 +115,7 @@ void assert_operand(WNNOperand operand, WNNOperandDataType type, size_t rank, co
 	assert_int_equal(operand->rank, rank);
 	for (size_t i = 0; i < rank; i++)
 		assert_int_equal(operand->shape[i], shape[i]);
-	/* What the handle says is what the IR says. */
+	/* Handle and IR agree on type and shape. */
 	assert_int_equal(operand->value->type.dtype, wnn_dtype_to_ir(type));
 	assert_int_equal(operand->value->type.rank, rank);
 	for (uint32_t i = 0; i < rank; i++)

@@ -47,7 +47,7 @@ static void inputs_have_names_of_their_own(void **state)
 	assert_type_error(input(f, WNN_STR("z"), NULL), "input \"z\" has no descriptor");
 }
 
-/* What is no UTF-8 counts as U+FFFD, as in a USVString. */
+/* Bytes that are no UTF-8 count as U+FFFD, as in a USVString. */
 static void names_are_valid_utf8(void **state)
 {
 	struct fixture *f = *state;
@@ -316,7 +316,7 @@ static void outputs_are_checked(void **state)
 	assert_int_equal(wnn_builder_build(f->builder, 1, NULL, &recording, &test_error), -1);
 	assert_refused(NULL, WNN_TYPE_ERROR, "outputs is NULL");
 	fixture_close(&other);
-	/* None of it ended the use of the builder. */
+	/* The builder can still be used after these errors. */
 	wnn_recording_destroy(fixture_build(f, "y", y));
 }
 
@@ -446,7 +446,7 @@ static void limits_are_those_of_the_rules(void **state)
 	x = INPUT(f, Float32, 3);
 	assert_refused(wnnGraphBuilderRelu(f->b, x, NULL), WNN_NOT_SUPPORTED,
 		       "relu: this version of the library cannot execute relu");
-	/* What is wrong anyway is said first. */
+	/* A wrong argument is reported before an operator that is not supported. */
 	assert_type_error(wnnGraphBuilderSoftmax(f->b, x, 1, NULL), "axis is 1");
 }
 

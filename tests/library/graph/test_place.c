@@ -103,7 +103,7 @@ static void npu_only_lists_every_node(void **state)
 	wnn_recording_destroy(recording);
 }
 
-/* What a label has in it does not deceive who reads the error. */
+/* Control characters of a label do not deceive the reader of an error. */
 static void labels_are_fit_for_messages(void **state)
 {
 	struct wnn_place_options options = {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What opSupportLimits leaves when a back end is asked. */
+/* Tests of the limits that opSupportLimits has for each back end. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@
 
 static const struct wnn_limits everything = { .ir_ops = UINT64_MAX, .four_bit = true };
 
-/* Which operators of the IR were asked about, and with which types. */
+/* The operators of the IR that a back end was asked about, and their types. */
 struct seen {
 	uint64_t ops;
 	uint32_t nodes, ranks, types;
@@ -106,7 +106,7 @@ static bool compiles(const struct ir_node *node, void *userdata)
 	return true;
 }
 
-/* What the table of operators, types and ranks in the documentation says of the NPU. */
+/* The NPU offers what the documentation's table of operators, types and ranks says. */
 static void the_npu_offers_everything(void **state)
 {
 	struct npu_caps caps = { .sram_bytes = 16 << 10,

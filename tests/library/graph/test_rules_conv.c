@@ -381,7 +381,7 @@ static void options_not_made_by_the_macro(void **state)
 	assert_shape(wnnGraphBuilderGemm(f->b, a, b, &made), Float32, 2, 4);
 	zero.label = WNN_STR("");
 	assert_shape(wnnGraphBuilderGemm(f->b, a, b, &zero), Float32, 2, 4);
-	/* What is 0 here is 0 by default, too. */
+	/* Options that are 0 here are 0 by default, too. */
 	x = INPUT(f, Float32, 1, 2, 5, 5);
 	assert_shape(wnnGraphBuilderConv2d(f->b, x, INPUT(f, Float32, 3, 2, 1, 1), &conv), Float32,
 		     1, 3, 5, 5);

@@ -96,7 +96,10 @@ static void scatters(void **state)
 			  "indices has 3 coordinates");
 }
 
-/* As many elements as an int32 counts are allowed, one more is not; nothing is allocated for either. */
+/*
+ * A tensor may have as many elements as an int32 counts, and not one more; nothing is allocated for
+ * either.
+ */
 static void sizes_near_the_limit(void **state)
 {
 	struct fixture *f = *state;

@@ -340,7 +340,7 @@ static struct traffic run_jobs(struct winsys *ws, struct winsys_ctx *ctx,
 	return traffic;
 }
 
-/* What the plan says of each node, beside what the device did. */
+/* Compares what the plan says of each node with what the device did. */
 static void check_nodes(const struct npu_program *program, const struct traffic *traffic,
 			bool split_keys)
 {
@@ -424,7 +424,7 @@ static uint32_t run_preempted(struct winsys *ws, struct preempted *p)
 	return points;
 }
 
-/* What is not written must not look written. */
+/* Fills results and arena with a pattern, so that a result that is not written shows. */
 static void spoil_results(const struct npu_program *program, struct winsys_bo *arena,
 			  struct winsys_bo *const *binding)
 {

@@ -24,7 +24,7 @@ static void test_fire(void **state)
 	}
 }
 
-/* What may not share memory: outputs, inputs, and a value that a concat takes twice. */
+/* Outputs, inputs, and a value that a concat takes twice may not share memory. */
 static void test_sharing(void **state)
 {
 	int64_t dims[2] = { 30, 70 }, flat[1] = { 2100 };
@@ -141,7 +141,9 @@ static void test_long_node(void **state)
 				&attrs)
 			       ->results[0]);
 	check_graph(&t, *state);
-	/* What lies in SRAM at those points must be kept, all of it and hardly more. */
+	/*
+	 * The values in SRAM at those preemption points must be saved, all of them and hardly more.
+	 */
 	for (int size = 0; size < NUM_SIZES; size++)
 		assert_true(check_preempted(&t, *state, size) >= 1);
 	graph_free(&t);

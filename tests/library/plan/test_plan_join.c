@@ -103,7 +103,7 @@ static void test_sums(void **state)
 		sum = random_below(2) ? add(&t, &s, node->results[0], residual, IR_RELU) :
 					add(&t, &s, residual, node->results[0], IR_UNARY_NONE);
 		addition = sum->def;
-		/* What comes in time for it may lie in a concat, too, or with other strides. */
+		/* The sum may lie in a concat, too, or be transposed. */
 		switch (random_below(3)) {
 		case 0:
 			sum = node_concat(&t, sum, node_unary(&t, IR_ABS, in), 1);

@@ -59,7 +59,10 @@ static struct ir_value *cache(struct test_graph *t, const struct step *s)
 	return whole;
 }
 
-/* As exporters write shared heads: one more dim, in which the keys repeat, or are broadcast by the product. */
+/*
+ * Shares heads as exporters do: with one more dim, in which the keys repeat, or are broadcast by
+ * the product.
+ */
 static struct ir_value *share(struct test_graph *t, const struct step *s, struct ir_value *x)
 {
 	int64_t dims[5] = { s->batch, s->heads, 1, ir_type_dim(&x->type, 2),
@@ -146,7 +149,7 @@ static bool no_code(struct test_graph *t, void *state, int size, bool arena)
 	return none;
 }
 
-/* What comes from outside is read once, and nothing but the result is written. */
+/* The program reads each input once and writes nothing but the result. */
 static void test_traffic(void **state)
 {
 	const struct step s = { .batch = 1,

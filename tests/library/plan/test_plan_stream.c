@@ -104,7 +104,7 @@ static struct image pool(struct test_graph *t, struct image in, enum ir_pool kin
 			       in.layout };
 }
 
-/* What the program moves is less than inputs, outputs and `inner` bytes of what lies between them. */
+/* The program moves less than its inputs, its outputs and `inner` bytes of values between them. */
 static void check_traffic(struct test_graph *t, void *state, int size, int64_t inner)
 {
 	struct traffic traffic = count_traffic(t, state, size);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What moves no bytes: operators that only say where data lies, and values that stay in SRAM
- * between nodes. The bytes are those that the device counted.
+ * Operators that only say where data lies move no bytes, nor do values that stay in SRAM between
+ * nodes. The bytes are those that the device counted.
  */
 #include "nodes.h"
 
@@ -120,7 +120,7 @@ static void test_moves(void **state)
 	}
 }
 
-/* What has other uses stays as it is; what it is moved to is read where it lies. */
+/* A value with other uses keeps its layout; its moved form is read where it lies. */
 static void test_used_twice(void **state)
 {
 	for (size_t i = 0; i < sizeof(operators) / sizeof(operators[0]); i++) {
@@ -221,7 +221,7 @@ static void test_chain(void **state)
 	}
 }
 
-/* What is the same is kept once, and stays where it is while more comes. */
+/* A set keeps equal items once, and an item its index while others are added. */
 static void test_set(void **state)
 {
 	struct wnn_error err = { 0 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the winsys "drm" tells the kernel: the linker hands libdrm's functions to this file
- * (--wrap), and the node is a file in memory, from which everything is mapped. Jobs compute
+ * Tests the calls of the winsys "drm" to the kernel: the linker hands libdrm's functions to this
+ * file (--wrap), and the node is a file in memory, from which everything is mapped. Jobs compute
  * nothing.
  */
 #include "../api/fixture.h"
@@ -176,7 +176,7 @@ static int answer(unsigned long request, void *args)
 	}
 }
 
-/* What the linker puts in the place of libdrm's functions, which have no declarations. */
+/* The linker calls these in place of libdrm's functions; no header declares them. */
 int __wrap_drmIoctl(int fd, unsigned long request, void *args);
 drmVersionPtr __wrap_drmGetVersion(int fd);
 void __wrap_drmFreeVersion(drmVersionPtr version);
