@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What an all_reduce of a StableHLO program costs on ranks of MPI, beside MPI_Allreduce of the same floats.
+"""The time of an all_reduce of a StableHLO program on ranks of MPI, beside MPI_Allreduce of the same floats.
 
 Both alternate within a run: a program whose loop has nothing but the all_reduce, and a loop in C. The time of an
 operation is that of its loop, divided; the median of the rounds counts, and of their ratios: by the clock, and by
@@ -20,7 +20,7 @@ SIZES = [4 << k for k in range(0, 23, 2)]
 LEAST_FITTED = 16384
 COLUMNS = ("seconds", "mpi_seconds", "ratio", "processor_seconds", "mpi_processor_seconds", "processor_ratio",
            "least_processor_seconds", "mpi_least_processor_seconds")
-# As the ranks of ./npu exec, and who waits lets others have the processor, of which there may be fewer than ranks.
+# The ranks run as those of ./npu exec; a rank that waits yields, as there may be fewer processors than ranks.
 ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
                "OMPI_MCA_mpi_yield_when_idle": "1"}
 

@@ -73,7 +73,7 @@ def from_and_to_heads(layer, x, y, constants):
 
 
 def gelu(x, y):
-    """As exporters write it."""
+    """The nodes that exporters write for it."""
     part = [f"{y[0]}_{i}" for i in range(4)]
     return [helper.make_node("Div", [x[0], "root_of_two"], part[:1]), helper.make_node("Erf", part[:1], part[1:2]),
             helper.make_node("Add", [part[1], "one"], part[2:3]), helper.make_node("Mul", [x[0], part[2]], part[3:]),

@@ -18,7 +18,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BATCH = 64
-# As in driver/markers.h.
+# The marks of driver/markers.h.
 MARKS = {1: "one", 2: "batch", 3: "trivial"}
 
 

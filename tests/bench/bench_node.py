@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What a dispatch costs through JavaScript beside the call of C, on the CPU path with one network, relu of [1, 16].
+"""The time of a dispatch through JavaScript beside that of a call of C, on the CPU path with one network, relu of [1, 16].
 
 A thousand dispatches in flight, in turns from C and from Node; the best of all rounds counts, and the difference is the
 cost of the binding. Then 10,000 dispatches from Node between timers: how long the binding held the event loop at

@@ -6,9 +6,9 @@ import re
 import sys
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
-# What libraries below ours look at.
+# Prefixes of variables that libraries below ours read.
 OTHERS = ("OPENBLAS_", "ONEDNN_")
-# What ./npu tells its own parts.
+# Variables by which ./npu tells its own parts something.
 OWN = {"ONPU_INSIDE"}
 # Variables that many programs read.
 COMMON = {"TMPDIR"}

@@ -28,7 +28,7 @@ fi
 status=$?
 [ -e "$leaks" ] || exit "$status"
 
-# What is freed by work has gone by then; an object has to be some seconds old to be reported, and to
+# Memory that a work item frees is gone by then; an object has to be some seconds old to be reported, and to
 # be lost in two scans.
 sleep 6
 echo scan >"$leaks"

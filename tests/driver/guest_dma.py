@@ -20,7 +20,7 @@ HOLD = os.path.join(os.environ.get('ONPU_DRIVER_TESTS', f'{TOP}/build/gcc/tests/
                     'driver-hold')
 DRIVER = '/sys/bus/pci/drivers/onpu'
 TRACE = '/sys/kernel/tracing'
-# What has to come may take so many seconds: the machine may be slow and busy.
+# Seconds that an expected event may take: the machine may be slow and busy.
 PATIENCE = 120 * float(os.environ.get('ONPU_PATIENCE', '1'))
 
 
@@ -45,7 +45,7 @@ def node():
 
 
 def is_small(line):
-    """What has more than 128 pieces has no record, or half a one."""
+    """A mapping of more than 128 runs of memory has no record, or a truncated one."""
     return 'TRUNCATED' not in line and line.partition('phys_addrs=')[2].count(',') < 128
 
 

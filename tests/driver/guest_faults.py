@@ -25,7 +25,7 @@ DRIVER = pathlib.Path("/sys/bus/pci/drivers/onpu")
 NODE = "/dev/accel/accel0"
 # Without progress a job ends earlier than it does by default, so that nobody has to wait.
 TIMEOUT_MS = 4000
-# What has to come may take so many seconds: the machine may be slow and busy.
+# Seconds that an expected event may take: the machine may be slow and busy.
 PATIENCE = 60 * float(os.environ.get("ONPU_PATIENCE", "1"))
 
 
@@ -53,7 +53,7 @@ class Emulator:
 
 
 class Events:
-    """What the kernel tells udev."""
+    """The events that the kernel sends to udev."""
 
     NETLINK_KOBJECT_UEVENT, KERNEL = 15, 1
 
@@ -135,7 +135,7 @@ def check_dump(failure, known):
 
 
 def check(emulator, events, row, known):
-    """What is not as the row says."""
+    """Returns what differs from the row."""
     fault, log = row["Fault"], row["The kernel's log says"]
     before = resets()
     events.wedged()

@@ -145,7 +145,7 @@ class Device:
 
 
 def engine_ns(program):
-    """What fdinfo tells of the program's time on the device."""
+    """The program's time on the device, from fdinfo."""
     if program.poll() is not None:
         fail(f'a program ended with {program.returncode}')
     total = 0
@@ -199,7 +199,7 @@ class Load:
 
 
 def resets():
-    """What the driver has said of resets, asked for or not, and of a device that it gives up."""
+    """The driver's messages on resets, asked for or not, and on a device that it gives up."""
     log = subprocess.run(['dmesg'], check=True, text=True, stdout=subprocess.PIPE).stdout
     return [line for line in log.splitlines() if RESET.search(line)]
 

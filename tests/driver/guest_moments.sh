@@ -130,7 +130,7 @@ continue_late()
 	kill -CONT "$late"
 }
 
-# What is running is watched by the heartbeat, which finds out while the other program still hesitates. A third
+# The heartbeat watches jobs that run, which finds out while the other program still hesitates. A third
 # one stands still until the driver has given the device up, and asks before its context has been told.
 go_while_submitting()
 {

@@ -6,7 +6,7 @@
 # device can be bound. The kernel says what it does not get, as warnings. An oops would keep the device locked,
 # and this test waiting, so it is a panic.
 #
-# What fails before the two parts, or is about interrupts, is the kernel's to handle, which it does badly: as of
+# Failures before the two parts, or of interrupts, are the kernel's to handle, which it does badly: as of
 # 6.12, drm_minor_alloc() gives an error to put_device(), and files of interrupts in /proc that could not be made
 # cause a warning when they are removed.
 

@@ -26,7 +26,7 @@ bind_with()
 	echo "$address" >"$driver/bind"
 }
 
-# What the driver has said about the firmware since the log was cleared.
+# Prints the driver's messages on the firmware since the log was cleared.
 told()
 {
 	dmesg | grep -q "onpu .*the firmware broke the protocol: $1\$"

@@ -144,7 +144,7 @@ falls_asleep()
 	[ "$(cat "/sys/bus/pci/devices/$device/power/runtime_status")" = suspended ]
 }
 
-# What happens is told as it happens; a program that was there before is known, too.
+# onpu-smi prints events as they happen; it knows a program that was there before, too.
 test_trace()
 {
 	local follower program power=/sys/bus/pci/devices/$device/power line

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # guest: --root
 #
-# What the driver shows to those who look for an error, as TAP: trace events and the files in debugfs. Those
+# Tests, as TAP, what the driver shows to those who look for an error: trace events and the files in debugfs. Those
 # files also make requests fail and invalidations get lost: a reset follows, and programs work after it.
 
 # The status of a condition is what ok() is given.

@@ -23,7 +23,7 @@ IMAGE = pathlib.Path("/run/onpu/firmware/onpu/onpu_v1.bin")
 DRIVER = pathlib.Path("/sys/bus/pci/drivers/onpu")
 NODE = pathlib.Path("/dev/accel/accel0")
 CHANGES = ("older", "same", "newer")
-# As onpu-smi repeats the kernel's log.
+# The text of the kernel's log that onpu-smi repeats.
 NEEDED = "the driver has refused it: firmware … speaks version …, the driver needs …: install"
 
 sys.path.insert(0, str(TOP / "tests/versions"))
@@ -62,7 +62,7 @@ def fits(message, text):
 
 
 def seen_by_smi(works, driver):
-    """What is wrong with what onpu-smi says."""
+    """Returns what is wrong with the output of onpu-smi."""
     check = run("onpu-smi", "check")
     if not works:
         if not check.returncode or not fits(NEEDED, check.stdout):
@@ -79,7 +79,7 @@ def seen_by_smi(works, driver):
 
 
 def library(row, word):
-    """What is wrong with a program of this library."""
+    """Returns what is wrong with a program of this library."""
     done = run(BUILD / f"tests/versions/version-{word}", "npu")
     first, _, said = done.stdout.partition("\n")
     wanted = test_versions.library_version(test_versions.CHANGES[word])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the tests of the examples share: test_NAME.py PROGRAMS SAMPLES, two folders.
+"""Helpers of the tests of the examples: test_NAME.py PROGRAMS SAMPLES, two folders.
 
 PROGRAMS has the examples as meson built them, SAMPLES what scripts/fetch-samples.sh fetches.
 """
@@ -78,7 +78,7 @@ class ExampleTest(unittest.TestCase):
                               env={**os.environ, "WEBNN_DEVICE": "cpu"})
 
     def run_example(self, program, *arguments):
-        """What it printed."""
+        """Runs a program and returns its output."""
         done = self.start(program, *arguments)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout

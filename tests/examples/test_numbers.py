@@ -60,7 +60,7 @@ def layer(words, weights):
 class Transformer(ExampleTest):
     @on_devices
     def test_words(self, device):
-        """What comes of a cache is what comes of the whole text, from the beginning each time."""
+        """A cache gives the results that the whole text gives, computed from its beginning each time."""
         sizes = [(WIDTH, WIDTH)] * 4 + [(WIDTH, HIDDEN), (HIDDEN, WIDTH)]
         weights = [pseudo_random(i, math.prod(s)).reshape(s) / math.sqrt(s[0])
                    for i, s in enumerate(sizes)]

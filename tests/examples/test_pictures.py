@@ -26,7 +26,7 @@ def run(model, array):
 
 
 def scaled(path, width, height):
-    """As Pillow scales, which rounds to whole numbers."""
+    """Scales a picture with Pillow, which rounds to whole numbers."""
     with Image.open(path) as picture:
         picture = picture.convert("RGB").resize((width, height), Image.Resampling.BILINEAR)
         return np.asarray(picture).astype(float)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What all examples have in common: help, devices, errors: test_usage.py PROGRAMS SAMPLES."""
+"""Tests what all examples have in common: help, devices, errors: test_usage.py PROGRAMS SAMPLES."""
 import pathlib
 import re
 import shlex

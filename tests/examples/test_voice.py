@@ -56,7 +56,7 @@ class Voice(ExampleTest):
     @needs(MODELS[0])
     @on_devices
     def test_end(self, device):
-        """What is missing of the last chunk is silence."""
+        """The last chunk is filled up with silence."""
         random = np.random.default_rng(2)
         samples = random.integers(-9000, 9000, CHUNK * 20 + 77).astype(np.int16)
         path = self.folder / "noise.wav"

@@ -15,7 +15,7 @@ top=$(cd -- "$(dirname -- "$0")/../.." && pwd -P)
 work=$top/build/check/guest-files
 rm -rf -- "$work"
 mkdir -p "$work"
-# As all that the guest writes to; ./npu sees to build.
+# The guest writes to the folder, so the checkout's owner owns it; ./npu does this for build.
 chown --reference="$top" -- "$work"
 cd -- "$work" || exit
 trap 'cd / && rm -rf -- "$work"' EXIT

@@ -66,7 +66,7 @@ guest_refuses()
 	contains "guest $*: fails" "status 1"
 }
 
-# What is wrong with the options is said before anything is built or started.
+# Wrong options are reported before anything is built or started.
 test_guest_usage()
 {
 	out=$("$npu" guest --help; echo "status $?")
@@ -115,7 +115,7 @@ test_sets()
 	cp "$work/packages.txt" "$list"
 }
 
-# What apt tells of its progress becomes the step's title, and the sum of all runs what is left of it.
+# The step's title shows apt's progress, and at the end the sum of all runs.
 test_progress()
 {
 	cat >"$work/apt" <<-'END'
@@ -339,7 +339,7 @@ dead()
 	! alive "$1"
 }
 
-# What a step started ends with ./npu.
+# A process that a step has started ends with ./npu.
 test_killed_step()
 {
 	local pid file=$copy/build/sleeper

@@ -75,7 +75,7 @@ class Demo(unittest.TestCase):
         self.assertEqual(here, there)
 
     def test_record_is_the_answer(self):
-        """What is compared with is what the file says, not what the CPU would compute."""
+        """Results are compared with those in the file, not with those that the CPU would compute."""
         record = json.loads(json.dumps(self.record))
         rows = record["digits"]["cpu"]["results"]
         rows[7] = rows[7][1:] + rows[7][:1]

@@ -71,7 +71,7 @@ class Headers(unittest.TestCase):
                     self.compile_text(command, suffix, f"#include <{CXX_HEADER}>\n")
 
     def test_nullable(self):
-        """What is marked is a pointer, which clang checks."""
+        """Only pointers are marked as nullable, which clang checks."""
         for language, command, _ in LANGUAGES:
             if not documentation_warnings(command):
                 continue

@@ -104,7 +104,7 @@ def interface_members(text, name):
 
 
 def interface_body(text, name):
-    """What stands between the braces of an interface, comments left out."""
+    """The text between the braces of an interface, without comments."""
     match = re.search(rf"(?<!partial )\binterface \{{{name} (.*?\}}; *)", text) or \
         re.search(rf"(?<!partial )\binterface \{{ //[^\n]*?\.{name} (.*?\}};)", text)
     body = match[1]

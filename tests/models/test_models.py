@@ -84,7 +84,7 @@ def lenet(runner, folder):
 
 
 def cycles(text):
-    """What a dispatch cost, in --explain's last line."""
+    """The cycles of a dispatch, from the last line of --explain."""
     return next((line.split()[0] for line in text.splitlines() if " cycles, " in line), None)
 
 

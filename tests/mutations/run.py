@@ -85,7 +85,7 @@ def replace(path, old, new):
 
 
 def caught(mutation, definition, tree, timeout):
-    """What shows that the mutation's command fails; None when it passes."""
+    """The lines that show that the mutation's command fails; None when it passes."""
     path = os.path.join(tree, mutation['file'])
     text = replace(path, mutation['old'], mutation['new'])
     try:

@@ -118,7 +118,7 @@ def coverage(log):
 
 
 def judge(name, result, nodes, taken, allowed):
-    """What is wrong, or None."""
+    """Returns what is wrong, or None."""
     if name in IMPOSSIBLE:
         return None if IMPOSSIBLE[name] in result.get("error", "") else "it is listed as impossible"
     if "error" in result:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the importer refuses, a row for each message: message, operator, inputs, attributes, others.
+"""Models that the importer refuses, a row for each message: message, operator, inputs, attributes, others.
 
 An input is a shape (of float, or with its type in front), a constant or None. Others: version of the
 operator set, names of outputs ("" is not wanted).

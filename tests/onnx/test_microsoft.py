@@ -385,7 +385,7 @@ def packed_attention(inputs, num_heads, scale=None):
     return [y.reshape(*y.shape[:2], -1).astype(numpy.float32)]
 
 
-# What ONNX Runtime has no kernel for on the CPU, or not in all of its versions.
+# References of operators that ONNX Runtime has no kernel for on the CPU, or not in all of its versions.
 BY_HAND = {"QLinearReduceMean": reduce_mean, "eight bits": eight_bits, "GroupNorm": group_norm,
            "SkipGroupNorm": group_norm, "BiasAdd": bias_add, "BiasSplitGelu": bias_split_gelu,
            "GemmFastGelu": gemm_fast_gelu, "packed": packed_attention,

@@ -42,7 +42,7 @@ def write_value(path, value):
 
 
 def drawn_text(shape):
-    """As these networks were trained. In noise they see no text: nearly all outputs would be 0."""
+    """A picture of text, which these networks were trained on. In noise they see none: nearly all outputs would be 0."""
     image = Image.new("RGB", (shape[3], shape[2]), "white")
     for y in range(8, shape[2], 64):
         ImageDraw.Draw(image).text((8, y), "Open NPU 123", "black", ImageFont.load_default(28))

@@ -678,7 +678,7 @@ class Trace(Case):
         self.assertIn("0000:02:00.0: client 3: jobs 1 to 4 of context 1 end\n", self.trace(lines))
 
     def test_other_lines(self):
-        """What is no event of the driver, or a damaged one, does no harm."""
+        """A line that is no event of the driver, or a damaged one, does no harm."""
         line = self.LINES[5]
         self.assertEqual(self.trace([line.replace("onpu_fault", "sched_switch"), line.replace("onpu_fault", "onpu_faults"),
                                      line.replace("dev=", "device="), "", "CPU:0 buffer started"]), "")

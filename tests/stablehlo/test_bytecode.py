@@ -44,7 +44,7 @@ def printed(data):
 
 
 def text_of(text):
-    """What a text is printed as."""
+    """Returns the text that the program of a text is printed as."""
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "program.mlir"
         path.write_text(text, encoding="utf-8")
@@ -85,7 +85,7 @@ class Bytecode(unittest.TestCase):
             self.assertIn(attribute, text)
 
     def test_printed_again(self):
-        """What is printed is read as the same program."""
+        """A printed program is read as an equal one."""
         for data in (writer.types()[0], writer.attributes(), writer.loop()):
             text = printed(data)
             self.assertEqual(text_of(text), text)

@@ -12,7 +12,7 @@ PROGRAM = sys.argv[1]
 
 
 def says(texts):
-    """What is said of each of these programs."""
+    """Returns the message on each of these programs."""
     with tempfile.TemporaryDirectory() as folder:
         paths = []
         for i, text in enumerate(texts):

@@ -132,7 +132,7 @@ class Large(unittest.TestCase):
                           "%r = stablehlo.add %o#0, %o#8 : tensor<2xf32>"], Array((2,), "f32", [8, 10])))
 
     def test_places(self):
-        """What collides is rounded at each step: 2048 + 1 is 2048 in f16."""
+        """Updates of one element are rounded at each step: 2048 + 1 is 2048 in f16."""
         x = Array.random((300,), "f32")
         taken = Array((3,), "f32", x.values[100:103])
         self.passes(

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What programs are refused for, and what is wrong in them, with line and column: test_refusals.py STABLEHLO_TEST."""
+"""Tests why programs are refused, and what is wrong in them, with line and column: test_refusals.py STABLEHLO_TEST."""
 import pathlib
 import subprocess
 import sys

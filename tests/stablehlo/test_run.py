@@ -60,7 +60,7 @@ class Run(unittest.TestCase):
             self.assertIn("result0: float32 [2, 3], from 32 to 32, mean 32\n32 32 32\n32 32 32\n", said)
             self.assertIn("result1: uint8 [2, 3], from 0 to 0", said)
             self.assertRegex(said, rf"\non {device}: loaded in [\d.]+ ms, built and computed in [\d.]+ ms\n$")
-        # What was saved is read, and has another shape.
+        # The saved file is read, and has another shape.
         wrong = str(self.path.parent / "sim/result0.npy")
         self.assertIn("it is not what input \"x\" takes",
                       self.says(3, "run", "-d", "cpu", "--input", f"x={wrong}", "--fill", "w=1"))

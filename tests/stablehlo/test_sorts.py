@@ -27,7 +27,7 @@ def typed(kind, dims):
 
 
 def canonical(name, x, kind):
-    """What JAX makes of a float before it compares: one zero, one NaN."""
+    """Makes a float canonical as JAX does before it compares: one zero, one NaN."""
     scalar, nan = f"tensor<{kind}>", {"f16": "0x7E00", "f32": "0x7FC00000"}[kind]
     return f"""
       %{name}z = stablehlo.constant dense<0.0> : {scalar}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the tests of webnn-run share: the program, small ONNX models, and what they compute."""
+"""Helpers of the tests of webnn-run: the program, small ONNX models, and their results."""
 import json
 import os
 import pathlib
@@ -62,7 +62,7 @@ def convolution(folder):
     return save(folder, "convolution", nodes, [("x", [1, 3, 16, 16])], [("y", [1, 4])], weights)
 
 
-# What convolution() computes from its input.
+# The tensors that convolution() computes from its input.
 CONVOLUTION_TENSORS = ["c", "r", "p", "f", "d", "y"]
 
 
@@ -79,7 +79,7 @@ class ToolTest(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
 
     def tool(self, *arguments, status=0):
-        """What it printed, and what it said on standard error."""
+        """Runs the program; returns its output and its standard error."""
         done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True,
                               check=False, env={**os.environ, "WEBNN_DEVICE": "cpu"})
         self.assertEqual(done.returncode, status, done.stderr)

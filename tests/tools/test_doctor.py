@@ -75,7 +75,7 @@ class Doctor(unittest.TestCase):
         self.assertIn("no PCI device is an Open NPU", found["device"]["what"])
 
     def test_device(self):
-        """What is wrong with a device is told as onpu-smi check tells it."""
+        """The doctor reports a device's faults as onpu-smi check does."""
         self.system.write("lib/firmware/onpu/onpu_v1.bin", b"no firmware")
         found = self.ask()
         self.assertEqual(found["firmware"]["verdict"], "hint")

@@ -88,7 +88,7 @@ class Extract(ToolTest):
         self.assertEqual([d.dim_value for d in part.graph.input[0].type.tensor_type.shape.dim], [5, 4])
 
     def test_types(self):
-        """What the file does not say follows from the operators."""
+        """Types and shapes that the file does not say follow from the operators."""
         nodes = [node("Cast", ["x"], ["c"], to=TensorProto.FLOAT16), node("Neg", ["c"], ["h"]),
                  node("Less", ["x", "zero"], ["l"]), node("Not", ["l"], ["b"]), node("Shape", ["x"], ["s"]),
                  node("TopK", ["x", "k"], ["v", "i"]), node("Where", ["b", "x", "zero"], ["w"]),
@@ -107,7 +107,7 @@ class Extract(ToolTest):
         return [d.dim_param or (d.dim_value if d.HasField("dim_value") else None) for d in kind.shape.dim]
 
     def test_open_shapes(self):
-        """What depends on open sizes stays open, under its name where that is certain."""
+        """A dimension that depends on open sizes stays open, under its name where that is certain."""
         model, _ = perceptron(self.folder)
         path, part, _ = self.extract(model, "--inputs", "active", "--outputs", "sum")
         self.assertEqual((self.shape(part.graph.input[0]), self.shape(part.graph.output[0])), (["N", 5], ["N", 4]))

@@ -35,7 +35,7 @@ class Memory(ToolTest):
                 (layer * np.float32((index + 1) / SIDE)).tofile(file)
 
     def peak(self, operator, shape, weight, device="cpu", **attributes):
-        """What a run takes at most, as a part of the weights."""
+        """The most memory that a run takes, as a part of that of the weights."""
         nodes = [helper.make_node(operator, [f"v{i}", f"w{i}"], [f"v{i + 1}"], **attributes)
                  for i in range(LAYERS)]
         values = [helper.make_tensor_value_info(f"v{i}", TensorProto.FLOAT, shape) for i in (0, LAYERS)]

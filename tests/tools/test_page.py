@@ -22,7 +22,7 @@ test_profile.OPTIONS = []
 
 class Browser(ToolTest):
     def browse(self, page, *options):
-        """What Chromium prints, and the messages of the page's console."""
+        """Returns the page as Chromium prints it, and the messages of its console."""
         done = subprocess.run([BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
                                f"--user-data-dir={self.folder / 'browser'}", "--enable-logging=stderr",
                                "--window-size=1300,1800", *options, page.as_uri()],

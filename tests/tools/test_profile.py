@@ -61,7 +61,7 @@ NPU_CELLS = ("cycles", "share", "load", "store", "matrix", "vector", "stall", "m
 
 
 def compare_cell(test, key, cell, n):
-    """What is rounded twice may differ by one in its last digit."""
+    """Compares a number that is rounded twice, which may differ by one in its last digit."""
     if key.startswith("share"):
         test.assertRegex(cell.strip(), r"^\d+\.\d%$")
         test.assertAlmostEqual(float(cell.strip()[:-1]), 100 * n[key], delta=0.0501)

@@ -17,7 +17,7 @@ class Measures(CompareTest):
         self.assertAlmostEqual(one["cosine"], 27 / np.sqrt(26 * (9 + 16 + 0.25 + 4)), places=9)
         self.assertIn("mean error 0.375, cosine 0.97", text)
         self.assertIn("50% of the elements differ", text)
-        # What the tolerance allows does not differ: 0.5 of 4.
+        # A difference that the tolerance allows does not count: 0.5 of 4.
         result, _ = self.compare(model, "-i", self.array("x.npy", x), "--expect", self.array("y.npy", y),
                                  "--tolerance", 0.125, status=1)
         self.assertEqual(result["outputs"][0]["share_differing"], 0.25)
@@ -98,7 +98,7 @@ class Recorded(CompareTest):
         self.assertEqual(self.bisect(model, archive)[0]["node"], "softmax")
 
     def test_bisect_gaps(self):
-        """What is not recorded between the last good value and the first bad one may be it as well."""
+        """Operators between the last good value and the first bad one that are not recorded may be at fault as well."""
         model = convolution(self.folder)
         folder = self.record(model, "r", "d", "y")
         self.change(folder, "d")

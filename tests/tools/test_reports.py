@@ -32,7 +32,7 @@ class Info(Reports):
         self.assertEqual(info["operator_sets"], {"ai.onnx": 17})
         self.assertEqual((info["ir_version"], info["producer"]), (8, "tests"))
         self.assertEqual(info["weights"], {"tensors": 3, "elements": 30 + 20 + 4, "bytes": 4 * 54})
-        # What the shape of the input leaves open.
+        # The shape of the input leaves the cost open.
         self.assertEqual((info["macs"], info["macs_unknown"]), (0, 2))
         self.assertEqual([n["macs"] for n in info["nodes"]], [None, 0, None, 0])
         self.assertEqual(info["nodes"][3]["outputs"][0]["shape"], ["N", 4])

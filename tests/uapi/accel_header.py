@@ -35,7 +35,7 @@ class Item:
 
 
 class Header:
-    """What the header declares and what it says about it."""
+    """The declarations of the header and their documentation."""
 
     def __init__(self, text):
         self.text = text

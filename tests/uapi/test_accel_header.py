@@ -24,7 +24,7 @@ GCC = ["gcc"]
 CLANG = ["clang"]
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wpadded", "-Werror", "-fsyntax-only"]
 
-# What each target stands for: 64-bit integers aligned to 4 bytes, to 8 bytes in a 32-bit program,
+# The targets stand for: 64-bit integers aligned to 4 bytes, to 8 bytes in a 32-bit program,
 # big-endian, 64-bit long.
 TARGETS = {
     "i686-linux-gnu": 32,

@@ -18,7 +18,7 @@ def self_name(function):
 
 
 def own_arguments(function):
-    """What an operation is told: all arguments but the object and the callback info."""
+    """The arguments of an operation but for the object and the callback info."""
     return function["args"][:-1]
 
 

@@ -101,7 +101,7 @@ def output_count(operator, arguments):
 
 
 def values(operator, arguments):
-    """What is passed to the function between the builder and the options."""
+    """The arguments of the function between the builder and the options."""
     result = []
     for index, operand in enumerate(positional(operator)):
         if operand.get("variadic"):

@@ -6,7 +6,7 @@ from generator.headers import TEMPLATES, default_value, has_init, operand_text
 from generator.model import (c_type, count_argument, init_name, is_list, operator_functions,
                              pascal, positional)
 
-# What applications make and fill in, with the members of C.
+# Structures that applications make and fill in, with the members of C.
 MADE = ("OperandDescriptor", "TensorDescriptor", "ContextOptions", "ContextDeviceOptions",
         "BorrowedConstant", "TensorDmaBuf", "TensorHostMemory")
 

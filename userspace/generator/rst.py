@@ -34,7 +34,7 @@ def declared(kind, declarations, body):
 
 
 def prototype(rendered):
-    """What follows the comment of a rendered declaration."""
+    """The code behind the comment of a rendered declaration."""
     code = rendered[rendered.index("*/\n") + 3:]
     code = re.sub(r"WNN_DEPRECATED\(.*\)\n|WNN_EXPORT |WNN_NULLABLE ", "", code)
     return code

@@ -120,7 +120,7 @@ class MLGraph:
         return self._report(context).placement()  # type: ignore[no-any-return]
 
     def statistics(self, context: MLContext | None = None) -> dict[str, int]:
-        """What the last run cost."""
+        """The statistics of the last run, such as its cycles."""
         return self._report(context).statistics()  # type: ignore[no-any-return]
 
     def profile(self, context: MLContext | None = None) -> dict[str, Any]:

@@ -103,7 +103,7 @@ def attention_1024(heads=12, rows=1024, n=64):
 
 
 def cached(net, new, past, kept):
-    """What a cache of keys or values, [heads, rows, n], is with one row more; an output as well, when it is kept."""
+    """Appends one row to a cache of keys or values, [heads, rows, n]; the result is an output as well, when it is kept."""
     heads, rows, n = net.shapes[past]
     return net.add("concat", [past, new], (heads, rows + 1, n), axis=1, output=kept)
 
@@ -243,7 +243,7 @@ PASSES = {"relu": 1, "relu6": 1, "gelu": 4, "sigmoid": 1, "mul": 1, "softmax": 1
 
 
 class Costs:
-    """What each layer of a table costs at least, in a type."""
+    """The least cost of each layer of a table, in a type."""
 
     def __init__(self, net, type="f32"):
         self.net = net

@@ -89,7 +89,7 @@ class Program(unittest.TestCase):
             self.assertTrue(self.process.stdout.readline().startswith(answer), line)
 
     def test_recording(self):
-        """What a server's device did is replayed; what is no recording of one that has ended is refused."""
+        """A recording of a server's device can be replayed; a file that is no whole recording is refused."""
         file = os.path.join(self.folder.name, 'record')
         self.start('--once', '--record', file, '--queues=4', '--sram=65536')
         client = self.connect()

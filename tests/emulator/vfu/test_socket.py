@@ -44,7 +44,7 @@ def access(region, offset, data=None):
 
 
 def session():
-    """What a right client says, each message with its descriptors."""
+    """The messages of a well-behaved client, each with its descriptors."""
     yield message(VERSION, bytes(4)), []
     yield message(GET_INFO, struct.pack('<4I', 16, 0, 0, 0)), []
     for index in range(9):
@@ -109,7 +109,7 @@ def ask(client, what, files=()):
 
 
 def served(server):
-    """What a right client reads. While the one before it is being left, it is sent away."""
+    """Reads as a well-behaved client does, which is refused as long as the server still has the one before."""
     end = time.monotonic() + PATIENCE
     while True:
         try:

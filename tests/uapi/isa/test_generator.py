@@ -149,7 +149,7 @@ class RegistersTest(SpecCase):
             self.assertEqual(sizes[name], 64)
 
     def test_constants_agree(self):
-        """What a constant and a register or structure both say."""
+        """A constant agrees with the register or structure that says the same number."""
         registers = Registers(os.path.join(UAPI, 'registers.xml'))
         value = {v.name: v.value for enum in registers.enums for v in enum.values}
         domains = {d.name: d for d in registers.domains}

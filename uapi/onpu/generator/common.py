@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the modules of the generator share: errors, C text, element documentation."""
+"""Helpers that the modules of the generator share: errors, C text, element documentation."""
 
 import re
 import textwrap

@@ -233,7 +233,7 @@ class Session:
         return self._native().placement()  # type: ignore[no-any-return]
 
     def statistics(self) -> dict[str, int]:
-        """What the last run cost."""
+        """The statistics of the last run, such as its cycles."""
         return self._native().statistics()  # type: ignore[no-any-return]
 
     def profile(self) -> dict[str, Any]:
