@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* For tests: how many more allocations succeed in this thread; below 0: all. */
+/* How many more allocations succeed in this thread, for tests; below 0: all. */
 extern _Thread_local int64_t import_memory_left;
 
 /* Zeroed; NULL when memory is exhausted. import_free() frees, also NULL. */

@@ -345,7 +345,7 @@ static double too_big(const struct onnx_format *f, bool saturate)
 	return f->infinities ? INFINITY : NAN;
 }
 
-/* Only powers of two, of numbers whose sign is gone. */
+/* Rounds numbers without sign to powers of two. */
 static WNNOperand round_to_power(struct onnx_node *node, WNNOperand x, WNNOperand power,
 				 bool saturate, enum onnx_rounding rounding)
 {

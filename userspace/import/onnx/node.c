@@ -252,7 +252,7 @@ static void put_file(const void *data, size_t size, void *file, void *unused)
 	onnx_file_put(file);
 }
 
-/* Only what is used is drawn. */
+/* Random numbers are drawn only for outputs that are used. */
 static WNNOperand drawn_input(struct onnx_node *node, const struct onnx_value *value)
 {
 	WNNOperandDescriptor descriptor = WNN_OPERAND_DESCRIPTOR_INIT;

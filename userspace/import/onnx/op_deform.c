@@ -44,7 +44,7 @@ static int read_deform(struct onnx_node *node, struct deform *d)
 	return 0;
 }
 
-/* Where the places of the kernel lie without offsets: [1, places * outputs, 1]. */
+/* The positions of the kernel's taps without offsets: [1, taps * outputs, 1]. */
 static WNNOperand regular(struct onnx_node *node, const struct deform *d, uint32_t dimension)
 {
 	struct onnx_shape shape = { 3, { 1, d->places * d->outputs, 1 } };

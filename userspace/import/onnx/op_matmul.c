@@ -152,7 +152,7 @@ int onnx_op_gemm(struct onnx_node *node)
 	options.beta = onnx_attr_float(node, "beta", 1);
 	options.aTranspose = onnx_attr_int(node, "transA", 0) != 0;
 	options.bTranspose = onnx_attr_int(node, "transB", 0) != 0;
-	/* With a beta of 0 C is ignored, also what is no number in it. */
+	/* A beta of 0 ignores C, NaN in it included. */
 	if (onnx_has(node, 2) && options.beta != 0) {
 		options.c = onnx_in(node, 2);
 		if (!options.c)

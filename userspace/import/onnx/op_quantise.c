@@ -102,7 +102,10 @@ WNNOperand onnx_dequantise(struct onnx_node *node, size_t first, int64_t axis)
 	return onnx_dequantise_at(node, first, first + 1, first + 2, axis);
 }
 
-/* With the scale of input @scale_at and the zero point of the next, whose type decides. */
+/*
+ * Quantises with the scale of input @scale_at and the zero point of the next input, whose type
+ * decides.
+ */
 WNNOperand onnx_quantise(struct onnx_node *node, WNNOperand x, size_t scale_at, int64_t axis,
 			 int type)
 {
@@ -275,7 +278,7 @@ int onnx_op_integer_product(struct onnx_node *node)
 	return onnx_out(node, 0, a ? x_cast(node, a, WNNOperandDataType_Int32) : NULL);
 }
 
-/* With one dimension of 1 for each of x, as quantizeLinear takes it. */
+/* Gives @number as many dimensions of 1 as x has, as quantizeLinear demands. */
 static WNNOperand with_rank(struct onnx_node *node, WNNOperand x, WNNOperand number)
 {
 	struct onnx_shape ones = { x_shape(x).rank, { 0 } };

@@ -54,7 +54,7 @@ static int read_regions(struct onnx_node *node, struct regions *r)
 	return 0;
 }
 
-/* Where the samples of dimension @d lie, in elements: [regions, bins * samples, 1]. */
+/* The positions of the samples along dimension @d, in elements: [regions, bins * samples, 1]. */
 static WNNOperand positions(struct onnx_node *node, const struct regions *r, WNNOperand rois,
 			    uint32_t d)
 {

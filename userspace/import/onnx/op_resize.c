@@ -182,7 +182,7 @@ static int read_sizes(struct onnx_node *node, struct resize *r, const struct onn
 	return n_sizes ? keep_aspect(node, r, shape, axes, n_axes) : 0;
 }
 
-/* Where in the input element @at of the output lies. */
+/* Returns the position in the input of element @at of the output. */
 static double position(const struct line *line, int64_t at)
 {
 	double x = (double)at, in = (double)line->in, width = line->scale * in;

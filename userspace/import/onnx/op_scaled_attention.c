@@ -109,7 +109,7 @@ static WNNOperand both(struct onnx_node *node, WNNOperand a, WNNOperand b)
 	return a && b ? x_and(node, a, b) : a ? a : b;
 }
 
-/* Where a key stands in relation to its query: 0 is the query's own position. */
+/* Positions of keys relative to their queries: 0 is the query's own position. */
 static WNNOperand distance(struct onnx_node *node, const struct scaled *s, WNNOperand offset)
 {
 	WNNOperand rows = x_add(node, onnx_iota(node, 4, 2, s->q.dim[2]), offset);
@@ -188,7 +188,7 @@ static int read_masks(struct onnx_node *node, struct scaled *s)
 	return 0;
 }
 
-/* Where a query has no key at all: its row of the result is 0. */
+/* A query without any key has 0 as its row of the result. */
 static WNNOperand without_keys(struct onnx_node *node, const struct scaled *s)
 {
 	WNNOperand zero, low, bias = s->bias, rows;

@@ -163,7 +163,7 @@ static WNNOperand one_step(struct onnx_node *node, struct steps *s, WNNOperand x
 			       lstm_step(node, s, x, &c);
 	y = h;
 	if (s->n->lengths) {
-		/* Behind its end a sequence keeps its states, and its outputs are 0. */
+		/* A sequence keeps its states behind its end, and its outputs are 0 there. */
 		struct onnx_shape column = { 2, { x_shape(s->n->lengths).dim[0], 1 } };
 		WNNOperand inside =
 			x_greater(node, x_reshape(node, s->n->lengths, &column),

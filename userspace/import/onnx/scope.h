@@ -11,7 +11,7 @@ struct onnx_node;
 
 struct onnx_scope {
 	const struct onnx_scope *outer; /* of the graph around; NULL: none */
-	/* In the body of a function of the model: the call, and what is called. */
+	/* The call and the function that is called, in the body of a function of the model. */
 	struct onnx_node *caller;
 	const Onnx__FunctionProto *function;
 	size_t count, room;

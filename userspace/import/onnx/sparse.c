@@ -13,7 +13,10 @@ static WNNStatus bad(const Onnx__SparseTensorProto *tensor, const char *what)
 			  tensor->values && tensor->values->name ? tensor->values->name : "", what);
 }
 
-/* Where element @index belongs, or -1: either one number for each, or one for each dimension. */
+/*
+ * Returns where element @index belongs, or -1. The indices are one number for each element, or one
+ * for each dimension.
+ */
 static int64_t place_of(const struct onnx_value *indices, const struct onnx_shape *shape,
 			size_t index)
 {

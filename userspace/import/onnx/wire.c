@@ -9,7 +9,7 @@
 #define MAX_DEPTH   48
 #define LENGTH_SIZE 5 /* bytes that a length is written in */
 
-/* Where messages are within messages: the numbers of the fields in onnx.proto. */
+/* The fields of messages that hold messages, by their numbers in onnx.proto. */
 static const struct {
 	enum onnx_message outer;
 	uint32_t field;

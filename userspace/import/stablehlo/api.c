@@ -18,7 +18,7 @@ struct WNNStablehloProgramImpl {
 	WNNStablehloRefusal *refusals;
 	const char *text; /* NULL: not printed yet */
 	uint64_t loop_limit, unroll_limit;
-	/* For each module two lists. */
+	/* The inputs and the outputs of each module, two lists. */
 	WNNStablehloValueInfoArray (*values)[2];
 	/* The last run, which owns the results. */
 	struct shlo_run run;
@@ -27,7 +27,10 @@ struct WNNStablehloProgramImpl {
 	size_t result_count;
 	WNNStablehloRunInfo info;
 	WNNStablehloPlacementArray placement;
-	/* With whom it runs, and what tells that they run the same. */
+	/*
+	 * The ranks that it runs with; the hash of the file tells whether they run the same
+	 * program.
+	 */
 	WNNStablehloWorld world;
 	size_t partitions;
 	uint64_t hash;
@@ -376,7 +379,7 @@ static size_t said(const struct shlo_module *module, const char *name)
 	return attr && attr->kind == SHLO_ATTR_INT && attr->number > 0 ? (size_t)attr->number : 0;
 }
 
-/* That nothing is left to a partitioner, as each rank would compute all of it. */
+/* Demands that nothing is left to a partitioner, since each rank would compute all of it. */
 static void need_whole(struct shlo_run *run)
 {
 	const char *what;

@@ -32,7 +32,7 @@ struct span {
 
 static struct shlo_op *read_op(struct shlo_bytes *b, struct scope *scope, struct span *span);
 
-/* In which order the uses of values were is of no use here. */
+/* Skips the order of the uses of values, which nothing here needs. */
 static void skip_use_orders(struct shlo_bytes *b, size_t values)
 {
 	uint64_t count = values > 1 ? shlo_bytes_count(b) : 1;

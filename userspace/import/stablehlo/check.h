@@ -8,7 +8,7 @@
 /* The last operation of a region that shlo_need_region() has seen. */
 const struct shlo_op *shlo_return_of(const struct shlo_op *op, size_t region);
 
-/* That an operand may be the argument of a region. */
+/* Demands that an operand may be the argument of a region. */
 void shlo_need_argument(struct shlo_check *check, size_t operand, size_t region, size_t argument);
 
 /* The element type of a tensor as numbers are computed: of quantised ones what they express. */
@@ -16,23 +16,26 @@ enum shlo_element shlo_computed_element(const struct shlo_type *type);
 
 /* ---- regions of scalars */
 
-/* That it takes 2 * @count scalars and returns @count of the same types. */
+/* Demands that the region takes 2 * @count scalars and returns @count of their types. */
 void shlo_need_reducer(struct shlo_check *check, size_t region, size_t count);
-/* That the elements of an operand become those of the region's argument without loss. */
+/* Demands that the elements of an operand become those of the region's argument without loss. */
 void shlo_need_promoted(struct shlo_check *check, size_t operand, size_t region, size_t argument);
-/* That the argument is a scalar of the operand's elements. */
+/* Demands that the region's argument is a scalar of the operand's element type. */
 void shlo_need_element_argument(struct shlo_check *check, size_t operand, size_t region,
 				size_t argument);
-/* That it returns one tensor<i1>. */
+/* Demands that the region returns one tensor<i1>. */
 void shlo_need_predicate(struct shlo_check *check, size_t region);
 
 /* ---- operands that say dimensions */
 
 /* The numbers of an operand that is a constant: their count, -1 if it is none. */
 int shlo_known_ints(struct shlo_check *check, size_t operand, int64_t *numbers);
-/* That the operand is a list of integers, of @count if that is not negative; its count. */
+/*
+ * Demands that the operand is a list of integers, of @count if that is not negative; returns its
+ * count.
+ */
 int shlo_need_list(struct shlo_check *check, size_t operand, int64_t count);
-/* That an operand, if it is a constant, says the dimensions of the result. */
+/* Demands that an operand, if it is a constant, says the dimensions of the result. */
 void shlo_need_shape(struct shlo_check *check, size_t operand);
 
 /* ---- processes */
@@ -49,13 +52,16 @@ void shlo_need_groups(struct shlo_check *check, int grouped, int64_t size);
 
 /* ---- quantised types */
 
-/* That operands and results are quantised only where the specification has it. */
+/* Demands that operands and results are quantised only where the specification has it. */
 void shlo_check_quantised(struct shlo_check *check);
 /* Returns what is wrong with a type by itself, NULL when nothing is. */
 const char *shlo_type_flaw(struct shlo_arena *arena, const struct shlo_type *type);
-/* That all operands, and a result that is none of booleans, store and stand for the same. */
+/*
+ * Demands that all operands, and a result that is not of booleans, have equal storage and expressed
+ * types.
+ */
 void shlo_need_same_base(struct shlo_check *check);
-/* That the result has the scales of the operand, along @axis of the result. */
+/* Demands that the result has the scales of the operand, along @axis of the result. */
 void shlo_need_scales(struct shlo_check *check, int axis);
 /* Checks the scales of dot_general and convolution. */
 void shlo_need_product_scales(struct shlo_check *check);

@@ -323,7 +323,7 @@ static void need_as_many(struct shlo_check *check)
 		shlo_wrong(check, "it has not as many results as operands");
 }
 
-/* That @whole consists of parts, along a dimension. */
+/* Demands that @whole consists of parts along a dimension. */
 static void need_parts(struct shlo_check *check, size_t i, const struct shlo_type *whole,
 		       const struct shlo_type *part, int64_t dim)
 {

@@ -95,7 +95,7 @@ static void need_same_element(struct shlo_check *check, size_t a, size_t b)
 			   shlo_elements[check->in[b]->element].text);
 }
 
-/* That no dimension of @type is more than that of an operand may be. */
+/* Demands that no dimension of @type is larger than that of an operand may be. */
 static void need_within_bounds(struct shlo_check *check, const struct shlo_type *type)
 {
 	for (size_t i = 0; i < check->in_count; i++) {

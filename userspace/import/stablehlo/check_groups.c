@@ -51,7 +51,7 @@ static int by_number(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* That each id is there once, and is not less than @least. */
+/* Demands that no id occurs twice, and that none is less than @least. */
 static void need_once(struct shlo_check *check, const char *name, const char *what, int64_t *ids,
 		      int64_t count, int64_t least)
 {

@@ -80,7 +80,7 @@ static void check_broadcast_dims(struct shlo_check *check, int64_t *map)
 				   i, (long long)x->dims[i], (long long)out->dims[map[i]]);
 }
 
-/* Where the scales of the operand are in the result; -1: one scale for all. */
+/* Returns the dimension of the result that the operand's scales go along; -1: one scale for all. */
 static int broadcast_axis(const struct shlo_type *x, const int64_t *map)
 {
 	return x->quant && x->quant->axis >= 0 ? (int)map[x->quant->axis] : -1;

@@ -17,7 +17,7 @@ void shlo_device_destroy(struct shlo_device *device);
 /* Operators of its graphs that do not run on the NPU. */
 uint64_t shlo_device_cpu_operators(const struct shlo_device *device);
 
-/* Where what has been run is computed. */
+/* Tells where each operation of the last run was computed. */
 WNNStablehloPlacementArray shlo_device_placement(const struct shlo_device *device,
 						 struct shlo_arena *arena);
 

@@ -263,7 +263,7 @@ struct shlo_num shlo_convert(enum shlo_element to, enum shlo_element from, struc
 		if (real)
 			result.re = number.re;
 		else if (to == SHLO_F32 || to == SHLO_C64)
-			/* In one step: a double between would round twice. */
+			/* The conversion is one step: a double between would round twice. */
 			result.re = in->class == SHLO_UNSIGNED ? (double)(float)number.u :
 								 (double)(float)number.i;
 		else

@@ -26,7 +26,10 @@ double shlo_dequantised(const struct shlo_tensor *tensor, int64_t index)
 	struct shlo_num difference = shlo_convert(
 		quant->expressed, SHLO_I64, shlo_int(shlo_get(tensor, index).i - quant->zeros[at]));
 
-	/* In the expressed type, each step rounded, as a composition of operations would be. */
+	/*
+	 * Computes in the expressed type and rounds each step, as a composition of operations
+	 * would.
+	 */
 	return shlo_round(quant->expressed,
 			  shlo_real(difference.re *
 				    shlo_round(quant->expressed, shlo_real(quant->scales[at])).re))

@@ -61,7 +61,10 @@ static void set_bits(struct shlo_tensor *out, int64_t at, uint64_t bits)
 	memcpy((uint8_t *)out->data + (size_t)at * bytes, &bits, bytes);
 }
 
-/* Where XLA halves an array of 32-bit numbers: the first even dimension, or else the largest. */
+/*
+ * Returns the dimension along which XLA halves an array of 32-bit numbers: the first even one, or
+ * else the largest.
+ */
 static int halved_dim(const struct shlo_tensor *out)
 {
 	int largest = 0;

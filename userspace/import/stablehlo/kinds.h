@@ -87,7 +87,7 @@ const struct shlo_kind *shlo_kind_find(const char *name);
 #include "kinds.def"
 #undef KIND
 
-/* For checks. */
+/* Helpers for checks. */
 _Noreturn void shlo_wrong(struct shlo_check *check, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /* The numbers of an attribute that must be there; their count. */
@@ -98,7 +98,7 @@ void shlo_ints_or(struct shlo_check *check, const char *name, int64_t *numbers, 
 int64_t shlo_need_int(struct shlo_check *check, const char *name);
 /* Dimensions of an operand that must be a tensor of known rank. */
 const struct shlo_type *shlo_need_tensor(struct shlo_check *check, size_t operand);
-/* That all numbers are dimensions of @rank, and each at most once. */
+/* Demands that all numbers are dimensions of @rank, and each at most once. */
 void shlo_need_dims(struct shlo_check *check, const char *name, const int64_t *dims, int count,
 		    int rank);
 /* A result with the element type of @like. */
@@ -106,7 +106,7 @@ void shlo_out_like(struct shlo_check *check, size_t result, const struct shlo_ty
 		   const int64_t *dims);
 /* The declared type of a result. */
 const struct shlo_type *shlo_declared(struct shlo_check *check, size_t result);
-/* That the region takes and returns scalars: @arguments of them and @results. */
+/* Demands that the region takes @arguments scalars and returns @results of them. */
 void shlo_need_region(struct shlo_check *check, size_t region, size_t arguments, size_t results);
 /*
  * Returns how many places a window of @size has over @dim with padding and dilation; SHLO_DYNAMIC

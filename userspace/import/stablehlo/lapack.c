@@ -62,7 +62,7 @@ static bool has_room(void)
 
 static void load(void)
 {
-	/* Not again where libwebnn-npu has it already. */
+	/* OpenBLAS is not loaded a second time where libwebnn-npu has loaded it. */
 	void *handle = dlopen(OPENBLAS_SONAME, RTLD_NOW | RTLD_NOLOAD);
 
 	if (!handle && !has_room())

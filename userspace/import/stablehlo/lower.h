@@ -121,11 +121,11 @@ bool shlo_only_chooses(const struct shlo_region *region);
 /* Operations on integers that take several operators: division, shifts, operations on bits. */
 bool shlo_lower_integers(const struct shlo_lower *l, WNNOperand *out);
 bool shlo_lower_bits_unary(const struct shlo_lower *l, WNNOperand *out);
-/* With room between elements, or less than none, or by a value that is computed. */
+/* Pads between elements, by negative numbers, or with a value that is computed. */
 bool shlo_lower_pad_between(struct shlo_lower *l, WNNOperand *out);
-/* By a region that is more than one operation, over these dimensions. */
+/* Reduces over these dimensions by a region that is more than one operation. */
 bool shlo_lower_reduce_any(struct shlo_lower *l, const struct shlo_list *over, WNNOperand *out);
-/* By indices that are no constants. */
+/* Gathers by indices that are no constants. */
 bool shlo_lower_gather_computed(struct shlo_lower *l, WNNOperand *out);
 
 #endif

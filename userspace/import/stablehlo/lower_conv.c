@@ -113,7 +113,7 @@ static WNNOperand convolve(const struct shlo_lower *l, WNNOperand x, WNNOperand 
 	return x && kernel ? wnnGraphBuilderConv2d(l->b, x, kernel, &options) : NULL;
 }
 
-/* From batch, features and two spatial dimensions to the order of the result. */
+/* Transposes from batch, features and two spatial dimensions to the order of the result. */
 static WNNOperand result(const struct shlo_lower *l, WNNOperand y,
 			 const struct shlo_conv_numbers *n)
 {

@@ -106,7 +106,7 @@ bool shlo_lower_gather(struct shlo_lower *l, WNNOperand *out)
 
 /* ---- scatter */
 
-/* Where each element of the updates goes: -1 beyond the operand. */
+/* Fills in where each element of the updates goes: -1 beyond the operand. */
 static void scatter_places(const struct shlo_lower *l, int32_t *places)
 {
 	const struct shlo_type *x = shlo_operand_type(l, 0), *updates = shlo_operand_type(l, 2);

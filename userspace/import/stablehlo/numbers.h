@@ -52,7 +52,9 @@ struct shlo_window {
 		reversed[SHLO_MAX_RANK];
 };
 
-/* That all numbers are from @least to 2^31 - 1, as sums of larger ones could not be held. */
+/*
+ * Demands that all numbers are from @least to 2^31 - 1, since sums of larger ones would overflow.
+ */
 void shlo_need_from(struct shlo_check *check, const char *name, const int64_t *numbers, int count,
 		    int64_t least);
 /* Reads the window of reduce_window and select_and_scatter. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where elements of gather, scatter and windows come from: for kernels, and for graphs alike. */
+/* Computes where elements of gather, scatter and windows come from, for kernels and for graphs. */
 #ifndef SHLO_PLACES_H
 #define SHLO_PLACES_H
 

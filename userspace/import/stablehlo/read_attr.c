@@ -57,7 +57,7 @@ void shlo_dict_add(struct shlo_reader *r, struct shlo_attr *dict, const char *na
 	dict->count++;
 }
 
-/* Behind the opening bracket: "name = value, unit, …" up to @close. */
+/* Reads a dictionary behind its opening bracket: "name = value, unit, …" up to @close. */
 void shlo_read_dict(struct shlo_reader *r, struct shlo_attr *dict, char close)
 {
 	char end[2] = { close, 0 };
@@ -77,7 +77,7 @@ void shlo_read_dict(struct shlo_reader *r, struct shlo_attr *dict, char close)
 		name = shlo_peek(r) == '"' ? shlo_read_string(r, NULL) : shlo_read_word(r);
 		if (!name)
 			shlo_read_error(r, "here should be the name of an attribute");
-		/* Only those of StableHLO are few, so that looking for each costs little. */
+		/* Attributes in <> have few members, so that looking for each costs little. */
 		if (close == '>' && dict->count < SHLO_MAX_RANK && shlo_attr_find(dict, name))
 			shlo_read_error(r, "%s is there twice", name);
 		shlo_dict_add(r, dict, name,
@@ -236,7 +236,10 @@ static bool at_assignment(struct shlo_reader *r)
 	return shlo_read_word(&copy) && shlo_peek(&copy) == '=';
 }
 
-/* That dimension numbers have no other members than they may: what is misspelt would not count. */
+/*
+ * Demands that dimension numbers have only members that they may have: a misspelt one would be
+ * ignored.
+ */
 static void need_members(struct shlo_reader *r, const char *name, const struct shlo_attr *dict)
 {
 	static const struct {

@@ -68,7 +68,7 @@ void shlo_take_function(struct shlo_reader *r, struct shlo_op *op)
 	add_function(r, function);
 }
 
-/* Whether the arguments of a function are types alone, as one has that is only declared. */
+/* Whether the arguments of a function are types alone, as those of a declaration are. */
 static bool at_types(struct shlo_reader *r)
 {
 	struct shlo_reader copy = *r;
@@ -290,7 +290,7 @@ static void read_body(struct shlo_reader *r, bool inner)
 	}
 }
 
-/* Where "// -----" parts the file next, or the end. */
+/* Returns where the next "// -----" divides the file, or its end. */
 static const char *chunk_end(const char *at, const char *end)
 {
 	const char *mark = memmem(at, (size_t)(end - at), "// -----", 8);

@@ -7,7 +7,7 @@
 
 #include "reader.h"
 
-/* Where the resources begin: first on their line; NULL if there are none. */
+/* Returns where the resources begin, first on their line; NULL if there are none. */
 static const char *find(const struct shlo_reader *r)
 {
 	const char *at = r->at;

@@ -133,7 +133,7 @@ void shlo_take_module_attrs(struct shlo_reader *r, const struct shlo_attr *attrs
 /* Finds the resources of the text at hand, which stand behind their use. */
 void shlo_read_resources(struct shlo_reader *r);
 void shlo_skip_resources(struct shlo_reader *r); /* at their start */
-/* Behind the word dense_resource. */
+/* Reads what stands behind the word dense_resource. */
 const struct shlo_attr *shlo_read_dense_resource(struct shlo_reader *r);
 /* Two digits for each byte behind "0x"; ends the reading where there are others. */
 const uint8_t *shlo_hex_bytes(struct shlo_reader *r, const char *text, size_t length);

@@ -132,7 +132,7 @@ struct shlo_tensor *shlo_result(struct shlo_call *call, size_t result)
 	return call->out[result];
 }
 
-/* That a value is what the file says of it, bounds included. */
+/* Demands that a value has the type that the file declares, bounds included. */
 static void need_declared(struct shlo_call *call)
 {
 	for (size_t i = 0; i < call->op->result_count; i++) {

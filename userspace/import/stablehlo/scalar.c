@@ -390,7 +390,10 @@ double shlo_reduce_precision(enum shlo_element element, double value, int expone
 		int dropped = info->mantissa - mantissa_bits;
 		uint64_t last = bits >> dropped & 1;
 
-		/* To the nearest, ties to even; a carry goes into the exponent, and on to infinity. */
+		/*
+		 * Rounds to the nearest, ties to even; a carry goes into the exponent, and on to
+		 * infinity.
+		 */
 		bits += last + (UINT64_C(1) << (dropped - 1)) - 1;
 		bits &= ~((UINT64_C(1) << dropped) - 1);
 	}

@@ -40,7 +40,7 @@ bool shlo_compare(enum shlo_direction direction, enum shlo_element element, bool
 double shlo_reduce_precision(enum shlo_element element, double value, int exponent_bits,
 			     int mantissa_bits);
 
-/* For scalar.c: functions of one number of floats and complex numbers. */
+/* Functions of one float or complex number, for scalar.c. */
 bool shlo_unary_float(enum shlo_unary op, enum shlo_element element, double x, double *result);
 bool shlo_unary_complex(enum shlo_unary op, struct shlo_num x, struct shlo_num *result);
 

@@ -18,7 +18,7 @@ void shlo_text_add(struct shlo_text *text, const char *format, ...)
 /* The shortest decimal number that reads back as this one. */
 void shlo_text_add_real(struct shlo_text *text, double value);
 void shlo_text_add_type(struct shlo_text *text, const struct shlo_type *type);
-/* In quotes, with what cannot be printed in hexadecimal digits. */
+/* Adds a string in quotes; bytes that cannot be printed become hexadecimal digits. */
 void shlo_text_add_string(struct shlo_text *text, const char *string, size_t length);
 /* An attribute of the operation @op with the name @name. */
 void shlo_text_add_attr(struct shlo_text *text, const char *op, const char *name,

@@ -105,7 +105,7 @@ static struct shlo_value **copy_values(struct unroller *u, struct scope *s,
 
 static struct shlo_op *copy_op(struct unroller *u, struct scope *s, const struct shlo_op *op);
 
-/* With values of its own. */
+/* Copies a region with values of its own. */
 static struct shlo_region *copy_region(struct unroller *u, struct scope *s,
 				       const struct shlo_region *region)
 {

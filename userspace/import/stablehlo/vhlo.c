@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* From operations of VHLO, in all their versions, to those of StableHLO. */
+/* Converts operations of VHLO, in all their versions, to those of StableHLO. */
 #include "vhlo.h"
 
 #include <stdlib.h>

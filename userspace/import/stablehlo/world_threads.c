@@ -7,7 +7,7 @@
 
 #define MAX_PROCESSES 1024
 
-/* Where the members of a group meet once. */
+/* A single meeting of the members of a group. */
 struct meeting {
 	struct meeting *next;
 	int64_t channel;
