@@ -52,7 +52,7 @@ CASES = [
      "operand 0 of stablehlo.add is tensor<2xi32>, not tensor<3xi32>"),
     (body("%x = stablehlo.constant dense<[1, 2> : tensor<2xi32>"), "line 5, column 1: here should be ':'"),
     (body(X, Y, "%z = stablehlo.add %x, %y : (tensor<2xi32>, tensor<3xi32>) -> tensor<2xi32>"),
-     "line 4, column 3: stablehlo.add: tensor<2xi32> and tensor<3xi32> have not the same dimensions"),
+     "line 4, column 3: stablehlo.add: tensor<2xi32> and tensor<3xi32> must have equal dimensions"),
     (body(F, "%z = stablehlo.and %f, %f : tensor<2xf32>"), "it takes no elements of f32"),
     (body(X, "%z = stablehlo.reshape %x : (tensor<2xi32>) -> tensor<3xi32>"), "the operand has 2 elements, the result 3"),
     (body(X, "%z = stablehlo.slice %x [0:3] : (tensor<2xi32>) -> tensor<3xi32>"), "0:3:1 is no slice of dimension 0"),

@@ -37,7 +37,7 @@ void shlo_check_reduce(struct shlo_check *check)
 			left.at[left.count++] = x->dims[i];
 	for (size_t i = 0; i < count; i++) {
 		if (!shlo_dims_fit(shlo_need_tensor(check, i), x))
-			shlo_wrong(check, "the inputs have not the same dimensions");
+			shlo_wrong(check, "the inputs must have equal dimensions");
 		if (shlo_need_tensor(check, count + i)->rank)
 			shlo_wrong(check, "initial value %zu is no scalar", i);
 	}
@@ -58,11 +58,11 @@ void shlo_check_sort(struct shlo_check *check)
 	if (dim < -x->rank || dim >= x->rank)
 		shlo_wrong(check, "dimension is %lld for a rank of %d", (long long)dim, x->rank);
 	if (check->op->result_count != check->in_count)
-		shlo_wrong(check, "it has not as many results as operands");
+		shlo_wrong(check, "it must have as many results as operands");
 	shlo_need_region(check, 0, 2 * check->in_count, 1);
 	for (size_t i = 0; i < check->in_count; i++) {
 		if (!shlo_dims_fit(shlo_need_tensor(check, i), x))
-			shlo_wrong(check, "the operands have not the same dimensions");
+			shlo_wrong(check, "the operands must have equal dimensions");
 		shlo_need_element_argument(check, i, 0, 2 * i);
 		shlo_need_element_argument(check, i, 0, 2 * i + 1);
 		check->out[i] = check->in[i];
@@ -78,11 +78,11 @@ void shlo_check_map(struct shlo_check *check)
 	shlo_need_region(check, 0, check->in_count, 1);
 	for (size_t i = 0; i < check->in_count; i++) {
 		if (!shlo_dims_fit(shlo_need_tensor(check, i), x))
-			shlo_wrong(check, "the operands have not the same dimensions");
+			shlo_wrong(check, "the operands must have equal dimensions");
 		shlo_need_element_argument(check, i, 0, i);
 	}
 	if (shlo_need_ints(check, "dimensions", over) != x->rank)
-		shlo_wrong(check, "dimensions has not %d numbers", x->rank);
+		shlo_wrong(check, "dimensions must have %d numbers", x->rank);
 	for (int i = 0; i < x->rank; i++)
 		if (over[i] != i)
 			shlo_wrong(check, "dimensions has %lld at %d, expected all from 0 on",
@@ -114,7 +114,7 @@ void shlo_check_while(struct shlo_check *check)
 	const struct shlo_type *cond;
 
 	if (op->result_count != check->in_count)
-		shlo_wrong(check, "it has not as many results as operands");
+		shlo_wrong(check, "it must have as many results as operands");
 	shlo_need_region(check, 0, check->in_count, 1);
 	shlo_need_region(check, 1, check->in_count, check->in_count);
 	cond = shlo_return_of(op, 0)->operands[0]->type;
@@ -123,7 +123,7 @@ void shlo_check_while(struct shlo_check *check)
 			   shlo_type_text(check->arena, cond));
 	for (size_t i = 0; i < check->in_count; i++) {
 		if (!shlo_type_fits(check->in[i], op->results[i]->type))
-			shlo_wrong(check, "operand %zu and its result have not the same type", i);
+			shlo_wrong(check, "operand %zu and its result must have equal types", i);
 		shlo_need_argument(check, i, 0, i);
 		shlo_need_argument(check, i, 1, i);
 	}
@@ -227,7 +227,7 @@ void shlo_check_composite(struct shlo_check *check)
 void shlo_check_optimization_barrier(struct shlo_check *check)
 {
 	if (check->op->result_count != check->in_count)
-		shlo_wrong(check, "it has not as many results as operands");
+		shlo_wrong(check, "it must have as many results as operands");
 	for (size_t i = 0; i < check->in_count; i++)
 		check->out[i] = check->in[i];
 }
@@ -320,7 +320,7 @@ static void scaled(struct shlo_check *check, size_t i, int64_t dim)
 static void need_as_many(struct shlo_check *check)
 {
 	if (check->op->result_count != check->in_count)
-		shlo_wrong(check, "it has not as many results as operands");
+		shlo_wrong(check, "it must have as many results as operands");
 }
 
 /* Demands that @whole consists of parts along a dimension. */

@@ -19,7 +19,7 @@ static void same_dims(struct shlo_check *check, const struct shlo_type *a,
 		      const struct shlo_type *b)
 {
 	if (!shlo_dims_fit(a, b))
-		shlo_wrong(check, "%s and %s have not the same dimensions",
+		shlo_wrong(check, "%s and %s must have equal dimensions",
 			   shlo_type_text(check->arena, a), shlo_type_text(check->arena, b));
 }
 
@@ -294,7 +294,7 @@ void shlo_check_rng(struct shlo_check *check)
 			shlo_wrong(check, "operand %zu is %s, expected a scalar", i,
 				   shlo_type_text(check->arena, check->in[i]));
 	if (shlo_declared(check, 0)->element != check->in[0]->element)
-		shlo_wrong(check, "operands and result have not the same elements");
+		shlo_wrong(check, "operands and result must have equal element types");
 	shlo_need_shape(check, 2);
 }
 

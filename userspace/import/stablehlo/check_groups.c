@@ -238,7 +238,8 @@ void shlo_check_run_parallel(struct shlo_check *check)
 		if (row->kind != SHLO_ATTR_ARRAY || !row->count ||
 		    row->count != programs->items[0]->count)
 			shlo_wrong(check,
-				   "row %zu of programs has not as many functions as the first", i);
+				   "row %zu of programs must have as many functions as the first",
+				   i);
 		for (size_t k = 0; k < row->count; k++) {
 			const struct shlo_type *type = need_function(check, row->items[k])->type;
 

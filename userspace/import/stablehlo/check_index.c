@@ -40,14 +40,14 @@ static void check_numbers(struct shlo_check *check, const struct shlo_gather_num
 	shlo_need_dims(check, "the list of batching dimensions of the indices",
 		       n->indices_batching.at, n->indices_batching.count, indices->rank);
 	if (n->indices_batching.count != n->operand_batching.count)
-		shlo_wrong(check, "operand and indices have not as many batching dimensions");
+		shlo_wrong(check, "operand and indices must have equally many batching dimensions");
 	for (int i = 0; i < n->operand_batching.count; i++) {
 		if (shlo_list_has(&n->start_map, n->operand_batching.at[i]))
 			shlo_wrong(check, "dimension %lld is indexed, and a batching dimension",
 				   (long long)n->operand_batching.at[i]);
 		if (shlo_dim_meet(x->dims[n->operand_batching.at[i]],
 				  indices->dims[n->indices_batching.at[i]]) == -1)
-			shlo_wrong(check, "batching dimensions have not the same size");
+			shlo_wrong(check, "batching dimensions must have equal sizes");
 	}
 	if (shlo_list_has(&n->indices_batching, n->index_vector))
 		shlo_wrong(check, "index_vector_dim is a batching dimension");
@@ -112,7 +112,7 @@ void shlo_check_gather(struct shlo_check *check)
 	int64_t sizes[SHLO_MAX_RANK];
 
 	if (shlo_need_ints(check, "slice_sizes", sizes) != shlo_need_tensor(check, 0)->rank)
-		shlo_wrong(check, "slice_sizes has not a number for each dimension");
+		shlo_wrong(check, "slice_sizes must have a number for each dimension");
 	gather(check, sizes);
 }
 
@@ -162,7 +162,9 @@ void shlo_check_scatter(struct shlo_check *check)
 
 		if (!shlo_dims_fit(in, x) ||
 		    !shlo_dims_fit(shlo_need_tensor(check, n_inputs + 1 + i), updates))
-			shlo_wrong(check, "inputs or updates have not the same dimensions");
+			shlo_wrong(
+				check,
+				"all inputs must have equal dimensions, and so must all updates");
 		shlo_need_promoted(check, i, 0, i);
 		shlo_need_promoted(check, n_inputs + 1 + i, 0, i);
 		shlo_out_like(check, i, like, in->rank, in->dims);
@@ -176,8 +178,9 @@ static void check_contraction(struct shlo_check *check, const struct shlo_dot_nu
 	const struct shlo_type *x[2] = { shlo_need_tensor(check, 0), shlo_need_tensor(check, 1) };
 
 	if (n->batch[0].count != n->batch[1].count || n->contract[0].count != n->contract[1].count)
-		shlo_wrong(check,
-			   "the operands have not as many batching or contracting dimensions");
+		shlo_wrong(
+			check,
+			"the operands must have equally many batching and contracting dimensions");
 	for (int k = 0; k < 2; k++) {
 		struct shlo_list all = n->batch[k];
 
@@ -194,11 +197,11 @@ static void check_contraction(struct shlo_check *check, const struct shlo_dot_nu
 	for (int i = 0; i < n->batch[0].count; i++)
 		if (shlo_dim_meet(x[0]->dims[n->batch[0].at[i]], x[1]->dims[n->batch[1].at[i]]) ==
 		    -1)
-			shlo_wrong(check, "batching dimensions have not the same size");
+			shlo_wrong(check, "batching dimensions must have equal sizes");
 	for (int i = 0; i < n->contract[0].count; i++)
 		if (shlo_dim_meet(x[0]->dims[n->contract[0].at[i]],
 				  x[1]->dims[n->contract[1].at[i]]) == -1)
-			shlo_wrong(check, "contracting dimensions have not the same size");
+			shlo_wrong(check, "contracting dimensions must have equal sizes");
 }
 
 /* The right side stores zero as 0, and its scales do not go along what is summed up. */
@@ -428,7 +431,7 @@ void shlo_check_reduce_window(struct shlo_check *check)
 	shlo_need_reducer(check, 0, count);
 	for (size_t i = 0; i < count; i++) {
 		if (!shlo_dims_fit(shlo_need_tensor(check, i), x))
-			shlo_wrong(check, "the inputs have not the same dimensions");
+			shlo_wrong(check, "the inputs must have equal dimensions");
 		if (shlo_need_tensor(check, count + i)->rank)
 			shlo_wrong(check, "initial value %zu is no scalar", i);
 		shlo_need_promoted(check, i, 0, i);

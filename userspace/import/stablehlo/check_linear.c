@@ -71,10 +71,10 @@ void shlo_check_triangular_solve(struct shlo_check *check)
 	need_real_or_complex(check, a);
 	need_square(check, a);
 	if (a->rank != b->rank || a->element != b->element)
-		shlo_wrong(check, "the operands have not the same rank and elements");
+		shlo_wrong(check, "the operands must have equal ranks and element types");
 	for (int i = 0; i < a->rank - 2; i++)
 		if (shlo_dim_meet(a->dims[i], b->dims[i]) == -1)
-			shlo_wrong(check, "the operands have not the same batch dimensions");
+			shlo_wrong(check, "the operands must have equal batch dimensions");
 	at = shlo_attr_int(check->op, "left_side", 1) ? b->rank - 2 : b->rank - 1;
 	if (shlo_dim_meet(a->dims[a->rank - 1], b->dims[at]) == -1)
 		shlo_wrong(check, "the matrices do not fit");
@@ -96,7 +96,7 @@ static int64_t need_features(struct shlo_check *check, size_t vectors)
 	for (size_t i = 1; i <= vectors; i++)
 		if (shlo_need_tensor(check, i)->rank != 1 ||
 		    shlo_dim_meet(check->in[i]->dims[0], x->dims[feature]) == -1)
-			shlo_wrong(check, "operand %zu has not one number for each feature", i);
+			shlo_wrong(check, "operand %zu must have one number for each feature", i);
 	return feature;
 }
 
@@ -120,7 +120,7 @@ void shlo_check_batch_norm_grad(struct shlo_check *check)
 	int64_t feature = need_features(check, 3);
 
 	if (!shlo_dims_fit(shlo_need_tensor(check, 4), check->in[0]))
-		shlo_wrong(check, "grad_output has not the dimensions of the operand");
+		shlo_wrong(check, "grad_output must have the dimensions of the operand");
 	check->out[0] = check->in[0];
 	shlo_out_like(check, 1, check->in[0], 1, &check->in[0]->dims[feature]);
 	shlo_out_like(check, 2, check->in[0], 1, &check->in[0]->dims[feature]);

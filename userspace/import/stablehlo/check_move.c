@@ -140,7 +140,7 @@ void shlo_check_dynamic_broadcast_in_dim(struct shlo_check *check)
 	}
 	shlo_need_scales(check, broadcast_axis(x, map));
 	if (out->element != x->element)
-		shlo_wrong(check, "operand and result have not the same elements");
+		shlo_wrong(check, "operand and result must have equal element types");
 }
 
 void shlo_check_broadcast(struct shlo_check *check)
@@ -190,7 +190,7 @@ void shlo_check_reshape(struct shlo_check *check)
 	int64_t from = shlo_type_count(x), to = shlo_type_count(out);
 
 	if (out->kind != SHLO_TENSOR || out->element != x->element)
-		shlo_wrong(check, "operand and result have not the same elements");
+		shlo_wrong(check, "operand and result must have equal element types");
 	if (from >= 0 && to >= 0 && from != to)
 		shlo_wrong(check, "the operand has %lld elements, the result %lld", (long long)from,
 			   (long long)to);
@@ -208,7 +208,7 @@ void shlo_check_dynamic_reshape(struct shlo_check *check)
 
 	shlo_need_shape(check, 1);
 	if (out->element != x->element)
-		shlo_wrong(check, "operand and result have not the same elements");
+		shlo_wrong(check, "operand and result must have equal element types");
 	rank = shlo_known_ints(check, 1, dims);
 	if (to < 0 && rank >= 0)
 		to = shlo_type_count(shlo_tensor_type(check->arena, x->element, rank, dims));
@@ -225,7 +225,7 @@ void shlo_check_transpose(struct shlo_check *check)
 	int axis = -1;
 
 	if (shlo_need_ints(check, "permutation", order) != x->rank)
-		shlo_wrong(check, "permutation has not %d numbers", x->rank);
+		shlo_wrong(check, "permutation must have %d numbers", x->rank);
 	shlo_need_dims(check, "permutation", order, x->rank, x->rank);
 	for (int i = 0; i < x->rank; i++) {
 		dims[i] = x->dims[order[i]];
@@ -283,7 +283,8 @@ void shlo_check_slice(struct shlo_check *check)
 	if (shlo_need_ints(check, "start_indices", start) != x->rank ||
 	    shlo_need_ints(check, "limit_indices", limit) != x->rank ||
 	    shlo_need_ints(check, "strides", stride) != x->rank)
-		shlo_wrong(check, "it has not a start, limit and stride for each of %d dimensions",
+		shlo_wrong(check,
+			   "it must have a start, limit and stride for each of %d dimensions",
 			   x->rank);
 	for (int i = 0; i < x->rank; i++) {
 		if (start[i] < 0 || limit[i] < start[i] || stride[i] < 1 ||
@@ -303,7 +304,7 @@ void shlo_check_real_dynamic_slice(struct shlo_check *check)
 	for (size_t i = 1; i < 4; i++)
 		shlo_need_list(check, i, x->rank);
 	if (out->kind != SHLO_TENSOR || out->rank != x->rank || out->element != x->element)
-		shlo_wrong(check, "operand and result have not the same rank and elements");
+		shlo_wrong(check, "operand and result must have equal ranks and element types");
 }
 
 static void need_index_scalars(struct shlo_check *check, size_t first, int count)
@@ -328,7 +329,7 @@ void shlo_check_dynamic_slice(struct shlo_check *check)
 
 	need_index_scalars(check, 1, x->rank);
 	if (shlo_need_ints(check, "slice_sizes", sizes) != x->rank)
-		shlo_wrong(check, "slice_sizes has not %d numbers", x->rank);
+		shlo_wrong(check, "slice_sizes must have %d numbers", x->rank);
 	for (int i = 0; i < x->rank; i++)
 		if (sizes[i] < 0 || (x->dims[i] != SHLO_DYNAMIC && sizes[i] > x->dims[i]))
 			shlo_wrong(check, "slice size %lld is more than dimension %d has",
@@ -343,7 +344,7 @@ void shlo_check_dynamic_update_slice(struct shlo_check *check)
 
 	need_index_scalars(check, 2, x->rank);
 	if (update->rank != x->rank || update->element != x->element)
-		shlo_wrong(check, "operand and update have not the same rank and elements");
+		shlo_wrong(check, "operand and update must have equal ranks and element types");
 	for (int i = 0; i < x->rank; i++)
 		if (x->dims[i] != SHLO_DYNAMIC && update->dims[i] > x->dims[i])
 			shlo_wrong(check, "the update is larger in dimension %d", i);
@@ -391,7 +392,7 @@ void shlo_check_pad(struct shlo_check *check)
 	if (shlo_need_ints(check, "edge_padding_low", low) != x->rank ||
 	    shlo_need_ints(check, "edge_padding_high", high) != x->rank ||
 	    shlo_need_ints(check, "interior_padding", interior) != x->rank)
-		shlo_wrong(check, "it has not a padding for each of %d dimensions", x->rank);
+		shlo_wrong(check, "it must have a padding for each of %d dimensions", x->rank);
 	padded(check, low, high, interior, dims);
 	out_moved(check, x, x->rank, dims);
 }
@@ -408,7 +409,7 @@ void shlo_check_dynamic_pad(struct shlo_check *check)
 		known &= shlo_known_ints(check, 2 + i, paddings[i]) == x->rank;
 	}
 	if (out->kind != SHLO_TENSOR || out->rank != x->rank || out->element != x->element)
-		shlo_wrong(check, "operand and result have not the same rank and elements");
+		shlo_wrong(check, "operand and result must have equal ranks and element types");
 	for (int i = 0; shlo_known_ints(check, 4, paddings[2]) == x->rank && i < x->rank; i++)
 		if (paddings[2][i] < 0)
 			shlo_wrong(check, "interior_padding is less than 0");

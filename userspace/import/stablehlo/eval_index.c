@@ -94,7 +94,7 @@ void shlo_eval_dynamic_gather(struct shlo_call *call)
 	struct shlo_gather_numbers n;
 
 	if (count != x->type.rank)
-		shlo_run_error(call->run, "slice_sizes has not %d numbers", x->type.rank);
+		shlo_run_error(call->run, "slice_sizes must have %d numbers", x->type.rank);
 	shlo_gather_numbers(call->op, false, &n);
 	rank = indices->type.rank - (n.index_vector < indices->type.rank) + n.offset.count;
 	for (int i = 0; i < rank; i++) {

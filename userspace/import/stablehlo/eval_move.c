@@ -208,7 +208,7 @@ void shlo_eval_real_dynamic_slice(struct shlo_call *call)
 
 	for (size_t k = 0; k < 3; k++)
 		if (shlo_ints(call->run, call->in[k + 1], at[k]) != x->type.rank)
-			shlo_run_error(call->run, "operand %zu has not %d numbers", k + 1,
+			shlo_run_error(call->run, "operand %zu must have %d numbers", k + 1,
 				       x->type.rank);
 	for (int i = 0; i < x->type.rank; i++) {
 		if (at[0][i] < 0 || at[1][i] < at[0][i] || at[1][i] > x->dims[i] || at[2][i] < 1)
@@ -304,7 +304,7 @@ void shlo_eval_dynamic_pad(struct shlo_call *call)
 
 	for (size_t k = 0; k < 3; k++)
 		if (shlo_ints(call->run, call->in[k + 2], at[k]) != call->in[0]->type.rank)
-			shlo_run_error(call->run, "operand %zu has not %d numbers", k + 2,
+			shlo_run_error(call->run, "operand %zu must have %d numbers", k + 2,
 				       call->in[0]->type.rank);
 	pad(call, at[0], at[1], at[2]);
 }
@@ -335,7 +335,7 @@ void shlo_eval_bitcast_convert(struct shlo_call *call)
 
 	step = step > 64 ? 64 : step;
 	if ((uint64_t)x->count * from != (uint64_t)out->count * to)
-		shlo_run_error(call->run, "operand and result have not as many bits");
+		shlo_run_error(call->run, "operand and result must have equally many bits");
 	for (int64_t i = 0; i < out->count; i++) {
 		uint64_t words[2] = { 0 };
 

@@ -77,7 +77,7 @@ static void dot(struct shlo_call *call, const struct shlo_dot_numbers *n)
 	for (int i = 0; i < n->contract[0].count; i++) {
 		dims[i] = x[0]->dims[n->contract[0].at[i]];
 		if (dims[i] != x[1]->dims[n->contract[1].at[i]])
-			shlo_run_error(call->run, "contracting dimensions have not the same size");
+			shlo_run_error(call->run, "contracting dimensions must have equal sizes");
 	}
 	if (!out->count)
 		return;
@@ -212,7 +212,7 @@ void shlo_eval_dynamic_conv(struct shlo_call *call)
 	int64_t padding[2 * SHLO_MAX_RANK] = { 0 };
 
 	if (call->in[2]->count != 2 * (call->in[0]->type.rank - 2))
-		shlo_run_error(call->run, "the padding has not two numbers for each dimension");
+		shlo_run_error(call->run, "the padding must have two numbers for each dimension");
 	shlo_ints(call->run, call->in[2], padding);
 	convolution(call, padding);
 }

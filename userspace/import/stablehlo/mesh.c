@@ -52,7 +52,8 @@ static bool measure(struct grid *grid)
 		grid->devices *= size;
 	}
 	if (grid->ids && shlo_ints_of(grid->ids, NULL, 0) != grid->devices)
-		return refuse(grid, "device_ids of the mesh has not a number for each device", "");
+		return refuse(grid, "device_ids of the mesh must have a number for each device",
+			      "");
 	return true;
 }
 

@@ -113,7 +113,7 @@ static void paddings(struct shlo_check *check, int rank, struct shlo_window *win
 			count = -1;
 	}
 	if (attr && count && count != 2 * rank)
-		shlo_wrong(check, "padding has not a pair for each of %d dimensions", rank);
+		shlo_wrong(check, "padding must have a pair for each of %d dimensions", rank);
 	shlo_need_from(check, "padding", numbers, 2 * rank, -INT32_MAX);
 	for (int i = 0; i < rank; i++) {
 		window->low[i] = numbers[2 * i];
@@ -125,7 +125,7 @@ void shlo_window_numbers(struct shlo_check *check, int rank, struct shlo_window 
 {
 	window->rank = rank;
 	if (shlo_need_ints(check, "window_dimensions", window->size) != rank)
-		shlo_wrong(check, "window_dimensions has not %d numbers", rank);
+		shlo_wrong(check, "window_dimensions must have %d numbers", rank);
 	shlo_ints_or(check, "window_strides", window->stride, rank, 1);
 	shlo_ints_or(check, "base_dilations", window->base_dilation, rank, 1);
 	shlo_ints_or(check, "window_dilations", window->window_dilation, rank, 1);

@@ -142,7 +142,7 @@ static void need_declared(struct shlo_call *call)
 		if (type->kind != SHLO_TENSOR || !value)
 			continue;
 		if (!shlo_dims_fit(&value->type, type))
-			shlo_run_error(call->run, "result %zu has not the dimensions of its type",
+			shlo_run_error(call->run, "result %zu must have the dimensions of its type",
 				       i);
 		for (int k = 0; type->bounds && k < type->rank; k++)
 			if (type->bounds[k] != SHLO_DYNAMIC && value->dims[k] > type->bounds[k])
