@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 # How many there are. Lower it with each commit that mends some; never raise it.
-MOST = 361
+MOST = 121
 
 ENDINGS = (".c", ".h", ".hpp", ".cpp", ".in", ".py", ".sh", ".rst", ".md", ".txt", ".def", ".json", ".build", ".js",
            ".mlir", ".xml", ".1", ".5", ".8")
