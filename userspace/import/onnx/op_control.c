@@ -101,7 +101,8 @@ int onnx_op_constant_of_shape(struct onnx_node *node)
 	if (onnx_shape_is_too_big(&shape))
 		return onnx_too_big(node, "input", &shape);
 	if (onnx_shape_elements(&shape) < 0)
-		return onnx_refuse(node, "input", "the shape makes no sense");
+		return onnx_refuse(node, "input", "the shape %s has a negative size",
+				   onnx_shape_text(node->import->arena, &shape));
 	one.shape.rank = 0;
 	value = onnx_new_value(node);
 	if (!value)

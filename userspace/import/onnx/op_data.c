@@ -208,8 +208,12 @@ int onnx_op_depth_space(struct onnx_node *node)
 	if (!x)
 		return -1;
 	shape = x_shape(x);
-	if (shape.rank != 4 || block < 1 || block > 65536)
-		return onnx_refuse(node, "blocksize", "blocksize or the input's rank is wrong");
+	if (shape.rank != 4)
+		return onnx_refuse(node, "", "its input has %u dimensions instead of 4",
+				   shape.rank);
+	if (block < 1 || block > 65536)
+		return onnx_refuse(node, "blocksize", "blocksize is %lld instead of 1 to 65536",
+				   (long long)block);
 	n = shape.dim[0];
 	c = shape.dim[1];
 	h = shape.dim[2];

@@ -139,8 +139,10 @@ static int read_blocks(struct onnx_node *node, const struct onnx_shape *shape,
 		    w->stride[i] < 1 || w->dilation[i] < 1 || w->begin[i] > 65536 ||
 		    w->end[i] > 65536)
 			return onnx_refuse(node, "block_shape",
-					   "image, block or window makes no "
-					   "sense");
+					   "dimension %u has an image of %lld and a block of %lld: "
+					   "1 to 65536 and 1 to 1024 are allowed, strides and "
+					   "dilations from 1, and pads up to 65536",
+					   i, (long long)image[i], (long long)block[i]);
 		w->out[i] = (image[i] + w->begin[i] + w->end[i] -
 			     ((block[i] - 1) * w->dilation[i] + 1)) /
 				    w->stride[i] +
@@ -215,7 +217,11 @@ static int unpooled_shape(struct onnx_node *node, struct onnx_shape *shape)
 		int64_t *size = &shape->dim[2 + i];
 
 		if (kernel[i] < 1 || stride[i] < 1 || kernel[i] > 65536 || stride[i] > 65536)
-			return onnx_refuse(node, "kernel_shape", "the window makes no sense");
+			return onnx_refuse(
+				node, "kernel_shape",
+				"dimension %u has a kernel of %lld and a stride of %lld: "
+				"1 to 65536 are allowed",
+				i, (long long)kernel[i], (long long)stride[i]);
 		*size = (*size - 1) * stride[i] - pads[i] - pads[rank + i] + kernel[i];
 		if (*size < 1)
 			return onnx_refuse(node, "pads", "pads leaves nothing of dimension %u",

@@ -45,7 +45,8 @@ static int random_shape(struct onnx_node *node, bool like, struct onnx_shape *sh
 	if (onnx_shape_is_too_big(shape))
 		return onnx_too_big(node, "shape", shape);
 	if (onnx_shape_elements(shape) < 0)
-		return onnx_refuse(node, "shape", "the shape makes no sense");
+		return onnx_refuse(node, "shape", "the shape %s has a negative size",
+				   onnx_shape_text(node->import->arena, shape));
 	return 0;
 }
 

@@ -42,7 +42,11 @@ static int read_regions(struct onnx_node *node, struct regions *r)
 		return onnx_refuse(node, "sampling_ratio",
 				   "sampling_ratio is not given, and would depend on the regions");
 	if (r->bins[0] < 1 || r->bins[1] < 1 || r->bins[0] > 4096 || r->bins[1] > 4096)
-		return onnx_refuse(node, "output_height", "output_height or output_width is wrong");
+		return onnx_refuse(
+			node, "output_height",
+			"output_height and output_width are %lld and %lld instead of 1 to "
+			"4096",
+			(long long)r->bins[0], (long long)r->bins[1]);
 	if (x->rank != 4 || rois->rank != 2 || rois->dim[1] != 4 ||
 	    onnx_in_shape(node, 2)->rank != 1 || onnx_in_shape(node, 2)->dim[0] != rois->dim[0])
 		return onnx_refuse(node, "",

@@ -85,8 +85,18 @@ static int read_rotary(struct onnx_node *node, struct rotary *r)
 	r->turned = onnx_attr_int(node, "rotary_embedding_dim", 0);
 	if (onnx_attr_int(node, "is_packed_batching", 0))
 		return onnx_refuse(node, "is_packed_batching", "batches must not be packed");
-	if ((x->rank != 3 && x->rank != 4) || table->rank != 2 || r->turned < 0 || heads < 0)
-		return onnx_refuse(node, "", "the dimensions of input or cos_cache make no sense");
+	if ((x->rank != 3 && x->rank != 4) || table->rank != 2)
+		return onnx_refuse(
+			node, "",
+			"input has %u dimensions instead of 3 or 4, or cos_cache %u instead "
+			"of 2",
+			x->rank, table->rank);
+	if (r->turned < 0 || heads < 0)
+		return onnx_refuse(
+			node, "",
+			"rotary_embedding_dim is %lld and num_heads %lld: neither may be "
+			"negative",
+			(long long)r->turned, (long long)heads);
 	r->wide = *x;
 	r->heads_at = x->rank == 4 ? 1 : 2;
 	r->length = x->dim[x->rank == 4 ? 2 : 1];
@@ -156,7 +166,10 @@ static int read_heads(struct onnx_node *node, struct rotary *r)
 					       { x->dim[0], x->dim[1], heads, x->dim[2] / heads } };
 	}
 	if (r->wide.rank != 4 || table->rank != (onnx_has(node, 3) ? 2 : 3))
-		return onnx_refuse(node, "", "the dimensions of input or cos_cache make no sense");
+		return onnx_refuse(
+			node, "",
+			"X has %u dimensions instead of 3 or 4, or cos_cache %u instead of %d",
+			x->rank, table->rank, onnx_has(node, 3) ? 2 : 3);
 	r->turned = r->turned ? r->turned : r->wide.dim[3];
 	if (r->turned < 2 || r->turned > r->wide.dim[3] ||
 	    r->turned != table->dim[table->rank - 1] * 2)

@@ -30,7 +30,13 @@ static int read_grams(struct onnx_node *node, struct grams *g)
 		return onnx_refuse(node, "mode", "the mode \"%s\" is not known", mode);
 	if (g->least < 1 || g->most < g->least || g->most > (int64_t)g->lengths || g->skips < 0 ||
 	    g->skips > 1000 || !g->count)
-		return onnx_refuse(node, "ngram_counts", "the lengths of groups make no sense");
+		return onnx_refuse(
+			node, "ngram_counts",
+			"groups of %lld to %lld numbers that skip up to %lld do not fit "
+			"ngram_counts with %zu items: min_gram_length is from 1 to "
+			"max_gram_length, that up to their number, and max_skip_count from "
+			"0 to 1000",
+			(long long)g->least, (long long)g->most, (long long)g->skips, g->lengths);
 	if (weights && strcmp(mode, "TF")) {
 		if (weights->n_floats != g->count)
 			return onnx_refuse(node, "weights", "weights has %zu items for %zu groups",

@@ -109,7 +109,12 @@ static int read_weights(struct onnx_node *node, struct weights *w)
 				   (long long)w->bits);
 	if (w->depth < 1 || w->columns < 1 || w->block < 2 || w->block % 2 || w->depth > MAX_SIZE ||
 	    w->columns > MAX_SIZE || w->block > MAX_SIZE)
-		return onnx_refuse(node, "block_size", "K, N or block_size makes no sense");
+		return onnx_refuse(
+			node, "block_size",
+			"K is %lld, N %lld and block_size %lld: they are from 1 to %lld, "
+			"and block_size is even",
+			(long long)w->depth, (long long)w->columns, (long long)w->block,
+			(long long)MAX_SIZE);
 	w->blocks = (w->depth + w->block - 1) / w->block;
 	w->data = bytes(node, 1, "B", w->columns * w->blocks * w->block * w->bits / 8);
 	if (!w->data)

@@ -165,11 +165,14 @@ WNNStatus onnx_value_of_tensor(struct onnx_model *model, struct onnx_arena *aren
 	for (uint32_t i = 0; i < value->shape.rank; i++)
 		value->shape.dim[i] = tensor->dims[i];
 	elements = onnx_shape_elements(&value->shape);
-	if (elements < 0 || tensor->segment)
-		return bad(tensor, "its dimensions make no sense");
+	if (tensor->segment)
+		return bad(tensor, "it is a segment of a larger tensor: a whole one is needed");
+	if (elements < 0)
+		return bad(tensor,
+			   "a dimension is negative, or they multiply to too many elements");
 	for (uint32_t i = 0; i < value->shape.rank; i++)
 		if (value->shape.dim[i] < 0)
-			return bad(tensor, "its dimensions make no sense");
+			return bad(tensor, "a dimension is negative");
 	size = onnx_data_size(value->type, elements);
 	if (tensor->has_data_location &&
 	    tensor->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL)
