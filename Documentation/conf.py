@@ -6,6 +6,7 @@ what it is a copy of, so that nothing is written into the checkout."""
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -40,3 +41,28 @@ make(TOOLS / "onnx_h_rst.py", USERSPACE / "include" / "webnn" / "onnx.h", GENERA
 make(TOOLS / "onnx_h_rst.py", USERSPACE / "include" / "webnn" / "stablehlo.h", GENERATED / "stablehlo_api.rst")
 make(TOOLS / "names_rst.py", USERSPACE / "webnn.json", TOOLS / "onnx.rst", GENERATED / "names.rst")
 make(TOOLS / "messages_rst.py", GENERATED / "messages.rst")
+
+# Each page begins with the question that it answers. Pages that are generated have theirs here.
+QUESTIONS = {
+    "accel": "What does each ioctl of the driver take and promise?",
+    "api": "What does each function and type of the C interface promise?",
+    "functions": "Which bits does an exponential or a sine of the vector unit have?",
+    "instructions": "What does an instruction do, what does it cost, and how is it encoded?",
+    "onnx_api": "What does each function that loads ONNX models promise?",
+    "operators": "Which data types and ranks does an operator of WebNN take?",
+    "registers": "What is at which address of the device, and in which bits of the memory that it shares with the driver?",
+    "slots": "Which fields does an operand or a parameter of an instruction have?",
+    "stablehlo_api": "What does each function that runs StableHLO programs promise?",
+}
+TITLE = re.compile(r"^(?:(=+)\n)?[^\n.:=]+\n=+\n", re.M)
+
+
+def ask(_app, name, source):
+    question = QUESTIONS.get(name.removeprefix("generated/")) if name.startswith("generated/") else None
+    if question:
+        end = TITLE.search(source[0]).end()
+        source[0] = f"{source[0][:end]}\n*{question}*\n{source[0][end:]}"
+
+
+def setup(app):
+    app.connect("source-read", ask)
