@@ -22,7 +22,7 @@ project = "Open NPU"
 release = version = ".".join(map(str, json.loads((USERSPACE / "webnn.json").read_text(encoding="utf-8"))["version"]))
 copyright = "the Open NPU authors"
 extensions = []
-exclude_patterns = ["generated/names.rst", "generated/messages.rst"]
+exclude_patterns = ["generated/names.rst"]
 html_theme = "alabaster"
 html_theme_options = {"description": "An open NPU software stack", "page_width": "1100px"}
 highlight_language = "none"
@@ -40,7 +40,10 @@ make(TOOLS / "accel_rst.py", UAPI / "drm" / "onpu_accel.h", GENERATED / "accel.r
 make(TOOLS / "onnx_h_rst.py", USERSPACE / "include" / "webnn" / "onnx.h", GENERATED / "onnx_api.rst")
 make(TOOLS / "onnx_h_rst.py", USERSPACE / "include" / "webnn" / "stablehlo.h", GENERATED / "stablehlo_api.rst")
 make(TOOLS / "names_rst.py", USERSPACE / "webnn.json", TOOLS / "onnx.rst", GENERATED / "names.rst")
-make(TOOLS / "messages_rst.py", GENERATED / "messages.rst")
+make(TOOLS / "messages_rst.py", GENERATED)
+(GENERATED / "man").mkdir(exist_ok=True)
+make(TOOLS / "man_rst.py", GENERATED / "man", *(
+    path for folder in ("emulator", "userspace/tools") for path in sorted((ROOT / folder).rglob("*.1"))))
 
 # Each page begins with the question that it answers. Pages that are generated have theirs here.
 QUESTIONS = {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The messages of the project, found in its sources, and their causes, from messages.txt.
 
-    messages_rst.py PAGE      writes the tables of troubleshooting.rst
+    messages_rst.py FOLDER    writes the pages messages.rst, by section, and messages_index.rst, by the alphabet
     messages_rst.py --check   fails when messages.txt does not have every message, or has others
 
 messages.txt has sections. Each says which sources it is about, which functions are given messages there, and what a
@@ -129,18 +129,48 @@ def check(sections):
     return wrong
 
 
-def page(sections):
-    text = ""
+def title(text, question):
+    return f".. SPDX-License-Identifier: MIT\n\n{text}\n{'=' * len(text)}\n\n*{question}*\n\n"
+
+
+def order(message):
+    return message.lstrip('…":-\' ').lower()
+
+
+def escaped(text):
+    """As the text of a reference."""
+    return re.sub(r"([\\`<>*_|])", r"\\\1", text)
+
+
+def pages(sections):
+    """(by section, by the alphabet)"""
+    text = title("Messages", "What does this message mean, and what helps?")
+    text += ("All messages, with \"…\" for what differs each time; :doc:`messages_index` has them in the order of the alphabet. Those of "
+             "the importer have a place of their own in :doc:`/onnx`. Messages of the library come with a status, "
+             "which :doc:`/guide` explains.\n\n")
+    index = title("Index of messages", "Where is the message that I have met?")
+    index += "In the order of the alphabet, without what differs each time at the beginning.\n\n"
     by_section = {id(s): set() for s in sections}
+    entries = []
     for section, _, found in collect(sections):
         if section:
             by_section[id(section)] |= set(found)
     for section in sections:
-        text += f"{section.title}\n{'~' * len(section.title)}\n\n{section.about}\n\n"
-        for message in sorted(by_section[id(section)], key=lambda m: m.lstrip('…" ').lower()):
-            text += f"``{message}``\n"
+        text += f"{section.title}\n{'-' * len(section.title)}\n\n{section.about}\n\n"
+        for message in sorted(by_section[id(section)], key=order):
+            label = f"message-{len(entries)}"
+            entries.append((order(message), section.title, message, label))
+            text += f".. _{label}:\n\n``{message}``\n"
             text += f"   {section.causes[message]}\n\n" if section.causes.get(message) else "\n"
-    return text
+    letter = ""
+    for key, where, message, label in sorted(entries, key=lambda e: (not e[0][0].isalpha(), e)):
+        first = key[0].upper() if key[0].isalpha() else "Others"
+        if first != letter:
+            letter = first
+            index += f"\n{letter}\n{'-' * len(letter)}\n\n"
+        index += f"* :ref:`{escaped(message)} <{label}>` ({where})\n"
+    # The references in messages.txt are those of a page beside it.
+    return re.sub(r":doc:`(?=[\w-]+`)(?!messages_index)", ":doc:`/", text), index
 
 
 def main():
@@ -149,7 +179,8 @@ def main():
         wrong = check(sections)
         print("\n".join(wrong) or "every message has a cause")
         return 1 if wrong else 0
-    pathlib.Path(sys.argv[1]).write_text(page(sections), encoding="utf-8")
+    for name, text in zip(("messages.rst", "messages_index.rst"), pages(sections)):
+        (pathlib.Path(sys.argv[1]) / name).write_text(text, encoding="utf-8")
     return 0
 
 

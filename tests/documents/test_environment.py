@@ -34,7 +34,7 @@ def looked_at():
 def main():
     found = looked_at()
     page = (TOP / "Documentation/environment.rst").read_text(encoding="utf-8")
-    told = {name for line in re.findall(r"^``.*``$", page, re.M) for name in re.findall(r"``(\w+)``", line)}
+    told = {name for block in re.findall(r"^\.\. envvar:: (\w+(?:\n +\w+)*)$", page, re.M) for name in block.split()}
     wrong = 0
     for name in sorted(set(found) - told - OWN - COMMON):
         print(f"{found[name]} looks at {name}, which Documentation/environment.rst does not tell of")
