@@ -24,8 +24,13 @@ copyright = "the Open NPU authors"
 extensions = []
 exclude_patterns = ["generated/names.rst"]
 html_theme = "alabaster"
-html_theme_options = {"description": "An open NPU software stack", "page_width": "1100px"}
+html_theme_options = {"description": "An open NPU software stack", "page_width": "min(1280px, 96vw)", "body_max_width": "none",
+                      "font_size": "16px"}
+html_static_path = ["_static"]
+html_sidebars = {"**": ["about.html", "searchbox.html", "navigation.html"]}
 highlight_language = "none"
+# "--" is an option, not a dash.
+smartquotes = False
 
 
 def make(*command):
