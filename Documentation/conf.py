@@ -21,7 +21,8 @@ GENERATED = HERE / "generated"
 project = "Open NPU"
 release = version = ".".join(map(str, json.loads((USERSPACE / "webnn.json").read_text(encoding="utf-8"))["version"]))
 copyright = "the Open NPU authors"
-extensions = []
+extensions = ["sphinx.ext.graphviz"]
+graphviz_output_format = "svg"
 exclude_patterns = ["generated/names.rst"]
 html_theme = "alabaster"
 html_theme_options = {"description": "An open NPU software stack", "page_width": "min(1280px, 96vw)", "body_max_width": "none",

@@ -24,7 +24,7 @@ ONE_HEADER = re.compile(r"^(uapi/drm|userspace/include)/")
 SPDX = re.compile(r"SPDX-License-Identifier: (MIT|GPL-2\.0-only OR MIT)\b")
 # The comment around the licence in each language, as in the kernel: "//" in sources, "/* */" in headers.
 COMMENTS = [(re.compile(r"\.(c|cc|js|mjs|idl|ts|ts\.in|proto|mlir)$"), ("// ", "")),
-            (re.compile(r"\.(h|hpp|inc|def|S|ld)(\.in)?$"), ("/* ", " */")),
+            (re.compile(r"\.(h|hpp|inc|def|S|ld|css)(\.in)?$"), ("/* ", " */")),
             (re.compile(r"\.ir$"), ("; ", "")),
             (re.compile(r"\.rst$|^Documentation/ABI/"), (".. ", "")),
             (re.compile(r"\.1$"), ('.\\" ', "")),

@@ -31,3 +31,6 @@ image.quantize(64, dither=Image.Dither.NONE).save(sys.argv[2], optimize=True)' \
 cd -- "$(dirname -- "$model")"
 webnn-run profile "$(basename -- "$model")" --device sim --html "$work/profile.html" >/dev/null
 photograph "$work/profile.html" 1000 900 profile
+for name in timeline memory; do
+	python3 -B "$top/scripts/page-svg.py" "$work/profile.html" "$name" "$top/Documentation/pictures/$name.svg"
+done

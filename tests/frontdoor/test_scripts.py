@@ -252,7 +252,7 @@ class Tree(ScriptTest):
     def test_form_of_the_licence_line(self):
         lines = {"//": "// {}\n", "/*": "/* {} */\n", "#": "# {}\n", "..": ".. {}\n", "<!--": "<!-- {} -->\n",
                  "#!": "#!/bin/sh\n# {}\n", "<?": "<?xml version='1.0'?>\n<!-- {} -->\n"}
-        right = {"//": ["a.c", "a.cc"], "/*": ["a.h", "a.hpp", "a.inc", "a.def", "a.S", "a.ld"],
+        right = {"//": ["a.c", "a.cc"], "/*": ["a.h", "a.hpp", "a.inc", "a.def", "a.S", "a.ld", "a.css"],
                  "#": ["a.py", "meson.build", "Kbuild", "npu"], "..": ["a.rst", "Documentation/ABI/testing/a"],
                  "<!--": ["a.xml"], "#!": ["a.sh", "b.py"], "<?": ["b.xml"]}
         for form, names in right.items():

@@ -6,8 +6,11 @@ test_profile.py WEBNN_RUN [OPTION...]
 """
 import html.parser
 import json
+import pathlib
 import re
+import subprocess
 import sys
+import xml.etree.ElementTree
 
 from common import ToolTest, convolution, main, node, perceptron, save
 
@@ -326,6 +329,21 @@ class Profile(ToolTest):
                       if e["start_cycle"] == start]
             self.assertTrue(events)
         self.assertEqual(max(ends), self.json["cycles"])
+
+    def test_drawing_of_its_own(self):
+        """scripts/page-svg.py, which makes pictures of the documentation: each shape of the page is in the file."""
+        script = pathlib.Path(__file__).resolve().parents[2] / "scripts/page-svg.py"
+        for name in "timeline", "memory":
+            target = self.folder / f"{name}.svg"
+            subprocess.run([sys.executable, "-B", script, self.folder / "p.html", name, target], check=True)
+            drawing = xml.etree.ElementTree.parse(target).getroot()
+            for kind in "rect", "polygon":
+                self.assertEqual(sum(1 for _ in drawing.iter(f"{{http://www.w3.org/2000/svg}}{kind}")),
+                                 sum(k == kind for k, *_ in self.page.drawings[name]), (name, kind))
+        done = subprocess.run([sys.executable, "-B", script, self.folder / "p.html", "none", target],
+                              stderr=subprocess.PIPE, text=True, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("no drawing none", done.stderr)
 
     def test_roofline(self):
         circles = [title.split(", ") for kind, _, title in self.page.drawings["roofline"]
