@@ -52,7 +52,7 @@ make(TOOLS / "man_rst.py", GENERATED / "man", *(
     path for folder in ("emulator", "userspace/tools") for path in sorted((ROOT / folder).rglob("*.1"))))
 
 # Each page begins with the question that it answers. Pages that are generated have theirs here.
-QUESTIONS = {
+questions = {
     "accel": "What does each ioctl of the driver take and promise?",
     "api": "What does each function and type of the C interface promise?",
     "functions": "Which bits does an exponential or a sine of the vector unit have?",
@@ -67,11 +67,13 @@ TITLE = re.compile(r"^(?:(=+)\n)?[^\n.:=]+\n=+\n", re.M)
 
 
 def ask(_app, name, source):
-    question = QUESTIONS.get(name.removeprefix("generated/")) if name.startswith("generated/") else None
+    question = questions.get(name.removeprefix("generated/")) if name.startswith("generated/") else None
     if question:
         end = TITLE.search(source[0]).end()
         source[0] = f"{source[0][:end]}\n*{question}*\n{source[0][end:]}"
 
 
 def setup(app):
+    # Sphinx then reads all pages again when a question changes.
+    app.add_config_value("questions", {}, "env", [dict])
     app.connect("source-read", ask)

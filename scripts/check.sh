@@ -423,7 +423,7 @@ stage_documentation()
 	step check-abi "files in sysfs are described" inside python3 "$top/scripts/check-abi.py" || status=1
 	take_lock "$top/build/.doc-lock" "it makes the documentation"
 	step documentation "documentation" make_doc &&
-		step check-doc "functions in the index" inside python3 "$top/scripts/check-doc.py" \
+		step check-doc "index, and questions of the pages" inside python3 "$top/scripts/check-doc.py" \
 			"$top/build/doc/html" || status=1
 	drop_lock
 	return "$status"
