@@ -6,6 +6,8 @@ Cast, QuantizeLinear and DequantizeLinear of floats and integers of few bits, as
 constants; BitCast; arithmetic of 16 bits, which wraps; bfloat16 and double.
 """
 import pathlib
+import re
+import subprocess
 import sys
 import tempfile
 
@@ -271,6 +273,22 @@ def wide_cases():
                                      coded(kind, [want.max()]).elements[0])}, ("w", "h"))
 
 
+# Functions of integers that the CPU has, in the order of the nodes of a case.
+OWN_FUNCTIONS = {f"bitwise-{INT32}": ["sub", "bit_and", "bit_or", "bit_xor", "remainder", "floored_remainder"],
+                 f"bitwise-{UINT64}": ["sub", "bit_and", "bit_or", "bit_xor", "remainder"],
+                 f"shift-{INT8}": ["shift_right", "shift_left"]}
+
+
+def has_functions(program, path, wanted):
+    """Whether each node became one function, and nothing else."""
+    text = subprocess.run([program, "--device", "cpu", "--text", path], check=False, text=True,
+                          stdout=subprocess.PIPE).stdout
+    found = re.findall(r"= (\w+)\(.*\) ?(\w*)", text)
+    if found != [("binary", function) for function in wanted]:
+        print(f"{found} instead of {wanted} on cpu in {path}")
+    return found == [("binary", function) for function in wanted]
+
+
 def main():
     paths = []
     with tempfile.TemporaryDirectory() as folder:
@@ -280,6 +298,8 @@ def main():
                 paths.append(pathlib.Path(folder) / name)
                 write_typed(paths[-1], nodes, inputs, outputs, constants)
         good = [run_cases(sys.argv[1], device, paths, []) for device in sys.argv[2:]]
+        good += [has_functions(sys.argv[1], f"{folder}/{name}", wanted)
+                 for name, wanted in OWN_FUNCTIONS.items()]
     return 0 if all(good) else 1
 
 
