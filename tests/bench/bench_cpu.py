@@ -133,6 +133,15 @@ def shape_of(net, value):
     return [*shape] if len(net.shapes[0]) == 2 else [1, *shape]
 
 
+def sleeps(thread):
+    """Whether a thread does, or has ended."""
+    try:
+        # The state is the first field behind the name, which is in parentheses.
+        return (thread / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] == "S"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
 def settle(pid, name):
     """
     Waits until all threads sleep. Those of ONNX Runtime look for more work for some 40 ms after a run, and would take
@@ -140,8 +149,7 @@ def settle(pid, name):
     """
     threads = list(pathlib.Path(f"/proc/{pid}/task").iterdir())
     for _ in range(SETTLE_MS):
-        # The state is the first field behind the name, which is in parentheses.
-        if all((thread / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] == "S" for thread in threads):
+        if all(map(sleeps, threads)):
             return
         time.sleep(1e-3)
     sys.exit(f"bench: {name} still computes {SETTLE_MS} ms after a run")
