@@ -7,7 +7,9 @@
  * when its threads have ended, while the second goes on. It prints the sum of each output, and whether all runs
  * gave the same bits. LIBRARY is opened in a way that OrtGetApiBase can be preloaded.
  */
+#include <dirent.h>
 #include <dlfcn.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +18,7 @@
 #include "../../userspace/ort/ort.h"
 
 #define MAX_PORTS 8
+#define WARM_RUNS 200
 
 struct run_options;
 struct ort_run_allocator;
@@ -228,16 +231,43 @@ static void close_model(struct model *m)
 	client.ReleaseSession(m->session);
 }
 
-static long resident_kib(void)
-{
-	FILE *file = fopen("/proc/self/statm", "r");
-	long size, resident = 0;
+/* What the process holds, which a run must not add to. */
+struct held {
+	size_t heap, descriptors, mappings;
+};
 
-	if (file && fscanf(file, "%ld %ld", &size, &resident) != 2)
-		resident = 0;
+static size_t count_entries(const char *folder)
+{
+	DIR *entries = opendir(folder);
+	size_t count = 0;
+
+	while (entries && readdir(entries))
+		count++;
+	if (entries)
+		closedir(entries);
+	return count;
+}
+
+static size_t count_lines(const char *path)
+{
+	FILE *file = fopen(path, "r");
+	size_t count = 0;
+	int c;
+
+	while (file && (c = fgetc(file)) != EOF)
+		count += c == '\n';
 	if (file)
 		fclose(file);
-	return resident * 4;
+	return count;
+}
+
+/* The heap in use: pages of the process depend on which of its threads freed what, and when. */
+static struct held what_is_held(void)
+{
+	struct mallinfo2 heap = mallinfo2();
+
+	return (struct held){ heap.uordblks + heap.hblkhd, count_entries("/proc/self/fd"),
+			      count_lines("/proc/self/maps") };
 }
 
 /* Threads of both models at once; the first model is closed while the second goes on. */
@@ -245,8 +275,8 @@ static void run_threads(struct model models[2], size_t threads, int runs)
 {
 	pthread_t *ids = calloc(threads, sizeof(*ids));
 
-	models[0].runs = runs / 2;
-	models[1].runs = runs;
+	models[0].runs = runs;
+	models[1].runs = 2 * runs;
 	for (size_t i = 0; i < threads; i++)
 		if (pthread_create(&ids[i], NULL, work, &models[i % 2]))
 			exit(1);
@@ -263,7 +293,7 @@ int main(int argc, char **argv)
 	struct model models[2] = { 0 };
 	struct ort_session_options *options;
 	struct ort_env *env;
-	long before;
+	struct held before, after;
 
 	if (argc != 5 && argc != 7)
 		return 2;
@@ -279,13 +309,16 @@ int main(int argc, char **argv)
 		first_run(&models[i]);
 	}
 	if (argc == 7) {
-		run_threads((struct model[2]){ models[0], models[1] }, strtoul(argv[5], NULL, 10),
-			    2);
+		/* At both points the second session is there, and the first has been closed. */
+		run_threads(models, strtoul(argv[5], NULL, 10), WARM_RUNS);
+		before = what_is_held();
 		open_model(&models[0], env, options, argv[4]);
 		first_run(&models[0]);
-		before = resident_kib();
 		run_threads(models, strtoul(argv[5], NULL, 10), atoi(argv[6]));
-		printf("memory %ld KiB before, %ld after\n", before, resident_kib());
+		after = what_is_held();
+		printf("heap %zu %zu\ndescriptors %zu %zu\nmappings %zu %zu\n", before.heap,
+		       after.heap, before.descriptors, after.descriptors, before.mappings,
+		       after.mappings);
 	} else {
 		close_model(&models[0]);
 	}
