@@ -26,8 +26,10 @@ MUTATIONS = [
     # Memory and references.
     _c('tensor', 'a tensor stays mapped', 'self->mapped = NULL;\n\twnnTensorUnmap(self->tensor);', 'self->mapped = NULL;'),
     _c('tensor', 'strides are those of columns', 'stride *= self->shape[i];', 'stride += self->shape[i];'),
-    _c('tensor', 'a tensor is never given back', '\twnnTensorRelease(self->tensor);\n\tPyMem_Free(self->shape);',
-       '\tPyMem_Free(self->shape);'),
+    _c('tensor', 'a tensor is never given back', '\twnnTensorRelease(self->tensor);\n\tgive_back(',
+       '\tgive_back('),
+    _c('tensor', 'lent memory stays', 'if (lent->obj && through)\n\t\tPyBuffer_Release(lent);', '(void)through;'),
+    _c('tensor', 'lent memory is given back too early', 'self->used = ++self->context->enqueued;', 'self->used = 0;'),
     _c('dlpack', 'a capsule keeps the tensor', 'PyBuffer_Release(&exported->buffer);\n\tPyMem_Free(exported);',
        'PyMem_Free(exported);'),
     _c('graph', 'a run keeps its buffers', '\tPyMem_Free(named);\n\trelease_buffers(buffers, input_count + output_count);\n\tif (status',

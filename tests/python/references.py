@@ -63,6 +63,17 @@ def dispatch():
     context.wait()
 
 
+def lent():
+    memory = [bytearray(24), bytearray(8), bytearray(16)]
+    shapes = (2, 3), (2, 1), (2, 2)
+    tensors = [_native.Tensor(context, FLOAT, shape, True, True, m) for shape, m in zip(shapes, memory)]
+    context.dispatch(graph, {"x": tensors[0]}, {"a": tensors[1], "b": tensors[2]})
+    tensors[0].lend(bytearray(24))
+    context.dispatch(graph, {"x": tensors[0]}, {"a": tensors[1], "b": tensors[2]}, True)
+    tensors[0].write(data)
+    tensors[0].destroy()
+
+
 def reports():
     graph.placement()
     graph.statistics()
@@ -88,6 +99,8 @@ def errors():
                  lambda: memoryview(tensor), lambda: tensor.write(b"xy"), lambda: tensor.dlpack(True), lambda: _native.Foreign(3),
                  lambda: _native.Context(device="abacus"), lambda: _native.Context(device=4),
                  lambda: _native.Tensor(context, 99, (1,)), lambda: _native.Tensor(context, FLOAT, [1]),
+                 lambda: _native.Tensor(context, FLOAT, (9,), True, True, bytearray(4)), lambda: tensor.lend(bytearray(4)),
+                 lambda: _native.Tensor(context, FLOAT, (1,), True, True, b"read"),
                  lambda: context.load_graph("none"), lambda: _native.Operand()):
         try:
             call()
@@ -97,7 +110,7 @@ def errors():
 
 
 def main():
-    for step in (build, compute, tensors, dispatch, reports, errors):
+    for step in (build, compute, tensors, dispatch, lent, reports, errors):
         for _ in range(20):
             step()
         counts = []

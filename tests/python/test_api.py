@@ -353,6 +353,112 @@ class Tensors(Case):
         context = CONTEXTS["cpu"]
         self.equal(context.compute(relu_graph(context, [3, 4]), {"x": Array(data)})["y"], data)
 
+    def test_lent_memory(self):
+        for device, context in CONTEXTS.items():
+            with self.subTest(device):
+                graph = relu_graph(context)
+                data, result = np.arange(-3, 3, dtype=np.float32).reshape(2, 3), np.full((2, 3), 9, np.float32)
+                x, y = context.lend_tensor(data), context.lend_tensor(result)
+                self.assertEqual((x.data_type, x.shape, x.readable, x.writable), ("float32", [2, 3], True, True))
+                told = context.dispatch_measured(graph, {"x": x}, {"y": y})
+                self.assertEqual((told["bytes_copied_in"], told["bytes_copied_out"]), (0, 0))
+                self.equal(result, np.maximum(data, 0))
+                data[:] = 5
+                context.dispatch(graph, {"x": x}, {"y": y})
+                context.wait()
+                self.equal(result, data)
+                context.write_tensor(y, np.zeros((2, 3)))
+                self.equal(context.read_tensor(y), np.zeros((2, 3), np.float32))
+                self.equal(result, np.zeros((2, 3), np.float32))
+                # Other memory, and that of before is left alone.
+                moved = np.ones((2, 3), np.float32)
+                x.lend(np.full((2, 3), 7, np.float32))
+                context.dispatch(graph, {"x": x}, {"y": y})
+                y.lend(moved)
+                self.equal(result, np.full((2, 3), 7, np.float32))
+                context.dispatch_measured(graph, {"x": x}, {"y": y})
+                self.equal(moved, result)
+
+    def test_lent_memory_of_others(self):
+        context = CONTEXTS["cpu"]
+        graph = relu_graph(context, (4,), "int8")
+
+        class Array:
+            """An array that has nothing but DLPack, of version 1."""
+
+            def __init__(self, array):
+                self.array = array
+
+            def __dlpack__(self, **keywords):
+                return self.array.__dlpack__(**keywords)
+
+        out, old = bytearray(4), np.zeros(4, np.int8)
+        y = context.lend_tensor(out, "int8", [4])
+        for memory in (bytes([1, 255, 3, 254]), memoryview(bytes([1, 255, 3, 254])),
+                       Array(np.array([1, -1, 3, -2], np.int8))):
+            x = context.lend_tensor(memory, "int8", [4])
+            context.dispatch_measured(graph, {"x": x}, {"y": y})
+            self.assertEqual(bytes(out), bytes([1, 0, 3, 0]))
+            out[:] = bytes(4)
+        context.dispatch_measured(graph, {"x": x}, {"y": context.lend_tensor(Array(old))})
+        self.equal(old, np.array([1, 0, 3, 0], np.int8))
+        packed = context.lend_tensor(np.zeros(2, np.uint8), "int4", [3])
+        self.assertEqual((packed.data_type, packed.shape), ("int4", [3]))
+        # Memory that may only be read is never written.
+        constant = context.lend_tensor(bytes(4), "int8", [4])
+        self.refused(MLTypeError, "can be no output", context.dispatch, graph, {"x": x}, {"y": constant})
+        self.refused(MLInvalidStateError, "not writable", context.write_tensor, constant, np.zeros(4))
+        self.assertTrue(memoryview(constant).readonly)
+
+    def test_lent_memory_that_is_refused(self):
+        context = CONTEXTS["cpu"]
+        plain = np.zeros((4, 4), np.float32)
+        self.refused(MLTypeError, "must be a buffer", context.lend_tensor, [1, 2])
+        self.refused(MLTypeError, "elements of float64", context.lend_tensor, np.zeros(2))
+        self.refused(MLTypeError, "tensor of int32 cannot", context.lend_tensor, plain, "int32")
+        self.refused(MLTypeError, "Shape mismatch", context.lend_tensor, plain, None, [16])
+        self.refused(MLTypeError, "row-major", context.lend_tensor, plain[:, :2])
+        self.refused(MLTypeError, "begin at multiples of 4", context.lend_tensor,
+                     np.frombuffer(bytearray(9), np.uint8)[1:], "float32", [2])
+        tensor = context.lend_tensor(plain)
+        self.refused(MLTypeError, "Shape mismatch", tensor.lend, plain[0])
+        self.refused(MLTypeError, "memory of its own", context.create_host_tensor([1], "int8").lend, plain)
+        self.refused(MLTypeError, "may only be read", tensor.lend, np.frombuffer(bytes(64), np.float32).reshape(4, 4))
+        # One memory for both: the library says so, and the tensors go on.
+        graph = relu_graph(context, (4, 4))
+        self.refused(MLTypeError, "overlap", context.dispatch, graph, {"x": tensor}, {"y": context.lend_tensor(plain)})
+        tensor.destroy()
+        self.refused(MLInvalidStateError, "destroyed", tensor.lend, plain)
+
+    def test_lent_memory_stays_while_it_is_used(self):
+        # What is enqueued before takes a while.
+        builder = CONTEXTS["cpu"].create_graph_builder()
+        a = builder.input("a", [600, 600])
+        long = builder.build({"b": builder.matmul(a, builder.matmul(a, builder.matmul(a, a)))})
+        long_tensors = [CONTEXTS["cpu"].create_tensor([600, 600], "float32") for _ in range(2)]
+        for device, context in CONTEXTS.items():
+            graph = relu_graph(context, (1000,))
+            for end in ("drop", "destroy", "lend"):
+                data, result = np.ones(1000, np.float32), np.zeros(1000, np.float32)
+                counts = sys.getrefcount(data), sys.getrefcount(result)
+                x, y = context.lend_tensor(data), context.lend_tensor(result)
+                self.assertGreater(sys.getrefcount(result), counts[1])
+                if device == "cpu":
+                    context.dispatch(long, {"a": long_tensors[0]}, {"b": long_tensors[1]})
+                context.dispatch(graph, {"x": x}, {"y": y})
+                if end == "destroy":
+                    x.destroy()
+                    y.destroy()
+                elif end == "lend":
+                    x.lend(np.zeros(1000, np.float32))
+                    y.lend(np.zeros(1000, np.float32))
+                else:
+                    del x, y
+                # What gives the memory back has waited for the work.
+                self.equal(result, data)
+                self.assertEqual((sys.getrefcount(data), sys.getrefcount(result)), counts)
+            context.wait()
+
     def test_constants_are_not_copied(self):
         builder = CONTEXTS["cpu"].create_graph_builder()
         data = np.arange(4, dtype=np.float32)

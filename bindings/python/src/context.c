@@ -70,6 +70,7 @@ static PyObject *context_new(PyTypeObject *type, PyObject *arguments, PyObject *
 		return NULL;
 	}
 	self->context = context;
+	self->enqueued = self->through = 0;
 	return (PyObject *)self;
 }
 
@@ -91,12 +92,18 @@ static PyObject *context_accelerated(PyObject *self, void *unused)
 
 static PyObject *context_wait(PyObject *self, PyObject *unused)
 {
-	WNNContext context = ((struct py_context *)self)->context;
+	struct py_context *context = (struct py_context *)self;
+	uint64_t enqueued = context->enqueued;
 	WNNStatus status;
 
 	(void)unused;
-	Py_BEGIN_ALLOW_THREADS status = wnnContextWaitIdle(context, WNN_WAIT_FOREVER);
-	Py_END_ALLOW_THREADS if (status != WNNStatus_Success) return raise_last_error();
+	Py_BEGIN_ALLOW_THREADS status = wnnContextWaitIdle(context->context, WNN_WAIT_FOREVER);
+	Py_END_ALLOW_THREADS
+		/* That of a context that is lost may go on. */
+		if (status != WNNStatus_InvalidStateError && context->through < enqueued)
+			context->through = enqueued;
+	if (status != WNNStatus_Success)
+		return raise_last_error();
 	Py_RETURN_NONE;
 }
 
@@ -141,30 +148,72 @@ static WNNNamedTensor *get_tensors(PyObject *dict, size_t *count)
 	return NULL;
 }
 
+/* Work on their memory is about to be enqueued. */
+static void use_tensors(PyObject *dict)
+{
+	PyObject *key, *value;
+	Py_ssize_t position = 0;
+
+	while (PyDict_Next(dict, &position, &key, &value))
+		tensor_is_used((struct py_tensor *)value);
+}
+
+static WNNStatus dispatch_and_wait(struct py_context *self, WNNGraph graph, size_t input_count,
+				   WNNNamedTensor const *inputs, size_t output_count,
+				   WNNNamedTensor const *outputs, WNNDispatchStatistics *statistics)
+{
+	uint64_t enqueued = self->enqueued;
+	WNNStatus status;
+
+	Py_BEGIN_ALLOW_THREADS status =
+		wnnContextDispatchMeasuredSync(self->context, graph, input_count, inputs,
+					       output_count, outputs, WNN_WAIT_FOREVER, statistics);
+	Py_END_ALLOW_THREADS
+		/* Work runs in the order of the calls. */
+		if (status == WNNStatus_Success && self->through < enqueued)
+			self->through = enqueued;
+	return status;
+}
+
+/* dispatch(graph, inputs, outputs, measured): None, or statistics when it is through. */
 static PyObject *context_dispatch(PyObject *self, PyObject *arguments)
 {
+	WNNDispatchStatistics statistics = WNN_DISPATCH_STATISTICS_INIT;
+	WNNDispatchCopies copies = WNN_DISPATCH_COPIES_INIT;
+	struct py_context *context = (struct py_context *)self;
 	WNNNamedTensor *inputs = NULL, *outputs = NULL;
 	PyObject *graph, *input_dict, *output_dict;
 	size_t input_count = 0, output_count = 0;
 	WNNStatus status = WNNStatus_Success;
+	int measured = 0;
 	bool ready;
 
-	if (!PyArg_ParseTuple(arguments, "O!OO", graph_type, &graph, &input_dict, &output_dict))
+	if (!PyArg_ParseTuple(arguments, "O!OO|p", graph_type, &graph, &input_dict, &output_dict,
+			      &measured))
 		return NULL;
+	statistics.nextInChain = &copies.chain;
 	inputs = get_tensors(input_dict, &input_count);
 	outputs = inputs ? get_tensors(output_dict, &output_count) : NULL;
 	ready = inputs && outputs;
-	/* The lock stays: the call only enqueues, and the dicts keep names and tensors. */
-	if (ready)
-		status = wnnContextDispatch(((struct py_context *)self)->context,
-					    ((struct py_graph *)graph)->graph, input_count, inputs,
-					    output_count, outputs);
+	if (ready) {
+		use_tensors(input_dict);
+		use_tensors(output_dict);
+	}
+	/* The dicts keep names and tensors. Without waiting the lock stays: the call only enqueues. */
+	if (ready && measured)
+		status = dispatch_and_wait(context, ((struct py_graph *)graph)->graph, input_count,
+					   inputs, output_count, outputs, &statistics);
+	else if (ready)
+		status = wnnContextDispatch(context->context, ((struct py_graph *)graph)->graph,
+					    input_count, inputs, output_count, outputs);
 	PyMem_Free(inputs);
 	PyMem_Free(outputs);
 	if (!ready)
 		return NULL;
 	if (status != WNNStatus_Success)
 		return raise_last_error();
+	if (measured)
+		return dispatch_object(&statistics, &copies);
 	Py_RETURN_NONE;
 }
 

@@ -259,9 +259,12 @@ static int foreign_get_buffer(PyObject *object, Py_buffer *view, int flags)
 {
 	struct py_foreign *self = (struct py_foreign *)object;
 
+	/* Before version 1 nothing says whether an array may be written. */
+	bool readonly = !self->versioned || (self->versioned->flags & DL_FLAG_READ_ONLY);
+
 	view->obj = NULL;
-	if (flags & PyBUF_WRITABLE) {
-		PyErr_SetString(PyExc_BufferError, "arrays of others are only read");
+	if ((flags & PyBUF_WRITABLE) && readonly) {
+		PyErr_SetString(PyExc_BufferError, "the array may only be read");
 		return -1;
 	}
 	if ((flags & PyBUF_STRIDES) != PyBUF_STRIDES) {
@@ -273,7 +276,7 @@ static int foreign_get_buffer(PyObject *object, Py_buffer *view, int flags)
 	view->len = view->itemsize;
 	for (int i = 0; i < self->tensor->ndim; i++)
 		view->len *= self->shape[i];
-	view->readonly = 1;
+	view->readonly = readonly;
 	view->ndim = self->tensor->ndim;
 	view->format = (flags & PyBUF_FORMAT) ? self->format : NULL;
 	view->shape = self->shape;

@@ -15,6 +15,8 @@
 
 struct py_context {
 	PyObject_HEAD WNNContext context;
+	/* Calls that enqueued work on lent memory, and how many of these are known to be through. */
+	uint64_t enqueued, through;
 };
 
 struct py_tensor {
@@ -23,6 +25,9 @@ struct py_tensor {
 	/* Memory that the tensor's buffers show, and how many of them there are. */
 	void *mapped;
 	Py_ssize_t exports;
+	/* The program's memory that the tensor lies in, or nothing, and which call used it last. */
+	Py_buffer lent;
+	uint64_t used;
 	/* Arrays that each Py_buffer of the tensor refers to. */
 	Py_ssize_t *shape, *strides;
 };
@@ -84,6 +89,8 @@ PyObject *graph_object(struct py_context *context, WNNGraph graph);
 PyObject *operand_object(struct py_builder *builder, WNNOperand operand);
 PyObject *builder_call(PyObject *self, PyObject *arguments);
 PyObject *tensor_dlpack(PyObject *self, PyObject *arguments);
+void tensor_is_used(struct py_tensor *self);
+PyObject *dispatch_object(WNNDispatchStatistics const *statistics, WNNDispatchCopies const *copies);
 PyObject *graph_placement(PyObject *self, PyObject *unused);
 PyObject *graph_statistics(PyObject *self, PyObject *unused);
 PyObject *graph_profile(PyObject *self, PyObject *unused);

@@ -182,6 +182,33 @@ PyObject *graph_statistics(PyObject *self, PyObject *unused)
 	return NULL;
 }
 
+PyObject *dispatch_object(WNNDispatchStatistics const *statistics, WNNDispatchCopies const *copies)
+{
+	PyObject *dict = PyDict_New();
+
+	if (dict && set_number(dict, "run", statistics->number) &&
+	    set_number(dict, "npu_nodes", statistics->npuNodes) &&
+	    set_number(dict, "cpu_nodes", statistics->cpuNodes) &&
+	    set_number(dict, "npu_cycles", statistics->npuCycles) &&
+	    set_number(dict, "control_cycles", statistics->controlCycles) &&
+	    set_number(dict, "load_cycles", statistics->loadCycles) &&
+	    set_number(dict, "store_cycles", statistics->storeCycles) &&
+	    set_number(dict, "matrix_cycles", statistics->matrixCycles) &&
+	    set_number(dict, "vector_cycles", statistics->vectorCycles) &&
+	    set_number(dict, "macs", statistics->macs) &&
+	    set_number(dict, "bytes_read", statistics->bytesRead) &&
+	    set_number(dict, "bytes_written", statistics->bytesWritten) &&
+	    set_number(dict, "bytes_copied_in", copies->bytesIn) &&
+	    set_number(dict, "bytes_copied_out", copies->bytesOut) &&
+	    set_number(dict, "queued_nanoseconds", statistics->queuedNanoseconds) &&
+	    set_number(dict, "npu_nanoseconds", statistics->npuNanoseconds) &&
+	    set_number(dict, "cpu_nanoseconds", statistics->cpuNanoseconds) &&
+	    set_number(dict, "nanoseconds", statistics->hostNanoseconds))
+		return dict;
+	Py_XDECREF(dict);
+	return NULL;
+}
+
 static bool set_node(PyObject *dict, WNNProfileNode const *node)
 {
 	return set_text(dict, "operator", node->operatorName) &&

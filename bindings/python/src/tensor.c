@@ -1,41 +1,126 @@
 // SPDX-License-Identifier: MIT
 /*
  * Tensors. A buffer of one is the tensor's own memory: it is mapped as long as there are buffers,
- * and the library refuses to use it meanwhile.
+ * and the library refuses to use it meanwhile. A tensor may lie in memory that the program lends: it
+ * then holds a buffer of that until no work that is enqueued uses it.
  */
 #include "native.h"
 
 PyTypeObject *tensor_type;
 
+/* Work on the tensor is about to be enqueued. */
+void tensor_is_used(struct py_tensor *self)
+{
+	if (self->lent.obj)
+		self->used = ++self->context->enqueued;
+}
+
+/*
+ * Waits for the work that uses lent memory: a mapping comes after all of it, and leaves it to
+ * MLContext.wait() to tell what failed. false: the context is lost, and its last work may still run.
+ */
+static bool wait_for_work(struct py_tensor *self)
+{
+	struct py_context *context = self->context;
+
+	while (self->lent.obj && self->used > context->through) {
+		uint64_t enqueued = context->enqueued;
+		WNNStatus status;
+		void *data;
+
+		Py_BEGIN_ALLOW_THREADS status = wnnContextMapTensorSync(
+			context->context, self->tensor, WNNMapMode_Read, WNN_WAIT_FOREVER, &data);
+		if (status == WNNStatus_Success)
+			wnnTensorUnmap(self->tensor);
+		Py_END_ALLOW_THREADS if (status == WNNStatus_InvalidStateError) return false;
+		if (context->through < enqueued)
+			context->through = enqueued;
+	}
+	return true;
+}
+
+/* Gives memory back; what a device may still write stays for ever. */
+static void give_back(Py_buffer *lent, bool through)
+{
+	if (lent->obj && through)
+		PyBuffer_Release(lent);
+	lent->obj = NULL;
+}
+
+static bool borrow(PyObject *memory, bool writable, Py_buffer *lent, WNNTensorHostMemory *host)
+{
+	if (PyObject_GetBuffer(memory, lent, PyBUF_C_CONTIGUOUS | (writable ? PyBUF_WRITABLE : 0)))
+		return false;
+	host->data = lent->buf;
+	host->size = (size_t)lent->len;
+	return true;
+}
+
+/* lend(memory): the tensor lies in this memory from now on. */
+static PyObject *tensor_lend(PyObject *object, PyObject *memory)
+{
+	WNNTensorHostMemory host = WNN_TENSOR_HOST_MEMORY_INIT;
+	struct py_tensor *self = (struct py_tensor *)object;
+	Py_buffer lent = { 0 };
+	bool through;
+
+	if (!borrow(memory, wnnTensorGetWritable(self->tensor), &lent, &host))
+		return NULL;
+	through = wait_for_work(self);
+	/* Nothing is enqueued between: the interpreter's lock is held. */
+	if (wnnTensorSetHostMemory(self->tensor, &host) != WNNStatus_Success) {
+		PyBuffer_Release(&lent);
+		return raise_last_error();
+	}
+	give_back(&self->lent, through);
+	self->lent = lent;
+	Py_RETURN_NONE;
+}
+
 static PyObject *tensor_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords)
 {
-	static char *names[] = { "context", "data_type", "shape", "readable", "writable", NULL };
+	static char *names[] = { "context",  "data_type", "shape", "readable",
+				 "writable", "memory",	  NULL };
+	WNNTensorHostMemory host = WNN_TENSOR_HOST_MEMORY_INIT;
 	WNNTensorDescriptor descriptor = WNN_TENSOR_DESCRIPTOR_INIT;
-	PyObject *context, *data_type, *shape;
+	PyObject *context, *data_type, *shape, *memory = Py_None;
+	Py_buffer lent = { 0 };
 	int readable = 0, writable = 0;
 	struct py_tensor *self;
 	WNNTensor tensor = NULL;
 	WNNContext owner;
 	WNNStatus status;
 
-	if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O!OO|pp", names, context_type,
-					 &context, &data_type, &shape, &readable, &writable) ||
+	if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O!OO|ppO", names, context_type,
+					 &context, &data_type, &shape, &readable, &writable,
+					 &memory) ||
 	    !get_type(data_type, &descriptor.dataType) || !get_shape(shape, &descriptor.shape))
 		return NULL;
+	if (memory != Py_None) {
+		if (!borrow(memory, writable, &lent, &host)) {
+			PyMem_Free((void *)descriptor.shape.data);
+			return NULL;
+		}
+		descriptor.nextInChain = &host.chain;
+	}
 	descriptor.readable = (WNNBool)readable;
 	descriptor.writable = (WNNBool)writable;
 	owner = ((struct py_context *)context)->context;
 	Py_BEGIN_ALLOW_THREADS status =
 		wnnContextCreateTensorSync(owner, &descriptor, WNN_WAIT_FOREVER, &tensor);
 	Py_END_ALLOW_THREADS PyMem_Free((void *)descriptor.shape.data);
-	if (status != WNNStatus_Success)
+	if (status != WNNStatus_Success) {
+		PyBuffer_Release(&lent);
 		return raise_last_error();
+	}
 	/* Classes of Python are made of this one. */
 	self = (struct py_tensor *)((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
 	if (!self) {
 		wnnTensorRelease(tensor);
+		PyBuffer_Release(&lent);
 		return NULL;
 	}
+	self->lent = lent;
 	self->context = (struct py_context *)Py_NewRef((PyObject *)context);
 	self->tensor = tensor;
 	return (PyObject *)self;
@@ -45,8 +130,10 @@ static void tensor_dealloc(PyObject *object)
 {
 	struct py_tensor *self = (struct py_tensor *)object;
 	PyTypeObject *type = Py_TYPE(object);
+	bool through = wait_for_work(self);
 
 	wnnTensorRelease(self->tensor);
+	give_back(&self->lent, through);
 	PyMem_Free(self->shape);
 	Py_DECREF(self->context);
 	((freefunc)PyType_GetSlot(type, Py_tp_free))(object);
@@ -62,6 +149,7 @@ static PyObject *tensor_write(PyObject *object, PyObject *data)
 
 	if (PyObject_GetBuffer(data, &buffer, PyBUF_C_CONTIGUOUS))
 		return NULL;
+	tensor_is_used(self);
 	Py_BEGIN_ALLOW_THREADS status = wnnContextWriteTensor(self->context->context, self->tensor,
 							      buffer.buf, (size_t)buffer.len);
 	Py_END_ALLOW_THREADS PyBuffer_Release(&buffer);
@@ -89,14 +177,19 @@ static PyObject *tensor_read_into(PyObject *object, PyObject *data)
 
 static PyObject *tensor_destroy(PyObject *object, PyObject *unused)
 {
+	struct py_tensor *self = (struct py_tensor *)object;
+	bool through;
+
 	(void)unused;
-	if (((struct py_tensor *)object)->exports) {
+	through = wait_for_work(self);
+	if (self->exports) {
 		PyErr_SetString(PyExc_BufferError,
 				"the tensor's memory is in use by a buffer or "
 				"an array: it can be destroyed when that is gone");
 		return NULL;
 	}
-	wnnTensorDestroy(((struct py_tensor *)object)->tensor);
+	wnnTensorDestroy(self->tensor);
+	give_back(&self->lent, through);
 	Py_RETURN_NONE;
 }
 
@@ -209,6 +302,7 @@ static PyObject *tensor_byte_length(PyObject *object, void *unused)
 static PyMethodDef tensor_methods[] = {
 	{ "write", tensor_write, METH_O, NULL },
 	{ "read_into", tensor_read_into, METH_O, NULL },
+	{ "lend", tensor_lend, METH_O, NULL },
 	{ "destroy", tensor_destroy, METH_NOARGS, NULL },
 	{ "dlpack", tensor_dlpack, METH_VARARGS, NULL },
 	{ NULL, NULL, 0, NULL },

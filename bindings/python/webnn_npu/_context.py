@@ -14,7 +14,7 @@ from ._errors import MLTypeError
 from ._graph import MLCompiledGraph, MLGraph
 from ._operators import ENUMS, LIMITS
 from ._tensor import MLDeviceTensor, MLTensor, _Tensor
-from ._types import NAMES, stored_shape
+from ._types import NAMES, as_memory, stored_shape
 
 POLICIES = {"npu-only": 1, "prefer-npu": 2, "cpu-only": 3}
 # Types of devices of programs that were written for other back ends.
@@ -117,6 +117,17 @@ class MLContext:
         """A tensor of zeros."""
         return MLTensor(self, data_type, shape, (readable, writable, exportable_to_gpu))
 
+    def lend_tensor(self, memory: Any, data_type: str | None = None,
+                    shape: Iterable[int] | None = None) -> MLTensor:
+        """A tensor that lies in memory of the program: an array, a buffer, or what has DLPack.
+
+        Nothing is copied where the device can use that memory. It has to stay as it is while work
+        that is enqueued reads or writes it: until wait() or dispatch_measured() return. The tensor
+        holds it. data_type and shape are those of the array, unless they are given.
+        """
+        array, name, sizes = as_memory(memory, data_type, shape)
+        return MLTensor(self, name, sizes, (True, array.flags.writeable, False), memory=array)
+
     def create_host_tensor(self, shape: Iterable[int], data_type: str) -> MLTensor:
         """A tensor that is readable and writable."""
         return self.create_tensor(shape, data_type, True, True)
@@ -170,13 +181,26 @@ class MLContext:
 
     def dispatch(self, graph: MLGraph, inputs: Mapping[str, _Tensor], outputs: Mapping[str, _Tensor]) -> None:
         """Enqueues a run of a graph on tensors. Reading an output waits for it, and tells its failure."""
+        self._dispatch(graph, inputs, outputs, False)
+
+    def dispatch_measured(self, graph: MLGraph, inputs: Mapping[str, _Tensor],
+                          outputs: Mapping[str, _Tensor]) -> dict[str, int]:
+        """Runs a graph on tensors, waits, and tells what that took and how many bytes were copied."""
+        told: dict[str, int] = self._dispatch(graph, inputs, outputs, True)
+        return told
+
+    def _dispatch(self, graph: MLGraph, inputs: Mapping[str, _Tensor], outputs: Mapping[str, _Tensor],
+                  measured: bool) -> Any:
         compiled = self._graph(graph)._for(self)
         for tensor in [*inputs.values(), *outputs.values()]:
             self._own(tensor)
             tensor._usable()
+        for tensor in outputs.values():
+            tensor._may_be_output()
         needed = {row[0] for row in compiled.inputs}
         unused = set(graph.get_input_names()) - needed
-        self._native.dispatch(compiled.native, {n: t for n, t in inputs.items() if n not in unused}, dict(outputs))
+        return self._native.dispatch(compiled.native, {n: t for n, t in inputs.items() if n not in unused},
+                                     dict(outputs), measured)
 
     def _graph(self, graph: Any) -> MLGraph:
         if not isinstance(graph, MLGraph):

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _native
-from ._errors import MLInvalidStateError
-from ._types import as_data, count, shape_tuple, storage, stored_shape, type_number
+from ._errors import MLInvalidStateError, MLTypeError
+from ._types import as_data, as_memory, count, shape_tuple, storage, stored_shape, type_number
 
 if TYPE_CHECKING:
     from ._context import MLContext
@@ -21,17 +21,19 @@ class _Tensor(_native.Tensor):
     as long as they live it can be neither dispatched nor read nor written by other means.
     """
 
-    __slots__ = ("_context", "_data_type", "_shape", "_flags", "_destroyed", "__weakref__")
+    __slots__ = ("_context", "_data_type", "_shape", "_flags", "_destroyed", "_lent", "__weakref__")
     _context: MLContext
     _data_type: str
     _shape: tuple[int, ...]
     _flags: tuple[bool, bool, bool]
     _destroyed: bool
+    _lent: bool
 
     def __new__(cls, context: MLContext, data_type: str, shape: Any, flags: tuple[bool, bool, bool],
-                *unused: Any) -> Any:
+                *unused: Any, memory: Any = None) -> Any:
         sizes = shape_tuple(shape)
-        self = super().__new__(cls, context._native, type_number(data_type), sizes, flags[0], flags[1])
+        self = super().__new__(cls, context._native, type_number(data_type), sizes, flags[0], flags[1], memory)
+        self._lent = memory is not None
         self._context = context
         self._data_type = str(getattr(data_type, "name", data_type))
         self._shape = sizes
@@ -80,6 +82,10 @@ class _Tensor(_native.Tensor):
             raise MLInvalidStateError(f"{self._what} has its memory shown by a buffer or an array: "
                                       "it can be used again when that is gone")
 
+    def _may_be_output(self) -> None:
+        if self._lent and not self._flags[1]:
+            raise MLTypeError(f"{self._what} lies in memory that may only be read: it can be no output")
+
     def _check(self, flag: int, needed: str) -> None:
         self._usable()
         if not self._flags[flag]:
@@ -121,6 +127,19 @@ class MLTensor(_Tensor):
     def exportable_to_gpu(self) -> bool:
         """Whether that was asked for. There is no GPU: it has no effect."""
         return self._flags[2]
+
+    def lend(self, memory: Any) -> None:
+        """Has it lie in other memory of its type and shape from now on; MLContext.lend_tensor() made it.
+
+        Work that was enqueued before uses the memory that it had, and is waited for.
+        """
+        self._usable()
+        if not self._lent:
+            raise MLTypeError("the tensor has memory of its own: MLContext.lend_tensor() makes one that has not")
+        array, _, _ = as_memory(memory, self._data_type, self._shape)
+        if self._flags[1] and not array.flags.writeable:
+            raise MLTypeError("memory may only be read, and the tensor is writable")
+        super().lend(array)
 
     def __repr__(self) -> str:
         return (f"MLTensor(shape={self.shape}, dtype={self.data_type}, readable={self.readable}, "

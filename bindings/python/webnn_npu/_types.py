@@ -99,6 +99,36 @@ def as_array(value: Any) -> Any:
     return value
 
 
+def as_memory(value: Any, name: str | None, shape: Iterable[int] | None) -> tuple[Any, str, tuple[int, ...]]:
+    """The array over memory that a tensor may lie in, with the type and shape of that; nothing is copied."""
+    array = value
+    if not isinstance(value, np.ndarray):
+        if hasattr(value, "__dlpack__") and not isinstance(value, np.generic):
+            value = _native.Foreign(dlpack_capsule(value))
+            if value.bfloat16:
+                raise MLTypeError("memory has elements of bfloat16, which no tensor can have without a copy")
+        try:
+            array = np.asarray(memoryview(value))
+        except TypeError:
+            raise MLTypeError(f"memory is {type(value).__name__}, and must be a buffer or an array") from None
+    name = array.dtype.name if name is None else NAMES[type_number(name)]
+    sizes = None if shape is None else shape_tuple(shape)
+    if sizes is not None and array.dtype == np.uint8 and array.ndim == 1 and array.flags.c_contiguous:
+        if name in TYPES and array.nbytes == count(stored_shape(name, sizes)) * storage(name).itemsize:
+            # Bytes without a type.
+            array = array.view(storage(name)).reshape(stored_shape(name, sizes))
+    if name not in TYPES or array.dtype != storage(name):
+        raise MLTypeError(f"memory has elements of {array.dtype}, which a tensor of {name} cannot have without a copy")
+    if sizes is None:
+        sizes = array.shape
+    if array.shape != stored_shape(name, sizes):
+        raise MLTypeError(f"Shape mismatch: the tensor takes an array of shape {list(stored_shape(name, sizes))}, "
+                          f"and memory has {list(array.shape)}")
+    if not array.flags.c_contiguous:
+        raise MLTypeError("memory has gaps or another order of elements: a tensor needs them in row-major order")
+    return array, name, sizes
+
+
 def dlpack_capsule(value: Any) -> Any:
     detach = getattr(value, "detach", None)
     if detach is not None:
