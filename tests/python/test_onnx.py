@@ -106,6 +106,38 @@ class Sessions(unittest.TestCase):
         y, z = session.run(None, {"x": np.ones(3)})
         self.assertEqual((y.dtype, y.tolist(), z.dtype), (np.bool_, [True] * 3, np.int64))
 
+    def test_random_numbers(self):
+        # The shape of one is that of an input, so that there is a graph for each.
+        made = model([helper.make_node("RandomUniformLike", ["x"], ["r"], low=2.0, high=3.0), helper.make_node("Add", ["x", "r"], ["y"]),
+                      helper.make_node("RandomNormal", [], ["n"], shape=[1000])],
+                     [tensor("x", TensorProto.FLOAT, ["n"])], [tensor("y", TensorProto.FLOAT, ["n"]), tensor("n", TensorProto.FLOAT, [1000])])
+        x = np.full(500, 10, np.float32)
+        first, second, other = (self.session(made, seed=seed, graphs=1) for seed in (5, 5, 2 ** 64 - 1))
+        self.assertEqual([arg.name for arg in first.get_inputs()], ["x"])
+        runs = [first.run(None, {"x": data}) for data in (x, x, x[:3], x)]
+        for (y, n), data in zip(runs, (x, x, x[:3], x)):
+            self.assertEqual(y.shape, data.shape)
+            self.assertTrue(np.all((y >= 12) & (y <= 13)))
+            self.assertLess(abs(n.mean()), 0.2)
+            self.assertLess(abs(n.std() - 1), 0.2)
+        self.assertGreater(np.ptp(runs[0][0]), 0.9)
+        self.assertEqual(len({n.tobytes() for _, n in runs}), 4)
+        for (y, n), data in zip(runs, (x, x, x[:3], x)):
+            again = second.run(None, {"x": data})
+            np.testing.assert_array_equal(again[0], y)
+            np.testing.assert_array_equal(again[1], n)
+        self.assertFalse(np.array_equal(other.run(None, {"x": x})[1], runs[0][1]))
+        # A shape that is known is compiled when the session is made.
+        fixed = model([helper.make_node("RandomNormal", [], ["n"], shape=[3]), helper.make_node("Add", ["x", "n"], ["y"])],
+                      [tensor("x", TensorProto.FLOAT, [3])], [tensor("y", TensorProto.FLOAT, [3])])
+        session = self.session(fixed)
+        a, b = (session.run(["y"], {"x": np.zeros(3, np.float32)})[0] for _ in range(2))
+        self.assertFalse(np.array_equal(a, b))
+        with self.assertRaisesRegex(MLTypeError, "no input of the model"):
+            session.run(None, {"x": np.zeros(3, np.float32), "random/0": np.zeros(3, np.float32)})
+        with self.assertRaisesRegex(MLTypeError, "seed is -1"):
+            self.session(fixed, seed=-1)
+
     def test_errors(self):
         session = self.session(perceptron())
         for feeds, text in (({}, "Missing input: x"), ({"x": np.ones((1, 5))}, "Shape mismatch"),

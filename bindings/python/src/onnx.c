@@ -209,6 +209,46 @@ static PyObject *model_build(PyObject *object, PyObject *context)
 	return graph_object((struct py_context *)context, graph);
 }
 
+/* Names of the inputs of the last graph that draw() fills. */
+static PyObject *model_random_inputs(PyObject *self, void *unused)
+{
+	WNNOnnxValueInfoArray array;
+	PyObject *list;
+
+	(void)unused;
+	if (!is_free((struct py_model *)self))
+		return NULL;
+	array = wnnOnnxModelGetRandomInputs(((struct py_model *)self)->model);
+	list = PyList_New(0);
+	for (size_t i = 0; list && i < array.count; i++) {
+		PyObject *name = text_object(array.data[i].name);
+
+		if (!name || PyList_Append(list, name))
+			Py_CLEAR(list);
+		Py_XDECREF(name);
+	}
+	return list;
+}
+
+/* draw(name, seed, run, array) */
+static PyObject *model_draw(PyObject *self, PyObject *arguments)
+{
+	unsigned long long seed, run;
+	PyObject *name, *data;
+	WNNStringView text;
+	Py_buffer buffer;
+	WNNStatus status;
+
+	if (!PyArg_ParseTuple(arguments, "OKKO", &name, &seed, &run, &data) ||
+	    !is_free((struct py_model *)self) || !get_text(name, "name", &text) ||
+	    PyObject_GetBuffer(data, &buffer, PyBUF_C_CONTIGUOUS | PyBUF_WRITABLE))
+		return NULL;
+	status = wnnOnnxModelDraw(((struct py_model *)self)->model, text, seed, run, buffer.buf,
+				  (size_t)buffer.len);
+	PyBuffer_Release(&buffer);
+	return finish(status);
+}
+
 /* [{node, operator, attribute, reason, input} …] of the last build. */
 static PyObject *model_refusals(PyObject *self, PyObject *unused)
 {
@@ -237,6 +277,7 @@ static PyMethodDef model_methods[] = {
 	{ "set_shape", model_set_shape, METH_VARARGS, NULL },
 	{ "set_value", model_set_value, METH_VARARGS, NULL },
 	{ "build", model_build, METH_O, NULL },
+	{ "draw", model_draw, METH_VARARGS, NULL },
 	{ "refusals", model_refusals, METH_NOARGS, NULL },
 	{ NULL, NULL, 0, NULL },
 };
@@ -244,6 +285,7 @@ static PyMethodDef model_methods[] = {
 static PyGetSetDef model_members[] = {
 	{ "inputs", model_inputs, NULL, NULL, NULL },
 	{ "outputs", model_outputs, NULL, NULL, NULL },
+	{ "random_inputs", model_random_inputs, NULL, NULL, NULL },
 	{ NULL, NULL, NULL, NULL, NULL },
 };
 

@@ -15,11 +15,13 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import numpy as np
+
 from .. import _native
 from .._context import ML, MLContext
 from .._errors import MLInvalidStateError, MLNotSupportedError, MLTypeError
 from .._graph import Compiled
-from .._types import NAMES, PACKED, as_array, as_data, unpack
+from .._types import NAMES, PACKED, as_array, as_data, storage, stored_shape, unpack
 
 __all__ = ["NodeArg", "Session"]
 
@@ -47,22 +49,29 @@ class Session:
 
     def __init__(self, path_or_bytes: str | os.PathLike[str] | bytes, device: str | None = None, *,
                  context: MLContext | None = None, dimensions: Mapping[str, int] | None = None,
-                 graphs: int = 8, **options: Any) -> None:
+                 graphs: int = 8, seed: int = 0, **options: Any) -> None:
         """Loads a model, and compiles it where all of its shapes are known.
 
         device, and the options of ML.create_context(), make a context unless one is given.
         dimensions sets dimensions by their names. At most so many graphs are kept as graphs says.
+        Nodes that draw random numbers draw others in each run: sessions of one seed draw the same.
         """
         if not hasattr(_native, "OnnxModel"):
             raise MLNotSupportedError("this package was built without libwebnn-onnx")
         if graphs < 1:
             raise MLTypeError(f"graphs is {graphs}, and must be at least 1")
+        if not 0 <= seed < 2 ** 64:
+            raise MLTypeError(f"seed is {seed}, and must be a number of 64 bits without sign")
         self._context = context if context is not None else ML().create_context(device=device, **options)
         self._source: Any = path_or_bytes if isinstance(path_or_bytes, (bytes, bytearray, memoryview)) \
             else os.fspath(path_or_bytes)
         self._dimensions = dict(dimensions or {})
         self._limit = graphs
         self._graphs: OrderedDict[Any, Compiled] = OrderedDict()
+        # Models that draw numbers for their graphs.
+        self._drawers: dict[Compiled, Any] = {}
+        self._seed = seed
+        self._runs = 0
         self._lock = threading.RLock()
         self._values: list[str] = []
         self._last: Compiled | None = None
@@ -104,7 +113,7 @@ class Session:
     def _try_first(self, model: Any) -> None:
         """Compiles now, unless values of inputs decide about shapes: those come with the first run."""
         try:
-            self._keep(self._key({}), Compiled(model.build(self._context._native)))
+            self._keep(self._key({}), model)
         except MLNotSupportedError:
             if not self._note_values(model):
                 raise
@@ -147,7 +156,9 @@ class Session:
                 raise MLTypeError(f"{name!r} is no output of the model, which has "
                                   f"{', '.join(arg.name for arg in self._outputs)}")
         arrays = self._arrays(feeds)
-        compiled = self._graph(arrays)
+        with self._lock:
+            compiled = self._graph(arrays)
+            arrays |= self._draw(compiled)
         results = compiled.run(arrays)
         for name, data_type, shape in compiled.outputs:
             if data_type in PACKED:
@@ -190,7 +201,7 @@ class Session:
                 model = self._model()
                 self._set(model, arrays)
                 try:
-                    compiled = self._keep(self._key(arrays), Compiled(model.build(self._context._native)))
+                    compiled = self._keep(self._key(arrays), model)
                 except MLNotSupportedError:
                     if not self._note_values(model):
                         raise
@@ -208,11 +219,29 @@ class Session:
                 data_type = args[name].data_type or "float32"
                 model.set_value(name, as_data(array, data_type, array.shape, f"input {name!r}"))
 
-    def _keep(self, key: Any, compiled: Compiled) -> Compiled:
+    def _keep(self, key: Any, model: Any) -> Compiled:
+        compiled = Compiled(model.build(self._context._native))
+        if model.random_inputs:
+            self._drawers[compiled] = model
         self._graphs[key] = self._last = compiled
         while len(self._graphs) > self._limit:
-            self._graphs.popitem(last=False)
+            _, dropped = self._graphs.popitem(last=False)
+            self._drawers.pop(dropped, None)
         return compiled
+
+    def _draw(self, compiled: Compiled) -> dict[str, Any]:
+        """New random numbers, for one run; with the lock."""
+        drawn: dict[str, Any] = {}
+        model = self._drawers.get(compiled)
+        if model is None:
+            return drawn
+        names = model.random_inputs
+        for name, data_type, shape in compiled.inputs:
+            if name in names:
+                drawn[name] = np.empty(stored_shape(data_type, shape), storage(data_type))
+                model.draw(name, self._seed, self._runs, drawn[name])
+        self._runs += 1
+        return drawn
 
     def _result(self, name: str, results: Mapping[str, Any]) -> Any:
         if name in results:
