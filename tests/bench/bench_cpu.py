@@ -13,9 +13,12 @@ remains of the figure on a machine that others use, too. OPENBLAS_CORETYPE and O
 to older kernels than the processor has. Each layer of the CPU (WEBNN_CPU_LAYER) is measured by itself; in the JSON the first one has the keys t1 and t2,
 others t1_LAYER and t2_LAYER; in 8-bit integers, t1_int8 and so on; in float16, t1_float16, with float32_ms for ort_ms.
 
+With --provider, ONNX Runtime runs the networks on both sides: on ours with this project's execution provider, device cpu, which onpu-ort-preload.so adds.
+
 Either is a small program in C, and in float32 the most memory that its whole process has at once is told as well.
 
-Usage: bench_cpu.py [--json FILE] [--rounds N] [--build DIR] [--threads N,…] [--layers NAME,…] [--types NAME,…] [MODEL…]
+Usage: bench_cpu.py [--json FILE] [--rounds N] [--build DIR] [--threads N,…] [--layers NAME,…] [--types NAME,…]
+                    [--provider] [MODEL…]
 """
 import argparse
 import json
@@ -147,6 +150,13 @@ def settle(pid, name):
     Waits until all threads sleep. Those of ONNX Runtime look for more work for some 40 ms after a run, and would take
     a processor from the other program for as long.
     """
+    def sleeps(thread):
+        try:
+            # The state is the first field behind the name, which is in parentheses.
+            return (thread / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] == "S"
+        except OSError:
+            return True  # It has ended.
+
     threads = list(pathlib.Path(f"/proc/{pid}/task").iterdir())
     for _ in range(SETTLE_MS):
         if all(map(sleeps, threads)):
@@ -200,18 +210,33 @@ def ours(build, folder, threads, layer, kind, shape):
                                   folder / "input"], folder / "output", environment)
 
 
+def provider(build, folder, threads, layer, shape):
+    """ONNX Runtime with our provider in it."""
+    libraries = [build / "userspace", build / "userspace/import/onnx"]
+    environment = {k: v for k, v in os.environ.items()
+                   if k not in ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")} | {
+        "LD_LIBRARY_PATH": os.pathsep.join(map(str, libraries)), "WEBNN_CPU_LAYER": layer,
+        "LD_PRELOAD": str(build / "userspace/ort/onpu-ort-preload.so"), "ONPU_ORT": "cpu",
+        "ONPU_ORT_LIBRARY": str(build / "userspace/ort/libonnxruntime_providers_onpu.so"),
+        "ONPU_ORT_OPTIONS": f"threads={threads},report={folder}/report"}
+    process = ort(build, folder, threads, shape, environment)
+    if "onnxruntime\t" in (folder / "report").read_text(encoding="utf-8"):
+        print("bench cpu: some nodes stay with ONNX Runtime")
+    return process
+
+
 def library():
     """ONNX Runtime of PyPI if it is there, or Debian's."""
     newest = NEWEST / "onnxruntime" / "capi" / f"libonnxruntime.so.{runtime.NEWEST}"
     return newest if newest.exists() else "libonnxruntime.so"
 
 
-def ort(build, folder, threads, shape):
+def ort(build, folder, threads, shape, environment=None):
     program = build / "tests" / "bench" / "cpu" / "bench-cpu-ort"
     if not program.exists():
         sys.exit("bench cpu: bench-cpu-ort is not built: install libonnxruntime-dev and build again")
     return Process(program.name, [program, library(), threads, ",".join(map(str, shape)), folder / "model.onnx",
-                                  folder / "input"], folder / "output")
+                                  folder / "input"], folder / "output", environment)
 
 
 def quantise(model, shape):
@@ -260,7 +285,8 @@ def write_files(net, folder, kind):
 
 
 def compare(args, name, threads, layer, kind, folder, x):
-    own = ours(args.build, folder, threads, layer, kind, x.shape)
+    own = (provider(args.build, folder, threads, layer, x.shape) if args.provider else
+           ours(args.build, folder, threads, layer, kind, x.shape))
     other = (ours(args.build, folder, threads, layer, "float32", x.shape) if kind == "float16" else
              ort(args.build, folder, threads, x.shape))
     error = float(np.abs(own.output - other.output).max() / np.abs(other.output).max())
@@ -274,10 +300,11 @@ def compare(args, name, threads, layer, kind, folder, x):
     best, cpu = times.min(0).T
     # Medians are what a program sees, with threads that sleep and caches that others have filled in between.
     middle = np.median(times, 0)[:, 0]
-    print(f"{name:12} {kind:7} {layer:8} {threads} thread{'s' if threads > 1 else ' '}  ours {best[0]:8.2f} ms  {'our float32' if kind == 'float16' else 'ONNX Runtime'} "
+    answer = "" if args.provider else f"  OpenBLAS {own.answer}"
+    print(f"{name:12} {kind:7} {layer:8} {threads} thread{'s' if threads > 1 else ' '}  {'provider' if args.provider else 'ours'} {best[0]:8.2f} ms  {'our float32' if kind == 'float16' else 'ONNX Runtime'} "
           f"{best[1]:8.2f} ms  ratio {best[0] / best[1]:.2f}  (medians {middle[0] / middle[1]:.2f}  processor {cpu[0]:8.2f} {cpu[1]:8.2f}  {cpu[0] / cpu[1]:.2f})  "
           f"{f'peak {peaks[0]:.0f} {peaks[1]:.0f} MiB {peaks[0] / peaks[1]:.2f}  ' if peaks else ''}"
-          f"error {error:.1e}  OpenBLAS {own.answer}{'' if kind == 'float16' else f'  ONNX Runtime {other.answer}'}", flush=True)
+          f"error {error:.1e}{answer}{'' if kind == 'float16' else f'  ONNX Runtime {other.answer}'}", flush=True)
     name = "float32" if kind == "float16" else "ort"
     memory = {"ours_peak_mib": peaks[0], "ort_peak_mib": peaks[1], "peak_ratio": peaks[0] / peaks[1]} if peaks else {}
     return own.answer, {"ours_ms": best[0], f"{name}_ms": best[1], "ratio": best[0] / best[1], "median_ratio": middle[0] / middle[1], "ours_cpu_ms": cpu[0],
@@ -295,6 +322,7 @@ def main():
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--layers", default="onednn,openblas")
     parser.add_argument("--types", default="float32,int8,float16")
+    parser.add_argument("--provider", action="store_true", help="ONNX Runtime on both sides, on ours with this project's provider")
     parser.add_argument("models", nargs="*", metavar="MODEL")
     args = parser.parse_args()
     unknown = set(args.models) - set(MODELS)
@@ -305,7 +333,7 @@ def main():
     for name in args.models or MODELS:
         entry = result["models"][name] = {}
         for kind in args.types.split(","):
-            if kind != "float32" and name not in OTHER_TYPES[kind]:
+            if kind != "float32" and (name not in OTHER_TYPES[kind] or (args.provider and kind == "float16")):
                 continue
             if kind == "int8" and not (NEWEST.is_dir() and ML_DTYPES):
                 print(f"{name:12} {kind:7} skipped: {WHEELS} has not {NEWEST.name} and ml_dtypes, with which ONNX Runtime "

@@ -35,11 +35,11 @@ static void must(OrtStatus *status)
 
 static const OrtApiBase *load(const char *library)
 {
-	void *handle = dlopen(library, RTLD_NOW);
 	const OrtApiBase *(*get)(void) = NULL;
 
-	if (handle)
-		*(void **)&get = dlsym(handle, "OrtGetApiBase");
+	/* Not in the handle: onpu-ort-preload.so may stand in front. */
+	if (dlopen(library, RTLD_NOW | RTLD_GLOBAL))
+		*(void **)&get = dlsym(RTLD_DEFAULT, "OrtGetApiBase");
 	if (!get) {
 		fprintf(stderr, "bench-cpu-ort: %s\n", dlerror());
 		exit(1);
