@@ -17,7 +17,7 @@ import unittest
 PROGRAM = sys.argv[1]
 MIB = 1 << 20
 SIZE = 64
-LINES = 16
+LINES = 4
 
 
 def tensor(name, value, lines):

@@ -241,6 +241,17 @@ bool cpu_prepared_join(struct cpu_prepared *prepared, const struct cpu_context *
 	return prepared->join && prepared->join(prepared, cpu, next);
 }
 
+struct cpu_prepared *cpu_prepare_arrangeable(struct cpu_context *cpu, const struct ir_node *node)
+{
+	return cpu_tile_matmul_arrangeable(cpu, node);
+}
+
+bool cpu_prepared_arrange(struct cpu_prepared *prepared, const struct ir_node *node, int operand,
+			  const int64_t *strides)
+{
+	return prepared->arrange && prepared->arrange(prepared, node, operand, strides);
+}
+
 size_t cpu_prepared_pack_bytes(const struct cpu_prepared *prepared)
 {
 	return prepared->packed_bytes;

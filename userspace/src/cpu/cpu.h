@@ -119,6 +119,18 @@ const char *cpu_prepared_name(const struct cpu_prepared *prepared);
  */
 bool cpu_prepared_join(struct cpu_prepared *prepared, const struct cpu_context *cpu,
 		       const struct ir_node *next);
+/*
+ * cpu_prepare() of a node whose operands or result cpu_prepared_arrange() is to be called for; NULL when its kernel knows dense ones
+ * only. It need not be the fastest where all is dense.
+ */
+struct cpu_prepared *cpu_prepare_arrangeable(struct cpu_context *cpu, const struct ir_node *node);
+/*
+ * Has it read an operand, or write its result where @operand is CPU_RESULT, with these strides in elements, one for each
+ * axis of the type, from the first element on. False: it cannot, and goes on as before.
+ */
+#define CPU_RESULT -1
+bool cpu_prepared_arrange(struct cpu_prepared *prepared, const struct ir_node *node, int operand,
+			  const int64_t *strides);
 size_t cpu_prepared_pack_bytes(const struct cpu_prepared *prepared);
 int cpu_prepared_pack(const struct cpu_prepared *prepared, const void *from, void *to,
 		      struct wnn_error *err);

@@ -81,6 +81,9 @@ struct cpu_prepared {
 	/* See cpu_prepared_join(); NULL: it cannot. */
 	bool (*join)(struct cpu_prepared *prepared, const struct cpu_context *cpu,
 		     const struct ir_node *next);
+	/* As cpu_prepared_arrange(); NULL: it cannot. */
+	bool (*arrange)(struct cpu_prepared *prepared, const struct ir_node *node, int operand,
+			const int64_t *strides);
 };
 
 /*

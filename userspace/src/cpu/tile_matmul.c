@@ -15,9 +15,12 @@
 #include "cpu/tile_product.h"
 #include "util/malloc.h"
 
-/* For fewer rows, packing the other matrix takes longer than the product. */
-#define MIN_LINES 32
-/* With longer rows, neither a panel nor the rows of a tile stay in the first caches. */
+/* Of fewer lines, packing the other matrix takes longer than the product: with vectors of 8 floats, and of 16 beside oneDNN. */
+#define MIN_LINES      32
+#define MIN_LINES_WIDE 8
+/* With vectors of 16 floats, oneDNN takes a twentieth to a fifth less time for more multiplications of matrices that lie densely. */
+#define MAX_WORK_WIDE (INT64_C(64) * 64 * 64)
+/* Of longer ones, neither a panel nor the lines of a tile stay in the nearest caches. */
 #define MAX_DEPTH 2048
 /* Rows of an item, where there are too few panels for the threads. */
 #define PIECE_LINES 192
@@ -27,11 +30,14 @@ struct matmul {
 	const struct cpu_simd *simd;
 	const struct ir_matmul_attrs *attrs;
 	struct cpu_shape y;
-	int64_t sa[IR_MAX_RANK], sb[IR_MAX_RANK];
-	int64_t m, n, k, batches;
+	/* From matrix to matrix, by axis of the result; its last two are 0. */
+	int64_t sa[IR_MAX_RANK], sb[IR_MAX_RANK], sc[IR_MAX_RANK];
+	int64_t lda, ldb, ldc; /* from line to line; of the second matrix as it lies in memory */
+	int64_t m, n, k, batches, min_lines;
+	bool turned;		/* the lines of the second matrix are columns of the product */
 	bool has_bias, limited; /* limited: the activation is lo and hi */
 	float lo, hi;
-	int64_t *at; /* the begin of each row of the second matrix; NULL: it is transposed */
+	int64_t at[]; /* of the second matrix, where line k begins, unless it is turned */
 };
 
 /* The division of the work: some panels and some rows of a matrix. */
@@ -74,10 +80,10 @@ static void pack_panel(const struct matmul *mm, const float *b, int64_t column, 
 
 	if (n < width)
 		memset(panel, 0, (size_t)(mm->k * width) * sizeof(*panel));
-	if (mm->at)
+	if (!mm->turned)
 		mm->simd->pack(&pack);
 	else
-		mm->simd->transpose(panel, width, b + column * mm->k, mm->k, n, mm->k);
+		mm->simd->transpose(panel, width, b + column * mm->ldb, mm->ldb, n, mm->k);
 }
 
 /*
@@ -101,9 +107,9 @@ static void multiply_panel(const struct run *run, struct worker *worker, const f
 	int64_t n = rest < width ? rest : width;
 	struct cpu_split rows = cpu_split(lines, mm->simd->rows);
 	struct cpu_tile tile = { .depth = mm->k,
-				 .lda = mm->k,
+				 .lda = mm->lda,
 				 .b = worker->panel,
-				 .ldc = n < width ? width : mm->n,
+				 .ldc = n < width ? width : mm->ldc,
 				 .scaled = mm->attrs->alpha != 1,
 				 .factor = mm->attrs->alpha,
 				 .column_bias = run->bias ? run->bias + column : NULL,
@@ -116,13 +122,13 @@ static void multiply_panel(const struct run *run, struct worker *worker, const f
 	for (int64_t i = 0; i < rows.parts; i++) {
 		int64_t row = cpu_split_first(&rows, i), size = cpu_split_size(&rows, i);
 
-		if (mm->at && rest >= 2 * width)
+		if (!mm->turned && rest >= 2 * width)
 			fetch_next(mm, b + column + width, i, rows.parts);
-		tile.a = a + row * mm->k;
-		tile.c = n < width ? worker->edge : c + row * mm->n + column;
+		tile.a = a + row * mm->lda;
+		tile.c = n < width ? worker->edge : c + row * mm->ldc + column;
 		mm->simd->tile[size][width / mm->simd->lanes](&tile);
 		for (int64_t r = 0; r < size && n < width; r++)
-			memcpy(c + (row + r) * mm->n + column, worker->edge + r * width,
+			memcpy(c + (row + r) * mm->ldc + column, worker->edge + r * width,
 			       (size_t)n * sizeof(*c));
 	}
 }
@@ -132,9 +138,9 @@ static void activate(const struct matmul *mm, float *c, int64_t lines, int64_t c
 {
 	if (mm->limited)
 		return;
-	for (int64_t i = 0; i < lines && columns < mm->n; i++)
-		cpu_activate(mm->simd, &mm->attrs->act, c + i * mm->n, columns);
-	if (columns == mm->n)
+	for (int64_t i = 0; i < lines && columns < mm->ldc; i++)
+		cpu_activate(mm->simd, &mm->attrs->act, c + i * mm->ldc, columns);
+	if (columns == mm->ldc)
 		cpu_activate(mm->simd, &mm->attrs->act, c, lines * columns);
 }
 
@@ -147,9 +153,9 @@ static void run_piece(void *argument, int64_t item, unsigned int worker)
 	int64_t at = item / run->pieces / run->lines.parts * mm->m * mm->n;
 	int64_t line = cpu_split_first(&run->lines, part);
 	int64_t lines = cpu_split_size(&run->lines, part);
-	const float *a = run->a + cpu_offset(&mm->y, at, mm->sa) + line * mm->k;
+	const float *a = run->a + cpu_offset(&mm->y, at, mm->sa) + line * mm->lda;
 	const float *b = run->b + cpu_offset(&mm->y, at, mm->sb);
-	float *c = run->c + at + line * mm->n;
+	float *c = run->c + cpu_offset(&mm->y, at, mm->sc) + line * mm->ldc;
 
 	end = end < mm->n ? end : mm->n;
 	for (int64_t column = begin; column < end; column += 2 * mm->simd->lanes)
@@ -195,8 +201,30 @@ static int run(struct cpu_prepared *prepared, struct cpu_context *cpu, const voi
 
 static void destroy(struct cpu_prepared *prepared)
 {
-	wnn_free(((struct matmul *)prepared)->at);
 	wnn_free(prepared);
+}
+
+/* Matrices that follow each other in lines of one distance and meet the same second one are lines of one. */
+static void set_lines(struct matmul *mm)
+{
+	const struct cpu_shape *y = &mm->y;
+	int64_t lines = y->dim[y->rank - 2];
+
+	mm->m = lines;
+	for (uint32_t d = y->rank - 2; d-- > 0;) {
+		if (y->dim[d] == 1)
+			continue;
+		if (mm->sb[d] || mm->sa[d] != mm->m * mm->lda || mm->sc[d] != mm->m * mm->ldc)
+			break;
+		mm->m *= y->dim[d];
+	}
+	mm->batches = y->count / (mm->m * mm->n);
+}
+
+static void set_places(struct matmul *mm)
+{
+	for (int64_t i = 0; i < mm->k && !mm->turned; i++)
+		mm->at[i] = i * mm->ldb;
 }
 
 /* Sizes and steps; false where another kernel is better, or the only one. */
@@ -205,47 +233,111 @@ static bool set_shape(struct matmul *mm, const struct ir_node *node)
 	const struct ir_matmul_attrs *attrs = &node->attrs.matmul;
 	struct cpu_shape a = cpu_shape_of(&node->operands[0]->type);
 	struct cpu_shape b = cpu_shape_of(&node->operands[1]->type);
+	uint32_t rank;
 
 	mm->attrs = attrs;
 	mm->y = cpu_shape_of(&node->results[0]->type);
-	mm->m = mm->y.dim[mm->y.rank - 2] * cpu_matmul_repeats(node);
-	mm->n = mm->y.dim[mm->y.rank - 1];
+	rank = mm->y.rank;
+	mm->n = mm->y.dim[rank - 1];
 	mm->k = a.dim[a.rank - 1];
-	mm->batches = mm->y.count / (mm->m * mm->n);
+	mm->lda = mm->k;
+	mm->turned = attrs->b_transpose;
+	mm->ldb = mm->turned ? mm->k : mm->n;
+	mm->ldc = mm->n;
 	cpu_broadcast_strides(&a, &mm->y, mm->sa);
 	cpu_broadcast_strides(&b, &mm->y, mm->sb);
+	memcpy(mm->sc, mm->y.stride, sizeof(mm->sc));
+	for (uint32_t d = rank - 2; d < rank; d++)
+		mm->sa[d] = mm->sb[d] = mm->sc[d] = 0;
+	set_lines(mm);
+	set_places(mm);
 	mm->has_bias = node->num_operands > 2 && node->operands[2];
 	mm->limited = cpu_act_limits(&attrs->act, &mm->lo, &mm->hi);
-	return !attrs->a_transpose && cpu_matmul_bias_is_plain(node) && mm->m >= MIN_LINES &&
+	return !attrs->a_transpose && cpu_matmul_bias_is_plain(node) && mm->m >= mm->min_lines &&
 	       mm->n >= mm->simd->lanes && mm->k <= MAX_DEPTH;
+}
+
+/* Steps from matrix to matrix of an operand or the result, by axis of the result, and from line to line. */
+static void set_steps(const struct matmul *mm, const struct ir_type *type, const int64_t *strides,
+		      int64_t *steps)
+{
+	uint32_t lead = mm->y.rank - type->rank;
+
+	for (uint32_t d = 0; d + 2 < mm->y.rank; d++)
+		steps[d] = d < lead || ir_type_dim(type, d - lead) == 1 ? 0 : strides[d - lead];
+}
+
+/* A matrix whose elements, or whose lines, are next to each other. */
+static bool arrange(struct cpu_prepared *prepared, const struct ir_node *node, int operand,
+		    const int64_t *strides)
+{
+	struct matmul *mm = (struct matmul *)prepared, old = *mm;
+	const struct ir_type *type = operand < 0 ? &node->results[0]->type :
+						   &node->operands[operand]->type;
+	int64_t line = strides[type->rank - 2], element = strides[type->rank - 1];
+
+	if (operand > 1)
+		return false;
+	if (operand == 1) {
+		int64_t along = mm->attrs->b_transpose ? element : line;
+		int64_t across = mm->attrs->b_transpose ? line : element;
+
+		mm->turned = across != 1;
+		mm->ldb = mm->turned ? across : along;
+		if (mm->turned && along != 1)
+			mm->ldb = -1;
+		set_steps(mm, type, strides, mm->sb);
+	} else if (operand == 0) {
+		mm->lda = element == 1 ? line : -1;
+		set_steps(mm, type, strides, mm->sa);
+	} else {
+		mm->ldc = element == 1 ? line : -1;
+		set_steps(mm, type, strides, mm->sc);
+	}
+	set_lines(mm);
+	if (mm->lda <= 0 || mm->ldb <= 0 || mm->ldc <= 0 || mm->m < mm->min_lines) {
+		*mm = old;
+		return false;
+	}
+	set_places(mm);
+	return true;
+}
+
+struct cpu_prepared *cpu_tile_matmul_arrangeable(const struct cpu_context *cpu,
+						 const struct ir_node *node)
+{
+	bool wide = cpu->simd == cpu_simd_level(CPU_LEVEL_AVX512);
+	const struct ir_type *a = &node->operands[0]->type;
+	struct matmul *mm;
+
+	if (cpu->simd == cpu_simd_level(CPU_LEVEL_BASE) || node->op != IR_OP_MATMUL ||
+	    a->dtype != IR_F32 || node->operands[1]->kind == IR_VALUE_CONSTANT ||
+	    node->attrs.matmul.a_transpose || ir_type_dim(a, a->rank - 1) > MAX_DEPTH)
+		return NULL;
+	mm = wnn_calloc(1, sizeof(*mm) + (size_t)ir_type_dim(a, a->rank - 1) * sizeof(*mm->at));
+	if (!mm)
+		return NULL;
+	mm->base = (struct cpu_prepared){
+		.name = "cpu/matmul-tiles", .run = run, .destroy = destroy, .arrange = arrange
+	};
+	mm->simd = cpu->simd;
+	mm->min_lines = wide ? MIN_LINES_WIDE : MIN_LINES;
+	if (!set_shape(mm, node)) {
+		destroy(&mm->base);
+		return NULL;
+	}
+	return &mm->base;
 }
 
 struct cpu_prepared *cpu_tile_matmul_prepare(const struct cpu_context *cpu,
 					     const struct ir_node *node)
 {
-	struct matmul *mm;
+	struct cpu_prepared *prepared = cpu_tile_matmul_arrangeable(cpu, node);
+	const struct matmul *mm = (const struct matmul *)prepared;
 
-	if (cpu->simd != cpu_simd_level(CPU_LEVEL_AVX2) || node->op != IR_OP_MATMUL ||
-	    node->operands[0]->type.dtype != IR_F32 || node->operands[1]->kind == IR_VALUE_CONSTANT)
-		return NULL;
-	mm = wnn_calloc(1, sizeof(*mm));
-	if (!mm)
-		return NULL;
-	mm->base =
-		(struct cpu_prepared){ .name = "cpu/matmul-tiles", .run = run, .destroy = destroy };
-	mm->simd = cpu->simd;
-	if (!set_shape(mm, node)) {
-		destroy(&mm->base);
+	if (mm && mm->min_lines == MIN_LINES_WIDE && mm->m * mm->n * mm->k > MAX_WORK_WIDE) {
+		destroy(prepared);
 		return NULL;
 	}
-	if (node->attrs.matmul.b_transpose)
-		return &mm->base;
-	mm->at = wnn_calloc((size_t)mm->k, sizeof(*mm->at));
-	if (!mm->at) {
-		destroy(&mm->base);
-		return NULL;
-	}
-	for (int64_t i = 0; i < mm->k; i++)
-		mm->at[i] = i * mm->n;
-	return &mm->base;
+	return prepared;
 }
