@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Draws operators that move no number, or whose moves are undone later: transposes round other work, parts that are joined again, reshapes. */
+/*
+ * Draws operators that move no number, or whose moves are undone later: transposes round other work, parts that are joined again,
+ * reshapes, heads of an attention.
+ */
 #include "generate.h"
 
 #include <string.h>
@@ -210,17 +213,65 @@ static int branches(struct generator *g, int x)
 	return parts[0];
 }
 
+/* ---- heads of an attention */
+
+/* Queries, keys or values, of their own or between others, as [head][row][depth] or [head][depth][row]. */
+static int heads_of(struct generator *g, int all, uint32_t part_of_all, const uint32_t *dims,
+		    bool turned)
+{
+	static const uint32_t to_heads[] = { 1, 0, 2 }, to_columns[] = { 1, 2, 0 };
+	const uint32_t size[2] = { dims[0], dims[1] * dims[2] };
+	int x = all;
+
+	if (all >= 0 && g->graph->values[all].dims[1] != size[1])
+		x = part(g, all, 1, part_of_all * size[1], size[1]);
+	x = x < 0 ? GRAPH_ABSENT : generator_reshaped(g, x, 3, dims);
+	return transposed(g, x, turned ? to_columns : to_heads);
+}
+
+/* With as many rows as products read and write in steps. */
+static int attended(struct generator *g, int like)
+{
+	static const uint32_t back[] = { 1, 0, 2 };
+	const uint32_t dims[3] = { rng_between(&g->rng, 30, 40), rng_between(&g->rng, 1, 3),
+				   rng_between(&g->rng, 14, 20) };
+	const uint32_t size[2] = { dims[0], dims[1] * dims[2] };
+	const uint32_t wide[2] = { dims[0], 3 * size[1] };
+	const struct fill fill = { GRAPH_UNIFORM, -1, 1 };
+	WNNOperandDataType type = g->graph->values[like].type;
+	bool together = rng_chance(&g->rng, 50), turned = rng_chance(&g->rng, 50);
+	int all = generator_leaf(g, type, 2, together ? wide : size, fill), query, key, x;
+
+	query = heads_of(g, all, 0, dims, false);
+	if (!together)
+		all = generator_leaf(g, type, 2, size, fill);
+	key = heads_of(g, all, 1, dims, turned);
+	if (!turned)
+		key = transposed(g, key, (const uint32_t[]){ 0, 2, 1 });
+	if (query < 0 || key < 0)
+		return GRAPH_ABSENT;
+	x = generator_append(g, generator_node(g, WNN_OP_MATMUL, query, key));
+	key = heads_of(g, all, 2, dims, false);
+	if (x < 0 || key < 0)
+		return GRAPH_ABSENT;
+	x = generator_append(g, generator_node(g, WNN_OP_MATMUL, x, key));
+	x = transposed(g, x, back);
+	return x < 0 || rng_chance(&g->rng, 30) ? x : generator_reshaped(g, x, 2, size);
+}
+
 int generator_views(struct generator *g, int x)
 {
 	if (g->graph->num_nodes + NODES_OF_VIEWS > GRAPH_MAX_NODES || !g->graph->values[x].rank)
 		return GRAPH_ABSENT;
-	switch (rng_below(&g->rng, 6)) {
+	switch (rng_below(&g->rng, 7)) {
 	case 0:
 	case 1:
 		return turned(g, x);
 	case 2:
 		return reshapes(g, x);
 	case 3:
+		return attended(g, x);
+	case 4:
 		return g->graph->values[x].rank < 2 ? reshapes(g, x) : branches(g, x);
 	default:
 		return parted(g, x);

@@ -14,8 +14,8 @@ def _rule(file, name, old, new, command=_TEXT):
     return {'name': name, 'file': f'userspace/src/pass/{file}.c', 'old': old, 'new': new, 'command': command}
 
 
-def _view(name, old, new):
-    return {'name': name, 'file': 'userspace/src/run/views.c', 'old': old, 'new': new, 'command': _TEXT}
+def _view(name, old, new, file='views.c'):
+    return {'name': name, 'file': 'userspace/src/run/' + file, 'old': old, 'new': new, 'command': _TEXT}
 
 
 MUTATIONS = [
@@ -118,7 +118,12 @@ MUTATIONS = [
     # Values in the memory of others.
     _view('parts between others are contiguous', 'if (size != 1 && (cut || slice->strides[i] != 1))', 'if (size != 1 && slice->strides[i] != 1)'),
     _view('a part begins where the whole does', '*offset += slice->starts[i] * stride;', ';'),
-    _view('an operand of a concat that is an output is made in it', 'f->is_output[home_of(f->c->homes, graph->outputs[i].value->id).value] = true;', ';'),
+    _view('an operand of a concat that is an output is made in it', 'f->is_output[views_home_of(f->c->homes, graph->outputs[i].value->id).value] = true;', ';'),
+    _view('steps of merged axes are not looked at', 'if (rest > 1 && old[at] != step * rest)', 'if (rest > 1 && old[at] < 0)', 'strides.c'),
+    _view('a part in steps begins where the whole does', 's->offset += node->attrs.slice.starts[i] * old.stride[i];', ';', 'strides.c'),
+    _view('what has another reader is read in steps by one', 'value->def && f->uses[value->id] == 1 &&', 'value->def &&', 'strides.c'),
+    _view('results go the way that operands came', 's->stride[node->attrs.transpose.perm[i]] = old.stride[i];',
+          's->stride[i] = old.stride[node->attrs.transpose.perm[i]];', 'strides.c'),
     _view('memory is never short', 'if (f->live[n] > f->peak)', 'if (f->live[n] < 0)'),
     _view('parts of a concat are all at its begin', 'at += (uint64_t)ir_type_bytes(&node->operands[i]->type);', ';'),
     # Groups.

@@ -2,17 +2,19 @@
 /*
  * ir-opt PASS...: reads the text of a graph from standard input, runs passes in the order given, and
  * prints the graph; or a line for each node: where the last word is "supports", whether the NPU takes it, or
- * why not; where it is "views", in which value's memory its result is on the CPU, and whether that takes a step.
+ * why not; where it is "views", in which value's memory its result is on the CPU, and whether that takes a step. In front
+ * of these lines, the steps that products read and write matrices in, whatever the processor has for such products.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cpu/cpu.h"
+#include "cpu/fast.h"
 #include "ir/parse.h"
 #include "pass/rewrite.h"
 #include "plan/report.h"
 #include "run/compiled_private.h"
+#include "run/device.h"
 #include "util/malloc.h"
 #include "util/number.h"
 
@@ -94,9 +96,46 @@ static void print_support(const struct ir_graph *graph)
 	}
 }
 
+struct cpu_prepared *__wrap_cpu_prepare_arrangeable(struct cpu_context *cpu,
+						    const struct ir_node *node);
+
+/* As our tiles: lines, those of a second matrix also if it is transposed. */
+static bool print_steps(struct cpu_prepared *prepared, const struct ir_node *node, int operand,
+			const int64_t *strides)
+{
+	const struct ir_value *value = operand < 0 ? node->results[0] : node->operands[operand];
+	uint32_t rank = value->type.rank;
+
+	(void)prepared;
+	if (strides[rank - 1] != 1 && (operand != 1 || strides[rank - 2] != 1))
+		return false;
+	printf("%%%u in steps", value->id);
+	for (uint32_t i = 0; i < rank; i++)
+		printf("%c%lld", i ? ',' : ' ', (long long)strides[i]);
+	putchar('\n');
+	return true;
+}
+
+static void keep(struct cpu_prepared *prepared)
+{
+	(void)prepared;
+}
+
+struct cpu_prepared *__wrap_cpu_prepare_arrangeable(struct cpu_context *cpu,
+						    const struct ir_node *node)
+{
+	static struct cpu_prepared product = { .name = "steps",
+					       .destroy = keep,
+					       .arrange = print_steps };
+
+	(void)cpu;
+	return node->op == IR_OP_MATMUL ? &product : NULL;
+}
+
 static int print_views(struct ir_graph *graph, struct wnn_error *err)
 {
-	struct run_compiled c = { .graph = graph };
+	struct run_device device = { .cpu = NULL };
+	struct run_compiled c = { .graph = graph, .device = &device };
 	bool *on_npu = calloc(graph->num_nodes + 1, sizeof(*on_npu));
 	int ret = run_find_views(&c, on_npu, err);
 
@@ -108,6 +147,7 @@ static int print_views(struct ir_graph *graph, struct wnn_error *err)
 	}
 	wnn_free(c.homes);
 	wnn_free(c.is_view);
+	wnn_free(c.early);
 	free(on_npu);
 	return ret;
 }

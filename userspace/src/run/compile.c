@@ -77,19 +77,31 @@ static bool join(struct run_compiled *c, struct run_step *step, const struct ir_
 	return true;
 }
 
+/* What no step has taken; all of it, where there are no steps. */
+static void drop_early(struct run_compiled *c)
+{
+	for (uint32_t i = 0; c->early && i < c->graph->num_nodes; i++)
+		cpu_prepared_destroy(c->early[i]);
+	wnn_free(c->early);
+	c->early = NULL;
+}
+
 int run_make_steps(struct run_compiled *c, const bool *on_npu, struct wnn_error *err)
 {
 	static atomic_uint_fast64_t next_keep = 1;
 	const struct ir_graph *graph = c->graph;
 	uint32_t *uses;
 
-	if (run_find_views(c, on_npu, err))
+	if (run_find_views(c, on_npu, err)) {
+		drop_early(c);
 		return -1;
+	}
 	uses = count_uses(graph);
 	c->first_keep = atomic_fetch_add(&next_keep, graph->num_nodes);
 	c->steps = wnn_calloc((size_t)graph->num_nodes + 1, sizeof(*c->steps));
 	if (!c->steps || !uses) {
 		wnn_free(uses);
+		drop_early(c);
 		return wnn_error_nomem(err, "the steps of a graph");
 	}
 	for (uint32_t i = 0; i < graph->num_nodes; i++) {
@@ -104,9 +116,12 @@ int run_make_steps(struct run_compiled *c, const bool *on_npu, struct wnn_error 
 		if (!on_npu[i] && last && !on_npu[last->first] &&
 		    join(c, last, graph->nodes[i], uses))
 			continue;
-		c->steps[c->num_steps++] = (struct run_step){ .first = i, .count = 1 };
+		c->steps[c->num_steps++] =
+			(struct run_step){ .first = i, .count = 1, .prepared = c->early[i] };
+		c->early[i] = NULL;
 	}
 	wnn_free(uses);
+	drop_early(c);
 	return 0;
 }
 

@@ -77,8 +77,9 @@ struct run_compiled {
 	struct run_device *device;
 	struct ir_graph *graph;
 	struct run_home *homes; /* by value id: itself, or the one that it is a view of */
-	/* By node: its result is a view, so that it needs no step. */
-	bool *is_view;
+	bool *is_view;		/* by node: its result is there without a step */
+	struct cpu_prepared *
+		*early; /* by node: prepared before there are steps; NULL, or none is left */
 	struct run_location *locations; /* by value id; of views only after run_place_views() */
 	uint32_t num_steps;
 	struct run_step *steps;

@@ -1,41 +1,20 @@
 // SPDX-License-Identifier: MIT
 /*
- * Finds CPU values that can lie in the memory of another value, so that no step has to compute
- * them: the result of a reshape in that of its operand, a slice of a split in that of the operand,
- * and an operand of a concat in that of the result, where its producer then writes it. compile.c
- * calls run_find_views() before it makes steps.
+ * Finds the values on the CPU that lie in the memory of another one, so that no step has to make them: the result of a
+ * reshape in that of its operand, a part of a split in that of the whole, and an operand of a concat where the result
+ * wants it, which its producer then writes there. Products read and write matrices in steps, so that the transposes of an
+ * attention's heads, and parts along columns, need none either.
  *
  * Each value is written once, so sharing memory is always correct, but it may cost memory where the
  * larger value then lives longer. Slices share memory only where that does not raise the peak of
  * all live bytes above what it is without sharing.
  */
 #include "pass/turn.h"
-#include "run/compiled_private.h"
+#include "run/views.h"
 #include "util/malloc.h"
 
-#define NEVER UINT32_MAX
-
-/* The live range of a value's memory, in nodes of the graph. */
-struct life {
-	uint32_t first, last; /* NEVER as first: it has no memory of its own in the arena */
-};
-
-struct finder {
-	struct run_compiled *c;
-	bool *is_output;    /* by value: it, or a view of all of it, is an output */
-	struct life *lives; /* by value; of values that have memory of their own */
-	int64_t *live;	    /* bytes that live at each node */
-	int64_t peak;	    /* peak of the live bytes before slices share memory */
-	uint64_t patience;  /* nodes that may still be visited, so that the time is linear */
-	uint32_t *round;    /* by value: the last round in which it was counted as a slice */
-	uint32_t rounds;
-};
-
-/*
- * Returns the value whose memory a value is in, and the offset; shortens the path there for later
- * calls (union-find).
- */
-static struct run_home home_of(struct run_home *homes, uint32_t value)
+/* The value whose memory a value is in, and where; what is on the way then knows it, too. */
+struct run_home views_home_of(struct run_home *homes, uint32_t value)
 {
 	struct run_home home = { value, 0 };
 
@@ -53,14 +32,14 @@ static struct run_home home_of(struct run_home *homes, uint32_t value)
 	return home;
 }
 
-static int64_t bytes_of(const struct finder *f, uint32_t value)
+int64_t views_bytes_of(const struct finder *f, uint32_t value)
 {
 	return ir_type_bytes(&f->c->graph->values[value]->type);
 }
 
 /* ---- views of all of a value */
 
-static bool shows_all(const struct ir_node *node)
+bool views_show_all(const struct ir_node *node)
 {
 	const struct ir_type *from, *to;
 
@@ -80,24 +59,24 @@ static void find_whole_views(struct finder *f, const bool *on_npu, bool has_npu)
 	for (uint32_t n = 0; n < graph->num_nodes; n++) {
 		const struct ir_node *node = graph->nodes[n];
 
-		/* Programs have constants of their own, and know no constant by its address. */
-		if (on_npu[n] || !shows_all(node) ||
+		/* Programs have constants of their own, and know none by its place in memory. */
+		if (on_npu[n] || !views_show_all(node) ||
 		    (has_npu &&
-		     graph->values[home_of(f->c->homes, node->operands[0]->id).value]->kind ==
+		     graph->values[views_home_of(f->c->homes, node->operands[0]->id).value]->kind ==
 			     IR_VALUE_CONSTANT))
 			continue;
 		f->c->homes[node->results[0]->id] = (struct run_home){ node->operands[0]->id, 0 };
 		f->c->is_view[n] = true;
 	}
 	for (uint32_t i = 0; i < graph->num_outputs; i++)
-		f->is_output[home_of(f->c->homes, graph->outputs[i].value->id).value] = true;
+		f->is_output[views_home_of(f->c->homes, graph->outputs[i].value->id).value] = true;
 }
 
 /* ---- what lives when */
 
 static void note_life(struct finder *f, const struct ir_value *value, uint32_t n)
 {
-	uint32_t home = home_of(f->c->homes, value->id).value;
+	uint32_t home = views_home_of(f->c->homes, value->id).value;
 	struct life *life = &f->lives[home];
 
 	if (f->c->graph->values[home]->kind != IR_VALUE_RESULT || f->is_output[home])
@@ -108,7 +87,7 @@ static void note_life(struct finder *f, const struct ir_value *value, uint32_t n
 }
 
 /* Adds to what lives at the nodes from `first` to before `end`. */
-static void add_live(struct finder *f, uint32_t first, uint32_t end, int64_t bytes)
+void views_add_live(struct finder *f, uint32_t first, uint32_t end, int64_t bytes)
 {
 	for (uint32_t n = first; n < end; n++)
 		f->live[n] += bytes;
@@ -136,8 +115,8 @@ static void find_lives(struct finder *f)
 	for (uint32_t v = 0; v < graph->num_values; v++) {
 		if (f->lives[v].first == NEVER)
 			continue;
-		f->live[f->lives[v].first] += bytes_of(f, v);
-		f->live[f->lives[v].last + 1] -= bytes_of(f, v);
+		f->live[f->lives[v].first] += views_bytes_of(f, v);
+		f->live[f->lives[v].last + 1] -= views_bytes_of(f, v);
 	}
 	for (uint32_t n = 0; n < graph->num_nodes; n++) {
 		f->live[n] = live += f->live[n];
@@ -147,7 +126,7 @@ static void find_lives(struct finder *f)
 }
 
 /* Whether no node from `first` to before `end` has more memory than the most of all before. */
-static bool stays_below(struct finder *f, uint32_t first, uint32_t end)
+bool views_stay_below(struct finder *f, uint32_t first, uint32_t end)
 {
 	for (uint32_t n = first; n < end; n++)
 		if (f->live[n] > f->peak)
@@ -188,14 +167,14 @@ static bool extend_life(struct finder *f, struct life *whole, const struct life 
 
 	if (part->last - part->first > f->patience || part->last - whole->last > f->patience)
 		return false;
-	add_live(f, part->first, end, -part_bytes);
-	add_live(f, whole->last + 1, end, bytes);
-	if (stays_below(f, whole->last + 1, end)) {
+	views_add_live(f, part->first, end, -part_bytes);
+	views_add_live(f, whole->last + 1, end, bytes);
+	if (views_stay_below(f, whole->last + 1, end)) {
 		whole->last = part->last;
 		return true;
 	}
-	add_live(f, part->first, end, part_bytes);
-	add_live(f, whole->last + 1, end, -bytes);
+	views_add_live(f, part->first, end, part_bytes);
+	views_add_live(f, whole->last + 1, end, -bytes);
 	return false;
 }
 
@@ -203,8 +182,8 @@ static bool can_be_view(const struct finder *f, const struct ir_node *node, int6
 {
 	const struct ir_value *part = node->results[0];
 
-	return ir_dtype_bits(part->type.dtype) >= 8 && !f->is_output[part->id] &&
-	       is_contiguous(node, offset);
+	return !f->c->is_view[node->id] && ir_dtype_bits(part->type.dtype) >= 8 &&
+	       !f->is_output[part->id] && is_contiguous(node, offset);
 }
 
 /* Lets a slice share the memory of its operand, if that costs no memory. */
@@ -212,7 +191,7 @@ static void try_slice(struct finder *f, uint32_t n)
 {
 	const struct ir_node *node = f->c->graph->nodes[n];
 	uint32_t part = node->results[0]->id;
-	uint32_t home = home_of(f->c->homes, node->operands[0]->id).value;
+	uint32_t home = views_home_of(f->c->homes, node->operands[0]->id).value;
 	struct life *own = &f->lives[part], *whole = &f->lives[home];
 	size_t bits = ir_dtype_bits(node->results[0]->type.dtype);
 	int64_t offset;
@@ -220,7 +199,7 @@ static void try_slice(struct finder *f, uint32_t n)
 	if (!can_be_view(f, node, &offset))
 		return;
 	if (whole->first != NEVER && own->last > whole->last &&
-	    !extend_life(f, whole, own, bytes_of(f, home), bytes_of(f, part)))
+	    !extend_life(f, whole, own, views_bytes_of(f, home), views_bytes_of(f, part)))
 		return;
 	own->first = NEVER;
 	f->c->homes[part] =
@@ -238,8 +217,8 @@ static void add_parts(struct finder *f, uint32_t begin, uint32_t end, int sign)
 		const struct life *own = &f->lives[node->results[0]->id];
 
 		if (can_be_view(f, node, &offset))
-			add_live(f, own->first, own->last + 1,
-				 sign * bytes_of(f, node->results[0]->id));
+			views_add_live(f, own->first, own->last + 1,
+				       sign * views_bytes_of(f, node->results[0]->id));
 	}
 }
 
@@ -272,22 +251,23 @@ static uint32_t last_of_parts(const struct finder *f, uint32_t begin, uint32_t e
 static void try_slices(struct finder *f, uint32_t begin, uint32_t end)
 {
 	const struct ir_value *from = f->c->graph->nodes[begin]->operands[0];
-	uint32_t home = home_of(f->c->homes, from->id).value;
+	uint32_t home = views_home_of(f->c->homes, from->id).value;
 	struct life *whole = &f->lives[home];
 	uint32_t old = whole->last, last = end - begin > 1 ? last_of_parts(f, begin, end) : 0;
 
 	if (whole->first != NEVER && last > old) {
 		add_parts(f, begin, end, -1);
-		add_live(f, old + 1, last + 1, bytes_of(f, home));
-		if (stays_below(f, old + 1, last + 1))
+		views_add_live(f, old + 1, last + 1, views_bytes_of(f, home));
+		if (views_stay_below(f, old + 1, last + 1))
 			whole->last = last;
 		else
-			add_live(f, old + 1, last + 1, -bytes_of(f, home));
+			views_add_live(f, old + 1, last + 1, -views_bytes_of(f, home));
 		if (whole->last == old)
 			add_parts(f, begin, end, 1);
 	}
 	for (uint32_t n = begin; n < end; n++)
-		try_slice(f, n);
+		if (!f->c->is_view[n])
+			try_slice(f, n);
 }
 
 /* ---- operands of a concat */
@@ -305,10 +285,10 @@ static bool joins_contiguous(const struct ir_node *node)
 /* Whether an operand of a concat may be made in its result. */
 static bool can_be_part(const struct finder *f, const struct ir_value *operand)
 {
-	struct run_home home = home_of(f->c->homes, operand->id);
+	struct run_home home = views_home_of(f->c->homes, operand->id);
 
 	return f->lives[home.value].first != NEVER &&
-	       ir_type_bytes(&operand->type) == bytes_of(f, home.value);
+	       ir_type_bytes(&operand->type) == views_bytes_of(f, home.value);
 }
 
 /*
@@ -323,14 +303,14 @@ static struct life move_parts(struct finder *f, const struct ir_node *node, uint
 
 	f->rounds++;
 	for (uint32_t i = 0; i < node->num_operands; i++) {
-		uint32_t home = home_of(f->c->homes, node->operands[i]->id).value;
+		uint32_t home = views_home_of(f->c->homes, node->operands[i]->id).value;
 		const struct life *part = &f->lives[home];
 
 		if (!can_be_part(f, node->operands[i]) || part->first < since ||
 		    f->round[home] == f->rounds)
 			continue;
 		f->round[home] = f->rounds;
-		add_live(f, part->first, part->last + 1, -sign * bytes_of(f, home));
+		views_add_live(f, part->first, part->last + 1, -sign * views_bytes_of(f, home));
 		if (part->first < life.first)
 			life.first = part->first;
 		if (part->last > life.last)
@@ -338,8 +318,8 @@ static struct life move_parts(struct finder *f, const struct ir_node *node, uint
 	}
 	if (own.first == NEVER)
 		return own;
-	add_live(f, life.first, own.first, sign * bytes_of(f, result));
-	add_live(f, own.last + 1, life.last + 1, sign * bytes_of(f, result));
+	views_add_live(f, life.first, own.first, sign * views_bytes_of(f, result));
+	views_add_live(f, own.last + 1, life.last + 1, sign * views_bytes_of(f, result));
 	return life;
 }
 
@@ -349,7 +329,8 @@ static uint32_t next_part(const struct finder *f, const struct ir_node *node, ui
 	uint32_t next = NEVER;
 
 	for (uint32_t i = 0; i < node->num_operands; i++) {
-		uint32_t first = f->lives[home_of(f->c->homes, node->operands[i]->id).value].first;
+		uint32_t first =
+			f->lives[views_home_of(f->c->homes, node->operands[i]->id).value].first;
 
 		if (first >= since && first < next && can_be_part(f, node->operands[i]))
 			next = first;
@@ -369,7 +350,7 @@ static void place_parts(struct finder *f, uint32_t n, uint32_t since, struct lif
 	bool all = true;
 
 	for (uint32_t i = 0; i < node->num_operands; i++) {
-		uint32_t home = home_of(f->c->homes, node->operands[i]->id).value;
+		uint32_t home = views_home_of(f->c->homes, node->operands[i]->id).value;
 		bool moves = can_be_part(f, node->operands[i]) && f->lives[home].first >= since;
 
 		if (moves) {
@@ -395,7 +376,7 @@ static void try_concat(struct finder *f, uint32_t n)
 	while (since != NEVER && (uint64_t)(n - since + 1) * node->num_operands <= f->patience) {
 		struct life life = move_parts(f, node, since, 1);
 
-		if (life.first == NEVER || stays_below(f, life.first, life.last + 1)) {
+		if (life.first == NEVER || views_stay_below(f, life.first, life.last + 1)) {
 			place_parts(f, n, since, life);
 			return;
 		}
@@ -411,6 +392,7 @@ static void find_parts(struct finder *f)
 	uint32_t behind = 0; /* the slices that are looked at together */
 
 	find_lives(f);
+	views_find_strided(f);
 	for (uint32_t n = 0; n < graph->num_nodes; n++) {
 		if (graph->nodes[n]->op == IR_OP_SLICE && n >= behind) {
 			behind = n + 1;
@@ -439,7 +421,7 @@ static void find_views(struct finder *f, const bool *on_npu)
 	if (!has_npu)
 		find_parts(f);
 	for (uint32_t v = 0; v < graph->num_values; v++)
-		f->c->homes[v] = home_of(f->c->homes, v);
+		f->c->homes[v] = views_home_of(f->c->homes, v);
 }
 
 int run_find_views(struct run_compiled *c, const bool *on_npu, struct wnn_error *err)
@@ -451,18 +433,23 @@ int run_find_views(struct run_compiled *c, const bool *on_npu, struct wnn_error 
 		.lives = wnn_calloc(values, sizeof(*f.lives)),
 		.live = wnn_calloc(nodes, sizeof(*f.live)),
 		.round = wnn_calloc(values, sizeof(*f.round)),
+		.uses = wnn_calloc(values, sizeof(*f.uses)),
+		.reader = wnn_calloc(values, sizeof(*f.reader)),
 	};
-	bool complete = f.is_output && f.lives && f.live && f.round;
+	bool complete = f.is_output && f.lives && f.live && f.round && f.uses && f.reader;
 
 	c->homes = wnn_calloc(values, sizeof(*c->homes));
 	c->is_view = wnn_calloc(nodes, sizeof(*c->is_view));
-	complete = complete && c->homes && c->is_view;
+	c->early = wnn_calloc(nodes, sizeof(*c->early));
+	complete = complete && c->homes && c->is_view && c->early;
 	if (complete)
 		find_views(&f, on_npu);
 	wnn_free(f.is_output);
 	wnn_free(f.lives);
 	wnn_free(f.live);
 	wnn_free(f.round);
+	wnn_free(f.uses);
+	wnn_free(f.reader);
 	return complete ? 0 : wnn_error_nomem(err, "the values of a graph");
 }
 

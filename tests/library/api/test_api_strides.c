@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT
+/*
+ * On the CPU, products read heads of an attention where they are, between those of queries, keys and values that one product has
+ * made, and write them where they go. Results are compared with sums of our own, at each level of vector instructions.
+ */
+#include "fixture.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LEVEL_VARIABLE "WEBNN_CPU_LEVEL"
+
+enum { ROWS = 48, HEADS = 3, DEPTH = 20, WIDTH = HEADS * DEPTH };
+
+static const char *const levels[] = { "base", "avx2", "avx512" };
+
+/* NULL: the processor lacks the level. */
+static WNNContext open_level(WNNInstance instance, const char *level, uint32_t threads)
+{
+	WNNContextDeviceOptions device = WNN_CONTEXT_DEVICE_OPTIONS_INIT;
+	WNNContextOptions options = WNN_CONTEXT_OPTIONS_INIT;
+	const char *given = getenv(LEVEL_VARIABLE);
+	char *before = given ? strdup(given) : NULL;
+	WNNContext context = NULL;
+
+	device.device = WNN_STR("cpu");
+	device.threads = threads;
+	options.nextInChain = &device.chain;
+	setenv(LEVEL_VARIABLE, level, 1);
+	if (wnnInstanceCreateContextSync(instance, &options, GENEROUS, &context) !=
+	    WNNStatus_Success) {
+		assert_last_error(WNNStatus_NotSupportedError, LEVEL_VARIABLE);
+		assert_string_not_equal(level, "base");
+		context = NULL;
+	}
+	unsetenv(LEVEL_VARIABLE);
+	if (before)
+		setenv(LEVEL_VARIABLE, before, 1);
+	free(before);
+	return context;
+}
+
+/* Queries, keys or values as [head][row][depth], or [head][depth][row]. */
+static WNNOperand heads(WNNGraphBuilder b, WNNOperand x, uint32_t part, bool turned)
+{
+	WNNTransposeOptions options = WNN_TRANSPOSE_OPTIONS_INIT;
+
+	x = wnnGraphBuilderSlice(b, x, WNN_UINT32_LIST(0, part * WIDTH),
+				 WNN_UINT32_LIST(ROWS, WIDTH), NULL);
+	x = wnnGraphBuilderReshape(b, x, WNN_UINT32_LIST(ROWS, HEADS, DEPTH), NULL);
+	options.permutation = turned ? WNN_UINT32_LIST(1, 2, 0) : WNN_UINT32_LIST(1, 0, 2);
+	return wnnGraphBuilderTranspose(b, x, &options);
+}
+
+static WNNGraph build_attention(WNNContext context)
+{
+	WNNGraphBuilder b = wnnContextCreateGraphBuilder(context);
+	WNNTransposeOptions back = WNN_TRANSPOSE_OPTIONS_INIT;
+	WNNOperand x = make_input(b, "x", ROWS, 3 * WIDTH), y;
+	WNNGraph graph;
+
+	y = wnnGraphBuilderMatmul(b, heads(b, x, 0, false), heads(b, x, 1, true), NULL);
+	y = wnnGraphBuilderMatmul(b, wnnGraphBuilderSoftmax(b, y, 2, NULL), heads(b, x, 2, false),
+				  NULL);
+	back.permutation = WNN_UINT32_LIST(1, 0, 2);
+	y = wnnGraphBuilderTranspose(b, y, &back);
+	y = wnnGraphBuilderReshape(b, y, WNN_UINT32_LIST(ROWS, WIDTH), NULL);
+	assert_non_null(y);
+	graph = build_one(b, "y", y);
+	wnnGraphBuilderRelease(b);
+	return graph;
+}
+
+static void expect(const float *x, double *y)
+{
+	for (int row = 0; row < ROWS; row++)
+		for (int h = 0; h < HEADS; h++) {
+			const float *q = x + row * 3 * WIDTH + h * DEPTH;
+			double score[ROWS], sum = 0;
+
+			for (int k = 0; k < ROWS; k++) {
+				score[k] = 0;
+				for (int d = 0; d < DEPTH; d++)
+					score[k] += (double)q[d] *
+						    x[(k * 3 + 1) * WIDTH + h * DEPTH + d];
+				score[k] = exp(score[k]);
+				sum += score[k];
+			}
+			for (int d = 0; d < DEPTH; d++) {
+				double *to = &y[row * WIDTH + h * DEPTH + d];
+
+				*to = 0;
+				for (int k = 0; k < ROWS; k++)
+					*to += score[k] / sum *
+					       x[(k * 3 + 2) * WIDTH + h * DEPTH + d];
+			}
+		}
+}
+
+/* Operators that a step of the graph computes. */
+static size_t count_steps(WNNGraph graph)
+{
+	WNNGraphPlacement placement = WNN_GRAPH_PLACEMENT_INIT;
+	size_t steps = 0;
+
+	assert_ok(wnnGraphGetPlacement(graph, &placement));
+	for (size_t i = 0; i < placement.nodeCount; i++)
+		steps += placement.nodes[i].reason == WNNPlacementReason_CPUDevice;
+	return steps;
+}
+
+static void check_results(WNNContext context, WNNGraph graph)
+{
+	static float data[ROWS * 3 * WIDTH], result[ROWS * WIDTH];
+	static double wanted[ROWS * WIDTH];
+	WNNTensor x = make_tensor(context, ROWS, 3 * WIDTH);
+	WNNTensor y = make_tensor(context, ROWS, WIDTH);
+
+	for (int i = 0; i < ROWS * 3 * WIDTH; i++)
+		data[i] = sinf((float)(i % 997)) * 0.7f;
+	expect(data, wanted);
+	assert_ok(wnnContextWriteTensor(context, x, data, sizeof(data)));
+	assert_ok(dispatch_xy(context, graph, x, y));
+	assert_ok(wnnContextReadTensorIntoSync(context, y, result, sizeof(result), GENEROUS));
+	for (int i = 0; i < ROWS * WIDTH; i++)
+		assert_true(fabs(result[i] - wanted[i]) <= 1e-5);
+	wnnTensorRelease(x);
+	wnnTensorRelease(y);
+}
+
+/* Three steps are left: two products and softmax. */
+static void heads_are_read_where_they_are(void **state)
+{
+	WNNInstance instance = wnnCreateInstance(NULL);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(levels) / sizeof(*levels); i++)
+		for (uint32_t threads = 1; threads <= 3; threads += 2) {
+			WNNContext context = open_level(instance, levels[i], threads);
+			WNNGraph graph;
+
+			if (!context)
+				continue;
+			graph = build_attention(context);
+			if (i)
+				assert_int_equal(count_steps(graph), 3);
+			check_results(context, graph);
+			wnnGraphRelease(graph);
+			wnnContextRelease(context);
+		}
+	wnnInstanceRelease(instance);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(heads_are_read_where_they_are),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
