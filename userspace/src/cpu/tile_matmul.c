@@ -15,12 +15,18 @@
 #include "cpu/tile_product.h"
 #include "util/malloc.h"
 
-/* Of fewer lines, packing the other matrix takes longer than the product: with vectors of 8 floats, and of 16 beside oneDNN. */
+/*
+ * The first matrix has this many rows at least: packing the second one takes longer than the product of fewer. The first
+ * number is for vectors of 8 floats, the other for vectors of 16, where oneDNN is there, too.
+ */
 #define MIN_LINES      32
 #define MIN_LINES_WIDE 8
-/* With vectors of 16 floats, oneDNN takes a twentieth to a fifth less time for more multiplications of matrices that lie densely. */
+/*
+ * Dense matrices with more multiplications are oneDNN's with vectors of 16 floats: it takes a twentieth to a fifth less
+ * time.
+ */
 #define MAX_WORK_WIDE (INT64_C(64) * 64 * 64)
-/* Of longer ones, neither a panel nor the lines of a tile stay in the nearest caches. */
+/* With longer rows, neither a panel nor the rows of a tile stay in the first caches. */
 #define MAX_DEPTH 2048
 /* Rows of an item, where there are too few panels for the threads. */
 #define PIECE_LINES 192
@@ -30,14 +36,14 @@ struct matmul {
 	const struct cpu_simd *simd;
 	const struct ir_matmul_attrs *attrs;
 	struct cpu_shape y;
-	/* From matrix to matrix, by axis of the result; its last two are 0. */
+	/* Strides of the batch in a, b and the result, by axis of the result; the last two are 0. */
 	int64_t sa[IR_MAX_RANK], sb[IR_MAX_RANK], sc[IR_MAX_RANK];
-	int64_t lda, ldb, ldc; /* from line to line; of the second matrix as it lies in memory */
+	int64_t lda, ldb, ldc; /* strides of rows; for b those of the rows in memory */
 	int64_t m, n, k, batches, min_lines;
-	bool turned;		/* the lines of the second matrix are columns of the product */
+	bool transposed;	/* b is transposed: its rows in memory are columns of the product */
 	bool has_bias, limited; /* limited: the activation is lo and hi */
 	float lo, hi;
-	int64_t at[]; /* of the second matrix, where line k begins, unless it is turned */
+	int64_t at[]; /* the begin of each row of b, unless it is transposed */
 };
 
 /* The division of the work: some panels and some rows of a matrix. */
@@ -80,7 +86,7 @@ static void pack_panel(const struct matmul *mm, const float *b, int64_t column, 
 
 	if (n < width)
 		memset(panel, 0, (size_t)(mm->k * width) * sizeof(*panel));
-	if (!mm->turned)
+	if (!mm->transposed)
 		mm->simd->pack(&pack);
 	else
 		mm->simd->transpose(panel, width, b + column * mm->ldb, mm->ldb, n, mm->k);
@@ -122,7 +128,7 @@ static void multiply_panel(const struct run *run, struct worker *worker, const f
 	for (int64_t i = 0; i < rows.parts; i++) {
 		int64_t row = cpu_split_first(&rows, i), size = cpu_split_size(&rows, i);
 
-		if (!mm->turned && rest >= 2 * width)
+		if (!mm->transposed && rest >= 2 * width)
 			fetch_next(mm, b + column + width, i, rows.parts);
 		tile.a = a + row * mm->lda;
 		tile.c = n < width ? worker->edge : c + row * mm->ldc + column;
@@ -204,7 +210,7 @@ static void destroy(struct cpu_prepared *prepared)
 	wnn_free(prepared);
 }
 
-/* Matrices that follow each other in lines of one distance and meet the same second one are lines of one. */
+/* Merges matrices that lie one stride of rows apart and have one second matrix: they are rows of one matrix. */
 static void set_lines(struct matmul *mm)
 {
 	const struct cpu_shape *y = &mm->y;
@@ -223,7 +229,7 @@ static void set_lines(struct matmul *mm)
 
 static void set_places(struct matmul *mm)
 {
-	for (int64_t i = 0; i < mm->k && !mm->turned; i++)
+	for (int64_t i = 0; i < mm->k && !mm->transposed; i++)
 		mm->at[i] = i * mm->ldb;
 }
 
@@ -241,8 +247,8 @@ static bool set_shape(struct matmul *mm, const struct ir_node *node)
 	mm->n = mm->y.dim[rank - 1];
 	mm->k = a.dim[a.rank - 1];
 	mm->lda = mm->k;
-	mm->turned = attrs->b_transpose;
-	mm->ldb = mm->turned ? mm->k : mm->n;
+	mm->transposed = attrs->b_transpose;
+	mm->ldb = mm->transposed ? mm->k : mm->n;
 	mm->ldc = mm->n;
 	cpu_broadcast_strides(&a, &mm->y, mm->sa);
 	cpu_broadcast_strides(&b, &mm->y, mm->sb);
@@ -257,7 +263,7 @@ static bool set_shape(struct matmul *mm, const struct ir_node *node)
 	       mm->n >= mm->simd->lanes && mm->k <= MAX_DEPTH;
 }
 
-/* Steps from matrix to matrix of an operand or the result, by axis of the result, and from line to line. */
+/* Strides of an operand or the result: of the batch, by axis of the result, and of the rows. */
 static void set_steps(const struct matmul *mm, const struct ir_type *type, const int64_t *strides,
 		      int64_t *steps)
 {
@@ -267,7 +273,7 @@ static void set_steps(const struct matmul *mm, const struct ir_type *type, const
 		steps[d] = d < lead || ir_type_dim(type, d - lead) == 1 ? 0 : strides[d - lead];
 }
 
-/* A matrix whose elements, or whose lines, are next to each other. */
+/* Takes the strides of an operand or, with -1, of the result. False when neither its rows nor its columns have a unit stride. */
 static bool arrange(struct cpu_prepared *prepared, const struct ir_node *node, int operand,
 		    const int64_t *strides)
 {
@@ -282,9 +288,9 @@ static bool arrange(struct cpu_prepared *prepared, const struct ir_node *node, i
 		int64_t along = mm->attrs->b_transpose ? element : line;
 		int64_t across = mm->attrs->b_transpose ? line : element;
 
-		mm->turned = across != 1;
-		mm->ldb = mm->turned ? across : along;
-		if (mm->turned && along != 1)
+		mm->transposed = across != 1;
+		mm->ldb = mm->transposed ? across : along;
+		if (mm->transposed && along != 1)
 			mm->ldb = -1;
 		set_steps(mm, type, strides, mm->sb);
 	} else if (operand == 0) {

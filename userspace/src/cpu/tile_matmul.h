@@ -8,7 +8,10 @@
 /* NULL when it is not the best for a node on this processor, or does not take it. */
 struct cpu_prepared *cpu_tile_matmul_prepare(const struct cpu_context *cpu,
 					     const struct ir_node *node);
-/* The same, where operands or the result are to be read or written with strides: that saves copies. */
+/*
+ * Prepares a product whose operands or result are read or written with strides, which saves copies. NULL when the tiles do
+ * not take the node.
+ */
 struct cpu_prepared *cpu_tile_matmul_arrangeable(const struct cpu_context *cpu,
 						 const struct ir_node *node);
 
