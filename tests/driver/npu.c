@@ -207,8 +207,7 @@ struct npu_ctx npu_ctx_of(int fd, uint32_t priority, uint32_t timeout_ms)
 	void *page;
 
 	must(!npu_ctx_create(fd, &create));
-	page = mmap(NULL, (size_t)sysconf(_SC_PAGESIZE), PROT_READ, MAP_SHARED, fd,
-		    (off_t)create.completion_offset);
+	page = mmap(NULL, npu_page(), PROT_READ, MAP_SHARED, fd, (off_t)create.completion_offset);
 	must(page != MAP_FAILED);
 	return (struct npu_ctx){ create.ctx_id, page, create.completion_offset };
 }

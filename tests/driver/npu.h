@@ -13,6 +13,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <unistd.h>
 
 #define NPU_NODE "/dev/accel/accel0"
 
@@ -25,6 +26,12 @@ double npu_patience(void);
 /* A job of this many of these instructions, in turn with points of preemption, ends one day. */
 #define NPU_LONG_BYTES (4u << 20)
 #define NPU_LONG_INSNS 16384u
+
+/* Of the processor: what buffers are rounded up to, and the least that can be mapped. */
+static inline size_t npu_page(void)
+{
+	return (size_t)sysconf(_SC_PAGESIZE);
+}
 
 struct npu_bo {
 	uint32_t handle;

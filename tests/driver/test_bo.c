@@ -190,7 +190,7 @@ TEST_F(bo, sizes_and_addresses)
 
 		bos[i] = npu_bo(self->fd, sizes[i], 0);
 		info = npu_bo_info(self->fd, bos[i].handle);
-		EXPECT_EQ((sizes[i] + 4095) & ~4095ull, bos[i].size);
+		EXPECT_EQ((sizes[i] + npu_page() - 1) & ~(npu_page() - 1), bos[i].size);
 		EXPECT_EQ(bos[i].size, info.size);
 		EXPECT_EQ(bos[i].va, info.va);
 		EXPECT_EQ(0, bos[i].va % self->info.page_size);
@@ -257,7 +257,8 @@ TEST_F(bo, no_mmap_is_nowhere_to_be_mapped)
 	};
 
 	EXPECT_NE(0, hidden.handle);
-	for (uint64_t at = known[0] - 64 * 4096; at <= known[1] + 64 * 4096; at += 4096)
+	for (uint64_t at = known[0] - 64 * npu_page(); at <= known[1] + 64 * npu_page();
+	     at += npu_page())
 		EXPECT_EQ(at == known[0] || at == known[1], maps(self->fd, at, 4096));
 }
 
@@ -282,12 +283,13 @@ TEST_F(bo, handles_are_of_one_client)
 
 TEST_F(bo, no_more_than_it_is_can_be_mapped)
 {
-	struct npu_bo bo = npu_bo(self->fd, 8192, 0);
+	size_t page = npu_page();
+	struct npu_bo bo = npu_bo(self->fd, 2 * page, 0);
 	uint64_t offset = npu_bo_info(self->fd, bo.handle).mmap_offset;
 
-	EXPECT_TRUE(maps(self->fd, offset, 8192));
-	EXPECT_FALSE(maps(self->fd, offset, 12288));
-	EXPECT_EQ(MAP_FAILED, mremap(bo.map, 8192, 16384, MREMAP_MAYMOVE));
+	EXPECT_TRUE(maps(self->fd, offset, 2 * page));
+	EXPECT_FALSE(maps(self->fd, offset, 3 * page));
+	EXPECT_EQ(MAP_FAILED, mremap(bo.map, 2 * page, 4 * page, MREMAP_MAYMOVE));
 }
 
 /* Also as a dma-buf, which does not keep the file open. Others do not get the pages. */
@@ -439,7 +441,7 @@ TEST_F(limit, all_files_of_a_user)
 	used = npu_counters(self->other).user_memory;
 	EXPECT_EQ(used, npu_counters(self->fd).user_memory);
 	EXPECT_GE(self->info.memory_limit, used);
-	EXPECT_LT(self->info.memory_limit, used + 8 * 4096);
+	EXPECT_LT(self->info.memory_limit, used + 8 * npu_page());
 	/* Memory of a closed buffer can be allocated again at once. */
 	for (int round = 0; round < 20; round++) {
 		ASSERT_EQ(0, npu_gem_close(self->fd, last));

@@ -253,8 +253,8 @@ TEST_F(ctx, the_page_is_for_reading_and_for_its_client)
 				   (off_t)ctx.page_offset));
 	EXPECT_EQ(-1, mprotect((void *)ctx.page, 4096, PROT_READ | PROT_WRITE));
 	EXPECT_EQ(EACCES, errno);
-	EXPECT_EQ(MAP_FAILED,
-		  mmap(NULL, 8192, PROT_READ, MAP_SHARED, self->fd, (off_t)ctx.page_offset));
+	EXPECT_EQ(MAP_FAILED, mmap(NULL, 2 * npu_page(), PROT_READ, MAP_SHARED, self->fd,
+				   (off_t)ctx.page_offset));
 	EXPECT_EQ(MAP_FAILED,
 		  mmap(NULL, 4096, PROT_READ, MAP_SHARED, self->other, (off_t)ctx.page_offset));
 	EXPECT_EQ(0, npu_ctx_destroy(self->fd, ctx.id));

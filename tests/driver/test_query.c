@@ -240,7 +240,7 @@ TEST_F(device, counters_of_jobs)
 	struct npu_bo data = npu_bo(self->fd, 4096, 0);
 	struct npu_ctx ctx = npu_ctx(self->fd, 0);
 	struct drm_onpu_job job = npu_fill(self->fd, data.va, 4096, 1);
-	struct drm_onpu_job bad = npu_fill(self->fd, data.va + 4096, 4096, 1);
+	struct drm_onpu_job bad = npu_fill(self->fd, data.va + data.size, 4096, 1);
 	struct drm_onpu_counters before = npu_counters(self->fd), after;
 
 	EXPECT_EQ(0, npu_run(self->fd, ctx.id, &job));
