@@ -346,6 +346,46 @@ stage_guest-more()
 	pool_wait
 }
 
+# The forms of the arm64 guest that are tested: KiB of its pages, and the option of ./npu guest, if any; check-full
+# overrides it.
+arm64_forms=("4 --not-coherent")
+
+# arm64_test NAME PAGES [OPTION]: the driver's kselftests there.
+arm64_test()
+{
+	local name=$1
+
+	(
+		guest_prepare --no-build --arch=arm64 "--pages=$2" "${@:3}" "--log=${log_dir:?}/$name.kernel.log" --cpus=1 \
+			--modprobe=vgem --timeout=7200 -- "$top/tests/driver/arm64.sh" "${@:2}"
+		inside "${guest_line[@]}" | tee "$top/build/check/guest/$name.tap"
+	)
+}
+
+# On another processor, whose devices may not see the caches and whose pages may be larger than the device's.
+stage_arm64()
+{
+	local form pages option name release
+
+	needs_build arm64 || return
+	fetch_linux || true
+	for form in "${arm64_forms[@]}"; do
+		read -r pages option <<<"$form"
+		ensure_arm64 "$pages" || return
+		release=$(arm64_release "$pages")
+		build_driver "$release" arm64 || return
+	done
+	build_arm64_programs || return
+	for form in "${arm64_forms[@]}"; do
+		read -r pages option <<<"$form"
+		name=arm64-${pages}k${option:+-${option#--}}
+		# Without an option it is no word.
+		# shellcheck disable=SC2086
+		pool_run step "$name" "guest ${name//-/ }: kselftests" arm64_test "$name" "$pages" $option
+	done
+	pool_wait
+}
+
 # How much slower everything is on such a kernel.
 debug_patience=8
 # The tests of check-debug --rounds N: those that can go on for as long as one likes.
@@ -436,7 +476,7 @@ quick_stages=(lint gcc test guest)
 
 cmd_check()
 {
-	local name stages=("${check_stages[@]}") all="${check_stages[*]} ${more_stages[*]} debug cross media"
+	local name stages=("${check_stages[@]}") all="${check_stages[*]} ${more_stages[*]} arm64 debug cross media"
 
 	case ${1:-} in
 	--more) stages=("${more_stages[@]}"); shift ;;
@@ -497,20 +537,21 @@ report()
 }
 
 # All, with the long tests, and what takes hours: four for the fuzzers, two on the kernels that look for errors, one
-# for other processors, and five for all of check and check --more ten times.
+# for other processors and one for the driver on one of them, and five for all of check and check --more ten times.
 cmd_check-full()
 {
 	local status=0
 
 	fuzz_seconds=1800
 	guest_kernels=9
+	arm64_forms=(4 "4 --not-coherent" 16 "16 --not-coherent")
 	left_out=() left_out_sanitized=()
 	if [ $# -gt 0 ]; then
 		cmd_check "$@"
 		return
 	fi
 	say "this takes half a day"
-	cmd_check "${check_stages[@]}" "${more_stages[@]}" debug cross media || status=1
+	cmd_check "${check_stages[@]}" "${more_stages[@]}" arm64 debug cross media || status=1
 	exec {check_lock_fd}>&-
 	cp -- "$top/build/check/summary" "$top/build/check-full-summary"
 	"$top/tests/frontdoor/rounds.sh" || status=1

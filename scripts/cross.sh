@@ -11,6 +11,9 @@ cross_architectures=(arm64 riscv64)
 # Packages that a build is linked with, in the folder of libraries: the compiler's, the C library's and the product's.
 cross_libraries=libc6-dev,libgcc-14-dev,linux-libc-dev,libopenblas-pthread-dev,libdrm-dev,libcmocka-dev,libjansson-dev
 
+# What the guest of that processor runs besides what is built (scripts/arm64.sh).
+cross_programs=bash,busybox-static,coreutils,util-linux
+
 # cross_names ARCHITECTURE: Debian's name of compiler and libraries, and the processor's for Meson and QEMU.
 cross_names()
 {
@@ -21,18 +24,29 @@ cross_names()
 	esac
 }
 
-# The compilers are no part of the environment before somebody asks for them.
+# cross_install FILE PACKAGE…: those whose file is missing. They are no part of the environment before somebody asks
+# for them.
+cross_install()
+{
+	local missing=()
+
+	while [ $# -gt 0 ]; do
+		inside test -e "$1" || missing+=("$2")
+		shift 2
+	done
+	[ ${#missing[@]} -gt 0 ] || return 0
+	step cross-tools "installing ${missing[*]}" install_lines "${missing[@]}"
+}
+
 cross_tools()
 {
-	local missing=() architecture tuple
+	local files=(/usr/bin/qemu-aarch64 qemu-user) architecture tuple
 
 	for architecture in "${cross_architectures[@]}"; do
 		read -r tuple _ < <(cross_names "$architecture")
-		inside test -e "/usr/bin/$tuple-gcc" || missing+=("gcc-$tuple")
+		files+=("/usr/bin/$tuple-gcc" "gcc-$tuple")
 	done
-	inside test -e /usr/bin/qemu-aarch64 || missing+=(qemu-user)
-	[ ${#missing[@]} -gt 0 ] || return 0
-	step cross-tools "installing ${missing[*]}" install_lines "${missing[@]}"
+	cross_install "${files[@]}"
 }
 
 # Makes the links that the packages in $1 would make by their scripts, which are for another processor.
@@ -60,7 +74,7 @@ cross_root()
 	root_sources | grep -v -e '^deb-src' -e '-backports ' |
 		mmdebstrap --mode=root --variant=extract "--architectures=$1" \
 		--aptopt='APT::Install-Recommends "false"' "${options[@]}" \
-		"--include=$cross_libraries" "${suite:?}" "$2.new" - || return
+		"--include=$cross_libraries,$cross_programs" "${suite:?}" "$2.new" - || return
 	cross_links "$2.new" "$3" && mv -T -- "$2.new" "$2"
 }
 
@@ -98,18 +112,39 @@ for test in json.load(sys.stdin):
         print(test["name"], program)' "$1"
 }
 
+# cross_ensure_root ARCHITECTURE: what is built and run is linked with, where it is not there yet.
+cross_ensure_root()
+{
+	local work=$top/build/cross/$1 tuple
+
+	read -r tuple _ < <(cross_names "$1")
+	[ ! -e "$work/root/usr/bin/busybox" ] || return 0
+	install_host_tools
+	mkdir -p "$work"
+	step "cross-$1-root" "libraries of $1" cross_root "$1" "$work/root" "$tuple"
+}
+
+# cross_configure ARCHITECTURE: once more when the kernel's test harness has come, which the driver's tests need.
+cross_configure()
+{
+	local work=$top/build/cross/$1 tuple processor again=()
+
+	read -r tuple processor < <(cross_names "$1")
+	cross_file "$work/root" "$tuple" "$processor" >"$work/machine.ini"
+	if [ -e "$work/build/build.ninja" ]; then
+		[ -e "$top/build/linux/.complete" ] && ! grep -q driver-test-query "$work/build/build.ninja" || return 0
+		again=(--reconfigure)
+	fi
+	step "cross-$1-setup" "configuring for $1" inside meson setup "${again[@]}" --werror --cross-file "$work/machine.ini" \
+		--auto-features=disabled "$work/build" "$top"
+}
+
 # cross_run ARCHITECTURE: build the library and its tests, and run them.
 cross_run()
 {
-	local work=$top/build/cross/$1 tuple processor tests programs
+	local work=$top/build/cross/$1 tests programs
 
-	read -r tuple processor < <(cross_names "$1")
-	mkdir -p "$work"
-	[ -e "$work/root" ] || step "cross-$1-root" "libraries of $1" cross_root "$1" "$work/root" "$tuple" || return
-	cross_file "$work/root" "$tuple" "$processor" >"$work/machine.ini"
-	[ -e "$work/build/build.ninja" ] ||
-		step "cross-$1-setup" "configuring for $1" inside meson setup --werror --cross-file "$work/machine.ini" \
-			--auto-features=disabled "$work/build" "$top" || return
+	cross_ensure_root "$1" && cross_configure "$1" || return
 	# What Meson tells is of its last run.
 	step "cross-$1-list" "listing tests for $1" inside ninja -C "$work/build" build.ninja || return
 	mapfile -t tests < <(cross_tests "$work/build")
@@ -131,7 +166,6 @@ cross_all()
 	for architecture in "$@"; do
 		cross_names "$architecture" >/dev/null || return
 	done
-	install_host_tools
 	cross_tools || return
 	mkdir -p "$top/build"
 	take_lock "$top/build/.cross-lock" "it uses build/cross"

@@ -57,11 +57,14 @@ short_release()
 # kernel_build RELEASE: where modules for it are built, as seen inside.
 kernel_build()
 {
-	local name
+	local name pages
 
 	name=$(debug_name_of "$1")
+	pages=$(arm64_pages_of "$1")
 	if [ -n "$name" ]; then
 		debug_folder "$name"
+	elif [ -n "$pages" ]; then
+		printf '%s/usr/src/linux-headers-%s\n' "$(arm64_folder "$pages")" "$1"
 	else
 		printf '/lib/modules/%s/build\n' "$1"
 	fi
@@ -110,7 +113,7 @@ driver_stamp()
 	local release=$1 compiler=$2 build
 
 	build=$(kernel_build "$release")
-	[ -n "$(debug_name_of "$release")" ] || build=$(environment_root)$build
+	[[ $build == "$top"/* ]] || build=$(environment_root)$build
 	{
 		printf '%s %s\n' "$release" "$compiler"
 		cat -- "$build"/include/generated/{compile,autoconf}.h "$top/scripts/driver.sh"
@@ -144,7 +147,7 @@ kbuild()
 }
 
 # clang is for its warnings: the kernel was configured for gcc, and so is the module that is used. In the
-# place of a compiler, demo is gcc without the modules of the tests, and without what W=1 needs Perl for.
+# place of a compiler, demo and arm64 are gcc without the modules of the tests, and without what W=1 needs Perl for.
 make_driver()
 {
 	local release=$1 compiler=$2 folder module version arguments=(W=1)
@@ -154,6 +157,7 @@ make_driver()
 	case $compiler in
 	gcc) arguments+=(KCFLAGS=-Werror) ;;
 	demo) arguments=(KCFLAGS=-Werror ONPU_TESTS=) modules=(driver/onpu.ko) ;;
+	arm64) arguments+=(KCFLAGS=-Werror ONPU_TESTS=) modules=(driver/onpu.ko) ;;
 	clang) arguments+=("CC=$top/scripts/kernel-clang.sh") ;;
 	esac
 	kbuild "$folder" "$release" "${arguments[@]}" || return

@@ -30,8 +30,8 @@ import time
 
 import initramfs
 import kernel_log
+import machines
 import shares
-import tsc
 import unpacked
 
 SCRIPTS = os.path.dirname(os.path.abspath(__file__))
@@ -159,6 +159,7 @@ class Guest:
         self.files = self.folder if args.system == "/" else \
             tempfile.mkdtemp(prefix="onpu-guest-", dir=os.path.join(args.system, "run"))
         self.seen = os.path.join("/", os.path.relpath(self.files, args.system))
+        self.qemu = args.qemu or machines.PROGRAMS[args.arch]
         self.log = kernel_log.KernelLog(args.log, args.allow_log, args.allow_warnings)
 
     # What the guest sees
@@ -180,6 +181,8 @@ class Guest:
     def environment(self):
         env = {name: value for name, value in os.environ.items() if name != "OLDPWD"}
         env.update(HOME="/tmp", ONPU_GUEST_CONTROL="/run/onpu/host", ONPU_INSIDE=TOP)
+        if self.args.arch != "amd64":
+            env["PATH"] = os.path.join(BUILD, "cross", self.args.arch, "bin") + ":/usr/sbin:/usr/bin:/sbin:/bin"
         if self.args.driver:
             env.update(ONPU_GUEST_DRIVER=self.args.driver)
         if not self.args.root:
@@ -198,10 +201,13 @@ class Guest:
         return [name for name in answer.stdout.strip().split(",") if name]
 
     def modules(self):
-        """Lines for insmod: the modules to load before the driver."""
+        """Lines for insmod: the modules to load before the driver. No share is mounted yet, so they are in the root."""
+        system = self.args.system
+        folder = os.path.join(BUILD, "guest") if system == "/" else os.path.join(system, "var/lib/onpu")
         try:
-            return unpacked.modules(self.args.kernel, [*self.driver_depends(), *self.args.modprobe],
-                                    os.path.join(BUILD, "guest"), self.args.kernel_root or "/")
+            return [[line[0].removeprefix(system.rstrip("/")), *line[1:]]
+                    for line in unpacked.modules(self.args.kernel, [*self.driver_depends(), *self.args.modprobe],
+                                                 folder, self.args.kernel_root or "/")]
         except subprocess.CalledProcessError as error:
             raise GuestError(f"cannot load a module: {error.stderr.strip()}") from error
         except (OSError, lzma.LZMAError) as error:
@@ -239,7 +245,7 @@ class Guest:
                    "--inh-caps=-all", *run]
         closed = self.closed(folders)
         values = {
-            "user": user, "group": user, "node_group": group if args.system == "/" else "",
+            "user": user, "group": user, "node_group": group if args.system == "/" or args.arch != "amd64" else "",
             "shares": shlex.join(shares.place(path, closed) for path in folders),
             "closed": shlex.join(closed),
             "driver": args.driver or "", "firmware": args.firmware or "",
@@ -349,6 +355,12 @@ class Guest:
         except (OSError, subprocess.CalledProcessError) as error:
             raise GuestError(f"cannot unpack the kernel {self.args.kernel}: {error}") from error
 
+    def device_tree(self, machine):
+        try:
+            return machines.not_coherent_tree(self.qemu, machine, self.folder)
+        except (OSError, subprocess.CalledProcessError) as error:
+            raise GuestError(f"cannot make a device tree: {getattr(error, 'output', None) or error}") from error
+
     def npu_device(self, address):
         bus = {"bus": "port0"} if self.args.root_port or self.args.hotplug else {}
         return {"driver": "vfio-user-pci", "id": "npu", **bus, "x-msg-timeout": 60000,
@@ -361,11 +373,11 @@ class Guest:
 
     def qemu_command(self, roots, theirs, npu):
         args = self.args
-        size = f"{args.memory}M"
+        machine = machines.options(args.arch, f"{args.memory}M", args.cpus)
         console = os.path.join(self.folder, "console")
-        append = [*self.root_options(), f"onpu_guest={self.seen}", "console=ttyS0", "loglevel=4", "panic=-1",
-                  "log_buf_len=4M", "printk.devkmsg=on", "mitigations=off", "no_timer_check",
-                  "random.trust_cpu=on", "devtmpfs.mount=1", "tsc=reliable", *tsc.option(), "cryptomgr.notests",
+        append = [*self.root_options(), f"onpu_guest={self.seen}", *machines.kernel_options(args.arch), "loglevel=4",
+                  "panic=-1", "log_buf_len=4M", "printk.devkmsg=on", "mitigations=off",
+                  "random.trust_cpu=on", "devtmpfs.mount=1", "cryptomgr.notests",
                   # The host may be busy for longer than these are by default.
                   "watchdog_thresh=60", "rcupdate.rcu_cpu_stall_timeout=120"]
         if args.gdb:
@@ -373,14 +385,12 @@ class Guest:
         if args.iommu:
             append += ["intel_iommu=on", "iommu.passthrough=0"]
         command = [
-            args.qemu, "-M", "q35,memory-backend=mem", "-cpu", "max",
-            "-accel", "tcg,thread=multi", "-smp", str(args.cpus), "-m", size,
-            "-object", f"memory-backend-memfd,id=mem,size={size},share=on",
-            "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
-            "-chardev", f"file,id=console,path={escape(console)}", "-serial", "chardev:console",
+            self.qemu, *machine, "-no-reboot", "-chardev", f"file,id=console,path={escape(console)}", "-serial", "chardev:console",
             "-kernel", self.kernel(), "-append", " ".join(append + args.append),
             "-mon", "chardev=monitor,mode=control",
         ]
+        if args.not_coherent:
+            command += ["-dtb", self.device_tree(machine)]
         if args.in_memory:
             command += ["-initrd", self.write_root()]
         # It has to be there before the devices whose accesses it translates.
@@ -411,6 +421,9 @@ class Guest:
         folders = self.folders()
         theirs = self.open_ports()
         self.write_job(folders)
+        # The root of another processor is ours alone.
+        for path in folders if self.args.arch != "amd64" else ():
+            os.makedirs(os.path.join(self.args.system, path.lstrip("/")), exist_ok=True)
         roots = {}
         if not self.args.in_memory:
             roots["share-root"] = self.start_share("share-root", self.args.system, ["--readonly", "--cache=always"])
@@ -704,7 +717,9 @@ def arguments():
     parser.add_argument("--system", default="/")
     parser.add_argument("--log", default=os.path.join(BUILD, "log", "guest.log"))
     parser.add_argument("--gdb")
-    parser.add_argument("--qemu", default="qemu-system-x86_64")
+    parser.add_argument("--arch", choices=machines.PROGRAMS, default="amd64")
+    parser.add_argument("--not-coherent", action="store_true")
+    parser.add_argument("--qemu")
     parser.add_argument("--virtiofsd", default="/usr/libexec/virtiofsd")
     parser.add_argument("command", nargs="+")
     return parser.parse_args()

@@ -18,6 +18,10 @@ guest_usage()
 	  --root              as root, not as a user of the group render
 	  --kernel RELEASE    6.12 (the default) or another series or release of the environment, or a kernel
 	                      of scripts/debug-kernel that ./npu check-debug has built, by its name
+	  --arch ARCHITECTURE arm64: a machine of that kind, with Debian's kernel from backports and a small root
+	                      (bash, coreutils, busybox), for what ./npu cross builds; amd64 unless given
+	  --pages KIB         with --arch arm64: the kernel's pages, 4 (the default) or 16
+	  --not-coherent      with --arch arm64: the NPU does not see the processors' caches
 	  --emu-arg=ARG       an option of onpu-emu, such as --emu-arg=--sync
 	  --no-driver         with the NPU, without the driver
 	  --no-device         without an NPU
@@ -62,19 +66,20 @@ guest_options()
 	local option
 
 	guest_args=() guest_kernel='' guest_driver=1 guest_device=1 guest_build=1 guest_command=() guest_system=''
+	guest_arch=amd64 guest_pages=''
 	while [ $# -gt 0 ]; do
 		option=$1
 		case $option in
 		--) shift; break ;;
-		--root|--allow-warnings|--iommu|--replay|--root-port|--hotplug) guest_args+=("$option") ;;
+		--root|--allow-warnings|--iommu|--replay|--root-port|--hotplug|--not-coherent) guest_args+=("$option") ;;
 		--gdb) guest_args+=("--gdb=$top/build/gdb.sock") ;;
 		--no-driver) guest_driver=0 ;;
 		--no-device) guest_device=0 guest_driver=0 ;;
 		--no-build) guest_build=0 ;;
 		--help|-h) guest_usage; exit ;;
-		--kernel=*|--emu-arg=*|--modprobe=*|--append=*|--plugin=*|--timeout=*|--memory=*|--cpus=*|--allow-log=*|--log=*|--system=*|--in-memory=*)
+		--kernel=*|--emu-arg=*|--modprobe=*|--append=*|--plugin=*|--timeout=*|--memory=*|--cpus=*|--allow-log=*|--log=*|--system=*|--in-memory=*|--arch=*|--pages=*)
 			guest_option "${option%%=*}" "${option#*=}" ;;
-		--kernel|--emu-arg|--modprobe|--append|--plugin|--timeout|--memory|--cpus|--allow-log|--log|--system|--in-memory)
+		--kernel|--emu-arg|--modprobe|--append|--plugin|--timeout|--memory|--cpus|--allow-log|--log|--system|--in-memory|--arch|--pages)
 			[ $# -ge 2 ] || guest_wrong "$option needs a value"
 			shift
 			guest_option "$option" "$1" ;;
@@ -87,12 +92,35 @@ guest_options()
 	[ -z "$guest_system" ] || [[ " ${guest_args[*]}" != *" --in-memory="* ]] ||
 		guest_wrong "--in-memory: the root cannot be that of --system, too"
 	guest_command=("$@")
+	guest_check_arch
+}
+
+# What the machine of the other processor has, and what it does not have.
+guest_check_arch()
+{
+	local option
+
+	case $guest_arch in
+	amd64)
+		[[ -z $guest_pages && " ${guest_args[*]} " != *" --not-coherent "* ]] ||
+			guest_wrong "--pages and --not-coherent need --arch arm64" ;;
+	arm64)
+		: "${guest_pages:=4}"
+		[ -n "$(arm64_flavour "$guest_pages")" ] || guest_wrong "--pages is 4 or 16, not '$guest_pages'"
+		[ -z "$guest_kernel" ] || guest_wrong "--kernel: --arch arm64 has one kernel for each --pages"
+		for option in --iommu --in-memory --system; do
+			[[ " ${guest_args[*]}" != *" $option"* ]] || guest_wrong "$option is not there with --arch arm64"
+		done ;;
+	*) guest_wrong "--arch is amd64 or arm64, not '$guest_arch'" ;;
+	esac
 }
 
 guest_option()
 {
 	case $1 in
 	--kernel) guest_kernel=$2 ;;
+	--arch) guest_arch=$2 ;;
+	--pages) guest_pages=$2 ;;
 	--timeout|--memory|--cpus) guest_number "$1" "$2"; guest_args+=("$1=$2") ;;
 	--system)
 		[ -d "$2/boot" ] || guest_wrong "--system: there is no system in '$2'"
@@ -112,8 +140,9 @@ guest_builds()
 {
 	build_tools || return
 	if [ "$guest_driver" = 1 ]; then
-		build_driver "$guest_kernel" "$guest_module"
+		build_driver "$guest_kernel" "$guest_module" || return
 	fi
+	[ "$guest_arch" = amd64 ] || build_arm64_programs "${guest_command[0]}"
 }
 
 # The build's lines are for a terminal, or for a failure: what the command prints stands alone.
@@ -149,12 +178,21 @@ guest_prepare()
 	fi
 	[ -z "$guest_kernel" ] || sets+=(kernels)
 	ensure_environment "${sets[@]}"
-	guest_kernel=$(kernel_of "$guest_kernel") || exit
-	[ ! -e "$(driver_folder "$guest_kernel" gcc)/.stamp" ] || guest_module=gcc
+	if [ "$guest_arch" = amd64 ]; then
+		guest_kernel=$(kernel_of "$guest_kernel") || exit
+		[ ! -e "$(driver_folder "$guest_kernel" gcc)/.stamp" ] || guest_module=gcc
+	else
+		guest_quietly ensure_arm64 "$guest_pages" || exit
+		guest_kernel=$(arm64_release "$guest_pages") guest_module=arm64
+		export ONPU_DRIVER_TESTS=${ONPU_DRIVER_TESTS:-$(arm64_build)/tests/driver}
+	fi
 	[ "$guest_build" = 0 ] || guest_quietly guest_builds || exit
 	guest_line=(python3 "$top/scripts/guest.py" "--kernel=$guest_kernel" "${guest_args[@]}")
 	if [ -n "$(debug_name_of "$guest_kernel")" ]; then
 		guest_line+=("--kernel-root=$(debug_folder "$(debug_name_of "$guest_kernel")")/system")
+	fi
+	if [ "$guest_arch" != amd64 ]; then
+		guest_line+=("--arch=$guest_arch" "--system=$(arm64_root)" "--kernel-root=$(arm64_folder "$guest_pages")")
 	fi
 	if [ "$guest_device" = 1 ]; then
 		guest_line+=("--emulator=${ONPU_EMU:-$top/build/bin/onpu-emu}")

@@ -79,6 +79,11 @@ test_guest_usage()
 	guest_refuses "--memory needs a number, not 'x'" --memory=x true
 	guest_refuses "--system: there is no system in '$copy'" --system "$copy" true
 	guest_refuses "'[' is no regular expression" '--allow-log=[' true
+	guest_refuses "--arch is amd64 or arm64, not 'sparc'" --arch sparc true
+	guest_refuses "--pages is 4 or 16, not '64'" --arch arm64 --pages 64 true
+	guest_refuses "--pages and --not-coherent need --arch arm64" --not-coherent true
+	guest_refuses "--iommu is not there with --arch arm64" --arch=arm64 --iommu true
+	guest_refuses "--arch arm64 has one kernel for each --pages" --arch=arm64 --kernel 6.12 true
 	out=$("$npu" guest true 2>&1; echo "status $?")
 	contains "guest without a driver says so" "there is no driver"
 	out=$("$npu" guest --no-device --kernel 1.2 true 2>&1; echo "status $?")
