@@ -127,7 +127,7 @@ FIXTURE_SETUP(sync)
 	self->args = (struct drm_onpu_bo_sync){
 		.handle = self->bo.handle,
 		.flags = DRM_ONPU_BO_SYNC_FOR_CPU,
-		.size = 8192,
+		.size = self->bo.size,
 	};
 }
 
@@ -141,11 +141,11 @@ REFUSED(sync, unknown_handle, ENOENT, a->args.handle = 4711);
 REFUSED(sync, no_flag, EINVAL, a->args.flags = 0);
 REFUSED(sync, unknown_flag, EINVAL, a->args.flags = 4 | DRM_ONPU_BO_SYNC_FOR_CPU);
 REFUSED(sync, no_size, EINVAL, a->args.size = 0);
-REFUSED(sync, size_beyond_the_end, EINVAL, a->args.size = 8193);
-REFUSED(sync, offset_at_the_end, EINVAL, a->args.offset = 8192, a->args.size = 1);
+REFUSED(sync, size_beyond_the_end, EINVAL, a->args.size++);
+REFUSED(sync, offset_at_the_end, EINVAL, a->args.offset = a->bo.size, a->args.size = 1);
 REFUSED(sync, range_beyond_the_end, EINVAL, a->args.offset = 1);
 REFUSED(sync, range_that_wraps, EINVAL, a->args.offset = UINT64_MAX - 4095);
-REFUSED(sync, range_that_wraps_to_zero, EINVAL, a->args.offset = (uint64_t)-8192);
+REFUSED(sync, range_that_wraps_to_zero, EINVAL, a->args.offset = -a->bo.size);
 
 TEST_F(sync, is_refused)
 {

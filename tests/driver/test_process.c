@@ -532,7 +532,7 @@ TEST_F(process, ioctls_that_signals_interrupt)
 	ASSERT_EQ(0, setitimer(ITIMER_REAL, &never, NULL));
 	EXPECT_LT(0, taken);
 	EXPECT_EQ(taken, npu_state(self->fd, self->ctx.id).submitted);
-	EXPECT_EQ(NPU_LONG_BYTES + made * BYTES, npu_counters(self->other).client_memory);
+	EXPECT_EQ(NPU_LONG_BYTES + made * npu_page(), npu_counters(self->other).client_memory);
 	EXPECT_EQ(0, npu_run(self->fd, self->ctx.id, &job));
 }
 

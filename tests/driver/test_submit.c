@@ -118,12 +118,13 @@ BAD(long_stride_of_jobs, E2BIG, {
 BAD(jobs_at_zero, EFAULT, a->args.jobs.array = 0);
 BAD(jobs_of_the_kernel, EFAULT, a->args.jobs.array = 0xffff800000000000ull);
 BAD(half_of_the_jobs, EFAULT, {
+	size_t page = npu_page();
 	char *pages =
-		mmap(NULL, 2 * BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	struct drm_onpu_job *last = (void *)(pages + BYTES - sizeof(*last));
+		mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct drm_onpu_job *last = (void *)(pages + page - sizeof(*last));
 
 	*last = a->jobs[0];
-	munmap(pages + BYTES, BYTES);
+	munmap(pages + page, page);
 	a->args.jobs.array = (uintptr_t)last;
 });
 BAD(longer_jobs_with_something, E2BIG, {
