@@ -124,7 +124,8 @@ cross_ensure_root()
 	step "cross-$1-root" "libraries of $1" cross_root "$1" "$work/root" "$tuple"
 }
 
-# cross_configure ARCHITECTURE: once more when the kernel's test harness has come, which the driver's tests need.
+# cross_configure ARCHITECTURE: once more when the kernel's test harness has come, which the driver's tests need, or
+# when the last time was interrupted.
 cross_configure()
 {
 	local work=$top/build/cross/$1 tuple processor again=()
@@ -133,8 +134,8 @@ cross_configure()
 	cross_file "$work/root" "$tuple" "$processor" >"$work/machine.ini"
 	if [ -e "$work/build/build.ninja" ]; then
 		[ -e "$top/build/linux/.complete" ] && ! grep -q driver-test-query "$work/build/build.ninja" || return 0
-		again=(--reconfigure)
 	fi
+	[ ! -e "$work/build/meson-private/coredata.dat" ] || again=(--reconfigure)
 	step "cross-$1-setup" "configuring for $1" inside meson setup "${again[@]}" --werror --cross-file "$work/machine.ini" \
 		--auto-features=disabled "$work/build" "$top"
 }
