@@ -33,6 +33,8 @@ int onpu_device_start(struct onpu_device *onpu);
 /* After drm_dev_unplug(), or before anybody knows of the device: end all work and halt it. */
 void onpu_device_unplug(struct onpu_device *onpu);
 void onpu_device_reset_work(struct work_struct *work);
+/* Frees memory when the device is seen to be off the bus. */
+void onpu_device_quarantine_work(struct work_struct *work);
 extern const struct pci_error_handlers onpu_error_handlers;
 extern const struct dev_pm_ops onpu_pm_ops;
 

@@ -294,16 +294,13 @@ static void settle_ctx(struct onpu_ctx *ctx, bool alive)
 	}
 }
 
-/* At this time the device makes no access to memory, and knows none of the contexts. */
-void onpu_ctx_post_reset(struct onpu_device *onpu, bool alive)
+/* The device knows none of the contexts. */
+static void settle_all(struct onpu_ctx_device *cd, bool alive)
 {
-	struct onpu_ctx_device *cd = onpu->ctx;
 	struct onpu_ctx *ctx;
 
-	guard(onpu_signalling)();
-	guard(mutex)(&cd->bind_lock);
+	lockdep_assert_held(&cd->bind_lock);
 	onpu_queue_forget_all(cd);
-	WRITE_ONCE(cd->lost, !alive);
 	list_for_each_entry(ctx, &cd->all, all_link) {
 		/* One that is about to be freed has no jobs. */
 		if (!kref_get_unless_zero(&ctx->ref))
@@ -312,6 +309,23 @@ void onpu_ctx_post_reset(struct onpu_device *onpu, bool alive)
 			settle_ctx(ctx, alive);
 		onpu_ctx_put(ctx);
 	}
+}
+
+void onpu_ctx_cancel_all(struct onpu_device *onpu)
+{
+	guard(onpu_signalling)();
+	guard(mutex)(&onpu->ctx->bind_lock);
+	settle_all(onpu->ctx, true);
+}
+
+void onpu_ctx_post_reset(struct onpu_device *onpu, bool alive)
+{
+	struct onpu_ctx_device *cd = onpu->ctx;
+
+	guard(onpu_signalling)();
+	guard(mutex)(&cd->bind_lock);
+	WRITE_ONCE(cd->lost, !alive);
+	settle_all(cd, alive);
 	WRITE_ONCE(cd->stopped, onpu->asleep);
 	onpu_queue_serve(cd);
 }

@@ -228,6 +228,8 @@ void onpu_ctx_fault_event(struct onpu_device *onpu, const struct onpu_msg_event_
  * unplug, with @alive false.
  */
 void onpu_ctx_pre_reset(struct onpu_device *onpu);
+/* In between: cancel all jobs at once, whatever becomes of the device. */
+void onpu_ctx_cancel_all(struct onpu_device *onpu);
 void onpu_ctx_post_reset(struct onpu_device *onpu, bool alive);
 
 /* Ioctls of contexts; SUBMIT is in onpu_submit.c. */

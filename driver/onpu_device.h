@@ -206,6 +206,11 @@ struct onpu_device {
 	bool in_reset;
 	/** @asleep: It is off; written with @reset_lock held for writing. */
 	bool asleep;
+	/**
+	 * @quarantine: It may access memory once it answers again, so none is freed that it knows;
+	 * with @reset_lock held for writing.
+	 */
+	bool quarantine;
 	/** @reset_lock: Held for writing during a reset; see above. */
 	struct rw_semaphore reset_lock;
 	/** @wq: For what fences depend on, as it gets on when memory is short. */
@@ -214,6 +219,10 @@ struct onpu_device {
 	struct workqueue_struct *reset_wq;
 	/** @reset_work: Resets the device. */
 	struct work_struct reset_work;
+	/** @quarantine_work: Looks whether @quarantine can end. */
+	struct delayed_work quarantine_work;
+	/** @config: Configuration space as it was before bus mastering was switched on. */
+	struct pci_saved_state *config;
 	/** @reset_reason: Why @reset_work was asked for first, one of &enum onpu_reset_reason. */
 	unsigned int reset_reason;
 	/** @fw_resets: How often in a row the firmware was the reason; with @reset_lock. */

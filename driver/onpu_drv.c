@@ -347,6 +347,21 @@ static int onpu_bring_up(struct onpu_device *onpu)
 	return 0;
 }
 
+static void free_config(void *config)
+{
+	kfree(config);
+}
+
+/* For resets, from which on the device is off the bus until it was started. */
+static int save_config(struct onpu_device *onpu)
+{
+	pci_save_state(onpu->pdev);
+	onpu->config = pci_store_saved_state(onpu->pdev);
+	if (!onpu->config)
+		return -ENOMEM;
+	return devm_add_action_or_reset(onpu->drm.dev, free_config, onpu->config);
+}
+
 static int onpu_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 {
 	struct onpu_device *onpu;
@@ -365,11 +380,11 @@ static int onpu_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	onpu->regs = pcim_iomap_region(pdev, 0, "onpu");
 	if (IS_ERR(onpu->regs))
 		return PTR_ERR(onpu->regs);
-	ret = onpu_bring_up(onpu);
+	ret = save_config(onpu);
+	if (!ret)
+		ret = onpu_bring_up(onpu);
 	if (ret)
 		return dev_err_probe(&pdev->dev, ret, "the device could not be started\n");
-	/* onpu_slot_reset() restores this. */
-	pci_save_state(pdev);
 	onpu_debugfs_init(onpu);
 	ret = drm_dev_register(&onpu->drm, 0);
 	if (ret) {

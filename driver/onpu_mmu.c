@@ -51,6 +51,7 @@ struct onpu_mmu_device {
 	u32 last, seen; /* numbers of the last request, and of the last one known to be done */
 	unsigned int checks; /* in a row that found no other request done */
 	bool stopped; /* no requests can be made, a reset is under way or the device is lost */
+	bool idle; /* nor are they needed, the device makes no access */
 	struct delayed_work timeout; /* checks whether requests are answered */
 };
 
@@ -326,6 +327,7 @@ void onpu_mmu_pre_reset(struct onpu_device *onpu)
 {
 	guard(spinlock)(&onpu->mmu->lock);
 	onpu->mmu->stopped = true;
+	onpu->mmu->idle = false;
 }
 
 void onpu_mmu_post_reset(struct onpu_device *onpu)
@@ -334,13 +336,16 @@ void onpu_mmu_post_reset(struct onpu_device *onpu)
 	struct onpu_map *map, *next;
 
 	guard(spinlock)(&mmu->lock);
+	/* A device that is wedged or asleep does not answer, so it is not asked. */
+	mmu->stopped = onpu_device_lost(onpu) || onpu->asleep;
+	mmu->idle = mmu->stopped && !onpu->quarantine;
+	if (onpu->quarantine)
+		return;
 	list_splice_tail_init(&mmu->backlog, &mmu->requested);
 	list_for_each_entry_safe(map, next, &mmu->requested, link) {
 		list_del(&map->link);
 		queue_work(onpu_free_wq, &map->free);
 	}
-	/* A device that is wedged or asleep does not answer, so it is not asked. */
-	mmu->stopped = onpu_device_lost(onpu) || onpu->asleep;
 	mmu->last = onpu_read(onpu, ONPU_REG_INV_DONE);
 	mmu->seen = mmu->last;
 }
@@ -420,7 +425,7 @@ static void forget(struct onpu_map *map, work_func_t free)
 	wmb();
 	INIT_WORK(&map->free, free);
 	guard(spinlock)(&mmu->lock);
-	if (onpu_device_lost(mmu->onpu) || READ_ONCE(mmu->onpu->asleep)) {
+	if (mmu->idle) {
 		queue_work(onpu_free_wq, &map->free);
 	} else {
 		list_add_tail(&map->link, &mmu->backlog);

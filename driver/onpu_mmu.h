@@ -123,7 +123,8 @@ void onpu_mmu_irq(struct onpu_device *onpu);
 void onpu_mmu_pre_reset(struct onpu_device *onpu);
 /*
  * The device has forgotten all translations and makes no access: everything that waits for
- * INV_DONE is done. After each reset, before onpu_ctx_post_reset(), and at unplug.
+ * INV_DONE is done, unless &onpu_device.quarantine keeps it. After each reset, before
+ * onpu_ctx_post_reset(), at the end of the quarantine, and at unplug.
  */
 void onpu_mmu_post_reset(struct onpu_device *onpu);
 /*

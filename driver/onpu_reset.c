@@ -21,6 +21,15 @@
 #define ATTEMPTS		3
 #define RESET_TIMEOUT_US	(2 * USEC_PER_SEC)
 
+/*
+ * The longest of the pauses, which double each time, until configuration space answers again: two
+ * seconds in all. PCI Express gives a device one of them after a reset.
+ */
+#define LONGEST_PAUSE_MS	1024
+
+/* How often the driver looks whether a device that could not be reached is off the bus. */
+#define QUARANTINE_CHECK	HZ
+
 /* Resets in a row that a firmware may cause, and the time after which one begins a new row. */
 #define MAX_FW_RESETS		8u
 #define FW_RESETS_APART		(60 * HZ)
@@ -54,6 +63,66 @@ int onpu_device_start(struct onpu_device *onpu)
 
 /* ---- the parts of a reset */
 
+/*
+ * Take the device off the bus, where it can access no memory. If it cannot be seen to be off, it may
+ * be on when it answers again: the memory that it knows stays in quarantine, unless the PCI core
+ * knows that it was pulled out.
+ */
+static void leave_bus(struct onpu_device *onpu)
+{
+	struct pci_dev *pdev = onpu->pdev;
+	u16 command;
+
+	pci_clear_master(pdev);
+	pci_read_config_word(pdev, PCI_COMMAND, &command);
+	onpu->quarantine = command & PCI_COMMAND_MASTER &&
+			   pdev->error_state != pci_channel_io_perm_failure;
+	if (onpu->quarantine)
+		queue_delayed_work(onpu->reset_wq, &onpu->quarantine_work, QUARANTINE_CHECK);
+}
+
+void onpu_device_quarantine_work(struct work_struct *work)
+{
+	struct onpu_device *onpu = container_of(to_delayed_work(work), struct onpu_device,
+						quarantine_work);
+
+	guard(rwsem_write)(&onpu->reset_lock);
+	/* One that sleeps is not looked at; to wake it up is to reset it. */
+	if (!onpu->quarantine || onpu->asleep)
+		return;
+	leave_bus(onpu);
+	if (!onpu->quarantine)
+		onpu_mmu_post_reset(onpu);
+}
+
+/* What a reset has taken, also one that the PCI core does not know of. */
+static void restore_config(struct onpu_device *onpu)
+{
+	pci_load_saved_state(onpu->pdev, onpu->config);
+	pci_restore_state(onpu->pdev);
+}
+
+/*
+ * Another's reset, a link that comes back, or a slow return from D3cold takes a moment, in which
+ * configuration space reads all ones. Jobs do not wait for it.
+ */
+static bool wait_for_config(struct onpu_device *onpu)
+{
+	struct pci_dev *pdev = onpu->pdev;
+
+	if (pci_device_is_present(pdev))
+		return true;
+	onpu_ctx_cancel_all(onpu);
+	for (unsigned int ms = 1; ms <= LONGEST_PAUSE_MS; ms *= 2) {
+		if (pdev->error_state == pci_channel_io_perm_failure)
+			return false;
+		msleep(ms);
+		if (pci_device_is_present(pdev))
+			return true;
+	}
+	return false;
+}
+
 /* Returns why the driver has asked for it, if it has. */
 static enum onpu_reset_reason onpu_reset_begin(struct onpu_device *onpu)
 {
@@ -69,7 +138,7 @@ static enum onpu_reset_reason onpu_reset_begin(struct onpu_device *onpu)
 static void mark_wedged(struct onpu_device *onpu)
 {
 	/* The device must not access memory that is about to be freed. */
-	pci_clear_master(onpu->pdev);
+	leave_bus(onpu);
 	WRITE_ONCE(onpu->state, ONPU_DEV_WEDGED);
 	onpu_mbox_fail(onpu, -ENODEV);
 }
@@ -103,6 +172,7 @@ static void onpu_reset_end(struct onpu_device *onpu, int error)
 	if (!onpu->asleep)
 		atomic_inc(&onpu->resets);
 	WRITE_ONCE(onpu->asleep, false);
+	onpu->quarantine = false;
 	if (error)
 		mark_wedged(onpu);
 	else
@@ -131,7 +201,7 @@ static void halt_device(struct onpu_device *onpu)
 			       !(value & ONPU_RESET_START__MASK) || value == U32_MAX, 100,
 			       RESET_TIMEOUT_US))
 		drm_dbg(&onpu->drm, "the last reset of the device timed out\n");
-	pci_clear_master(onpu->pdev);
+	leave_bus(onpu);
 }
 
 /*
@@ -144,12 +214,9 @@ static void reset_function(struct onpu_device *onpu)
 
 	if (!pci_dev_trylock(pdev))
 		return;
-	pci_save_state(pdev);
 	if (pcie_reset_flr(pdev, PCI_RESET_DO_RESET))
 		drm_dbg(&onpu->drm, "the function-level reset failed\n");
-	pci_restore_state(pdev);
-	/* Linux 6.12 drops the state when it restores it; onpu_slot_reset() needs one. */
-	pci_save_state(pdev);
+	restore_config(onpu);
 	pci_dev_unlock(pdev);
 }
 
@@ -157,7 +224,7 @@ static int restart_device(struct onpu_device *onpu)
 {
 	int ret = -ENODEV;
 
-	for (unsigned int i = 0; i < ATTEMPTS && pci_device_is_present(onpu->pdev); i++) {
+	for (unsigned int i = 0; i < ATTEMPTS && wait_for_config(onpu); i++) {
 		if (i)
 			reset_function(onpu);
 		ret = onpu_device_start(onpu);
@@ -255,7 +322,7 @@ void onpu_device_reset_async(struct onpu_device *onpu, enum onpu_reset_reason re
 static int restart_from_outside(struct onpu_device *onpu)
 {
 	onpu->fw_resets = 0;
-	return onpu_device_start(onpu);
+	return wait_for_config(onpu) ? onpu_device_start(onpu) : -ENODEV;
 }
 
 /* ---- resets by the PCI core, under the device lock */
@@ -276,7 +343,8 @@ static void onpu_reset_done(struct pci_dev *pdev)
 {
 	struct onpu_device *onpu = pci_get_drvdata(pdev);
 
-	pci_save_state(pdev);
+	/* What the PCI core has saved and restored may be of a device that had lost its link. */
+	restore_config(onpu);
 	drm_notice(&onpu->drm, "reset: of the PCI function\n");
 	if (onpu->asleep)
 		up_write(&onpu->reset_lock);
@@ -312,8 +380,7 @@ static pci_ers_result_t onpu_error_detected(struct pci_dev *pdev, pci_channel_st
 
 static pci_ers_result_t onpu_slot_reset(struct pci_dev *pdev)
 {
-	pci_restore_state(pdev);
-	pci_save_state(pdev);
+	restore_config(pci_get_drvdata(pdev));
 	return PCI_ERS_RESULT_RECOVERED;
 }
 
@@ -367,7 +434,6 @@ static int onpu_resume(struct device *dev)
 	/* This replaces any reset that was asked for. */
 	xchg(&onpu->reset_reason, ONPU_RESET_NONE);
 	ret = restart_from_outside(onpu);
-	pci_save_state(onpu->pdev);
 	/* From here on somebody may ask for a reset, which waits for the lock. */
 	enable_work(&onpu->reset_work);
 	trace_onpu_power(onpu, "resume", ret);
@@ -416,12 +482,17 @@ void onpu_device_unplug(struct onpu_device *onpu)
 	onpu_mbox_fail(onpu, -ENODEV);
 	disable_work_sync(&onpu->reset_work);
 	disable_delayed_work_sync(&onpu->fw.heartbeat);
+	disable_delayed_work_sync(&onpu->quarantine_work);
 	down_write(&onpu->reset_lock);
 	/* A reset may have started the mailbox again. */
 	onpu_mbox_fail(onpu, -ENODEV);
 	devm_release_action(onpu->drm.dev, onpu_irq_fini, onpu);
 	halt_device(onpu);
-	/* From now on memory is freed without an invalidation: the device is halted. */
+	/*
+	 * From now on memory is freed without an invalidation: the device is halted. There is no
+	 * quarantine, which nobody would end.
+	 */
+	onpu->quarantine = false;
 	WRITE_ONCE(onpu->state, ONPU_DEV_GONE);
 	onpu_mmu_post_reset(onpu);
 	up_write(&onpu->reset_lock);

@@ -25,6 +25,8 @@ DRIVER = pathlib.Path("/sys/bus/pci/drivers/onpu")
 NODE = "/dev/accel/accel0"
 # Without progress a job ends earlier than it does by default, so that nobody has to wait.
 TIMEOUT_MS = 4000
+# Memory of somebody else, before and after the driver has freed its own.
+PATTERN, OTHERS_BYTES = bytes(range(256)) * 16, 64 << 20
 # Seconds that an expected event may take: the machine may be slow and busy.
 PATIENCE = 60 * float(os.environ.get("ONPU_PATIENCE", "1"))
 
@@ -134,6 +136,25 @@ def check_dump(failure, known):
         yield f"a dump of {failure}: {done.stdout}"
 
 
+def memory_in_use():
+    return int((device() / "npu_memory_utilization").read_text())
+
+
+def check_quarantine(emulator):
+    """The driver keeps what the program had as long as it cannot see that the device is off the bus. When the link
+    is back, it sees that without a reset, and nothing of the device comes to memory that others have by then."""
+    if not memory_in_use():
+        yield "memory was freed that the device might still write to"
+    other = bytearray(PATTERN * (OTHERS_BYTES // len(PATTERN)))
+    emulator.ask("none")
+    if not comes(lambda: not memory_in_use()):
+        yield f"{memory_in_use()} bytes are not freed when the link is back"
+    other += PATTERN * (OTHERS_BYTES // len(PATTERN))
+    time.sleep(0.5)
+    if other.count(PATTERN) != len(other) // len(PATTERN):
+        yield "the device has written to memory of others"
+
+
 def check(emulator, events, row, known):
     """Returns what differs from the row."""
     fault, log = row["Fault"], row["The kernel's log says"]
@@ -146,9 +167,10 @@ def check(emulator, events, row, known):
         yield f"jobs: {ended}, not {row['Jobs']}: {said}"
     if not emulator.hits(fault):
         yield "the fault has hit nothing"
-    emulator.ask("none")
+    if fault != "link-down":
+        emulator.ask("none")
     # Whoever looks after the machine hears of a device that is given up, after the jobs have ended.
-    wanted, wedged = ["rebind,bus-reset"] if row["Jobs"] == "ENODEV" else [], []
+    wanted, wedged = ["rebind,bus-reset"] if row["Afterwards"] else [], []
 
     def is_told():
         wedged.extend(events.wedged())
@@ -165,6 +187,8 @@ def check(emulator, events, row, known):
     if wedged != wanted:
         yield f"events: WEDGED={wedged}"
     yield from check_dump(dumped(row, told), known)
+    if fault == "link-down":
+        yield from check_quarantine(emulator)
     if row["Afterwards"]:
         if work()[0] == "end well":
             yield f"the device works without '{row['Afterwards']}'"

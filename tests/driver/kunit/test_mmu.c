@@ -256,19 +256,24 @@ static void memory_not_in_pages_is_refused(struct kunit *test)
 }
 
 /* Insert mappings and take them away again, without an answer of the device. */
-static int remove_some(struct mmu_test *t, unsigned int count)
+static int remove_from(struct mmu_test *t, unsigned int first, unsigned int count)
 {
-	for (unsigned int i = 0; i < count; i++) {
+	for (unsigned int i = first; i < first + count; i++) {
 		int ret = insert(t, &t->wanted[i], make_runs(t, &t->wanted[i]));
 
 		if (ret)
 			return ret;
 	}
-	for (unsigned int i = 0; i < count; i++) {
+	for (unsigned int i = first; i < first + count; i++) {
 		onpu_map_remove(t->wanted[i].map);
 		t->wanted[i].map = NULL;
 	}
 	return 0;
+}
+
+static int remove_some(struct mmu_test *t, unsigned int count)
+{
+	return remove_from(t, 0, count);
 }
 
 static unsigned int count_freed(struct mmu_test *t, unsigned int count)
@@ -366,6 +371,34 @@ static void no_answer_ends_in_a_reset(struct kunit *test)
 	cancel_delayed_work_sync(timeout);
 }
 
+/* What was unmapped before the device was lost, and afterwards, waits until it is off the bus. */
+static void a_device_that_cannot_be_reached_keeps_memory(struct kunit *test)
+{
+	struct mmu_test *t = test->priv;
+	struct onpu_device *onpu = t->onpu;
+
+	KUNIT_ASSERT_EQ(test, remove_some(t, 3), 0);
+	onpu_mmu_pre_reset(onpu);
+	onpu->state = ONPU_DEV_WEDGED;
+	onpu->quarantine = true;
+	onpu_mmu_post_reset(onpu);
+	KUNIT_EXPECT_EQ(test, remove_from(t, 3, 3), 0);
+	KUNIT_EXPECT_EQ(test, count_freed(t, 6), 0);
+	onpu->quarantine = false;
+	onpu_mmu_post_reset(onpu);
+	KUNIT_EXPECT_EQ(test, count_freed(t, 6), 6);
+	/* Nobody is asked from then on. */
+	KUNIT_EXPECT_EQ(test, remove_some(t, 3), 0);
+	KUNIT_EXPECT_EQ(test, count_freed(t, 3), 3);
+	/* One that works again is. */
+	onpu->state = ONPU_DEV_UP;
+	onpu_mmu_post_reset(onpu);
+	KUNIT_EXPECT_EQ(test, remove_some(t, 3), 0);
+	KUNIT_EXPECT_EQ(test, count_freed(t, 3), 0);
+	answer(t);
+	KUNIT_EXPECT_EQ(test, count_freed(t, 3), 3);
+}
+
 /* The device may keep pointers to tables, so these are not used for anything else before. */
 static void tables_stay_until_all_is_forgotten(struct kunit *test)
 {
@@ -420,6 +453,7 @@ static struct kunit_case mmu_cases[] = {
 	KUNIT_CASE(requests_are_counted),
 	KUNIT_CASE(requests_are_counted_beyond_32_bits),
 	KUNIT_CASE(a_request_names_the_pages),
+	KUNIT_CASE(a_device_that_cannot_be_reached_keeps_memory),
 	KUNIT_CASE(tables_stay_until_all_is_forgotten),
 	KUNIT_CASE(a_user_has_a_part_of_the_address_spaces),
 	KUNIT_CASE(no_answer_ends_in_a_reset),
