@@ -91,35 +91,15 @@ static void make_fault(void *ctx, enum vfu_fault fault)
 	}
 }
 
-/*
- * Without bus mastering, and without a link, the function may neither access memory nor send
- * interrupts.
- */
-static void follow_master(struct vfu_function *f)
+/* ---- resets */
+
+/* Without bus mastering the function may neither access memory nor send interrupts. */
+static void follow_config(struct vfu_function *f)
 {
-	bool may = f->master && !vfu_inject_link_down(&f->injector);
+	bool may = pci_config_master_enabled(&f->pci);
 
 	vfu_dma_enable(&f->dma, may);
 	vfu_irqs_enable(&f->irqs, may);
-}
-
-static void change_link(void *ctx)
-{
-	struct vfu_function *f = ctx;
-
-	pthread_mutex_lock(&f->link);
-	follow_master(f);
-	pthread_mutex_unlock(&f->link);
-}
-
-/* ---- resets */
-
-static void follow_config(struct vfu_function *f)
-{
-	pthread_mutex_lock(&f->link);
-	f->master = pci_config_master_enabled(&f->pci);
-	follow_master(f);
-	pthread_mutex_unlock(&f->link);
 }
 
 static void reset_msix_table(struct vfu_function *f)
@@ -159,6 +139,12 @@ void vfu_function_release(struct vfu_function *f)
 	vfu_recorder_add(f->recorder, VFU_RECORD_CONFIG_RESET, 1, 0, NULL, 0);
 	pci_config_init(&f->pci, f->pci.vectors);
 	reset_device(f);
+}
+
+/* As PCI Express says, what is behind a link that goes down is reset: nothing is enabled when it is back. */
+static void lose_link(void *ctx)
+{
+	vfu_function_reset(ctx);
 }
 
 /* ---- regions */
@@ -294,7 +280,7 @@ bool vfu_function_init(struct vfu_function *f, const struct vfu_function_config 
 		.interrupt = raise_interrupt,
 		.write = write_register,
 		.fault = make_fault,
-		.link = change_link,
+		.link = lose_link,
 	};
 	unsigned int vectors = config->msix ? config->device.sim.num_queues + 1 : 0;
 	bool irqs, injector;
@@ -302,7 +288,6 @@ bool vfu_function_init(struct vfu_function *f, const struct vfu_function_config 
 	memset(f, 0, sizeof(*f));
 	f->recorder = config->recorder;
 	vfu_recorder_begin(f->recorder, &config->device, vectors);
-	pthread_mutex_init(&f->link, NULL);
 	injector = vfu_inject_init(&f->injector, &inject);
 	vfu_dma_init(&f->dma);
 	vfu_worker_init(&f->worker, config->sync);
@@ -328,5 +313,4 @@ void vfu_function_destroy(struct vfu_function *f)
 	onpu_device_destroy(f->device);
 	vfu_irqs_destroy(&f->irqs);
 	vfu_dma_destroy(&f->dma);
-	pthread_mutex_destroy(&f->link);
 }

@@ -39,8 +39,6 @@ struct vfu_function {
 	struct vfu_dma dma;
 	struct vfu_irqs irqs;
 	struct vfu_injector injector;
-	pthread_mutex_t link; /* makes @master and what follows from it one */
-	bool master;
 	struct vfu_worker worker;
 	struct vfu_recorder *recorder;
 	uint8_t msix_table[VFU_MAX_VECTORS * PCI_MSIX_ENTRY_SIZE];

@@ -91,8 +91,6 @@ static uint64_t next_due(const struct vfu_injector *in)
 	for (unsigned int i = 0; i < in->num_delayed; i++)
 		if (in->delayed[i].due < next)
 			next = in->delayed[i].due;
-	if (in->down && in->down_end && in->down_end < next)
-		next = in->down_end;
 	return next;
 }
 
@@ -126,22 +124,17 @@ static void *injector_main(void *arg)
 	while (!in->stop) {
 		uint64_t now = now_ms();
 		bool some = take_due(in, now, &due);
-		bool up = !some && in->down && in->down_end && in->down_end <= now;
 
-		if (!some && !up) {
+		if (!some) {
 			wait_until(in, next_due(in));
 			continue;
 		}
-		if (some && comes_too_late(in, &due))
+		if (comes_too_late(in, &due))
 			continue;
-		if (some && due.fault == VFU_FAULT_LATE_MESSAGE)
+		if (due.fault == VFU_FAULT_LATE_MESSAGE)
 			in->tail = due.value;
-		if (up)
-			in->down = false;
 		pthread_mutex_unlock(&in->lock);
-		if (up)
-			in->ops.link(in->ops.ctx);
-		else if (due.fault == VFU_FAULT_LATE_MESSAGE)
+		if (due.fault == VFU_FAULT_LATE_MESSAGE)
 			in->ops.write(in->ops.ctx, ONPU_REG_REQUEST_TAIL, due.value);
 		else
 			in->ops.interrupt(in->ops.ctx, due.value);
@@ -199,10 +192,7 @@ unsigned int vfu_inject_hits(struct vfu_injector *in, enum vfu_fault fault)
 
 void vfu_inject_clear(struct vfu_injector *in)
 {
-	bool down;
-
 	pthread_mutex_lock(&in->lock);
-	down = in->down;
 	memset(in->faults, 0, sizeof(in->faults));
 	/* Delayed interrupts come now: dropping them would be a fault of another kind. */
 	for (unsigned int i = 0; i < in->num_delayed; i++)
@@ -212,8 +202,6 @@ void vfu_inject_clear(struct vfu_injector *in)
 	in->down = false;
 	pthread_cond_signal(&in->changed);
 	pthread_mutex_unlock(&in->lock);
-	if (down)
-		in->ops.link(in->ops.ctx);
 }
 
 /* ---- interrupts */
@@ -236,19 +224,26 @@ void vfu_inject_interrupt(struct vfu_injector *in, unsigned int vector)
 
 /* ---- registers */
 
+/* With the lock: whether the link is down, which may have been for some time only. */
+static bool link_is_down(struct vfu_injector *in)
+{
+	if (in->down && in->down_end && in->down_end <= now_ms())
+		in->down = false;
+	return in->down;
+}
+
 /* An access to a register: the link may go down with it. */
 static bool access_fails(struct vfu_injector *in)
 {
-	bool goes = !in->down && hits(in, VFU_FAULT_LINK_DOWN);
 	unsigned int ms = in->faults[VFU_FAULT_LINK_DOWN].arm.ms;
 
-	if (goes) {
+	if (!link_is_down(in) && hits(in, VFU_FAULT_LINK_DOWN)) {
 		in->down = true;
 		in->down_end = ms ? now_ms() + ms : 0;
-		pthread_cond_signal(&in->changed);
 		pthread_mutex_unlock(&in->lock);
 		in->ops.link(in->ops.ctx);
 		pthread_mutex_lock(&in->lock);
+		return true;
 	}
 	if (!in->ones && hits(in, VFU_FAULT_ALL_ONES)) {
 		ms = in->faults[VFU_FAULT_ALL_ONES].arm.ms;
@@ -275,7 +270,7 @@ bool vfu_inject_link_down(struct vfu_injector *in)
 	bool down;
 
 	pthread_mutex_lock(&in->lock);
-	down = in->down;
+	down = link_is_down(in);
 	pthread_mutex_unlock(&in->lock);
 	return down;
 }

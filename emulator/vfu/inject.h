@@ -35,7 +35,8 @@ enum vfu_fault {
 	VFU_FAULT_PARITY,
 	/* at an access to a register */
 	VFU_FAULT_ALL_ONES, /* registers, until the function is reset, or ms */
-	VFU_FAULT_LINK_DOWN, /* registers, configuration, memory and interrupts, for ms or for ever */
+	/* It takes registers, configuration, memory and interrupts, for ms or for ever, and resets. */
+	VFU_FAULT_LINK_DOWN,
 	VFU_FAULTS
 };
 
@@ -58,7 +59,7 @@ struct vfu_inject_ops {
 	void (*interrupt)(void *ctx, unsigned int vector);
 	void (*write)(void *ctx, uint32_t offset, uint32_t value);
 	void (*fault)(void *ctx, enum vfu_fault fault); /* one at a doorbell */
-	void (*link)(void *ctx);			/* vfu_inject_link_down() has changed */
+	void (*link)(void *ctx); /* it goes down, with the access of the calling thread */
 };
 
 struct vfu_delayed {

@@ -181,6 +181,24 @@ static void test_flr(void **state)
 	reset_and_go_on(flr);
 }
 
+/* It goes down with the next access to a register, and comes back. */
+static void lose_link(void)
+{
+	struct vfu_injector *injector = &b.server.function.injector;
+	const struct vfu_arm arm = { .fault = VFU_FAULT_LINK_DOWN, .times = 1 };
+
+	vfu_inject_arm(injector, &arm);
+	assert_int_equal(rig_read(&b.rig, ONPU_REG_ID), UINT32_MAX);
+	assert_int_equal(client_config16(&b.client, PCI_COMMAND), UINT16_MAX);
+	vfu_inject_clear(injector);
+}
+
+static void test_link(void **state)
+{
+	(void)state;
+	reset_and_go_on(lose_link);
+}
+
 static void unmap(void)
 {
 	assert_int_equal(client_dma_unmap(&b.client, RIG_BUS, RIG_MEMORY), 0);
@@ -364,6 +382,7 @@ int main(void)
 		cmocka_unit_test_teardown(test_job_by_msi, stop),
 		cmocka_unit_test_teardown(test_reset, stop),
 		cmocka_unit_test_teardown(test_flr, stop),
+		cmocka_unit_test_teardown(test_link, stop),
 		cmocka_unit_test_teardown(test_unmap_while_running, stop),
 		cmocka_unit_test_teardown(test_bus_master, stop),
 		cmocka_unit_test_teardown(test_power_state, stop),

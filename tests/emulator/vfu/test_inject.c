@@ -307,13 +307,14 @@ static void test_link(void **state)
 	vfu_inject_reset(&in);
 	assert_true(vfu_inject_link_down(&in));
 	vfu_inject_clear(&in);
-	assert_int_equal(seen.links, 2);
 	assert_false(vfu_inject_link_down(&in));
 	arm("link-down,ms=20");
 	assert_true(vfu_inject_ones(&in));
-	expect(&seen.links, 4);
+	for (unsigned int i = 0; i < 60000 && vfu_inject_link_down(&in); i++)
+		usleep(1000);
 	assert_false(vfu_inject_link_down(&in));
 	assert_false(vfu_inject_ones(&in));
+	assert_int_equal(seen.links, 2);
 }
 
 /* Requests come in lines, of which one read may have many or a part. */
