@@ -22,7 +22,7 @@ static void ctx_release_work(struct work_struct *work)
 	struct onpu_vm *vm = ctx->vm;
 
 	cancel_work_sync(&ctx->resolve);
-	if (ctx->power == DRM_ONPU_POWER_HIGH_PERFORMANCE)
+	if (cancel_delayed_work_sync(&ctx->linger))
 		pm_runtime_put_autosuspend(ctx->onpu->drm.dev);
 	scoped_guard(mutex, &cd->bind_lock)
 		list_del(&ctx->all_link);
@@ -344,6 +344,14 @@ static int check_create(const struct drm_onpu_ctx_create *args)
 	return 0;
 }
 
+/* It has had no job for a while. */
+static void ctx_linger_work(struct work_struct *work)
+{
+	struct onpu_ctx *ctx = container_of(to_delayed_work(work), struct onpu_ctx, linger);
+
+	pm_runtime_put_autosuspend(ctx->onpu->drm.dev);
+}
+
 static void init_ctx(struct onpu_ctx *ctx, struct onpu_file *file,
 		     const struct drm_onpu_ctx_create *args, u32 timeout_ms)
 {
@@ -355,8 +363,11 @@ static void init_ctx(struct onpu_ctx *ctx, struct onpu_file *file,
 	get_task_comm(ctx->comm, current->group_leader);
 	ctx->priority = args->priority;
 	ctx->power = args->power;
-	if (ctx->power == DRM_ONPU_POWER_HIGH_PERFORMANCE)
+	INIT_DELAYED_WORK(&ctx->linger, ctx_linger_work);
+	if (ctx->power == DRM_ONPU_POWER_HIGH_PERFORMANCE) {
 		pm_runtime_get_noresume(ctx->onpu->drm.dev);
+		queue_delayed_work(ctx->onpu->wq, &ctx->linger, ctx->onpu->limits.linger);
+	}
 	ctx->timeout = msecs_to_jiffies(timeout_ms);
 	ctx->queue = -1;
 	ctx->fence_context = dma_fence_context_alloc(1);

@@ -117,6 +117,8 @@ struct onpu_ctx {
 	struct work_struct end;
 	/** @release: Frees the context. */
 	struct work_struct release;
+	/** @linger: While it is queued, the device is awake, as the user prefers performance. */
+	struct delayed_work linger;
 	/** @all_link: In &onpu_ctx_device.all. */
 	struct list_head all_link;
 	/** @wait_link: In &onpu_ctx_device.waiters; protected by its lock. */

@@ -89,6 +89,8 @@ struct onpu_limits {
 	u64 run_cycles;
 	/** @wait: Time that a job may wait for its turn, in jiffies. */
 	unsigned long wait;
+	/** @linger: Time that an idle context keeps the device awake, in jiffies. */
+	unsigned long linger;
 };
 
 /**

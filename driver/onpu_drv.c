@@ -52,6 +52,11 @@ module_param(max_wait_ms, uint, 0444);
 MODULE_PARM_DESC(max_wait_ms,
 		 "Milliseconds that a job may wait while others run (default 300000)");
 
+static unsigned int linger_ms = 30000;
+module_param(linger_ms, uint, 0444);
+MODULE_PARM_DESC(linger_ms,
+		 "Milliseconds without a job after which a context that prefers performance lets the device sleep (default 30000)");
+
 /* Whatever the parameters say, a hang is found some day. */
 #define LONGEST_TIMEOUT_MS	(24u * 60 * 60 * 1000)
 
@@ -314,6 +319,7 @@ static void set_limits(struct onpu_device *onpu)
 	limits->max_timeout_ms = clamp(max_timeout_ms, 1u, LONGEST_TIMEOUT_MS);
 	limits->timeout_ms = clamp(timeout_ms, 1u, limits->max_timeout_ms);
 	limits->wait = msecs_to_jiffies(clamp(max_wait_ms, 1u, LONGEST_TIMEOUT_MS));
+	limits->linger = msecs_to_jiffies(min(linger_ms, LONGEST_TIMEOUT_MS));
 	limits->run_cycles = (u64)clamp(max_run_ms, 1u, LONGEST_TIMEOUT_MS) *
 			     onpu_cap(onpu, ONPU_REG_CAP_CLOCK_KHZ);
 }

@@ -171,11 +171,15 @@ static void account_cycles(struct onpu_ctx *ctx, u64 total)
 }
 
 /* The context has no job any more: the device may sleep, soon or, to save energy, at once. */
-static void allow_sleep(const struct onpu_ctx *ctx)
+static void allow_sleep(struct onpu_ctx *ctx)
 {
 	struct device *dev = ctx->onpu->drm.dev;
 
 	pm_runtime_mark_last_busy(dev);
+	/* Work that was not queued takes over what kept the device awake for the job. */
+	if (ctx->power == DRM_ONPU_POWER_HIGH_PERFORMANCE &&
+	    !mod_delayed_work(ctx->onpu->wq, &ctx->linger, ctx->onpu->limits.linger))
+		return;
 	__pm_runtime_suspend(dev, RPM_GET_PUT | RPM_ASYNC |
 			     (ctx->power == DRM_ONPU_POWER_LOW ? 0 : RPM_AUTO));
 }

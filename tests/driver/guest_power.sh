@@ -87,4 +87,17 @@ wait_for driver_is_unused && wait_for is suspended &&
 ok $? "the driver lets it go while it is asleep, and takes it again"
 "$nap" "$device" 1
 ok $? "a program works on it"
+# However long its context is there.
+wait_for driver_is_unused && /usr/sbin/rmmod onpu && /usr/sbin/insmod "$ONPU_GUEST_DRIVER" linger_ms=200 &&
+	echo 100 >"$device/power/autosuspend_delay_ms" && echo auto >"$device/power/control"
+ok $? "the driver is loaded again, and contexts that want speed keep the device awake for a moment"
+coproc "$nap" "$device" high
+read -r line <&"${COPROC[0]}"
+[[ $line == "done" ]] && wait_for is suspended && kill -0 "$COPROC_PID"
+ok $? "it falls asleep when one of them has had no job for so long"
+eval "exec ${COPROC[1]}>&-"
+wait "$COPROC_PID"
+ok $? "the program ends well"
+wait_for is suspended && "$nap" "$device" 1
+ok $? "others work as before"
 tap_end

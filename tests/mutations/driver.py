@@ -381,6 +381,8 @@ MUTATIONS = [
     _mutation('to wake up is a reset', 'onpu_reset.c', _POWER, '\tif (!onpu->asleep)\n\t\tatomic_inc(', '\tatomic_inc('),
     _mutation('a context that saves energy waits as others do', 'onpu_job.c', _POWER,
               '(ctx->power == DRM_ONPU_POWER_LOW ? 0 : RPM_AUTO)', 'RPM_AUTO'),
+    _mutation('an idle context of high performance keeps the device awake', 'onpu_ctx.c', _POWER,
+              '\tpm_runtime_put_autosuspend(ctx->onpu->drm.dev);\n}\n', '\t(void)ctx;\n}\n'),
     _mutation('jobs do not keep the device awake', 'onpu_job.c', _POWER,
               '\tif (list_empty(&ctx->jobs))\n\t\tpm_runtime_get_noresume(ctx->onpu->drm.dev);\n', ''),
     _mutation('the clock is read from a device that sleeps', 'onpu_drv.c', _POWER,

@@ -517,8 +517,9 @@ enum drm_onpu_power {
 	 */
 	DRM_ONPU_POWER_LOW = 1,
 	/**
-	 * @DRM_ONPU_POWER_HIGH_PERFORMANCE: Rather more speed than less energy: as long as the
-	 * context exists, the device does not fall asleep.
+	 * @DRM_ONPU_POWER_HIGH_PERFORMANCE: Rather more speed than less energy: the device does not
+	 * fall asleep until the context has had no job for the administrator's limit, the module
+	 * parameter linger_ms.
 	 */
 	DRM_ONPU_POWER_HIGH_PERFORMANCE = 2,
 };
