@@ -100,6 +100,19 @@ void onpu_ctx_fail(struct onpu_ctx *ctx, u32 state, int first, int rest)
 	queue_end_work(ctx);
 }
 
+/*
+ * Count a job that withstood its end against its user, with bind_lock held: the
+ * reset that ends it costs others their jobs.
+ */
+static void blame(struct onpu_ctx *ctx)
+{
+	lockdep_assert_held(&ctx->onpu->ctx->bind_lock);
+	if (ctx->guilty)
+		return;
+	ctx->guilty = true;
+	onpu_user_strike(ctx->vm->user);
+}
+
 /* Kill the jobs of a context that has a queue, with bind_lock held. */
 static void kill_hung_jobs(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
 {
@@ -112,7 +125,8 @@ static void kill_hung_jobs(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
 	scoped_guard(spinlock, &ctx->lock) {
 		if (ret) {
 			/* -EIO: the context withstood. Other errors are not the context's fault. */
-			ctx->guilty |= ret == -EIO;
+			if (ret == -EIO)
+				blame(ctx);
 		} else {
 			/* Its jobs may have completed just before they were killed. */
 			onpu_job_reap(ctx);
@@ -168,6 +182,8 @@ static int detach_ctx(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
 	busy = !onpu_queue_yield(ctx);
 	if (busy)
 		ret = onpu_queue_kill(ctx);
+	if (ret == -EIO)
+		blame(ctx);
 	if (!ret && READ_ONCE(ctx->destroyed)) {
 		guard(spinlock)(&ctx->lock);
 		onpu_job_reap(ctx);
@@ -281,6 +297,10 @@ static void settle_ctx(struct onpu_ctx *ctx, bool alive)
 	}
 	if (ctx->guilty) {
 		onpu_ctx_fail(ctx, DRM_ONPU_CTX_TIMEDOUT, -ETIME, -ECANCELED);
+		return;
+	}
+	if (onpu_user_is_banned(ctx->vm->user)) {
+		onpu_ctx_fail(ctx, DRM_ONPU_CTX_LOST, -ECANCELED, -ECANCELED);
 		return;
 	}
 	if (list_empty(&ctx->jobs))
@@ -470,6 +490,8 @@ int onpu_ctx_create_ioctl(struct drm_device *drm, void *data, struct drm_file *d
 	ret = check_create(args);
 	if (ret)
 		return ret;
+	if (onpu_user_is_banned(file->vm->user))
+		return -EPERM;
 	timeout_ms = min(timeout_ms, limits->max_timeout_ms);
 	ret = onpu_vm_add_ctx(file->vm);
 	if (!ret)
@@ -562,6 +584,7 @@ static void ctx_fini(struct drm_device *drm, void *data)
 	struct onpu_ctx_device *cd = data;
 
 	cancel_delayed_work_sync(&cd->bind);
+	onpu_user_forgive_all(cd->onpu);
 	mutex_destroy(&cd->bind_lock);
 }
 

@@ -285,7 +285,7 @@ static const struct file_operations onpu_fops = {
 	.fop_flags = FOP_UNSIGNED_OFFSET,
 };
 
-/* Version 1.1 added max_user_contexts and user_memory, see the uapi header. */
+/* Version 1.1 added max_user_contexts and user_memory, 1.2 bans users; see the uapi header. */
 static const struct drm_driver onpu_drm_driver = {
 	.driver_features = DRIVER_GEM | DRIVER_COMPUTE_ACCEL | DRIVER_SYNCOBJ |
 			   DRIVER_SYNCOBJ_TIMELINE,

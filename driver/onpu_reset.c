@@ -17,6 +17,7 @@
 #include "onpu_core.h"
 #include "onpu_ctx.h"
 #include "onpu_trace.h"
+#include "onpu_user.h"
 
 #define ATTEMPTS		3
 #define RESET_TIMEOUT_US	(2 * USEC_PER_SEC)
@@ -64,9 +65,9 @@ int onpu_device_start(struct onpu_device *onpu)
 /* ---- the parts of a reset */
 
 /*
- * Take the device off the bus, where it can access no memory. If it cannot be seen to be off, it may
- * be on when it answers again: the memory that it knows stays in quarantine, unless the PCI core
- * knows that it was pulled out.
+ * Take the device off the bus, where it can access no memory. If it cannot be seen to be off, it
+ * may be on when it answers again: the memory that it knows stays in quarantine, unless the PCI
+ * core knows that it was pulled out.
  */
 static void leave_bus(struct onpu_device *onpu)
 {
@@ -187,8 +188,11 @@ static void onpu_reset_end(struct onpu_device *onpu, int error)
 		onpu_fw_log_start(onpu);
 	up_write(&onpu->reset_lock);
 	/* Allocates memory, so not under the lock. */
-	if (tell && !drm_dev_is_unplugged(&onpu->drm))
+	if (drm_dev_is_unplugged(&onpu->drm))
+		return;
+	if (tell)
 		report_wedged(onpu, error);
+	onpu_user_report_bans(onpu);
 }
 
 /* Reads and writes by itself: onpu_read() and onpu_write() refuse an unplugged device. */

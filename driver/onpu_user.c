@@ -6,14 +6,22 @@
  * was exported frees nothing, and so gains nothing. Who makes a buffer pays for it, as long as
  * anybody has it.
  */
+#include <linux/kobject.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+
+#include <drm/drm_print.h>
 
 #include "onpu_device.h"
 #include "onpu_user.h"
 
 /* How long a program waits at most for what it has given up. */
 #define FREED_TIMEOUT	(2 * HZ)
+
+/* With so many strikes a user is banned, until there was none for this time. */
+#define MAX_STRIKES	3
+#define BAN_MINUTES	10
+#define BAN_TIME	(BAN_MINUTES * 60 * HZ)
 
 struct onpu_user *onpu_user_find(struct onpu_device *onpu, kuid_t uid)
 {
@@ -130,4 +138,59 @@ void onpu_user_free_end(struct onpu_user *user)
 {
 	atomic_dec_return_release(&user->freeing);
 	wake_up_all(&user->freed);
+}
+
+/* ---- users who do harm */
+
+static bool strikes_count(const struct onpu_user *user)
+{
+	return READ_ONCE(user->strikes) &&
+	       time_before(jiffies, READ_ONCE(user->strike_at) + BAN_TIME);
+}
+
+void onpu_user_strike(struct onpu_user *user)
+{
+	/* From the first one on the user is remembered, whatever files are closed. */
+	if (!user->strikes)
+		onpu_user_get(user);
+	WRITE_ONCE(user->strikes, strikes_count(user) ? user->strikes + 1 : 1);
+	WRITE_ONCE(user->strike_at, jiffies);
+	if (user->strikes == MAX_STRIKES)
+		WRITE_ONCE(user->tell, true);
+}
+
+bool onpu_user_is_banned(const struct onpu_user *user)
+{
+	return READ_ONCE(user->strikes) >= MAX_STRIKES && strikes_count(user);
+}
+
+static void report_ban(struct onpu_user *user)
+{
+	struct drm_device *drm = &user->onpu->drm;
+	uid_t uid = from_kuid(&init_user_ns, user->uid);
+	char event[sizeof("BANNED=4294967295")], *envp[2] = { event };
+
+	drm_notice(drm, "user %u is banned for %u minutes: jobs that cannot be ended made %u resets necessary\n",
+		   uid, BAN_MINUTES, MAX_STRIKES);
+	snprintf(event, sizeof(event), "BANNED=%u", uid);
+	kobject_uevent_env(&drm->accel->kdev->kobj, KOBJ_CHANGE, envp);
+}
+
+void onpu_user_report_bans(struct onpu_device *onpu)
+{
+	struct onpu_user *user;
+
+	guard(mutex)(&onpu->users_lock);
+	list_for_each_entry(user, &onpu->users, link)
+		if (xchg(&user->tell, false))
+			report_ban(user);
+}
+
+/* Whoever is in the list by now has no file and no buffer. */
+void onpu_user_forgive_all(struct onpu_device *onpu)
+{
+	struct onpu_user *user, *next;
+
+	list_for_each_entry_safe(user, next, &onpu->users, link)
+		onpu_user_put(user);
 }

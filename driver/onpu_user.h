@@ -33,6 +33,12 @@ struct onpu_user {
 	atomic_t vms;
 	/** @bound: Contexts with a hardware queue; of onpu_queue.c. */
 	unsigned int bound;
+	/** @strikes: Resets that jobs made necessary which could not be killed; see onpu_ctx.c. */
+	unsigned int strikes;
+	/** @strike_at: When the last of them was, in jiffies. */
+	unsigned long strike_at;
+	/** @tell: That the user was banned has to be told. */
+	bool tell;
 	/** @freeing: What is being freed at this time, by work: mappings and contexts. */
 	atomic_t freeing;
 	/** @freed: Woken when anything of these falls. */
@@ -45,6 +51,15 @@ struct onpu_user *onpu_user_get(struct onpu_user *user);
 void onpu_user_put(struct onpu_user *user);
 
 int onpu_user_charge(struct onpu_user *user, u64 bytes);
+
+/* Count a reset that a job of the user made necessary. Callers serialize. */
+void onpu_user_strike(struct onpu_user *user);
+/* Whether the user gets no contexts, because there were too many of these resets lately. */
+bool onpu_user_is_banned(const struct onpu_user *user);
+/* Tell the log and udev who was banned. Allocates memory. */
+void onpu_user_report_bans(struct onpu_device *onpu);
+/* Forget the resets and bans of all users. */
+void onpu_user_forgive_all(struct onpu_device *onpu);
 
 /* Charge memory, or wait as onpu_user_wait() does until there is room. */
 int onpu_user_charge_wait(struct onpu_user *user, u64 bytes);

@@ -6,7 +6,8 @@
 Each line of Documentation/faults.csv, which is a table of emulator.rst, is made by the emulator
 while a program works: how its jobs end, how often the device is reset, what the kernel's log says, what
 the driver keeps as a core dump, whether udev hears of it, and what has to be done before the next
-program works. In the end, a failure for whose dump there was no room.
+program works. In the end, a failure for whose dump there was no room, and a user who is banned; FAULT may be
+"room" or "ban", too.
 """
 import csv
 import errno
@@ -25,6 +26,8 @@ DRIVER = pathlib.Path("/sys/bus/pci/drivers/onpu")
 NODE = "/dev/accel/accel0"
 # Without progress a job ends earlier than it does by default, so that nobody has to wait.
 TIMEOUT_MS = 4000
+# The request that the file fail_request of debugfs lets fail.
+CTX_KILL = 5
 # Memory of somebody else, before and after the driver has freed its own.
 PATTERN, OTHERS_BYTES = bytes(range(256)) * 16, 64 << 20
 # Seconds that an expected event may take: the machine may be slow and busy.
@@ -65,12 +68,15 @@ class Events:
         self.socket.setblocking(False)
 
     def wedged(self):
-        """The values of WEDGED since the last time."""
+        return self.values("WEDGED")
+
+    def values(self, name):
+        """Those of a variable since the last time."""
         values = []
         try:
             while True:
                 words = self.socket.recv(65536).decode(errors="replace").split("\0")
-                values += [word.removeprefix("WEDGED=") for word in words if word.startswith("WEDGED=")]
+                values += [word.removeprefix(f"{name}=") for word in words if word.startswith(f"{name}=")]
         except BlockingIOError:
             return values
 
@@ -222,6 +228,44 @@ def check_room(emulator):
         yield f"dumps: {kinds}"
 
 
+def withstand():
+    """A program ends, but its job does not, and a reset follows."""
+    before = resets()
+    program = subprocess.Popen([PROGRAMS / "driver-load", NODE, "endless"])
+    comes(lambda: re.search(r"^drm-engine-npu:.*[1-9]", "".join(
+        path.read_text() for path in pathlib.Path(f"/proc/{program.pid}/fdinfo").glob("*")), re.M))
+    (pathlib.Path("/sys/kernel/debug/accel") / device().name / "fail_request").write_text(str(CTX_KILL))
+    program.terminate()
+    comes(lambda: resets() > before)
+    return program.wait()
+
+
+def check_ban(events):
+    """Whoever makes resets necessary is banned after three of them, and others are not."""
+    other = ["setpriv", "--reuid=nobody", "--clear-groups"]
+    for number in range(3):
+        if work()[0] != "end well":
+            yield f"after {number} resets the user is banned"
+        if withstand():
+            yield "the program that was ended had an error"
+    told = []
+    comes(lambda: told.extend(events.values("BANNED")) or told)
+    if told != [str(os.getuid())]:
+        yield f"events: BANNED={told}"
+    if "onpu" not in (line := re.search(r".*user 0 is banned for .*|$", run("dmesg").stdout)[0]):
+        yield f"the log says '{line}'"
+    if work()[0] == "end well":
+        yield "the user is not banned"
+    # By now nobody gives the node to a group any more.
+    os.chmod(NODE, 0o666)
+    done = run(*other, PROGRAMS / "driver-load", NODE, "once")
+    if done.returncode:
+        yield f"another user: {done.stdout}"
+    load()
+    if work()[0] != "end well":
+        yield "the user is banned by a driver that was loaded again"
+
+
 def main():
     rows = list(csv.DictReader((HERE.parents[1] / "Documentation/faults.csv").open(encoding="utf-8")))
     wanted = sys.argv[1:]
@@ -238,14 +282,18 @@ def main():
             print(f"{row['Fault']}: {line}", file=sys.stderr)
         failed += bool(wrong)
         print(f"{'not ' if wrong else ''}ok {number} - {row['Fault']}: jobs {row['Jobs']}", flush=True)
-    if not wanted:
+    last = {"room": ("a failure that had no room for its dump is kept the next time", lambda: check_room(emulator)),
+            "ban": ("who makes resets necessary again and again is banned", lambda: check_ban(events))}
+    for name, (title, look) in last.items():
+        if wanted and name not in wanted:
+            continue
         number += 1
         load()
-        wrong = list(check_room(emulator))
+        wrong = list(look())
         for line in wrong:
-            print(line, file=sys.stderr)
+            print(f"{name}: {line}", file=sys.stderr)
         failed += bool(wrong)
-        print(f"{'not ' if wrong else ''}ok {number} - a failure that had no room for its dump is kept the next time")
+        print(f"{'not ' if wrong else ''}ok {number} - {title}", flush=True)
     print(f"1..{number}")
     return 1 if failed or not number else 0
 

@@ -396,6 +396,12 @@ MUTATIONS = [
               'onpu->quarantine = command & PCI_COMMAND_MASTER &&', 'onpu->quarantine = !onpu->pdev &&'),
     _mutation('the quarantine never ends by itself', 'onpu_reset.c', _FAULTS,
               '\t\tqueue_delayed_work(onpu->reset_wq, &onpu->quarantine_work, QUARANTINE_CHECK);\n', '\t\t;\n'),
+    _mutation('who makes resets necessary is not banned', 'onpu_ctx.c', _FAULTS,
+              '\tif (onpu_user_is_banned(file->vm->user))\n\t\treturn -EPERM;\n', ''),
+    _mutation('jobs that withstand the end of their context do not count', 'onpu_ctx.c', _FAULTS,
+              '\tif (ret == -EIO)\n\t\tblame(ctx);\n\tif (!ret', '\tif (!ret'),
+    _mutation('resets are forgotten with the last file of a user', 'onpu_user.c', _FAULTS,
+              '\tif (!user->strikes)\n\t\tonpu_user_get(user);\n', ''),
     # No memory
     _mutation('a copy of the firmware that is not there', 'onpu_fw.c', _PROBE,
               'fw->image && fw->log && fw->file', 'fw->image && fw->log'),

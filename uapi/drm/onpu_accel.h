@@ -136,9 +136,10 @@ extern "C" {
  * - 1.0: the first.
  * - 1.1: the limit of memory is one for all open files of a user;
  *   &drm_onpu_counters.user_memory and &drm_onpu_dev_info.max_user_contexts.
+ * - 1.2: users can be banned: DRM_IOCTL_ONPU_CTX_CREATE fails with EPERM.
  */
 #define DRM_ONPU_DRIVER_MAJOR	1
-#define DRM_ONPU_DRIVER_MINOR	1
+#define DRM_ONPU_DRIVER_MINOR	2
 
 /**
  * enum drm_onpu_ioctl_id - Numbers of the ioctls.
@@ -530,7 +531,10 @@ enum drm_onpu_power {
  * Fails with ENOSPC when the client has &drm_onpu_dev_info.max_contexts already, or its user
  * &drm_onpu_dev_info.max_user_contexts. Contexts that were destroyed count until their jobs have
  * gone; the call waits for that for some seconds, and fails with EINTR when a signal comes
- * meanwhile (drmIoctl() calls again).
+ * meanwhile (drmIoctl() calls again). Fails with EPERM when the user is banned: three times within
+ * ten minutes of each other, jobs could not be ended by anything but a reset of the device, which
+ * cancels the work of all. All contexts of the user are LOST then. The ban ends ten minutes after
+ * the last of these resets.
  */
 struct drm_onpu_ctx_create {
 	/** @flags: in: Must be zero. */
