@@ -141,7 +141,7 @@ void vfu_function_release(struct vfu_function *f)
 	reset_device(f);
 }
 
-/* As PCI Express says, what is behind a link that goes down is reset: nothing is enabled when it is back. */
+/* PCI Express: what is behind a link that goes down is reset, and off when the link is back. */
 static void lose_link(void *ctx)
 {
 	vfu_function_reset(ctx);
