@@ -45,6 +45,14 @@ class Views(ToolTest):
                    lambda x: np.roll(1 / (1 + np.exp(-x)), 4, 1), 4)
 
     @on_devices
+    def test_parts_of_rows(self, device):
+        """A gated unit, whose halves are beside each other in each row, and a concat of rows."""
+        nodes = [node("Split", ["x", "s"], ["a", "b"], axis=1), node("Sigmoid", ["b"], ["g"]), node("Mul", ["a", "g"], ["m"]),
+                 node("Neg", ["z"], ["n"]), node("Concat", ["m", "n"], ["y"], axis=1)]
+        self.steps(device, nodes, [("x", [6, 40]), ("z", [6, 3])], [("s", shape(20, 20))],
+                   lambda x, z: np.concatenate([x[:, :20] / (1 + np.exp(-x[:, 20:])), -z], 1), 5 if device == "sim" else 3)
+
+    @on_devices
     def test_transposes(self, device):
         nodes = [node("Transpose", ["x"], ["a"], perm=[0, 2, 3, 1]), node("Sigmoid", ["a"], ["s"]),
                  node("Mul", ["a", "s"], ["m"]), node("Add", ["m", "c"], ["b"]),

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * On the CPU, products read heads of an attention where they are, between those of queries, keys and values that one product has
- * made, and write them where they go. Results are compared with sums of our own, at each level of vector instructions.
+ * made, and write them where they go; so do functions of single elements with parts of rows. Results are compared with numbers of
+ * our own, at each level of vector instructions.
  */
 #include "fixture.h"
 
@@ -152,10 +153,79 @@ static void heads_are_read_where_they_are(void **state)
 	wnnInstanceRelease(instance);
 }
 
+enum { LINES = 60, LEFT = 37, RIGHT = 5, ALL = LEFT + RIGHT };
+
+static WNNOperand part(WNNGraphBuilder b, WNNOperand x, uint32_t begin, uint32_t columns)
+{
+	return wnnGraphBuilderSlice(b, x, WNN_UINT32_LIST(0, begin),
+				    WNN_UINT32_LIST(LINES, columns), NULL);
+}
+
+/* Parts of rows change places; the left one is multiplied with the last number of its row. */
+static WNNGraph build_parts(WNNContext context)
+{
+	WNNGraphBuilder b = wnnContextCreateGraphBuilder(context);
+	WNNOperand x = make_input(b, "x", LINES, ALL), parts[2], y;
+	WNNGraph graph;
+
+	parts[0] = wnnGraphBuilderNeg(b, part(b, x, LEFT, RIGHT), NULL);
+	parts[1] = wnnGraphBuilderMul(b, part(b, x, 0, LEFT), part(b, x, ALL - 1, 1), NULL);
+	y = wnnGraphBuilderConcat(b, 2, parts, 1, NULL);
+	assert_non_null(y);
+	graph = build_one(b, "y", y);
+	wnnGraphBuilderRelease(b);
+	return graph;
+}
+
+static void check_parts(WNNContext context, WNNGraph graph)
+{
+	static float data[LINES * ALL], result[LINES * ALL];
+	WNNTensor x = make_tensor(context, LINES, ALL), y = make_tensor(context, LINES, ALL);
+
+	for (int i = 0; i < LINES * ALL; i++)
+		data[i] = (float)(i % 991) - 400;
+	assert_ok(wnnContextWriteTensor(context, x, data, sizeof(data)));
+	assert_ok(dispatch_xy(context, graph, x, y));
+	assert_ok(wnnContextReadTensorIntoSync(context, y, result, sizeof(result), GENEROUS));
+	for (int line = 0; line < LINES; line++) {
+		const float *from = data + line * ALL, *to = result + line * ALL;
+
+		for (int i = 0; i < RIGHT; i++)
+			assert_true(to[i] == -from[LEFT + i]);
+		for (int i = 0; i < LEFT; i++)
+			assert_true(to[RIGHT + i] == from[i] * from[ALL - 1]);
+	}
+	wnnTensorRelease(x);
+	wnnTensorRelease(y);
+}
+
+/* Two steps are left: a function each. */
+static void parts_of_rows_are_read_where_they_are(void **state)
+{
+	WNNInstance instance = wnnCreateInstance(NULL);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(levels) / sizeof(*levels); i++)
+		for (uint32_t threads = 1; threads <= 3; threads += 2) {
+			WNNContext context = open_level(instance, levels[i], threads);
+			WNNGraph graph;
+
+			if (!context)
+				continue;
+			graph = build_parts(context);
+			assert_int_equal(count_steps(graph), 2);
+			check_parts(context, graph);
+			wnnGraphRelease(graph);
+			wnnContextRelease(context);
+		}
+	wnnInstanceRelease(instance);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(heads_are_read_where_they_are),
+		cmocka_unit_test(parts_of_rows_are_read_where_they_are),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

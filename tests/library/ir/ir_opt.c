@@ -3,7 +3,7 @@
  * ir-opt PASS...: reads the text of a graph from standard input, runs passes in the order given, and
  * prints the graph; or a line for each node: where the last word is "supports", whether the NPU takes it, or
  * why not; where it is "views", in which value's memory its result is on the CPU, and whether that takes a step. In front
- * of these lines, the steps that products read and write matrices in, whatever the processor has for such products.
+ * of these lines, the steps that nodes read and write in, whatever the processor has for them.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -99,7 +99,7 @@ static void print_support(const struct ir_graph *graph)
 struct cpu_prepared *__wrap_cpu_prepare_arrangeable(struct cpu_context *cpu,
 						    const struct ir_node *node);
 
-/* As our tiles: lines, those of a second matrix also if it is transposed. */
+/* As our kernels: lines, those of a second matrix also if it is transposed. */
 static bool print_steps(struct cpu_prepared *prepared, const struct ir_node *node, int operand,
 			const int64_t *strides)
 {
@@ -107,7 +107,8 @@ static bool print_steps(struct cpu_prepared *prepared, const struct ir_node *nod
 	uint32_t rank = value->type.rank;
 
 	(void)prepared;
-	if (strides[rank - 1] != 1 && (operand != 1 || strides[rank - 2] != 1))
+	if (strides[rank - 1] != 1 &&
+	    (node->op != IR_OP_MATMUL || operand != 1 || strides[rank - 2] != 1))
 		return false;
 	printf("%%%u in steps", value->id);
 	for (uint32_t i = 0; i < rank; i++)
@@ -124,12 +125,14 @@ static void keep(struct cpu_prepared *prepared)
 struct cpu_prepared *__wrap_cpu_prepare_arrangeable(struct cpu_context *cpu,
 						    const struct ir_node *node)
 {
-	static struct cpu_prepared product = { .name = "steps",
-					       .destroy = keep,
-					       .arrange = print_steps };
+	static struct cpu_prepared some = { .name = "steps",
+					    .destroy = keep,
+					    .arrange = print_steps };
 
 	(void)cpu;
-	return node->op == IR_OP_MATMUL ? &product : NULL;
+	return node->op == IR_OP_MATMUL || node->op == IR_OP_UNARY || node->op == IR_OP_BINARY ?
+		       &some :
+		       NULL;
 }
 
 static int print_views(struct ir_graph *graph, struct wnn_error *err)

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "cpu/elementwise.h"
 #include "cpu/fast.h"
 #include "cpu/reference.h"
 #include "cpu/tile_matmul.h"
@@ -243,7 +244,9 @@ bool cpu_prepared_join(struct cpu_prepared *prepared, const struct cpu_context *
 
 struct cpu_prepared *cpu_prepare_arrangeable(struct cpu_context *cpu, const struct ir_node *node)
 {
-	return cpu_tile_matmul_arrangeable(cpu, node);
+	if (node->op == IR_OP_MATMUL)
+		return cpu_tile_matmul_arrangeable(cpu, node);
+	return cpu_elementwise_arrangeable(cpu, node);
 }
 
 bool cpu_prepared_arrange(struct cpu_prepared *prepared, const struct ir_node *node, int operand,

@@ -2,14 +2,20 @@
 /*
  * Fast element-wise functions for float32, on all threads; those of integers are in fast_whole.c.
  */
+#include "cpu/elementwise.h"
+
 #include "cpu/fast.h"
 #include "cpu/lines.h"
 #include "cpu/reference.h"
+#include "util/malloc.h"
 
 /* The least elements of an item of work. */
 #define GRAIN 16384
 /* An activation follows while the elements are in the first-level cache. */
 #define CHUNK 2048
+/* Many lines of fewer elements take longer in steps than when they are copied before. */
+#define LINE	   64
+#define MANY_LINES 64
 
 /* x may be y. */
 static void apply(const struct cpu_simd *simd, const struct ir_unary_attrs *act, float *y,
@@ -92,6 +98,96 @@ static int binary(struct cpu_context *cpu, const struct ir_node *node, const voi
 	return 0;
 }
 
+/* ---- operands and results that lie in steps */
+
+/* What is walked beside the operands. */
+#define RESULT 2
+
+struct arranged {
+	struct cpu_prepared base;
+	const struct cpu_simd *simd;
+	const struct ir_node *node;
+	struct cpu_walk given, walk; /* as cpu_prepared_arrange() says, and with dims merged */
+};
+
+struct arranged_run {
+	const struct arranged *e;
+	const float *a, *b;
+	float *y;
+};
+
+static void arranged_range(void *argument, int64_t begin, int64_t end)
+{
+	const struct arranged_run *run = argument;
+	const struct ir_node *node = run->e->node;
+	const struct cpu_simd *simd = run->e->simd;
+	const struct cpu_walk *w = &run->e->walk;
+
+	for (int64_t i = begin; i < end;) {
+		int64_t size = cpu_walk_line(w, i, end < i + CHUNK ? end : i + CHUNK);
+		const float *a = run->a + cpu_walk_at(w, 0, i);
+		float *y = run->y + cpu_walk_at(w, RESULT, i);
+
+		if (node->op == IR_OP_UNARY) {
+			apply(simd, &node->attrs.unary, y, a, size);
+		} else {
+			simd->binary((int)node->attrs.binary.kind, y, a, cpu_walk_step(w, 0),
+				     run->b + cpu_walk_at(w, 1, i), cpu_walk_step(w, 1), size);
+			cpu_activate(simd, &node->attrs.binary.act, y, size);
+		}
+		i += size;
+	}
+}
+
+static int run_arranged(struct cpu_prepared *prepared, struct cpu_context *cpu, const void *packed,
+			const void *const *in, void *const *out, struct wnn_error *err)
+{
+	const struct arranged *e = (const struct arranged *)prepared;
+	struct arranged_run run = { e, in[0], in[e->node->num_operands - 1], out[0] };
+
+	(void)packed;
+	(void)err;
+	cpu_parallel_ranges(cpu, e->walk.shape.count, GRAIN, arranged_range, &run);
+	return 0;
+}
+
+static void destroy_arranged(struct cpu_prepared *prepared)
+{
+	wnn_free(prepared);
+}
+
+/* Lines of the operands stay or walk, those of the result walk. */
+static bool walks_well(const struct cpu_walk *w)
+{
+	int64_t line = w->shape.dim[w->shape.rank - 1];
+
+	return cpu_walk_step(w, 0) <= 1 && cpu_walk_step(w, 1) <= 1 &&
+	       cpu_walk_step(w, RESULT) == 1 &&
+	       (line >= LINE || w->shape.count / line < MANY_LINES);
+}
+
+static bool arrange(struct cpu_prepared *prepared, const struct ir_node *node, int operand,
+		    const int64_t *strides)
+{
+	struct arranged *e = (struct arranged *)prepared;
+	const struct ir_type *type = operand < 0 ? &node->results[0]->type :
+						   &node->operands[operand]->type;
+	int64_t *given = e->given.stride[operand < 0 ? RESULT : operand], old[IR_MAX_RANK];
+	uint32_t lead = e->given.shape.rank - type->rank;
+
+	memcpy(old, given, sizeof(old));
+	for (uint32_t d = lead; d < e->given.shape.rank; d++)
+		given[d] = ir_type_dim(type, d - lead) == 1 ? 0 : strides[d - lead];
+	e->walk = e->given;
+	cpu_walk_merge(&e->walk);
+	if (walks_well(&e->walk))
+		return true;
+	memcpy(given, old, sizeof(old));
+	e->walk = e->given;
+	cpu_walk_merge(&e->walk);
+	return false;
+}
+
 enum { UNARY, BINARY, UNARY_WHOLE, BINARY_WHOLE, UNARY_SAYS };
 
 static const struct cpu_fast_kernel kernels[] = {
@@ -126,3 +222,33 @@ static const struct cpu_fast_kernel *find(const struct ir_node *node)
 }
 
 const struct cpu_fast_family cpu_fast_elementwise = CPU_FAST_FAMILY(kernels, find);
+
+struct cpu_prepared *cpu_elementwise_arrangeable(const struct cpu_context *cpu,
+						 const struct ir_node *node)
+{
+	const struct cpu_fast_kernel *kernel = cpu_fast_find(node);
+	struct arranged *e;
+
+	if (kernel != &kernels[UNARY] && kernel != &kernels[BINARY])
+		return NULL;
+	e = wnn_calloc(1, sizeof(*e));
+	if (!e)
+		return NULL;
+	e->base = (struct cpu_prepared){ .name = kernel->name,
+					 .run = run_arranged,
+					 .destroy = destroy_arranged,
+					 .arrange = arrange };
+	e->simd = cpu->simd;
+	e->node = node;
+	e->given.shape = cpu_shape_of(&node->results[0]->type);
+	e->given.operands = RESULT + 1;
+	for (uint32_t k = 0; k < node->num_operands; k++) {
+		struct cpu_shape s = cpu_shape_of(&node->operands[k]->type);
+
+		cpu_broadcast_strides(&s, &e->given.shape, e->given.stride[k]);
+	}
+	memcpy(e->given.stride[RESULT], e->given.shape.stride, sizeof(e->given.stride[RESULT]));
+	e->walk = e->given;
+	cpu_walk_merge(&e->walk);
+	return &e->base;
+}

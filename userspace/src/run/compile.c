@@ -66,8 +66,10 @@ static bool join(struct run_compiled *c, struct run_step *step, const struct ir_
 	const struct ir_value *value = producer->results[0];
 	const struct cpu_context *cpu = c->device->cpu;
 
-	if (step->count != 1 || node->id != step->first + 1 || producer->num_results != 1 ||
-	    uses[value->id] != 1 || (!adds_to(node, value) && !convolves(node, value)))
+	/* One that was prepared early knows where its operands and result are. */
+	if (c->early[node->id] || step->count != 1 || node->id != step->first + 1 ||
+	    producer->num_results != 1 || uses[value->id] != 1 ||
+	    (!adds_to(node, value) && !convolves(node, value)))
 		return false;
 	if (!step->prepared)
 		step->prepared = cpu_prepare(c->device->cpu, producer);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Finds what products on the CPU read and write in steps: matrices between others, as the heads of an attention are before they
- * are transposed, or parts along columns of what one product has made. No step has to make such a value.
+ * Finds what operators on the CPU read and write in steps, so that no step has to make it. Products do so with matrices between
+ * others, as the heads of an attention are before they are transposed, or parts along columns of what one product has made;
+ * functions of single elements with parts along any axis but the last element of it, and with operands of a concat along such an axis.
  */
 #include <string.h>
 
@@ -10,7 +11,7 @@
 #include "run/views.h"
 #include "util/malloc.h"
 
-/* As many operators at the most are between a product and what it reads or writes in steps. */
+/* As many operators at the most are between a node and what it reads or writes in steps. */
 #define MAX_CHAIN 6
 
 /* Where the elements of a value lie in another one: elements from its begin, and for each axis from one to the next. */
@@ -28,6 +29,16 @@ static struct strided dense(const struct ir_type *type)
 		stride *= ir_type_dim(type, i);
 	}
 	return s;
+}
+
+static bool is_dense(const struct ir_type *type, const int64_t *stride)
+{
+	struct strided s = dense(type);
+
+	for (uint32_t i = 0; i < type->rank; i++)
+		if (ir_type_dim(type, i) > 1 && stride[i] != s.stride[i])
+			return false;
+	return true;
 }
 
 /* Strides of one shape in place of those of another; false: there are none that say the same. */
@@ -167,7 +178,7 @@ static bool has_step(const struct finder *f, const struct ir_node *const *chain,
 	return false;
 }
 
-/* A product's kernel, if it has one that knows steps. */
+/* A node's kernel, if it has one that knows steps. */
 static struct cpu_prepared *prepare(struct finder *f, uint32_t n)
 {
 	if (!f->c->early[n])
@@ -188,14 +199,16 @@ static bool try_operand(struct finder *f, uint32_t n, int operand)
 
 		for (uint32_t i = count; i-- > 0 && known;)
 			known = follow(chain[i], &s);
-		if (!known)
+		/* A part without steps is found later, together with those beside it. */
+		if (!known || is_dense(&value->type, s.stride))
 			continue;
 		if (!prepare(f, n))
 			return false;
-		if (!live_instead(f, chain, count, source, n))
+		if (!cpu_prepared_arrange(f->c->early[n], node, operand, s.stride))
 			continue;
-		if (!cpu_prepared_arrange(f->c->early[n], node, operand, s.stride)) {
-			add_chain(f, chain, count, 1);
+		if (!live_instead(f, chain, count, source, n)) {
+			cpu_prepared_arrange(f->c->early[n], node, operand,
+					     dense(&value->type).stride);
 			continue;
 		}
 		link_chain(f, chain, count);
@@ -208,7 +221,7 @@ static bool try_operand(struct finder *f, uint32_t n, int operand)
 	return false;
 }
 
-/* The result of a product goes where those that alone read it would bring it. */
+/* The result of a node goes where those that alone read it would bring it. */
 static bool try_result(struct finder *f, uint32_t n)
 {
 	const struct ir_node *node = f->c->graph->nodes[n], *chain[MAX_CHAIN];
@@ -265,30 +278,145 @@ static void count_uses(struct finder *f)
 		f->uses[graph->outputs[i].value->id]++;
 }
 
-/* Their elements are float32. */
-static void arrange_products(struct finder *f)
+/* Whether the node may become part of the step in front of it, which reads all densely. */
+static bool may_join(const struct ir_node *node)
 {
-	const struct ir_graph *graph = f->c->graph;
+	if (node->attrs.binary.kind != IR_ADD)
+		return false;
+	for (uint32_t i = 0; i < node->num_operands; i++)
+		if (node->operands[i]->def && node->operands[i]->def->op == IR_OP_CONV &&
+		    node->operands[i]->def->id + 1 == node->id)
+			return true;
+	return false;
+}
 
-	for (uint32_t n = 0; n < graph->num_nodes; n++) {
-		const struct ir_node *node = graph->nodes[n];
-		bool arranged;
+/* Their elements are float32. */
+static bool may_be_arranged(const struct ir_node *node)
+{
+	if (node->results[0]->type.dtype != IR_F32)
+		return false;
+	return node->op == IR_OP_UNARY || (node->op == IR_OP_BINARY && !may_join(node)) ||
+	       (node->op == IR_OP_MATMUL && node->operands[1]->kind != IR_VALUE_CONSTANT);
+}
 
-		if (node->op != IR_OP_MATMUL || node->results[0]->type.dtype != IR_F32 ||
-		    node->operands[1]->kind == IR_VALUE_CONSTANT)
-			continue;
-		arranged = try_operand(f, n, 0);
+static void arrange_node(struct finder *f, uint32_t n)
+{
+	const struct ir_node *node = f->c->graph->nodes[n];
+	bool arranged = try_operand(f, n, 0);
+
+	if (node->op != IR_OP_UNARY)
 		arranged |= try_operand(f, n, 1);
-		arranged |= try_result(f, n);
-		/* Where all is dense, another kernel may be faster. */
-		if (!arranged) {
-			cpu_prepared_destroy(f->c->early[n]);
-			f->c->early[n] = NULL;
-		}
+	arranged |= try_result(f, n);
+	/* Where all is dense, another kernel may be faster. */
+	if (!arranged) {
+		cpu_prepared_destroy(f->c->early[n]);
+		f->c->early[n] = NULL;
 	}
 }
 
-/* What is known before products are arranged. */
+/* ---- operands of a concat */
+
+/* The node that alone makes an operand, if that is nowhere yet and it may write it in steps. */
+static const struct ir_node *maker(const struct finder *f, const struct ir_value *operand)
+{
+	const struct ir_node *node = operand->def;
+
+	return node && (node->op == IR_OP_UNARY || node->op == IR_OP_BINARY) &&
+			       may_be_arranged(node) && f->uses[operand->id] == 1 &&
+			       f->c->homes[operand->id].value == operand->id &&
+			       f->lives[operand->id].first != NEVER ?
+		       node :
+		       NULL;
+}
+
+/* Has operands be written with the strides of the result, or densely; how many know how, up to the first that does not. */
+static uint32_t arrange_operands(struct finder *f, const struct ir_node *concat, uint32_t count,
+				 bool in_result)
+{
+	struct strided whole = dense(&concat->results[0]->type);
+
+	for (uint32_t i = 0; i < count; i++) {
+		const struct ir_node *node = maker(f, concat->operands[i]);
+		struct strided own = dense(&concat->operands[i]->type);
+
+		if (!node || !prepare(f, node->id) ||
+		    !cpu_prepared_arrange(f->c->early[node->id], node, CPU_RESULT,
+					  in_result ? whole.stride : own.stride))
+			return i;
+	}
+	return count;
+}
+
+/* Puts the result in the place of the operands from the first one that is made on, or takes that back. */
+static uint32_t live_as_result(struct finder *f, const struct ir_node *concat, int sign)
+{
+	uint32_t first = NEVER, result = concat->results[0]->id;
+
+	for (uint32_t i = 0; i < concat->num_operands; i++) {
+		const struct life *life = &f->lives[concat->operands[i]->id];
+
+		views_add_live(f, life->first, life->last + 1,
+			       -sign * views_bytes_of(f, concat->operands[i]->id));
+		first = life->first < first ? life->first : first;
+	}
+	if (f->lives[result].first != NEVER)
+		views_add_live(f, first, concat->id, sign * views_bytes_of(f, result));
+	return first;
+}
+
+/* All operands are written where they belong, where no step is saved otherwise. */
+static void try_concat(struct finder *f, uint32_t n)
+{
+	const struct ir_node *node = f->c->graph->nodes[n];
+	uint32_t result = node->results[0]->id, first;
+	uint64_t stride = sizeof(float), at = 0, span = 0;
+	uint32_t count = node->num_operands;
+
+	for (uint32_t i = 0; i < count; i++) {
+		const struct ir_node *made = maker(f, node->operands[i]);
+
+		if (!made)
+			return;
+		span += n - made->id;
+	}
+	if (2 * span + n - node->operands[0]->def->id > f->patience)
+		return;
+	if (arrange_operands(f, node, count, true) < count) {
+		arrange_operands(f, node, count, false);
+		return;
+	}
+	first = live_as_result(f, node, 1);
+	if (!f->bold && !views_stay_below(f, first, n)) {
+		live_as_result(f, node, -1);
+		arrange_operands(f, node, count, false);
+		return;
+	}
+	for (uint32_t i = node->results[0]->type.rank; i-- > node->attrs.axis + 1;)
+		stride *= (uint64_t)ir_type_dim(&node->results[0]->type, i);
+	for (uint32_t i = 0; i < count; i++) {
+		const struct ir_value *operand = node->operands[i];
+
+		f->c->homes[operand->id] = (struct run_home){ result, at };
+		f->lives[operand->id].first = NEVER;
+		at += stride * (uint64_t)ir_type_dim(&operand->type, node->attrs.axis);
+	}
+	if (f->lives[result].first != NEVER)
+		f->lives[result].first = first;
+	f->c->is_view[n] = true;
+}
+
+static void arrange_nodes(struct finder *f)
+{
+	const struct ir_graph *graph = f->c->graph;
+
+	for (uint32_t n = 0; n < graph->num_nodes; n++)
+		if (may_be_arranged(graph->nodes[n]))
+			arrange_node(f, n);
+		else if (graph->nodes[n]->op == IR_OP_CONCAT && !views_join_whole(graph->nodes[n]))
+			try_concat(f, n);
+}
+
+/* What is known before nodes are arranged. */
 struct state {
 	struct run_home *homes;
 	struct life *lives;
@@ -334,11 +462,11 @@ void views_find_strided(struct finder *f)
 
 	count_uses(f);
 	f->bold = save(f, &before);
-	arrange_products(f);
+	arrange_nodes(f);
 	if (f->bold && !views_stay_below(f, 0, f->c->graph->num_nodes)) {
 		restore(f, &before);
 		f->bold = false;
-		arrange_products(f);
+		arrange_nodes(f);
 	}
 	wnn_free(before.homes);
 	wnn_free(before.lives);

@@ -2,8 +2,8 @@
 /*
  * Finds the values on the CPU that lie in the memory of another one, so that no step has to make them: the result of a
  * reshape in that of its operand, a part of a split in that of the whole, and an operand of a concat where the result
- * wants it, which its producer then writes there. Products read and write matrices in steps, so that the transposes of an
- * attention's heads, and parts along columns, need none either.
+ * wants it, which its producer then writes there. Products, and functions of single elements, read and write in steps, so that the
+ * transposes of an attention's heads, and parts along any axis, need none either.
  *
  * Each value is written once, so sharing memory is always correct, but it may cost memory where the
  * larger value then lives longer. Slices share memory only where that does not raise the peak of
@@ -272,7 +272,7 @@ static void try_slices(struct finder *f, uint32_t begin, uint32_t end)
 
 /* ---- operands of a concat */
 
-static bool joins_contiguous(const struct ir_node *node)
+bool views_join_whole(const struct ir_node *node)
 {
 	const struct ir_type *type = &node->results[0]->type;
 
@@ -371,7 +371,7 @@ static void place_parts(struct finder *f, uint32_t n, uint32_t since, struct lif
 static void try_concat(struct finder *f, uint32_t n)
 {
 	const struct ir_node *node = f->c->graph->nodes[n];
-	uint32_t since = joins_contiguous(node) ? next_part(f, node, 0) : NEVER;
+	uint32_t since = views_join_whole(node) ? next_part(f, node, 0) : NEVER;
 
 	while (since != NEVER && (uint64_t)(n - since + 1) * node->num_operands <= f->patience) {
 		struct life life = move_parts(f, node, since, 1);

@@ -21,7 +21,7 @@ struct finder {
 	uint64_t patience;  /* nodes that may still be looked at, so that the time is linear */
 	uint32_t *round;    /* by value: the last time that it was counted as a part */
 	uint32_t rounds;
-	/* What products read in steps may live on: whether that is too much is looked at when all are arranged. */
+	/* What nodes read in steps may live on: whether that is too much is looked at when all are arranged. */
 	bool bold;
 	uint32_t *uses;	  /* by value: how often it is read or an output */
 	uint32_t *reader; /* by value: a node that reads it, or NEVER */
@@ -32,6 +32,8 @@ struct run_home views_home_of(struct run_home *homes, uint32_t value);
 int64_t views_bytes_of(const struct finder *f, uint32_t value);
 /* Whether a node shows all of its operand in the order that it has. */
 bool views_show_all(const struct ir_node *node);
+/* Whether the elements of each operand of a concat follow each other in its result. */
+bool views_join_whole(const struct ir_node *node);
 /* Adds to what lives at the nodes from `first` to before `end`. */
 void views_add_live(struct finder *f, uint32_t first, uint32_t end, int64_t bytes);
 /* Whether no node from `first` to before `end` has more memory than the most of all before. */
