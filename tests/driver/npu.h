@@ -27,7 +27,7 @@ double npu_patience(void);
 #define NPU_LONG_BYTES (4u << 20)
 #define NPU_LONG_INSNS 16384u
 
-/* Of the processor: what buffers are rounded up to, and the least that can be mapped. */
+/* The page size of the processor: sizes of buffers are rounded up to it, and nothing smaller is mapped. */
 static inline size_t npu_page(void)
 {
 	return (size_t)sysconf(_SC_PAGESIZE);
