@@ -15,6 +15,8 @@ from onnx import TensorProto, helper
 
 SIDE, LAYERS = 1024, 32
 LAYER = SIDE * SIDE * 4  # bytes
+# Weights that are in memory twice take 2.2 times their size; else 1.2 is usual, and 1.45 was seen on a busy machine.
+ONCE = 1.8
 
 
 def external(index, shape):
@@ -52,13 +54,13 @@ class Memory(ToolTest):
         return usage.ru_maxrss * 1024 / (LAYERS * LAYER)
 
     def test_matrices_that_are_packed(self):
-        self.assertLess(self.peak("Gemm", [64, SIDE], [SIDE, SIDE], transB=1), 1.4)
+        self.assertLess(self.peak("Gemm", [64, SIDE], [SIDE, SIDE], transB=1), ONCE)
 
     def test_filters_that_are_packed(self):
-        self.assertLess(self.peak("Conv", [1, SIDE, 4, 4], [SIDE, SIDE, 1, 1]), 1.4)
+        self.assertLess(self.peak("Conv", [1, SIDE, 4, 4], [SIDE, SIDE, 1, 1]), ONCE)
 
     def test_matrices_that_are_read_in_place(self):
-        self.assertLess(self.peak("MatMul", [1, SIDE], [SIDE, SIDE]), 1.4)
+        self.assertLess(self.peak("MatMul", [1, SIDE], [SIDE, SIDE]), ONCE)
 
     def test_device_memory(self):
         self.assertLess(self.peak("MatMul", [1, SIDE], [SIDE, SIDE], "sim"), 2.4)
