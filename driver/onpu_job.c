@@ -381,7 +381,7 @@ void onpu_job_reap(struct onpu_ctx *ctx)
 		onpu_job_feed(ctx);
 }
 
-/* Put a job back in front of those that the hardware has not had; @taken: up to this number. */
+/* Put a job back on the runnable list, behind @after; @taken: the last entry that was taken. */
 static void unfeed_job(struct onpu_job *job, struct list_head *after, u64 taken)
 {
 	struct onpu_ctx *ctx = job->ctx;
@@ -438,7 +438,10 @@ static bool waits_for_others(struct onpu_device *onpu, unsigned int queue)
 	return false;
 }
 
-/* With the context's lock held. One that has a queue may still have to wait for others. */
+/*
+ * Whether no job has made progress for longer than the limit. A context that has a queue may also
+ * wait, for jobs of others. With the context's lock held.
+ */
 static bool waits_too_long(const struct onpu_ctx *ctx)
 {
 	return time_after(jiffies, ctx->progress.moved + ctx->onpu->limits.wait);

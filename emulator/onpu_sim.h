@@ -3,8 +3,8 @@
  * The device model's core: executes command streams of the Open NPU (uapi/onpu/isa.xml).
  *
  * No global state: any number of machines may exist, each used by one thread at a time. The
- * result, the virtual time and every fault are functions of the configuration, the job and the
- * memory alone: not of the host, its SIMD level or the number of host threads.
+ * result, the virtual time and every fault are functions of the configuration, the job, the memory
+ * and what the last job left in SRAM: not of the host, its SIMD level or the number of threads.
  */
 #ifndef ONPU_SIM_H
 #define ONPU_SIM_H

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The management firmware: boot, address spaces, contexts, scheduling, faults, log. It is never in
- * the path of an instruction or a job. One loop (main.c) waits for an interrupt and then calls each
- * part. All state is in struct firmware, so that a test can have several.
+ * The management firmware: boot, address spaces, contexts, scheduling, faults, log. It chooses the
+ * queue that is resident; the CP runs the jobs of that queue and reports their ends by itself. One
+ * loop (main.c) waits for an interrupt and then calls each part. All state is in struct firmware,
+ * so that a test can have several.
  */
 #ifndef FW_FIRMWARE_H
 #define FW_FIRMWARE_H

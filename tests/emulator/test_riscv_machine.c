@@ -622,7 +622,7 @@ static void test_wfi_parks(void **state)
 	assert_true(rig.core.cycle == parked_at + 500 + 4);
 }
 
-/* With MIE clear WFI still waits, but goes on with the next instruction. */
+/* With mstatus.MIE clear, WFI waits for an interrupt too, but no handler runs after it. */
 static void test_wfi_without_mie(void **state)
 {
 	(void)state;

@@ -13,7 +13,7 @@
 #define STEP	   5000000 /* and whether rows are the new words of a decoder */
 #define SCALED \
 	6000000 /* and whether weights are constants, with factors and padding around the operators that have them */
-#define NETWORK 7000000	 /* and whether images go through windows of 3x3, whose rows blocks share */
+#define NETWORK 7000000	 /* and whether images go through 3x3 windows, so that blocks overlap */
 #define GATED	9000000	 /* and whether gates in parts are among the operators */
 #define VIEWS	11000000 /* and whether there are transposes, parts and heads between layers */
 

@@ -122,7 +122,7 @@ static struct ort_status *find_device(struct ort_env *env, const struct ort_ep_d
 	return NULL;
 }
 
-/* ONPU_ORT_OPTIONS=NAME=VALUE,…, behind the device. */
+/* Sets the options: the device, then those of ONPU_ORT_OPTIONS (NAME=VALUE,…); how many. */
 static size_t split_options(char *text, const char **keys, const char **values)
 {
 	size_t count = 0;

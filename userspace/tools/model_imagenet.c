@@ -7,10 +7,7 @@
 
 #include "models_internal.h"
 
-/*
- * --- SqueezeNet
- * -----------------------------------------------------------------------------------
- */
+/* --- SqueezeNet ------------------------------------------------------------------------------ */
 
 static WNNOperand sq_conv(struct net *net, WNNOperand x, const char *kernel, const char *bias,
 			  uint32_t stride, uint32_t begin, uint32_t end)
@@ -84,10 +81,7 @@ int model_squeezenet(struct net *net, struct model *model, uint32_t batch, WNNOp
 	return outputs[0] ? 0 : -1;
 }
 
-/*
- * --- MobileNetV2
- * ----------------------------------------------------------------------------------
- */
+/* --- MobileNetV2 ----------------------------------------------------------------------------- */
 
 struct mb_block {
 	uint32_t channels, stride;

@@ -40,8 +40,8 @@ static WNNOperand label_sin(WNNGraphBuilder b, WNNOperand x, const char *label)
 }
 
 /*
- * a = |x| on the NPU, b = sin(a) on the CPU, c = -b * a on the NPU, d = sin(c) on the CPU; c and d
- * are outputs, and so is a, which lives in memory of all three. On the NPU again: e = -d + x.
+ * a = |x| on the NPU, b = sin(a) on the CPU, c = -b * a on the NPU, d = sin(c) on the CPU, and
+ * e = -d + x on the NPU. All but b are outputs. One CPU node and two NPU programs use a.
  */
 static WNNGraph build_mixed(WNNContext context)
 {

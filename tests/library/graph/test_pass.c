@@ -337,7 +337,10 @@ static void bias_and_activation_are_fused(void **state)
 		  "0 conv2d kept 0\n1 add fused 0\n2 clamp fused 0\n3 tanh kept 1\n");
 }
 
-/* All rules of a product look at its weights once; they are written when they are packed. */
+/*
+ * The passes only note the factors that weights are to be multiplied with. The first
+ * ir_constant_data() computes the product, and later ones return the same memory.
+ */
 static void scaled_weights_wait_for_a_reader(void **state)
 {
 	struct fixture *f = *state;

@@ -280,7 +280,10 @@ int onnx_op_qlinear_conv(struct onnx_node *node);
 int onnx_op_integer_product(struct onnx_node *node);
 int onnx_op_dynamic_quantize(struct onnx_node *node);
 
-/* op_quantise_few.c: floats of few bits, and integers of 2 and 16 bits, as inputs 0 to 2 have them */
+/*
+ * op_quantise_few.c: types that WebNN's operators have not. Inputs 0 to 2 are the tensor, its scale
+ * and its zero point.
+ */
 WNNOperand onnx_dequantise_few(struct onnx_node *node, int64_t axis);
 WNNOperand onnx_quantise_few(struct onnx_node *node, int64_t axis, int type);
 

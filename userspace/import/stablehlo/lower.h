@@ -33,7 +33,7 @@ static inline const struct shlo_type *shlo_result_type(const struct shlo_lower *
 
 /* Whether the operation with these types and attributes becomes operators. */
 bool shlo_can_lower(const struct shlo_op *op);
-/* Adds it, the operands of its results to those of values; false when the builder has refused. */
+/* Adds it to the graph and its results to l->operands; false: the builder has refused. */
 bool shlo_lower(struct shlo_lower *l);
 
 /* The type that a graph holds elements in: as they are, or one of the same size that is only moved. */

@@ -254,7 +254,7 @@ static const float *optional(const struct ir_node *node, const void *const *in, 
 	return node->num_operands > operand ? in[operand] : NULL;
 }
 
-/* Returns the axes that a row has; for batchNormalization, those behind its own. */
+/* Returns the axes of one vector as a mask; for batchNormalization, those behind attrs->axis. */
 static uint32_t line_axes(const struct ir_node *node)
 {
 	const struct ir_norm_attrs *attrs = &node->attrs.norm;

@@ -155,8 +155,9 @@ struct cpu_simd {
 	void (*transpose)(float *y, int64_t ldy, const float *x, int64_t ldx, int64_t rows,
 			  int64_t columns);
 	/*
-	 * Element i of a row combines from[at[t] + i] over all t, times w[t] with CPU_WINDOW_DOT,
-	 * and start: first, or last with CPU_WINDOW_DOT. Reads up to CPU_SLACK floats beyond a row.
+	 * Element i of a row combines from[at[t] + i] over all taps t. CPU_WINDOW_DOT multiplies
+	 * them by w[t] and adds start last; the other kinds begin with start. Reads up to CPU_SLACK
+	 * floats beyond a row.
 	 */
 	void (*window)(enum cpu_window kind, const struct cpu_lines *lines, const int64_t *at,
 		       const float *w, int64_t taps, float start);

@@ -177,7 +177,7 @@ static bool is_plain(const struct sum *s)
 	return !s->addend && s->act.kind == IR_UNARY_NONE;
 }
 
-/* The only node that uses the result of the last one, or NULL. */
+/* Returns the node that alone uses the result of @node; NULL: none, several, or an output. */
 static const struct ir_node *next_node(const struct fusion *f, const struct ir_node *node)
 {
 	const struct ir_value *value = node->results[0];

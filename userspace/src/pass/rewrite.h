@@ -78,8 +78,8 @@ void rewrite_bypass(struct rewrite *rw, const struct ir_node *node, struct ir_va
 const struct ir_node *rewrite_sole_producer(const struct rewrite *rw, const struct ir_value *value);
 
 /*
- * Sets the number that all elements of a float32 or float16 constant are (StableHLO repeats
- * numbers); false when they differ.
+ * Sets *number to what all elements of a float32 or float16 constant are (StableHLO repeats
+ * numbers); false: they differ, or the value is no such constant.
  */
 bool rewrite_number(const struct ir_value *value, double *number);
 

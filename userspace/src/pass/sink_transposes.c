@@ -139,7 +139,10 @@ static const uint32_t *perm_inside(const struct sinking *s, const struct ir_node
 	return perm;
 }
 
-/* Returns the role of a node outside of regions whose first operand comes from a region. */
+/*
+ * Returns the role of a node that is not inside a region: a matrix product is ROLE_PRODUCT; another
+ * node has a role only when its first operand comes from a region.
+ */
 static enum role role_outside(const struct sinking *s, const struct ir_node *node)
 {
 	const struct ir_value *value = node->num_operands ? node->operands[0] : NULL;

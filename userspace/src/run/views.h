@@ -7,7 +7,7 @@
 
 #define NEVER UINT32_MAX
 
-/* How long the memory of a value lives, in nodes of the graph. */
+/* The live range of a value's memory, in nodes of the graph. */
 struct life {
 	uint32_t first, last; /* NEVER as first: it has none of its own in the arena */
 };

@@ -89,7 +89,7 @@ static size_t files_open(const struct device *device)
 	return count;
 }
 
-/* Reports the result; the state of a copy of a system means nothing. */
+/* Reports the state of the device after the reset, and how many open files have it. */
 static int tell(const struct reset *reset, const struct device *old)
 {
 	struct devices devices = devices_find(true);
