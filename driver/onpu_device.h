@@ -312,7 +312,8 @@ u64 onpu_usage_busy_ns(struct onpu_device *onpu);
 
 void onpu_device_reset_async(struct onpu_device *onpu, enum onpu_reset_reason reason);
 /*
- * Ask for a reset for an error of the firmware. Returns false if somebody else resets the device.
+ * Ask for a reset for an error of the firmware. Returns false if somebody else has already reset
+ * the device.
  */
 bool onpu_fw_reset_async(struct onpu_device *onpu, enum onpu_reset_reason reason);
 

@@ -233,7 +233,7 @@ static void pack_columns(const struct task *t, uint32_t *out, const char *base, 
 }
 
 /*
- * One tap of the panel, one k after the other: for columns that are dense along another dimension.
+ * One tap of the panel, one k after the other: k is not dense, or the columns are dense, too.
  */
 static void pack_steps(const struct task *t, uint32_t *out, const char *base, uint32_t count)
 {

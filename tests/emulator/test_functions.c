@@ -27,8 +27,8 @@
 #define CANONICAL_NAN 0x7fc00000u
 
 /*
- * Functions.rst promises 1 ULP. The definitions reach 0.5 plus the error of the double evaluation;
- * holding them to that finds a wrong digit in a coefficient.
+ * The page functions.rst promises 1 ULP. The definitions reach 0.5 plus the error of the double
+ * evaluation; holding them to that finds a wrong digit in a coefficient.
  */
 #define MAX_ULP 0.5001
 

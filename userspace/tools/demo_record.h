@@ -15,7 +15,7 @@
 /* The record of a network on a device in @root; made if it is not there. NULL: no memory. */
 json_t *demo_record_add(json_t *root, const char *network, const char *device);
 
-/* demo_record_find() without adding the record; NULL after a message that names @path. */
+/* Like demo_record_add(), but does not add the record; NULL after a message that names @path. */
 json_t *demo_record_find(json_t *root, const char *network, const char *device, const char *path);
 
 /* Appends the results of another picture. Returns 0, or -1 after a message. */

@@ -10,7 +10,10 @@
 #include <stdint.h>
 #include <webnn/webnn.h>
 
-/* The place of a tensor's raw_data in the file, which is in the byte order of the host. */
+/*
+ * Replaces the bytes of a tensor's raw_data: their place in the file, as two numbers in the byte
+ * order of the host.
+ */
 struct onnx_span {
 	uint64_t offset, size;
 };

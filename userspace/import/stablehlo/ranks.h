@@ -74,7 +74,7 @@ void shlo_ranks_wait(struct WNNStablehloWorldImpl *ranks, struct shlo_guard *gua
 /* A key for this time of this group and channel, which all members give it. */
 uint64_t shlo_ranks_key(struct WNNStablehloWorldImpl *ranks, uint64_t key,
 			struct shlo_guard *guard);
-/* Takes a note of the kinds that are for rank 0, on that rank. */
+/* The office of rank 0; shlo_office_take() takes notes of the kinds that are for that rank. */
 struct shlo_office *shlo_office_new(uint32_t ranks);
 void shlo_office_destroy(struct shlo_office *office);
 void shlo_office_take(struct WNNStablehloWorldImpl *ranks, const struct shlo_note *note);

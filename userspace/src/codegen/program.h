@@ -53,6 +53,14 @@ struct npu_program {
  * npu_compile - compile nodes [first, first+count) of a graph into one program
  * @graph: verified graph in topological order; every node in the range is npu_supports()ed
  * @live_out: value ids (of results of the range) that must be in memory at the end
+ * @profile: set TS on every instruction
+ * @refusals: gets the nodes that do not compile; none are added when another reason, such as a lack
+ *	of memory, makes it fail; may be NULL
+ * @out: the program, owned by the caller (npu_program_destroy)
+ *
+ * Values that the range uses but does not define (graph inputs, other results) become bindings. The
+ * recipes of constants are in npu_program.constants, for constants_write(). Returns 0, or -1 with
+ * *err, which names the operator.
  */
 int npu_compile(const struct ir_graph *graph, uint32_t first, uint32_t count,
 		const uint32_t *live_out, uint32_t num_live_out, const struct npu_caps *caps,

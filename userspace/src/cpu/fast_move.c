@@ -132,8 +132,8 @@ struct matrices {
 #define SQUARE 16
 
 /*
- * The last rows, too few for a square, are transposed with the square before; fewer columns than a
- * square has are copied as streams.
+ * The last rows, too few for a square, are transposed with the square before. A matrix of fewer
+ * columns than a square has is transposed in one call: each column is a stream.
  */
 static void turn_columns(const struct matrices *m, const float *from, float *to, int64_t begin,
 			 int64_t end)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Matrix products with weights of 4 or 8 bits: packed weights are multiplied as integers
- * (weights_matmul.c), others are dequantised completely first.
+ * Matrix products with weights of 4 or 8 bits: packed weights stay integers in memory and become
+ * floats a few at a time (weights_matmul.c); others are dequantised completely first.
  */
 #include "cpu/weights_matmul.h"
 

@@ -66,7 +66,7 @@ struct whole {
 		return by < bits ? (type)(u >> by) : 0;                                   \
 	}
 
-/* The remainder by 0 is the dividend. Processors fault on the least number divided by -1. */
+/* The remainder by 0 is the dividend. Some processors fault on the least number divided by -1. */
 #define REMAINDERS(name, type, unsigned_type, is_below)                                 \
 	INLINE type rest_##name(type u, type v)                                         \
 	{                                                                               \

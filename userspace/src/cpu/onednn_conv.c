@@ -24,7 +24,7 @@
 #define MIN_LINES 8
 /* The channels of a slice are a multiple of oneDNN's block, or of a vector if rows stay whole. */
 #define CHANNEL_BLOCK 64
-/* A filter is large when it has 1/LARGE_FILTER of the elements of a slice's work: 1 MiB. */
+/* A filter is large from cpu_context.part_work / LARGE_FILTER elements on: 1 MiB of floats. */
 #define LARGE_FILTER 8
 
 /* Slices with equal rows of padding and of results share a primitive: first, last, others. */
@@ -547,7 +547,10 @@ static bool share_channels(struct conv *c, int64_t least, int64_t parts, uint64_
 	return true;
 }
 
-/* The axis to divide. Other numbers of rows may need another form of the filter: use channels. */
+/*
+ * The ways to divide the work, in the order in which they are tried: slices with other numbers of
+ * rows may need another form of the filter; then channels are divided, or nothing.
+ */
 enum division { BY_WORK, BY_CHANNELS, WHOLE };
 
 /* Divides the work into slices by the shape alone; false when it cannot be divided so. */

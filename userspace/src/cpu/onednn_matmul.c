@@ -54,7 +54,7 @@ struct matmul {
 	 * these.
 	 */
 	int64_t together, rows, parts, columns, across;
-	/* The second matrix, which is packed, the columns of each call by themselves. */
+	/* Whether the second matrix is constant: it is packed, each call's columns separately. */
 	bool constant;
 	size_t part_bytes;
 	bool has_bias;
@@ -86,7 +86,10 @@ static void finish_line(const struct run *run, float *c, int64_t n)
 	cpu_activate(simd, &attrs->act, c, n);
 }
 
-/* Applies the activation to rows of which a call has only some columns. */
+/*
+ * Applies the factor and the activation to the results of a call, which may have only some columns
+ * of each row.
+ */
 static void finish(const struct run *run, const struct form *form, float *c)
 {
 	const struct matmul *mm = run->mm;
@@ -361,7 +364,10 @@ static void divide(struct matmul *mm, int64_t part_work)
 	mm->parts = (mm->m + mm->rows - 1) / mm->rows;
 }
 
-/* Sets up a constant matrix for all rows; false when it is not the larger operand. */
+/*
+ * Sets up a product with one constant matrix for all rows; false when there is none, when the rows
+ * are few, or when the matrix has no more elements than the rows and the results together.
+ */
 static bool set_constant(struct matmul *mm, const struct ir_node *node)
 {
 	struct cpu_as_conv as;

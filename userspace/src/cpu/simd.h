@@ -46,8 +46,9 @@ struct cpu_tile {
 /*
  * Packs the B of a tile: `depth` rows of n floats. Row k is copied in runs: run i begins at
  * from[at[k] + place[i]] and goes to begin[i] of the packed row. Packed rows are one or two vectors
- * apart, as n floats need. With `loose`, so many floats may be read from the begin of any run. The
- * function may write behind the last row; floats behind the n-th of a row are undefined.
+ * apart, as n floats need. With `loose`, as many floats as a packed row has may be read from the
+ * begin of any run. The function may write behind the last row; floats behind the n-th of a row are
+ * undefined.
  */
 struct cpu_pack {
 	float *to;

@@ -42,10 +42,7 @@ static void finish(const struct cpu_finish *f, uint8_t *restrict y, const int32_
 				       hi);
 }
 
-/*
- * --- Finishing of float32 sums that are integral: in chunks, which stay in the first-level cache
- * ---
- */
+/* --- Finishing of float32 sums that are integral: in chunks that fit the first-level cache --- */
 
 #define PIECE 512
 

@@ -73,8 +73,8 @@ INLINE struct group next_term(struct group p, struct group x, float c)
 }
 
 /*
- * A factor 2^POWER_FACTOR keeps the powers of 2 from -151, which becomes 0, to 0 where float32 has
- * all digits.
+ * Powers of 2 have exponents from -151, which gives 0, to 0. A factor of 2^POWER_FACTOR keeps them
+ * in the range where float32 has all digits.
  */
 #define POWER_FACTOR 24
 #define LEAST_POWER  (-127 - POWER_FACTOR)
@@ -86,8 +86,8 @@ INLINE struct group next_term(struct group p, struct group x, float c)
 
 /*
  * e^(x + lost) * 2^(POWER_FACTOR - m) to about one unit in the last place; `of` is the bits of m +
- * WHOLE, plus LEAST_POWER. After n * ln(2) is subtracted, e^r is a polynomial. Results that become
- * 0 are multiplied by 0: underflow takes some processors a hundred cycles.
+ * WHOLE, plus LEAST_POWER. r is x without n * ln(2), and a polynomial computes e^r. Results that
+ * become 0 are multiplied by 0: underflow takes some processors a hundred cycles.
  */
 INLINE struct group exponential(struct group x, const struct group *lost, ivec of)
 {
@@ -561,7 +561,8 @@ static float largest(const float *x, int64_t n)
 /*
  * How softmax scales its powers. The power of the largest number need not be 1: it is at least 1/2
  * where numbers are used without subtracting the largest, which loses no digits and is possible up
- * to MOST_EXPONENT. Differences of larger numbers that are not too large for a power are exact.
+ * to MOST_EXPONENT. Beyond that the largest is subtracted, and the difference is exact unless its
+ * power becomes 0.
  */
 #define MOST_EXPONENT 220
 
@@ -654,8 +655,8 @@ INLINE dvec powers_to(float *y, const float *x, int64_t n, const struct powers *
 }
 
 /*
- * Finds the largest number of the next row while the last powers of a row are in flight: each waits
- * for earlier instructions.
+ * Finds the largest number of the next row while the last powers of this row are in flight: the
+ * next powers wait for that number, and the scale of this row waits for the sum of its powers.
  */
 static void softmax(float *y, const float *x, int64_t lines, int64_t n)
 {

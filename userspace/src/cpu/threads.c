@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The thread pool of a context: its threads share the items of one work after the other. */
+/* The thread pool of a context: its threads share the items of one piece of work at a time. */
 #include "cpu/threads.h"
 
 #include <pthread.h>
@@ -35,8 +35,8 @@
 
 /*
  * A worker's share of the items, in a cache line of its own. A worker takes its own items first, so
- * that it finds its data in its cache when two works iterate over the same data; then items that
- * others have left.
+ * that it finds its data in its cache when one piece of work uses the data of the one before; then
+ * it takes items that others have left.
  */
 struct share {
 	_Alignas(64) _Atomic int64_t next;

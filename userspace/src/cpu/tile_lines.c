@@ -40,7 +40,7 @@
  * it once more.
  */
 #define WINDOW_PIECES 16
-/* Below so many columns, when a row has more elements than that, oneDNN is as fast. */
+/* With fewer columns than this, and fewer than a row has elements, oneDNN is as fast. */
 #define MIN_COLUMNS 64
 
 struct lines {

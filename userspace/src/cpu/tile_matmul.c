@@ -16,14 +16,15 @@
 #include "util/malloc.h"
 
 /*
- * The first matrix has this many rows at least: packing the second one takes longer than the product of fewer. The first
- * number is for vectors of 8 floats, the other for vectors of 16, where oneDNN is there, too.
+ * The least rows of the first matrix: for fewer, packing the second one takes longer than the
+ * product. The first number is for vectors of 8 floats; the second is for vectors of 16, where
+ * oneDNN is the alternative.
  */
 #define MIN_LINES      32
 #define MIN_LINES_WIDE 8
 /*
- * Dense matrices with more multiplications are oneDNN's with vectors of 16 floats: it takes a twentieth to a fifth less
- * time.
+ * The most multiplications of dense matrices with vectors of 16 floats: for more, oneDNN takes a
+ * twentieth to a fifth less time.
  */
 #define MAX_WORK_WIDE (INT64_C(64) * 64 * 64)
 /* With longer rows, neither a panel nor the rows of a tile stay in the first caches. */
@@ -139,7 +140,7 @@ static void multiply_panel(const struct run *run, struct worker *worker, const f
 	}
 }
 
-/* Applies the activation to rows of which only some columns were computed. */
+/* Applies the activation to rows of which only some columns may have been computed. */
 static void activate(const struct matmul *mm, float *c, int64_t lines, int64_t columns)
 {
 	if (mm->limited)
@@ -210,7 +211,10 @@ static void destroy(struct cpu_prepared *prepared)
 	wnn_free(prepared);
 }
 
-/* Merges matrices that lie one stride of rows apart and have one second matrix: they are rows of one matrix. */
+/*
+ * Merges matrices whose rows continue at one stride and that have the same second matrix: they are
+ * rows of one matrix.
+ */
 static void set_lines(struct matmul *mm)
 {
 	const struct cpu_shape *y = &mm->y;
@@ -273,7 +277,10 @@ static void set_steps(const struct matmul *mm, const struct ir_type *type, const
 		steps[d] = d < lead || ir_type_dim(type, d - lead) == 1 ? 0 : strides[d - lead];
 }
 
-/* Takes the strides of an operand or, with -1, of the result. False when neither its rows nor its columns have a unit stride. */
+/*
+ * Takes the strides of an operand or, with -1, of the result; false, with nothing changed, when the
+ * tiles cannot read or write them.
+ */
 static bool arrange(struct cpu_prepared *prepared, const struct ir_node *node, int operand,
 		    const int64_t *strides)
 {

@@ -9,8 +9,8 @@
 struct cpu_prepared *cpu_tile_matmul_prepare(const struct cpu_context *cpu,
 					     const struct ir_node *node);
 /*
- * Prepares a product whose operands or result are read or written with strides, which saves copies. NULL when the tiles do
- * not take the node.
+ * Prepares a product whose operands or result are read or written with strides, which saves copies.
+ * NULL when the tiles do not take the node.
  */
 struct cpu_prepared *cpu_tile_matmul_arrangeable(const struct cpu_context *cpu,
 						 const struct ir_node *node);

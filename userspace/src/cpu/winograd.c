@@ -21,8 +21,8 @@
 
 #define POINTS 16
 /*
- * Bytes of transformed pixels of a chunk of tiles, and the limits of its tiles. Chunks depend on
- * nothing else, so that bits do not depend on threads.
+ * Bytes of transformed pixels and products of a chunk of tiles, and the limits of its tiles. Chunks
+ * depend on the shape and on these numbers alone, so that bits do not depend on threads.
  */
 #define CHUNK_BYTES (512 << 10)
 #define MIN_CHUNK   64

@@ -153,8 +153,8 @@ static bool scale_channel(const struct product *p, int64_t channel, float *scale
 	    of_sum;
 	whole = nearbyint(b);
 	/*
-	 * A bias that was dequantised from a large integer has lost its last bits: it is rounded to
-	 * the nearest integer.
+	 * A bias that was dequantised from a large integer has lost its last bits; the nearest
+	 * integer is the original one. The limit of the error therefore grows with the bias.
 	 */
 	if (!(fabs(whole) < MOST_BIAS) ||
 	    fabs(b - whole) * factor > MOST_BIAS_ERROR + fabs(b) * 0x1p-22 * factor)

@@ -31,8 +31,9 @@ struct wnn_pass_options {
 	bool widen;
 	uint64_t rules_off; /* of wnn_rules_mask() */
 	/*
-	 * Convolutions are faster on channels-last data: the layout of a region changes where each
-	 * element that is transposed for it saves at least this many multiplications. 0: never.
+	 * Convolutions are faster on channels-last data: the layout of a region changes where it
+	 * has at least this many multiplications for each element that is transposed for it. 0:
+	 * never.
 	 */
 	uint32_t channels_last_work;
 	/* NULL members: nothing is folded. */
@@ -43,7 +44,7 @@ struct wnn_pass_options {
 
 /* The fate of an operator. */
 enum wnn_fate {
-	WNN_FATE_KEPT,	 /* fused: node `node` does its work as well */
+	WNN_FATE_KEPT,	 /* it is node `node` */
 	WNN_FATE_FUSED,	 /* node `node` does its work as well */
 	WNN_FATE_FOLDED, /* computed at build */
 	WNN_FATE_VIEW,	 /* it did nothing: its result is its operand */

@@ -99,7 +99,8 @@ struct walk {
 
 /*
  * Sets the channels of each run. A transposed convolution has the filters of all groups along the
- * input's channels, others along the result's: the other channel then is relative to the group.
+ * input's channels, other convolutions along the result's. Along the other axis the weights count
+ * channels within a group, so that the first channel of the group is added.
  */
 static void set_runs(struct walk *w)
 {

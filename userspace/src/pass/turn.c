@@ -67,7 +67,7 @@ static bool reduces_well(const struct ir_node *node, const uint32_t *perm)
 	       !are_neighbours(type, axes);
 }
 
-/* Whether the normalised axes are the last ones, in order, before the transpose as well. */
+/* Whether the normalised axes are the last ones before the transpose, in the order of scale. */
 static bool normalises_rows(const struct ir_node *node, const uint32_t *perm)
 {
 	const struct ir_norm_attrs *norm = &node->attrs.norm;

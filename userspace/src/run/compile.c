@@ -79,7 +79,7 @@ static bool join(struct run_compiled *c, struct run_step *step, const struct ir_
 	return true;
 }
 
-/* What no step has taken; all of it, where there are no steps. */
+/* Destroys the nodes that were prepared early and that no step has taken. */
 static void drop_early(struct run_compiled *c)
 {
 	for (uint32_t i = 0; c->early && i < c->graph->num_nodes; i++)
@@ -399,8 +399,8 @@ static void drop_constant(struct ir_value *value)
 /*
  * Packed operands share blocks: a large block is mapped by a few large pages, whose translations
  * the processor keeps, which saves a small network a twentieth of its time. Operands of a large
- * network have several blocks, so that each constant is dropped when it is packed, before the next
- * one is made.
+ * network have several blocks: constants that are packed in one block are dropped before the next
+ * block is allocated.
  */
 #define BLOCK ((size_t)16 << 20)
 

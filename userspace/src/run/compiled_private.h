@@ -77,7 +77,7 @@ struct run_compiled {
 	struct run_device *device;
 	struct ir_graph *graph;
 	struct run_home *homes; /* by value id: itself, or the one that it is a view of */
-	bool *is_view;		/* by node: its result is there without a step */
+	bool *is_view;		/* by node: its result is a view, so that it needs no step */
 	struct cpu_prepared *
 		*early; /* by node: prepared before there are steps; NULL, or none is left */
 	struct run_location *locations; /* by value id; of views only after run_place_views() */

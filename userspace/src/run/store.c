@@ -18,7 +18,7 @@
 
 #define MAX_VALUE_BYTES (UINT64_C(1) << 56) /* of all values together */
 
-/* The device of a node. Other builds of the library may combine other CPU nodes to a step. */
+/* The device of a node. Other builds of the library may combine other CPU nodes into a step. */
 enum place { PLACE_CPU, PLACE_NPU, PLACE_CPU_JOINED, PLACE_CPU_VIEW, PLACE_COUNT };
 
 static enum place place_of(const struct run_step *step, uint32_t node)

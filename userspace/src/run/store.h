@@ -31,8 +31,7 @@ struct run_stored {
 /**
  * run_load - make a graph of what run_save() has written
  * @stored: bytes from anywhere. The owner is taken over on success; it is released with the graph,
- *	or
- *	as soon as nothing of the memory is used any more
+ *	or as soon as nothing of the memory is used any more
  * @out: with one reference
  *
  * Programs pass the same verifier as compiled ones. -1 with *err: OperationError for bytes that are

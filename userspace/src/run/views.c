@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Finds the values on the CPU that lie in the memory of another one, so that no step has to make them: the result of a
- * reshape in that of its operand, a part of a split in that of the whole, and an operand of a concat where the result
- * wants it, which its producer then writes there. Products, and functions of single elements, read and write in steps, so that the
- * transposes of an attention's heads, and parts along any axis, need none either.
+ * Finds CPU values that can lie in the memory of another value, so that no step has to compute
+ * them: the result of a reshape in that of its operand, a slice of a split in that of the operand,
+ * and an operand of a concat in that of the result, where its producer then writes it. Products and
+ * element-wise functions read and write with strides (strides.c), so that transposes of an
+ * attention's heads, and slices along any axis, need no step either. compile.c calls
+ * run_find_views() before it makes steps.
  *
  * Each value is written once, so sharing memory is always correct, but it may cost memory where the
  * larger value then lives longer. Slices share memory only where that does not raise the peak of
@@ -13,7 +15,10 @@
 #include "run/views.h"
 #include "util/malloc.h"
 
-/* The value whose memory a value is in, and where; what is on the way then knows it, too. */
+/*
+ * Returns the value whose memory a value is in, and the offset; shortens the path there for later
+ * calls (union-find).
+ */
 struct run_home views_home_of(struct run_home *homes, uint32_t value)
 {
 	struct run_home home = { value, 0 };
@@ -59,7 +64,7 @@ static void find_whole_views(struct finder *f, const bool *on_npu, bool has_npu)
 	for (uint32_t n = 0; n < graph->num_nodes; n++) {
 		const struct ir_node *node = graph->nodes[n];
 
-		/* Programs have constants of their own, and know none by its place in memory. */
+		/* Programs have constants of their own, and know no constant by its address. */
 		if (on_npu[n] || !views_show_all(node) ||
 		    (has_npu &&
 		     graph->values[views_home_of(f->c->homes, node->operands[0]->id).value]->kind ==
@@ -125,7 +130,7 @@ static void find_lives(struct finder *f)
 	f->patience = 256 * (uint64_t)graph->num_nodes + (1 << 20);
 }
 
-/* Whether no node from `first` to before `end` has more memory than the most of all before. */
+/* Whether no node from `first` to before `end` has more live bytes than the peak. */
 bool views_stay_below(struct finder *f, uint32_t first, uint32_t end)
 {
 	for (uint32_t n = first; n < end; n++)

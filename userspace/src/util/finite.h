@@ -31,7 +31,7 @@ static inline bool wnn_words_finite(const void *data, size_t bytes, uint64_t exp
 	word = 0;
 	memcpy(&word, from + at, bytes - at);
 	carries |= (word & exponents) + lowest;
-	/* The carries into the sign bits, and the bits above the exponents. */
+	/* The sum of the two masks has the sign bits alone, which the carries set. */
 	return !(carries & (exponents + lowest));
 }
 

@@ -199,8 +199,8 @@ static uint64_t table_below(struct full_memory *m, uint64_t *entry)
 }
 
 /*
- * Returns the page table entry of @va, after adding the tables above it; NULL: no memory. *large: a
- * large page could be entered, as there is no table of small ones.
+ * Returns the page table entry of @va, after adding the tables above it; NULL: no memory. *large
+ * asks for the entry of a large page; it becomes false when there is a table of small ones.
  */
 static uint64_t *make_entry(struct full_memory *m, uint64_t va, bool *large)
 {

@@ -66,7 +66,7 @@ struct winsys_result {
 	uint64_t busy[ONPU_ENG_COUNT]; /* cycles, by enum onpu_engine */
 	uint64_t macs, bytes_ld, bytes_st;
 	bool has_counters;
-	/* It did not end, though not by its own fault; another context may run it again. */
+	/* It was stopped, not by a fault of its own; another context may run it again. */
 	bool cancelled;
 };
 

@@ -410,8 +410,8 @@ static void end(const char *folder)
 }
 
 /*
- * Reads events until there are enough, an interruption, or nobody reads the output any more. Events
- * before the interruption are printed first; new ones are stopped then, as they might never end.
+ * Reads events until there are enough, a signal interrupts it, or nobody reads the output any more.
+ * After a signal it prints the events before that, and stops new ones, as they might never end.
  */
 static int read_pipe(struct trace_command *command, const char *folder, int fd,
 		     const sigset_t *ends)

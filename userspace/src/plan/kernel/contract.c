@@ -549,8 +549,9 @@ static int sizes_of(int64_t extent, int64_t unit, int64_t *size)
 
 /*
  * Returns the least number of rows from `rows` to twice that at which the positions fill the rows
- * of the matrix array, or 0. The vector unit computes the gates of a tile while the matrix unit is
- * at the next one, so that large tiles are worse, and tiles of few rows waste more of the array.
+ * of the matrix array; 0 when that is `rows`, or there is none. The vector unit computes the gates
+ * of a tile while the matrix unit is at the next one, so that large tiles are worse, and tiles of
+ * few rows waste more of the array.
  */
 static int64_t full_rows(const struct plan *plan, const struct contract *c, int64_t rows)
 {

@@ -65,8 +65,8 @@ static enum use both(const uint8_t *state, const struct ir_value *value, enum us
 }
 
 /*
- * Lists the constants that have only operands of such kinds as uses, in the order of their first
- * use; -1: no memory.
+ * Lists the constants all uses of which can read them from SRAM, in the order of their first use;
+ * -1: no memory.
  */
 static int find_constants(const struct plan *plan, struct plan_pinned *pinned)
 {

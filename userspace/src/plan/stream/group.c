@@ -636,7 +636,7 @@ static void begin_groups(struct finder *f)
 
 /*
  * Collects the nodes that compute the scores of attention, from the last back to a product; false
- * when a node has an operand of another kind.
+ * when they are not a chain of single results, each of which only the next node reads.
  */
 static bool collect_scores(const struct finder *f, const struct ir_value *scores,
 			   struct stream_set *set)
