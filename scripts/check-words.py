@@ -15,7 +15,7 @@ ENDINGS = (".c", ".h", ".hpp", ".cpp", ".in", ".py", ".sh", ".rst", ".md", ".txt
            ".mlir", ".xml", ".1", ".5", ".8")
 LEFT_OUT = ("LICENSES/", "debian/changelog")
 # At the start of a line, of a comment or of a text, or behind the end of a sentence; not a word that is quoted.
-BEGINNING = re.compile(r"""(?:^\s*|^\s*-\s+|/\*+<?\s*|^\s*\*\s+|//+\s*|\#\s+|["'`]|[.!?;:]["'`)]*\s+)"""
+BEGINNING = re.compile(r"""(?:^\s*|^\s*-\s+|/\*+<?\s*|^\s*\*\s+|//+\s*|\#\s+|[>"'`]|[.!?;:]["'`)]*\s+)"""
                        r"(Of|Whose|The same)\b(?![\"'`])")
 UNDERLINE = re.compile(r"^([=\-~^*+#\"])\1{2,}$")
 

@@ -330,6 +330,7 @@ class Words(ScriptTest):
         self.assert_finds("a.sh", "# Of a row.\n", 1, "Of")
         self.write("a.sh", "")
         self.assert_finds("a.xml", "<doc>a row. Of a row</doc>\n", 1, "Of")
+        self.assert_finds("a.xml", "<doc>Of a row</doc>\n", 1, "Of")
 
     def test_inside_of_a_sentence(self):
         self.assertEqual(self.check("a.c", SPDX + "/* The size of a row, the same as before, whose it is. */\n"),

@@ -420,7 +420,7 @@ static void put_memory(FILE *file, const struct report *report)
 	if (!profile->cycles || !profile->eventCount)
 		return;
 	fprintf(file,
-		"<h2>Memory over time</h2>\n<p>The same cycles in %d parts. Above: bytes that the "
+		"<h2>Memory over time</h2>\n<p>These cycles in %d parts. Above: bytes that the "
 		"NPU <span class=key-read>read from</span> and <span class=key-written>wrote "
 		"to</span> memory in each cycle; both DMA engines together move up to %g. Below: "
 		"bytes of its %" PRIu64 " bytes of on-chip memory that are in use.</p>\n"
