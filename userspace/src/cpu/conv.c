@@ -84,8 +84,8 @@ static int64_t *init_axis(struct cpu_axis *axis, int64_t *tables)
 }
 
 /*
- * Sets the range of positions whose input lies within n inputs, from the first to one past the
- * last; at: the input of position 0.
+ * Sets *begin and *end to the range of positions whose input lies inside the n inputs; `at` is the
+ * input of position 0.
  */
 static void places_inside(int64_t at, int64_t stride, int64_t n, int64_t places, int64_t *begin,
 			  int64_t *end)
@@ -138,8 +138,8 @@ static void fill(float *to, int64_t n, float value)
 }
 
 /*
- * fill() for n that is hardly ever more than 2: one by one, because setting up vectors would cost
- * more.
+ * Fills n floats, like fill(), for n that is hardly ever more than 2: one by one, because setting
+ * up vectors would take longer.
  */
 static void fill_few(float *to, int64_t n, float value)
 {

@@ -16,23 +16,30 @@ struct cpu_conv {
 	bool nhwc;
 };
 
-/* Whether its constant filter may be packed, for kernels that multiply padding by it. */
+/*
+ * Whether the filter of a convolution is constant and may be packed, for kernels that multiply
+ * padding by it.
+ */
 bool cpu_conv_can_pack(const struct ir_node *node);
 
-/* Whether a node is best computed by the fast layer's depthwise 3x3 in channels-last order. */
+/*
+ * Whether the fast layer's depthwise 3x3 in channels-last layout is the fastest kernel for a node.
+ */
 bool cpu_conv_by_pixels(const struct cpu_context *cpu, const struct ir_node *node);
 
-/* Whether the fast layer's windows in channels-last order take less time than oneDNN. */
+/*
+ * Whether the fast layer's kernel for windows in channels-last layout takes less time than oneDNN.
+ */
 bool cpu_conv_by_windows(const struct cpu_context *cpu, const struct ir_node *node);
 
 struct cpu_conv cpu_conv_of(const struct ir_node *node);
 
-/* Strides of the filter in elements, for o, i, h, w. */
+/* Sets the strides of the filter in elements: output channel, input channel, row, column. */
 void cpu_conv_filter_strides(const struct cpu_conv *conv, int64_t stride[4]);
 
-/* Whether a product has at most a bias of one number for each column. */
+/* Whether a product has no bias, or a bias of one number for each column. */
 bool cpu_matmul_bias_is_plain(const struct ir_node *node);
-/* Adds a bias of any shape and type `type` to the whole result of a product. */
+/* Adds a bias of any shape and type `type` to the result of a product. */
 void cpu_matmul_add_bias(const struct ir_node *node, const struct ir_type *type, const float *bias,
 			 float *out);
 /*
@@ -42,8 +49,10 @@ void cpu_matmul_add_bias(const struct ir_node *node, const struct ir_type *type,
 int64_t cpu_matmul_repeats(const struct ir_node *node);
 
 /*
- * A matrix product as a convolution of 1x1: rows of a are the pixels of an nhwc image. False where
- * b is not one matrix for all rows, or the bias not one for each column. Points into itself.
+ * A matrix product as a 1x1 convolution: the rows of `a` are the pixels of an nhwc image.
+ * cpu_matmul_as_conv() returns false when `b` is not one matrix for all rows, or the bias not one
+ * number for each column. `conv` points to the other members, so that the structure must not be
+ * copied.
  */
 struct cpu_as_conv {
 	struct ir_conv_attrs attrs;
@@ -53,7 +62,7 @@ struct cpu_as_conv {
 
 bool cpu_matmul_as_conv(const struct ir_node *node, struct cpu_as_conv *as);
 
-/* An activation as a pair of limits; false when it is none. */
+/* Sets the limits of an activation; false when the activation is more than a pair of limits. */
 bool cpu_act_limits(const struct ir_unary_attrs *act, float *lo, float *hi);
 
 /*
@@ -62,25 +71,25 @@ bool cpu_act_limits(const struct ir_unary_attrs *act, float *lo, float *hi);
  */
 struct cpu_axis {
 	int64_t in, out, taps, stride, dilation, pad;
-	int64_t phases, reach; /* reach: the longest jump */
-	/* [taps]: the phase that a tap reads, and its distance from the output. */
+	int64_t phases, reach; /* reach: the largest jump */
+	/*
+	 * [taps]: the phase that a tap reads, and its distance from the output's position in that
+	 * phase.
+	 */
 	int64_t *phase, *jump;
-	int64_t *first; /* [phases]: position of its first input, padding counted */
+	int64_t *first; /* [phases]: position of the first input of a phase, with padding counted */
 };
 
 /*
- * Whether a dilated window is not much larger than the input: the fast kernels store whole windows,
- * while the reference reads only what lies inside.
+ * Whether a dilated window is not much larger than the input. The fast kernels store whole windows;
+ * the reference reads only the elements inside the image, and computes larger windows.
  */
 static inline bool cpu_window_is_small(int64_t in, int64_t taps, int64_t dilation)
 {
 	return (taps - 1) * dilation < 16 * in + 4096;
 }
 
-/*
- * Kernels for 8-bit integers: maxima, which belong to the pools, and averages, which belong to the
- * operators on integers.
- */
+/* Kernels for windows of 8-bit integers: maxima for POOL nodes, averages for QPOOL nodes. */
 bool cpu_pool_integer_takes(const struct ir_node *node);
 int cpu_pool_integer(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
 		     void *const *out, struct wnn_error *err);
@@ -96,21 +105,29 @@ struct cpu_inside {
 /* A block of output rows of one channel: [row phase][column phase][lines + reach][width]. */
 struct cpu_planes {
 	struct cpu_axis h, w;
-	/* Output rows; floats of a row, with what taps reach beyond it. */
+	/* Output rows; floats of a row of the planes, including those that only taps read. */
 	int64_t lines, width;
-	int64_t phase_size, size;  /* floats */
-	int64_t *at;		   /* [h.taps * w.taps]: where taps read for output 0 */
-	struct cpu_inside *inside; /* [h.phases * w.phases]: for output rows from 0 on */
-	float fill;		   /* for padding */
+	int64_t phase_size, size; /* in floats */
+	int64_t *at;		  /* [h.taps * w.taps]: where each tap reads for output 0 */
+	/* [h.phases * w.phases]: each phase, for output rows from 0 on */
+	struct cpu_inside *inside;
+	float fill; /* value of the padding */
 };
 
 /* Bytes that cpu_planes_init() needs for its tables. */
 size_t cpu_planes_tables(int64_t kh, int64_t kw);
-/* @planes: in, out, taps, stride, dilation and pad of both axes and fill are set. */
+/*
+ * Computes the rest of @planes, whose members in, out, taps, stride, dilation and pad of both axes
+ * and fill are set; @lines: output rows of a block.
+ */
 void cpu_planes_init(struct cpu_planes *planes, int64_t lines, void *tables);
-/* Fills the padding for output rows from `row` on, which is equal for all channels. */
+/*
+ * Fills the padding of the planes `to` for output rows from `row` on; it is equal for all channels.
+ */
 void cpu_planes_pad(const struct cpu_planes *planes, int64_t row, float *to);
-/* Fills `to`, which has the padding of that row, from one channel. */
+/*
+ * Copies the pixels of one channel to the planes `to`, whose padding is that for output row `row`.
+ */
 void cpu_planes_fill(const struct cpu_simd *simd, const struct cpu_planes *planes, const float *x,
 		     int64_t row, float *to);
 

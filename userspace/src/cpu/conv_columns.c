@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
- * Dense convolution of nchw images with pixels as columns of the product. Windows are packed a tile
- * at a time, which all output channels then use: directly from the image when the filter is 1x1,
- * else from a copy of a few rows in which every tap reads contiguous pixels (struct cpu_planes).
- * fast_conv.c calls it.
+ * Dense convolution of nchw images with pixels as columns of the product. Windows are packed one
+ * tile at a time, and all output channels are then computed from that tile. They are packed
+ * directly from the image when the filter is 1x1, else from a copy of a few rows in which every tap
+ * reads contiguous pixels (struct cpu_planes). fast_conv.c calls it.
  */
 #include "cpu/conv_dense.h"
 
 #include <string.h>
 
 /*
- * Elements of the sum that a step multiplies: with those of the filter they stay in the first-level
- * cache.
+ * The most elements of the sum in a step, unless one input channel has more: a step of the windows
+ * and of the filter then stays in the first-level cache.
  */
 #define DEPTH 256
 
@@ -19,14 +19,14 @@ struct columns {
 	const struct cpu_conv_run *run;
 	bool direct;
 	struct cpu_planes planes;
-	int64_t plane;		 /* pixels of a result */
-	int64_t step;		 /* rows of a step of the sums */
-	int64_t *at;		 /* [step]: in the image or the planes */
-	struct cpu_split panels; /* rows: output channels of a group */
-	struct cpu_split shares; /* of the panels among items */
-	int64_t together;	 /* panels whose rows of a step stay in the cache */
-	int64_t block, blocks;	 /* direct: of columns; else of rows */
-	bool keeps;		 /* packed tiles of a block are used more than once */
+	int64_t plane;		 /* pixels of a channel of the result */
+	int64_t step;		 /* depth of a step of the sum */
+	int64_t *at;		 /* [step]: offset of each row of B in the image or the planes */
+	struct cpu_split panels; /* the output channels of a group, divided into panels */
+	struct cpu_split shares; /* the panels, divided among items */
+	int64_t together;	 /* panels whose filters for a step stay in the cache */
+	int64_t block, blocks;	 /* direct: columns of a block; else its output rows */
+	bool keeps;		 /* whether packed tiles of a block are used more than once */
 	char *scratch;
 	size_t planes_bytes, worker_bytes;
 };
@@ -60,7 +60,7 @@ size_t cpu_conv_columns_pack_bytes(const struct cpu_simd *simd, const struct cpu
 	return (size_t)(g->out_c * g->in_per_group * g->kh * g->kw) * sizeof(float);
 }
 
-/* [group][panel][input channel, kh, kw][rows of the panel] */
+/* Packs the filter to [group][panel][input channel, kh, kw][rows of the panel]. */
 void cpu_conv_columns_pack(const struct cpu_simd *simd, const struct cpu_conv *g, const float *from,
 			   float *to)
 {
@@ -83,9 +83,9 @@ void cpu_conv_columns_pack(const struct cpu_simd *simd, const struct cpu_conv *g
 		}
 }
 
-/* An item of work: a block of one group of one image, and a share of the panels. */
+/* An item of work: a block of pixels of one group of one image, and a share of the panels. */
 struct item {
-	int64_t batch, group, first, size; /* columns */
+	int64_t batch, group, first, size; /* first, size: columns */
 	int64_t panel, end;
 	float *planes, *packed;
 };
@@ -112,10 +112,10 @@ static struct item item_of(const struct columns *c, int64_t i, unsigned int work
 	return item;
 }
 
-/* One step: `depth` rows from k0 on. */
+/* One step of the sum: `depth` rows of B from row k0 on. */
 struct step {
 	int64_t k0, depth;
-	struct cpu_pack pack; /* from where */
+	struct cpu_pack pack; /* the source of the rows */
 	int64_t room; /* direct: floats of the image behind the first column of the last row */
 };
 
@@ -141,7 +141,9 @@ static void find_pieces(const struct columns *c, struct cpu_pack *pack, int64_t 
 	}
 }
 
-/* A tile with fewer columns than its vectors goes through a buffer. */
+/*
+ * Computes a tile with fewer columns than its vectors have lanes: its results go through a buffer.
+ */
 static void partial_tile(const struct columns *c, struct cpu_tile *tile, int64_t rows, int64_t n,
 			 int64_t vecs)
 {
@@ -157,7 +159,10 @@ static void partial_tile(const struct columns *c, struct cpu_tile *tile, int64_t
 		memcpy(y + r * c->plane, buffer + r * tile->ldc, (size_t)n * sizeof(*y));
 }
 
-/* A tile of n columns from `first` of the block on, with some panels. */
+/*
+ * Multiplies one packed tile of n columns, from column `first` of the block on, with the panels up
+ * to `end`.
+ */
 static void multiply(const struct columns *c, const struct item *item, const struct step *step,
 		     int64_t panel, int64_t end, int64_t first, int64_t n, const float *packed)
 {
@@ -190,7 +195,9 @@ static void multiply(const struct columns *c, const struct item *item, const str
 	}
 }
 
-/* Panels share the tiles, which the first of them pack. */
+/*
+ * Runs a step for all panels of an item: the first panels pack the tiles, and the others read them.
+ */
 static void run_step(const struct columns *c, const struct item *item, struct step *step)
 {
 	const struct cpu_simd *simd = c->run->cpu->simd;
@@ -214,7 +221,9 @@ static void run_step(const struct columns *c, const struct item *item, struct st
 	}
 }
 
-/* Sets where the rows of a step are read: in the image itself, or in planes filled from it. */
+/*
+ * Sets the source of the rows of a step: the image itself, or planes that it fills from the image.
+ */
 static void find_source(const struct columns *c, const struct item *item, struct step *step)
 {
 	const struct cpu_conv *g = &c->run->conv;
@@ -311,8 +320,8 @@ static int64_t tiles_cost(int64_t n, int64_t lanes)
 }
 
 /*
- * Returns the number of rows, at most `most` and not much fewer, with which the fewest lanes stay
- * unused.
+ * Returns the number of output rows of a block, at most `most` and more than half of it, for which
+ * the fewest lanes stay unused.
  */
 static int64_t best_lines(const struct columns *c, int64_t most)
 {
@@ -331,7 +340,10 @@ static int64_t best_lines(const struct columns *c, int64_t most)
 	return best;
 }
 
-/* Packed tiles that stay in the cache for all panels, and enough blocks for all threads. */
+/*
+ * Chooses the size of blocks: their packed tiles stay in the cache for all panels, and there are
+ * enough blocks for all threads.
+ */
 static void plan_blocks(struct columns *c)
 {
 	const struct cpu_conv *g = &c->run->conv;
@@ -351,8 +363,8 @@ static void plan_blocks(struct columns *c)
 		room = cpu->cache / 2 / line - c->planes.h.reach;
 		most = most / g->out_w < room ? most / g->out_w : room;
 		/*
-		 * Two blocks both copy the rows between them, which is not worth it for a block of
-		 * only a few vectors.
+		 * Two neighbouring blocks both copy the rows between them, which takes too long
+		 * when a block has only a few vectors.
 		 */
 		if (part * g->out_w >= 8 * cpu->simd->lanes && part < most)
 			most = part;
@@ -373,7 +385,10 @@ static void plan_at(struct columns *c)
 	}
 }
 
-/* Items for all threads: where there are too few blocks, the panels are shared among them. */
+/*
+ * Returns the number of items. When there are too few blocks for the threads, items share the
+ * panels of a block.
+ */
 static int64_t plan_items(struct columns *c)
 {
 	const struct cpu_conv *g = &c->run->conv;

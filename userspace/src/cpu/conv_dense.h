@@ -8,9 +8,10 @@
 
 #include "cpu/conv.h"
 
-/* Splits n into parts of at most `most`, whose sizes differ by one at the most. */
+/* The division of n into slices of at most `most`, whose sizes differ by at most one. */
 struct cpu_split {
-	int64_t parts, size, longer; /* the first `longer` parts have one more than size */
+	/* parts: number of slices; the first `longer` ones have size + 1, the others `size` */
+	int64_t parts, size, longer;
 };
 
 static inline struct cpu_split cpu_split(int64_t n, int64_t most)
@@ -30,7 +31,7 @@ static inline int64_t cpu_split_size(const struct cpu_split *split, int64_t part
 	return split->size + (part < split->longer);
 }
 
-/* The operands of one dense convolution; filter is packed. */
+/* The operands of one dense convolution. The filter is packed. */
 struct cpu_conv_run {
 	struct cpu_context *cpu;
 	struct cpu_conv conv;
@@ -38,10 +39,10 @@ struct cpu_conv_run {
 	const float *x, *filter, *bias;
 	float *y;
 	float lo, hi;
-	bool limited; /* the activation is lo and hi */
+	bool limited; /* whether the limits lo and hi are the whole activation */
 };
 
-/* Whether the form with pixels as columns is the faster one. */
+/* Whether pixels as columns are faster than pixels as rows. */
 bool cpu_conv_by_columns(const struct cpu_simd *simd, const struct cpu_conv *conv);
 
 size_t cpu_conv_columns_pack_bytes(const struct cpu_simd *simd, const struct cpu_conv *conv);
@@ -51,11 +52,14 @@ size_t cpu_conv_rows_pack_bytes(const struct cpu_simd *simd, const struct cpu_co
 void cpu_conv_rows_pack(const struct cpu_simd *simd, const struct cpu_conv *conv, const float *from,
 			float *to);
 
-/* With run->filter NULL the filter is packed for this call, from `unpacked`. */
+/*
+ * Compute a convolution. When run->filter is NULL they pack the filter for this call, from
+ * `unpacked`. Return 0 or -1.
+ */
 int cpu_conv_columns(struct cpu_conv_run *run, const float *unpacked, struct wnn_error *err);
 int cpu_conv_rows(struct cpu_conv_run *run, const float *unpacked, struct wnn_error *err);
 
-/* Transposed convolutions, a kernel of the fast layer with its functions for packing. */
+/* The fast layer's kernel for transposed convolutions, and the functions that pack its filter. */
 int cpu_conv_transposed(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
 			void *const *out, struct wnn_error *err);
 size_t cpu_conv_transposed_pack_bytes(const struct cpu_context *cpu, const struct ir_node *node);

@@ -81,7 +81,7 @@ static void by_pixels(const struct cpu_depthwise *d, const struct cpu_image_line
 		cpu_activate(d->simd, &a->act, p.y, p.count * p.n);
 }
 
-/* The first and the last results see padding. */
+/* The first and the last results of a row read padding: tap_by_tap() computes them. */
 void cpu_depthwise_line(const struct cpu_depthwise *d, const struct cpu_image_lines *x, int64_t row,
 			float *y, const float **taps)
 {

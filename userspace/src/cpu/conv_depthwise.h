@@ -11,25 +11,28 @@
 struct cpu_depthwise {
 	const struct cpu_simd *simd;
 	struct cpu_conv conv;
-	const float *filter, *bias; /* [tap][channel]; [channel] or NULL */
-	const float *zeros;	    /* one for each channel */
+	const float *filter, *bias; /* filter: [tap][channel]; bias: [channel] or NULL */
+	const float *zeros;	    /* a zero for each channel, read as padding */
 	float lo, hi;
-	bool limited; /* the activation is lo and hi */
+	bool limited; /* whether the limits lo and hi are the whole activation */
 };
 
-/* Rows of an image in a ring: row i is at index i modulo `count`. */
+/* A ring buffer of rows of an image: row i is at index i modulo `count`. */
 struct cpu_image_lines {
 	const float *first;
 	int64_t count;
 };
 
-/* Packs the filter for cpu_depthwise_line(); for nchw images, as [channel][tap]. The size stays. */
+/*
+ * Packs the filter for cpu_depthwise_line() as [tap][channel], or for nchw images as
+ * [channel][tap]. The packed filter has the size of the original.
+ */
 void cpu_depthwise_pack(const struct cpu_conv *conv, const float *from, float *to);
 
 /* Whether cpu_depthwise_line() computes several pixels of this convolution at a time. */
 bool cpu_depthwise_by_pixels(const struct cpu_simd *simd, const struct cpu_conv *conv);
 
-/* Computes row `row` of the results of an image. @taps: room for a pointer for each tap. */
+/* Computes row `row` of the results of an image. @taps: scratch memory for one pointer per tap. */
 void cpu_depthwise_line(const struct cpu_depthwise *d, const struct cpu_image_lines *x, int64_t row,
 			float *y, const float **taps);
 

@@ -9,23 +9,23 @@
 
 #include <string.h>
 
-/*
- * Elements of the sum in a step, with which a panel of the filter stays in the first-level cache.
- */
+/* Depth of a step of the sum, with which a panel of the filter stays in the first-level cache. */
 #define DEPTH 256
-/* Output channels of an item. */
+/* The most output channels of an item. */
 #define MAX_CHANNELS 1024
 
 struct rows {
 	const struct cpu_conv_run *run;
-	const float *x; /* one image, with padding around */
+	const float *x; /* one image, with padding around it */
 	float *y;
-	int64_t in_h, in_w;		   /* with padding */
-	int64_t *at;			   /* [depth]: in a window */
-	const float *bias;		   /* with slack behind it */
-	int64_t panels, shares, per_share; /* of the filter */
-	int64_t block, blocks;		   /* of pixels */
-	bool as_they_are;		   /* windows of a block are copied one after the other */
+	int64_t in_h, in_w; /* size of the image with padding */
+	int64_t *at;	    /* [depth]: offset of each element of a window */
+	const float *bias;  /* with readable memory behind it for whole vectors */
+	/* panels of the filter, shares of them, panels of a share */
+	int64_t panels, shares, per_share;
+	int64_t block, blocks; /* pixels of a block; blocks */
+	/* whether the windows of a block are copied one after the other, not transposed */
+	bool as_they_are;
 	char *scratch;
 	size_t a_bytes, places_bytes, worker_bytes;
 };
@@ -46,7 +46,10 @@ size_t cpu_conv_rows_pack_bytes(const struct cpu_simd *simd, const struct cpu_co
 	       sizeof(float);
 }
 
-/* Place k of a window: input channel, kh, kw (nchw) or kh, kw, input channel (nhwc). */
+/*
+ * Sets the position of element k of a window, whose order is input channel, kh, kw (nchw) or kh,
+ * kw, input channel (nhwc).
+ */
 static void window_place(const struct cpu_conv *g, int64_t k, int64_t *i, int64_t *h, int64_t *w)
 {
 	int64_t taps = g->kh * g->kw, t = g->nhwc ? k / g->in_per_group : k % taps;
@@ -56,7 +59,9 @@ static void window_place(const struct cpu_conv *g, int64_t k, int64_t *i, int64_
 	*w = t % g->kw;
 }
 
-/* [group][panel][window][columns of the panel], 0 behind the last channel */
+/*
+ * Packs the filter to [group][panel][window][columns of the panel], with 0 behind the last channel.
+ */
 void cpu_conv_rows_pack(const struct cpu_simd *simd, const struct cpu_conv *g, const float *from,
 			float *to)
 {
@@ -81,14 +86,14 @@ void cpu_conv_rows_pack(const struct cpu_simd *simd, const struct cpu_conv *g, c
 /* --- One item: a block of pixels and a share of the filter's panels --- */
 
 struct block {
-	int64_t first, size; /* pixels */
+	int64_t first, size; /* in pixels */
 	struct cpu_split panels;
 	float *a, *c;
-	int64_t *place;	     /* [size]: of the first element of a pixel's window */
-	int64_t column, ldc; /* first of the share; of c */
+	int64_t *place;	     /* [size]: offset of the first element of a pixel's window */
+	int64_t column, ldc; /* column: the first column of the share; ldc: row stride of c */
 };
 
-/* A few, the last of which may be copied twice. */
+/* Copies n floats, four at a time; the last four may overlap those before. n is small. */
 static inline void copy_floats(float *to, const float *from, int64_t n)
 {
 	if (n < 4) {
@@ -104,8 +109,8 @@ static inline void copy_floats(float *to, const float *from, int64_t n)
 typedef float four __attribute__((vector_size(16), may_alias, aligned(4)));
 
 /*
- * Gathers n elements, at least 4, of the windows of four pixels into rows that are `step` floats
- * apart.
+ * Gathers n elements, at least 4, of the windows of four pixels, and transposes them: `to` has rows
+ * of four pixels that are `step` floats apart.
  */
 static void gather_four(float *to, int64_t step, const float *from, const int64_t *place, int64_t n)
 {
@@ -184,7 +189,10 @@ static void copy_windows(const struct rows *r, const float *x, const struct bloc
 		}
 }
 
-/* [panel][depth][rows of the panel], or [pixel][depth] */
+/*
+ * Gathers windows to b->a, as [panel][depth][rows of the panel], or as [pixel][depth] with
+ * r->as_they_are.
+ */
 static void gather(const struct rows *r, const struct block *b, int64_t group, int64_t k0,
 		   int64_t depth)
 {
@@ -236,7 +244,10 @@ static void multiply(const struct rows *r, const struct block *b, int64_t group,
 	}
 }
 
-/* Whether the vectors of a pixel's channels are its results, and nothing else. */
+/*
+ * Whether the tiles store directly in the result: a pixel's channels are contiguous and fill whole
+ * vectors.
+ */
 static bool is_in_place(const struct rows *r)
 {
 	const struct cpu_conv *g = &r->run->conv;
@@ -244,7 +255,10 @@ static bool is_in_place(const struct rows *r)
 	return g->nhwc && g->out_per_group % r->run->cpu->simd->lanes == 0;
 }
 
-/* n channels of each pixel of a block, and from where they are to where they belong. */
+/*
+ * Applies the activation to n channels of each pixel of a block, and copies them from the block's
+ * buffer to the result unless the tiles stored them there.
+ */
 static void finish_block(const struct rows *r, const struct block *b, int64_t channel, int64_t n)
 {
 	const struct cpu_conv *g = &r->run->conv;
@@ -328,7 +342,7 @@ static void plan_tables(struct rows *r)
 	}
 }
 
-/* A block's windows and results stay in the cache. */
+/* Chooses the items: a block's windows and results stay in the cache. */
 static void plan_items(struct rows *r)
 {
 	const struct cpu_conv *g = &r->run->conv;
@@ -363,9 +377,7 @@ struct padding {
 	float *to;
 };
 
-/*
- * Copies rows of the image with padding: channel by channel in nchw, channels within rows in nhwc.
- */
+/* Copies an image and adds padding: [channel][row] in nchw, [row][pixel][channel] in nhwc. */
 static void pad_lines(void *argument, int64_t begin, int64_t end)
 {
 	const struct padding *p = argument;
@@ -418,10 +430,7 @@ int cpu_conv_rows(struct cpu_conv_run *run, const float *unpacked, struct wnn_er
 	size_t packed = run->filter ? 0 : cpu_round_up(cpu_conv_rows_pack_bytes(cpu->simd, g));
 	char *scratch;
 
-	/*
-	 * With AVX2, where it was measured, copying whole windows takes less time than transposing
-	 * them.
-	 */
+	/* Measured with AVX2 only: copying whole windows takes less time than transposing them. */
 	r.as_they_are = g->nhwc && cpu->simd == cpu_simd_level(CPU_LEVEL_AVX2);
 	plan_items(&r);
 	r.a_bytes = cpu_round_up((size_t)(r.block * DEPTH) * sizeof(float));

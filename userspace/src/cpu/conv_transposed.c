@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Transposed convolution: a matrix product of the filter, with a row for each tap of an output
- * channel, and the pixels of the input; each row of the product is then added to the pixels of the
- * output that its tap reaches. Every output pixel sums its taps in one order, whatever the blocks
- * are. fast_conv.c calls it.
+ * Computes transposed convolutions as matrix products: the filter, with one row for each tap of an
+ * output channel, times the pixels of the input. Each row of the product is then added to the
+ * output pixels that its tap reaches. An output pixel sums its taps in the same order for any block
+ * size. fast_conv.c calls it.
  */
 #include "cpu/conv_dense.h"
 
@@ -20,11 +20,15 @@ struct transposed {
 	struct cpu_conv conv;
 	const float *x, *filter, *bias;
 	float *y;
-	int64_t together;      /* output channels */
-	int64_t lines, blocks; /* of the output */
+	int64_t together;      /* output channels that share panels */
+	int64_t lines, blocks; /* output rows of a block; blocks */
 	int64_t in_lines,
-		line; /* the most input rows that a block needs; floats between channels of them */
-	int64_t *at;  /* [in_per_group] */
+		/*
+		 * in_lines: the most input rows that a block needs; line: stride of the product's
+		 * rows, in floats
+		 */
+		line;
+	int64_t *at; /* [in_per_group]: offset of each input channel */
 	char *scratch;
 	size_t input_bytes, panel_bytes, worker_bytes;
 };
@@ -56,7 +60,10 @@ size_t cpu_conv_transposed_pack_bytes(const struct cpu_context *cpu, const struc
 	return (size_t)ir_type_bytes(&node->operands[1]->type);
 }
 
-/* [group][channels together][panel][input channel][rows of the panel: channel, kh, kw] */
+/*
+ * Packs the filter to [group][channels together][panel][input channel][rows of the panel: channel,
+ * kh, kw].
+ */
 void cpu_conv_transposed_pack(const struct cpu_context *cpu, const struct ir_node *node,
 			      const void *from, void *to)
 {
@@ -87,17 +94,18 @@ void cpu_conv_transposed_pack(const struct cpu_context *cpu, const struct ir_nod
 	}
 }
 
-/* --- One item: a block of output lines of one group of one image --- */
+/* --- One item: a block of output rows of one group of one image --- */
 
 struct block {
-	int64_t batch, group, first, lines; /* output lines */
+	int64_t batch, group, first, lines; /* first, lines: output rows */
 	int64_t in_first, in_lines;
 	float *input;	/* [input channel][in_lines * in_w] */
-	float *product; /* [rows of a panel][the same] */
-	float *sums;	/* nhwc: [channels together][lines * out_w]; in nchw the result itself */
+	float *product; /* [rows of a panel][in_lines * in_w] */
+	/* nhwc: [channels together][lines * out_w]; nchw: not used, sums are in the result */
+	float *sums;
 };
 
-/* The smallest n with n * d >= x, for d > 0. */
+/* Returns the smallest n with n * d >= x, for d > 0. */
 static int64_t divide_up(int64_t x, int64_t d)
 {
 	return x > 0 ? (x + d - 1) / d : -(-x / d);
@@ -201,7 +209,10 @@ static void multiply(const struct transposed *t, const struct block *b, const fl
 	}
 }
 
-/* Applies bias and activation to one channel, and for nhwc stores it between the other channels. */
+/*
+ * Adds the bias to one channel, applies the activation, and for nhwc copies it to its position
+ * between the other channels.
+ */
 static void finish(const struct transposed *t, const struct block *b, int64_t channel, float *sums)
 {
 	const struct cpu_conv *g = &t->conv;
@@ -215,7 +226,7 @@ static void finish(const struct transposed *t, const struct block *b, int64_t ch
 		y[i * g->out_c] = sums[i];
 }
 
-/* `n` channels from `channel` on, all of one group. */
+/* Computes `n` output channels of one group from `channel` on. */
 static void run_channels(const struct transposed *t, const struct block *b, int64_t channel,
 			 int64_t n)
 {
@@ -282,8 +293,8 @@ static void plan_blocks(struct transposed *t)
 	int64_t lines = t->cpu->cache / line, most, unit = 2 * t->cpu->simd->lanes;
 
 	/*
-	 * Neighbouring blocks both compute the rows that they share, so that a block is larger than
-	 * those.
+	 * Two neighbouring blocks both compute products of the input rows that they share, so a
+	 * block has more rows than that.
 	 */
 	most = lines * stride - reach;
 	t->lines = most > reach + stride ? most : reach + stride;
@@ -332,7 +343,10 @@ int cpu_conv_transposed(struct cpu_context *cpu, const struct ir_node *node, con
 		cpu_conv_transposed_pack(cpu, node, in[1], scratch + tables);
 	}
 	t.scratch = scratch + tables + packed;
-	/* Vectors read what lies behind the last pixel; it only has to be numbers. */
+	/*
+	 * Vectors read floats behind the last pixel; the memory there must hold finite numbers,
+	 * whose values do not matter.
+	 */
 	for (unsigned int w = 0; w < cpu->threads; w++)
 		memset(t.scratch + w * t.worker_bytes, 0, t.input_bytes);
 	cpu_threads_run(cpu->workers, g->batch * g->attrs->groups * t.blocks, run_item, &t);

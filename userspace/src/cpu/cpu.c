@@ -18,15 +18,15 @@
 #define DEFAULT_CACHE (256 << 10)
 #define PART_WORK     (2 << 20)
 /*
- * Multiplications per element from which on a graph gains by channels-last layout: convolutions
- * take at least a tenth less time in it, on oneDNN or on our own tiles, and moving an element takes
- * the time of some 40 multiplications.
+ * The least multiplications per element from which on channels-last layout makes a graph faster:
+ * convolutions take at least a tenth less time in it, on oneDNN or on our own tiles, and moving an
+ * element takes the time of some 40 multiplications.
  */
 #define CHANNELS_LAST_WORK 400
 
 /* The kernels of each operator. */
 static const struct {
-	const char *name;		    /* of the reference kernel */
+	const char *name;		    /* name of the reference kernel */
 	cpu_reference_fn reference;	    /* NULL: cpu_ref_recurrent() */
 	const struct cpu_fast_family *fast; /* NULL: none */
 } operators[] = {
@@ -38,7 +38,10 @@ static const struct {
 };
 _Static_assert(ARRAY_SIZE(operators) == IR_OP_COUNT, "a row for every operator");
 
-/* Half of the second-level cache: the rest is for what streams by. */
+/*
+ * Returns half of the size of the second-level cache: the other half is for data that is read or
+ * written once.
+ */
 static int64_t cache_bytes(void)
 {
 	long size = -1;
@@ -219,7 +222,10 @@ struct cpu_prepared *cpu_prepare(struct cpu_context *cpu, const struct ir_node *
 
 	if (prepared)
 		return prepared;
-	/* oneDNN is loaded only for nodes that it may take. */
+	/*
+	 * cpu_onednn_form() loads oneDNN. For other operators cpu_onednn_prepare() loads it if it
+	 * may take the node.
+	 */
 	if (cpu->layer == CPU_ONEDNN && (node->op != IR_OP_CONV || cpu_onednn_form()))
 		return cpu_onednn_prepare(cpu, node);
 	return cpu_conv_prepare(cpu, node);

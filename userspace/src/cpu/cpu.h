@@ -10,20 +10,20 @@
 #include "ir/ir.h"
 
 enum cpu_layer {
-	CPU_REFERENCE, /* slow, obvious; the oracle */
-	CPU_FAST,      /* falls back to the reference for what it has no kernel for */
-	CPU_ONEDNN,    /* prepared nodes; falls back to the fast layer */
+	CPU_REFERENCE, /* the reference kernels: slow and obvious, the oracle of tests */
+	CPU_FAST,      /* the fast kernels; nodes without one run on the reference */
+	CPU_ONEDNN,    /* nodes prepared on oneDNN; other nodes run on the fast layer */
 };
 
-struct cpu_context; /* thread pool and scratch memory; used by one caller at a time */
+struct cpu_context; /* thread pool and scratch memory; only one thread at a time may use it */
 struct cpu_prepared;
-struct cpu_simd; /* a level of vector instructions, cpu/simd.h */
+struct cpu_simd; /* a level of vector instructions (cpu/simd.h) */
 
 struct cpu_context *cpu_context_create(unsigned int threads); /* 0: one per online CPU */
 void cpu_context_destroy(struct cpu_context *cpu);
 
 /*
- * Sets how many microseconds idle threads spin before they sleep, while the nodes of a graph run:
+ * Sets how many microseconds idle threads spin before they sleep while a graph runs, that is
  * between cpu_begin() and cpu_end(). 0: they sleep at once.
  */
 void cpu_set_spin(struct cpu_context *cpu, uint32_t microseconds);
@@ -33,14 +33,14 @@ void cpu_end(struct cpu_context *cpu);
 bool cpu_supports(const struct ir_node *node);
 
 /*
- * The highest layer that graphs run on: CPU_FAST, or CPU_ONEDNN, which is what a new context has
- * where it was built with it. Fails when oneDNN cannot be loaded.
+ * Sets the highest layer that graphs run on: CPU_FAST, or CPU_ONEDNN, the default of a new context
+ * when the library is built with oneDNN. Fails when oneDNN cannot be loaded.
  */
 int cpu_set_layer(struct cpu_context *cpu, enum cpu_layer layer, struct wnn_error *err);
 
 /*
- * Returns why the context's layer is not used although it was loaded, in a sentence; NULL: it is
- * used, or was not loaded.
+ * Returns a sentence that says why the context's layer is not used although its library was loaded;
+ * NULL when the layer is used, or its library was not loaded.
  */
 const char *cpu_complaint(const struct cpu_context *cpu);
 
@@ -48,43 +48,45 @@ const char *cpu_complaint(const struct cpu_context *cpu);
 void cpu_set_level(struct cpu_context *cpu, const struct cpu_simd *level);
 
 /*
- * The description of a context's kernels. Strings that are no arrays are constant; an empty string:
- * there is no such library, or nothing is wrong.
+ * The description of a context's kernels. Pointers are to constant strings. An empty string means
+ * that the library is absent, or that nothing is wrong.
  */
 struct cpu_description {
-	const char *level; /* of our own kernels, one of the levels */
-	bool best;	   /* it is the highest that there is */
+	const char *level; /* the level of vector instructions of our own kernels */
+	bool best;	   /* whether that is the highest level of this processor */
 	char levels[64];
-	const char *layer; /* onednn or openblas */
+	const char *layer; /* "onednn" or "openblas" */
 	char onednn_version[32];
-	char onednn_level[32]; /* as ONEDNN_MAX_CPU_ISA has it */
+	/* oneDNN's level of instructions, as a value of ONEDNN_MAX_CPU_ISA */
+	char onednn_level[32];
 	const char *onednn_problem;
-	bool onednn_broken; /* its self-test has failed */
+	bool onednn_broken; /* whether oneDNN failed its self-test */
 	char openblas_version[32], openblas_core[32];
 	char openblas_problem[512];
 	unsigned int threads;
 };
 
-/* Loads the libraries that the context's layer computes with. */
+/* Fills in *d; loads the libraries that the context's layer computes with. */
 void cpu_describe(const struct cpu_context *cpu, struct cpu_description *d);
 
 /*
- * Returns from how many multiplications per element on the convolutions of a graph gain by
- * channels-last layout; 0: never. Loads oneDNN when that is the layer.
+ * Returns the least number of multiplications per element from which on channels-last layout makes
+ * the convolutions of a graph faster; 0: it never does. Loads oneDNN when that is the layer.
  */
 uint32_t cpu_channels_last_work(const struct cpu_context *cpu, const struct ir_graph *graph);
 
 /*
- * Returns the name of the form of packed operands: operands that were packed under another name
- * must not be used. Valid as long as the context.
+ * Returns the name of the layout of packed operands, valid as long as the context. Kernels must not
+ * read operands that were packed under another name.
  */
 const char *cpu_pack_form(struct cpu_context *cpu);
 
 /*
  * cpu_pack - convert a constant operand 1 to the form that the fast kernel of a node reads
  *
- * It takes cpu_pack_bytes() bytes, aligned to 64; 0: the kernel reads the operand as it is. The
- * kernel does not read the operand itself when the node runs with the packed one.
+ * cpu_pack() writes cpu_pack_bytes() bytes to @to, which is aligned to 64 bytes. cpu_pack_bytes()
+ * is 0 when the kernel reads the operand as it is. A node that runs with the packed operand does
+ * not read the original.
  */
 size_t cpu_pack_bytes(const struct cpu_context *cpu, const struct ir_node *node);
 void cpu_pack(const struct cpu_context *cpu, const struct ir_node *node, const void *from,
@@ -92,11 +94,14 @@ void cpu_pack(const struct cpu_context *cpu, const struct ir_node *node, const v
 
 /*
  * Loads the library that the kernel of a node needs when operand 1 is not packed, so that a missing
- * library is reported before the node runs. 0 or -1.
+ * library is reported before the node runs. Returns 0 or -1.
  */
 int cpu_require(const struct cpu_context *cpu, const struct ir_node *node, struct wnn_error *err);
 
-/* cpu_run_node() on the fast layer with a packed operand 1; @packed may be NULL. */
+/*
+ * Runs a node like cpu_run_node() on the fast layer, with operand 1 in the form that cpu_pack() has
+ * written; @packed may be NULL.
+ */
 int cpu_run_packed(struct cpu_context *cpu, const struct ir_node *node, const void *packed,
 		   const void *const *in, void *const *out, struct wnn_error *err);
 
@@ -104,9 +109,9 @@ int cpu_run_packed(struct cpu_context *cpu, const struct ir_node *node, const vo
  * cpu_prepare - create a node with state that it keeps from run to run, such as oneDNN's machine
  * code for its shapes
  *
- * The state belongs to the context and to the node, which must not change. NULL: the node is an
- * ordinary one of the fast layer. The other functions are those above for such a node, which runs
- * only with its packed operand.
+ * The state belongs to the context and to the node, which must not change. Returns NULL when the
+ * fast layer runs the node without such state. The functions below do for a prepared node what
+ * those above do for other nodes; it runs only with its packed operand.
  */
 struct cpu_prepared *cpu_prepare(struct cpu_context *cpu, const struct ir_node *node);
 void cpu_prepared_destroy(struct cpu_prepared *prepared); /* NULL is fine */
@@ -114,19 +119,22 @@ const char *cpu_prepared_name(const struct cpu_prepared *prepared);
 /*
  * cpu_prepared_join - fuse a prepared node with @next, which alone reads its result
  *
- * @next adds a value of equal shape, or is a convolution. The other operands of @next follow those
- * of the node from then on, and the result is that of @next. False: they cannot be fused.
+ * @next adds a value of equal shape, or is a convolution. The fused node has the operands of the
+ * first node and then the other operands of @next; its result is that of @next. Returns false when
+ * they cannot be fused.
  */
 bool cpu_prepared_join(struct cpu_prepared *prepared, const struct cpu_context *cpu,
 		       const struct ir_node *next);
 /*
- * cpu_prepare() of a node whose operands or result cpu_prepared_arrange() is to be called for; NULL when its kernel knows dense ones
- * only. It need not be the fastest where all is dense.
+ * Prepares a node, like cpu_prepare(), with a kernel for which cpu_prepared_arrange() may be
+ * called; NULL when there is only a kernel for dense operands. The kernel need not be the fastest
+ * one for dense operands.
  */
 struct cpu_prepared *cpu_prepare_arrangeable(struct cpu_context *cpu, const struct ir_node *node);
 /*
- * Has it read an operand, or write its result where @operand is CPU_RESULT, with these strides in elements, one for each
- * axis of the type, from the first element on. False: it cannot, and goes on as before.
+ * Makes a prepared node read an operand, or write its result when @operand is CPU_RESULT, with
+ * other strides: one for each axis of the type, in elements, from the first element on. False when
+ * the kernel cannot; the node keeps its strides then.
  */
 #define CPU_RESULT -1
 bool cpu_prepared_arrange(struct cpu_prepared *prepared, const struct ir_node *node, int operand,
@@ -146,7 +154,10 @@ int cpu_prepared_run(struct cpu_prepared *prepared, struct cpu_context *cpu, con
 int cpu_run_node(struct cpu_context *cpu, enum cpu_layer layer, const struct ir_node *node,
 		 const void *const *in, void *const *out, struct wnn_error *err);
 
-/* Name of the kernel that cpu_run_node would use, for the placement report: "cpu/gemm-openblas". */
+/*
+ * Returns the name of the kernel that cpu_run_node() would use, for the placement report, such as
+ * "cpu/gemm-openblas".
+ */
 const char *cpu_kernel_name(enum cpu_layer layer, const struct ir_node *node);
 
 #endif

@@ -27,7 +27,10 @@ static const struct {
 	{ 0x1fef, "AVX10_1_512_AMX_FP16" },
 };
 
-/* The form of what is packed for oneDNN begins with its version and its level. */
+/*
+ * Reads oneDNN's version and level from `form`, the name of the layout of packed operands, which
+ * begins with both.
+ */
 static void describe_onednn(const char *form, struct cpu_description *d)
 {
 	unsigned int bits;
@@ -49,7 +52,7 @@ static void describe_openblas(const struct cpu_context *cpu, struct cpu_descript
 		memcpy(d->openblas_problem, err.message, sizeof(d->openblas_problem));
 		return;
 	}
-	/* "OpenBLAS 0.3.29 DYNAMIC_ARCH …" */
+	/* get_config() returns "OpenBLAS 0.3.29 DYNAMIC_ARCH …". */
 	if (sscanf(openblas.get_config(), "OpenBLAS %31s", d->openblas_version) != 1)
 		snprintf(d->openblas_version, sizeof(d->openblas_version), "unknown");
 	snprintf(d->openblas_core, sizeof(d->openblas_core), "%s", openblas.get_corename());

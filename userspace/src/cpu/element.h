@@ -30,7 +30,7 @@ static inline struct cpu_shape cpu_shape_of(const struct ir_type *type)
 	return s;
 }
 
-/* Strides with which `from` is read while walking `to`: 0 where it is broadcast. */
+/* Sets the strides with which `from` is read while iterating over `to`: 0 along broadcast axes. */
 static inline void cpu_broadcast_strides(const struct cpu_shape *from, const struct cpu_shape *to,
 					 int64_t *stride)
 {
@@ -40,7 +40,7 @@ static inline void cpu_broadcast_strides(const struct cpu_shape *from, const str
 		stride[i] = i < lead || from->dim[i - lead] == 1 ? 0 : from->stride[i - lead];
 }
 
-/* Offset of the row-major index `i` of a shape under other strides. */
+/* Returns the offset, under other strides, of the element with row-major index `i` of a shape. */
 static inline int64_t cpu_offset(const struct cpu_shape *shape, int64_t i, const int64_t *stride)
 {
 	int64_t offset = 0;
@@ -52,7 +52,10 @@ static inline int64_t cpu_offset(const struct cpu_shape *shape, int64_t i, const
 	return offset;
 }
 
-/* Loads a float; float64 is for an oracle, which runs these kernels without rounding. */
+/*
+ * Returns element i of a float tensor. Only tests' oracles have float64, to run these kernels
+ * without rounding.
+ */
 static inline double cpu_load(enum ir_dtype dtype, const void *p, int64_t i)
 {
 	if (dtype == IR_F64)
@@ -71,7 +74,7 @@ static inline void cpu_store(enum ir_dtype dtype, void *p, int64_t i, double v)
 		((float *)p)[i] = (float)v;
 }
 
-/* Two 4-bit elements share a byte, the first in its low half. */
+/* Returns a 4-bit element: two share a byte, the first in its low half. */
 static inline int64_t cpu_load_nibble(enum ir_dtype dtype, const void *p, int64_t i)
 {
 	int64_t v = ((const uint8_t *)p)[i / 2] >> (i % 2 * 4) & 15;
@@ -79,7 +82,7 @@ static inline int64_t cpu_load_nibble(enum ir_dtype dtype, const void *p, int64_
 	return dtype == IR_I4 && v > 7 ? v - 16 : v;
 }
 
-/* The unused half of the last byte becomes 0. */
+/* Stores a 4-bit element. The first one of a byte sets the unused half to 0. */
 static inline void cpu_store_nibble(void *p, int64_t i, int64_t v)
 {
 	uint8_t *byte = (uint8_t *)p + i / 2;
@@ -102,11 +105,11 @@ static inline int64_t cpu_load_int(enum ir_dtype dtype, const void *p, int64_t i
 	case IR_U32:
 		return ((const uint32_t *)p)[i];
 	default:
-		return ((const int64_t *)p)[i]; /* uint64: the same bits */
+		return ((const int64_t *)p)[i]; /* uint64: the bits of the element as int64 */
 	}
 }
 
-/* Keeps the low bits. 4-bit elements are to be stored in ascending order. */
+/* Stores the low bits of v. 4-bit elements must be stored in ascending order. */
 static inline void cpu_store_int(enum ir_dtype dtype, void *p, int64_t i, int64_t v)
 {
 	switch (dtype) {
@@ -127,7 +130,7 @@ static inline void cpu_store_int(enum ir_dtype dtype, void *p, int64_t i, int64_
 	}
 }
 
-/* Compares integers of one type: uint64 needs the unsigned order. */
+/* Compares integers of one type: below 0, 0 or above 0. uint64 needs the unsigned order. */
 static inline int cpu_compare_int(enum ir_dtype dtype, int64_t a, int64_t b)
 {
 	if (dtype == IR_U64)
@@ -136,8 +139,8 @@ static inline int cpu_compare_int(enum ir_dtype dtype, int64_t a, int64_t b)
 }
 
 /*
- * Loads an index as the gather and scatter operators read it: clamped to [-n, n), negative ones
- * from the end.
+ * Returns an index as the gather and scatter operators read it: clamped to [-n, n); n is added to
+ * negative ones.
  */
 static inline int64_t cpu_load_index(enum ir_dtype dtype, const void *p, int64_t i, int64_t n)
 {
@@ -148,7 +151,7 @@ static inline int64_t cpu_load_index(enum ir_dtype dtype, const void *p, int64_t
 	return v < 0 ? v + n : v;
 }
 
-/* The least and the greatest value of an integer type of at most 32 bits. */
+/* Return the least and the greatest value of an integer type of at most 32 bits. */
 static inline int64_t cpu_int_min(enum ir_dtype dtype)
 {
 	bool is_signed = dtype == IR_I4 || dtype == IR_I8 || dtype == IR_I32;
@@ -162,8 +165,8 @@ static inline int64_t cpu_int_max(enum ir_dtype dtype)
 }
 
 /*
- * Offset in the scale and zero point that belong to a quantised element: one of them covers a
- * block.
+ * Returns the offset of the scale and zero point of a quantised element: all elements of a block
+ * share them.
  */
 static inline int64_t cpu_block_offset(const struct cpu_shape *shape, const struct cpu_shape *scale,
 				       int64_t i)
@@ -175,7 +178,7 @@ static inline int64_t cpu_block_offset(const struct cpu_shape *shape, const stru
 	return offset;
 }
 
-/* The source index of a padded position, or -1 for the padding value. */
+/* Returns the source index of a padded position, or -1 for the padding value. */
 static inline int64_t cpu_pad_index(enum ir_pad_mode mode, int64_t i, int64_t n)
 {
 	if (i >= 0 && i < n)

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Element-wise functions of float32 whose operands or result lie in steps, so that no part has to be copied. */
+/*
+ * Element-wise functions of float32 that read operands or write the result with strides, so that
+ * slices need not be copied.
+ */
 #ifndef WNN_CPU_ELEMENTWISE_H
 #define WNN_CPU_ELEMENTWISE_H
 
 #include "cpu/cpu.h"
 
-/* NULL when a node is none of them. */
+/*
+ * Prepares a node for cpu_prepared_arrange(); NULL when it has no such kernel, or memory ran out.
+ */
 struct cpu_prepared *cpu_elementwise_arrangeable(const struct cpu_context *cpu,
 						 const struct ir_node *node);
 

@@ -10,17 +10,18 @@
 #include "cpu/threads.h"
 #include "cpu/simd.h"
 
-/* Scratch memory that grows and stays; one caller at a time. */
+/* The state of the back end for one caller at a time. Its scratch memory grows and is kept. */
 struct cpu_context {
-	enum cpu_layer layer; /* the highest */
-	char form[80];	      /* of packed operands */
+	enum cpu_layer layer; /* the highest layer that nodes run on */
+	char form[80];	      /* name of the layout of packed operands */
 	unsigned int threads;
 	struct cpu_threads *workers;
 	const struct cpu_simd *simd;
-	int64_t cache; /* bytes of a block that is to stay in the second-level cache */
-	/* Products from which on a slice of a prepared node is worth a thread. */
+	int64_t cache; /* bytes of a block that should stay in the second-level cache */
+	/* The least multiplications of a slice of a prepared node that are worth a thread. */
 	int64_t part_work;
-	const void *packed; /* of the node that is running; NULL: it was not packed */
+	/* packed operand 1 of the node that is running; NULL: it was not packed */
+	const void *packed;
 	void *scratch;
 	size_t scratch_size;
 };
@@ -40,15 +41,18 @@ typedef int (*cpu_fast_fn)(struct cpu_context *cpu, const struct ir_node *node,
 struct cpu_fast_kernel {
 	const char *name;
 	cpu_fast_fn run;
-	/* Operand 1 in the kernel's own form, made once when it is constant; NULL: as it is. */
+	/*
+	 * Functions that convert a constant operand 1 to the kernel's layout, once; NULL: the
+	 * kernel reads the operand as it is.
+	 */
 	size_t (*pack_bytes)(const struct cpu_context *cpu, const struct ir_node *node);
 	void (*pack)(const struct cpu_context *cpu, const struct ir_node *node, const void *from,
 		     void *to);
 };
 
 /*
- * Calls work(argument, begin, end) for ranges of 0 to n - 1 on all threads; each range but the last
- * is a multiple of `grain` long.
+ * Calls work(argument, begin, end) for ranges of the items 0 to n - 1, on all threads. The length
+ * of each range but the last is a multiple of `grain`.
  */
 typedef void (*cpu_range_fn)(void *argument, int64_t begin, int64_t end);
 void cpu_parallel_ranges(struct cpu_context *cpu, int64_t n, int64_t grain, cpu_range_fn work,
@@ -58,7 +62,7 @@ void cpu_parallel_ranges(struct cpu_context *cpu, int64_t n, int64_t grain, cpu_
 struct cpu_fast_family {
 	const struct cpu_fast_kernel *kernels;
 	size_t count;
-	/* NULL for a node that none of them takes. */
+	/* Returns the kernel for a node; NULL when none of the family's kernels takes it. */
 	const struct cpu_fast_kernel *(*find)(const struct ir_node *node);
 };
 
@@ -69,54 +73,65 @@ extern const struct cpu_fast_family cpu_fast_conv, cpu_fast_matmul, cpu_fast_poo
 	cpu_fast_resample, cpu_fast_recurrent, cpu_fast_reduce, cpu_fast_integer, cpu_fast_weights,
 	cpu_fast_select, cpu_fast_cast, cpu_fast_arg, cpu_fast_topk, cpu_fast_rows;
 
-/* A node that keeps something from run to run: the first member of its kind's own structure. */
+/*
+ * A node with state that it keeps from run to run. It is the first member of each kernel's own
+ * structure.
+ */
 struct cpu_prepared {
 	const char *name;
-	size_t packed_bytes; /* of operand 1; 0: as it is */
+	/* bytes of the packed operand 1; 0: the kernel reads the operand as it is */
+	size_t packed_bytes;
 	int (*pack)(const struct cpu_prepared *prepared, const void *from, void *to,
 		    struct wnn_error *err);
 	int (*run)(struct cpu_prepared *prepared, struct cpu_context *cpu, const void *packed,
 		   const void *const *in, void *const *out, struct wnn_error *err);
 	void (*destroy)(struct cpu_prepared *prepared);
-	/* See cpu_prepared_join(); NULL: it cannot. */
+	/* The kernel's cpu_prepared_join(); NULL: it cannot fuse nodes. */
 	bool (*join)(struct cpu_prepared *prepared, const struct cpu_context *cpu,
 		     const struct ir_node *next);
-	/* As cpu_prepared_arrange(); NULL: it cannot. */
+	/* The kernel's cpu_prepared_arrange(); NULL: it reads and writes dense tensors only. */
 	bool (*arrange)(struct cpu_prepared *prepared, const struct ir_node *node, int operand,
 			const int64_t *strides);
 };
 
 /*
- * The layer on oneDNN: onednn.c, or onednn_absent.c where it is left out. The form of its packed
- * operands, NULL when it cannot be loaded; cpu_onednn_absent says what is missing then.
+ * The layer on oneDNN: onednn.c, or onednn_absent.c in a build without it. cpu_onednn_form()
+ * returns the name of the layout of its packed operands, or NULL when oneDNN cannot be loaded;
+ * cpu_onednn_absent then says what is missing.
  */
 const char *cpu_onednn_form(void);
 extern const char cpu_onednn_absent[];
 /*
- * Returns what the self-test found wrong with oneDNN, in a sentence, so that it counts as not
- * loaded; NULL: nothing.
+ * Returns a sentence that says what the self-test found wrong with oneDNN, which is then not used;
+ * NULL: nothing.
  */
 const char *cpu_onednn_complaint(void);
-/* Returns NULL when oneDNN is not the best for a node, or does not take it. */
+/*
+ * Prepares a node on oneDNN; NULL when another kernel is faster, or oneDNN does not take the node.
+ */
 struct cpu_prepared *cpu_onednn_prepare(const struct cpu_context *cpu, const struct ir_node *node);
 
 /*
- * Whether the fast layer prepares convolutions in channels-last layout on our own tiles; and such a
- * node, NULL when that is not the best for it.
+ * cpu_conv_prepares() tells whether the fast layer prepares convolutions in channels-last layout on
+ * our own tiles. cpu_conv_prepare() prepares such a node; NULL when another kernel is faster for
+ * it.
  */
 bool cpu_conv_prepares(const struct cpu_context *cpu);
 struct cpu_prepared *cpu_conv_prepare(const struct cpu_context *cpu, const struct ir_node *node);
-/* Whether the convolutions of a graph gain by channels-last layout, estimated from their shapes. */
+/*
+ * Whether channels-last layout makes the convolutions of a graph faster, estimated from their
+ * shapes.
+ */
 bool cpu_conv_gains(const struct cpu_context *cpu, const struct ir_graph *graph);
 
-/* Returns NULL when there are no fast kernels for an operator, or none that takes this node. */
+/* Return the fast kernels for an operator, and the one for a node; NULL when there is none. */
 const struct cpu_fast_family *cpu_fast_family(enum ir_op op);
 const struct cpu_fast_kernel *cpu_fast_find(const struct ir_node *node);
 
-/* Below this many multiplications a second thread costs more than it brings. */
+/* With fewer multiplications than this, a second thread costs more time than it saves. */
 #define CPU_THREAD_MACS ((int64_t)1 << 20)
 
-/* c[m][n] = alpha * a[m][k] * b[k][n] + beta * c, a and b transposed if ta and tb. */
+/* c[m][n] = alpha * a[m][k] * b[k][n] + beta * c; with ta or tb, a or b is transposed. */
 struct cpu_product {
 	bool ta, tb;
 	int64_t m, n, k, lda, ldb, ldc;
@@ -126,21 +141,24 @@ struct cpu_product {
 };
 
 /*
- * Comes before what follows, in every kernel that calls it: loads OpenBLAS when that was not done.
- * -1 with a sentence when it cannot be loaded.
+ * Loads OpenBLAS if it is not loaded yet. A kernel calls it before the functions below. Returns -1
+ * with a sentence in *err when OpenBLAS cannot be loaded.
  */
 int cpu_blas_load(const struct cpu_context *cpu, struct wnn_error *err);
 
-/* Whether a product needs OpenBLAS: one row times a matrix is multiplied without it. */
+/* Whether a product needs OpenBLAS: it computes all but those of one row times a matrix. */
 bool cpu_matmul_needs_blas(const struct ir_node *node);
 
-/* Multiplies on OpenBLAS, shared among the threads: sgemm, or sgemv when the result is one row. */
+/*
+ * Computes a product with OpenBLAS, divided among the threads: sgemm, or sgemv when the result is
+ * one row.
+ */
 void cpu_sgemm(struct cpu_context *cpu, struct cpu_product *product);
 
 /*
- * cpu_sgemm() on the calling thread, for products that are items of the pool themselves. Between
- * cpu_blas_enter() and cpu_blas_leave() OpenBLAS has one thread; the last to leave restores the
- * process's own setting.
+ * Computes a product like cpu_sgemm(), but on the calling thread, for products that are items of
+ * the thread pool. Between cpu_blas_enter() and cpu_blas_leave() OpenBLAS uses one thread; the last
+ * caller to leave restores the process's own setting.
  */
 void cpu_blas_enter(void);
 void cpu_blas_leave(void);
@@ -162,8 +180,8 @@ void cpu_activate(const struct cpu_simd *simd, const struct ir_unary_attrs *act,
 		  int64_t n);
 
 /*
- * Returns the sum of exp(x - max) over a row, and sets its largest element; NaN where there is NaN.
- * An infinite largest element is replaced by `infinite` with its sign.
+ * Returns the sum of exp(x - max) over a row, and sets *max to its largest element. Both are NaN
+ * when the row has a NaN. If the largest element is infinite, *max is `infinite` with its sign.
  */
 double cpu_exp_sum(const struct cpu_simd *simd, const float *x, int64_t n, float infinite,
 		   float *max);

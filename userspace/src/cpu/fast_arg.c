@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fast argMin and argMax for types of 32 bits and more, and of 8: contiguous rows, or as many
- * interleaved rows as there are elements behind the axis. The first NaN beats everything.
+ * Fast argMin and argMax for elements of 8, 32 and 64 bits: contiguous rows, or as many interleaved
+ * rows as there are elements behind the axis. The first NaN counts as the extreme.
  */
 #include "cpu/element.h"
 #include "cpu/fast.h"
@@ -11,8 +11,8 @@
 /* Results that are found at a time. */
 #define COLUMNS 1024
 /*
- * Elements that are compared together without a branch; one test then tells whether the wanted one
- * is among them.
+ * Elements that are compared together without a branch; one test then tells whether the wanted
+ * element is among them.
  */
 #define BLOCK 64
 
@@ -20,12 +20,12 @@ struct search {
 	const struct cpu_simd *simd;
 	const struct ir_arg_attrs *attrs;
 	enum ir_dtype dtype, result;
-	int64_t n, inner, blocks; /* blocks of columns in inner */
+	int64_t n, inner, blocks; /* blocks: blocks of columns in `inner` */
 	const void *x;
 	void *y;
 };
 
-/* --- Lines of float32: the extreme, then where it is --- */
+/* --- Rows of float32: find the extreme, then its position --- */
 
 static bool is_among(const float *x, int64_t n, float value)
 {
@@ -77,8 +77,8 @@ static void float_lines(void *argument, int64_t begin, int64_t end)
 /* --- Columns --- */
 
 /*
- * Whether x beats the best so far, y: FIRST keeps the first of equal elements, LAST the last. They
- * have no branches.
+ * Whether x beats the best element so far, y. FIRST keeps the first of equal elements, LAST the
+ * last. They have no branches.
  */
 #define FIRST(order) ((x order y) | ((x != x) & (y == y)))
 #define LAST(order)  ((x order y) | (x != x))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fast casts between all types of 8 bits and more. float16 goes by float32, which holds all of its
- * values.
+ * Fast casts between all types of 8 bits and more. float16 is converted through float32, which
+ * holds all of its values.
  */
 #include "cpu/element.h"
 #include "cpu/fast.h"
@@ -36,7 +36,7 @@ static void (*const to_float[])(float *y, const void *x, int64_t n) = {
 	[IR_U64] = float_of_uint64_t,
 };
 
-/* --- From float32: what is out of range saturates, NaN becomes 0 --- */
+/* --- From float32: values out of range saturate, NaN becomes 0 --- */
 
 #define FROM_FLOAT(type, low, high, least, greatest)                     \
 	static void type##_of_float(void *to, const float *x, int64_t n) \
@@ -68,7 +68,7 @@ static void (*const from_float[])(void *to, const float *x, int64_t n) = {
 	[IR_U64] = uint64_t_of_float,
 };
 
-/* --- Between integers: the low bits stay --- */
+/* --- Between integers: keep the low bits --- */
 
 #define WIDTH(from, bits)                                                                 \
 	static void from##_to_##bits(void *to, const void *x, int64_t n)                  \
@@ -102,8 +102,7 @@ struct cast {
 };
 
 /*
- * Casts between floats. float32 elements are read, or written, in place instead of through a
- * buffer.
+ * Casts between floats. Elements of float32 are read and written in place, others through a buffer.
  */
 static void cast_floats(const struct cast *c, char *y, const char *x, int64_t n)
 {

@@ -32,9 +32,9 @@ static const float *bias_of(const struct ir_node *node, const void *const *in)
 /* --- Padding --- */
 
 /*
- * The kernels multiply padding, which is 0, by the filter. An infinite or NaN factor would make NaN
- * of it, where the reference leaves padding out: the reference computes such a filter, which is
- * never packed.
+ * The kernels multiply padding, which is 0, by the filter. If a factor is infinite or NaN, that
+ * gives NaN, whereas the reference leaves padding out. So a convolution with such a filter runs on
+ * the reference, and its filter is never packed.
  */
 static bool has_padding(const struct cpu_conv *g)
 {
@@ -109,12 +109,12 @@ static int dense(struct cpu_context *cpu, const struct ir_node *node, const void
 
 struct depthwise {
 	struct cpu_context *cpu;
-	struct cpu_depthwise lines; /* of nhwc; all but the zeros of nchw, too */
+	struct cpu_depthwise lines; /* nhwc: the operands; nchw: all of them but `zeros` */
 	struct cpu_planes planes;
 	const float *x;
 	float *y;
-	bool is_3x3;	  /* without gaps */
-	int64_t per_item; /* channels */
+	bool is_3x3;	  /* whether the filter is 3x3 without dilation */
+	int64_t per_item; /* channels of an item */
 	char *scratch;
 	size_t worker_bytes;
 };
@@ -139,7 +139,7 @@ static void depthwise_pack(const struct cpu_context *cpu, const struct ir_node *
 	cpu_depthwise_pack(&g, from, to);
 }
 
-/* Lines of one channel of nchw from their copy. */
+/* Computes `lines` rows of one channel in nchw from its planes. */
 static void depthwise_lines(const struct depthwise *d, int64_t c, int64_t lines,
 			    const float *planes, float *y)
 {
@@ -156,7 +156,7 @@ static void depthwise_lines(const struct depthwise *d, int64_t c, int64_t lines,
 				.lo = d->lines.lo,
 				.hi = d->lines.hi };
 
-	if (d->planes.width == g->out_w) { /* they are one */
+	if (d->planes.width == g->out_w) { /* the rows are contiguous: compute them as one */
 		to.n *= lines;
 		to.lines = 1;
 	}
@@ -168,7 +168,9 @@ static void depthwise_lines(const struct depthwise *d, int64_t c, int64_t lines,
 		cpu_activate(simd, &g->attrs->act, y, lines * g->out_w);
 }
 
-/* Computes one channel in nchw; is_padded: the planes have the padding for its first rows. */
+/*
+ * Computes one channel in nchw. is_padded: the planes already have the padding for its first rows.
+ */
 static void depthwise_channel(const struct depthwise *d, int64_t channel, float *planes,
 			      bool is_padded)
 {
@@ -210,7 +212,7 @@ static void depthwise_line(void *argument, int64_t item, unsigned int worker)
 			   (const float **)(d->scratch + worker * d->worker_bytes));
 }
 
-/* Lines that stay in the cache with their results. */
+/* Chooses the rows of a block, so that its planes and results stay in the cache. */
 static void plan_planes(struct depthwise *d, void *tables)
 {
 	const struct cpu_conv *g = &d->lines.conv;
@@ -268,8 +270,8 @@ static int run_depthwise(struct depthwise *d, const struct ir_node *node, const 
 	d->scratch = scratch + tables + packed;
 	d->lines.zeros = memset(d->scratch + d->cpu->threads * d->worker_bytes, 0, zeros);
 	/*
-	 * Vectors read beyond the last row: the memory there must hold numbers, whose values do not
-	 * matter.
+	 * Vectors read floats behind the last row; the memory there must hold finite numbers, whose
+	 * values do not matter.
 	 */
 	for (unsigned int w = 0; w < d->cpu->threads && !g->nhwc; w++)
 		memset(d->scratch + w * d->worker_bytes + (size_t)d->planes.size * sizeof(float), 0,
@@ -305,7 +307,7 @@ static int depthwise(struct cpu_context *cpu, const struct ir_node *node, const 
 	return run_depthwise(&d, node, in[1], err);
 }
 
-/* With AVX-512 it was not measured whether oneDNN is slower. */
+/* AVX2 only: with AVX-512 this was not measured against oneDNN. */
 bool cpu_conv_by_pixels(const struct cpu_context *cpu, const struct ir_node *node)
 {
 	struct cpu_conv g = cpu_conv_of(node);
@@ -316,14 +318,15 @@ bool cpu_conv_by_pixels(const struct cpu_context *cpu, const struct ir_node *nod
 }
 
 /*
- * Limits within which our own tiles take 4 to 13 % less time than oneDNN: from so many results per
- * pixel on, windows of few channels, or few windows of a large filter. Not measured with AVX-512.
+ * The limits within which our own tiles take 4 to 13 % less time than oneDNN, measured with AVX2
+ * only: the least results per pixel; and few input channels, or few pixels of the result with a
+ * large filter.
  */
 #define WINDOW_RESULTS	  64
 #define FEW_CHANNELS	  4
 #define MIN_WINDOW_PIXELS 16
 #define MAX_WINDOW_PIXELS 64
-#define LARGE_FILTER	  ((int64_t)1 << 20) /* floats */
+#define LARGE_FILTER	  ((int64_t)1 << 20) /* in floats */
 
 bool cpu_conv_by_windows(const struct cpu_context *cpu, const struct ir_node *node)
 {
@@ -341,18 +344,18 @@ bool cpu_conv_by_windows(const struct cpu_context *cpu, const struct ir_node *no
 		(pixels <= MAX_WINDOW_PIXELS && g.in_c * g.kh * g.kw * g.out_c >= LARGE_FILTER));
 }
 
-/* With AVX-512 it was not measured whether this is faster than vectors along the rows of nchw. */
+/* AVX2 only: with AVX-512 this was not measured against vectors along the rows of nchw. */
 bool cpu_conv_prepares(const struct cpu_context *cpu)
 {
 	return cpu->simd == cpu_simd_level(CPU_LEVEL_AVX2);
 }
 
 /*
- * Returns the gain of a convolution by channels-last layout, in tenths of the time of its
- * multiplications; below 0: it loses. Winograd's algorithm takes two thirds of the time, rows of a
- * product nine tenths. Gathering windows from pixels takes longer than from planes, and much longer
- * for groups of few channels, each of which is gathered separately, and for depthwise convolutions
- * tap by tap.
+ * Returns the time that a convolution gains by channels-last layout, in tenths of the time of its
+ * multiplications; below 0: it loses. Winograd's algorithm takes two thirds of the time, products
+ * with pixels as rows take nine tenths. Gathering windows from pixels takes longer than from
+ * planes, and much longer for depthwise convolutions without a kernel for several pixels, and for
+ * groups of few channels, each of which is gathered separately.
  */
 static int64_t tenths_gained(const struct cpu_conv *g)
 {
@@ -397,7 +400,10 @@ struct cpu_prepared *cpu_conv_prepare(const struct cpu_context *cpu, const struc
 	return prepared ? prepared : cpu_winograd_prepare(cpu, node, NULL, NULL);
 }
 
-/* Large strides may need far more padding than results, all of which cpu_conv_rows() stores. */
+/*
+ * Whether the padding is small enough for cpu_conv_rows(), which stores all of it: with large
+ * strides there may be far more padding than results.
+ */
 static bool padding_is_small(const struct cpu_conv *g)
 {
 	const uint32_t *pad = g->attrs->padding;

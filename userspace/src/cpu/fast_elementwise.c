@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Fast element-wise functions for float32, on all threads; those of integers are in fast_whole.c.
- */
+/* Fast element-wise functions for float32 on all threads. fast_whole.c has those for integers. */
 #include "cpu/elementwise.h"
 
 #include "cpu/fast.h"
@@ -11,13 +9,16 @@
 
 /* The least elements of an item of work. */
 #define GRAIN 16384
-/* An activation follows while the elements are in the first-level cache. */
+/* Elements to which the activation is applied while they are in the first-level cache. */
 #define CHUNK 2048
-/* Many lines of fewer elements take longer in steps than when they are copied before. */
+/*
+ * With strides, MANY_LINES or more rows that are shorter than LINE take longer than copying the
+ * operands first.
+ */
 #define LINE	   64
 #define MANY_LINES 64
 
-/* x may be y. */
+/* y = function of x, element by element; x may be y. */
 static void apply(const struct cpu_simd *simd, const struct ir_unary_attrs *act, float *y,
 		  const float *x, int64_t n)
 {
@@ -98,16 +99,19 @@ static int binary(struct cpu_context *cpu, const struct ir_node *node, const voi
 	return 0;
 }
 
-/* ---- operands and results that lie in steps */
+/* ---- operands and results with strides */
 
-/* What is walked beside the operands. */
+/* The index of the result among the operands of a struct cpu_walk. */
 #define RESULT 2
 
 struct arranged {
 	struct cpu_prepared base;
 	const struct cpu_simd *simd;
 	const struct ir_node *node;
-	struct cpu_walk given, walk; /* as cpu_prepared_arrange() says, and with dims merged */
+	/*
+	 * given: with the strides that cpu_prepared_arrange() set; walk: the same with axes merged
+	 */
+	struct cpu_walk given, walk;
 };
 
 struct arranged_run {
@@ -156,7 +160,10 @@ static void destroy_arranged(struct cpu_prepared *prepared)
 	wnn_free(prepared);
 }
 
-/* Lines of the operands stay or walk, those of the result walk. */
+/*
+ * Whether the kernel can use the strides: along a row the result is contiguous, and each operand is
+ * contiguous or one element. False for many short rows, too.
+ */
 static bool walks_well(const struct cpu_walk *w)
 {
 	int64_t line = w->shape.dim[w->shape.rank - 1];

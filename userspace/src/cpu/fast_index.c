@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fast gather and scatter: indices become byte offsets a chunk at a time, then runs that are
- * contiguous on both sides are copied whole.
+ * Fast gather and scatter: converts indices to byte offsets, a chunk at a time, then copies whole
+ * runs that are contiguous in source and destination.
  */
 #include "cpu/element.h"
 
@@ -11,12 +11,12 @@
 
 #define CHUNK 256
 
-/* Runs of bytes between a dense side and one that is addressed by index. */
+/* Copies runs of bytes between a dense tensor and one that is addressed by index. */
 struct mover {
 	const char *from;
 	char *to;
-	size_t run;   /* bytes */
-	bool scatter; /* the destination is the one addressed by index */
+	size_t run;   /* bytes of a run */
+	bool scatter; /* whether the destination is addressed by index, else the source */
 };
 
 #define MOVE(bytes)                                                     \
@@ -24,7 +24,7 @@ struct mover {
 	memcpy(m->scatter ? m->to + offset[i] : dense_to + i * (bytes), \
 	       m->scatter ? dense_from + i * (bytes) : m->from + offset[i], (size_t)(bytes))
 
-/* @at: of the first run on the dense side, in runs */
+/* Moves n runs, which begin at run `at` of the dense tensor. */
 static void move(const struct mover *m, int64_t at, const int64_t *offset, int64_t n)
 {
 	char *dense_to = m->to + (m->scatter ? 0 : at * (int64_t)m->run);
@@ -53,7 +53,7 @@ static void move(const struct mover *m, int64_t at, const int64_t *offset, int64
 	for (int64_t i = 0; i < n; i++) \
 	to[i] = ((const type *)p)[at + i * step]
 
-/* The indices at, at + step, ... into a dimension of size `dim`. */
+/* Converts the n indices at positions at, at + step, ... to indices from 0 to dim - 1. */
 static void load_indices(enum ir_dtype dtype, const void *p, int64_t at, int64_t step, int64_t n,
 			 int64_t dim, int64_t *to)
 {
@@ -77,7 +77,7 @@ struct indexed {
 	enum ir_dtype index_type;
 	const void *index;
 	uint32_t axis;
-	int64_t element; /* bytes */
+	int64_t element; /* bytes of an element */
 };
 
 static int64_t shorter(int64_t a, int64_t b)
@@ -106,7 +106,7 @@ static void of_elements(const struct indexed *x)
 	int64_t dim = x->data.dim[x->axis], inner = x->data.stride[x->axis], offset[CHUNK];
 	int64_t rows = x->indices.count / inner, per_outer = x->indices.dim[x->axis];
 
-	/* A row has the indices that differ only in the dimensions behind the axis. */
+	/* A row is the indices that differ only in the dimensions behind the axis. */
 	for (int64_t r = 0; r < rows; r++)
 		for (int64_t j = 0; j < inner; j += CHUNK) {
 			int64_t n = shorter(CHUNK, inner - j), base = r / per_outer * dim;
@@ -118,7 +118,7 @@ static void of_elements(const struct indexed *x)
 		}
 }
 
-/* The axis is the last one, where a row of of_elements() would be a single element. */
+/* Like of_elements() for the last axis, where each of its rows would be a single element. */
 static void of_last_elements(const struct indexed *x)
 {
 	int64_t dim = x->data.dim[x->axis], per_row = x->indices.dim[x->axis], offset[CHUNK];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Fast products of 8-bit integers on the kernels for float32: a sum of products below 2^24 is exact
- * there, in whatever order it is computed. A longer sum is cut into slices, which are added as
- * integers. Element-wise operators on integers use tables of 256 entries.
+ * there in any order. A longer sum is cut into slices, which are added as integers. Element-wise
+ * functions of one integer use tables of 256 entries.
  */
 #include <math.h>
 #include <string.h>
@@ -13,9 +13,9 @@
 #include "cpu/reference.h"
 #include "util/malloc.h"
 
-#define EXACT	   ((int64_t)1 << 24) /* integers up to here are float32 numbers */
+#define EXACT	   ((int64_t)1 << 24) /* all integers up to here are exact in float32 */
 #define CHUNK	   4096
-#define PIECE	   256 /* floats that are finished at a time */
+#define PIECE	   256 /* floats that are converted to results at a time */
 #define NUM_VALUES 256
 
 /* --- The product as products of float32 --- */
@@ -23,13 +23,13 @@
 struct product {
 	const struct ir_node *node;
 	const struct ir_integer_attrs *attrs;
-	uint32_t axis[2];     /* of the operands, along which the sum runs */
-	uint32_t channel;     /* axis of the result to which scale and bias belong */
+	uint32_t axis[2];     /* for each operand, the axis along which the sum runs */
+	uint32_t channel;     /* the axis of the result that has scales and biases */
 	int64_t depth, parts; /* depth of the sum along that axis; number of its slices */
 	int64_t part;	      /* depth of each slice but the last */
 };
 
-/* One slice as a node of its own. */
+/* A slice of the product, as a node of float32. */
 struct part {
 	struct ir_node node;
 	struct ir_value values[3], *operands[2], *results[1];
@@ -45,8 +45,8 @@ static int64_t largest(enum ir_dtype dtype, int64_t zero)
 }
 
 /*
- * False where the sum along a single element of the axis may already be too large, or cannot be
- * cut.
+ * Fills in *p; false when even the sum along a single element of the axis may be too large, or when
+ * the sum cannot be cut.
  */
 static bool product_of(const struct ir_node *node, struct product *p)
 {
@@ -101,7 +101,10 @@ static void part_init(struct part *part, const struct product *p, int64_t number
 	for (int i = 0; i < 2; i++) {
 		part->values[i] = *node->operands[i];
 		part->values[i].type.dtype = IR_F32;
-		/* The slice works on floats, not on these integers. */
+		/*
+		 * The data of this operand are floats, which the caller provides, not the constant
+		 * integers.
+		 */
 		part->values[i].constant = NULL;
 		if (p->parts > 1)
 			part->values[i].type.dim[p->axis[i]].value = part->depth;
@@ -117,14 +120,18 @@ static size_t float_bytes(const struct part *part, int operand)
 	return cpu_round_up((size_t)ir_type_bytes(&part->values[operand].type));
 }
 
-/* An operand's data for a slice: one range of its axis at every index of the axes in front. */
+/*
+ * The conversion of an operand's data for a slice: for each index of the axes before the cut axis,
+ * a run of contiguous elements.
+ */
 struct share {
 	const struct cpu_simd *simd;
 	bool is_signed;
 	const uint8_t *from;
 	float *to;
 	int32_t zero;
-	int64_t step, length; /* from one run to the next, and of a run */
+	/* step: elements from one run to the next; length: elements of a run */
+	int64_t step, length;
 };
 
 static void convert_run(const struct share *s, int64_t i, int64_t n)
@@ -140,7 +147,7 @@ static void convert_runs(void *argument, int64_t begin, int64_t end)
 		convert_run(s, i, s->length);
 }
 
-/* @pool: whose threads help; NULL: none */
+/* Converts the data of an operand for a slice to float32. @pool: its threads help; NULL: none. */
 static void convert(const struct cpu_simd *simd, struct cpu_context *pool, const struct product *p,
 		    const struct part *part, int operand, const void *from, float *to)
 {
@@ -156,7 +163,10 @@ static void convert(const struct cpu_simd *simd, struct cpu_context *pool, const
 
 	for (uint32_t i = p->axis[operand] + 1; i < value->type.rank; i++)
 		inner *= ir_type_dim(&value->type, i);
-	/* The whole operand is one run when nothing is cut out, whatever the axes. */
+	/*
+	 * Without slices the data need not be cut along the axis: they are runs of equal length,
+	 * and a rest.
+	 */
 	s.from = (const uint8_t *)from + (p->parts > 1 ? part->begin * inner : 0);
 	s.step = p->parts > 1 ? dim * inner : count < CHUNK ? count : CHUNK;
 	s.length = p->parts > 1 ? part->depth * inner : s.step;
@@ -168,7 +178,7 @@ static void convert(const struct cpu_simd *simd, struct cpu_context *pool, const
 		convert_run(&s, count / s.step, count % s.step);
 }
 
-/* --- Packed constants: those of all slices in order, then room for one slice in float32 --- */
+/* --- Packed constants: those of all slices in order, then memory for one slice in float32 --- */
 
 static size_t part_pack_bytes(const struct cpu_context *cpu, const struct part *part)
 {
@@ -223,20 +233,20 @@ static void pack(const struct cpu_context *cpu, const struct ir_node *node, cons
 	}
 }
 
-/* --- From sums to results --- */
+/* --- Conversion of sums to results --- */
 
 struct finish {
 	const struct cpu_simd *simd;
 	const struct product *p;
-	const float *sums;     /* of the last slice */
-	const int32_t *before; /* of the other slices; NULL: there are none */
+	const float *sums;     /* sums of the last slice */
+	const int32_t *before; /* sums of the other slices; NULL: there are none */
 	const float *scale;
 	const int32_t *bias; /* or NULL */
 	uint32_t scale_step, bias_step;
 	int64_t inner, channels;
 	void *out;
-	struct cpu_finish limits; /* without scale and bias */
-	/* For a float result: its type and function, an addend or NULL. */
+	struct cpu_finish limits; /* limits and zero point; scale and bias are set for each run */
+	/* For a float result: its type, its activation, and an addend or NULL. */
 	enum ir_dtype dtype;
 	const struct ir_unary_attrs *act;
 	const void *addend;
@@ -244,7 +254,10 @@ struct finish {
 	uint32_t addend_step;
 };
 
-/* Finishes results of one channel, or of consecutive channels: `each` says which. */
+/*
+ * Converts n sums from `at` on to results. @each: they belong to consecutive channels, from
+ * `channel` on; else all belong to `channel`.
+ */
 static void finish_run(const struct finish *f, int64_t at, int64_t n, int64_t channel, bool each)
 {
 	struct cpu_finish to = f->limits;
@@ -256,7 +269,10 @@ static void finish_run(const struct finish *f, int64_t at, int64_t n, int64_t ch
 			       each && f->bias_step, n);
 }
 
-/* Finishes float results in chunks, so that float16 has room as float32. */
+/*
+ * Like finish_run(), for float results; in chunks, so that float16 results are float32 in a buffer
+ * first.
+ */
 static void finish_real(const struct finish *f, int64_t at, int64_t n, int64_t channel, bool each)
 {
 	float piece[PIECE];
@@ -284,7 +300,10 @@ static void finish_real(const struct finish *f, int64_t at, int64_t n, int64_t c
 	}
 }
 
-/* Runs of f->inner results of one channel, or of all channels when they are innermost. */
+/*
+ * Converts runs of results: f->inner of one channel, or one of each channel when channels are
+ * innermost.
+ */
 static void finish_runs(void *argument, int64_t begin, int64_t end)
 {
 	const struct finish *f = argument;
@@ -414,7 +433,7 @@ static int product(struct cpu_context *cpu, const struct ir_node *node, const vo
 
 /* --- Element-wise --- */
 
-/* The integers of a type in the order of their bytes. */
+/* Sets values to all 256 bytes, in ascending order. */
 static void all_values(uint8_t *values)
 {
 	for (int i = 0; i < NUM_VALUES; i++)
@@ -434,7 +453,7 @@ static void look_up(void *argument, int64_t begin, int64_t end)
 		l->to[i] = l->table[l->from[i]];
 }
 
-/* The reference kernel makes the table. */
+/* Computes all 256 results with the reference kernel, and looks the results up in that table. */
 static int unary(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
 		 void *const *out, struct wnn_error *err)
 {
@@ -502,7 +521,7 @@ static int binary(struct cpu_context *cpu, const struct ir_node *node, const voi
 	return 0;
 }
 
-/* The others have their reference. */
+/* Whether a fast kernel takes the node; the reference computes the others. */
 static bool takes_binary(const struct ir_node *node)
 {
 	const struct ir_binary_attrs *attrs = &node->attrs.binary;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * exp, log, pow, sin, cos, tan, sigmoid, softplus, elu, tanh and erf without branches, for loops
- * that the compiler vectorises. Computed in double to some 1e-12 (erf: 1e-9), so that the float32
- * that is stored is almost always correctly rounded.
+ * that the compiler vectorises. They compute in double with an error of some 1e-12 (erf: 1e-9), so
+ * that the float32 result is almost always correctly rounded.
  */
 #ifndef WNN_CPU_FAST_MATH_H
 #define WNN_CPU_FAST_MATH_H
@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* x = n * ln(2) + r, |r| <= ln(2) / 2; e^r by its series to the 12th power. */
+/* e^x with x = n * ln(2) + r, |r| <= ln(2) / 2; the series of e^r up to the 12th power. */
 static inline double cpu_exp(double x)
 {
 	static const double whole = 0x1.8p52;
@@ -37,7 +37,7 @@ static inline double cpu_exp(double x)
 	p = p * r + 0.5;
 	p = p * r + 1;
 	p = p * r + 1;
-	/* The low bits of n are the exponent. */
+	/* The low bits of n become the exponent of the result. */
 	bits = (bits + 1023) << 52;
 	memcpy(&n, &bits, sizeof(n));
 	return p * n;
@@ -48,7 +48,7 @@ static inline double cpu_sigmoid(double x)
 	return 1 / (1 + cpu_exp(-x));
 }
 
-/* Near 0 the quotient would cancel; there two terms of the series suffice. */
+/* Near 0 the quotient loses digits by cancellation; two terms of the series suffice there. */
 static inline double cpu_tanh(double x)
 {
 	double e = cpu_exp(2 * x), near = x - x * x * x * (1.0 / 3), far = (e - 1) / (e + 1);
@@ -56,7 +56,7 @@ static inline double cpu_tanh(double x)
 	return x < 0x1p-10 && x > -0x1p-10 ? near : far;
 }
 
-/* erfc(z) for z >= 0: e^(-z^2) by a polynomial of (z - 3) / (z + 3), which is right to 1e-9. */
+/* erfc(z) for z >= 0: e^(-z^2) times a polynomial of (z - 3) / (z + 3), with an error of 1e-9. */
 static inline double cpu_erfc_positive(double z)
 {
 	double within = z > 28 ? 28 : z, line = 1 + 2 * within;
@@ -75,7 +75,10 @@ static inline double cpu_erfc_positive(double z)
 	p = p * s - 0.13562107237309554;
 	p = p * s + 1.2530080575466502;
 	p = p * (within + 3) * part * cpu_exp(-within * within);
-	/* It is 0 only as far out as in double, so that the product with an infinity is NaN. */
+	/*
+	 * The result becomes 0 only where erfc is 0 in double, so that its product with an infinity
+	 * is NaN only there.
+	 */
 	return z > 27.2 ? 0 : p;
 }
 
@@ -86,7 +89,7 @@ static inline double cpu_erfc(double x)
 	return x < 0 ? 2 - e : e;
 }
 
-/* Near 0 by its series, where the difference would cancel. */
+/* Near 0 erf is its series: 1 - erfc loses digits by cancellation there. */
 static inline double cpu_erf(double x)
 {
 	double far = 1 - cpu_erfc(x), q = x * x, p = 1.0 / 9360;
@@ -101,8 +104,8 @@ static inline double cpu_erf(double x)
 }
 
 /*
- * x = m * 2^n with m near 1; log(m) by its series in (m - 1) / (m + 1). x must not be a subnormal
- * double, which no float32 becomes. 0 gives -infinity, and a negative x gives NaN.
+ * log(x) with x = m * 2^n and m near 1; the series of log(m) in (m - 1) / (m + 1). x must not be a
+ * subnormal double; no float32 becomes one. 0 gives -infinity, a negative x gives NaN.
  */
 static inline double cpu_log(double x)
 {
@@ -112,7 +115,10 @@ static inline double cpu_log(double x)
 
 	memcpy(&bits, &x, sizeof(bits));
 	memcpy(&least, &root_of_half, sizeof(least));
-	/* Counted from 1, so that it is not negative: the low digits of 2^52. */
+	/*
+	 * 1023 keeps the exponent positive: it becomes the low bits of a double from 2^52 on, which
+	 * converts it.
+	 */
 	exponent = (bits - least + (UINT64_C(1023) << 52)) >> 52;
 	bits -= (exponent - 1023) << 52;
 	exponent |= UINT64_C(0x433) << 52;
@@ -132,7 +138,7 @@ static inline double cpu_log(double x)
 	p = n * 0x1.62e42fefa39efp-1 + 2 * s * p;
 	p = x == 0 ? -INFINITY : p;
 	p = x < 0 ? NAN : p;
-	/* Infinity, and NaN. */
+	/* Infinity and NaN stay. */
 	return x < INFINITY ? p : x;
 }
 
@@ -144,16 +150,16 @@ static inline double cpu_rounded(double x)
 	return (x + whole) - whole;
 }
 
-/* a^b of floats: the power of |a|, and then what a negative one makes of it. */
+/* a^b of floats: |a|^b, then the sign of the result, or NaN, for a negative a. */
 static inline double cpu_pow(double a, double b)
 {
 	double size = a < 0 ? -a : a, y = cpu_exp(b * cpu_log(size));
-	/* Beyond this, a float is even. */
+	/* Floats beyond 2^25 are even integers: limiting b keeps its parity. */
 	double w = b < -0x1p25 ? -0x1p25 : b > 0x1p25 ? 0x1p25 : b, half = w / 2;
 	int whole = cpu_rounded(w) == w, odd = whole & (cpu_rounded(half) != half);
 	uint64_t bits, sign;
 
-	/* exp() has limits of its own, which no infinity goes through. */
+	/* cpu_exp() limits its argument, so that infinite results are set here. */
 	y = ((size == 0) & (b < 0)) ? INFINITY : y;
 	y = ((size == INFINITY) & (b > 0)) ? INFINITY : y;
 	y = ((size == 1) & (b == b)) ? 1 : y;
@@ -166,7 +172,10 @@ static inline double cpu_pow(double a, double b)
 	return y;
 }
 
-/* log(1 + e^x) is x + log(1 + e^-x), too. A sum 1 + e would lose the digits of a small e. */
+/*
+ * log(1 + e^x), as x + log(1 + e^-x) for x > 0. For a small e, log(1 + e) is two terms of its
+ * series, since 1 + e would lose digits of e.
+ */
 static inline double cpu_softplus(double x)
 {
 	double e = cpu_exp(x < 0 ? x : -x), more = e < 0x1p-20 ? e - e * e / 2 : cpu_log(1 + e);
@@ -174,7 +183,10 @@ static inline double cpu_softplus(double x)
 	return x > 0 ? x + more : more;
 }
 
-/* e^x - 1 for x < 0, by its series near 0, where the difference would cancel. */
+/*
+ * alpha * (e^x - 1) for x < 0; near 0 by its series, because the difference loses digits by
+ * cancellation.
+ */
 static inline double cpu_elu(double x, double alpha)
 {
 	double near = x + x * x * (0.5 + x * (1.0 / 6)), far = cpu_exp(x) - 1;
@@ -183,16 +195,16 @@ static inline double cpu_elu(double x, double alpha)
 }
 
 /*
- * The largest angle for which multiples of a quarter turn are subtracted exactly; libm computes
- * larger ones.
+ * The largest angle from which multiples of pi / 2 are subtracted exactly; libm computes functions
+ * of larger ones.
  */
 #define CPU_MOST_ANGLE 0x1p24
 
 enum cpu_angle { CPU_SIN, CPU_COS, CPU_TAN };
 
 /*
- * x = n * pi / 2 + r, |r| <= pi / 4; sin(r) and cos(r) by their series. n selects one of them and
- * its sign.
+ * sin, cos or tan of x = n * pi / 2 + r, |r| <= pi / 4; sin(r) and cos(r) are their series, and n
+ * selects one of them and its sign.
  */
 static inline double cpu_of_angle(enum cpu_angle what, double x)
 {
@@ -203,8 +215,8 @@ static inline double cpu_of_angle(enum cpu_angle what, double x)
 	memcpy(&bits, &n, sizeof(bits));
 	n -= whole;
 	/*
-	 * The first two of the three terms of pi / 2 have so few digits that their products are
-	 * exact.
+	 * The first two of the three terms of pi / 2 have so few digits that their products with n
+	 * are exact.
 	 */
 	r = x - n * 0x1.921fb5p+0;
 	r -= n * 0x1.110b46p-26;

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fast matrix products for float32. A constant matrix is packed and multiplied like the filter of a
- * 1x1 convolution over the rows of the other operand; else OpenBLAS multiplies the matrices of a
- * batch, with bias and activation after it.
+ * Fast matrix products for float32. A constant matrix is packed, and the product runs as a 1x1
+ * convolution with it as the filter and the rows of the other operand as pixels. For computed
+ * matrices OpenBLAS multiplies the matrices of a batch; bias and activation follow.
  */
 #include "cpu/conv_dense.h"
 #include "cpu/element.h"
 
-/* From so many products on, each runs on one thread; fewer are each divided among the threads. */
+/*
+ * With at least so many matrices in a batch, each runs on one thread; with fewer, all threads share
+ * each one.
+ */
 #define SHARED_BATCHES 4
 
 static void add_bias(const struct cpu_shape *y, const struct ir_node *node,
@@ -135,7 +138,7 @@ static void init_conv(struct cpu_as_conv *c, const struct ir_node *node)
 bool cpu_matmul_bias_is_plain(const struct ir_node *node)
 {
 	const struct ir_type *y = &node->results[0]->type;
-	/* Operand 2 of integers is a scale, which is one a column in any case. */
+	/* Operand 2 of a QMATMUL is a scale; its bias always has one number per column. */
 	uint32_t at = node->op == IR_OP_WMATMUL ? 4 : 2;
 	const struct ir_value *bias =
 		node->op != IR_OP_QMATMUL && node->num_operands > at ? node->operands[at] : NULL;
@@ -146,7 +149,9 @@ bool cpu_matmul_bias_is_plain(const struct ir_node *node)
 			 ir_type_dim(&bias->type, bias->type.rank - 1) == n);
 }
 
-/* Whether there is one matrix for all rows, and a bias for each column at most. */
+/*
+ * Whether all rows are multiplied with one matrix, and the bias, if any, has one number per column.
+ */
 static bool packable(const struct ir_node *node)
 {
 	const struct ir_type *y = &node->results[0]->type, *a = &node->operands[0]->type;
@@ -187,7 +192,7 @@ static void pack(const struct cpu_context *cpu, const struct ir_node *node, cons
 
 	init_conv(&c, node);
 	cpu_conv_rows_pack(cpu->simd, &c.conv, from, to);
-	/* The factor of the result becomes one of the matrix. */
+	/* Multiplies the matrix by alpha, so that the result need not be. */
 	for (int64_t i = 0; i < floats && alpha != 1; i++)
 		packed[i] *= alpha;
 }
@@ -218,7 +223,7 @@ struct matmul {
 	const struct ir_node *node;
 	struct cpu_shape y;
 	int64_t sa[IR_MAX_RANK], sb[IR_MAX_RANK];
-	struct cpu_product product; /* of batch 0 */
+	struct cpu_product product; /* operands and sizes of the product of batch 0 */
 	const float *bias;
 };
 
@@ -297,7 +302,7 @@ static int matmul(struct cpu_context *cpu, const struct ir_node *node, const voi
 	for (int64_t batch = 0; batch < batches; batch++) {
 		struct cpu_product p = product_of(&mm, batch);
 
-		if (m == 1) /* one row, transposed or not */
+		if (m == 1) /* one row: its transpose has the same data */
 			multiply_line(cpu, attrs, n, k, p.a, p.b, p.ldb, p.c);
 		else
 			cpu_sgemm(cpu, &p);

@@ -9,14 +9,15 @@
 
 #include "cpu/fast.h"
 
-/* Elements that are worth a thread of their own. */
+/* The least elements that are worth a thread. */
 #define GRAIN 16384
 
 struct concat {
 	const struct ir_node *node;
 	const void *const *in;
 	char *y;
-	size_t row, unit; /* bytes of a row of the result, and of an index of the axis */
+	/* row: bytes of a row of the result; unit: bytes of one index of the axis */
+	size_t row, unit;
 };
 
 /* Copies rows of the result from each operand. */
@@ -30,7 +31,7 @@ static void concat_lines(void *argument, int64_t begin, int64_t end)
 		size_t run = (size_t)ir_type_dim(&c->node->operands[k]->type, axis) * c->unit;
 		const char *from = c->in[k];
 
-		/* Such an operand was made where it belongs. */
+		/* An operand that its producer wrote directly into the result is not copied. */
 		for (int64_t i = begin; i < end && from != c->y + at; i++)
 			memcpy(c->y + (size_t)i * c->row + at, from + (size_t)i * run, run);
 		at += run;
@@ -53,11 +54,15 @@ static int concat(struct cpu_context *cpu, const struct ir_node *node, const voi
 	return 0;
 }
 
-/* Equidistant runs of a source, one for each index of a row. */
+/*
+ * A copy of equidistant runs of the source; a row of the result has one run for each index of an
+ * axis.
+ */
 struct strided {
 	struct cpu_shape y;
-	int64_t stride[IR_MAX_RANK]; /* of the source, in elements; may be 0 or negative */
-	int64_t run, line, step;     /* elements of a run, runs of a row, distance of runs */
+	int64_t stride[IR_MAX_RANK]; /* strides of the source in elements; may be 0 or negative */
+	/* run: elements of a run; line: runs of a row; step: elements between runs in the source */
+	int64_t run, line, step;
 	size_t element;
 	const char *from;
 	char *to;
@@ -98,7 +103,7 @@ static void copy_lines(void *argument, int64_t begin, int64_t end)
 	}
 }
 
-/* s->stride is set; element 0 is read from `base`. */
+/* Copies with the strides in s->stride; element 0 is at offset `base` of the source. */
 static void move_strided(struct cpu_context *cpu, struct strided *s, const struct ir_node *node,
 			 const void *const *in, void *const *out, int64_t base)
 {
@@ -109,7 +114,10 @@ static void move_strided(struct cpu_context *cpu, struct strided *s, const struc
 	s->from = (const char *)in[0] + base * (int64_t)s->element;
 	s->to = out[0];
 	s->run = s->line = 1;
-	/* The innermost dims that lie alike in the source. */
+	/*
+	 * Merges the innermost dims, along which result and source are equally contiguous, into
+	 * runs.
+	 */
 	for (d = s->y.rank; d > 0 && (s->stride[d - 1] == s->run || s->y.dim[d - 1] == 1); d--)
 		s->run *= s->y.dim[d - 1];
 	if (d) {
@@ -123,12 +131,15 @@ static void move_strided(struct cpu_context *cpu, struct strided *s, const struc
 /* Transposes matrices of 32-bit elements, such as channels-first images to channels-last. */
 struct matrices {
 	const struct cpu_simd *simd;
-	int64_t rows, columns; /* of the source */
-	const float *from;     /* or of any other type of 32 bits: they are only moved */
+	int64_t rows, columns; /* size of the source matrix */
+	const float *from;     /* elements of any 32-bit type, which are only moved */
 	float *to;
 };
 
-/* A square that both caches and the processor's pages take well. */
+/*
+ * Rows and columns of the squares in which a matrix is transposed: such squares suit the caches and
+ * the TLB.
+ */
 #define SQUARE 16
 
 /*
@@ -147,7 +158,7 @@ static void turn_columns(const struct matrices *m, const float *from, float *to,
 	}
 }
 
-/* Columns of all matrices, SQUARE of them an item. */
+/* Transposes the items begin to end - 1; an item is SQUARE columns of a matrix. */
 static void turn_items(void *argument, int64_t begin, int64_t end)
 {
 	const struct matrices *m = argument;
@@ -163,8 +174,8 @@ static void turn_items(void *argument, int64_t begin, int64_t end)
 }
 
 /*
- * Whether a transpose swaps two runs of axes behind axes that stay. *rows and *columns are the
- * elements of the runs.
+ * Whether a transpose swaps two runs of adjacent axes behind axes that stay; *rows and *columns
+ * become the elements of the two runs.
  */
 static bool turns_matrices(const struct ir_node *node, const struct cpu_shape *x, int64_t *rows,
 			   int64_t *columns)

@@ -19,13 +19,17 @@ struct pool {
 	int64_t c, h, w, out_h, out_w, taps;
 	const float *x;
 	float *y;
-	int64_t channels, per_item; /* nchw: of all images; of an item */
+	/* channels: those of all images in nchw; per_item: channels of an item */
+	int64_t channels, per_item;
 	struct cpu_planes planes;
 	char *scratch;
 	size_t worker_bytes;
 };
 
-/* Taps of one output that lie inside the image, or that count, along one axis. */
+/*
+ * Returns the number of taps of output `out` along one axis that lie inside the image, or all taps
+ * when padding counts.
+ */
 static int64_t inside(const struct pool *p, int axis, int64_t out)
 {
 	int64_t at = out * p->attrs->strides[axis] - p->attrs->padding[axis * 2];
@@ -39,8 +43,8 @@ static int64_t inside(const struct pool *p, int axis, int64_t out)
 }
 
 /*
- * Converts the sums of output row oh to results; `step` floats an output. Maxima are results
- * already.
+ * Converts the sums of output row oh to averages or roots; each output has `step` floats. Maxima
+ * stay.
  */
 static void finish(const struct pool *p, float *y, int64_t oh, int64_t step)
 {
@@ -88,7 +92,7 @@ static void pool_line(void *argument, int64_t item, unsigned int worker)
 	finish(p, y, oh, p->c);
 }
 
-/* One channel of nchw. */
+/* Computes one channel in nchw. */
 static void pool_channel(const struct pool *p, int64_t channel, float *planes)
 {
 	const struct cpu_simd *simd = p->cpu->simd;
@@ -124,7 +128,7 @@ static void pool_channels(void *argument, int64_t item, unsigned int worker)
 		pool_channel(p, c, (float *)(p->scratch + worker * p->worker_bytes));
 }
 
-/* One channel of nchw whose window is all of it. */
+/* Computes the average of one whole channel in nchw. */
 static void pool_whole(void *argument, int64_t item, unsigned int worker)
 {
 	const struct pool *p = argument;
@@ -143,7 +147,7 @@ static bool is_whole(const struct pool *p)
 	       a->dilations[1] == 1 && !a->padding[0] && !a->padding[2];
 }
 
-/* Lines that stay in the cache with their results. */
+/* Chooses the rows of a block, so that its planes and results stay in the cache. */
 static void plan_planes(struct pool *p, void *tables)
 {
 	const struct ir_pool_attrs *a = p->attrs;
@@ -198,7 +202,10 @@ static int run_channels(struct pool *p, struct wnn_error *err)
 	return 0;
 }
 
-/* Whether a sum overflowed float32: its root or average may still fit. */
+/*
+ * Whether a sum overflowed float32. The reference then computes the node: the root or average may
+ * still be finite.
+ */
 static bool overflown(const struct pool *p, int64_t results)
 {
 	for (int64_t i = 0; p->kind != CPU_WINDOW_MAX && i < results; i++)
@@ -271,7 +278,10 @@ static const struct cpu_fast_kernel *find(const struct ir_node *node)
 	for (uint32_t i = 0; i < 2; i++) {
 		int64_t in = ir_type_dim(&node->operands[0]->type, h + i);
 
-		/* Every tap takes time, also where all outputs see only padding. */
+		/*
+		 * Every tap takes time, even where all outputs read only padding there: the
+		 * reference computes such windows.
+		 */
 		if (a->window[i] > 2 * in ||
 		    !cpu_window_is_small(in, a->window[i], a->dilations[i]))
 			return NULL;

@@ -12,14 +12,14 @@ struct pool {
 	int64_t c, h, w, out_h, out_w;
 	const uint8_t *x;
 	uint8_t *y;
-	/* For averages: the type of results, and sums of a row of channels for each thread. */
+	/* For averages: the type of results, and memory for each thread's sums of a row. */
 	const struct ir_qpool_attrs *average;
 	enum ir_dtype to;
 	float scale;
 	int32_t *sums;
 };
 
-/* The taps of a window that lie in the image. */
+/* The range of a window's taps that lie inside the image. */
 struct range {
 	int64_t begin, end;
 };
@@ -71,13 +71,13 @@ static void pool_line(void *argument, int64_t item, unsigned int worker)
 	}
 }
 
-/* One channel in nchw. */
+/* Computes the maxima of one channel in nchw. */
 static void pool_channel(void *argument, int64_t item, unsigned int worker)
 {
 	const struct pool *p = argument;
 	const uint8_t *x = p->x + item * p->h * p->w;
 	uint8_t *y = p->y + item * p->out_h * p->out_w;
-	/* Flips the sign bit, so that signed integers have the order of unsigned ones. */
+	/* Flips the sign bit: signed integers then compare as unsigned ones. */
 	uint8_t flip = p->is_signed ? 0x80 : 0;
 
 	(void)worker;
@@ -109,7 +109,7 @@ static void add_to(const struct pool *p, int32_t *restrict sums, const uint8_t *
 			sums[i] += x[i];
 }
 
-/* @count: taps inside the image */
+/* Returns the average for the sum of a window. @count: its taps inside the image. */
 static uint8_t average_of(const struct pool *p, int64_t sum, int64_t count)
 {
 	sum -= count * p->average->a_zero;
@@ -140,7 +140,7 @@ static void average_line(void *argument, int64_t item, unsigned int worker)
 	}
 }
 
-/* One channel of averages in nchw. */
+/* Computes the averages of one channel in nchw. */
 static void average_channel(void *argument, int64_t item, unsigned int worker)
 {
 	const struct pool *p = argument;
@@ -213,8 +213,8 @@ int cpu_pool_integer(struct cpu_context *cpu, const struct ir_node *node, const 
 }
 
 /*
- * Accepts nodes whose windows each have an element of the image, so that there is always a greatest
- * one, and whose taps have no gaps.
+ * Whether the kernel takes a node: each window has an element of the image, so that there is a
+ * maximum, and no dilation.
  */
 bool cpu_pool_integer_takes(const struct ir_node *node)
 {

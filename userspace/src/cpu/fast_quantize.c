@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fast quantisation: runs of elements with one scale, or with one scale each, a chunk at a time.
- * Rounding adds and subtracts a number so large that no fraction is left.
+ * Fast quantisation in runs of elements that share a scale, or that have a scale each, one chunk at
+ * a time. Rounding adds and subtracts a number so large that no fraction is left.
  */
 #include "cpu/element.h"
 
@@ -11,7 +11,7 @@
 
 #define CHUNK 256
 
-/* Elements that are contiguous in all operands, or have one and the same scale. */
+/* The operands of a node that quantises or dequantises runs of elements. */
 struct run {
 	const struct ir_node *node;
 	enum ir_dtype real, integer;
@@ -22,7 +22,7 @@ struct run {
 
 struct chunk {
 	float scale[CHUNK];
-	int32_t zero[CHUNK]; /* the bits, of uint32 too */
+	int32_t zero[CHUNK]; /* bits of 32-bit integers; uint32 has the same bits */
 };
 
 static void load_reals(enum ir_dtype dtype, const void *p, int64_t at, int64_t n, float *to)
@@ -35,7 +35,7 @@ static void load_reals(enum ir_dtype dtype, const void *p, int64_t at, int64_t n
 		to[i] = wnn_half_to_float(((const uint16_t *)p)[at + i]);
 }
 
-/* Loads 4-bit elements by whole bytes, with half a byte at either end if need be. */
+/* Loads 4-bit elements by whole bytes; the first and the last may be half a byte. */
 static void load_nibbles(enum ir_dtype dtype, const void *p, int64_t at, int64_t n, int32_t *to)
 {
 	int64_t head = at & 1 && n, pairs = (n - head) / 2;
@@ -49,12 +49,12 @@ static void load_nibbles(enum ir_dtype dtype, const void *p, int64_t at, int64_t
 	}
 	if (head + 2 * pairs < n)
 		to[n - 1] = from[pairs] & 15;
-	/* 8 to 15 stand for -8 to -1. */
+	/* The values 8 to 15 of int4 are -8 to -1. */
 	for (int64_t i = 0; dtype == IR_I4 && i < n; i++)
 		to[i] = (to[i] ^ 8) - 8;
 }
 
-/* The upper half of the last byte stays 0 until its element comes. */
+/* Stores 4-bit elements. The upper half of the last byte is 0 until its element is stored. */
 static void store_nibbles(void *p, int64_t at, int64_t n, const uint32_t *from)
 {
 	int64_t head = at & 1 && n, pairs = (n - head) / 2;
@@ -106,13 +106,16 @@ static void store_integers(enum ir_dtype dtype, void *p, int64_t at, int64_t n,
 	}
 }
 
-/* A number of any 32-bit type from its bits. */
+/* Returns the number whose bits are those of a 32-bit integer type. */
 static double widen(enum ir_dtype dtype, int32_t bits)
 {
 	return dtype == IR_U32 ? (double)(uint32_t)bits : (double)bits;
 }
 
-/* 24 bits suffice: what is beyond 1000 is beyond every type, whatever the zero point. */
+/*
+ * Quantises to at most 8 bits in float32: its 24 bits suffice, as numbers beyond 1000 saturate with
+ * any zero point.
+ */
 static void quantize_narrow(const float *x, const struct chunk *c, float lo, float hi, int64_t n,
 			    uint32_t *to)
 {
@@ -170,7 +173,10 @@ static void quantize_chunk(const struct run *r, const struct chunk *c, int64_t a
 	store_integers(r->integer, r->out, at, n, to);
 }
 
-/* Differences of at most 8 bits are exact in float, others in double; one rounding ends each. */
+/*
+ * Dequantises a chunk. Differences of integers of at most 8 bits are exact in float, others in
+ * double; the product is rounded once.
+ */
 static void dequantize_chunk(const struct run *r, const struct chunk *c, int64_t at, int64_t n)
 {
 	float *y = (float *)r->out + at;
@@ -190,7 +196,10 @@ static void dequantize_chunk(const struct run *r, const struct chunk *c, int64_t
 	}
 }
 
-/* Scale and zero point of a chunk: those at k, k + 1, ..., or (not each) that at k for all. */
+/*
+ * Loads scales and zero points of a chunk: with `each` those from k on, one for each element; else
+ * that at k for all elements.
+ */
 static void load_chunk(const struct run *r, struct chunk *c, int64_t k, int64_t n, bool each)
 {
 	load_reals(r->real, r->scale, k, each ? n : 1, c->scale);
@@ -202,23 +211,24 @@ static void load_chunk(const struct run *r, struct chunk *c, int64_t k, int64_t 
 }
 
 /*
- * The elements as runs that lie in a row in all operands: `each` with a scale of their own, or
- * all with the same one. The other dimensions are cut in those of the scale and their blocks,
- * and counted like the digits of a number.
+ * Iterates over the elements in runs that are contiguous in all operands. With `each` the elements
+ * of a run have consecutive scales, else all have one scale. Each dimension outside of the runs is
+ * divided into blocks of the scale and elements of a block, and these are counted like the digits
+ * of a number.
  */
 struct walk {
 	int digits;
 	int64_t size[2 * IR_MAX_RANK], stride[2 * IR_MAX_RANK], digit[2 * IR_MAX_RANK];
-	int64_t length; /* of a run */
+	int64_t length; /* elements of a run */
 	bool each;
-	int64_t k; /* where the scale of the run is */
+	int64_t k; /* offset of the scale of the current run */
 };
 
 static void add_digit(struct walk *w, int64_t size, int64_t stride)
 {
 	if (size == 1)
 		return;
-	/* Neighbours that the scale does not see are one. */
+	/* Merges adjacent dimensions along which the scale does not change. */
 	if (w->digits && !stride && !w->stride[w->digits - 1]) {
 		w->size[w->digits - 1] *= size;
 		return;

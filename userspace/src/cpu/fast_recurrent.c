@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fast gru and lstm. The share of the input in all gates is one matrix product over many steps;
- * then each step is a product with the states. float16 is computed as float32.
+ * Fast gru and lstm. A matrix product over many steps computes what the input adds to all gates;
+ * then each step has a product with the state. float16 is computed as float32.
  */
 #include "cpu/fast.h"
 
@@ -16,8 +16,8 @@
 struct network {
 	struct cpu_recurrent r;
 	struct cpu_context *cpu;
-	int64_t width;	 /* of the gates of one item: r.gates * r.hidden */
-	int64_t at_once; /* steps */
+	int64_t width;	 /* floats of the gates of one item of the batch: r.gates * r.hidden */
+	int64_t at_once; /* steps whose input products are computed together */
 	const float *x, *weight, *recurrent, *bias, *recurrent_bias, *peephole;
 	const float *hidden_state, *cell_state;
 	float *gates;	      /* [at_once, batch, width] */
@@ -25,14 +25,14 @@ struct network {
 	float *h, *c, *reset; /* [batch, hidden] */
 };
 
-/* One direction. */
+/* One direction of the network. */
 struct pass {
 	const struct network *n;
 	int64_t direction;
 	const float *weight, *recurrent, *bias, *recurrent_bias, *peephole;
 };
 
-/* Gates alone are limited, not the cell state. */
+/* Applies an activation. Gates are clipped, but not the cell state. */
 static void activate(const struct network *n, int which, float *x, int64_t count)
 {
 	float clip = n->r.node->attrs.rnn.clip;
@@ -89,7 +89,7 @@ static void multiply(const struct network *n, const float *x, const float *weigh
 						 .c = y });
 }
 
-/* h' = z * h + (1 - z) * n */
+/* h' = z * h + (1 - z) * n, in place */
 static void mix(float *h, const float *z, const float *n, int64_t count)
 {
 	for (int64_t i = 0; i < count; i++)
@@ -102,7 +102,7 @@ static void multiply_lines(float *to, const float *x, const float *y, int64_t co
 		to[i] = x[i] * y[i];
 }
 
-/* The reset gate is applied to the product with the state. */
+/* A step of gru that applies the reset gate to the product with the state. */
 static void step_gru_after(const struct pass *p, float *gates, int64_t t)
 {
 	const struct network *n = p->n;
@@ -126,8 +126,8 @@ static void step_gru_after(const struct pass *p, float *gates, int64_t t)
 }
 
 /*
- * The reset gate is applied to the state before its product: z and r come first, both in rows 0
- * and 1.
+ * A step of gru that applies the reset gate to the state before its product: z and r, rows 0 and 1
+ * of the gates, are computed first.
  */
 static void step_gru_before(const struct pass *p, float *gates, int64_t t)
 {
@@ -155,7 +155,7 @@ static void step_gru_before(const struct pass *p, float *gates, int64_t t)
 	}
 }
 
-/* Adds the cell state through the peephole to a gate. The weights have the order i, o, f. */
+/* Adds the cell state times the peephole weights, which have the order i, o, f, to a gate. */
 static void add_peephole(const struct pass *p, int gate, float *to, const float *c)
 {
 	int64_t size = p->n->r.hidden;
@@ -211,7 +211,7 @@ static void store(const struct network *n, const float *from, void *to, int64_t 
 		((uint16_t *)to)[at + i] = wnn_float_to_half(from[i]);
 }
 
-/* The states behind step t; 0 in items of the batch that do not have it. */
+/* Stores the states after step t; 0 for items of the batch whose sequences have no step t. */
 static void store_sequence(const struct network *n, int64_t t, int64_t at)
 {
 	size_t bytes = ir_dtype_bits(n->r.dtype) / 8, line = (size_t)n->r.hidden;
@@ -273,7 +273,7 @@ static void run_direction(const struct network *n, int64_t d)
 		store(n, n->c, n->r.last_cell, d * states, states);
 }
 
-/* Allocates from the scratch memory; without memory it only counts. */
+/* A bump allocator for the scratch memory. While `memory` is NULL, it only counts. */
 struct pieces {
 	float *memory;
 	size_t used;
@@ -283,12 +283,12 @@ static float *take(struct pieces *pieces, int64_t count)
 {
 	float *piece = pieces->memory ? pieces->memory + pieces->used : NULL;
 
-	/* Whole cache lines. */
+	/* Rounds up to whole cache lines. */
 	pieces->used += ((size_t)count + 15) & ~(size_t)15;
 	return piece;
 }
 
-/* An operand as floats. */
+/* Returns an operand as floats: the operand itself, or a copy converted from float16. */
 static const float *floats(const struct network *n, struct pieces *pieces, const void *data,
 			   int64_t count)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fast reductions and normalizations for float32. The axes that are reduced are neighbours, so that
- * a tensor is [outer, n, inner]: contiguous rows of n where inner is 1, else n rows of `inner` that
- * are folded onto each other.
+ * Fast reductions and normalizations for float32. The reduced axes are adjacent, so that a tensor
+ * is [outer, n, inner]: contiguous rows of n where inner is 1, else n rows of `inner` that are
+ * folded onto each other.
  */
 #include <float.h>
 #include <math.h>
@@ -10,16 +10,19 @@
 #include "cpu/fast.h"
 #include "cpu/reference.h"
 
-/* Elements that are worth a thread of their own. */
+/* The least elements that are worth a thread. */
 #define GRAIN 16384
-/* Results that are folded at a time where inner is not 1. */
+/* Results that are computed together when `inner` is not 1. */
 #define COLUMNS 256
 
 struct axes {
 	int64_t outer, n, inner;
 };
 
-/* False when other axes lie between those of the mask. Axes of size 1 lie anywhere. */
+/*
+ * Finds the sizes of [outer, n, inner]; false when other axes lie between those of the mask. Axes
+ * of size 1 may lie anywhere.
+ */
 static bool split_axes(const struct ir_type *type, uint32_t mask, struct axes *a)
 {
 	enum { OUTER, FOLDED, INNER } part = OUTER;
@@ -57,8 +60,8 @@ struct reduction {
 	enum ir_reduce kind;
 	enum cpu_fold fold;
 	struct axes a;
-	int64_t blocks; /* of columns in inner */
-	float infinite; /* what an infinite maximum counts as */
+	int64_t blocks; /* blocks of columns in `inner` */
+	float infinite; /* the number that replaces an infinite maximum */
 	const float *x;
 	float *y;
 };
@@ -208,9 +211,9 @@ struct normalization {
 	float *y;
 	double epsilon;
 	bool rms;
-	/* Rows belong to these one after the other; 0: parameters are rows, too. */
+	/* Row i has parameter i % channels; 0: each element of a row has parameters of its own. */
 	int64_t channels;
-	int64_t in_line; /* channels of a row, which are a group */
+	int64_t in_line; /* channels of a row: those of one group */
 };
 
 static void set_statistics(const struct normalization *z, int64_t channel, const float *x,
@@ -302,13 +305,14 @@ static int normalize(struct cpu_context *cpu, const struct ir_node *node, const 
 
 /* --- Interleaved channels: each element has a mean, a factor and a bias of its own --- */
 
-/* The least elements of a row of such numbers, and how many are computed at a time. */
+/* The least elements of such a row, and the elements that are computed at a time. */
 #define ROW   1024
 #define PIECE 2048
 
 struct by_channels {
 	const struct cpu_simd *simd;
-	const float *x, *mean, *factor, *bias; /* of a row each; bias: or NULL */
+	/* mean, factor and bias of each element of a row; bias may be NULL */
+	const float *x, *mean, *factor, *bias;
 	float *y;
 	int64_t row, count;
 };
@@ -333,8 +337,8 @@ static void normalize_rows(void *argument, int64_t begin, int64_t end)
 }
 
 /*
- * Returns the period of channels in elements, times a factor that makes rows long enough, or covers
- * all elements.
+ * Returns the elements of a row: a multiple of the period of channels that is at least ROW, or all
+ * elements when they are fewer.
  */
 static int64_t row_of(const struct ir_type *type, uint32_t axis, int64_t *inner)
 {
@@ -390,7 +394,10 @@ static const struct cpu_fast_kernel kernels[] = {
 	[CHANNELS] = { .name = "cpu/normalize-channels", .run = normalize_channels },
 };
 
-/* Parameters of layerNormalization lie in the order of its axes: that has to be the tensor's. */
+/*
+ * Whether the axes are ascending: layerNormalization's parameters are in the order of its axes, and
+ * the kernel needs the order of the tensor.
+ */
 static bool in_order(const struct ir_norm_attrs *attrs)
 {
 	for (uint32_t i = 1; i < attrs->num_axes; i++)
@@ -416,7 +423,7 @@ static const struct cpu_fast_kernel *find(const struct ir_node *node)
 		return NULL;
 	if (node->op == IR_OP_LAYERNORM && !in_order(&node->attrs.norm))
 		return NULL;
-	/* Lines of a few elements are no work for vectors. */
+	/* Vectors do not pay for rows of fewer than 4 elements. */
 	if (split_axes(type, line_axes(node), &a) && a.inner == 1 && a.n >= 4)
 		return &kernels[NORMALIZE];
 	return node->op == IR_OP_BATCHNORM ? &kernels[CHANNELS] : NULL;

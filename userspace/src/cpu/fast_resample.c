@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fast resampling: with the axes in ascending order the tensor is [outer, A, middle, B, inner].
- * Linear: two blocks of A are blended to one, then the elements of B inside it; integers one by
- * one, exactly. Nearest: runs of `inner` are copied.
+ * Fast resampling. With the two axes in ascending order the tensor is [outer, A, middle, B, inner].
+ * Linear: two blocks of A are blended into one, then the elements of B in that block; integers are
+ * blended one by one, exactly. Nearest: runs of `inner` are copied.
  */
 #include "cpu/element.h"
 
@@ -12,8 +12,8 @@
 
 struct position {
 	int64_t lo, hi;
-	float weight; /* of hi */
-	int64_t rest; /* the same in units of 1 / (2 * out) */
+	float weight; /* weight of hi */
+	int64_t rest; /* weight of hi in units of 1 / (2 * out) */
 };
 
 struct plan {
@@ -21,12 +21,14 @@ struct plan {
 	size_t element;
 	int64_t outer, a_in, a_out, middle, b_in, b_out, inner;
 	struct position *a, *b;
-	float *row[2], *blend, *result; /* linear only: blocks of the input, and of the output */
+	/* linear only: blocks of the input and of the output as floats */
+	float *row[2], *blend, *result;
 };
 
 /*
- * Result i of `out` lies at (i + 0.5) * in / out - 0.5, cut to the elements there are. Times 2
- * * out that is an integer, so that halves are halves.
+ * Sets the positions from which the `out` results are computed. Result i lies at (i + 0.5) * in /
+ * out - 0.5, limited to the elements that exist. 2 * out times this number is an integer, so that
+ * halves are exact.
  */
 static void set_positions(struct position *p, int64_t in, int64_t out, bool linear)
 {
@@ -41,7 +43,7 @@ static void set_positions(struct position *p, int64_t in, int64_t out, bool line
 			p[i].hi = p[i].lo + (p[i].rest > 0);
 			continue;
 		}
-		/* ceil(doubled / (2 * out) - 1): a half goes down. */
+		/* ceil(doubled / (2 * out) - 1): a half is rounded down. */
 		at = (doubled + 2 * out - 1) / (2 * out) - 1;
 		p[i] = (struct position){ at, at, 0, 0 };
 	}
@@ -59,7 +61,9 @@ static void store_block(const float *from, int64_t n, char *p)
 		((uint16_t *)p)[i] = wnn_float_to_half(from[i]);
 }
 
-/* A weight of 0 leaves the other value out, because that may be infinite. */
+/*
+ * Blends two rows. With a weight of 0 it leaves `hi` out: an infinite element times 0 would be NaN.
+ */
 static void blend_line(const float *lo, const float *hi, float weight, float *to, int64_t n)
 {
 	if (weight == 0) {
@@ -85,7 +89,10 @@ static void blend_row(const struct plan *p, const float *from, float *to)
 	}
 }
 
-/* A block of the input as floats, kept while the next result needs it again. */
+/*
+ * Returns a block of the input as floats; a converted block is kept while the next result may need
+ * it.
+ */
 static const float *block(struct plan *p, const char *x, int64_t index, int64_t *held)
 {
 	int64_t n = p->middle * p->b_in * p->inner;
@@ -94,7 +101,7 @@ static const float *block(struct plan *p, const char *x, int64_t index, int64_t 
 	if (p->dtype == IR_F32)
 		return (const float *)x + index * n;
 	if (held[slot] != index) {
-		/* Blocks are asked for in ascending order: the lower one is not needed again. */
+		/* Blocks are requested in ascending order, so the lower one is not needed again. */
 		slot = held[0] < held[1] ? 0 : 1;
 		load_block(x + (size_t)(index * n) * p->element, n, p->row[slot]);
 		held[slot] = index;
@@ -120,7 +127,7 @@ static void linear_item(struct plan *p, const char *x, char *y)
 	}
 }
 
-/* n / d for d > 0, to the nearest integer, ties to even. */
+/* Returns n / d for d > 0, rounded to the nearest integer, ties to even. */
 #define DIVIDE(type)                                                                \
 	static int64_t divide_##type(type n, type d)                                \
 	{                                                                           \
@@ -134,7 +141,7 @@ __extension__ typedef __int128 wide;
 DIVIDE(int64_t)
 DIVIDE(wide)
 
-/* An element of a row: without any rounding before the last, so that ties are ties. */
+/* Returns one integer result. It is rounded once, at the end, so that ties are exact. */
 static int64_t blend_integers(const struct plan *p, const struct position *a,
 			      const struct position *b, const int64_t at[4])
 {
@@ -142,7 +149,10 @@ static int64_t blend_integers(const struct plan *p, const struct position *a,
 	int64_t lo = at[0] * (b_units - b->rest) + at[1] * b->rest;
 	int64_t hi = at[2] * (b_units - b->rest) + at[3] * b->rest;
 
-	/* Products of 8 bits with both units, doubled. */
+	/*
+	 * 64 bits hold the products of 8-bit integers with both units, doubled, if the units are
+	 * small enough.
+	 */
 	if (p->a_out < INT32_MAX >> 7 && p->b_out < INT32_MAX >> 7)
 		return divide_int64_t(lo * (a_units - a->rest) + hi * a->rest, a_units * b_units);
 	return divide_wide((wide)lo * (a_units - a->rest) + (wide)hi * a->rest,
@@ -209,7 +219,7 @@ static void nearest_item(struct plan *p, const char *x, char *y)
 	}
 }
 
-/* Allocates all scratch memory in one block. */
+/* Allocates all scratch memory in one block; -1: no memory. */
 static int allocate(struct cpu_context *cpu, struct plan *p, bool linear, struct wnn_error *err)
 {
 	size_t in = (size_t)(p->middle * p->b_in * p->inner);

@@ -8,7 +8,7 @@
 #include "cpu/element.h"
 #include "cpu/fast.h"
 
-/* Elements that are worth a thread of their own. */
+/* The least elements that are worth a thread. */
 #define GRAIN 16384
 
 struct rows {
@@ -17,9 +17,9 @@ struct rows {
 	const char *from;
 	char *to;
 	size_t element;
-	uint32_t last;	/* the axis from which on a row goes to the end of its shape */
-	int64_t nx, ny; /* elements of a row on both sides */
-	int64_t unit;	/* of an index of that axis */
+	uint32_t last;	/* the axis from which on elements form a row, to the end of the shape */
+	int64_t nx, ny; /* elements of a row of the operand and of the result */
+	int64_t unit;	/* elements of one index of that axis */
 };
 
 static struct rows rows_of(const struct ir_node *node, const void *const *in, void *const *out)
@@ -39,7 +39,7 @@ static void run_rows(struct cpu_context *cpu, struct rows *r, cpu_range_fn work)
 	cpu_parallel_ranges(cpu, r->y.count / r->ny, GRAIN / r->ny + 1, work, r);
 }
 
-/* Finds the last axis that pad or tile makes longer: behind it, rows are alike. */
+/* Finds the last axis that pad or tile makes longer. Behind it, operand and result are equal. */
 static void measure_rows(struct rows *r)
 {
 	r->last = r->y.rank;
@@ -53,7 +53,7 @@ static void measure_rows(struct rows *r)
 
 /* --- tile --- */
 
-/* Writes `size` bytes: the first `known` again and again. */
+/* Fills `size` bytes by repeating the first `known` bytes. */
 static void repeat(char *to, size_t known, size_t size)
 {
 	while (known < size) {
@@ -181,7 +181,7 @@ static void triangular_rows(void *argument, int64_t begin, int64_t end)
 		const char *from = r->from + (size_t)(i * columns) * r->element;
 
 		memset(to, 0, (size_t)first * r->element);
-		/* The result may be the operand. */
+		/* The result may lie in the operand's memory. */
 		memmove(to + (size_t)first * r->element, from + (size_t)first * r->element,
 			(size_t)(last - first) * r->element);
 		memset(to + (size_t)last * r->element, 0, (size_t)(columns - last) * r->element);
@@ -202,7 +202,7 @@ static int triangular(struct cpu_context *cpu, const struct ir_node *node, const
 
 /* --- cumulativeSum: several sums at once, since each addition waits for the one before --- */
 
-/* Sums that are computed together: when they are contiguous, and when they are not. */
+/* Sums that are computed together: contiguous ones, and others. */
 #define NEIGHBOURS 256
 #define APART	   8
 
@@ -211,10 +211,13 @@ struct sums {
 	const void *x;
 	void *y;
 	int64_t outer, n, inner;
-	int64_t parts; /* of what is inside */
+	int64_t parts; /* blocks of sums in `inner` */
 };
 
-/* x and y are of the first elements, and `step` from one to the next of a sum. x may be y. */
+/*
+ * Computes `count` sums; x and y point to their first elements, and the elements of a sum are
+ * `step` apart. x may be y.
+ */
 #define SUMS(type, total_type)                                                           \
 	static inline __attribute__((always_inline)) void some_##type(                   \
 		type *y, const type *x, int64_t n, int64_t step, bool exclusive,         \

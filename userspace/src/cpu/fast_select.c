@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fast comparisons and choices, for all types of 8 bits and more: rows along which each operand
- * advances by one element or none.
+ * Fast comparisons and selections (where) for all types of 8 bits and more, in rows along which
+ * each operand is contiguous or one element.
  */
 #include "cpu/fast.h"
 #include "cpu/lines.h"
@@ -27,7 +27,7 @@ static const char *element_at(const struct selection *s, int k, int64_t i)
 	return (const char *)s->in[k] + (size_t)cpu_walk_at(&s->walk, k, i) * size;
 }
 
-/* --- Comparisons: less is greater with the operands exchanged --- */
+/* --- Comparisons: "less" is "greater" with the operands exchanged --- */
 
 #define HOLDS(operator)                 \
 	for (int64_t i = 0; i < n; i++) \
@@ -107,9 +107,9 @@ static void compare_range(void *argument, int64_t begin, int64_t end)
 	}
 }
 
-/* --- Choices --- */
+/* --- Selections --- */
 
-/* Without a branch for each element: conditions may be as good as random. */
+/* Selects without branches: conditions may be random, and branches would be mispredicted. */
 #define CHOOSE(type)                                                                       \
 	INLINE void choose_steps_##type(type *y, const uint8_t *c, const type *a,          \
 					const int64_t sa, const type *b, const int64_t sb, \

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fast softmax for float32: contiguous rows in place, others through a buffer or several side by
- * side.
+ * Fast softmax for float32: contiguous rows in place; interleaved rows through a buffer, or several
+ * at a time.
  */
 #include <math.h>
 #include <string.h>
@@ -12,27 +12,27 @@
 /* The least elements of an item of work. */
 #define GRAIN 4096
 /*
- * Interleaved rows that are transposed together; fewer when COLUMNS of them have more than CACHED
- * elements, which stay in the second-level cache.
+ * Interleaved rows that are transposed together. There are fewer when COLUMNS rows have more than
+ * CACHED elements, the most that stay in the second-level cache.
  */
 #define COLUMNS 16
 /*
- * From BESIDE interleaved rows on, TOGETHER of them are computed element by element without a
- * transpose.
+ * With at least BESIDE interleaved rows, TOGETHER rows at a time are computed element by element
+ * without a transpose.
  */
 #define BESIDE	 32
 #define TOGETHER 256
 #define CACHED	 (1 << 17)
-/* Elements whose powers stay in the cache. */
+/* Elements whose powers stay in the first-level cache. */
 #define AT_ONCE 512
 
 struct softmax {
 	const struct cpu_simd *simd;
 	const struct ir_softmax_attrs *attrs;
 	const float *x;
-	float *y, *lines; /* one a thread */
+	float *y, *lines; /* lines: a buffer for each thread */
 	int64_t n, step;
-	int64_t columns; /* that are taken at once, where step is not 1 */
+	int64_t columns; /* interleaved rows that are computed together */
 };
 
 double cpu_exp_sum(const struct cpu_simd *simd, const float *x, int64_t n, float infinite,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fast topk: finds the first elements of rows in order. Elements become keys, integers of which the
- * largest comes first. Keys that beat the last of the best so far are collected; whenever the room
- * is used up, the best of them are kept. So a row is read once, mostly with one comparison per
- * element, and only the wanted elements are sorted.
+ * Fast topk: finds the first elements of rows in order. Elements become keys: integers of which the
+ * largest comes first. Keys that are larger than the k-th largest so far are collected; whenever
+ * the buffer is full, the k largest stay. So a row is read once, mostly with one comparison per
+ * element, and only the results are sorted.
  */
 #include <string.h>
 
@@ -11,13 +11,13 @@
 #include "cpu/fast.h"
 #include "util/number.h"
 
-/* Elements that are worth a thread of their own. */
+/* The least elements that are worth a thread. */
 #define GRAIN 8192
 /* Elements that are converted to keys at a time. */
 #define BLOCK 256
-/* Entries for which there is room beside twice those that are kept. */
+/* Entries of the buffer beyond twice the number of results. */
 #define SPARE 32
-/* Lines shorter than this are sorted by insertion. */
+/* Rows shorter than this are sorted by insertion. */
 #define FEW 12
 
 struct entry {
@@ -28,13 +28,15 @@ struct entry {
 struct selection {
 	enum ir_dtype dtype, result;
 	bool max;
-	int64_t n, k, inner, room; /* room: entries that are collected */
+	int64_t n, k, inner, room; /* room: entries of the buffer */
 	const void *x;
 	void *y;
-	struct entry *entries; /* twice the room for each thread */
+	struct entry *entries; /* two buffers of `room` entries for each thread */
 };
 
-/* Two elements are never equal: of equal keys the lower index comes first. */
+/*
+ * Whether a comes before b. Two entries are never equal: of equal keys the lower index comes first.
+ */
 static bool comes_before(struct entry a, struct entry b)
 {
 	return (a.key > b.key) | ((a.key == b.key) & (a.at < b.at));
@@ -42,7 +44,7 @@ static bool comes_before(struct entry a, struct entry b)
 
 /* --- Keys --- */
 
-/* -0 becomes 0, and NaN larger than all numbers. */
+/* Returns the key of a float: -0 is equal to 0, and NaN is larger than all numbers. */
 static uint64_t float_key(float x)
 {
 	uint32_t bits;
@@ -100,7 +102,7 @@ static void sort_few(struct entry *e, int64_t n)
 	}
 }
 
-/* Two sorted runs become one. */
+/* Merges two sorted runs into `to`. */
 static void merge(const struct entry *a, int64_t na, const struct entry *b, int64_t nb,
 		  struct entry *to)
 {
@@ -117,7 +119,7 @@ static void merge(const struct entry *a, int64_t na, const struct entry *b, int6
 	memcpy(to + na + j, b + j, (size_t)(nb - j) * sizeof(*b));
 }
 
-/* Sorts, with room for as many entries beside. */
+/* Sorts n entries; `beside` is a buffer for as many. */
 static void sort(struct entry *e, int64_t n, struct entry *beside)
 {
 	struct entry *from = e, *to = beside;
@@ -148,8 +150,8 @@ static struct entry middle_of(struct entry a, struct entry b, struct entry c)
 }
 
 /*
- * Moves the best k entries to the front, in any order (quickselect). After more unlucky splits than
- * a sort would take, it sorts.
+ * Moves the k entries that come first to the front, in any order (quickselect). After more unlucky
+ * splits than a sort would take, it sorts.
  */
 static void keep_best(struct entry *e, int64_t n, int64_t k, struct entry *beside)
 {
@@ -186,7 +188,7 @@ static void keep_best(struct entry *e, int64_t n, int64_t k, struct entry *besid
 	}
 }
 
-/* The entry of the first k that all others of them come before. */
+/* Returns the smallest key of the first k entries. */
 static uint64_t last_key(const struct entry *e, int64_t k)
 {
 	uint64_t key = UINT64_MAX;
@@ -196,7 +198,7 @@ static uint64_t last_key(const struct entry *e, int64_t k)
 	return key;
 }
 
-/* --- Lines --- */
+/* --- Rows --- */
 
 static void select_line(const struct selection *s, int64_t from, int64_t to, struct entry *e)
 {
@@ -209,7 +211,7 @@ static void select_line(const struct selection *s, int64_t from, int64_t to, str
 
 		readers[s->dtype](s->x, from + first * s->inner, s->inner, size, flip, keys);
 		for (int64_t i = 0; i < size; i++) {
-			/* Among equal keys, those that are there already come first. */
+			/* Among equal keys the entries that are collected already come first. */
 			if (count >= s->k && keys[i] <= least)
 				continue;
 			if (count == s->room) {

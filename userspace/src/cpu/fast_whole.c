@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fast element-wise functions of integers and truth values, of 8 bits and more, and the tests of
- * floats for NaN and infinity.
+ * Fast element-wise functions of integers and booleans of 8 bits and more, and the tests of floats
+ * for NaN and infinity.
  */
 #include "cpu/fast.h"
 #include "cpu/lines.h"
@@ -9,7 +9,7 @@
 
 /* The least elements of an item of work. */
 #define GRAIN 16384
-/* An activation follows while the elements are in the first-level cache. */
+/* Elements to which the activation is applied while they are in the first-level cache. */
 #define CHUNK 2048
 
 #define INLINE static inline __attribute__((always_inline))
@@ -21,7 +21,10 @@ struct whole {
 	char *y;
 };
 
-/* Signed integers wrap in the unsigned type of their width. */
+/*
+ * Whether a number of a signed type is negative; numbers of unsigned types never are. Signed
+ * integers wrap in the unsigned type of their width.
+ */
 #define IS_BELOW(v) ((v) < 0)
 #define IS_NEVER(v) false
 
@@ -43,13 +46,13 @@ struct whole {
 		}                                           \
 	} while (0)
 
-/* A quotient by 0 is 0, and the least number divided by -1 wraps. */
+/* A quotient by 0 is 0. The least number divided by -1 wraps. */
 #define QUOTIENT(unsigned_value, is_below)                                                  \
 	(v == 0				 ? 0 :                                              \
 	 is_below(v) && v == (value) - 1 ? (value)((unsigned_value)0 - (unsigned_value)u) : \
 					   u / v)
 
-/* A shift by all bits or more leaves the sign, which fills in from the left, or nothing. */
+/* Shifts. A shift by the number of bits or more gives 0, or to the right the sign in all bits. */
 #define SHIFTS(name, type, unsigned_type, is_below)                                       \
 	INLINE type left_##name(type u, type v)                                           \
 	{                                                                                 \
@@ -79,7 +82,9 @@ struct whole {
 		return rest && is_below(rest) != is_below(v) ? (type)(rest + v) : rest; \
 	}
 
-/* A negative exponent gives the true quotient truncated; 0 to a negative power is 0. */
+/*
+ * Powers. A negative exponent gives the quotient 1 / power, truncated; 0 to a negative power is 0.
+ */
 #define POWERS(name, type, unsigned_type, is_below)                                 \
 	static type power_##name(type base, type exponent)                          \
 	{                                                                           \
@@ -230,7 +235,10 @@ static const struct {
 	[IR_I64] = { unary_i64, binary_i64 }, [IR_U64] = { unary_u64, binary_u64 },
 };
 
-/* y may be x. Bounds that the type does not have are left to the reference. */
+/*
+ * y = function of x, element by element; y may be x. The reference handles bounds that the type
+ * does not have.
+ */
 static void apply(const struct ir_unary_attrs *attrs, enum ir_dtype dtype, void *y, const void *x,
 		  int64_t n)
 {
@@ -299,7 +307,7 @@ int cpu_binary_whole(struct cpu_context *cpu, const struct ir_node *node, const 
 	return 0;
 }
 
-/* --- NaN and infinities, by their bits --- */
+/* --- NaN and infinities, found by their bits --- */
 
 #define SAY(type, expression)                                            \
 	do {                                                             \

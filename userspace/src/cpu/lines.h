@@ -11,12 +11,12 @@
 #define CPU_MAX_OPERANDS 3
 
 struct cpu_walk {
-	struct cpu_shape shape; /* of the result, dims merged; not rank 0 */
+	struct cpu_shape shape; /* shape of the result with axes merged; its rank is at least 1 */
 	int operands;
 	int64_t stride[CPU_MAX_OPERANDS][IR_MAX_RANK];
 };
 
-/* Whether dim d and the one before it can be merged for all operands. */
+/* Whether dim d and the dim `before` it can be merged: for each operand they have one stride. */
 static inline bool cpu_walk_merges(const struct cpu_walk *w, uint32_t before, uint32_t d)
 {
 	for (int k = 0; k < w->operands; k++)
@@ -25,7 +25,7 @@ static inline bool cpu_walk_merges(const struct cpu_walk *w, uint32_t before, ui
 	return true;
 }
 
-/* Merges dims, so that rows are long, and drops dims of size 1. */
+/* Merges dims that have one stride, so that rows are long, and drops dims of size 1. */
 static inline void cpu_walk_merge(struct cpu_walk *w)
 {
 	struct cpu_shape *s = &w->shape;
@@ -50,7 +50,7 @@ static inline void cpu_walk_merge(struct cpu_walk *w)
 	s->rank = r;
 }
 
-/* Over the first operands of a node. */
+/* Returns an iterator over the result of a node and its first operands. */
 static inline struct cpu_walk cpu_walk_of(const struct ir_node *node, int operands)
 {
 	struct cpu_walk w = { .shape = cpu_shape_of(&node->results[0]->type),
@@ -65,7 +65,7 @@ static inline struct cpu_walk cpu_walk_of(const struct ir_node *node, int operan
 	return w;
 }
 
-/* Returns the elements from i to the end of its row, at most to `end`. */
+/* Returns the number of elements from i to the end of its row, or to `end` when that is before. */
 static inline int64_t cpu_walk_line(const struct cpu_walk *w, int64_t i, int64_t end)
 {
 	int64_t n = w->shape.dim[w->shape.rank - 1], rest = n - i % n;
@@ -73,7 +73,10 @@ static inline int64_t cpu_walk_line(const struct cpu_walk *w, int64_t i, int64_t
 	return rest < end - i ? rest : end - i;
 }
 
-/* Returns the offset of operand k for element i, and its step along the row: 0 or 1. */
+/*
+ * cpu_walk_at() returns the offset of operand k for element i; cpu_walk_step() returns its step
+ * along a row, 0 or 1.
+ */
 static inline int64_t cpu_walk_at(const struct cpu_walk *w, int k, int64_t i)
 {
 	return cpu_offset(&w->shape, i, w->stride[k]);

@@ -13,8 +13,8 @@
 #include "cpu/tile_lines.h"
 
 /*
- * The bits of dnnl_cpu_isa_t for processors with VNNI: others add pairs of products in 16 bits,
- * which saturate.
+ * The bits of dnnl_cpu_isa_t for instructions that multiply 8-bit integers and add in 32 bits
+ * (VNNI). Other processors add pairs of products in 16 bits, which saturate.
  */
 #define VNNI                                             \
 	((dnnl_cpu_isa_avx2_vnni & ~dnnl_cpu_isa_avx2) | \
@@ -24,7 +24,7 @@
 
 static struct onednn library;
 static const struct onednn *loaded;
-/* The result of the self-test. */
+/* the result of the self-test, when it failed */
 static struct wnn_error verdict;
 static atomic_bool is_wrong;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -53,12 +53,14 @@ static bool find_functions(void *handle)
 }
 
 /*
- * Address space that oneDNN maps when it is loaded. When only a part of it is available, the C
- * library ends the process because of its thread-local data.
+ * Address space that oneDNN maps when it is loaded. When only a part of it is free, the C library
+ * ends the process because it cannot allocate thread-local data.
  */
 #define ROOM_BYTES (128 * CPU_MIB)
 
-/* Loads oneDNN and checks it. It is never unloaded, since OpenMP's run time must not be. */
+/*
+ * Loads oneDNN and checks it. It is never unloaded, because OpenMP's run-time library must not be.
+ */
 static void load(void)
 {
 	const dnnl_version_t *version;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The layer on oneDNN: convolutions in channels-last layout, and products; in float32, and on 8-bit
- * integers with constant operands. The library is loaded when the first node asks for it, never by
- * linking, since loading takes milliseconds. By itself it would share work among OpenMP's threads;
- * here every call has one thread, and a node is cut into slices that the pool's threads take. The
- * slices depend on shapes only, so that results do not depend on the number of threads.
+ * integers with constant operands. The library is not linked, but loaded when the first node needs
+ * it, since loading takes milliseconds. By default oneDNN divides work among OpenMP's threads; here
+ * every call uses one thread, and the work of a node is cut into slices that the pool's threads
+ * take. The slices depend on shapes only, so that results do not depend on the number of threads.
  */
 #ifndef WNN_CPU_ONEDNN_H
 #define WNN_CPU_ONEDNN_H
@@ -13,7 +13,7 @@
 
 #include "cpu/fast.h"
 
-/* The functions that are called, by their names without dnnl_. */
+/* The functions of oneDNN that this layer calls, without their prefix dnnl_. */
 #define ONEDNN_FUNCTIONS(F)                          \
 	F(convolution_forward_primitive_desc_create) \
 	F(engine_create)                             \
@@ -46,19 +46,25 @@ struct onednn {
 #define ONEDNN_FUNCTION(name) __typeof__(dnnl_##name) *name;
 	ONEDNN_FUNCTIONS(ONEDNN_FUNCTION)
 #undef ONEDNN_FUNCTION
-	/* OpenMP's functions: the number of threads is a property of the calling thread. */
+	/* Set and return OpenMP's number of threads, which is a property of the calling thread. */
 	void (*set_threads)(int threads);
 	int (*get_threads)(void);
 	dnnl_engine_t engine;
-	bool exact_integers; /* sums of products of 8 bits do not saturate on the way */
-	bool has_amx;	     /* it multiplies tiles of 8 bits */
-	char form[64];	     /* the name of the form of packed operands */
+	bool exact_integers; /* whether sums of 8-bit products are computed without saturation */
+	bool has_amx;	     /* whether oneDNN multiplies tiles of 8-bit integers with AMX */
+	char form[64];	     /* name of the layout of packed operands */
 };
 
-/* NULL when there is none. Loads it on the first call; thread-safe. */
+/*
+ * Returns the functions of oneDNN, which the first call loads; NULL when it cannot be loaded.
+ * Thread-safe.
+ */
 const struct onednn *onednn_get(void);
 
-/* From enter to leave, calls on this thread have one thread. Returns what leave is to be given. */
+/*
+ * Makes oneDNN use one thread for calls on this thread until onednn_leave(), which gets the value
+ * that this returns.
+ */
 static inline int onednn_enter(const struct onednn *dnn)
 {
 	int threads = dnn->get_threads();
@@ -80,22 +86,28 @@ static inline int onednn_make_memory(const struct onednn *dnn, dnnl_memory_t *me
 	return dnn->memory_create(memory, desc, dnn->engine, DNNL_MEMORY_NONE);
 }
 
-/* Whether oneDNN has more for it than plain loops: these are there for every shape, but slow. */
+/*
+ * Whether oneDNN has an optimised implementation of a primitive. For every shape it has plain
+ * loops, but they are slow.
+ */
 bool onednn_is_fast(const struct onednn *dnn, const_dnnl_primitive_desc_t desc);
 
 /*
- * Makes attributes of a primitive whose caller provides scratch memory; to be destroyed in any
- * case. They have no activations: those of oneDNN turn NaN into a limit.
+ * Makes the attributes of a primitive whose caller provides scratch memory; the caller destroys
+ * them, also after a failure. They have no activation: oneDNN's activations replace NaN by a limit.
  */
 int onednn_make_attributes(const struct onednn *dnn, dnnl_primitive_attr_t *attr);
 
 /*
- * Computes some small nodes, and compares them with the reference. 0, or -1: oneDNN is wrong
- * (WNN_NOT_SUPPORTED), or memory ran out.
+ * Computes some small nodes and compares the results with the reference. Returns 0, or -1 when
+ * oneDNN's are wrong (WNN_NOT_SUPPORTED) or memory ran out.
  */
 int onednn_check(const struct onednn *dnn, struct wnn_error *err);
 
-/* Returns NULL when oneDNN is not the best for a node, or does not take it. */
+/*
+ * Prepares a product of matrices; NULL when another kernel is faster, or oneDNN does not take the
+ * node.
+ */
 struct cpu_prepared *onednn_matmul_prepare(const struct onednn *dnn, const struct cpu_context *cpu,
 					   const struct ir_node *node);
 struct cpu_prepared *onednn_winograd_prepare(const struct onednn *dnn,

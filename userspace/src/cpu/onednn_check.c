@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The self-test of the layer on oneDNN before it is used: a few nodes of every kind, whose channels
- * are not multiples of its blocks, against the reference kernels. It finds versions of oneDNN and
- * processors on which its results are wrong.
+ * The self-test of oneDNN: computes a few small nodes of every kind, with channels that are not
+ * multiples of its blocks, and compares the results with the reference kernels. It finds versions
+ * of oneDNN and processors with which results are wrong. onednn.c calls it before oneDNN is used.
  */
 #include <math.h>
 #include <stdio.h>
@@ -18,14 +18,20 @@
 
 enum kind { CONV, QCONV, LINES, MATRICES };
 
-/* A node, small enough for a computation of all of them in some hundred microseconds. */
+/*
+ * The shape of a test node. Nodes are small: all of them together take some hundred microseconds.
+ */
 struct check {
 	enum kind kind;
 	enum ir_dtype input;
-	int64_t zero; /* of the input */
+	int64_t zero; /* zero point of the input */
 	uint32_t groups;
 	int64_t in, out, pixels,
-		taps; /* channels of a group, along both axes; or depth, columns, rows */
+		/*
+		 * convolution: channels of a group, rows and columns of image and filter; product:
+		 * depth (in), columns (out), rows (pixels)
+		 */
+		taps;
 };
 
 static const struct check checks[] = {
@@ -46,7 +52,10 @@ struct trial {
 	void *data[MAX_OPERANDS];
 };
 
-/* The numbers -1 to 1 in steps of a sixteenth, or any byte, in an order that repeats late. */
+/*
+ * Fills data with numbers from -1 to 1 in steps of 1/16, or with any bytes, in a pseudo-random
+ * order.
+ */
 static void fill(enum ir_dtype dtype, void *data, int64_t count)
 {
 	uint32_t state = 1;
@@ -160,7 +169,7 @@ static int run(const struct onednn *dnn, struct cpu_context *cpu, struct trial *
 	return ret;
 }
 
-/* The first element that is wrong, or -1. */
+/* Returns the index of the first wrong element, or -1. */
 static int64_t first_wrong(const struct ir_type *type, const void *expected, const void *actual)
 {
 	for (int64_t i = 0; i < ir_type_elements(type); i++) {

@@ -16,27 +16,38 @@
 #include "util/malloc.h"
 #include "util/number.h"
 
-/* The most slices of an image. Moving an element takes as long as ELEMENT_WORK products. */
-#define MAX_PARTS    8
-#define MIN_PIXELS   24 /* of a slice: fewer would read the filter again for too little */
+/*
+ * MAX_PARTS: the most slices of an image. ELEMENT_WORK: moving an element takes the time of so many
+ * multiplications.
+ */
+#define MAX_PARTS 8
+/* the least pixels of a slice: for fewer, reading the filter again takes too long */
+#define MIN_PIXELS   24
 #define ELEMENT_WORK 8
-/* Products of fewer rows are limited by reading the matrix. */
+/* Products of fewer rows are limited by the time to read the matrix. */
 #define MIN_LINES 8
-/* The channels of a slice are a multiple of oneDNN's block, or of a vector if rows stay whole. */
+/*
+ * A slice has a multiple of so many channels, which is oneDNN's block; of one vector, when rows
+ * cannot be divided.
+ */
 #define CHANNEL_BLOCK 64
 /* A filter is large from cpu_context.part_work / LARGE_FILTER elements on: 1 MiB of floats. */
 #define LARGE_FILTER 8
 
-/* Slices with equal rows of padding and of results share a primitive: first, last, others. */
+/*
+ * The most kinds of slices. Slices with equal numbers of result rows and padding rows share a
+ * primitive: usually the first, the last and the others.
+ */
 #define MAX_FORMS 8
 
 struct form {
-	int64_t rows, in_rows, above, below; /* of results, of the input, of padding */
+	/* rows of results, rows of the input, rows of padding above and below */
+	int64_t rows, in_rows, above, below;
 	dnnl_primitive_t primitive;
 	size_t scratch_bytes;
-	/* The others are there until the memories are made. */
+	/* The members below are released when all workers' memories are made. */
 	dnnl_memory_desc_t src, dst;
-	const_dnnl_memory_desc_t scratch; /* of the description below */
+	const_dnnl_memory_desc_t scratch; /* belongs to `desc` */
 	dnnl_primitive_desc_t desc;
 };
 
@@ -53,38 +64,46 @@ struct conv {
 	struct cpu_prepared base;
 	const struct onednn *dnn;
 	struct cpu_conv shape;
-	struct cpu_as_conv as; /* of a product */
-	bool flat;	       /* 1x1 without strides: no rows, only pixels */
+	struct cpu_as_conv as; /* a product as a convolution */
+	bool flat; /* whether a 1x1 convolution has no strides, so that all pixels are one row */
 	bool has_bias;
 	const struct ir_integer_attrs *integer; /* NULL: float32 */
-	bool filter_unsigned;			/* its zero point is 128 */
+	/* whether the filter is unsigned with zero point 128 */
+	bool filter_unsigned;
 	dnnl_data_type_t in_type, filter_type, out_type;
-	int64_t in_bytes, filter_bytes, out_bytes; /* of an element; of results, not of sums */
-	uint32_t operands;			   /* of the node */
-	bool adds; /* an addition follows, and then this activation: */
+	/* bytes of an element; out_bytes: of a result, not of an integer sum */
+	int64_t in_bytes, filter_bytes, out_bytes;
+	uint32_t operands; /* operands of the node without fused ones */
+	bool adds;	   /* whether an addition follows, and then the activation sum_act */
 	struct ir_unary_attrs sum_act;
-	int64_t parts, rows; /* slices of an image, result rows of a slice */
-	int64_t channels;    /* of a slice: all, or a share instead of rows */
+	int64_t parts, rows; /* parts: slices of an image; rows: result rows of a slice */
+	/* channels of a slice: all of them, or fewer when slices divide channels */
+	int64_t channels;
 	unsigned int num_forms, threads;
 	struct form forms[MAX_FORMS];
-	dnnl_memory_desc_t packed, bias_desc; /* of the channels of a slice */
+	/* the packed filter and the bias for the channels of a slice */
+	dnnl_memory_desc_t packed, bias_desc;
 	struct onednn_form filter_form;
-	size_t part_bytes; /* of the packed filter of a slice of the channels */
+	size_t part_bytes; /* bytes of the packed filter for the channels of a slice */
 	dnnl_memory_t zero;
-	int32_t zero_point;	  /* of the input */
-	struct cpu_finish finish; /* of integers: with the scales of the run */
+	int32_t zero_point; /* zero point of the input */
+	/* for 8-bit results: the conversion of sums, with the scales of the current run */
+	struct cpu_finish finish;
 	float *scales;
 	int32_t *biases;
-	float *addends; /* of a float result, or NULL; may be one per channel */
-	const struct ir_unary_attrs *real_act; /* of a float result of integers; NULL: 8 bits */
+	float *addends; /* addends of a float result, one for each channel; NULL: none */
+	/* activation of a float result of integers; NULL: results have 8 bits */
+	const struct ir_unary_attrs *real_act;
 	bool has_addend;
-	bool each_scale, each_bias, each_addend; /* or one for all */
+	/* whether operands have one number for each channel; else one for all */
+	bool each_scale, each_bias, each_addend;
 	struct worker *workers;
-	size_t scratch_bytes; /* of a thread, without results that are moved afterwards */
-	size_t sums_bytes;    /* of these: sums of integers, or a slice of the channels */
+	size_t scratch_bytes; /* oneDNN's scratch memory for a thread */
+	/* a thread's buffer for integer sums or for a slice of the channels; 0: none */
+	size_t sums_bytes;
 };
 
-/* One run. */
+/* One run of the node. */
 struct run {
 	struct conv *conv;
 	struct cpu_context *cpu;
@@ -116,14 +135,14 @@ static int64_t first_channel(const struct conv *c, int64_t part)
 	return first < last ? first : last;
 }
 
-/* Views all pixels of all images as one row. */
+/* Views all pixels of all images as one column: in_h and out_h become their number. */
 static void flatten(struct cpu_conv *g)
 {
 	g->in_h = g->out_h = g->batch * g->out_h * g->out_w;
 	g->in_w = g->out_w = g->batch = 1;
 }
 
-/* Returns the rows of a slice that begins at row `first`. */
+/* Returns the form of the slice that begins at result row `first`. */
 static struct form form_of(const struct conv *c, int64_t first)
 {
 	const struct cpu_conv *g = &c->shape;
@@ -155,7 +174,9 @@ static const struct form *find_form(const struct conv *c, int64_t first)
 	return &c->forms[i];
 }
 
-/* Lists the forms of slices; false when a slice is all padding, or there are too many forms. */
+/*
+ * Lists the forms of all slices; false when a slice has only padding, or there are too many forms.
+ */
 static bool list_forms(struct conv *c)
 {
 	for (int64_t first = 0; first < c->shape.out_h; first += c->rows) {
@@ -186,7 +207,7 @@ static int describe_filter(struct conv *c)
 	       dnn->memory_desc_create_with_tag(&c->bias_desc, 1, bias, dnnl_f32, dnnl_a);
 }
 
-/* A picture of so many rows. */
+/* Describes one image with so many rows and columns in channels-last layout. */
 static int describe_picture(const struct conv *c, dnnl_memory_desc_t *desc, dnnl_data_type_t type,
 			    int64_t channels, int64_t rows, int64_t columns)
 {
@@ -205,7 +226,10 @@ static int make_attributes(const struct conv *c, dnnl_primitive_attr_t *attr)
 	return ret;
 }
 
-/* The form of the filter is the choice of the first primitive. */
+/*
+ * Keeps the layout of the filter that the first primitive chooses; the other primitives must take
+ * it. -1: the layout is unknown.
+ */
 static int keep_filter_form(struct conv *c, const struct form *form)
 {
 	const struct onednn *dnn = c->dnn;
@@ -277,7 +301,7 @@ static int make_memories(struct conv *c)
 	return 0;
 }
 
-/* The primitives and the memories have what they need of these. */
+/* Releases the descriptions, which are no longer needed when primitives and memories are made. */
 static void drop_descriptions(struct conv *c)
 {
 	const struct onednn *dnn = c->dnn;
@@ -349,7 +373,7 @@ static int pack(const struct cpu_prepared *prepared, const void *from, void *to,
 		pack_parts(c, from, to);
 		return 0;
 	}
-	/* As signed integers, whose zero point is 0. */
+	/* Packs the filter as signed integers with zero point 0. */
 	moved = wnn_malloc(bytes);
 	if (!moved)
 		return wnn_error_nomem(err, "a filter");
@@ -368,7 +392,10 @@ static char *room_of(const struct run *run, unsigned int worker)
 	return size ? run->scratch + worker * size : NULL;
 }
 
-/* Calls oneDNN for one slice, whose results, or sums of integers, go to `y`. */
+/*
+ * Calls oneDNN for one slice; @y gets its results or its integer sums. Returns whether oneDNN
+ * failed.
+ */
 static int execute(const struct run *run, const struct form *form, unsigned int worker,
 		   const char *x, int64_t part, void *y)
 {
@@ -400,7 +427,10 @@ static int execute(const struct run *run, const struct form *form, unsigned int 
 	       dnn->primitive_execute(form->primitive, w->stream, count, args);
 }
 
-/* y is x and what lies in the addend where y lies in the result. */
+/*
+ * y = activation(x + addend); the addend of an element has the offset in its tensor that y has in
+ * the result.
+ */
 static void add_addend(const struct run *run, float *y, const float *x, int64_t n)
 {
 	const struct cpu_simd *simd = run->cpu->simd;
@@ -409,7 +439,10 @@ static void add_addend(const struct run *run, float *y, const float *x, int64_t 
 	cpu_activate(simd, &run->conv->sum_act, y, n);
 }
 
-/* Moves results of a slice of channels; the last slice repeats some of the one before. */
+/*
+ * Copies the results of a slice of channels to the result; the last slice leaves out the channels
+ * that it has in common with the slice before.
+ */
 static void spread_channels(const struct run *run, int64_t part, int64_t pixels, const float *from,
 			    float *y)
 {
@@ -428,7 +461,7 @@ static void spread_channels(const struct run *run, int64_t part, int64_t pixels,
 	}
 }
 
-/* Sums of integers become floats. */
+/* Converts integer sums to float results. */
 static void finish_real(const struct run *run, float *y, const int32_t *sums, int64_t pixels)
 {
 	const struct conv *c = run->conv;
@@ -477,7 +510,7 @@ static void run_part(void *argument, int64_t item, unsigned int worker)
 		add_addend(run, (float *)y, (const float *)y, pixels * g->out_c);
 }
 
-/* Scales, biases and addends of a run, one a channel. */
+/* Fills in the scales, biases and addends of a run, one for each channel. */
 static void spread(struct conv *c, const void *const *in)
 {
 	const float *scale = in[2], *addend = c->addends ? in[4] : NULL;
@@ -526,9 +559,9 @@ static int64_t power_of_two(int64_t n)
 }
 
 /*
- * Whether slices should be channels instead of rows: when the filter is larger than the input and
- * than the share of the cache that is left while the next rows are computed, and few channels are
- * computed twice for it.
+ * Whether to divide the work by channels instead of rows, which it then does: when the filter is
+ * larger than the input and than the share of the cache that is left while the next rows are
+ * computed, and few channels are computed twice.
  */
 static bool share_channels(struct conv *c, int64_t least, int64_t parts, uint64_t block)
 {
@@ -553,7 +586,10 @@ static bool share_channels(struct conv *c, int64_t least, int64_t parts, uint64_
  */
 enum division { BY_WORK, BY_CHANNELS, WHOLE };
 
-/* Divides the work into slices by the shape alone; false when it cannot be divided so. */
+/*
+ * Divides the work into slices; depends on the shape alone. False when it cannot be divided in this
+ * way.
+ */
 static bool divide(struct conv *c, int64_t part_work, enum division division)
 {
 	const struct cpu_conv *g = &c->shape;
@@ -561,7 +597,7 @@ static bool divide(struct conv *c, int64_t part_work, enum division division)
 	int64_t work = pixels * g->out_c * g->in_per_group * g->kh * g->kw +
 		       ELEMENT_WORK * (pixels * g->out_c + in_pixels * g->in_c);
 	int64_t share = work / part_work, most = division == WHOLE ? 1 : MAX_PARTS;
-	/* Few, as each of them is a call of oneDNN. */
+	/* The number of slices is small, since each is a call of oneDNN. */
 	int64_t parts = share < 1 ? 1 : share < 4 ? 2 : share < 16 ? 4 : MAX_PARTS;
 
 	parts = parts > most / g->batch ? most / g->batch : parts;
@@ -622,7 +658,7 @@ static int make(struct conv *c)
 	return 0;
 }
 
-/* Whether a node is one of these; sets its shape. */
+/* Whether this kernel may take a node; sets its shape. */
 static bool set_shape(struct conv *c, const struct ir_node *node)
 {
 	const struct ir_conv_attrs *attrs = &node->attrs.conv;
@@ -646,7 +682,7 @@ static void set_float(struct conv *c, const struct ir_node *node)
 	c->has_bias = node->num_operands > 2 && node->operands[2];
 }
 
-/* Whether a window has only padding under its taps, along rows (0) or columns (1). */
+/* Whether some window has only padding under its taps, along rows (axis 0) or columns (axis 1). */
 static bool sees_only_padding(const struct cpu_conv *g, int axis)
 {
 	const struct ir_conv_attrs *a = g->attrs;
@@ -671,7 +707,10 @@ static bool has_single_channel(const struct cpu_conv *g)
 	return g->in_per_group == 1 && (g->attrs->groups == 1 || g->out_per_group > 1);
 }
 
-/* oneDNN 3.7 gives wrong sums for some of these, which depend on what memory had before. */
+/*
+ * Whether the result is one column of windows with a stride. oneDNN 3.7 computes wrong sums for
+ * some of these, which depend on the previous contents of memory.
+ */
 static bool is_strided_column(const struct cpu_conv *g)
 {
 	return g->out_w == 1 && g->kw > 1 && g->attrs->strides[1] > 1;
@@ -693,14 +732,20 @@ static bool sums_are_right(const struct conv *c)
 	       !(c->dnn->has_amx && (is_strided_column(g) || groups));
 }
 
-/* With AVX-512, oneDNN 3.7 gives noise for a strided column of windows with a single channel. */
+/*
+ * Whether oneDNN's float results are right: with AVX-512, version 3.7 computes noise for a strided
+ * column of windows with a single channel.
+ */
 static bool floats_are_right(const struct cpu_conv *g)
 {
 	return !(has_single_channel(g) && is_strided_column(g)) && !sees_only_padding(g, 0) &&
 	       !sees_only_padding(g, 1);
 }
 
-/* False for filters that are no signed integers around 0, and for results of float16. */
+/*
+ * Sets up an integer node; false for filters that are not signed integers around 0, and for float16
+ * results.
+ */
 static bool set_integer(struct conv *c, const struct ir_node *node)
 {
 	const struct ir_value *addend = node->num_operands > 4 ? node->operands[4] : NULL;

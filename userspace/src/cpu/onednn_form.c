@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Reads the blocked layouts from oneDNN's descriptors, and packs operands in them. */
+/* Reads blocked layouts from oneDNN's descriptors, and packs operands in these layouts. */
 #include "cpu/onednn_form.h"
 
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "cpu/onednn.h"
 #include "util/number.h"
 
-/* The answers of a descriptor, which are its own. */
+/* The properties of a descriptor. The pointers point into it. */
 struct blocks {
 	const dnnl_dims_t *dims, *padded, *offsets, *strides, *sizes, *dim_of;
 	int rank, count;
@@ -32,7 +32,7 @@ static bool query(const struct onednn *dnn, const_dnnl_memory_desc_t desc, struc
 	       !dnn->memory_desc_query(desc, dnnl_query_inner_idxs, &b->dim_of);
 }
 
-/* Loops of one step are left out. */
+/* Adds a loop unless it has a single step. */
 static void add_axis(struct onednn_form *form, struct onednn_axis axis)
 {
 	if (axis.count > 1)
@@ -59,7 +59,7 @@ static void add_inner(struct onednn_form *form, const struct blocks *b, int64_t 
 	}
 }
 
-/* Over blocks, the nearest first. */
+/* Adds the loops over blocks, sorted by stride, smallest first. */
 static void add_outer(struct onednn_form *form, const struct blocks *b, const int64_t *block)
 {
 	int first = form->num_axes;
@@ -76,7 +76,10 @@ static void add_outer(struct onednn_form *form, const struct blocks *b, const in
 		}
 }
 
-/* Whether the loops reach each position exactly once: each begins where those within it end. */
+/*
+ * Whether the loops reach each position exactly once: each loop's stride is the size of what the
+ * loops within it cover.
+ */
 static bool is_dense(const struct onednn_form *form)
 {
 	int64_t place = 1;
@@ -163,10 +166,10 @@ struct walk {
 	const int64_t *strides;
 	char *plain, *packed;
 	bool back;
-	int64_t index[ONEDNN_MAX_RANK]; /* where the loops outside are */
+	int64_t index[ONEDNN_MAX_RANK]; /* the current index of each dimension in the outer loops */
 };
 
-/* Returns the steps of a loop that are no padding, as far as its own index tells. */
+/* Returns the number of steps of a loop that are not padding, judged by its own index. */
 static int64_t steps_inside(const struct walk *w, const struct onednn_axis *axis)
 {
 	int64_t rest = w->form->size[axis->dim] - w->index[axis->dim];
@@ -175,7 +178,10 @@ static int64_t steps_inside(const struct walk *w, const struct onednn_axis *axis
 	return steps < axis->count ? steps : axis->count;
 }
 
-/* Copies the innermost loop, whose elements are contiguous in the packed operand. */
+/*
+ * Copies the innermost loop, whose elements are contiguous in the packed operand, in either
+ * direction.
+ */
 static void copy_floats(const struct walk *w, float *plain, float *packed, int64_t stride,
 			int64_t n)
 {
@@ -239,7 +245,10 @@ static int32_t sum_of(const int8_t *weights, const int64_t *size, const int64_t 
 	return sum;
 }
 
-/* A filter has the indices group, if there are groups, channel, input channel, row and column. */
+/*
+ * Writes the sums behind the filter. Its dimensions are group (if there are groups), channel, input
+ * channel, row and column.
+ */
 static void write_sums(const struct onednn_form *form, const int8_t *plain, const int64_t *strides,
 		       char *packed)
 {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Products of float32 on oneDNN. For two computed matrices, a call multiplies some rows of one, or
- * several whole matrices where these are contiguous. For a constant matrix that is larger than the
- * rows it is multiplied with, a call has some columns, so that all calls together read it once.
- * (Other constant matrices are filters of convolutions, onednn_conv.c.) The division depends on the
- * shape alone.
+ * Products of float32 on oneDNN. For two computed matrices, a call of oneDNN multiplies some rows
+ * of a matrix, or several whole matrices when these are contiguous. For a constant matrix that is
+ * larger than the rows it is multiplied with, a call has some columns, so that all calls together
+ * read it once. (Other constant matrices are filters of convolutions, onednn_conv.c.) The division
+ * depends on the shape alone.
  */
 #include "cpu/onednn.h"
 
@@ -17,25 +17,31 @@
 #include "util/malloc.h"
 
 /*
- * The calls that share the work of a node, where there is enough for them; and the least rows of
- * one.
+ * CALLS: calls that the work of a node is divided into if it is large enough. MIN_ROWS: the least
+ * rows of a call.
  */
 #define CALLS	 4
 #define MIN_ROWS 64
-/* Columns of a call are a multiple of COLUMNS; and the most such calls. */
+/*
+ * COLUMNS: a call has a multiple of so many columns. MAX_PARTS: the most calls that divide the
+ * columns.
+ */
 #define COLUMNS	  64
 #define MAX_PARTS 8
-/* Products of fewer rows are limited by reading the matrix. */
+/* Products of fewer rows are limited by the time to read the matrix. */
 #define MIN_LINES 8
 
-/* Calls with equal numbers of rows and columns; the last ones of a matrix may have fewer. */
+/*
+ * The primitive for calls with equal numbers of rows and columns. The last calls of a matrix may
+ * have fewer: they use the second form.
+ */
 struct form {
 	int64_t rows, columns;
 	dnnl_memory_desc_t src, weights, dst, bias;
 	dnnl_primitive_desc_t desc;
 	dnnl_primitive_t primitive;
-	const_dnnl_memory_desc_t packed, scratch; /* of the description */
-	struct onednn_form operand;		  /* where it is packed */
+	const_dnnl_memory_desc_t packed, scratch; /* both belong to `desc` */
+	struct onednn_form operand;		  /* layout of the packed constant matrix */
 };
 
 struct memories {
@@ -50,8 +56,8 @@ struct matmul {
 	int64_t sa[IR_MAX_RANK], sb[IR_MAX_RANK];
 	int64_t m, n, k, batches;
 	/*
-	 * Matrices and rows of a call, calls for the rows of a matrix; columns of a call, calls for
-	 * these.
+	 * together: matrices of a call; rows: rows of a call; parts: calls for the rows of a
+	 * matrix; columns: columns of a call; across: calls for the columns of a matrix.
 	 */
 	int64_t together, rows, parts, columns, across;
 	/* Whether the second matrix is constant: it is packed, each call's columns separately. */
@@ -59,7 +65,7 @@ struct matmul {
 	size_t part_bytes;
 	bool has_bias;
 	struct form forms[2];
-	size_t scratch_bytes; /* of a thread */
+	size_t scratch_bytes; /* scratch memory of each thread */
 	unsigned int threads;
 	struct memories *memories; /* [thread][2] */
 	dnnl_stream_t *streams;	   /* [thread] */
@@ -101,9 +107,9 @@ static void finish(const struct run *run, const struct form *form, float *c)
 		finish_line(run, c, lines * mm->n);
 }
 
-/* The position at which a call begins. */
+/* The position in the result at which a call begins. */
 struct place {
-	int64_t column, row, at; /* at: the first result of its first matrix */
+	int64_t column, row, at; /* at: offset of the first result of the call's first matrix */
 	const void *b;
 };
 
@@ -312,7 +318,7 @@ static int make(struct matmul *mm)
 		return -1;
 	mm->forms[0].rows = mm->rows;
 	mm->forms[0].columns = mm->columns;
-	/* Only one of the two is divided. */
+	/* Either rows or columns are divided, not both. */
 	mm->forms[1].rows = mm->across > 1 ? mm->rows : mm->m % mm->rows;
 	mm->forms[1].columns = mm->across > 1 ? mm->n % mm->columns : mm->columns;
 	if (!mm->forms[1].columns)
@@ -324,7 +330,7 @@ static int make(struct matmul *mm)
 	return ret ? -1 : make_memories(mm);
 }
 
-/* Whether the matrices are contiguous, in both operands. */
+/* Whether all matrices are contiguous in both operands. */
 static bool is_dense(const struct matmul *mm)
 {
 	for (int64_t i = 0; i < mm->batches; i++) {
@@ -380,7 +386,7 @@ static bool set_constant(struct matmul *mm, const struct ir_node *node)
 	return mm->m >= MIN_LINES && mm->k * mm->n > mm->m * (mm->k + mm->n);
 }
 
-/* Sizes and steps; false for what only the fast layer computes. */
+/* Sets sizes and strides; false when this kernel does not take the node. */
 static bool set_shape(struct matmul *mm, const struct ir_node *node)
 {
 	const struct ir_matmul_attrs *attrs = &node->attrs.matmul;
@@ -398,7 +404,7 @@ static bool set_shape(struct matmul *mm, const struct ir_node *node)
 	mm->has_bias = node->num_operands > 2 && node->operands[2];
 	if (node->operands[1]->kind == IR_VALUE_CONSTANT)
 		return set_constant(mm, node);
-	/* The bias comes before what follows the product here. */
+	/* oneDNN adds the bias before the factor is applied, so they exclude each other. */
 	return mm->m >= MIN_LINES && cpu_matmul_bias_is_plain(node) &&
 	       (mm->attrs->alpha == 1 || !mm->has_bias);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The products of Winograd's algorithm (winograd.c) on oneDNN, where it has fast kernels that read
- * a packed filter.
+ * Computes the products of Winograd's algorithm (winograd.c) with oneDNN, if it has optimised
+ * kernels that read a packed filter.
  */
 #include "cpu/onednn.h"
 
@@ -9,13 +9,13 @@
 #include "cpu/winograd.h"
 #include "util/malloc.h"
 
-/* The products for a chunk, and for the last one. */
+/* The primitives: for a chunk with the usual number of tiles, and for the last chunk. */
 struct products {
 	int64_t tiles;
 	dnnl_memory_desc_t src, dst;
 	dnnl_primitive_desc_t desc;
 	dnnl_primitive_t primitive;
-	const_dnnl_memory_desc_t scratch; /* of the description */
+	const_dnnl_memory_desc_t scratch; /* belongs to `desc` */
 };
 
 struct memories {
@@ -25,7 +25,7 @@ struct memories {
 struct state {
 	const struct onednn *dnn;
 	struct cpu_winograd_shape shape;
-	dnnl_memory_desc_t packed; /* of the filter for a call */
+	dnnl_memory_desc_t packed; /* layout of the packed filter of a call */
 	struct onednn_form form;
 	size_t scratch_bytes;
 	struct products products[2];
@@ -115,7 +115,9 @@ static int describe_products(struct state *s, struct products *p)
 	return ret ? -1 : 0;
 }
 
-/* Makes the products; those of the first form choose the layout of the filter. */
+/*
+ * Makes a primitive; the first one chooses the layout of the filter. Returns whether oneDNN failed.
+ */
 static int make_products(struct state *s, struct products *p)
 {
 	const struct onednn *dnn = s->dnn;
@@ -160,7 +162,7 @@ static int make_memories(struct state *s)
 	return 0;
 }
 
-/* Describes the first products; *fast: oneDNN has more than plain loops for them. */
+/* Describes the first primitive; *fast: oneDNN has an optimised implementation of it. */
 static int begin(struct state *s, bool *fast)
 {
 	const struct onednn *dnn = s->dnn;

@@ -11,8 +11,8 @@
 #include "cpu/room.h"
 
 /*
- * Address space that OpenBLAS maps: its code, and for each of its threads and each calling thread a
- * buffer and a stack.
+ * Address space that OpenBLAS maps: its code, and a buffer and a stack for each of its threads and
+ * each calling thread.
  */
 #define IMAGE_BYTES  (64 * CPU_MIB)
 #define BUFFER_BYTES (136 * CPU_MIB)
@@ -22,7 +22,7 @@ struct openblas openblas;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool loaded;
 
-/* The threads that OpenBLAS will have. */
+/* Returns the number of threads that OpenBLAS will start. */
 static uint64_t own_threads(void)
 {
 	const char *wanted = getenv("OPENBLAS_NUM_THREADS");
@@ -35,7 +35,8 @@ static uint64_t own_threads(void)
 }
 
 /*
- * Checks that the address space is available: OpenBLAS retries for ever when it cannot map memory.
+ * Checks that the address space is available, because OpenBLAS retries for ever when it cannot map
+ * memory. Returns 0 or -1.
  */
 static int check_room(const struct cpu_context *cpu, struct wnn_error *err)
 {

@@ -17,7 +17,7 @@ struct openblas {
 	__typeof__(openblas_get_corename) *get_corename;
 };
 
-/* The functions that cpu_blas_load() has loaded. */
+/* The functions of OpenBLAS, set by cpu_blas_load(). */
 extern struct openblas openblas;
 
 #endif

@@ -13,13 +13,13 @@ struct cpu_recurrent {
 	enum ir_dtype dtype;
 	bool lstm;
 	int64_t steps, batch, input, hidden, directions;
-	int64_t gates; /* 3 or 4 */
-	/* NULL where absent; each with the directions in front. */
+	int64_t gates; /* number of gates: 3 (gru) or 4 (lstm) */
+	/* NULL when absent. The first axis of all but x is the direction. */
 	const void *x, *weight, *recurrent, *bias, *recurrent_bias, *peephole, *hidden_state,
 		*cell_state;
 	const int32_t *lengths;
 	void *last_hidden, *last_cell, *sequence;
-	int gate[4]; /* positions of z, r, n or i, o, f, g */
+	int gate[4]; /* position of each gate in the weights: z, r, n, or i, o, f, g */
 };
 
 static inline const void *cpu_optional(const struct ir_node *node, const void *const *in,
@@ -57,22 +57,24 @@ static inline struct cpu_recurrent cpu_recurrent_of(const struct ir_node *node,
 		.sequence = node->attrs.rnn.return_sequence ? out[lstm ? 2 : 1] : NULL,
 	};
 
-	if (lstm) /* iofg or ifgo */
+	if (lstm) /* gate order iofg or ifgo */
 		memcpy(r.gate, other ? (int[]){ 0, 3, 1, 2 } : (int[]){ 0, 1, 2, 3 },
 		       sizeof(r.gate));
-	else /* zrn or rzn */
+	else /* gate order zrn or rzn */
 		memcpy(r.gate, other ? (int[]){ 1, 0, 2, 3 } : (int[]){ 0, 1, 2, 3 },
 		       sizeof(r.gate));
 	return r;
 }
 
-/* Whether an item of the batch has a step, in the order of time. */
+/*
+ * Whether step t lies within the sequence of an item of the batch; t counts in the order of time.
+ */
 static inline bool cpu_recurrent_inside(const struct cpu_recurrent *r, int64_t batch, int64_t t)
 {
 	return !r->lengths || t < r->lengths[batch];
 }
 
-/* The step that a direction takes as its s-th. */
+/* Returns the step, in the order of time, that a direction computes as its s-th. */
 static inline int64_t cpu_recurrent_step(const struct cpu_recurrent *r, int64_t direction,
 					 int64_t s)
 {

@@ -5,7 +5,7 @@
 #include "cpu/element.h"
 #include "cpu/reference.h"
 
-/* NaN wins, and +0 is greater than -0; fmax() leaves both open. */
+/* NaN if either is NaN; +0 is greater than -0. fmax() leaves both open. */
 static double maximum(double a, double b)
 {
 	if (isnan(a) || isnan(b))
@@ -49,7 +49,10 @@ static uint64_t power(uint64_t base, uint64_t exponent)
 	return r;
 }
 
-/* A negative exponent gives the true quotient truncated; 0 to a negative power is 0. */
+/*
+ * Returns a power. A negative exponent gives the quotient 1 / power, truncated; 0 to a negative
+ * power is 0.
+ */
 static int64_t power_int(int64_t a, int64_t b, bool is_unsigned)
 {
 	if (is_unsigned || b >= 0)
@@ -61,7 +64,7 @@ static int64_t power_int(int64_t a, int64_t b, bool is_unsigned)
 	return 0;
 }
 
-/* Division by zero is 0, the smallest value divided by -1 wraps. */
+/* Returns a quotient. Division by zero gives 0, the smallest value divided by -1 wraps. */
 static int64_t divide_int(enum ir_dtype dtype, int64_t a, int64_t b)
 {
 	if (!b)
@@ -71,7 +74,7 @@ static int64_t divide_int(enum ir_dtype dtype, int64_t a, int64_t b)
 	return b == -1 ? (int64_t)(0 - (uint64_t)a) : a / b;
 }
 
-/* The sign fills what is shifted in from the left. */
+/* Returns u shifted; to the right, copies of the sign fill in from the left. */
 static int64_t shift_int(enum ir_binary kind, enum ir_dtype dtype, int64_t a, int64_t b)
 {
 	bool is_unsigned = dtype == IR_U8 || dtype == IR_U32 || dtype == IR_U64;
@@ -139,7 +142,10 @@ static int64_t apply_int(enum ir_binary kind, enum ir_dtype dtype, int64_t a, in
 	}
 }
 
-/* Wrapped to the type before the activation sees it, as if the two were nodes of their own. */
+/*
+ * Stores an integer result. It wraps to the type before the activation, as if the two were nodes of
+ * their own.
+ */
 static void store_int(const struct ir_node *node, void *out, int64_t i, int64_t v)
 {
 	enum ir_dtype dtype = node->results[0]->type.dtype;

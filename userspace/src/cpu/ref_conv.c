@@ -9,7 +9,7 @@
 #include "cpu/reference.h"
 #include "cpu/requantize.h"
 
-/* A 4-D picture whatever its layout. */
+/* The dimensions and strides of an image tensor in either layout. */
 struct picture {
 	int64_t n, c, h, w;
 	int64_t sn, sc, sh, sw;
@@ -38,7 +38,7 @@ static struct filter filter_of(const struct ir_type *type, enum ir_filter_layout
 				s.stride[p[0]], s.stride[p[1]], s.stride[p[2]], s.stride[p[3]] };
 }
 
-/* An operand of a sum of products: floats, or integers of which a zero point is taken away. */
+/* An operand of a sum of products: floats, or integers from which a zero point is subtracted. */
 struct factor {
 	enum ir_dtype dtype;
 	int64_t zero;
@@ -59,7 +59,7 @@ struct conv {
 	struct factor in, filter;
 };
 
-/* One result of a convolution: batch n, channel o (of all groups), row h, column w. */
+/* Returns one result of a convolution: batch n, channel o (of all groups), row h, column w. */
 static double conv_at(const struct conv *c, int64_t n, int64_t o, int64_t h, int64_t w)
 {
 	int64_t out_per_group = c->y.c / c->attrs->groups;
@@ -84,7 +84,10 @@ static double conv_at(const struct conv *c, int64_t n, int64_t o, int64_t h, int
 	return sum;
 }
 
-/* Transposed: which inputs reach (h, w)? Filter "o" counts within a group, "i" over all inputs. */
+/*
+ * Returns one result of a transposed convolution: the sum over the inputs that reach (h, w). The
+ * filter's o counts within a group, its i counts all input channels.
+ */
 static double conv_transposed_at(const struct conv *c, int64_t n, int64_t o, int64_t h, int64_t w)
 {
 	int64_t in_per_group = c->x.c / c->attrs->groups, group = o / c->f.o;
@@ -151,8 +154,8 @@ void cpu_ref_conv(const struct ir_node *node, const void *const *in, void *const
 }
 
 /*
- * Computes a float result from the sum, a scale, an addend or NULL; each step is rounded to
- * float32.
+ * Computes a float result from the sum, a scale and an addend, which may be NULL; each step is
+ * rounded to float32.
  */
 static double real_of_sum(const struct ir_node *node, const void *addend, int64_t sum, float scale,
 			  int64_t o)
@@ -167,7 +170,7 @@ static double real_of_sum(const struct ir_node *node, const void *addend, int64_
 	return cpu_apply_unary(act, v);
 }
 
-/* The result for a sum without bias of channel `o`. */
+/* Adds the bias of channel `o` to a sum, and stores the result. */
 static void store_integer(const struct ir_node *node, const void *const *in, void *const *out,
 			  int64_t i, double sum, int64_t o)
 {
@@ -208,7 +211,10 @@ struct matmul {
 	struct factor a, b;
 };
 
-/* Batch dims broadcast; of the last two, one is walked with the result and one is summed over. */
+/*
+ * Returns the strides of a product. Batch axes broadcast; of an operand's last two axes, one
+ * follows the result and the other is summed over.
+ */
 static struct matmul matmul_of(const struct ir_node *node, const void *const *in)
 {
 	const struct ir_matmul_attrs *attrs = &node->attrs.matmul;
@@ -265,7 +271,10 @@ void cpu_ref_matmul(const struct ir_node *node, const void *const *in, void *con
 	}
 }
 
-/* The second operand is dequantised element by element, each rounded to the type of the first. */
+/*
+ * Returns an element of the second operand, dequantised and rounded to the type of the first
+ * operand.
+ */
 static double weight_at(const struct ir_node *node, const void *const *in, int64_t i)
 {
 	const struct ir_type *type = &node->operands[1]->type, *scales = &node->operands[2]->type;
@@ -273,7 +282,7 @@ static double weight_at(const struct ir_node *node, const void *const *in, int64
 	int64_t k = cpu_block_offset(&shape, &scale, i);
 	int64_t difference =
 		cpu_load_int(type->dtype, in[1], i) - cpu_load_int(type->dtype, in[3], k);
-	double rounded; /* room for any type */
+	double rounded; /* memory for one element of any type */
 
 	cpu_store(scales->dtype, &rounded, 0,
 		  (double)difference * cpu_load(scales->dtype, in[2], k));
@@ -324,12 +333,17 @@ struct pool {
 	const void *in;
 };
 
-/* Taps of a window that lie inside the picture along one axis, and the next one. */
+/*
+ * The taps of a window that lie inside the image along one axis: from `first` to before `end`;
+ * `next` is the next one to visit.
+ */
 struct span {
 	int64_t first, end, next;
 };
 
-/* Computed, not counted: padding may make a window much larger than the picture. */
+/*
+ * Computes the taps instead of counting them: padding may make a window much larger than the image.
+ */
 static struct span span_of(const struct ir_pool_attrs *a, int axis, int64_t out, int64_t in)
 {
 	int64_t dilation = a->dilations[axis];
@@ -346,7 +360,10 @@ static struct span span_of(const struct ir_pool_attrs *a, int axis, int64_t out,
 	return span;
 }
 
-/* One window: the index of the picture's first element, where it begins, its taps. */
+/*
+ * One window: offset of the image's first element, row and column at which the window begins, its
+ * taps.
+ */
 struct window {
 	int64_t base, row, col;
 	struct span h, w;
@@ -365,7 +382,7 @@ static struct window window_of(const struct pool *p, int64_t base, int64_t h, in
 	};
 }
 
-/* The index of the window's next element; -1 at the end. */
+/* Returns the offset of the window's next element; -1 at the end. */
 static int64_t window_next(const struct pool *p, struct window *win)
 {
 	int64_t ih, iw;

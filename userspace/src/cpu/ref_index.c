@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reference: gather and scatter. Indices are clamped to [-n, n) of a dimension of n, negative ones
- * count from the end. Updates of scatter are stored in the order of the indices, so the last of
- * several for one element stays.
+ * Reference kernels for gather and scatter. Indices are clamped to [-n, n) in a dimension of n
+ * elements, and negative ones count from the end. Updates of scatter are stored in the order of the
+ * indices, so that the last of several updates for one element stays.
  */
 #include "cpu/element.h"
 
@@ -24,7 +24,10 @@ static struct indexed indexed_of(const struct ir_node *node, const void *const *
 				 node->operands[1]->type.dtype, in[1] };
 }
 
-/* Element i of input.shape[0..axis) + indices.shape + input.shape(axis..]. */
+/*
+ * Returns the input's offset of gathered element i of input.shape[0..axis) + indices.shape +
+ * input.shape(axis..].
+ */
 static int64_t along_axis(const struct indexed *x, int64_t i)
 {
 	uint32_t axis = x->node->attrs.gather.axis;
@@ -35,7 +38,7 @@ static int64_t along_axis(const struct indexed *x, int64_t i)
 	return (outer * n + at) * inner + i % inner;
 }
 
-/* Element i of indices.shape. */
+/* Returns the input's offset of element i of indices.shape (gatherElements). */
 static int64_t of_elements(const struct indexed *x, int64_t i)
 {
 	uint32_t axis = x->node->attrs.gather.axis;
@@ -48,7 +51,10 @@ static int64_t of_elements(const struct indexed *x, int64_t i)
 	return offset;
 }
 
-/* Element i of indices.shape without its last dimension k, + input.shape[k..]. */
+/*
+ * Returns the input's offset of element i of indices.shape without its last dimension k, +
+ * input.shape[k..] (gatherND).
+ */
 static int64_t of_coordinates(const struct indexed *x, int64_t i)
 {
 	int64_t k = x->indices.dim[x->indices.rank - 1], inner = x->data.stride[k - 1];

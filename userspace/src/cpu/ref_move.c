@@ -11,7 +11,7 @@ void cpu_ref_copy(const struct ir_node *node, const void *const *in, void *const
 	memcpy(out[0], in[0], (size_t)ir_type_bytes(&node->results[0]->type));
 }
 
-/* result[i] = in[0][base + sum of index * stride] */
+/* Sets result[i] = in[0][base + sum of index * stride]. */
 static void gather_strided(const struct ir_node *node, const void *const *in, void *const *out,
 			   int64_t base, const int64_t *stride)
 {

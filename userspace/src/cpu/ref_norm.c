@@ -77,7 +77,7 @@ static void normalize(const struct ir_node *node, struct cpu_shape s, const void
 	}
 }
 
-/* Channels become groups and the channels of a group. */
+/* Returns the shape with its channel axis divided in two: groups, and channels of a group. */
 static struct cpu_shape split_channels(struct cpu_shape s, uint32_t channel, int64_t groups)
 {
 	for (uint32_t i = s.rank; i > channel; i--) {
@@ -114,7 +114,7 @@ void cpu_ref_layernorm(const struct ir_node *node, const void *const *in, void *
 	int64_t stride[IR_MAX_RANK] = { 0 }, count = 1;
 	uint32_t axes = 0;
 
-	/* Scale and bias are laid out in the order of `axes`. */
+	/* Scale and bias have their axes in the order of attrs->axes. */
 	for (uint32_t i = attrs->num_axes; i-- > 0;) {
 		axes |= 1u << attrs->axes[i];
 		stride[attrs->axes[i]] = count;

@@ -6,9 +6,9 @@
 #include "cpu/reference.h"
 
 /*
- * The quotient is rounded to float32, as division of that type has it, so that ties are the
- * same ties everywhere; one of two float16 is far enough from every tie that it is not. NaN
- * quantises as 0 does.
+ * Returns x / scale as an integer. The quotient is rounded to float32 first, as float32 division
+ * does it, so that all back ends have the same ties; quotients of float16 numbers that are no ties
+ * are too far from ties to become one. NaN counts as 0.
  */
 static double quotient(double x, double scale)
 {
@@ -34,7 +34,7 @@ void cpu_ref_quantize(const struct ir_node *node, const void *const *in, void *c
 	}
 }
 
-/* The integers, scale and zero point of an operand, in the order of the node's operands. */
+/* An operand's integers, scale and zero point, which are consecutive operands of the node. */
 struct quantized {
 	enum ir_dtype dtype;
 	const void *data;
@@ -52,13 +52,16 @@ static struct quantized quantized_of(const struct ir_node *node, const void *con
 	};
 }
 
-/* Rounded to float32, as dequantizeLinear gives it. */
+/* Returns element i dequantised, rounded to float32 like results of dequantizeLinear. */
 static double real_at(const struct quantized *q, int64_t i)
 {
 	return (float)((double)(cpu_load_int(q->dtype, q->data, i) - q->zero) * q->scale);
 }
 
-/* The last two operands are scale and zero point of the result; `v` is float32. */
+/*
+ * Quantises v, a float32 number, and stores it. The node's last two operands are scale and zero
+ * point of the result.
+ */
 static void store_real(const struct ir_node *node, const void *const *in, void *const *out,
 		       int64_t i, double v)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reference: gru and lstm, and their cells, which are sequences of one step. States stay double
- * precision from step to step.
+ * Reference kernels for gru and lstm, and for their cells, which are sequences of one step. States
+ * stay in double precision from step to step.
  */
 #include "cpu/recurrent.h"
 
@@ -13,8 +13,8 @@
 struct cell {
 	const struct cpu_recurrent *r;
 	int64_t direction, batch, step;
-	const double *h, *c; /* before the step */
-	double *scratch;     /* r->hidden: the reset state of gru */
+	const double *h, *c; /* states before the step */
+	double *scratch;     /* r->hidden numbers: gru's state after the reset gate */
 };
 
 static double activate(const struct cpu_recurrent *r, int which, double x)
@@ -22,7 +22,7 @@ static double activate(const struct cpu_recurrent *r, int which, double x)
 	const struct ir_unary_attrs act = { .kind = r->node->attrs.rnn.activations[which] };
 	double clip = (double)r->node->attrs.rnn.clip;
 
-	/* Gates alone are limited, not the cell state. */
+	/* Gates are clipped, but not the cell state. */
 	if (clip > 0 && which < 2)
 		x = x < -clip ? -clip : x > clip ? clip : x;
 	return cpu_apply_unary(&act, x);
@@ -33,7 +33,7 @@ static double optional(const struct cpu_recurrent *r, const void *data, int64_t 
 	return data ? cpu_load(r->dtype, data, i) : 0;
 }
 
-/* Gate `gate` of unit j in all rows of weights and biases of all directions. */
+/* Returns the row of gate `gate` of unit j in the weights and biases. */
 static int64_t row_of(const struct cell *cell, int gate, int64_t j)
 {
 	const struct cpu_recurrent *r = cell->r;
@@ -92,8 +92,8 @@ static void step_gru(const struct cell *cell, double *h)
 }
 
 /*
- * The peephole weights are in the order i, o, f, whatever that of the gates; o sees the old
- * cell state, too, or else the new one.
+ * Returns an lstm gate. The peephole weights have the order i, o, f in any gate order. c is the
+ * cell state: the old one for all gates if the node says so, else the new one for o.
  */
 static double lstm_gate(const struct cell *cell, int gate, int64_t j, double c)
 {
@@ -121,7 +121,7 @@ static void step_lstm(const struct cell *cell, double *h, double *c)
 	}
 }
 
-/* One item of the batch through all steps. */
+/* Runs one item of the batch through all steps. */
 static void run(const struct cpu_recurrent *r, int64_t direction, int64_t batch, double *state)
 {
 	int64_t n = r->hidden, first = (direction * r->batch + batch) * n;

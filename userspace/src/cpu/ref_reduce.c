@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
-/* Reference: reductions, softmax, argMin/argMax, cumulativeSum, triangular. */
+/* Reference kernels for reductions, softmax, argMin, argMax, topk, cumulativeSum and triangular. */
 #include <math.h>
 
 #include "cpu/element.h"
 #include "cpu/reference.h"
 
-/* Walks the elements that one result of a reduction stands for. */
+/* The elements that are reduced to one result. */
 struct group {
 	struct cpu_shape from;
 	uint32_t axes;
-	int64_t base; /* first element */
+	int64_t base; /* offset of the first element */
 	int64_t count;
 };
 
@@ -23,7 +23,7 @@ static struct group group_make(const struct ir_type *type, uint32_t axes)
 	return g;
 }
 
-/* Row-major position `i` among the axes with (axes >> d & 1) == which. */
+/* Returns the offset of row-major position `i` among the axes with (axes >> d & 1) == which. */
 static int64_t group_offset(const struct group *g, int64_t i, uint32_t which)
 {
 	int64_t offset = 0;
@@ -150,7 +150,7 @@ void cpu_ref_reduce(const struct ir_node *node, const void *const *in, void *con
 	}
 }
 
-/* One element of softmax; x is that of the input. */
+/* Returns one result of softmax for the input x. */
 static double softmax_of(const struct ir_softmax_attrs *attrs, double x, double max, double sum)
 {
 	double y = attrs->log ? x - max - log(sum) : exp(x - max) / sum;
@@ -182,7 +182,10 @@ void cpu_ref_softmax(const struct ir_node *node, const void *const *in, void *co
 	}
 }
 
-/* Is element `a` to be preferred to the best so far, `b`? The first NaN beats everything. */
+/*
+ * Whether element `a` is better than the best so far, `b`. The first NaN is better than all
+ * numbers.
+ */
 static bool beats(const struct ir_node *node, const void *in, int64_t a, int64_t b)
 {
 	enum ir_dtype dtype = node->operands[0]->type.dtype;
@@ -220,7 +223,7 @@ void cpu_ref_arg(const struct ir_node *node, const void *const *in, void *const 
 	}
 }
 
-/* Whether the k-th element of a row comes before that at `at`, in an order without ties. */
+/* Whether the k-th element of a row comes before the element `at`; two elements never tie. */
 static bool comes_before(const struct ir_node *node, const void *in, const struct group *g,
 			 int64_t k, int64_t at)
 {
@@ -239,7 +242,7 @@ static bool comes_before(const struct ir_node *node, const void *in, const struc
 	return order ? (order > 0) == node->attrs.arg.max : k < at;
 }
 
-/* Each result is the first of the elements that come behind the one before it. */
+/* Finds each result as the first of the elements that come after the result before it. */
 void cpu_ref_topk(const struct ir_node *node, const void *const *in, void *const *out)
 {
 	const struct ir_type *type = &node->results[0]->type;

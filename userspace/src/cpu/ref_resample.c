@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-/* Reference: resampling along two axes. Integers are rounded half to even. */
+/* Reference kernel for resampling along two axes. Integers are rounded half to even. */
 #include "cpu/element.h"
 #include "cpu/reference.h"
 
-/* The position along an axis that a result is interpolated from. */
+/* The two elements along an axis that a result is interpolated from. */
 struct position {
 	int64_t lo, hi;
-	int64_t rest, units; /* the weight of hi is rest / units */
+	int64_t rest, units; /* weight of hi: rest / units */
 };
 
 static int64_t limit(int64_t v, int64_t most)
@@ -14,14 +14,17 @@ static int64_t limit(int64_t v, int64_t most)
 	return v < 0 ? 0 : v > most ? most : v;
 }
 
-/* Result i lies at (i + 0.5) * in / out - 0.5, which times 2 * out is an integer. */
+/*
+ * Returns the position of result i, (i + 0.5) * in / out - 0.5. 2 * out times this number is an
+ * integer.
+ */
 static struct position position_of(bool linear, int64_t i, int64_t in, int64_t out)
 {
 	struct position p = { .units = 2 * out };
 	int64_t at;
 
 	if (!linear) {
-		/* The nearest element; a half goes down. */
+		/* Nearest element; a half is rounded down. */
 		p.lo = p.hi = limit(((2 * i + 1) * in + 2 * out - 1) / p.units - 1, in - 1);
 		return p;
 	}
@@ -32,7 +35,10 @@ static struct position position_of(bool linear, int64_t i, int64_t in, int64_t o
 	return p;
 }
 
-/* A weight of 0 leaves the other value out, which may be infinite. */
+/*
+ * Returns the weighted sum. With a weight of 0 it leaves hi out: an infinite hi times 0 would be
+ * NaN.
+ */
 static double blend(double lo, double hi, const struct position *p)
 {
 	double weight = (double)p->rest / (double)p->units;
@@ -51,7 +57,7 @@ static void store_float(enum ir_dtype dtype, void *out, int64_t i, const void *i
 
 __extension__ typedef __int128 wide;
 
-/* Without any rounding before the last, so that ties are ties. */
+/* Stores an integer result. It is rounded once, at the end, so that ties are exact. */
 static void store_int(enum ir_dtype dtype, void *out, int64_t i, const void *in,
 		      const int64_t at[4], const struct position p[2])
 {

@@ -3,7 +3,10 @@
 #include "cpu/element.h"
 #include "cpu/reference.h"
 
-/* Sets the strides of cosines or sines over half rows; returns the distance of the second half. */
+/*
+ * Sets the strides with which cosines or sines are read for half rows; returns the distance between
+ * the halves of a row.
+ */
 static int64_t angle_strides(const struct ir_type *type, const struct cpu_shape *halves,
 			     int64_t *stride)
 {

@@ -79,7 +79,10 @@ static double apply(const struct ir_unary_attrs *attrs, double x)
 	case IR_SOFTSIGN:
 		return x / (1 + fabs(x));
 	case IR_ELU:
-		/* Also of 0, where an infinite alpha would make NaN. */
+		/*
+		 * The second operand is not computed for x = 0: an infinite alpha times 0 would be
+		 * NaN.
+		 */
 		return x < 0 ? alpha * expm1(x) : x;
 	case IR_LEAKY_RELU:
 		return x < 0 ? alpha * x : x;
@@ -107,7 +110,10 @@ double cpu_apply_unary(const struct ir_unary_attrs *attrs, double x)
 	return attrs->half ? (double)wnn_half_to_float(wnn_double_to_half(y)) : y;
 }
 
-/* Integer functions wrap; the smallest value has no positive counterpart and stays. */
+/*
+ * Returns a function of an integer. Results wrap: the smallest value has no positive counterpart,
+ * so its absolute value and its negative are itself.
+ */
 int64_t cpu_apply_unary_int(const struct ir_unary_attrs *attrs, enum ir_dtype dtype, int64_t x)
 {
 	bool is_unsigned = dtype == IR_U8 || dtype == IR_U32 || dtype == IR_U64;
@@ -156,7 +162,10 @@ void cpu_ref_unary(const struct ir_node *node, const void *const *in, void *cons
 	}
 }
 
-/* Out of range saturates, NaN becomes 0: what the specification leaves to the implementation. */
+/*
+ * Converts a float to an integer: values out of range saturate, NaN becomes 0. The specification
+ * leaves both to the implementation.
+ */
 static int64_t float_to_int(double x, enum ir_dtype dtype)
 {
 	static const double lo[] = { [IR_I8] = -0x1p7, [IR_I32] = -0x1p31, [IR_I64] = -0x1p63,
@@ -183,8 +192,8 @@ static void store_int_as_float(enum ir_dtype from, enum ir_dtype to, void *out, 
 	float f = from == IR_U64 ? (float)(uint64_t)v : (float)v;
 
 	/*
-	 * Integers beyond float's 24 bits are infinite in binary16: one rounding decides either
-	 * way.
+	 * An integer that float32 rounds has more than 24 bits, so that it is infinite in float16:
+	 * rounding twice changes nothing.
 	 */
 	if (to == IR_F16)
 		((uint16_t *)out)[i] = wnn_float_to_half(f);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The reference kernels: one function an operator, slow and obvious. in/out as for cpu_run_node().
+ * The reference kernels: one slow and obvious function for each operator. `in` and `out` are as for
+ * cpu_run_node().
  */
 #ifndef WNN_CPU_REFERENCE_H
 #define WNN_CPU_REFERENCE_H
@@ -17,17 +18,22 @@ typedef void (*cpu_reference_fn)(const struct ir_node *node, const void *const *
 #undef CPU_OPERATOR
 #undef CPU_RECURRENT
 
-/* Recurrent networks carry states from step to step: cpu_ref_recurrent_state() doubles for them. */
+/*
+ * Recurrent networks need memory for their states: cpu_ref_recurrent_state() returns how many
+ * doubles.
+ */
 size_t cpu_ref_recurrent_state(const struct ir_node *node);
 void cpu_ref_recurrent(const struct ir_node *node, const void *const *in, void *const *out,
 		       double *state);
 
-/* The result of a reduction from what its elements add up to. */
+/* Returns the result of a reduction of `count` elements whose accumulated value is acc. */
 double cpu_finish_reduce(enum ir_reduce kind, double acc, int64_t count);
 
-/* A unary function of one value; activations fused into other nodes use it too. */
+/*
+ * Returns a unary function of one value; activations that are fused into other nodes use it, too.
+ */
 double cpu_apply_unary(const struct ir_unary_attrs *attrs, double x);
-/* A function of two floats that does not compare. */
+/* Returns a function of two floats; comparisons have functions of their own. */
 double cpu_apply_binary(enum ir_binary kind, double a, double b);
 int64_t cpu_apply_unary_int(const struct ir_unary_attrs *attrs, enum ir_dtype dtype, int64_t x);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Converts the sum of an integer product to a result of 8 bits, by the formulas of ir/ops.def. */
+/* Converts the sum of an integer product to an 8-bit result, by the formulas of ir/ops.def. */
 #ifndef WNN_CPU_REQUANTIZE_H
 #define WNN_CPU_REQUANTIZE_H
 
@@ -18,7 +18,7 @@ static inline int64_t cpu_requantize(const struct ir_integer_attrs *attrs, enum 
 	return v > attrs->hi ? attrs->hi : v;
 }
 
-/* Converts the sum of a window by the formula of QPOOL. */
+/* Converts the sum of a window to an 8-bit average, by the formula of QPOOL. */
 static inline int64_t cpu_average(enum ir_dtype dtype, int64_t sum, int64_t count, float scale,
 				  int64_t zero)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Tests for address space by mapping it for a moment. */
+/* Checks that address space is available, by mapping it for a moment. */
 #include "cpu/room.h"
 
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Checks for address space, for libraries that do not report when they have none. */
+/* Checks whether address space is available, for libraries that do not report when it is not. */
 #ifndef WNN_CPU_ROOM_H
 #define WNN_CPU_ROOM_H
 
@@ -9,8 +9,8 @@
 #define CPU_MIB ((uint64_t)1 << 20)
 
 /*
- * False when so many bytes cannot be mapped because address space is limited; *limit is the limit
- * then.
+ * False when so many bytes cannot be mapped because the process's address space is limited; *limit
+ * then is the limit.
  */
 bool cpu_has_room(uint64_t bytes, uint64_t *limit);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The only file that calls OpenBLAS, with one thread each from the threads of the pool. Its number
- * of threads is global to the process and may be the application's own setting (in 0.3.29 even
- * openblas_set_num_threads_local() sets it for all threads): the first caller saves it, and the
- * last one restores it.
+ * The only file that calls OpenBLAS. Threads of the pool call it, and each call uses one thread.
+ * OpenBLAS's number of threads is global to the process and may be the application's own setting
+ * (in version 0.3.29 even openblas_set_num_threads_local() sets it for all threads): the first
+ * caller saves it, and the last one restores it.
  */
 #include <pthread.h>
 
@@ -11,9 +11,10 @@
 #include "cpu/openblas.h"
 
 /*
- * A product is divided by its shape alone: OpenBLAS chooses its kernels by the sizes of a call, and
- * results must not depend on the number of threads. OpenBLAS copies the other matrix for every
- * slice, so these are few and wide.
+ * MAX_PARTS: the most slices of a product; MIN_PART: the least rows or columns of a slice. The
+ * division depends on the shape alone: OpenBLAS chooses kernels by the sizes of a call, and results
+ * must not depend on the number of threads. Slices are few and wide, since OpenBLAS copies the
+ * other matrix for each.
  */
 #define MAX_PARTS 8
 #define MIN_PART  256
@@ -43,7 +44,7 @@ void cpu_blas_leave(void)
 
 void cpu_blas_multiply(const struct cpu_product *p)
 {
-	/* A product of one row needs no packing of the matrix. */
+	/* For one row sgemv is used, which does not pack the matrix. */
 	if (p->m == 1)
 		openblas.sgemv(CblasRowMajor, p->tb ? CblasNoTrans : CblasTrans,
 			       (blasint)(p->tb ? p->n : p->k), (blasint)(p->tb ? p->k : p->n),
@@ -68,7 +69,7 @@ static int64_t part_of(const struct cpu_product *p)
 	return part > MIN_PART ? (part + 15) / 16 * 16 : MIN_PART;
 }
 
-/* Some rows or columns of the result. */
+/* Computes a slice of the rows or columns of the result. */
 static void multiply_part(void *argument, int64_t item, unsigned int worker)
 {
 	struct cpu_product p = *(const struct cpu_product *)argument;

@@ -45,7 +45,10 @@ const struct cpu_simd *cpu_simd_level(enum cpu_level level)
 	return levels[level].name ? &levels[level] : NULL;
 }
 
-/* QEMU emulates fused multiply-adds in software, some ten times slower than a product and a sum. */
+/*
+ * Whether QEMU emulates the processor: its fused multiply-adds are computed in software, some ten
+ * times slower than a product and a sum.
+ */
 static bool is_emulated(void)
 {
 #ifdef CPU_SIMD_X86
@@ -53,7 +56,7 @@ static bool is_emulated(void)
 
 	if (!__get_cpuid(1, &eax, &ebx, &ecx, &edx) || !(ecx & 1u << 31))
 		return false;
-	/* "TCGTCGTCGTCG" */
+	/* The name of QEMU's emulator: "TCGTCGTCGTCG". */
 	__cpuid(0x40000000, eax, ebx, ecx, edx);
 	return ebx == 0x54474354 && ecx == 0x43544743 && edx == 0x47435447;
 #else

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The functions with which the files that are compiled for every level fill the table of their
- * level.
+ * Declares the functions that fill in the table of a level; each file that is compiled for every
+ * level defines one.
  */
 #ifndef WNN_CPU_SIMD_FILL_H
 #define WNN_CPU_SIMD_FILL_H

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * Sums and extremes of rows, and rows that are normalised to a mean and a variance. Sums are
- * computed in double.
+ * Sums and extremes of rows, and normalisation of rows by a mean and a factor. Sums are computed in
+ * double.
  */
 #include "cpu/simd_fill.h"
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* Half a vector of floats, and the doubles they become. */
+/* Half a vector of floats; its elements become a vector of doubles. */
 #define HALF (LANES / 2)
 typedef float half_mem __attribute__((vector_size(4 * HALF), may_alias, aligned(4)));
 typedef double dvec __attribute__((vector_size(8 * HALF)));
@@ -23,7 +23,7 @@ INLINE dvec splat_double(double x)
 	return x - (dvec){ 0 };
 }
 
-/* --- One result --- */
+/* --- Rows folded to one result --- */
 
 INLINE double term(enum cpu_fold kind, double x, double centre)
 {
@@ -69,7 +69,10 @@ INLINE double sum_of(const enum cpu_fold kind, const float *x, int64_t n, double
 	return sum;
 }
 
-/* The smallest number is the largest after all signs are flipped. */
+/*
+ * Returns the largest element; with `turned` all signs are flipped first, which gives minus the
+ * smallest element.
+ */
 INLINE float largest_of(const bool turned, const float *x, int64_t n)
 {
 	vec most = splat(-__builtin_inff());
@@ -104,7 +107,7 @@ static double fold(enum cpu_fold kind, const float *x, int64_t n, double centre)
 	}
 }
 
-/* --- A row of results --- */
+/* --- Rows folded into a row of results --- */
 
 #define EACH(expression)                                   \
 	do {                                               \

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The tiles of a matrix product, one function for each number of rows and of vectors of columns;
- * packing and transposing of matrices.
+ * The tiles of a matrix product, with one function for each number of rows and of vectors of
+ * columns; and functions that pack and transpose matrices.
  */
 #include <string.h>
 
@@ -12,14 +12,14 @@
 #define EACH_ROW(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13)
 
 /*
- * Steps that are added up separately before they are added to the others: the rounding error grows
- * with the number of terms that a sum has seen.
+ * Steps of a partial sum. Partial sums are added at the end: the rounding error grows with the
+ * number of terms that are added to one sum.
  */
 #define RUN 128
 
 /*
- * A variable for each row, because compilers keep variables in registers, but not always arrays.
- * Rows from `rows` on are dead code.
+ * Each row has its own variables: compilers keep variables in registers, but not always arrays.
+ * Code for rows from `rows` on is dead.
  */
 #define DECLARE(i) vec p##i = { 0 }, q##i = { 0 };
 #define STEP(i, factor)                                               \
@@ -30,7 +30,7 @@
 	}
 #define PACKED_STEP(i) STEP(i, a[i])
 #define LINE_STEP(i)   STEP(i, a[i * lda])
-/* Puts a run aside, the first one or another. */
+/* Move the partial sums to `kept`: the first partial sum, or a later one that is added to it. */
 #define KEEP_FIRST(i)                           \
 	if (rows > i) {                         \
 		kept[2 * i] = p##i;             \
@@ -93,7 +93,10 @@
 			store(t->c + i * t->ldc + LANES, q##i); \
 	}
 
-/* Rows of c are often far apart and not near: they come while the sums are computed. */
+/*
+ * Prefetches the rows of c, which are often far apart and not in the near caches, while the sums
+ * are computed.
+ */
 #define FETCH(i)      \
 	if (rows > i) \
 		__builtin_prefetch(t->c + i * t->ldc, 1);
@@ -108,13 +111,16 @@ INLINE void tile(const struct cpu_tile *t, const int rows, const int vecs)
 
 	EACH_ROW(DECLARE)
 	EACH_ROW(FETCH)
-	/* It is memory to the compiler, not values that each tile would set up. */
+	/*
+	 * Makes the compiler keep this array in memory, instead of setting up its values for each
+	 * tile.
+	 */
 	__asm__("" : "+r"(kept));
 	for (int64_t end = RUN; k < t->depth; end += RUN) {
 		end = end < t->depth ? end : t->depth;
 		/*
-		 * Unrolled, a packed B takes a sixth fewer instructions, which matters where two
-		 * threads share a core.
+		 * Loops over a packed B are unrolled, which saves a sixth of their instructions;
+		 * that matters when two threads share a core.
 		 */
 		if (at)
 			for (; k < end; k++, a += rows) {
@@ -185,10 +191,11 @@ EACH_ROW(FUNCTIONS)
 
 /* --- Packing --- */
 
-/* Copies whole vectors: the next run or the next row overwrites what they write behind a run. */
+/* Copies runs as whole vectors: the next run or row overwrites what they write behind a run. */
 INLINE void pack_pieces(const struct cpu_pack *pack, const int pieces, const int vecs)
 {
-	const struct cpu_pack p = *pack; /* a copy, which no store can change */
+	/* a copy, as the compiler must assume that stores change the original */
+	const struct cpu_pack p = *pack;
 	float *to = p.to;
 
 	for (int64_t k = 0; k < p.depth; k++, to += vecs * LANES)
@@ -263,7 +270,7 @@ INLINE void transpose_each(float *y, int64_t ldy, const float *x, int64_t ldx, c
 			y[j * ldy + i] = x[i * ldx + j];
 }
 
-/* Transposes fewer rows, or shorter ones, than a block has. */
+/* Transposes matrices with fewer rows or columns than a block. */
 static void transpose_few(float *y, int64_t ldy, const float *x, int64_t ldx, int64_t rows,
 			  int64_t columns)
 {
@@ -273,7 +280,7 @@ static void transpose_few(float *y, int64_t ldy, const float *x, int64_t ldx, in
 		transpose_each(y, ldy, x, ldx, rows, columns);
 }
 
-/* Four columns of SIX rows, contiguous in y. */
+/* Rows of which transpose_six() transposes four columns; the result is contiguous in y. */
 #define SIX 6
 
 INLINE void transpose_six(float *y, const float *x, int64_t ldx)
@@ -296,7 +303,10 @@ INLINE void transpose_six(float *y, const float *x, int64_t ldx)
 	*(four *)(y + 20) = __builtin_shufflevector(high[1], high[2], 2, 3, 6, 7);
 }
 
-/* Transposes four columns of three rows, the colours of pixels; they are contiguous in y. */
+/*
+ * Transposes four columns of three rows, such as the colours of pixels; the result is contiguous in
+ * y.
+ */
 INLINE void transpose_three(float *y, const float *x, int64_t ldx)
 {
 	four a = *(const four *)x, b = *(const four *)(x + ldx), c = *(const four *)(x + 2 * ldx);
@@ -311,7 +321,8 @@ INLINE void transpose_three(float *y, const float *x, int64_t ldx)
 }
 
 /*
- * Transposes in blocks; the last block of a row, and the last rows of blocks, overlap those before.
+ * Transposes a matrix in blocks; the last block of a row and the last rows of blocks overlap the
+ * blocks before.
  */
 static void transpose(float *y, int64_t ldy, const float *x, int64_t ldx, int64_t rows,
 		      int64_t columns)

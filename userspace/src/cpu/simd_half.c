@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Converts float16 to and from float32. A rest that fills no vector is computed in one, so that it
- * has equal bits.
+ * Converts float16 to and from float32. The last elements, which fill no vector, are copied to a
+ * vector, so that the same instructions compute them.
  */
 #include <string.h>
 

@@ -12,7 +12,7 @@
  * integer.
  */
 #define WHOLE 0x1.8p23f
-/* Numbers beyond this are beyond both types, whatever the zero point. */
+/* Numbers beyond this are outside of both 8-bit types, whatever the zero point. */
 #define BEYOND 1000.0f
 
 static inline float rounded(float v)
@@ -127,7 +127,7 @@ static inline float real(uint8_t byte, bool is_signed, int32_t zero, float scale
 	return (float)((is_signed ? (int32_t)(int8_t)byte : (int32_t)byte) - zero) * scale;
 }
 
-/* The kind and the types are constants in each loop. */
+/* Computes an operation. The kind and the types are constants in each instance of this loop. */
 static inline __attribute__((always_inline)) void
 combine(const struct cpu_integers *op, int kind, bool a_signed, bool b_signed, uint8_t *restrict y,
 	const uint8_t *restrict a, const uint8_t *restrict b, int64_t n)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Functions of single elements, and softmax: plain loops that the compiler vectorises. */
+/* Functions of single elements, and softmax, as plain loops that the compiler vectorises. */
 #include <math.h>
 #include <string.h>
 
@@ -40,8 +40,8 @@ static float six(float v)
 }
 
 /*
- * Vectors that are computed step by step together: each step waits for the one before, and
- * processors do not look far enough ahead to find independent instructions of another vector.
+ * Vectors that are computed together: each step of a function waits for the step before, and
+ * processors do not look far enough ahead to find independent instructions of the next vector.
  */
 #define GROUP 4
 
@@ -64,7 +64,7 @@ INLINE void store_group(float *y, struct group g)
 		store(y + k * LANES, g.v[k]);
 }
 
-/* p * x + c */
+/* Returns p * x + c. */
 INLINE struct group next_term(struct group p, struct group x, float c)
 {
 	for (int k = 0; k < GROUP; k++)
@@ -79,15 +79,16 @@ INLINE struct group next_term(struct group p, struct group x, float c)
 #define POWER_FACTOR 24
 #define LEAST_POWER  (-127 - POWER_FACTOR)
 
-/* Adding this rounds a number to an integer, which is then in the last bits. */
+/* Adding WHOLE rounds a number to an integer, which is then in the last bits of the sum. */
 #define WHOLE  0x1.8p23f
 #define LOG2_E 0x1.715476p+0f
 #define LN_2   0x1.62e43p-1f
 
 /*
- * e^(x + lost) * 2^(POWER_FACTOR - m) to about one unit in the last place; `of` is the bits of m +
- * WHOLE, plus LEAST_POWER. r is x without n * ln(2), and a polynomial computes e^r. Results that
- * become 0 are multiplied by 0: underflow takes some processors a hundred cycles.
+ * Returns e^(x + lost) * 2^(POWER_FACTOR - m) with an error of about one unit in the last place;
+ * `of` is the bits of m + WHOLE, plus LEAST_POWER. It computes n = x / ln(2) as an integer, r = x -
+ * n * ln(2), and e^r as a polynomial. The factor of results that become 0 is 0: underflow takes
+ * some processors a hundred cycles.
  */
 INLINE struct group exponential(struct group x, const struct group *lost, ivec of)
 {
@@ -100,7 +101,7 @@ INLINE struct group exponential(struct group x, const struct group *lost, ivec o
 	}
 	for (int k = 0; k < GROUP; k++)
 		n.v[k] -= WHOLE;
-	/* The first term of ln(2) has so few digits that the product is exact. */
+	/* The first term of ln(2) has so few digits that its product with n is exact. */
 	for (int k = 0; k < GROUP; k++)
 		r.v[k] = multiply_add(n.v[k], splat(-0x1.62e4p-1f), x.v[k]);
 	for (int k = 0; k < GROUP; k++)
@@ -146,10 +147,10 @@ INLINE struct group scaled_erfc(struct group z)
 	return p;
 }
 
-/* e to minus half the square of this is the power of 2 that makes 0, rounded. */
+/* The number x for which e^(-x^2 / 2) rounds to 0. */
 #define LEAST_GELU (-14.484375f)
 
-/* x / 2 * erfc(-x / sqrt(2)): what this is less than x, or 0, is |x| / 2 * erfc(|x| / sqrt(2)). */
+/* Returns x / 2 * erfc(-x / sqrt(2)). It is max(x, 0) minus |x| / 2 * erfc(|x| / sqrt(2)). */
 INLINE struct group gelu_of(struct group x)
 {
 	const ivec high_bits = (ivec)splat(0) - 4096, sign = (ivec)splat(-0.0f);
@@ -158,9 +159,9 @@ INLINE struct group gelu_of(struct group x)
 	for (int k = 0; k < GROUP; k++) {
 		vec high;
 
-		/* -|x| or, far from 0, what has the same result. NaN stays. */
+		/* -|x|, limited to LEAST_GELU, which gives the same result. NaN stays. */
 		below.v[k] = most_of(splat(LEAST_GELU), (vec)((ivec)x.v[k] | sign));
-		/* The square of the first half of the digits is exact. */
+		/* x^2 is computed in two terms; that of the first half of the digits is exact. */
 		high = (vec)((ivec)below.v[k] & high_bits);
 		rest.v[k] = (below.v[k] + high) * (below.v[k] - high) * -0.5f;
 		square.v[k] = high * high * -0.5f;
@@ -178,7 +179,7 @@ INLINE struct group gelu_of(struct group x)
 	return x;
 }
 
-/* e^-|z| * 2^POWER_FACTOR, which is 0 where e^-|z| rounds to 0. NaN stays. */
+/* Returns e^-|z| * 2^POWER_FACTOR; 0 where e^-|z| rounds to 0. NaN stays. */
 INLINE struct group decay(struct group z)
 {
 	const ivec sign = (ivec)splat(-0.0f);
@@ -190,10 +191,10 @@ INLINE struct group decay(struct group z)
 
 #define POWER_UNIT (1.0f / (1 << POWER_FACTOR))
 
-/* Below this, e^z takes its unit last, so that small results have all their digits. */
+/* Below this, the factor of e^z is applied last, so that subnormal results are rounded once. */
 #define SMALL_POWER (-80.0f)
 
-/* x * sigmoid(z) */
+/* Returns x * sigmoid(z). */
 INLINE struct group gated(struct group x, struct group z)
 {
 	struct group e = decay(z);
@@ -228,8 +229,8 @@ INLINE struct group gelu_tanh_of(struct group x, float alpha, float beta)
 }
 
 /*
- * x * tanh(log(1 + e^x)), which is x * p / (p + 2) with p = e^x * (e^x + 2); above 0 both are
- * multiplied by e^-2x.
+ * Returns x * tanh(log(1 + e^x)), computed as x * p / (p + 2) with p = e^x * (e^x + 2). For x > 0
+ * numerator and denominator are multiplied by e^-2x, so that they do not overflow.
  */
 INLINE struct group mish_of(struct group x, float alpha, float beta)
 {
@@ -256,7 +257,7 @@ INLINE struct group gelu_group(struct group x, float alpha, float beta)
 	return gelu_of(x);
 }
 
-/* Results of a function of groups; the last elements are a group of their own. */
+/* Computes the results of a function of groups; the last elements fill a group in a buffer. */
 #define GROUPS(function)                                                              \
 	do {                                                                          \
 		float rest[GROUP * LANES] = { 0 };                                    \
@@ -289,7 +290,7 @@ static void gate(int kind, float alpha, float beta, float *y, const float *x, in
 	}
 }
 
-/* Elements of which a copy is kept: x may be y. */
+/* Elements that are copied at a time, because x may be y. */
 #define ANGLES 256
 
 #define ANGLES_OF(function)                                              \
@@ -297,7 +298,7 @@ static void gate(int kind, float alpha, float beta, float *y, const float *x, in
 		for (int64_t i = 0; i < n; i++) {                        \
 			float v = x[i];                                  \
                                                                          \
-			/* NaN and infinities are far, too. */           \
+			/* NaN and infinities: 0, too. */                \
 			v = v >= -LIMIT && v <= LIMIT ? v : 0;           \
 			y[i] = (float)cpu_of_angle(function, (double)v); \
 		}                                                        \
@@ -339,7 +340,10 @@ static void angle(enum cpu_angle what, float *y, const float *x, int64_t n)
 	}
 }
 
-/* Functions that take more than a few instructions, but for those of groups. */
+/*
+ * Computes functions of more than a few instructions, but for those of groups; false when kind is
+ * another.
+ */
 static bool function(int kind, float alpha, float *y, const float *x, int64_t n)
 {
 	switch (kind) {
@@ -445,8 +449,8 @@ static bool unary(int kind, float alpha, float beta, float *y, const float *x, i
 }
 
 /*
- * Returns the larger or smaller of equal numbers, which differ at most in the sign of zero: +0, or
- * -0, if there is one.
+ * Returns the larger (max) or smaller of two equal numbers, which differ at most in the sign of
+ * zero: +0 is larger than -0.
  */
 static inline float equals(float u, float v, bool max)
 {
@@ -501,8 +505,8 @@ static inline __attribute__((always_inline)) void pairs(int kind, float *y, cons
 }
 
 /*
- * Raises to one exponent for all bases: the exponents that models use most are exact, and take an
- * instruction or two.
+ * Raises x to one exponent for all elements; false for exponents without a special case. The most
+ * common ones are exact, and take an instruction or two.
  */
 static bool power(float *y, const float *x, double exponent, int64_t n)
 {
@@ -537,7 +541,10 @@ static void binary(int kind, float *y, const float *a, int64_t sa, const float *
 		pairs(kind, y, a, 0, b, sb, n);
 }
 
-/* Some other element where there is NaN, which makes the sum NaN, and all of softmax with it. */
+/*
+ * Returns the largest element. When there is a NaN, it may be another one: the NaN makes the sum,
+ * and so all of softmax, NaN.
+ */
 static float largest(const float *x, int64_t n)
 {
 	vec most[4];
@@ -546,7 +553,7 @@ static float largest(const float *x, int64_t n)
 
 	for (int k = 0; k < 4; k++)
 		most[k] = splat(-INFINITY);
-	/* Several at a time hide the latency of the choice. */
+	/* Four independent maxima hide the latency of the instruction. */
 	for (; i + 4 * LANES <= n; i += 4 * LANES)
 		for (int k = 0; k < 4; k++)
 			most[k] = most_of(load(x + i + k * LANES), most[k]);
@@ -585,11 +592,11 @@ static struct powers powers_of(float max)
 typedef double dvec __attribute__((vector_size(4 * LANES), may_alias));
 typedef float half_vec __attribute__((vector_size(4 * HALF), may_alias, aligned(4)));
 
-/* Adds the elements of v: few numbers are added in float32, sums of many in double. */
+/* Adds the elements of v to the sum: few numbers are added in float32, long sums in double. */
 static inline void add_to(dvec sum[2], vec v)
 {
 #if defined(__AVX512F__)
-	/* The compiler would make it of quarters. */
+	/* From plain code the compiler would make conversions of quarters of a vector. */
 	sum[0] += (dvec)_mm512_cvtps_pd(_mm512_castps512_ps256((__m512)v));
 	sum[1] += (dvec)_mm512_cvtps_pd(_mm512_extractf32x8_ps((__m512)v, 1));
 #elif defined(__FMA__)
@@ -605,8 +612,8 @@ static inline void add_to(dvec sum[2], vec v)
 }
 
 /*
- * Returns the sum of all elements. They are added in pairs, since each addition waits for those
- * before it.
+ * Returns the sum of all elements of v, added in pairs, since each addition waits for the one
+ * before.
  */
 static inline double sum_in(dvec v)
 {
@@ -674,7 +681,7 @@ static void softmax(float *y, const float *x, int64_t lines, int64_t n)
 	}
 }
 
-/* A group of neighbouring floats, or the first `count` of one. */
+/* Loads a group of adjacent floats; without `all` only the first `count`. */
 INLINE struct group load_some(const float *x, int64_t count, const bool all)
 {
 	float rest[GROUP * LANES] = { 0 };
@@ -697,7 +704,7 @@ INLINE void store_some(float *y, struct group g, int64_t count, const bool all)
 	memcpy(y, rest, (size_t)count * sizeof(*y));
 }
 
-/* One over the sums of a group. */
+/* Returns 1 / sum for each element of a group. */
 INLINE struct group one_over(dvec sum[GROUP][2])
 {
 	double sums[GROUP * LANES];
@@ -710,8 +717,8 @@ INLINE struct group one_over(dvec sum[GROUP][2])
 }
 
 /*
- * Computes all rows of a group element by element together: no transpose and no sum over a vector
- * is needed.
+ * Computes `count` interleaved rows together, element by element: this needs no transpose and no
+ * sum over the elements of a vector.
  */
 INLINE void softmax_group(float *y, const float *x, int64_t n, int64_t step, int64_t count,
 			  const bool all)

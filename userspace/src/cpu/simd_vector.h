@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The vector type of the level that a file is compiled for, in the compiler's own vector extension.
+ * The vector type of the level that a file is compiled for, in the compiler's own vector extension,
+ * and basic operations on it.
  */
 #ifndef WNN_CPU_SIMD_VECTOR_H
 #define WNN_CPU_SIMD_VECTOR_H
@@ -14,8 +15,9 @@
 #endif
 
 #if defined(__AVX512F__)
-#define LANES	       16
-#define TILE_ROWS      14 /* 28 accumulators, 2 columns, 1 row of 32 registers */
+#define LANES 16
+/* of 32 registers, 28 are sums, 2 are columns of B and 1 an element of A */
+#define TILE_ROWS      14
 #define LEVEL_NAME     "avx512"
 #define LEVEL_TABLE(x) cpu_##x##_avx512
 #elif defined(__AVX2__)
@@ -28,7 +30,7 @@
 #if defined(__aarch64__)
 #define TILE_ROWS 12
 #else
-#define TILE_ROWS 4 /* products need registers of their own */
+#define TILE_ROWS 4 /* products need registers, as there is no fused multiply-add */
 #endif
 #define LEVEL_NAME     "base"
 #define LEVEL_TABLE(x) cpu_##x##_base
@@ -36,8 +38,9 @@
 
 typedef float vec __attribute__((vector_size(4 * LANES), may_alias));
 typedef int32_t ivec __attribute__((vector_size(4 * LANES), may_alias));
-typedef uint32_t uvec __attribute__((vector_size(4 * LANES), may_alias)); /* for sums that wrap */
-/* A vector at any address. */
+/* unsigned, for sums that wrap */
+typedef uint32_t uvec __attribute__((vector_size(4 * LANES), may_alias));
+/* a vector at any address */
 typedef float mem __attribute__((vector_size(4 * LANES), may_alias, aligned(4)));
 
 static inline vec load(const float *p)
@@ -56,8 +59,8 @@ static inline vec splat(float x)
 }
 
 /*
- * x * y + sum, rounded once where the level can. Explicit, because the compiler fuses only some
- * loops: an element must have equal bits whichever loop its position in a block puts it in.
+ * Returns x * y + sum, rounded once where the level can. It is explicit because the compiler fuses
+ * only some loops: an element must have equal bits in whichever loop it is computed.
  */
 static inline vec multiply_add(vec x, vec y, vec sum)
 {
@@ -77,7 +80,7 @@ static inline vec choose(ivec mask, vec yes, vec no)
 	return (vec)((mask & (ivec)yes) | (~mask & (ivec)no));
 }
 
-/* Places 0, 2, 4, ... of two vectors. */
+/* Returns the elements 0, 2, 4, ... of two vectors. */
 static inline vec even(vec a, vec b)
 {
 #if LANES == 16
@@ -92,14 +95,17 @@ static inline vec even(vec a, vec b)
 #endif
 }
 
-/* NaN stays. */
+/* Clamps v to lo and hi. NaN stays. */
 static inline vec between(vec v, vec lo, vec hi)
 {
 	v = choose((ivec)(v <= lo), lo, v);
 	return choose((ivec)(v >= hi), hi, v);
 }
 
-/* The larger of each pair in one instruction, where the level has it; of a pair with NaN, y. */
+/*
+ * Returns the larger of each pair of elements, in one instruction where the level has it; of a pair
+ * with a NaN, that of y.
+ */
 static inline vec most_of(vec x, vec y)
 {
 #if defined(__AVX512F__)
@@ -111,7 +117,7 @@ static inline vec most_of(vec x, vec y)
 #endif
 }
 
-/* Element k becomes that at k + n, which is counted from the beginning again after the last. */
+/* Rotates a vector: element k becomes element (k + n) % LANES. */
 #define TURNED_PLACE(k, n) (((k) + (n)) % LANES)
 #if LANES == 16
 #define TURNED(v, n)                                                                              \
@@ -132,7 +138,7 @@ static inline vec most_of(vec x, vec y)
 				TURNED_PLACE(3, n))
 #endif
 
-/* The largest of all elements; some other one where one is NaN. */
+/* Returns the largest element; when one is NaN, it may be another element. */
 static inline float most_in(vec v)
 {
 #if LANES == 16
@@ -146,7 +152,7 @@ static inline float most_in(vec v)
 	return v[0];
 }
 
-/* NaN stays, in y as well. */
+/* Returns the larger of each pair of elements; NaN in either stays NaN. */
 static inline vec larger(vec y, vec x)
 {
 #if defined(__FMA__)

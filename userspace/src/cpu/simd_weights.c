@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: MIT
 /*
- * Products with weights of 4 or 8 bits, which are converted to floats in registers, or a panel of
- * them in the first-level cache.
+ * Products with weights of 4 or 8 bits: weights are converted to floats in registers, or a panel at
+ * a time to a buffer in the first-level cache.
  */
 #include "cpu/simd_fill.h"
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* Steps that are added up separately, as in simd_gemm.c. */
+/*
+ * Steps of a partial sum, for the reason that simd_gemm.c gives: the rounding error grows with the
+ * terms of one sum.
+ */
 #define RUN 128
 
 typedef int8_t narrow __attribute__((vector_size(LANES)));
 
-/* One vector of integers of 8 bits. */
+/* Loads one vector of 8-bit integers as 32-bit integers. */
 INLINE ivec integers(const int8_t *from)
 {
 #if defined(__AVX512F__)
@@ -27,7 +30,7 @@ INLINE ivec integers(const int8_t *from)
 #endif
 }
 
-/* Scale and zero point of a block of weights. */
+/* The scales and zero points of a block of weights. */
 struct common {
 	vec scale[2];
 	ivec zero[2];
@@ -46,7 +49,7 @@ INLINE struct common common_of(const struct cpu_weights *w, int64_t block, const
 	return c;
 }
 
-/* The weights of one step. */
+/* Sets b to the weights of step k as floats. */
 INLINE void weights_at(const struct cpu_weights *w, int64_t k, const struct common *c,
 		       const int vecs, const bool nibbles, const bool zeros, vec *b)
 {
@@ -92,7 +95,8 @@ static void widen_weights(const struct cpu_weights *w, int vecs, float *to)
 }
 
 /*
- * Two sums for an element when there are so few rows that a processor would wait for each addition.
+ * Each element has two sums when there are so few rows that a processor would wait for each
+ * addition.
  */
 #define SETS 2
 
@@ -100,7 +104,7 @@ struct sums {
 	vec of[CPU_WEIGHED_LINES][2];
 };
 
-/* Steps of one block. */
+/* Adds the products of steps k to end - 1, which lie in one block, to the sums. */
 INLINE void weigh_run(const struct cpu_weights *w, const struct cpu_weighted *t, int64_t k,
 		      int64_t end, const struct common *c, struct sums *total, const int lines,
 		      const int vecs, const bool nibbles, const bool zeros)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Windows over rows of floats (depthwise filters, pools), copies of rows, products of a matrix and
- * a vector.
+ * Windows over rows of floats (depthwise filters, pools), copies of rows, and products of a matrix
+ * and a vector.
  */
 #include <string.h>
 
@@ -41,7 +41,7 @@ INLINE vec finished(enum cpu_window kind, vec y, vec bias)
 	return y;
 }
 
-/* The first n floats of a vector, n less than its length. */
+/* Stores the first n floats of a vector; n is less than its length. */
 INLINE void store_part(float *to, vec v, int64_t n)
 {
 	float part[LANES];
@@ -58,8 +58,8 @@ INLINE void store_part(float *to, vec v, int64_t n)
 }
 
 /*
- * Returns how many rows, from the first on, may be written in whole vectors in their order: what a
- * vector writes behind a short row belongs to the next, which overwrites it.
+ * Returns how many rows, from the first one on, may be stored in whole vectors when rows are stored
+ * in order: the next row overwrites what a vector writes behind a short one.
  */
 static int64_t loose_lines(const struct cpu_lines *l)
 {
@@ -96,13 +96,14 @@ INLINE void window_vectors(const enum cpu_window kind, float *to, const float *f
 }
 
 /*
- * Four vectors at a time hide the latency of their sums. The last one overlaps the one before, to
- * end with the row.
+ * Computes windows with any number of taps. Four vectors at a time hide the latency of their sums;
+ * the last vector overlaps the one before, so that it ends with the row.
  */
 INLINE void window_taps(const enum cpu_window kind, const struct cpu_lines *lines,
 			const int64_t *at, const float *w, const int64_t taps, float start)
 {
-	const struct cpu_lines l = *lines; /* a copy, which no store can change */
+	/* a copy, as the compiler must assume that stores change the original */
+	const struct cpu_lines l = *lines;
 	int64_t loose = loose_lines(lines), line, i;
 	vec lo = splat(l.lo), hi = splat(l.hi);
 
@@ -127,7 +128,7 @@ INLINE void window_taps(const enum cpu_window kind, const struct cpu_lines *line
 			       taps, start, lo, hi, 1, l.n);
 }
 
-/* 3x3: unrolled, with copies that no store can change. */
+/* Computes windows of 3x3: unrolled, with copies of the arguments in registers. */
 INLINE void window_nine(const enum cpu_window kind, const struct cpu_lines *lines,
 			const int64_t *at, const float *w, float start)
 {
@@ -167,7 +168,7 @@ static void window(enum cpu_window kind, const struct cpu_lines *lines, const in
 
 /*
  * Computes `rows` rows at a time, which share what they read. Copies of the arguments stay in
- * registers, where a store might change the originals.
+ * registers; the compiler must assume that stores change the originals.
  */
 INLINE void window_3x3_rows(const struct cpu_lines *lines, int64_t line, const float *w, vec bias,
 			    const int rows)
@@ -180,7 +181,7 @@ INLINE void window_3x3_rows(const struct cpu_lines *lines, int64_t line, const f
 	for (int t = 0; t < 9; t++)
 		f[t] = splat(w[t]);
 	for (int64_t at = 0; at < l.n; at += LANES) {
-		/* The last vector overlaps the one before, to end with the row. */
+		/* The last vector overlaps the one before, so that it ends with the row. */
 		int64_t i = at + LANES > l.n && l.n >= LANES ? l.n - LANES : at;
 		vec y0 = { 0 }, y1 = y0, y2 = y0, y3 = y0;
 
@@ -230,7 +231,7 @@ static void window_3x3(const struct cpu_lines *l, const float *w, float bias)
 		window_nine(CPU_WINDOW_DOT, &rest, at, w, bias);
 }
 
-/* --- A row for each tap: channels --- */
+/* --- Windows with a row of channels for each tap --- */
 
 static float combine_scalar(enum cpu_window kind, float y, float x, float w)
 {
@@ -329,10 +330,11 @@ INLINE void pixels_side_by_side(const struct cpu_pixels *p, int64_t channel, int
 
 INLINE void pixels_of(const struct cpu_pixels *pixels, const int stride)
 {
-	const struct cpu_pixels p = *pixels; /* a copy, which no store can change */
+	/* a copy, as the compiler must assume that stores change the original */
+	const struct cpu_pixels p = *pixels;
 
 	for (int64_t at = 0; at < p.n; at += LANES) {
-		/* The last vector goes back to the end of the pixel. */
+		/* The last vector overlaps the one before, so that it ends with the pixel. */
 		int64_t c = at + LANES > p.n ? p.n - LANES : at, i = 0;
 		vec f[9], bias = p.bias ? load(p.bias + c) : splat(0);
 
@@ -364,7 +366,7 @@ INLINE vec copied(const float *from, const bool pairs)
 	return pairs ? even(load(from), load(from + LANES)) : load(from);
 }
 
-/* Returns how many rows, from the first on, may be read in vectors. */
+/* Returns how many rows, from the first one on, may be read in whole vectors. */
 static int64_t safe_lines(const struct cpu_lines *l)
 {
 	int64_t rest = l->from_size - l->every * (l->n < LANES ? LANES : l->n);
@@ -375,7 +377,10 @@ static int64_t safe_lines(const struct cpu_lines *l)
 	return lines;
 }
 
-/* Copies rows that fill a vector: the last vector overlaps the one before, to end with the row. */
+/*
+ * Copies rows that are at least a vector long: the last vector overlaps the one before, so that it
+ * ends with the row.
+ */
 INLINE void copy_long(const struct cpu_lines *l, int64_t lines, const bool pairs)
 {
 	const int64_t every = pairs ? 2 : 1, n = l->n, last = n - LANES;
@@ -399,7 +404,8 @@ INLINE void copy_short(const struct cpu_lines *l, int64_t lines, const bool pair
 
 static void copy_lines(const struct cpu_lines *lines)
 {
-	const struct cpu_lines l = *lines; /* a copy, which no store can change */
+	/* a copy, as the compiler must assume that stores change the original */
+	const struct cpu_lines l = *lines;
 	int64_t line = l.every > 2 ? 0 : safe_lines(&l);
 
 	if (l.every == 1 && l.n < LANES)

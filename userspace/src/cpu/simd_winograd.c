@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The transforms before and after the products of Winograd's algorithm for 3x3 convolutions: 4x4
- * pixels become, with 16 products for each pair of channels instead of 36, 2x2 results.
+ * The transforms before and after the products of Winograd's algorithm for 3x3 convolutions. Four
+ * by four pixels become 2x2 results, with 16 products for each pair of channels instead of 36.
  */
 #include "cpu/simd.h"
 #include "cpu/simd_fill.h"
@@ -64,7 +64,7 @@ static bool winograd_out(float *const *y, const float *m, int64_t step, const fl
 			vec above = s[0][j] + s[1][j] + s[2][j] + b;
 			vec below = s[1][j] - s[2][j] - s[3][j] + b;
 
-			/* 0, or NaN for what is not finite. */
+			/* This sum stays 0 unless a value is not finite; then it is NaN. */
 			strange += (above - above) + (below - below);
 			store(y[j] + at, between(above, least, most));
 			store(y[2 + j] + at, between(below, least, most));

@@ -12,22 +12,24 @@
 #include "util/malloc.h"
 #include "util/thread.h"
 
-/* How often an idle thread checks for work before it sleeps: some ten microseconds. */
+/*
+ * The checks for work that an idle thread makes before it sleeps: they take some ten microseconds.
+ */
 #define SPINS 2000
 /*
- * How long it does so while more work is expected: waking a thread takes half as long as a small
- * operator.
+ * The time that an idle thread checks for work while more is expected: waking a thread takes half
+ * as long as a small operator.
  */
 #define PATIENCE_NS 100000
 /* With more threads than these the kernel finds idle CPUs by itself. */
 #define FEW_THREADS 8
-/* How often a thread checks for work before it reads the clock. */
+/* Checks for work between two readings of the clock. */
 #define CLOCK_SPINS 64
 
 /*
- * The state of the pool in one word, so that a thread can enter, or find the work closed, in one
- * step without a lock: the number of threads inside, whether the work is open, and a sequence
- * number of the work.
+ * The state of the pool is one word, so that a thread can enter, or find the work closed, in one
+ * atomic step without a lock: the number of threads inside, whether the work is open, and a
+ * sequence number of the work (TURN).
  */
 #define INSIDE ((uint64_t)1)
 #define OPEN   ((uint64_t)1 << 32)
@@ -36,37 +38,37 @@
 /*
  * A worker's share of the items, in a cache line of its own. A worker takes its own items first, so
  * that it finds its data in its cache when one piece of work uses the data of the one before; then
- * it takes items that others have left.
+ * it takes items that other workers have not begun.
  */
 struct share {
 	_Alignas(64) _Atomic int64_t next;
 	int64_t end;
 };
 
-/* A thread while it sleeps, under the lock. */
+/* A sleeping thread. The pool's lock protects it. */
 struct sleeper {
-	pid_t tid;    /* 0: it does not */
+	pid_t tid;    /* thread id; 0: the thread is awake */
 	int kept_off; /* the CPU on which it must not wake up, below 0: none */
 };
 
 struct cpu_threads {
-	atomic_uint refs; /* the owner and every thread */
+	atomic_uint refs; /* references: the owner's, and one for each thread */
 	unsigned int threads, started;
-	atomic_uint named;	/* threads that know which worker they are */
-	uint64_t patience_ns;	/* 0: nobody looks, all sleep at once */
-	_Atomic uint64_t state; /* see above */
-	atomic_bool expects;	/* more work */
+	atomic_uint named;	/* threads that have got their worker number */
+	uint64_t patience_ns;	/* time for which idle threads spin; 0: they sleep at once */
+	_Atomic uint64_t state; /* INSIDE, OPEN and TURN, see above */
+	atomic_bool expects;	/* whether more work is expected soon */
 	atomic_bool quit;
-	/* The lock is for those who sleep, and who wake them; nobody else takes it. */
+	/* Only threads that sleep, and threads that wake them, take the lock. */
 	pthread_mutex_t lock;
 	pthread_cond_t work, left;
-	atomic_uint sleepers; /* threads without work */
-	atomic_bool waits;    /* the owner sleeps until nobody is inside */
-	/* Written only while the work is closed and nobody is inside. */
+	atomic_uint sleepers; /* threads that sleep until there is work */
+	atomic_bool waits;    /* whether the owner sleeps until no thread is inside */
+	/* The members below change only while the work is closed and no thread is inside. */
 	cpu_work_fn run;
 	void *argument;
-	struct share *shares;	  /* of each worker */
-	struct sleeper *sleeping; /* the same */
+	struct share *shares;	  /* [worker] */
+	struct sleeper *sleeping; /* [worker] */
 };
 
 static unsigned int inside(uint64_t state)
@@ -88,13 +90,13 @@ static inline void relax(void)
 #endif
 }
 
-/* One that waits without sleeping; all zeros when it begins. */
+/* The state of a thread that waits by spinning; all zeros at the beginning. */
 struct wait {
 	unsigned int turns;
 	uint64_t end_ns;
 };
 
-/* After a moment; false when it is time to sleep. */
+/* Waits for a moment; false when the thread should sleep instead of checking again. */
 static bool look_again(const struct cpu_threads *pool, struct wait *wait)
 {
 	uint64_t now;
@@ -150,7 +152,10 @@ static void share_out(struct cpu_threads *pool, int64_t count)
 
 /* --- Where threads wake up --- */
 
-/* Lets a thread use a CPU, or not; true when that changes something. It keeps one at least. */
+/*
+ * Allows or forbids a thread to run on a CPU; true when that changed its CPUs. It never takes the
+ * last CPU away.
+ */
 static bool allow_cpu(pid_t tid, int cpu, bool allow)
 {
 	cpu_set_t set;
@@ -167,8 +172,8 @@ static bool allow_cpu(pid_t tid, int cpu, bool allow)
 
 /*
  * Keeps the woken threads off the caller's CPU: the kernel may queue a thread behind the one that
- * wakes it although another CPU is about to be idle, as where two processes alternate; there it
- * waits for milliseconds, which is the time of a whole network. Call it with the lock held.
+ * wakes it although another CPU is about to be idle, as when two processes alternate. The thread
+ * then waits for milliseconds, the time of a whole network. Call it with the lock held.
  */
 static void keep_off_caller(struct cpu_threads *pool)
 {
@@ -208,7 +213,10 @@ static void wait_for_work(struct cpu_threads *pool, uint64_t seen, unsigned int 
 	if (!nothing_new(pool, seen))
 		return;
 	pthread_mutex_lock(&pool->lock);
-	/* Counted before the last look: who brings work looks at the count after that. */
+	/*
+	 * This thread is counted before it looks for work a last time, and a caller looks at the
+	 * count after opening its work, so that no wake-up is lost.
+	 */
 	atomic_fetch_add(&pool->sleepers, 1);
 	*sleeper = (struct sleeper){ gettid(), -1 };
 	while (nothing_new(pool, seen))
@@ -220,7 +228,7 @@ static void wait_for_work(struct cpu_threads *pool, uint64_t seen, unsigned int 
 	allow_cpu(0, kept_off, true);
 }
 
-/* Enters the open work; false when it is closed. *seen is its sequence number. */
+/* Enters the open work; false when the work is closed. *seen becomes its sequence number. */
 static bool come_in(struct cpu_threads *pool, uint64_t *seen)
 {
 	uint64_t state = atomic_load(&pool->state);
@@ -308,7 +316,10 @@ void cpu_threads_destroy(struct cpu_threads *pool)
 	put(pool);
 }
 
-/* A thread that cannot be started is no error: those that are there share the work. */
+/*
+ * Starts the threads. It is not an error when a thread cannot be started: the threads that exist
+ * share the work.
+ */
 static void start_threads(struct cpu_threads *pool)
 {
 	while (pool->started < pool->threads) {
@@ -321,7 +332,7 @@ static void start_threads(struct cpu_threads *pool)
 	}
 }
 
-/* Nobody comes in any more; returns when those who did are gone. */
+/* Closes the work, so that no thread enters, and waits until all threads have left. */
 static void close_work(struct cpu_threads *pool)
 {
 	struct wait wait = { 0 };

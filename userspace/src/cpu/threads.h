@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The one thread pool of a context. The caller works too; it never waits for a thread that comes
- * too late to help.
+ * The thread pool of a context. The caller works too; it never waits for a thread that comes too
+ * late to help.
  */
 #ifndef WNN_CPU_THREADS_H
 #define WNN_CPU_THREADS_H
@@ -12,23 +12,27 @@
 struct cpu_threads;
 
 /*
- * A function that does one item of work. @worker is below the number of threads; no two items at a
- * time have the same.
+ * A function that does one item of work. @worker is below the number of threads; items that run at
+ * the same time have different workers.
  */
 typedef void (*cpu_work_fn)(void *argument, int64_t item, unsigned int worker);
 
-/* Threads start with the first work for them. NULL when out of memory. */
+/* Creates a pool; its threads start with the first work for them. NULL when out of memory. */
 struct cpu_threads *cpu_threads_create(unsigned int threads);
-void cpu_threads_destroy(struct cpu_threads *pool); /* NULL is fine; waits for nobody */
+/* NULL is fine; does not wait for the threads to end */
+void cpu_threads_destroy(struct cpu_threads *pool);
 
 /*
- * Sets how long threads without work spin before they sleep, but only while more work is expected;
- * 0: they sleep at once. Call it before the first work.
+ * Sets how long threads without work spin before they sleep, but only while more work is
+ * expected(cpu_threads_expect()). 0: they sleep at once. Call it before the first work.
  */
 void cpu_threads_set_patience(struct cpu_threads *pool, uint64_t ns);
 void cpu_threads_expect(struct cpu_threads *pool, bool more);
 
-/* Runs work for the items 0 to count - 1, in any order; one caller at a time. */
+/*
+ * Runs work for the items 0 to count - 1, in any order, and returns when all are done. Only one
+ * caller at a time.
+ */
 void cpu_threads_run(struct cpu_threads *pool, int64_t count, cpu_work_fn work, void *argument);
 
 #endif

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Rows times a constant matrix on our own tiles: products, and 1x1 convolutions in channels-last
- * layout, whose pixels, or each second one, are the rows. With vectors of 8 floats this is faster
- * than oneDNN, whose results are read and written once more for an activation that keeps NaN; with
- * AVX-512 it is not. The sum of an element is the same whatever is computed together with it, so
- * that no division among threads changes a bit.
+ * Computes rows times a constant matrix on our own tiles: matrix products, and 1x1 convolutions in
+ * channels-last layout, whose pixels are the rows. With vectors of 8 floats this is faster than
+ * oneDNN, whose results are read and written once more for an activation that keeps NaN; with
+ * AVX-512 it is not. The sum of an element does not depend on the elements that are computed with
+ * it, so that no division among threads changes a bit.
  */
 #include "cpu/tile_lines.h"
 
@@ -17,48 +17,46 @@
 #include "util/malloc.h"
 #include "util/number.h"
 
-/* The most rows of a block: they stay packed in the second-level cache. */
+/* The most rows of a block; these stay packed in the second-level cache. */
 #define MAX_BLOCK 192
 /*
- * The least rows of a block with several threads: smaller blocks would read the matrix again for
- * too few rows.
+ * The least rows of a block with several threads: smaller blocks read the matrix again for too few
+ * rows.
  */
 #define MIN_BLOCK 48
-/* Products of fewer rows are limited by reading the matrix. */
+/* Products of fewer rows are limited by the time to read the matrix. */
 #define MIN_LINES 8
-/* Input rows that a 3x3 depthwise convolution reads for one row of results. */
+/* Input rows that a 3x3 depthwise convolution reads for one row of results; columns, too. */
 #define WINDOW 3
 /*
  * A 3x3 depthwise convolution is fused when its image has at least LARGE_IMAGE times the bytes of
- * the cache, as smaller images gain nothing, and rows of at least MIN_LINE pixels, as fewer do not
- * pay for reading the matrix.
+ * the cache, because smaller images gain nothing, and rows of at least MIN_LINE pixels, because the
+ * matrix is read for each row.
  */
 #define LARGE_IMAGE 4
 #define MIN_LINE    24
 /*
- * Slices of that work per thread: a thread that takes a slice of another computes the pixels above
- * it once more.
+ * Slices of a fused depthwise convolution per thread. At the begin of each slice, pixels above it
+ * are computed again.
  */
 #define WINDOW_PIECES 16
-/* With fewer columns than this, and fewer than a row has elements, oneDNN is as fast. */
+/* With fewer columns than this, and fewer columns than the matrix has rows, oneDNN is as fast. */
 #define MIN_COLUMNS 64
 
 struct lines {
 	struct cpu_prepared base;
 	const struct cpu_simd *simd;
-	struct cpu_as_conv as; /* for a product */
+	struct cpu_as_conv as; /* a product as a convolution */
 	struct cpu_conv shape;
 	int64_t m, k, n;
-	bool apart;		/* rows are pixels with others between them, and are copied */
+	/* whether rows are pixels that are not adjacent (strides), so that they are copied */
+	bool apart;
 	bool has_bias, limited; /* limited: the activation is lo and hi */
 	float lo, hi;
-	uint32_t operands; /* of the node */
-	bool adds;	   /* an addition follows, and then this activation: */
+	uint32_t operands; /* operands of the node without fused ones */
+	bool adds;	   /* whether an addition is fused, and then the activation sum_act */
 	struct ir_unary_attrs sum_act;
-	/*
-	 * Or a depthwise convolution of the pixels is fused, whose filter is stored here; else
-	 * NULL.
-	 */
+	/* The filter of a fused depthwise convolution of the pixels; NULL: none is fused. */
 	float *filter;
 	struct cpu_conv windows;
 	bool windows_biased, windows_limited;
@@ -69,14 +67,17 @@ struct run {
 	const struct lines *lines;
 	const float *x;
 	struct cpu_tile_product whole;
-	const float *addend; /* or NULL */
+	const float *addend; /* the operand of a fused addition, or NULL */
 	struct cpu_split blocks;
-	int64_t columns; /* of an item */
+	int64_t columns; /* columns of an item */
 	char *scratch;
 	size_t worker_bytes;
 };
 
-/* Applies the epilogue to n sums while they are in the cache. */
+/*
+ * Applies the activation, the fused addition and its activation to n results while they are in the
+ * cache.
+ */
 static void finish(const struct run *run, float *y, int64_t n)
 {
 	const struct lines *l = run->lines;
@@ -109,7 +110,7 @@ static size_t copy_bytes(const struct lines *l, int64_t lines)
 	return l->apart ? cpu_round_up((size_t)(lines * l->k) * sizeof(float)) : 0;
 }
 
-/* Computes some rows and all columns. */
+/* Computes a block: some rows and all columns. */
 static void run_block(void *argument, int64_t item, unsigned int worker)
 {
 	const struct run *run = argument;
@@ -144,7 +145,7 @@ static void pack_strip(void *argument, int64_t item, unsigned int worker)
 	cpu_tile_pack_strip(run->lines->simd, &run->whole, item, (float *)run->scratch);
 }
 
-/* Computes all rows and some columns. */
+/* Computes all rows and a slice of the columns. */
 static void run_columns(void *argument, int64_t item, unsigned int worker)
 {
 	const struct run *run = argument;
@@ -159,8 +160,8 @@ static void run_columns(void *argument, int64_t item, unsigned int worker)
 }
 
 /*
- * Runs with too few blocks for the threads: they divide the columns, so that each reads its slice
- * of the matrix alone.
+ * Runs products with too few blocks for the threads: the threads divide the columns, so that each
+ * reads only its slice of the matrix.
  */
 static int run_shared(struct run *run, struct cpu_context *cpu)
 {
@@ -183,8 +184,8 @@ static int run_shared(struct run *run, struct cpu_context *cpu)
 }
 
 /*
- * Divides the rows into equally many blocks for each thread where these do not become too small;
- * the division changes no bit.
+ * Divides the rows into blocks, equally many for each thread unless blocks become too small. The
+ * division changes no bit.
  */
 static struct cpu_split share_lines(int64_t m, int64_t threads)
 {
@@ -210,11 +211,11 @@ static int run_blocks(struct run *run, struct cpu_context *cpu)
 	return 0;
 }
 
-/* --- With a depthwise convolution behind it --- */
+/* --- With a fused depthwise convolution --- */
 
 /*
- * The fused depthwise convolution: three rows of pixels at a time become a row of results while
- * they are in the cache.
+ * A run with a fused depthwise convolution: three rows of pixels at a time become a row of results
+ * while they are in the cache.
  */
 struct window_run {
 	const struct lines *lines;
@@ -222,12 +223,15 @@ struct window_run {
 	struct cpu_depthwise windows;
 	const float *x;
 	float *y;
-	struct cpu_split rows; /* of all images */
+	struct cpu_split rows; /* the result rows of all images */
 	char *workers;
 	size_t worker_bytes;
 };
 
-/* The pixels that a worker has: rows [first, end) of an image, row i at index i % WINDOW. */
+/*
+ * The pixels that a worker keeps: rows [first, end) of an image in a ring buffer, row i at index i
+ * % WINDOW.
+ */
 struct window {
 	int64_t image, first, end;
 	const float *taps[WINDOW * WINDOW];
@@ -240,7 +244,10 @@ static size_t window_bytes(const struct lines *l)
 	       cpu_tile_scratch(l->shape.out_w);
 }
 
-/* Computes the rows up to @end that the window lacks; rows before @first are no longer needed. */
+/*
+ * Computes the rows from @first to before @end that the window does not have yet; rows before
+ * @first are not needed any more.
+ */
 static void fill_window(const struct window_run *run, struct window *window, float *pixels,
 			float *scratch, int64_t first, int64_t end)
 {
@@ -262,7 +269,7 @@ static void fill_window(const struct window_run *run, struct window *window, flo
 	window->first = first;
 }
 
-/* Line `item` of the results, of all images. */
+/* Computes row `item` of the results, counted over all images. */
 static void run_line(const struct window_run *run, int64_t item, unsigned int worker)
 {
 	const struct cpu_conv *g = &run->lines->windows;
@@ -284,7 +291,10 @@ static void run_line(const struct window_run *run, int64_t item, unsigned int wo
 			   run->y + item * g->out_w * g->out_c, window->taps);
 }
 
-/* Computes consecutive rows: each but the first finds most of its pixels in the window. */
+/*
+ * Computes consecutive rows of results: for each but the first, most pixels are in the window
+ * already.
+ */
 static void run_some(void *argument, int64_t item, unsigned int worker)
 {
 	const struct window_run *run = argument;
@@ -374,8 +384,8 @@ static void destroy(struct cpu_prepared *prepared)
 }
 
 /*
- * Whether fusing pays: the pixels exceed the cache, while three rows of them and the matrix, which
- * is read for each row, fit. cpu_context.cache is half of the second-level cache.
+ * Whether fusing saves time: the pixels exceed the cache, while three rows of them and the matrix,
+ * which is read for each row, fit in it. cpu_context.cache is half of the second-level cache.
  */
 static bool gains_by_windows(const struct lines *l, const struct cpu_conv *g, int64_t cache)
 {
@@ -386,7 +396,10 @@ static bool gains_by_windows(const struct lines *l, const struct cpu_conv *g, in
 	       g->in_w >= MIN_LINE;
 }
 
-/* A depthwise convolution reads its pixels while they are in the cache. */
+/*
+ * Fuses a depthwise convolution, which then reads its pixels while they are in the cache; false
+ * when that is impossible or does not save time.
+ */
 static bool join_windows(struct lines *l, const struct cpu_context *cpu, const struct ir_node *next)
 {
 	const struct ir_value *filter = next->operands[1];
@@ -397,7 +410,7 @@ static bool join_windows(struct lines *l, const struct cpu_context *cpu, const s
 	    !cpu_conv_can_pack(next) || !cpu_conv_by_pixels(cpu, next))
 		return false;
 	g = cpu_conv_of(next);
-	/* The rows of a product are no pixels of an image. */
+	/* The rows of a matrix product are not the pixels of an image. */
 	if (g.batch != l->shape.batch || g.in_h != l->shape.in_h || g.in_w != l->shape.in_w ||
 	    !gains_by_windows(l, &g, cpu->cache))
 		return false;
@@ -425,7 +438,7 @@ static bool join(struct cpu_prepared *prepared, const struct cpu_context *cpu,
 	return true;
 }
 
-/* Whether windows are pixels of the image. */
+/* Whether each window is a single pixel: a 1x1 convolution without padding and groups. */
 static bool is_flat(const struct cpu_conv *g)
 {
 	const struct ir_conv_attrs *a = g->attrs;
@@ -434,7 +447,7 @@ static bool is_flat(const struct cpu_conv *g)
 	       g->kw == 1 && !a->padding[0] && !a->padding[1] && !a->padding[2] && !a->padding[3];
 }
 
-/* Whether a node is one of these; sets its shape. */
+/* Whether this kernel may take a node; sets its shape. */
 static bool set_shape(struct lines *l, const struct ir_node *node)
 {
 	if (node->operands[0]->type.dtype != IR_F32 || node->operands[1]->kind != IR_VALUE_CONSTANT)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
  * Products of two computed matrices on our own tiles: the second one is packed panel by panel, just
- * before all rows of the first, unpacked, are multiplied with the panel. With vectors of 8 floats
- * this takes less time than OpenBLAS, which packs both: 8 % at 256x256x256, a fifth for the
- * matrices of an attention. The sum of an element is the same whatever is computed together with
- * it, so that no division among threads changes a bit.
+ * before all rows of the first one, which is not packed, are multiplied with the panel. With
+ * vectors of 8 floats this takes less time than OpenBLAS, which packs both: 8 % at 256x256x256, a
+ * fifth for the matrices of an attention. The sum of an element is the same whatever is computed
+ * together with it, so that no division among threads changes a bit.
  */
 #include "cpu/tile_matmul.h"
 
@@ -27,9 +27,12 @@
  * twentieth to a fifth less time.
  */
 #define MAX_WORK_WIDE (INT64_C(64) * 64 * 64)
-/* With longer rows, neither a panel nor the rows of a tile stay in the first caches. */
+/*
+ * The most elements of a row of the first matrix: with more, neither a panel nor the rows of a tile
+ * stay in the near caches.
+ */
 #define MAX_DEPTH 2048
-/* Rows of an item, where there are too few panels for the threads. */
+/* Rows of an item when there are too few panels for the threads. */
 #define PIECE_LINES 192
 
 struct matmul {
@@ -37,30 +40,35 @@ struct matmul {
 	const struct cpu_simd *simd;
 	const struct ir_matmul_attrs *attrs;
 	struct cpu_shape y;
-	/* Strides of the batch in a, b and the result, by axis of the result; the last two are 0. */
+	/*
+	 * Strides of the batch axes in a, b and the result, by axis of the result; the last two are
+	 * 0.
+	 */
 	int64_t sa[IR_MAX_RANK], sb[IR_MAX_RANK], sc[IR_MAX_RANK];
-	int64_t lda, ldb, ldc; /* strides of rows; for b those of the rows in memory */
+	/* row strides; ldb: of the rows of b in memory, also when b is transposed */
+	int64_t lda, ldb, ldc;
 	int64_t m, n, k, batches, min_lines;
-	bool transposed;	/* b is transposed: its rows in memory are columns of the product */
+	/* whether b is transposed: its rows in memory are columns of the matrix */
+	bool transposed;
 	bool has_bias, limited; /* limited: the activation is lo and hi */
 	float lo, hi;
-	int64_t at[]; /* the begin of each row of b, unless it is transposed */
+	int64_t at[]; /* offset of each row of b, unless b is transposed */
 };
 
-/* The division of the work: some panels and some rows of a matrix. */
+/* One run, and the division of its work: an item has some panels and some rows of a matrix. */
 struct run {
 	const struct matmul *mm;
 	const float *a, *b, *bias;
 	float *c;
-	int64_t columns, pieces; /* columns of an item; items of a row of the result */
+	int64_t columns, pieces; /* columns of an item; items in a row of the result */
 	struct cpu_split lines;
 	char *scratch;
 	size_t worker_bytes;
 };
 
 /*
- * The memory of a worker. The last panel may be wider than the columns that are left: its results
- * go through a block of their own.
+ * The memory of a worker. The last panel may be wider than the columns that exist: its results go
+ * through `edge`.
  */
 struct worker {
 	float edge[CPU_MAX_ROWS * 2 * CPU_MAX_LANES], bias[2 * CPU_MAX_LANES];
@@ -73,7 +81,9 @@ static size_t worker_bytes(const struct matmul *mm)
 			    (size_t)(mm->k * 2 * mm->simd->lanes + CPU_SLACK) * sizeof(float));
 }
 
-/* @n of the panel's columns from @column on are there. */
+/*
+ * Packs a panel of `width` columns from @column on; only @n of them exist, and the others become 0.
+ */
 static void pack_panel(const struct matmul *mm, const float *b, int64_t column, int64_t width,
 		       int64_t n, float *panel)
 {
@@ -94,8 +104,8 @@ static void pack_panel(const struct matmul *mm, const float *b, int64_t column, 
 }
 
 /*
- * Prefetches a share of the rows in which the next panel begins: they are too far apart for the
- * processor to predict.
+ * Prefetches a share of the next panel's rows: they are too far apart for the processor's
+ * prefetcher.
  */
 static void fetch_next(const struct matmul *mm, const float *next, int64_t part, int64_t parts)
 {
@@ -172,8 +182,8 @@ static void run_piece(void *argument, int64_t item, unsigned int worker)
 }
 
 /*
- * Divides whole matrices among the threads if there are enough, else panels of each; and rows,
- * where there are too few panels.
+ * Divides the work: whole matrices if there are enough for the threads, else panels of each matrix,
+ * and also rows when there are too few panels.
  */
 static void share(struct run *run, unsigned int threads)
 {
@@ -237,7 +247,10 @@ static void set_places(struct matmul *mm)
 		mm->at[i] = i * mm->ldb;
 }
 
-/* Sizes and steps; false where another kernel is better, or the only one. */
+/*
+ * Sets sizes and strides; false when another kernel is faster, or only another kernel can compute
+ * the node.
+ */
 static bool set_shape(struct matmul *mm, const struct ir_node *node)
 {
 	const struct ir_matmul_attrs *attrs = &node->attrs.matmul;
@@ -267,7 +280,10 @@ static bool set_shape(struct matmul *mm, const struct ir_node *node)
 	       mm->n >= mm->simd->lanes && mm->k <= MAX_DEPTH;
 }
 
-/* Strides of an operand or the result: of the batch, by axis of the result, and of the rows. */
+/*
+ * The strides of an operand or of the result: of the batch axes, by axis of the result, and of the
+ * rows.
+ */
 static void set_steps(const struct matmul *mm, const struct ir_type *type, const int64_t *strides,
 		      int64_t *steps)
 {

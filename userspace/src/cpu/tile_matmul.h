@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Products of computed matrices on the tiles of the vector units. */
+/* Products of two computed matrices on our own tiles. */
 #ifndef WNN_CPU_TILE_MATMUL_H
 #define WNN_CPU_TILE_MATMUL_H
 
 #include "cpu/fast.h"
 
-/* NULL when it is not the best for a node on this processor, or does not take it. */
+/*
+ * Prepares a node; NULL when another kernel is faster for it on this processor, or this one does
+ * not take it.
+ */
 struct cpu_prepared *cpu_tile_matmul_prepare(const struct cpu_context *cpu,
 					     const struct ir_node *node);
 /*

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Matrix products on tiles: all rows of `a` are multiplied with one panel of b's columns after the
- * other, so that b is read once.
+ * Matrix products on tiles: all rows of `a` are multiplied with one panel of columns of `b` after
+ * the other, so that b is read once.
  */
 #include "cpu/tile_product.h"
 
@@ -10,17 +10,17 @@
 #include "cpu/conv_dense.h"
 #include "util/number.h"
 
-/* Steps of a panel that stay in the nearest cache. */
+/* Steps of a panel that stay in the first-level cache. */
 #define DEPTH 256
-/* Floats of rows that stay in the second one, next to a panel. */
+/* Floats of packed rows that stay in the second-level cache, next to a panel. */
 #define NEAR (96 * 1024)
 /*
- * The largest matrix, in floats, for which rows are not packed: there packing takes longer than
- * reading contiguous rows saves, as measured on a Zen 3 with AVX2.
+ * The largest matrix, in floats, for which the rows of a are not packed: packing them takes longer
+ * than it saves, measured on a Zen 3 with AVX2.
  */
 #define MAX_DIRECT (416 * 1024)
 
-/* [panel][k][columns of the panel] */
+/* Packs b to [panel][k][columns of the panel]. */
 void cpu_tile_pack(const struct cpu_simd *simd, int64_t k, int64_t n, const float *from, float *to)
 {
 	int64_t width;
@@ -45,8 +45,8 @@ void cpu_tile_unpack(const struct cpu_simd *simd, int64_t k, int64_t n, const fl
 }
 
 /*
- * Returns the steps of the sum that all panels take before more follow: between them, c is written
- * and read again.
+ * Returns the number of steps for which the rows are packed at a time; all panels are multiplied
+ * with these before the next steps. Between them, c is written and read again.
  */
 static int64_t steps_of(int64_t m)
 {
@@ -70,7 +70,7 @@ static int64_t depth_of(const struct cpu_tile_product *p, int64_t k0)
 	return p->k - k0 < DEPTH ? p->k - k0 : DEPTH;
 }
 
-/* Steps whose rows are packed. */
+/* A range of steps whose rows are packed. */
 struct steps {
 	const float *packed;
 	int64_t begin, end;
@@ -83,7 +83,7 @@ static struct steps steps_from(const struct cpu_tile_product *p, const float *pa
 	return (struct steps){ packed, begin, begin + (rest < most ? rest : most) };
 }
 
-/* Some columns, from the first of a panel on, and all rows as they are. */
+/* Multiplies all rows, unpacked, with the columns begin to end - 1, which begin at a panel. */
 static void multiply_direct(const struct cpu_simd *simd, const struct cpu_tile_product *p,
 			    int64_t begin, int64_t end)
 {
@@ -111,7 +111,7 @@ static void multiply_direct(const struct cpu_simd *simd, const struct cpu_tile_p
 }
 
 /*
- * Multiplies all rows with the steps of a panel from k0 on, as many as stay in the first-level
+ * Multiplies all rows with some steps of a panel: from k0 on, as many as stay in the first-level
  * cache.
  */
 static void multiply_panel(const struct cpu_simd *simd, const struct cpu_tile_product *p,
@@ -122,7 +122,8 @@ static void multiply_panel(const struct cpu_simd *simd, const struct cpu_tile_pr
 	int64_t share = depth * width / rows->parts;
 	const float *packed = steps->packed + (k0 - steps->begin) * p->m;
 	bool last = k0 + depth == p->k, ends = k0 + depth == steps->end;
-	int64_t next = ends ? p->k - k0 + steps->begin : depth; /* there it goes on */
+	/* distance to the part of b that is read next, for prefetching */
+	int64_t next = ends ? p->k - k0 + steps->begin : depth;
 	struct cpu_tile tile = {
 		.depth = depth,
 		.b = p->b + column * p->k + k0 * width,
@@ -144,7 +145,7 @@ static void multiply_panel(const struct cpu_simd *simd, const struct cpu_tile_pr
 	}
 }
 
-/* Packs some steps of a strip of rows. */
+/* Packs some steps of a strip, which is the rows of one tile. */
 static void pack_rows(const struct cpu_simd *simd, const struct cpu_tile_product *p,
 		      const struct cpu_split *rows, int64_t strip, int64_t k0, float *packed)
 {

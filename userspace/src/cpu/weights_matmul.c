@@ -2,7 +2,7 @@
 /*
  * Products of float32 and constant weights of 4 or 8 bits. The weights stay integers, packed in
  * panels of one or two vectors of columns. Few rows multiply them in registers, so that each byte
- * is read once; for more rows, a slice of a panel is converted to floats in the first-level cache,
+ * is read once. For more rows, a slice of a panel is converted to floats in the first-level cache,
  * and the tiles of other products multiply it. A weight is the float that dequantizeLinear gives,
  * and no division among threads changes a bit.
  */
@@ -15,25 +15,25 @@
 #include "cpu/element.h"
 #include "cpu/tile_product.h"
 
-/* Steps of a panel that are floats at a time. */
+/* Steps of a panel that are converted to floats at a time. */
 #define DEPTH 256
 /*
- * Floats of rows that are packed at a time, and the least rows, for which panels are converted to
- * floats.
+ * NEAR: floats of rows that are packed at a time; LEAST: at least so many rows are, since the
+ * panels are converted once for them.
  */
 #define NEAR  (256 * 1024)
 #define LEAST 64
-/* Products that two threads share: a few rows are done sooner than a thread is awake. */
+/* The least multiplications that two threads share: fewer are done before a thread wakes up. */
 #define SHARED_MACS ((int64_t)1 << 17)
 
-/* Factors of the result that may be folded into the scales. */
+/* The limits of a factor of the result that may be folded into the scales. */
 #define LEAST_ALPHA 0x1p-20f
 #define MOST_ALPHA  0x1p20f
 
-/* The sizes of a product, and where its packed weights are. */
+/* The sizes of a product, and the offsets in its packed weights. */
 struct sizes {
-	int64_t m, k, n, wide; /* wide: n as whole vectors */
-	int64_t block, blocks; /* steps that share a scale, and the number of such blocks */
+	int64_t m, k, n, wide; /* wide: n rounded up to whole vectors */
+	int64_t block, blocks; /* block: steps that share a scale; blocks: number of such blocks */
 	bool nibbles;
 	size_t scales, zeros, weights, bytes; /* offsets in the packed weights, and their size */
 };
@@ -101,7 +101,8 @@ struct packing {
 	enum ir_dtype dtype;
 	const void *from;
 	int64_t step,
-		column; /* elements from one step to the next, and from one column to the next */
+		/* elements from one step to the next; elements from one column to the next */
+		column;
 };
 
 static int8_t integer_at(const struct packing *p, int64_t k, int64_t column)
@@ -113,7 +114,7 @@ static int8_t integer_at(const struct packing *p, int64_t k, int64_t column)
 	return (int8_t)(cpu_load_int(p->dtype, p->from, at) - bias_of(p->dtype));
 }
 
-/* The integers of a panel that begins at a column. */
+/* Packs the integers of the panel that begins at column `begin`. */
 static void pack_panel(const struct packing *p, int64_t begin, int64_t width, int8_t *to)
 {
 	bool rows = p->column == 1 && begin + width <= p->s.n;
@@ -146,7 +147,7 @@ static bool pack_scales(const struct packing *p, int64_t begin, int64_t width, f
 	const float *scales = p->node->operands[2]->constant->data;
 	bool transposed = p->node->attrs.matmul.b_transpose, has_zeros = false;
 	int64_t columns = ir_type_dim(type, type->rank - (transposed ? 2 : 1));
-	int64_t each = p->s.n / columns; /* columns that share one */
+	int64_t each = p->s.n / columns; /* adjacent columns that share a scale */
 
 	for (int64_t b = 0; b < p->s.blocks; b++)
 		for (int64_t j = 0; j < width; j++, scale++, zero++) {
@@ -195,7 +196,7 @@ void cpu_weights_pack(const struct cpu_context *cpu, const struct ir_node *node,
 
 struct run {
 	const struct cpu_simd *simd;
-	struct cpu_threads *workers; /* NULL: the calling thread alone */
+	struct cpu_threads *workers; /* NULL: only the calling thread works */
 	struct sizes s;
 	const char *packed;
 	bool has_zeros;
@@ -204,18 +205,19 @@ struct run {
 	float lo, hi;
 	int64_t share; /* panels of an item */
 	/*
-	 * A block of packed rows: the first one, their number, their strips, and slices of these.
+	 * A block of rows that are packed at a time: the first row, the number of rows, their
+	 * division into strips, and the division of the strips among items.
 	 */
 	int64_t line, lines;
 	struct cpu_split strips, parts;
 	float *strip;
-	char *scratch; /* struct worker, one each */
+	char *scratch; /* a struct worker for each thread */
 	size_t worker_bytes;
 };
 
 /*
- * Memory of one worker. The last panel may be wider than the columns that are left: its results go
- * through a block of their own.
+ * The memory of a worker. The last panel may be wider than the columns that exist: its results go
+ * through `edge`.
  */
 struct worker {
 	float bias[2 * CPU_MAX_LANES], panel[DEPTH * 2 * CPU_MAX_LANES], edge[];
@@ -226,7 +228,10 @@ static struct worker *worker_of(const struct run *run, unsigned int worker)
 	return (struct worker *)(run->scratch + worker * run->worker_bytes);
 }
 
-/* Returns the weights of `depth` steps from `begin` on, which are some blocks or a part of one. */
+/*
+ * Returns the weights of `depth` steps from `begin` on, which are some whole blocks or a slice of
+ * one.
+ */
 static struct cpu_weights weights_at(const struct run *run, int64_t column, int64_t width,
 				     int64_t begin, int64_t depth)
 {
@@ -245,7 +250,10 @@ static struct cpu_weights weights_at(const struct run *run, int64_t column, int6
 	};
 }
 
-/* Steps that are floats at a time: as many blocks as there is room for, or what is left of one. */
+/*
+ * Returns the number of steps from `begin` on that are converted to floats at a time: as many whole
+ * blocks as fit in DEPTH, or the rest of a larger block.
+ */
 static int64_t steps_from(const struct sizes *s, int64_t begin)
 {
 	int64_t most = s->block > DEPTH ? s->block - begin % s->block : DEPTH / s->block * s->block;
@@ -293,8 +301,8 @@ static void weigh_panel(const struct run *run, struct worker *worker, int64_t co
 }
 
 /*
- * Multiplies some strips of rows with one panel, of which some steps at a time are converted to
- * floats.
+ * Multiplies some strips of rows with one panel; converts some steps of the panel to floats at a
+ * time.
  */
 static void multiply_panel(const struct run *run, struct worker *worker, int64_t part,
 			   int64_t column, int64_t width)
@@ -357,7 +365,10 @@ static void run_piece(void *argument, int64_t item, unsigned int worker)
 	}
 }
 
-/* Packs a strip of rows: for each slice of the steps, in the order in which tiles read them. */
+/*
+ * Packs a strip of rows, one slice of the steps after the other, in the order in which tiles read
+ * them.
+ */
 static void pack_strip(void *argument, int64_t strip, unsigned int worker)
 {
 	const struct run *run = argument;
@@ -373,7 +384,7 @@ static void pack_strip(void *argument, int64_t strip, unsigned int worker)
 	}
 }
 
-/* Lines that are packed at a time. */
+/* Returns the number of rows that are packed at a time. */
 static int64_t lines_of(const struct sizes *s)
 {
 	int64_t lines = NEAR / s->k > LEAST ? NEAR / s->k : LEAST;
@@ -381,7 +392,7 @@ static int64_t lines_of(const struct sizes *s)
 	return s->m < lines ? s->m : lines;
 }
 
-/* On all threads, or on the calling one where there is little work. */
+/* Runs items on all threads, or on the calling thread when there is little work. */
 static void spread(struct run *run, int64_t count, cpu_work_fn work)
 {
 	if (run->workers)

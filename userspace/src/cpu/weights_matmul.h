@@ -5,12 +5,12 @@
 
 #include "cpu/fast.h"
 
-/* Whether the kernel takes a WMATMUL. */
+/* Whether the kernel takes a WMATMUL node. */
 bool cpu_weights_take(const struct ir_node *node);
 size_t cpu_weights_pack_bytes(const struct cpu_context *cpu, const struct ir_node *node);
 void cpu_weights_pack(const struct cpu_context *cpu, const struct ir_node *node, const void *from,
 		      void *to);
-/* With the packed weights of the context. */
+/* Computes the product with the context's packed weights. */
 int cpu_weights_matmul(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
 		       void *const *out, struct wnn_error *err);
 

@@ -2,8 +2,8 @@
 /*
  * 3x3 convolutions without strides by Winograd's algorithm: 2x2 results from 4x4 pixels (a tile)
  * with 16 products for each pair of channels instead of 36. The products of many tiles are 16
- * products of matrices, on our own tiles (tile_product.c), or on oneDNN where that does not pack
- * the filter at each call: with AVX-512.
+ * products of matrices, on our own tiles (tile_product.c), or on oneDNN with AVX-512, where it does
+ * not pack the filter at each call.
  *
  * The transforms before and after them turn infinities into NaN, also in results that do not depend
  * on them, and may overflow where the convolution does not. So, when a result is not finite, the
@@ -21,26 +21,31 @@
 
 #define POINTS 16
 /*
- * Bytes of transformed pixels and products of a chunk of tiles, and the limits of its tiles. Chunks
- * depend on the shape and on these numbers alone, so that bits do not depend on threads.
+ * CHUNK_BYTES: bytes of the transformed pixels and products of a chunk of tiles; MIN_CHUNK and
+ * MAX_CHUNK: limits of its number of tiles. Chunks depend on the shape and on these numbers alone,
+ * so that bits do not depend on threads.
  */
 #define CHUNK_BYTES (512 << 10)
 #define MIN_CHUNK   64
 #define MAX_CHUNK   128
-/* The least tiles of a chunk where there could be fewer: the filter is read for each chunk. */
+/*
+ * The least tiles of a chunk when tiles are divided into more chunks for the threads, since each
+ * chunk reads the filter.
+ */
 #define FEWEST_TILES 32
 /*
- * From so many chunks on, the threads share chunks, a multiple of this number evenly; with fewer
- * they share the points of a chunk.
+ * With at least MANY_CHUNKS chunks, each thread computes whole chunks, and their number is a
+ * multiple of this one. With fewer, the threads share the products of a chunk, divided into
+ * SHARED_PARTS.
  */
 #define MANY_CHUNKS  4
 #define SHARED_PARTS 4
 /*
- * The least tiles of a node: fewer do not pay for reading the filter, which is nearly twice as
- * large.
+ * The least tiles of a node: for fewer, reading the transformed filter, which is nearly twice as
+ * large as the original, takes too long.
  */
 #define MIN_TILES 32
-#define TILE_ITEM 8 /* tiles of an item, where threads share the tiles of a chunk */
+#define TILE_ITEM 8 /* tiles of an item when threads share a chunk */
 
 struct winograd {
 	struct cpu_prepared base;
@@ -49,17 +54,23 @@ struct winograd {
 	struct cpu_conv shape;
 	bool has_bias, limited;
 	float lo, hi;
-	int64_t tiles_h, tiles_w, tiles; /* of an image, of all */
-	int64_t chunk, chunks, parts;	 /* tiles, of these, and calls for the products of one */
+	/* tiles_h, tiles_w: tiles of an image; tiles: those of all images */
+	int64_t tiles_h, tiles_w, tiles;
+	/*
+	 * chunk: tiles of a chunk; chunks: their number; parts: calls for the products of a chunk
+	 */
+	int64_t chunk, chunks, parts;
 	struct cpu_winograd_products products;
-	size_t part_bytes, scratch_bytes; /* of the filter for one of the calls; of a thread */
+	/* part_bytes: filter bytes of a call; scratch_bytes: scratch memory of a thread */
+	size_t part_bytes, scratch_bytes;
 	unsigned int threads;
-	float *zeros; /* as many as there are channels */
+	float *zeros; /* a zero for each input channel */
 };
 
-/* The header of the packed filter; it takes whole cache lines. */
+/* The header of the packed filter, one cache line. */
 union header {
-	bool plain; /* some numbers are too large: the unpacked filter follows */
+	/* some transformed numbers are too large: the unpacked filter follows instead */
+	bool plain;
 	char line[64];
 };
 
@@ -70,12 +81,12 @@ struct run {
 	const char *filter;
 	float *y;
 	char *scratch;
-	int64_t first, count; /* of the tiles of the chunk that is shared */
+	int64_t first, count; /* first tile and number of tiles of the chunk that threads share */
 	atomic_bool failed, strange;
 };
 
 /*
- * The scratch memory of a chunk: transformed pixels, products, a row for results outside of the
+ * The memory of a chunk: transformed pixels, products, and a row that gets results outside of the
  * image.
  */
 struct room {
@@ -107,7 +118,7 @@ static struct room room_of(const struct run *run, unsigned int worker)
 /* --- A tile --- */
 
 struct place {
-	int64_t image, row, column; /* of the first result */
+	int64_t image, row, column; /* image, row and column of the tile's first result */
 };
 
 static struct place place_of(const struct winograd *w, int64_t tile)
@@ -219,7 +230,10 @@ static void run_chunk(void *argument, int64_t item, unsigned int worker)
 		gather_tile(run, first + t, count * g->out_c, room.m + t * g->out_c, room.outside);
 }
 
-/* The three steps of a chunk, run->first, each shared among the threads. */
+/*
+ * Compute the chunk that begins at tile run->first, in three steps, each of which the threads
+ * share: transform pixels, multiply, transform back.
+ */
 static void spread_some(void *argument, int64_t item, unsigned int worker)
 {
 	struct run *run = argument;
@@ -273,7 +287,7 @@ static void run_chunks(struct run *run)
 
 /* --- The filter --- */
 
-/* The four numbers of a point that a row of three becomes, and back. */
+/* Transform a row of three filter elements to four numbers, and back. */
 static void spread_three(const double *g, int64_t step, double *u, int64_t to_step)
 {
 	u[0] = g[0];
@@ -297,7 +311,7 @@ static float *tap_of(const struct cpu_conv *g, float *filter, int64_t o, int64_t
 	return filter + o * s[0] + i * s[1] + tap / 3 * s[2] + tap % 3 * s[3];
 }
 
-/* False when a number is too large. */
+/* Transforms the filter; false when a transformed number is not finite. */
 static bool spread_filter(const struct cpu_conv *g, const float *filter, float *points)
 {
 	double taps[9], rows[12], u[POINTS];
@@ -343,7 +357,7 @@ static size_t filter_bytes(const struct cpu_conv *g, size_t taps)
 	return (size_t)(g->in_c * g->out_c) * taps * sizeof(float);
 }
 
-/* Converts all points of one call between the plain order and the form of its products. */
+/* Converts the filter of one call from the plain order to the layout of its products, or back. */
 static void turn_part(const struct winograd *w, int64_t part, float *points, char *packed,
 		      bool back)
 {
@@ -400,7 +414,7 @@ static int unpack(const struct winograd *w, const char *packed, float *filter,
 	return 0;
 }
 
-/* Computes the convolution on the fast layer. */
+/* Computes the convolution on the fast layer, with the original filter. */
 static int run_plainly(const struct run *run, const void *packed, const void *const *in,
 		       void *const *out, struct wnn_error *err)
 {
@@ -487,7 +501,7 @@ static int make_products(struct winograd *w, cpu_winograd_make_fn make, const vo
 	return 0;
 }
 
-/* Into chunks of about the same size, by the shape alone. */
+/* Divides the tiles into chunks of about equal size, by the shape alone. */
 static void divide(struct winograd *w)
 {
 	const struct cpu_conv *g = &w->shape;
