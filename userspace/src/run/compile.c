@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Compiles an optimised graph for a device: divides it into steps, compiles the programs of the
- * NPU, prepares the CPU's kernels, and decides where each value that several steps use lies. The
- * API calls run_compile() when it builds a graph, and store.c parts of it for a graph from a file.
+ * NPU, prepares the CPU's kernels, and gives memory to each value that several steps use. The API
+ * calls run_compile() when it builds a graph; store.c calls the functions that make steps for a
+ * graph from a file.
  */
 #include <string.h>
 
@@ -14,7 +15,7 @@
 #include "util/malloc.h"
 #include "util/number.h"
 
-/* Programs, constants and values begin at multiples of this. */
+/* Rounds up to the alignment of programs, constants and values. */
 static uint64_t run_align(uint64_t bytes)
 {
 	return wnn_align_up(bytes, 256);
@@ -36,7 +37,7 @@ static uint32_t *count_uses(const struct ir_graph *graph)
 	return uses;
 }
 
-/* Whether a node adds something of the same shape to a value. */
+/* Whether a node adds a float32 value of the same shape to `value`. */
 static bool adds_to(const struct ir_node *node, const struct ir_value *value)
 {
 	const struct ir_type *type = &node->results[0]->type;
@@ -66,7 +67,7 @@ static bool join(struct run_compiled *c, struct run_step *step, const struct ir_
 	const struct ir_value *value = producer->results[0];
 	const struct cpu_context *cpu = c->device->cpu;
 
-	/* One that was prepared early knows where its operands and result are. */
+	/* A node that was prepared early already has the strides of its operands and result. */
 	if (c->early[node->id] || step->count != 1 || node->id != step->first + 1 ||
 	    producer->num_results != 1 || uses[value->id] != 1 ||
 	    (!adds_to(node, value) && !convolves(node, value)))
@@ -135,7 +136,10 @@ static void note_use(struct run_location *location, uint32_t step, bool from_mem
 		location->last = step;
 }
 
-/* Notes which steps make and use the values of a step, and whether each must be in memory. */
+/*
+ * Notes the first and last step that use each value of step `s`, and whether the value must be in
+ * memory. @cpu: the step runs on the CPU.
+ */
 static void note_step(struct run_compiled *c, uint32_t s, bool cpu)
 {
 	const struct run_step *step = &c->steps[s];
@@ -156,8 +160,8 @@ static void note_step(struct run_compiled *c, uint32_t s, bool cpu)
 		}
 	}
 	/*
-	 * The second node of a step reads the result of the first from the cache, block by block:
-	 * that result has no memory.
+	 * The second node of a step reads the result of the first from the cache, block by block,
+	 * so that this result has no memory.
 	 */
 	if (cpu && step->count > 1)
 		c->locations[c->graph->nodes[step->first]->results[0]->id].needed = false;
@@ -364,7 +368,7 @@ static int load_code(struct run_compiled *c, struct wnn_error *err)
 }
 
 /*
- * Counts for each value how often a step on the CPU reads it or a view of it, or it is an output.
+ * Returns for each value how often steps on the CPU and copies to outputs read it or a view of it;
  * NULL: no memory.
  */
 static uint32_t *count_readers(const struct run_compiled *c)
@@ -397,22 +401,22 @@ static void drop_constant(struct ir_value *value)
 }
 
 /*
- * Packed operands share blocks: a large block is mapped by a few large pages, whose translations
- * the processor keeps, which saves a small network a twentieth of its time. Operands of a large
- * network have several blocks: constants that are packed in one block are dropped before the next
- * block is allocated.
+ * The size of blocks that packed operands share. A large block is mapped by a few large pages,
+ * whose translations the processor keeps, which saves a small network a twentieth of its time.
+ * Operands of a large network have several blocks: constants that are packed in one block are
+ * dropped before the next block is allocated.
  */
 #define BLOCK ((size_t)16 << 20)
 
 struct packing {
 	char *next;
-	size_t room; /* bytes of the block from there on */
-	size_t left; /* bytes of the operands to come */
+	size_t room; /* bytes of the block from `next` on */
+	size_t left; /* bytes of the operands that are still to be packed */
 };
 
 /*
- * Returns the bytes of operand 1 of a step's node in the form that its kernel reads; 0: the kernel
- * reads it as it is.
+ * Returns the bytes of operand 1 of a step's first node in the layout that its kernel reads; 0: the
+ * kernel reads the operand as it is.
  */
 static size_t packed_bytes(const struct run_compiled *c, const struct run_step *step)
 {
@@ -458,7 +462,7 @@ static int pack_operand(struct run_compiled *c, struct packing *packing, struct 
 	return 0;
 }
 
-/* The constant that a step packs, or NULL. */
+/* Returns the constant operand 1 of a CPU step, which its kernel may pack; NULL: there is none. */
 static struct ir_value *packed_constant(const struct run_compiled *c, const struct run_step *step)
 {
 	const struct ir_node *node = c->graph->nodes[step->first];
@@ -504,7 +508,8 @@ static int prepare_nodes(struct run_compiled *c, uint32_t *readers, struct wnn_e
 }
 
 /*
- * Loads the libraries that kernels need, so that a missing one fails the build and not a dispatch.
+ * Loads the libraries that kernels need, so that building the graph fails when one is missing, not
+ * a dispatch.
  */
 static int require_libraries(const struct run_compiled *c, struct wnn_error *err)
 {
@@ -519,7 +524,8 @@ static int require_libraries(const struct run_compiled *c, struct wnn_error *err
 }
 
 /*
- * Drops the constants that only the NPU or packed copies need; CPU nodes and copies read the rest.
+ * Drops the constants that only programs and packed operands use. @readers: how often CPU steps and
+ * copies read each value.
  */
 static void drop_constants(struct run_compiled *c, const uint32_t *readers)
 {
@@ -528,7 +534,7 @@ static void drop_constants(struct run_compiled *c, const uint32_t *readers)
 			drop_constant(c->graph->values[v]);
 }
 
-/* Computes the constants that are left: several dispatches may read them at a time. */
+/* Computes the remaining constants now, since several dispatches may read them at the same time. */
 static int compute_constants(const struct run_compiled *c, struct wnn_error *err)
 {
 	for (uint32_t v = 0; v < c->graph->num_values; v++)
@@ -538,7 +544,10 @@ static int compute_constants(const struct run_compiled *c, struct wnn_error *err
 	return 0;
 }
 
-/* Constants in the forms that they are read in. */
+/*
+ * Loads programs with their constants, packs operands, computes the other constants that CPU nodes
+ * read, and drops those that nothing reads.
+ */
 static int place_constants(struct run_compiled *c, struct wnn_error *err)
 {
 	uint32_t *readers = count_readers(c);
@@ -548,7 +557,7 @@ static int place_constants(struct run_compiled *c, struct wnn_error *err)
 		return wnn_error_nomem(err, "a graph");
 	/*
 	 * Programs hold references to the constants that they need: a constant that nothing else
-	 * reads is dropped when it is packed.
+	 * reads is dropped when its program's constants are packed.
 	 */
 	drop_constants(c, readers);
 	ret = load_code(c, err) || prepare_nodes(c, readers, err) || compute_constants(c, err) ||

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A compiled graph: NPU programs and CPU nodes in order, and where their values are. It is made and
- * dispatched on the thread of its device; its texts may be asked for from any thread.
+ * dispatched on the thread of its device; run_compiled_text() may be called on any thread.
  */
 #ifndef WNN_RUN_COMPILED_H
 #define WNN_RUN_COMPILED_H
@@ -15,10 +15,10 @@ struct run_compiled;
 /* The costs of one dispatch. */
 struct run_statistics {
 	uint64_t npu_cycles, macs;
-	uint64_t bytes_read, bytes_written; /* by the NPU */
-	uint64_t busy[ONPU_ENG_COUNT];	    /* cycles, by enum onpu_engine; 0: not known */
+	uint64_t bytes_read, bytes_written; /* bytes that the NPU reads and writes */
+	uint64_t busy[ONPU_ENG_COUNT];	    /* busy cycles, by enum onpu_engine; 0: not known */
 	uint64_t npu_ns, cpu_ns, host_ns;
-	uint64_t copied_in, copied_out; /* bytes, from and to memory of the application */
+	uint64_t copied_in, copied_out; /* bytes copied from and to memory of the application */
 };
 
 /**
@@ -37,7 +37,7 @@ void run_compiled_unref(struct run_compiled *compiled); /* NULL is fine */
 
 const struct ir_graph *run_compiled_graph(const struct run_compiled *compiled);
 
-/* Bytes of memory for intermediates that each dispatch in flight needs. */
+/* Returns the bytes of memory for intermediate results that each dispatch in flight needs. */
 uint64_t run_compiled_arena_bytes(const struct run_compiled *compiled);
 
 /*
@@ -46,32 +46,42 @@ uint64_t run_compiled_arena_bytes(const struct run_compiled *compiled);
  */
 uint32_t run_compiled_spilled(const struct run_compiled *compiled);
 
-/* The compiler's notes on a node that runs on the NPU; NULL for others. */
+/* Returns the compiler's notes on a node that runs on the NPU; NULL for other nodes. */
 const struct npu_node_info *run_compiled_npu_info(const struct run_compiled *compiled,
 						  const struct ir_node *node);
 
 /*
- * The kernel of a node that runs on the CPU; NULL: it needs none, as its result is a view. Static.
+ * Returns the name of the kernel of a node that runs on the CPU, a static string; NULL: the node
+ * needs no kernel, as its result is a view.
  */
 const char *run_compiled_cpu_kernel(const struct run_compiled *compiled,
 				    const struct ir_node *node);
 
 enum run_text { RUN_TEXT_NODES, RUN_TEXT_PLAN, RUN_TEXT_PROGRAM };
 
-/* malloc'ed; NULL with WNN_NOT_SUPPORTED when there is no such text. */
+/*
+ * Returns a description of the compiled graph, which the caller frees with free(); NULL with
+ * WNN_NOT_SUPPORTED when there is no such text.
+ */
 char *run_compiled_text(const struct run_compiled *compiled, enum run_text kind,
 			struct wnn_error *err);
 
 struct run_instance;
 
-/* One run of a graph. The caller fills in the first members; the others belong to run/. */
+/* One run of a graph. The caller fills in the members up to done(); the others belong to run/. */
 struct run_dispatch {
 	struct run_compiled *compiled;	   /* a reference, held until done() */
 	struct run_buffer *const *inputs;  /* in the order of the graph's inputs */
 	struct run_buffer *const *outputs; /* in the order of the graph's outputs */
-	/* Asked between steps; true ends the dispatch with InvalidStateError. NULL: never. */
+	/*
+	 * Called between steps; if it returns true, the dispatch ends with InvalidStateError. NULL:
+	 * nothing ends it early.
+	 */
 	bool (*aborted)(struct run_dispatch *dispatch);
-	/* @err is NULL when all went well. May take `profile`, which is NULL unless asked for. */
+	/*
+	 * Called at the end; @err is NULL after success. It may take over `profile`, which is NULL
+	 * unless a profile was requested.
+	 */
 	void (*done)(struct run_dispatch *dispatch, const struct wnn_error *err,
 		     const struct run_statistics *statistics);
 
@@ -83,14 +93,14 @@ struct run_dispatch {
 	struct run_profile *profile;
 	struct wnn_error error;
 	bool failed;
-	bool accessed; /* the processor has the dma-bufs until the end */
+	bool accessed; /* whether the processor has access to the dma-bufs until the end */
 };
 
 /*
  * run_dispatch_start - run a graph
  *
- * done() runs exactly once: before the return, or later inside run_device_wait_one() when the last
- * work was left to the device.
+ * done() runs exactly once: before this returns, or later inside run_device_wait_one() when the
+ * device still has the last work.
  */
 void run_dispatch_start(struct run_dispatch *dispatch);
 

@@ -14,7 +14,7 @@
 #define RUN_RING 3
 
 enum run_where {
-	RUN_NOWHERE,  /* inside an NPU program, or unused */
+	RUN_NOWHERE,  /* no memory: only inside an NPU program, or unused */
 	RUN_CONSTANT, /* in the ir_constant of value `index` */
 	RUN_INPUT,    /* in the tensor of input `index` */
 	RUN_OUTPUT,   /* in the tensor of output `index` */
@@ -25,10 +25,13 @@ enum run_where {
 struct run_location {
 	enum run_where where;
 	uint32_t index;
-	uint64_t offset; /* bytes from the begin of that */
-	/* The steps that make and last use it; UINT32_MAX as first: none does. */
+	uint64_t offset; /* bytes from the begin of that memory */
+	/*
+	 * The steps that compute the value and last use it; first is UINT32_MAX when no step
+	 * computes it.
+	 */
 	uint32_t first, last;
-	bool needed; /* by a CPU node, another step or an output */
+	bool needed; /* whether a CPU node, another step or an output needs it in memory */
 };
 
 /* The value whose memory a value lies in, and the offset there. */
@@ -38,28 +41,33 @@ struct run_home {
 };
 
 /*
- * One NPU program, or one or two CPU nodes: the second reads the product of the first while it is
- * in the cache.
+ * One NPU program, or one or two CPU nodes. The second CPU node reads the result of the first while
+ * it is in the cache.
  */
 struct run_step {
-	struct npu_program *program;   /* NULL: CPU */
-	uint32_t first, count;	       /* of graph->nodes */
-	uint64_t insns, constants;     /* offsets in code */
-	uint64_t slots;		       /* offset in the slots of an instance */
-	uint64_t scratch;	       /* offset in its arena */
-	uint64_t records;	       /* offset in its time stamps */
-	struct cpu_prepared *prepared; /* CPU: what its kernel keeps, or NULL */
-	void *packed;		       /* CPU: operand 1 in the form of its kernel, or NULL */
+	struct npu_program *program; /* NULL: the step runs on the CPU */
+	/* the step's nodes: graph->nodes[first] to [first + count - 1] */
+	uint32_t first, count;
+	uint64_t insns, constants; /* offsets in run_compiled.code */
+	uint64_t slots;		   /* offset in run_instance.slots */
+	uint64_t scratch;	   /* offset in run_instance.arena */
+	uint64_t records;	   /* offset in run_instance.records */
+	/* CPU: state that the kernel keeps from run to run, or NULL */
+	struct cpu_prepared *prepared;
+	void *packed; /* CPU: operand 1 in the layout of the kernel, or NULL */
 	size_t packed_bytes;
 };
 
-/* Memory in which packed operands are stored one behind the other. */
+/* A block of memory in which packed operands are stored one behind the other. */
 struct run_block {
 	void *memory;
 	size_t size;
 };
 
-/* An output to fill by a copy: its value is also another output, or it is an input or constant. */
+/*
+ * An output that is filled by a copy, because its value is also another output, or an input or a
+ * constant.
+ */
 struct run_copy {
 	uint32_t output;
 	const struct ir_value *value;
@@ -68,7 +76,7 @@ struct run_copy {
 /* The memory that a dispatch in flight needs for itself. */
 struct run_instance {
 	struct run_buffer arena, slots;
-	struct run_buffer records; /* time stamps, when the device profiles */
+	struct run_buffer records; /* time stamps, if the device profiles */
 	bool busy;
 };
 
@@ -76,31 +84,36 @@ struct run_compiled {
 	atomic_uint refs;
 	struct run_device *device;
 	struct ir_graph *graph;
-	struct run_home *homes; /* by value id: itself, or the one that it is a view of */
+	struct run_home *homes; /* by value id: the value whose memory it lies in, or itself */
 	bool *is_view;		/* by node: its result is a view, so that it needs no step */
 	struct cpu_prepared *
-		*early; /* by node: prepared before there are steps; NULL, or none is left */
-	struct run_location *locations; /* by value id; of views only after run_place_views() */
+		*early; /* by node: the kernel that was prepared before steps were made, or NULL */
+	/* by value id; views have one only after run_place_views() */
+	struct run_location *locations;
 	uint32_t num_steps;
 	struct run_step *steps;
 	size_t num_blocks, block_room;
 	struct run_block *blocks;
-	/* Names of the data that steps keep in SRAM, unique among graphs; that of step 0. */
+	/*
+	 * The name of the data that step 0 keeps in SRAM; step s has first_keep + s. Names are
+	 * unique among graphs.
+	 */
 	uint64_t first_keep;
 	uint32_t num_copies;
 	struct run_copy *copies;
 	uint64_t code_bytes, slots_bytes, arena_bytes, record_bytes;
-	struct run_buffer code; /* programs and their constants */
+	struct run_buffer code; /* the programs and their constants */
 	struct run_instance ring[RUN_RING];
 	uint32_t ring_made;
 	/*
-	 * For a graph that was loaded: the memory of its constants and packed operands; else NULL.
+	 * For a graph loaded from a file: the memory of its constants and packed operands; else
+	 * NULL.
 	 */
 	void *owner;
 	void (*release)(void *owner);
 };
 
-/* Returns the location of the memory that a value lies in. */
+/* Returns the location of the memory in which a value lies. */
 static inline struct run_location *run_home_location(const struct run_compiled *c, uint32_t value)
 {
 	return &c->locations[c->homes[value].value];
@@ -114,10 +127,10 @@ int run_find_views(struct run_compiled *c, const bool *on_npu, struct wnn_error 
 /* Gives views the locations of the values that they lie in. */
 void run_place_views(struct run_compiled *c);
 
-/* ---- compile.c: everything that follows from the graph and the programs alone */
+/* ---- compile.c: all that can be computed from the graph and its programs */
 /*
- * Makes the steps: one for each run of consecutive NPU nodes; for CPU nodes, which must have valid
- * shapes, one for each or for two that are fused, and none for views.
+ * Makes the steps: one for each run of consecutive NPU nodes; one for each CPU node, or for two
+ * that are fused; none for views. CPU nodes must have valid shapes.
  */
 int run_make_steps(struct run_compiled *c, const bool *on_npu, struct wnn_error *err);
 /* Chooses the location of each value; call it when the steps are made. */

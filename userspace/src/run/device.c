@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MAX_TRIES 4u /* most runs of a job that faults of other jobs cancel */
+#define MAX_TRIES 4u /* the most runs of a job that is cancelled by faults of other jobs */
 
 int run_device_init(struct run_device *device, struct winsys *ws, unsigned int threads,
 		    struct wnn_error *err)
@@ -63,9 +63,10 @@ static void lose(struct run_device *device, const struct wnn_error *err)
 
 /*
  * Makes a new winsys context and submits the waiting jobs again. A fault ends a context for good,
- * and the jobs behind the one that faulted did not run; a reset that another client caused does so,
- * too. Whether a dispatch works must depend neither on how early it was queued nor on other
- * clients. Running a job twice is harmless: it does not write what it reads.
+ * and the jobs behind the one that faulted did not run; a reset that another client caused ends it,
+ * too. So waiting jobs run again: whether a dispatch works must depend neither on how early it was
+ * queued nor on other clients. Running a job twice is harmless, because it does not write what it
+ * reads.
  */
 static void renew(struct run_device *device)
 {
@@ -87,7 +88,7 @@ int run_device_submit(struct run_device *device, struct run_job *job, struct wnn
 
 	job->desc.wait_file = device->wait_file;
 	if (ops && ops->submit(device->ctx, &job->desc, 1, &job->seqno, err)) {
-		/* A job that nobody has waited for yet may have ended the context. */
+		/* An earlier job, for which nobody has waited yet, may have ended the context. */
 		run_device_drain(device);
 		if (!device->lost && ops->submit(device->ctx, &job->desc, 1, &job->seqno, err))
 			return -1;
@@ -104,8 +105,8 @@ int run_device_submit(struct run_device *device, struct run_job *job, struct wnn
 }
 
 /*
- * Waits for the oldest job, and runs it again when others' faults cancelled it; sets the result of
- * the last run.
+ * Waits for the oldest job, and runs it again when faults of other jobs cancelled it. Sets *result
+ * to the result of its last run.
  */
 static void wait_for(struct run_device *device, const struct run_job *job,
 		     struct winsys_result *result)
@@ -187,7 +188,7 @@ int run_device_wait_file(struct run_device *device, int file, struct wnn_error *
 	return 0;
 }
 
-/* Merges a fence with those that are pending and no job has waited for yet. */
+/* Merges a fence with the fences that the next job is going to wait for. */
 static int add_wait(struct run_device *device, int fence, struct wnn_error *err)
 {
 	int both;

@@ -19,23 +19,26 @@ struct run_device {
 	struct cpu_context *cpu;
 	struct run_heap heap;
 	const struct wnn_log *log;
-	bool profile;		       /* programs note when their instructions run */
+	bool profile;		       /* whether programs note when their instructions run */
 	enum winsys_power power;       /* the power of ctx, and of each context that replaces it */
-	struct run_job *first, **last; /* submitted, not waited for; oldest first */
-	int wait_file;		       /* sync file that the next job waits for; 0: none */
-	/* Whether the wait is no longer needed; NULL: it always is. */
+	struct run_job *first, **last; /* submitted jobs that nobody has waited for, oldest first */
+	int wait_file;		       /* sync file for which the next job waits; 0: none */
+	/* Whether nobody needs a wait for a sync file any more; NULL: the wait is always needed. */
 	bool (*cancelled)(void *);
-	void *userdata; /* of cancelled */
-	bool lost;	/* the device no longer answers */
+	void *userdata; /* argument of cancelled() */
+	bool lost;	/* whether the device no longer answers */
 	struct wnn_error lost_error;
 };
 
-/* A job of the device; belongs to whoever submits it, until done() runs. */
+/* A job of the device. It belongs to the caller that submits it until done() runs. */
 struct run_job {
 	struct run_job *next;
 	struct winsys_job desc;
 	uint64_t seqno;
-	/* @result is NULL, and *err says why, when the job never ran: the device is lost. */
+	/*
+	 * Called when the job has ended. When the device is lost before the job ran, @result is
+	 * NULL and *err says why.
+	 */
 	void (*done)(struct run_job *job, const struct winsys_result *result,
 		     const struct wnn_error *err);
 };
@@ -52,7 +55,10 @@ int run_device_init(struct run_device *device, struct winsys *ws, unsigned int t
 		    struct wnn_error *err);
 void run_device_exit(struct run_device *device);
 
-/* Queues one job, whose desc and done are filled in. On error done() does not run. */
+/*
+ * Queues a job whose members desc and done are filled in. Returns 0, or -1 with *err; done() does
+ * not run then.
+ */
 int run_device_submit(struct run_device *device, struct run_job *job, struct wnn_error *err);
 
 /* Waits for the oldest job and runs its done(); false when there is none. */
@@ -62,20 +68,20 @@ bool run_device_wait_one(struct run_device *device);
 void run_device_drain(struct run_device *device);
 
 /*
- * run_device_drain(), and waits for the sync files that jobs would have waited for: then the CPU
- * may touch every buffer.
+ * Waits for all jobs, and for the sync files that further jobs would have waited for: after that
+ * the CPU may use every buffer.
  */
 void run_device_settle(struct run_device *device);
 
 /*
- * Makes later work wait for the sync file, which is taken over in any case: jobs of a device that
- * has fences wait; without fences this call waits.
+ * Makes later work wait for a sync file, which is taken over in any case. Jobs wait if the device
+ * has fences; else this call waits.
  */
 int run_device_wait_file(struct run_device *device, int file, struct wnn_error *err);
 
 /*
- * Returns a sync file that signals when all work until here has ended; -1 with *err. Without fences
- * the work has ended when this returns.
+ * Returns a sync file that signals when all work queued before has ended; -1 with *err. On a device
+ * without fences that work has ended when this returns.
  */
 int run_device_fence(struct run_device *device, struct wnn_error *err);
 

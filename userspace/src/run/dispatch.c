@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Runs a compiled graph, step by step: patches slot tables, submits programs, computes CPU nodes.
- * The API calls it on the timeline for each dispatch.
+ * Runs a compiled graph step by step: writes addresses into slot tables, submits programs, computes
+ * CPU nodes. The API calls run_dispatch_start() on the timeline for each dispatch.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -21,7 +21,7 @@ static void *value_map(const struct run_dispatch *d, const struct ir_value *valu
 	const struct ir_constant *constant;
 
 	switch (location->where) {
-	case RUN_CONSTANT: /* dropped when packed */
+	case RUN_CONSTANT: /* NULL if it was dropped when it was packed */
 		constant = d->compiled->graph->values[location->index]->constant;
 		return constant ? (char *)constant->data + location->offset : NULL;
 	case RUN_INPUT:
@@ -49,7 +49,7 @@ static uint64_t value_va(const struct run_dispatch *d, uint32_t value_id)
 	}
 }
 
-/* The slots of a step as this dispatch needs them. */
+/* Writes the addresses of this dispatch into the slots of a step. */
 static void patch_step(const struct run_dispatch *d, const struct run_step *step)
 {
 	const struct npu_program *program = step->program;
@@ -80,7 +80,7 @@ static void patch_step(const struct run_dispatch *d, const struct run_step *step
 	}
 }
 
-/* The slots of a step, in which what it keeps in SRAM has a name of its own. */
+/* Copies the slots of step s, and names the data that the step keeps in SRAM. */
 static void copy_slots(const struct run_compiled *c, uint32_t s, char *table)
 {
 	const struct npu_program *program = c->steps[s].program;
@@ -127,7 +127,7 @@ static struct run_instance *idle_instance(struct run_compiled *c)
 	return NULL;
 }
 
-/* A free instance, a new one, or one that we wait for. */
+/* Takes an idle instance, makes one, or waits until one is idle. 0, or -1 with d->error. */
 static int take_instance(struct run_dispatch *d)
 {
 	struct run_compiled *c = d->compiled;
@@ -140,7 +140,7 @@ static int take_instance(struct run_dispatch *d)
 		else if (!c->ring_made)
 			return -1;
 		else
-			instance = NULL; /* no memory: wait for one that exists */
+			instance = NULL; /* no memory: wait for one of those that exist */
 	}
 	while (!instance && run_device_wait_one(c->device))
 		instance = idle_instance(c);
@@ -149,7 +149,10 @@ static int take_instance(struct run_dispatch *d)
 	return 0;
 }
 
-/* The inputs and outputs that are dma-bufs; outputs may be read as well. */
+/*
+ * Ends the processor's access to inputs and outputs that are dma-bufs. Outputs may have been read
+ * as well.
+ */
 static void end_access(const struct run_dispatch *d)
 {
 	const struct ir_graph *graph = d->compiled->graph;
@@ -179,7 +182,10 @@ static int begin_access(struct run_dispatch *d)
 	return -1;
 }
 
-/* Without fences of its own a device is the processor's work, too. */
+/*
+ * Whether a dispatch accesses dma-bufs with the processor from begin to end: a device without
+ * fences does its work on the processor.
+ */
 static bool by_processor(const struct run_dispatch *d)
 {
 	const struct winsys *ws = d->compiled->device->ws;
@@ -187,7 +193,10 @@ static bool by_processor(const struct run_dispatch *d)
 	return !ws || !ws->ops->fence;
 }
 
-/* Inputs that lie in memory which the device cannot take. Work before this may use their copies. */
+/*
+ * Copies inputs from memory of the application that the device cannot use. Earlier work may still
+ * use the copies, so this waits for it first.
+ */
 static void fetch_inputs(struct run_dispatch *d)
 {
 	const struct ir_graph *graph = d->compiled->graph;
@@ -218,7 +227,7 @@ static void finish(struct run_dispatch *d)
 	d->done(d, d->failed ? &d->error : NULL, &d->statistics);
 }
 
-/* The work since `begin` in the profile of the dispatch. */
+/* Adds the work since `begin` to the profile of the dispatch. 0 or -1. */
 static int note_span(struct run_dispatch *d, uint64_t begin, struct run_profile_span span)
 {
 	if (!d->profile)
@@ -248,7 +257,7 @@ static int copy_outputs(struct run_dispatch *d)
 }
 
 /*
- * Lists the operands of a step: those of its first node, then those of the second one but the
+ * Lists the operands of a step: those of its first node, then those of the second node except the
  * result of the first.
  */
 static void find_operands(const struct run_dispatch *d, const struct ir_node *first,
@@ -301,7 +310,9 @@ static int run_cpu(struct run_dispatch *d, const struct run_step *step)
 			 (struct run_profile_span){ .node = d->compiled->steps[d->step].first });
 }
 
-/* The nodes of a step that an instruction works for; NULL when it is none of theirs. */
+/*
+ * Returns the node of a step to which the instruction at pc belongs; NULL: to no node of the step.
+ */
 static const struct ir_node *node_of_insn(const struct run_compiled *c, const struct run_step *step,
 					  uint64_t pc)
 {
@@ -315,7 +326,10 @@ static const struct ir_node *node_of_insn(const struct run_compiled *c, const st
 	return NULL;
 }
 
-/* Adds the counters of a job; a device without counters gives the compiler's estimates. */
+/*
+ * Adds the counters of a job to the statistics; the compiler's estimates if the device has no
+ * counters.
+ */
 static void add_counters(struct run_statistics *statistics, const struct winsys_result *result,
 			 const struct npu_program *program)
 {
@@ -379,7 +393,7 @@ static void job_done(struct run_job *job, const struct winsys_result *result,
 			d->failed = true;
 		}
 	}
-	/* The loop that submits the jobs of a step checks `failed` before the next one. */
+	/* submit_step(), which submits the other jobs of the step, checks d->failed before each. */
 	if (++d->job_of_step < step->program->num_jobs)
 		return;
 	d->job_of_step = 0;
@@ -408,8 +422,8 @@ static int submit_job(struct run_dispatch *d, const struct run_step *step,
 		d->job.desc.profile_size =
 			(uint64_t)job->num_insns * sizeof(struct onpu_profile_record);
 		/*
-		 * A job that begins behind its first instructions writes fewer records than the one
-		 * before it; the others must not be those of that job.
+		 * A job that starts again behind its first instructions writes no records for
+		 * these; the records of the job before must not stand there.
 		 */
 		memset((char *)d->instance->records.map + step->records +
 			       (size_t)job->first_insn * sizeof(struct onpu_profile_record),
@@ -427,7 +441,7 @@ static int submit_step(struct run_dispatch *d, const struct run_step *step)
 
 	patch_step(d, step);
 	for (uint32_t i = 0; i < program->num_jobs; i++) {
-		/* There is one job in a dispatch. */
+		/* A dispatch has a single struct run_job, so the job before must end first. */
 		if (i)
 			run_device_drain(d->compiled->device);
 		if (d->failed || submit_job(d, step, &program->jobs[i]))
@@ -437,7 +451,8 @@ static int submit_step(struct run_dispatch *d, const struct run_step *step)
 }
 
 /*
- * Runs one step. 1: the device has the last work of this dispatch, and job_done() will finish it.
+ * Runs one step. Returns 0; -1 after an error; 1 when the device has the last work of this
+ * dispatch, which job_done() will finish.
  */
 static int run_step(struct run_dispatch *d)
 {
@@ -507,7 +522,7 @@ void run_dispatch_start(struct run_dispatch *d)
 	finish(d);
 	return;
 fail:
-	/* Dispatches before it must end before it. */
+	/* Jobs of this and of earlier dispatches end before this dispatch reports its error. */
 	run_device_drain(c->device);
 	d->failed = true;
 	finish(d);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Allocates, wraps and imports buffers, and accounts their bytes against the limit of a context. */
+/* Allocates, wraps and imports buffers, and counts their bytes against the limit of a context. */
 #include "run/heap.h"
 
 #include <inttypes.h>
@@ -23,8 +23,9 @@ static int charge(struct run_heap *heap, size_t size, const char *what, struct w
 }
 
 /*
- * Charges for memory that is to be made, unless the machine has not so much. The application's
- * allocator knows better what there is.
+ * Counts bytes that are going to be allocated; -1 when they exceed the limit, or the memory that
+ * the machine has left. That is not checked when the application has its own allocator, which knows
+ * better.
  */
 static int reserve(struct run_heap *heap, size_t size, const char *what, struct wnn_error *err)
 {
@@ -184,7 +185,7 @@ void *run_buffer_data(const struct run_buffer *buffer)
 	return buffer->host ? buffer->host : buffer->map;
 }
 
-/* Charged for already. */
+/* Maps a dma-buf as a buffer, whose bytes are already counted. 0 or -1. */
 static int import(struct run_heap *heap, struct run_buffer *buffer, size_t offset,
 		  struct wnn_error *err)
 {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The memory of a context: buffers that host and device share, host memory, and their limit. */
+/*
+ * The memory of a context: buffers that host and device share, host memory, and the limit of both.
+ */
 #ifndef WNN_RUN_HEAP_H
 #define WNN_RUN_HEAP_H
 
@@ -12,64 +14,74 @@
 #include "util/error.h"
 #include "winsys/winsys.h"
 
-/* May be used from any thread. */
+/* Memory of a context; may be used from any thread. */
 struct run_heap {
-	struct winsys *ws;		/* NULL: host memory only */
-	struct wnn_allocator allocator; /* of host memory */
+	struct winsys *ws;		/* NULL: there is host memory only */
+	struct wnn_allocator allocator; /* allocator of host memory */
 	uint64_t limit;			/* bytes; 0: none */
 	_Atomic uint64_t used;
 };
 
-/* A buffer of the device when the heap has one, else of the host (va 0). */
+/* A buffer in the device's memory when the heap has a device, else in host memory (va is 0). */
 struct run_buffer {
 	struct winsys_bo *bo;
 	void *map;
 	uint64_t va;
 	size_t size;
-	bool held;		  /* memory that the device has made for it */
-	bool lent;		  /* the application's memory, where the device can take that */
-	void *host;		  /* the application's memory of which it is a copy; or NULL */
-	struct wnn_dmabuf dmabuf; /* whose memory it is; all 0: its own */
+	bool held; /* whether the device allocated memory for it */
+	/* whether it is the application's memory, which the device can use */
+	bool lent;
+	/* the application's memory if the buffer is a copy of it, else NULL */
+	void *host;
+	struct wnn_dmabuf dmabuf; /* the dma-buf whose memory it is; all 0: it has its own memory */
 };
 
-/* @what names the buffer in messages: "the intermediate results of a graph". */
+/* Allocates a buffer. @what names it in messages: "the intermediate results of a graph". */
 int run_buffer_create(struct run_heap *heap, struct run_buffer *buffer, size_t size,
 		      const char *what, struct wnn_error *err);
 /*
- * run_buffer_create() with contents: whole pages at @map, which must exist as long as the buffer.
- * They are its memory when the device can use them, else they are copied; it counts the same bytes.
+ * Like run_buffer_create(), with contents: whole pages at @map, which must exist as long as the
+ * buffer. If the device can use these pages, they are the buffer's memory, else it is a copy.
+ * Counts @size bytes in both cases.
  */
 int run_buffer_wrap(struct run_heap *heap, struct run_buffer *buffer, void *map, size_t size,
 		    const char *what, struct wnn_error *err);
 /*
- * run_buffer_create() on a dma-buf, from @offset; it counts @size bytes. The dma-buf is taken over
- * in any case, and closed after a failure.
+ * Like run_buffer_create(), in the memory of a dma-buf from @offset on; counts @size bytes. The
+ * dma-buf is taken over in any case, and closed after a failure.
  */
 int run_buffer_import(struct run_heap *heap, struct run_buffer *buffer, struct wnn_dmabuf *dmabuf,
 		      size_t offset, size_t size, const char *what, struct wnn_error *err);
 /*
- * run_buffer_create() on memory of the application: used directly when the device can, else copied,
- * and run_buffer_fetch() and run_buffer_return() keep the copy in step; it counts the same bytes.
+ * Like run_buffer_create(), in memory of the application. If the device can use it, it is the
+ * buffer's memory; else the buffer is a copy, which run_buffer_fetch() and run_buffer_return() keep
+ * up to date. Counts @size bytes in both cases.
  */
 int run_buffer_lend(struct run_heap *heap, struct run_buffer *buffer, void *data, size_t size,
 		    const char *what, struct wnn_error *err);
 /*
- * Moves a lent buffer to other memory of its size; the device must not be using it. After a failure
- * it is where it was.
+ * Moves a lent buffer to other memory of the application with the same size; the device must not be
+ * using the buffer. After a failure it is still in the old memory.
  */
 int run_buffer_move(struct run_heap *heap, struct run_buffer *buffer, void *data,
 		    struct wnn_error *err);
-/* Copies from, or to, the application's memory; returns how many bytes were copied. */
+/*
+ * Copy from and to the application's memory, if the buffer is a copy; return how many bytes were
+ * copied.
+ */
 size_t run_buffer_fetch(const struct run_buffer *buffer);
 size_t run_buffer_return(const struct run_buffer *buffer);
-/* Returns the address at which the processor finds the contents. */
+/* Returns the address at which the processor reads and writes the contents. */
 void *run_buffer_data(const struct run_buffer *buffer);
-/* Lets the processor read the buffer, and write it if @writes, until run_buffer_end(). */
+/*
+ * Lets the processor read the buffer, and with @writes also write it, until run_buffer_end(). 0 or
+ * -1.
+ */
 int run_buffer_begin(const struct run_buffer *buffer, bool writes, struct wnn_error *err);
 void run_buffer_end(const struct run_buffer *buffer, bool writes);
 void run_buffer_destroy(struct run_heap *heap, struct run_buffer *buffer); /* zeroes it */
 
-/* Host memory, aligned to WNN_ALIGNMENT, not cleared. */
+/* Allocates host memory, aligned to WNN_ALIGNMENT and not cleared. */
 void *run_host_alloc(struct run_heap *heap, size_t size, const char *what, struct wnn_error *err);
 void run_host_free(struct run_heap *heap, void *memory, size_t size); /* NULL is fine */
 

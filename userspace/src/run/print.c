@@ -111,12 +111,12 @@ const struct ir_graph *run_compiled_graph(const struct run_compiled *c)
 	return c->graph;
 }
 
-/* The step of a node; NULL when it has none. */
+/* Returns the step of a node; NULL when the node is a view, which has no step. */
 static const struct run_step *step_of(const struct run_compiled *c, const struct ir_node *node)
 {
 	uint32_t lo = 0, hi = c->num_steps;
 
-	/* Steps are in the order of nodes. */
+	/* Binary search: steps are in the order of nodes. */
 	while (lo + 1 < hi) {
 		uint32_t middle = lo + (hi - lo) / 2;
 

@@ -44,7 +44,10 @@ int run_profile_add_span(struct run_profile *profile, const struct run_profile_s
 	return 0;
 }
 
-/* False when the record is none of the job: a device without time stamps does not write records. */
+/*
+ * Fills in the next event from a record; false when the record does not belong to the job, as on a
+ * device without time stamps, which writes no records.
+ */
 static bool fill_event(const struct run_profile *profile, const struct npu_program *program,
 		       const struct npu_job *job, uint32_t first_node,
 		       const struct onpu_profile_record *record, struct run_profile_event *event)

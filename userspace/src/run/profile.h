@@ -14,31 +14,33 @@
 
 #define RUN_NO_NODE UINT32_MAX
 
-/* One instruction; cycles count from the begin of the dispatch's first job. */
+/* One instruction. Cycles count from the begin of the dispatch's first job. */
 struct run_profile_event {
 	uint32_t node;	/* index in the graph's nodes; RUN_NO_NODE: the end of a job */
 	uint8_t engine; /* enum onpu_engine */
 	uint16_t op;	/* enum onpu_op */
 	uint32_t insn;	/* index in the program's instructions */
 	uint64_t start, end, stall;
-	uint64_t bytes_read, bytes_written; /* of memory */
-	uint64_t sram_bytes;		    /* in use when it starts */
+	/* bytes of the device's memory that it reads and writes */
+	uint64_t bytes_read, bytes_written;
+	uint64_t sram_bytes; /* bytes of SRAM that are in use when it starts */
 };
 
-/* One job of the NPU, or one node on the CPU; host time from the start of the dispatch. */
+/* One job of the NPU, or one node on the CPU. Host time counts from the start of the dispatch. */
 struct run_profile_span {
 	bool npu;
-	uint32_t node; /* on the CPU */
+	uint32_t node; /* only for a node on the CPU */
 	uint64_t start_ns, end_ns;
-	uint64_t start_cycle, cycles; /* on the NPU */
+	uint64_t start_cycle, cycles; /* only for a job of the NPU */
 };
 
 struct run_profile {
-	struct run_profile_event *events; /* each job's in the order of their starts */
+	/* events of all jobs; those of a job are in the order of their starts */
+	struct run_profile_event *events;
 	size_t num_events, cap_events;
 	struct run_profile_span *spans;
 	size_t num_spans, cap_spans;
-	uint64_t cycles; /* of all jobs so far */
+	uint64_t cycles; /* cycles of all jobs so far */
 };
 
 struct run_profile *run_profile_create(struct wnn_error *err);
@@ -50,10 +52,10 @@ struct npu_program;
 struct npu_job;
 
 /**
- * run_profile_add_job - takes the time stamps of a job that completed
+ * * run_profile_add_job - takes the time stamps of a job that completed
  * @first_node: index of the program's first node in the graph
  * @records: struct onpu_profile_record, one for each of the job's instructions
- * @cycles: of the job
+ * @cycles: cycles that the job took
  * @sram_bytes: size of the device's SRAM
  */
 int run_profile_add_job(struct run_profile *profile, const struct npu_program *program,

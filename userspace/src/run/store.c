@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Writes and reads compiled graphs as bytes. It stores only what the compiler has made: steps,
- * addresses and offsets follow from the graph and are computed again, so that no bytes of a file
- * can make them wrong.
+ * Writes and reads compiled graphs as bytes. It stores only what the compiler has made: programs,
+ * constants and packed operands. Steps, addresses and offsets are computed again from the graph, so
+ * that no bytes of a file can make them wrong.
  */
 #include "run/store.h"
 
@@ -16,9 +16,9 @@
 #include "util/number.h"
 #include "util/printable.h"
 
-#define MAX_VALUE_BYTES (UINT64_C(1) << 56) /* of all values together */
+#define MAX_VALUE_BYTES (UINT64_C(1) << 56) /* limit of the bytes of all values together */
 
-/* The device of a node. Other builds of the library may combine other CPU nodes into a step. */
+/* How a node runs. Other builds of the library may combine other CPU nodes into a step. */
 enum place { PLACE_CPU, PLACE_NPU, PLACE_CPU_JOINED, PLACE_CPU_VIEW, PLACE_COUNT };
 
 static enum place place_of(const struct run_step *step, uint32_t node)
@@ -28,7 +28,7 @@ static enum place place_of(const struct run_step *step, uint32_t node)
 	return node == step->first ? PLACE_CPU : PLACE_CPU_JOINED;
 }
 
-/* The nodes between two steps are views. */
+/* Writes how each node runs. Nodes that belong to no step are views. */
 static void put_places(struct run_image *image, const struct run_compiled *c)
 {
 	uint32_t n = 0;
@@ -47,7 +47,10 @@ static void put_places(struct run_image *image, const struct run_compiled *c)
 
 /* ---- writing */
 
-/* The kernel says in which form the operand is. */
+/*
+ * Writes the name of a node's kernel, which determines the layout of its packed operand, and that
+ * operand.
+ */
 static void put_packed(struct run_image *image, const struct run_compiled *c,
 		       const struct run_step *step)
 {
@@ -94,7 +97,7 @@ static int unsound(struct wnn_error *err, const char *what)
 	return wnn_error_set(err, WNN_OPERATION_ERROR, "%s", what);
 }
 
-/* Reads the device of each node; NULL with *err. */
+/* Reads how each node runs; NULL with *err. */
 static uint32_t *get_places(struct run_stored *stored, const struct run_compiled *c,
 			    struct wnn_error *err)
 {
@@ -127,7 +130,7 @@ static bool *on_npu_of(const uint32_t *places, uint32_t count, struct wnn_error 
 	return on_npu;
 }
 
-/* The steps of the file are those that this library makes of its graph. */
+/* Checks that the steps of the file are those that this library makes of the graph. */
 static int check_steps(const struct run_compiled *c, const uint32_t *places, struct wnn_error *err)
 {
 	static const char *const how[] = {
@@ -145,7 +148,7 @@ static int check_steps(const struct run_compiled *c, const uint32_t *places, str
 			s++;
 		if (s < c->num_steps && n >= c->steps[s].first)
 			here = place_of(&c->steps[s], n);
-		/* NPU nodes have no program yet. */
+		/* NPU nodes have no program yet, so place_of() cannot tell them. */
 		if (places[n] != PLACE_NPU && places[n] != here)
 			return wnn_error_set(
 				err, WNN_NOT_SUPPORTED,
@@ -166,7 +169,7 @@ static int check_values(const struct ir_graph *graph, struct wnn_error *err)
 	return bytes < MAX_VALUE_BYTES ? 0 : unsound(err, "its values are too big");
 }
 
-/* The values that a program has in memory of their own. */
+/* Checks that the values which a program expects in memory have a location there. */
 static int check_bindings(const struct run_compiled *c, const struct npu_program *program,
 			  struct wnn_error *err)
 {
@@ -206,8 +209,8 @@ static int read_program(struct run_compiled *c, struct run_step *step, struct ru
 }
 
 /*
- * Reads what was packed for a node. Its kernel decides in which form that is, and whether the node
- * is prepared.
+ * Prepares a node of the CPU, and checks that its kernel is the one for which the file's operand
+ * was packed.
  */
 static int read_prepared(struct run_compiled *c, struct run_step *step, struct run_stored *stored,
 			 struct wnn_error *err)
@@ -249,7 +252,7 @@ static int read_packed(struct run_step *step, struct run_stored *stored, struct 
 	return 0;
 }
 
-/* Kernels rely on shapes. */
+/* Checks that the CPU can run its nodes and that their shapes fit: kernels rely on both. */
 static int check_cpu_nodes(const struct ir_graph *graph, const bool *on_npu, struct wnn_error *err)
 {
 	for (uint32_t i = 0; i < graph->num_nodes; i++) {
@@ -268,7 +271,7 @@ static int check_cpu_nodes(const struct ir_graph *graph, const bool *on_npu, str
 	return 0;
 }
 
-/* Whether a value lies in a constant that is not there. */
+/* Whether a value lies in a constant that the file does not contain. */
 static bool is_missing(const struct run_compiled *c, const struct ir_value *value)
 {
 	const struct ir_value *home = c->graph->values[c->homes[value->id].value];
@@ -276,7 +279,7 @@ static bool is_missing(const struct run_compiled *c, const struct ir_value *valu
 	return home->kind == IR_VALUE_CONSTANT && !home->constant;
 }
 
-/* Checks that the constants that a step on the CPU reads are in the file. */
+/* Checks that the file contains the constants that a step on the CPU reads. */
 static int check_constants(const struct run_compiled *c, const struct run_step *step,
 			   struct wnn_error *err)
 {

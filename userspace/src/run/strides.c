@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * Finds what operators on the CPU read and write in steps, so that no step has to make it. Products do so with matrices between
- * others, as the heads of an attention are before they are transposed, or parts along columns of what one product has made;
- * functions of single elements with parts along any axis but the last element of it, and with operands of a concat along such an axis.
+ * Finds operands that CPU nodes can read with strides, and results that they can write with
+ * strides, so that no step has to copy them into a dense layout. views.c calls
+ * views_find_strided().
+ *
+ * Matrix products read and write matrices whose rows are not contiguous, such as the heads of an
+ * attention before a transpose, or slices along columns of another product's result. Element-wise
+ * functions read slices along any axis whose elements stay contiguous along the last axis, and
+ * write operands of a concat along such an axis.
  */
 #include <string.h>
 
@@ -11,10 +16,16 @@
 #include "run/views.h"
 #include "util/malloc.h"
 
-/* As many operators at the most are between a node and what it reads or writes in steps. */
+/*
+ * The most transposes, reshapes and slices between a node and the value that it reads or writes
+ * with strides.
+ */
 #define MAX_CHAIN 6
 
-/* Where the elements of a value lie in another one: elements from its begin, and for each axis from one to the next. */
+/*
+ * The position of a value's elements in the memory of another value: the offset of the first
+ * element, and the stride of each axis, in elements.
+ */
 struct strided {
 	int64_t offset, stride[IR_MAX_RANK];
 };
@@ -41,7 +52,10 @@ static bool is_dense(const struct ir_type *type, const int64_t *stride)
 	return true;
 }
 
-/* Strides of one shape in place of those of another; false: there are none that say the same. */
+/*
+ * Replaces the strides of shape `from` by strides of shape `to` for the same elements in memory;
+ * false when there are no such strides.
+ */
 static bool reshape_strides(const struct ir_type *from, const struct ir_type *to, int64_t *stride)
 {
 	int64_t old[IR_MAX_RANK], step = 0, rest = 1;
@@ -70,7 +84,10 @@ static bool reshape_strides(const struct ir_type *from, const struct ir_type *to
 	return rest == 1;
 }
 
-/* From where the operand of a node lies to where its result does. */
+/*
+ * Replaces the position of a node's operand in memory by that of its result; false when strides
+ * cannot describe that.
+ */
 static bool follow(const struct ir_node *node, struct strided *s)
 {
 	struct strided old = *s;
@@ -88,7 +105,10 @@ static bool follow(const struct ir_node *node, struct strided *s)
 	return true;
 }
 
-/* The other way, for what is no slice. */
+/*
+ * Replaces the position of a node's result by that of its operand, the inverse of follow(). The
+ * node is no slice. False when strides cannot describe the operand.
+ */
 static bool follow_back(const struct ir_node *node, struct strided *s)
 {
 	struct strided old = *s;
@@ -101,7 +121,10 @@ static bool follow_back(const struct ir_node *node, struct strided *s)
 	return true;
 }
 
-/* Whether a node only says where elements lie, and its result need not lie densely yet. */
+/*
+ * Whether a node only rearranges elements and its result may still become a view: a slice or
+ * another partial view must not be a view yet.
+ */
 static bool is_link(const struct finder *f, const struct ir_node *node)
 {
 	return (node->op == IR_OP_TRANSPOSE || node->op == IR_OP_RESHAPE ||
@@ -109,7 +132,7 @@ static bool is_link(const struct finder *f, const struct ir_node *node)
 	       (views_show_all(node) || !f->c->is_view[node->id]);
 }
 
-/* Takes what the nodes make off what lives, or adds it again. */
+/* Adds the results of the chain's nodes to the live bytes (sign 1), or subtracts them (sign -1). */
 static void add_chain(struct finder *f, const struct ir_node *const *chain, uint32_t count,
 		      int sign)
 {
@@ -123,7 +146,11 @@ static void add_chain(struct finder *f, const struct ir_node *const *chain, uint
 	}
 }
 
-/* Has a value live until node n in the place of what the nodes make; false: that would cost memory. */
+/*
+ * Removes the results of a chain from the live bytes, and extends the live range of the value that
+ * they then lie in to node n. False, with nothing changed, when that would cost memory or the
+ * search for it too much time.
+ */
 static bool live_instead(struct finder *f, const struct ir_node *const *chain, uint32_t count,
 			 const struct ir_value *source, uint32_t n)
 {
@@ -146,7 +173,10 @@ static bool live_instead(struct finder *f, const struct ir_node *const *chain, u
 	return false;
 }
 
-/* The nodes make nothing any more: what they would lies in that value, as its readers or the writer know. */
+/*
+ * Makes the nodes of a chain views without memory of their own: the node that reads or writes the
+ * value uses strides instead.
+ */
 static void link_chain(struct finder *f, const struct ir_node *const *chain, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {
@@ -155,7 +185,10 @@ static void link_chain(struct finder *f, const struct ir_node *const *chain, uin
 	}
 }
 
-/* The nodes that make an operand of which it is the only reader, the last one first, as far as they only say where it lies. */
+/*
+ * Sets `chain` to the nodes between an operand and the value that it is a rearrangement of, the
+ * last node first, as far as nothing else reads their results. Returns their number.
+ */
 static uint32_t chain_of_operand(const struct finder *f, const struct ir_value *value,
 				 const struct ir_node **chain)
 {
@@ -169,7 +202,7 @@ static uint32_t chain_of_operand(const struct finder *f, const struct ir_value *
 	return count;
 }
 
-/* Whether one of the nodes has a step of its own so far. */
+/* Whether a node of the chain needs a step of its own so far. */
 static bool has_step(const struct finder *f, const struct ir_node *const *chain, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++)
@@ -178,7 +211,7 @@ static bool has_step(const struct finder *f, const struct ir_node *const *chain,
 	return false;
 }
 
-/* A node's kernel, if it has one that knows steps. */
+/* Returns the kernel of a node, prepared for strides; NULL when the node has no such kernel. */
 static struct cpu_prepared *prepare(struct finder *f, uint32_t n)
 {
 	if (!f->c->early[n])
@@ -199,7 +232,7 @@ static bool try_operand(struct finder *f, uint32_t n, int operand)
 
 		for (uint32_t i = count; i-- > 0 && known;)
 			known = follow(chain[i], &s);
-		/* A part without steps is found later, together with those beside it. */
+		/* A dense slice is found later, together with the other slices of its value. */
 		if (!known || is_dense(&value->type, s.stride))
 			continue;
 		if (!prepare(f, n))
@@ -221,7 +254,10 @@ static bool try_operand(struct finder *f, uint32_t n, int operand)
 	return false;
 }
 
-/* The result of a node goes where those that alone read it would bring it. */
+/*
+ * Makes a node write its result directly in the layout that the nodes which alone read it would
+ * give it; true when that was possible.
+ */
 static bool try_result(struct finder *f, uint32_t n)
 {
 	const struct ir_node *node = f->c->graph->nodes[n], *chain[MAX_CHAIN];
@@ -278,7 +314,10 @@ static void count_uses(struct finder *f)
 		f->uses[graph->outputs[i].value->id]++;
 }
 
-/* Whether the node may become part of the step in front of it, which reads all densely. */
+/*
+ * Whether the node may be fused with the step before it, a convolution, whose kernel reads and
+ * writes dense tensors only.
+ */
 static bool may_join(const struct ir_node *node)
 {
 	if (node->attrs.binary.kind != IR_ADD)
@@ -290,7 +329,10 @@ static bool may_join(const struct ir_node *node)
 	return false;
 }
 
-/* Their elements are float32. */
+/*
+ * Whether a node, whose result is float32, may get strides: an element-wise function, or a product
+ * of two computed matrices.
+ */
 static bool may_be_arranged(const struct ir_node *node)
 {
 	if (node->results[0]->type.dtype != IR_F32)
@@ -307,7 +349,7 @@ static void arrange_node(struct finder *f, uint32_t n)
 	if (node->op != IR_OP_UNARY)
 		arranged |= try_operand(f, n, 1);
 	arranged |= try_result(f, n);
-	/* Where all is dense, another kernel may be faster. */
+	/* With dense operands and result, another kernel may be faster. */
 	if (!arranged) {
 		cpu_prepared_destroy(f->c->early[n]);
 		f->c->early[n] = NULL;
@@ -316,7 +358,10 @@ static void arrange_node(struct finder *f, uint32_t n)
 
 /* ---- operands of a concat */
 
-/* The node that alone makes an operand, if that is nowhere yet and it may write it in steps. */
+/*
+ * Returns the node that alone computes an operand, if it can write with strides and the operand has
+ * memory of its own; else NULL.
+ */
 static const struct ir_node *maker(const struct finder *f, const struct ir_value *operand)
 {
 	const struct ir_node *node = operand->def;
@@ -329,7 +374,10 @@ static const struct ir_node *maker(const struct finder *f, const struct ir_value
 		       NULL;
 }
 
-/* Has operands be written with the strides of the result, or densely; how many know how, up to the first that does not. */
+/*
+ * Makes the producers of the first `count` operands write with the strides of the result, or
+ * densely. Returns the number of operands up to the first whose producer cannot.
+ */
 static uint32_t arrange_operands(struct finder *f, const struct ir_node *concat, uint32_t count,
 				 bool in_result)
 {
@@ -347,7 +395,10 @@ static uint32_t arrange_operands(struct finder *f, const struct ir_node *concat,
 	return count;
 }
 
-/* Puts the result in the place of the operands from the first one that is made on, or takes that back. */
+/*
+ * Replaces the operands by the result in the live bytes, from the node that computes the first
+ * operand on (sign 1), or undoes that (sign -1). Returns that node.
+ */
 static uint32_t live_as_result(struct finder *f, const struct ir_node *concat, int sign)
 {
 	uint32_t first = NEVER, result = concat->results[0]->id;
@@ -364,7 +415,10 @@ static uint32_t live_as_result(struct finder *f, const struct ir_node *concat, i
 	return first;
 }
 
-/* All operands are written where they belong, where no step is saved otherwise. */
+/*
+ * Makes the producers of all operands write into the result of a concat, so that the concat needs
+ * no step. Nothing changes when one of them cannot, or when it would cost memory.
+ */
 static void try_concat(struct finder *f, uint32_t n)
 {
 	const struct ir_node *node = f->c->graph->nodes[n];
@@ -416,7 +470,7 @@ static void arrange_nodes(struct finder *f)
 			try_concat(f, n);
 }
 
-/* What is known before nodes are arranged. */
+/* A copy of what views_find_strided() may change, to undo its first attempt. */
 struct state {
 	struct run_home *homes;
 	struct life *lives;
@@ -455,7 +509,11 @@ static void restore(struct finder *f, const struct state *s)
 	}
 }
 
-/* Parts of one value may cost memory each that they save together: at first all are taken, and one by one if that is too much. */
+/*
+ * Sharing one slice of a value may cost memory that sharing all of its slices saves. So the first
+ * attempt shares everything without a check; if that raises the peak of live bytes, a second
+ * attempt checks each node by itself.
+ */
 void views_find_strided(struct finder *f)
 {
 	struct state before = { 0 };

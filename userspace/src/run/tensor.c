@@ -58,7 +58,10 @@ int run_tensor_write(struct run_device *device, struct run_tensor *tensor, const
 	run_device_settle(device);
 	if (run_buffer_begin(&tensor->buffer, true, err))
 		return -1;
-	/* An application may write a tensor from the memory that it lent for it. */
+	/*
+	 * The ranges may overlap: an application may write a tensor from the memory that it lent
+	 * for it.
+	 */
 	memmove(run_buffer_data(&tensor->buffer), data, tensor->buffer.size);
 	run_buffer_end(&tensor->buffer, true);
 	return 0;

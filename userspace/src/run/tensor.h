@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The data of a tensor. Touched only on the thread of the timeline. */
+/* The data of a tensor. Only the thread that runs the timeline uses it. */
 #ifndef WNN_RUN_TENSOR_H
 #define WNN_RUN_TENSOR_H
 
@@ -9,15 +9,15 @@ struct run_tensor {
 	struct run_buffer buffer;
 };
 
-/* Filled with zeros. */
+/* Creates a tensor filled with zeros. 0 or -1. */
 int run_tensor_create(struct run_device *device, struct run_tensor *tensor, size_t size,
 		      struct wnn_error *err);
-/* On a dma-buf, as run_buffer_import(). */
+/* Creates a tensor in the memory of a dma-buf, see run_buffer_import(). 0 or -1. */
 int run_tensor_import(struct run_device *device, struct run_tensor *tensor,
 		      struct wnn_dmabuf *dmabuf, size_t offset, size_t size, struct wnn_error *err);
 /*
- * run_buffer_lend() and run_buffer_move() for a tensor: puts it on memory of the application, and
- * on another stretch of that from now on.
+ * Like run_buffer_lend() and run_buffer_move() for a tensor: creates it in memory of the
+ * application, or moves it to other memory of the application.
  */
 int run_tensor_lend(struct run_device *device, struct run_tensor *tensor, void *data, size_t size,
 		    struct wnn_error *err);
@@ -26,7 +26,7 @@ int run_tensor_move(struct run_device *device, struct run_tensor *tensor, void *
 /* Creates a tensor of zeros; *file becomes a descriptor of its memory as dma-buf. */
 int run_tensor_create_shared(struct run_device *device, struct run_tensor *tensor, size_t size,
 			     int *file, struct wnn_error *err);
-/* All wait for the device first, which may be using the tensor. 0 or -1. */
+/* All three first wait for the device, which may be using the tensor. Return 0 or -1. */
 int run_tensor_write(struct run_device *device, struct run_tensor *tensor, const void *data,
 		     struct wnn_error *err);
 int run_tensor_read(struct run_device *device, const struct run_tensor *tensor, void *data,

@@ -14,12 +14,15 @@ struct timeline {
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
 	struct timeline_task *first, **last;
-	bool busy; /* somebody runs a task, or what follows the last one */
+	bool busy; /* whether some thread runs a task or idle() */
 	bool stop;
 	atomic_bool cancelled;
 };
 
-/* The next task, when nobody runs one; NULL when the queue is empty and nothing will follow. */
+/*
+ * Waits for a task and takes it when no other thread runs one; calls idle() before when the queue
+ * is empty. NULL: the queue is empty and the timeline has been stopped.
+ */
 static struct timeline_task *next_task(struct timeline *timeline)
 {
 	struct timeline_task *task;
@@ -75,7 +78,7 @@ struct timeline *timeline_create(const struct timeline_ops *ops, void *userdata)
 	timeline->ops = ops;
 	timeline->userdata = userdata;
 	timeline->last = &timeline->first;
-	/* Until the thread is there. */
+	/* The thread has the timeline until it waits in next_task(). */
 	timeline->busy = true;
 	pthread_mutex_init(&timeline->lock, NULL);
 	pthread_cond_init(&timeline->wake, NULL);
@@ -91,7 +94,10 @@ static void append(struct timeline *timeline, struct timeline_task *task)
 	task->next = NULL;
 	*timeline->last = task;
 	timeline->last = &task->next;
-	/* Otherwise whoever is at work looks for the next task, or wakes the thread. */
+	/*
+	 * If the timeline is busy, the thread that runs it takes the next task or wakes the
+	 * timeline's thread.
+	 */
 	if (!timeline->busy)
 		pthread_cond_signal(&timeline->wake);
 }
@@ -103,7 +109,9 @@ void timeline_push(struct timeline *timeline, struct timeline_task *task)
 	pthread_mutex_unlock(&timeline->lock);
 }
 
-/* With the lock held. */
+/*
+ * Takes the timeline if nothing is queued or running; false if it is not idle. With the lock held.
+ */
 static bool take_idle(struct timeline *timeline)
 {
 	if (timeline->busy || timeline->first)

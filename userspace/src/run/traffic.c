@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Counts what the instructions of a job do to the two memories: bytes out of and into the device's
- * memory, and how many bytes of the SRAM hold data that a later instruction reads. profile.c calls
- * it for each job.
+ * Counts the bytes that the instructions of a job move to and from the device's memory, and the
+ * bytes of SRAM that hold data which a later instruction reads. profile.c calls it for each job.
  */
 #include "run/traffic.h"
 
@@ -13,7 +12,7 @@
 #include "codegen/program.h"
 #include "util/malloc.h"
 
-/* The granule in which SRAM is tracked, in bytes. */
+/* Bytes of the granules in which use of the SRAM is tracked. */
 #define PIECE 64
 
 #define NONE UINT32_MAX
@@ -42,14 +41,20 @@ static uint64_t tensor_bytes(const struct onpu_slot_tensor *tensor)
 	return elements * onpu_dtype_bits(tensor->dtype) / 8;
 }
 
-/* Counts the bytes of an instruction as the device does. */
+/*
+ * Counts the bytes that an instruction reads and writes, with the rules of the device's own
+ * counters.
+ */
 static void count_bytes(const struct job *job, const struct onpu_insn *insn,
 			struct run_profile_event *event)
 {
 	const struct onpu_slot_tensor *dst = &job->slots[insn->dst].tensor;
 	const struct onpu_slot_tensor *s0 = &job->slots[insn->s0].tensor;
 	const struct onpu_slot_tensor *s1 = &job->slots[insn->s1].tensor;
-	/* A scatter writes as much as there are updates; a pad reads what is not padding. */
+	/*
+	 * A scatter writes only its updates; a pad with a constant reads only the elements that are
+	 * not padding.
+	 */
 	bool scatter = insn->op == ONPU_OP_DMA_SCATTER_ELEM || insn->op == ONPU_OP_DMA_SCATTER_ND;
 	bool pad = insn->op == ONPU_OP_DMA_PAD &&
 		   job->slots[insn->param].pad.mode == ONPU_PAD_CONSTANT;
@@ -65,7 +70,7 @@ static void count_bytes(const struct job *job, const struct onpu_insn *insn,
 
 /* ---- use of the SRAM */
 
-/* Ends the live range of the data in a granule before an event that overwrites them. */
+/* Ends the live range of the data in a granule, because event `before` overwrites them. */
 static void end_use(struct job *job, const struct piece *piece, uint32_t before)
 {
 	uint32_t to = piece->to < before ? piece->to : before - 1;
@@ -91,14 +96,14 @@ static void touch(struct job *job, int64_t lo, int64_t hi, bool write, uint32_t 
 	}
 }
 
-/* A loop around a block of bytes. */
+/* A loop over a block of bytes: `count` iterations, `step` bytes apart. */
 struct loop {
 	int64_t count, step;
 };
 
 /*
- * Sorts loops by step, smallest first, and merges loops whose iterations touch, or nearly touch,
- * into the block; returns how many are left.
+ * Sorts loops by step, smallest first. Merges loops whose iterations are adjacent, or nearly so,
+ * into the block from *lo to *hi. Returns the number of remaining loops.
  */
 static uint32_t join_loops(struct loop *loops, uint32_t count, int64_t *lo, int64_t *hi)
 {
@@ -142,7 +147,7 @@ static void touch_loops(struct job *job, const struct loop *loops, uint32_t coun
 	}
 }
 
-/* @operand: 0 DST, 1 S0, 2 S1, 3 S2 */
+/* Marks the granules that an operand of an instruction uses. @operand: 0 DST, 1 S0, 2 S1, 3 S2. */
 static void use_operand(struct job *job, const struct onpu_insn *insn, int operand, bool write,
 			uint32_t event)
 {
@@ -181,7 +186,7 @@ static void use_sram(struct job *job, const struct onpu_insn *insn, uint32_t eve
 		use_operand(job, insn, 2, false, event);
 	if (insn->s2)
 		use_operand(job, insn, 3, false, event);
-	/* An accumulating instruction continues the data that it adds to. */
+	/* An accumulating instruction does not overwrite the data to which it adds. */
 	if (insn->dst)
 		use_operand(job, insn, 0, !insn->acc, event);
 }

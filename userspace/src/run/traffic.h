@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* What the instructions of a job do to memory and SRAM, for profiles. */
+/* The bytes that the instructions of a job move and occupy, for profiles. */
 #ifndef WNN_RUN_TRAFFIC_H
 #define WNN_RUN_TRAFFIC_H
 
 #include "run/profile.h"
 
 /**
- * run_traffic_fill - fills in bytes_read, bytes_written and sram_bytes of events
+ * * run_traffic_fill - fills in bytes_read, bytes_written and sram_bytes of events
  * @sram_bytes: size of the SRAM
- * @events: of one job, in the order of their starts
+ * @events: the events of one job, in the order of their starts
  *
  * Returns 0, or -1 when memory is exhausted.
  */

@@ -42,7 +42,7 @@ int64_t views_bytes_of(const struct finder *f, uint32_t value)
 	return ir_type_bytes(&f->c->graph->values[value]->type);
 }
 
-/* ---- views of all of a value */
+/* ---- values that are views of all of another value */
 
 bool views_show_all(const struct ir_node *node)
 {
@@ -77,7 +77,7 @@ static void find_whole_views(struct finder *f, const bool *on_npu, bool has_npu)
 		f->is_output[views_home_of(f->c->homes, graph->outputs[i].value->id).value] = true;
 }
 
-/* ---- what lives when */
+/* ---- live bytes at each node */
 
 static void note_life(struct finder *f, const struct ir_value *value, uint32_t n)
 {
@@ -91,7 +91,7 @@ static void note_life(struct finder *f, const struct ir_value *value, uint32_t n
 	life->last = n;
 }
 
-/* Adds to what lives at the nodes from `first` to before `end`. */
+/* Adds bytes to the live bytes of the nodes from `first` to before `end`. */
 void views_add_live(struct finder *f, uint32_t first, uint32_t end, int64_t bytes)
 {
 	for (uint32_t n = first; n < end; n++)
@@ -116,7 +116,7 @@ static void find_lives(struct finder *f)
 		for (uint32_t i = 0; i < node->num_results; i++)
 			note_life(f, node->results[i], n);
 	}
-	/* Changes first, of which the sums are made then. */
+	/* First f->live gets the changes at each node; the next loop sums them up. */
 	for (uint32_t v = 0; v < graph->num_values; v++) {
 		if (f->lives[v].first == NEVER)
 			continue;
@@ -141,13 +141,16 @@ bool views_stay_below(struct finder *f, uint32_t first, uint32_t end)
 
 /* ---- slices of a value */
 
-/* Whether the elements of a slice are contiguous; *offset is that of the first. */
+/*
+ * Whether the elements of a slice are contiguous; *offset becomes that of its first element, in
+ * elements.
+ */
 static bool is_contiguous(const struct ir_node *node, int64_t *offset)
 {
 	const struct ir_type *from = &node->operands[0]->type, *to = &node->results[0]->type;
 	const struct ir_slice_attrs *slice = &node->attrs.slice;
 	int64_t stride = 1;
-	bool cut = false; /* an axis further in is cut */
+	bool cut = false; /* whether a later axis is cut */
 
 	*offset = 0;
 	for (uint32_t i = to->rank; i-- > 0;) {
@@ -163,7 +166,8 @@ static bool is_contiguous(const struct ir_node *node, int64_t *offset)
 }
 
 /*
- * Extends the live range of a value to that of a slice of it; false when that would raise the peak.
+ * Extends the live range of a value to the end of that of a slice, which then has no memory of its
+ * own. False, with nothing changed, when that would raise the peak of live bytes.
  */
 static bool extend_life(struct finder *f, struct life *whole, const struct life *part,
 			int64_t bytes, int64_t part_bytes)
@@ -191,7 +195,7 @@ static bool can_be_view(const struct finder *f, const struct ir_node *node, int6
 	       !f->is_output[part->id] && is_contiguous(node, offset);
 }
 
-/* Lets a slice share the memory of its operand, if that costs no memory. */
+/* Makes a slice share the memory of its operand, unless that costs memory. */
 static void try_slice(struct finder *f, uint32_t n)
 {
 	const struct ir_node *node = f->c->graph->nodes[n];
@@ -212,7 +216,7 @@ static void try_slice(struct finder *f, uint32_t n)
 	f->c->is_view[n] = true;
 }
 
-/* Adds the slices of a split to the live bytes, or subtracts them (`sign`). */
+/* Adds the slices of a split to the live bytes (sign 1), or subtracts them (sign -1). */
 static void add_parts(struct finder *f, uint32_t begin, uint32_t end, int sign)
 {
 	int64_t offset;
@@ -228,8 +232,8 @@ static void add_parts(struct finder *f, uint32_t begin, uint32_t end, int sign)
 }
 
 /*
- * Returns the last node at which a slice of a split is alive; 0: none can share the memory, or
- * finding out takes too long.
+ * Returns the last node at which a slice of a split is live; 0 when no slice can share the memory,
+ * or when the check would take too long.
  */
 static uint32_t last_of_parts(const struct finder *f, uint32_t begin, uint32_t end)
 {
@@ -250,8 +254,8 @@ static uint32_t last_of_parts(const struct finder *f, uint32_t begin, uint32_t e
 }
 
 /*
- * Lets all slices of a split, whose nodes follow each other, share the memory of their operand.
- * That may cost no memory where sharing for one of them would: it replaces the memory of all.
+ * Makes all slices of a split, which are consecutive nodes, share the memory of their operand.
+ * Together they may save memory where each by itself would cost some.
  */
 static void try_slices(struct finder *f, uint32_t begin, uint32_t end)
 {
@@ -287,7 +291,7 @@ bool views_join_whole(const struct ir_node *node)
 	return ir_dtype_bits(type->dtype) >= 8;
 }
 
-/* Whether an operand of a concat may be made in its result. */
+/* Whether an operand of a concat may be computed in the concat's result. */
 static bool can_be_part(const struct finder *f, const struct ir_value *operand)
 {
 	struct run_home home = views_home_of(f->c->homes, operand->id);
@@ -297,8 +301,8 @@ static bool can_be_part(const struct finder *f, const struct ir_value *operand)
 }
 
 /*
- * Moves the operands that are made from node `since` on into the result in the count of live bytes,
- * or out of it; returns the live range of the result then.
+ * Replaces the operands that are computed from node `since` on by the result in the live bytes
+ * (sign 1), or undoes that (sign -1). Returns the live range that the result then has.
  */
 static struct life move_parts(struct finder *f, const struct ir_node *node, uint32_t since,
 			      int sign)
@@ -328,7 +332,7 @@ static struct life move_parts(struct finder *f, const struct ir_node *node, uint
 	return life;
 }
 
-/* The first node behind `since` that makes an operand; NEVER: none. */
+/* Returns the first node behind `since` that computes an operand of a concat; NEVER: none. */
 static uint32_t next_part(const struct finder *f, const struct ir_node *node, uint32_t since)
 {
 	uint32_t next = NEVER;
@@ -344,8 +348,8 @@ static uint32_t next_part(const struct finder *f, const struct ir_node *node, ui
 }
 
 /*
- * Gives the operands that are made from node `since` on their offsets in the result; the concat is
- * a view when all have one.
+ * Gives the operands that are computed from node `since` on their offsets in the result. The concat
+ * is a view when all operands have one.
  */
 static void place_parts(struct finder *f, uint32_t n, uint32_t since, struct life life)
 {
@@ -370,8 +374,8 @@ static void place_parts(struct finder *f, uint32_t n, uint32_t since, struct lif
 }
 
 /*
- * Lets the operands of a concat be computed directly in its result. Operands that are made long
- * before the others keep memory of their own when the result would have to live too long for them.
+ * Makes operands of a concat be computed directly in its result. Operands that are computed long
+ * before the others keep their own memory if the result would have to live too long for them.
  */
 static void try_concat(struct finder *f, uint32_t n)
 {
@@ -394,7 +398,7 @@ static void try_concat(struct finder *f, uint32_t n)
 static void find_parts(struct finder *f)
 {
 	const struct ir_graph *graph = f->c->graph;
-	uint32_t behind = 0; /* the slices that are looked at together */
+	uint32_t behind = 0; /* first node behind the slices that are handled together */
 
 	find_lives(f);
 	views_find_strided(f);
