@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Convolutions and matrix products by the channels, or columns, of their results. */
+/*
+ * The channels of convolutions and the columns of matrix products, for passes that treat both
+ * alike.
+ */
 #include "pass/channels.h"
 
 uint32_t channels_axis(const struct ir_node *node)
@@ -24,7 +27,7 @@ bool channels_each(const struct ir_node *node, const struct ir_type *type)
 	if (type->rank > result->rank || ir_type_elements(type) != ir_type_dim(result, axis))
 		return false;
 	missing = result->rank - type->rank;
-	/* All of its elements must lie along the axis of the channels. */
+	/* All elements of the value must lie along the axis of the channels. */
 	return ir_type_elements(type) == 1 ||
 	       (axis >= missing && ir_type_dim(type, axis - missing) == ir_type_elements(type));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The channels of convolutions and the columns of matrix products, as one notion for the passes
- * that scale, add to and fuse them.
+ * The channels of convolutions and the columns of matrix products, treated alike: both are called
+ * channels. For the passes that scale a product, add to it or fuse it.
  */
 #ifndef WNN_PASS_CHANNELS_H
 #define WNN_PASS_CHANNELS_H
@@ -10,19 +10,20 @@
 #include "pass/rewrite.h"
 
 /*
- * Returns the axis of the result along which the channels lie, or the axis of the second operand
+ * Return the axis of the result along which its channels lie, and the axis of the second operand
  * that they come from.
  */
 uint32_t channels_axis(const struct ir_node *node);
 uint32_t channels_filter_axis(const struct ir_node *node);
 /*
- * Whether a value that is broadcast to the result has one element for each channel, or one for all.
+ * Whether a value that is broadcast to the result has one element for each channel;
+ * channels_each_or_one() also accepts a value of one element for all.
  */
 bool channels_each(const struct ir_node *node, const struct ir_type *type);
 bool channels_each_or_one(const struct ir_node *node, const struct ir_type *type);
 /*
  * Returns such a value as a vector: a constant gets another type, other values are reshaped by a
- * node named like `like`. NULL when out of memory.
+ * node with the name of `like`. NULL when out of memory.
  */
 struct ir_value *channels_vector(struct rewrite *rw, const struct ir_node *like,
 				 struct ir_value *value);
@@ -30,11 +31,11 @@ struct ir_value *channels_vector(struct rewrite *rw, const struct ir_node *like,
 struct ir_value *channels_constant(struct rewrite *rw, enum ir_dtype dtype, const void *data,
 				   int64_t count);
 
-/* Returns the number of products in each sum. */
+/* Returns the number of products that each sum adds. */
 double channels_depth(const struct ir_node *node);
 /*
- * Whether a quantised second operand has one scale for each channel, or one for all, and one zero
- * point.
+ * Whether a quantised second operand has one scale for each channel or one for all, and a single
+ * zero point.
  */
 bool channels_scales_fit(const struct quantized *q, uint32_t axis);
 

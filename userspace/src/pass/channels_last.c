@@ -23,9 +23,9 @@
 
 struct turning {
 	struct rewrite *rw;
-	bool *last;		/* by old node id: it works in channels-last order */
-	uint32_t *region;	/* by old node id: another node of its region, or itself */
-	int64_t *work, *border; /* by old node id, at the node that represents a region */
+	bool *last;		/* by old node id: whether the node works in channels-last order */
+	uint32_t *region;	/* by old node id: another node of its region, or the node itself */
+	int64_t *work, *border; /* by old node id, for the node that represents a region */
 	/* By old value id: the new value in channels-last order, or NULL. */
 	struct ir_value **turned;
 };
@@ -45,7 +45,10 @@ static bool is_picture(const struct ir_value *value)
 	       (value->kind != IR_VALUE_CONSTANT || moves_nothing(&value->type));
 }
 
-/* Whether operand i changes its layout with the node; other operands are read as they are. */
+/*
+ * Whether operand i must change its layout with the node; the node reads other operands in their
+ * own layout.
+ */
 static bool turns_operand(const struct ir_node *node, uint32_t i)
 {
 	switch (node->op) {
@@ -60,7 +63,10 @@ static bool turns_operand(const struct ir_node *node, uint32_t i)
 	}
 }
 
-/* Whether the other operands are broadcast, so that only single numbers stay what they are. */
+/*
+ * Whether the operator broadcasts its operands, so that an operand that keeps its layout must be a
+ * single number.
+ */
 static bool broadcasts(enum ir_op op)
 {
 	return op == IR_OP_BINARY || op == IR_OP_QBINARY || op == IR_OP_QUNARY ||
@@ -127,7 +133,10 @@ static uint32_t region_of(const struct turning *t, uint32_t node)
 	return node;
 }
 
-/* Grows regions: a node behind a node of a region belongs to it, too, if its layout can change. */
+/*
+ * Finds regions: a node that reads the result of a region's node belongs to the region, too, if its
+ * layout can change.
+ */
 static void find_regions(struct turning *t)
 {
 	const struct ir_graph *graph = t->rw->from;
@@ -165,14 +174,17 @@ static int64_t work_of(const struct ir_node *node)
 	return ir_type_elements(y) / ir_type_dim(y, 1) * ir_type_elements(&node->operands[1]->type);
 }
 
-/* Whether a node is a transpose of that kind. */
+/* Whether a node is a transpose with this perm. */
 static bool transposes(const struct ir_node *node, const uint32_t *perm)
 {
 	return node && node->op == IR_OP_TRANSPOSE && node->results[0]->type.rank == 4 &&
 	       !memcmp(node->attrs.transpose.perm, perm, sizeof(to_last));
 }
 
-/* Whether a reduction removes axes so that the remaining ones have one order in both layouts. */
+/*
+ * Whether a reduction removes axes such that the remaining axes have the same order in both
+ * layouts.
+ */
 static bool reduces_in_order(const struct ir_node *node)
 {
 	uint32_t axes = node->attrs.reduce.axes;
@@ -200,7 +212,10 @@ static void count_border(struct turning *t, const struct ir_node *node, uint32_t
 											moved;
 }
 
-/* Regions in which too little is computed for what is moved stay as they are. */
+/*
+ * Leaves regions unchanged in which too little is computed for the elements that must be moved at
+ * the border.
+ */
 static void drop_small_regions(struct turning *t, uint32_t work_per_element)
 {
 	const struct ir_graph *graph = t->rw->from;
@@ -239,7 +254,10 @@ static struct ir_type turned_type(const struct ir_type *type, const uint32_t *pe
 	return turned;
 }
 
-/* The elements stay where they are. */
+/*
+ * Returns the constant with another type. Its elements stay where they are, as it has one channel
+ * or one pixel.
+ */
 static struct ir_value *turn_constant(struct turning *t, struct ir_value *value,
 				      const struct ir_type *type)
 {
@@ -254,7 +272,7 @@ static struct ir_value *turn_constant(struct turning *t, struct ir_value *value,
 static struct ir_value *turn(struct turning *t, struct ir_value *value, const uint32_t *perm)
 {
 	struct ir_type type = turned_type(&value->type, perm);
-	/* One of the two types is in channels-first order. */
+	/* The one of the two types that is in channels-first order. */
 	const struct ir_type *first = perm == to_last ? &value->type : &type;
 	union ir_attrs attrs = { 0 };
 	struct ir_node *node;
@@ -272,7 +290,10 @@ static struct ir_value *turn(struct turning *t, struct ir_value *value, const ui
 	return node ? node->results[0] : NULL;
 }
 
-/* The new value of an old one, in one order or the other; NULL when out of memory. */
+/*
+ * Returns the new value of an old one in channels-last order (`last`) or channels-first order; NULL
+ * when out of memory.
+ */
 static struct ir_value *value_in(struct turning *t, const struct ir_value *old, bool last)
 {
 	struct ir_value **first_value = &t->rw->value[old->id], **turned = &t->turned[old->id];
@@ -365,7 +386,7 @@ static bool is_turned_result(const struct turning *t, const struct ir_value *val
 	return value->kind == IR_VALUE_RESULT && t->last[value->def->id];
 }
 
-/* Only its operand is in channels-last order. */
+/* Emits a reduction of a channels-last operand; the result needs no other order. */
 static int emit_reduction(struct turning *t, const struct ir_node *node)
 {
 	union ir_attrs attrs = node->attrs;

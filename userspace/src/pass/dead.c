@@ -27,7 +27,10 @@ int pass_drop_dead(struct rewrite *rw, const struct pass_context *ctx)
 	int ret = keep ? 0 : rewrite_nomem(rw);
 
 	(void)ctx;
-	/* Users before what they use, so that a dead node takes its operands with it. */
+	/*
+	 * Visits nodes before the nodes that make their operands, so that a dead node also removes
+	 * the uses of its operands.
+	 */
 	for (uint32_t n = rw->from->num_nodes; n-- > 0 && !ret;) {
 		const struct ir_node *node = rw->from->nodes[n];
 

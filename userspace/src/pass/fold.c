@@ -20,10 +20,10 @@
 
 #define DEFAULT_MAX_BYTES (UINT64_C(64) << 20)
 #define DEFAULT_MAX_WORK  (UINT64_C(1) << 24)
-/* A result that is larger than the operands by no more than this is always computed. */
+/* A result may always be larger than the operands by this many bytes. */
 #define FREE_GROWTH (UINT64_C(64) << 10)
 
-/* Returns the most elements that the node reads for one element of its result. */
+/* Returns the most elements that a node reads for one element of its result. */
 static uint64_t depth(const struct ir_node *node)
 {
 	const struct ir_type *b =
@@ -75,7 +75,7 @@ static bool can_fold(const struct rewrite *rw, const struct ir_node *node,
 	       options->evaluator.can(node, options->evaluator.userdata);
 }
 
-/* A new constant of computed bytes, which are taken over. */
+/* Adds a constant of computed bytes, which it takes over; NULL when out of memory. */
 static struct ir_value *add_computed(struct rewrite *rw, const struct ir_type *type, void *data)
 {
 	struct ir_constant *constant = ir_constant_own(data, (size_t)ir_type_bytes(type));
@@ -154,7 +154,10 @@ int pass_fold(struct rewrite *rw, const struct pass_context *ctx)
 	for (uint32_t n = 0; n < rw->from->num_nodes && !ret; n++) {
 		const struct ir_node *node = rw->from->nodes[n];
 		uint32_t result = node->results[0]->id;
-		/* Kernels of the CPU pack constant filters, and would pack others for each run. */
+		/*
+		 * Kernels of the CPU pack constant filters once; a filter that is not constant
+		 * would be packed in each run.
+		 */
 		bool may_grow = ctx->options->widen && node->op == IR_OP_DEQUANTIZE &&
 				rw->uses[result] == filters[result];
 

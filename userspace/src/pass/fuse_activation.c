@@ -2,9 +2,9 @@
 /*
  * Fuses an activation with the convolution, matrix product or element-wise operator before it.
  *
- * Precondition: a verified graph. Postcondition: a function of one floating-point element behind
- * such a node, whose result nothing else uses, is the node's activation. float16: rounded once
- * instead of twice.
+ * Precondition: a verified graph. Postcondition: a floating-point function of one operand is the
+ * activation of the node before it, if that is such an operator and nothing else uses its result.
+ * float16 is rounded once instead of twice.
  *
  *	%2 = conv(%0, %1)
  *	%3 = unary(%2) relu			->	%3 = conv(%0, %1) act=relu ; conv2d+relu
@@ -34,7 +34,9 @@ static const struct ir_node *find_producer(const struct rewrite *rw, const struc
 	const struct ir_node *producer;
 	struct ir_unary_attrs *act;
 
-	/* Only from floats to floats: integers have no activations, isNaN gives uint8. */
+	/*
+	 * Only functions from floats to floats are activations: isNaN returns uint8, for example.
+	 */
 	if (node->op != IR_OP_UNARY || !ir_dtype_is_float(node->operands[0]->type.dtype) ||
 	    !ir_dtype_is_float(node->results[0]->type.dtype))
 		return NULL;
@@ -58,8 +60,8 @@ static int fuse(struct rewrite *rw, const struct ir_node *producer, const struct
 }
 
 /*
- * The fused node stands where the producer was. Its operands are there, and the unary's only
- * operand is the producer's result, so that nothing else can come in between.
+ * The fused node stands at the position of the producer, whose operands exist there. The activation
+ * has no other operand, so that it needs nothing that is made in between.
  */
 int pass_fuse_activation(struct rewrite *rw, const struct pass_context *ctx)
 {

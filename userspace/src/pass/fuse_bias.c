@@ -24,7 +24,10 @@ static bool takes_bias(const struct ir_node *node)
 	return node->op == IR_OP_MATMUL && node->attrs.matmul.act.kind == IR_UNARY_NONE;
 }
 
-/* The operand of an addition that can take the other one as its bias, or NULL. */
+/*
+ * Returns the node that makes operand `side` of an addition, if it can take the other operand as
+ * its bias; else NULL.
+ */
 static const struct ir_node *find_producer(const struct rewrite *rw, const struct ir_node *add,
 					   uint32_t side)
 {
@@ -54,7 +57,10 @@ static int fuse(struct rewrite *rw, const struct ir_node *producer, const struct
 	return rewrite_emit(rw, producer->op, operands, 3, &attrs, producer, add) ? 0 : -1;
 }
 
-/* For each node: the producer that is fused into it, or NULL; producers are marked. */
+/*
+ * Sets with[n] to the producer that is fused into node n, or NULL, and marks the producers in
+ * `absorbed`.
+ */
 static void plan_fusions(const struct rewrite *rw, const struct ir_node **with, bool *absorbed)
 {
 	for (uint32_t n = 0; n < rw->from->num_nodes; n++) {

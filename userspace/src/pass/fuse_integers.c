@@ -21,38 +21,43 @@
 #include "util/malloc.h"
 
 /*
- * A float32 bias is rounded to an integer in the scale of the sums, which may change the result by
- * at most so many quanta.
+ * The most quanta by which the result may change when a float32 bias is rounded to an integer in
+ * the scale of the sums.
  */
 #define MOST_BIAS_ERROR (1.0 / 16)
 #define MOST_BIAS	((double)(1 << 30))
 #define MOST_SUM	((double)INT32_MAX)
 
-/* A quantisation and the node before it that is fused with it. */
+/* The node before a quantisation with which it is fused. */
 struct match {
-	const struct ir_node *producer; /* NULL: the operand is dequantised itself */
+	/* NULL: the quantisation's operand is a dequantised value */
+	const struct ir_node *producer;
 	bool matched;
 };
 
 struct fusion {
 	struct rewrite *rw;
-	struct match *matches; /* by node */
-	bool *absorbed;	       /* by node: producers */
-	uint32_t *uses;	       /* by value: uses that are gone afterwards */
+	struct match *matches; /* by node: the match of a quantisation */
+	bool *absorbed;	       /* by node: whether it is a producer that is fused */
+	uint32_t *uses;	       /* by value: number of uses that end with the fusion */
 };
 
 /* ---- products */
 
-/* A product with all that the integer form needs. */
+/* A product of dequantised values, and what its form on integers needs. */
 struct product {
 	const struct ir_node *node;
 	struct quantized a, b, y;
 	struct ir_integer_attrs attrs;
 	int64_t channels,
-		filters; /* of the result; of the second operand, with scales of their own */
+		/*
+		 * channels: those of the result; filters: scales of the second operand, 1 or one
+		 * per channel
+		 */
+		filters;
 	double alpha, beta;
 	float *scale;
-	int32_t *bias; /* NULL: none */
+	int32_t *bias; /* one number per channel; NULL: no bias */
 };
 
 static const struct ir_value *bias_of(const struct ir_node *node)
@@ -68,7 +73,10 @@ static int64_t to_quantum(const struct quantized *y, float value)
 	return (int64_t)fmin(fmax(n, lo), lo + UINT8_MAX);
 }
 
-/* An activation that only limits its operand limits the integers; false for others. */
+/*
+ * Finds the limits that an activation sets on the integers of the result; false when the activation
+ * does more than limit its operand.
+ */
 static bool find_limits(const struct quantized *y, const struct ir_unary_attrs *act, int64_t *lo,
 			int64_t *hi)
 {
@@ -87,7 +95,7 @@ static bool find_limits(const struct quantized *y, const struct ir_unary_attrs *
 	return *lo <= *hi;
 }
 
-/* Whether the limits of the integers' type do what the activation does. */
+/* Whether the limits of the integer type have the effect of the activation. */
 static bool is_implied(const struct quantized *y, const struct ir_unary_attrs *act)
 {
 	int64_t least = y->integers->type.dtype == IR_I8 ? INT8_MIN : 0, lo, hi;
@@ -95,7 +103,7 @@ static bool is_implied(const struct quantized *y, const struct ir_unary_attrs *a
 	return find_limits(y, act, &lo, &hi) && lo == least && hi == least + UINT8_MAX;
 }
 
-/* Checks everything but the scales and the bias of single channels. */
+/* Checks everything but the scale and the bias of each channel, and fills in *p. */
 static bool product_fits(struct product *p, const struct ir_node *node,
 			 const struct ir_node *quantize)
 {
@@ -130,8 +138,8 @@ static bool product_fits(struct product *p, const struct ir_node *node,
 }
 
 /*
- * Computes the factor of one channel's sums, and its bias as an integer among them; false when they
- * do not fit.
+ * Computes the factor of a channel's sums, and its bias as an integer in the scale of the sums;
+ * false when one of them does not fit.
  */
 static bool scale_channel(const struct product *p, int64_t channel, float *scale, int32_t *bias)
 {
@@ -141,7 +149,10 @@ static bool scale_channel(const struct product *p, int64_t channel, float *scale
 	double of_sum = p->alpha * (double)of_a * (double)of_b;
 	double factor = of_sum / (double)of_y, b, whole;
 
-	/* Rounded as ONNX Runtime does, so that its kernels on integers have the same results. */
+	/*
+	 * The roundings are those of ONNX Runtime, so that results equal those of its integer
+	 * kernels.
+	 */
 	*scale = p->alpha == 1 ? of_a * of_b / of_y : (float)factor;
 	*bias = 0;
 	if (!isnormal(*scale))
@@ -241,7 +252,7 @@ static bool is_function(const struct rewrite *rw, const struct ir_node *node,
 	return true;
 }
 
-/* A scale as float32; NULL when out of memory. */
+/* Returns a scale as float32; NULL when out of memory. */
 static struct ir_value *real_scale(struct rewrite *rw, const struct quantized *q)
 {
 	struct ir_type type = q->scale->type;
@@ -259,7 +270,7 @@ static struct ir_value *real_scale(struct rewrite *rw, const struct quantized *q
 	return value;
 }
 
-/* False when out of memory. */
+/* Appends integers, scale and zero point to the operands; false when out of memory. */
 static bool append_quantized(struct rewrite *rw, const struct quantized *q,
 			     struct ir_value **operands, uint32_t *count)
 {
@@ -303,8 +314,8 @@ static struct ir_node *emit_function(struct rewrite *rw, const struct ir_node *n
 #define MOST_TAPS ((1 << 24) / UINT8_MAX)
 
 /*
- * Whether a pool averages a whole image, which stays a float: its data are dequantised while their
- * producer works, but one window waits for all of them.
+ * Whether a pool averages a whole image. Such a pool stays float: kernels dequantise the data while
+ * their producer computes them, but a single window would wait for all data.
  */
 static bool is_whole_picture(const struct ir_node *pool)
 {
@@ -356,7 +367,10 @@ static struct ir_node *emit_average(struct rewrite *rw, const struct ir_node *no
 
 /* ---- other scales */
 
-/* The integers of `from` in scale and zero point of `to`; they themselves where those are alike. */
+/*
+ * Returns the integers of `from`, converted to scale and zero point of `to`; the integers
+ * themselves when both are equal. NULL when out of memory.
+ */
 static struct ir_value *requantize(struct rewrite *rw, const struct quantized *from,
 				   const struct quantized *to, const struct ir_node *like)
 {
@@ -419,8 +433,8 @@ static struct ir_node *emit_concat(struct rewrite *rw, const struct ir_node *nod
 /* ---- the pass */
 
 /*
- * For each operator that can be fused with a quantisation: the check, and the function that makes
- * the node.
+ * For each operator that can be fused with a quantisation: a function that checks a node, and one
+ * that makes the fused node.
  */
 static const struct form {
 	bool (*is)(const struct rewrite *rw, const struct ir_node *node,
@@ -467,7 +481,7 @@ static void find_match(struct fusion *f, const struct ir_node *quantize)
 			f->uses[producer->operands[i]->id]++;
 }
 
-/* Reports a dequantisation whose result nothing else uses any more as part of the new node. */
+/* Reports dequantisations whose results only this node used as fused into the new node. */
 static void adopt_operands(struct fusion *f, const struct ir_node *from, uint32_t node)
 {
 	for (uint32_t i = 0; i < from->num_operands; i++) {
@@ -494,7 +508,7 @@ static int emit_match(struct fusion *f, const struct ir_node *quantize)
 	}
 	quantized_value(quantize->operands[0], &from);
 	quantized_result(quantize, &to);
-	/* An output of the graph has to be made by a node. */
+	/* An output of the graph must be the result of a node. */
 	if (quantized_alike(&from, &to) && rw->is_output[to.integers->id] &&
 	    from.integers->kind != IR_VALUE_RESULT)
 		return rewrite_copy(rw, quantize);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Makes products of dequantised values whose result nothing quantises products of 8-bit integers
- * with a float result. Their scales, and the zero point of the first operand, may be computed while
- * the graph runs, as dynamic quantisation does.
+ * Replaces products of dequantised values, whose results are not quantised again, by products of
+ * 8-bit integers with float results. Their scales, and the zero point of the first operand, may be
+ * computed while the graph runs, as dynamic quantisation does.
  *
  * Precondition: a verified graph in which biases and activations are part of their products, and
  * products that are quantised again have become operators on integers. Postcondition: a convolution
@@ -27,23 +27,23 @@
 #include "util/malloc.h"
 
 #define MOST_SUM      ((double)INT32_MAX)
-#define MAX_FACTORS   4 /* scales of both operands, and what the result is multiplied by */
+#define MAX_FACTORS   4 /* the scales of both operands and factors of the result */
 #define MAX_FOLLOWING 6
 
 struct sum {
 	const struct ir_node *node;
 	struct quantized a, b;
-	double alpha; /* constant factor of all channels */
-	/* Factors of the result, one for each channel or one for all. */
+	double alpha; /* constant factor of all channels of the result */
+	/* Other factors of the result: one number per channel, or one for all. */
 	const struct ir_value *factors[MAX_FACTORS];
 	uint32_t num_factors;
-	const struct ir_value *addend; /* or NULL */
-	float beta;		       /* its factor; 1 if it is no constant */
+	const struct ir_value *addend; /* a bias, or NULL */
+	float beta;		       /* factor of the addend; 1 if the addend is not constant */
 	struct ir_unary_attrs act;
-	/* Nodes behind the product that are fused with it, in this order. */
+	/* Nodes after the product that are fused with it, in their order. */
 	const struct ir_node *following[MAX_FOLLOWING];
 	uint32_t num_following;
-	bool whole; /* both scales are 1: the product is an integer */
+	bool whole; /* whether both scales are 1, so that the product is an integer */
 };
 
 struct fusion {
@@ -51,8 +51,8 @@ struct fusion {
 	const struct ir_node **user; /* by value: the last node that uses it */
 	const struct ir_node *
 		*product; /* by node: the product that is computed at its position, or NULL */
-	const struct ir_node **owner; /* by node: the product that it is part of, or NULL */
-	uint32_t *uses;		      /* by value: uses that are gone afterwards */
+	const struct ir_node **owner; /* by node: the product that it is fused with, or NULL */
+	uint32_t *uses;		      /* by value: number of uses that end with the fusion */
 };
 
 /* ---- products that can be computed on integers */
@@ -76,9 +76,9 @@ static bool is_padded(const struct ir_conv_attrs *conv)
 }
 
 /*
- * Whether the zero point can leave the sum: the filter is known, and its column sums apply to each
- * result. Padded groups stay floats: their sums have few terms, and padding the data first takes
- * longer.
+ * Whether the first operand's zero point can be taken out of the sum: the filter is constant, and
+ * the sums of its columns apply to each result. Padded convolutions with groups stay float: their
+ * sums have few terms, and padding the data first takes longer.
  */
 static bool zero_may_leave(const struct sum *s)
 {
@@ -96,7 +96,10 @@ static bool zero_may_leave(const struct sum *s)
 	return !conv->transposed && (conv->groups == 1 || !is_padded(conv));
 }
 
-/* The sums, and with a computed zero point also what it takes away from them, are int32. */
+/*
+ * Whether the sums fit int32; with a computed zero point also the products that are subtracted from
+ * them.
+ */
 static bool sums_fit(const struct sum *s)
 {
 	bool constant = is_constant(s->a.zero);
@@ -115,7 +118,10 @@ static bool operands_fit(struct sum *s)
 	    (is_constant(s->a.integers) && is_constant(s->b.integers)) || !quantized_whole(&s->a) ||
 	    !is_constant(s->b.zero) || !channels_scales_fit(&s->b, channels_filter_axis(node)))
 		return false;
-	/* Groups of a transposed convolution have the scales of one group. */
+	/*
+	 * The filter of a transposed convolution with groups has scales for the channels of one
+	 * group only.
+	 */
 	if (ir_type_elements(&s->b.scale->type) != 1 &&
 	    ir_type_elements(&s->b.scale->type) !=
 		    ir_type_dim(&node->results[0]->type, channels_axis(node)))
@@ -139,7 +145,10 @@ static bool product_is_exact(const struct ir_value *value, float factor)
 	return true;
 }
 
-/* The bias of a convolution is a vector of its channels, wherever these lie. */
+/*
+ * Whether the bias, if any, can be the addend: one number per channel or one for all. The bias of a
+ * convolution always is such a vector.
+ */
 static bool bias_fits(const struct sum *s)
 {
 	const struct ir_value *bias = s->addend;
@@ -150,7 +159,7 @@ static bool bias_fits(const struct sum *s)
 	       (s->beta == 1 || (is_constant(bias) && product_is_exact(bias, s->beta)));
 }
 
-/* The product by itself. */
+/* Fills in *s for the product alone; false when it cannot be computed on integers. */
 static bool begin(struct sum *s, const struct ir_node *node)
 {
 	bool conv = node->op == IR_OP_CONV;
@@ -186,7 +195,10 @@ static const struct ir_node *next_node(const struct fusion *f, const struct ir_n
 									     NULL;
 }
 
-/* Skips casts of an integral number to an integer and back to a float, which do not change it. */
+/*
+ * Skips two casts, to an integer and back to a float, after a product that is an integer: they do
+ * not change it.
+ */
 static bool take_casts(const struct fusion *f, struct sum *s, const struct ir_node **node)
 {
 	const struct ir_node *next = *node, *after;
@@ -235,7 +247,7 @@ static void find_following(const struct fusion *f, struct sum *s)
 	const struct ir_node *last = s->node, *node;
 
 	while (s->num_following + 2 <= MAX_FOLLOWING && (node = next_node(f, last))) {
-		/* The product of two products belongs to one of them. */
+		/* A product of two such products is fused with one of them only. */
 		if (f->owner[node->id] && f->owner[node->id] != s->node)
 			break;
 		if (!take_casts(f, s, &node) && !take_binary(s, node, last->results[0]) &&
@@ -253,7 +265,7 @@ static int64_t channels_of(const struct sum *s)
 	return ir_type_dim(&s->node->results[0]->type, channels_axis(s->node));
 }
 
-/* Returns the product of the constant factors. */
+/* Returns the product of the constant factors of a channel. */
 static double constant_factor(const struct sum *s, int64_t channel)
 {
 	double factor = s->alpha;
@@ -266,7 +278,7 @@ static double constant_factor(const struct sum *s, int64_t channel)
 	return factor;
 }
 
-/* Whether the factor is a number that float32 has all digits of. */
+/* Whether the constant factor of each channel is a normal number of float32. */
 static bool factors_fit(const struct sum *s)
 {
 	for (int64_t i = 0; i < channels_of(s); i++)
@@ -283,9 +295,9 @@ static bool find_sum(const struct fusion *f, const struct ir_node *node, struct 
 	return factors_fit(s);
 }
 
-/* ---- making the nodes */
+/* ---- making nodes */
 
-/* Adds a node that belongs to the product; NULL when out of memory. */
+/* Adds a node that has the name of the product; NULL when out of memory. */
 static struct ir_value *add_node(struct rewrite *rw, const struct sum *s, enum ir_op op,
 				 struct ir_value *const *operands, uint32_t count,
 				 enum ir_dtype dtype, const union ir_attrs *attrs)
@@ -329,7 +341,10 @@ static struct ir_value *vector_of(struct rewrite *rw, const struct sum *s,
 	return channels_vector(rw, s->node, rw->value[value->id]);
 }
 
-/* The constant factors as one vector, or one number. */
+/*
+ * Returns the product of the constant factors as one vector, or as one number; NULL when out of
+ * memory.
+ */
 static struct ir_value *constant_scale(struct rewrite *rw, const struct sum *s)
 {
 	int64_t count = 1;
@@ -368,7 +383,10 @@ static struct ir_value *make_scale(struct rewrite *rw, const struct sum *s)
 	return scale;
 }
 
-/* The sums of the second operand's columns, without its zero point, each with its sign changed. */
+/*
+ * Returns a vector of minus the sum of each column of the second operand, whose zero point is
+ * subtracted; NULL when out of memory.
+ */
 static struct ir_value *column_sums(struct rewrite *rw, const struct sum *s)
 {
 	const struct ir_type *type = &s->b.integers->type;
@@ -411,7 +429,10 @@ static struct ir_value *add_shaped(struct rewrite *rw, const struct sum *s, enum
 	return node ? node->results[0] : NULL;
 }
 
-/* Concatenates integers with rows of a number in front of them and behind them along an axis. */
+/*
+ * Adds padding[0] rows of a number before a value and padding[1] rows behind it along an axis; NULL
+ * when out of memory.
+ */
 static struct ir_value *surround(struct rewrite *rw, const struct sum *s, struct ir_value *value,
 				 struct ir_value *number, uint32_t axis, const uint32_t *padding)
 {
@@ -437,7 +458,10 @@ static struct ir_value *surround(struct rewrite *rw, const struct sum *s, struct
 	return add_shaped(rw, s, IR_OP_CONCAT, parts, count, &type, &attrs);
 }
 
-/* The first operand; of a convolution whose zero point leaves the sum, with its padding. */
+/*
+ * Returns the first operand. For a convolution with a computed zero point, the padding is added to
+ * it.
+ */
 static struct ir_value *make_data(struct rewrite *rw, const struct sum *s)
 {
 	const struct ir_conv_attrs *conv = &s->node->attrs.conv;
@@ -455,7 +479,7 @@ static struct ir_value *make_data(struct rewrite *rw, const struct sum *s)
 	return surround(rw, s, value, zero, rows, conv->padding);
 }
 
-/* A constant times its factor, rounded to its type. */
+/* Returns a constant addend times its factor, rounded to its type; NULL when out of memory. */
 static struct ir_value *scaled_addend(struct rewrite *rw, const struct sum *s)
 {
 	int64_t count = ir_type_elements(&s->addend->type);
@@ -501,7 +525,7 @@ static union ir_attrs attrs_of(const struct sum *s)
 	return attrs;
 }
 
-/* Reports a dequantisation whose result nothing else uses any more as part of the new node. */
+/* Reports dequantisations whose results only this product used as fused into the new node. */
 static void adopt_operands(struct fusion *f, const struct sum *s, uint32_t node)
 {
 	for (uint32_t i = 0; i < 2; i++) {

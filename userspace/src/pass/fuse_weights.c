@@ -19,7 +19,7 @@ static bool is_packed(enum ir_dtype dtype)
 	return dtype == IR_I8 || dtype == IR_U8 || dtype == IR_I4 || dtype == IR_U4;
 }
 
-/* The dequantisation of the second operand, or NULL. */
+/* Returns the dequantisation that makes the second operand of a node, or NULL. */
 static const struct ir_node *find_weights(const struct ir_node *node)
 {
 	const struct ir_value *b = node->op == IR_OP_MATMUL ? node->operands[1] : NULL;

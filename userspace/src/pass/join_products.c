@@ -5,10 +5,10 @@
  *
  * Precondition: a verified graph in which bias and activation are part of their products.
  * Postcondition: products of one value with constant matrices and equal attributes, whose results
- * follow each other in a concat along the columns, are one product. So are others whose columns
- * cost nothing to slice: on the NPU, and of a single row on the CPU, where slices of several rows
- * would be copied. All of this only where it pays. float16 and float32: sums may be made in another
- * order.
+ * follow each other in a concat along the columns, are one product. Other products of one value are
+ * one product, too, when slicing its columns costs nothing: on the NPU, and on the CPU for a single
+ * row (slices of several rows would be copied). Products are only fused when that saves time. Sums
+ * may be computed in another order.
  *
  *	%3 = matmul(%0, %1)			%3 = matmul(%0, %1|%2)
  *	%4 = matmul(%0, %2)		->	%4 = slice(%3)
@@ -25,11 +25,14 @@
 #include "pass/channels.h"
 #include "util/malloc.h"
 
-/* Products of one value with so many different attributes are told apart. */
+/* The most kinds of products of one value that are distinguished. */
 #define MAX_KINDS 8
-/* Up to so many rows, the NPU's matrix unit waits for weights. */
+/* The most rows for which the NPU's matrix unit waits for weights. */
 #define FEW_ROWS 64
-/* Products with less to multiply, and smaller weights, begin sooner one by one on the NPU. */
+/*
+ * Products with less work and smaller weights are faster one by one on the NPU, as the first one
+ * starts sooner.
+ */
 #define LEAST_WORK  (INT64_C(2) << 20)
 #define LEAST_BYTES (INT64_C(1) << 20)
 /*
@@ -41,21 +44,23 @@
 /* ---- products that may be fused */
 
 /*
- * State of a node. Products that may be fused with each other are of one kind, whose list has them
- * in the order of the graph.
+ * The state of a node. Products that can be fused with each other are of one kind; the products of
+ * a kind are a linked list in the order of the graph.
  */
 struct candidate {
 	uint32_t leader; /* the first product of its kind; UINT32_MAX: the node cannot be fused */
-	uint32_t next, last;  /* in the list of the kind; last: only of the leader */
-	uint32_t next_leader; /* another kind of the same operand; only of leaders */
-	bool joined;	      /* it is part of a fused product already */
-	bool alone;	      /* a concat reads it beside others, but one product would not pay */
+	/* next: next product of the kind; last: last one, in the leader only */
+	uint32_t next, last;
+	uint32_t next_leader; /* leader of another kind with the same operand; in leaders only */
+	bool joined;	      /* whether it is part of a fused product already */
+	/* whether a concat reads it beside others, but fusing them would not save time */
+	bool alone;
 };
 
 struct joining {
 	struct rewrite *rw;
-	struct candidate *nodes; /* by node id */
-	uint32_t *first_leader;	 /* by value id */
+	struct candidate *nodes; /* [node id] */
+	uint32_t *first_leader;	 /* [value id]: the first leader of the products that read it */
 	bool cpu;
 };
 
@@ -70,11 +75,12 @@ static int64_t columns_of(const struct ir_node *product)
 }
 
 /*
- * Whether one product is faster than several. Measured on the NPU, 128 rows of 768 numbers with
- * three matrices of 768 columns take 5 % longer, and 64 rows 5 % less time: with many rows the
- * matrix unit is busy anyway, but where the rows have more bytes than half of the weights, reading
- * them once decides. Reading a single row again costs next to nothing: a step of GPT-2 takes 0.8 %
- * longer with one product.
+ * Whether one product takes less time than `count` products with weights of so many bytes. Measured
+ * on the NPU with rows of 768 numbers and three matrices of 768 columns, one product takes 5 %
+ * longer for 128 rows, and 5 % less time for 64 rows: with many rows the matrix unit is busy
+ * anyway. But when the rows have more than half as many bytes as the weights, reading the rows only
+ * once saves time. For a single row that saves next to nothing: a step of GPT-2 takes 0.8 % longer
+ * with one product.
  */
 static bool pays(const struct joining *j, const struct ir_node *product, int64_t bytes,
 		 uint32_t count)
@@ -108,7 +114,10 @@ static bool is_candidate(const struct rewrite *rw, const struct ir_node *node)
 			  channels_each(node, &bias->type)));
 }
 
-/* Attributes are compared as bytes: a difference in padding only misses a chance. */
+/*
+ * Whether two products are of one kind. Attributes are compared as bytes: a difference in padding
+ * bytes only misses a fusion.
+ */
 static bool is_same_kind(const struct ir_node *a, const struct ir_node *b)
 {
 	return !memcmp(&a->attrs.matmul, &b->attrs.matmul, sizeof(a->attrs.matmul)) &&
@@ -138,7 +147,7 @@ static void list_candidate(struct joining *j, const struct ir_node *node)
 
 /* ---- fused constants */
 
-/* Concatenates rows of several matrices, or vectors. */
+/* A constant that concatenates the rows of several matrices, or several vectors. */
 struct recipe {
 	size_t rows;
 	uint32_t count;
@@ -174,7 +183,9 @@ static int write_joined(void *userdata, void *data)
 	return 0;
 }
 
-/* The operands of that number of some products as one constant; NULL when out of memory. */
+/*
+ * Returns a constant that concatenates operand `operand` of all products; NULL when out of memory.
+ */
 static struct ir_value *join_constants(const struct rewrite *rw,
 				       const struct ir_node *const *products, uint32_t count,
 				       uint32_t operand, const struct ir_type *type, size_t rows)
@@ -207,7 +218,7 @@ static struct ir_type with_columns(const struct ir_type *type, uint32_t axis, in
 	return joined;
 }
 
-/* "matmul+matmul+add"; what does not fit is left out. */
+/* Writes the names of all products, such as "matmul+matmul+add"; a longer name is cut. */
 static void name_all(char *name, size_t size, const struct ir_node *const *products, uint32_t count)
 {
 	size_t at = 0;
@@ -219,7 +230,7 @@ static void name_all(char *name, size_t size, const struct ir_node *const *produ
 }
 
 /*
- * Makes one product; its columns are those of the products in their order. NULL when out of memory.
+ * Adds one product whose columns are those of the products in their order; NULL when out of memory.
  */
 static struct ir_node *emit_joined(struct joining *j, const struct ir_node *const *products,
 				   uint32_t count)
@@ -284,7 +295,10 @@ static bool joins_columns(const struct ir_node *concat)
 	       concat->attrs.axis + 1 == concat->results[0]->type.rank;
 }
 
-/* Marks the products that a concat takes, which come in front of it. */
+/*
+ * Marks the products that are fused because a concat reads them. Products stand before their
+ * concat.
+ */
 static void mark_runs(struct joining *j, const struct ir_node *concat, bool *taken)
 {
 	uint32_t count;
@@ -338,7 +352,7 @@ static int join_concat(struct joining *j, const struct ir_node *concat)
 	return ret;
 }
 
-/* ---- products whose results are read by themselves */
+/* ---- products whose results are read separately */
 
 static bool reads_parts(const struct joining *j, const struct ir_node *product)
 {
@@ -347,7 +361,7 @@ static bool reads_parts(const struct joining *j, const struct ir_node *product)
 	return !j->cpu || ir_type_elements(type) == columns_of(product);
 }
 
-/* The results of some products as slices of that of all. */
+/* Adds slices of the fused product as the results of the single products. 0 or -1. */
 static int cut(struct joining *j, const struct ir_node *joined,
 	       const struct ir_node *const *products, uint32_t count)
 {
@@ -369,7 +383,9 @@ static int cut(struct joining *j, const struct ir_node *joined,
 	return 0;
 }
 
-/* Makes one product of all of a kind that no concat takes, and a slice for each. */
+/*
+ * Fuses all products of a kind that are not fused for a concat, and adds a slice for each. 0 or -1.
+ */
 static int join_kind(struct joining *j, const struct ir_node *leader, const bool *taken)
 {
 	const struct ir_node **products;
@@ -407,8 +423,8 @@ static int run(struct joining *j, const bool *taken)
 		const struct candidate *own = &j->nodes[n];
 
 		/*
-		 * Where the results may be slices, the first product of a kind is fused with the
-		 * others.
+		 * If results may be slices, all products of a kind are fused at the position of the
+		 * first one.
 		 */
 		if (own->leader == n && own->next != UINT32_MAX && reads_parts(j, node) &&
 		    join_kind(j, node, taken))

@@ -24,7 +24,7 @@ static uint32_t hash(const struct rewrite *rw, const struct ir_node *node)
 
 		h = (h ^ id) * 16777619u;
 	}
-	/* Attributes belong to the hash: many nodes differ in nothing else. */
+	/* The hash includes attributes, because many nodes differ only in these. */
 	_Static_assert(sizeof(node->attrs) % sizeof(word) == 0, "attributes are whole words");
 	for (size_t at = 0; at < sizeof(node->attrs); at += sizeof(word)) {
 		memcpy(&word, (const char *)&node->attrs + at, sizeof(word));
@@ -42,7 +42,10 @@ static bool same_types(const struct ir_node *a, const struct ir_node *b)
 	return true;
 }
 
-/* Attributes are compared as bytes: a difference in padding only misses a chance. */
+/*
+ * Whether two nodes are equal. Attributes are compared as bytes: a difference in padding bytes only
+ * misses a merge.
+ */
 static bool equal(const struct rewrite *rw, const struct ir_node *a, const struct ir_node *b)
 {
 	if (a->op != b->op || a->num_operands != b->num_operands ||

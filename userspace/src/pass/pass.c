@@ -9,16 +9,16 @@
 #include "pass/rules.h"
 #include "util/malloc.h"
 
-/* The fates so far of the nodes that the graph had before the first pass. */
+/* The fates, so far, of the nodes of the graph before the first pass. */
 struct trail {
 	uint32_t num_nodes;
 	struct rewrite_fate *fates;
-	const char **rules; /* the rules or passes that changed them */
+	const char **rules; /* the rule or pass that last changed each of them */
 };
 
 /*
- * Follows each node of the application through a pass. A change that no rule claims is attributed
- * to the pass.
+ * Updates the fate of each node of the application after a pass. A change that no rule claims is
+ * attributed to the pass.
  */
 static void follow(struct trail *trail, const struct rewrite *rw, const char *pass)
 {
@@ -30,7 +30,7 @@ static void follow(struct trail *trail, const struct rewrite *rw, const char *pa
 		if (fate->fate != WNN_FATE_KEPT && fate->fate != WNN_FATE_FUSED)
 			continue;
 		next = &rw->fate[fate->node];
-		/* A fused node stays fused when the node that it is part of lives on. */
+		/* A fused node stays fused as long as the node that it is part of exists. */
 		rule = rw->rule[fate->node];
 		if (next->fate != WNN_FATE_KEPT && next->fate != WNN_FATE_FUSED)
 			trail->rules[i] = rule ? rule : pass;
@@ -66,7 +66,7 @@ static int run_pass(struct ir_graph **graph, pass_fn pass, const char *name,
 	return ret;
 }
 
-/* Whether data of 8 bits are dequantised, so that operators on integers may be found. */
+/* Whether 8-bit values are dequantised, so that operators on integers may be found. */
 static bool has_integers(const struct ir_graph *graph)
 {
 	for (uint32_t n = 0; n < graph->num_nodes; n++) {
@@ -96,12 +96,13 @@ static bool has_transposes(const struct ir_graph *graph)
 	return false;
 }
 
-/* A pass and its name. */
+/* A pass and its name, as two arguments. */
 #define PASS(name) pass_##name, #name
 
 /*
- * The order decides only how much is found: nodes that fold need no fusing, and fused nodes are not
- * merged. Constants of a quantised graph that are left as integers are dequantised last.
+ * Runs all passes. Their order only decides how much is found: a folded node need not be fused, and
+ * fused nodes are not merged. In a quantised graph, constants that were left as integers are
+ * dequantised last.
  */
 static int run_all(struct ir_graph **graph, const struct pass_context *ctx, struct trail *trail)
 {
@@ -156,8 +157,9 @@ static int run_all(struct ir_graph **graph, const struct pass_context *ctx, stru
 }
 
 /*
- * An operator that became several nodes gets the first of their fates in the order of enum
- * wnn_fate: kept, then fused, folded, and so on.
+ * Updates an operator's entry with the fate of one of its nodes. An operator that became several
+ * nodes gets the first of their fates in the order of enum wnn_fate: kept, then fused, folded, and
+ * so on.
  */
 static void note_node(struct wnn_pass_entry *entry, const struct rewrite_fate *fate,
 		      const char *rule)
@@ -173,7 +175,7 @@ static void note_node(struct wnn_pass_entry *entry, const struct rewrite_fate *f
 	}
 }
 
-/* A node that a pass put in belongs to the operator of the node that uses it. */
+/* Assigns nodes that passes added to the operator whose node uses their result. */
 static void adopt_orphans(const struct ir_graph *graph, uint32_t *node_entry)
 {
 	for (uint32_t n = graph->num_nodes; n-- > 0;) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Placement: chooses the device of each node. Every node off the NPU has a reason in the report.
+ * Placement: chooses the device of each node. The report has a reason for every node that is not on
+ * the NPU.
  *
  * Precondition: a verified graph. Postcondition: each node has a device that can run it, or an
- * error names those that have none.
+ * error names the nodes without one.
  */
 #include "pass/place.h"
 
@@ -17,7 +18,10 @@
 
 #define SENTENCE_SIZE 512
 
-/* A sentence with the operands' types behind it: "...; operands float32[1,3], float32[3]". */
+/*
+ * Appends the operands' types to a sentence: "...; operands float32[1,3], float32[3]". Returns
+ * buffer.
+ */
 static const char *sentence(const struct ir_node *node, const char *text,
 			    char buffer[SENTENCE_SIZE])
 {
@@ -50,7 +54,7 @@ static void place_on_cpu(const struct ir_node *node, const struct wnn_place_opti
 			      "neither the NPU nor the CPU can run it";
 }
 
-/* Fills all but the text's details. */
+/* Fills in *place; place->text is a static sentence without the operands' types. */
 static void place_node(const struct ir_node *node, const struct wnn_place_options *options,
 		       struct wnn_node_place *place)
 {
@@ -81,7 +85,7 @@ static void place_node(const struct ir_node *node, const struct wnn_place_option
 	}
 }
 
-/* Appends "conv2d "stem": text"; false when there is no room. */
+/* Appends `conv2d "stem": text` to a message; false when it does not fit. */
 static bool list_node(char *message, size_t size, size_t *used, const struct ir_node *node,
 		      const char *text)
 {

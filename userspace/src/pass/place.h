@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Placement: which device runs each node, and why. The last pass; it changes nothing in the
- * graph.
+ * Placement: decides which device runs each node, and why. It comes after all passes, and changes
+ * nothing in the graph.
  */
 #ifndef WNN_PASS_PLACE_H
 #define WNN_PASS_PLACE_H
@@ -12,11 +12,11 @@
 #include "util/error.h"
 
 struct wnn_place_options {
-	WNNPlacementPolicy policy; /* Undefined: PreferNPU */
-	bool cpu_device;	   /* the context has no NPU */
+	WNNPlacementPolicy policy; /* Undefined: the default, PreferNPU */
+	bool cpu_device;	   /* whether the context has no NPU */
 	/*
-	 * Whether the NPU can run a node: Supported, or Operator, DataType, Rank, Option, Size,
-	 * Cost with *text, a static sentence. May be NULL on a CPU device.
+	 * Whether the NPU can run a node: returns Supported, or the reason (Operator, DataType,
+	 * Rank, Option, Size, Cost) with *text, a static sentence. May be NULL on a CPU device.
 	 */
 	WNNPlacementReason (*npu)(const struct ir_node *node, void *userdata, const char **text);
 	bool (*cpu)(const struct ir_node *node, void *userdata);
@@ -24,17 +24,17 @@ struct wnn_place_options {
 };
 
 struct wnn_node_place {
-	WNNNodeDevice device; /* NPU or CPU */
+	WNNNodeDevice device; /* the NPU or the CPU */
 	WNNPlacementReason reason;
-	const char *text; /* one sentence */
-	bool failed;	  /* no device that the policy allows can run it */
+	const char *text; /* one sentence that explains the reason */
+	bool failed;	  /* whether no device that the policy allows can run it */
 };
 
 struct wnn_placement {
 	uint32_t num_nodes;
 	struct wnn_node_place *nodes; /* by node id */
 	uint32_t num_npu, num_cpu;
-	struct wnn_arena *arena; /* of the sentences */
+	struct wnn_arena *arena; /* memory of the sentences */
 };
 
 /**

@@ -4,10 +4,13 @@
 
 #include "util/float16.h"
 
-/* Within these, dequantising and quantising again gives the integer back. */
+/*
+ * Scales within these limits are exact in this sense: dequantising and quantising again gives the
+ * integer back.
+ */
 #define LEAST_SCALE 1e-30f
 #define MOST_SCALE  1e30f
-/* All that float16 dequantises is a number. */
+/* Up to this scale, all integers dequantise to finite float16 numbers. */
 #define MOST_HALF_SCALE 256.0f
 
 float quantized_float(const struct ir_value *constant, int64_t i)

@@ -26,15 +26,15 @@
 #define MAX_FACTORS 3
 
 /*
- * A match: the fused operator, and the nodes below its last one, whose results only nodes of the
- * match use.
+ * A match: the fused operator, and the matched nodes other than the last one. Only nodes of the
+ * match use their results.
  */
 struct pattern {
 	enum ir_op op;
 	union ir_attrs attrs;
-	/* Operands of the fused operator; absent ones are NULL, and last. */
+	/* Operands of the fused operator; absent ones, which are the last, are NULL. */
 	const struct ir_value *operands[3];
-	const struct ir_node *main; /* gives the first part of the name */
+	const struct ir_node *main; /* the node that gives the first part of the name */
 	const struct ir_node *inner[MAX_INNER];
 	uint32_t num_inner;
 };
@@ -44,9 +44,9 @@ struct search {
 	struct pattern *found;
 };
 
-/* ---- what operands are */
+/* ---- properties of operands */
 
-/* float16 holds some three digits of the numbers that are looked for. */
+/* Whether a number is about `wanted`, with the precision of its type: three digits for float16. */
 static bool is_near(double number, double wanted, enum ir_dtype dtype)
 {
 	return fabs(number - wanted) <= (dtype == IR_F16 ? 1e-3 : 1e-6) * wanted;
@@ -71,8 +71,8 @@ static bool is_unary(const struct ir_node *node, enum ir_unary kind)
 }
 
 /*
- * Returns the node that makes a value which nothing else uses, and adds it to the pattern; else
- * NULL.
+ * Returns the node that makes a value, and adds it to the pattern, if nothing else uses the value;
+ * else NULL.
  */
 static const struct ir_node *take(struct search *s, const struct ir_value *value)
 {
@@ -84,7 +84,7 @@ static const struct ir_node *take(struct search *s, const struct ir_value *value
 	return node;
 }
 
-/* The operand of `node` beside one that is about a number; NULL when none is. */
+/* Returns the operand of `node` whose other operand is about `number`; NULL when there is none. */
 static const struct ir_value *beside(const struct ir_node *node, double number)
 {
 	for (uint32_t i = 0; i < 2; i++)
@@ -95,7 +95,7 @@ static const struct ir_value *beside(const struct ir_node *node, double number)
 
 /* ---- gelu: x * 0.5 * (1 + erf(x / sqrt(2))) */
 
-/* The x of 1 + erf(x / sqrt(2)), when `value` is that. */
+/* Returns the x of 1 + erf(x / sqrt(2)) if `value` is that; else NULL. */
 static const struct ir_value *erf_operand(struct search *s, const struct ir_value *value)
 {
 	const struct ir_node *sum = take(s, value), *erf, *inner;
@@ -116,7 +116,10 @@ static const struct ir_value *erf_operand(struct search *s, const struct ir_valu
 	return NULL;
 }
 
-/* The factors of a product of up to three; their number, or 0. */
+/*
+ * Finds the two or three factors of a product; returns their number, or 0 when root is not a
+ * product.
+ */
 static uint32_t find_factors(struct search *s, const struct ir_node *root,
 			     const struct ir_value **factors)
 {
@@ -154,7 +157,10 @@ static bool find_gelu(struct search *s, const struct ir_node *root)
 		if (sum != half)
 			x = erf_operand(s, factors[sum]);
 	}
-	/* The factors are numbered 0, 1, 2; `sum` is one behind that which was found. */
+	/*
+	 * The factors have indices 0, 1 and 2, and sum - 1 is that of the factor with erf: the
+	 * third factor must be x.
+	 */
 	if (!x || factors[3 - half - (sum - 1)] != x ||
 	    !ir_type_same_shape(&x->type, &root->results[0]->type))
 		return false;
@@ -172,7 +178,7 @@ static bool find_gelu(struct search *s, const struct ir_node *root)
 #define MAX_DEPTH 8
 #define DEGREE	  3
 
-/* The coefficients of a polynomial of a value. */
+/* The coefficients of a polynomial. */
 struct polynomial {
 	double factor[DEGREE + 1];
 };
@@ -225,7 +231,10 @@ static bool polynomial_of_binary(struct search *s, const struct ir_node *node,
 	}
 }
 
-/* Whether a value is a polynomial of x in operators whose results nothing else uses, and which. */
+/*
+ * Whether a value is a polynomial of x, computed by operators whose results nothing else uses;
+ * fills in *p.
+ */
 static bool find_polynomial(struct search *s, const struct ir_value *value,
 			    const struct ir_value *x, int depth, struct polynomial *p)
 {
@@ -249,7 +258,9 @@ static bool find_polynomial(struct search *s, const struct ir_value *value,
 	       polynomial_of_binary(s, node, x, depth - 1, p);
 }
 
-/* The only tanh from which, with numbers alone, a value is made; NULL: there is none. */
+/*
+ * Returns the tanh from which a value is computed with constant numbers alone; NULL: there is none.
+ */
 static const struct ir_node *tanh_under(const struct search *s, const struct ir_value *value)
 {
 	double number;
@@ -273,7 +284,7 @@ static const struct ir_node *tanh_under(const struct search *s, const struct ir_
 	return NULL;
 }
 
-/* Returns the tanh when `value` is `times` * (1 + tanh), which is a sigmoid; else NULL. */
+/* Returns the tanh if `value` is `times` * (1 + tanh), which is a sigmoid; else NULL. */
 static const struct ir_node *gate_of(struct search *s, const struct ir_value *value, double times)
 {
 	const struct ir_node *node = tanh_under(s, value);
@@ -285,7 +296,10 @@ static const struct ir_node *gate_of(struct search *s, const struct ir_value *va
 	return take(s, node->results[0]);
 }
 
-/* x * sigmoid(twice an odd polynomial of x); without a cube it is swish. */
+/*
+ * Sets the curve x * sigmoid(2 * inner), where inner is an odd polynomial of x; without a cube it
+ * is swish. False when it cannot be one.
+ */
 static bool set_curve(struct ir_unary_attrs *curve, const struct polynomial *inner)
 {
 	double once = 2 * inner->factor[1], cube = 2 * inner->factor[3];
@@ -315,7 +329,7 @@ static bool find_curve(struct search *s, const struct ir_node *root)
 		if (s->found->main)
 			x = factors[half == MAX_FACTORS ? !i : 3 - half - i];
 	}
-	/* The even powers must be absent, so that infinities have the same signs. */
+	/* The polynomial must be odd, so that infinities keep their signs. */
 	if (!x || !ir_type_same_shape(&x->type, &root->results[0]->type) ||
 	    !find_polynomial(s, s->found->main->operands[0], x, MAX_DEPTH, &inner) ||
 	    inner.factor[0] != 0 || inner.factor[2] != 0)
@@ -340,7 +354,7 @@ static const struct ir_value *clamp_operand(struct search *s, const struct ir_va
 	return is_binary(sum, IR_ADD) ? beside(sum, 3) : NULL;
 }
 
-/* The x of a sixth of that, which is a hardSigmoid of x too. */
+/* Returns the x of min(max(x + 3, 0), 6) / 6, which hardSigmoid(x) also is; else NULL. */
 static const struct ir_value *sixth_operand(struct search *s, const struct ir_value *value)
 {
 	const struct ir_node *node = take(s, value);
@@ -365,7 +379,10 @@ static bool find_hard_swish(struct search *s, const struct ir_node *root)
 	for (uint32_t i = 0; i < count; i++)
 		if (is_about(factors[i], 1.0 / 6))
 			sixth = i;
-	/* The sixth is a divisor, or the third factor, or one of the two has it. */
+	/*
+	 * The factor 1/6 is the divisor of root, or the third factor, or part of one of two
+	 * factors.
+	 */
 	if (count != (sixth == MAX_FACTORS ? 2 : MAX_FACTORS) || (divided && count != 2))
 		return false;
 	for (uint32_t i = 0; i < count && !x; i++) {
@@ -416,7 +433,10 @@ static bool find_linear(struct search *s, const struct ir_node *root)
 
 /* ---- (x - mean) / sqrt(mean of squares + epsilon) * scale + bias */
 
-/* The operand of a mean over axes that stay as dimensions of size 1. */
+/*
+ * Returns the operand of a mean that keeps the reduced axes as dimensions of size 1; NULL if
+ * `value` is none. *axes becomes the reduced axes.
+ */
 static const struct ir_value *averaged(struct search *s, const struct ir_value *value,
 				       uint32_t *axes)
 {
@@ -431,7 +451,7 @@ static const struct ir_value *averaged(struct search *s, const struct ir_value *
 	return mean->operands[0];
 }
 
-/* The value whose square `value` is. */
+/* Returns the value whose square `value` is; NULL when it is none. */
 static const struct ir_value *squared(struct search *s, const struct ir_value *value)
 {
 	const struct ir_node *node = take(s, value);
@@ -441,7 +461,10 @@ static const struct ir_value *squared(struct search *s, const struct ir_value *v
 	return is_binary(node, IR_POW) && is_about(node->operands[1], 2) ? node->operands[0] : NULL;
 }
 
-/* Returns the sum below a root of a sum, or below its reciprocal; else NULL. */
+/*
+ * Returns the operand of a square root; with `reciprocal`, of the reciprocal of a square root. Else
+ * NULL.
+ */
 static const struct ir_value *under_root(struct search *s, const struct ir_value *value,
 					 bool reciprocal)
 {
@@ -457,7 +480,10 @@ static const struct ir_value *under_root(struct search *s, const struct ir_value
 	return !reciprocal && is_unary(node, IR_SQRT) ? node->operands[0] : NULL;
 }
 
-/* The value that is divided by the root of the mean of its own squares, plus epsilon. */
+/*
+ * Returns `numerator` if divisor is the root of the mean of its squares plus epsilon; with
+ * `reciprocal`, if it is the reciprocal of that. Else NULL.
+ */
 static const struct ir_value *find_quotient(struct search *s, const struct ir_value *numerator,
 					    const struct ir_value *divisor, bool reciprocal,
 					    uint32_t *axes)
@@ -475,7 +501,7 @@ static const struct ir_value *find_quotient(struct search *s, const struct ir_va
 	return squared(s, value) == numerator ? numerator : NULL;
 }
 
-/* Uses of a value by the pattern, as which the quotient `root` and the square count. */
+/* Returns how often nodes of the pattern, including `root`, use a value. */
 static uint32_t uses_inside(const struct search *s, const struct ir_node *root,
 			    const struct ir_value *value)
 {
@@ -541,8 +567,8 @@ static bool find_normalisation(struct search *s, const struct ir_node *root)
 }
 
 /*
- * Whether a factor or summand has one element for each position along the last axes, which are
- * those of the pattern.
+ * Whether a scale or bias has one element for each position along the pattern's axes, which must be
+ * the last ones.
  */
 static bool fits_axes(const struct pattern *found, const struct ir_value *value)
 {
@@ -558,7 +584,10 @@ static bool fits_axes(const struct pattern *found, const struct ir_value *value)
 	return true;
 }
 
-/* The only node that uses what the pattern gives: a product or sum with the next operand. */
+/*
+ * Adds `next` to the pattern, the only node that uses the result of `root`, if it is a product or
+ * sum with a scale or bias. Returns next, or NULL.
+ */
 static const struct ir_node *extend(struct pattern *found, const struct ir_node *root,
 				    const struct ir_node *next, enum ir_binary kind)
 {
@@ -574,9 +603,11 @@ static const struct ir_node *extend(struct pattern *found, const struct ir_node 
 	return next;
 }
 
-/* ---- all of them */
+/* ---- all patterns */
 
-/* By value id of the graph: the node that uses it last, which is the only one if it has one use. */
+/*
+ * Returns, by value id, the last node that uses each value; that is the only one if it has one use.
+ */
 static const struct ir_node **find_users(const struct rewrite *rw)
 {
 	const struct ir_node **user = wnn_calloc(rw->from->num_values + 1, sizeof(*user));
@@ -621,7 +652,7 @@ static const struct ir_node *find(const struct rewrite *rw, const struct ir_node
 	for (int i = 0; i < 2 && rewrite_sole_producer(rw, root->results[0]); i++) {
 		const struct ir_node *next = user[root->results[0]->id];
 
-		/* There is no bias without a scale. */
+		/* A scale must come before the bias. */
 		next = next ? extend(found, root, next, kinds[i]) : NULL;
 		if (!next)
 			break;
@@ -630,7 +661,7 @@ static const struct ir_node *find(const struct rewrite *rw, const struct ir_node
 	return root;
 }
 
-/* Whether no node of a pattern belongs to one that was found earlier. */
+/* Whether no node of a pattern belongs to another pattern that was found before. */
 static bool is_free(struct pattern *const *pattern, const bool *gone, const struct ir_node *root,
 		    const struct pattern *found)
 {

@@ -9,8 +9,8 @@
 #include "util/malloc.h"
 
 /*
- * The most characters of the name of a node that does the work of others; CUT stands at the end of
- * a name that would be longer.
+ * The most characters of the name of a node that does the work of several; a longer name ends with
+ * CUT.
  */
 #define MAX_SOURCE 256
 #define CUT	   "+..."
@@ -53,7 +53,9 @@ int rewrite_begin(struct rewrite *rw, const struct ir_graph *from, struct wnn_er
 	for (uint32_t i = 0; i < from->num_values; i++) {
 		const struct ir_value *value = from->values[i];
 
-		/* Inputs stay, used or not: they are what the graph was built with. */
+		/*
+		 * Inputs stay even if they are not used: the application built the graph with them.
+		 */
 		if (value->kind == IR_VALUE_RESULT ||
 		    (value->kind == IR_VALUE_CONSTANT && !rw->uses[i]))
 			continue;
@@ -110,7 +112,7 @@ int rewrite_copy(struct rewrite *rw, const struct ir_node *node)
 	return 0;
 }
 
-/* Returns "conv2d+relu"; NULL when out of memory. A name of very many operators ends in "+...". */
+/* Returns a name such as "conv2d+relu"; NULL when out of memory. A very long name ends with CUT. */
 static char *joined_source(const struct ir_node *main, const struct ir_node *other)
 {
 	size_t own = strlen(main->source), size = own + (other ? strlen(other->source) + 1 : 0) + 1;

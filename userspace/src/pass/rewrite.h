@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Making a new graph from an old one, node by node in order, with a record of what became of
- * each. Inputs and constants are there from the start; outputs follow at the end. A pass copies,
+ * Builds a new graph from an old one, node by node in order, and records the fate of each old node.
+ * Inputs and constants are there from the start, outputs are added at the end. A pass copies,
  * replaces or leaves out nodes.
  */
 #ifndef WNN_PASS_REWRITE_H
@@ -12,48 +12,47 @@
 /* The fate of an old node. */
 struct rewrite_fate {
 	enum wnn_fate fate;
-	uint32_t node; /* id in the new graph, for KEPT and FUSED */
+	uint32_t node; /* id in the new graph, if kept or fused */
 };
 
 struct rewrite {
 	const struct ir_graph *from;
 	struct ir_graph *to;
-	struct ir_value **value;   /* by old id; NULL: not there yet, or gone */
-	struct rewrite_fate *fate; /* by old node id; UNUSED until said otherwise */
-	const char **rule; /* by old node id: the local rule that took part in its fate, or NULL */
-	uint32_t *uses;	   /* by old value id: uses by nodes and outputs */
-	bool *is_output;   /* by old value id */
+	/* by old value id: the new value; NULL: not made yet, or removed */
+	struct ir_value **value;
+	struct rewrite_fate *fate; /* by old node id; UNUSED until it is set */
+	const char **rule;	   /* by old node id: the rule that determined its fate, or NULL */
+	uint32_t *uses;		   /* by old value id: number of uses by nodes and outputs */
+	bool *is_output;	   /* by old value id: whether it is an output */
 	struct wnn_error *err;
 };
 
 /* The arguments of each pass. */
 struct pass_context {
 	const struct wnn_pass_options *options;
-	/*
-	 * Constants of 8 bits are not dequantised yet, so that operators on integers can use them.
-	 */
+	/* Leave 8-bit constants as integers, so that operators on integers can be found. */
 	bool keep_integers;
 	struct wnn_error *err;
 };
 
-/* A pass: fills rewrite->to. */
+/* A pass: it fills in rewrite->to. 0 or -1. */
 typedef int (*pass_fn)(struct rewrite *rw, const struct pass_context *ctx);
 
 int rewrite_begin(struct rewrite *rw, const struct ir_graph *from, struct wnn_error *err);
-/* Adds the outputs. */
+/* Adds the outputs to the new graph. 0 or -1. */
 int rewrite_end(struct rewrite *rw);
-void rewrite_destroy(struct rewrite *rw); /* with the new graph, unless it is NULL */
+void rewrite_destroy(struct rewrite *rw); /* also destroys the new graph, unless it is NULL */
 
-/* Out of memory. */
+/* Sets the error "out of memory"; returns -1. */
 int rewrite_nomem(const struct rewrite *rw);
 
-/* The node as it is, on the new values of its operands. */
+/* Copies a node to the new graph, with the new values of its operands. */
 int rewrite_copy(struct rewrite *rw, const struct ir_node *node);
 
 /*
- * rewrite_add - add a node to the new graph, without a fate for old nodes
- * @type: of its only result
- * @main, @other: give label and source; @other may be NULL
+ * rewrite_add - add a node to the new graph without setting the fate of old nodes
+ * @type: type of its only result
+ * @main, @other: nodes that give label and source; @other may be NULL
  */
 struct ir_node *rewrite_add(struct rewrite *rw, enum ir_op op, struct ir_value *const *operands,
 			    uint32_t num_operands, const struct ir_type *type,
@@ -61,20 +60,22 @@ struct ir_node *rewrite_add(struct rewrite *rw, enum ir_op op, struct ir_value *
 			    const struct ir_node *other);
 
 /*
- * rewrite_emit - a node that does the work of old nodes
- * @like: gives label, unless it has none; its result is the new node's
- * @main, @other: what is said to be kept, and fused; @other may be NULL
- * @operands: new values
+ * rewrite_emit - add a node that does the work of old nodes, and set their fates
+ * @like: gives the label, unless it has none; its result becomes the new node's result
+ * @main, @other: reported as kept and as fused; @other may be NULL
+ * @operands: values of the new graph
  */
 struct ir_node *rewrite_emit(struct rewrite *rw, enum ir_op op, struct ir_value *const *operands,
 			     uint32_t num_operands, const union ir_attrs *attrs,
 			     const struct ir_node *main, const struct ir_node *other);
 
-/* Uses of the result go to the operand instead; the node is gone. */
+/* Replaces the result of a node by `value`, its new operand; the node is not in the new graph. */
 void rewrite_bypass(struct rewrite *rw, const struct ir_node *node, struct ir_value *value,
 		    enum wnn_fate fate);
 
-/* The node that makes an operand, when nobody else uses its only result; else NULL. */
+/*
+ * Returns the node that makes a value, if the value is its only result and has one use; else NULL.
+ */
 const struct ir_node *rewrite_sole_producer(const struct rewrite *rw, const struct ir_value *value);
 
 /*

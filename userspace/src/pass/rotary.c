@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuses the operators of a rotary embedding, in the two forms that exporters write: over the whole
- * row with its halves swapped, or half by half. Either may rotate neighbours of each row instead of
- * its halves. The CPU keeps the operators, as it has fast kernels for each.
+ * Fuses the operators of a rotary embedding, in the two forms that exporters write: one computes
+ * whole rows with a copy whose halves are swapped, the other one half after the other. Both may
+ * rotate pairs of adjacent numbers of a row instead of its two halves. The CPU keeps the operators,
+ * as it has a fast kernel for each.
  *
  * Precondition: a verified graph without equal nodes. Postcondition: no such operators are left
  * whose intermediate values nothing else uses; slices that others use stay. float32 keeps its bits;
@@ -37,13 +38,13 @@
 #include "util/malloc.h"
 
 #define MAX_INNER 16
-#define MAX_PARTS 8 /* of a concat whose first two are halves */
+#define MAX_PARTS 8 /* most operands of a concat whose first two are the halves */
 
 struct pattern {
 	const struct ir_value *x, *cosine, *sine;
-	int64_t turned;		    /* numbers of each row of x, or 0: all */
-	bool pairs;		    /* neighbours are rotated, not halves */
-	const struct ir_node *main; /* gives the first part of the name */
+	int64_t turned;		    /* how many numbers of each row are rotated; 0: all */
+	bool pairs;		    /* whether pairs of adjacent numbers are rotated, not halves */
+	const struct ir_node *main; /* the node that gives the first part of the name */
 	const struct ir_node *inner[MAX_INNER];
 	uint32_t num_inner;
 };
@@ -62,7 +63,10 @@ static void add_inner(struct search *s, const struct ir_node *node)
 		s->found->inner[s->found->num_inner++] = node;
 }
 
-/* Returns the product, sum or difference that makes a value which nothing else uses; else NULL. */
+/*
+ * Returns the product, sum or difference (`kind`) that makes a value, if nothing else uses the
+ * value; else NULL.
+ */
 static const struct ir_node *take_binary(struct search *s, const struct ir_value *value,
 					 enum ir_binary kind)
 {
@@ -80,7 +84,7 @@ static int64_t last_dim(const struct ir_value *value)
 	return ir_type_dim(&value->type, value->type.rank - 1);
 }
 
-/* Returns the type of rows that are divided into groups of @dim numbers. */
+/* Returns the type of `type`'s elements with each row divided into groups of @dim numbers. */
 static struct ir_type split_rows(struct ir_type type, int64_t dim)
 {
 	type.dim[type.rank - 1].value /= dim;
@@ -88,7 +92,7 @@ static struct ir_type split_rows(struct ir_type type, int64_t dim)
 	return type;
 }
 
-/* Whether one shape is the other with a 1 behind it. */
+/* Whether a shape is that of `row` with an axis of size 1 behind it. */
 static bool is_column(const struct ir_type *type, const struct ir_type *row)
 {
 	struct ir_type column;
@@ -100,9 +104,8 @@ static bool is_column(const struct ir_type *type, const struct ir_type *row)
 }
 
 /*
- * Returns the value whose rows `value` is the first or second half of, or half of the rotated begin
- * of each row; where neighbours are rotated, the first or second number of each pair. NULL: it is
- * none of these.
+ * Returns the value x if `value` is the first or second half of x's rows, or of the rotated begin
+ * of each row; for pairs, if it is the first or second number of each pair. Else NULL.
  */
 static const struct ir_value *half_of(const struct search *s, const struct ir_value *value,
 				      bool second)
@@ -115,7 +118,7 @@ static const struct ir_value *half_of(const struct search *s, const struct ir_va
 
 	if (pairs && node && node->op == IR_OP_RESHAPE &&
 	    is_column(&node->operands[0]->type, &value->type)) {
-		/* The slices are those of rows of two. */
+		/* Here x has rows of two numbers, and the slices were reshaped. */
 		value = node->operands[0];
 		node = value->kind == IR_VALUE_RESULT ? value->def : NULL;
 		turned = 0;
@@ -138,7 +141,7 @@ static const struct ir_value *half_of(const struct search *s, const struct ir_va
 	return node->operands[0];
 }
 
-/* The halves of x, when all else of the pattern is known. */
+/* Adds the nodes that take the halves of x to the pattern; the rest of the pattern is known. */
 static void add_halves(struct search *s)
 {
 	for (uint32_t i = 0, count = s->found->num_inner; i < count; i++)
@@ -161,8 +164,9 @@ static bool is_concat_of_rows(const struct ir_node *node, uint32_t most)
 }
 
 /*
- * Finds the two halves from which a node makes rows: the first two operands of a concat, which may
- * have more; or two values that nothing else uses and whose numbers are interleaved.
+ * Finds the two halves that a node puts together to rows: the first two operands of a concat with
+ * at most `most` operands; for pairs, two values whose numbers are interleaved by nodes with no
+ * other use.
  */
 static bool take_join(struct search *s, const struct ir_node *node, uint32_t most,
 		      const struct ir_value **half)
@@ -198,7 +202,7 @@ static bool take_join(struct search *s, const struct ir_node *node, uint32_t mos
 	return true;
 }
 
-/* Returns the type of the numbers of x that are rotated. */
+/* Returns the type of the rotated numbers of x. */
 static struct ir_type turned_type(const struct pattern *found)
 {
 	struct ir_type type = found->x->type;
@@ -208,7 +212,7 @@ static struct ir_type turned_type(const struct pattern *found)
 	return type;
 }
 
-/* Whether rows of pairs are there already, of which the halves were taken. */
+/* Whether x has rows of pairs already: the result's rows divided by two. */
 static bool has_pairs(const struct pattern *found, const struct ir_type *result)
 {
 	const struct ir_type pairs = split_rows(*result, 2);
@@ -217,8 +221,8 @@ static bool has_pairs(const struct pattern *found, const struct ir_type *result)
 }
 
 /*
- * Whether cosines and sines can be broadcast to x; x must not be broadcast to them. The NPU needs
- * one dim more than x has.
+ * Whether the rotation operator takes x, cosines and sines: they may be broadcast to x, but x not
+ * to them. Rotating pairs on the NPU takes one dimension more than x has.
  */
 static bool fits(const struct pattern *found, const struct ir_node *root)
 {
@@ -245,7 +249,7 @@ static bool is_negation(const struct ir_node *node)
 		(unary->kind == IR_LINEAR && unary->alpha == -1 && unary->beta == 0));
 }
 
-/* The value whose halves `value` has swapped, the first of them negated. */
+/* Returns x if `value` is concat(-second half, first half) of x; else NULL. */
 static const struct ir_value *swapped(struct search *s, const struct ir_value *value)
 {
 	const struct ir_node *join = rewrite_sole_producer(s->rw, value), *negation;
@@ -266,7 +270,7 @@ static const struct ir_value *swapped(struct search *s, const struct ir_value *v
 	return x;
 }
 
-/* The other factor of a product; NULL when `factor` is none. */
+/* Returns the other factor of a product; NULL if `factor` is not a factor of it. */
 static const struct ir_value *beside(const struct ir_node *product, const struct ir_value *factor)
 {
 	if (product->operands[0] == factor)
@@ -298,7 +302,7 @@ static bool find_whole(struct search *s, const struct ir_node *sum)
  * ---- concat(first half * cosine - second half * sine, second half * cosine + first half * sine)
  */
 
-/* Whether a node is the product of a half of x and `factor`. */
+/* Whether a node is the product of `factor` and the first or second half of x. */
 static bool is_turned(const struct search *s, const struct ir_node *product, bool second,
 		      const struct ir_value *factor)
 {
@@ -329,7 +333,7 @@ static bool find_halves(struct search *s, const struct ir_node *root)
 	}
 	s->found->main = product[0];
 	/*
-	 * Cosines and sines may be halves of rows as well, so each factor is tried as the half of x
+	 * Cosines and sines may be halves of other rows, so each factor is tried as the half of x
 	 * until one fits.
 	 */
 	for (uint32_t i = 0; i < 4; i++) {
@@ -349,7 +353,7 @@ static bool find_halves(struct search *s, const struct ir_node *root)
 	return false;
 }
 
-/* ---- both */
+/* ---- both forms */
 
 static bool find(const struct rewrite *rw, const struct ir_node *root, struct pattern *found)
 {
@@ -365,8 +369,8 @@ static bool find(const struct rewrite *rw, const struct ir_node *root, struct pa
 }
 
 /*
- * Marks nodes that only the pattern uses, from the root on; others may use halves of x, and these
- * may be cosines or sines themselves.
+ * Marks the pattern's nodes whose results only marked nodes and `root` use. Other nodes may use
+ * halves of x, which may also be cosines or sines themselves.
  */
 static void mark_gone(const struct rewrite *rw, const struct pattern *found,
 		      const struct ir_node *root, bool *gone)
@@ -399,7 +403,7 @@ static struct ir_value *add_main(struct rewrite *rw, const struct pattern *found
 	return node ? node->results[0] : NULL;
 }
 
-/* Returns the numbers of each row that are rotated. */
+/* Returns the part of each row of x that is rotated; NULL when out of memory. */
 static struct ir_value *emit_begin(struct rewrite *rw, const struct pattern *found)
 {
 	const struct ir_type type = turned_type(found);
@@ -413,7 +417,10 @@ static struct ir_value *emit_begin(struct rewrite *rw, const struct pattern *fou
 	return add_main(rw, found, IR_OP_SLICE, &x, 1, &type, &begin);
 }
 
-/* Angles of rows of pairs: one for both neighbours, or one for each of them. */
+/*
+ * Returns cosines or sines with the shape for rows of pairs: one number for each pair, or one for
+ * each number of it.
+ */
 static struct ir_value *emit_angles(struct rewrite *rw, const struct pattern *found,
 				    const struct ir_node *root, const struct ir_value *angles)
 {

@@ -5,8 +5,8 @@
  *	%1 = unary(%0) relu
  *	%2 = unary(%1) clamp(-1,6)	->	%2 = unary(%0) clamp(0,6) ; relu+clamp
  *
- * NaN and infinities come out as before, and so does the sign of zero, except that clamp with a
- * limit of 0 may give either zero, where relu gives +0.
+ * Results keep NaN, infinities and the sign of zero, except that clamp with a limit of 0 may give
+ * either zero, where relu gives +0.
  */
 #include <math.h>
 #include <string.h>
@@ -16,7 +16,9 @@
 
 /* ---- neutral operands */
 
-/* The bits of 1 and -0; integers have the bits of 0 for -0. */
+/*
+ * one_of() returns the bits of 1, negative_zero() those of -0; for integers these are those of 0.
+ */
 static uint64_t one_of(enum ir_dtype dtype)
 {
 	switch (dtype) {
@@ -38,9 +40,9 @@ static uint64_t negative_zero(enum ir_dtype dtype)
 	return ir_dtype_is_float(dtype) ? UINT64_C(1) << (ir_dtype_bits(dtype) - 1) : 0;
 }
 
-/* The most nodes above a value that are looked at. */
+/* The most nodes before a value that are examined. */
 #define MAX_HEIGHT 4
-/* The most elements of a constant that is searched. */
+/* The most elements of a constant that are examined. */
 #define MAX_SEARCHED 4096
 
 static bool is_positive(const struct ir_value *value, int height);
@@ -83,7 +85,7 @@ static bool is_positive_constant(const struct ir_value *value)
 	return count <= MAX_SEARCHED;
 }
 
-/* Whether floats are NaN, or have no sign: that of 0 included. */
+/* Whether all elements of a value are NaN or have no sign: -0 is excluded, too. */
 static bool is_positive(const struct ir_value *value, int height)
 {
 	const struct ir_node *def = value->kind == IR_VALUE_RESULT ? value->def : NULL;
@@ -187,7 +189,7 @@ struct ir_value *rule_neutral(struct rules *rules, struct ir_node *node)
 	return NULL;
 }
 
-/* The x of x + 0, or NULL. */
+/* Returns the x of x + 0, or NULL. */
 static struct ir_value *under_zero(const struct ir_value *value)
 {
 	const struct ir_node *sum = rules_maker(value, IR_OP_BINARY);
@@ -202,7 +204,7 @@ static struct ir_value *under_zero(const struct ir_value *value)
 	return NULL;
 }
 
-/* Whether a function gives the same for both zeros. */
+/* Whether a function has the same result for +0 and -0. */
 static bool ignores_sign_of_zero(int kind)
 {
 	return kind == IR_RELU || kind == IR_ABS || kind == IR_EXP || kind == IR_COS ||
@@ -210,7 +212,7 @@ static bool ignores_sign_of_zero(int kind)
 	       kind == IR_IS_INFINITE;
 }
 
-/* f(x + 0), where it does not matter to f that the sum has no -0 */
+/* Replaces f(x + 0) by f(x) if f does not distinguish -0, which x + 0 never is, from +0. */
 struct ir_value *rule_zero_unseen(struct rules *rules, struct ir_node *node)
 {
 	struct ir_value *operands[2] = { NULL };
@@ -237,7 +239,7 @@ static bool rounds(int kind)
 	return kind == IR_CEIL || kind == IR_FLOOR || kind == IR_ROUND_EVEN;
 }
 
-/* Whether a value is only 0 or 1. */
+/* Whether all elements of a value are 0 or 1. */
 static bool is_truth(const struct ir_value *value)
 {
 	const struct ir_node *def = value->kind == IR_VALUE_RESULT ? value->def : NULL;
@@ -248,12 +250,15 @@ static bool is_truth(const struct ir_value *value)
 						   def->attrs.unary.kind == IR_IS_INFINITE)));
 }
 
-/* Whether the outer function returns its operand as it is, because the inner function made it. */
+/*
+ * Whether the outer function returns its operand unchanged, because that is a result of the inner
+ * function.
+ */
 static bool is_idempotent(int outer, int inner, enum ir_dtype dtype)
 {
 	switch (outer) {
 	case IR_RELU:
-		/* The least integer has no absolute value, and stays negative. */
+		/* abs() of the least integer is that integer, which is negative. */
 		return inner == IR_RELU || inner == IR_SIGMOID || inner == IR_EXP ||
 		       (inner == IR_ABS && ir_dtype_is_float(dtype)) || inner == IR_SOFTPLUS;
 	case IR_ABS:
@@ -266,14 +271,14 @@ static bool is_idempotent(int outer, int inner, enum ir_dtype dtype)
 	}
 }
 
-/* Whether the outer function returns the operand of the inner one. */
+/* Whether the outer function reverses the inner one, so that the result is x. */
 static bool cancels(int outer, int inner, const struct ir_value *x)
 {
 	return (outer == IR_NEG && inner == IR_NEG) ||
 	       (outer == IR_LOGICAL_NOT && inner == IR_LOGICAL_NOT && is_truth(x));
 }
 
-/* Limits of floats: those of relu are 0 and none. */
+/* Sets the limits of relu or clamp on floats; false for other functions. */
 static bool float_limits(const struct ir_unary_attrs *attrs, float *lo, float *hi)
 {
 	*lo = attrs->kind == IR_RELU ? 0 : attrs->alpha;
@@ -286,7 +291,10 @@ static float limit(float x, float lo, float hi)
 	return x < lo ? lo : x > hi ? hi : x;
 }
 
-/* Both clamps as one, in `inner`. */
+/*
+ * Replaces `inner` by a clamp that has the effect of both functions; false when they are not both
+ * limits.
+ */
 static bool join_limits(const struct ir_unary_attrs *outer, struct ir_unary_attrs *inner)
 {
 	float lo, hi, inner_lo, inner_hi;
@@ -330,11 +338,11 @@ struct ir_value *rule_repeated(struct rules *rules, struct ir_node *node)
 
 /* ---- casts */
 
-/* Whether every number of the first type is one of the second. */
+/* Whether every number of type `from` is also one of type `to`. */
 static bool holds(enum ir_dtype from, enum ir_dtype to)
 {
 	static const struct {
-		int bits; /* of integers that are held exactly, with the sign's */
+		int bits; /* bits of integers that the type has exactly, with the sign */
 		bool is_float, is_signed;
 	} types[IR_DTYPE_COUNT] = {
 		[IR_F32] = { 25, true, true },	[IR_F16] = { 12, true, true },
@@ -354,7 +362,7 @@ static bool holds(enum ir_dtype from, enum ir_dtype to)
 	return types[from].bits + (types[to].is_signed && !types[from].is_signed) <= types[to].bits;
 }
 
-/* Casts among floats, or among integers, do in one step what they do in two. */
+/* Whether all types are floats, or all are integers: then one cast has the effect of two. */
 static bool are_alike(enum ir_dtype a, enum ir_dtype b, enum ir_dtype c)
 {
 	return ir_dtype_is_float(a) == ir_dtype_is_float(b) &&
@@ -380,7 +388,10 @@ struct ir_value *rule_recast(struct rules *rules, struct ir_node *node)
 			  inner, node);
 }
 
-/* Whether a number is not 0: comparing a cast of integers says of them what comparing them says. */
+/*
+ * Replaces a comparison of a cast of uint8 with 0: x == 0 becomes logicalNot(x); x != 0 becomes x
+ * if x is only 0 or 1.
+ */
 struct ir_value *rule_compare_cast(struct rules *rules, struct ir_node *node)
 {
 	const union ir_attrs attrs = { .unary = { .kind = IR_LOGICAL_NOT } };

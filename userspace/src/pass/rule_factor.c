@@ -28,8 +28,8 @@ static bool is_moderate(double factor)
 }
 
 /*
- * Returns the value that a node multiplies with a number, and that number; NULL where it does
- * something else.
+ * Returns the value that a node multiplies by a number, and sets *factor to the number; NULL when
+ * it does something else.
  */
 static struct ir_value *scaled_value(const struct ir_node *node, double *factor)
 {
@@ -75,7 +75,9 @@ static bool takes_factor(const struct rules *rules, const struct ir_node *produc
 	       !(is_dequantized(product->operands[0]) && is_dequantized(product->operands[1]));
 }
 
-/* The product with another factor, on these operands. */
+/*
+ * Emits the product with other first operands, and with its factors multiplied by alpha and beta.
+ */
 static struct ir_value *emit(struct rules *rules, const struct ir_node *product,
 			     struct ir_value *const *first, double alpha, double beta,
 			     const struct ir_node *other)
@@ -104,10 +106,10 @@ struct ir_value *rule_factor_behind(struct rules *rules, struct ir_node *node)
 	return emit(rules, product, product->operands, factor, has_bias ? factor : 1, node);
 }
 
-/* An operand without its factor. */
+/* An operand that is multiplied by a number, and the views between that and the product. */
 struct bare {
 	struct ir_value *value;
-	const struct ir_node *scale; /* what multiplied it */
+	const struct ir_node *scale; /* the node that multiplies `value` */
 	const struct ir_node *views[MAX_VIEWS];
 	uint32_t num_views;
 	double factor;
@@ -128,7 +130,7 @@ static bool find_bare(const struct rules *rules, const struct ir_value *operand,
 	return bare->value != NULL;
 }
 
-/* Applies the reshapes and transposes to the operand as it was before it was multiplied. */
+/* Applies the reshapes and transposes to the value without its factor; NULL when out of memory. */
 static struct ir_value *view_again(struct rules *rules, const struct bare *bare)
 {
 	struct ir_value *value = bare->value;

@@ -5,7 +5,7 @@
  *	%1 = unary(%0) sigmoid
  *	%2 = binary(%0, %1) mul		->	%2 = unary(%0) swish(1,0) ; sigmoid+mul
  *
- * The gate computes the product as it is written: it maps NaN to NaN, -infinity to NaN too, since
+ * A gate computes the product as it is written. It maps NaN to NaN, -infinity to NaN too, since
  * sigmoid, tanh of softplus and hardSigmoid are 0 there, and -0 to -0. Finite results differ only
  * by roundings. float16 is no longer rounded between the operators.
  */
@@ -24,15 +24,15 @@ static bool is_unary(const struct ir_node *node, enum ir_unary kind)
 	return node && node->op == IR_OP_UNARY && node->attrs.unary.kind == (int)kind;
 }
 
-/* float32 and float16, which all devices compute. */
+/* Whether a value is float32 or float16, the types that all devices compute. */
 static bool is_real(const struct ir_value *value)
 {
 	return value->type.dtype == IR_F32 || value->type.dtype == IR_F16;
 }
 
 /*
- * Returns the operand of a sum or product whose other operand is a constant number, *number; NULL:
- * neither is.
+ * Returns the operand of a sum or product whose other operand is a constant number, and sets
+ * *number; NULL: neither operand is.
  */
 static struct ir_value *beside_number(const struct ir_node *node, double *number)
 {
@@ -42,7 +42,7 @@ static struct ir_value *beside_number(const struct ir_node *node, double *number
 	return NULL;
 }
 
-/* Whether 1 / number is another number without rounding. */
+/* Whether 1 / number is exact. */
 static bool has_exact_reciprocal(double number)
 {
 	int exponent;
@@ -50,7 +50,7 @@ static bool has_exact_reciprocal(double number)
 	return fabs(frexp(number, &exponent)) == 0.5 && exponent > -100 && exponent < 100;
 }
 
-/* Whether a value is that many times x, for a finite factor, and how many times. */
+/* Whether a value is x times a finite number, and sets *times to it. */
 static bool is_multiple(const struct ir_value *value, const struct ir_value *x, double *times)
 {
 	const struct ir_node *node = value->kind == IR_VALUE_RESULT ? value->def : NULL;
@@ -75,7 +75,7 @@ static bool is_multiple(const struct ir_value *value, const struct ir_value *x, 
 	return true;
 }
 
-/* The exp in 1 + exp(x), when nothing else uses the values in between; else NULL. */
+/* Returns the exp in 1 + exp(x) if nothing else uses the values in between; else NULL. */
 static const struct ir_node *find_exp(const struct rules *rules, const struct ir_value *value)
 {
 	const struct ir_node *sum = rules_sole(rules, value), *exp;
@@ -103,7 +103,7 @@ static struct ir_value *negated(const struct ir_value *value)
 	return x && is_multiple(value, x, &times) && times == -1 ? x : NULL;
 }
 
-/* ---- sigmoid: 1 / (1 + exp(-x)), which is 0 where the power overflows */
+/* ---- sigmoid: 1 / (1 + exp(-x)), which is 0 where exp(-x) overflows */
 
 static struct ir_value *emit_sigmoid(struct rules *rules, const struct ir_node *node,
 				     const struct ir_value *sum)
@@ -134,7 +134,7 @@ struct ir_value *rule_sigmoid_reciprocal(struct rules *rules, struct ir_node *no
 
 /* ---- gates */
 
-/* Whether a value is a function of x by which x is multiplied in swish. */
+/* Whether a value is sigmoid(a * x), the factor of x in swish; fills in *gate. */
 static bool is_swish(const struct ir_node *node, const struct ir_value *x,
 		     struct ir_unary_attrs *gate)
 {
@@ -147,8 +147,8 @@ static bool is_swish(const struct ir_node *node, const struct ir_value *x,
 }
 
 /*
- * Returns the x of softplus(x), or of log(1 + exp(x)): where that is infinite and softplus is not,
- * tanh of both is 1.
+ * Returns the x of softplus(x) or of log(1 + exp(x)), else NULL. The two differ where exp(x)
+ * overflows, but tanh of both is 1 there.
  */
 static const struct ir_value *under_softplus(const struct rules *rules,
 					     const struct ir_value *value)
@@ -170,7 +170,10 @@ static bool is_mish(const struct rules *rules, const struct ir_node *node, const
 	return true;
 }
 
-/* alpha * x + beta, as linear or as a product and a sum with numbers. */
+/*
+ * Whether a value is alpha * x + beta, as linear or as a product and a sum with numbers; sets the
+ * two numbers.
+ */
 static bool is_line(const struct rules *rules, const struct ir_value *value,
 		    const struct ir_value *x, double *alpha, double *beta)
 {
@@ -188,7 +191,7 @@ static bool is_line(const struct rules *rules, const struct ir_value *value,
 	return product && rules_sole(rules, product) && is_multiple(product, x, alpha);
 }
 
-/* Whether the pass `recognise` will make hardSwish of it. */
+/* Whether the pass `recognise` will replace x times this hardSigmoid by hardSwish. */
 static bool is_hard_swish(const struct ir_node *node)
 {
 	double alpha = (double)node->attrs.unary.alpha;
@@ -197,7 +200,9 @@ static bool is_hard_swish(const struct ir_node *node)
 	return fabs(alpha - 1.0 / 6) <= near / 6 && node->attrs.unary.beta == 0.5F;
 }
 
-/* Whether a node is hardSigmoid, or the operators that compute it. */
+/*
+ * Whether a node is hardSigmoid(x), or the last of the operators that compute it; fills in *gate.
+ */
 static bool is_hard(const struct rules *rules, const struct ir_node *node, const struct ir_value *x,
 		    struct ir_unary_attrs *gate)
 {
@@ -217,7 +222,7 @@ static bool is_hard(const struct rules *rules, const struct ir_node *node, const
 	return isfinite(alpha) && isfinite(beta);
 }
 
-/* Whether a value is the function by which x is multiplied in one of the gates. */
+/* Whether a value is the factor of x in one of the gates; fills in *gate. */
 static bool find_gate(const struct rules *rules, const struct ir_value *value,
 		      const struct ir_value *x, struct ir_unary_attrs *gate)
 {
@@ -237,7 +242,10 @@ static struct ir_value *emit_gate(struct rules *rules, const struct ir_node *nod
 	return rules_emit(rules, IR_OP_UNARY, &x, 1, &node->results[0]->type, &attrs, main, node);
 }
 
-/* x / (1 + exp(-a * x)): where the power overflows, both are 0, or NaN if x is infinite. */
+/*
+ * Replaces x / (1 + exp(-a * x)) by swish; NULL if the node is not that. Where exp() overflows,
+ * both are 0, or NaN if x is infinite.
+ */
 static struct ir_value *swish_quotient(struct rules *rules, const struct ir_node *node)
 {
 	const struct ir_node *exp = find_exp(rules, node->operands[1]);
@@ -266,8 +274,9 @@ static bool is_six_of_hard(const struct rules *rules, const struct ir_node *node
 }
 
 /*
- * Matches x * min(max(x + 3, 0), 6) / 6. `recognise` makes hardSwish of it as well, but only here
- * is it found before a product behind it has absorbed the divisor.
+ * Replaces x * min(max(x + 3, 0), 6) / 6 by hardSwish; NULL if the node is not that. The pass
+ * `recognise` does so, too, but it runs after rules that may have moved the divisor into a product
+ * behind it.
  */
 static struct ir_value *hard_swish_quotient(struct rules *rules, const struct ir_node *node)
 {

@@ -30,7 +30,7 @@ static bool is_all(const struct ir_value *value, double wanted)
 	return rules_bits(value, &bits) && bits == (wanted == 1 ? ones[value->type.dtype] : 0);
 }
 
-/* Each element of a constant so many times in a row; NULL when out of memory. */
+/* Returns a constant with each element repeated `times` times in a row; NULL when out of memory. */
 static struct ir_value *repeated_elements(struct rules *rules, const struct ir_value *value,
 					  int64_t times)
 {
@@ -50,8 +50,8 @@ static struct ir_value *repeated_elements(struct rules *rules, const struct ir_v
 }
 
 /*
- * Makes the scale or bias of a group into that of its channels; false when it is no constant, or
- * out of memory. The result is NULL where it would change nothing.
+ * Repeats the scale or bias of each group for the channels of the group. *result is NULL when it
+ * has no effect. False when it is not constant, or out of memory.
  */
 static bool spread(struct rules *rules, struct ir_value *value, int64_t times, double neutral,
 		   struct ir_value **result)
@@ -68,7 +68,10 @@ static bool spread(struct rules *rules, struct ir_value *value, int64_t times, d
 	return *result != NULL;
 }
 
-/* Images of [batch, channels, ...], whose groups are the channels of what is normalised. */
+/*
+ * Whether an image is [batch, channels, ...] and its channels can be the groups of `normal`, the
+ * type that is normalised.
+ */
 static bool has_groups(const struct ir_type *image, const struct ir_type *normal)
 {
 	return image->rank >= 3 && image->rank < IR_MAX_RANK &&
@@ -101,7 +104,9 @@ struct ir_value *rule_group_norm(struct rules *rules, struct ir_node *node)
 	return rules_emit(rules, IR_OP_INSTNORM, operands, 3, image, &attrs, norm, NULL);
 }
 
-/* Whether a value has one element for each channel of an image, in the second dimension. */
+/*
+ * Whether a value has one element for each channel of an image, along the image's second dimension.
+ */
 static bool lies_along_channels(const struct ir_type *type, const struct ir_type *image)
 {
 	int64_t channels = ir_type_dim(image, 1);
@@ -111,7 +116,7 @@ static bool lies_along_channels(const struct ir_type *type, const struct ir_type
 	       ir_type_dim(type, 1 - missing) == channels && type->dtype == image->dtype;
 }
 
-/* Returns the constant as [channels]; NULL when out of memory. */
+/* Returns a value as a vector [channels]; NULL when out of memory. */
 static struct ir_value *as_channels(struct rules *rules, struct ir_value *value,
 				    const struct ir_node *node)
 {
@@ -125,7 +130,10 @@ static struct ir_value *as_channels(struct rules *rules, struct ir_value *value,
 		       rules_emit(rules, IR_OP_RESHAPE, &value, 1, &type, NULL, node, NULL);
 }
 
-/* A factor or summand for each channel, behind a normalisation that has none. */
+/*
+ * Fuses a product or sum with one number per channel with the instance normalisation before it, as
+ * its scale or bias.
+ */
 struct ir_value *rule_scale_of_norm(struct rules *rules, struct ir_node *node)
 {
 	bool mul = node->attrs.binary.kind == IR_MUL;

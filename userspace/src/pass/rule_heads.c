@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Rules for grouped-query attention: heads of keys and values that several heads of queries share
- * are repeated in front of products, which can broadcast them instead.
+ * Rules for grouped-query attention: several heads of queries share a head of keys and values,
+ * which exporters repeat before the matrix products. The products can broadcast it instead.
  *
  *	%2 = expand(%1) [b,kv,1,t,d] -> [b,kv,n,t,d]	%5 = reshape(%0) -> [b,kv,n,s,t]
  *	%3 = reshape(%2) -> [b,kv*n,t,d]	->	%6 = matmul(%5, %1) [b,kv,n,s,d]
@@ -14,7 +14,7 @@
 
 #include "pass/rules.h"
 
-/* Returns the type with an axis divided into two. */
+/* Returns a type with one axis divided into two. */
 static struct ir_type split_axis(const struct ir_type *type, uint32_t axis, struct ir_dim outer,
 				 struct ir_dim inner)
 {
@@ -29,8 +29,8 @@ static struct ir_type split_axis(const struct ir_type *type, uint32_t axis, stru
 }
 
 /*
- * Finds the axis of a reshape's result that two axes of its operand were merged into, all others
- * staying; false: there is none.
+ * Finds the axis of a reshape's result into which two axes of its operand were merged while all
+ * others stayed; false when the reshape is another.
  */
 static bool find_merged(const struct ir_node *reshape, uint32_t *axis)
 {
@@ -49,13 +49,14 @@ static bool find_merged(const struct ir_node *reshape, uint32_t *axis)
 	return false;
 }
 
-/* An operand of a product, before its heads are repeated. */
+/* An operand of a product whose heads are repeated by expand, reshape and maybe transpose. */
 struct repeated {
-	struct ir_value *value;		 /* with an axis of 1 for what is repeated */
-	const struct ir_node *transpose; /* of what is repeated; NULL: there is none */
+	/* the value before it is expanded; the expanded axis has size 1 */
+	struct ir_value *value;
+	const struct ir_node *transpose; /* transpose of the repeated value; NULL: none */
 	const struct ir_node *expand;
-	struct ir_type whole; /* what it was expanded to */
-	uint32_t axis;	      /* which became that of the heads, with the next one */
+	struct ir_type whole; /* the expanded type */
+	uint32_t axis;	      /* the axis that is merged with the next one to that of the heads */
 };
 
 static bool is_expand(const struct ir_node *node)
@@ -75,7 +76,7 @@ static const struct ir_node *maker_of(const struct ir_value *value)
 	return value->kind == IR_VALUE_RESULT ? value->def : NULL;
 }
 
-/* Only the axes of the heads are repeated. */
+/* Whether only the axes of the heads are expanded. */
 static bool repeats_heads(const struct repeated *r)
 {
 	for (uint32_t i = 0; i < r->whole.rank; i++)
@@ -114,7 +115,9 @@ static uint32_t axis_behind(const struct ir_node *transpose, uint32_t axis)
 	return transpose ? i : axis;
 }
 
-/* A transpose of a value of which an axis is two. */
+/*
+ * Emits a transpose of a value in which `axis` has been divided into two; NULL when out of memory.
+ */
 static struct ir_value *emit_transpose(struct rules *rules, struct ir_value *value, uint32_t axis,
 				       const struct ir_node *transpose)
 {
@@ -142,8 +145,8 @@ static struct ir_value *emit_reshape(struct rules *rules, struct ir_value *value
 }
 
 /*
- * Returns the value with its heads on two axes; a transpose stays behind the reshape, so that the
- * value may be read in place.
+ * Returns the value with its heads divided into two axes; NULL when out of memory. A transpose
+ * stays after the reshape, so that the value may be read in place.
  */
 static struct ir_value *emit_divided(struct rules *rules, struct ir_value *value, uint32_t axis,
 				     const struct repeated *r)
@@ -160,8 +163,8 @@ static struct ir_value *emit_divided(struct rules *rules, struct ir_value *value
 }
 
 /*
- * Finds the operand of a product whose heads are repeated while the other operand has all of them;
- * false: neither is.
+ * Finds the operand of a product whose heads are repeated while the other operand has all of them,
+ * and sets *side and *r; false when there is none.
  */
 static bool find_side(const struct ir_node *node, struct repeated *r, uint32_t *side)
 {
@@ -209,7 +212,7 @@ struct ir_value *rule_repeated_heads(struct rules *rules, struct ir_node *node)
 		       NULL;
 }
 
-/* ---- one operand that is expanded along the batch */
+/* ---- an operand that is expanded along batch axes */
 
 struct ir_value *rule_expand_before_product(struct rules *rules, struct ir_node *node)
 {
@@ -242,8 +245,8 @@ struct ir_value *rule_expand_before_product(struct rules *rules, struct ir_node 
 /* ---- the reshape of a product's result */
 
 /*
- * Returns the reshape that merges the two axes of the heads, in front of a node that alone reads
- * it; else NULL.
+ * Returns the reshape that makes `value` and merges its two axes of heads, if nothing else uses the
+ * value; else NULL.
  */
 static const struct ir_node *heads_joined(const struct rules *rules, const struct ir_value *value,
 					  uint32_t *axis)
@@ -275,7 +278,10 @@ struct ir_value *rule_heads_sink_transpose(struct rules *rules, struct ir_node *
 		       NULL;
 }
 
-/* An operand that is broadcast beside one whose heads are two axes then. */
+/*
+ * Returns an operand of a node, which is broadcast, with the axis of the heads divided into two;
+ * NULL when out of memory.
+ */
 static struct ir_value *divide_heads(struct rules *rules, struct ir_value *value,
 				     const struct ir_type *whole, uint32_t axis,
 				     const struct ir_node *main)

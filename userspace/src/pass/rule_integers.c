@@ -12,7 +12,10 @@
 #include "pass/rules.h"
 #include "util/malloc.h"
 
-/* Returns the node that converts a constant of 8-bit integers to floats, or NULL. */
+/*
+ * Returns the node with operator `op` that converts a constant of 8-bit integers to floats; NULL
+ * when there is none.
+ */
 static const struct ir_node *from_integers(const struct ir_value *value, enum ir_op op)
 {
 	const struct ir_node *node = rules_maker(value, op);
@@ -24,7 +27,10 @@ static const struct ir_node *from_integers(const struct ir_value *value, enum ir
 		       NULL;
 }
 
-/* The type of scales that are broadcast to integers of a type, with as many dimensions. */
+/*
+ * Sets *wide to the type of scales with as many dimensions as the integers that they are broadcast
+ * to; false when they cannot be.
+ */
 static bool widened_type(const struct ir_type *scale, const struct ir_type *type,
 			 struct ir_type *wide)
 {
@@ -57,7 +63,10 @@ static struct ir_value *zeros(struct rules *rules, const struct ir_type *scale, 
 	return rules_constant(rules, &type, data);
 }
 
-/* A cast of integers times constants is a dequantisation, which products and gathers know. */
+/*
+ * Replaces a cast of integers times constants by a dequantisation, which products and gathers can
+ * use.
+ */
 struct ir_value *rule_scaled_integers(struct rules *rules, struct ir_node *node)
 {
 	const struct ir_node *cast = NULL;
@@ -83,7 +92,7 @@ struct ir_value *rule_scaled_integers(struct rules *rules, struct ir_node *node)
 			  node);
 }
 
-/* Transposes constant integers before they become floats, which is done at build. */
+/* Transposes constant integers, at build, instead of the floats that they are converted to. */
 struct ir_value *rule_transpose_integers(struct rules *rules, struct ir_node *node)
 {
 	const struct ir_node *from = rules_sole(rules, node->operands[0]);
@@ -110,8 +119,8 @@ struct ir_value *rule_transpose_integers(struct rules *rules, struct ir_node *no
 }
 
 /*
- * Returns the scales or zero points of the rows that are gathered; NULL where one scale is for a
- * block of rows.
+ * Returns the scales or zero points of the gathered rows; NULL when a block of rows shares one, or
+ * out of memory.
  */
 static struct ir_value *gathered(struct rules *rules, const struct ir_node *gather,
 				 struct ir_value *scale, const struct ir_type *table)
@@ -137,8 +146,7 @@ static struct ir_value *gathered(struct rules *rules, const struct ir_node *gath
 }
 
 /*
- * Gathers rows of integers before they become floats, instead of converting the whole table for
- * each run.
+ * Gathers rows of integers and converts these, instead of converting the whole table in each run.
  */
 struct ir_value *rule_gather_integers(struct rules *rules, struct ir_node *node)
 {

@@ -10,12 +10,12 @@
  *	%5 = binary(%3, %4) div		->	%5 = softmax(%0) axis=1
  *
  * Dimensions of 1 may be kept or not, and reductions may be reshaped and expanded to the shape of
- * the data. NaN and infinities come out as before: a row with an infinite largest element depends
- * on whether that is replaced by 0 (a guard), and the fused operators have forms for both. Two
- * things differ. In log(softmax(x)), an element whose softmax is too small for its type is finite,
- * where the separate operators give -infinity. With a guard, a row with +infinity may have other
- * elements whose powers are too large for their type: softmax makes them 0, where the separate
- * operators give NaN.
+ * the data. Results keep NaN and infinities: a row with an infinite largest element depends on
+ * whether that is replaced by 0 (a guard), and the fused operators have forms for both. Two things
+ * differ. In log(softmax(x)), an element whose softmax is too small for its type is finite, where
+ * the separate operators give -infinity. With a guard, a row with +infinity may have other elements
+ * whose powers are too large for their type: softmax makes them 0, where the separate operators
+ * give NaN.
  */
 #include "pass/rules.h"
 
@@ -44,9 +44,9 @@ static bool is_function_of(const struct ir_value *value, enum ir_unary kind,
 	return node && node->operands[0] == x;
 }
 
-/* ---- reductions, and what is done with their results */
+/* ---- reductions, and uses of their results */
 
-/* The value below nodes that only give other dimensions to the same elements. */
+/* Returns the value before reshapes and expands that keep the number of elements. */
 static const struct ir_value *unshaped(const struct ir_value *value)
 {
 	while (value->kind == IR_VALUE_RESULT &&
@@ -56,7 +56,10 @@ static const struct ir_value *unshaped(const struct ir_value *value)
 	return value;
 }
 
-/* Returns the value below expands; an operand of its shape is broadcast beside data anyway. */
+/*
+ * Returns the value before expands: as an operand of an element-wise operator it is broadcast
+ * anyway.
+ */
 static const struct ir_value *unexpanded(const struct ir_value *value)
 {
 	while (value->kind == IR_VALUE_RESULT && value->def->op == IR_OP_EXPAND)
@@ -64,7 +67,10 @@ static const struct ir_value *unexpanded(const struct ir_value *value)
 	return value;
 }
 
-/* Without casts, of a value of float16 that is computed in float32. */
+/*
+ * Returns the value before a cast between float16 and float32, with which exporters compute float16
+ * in float32.
+ */
 static const struct ir_value *uncast(const struct ir_value *value)
 {
 	const struct ir_node *cast = rules_maker(value, IR_OP_CAST);
@@ -77,8 +83,8 @@ static const struct ir_value *uncast(const struct ir_value *value)
 }
 
 /*
- * Whether the dims equal those of the type, but are 1 where the mask says so; missing leading dims
- * count as 1.
+ * Whether a type has the dims of `full`, but 1 for the axes of the mask; missing leading dims count
+ * as 1.
  */
 static bool has_kept_shape(const struct ir_type *type, const struct ir_type *full, uint32_t axes)
 {
@@ -94,8 +100,8 @@ static bool has_kept_shape(const struct ir_type *type, const struct ir_type *ful
 }
 
 /*
- * Returns the reduction whose elements a value has. As an operand beside data of the type that was
- * reduced, it gives each element the result of its own row.
+ * Returns the reduction whose results `value` has, in a shape that broadcasts each result to the
+ * elements that were reduced to it; else NULL. *core becomes the value before reshapes.
  */
 static const struct ir_node *reduction_beside(const struct ir_value *value,
 					      const struct ir_value **core)
@@ -112,7 +118,7 @@ static const struct ir_node *reduction_beside(const struct ir_value *value,
 		       NULL;
 }
 
-/* Whether a value is |m| and the other one infinity. */
+/* Whether `size` is |m| and `other` is infinity. */
 static bool is_size_beside_infinity(const struct ir_value *size, const struct ir_value *other,
 				    const struct ir_value *m)
 {
@@ -132,7 +138,10 @@ static bool compares_with_infinity(const struct ir_value *value, enum ir_binary 
 	       is_size_beside_infinity(node->operands[0], node->operands[1], m);
 }
 
-/* Whether a condition holds where m is infinite; what it is for NaN does not matter. */
+/*
+ * Whether a condition is true where m is infinite, and false where m is finite; for NaN it may be
+ * either.
+ */
 static bool is_where_infinite(const struct ir_value *condition, const struct ir_value *m)
 {
 	const struct ir_node *either = binary_of(condition, IR_OR);
@@ -146,7 +155,10 @@ static bool is_where_infinite(const struct ir_value *condition, const struct ir_
 	       compares_with_infinity(condition, IR_EQ, m);
 }
 
-/* Whether it holds where m is finite. */
+/*
+ * Whether a condition is true where m is finite, and false where m is infinite; for NaN it may be
+ * either.
+ */
 static bool is_where_finite(const struct ir_value *condition, const struct ir_value *m)
 {
 	const struct ir_node *both = binary_of(condition, IR_AND), *no[2];
@@ -163,7 +175,7 @@ static bool is_where_finite(const struct ir_value *condition, const struct ir_va
 	       compares_with_infinity(condition, IR_NE, m);
 }
 
-/* The m of where(m is finite, m, 0), or NULL. */
+/* Returns the m of where(m is finite, m, 0), the guard; else NULL. */
 static const struct ir_value *under_guard(const struct ir_value *value)
 {
 	const struct ir_node *node = rules_maker(value, IR_OP_WHERE);
@@ -181,17 +193,14 @@ static const struct ir_value *under_guard(const struct ir_value *value)
 	return NULL;
 }
 
-/* Lines of data, and whether their largest elements are guarded. */
+/* The rows of data that a softmax normalises, and whether their largest elements are guarded. */
 struct lines {
 	struct ir_value *x;
 	uint32_t axes;
 	bool guarded;
 };
 
-/*
- * Whether a value is the largest element of each row of data, and can be broadcast beside it; fills
- * *lines.
- */
+/* Whether a value is the largest element of each row of some data; fills in *lines. */
 static bool find_largest(const struct ir_value *value, struct lines *lines)
 {
 	const struct ir_value *core, *m;
@@ -209,7 +218,7 @@ static bool find_largest(const struct ir_value *value, struct lines *lines)
 	return true;
 }
 
-/* Whether a value is x - max(x) by rows. */
+/* Whether a value is x - max(x), with the maximum of each row; fills in *lines. */
 static bool find_shifted(const struct ir_value *value, struct lines *lines)
 {
 	const struct ir_node *sub = binary_of(value, IR_SUB);
@@ -224,7 +233,7 @@ static bool are_same(const struct lines *a, const struct lines *b)
 	return a->x == b->x && a->axes == b->axes && a->guarded == b->guarded;
 }
 
-/* Whether a value is exp(x - max(x)). */
+/* Whether a value is exp(x - max(x)); fills in *lines. */
 static bool find_powers(const struct ir_value *value, struct lines *lines)
 {
 	const struct ir_node *exp = unary_of(value, IR_EXP);
@@ -232,7 +241,10 @@ static bool find_powers(const struct ir_value *value, struct lines *lines)
 	return exp && find_shifted(exp->operands[0], lines);
 }
 
-/* Whether a value has the elements of log(sum(exp(x - max(x)))), which nothing else uses. */
+/*
+ * Whether a value has the elements of log(sum(exp(x - max(x)))) and has no other use; fills in
+ * *lines.
+ */
 static bool find_log_of_sum(const struct rules *rules, const struct ir_value *value,
 			    struct lines *lines)
 {
@@ -280,7 +292,7 @@ struct ir_value *rule_softmax_parts(struct rules *rules, struct ir_node *node)
 			  powers->def, node);
 }
 
-/* The x of x - log_sum_exp(x), beside which the reduction stands. */
+/* Whether a difference is x - logSumExp(x); fills in *lines. */
 static bool find_log_sum_exp(const struct rules *rules, const struct ir_node *node,
 			     struct lines *lines)
 {
@@ -297,7 +309,10 @@ static bool find_log_sum_exp(const struct rules *rules, const struct ir_node *no
 	return true;
 }
 
-/* x - max(x) - log(sum(exp(x - max(x)))), and x - logSumExp(x) */
+/*
+ * Replaces x - max(x) - log(sum(exp(x - max(x)))), and x - logSumExp(x), by the logarithm of
+ * softmax.
+ */
 struct ir_value *rule_log_softmax_parts(struct rules *rules, struct ir_node *node)
 {
 	union ir_attrs attrs = { .softmax = { .log = true } };
@@ -318,7 +333,7 @@ struct ir_value *rule_log_softmax_parts(struct rules *rules, struct ir_node *nod
 			  NULL);
 }
 
-/* log(softmax(x)) */
+/* Replaces log(softmax(x)) by one operator. */
 struct ir_value *rule_log_of_softmax(struct rules *rules, struct ir_node *node)
 {
 	const struct ir_node *softmax = rules_sole(rules, node->operands[0]);
@@ -335,7 +350,10 @@ struct ir_value *rule_log_of_softmax(struct rules *rules, struct ir_node *node)
 
 /* ---- max(x) + log(sum(exp(x - max(x)))) */
 
-/* The reduction with what it keeps in the wanted type, or a reshape of it. */
+/*
+ * Emits a reduction of the wanted type; it keeps the reduced axes, and is reshaped, when that is
+ * needed.
+ */
 static struct ir_value *emit_reduction(struct rules *rules, const struct lines *lines,
 				       const struct ir_node *node)
 {
@@ -370,7 +388,7 @@ struct ir_value *rule_log_sum_exp_parts(struct rules *rules, struct ir_node *nod
 
 	if (node->attrs.binary.kind != IR_ADD || node->attrs.binary.act.kind != IR_UNARY_NONE)
 		return NULL;
-	/* Operands with as many elements as the result are not broadcast. */
+	/* Neither operand is broadcast: both have as many elements as the result. */
 	for (int i = 0; i < 2; i++)
 		if (ir_type_elements(&node->operands[i]->type) != count)
 			return NULL;
@@ -395,7 +413,10 @@ static bool is_where_nan(const struct ir_value *condition, const struct ir_value
 		node->operands[1] == y);
 }
 
-/* Exact for all data, so that it does not matter which masks are finite. */
+/*
+ * Fuses the replacement of NaN by 0 with softmax. Results are exact for all data, so it does not
+ * matter whether masks are finite.
+ */
 struct ir_value *rule_softmax_nan(struct rules *rules, struct ir_node *node)
 {
 	const struct ir_node *softmax = rules_maker(node->operands[2], IR_OP_SOFTMAX);

@@ -21,7 +21,7 @@
 #include "pass/scaling.h"
 #include "util/malloc.h"
 
-/* The most bytes of weights that are copied when others use them as well. */
+/* The most bytes of weights that are copied although other nodes use them, too. */
 #define MAX_SHARED (64 << 10)
 
 /* ---- products */
@@ -42,7 +42,7 @@ static const struct ir_value *bias_of(const struct ir_node *product)
 	return product->num_operands > 2 ? product->operands[2] : NULL;
 }
 
-/* The axis of the first operand along which its channels lie. */
+/* Returns the axis of the first operand along which its channels lie. */
 static uint32_t input_axis(const struct ir_node *product)
 {
 	uint32_t rank = product->operands[0]->type.rank;
@@ -65,9 +65,9 @@ static bool changes(const double *numbers, int64_t count, double neutral)
 	return false;
 }
 
-/* ---- what is done to the channels */
+/* ---- factors and summands of channels */
 
-/* One number for each channel: factor and summand. */
+/* A factor and a summand for each channel. */
 struct affine {
 	double *scale, *shift;
 	int64_t count;
@@ -111,7 +111,10 @@ static bool read_normalisation(const struct ir_node *node, struct affine *affine
 	return true;
 }
 
-/* The operand that is a constant, -1 where none is, or where it is divided. */
+/*
+ * Returns the index of the constant operand; -1 when neither or both are, or when the constant is
+ * divided by the other.
+ */
 static int constant_side(const struct ir_node *node)
 {
 	for (int i = 1; i >= 0; i--)
@@ -141,9 +144,9 @@ static bool read_binary(const struct ir_node *node, struct affine *affine)
 	return kind == IR_MUL || kind == IR_DIV || kind == IR_ADD || kind == IR_SUB;
 }
 
-/* ---- the product that takes it */
+/* ---- the product that takes factors and summands */
 
-/* Whether the weights may become others. */
+/* Whether the rule may replace the weights. */
 static bool can_scale(const struct rules *rules, const struct ir_node *product)
 {
 	const struct ir_value *weights = product->operands[1];
@@ -154,12 +157,12 @@ static bool can_scale(const struct rules *rules, const struct ir_node *product)
 	       (rules_uses(rules, weights) == 1 || ir_type_bytes(&weights->type) <= MAX_SHARED);
 }
 
-/* Whether there is no bias, or one that can become another. */
+/* Whether the product has no bias, or one that the rule may replace. */
 static bool can_shift(const struct ir_node *product)
 {
 	const struct ir_value *bias = bias_of(product);
 
-	/* The bias of a convolution has one element for each channel anyway. */
+	/* The bias of a convolution always has one element for each channel. */
 	return !bias || (bias->kind == IR_VALUE_CONSTANT &&
 			 bias->type.dtype == product->results[0]->type.dtype &&
 			 (product->op == IR_OP_CONV || channels_each_or_one(product, &bias->type)));
@@ -176,7 +179,10 @@ static bool scale_result(struct rules *rules, const struct ir_node *product,
 	return scaling_fits(rules, product, s);
 }
 
-/* A window that lies partly outside of the input sees no summand there. */
+/*
+ * Whether every result includes all taps: padding does not get the summand that is added to the
+ * input.
+ */
 static bool sees_all(const struct ir_node *product)
 {
 	const struct ir_conv_attrs *conv = &product->attrs.conv;
@@ -186,7 +192,7 @@ static bool sees_all(const struct ir_node *product)
 		!conv->padding[3]);
 }
 
-/* Whether all matrices of a product are one. */
+/* Whether a product has a single second matrix for the whole batch. */
 static bool is_one_matrix(const struct ir_node *product)
 {
 	const struct ir_type *type = &product->operands[1]->type;
@@ -206,7 +212,10 @@ static bool scale_input(struct rules *rules, const struct ir_node *product, stru
 	s->shifts_input |= shifts;
 	if (shifts && !(sees_all(product) && is_one_matrix(product)))
 		return false;
-	/* Factors that were in front of the product before are applied behind this one. */
+	/*
+	 * The new factors apply first: those that are collected already came later, directly before
+	 * the product.
+	 */
 	for (int64_t i = 0; i < s->ins; i++) {
 		s->in_shift[i] += s->in_scale[i] * affine->shift[i];
 		s->in_scale[i] *= affine->scale[i];
@@ -214,7 +223,7 @@ static bool scale_input(struct rules *rules, const struct ir_node *product, stru
 	return scaling_fits(rules, product, s);
 }
 
-/* The product again, with another input where that is not NULL; its scaling is the new node's. */
+/* Emits the product with the scaling `s`, and with `input` as first operand if that is not NULL. */
 static struct ir_value *emit(struct rules *rules, const struct ir_node *product,
 			     struct ir_value *input, struct rules_scaling *s,
 			     const struct ir_node *other)
@@ -225,7 +234,7 @@ static struct ir_value *emit(struct rules *rules, const struct ir_node *product,
 	return rules_emit_product(rules, product, operands, &product->attrs, s, other);
 }
 
-/* ---- behind */
+/* ---- factors and summands after a product */
 
 static struct ir_value *behind(struct rules *rules, struct ir_node *node,
 			       const struct ir_value *from,
@@ -288,11 +297,11 @@ struct ir_value *rule_scale_behind(struct rules *rules, struct ir_node *node)
 	return behind(rules, node, node->operands[!side], read_binary);
 }
 
-/* ---- in front */
+/* ---- factors and summands before a product */
 
 /*
- * Whether a constant that is broadcast to the input has one element for each of its channels, or
- * one for all.
+ * Whether a constant that is broadcast to the input has one element for each channel along `axis`,
+ * or one for all.
  */
 static bool lies_along(const struct ir_type *type, const struct ir_type *input, uint32_t axis)
 {

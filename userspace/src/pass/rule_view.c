@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Rules for reshapes and transposes: consecutive ones become one, and those that undo each other
- * go.
+ * Rules for reshapes and transposes: consecutive ones become one, and pairs that undo each other
+ * are removed.
  *
  *	%1 = transpose(%0) perm=0,2,3,1
  *	%2 = unary(%1) relu
@@ -35,7 +35,7 @@ static bool keeps_order(const union ir_attrs *attrs, uint32_t rank)
 	return true;
 }
 
-/* The outer transpose after the inner one. */
+/* Returns the attributes of one transpose that has the effect of `inner` followed by `outer`. */
 static union ir_attrs compose(const struct ir_node *outer, const struct ir_node *inner)
 {
 	union ir_attrs attrs = { .transpose = { .perm = { 0 } } };
@@ -101,8 +101,9 @@ static bool same_order(const struct ir_node *a, const struct ir_node *b)
 }
 
 /*
- * Returns the transpose in front of a function of one element, or of several operands that are
- * transposed alike or are constants of one number, when nothing else uses the transposed values.
+ * Returns the transpose before an element-wise function, or before several operands that are
+ * transposed alike (constants of a single number may be among them), if nothing else uses the
+ * transposed values; else NULL.
  */
 static const struct ir_node *transpose_in_front(const struct rules *rules,
 						const struct ir_node *function)
@@ -133,7 +134,7 @@ static const struct ir_node *transpose_in_front(const struct rules *rules,
 }
 
 /*
- * Moves a transpose behind the function that follows it, until it reaches another transpose, or the
+ * Moves a transpose after the function that follows it, until it meets another transpose or an
  * output.
  */
 struct ir_value *rule_transpose_sinks(struct rules *rules, struct ir_node *node)
@@ -162,7 +163,7 @@ struct ir_value *rule_transpose_sinks(struct rules *rules, struct ir_node *node)
 
 /*
  * Finds, for each axis i of a reshape's operand, the axes first[i] to first[i + 1] - 1 of its
- * result that it is divided into; false: it is no such reshape.
+ * result into which the reshape divides it; false when it does not just divide axes.
  */
 static bool divides_axes(const struct ir_type *from, const struct ir_type *to, uint32_t *first)
 {
@@ -185,8 +186,9 @@ static bool divides_axes(const struct ir_type *from, const struct ir_type *to, u
 }
 
 /*
- * Moves a reshape that divides axes of a transpose, or adds and removes axes of 1, in front of it:
- * there it costs nothing, and the transpose is next to the node that reads it.
+ * Moves a reshape that divides axes of a transpose's result, or adds and removes axes of size 1,
+ * before the transpose: there it costs nothing, and the transpose is next to the node that reads
+ * it.
  */
 struct ir_value *rule_reshape_rises(struct rules *rules, struct ir_node *node)
 {
@@ -216,7 +218,7 @@ struct ir_value *rule_reshape_rises(struct rules *rules, struct ir_node *node)
 	return rules_emit(rules, IR_OP_TRANSPOSE, &value, 1, to, &attrs, transpose, NULL);
 }
 
-/* ---- a sum behind a reshape that keeps the last dimension */
+/* ---- a sum after a reshape that keeps the last dimension */
 
 /* Whether a value has one element for each position along the last axis, or one for all. */
 static bool is_row(const struct ir_value *value, int64_t columns)

@@ -15,7 +15,10 @@
 #include "pass/rules.h"
 #include "util/float16.h"
 
-/* Finds the number with which an image of floats is padded; false when it is padded otherwise. */
+/*
+ * Sets *number to the constant with which a pad fills; false when the pad is of another kind or is
+ * not of floats.
+ */
 static bool padded_with(const struct ir_node *pad, double *number)
 {
 	uint32_t bits = (uint32_t)pad->attrs.pad.value;
@@ -32,7 +35,10 @@ static bool padded_with(const struct ir_node *pad, double *number)
 	return pad->results[0]->type.dtype == IR_F32;
 }
 
-/* Adds the pad along height and width to `padding`; false where it pads other axes, or too much. */
+/*
+ * Adds the sizes of a pad along height and width to `padding`; false when it pads other axes, or
+ * the sum is too large.
+ */
 static bool add_padding(const struct ir_node *pad, enum ir_layout layout, uint32_t *padding)
 {
 	uint32_t rows = layout == IR_NCHW ? 2 : 1;
@@ -74,7 +80,7 @@ struct ir_value *rule_pad_before_conv(struct rules *rules, struct ir_node *node)
 	return rules_emit_product(rules, node, operands, &attrs, NULL, pad);
 }
 
-/* Whether each window of the pool sees something of the input. */
+/* Whether each window of the pool contains an element of the input. */
 static bool windows_see_input(const struct ir_pool_attrs *pool)
 {
 	for (uint32_t i = 0; i < 4; i++)
@@ -83,7 +89,10 @@ static bool windows_see_input(const struct ir_pool_attrs *pool)
 	return true;
 }
 
-/* Whether all taps of an average count already, or none lies outside of the padded input. */
+/*
+ * Whether an average pool already counts all taps of its windows, or no tap lies outside of the
+ * padded input.
+ */
 static bool counts_all_taps(const struct ir_node *node)
 {
 	const struct ir_pool_attrs *pool = &node->attrs.pool;

@@ -14,7 +14,10 @@
 #include "util/malloc.h"
 #include "util/number.h"
 
-/* Ends rules that replace each other's nodes for ever, which is a defect. */
+/*
+ * The most applications of rules per node. It stops rules that replace each other's nodes for ever,
+ * which would be a defect.
+ */
 #define MAX_PER_NODE 16
 
 const struct rule rules_table[] = {
@@ -60,7 +63,7 @@ const char *wnn_rules_list(char *buffer, size_t size)
 	for (uint32_t i = 0; i < NUM_NAMES && at < size; i++) {
 		int length;
 
-		/* Rows of one name stand together. */
+		/* Rows with the same name are adjacent. */
 		if (i && !strcmp(name_of(i), name_of(i - 1)))
 			continue;
 		length = snprintf(buffer + at, size - at, "%s%s", i ? ", " : "", name_of(i));
@@ -69,16 +72,16 @@ const char *wnn_rules_list(char *buffer, size_t size)
 	return buffer;
 }
 
-/* State of a value of the new graph. */
+/* The state of a value of the new graph. */
 struct value_state {
 	uint32_t uses;
 	bool is_output;
 };
 
-/* State of a node of the new graph. */
+/* The state of a node of the new graph. */
 struct node_state {
-	const struct ir_node *main; /* the node that it stands for in the report */
-	uint32_t first, last;	    /* list of old nodes whose work it does; UINT32_MAX: none */
+	const struct ir_node *main; /* the node that it mainly replaces, for the report */
+	uint32_t first, last;	    /* list of the old nodes whose work it does; UINT32_MAX: none */
 	struct rules_scaling *scaling;
 };
 
@@ -90,10 +93,11 @@ struct rules {
 	size_t values_room, num_values;
 	struct node_state *nodes;
 	size_t nodes_room, num_nodes;
-	uint32_t *next; /* by old node: the next in the list of the same new node */
-	bool *kept; /* by old node: whether it is the first of its list's operators in the report */
-	const struct rule *current; /* the rule that was applied last */
-	uint32_t left;		    /* how often rules may still apply */
+	uint32_t *next; /* by old node: the next one in the list of a new node */
+	/* by old node: whether the report says "kept" for it, as it is the first in its list */
+	bool *kept;
+	const struct rule *current; /* the rule that is being applied */
+	uint32_t left;		    /* how many more rules may be applied */
 	int failed;
 };
 
@@ -108,7 +112,7 @@ bool rules_failed(const struct rules *rules)
 	return rules->failed;
 }
 
-/* Makes room for what has been added to the new graph. */
+/* Makes room for the state of new nodes and values. 0 or -1. */
 static int keep_up(struct rules *rules)
 {
 	const struct ir_graph *to = rules->rw->to;
@@ -198,8 +202,8 @@ struct rules_scaling *rules_scaling_of(const struct rules *rules, const struct i
 }
 
 /*
- * Moves the old nodes of one new node to another; with `first` they are in front, and stay the ones
- * that the report calls kept.
+ * Moves the list of old nodes from one new node to another. With `first` they are put first, and
+ * those that the report calls kept stay so.
  */
 static void hand_over(struct rules *rules, struct node_state *from, struct node_state *to,
 		      bool first)
@@ -223,7 +227,10 @@ static void hand_over(struct rules *rules, struct node_state *from, struct node_
 	from->first = from->last = UINT32_MAX;
 }
 
-/* Its old nodes did nothing, or were computed. */
+/*
+ * Reports the old nodes of a new node as without effect: they did nothing, or were computed at
+ * build.
+ */
 static void let_go(struct rules *rules, struct node_state *from)
 {
 	for (uint32_t old = from->first; old != UINT32_MAX; old = rules->next[old]) {
@@ -234,8 +241,8 @@ static void let_go(struct rules *rules, struct node_state *from)
 }
 
 /*
- * Drops one use of each operand of a node. A node without uses is dropped, too, and `heir` takes
- * over its work.
+ * Removes one use from each operand of a node. A node that has no uses then is removed, too, and
+ * `heir` takes over its old nodes.
  */
 static void release(struct rules *rules, const struct ir_node *node, struct ir_node *heir)
 {
@@ -246,7 +253,10 @@ static void release(struct rules *rules, const struct ir_node *node, struct ir_n
 		bool is_main = to->main == node;
 
 		hand_over(rules, state, to, is_main);
-		/* A node that a rule made may itself stand for another node. */
+		/*
+		 * The removed node may have been made by a rule for another node, which `heir` then
+		 * replaces.
+		 */
 		if (is_main)
 			to->main = state->main;
 	} else {
@@ -266,8 +276,8 @@ static void release(struct rules *rules, const struct ir_node *node, struct ir_n
 }
 
 /*
- * Replaces the node's result by `value`, also as an operand of nodes from `alive` on, the first
- * node that rules have just made and something uses; `first` is the first node that they have made.
+ * Replaces the result of `node` by `value`, also in nodes from `alive` on, which is the first node
+ * with uses that rules have just made. `first` is the first node that they have made.
  */
 static void replace(struct rules *rules, const struct ir_node *node, struct ir_value *value,
 		    uint32_t first, uint32_t alive)
@@ -287,7 +297,10 @@ static void replace(struct rules *rules, const struct ir_node *node, struct ir_v
 	release(rules, node, made ? value->def : NULL);
 }
 
-/* Applies the first rule that fits a node; returns the value that replaces its result, or NULL. */
+/*
+ * Applies the first rule that fits a node. Returns the value that replaces the node's result; NULL
+ * when no rule fits.
+ */
 static struct ir_value *apply(struct rules *rules, struct ir_node *node)
 {
 	for (uint32_t i = 0; i < rules_count && rules->left; i++) {
@@ -319,8 +332,8 @@ static bool is_dead(const struct rules *rules, const struct ir_node *node)
 }
 
 /*
- * Applies rules to the last node of the new graph and to all nodes that they make; returns the
- * value that stands for its result then.
+ * Applies rules to the last node of the new graph and to all nodes that they make. Returns the
+ * value that replaces the node's result in the end.
  */
 static struct ir_value *apply_all(struct rules *rules)
 {
@@ -346,7 +359,10 @@ static struct ir_value *apply_all(struct rules *rules)
 	return current;
 }
 
-/* A new node, to which rules will be applied once the node that it is made for is replaced. */
+/*
+ * Adds a node to the new graph. Rules are applied to it after the current rule. NULL when out of
+ * memory.
+ */
 static struct ir_node *add(struct rules *rules, enum ir_op op, struct ir_value *const *operands,
 			   uint32_t num_operands, const struct ir_type *type,
 			   const union ir_attrs *attrs, const struct ir_node *main,
@@ -396,7 +412,10 @@ struct ir_value *rules_emit_product(struct rules *rules, const struct ir_node *p
 	return node->results[0];
 }
 
-/* Takes the reference over in any case; NULL: there was no memory for the constant. */
+/*
+ * Adds a constant, whose reference it takes over in any case; constant is NULL when the caller had
+ * no memory for it. NULL when out of memory.
+ */
 static struct ir_value *add_constant(struct rules *rules, const struct ir_type *type,
 				     struct ir_constant *constant)
 {
@@ -430,7 +449,7 @@ struct ir_value *rules_reshaped(struct rules *rules, const struct ir_value *cons
 	return add_constant(rules, type, ir_constant_ref(constant->constant));
 }
 
-/* Copies an old node and applies the rules to the copy. */
+/* Copies an old node to the new graph and applies rules to the copy. 0 or -1. */
 static int take_over(struct rules *rules, const struct ir_node *node)
 {
 	struct rewrite *rw = rules->rw;
@@ -451,7 +470,10 @@ static int take_over(struct rules *rules, const struct ir_node *node)
 	return rules->failed;
 }
 
-/* Puts a node behind those that make its operands, which rules may have made later. */
+/*
+ * Appends a node to `order` after the nodes that make its operands, which rules may have added
+ * later.
+ */
 static void put_in_order(struct ir_graph *graph, struct ir_node *node, struct ir_node **order,
 			 bool *done)
 {
@@ -464,7 +486,10 @@ static void put_in_order(struct ir_graph *graph, struct ir_node *node, struct ir
 	order[graph->num_nodes++] = node;
 }
 
-/* Sorts the nodes; the indices in `before`, which the caller frees, are the old numbers. */
+/*
+ * Sorts the nodes so that operands come first. *before gets the nodes in their old order; the
+ * caller frees it.
+ */
 static int sort(struct rules *rules, struct ir_node ***before)
 {
 	struct ir_graph *to = rules->rw->to;
@@ -487,7 +512,7 @@ static int sort(struct rules *rules, struct ir_node ***before)
 	return 0;
 }
 
-/* Says in the rewrite's words what became of the old nodes; writes scaled weights. */
+/* Writes scaled weights, and sets the fates of the old nodes in the rewrite. 0 or -1. */
 static int conclude(struct rules *rules)
 {
 	uint32_t count = rules->rw->to->num_nodes;

@@ -2,8 +2,8 @@
 /*
  * Local rules: they replace a node and the nodes that make its operands by fewer or cheaper nodes
  * with an equal result. rules.def lists them. rules.c applies them to each node as soon as it is in
- * the new graph, and then to the nodes that replaced it: a rule sees operands that no rule can
- * improve any more, and the work is linear in the graph.
+ * the new graph, and then to the nodes that replace it. So a rule sees only operands to which no
+ * rule applies any more, and the work is linear in the size of the graph.
  *
  * A rule is a function. It looks at a node of the new graph, and returns the value that replaces
  * the node's only result, or NULL where it does not apply. It makes nodes with rules_emit().
@@ -15,9 +15,9 @@
 
 #include "pass/rewrite.h"
 
-/* Rules that are applied together. */
+/* A group of rules that are applied together. */
 enum rules_group {
-	RULES_TIDY,   /* remove what does nothing; before all other passes */
+	RULES_TIDY,   /* remove operators that do nothing, before all other passes */
 	RULES_ABSORB, /* move work into constants, products and windows */
 };
 
@@ -28,7 +28,7 @@ typedef struct ir_value *(*rule_fn)(struct rules *rules, struct ir_node *node);
 struct rule {
 	const char *name;
 	enum rules_group group;
-	enum ir_op op; /* of the nodes that it looks at */
+	enum ir_op op; /* the operator of the nodes that it is applied to */
 	rule_fn apply;
 };
 
@@ -40,28 +40,29 @@ enum rules_pass { RULES_SINK_TRANSPOSES, RULES_JOIN_PRODUCTS };
 
 bool rules_pass_is_on(const struct wnn_pass_options *options, enum rules_pass pass);
 
-/* ---- for rules */
+/* ---- functions that rules call */
 
-/* The node that makes a value, when nothing else uses its only result; else NULL. */
+/*
+ * Returns the node that makes a value, if the value is its only result and has one use; else NULL.
+ */
 struct ir_node *rules_sole(const struct rules *rules, const struct ir_value *value);
-/* The node of that operator that makes a value, whoever else uses it; else NULL. */
+/* Returns the node with operator `op` that makes a value, however many uses that has; else NULL. */
 const struct ir_node *rules_maker(const struct ir_value *value, enum ir_op op);
 /*
- * Sets the bits that all elements of a constant have, which may be expanded; false where they
- * differ, or it is no constant.
+ * Sets *bits to the bits of all elements of a constant, which may be expanded; false when they
+ * differ, or the value is not constant.
  */
 bool rules_bits(const struct ir_value *value, uint64_t *bits);
-/* Returns the bits of an infinite number of the type, or 0 for integers. */
+/* Returns the bits of infinity or -infinity in the type; 0 for integers. */
 uint64_t rules_infinity(enum ir_dtype dtype, bool negative);
 /* Returns how often a value is an operand or an output. */
 uint32_t rules_uses(const struct rules *rules, const struct ir_value *value);
 bool rules_is_output(const struct rules *rules, const struct ir_value *value);
 
 /**
- * rules_emit - make a node of the new graph; rules are applied to it afterwards
- * @type: of its only result
- * @main, @other: nodes of the new graph whose work it does; they give label and source; @other may
- * be NULL
+ * * rules_emit - make a node of the new graph; rules are applied to it afterwards
+ * @type: type of its only result @main, @other: nodes of the new graph whose work it does; they
+ *	give label and source; @other may be NULL
  *
  * Returns the node's result; NULL when out of memory.
  */
@@ -69,29 +70,38 @@ struct ir_value *rules_emit(struct rules *rules, enum ir_op op, struct ir_value 
 			    uint32_t num_operands, const struct ir_type *type,
 			    const union ir_attrs *attrs, const struct ir_node *main,
 			    const struct ir_node *other);
-/* Adds a constant to the new graph; takes over the data, which wnn_malloc() gave. */
+/*
+ * Adds a constant to the new graph. It takes over the data, which must come from wnn_malloc(). NULL
+ * when out of memory.
+ */
 struct ir_value *rules_constant(struct rules *rules, const struct ir_type *type, void *data);
 /*
  * Adds a constant of finite floats that is computed when it is first read; see ir_constant_later().
  */
 struct ir_value *rules_later(struct rules *rules, const struct ir_type *type,
 			     const struct ir_recipe *recipe, void *userdata);
-/* Returns a copy of a constant with another shape of as many elements; it shares the data. */
+/*
+ * Returns a constant with another shape of as many elements, which shares the data; NULL when out
+ * of memory.
+ */
 struct ir_value *rules_reshaped(struct rules *rules, const struct ir_value *constant,
 				const struct ir_type *type);
 
-/* Whether a value that exists already may replace a node's result: an output needs a node. */
+/*
+ * Whether an existing value may replace a node's result: not if the result is an output and the
+ * value is not made by a node.
+ */
 bool rules_may_pass(const struct rules *rules, const struct ir_node *node,
 		    const struct ir_value *value);
 
 int rules_nomem(struct rules *rules);
 bool rules_failed(const struct rules *rules);
 
-/* ---- products whose constants will be written when no more rules apply; rule_scale.c */
+/* ---- products with scaled constants, which are written when no more rules apply (rule_scale.c) */
 
 struct rules_scaling;
 
-/* Returns the scaling that a product has so far, or NULL. */
+/* Returns the scaling that rules have collected for a product, or NULL. */
 struct rules_scaling *rules_scaling_of(const struct rules *rules, const struct ir_node *product);
 /**
  * rules_emit_product - copy a convolution or matrix product with other operands or attributes
@@ -102,12 +112,12 @@ struct rules_scaling *rules_scaling_of(const struct rules *rules, const struct i
 struct ir_value *rules_emit_product(struct rules *rules, const struct ir_node *product,
 				    struct ir_value *const *operands, const union ir_attrs *attrs,
 				    struct rules_scaling *scaling, const struct ir_node *other);
-/* Writes the constants with their scaling, and frees it. */
+/* Writes the scaled constants of a product, and frees the scaling. 0 or -1. */
 int rules_scale_weights(struct rules *rules, struct ir_node *product,
 			struct rules_scaling *scaling);
 void rules_scaling_destroy(struct rules_scaling *scaling);
 
-/* ---- the rules: one line each in rules.def, where their comments are */
+/* ---- the rules in rules.def; a comment at each function describes its rule */
 #define PASS_RULE(name, group, op, function) \
 	struct ir_value *rule_##function(struct rules *rules, struct ir_node *node);
 #include "pass/rules.def"

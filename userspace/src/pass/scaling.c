@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Scales the weights and the bias of a product. The weights are read once when the first rule asks,
- * for the largest of each channel, and once when they are written. Later rules are answered from
- * the largest, unless that is not precise enough. Weights are written when they are packed: no pass
- * reads them, and the packing then finds many of them in a cache.
+ * Scales the weights and the bias of a product. The weights are read once for the first rule, to
+ * find the largest one of each channel, and once when they are written. For later rules the largest
+ * ones suffice, unless they are not precise enough. Weights are written only when they are packed:
+ * no pass reads them, and packing then finds many of them in a cache.
  */
 #include "pass/scaling.h"
 
@@ -26,7 +26,7 @@ void rules_scaling_destroy(struct rules_scaling *scaling)
 	wnn_free(scaling);
 }
 
-/* All arrays are one block. */
+/* Allocates a scaling without effect; all its arrays are one block. NULL when out of memory. */
 static struct rules_scaling *make_scaling(int64_t outs, int64_t ins)
 {
 	struct rules_scaling *s = wnn_calloc(1, sizeof(*s));
@@ -51,19 +51,19 @@ static struct rules_scaling *make_scaling(int64_t outs, int64_t ins)
 	return s;
 }
 
-/* ---- iterating over weights in the order of memory: row after row */
+/* ---- iteration over weights in the order of memory, row after row */
 
 /*
- * A row of weights has one index of the outer of the axes of result and input channels, and
- * consists of runs, each with one index of the inner axis. A channel is the sum of a number of the
- * row and one of the run.
+ * The weights as rows. The axes of result channels and input channels are an outer and an inner
+ * one: a row has one index of the outer axis and consists of runs, each with one index of the inner
+ * axis. The channel of a weight is the sum of a number of its row and one of its run.
  */
 struct lines {
-	/* Number of rows, and how many consecutive rows have equal channels. */
+	/* Number of rows; number of consecutive rows with the same channels. */
 	int64_t count, repeat;
 	int64_t outer, runs, run;
-	bool one_out;  /* all runs of a row have one channel of the result */
-	bool in_order; /* run i has channel i of the result */
+	bool one_out;  /* whether all runs of a row have the same result channel */
+	bool in_order; /* whether run i has result channel i */
 	int64_t line_out, line_in;
 	int64_t *run_out, *run_in;
 };
@@ -94,7 +94,8 @@ static struct axis axis_of(const struct ir_type *type, uint32_t axis)
 struct walk {
 	struct lines lines;
 	bool outer_is_out, transposed;
-	int64_t outs_per_group, ins_per_group; /* of the result and the input */
+	/* channels of a group of the result and of the input */
+	int64_t outs_per_group, ins_per_group;
 };
 
 /*
@@ -169,7 +170,7 @@ static void walk_line(struct walk *w, int64_t line)
 
 /* ---- the largest weight of each channel */
 
-/* Without the sign, the bits of floats are in the order of the numbers; NaN comes last. */
+/* Without the sign, bits of floats have the order of the numbers, and NaN is the largest. */
 static uint32_t larger_bits(uint32_t a, uint32_t b)
 {
 	return a > b ? a : b;
@@ -215,7 +216,7 @@ static void scan_line(const struct lines *l, const uint32_t *bits, uint32_t *lar
 	}
 }
 
-/* Some weights as float32: they themselves, or numbers that are put into `room`. */
+/* Returns n weights as float32: the weights themselves, or converted numbers in `room`. */
 static const float *as_floats(enum ir_dtype dtype, const void *weights, int64_t at, int64_t n,
 			      float *room)
 {
@@ -282,16 +283,16 @@ struct rules_scaling *scaling_begin(struct rules *rules, const struct ir_node *p
 	return s;
 }
 
-/* ---- whether the constants stay numbers */
+/* ---- checks that the constants stay finite */
 
-/* A largest weight of 0 has nothing to lose. */
+/* Whether the largest weight of a channel is finite and normal in its type, or 0. */
 static bool weight_fits(double number, bool half)
 {
 	return number == 0 || (number <= (half ? MAX_HALF : (double)FLT_MAX) &&
 			       number >= (half ? LEAST_HALF : (double)FLT_MIN));
 }
 
-/* The least and the most of some numbers without their signs. */
+/* The least and the largest absolute value of some numbers. */
 struct span {
 	double least, most;
 };
@@ -307,7 +308,10 @@ static struct span span_of(const double *numbers, int64_t count)
 	return span;
 }
 
-/* From the largest weights alone: false is no answer where factors in front differ. */
+/*
+ * Whether the scaled weights surely fit, judged by the largest ones alone. When the factors of
+ * inputs differ, false only means that this is unknown.
+ */
 static bool weights_surely_fit(const struct ir_node *product, const struct rules_scaling *s)
 {
 	struct span in = span_of(s->in_scale, s->ins);
@@ -332,7 +336,7 @@ static void find_scaled(const struct lines *l, const struct rules_scaling *s, co
 		for (int64_t k = 0; k < l->run; k++) {
 			double number = fabs((double)from[i * l->run + k] * factor);
 
-			/* Also what is no number. */
+			/* This also takes NaN. */
 			if (!(number <= largest[out_of(l, i)]))
 				largest[out_of(l, i)] = number;
 		}
@@ -348,7 +352,10 @@ static void add_shifted(const struct lines *l, const struct rules_scaling *s, co
 				(double)from[i * l->run + k] * s->in_shift[in_of(l, i)];
 }
 
-/* Numbers of each channel of the result from all weights. */
+/*
+ * Computes a number for each result channel with `fold`, which is called for each row of weights.
+ * 0, or -1 when out of memory.
+ */
 static int fold_weights(const struct ir_node *product, const struct rules_scaling *s,
 			void (*fold)(const struct lines *l, const struct rules_scaling *s,
 				     const float *from, double *numbers),
@@ -389,7 +396,10 @@ static double own_bias(const struct ir_node *product, int64_t i)
 	return (double)quantized_float(bias, ir_type_elements(&bias->type) == 1 ? 0 : i);
 }
 
-/* From what the sums of weights and shifts add to it, the new bias of a channel. */
+/*
+ * Returns the new bias of a result channel. @sum: the sum of its weights times the inputs'
+ * summands.
+ */
 static double new_bias(const struct ir_node *product, const struct rules_scaling *s, int64_t i,
 		       double sum)
 {
@@ -413,7 +423,7 @@ static int find_bias(const struct ir_node *product, const struct rules_scaling *
 	return 0;
 }
 
-/* A bound of what weights and shifts add to a bias is all that is needed here. */
+/* Whether the new biases surely fit, judged by a bound for the sums of weights times summands. */
 static bool bias_surely_fits(const struct ir_node *product, const struct rules_scaling *s)
 {
 	double most = product->operands[1]->type.dtype == IR_F16 ? MAX_HALF : (double)FLT_MAX;
@@ -450,7 +460,7 @@ bool scaling_fits(struct rules *rules, const struct ir_node *product, const stru
 {
 	bool right = true;
 
-	/* The arrays are contiguous: this checks all of them. */
+	/* The arrays are contiguous, so this loop checks all of them. */
 	for (int64_t i = 0; i < 3 * s->outs + 2 * s->ins; i++)
 		if (!isfinite(s->out_scale[i]))
 			return false;
@@ -477,7 +487,7 @@ static void put_number(enum ir_dtype dtype, void *data, int64_t i, double number
 typedef float four __attribute__((vector_size(16), may_alias, aligned(4)));
 typedef double four_doubles __attribute__((vector_size(32)));
 
-/* n weights times one factor. */
+/* Multiplies n weights by one factor. */
 static void scale_run(float *to, const float *from, int64_t n, double factor)
 {
 	int64_t i = 0;
@@ -516,7 +526,10 @@ static void write_line(const struct lines *l, const struct rules_scaling *s, con
 	}
 }
 
-/* All that scaled weights are made of, when the graph that they were read in may be gone. */
+/*
+ * All that is needed to write scaled weights later, when the graph from which they come may be
+ * gone.
+ */
 struct recipe {
 	struct ir_constant *from;
 	enum ir_dtype dtype;
@@ -551,7 +564,10 @@ static int write_weights(void *userdata, void *data)
 	return room ? 0 : -1;
 }
 
-/* Takes the scaling over in any case. */
+/*
+ * Returns a constant that scales the weights when it is first read; NULL when out of memory. Takes
+ * the scaling over in any case.
+ */
 static struct ir_value *scaled_weights(struct rules *rules, const struct ir_node *product,
 				       struct rules_scaling *s)
 {
@@ -584,7 +600,7 @@ static bool is_zero(const double *numbers, int64_t count)
 	return true;
 }
 
-/* NULL is a bias of zeros, or no memory. */
+/* Returns the scaled bias; NULL when it is zero for all channels, or out of memory. */
 static struct ir_value *scaled_bias(struct rules *rules, const struct ir_node *product,
 				    const struct rules_scaling *s)
 {
@@ -610,7 +626,7 @@ static struct ir_value *scaled_bias(struct rules *rules, const struct ir_node *p
 
 int rules_scale_weights(struct rules *rules, struct ir_node *product, struct rules_scaling *s)
 {
-	/* Both are made of the constants as they were. */
+	/* Both functions read the unscaled constants. */
 	struct ir_value *bias = scaled_bias(rules, product, s);
 	struct ir_value *weights = scaled_weights(rules, product, s);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Factors and summands for the weights and the bias of a product, accumulated from several rules
+ * Factors and summands for the weights and the bias of a product, collected from several rules
  * (rule_scale.c).
  */
 #ifndef WNN_PASS_SCALING_H
@@ -12,19 +12,23 @@
 struct rules_scaling {
 	int64_t outs, ins;
 	double *out_scale, *out_shift, *in_scale, *in_shift;
-	double *largest; /* of the weights of each channel of the result, as they are */
+	double *largest; /* the largest unscaled weight of each result channel */
 	bool in_front, behind,
-		shifts_input; /* whether there are factors at all, and summands in front */
+		/*
+		 * in_front, behind: whether there are factors of the input and of the result;
+		 * shifts_input: whether there are summands of the input
+		 */
+		shifts_input;
 };
 
 /*
- * Returns a copy of the scaling of a product so far, so that nothing is changed when a rule does
+ * Returns a copy of the scaling that a product has so far, so that nothing changes if the rule does
  * not apply in the end. NULL when out of memory. The weights must be constant floats.
  */
 struct rules_scaling *scaling_begin(struct rules *rules, const struct ir_node *product);
 /*
- * Whether the product's constants stay finite, and none of the largest weights becomes too small
- * for its type; false as well when out of memory.
+ * Whether the scaled constants of a product are finite, and no largest weight of a channel is too
+ * small for its type; also false when out of memory.
  */
 bool scaling_fits(struct rules *rules, const struct ir_node *product,
 		  const struct rules_scaling *s);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Leaves out nodes that do nothing, and makes a reshape of a transpose that only moves dimensions
- * of size 1.
+ * Leaves out nodes that do nothing, and replaces a transpose that only moves dimensions of size 1
+ * by a reshape.
  *
  * Precondition: a verified graph. Postcondition: no node is left whose result equals its operand,
  * but where the result is an output of the graph and the operand an input or constant (an output
@@ -46,7 +46,7 @@ static bool keeps_order(const struct ir_node *node)
 	return true;
 }
 
-/* Whether the dimensions of size above 1 stay in their order. */
+/* Whether a transpose keeps the order of the dimensions larger than 1. */
 static bool moves_only_ones(const struct ir_node *node)
 {
 	const struct ir_type *from = &node->operands[0]->type;
@@ -74,7 +74,7 @@ static bool reverses_nothing(const struct ir_node *node)
 	return true;
 }
 
-/* Whether the result always has the bits of the operand. */
+/* Whether the result of a node always has the bits of its operand. */
 static bool does_nothing(const struct ir_node *node)
 {
 	const struct ir_type *from = &node->operands[0]->type, *to = &node->results[0]->type;
@@ -88,7 +88,7 @@ static bool does_nothing(const struct ir_node *node)
 	case IR_OP_EXPAND:
 	case IR_OP_TILE:
 	case IR_OP_PAD:
-	case IR_OP_SLICE: /* of the same shape: starts at 0, and strides move nothing */
+	case IR_OP_SLICE: /* with the same shape it starts at 0, and strides have no effect */
 		return true;
 	case IR_OP_CONCAT:
 		return node->num_operands == 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Moves dequantisation behind operators that only move or choose elements, so that they work on
+ * Moves dequantisations after operators that only move or select elements, so that these work on
  * integers.
  *
  * Precondition: a verified graph. Postcondition: where all data of such an operator was dequantised
@@ -19,9 +19,9 @@
 #include "util/malloc.h"
 
 /*
- * Whether each window has an element of the input. The greatest of no elements is -infinity in
- * float32, which no integer represents. Windows beside the input have none, and so do windows whose
- * taps are so far apart that they step over a small input.
+ * Whether each window of a maximum pool has an element of the input. Windows in the padding have
+ * none, and neither have windows whose taps step over a small input. The maximum of no elements is
+ * -infinity in float32, for which there is no integer.
  */
 static bool windows_meet_input(const struct ir_node *node)
 {
@@ -40,7 +40,7 @@ static bool windows_meet_input(const struct ir_node *node)
 	return true;
 }
 
-/* The integer that dequantises to the padding's value; false when there is none. */
+/* Sets *value to the integer that dequantises to the padding's value; false when there is none. */
 static bool quantize_padding(const struct ir_pad_attrs *attrs, const struct quantized *q,
 			     uint64_t *value)
 {
@@ -61,8 +61,8 @@ static bool quantize_padding(const struct ir_pad_attrs *attrs, const struct quan
 }
 
 /*
- * Returns how many of the first operands are data that an operator moves; 0 for operators that
- * compute.
+ * Returns how many operands, from the first on, are data that an operator moves; 0 for operators
+ * that compute.
  */
 static uint32_t moved_operands(const struct ir_node *node)
 {
@@ -86,7 +86,10 @@ static uint32_t moved_operands(const struct ir_node *node)
 	}
 }
 
-/* Whether the new values of the data were all dequantised alike; *q is the first. */
+/*
+ * Whether all data operands were dequantised with one scale and zero point; *q becomes that of the
+ * first.
+ */
 static bool find_integers(const struct rewrite *rw, const struct ir_node *node, struct quantized *q)
 {
 	uint32_t count = moved_operands(node);
@@ -101,7 +104,10 @@ static bool find_integers(const struct rewrite *rw, const struct ir_node *node, 
 	return count > 0;
 }
 
-/* A constant of one element with as many axes as the value that it belongs to. */
+/*
+ * Returns a constant of one element with as many axes as the value that it belongs to; NULL when
+ * out of memory.
+ */
 static struct ir_value *with_rank(struct rewrite *rw, struct ir_value *constant, uint32_t rank)
 {
 	const int64_t ones[IR_MAX_RANK] = { 1, 1, 1, 1, 1, 1, 1, 1 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Moves transposes behind the nodes that follow them, until they meet others that undo them, become
- * part of a matrix product or a reduction, or have less to move.
+ * Moves transposes after the nodes that follow them, until they meet transposes that undo them,
+ * become part of a matrix product or a reduction, or have fewer elements to move.
  *
  * Precondition: a verified graph, tidied. Postcondition: each region of nodes behind transposes of
  * one kind, down to nodes that cannot work in the order before them, is in that order if this moves
@@ -22,36 +22,45 @@
 #include "pass/turn.h"
 #include "util/malloc.h"
 
-/* The role of a node for the region that makes one of its operands. */
+/* The role of a node for the region that its operand comes from. */
 enum role {
-	ROLE_NONE,     /* it reads operands as they are */
-	ROLE_SOURCE,   /* a transpose that a region begins with */
-	ROLE_INSIDE,   /* it works in the order before the transpose */
-	ROLE_UNDOES,   /* a transpose back */
-	ROLE_COMPOSES, /* another transpose, which becomes one with that of the region */
-	ROLE_PRODUCT,  /* a matrix product that transposes an operand itself */
-	ROLE_REDUCES,  /* a reduction that takes axes away */
+	ROLE_NONE,     /* it needs operands in their original order */
+	ROLE_SOURCE,   /* a transpose with which a region begins */
+	ROLE_INSIDE,   /* it can work in the order before the transpose */
+	ROLE_UNDOES,   /* a transpose that undoes that of the region */
+	ROLE_COMPOSES, /* another transpose, which is merged with that of the region */
+	ROLE_PRODUCT,  /* a matrix product, which can transpose an operand itself */
+	ROLE_REDUCES,  /* a reduction that removes axes */
 };
 
 struct region {
-	uint32_t parent; /* another node of the region, or itself */
-	/* These belong to the node that stands for the region. */
-	/* Elements that need no moving when its order changes, less those that then need it. */
+	uint32_t parent; /* another node of the region, or the node itself */
+	/* The members below are valid for the node that represents the region. */
+	/*
+	 * Elements that need not be moved any more if the region changes its order, minus those
+	 * that must be moved then.
+	 */
 	int64_t gain;
-	bool has_work;	/* it has nodes beside its transposes */
-	bool has_heavy; /* some node is not element-wise */
+	bool has_work;	/* whether it has nodes other than its transposes */
+	bool has_heavy; /* whether some node is not element-wise */
 	bool turned;
 };
 
 struct sinking {
 	struct rewrite *rw;
-	enum role *roles;	/* by old node */
-	struct region *regions; /* by old node */
-	const uint32_t **perms; /* by old value: what it is transposed by in its region, or NULL */
-	uint32_t *makers;	/* by old value with a perm: a node of its region */
-	bool *fixed;   /* by old value: it depends on constants alone, and will be computed */
-	bool *counted; /* by old value: it leaves its region, which is in the gain */
-	struct ir_value **turned; /* by old value: the new value in the order before, or NULL */
+	enum role *roles;	/* by old node id */
+	struct region *regions; /* by old node id */
+	const uint32_t **perms; /* by old value id: the perm of its region, or NULL */
+	uint32_t *makers;	/* by old value id, if it has a perm: a node of its region */
+	/*
+	 * by old value id: whether it depends on constants alone, so that it will be computed at
+	 * build
+	 */
+	bool *fixed;
+	/* by old value id: whether the gain of its region includes that it leaves the region */
+	bool *counted;
+	/* by old value id: the new value in the order before the transpose, or NULL */
+	struct ir_value **turned;
 };
 
 /* ---- regions */
@@ -89,7 +98,7 @@ static bool swaps_last(const uint32_t *perm, uint32_t rank)
 	return rank >= 2 && perm[rank - 2] == rank - 1;
 }
 
-/* Whether an operand is in the order of a node inside of its region. */
+/* Whether an operand of a node inside a region must have the order of the region. */
 static bool shares_order(const struct sinking *s, const struct ir_node *node, uint32_t i)
 {
 	const struct ir_value *value = node->operands[i];
@@ -98,7 +107,10 @@ static bool shares_order(const struct sinking *s, const struct ir_node *node, ui
 	       value->type.rank == node->results[0]->type.rank;
 }
 
-/* Whether an operand without a region can be had in the order before for nothing. */
+/*
+ * Whether an operand that comes from no region can be brought to the order before the transpose
+ * without cost.
+ */
 static bool is_free(const struct sinking *s, const struct ir_node *node,
 		    const struct ir_value *value, const uint32_t *perm)
 {
@@ -114,7 +126,7 @@ static bool is_free(const struct sinking *s, const struct ir_node *node,
 	return turn_moves_nothing(&type, perm);
 }
 
-/* The perm in whose order a node can work, or NULL. */
+/* Returns the perm of the region in which a node can work, or NULL. */
 static const uint32_t *perm_inside(const struct sinking *s, const struct ir_node *node)
 {
 	uint32_t rank = node->results[0]->type.rank;
@@ -204,7 +216,7 @@ static void find_regions(struct sinking *s)
 	}
 }
 
-/* ---- what is gained */
+/* ---- gain of a region */
 
 static int64_t moved_elements(const struct ir_value *value, const uint32_t *perm)
 {
@@ -214,8 +226,8 @@ static int64_t moved_elements(const struct ir_value *value, const uint32_t *perm
 }
 
 /*
- * Sets the order of the axes that a reduction leaves, as a perm of the result; false when they stay
- * in order.
+ * Sets `left` to the perm of a reduction's result when the reduction works in the order before the
+ * transpose; false when its axes keep their order.
  */
 static bool perm_left(const struct ir_node *node, const uint32_t *perm, uint32_t *left)
 {
@@ -235,8 +247,8 @@ static bool perm_left(const struct ir_node *node, const uint32_t *perm, uint32_t
 }
 
 /*
- * Whether a product can transpose such an operand itself. A dequantisation must stay next to its
- * product.
+ * Whether a product can transpose operand i itself. It cannot if the operand is dequantised, as the
+ * dequantisation must stay next to the product.
  */
 static bool transposes(const struct sinking *s, const struct ir_node *node, uint32_t i)
 {
@@ -251,8 +263,8 @@ static bool transposes(const struct sinking *s, const struct ir_node *node, uint
 }
 
 /*
- * Returns the elements of an operand that a node has to move when the region is in the order
- * before; -1: the operand leaves its region.
+ * Returns how many elements of operand i a node must move when the region is in the order before
+ * the transpose; -1: the operand leaves its region, and must be transposed.
  */
 static int64_t moved_for(const struct sinking *s, const struct ir_node *node, uint32_t i)
 {
@@ -284,8 +296,8 @@ static void count_leaving(struct sinking *s, const struct ir_value *value)
 }
 
 /*
- * Adds to the gain of a region the elements that a node moves now and would not move then, and
- * subtracts those that it would only move then.
+ * Adds to the gain of a region the elements that a node need not move any more, and subtracts those
+ * that it must move instead.
  */
 static void count_node(struct sinking *s, const struct ir_node *node)
 {
@@ -337,7 +349,7 @@ static void choose_regions(struct sinking *s)
 
 /* ---- the new graph */
 
-/* Whether a value is in a region whose order changes. */
+/* Whether a value belongs to a region whose order changes. */
 static bool is_turned(const struct sinking *s, const struct ir_value *value)
 {
 	return s->perms[value->id] && region_of_value(s, value)->turned;
@@ -356,7 +368,7 @@ static struct ir_value *add_move(struct sinking *s, enum ir_op op, struct ir_val
 	return node ? node->results[0] : NULL;
 }
 
-/* The new value of an old one in the order of the application; NULL when out of memory. */
+/* Returns the new value of an old one in the original order; NULL when out of memory. */
 static struct ir_value *in_order(struct sinking *s, const struct ir_value *old)
 {
 	struct ir_value **value = &s->rw->value[old->id], *turned = s->turned[old->id];
@@ -370,7 +382,7 @@ static struct ir_value *in_order(struct sinking *s, const struct ir_value *old)
 	return *value;
 }
 
-/* The bytes of a constant with another shape. */
+/* Returns a constant with another shape that shares the data; NULL when out of memory. */
 static struct ir_value *share_constant(struct sinking *s, const struct ir_value *constant,
 				       const struct ir_type *type)
 {
@@ -382,7 +394,10 @@ static struct ir_value *share_constant(struct sinking *s, const struct ir_value 
 	return value;
 }
 
-/* A constant, or what has no order, in the order before a perm of that rank. */
+/*
+ * Returns a constant, or a value without order, in the order before a perm of that rank; NULL when
+ * out of memory.
+ */
 static struct ir_value *turn_leaf(struct sinking *s, const struct ir_value *old,
 				  const uint32_t *perm, uint32_t rank)
 {
@@ -407,7 +422,7 @@ static struct ir_value *turn_leaf(struct sinking *s, const struct ir_value *old,
 	return value ? add_move(s, IR_OP_TRANSPOSE, value, &type, back) : NULL;
 }
 
-/* Operand i of a node inside of a region. */
+/* Returns the new value of operand i of a node inside a region; NULL when out of memory. */
 static struct ir_value *operand_inside(struct sinking *s, const struct ir_node *node, uint32_t i)
 {
 	const struct ir_value *value = node->operands[i];
@@ -453,7 +468,10 @@ static int emit_inside(struct sinking *s, const struct ir_node *node)
 	return keep(s, node, emitted);
 }
 
-/* Uses of a transpose back go to what it undoes; an output needs a node of its own. */
+/*
+ * Replaces the result of a transpose that undoes that of the region; an output still needs a node.
+ * 0 or -1.
+ */
 static int emit_undone(struct sinking *s, const struct ir_node *node)
 {
 	struct ir_value *turned = s->turned[node->operands[0]->id];

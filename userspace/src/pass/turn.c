@@ -38,7 +38,7 @@ static uint32_t turned_axes(uint32_t axes, const uint32_t *perm, uint32_t rank)
 
 /* ---- whether kernels are as fast in the other order */
 
-/* Whether the axes of a mask are neighbours, but for those of size 1. */
+/* Whether the axes of a mask are adjacent, if axes of size 1 are ignored. */
 static bool are_neighbours(const struct ir_type *type, uint32_t axes)
 {
 	enum { BEFORE, INSIDE, BEHIND } part = BEFORE;
@@ -56,7 +56,7 @@ static bool are_neighbours(const struct ir_type *type, uint32_t axes)
 	return true;
 }
 
-/* Kernels fold axes that are neighbours. */
+/* Whether a reduction is as fast before the transpose: kernels need adjacent axes. */
 static bool reduces_well(const struct ir_node *node, const uint32_t *perm)
 {
 	const struct ir_type *type = &node->operands[0]->type;
@@ -79,7 +79,10 @@ static bool normalises_rows(const struct ir_node *node, const uint32_t *perm)
 	return true;
 }
 
-/* Channels have planes. */
+/*
+ * Whether a batch normalisation is as fast before the transpose: its kernel needs several elements
+ * behind the channel axis.
+ */
 static bool has_planes(const struct ir_node *node, const uint32_t *perm)
 {
 	const struct ir_type *type = &node->results[0]->type;
@@ -93,7 +96,7 @@ static bool has_planes(const struct ir_node *node, const uint32_t *perm)
 	return size >= 4 || size >= old_size;
 }
 
-/* The layout of pictures in the order before; false: that is none. */
+/* Changes the layout of images to that before the transpose; false when that is no layout. */
 static bool turn_layout(enum ir_layout *layout, const uint32_t *perm)
 {
 	static const uint32_t to_last[] = { 0, 2, 3, 1 }, to_first[] = { 0, 3, 1, 2 };
@@ -154,7 +157,7 @@ bool turn_takes(const struct ir_node *node, uint32_t operand)
 
 bool turn_can(const struct ir_node *node, const uint32_t *perm)
 {
-	/* No kernel moves elements that share a byte. */
+	/* No kernel moves elements that share a byte with another element. */
 	if (ir_dtype_bits(node->results[0]->type.dtype) < 8)
 		return false;
 	switch (node->op) {
@@ -193,7 +196,7 @@ bool turn_can(const struct ir_node *node, const uint32_t *perm)
 
 /* ---- attributes */
 
-/* One number for each axis. */
+/* Reorders a list that has one number for each axis. */
 static void turn_list(uint32_t *list, const uint32_t *perm, uint32_t rank)
 {
 	uint32_t from[IR_MAX_RANK];
@@ -203,7 +206,7 @@ static void turn_list(uint32_t *list, const uint32_t *perm, uint32_t rank)
 		list[perm[i]] = from[i];
 }
 
-/* Several axes by their numbers. */
+/* Converts numbers of axes. */
 static void turn_numbers(uint32_t *axes, uint32_t count, const uint32_t *perm)
 {
 	for (uint32_t i = 0; i < count; i++)

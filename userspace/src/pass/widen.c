@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Computes float16 on the CPU in float32, for which there are fast kernels: values are float32 that
- * only take values of float16, because each node that computes one rounds it (ir_unary_attrs.half).
- * Weights are converted once, data where it enters and leaves.
+ * Computes float16 on the CPU in float32, for which there are fast kernels: values are float32, but
+ * only have numbers that float16 has, because each node rounds its result to float16
+ * (ir_unary_attrs.half). Weights are converted once, data where they enter and leave the graph.
  *
  * Precondition: a verified graph, fused, all of which runs on the CPU. Postcondition: the operators
  * listed here have no float16 operand or result; nodes that only move elements have the type of
@@ -23,16 +23,16 @@
 #include "util/malloc.h"
 
 enum way {
-	NARROW, /* stays on float16 */
-	FOLLOW, /* only moves elements: as its operands are */
-	FINISH, /* has an activation, which rounds */
-	CHOOSE, /* returns elements of its operands */
-	ROUND,	/* another node rounds its result */
+	NARROW, /* stays in float16 */
+	FOLLOW, /* only moves elements: has the type of its operands */
+	FINISH, /* has an activation, which rounds the result */
+	CHOOSE, /* returns elements of its operands, which need no rounding */
+	ROUND,	/* its result is rounded by another node */
 };
 
 struct widening {
 	struct rewrite *rw;
-	struct ir_value **wide; /* by old value id: the new value of float32, or NULL */
+	struct ir_value **wide; /* by old value id: the new value as float32, or NULL */
 };
 
 static enum way way_of(const struct ir_node *node)
@@ -69,7 +69,7 @@ static bool is_half(const struct ir_value *value)
 	return value->type.dtype == IR_F16;
 }
 
-/* Weights of 4 or 8 bits stay what they are, and so do their zero points. */
+/* Whether an operand stays integer: weights of 4 or 8 bits and their zero points. */
 static bool stays_integer(const struct ir_node *node, uint32_t operand)
 {
 	return node->op == IR_OP_WMATMUL && (operand == 1 || operand == 3);
@@ -138,7 +138,10 @@ static struct ir_value *widen_constant(struct widening *t, const struct ir_value
 	return value;
 }
 
-/* The new value of an old one as float32, or as it was; NULL when out of memory. */
+/*
+ * Returns the new value of an old one as float32, or as integer if it is one; NULL when out of
+ * memory.
+ */
 static struct ir_value *wide_value(struct widening *t, const struct ir_value *old)
 {
 	struct ir_value **wide = &t->wide[old->id];
@@ -158,7 +161,7 @@ static struct ir_value *own_value(struct widening *t, const struct ir_value *old
 	return *value;
 }
 
-/* Sets the rounding in the attributes of an operator that is FINISH. */
+/* Sets rounding in the attributes of an operator with an activation. */
 static void round_result(enum ir_op op, union ir_attrs *attrs)
 {
 	switch (op) {
