@@ -53,7 +53,7 @@ static int by_name(const void *a, const void *b)
 	return wnn_view_compare(&(*x)->name, &(*y)->name);
 }
 
-/* NULL: out of memory. */
+/* Returns the outputs sorted by name; NULL: out of memory. */
 static const WNNNamedOperand **sort_outputs(size_t count, const WNNNamedOperand *outputs)
 {
 	const WNNNamedOperand **sorted = wnn_calloc(count, sizeof(*sorted));
@@ -82,8 +82,8 @@ static int check_different(size_t count, const WNNNamedOperand *const *sorted,
 }
 
 /*
- * Returns which values the outputs depend on, by id; a node is needed when one of its results is.
- * NULL: out of memory.
+ * Returns, by value id, whether the outputs depend on a value; a node is needed when one of its
+ * results is. NULL: out of memory.
  */
 static bool *find_reachable(const struct ir_graph *graph, size_t count,
 			    const WNNNamedOperand *outputs)
@@ -94,14 +94,14 @@ static bool *find_reachable(const struct ir_graph *graph, size_t count,
 		return NULL;
 	for (size_t i = 0; i < count; i++)
 		reached[outputs[i].operand->value->id] = true;
-	/* Topological order: all users of a node come after it. */
+	/* Nodes are in topological order: all users of a node come after it. */
 	for (uint32_t n = graph->num_nodes; n-- > 0;) {
 		const struct ir_node *node = graph->nodes[n];
 		bool used = false;
 
 		for (uint32_t i = 0; i < node->num_results; i++)
 			used |= reached[node->results[i]->id];
-		/* A node is kept with all of its results. */
+		/* If one result of a node is needed, all of its results stay. */
 		for (uint32_t i = 0; used && i < node->num_results; i++)
 			reached[node->results[i]->id] = true;
 		for (uint32_t i = 0; used && i < node->num_operands; i++)
@@ -148,7 +148,7 @@ static int copy_node(struct wnn_recording *recording, const struct ir_node *node
 	return 0;
 }
 
-/* Fills the fresh graph; -1: out of memory. */
+/* Copies the needed nodes to the new graph of the recording; -1: out of memory. */
 static int copy_reachable(struct wnn_builder *builder, const bool *reached, struct ir_value **map,
 			  struct wnn_recording *recording)
 {
@@ -213,7 +213,10 @@ fail:
 	return NULL;
 }
 
-/* Destroys the graph under construction, so that its constants do not outlive what uses them. */
+/*
+ * Ends the use of the builder: destroys its graph, so that constants live no longer than the nodes
+ * that read them.
+ */
 static void spend(struct wnn_builder *builder)
 {
 	builder->has_built = true;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The builder itself: its life, inputs and constants. Operators are in record.c, building in
- * build.c.
+ * Creates and destroys builders, and makes inputs and constants. record.c records operators,
+ * build.c builds graphs.
  */
 #include "graph/builder.h"
 
@@ -148,7 +148,7 @@ int wnn_builder_input(struct wnn_builder *builder, WNNStringView name,
 	return 0;
 }
 
-/* Takes the reference of `constant` over, also on error. */
+/* Adds a constant operand; takes over the reference to `constant`, also on error. 0 or -1. */
 static int add_constant(struct wnn_builder *builder, const struct ir_type *type,
 			struct ir_constant *constant, WNNOperand *out, struct wnn_error *err)
 {
@@ -268,7 +268,7 @@ int wnn_builder_constant_number(struct wnn_builder *builder, WNNOperandDataType 
 		return wnn_error_set(err, WNN_TYPE_ERROR,
 				     "the value of the constant is no number: its kind is %u",
 				     (unsigned int)value->kind);
-	/* Elements are little endian in memory, as is the host. */
+	/* The host is little endian, so that the low bytes of `bits` are the element. */
 	bits = wnn_number_bits(type.dtype, value);
 	return add_constant(builder, &type, ir_constant_copy(&bits, (size_t)ir_type_bytes(&type)),
 			    out, err);

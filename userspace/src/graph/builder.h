@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A graph under construction by the rules of WebNN. api/ wraps it: a WNNGraphBuilder holds one
- * wnn_builder, and hands the operands of wnn_builder (graph/operand.h) out as they are. Every
- * function that makes something checks first that the builder can build (InvalidStateError), then
- * its arguments (TypeError), and records nothing when it fails.
+ * A graph under construction by the rules of WebNN. api/ wraps it: a WNNGraphBuilder has one
+ * wnn_builder, and the operands of the API are those of wnn_builder (graph/operand.h). Every
+ * function that makes something first checks that the builder can build (InvalidStateError), then
+ * its arguments (TypeError); when it fails, it records nothing.
  *
- * Used by one thread at a time. References are counted by whoever owns the builder: operands live
- * exactly as long as it.
+ * One thread at a time may use a builder. Its owner counts references to it; operands live exactly
+ * as long as their builder.
  */
 #ifndef WNN_GRAPH_BUILDER_H
 #define WNN_GRAPH_BUILDER_H
@@ -21,16 +21,18 @@
 
 struct wnn_builder_config {
 	struct wnn_limits limits;
-	/* Whether the context is lost; NULL: never. */
+	/* Whether the context is lost; NULL: it never is. */
 	bool (*lost)(void *userdata);
 	/*
-	 * Whether a device may run a node, or -1 with a TypeError; NULL: always. It is not asked
-	 * about nodes that are computed when the graph is built, as these need no device.
+	 * Checks that a device may run a node: 0, or -1 with a TypeError. NULL: all nodes are
+	 * allowed. It is not called for nodes that are computed when the graph is built, as these
+	 * need no device.
 	 */
 	int (*place)(const struct ir_node *node, void *userdata, struct wnn_error *err);
-	bool folds; /* nodes with constant operands only are computed when the graph is built */
+	/* whether nodes with only constant operands are computed when the graph is built */
+	bool folds;
 	void *userdata;
-	void *owner; /* wnn_builder_owner gives it back: the API's object */
+	void *owner; /* the object of the API, which wnn_builder_owner() returns */
 };
 
 struct wnn_builder *wnn_builder_create(const struct wnn_builder_config *config,
@@ -38,43 +40,48 @@ struct wnn_builder *wnn_builder_create(const struct wnn_builder_config *config,
 void wnn_builder_destroy(struct wnn_builder *builder); /* NULL is fine */
 void *wnn_builder_owner(const struct wnn_builder *builder);
 
-/* 0, or -1 with InvalidStateError: it has built, or its context is lost. */
+/*
+ * Returns 0; -1 with InvalidStateError when the builder has built a graph, or its context is lost.
+ */
 int wnn_builder_can_build(const struct wnn_builder *builder, struct wnn_error *err);
 
-/* All of these set *out to NULL on error. */
+/* Adds an input. This and the functions below set *out to NULL on error. */
 int wnn_builder_input(struct wnn_builder *builder, WNNStringView name,
 		      const WNNOperandDescriptor *descriptor, WNNOperand *out,
 		      struct wnn_error *err);
 
 /*
- * wnn_builder_constant - a constant with bytes of its own
+ * wnn_builder_constant - add a constant
  * @data, @size: copied, unless @release is given
- * @release: the data is borrowed; runs exactly once, when it is no longer read or when the call
- *	fails
+ * @release: not NULL: the data is borrowed, and this runs exactly once, when the data is no longer
+ *	read or the call fails
  */
 int wnn_builder_constant(struct wnn_builder *builder, const WNNOperandDescriptor *descriptor,
 			 const void *data, size_t size,
 			 void (*release)(void *userdata, const void *data), void *userdata,
 			 WNNOperand *out, struct wnn_error *err);
 
-/* The checks of wnn_builder_constant, for a caller that would copy the data in vain. */
+/*
+ * Does the checks of wnn_builder_constant() alone, for a caller that would otherwise copy the data
+ * before an error is found.
+ */
 int wnn_builder_check_constant(const struct wnn_builder *builder,
 			       const WNNOperandDescriptor *descriptor, const void *data,
 			       size_t size, struct wnn_error *err);
 
-/* The tensor of a constant, as far as the builder has to know it. */
+/* A tensor whose bytes are a constant, with the functions that the builder needs. */
 struct wnn_constant_tensor {
 	void *tensor;
-	bool (*is_destroyed)(void *tensor); /* asked by wnn_builder_build */
-	void (*release)(void *tensor);	    /* when the builder is destroyed or has built */
+	bool (*is_destroyed)(void *tensor); /* called by wnn_builder_build() */
+	void (*release)(void *tensor);	    /* called when the builder has built or is destroyed */
 };
 
 /*
- * wnn_builder_constant_tensor - a constant of a tensor
- * @constant: its bytes; one reference is taken over in any case
- * @tensor: what belongs to it is taken over in any case
+ * wnn_builder_constant_tensor - add a constant whose bytes are those of a tensor
+ * @constant: the bytes; one reference is taken over in any case
+ * @tensor: taken over in any case
  *
- * The caller has checked that the tensor is a constant of the same context and not destroyed.
+ * The caller has checked that the tensor is a constant of the same context and is not destroyed.
  */
 int wnn_builder_constant_tensor(struct wnn_builder *builder, const struct ir_type *type,
 				struct ir_constant *constant,
@@ -90,7 +97,8 @@ int wnn_builder_constant_number(struct wnn_builder *builder, WNNOperandDataType 
  * @output_count: items of @outputs; must be what the operator makes
  * @outputs: all NULL on error
  *
- * A valid call of an operator that the back ends cannot execute is NotSupportedError.
+ * Returns 0 or -1: with TypeError for a call that is not valid, with NotSupportedError for a valid
+ * call of an operator that the back ends cannot execute.
  */
 int wnn_builder_record_op(struct wnn_builder *builder, struct wnn_op_call *call,
 			  size_t output_count, WNNOperand *outputs, struct wnn_error *err);
@@ -98,28 +106,28 @@ int wnn_builder_record_op(struct wnn_builder *builder, struct wnn_op_call *call,
 /* One call of an operator method, in the order of the calls. */
 struct wnn_operator {
 	enum wnn_op op;
-	const char *label; /* UTF-8 made valid; may be "" */
-	bool used;	   /* an output depends on it */
+	const char *label; /* valid UTF-8; may be "" */
+	bool used;	   /* whether an output depends on it */
 };
 
 /*
- * The result of building: the nodes that the outputs depend on, and the operators that they come
- * from.
+ * The result of building: the nodes that the outputs depend on, and the operators that these nodes
+ * were made for.
  */
 struct wnn_recording {
 	struct ir_graph *graph;
 	uint32_t num_operators;
 	struct wnn_operator *operators;
 	uint32_t *node_operator; /* for each node of graph: index of its operator */
-	void *memory;		 /* of labels */
+	void *memory;		 /* memory of the labels */
 };
 
 /*
  * wnn_builder_build - check the outputs and end the use of the builder
  *
  * The graph of the recording has only inputs, constants and nodes that outputs depend on, in the
- * order in which they were made. A call that fails with TypeError leaves the builder usable;
- * after every other one it is spent.
+ * order in which they were made. A call that fails with TypeError leaves the builder usable; after
+ * every other call, also a successful one, the builder cannot be used any more.
  */
 int wnn_builder_build(struct wnn_builder *builder, size_t output_count,
 		      const WNNNamedOperand *outputs, struct wnn_recording **out,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The state of a builder, for builder.c, build.c and record.c. */
+/* The state of a builder, shared by builder.c, build.c and record.c. */
 #ifndef WNN_GRAPH_BUILDER_PRIVATE_H
 #define WNN_GRAPH_BUILDER_PRIVATE_H
 
@@ -8,7 +8,7 @@
 struct wnn_arena;
 
 struct wnn_tensor_use {
-	uint32_t value; /* id */
+	uint32_t value; /* id of the value */
 	struct wnn_constant_tensor tensor;
 	struct wnn_tensor_use *next;
 };
@@ -16,20 +16,22 @@ struct wnn_tensor_use {
 struct wnn_builder {
 	struct wnn_builder_config config;
 	bool has_built;
-	struct ir_graph *graph;		 /* NULL once built */
-	struct WNNOperandImpl *operands; /* newest first */
+	struct ir_graph *graph;		 /* NULL once the graph is built */
+	struct WNNOperandImpl *operands; /* list of operands, the newest first */
 	struct wnn_tensor_use *tensors;
-	struct wnn_arena *arena; /* labels, tensor uses */
+	struct wnn_arena *arena; /* memory of labels and of the list of tensors */
 	uint32_t num_operators, cap_operators;
 	struct wnn_operator *operators;
 	uint32_t cap_nodes;
-	uint32_t *node_operator; /* for each node of graph */
-	bool *computed; /* likewise: it depends on constants alone, and the builder folds */
+	uint32_t *node_operator; /* for each node of graph: index of its operator */
+	bool *computed;		 /* for each node of graph: whether it will be computed at build */
 };
 
-/* An operand without a value yet, not in the builder's list; NULL when out of memory. */
+/*
+ * Returns an operand without a value, which is not in the builder's list; NULL when out of memory.
+ */
 struct WNNOperandImpl *wnn_operand_create(struct wnn_builder *builder);
-/* Gives it its value and puts it into the list. */
+/* Gives an operand its value, and adds it to the builder's list. */
 void wnn_operand_publish(struct WNNOperandImpl *operand, struct ir_value *value);
 
 #endif

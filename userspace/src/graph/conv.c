@@ -5,7 +5,7 @@
  */
 #include "graph/rules.h"
 
-/* Sizes of a convolution, whatever the layouts. */
+/* The sizes of a convolution, the same for all layouts. */
 struct conv_sizes {
 	int64_t batch, channels, in[2];
 	int64_t filter_out, filter_in, window[2];
@@ -114,7 +114,7 @@ int rule_conv2d(struct wnn_rule *rule)
 	return rule_emit_call(rule, IR_OP_CONV, &type, &attrs);
 }
 
-/* (in - 1) * stride + window - padding; saturates. */
+/* Returns (in - 1) * stride + window - padding; saturates. */
 static int64_t transposed_size(int64_t in, uint32_t stride, int64_t window, const uint32_t *padding)
 {
 	int64_t size;
@@ -124,7 +124,10 @@ static int64_t transposed_size(int64_t in, uint32_t stride, int64_t window, cons
 	return size + window - padding[0] - padding[1];
 }
 
-/* Sizes given by the application must be ones that the input can come from. */
+/*
+ * Checks an output size that the application gives: the convolution must be able to have it for
+ * this input.
+ */
 static int check_output_size(struct wnn_rule *rule, uint32_t given, int64_t calculated,
 			     uint32_t stride, int i)
 {

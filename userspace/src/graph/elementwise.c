@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
-/* Element-wise operators: functions of one, two and three operands, activations, cast, clamp. */
+/*
+ * The rules of element-wise operators: functions of one, two and three operands, activations, cast,
+ * clamp. They check a call, infer the type of its result and emit an IR node.
+ */
 #include <math.h>
 
 #include "graph/rules.h"
 
-/* The function of an operator without parameters, and of those whose parameters are set below. */
+/* Returns the function of the IR for an operator; the rules below set its parameters. */
 static int unary_kind(enum wnn_op op)
 {
 	switch (op) {
@@ -114,7 +117,7 @@ static bool is_signed(enum ir_dtype dtype)
 	return dtype == IR_I8 || dtype == IR_I32 || dtype == IR_I64;
 }
 
-/* An integer element's bits as a number of 64 bits. */
+/* Returns the bits of an integer element as a number of 64 bits. */
 static int64_t sign_extend(enum ir_dtype dtype, uint64_t bits)
 {
 	unsigned int shift = 64 - (unsigned int)ir_dtype_bits(dtype);
@@ -122,7 +125,9 @@ static int64_t sign_extend(enum ir_dtype dtype, uint64_t bits)
 	return (int64_t)(bits << shift) >> shift;
 }
 
-/* An absent bound, and NaN in floating point, limit nothing. */
+/*
+ * Sets the bounds of clamp for a floating-point type. A bound that is absent or NaN does not limit.
+ */
 static int clamp_float(struct wnn_rule *rule, enum ir_dtype dtype, const WNNClampOptions *options,
 		       struct ir_unary_attrs *clamp)
 {
@@ -228,7 +233,7 @@ static enum ir_binary binary_kind(enum wnn_op op)
 	}
 }
 
-/* What the structure in the chain of an operator has it compute; -1: there is no such function. */
+/* Returns the IR function that a structure in the operator's chain selects; -1: there is none. */
 static int integer_kind(enum wnn_op op, WNNIntegerFunction function)
 {
 	if (op == WNN_OP_DIV && function == WNNIntegerFunction_Remainder)

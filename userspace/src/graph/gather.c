@@ -40,7 +40,7 @@ int rule_gather(struct wnn_rule *rule)
 	return rule_emit_call(rule, IR_OP_GATHER, &type, &attrs);
 }
 
-/* Sizes of indices must be those of input except along the axis. */
+/* Checks that indices have the sizes of input, except along the axis. */
 static int check_elements(struct wnn_rule *rule, uint32_t axis)
 {
 	const struct ir_type *input = rule_type(rule, 0), *indices = rule_type(rule, 1);
@@ -68,7 +68,10 @@ int rule_gather_elements(struct wnn_rule *rule)
 	return rule_emit_call(rule, IR_OP_GATHER, &type, &attrs);
 }
 
-/* indices.shape without its last dimension, then what the coordinates leave of input.shape. */
+/*
+ * Sets *type to the shape of the result: indices.shape without its last dimension, then the
+ * dimensions of input that the coordinates do not cover.
+ */
 static int nd_type(struct wnn_rule *rule, struct ir_type *type)
 {
 	const struct ir_type *input = rule_type(rule, 0), *indices = rule_type(rule, 1);

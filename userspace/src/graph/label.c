@@ -16,7 +16,10 @@ size_t wnn_view_length(const WNNStringView *view)
 	return view->length == WNN_STRLEN ? strlen(view->data) : view->length;
 }
 
-/* The character at the start of @view as valid UTF-8, which is cut off; *bytes is its length. */
+/*
+ * Returns the first character of @view as valid UTF-8, and removes it from @view; *bytes becomes
+ * its length.
+ */
 static const char *next_character(WNNStringView *view, size_t *bytes)
 {
 	size_t taken = wnn_text_character(view->data, view->length);
@@ -40,7 +43,7 @@ int wnn_view_compare(const WNNStringView *a, const WNNStringView *b)
 	while (x.length && y.length) {
 		size_t n, m;
 		const char *p = next_character(&x, &n), *q = next_character(&y, &m);
-		/* Characters of different lengths differ in the first byte. */
+		/* Characters with different lengths differ in their first byte. */
 		int order = memcmp(p, q, n < m ? n : m);
 
 		if (order)
@@ -57,7 +60,7 @@ char *wnn_label_copy(struct wnn_arena *arena, const WNNStringView *view)
 
 	if (length > SIZE_MAX / 3 - 1)
 		return NULL;
-	/* Each invalid byte becomes three. */
+	/* An invalid byte becomes the three bytes of U+FFFD. */
 	copy = wnn_arena_alloc(arena, length * 3 + 1);
 	if (!copy)
 		return NULL;
@@ -83,7 +86,7 @@ char *wnn_label_printable(struct wnn_arena *arena, const WNNStringView *view)
 
 	if (length > SIZE_MAX / 6 - 1)
 		return NULL;
-	/* A byte becomes at most an escape of six. */
+	/* A byte becomes at most six bytes of an escape. */
 	copy = wnn_arena_alloc(arena, length * 6 + 1);
 	if (copy)
 		wnn_text_printable(copy, length * 6 + 1, view->data, length);

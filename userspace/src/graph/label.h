@@ -8,24 +8,25 @@
 
 struct wnn_arena;
 
-/* Number of bytes of a string view. */
+/* Returns the number of bytes of a string view. */
 size_t wnn_view_length(const WNNStringView *view);
 
-/*
- * Compares two names as memcmp() does, with U+FFFD for bytes that are no UTF-8; 0: they are equal.
- */
+/* Compares two names like memcmp(), with U+FFFD for bytes that are not UTF-8; 0: they are equal. */
 int wnn_view_compare(const WNNStringView *a, const WNNStringView *b);
 
 /*
- * wnn_label_copy - copy a label or name as a C string; bytes that are no UTF-8, and NUL, become
- * U+FFFD (USVString)
+ * wnn_label_copy - copy a label or name as a C string
  *
- * Control characters stay: the text is the application's. Code that prints it uses
- * wnn_label_printable().
+ * Bytes that are not UTF-8, and NUL, become U+FFFD, as USVString demands. Control characters stay,
+ * because the text belongs to the application; code that prints it uses wnn_label_printable(). NULL
+ * when out of memory.
  */
 char *wnn_label_copy(struct wnn_arena *arena, const WNNStringView *view);
 
-/* wnn_label_copy() made fit for messages (wnn_text_printable). */
+/*
+ * Like wnn_label_copy(), with escapes for characters that must not be printed
+ * (wnn_text_printable()).
+ */
 char *wnn_label_printable(struct wnn_arena *arena, const WNNStringView *view);
 
 #endif

@@ -54,7 +54,7 @@ int rule_layer_normalization(struct wnn_rule *rule)
 	int64_t dims[IR_MAX_RANK];
 	uint32_t mask;
 
-	/* Absent: all dimensions but the first. */
+	/* Without the option, the axes are all dimensions but the first. */
 	for (uint32_t d = 1; !options->axes.data && d < input->rank; d++)
 		norm->axes[norm->num_axes++] = d;
 	if (options->axes.data) {
@@ -64,7 +64,7 @@ int rule_layer_normalization(struct wnn_rule *rule)
 		for (uint32_t i = 0; i < norm->num_axes; i++)
 			norm->axes[i] = options->axes.data[i];
 	}
-	/* Scale and bias have their dimensions in the order of the axes. */
+	/* The dimensions of scale and bias are in the order of the axes. */
 	for (uint32_t i = 0; i < norm->num_axes; i++)
 		dims[i] = ir_type_dim(input, norm->axes[i]);
 	if (rule_shape_is(rule, 1, norm->num_axes, dims) ||

@@ -34,7 +34,10 @@ float wnn_number_float(enum ir_dtype dtype, const WNNNumber *number)
 	}
 }
 
-/* A number as sign and magnitude, rounded half to even; magnitudes beyond 64 bits saturate. */
+/*
+ * Returns the magnitude of a number rounded half to even, and its sign; magnitudes beyond 64 bits
+ * saturate.
+ */
 static uint64_t to_magnitude(const WNNNumber *number, bool *negative)
 {
 	double d;
@@ -53,7 +56,9 @@ static uint64_t to_magnitude(const WNNNumber *number, bool *negative)
 	*negative = d < 0;
 	if (isnan(d))
 		return 0;
-	/* Halves to even whatever the thread's rounding mode: fmod and floor are exact. */
+	/*
+	 * Rounds halves to even in every rounding mode of the thread: fmod() and floor() are exact.
+	 */
 	d = fabs(d);
 	if (d >= 0x1p64)
 		return UINT64_MAX;
@@ -71,7 +76,7 @@ static uint64_t to_integer(enum ir_dtype dtype, const WNNNumber *number)
 	unsigned int bits = (unsigned int)ir_dtype_bits(dtype);
 	uint64_t mask = bits == 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
 	uint64_t highest = is_unsigned ? mask : mask >> 1;
-	uint64_t lowest = is_unsigned ? 0 : highest + 1; /* its magnitude */
+	uint64_t lowest = is_unsigned ? 0 : highest + 1; /* magnitude of the lowest number */
 	bool negative;
 	uint64_t m = to_magnitude(number, &negative);
 

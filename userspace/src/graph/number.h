@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Casting of numbers in options to an element type ("cast" of MLNumber in the specification). */
+/* Casts numbers in options to an element type ("cast" of MLNumber in the specification). */
 #ifndef WNN_GRAPH_NUMBER_H
 #define WNN_GRAPH_NUMBER_H
 
@@ -12,15 +12,17 @@
  * wnn_number_bits - the element that a number becomes, in the low bytes
  * @number: not of kind None
  *
- * Floating point: rounded to nearest even, out of range infinite. Integers: NaN is 0, rounded
- * half to even, out of range saturates.
+ * Floating-point types: rounds to nearest even; a number out of range becomes infinite. Integer
+ * types: rounds half to even; NaN becomes 0, a number out of range saturates.
  */
 uint64_t wnn_number_bits(enum ir_dtype dtype, const WNNNumber *number);
 
-/* A number cast to a floating-point type, as a float, which holds every value of both. */
+/*
+ * Returns a number cast to a floating-point type, as a float, which has all numbers of both types.
+ */
 float wnn_number_float(enum ir_dtype dtype, const WNNNumber *number);
 
-/* An option of type double cast to a floating-point type. */
+/* Returns an option of type double cast to a floating-point type. */
 float wnn_double_cast(enum ir_dtype dtype, double value);
 
 #endif

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* The checks that are common to all operators; they know operators only from the table. */
+/*
+ * The checks that all operators have in common; they know the operators only from the table
+ * (op_table.h).
+ */
 #include "graph/op_call.h"
 
 #include <stdio.h>
@@ -70,7 +73,7 @@ static int check_enum(const struct wnn_attribute *attribute, void *field, const 
 	return 0;
 }
 
-/* All array structs of the API have this layout; what they point to differs. */
+/* The layout of all array structs of the API; only the type of the elements differs. */
 struct any_array {
 	size_t count;
 	const void *data;
@@ -138,7 +141,7 @@ static int check_attributes(const struct wnn_attribute *attributes, uint32_t cou
 		case WNN_ATTRIBUTE_NUMBER:
 			ret = check_number(attribute, field, name, where, err);
 			break;
-		default: /* every value is one */
+		default: /* all values are allowed */
 			break;
 		}
 		if (ret)
@@ -147,7 +150,7 @@ static int check_attributes(const struct wnn_attribute *attributes, uint32_t cou
 	return 0;
 }
 
-/* Whether a chain is the one struct that is defined for this operator. */
+/* Whether a chain consists of the one struct that is defined for this operator. */
 static bool is_known(enum wnn_op op, const WNNChainedStruct *chain)
 {
 	WNNSType type = 0;

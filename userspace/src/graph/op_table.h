@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The specification of every operator: operands with types and ranks, arguments, options. The
- * tables are generated from webnn.json; nothing of this is repeated in C. The rules of each
+ * tables are generated from webnn.json, and C code does not repeat what they say. The rules of each
  * operator family decide how the operands of a particular call fit together.
  */
 #ifndef WNN_GRAPH_OP_TABLE_H
@@ -16,31 +16,35 @@
 /* The value of rank_max when the specification sets no limit. */
 #define WNN_RANK_ANY 255
 
-#define WNN_OPERAND_OPTIONAL (1 << 0) /* a member of the options; may be NULL */
-#define WNN_OPERAND_VARIADIC (1 << 1) /* stands for any number of operands: concat, split */
-#define WNN_OPERAND_CONDITIONAL \
-	(1 << 2) /* an output that exists only with options.returnSequence */
+#define WNN_OPERAND_OPTIONAL (1 << 0) /* the operand is a member of the options and may be NULL */
+/* the operand stands for a list of operands: of concat, of split */
+#define WNN_OPERAND_VARIADIC	(1 << 1)
+#define WNN_OPERAND_CONDITIONAL (1 << 2) /* the output exists only with options.returnSequence */
 
-/* An operand or an output of an operator. Sets of types: bit WNN_DATA_TYPE_BIT(type) each. */
+/*
+ * An operand or an output of an operator. Sets of types have a bit WNN_DATA_TYPE_BIT(type) for each
+ * type.
+ */
 struct wnn_op_operand {
-	const char *name;	    /* as in the specification, and in the limits */
-	size_t limits_offset;	    /* of its WNNTensorLimits in the limits of the operator */
-	uint16_t types;		    /* allowed by the specification */
-	int8_t type_as;		    /* index of the operand whose type it has, or -1 */
-	uint16_t required_types;    /* what every implementation must offer */
-	uint8_t rank_min, rank_max; /* allowed by the specification */
-	int8_t rank_as;		    /* index of the operand whose rank it has, or -1 */
+	const char *name; /* name in the specification and in the limits */
+	/* offset of its WNNTensorLimits in the limits of the operator */
+	size_t limits_offset;
+	uint16_t types;		    /* types that the specification allows */
+	int8_t type_as;		    /* index of the operand with the same type, or -1 */
+	uint16_t required_types;    /* types that every implementation must offer */
+	uint8_t rank_min, rank_max; /* ranks that the specification allows */
+	int8_t rank_as;		    /* index of the operand with the same rank, or -1 */
 	uint8_t required_rank_min, required_rank_max;
 	uint8_t flags;
-	uint16_t extension_types; /* beyond the specification, where the context has them */
+	uint16_t extension_types; /* types beyond the specification, if the context has them */
 	/*
-	 * The rank in the calls of probe.c, whose dimensions are 2. 0: that of the first operand;
-	 * below 0: less than that by so much.
+	 * The rank in the calls that probe.c makes, where all dimensions are 2. 0: the rank of the
+	 * first operand; -n: that rank minus n.
 	 */
 	int8_t sample_rank;
 };
 
-/* An enumeration of the API; names[v] is NULL for numbers that are no value. */
+/* An enumeration of the API; names[v] is NULL when v is not a value of it. */
 struct wnn_enum {
 	const char *type;
 	const char *const *names;
@@ -61,34 +65,37 @@ enum wnn_attribute_kind {
 	WNN_ATTRIBUTE_ENUM_ARRAY,
 };
 
-/* A member of an options struct, or an argument that is no operand. */
+/* A member of an options struct, or an argument that is not an operand. */
 struct wnn_attribute {
 	const char *name;
 	enum wnn_attribute_kind kind;
-	size_t offset;		       /* in the options struct, or in struct wnn_op_arguments */
-	const struct wnn_enum *values; /* of ENUM and ENUM_ARRAY */
-	uint32_t undefined;	       /* what Undefined stands for; 0: nothing, it is an error */
+	/* offset in the options struct, or in struct wnn_op_arguments */
+	size_t offset;
+	const struct wnn_enum *values; /* the enumeration of an ENUM or ENUM_ARRAY */
+	/* the value that replaces Undefined; 0: Undefined is an error */
+	uint32_t undefined;
 };
 
 struct wnn_options_info {
 	const char *type;
 	size_t size;
-	const struct wnn_attribute *members; /* all but nextInChain */
+	const struct wnn_attribute *members; /* all members but nextInChain */
 	uint32_t member_count;
-	const void *defaults; /* the struct as its INIT macro makes it */
-	const char *init;     /* the name of that macro */
+	const void *defaults; /* the struct with the values of its INIT macro */
+	const char *init;     /* name of the INIT macro */
 };
 
 struct wnn_op_info {
-	const char *name;		       /* as in the specification: "conv2d" */
-	const char *section;		       /* of the specification */
-	size_t limits_offset;		       /* of its limits in WNNOpSupportLimits */
-	const struct wnn_op_operand *operands; /* arguments first, then members of the options */
+	const char *name;     /* name in the specification: "conv2d" */
+	const char *section;  /* section of the specification */
+	size_t limits_offset; /* offset of its limits in WNNOpSupportLimits */
+	/* the arguments first, then the members of the options */
+	const struct wnn_op_operand *operands;
 	uint8_t operand_count;
-	uint8_t positional_count; /* how many of them are arguments */
+	uint8_t positional_count; /* number of operands that are arguments */
 	const struct wnn_op_operand *outputs;
-	uint8_t output_count; /* conditional ones included; 1 for split */
-	bool returns_list;    /* split, gru, lstm, lstmCell */
+	uint8_t output_count; /* number of outputs, including conditional ones; 1 for split */
+	bool returns_list;    /* whether it returns a list: split, gru, lstm, lstmCell */
 	const struct wnn_attribute *arguments;
 	uint8_t argument_count;
 	const struct wnn_options_info *options;
@@ -96,26 +103,28 @@ struct wnn_op_info {
 
 extern const struct wnn_op_info wnn_op_info[WNN_OP_COUNT];
 
-/* The operator of that name, or WNN_OP_COUNT. */
+/* Returns the operator of that name; WNN_OP_COUNT: there is none. */
 enum wnn_op wnn_op_find(const char *name);
 
-/* The name of a value as in the specification; NULL when it is none. */
+/*
+ * Returns the name of a value in the specification; NULL when it is not a value of the enumeration.
+ */
 const char *wnn_enum_name(const struct wnn_enum *values, uint32_t value);
 
-/* The value of a name; 0 when there is none. */
+/* Returns the value of that name; 0: there is none. */
 uint32_t wnn_enum_find(const struct wnn_enum *values, const char *name);
 
-/* Bytes of an element, 1 for those of four bits; 0 when the type is none. */
+/* Returns the bytes of an element, 1 for types of four bits; 0 when `type` is not a type. */
 size_t wnn_data_type_size(WNNOperandDataType type);
 
 /*
- * wnn_op_limits - fill in what the specification allows, for an implementation of all of it
+ * wnn_op_limits - fill in the limits of an implementation of the whole specification
  * @limits: the members of all operators are written, nothing else
- * @max_rank: where the specification sets no limit
+ * @max_rank: the rank for operands without a limit in the specification
  */
 void wnn_op_limits(WNNOpSupportLimits *limits, uint32_t max_rank);
 
-/* The limits of one operand or output of one operator, in limits that were filled in. */
+/* Returns the limits of one operand or output of an operator, from limits that are filled in. */
 const WNNTensorLimits *wnn_op_operand_limits(const WNNOpSupportLimits *limits, enum wnn_op op,
 					     const struct wnn_op_operand *operand);
 

@@ -14,15 +14,16 @@ struct wnn_builder;
 
 struct WNNOperandImpl {
 	struct wnn_builder *builder;
-	struct ir_value *value; /* of the graph under construction; NULL once it is built */
-	/* The descriptor, which outlives that graph. */
+	/* value in the graph under construction; NULL once the graph is built */
+	struct ir_value *value;
+	/* The operand's descriptor, which the operand keeps when the graph is built. */
 	WNNOperandDataType data_type;
 	uint32_t rank;
 	uint32_t shape[IR_MAX_RANK];
-	struct WNNOperandImpl *next; /* the builder's list */
+	struct WNNOperandImpl *next; /* next operand in the builder's list */
 };
 
-/* The element types of the API and of the IR have the same order. */
+/* Converts an element type: the types of the API and of the IR have the same order. */
 static inline enum ir_dtype wnn_dtype_to_ir(WNNOperandDataType type)
 {
 	_Static_assert(WNNOperandDataType_Float32 - 1 == IR_F32 &&

@@ -6,8 +6,8 @@
 #include "graph/rules.h"
 
 /*
- * Sets the sizes that the application gives: both must be those of rounding down, or both those of
- * rounding up. Padding counts as it does without given sizes, contrary to the letter of the
+ * Sets the output sizes that the application gives: both must be those with rounding down, or both
+ * those with rounding up. Padding counts as without given sizes, unlike in the text of the
  * specification.
  */
 static int given_sizes(struct wnn_rule *rule, WNNUint32Array sizes, const int64_t down[2],
@@ -40,7 +40,7 @@ static int output_sizes(struct wnn_rule *rule, const struct ir_pool_attrs *attrs
 		down[i] = rule_floor_div(room - window, attrs->strides[i]) + 1;
 		up[i] = rule_ceil_div(room - window, attrs->strides[i]) + 1;
 		out[i] = options->outputShapeRounding == WNNRoundingType_Ceil ? up[i] : down[i];
-		/* Sizes that are given replace the rounding. */
+		/* Given sizes may be rounded up or down, whatever the option for rounding says. */
 		if ((sizes.data ? up[i] : out[i]) < 1)
 			return rule_error(rule,
 					  "the dilated window has %s %" PRId64
@@ -53,8 +53,8 @@ static int output_sizes(struct wnn_rule *rule, const struct ir_pool_attrs *attrs
 }
 
 /*
- * Leaves out the taps that lie in the padding for every output: windows may be billions of elements
- * larger than the input, and no back end should have to count through that.
+ * Removes the taps that lie in the padding for every output: windows may be billions of elements
+ * larger than the input, and no back end should count through them.
  */
 static void trim_window(struct ir_pool_attrs *pool, int i, int64_t in, int64_t out)
 {
@@ -97,7 +97,7 @@ int rule_pool2d(struct wnn_rule *rule)
 	    rule_list(rule, "options.dilations", options->dilations, 2, 1, false, pool->dilations))
 		return -1;
 	if (!options->windowDimensions.data) {
-		/* The whole picture, whose sizes fit in 31 bits. */
+		/* The window is the whole image, whose sizes fit in 31 bits. */
 		pool->window[0] = (uint32_t)in[0];
 		pool->window[1] = (uint32_t)in[1];
 	}

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Finds out what a back end can run, for opSupportLimits: it records every operator with every
- * combination of types, and with every rank, and asks the back end about the nodes that result. So
- * the answer cannot differ from what the build does.
+ * Finds out what a back end can run, for opSupportLimits: it records calls of every operator with
+ * every combination of types, and with every rank, and asks the back end whether it can run the
+ * resulting nodes. So the answer cannot differ from that of a build.
  */
 #include <stdio.h>
 #include <string.h>
@@ -13,22 +13,24 @@
 
 #define MAX_OPERANDS 10
 #define MAX_OUTPUTS  3
-#define SIZE	     2 /* of every dimension, of the sequence and of the hidden state */
+#define SIZE	     2 /* size of every dimension, of the sequence and of the hidden state */
 #define RANK_DEFAULT UINT32_MAX
 
 struct probe {
 	const struct wnn_limits *limits;
 	bool (*can)(const struct ir_node *node, void *userdata);
 	void *userdata;
-	struct wnn_builder *builder; /* a new one for each operator */
+	struct wnn_builder *builder; /* a new builder for each operator */
 	enum wnn_op op;
-	uint32_t rank;	 /* of the operands that may have any, or RANK_DEFAULT */
-	uint32_t inputs; /* made so far: names */
+	uint32_t rank;	 /* rank of operands that may have any rank, or RANK_DEFAULT */
+	uint32_t inputs; /* number of inputs made so far, for their names */
 	uint32_t calls;
 	struct wnn_error *err;
 };
 
-/* Types by index of operand; the last one is that of an output that depends on none. */
+/*
+ * Types by index of the operand; the last one is the type of an output that depends on no operand.
+ */
 typedef WNNOperandDataType type_list[MAX_OPERANDS + 1];
 
 static bool is_cell(enum wnn_op op)
@@ -41,7 +43,10 @@ static bool is_lstm(enum wnn_op op)
 	return op == WNN_OP_LSTM || op == WNN_OP_LSTM_CELL;
 }
 
-/* gru, lstm and their cells: weights have rows for every gate, states one for each direction. */
+/*
+ * Sets the shape of an operand of gru, lstm or their cells, and returns its rank: weights have rows
+ * for every gate, states one row for each direction.
+ */
 static uint32_t recurrent_shape(enum wnn_op op, const char *name, uint32_t *shape)
 {
 	uint32_t gates = is_lstm(op) ? 4 : 3, n = 0;
@@ -77,7 +82,7 @@ static uint32_t clamp_rank(uint32_t rank, const struct wnn_op_operand *operand)
 	return rank < operand->rank_min ? operand->rank_min : rank > most ? most : rank;
 }
 
-/* The rank of an operand all of whose dimensions are 2. */
+/* Returns the rank of an operand all of whose dimensions are 2. */
 static uint32_t plain_rank(const struct probe *probe, const struct wnn_op_operand *operand)
 {
 	uint32_t rank = probe->rank == RANK_DEFAULT ? 2 : probe->rank;
@@ -120,7 +125,7 @@ static WNNOperand make_input(struct probe *probe, WNNOperandDataType type, const
 	return operand;
 }
 
-/* The arrays that the arguments point to. */
+/* The data of the lists among the arguments. */
 struct lists {
 	uint32_t ones[IR_MAX_RANK], sizes[IR_MAX_RANK], zeros[IR_MAX_RANK];
 };
@@ -141,7 +146,7 @@ static void set_arguments(struct wnn_op_call *call, struct lists *lists, uint32_
 	a->steps = a->hidden_size = SIZE;
 }
 
-/* The type that an argument or option gives the output. */
+/* Sets the argument or option that gives the output its type. */
 static void set_output_type(struct wnn_op_call *call, WNNOperandDataType type)
 {
 	const struct wnn_options_info *options = wnn_op_info[call->op].options;
@@ -164,7 +169,7 @@ static uint32_t count_outputs(enum wnn_op op)
 	return n;
 }
 
-/* Whether the back end can run every node made since. */
+/* Whether the back end can run all nodes from `first` on. */
 static bool can_all(const struct probe *probe, uint32_t first)
 {
 	const struct ir_graph *graph = probe->builder->graph;
@@ -176,8 +181,8 @@ static bool can_all(const struct probe *probe, uint32_t first)
 }
 
 /*
- * Returns whether the back end can run one call; 1 also when the rules refuse the call, as they may
- * for a rank. -1: out of memory.
+ * Returns 1 when the back end can run a call, and also when the rules refuse the call, as they may
+ * for a rank; 0 when it cannot; -1: out of memory.
  */
 static int try_call(struct probe *probe, const type_list types)
 {
@@ -217,9 +222,9 @@ static int try_call(struct probe *probe, const type_list types)
 
 /* --- Types --- */
 
-/* A type that may vary: that of an operand with a type of its own, or of the output. */
+/* A type that can vary: of an operand that has its own type, or of the output. */
 struct variable {
-	uint32_t operand; /* MAX_OPERANDS: the output */
+	uint32_t operand; /* index of the operand; MAX_OPERANDS: the output */
 	WNNOperandDataTypeSet types;
 	WNNOperandDataType now;
 };
@@ -252,7 +257,7 @@ static WNNOperandDataType next_type(WNNOperandDataTypeSet types, WNNOperandDataT
 	return WNNOperandDataType_Undefined;
 }
 
-/* Counts through the combinations; false after the last one. */
+/* Advances to the next combination of types; false after the last one. */
 static bool next_combination(struct variable *variables, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {
@@ -288,8 +293,9 @@ static void set_types(const struct probe *probe, const struct variable *variable
 }
 
 /*
- * The sets must not list a combination that fails. A type that fails with every partner goes from
- * its own set; what is left over goes from the set of the last variable.
+ * How often each type was tried and failed. The sets must not contain a combination that fails: a
+ * type that fails with every partner is removed from its own set; for other failures the set of the
+ * last variable shrinks.
  */
 struct refusals {
 	uint32_t tried[MAX_OPERANDS + 1][32], failed[MAX_OPERANDS + 1][32];
@@ -304,7 +310,7 @@ static void note_refusal(struct refusals *r, const struct variable *variables, u
 	}
 }
 
-/* One round over all combinations; true when none failed. */
+/* Tries all combinations once; 1: none failed, 0: some did, -1: out of memory. */
 static int try_types(struct probe *probe, struct variable *variables, uint32_t count,
 		     struct refusals *r)
 {
@@ -357,7 +363,10 @@ static int probe_types(struct probe *probe, struct variable *variables, uint32_t
 
 /* --- Ranks --- */
 
-/* The highest rank up to which all can be run; the operands' own lowest one is the least. */
+/*
+ * Sets *highest to the highest rank up to which all ranks can be run; the operands' own lowest rank
+ * is the minimum.
+ */
 static int probe_ranks(struct probe *probe, struct variable *variables, uint32_t count,
 		       uint32_t *highest)
 {

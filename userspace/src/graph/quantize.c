@@ -5,7 +5,10 @@
  */
 #include "graph/rules.h"
 
-/* Every size of input must be a multiple of that of scale: each element stands for a block. */
+/*
+ * Checks that every size of input is a multiple of that of operand `i`: each element of the scale
+ * belongs to a block of the input.
+ */
 static int check_blocks(struct wnn_rule *rule, size_t i)
 {
 	const struct ir_type *input = rule_type(rule, 0), *from = rule_type(rule, i);

@@ -28,7 +28,7 @@ enum ir_op wnn_op_ir(enum wnn_op op)
 	return rules[op].ir;
 }
 
-/* Returns the name of operand `i` for messages, with an index in lists. */
+/* Writes the name of operand `i` for messages, with an index for lists; returns buffer. */
 static const char *operand_text(const struct wnn_rule *rule, size_t i, char *buffer, size_t size)
 {
 	if (wnn_op_info[rule->call->op].operands[0].flags & WNN_OPERAND_VARIADIC)
@@ -49,7 +49,10 @@ static int check_owner(struct wnn_rule *rule)
 	return 0;
 }
 
-/* The types of an operand. With a structure in its chain a function of two is one of integers. */
+/*
+ * Returns the types that an operand may have. With a structure in its chain, a function of two
+ * operands is one of integers.
+ */
 static WNNOperandDataTypeSet types_of(struct wnn_rule *rule, const struct wnn_op_operand *info)
 {
 	const WNNOperatorOptions *options = rule->call->options;
@@ -107,7 +110,7 @@ static int check_rank(struct wnn_rule *rule, size_t i, const struct wnn_op_opera
 	return 0;
 }
 
-/* Types and ranks as the operator table has them. */
+/* Checks the types and ranks of the operands against the operator table. 0 or -1. */
 static int check_operand_types(struct wnn_rule *rule)
 {
 	const struct wnn_op_info *info = &wnn_op_info[rule->call->op];
@@ -124,7 +127,7 @@ static int check_operand_types(struct wnn_rule *rule)
 	return 0;
 }
 
-/* Whether a number or truth value of the options is 0, and the default is not. */
+/* Whether a number or boolean of the options is 0 although its default is not. */
 static bool lost_default(const struct wnn_rule *rule, const struct wnn_attribute *member)
 {
 	const char *field = (const char *)rule->call->options + member->offset;
@@ -142,9 +145,9 @@ static bool lost_default(const struct wnn_rule *rule, const struct wnn_attribute
 }
 
 /*
- * Refuses options that the application filled with { 0 }, which have factors of 0 where 1 is the
- * default. Their label gives them away: the INIT macro gives it the length WNN_STRLEN, and a label
- * of the application has data.
+ * Refuses options that the application initialised with { 0 }, so that factors are 0 whose default
+ * is 1. Such options have a label without data and with length 0: the INIT macro sets the length
+ * WNN_STRLEN, and a label of the application has data.
  */
 static int check_made(struct wnn_rule *rule)
 {
@@ -163,7 +166,7 @@ static int check_made(struct wnn_rule *rule)
 	return 0;
 }
 
-/* Members of type double and float are restricted: neither NaN nor infinite. */
+/* Checks that members of type double and float are neither NaN nor infinite. 0 or -1. */
 static int check_finite(struct wnn_rule *rule)
 {
 	const struct wnn_options_info *options = wnn_op_info[rule->call->op].options;
@@ -192,7 +195,10 @@ static int check_finite(struct wnn_rule *rule)
 	return 0;
 }
 
-/* Room for one more operator; its entry is made here, and counts once the rule has succeeded. */
+/*
+ * Makes room for one more operator and fills in its entry, which counts when the rule has
+ * succeeded. 0 or -1.
+ */
 static int reserve_operator(struct wnn_rule *rule)
 {
 	struct wnn_builder *builder = rule->builder;
@@ -215,7 +221,7 @@ static int reserve_operator(struct wnn_rule *rule)
 	return 0;
 }
 
-/* Makes the operands that the rule will fill, and runs it. */
+/* Makes the operands for the results, and runs the rule, which gives them values. 0 or -1. */
 static int run_rule(struct wnn_rule *rule, WNNOperand *outputs)
 {
 	int ret = -1;
@@ -236,7 +242,9 @@ static int run_rule(struct wnn_rule *rule, WNNOperand *outputs)
 	memcpy(outputs, rule->outputs, rule->output_count * sizeof(*outputs));
 	ret = 0;
 out:
-	/* Operands that were published belong to the builder even when a later node failed. */
+	/*
+	 * Operands that already have a value belong to the builder, also when a later node failed.
+	 */
 	for (size_t i = rule->emitted; i < rule->output_count; i++)
 		wnn_free(rule->outputs[i]);
 	wnn_free(rule->outputs);

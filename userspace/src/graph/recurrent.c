@@ -11,12 +11,12 @@
 
 /* The sizes and options that the four operators have in common. */
 struct recurrent {
-	uint32_t gates; /* 3 or 4 */
+	uint32_t gates; /* number of gates: 3 (gru) or 4 (lstm) */
 	bool cell;
 	int64_t directions, batch, input_size, hidden_size, steps;
 	WNNRecurrentNetworkActivationArray activations;
 	uint32_t num_activations;
-	struct ir_value *lengths; /* NULL: all sequences have all steps */
+	struct ir_value *lengths; /* lengths of the sequences; NULL: all have all steps */
 };
 
 static int activation_kind(WNNRecurrentNetworkActivation activation)
@@ -31,7 +31,9 @@ static int activation_kind(WNNRecurrentNetworkActivation activation)
 	}
 }
 
-/* Absent: sigmoid for the gates, tanh for the rest. */
+/*
+ * Sets the activations; without the option, sigmoid for the gates and tanh for the others. 0 or -1.
+ */
 static int set_activations(struct wnn_rule *rule, const struct recurrent *r, union ir_attrs *attrs)
 {
 	static const int defaults[3] = { IR_SIGMOID, IR_TANH, IR_TANH };
@@ -50,7 +52,10 @@ static enum ir_dtype dtype_of(const struct wnn_rule *rule)
 	return rule_type(rule, 0)->dtype;
 }
 
-/* Checks a shape, which has the directions in front unless the operator is a cell. */
+/*
+ * Checks the shape of operand i: [a, b] in rank 2 or [a] in rank 1; operators other than cells have
+ * the directions as first dimension. 0 or -1.
+ */
 static int check_shape(struct wnn_rule *rule, size_t i, const struct recurrent *r, uint32_t rank,
 		       int64_t a, int64_t b)
 {
@@ -59,7 +64,7 @@ static int check_shape(struct wnn_rule *rule, size_t i, const struct recurrent *
 	return rule_shape_is(rule, i, rank + !r->cell, r->cell ? dims + 1 : dims);
 }
 
-/* Sizes that the first operands give, and the arguments that have to fit them. */
+/* Reads the sizes from the first operands, and checks the arguments against them. 0 or -1. */
 static int check_sizes(struct wnn_rule *rule, struct recurrent *r)
 {
 	const struct wnn_op_arguments *arguments = &rule->call->arguments;
@@ -82,7 +87,7 @@ static int check_sizes(struct wnn_rule *rule, struct recurrent *r)
 	return 0;
 }
 
-/* weight and recurrentWeight, which are operands 1 and 2. */
+/* Checks the shapes of weight and recurrentWeight, operands 1 and 2. 0 or -1. */
 static int check_weights(struct wnn_rule *rule, const struct recurrent *r)
 {
 	int64_t rows = r->gates * r->hidden_size;
@@ -118,7 +123,10 @@ static void set_common(const struct recurrent *r, union ir_attrs *attrs)
 	attrs->rnn.cell = r->cell;
 }
 
-/* The states after the last step, and all hidden states when they are asked for. */
+/*
+ * Emits the node. Its results are the states after the last step, and all hidden states with
+ * returnSequence. 0 or -1.
+ */
 static int emit_sequence(struct wnn_rule *rule, enum ir_op op, const struct recurrent *r,
 			 uint32_t states, union ir_attrs *attrs)
 {
@@ -160,7 +168,7 @@ static int check_lengths(struct wnn_rule *rule, const struct recurrent *r, WNNOp
 	return 0;
 }
 
-/* Reads the chain of the options: WNNRecurrentDetails, or nothing. */
+/* Reads WNNRecurrentDetails from the chain of the options; the chain may be empty. 0 or -1. */
 static int set_details(struct wnn_rule *rule, struct recurrent *r, union ir_attrs *attrs)
 {
 	const WNNOperatorOptions *head = rule->call->options;
@@ -213,7 +221,7 @@ int rule_gru(struct wnn_rule *rule)
 	return emit_sequence(rule, IR_OP_GRU, &r, 1, &attrs);
 }
 
-/* The operands follow IR_OP_GRU: the hidden state comes last. */
+/* The operands are those of IR_OP_GRU, where the hidden state comes last. */
 int rule_gru_cell(struct wnn_rule *rule)
 {
 	const WNNGruCellOptions *options = rule_options(rule, WNNGruCellOptions);
@@ -262,7 +270,7 @@ int rule_lstm(struct wnn_rule *rule)
 	return emit_sequence(rule, IR_OP_LSTM, &r, 2, &attrs);
 }
 
-/* The operands follow IR_OP_LSTM: the states come last. */
+/* The operands are those of IR_OP_LSTM, where the states come last. */
 int rule_lstm_cell(struct wnn_rule *rule)
 {
 	const WNNLstmCellOptions *options = rule_options(rule, WNNLstmCellOptions);

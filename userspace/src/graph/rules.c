@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Algorithms that several operators share: broadcasting, axes, sizes, and how nodes are recorded.
- */
+/* What the rules of several operators share: broadcasting, axes, sizes, and recording of nodes. */
 #include "graph/rules.h"
 
 #include <stdio.h>
@@ -14,7 +12,7 @@ const char *rule_operand_name(const struct wnn_rule *rule, size_t i)
 {
 	const struct wnn_op_info *info = &wnn_op_info[rule->call->op];
 
-	/* concat has one description for all of its operands. */
+	/* All operands of concat have one description. */
 	return info->operands[i < info->operand_count ? i : 0].name;
 }
 
@@ -41,7 +39,7 @@ static const char *source_name(const struct wnn_rule *rule)
 	return wnn_op_info[rule->call->op].name;
 }
 
-/* Room in the side tables for one more node. */
+/* Makes room for one more node in the tables beside the graph. 0 or -1. */
 static int reserve_node(struct wnn_rule *rule)
 {
 	struct wnn_builder *builder = rule->builder;
@@ -63,7 +61,10 @@ static int reserve_node(struct wnn_rule *rule)
 	return 0;
 }
 
-/* Whether the node is computed when the graph is built, as far as a call can know. */
+/*
+ * Whether a node will be computed when the graph is built, judged by what is known when it is
+ * recorded.
+ */
 static bool is_computed(const struct wnn_builder *builder, const struct ir_node *node)
 {
 	if (!builder->config.folds)
@@ -78,7 +79,10 @@ static bool is_computed(const struct wnn_builder *builder, const struct ir_node 
 	return true;
 }
 
-/* A node that is refused stays in the graph, where nothing can depend on it. */
+/*
+ * Checks that a device may run a node. A refused node stays in the graph, but no operand stands for
+ * its result, so that no output depends on it.
+ */
 static int check_place(struct wnn_rule *rule, const struct ir_node *node)
 {
 	struct wnn_builder *builder = rule->builder;
@@ -195,7 +199,7 @@ int rule_list(struct wnn_rule *rule, const char *what, WNNUint32Array list, uint
 	return 0;
 }
 
-/* Dimension `i` of a shape that was extended to `rank` with ones at the front. */
+/* Returns dimension `i` of a shape that is extended to `rank` with ones at the front. */
 static int64_t padded_dim(const struct ir_type *type, uint32_t rank, uint32_t i)
 {
 	uint32_t missing = rank - type->rank;

@@ -12,31 +12,31 @@
 #include "graph/builder_private.h"
 #include "graph/number.h"
 
-/* One call while its rule looks at it. */
+/* One call of an operator, for its rule. */
 struct wnn_rule {
 	struct wnn_builder *builder;
 	const struct wnn_op_call *call;
-	const char *name; /* operator and label for messages: conv2d "stem" */
+	const char *name; /* operator and label for messages, such as: conv2d "stem" */
 	size_t output_count;
-	struct WNNOperandImpl **outputs; /* output_count of them, to be published */
-	size_t emitted;			 /* how many of them have a value */
+	struct WNNOperandImpl **outputs; /* operands for the results; output_count of them */
+	size_t emitted;			 /* how many of the outputs have a value */
 	struct wnn_error *err;
 };
 
 typedef int (*wnn_rule_fn)(struct wnn_rule *rule);
 
-/* The IR operator that the rule of an operator emits. */
+/* Returns the IR operator that the rule of an operator emits. */
 enum ir_op wnn_op_ir(enum wnn_op op);
 
-/* --- What rules are made of (rules.c) --- */
+/* --- Functions for rules (rules.c) --- */
 
-/* A TypeError of this call; returns -1. The format goes on after "conv2d "stem": ". */
+/* Sets a TypeError of this call; returns -1. The format continues after `conv2d "stem": `. */
 #define rule_error(rule, fmt, ...) \
 	wnn_error_set((rule)->err, WNN_TYPE_ERROR, "%s: " fmt, (rule)->name, ##__VA_ARGS__)
 
 #define rule_options(rule, type) ((const type *)(rule)->call->options)
 
-/* Operand `i`, NULL when absent, and its type. */
+/* Returns operand `i`, NULL when absent; rule_type() returns its type. */
 static inline struct ir_value *rule_value(const struct wnn_rule *rule, size_t i)
 {
 	return rule->call->operands[i] ? rule->call->operands[i]->value : NULL;
@@ -47,55 +47,61 @@ static inline const struct ir_type *rule_type(const struct wnn_rule *rule, size_
 	return rule->call->operands[i] ? &rule->call->operands[i]->value->type : NULL;
 }
 
-/* Its name in the specification. */
+/* Returns the name of operand `i` in the specification. */
 const char *rule_operand_name(const struct wnn_rule *rule, size_t i);
 
 /*
  * rule_emit - check the type of a result and record the node that makes it
- * @operands: of the node
- * @type: may have dimensions out of all bounds
+ * @operands: operands of the node
+ * @type: its dimensions may be any 64-bit numbers
  *
- * Fails with TypeError when the result is too large or no device that may run the node can, with
- * NotSupportedError when the back ends lack the operator.
+ * Returns 0 or -1: with TypeError when the result is too large or no device that may run the node
+ * can run it, with NotSupportedError when the back ends lack the operator.
  */
 int rule_emit(struct wnn_rule *rule, enum ir_op op, struct ir_value *const *operands,
 	      uint32_t num_operands, const struct ir_type *type, const union ir_attrs *attrs);
-/* rule_emit() for several results of one node. */
+/* Like rule_emit(), for a node with several results. */
 int rule_emit_results(struct wnn_rule *rule, enum ir_op op, struct ir_value *const *operands,
 		      uint32_t num_operands, const struct ir_type *types, uint32_t num_results,
 		      const union ir_attrs *attrs);
-/* A node with the operands of the call and a single result. */
+/* Like rule_emit(), for a node with the operands of the call and one result. */
 int rule_emit_call(struct wnn_rule *rule, enum ir_op op, const struct ir_type *type,
 		   const union ir_attrs *attrs);
-/* Only the check of the result's type. */
+/* Checks the type of a result only. 0 or -1. */
 int rule_check_result(struct wnn_rule *rule, const struct ir_type *type);
 
-/* The call must have asked for so many outputs. */
+/* Checks that the call asks for `count` outputs. 0 or -1. */
 int rule_output_count(struct wnn_rule *rule, size_t count);
 
-/* Shape of operand `i` must be `dims`; absent operands pass. */
+/* Checks that operand `i` has the shape `dims`; an absent operand passes. 0 or -1. */
 int rule_shape_is(struct wnn_rule *rule, size_t i, uint32_t rank, const int64_t *dims);
 
 int rule_axis(struct wnn_rule *rule, const char *what, uint32_t axis, uint32_t rank);
 
-/* A list of axes without repetition as a bit mask; absent: all. */
+/*
+ * Converts a list of axes without repetitions to a bit mask; an absent list means all axes. 0 or
+ * -1.
+ */
 int rule_axes(struct wnn_rule *rule, WNNUint32Array axes, uint32_t rank, uint32_t *mask);
 
 /*
- * A list of `count` numbers, or its default.
+ * Reads a list of `count` numbers; `otherwise` replaces each number of an absent list. 0 or -1.
  * @zero: whether 0 is allowed
  */
 int rule_list(struct wnn_rule *rule, const char *what, WNNUint32Array list, uint32_t count,
 	      uint32_t otherwise, bool zero, uint32_t *out);
 
-/* The type of the result of broadcasting both ways; element type of `a`. */
+/*
+ * Sets *out to the type of a result when a and b are broadcast to each other; its element type is
+ * that of `a`. 0 or -1.
+ */
 int rule_broadcast(struct wnn_rule *rule, const struct ir_type *a, const char *a_name,
 		   const struct ir_type *b, const char *b_name, struct ir_type *out);
 
 /* Whether `from` can be broadcast to `to` without changing `to`. */
 bool rule_broadcasts_to(const struct ir_type *from, const struct ir_type *to);
 
-/* Shapes for messages. */
+/* A shape as text for messages. */
 struct rule_text {
 	char s[WNN_SHAPE_TEXT_SIZE];
 };
@@ -110,7 +116,7 @@ static inline struct rule_text rule_shape_text(const struct ir_type *type)
 
 #define SHAPE(type) (rule_shape_text(type).s)
 
-/* floor(a / b) and ceil(a / b) for b > 0. */
+/* Return floor(a / b) and ceil(a / b) for b > 0. */
 static inline int64_t rule_floor_div(int64_t a, int64_t b)
 {
 	return a / b - (a % b < 0);
@@ -121,7 +127,7 @@ static inline int64_t rule_ceil_div(int64_t a, int64_t b)
 	return a / b + (a % b > 0);
 }
 
-/* (window - 1) * dilation + 1; saturates well below overflow. */
+/* Returns (window - 1) * dilation + 1; saturates well below an overflow. */
 int64_t rule_effective_size(int64_t window, int64_t dilation);
 
 /* Returns the activation of a node before fusion. */

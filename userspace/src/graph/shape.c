@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
-/* Operators that change shapes: reshape, transpose, expand, tile, and triangular. */
+/*
+ * The rules of operators that change shapes: reshape, transpose, expand, tile and triangular. They
+ * check a call, infer the type of its result and emit an IR node.
+ */
 #include <string.h>
 
 #include "graph/rules.h"
 
-/* A list of sizes as a type; the sizes themselves are checked with the result. */
+/* Converts a list of sizes to a type; rule_emit() checks the sizes with the result. 0 or -1. */
 static int shape_of_list(struct wnn_rule *rule, const char *what, WNNUint32Array list,
 			 enum ir_dtype dtype, struct ir_type *type)
 {

@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: MIT
-/* Operators that take tensors apart and put them together: concat, split, slice, pad, reverse. */
+/*
+ * The rules of operators that divide and combine tensors: concat, split, slice, pad, reverse. They
+ * check a call, infer the types of its results and emit IR nodes.
+ */
 
 #include "graph/rules.h"
 
 #include "util/malloc.h"
 
-/* Item `i` must match the first one in everything but the size along the axis. */
+/*
+ * Checks that item `i` has the type and sizes of the first item, except the size along the axis. 0
+ * or -1.
+ */
 static int check_concat_item(struct wnn_rule *rule, size_t i, uint32_t axis)
 {
 	const struct ir_type *first = rule_type(rule, 0), *type = rule_type(rule, i);
@@ -48,7 +54,7 @@ int rule_concat(struct wnn_rule *rule)
 	for (size_t i = 1; i < count; i++) {
 		if (check_concat_item(rule, i, axis))
 			return -1;
-		/* At most 2^13 summands below 2^31. */
+		/* The sum fits: it has at most 2^13 terms below 2^31. */
 		type.dim[axis].value += ir_type_dim(rule_type(rule, i), axis);
 	}
 	operands = wnn_calloc(count, sizeof(*operands));
@@ -61,7 +67,7 @@ int rule_concat(struct wnn_rule *rule)
 	return ret;
 }
 
-/* Sets *count to the number of the results of a split, and checks their sizes. */
+/* Sets *count to the number of results of a split, and checks their sizes. 0 or -1. */
 static int split_count(struct wnn_rule *rule, int64_t size, size_t *count)
 {
 	const struct wnn_op_arguments *arguments = &rule->call->arguments;
@@ -163,7 +169,7 @@ int rule_slice(struct wnn_rule *rule)
 	return rule_emit_call(rule, IR_OP_SLICE, &type, &attrs);
 }
 
-/* Reflection shows each element at most once, without the edge. */
+/* Checks a pad by reflection, which repeats each element but the edge at most once. 0 or -1. */
 static int check_reflection(struct wnn_rule *rule, uint32_t d, const struct ir_pad_attrs *pad,
 			    int64_t dim)
 {
