@@ -21,7 +21,7 @@ static void *allocate(const struct wnn_allocator *allocator, size_t size, bool c
 	memory = allocator->allocate(size, WNN_ALIGNMENT, allocator->userdata1,
 				     allocator->userdata2);
 	if (memory && (uintptr_t)memory % WNN_ALIGNMENT) {
-		/* Kernels rely on the alignment: memory without it is as good as none. */
+		/* Kernels rely on the alignment, so memory without it cannot be used. */
 		wnn_deallocate(allocator, memory);
 		return NULL;
 	}

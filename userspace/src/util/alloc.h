@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-/* Both functions NULL: the C library. */
+/* When both functions are NULL, memory comes from the C library. */
 struct wnn_allocator {
 	void *(*allocate)(size_t size, size_t alignment, void *userdata1, void *userdata2);
 	void (*deallocate)(void *memory, void *userdata1, void *userdata2);
@@ -19,12 +19,12 @@ struct wnn_allocator {
 void wnn_allocator_use(const struct wnn_allocator *allocator);
 struct wnn_allocator wnn_allocator_current(void);
 
-/* The alignment that vector code and device models want: a cache line. */
+/* The alignment for vector code and device models: a cache line. */
 #define WNN_ALIGNMENT ((size_t)64)
 
-/* Aligned to WNN_ALIGNMENT, not cleared; NULL when out of memory. @size may be 0. */
+/* Returns memory aligned to WNN_ALIGNMENT, not cleared; NULL when out of memory. @size may be 0. */
 void *wnn_allocate(const struct wnn_allocator *allocator, size_t size);
-/* Returns wnn_allocate() with all bytes 0. */
+/* Like wnn_allocate(), with all bytes 0. */
 void *wnn_allocate_cleared(const struct wnn_allocator *allocator, size_t size);
 void wnn_deallocate(const struct wnn_allocator *allocator, void *memory); /* NULL is fine */
 

@@ -10,7 +10,10 @@ struct wnn_arena;
 struct wnn_arena *wnn_arena_create(void);
 void wnn_arena_destroy(struct wnn_arena *arena); /* NULL is fine */
 
-/* Zeroed, aligned for every type; NULL when out of memory. Lives as long as the arena. */
+/*
+ * Returns zeroed memory that is aligned for every type and lives as long as the arena; NULL when
+ * out of memory.
+ */
 void *wnn_arena_alloc(struct wnn_arena *arena, size_t size);
 char *wnn_arena_strdup(struct wnn_arena *arena, const char *str);
 

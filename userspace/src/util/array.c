@@ -17,7 +17,7 @@ int wnn_array_grow(void *array, size_t *room, size_t need, size_t size)
 	while (bigger < need)
 		if (__builtin_mul_overflow(bigger, 2, &bigger))
 			return -1;
-	/* The pointer may be of any type, which its address does not tell. */
+	/* `array` points to a pointer of any type: memcpy() reads it without knowing the type. */
 	memcpy(&elements, array, sizeof(elements));
 	grown = wnn_reallocarray(elements, bigger, size);
 	if (!grown)

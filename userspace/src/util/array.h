@@ -13,7 +13,7 @@ int wnn_array_grow(void *array, size_t *room, size_t need, size_t size);
 /*
  * wnn_array_reserve - make room for `need` elements in an array
  * @array: address of the pointer to its elements, which may be NULL at first
- * @room: elements that there is room for; grows by doubling, so that adding one at a time is cheap
+ * @room: the capacity in elements; grows by doubling, so that adding one element at a time is cheap
  * @size: bytes of an element
  *
  * Returns 0, or -1 when memory is exhausted; then array and room are as before.

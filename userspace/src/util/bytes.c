@@ -97,7 +97,7 @@ const char *wnn_get_text(struct wnn_reader *r, struct wnn_arena *arena)
 	return text;
 }
 
-/* The two halves of a product of 64 by 64 bits. */
+/* Multiplies two numbers of 64 bits; returns the exclusive or of both halves of the product. */
 static inline uint64_t fold(uint64_t a, uint64_t b)
 {
 	unsigned __int128 product = (unsigned __int128)a * b;
@@ -118,7 +118,10 @@ uint64_t wnn_checksum(uint64_t seed, const void *data, size_t size)
 		if (left < 64)
 			memcpy(last, at, left);
 		memcpy(word, left < 64 ? (const void *)last : at, 64);
-		/* Constants are mixed into both factors, so that a word of zeros hides nothing. */
+		/*
+		 * Constants are mixed into both factors, since a factor of 0 would hide the other
+		 * one.
+		 */
 		for (int i = 0; i < 4; i++)
 			lane[i] = fold(lane[i] ^ word[2 * i] ^ UINT64_C(0xa0761d6478bd642f),
 				       word[2 * i + 1] ^ UINT64_C(0xe7037ed1a0b428db)) +

@@ -9,20 +9,21 @@
 
 struct wnn_arena;
 
-/* All zeros is an empty one. */
+/* A writer; all zeros is one that has written nothing. */
 struct wnn_writer {
-	uint8_t *data; /* wnn_free() */
+	uint8_t *data; /* the bytes, which the owner frees with wnn_free() */
 	size_t size, room;
-	bool failed; /* out of memory; sticky */
+	bool failed; /* whether memory ran out; stays true */
 };
 
 void wnn_put(struct wnn_writer *w, const void *data, size_t size);
 void wnn_put_u32(struct wnn_writer *w, uint32_t value);
 void wnn_put_u64(struct wnn_writer *w, uint64_t value);
 void wnn_put_text(struct wnn_writer *w, const char *text, size_t length);
-void wnn_put_zeros(struct wnn_writer *w, size_t alignment); /* up to the next multiple */
+/* writes zeros up to the next multiple of alignment */
+void wnn_put_zeros(struct wnn_writer *w, size_t alignment);
 
-/* Reads beyond the end give zeros, and set `failed`, which is sticky. */
+/* A reader. Reading beyond the end gives 0 and sets `failed`, which stays true. */
 struct wnn_reader {
 	const uint8_t *at, *end;
 	bool failed;
@@ -31,12 +32,21 @@ struct wnn_reader {
 void wnn_get(struct wnn_reader *r, void *to, size_t size);
 uint32_t wnn_get_u32(struct wnn_reader *r);
 uint64_t wnn_get_u64(struct wnn_reader *r);
-/* A number of items that take `each` bytes or more, all of which are there; else 0 and failed. */
+/*
+ * Reads a number of items of at least `each` bytes that follow. When the items do not fit in the
+ * rest, it returns 0 and sets `failed`.
+ */
 uint32_t wnn_get_count(struct wnn_reader *r, size_t each);
-/* A copy in the arena, without NUL inside; "" and failed when it is none, or without memory. */
+/*
+ * Reads a text without NUL and copies it to the arena; returns "" and sets `failed` when it is not
+ * such a text or memory ran out.
+ */
 const char *wnn_get_text(struct wnn_reader *r, struct wnn_arena *arena);
 
-/* Tells damage from the original; not made to withstand forgery. Goes on from `seed`. */
+/*
+ * Returns a checksum that continues that of earlier data, `seed`. It finds accidental damage, not
+ * forgery.
+ */
 uint64_t wnn_checksum(uint64_t seed, const void *data, size_t size);
 
 #endif

@@ -7,16 +7,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Nanoseconds of the monotonic clock. */
+/* Returns the monotonic clock in nanoseconds. */
 uint64_t wnn_clock_ns(void);
 
-/* A point in time that far ahead; UINT64_MAX: never comes. */
+/* Returns the time of the monotonic clock after a timeout; UINT64_MAX: never. */
 uint64_t wnn_clock_deadline(uint64_t timeout_ns);
 
-/* A condition variable for wnn_cond_wait(); 0 or -1. */
+/* Makes a condition variable for wnn_cond_wait(); 0 or -1. */
 int wnn_cond_init(pthread_cond_t *cond);
 
-/* Waits for a signal until the deadline; false when it is over. */
+/* Waits for a signal until the deadline; false when the deadline has passed. */
 bool wnn_cond_wait(pthread_cond_t *cond, pthread_mutex_t *lock, uint64_t deadline);
 
 #endif

@@ -16,7 +16,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Headers of the C library may be older than the kernel. */
+/* For headers of the C library that are older than the kernel. */
 #ifndef DMA_BUF_IOCTL_EXPORT_SYNC_FILE
 struct dma_buf_export_sync_file {
 	__u32 flags;
@@ -25,7 +25,7 @@ struct dma_buf_export_sync_file {
 #define DMA_BUF_IOCTL_EXPORT_SYNC_FILE _IOWR(DMA_BUF_BASE, 2, struct dma_buf_export_sync_file)
 #endif
 
-/* How often a waiting thread checks whether its wait was cancelled. */
+/* Milliseconds between two checks whether a wait was cancelled. */
 #define LOOK_MS 20
 
 static int do_ioctl(int fd, unsigned long request, void *argument)
@@ -58,7 +58,7 @@ static int sync_access(int fd, unsigned long long flags)
 	return do_ioctl(fd, DMA_BUF_IOCTL_SYNC, &sync);
 }
 
-/* Maps what the descriptor in *buffer stands for. */
+/* Maps the dma-buf of the descriptor in *buffer. 0 or -1. */
 static int map_buffer(struct wnn_dmabuf *buffer, struct wnn_error *err)
 {
 	off_t size = lseek(buffer->fd, 0, SEEK_END);
@@ -81,7 +81,7 @@ static int map_buffer(struct wnn_dmabuf *buffer, struct wnn_error *err)
 			     strerror(errno));
 }
 
-/* Takes the descriptor over in any case. */
+/* Fills in *buffer for a descriptor, which it takes over in any case. 0 or -1. */
 static int adopt(struct wnn_dmabuf *buffer, int fd, struct wnn_error *err)
 {
 	*buffer = (struct wnn_dmabuf){ .fd = fd };
@@ -99,7 +99,7 @@ int wnn_dmabuf_open(struct wnn_dmabuf *buffer, int fd, struct wnn_error *err)
 	memset(buffer, 0, sizeof(*buffer));
 	if (copy < 0)
 		return -1;
-	/* No other file knows this call. */
+	/* Only a dma-buf has this ioctl; it fails for other files. */
 	if (sync_access(copy, DMA_BUF_SYNC_START | DMA_BUF_SYNC_READ)) {
 		close(copy);
 		return wnn_error_set(err, WNN_TYPE_ERROR,
@@ -110,7 +110,7 @@ int wnn_dmabuf_open(struct wnn_dmabuf *buffer, int fd, struct wnn_error *err)
 	return adopt(buffer, copy, err);
 }
 
-/* Memory of a file that cannot shrink, as udmabuf demands; -1 with errno. */
+/* Returns a memory file that cannot shrink, as udmabuf demands; -1 with errno. */
 static int sealed_memory(size_t size)
 {
 	int fd = memfd_create("webnn-tensor", MFD_ALLOW_SEALING | MFD_CLOEXEC);
@@ -126,7 +126,7 @@ static int sealed_memory(size_t size)
 	return -1;
 }
 
-/* A descriptor; -1 with *err. */
+/* Returns the descriptor of a new dma-buf; -1 with *err. */
 static int make_udmabuf(size_t size, struct wnn_error *err)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -228,7 +228,7 @@ void wnn_sync_file_wait(int fd, bool (*cancelled)(void *userdata), void *userdat
 	       !(cancelled && cancelled(userdata)));
 }
 
-/* A dma-buf without fences gives one that has signalled. */
+/* An unused dma-buf exports a sync file that has already signalled. */
 int wnn_sync_file_signalled(struct wnn_error *err)
 {
 	struct dma_buf_export_sync_file file = { .flags = DMA_BUF_SYNC_RW, .fd = -1 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory that processes and devices share by a file descriptor (dma-buf), as the processor sees it,
- * and the fences of devices as files (sync files).
+ * Memory that processes and devices share by a file descriptor (dma-buf), mapped for the processor,
+ * and fences of devices as files (sync files).
  */
 #ifndef WNN_UTIL_DMABUF_H
 #define WNN_UTIL_DMABUF_H
@@ -13,33 +13,47 @@
 
 struct wnn_dmabuf {
 	int fd;
-	void *map; /* all of it */
+	void *map; /* mapping of the whole dma-buf */
 	size_t size;
-	bool read_only; /* the descriptor allows no writing */
+	bool read_only; /* whether the descriptor does not allow writing */
 };
 
-/* Takes its own copy of the descriptor. 0 or -1 with TypeError, or UnknownError from the system. */
+/*
+ * Maps a dma-buf; takes a copy of the descriptor. Returns 0 or -1 with TypeError, or with
+ * UnknownError from the system.
+ */
 int wnn_dmabuf_open(struct wnn_dmabuf *buffer, int fd, struct wnn_error *err);
 
-/* Memory that belongs to no device yet. NotSupportedError where the kernel does not make it. */
+/*
+ * Makes a dma-buf that belongs to no device. Returns 0, or -1 with NotSupportedError when the
+ * kernel cannot make one.
+ */
 int wnn_dmabuf_create(struct wnn_dmabuf *buffer, size_t size, struct wnn_error *err);
 
-void wnn_dmabuf_close(struct wnn_dmabuf *buffer); /* one that is all 0 is fine */
+void wnn_dmabuf_close(struct wnn_dmabuf *buffer); /* a buffer that is all 0 is fine */
 
-/* Before the processor touches the memory, and after it. Waits for devices whose fences it has. */
+/*
+ * Begin and end the processor's access to the memory. wnn_dmabuf_begin() waits for devices whose
+ * fences the dma-buf has.
+ */
 int wnn_dmabuf_begin(const struct wnn_dmabuf *buffer, bool writes, struct wnn_error *err);
 void wnn_dmabuf_end(const struct wnn_dmabuf *buffer, bool writes);
 
-/* A copy of the descriptor that is closed by exec() and never 0; -1 with *err. */
+/* Returns a copy of the descriptor that exec() closes and that is never 0; -1 with *err. */
 int wnn_file_copy(int fd, struct wnn_error *err);
 
-/* Whether it is a sync file, which messages call by its number @name; 0 or -1 with TypeError. */
+/*
+ * Checks that a descriptor is a sync file; @name: its number in messages. 0 or -1 with TypeError.
+ */
 int wnn_sync_file_check(int fd, int name, struct wnn_error *err);
 
-/* A sync file that signals when both have; -1 with *err. Both stay the caller's. */
+/*
+ * Returns a sync file that signals when both files have signalled; -1 with *err. The caller still
+ * owns both.
+ */
 int wnn_sync_file_merge(int one, int other, struct wnn_error *err);
 
-/* Waits until it has signalled, with an error or without, or until @cancelled returns true. */
+/* Waits until a sync file has signalled, also with an error, or until @cancelled returns true. */
 void wnn_sync_file_wait(int fd, bool (*cancelled)(void *userdata), void *userdata);
 
 /* Returns a sync file that has signalled; -1 with NotSupportedError. */

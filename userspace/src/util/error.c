@@ -17,7 +17,7 @@ static void set(struct wnn_error *err, enum wnn_status status, const char *fmt, 
 	err->missing = false;
 	if (vsnprintf(err->message, sizeof(err->message), fmt, ap) <= (int)end)
 		return;
-	/* Drops a last character that is cut: it starts before its continuation bytes. */
+	/* Drops a last character that was cut, from its first byte on. */
 	while (last && (err->message[last] & 0xc0) == 0x80)
 		last--;
 	if (!wnn_text_character(err->message + last, end - last))

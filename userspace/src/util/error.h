@@ -6,28 +6,28 @@
 #include <stdarg.h>
 #include <stdbool.h>
 
-/* Same order and meaning as the statuses of webnn.h; api/ checks the correspondence. */
+/* The statuses of webnn.h, in their order; api/error.h checks that both agree. */
 enum wnn_status {
 	WNN_OK = 0,
 	WNN_TYPE_ERROR,
 	WNN_INVALID_STATE,
 	WNN_NOT_SUPPORTED,
 	WNN_OPERATION_ERROR,
-	WNN_UNKNOWN_ERROR, /* out of memory among others */
+	WNN_UNKNOWN_ERROR, /* other errors, such as exhausted memory */
 	WNN_SECURITY_ERROR,
 };
 
 struct wnn_error {
 	enum wnn_status status;
-	bool missing; /* an operand is NULL: an earlier error may tell why */
+	bool missing; /* an operand is NULL, which an earlier error may explain */
 	char message[1024];
 };
 
 /**
  * wnn_error_set - record an error; always returns -1 so that callers can `return
  * wnn_error_set(...)`
- * @err: where to; may be NULL
- * @status: what kind
+ * @err: receives the error; may be NULL
+ * @status: kind of the error
  * @fmt: printf format of the sentence, without a full stop or newline; what does not fit is cut off
  *	between characters
  */

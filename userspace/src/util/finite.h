@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether floating-point numbers are all finite, eight bytes at a time: constants may be large. */
+/*
+ * Checks whether floating-point numbers are all finite, eight bytes at a time, as constants may be
+ * large.
+ */
 #ifndef WNN_UTIL_FINITE_H
 #define WNN_UTIL_FINITE_H
 
@@ -35,14 +38,14 @@ static inline bool wnn_words_finite(const void *data, size_t bytes, uint64_t exp
 	return !(carries & (exponents + lowest));
 }
 
-/* wnn_words_finite() for float32. */
+/* Whether float32 numbers are all finite. */
 static inline bool wnn_floats_finite(const void *data, size_t count)
 {
 	return wnn_words_finite(data, count * 4, UINT64_C(0x7f8000007f800000),
 				UINT64_C(0x0080000000800000));
 }
 
-/* wnn_words_finite() for float16. */
+/* Whether float16 numbers are all finite. */
 static inline bool wnn_halves_finite(const void *data, size_t count)
 {
 	return wnn_words_finite(data, count * 2, UINT64_C(0x7c007c007c007c00),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * IEEE binary16 to and from float, round to nearest even; NaN becomes the quiet NaN 0x7e00 (sign
- * kept).
+ * Converts IEEE binary16 to and from float; rounds to nearest even. NaN becomes the quiet NaN
+ * 0x7e00 with the same sign.
  */
 #ifndef WNN_UTIL_FLOAT16_H
 #define WNN_UTIL_FLOAT16_H
@@ -58,14 +58,15 @@ static inline uint16_t wnn_float_to_half(float f)
 	return (uint16_t)(sign | half);
 }
 
-/* A double straight to binary16, rounded once. */
+/* Converts a double to binary16 with a single rounding. */
 static inline uint16_t wnn_double_to_half(double d)
 {
 	float f = (float)d;
 	uint32_t bits;
 
 	/*
-	 * Round to odd first, so that the second rounding sees which side of a tie the value is on.
+	 * Rounds to odd first, so that the second rounding knows on which side of a tie the value
+	 * is.
 	 */
 	if ((double)f != d && f == f) {
 		double a = d < 0 ? -d : d, b = f < 0 ? -(double)f : (double)f;

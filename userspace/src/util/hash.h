@@ -11,7 +11,7 @@
 
 #define WNN_HASH_SEED UINT64_C(0xcbf29ce484222325)
 
-/* Goes on from the hash so far, WNN_HASH_SEED at first; size is a multiple of 8. */
+/* Returns a hash that continues `hash`, at first WNN_HASH_SEED; size is a multiple of 8. */
 static inline uint64_t wnn_hash_words(uint64_t hash, const void *data, size_t size)
 {
 	for (size_t i = 0; i < size; i += 8) {

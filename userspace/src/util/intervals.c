@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Packs memory with known live ranges into one arena: values whose live ranges do not overlap may
- * share bytes. Largest first, each at the lowest address that is free over its whole live range.
- * The planner packs intermediates by it, and the registers of a tile; the CPU packs its arena.
+ * share bytes. The largest value comes first; each gets the lowest address that is free over its
+ * whole live range. The planner uses it for intermediates and for the registers of a tile, run/ for
+ * the arena of the CPU.
  */
 #include "util/intervals.h"
 
@@ -31,7 +32,7 @@ static uint64_t top_of(const struct memory_interval *interval)
 	return interval->offset + interval->bytes;
 }
 
-/* --- Few intervals: each is compared with all that have an address --- */
+/* --- Few intervals: each one is compared with all intervals that have an address --- */
 
 /* Returns the lowest free offset for an interval; `placed` is sorted by offset. */
 static uint64_t place_among_few(struct memory_interval *const *placed, uint32_t count,
@@ -62,29 +63,29 @@ static void pack_few(struct memory_interval **order, uint32_t count)
 
 /* --- Many intervals --- */
 
-/* Intervals of one offset, sorted by time: no two of them are alive at a time. */
+/* Intervals with one offset, sorted by time; no two of them are live at the same time. */
 struct group {
-	uint64_t offset, reach; /* where the highest of them ends */
+	uint64_t offset, reach; /* reach: end of the highest interval */
 	struct memory_interval **members;
 	size_t count, room;
 };
 
 /*
- * A proof that some intervals in the first `groups` groups of a block leave no room: an interval
- * that is alive at time `latest_begin` or later, at `first_end` or earlier, and needs more than
+ * A proof that some intervals in the first `groups` groups of a block leave no gap for an interval
+ * that is live at time `latest_begin` or later, at `first_end` or earlier, and needs more than
  * `gap` bytes overlaps all of them, so that it does not fit between `bottom` and `top`. None of
  * these groups reaches beyond `top`.
  */
 struct proof {
 	uint64_t bottom, top, gap;
 	uint32_t latest_begin, first_end;
-	uint32_t groups; /* 0: there is no such proof */
+	uint32_t groups; /* 0: there is no proof */
 };
 
 /*
- * Groups that are neighbours by offset. Intervals get their offsets mostly in ascending order of
- * time, so what kept one interval out of a block keeps the next one out as well, which then need
- * not look at the groups again.
+ * Groups with adjacent offsets. Intervals get their offsets mostly in the order of time, so that
+ * the intervals for which one does not fit in a block also leave no gap for the next one: with the
+ * proof, the groups need not be visited again.
  */
 #define BLOCK_GROUPS 128
 
@@ -95,11 +96,11 @@ struct block {
 };
 
 struct blocks {
-	struct block **list; /* sorted by offset */
+	struct block **list; /* the blocks, sorted by offset */
 	size_t count, room;
 };
 
-/* The first member that is alive at `time` or later; `count`: none is. */
+/* Returns the index of the first member that is live at `time` or later; `count`: there is none. */
 static size_t first_alive(const struct group *group, uint32_t time)
 {
 	size_t at = 0, end = group->count;
@@ -115,7 +116,7 @@ static size_t first_alive(const struct group *group, uint32_t time)
 	return at;
 }
 
-/* The highest of the members that live together with an interval; NULL: none does. */
+/* Returns the highest member that is live together with an interval; NULL: there is none. */
 static const struct memory_interval *highest_alive(const struct group *group,
 						   const struct memory_interval *interval)
 {
@@ -131,7 +132,7 @@ static const struct memory_interval *highest_alive(const struct group *group,
 	return highest;
 }
 
-/* One more interval that leaves no room, above those that the proof has. */
+/* Adds an interval to the proof that leaves no gap above those that the proof has. */
 static void proof_add(struct proof *proof, const struct memory_interval *interval)
 {
 	if (proof->top == proof->bottom) {
@@ -157,8 +158,8 @@ static bool proof_holds(const struct proof *proof, const struct memory_interval 
 }
 
 /*
- * Raises `at` above the members that overlap the interval; returns true when the interval fits
- * there, below the rest of the block.
+ * Raises *at above the members of a block that overlap the interval; returns true when the interval
+ * fits there, below the other members.
  */
 static bool pass_block(struct block *block, const struct memory_interval *interval, uint64_t *at)
 {
@@ -206,7 +207,10 @@ static uint64_t place_among_many(struct blocks *blocks, const struct memory_inte
 	return at;
 }
 
-/* The block that an offset belongs to: the last one that does not begin above it. */
+/*
+ * Returns the index of the block to which an offset belongs: the last one that does not begin above
+ * it.
+ */
 static size_t find_block(const struct blocks *blocks, uint64_t offset)
 {
 	size_t at = 0, end = blocks->count;
@@ -222,7 +226,7 @@ static size_t find_block(const struct blocks *blocks, uint64_t offset)
 	return at;
 }
 
-/* Inserts an empty block at an index of the list; NULL: no memory. */
+/* Inserts an empty block at index `at` of the list; NULL: no memory. */
 static struct block *add_block(struct blocks *blocks, size_t at)
 {
 	struct block *block = wnn_calloc(1, sizeof(*block));
@@ -240,8 +244,8 @@ static struct block *add_block(struct blocks *blocks, size_t at)
 }
 
 /*
- * Moves the upper half of a full block to a new block; only the last group when the next offset is
- * behind it, as more will follow there.
+ * Moves the upper half of a full block to a new block; only the last group if the next offset is
+ * behind it, as more offsets will follow there. 0 or -1.
  */
 static int split_block(struct blocks *blocks, size_t at, uint64_t offset)
 {
@@ -259,7 +263,7 @@ static int split_block(struct blocks *blocks, size_t at, uint64_t offset)
 	return 0;
 }
 
-/* The group of an offset in a block with room, which is made when there is none. */
+/* Returns the index of an offset's group, which it adds if there is none; the block is not full. */
 static uint32_t find_group(struct block *block, uint64_t offset)
 {
 	uint32_t at = 0, end = block->count;
@@ -357,7 +361,8 @@ static uint32_t sort_intervals(struct memory_interval *intervals, uint32_t count
 int memory_pack(struct memory_interval *intervals, uint32_t count, uint64_t *total)
 {
 	/*
-	 * Few intervals need no memory: callers that try tiles cannot report that it is exhausted.
+	 * Few intervals need no allocation: callers that try tiles cannot report that memory is
+	 * exhausted.
 	 */
 	struct memory_interval *few[MEMORY_FEW], **many = NULL;
 	int ret = 0;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Packing of memory with live ranges: intermediates in an arena, registers of a tile in SRAM. */
+/*
+ * Packing of memory by live ranges, for intermediates in an arena and for registers of a tile in
+ * SRAM.
+ */
 #ifndef WNN_UTIL_INTERVALS_H
 #define WNN_UTIL_INTERVALS_H
 
@@ -8,14 +11,19 @@
 #define MEMORY_ALIGN 64
 
 struct memory_interval {
-	uint64_t bytes;	     /* becomes a multiple of MEMORY_ALIGN */
-	uint32_t begin, end; /* inclusive life time */
-	uint64_t offset;     /* out */
+	uint64_t bytes;	     /* rounded up to a multiple of MEMORY_ALIGN by memory_pack() */
+	uint32_t begin, end; /* live range, both ends included */
+	uint64_t offset;     /* result */
 };
 
-/* Up to so many intervals are packed without allocating memory: enough for a vector program. */
+/*
+ * Up to so many intervals are packed without allocating memory. It is enough for a vector program.
+ */
 #define MEMORY_FEW 32
-/* Intervals alive at the same time never overlap in memory; 0 or -1 (out of memory). */
+/*
+ * Sets the offset of each interval so that intervals which are live at the same time do not
+ * overlap, and *total to the bytes of all. Returns 0, or -1 when out of memory.
+ */
 int memory_pack(struct memory_interval *intervals, uint32_t count, uint64_t *total);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Log messages, to the sink that the caller provides, never to a stream. */
+/* Passes log messages to the sink that the caller provides, never to a stream. */
 #ifndef WNN_UTIL_LOG_H
 #define WNN_UTIL_LOG_H
 
-/* Same order as WNNLogLevel. */
+/* The levels of WNNLogLevel, in their order. */
 enum wnn_log_level {
 	WNN_LOG_NONE,
 	WNN_LOG_ERROR,
@@ -13,20 +13,21 @@ enum wnn_log_level {
 };
 
 struct wnn_log {
-	enum wnn_log_level level; /* the lightest messages wanted; NONE: no sink */
+	/* the least severe level that is logged; NONE: there is no sink */
+	enum wnn_log_level level;
 	void (*write)(void *userdata, enum wnn_log_level level, const char *message);
 	void *userdata;
 };
 
 /**
  * wnn_log_write - write one message, cut off at some hundred bytes
- * @log: NULL: the message is dropped
+ * @log: may be NULL, then the message is dropped
  * @fmt: printf format of one line without a newline; control characters become escapes
  */
 void wnn_log_write(const struct wnn_log *log, enum wnn_log_level level, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* wnn_log_write() for frequent messages: no call when the level is off. */
+/* Like wnn_log_write() for frequent messages: it calls nothing when the level is off. */
 #define wnn_log_debug(log, ...)                                           \
 	do {                                                              \
 		if ((log)->level >= WNN_LOG_DEBUG)                        \

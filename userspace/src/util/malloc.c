@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Memory of the application's allocator beside that of the C library. A block of the former, or a
- * large, cleared and aligned block of the latter, has a header in front of it, and a table finds it
- * by its address; as long as there is no such block, nothing is looked up.
+ * The library's memory: from the application's allocator (the hook) or from the C library. Blocks
+ * of a hook, and large cleared blocks of the C library that are aligned to large pages, have a
+ * header before them and an entry in a table, by which functions find them. As long as there is no
+ * such block, no function searches the table.
  */
 #include "util/malloc.h"
 
@@ -21,19 +22,20 @@
 #include "util/alloc.h"
 #include "util/memory.h"
 
-#define LARGE	   ((size_t)1 << 20) /* bytes that are worth fresh pages */
+/* least bytes of a block for which fresh pages are worthwhile */
+#define LARGE	   ((size_t)1 << 20)
 #define LARGE_PAGE ((size_t)2 << 20)
-#define SOME_PAGES ((size_t)64 << 10) /* bytes that are worth a system call */
+#define SOME_PAGES ((size_t)64 << 10) /* least bytes for which a system call is worthwhile */
 #define BUCKETS	   4096
 #define LOCKS	   64
 #define HEAD_SIZE  ((size_t)64)
 
 struct head {
 	struct head *next;
-	char *block; /* what the caller has */
-	void *base;  /* what the hook gave */
+	char *block; /* the address that the caller has */
+	void *base;  /* the address that the hook or the C library returned */
 	size_t size;
-	/* By value: the block may outlive the instance whose allocator this was. */
+	/* A copy: the block may outlive the instance to which this allocator belongs. */
 	struct wnn_allocator allocator;
 };
 
@@ -64,7 +66,7 @@ static size_t bucket_of(const void *block)
 	return (size_t)(((uintptr_t)block >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 40) % BUCKETS;
 }
 
-/* Puts a head in front of its block and into the table; returns the block. */
+/* Writes a header before its block, and adds it to the table; returns the block. */
 static void *remember(const struct head *block)
 {
 	struct head *head = (struct head *)(void *)(block->block - HEAD_SIZE);
@@ -92,14 +94,17 @@ static void *hook_allocate(size_t alignment, size_t size)
 	if (!base)
 		return NULL;
 	if ((uintptr_t)base % alignment) {
-		/* Memory without the alignment that was asked for is as good as none. */
+		/* Memory without the required alignment cannot be used. */
 		current.deallocate(base, current.userdata1, current.userdata2);
 		return NULL;
 	}
 	return remember(&(struct head){ NULL, base + before, base, size, current });
 }
 
-/* Its head; NULL when the block is not of a hook. Taken out of the table when @take. */
+/*
+ * Returns the header of a block; NULL when it has none. With @take it also removes it from the
+ * table.
+ */
 static struct head *find(const void *block, bool take)
 {
 	size_t bucket = bucket_of(block);
@@ -125,9 +130,9 @@ static void hook_free(struct head *head)
 	allocator.deallocate(head->base, allocator.userdata1, allocator.userdata2);
 }
 
-/* --- What the library calls --- */
+/* --- Functions for the library --- */
 
-/* Large blocks of the C library are not asked for where the machine has no memory for them. */
+/* Whether the machine has memory for a block of the C library; checked for large blocks only. */
 static bool fits(size_t size)
 {
 	return size < WNN_MEMORY_LARGE || wnn_memory_fits(size, NULL);
@@ -146,16 +151,16 @@ static void advise(const void *memory, size_t size, bool inside, int advice)
 
 	begin -= begin % page;
 	end -= end % page;
-	/* Kernels that do not know of it refuse, and nothing is lost. */
+	/* A kernel that does not know the advice refuses it, which does no harm. */
 	if (begin < end)
 		madvise((void *)begin, end - begin, advice);
 	errno = before;
 }
 
 /*
- * Asks for large pages for a large block: every page of fresh memory costs a fault at its first
- * touch, which for the weights of a network is a third of the time of its build. Only whole
- * mappings ask, since realloc() moves only whole ones.
+ * Advises the kernel to use large pages for a large block: every fresh page costs a fault when it
+ * is first touched, and these take a third of the time of a build for the weights of a network.
+ * Only whole mappings are advised, since realloc() can move only those. Returns the block.
  */
 static void *in_large_pages(void *memory, size_t size)
 {
@@ -168,7 +173,10 @@ static void *in_large_pages(void *memory, size_t size)
 	return memory;
 }
 
-/* Blocks that large pages can hold begin with one, and hold as many of them as can be. */
+/*
+ * Returns the alignment of a block: one that can contain large pages begins with one, so that it
+ * has as many as possible.
+ */
 static size_t alignment_of(size_t alignment, size_t size)
 {
 	return size >= LARGE_PAGE && alignment < LARGE_PAGE ? LARGE_PAGE : alignment;
@@ -205,7 +213,7 @@ void wnn_free(void *memory)
 
 void wnn_free_pages(void *memory, size_t size)
 {
-	/* The allocator's own words are before the block. */
+	/* A block of a hook has words of its allocator before it, whose page must stay. */
 	if (size >= SOME_PAGES && !find(memory, false))
 		advise(memory, size, true, MADV_DONTNEED);
 	wnn_free(memory);
@@ -253,8 +261,8 @@ static void free_base(void *base, void *userdata1, void *userdata2)
 }
 
 /*
- * calloc() has fresh pages for large memory, but does not align it: the block gets a header like
- * the blocks of a hook.
+ * Returns a large block of calloc(), which has fresh pages but is not aligned. So the block gets a
+ * header, like the blocks of a hook. NULL when out of memory.
  */
 static void *large_calloc(size_t least, size_t size)
 {
@@ -291,7 +299,7 @@ void wnn_filling_begin(struct wnn_filling *filling, void *memory, size_t size)
 	};
 }
 
-/* Fetches the pages up to `end`; returns how long that took. */
+/* Makes the kernel map the pages up to `end`; returns how many nanoseconds that took. */
 static uint64_t fetch(struct wnn_filling *filling, char *end)
 {
 	struct timespec before, after;
@@ -316,7 +324,7 @@ static void want_small(char *begin, char *end)
 #endif
 }
 
-/* The next bytes that are as many as a large page has, from a border of such pages to the next. */
+/* Maps the next bytes, as many as a large page has, with small pages or with a large page. */
 static void fetch_large(struct wnn_filling *filling)
 {
 	char *end = filling->next + LARGE_PAGE;
@@ -326,7 +334,10 @@ static void fetch_large(struct wnn_filling *filling)
 		want_small(filling->next, end);
 		filling->small_ns = fetch(filling, end);
 	} else if (fetch(filling, end) > filling->small_ns) {
-		/* Perhaps something else ran meanwhile: it is tried again, but not often. */
+		/*
+		 * Another process may have caused the delay, so large pages are tried again, but
+		 * less and less often.
+		 */
 		filling->small_left = filling->patience *= 2;
 	}
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads from /proc and the control groups how much memory is left, without allocating any.
- * wnn_malloc() and the API ask before large requests.
+ * Reads from /proc and from control groups how much memory is left, without allocating any.
+ * wnn_malloc() and the API check it before large requests.
  */
 #include "util/memory.h"
 
@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 /*
- * The share of all memory that is left to other processes: the kernel's figures are estimates, and
- * the system needs some, too.
+ * 1 / SPARED of all memory is left to other processes: the kernel's figures are estimates, and the
+ * system needs some memory, too.
  */
 #define SPARED 32
 
@@ -24,7 +24,7 @@
 
 static _Atomic uint64_t held, held_when_looked;
 
-/* The beginning of a file as a text; false when there is none. */
+/* Reads the beginning of a file as text; false when it cannot be read. */
 static bool read_text(const char *folder, const char *path, const char *name, char text[FILE_BYTES])
 {
 	char whole[2 * PATH_BYTES];
@@ -45,7 +45,7 @@ static bool read_text(const char *folder, const char *path, const char *name, ch
 	return size;
 }
 
-/* Returns the number in the line that begins with the name; 0 without such a line. */
+/* Returns the number in the line that begins with `name`; 0 when there is no such line. */
 static uint64_t number_of(const char *text, const char *name)
 {
 	size_t length = strlen(name);
@@ -64,8 +64,8 @@ static uint64_t difference(uint64_t a, uint64_t b)
 }
 
 /*
- * Returns how much more one control group may allocate. Its cache of files counts as free, because
- * the kernel gives that up first. UINT64_MAX when it has no limit ("max"), or cannot be read.
+ * Returns how many more bytes a control group may allocate; UINT64_MAX when it has no limit ("max")
+ * or cannot be read. Its cache of files counts as free, because the kernel gives that up first.
  */
 static uint64_t left_in_group(const char *cgroup, const char *path, const char *limit,
 			      const char *usage, const char *cache)
@@ -84,7 +84,7 @@ static uint64_t left_in_group(const char *cgroup, const char *path, const char *
 	return difference(most - most / SPARED, used);
 }
 
-/* Returns left_in_group() of a group and all groups around it, whichever is least. */
+/* Returns the least left_in_group() of a group and of all groups around it. */
 static uint64_t left_in_groups(const char *cgroup, char *path, bool old)
 {
 	uint64_t least = UINT64_MAX;
@@ -108,8 +108,8 @@ static uint64_t left_in_groups(const char *cgroup, char *path, bool old)
 }
 
 /*
- * Copies the path of a group from the line of the text that begins with number and @controllers;
- * false without such a line.
+ * Copies the path of a group from the line that begins with number and @controllers; false when
+ * there is no such line.
  */
 static bool group_of(const char *text, const char *controllers, char path[PATH_BYTES])
 {
@@ -136,7 +136,7 @@ static uint64_t limit_of_groups(const char *proc, const char *cgroup)
 		return UINT64_MAX;
 	if (group_of(text, "0::", path))
 		least = left_in_groups(cgroup, path, false);
-	/* The older interface has a folder for memory. */
+	/* Version 1 of the control groups has a folder for each controller. */
 	if (group_of(text, ":memory:", path) &&
 	    snprintf(folder, sizeof(folder), "%s/memory", cgroup) < (int)sizeof(folder)) {
 		left = left_in_groups(folder, path, true);
@@ -158,7 +158,7 @@ uint64_t wnn_memory_available(const char *proc, const char *cgroup)
 	return machine < groups ? machine : groups;
 }
 
-/* Bytes of the process in memory that belong to no file. */
+/* Returns how many bytes of the process's memory are resident and belong to no file. */
 static uint64_t resident(void)
 {
 	unsigned long long all, pages, shared;
@@ -177,8 +177,8 @@ bool wnn_memory_fits(size_t size, uint64_t *left)
 	if (size < WNN_MEMORY_LARGE && difference(all + size, before) < WNN_MEMORY_LARGE)
 		return true;
 	/*
-	 * Memory that is held and has not been touched will be needed, too. Memory that the process
-	 * has touched counts as held, since nothing tells which share of it is.
+	 * Memory that is held but was not touched yet will be needed, too. Memory that the process
+	 * has touched counts as held, since nothing tells which part of it is held.
 	 */
 	there = difference(wnn_memory_available("/proc", "/sys/fs/cgroup"),
 			   difference(all, resident()));
@@ -201,8 +201,8 @@ void wnn_memory_unhold(size_t size)
 	uint64_t before = atomic_load(&held_when_looked);
 
 	/*
-	 * After memory is given back, as much may be taken again without a look only if a look has
-	 * counted it.
+	 * When memory is given back, the bytes that the last check counted shrink with it: taking
+	 * as much again needs a new check.
 	 */
 	while (before > now && !atomic_compare_exchange_weak(&held_when_looked, &before, now))
 		;

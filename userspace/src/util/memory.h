@@ -10,11 +10,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Requests from this size on are checked, and smaller ones when they add up to it. */
+/*
+ * Requests of at least this size are checked, and smaller ones when they add up to it since the
+ * last check.
+ */
 #define WNN_MEMORY_LARGE ((size_t)16 << 20)
 
 /*
- * wnn_memory_available - how many bytes the process can still allocate
+ * wnn_memory_available - return how many bytes the process can still allocate
  *
  * @proc, @cgroup: "/proc" and "/sys/fs/cgroup"; other folders in tests
  *
@@ -24,12 +27,12 @@
 uint64_t wnn_memory_available(const char *proc, const char *cgroup);
 
 /*
- * Whether @size more bytes can be used beside all that is held. If not, *left is how many can; it
- * may be NULL.
+ * Whether the process can use @size bytes in addition to all that it holds. If not, *left is how
+ * many it can use; left may be NULL.
  */
 bool wnn_memory_fits(size_t size, uint64_t *left);
 
-/* Notes memory that the process has from now on, or gives back, and may not have touched yet. */
+/* Note memory that the process holds from now on, or gives back; it may not have touched it. */
 void wnn_memory_hold(size_t size);
 void wnn_memory_unhold(size_t size);
 

@@ -7,13 +7,13 @@
 
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 
-/* The smallest integer that is not below n / by; by is not 0, and n + by - 1 must not wrap. */
+/* Returns n / by rounded up; by is not 0, and n + by - 1 must not overflow. */
 static inline uint64_t wnn_div_up(uint64_t n, uint64_t by)
 {
 	return (n + by - 1) / by;
 }
 
-/* The smallest multiple of `alignment`, any number but 0, that is not below n. */
+/* Returns n rounded up to a multiple of `alignment`, which is any number but 0. */
 static inline uint64_t wnn_align_up(uint64_t n, uint64_t alignment)
 {
 	return wnn_div_up(n, alignment) * alignment;

@@ -9,7 +9,10 @@
 
 #define REPLACEMENT 0xfffd
 
-/* The next character; *used is how many bytes it took. Invalid bytes are taken one at a time. */
+/*
+ * Returns the next character; *used becomes the number of its bytes. An invalid byte is a character
+ * by itself.
+ */
 static uint32_t decode(const unsigned char *p, size_t left, size_t *used)
 {
 	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Makes text from outside fit for messages. */
+/* Makes text from outside printable, for messages. */
 #ifndef WNN_UTIL_PRINTABLE_H
 #define WNN_UTIL_PRINTABLE_H
 
 #include <stddef.h>
 
 /*
- * wnn_text_printable - copy UTF-8 text so that it cannot deceive whoever reads a log
+ * wnn_text_printable - copy UTF-8 text so that it cannot deceive the reader of a log
  * @buffer: receives the result with a NUL; what does not fit is cut off between characters
  * @size: bytes of @buffer, not 0
  * @data: the text; may be NULL when @length is 0
@@ -16,7 +16,10 @@
  */
 size_t wnn_text_printable(char *buffer, size_t size, const char *data, size_t length);
 
-/* Bytes of the UTF-8 character at the start of @data; 0 when there is none. @length is not 0. */
+/*
+ * Returns the bytes of the UTF-8 character at the start of @data; 0 when there is none. @length is
+ * not 0.
+ */
 size_t wnn_text_character(const char *data, size_t length);
 
 #endif

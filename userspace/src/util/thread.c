@@ -37,7 +37,10 @@ int wnn_thread_start(void *(*run)(void *), void *argument)
 	}
 	*start = (struct start){ run, argument, wnn_allocator_current() };
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	/* The application's signal handlers must run on its own threads. */
+	/*
+	 * Threads of the library block all signals, so that the application's handlers run on its
+	 * own threads.
+	 */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	ret = pthread_create(&thread, &attr, start_thread, start);
