@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* wnnGraphBuilderBuild: checks on the calling thread, runs passes and compiler on the timeline. */
+/*
+ * wnnGraphBuilderBuild: checks the call on the calling thread; runs the passes and the compiler on
+ * the timeline.
+ */
 
 #include "api/builder.h"
 #include "api/graph.h"
@@ -14,7 +17,10 @@ struct build_task {
 	struct request *request;
 };
 
-/* The graph is called as its builder was; a lack of memory for that is none of its own. */
+/*
+ * Completes the request with the graph, which gets the label of its builder. Too little memory for
+ * the label is not an error of the build.
+ */
 static void hand_over(struct build_task *build, union request_result *result)
 {
 	object_label_copy(&result->graph->label, &build->label, NULL);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Graph builders: inputs, constants, operators. */
+/* Graph builders: creates and releases them, makes inputs and constants. */
 #include "api/builder.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@ void builder_note_error(WNNGraphBuilder builder, struct wnn_error *err)
 {
 	struct wnn_error short_one = *err;
 
-	/* The first error is kept: later ones may only follow from it. */
+	/* Only the first error is kept, because later ones may be consequences of it. */
 	if (!err->missing && !builder->cause.status)
 		builder->cause = *err;
 	else if (err->missing && builder->cause.status)
@@ -51,7 +51,7 @@ static WNNGraphBuilder make_builder(WNNContext context, struct wnn_error *err)
 		wnn_error_nomem(err, "a graph builder");
 		return NULL;
 	}
-	/* Elsewhere the CPU is there for what the NPU cannot run. */
+	/* With other policies the CPU runs what the NPU cannot, so that nodes need no check. */
 	if (context->config.policy == WNNPlacementPolicy_NPUOnly)
 		config.place = context_place;
 	config.owner = builder;
@@ -152,7 +152,7 @@ WNNStatus wnnGraphBuilderGetLastError(WNNGraphBuilder builder, WNNError *error)
 	return (WNNStatus)builder->last_error.status;
 }
 
-/* The debug layer knows operands, too. Returns the operand. */
+/* Makes an operand known to the debug layer; returns the operand. */
 static WNNOperand hand_out(WNNGraphBuilder builder, WNNOperand operand, const char *function)
 {
 	struct debug_place place;
@@ -183,14 +183,15 @@ WNNOperand wnnGraphBuilderInput(WNNGraphBuilder builder, WNNStringView name,
 
 /* --- Constants --- */
 
-/* A constant that the application lent. */
+/* The application's memory of a borrowed constant. */
 struct loan {
 	WNNContext context;
 	size_t size;
-	struct request *request; /* runs the application's callback; NULL: there is none */
+	/* the request that runs the application's callback; NULL: there is no callback */
+	struct request *request;
 };
 
-/* May be called on any thread; the application's callback runs on the callback thread. */
+/* Gives the memory back, on any thread; the application's callback runs on the callback thread. */
 static void end_loan(void *userdata, const void *data)
 {
 	struct loan *loan = userdata;
@@ -260,7 +261,7 @@ static int copied_constant(WNNGraphBuilder builder, const WNNOperandDescriptor *
 {
 	struct context_copy *copy;
 
-	/* The size that the application gave is not trusted before it equals that of the shape. */
+	/* Checks that the size given by the application is that of the shape, before it is used. */
 	if (wnn_builder_check_constant(builder->builder, descriptor, data, size, err))
 		return -1;
 	copy = context_copy(builder->context, data, size, "a constant", err);
@@ -270,7 +271,7 @@ static int copied_constant(WNNGraphBuilder builder, const WNNOperandDescriptor *
 				    context_copy_release, copy, operand, err);
 }
 
-/* Takes the loan over, also on error. */
+/* Makes a constant of lent memory; takes the loan over, also on error. 0 or -1. */
 static int make_constant(WNNGraphBuilder builder, const WNNOperandDescriptor *descriptor,
 			 const void *data, size_t size, struct loan *loan, WNNOperand *operand,
 			 struct wnn_error *err)
@@ -295,8 +296,8 @@ static int make_constant(WNNGraphBuilder builder, const WNNOperandDescriptor *de
 }
 
 /*
- * Runs the release callback on this thread when no request can be made: the callback runs exactly
- * once in any case.
+ * Runs the release callback on this thread when no request can be made for it, so that it runs
+ * exactly once in any case.
  */
 static void refuse_loan(const WNNBorrowedConstant *borrowed, const void *data, size_t size)
 {
@@ -328,7 +329,7 @@ WNNOperand wnnGraphBuilderConstant(WNNGraphBuilder builder, WNNOperandDescriptor
 	return NULL;
 }
 
-/* Whether a tensor can be a constant of this builder. */
+/* Whether a constant tensor has been destroyed; called when the graph is built. */
 static bool tensor_is_destroyed(void *tensor)
 {
 	return atomic_load(&((WNNTensor)tensor)->destroyed);
@@ -339,7 +340,7 @@ static void release_tensor(void *tensor)
 	tensor_put(tensor);
 }
 
-/* The constant of a tensor, with a reference of its own; NULL with *err. */
+/* Returns the constant of a tensor with a new reference; NULL with *err. */
 static struct ir_constant *tensor_constant(WNNContext context, WNNTensor tensor,
 					   struct wnn_error *err)
 {

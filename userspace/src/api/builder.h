@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* WNNGraphBuilder: the object of the API around a wnn_builder. */
+/* WNNGraphBuilder: the API's object around a wnn_builder. */
 #ifndef WNN_API_BUILDER_H
 #define WNN_API_BUILDER_H
 
@@ -12,23 +12,26 @@ struct WNNGraphBuilderImpl {
 	struct object_label label;
 	struct wnn_builder *builder;
 	struct wnn_error last_error;
-	struct wnn_error cause; /* the first error that did not come from an operand that is NULL */
+	struct wnn_error cause; /* the first error other than an operand that is NULL */
 };
 
-/* Take NULL. A reference to an operand is one to its builder. */
+/* Count references; both accept NULL. A reference to an operand is one to its builder. */
 void builder_get(WNNGraphBuilder builder);
 void builder_put(WNNGraphBuilder builder);
 void operand_get(WNNOperand operand);
 void operand_put(WNNOperand operand);
 
 /*
- * Remembers the error for the builder. When an operand is missing, the message is completed with
- * the error that may have caused it.
+ * Keeps an error for the builder. If the error is a missing operand, the message gets the earlier
+ * error that may have caused it.
  */
 void builder_note_error(WNNGraphBuilder builder, struct wnn_error *err);
-/* Remembers it for the thread as well, and reports it to the context. */
+/*
+ * Keeps an error for the builder and for the thread, and reports it to the context. Returns its
+ * status.
+ */
 WNNStatus builder_error(WNNGraphBuilder builder, struct wnn_error *err);
-/* Remembers the last error of the thread for the builder as well. */
+/* Keeps the last error of the thread for the builder, too. */
 void builder_note_status(WNNGraphBuilder builder);
 
 #endif

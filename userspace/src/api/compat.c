@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The operators of older drafts, expressed by operators of the current specification. */
+/* The operators of older drafts, implemented by operators of the current specification. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -8,7 +8,10 @@
 #include "graph/operand.h"
 #include "graph/op_table.h"
 
-/* The beginning of every function: the message names it as the drafts did. */
+/*
+ * Checks builder and input at the begin of every function; messages have the name from the drafts.
+ * False after an error.
+ */
 static bool check(WNNGraphBuilder builder, WNNOperand input, const char *name)
 {
 	struct wnn_error err = { 0 };
@@ -40,7 +43,7 @@ static WNNOperand fail(WNNGraphBuilder builder, struct wnn_error *err, const cha
 	return NULL;
 }
 
-/* Axes as a bit mask; -1 after an error, which is reported. */
+/* Returns a list of axes as a bit mask; -1 after an error, which it reports. */
 static int64_t axes_mask(WNNGraphBuilder builder, const char *name, WNNUint32Array axes,
 			 size_t rank)
 {
@@ -139,7 +142,8 @@ WNNOperand wnnCompatFlatten(WNNGraphBuilder builder, WNNOperand input, uint32_t 
 }
 
 /*
- * Returns the size for a dimension of -1 with which the number of elements stays; 0: there is none.
+ * Returns the size that replaces -1 in a shape so that the number of elements stays; 0: there is no
+ * such size.
  */
 static uint32_t infer(const struct WNNOperandImpl *input, const int32_t *shape, size_t count)
 {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* compute() of older drafts: tensors for named buffers, one dispatch, and the wait for it. */
+/*
+ * compute() of older drafts: makes tensors for named buffers, dispatches once, and waits for the
+ * end.
+ */
 #include <string.h>
 
 #include "api/graph.h"
@@ -12,7 +15,8 @@ struct compute {
 	WNNContext context;
 	uint64_t timeout;
 	size_t num_inputs, num_tensors;
-	WNNNamedTensor *tensors; /* inputs, then outputs, in the order of the graph's lists */
+	/* tensors of the inputs, then of the outputs, in the order of the graph's lists */
+	WNNNamedTensor *tensors;
 };
 
 static size_t find(WNNNamedOperandDescriptorArray list, WNNStringView name)
@@ -32,7 +36,10 @@ static WNNStatus data_error(const char *kind, WNNStringView name, const char *wh
 	return api_error_status(WNNStatus_DataError, "compute: %s \"%s\" %s", kind, text, what);
 }
 
-/* Looks up the input or output of a buffer; *index is that in the list of the graph. */
+/*
+ * Finds the input or output to which a buffer belongs; *index becomes its index in the graph's
+ * list.
+ */
 static WNNStatus check_buffer(const struct compute *c, WNNNamedOperandDescriptorArray list,
 			      size_t first, WNNStringView name, const void *data, const char *kind,
 			      size_t *index)
@@ -47,7 +54,7 @@ static WNNStatus check_buffer(const struct compute *c, WNNNamedOperandDescriptor
 	return WNNStatus_Success;
 }
 
-/* A tensor for one entry of the lists; its size must fit into that of the buffer. */
+/* Makes a tensor for one input or output, whose bytes must fit in the buffer. */
 static WNNStatus make_tensor(struct compute *c, WNNNamedTensor *named,
 			     const WNNNamedOperandDescriptor *port, size_t size, const char *kind)
 {
@@ -88,7 +95,7 @@ static WNNStatus write_inputs(struct compute *c, WNNNamedOperandDescriptorArray 
 	return status;
 }
 
-/* Outputs that nobody asked for get a tensor all the same. */
+/* Makes tensors for all outputs, also for those that the application does not ask for. */
 static WNNStatus make_outputs(struct compute *c, WNNNamedOperandDescriptorArray list, size_t count,
 			      const WNNCompatOutput *outputs)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The life of a context: how it is created, lost and released. */
+/* The life of a context: creation, loss and release. */
 #include "api/context.h"
 
 #include <stdio.h>
@@ -53,7 +53,7 @@ int context_check_lost(WNNContext context, const char *what, struct wnn_error *e
 			     object_label_text(&context->label), context->lost_message);
 }
 
-/* --- What is pending --- */
+/* --- Pending requests --- */
 
 static void link_request(struct request **head, struct request *request)
 {
@@ -80,8 +80,8 @@ void context_add_pending(WNNContext context, struct request *request, const void
 	request->subject = subject;
 	link_request(&context->pending, request);
 	/*
-	 * The context may have been lost since the caller checked; then context_lose() has not seen
-	 * it.
+	 * The context may have been lost after the caller's check; then context_lose() did not see
+	 * this request.
 	 */
 	if (atomic_load(&context->lost))
 		request_settle(request, WNNStatus_InvalidStateError, context->lost_message);
@@ -99,7 +99,10 @@ void context_fail_pending(WNNContext context, const void *subject, const char *m
 {
 	struct request *oldest = NULL, *request;
 
-	/* The list has the newest first, but requests shall fail in the order of the calls. */
+	/*
+	 * The list begins with the newest request, but requests shall fail in the order of the
+	 * calls.
+	 */
 	for (request = context->pending; request; request = request->next_pending)
 		oldest = request;
 	for (request = oldest; request;) {
@@ -161,7 +164,7 @@ void start_get_lost(WNNContext context, struct request *request)
 
 bool context_push(WNNContext context, struct timeline_task *task, bool quick)
 {
-	/* The timeline's own thread waits for work of an NPU. */
+	/* With an NPU, the timeline's own thread runs the task, because it waits for jobs. */
 	if (quick && !context->device.ws)
 		return timeline_enter(context->timeline, task);
 	timeline_push(context->timeline, task);
@@ -179,10 +182,7 @@ static void timeline_idle(void *userdata)
 {
 	WNNContext context = userdata;
 
-	/*
-	 * Waits for the jobs that are still on the device, so that their statistics and errors are
-	 * known.
-	 */
+	/* Waits for the jobs on the device, so that their statistics and errors are known. */
 	run_device_drain(&context->device);
 }
 
@@ -219,8 +219,8 @@ void context_put(WNNContext context)
 	if (!context || api_forked() || atomic_fetch_sub(&context->refs, 1) != 1)
 		return;
 	/*
-	 * No reference is left through which the context could be lost: these callbacks are due
-	 * now.
+	 * Without references the context can no longer be lost, so requests that wait for its loss
+	 * are cancelled.
 	 */
 	while ((request = context->lost_requests)) {
 		unlink_request(request);
@@ -239,7 +239,7 @@ struct open_task {
 	struct request *request;
 };
 
-/* Whether something can run the operators with 4-bit types. */
+/* Whether a device can run quantizeLinear and dequantizeLinear with 4-bit types. */
 static bool has_four_bit(WNNContext context)
 {
 	const struct ir_type four_bit[] = { { .dtype = IR_I4 }, { .dtype = IR_U4 } };
@@ -266,7 +266,7 @@ static bool has_four_bit(WNNContext context)
 	return all;
 }
 
-/* Fills in what opSupportLimits will say. */
+/* Computes the limits that opSupportLimits will return. 0 or -1. */
 static int find_limits(WNNContext context, struct wnn_error *err)
 {
 	const WNNOpSupportLimits none = WNN_OP_SUPPORT_LIMITS_INIT;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The debug layer: a table of the application's objects, and reports of their misuse. */
+/* The debug layer: keeps a table of the application's objects, and reports their misuse. */
 #include "api/debug.h"
 
 #include <dlfcn.h>
@@ -23,7 +23,7 @@
 #define DEBUG_VARIABLE "WEBNN_DEBUG"
 
 #define BUCKETS	     4096
-#define KEPT	     4096 /* objects whose memory is not given back yet */
+#define KEPT	     4096 /* number of released objects whose memory is not freed yet */
 #define SHOWN_FRAMES 4
 #define SHOWN_LEAKS  10
 
@@ -32,9 +32,9 @@ struct record {
 	struct record *next;
 	const void *object, *owner;
 	enum debug_kind kind;
-	uint32_t refs; /* of the application; operands have none of their own */
+	uint32_t refs; /* references of the application; operands have no count of their own */
 	bool gone;
-	char label[72]; /* empty, or quoted after a blank */
+	char label[72]; /* empty, or a blank and the quoted label */
 	struct debug_place made, released;
 };
 
@@ -45,7 +45,7 @@ static struct record *records[BUCKETS];
 static void *kept[KEPT];
 static size_t num_kept;
 
-/* The last report of this thread, with which the call then fails. */
+/* The last misuse that this thread reported; the call then fails with this message. */
 static _Thread_local char reported[sizeof(((struct wnn_error *)0)->message)];
 
 static const char *const kind_names[] = {
@@ -54,7 +54,7 @@ static const char *const kind_names[] = {
 	[DEBUG_OPERAND] = "WNNOperand",	  [DEBUG_GRAPH] = "WNNGraph",
 };
 
-/* --- Places --- */
+/* --- Positions in the application --- */
 
 void debug_here(struct debug_place *place, const char *function)
 {
@@ -65,7 +65,7 @@ void debug_here(struct debug_place *place, const char *function)
 #endif
 }
 
-/* Whether a frame is of the library itself, where that is a file of its own. */
+/* Whether a stack frame lies in the library; false when the library is linked statically. */
 static bool is_own(const Dl_info *info)
 {
 	Dl_info own;
@@ -90,7 +90,9 @@ static void print_place(const char *what, const struct debug_place *place)
 		if (info.dli_sname)
 			fprintf(stderr, ", %s+%#zx", info.dli_sname,
 				(size_t)(at - (uintptr_t)info.dli_saddr));
-		/* An address that addr2line -e FILE translates to a line of source. */
+		/*
+		 * This address is for addr2line -e FILE, which translates it to a line of source.
+		 */
 		fprintf(stderr, " (%#zx)\n", (size_t)(at - (uintptr_t)info.dli_fbase));
 		shown++;
 	}
@@ -116,7 +118,10 @@ static struct record **find(const void *object)
 	return link;
 }
 
-/* Allocates from the C library, whatever allocator the call uses: records outlive instances. */
+/*
+ * Allocates from the C library and not from the instance's allocator, because records live longer
+ * than instances.
+ */
 static void *own_memory(size_t size)
 {
 	struct wnn_allocator allocator = wnn_allocator_current();
@@ -171,7 +176,7 @@ void debug_labelled(const void *object, const char *label)
 
 /* --- Reports --- */
 
-/* Writes what an object is or was: a WNNTensor "camera". Returns buffer. */
+/* Writes what an object is or was, such as: a WNNTensor "camera". Returns buffer. */
 static const char *describe(const struct record *record, char *buffer, size_t size)
 {
 	snprintf(buffer, size, "a %s%s", kind_names[record->kind], record->label);
@@ -186,7 +191,10 @@ static void print_record(const struct record *record)
 	print_here();
 }
 
-/* 0, or -1 with the message and a report. Under the lock. */
+/*
+ * Checks that an object exists and has the right kind: 0, or -1 with the message and a report. Call
+ * it with the lock held.
+ */
 static int check(enum debug_kind kind, const void *object, const char *what, struct wnn_error *err)
 {
 	const struct record *record = *find(object);
@@ -247,7 +255,7 @@ bool debug_release(enum debug_kind kind, const void *object, const char *functio
 	pthread_mutex_lock(&lock);
 	good = !check(kind, object, function, &err);
 	record = *find(object);
-	/* The first reference to an operand is its builder's. */
+	/* The first reference to an operand belongs to its builder. */
 	if (good && kind == DEBUG_OPERAND && record->refs == 1) {
 		fprintf(stderr, "webnn: misuse: %s: %p was never given to wnnOperandAddRef\n",
 			function, object);
@@ -278,8 +286,8 @@ void debug_owner_gone(const void *owner)
 }
 
 /*
- * Forgets an object that was released long ago, and the operands of a builder. Call it with the
- * lock held.
+ * Removes the record of an object that was released long ago, and those of the operands of a
+ * builder. Call it with the lock held.
  */
 static void forget(const void *object)
 {
@@ -300,7 +308,10 @@ void debug_free(void *object)
 {
 	void *oldest;
 
-	/* An application may expect its memory back before the instance ends. */
+	/*
+	 * With an allocator of the application memory is freed at once, as the application may
+	 * expect it back before the instance ends.
+	 */
 	if (wnn_allocator_current().allocate) {
 		wnn_free(object);
 		return;
@@ -328,7 +339,7 @@ void debug_failed(const char *message, const struct debug_place *place)
 	pthread_mutex_unlock(&lock);
 }
 
-/* --- Begin and end --- */
+/* --- Start and exit --- */
 
 static void tell_leaks(void)
 {

@@ -27,21 +27,24 @@ enum debug_kind {
 
 /* The position in the application that called the library. */
 struct debug_place {
-	const char *function; /* of the library; NULL: unknown */
+	const char *function; /* name of the library's function; NULL: unknown */
 	int count;
 	void *frames[DEBUG_FRAMES];
 };
 
-/* Looks at the environment, once. */
+/* Reads the environment, once. */
 void debug_init(void);
 
-/* Fills in the position of the call that the thread is in; @function is a literal. */
+/* Fills in the position of the call in which the thread is; @function is a string literal. */
 void debug_here(struct debug_place *place, const char *function);
 
-/* The application gets an object with one reference; @owner is the builder of an operand. */
+/*
+ * Adds a record of an object that the application gets with one reference; @owner is the builder of
+ * an operand.
+ */
 void debug_made(enum debug_kind kind, const void *object, const void *owner,
 		const struct debug_place *place);
-/* @label: as object_label_text() gives it. */
+/* Stores the label of an object for reports; @label: result of object_label_text(). */
 void debug_labelled(const void *object, const char *label);
 
 /*
@@ -49,20 +52,24 @@ void debug_labelled(const void *object, const char *label);
  * @object: not NULL; it is not dereferenced
  * @what: begins the message
  *
- * 0, or -1 with a TypeError, which is written to stderr with the positions.
+ * Returns 0, or -1 with a TypeError, which is also written to stderr with the positions of the
+ * calls.
  */
 int debug_verify(enum debug_kind kind, const void *object, const char *what, struct wnn_error *err);
 
-/* Counts the application's references; false: reported, and the object must not be touched. */
+/*
+ * Count the application's references. False: a misuse was reported, and the object must not be
+ * used.
+ */
 bool debug_add_ref(enum debug_kind kind, const void *object, const char *function);
 bool debug_release(enum debug_kind kind, const void *object, const char *function);
 
-/* Frees the memory of an object later, so that no other object gets its address for a while. */
+/* Frees the memory of an object later, so that no new object gets its address for a while. */
 void debug_free(void *object);
-/* Forgets the operands of a builder. */
+/* Removes the records of the operands of a builder. */
 void debug_owner_gone(const void *owner);
 
-/* Reports that a call failed, with its position; NULL: that of the thread's current call. */
+/* Reports that a call failed and its position; @place is NULL for the thread's current call. */
 void debug_failed(const char *message, const struct debug_place *place);
 
 #endif

@@ -42,7 +42,7 @@ void deliver_discard(struct request *request)
 	memset(&request->result, 0, sizeof(request->result));
 }
 
-/* Callbacks are stored as void (*)(void) and called with their real type. */
+/* Callbacks are stored as void (*)(void), and are called with their real type. */
 #define CALL(type, ...)                                                               \
 	(((type)request->callback.function)(__VA_ARGS__, request->callback.userdata1, \
 					    request->callback.userdata2))
@@ -88,7 +88,7 @@ static void call(struct request *request)
 		CALL(WNNDispatchMeasuredCallback, status,
 		     status ? NULL : &result->dispatch.statistics, message);
 		break;
-	case REQUEST_SYNC_FILE: /* has no callback */
+	case REQUEST_SYNC_FILE: /* it has no callback */
 		break;
 	case REQUEST_RELEASE_CONSTANT:
 		CALL(WNNReleaseConstantCallback, result->bytes.data, result->bytes.size);
@@ -99,7 +99,7 @@ static void call(struct request *request)
 void deliver_failed(struct request *request)
 {
 	deliver_discard(request);
-	/* Without a tensor the call was refused before it took one. */
+	/* The request has no tensor when the call was refused before it took one. */
 	if (request->kind == REQUEST_MAP_TENSOR && request->tensor)
 		tensor_end_map(request->tensor, request);
 }
@@ -137,9 +137,9 @@ void deliver_run(struct request *request)
 	depth++;
 	call(request);
 	depth--;
-	/* The callback may have used another instance, and with it another allocator. */
+	/* The callback may have used an object of another instance, and so another allocator. */
 	api_use_instance(request->instance);
-	/* Objects belong to the callback now; data lived only as long as it ran. */
+	/* The callback owns objects now. Data was valid only while it ran. */
 	if (object)
 		memset(&request->result, 0, sizeof(request->result));
 	else

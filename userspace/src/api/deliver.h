@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls the callback of a request, each kind with its own arguments. */
+/* Calls the callback of a request; each kind of request has its own arguments. */
 #ifndef WNN_API_DELIVER_H
 #define WNN_API_DELIVER_H
 
 #include "api/events.h"
 
-/* Runs the callback; call it without any lock. Frees what the callback does not take over. */
+/*
+ * Runs the callback of a request, and frees what the callback does not take over. Call it without
+ * locks.
+ */
 void deliver_run(struct request *request);
 
-/* Undoes the effects of an operation that failed or was cancelled. */
+/* Undoes the effects of an operation that has failed or was cancelled. */
 void deliver_failed(struct request *request);
-/* Tells the debug layer of the object that the application gets. */
+/* Makes the object that the application gets known to the debug layer. */
 void deliver_note(const struct request *request, const union request_result *result);
 
-/* Frees the result of a request that nobody took. */
+/* Frees the result of a request, which nobody has taken. */
 void deliver_discard(struct request *request);
 
 #endif

@@ -17,9 +17,9 @@
 
 #define DEVICE_VARIABLE "WEBNN_DEVICE"
 
-/* The most threads that the option may ask for. */
+/* The most threads for which the option may ask. */
 #define MAX_THREADS 1024
-/* The limits of the device model, see struct onpu_sim_config. */
+/* Limits of the device model, see struct onpu_sim_config. */
 #define MAX_SIM_THREADS 64
 #define MAX_CPU_SPIN	1000000
 #define MAX_SIM_SRAM	(UINT64_C(1) << 30)
@@ -45,7 +45,9 @@ static int parse_device(const char *name, size_t length, const char *named_by,
 			     named_by);
 }
 
-/* The layer of the CPU is a matter of speed only, for tests and for those who measure. */
+/*
+ * Reads the layer of the CPU's kernels. It changes speed only, and is for tests and measurements.
+ */
 static int parse_layer(struct context_config *config, struct wnn_error *err)
 {
 	const char *name = secure_getenv("WEBNN_CPU_LAYER");
@@ -66,7 +68,7 @@ static int parse_layer(struct context_config *config, struct wnn_error *err)
 			     text);
 }
 
-/* Reads the level of vector instructions. Results do not depend on it, except for rounding. */
+/* Reads the level of vector instructions. It changes results by rounding only. */
 static int parse_level(struct context_config *config, struct wnn_error *err)
 {
 	const char *name = secure_getenv("WEBNN_CPU_LEVEL");
@@ -86,7 +88,7 @@ static int parse_level(struct context_config *config, struct wnn_error *err)
 		text, known);
 }
 
-/* "-name,-name": which rule is to blame, where results differ. */
+/* Reads "-name,-name": rules that are disabled, to find out which one changes results. */
 static int parse_rules(struct context_config *config, struct wnn_error *err)
 {
 	const char *text = secure_getenv("WEBNN_RULES");
@@ -110,7 +112,7 @@ static int parse_rules(struct context_config *config, struct wnn_error *err)
 	return 0;
 }
 
-/* Reads how long the threads of the CPU spin before they sleep. Results do not depend on it. */
+/* Reads how long the CPU's threads spin before they sleep. It does not change results. */
 static int parse_spin(struct context_config *config, struct wnn_error *err)
 {
 	const char *text = secure_getenv("WEBNN_CPU_SPIN");
@@ -148,8 +150,8 @@ static int check_device_enums(const WNNContextDeviceOptions *options, struct wnn
 }
 
 /*
- * Structs that begin as { 0 } switch off what is on by default. They are known by values that the
- * INIT macros never leave 0.
+ * Refuses structs that were initialised with { 0 }, in which options are off that are on by
+ * default. @zero: members are 0 that the INIT macro never sets to 0.
  */
 static int check_made(bool zero, const char *type, const char *macro, const char *members,
 		      struct wnn_error *err)
@@ -183,7 +185,7 @@ static int check_device_numbers(const WNNContextDeviceOptions *options, struct w
 	return 0;
 }
 
-/* An empty view leaves NULL. */
+/* Copies a path to memory of its own; *path becomes NULL for an empty view. 0 or -1. */
 static int copy_path(char **path, WNNStringView view, const char *what, struct wnn_error *err)
 {
 	if (!wnn_view_length(&view))
@@ -220,8 +222,8 @@ static int parse_device_options(const WNNContextDeviceOptions *options,
 	    parse_device(options->device.data, length, "WNNContextDeviceOptions", config, err))
 		return -1;
 	/*
-	 * An application that names a node means that NPU; another device in its stead would be a
-	 * silent error.
+	 * An application that names a device node wants that NPU; using another device would be an
+	 * error without a message.
 	 */
 	if (length && config->node && config->device != CONTEXT_NPU) {
 		wnn_text_printable(text, sizeof(text), config->node, strlen(config->node));
@@ -288,10 +290,10 @@ int context_config_parse(const WNNContextOptions *options, struct context_config
 			err, WNN_TYPE_ERROR,
 			"powerPreference is %u, which is no value of WNNPowerPreference",
 			(unsigned int)options->powerPreference);
-	/* Either of these hints asks for an NPU. */
+	/* Both hints ask for an NPU. */
 	config->want_accelerated = options->accelerated ||
 				   options->powerPreference == WNNPowerPreference_HighPerformance;
-	/* The driver of an NPU acts on it as well: it decides when the device sleeps. */
+	/* The driver of an NPU uses the hint, too, to decide when the device sleeps. */
 	config->power = winsys_power_of(options->powerPreference);
 	if (parse_chain(options, config, err) || parse_layer(config, err) ||
 	    parse_level(config, err) || parse_spin(config, err) || parse_rules(config, err))
@@ -377,7 +379,8 @@ static int open_sim(WNNContext context, struct wnn_error *err)
 }
 
 /*
- * Opens the NPU. Returns 1 when there is none and none was asked for by name; *why then says why.
+ * Opens the NPU. Returns 0, -1 with *err, or 1 with *why when there is no NPU and the options do
+ * not demand one.
  */
 static int open_npu(WNNContext context, struct wnn_error *why, struct wnn_error *err)
 {
@@ -397,7 +400,7 @@ static int open_npu(WNNContext context, struct wnn_error *why, struct wnn_error 
 	return use_winsys(context, ws, "npu", err);
 }
 
-/* @no_npu: why there is no NPU, when one was looked for. */
+/* Opens the CPU as device. 0 or -1. @no_npu: why there is no NPU, if one was searched. */
 static int open_cpu(WNNContext context, const struct wnn_error *no_npu, struct wnn_error *err)
 {
 	const struct context_config *config = &context->config;
@@ -437,7 +440,7 @@ int context_open_device(WNNContext context, struct wnn_error *err)
 	return open_cpu(context, &no_npu, err);
 }
 
-/* Memory that a list of devices points to. */
+/* The memory to which a list of devices points. */
 struct device_list {
 	WNNDeviceInfo infos[3];
 	struct listed {
@@ -452,7 +455,10 @@ static void describe_caps(WNNDeviceInfo *info, const struct npu_caps *caps)
 	info->clockHz = (uint64_t)caps->clock_khz * 1000;
 }
 
-/* @ws is destroyed; NULL: the device does not open, and *err says why. */
+/*
+ * Fills in an entry of the list, and destroys @ws. NULL: the device cannot be opened, and *err says
+ * why.
+ */
 static void describe(WNNDeviceInfo *info, struct listed *text, struct winsys *ws,
 		     const struct wnn_error *err, const char *reason)
 {
@@ -504,7 +510,7 @@ WNNStatus wnnInstanceGetDevices(WNNInstance instance, WNNDeviceInfoArray *device
 
 void wnnDeviceInfoArrayFreeMembers(WNNDeviceInfoArray devices)
 {
-	/* The items are the first member of what was allocated. */
+	/* The list is the first member of the allocated block. */
 	if (!api_forked())
 		wnn_free((void *)devices.data);
 }

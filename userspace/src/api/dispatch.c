@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* wnnContextDispatch: checks on the calling thread, runs the graph on the timeline. */
+/* wnnContextDispatch: checks the call on the calling thread; runs the graph on the timeline. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,9 +18,10 @@ struct dispatch_task {
 	struct run_dispatch run;
 	WNNGraph graph; /* references */
 	uint32_t num_tensors;
-	struct request *request; /* who is told of its end; or NULL */
-	uint64_t queued_ns;	 /* when it was called for */
-	WNNTensor *tensors;	 /* inputs, then outputs, in the order of the compiled graph */
+	struct request *request; /* request that is completed at the end; or NULL */
+	uint64_t queued_ns;	 /* time of the call */
+	/* tensors of the inputs, then of the outputs, in the order of the compiled graph */
+	WNNTensor *tensors;
 	struct run_buffer **buffers;
 };
 
@@ -43,7 +44,9 @@ static void free_task(struct dispatch_task *d)
 	context_put(context);
 }
 
-/* Stores the statistics of a dispatch; returns its number for the graph. */
+/*
+ * Stores the statistics of a dispatch; returns the number of the dispatch among those of the graph.
+ */
 static uint64_t note_statistics(WNNGraph graph, const struct run_statistics *statistics,
 				struct run_profile **profile)
 {
@@ -93,7 +96,7 @@ static void tell_success(struct dispatch_task *d, uint64_t number,
 }
 
 /*
- * Reports the error of a dispatch to the request that waits for it; without one it is kept for
+ * Completes the request with the error of a dispatch; without a request it keeps the error for
  * wnnContextOnWorkDone.
  */
 static void tell_failure(struct dispatch_task *d, const struct wnn_error *err)
@@ -104,7 +107,7 @@ static void tell_failure(struct dispatch_task *d, const struct wnn_error *err)
 		context_fail_work(d->graph->context, err);
 }
 
-/* Fails when an input could not be written before: the results would be wrong, too. */
+/* Fails when an earlier failure left an input without data: results would be wrong. 0 or -1. */
 static int check_inputs(const struct dispatch_task *d, const struct wnn_error **cause,
 			struct wnn_error *err)
 {
@@ -117,7 +120,7 @@ static int check_inputs(const struct dispatch_task *d, const struct wnn_error **
 	return 0;
 }
 
-/* Dispatches end in the order of the calls. */
+/* Called at the end of a dispatch; dispatches end in the order of the calls. */
 static void run_done(struct run_dispatch *run, const struct wnn_error *err,
 		     const struct run_statistics *statistics)
 {
@@ -185,7 +188,7 @@ static int check_type(const struct graph_port *port, WNNTensor tensor, const cha
 			     wnn_shape_text(&port->type, want, sizeof(want)));
 }
 
-/* Puts one named tensor into @tensors, at the index of its input or output. */
+/* Stores one named tensor in the task, at the index of its input or output. 0 or -1. */
 static int bind(struct dispatch_task *d, const WNNNamedTensor *named, bool output,
 		struct wnn_error *err)
 {
@@ -226,7 +229,7 @@ static int bind(struct dispatch_task *d, const WNNNamedTensor *named, bool outpu
 	return 0;
 }
 
-/* Writes what tensors[index] is for: input "x". Returns buffer. */
+/* Writes what tensors[index] is, such as: input "x". Returns buffer. */
 static const char *port_text(WNNGraph graph, uint32_t index, char *buffer, size_t size)
 {
 	bool output = index >= graph->num_inputs;
@@ -258,7 +261,7 @@ static int check_twice(const struct dispatch_task *d, struct wnn_error *err)
 	return 0;
 }
 
-/* Whether every input and output has a tensor. Unknown names have been refused before. */
+/* Checks that every input and output has a tensor; unknown names were refused before. 0 or -1. */
 static int check_all(const struct dispatch_task *d, struct wnn_error *err)
 {
 	char text[128];
@@ -326,7 +329,7 @@ static struct dispatch_task *make_task(WNNGraph graph, struct wnn_error *err)
 	return NULL;
 }
 
-/* Takes the references of the task; from here on free_task() ends it. */
+/* Takes references to the objects that the task uses; from now on free_task() must end it. */
 static void take_references(struct dispatch_task *d, struct run_compiled *compiled)
 {
 	d->run.compiled = compiled;
@@ -343,8 +346,8 @@ static void take_references(struct dispatch_task *d, struct run_compiled *compil
 }
 
 /*
- * Fails when the memory of an output overlaps that of another input or output. Call it with the
- * context's lock held.
+ * Checks that the memory of no output overlaps that of another input or output. 0 or -1. Call it
+ * with the context's lock held.
  */
 static int check_overlap(const struct dispatch_task *d, struct wnn_error *err)
 {
@@ -359,7 +362,10 @@ static int check_overlap(const struct dispatch_task *d, struct wnn_error *err)
 	return 0;
 }
 
-/* Dispatches that took no longer are computed at once: another thread would begin about as late. */
+/*
+ * A dispatch is run on the calling thread when the one before took at most this time: another
+ * thread would start about as late.
+ */
 #define QUICK_NS 20000
 
 static bool is_quick(WNNGraph graph)
@@ -372,7 +378,7 @@ static bool is_quick(WNNGraph graph)
 	return quick;
 }
 
-/* Queues or runs the task, unless something it needs was destroyed meanwhile. */
+/* Queues or runs the task. 0, or -1 when an object that it needs was destroyed meanwhile. */
 static int push(struct dispatch_task *d, struct wnn_error *err)
 {
 	WNNContext context = d->graph->context;
@@ -388,7 +394,7 @@ static int push(struct dispatch_task *d, struct wnn_error *err)
 			      0;
 	if (!ret)
 		ret = check_overlap(d, err);
-	/* A context that was lost since the caller looked has destroyed its graphs. */
+	/* A context that was lost after the caller's check has destroyed its graphs. */
 	if (!ret && atomic_load(&d->graph->destroyed))
 		ret = context_check_lost(context, "dispatch", err) ?
 			      -1 :
@@ -412,7 +418,7 @@ static int dispatch(WNNContext context, WNNGraph graph, size_t input_count,
 		return -1;
 	compiled = graph_compiled(graph, "dispatch", err);
 	if (!compiled) {
-		/* A lost context is the better explanation for a graph that is gone. */
+		/* If the context is lost, that is the reason why the graph is destroyed. */
 		context_check_lost(context, "dispatch", err);
 		return -1;
 	}
@@ -467,7 +473,10 @@ void start_dispatch_measured(WNNContext context, WNNGraph graph, size_t inputCou
 	request_put(request);
 }
 
-/* The WNNDispatchCopies in the chain of statistics, or NULL; -1 for another chain. */
+/*
+ * Finds WNNDispatchCopies in the chain of statistics; *copies is NULL without it. -1 for another
+ * chain.
+ */
 static int find_copies(const WNNDispatchStatistics *statistics, WNNDispatchCopies **copies,
 		       struct wnn_error *err)
 {

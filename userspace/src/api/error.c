@@ -15,7 +15,10 @@ static _Thread_local struct {
 	char message[sizeof(((struct wnn_error *)0)->message)];
 } last;
 
-/* Set in a child process, where the threads of the library are gone and its locks may be held. */
+/*
+ * true in a child process of fork(), where the library's threads do not exist and its locks may be
+ * held
+ */
 static atomic_bool forked;
 
 static void in_child(void)

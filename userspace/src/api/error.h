@@ -10,7 +10,7 @@
 #include "util/error.h"
 #include "util/malloc.h"
 
-/* The statuses of the layers below are those of the API. */
+/* The statuses of the lower layers have the values of those of the API. */
 _Static_assert((int)WNN_OK == (int)WNNStatus_Success &&
 		       (int)WNN_TYPE_ERROR == (int)WNNStatus_TypeError &&
 		       (int)WNN_INVALID_STATE == (int)WNNStatus_InvalidStateError &&
@@ -20,20 +20,20 @@ _Static_assert((int)WNN_OK == (int)WNNStatus_Success &&
 		       (int)WNN_SECURITY_ERROR == (int)WNNStatus_SecurityError,
 	       "statuses of the API and of the layers below differ");
 
-/* Remembers an error for wnnGetLastError; gives its status. */
+/* Keeps an error for wnnGetLastError; returns its status. */
 WNNStatus api_error(const struct wnn_error *err);
-/* api_error() for an error that the debug layer has reported already. */
+/* Like api_error(), for an error that the debug layer has reported already. */
 WNNStatus api_error_reported(const struct wnn_error *err);
 WNNStatus api_error_status(WNNStatus status, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /*
- * api_check - check the object of a public function, first thing
- * @object: what it works on; NULL is a TypeError
+ * api_check - check the object of a public function; the first thing that each does
+ * @object: the object that the function works on; NULL is a TypeError
  * @function, @argument: names for the message
  *
- * False after an error, which is remembered. Also false in a child process of fork(). An object of
- * the API makes the thread work with the allocator of its instance.
+ * Returns false after an error, which is kept for the thread, and in a child process of fork(). For
+ * an object of the API it makes the thread use the allocator of the object's instance.
  */
 #define api_check(object, function, argument)                                                  \
 	(api_check_pointer((object), (function), (argument)) &&                                \
@@ -48,7 +48,7 @@ WNNStatus api_error_status(WNNStatus status, const char *fmt, ...)
 		 default: api_use_any)(object))
 bool api_check_pointer(const void *object, const char *function, const char *argument);
 
-/* The kind that an argument has by its type; -1: it is no object. */
+/* The kind of object that an argument has by its type; -1: it is not an object. */
 #define api_kind(object)                              \
 	_Generic((object),                            \
 		WNNInstance: DEBUG_INSTANCE,          \
@@ -60,7 +60,7 @@ bool api_check_pointer(const void *object, const char *function, const char *arg
 		default: -1)
 bool api_check_known(int kind, const void *object, const char *function, const char *argument);
 
-/* Gives the memory of an object up. */
+/* Frees the memory of an object. */
 static inline void api_free_object(void *object)
 {
 	if (debug_on)
@@ -69,7 +69,7 @@ static inline void api_free_object(void *object)
 		wnn_free(object);
 }
 
-/* Make the thread use the allocator of the object's instance. All return true. */
+/* Make the thread use the allocator of the object's instance. They always return true. */
 bool api_use_instance(WNNInstance instance);
 bool api_use_context(WNNContext context);
 bool api_use_tensor(WNNTensor tensor);
@@ -78,17 +78,23 @@ bool api_use_operand(WNNOperand operand);
 bool api_use_graph(WNNGraph graph);
 bool api_use_any(const void *object);
 
-/* From now on api_forked() tells whether this is a child process of fork(). */
+/* api_watch_fork() makes api_forked() return true in child processes of fork() from now on. */
 void api_watch_fork(void);
 bool api_forked(void);
 
-/* TypeError when @chain is not NULL; for structs that have no extensions. */
+/*
+ * Refuses a chain in a struct that has no extensions: 0, or -1 with TypeError when @chain is not
+ * NULL.
+ */
 int api_check_no_chain(const WNNChainedStruct *chain, const char *what, struct wnn_error *err);
 
-/* A view of a string that ends with NUL and outlives the view. */
+/* Returns a view of a string, which must end with NUL and live longer than the view. */
 WNNStringView api_view(const char *text);
 
-/* malloc'ed copy with a NUL; NULL when out of memory. */
+/*
+ * Returns a copy of a view with a NUL, which the caller frees with wnn_free(); NULL when out of
+ * memory.
+ */
 char *api_string(WNNStringView view);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The requests of an instance, and its callback thread. */
+/* The requests of an instance and its callback thread. */
 #include "api/events.h"
 
 #include <string.h>
@@ -10,7 +10,10 @@
 #include "util/clock.h"
 #include "util/thread.h"
 
-/* Instances are numbered, and futures contain that number: one of another instance is noticed. */
+/*
+ * Instances have numbers, which are part of their futures, so that a future of another instance is
+ * refused.
+ */
 static atomic_uint instance_number;
 
 #define INSTANCE_NUMBERS       0xffffffu
@@ -82,7 +85,9 @@ static void forget(struct events *events, struct request *request)
 	*link = request->next_in_table;
 }
 
-/* The descriptor is readable exactly while ProcessEvents has something to run. */
+/*
+ * Updates the event descriptor: it is readable while wnnInstanceProcessEvents has something to run.
+ */
 static void signal_fd(struct events *events, bool before)
 {
 	bool now = events->process.first;
@@ -91,12 +96,12 @@ static void signal_fd(struct events *events, bool before)
 
 	if (events->fd < 0 || before == now)
 		return;
-	/* Neither can fail: the counter only takes the values 0 and 1. */
+	/* The call cannot fail, as the counter has only the values 0 and 1. */
 	ret = now ? write(events->fd, &n, sizeof(n)) : read(events->fd, &n, sizeof(n));
 	(void)ret;
 }
 
-/* Errors that wait until the application asks for them are counted: see request_post(). */
+/* Counts the errors that wait until the application asks for them, see request_post(). */
 static void count_error(struct events *events, const struct request *request, int by)
 {
 	if (request->kind != REQUEST_ERROR || request->mode != WNNCallbackMode_AllowProcessEvents)
@@ -146,13 +151,13 @@ void events_run(struct events *events, struct request *request)
 	forget(events, request);
 	pthread_cond_broadcast(&events->changed);
 	pthread_mutex_unlock(&events->lock);
-	/* The caller holds the instance, so dropping it here does not free it. */
+	/* The caller holds the instance, so that this does not free it. */
 	request_put(request);
 	pthread_mutex_lock(&events->lock);
 }
 
 /*
- * Returns an error that waits for wnnInstanceProcessEvents and came before @end; NULL when there is
+ * Returns an error that waits for wnnInstanceProcessEvents and came before @end; NULL: there is
  * none.
  */
 static struct request *next_error(struct events *events, uint64_t end)
@@ -169,7 +174,7 @@ void events_run_errors(struct events *events)
 	uint64_t end = events->next_order;
 	struct request *request;
 
-	/* Another thread runs callbacks, and these too: in order. */
+	/* Another thread is running callbacks, and will run these in order, too. */
 	if (events->processing)
 		return;
 	events->processing = true;
@@ -242,8 +247,8 @@ void events_drop_user(struct events *events)
 }
 
 /*
- * Cancels a request. Whatever its mode, its callback runs on the callback thread now, which also
- * releases the object that it made.
+ * Cancels a request. In any mode, its callback now runs on the callback thread, and the object that
+ * it made is released there.
  */
 static void cancel(struct events *events, struct request *request)
 {
@@ -262,7 +267,7 @@ static void cancel(struct events *events, struct request *request)
 		events_ready(events, request);
 }
 
-/* The one that was completed first, not before @order; NULL when there is none. */
+/* Returns the request that was completed first, but not before @order; NULL: there is none. */
 static struct request *next_completed(struct events *events, uint64_t order)
 {
 	struct request *found = NULL;
@@ -283,7 +288,8 @@ void events_close(struct events *events)
 	events->closing = true;
 	end = events->next_order;
 	/*
-	 * First what is complete, in that order, then what is pending, in the order of the calls.
+	 * Cancels completed requests in the order of their completion, then pending ones in the
+	 * order of the calls.
 	 */
 	while ((request = next_completed(events, order)) && request->order < end) {
 		order = request->order + 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Built graphs: their life, inputs and outputs, texts and statistics. */
+/* Built graphs: creation and release, inputs and outputs, texts and statistics. */
 #include "api/graph.h"
 
 #include <stdlib.h>
@@ -16,7 +16,7 @@ static void drop_compiled(WNNGraph graph)
 {
 	struct run_compiled *compiled;
 
-	/* Jobs in flight use its buffers. */
+	/* Jobs on the device may still use the graph's buffers. */
 	run_device_drain(&graph->context->device);
 	pthread_mutex_lock(&graph->lock);
 	compiled = graph->compiled;
@@ -115,7 +115,10 @@ static int evaluator_run(const struct ir_node *node, const void *const *in, void
 	return cpu_run_node(context->device.cpu, CPU_FAST, node, in, out, err);
 }
 
-/* The state of placing a graph: its context, and the nodes that were refused so far. */
+/*
+ * The state of placing a graph: its context, and the nodes that the NPU's compiler has refused so
+ * far.
+ */
 struct place_state {
 	WNNContext context;
 	struct npu_refusals refusals;
@@ -150,7 +153,7 @@ bool context_can_run(const struct ir_node *node, void *userdata)
 	return context->config.policy != WNNPlacementPolicy_NPUOnly && cpu_supports(node);
 }
 
-/* A type or shape as the API shows it. */
+/* Describes inputs or outputs as the API returns them. 0 or -1. */
 static int describe_ports(WNNGraph graph, uint32_t count, struct graph_port **ports,
 			  WNNNamedOperandDescriptor **list)
 {
@@ -258,7 +261,10 @@ void graph_log_placement(WNNContext context, const WNNGraphPlacement *placement)
 	}
 }
 
-/* The error has room for some operators; the log gets all that no device of the policy can run. */
+/*
+ * Logs every operator that no allowed device can run; the error message has room for some of them
+ * only.
+ */
 static void log_failures(WNNContext context, const struct ir_graph *ir,
 			 const struct wnn_placement *placement)
 {
@@ -291,8 +297,8 @@ int context_place(const struct ir_node *node, void *userdata, struct wnn_error *
 }
 
 /*
- * Places and compiles the graph. Nodes that do not compile are placed again, and the graph is
- * compiled once more: at most as often as it has nodes.
+ * Places and compiles the graph. When nodes do not compile, it places them again and compiles the
+ * graph again, at most once for each node. 0 or -1.
  */
 static int place_and_compile(WNNGraph graph, struct wnn_recording *recording,
 			     struct wnn_placement *placement, struct wnn_error *err)
@@ -317,8 +323,8 @@ static int place_and_compile(WNNGraph graph, struct wnn_recording *recording,
 }
 
 /*
- * Returns wnn_pass_options.channels_last_work: from how much work on the CPU's convolutions gain by
- * channels-last layout.
+ * Returns wnn_pass_options.channels_last_work: the least work per element for which channels-last
+ * layout makes the CPU's convolutions faster.
  */
 static uint32_t channels_last_work(WNNContext context, const struct ir_graph *graph)
 {
@@ -392,7 +398,7 @@ void graph_link(WNNGraph graph)
 
 void graph_abandon(WNNGraph graph)
 {
-	/* On the thread of the timeline already: no need to queue it. */
+	/* This thread runs the timeline, so the task need not be queued. */
 	free_graph(&graph->task, true);
 }
 
@@ -411,7 +417,7 @@ WNNGraph graph_make(WNNContext context, struct wnn_recording *recording, struct 
 	return NULL;
 }
 
-/* --- Questions --- */
+/* --- Queries --- */
 
 WNNNamedOperandDescriptorArray wnnGraphGetInputs(WNNGraph graph)
 {
@@ -457,7 +463,10 @@ size_t wnnGraphGetNodeCount(WNNGraph graph)
 	return graph->node_count;
 }
 
-/* The one extension that there is, NULL without it. */
+/*
+ * Finds WNNGraphPlacementRules in the chain, the only extension; *rules is NULL without it. -1 for
+ * another chain.
+ */
 static int find_rules(const WNNGraphPlacement *placement, WNNGraphPlacementRules **rules,
 		      struct wnn_error *err)
 {
@@ -544,7 +553,9 @@ void wnnStringFreeMembers(WNNString string)
 		wnn_free(string.data);
 }
 
-/* Cells of the matrix unit that one multiply-accumulate of a type takes for a cycle. */
+/*
+ * Returns how many cells of the matrix unit one multiply-accumulate of a type occupies for a cycle.
+ */
 static uint64_t cells_per_mac(enum ir_dtype dtype)
 {
 	switch (dtype) {
@@ -558,8 +569,8 @@ static uint64_t cells_per_mac(enum ir_dtype dtype)
 }
 
 /*
- * Returns the MACs that the matrix unit could have done in that time with the graph's own mix of
- * types.
+ * Returns how many multiply-accumulates the matrix unit can do in that time, with the graph's mix
+ * of types.
  */
 static uint64_t peak_macs(const WNNGraph graph, uint64_t cycles)
 {
@@ -591,7 +602,7 @@ static void fill_statistics(const WNNGraph graph, WNNGraphStatistics *to)
 	to->peakMacs = peak_macs(graph, from->npu_cycles);
 	to->bytesRead = from->bytes_read;
 	to->bytesWritten = from->bytes_written;
-	/* Both see the same memory: nothing is copied between them. */
+	/* Device and application see the same memory, so nothing is copied between them. */
 	to->bytesCopied = 0;
 	to->compilerLimitNodes = graph->placement.compilerLimitCount;
 	to->spilledPrograms = graph->compiled ? run_compiled_spilled(graph->compiled) : 0;

@@ -9,7 +9,10 @@
 #include "pass/place.h"
 #include "run/compiled.h"
 
-/* An input or output in the order of the compiled graph; its entry in the list has this shape. */
+/*
+ * The type of an input or output, in the order of the compiled graph; the entry in the API's list
+ * points to this shape.
+ */
 struct graph_port {
 	struct ir_type type;
 	uint32_t shape[IR_MAX_RANK];
@@ -17,44 +20,46 @@ struct graph_port {
 
 struct WNNGraphImpl {
 	atomic_uint refs;
-	WNNContext context;		   /* a reference */
-	atomic_bool destroyed;		   /* set under the lock of the context */
-	struct WNNGraphImpl *next, **link; /* in the context; link is NULL when not */
-	struct timeline_task task;	   /* gives the memory up */
+	WNNContext context;    /* a reference */
+	atomic_bool destroyed; /* written with the context's lock held */
+	/* list of the context's graphs; link is NULL outside of it */
+	struct WNNGraphImpl *next, **link;
+	struct timeline_task task; /* task that frees the memory */
 
 	pthread_mutex_t lock;
-	struct run_compiled *compiled; /* under the lock; NULL once it is given up */
-	uint64_t dispatch_count;       /* these three under the lock */
+	/* protected by the lock; NULL after the graph is destroyed */
+	struct run_compiled *compiled;
+	uint64_t dispatch_count; /* this and the next two are protected by the lock */
 	struct run_statistics statistics;
-	struct run_profile *profile; /* of the last dispatch, or NULL */
+	struct run_profile *profile; /* profile of the last dispatch, or NULL */
 
-	/* Constant once built. */
+	/* The members below are constant once the graph is built. */
 	uint32_t num_inputs, num_outputs;
 	struct graph_port *inputs, *outputs;
 	WNNNamedOperandDescriptor *input_list, *output_list; /* sorted by name */
 	size_t node_count;
 	struct object_label label;
 	WNNGraphPlacement placement;
-	const WNNStringView *rules; /* one for each node of the placement */
-	struct wnn_arena *arena;    /* of all that the application may look at */
+	const WNNStringView *rules; /* the rule for each node of the placement */
+	struct wnn_arena *arena;    /* memory of everything that the application can read */
 };
 
-/* Take NULL. */
+/* Count references; both accept NULL. */
 void graph_get(WNNGraph graph);
 void graph_put(WNNGraph graph);
 
 /*
- * graph_make - compile a recording; on the timeline's thread
+ * graph_make - compile a recording; runs on the timeline's thread
  * @recording: taken over in any case
  *
- * NULL with *err; else one reference.
+ * Returns a graph with one reference; NULL with *err.
  */
 WNNGraph graph_make(WNNContext context, struct wnn_recording *recording, struct wnn_error *err);
 
 /*
- * graph_create - a graph that has nothing yet, with one reference; on the timeline's thread
+ * graph_create - create an empty graph with one reference; runs on the timeline's thread
  *
- * It becomes one of its context with graph_link(), or ends with graph_abandon(). NULL with *err.
+ * graph_link() adds it to its context; graph_abandon() destroys it instead. NULL with *err.
  */
 WNNGraph graph_create(WNNContext context, struct wnn_error *err);
 void graph_link(WNNGraph graph);
@@ -62,32 +67,32 @@ void graph_abandon(WNNGraph graph);
 /* Fills in inputs, outputs and the number of nodes. 0 or -1. */
 int graph_describe_ports(WNNGraph graph, const struct ir_graph *ir, struct wnn_error *err);
 
-/* Fills placement from what passes, placement and compiler said. 0 or -1. */
+/* Fills in the placement from the reports of passes, placement and compiler. 0 or -1. */
 int graph_describe_placement(WNNGraph graph, const struct wnn_recording *recording,
 			     const struct wnn_pass_report *report,
 			     const struct wnn_placement *placement, struct wnn_error *err);
 
-/* Logs a warning for each node that runs on the CPU beside an NPU. */
+/* Logs a warning for each node that runs on the CPU although there is an NPU. */
 void graph_log_placement(WNNContext context, const WNNGraphPlacement *placement);
 
-/* Writes the placement as bytes; the writer notes a lack of memory. */
+/* Writes the placement as bytes; a lack of memory sets w->failed. */
 void graph_write_placement(WNNGraph graph, struct wnn_writer *w);
-/* Reads the placement from any bytes. 0 or -1. */
+/* Reads the placement from bytes, which may be damaged. 0 or -1. */
 int graph_read_placement(WNNGraph graph, struct wnn_reader *r, struct wnn_error *err);
 
 /*
- * Returns the compiled graph with a reference; NULL with InvalidStateError when it is destroyed.
- * @what begins the message.
+ * Returns the compiled graph with a reference; NULL with InvalidStateError when the graph is
+ * destroyed. @what begins the message.
  */
 struct run_compiled *graph_compiled(WNNGraph graph, const char *what, struct wnn_error *err);
 /* Sets the error of a destroyed graph; always -1. */
 int graph_is_destroyed(WNNGraph graph, const char *what, struct wnn_error *err);
 
-/* Returns the port of that name, in either of the graph's arrays; NULL when there is none. */
+/* Returns the entry of that name in one of the graph's lists; NULL: there is none. */
 const struct graph_port *graph_find_port(uint32_t count, const WNNNamedOperandDescriptor *list,
 					 WNNStringView name);
 
-/* The context is lost; under its lock. */
+/* Destroys the graph because its context is lost. Call it with the context's lock held. */
 void graph_lose(struct WNNGraphImpl *graph);
 
 #endif

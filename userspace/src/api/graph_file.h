@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Files of compiled graphs: a header, then three parts that begin at page boundaries: the
+ * Files of compiled graphs: a header, then three sections that begin at page boundaries: the
  * description of the graph, the data of CPU nodes, and the programs of the NPU with their
  * constants. graph_save.c writes them, graph_load.c reads them.
  */
@@ -18,30 +18,35 @@ enum graph_file_part { GRAPH_FILE_GRAPH, GRAPH_FILE_DATA, GRAPH_FILE_CODE, GRAPH
 struct graph_file_header {
 	char magic[8];
 	uint32_t format, header_bytes;
-	char version[16]; /* of the library */
-	/* These three are for messages, as far as they are not part of the hashes. */
+	char version[16]; /* version of the library */
+	/* The next three members are for messages; the hashes decide whether the file fits. */
 	char machine[32]; /* "cpu" without an NPU */
 	uint64_t sram_bytes;
-	char packing[48];     /* of operands of CPU nodes */
+	char packing[48];     /* layout of the packed operands of CPU nodes */
 	uint32_t profile;     /* whether the programs write time stamps */
-	uint32_t isa_major;   /* of their instruction set; 0 without an NPU */
-	uint64_t form_hash;   /* of what the library's structures are */
-	uint64_t device_hash; /* of the capabilities */
-	uint64_t bytes;	      /* of the file */
+	uint32_t isa_major;   /* version of the programs' instruction set; 0 without an NPU */
+	uint64_t form_hash;   /* hash of the library's structures */
+	uint64_t device_hash; /* hash of the device's capabilities */
+	uint64_t bytes;	      /* bytes of the file */
 	struct {
 		uint64_t offset, bytes;
 	} part[GRAPH_FILE_PARTS];
 	uint64_t content_hash;
-	uint64_t checksum; /* of the header up to here */
+	uint64_t checksum; /* checksum of all members before */
 };
 
-/* Fills in what depends on library and device alone. */
+/* Fills in the members that depend only on the library and the device. */
 void graph_file_identify(WNNContext context, struct graph_file_header *header);
-/* Returns the hash of the parts of a file that begins at `file`. */
+/*
+ * Return the hash of the sections of a file, which begins at `file`, and the checksum of a header.
+ */
 uint64_t graph_file_content(const struct graph_file_header *header, const uint8_t *file);
 uint64_t graph_file_checksum(const struct graph_file_header *header);
 
-/* The path as a C string of wnn_malloc(); NULL with *err. @what: "save" or "load". */
+/*
+ * Returns the path as a C string, which the caller frees with wnn_free(); NULL with *err. @what:
+ * "save" or "load".
+ */
 char *graph_file_path(WNNStringView path, const char *what, struct wnn_error *err);
 
 #endif

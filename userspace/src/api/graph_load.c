@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* wnnContextLoadGraph: checks the path on the calling thread, reads the file on the timeline. */
+/* wnnContextLoadGraph: checks the path on the calling thread; reads the file on the timeline. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -15,7 +15,7 @@
 #include "util/malloc.h"
 #include "util/printable.h"
 
-/* A file in memory. */
+/* A file that is mapped to memory. */
 struct mapping {
 	void *map;
 	size_t size;
@@ -29,7 +29,7 @@ static void unmap(void *owner)
 	wnn_free(mapping);
 }
 
-/* ---- refusals: each names the file */
+/* ---- refusals; each names the file */
 
 __attribute__((format(printf, 4, 5))) static int
 refuse(struct wnn_error *err, enum wnn_status status, const char *path, const char *fmt, ...)
@@ -77,7 +77,10 @@ static bool is_text(const char *text, size_t size)
 	return memchr(text, 0, size);
 }
 
-/* Checks that the file is one of this library and machine, before anything else of it is read. */
+/*
+ * Checks that the file was made for this library and machine, before any other part of it is used.
+ * 0 or -1.
+ */
 static int check_kind(const struct graph_file_header *h, const struct graph_file_header *here,
 		      const char *path, struct wnn_error *err)
 {
@@ -132,7 +135,7 @@ static int check_device(const struct graph_file_header *h, const struct graph_fi
 	return 0;
 }
 
-/* Parts that lie in the file, at pages, behind each other. */
+/* Whether the sections lie in the file, begin at page boundaries, and do not overlap. */
 static bool parts_fit(const struct graph_file_header *h)
 {
 	uint64_t at = sizeof(*h);
@@ -235,7 +238,7 @@ static WNNGraph load_graph(WNNContext context, const char *path, struct wnn_erro
 	    !check_device(mapping->map, &here, path, err))
 		graph = graph_create(context, err);
 	if (graph && load(graph, path, mapping, err)) {
-		/* Once it is compiled, the mapping belongs to it. */
+		/* The compiled graph owns the mapping once it exists. */
 		if (graph->compiled)
 			mapping = NULL;
 		graph_abandon(graph);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* wnnGraphSave, and the functions that saving and loading graphs share. */
+/* wnnGraphSave, and the functions that saving and loading have in common. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -18,11 +18,14 @@
 #include "util/number.h"
 #include "util/printable.h"
 
-#define ATTEMPTS 100 /* to find a name for the file while it is written */
+#define ATTEMPTS 100 /* attempts to find a name for the temporary file */
 
-/* ---- what the file depends on */
+/* ---- identification of library and device */
 
-/* Capabilities that make programs what they are; the clock and the number of queues do not. */
+/*
+ * Returns a hash of the capabilities on which programs depend; the clock and the number of queues
+ * are not among them.
+ */
 static uint64_t hash_device(WNNContext context)
 {
 	const struct npu_caps *caps = &context->caps;
@@ -37,7 +40,7 @@ static uint64_t hash_device(WNNContext context)
 	return wnn_checksum(wnn_checksum(1, numbers, sizeof(numbers)), machine, sizeof(machine));
 }
 
-/* Copies a text of the library, cut off to its field, which was filled with zeros. */
+/* Copies a text to a field of the header, which is filled with zeros; cuts what does not fit. */
 static void set_text(char *to, size_t size, const char *text, size_t length)
 {
 	memcpy(to, text, length < size - 1 ? length : size - 1);
@@ -95,7 +98,7 @@ char *graph_file_path(WNNStringView path, const char *what, struct wnn_error *er
 
 struct target {
 	const char *path;
-	char *beside; /* what is written until it is complete */
+	char *beside; /* name of the temporary file until it is complete */
 	int fd;
 	uint64_t at;
 };
@@ -111,8 +114,8 @@ static int fail(const struct target *t, const char *what, struct wnn_error *err)
 }
 
 /*
- * Opens a file in the folder of the target, so that renaming replaces the target in one step; but
- * never a device or the like.
+ * Opens a temporary file in the folder of the target, so that renaming it replaces the target in
+ * one step. Refuses a target that is a device or the like. 0 or -1.
  */
 static int open_beside(struct target *t, struct wnn_error *err)
 {
@@ -167,7 +170,7 @@ static int write_zeros(struct target *t, uint64_t until, struct wnn_error *err)
 	return 0;
 }
 
-/* Writes the header and the parts of an image, each at its offset. */
+/* Writes the header and the sections, each at its offset. 0 or -1. */
 static int write_parts(struct target *t, const struct graph_file_header *header,
 		       const void *const *part, struct wnn_error *err)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Instances: creation, release, and the hooks of the application for memory and log messages. */
+/* Instances: creation, release, and the application's hooks for memory and log messages. */
 #include "api/instance.h"
 
 #include <stdio.h>
@@ -24,7 +24,10 @@ void instance_drop(WNNInstance instance)
 
 #define LOG_VARIABLE "WEBNN_LOG"
 
-/* There are three hooks: a longer chain is refused later. */
+/*
+ * The most structs in the chain of a descriptor, as there are three hooks; longer chains are
+ * refused later.
+ */
 #define MAX_CHAIN 3
 
 static const char *const level_names[] = {
@@ -32,13 +35,13 @@ static const char *const level_names[] = {
 	[WNN_LOG_INFO] = "info", [WNN_LOG_DEBUG] = "debug",
 };
 
-/* To the hook, and to stderr where the environment asks for it. */
+/* Passes a message to the application's hook, and to stderr if the environment asks for that. */
 static void write_log(void *userdata, enum wnn_log_level level, const char *message)
 {
 	WNNInstance instance = userdata;
 	const WNNInstanceLog *hook = &instance->log_hook;
 
-	/* One call, so that lines of several threads are not interleaved. */
+	/* The message is written by one call, so that lines of several threads are not mixed. */
 	if (level <= instance->to_stderr)
 		fprintf(stderr, "webnn: %s: %s\n", level_names[level], message);
 	if (hook->callback && (enum wnn_log_level)hook->level >= level)
@@ -127,7 +130,7 @@ static int set_hooks(WNNInstance instance, const WNNInstanceDescriptor *descript
 	for (; hook; hook = hook->next) {
 		if (set_hook(instance, hook, err))
 			return -1;
-		/* Also what ends a chain that is a ring. */
+		/* A second struct of one type is refused; this also ends a chain that is a ring. */
 		if (seen & 1u << hook->sType)
 			return wnn_error_set(err, WNN_TYPE_ERROR,
 					     "the chain of WNNInstanceDescriptor holds a second "
@@ -138,7 +141,10 @@ static int set_hooks(WNNInstance instance, const WNNInstanceDescriptor *descript
 	return 0;
 }
 
-/* The instance itself comes from the allocator as well. */
+/*
+ * Makes the thread use the descriptor's allocator, from which the instance itself is allocated,
+ * too.
+ */
 static void use_allocator(const WNNInstanceDescriptor *descriptor)
 {
 	const WNNChainedStruct *hook = descriptor ? descriptor->nextInChain : NULL;
@@ -160,7 +166,7 @@ WNNInstance wnnCreateInstance(WNNInstanceDescriptor const *descriptor)
 	struct debug_place place;
 	WNNInstance instance;
 
-	/* Any object but NULL: there is none to check yet. */
+	/* There is no object to check yet: &err is any pointer but NULL. */
 	if (!api_check(&err, "wnnCreateInstance", ""))
 		return NULL;
 	api_watch_fork();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* WNNInstance: hooks of the application, and the events. */
+/* WNNInstance: the application's hooks, and its events. */
 #ifndef WNN_API_INSTANCE_H
 #define WNN_API_INSTANCE_H
 
@@ -10,24 +10,24 @@
 #include "util/log.h"
 
 struct WNNInstanceImpl {
-	atomic_uint refs; /* the application's */
-	/* References to its memory: all of the application's together count as one. */
+	atomic_uint refs; /* references of the application */
+	/* References to the memory; all references of the application count as one. */
 	atomic_uint holds;
 	WNNInstanceLog log_hook;
 	WNNInstancePermission permission;
 	struct wnn_allocator allocator;
 	struct wnn_log log;
-	enum wnn_log_level to_stderr; /* what the environment wants to see */
+	enum wnn_log_level to_stderr; /* level of messages for stderr, from the environment */
 	struct events events;
 };
 
-/* The application's references. Take NULL. */
+/* Count the application's references; both accept NULL. */
 void instance_get(WNNInstance instance);
 void instance_put(WNNInstance instance);
 void instance_hold(WNNInstance instance);
 void instance_drop(WNNInstance instance);
 
-/* Asks the permission hook; 0 or -1 with SecurityError. */
+/* Calls the permission hook; 0, or -1 with SecurityError. */
 int instance_permits(WNNInstance instance, WNNPermissionAction action, struct wnn_error *err);
 
 #endif

@@ -14,7 +14,7 @@
 #include "util/malloc.h"
 #include "util/printable.h"
 
-/* Messages have room for some hundred bytes. */
+/* Bytes of a label in messages, which have room for some hundred bytes in all. */
 #define LABEL_SIZE 64
 
 struct label_text {

@@ -9,17 +9,19 @@
 
 struct label_text;
 
-/* Any thread may set it while others read: older texts stay until the object ends. */
+/*
+ * A label, which any thread may set while others read it: earlier texts stay until the object ends.
+ */
 struct object_label {
 	_Atomic(struct label_text *) text;
 };
 
-/* 0, or -1 when memory is exhausted. An empty label is none. */
+/* Sets a label; an empty text removes it. Returns 0, or -1 when memory is exhausted. */
 int object_label_set(struct object_label *label, WNNStringView text, struct wnn_error *err);
-/* Makes a label that of another object, too. */
+/* Copies the label of an object to another object. 0 or -1. */
 int object_label_copy(struct object_label *to, struct object_label *from, struct wnn_error *err);
 /*
- * Returns the text behind the kind of the object in messages: empty, or a blank and the quoted
+ * Returns the text that follows the kind of object in messages: empty, or a blank and the quoted
  * label.
  */
 const char *object_label_text(struct object_label *label);

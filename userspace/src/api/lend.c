@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Tensors in memory of the application: checks of that memory, and the move to other memory. */
+/* Tensors in memory of the application: checks that memory, and moves tensors to other memory. */
 #include "api/lend.h"
 
 #include "graph/operand.h"
@@ -77,7 +77,7 @@ static void move_tensor(struct timeline_task *task, bool cancelled)
 	wnn_free(moving);
 }
 
-/* Under the lock of the context. */
+/* Checks that a tensor may be moved: 0 or -1. Call it with the context's lock held. */
 static int check_state(WNNTensor tensor, struct wnn_error *err)
 {
 	static const char what[] = "wnnTensorSetHostMemory";
@@ -88,7 +88,10 @@ static int check_state(WNNTensor tensor, struct wnn_error *err)
 		       0;
 }
 
-/* 1: nothing was queued or running, and it is done. */
+/*
+ * Moves a tensor on this thread. Returns 1 when it has, 0 when something is queued or running, -1
+ * with *err.
+ */
 static int move_at_once(WNNTensor tensor, void *data, struct wnn_error *err)
 {
 	WNNContext context = tensor->context;

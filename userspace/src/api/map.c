@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Mapping: gives the application access to the memory of a tensor. The tensor points to the request
- * of its mapping from the call to wnnTensorUnmap, so that there is never more than one; the request
+ * Mapping: gives the application access to the memory of a tensor. The tensor has a pointer to the
+ * request of its mapping until wnnTensorUnmap, so that there is only one at a time; the request
  * holds a reference to the tensor.
  */
 #include <string.h>
@@ -30,7 +30,10 @@ static void map_tensor(struct timeline_task *task, bool cancelled)
 		context_check_lost(context, "mapTensor", &err);
 		request_complete(map->request, &err, NULL);
 	} else if (request_wanted(map->request)) {
-		/* From here on host and device do not touch it at the same time. */
+		/*
+		 * Waits for the device: from now on host and device do not use the tensor at the
+		 * same time.
+		 */
 		run_device_settle(&context->device);
 		if ((map->reads && tensor_check_written(tensor, "mapTensor", &err)) ||
 		    run_buffer_begin(&tensor->data.buffer, tensor->writable, &err)) {
@@ -38,7 +41,7 @@ static void map_tensor(struct timeline_task *task, bool cancelled)
 		} else {
 			atomic_store(&tensor->accessed, true);
 			mapped = request_complete(map->request, NULL, &result);
-			/* From here on the application answers for what is in it. */
+			/* From now on the application is responsible for the contents. */
 			if (mapped)
 				tensor_note_written(tensor, NULL);
 			else
@@ -69,7 +72,10 @@ static int check_mode(WNNTensor tensor, WNNMapMode mode, struct wnn_error *err)
 	return 0;
 }
 
-/* Takes the tensor and queues the task, unless the tensor is in use or gone. */
+/*
+ * Registers the mapping with the tensor and queues the task; -1 when the tensor is in use or
+ * destroyed.
+ */
 static int push(WNNContext context, WNNTensor tensor, struct map_task *map, struct wnn_error *err)
 {
 	int ret;
@@ -131,7 +137,7 @@ WNNStatus wnnTensorUnmap(WNNTensor tensor)
 		return api_error_status(WNNStatus_InvalidStateError,
 					"wnnTensorUnmap: the tensor%s is not mapped",
 					tensor_label(tensor));
-	/* A callback that has not run yet must not get the memory any more. */
+	/* If the callback has not run yet, it must not get the memory any more. */
 	request_revoke(map, WNNStatus_InvalidStateError, "the tensor was unmapped");
 	tensor_end_map(tensor, map);
 	request_put(map);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Functions without an object: names, sizes, versions, addresses; functions under older names. */
+/*
+ * Functions without an object: names, sizes, versions, addresses; and functions under their older
+ * names.
+ */
 #define WNN_DEPRECATED(instead)
 
 #include <stdlib.h>
@@ -9,7 +12,7 @@
 #include "graph/label.h"
 #include "graph/op_table.h"
 
-/* The commit: webnn.json. */
+/* The commit of the specification, see webnn.json. */
 #define SPECIFICATION "07d09bb"
 
 void wnnGetVersion(WNNVersion *version)

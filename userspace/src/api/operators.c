@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The operator functions of the builder, generated from webnn.json. */
+/* The builder's functions for operators, generated from webnn.json. */
 #include "api/record.h"
 #include "util/number.h"
 

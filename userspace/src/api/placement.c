@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The placement report: one entry for each operator that outputs depend on. */
+/* The placement report: one entry for each operator that an output depends on. */
 #include <string.h>
 
 #include "api/graph.h"
@@ -23,7 +23,7 @@ static void set_view(WNNNodePlacement *node)
 	node->reasonText = api_view("it moves no data: its result is another view of its input");
 }
 
-/* The operator did not become a node of its own. */
+/* Describes an operator that is not a node of its own; false when it is one. */
 static bool describe_absent(WNNNodePlacement *node, enum wnn_fate fate)
 {
 	switch (fate) {
@@ -53,7 +53,7 @@ static void describe_npu(WNNNodePlacement *node, const struct npu_node_info *inf
 			  info->exactness == NPU_SPLIT_REDUCE ? WNNExactness_SplitReduce :
 			  info->exactness == NPU_SPLIT_KEYS   ? WNNExactness_SplitKeys :
 								WNNExactness_Exact;
-	/* The compiler needed no code for it. */
+	/* The compiler made no code for the node. */
 	if (!info->kernel) {
 		set_view(node);
 		node->exactness = WNNExactness_Undefined;
@@ -113,10 +113,7 @@ int graph_describe_placement(WNNGraph graph, const struct wnn_recording *recordi
 {
 	size_t bytes = (report->num_entries + 1) * sizeof(WNNNodePlacement);
 	WNNNodePlacement *nodes = wnn_arena_alloc(graph->arena, bytes);
-	/*
-	 * For each recorded operator its index in the report; those that nothing depends on have
-	 * none.
-	 */
+	/* The index in the report of each recorded operator that outputs depend on. */
 	uint32_t *index = wnn_arena_alloc(graph->arena, (report->num_entries + 1) * sizeof(*index));
 	WNNGraphPlacement *out = &graph->placement;
 	WNNStringView *rules =
@@ -151,7 +148,7 @@ int graph_describe_placement(WNNGraph graph, const struct wnn_recording *recordi
 	return failed ? wnn_error_nomem(err, "the placement of a graph") : 0;
 }
 
-/* ---- as bytes */
+/* ---- the placement as bytes */
 
 static void put_view(struct wnn_writer *w, WNNStringView text)
 {

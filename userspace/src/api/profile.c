@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* wnnGraphGetProfile: the time of a dispatch, node by node. */
+/* wnnGraphGetProfile: the time that each node of a dispatch took. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,12 +7,12 @@
 #include "onpu/isa.h"
 #include "util/malloc.h"
 
-/* The memory of a profile: one block, freed by the address of its nodes. */
+/* The memory of a profile: one block, which is freed by the address of `nodes`. */
 struct block {
 	WNNProfileNode *nodes;
 	WNNProfileEvent *events;
 	WNNProfileSpan *spans;
-	WNNProfileEventMemory *memory; /* NULL: not asked for */
+	WNNProfileEventMemory *memory; /* NULL: the application does not ask for it */
 	char *text;
 };
 
@@ -150,7 +150,7 @@ static int by_end(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Every cycle belongs to the node whose instruction ends next. */
+/* Assigns every cycle to the node whose instruction ends next. 0 or -1. */
 static int share_cycles(struct block *block, const struct run_profile *profile,
 			WNNGraphProfile *out)
 {
@@ -194,7 +194,7 @@ static void put_spans(struct block *block, const struct run_profile *profile)
 	}
 }
 
-/* Under the lock of the graph. @memory: NULL: nobody asks for it. */
+/* Fills in the profile. 0 or -1. @memory may be NULL. Call it with the graph's lock held. */
 static int fill_profile(const struct WNNGraphImpl *graph, const struct run_compiled *compiled,
 			WNNGraphProfile *out, WNNGraphProfileMemory *memory)
 {
@@ -228,7 +228,10 @@ static int fill_profile(const struct WNNGraphImpl *graph, const struct run_compi
 	return 0;
 }
 
-/* The one extension that there is, NULL without it. */
+/*
+ * Finds WNNGraphProfileMemory in the chain, the only extension; *memory is NULL without it. -1 for
+ * another chain.
+ */
 static int find_memory(const WNNGraphProfile *profile, WNNGraphProfileMemory **memory,
 		       struct wnn_error *err)
 {
@@ -282,7 +285,7 @@ WNNStatus wnnGraphGetProfile(WNNGraph graph, WNNGraphProfile *profile)
 
 void wnnGraphProfileFreeMembers(WNNGraphProfile profile)
 {
-	/* The nodes are the first member of what was allocated. */
+	/* `nodes` is the first member of the allocated block. */
 	if (!api_forked())
 		wnn_free((void *)profile.nodes);
 }

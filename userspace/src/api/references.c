@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* The reference counts of the application; x_get() and x_put() count those of the library. */
+/*
+ * The functions that count the application's references; x_get() and x_put() count the library's
+ * own.
+ */
 #include "api/builder.h"
 #include "api/debug.h"
 #include "api/graph.h"

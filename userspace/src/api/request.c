@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The life of a request: created, completed once, failed or cancelled before. */
+/* The life of a request: it is created, and then completed, failed or cancelled once. */
 #include <stdio.h>
 #include <string.h>
 
@@ -44,7 +44,10 @@ void request_put(struct request *request)
 	instance_drop(instance);
 }
 
-/* Stores where the application called from, for the debug layer; without memory it is not known. */
+/*
+ * Stores the position of the application's call for the debug layer; if memory runs out, it is
+ * unknown.
+ */
 static void note_place(struct request *request, const char *function)
 {
 	if (!debug_on)
@@ -124,7 +127,10 @@ struct request *request_begin_sync(WNNInstance instance, enum request_kind kind,
 	return request;
 }
 
-/* Under the lock. */
+/*
+ * Ends a request: makes it ready for delivery, or wakes the Sync function. Call it with the lock
+ * held.
+ */
 static void end(struct events *events, struct request *request)
 {
 	if (!request->sync) {
@@ -147,7 +153,7 @@ bool request_complete(struct request *request, const struct wnn_error *err,
 	struct events *events = &request->instance->events;
 	bool taken = false;
 
-	/* The call that waits tells it itself. */
+	/* A Sync function reports the error itself. */
 	if (debug_on && err && !request->sync)
 		debug_failed(err->message, request->place);
 	pthread_mutex_lock(&events->lock);
@@ -171,7 +177,10 @@ void request_settle(struct request *request, WNNStatus status, const char *messa
 	struct events *events = &request->instance->events;
 
 	pthread_mutex_lock(&events->lock);
-	/* The copy is nearly done, and work that is queued behind it must not overtake it. */
+	/*
+	 * Waits for the copy, which is nearly done: work that is queued behind it must not overtake
+	 * it.
+	 */
 	while (request->busy)
 		pthread_cond_wait(&events->changed, &events->lock);
 	if (request->state == REQUEST_PENDING) {
@@ -206,8 +215,9 @@ bool request_wanted(struct request *request)
 }
 
 /*
- * Counts an error instead of queueing it when too many wait already: the last queued one then says
- * how many followed, and what the latest was. False when there is room. Call it with the lock held.
+ * Counts an error instead of queueing it when too many errors wait: the message of the last one
+ * then says how many followed, and what the latest was. False when the error can be queued. Call it
+ * with the lock held.
  */
 static bool summarize(struct events *events, struct request *request, WNNStatus status,
 		      const char *message)
@@ -234,8 +244,8 @@ void request_post(struct request *request, WNNStatus status, const char *message
 
 	pthread_mutex_lock(&events->lock);
 	/*
-	 * Errors have no listener any more; borrowed data is given back for as long as there is
-	 * any.
+	 * Errors are dropped when the application has released the instance. Borrowed data is still
+	 * given back.
 	 */
 	drop = events->closing && request->kind == REQUEST_ERROR;
 	if (!drop && summarize(events, request, status, message))
@@ -275,7 +285,7 @@ WNNStatus request_wait(struct request *request, uint64_t timeout_ns, union reque
 	       wnn_cond_wait(&events->changed, &events->lock, deadline))
 		;
 	/*
-	 * Waits for a copy that has begun: afterwards the library does not write the caller's
+	 * Waits for a copy that has begun: after this the library does not write the caller's
 	 * memory.
 	 */
 	while (request->busy)
@@ -295,7 +305,10 @@ WNNStatus request_wait(struct request *request, uint64_t timeout_ns, union reque
 	if (debug_on && !status && result)
 		deliver_note(request, result);
 	if (status) {
-		/* The task may still be queued; a tensor that was to be mapped is free at once. */
+		/*
+		 * The task may still be queued. A tensor that was to be mapped can be used again at
+		 * once.
+		 */
 		deliver_failed(request);
 		api_error_status(status, "%s", request->message);
 	}

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Sync files: fences of other devices that work waits for, and fences of that work. */
+/*
+ * Sync files: work waits for fences of other devices, and the end of work is exported as a fence.
+ */
 #include <unistd.h>
 
 #include "api/context.h"
@@ -8,11 +10,11 @@
 struct file_task {
 	struct timeline_task task;
 	WNNContext context; /* a reference */
-	int file;	    /* that is waited for */
+	int file;	    /* sync file for which the work waits */
 	struct request *request;
 };
 
-/* A task that holds the context; NULL with *err. */
+/* Returns a task that holds the context; NULL with *err. */
 static struct file_task *make_task(WNNContext context, const char *what, struct wnn_error *err)
 {
 	struct file_task *made;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Tensors: creation, queries, destruction. */
+/* Tensors: creation, queries and destruction. */
 #include "api/tensor.h"
 
 #include <inttypes.h>
@@ -13,7 +13,7 @@
 
 /* --- The end of a tensor --- */
 
-/* Gives the data up, on the timeline, where nothing uses it any more. */
+/* Frees the data. Runs on the timeline, when nothing uses them any more. */
 static void free_data(WNNTensor tensor)
 {
 	run_tensor_destroy(&tensor->context->device, &tensor->data);
@@ -53,7 +53,7 @@ bool tensor_try_get(struct WNNTensorImpl *tensor)
 	return refs;
 }
 
-/* Under the lock of the context. */
+/* Queues the task that frees the data. Call it with the context's lock held. */
 static void queue_release(WNNTensor tensor)
 {
 	if (!tensor_try_get(tensor))
@@ -62,7 +62,10 @@ static void queue_release(WNNTensor tensor)
 	timeline_push(tensor->context->timeline, &tensor->task);
 }
 
-/* Under the lock of the context. The application keeps what is mapped until it unmaps it. */
+/*
+ * Destroys a tensor. Mapped memory stays until the application unmaps it. Call it with the
+ * context's lock held.
+ */
 static void destroy(WNNTensor tensor)
 {
 	if (!atomic_exchange(&tensor->destroyed, true) && !atomic_load(&tensor->map))
@@ -143,12 +146,12 @@ struct create_task {
 	struct timeline_task task;
 	WNNTensor tensor;
 	struct request *request;
-	struct wnn_dmabuf dmabuf; /* whose memory it becomes; all 0: none */
+	struct wnn_dmabuf dmabuf; /* the dma-buf in whose memory the tensor lies; all 0: none */
 	size_t offset;
-	void *lent; /* memory of the application that it lies in; or NULL */
+	void *lent; /* the application's memory in which the tensor lies, or NULL */
 };
 
-/* The memory of a tensor that is no constant. */
+/* Creates the data of a tensor that is not constant. 0 or -1. */
 static int create_data(struct create_task *create, struct wnn_error *err)
 {
 	WNNTensor tensor = create->tensor;
@@ -173,7 +176,7 @@ static void create_tensor(struct timeline_task *task, bool cancelled)
 	union request_result result = { .tensor = tensor };
 	struct wnn_error err = { 0 };
 
-	/* For what follows the tensor may be gone. */
+	/* Completing the request may release the tensor, so the context needs a reference. */
 	context_get(context);
 	if (cancelled) {
 		context_check_lost(context, "createTensor", &err);
@@ -219,7 +222,7 @@ static WNNTensor make_tensor(WNNContext context, WNNOperandDataType data_type, W
 	return tensor;
 }
 
-/* Frees a tensor whose creation was not begun. */
+/* Frees a tensor whose creation has not begun. */
 static void drop_tensor(WNNTensor tensor)
 {
 	ir_constant_unref(tensor->constant);
@@ -228,7 +231,10 @@ static void drop_tensor(WNNTensor tensor)
 	wnn_free(tensor);
 }
 
-/* Consumes tensor, which may be NULL after an error, and request. */
+/*
+ * Begins the creation of a tensor. Takes over the request and the tensor, which is NULL after an
+ * error.
+ */
 static void start_tensor(WNNContext context, WNNTensor tensor, struct create_task *create,
 			 struct request *request, struct wnn_error *err)
 {
@@ -259,8 +265,8 @@ static void start_tensor(WNNContext context, WNNTensor tensor, struct create_tas
 }
 
 /*
- * Finds the struct in a descriptor's chain that says where the tensor's memory is; NULL without
- * one. -1 for another chain.
+ * Finds the struct in a descriptor's chain that chooses the tensor's memory; *found is NULL without
+ * it. -1 for another chain.
  */
 static int find_memory(const WNNTensorDescriptor *descriptor, const WNNChainedStruct **found,
 		       struct wnn_error *err)
@@ -297,7 +303,7 @@ static int check_range(WNNTensor tensor, const struct wnn_dmabuf *dmabuf, uint64
 	return 0;
 }
 
-/* Takes the dma-buf that the application gives. */
+/* Opens the dma-buf that the application chose. 0 or -1. */
 static int take_dmabuf(struct create_task *create, WNNTensor tensor, const WNNTensorDmaBuf *from,
 		       struct wnn_error *err)
 {
@@ -324,7 +330,7 @@ static int take_dmabuf(struct create_task *create, WNNTensor tensor, const WNNTe
 	return tensor->file < 0 ? -1 : 0;
 }
 
-/* Takes the memory that the application chose for the tensor. */
+/* Sets up the memory that the application chose for the tensor. 0 or -1. */
 static int take_memory(struct create_task *create, WNNTensor tensor, const WNNChainedStruct *from,
 		       struct wnn_error *err)
 {
@@ -451,7 +457,7 @@ void start_create_constant_tensor(WNNContext context, const WNNOperandDescriptor
 	start_tensor(context, tensor, create, request, &err);
 }
 
-/* --- Questions --- */
+/* --- Queries --- */
 
 const char *tensor_label(WNNTensor tensor)
 {
@@ -471,7 +477,7 @@ int tensor_check(WNNContext context, WNNTensor tensor, const char *what, struct 
 				     object_label_text(&tensor->context->label));
 	if (!atomic_load(&tensor->destroyed))
 		return 0;
-	/* A context that was lost since the caller looked has destroyed its tensors. */
+	/* A context that was lost after the caller's check has destroyed its tensors. */
 	if (context_check_lost(context, what, err))
 		return -1;
 	return wnn_error_set(err, WNN_TYPE_ERROR, "%s: the tensor%s is destroyed", what,

@@ -13,82 +13,91 @@ struct WNNTensorImpl {
 	uint32_t shape[IR_MAX_RANK];
 	size_t bytes;
 	bool readable, writable, is_constant;
-	atomic_bool destroyed; /* set under the lock of the context */
-	/* The mapping, from wnnContextMapTensor on: a reference; changed under that lock. */
+	atomic_bool destroyed; /* written with the context's lock held */
+	/*
+	 * The mapping: its request, from wnnContextMapTensor on, with a reference; written with the
+	 * context's lock held.
+	 */
 	_Atomic(struct request *) map;
-	atomic_bool accessed; /* it is mapped, and the processor has the dma-buf */
-	/* For a tensor made with WNNTensorDmaBuf; constant once made. */
+	atomic_bool accessed; /* whether it is mapped and the processor has access to the dma-buf */
+	/*
+	 * Whether it was made with WNNTensorDmaBuf, and whether that can only be read; constant
+	 * once made.
+	 */
 	bool shared, read_only;
-	bool lent; /* it was made with WNNTensorHostMemory; constant once made */
-	/* That memory for work enqueued from now on; under the lock of the context. */
+	bool lent; /* whether it was made with WNNTensorHostMemory; constant once made */
+	/* The lent memory for work that is queued from now on; the context's lock protects it. */
 	void *lent_data;
-	int file;			    /* a descriptor of its memory; -1: there is none yet */
-	struct WNNTensorImpl *next, **link; /* in the context; link is NULL when not */
-	struct timeline_task task;	    /* gives the memory back */
+	int file; /* descriptor of its memory; -1: there is none yet */
+	/* list of the context's tensors; link is NULL outside of it */
+	struct WNNTensorImpl *next, **link;
+	struct timeline_task task; /* task that frees the data */
 	struct object_label label;
 
 	/*
-	 * Touched only on the timeline, like the data: the error because of which the data are not
-	 * the computed ones.
+	 * The error because of which the data are not the computed ones. Only the timeline uses it,
+	 * and the data.
 	 */
 	struct wnn_error fault;
-	/* One of them; touched on the timeline only. */
+	/* The data of the tensor, or its constant. Only the timeline uses them. */
 	struct run_tensor data;
-	struct ir_constant *constant; /* constant once made: its bytes never change */
+	struct ir_constant *constant; /* its bytes never change */
 };
 
-/* Take NULL. */
+/* Count references; both accept NULL. */
 void tensor_get(WNNTensor tensor);
 void tensor_put(WNNTensor tensor);
 
-/* Another reference, unless the last one is gone; under the lock of the context. */
+/*
+ * Takes a reference unless the last one is gone; false then. Call it with the context's lock held.
+ */
 bool tensor_try_get(struct WNNTensorImpl *tensor);
 
-/* A mapped dma-buf is no longer the processor's. */
+/* Ends the processor's access to a mapped dma-buf. */
 void tensor_end_access(struct WNNTensorImpl *tensor);
 
-/* The tensor is no longer mapped, if it was by @map. */
+/* Ends the mapping of the tensor if it was made by @map. */
 void tensor_end_map(struct WNNTensorImpl *tensor, struct request *map);
 
 /* Returns the tensor's name in messages: its kind and label. */
 const char *tensor_label(WNNTensor tensor);
 
-/* InvalidStateError when the tensor is mapped. */
+/* Checks that a tensor is not mapped: 0, or -1 with InvalidStateError. @what begins the message. */
 int tensor_check_unmapped(WNNTensor tensor, const char *what, struct wnn_error *err);
 
 /*
- * Notes on the timeline whether a tensor that was to be written was: NULL, or the error that
- * prevented it. After an error the tensor gives no data until something writes it. No error is kept
- * for a dma-buf and for memory of the application, which others write, too.
+ * Notes, on the timeline, that a tensor was written (@fault is NULL) or could not be written
+ * because of an error. After an error the tensor has no data until something writes it. No error is
+ * kept for a dma-buf or for memory of the application, because others write them, too.
  */
 void tensor_note_written(WNNTensor tensor, const struct wnn_error *fault);
 /*
- * Returns UnknownError when it was not written. Call it on the timeline, after all work that may
- * write it.
+ * Checks that a tensor was written: 0, or -1 with UnknownError. Call it on the timeline, after all
+ * work that may write the tensor.
  */
 int tensor_check_written(WNNTensor tensor, const char *what, struct wnn_error *err);
 
-/* The context is lost; under its lock. */
+/* Destroys the tensor because its context is lost. Call it with the context's lock held. */
 void tensor_lose(struct WNNTensorImpl *tensor);
 
 /*
- * Returns TypeError unless the tensor belongs to the context and is not destroyed;
+ * Checks that a tensor belongs to the context and is not destroyed: 0, or -1 with TypeError; with
  * InvalidStateError when it is destroyed because the context is lost. @what begins the message.
  */
 int tensor_check(WNNContext context, WNNTensor tensor, const char *what, struct wnn_error *err);
 
-/* A copy of the application's bytes in memory of the context. */
+/* A copy of the application's bytes, which counts as memory of the context. */
 struct context_copy {
 	WNNContext context; /* a reference */
 	size_t size;
 	void *data;
 };
 
-/* NULL with *err. */
+/* Returns a copy of @size bytes; NULL with *err. */
 struct context_copy *context_copy(WNNContext context, const void *data, size_t size,
 				  const char *what, struct wnn_error *err);
 void context_copy_free(struct context_copy *copy); /* NULL is fine */
-/* Frees such a copy, as the release function of an ir_constant; @userdata is the copy. */
+/* Frees a context_copy, @userdata, as the release function of an ir_constant. */
 void context_copy_release(void *userdata, const void *data);
 
 #endif

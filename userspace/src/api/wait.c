@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* wnnInstanceWaitAny, wnnInstanceProcessEvents, and the descriptor for foreign event loops. */
+/* wnnInstanceWaitAny, wnnInstanceProcessEvents, and the descriptor for other event loops. */
 #include <string.h>
 #include <sys/eventfd.h>
 
@@ -33,7 +33,8 @@ WNNStatus wnnInstanceProcessEvents(WNNInstance instance)
 		events->processing = true;
 		end = events->next_order;
 		/*
-		 * Requests that callbacks add wait for the next call, or this loop might never end.
+		 * Requests that callbacks add wait for the next call; otherwise this loop might
+		 * never end.
 		 */
 		while (events->process.first && events->process.first->order < end)
 			events_run(events, events->process.first);
@@ -44,7 +45,10 @@ WNNStatus wnnInstanceProcessEvents(WNNInstance instance)
 	return WNNStatus_Success;
 }
 
-/* Returns the request that was completed first among the futures that this thread may deliver. */
+/*
+ * Returns the request that was completed first among those futures whose callbacks this thread may
+ * run; NULL: there is none.
+ */
 static struct request *next_to_run(struct events *events, size_t count,
 				   const WNNFutureWaitInfo *futures)
 {
@@ -53,7 +57,10 @@ static struct request *next_to_run(struct events *events, size_t count,
 	for (size_t i = 0; i < count; i++) {
 		struct request *request = events_find(events, futures[i].future.id);
 
-		/* The callback thread delivers spontaneous requests, and keeps their order. */
+		/*
+		 * The callback thread runs the callbacks of spontaneous requests, so that these
+		 * stay in order.
+		 */
 		if (!request || request->state != REQUEST_READY ||
 		    request->mode == WNNCallbackMode_AllowSpontaneous)
 			continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Writes and reads tensors, and serves wnnContextOnWorkDone, as tasks of the timeline. */
+/* Tasks of the timeline that write and read tensors, and that serve wnnContextOnWorkDone. */
 #include <string.h>
 
 #include "api/tensor.h"
@@ -60,16 +60,22 @@ static int check_write(WNNContext context, WNNTensor tensor, const void *data, s
 	return check_size(tensor, size, "writeTensor", err);
 }
 
-/* Memory that others use, too, may have to be waited for: that is done on the timeline. */
+/*
+ * Whether using a tensor may have to wait for others that use its memory, which only the timeline
+ * does.
+ */
 static bool may_wait(const struct WNNTensorImpl *tensor)
 {
 	return tensor->data.buffer.dmabuf.map;
 }
 
-/* Copies of this size take less time than to have another thread do them. */
+/* The most bytes whose copy takes less time than passing it to another thread. */
 #define FEW_BYTES 65536
 
-/* Queues work that uses a tensor, unless it was destroyed meanwhile; consumes nothing then. */
+/*
+ * Queues work that uses a tensor. -1 when the tensor was destroyed meanwhile: then the caller still
+ * owns the task.
+ */
 static int push_for_tensor(WNNTensor tensor, struct timeline_task *task, const char *what,
 			   struct wnn_error *err)
 {
@@ -91,8 +97,8 @@ static int push_for_tensor(WNNTensor tensor, struct timeline_task *task, const c
 }
 
 /*
- * Writes directly to the tensor when nothing is queued or running, as queueing would copy the data,
- * too. Returns false, with nothing done, when something is.
+ * Writes a tensor on this thread when nothing is queued or running, because queueing would copy the
+ * data, too. Returns false, with nothing done, when something is queued or running.
  */
 static bool write_at_once(WNNTensor tensor, const void *data, struct wnn_error *err)
 {
@@ -155,7 +161,7 @@ struct read_task {
 	struct timeline_task task;
 	WNNTensor tensor;
 	struct request *request;
-	void *data; /* memory of the caller; NULL: it is allocated for the callback */
+	void *data; /* memory of the caller; NULL: memory is allocated for the callback */
 };
 
 static void read_tensor(struct timeline_task *task, bool cancelled)
@@ -178,7 +184,7 @@ static void read_tensor(struct timeline_task *task, bool cancelled)
 		wnn_error_nomem(&err, "the data of readTensor");
 		context_fail_request(context, read->request, &err);
 	} else if (wanted) {
-		/* Jobs of the device may still write the tensor. */
+		/* Waits for jobs of the device that may write the tensor. */
 		run_device_settle(&context->device);
 		failed = tensor_check_written(tensor, "readTensor", &err);
 		if (!failed && (!read->data || request_set_busy(read->request)))
@@ -208,7 +214,7 @@ static int check_read(WNNContext context, WNNTensor tensor, struct wnn_error *er
 	return 0;
 }
 
-/* Takes the request over. */
+/* Begins to read a tensor; takes over the request. */
 static void start_read(WNNContext context, WNNTensor tensor, void *data, struct request *request,
 		       struct wnn_error *err)
 {
@@ -260,7 +266,7 @@ void start_read_tensor_into(WNNContext context, WNNTensor tensor, void *data, si
 	start_read(context, tensor, data, request, &err);
 }
 
-/* --- The end of what is enqueued --- */
+/* --- The end of queued work --- */
 
 struct done_task {
 	struct timeline_task task;
