@@ -22,7 +22,7 @@ struct context_config {
 	enum cpu_layer cpu_layer;
 	const struct cpu_simd *cpu_level; /* NULL: no level is named */
 	bool has_cpu_spin;
-	uint32_t cpu_spin; /* in microseconds */
+	uint32_t cpu_spin; /* time in microseconds that idle threads spin */
 	uint64_t memory_limit;
 	bool sim_full;
 	uint32_t sim_sram_bytes;
@@ -41,13 +41,13 @@ struct WNNContextImpl {
 	WNNOpSupportLimits op_limits; /* constant as soon as the application has the context */
 	struct request_callback error_callback;
 	struct timeline *timeline;
-	struct run_device device; /* only tasks of the timeline use it, except its heap */
+	struct run_device device; /* only tasks of the timeline use the device, except its heap */
 	/* The members below are set when the device is opened, and constant from then on. */
 	bool accelerated;
 	const char *device_name;
 	char reason[256];
 	char machine[32];
-	struct npu_caps caps; /* all zeros without an NPU */
+	struct npu_caps caps; /* capabilities of the NPU; all zeros without one */
 	struct object_label label;
 
 	pthread_mutex_t lock;

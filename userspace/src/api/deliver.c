@@ -88,7 +88,7 @@ static void call(struct request *request)
 		CALL(WNNDispatchMeasuredCallback, status,
 		     status ? NULL : &result->dispatch.statistics, message);
 		break;
-	case REQUEST_SYNC_FILE: /* it has no callback */
+	case REQUEST_SYNC_FILE: /* a request of this kind has no callback */
 		break;
 	case REQUEST_RELEASE_CONSTANT:
 		CALL(WNNReleaseConstantCallback, result->bytes.data, result->bytes.size);

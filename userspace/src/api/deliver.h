@@ -16,7 +16,7 @@ void deliver_failed(struct request *request);
 /* Makes the object that the application gets known to the debug layer. */
 void deliver_note(const struct request *request, const union request_result *result);
 
-/* Frees the result of a request, which nobody has taken. */
+/* Frees the result of a request that no caller has taken over. */
 void deliver_discard(struct request *request);
 
 #endif

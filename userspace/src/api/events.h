@@ -41,9 +41,9 @@ union request_result {
 		WNNDispatchStatistics statistics;
 		WNNDispatchCopies copies;
 	} dispatch;
-	int32_t file; /* for REQUEST_SYNC_FILE: the descriptor plus 1; 0: none */
+	int32_t file; /* descriptor of a REQUEST_SYNC_FILE plus 1; 0: none */
 	struct {
-		void *data; /* for REQUEST_READ_TENSOR, from wnn_malloc() */
+		void *data; /* memory from wnn_malloc(), for REQUEST_READ_TENSOR */
 		size_t size;
 	} bytes;
 };
@@ -52,7 +52,7 @@ union request_result {
 struct request_callback {
 	WNNChainedStruct *chain;
 	WNNCallbackMode mode;
-	void (*function)(void); /* its real type depends on the kind of request */
+	void (*function)(void); /* callback, whose real type depends on the kind of request */
 	void *userdata1, *userdata2;
 };
 
@@ -85,7 +85,7 @@ struct request {
 	struct request *next_ready, *next_in_table;
 	struct request *next_live, **link_live;
 
-	WNNTensor tensor;	   /* for REQUEST_MAP_TENSOR: a reference */
+	WNNTensor tensor;	   /* a reference to the tensor, for REQUEST_MAP_TENSOR */
 	struct debug_place *place; /* position of the call, for the debug layer; or NULL */
 
 	/* The lock of the context in which the request is pending protects these. */

@@ -21,7 +21,7 @@ struct WNNInstanceImpl {
 	struct events events;
 };
 
-/* Count the application's references; both accept NULL. */
+/* Count the application's references; instance_put() accepts NULL. */
 void instance_get(WNNInstance instance);
 void instance_put(WNNInstance instance);
 void instance_hold(WNNInstance instance);

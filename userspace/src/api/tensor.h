@@ -41,7 +41,7 @@ struct WNNTensorImpl {
 	struct wnn_error fault;
 	/* The data of the tensor, or its constant. Only the timeline uses them. */
 	struct run_tensor data;
-	struct ir_constant *constant; /* its bytes never change */
+	struct ir_constant *constant; /* a constant, whose bytes never change */
 };
 
 /* Count references; both accept NULL. */

@@ -107,7 +107,7 @@ struct cpu_planes {
 	struct cpu_axis h, w;
 	/* Output rows; floats of a row of the planes, including those that only taps read. */
 	int64_t lines, width;
-	int64_t phase_size, size; /* in floats */
+	int64_t phase_size, size; /* counts of floats */
 	int64_t *at;		  /* [h.taps * w.taps]: where each tap reads for output 0 */
 	/* [h.phases * w.phases]: each phase, for output rows from 0 on */
 	struct cpu_inside *inside;
@@ -117,8 +117,8 @@ struct cpu_planes {
 /* Bytes that cpu_planes_init() needs for its tables. */
 size_t cpu_planes_tables(int64_t kh, int64_t kw);
 /*
- * Computes the rest of @planes, whose members in, out, taps, stride, dilation and pad of both axes
- * and fill are set; @lines: output rows of a block.
+ * Computes the members of @planes that the caller has not set: it sets `fill`, and in, out, taps,
+ * stride, dilation and pad of both axes. @lines: output rows of a block.
  */
 void cpu_planes_init(struct cpu_planes *planes, int64_t lines, void *tables);
 /*

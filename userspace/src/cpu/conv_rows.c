@@ -16,11 +16,11 @@
 
 struct rows {
 	const struct cpu_conv_run *run;
-	const float *x; /* one image, with padding around it */
+	const float *x; /* the image that is read, with padding around it */
 	float *y;
 	int64_t in_h, in_w; /* size of the image with padding */
 	int64_t *at;	    /* [depth]: offset of each element of a window */
-	const float *bias;  /* with readable memory behind it for whole vectors */
+	const float *bias;  /* bias, with readable memory behind it for whole vectors */
 	/* panels of the filter, shares of them, panels of a share */
 	int64_t panels, shares, per_share;
 	int64_t block, blocks; /* pixels of a block; blocks */
@@ -86,7 +86,7 @@ void cpu_conv_rows_pack(const struct cpu_simd *simd, const struct cpu_conv *g, c
 /* --- One item: a block of pixels and a share of the filter's panels --- */
 
 struct block {
-	int64_t first, size; /* in pixels */
+	int64_t first, size; /* first pixel of the block and number of its pixels */
 	struct cpu_split panels;
 	float *a, *c;
 	int64_t *place;	     /* [size]: offset of the first element of a pixel's window */

@@ -97,7 +97,7 @@ void cpu_conv_transposed_pack(const struct cpu_context *cpu, const struct ir_nod
 /* --- One item: a block of output rows of one group of one image --- */
 
 struct block {
-	int64_t batch, group, first, lines; /* first, lines: output rows */
+	int64_t batch, group, first, lines; /* first and lines count output rows */
 	int64_t in_first, in_lines;
 	float *input;	/* [input channel][in_lines * in_w] */
 	float *product; /* [rows of a panel][in_lines * in_w] */

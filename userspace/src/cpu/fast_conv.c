@@ -326,7 +326,7 @@ bool cpu_conv_by_pixels(const struct cpu_context *cpu, const struct ir_node *nod
 #define FEW_CHANNELS	  4
 #define MIN_WINDOW_PIXELS 16
 #define MAX_WINDOW_PIXELS 64
-#define LARGE_FILTER	  ((int64_t)1 << 20) /* in floats */
+#define LARGE_FILTER	  ((int64_t)1 << 20) /* elements of the filter */
 
 bool cpu_conv_by_windows(const struct cpu_context *cpu, const struct ir_node *node)
 {

@@ -302,7 +302,7 @@ static int matmul(struct cpu_context *cpu, const struct ir_node *node, const voi
 	for (int64_t batch = 0; batch < batches; batch++) {
 		struct cpu_product p = product_of(&mm, batch);
 
-		if (m == 1) /* one row: its transpose has the same data */
+		if (m == 1) /* a matrix of one row has the same data as its transpose */
 			multiply_line(cpu, attrs, n, k, p.a, p.b, p.ldb, p.c);
 		else
 			cpu_sgemm(cpu, &p);

@@ -86,7 +86,7 @@ static void softmax_lines(void *argument, int64_t begin, int64_t end)
 }
 
 /*
- * Computes rows whose elements are not contiguous, several neighbours at a time: they are
+ * Computes rows whose elements are not contiguous, several adjacent rows at a time: they are
  * transposed to a buffer and back, so that whole cache lines are read.
  */
 static void softmax_apart(void *argument, int64_t item, unsigned int worker)

@@ -87,7 +87,7 @@ struct conv {
 	size_t part_bytes; /* bytes of the packed filter for the channels of a slice */
 	dnnl_memory_t zero;
 	int32_t zero_point; /* zero point of the input */
-	/* for 8-bit results: the conversion of sums, with the scales of the current run */
+	/* conversion of sums to 8-bit results, with the scales of the current run */
 	struct cpu_finish finish;
 	float *scales;
 	int32_t *biases;

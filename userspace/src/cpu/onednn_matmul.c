@@ -40,7 +40,7 @@ struct form {
 	dnnl_memory_desc_t src, weights, dst, bias;
 	dnnl_primitive_desc_t desc;
 	dnnl_primitive_t primitive;
-	const_dnnl_memory_desc_t packed, scratch; /* both belong to `desc` */
+	const_dnnl_memory_desc_t packed, scratch; /* `packed` and `scratch` belong to `desc` */
 	struct onednn_form operand;		  /* layout of the packed constant matrix */
 };
 

@@ -161,7 +161,9 @@ struct cpu_simd {
 	const char *name;
 	int lanes; /* floats of a vector */
 	int rows;  /* the most rows of a tile */
-	/* By the number of rows and of vectors of columns, both at least 1. */
+	/*
+	 * Functions that compute a tile, by the number of its rows and of its vectors of columns.
+	 */
 	void (*tile[CPU_MAX_ROWS + 1][3])(const struct cpu_tile *tile);
 	void (*pack)(const struct cpu_pack *pack);
 	/* y[j * ldy + i] = x[i * ldx + j], for i < rows and j < columns. */

@@ -16,7 +16,7 @@
 
 #if defined(__AVX512F__)
 #define LANES 16
-/* of 32 registers, 28 are sums, 2 are columns of B and 1 an element of A */
+/* the sums take 28 of 32 registers, columns of B 2 and an element of A 1 */
 #define TILE_ROWS      14
 #define LEVEL_NAME     "avx512"
 #define LEVEL_TABLE(x) cpu_##x##_avx512

@@ -9,7 +9,7 @@
 struct wnn_op_call {
 	enum wnn_op op;
 	unsigned int overload; /* 0; 1 for splitEqual, whose count is arguments.split_count */
-	/* in the order of the operator table; optional ones may be NULL */
+	/* operands in the order of the operator table; optional ones may be NULL */
 	const WNNOperand *operands;
 	size_t operand_count;
 	struct wnn_op_arguments arguments;

@@ -79,7 +79,7 @@ struct wnn_attribute {
 struct wnn_options_info {
 	const char *type;
 	size_t size;
-	const struct wnn_attribute *members; /* all members but nextInChain */
+	const struct wnn_attribute *members; /* members of the struct but nextInChain */
 	uint32_t member_count;
 	const void *defaults; /* the struct with the values of its INIT macro */
 	const char *init;     /* name of the INIT macro */

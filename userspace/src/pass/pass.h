@@ -47,10 +47,10 @@ struct wnn_pass_options {
 
 /* The fate of an operator: what became of it in the final graph. */
 enum wnn_fate {
-	WNN_FATE_KEPT,	 /* it became node `node` */
+	WNN_FATE_KEPT,	 /* the operator became node `node` */
 	WNN_FATE_FUSED,	 /* node `node` computes it, too */
-	WNN_FATE_FOLDED, /* it was computed at build */
-	WNN_FATE_VIEW,	 /* it did nothing: its result is its operand */
+	WNN_FATE_FOLDED, /* the operator was computed at build */
+	WNN_FATE_VIEW,	 /* the operator did nothing: its result is its operand */
 	WNN_FATE_UNUSED, /* no output depends on it, so it was removed */
 };
 

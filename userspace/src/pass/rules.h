@@ -60,9 +60,10 @@ uint32_t rules_uses(const struct rules *rules, const struct ir_value *value);
 bool rules_is_output(const struct rules *rules, const struct ir_value *value);
 
 /**
- * * rules_emit - make a node of the new graph; rules are applied to it afterwards
- * @type: type of its only result @main, @other: nodes of the new graph whose work it does; they
- *	give label and source; @other may be NULL
+ * rules_emit - make a node of the new graph; rules are applied to it afterwards
+ * @type: type of its only result
+ * @main, @other: nodes of the new graph whose work it does; they give label and source; @other may
+ *	be NULL
  *
  * Returns the node's result; NULL when out of memory.
  */

@@ -88,7 +88,7 @@ static bool does_nothing(const struct ir_node *node)
 	case IR_OP_EXPAND:
 	case IR_OP_TILE:
 	case IR_OP_PAD:
-	case IR_OP_SLICE: /* with the same shape it starts at 0, and strides have no effect */
+	case IR_OP_SLICE: /* a slice of the same shape starts at 0, and strides have no effect */
 		return true;
 	case IR_OP_CONCAT:
 		return node->num_operands == 1;

@@ -24,9 +24,9 @@
 
 /* The role of a node for the region that its operand comes from. */
 enum role {
-	ROLE_NONE,     /* it needs operands in their original order */
+	ROLE_NONE,     /* a node that needs operands in their original order */
 	ROLE_SOURCE,   /* a transpose with which a region begins */
-	ROLE_INSIDE,   /* it can work in the order before the transpose */
+	ROLE_INSIDE,   /* a node that can work in the order before the transpose */
 	ROLE_UNDOES,   /* a transpose that undoes that of the region */
 	ROLE_COMPOSES, /* another transpose, which is merged with that of the region */
 	ROLE_PRODUCT,  /* a matrix product, which can transpose an operand itself */

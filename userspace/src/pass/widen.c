@@ -24,10 +24,10 @@
 
 enum way {
 	NARROW, /* stays in float16 */
-	FOLLOW, /* only moves elements: has the type of its operands */
+	FOLLOW, /* only moves elements: the result has the type of the operands */
 	FINISH, /* has an activation, which rounds the result */
 	CHOOSE, /* returns elements of its operands, which need no rounding */
-	ROUND,	/* its result is rounded by another node */
+	ROUND,	/* has a result that another node rounds */
 };
 
 struct widening {

@@ -71,8 +71,8 @@ struct run_instance;
 /* One run of a graph. The caller fills in the members up to done(); the others belong to run/. */
 struct run_dispatch {
 	struct run_compiled *compiled;	   /* a reference, held until done() */
-	struct run_buffer *const *inputs;  /* in the order of the graph's inputs */
-	struct run_buffer *const *outputs; /* in the order of the graph's outputs */
+	struct run_buffer *const *inputs;  /* input buffers, in the order of the graph's inputs */
+	struct run_buffer *const *outputs; /* output buffers, in the order of the graph's outputs */
 	/*
 	 * Called between steps; if it returns true, the dispatch ends with InvalidStateError. NULL:
 	 * nothing ends it early.

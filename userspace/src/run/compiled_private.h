@@ -15,10 +15,10 @@
 
 enum run_where {
 	RUN_NOWHERE,  /* no memory: only inside an NPU program, or unused */
-	RUN_CONSTANT, /* in the ir_constant of value `index` */
-	RUN_INPUT,    /* in the tensor of input `index` */
-	RUN_OUTPUT,   /* in the tensor of output `index` */
-	RUN_ARENA,    /* in the arena of the instance */
+	RUN_CONSTANT, /* memory of the ir_constant of value `index` */
+	RUN_INPUT,    /* memory of the tensor of input `index` */
+	RUN_OUTPUT,   /* memory of the tensor of output `index` */
+	RUN_ARENA,    /* memory in the arena of the instance */
 };
 
 /* The memory of a value while the graph runs. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The device of a context: an NPU behind a winsys, or none, and the CPU beside it. All functions
- * run on the thread of the context's timeline, unless said otherwise.
+ * The device of a context: an NPU that a winsys gives access to, or no NPU, and the CPU. All
+ * functions run on the thread of the context's timeline, unless said otherwise.
  */
 #ifndef WNN_RUN_DEVICE_H
 #define WNN_RUN_DEVICE_H
@@ -23,7 +23,7 @@ struct run_device {
 	enum winsys_power power;       /* the power of ctx, and of each context that replaces it */
 	struct run_job *first, **last; /* submitted jobs that nobody has waited for, oldest first */
 	int wait_file;		       /* sync file for which the next job waits; 0: none */
-	/* Whether nobody needs a wait for a sync file any more; NULL: the wait is always needed. */
+	/* Whether a wait for a sync file is not needed any more; NULL: waits are always needed. */
 	bool (*cancelled)(void *);
 	void *userdata; /* argument of cancelled() */
 	bool lost;	/* whether the device no longer answers */

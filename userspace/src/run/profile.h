@@ -29,9 +29,9 @@ struct run_profile_event {
 /* One job of the NPU, or one node on the CPU. Host time counts from the start of the dispatch. */
 struct run_profile_span {
 	bool npu;
-	uint32_t node; /* only for a node on the CPU */
+	uint32_t node; /* index of the node, only for a node on the CPU */
 	uint64_t start_ns, end_ns;
-	uint64_t start_cycle, cycles; /* only for a job of the NPU */
+	uint64_t start_cycle, cycles; /* cycles, only for a job of the NPU */
 };
 
 struct run_profile {
@@ -52,7 +52,7 @@ struct npu_program;
 struct npu_job;
 
 /**
- * * run_profile_add_job - takes the time stamps of a job that completed
+ * run_profile_add_job - takes the time stamps of a job that completed
  * @first_node: index of the program's first node in the graph
  * @records: struct onpu_profile_record, one for each of the job's instructions
  * @cycles: cycles that the job took

@@ -26,16 +26,16 @@ struct run_stored {
 	struct wnn_reader graph;
 	const uint8_t *data; /* aligned to the page size */
 	size_t data_bytes;
-	void *code; /* in whole pages */
+	void *code; /* code of the programs, in whole pages */
 	size_t code_bytes;
 	void *owner; /* owner of all this memory */
 	void (*release)(void *owner);
 };
 
 /**
- * * run_load - make a graph from the bytes that run_save() has written
+ * run_load - make a graph from the bytes that run_save() has written
  * @stored: bytes from anywhere. The owner is taken over on success; it is released with the graph,
- * 	or as soon as nothing of the memory is used any more
+ *	or as soon as nothing of the memory is used any more
  * @out: with one reference
  *
  * Programs pass the same verifier as compiled ones. -1 with *err: OperationError for bytes that are

@@ -26,7 +26,10 @@ int run_tensor_move(struct run_device *device, struct run_tensor *tensor, void *
 /* Creates a tensor of zeros; *file becomes a descriptor of its memory as dma-buf. */
 int run_tensor_create_shared(struct run_device *device, struct run_tensor *tensor, size_t size,
 			     int *file, struct wnn_error *err);
-/* All three first wait for the device, which may be using the tensor. Return 0 or -1. */
+/*
+ * The three functions below first wait for the device, which may be using the tensor. Return 0 or
+ * -1.
+ */
 int run_tensor_write(struct run_device *device, struct run_tensor *tensor, const void *data,
 		     struct wnn_error *err);
 int run_tensor_read(struct run_device *device, const struct run_tensor *tensor, void *data,

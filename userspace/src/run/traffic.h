@@ -6,7 +6,7 @@
 #include "run/profile.h"
 
 /**
- * * run_traffic_fill - fills in bytes_read, bytes_written and sram_bytes of events
+ * run_traffic_fill - fills in bytes_read, bytes_written and sram_bytes of events
  * @sram_bytes: size of the SRAM
  * @events: the events of one job, in the order of their starts
  *
