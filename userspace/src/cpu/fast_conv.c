@@ -307,7 +307,7 @@ static int depthwise(struct cpu_context *cpu, const struct ir_node *node, const 
 	return run_depthwise(&d, node, in[1], err);
 }
 
-/* AVX2 only: with AVX-512 this was not measured against oneDNN. */
+/* True with AVX2 only, since with AVX-512 this kernel was not measured against oneDNN. */
 bool cpu_conv_by_pixels(const struct cpu_context *cpu, const struct ir_node *node)
 {
 	struct cpu_conv g = cpu_conv_of(node);
@@ -344,7 +344,10 @@ bool cpu_conv_by_windows(const struct cpu_context *cpu, const struct ir_node *no
 		(pixels <= MAX_WINDOW_PIXELS && g.in_c * g.kh * g.kw * g.out_c >= LARGE_FILTER));
 }
 
-/* AVX2 only: with AVX-512 this was not measured against vectors along the rows of nchw. */
+/*
+ * True with AVX2 only, since with AVX-512 this was not measured against vectors along the rows of
+ * nchw.
+ */
 bool cpu_conv_prepares(const struct cpu_context *cpu)
 {
 	return cpu->simd == cpu_simd_level(CPU_LEVEL_AVX2);

@@ -1,11 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# The name that a program has in it when it is linked with a library; nothing when there is none.
+# Prints the SONAME of a library, the name by which linked programs load it; prints nothing when
+# there is no such library.
 # Usage: soname.sh COMPILER… LIBRARY.so
 set -eu
 for library; do :; done
-# The compiler's words go behind the library, which is left out then: "ccache cc" has two.
+# Rotates the arguments until the library is the first one, and removes it. The compiler may be
+# several words, such as "ccache cc".
 words=$(($# - 1))
 while [ "$words" -gt 0 ]; do
 	set -- "$@" "$1"

@@ -195,7 +195,7 @@ static bool by_processor(const struct run_dispatch *d)
 
 /*
  * Copies inputs from memory of the application that the device cannot use. Earlier work may still
- * use the copies, so this waits for it first.
+ * use the copies, so the function waits for that work first.
  */
 static void fetch_inputs(struct run_dispatch *d)
 {

@@ -255,8 +255,8 @@ static bool try_operand(struct finder *f, uint32_t n, int operand)
 }
 
 /*
- * Makes a node write its result directly in the layout that the nodes which alone read it would
- * give it; true when that was possible.
+ * Makes a node write its result directly in the layout into which transposes and reshapes, its only
+ * readers, would bring it; true when that was possible.
  */
 static bool try_result(struct finder *f, uint32_t n)
 {
