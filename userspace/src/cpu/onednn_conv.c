@@ -16,33 +16,22 @@
 #include "util/malloc.h"
 #include "util/number.h"
 
-/*
- * MAX_PARTS: the most slices of an image. ELEMENT_WORK: moving an element takes the time of so many
- * multiplications.
- */
-#define MAX_PARTS 8
-/* the least pixels of a slice: for fewer, reading the filter again takes too long */
-#define MIN_PIXELS   24
+/* MAX_PARTS: the most slices of an image. ELEMENT_WORK: multiplications per moved element. */
+#define MAX_PARTS    8
+#define MIN_PIXELS   24 /* least pixels of a slice: with fewer, the filter is read too often */
 #define ELEMENT_WORK 8
 /* Products of fewer rows are limited by the time to read the matrix. */
 #define MIN_LINES 8
-/*
- * A slice has a multiple of so many channels, which is oneDNN's block; of one vector, when rows
- * cannot be divided.
- */
+/* A slice has a multiple of this many channels; of a vector's lanes when rows stay whole. */
 #define CHANNEL_BLOCK 64
 /* A filter is large from cpu_context.part_work / LARGE_FILTER elements on: 1 MiB of floats. */
 #define LARGE_FILTER 8
 
-/*
- * The most kinds of slices. Slices with equal numbers of result rows and padding rows share a
- * primitive: usually the first, the last and the others.
- */
+/* The most primitives: slices with equal numbers of rows of results and padding share one. */
 #define MAX_FORMS 8
 
 struct form {
-	/* rows of results, rows of the input, rows of padding above and below */
-	int64_t rows, in_rows, above, below;
+	int64_t rows, in_rows, above, below; /* rows: result, input, padding above, below */
 	dnnl_primitive_t primitive;
 	size_t scratch_bytes;
 	/* The members below are released when all workers' memories are made. */
@@ -68,39 +57,31 @@ struct conv {
 	bool flat; /* whether a 1x1 convolution has no strides, so that all pixels are one row */
 	bool has_bias;
 	const struct ir_integer_attrs *integer; /* NULL: float32 */
-	/* whether the filter is unsigned with zero point 128 */
-	bool filter_unsigned;
+	bool filter_unsigned;			/* uint8 with zero point 128 */
 	dnnl_data_type_t in_type, filter_type, out_type;
-	/* bytes of an element; out_bytes: of a result, not of an integer sum */
-	int64_t in_bytes, filter_bytes, out_bytes;
-	uint32_t operands; /* operands of the node without fused ones */
-	bool adds;	   /* whether an addition follows, and then the activation sum_act */
+	int64_t in_bytes, filter_bytes, out_bytes; /* bytes of an element */
+	uint32_t operands;			   /* operands of the node without fused ones */
+	bool adds; /* whether an addition follows, and then the activation sum_act */
 	struct ir_unary_attrs sum_act;
 	int64_t parts, rows; /* parts: slices of an image; rows: result rows of a slice */
-	/* channels of a slice: all of them, or fewer when slices divide channels */
-	int64_t channels;
+	int64_t channels;    /* channels of a slice: all, or fewer if slices divide them */
 	unsigned int num_forms, threads;
 	struct form forms[MAX_FORMS];
-	/* the packed filter and the bias for the channels of a slice */
-	dnnl_memory_desc_t packed, bias_desc;
+	dnnl_memory_desc_t packed, bias_desc; /* layouts for the channels of a slice */
 	struct onednn_form filter_form;
 	size_t part_bytes; /* bytes of the packed filter for the channels of a slice */
 	dnnl_memory_t zero;
-	int32_t zero_point; /* zero point of the input */
-	/* conversion of sums to 8-bit results, with the scales of the current run */
-	struct cpu_finish finish;
+	int32_t zero_point;	  /* zero point of the input */
+	struct cpu_finish finish; /* conversion of sums to 8-bit results in this run */
 	float *scales;
 	int32_t *biases;
 	float *addends; /* addends of a float result, one for each channel; NULL: none */
-	/* activation of a float result of integers; NULL: results have 8 bits */
-	const struct ir_unary_attrs *real_act;
+	const struct ir_unary_attrs *real_act; /* activation of float results; or NULL */
 	bool has_addend;
-	/* whether operands have one number for each channel; else one for all */
-	bool each_scale, each_bias, each_addend;
+	bool each_scale, each_bias, each_addend; /* one per channel, or one for all */
 	struct worker *workers;
 	size_t scratch_bytes; /* oneDNN's scratch memory for a thread */
-	/* a thread's buffer for integer sums or for a slice of the channels; 0: none */
-	size_t sums_bytes;
+	size_t sums_bytes;    /* a thread's integer sums, or results of a slice of channels */
 };
 
 /* One run of the node. */
@@ -174,9 +155,7 @@ static const struct form *find_form(const struct conv *c, int64_t first)
 	return &c->forms[i];
 }
 
-/*
- * Lists the forms of all slices; false when a slice has only padding, or there are too many forms.
- */
+/* Lists the forms of slices; false when a slice has only padding, or there are too many forms. */
 static bool list_forms(struct conv *c)
 {
 	for (int64_t first = 0; first < c->shape.out_h; first += c->rows) {
@@ -226,10 +205,7 @@ static int make_attributes(const struct conv *c, dnnl_primitive_attr_t *attr)
 	return ret;
 }
 
-/*
- * Keeps the layout of the filter that the first primitive chooses; the other primitives must take
- * it. -1: the layout is unknown.
- */
+/* Keeps the layout of the filter that the first primitive chooses; -1 when it is unknown. */
 static int keep_filter_form(struct conv *c, const struct form *form)
 {
 	const struct onednn *dnn = c->dnn;
@@ -392,10 +368,7 @@ static char *room_of(const struct run *run, unsigned int worker)
 	return size ? run->scratch + worker * size : NULL;
 }
 
-/*
- * Calls oneDNN for one slice; @y gets its results or its integer sums. Returns whether oneDNN
- * failed.
- */
+/* Calls oneDNN for one slice; y gets results or integer sums. True when oneDNN fails. */
 static int execute(const struct run *run, const struct form *form, unsigned int worker,
 		   const char *x, int64_t part, void *y)
 {
@@ -427,10 +400,7 @@ static int execute(const struct run *run, const struct form *form, unsigned int 
 	       dnn->primitive_execute(form->primitive, w->stream, count, args);
 }
 
-/*
- * y = activation(x + addend); the addend of an element has the offset in its tensor that y has in
- * the result.
- */
+/* y = activation(x + addend), where y lies in the result, and the addends at equal offsets. */
 static void add_addend(const struct run *run, float *y, const float *x, int64_t n)
 {
 	const struct cpu_simd *simd = run->cpu->simd;
@@ -439,10 +409,7 @@ static void add_addend(const struct run *run, float *y, const float *x, int64_t 
 	cpu_activate(simd, &run->conv->sum_act, y, n);
 }
 
-/*
- * Copies the results of a slice of channels to the result; the last slice leaves out the channels
- * that it has in common with the slice before.
- */
+/* Copies the results of a slice of channels, except those that the slice before has as well. */
 static void spread_channels(const struct run *run, int64_t part, int64_t pixels, const float *from,
 			    float *y)
 {
@@ -586,10 +553,7 @@ static bool share_channels(struct conv *c, int64_t least, int64_t parts, uint64_
  */
 enum division { BY_WORK, BY_CHANNELS, WHOLE };
 
-/*
- * Divides the work into slices; depends on the shape alone. False when it cannot be divided in this
- * way.
- */
+/* Divides the work into slices by the shape alone; false when this division is impossible. */
 static bool divide(struct conv *c, int64_t part_work, enum division division)
 {
 	const struct cpu_conv *g = &c->shape;
@@ -707,10 +671,7 @@ static bool has_single_channel(const struct cpu_conv *g)
 	return g->in_per_group == 1 && (g->attrs->groups == 1 || g->out_per_group > 1);
 }
 
-/*
- * Whether the result is one column of windows with a stride. oneDNN 3.7 computes wrong sums for
- * some of these, which depend on the previous contents of memory.
- */
+/* Whether the result is a strided column: oneDNN 3.7 computes wrong sums for some of these. */
 static bool is_strided_column(const struct cpu_conv *g)
 {
 	return g->out_w == 1 && g->kw > 1 && g->attrs->strides[1] > 1;
@@ -732,20 +693,14 @@ static bool sums_are_right(const struct conv *c)
 	       !(c->dnn->has_amx && (is_strided_column(g) || groups));
 }
 
-/*
- * Whether oneDNN's float results are right: with AVX-512, version 3.7 computes noise for a strided
- * column of windows with a single channel.
- */
+/* False for strided columns of a single channel: oneDNN 3.7 computes noise with AVX-512. */
 static bool floats_are_right(const struct cpu_conv *g)
 {
 	return !(has_single_channel(g) && is_strided_column(g)) && !sees_only_padding(g, 0) &&
 	       !sees_only_padding(g, 1);
 }
 
-/*
- * Sets up an integer node; false for filters that are not signed integers around 0, and for float16
- * results.
- */
+/* Sets up an integer node; false when the filter is not centred on 0, or results are float16. */
 static bool set_integer(struct conv *c, const struct ir_node *node)
 {
 	const struct ir_value *addend = node->num_operands > 4 ? node->operands[4] : NULL;
