@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions of integers that the CPU has and the NPU has not. */
+/* Builds integer functions that the CPU has and the NPU has not. */
 #ifndef IMPORT_COMMON_INTEGERS_H
 #define IMPORT_COMMON_INTEGERS_H
 
@@ -11,10 +11,16 @@
 typedef WNNOperand (*import_combine_fn)(WNNGraphBuilder, WNNOperand, WNNOperand,
 					WNNOperatorOptions const *);
 
-/* Whether all operators run on the CPU: what the NPU has no instruction for need not be composed. */
+/*
+ * Returns whether all operators run on the CPU, so that functions which the NPU has no instruction
+ * for need not be composed of others.
+ */
 bool import_runs_on_cpu(WNNGraphBuilder builder);
 
-/* What @make computes with WNNIntegerDetails of this function. NULL where an operand is, as the builder has refused it. */
+/*
+ * Calls @make with WNNIntegerDetails that select @function, and returns its operand; NULL: a or b
+ * is NULL (the builder has refused it), or @make is refused.
+ */
 WNNOperand import_integers(WNNGraphBuilder builder, import_combine_fn make,
 			   WNNIntegerFunction function, WNNOperand a, WNNOperand b,
 			   const WNNOperatorOptions *options);

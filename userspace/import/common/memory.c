@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The only place of the libraries that read formats which allocates. */
+/* Memory of the importers' libraries. No other file of these libraries calls malloc(). */
 #include "memory.h"
 
 #include <stdlib.h>

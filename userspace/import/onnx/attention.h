@@ -6,30 +6,33 @@
 #include "node.h"
 
 /*
- * Turns the first @size numbers of the last dimension, pair by pair; cosine and sine have half as many,
- * and dimensions that are broadcast.
+ * Rotates the first @size numbers of the last dimension as pairs, and returns the result. Cosine
+ * and sine hold one angle for each pair, and their other dimensions are broadcast.
  */
 WNNOperand onnx_rotate(struct onnx_node *node, WNNOperand x, WNNOperand cosine, WNNOperand sine,
 		       int64_t size, bool interleaved);
 
 struct onnx_attention {
-	double scale;	    /* 0: one by the root of the size of a head */
-	double softcap;	    /* 0: none */
-	bool smooth;	    /* one more number of value 0 takes part in softmax */
-	WNNOperand bias;    /* is added; may be NULL */
-	WNNOperand allowed; /* what is not gets no weight; may be NULL */
+	double scale;	    /* factor of the scores; 0 selects 1 / sqrt(size of a head) */
+	double softcap;	    /* bound of the scores, by tanh; 0: no bound */
+	bool smooth;	    /* softmax sums over one more score, which is 0 */
+	WNNOperand bias;    /* added to the scores; may be NULL */
+	WNNOperand allowed; /* keys where this is false get no weight; may be NULL */
 };
 
 /*
- * softmax(query * key^T * scale + bias) * value, for query [batch, heads, length, size], key and value
- * [batch, key heads, total, size], with as many heads of queries for each of the keys. Bias and allowed
- * are broadcast to [batch, heads, length, total]. Gives [batch, length, heads * size].
+ * Returns softmax(query * key^T * scale + bias) * value as [batch, length, heads * size]. The query
+ * is [batch, heads, length, size], key and value are [batch, key heads, total, size]; equally many
+ * query heads share each key head. Bias and allowed are broadcast to [batch, heads, length, total].
  */
 WNNOperand onnx_attend(struct onnx_node *node, WNNOperand query, WNNOperand key, WNNOperand value,
 		       const struct onnx_attention *a);
-/* [batch, length, heads * size] as [batch, heads, length, size]. */
+/* Returns x, [batch, length, heads * size], as [batch, heads, length, size]. */
 WNNOperand onnx_split_heads(struct onnx_node *node, WNNOperand x, int64_t heads);
-/* Refuses inputs from @known on, which newer versions of an operator have; 0: there are none. */
+/*
+ * Refuses the node when it has an input at @known or behind it, which only newer versions of the
+ * operator have, and returns -1; returns 0 when it has no such input.
+ */
 int onnx_attention_inputs(struct onnx_node *node, size_t known);
 
 #endif

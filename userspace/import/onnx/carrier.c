@@ -13,9 +13,13 @@
 #define LEAST_POWER  (-149)
 #define POWERS	     277    /* up to 2^127 */
 #define LEAST_NORMAL (-119) /* rounding to bfloat16 below that would need subnormal numbers */
-#define MAX_COPY     65536u /* elements of a constant that are converted into the importer's memory */
+/* elements; only constants of at most so many are converted in the importer's memory */
+#define MAX_COPY 65536u
 
-/* Operators that keep types, move elements whatever they are, or say types themselves. */
+/*
+ * Whether an operator's translator handles such types itself: it keeps types, moves elements of any
+ * type, or sets the types of its outputs.
+ */
 static bool looks_at_types(const struct onnx_op *op)
 {
 	static int (*const those[])(struct onnx_node *) = {
@@ -80,7 +84,7 @@ static void convert(const struct onnx_value *from, int type, void *data, size_t 
 	}
 }
 
-/* A big constant becomes an operand at once, so that it is in memory only once. */
+/* Sets an operand for a big constant at once, so that its elements are in memory only once. */
 static int carry_weights(struct onnx_node *node, const struct onnx_value *from,
 			 struct onnx_value *to, size_t elements)
 {
@@ -133,7 +137,7 @@ struct onnx_value *onnx_carrier(struct onnx_node *node, struct onnx_value *value
 	if (value->carrier)
 		return value->carrier;
 	node->import->doubles = node->import->doubles || value->type == ONNX_DOUBLE;
-	/* A random value is drawn once. */
+	/* A random value becomes an operand first, so that all uses see the same numbers. */
 	if (value->draw && !onnx_operand(node, value))
 		return NULL;
 	if (value->data && elements <= MAX_COPY) {
@@ -152,7 +156,10 @@ struct onnx_value *onnx_carrier(struct onnx_node *node, struct onnx_value *value
 	return carrier;
 }
 
-/* WebNN moves no elements of four bits: as what these are moved; 0: the type is another one. */
+/*
+ * Returns the 8-bit type as which elements of four bits or less are moved, because WebNN moves no
+ * int4 or uint4; 0: the type needs no such conversion.
+ */
 static int byte_type(int type)
 {
 	if (onnx_type_bits(type) >= 8 || onnx_type_is_float(type))
@@ -160,7 +167,10 @@ static int byte_type(int type)
 	return onnx_type_is_unsigned(type) ? ONNX_UINT8 : ONNX_INT8;
 }
 
-/* Operators that move elements, whatever they are. A constant that is only given another shape stays packed. */
+/*
+ * Whether an operator only moves elements. For a constant, an operator that only changes the shape
+ * does not count, as the constant stays packed.
+ */
 static bool moves(const struct onnx_op *op, bool is_constant)
 {
 	static int (*const shapes[])(struct onnx_node *) = {
@@ -198,7 +208,7 @@ static bool moves(const struct onnx_op *op, bool is_constant)
 	return false;
 }
 
-/* A value of four bits or less as one of bytes. */
+/* Returns a value of four bits or less as a value of 8-bit elements. */
 static struct onnx_value *as_bytes(struct onnx_node *node, struct onnx_value *value)
 {
 	int type = byte_type(value->type);
@@ -211,7 +221,7 @@ static struct onnx_value *as_bytes(struct onnx_node *node, struct onnx_value *va
 		   onnx_value_of(node, NULL, 0);
 }
 
-/* The input whose type the outputs have. */
+/* Returns the index of the input whose type the outputs have. */
 static size_t leading_input(const struct onnx_op *op)
 {
 	return op->translate == onnx_op_where ? 1 : op->translate == onnx_op_one_hot ? 2 : 0;
@@ -240,7 +250,7 @@ int onnx_carry(struct onnx_node *node)
 	return 0;
 }
 
-/* Operators whose results may be beyond the range of their inputs. */
+/* Whether the results of an operator may be beyond the range of its inputs' type. */
 static bool goes_beyond(const struct onnx_op *op)
 {
 	static const char *const those[] = {
@@ -326,7 +336,7 @@ WNNOperand onnx_power_below(struct onnx_node *node, WNNOperand x, int least)
 {
 	WNNOperand at, power, twice;
 
-	/* The logarithm may be off by a little, which is put right below. */
+	/* The logarithm may be off by a little; the comparisons below correct the exponent. */
 	at = x_linear(node, x_log(node, x_clamp(node, x, ldexp(1, -126), INFINITY)), 1 / M_LN2, 0);
 	at = x_clamp(node, x_floor(node, at), -126, 127);
 	at = x_cast(node, x_linear(node, at, 1, -LEAST_POWER), WNNOperandDataType_Int32);
@@ -345,7 +355,7 @@ static double too_big(const struct onnx_format *f, bool saturate)
 	return f->infinities ? INFINITY : NAN;
 }
 
-/* Rounds numbers without sign to powers of two. */
+/* Rounds numbers without sign to powers of two; @power is the largest power of two up to x. */
 static WNNOperand round_to_power(struct onnx_node *node, WNNOperand x, WNNOperand power,
 				 bool saturate, enum onnx_rounding rounding)
 {
@@ -412,7 +422,10 @@ WNNOperand onnx_wrap(struct onnx_node *node, WNNOperand x, int type)
 		       x_sub(node, x, x_integer(node, own, count)));
 }
 
-/* WebNN does not cast numbers of four bits, but quantises and dequantises them: the scale is 1. */
+/*
+ * Converts numbers from or to int4 and uint4. WebNN does not cast these types, so that this
+ * quantises or dequantises with a scale of 1.
+ */
 static WNNOperand four_bits(struct onnx_node *node, WNNOperand x, WNNOperandDataType type,
 			    bool from)
 {

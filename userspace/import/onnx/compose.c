@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
-/* Operators of WebNN with 64-bit shapes, for compositions. */
+/* Builds operators of WebNN from 64-bit shapes, for translators that compose operators. */
 #include <math.h>
 #include <string.h>
 
 #include "node.h"
 
-/* A list for WebNN; false when a number does not fit, which is refused. */
+/*
+ * Converts a list of numbers to WebNN's uint32; false: a number does not fit, and the node is
+ * refused.
+ */
 static bool to_array(struct onnx_node *node, uint32_t count, const int64_t *numbers, uint32_t *room,
 		     WNNUint32Array *array)
 {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The generator, which Documentation/onnx.rst describes. It counts: each number follows from the seed, the
- * dispatch, the input and the place of the element alone, on every machine.
+ * The random generator, which Documentation/onnx.rst describes. It has no state but a counter: each
+ * number is a function of the seed, the dispatch, the input and the index of the element, equal on
+ * every machine.
  */
 #include "draw.h"
 
@@ -9,7 +10,7 @@
 
 #define STEP UINT64_C(0x9e3779b97f4a7c15)
 
-/* The function that SplitMix64 ends with. */
+/* The output function of SplitMix64. */
 static uint64_t mix(uint64_t z)
 {
 	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -17,7 +18,7 @@ static uint64_t mix(uint64_t z)
 	return z ^ z >> 31;
 }
 
-/* Above 0 and below 1. */
+/* Returns a number above 0 and below 1. */
 static double open_unit(uint64_t bits)
 {
 	return ((double)(bits >> 12) + 0.5) * 0x1p-52;
@@ -30,7 +31,10 @@ static double draw(const struct onnx_draw *draw, uint64_t key, uint64_t index)
 
 	switch (draw->kind) {
 	case DRAW_UNIFORM:
-		/* 24 bits, so that float32 does not round up to the end. */
+		/*
+		 * 24 bits are exact in float32, so that rounding never gives the upper bound
+		 * itself.
+		 */
 		return draw->a + (draw->b - draw->a) * (double)(first >> 40) * 0x1p-24;
 	case DRAW_NORMAL:
 		return draw->a + draw->b * sqrt(-2 * log(open_unit(first))) *

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Random numbers: inputs of the graph, which the program has drawn in front of each dispatch. */
+/* Random numbers: they are inputs of the graph, which the program fills before each dispatch. */
 #ifndef ONNX_DRAW_H
 #define ONNX_DRAW_H
 
 #include "value.h"
 
 enum onnx_draw_kind {
-	DRAW_UNIFORM, /* from @a on, below @b */
+	DRAW_UNIFORM, /* from @a on (included) to below @b */
 	DRAW_NORMAL,  /* mean @a, standard deviation @b */
-	DRAW_GUMBEL,  /* whose largest of several is a choice among them */
+	/* Gumbel noise: the argmax of logits plus this noise is a sample of their distribution */
+	DRAW_GUMBEL,
 };
 
 /* How the elements of a value are drawn. */
@@ -18,17 +19,17 @@ struct onnx_draw {
 	uint32_t own_seed; /* bits of the attribute of the node; 0: none */
 };
 
-/* An input of the graph whose elements are drawn. */
+/* A graph input whose elements are drawn. */
 struct onnx_random {
 	const char *name;
-	uint64_t number; /* counted from 0 */
+	uint64_t number; /* index of the input among those that are drawn, from 0 */
 	struct onnx_draw draw;
 	int type;
 	struct onnx_shape shape;
 	struct onnx_random *next;
 };
 
-/* Fills @data with the numbers of a dispatch. */
+/* Fills @data with the random numbers of the input for one dispatch. */
 void onnx_draw_fill(const struct onnx_random *random, uint64_t seed, uint64_t dispatch, void *data);
 
 #endif

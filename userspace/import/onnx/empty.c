@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tensors without elements, which WebNN has not. They are constants; what operators make of them is
- * known from their shapes.
+ * Translates operators on tensors without elements, which WebNN has not. Such tensors are
+ * constants; the results of operators follow from their shapes.
  */
 #include <string.h>
 
 #include "ops.h"
 
-/* Shape and type of the first output for the shapes and types of the inputs; 0, -1 or 1: not known. */
+/*
+ * Sets shape and type of the first output from those of the inputs. Returns 0; -1: refused; 1: the
+ * rule does not know them.
+ */
 typedef int (*shape_rule)(struct onnx_node *node, struct onnx_shape *shape, int *type);
 
 static int as_first(struct onnx_node *node, struct onnx_shape *shape, int *type)
@@ -77,7 +80,7 @@ static int as_dequantised(struct onnx_node *node, struct onnx_shape *shape, int 
 	return 0;
 }
 
-/* Sums of nothing are 0, where there are any. */
+/* The product of matrices with an empty common dimension is 0. */
 static int as_product(struct onnx_node *node, struct onnx_shape *shape, int *type)
 {
 	struct onnx_shape a = *onnx_in_shape(node, 0), b = *onnx_in_shape(node, 1), y;
@@ -87,7 +90,7 @@ static int as_product(struct onnx_node *node, struct onnx_shape *shape, int *typ
 		return 1;
 	if (a.dim[a.rank - 1] != b.dim[b.rank > 1 ? b.rank - 2 : 0])
 		return onnx_refuse(node, "", "the matrices do not fit together");
-	/* Batches only. */
+	/* The rank becomes that of the batch dimensions. */
 	a.rank = a.rank > 2 ? a.rank - 2 : 0;
 	b.rank = b.rank > 2 ? b.rank - 2 : 0;
 	if (!onnx_shape_broadcast(&a, &b, &y))
@@ -113,7 +116,7 @@ static int as_gemm(struct onnx_node *node, struct onnx_shape *shape, int *type)
 				      { a->dim[onnx_attr_int(node, "transA", 0) ? 1 : 0],
 					b->dim[onnx_attr_int(node, "transB", 0) ? 0 : 1] } };
 	*type = onnx_in_type(node, 0);
-	/* C is what is left of a product of nothing. */
+	/* When the product is empty, the result of Gemm is C: the translator has to add it. */
 	return onnx_shape_elements(shape) && onnx_has(node, 2) ? 1 : 0;
 }
 
@@ -134,7 +137,7 @@ static int as_arg(struct onnx_node *node, struct onnx_shape *shape, int *type)
 	return onnx_shape_elements(shape) ? 1 : 0;
 }
 
-/* Elements that are looked up: as many as there are indices. */
+/* The result of a lookup has the shape of the indices and the type of the data. */
 static int as_indices(struct onnx_node *node, struct onnx_shape *shape, int *type)
 {
 	*shape = *onnx_in_shape(node, 1);
@@ -203,7 +206,7 @@ static bool has_empty(const struct onnx_node *node)
 	return found && node->input_count && node->inputs[0];
 }
 
-/* Scattering nothing changes nothing. */
+/* Handles a scatter without updates: the result is the input. */
 static int scatter_nothing(struct onnx_node *node)
 {
 	if (onnx_shape_elements(&node->inputs[0]->shape) && onnx_has(node, 1) &&
@@ -229,7 +232,10 @@ int onnx_empty(struct onnx_node *node)
 		ret = rules[i].rule(node, &shape, &type);
 		if (ret)
 			return ret;
-		/* Dimensions of 0 in parameters only are an error that the builder names. */
+		/*
+		 * A dimension of 0 in parameters alone is left to the builder, which refuses it by
+		 * name.
+		 */
 		if (onnx_shape_elements(&shape) && node->op->translate != onnx_op_matmul &&
 		    node->op->translate != onnx_op_gemm)
 			return 1;

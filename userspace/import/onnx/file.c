@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Mapped files. */
+/* Maps files, and counts the references to them. */
 #include "file.h"
 
 #include <errno.h>
@@ -110,7 +110,10 @@ void onnx_file_forget(struct onnx_file *file, const void *data, size_t size)
 	uintptr_t begin = ((uintptr_t)data + page - 1) / page * page;
 	uintptr_t end = ((uintptr_t)data + size) / page * page;
 
-	/* Advice only: a page that is read again comes from the file again. */
+	/*
+	 * This is only advice to the kernel: a page that is read again is loaded from the file
+	 * again.
+	 */
 	if (!file->copied && !file->lent && begin < end)
 		madvise((void *)begin, end - begin, MADV_DONTNEED);
 }

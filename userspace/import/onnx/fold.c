@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Computes small constants at import, which is what the shapes of exported models are made of. Each
- * function returns 1 when the constants are too big or the operator is not computed here; the node
- * then becomes an operator of the graph.
+ * Computes small constants at import; the shapes of exported models are made of them. Each function
+ * returns 0; -1: refused; 1: the constants are too big or the operator is not computed here, and
+ * the node becomes an operator of the graph.
  */
 #include <math.h>
 #include <string.h>
@@ -116,7 +116,7 @@ static double binary_float(int variant, double a, double b)
 	}
 }
 
-/* Integers wrap; a division by 0 gives 0, which no shape can be made of. */
+/* Integers wrap around; a division by 0 gives 0, which is no valid size in a shape. */
 static int64_t binary_int(int variant, bool truncate, int64_t a, int64_t b)
 {
 	int64_t rest;
@@ -149,7 +149,9 @@ static int64_t binary_int(int variant, bool truncate, int64_t a, int64_t b)
 	}
 }
 
-/* Position of an element of the result within an operand that is broadcast to it. */
+/*
+ * Returns the index of the element of a broadcast operand that element @index of the result uses.
+ */
 static size_t broadcast_at(const struct onnx_shape *shape, const struct onnx_shape *own,
 			   size_t index)
 {
@@ -268,7 +270,9 @@ int onnx_fold_cast(struct onnx_node *node)
 	return data ? 0 : -1;
 }
 
-/* Products, sums and extremes of integers over all elements: sizes of flattened tensors. */
+/*
+ * Computes products, sums and extremes of integers over all elements: sizes of flattened tensors.
+ */
 int onnx_fold_reduce(struct onnx_node *node)
 {
 	const struct onnx_value *x = node->inputs[0];
@@ -301,7 +305,7 @@ int onnx_fold_reduce(struct onnx_node *node)
 	return data ? 0 : -1;
 }
 
-/* Bounds of a size. */
+/* Computes Clip of small constants, with which models limit sizes. */
 int onnx_fold_clip(struct onnx_node *node)
 {
 	const struct onnx_value *x = node->inputs[0], *bound;
@@ -344,7 +348,7 @@ int onnx_fold_range(struct onnx_node *node)
 	void *data;
 	int type;
 
-	/* Without the last one in com.microsoft the step is 1. */
+	/* In com.microsoft's domain delta may be absent; the step is then 1. */
 	if (!onnx_has(node, 0) || !onnx_has(node, 1) || (!onnx_has(node, 2) && !*node->op->domain))
 		return onnx_refuse(node, "", "start, limit or delta is missing");
 	if (onnx_in_float(node, 0, "start", &start) || onnx_in_float(node, 1, "limit", &limit) ||

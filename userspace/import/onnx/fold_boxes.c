@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* NonMaxSuppression: how many boxes are left is a shape, so that it is only computed at import. */
+/*
+ * Computes NonMaxSuppression at import when its inputs are constants: the number of selected boxes
+ * is then a constant shape.
+ */
 #include <math.h>
 #include <stdlib.h>
 
@@ -35,7 +38,7 @@ static double area(const struct box *box)
 	return x > 0 && y > 0 ? x * y : 0;
 }
 
-/* How much two boxes have in common, from 0 to 1. */
+/* Returns the intersection over union of two boxes, from 0 to 1. */
 static double overlap(const struct box *a, const struct box *b)
 {
 	struct box both;
@@ -49,7 +52,7 @@ static double overlap(const struct box *a, const struct box *b)
 	return common > 0 ? common / (area(a) + area(b) - common) : 0;
 }
 
-/* The best first; of equal ones the one that comes first. */
+/* Orders candidates by descending score, and equal scores by their index. */
 static int compare(const void *left, const void *right)
 {
 	const struct candidate *a = left, *b = right;
@@ -94,7 +97,10 @@ static int read_inputs(struct onnx_node *node, struct suppression *s)
 	return 0;
 }
 
-/* One class of one batch: the candidates that are left come first. Returns how many, or -1. */
+/*
+ * Selects boxes of one class of one batch and moves them to the front of @candidates. Returns how
+ * many are selected, or -1.
+ */
 static int64_t suppress(struct onnx_node *node, const struct suppression *s, int64_t batch,
 			int64_t class, struct candidate *candidates, struct box *boxes)
 {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Unique: how many elements are left is a shape, so that it is only computed at import. */
+/*
+ * Computes Unique at import: the number of distinct elements is a shape, so that it must be known
+ * then.
+ */
 #include <math.h>
 #include <stdlib.h>
 
@@ -8,7 +11,8 @@
 
 struct unique {
 	const struct onnx_value *x;
-	int64_t outer, count, inner; /* parts along the axis are what is compared */
+	/* slices along the axis, of outer * inner elements, are compared */
+	int64_t outer, count, inner;
 };
 
 struct item {
@@ -25,7 +29,7 @@ static int compare_elements(const struct onnx_value *x, size_t a, size_t b)
 		return x->type == ONNX_UINT64 ?
 			       ((uint64_t)m > (uint64_t)n) - ((uint64_t)m < (uint64_t)n) :
 			       (m > n) - (m < n);
-	/* NaN is sorted behind all numbers, and all NaN count as equal. */
+	/* NaN comes behind all numbers, and all NaN are equal. */
 	return isnan(p) || isnan(q) ? !isnan(q) - !isnan(p) : (p > q) - (p < q);
 }
 
@@ -55,7 +59,10 @@ static int by_index(const void *left, const void *right)
 	return (a->index > b->index) - (a->index < b->index);
 }
 
-/* Numbers all parts by what they are equal to; firsts has the first part of each. */
+/*
+ * Numbers the slices so that equal slices have equal numbers; @firsts gets the first slice of each
+ * number. Returns how many numbers there are.
+ */
 static int64_t group_parts(const struct unique *u, struct item *items, struct item *firsts)
 {
 	int64_t found = 0;

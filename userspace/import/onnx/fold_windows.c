@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: MIT
-/* Windows of signals and the matrix of mel frequencies: constants, since their sizes are shapes. */
+/*
+ * Computes windows of signals and the matrix of mel frequencies at import, because their sizes are
+ * shapes.
+ */
 #include <math.h>
 
 #include "ops.h"
 
-/* The constant that is computed, of the type that an attribute names. */
+/*
+ * Makes the constant output, of the type that an attribute names, and returns its memory; NULL:
+ * refused.
+ */
 static void *output(struct onnx_node *node, const struct onnx_shape *shape, int *type)
 {
 	*type = (int)onnx_attr_int(node, "output_datatype", ONNX_FLOAT);
@@ -15,7 +21,9 @@ static void *output(struct onnx_node *node, const struct onnx_shape *shape, int 
 	return onnx_out_constant(node, 0, *type, shape);
 }
 
-/* Sums of cosines, over the size itself or over one less. */
+/*
+ * Computes a window as a sum of cosines with a period of the size, or of one less when symmetric.
+ */
 int onnx_fold_window(struct onnx_node *node)
 {
 	static const double factors[][3] = {
@@ -47,7 +55,7 @@ int onnx_fold_window(struct onnx_node *node)
 	return data ? 0 : -1;
 }
 
-/* Column @band of the matrix: a triangle from low over centre to high. */
+/* Writes column @band of the matrix: a triangle from edge low over centre to high. */
 static void triangle(int type, void *data, const struct onnx_shape *shape, int64_t band,
 		     const int64_t *edges)
 {

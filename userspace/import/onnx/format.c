@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Floats of few bits: what their codes mean, and how numbers are rounded to them. */
+/* Float formats of few bits: conversion between codes and numbers, with rounding. */
 #include <math.h>
 
 #include "value.h"
@@ -23,7 +23,7 @@ const struct onnx_format *onnx_format_of(int type)
 	return &formats[type];
 }
 
-/* The code of NaN, without a sign. */
+/* Returns the code of NaN without its sign bit. */
 static unsigned int nan_code(const struct onnx_format *f, unsigned int bits)
 {
 	if (f->signed_nan)
@@ -56,7 +56,10 @@ double onnx_format_get(int type, unsigned int code)
 	return code & sign ? -number : number;
 }
 
-/* Powers of two: what is below the least one becomes it, and a sign is lost. */
+/*
+ * Rounds a number to the code of a power of two. Smaller numbers become the least power, and the
+ * sign is dropped.
+ */
 static unsigned int put_power(double number, bool saturate, enum onnx_rounding rounding)
 {
 	int exponent, code;
@@ -67,7 +70,10 @@ static unsigned int put_power(double number, bool saturate, enum onnx_rounding r
 	fraction = 2 * frexp(fabs((double)(float)number), &exponent);
 	code = fraction == 0 ? 0 : exponent - 1 + 127;
 	if (code < 1) {
-		/* A subnormal float32 is a fraction of 2^-126, and is rounded as if it were one of 2^-127. */
+		/*
+		 * A subnormal float32 is a fraction of 2^-126, and is rounded as if it were one of
+		 * 2^-127.
+		 */
 		fraction = 1 + fabs(number) * 0x1p126;
 		code = 0;
 	}
@@ -104,7 +110,10 @@ unsigned int onnx_format_put(int type, double number, bool saturate, enum onnx_r
 	}
 	if (scaled == 0 && f->signed_nan)
 		return 0;
-	/* A mantissa that is rounded up to the next power of two carries into the exponent by itself. */
+	/*
+	 * A mantissa that rounds up to the next power of two carries into the exponent without
+	 * further code.
+	 */
 	if (scaled < 1 << f->mantissa)
 		return sign | (unsigned int)scaled;
 	return sign | (unsigned int)(((exponent + f->bias) << f->mantissa) + (int)scaled -

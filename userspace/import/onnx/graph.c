@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Models of graphs in memory: the messages of the file format, made in the arena of the model. */
+/*
+ * Models that are described in memory: makes the messages of the file format in the arena of the
+ * model.
+ */
 #include <string.h>
 
 #include "model.h"
@@ -9,8 +12,8 @@
 
 struct maker {
 	struct onnx_arena *arena;
-	WNNStatus status; /* the first error */
-	int depth;	  /* of graphs within nodes */
+	WNNStatus status; /* status of the first error */
+	int depth;	  /* nesting depth of graphs within nodes */
 };
 
 static void *take(struct maker *m, size_t size)
@@ -49,7 +52,10 @@ static void damaged(struct maker *m, const char *what, WNNStringView name)
 				       name.data ? name.data : "");
 }
 
-/* Its data is where the file of lent memory begins, which is address 0, and so many bytes behind that. */
+/*
+ * Makes the message of a tensor. Its data is stored as an offset into the file of lent memory; that
+ * file begins at address 0, so that the offset is the address.
+ */
 static Onnx__TensorProto *make_tensor(struct maker *m, const WNNOnnxTensor *from)
 {
 	struct onnx_span span = { (uint64_t)(uintptr_t)from->data, from->size };
@@ -320,7 +326,7 @@ static WNNStatus describe(struct onnx_model *model, const WNNOnnxDescription *de
 	return status == WNNStatus_Success ? onnx_model_find_values(model) : status;
 }
 
-/* Without a model, the lent memory goes back at once. */
+/* When no model is made, this releases the lent memory at once; returns @status. */
 static WNNStatus give_back(const WNNOnnxDescription *description, WNNStatus status)
 {
 	if (description && description->releaseCallback)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Samples of images at positions that are computed. */
+/* Samples images at computed positions, for GridSample and DeformConv. */
 #ifndef ONNX_GRID_H
 #define ONNX_GRID_H
 
@@ -7,21 +7,22 @@
 
 #define ONNX_GRID_SPATIAL 3
 
-/* The value of positions outside of the image. */
+/* How positions outside of the image are treated. */
 enum onnx_padding { ONNX_PAD_ZEROS, ONNX_PAD_BORDER, ONNX_PAD_REFLECTION };
 
 struct onnx_grid {
 	enum onnx_padding padding;
-	bool corners;	/* reflection is at the middle of the outermost elements */
+	/* reflection is at the centres of the outermost elements, not at their edges */
+	bool corners;
 	uint32_t rank;	/* spatial dimensions */
-	uint32_t reach; /* elements of one dimension that a result is made of: 1, 2 or 4 */
+	uint32_t reach; /* elements of one dimension that each result combines: 1, 2 or 4 */
 	int64_t batch, channels, points;
 	struct onnx_shape image; /* [batch, channels, spatial dimensions] */
 };
 
 /*
- * Samples x at positions of float32 in elements, [batch, points, 1] for each spatial dimension: [batch,
- * points, channels], of the type of x where only one element is taken, else of float32.
+ * Samples x and returns [batch, points, channels], in the type of x where reach is 1, else float32.
+ * @positions holds for each spatial dimension float32 positions [batch, points, 1], in elements.
  */
 WNNOperand onnx_grid_sample(struct onnx_node *node, const struct onnx_grid *g, WNNOperand x,
 			    const WNNOperand *positions);

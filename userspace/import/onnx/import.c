@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Walks the nodes of a graph in their order and hands each to the translator of its operator. */
+/* Walks the nodes of a graph in their order and calls the translator of each operator. */
 #include <string.h>
 
 #include "carrier.h"
@@ -81,7 +81,7 @@ static int set_name(struct onnx_import *import, struct onnx_scope *scope, const 
 static int run_nodes(struct onnx_import *import, struct onnx_scope *scope, size_t count,
 		     Onnx__NodeProto **nodes);
 
-/* The body of a function of the model, in place of the node that calls it. */
+/* Translates the body of a function of the model in place of the node that calls it. */
 static int run_function(struct onnx_node *node, const Onnx__FunctionProto *function)
 {
 	struct onnx_import *import = node->import;
@@ -120,7 +120,10 @@ static bool all_constant(const struct onnx_node *node)
 	return true;
 }
 
-/* An operator that is only computed at import. */
+/*
+ * Refuses a node whose operator is only computed at import, and names the input that is not
+ * constant.
+ */
 static int refuse_variable(struct onnx_node *node)
 {
 	for (size_t i = 0; i < node->input_count; i++)
@@ -129,7 +132,10 @@ static int refuse_variable(struct onnx_node *node)
 	return onnx_refuse(node, "", "it is not computed for inputs like these");
 }
 
-/* Whether an input was refused; the reason is recorded with the first node that needs it. */
+/*
+ * Whether an input of the node was refused. A reason that is not recorded yet is recorded for this
+ * node.
+ */
 static bool refused_inputs(struct onnx_node *node)
 {
 	bool refused = false;
@@ -185,14 +191,20 @@ static int translate(struct onnx_node *node)
 		result = run_translator(node);
 	else if (result == 1)
 		result = refuse_variable(node);
-	/* A translator that gives up without a word was refused by the builder. */
+	/*
+	 * A translator that fails without a refusal got NULL from the builder; this records the
+	 * builder's error.
+	 */
 	if (result && refusals == node->import->model->refusal_count &&
 	    node->import->status == WNNStatus_Success)
 		onnx_value_of(node, NULL, 0);
 	return result;
 }
 
-/* A reason that is not recorded yet, or NULL. */
+/*
+ * Returns a refused value whose reason @unsaid is recorded only when a node uses it; NULL: no
+ * memory.
+ */
 static struct onnx_value *refused_value(struct onnx_import *import, const char *unsaid)
 {
 	struct onnx_value *value = onnx_arena_alloc(import->arena, sizeof(*value));
@@ -212,7 +224,7 @@ static int find_inputs(struct onnx_node *node)
 		if (!name || !*name)
 			continue;
 		node->inputs[i] = onnx_scope_get(node->scope, name);
-		/* A function may be called without its last inputs. */
+		/* A call of a function may leave out its last inputs. */
 		if (!node->inputs[i] && !node->scope->function) {
 			damaged(node->import, node,
 				"has an input that is made by no node before "
@@ -224,7 +236,10 @@ static int find_inputs(struct onnx_node *node)
 	return 0;
 }
 
-/* Marks the results of a node whose operands are all constants, where an input that was made a constant is the cause, and tells it in a notice. */
+/*
+ * Marks the results of a node whose operands are all constants, where an input that was made a
+ * constant is the cause, and tells it in a notice.
+ */
 static void mark_frozen(struct onnx_node *node)
 {
 	const char *frozen = NULL;
@@ -249,7 +264,7 @@ static void mark_frozen(struct onnx_node *node)
 
 		if (!node->outputs[i] || node->outputs[i]->frozen || node->outputs[i]->sequence)
 			continue;
-		/* It may be a value that others share. */
+		/* The value may be shared with other names, so that the node marks a copy. */
 		copy = onnx_arena_alloc(node->import->arena, sizeof(*copy));
 		if (!copy)
 			return;
@@ -314,7 +329,10 @@ static int run_nodes(struct onnx_import *import, struct onnx_scope *scope, size_
 			continue;
 		if (run_node(import, scope, nodes[i]))
 			return -1;
-		/* A node of the main graph that is refused, or depends on what has no shape. */
+		/*
+		 * When nodes are probed, notes whether this node of the main graph is supported,
+		 * and replaces the outputs of an unsupported node by inputs.
+		 */
 		if (import->supported && !import->depth &&
 		    onnx_probe_node(import, scope, nodes[i], &import->supported[i], refusals))
 			return -1;
@@ -348,7 +366,7 @@ static int set_initialiser(struct onnx_import *import, struct onnx_scope *scope,
 		fail(import);
 		return -1;
 	}
-	/* Weights of types that are not known are refused where they are used. */
+	/* A weight of unknown type is refused only when a node uses it. */
 	if (!onnx_type_bits(tensor->data_type)) {
 		value->refused = true;
 		value->unsaid = unknown_type(import, tensor);
@@ -362,7 +380,10 @@ static int set_initialiser(struct onnx_import *import, struct onnx_scope *scope,
 	return set_name(import, scope, tensor->name ? tensor->name : "", value);
 }
 
-/* Only those that are used: a few bytes in the file may be a lot of memory. */
+/*
+ * Makes a dense value of a sparse tensor only if it is used: a few bytes in the file may take much
+ * memory.
+ */
 static int set_sparse(struct onnx_import *import, struct onnx_scope *scope,
 		      const Onnx__SparseTensorProto *tensor)
 {
@@ -436,7 +457,7 @@ int onnx_run_subgraph(struct onnx_node *node, const Onnx__GraphProto *graph, siz
 	return result;
 }
 
-/* A node that stands for an input of the model in refusals. */
+/* Returns a node that stands for a model input in refusals. */
 static struct onnx_node input_node(struct onnx_import *import, const char *name)
 {
 	static Onnx__NodeProto none = ONNX__NODE_PROTO__INIT;
@@ -484,7 +505,7 @@ struct onnx_value *onnx_input_value(struct onnx_import *import, const struct onn
 					    node.name);
 		return NULL;
 	}
-	/* Without elements an input is a constant: WebNN has no such operands. */
+	/* WebNN has no operands without elements: such an input becomes an empty constant. */
 	if (!onnx_shape_elements(&input->shape)) {
 		value = onnx_new_value(&node);
 		if (value)
@@ -507,7 +528,10 @@ struct onnx_value *onnx_input_value(struct onnx_import *import, const struct onn
 	return value;
 }
 
-/* A sequence whose items are inputs, or an optional value that is not there. */
+/*
+ * Returns the value of a model input: a sequence whose items are inputs, an absent optional value,
+ * or a tensor. NULL: the import has ended.
+ */
 static struct onnx_value *make_input(struct onnx_import *import, const struct onnx_input *input)
 {
 	struct onnx_node node = input_node(import, input->name);
@@ -573,7 +597,10 @@ static WNNStatus find_uses(struct onnx_import *import)
 
 	for (size_t i = 0; !ret && i < model->output_count; i++)
 		ret = onnx_uses_add(&import->uses, model->outputs[i]->name);
-	/* A program that computes some nodes itself may want any value. */
+	/*
+	 * A program that computes some nodes itself may ask for any value: all outputs of nodes
+	 * count as used.
+	 */
 	for (size_t i = 0; import->supported && i < model->proto->graph->n_node; i++) {
 		const Onnx__NodeProto *node = model->proto->graph->node[i];
 
@@ -597,7 +624,10 @@ int onnx_import_nodes(struct onnx_import *import, struct onnx_scope *scope)
 	return import->status == WNNStatus_Success ? 0 : -1;
 }
 
-/* WebNN has no tensors without elements: such an output is listed beside those of the graph. */
+/*
+ * WebNN has no tensors without elements: such an output goes to the model's list of empty outputs
+ * instead of the graph's.
+ */
 static WNNStatus add_empty(struct onnx_import *import, const char *name,
 			   const struct onnx_value *value)
 {
@@ -625,7 +655,10 @@ static WNNStatus add_empty(struct onnx_import *import, const char *name,
 	return import->status;
 }
 
-/* WebNN has no identity of numbers of four bits, which must be computed for an output. */
+/*
+ * Returns an operand that may be an output. WebNN has no identity for int4 and uint4: an input of
+ * these types is dequantised and quantised again, a constant is quantised.
+ */
 static WNNOperand output_operand(struct onnx_node *node, struct onnx_value *value)
 {
 	WNNOperandDataType type = onnx_type_webnn(value->type);
@@ -641,7 +674,10 @@ static WNNOperand output_operand(struct onnx_node *node, struct onnx_value *valu
 	return value ? onnx_to_four_bits(node, onnx_operand(node, value), type) : NULL;
 }
 
-/* An output of a graph must be computed, and under one name only. */
+/*
+ * Adds an output of the graph. The value goes through an identity, because WebNN wants outputs that
+ * an operator computes, each under one name.
+ */
 WNNStatus onnx_add_output(struct onnx_import *import, const char *name, struct onnx_value *value,
 			  WNNNamedOperand *outputs, size_t *used)
 {
@@ -657,7 +693,7 @@ WNNStatus onnx_add_output(struct onnx_import *import, const char *name, struct o
 		value->unsaid = NULL;
 		return import->status;
 	}
-	/* An optional value that is not there is no output. */
+	/* An absent optional value adds no output. */
 	if (value->absent)
 		return import->status;
 	if (!onnx_shape_elements(&value->shape) && !value->sequence)

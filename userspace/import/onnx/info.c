@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Describes the inputs and outputs of a model and sets their dimensions and values. */
+/*
+ * Describes the inputs and outputs of a model, and sets dimensions and values that the program
+ * gives.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,7 +50,10 @@ const Onnx__TypeProto__Tensor *onnx_item_type(const Onnx__TypeProto *type)
 	return onnx_tensor_type(type->sequence_type->elem_type);
 }
 
-/* Takes over what is known of the shape of an input. */
+/*
+ * Copies the shape of an input from the file, as far as it is known, with the dimensions that were
+ * set.
+ */
 void onnx_model_learn_shape(const struct onnx_model *model, struct onnx_input *input)
 {
 	const Onnx__TypeProto__Tensor *tensor = input->tensor;
@@ -166,7 +172,10 @@ WNNOnnxValueInfoArray wnnOnnxModelGetOutputs(WNNOnnxModel handle)
 	return (WNNOnnxValueInfoArray){ model->output_count, infos };
 }
 
-/* Returns what the file says of a tensor, or an entry with its name alone; NULL when no node makes it. */
+/*
+ * Returns the file's entry for a tensor; without such an entry, an entry with the name alone; NULL:
+ * no node makes the tensor.
+ */
 static const Onnx__ValueInfoProto *find_tensor(struct onnx_model *model, WNNStringView name)
 {
 	const Onnx__GraphProto *graph = model->proto->graph;
@@ -332,7 +341,10 @@ WNNStatus wnnOnnxModelSetDimension(WNNOnnxModel handle, WNNStringView name, uint
 
 #define MAX_ITEMS 4096
 
-/* The item of a sequence that is called NAME/NUMBER; the next one comes into being. NULL: there is none. */
+/*
+ * Returns the item NAME/NUMBER of a sequence; the number behind the last item adds an item. NULL:
+ * the item cannot exist.
+ */
 static struct onnx_input *find_item(struct onnx_model *model, struct onnx_input *input,
 				    const char *number)
 {
@@ -425,7 +437,10 @@ WNNStatus wnnOnnxModelSetInputShape(WNNOnnxModel handle, WNNStringView name, WNN
 	return WNNStatus_Success;
 }
 
-/* A copy of elements, which are as the file has them, or as the graph's input would. */
+/*
+ * Copies elements for an input. They are in the file's type, or in the type that the graph's input
+ * would have.
+ */
 static WNNStatus copy_value(struct onnx_model *model, struct onnx_input *input, void const *data,
 			    size_t size)
 {

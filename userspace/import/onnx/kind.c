@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Names the kind of a file that is no model of ONNX, and says what to do about it. */
+/* Recognises files that are no ONNX model, and tells what to do with them. */
 #include "kind.h"
 
 #include <string.h>
@@ -59,7 +59,7 @@ static bool is_text(const uint8_t *data, size_t size)
 	return true;
 }
 
-/* Bytes of text, behind blanks. */
+/* Returns the kind of a text from its first bytes behind blanks. */
 static const char *kind_of_text(const uint8_t *data, size_t size)
 {
 	size_t at = 0;
@@ -100,7 +100,7 @@ const char *onnx_kind_of_file(const uint8_t *data, size_t size)
 		       contains(data, size, "keras") || contains(data, size, "config.json") ?
 			       "a model of Keras: convert it with tf2onnx" :
 			       "a zip archive: unpack it";
-	/* The length of a header of JSON, and the header. */
+	/* safetensors: 8 bytes of length, then a header of JSON. */
 	for (int i = 0; size > 9 && i < 8; i++)
 		header |= (uint64_t)data[i] << (8 * i);
 	if (size > 9 && header < size && data[8] == '{')

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Kinds of files that people take for models of ONNX. */
+/* Kinds of files that users take for ONNX models. */
 #ifndef ONNX_KIND_H
 #define ONNX_KIND_H
 
@@ -7,7 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* "JSON: …", which follows "it is"; NULL when the file is of no kind that is known. */
+/*
+ * Returns a text such as "JSON: …", which completes "it is …"; NULL: the file is of no known kind.
+ */
 const char *onnx_kind_of_file(const uint8_t *data, size_t size);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Arenas of the importer, and the thread's last error. */
+/* The importer's arenas, and the last error of each thread. */
 #include "memory.h"
 
 #include <stdarg.h>

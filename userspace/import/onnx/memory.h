@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The importer's memory: single blocks, arenas that are freed at once, and the last error. */
+/* The importer's memory: single blocks, arenas that are freed as a whole, and the last error. */
 #ifndef ONNX_MEMORY_H
 #define ONNX_MEMORY_H
 
@@ -9,12 +9,15 @@
 
 #include "../common/memory.h"
 
-/* Begins as {0}. */
+/* {0} is an empty arena. */
 struct onnx_arena {
 	struct import_chunk *chunks;
 };
 
-/* Zeroed, aligned for every type; NULL when memory is exhausted. */
+/*
+ * onnx_arena_alloc() returns zeroed memory, aligned for every type. Both return NULL when memory is
+ * exhausted.
+ */
 void *onnx_arena_alloc(struct onnx_arena *arena, size_t size);
 char *onnx_arena_printf(struct onnx_arena *arena, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Loading, releasing and building models: the public functions. */
+/* The public functions that load, build and release models. */
 #include "model.h"
 
 #include <string.h>
@@ -138,7 +138,7 @@ static WNNStatus unpack(struct onnx_model *model)
 	return status == WNNStatus_Success ? onnx_model_find_values(model) : status;
 }
 
-/* Takes the file, also when it fails. */
+/* Makes a model of a file. The file and the folder's name are taken over in any case. */
 static WNNStatus load(struct onnx_file *file, char *folder, WNNOnnxModel *out)
 {
 	struct onnx_model *model = import_alloc(sizeof(*model));

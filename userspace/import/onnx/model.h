@@ -11,7 +11,7 @@
 #include "onnx.pb-c.h"
 #include "value.h"
 
-/* A size that was given for a dimension by its name. */
+/* The size that the program gave for a named dimension. */
 struct onnx_dimension {
 	char *name;
 	uint32_t size;
@@ -19,50 +19,53 @@ struct onnx_dimension {
 
 struct onnx_scope;
 
-/* The program's settings for an input, by its place in the list of inputs, or for an item of a sequence. */
+/* The program's settings for the model input of the same index, or for an item of a sequence. */
 struct onnx_input {
 	const Onnx__ValueInfoProto *proto; /* NULL for an item */
 	const char *name;
-	const Onnx__TypeProto__Tensor *tensor; /* type of it, or of its items; may be NULL */
+	const Onnx__TypeProto__Tensor *tensor; /* type of the input or of its items; may be NULL */
 	bool sequence, optional;
-	bool empty; /* there are no items, or nothing at all */
+	bool empty; /* the sequence has no items, or the optional value is absent */
 	size_t item_count;
-	struct onnx_input *items; /* inputs NAME/0, NAME/1 ... */
+	struct onnx_input *items; /* the items of a sequence, inputs NAME/0, NAME/1 ... */
 	bool has_shape;
 	struct onnx_shape shape;
-	struct onnx_value *value; /* constant */
+	struct onnx_value *value; /* the constant that the program gave for the input, or NULL */
 };
 
 struct onnx_model {
 	unsigned int references;
-	struct onnx_file *file; /* the model itself */
+	struct onnx_file *file; /* the file that holds the model */
 	struct onnx_file *external;
-	char *folder; /* of external data; NULL: none is allowed */
+	char *folder; /* folder of external data; NULL: no external data is allowed */
 	Onnx__ModelProto *proto;
-	bool described; /* proto lies in the arena: wnnOnnxLoadGraph() made it */
-	bool probing;	/* weights need not be copied: no graph is built */
+	bool described; /* proto is in the arena, because wnnOnnxLoadGraph() made it */
+	bool probing;	/* weights need not be copied, because no graph is built */
 	ProtobufCAllocator allocator;
 	struct onnx_arena arena;       /* lives as long as the model */
-	struct onnx_arena info_arena;  /* of the lists that were given out last */
-	struct onnx_arena build_arena; /* of the last build */
+	struct onnx_arena info_arena;  /* the lists that the program got last */
+	struct onnx_arena build_arena; /* memory of the last build */
 	size_t input_count;
-	struct onnx_input *inputs; /* without those that are initialisers */
+	struct onnx_input *inputs; /* all inputs but those that are initialisers */
 	size_t output_count;
-	const Onnx__ValueInfoProto *const *outputs; /* those of the file, or where it is cut */
+	/* outputs of the file, or those that the program chose to cut the model at */
+	const Onnx__ValueInfoProto *const *outputs;
 	size_t dimension_count;
 	struct onnx_dimension *dimensions;
 	size_t refusal_count;
-	WNNOnnxRefusal *refusals; /* in build_arena */
+	WNNOnnxRefusal *refusals; /* nodes that the last build refused; in build_arena */
 	size_t notice_count, notice_room;
-	WNNOnnxRefusal *notices; /* in build_arena */
+	WNNOnnxRefusal *notices; /* notices of the last build; in build_arena */
 	size_t random_count;
-	struct onnx_random *random; /* inputs that are drawn, the last one first, in build_arena */
+	struct onnx_random *random; /* inputs that are drawn, the last one first; in build_arena */
 	size_t empty_count;
 	WNNOnnxValueInfo *empty;      /* outputs without elements, in build_arena */
-	WNNOnnxValueInfoArray values; /* of the last build, in build_arena */
+	WNNOnnxValueInfoArray values; /* the values of the last build, in build_arena */
 };
 
-/* Size of a dimension as far as it is known, else WNN_ONNX_DIMENSION_UNKNOWN. */
+/*
+ * Returns the size of a dimension as the file or the program says, else WNN_ONNX_DIMENSION_UNKNOWN.
+ */
 int64_t onnx_model_dimension(const struct onnx_model *model,
 			     const Onnx__TensorShapeProto__Dimension *dimension);
 
@@ -73,35 +76,41 @@ int64_t onnx_model_dimension(const struct onnx_model *model,
 int onnx_model_describe(const struct onnx_model *model, struct onnx_arena *arena,
 			const Onnx__ValueInfoProto *proto, const struct onnx_input *input,
 			WNNOnnxValueInfo *info);
-/* Lists the weights and what nodes make, as @scope has it; NULL: as the file says. */
+/*
+ * Lists the weights and the outputs of nodes, with types and shapes from @scope; NULL: from the
+ * file. Returns -1 when memory is exhausted.
+ */
 int onnx_model_list_values(struct onnx_model *model, struct onnx_arena *arena,
 			   const struct onnx_scope *scope, WNNOnnxValueInfoArray *values);
 
-/* Whether graphs may read weights where the model has them, as long as they hold its file. */
+/* Whether graphs may read weights from the model's file, which they hold a reference to. */
 bool onnx_model_lends(const struct onnx_model *model);
 
-/* Lists the inputs that are no initializers, and the outputs. */
+/* Lists the inputs that are not initializers, and the outputs. */
 WNNStatus onnx_model_find_values(struct onnx_model *model);
-/* The description of an input, whose shape is not looked at yet. */
+/* Returns the description of an input, still without its shape. */
 struct onnx_input onnx_input_of(const Onnx__ValueInfoProto *proto);
 WNNStatus onnx_model_check(const Onnx__ModelProto *proto);
 
-/* The type of a tensor, which may be optional; NULL: it is something else. */
+/* Returns the type of a tensor or of an optional tensor; NULL: the type is another one. */
 const Onnx__TypeProto__Tensor *onnx_tensor_type(const Onnx__TypeProto *type);
-/* The type of the tensors of a sequence, which may be optional; NULL: it is something else. */
+/*
+ * Returns the type of the tensors in a sequence or optional sequence; NULL: the type is another
+ * one.
+ */
 const Onnx__TypeProto__Tensor *onnx_item_type(const Onnx__TypeProto *type);
 
-/* Takes over the shapes of inputs that the file says, with the dimensions that were set. */
+/* Copy the shape of one input, or of all, from the file, with the dimensions that were set. */
 void onnx_model_learn_shape(const struct onnx_model *model, struct onnx_input *input);
 void onnx_model_learn_shapes(struct onnx_model *model);
 
 /*
- * Tells which nodes can be part of a graph, when the outputs of those that cannot are inputs of the shapes that the
- * model says: one item for each node of the main graph.
+ * Sets @supported, one item for each node of the main graph: whether the node can be part of a
+ * graph. The outputs of unsupported nodes are taken as inputs with the shapes that the model says.
  */
 WNNStatus onnx_probe(struct onnx_model *model, WNNGraphBuilder builder, WNNBool *supported);
 
-/* Adds the model to a builder; outputs in build_arena. */
+/* Adds the model to a builder; *outputs is in build_arena. */
 WNNStatus onnx_import(struct onnx_model *model, WNNGraphBuilder builder, size_t *count,
 		      WNNNamedOperand **outputs);
 

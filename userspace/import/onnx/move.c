@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Moves elements, at import or in the graph. */
+/* Moves elements: of small constants at import, of other values by operators of the graph. */
 #include "move.h"
 
 #include <string.h>
@@ -19,7 +19,7 @@ static bool result_is_small(const struct onnx_shape *shape)
 	return elements >= 0 && elements <= ONNX_SMALL;
 }
 
-/* A new constant, of which the caller fills data. */
+/* Returns a new constant and sets *data to its memory, which the caller fills; NULL: refused. */
 static struct onnx_value *constant(struct onnx_node *node, int type, const struct onnx_shape *shape,
 				   uint8_t **data)
 {
@@ -34,7 +34,10 @@ static struct onnx_value *constant(struct onnx_node *node, int type, const struc
 	return value;
 }
 
-/* Element (i0, i1 …) of the result is element base + i0 * stride[0] + i1 * stride[1] … */
+/*
+ * Returns a constant whose element (i0, i1 …) is element base + i0 * stride[0] + i1 * stride[1] …
+ * of @from.
+ */
 static struct onnx_value *strided(struct onnx_node *node, const struct onnx_value *from,
 				  const struct onnx_shape *shape, int64_t base,
 				  const int64_t *stride)
@@ -69,7 +72,7 @@ static void row_major(const struct onnx_shape *shape, int64_t *stride)
 	}
 }
 
-/* An operand that is a part of the graph, as a value of the type of another. */
+/* Returns a value for an operand, with the type of @like; NULL: refused. */
 static struct onnx_value *computed(struct onnx_node *node, WNNOperand operand,
 				   const struct onnx_value *like)
 {
@@ -91,7 +94,7 @@ struct onnx_value *onnx_move_reshape(struct onnx_node *node, struct onnx_value *
 		return value;
 	if (!value->data)
 		return computed(node, x_reshape(node, onnx_operand(node, value), shape), value);
-	/* The elements of a constant stay where they are. */
+	/* The new value shares the constant's elements. */
 	result = onnx_new_value(node);
 	if (!result)
 		return NULL;
@@ -154,7 +157,7 @@ struct onnx_value *onnx_move_tile(struct onnx_node *node, struct onnx_value *val
 		}
 		room[i] = (uint32_t)repeats[i];
 	}
-	/* Each dimension is repeated by a dimension before it. */
+	/* Inserts a dimension before each one and repeats along it. */
 	if (onnx_is_small(value) && rank * 2 <= ONNX_MAX_RANK) {
 		struct onnx_shape wide = { rank * 2, { 0 } }, shape = { rank, { 0 } };
 		int64_t own[ONNX_MAX_RANK], stride[ONNX_MAX_RANK] = { 0 };
@@ -271,7 +274,7 @@ struct onnx_value *onnx_move_concat(struct onnx_node *node, size_t count,
 	operands = onnx_node_alloc(node, count * sizeof(WNNOperand));
 	if (!operands)
 		return NULL;
-	/* Parts without elements are none. */
+	/* Operands without elements are left out. */
 	for (size_t i = 0; i < count; i++) {
 		if (!onnx_shape_elements(&values[i]->shape) && count - i + used > 1)
 			continue;

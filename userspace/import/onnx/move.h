@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Moving elements without computing: of small constants at import, since shapes are made of them, of
- * all else by operators of WebNN. All functions return NULL when the node is refused.
+ * Functions that move elements without computing: of small constants at import, because shapes are
+ * made of them; of all other values by operators of WebNN. Each returns NULL when the node is
+ * refused.
  */
 #ifndef ONNX_MOVE_H
 #define ONNX_MOVE_H
 
 #include "node.h"
 
-/* Constants of more elements are left to the library. */
+/* Constants with more elements are moved by operators of WebNN, not here. */
 #define ONNX_SMALL 65536
 
 bool onnx_is_small(const struct onnx_value *value);
@@ -20,7 +21,7 @@ struct onnx_value *onnx_move_expand(struct onnx_node *node, struct onnx_value *v
 				    const struct onnx_shape *shape);
 struct onnx_value *onnx_move_tile(struct onnx_node *node, struct onnx_value *value,
 				  const int64_t *repeats);
-/* Sizes are those of the result; a stride may be negative, but not 0. */
+/* @sizes are the sizes of the result; a stride may be negative, but not 0. */
 struct onnx_value *onnx_move_slice(struct onnx_node *node, struct onnx_value *value,
 				   const int64_t *starts, const int64_t *sizes,
 				   const int64_t *strides);

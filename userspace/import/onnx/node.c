@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Attributes, inputs and outputs of a node, and refusals. */
+/* Reads attributes and inputs of a node, sets its outputs, and records refusals. */
 #include "carrier.h"
 #include "node.h"
 #include "scope.h"
@@ -13,7 +13,7 @@
 #define MAX_REFUSALS 10000
 #define MAX_UNROLLED 200000
 #define MAX_MEMORY   ((size_t)256 << 20)
-#define MAX_CONSTANT ((int64_t)1 << 24) /* elements of a constant that is computed here */
+#define MAX_CONSTANT ((int64_t)1 << 24) /* elements; a larger constant is not computed at import */
 
 int onnx_fail(struct onnx_node *node)
 {
@@ -41,7 +41,9 @@ static WNNStringView view(const char *text)
 	return (WNNStringView){ text ? text : "", text ? strlen(text) : 0 };
 }
 
-/* Another item of a list of refusals or notices, whose texts live in the arena. */
+/*
+ * Appends an item to a list of refusals or notices, whose texts are in the arena; returns 0 or -1.
+ */
 static int add_item(struct onnx_node *node, const char *attribute, const char *origin,
 		    const char *reason, WNNOnnxRefusal **items, size_t *count, size_t *room)
 {
@@ -158,7 +160,10 @@ static bool refers(const Onnx__AttributeProto *attr)
 	return attr && attr->ref_attr_name && *attr->ref_attr_name;
 }
 
-/* In the body of a function an attribute may stand for one of the call, or the function's default of that. */
+/*
+ * Returns an attribute, or NULL. In the body of a function it may refer to an attribute of the
+ * call, or to the function's default for that.
+ */
 const Onnx__AttributeProto *onnx_attr(struct onnx_node *node, const char *name)
 {
 	const struct onnx_scope *scope = node->scope;
@@ -226,7 +231,7 @@ bool onnx_has(struct onnx_node *node, size_t input)
 	return input < node->input_count && node->inputs[input];
 }
 
-/* The tensor of an input that the operator cannot do without. */
+/* Returns the tensor of a required input; NULL: it is missing, and the node is refused. */
 static struct onnx_value *tensor(struct onnx_node *node, size_t input)
 {
 	if (!onnx_has(node, input)) {
@@ -244,7 +249,9 @@ static struct onnx_value *tensor(struct onnx_node *node, size_t input)
 	return node->inputs[input];
 }
 
-/* The graph has packed a constant, or is gone. */
+/*
+ * Runs when the graph has packed a constant, or is released: the file's pages are no longer needed.
+ */
 static void put_file(const void *data, size_t size, void *file, void *unused)
 {
 	(void)unused;
@@ -252,7 +259,10 @@ static void put_file(const void *data, size_t size, void *file, void *unused)
 	onnx_file_put(file);
 }
 
-/* Random numbers are drawn only for outputs that are used. */
+/*
+ * Makes a graph input for random numbers when a value is first used, so that unused numbers are not
+ * drawn.
+ */
 static WNNOperand drawn_input(struct onnx_node *node, const struct onnx_value *value)
 {
 	WNNOperandDescriptor descriptor = WNN_OPERAND_DESCRIPTOR_INIT;
@@ -432,7 +442,10 @@ bool onnx_wants(struct onnx_node *node, size_t output)
 	       onnx_uses_has(&node->import->uses, node->proto->output[output]);
 }
 
-/* The input that made the first integer is the likeliest to decide on shapes. */
+/*
+ * Returns the model input that the first input of integers was made of: it most likely decides on
+ * shapes.
+ */
 static const char *origin(const struct onnx_node *node)
 {
 	for (size_t i = 0; i < node->input_count; i++)
@@ -458,7 +471,10 @@ struct onnx_value *onnx_value_of(struct onnx_node *node, WNNOperand operand, int
 	if (!operand) {
 		size_t refused = node->import->model->refusal_count;
 
-		/* A composition may have refused already, and the builder then only repeats it. */
+		/*
+		 * When a composition has refused the node already, the builder's error would only
+		 * repeat it.
+		 */
 		if (refused && node->import->model->refusals[refused - 1].node.data == node->name)
 			return NULL;
 		if (wnnGraphBuilderGetLastError(node->b, &error) == WNNStatus_UnknownError)

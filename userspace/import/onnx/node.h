@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A node of the model on its way into a builder, and what translators of operators are made of. */
+/*
+ * A node of the model while it is translated, and the functions that translators of operators use.
+ */
 #ifndef ONNX_NODE_H
 #define ONNX_NODE_H
 
@@ -9,13 +11,13 @@
 
 struct onnx_node;
 
-#define ONNX_MAX_WORK ((uint64_t)1 << 27) /* elements that are computed at import, together */
+#define ONNX_MAX_WORK ((uint64_t)1 << 27) /* elements that one import may compute, over all nodes */
 
 /* An operator: one row of the table. */
 struct onnx_op {
-	const char *domain; /* "" is the default one */
+	const char *domain; /* "" is ONNX's default domain */
 	const char *name;
-	int since, until; /* operator sets, both included; until 0: the newest */
+	int since, until; /* versions of the operator set, both included; until 0: the newest */
 	/* Sets the outputs, or refuses: returns 0 or -1. */
 	int (*translate)(struct onnx_node *node);
 	/*
@@ -23,11 +25,13 @@ struct onnx_op {
 	 * when it leaves the node to translate(). May be NULL.
 	 */
 	int (*fold)(struct onnx_node *node);
-	int variant;	    /* which of several operators of one translator; its own business */
-	const char *remark; /* for the documentation: composed of what, or what is refused */
+	/* tells the operators of one translator apart; only the translator knows its meaning */
+	int variant;
+	/* text for the documentation: what composes the operator, or what is refused */
+	const char *remark;
 };
 
-/* The row for a node, NULL if there is none. */
+/* Returns the row for a node; NULL: there is none. */
 const struct onnx_op *onnx_op_find(const char *domain, const char *name, int64_t version);
 const struct onnx_op *onnx_op_table(size_t *count);
 
@@ -38,13 +42,15 @@ struct onnx_import {
 	WNNGraphBuilder builder;
 	struct onnx_arena *arena;
 	struct onnx_uses uses;
-	bool doubles;	  /* something is of double, and computed in float32 */
-	WNNStatus status; /* the first error that is not a refusal: it ends the import */
+	bool doubles; /* some value is double, and is computed in float32 */
+	/* status of the first error that ends the import, which a refusal does not */
+	WNNStatus status;
 	size_t refusal_room;
-	int depth;	    /* of graphs within nodes */
-	uint64_t work;	    /* elements folded so far */
-	uint64_t operators; /* added to the builder by unrolling */
-	WNNBool *supported; /* when it only looks which nodes can be translated: one for each */
+	int depth;	    /* nesting depth of graphs within nodes */
+	uint64_t work;	    /* number of elements computed at import so far */
+	uint64_t operators; /* number of operators that unrolled loops have added so far */
+	/* probing only: one item for each node, whether it can be translated; else NULL */
+	WNNBool *supported;
 };
 
 struct onnx_node {
@@ -53,91 +59,120 @@ struct onnx_node {
 	const Onnx__NodeProto *proto;
 	const struct onnx_op *op;
 	const char *name;
-	int64_t version; /* operator set of its domain */
-	int carried; /* type of its outputs that WebNN has not, of which they are carriers; else 0 */
+	int64_t version; /* version of the operator set of the node's domain */
+	/*
+	 * the model's type of the outputs, when WebNN has it not and the operands are carriers;
+	 * else 0
+	 */
+	int carried;
 	WNNGraphBuilder b;
-	WNNOperatorOptions options; /* with the label */
+	WNNOperatorOptions options; /* options with the node's label */
 	size_t input_count, output_count;
-	struct onnx_value **inputs; /* NULL: absent */
+	struct onnx_value **inputs; /* an item is NULL where the input is absent */
 	struct onnx_value **outputs;
-	bool wide; /* inputs of float16 are float32 for the translator */
+	bool wide; /* the translator sees inputs of float16 as float32 */
 };
 
-/* Adds to the list of refusals; always returns -1. */
+/* Records a refusal of the node; always returns -1. */
 int onnx_refuse(struct onnx_node *node, const char *attribute, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 /* Refuses a node whose result would have too many elements; always returns -1. */
 int onnx_too_big(struct onnx_node *node, const char *attribute, const struct onnx_shape *shape);
 /* Refuses a node because an input varies that must be a constant; always returns -1. */
 int onnx_refuse_variable(struct onnx_node *node, size_t input, const char *what);
-/* Refuses a node because something depends on the value of an input; the sentence begins with that thing. */
+/*
+ * Refuses a node because something depends on the value of an input; the format's text names that
+ * thing. Always returns -1.
+ */
 int onnx_refuse_choice(struct onnx_node *node, size_t input, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 /*
- * Adds a notice about a node that is imported all the same; @input: the input that is its cause, or
+ * Adds a notice about a node that is imported nevertheless; @input: the input that is the cause, or
  * NULL.
  */
 void onnx_notice(struct onnx_node *node, const char *input, const char *text);
-/* Ends the import; always returns -1. */
+/* Ends the import for lack of memory; always returns -1. */
 int onnx_fail(struct onnx_node *node);
 void *onnx_node_alloc(struct onnx_node *node, size_t size); /* NULL: the import has ended */
 
-/* Attributes. */
+/* Attributes. The functions return @fallback when the attribute is absent, onnx_attr() NULL. */
 const Onnx__AttributeProto *onnx_attr(struct onnx_node *node, const char *name);
 int64_t onnx_attr_int(struct onnx_node *node, const char *name, int64_t fallback);
 double onnx_attr_float(struct onnx_node *node, const char *name, double fallback);
-/* A string with a NUL behind it that may be compared. */
+/* Returns a string that ends with NUL. */
 const char *onnx_attr_string(struct onnx_node *node, const char *name, const char *fallback);
-/* NULL and 0 when absent. */
+/* Return NULL and set *count to 0 when the attribute is absent. */
 const int64_t *onnx_attr_ints(struct onnx_node *node, const char *name, size_t *count);
 
 /* Inputs. */
 bool onnx_has(struct onnx_node *node, size_t input);
-WNNOperand onnx_in(struct onnx_node *node, size_t input); /* NULL: refused, or absent */
+/* NULL: the input is absent, or was refused */
+WNNOperand onnx_in(struct onnx_node *node, size_t input);
 const struct onnx_shape *onnx_in_shape(struct onnx_node *node, size_t input);
 int onnx_in_type(struct onnx_node *node, size_t input);
-/* The integers of a constant input, -1 when refused. An absent one has none: *ints is NULL. */
+/*
+ * Sets *ints to the integers of a constant input, or to NULL when the input is absent. Returns 0;
+ * -1: refused.
+ */
 int onnx_in_ints(struct onnx_node *node, size_t input, const char *what, const int64_t **ints,
 		 size_t *count);
 int onnx_in_float(struct onnx_node *node, size_t input, const char *what, double *number);
-/* The numbers of a constant input; as onnx_in_ints(). */
+/* Sets *numbers to the numbers of a constant input; the rest is as in onnx_in_ints(). */
 int onnx_in_floats(struct onnx_node *node, size_t input, const char *what, const double **numbers,
 		   size_t *count);
-/* An operand of any value: constants get theirs. */
+/* Returns the operand of a value, and makes one for a constant that has none yet; NULL: refused. */
 WNNOperand onnx_operand(struct onnx_node *node, struct onnx_value *value);
 
-/* Outputs. NULL as operand: the builder has refused, and so does the node. */
+/*
+ * Set an output. They return 0; -1: refused, also when the operand is NULL because the builder has
+ * refused it.
+ */
 int onnx_out(struct onnx_node *node, size_t output, WNNOperand operand);
 int onnx_out_bool(struct onnx_node *node, size_t output, WNNOperand operand);
 int onnx_out_as(struct onnx_node *node, size_t output, WNNOperand operand, int type);
-/* Another name of a value. */
+/* Sets an output to a value that exists already. */
 int onnx_out_value(struct onnx_node *node, size_t output, struct onnx_value *value);
-/* A constant to be filled; NULL when refused or when there is no memory. */
+/*
+ * Sets an output to a new constant and returns its memory, which the caller fills; NULL: refused,
+ * or no memory.
+ */
 void *onnx_out_constant(struct onnx_node *node, size_t output, int type,
 			const struct onnx_shape *shape);
-/* Whether an output has a name that something uses. */
+/* Whether an output has a name, and something uses it. */
 bool onnx_wants(struct onnx_node *node, size_t output);
 struct onnx_value *onnx_new_value(struct onnx_node *node);
-/* A value of an operand, for sequences. */
+/* Returns a new value for an operand, for items of sequences; NULL: refused. */
 struct onnx_value *onnx_value_of(struct onnx_node *node, WNNOperand operand, int type);
 
-/* Makes an axis positive; -1 and refuses when it is not within the rank. */
+/*
+ * Sets *out to the axis, counted from 0. Returns 0; -1: the axis is not within the rank, and the
+ * node is refused.
+ */
 int onnx_axis(struct onnx_node *node, const char *attribute, int64_t axis, uint32_t rank,
 	      uint32_t *out);
 
-/* Counts elements that are computed at import, for the same reason as below. */
+/*
+ * Counts elements that are computed at import, so that a small file cannot make the import run
+ * without end. Returns 0; -1: refused.
+ */
 int onnx_work(struct onnx_node *node, uint64_t elements);
-/* Counts operators of an unrolled loop, so that a small file cannot make them without end. */
+/*
+ * Counts operators of unrolled loops, so that a small file cannot add them without end. Returns 0;
+ * -1: refused.
+ */
 int onnx_unroll(struct onnx_node *node, uint64_t operators);
 
-/* A graph within a node, in a scope of its own; results has room for all its outputs. */
+/*
+ * Translates a graph within a node in a scope of its own, and sets @results, which has room for all
+ * outputs of that graph. Returns 0 or -1.
+ */
 int onnx_run_subgraph(struct onnx_node *node, const Onnx__GraphProto *graph, size_t input_count,
 		      struct onnx_value **inputs, struct onnx_value **results);
 
 /*
- * Shorthand for operators of WebNN: they take the label of the node, and NULL for an operand gives
- * NULL, so that a composition is checked at its end. The builder is not asked then, whose last error
- * stays the one that was the first.
+ * Shorthand for operators of WebNN with the label of the node. If an operand is NULL, the result is
+ * NULL and the builder is not called, so that a composition is checked only at its end and the
+ * builder's last error is the first one.
  */
 #define ONNX_UNARY(name, Function)                                                       \
 	static inline WNNOperand name(struct onnx_node *node, WNNOperand a)              \
@@ -199,42 +234,42 @@ static inline WNNOperand x_cast(struct onnx_node *node, WNNOperand a, WNNOperand
 }
 
 /*
- * empty.c: what an operator makes of tensors without elements. 0, -1 when it is refused, 1 when the
- * translator has to know.
+ * empty.c: translates an operator on tensors without elements. Returns 0; -1: refused; 1: the
+ * node's translator has to do it.
  */
 int onnx_empty(struct onnx_node *node);
-/* A constant without elements. */
+/* Returns a constant without elements; NULL: no memory. */
 struct onnx_value *onnx_empty_value(struct onnx_node *node, int type,
 				    const struct onnx_shape *shape);
 
 /*
- * wide.c: around the translator of a composition: its inputs of float16 become float32, its outputs
- * float16 again. 0 or -1.
+ * wide.c: called before and after the translator of a composition. Inputs of float16 become
+ * float32, and outputs float16 again. Both return 0 or -1.
  */
 int onnx_wide_begin(struct onnx_node *node);
 int onnx_wide_end(struct onnx_node *node);
 
-/* compose.c */
+/* compose.c: they return NULL when an operand is NULL or the builder refuses. */
 struct onnx_shape x_shape(WNNOperand operand);
 WNNOperand x_number(struct onnx_node *node, WNNOperandDataType type, double number);
 WNNOperand x_integer(struct onnx_node *node, WNNOperandDataType type, int64_t number);
-/* A scalar of the type of another operand. */
+/* Returns a scalar with the type of @like. */
 WNNOperand x_like(struct onnx_node *node, WNNOperand like, double number);
-/* A constant whose elements are copied. */
+/* Returns a constant; the elements are copied. */
 WNNOperand x_constant(struct onnx_node *node, WNNOperandDataType type,
 		      const struct onnx_shape *shape, const void *data);
 WNNOperand x_constant_ints(struct onnx_node *node, size_t count, const int64_t *ints);
 WNNOperand x_reshape(struct onnx_node *node, WNNOperand a, const struct onnx_shape *shape);
 WNNOperand x_expand(struct onnx_node *node, WNNOperand a, const struct onnx_shape *shape);
 WNNOperand x_transpose(struct onnx_node *node, WNNOperand a, const uint32_t *permutation);
-/* Puts dimension `from` at `to`; the others keep their order. */
+/* Moves dimension `from` to index `to`; the other dimensions keep their order. */
 WNNOperand x_move_axis(struct onnx_node *node, WNNOperand a, uint32_t from, uint32_t to);
 WNNOperand x_slice(struct onnx_node *node, WNNOperand a, const int64_t *starts,
 		   const int64_t *sizes, const int64_t *strides);
-/* Elements begin to begin + size of one dimension. */
+/* Returns elements from @begin on along one dimension, @size of them before the stride applies. */
 WNNOperand x_part(struct onnx_node *node, WNNOperand a, uint32_t axis, int64_t begin, int64_t size,
 		  int64_t stride);
-/* One element of a dimension, which goes. */
+/* Returns the slice at one index of a dimension, and drops that dimension. */
 WNNOperand x_at(struct onnx_node *node, WNNOperand a, uint32_t axis, int64_t index);
 WNNOperand x_unsqueeze(struct onnx_node *node, WNNOperand a, uint32_t axis);
 WNNOperand x_concat(struct onnx_node *node, size_t count, const WNNOperand *operands,

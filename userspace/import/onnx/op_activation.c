@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* Activations and functions of one argument that take parameters or are composed. */
+/* Activations that take parameters, and functions of one argument that are composed of others. */
 #include <math.h>
 #include <string.h>
 
 #include "ops.h"
 
-/* ln(1 + u) without losing the digits of a small u. */
+/* Returns ln(1 + u), precise for small u. */
 static WNNOperand log1p_of(struct onnx_node *node, WNNOperand u)
 {
 	WNNOperand one = x_like(node, u, 1);
@@ -13,7 +13,10 @@ static WNNOperand log1p_of(struct onnx_node *node, WNNOperand u)
 	WNNOperand exact = x_equal(node, w, one);
 	WNNOperand below = x_where(node, exact, one, x_sub(node, w, one));
 
-	/* From here on it makes no difference, and the factor would be infinity by infinity. */
+	/*
+	 * For a u from 1e9 on, ln(w) needs no correction, and the factor would be infinity /
+	 * infinity.
+	 */
 	WNNOperand large = x_greater(node, u, x_like(node, u, 1e9));
 	WNNOperand factor = x_where(node, large, one, x_div(node, u, below));
 
@@ -21,8 +24,8 @@ static WNNOperand log1p_of(struct onnx_node *node, WNNOperand u)
 }
 
 /*
- * Two halvings of the angle leave at most tan(pi / 8), for which nine terms of the series are as
- * exact as float32.
+ * Returns atan(x). Halving the angle twice leaves at most tan(pi / 8), for which nine terms of the
+ * series are as exact as float32.
  */
 static WNNOperand atan_of(struct onnx_node *node, WNNOperand x)
 {
@@ -43,7 +46,7 @@ static WNNOperand atan_of(struct onnx_node *node, WNNOperand x)
 	return x_mul(node, t, sum);
 }
 
-/* ln(2 * x) of numbers whose square may be beyond the range, @near of others. */
+/* Returns ln(2 * x) for a large x, whose square may be beyond the range, and @near for other x. */
 static WNNOperand log_twice(struct onnx_node *node, WNNOperand x, WNNOperand near)
 {
 	WNNOperand far = x_add(node, x_log(node, x), x_like(node, x, 0.6931471805599453));
@@ -84,7 +87,10 @@ static WNNOperand composed(struct onnx_node *node, int variant, WNNOperand x)
 		return log_twice(node, x, near);
 	case F_COSH:
 	case F_SINH:
-		/* exp(x) itself may be infinite where half of it is not. */
+		/*
+		 * exp(x) may be infinite where exp(x) / 2 is not, so that this multiplies by exp(x
+		 * / 2) twice.
+		 */
 		size = x_exp(node, x_mul(node, half, x_abs(node, x)));
 		size = x_add(node, x_mul(node, x_mul(node, half, size), size),
 			     x_div(node, x_div(node, half, size), size));
@@ -106,7 +112,7 @@ int onnx_op_function(struct onnx_node *node)
 	if (!onnx_type_is_float(onnx_in_type(node, 0)))
 		return onnx_refuse(node, "", "its input is of type %s instead of float",
 				   onnx_type_name(onnx_in_type(node, 0)));
-	/* The intermediate results need the range of float32. */
+	/* Float16 is computed in float32: intermediate results need its range. */
 	x = composed(node, node->op->variant, x_cast(node, x, WNNOperandDataType_Float32));
 	return onnx_out(node, 0, x ? x_cast(node, x, type) : NULL);
 }
@@ -217,7 +223,7 @@ int onnx_op_gelu(struct onnx_node *node)
 	return onnx_out(node, 0, onnx_gelu(node, x, !strcmp(approximate, "tanh")));
 }
 
-/* com.microsoft: the sum of input and bias is what the function is applied to. */
+/* com.microsoft: applies the function to the sum of input and bias. */
 int onnx_op_bias_gelu(struct onnx_node *node)
 {
 	WNNOperand x = onnx_in(node, 0);
@@ -268,7 +274,7 @@ int onnx_op_prelu(struct onnx_node *node)
 	if (!slope)
 		return -1;
 	shape = x_shape(slope);
-	/* Before operator set 7 one slope belongs to each channel. */
+	/* Before operator set 7 the slope has one item for each channel. */
 	if (node->version < 7 && shape.rank == 1 && shape.dim[0] > 1) {
 		shape.rank = x_shape(x).rank - 1;
 		for (uint32_t i = 1; i < shape.rank; i++)
@@ -296,7 +302,7 @@ int onnx_op_is_inf(struct onnx_node *node)
 	return onnx_out_bool(node, 0, sign);
 }
 
-/* Variant 1 is SwiGLU, whose second input is what the first one gates. */
+/* Swish. Variant 1 is SwiGLU: the second input is multiplied with swish of the first. */
 int onnx_op_swish(struct onnx_node *node)
 {
 	double alpha = onnx_attr_float(node, "alpha", 1);

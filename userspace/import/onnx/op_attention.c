@@ -23,7 +23,10 @@ WNNOperand onnx_split_heads(struct onnx_node *node, WNNOperand x, int64_t heads)
 	return x_move_axis(node, x_reshape(node, x, &wide), 2, 1);
 }
 
-/* One more column of zeros, which takes its part and goes again. */
+/*
+ * Returns softmax with one more column of zeros, which takes its share of the sum and is cut off
+ * again.
+ */
 static WNNOperand smooth_softmax(struct onnx_node *node, WNNOperand x)
 {
 	int64_t begin[ONNX_MAX_RANK] = { 0 }, end[ONNX_MAX_RANK] = { 0, 0, 0, 1 };
@@ -53,7 +56,7 @@ WNNOperand onnx_attend(struct onnx_node *node, WNNOperand query, WNNOperand key,
 		onnx_refuse(node, "", "the shapes of query, key and value do not fit together");
 		return NULL;
 	}
-	/* Heads that share their keys are rows of one product. */
+	/* Query heads that share a key head become rows of one product. */
 	shape = (struct onnx_shape){
 		4, { q.dim[0], k.dim[1], q.dim[1] / k.dim[1] * q.dim[2], q.dim[3] }
 	};
@@ -79,13 +82,13 @@ WNNOperand onnx_attend(struct onnx_node *node, WNNOperand query, WNNOperand key,
 	return x_reshape(node, x, &shape);
 }
 
-/* Adds what is new behind what is past, along the dimension of positions. */
+/* Returns x appended to the past, along the dimension of positions. */
 static WNNOperand behind(struct onnx_node *node, WNNOperand past, WNNOperand x)
 {
 	return past && x ? x_concat(node, 2, (WNNOperand[]){ past, x }, 2) : NULL;
 }
 
-/* 0 where a number is above 0, else what weakens. */
+/* Returns 0 where @on is true, else the mask's filter value, which weakens a score. */
 static WNNOperand weaken(struct onnx_node *node, WNNOperand on, WNNOperandDataType type)
 {
 	double filter = onnx_attr_float(node, "mask_filter_value", -10000);
@@ -93,7 +96,10 @@ static WNNOperand weaken(struct onnx_node *node, WNNOperand on, WNNOperandDataTy
 	return x_where(node, on, x_number(node, type, 0), x_number(node, type, filter));
 }
 
-/* Position of a key below the length, or within begin and end, of its batch. */
+/*
+ * Returns whether each key is allowed: its position is below the length, or within begin and end,
+ * that the mask gives for its batch.
+ */
 static WNNOperand lengths_mask(struct onnx_node *node, WNNOperand mask, int64_t batch,
 			       int64_t total)
 {
@@ -111,7 +117,10 @@ static WNNOperand lengths_mask(struct onnx_node *node, WNNOperand mask, int64_t 
 	return x_and(node, on, x_not(node, x_less(node, steps, begin)));
 }
 
-/* Masks of the shapes [batch], [2 * batch], [batch, total] and [batch, length, total]. */
+/*
+ * Returns what a mask adds to the scores. The mask is [batch], [2 * batch], [batch, total] or
+ * [batch, length, total].
+ */
 static WNNOperand read_mask(struct onnx_node *node, size_t input, int64_t batch, int64_t length,
 			    int64_t total, WNNOperandDataType type)
 {
@@ -137,7 +146,7 @@ static WNNOperand read_mask(struct onnx_node *node, size_t input, int64_t batch,
 	return weaken(node, x_greater(node, x_reshape(node, mask, &wide), zero), type);
 }
 
-/* A key may not be behind its query. */
+/* Returns a mask that allows a query the keys up to its own position. */
 static WNNOperand causal(struct onnx_node *node, int64_t length, int64_t total)
 {
 	WNNOperand rows = onnx_iota(node, 4, 2, length), columns = onnx_iota(node, 4, 3, total);
@@ -148,7 +157,7 @@ static WNNOperand causal(struct onnx_node *node, int64_t length, int64_t total)
 	return x_not(node, x_greater(node, columns, rows));
 }
 
-/* Bias and mask of both operators, once the keys are known. */
+/* Reads bias and mask, for both operators; the keys must be known. Returns 0 or -1. */
 static int read_attention(struct onnx_node *node, WNNOperand query, WNNOperand key, size_t mask,
 			  size_t bias, struct onnx_attention *a)
 {
@@ -180,7 +189,9 @@ static int read_attention(struct onnx_node *node, WNNOperand query, WNNOperand k
 	return 0;
 }
 
-/* Query, key or value of MultiHeadAttention with its part of the bias, as heads. */
+/*
+ * Returns query, key or value of MultiHeadAttention plus its columns of the bias, split into heads.
+ */
 static WNNOperand head_input(struct onnx_node *node, WNNOperand x, int64_t first, int64_t heads)
 {
 	if (x && onnx_has(node, 3)) {
@@ -193,8 +204,8 @@ static WNNOperand head_input(struct onnx_node *node, WNNOperand x, int64_t first
 }
 
 /*
- * The operand of an input, of three dimensions as heads, of four as it is. In one of five several are
- * packed: [batch, length, heads, which, size].
+ * Returns the operand of an input as heads: three dimensions are split, four stay. An input of five
+ * dimensions holds several tensors, [batch, length, heads, which, size].
  */
 static WNNOperand read_heads(struct onnx_node *node, size_t input, int64_t which, int64_t first,
 			     int64_t heads)
@@ -218,13 +229,15 @@ static WNNOperand read_heads(struct onnx_node *node, size_t input, int64_t which
 	return head_input(node, x, first, heads);
 }
 
-/* Columns of a query, key or value, of three dimensions or packed. */
+/*
+ * Returns the number of columns of a query, key or value, which has three dimensions or is packed.
+ */
 static int64_t columns_of(const struct onnx_shape *shape)
 {
 	return shape->rank == 5 ? shape->dim[2] * shape->dim[4] : shape->dim[2];
 }
 
-/* Inputs that newer versions have; what they do would be missing. */
+/* Newer versions have more inputs; ignoring such an input would give wrong results. */
 int onnx_attention_inputs(struct onnx_node *node, size_t known)
 {
 	for (size_t i = known; i < node->input_count; i++)
@@ -243,9 +256,7 @@ int onnx_op_multi_head_attention(struct onnx_node *node)
 
 	if (!onnx_in(node, 0) || onnx_attention_inputs(node, 8))
 		return -1;
-	/*
-	 * An input that is absent is packed into the one before it: value into key, key into query.
-	 */
+	/* An absent input is packed into the one before: value into key, key into query. */
 	key_at = onnx_has(node, 1) ? 1 : 0;
 	value_at = onnx_has(node, 2) ? 2 : key_at;
 	width = columns_of(onnx_in_shape(node, 0));
@@ -269,7 +280,7 @@ int onnx_op_multi_head_attention(struct onnx_node *node)
 	return onnx_wants(node, 2) ? onnx_out(node, 2, v) : 0;
 }
 
-/* Widths of query, key and value in what the weights make. */
+/* Sets the widths of query, key and value in the product with the weights. Returns 0 or -1. */
 static int read_widths(struct onnx_node *node, int64_t columns, int64_t widths[3])
 {
 	size_t count;
@@ -286,7 +297,10 @@ static int read_widths(struct onnx_node *node, int64_t columns, int64_t widths[3
 	return 0;
 }
 
-/* Query, key and value of the columns of x, with what is past in front of the latter two. */
+/*
+ * Splits the columns of x into query, key and value, and puts past keys and values before the new
+ * ones. Returns 0 or -1.
+ */
 static int split_columns(struct onnx_node *node, WNNOperand x, size_t past_at,
 			 const int64_t *widths, WNNOperand *part)
 {
@@ -305,7 +319,7 @@ static int split_columns(struct onnx_node *node, WNNOperand x, size_t past_at,
 	return 0;
 }
 
-/* Variant 1 has integers as input and weights, and scales for both. */
+/* Returns the input times the weights. In variant 1 both are quantised, and have scales. */
 static WNNOperand project(struct onnx_node *node, WNNOperand x, WNNOperand weights)
 {
 	if (node->op->variant) {

@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: MIT
-/* BitShift, and BitCast: the bits of numbers without operators on bits. */
+/* BitShift and BitCast, composed of arithmetic where there are no operators on bits. */
 #include <math.h>
 #include <string.h>
 
 #include "carrier.h"
 #include "ops.h"
 
-/* The complement of negative numbers, in which a shift rounds towards zero as a quotient does. */
+/*
+ * Replaces negative numbers by their complement: division rounds towards zero, and so shifts them
+ * as a shift right does.
+ */
 static WNNOperand flip_negative(struct onnx_node *node, WNNOperand sign, WNNOperand x)
 {
 	return x_where(node, sign, x_sub(node, x_like(node, x, -1), x), x);
 }
 
-/* 2 to the power of a shift between 0 and the most that the type's quotients take. */
+/* Returns 2^shift from a table; @most is the largest shift that the type's divisions allow. */
 static WNNOperand power_of(struct onnx_node *node, WNNOperand shift, unsigned int most)
 {
 	struct onnx_shape shape = { 1, { most + 1 } };
@@ -28,8 +31,8 @@ static WNNOperand power_of(struct onnx_node *node, WNNOperand shift, unsigned in
 }
 
 /*
- * On the NPU, a shift by n is a product or quotient with 2 to the power of n. A negative one, or one by all bits
- * or more, leaves nothing but the sign that a shift to the right fills in.
+ * On the NPU, a shift by n is a multiplication or division by 2^n. A shift by a negative number, or
+ * by all bits or more, leaves only the sign that a shift to the right fills in.
  */
 int onnx_op_bit_shift(struct onnx_node *node)
 {
@@ -54,14 +57,20 @@ int onnx_op_bit_shift(struct onnx_node *node)
 	if (is_signed)
 		valid = x_and(node, valid, x_not(node, x_less(node, shift, zero)));
 	inside = x_where(node, valid, shift, zero);
-	/* The sign's own power of two is a negative number: all but its product is 0 or the sign. */
+	/*
+	 * A table entry for the sign bit would be negative: a shift by that many gives only 0 or
+	 * the sign.
+	 */
 	inside = x_min(node, inside, x_like(node, x, left ? bits - 1 : most));
 	power = power_of(node, inside, left ? bits - 1 : most);
 	if (left)
 		return onnx_out(node, 0, x_where(node, valid, x_mul(node, x, power), zero));
 	if (!is_signed)
 		return onnx_out(node, 0, x_where(node, valid, x_div(node, x, power), zero));
-	/* A positive number has one bit less than its type: a shift by that many or more leaves nothing. */
+	/*
+	 * A positive number has one bit less than its type: a shift by that many or more leaves
+	 * nothing.
+	 */
 	negative = x_less(node, x, zero);
 	x = x_div(node, flip_negative(node, negative, x), power);
 	valid = x_and(node, valid, x_less(node, shift, x_like(node, x, bits - 1)));
@@ -69,7 +78,7 @@ int onnx_op_bit_shift(struct onnx_node *node)
 	return onnx_out(node, 0, flip_negative(node, negative, x));
 }
 
-/* How many bits of a float type its exponent and mantissa have, and the exponent's bias. */
+/* A float type: its number of bits, the bits of its mantissa, and the bias of its exponent. */
 struct layout {
 	int bits, mantissa, bias;
 };
@@ -93,7 +102,7 @@ static bool layout_of(int type, struct layout *layout)
 	return true;
 }
 
-/* Integers as floats of few bits: each code has its place in a table. */
+/* Converts integers to floats of few bits: a table holds the number of each code. */
 static WNNOperand from_code(struct onnx_node *node, WNNOperand code, int type)
 {
 	unsigned int count = 1u << onnx_type_bits(type);
@@ -111,7 +120,7 @@ static WNNOperand whole(struct onnx_node *node, WNNOperand like, int64_t number)
 	return like ? x_integer(node, wnnOperandGetDataType(like), number) : NULL;
 }
 
-/* x * 2^bits, in steps whose factors are positive. */
+/* Returns x * 2^bits, in steps whose factors fit in a positive number. */
 static WNNOperand shift_left(struct onnx_node *node, WNNOperand x, int bits)
 {
 	for (; bits > 0; bits -= 31)
@@ -119,7 +128,7 @@ static WNNOperand shift_left(struct onnx_node *node, WNNOperand x, int bits)
 	return x;
 }
 
-/* x / 2^bits of unsigned integers; *rest is what remains. */
+/* Returns x / 2^bits of unsigned integers; *rest gets the remainder. */
 static WNNOperand split(struct onnx_node *node, WNNOperand x, int bits, WNNOperand *rest)
 {
 	WNNOperand quotient = x;
@@ -131,7 +140,10 @@ static WNNOperand split(struct onnx_node *node, WNNOperand x, int bits, WNNOpera
 	return quotient;
 }
 
-/* Powers of two by their exponents; beyond float32, which only those of double are, infinite or 0. */
+/*
+ * Returns 2^exponent. An exponent beyond float32's range, which only double has, gives infinity or
+ * 0.
+ */
 static WNNOperand power_at(struct onnx_node *node, WNNOperand exponent)
 {
 	WNNOperandDataType type = WNNOperandDataType_Float32;
@@ -143,7 +155,7 @@ static WNNOperand power_at(struct onnx_node *node, WNNOperand exponent)
 	return x_where(node, x_less(node, at, whole(node, at, 0)), x_number(node, type, 0), power);
 }
 
-/* Bits of unsigned integers as the number that they are in a float type. */
+/* Returns the float whose bits an unsigned integer holds. */
 static WNNOperand from_bits(struct onnx_node *node, WNNOperand code, const struct layout *l)
 {
 	int highest = (1 << (l->bits - 1 - l->mantissa)) - 1;
@@ -164,7 +176,7 @@ static WNNOperand from_bits(struct onnx_node *node, WNNOperand code, const struc
 	return x_where(node, x_greater(node, sign, whole(node, sign, 0)), x_neg(node, y), y);
 }
 
-/* Whether a float is negative, or -0. */
+/* Whether a float has its sign set, -0 included. */
 static WNNOperand is_negative(struct onnx_node *node, WNNOperand x)
 {
 	WNNOperand zero = x_like(node, x, 0), below;
@@ -173,7 +185,7 @@ static WNNOperand is_negative(struct onnx_node *node, WNNOperand x)
 	return x_or(node, below, x_less(node, x, zero));
 }
 
-/* The bits of a finite float that is not negative. */
+/* Returns the bits of a finite float that is not negative, as integers of @type. */
 static WNNOperand finite_bits(struct onnx_node *node, WNNOperand x, const struct layout *l,
 			      WNNOperandDataType type)
 {
@@ -192,7 +204,7 @@ static WNNOperand finite_bits(struct onnx_node *node, WNNOperand x, const struct
 	return x_add(node, shift_left(node, exponent, l->mantissa), fraction);
 }
 
-/* The bits of a float as an integer of an unsigned type. */
+/* Returns the bits of a float as an unsigned integer. */
 static WNNOperand to_bits(struct onnx_node *node, WNNOperand x, int from, const struct layout *l,
 			  WNNOperandDataType type)
 {
@@ -214,7 +226,7 @@ static WNNOperand to_bits(struct onnx_node *node, WNNOperand x, int from, const 
 	return x_where(node, x_equal(node, x, x), code, whole(node, code, nan));
 }
 
-/* The bits of an integer, or of a float. */
+/* Returns the bits of an integer or a float as an unsigned integer. */
 static WNNOperand bits_of(struct onnx_node *node, WNNOperand x, int from)
 {
 	int bits = (int)onnx_type_bits(from);
@@ -232,7 +244,7 @@ static WNNOperand bits_of(struct onnx_node *node, WNNOperand x, int from)
 	return x;
 }
 
-/* How the bits of a type become a number. */
+/* Returns the number that bits mean in type @to. */
 static WNNOperand meaning_of(struct onnx_node *node, WNNOperand code, int to)
 {
 	WNNOperandDataType type = onnx_type_webnn(to);

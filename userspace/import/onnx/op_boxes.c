@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * NonMaxSuppression of boxes that are computed: one step for each box that may be taken, of all batches
- * and classes at once. How many are taken is not known when the graph is built: rows behind them are -1.
+ * NonMaxSuppression of boxes that are known only at run time. Each iteration takes one box of every
+ * batch and class. The number of boxes is not known when the graph is built: rows behind the last
+ * one are -1.
  */
 #include <math.h>
 #include <string.h>
@@ -11,8 +12,9 @@
 
 struct boxes {
 	int64_t batches, classes, count, most;
-	double overlap, least;		  /* thresholds of overlap and score */
-	WNNOperand low[2], high[2], area; /* y and x: [batches, classes, count] */
+	double overlap, least; /* thresholds of overlap and score */
+	/* low and high corners, y and x: [batches, classes, count] */
+	WNNOperand low[2], high[2], area;
 };
 
 static int read_boxes(struct onnx_node *node, struct boxes *s)
@@ -39,7 +41,7 @@ static int read_boxes(struct onnx_node *node, struct boxes *s)
 	return onnx_unroll(node, (uint64_t)s->most * 24);
 }
 
-/* Corners of all boxes, for each class. */
+/* Computes the corners of all boxes, once for each class. Returns 0 or -1. */
 static int find_corners(struct onnx_node *node, struct boxes *s, WNNOperand boxes)
 {
 	struct onnx_shape all = { 3, { s->batches, s->classes, s->count } };
@@ -49,7 +51,7 @@ static int find_corners(struct onnx_node *node, struct boxes *s, WNNOperand boxe
 	for (uint32_t i = 0; i < 4; i++)
 		sides[i] = x_expand(node, x_unsqueeze(node, x_at(node, boxes, 2, i), 1), &all);
 	for (int d = 0; d < 2; d++) {
-		/* y comes first but for boxes that are given by centre and size. */
+		/* A box has y first, unless it is given by centre and size. */
 		WNNOperand a = sides[centred ? 1 - d : d], b = sides[centred ? 3 - d : 2 + d];
 		WNNOperand half = centred ? x_linear(node, b, 0.5, 0) : NULL;
 
@@ -70,7 +72,7 @@ static WNNOperand taken_from(struct onnx_node *node, WNNOperand x, WNNOperand be
 	return x && best ? wnnGraphBuilderGatherElements(node->b, x, best, &options) : NULL;
 }
 
-/* Whether boxes overlap the best of their class by more than the threshold. */
+/* Returns which boxes overlap the best box of their class by more than the threshold. */
 static WNNOperand overlapping(struct onnx_node *node, const struct boxes *s, WNNOperand best)
 {
 	WNNOperand zero = x_like(node, s->area, 0), common = NULL, both;
@@ -88,7 +90,10 @@ static WNNOperand overlapping(struct onnx_node *node, const struct boxes *s, WNN
 	return x_and(node, both, x_greater(node, common, zero));
 }
 
-/* [batches, classes, most]: which boxes were taken, and whether there was one. */
+/*
+ * Sets @indices to the boxes that are taken and @found to whether there was one, both [batches,
+ * classes, most]. Returns 0 or -1.
+ */
 static int take_boxes(struct onnx_node *node, const struct boxes *s, WNNOperand scores,
 		      WNNOperand *indices, WNNOperand *found)
 {
@@ -128,7 +133,7 @@ static WNNOperand running_sum(struct onnx_node *node, WNNOperand x)
 	return x ? wnnGraphBuilderCumulativeSum(node->b, x, 0, &options) : NULL;
 }
 
-/* Rows of batch, class and box, those that were found first; the others are -1. */
+/* Returns rows of batch, class and box: the boxes that were found come first, other rows are -1. */
 static WNNOperand make_rows(struct onnx_node *node, const struct boxes *s, WNNOperand indices,
 			    WNNOperand found)
 {

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: MIT
-/* TensorScatter: new rows of a cache of one size, at a place of its own in each batch. */
+/*
+ * TensorScatter: writes new rows into a cache of constant size, at a position that each batch has.
+ */
 #include <string.h>
 
 #include "ops.h"
 #include "select.h"
 
-/* Positions [batch, length, 2] of the rows that are written: batch, and place within the cache. */
+/*
+ * Returns positions [batch, length, 2] of the rows that are written: batch, and row of the cache.
+ */
 static WNNOperand places(struct onnx_node *node, int64_t batch, int64_t length, int64_t limit,
 			 bool circular)
 {

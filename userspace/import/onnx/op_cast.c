@@ -3,7 +3,7 @@
 #include "carrier.h"
 #include "ops.h"
 
-/* Numbers of any type as integers of few bits, of which the low ones stay. */
+/* Converts numbers of any type to integers of few bits, by keeping the low bits. */
 static WNNOperand to_integers(struct onnx_node *node, WNNOperand x, int to)
 {
 	WNNOperandDataType webnn = onnx_type_webnn(to);

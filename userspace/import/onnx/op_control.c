@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Constants, branches that are decided at import, and sequences, which are unrolled. */
+/*
+ * Constants; branches, which are selected at import or both computed; and sequences, whose items
+ * are values of the graph.
+ */
 #include <string.h>
 
 #include "move.h"
@@ -123,7 +126,9 @@ static const Onnx__GraphProto *branch_of(struct onnx_node *node, bool taken)
 	return NULL;
 }
 
-/* An output of both branches: computed twice, and selected. */
+/*
+ * Returns an output of a node whose branches are both computed: the condition selects between them.
+ */
 static struct onnx_value *select_value(struct onnx_node *node, WNNOperand condition,
 				       struct onnx_value *taken, struct onnx_value *other)
 {
@@ -147,7 +152,7 @@ static struct onnx_value *select_value(struct onnx_node *node, WNNOperand condit
 	return b ? onnx_value_of(node, x_where(node, condition, a, b), taken->type) : NULL;
 }
 
-/* The condition is computed: both branches are, too. */
+/* The condition is known only at run time: computes both branches and selects outputs. */
 static int both_branches(struct onnx_node *node)
 {
 	const Onnx__GraphProto *graph[2] = { branch_of(node, true), branch_of(node, false) };
@@ -244,7 +249,10 @@ int onnx_op_sequence_construct(struct onnx_node *node)
 	return onnx_out_value(node, 0, sequence);
 }
 
-/* A position, which may count from the end; as an end it may be behind the last item. */
+/*
+ * Reads a position of a sequence, which may count from the end. With @end it may also be the
+ * position behind the last item. Returns 0 or -1.
+ */
 static int position(struct onnx_node *node, size_t input, size_t count, bool end, size_t *at)
 {
 	const int64_t *given;
@@ -388,8 +396,8 @@ int onnx_op_split_to_sequence(struct onnx_node *node)
 	return onnx_out_value(node, 0, result);
 }
 
-/* Optional values that are there are what they hold. */
-/* Variant 1 takes out what has to be there. */
+/* An optional value that is present is passed on as its content. */
+/* Variant 1, OptionalGetElement, refuses an absent value. */
 int onnx_op_optional(struct onnx_node *node)
 {
 	struct onnx_value *value;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Convolutions. WebNN has those of two dimensions: one dimension becomes two with a 1, three become
- * the sum of two-dimensional ones, one for each plane of the kernel.
+ * Convolutions. WebNN has two-dimensional ones: with one dimension, a dimension of 1 is added; with
+ * three, the result is the sum of two-dimensional convolutions, one for each plane of the kernel.
  */
 #include <string.h>
 
@@ -35,7 +35,7 @@ static WNNOperand conv2d(struct onnx_node *node, WNNOperand x, WNNOperand filter
 	return wnnGraphBuilderConv2d(node->b, x, filter, &options);
 }
 
-/* One spatial dimension becomes two, of which the first is 1. */
+/* Adds a spatial dimension of 1 in front of the only one. */
 static void widen(struct onnx_window *w)
 {
 	int64_t *lists[] = { w->in, w->kernel, w->stride, w->dilation, w->out };
@@ -63,7 +63,7 @@ static WNNOperand squeeze_row(struct onnx_node *node, WNNOperand y)
 	return x_reshape(node, y, &shape);
 }
 
-/* [N,C,D,H,W] without its dimension 2, which joins the batch: [N*D,C,H,W]. */
+/* Merges dimension 2 of [N,C,D,H,W] into the batch: [N*D,C,H,W]. */
 static WNNOperand planes_to_batch(struct onnx_node *node, WNNOperand x)
 {
 	struct onnx_shape shape = x_shape(x), flat = { 4, { 0 } };
@@ -119,7 +119,7 @@ static WNNOperand conv3d(struct onnx_node *node, WNNOperand x, WNNOperand filter
 	return batch_to_planes(node, sum, batch);
 }
 
-/* Convolves @x with @filter; spatial dimensions one to three. NULL: refused. */
+/* Returns the convolution of @x with @filter, in one to three spatial dimensions. NULL: refused. */
 WNNOperand onnx_conv(struct onnx_node *node, WNNOperand x, WNNOperand filter, WNNOperand bias)
 {
 	int64_t groups = onnx_attr_int(node, "group", 1);
@@ -156,7 +156,7 @@ int onnx_op_conv(struct onnx_node *node)
 	return onnx_out(node, 0, onnx_conv(node, x, filter, bias));
 }
 
-/* The activation of fused operators, with its parameters as a list or one by one. */
+/* Applies the activation of a fused operator; its parameters are one list or single attributes. */
 WNNOperand onnx_activate(struct onnx_node *node, WNNOperand y)
 {
 	const char *name = onnx_attr_string(node, "activation", "");
@@ -206,7 +206,9 @@ int onnx_op_fused_conv(struct onnx_node *node)
 	return onnx_out(node, 0, y ? onnx_activate(node, y) : NULL);
 }
 
-/* Padding of a transposed convolution, from output_shape and auto_pad. */
+/*
+ * Computes the padding of a transposed convolution from output_shape and auto_pad. Returns 0 or -1.
+ */
 static int transposed_pads(struct onnx_node *node, struct onnx_window *w, int64_t *extra)
 {
 	const char *automatic = onnx_attr_string(node, "auto_pad", "NOTSET");
@@ -231,7 +233,8 @@ static int transposed_pads(struct onnx_node *node, struct onnx_window *w, int64_
 		total = full - shape[i];
 		if (total < 0) {
 			/*
-			 * The output is larger than the windows reach: the rest is 0, or the bias.
+			 * The output is larger than the windows reach: @extra elements at the end
+			 * are 0, or the bias.
 			 */
 			extra[i] -= total;
 			total = 0;
@@ -257,7 +260,10 @@ static WNNOperand transposed2d(struct onnx_node *node, WNNOperand x, WNNOperand 
 	return wnnGraphBuilderConvTranspose2d(node->b, x, filter, &options);
 }
 
-/* Planes of the kernel land at different planes of the output, with gaps that are 0. */
+/*
+ * Computes a transposed convolution of three dimensions: planes of the kernel land on different
+ * planes of the output, with zeros between them.
+ */
 static WNNOperand transposed3d(struct onnx_node *node, WNNOperand x, WNNOperand filter,
 			       uint32_t groups, const struct onnx_window *w)
 {

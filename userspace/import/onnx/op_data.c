@@ -23,13 +23,13 @@ int onnx_op_trilu(struct onnx_node *node)
 			   onnx_in_type(node, 0));
 }
 
-/* Pad takes its pads as inputs from version 11 on; com.microsoft's Pad has always done so. */
+/* Whether pads are inputs: from version 11 on, and always in com.microsoft's Pad. */
 static bool pads_are_inputs(const struct onnx_node *node)
 {
 	return node->version >= 11 || node->op->variant;
 }
 
-/* Reads pads into one item per dimension and side. */
+/* Reads pads into one item for each dimension and side. Returns 0 or -1. */
 static int read_pads(struct onnx_node *node, uint32_t rank, int64_t *begin, int64_t *end)
 {
 	const int64_t *pads, *axes = NULL;
@@ -59,7 +59,10 @@ static int read_pads(struct onnx_node *node, uint32_t rank, int64_t *begin, int6
 	return 0;
 }
 
-/* Returns the index of the element at @at of an axis that repeats; @at may be before 0 or behind the end. */
+/*
+ * Returns the index of the element at position @at when the axis repeats without end in both
+ * directions.
+ */
 static int64_t wrapped(int64_t at, int64_t size)
 {
 	return ((at % size) + size) % size;
@@ -73,7 +76,10 @@ static int64_t reflected(int64_t at, int64_t size)
 	return at < size ? at : period - at;
 }
 
-/* One dimension with what lies around it, as the positions of elements. */
+/*
+ * Pads one dimension by gathering elements; place() gives the index of the element for a position
+ * before, in or behind the axis.
+ */
 static WNNOperand pad_by_place(struct onnx_node *node, WNNOperand x, uint32_t axis, int64_t begin,
 			       int64_t end, int64_t (*place)(int64_t at, int64_t size))
 {
@@ -92,7 +98,7 @@ static WNNOperand pad_by_place(struct onnx_node *node, WNNOperand x, uint32_t ax
 	return x_gather(node, x, x_constant_ints(node, (size_t)length, places), axis);
 }
 
-/* Pads with the elements of the input itself, as if it were repeated without end. */
+/* Pads with elements of the input, as if the input were repeated without end. */
 static WNNOperand wrap(struct onnx_node *node, WNNOperand x, const int64_t *begin,
 		       const int64_t *end)
 {
@@ -130,7 +136,10 @@ static WNNOperand pad_like(struct onnx_node *node, WNNOperand x, const char *mod
 		int64_t size = x_shape(x).dim[i];
 		bool far = reflect && (begin[i] >= size || end[i] >= size);
 
-		/* Reflected several times, which WebNN does not. */
+		/*
+		 * Padding that reflects several times is gathered, because WebNN's pad reflects
+		 * only once.
+		 */
 		if (far)
 			x = pad_by_place(node, x, i, begin[i], end[i], reflected);
 		if (!x)
@@ -144,7 +153,7 @@ static WNNOperand pad_like(struct onnx_node *node, WNNOperand x, const char *mod
 				  (WNNUint32Array){ rank, room[1] }, &options);
 }
 
-/* Around a tensor without elements there is only padding. */
+/* Pads a tensor without elements: the whole result is padding. */
 static int pad_nothing(struct onnx_node *node, const struct onnx_shape *shape, double number)
 {
 	int type = onnx_in_type(node, 0);
@@ -173,7 +182,7 @@ int onnx_op_pad(struct onnx_node *node)
 	if (read_pads(node, shape.rank, begin, end) ||
 	    (pads_are_inputs(node) && onnx_in_float(node, 2, "constant_value", &value)))
 		return -1;
-	/* Negative padding cuts off. */
+	/* Negative padding removes elements. */
 	for (uint32_t i = 0; i < shape.rank; i++) {
 		start[i] = begin[i] < 0 ? -begin[i] : 0;
 		shape.dim[i] -= start[i] + (end[i] < 0 ? -end[i] : 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * DeformConv: what each place of the kernel looks at is sampled, for all results at once, and the samples
- * are multiplied with the weights as one matrix product.
+ * DeformConv: samples the input at each tap of the kernel, for all results at once, and multiplies
+ * the samples with the weights in one matrix product.
  */
 #include <string.h>
 
@@ -44,7 +44,7 @@ static int read_deform(struct onnx_node *node, struct deform *d)
 	return 0;
 }
 
-/* The positions of the kernel's taps without offsets: [1, taps * outputs, 1]. */
+/* Returns the positions of the kernel's taps without offsets: [1, taps * outputs, 1]. */
 static WNNOperand regular(struct onnx_node *node, const struct deform *d, uint32_t dimension)
 {
 	struct onnx_shape shape = { 3, { 1, d->places * d->outputs, 1 } };
@@ -62,7 +62,7 @@ static WNNOperand regular(struct onnx_node *node, const struct deform *d, uint32
 	return numbers ? x_constant(node, WNNOperandDataType_Float32, &shape, numbers) : NULL;
 }
 
-/* Samples of the channels of one group of offsets: [batch, places * outputs, channels]. */
+/* Returns the samples of the channels of one offset group: [batch, taps * outputs, channels]. */
 static WNNOperand sample_group(struct onnx_node *node, const struct deform *d, WNNOperand x,
 			       WNNOperand offsets, WNNOperand mask, int64_t group)
 {
@@ -88,7 +88,9 @@ static WNNOperand sample_group(struct onnx_node *node, const struct deform *d, W
 	return y;
 }
 
-/* The channels that belong to all groups of offsets, as columns of a product for each group. */
+/*
+ * Returns the samples of all offset groups, as columns of one product for each convolution group.
+ */
 static WNNOperand sample_all(struct onnx_node *node, const struct deform *d, WNNOperand x,
 			     WNNOperand offsets, WNNOperand mask)
 {

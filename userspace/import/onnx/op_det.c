@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Determinants of small matrices, expanded along their first rows. */
+/* Det: determinants of small matrices, by cofactors of their first rows. */
 #include "ops.h"
 
 #define MAX_SIZE 4
 
-/* The element of row and column of each matrix: [..]. */
+/* Returns the element at a row and column of each matrix. */
 static WNNOperand element(struct onnx_node *node, WNNOperand x, int64_t row, int64_t column)
 {
 	uint32_t rank = x_shape(x).rank;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Operators that work on one element at a time and exist in WebNN, more or less. */
+/* Operators on single elements that WebNN has, or nearly has. */
 #include <math.h>
 #include <string.h>
 
@@ -69,7 +69,10 @@ static const binary_function binary_functions[] = {
 	[B_XOR] = wnnGraphBuilderLogicalXor,
 };
 
-/* Before operator set 7 the second operand says with an attribute where its dimensions belong. */
+/*
+ * Handles broadcasting before operator set 7, where an attribute tells which dimensions the second
+ * operand has.
+ */
 static WNNOperand old_broadcast(struct onnx_node *node, WNNOperand a, WNNOperand b)
 {
 	struct onnx_shape shape = { 0 }, from, to;
@@ -104,7 +107,10 @@ static bool all_zero(const struct onnx_value *value)
 	return true;
 }
 
-/* 0 times what is drawn is 0, whatever it is: then it is not drawn. 1: it is something else. */
+/*
+ * Translates 0 * (random number) as 0, so that nothing is drawn. Returns 0, -1 when refused, or 1
+ * when the node is no such product.
+ */
 static int zero_times_drawn(struct onnx_node *node)
 {
 	struct onnx_value *a, *b;
@@ -194,7 +200,7 @@ int onnx_op_bitwise_not(struct onnx_node *node)
 	return onnx_out(node, 0, x_sub(node, ones, x));
 }
 
-/* Bit n of x as 0 or 1 of its own type, and x without its bits up to n. */
+/* Returns the lowest bit of *x as 0 or 1 in its type, and halves *x. */
 static WNNOperand take_bit(struct onnx_node *node, WNNOperand *x, WNNOperand two)
 {
 	WNNOperand half = x_div(node, *x, two);
@@ -211,8 +217,9 @@ static const import_combine_fn bitwise_functions[] = {
 };
 
 /*
- * The NPU has no operators on bits: both numbers are taken apart bit by bit. A negative number counts
- * as its complement, whose bits are all the others: the sign of the result follows from the signs.
+ * Bitwise operators. The NPU has none, so that both numbers are split into bits. A negative number
+ * is replaced by its complement, which inverts its bits; the sign of the result follows from the
+ * signs.
  */
 int onnx_op_bitwise(struct onnx_node *node)
 {
@@ -229,7 +236,7 @@ int onnx_op_bitwise(struct onnx_node *node)
 				import_integers(node->b, bitwise_functions[node->op->variant],
 						WNNIntegerFunction_Bits, a, b, &node->options));
 	if (type == ONNX_INT8 || type == ONNX_INT32 || type == ONNX_INT64) {
-		/* The bits of a two's complement number are those of the unsigned one. */
+		/* A cast to unsigned keeps the bits of a two's complement number. */
 		WNNOperandDataType wide = type == ONNX_INT64 ? WNNOperandDataType_Uint64 :
 					  type == ONNX_INT32 ? WNNOperandDataType_Uint32 :
 							       WNNOperandDataType_Uint8;
@@ -267,7 +274,10 @@ int onnx_op_where(struct onnx_node *node)
 	return onnx_out_as(node, 0, x_where(node, condition, a, b), onnx_in_type(node, 1));
 }
 
-/* A bound of Clip that is known becomes an option, others become operators. */
+/*
+ * Reads the bounds of Clip: a constant bound becomes an option, others are left to operators.
+ * Returns 0 or -1.
+ */
 static int clip_bounds(struct onnx_node *node, double *low, double *high)
 {
 	if (node->version < 11) {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-/* DFT and STFT: products with matrices of cosines and sines. */
+/* DFT and STFT as products with matrices of cosines and sines. */
 #include <math.h>
 
 #include "ops.h"
 
 struct transform {
-	int64_t length, bins; /* of what comes in and goes out */
+	int64_t length, bins; /* elements of the input and of the output */
 	int64_t period;
 	bool inverse;
-	bool real;		 /* from half a spectrum to a real signal */
+	bool real;		 /* the inverse of half a spectrum, which gives a real signal */
 	WNNOperand cosine, sine; /* [length, bins] */
 };
 
@@ -45,7 +45,10 @@ static int make_matrices(struct onnx_node *node, struct transform *t, WNNOperand
 	return t->cosine && t->sine ? 0 : onnx_out(node, 0, NULL);
 }
 
-/* Real and imaginary part [..., length], the latter may be NULL: [..., bins, 2], or 1 of a real signal. */
+/*
+ * Returns the transform of real and imaginary part [..., length], the latter may be NULL: [...,
+ * bins, 2], or [..., bins, 1] of a real signal.
+ */
 static WNNOperand transform(struct onnx_node *node, const struct transform *t, WNNOperand real,
 			    WNNOperand imaginary)
 {
@@ -68,7 +71,10 @@ static WNNOperand transform(struct onnx_node *node, const struct transform *t, W
 	return parts[0] && parts[1] ? x_concat(node, 2, parts, rank) : NULL;
 }
 
-/* One of the parts [..., length] of x [..., length, 1 or 2], cut off or filled with zeros. */
+/*
+ * Returns the real or imaginary part [..., length] of x [..., size, 1 or 2], cut or filled with
+ * zeros to @length.
+ */
 static WNNOperand part_of(struct onnx_node *node, WNNOperand x, int64_t part, int64_t length)
 {
 	int64_t begin[ONNX_MAX_RANK] = { 0 }, end[ONNX_MAX_RANK] = { 0 };
@@ -144,7 +150,9 @@ int onnx_op_dft(struct onnx_node *node)
 	return onnx_out(node, 0, x_move_axis(node, x, shape.rank - 2, axis));
 }
 
-/* Frames [batch, frames, length] of a part of the signal, weighed with the window. */
+/*
+ * Returns frames [batch, frames, length] of the signal's real or imaginary part, times the window.
+ */
 static WNNOperand frames_of(struct onnx_node *node, WNNOperand x, int64_t part, WNNOperand indices,
 			    WNNOperand window)
 {

@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: MIT
-/* com.microsoft: what optimisers make of several operators, as those again. */
+/*
+ * com.microsoft: operators that optimisers fuse; they are translated as the operators that were
+ * fused.
+ */
 #include "ops.h"
 #include "select.h"
 
-/* Rows of the tables of words, positions and segments, added and normalised. */
+/*
+ * EmbedLayerNormalization: adds rows of the tables of words, positions and segments, and normalises
+ * the sum.
+ */
 int onnx_op_embed_norm(struct onnx_node *node)
 {
 	WNNOperand ids = onnx_in(node, 0), sum, more, gamma, beta, mask;
@@ -32,7 +38,7 @@ int onnx_op_embed_norm(struct onnx_node *node)
 	if (onnx_wants(node, 1)) {
 		struct onnx_shape column = { 1, { shape.dim[0] } };
 
-		/* How many words of each sentence count. */
+		/* The mask gives the number of words of each sentence. */
 		mask = onnx_has(node, 7) ?
 			       x_cast(node, onnx_in(node, 7), WNNOperandDataType_Int32) :
 			       onnx_filled(node, WNNOperandDataType_Int32, &column, 0);
@@ -44,7 +50,7 @@ int onnx_op_embed_norm(struct onnx_node *node)
 	return onnx_wants(node, 2) ? onnx_out(node, 2, sum) : 0;
 }
 
-/* Groups of channels are normalised over all pixels; x is [batch, channels, pixels]. */
+/* Normalises groups of channels over all pixels; x is [batch, channels, pixels]. */
 static WNNOperand normalise_groups(struct onnx_node *node, WNNOperand x, int64_t groups)
 {
 	struct onnx_shape shape = x_shape(x), flat;
@@ -61,7 +67,7 @@ static WNNOperand normalise_groups(struct onnx_node *node, WNNOperand x, int64_t
 	return x_reshape(node, x_div(node, centred, x_sqrt(node, variance)), &shape);
 }
 
-/* The sum of input, skip and bias of SkipGroupNorm; skip may be [batch, channels]. */
+/* Returns the sum of input, skip and bias of SkipGroupNorm; skip may be [batch, channels]. */
 static WNNOperand skipped(struct onnx_node *node, WNNOperand x)
 {
 	WNNOperand skip = onnx_in(node, 3);
@@ -127,7 +133,7 @@ int onnx_op_bias_add(struct onnx_node *node)
 	return skip ? onnx_out(node, 0, x_add(node, x_add(node, x, bias), skip)) : -1;
 }
 
-/* The first half of the last dimension times gelu of the second. */
+/* BiasSplitGelu: the first half of the last dimension times gelu of the second half. */
 int onnx_op_bias_split_gelu(struct onnx_node *node)
 {
 	WNNOperand x = onnx_in(node, 0), bias = x ? onnx_in(node, 1) : NULL, gate;

@@ -11,8 +11,8 @@
 #define MAX_REACH 4
 
 /*
- * An element that a sample reads along one dimension: its index, its weight, and whether it lies in
- * the image (NULL: always).
+ * One of the elements that a sample combines along a dimension: its index, its weight, and whether
+ * it lies in the image (NULL: always).
  */
 struct tap {
 	WNNOperand index, weight, inside;
@@ -53,7 +53,7 @@ static int read_grid(struct onnx_node *node, struct onnx_grid *g)
 	return 0;
 }
 
-/* Folds what lies outside of low to high back, as often as it needs. */
+/* Reflects positions outside of low to high back into that range, as often as needed. */
 static WNNOperand reflect(struct onnx_node *node, WNNOperand x, double low, double high)
 {
 	double period = 2 * (high - low);
@@ -78,7 +78,10 @@ static WNNOperand fold(struct onnx_node *node, const struct onnx_grid *g, WNNOpe
 						   x;
 }
 
-/* Position in elements of dimension @d for each point, in [-1, 1] before; the grid has x first. */
+/*
+ * Returns the positions along dimension @d in elements, from the grid's [-1, 1]; the grid has x
+ * first.
+ */
 static WNNOperand position(struct onnx_node *node, const struct onnx_grid *g, WNNOperand grid,
 			   uint32_t d)
 {
@@ -90,13 +93,13 @@ static WNNOperand position(struct onnx_node *node, const struct onnx_grid *g, WN
 	if (g->reach == 1)
 		x = x_round(node, x);
 	/*
-	 * A cubic sample folds the index of each element later, as the frameworks that made such
-	 * models do, rather than its position here.
+	 * For cubic samples this leaves the position; the index of each element is reflected later,
+	 * as the frameworks that export such models do.
 	 */
 	return g->reach == 4 ? x : fold(node, g, x, g->image.dim[2 + d]);
 }
 
-/* The weight of the element at @offset, of a position @rest behind element 0. */
+/* Returns the weight of the element at @offset for a position that is @rest behind element 0. */
 static WNNOperand weight(struct onnx_node *node, const struct onnx_grid *g, WNNOperand rest,
 			 int offset)
 {
@@ -139,7 +142,7 @@ static void make_taps(struct onnx_node *node, const struct onnx_grid *g, WNNOper
 	}
 }
 
-/* Rows of the batches: the first element of batch n is n times the size of an image. */
+/* Returns the index of the first row of each batch in the image as one matrix: n times @size. */
 static WNNOperand batch_starts(struct onnx_node *node, const struct onnx_grid *g, int64_t size)
 {
 	struct onnx_shape shape = { 3, { g->batch, 1, 1 } };
@@ -150,7 +153,7 @@ static WNNOperand batch_starts(struct onnx_node *node, const struct onnx_grid *g
 	return starts ? x_constant(node, WNNOperandDataType_Int32, &shape, starts) : NULL;
 }
 
-/* One combination of taps of all dimensions: gathers [batch, points, channels]. */
+/* Gathers [batch, points, channels] for one combination of taps, one tap for each dimension. */
 static WNNOperand corner(struct onnx_node *node, const struct onnx_grid *g, WNNOperand rows,
 			 WNNOperand starts, struct tap *const *taps)
 {
@@ -215,7 +218,7 @@ int onnx_op_grid_sample(struct onnx_node *node)
 	out = (struct onnx_shape){ g.rank + 2, { g.batch, g.channels } };
 	for (uint32_t i = 0; i < g.rank; i++)
 		out.dim[2 + i] = onnx_in_shape(node, 1)->dim[1 + i];
-	/* Positions need more digits than float16 has. */
+	/* Positions are float32, because float16 has too few digits. */
 	grid = x_cast(node, x_reshape(node, grid, &points), WNNOperandDataType_Float32);
 	for (uint32_t d = 0; d < g.rank; d++)
 		at[d] = position(node, &g, grid, d);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * com.microsoft.GroupQueryAttention. The cache of keys and values has as many positions as the larger
- * of the one that comes in and total_sequence_length, which must be constant; how many of them are in
- * use is computed from seqlens_k, which need not be.
+ * com.microsoft.GroupQueryAttention. The cache of keys and values has as many positions as the
+ * incoming cache or total_sequence_length, whichever is larger; the latter must be constant. The
+ * number of positions in use comes from seqlens_k, which may vary.
  */
 #include "attention.h"
 #include "ops.h"
@@ -10,12 +10,13 @@
 
 struct group {
 	int64_t batch, length, total, present, heads, key_heads, size, past;
-	bool prompt; /* nothing is past */
-	/* Positions that are past, of each batch: [batch, 1, 1, 1] of int32. */
+	bool prompt; /* there are no past positions */
+	/* Number of past positions of each batch: [batch, 1, 1, 1] of int32. */
 	WNNOperand before;
 	/* The number of past positions when it is known and equal for all batches, -1 otherwise. */
 	int64_t known;
-	WNNOperand query, key, value; /* [batch, length, heads * size] */
+	/* key and value have the columns of the key heads; [batch, length, heads * size] */
+	WNNOperand query, key, value;
 };
 
 static int read_lengths(struct onnx_node *node, struct group *g)
@@ -99,7 +100,7 @@ static int read_inputs(struct onnx_node *node, struct group *g)
 	return g->query && g->key && g->value ? 0 : onnx_out(node, 0, NULL);
 }
 
-/* Rows of a table of angles for the new positions: [1 or batch, 1, length, columns]. */
+/* Returns the rows of a table of angles for the new positions: [1 or batch, 1, length, columns]. */
 static WNNOperand angles(struct onnx_node *node, const struct group *g, size_t input)
 {
 	WNNOperand table = onnx_in(node, input), at;
@@ -140,7 +141,7 @@ static int rotate(struct onnx_node *node, struct group *g)
 	return g->query && g->key ? 0 : onnx_out(node, 0, NULL);
 }
 
-/* Zeros behind what there is, up to as many positions as the cache has. */
+/* Appends zeros to x, up to the number of positions of the cache. */
 static WNNOperand fill(struct onnx_node *node, const struct group *g, WNNOperand x)
 {
 	int64_t begin[ONNX_MAX_RANK] = { 0 }, end[ONNX_MAX_RANK] = { 0 };
@@ -151,7 +152,10 @@ static WNNOperand fill(struct onnx_node *node, const struct group *g, WNNOperand
 	return x_pad(node, x, begin, end, 0);
 }
 
-/* Rows of x [batch, heads, length, size] at positions from `before` on: [batch, heads, present, size]. */
+/*
+ * Returns rows of x [batch, heads, length, size] moved to positions from `before` on: [batch,
+ * heads, present, size].
+ */
 static WNNOperand spread(struct onnx_node *node, const struct group *g, WNNOperand x)
 {
 	struct onnx_shape line = { 1, { g->batch * g->present } };
@@ -168,7 +172,7 @@ static WNNOperand spread(struct onnx_node *node, const struct group *g, WNNOpera
 	return x_move_axis(node, x_reshape(node, x_gather(node, x, at, 0), &wide), 2, 1);
 }
 
-/* Keys or values, those of input @past in front of the new ones. */
+/* Returns keys or values: those of input @past, followed by the new ones. */
 static WNNOperand cache(struct onnx_node *node, const struct group *g, size_t past, WNNOperand x)
 {
 	WNNOperand old = g->past ? onnx_in(node, past) : NULL, steps, is_old, is_new;
@@ -190,7 +194,10 @@ static WNNOperand cache(struct onnx_node *node, const struct group *g, size_t pa
 	return old ? x_where(node, is_old, fill(node, g, old), x) : x;
 }
 
-/* Keys up to the query's own position, and within a window if there is one: [1 or batch, 1, length, present]. */
+/*
+ * Returns a mask of the keys up to the query's own position, and within the window if there is one:
+ * [1 or batch, 1, length, present].
+ */
 static WNNOperand visible(struct onnx_node *node, const struct group *g)
 {
 	int64_t window = onnx_attr_int(node, "local_window_size", -1);

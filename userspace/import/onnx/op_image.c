@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
-/* AffineGrid, CenterCropPad, Col2Im and MaxUnpool, of what pads, moves and adds. */
+/* AffineGrid, CenterCropPad, Col2Im and MaxUnpool, composed of operators that pad, move and add. */
 #include <string.h>
 
 #include "ops.h"
 #include "window.h"
 
-/* Homogeneous positions [points, dimensions + 1] in [-1, 1], x first, for theta to be applied to. */
+/*
+ * Returns homogeneous positions [points, dimensions + 1] in [-1, 1], x first; they are multiplied
+ * with theta.
+ */
 static WNNOperand base_grid(struct onnx_node *node, const struct onnx_shape *image, int64_t points,
 			    WNNOperandDataType type)
 {
@@ -96,7 +99,7 @@ int onnx_op_center_crop_pad(struct onnx_node *node)
 	return onnx_out_as(node, 0, x_pad(node, x, begin, end, 0), onnx_in_type(node, 0));
 }
 
-/* Zeros between the elements of a dimension, so that the next is @stride behind. */
+/* Inserts zeros between the elements of a dimension, so that neighbours are @stride apart. */
 static WNNOperand spread(struct onnx_node *node, WNNOperand x, uint32_t axis, int64_t stride)
 {
 	int64_t begin[ONNX_MAX_RANK] = { 0 }, end[ONNX_MAX_RANK] = { 0 };
@@ -155,7 +158,10 @@ static int read_blocks(struct onnx_node *node, const struct onnx_shape *shape,
 	return 0;
 }
 
-/* Elements of each block at position @place, where they belong in the image with its padding. */
+/*
+ * Returns the elements at index @place of every block, moved to their positions in the padded
+ * image.
+ */
 static WNNOperand place_block(struct onnx_node *node, WNNOperand x, const struct onnx_window *w,
 			      int64_t place)
 {
@@ -201,7 +207,7 @@ int onnx_op_col2im(struct onnx_node *node)
 	return onnx_out(node, 0, sum);
 }
 
-/* The shape of what was pooled, as its window says. */
+/* Computes the shape before pooling from the window's attributes. Returns 0 or -1. */
 static int unpooled_shape(struct onnx_node *node, struct onnx_shape *shape)
 {
 	int64_t kernel[ONNX_SPATIAL], stride[ONNX_SPATIAL], pads[2 * ONNX_SPATIAL];

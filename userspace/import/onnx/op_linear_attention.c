@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * LinearAttention and CausalConvWithState: layers that keep a state of one size instead of a cache. The
- * steps of a sequence are unrolled.
+ * LinearAttention and CausalConvWithState: layers that keep a state of constant size instead of a
+ * cache. The steps of a sequence are unrolled.
  */
 #include <math.h>
 #include <string.h>
@@ -11,10 +11,10 @@
 
 struct linear {
 	int64_t heads, keys, steps, batch,
-		size; /* keys: heads of keys and values; size: of a key */
+		size; /* keys: number of key and value heads; size: columns of a key */
 	bool gated, delta;
 	WNNOperand q, k, v, decay,
-		beta;	  /* float32 [batch, heads, steps, columns]; the last two may be NULL */
+		beta;	  /* float32 [batch, heads, steps, columns]; decay, beta: may be NULL */
 	WNNOperand state; /* [batch, keys, size, size of a value] */
 };
 
@@ -42,7 +42,7 @@ static int read_rule(struct onnx_node *node, struct linear *l)
 	return 0;
 }
 
-/* [batch, steps, heads * columns] as float32 [batch, heads, steps, columns]. */
+/* Returns an input [batch, steps, heads * columns] as float32 [batch, heads, steps, columns]. */
 static WNNOperand read_heads(struct onnx_node *node, size_t input, int64_t heads)
 {
 	WNNOperand x = onnx_in(node, input);
@@ -99,7 +99,7 @@ static int read_linear(struct onnx_node *node, struct linear *l)
 	return read_state(node, l);
 }
 
-/* A step's row [batch, heads, 1, columns], or with @upright its column. */
+/* Returns the row [batch, heads, 1, columns] of one step; with @upright, as a column. */
 static WNNOperand row(struct onnx_node *node, WNNOperand x, int64_t step, bool upright)
 {
 	x = x_part(node, x, 2, step, 1, 1);
@@ -157,7 +157,7 @@ int onnx_op_linear_attention(struct onnx_node *node)
 		       0;
 }
 
-/* The input with what is past, or zeros, in front of it. */
+/* Returns the input behind the past steps, or behind zeros when there are none. */
 static WNNOperand with_past(struct onnx_node *node, WNNOperand x, int64_t before)
 {
 	int64_t begin[ONNX_MAX_RANK] = { 0, 0, before }, end[ONNX_MAX_RANK] = { 0 };

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
-/* Loop, Scan and SequenceMap, unrolled: how often they run has to be known at import. */
+/*
+ * Loop, Scan and SequenceMap. They are unrolled: the number of iterations must be known at import.
+ */
 #include <string.h>
 
 #include "move.h"
 #include "ops.h"
 
-/* The body, or NULL and refuses. */
+/* Returns the body; NULL: there is none, and the node is refused. */
 static const Onnx__GraphProto *body_of(struct onnx_node *node)
 {
 	const Onnx__AttributeProto *attr = onnx_attr(node, "body");
@@ -29,7 +31,7 @@ static struct onnx_value *number(struct onnx_node *node, int type, int64_t value
 	return made;
 }
 
-/* A value with one more dimension, of 1. */
+/* Returns a value with one more dimension of size 1; NULL: refused. */
 static struct onnx_value *widened(struct onnx_node *node, struct onnx_value *value, uint32_t axis)
 {
 	struct onnx_shape shape = { .rank = value->shape.rank + 1 };
@@ -69,7 +71,7 @@ static struct onnx_value *nothing_stacked(struct onnx_node *node,
 	return onnx_empty_value(node, type->elem_type, &shape);
 }
 
-/* The values that an output of the body had, one behind the other. */
+/* Returns one output of the body from all iterations, concatenated along a new axis. */
 static struct onnx_value *stack(struct onnx_node *node, size_t count, struct onnx_value **values,
 				int64_t axis)
 {
@@ -90,7 +92,7 @@ static struct onnx_value *stack(struct onnx_node *node, size_t count, struct onn
 	return onnx_move_concat(node, count, wide, at);
 }
 
-/* Whether a condition holds; -1: it is not known. */
+/* Returns 1 or 0 for a condition that is constant or absent (1), and -1 when it is not known. */
 static int holds(struct onnx_node *node, const struct onnx_value *condition)
 {
 	if (!condition || condition->refused)
@@ -104,12 +106,16 @@ static int holds(struct onnx_node *node, const struct onnx_value *condition)
 
 struct loop {
 	const Onnx__GraphProto *body;
-	size_t first, carried, scanned; /* first: where the outputs that are carried begin */
+	/*
+	 * number of carried values and of scan outputs; first: index of the first carried output of
+	 * the body
+	 */
+	size_t first, carried, scanned;
 	int64_t most, done;
 	struct onnx_value **in, **results, **made; /* made: [iteration][scanned] */
 };
 
-/* Room for the inputs and outputs of the body. */
+/* Allocates the inputs and outputs of the body. Returns 0 or -1. */
 static int loop_begin(struct onnx_node *node, struct loop *l, size_t inputs, size_t first)
 {
 	size_t outputs = l->body->n_output;
@@ -124,7 +130,7 @@ static int loop_begin(struct onnx_node *node, struct loop *l, size_t inputs, siz
 	return l->in && l->results ? 0 : -1;
 }
 
-/* Another iteration's stacked outputs; the list grows as it needs. */
+/* Keeps the scan outputs of one more iteration; the list grows on demand. Returns 0 or -1. */
 static int keep_outputs(struct onnx_node *node, struct loop *l, struct onnx_value **outputs)
 {
 	size_t room = 16;
@@ -214,7 +220,10 @@ struct scan {
 	const int64_t *in_axes, *in_back, *out_axes, *out_back;
 };
 
-/* A list of one number for each of some inputs or outputs; NULL when absent. */
+/*
+ * Reads an attribute with one number for each of @wanted inputs or outputs; *list is NULL when
+ * absent. Returns 0 or -1.
+ */
 static int read_list(struct onnx_node *node, const char *name, size_t wanted, const int64_t **list)
 {
 	size_t count;
@@ -251,7 +260,7 @@ static int read_scan(struct onnx_node *node, struct scan *s)
 	return 0;
 }
 
-/* Element @at of an input that is scanned, without that dimension. */
+/* Returns element @at of a scanned input, without the scanned dimension. */
 static struct onnx_value *slice_at(struct onnx_node *node, struct scan *s, size_t input, int64_t at)
 {
 	struct onnx_value *value = node->inputs[s->loop.carried + input];
@@ -300,7 +309,7 @@ int onnx_op_scan(struct onnx_node *node)
 	return loop_end(node, l, l->in, s.out_axes, s.out_back);
 }
 
-/* Batch @at of a value; with the dimension of the batch, of 1, or without it. */
+/* Returns batch @at of a value; the batch dimension is kept with size 1, or dropped. */
 static struct onnx_value *batch_of(struct onnx_node *node, struct onnx_value *value, int64_t at)
 {
 	int64_t starts[ONNX_MAX_RANK] = { at }, strides[ONNX_MAX_RANK];
@@ -316,7 +325,7 @@ static struct onnx_value *batch_of(struct onnx_node *node, struct onnx_value *va
 	return value ? onnx_move_reshape(node, value, &less) : NULL;
 }
 
-/* Runs a scan on the inputs of one batch, and returns its outputs. */
+/* Runs a scan on the inputs of one batch and sets its outputs. Returns 0 or -1. */
 static int scan_batch(struct onnx_node *node, const struct onnx_node *outer, int64_t at)
 {
 	for (size_t i = 1; i < outer->input_count; i++) {
@@ -329,7 +338,10 @@ static int scan_batch(struct onnx_node *node, const struct onnx_node *outer, int
 	return onnx_op_scan(node);
 }
 
-/* Before operator set 9 each input has a batch in front, for which the body runs by itself. */
+/*
+ * Scan before operator set 9: each input has a batch dimension, and the body runs once for each
+ * batch.
+ */
 int onnx_op_scan_batches(struct onnx_node *node)
 {
 	struct onnx_node inner = *node;
@@ -380,7 +392,10 @@ static struct onnx_value *new_sequence(struct onnx_node *node, size_t count)
 	return value;
 }
 
-/* Inputs that are sequences give one item each time, tensors all of themselves. */
+/*
+ * SequenceMap: each iteration gets one item of every input that is a sequence, and every tensor as
+ * a whole.
+ */
 int onnx_op_sequence_map(struct onnx_node *node)
 {
 	const Onnx__GraphProto *body = body_of(node);

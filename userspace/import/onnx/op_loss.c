@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Losses of classification, composed of gathering. */
+/* Losses of classification, composed of a gather of the target's class and reductions. */
 #include <string.h>
 
 #include "ops.h"
 
-/* @x are logarithms of probabilities, with the classes in dimension 1. */
+/* Sets the outputs from logarithms of probabilities @x, which have the classes in dimension 1. */
 static int loss(struct onnx_node *node, WNNOperand x, WNNOperand target, WNNOperand weight)
 {
 	const char *reduction = onnx_attr_string(node, "reduction", "mean");
@@ -47,7 +47,7 @@ static int loss(struct onnx_node *node, WNNOperand x, WNNOperand target, WNNOper
 	return onnx_out(node, 0, y);
 }
 
-/* Variant 0 has logarithms as input, variant 1 scores. */
+/* Variant 0 has logarithms of probabilities as input, variant 1 scores. */
 int onnx_op_loss(struct onnx_node *node)
 {
 	WNNOperand x = onnx_in(node, 0), target, weight = NULL, shifted;

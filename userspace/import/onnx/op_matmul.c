@@ -5,10 +5,11 @@
 
 #include "ops.h"
 
-#define MAX_PRODUCTS ((int64_t)1 << 22) /* elements that a product of integers has in between */
+/* elements of the intermediate result of an integer product */
+#define MAX_PRODUCTS ((int64_t)1 << 22)
 
 /*
- * Multiplies as numpy.matmul does: takes a vector on the left as a row, one on the right as a
+ * Multiplies as numpy.matmul does: takes a vector on the left as a row, a vector on the right as a
  * column, and drops that dimension from the result.
  */
 WNNOperand onnx_matmul(struct onnx_node *node, WNNOperand a, WNNOperand b)
@@ -104,7 +105,7 @@ int onnx_op_matmul(struct onnx_node *node)
 						   integer_matmul(node, a, b));
 }
 
-/* A factor of integers, which has to be a whole number. */
+/* Multiplies integers with a factor, which must be a whole number; NULL: refused. */
 static WNNOperand times(struct onnx_node *node, WNNOperand x, const char *name)
 {
 	double factor = onnx_attr_float(node, name, 1);
@@ -152,7 +153,7 @@ int onnx_op_gemm(struct onnx_node *node)
 	options.beta = onnx_attr_float(node, "beta", 1);
 	options.aTranspose = onnx_attr_int(node, "transA", 0) != 0;
 	options.bTranspose = onnx_attr_int(node, "transB", 0) != 0;
-	/* A beta of 0 ignores C, NaN in it included. */
+	/* When beta is 0, C is ignored, even if it holds NaN. */
 	if (onnx_has(node, 2) && options.beta != 0) {
 		options.c = onnx_in(node, 2);
 		if (!options.c)
@@ -174,7 +175,7 @@ int onnx_op_fused_matmul(struct onnx_node *node)
 		operand[i] = onnx_in(node, (size_t)i);
 		if (!operand[i])
 			return -1;
-		/* The rows come first, before the batches. */
+		/* With transBatch the rows are the first dimension, before the batches. */
 		if (onnx_attr_int(node, i ? "transBatchB" : "transBatchA", 0) && rank > 2)
 			operand[i] = x_move_axis(node, operand[i], 0, rank - 2);
 		if (onnx_attr_int(node, i ? "transB" : "transA", 0) && rank >= 2)
@@ -196,7 +197,10 @@ static bool is_letter(char c)
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* One term of an equation; "..." stands for as many dimensions as it needs, digits from the right. */
+/*
+ * Parses one term of an equation into @term: letters, and for "..." as many digits as dimensions
+ * are missing, numbered from the right. Returns 0 or -1.
+ */
 static int parse_term(struct onnx_node *node, const char *text, size_t length, uint32_t rank,
 		      uint32_t ellipsis, char *term)
 {
@@ -240,7 +244,10 @@ static uint32_t ellipsis_size(struct onnx_node *node, const char *text, size_t l
 	return memchr(text, '.', length) && rank > letters ? rank - letters : 0;
 }
 
-/* Without "->" the output has the letters that occur once, in their order, behind the dots. */
+/*
+ * Sets the output of an equation without "->": the digits, then the letters that occur once, in
+ * alphabetical order.
+ */
 static void implicit_output(const struct equation *e, uint32_t ellipsis, char *output)
 {
 	size_t used = 0;
@@ -294,7 +301,10 @@ static int parse_equation(struct onnx_node *node, struct equation *e)
 	return parse_term(node, arrow + 2, strlen(arrow + 2), UINT32_MAX, ellipsis, e->output);
 }
 
-/* A letter that occurs twice in a term: only the diagonal counts. */
+/*
+ * Replaces two dimensions with the same letter by their diagonal, and drops the letter's second
+ * place in @term.
+ */
 static WNNOperand take_diagonals(struct onnx_node *node, WNNOperand x, char *term)
 {
 	for (uint32_t i = 0; x && term[i]; i++)
@@ -306,7 +316,10 @@ static WNNOperand take_diagonals(struct onnx_node *node, WNNOperand x, char *ter
 				continue;
 			if (size != shape.dim[k])
 				return NULL;
-			/* Both dimensions to the end, as one; every (size + 1)-th element of it. */
+			/*
+			 * Moves both dimensions to the end and merges them; the diagonal is every
+			 * (size + 1)-th element.
+			 */
 			x = x_move_axis(node, x, k, shape.rank - 1);
 			x = x_move_axis(node, x, i, shape.rank - 2);
 			if (!x)
@@ -323,7 +336,9 @@ static WNNOperand take_diagonals(struct onnx_node *node, WNNOperand x, char *ter
 	return x;
 }
 
-/* Dimensions in the order of `letters`, with 1 for those that the term has not. */
+/*
+ * Returns x with its dimensions in the order of `letters`, and 1 for letters that its term has not.
+ */
 static WNNOperand align(struct onnx_node *node, WNNOperand x, const char *term, const char *letters)
 {
 	struct onnx_shape shape = x_shape(x), wide = { 0 };
@@ -339,7 +354,10 @@ static WNNOperand align(struct onnx_node *node, WNNOperand x, const char *term, 
 	return x_reshape(node, x_transpose(node, x, permutation), &wide);
 }
 
-/* Product of two terms over all their letters, summed over those that nothing needs any more. */
+/*
+ * Returns the product of two terms over all letters, summed over the letters that no later term or
+ * output needs, and sets @term.
+ */
 static WNNOperand multiply(struct onnx_node *node, WNNOperand a, const char *left, WNNOperand b,
 			   const char *right, const char *needed, char *term)
 {
@@ -373,7 +391,10 @@ static WNNOperand multiply(struct onnx_node *node, WNNOperand a, const char *lef
 	return y ? x_cast(node, y, type) : NULL;
 }
 
-/* One product of matrices: batch letters, then rows or columns, then what is summed. */
+/*
+ * Returns the product of two terms as one matrix product: batch letters, then rows or columns, then
+ * the summed letters. Sets @term.
+ */
 static WNNOperand contract(struct onnx_node *node, WNNOperand a, const char *left, WNNOperand b,
 			   const char *right, const char *needed, char *term)
 {

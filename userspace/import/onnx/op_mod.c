@@ -4,7 +4,7 @@
 
 #include "ops.h"
 
-#define DIGIT 22 /* bits of the quotient that one step takes */
+#define DIGIT 22 /* bits of the quotient that one step computes */
 
 /* Returns the remainder of a division of integers that rounds towards 0. */
 static WNNOperand integer_rest(struct onnx_node *node, WNNOperand a, WNNOperand b)
@@ -12,7 +12,7 @@ static WNNOperand integer_rest(struct onnx_node *node, WNNOperand a, WNNOperand 
 	return x_sub(node, a, x_mul(node, x_div(node, a, b), b));
 }
 
-/* A positive number of floats as a sum of two of 12 bits: products of those are exact. */
+/* A positive float as the sum of two floats of 12 bits, whose products are exact. */
 struct halves {
 	WNNOperand whole, high, low;
 };
@@ -24,7 +24,10 @@ static struct halves split(struct onnx_node *node, WNNOperand x)
 	return (struct halves){ x, high, x_sub(node, x, high) };
 }
 
-/* Takes as many times divisor * 2^shift from the rest as it holds: less than 2^(DIGIT + 1). */
+/*
+ * Subtracts from the rest the largest multiple of divisor * 2^shift that it holds, and returns the
+ * new rest. The quotient must be below 2^(DIGIT + 1).
+ */
 static WNNOperand take_digit(struct onnx_node *node, WNNOperand rest, const struct halves *divisor,
 			     int shift)
 {
@@ -37,23 +40,23 @@ static WNNOperand take_digit(struct onnx_node *node, WNNOperand rest, const stru
 	q = x_floor(node, x_div(node, rest, t));
 	high = x_linear(node, x_floor(node, x_linear(node, q, 1 / half, 0)), half, 0);
 	low = x_sub(node, q, high);
-	/* The product as it is rounded, and what the rounding took from it. */
+	/* The rounded product, and its rounding error. */
 	product = x_mul(node, q, t);
 	error = x_sub(node, x_mul(node, high, t_high), product);
 	error = x_add(node, error, x_mul(node, high, t_low));
 	error = x_add(node, error, x_mul(node, low, t_high));
 	error = x_add(node, error, x_mul(node, low, t_low));
 	left = x_sub(node, x_sub(node, rest, product), error);
-	/* The quotient is rounded too and may be off by one. */
+	/* The quotient is rounded as well and may be off by one: corrects the rest. */
 	left = x_where(node, x_less(node, left, zero), x_add(node, left, t), left);
 	left = x_where(node, x_less(node, left, t), left, x_sub(node, left, t));
-	/* Where t is infinite, it was not taken. */
+	/* Where t is infinite, the rest is below it and stays. */
 	return x_where(node, x_equal(node, q, zero), rest, left);
 }
 
 /*
- * Computes fmod() exactly, by a division with remainder in digits of 22 bits. Both numbers are scaled by a
- * power of two, so that nothing in between is beyond the range of float32.
+ * Returns fmod(a, b) exactly, by long division with digits of 22 bits. Both numbers are scaled by a
+ * power of two, so that intermediate results stay in the range of float32.
  */
 static WNNOperand exact_fmod(struct onnx_node *node, WNNOperand a, WNNOperand b, bool is_half)
 {

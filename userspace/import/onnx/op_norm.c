@@ -27,7 +27,10 @@ static int optional(struct onnx_node *node, size_t input, WNNOperand *operand)
 	return *operand ? 0 : -1;
 }
 
-/* In training the statistics are those of the batch, and their running averages are outputs. */
+/*
+ * Computes the statistics of the batch for training mode, and sets the outputs of the running
+ * averages. Returns 0 or -1.
+ */
 static int train(struct onnx_node *node, WNNOperand x, WNNOperand *mean, WNNOperand *variance)
 {
 	double momentum = onnx_attr_float(node, "momentum", 0.9);
@@ -99,7 +102,10 @@ int onnx_op_instance_norm(struct onnx_node *node)
 	return onnx_out(node, 0, x_reshape(node, y, &shape));
 }
 
-/* Scale and bias may be broadcast, which WebNN's layerNormalization does not do. */
+/*
+ * Returns the layer normalisation of x. Scale and bias may be broadcast, which WebNN's operator
+ * does not do.
+ */
 WNNOperand onnx_layer_norm(struct onnx_node *node, WNNOperand x, uint32_t axis, WNNOperand scale,
 			   WNNOperand bias, double epsilon)
 {
@@ -143,7 +149,7 @@ int onnx_op_layer_norm(struct onnx_node *node)
 		return 0;
 	for (uint32_t i = axis; i < x_shape(x).rank; i++)
 		axes[count++] = i;
-	/* The statistics are of the type that they are computed in, float32. */
+	/* The outputs of mean and deviation are float32, the type that they are computed in. */
 	x = x_cast(node, x, WNNOperandDataType_Float32);
 	mean = x_reduce(node, X_MEAN, x, count, axes, true);
 	centred = x_sub(node, x, mean);
@@ -210,7 +216,10 @@ int onnx_op_skip_norm(struct onnx_node *node)
 	return onnx_wants(node, 3) ? onnx_out(node, 3, x) : 0;
 }
 
-/* An image of [batch, groups, all of a group], normalised; and what it was. */
+/*
+ * Normalises x as an image of [batch, groups, elements of a group], and returns it in its own
+ * shape.
+ */
 static WNNOperand normalise_groups(struct onnx_node *node, WNNOperand x, int64_t groups,
 				   WNNOperand scale, WNNOperand bias)
 {
@@ -227,7 +236,10 @@ static WNNOperand normalise_groups(struct onnx_node *node, WNNOperand x, int64_t
 	return y ? x_reshape(node, y, &shape) : NULL;
 }
 
-/* The compiler makes one operator of a normalisation of groups with the scale and bias of channels. */
+/*
+ * GroupNormalization. The compiler fuses the normalisation of groups with the scale and bias of
+ * channels into one operator.
+ */
 int onnx_op_group_norm(struct onnx_node *node)
 {
 	int64_t groups = onnx_attr_int(node, "num_groups", 0);
@@ -239,7 +251,7 @@ int onnx_op_group_norm(struct onnx_node *node)
 	shape = x_shape(x);
 	if (shape.rank < 2 || groups < 1 || shape.dim[1] % groups)
 		return onnx_refuse(node, "num_groups", "num_groups does not divide the channels");
-	/* Before operator set 21 scale and bias belong to groups. */
+	/* Before operator set 21 scale and bias have one item for each group. */
 	if (node->version < 21 && x_shape(scale).dim[0] == groups)
 		return onnx_out(node, 0, normalise_groups(node, x, groups, scale, bias));
 	x = normalise_groups(node, x, groups, NULL, NULL);
@@ -272,7 +284,9 @@ int onnx_op_mean_variance_norm(struct onnx_node *node)
 			x_div(node, centred, x_add(node, deviation, x_like(node, x, 1e-9))));
 }
 
-/* The sum of squares over neighbouring channels is an average over windows of one column. */
+/*
+ * LRN: the sum of squares over neighbouring channels is an average pool over windows of one column.
+ */
 int onnx_op_lrn(struct onnx_node *node)
 {
 	int64_t size = onnx_attr_int(node, "size", 0);
@@ -315,7 +329,7 @@ int onnx_op_lp_norm(struct onnx_node *node)
 	if (p != 1 && p != 2)
 		return onnx_refuse(node, "p", "p is %lld instead of 1 or 2", (long long)p);
 	norm = x_reduce1(node, p == 1 ? X_L1 : X_L2, x, axis, true);
-	/* A row of zeros stays one. */
+	/* A row of zeros stays zero: its norm is taken as 1. */
 	norm = x_where(node, x_equal(node, norm, x_like(node, x, 0)), x_like(node, x, 1), norm);
 	return onnx_out(node, 0, x_div(node, x, norm));
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-/* Pooling in one to three dimensions, by windows or over all of an image. */
+/* Pooling in one to three dimensions, over windows or over the whole image. */
 #include <math.h>
 #include <string.h>
 
 #include "ops.h"
 #include "window.h"
 
-/* A window in two dimensions without padding; sizes of the output follow. */
+/* Returns a pool over two dimensions without padding, whose output sizes follow from the window. */
 static WNNOperand pool2d(struct onnx_node *node, WNNOperand x, int kind,
 			 const struct onnx_window *w, uint32_t first)
 {
@@ -29,7 +29,10 @@ static WNNOperand pool2d(struct onnx_node *node, WNNOperand x, int kind,
 	return wnnGraphBuilderAveragePool2d(node->b, x, &options);
 }
 
-/* Builds a pooling that pads by itself, for those where WebNN's padding counts as ONNX's does. */
+/*
+ * Returns a pool with the builder's own padding, for windows where WebNN treats padding as ONNX
+ * does.
+ */
 static WNNOperand padded2d(struct onnx_node *node, WNNOperand x, int kind,
 			   const struct onnx_window *w)
 {
@@ -55,7 +58,7 @@ static WNNOperand padded2d(struct onnx_node *node, WNNOperand x, int kind,
 			       wnnGraphBuilderAveragePool2d(node->b, x, &options);
 }
 
-/* Pads so that the windows fit exactly, also those that ceil_mode adds. */
+/* Pads x so that the windows, also those that ceil_mode adds, cover it exactly. */
 static WNNOperand pad_exactly(struct onnx_node *node, WNNOperand x, const struct onnx_window *w,
 			      double value)
 {
@@ -72,7 +75,7 @@ static WNNOperand pad_exactly(struct onnx_node *node, WNNOperand x, const struct
 	return x_pad(node, x, begin, end, value);
 }
 
-/* All spatial dimensions one after the other; sums and extremes allow that. */
+/* Pools the spatial dimensions one after the other, which is possible for sums and extremes. */
 static WNNOperand pool_each(struct onnx_node *node, WNNOperand x, int kind,
 			    const struct onnx_window *w)
 {
@@ -94,7 +97,10 @@ static WNNOperand pool_each(struct onnx_node *node, WNNOperand x, int kind,
 	return x;
 }
 
-/* 1 for each element of the input and, when asked for, of its padding: what averages divide by. */
+/*
+ * Returns 1 for each element of the input and, with @count_pads, of its padding: their sum over a
+ * window is the divisor of the average.
+ */
 static WNNOperand weights(struct onnx_node *node, const struct onnx_window *w, bool count_pads,
 			  WNNOperand like)
 {
@@ -113,7 +119,7 @@ static WNNOperand weights(struct onnx_node *node, const struct onnx_window *w, b
 	return pool_each(node, pad_exactly(node, ones, &rest, 0), P_AVERAGE, w);
 }
 
-/* Window that is not padded or cut: its average is WebNN's. */
+/* Whether the windows need no padding and no cut, so that WebNN's average is ONNX's. */
 static bool plain(const struct onnx_window *w)
 {
 	for (uint32_t i = 0; i < w->rank; i++)
@@ -124,7 +130,10 @@ static bool plain(const struct onnx_window *w)
 	return true;
 }
 
-/* WebNN rounds sizes down or up, all of them; ONNX leaves out windows that begin behind the input. */
+/*
+ * Whether WebNN's rounding of output sizes, all down or all up, gives ONNX's; ONNX leaves out
+ * windows that begin behind the input.
+ */
 static bool rounds_alike(const struct onnx_window *w)
 {
 	bool down = true, up = true;
@@ -139,7 +148,7 @@ static bool rounds_alike(const struct onnx_window *w)
 	return down || up;
 }
 
-/* Whether no window reaches beyond the padding, as with ceil_mode. */
+/* Whether no window reaches beyond the padding, which ceil_mode may cause. */
 static bool inside_padding(const struct onnx_window *w)
 {
 	for (uint32_t i = 0; i < w->rank; i++)
@@ -150,8 +159,8 @@ static bool inside_padding(const struct onnx_window *w)
 }
 
 /*
- * In one or two dimensions: WebNN's averages do not count padding, and count what is padded before, which the compiler makes
- * one operator of.
+ * Returns an average pool in one or two dimensions. WebNN's average does not count padding; with
+ * @count_pads, a pad comes first, which the compiler fuses with the pool.
  */
 static WNNOperand average2d(struct onnx_node *node, WNNOperand x, const struct onnx_window *w,
 			    bool count_pads)
@@ -221,8 +230,8 @@ static WNNOperand extreme(struct onnx_node *node, WNNOperand x, const struct onn
 }
 
 /*
- * Where the largest elements of the windows were, counted as in row-major or column-major order.
- * Small windows only: each of their places is compared.
+ * Returns the indices of the largest elements of the windows, in row-major or column-major order.
+ * The window must be small: each of its positions is compared.
  */
 static WNNOperand indices_of(struct onnx_node *node, WNNOperand x, WNNOperand y,
 			     const struct onnx_window *w)
@@ -273,7 +282,7 @@ static WNNOperand indices_of(struct onnx_node *node, WNNOperand x, WNNOperand y,
 	return best;
 }
 
-/* The p-th root of the sum of p-th powers. */
+/* Returns the p-th root of the sum of p-th powers over each window. */
 static WNNOperand lp_pool(struct onnx_node *node, WNNOperand x, const struct onnx_window *w)
 {
 	int64_t p = onnx_attr_int(node, "p", 2);
@@ -293,7 +302,7 @@ static WNNOperand lp_pool(struct onnx_node *node, WNNOperand x, const struct onn
 	return p == 1 ? x : x_pow(node, x, x_like(node, x, 1.0 / (double)p));
 }
 
-/* AveragePool of an operand with the attributes of the node. */
+/* Returns AveragePool of an operand, with the attributes of the node. */
 WNNOperand onnx_average_pool(struct onnx_node *node, WNNOperand x)
 {
 	struct onnx_shape shape = x_shape(x);

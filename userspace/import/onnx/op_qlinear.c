@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * com.microsoft: operators on quantised tensors. They are written as dequantizeLinear, the operator and
- * quantizeLinear, from which devices make integer arithmetic.
+ * com.microsoft: operators on quantised tensors. They become dequantizeLinear, the operator and
+ * quantizeLinear, which devices fuse into integer arithmetic.
  */
 #include <string.h>
 
@@ -75,7 +75,7 @@ int onnx_op_qlinear_concat(struct onnx_node *node)
 				      onnx_in_type(node, 1)));
 }
 
-/* Averages; with channels_last the channels are moved to where ONNX has them, and back. */
+/* Average pools; with channels_last the channels are moved to dimension 1, and back. */
 int onnx_op_qlinear_pool(struct onnx_node *node)
 {
 	bool last = onnx_attr_int(node, "channels_last", 0);
@@ -133,7 +133,7 @@ int onnx_op_qlinear_where(struct onnx_node *node)
 				      onnx_in_type(node, 1)));
 }
 
-/* A matrix, transposed if an attribute says so. */
+/* Returns a dequantised matrix, transposed if @attribute says so. */
 static WNNOperand matrix(struct onnx_node *node, size_t input, int64_t axis, const char *attribute)
 {
 	WNNOperand x = onnx_dequantise(node, input, axis);
@@ -143,7 +143,10 @@ static WNNOperand matrix(struct onnx_node *node, size_t input, int64_t axis, con
 	return x_move_axis(node, x, 1, 0);
 }
 
-/* The bias is an integer whose scale is the product of the others. Without scale the result is float. */
+/*
+ * QGemm. The bias is an integer, with the product of the other two scales as its scale. Without an
+ * output scale the result is float.
+ */
 int onnx_op_qgemm(struct onnx_node *node)
 {
 	double alpha = onnx_attr_float(node, "alpha", 1);
@@ -179,7 +182,10 @@ int onnx_op_matmul_integer_to_float(struct onnx_node *node)
 	return onnx_out(node, 0, a);
 }
 
-/* The input becomes integers as by DynamicQuantizeLinear, and what these stand for is multiplied. */
+/*
+ * DynamicQuantizeMatMul: quantises the input as DynamicQuantizeLinear does, and multiplies the
+ * dequantised matrices.
+ */
 int onnx_op_dynamic_quantize_matmul(struct onnx_node *node)
 {
 	WNNOperand a = onnx_in(node, 0), b;

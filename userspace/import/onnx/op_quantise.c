@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
-/* Quantised tensors: kept as quantizeLinear and dequantizeLinear, from which devices make integers. */
+/*
+ * Quantised tensors: translated to quantizeLinear and dequantizeLinear, which devices fuse into
+ * integer arithmetic.
+ */
 #include <string.h>
 
 #include "move.h"
 #include "ops.h"
 
-/* A constant whose elements are one integer, of any type of integers. */
+/* Returns a constant of any integer type whose elements are all @number. */
 WNNOperand onnx_filled(struct onnx_node *node, WNNOperandDataType type,
 		       const struct onnx_shape *shape, int64_t number)
 {
@@ -21,7 +24,7 @@ WNNOperand onnx_filled(struct onnx_node *node, WNNOperandDataType type,
 	return data ? x_constant(node, type, shape, data) : NULL;
 }
 
-/* Gives a scale or zero point the rank of what it belongs to. A constant stays one. */
+/* Returns a scale or zero point with the rank of the tensor @like. A constant stays a constant. */
 WNNOperand onnx_fit_scale(struct onnx_node *node, size_t input, const struct onnx_shape *like,
 			  int64_t axis)
 {
@@ -50,7 +53,7 @@ WNNOperand onnx_fit_scale(struct onnx_node *node, size_t input, const struct onn
 	return value ? onnx_operand(node, value) : NULL;
 }
 
-/* A zero point of the shape of a scale; without one it is 0. */
+/* Returns a zero point with the shape of the scale; 0 when the input is absent. */
 static WNNOperand zero_point(struct onnx_node *node, size_t input, WNNOperand scale, int type,
 			     const struct onnx_shape *like, int64_t axis)
 {
@@ -68,7 +71,7 @@ static WNNOperand zero_point(struct onnx_node *node, size_t input, WNNOperand sc
 	return onnx_filled(node, onnx_type_webnn(type), &shape, 0);
 }
 
-/* An integer tensor as the floats that it stands for; without a scale, ONNX_NO_SCALE, that is 1. */
+/* Returns an integer tensor as the floats that it stands for. With ONNX_NO_SCALE the scale is 1. */
 WNNOperand onnx_dequantise_at(struct onnx_node *node, size_t input, size_t scale_at, size_t zero_at,
 			      int64_t axis)
 {
@@ -86,7 +89,7 @@ WNNOperand onnx_dequantise_at(struct onnx_node *node, size_t input, size_t scale
 	zero = zero_point(node, zero_at, scale, onnx_in_type(node, input), &shape, axis);
 	if (!scale || !zero)
 		return NULL;
-	/* WebNN wants both in one shape. */
+	/* WebNN wants scale and zero point in one shape. */
 	own = x_shape(scale);
 	other = x_shape(zero);
 	if (!onnx_shape_same(&own, &other) && onnx_shape_broadcast(&own, &other, &own)) {
@@ -96,15 +99,18 @@ WNNOperand onnx_dequantise_at(struct onnx_node *node, size_t input, size_t scale
 	return wnnGraphBuilderDequantizeLinear(node->b, x, scale, zero, &node->options);
 }
 
-/* Inputs first, first + 1 and first + 2 are a tensor, its scale and its zero point. */
+/*
+ * Dequantises input @first, with the scale of input first + 1 and the zero point of input first +
+ * 2.
+ */
 WNNOperand onnx_dequantise(struct onnx_node *node, size_t first, int64_t axis)
 {
 	return onnx_dequantise_at(node, first, first + 1, first + 2, axis);
 }
 
 /*
- * Quantises with the scale of input @scale_at and the zero point of the next input, whose type
- * decides.
+ * Quantises x with the scale of input @scale_at and the zero point of the input behind that. The
+ * type of the zero point is that of the result; @type if it is absent.
  */
 WNNOperand onnx_quantise(struct onnx_node *node, WNNOperand x, size_t scale_at, int64_t axis,
 			 int type)
@@ -123,7 +129,10 @@ WNNOperand onnx_quantise(struct onnx_node *node, WNNOperand x, size_t scale_at, 
 		node->b, x, x_cast(node, scale, wnnOperandGetDataType(x)), zero, &node->options);
 }
 
-/* One item for each element along a dimension, where the last block is shorter than the others. */
+/*
+ * Returns a value with one item for each block as one with an item for each element of the
+ * dimension; the last block may be shorter.
+ */
 static struct onnx_value *stretch(struct onnx_node *node, struct onnx_value *value, uint32_t axis,
 				  int64_t block, int64_t size)
 {
@@ -241,7 +250,7 @@ int onnx_op_qlinear_matmul(struct onnx_node *node)
 			    NULL);
 }
 
-/* The bias is an integer whose scale is the product of the others. */
+/* QLinearConv. The bias is an integer, with the product of the other two scales as its scale. */
 int onnx_op_qlinear_conv(struct onnx_node *node)
 {
 	WNNOperand x, w, bias = NULL, scale;
@@ -264,7 +273,10 @@ int onnx_op_qlinear_conv(struct onnx_node *node)
 			    NULL);
 }
 
-/* Integers without their zero points, as float32: sums below 2^24 are exact. */
+/*
+ * MatMulInteger and ConvInteger: integers minus their zero points, computed in float32; sums below
+ * 2^24 are exact.
+ */
 int onnx_op_integer_product(struct onnx_node *node)
 {
 	bool conv = node->op->variant;
@@ -278,7 +290,7 @@ int onnx_op_integer_product(struct onnx_node *node)
 	return onnx_out(node, 0, a ? x_cast(node, a, WNNOperandDataType_Int32) : NULL);
 }
 
-/* Gives @number as many dimensions of 1 as x has, as quantizeLinear demands. */
+/* Returns @number with the rank of x and dimensions of 1, as quantizeLinear wants. */
 static WNNOperand with_rank(struct onnx_node *node, WNNOperand x, WNNOperand number)
 {
 	struct onnx_shape ones = { x_shape(x).rank, { 0 } };

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* QuantizeLinear and DequantizeLinear of the types that WebNN's operators have not. */
+/* QuantizeLinear and DequantizeLinear of types that WebNN's operators have not. */
 #include <math.h>
 
 #include "carrier.h"
 #include "ops.h"
 
-/* Scales or zero points, one for each block of a dimension, as one for each element. */
+/* Repeats scales or zero points that belong to blocks, so that each element has one. */
 static WNNOperand spread(struct onnx_node *node, WNNOperand x, const struct onnx_shape *like)
 {
 	int64_t given = onnx_attr_int(node, "block_size", 0);
@@ -42,7 +42,10 @@ static WNNOperand wide(struct onnx_node *node, WNNOperand x)
 	return x ? x_cast(node, x, WNNOperandDataType_Float32) : NULL;
 }
 
-/* Constants of FLOAT4E2M1 are halves of integers of a byte, which stay packed: int8 and half the scale. */
+/*
+ * Returns a FLOAT4E2M1 constant as int8, with half the scale: all its numbers are halves of
+ * integers. The constant stays packed.
+ */
 static WNNOperand halves(struct onnx_node *node, WNNOperand scale)
 {
 	const struct onnx_value *value = node->inputs[0];
@@ -81,7 +84,7 @@ WNNOperand onnx_dequantise_few(struct onnx_node *node, int64_t axis)
 	return x_mul(node, x, spread(node, wide(node, scale), &shape));
 }
 
-/* The least and greatest integers of a type of few bits. */
+/* Clamps x to the range of a type of few bits. */
 static WNNOperand limit(struct onnx_node *node, WNNOperand x, int type)
 {
 	double count = ldexp(1, (int)onnx_type_bits(type));

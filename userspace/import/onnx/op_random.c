@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* Operators that draw: their numbers are inputs of the graph. */
+/* Operators that draw random numbers. The numbers are inputs of the graph. */
 #include <string.h>
 
 #include "ops.h"
 #include "probe.h"
 
-/* A value that becomes an input of the graph where it is used. */
+/* Returns a value that becomes an input of the graph when it is used; NULL: refused. */
 static struct onnx_value *drawn(struct onnx_node *node, enum onnx_draw_kind kind, double a,
 				double b, int type, const struct onnx_shape *shape)
 {
@@ -24,7 +24,7 @@ static struct onnx_value *drawn(struct onnx_node *node, enum onnx_draw_kind kind
 	return value;
 }
 
-/* The shape is an attribute, or that of the input. */
+/* Sets the shape from an attribute, or from the input. Returns 0 or -1. */
 static int random_shape(struct onnx_node *node, bool like, struct onnx_shape *shape)
 {
 	const int64_t *given;
@@ -70,14 +70,14 @@ int onnx_op_random(struct onnx_node *node)
 		value = drawn(node, normal ? DRAW_NORMAL : DRAW_UNIFORM, a, b, type, &shape);
 	if (!value)
 		return -1;
-	/* Without a spread there is nothing to draw. */
+	/* When all numbers are equal, the result is a constant. */
 	if (normal ? b == 0 : a == b)
 		return onnx_out(node, 0,
 				x_expand(node, x_number(node, onnx_type_webnn(type), a), &shape));
 	return onnx_out_value(node, 0, value);
 }
 
-/* 1 with the probability that the input says. */
+/* Bernoulli: 1 with the probability that the input gives. */
 int onnx_op_bernoulli(struct onnx_node *node)
 {
 	WNNOperand x = onnx_in(node, 0), y;
@@ -98,7 +98,7 @@ int onnx_op_bernoulli(struct onnx_node *node)
 	return onnx_out_as(node, 0, y ? x_cast(node, y, onnx_type_webnn(type)) : NULL, type);
 }
 
-/* The largest of logarithms of probabilities with noise of Gumbel is a sample. */
+/* Multinomial: the argmax of logits plus Gumbel noise is a sample. */
 int onnx_op_multinomial(struct onnx_node *node)
 {
 	int64_t samples = onnx_attr_int(node, "sample_size", 1);

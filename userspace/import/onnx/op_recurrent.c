@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Recurrent networks. LSTM and GRU become those of WebNN, which have the same gates in the same order, with
- * WNNRecurrentDetails where they ask for more; RNN and what has other activations are unrolled.
+ * Recurrent networks. LSTM and GRU become WebNN's operators, which have the same gates in the same
+ * order, with WNNRecurrentDetails where a node asks for more. RNN, and networks with other
+ * activations, are unrolled.
  */
 #include <string.h>
 
@@ -15,7 +16,7 @@
 static const struct {
 	const char *name;
 	bool has_alpha, has_beta;
-	double alpha, beta; /* when the attribute does not say */
+	double alpha, beta; /* defaults of the attributes */
 } functions[] = {
 	[A_RELU] = { "Relu", false, false, 0, 0 },
 	[A_SIGMOID] = { "Sigmoid", false, false, 0, 0 },
@@ -40,7 +41,10 @@ static bool is_name(const ProtobufCBinaryData *text, const char *name)
 	return true;
 }
 
-/* Alphas and betas are lists for those functions that have one, in their order. */
+/*
+ * Returns the next item of alphas or betas if the function has this parameter: the lists have items
+ * only for functions that do.
+ */
 static double parameter(const Onnx__AttributeProto *attr, size_t *used, bool has, double fallback)
 {
 	return has && attr && *used < attr->n_floats ? (double)attr->floats[(*used)++] : fallback;
@@ -80,7 +84,7 @@ static int read_activations(struct onnx_node *node, struct recurrent *n)
 	return 0;
 }
 
-/* Whether WebNN has these activations, the same in both directions. */
+/* Whether WebNN has these activations, and both directions have the same. */
 static bool simple_activations(const struct recurrent *n, WNNRecurrentNetworkActivation *webnn)
 {
 	static const WNNRecurrentNetworkActivation simple[] = {
@@ -208,7 +212,7 @@ static int read_inputs(struct onnx_node *node, uint32_t gates, struct recurrent 
 	return read_bias(node, n) || read_lengths(node, n) ? -1 : read_activations(node, n);
 }
 
-/* Y, then the last states; with layout 1 the batch comes first. */
+/* Sets output Y and the last states; with layout 1 the batch comes first. Returns 0 or -1. */
 static int write_outputs(struct onnx_node *node, const struct recurrent *n, WNNOperand sequence,
 			 const WNNOperand *states, size_t count)
 {
@@ -241,7 +245,10 @@ int onnx_op_rnn(struct onnx_node *node)
 	return read_inputs(node, 1, &n) ? -1 : unrolled(node, &n);
 }
 
-/* Whether there is what only WNNRecurrentDetails says. ONNX lets the output gate see the cell after the step. */
+/*
+ * Fills in @details, and returns whether the network needs them. ONNX's output gate sees the cell
+ * after the step.
+ */
 static bool set_details(const struct recurrent *n, WNNRecurrentDetails *details)
 {
 	details->sequenceLengths = n->lengths;
@@ -282,8 +289,8 @@ int onnx_op_lstm(struct onnx_node *node)
 }
 
 /*
- * Weights [directions, size, gates] of integers, with a scale for each direction or each gate, as
- * floats [directions, gates, size].
+ * Returns weights [directions, size, gates] of integers, with a scale for each direction or gate,
+ * as floats [directions, gates, size].
  */
 static struct onnx_value *dequantised(struct onnx_node *node, size_t input, size_t scale_at)
 {
@@ -308,8 +315,8 @@ static struct onnx_value *dequantised(struct onnx_node *node, size_t input, size
 }
 
 /*
- * com.microsoft: an LSTM whose weights are integers. ONNX Runtime rounds its inputs and states to 8 bits
- * as well, which only costs precision here.
+ * com.microsoft: an LSTM with weights of integers. ONNX Runtime also rounds inputs and states to 8
+ * bits, which would only lose precision here.
  */
 int onnx_op_dynamic_quantize_lstm(struct onnx_node *node)
 {

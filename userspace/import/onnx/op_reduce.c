@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: MIT
-/* Reductions and what is normalised along axes: sums, extremes, softmax and its relatives. */
+/*
+ * Reductions along axes, and functions that normalise along an axis: sums, extremes, softmax and
+ * the like.
+ */
 #include <math.h>
 #include <string.h>
 
 #include "ops.h"
 
-/* Axes as an attribute, or as an input from operator set `moved` on. */
+/*
+ * Reads the axes from an attribute, or from an input since operator set `moved`. Returns 0 or -1.
+ */
 static int reduce_axes(struct onnx_node *node, int moved, uint32_t rank, uint32_t *axes,
 		       uint32_t *count)
 {
@@ -38,7 +43,7 @@ static bool holds_axis(const uint32_t *axes, uint32_t count, uint32_t axis)
 	return false;
 }
 
-/* The least or greatest number of a type of integers, or of bool. */
+/* Returns the least or greatest number of an integer type or of bool. */
 static int64_t extreme(int type, bool largest)
 {
 	unsigned int bits = type == ONNX_BOOL ? 1 : onnx_type_bits(type);
@@ -49,7 +54,7 @@ static int64_t extreme(int type, bool largest)
 			 -(int64_t)(UINT64_MAX >> (65 - bits)) - 1;
 }
 
-/* A reduction of no elements gives its neutral element. */
+/* Reduces over no elements: the result is the neutral element. */
 static int reduce_nothing(struct onnx_node *node)
 {
 	static const double neutral[] = {
@@ -89,7 +94,7 @@ static bool all_true(int type, enum x_reduction kind)
 	return type == ONNX_BOOL && (kind == X_MAX || kind == X_MIN);
 }
 
-/* Reductions of types that WebNN does not reduce go through a wider one. */
+/* Returns the type in which WebNN reduces a type: its own one, or a wider one. */
 static WNNOperandDataType wider(int type, enum x_reduction kind)
 {
 	WNNOperandDataType own = onnx_type_webnn(type);
@@ -125,7 +130,7 @@ int onnx_op_reduce(struct onnx_node *node)
 			   all_true(type, kind) ? ONNX_BOOL : 0);
 }
 
-/* Before operator set 13 all dimensions from axis on are one. */
+/* Merges all dimensions from @axis on, as operators before set 13 want. */
 static WNNOperand flat_from(struct onnx_node *node, WNNOperand x, uint32_t axis)
 {
 	struct onnx_shape shape = x_shape(x), flat = { 2, { 1, 1 } };
@@ -143,7 +148,7 @@ static WNNOperand log_softmax(struct onnx_node *node, WNNOperand x, uint32_t axi
 	return x_sub(node, shifted, x_log(node, sum));
 }
 
-/* 1 at the first of the largest elements. */
+/* Returns 1 at the first of the largest elements, 0 elsewhere. */
 static WNNOperand hardmax(struct onnx_node *node, WNNOperand x, uint32_t axis)
 {
 	WNNArgMinMaxOptions options = WNN_ARG_MIN_MAX_OPTIONS_INIT;
@@ -175,7 +180,7 @@ int onnx_op_softmax(struct onnx_node *node)
 	if (!x || onnx_axis(node, "axis", onnx_attr_int(node, "axis", flat ? 1 : -1),
 			    shape.rank ? shape.rank : 1, &axis))
 		return -1;
-	/* The last dimension alone is the same in both. */
+	/* For the last dimension, merging changes nothing. */
 	flat = flat && axis + 1 != shape.rank;
 	if (flat) {
 		x = flat_from(node, x, axis);
@@ -211,7 +216,7 @@ int onnx_op_arg(struct onnx_node *node)
 	return onnx_out(node, 0, x);
 }
 
-/* The axis of a cumulative operator, which is an input. */
+/* Reads the axis of a cumulative operator, which is an input. Returns 0 or -1. */
 static int cumulative_axis(struct onnx_node *node, uint32_t *axis)
 {
 	const int64_t *given;
@@ -238,7 +243,7 @@ int onnx_op_cum_sum(struct onnx_node *node)
 	return onnx_out(node, 0, wnnGraphBuilderCumulativeSum(node->b, x, axis, &options));
 }
 
-/* Returns x moved by @by places along an axis, with 1 where nothing comes from. */
+/* Returns x moved by @by elements along an axis, with 1 in the first @by elements. */
 static WNNOperand places_before(struct onnx_node *node, WNNOperand x, uint32_t axis, int64_t by)
 {
 	struct onnx_shape ones = x_shape(x);
@@ -253,7 +258,7 @@ static WNNOperand places_before(struct onnx_node *node, WNNOperand x, uint32_t a
 	return parts[1] ? x_concat(node, 2, parts, axis) : NULL;
 }
 
-/* Products of twice as many elements with each step. */
+/* CumProd: each step doubles the number of elements that every product covers. */
 int onnx_op_cum_prod(struct onnx_node *node)
 {
 	bool reverse = onnx_attr_int(node, "reverse", 0) != 0;

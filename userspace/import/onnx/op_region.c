@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * RoiAlign. A sample between elements is a sum over a row and a column with weights that are 0 but for
- * two of each, so that all samples of a region are two products of matrices.
+ * RoiAlign. A bilinear sample is a weighted sum of two rows and two columns. With all other weights
+ * 0, the samples of a region are two matrix products.
  */
 #include <string.h>
 
@@ -9,12 +9,13 @@
 #include "select.h"
 
 struct regions {
-	int64_t count, samples, size[2], bins[2]; /* rows, columns */
+	/* each item of size and bins: rows, then columns */
+	int64_t count, samples, size[2], bins[2];
 	double scale, offset;
 	bool largest;
 };
 
-/* Weights of the lower and the upper neighbour of each sample: [regions, bins * samples, size]. */
+/* Weights of the lower and upper neighbour for each sample: [regions, bins * samples, size]. */
 struct weights {
 	WNNOperand low, high;
 };
@@ -58,7 +59,10 @@ static int read_regions(struct onnx_node *node, struct regions *r)
 	return 0;
 }
 
-/* The positions of the samples along dimension @d, in elements: [regions, bins * samples, 1]. */
+/*
+ * Returns the positions of the samples along dimension @d, in elements: [regions, bins * samples,
+ * 1].
+ */
 static WNNOperand positions(struct onnx_node *node, const struct regions *r, WNNOperand rois,
 			    uint32_t d)
 {
@@ -75,7 +79,7 @@ static WNNOperand positions(struct onnx_node *node, const struct regions *r, WNN
 	from = x_linear(node, x_reshape(node, from, &column), r->scale, -r->offset);
 	to = x_linear(node, x_reshape(node, to, &column), r->scale, -r->offset);
 	to = x_sub(node, to, from);
-	/* Before regions could lie between elements they had at least one. */
+	/* Without the half-pixel offset, a region is at least one element wide. */
 	if (r->offset == 0)
 		to = x_max(node, to, x_like(node, to, 1));
 	return x_add(node, from,
@@ -106,7 +110,7 @@ static struct weights make_weights(struct onnx_node *node, const struct regions 
 	return w;
 }
 
-/* rows * X * columns^T: [regions, channels, samples of rows, samples of columns]. */
+/* Returns rows * X * columns^T: [regions, channels, samples of rows, samples of columns]. */
 static WNNOperand sample(struct onnx_node *node, WNNOperand x, WNNOperand rows, WNNOperand columns)
 {
 	rows = rows ? x_unsqueeze(node, rows, 1) : NULL;
@@ -136,8 +140,8 @@ int onnx_op_roi_align(struct onnx_node *node)
 			   x_add(node, columns.low, columns.high));
 	} else {
 		/*
-		 * ONNX takes the maximum over the four weighted neighbours of each sample, rather
-		 * than over their sums.
+		 * In mode max, ONNX takes the maximum of the four weighted neighbours of each
+		 * sample, not of their sums.
 		 */
 		y = sample(node, x, rows.low, columns.low);
 		for (int i = 1; i < 4; i++) {

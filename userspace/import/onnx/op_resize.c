@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Resize and Upsample. Each dimension is resized by itself: its elements are picked by a gather, or
- * multiplied by a constant matrix of weights. Where resample2d does the same to two dimensions, that is
- * taken.
+ * Resize and Upsample. Each dimension is resized by itself: a gather picks its elements, or a
+ * matrix of constant weights is multiplied. Where resample2d gives the same for two dimensions, it
+ * is used instead.
  */
 #include <math.h>
 #include <string.h>
@@ -31,10 +31,11 @@ struct resize {
 	double cubic, extrapolation;
 	bool antialias, exclude_outside;
 	int64_t size[ONNX_MAX_RANK];
-	double scale[ONNX_MAX_RANK], begin[ONNX_MAX_RANK], end[ONNX_MAX_RANK]; /* of tf_crop */
+	/* begin and end are for tf_crop_and_resize */
+	double scale[ONNX_MAX_RANK], begin[ONNX_MAX_RANK], end[ONNX_MAX_RANK];
 };
 
-/* One dimension: how elements of the output are made of those of the input. */
+/* One dimension that is resized. */
 struct line {
 	const struct resize *resize;
 	int64_t in, out, taps;
@@ -82,7 +83,7 @@ static int read_modes(struct onnx_node *node, struct resize *r)
 	return 0;
 }
 
-/* The dimensions that scales, sizes and roi are about. */
+/* Reads the dimensions that scales, sizes and roi refer to. Returns 0 or -1. */
 static int read_axes(struct onnx_node *node, uint32_t rank, uint32_t *axes, size_t *count)
 {
 	const int64_t *given = onnx_attr_ints(node, "axes", count);
@@ -119,7 +120,10 @@ static int read_roi(struct onnx_node *node, struct resize *r, const uint32_t *ax
 	return 0;
 }
 
-/* All axes get one factor, so that the picture fits into the sizes or fills them. */
+/*
+ * Sets one factor for all axes, so that the image fits into the sizes or fills them. Returns 0 or
+ * -1.
+ */
 static int keep_aspect(struct onnx_node *node, struct resize *r, const struct onnx_shape *shape,
 		       const uint32_t *axes, size_t n_axes)
 {
@@ -212,7 +216,10 @@ static int64_t limit(double position, int64_t in)
 	return position<0 ? 0 : position>(double)(in - 1) ? in - 1 : (int64_t)position;
 }
 
-/* Exporters write scales such as 4/3, whose ties only come out in the arithmetic of floats. */
+/*
+ * Returns the index of the nearest element. Exporters write scales such as 4/3, for which positions
+ * are ties only in float arithmetic.
+ */
 static int64_t nearest(const struct line *line, int64_t at)
 {
 	double exact = position(line, at), x = (double)(float)exact;
@@ -243,13 +250,16 @@ static double kernel(const struct resize *r, double x)
 	return x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : 0;
 }
 
-/* An antialiasing kernel is as much wider as the output is smaller. */
+/*
+ * Returns the factor by which distances shrink inside of an antialiasing kernel, so that the kernel
+ * is wider when the output is smaller; 1: no antialiasing.
+ */
 static double shrink(const struct line *line)
 {
 	return line->resize->antialias && line->scale < 1 ? line->scale : 1;
 }
 
-/* Elements of the input that an element of the output is a weighted sum of. */
+/* The elements of the input, with weights, whose sum is one element of the output. */
 struct taps {
 	int64_t *index;
 	double *weight;
@@ -274,7 +284,10 @@ static void weigh(const struct line *line, int64_t at, struct taps *taps)
 	double x = position(line, at), narrow = shrink(line), sum = 0;
 	int64_t first;
 
-	/* Far outside there is only the last element. */
+	/*
+	 * A position far outside would overflow: it is clamped, since only the last element counts
+	 * there.
+	 */
 	x = fmax(-(double)line->taps, fmin(x, (double)(line->in + line->taps)));
 	first = (int64_t)ceil(x) - line->taps / 2;
 	for (int64_t k = 0; k < line->taps; k++) {
@@ -313,7 +326,7 @@ static bool unchanged(const struct resize *r, const struct onnx_shape *shape, ui
 	       r->transform != TF_HALF_PIXEL;
 }
 
-/* Elements outside of what is cropped have a value of their own. */
+/* Replaces elements outside of the crop by the extrapolation value. */
 static WNNOperand extrapolate(struct onnx_node *node, WNNOperand x, uint32_t axis,
 			      const struct line *line)
 {
@@ -344,13 +357,13 @@ static WNNOperand pick(struct onnx_node *node, WNNOperand x, uint32_t axis, cons
 	return x_gather(node, x, x_constant_ints(node, (size_t)line->out, indices), axis);
 }
 
-/* Multiplies one dimension by a matrix. */
+/* Multiplies x along one dimension with the matrix of weights. */
 static WNNOperand blend(struct onnx_node *node, WNNOperand x, uint32_t axis,
 			const struct line *line)
 {
 	WNNOperandDataType type = wnnOperandGetDataType(x);
 	uint32_t rank = x_shape(x).rank, last = rank - 1;
-	/* A matrix on the left for the last dimension but one spares two transpositions. */
+	/* For the last dimension but one, the matrix is on the left, which saves two transposes. */
 	bool left = rank > 1 && axis == rank - 2;
 	struct onnx_shape shape = { 2,
 				    { left ? line->out : line->in, left ? line->in : line->out } };
@@ -388,7 +401,7 @@ static WNNOperand blend(struct onnx_node *node, WNNOperand x, uint32_t axis,
 	return rank == 1 ? x_at(node, x, 0, 0) : x_move_axis(node, x, last, axis);
 }
 
-/* Whether resample2d takes the same elements, with the same weights. */
+/* Whether resample2d takes the same elements with the same weights along this dimension. */
 static bool fits_line(struct onnx_node *node, const struct line *line)
 {
 	struct taps taps;
@@ -407,8 +420,8 @@ static bool fits_line(struct onnx_node *node, const struct line *line)
 		}
 		weigh(line, i, &taps);
 		/*
-		 * resample2d weighs the elements low and high only: any weight of another one rules
-		 * it out.
+		 * resample2d uses only the elements low and high: a weight of any other element
+		 * rules resample2d out.
 		 */
 		for (int64_t k = 0; k < line->taps; k++)
 			sum += fabs(taps.weight[k]) *
@@ -421,7 +434,9 @@ static bool fits_line(struct onnx_node *node, const struct line *line)
 	return true;
 }
 
-/* NULL without a refusal: it does not fit. */
+/*
+ * Returns the resize as resample2d. NULL without a refusal: resample2d would give another result.
+ */
 static WNNOperand resample(struct onnx_node *node, const struct resize *r, WNNOperand x)
 {
 	WNNResample2dOptions options = WNN_RESAMPLE2D_OPTIONS_INIT;
@@ -454,7 +469,7 @@ static WNNOperand resample(struct onnx_node *node, const struct resize *r, WNNOp
 	return wnnGraphBuilderResample2d(node->b, x, &options);
 }
 
-/* Integers are interpolated as floats, and what is behind the point is cut off. */
+/* Converts interpolated floats back to the integer type; the fraction is cut off. */
 static WNNOperand back(struct onnx_node *node, WNNOperand x, WNNOperandDataType type)
 {
 	if (type == WNNOperandDataType_Uint8)
@@ -485,7 +500,7 @@ int onnx_op_resize(struct onnx_node *node)
 	if (r.kernel != NEAREST && !onnx_type_is_float(onnx_in_type(node, 0)))
 		x = x_cast(node, x, WNNOperandDataType_Float32);
 	done = x ? resample(node, &r, x) : NULL;
-	/* Smaller dimensions first would be less work, but not in the order of sums of ONNX. */
+	/* Resizing the smaller dimensions first would be less work, but ONNX sums in this order. */
 	for (uint32_t i = shape.rank; x && !done && i--;) {
 		struct line line;
 

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
-/* RotaryEmbedding: pairs of numbers of each head are turned by angles of their position. */
+/* RotaryEmbedding: rotates pairs of numbers of each head by angles that depend on the position. */
 #include "attention.h"
 #include "ops.h"
 #include "select.h"
 
-/* x * cos - y * sin and y * cos + x * sin for pairs along the last dimension, of which @size turn. */
+/*
+ * Rotates pairs along the first @size numbers of the last dimension: x * cos - y * sin and y * cos
+ * + x * sin.
+ */
 WNNOperand onnx_rotate(struct onnx_node *node, WNNOperand x, WNNOperand cosine, WNNOperand sine,
 		       int64_t size, bool interleaved)
 {
@@ -43,8 +46,8 @@ WNNOperand onnx_rotate(struct onnx_node *node, WNNOperand x, WNNOperand cosine, 
 }
 
 /*
- * The rows of a table at positions [batch, length], or from one position on: [batch or 1, length,
- * columns].
+ * Returns rows of a table at positions [batch, length], or at consecutive positions from a given
+ * one: [batch or 1, length, columns].
  */
 static WNNOperand angles(struct onnx_node *node, size_t input, size_t positions, int64_t length)
 {
@@ -72,9 +75,10 @@ static WNNOperand angles(struct onnx_node *node, size_t input, size_t positions,
 }
 
 struct rotary {
-	uint32_t heads_at;	/* dimension of the heads */
-	int64_t length, turned; /* of the heads, as many numbers turn */
-	struct onnx_shape wide; /* of 4 dimensions */
+	uint32_t heads_at; /* index of the heads' dimension */
+	/* length of the sequence; how many numbers of each head are rotated */
+	int64_t length, turned;
+	struct onnx_shape wide; /* X with 4 dimensions */
 };
 
 static int read_rotary(struct onnx_node *node, struct rotary *r)
@@ -119,7 +123,10 @@ static int read_rotary(struct onnx_node *node, struct rotary *r)
 	return 0;
 }
 
-/* The output: X with the numbers of each head turned by angles of [batch, length, half of the turned numbers]. */
+/*
+ * Sets the output: X with each head rotated by angles [batch, length, half of the rotated numbers].
+ * Returns 0 or -1.
+ */
 static int turn_heads(struct onnx_node *node, const struct rotary *r, WNNOperand cosine,
 		      WNNOperand sine)
 {
@@ -148,7 +155,10 @@ int onnx_op_rotary(struct onnx_node *node)
 	return turn_heads(node, &r, cosine, sine);
 }
 
-/* The heads of X as four dimensions, and how many numbers of each turn. */
+/*
+ * Reads X as heads of four dimensions, and how many numbers of each head are rotated. Returns 0 or
+ * -1.
+ */
 static int read_heads(struct onnx_node *node, struct rotary *r)
 {
 	const struct onnx_shape *x = onnx_in_shape(node, 0), *table = onnx_in_shape(node, 1);
@@ -178,7 +188,10 @@ static int read_heads(struct onnx_node *node, struct rotary *r)
 	return 0;
 }
 
-/* Cosines or sines [batch, length, columns], at positions [batch, length] if there are any. */
+/*
+ * Returns cosines or sines [batch, length, columns], at positions [batch, length] if they are
+ * given.
+ */
 static WNNOperand turns(struct onnx_node *node, size_t input)
 {
 	WNNOperand table = onnx_in(node, input), at;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Attention of operator sets 23 and newer, and FlexAttention: softmax(query * key^T) * value with masks,
- * windows and caches.
+ * Attention of operator sets 23 and newer, and FlexAttention: softmax(query * key^T) * value with
+ * masks, windows and caches.
  */
 #include <math.h>
 #include <string.h>
@@ -14,9 +14,9 @@ struct scaled {
 	WNNOperand query, key, value; /* [batch, heads, length, size] */
 	struct onnx_shape q, k, v;
 	double scale;
-	WNNOperand bias;    /* is added to the scores; may be NULL */
-	WNNOperand allowed; /* what is not gets no weight; may be NULL */
-	bool empty_rows;    /* a query may have no key at all */
+	WNNOperand bias;    /* added to the scores; may be NULL */
+	WNNOperand allowed; /* keys where this is false get no weight; may be NULL */
+	bool empty_rows;    /* a query may have no allowed key */
 };
 
 static int64_t head_group(const struct scaled *s)
@@ -24,7 +24,10 @@ static int64_t head_group(const struct scaled *s)
 	return s->q.dim[1] / s->k.dim[1];
 }
 
-/* Heads that share their keys become rows of one product, or heads again. */
+/*
+ * Merges query heads that share a key head into rows of one product, or with @group false splits
+ * them again.
+ */
 static WNNOperand group_heads(struct onnx_node *node, const struct scaled *s, WNNOperand x,
 			      bool group)
 {
@@ -54,7 +57,7 @@ static int check_shapes(struct onnx_node *node, struct scaled *s)
 	return 0;
 }
 
-/* query * key^T * scale: [batch, heads, length, total]. */
+/* Returns the scores query * key^T * scale: [batch, heads, length, total]. */
 static WNNOperand scores(struct onnx_node *node, const struct scaled *s)
 {
 	WNNOperand x = x_linear(node, group_heads(node, s, s->query, true), s->scale, 0);
@@ -62,7 +65,7 @@ static WNNOperand scores(struct onnx_node *node, const struct scaled *s)
 	return group_heads(node, s, x_matmul(node, x, x_move_axis(node, s->key, 3, 2)), false);
 }
 
-/* weights * value: [batch, heads, length, size of the value]. */
+/* Returns weights * value: [batch, heads, length, size of the value]. */
 static WNNOperand weigh(struct onnx_node *node, const struct scaled *s, WNNOperand weights,
 			WNNOperand value)
 {
@@ -70,7 +73,7 @@ static WNNOperand weigh(struct onnx_node *node, const struct scaled *s, WNNOpera
 			   false);
 }
 
-/* One of query, key and value, of three dimensions or four, with what a cache has in front of it. */
+/* Returns query, key or value, of three or four dimensions, behind the positions of its cache. */
 static WNNOperand read_part(struct onnx_node *node, size_t input, const char *heads, size_t past)
 {
 	WNNOperand x = onnx_in(node, input), before;
@@ -84,7 +87,7 @@ static WNNOperand read_part(struct onnx_node *node, size_t input, const char *he
 	return before ? x_concat(node, 2, (WNNOperand[]){ before, x }, 2) : NULL;
 }
 
-/* A mask that is shorter than the keys are gets columns of what is not allowed. */
+/* Returns the mask; if it has fewer columns than there are keys, columns that forbid are added. */
 static WNNOperand read_mask(struct onnx_node *node, const struct scaled *s, bool is_bool)
 {
 	int64_t begin[ONNX_MAX_RANK] = { 0 }, end[ONNX_MAX_RANK] = { 0 };
@@ -103,13 +106,13 @@ static WNNOperand read_mask(struct onnx_node *node, const struct scaled *s, bool
 	return x_pad(node, mask, begin, end, is_bool ? 0 : -INFINITY);
 }
 
-/* Both masks, of which one may be absent. */
+/* Returns the conjunction of two masks, each of which may be NULL. */
 static WNNOperand both(struct onnx_node *node, WNNOperand a, WNNOperand b)
 {
 	return a && b ? x_and(node, a, b) : a ? a : b;
 }
 
-/* Positions of keys relative to their queries: 0 is the query's own position. */
+/* Returns the positions of keys relative to their query: 0 is the query's own position. */
 static WNNOperand distance(struct onnx_node *node, const struct scaled *s, WNNOperand offset)
 {
 	WNNOperand rows = x_add(node, onnx_iota(node, 4, 2, s->q.dim[2]), offset);
@@ -117,7 +120,10 @@ static WNNOperand distance(struct onnx_node *node, const struct scaled *s, WNNOp
 	return x_sub(node, onnx_iota(node, 4, 3, s->k.dim[2]), rows);
 }
 
-/* Whether a query that is @offset behind the first key has a key within the window. */
+/*
+ * Whether each query has a key within the window; @offset: position of the first query among the
+ * keys.
+ */
 static bool all_rows_have_keys(const struct scaled *s, int64_t offset, int64_t left, int64_t right)
 {
 	int64_t last = offset + s->q.dim[2] - 1;
@@ -188,7 +194,7 @@ static int read_masks(struct onnx_node *node, struct scaled *s)
 	return 0;
 }
 
-/* A query without any key has 0 as its row of the result. */
+/* A query without any allowed key has a row of zeros as its result. */
 static WNNOperand without_keys(struct onnx_node *node, const struct scaled *s)
 {
 	WNNOperand zero, low, bias = s->bias, rows;
@@ -214,8 +220,8 @@ static WNNOperand clear(struct onnx_node *node, WNNOperand where, WNNOperand x)
 }
 
 /*
- * Softmax in the type that softmax_precision names. Its weights stay in that type, and are float32
- * where none is named: rounded to float16 they would take half of its digits from the result.
+ * Returns softmax in the type that softmax_precision names, float32 by default. The weights stay in
+ * that type: rounding them to float16 would halve the digits of the result.
  */
 static WNNOperand soft_weights(struct onnx_node *node, WNNOperand x)
 {
@@ -230,7 +236,7 @@ static WNNOperand soft_weights(struct onnx_node *node, WNNOperand x)
 	return x ? x_softmax(node, x_cast(node, x, type), 3) : NULL;
 }
 
-/* The scores after each stage; output 3 is one of these. */
+/* The scores after each stage; output 3 is one of them. */
 struct stages {
 	WNNOperand product, capped, masked, weights;
 };
@@ -295,7 +301,10 @@ int onnx_op_scaled_attention(struct onnx_node *node)
 	return onnx_wants(node, 3) ? onnx_out(node, 3, seen) : 0;
 }
 
-/* Scores or weights after the graph of an attribute, which may be absent. */
+/*
+ * Returns scores or weights after the graph of an attribute; unchanged when the attribute is
+ * absent.
+ */
 static WNNOperand modify(struct onnx_node *node, const char *name, WNNOperand x, int type)
 {
 	const Onnx__AttributeProto *attr = onnx_attr(node, name);

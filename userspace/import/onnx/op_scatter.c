@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Scattering. With a reduction every element of the result looks for the updates that belong to it, so
- * that indices may occur more than once; that takes as many comparisons as elements times updates.
+ * Scatter operators. With a reduction, indices may repeat: every element of the result is compared
+ * with all updates, which takes elements times updates comparisons.
  */
 #include <string.h>
 
@@ -31,7 +31,7 @@ static WNNOperand combine(struct onnx_node *node, enum reduction how, WNNOperand
 			    x_min(node, a, b);
 }
 
-/* The neutral element of a reduction, which changes nothing that it is combined with. */
+/* Returns the neutral element of a reduction. */
 static WNNOperand neutral(struct onnx_node *node, enum reduction how, WNNOperandDataType type)
 {
 	return how == ADD || how == MUL ? x_number(node, type, how == MUL) :
@@ -39,8 +39,8 @@ static WNNOperand neutral(struct onnx_node *node, enum reduction how, WNNOperand
 }
 
 /*
- * Reduces updates [a, updates, b] to [a, elements, b], each into the element that indices [a, updates,
- * 1] or [a, updates, b] name, and combines that with x.
+ * Reduces updates [a, updates, b] to [a, elements, b] and combines the result with x. Indices [a,
+ * updates, 1] or [a, updates, b] name the element of each update.
  */
 static WNNOperand reduce_into(struct onnx_node *node, enum reduction how, WNNOperand x,
 			      WNNOperand indices, WNNOperand updates)
@@ -70,7 +70,7 @@ static WNNOperand reduce_into(struct onnx_node *node, enum reduction how, WNNOpe
 	return combine(node, how, x, hit);
 }
 
-/* Types that WebNN does not reduce go through a wider one. */
+/* Returns x in a wider type when WebNN does not reduce its own. */
 static WNNOperand widen(struct onnx_node *node, WNNOperand x)
 {
 	WNNOperandDataType type = wnnOperandGetDataType(x);
@@ -80,7 +80,7 @@ static WNNOperand widen(struct onnx_node *node, WNNOperand x)
 		       x;
 }
 
-/* Indices of int32 that count from the start. */
+/* Returns the indices as int32, with negative ones counted from the start. */
 static WNNOperand from_start(struct onnx_node *node, WNNOperand indices, int64_t size)
 {
 	WNNOperand zero = x_integer(node, WNNOperandDataType_Int32, 0);
@@ -107,7 +107,7 @@ static WNNOperand reduce_elements(struct onnx_node *node, enum reduction how, WN
 	return x_reshape(node, x, &shape);
 }
 
-/* Puts the first elements of x, which have changed, back into their place. */
+/* Returns x with its first elements replaced by @part. */
 static WNNOperand restore(struct onnx_node *node, WNNOperand x, WNNOperand part)
 {
 	struct onnx_shape whole = x_shape(x), have = x_shape(part);
@@ -156,7 +156,10 @@ static int scatter_elements(struct onnx_node *node, enum reduction how, WNNOpera
 	return onnx_out_as(node, 0, part, onnx_in_type(node, 0));
 }
 
-/* The first dimensions, which a tuple of indices is about, become one. */
+/*
+ * Reduces for ScatterND: merges the first dimensions, which a tuple of indices selects from, into
+ * one.
+ */
 static WNNOperand reduce_nd(struct onnx_node *node, enum reduction how, WNNOperand x,
 			    WNNOperand indices, WNNOperand updates)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* TopK and ReverseSequence, which WebNN has not, by composition; on the CPU TopK is a selection. */
+/* TopK and ReverseSequence, composed of operators of WebNN; on the CPU TopK is one operator. */
 #include <math.h>
 #include <string.h>
 
@@ -7,9 +7,9 @@
 #include "select.h"
 
 #define MAX_COMPARISONS (1 << 24)
-#define PART		256 /* elements of a long row that are ranked at once */
+#define PART		256 /* elements of one slice of a long row, which are ranked at once */
 
-/* The smallest or largest number of a type. */
+/* Returns the smallest or largest number of a type. */
 WNNOperand onnx_extreme(struct onnx_node *node, WNNOperandDataType type, bool largest)
 {
 	switch (type) {
@@ -27,7 +27,7 @@ WNNOperand onnx_extreme(struct onnx_node *node, WNNOperandDataType type, bool la
 	}
 }
 
-/* Numbers from 0 on along one dimension. */
+/* Returns the numbers from 0 on along one dimension. */
 WNNOperand onnx_iota(struct onnx_node *node, uint32_t rank, uint32_t axis, int64_t count)
 {
 	struct onnx_shape shape = { .rank = rank };
@@ -66,7 +66,7 @@ static int read_k(struct onnx_node *node, int64_t size, int64_t *k)
 	return 0;
 }
 
-/* Both outputs, with indices of int32. */
+/* Sets both outputs from values and indices of int32. Returns 0 or -1. */
 static int top_k_out(struct onnx_node *node, WNNOperand values, WNNOperand indices)
 {
 	WNNOperandDataType type = onnx_type_webnn(onnx_in_type(node, 0));
@@ -79,7 +79,7 @@ static int top_k_out(struct onnx_node *node, WNNOperand values, WNNOperand indic
 	return onnx_out(node, 1, indices ? x_cast(node, indices, WNNOperandDataType_Int64) : NULL);
 }
 
-/* The best k of each row [rows, size], with their places as int32. */
+/* The best k elements of each row of [rows, size], with their int32 indices. */
 struct best {
 	WNNOperand values, indices;
 };
@@ -90,8 +90,8 @@ static bool wants_largest(struct onnx_node *node)
 }
 
 /*
- * Counts for each element those that come before it, which is its place. Takes the square of the elements,
- * but no operators for each result.
+ * Returns the best k of each row by ranking: the rank of an element is the number of elements that
+ * come before it. Needs the square of the elements, but no operators for each result.
  */
 static struct best best_of_rows(struct onnx_node *node, WNNOperand x, int64_t k)
 {
@@ -111,7 +111,9 @@ static struct best best_of_rows(struct onnx_node *node, WNNOperand x, int64_t k)
 	along.axis = 1;
 	one = x_unsqueeze(node, x, 2);
 	other = x_unsqueeze(node, x, 1);
-	/* Counts are whole numbers below 2^24, for which floats are quick on every device. */
+	/*
+	 * Ranks are whole numbers below 2^24, for which floats are exact, and fast on every device.
+	 */
 	before = x_less(node, onnx_iota(node, 3, 2, size), onnx_iota(node, 3, 1, size));
 	before = x_mul(node, x_cast(node, x_equal(node, one, other), type),
 		       x_cast(node, before, type));
@@ -180,7 +182,7 @@ static struct best merge_rows(struct onnx_node *node, struct best rows, int64_t 
 					place[0], most) };
 }
 
-/* Long rows are cut into parts, whose best are found first and then merged by pairs. */
+/* Cuts long rows into slices, ranks each slice and merges the results by pairs. */
 static struct best best_of_parts(struct onnx_node *node, WNNOperand x, int64_t k)
 {
 	struct onnx_shape shape = x_shape(x), cut, column;
@@ -228,7 +230,7 @@ static int top_k_by_rank(struct onnx_node *node, WNNOperand x, uint32_t axis, in
 	if (!x)
 		return onnx_out(node, 0, NULL);
 	best = size > 2 * PART ? best_of_parts(node, x, k) : best_of_rows(node, x, k);
-	/* Back to where the dimension was. */
+	/* Moves the dimension back to its original index. */
 	for (uint32_t i = axis; i + 1 < shape.rank; i++)
 		shape.dim[i] = onnx_in_shape(node, 0)->dim[i + 1];
 	shape.dim[shape.rank - 1] = k;
@@ -237,7 +239,10 @@ static int top_k_by_rank(struct onnx_node *node, WNNOperand x, uint32_t axis, in
 		x_move_axis(node, x_reshape(node, best.indices, &shape), shape.rank - 1, axis));
 }
 
-/* Whether ranking stays below the bound of comparisons: rows, times the pairs of elements or of parts in them. */
+/*
+ * Whether ranking needs few enough comparisons: rows, times the pairs of elements or of slices in
+ * each.
+ */
 static bool ranks_in_reach(const struct onnx_shape *shape, uint32_t axis, int64_t k)
 {
 	int64_t size = shape->dim[axis], rows = onnx_shape_elements(shape) / size;
@@ -284,8 +289,9 @@ static int top_k_by_selection(struct onnx_node *node, WNNOperand x, uint32_t axi
 }
 
 /*
- * Takes the extreme k times. What was taken is remembered, instead of overwritten by an infinity,
- * which the input may hold itself. When elements are equal, the first is taken.
+ * TopK. Where it is not ranked, takes the extreme k times and remembers what was taken; overwriting
+ * it by an infinity would fail where the input holds infinities. Among equal elements the first is
+ * taken.
  */
 int onnx_op_top_k(struct onnx_node *node)
 {
@@ -342,7 +348,10 @@ int onnx_op_top_k(struct onnx_node *node)
 			 x_concat(node, (size_t)k, indices, axis));
 }
 
-/* Rows of batch and time are gathered: the first ones of each batch from behind. */
+/*
+ * ReverseSequence: gathers rows of batch and time; the first rows of each batch come in reverse
+ * order.
+ */
 int onnx_op_reverse_sequence(struct onnx_node *node)
 {
 	WNNOperand x = onnx_in(node, 0), lengths = x ? onnx_in(node, 1) : NULL, steps, starts, at;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Operators that only move elements: shapes, parts, copies. */
+/* Operators that only move elements: reshape, slice, concatenate, expand and the like. */
 #include <string.h>
 
 #include "move.h"
@@ -10,7 +10,7 @@ static int out(struct onnx_node *node, size_t output, struct onnx_value *value)
 	return value ? onnx_out_value(node, output, value) : -1;
 }
 
-/* The tensor at an input, refused when there is none. */
+/* Returns the tensor at an input; NULL: there is none, and the node is refused. */
 static struct onnx_value *value_at(struct onnx_node *node, size_t input)
 {
 	if (!onnx_has(node, input) || node->inputs[input]->sequence) {
@@ -206,7 +206,7 @@ int onnx_op_concat(struct onnx_node *node)
 	return out(node, 0, onnx_move_concat(node, node->input_count, values, axis));
 }
 
-/* Sizes of the parts; they may be given, or the dimension is cut evenly. */
+/* Sets the sizes of the slices of Split: as given, or equal ones. Returns 0 or -1. */
 static int split_sizes(struct onnx_node *node, int64_t size, size_t count, int64_t *parts)
 {
 	const int64_t *given;
@@ -258,7 +258,10 @@ int onnx_op_split(struct onnx_node *node)
 	return 0;
 }
 
-/* The items of Slice for one dimension become start, number of elements and stride. */
+/*
+ * Converts Slice's begin, end and step of one dimension to the start and the number of elements.
+ * Returns 0 or -1.
+ */
 static int slice_one(struct onnx_node *node, int64_t size, int64_t begin, int64_t end, int64_t step,
 		     int64_t *start, int64_t *count)
 {
@@ -316,7 +319,7 @@ int onnx_op_slice(struct onnx_node *node)
 		if (slice_one(node, x->shape.dim[axis], begins[i], ends[i], stride[axis],
 			      &start[axis], &shape.dim[axis]))
 			return -1;
-		/* A stride that is longer than the dimension takes one element. */
+		/* A stride beyond the dimension takes only one element. */
 		if (shape.dim[axis] <= 1)
 			stride[axis] = 1;
 		if (!shape.dim[axis])
@@ -386,7 +389,10 @@ int onnx_op_gather_elements(struct onnx_node *node)
 				  onnx_in_shape(node, 0)->rank, &options.axis))
 		return -1;
 	options.label = node->options.label;
-	/* WebNN wants the other dimensions to be equal, ONNX only that they are not longer. */
+	/*
+	 * WebNN wants equal sizes in the other dimensions; ONNX allows smaller indices. Cuts x to
+	 * them.
+	 */
 	for (uint32_t i = 0; i < x_shape(x).rank && i < x_shape(indices).rank; i++)
 		if (i != options.axis && x_shape(indices).dim[i] < x_shape(x).dim[i])
 			x = x_part(node, x, i, 0, x_shape(indices).dim[i], 1);
@@ -407,7 +413,7 @@ int onnx_op_gather_nd(struct onnx_node *node)
 	if (batch < 0 || batch >= shape.rank || batch >= data.rank)
 		return onnx_refuse(node, "batch_dims", "batch_dims is beyond the dimensions");
 	if (batch) {
-		/* The batches become one dimension, whose index stands before the others. */
+		/* Merges the batch dimensions into one, whose index is put before the others. */
 		struct onnx_shape index = { 3, { 1, 1, shape.dim[shape.rank - 1] } },
 				  one = { 3, { 0 } };
 		struct onnx_shape merged = { data.rank - (uint32_t)batch + 1, { 0 } },

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Recurrent networks step by step, for what the networks of WebNN have not: RNN, peepholes, clipping,
- * coupled gates, other activations, sequences of different lengths.
+ * Recurrent networks unrolled into steps, for what WebNN's networks have not: RNN, peepholes,
+ * clipping, coupled gates, other activations, sequences of different lengths.
  */
 #include "recurrent.h"
 
@@ -41,7 +41,7 @@ static WNNOperand activate(struct onnx_node *node, const struct activation *a, W
 	}
 }
 
-/* The activation of a gate, whose input is limited. */
+/* Returns the activation of a gate, with its input clipped. */
 static WNNOperand activate_gate(struct onnx_node *node, const struct recurrent *n,
 				const struct activation *a, WNNOperand x)
 {
@@ -50,14 +50,14 @@ static WNNOperand activate_gate(struct onnx_node *node, const struct recurrent *
 	return activate(node, a, x);
 }
 
-/* Operands of the steps of one direction of the network. */
+/* Operands of one direction of the network. */
 struct steps {
 	const struct recurrent *n;
 	const struct activation *f;
-	WNNOperand r;		/* transposed: hidden times gates */
-	WNNOperand bias;	/* recurrent, of the hidden gate of a GRU only */
-	WNNOperand peephole[3]; /* of input, output and forget gate */
-	WNNOperand h, c;	/* states: batch times hidden */
+	WNNOperand r;		/* recurrence weights, transposed: [hidden, gates] */
+	WNNOperand bias;	/* recurrence bias of a GRU's hidden gate, else NULL */
+	WNNOperand peephole[3]; /* peephole weights of input, output and forget gate */
+	WNNOperand h, c;	/* states: [batch, hidden] */
 };
 
 static WNNOperand gate(struct onnx_node *node, const struct steps *s, WNNOperand gates,
@@ -94,7 +94,10 @@ static WNNOperand lstm_step(struct onnx_node *node, struct steps *s, WNNOperand 
 	c = activate_gate(node, s->n, &s->f[1], gate(node, s, all, 3));
 	*cell = x_add(node, x_mul(node, f, s->c), x_mul(node, i, c));
 	o = activate_gate(node, s->n, &s->f[0], peep(node, s, 1, gate(node, s, all, 1), *cell));
-	/* The cell's is not limited, as in ONNX Runtime: the specification speaks of activations alone. */
+	/*
+	 * The cell is not clipped, as in ONNX Runtime: the specification clips inputs of gates
+	 * alone.
+	 */
 	return x_mul(node, o, activate(node, &s->f[2], *cell));
 }
 
@@ -119,13 +122,13 @@ static WNNOperand gru_step(struct onnx_node *node, struct steps *s, WNNOperand x
 	return x_add(node, h, x_mul(node, z, x_sub(node, s->h, h)));
 }
 
-/* Part @d of the first dimension, which goes; the next one becomes the row of a matrix. */
+/* Returns the matrix at index @d of the first dimension, which is dropped. */
 static WNNOperand row(struct onnx_node *node, WNNOperand x, uint32_t d)
 {
 	return x ? x_part(node, x, 0, d, 1, 1) : NULL;
 }
 
-/* The products of all steps with the input, and the biases, in one go. */
+/* Multiplies the inputs of all steps by the weights at once, and adds the biases. */
 static WNNOperand input_products(struct onnx_node *node, struct steps *s, uint32_t d)
 {
 	const struct recurrent *n = s->n;
@@ -135,7 +138,10 @@ static WNNOperand input_products(struct onnx_node *node, struct steps *s, uint32
 	if (bias)
 		x = x_add(node, x, bias);
 	if (recurrent && n->gates == 3) {
-		/* The hidden gate's own is added behind the product, which may be reset. */
+		/*
+		 * The recurrence bias of the hidden gate is added to the product that the reset
+		 * gate may scale.
+		 */
 		WNNOperand first = x_part(node, recurrent, 1, 0, 2 * (int64_t)n->hidden, 1), zeros;
 		struct onnx_shape shape = { 2, { 1, n->hidden } };
 
@@ -163,7 +169,7 @@ static WNNOperand one_step(struct onnx_node *node, struct steps *s, WNNOperand x
 			       lstm_step(node, s, x, &c);
 	y = h;
 	if (s->n->lengths) {
-		/* A sequence keeps its states behind its end, and its outputs are 0 there. */
+		/* Behind the end of a sequence its states stay, and its outputs are 0. */
 		struct onnx_shape column = { 2, { x_shape(s->n->lengths).dim[0], 1 } };
 		WNNOperand inside =
 			x_greater(node, x_reshape(node, s->n->lengths, &column),
@@ -178,7 +184,7 @@ static WNNOperand one_step(struct onnx_node *node, struct steps *s, WNNOperand x
 	return y;
 }
 
-/* One direction: its outputs are [steps, 1, batch, hidden]. */
+/* Runs one direction, and returns its outputs [steps, 1, batch, hidden]. */
 static WNNOperand run(struct onnx_node *node, struct steps *s, uint32_t d)
 {
 	const struct recurrent *n = s->n;

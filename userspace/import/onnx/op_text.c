@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* TfIdfVectorizer of numbers: how often groups of them occur, by comparing with all groups at once. */
+/*
+ * TfIdfVectorizer of numbers: counts how often n-grams occur, by comparing the input with all
+ * n-grams at once.
+ */
 #include <string.h>
 
 #include "ops.h"
@@ -53,7 +56,7 @@ static int read_grams(struct onnx_node *node, struct grams *g)
 	return 0;
 }
 
-/* How often each of @count groups of @length numbers occurs: [batch, count]. */
+/* Returns how often each of @count n-grams of @length numbers occurs: [batch, count]. */
 static WNNOperand count_grams(struct onnx_node *node, const struct grams *g, WNNOperand x,
 			      const int64_t *pool, int64_t length, int64_t count)
 {
@@ -90,7 +93,7 @@ static WNNOperand count_grams(struct onnx_node *node, const struct grams *g, WNN
 	return sum;
 }
 
-/* Counts in the order of the columns of the result, which may lack some. */
+/* Puts counts in the order of the result's columns; a column that no n-gram has is 0. */
 static WNNOperand arrange(struct onnx_node *node, const struct grams *g, WNNOperand counts,
 			  const int64_t *used, size_t total)
 {
@@ -102,8 +105,8 @@ static WNNOperand arrange(struct onnx_node *node, const struct grams *g, WNNOper
 	if (!from || !weights)
 		return NULL;
 	/*
-	 * ONNX describes weights as those of the pool, but its reference and ONNX Runtime take them as
-	 * those of the columns; mostly both are the same.
+	 * ONNX describes weights as those of the pool, but its reference and ONNX Runtime take them
+	 * as those of the columns; mostly both are the same.
 	 */
 	for (int64_t i = 0; i < g->columns; i++) {
 		from[i] = (int64_t)total;
@@ -121,7 +124,7 @@ static WNNOperand arrange(struct onnx_node *node, const struct grams *g, WNNOper
 	return counts;
 }
 
-/* The pool has the groups of one number first, then those of two, and so on. */
+/* The pool has the n-grams of one number first, then those of two, and so on. */
 int onnx_op_tf_idf(struct onnx_node *node)
 {
 	WNNOperand x = onnx_in(node, 0), parts[16];

@@ -16,8 +16,8 @@
 struct weights {
 	int64_t depth, columns, block, blocks, bits; /* depth: K, columns: N */
 	const uint8_t *data, *zeros;
-	const double *real_zeros; /* [N, blocks], where zero points are floats */
-	int64_t *slot;		  /* where a row of the weights goes; NULL: rows stay */
+	const double *real_zeros; /* zero points as floats [N, blocks], or NULL */
+	int64_t *slot;		  /* new index of each row of the weights; NULL: as they are */
 };
 
 static int64_t weight(const struct weights *w, int64_t column, int64_t row)
@@ -37,7 +37,10 @@ static int64_t zero(const struct weights *w, int64_t column, int64_t block)
 			      w->zeros[column * row + block / 2] >> (block % 2 * 4) & 15;
 }
 
-/* A constant input of bytes, at least as many as said; NULL and refuses. */
+/*
+ * Returns the bytes of a constant input; NULL: it is absent, not constant or shorter than @size,
+ * and the node is refused.
+ */
 static const uint8_t *bytes(struct onnx_node *node, size_t input, const char *what, int64_t size)
 {
 	const struct onnx_value *value = onnx_has(node, input) ? node->inputs[input] : NULL;
@@ -56,7 +59,10 @@ static const uint8_t *bytes(struct onnx_node *node, size_t input, const char *wh
 	return value->data;
 }
 
-/* g_idx says which block a row belongs to: rows of the same block are brought together. */
+/*
+ * g_idx names the block of each row: sorts the rows so that those of a block are adjacent. Returns
+ * 0 or -1.
+ */
 static int read_order(struct onnx_node *node, struct weights *w)
 {
 	const int64_t *group;
@@ -138,7 +144,7 @@ static void release(const void *data, size_t size, void *memory, void *unused)
 	import_free(memory);
 }
 
-/* A constant of integers of 4 or 8 bits, which takes the memory over. */
+/* Returns a constant of 4-bit or 8-bit integers; @data is taken over. */
 static WNNOperand packed(struct onnx_node *node, const struct weights *w, int64_t rows,
 			 uint8_t *data)
 {
@@ -164,7 +170,7 @@ static uint8_t *room(struct onnx_node *node, const struct weights *w, int64_t ro
 	return data;
 }
 
-/* Into memory that is zero. */
+/* Writes a number at index @at of memory that is zero. */
 static void put(const struct weights *w, uint8_t *data, int64_t at, int64_t number)
 {
 	if (w->bits == 8)
@@ -173,7 +179,10 @@ static void put(const struct weights *w, uint8_t *data, int64_t at, int64_t numb
 		data[at / 2] |= (uint8_t)(number << (at % 2 * 4));
 }
 
-/* [N, blocks, block] of the file as [K, N]; some rows at a time, so that they stay in the cache. */
+/*
+ * Returns the weights, [N, blocks, block] in the file, as [K, N]. Works on a few rows at a time, so
+ * that they stay in the cache.
+ */
 static WNNOperand make_weights(struct onnx_node *node, const struct weights *w)
 {
 	uint8_t *data = room(node, w, w->blocks * w->block);
@@ -191,7 +200,7 @@ static WNNOperand make_weights(struct onnx_node *node, const struct weights *w)
 	return packed(node, w, w->blocks * w->block, data);
 }
 
-/* [N, blocks] of the file as [blocks, N]. */
+/* Returns the zero points, [N, blocks] in the file, as [blocks, N]. */
 static WNNOperand make_zeros(struct onnx_node *node, const struct weights *w)
 {
 	uint8_t *data = room(node, w, w->blocks);
@@ -204,7 +213,10 @@ static WNNOperand make_zeros(struct onnx_node *node, const struct weights *w)
 	return packed(node, w, w->blocks, data);
 }
 
-/* The scales of the file are [N, blocks]; small ones as constants, so that nothing is to be folded. */
+/*
+ * Returns the scales, [N, blocks] in the file, as [blocks, N]. Small ones are transposed here, so
+ * that the compiler need not fold them.
+ */
 static WNNOperand make_scales(struct onnx_node *node, const struct weights *w)
 {
 	struct onnx_shape shape = { 2, { w->columns, w->blocks } };
@@ -213,7 +225,10 @@ static WNNOperand make_scales(struct onnx_node *node, const struct weights *w)
 	return x_transpose(node, x_reshape(node, onnx_in(node, 2), &shape), swapped);
 }
 
-/* Columns of the input in the order of the rows of the weights, or zeros behind its own. */
+/*
+ * Returns the input with its columns in the order of the weights' rows, and zeros up to whole
+ * blocks.
+ */
 static WNNOperand make_input(struct onnx_node *node, const struct weights *w, WNNOperand x)
 {
 	int64_t begin[ONNX_MAX_RANK] = { 0 }, end[ONNX_MAX_RANK] = { 0 }, *from;
@@ -232,8 +247,8 @@ static WNNOperand make_input(struct onnx_node *node, const struct weights *w, WN
 }
 
 /*
- * Computes what float zero points take from the product: the sum of the input over each block, times
- * scale and zero point of the block. The weights stay packed.
+ * Subtracts from y what float zero points contribute to the product: the sum of the input over each
+ * block, times scale and zero point of that block. The weights stay packed.
  */
 static WNNOperand subtract_zeros(struct onnx_node *node, const struct weights *w, WNNOperand x,
 				 WNNOperand scales, WNNOperand y)
@@ -287,7 +302,7 @@ int onnx_op_matmul_bits(struct onnx_node *node)
 	return onnx_out(node, 0, y);
 }
 
-/* Numbers of 2 or 4 bits that the file keeps in bytes, @count of them along the last dimension. */
+/* Returns numbers of 2 or 4 bits that the file packs in bytes, @count along the last dimension. */
 static struct onnx_value *unpacked(struct onnx_node *node, size_t input, const char *what,
 				   int64_t bits, int64_t count)
 {
@@ -313,7 +328,7 @@ static struct onnx_value *unpacked(struct onnx_node *node, size_t input, const c
 	to->shape.dim[last] = count;
 	to->operand = NULL;
 	to->carrier = NULL;
-	/* The bytes are those of uint4 already. */
+	/* The file's bytes are packed like uint4 already. */
 	if (bits == 4 && count % 2 == 0)
 		return to;
 	elements = onnx_shape_elements(&to->shape);
@@ -331,7 +346,10 @@ static struct onnx_value *unpacked(struct onnx_node *node, size_t input, const c
 	return data ? to : NULL;
 }
 
-/* Bytes hold one number of 8 bits or several of fewer, whose zero point is in the middle of the range. */
+/*
+ * Unpacks a table of bytes that hold one 8-bit number or several smaller ones; *middle gets the
+ * default zero point, the middle of the range. Returns 0 or -1.
+ */
 static int unpack_table(struct onnx_node *node, uint32_t axis, int64_t *middle)
 {
 	int64_t bits = onnx_attr_int(node, "bits", 4), count;
@@ -360,7 +378,7 @@ static int unpack_table(struct onnx_node *node, uint32_t axis, int64_t *middle)
 	return node->inputs[3] ? 0 : -1;
 }
 
-/* Rows of a table of quantised integers. */
+/* GatherBlockQuantized: gathers and dequantises rows of a table. */
 int onnx_op_gather_blocks(struct onnx_node *node)
 {
 	int64_t block = onnx_attr_int(node, "block_size", 128), middle;

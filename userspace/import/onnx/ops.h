@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* The translators of operators, by file, and the variants of those that serve several. */
+/*
+ * The translators of operators, by source file, and the variants of translators that serve several
+ * operators.
+ */
 #ifndef ONNX_OPS_H
 #define ONNX_OPS_H
 
 #include "../common/integers.h"
 #include "node.h"
 
-#define ONNX_INDICES ((int64_t)1 << 22) /* most positions that are written out as constants */
+#define ONNX_INDICES ((int64_t)1 << 22) /* most positions that one operator stores as constants */
 
 /* op_elementwise.c */
 enum {
@@ -255,16 +258,20 @@ WNNOperand onnx_filled(struct onnx_node *node, WNNOperandDataType type,
 #define ONNX_NO_SCALE SIZE_MAX
 WNNOperand onnx_dequantise_at(struct onnx_node *node, size_t input, size_t scale_at, size_t zero_at,
 			      int64_t axis);
-/* A scale or zero point with the rank of what it belongs to. */
+/* Returns a scale or zero point with the rank of the tensor @like. */
 WNNOperand onnx_fit_scale(struct onnx_node *node, size_t input, const struct onnx_shape *like,
 			  int64_t axis);
 /*
- * WebNN's blocks divide a dimension; those of ONNX may end with a short one: then scale and zero point, inputs first and
- * first + 1, get one item for each element. Refuses what does not fit the shape.
+ * ONNX's last block may be shorter than the others, which WebNN does not allow. Then this replaces
+ * scale and zero point, inputs first and first + 1, by one item for each element. Returns 0; -1:
+ * they do not fit the shape, and the node is refused.
  */
 int onnx_stretch_blocks(struct onnx_node *node, const struct onnx_shape *shape, uint32_t axis,
 			int64_t block, size_t first);
-/* Inputs first, first + 1 and first + 2 are a tensor, its scale and its zero point. */
+/*
+ * Both read scale and zero point from two inputs in a row: onnx_dequantise() from first + 1 on,
+ * with the tensor at @first; onnx_quantise() from @scale_at on.
+ */
 WNNOperand onnx_dequantise(struct onnx_node *node, size_t first, int64_t axis);
 WNNOperand onnx_quantise(struct onnx_node *node, WNNOperand x, size_t scale_at, int64_t axis,
 			 int type);

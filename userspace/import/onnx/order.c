@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Puts nodes behind those that make their inputs: some programs write them in any order. */
+/*
+ * Sorts nodes behind the producers of their inputs, since some exporters write nodes in any order.
+ */
 #include "order.h"
 
 #include <string.h>
@@ -9,10 +11,10 @@
 /* The nodes of one graph or function while they are sorted. */
 struct sorter {
 	struct onnx_arena arena;
-	struct onnx_scope makers; /* name to place + 1 of the first node that makes it */
+	struct onnx_scope makers; /* maps a name to the index + 1 of its first producer */
 	Onnx__NodeProto **nodes, **sorted;
 	size_t count, used;
-	struct list *needs; /* of each node: places of those that come before it */
+	struct list *needs; /* for each node, the indices of its producers */
 	uint8_t *state;	    /* 0: not seen, 1: on the stack, 2: sorted */
 };
 
@@ -67,7 +69,10 @@ static int add_need(struct sorter *s, struct list *list, size_t self, const char
 	return 0;
 }
 
-/* Names that a graph within a node takes from outside. Its own hide those of the same name. */
+/*
+ * Adds the producers of names that a graph within a node takes from outside. Names that the inner
+ * graph defines hide outer ones. Returns 0 or -1.
+ */
 static int add_captured(struct sorter *s, struct list *list, size_t self,
 			const Onnx__GraphProto *graph, const struct onnx_scope *outer)
 {
@@ -116,7 +121,10 @@ static int find_needs(struct sorter *s, size_t place)
 	return ret;
 }
 
-/* The node that comes first and all that it needs, without recursion: files are hostile. */
+/*
+ * Appends a node behind all that it needs. It does not recurse, because a hostile file could make
+ * the recursion deep.
+ */
 static WNNStatus sort_from(struct sorter *s, size_t place, size_t *stack)
 {
 	size_t depth = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Looks which nodes of a model can be part of a graph. */
+/* Tells which nodes of a model can be part of a graph. */
 #include "probe.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@ static const Onnx__ValueInfoProto *find(Onnx__ValueInfoProto *const *list, size_
 	return NULL;
 }
 
-/* Refuses a node that was left out because of an input, so that each has a reason. */
+/* Refuses a node that was left out because of an input, so that each such node has a reason. */
 static void refuse_silent(struct onnx_import *import, struct onnx_scope *scope,
 			  const Onnx__NodeProto *proto)
 {
@@ -39,7 +39,10 @@ static void refuse_silent(struct onnx_import *import, struct onnx_scope *scope,
 	onnx_refuse(&node, "", "it depends on a value that is refused");
 }
 
-/* Replaces a value that is refused by an input of its shape; leaves it when that is not known. */
+/*
+ * Replaces a refused value by a graph input of its shape; keeps it when the shape is not known.
+ * Returns 0 or -1.
+ */
 static int replace(struct onnx_import *import, struct onnx_scope *scope, const char *name)
 {
 	const Onnx__GraphProto *graph = import->model->proto->graph;
@@ -61,7 +64,10 @@ static int replace(struct onnx_import *import, struct onnx_scope *scope, const c
 	value = onnx_input_value(import, &input);
 	if (!value)
 		return -1;
-	/* A constant of a program must not depend on it: no value of an input makes it one. */
+	/*
+	 * The program may not rely on a constant that depends on an input's value: forgets its
+	 * origin.
+	 */
 	value->origin = NULL;
 	return onnx_scope_set(scope, import->arena, name, value);
 }
@@ -110,7 +116,10 @@ static void unsupport(const Onnx__GraphProto *graph, const char *output, WNNBool
 				supported[i] = WNN_FALSE;
 }
 
-/* An output must be a tensor with elements; then its node could go into the graph. */
+/*
+ * Refuses the producers of outputs that are no tensors or have no elements, as these cannot be
+ * outputs of a graph.
+ */
 static WNNStatus probe_outputs(struct onnx_import *import, struct onnx_scope *scope)
 {
 	const Onnx__GraphProto *graph = import->model->proto->graph;

@@ -7,21 +7,30 @@
 #include "scope.h"
 
 /*
- * After the node: tells whether it was translated, and makes inputs of the outputs of one that was not.
- * There were @refusals before it.
+ * Called after each node: sets *supported to whether it was translated, and replaces the outputs of
+ * an unsupported node by inputs. @refusals: their number before the node. Returns 0 or -1.
  */
 int onnx_probe_node(struct onnx_import *import, struct onnx_scope *scope,
 		    const Onnx__NodeProto *proto, WNNBool *supported, size_t refusals);
 
-/* Refuses a node that draws where the program computes such nodes itself; false: it does not. */
+/*
+ * Refuses a node that draws random numbers when the program computes such nodes itself; false: it
+ * does not, and the node is translated.
+ */
 bool onnx_probe_refuses_draw(struct onnx_node *node);
 
-/* import.c: the operand of an input, or its constant; NULL when the import has ended. */
+/*
+ * import.c: returns the value of a model input, an operand or a constant; NULL: the import has
+ * ended.
+ */
 struct onnx_value *onnx_input_value(struct onnx_import *import, const struct onnx_input *input);
-/* import.c: makes an output of the graph, outputs[*used], of a value that is no sequence; none of one without elements. */
+/*
+ * import.c: adds outputs[*used] for a value that is no sequence; a value without elements adds
+ * none.
+ */
 WNNStatus onnx_add_output(struct onnx_import *import, const char *name, struct onnx_value *value,
 			  WNNNamedOperand *outputs, size_t *used);
-/* import.c: inputs and constants, then the nodes. */
+/* import.c: adds inputs and constants, then translates the nodes. Returns 0 or -1. */
 int onnx_import_nodes(struct onnx_import *import, struct onnx_scope *scope);
 
 #endif

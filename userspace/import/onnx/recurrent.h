@@ -29,18 +29,18 @@ struct activation {
 
 struct recurrent {
 	WNNOperand x, w, r, bias, recurrent_bias, h, c, peephole;
-	WNNOperand lengths; /* of the sequences, one a row; NULL: all are as long as the input */
+	WNNOperand lengths; /* length of each sequence; NULL: all are as long as the input */
 	uint32_t steps, hidden, directions, gates;
 	bool batch_first;
 	bool coupled;	  /* the forget gate of an LSTM is 1 minus its input gate */
-	bool reset_after; /* a GRU resets behind the product */
-	double clip;	  /* 0: none */
+	bool reset_after; /* a GRU applies the reset gate after the recurrent product */
+	double clip;	  /* bound of the gates' inputs; 0: none */
 	WNNRecurrentNetworkDirection direction;
-	uint32_t activation_count;	/* of one direction */
-	struct activation functions[6]; /* of both directions */
+	uint32_t activation_count;	/* number of activations for one direction */
+	struct activation functions[6]; /* activations of both directions */
 };
 
-/* The outputs of all steps and the last states; refuses and returns -1, or 0. */
+/* Sets the outputs of all steps and the last states. Returns 0; -1: refused. */
 int onnx_recurrent_steps(struct onnx_node *node, const struct recurrent *n, WNNOperand *sequence,
 			 WNNOperand *states);
 

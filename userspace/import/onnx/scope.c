@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A hash table of names, which looks into the scope around it as well. */
+/* A hash table from names to values; a lookup continues in the enclosing scope. */
 #include "scope.h"
 
 #include <string.h>

@@ -10,8 +10,8 @@
 struct onnx_node;
 
 struct onnx_scope {
-	const struct onnx_scope *outer; /* of the graph around; NULL: none */
-	/* The call and the function that is called, in the body of a function of the model. */
+	const struct onnx_scope *outer; /* scope of the enclosing graph; NULL: none */
+	/* In the body of a model's function: the node that calls it, and the function. */
 	struct onnx_node *caller;
 	const Onnx__FunctionProto *function;
 	size_t count, room;
@@ -22,7 +22,7 @@ struct onnx_scope {
 	} **buckets;
 };
 
-/* 0, or -1 when memory is exhausted. The name stays where it is. */
+/* Both return 0, or -1 when memory is exhausted. The table keeps the pointer to the name. */
 int onnx_scope_begin(struct onnx_scope *scope, struct onnx_arena *arena, size_t names);
 int onnx_scope_set(struct onnx_scope *scope, struct onnx_arena *arena, const char *name,
 		   struct onnx_value *value);

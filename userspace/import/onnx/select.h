@@ -5,9 +5,9 @@
 
 #include "node.h"
 
-/* The smallest or largest number of a type; of floats the infinities. */
+/* Returns the smallest or largest number of a type; for floats, an infinity. */
 WNNOperand onnx_extreme(struct onnx_node *node, WNNOperandDataType type, bool largest);
-/* Numbers of int32 from 0 on along one dimension. */
+/* Returns the int32 numbers from 0 on along one dimension. */
 WNNOperand onnx_iota(struct onnx_node *node, uint32_t rank, uint32_t axis, int64_t count);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Sparse tensors of a file, which become dense: WebNN has no others. */
+/* Converts sparse tensors of a file to dense ones, as WebNN has no sparse tensors. */
 #include <string.h>
 
 #include "model.h"
@@ -14,8 +14,8 @@ static WNNStatus bad(const Onnx__SparseTensorProto *tensor, const char *what)
 }
 
 /*
- * Returns where element @index belongs, or -1. The indices are one number for each element, or one
- * for each dimension.
+ * Returns the offset of stored element @index in the dense tensor, or -1. The indices have one
+ * number for each element, or one for each dimension.
  */
 static int64_t place_of(const struct onnx_value *indices, const struct onnx_shape *shape,
 			size_t index)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* One row for each operator of ONNX that the importer knows. */
+/* The table of ONNX operators that the importer translates, one row for each. */
 #include <string.h>
 
 #include "ops.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Constants of the tensors in a file, and of external data. */
+/* Makes constants from tensors in a file, and from external data. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,7 +24,7 @@ static const char *external_entry(const Onnx__TensorProto *tensor, const char *k
 	return NULL;
 }
 
-/* Names only lead downwards from the folder of the model. */
+/* Whether a name of external data stays below the folder of the model. */
 static bool name_is_safe(const char *name)
 {
 	if (!*name || *name == '/')
@@ -102,7 +102,7 @@ static WNNStatus external_data(struct onnx_model *model, const Onnx__TensorProto
 	return WNNStatus_Success;
 }
 
-/* The elements of a list of numbers, of which the type of the tensor picks one. */
+/* Sets the value's data from the list of numbers that belongs to the tensor's type. */
 static WNNStatus typed_data(struct onnx_arena *arena, const Onnx__TensorProto *tensor,
 			    size_t elements, struct onnx_value *value)
 {
@@ -186,7 +186,7 @@ WNNStatus onnx_value_of_tensor(struct onnx_model *model, struct onnx_arena *aren
 		if (span.size != size)
 			return bad(tensor, "it has not as many bytes as its shape and type say");
 		value->file = onnx_model_lends(model) ? model->file : NULL;
-		/* Offsets in lent memory count from address 0. */
+		/* Lent memory begins at address 0, so that the offset is the address. */
 		value->data = (const uint8_t *)((uintptr_t)model->file->data + span.offset);
 		return WNNStatus_Success;
 	}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Finds the values that the outputs of a model depend on. Names of all graphs and functions share one table: a
- * value may count as used without need, never the other way round.
+ * Finds the values that the outputs of a model depend on. Names of all graphs and functions share
+ * one table: a value may count as used although it is not, never the other way round.
  */
 #include <string.h>
 
@@ -84,7 +84,10 @@ static int look_at_graph(struct onnx_uses *uses, const Onnx__GraphProto *graph)
 	return ret ? ret : look_through(uses, graph->n_node, graph->node);
 }
 
-/* All outputs of a function count as used. */
+/*
+ * Adds the inputs of the functions that a node calls; all outputs of a function count as used.
+ * Returns 0 or -1.
+ */
 static int look_at_functions(struct onnx_uses *uses, const Onnx__NodeProto *node)
 {
 	const Onnx__ModelProto *model = uses->model;

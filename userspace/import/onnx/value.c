@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Element types, shapes, and elements of constants. */
+/* Element types, shapes, and access to the elements of constants. */
 #include "value.h"
 
 #include <math.h>
@@ -91,7 +91,7 @@ int64_t onnx_shape_elements(const struct onnx_shape *shape)
 {
 	int64_t elements = 1;
 
-	/* One 0 makes all the others meaningless. */
+	/* A dimension of 0 makes the product 0, even if other dimensions would overflow it. */
 	for (uint32_t i = 0; i < shape->rank; i++)
 		if (!shape->dim[i])
 			return 0;
@@ -200,7 +200,7 @@ static uint16_t double_to_half(double number)
 	if (number < ldexp(1, -14))
 		return (uint16_t)(sign | (uint16_t)nearbyint(ldexp(number, 24)));
 	frexp(number, &exponent);
-	/* A mantissa that is rounded up to 2048 carries into the exponent by itself. */
+	/* A mantissa that rounds up to 2048 carries into the exponent without further code. */
 	scaled = nearbyint(ldexp(number, 11 - exponent));
 	return (uint16_t)(sign | (uint16_t)((exponent + 13) * 1024 + (int)scaled));
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Values of a model while it is imported: tensors, which may be constant, and lists of them. */
+/* Values of a model during the import: tensors, which may be constant, and sequences of tensors. */
 #ifndef ONNX_VALUE_H
 #define ONNX_VALUE_H
 
@@ -45,15 +45,16 @@ enum onnx_type {
 };
 
 const char *onnx_type_name(int type);
-unsigned int onnx_type_bits(int type); /* 0: not a type of numbers that are kept as constants */
+unsigned int onnx_type_bits(int type); /* 0: the type has no numbers that constants can hold */
 bool onnx_type_is_float(int type);
 bool onnx_type_is_unsigned(int type);
 /*
- * The type of WebNN whose elements stand for those of a type: its own one, or the carrier of a type
- * that WebNN has not, which holds all its numbers, but for those of double. Undefined: there is none.
+ * Returns the WebNN type of a type's elements: the same type, or that of its carrier, which holds
+ * all its numbers except for double. Undefined: there is neither.
  */
 WNNOperandDataType onnx_type_webnn(int type);
-bool onnx_type_is_carried(int type);		      /* WebNN has it not, but a carrier */
+/* WebNN lacks the type, but has a carrier for it */
+bool onnx_type_is_carried(int type);
 enum onnx_type onnx_type_of(WNNOperandDataType type); /* never bool or a carried type */
 
 struct onnx_shape {
@@ -61,75 +62,81 @@ struct onnx_shape {
 	int64_t dim[ONNX_MAX_RANK];
 };
 
-/* Number of elements; -1 when it is beyond 2^47. */
+/* Returns the number of elements; -1: it is beyond 2^47. */
 int64_t onnx_shape_elements(const struct onnx_shape *shape);
 bool onnx_shape_same(const struct onnx_shape *a, const struct onnx_shape *b);
-/* Whether it has more elements than an array of WebNN may have. */
+/* Whether the shape has more elements than a WebNN array may have. */
 bool onnx_shape_is_too_big(const struct onnx_shape *shape);
-/* How two shapes are broadcast; false when they cannot be. */
+/* Sets *out to the broadcast shape of a and b; false: they cannot be broadcast. */
 bool onnx_shape_broadcast(const struct onnx_shape *a, const struct onnx_shape *b,
 			  struct onnx_shape *out);
-/* "[2,3]"; lives in the arena. */
+/* Returns a text such as "[2,3]", which lives in the arena. */
 const char *onnx_shape_text(struct onnx_arena *arena, const struct onnx_shape *shape);
 
 struct onnx_draw;
 struct onnx_value;
-/* "float [2,3]" or "a sequence of 2"; lives in the arena. */
+/* Returns a text such as "float [2,3]" or "a sequence of 2", which lives in the arena. */
 const char *onnx_value_text(struct onnx_arena *arena, const struct onnx_value *value);
 
 struct onnx_value {
 	int type; /* enum onnx_type */
 	struct onnx_shape shape;
-	const void *data;	      /* elements of a constant, else NULL */
-	struct onnx_file *file;	      /* where they are; NULL: in the importer's memory */
-	WNNOperand operand;	      /* NULL at first for a constant, and for what is drawn */
-	const struct onnx_draw *draw; /* how it is drawn, else NULL */
-	const char *origin;	      /* input of the model that it was made of; may be NULL */
-	const char *frozen; /* an input that was made a constant, where it is one because of it */
-	bool refused;	    /* what it depends on was refused */
-	const char *unsaid; /* the reason, where no refusal was recorded yet */
+	const void *data; /* elements of a constant, else NULL */
+	/* file that holds the data; NULL: it is in the importer's memory */
+	struct onnx_file *file;
+	/* NULL for constants and random values until a node needs the operand */
+	WNNOperand operand;
+	const struct onnx_draw *draw; /* how the elements are drawn; NULL: they are not random */
+	/* model input that the value was computed from; may be NULL */
+	const char *origin;
+	/* the input whose given constant makes this value a constant, or NULL */
+	const char *frozen;
+	bool refused;	    /* the value, or one that it depends on, was refused */
+	const char *unsaid; /* reason of a refusal that is not recorded yet, or NULL */
 	bool absent;	    /* an optional value that is not there */
-	bool given;	    /* an input of the graph */
+	bool given;	    /* the value is an input of the graph */
 	bool sequence;
-	size_t count; /* of a sequence */
+	size_t count; /* number of items of a sequence */
 	struct onnx_value **items;
-	struct onnx_value *carrier; /* the same in the type of WebNN, once it was needed */
+	/* the value in WebNN's carrier type, once a node has needed it */
+	struct onnx_value *carrier;
 };
 
-/* Elements of constants, as a number of either kind, whatever their type. */
+/* Read and write elements of constants of any type, converted from or to the number. */
 double onnx_value_float(const struct onnx_value *value, size_t index);
 int64_t onnx_value_int(const struct onnx_value *value, size_t index);
 void onnx_put_float(int type, void *data, size_t index, double number);
 void onnx_put_int(int type, void *data, size_t index, int64_t number);
-/* Copies one element between two lists of the type. */
+/* Copies one element between two arrays of a type. */
 void onnx_copy_element(int type, void *to, size_t at, const void *from, size_t from_at);
-size_t onnx_data_size(int type, int64_t elements); /* bytes */
+size_t onnx_data_size(int type, int64_t elements); /* size in bytes */
 
-/* format.c: how floats of few bits are rounded. */
+/* format.c: rounding of floats of few bits. */
 enum onnx_rounding { ONNX_NEAREST, ONNX_UP, ONNX_DOWN };
 
 struct onnx_format {
-	int mantissa;	 /* bits of it; 0: only powers of two, without a sign */
-	int bias;	 /* of the exponent */
+	int mantissa;	 /* bits of the mantissa; 0: powers of two, without a sign */
+	int bias;	 /* bias of the exponent */
 	int least;	 /* exponent of the least normal number */
-	double largest;	 /* finite number */
-	bool infinities; /* what is too big becomes infinite where it does not saturate */
-	bool nan;	 /* and else NaN, if there is one */
-	bool signed_nan; /* NaN is what -0 would be */
+	double largest;	 /* largest finite number */
+	bool infinities; /* numbers beyond the range become infinite unless they saturate */
+	bool nan;	 /* without infinities, such numbers become NaN */
+	bool signed_nan; /* the code of -0 is NaN */
 };
 
-const struct onnx_format *onnx_format_of(int type); /* NULL: no float of few bits, or bfloat16 */
+/* NULL: type is no float of few bits, and not bfloat16 */
+const struct onnx_format *onnx_format_of(int type);
 double onnx_format_get(int type, unsigned int code);
 unsigned int onnx_format_put(int type, double number, bool saturate, enum onnx_rounding rounding);
 void onnx_put_rounded(int type, void *data, size_t index, double number, bool saturate,
 		      enum onnx_rounding rounding);
 
 struct onnx_model;
-/* Makes a constant of a tensor of the file. The last error says why not. */
+/* Fills in a constant from a tensor of the file. After a failure the last error has the reason. */
 WNNStatus onnx_value_of_tensor(struct onnx_model *model, struct onnx_arena *arena,
 			       const Onnx__TensorProto *tensor, struct onnx_value *value);
 
-/* Makes a dense value of a sparse tensor. */
+/* Fills in a dense constant from a sparse tensor. */
 WNNStatus onnx_value_of_sparse(struct onnx_model *model, struct onnx_arena *arena,
 			       const Onnx__SparseTensorProto *tensor, struct onnx_value *value);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The types and shapes of the values that the main graph of a model has. */
+/* Lists the types and shapes of the values in the main graph of a model. */
 #include <string.h>
 
 #include "model.h"
@@ -52,7 +52,10 @@ static int describe_weight(struct onnx_arena *arena, const Onnx__TensorProto *te
 	return describe_as(arena, tensor->data_type, rank, sizes, info);
 }
 
-/* Adds the output of a node: as the import found it, else as the file says. */
+/*
+ * Describes an output of a node: with the import's type and shape if it has them, else with the
+ * file's. Returns 0 or -1.
+ */
 static int describe_output(struct onnx_model *model, struct onnx_arena *arena,
 			   const struct onnx_scope *scope, const char *name, WNNOnnxValueInfo *info)
 {

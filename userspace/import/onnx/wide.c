@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * Compositions compute in float32 where their inputs are float16: a square or sum in between may be
- * beyond the range of float16 though the result is not.
+ * Widens compositions on float16 to float32: an intermediate square or sum may be beyond the range
+ * of float16 although the result is not.
  */
 #include "ops.h"
 
-#define COPIED 65536 /* elements of a constant that stay known to the translator */
+/*
+ * elements; constants of at most so many are converted here, so that the translator can read them
+ */
+#define COPIED 65536
 
 static bool several_inputs(struct onnx_node *node)
 {
@@ -34,7 +37,8 @@ static bool has_factor(struct onnx_node *node)
 
 static const struct {
 	int (*translate)(struct onnx_node *node);
-	bool (*when)(struct onnx_node *node); /* NULL: always */
+	/* condition that the operator is widened; NULL: always */
+	bool (*when)(struct onnx_node *node);
 } compositions[] = {
 	{ onnx_op_affine_grid, NULL },
 	{ onnx_op_batch_norm, trains },

@@ -7,9 +7,9 @@
 #include "memory.h"
 
 #define MAX_DEPTH   48
-#define LENGTH_SIZE 5 /* bytes that a length is written in */
+#define LENGTH_SIZE 5 /* bytes in which each length is written */
 
-/* The fields of messages that hold messages, by their numbers in onnx.proto. */
+/* The fields that hold messages, by their numbers in onnx.proto. */
 static const struct {
 	enum onnx_message outer;
 	uint32_t field;
@@ -31,11 +31,11 @@ static const struct {
 	{ ONNX_INNER_TYPE, 1, ONNX_TYPE },     { ONNX_INNER_TYPE, 2, ONNX_TYPE },
 };
 
-#define FIELD_TRAINING 20 /* of ONNX_MODEL: what training needs is left out */
-#define FIELD_RAW_DATA 9  /* of ONNX_TENSOR */
+#define FIELD_TRAINING 20 /* field of ONNX_MODEL with training data, which is dropped */
+#define FIELD_RAW_DATA 9  /* field of ONNX_TENSOR */
 
 struct slimmer {
-	const uint8_t *begin; /* of the file */
+	const uint8_t *begin; /* start of the file */
 	uint8_t *out;
 	size_t used, room;
 };
@@ -99,7 +99,10 @@ static int inner_kind(enum onnx_message outer, uint64_t field)
 static WNNStatus slim(struct slimmer *s, enum onnx_message kind, const uint8_t *data, size_t size,
 		      int depth);
 
-/* A field with a length: @tag bytes of tag and length, then @length bytes at @data. */
+/*
+ * Writes the slim form of a field with a length: @tag_size bytes of tag and length, then @length
+ * bytes at @data.
+ */
 static WNNStatus slim_field(struct slimmer *s, enum onnx_message kind, uint64_t tag,
 			    const uint8_t *tag_bytes, size_t tag_size, const uint8_t *data,
 			    size_t length, int depth)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Takes the weights out of a serialised model before it is unpacked, so that they are not copied:
- * the raw_data of every tensor becomes its place in the file. It also bounds the depth of messages.
+ * Removes the weights from a serialised model before it is unpacked, so that they are not copied:
+ * the raw_data of each tensor is replaced by its offset and size in the file. Also bounds the
+ * nesting depth of messages.
  */
 #ifndef ONNX_WIRE_H
 #define ONNX_WIRE_H
@@ -10,10 +11,7 @@
 #include <stdint.h>
 #include <webnn/webnn.h>
 
-/*
- * Replaces the bytes of a tensor's raw_data: their place in the file, as two numbers in the byte
- * order of the host.
- */
+/* Stands in place of a tensor's raw_data: the range in the file, in the byte order of the host. */
 struct onnx_span {
 	uint64_t offset, size;
 };
@@ -31,7 +29,7 @@ enum onnx_message {
 	ONNX_INNER_TYPE
 };
 
-/* out is freed with import_free(). */
+/* Sets *out to the slim model, which the caller frees with import_free(). */
 WNNStatus onnx_wire_slim(enum onnx_message kind, const uint8_t *data, size_t size, uint8_t **out,
 			 size_t *out_size);
 
