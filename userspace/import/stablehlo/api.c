@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* The public functions: loading a file, what it takes and gives, and running it. */
+/*
+ * The public functions of libwebnn-stablehlo: they load a file, describe its inputs and outputs,
+ * and run it.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,20 +19,21 @@ struct WNNStablehloProgramImpl {
 	unsigned int refs;
 	struct shlo_file file;
 	WNNStablehloRefusal *refusals;
-	const char *text; /* NULL: not printed yet */
+	const char *text; /* the program as text; NULL: not printed yet */
 	uint64_t loop_limit, unroll_limit;
-	/* The inputs and the outputs of each module, two lists. */
+	/* Lists of inputs and of outputs, one pair for each module. */
 	WNNStablehloValueInfoArray (*values)[2];
 	/* The last run, which owns the results. */
 	struct shlo_run run;
-	struct shlo_arena unrolled; /* what it was run as on a context, and what is told of that */
+	/* the module with unrolled loops, for a run on a context, and texts about it */
+	struct shlo_arena unrolled;
 	WNNStablehloTensor *results;
 	size_t result_count;
 	WNNStablehloRunInfo info;
 	WNNStablehloPlacementArray placement;
 	/*
-	 * The ranks that it runs with; the hash of the file tells whether they run the same
-	 * program.
+	 * The ranks that run the program; they compare the file's hash, to tell whether all have
+	 * the same program.
 	 */
 	WNNStablehloWorld world;
 	size_t partitions;
@@ -145,7 +149,10 @@ WNNStatus wnnStablehloLoadMemory(void const *data, size_t size,
 		wnnStablehloProgramRelease(self);
 		return status;
 	}
-	/* Numbers are read by functions of the C library, which want an end; and names stay. */
+	/*
+	 * Copies the data: functions of the C library read numbers and need a NUL at the end, and
+	 * names point into the copy.
+	 */
 	data = shlo_arena_text(&file->arena, size ? data : "", size);
 	if (shlo_is_bytecode(data, size))
 		shlo_read_bytecode(file, data, size);
@@ -318,7 +325,10 @@ static struct shlo_tensor *take_input(struct shlo_run *run, const struct shlo_ty
 			   (size_t)value->count * shlo_elements[type->element].bytes);
 	if (input->size)
 		memcpy(value->data, input->data, input->size);
-	/* A byte may be anything; a boolean is 0 or 1, few bits have their sign. */
+	/*
+	 * The caller's bytes may hold any bits: stores each element again, so that a boolean is 0
+	 * or 1 and small integers have their sign extended.
+	 */
 	for (int64_t i = 0; shlo_elements[type->element].bits < 8 && i < value->count; i++)
 		shlo_set(value, i, shlo_get(value, i));
 	return value;
@@ -379,7 +389,7 @@ static size_t said(const struct shlo_module *module, const char *name)
 	return attr && attr->kind == SHLO_ATTR_INT && attr->number > 0 ? (size_t)attr->number : 0;
 }
 
-/* Demands that nothing is left to a partitioner, since each rank would compute all of it. */
+/* Demands that no value is marked for a partitioner: each rank would compute all of it. */
 static void need_whole(struct shlo_run *run)
 {
 	const char *what;
@@ -393,7 +403,7 @@ static void need_whole(struct shlo_run *run)
 			shlo_place_text(*place).text, what);
 }
 
-/* Ranks as replicas and partitions. */
+/* Makes a world in which ranks are replicas and partitions, as the module's attributes demand. */
 static void make_world(struct WNNStablehloProgramImpl *program, struct shlo_ranks_world *world)
 {
 	struct shlo_run *run = &program->run;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Assertions, as JAX writes them into programs whose dimensions are open: the custom call
- * @shape_assertion has what has to be true, a message, and numbers that the message names as {0}, {1}.
+ * Assertions, which JAX writes into programs with open dimensions: the custom call @shape_assertion
+ * takes a condition that must be true, a message, and numbers that the message names as {0}, {1}.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,7 +11,9 @@
 #include "check.h"
 #include "run.h"
 
-/* The number that @text, at a brace, names, and where it ends; -1: it names none. */
+/*
+ * Returns the number in braces at @text and sets *end behind it; -1: there is no number in braces.
+ */
 static long named_number(const char *text, const char **end)
 {
 	char *behind;
@@ -56,7 +58,7 @@ void shlo_eval_assertion(struct shlo_call *call)
 	char text[800];
 	size_t length = 0;
 
-	/* It is no part of what a program computes. */
+	/* An assertion does not count among the operations of the program. */
 	call->run->reference_ops--;
 	if (shlo_get(call->in[0], 0).i)
 		return;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Bytecode: numbers, sections, and the tables of strings, dialects, attributes and types. */
+/*
+ * Reads MLIR bytecode: numbers, sections, and the tables of strings, dialects, attributes and
+ * types.
+ */
 #include "bytecode.h"
 
 #include <stdio.h>
@@ -33,7 +36,7 @@ uint8_t shlo_bytes_byte(struct shlo_bytes *b)
 	return *b->at++;
 }
 
-/* The zeros at the low end of the first byte are the number of bytes that follow. */
+/* The number of zeros at the low end of the first byte is the number of bytes that follow. */
 uint64_t shlo_bytes_varint(struct shlo_bytes *b)
 {
 	uint8_t first = shlo_bytes_byte(b);
@@ -84,7 +87,7 @@ struct shlo_bytes shlo_bytes_take(struct shlo_bytes *b, uint64_t size)
 	return part;
 }
 
-/* An index into a table of @count entries. */
+/* Returns an index, which must be below @count. */
 static size_t index_of(struct shlo_bytes *b, uint64_t index, size_t count, const char *what)
 {
 	if (index >= count)
@@ -127,7 +130,7 @@ struct shlo_bytes shlo_bytes_section(struct shlo_bytes *b, unsigned int *id)
 
 /* ---- tables */
 
-/* The sizes come first, from the last string to the first; each string ends with a NUL. */
+/* Sizes come first, from the last string to the first, and each string ends with a NUL. */
 static void read_strings(struct shlo_bytecode *code, struct shlo_bytes b)
 {
 	size_t count = shlo_bytes_count(&b);
@@ -167,7 +170,10 @@ static void read_dialect_name(struct shlo_bytecode *code, struct shlo_bytes *b, 
 	else
 		index = shlo_bytes_flagged(b, &versioned);
 	code->dialects[i] = string_at(b, index, NULL);
-	/* Operations, types and attributes of VHLO have their versions in their names. */
+	/*
+	 * Skips the section with the dialect's version: VHLO has versions in the names of
+	 * operations, types and attributes.
+	 */
 	if (versioned)
 		shlo_bytes_section(b, &id);
 }
@@ -181,7 +187,7 @@ static void read_dialects(struct shlo_bytecode *code, struct shlo_bytes b)
 	for (size_t i = 0; i < count; i++)
 		read_dialect_name(code, &b, i);
 	code->dialect_count = count;
-	/* How many operation names follow: a hint. */
+	/* The number of operation names, which is only a hint. */
 	if (code->version >= SHLO_BYTECODE_NO_UNKNOWN_LOCATIONS)
 		shlo_bytes_varint(&b);
 	while (b.at < b.end) {
@@ -202,7 +208,10 @@ static void read_dialects(struct shlo_bytecode *code, struct shlo_bytes b)
 	}
 }
 
-/* Sizes of the entries, in groups of one dialect each, which says where each is. */
+/*
+ * Reads the sizes of entries, in groups that have one dialect each, and returns entries with their
+ * position in @bytes.
+ */
 static struct shlo_entry *read_entries(struct shlo_bytes *sizes, struct shlo_bytes *bytes,
 				       size_t count)
 {
@@ -245,7 +254,7 @@ static void read_blob(struct shlo_bytecode *code, const char *key, struct shlo_b
 
 	if (size > (uint64_t)(b.end - b.at))
 		shlo_bytes_error(&b, "resource '%s' is not as it should be", key);
-	/* Padding in front, as much as the alignment needs; the elements are at the end. */
+	/* Padding for the alignment comes first; the elements are at the end. */
 	(void)alignment;
 	shlo_bytes_take(&b, (uint64_t)(b.end - b.at) - size);
 	data = shlo_bytes_take(&b, size);
@@ -270,7 +279,9 @@ static void read_resources(struct shlo_bytecode *code)
 	while (sizes.at < sizes.end) {
 		size_t count;
 
-		/* Groups of tools are named by a string, those of dialects by the dialect. */
+		/*
+		 * Resources of tools have a string as their group, those of dialects the dialect.
+		 */
 		if (external)
 			shlo_bytes_string(&sizes, NULL);
 		else
@@ -303,7 +314,9 @@ static void read_properties(struct shlo_bytecode *code)
 
 /* ---- entries */
 
-/* Text in the place of an encoding: what a dialect has that does not encode. */
+/*
+ * Reads an entry that is MLIR text instead of an encoding, which dialects without an encoding use.
+ */
 static void read_entry_text(struct shlo_entry *entry, bool of_type)
 {
 	struct shlo_bytecode *code = entry->bytes.code;
@@ -402,7 +415,7 @@ static void read_header(struct shlo_bytecode *code, struct shlo_bytes *b)
 		shlo_bytes_error(b,
 				 "this is version %llu of bytecode, the newest that is read is %d",
 				 (unsigned long long)code->version, SHLO_BYTECODE_NEWEST);
-	/* The name of the producer. */
+	/* Skips the name of the program that wrote the file. */
 	while (shlo_bytes_byte(b))
 		;
 }

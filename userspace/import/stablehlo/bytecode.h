@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The reader of MLIR's bytecode with operations of VHLO, the portable form of StableHLO. Tables of
- * strings, dialects, attributes, types and operation names come first; the operations refer to them.
+ * strings, dialects, attributes, types and operation names come first; the operations refer to
+ * them.
  */
 #ifndef SHLO_BYTECODE_H
 #define SHLO_BYTECODE_H
 
 #include "reader.h"
 
-/* The format's versions, each of which adds what it is called after. */
+/* Versions of the format; each is named after what it adds. */
 enum shlo_bytecode_version {
 	SHLO_BYTECODE_DIALECT_VERSIONS = 1,
 	SHLO_BYTECODE_LAZY_REGIONS = 2,
@@ -33,18 +34,18 @@ enum shlo_section {
 
 struct shlo_bytecode;
 
-/* A part of the file that is read from its start to its end. */
+/* A range of the file that is read from start to end. */
 struct shlo_bytes {
 	struct shlo_bytecode *code;
 	const uint8_t *at, *end;
 };
 
-/* An attribute or a type, which is read when it is first asked for. */
+/* An attribute or a type, which is decoded when it is first used. */
 struct shlo_entry {
 	const char *dialect;
 	struct shlo_bytes bytes;
-	bool custom; /* in the encoding of its dialect, not as text */
-	bool busy;   /* it is being read: what it holds cannot be itself */
+	bool custom; /* in its dialect's encoding; false: as text */
+	bool busy;   /* being decoded: an entry that contains itself is an error */
 	const struct shlo_attr *attr;
 	const struct shlo_type *type;
 };
@@ -56,7 +57,8 @@ struct shlo_blob {
 };
 
 struct shlo_bytecode {
-	struct shlo_reader reader; /* of names in attributes, depth, and for what makes operations */
+	/* names in attributes, nesting depth, and helpers that make operations */
+	struct shlo_reader reader;
 	const uint8_t *start, *end;
 	uint64_t version;
 	struct shlo_bytes sections[SHLO_SECTION_COUNT];
@@ -66,45 +68,48 @@ struct shlo_bytecode {
 	size_t *string_sizes;
 	const char **dialects;
 	struct shlo_entry *attrs, *types;
-	const char **names; /* of operations, with their dialect */
+	const char **names; /* names of operations, with their dialect */
 	struct shlo_bytes *properties;
 	struct shlo_blob *blobs;
 };
 
-/* Ends the reading: says at which byte. */
+/* Ends the reading with an error that names the byte. */
 _Noreturn void shlo_bytes_error(struct shlo_bytes *b, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 uint8_t shlo_bytes_byte(struct shlo_bytes *b);
 uint64_t shlo_bytes_varint(struct shlo_bytes *b);
-uint64_t shlo_bytes_flagged(struct shlo_bytes *b, bool *flag); /* its lowest bit is the flag */
+/* the number's lowest bit is the flag */
+uint64_t shlo_bytes_flagged(struct shlo_bytes *b, bool *flag);
 int64_t shlo_bytes_signed(struct shlo_bytes *b);
-/* A count of things of at least one byte each. */
+/* Returns a count; each counted item takes at least one byte. */
 size_t shlo_bytes_count(struct shlo_bytes *b);
-/* The next bytes as a part of its own. */
+/* Returns a range of the next @size bytes. */
 struct shlo_bytes shlo_bytes_take(struct shlo_bytes *b, uint64_t size);
-/* An index into the strings, with the size where it is asked for. */
+/* Reads an index and returns the string of that index; sets *size unless @size is NULL. */
 const char *shlo_bytes_string(struct shlo_bytes *b, size_t *size);
 struct shlo_bytes shlo_bytes_section(struct shlo_bytes *b, unsigned int *id);
 
-/* Indices into attributes and types. */
+/*
+ * Read an index, and return the attribute or type of that index. An optional attribute may be NULL.
+ */
 const struct shlo_attr *shlo_bytes_attr(struct shlo_bytes *b);
 const struct shlo_attr *shlo_bytes_optional_attr(struct shlo_bytes *b);
 const struct shlo_type *shlo_bytes_type(struct shlo_bytes *b);
 const struct shlo_type *shlo_bytes_flagged_type(struct shlo_bytes *b, bool *flag);
 const struct shlo_type **shlo_bytes_types(struct shlo_bytes *b, size_t *count);
 const int64_t *shlo_bytes_ints(struct shlo_bytes *b, size_t *count);
-/* A float with the bits of @element. */
+/* Returns a float from the bits of @element. */
 double shlo_bytes_real(struct shlo_bytes *b, enum shlo_element element);
-/* The place that a location says; where it says none, the byte of what it is asked for. */
+/* Returns the line and column of a location; @otherwise when the location has none. */
 struct shlo_place shlo_bytes_place(struct shlo_bytes *b, struct shlo_place otherwise);
 
-/* Types and attributes in the encodings of the dialects VHLO and builtin. */
+/* Read types and attributes in the encodings of the dialects VHLO and builtin. */
 const struct shlo_type *shlo_vhlo_read_type(struct shlo_bytes *b);
 const struct shlo_type *shlo_builtin_read_type(struct shlo_bytes *b);
 const struct shlo_attr *shlo_vhlo_read_attr(struct shlo_bytes *b);
 const struct shlo_attr *shlo_builtin_read_attr(struct shlo_bytes *b);
 
-/* The operations of the file, behind all tables. */
+/* Reads the operations of the file, after all tables. */
 void shlo_bytecode_read_ir(struct shlo_bytecode *code);
 
 #endif

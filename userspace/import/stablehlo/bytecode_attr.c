@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Bytecode: attributes of VHLO, and of MLIR itself, in the encodings of these dialects. */
+/* Reads bytecode attributes in the encodings of the dialects VHLO and builtin. */
 #include <string.h>
 
 #include "bytecode.h"
@@ -131,7 +131,7 @@ static const struct shlo_attr *type_attr(struct shlo_bytes *b)
 	return attr;
 }
 
-/* Elements of @type with these bytes. */
+/* Returns elements of @type from their bytes. */
 static const struct shlo_attr *elements(struct shlo_bytes *b, const struct shlo_type *type,
 					const uint8_t *data, size_t size)
 {
@@ -145,7 +145,7 @@ static const struct shlo_attr *elements(struct shlo_bytes *b, const struct shlo_
 				 shlo_type_text(b->code->reader.arena, type));
 	attr->type = type;
 	count = shlo_type_count(type);
-	/* One byte may be the bits of up to eight booleans; all ones are one element for all. */
+	/* One byte may hold up to eight booleans; if all its bits are 1, all elements are true. */
 	if (type->element == SHLO_I1 && size == 1 && count && *data == ALL_TRUE) {
 		attr->splat = true;
 		attr->data = &yes;
@@ -187,7 +187,7 @@ static const struct shlo_attr *accuracy(struct shlo_bytes *b)
 	return attr;
 }
 
-/* Parts of meshes: what each is made of, in its order. */
+/* Reads an attribute of meshes: the members of each kind, in their order. */
 static const struct shlo_attr *mesh_part(struct shlo_bytes *b, enum vhlo_attr code)
 {
 	struct shlo_attr *attr = new_attr(b, SHLO_ATTR_DICT);
@@ -370,12 +370,15 @@ const struct shlo_attr *shlo_builtin_read_attr(struct shlo_bytes *b)
 	case BUILTIN_DENSE:
 		return tensor(b);
 	default:
-		/* Places, and what says nothing about values. */
+		/* Locations and other attributes that do not affect values. */
 		return new_attr(b, SHLO_ATTR_UNIT);
 	}
 }
 
-/* The place of one location, of which @depth may be in each other; false: it says none. */
+/*
+ * Sets *place to the line and column of a location, which may nest up to @depth; false: it has
+ * none.
+ */
 static bool find_place(struct shlo_bytes *b, struct shlo_place *place, int depth)
 {
 	struct shlo_bytecode *code = b->code;
@@ -390,14 +393,14 @@ static bool find_place(struct shlo_bytes *b, struct shlo_place *place, int depth
 	switch (kind) {
 	case BUILTIN_FILE_LINE_COLUMN_RANGE:
 	case BUILTIN_FILE_LINE_COLUMN:
-		shlo_bytes_varint(&bytes); /* the name of the file */
+		shlo_bytes_varint(&bytes); /* skips the name of the file */
 		if (kind == BUILTIN_FILE_LINE_COLUMN_RANGE)
 			numbers = shlo_bytes_varint(&bytes);
 		if (numbers)
 			place->line = (unsigned int)shlo_bytes_varint(&bytes);
 		if (numbers > 1)
 			place->column = (unsigned int)shlo_bytes_varint(&bytes);
-		/* MLIR writes 0 where the column is not known. */
+		/* MLIR writes 0 when the column is not known. */
 		if (!place->column)
 			place->column = 1;
 		return numbers > 0 && place->line;

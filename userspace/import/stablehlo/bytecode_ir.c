@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Bytecode: operations, regions and values. */
+/* Reads bytecode operations, regions and values. */
 #include <string.h>
 
 #include "bytecode.h"
@@ -16,16 +16,16 @@ enum part {
 	HAS_PROPERTIES = 64,
 };
 
-/* Values are numbered within the nearest region that sees nothing from outside; those of regions in
- * it follow those of the regions around them. */
+/*
+ * Values are numbered within the nearest isolated region. Inside of it, values of inner regions
+ * have higher numbers than those of the regions around them.
+ */
 struct scope {
-	struct shlo_value **values; /* NULL: not there yet */
+	struct shlo_value **values; /* an item is NULL until its value is defined */
 	size_t count, room;
 };
 
-/*
- * The numbers of the values of the region that is read: the next one, and the one behind the last.
- */
+/* The numbers of the values in the region that is read: the next one, and the end. */
 struct span {
 	size_t next, end;
 };
@@ -70,7 +70,7 @@ static void read_block_arguments(struct shlo_bytes *b, struct scope *scope, stru
 						       shlo_bytes_flagged_type(b, &has_place) :
 						       shlo_bytes_type(b);
 
-		/* There are no names, but inputs of programs are known by one. */
+		/* Bytecode has no names of values, but inputs of programs have one. */
 		const char *name = shlo_arena_printf(code->reader.arena, "arg%zu", i);
 
 		block->arguments[i] = shlo_value_new(&code->reader, name, type, NULL);
@@ -130,7 +130,7 @@ static struct shlo_region *read_region(struct shlo_bytes *b, struct scope *scope
 	return region;
 }
 
-/* @end: behind the values of the region that the operation stands in. */
+/* Reads the regions of an operation. @end: number behind the values of the region around it. */
 static void read_regions(struct shlo_bytes *b, struct scope *scope, size_t end, struct shlo_op *op)
 {
 	struct shlo_bytecode *code = b->code;
@@ -143,13 +143,13 @@ static void read_regions(struct shlo_bytes *b, struct scope *scope, size_t end, 
 
 	if (is_function)
 		code->reader.slot_count = 0;
-	/* A module's functions are made while its region is read. */
+	/* The functions of a module are created while its region is read. */
 	if (!strcmp(op->name, "builtin.module")) {
 		if (code->reader.module)
 			shlo_bytes_error(b, "a module within a module is not read");
 		shlo_module_new(&code->reader);
 	}
-	/* Regions that see nothing from outside have a section together, so that it can be skipped. */
+	/* Isolated regions of an operation share a section, so that a reader can skip them. */
 	if (count && isolated && code->version >= SHLO_BYTECODE_LAZY_REGIONS) {
 		part = shlo_bytes_section(b, &id);
 		if (id != SHLO_SECTION_IR)
@@ -161,7 +161,10 @@ static void read_regions(struct shlo_bytes *b, struct scope *scope, size_t end, 
 				   isolated ? read_region(b, &own, 0) : read_region(b, scope, end));
 }
 
-/* The properties of an operation, each the index of an attribute; @names has the blanks. */
+/*
+ * Reads the properties of an operation, which are indices of attributes; @names: their names,
+ * separated by blanks.
+ */
 static void read_listed(struct shlo_bytes *b, struct shlo_op *op, const char *names)
 {
 	struct shlo_reader *r = &b->code->reader;
@@ -282,7 +285,7 @@ static struct shlo_op *read_op(struct shlo_bytes *b, struct scope *scope, struct
 	return op;
 }
 
-/* The file is the block of a region of its own. */
+/* Reads the operations of the file, which form the block of a region of their own. */
 void shlo_bytecode_read_ir(struct shlo_bytecode *code)
 {
 	struct shlo_bytes b = code->sections[SHLO_SECTION_IR];

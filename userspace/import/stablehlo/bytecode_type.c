@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Bytecode: types of VHLO, and of MLIR itself, in the encodings of these dialects. */
+/* Reads bytecode types in the encodings of the dialects VHLO and builtin. */
 #include <string.h>
 
 #include "bytecode.h"
@@ -70,13 +70,13 @@ const int64_t *shlo_bytes_ints(struct shlo_bytes *b, size_t *count)
 
 double shlo_bytes_real(struct shlo_bytes *b, enum shlo_element element)
 {
-	/* One byte as it is; what has more is written as a signed number. */
+	/* Floats of up to 8 bits are stored as a byte, wider ones as a signed number. */
 	if (shlo_elements[element].bits <= 8)
 		return shlo_float_value(element, shlo_bytes_byte(b));
 	return shlo_float_value(element, (uint64_t)shlo_bytes_signed(b));
 }
 
-/* A type that elements can have. */
+/* Reads a type that elements of tensors can have. */
 static const struct shlo_type *element_type(struct shlo_bytes *b)
 {
 	const struct shlo_type *type = shlo_bytes_type(b);
@@ -108,7 +108,7 @@ static const struct shlo_type *ranked(struct shlo_bytes *b, const struct shlo_at
 	if (rank > SHLO_MAX_RANK)
 		shlo_bytes_error(b, "a tensor has at most %d dimensions", SHLO_MAX_RANK);
 	for (size_t i = 0; i < rank; i++) {
-		/* Not known is the least number; before version 0.10 it could be -1. */
+		/* An open dimension is the least number; before version 0.10 it could be -1. */
 		dims[i] = numbers[i] == INT64_MIN || numbers[i] == -1 ? SHLO_DYNAMIC : numbers[i];
 		if (dims[i] != SHLO_DYNAMIC && dims[i] < 0)
 			shlo_bytes_error(b, "a dimension cannot be %lld", (long long)dims[i]);
@@ -169,7 +169,7 @@ static const struct shlo_type *buffer_type(struct shlo_bytes *b)
 {
 	const char *text = shlo_type_text(b->code->reader.arena, ranked(b, NULL));
 
-	/* Written as a tensor but for the first word. */
+	/* A memref's text is that of a tensor with another first word. */
 	return opaque_type(b, shlo_arena_printf(b->code->reader.arena, "memref%s",
 						text + strlen("tensor")));
 }
@@ -182,7 +182,7 @@ static const struct shlo_type *quantized(struct shlo_bytes *b, bool per_axis)
 	double *scales;
 	size_t count;
 
-	shlo_bytes_varint(b); /* whether storage is signed, which its type says too */
+	shlo_bytes_varint(b); /* whether storage is signed, which the storage type says, too */
 	quant->storage = element_type(b)->element;
 	quant->expressed = element_type(b)->element;
 	if (!shlo_is_integer(quant->storage) || !shlo_is_float(quant->expressed))

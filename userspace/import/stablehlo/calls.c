@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Custom calls that exporters write for operations that StableHLO or CHLO has: each becomes that
- * operation, right after a file is read.
+ * Replaces custom calls that exporters write for operations of StableHLO or CHLO by these
+ * operations, right after a file is read.
  */
 #include "calls.h"
 
@@ -11,7 +11,7 @@
 
 struct expander {
 	struct shlo_file *file;
-	struct shlo_function *function; /* that values are numbered in */
+	struct shlo_function *function; /* function whose values the new operations join */
 };
 
 static const struct shlo_attr *attr_int(struct expander *e, int64_t number)
@@ -37,7 +37,7 @@ static const struct shlo_attr *attr_ints(struct expander *e, const int64_t *numb
 	return attr;
 }
 
-/* An operation's attributes are these and no others. */
+/* Replaces all attributes of an operation. */
 static void set_attrs(struct expander *e, struct shlo_op *op, size_t count,
 		      const char *const *names, const struct shlo_attr *const *values)
 {
@@ -87,7 +87,7 @@ static struct shlo_op *new_op(struct expander *e, const struct shlo_op *like, co
 	return op;
 }
 
-/* A region that hands its arguments to a function, and returns what that gives. */
+/* Returns a region that calls a function with the region's arguments and returns the results. */
 static struct shlo_region *calling(struct expander *e, const struct shlo_op *like,
 				   const struct shlo_attr *callee, size_t arguments,
 				   const struct shlo_type *const *types, size_t results,
@@ -163,7 +163,10 @@ static bool expand_function(struct expander *e, struct shlo_op *op, const char *
 
 /* ---- the largest elements */
 
-/* An attribute of the dictionary in which exporters put what is not of the call itself. */
+/*
+ * Returns an attribute from the dictionary in which exporters put attributes of the operation that
+ * a call stands for.
+ */
 static const struct shlo_attr *inner(const struct shlo_op *op, const char *dictionary,
 				     const char *name)
 {
@@ -183,7 +186,7 @@ static bool expand_top_k(struct expander *e, struct shlo_op *op, bool dynamic)
 	if (op->operand_count != (dynamic ? 2 : 1) || op->result_count != 2)
 		return false;
 	type = op->results[0]->type;
-	/* The file says the length where it is known. */
+	/* The length of the last dimension, when the file says it, is k. */
 	if (dynamic && is_tensor(type, 1) && type->dims[type->rank - 1] != SHLO_DYNAMIC)
 		k = attr_int(e, type->dims[type->rank - 1]);
 	if (!k || k->kind != SHLO_ATTR_INT)
@@ -197,8 +200,8 @@ static bool expand_top_k(struct expander *e, struct shlo_op *op, bool dynamic)
 }
 
 /*
- * ApproxTopK finds most of the largest elements; here it is exact: both operands are sorted by the
- * function that compares them, and begin with what is wanted.
+ * Expands ApproxTopK, which may miss some of the largest elements. Here it is exact: sorts both
+ * operands with the call's comparator and takes the first elements.
  */
 static struct shlo_op *expand_approximate(struct expander *e, struct shlo_op *op,
 					  struct shlo_block *block)
@@ -263,7 +266,7 @@ static struct shlo_op *expand_approximate(struct expander *e, struct shlo_op *op
 
 /* ---- windows */
 
-/* Sizes come as operands, which have to be constants. */
+/* Expands a reduction over windows whose sizes are operands; these must be constants. */
 static bool expand_window(struct expander *e, struct shlo_op *op)
 {
 	static const char *const names[] = { "window_dimensions", "window_strides",

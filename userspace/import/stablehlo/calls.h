@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Custom calls of exporters. */
+/* Custom calls that stand for operations. */
 #ifndef SHLO_CALLS_H
 #define SHLO_CALLS_H
 
 #include "module.h"
 
-/* Replaces those that stand for operations that are known; others stay, and the checks name them. */
+/*
+ * Replaces custom calls that stand for known operations. Other calls stay, and the checks refuse
+ * them by name.
+ */
 void shlo_expand_calls(struct shlo_file *file);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Checks: the walk over a file, and what the checks of operations share. */
+/* The walk over a file that checks each operation, and helpers that these checks share. */
 #include "check.h"
 #include "mesh.h"
 
@@ -239,7 +239,10 @@ static void check_function(struct shlo_file *file, const struct shlo_module *mod
 				    shlo_type_text(&file->arena, type->results[i]));
 }
 
-/* Whether a function calls itself, by others too: that would have no end. */
+/*
+ * Whether a function calls @from, directly or through other functions: such a recursion would not
+ * end.
+ */
 static bool recurs(const struct shlo_module *module, const struct shlo_block *block,
 		   const struct shlo_function *from, int depth)
 {
@@ -276,8 +279,9 @@ void shlo_verify(struct shlo_file *file)
 		for (size_t i = 0; i < module->function_count; i++) {
 			const struct shlo_function *function = module->functions[i];
 
-			/* One that is only declared may be there: it is refused where it is called,
-			 * and a module that would begin with it when it runs.
+			/*
+			 * A function may be only declared. A call of it is refused, and so is a run
+			 * that would start with it.
 			 */
 			if (!function->region)
 				continue;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Checks of attributes that say how exact an operation is. */
+/* Checks attributes that set the precision of an operation. */
 #include <string.h>
 
 #include "check.h"
 
-/* The name of a type in an attribute, also of one that no value has. */
+/* Returns the name of a type in an attribute, also of a type that values cannot have. */
 static const char *type_name(const struct shlo_attr *attr)
 {
 	if (!attr)
@@ -22,12 +22,15 @@ struct algorithm {
 	bool imprecise;
 };
 
-/* Whether some hardware is known to do it: as StableHLO's verifier has them. */
+/*
+ * Whether an algorithm is among those that some hardware has, by the list of StableHLO's verifier.
+ */
 static bool is_known(const struct algorithm *a)
 {
 	static const struct {
 		const char *type, *sum;
-		int64_t products; /* the most; operands have parts if it is more than 1 */
+		/* the most products; above 1, operands are split into components */
+		int64_t products;
 	} known[] = {
 		{ "f16", "f16", 1 },  { "f16", "f32", 1 },  { "bf16", "bf16", 1 },
 		{ "bf16", "f32", 9 }, { "tf32", "f32", 3 }, { "f32", "f32", 1 },

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Checks of operations with regions and calls, of tuples and tokens, and of several devices. */
+/* Checks operations with regions, calls, tuples and tokens, and operations on several devices. */
 #include "check.h"
 
 #include <string.h>
@@ -197,7 +197,7 @@ static bool in_name(char c)
 	return is_letter(c) || (c >= '0' && c <= '9') || c == '_';
 }
 
-/* DIALECT.NAME, as operations are called. */
+/* Whether a text has the form DIALECT.NAME of an operation. */
 static bool is_op_name(const char *text)
 {
 	if (!is_letter(*text))
@@ -323,7 +323,7 @@ static void need_as_many(struct shlo_check *check)
 		shlo_wrong(check, "it must have as many results as operands");
 }
 
-/* Demands that @whole consists of parts along a dimension. */
+/* Demands that @whole can be cut along a dimension into slices of the size of @part. */
 static void need_parts(struct shlo_check *check, size_t i, const struct shlo_type *whole,
 		       const struct shlo_type *part, int64_t dim)
 {
@@ -352,7 +352,10 @@ void shlo_check_all_gather(struct shlo_check *check)
 	}
 }
 
-/* Operands 0 to @count: what the region makes of them. */
+/*
+ * Checks operands 0 to @count of a reduction over devices, and sets the results: the region sets
+ * their element type.
+ */
 static void sums(struct shlo_check *check, size_t count)
 {
 	shlo_need_reducer(check, 0, 1);
@@ -371,7 +374,10 @@ void shlo_check_all_reduce(struct shlo_check *check)
 	sums(check, check->in_count);
 }
 
-/* The operands without that of the roots, which has a number for each of them. */
+/*
+ * Checks the operand that names a root for each other operand, if there is one; returns the number
+ * of the others.
+ */
 static size_t need_roots(struct shlo_check *check)
 {
 	bool dynamic = shlo_attr_int(check->op, "has_dynamic_root", 0);

@@ -23,7 +23,10 @@ static void same_dims(struct shlo_check *check, const struct shlo_type *a,
 			   shlo_type_text(check->arena, a), shlo_type_text(check->arena, b));
 }
 
-/* Dimensions that are known of any operand are known of the result. */
+/*
+ * Merges the dimensions of the operands from @first on: a size that any of them knows is known in
+ * @dims.
+ */
 static void merged_dims(struct shlo_check *check, size_t first, int64_t *dims)
 {
 	const struct shlo_type *a = shlo_need_tensor(check, first);
@@ -45,8 +48,8 @@ static void out_element(struct shlo_check *check, enum shlo_element element, int
 }
 
 /*
- * Gives the result the element type that the file declares, as only the file says the scales of a
- * quantised result.
+ * Sets a result with the element type that the file declares, because the scales of a quantised
+ * result are written only there.
  */
 static void out_quantised(struct shlo_check *check, int rank, const int64_t *dims)
 {
@@ -95,7 +98,7 @@ static void need_same_element(struct shlo_check *check, size_t a, size_t b)
 			   shlo_elements[check->in[b]->element].text);
 }
 
-/* Demands that no dimension of @type is larger than that of an operand may be. */
+/* Demands that no dimension of @type exceeds the bound of that dimension in an operand. */
 static void need_within_bounds(struct shlo_check *check, const struct shlo_type *type)
 {
 	for (size_t i = 0; i < check->in_count; i++) {
@@ -218,7 +221,7 @@ void shlo_check_constant(struct shlo_check *check)
 	if (!value || value->kind != SHLO_ATTR_DENSE)
 		shlo_wrong(check, "attribute value, the elements, is missing");
 	check->out[0] = value->type;
-	/* Elements of a quantised constant are written as what is stored. */
+	/* The elements of a quantised constant are stored values. */
 	if (shlo_declared(check, 0)->quant && !value->type->quant)
 		shlo_out_like(check, 0, shlo_declared(check, 0), value->type->rank,
 			      value->type->dims);
@@ -235,7 +238,7 @@ void shlo_check_constant_like(struct shlo_check *check)
 
 	if (!value || (value->kind != SHLO_ATTR_INT && value->kind != SHLO_ATTR_FLOAT))
 		shlo_wrong(check, "attribute value, a number, is missing");
-	/* A number without its type is one of the result's. */
+	/* A number without a type has the element type of the result. */
 	if (value->type && value->type->kind == SHLO_TENSOR)
 		out = value->type;
 	out_element(check, out->element, x->rank, x->dims);
@@ -320,7 +323,10 @@ void shlo_check_rng_bit_generator(struct shlo_check *check)
 
 /* ---- with implicit broadcast, as chlo has it */
 
-/* Dimensions of both, aligned at the end or by broadcast_dimensions; sizes of 1 are stretched. */
+/*
+ * Sets @dims to the broadcast dimensions of the operands, aligned at the end or by
+ * broadcast_dimensions, and returns the rank; sizes of 1 are stretched.
+ */
 static int broadcast(struct shlo_check *check, size_t first, int64_t *dims)
 {
 	int rank = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Checks of what operations on several devices have in common: groups, pairs, channels, programs. */
+/* Checks that operations on several devices share: groups, pairs, channels, programs. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +18,10 @@ static int64_t channel_number(struct shlo_check *check, const char *name, int64_
 					shlo_attr_int(check->op, "channel_id", otherwise);
 }
 
-/* A table of ids, row by row, of which there are as many as the attribute has; NULL: it has none. */
+/*
+ * Returns the ids of a table attribute, row by row, and sets its number of rows and columns; NULL:
+ * there is no such attribute.
+ */
 static int64_t *table_of(struct shlo_check *check, const char *name, int64_t *rows,
 			 int64_t *columns)
 {
@@ -65,7 +68,7 @@ static void need_once(struct shlo_check *check, const char *name, const char *wh
 				   (long long)ids[i]);
 }
 
-/* -1 fills up smaller groups, unless all are even. */
+/* Checks the ids of groups; -1 pads smaller groups, unless all must have equal sizes. */
 static void need_ids(struct shlo_check *check, int64_t *ids, int64_t count, int grouped)
 {
 	int64_t fill = 0;
@@ -100,7 +103,7 @@ void shlo_need_groups(struct shlo_check *check, int grouped, int64_t size)
 			   (long long)columns, (long long)size);
 }
 
-/* Pairs of source and target, each of which is there once. */
+/* Demands pairs of source and target, where each source and each target occurs once. */
 static void need_pairs(struct shlo_check *check)
 {
 	int64_t rows, columns, *half;
@@ -139,7 +142,7 @@ static void need_channel(struct shlo_check *check, int64_t to_host, const char *
 	need_pairs(check);
 }
 
-/* Tensors, and a token behind them. */
+/* Demands that the results are tensors, followed by a token. */
 static void need_received(struct shlo_check *check)
 {
 	const struct shlo_op *op = check->op;
@@ -264,7 +267,7 @@ void shlo_check_async_start(struct shlo_check *check)
 	if (future->kind != SHLO_FUTURE)
 		shlo_wrong(check, "the result is %s, expected a future",
 			   shlo_type_text(check->arena, future));
-	/* A region without arguments takes the operands from outside of it. */
+	/* A region without arguments uses values from outside as operands. */
 	shlo_need_region(check, 0, block->argument_count ? check->in_count : 0, future->item_count);
 	if (block->op_count != 2 || !block->ops[0]->kind || !block->ops[0]->kind->async)
 		shlo_wrong(check, "its region is not one operation on several devices, or a slice");

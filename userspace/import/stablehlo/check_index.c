@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Checks of gather and scatter, products and windows. */
+/* Checks of gather, scatter, products and windows. */
 #include "check.h"
 
 #include <string.h>
@@ -61,7 +61,10 @@ static void check_numbers(struct shlo_check *check, const struct shlo_gather_num
 			   n->start_map.count);
 }
 
-/* Batch dimensions of the indices and window dimensions become those of the result or updates. */
+/*
+ * Sets @dims to the batch dimensions of the indices and the window dimensions combined, and returns
+ * the rank of the result or the updates.
+ */
 static int combined(struct shlo_check *check, const struct shlo_gather_numbers *n,
 		    const struct shlo_type *indices, const int64_t *window, int64_t *dims)
 {
@@ -204,7 +207,10 @@ static void check_contraction(struct shlo_check *check, const struct shlo_dot_nu
 			shlo_wrong(check, "contracting dimensions must have equal sizes");
 }
 
-/* The right side stores zero as 0, and its scales do not go along what is summed up. */
+/*
+ * Demands that a quantised right operand has zero points of 0, and no scales along a dimension that
+ * is summed up.
+ */
 static void need_right_scales(struct shlo_check *check, const struct shlo_dot_numbers *n)
 {
 	const struct shlo_quant *quant = check->in[1]->quant;
@@ -237,7 +243,7 @@ static void out_product(struct shlo_check *check, const struct shlo_dot_numbers 
 				dims[rank++] = check->in[k]->dims[i];
 	if (rank > SHLO_MAX_RANK)
 		shlo_wrong(check, "the result has more than %d dimensions", SHLO_MAX_RANK);
-	/* The file chooses the elements of the result. */
+	/* The element type of the result is the declared one. */
 	shlo_out_like(check, 0, shlo_declared(check, 0), rank, dims);
 }
 
@@ -250,7 +256,7 @@ void shlo_check_dot_general(struct shlo_check *check)
 	need_right_scales(check, &n);
 }
 
-/* Checks the sizes of the groups, whose number is the last dimension of operand 2. */
+/* Checks the sizes of groups; their number is the last dimension of operand 2. */
 static void need_group_sizes(struct shlo_check *check, const struct shlo_ragged_numbers *n)
 {
 	const struct shlo_type *x = check->in[0], *y = check->in[1];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Checks of linear algebra, Fourier transforms, batch normalisation and what is composed of others. */
+/* Checks of linear algebra, Fourier transforms, batch normalisation and composites. */
 #include "check.h"
 
 #include <string.h>
@@ -84,7 +84,7 @@ void shlo_check_triangular_solve(struct shlo_check *check)
 	check->out[0] = b;
 }
 
-/* The feature dimension, and that the operands from 1 to @vectors have its size. */
+/* Returns the feature dimension, and demands that operands 1 to @vectors have its size. */
 static int64_t need_features(struct shlo_check *check, size_t vectors)
 {
 	const struct shlo_type *x = shlo_need_tensor(check, 0);
@@ -126,7 +126,7 @@ void shlo_check_batch_norm_grad(struct shlo_check *check)
 	shlo_out_like(check, 2, check->in[0], 1, &check->in[0]->dims[feature]);
 }
 
-/* The letters of an einsum are dimensions: "ab,bc->ac". */
+/* Checks an einsum such as "ab,bc->ac", whose letters name dimensions. */
 static void check_einsum(struct shlo_check *check, size_t operands)
 {
 	const char *at = shlo_attr_text(check->op, "einsum_config", "");

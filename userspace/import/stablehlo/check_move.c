@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* The operand's element type. */
+/* Sets a result with the operand's element type. */
 static void out_moved(struct shlo_check *check, const struct shlo_type *x, int rank,
 		      const int64_t *dims)
 {
@@ -12,8 +12,8 @@ static void out_moved(struct shlo_check *check, const struct shlo_type *x, int r
 }
 
 /*
- * Sets the operand's element type when the operation moves dimensions: the scales then go along
- * @axis of the result.
+ * Sets a result with the operand's element type, for operations that move dimensions: scales then
+ * run along dimension @axis of the result.
  */
 static void out_turned(struct shlo_check *check, int axis, int rank, const int64_t *dims)
 {
@@ -22,7 +22,7 @@ static void out_turned(struct shlo_check *check, int axis, int rank, const int64
 		      dims);
 }
 
-/* One dimension at most is open, and says how large it may be. */
+/* Demands that at most one dimension of the result is open, and that it has a bound. */
 static void need_sized(struct shlo_check *check)
 {
 	const struct shlo_type *out = shlo_declared(check, 0);
@@ -80,7 +80,10 @@ static void check_broadcast_dims(struct shlo_check *check, int64_t *map)
 				   i, (long long)x->dims[i], (long long)out->dims[map[i]]);
 }
 
-/* Returns the dimension of the result that the operand's scales go along; -1: one scale for all. */
+/*
+ * Returns the dimension of the result along which the operand's scales run; -1: there is one scale
+ * for all.
+ */
 static int broadcast_axis(const struct shlo_type *x, const int64_t *map)
 {
 	return x->quant && x->quant->axis >= 0 ? (int)map[x->quant->axis] : -1;
@@ -93,7 +96,7 @@ void shlo_check_broadcast_in_dim(struct shlo_check *check)
 
 	need_sized(check);
 	check_broadcast_dims(check, map);
-	/* An open dimension is that of the operand, or as large as it may be. */
+	/* An open dimension has the size of the operand's dimension, or else its bound. */
 	for (int i = 0; i < out->rank; i++)
 		dims[i] = out->dims[i] == SHLO_DYNAMIC ? out->bounds[i] : out->dims[i];
 	for (int i = 0; i < x->rank; i++)
@@ -102,7 +105,7 @@ void shlo_check_broadcast_in_dim(struct shlo_check *check)
 	out_turned(check, broadcast_axis(x, map), out->rank, dims);
 }
 
-/* Dimensions of the operand that are known to stay or to be stretched are not both. */
+/* Demands that known_expanding_dimensions and known_nonexpanding_dimensions share no dimension. */
 static void need_hints(struct shlo_check *check)
 {
 	static const char *const names[] = { "known_expanding_dimensions",
@@ -166,8 +169,8 @@ static int64_t product(const int64_t *dims, int count)
 }
 
 /*
- * The dimension of the result that the scales of the operand go along: as large as it was, with as many
- * elements in front of it. -1: there is none.
+ * Returns the dimension of the result along which the operand's scales run: it has the size of the
+ * operand's dimension, and as many elements in front of it. -1: there is none.
  */
 static int reshaped_axis(struct shlo_check *check)
 {
@@ -351,7 +354,10 @@ void shlo_check_dynamic_update_slice(struct shlo_check *check)
 	check->out[0] = x;
 }
 
-/* Dimensions with these paddings; SHLO_DYNAMIC where they are not known. */
+/*
+ * Sets @dims to the operand's dimensions with these paddings; SHLO_DYNAMIC where a size is not
+ * known.
+ */
 static void padded(struct shlo_check *check, const int64_t *low, const int64_t *high,
 		   const int64_t *interior, int64_t *dims)
 {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Checks of quantised types: where they may be, and how those of operands and results go together. */
+/*
+ * Checks of quantised types: where they are allowed, and how those of operands and results must
+ * agree.
+ */
 #include <math.h>
 
 #include "check.h"
@@ -15,7 +18,7 @@ const char *shlo_type_flaw(struct shlo_arena *arena, const struct shlo_type *typ
 						 i, (long long)type->dims[i]);
 	if (!quant)
 		return NULL;
-	/* The smallest number above zero, and the largest that is finite. */
+	/* The smallest positive number, and the largest finite one. */
 	least = shlo_float_value(quant->expressed, 1);
 	most = ldexp(2 - ldexp(1, -shlo_elements[quant->expressed].mantissa),
 		     (1 << (shlo_elements[quant->expressed].exponent - 1)) - 1);
@@ -79,7 +82,7 @@ static void need_same_base(struct shlo_check *check, const struct shlo_type *fir
 			   shlo_type_text(check->arena, first));
 }
 
-/* The scales of a sum may go along a dimension, which is that of an operand. */
+/* Demands that the axis of the result's scales, if it has one, is that of an operand. */
 static void need_axis_of_operands(struct shlo_check *check)
 {
 	int axis = shlo_declared(check, 0)->quant->axis;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Checks of what operations with regions of scalars have in common: reductions and comparisons. */
+/* Checks that operations with regions of scalars share, such as reductions and comparisons. */
 #include "check.h"
 
 const struct shlo_op *shlo_return_of(const struct shlo_op *op, size_t region)

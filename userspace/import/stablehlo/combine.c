@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Arrays combined element by element: loops that compilers make vector instructions of. */
+/* Combines arrays element by element, in loops that compilers vectorise. */
 #include "combine.h"
 
 #include <math.h>
 
-/* Compilers are told that arrays do not overlap, but for those that are the same. */
+/* The arrays do not overlap unless they are equal, which "restrict" tells the compiler. */
 #define LOOP(type, expression)                              \
 	do {                                                \
 		const type *restrict b = y;                 \
@@ -24,7 +24,7 @@
 		return true;                                \
 	} while (0)
 
-/* Integers wrap, which only those without a sign may do in C. */
+/* Integers wrap around; in C only unsigned types may overflow. */
 #define INTEGERS(name, type, wide)                                                     \
 	static bool name(enum shlo_binary op, void *sum, const void *x, const void *y, \
 			 size_t count)                                                 \
@@ -49,7 +49,7 @@
 		}                                                                      \
 	}
 
-/* The extreme of NaN and anything is NaN, and -0 is less than 0. */
+/* The extreme of NaN and any number is NaN, and -0 is less than +0. */
 #define EXTREME(least, x, y)                                          \
 	(isnan(x) || isnan(y) ? NAN :                                 \
 	 (x) == (y)	      ? (least == !!signbit(x) ? (x) : (y)) : \

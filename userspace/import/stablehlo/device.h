@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The context that graphs of a program run on. */
+/* The context that runs graphs of a program's operations. */
 #ifndef SHLO_DEVICE_H
 #define SHLO_DEVICE_H
 
@@ -11,13 +11,13 @@
 
 struct shlo_device;
 
-/* NULL without a context, and when memory is exhausted. */
+/* Returns NULL when context is NULL, or memory is exhausted. */
 struct shlo_device *shlo_device_create(WNNContext context);
 void shlo_device_destroy(struct shlo_device *device);
-/* Operators of its graphs that do not run on the NPU. */
+/* Returns the number of operators in its graphs that do not run on the NPU. */
 uint64_t shlo_device_cpu_operators(const struct shlo_device *device);
 
-/* Tells where each operation of the last run was computed. */
+/* Returns where each operation of the last run was computed. */
 WNNStablehloPlacementArray shlo_device_placement(const struct shlo_device *device,
 						 struct shlo_arena *arena);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Elements of all types: to and from memory, rounding, conversion. */
+/* Elements of all types: loads, stores, rounding, conversion. */
 #include "element.h"
 
 #include <math.h>
@@ -28,7 +28,10 @@ enum shlo_element shlo_element_part(enum shlo_element element)
 	return element == SHLO_C64 ? SHLO_F32 : element == SHLO_C128 ? SHLO_F64 : element;
 }
 
-/* Integers of fewer bits than their place in memory: signs are extended, the rest is cut off. */
+/*
+ * Returns an integer as an element of fewer than 64 bits holds it: the upper bits are cut off, and
+ * the sign is extended.
+ */
 static int64_t wrap(const struct shlo_element_info *info, int64_t value)
 {
 	unsigned int unused = 64 - info->bits;
@@ -40,10 +43,7 @@ static int64_t wrap(const struct shlo_element_info *info, int64_t value)
 	return (int64_t)((uint64_t)value << unused) >> unused;
 }
 
-/*
- * Returns the bits of a number from 0 up, without the sign. Rounding may give the bits of infinity
- * or NaN.
- */
+/* Returns the bits of a non-negative number. Rounding may give the bits of infinity or NaN. */
 static uint64_t magnitude_bits(const struct shlo_element_info *info, double value)
 {
 	int exponent, least = 1 - info->bias, quantum;
@@ -55,7 +55,7 @@ static uint64_t magnitude_bits(const struct shlo_element_info *info, double valu
 	exponent--;
 	quantum = (exponent > least ? exponent : least) - info->mantissa;
 	number = (uint64_t)rint(ldexp(value, -quantum));
-	/* Rounding up to the next power of two carries into the exponent by itself. */
+	/* A mantissa that rounds up to the next power of two carries into the exponent. */
 	if (number < UINT64_C(1) << info->mantissa)
 		return number;
 	return ((uint64_t)(quantum + info->mantissa + info->bias) << info->mantissa) +
@@ -71,7 +71,7 @@ static uint64_t e8m0_bits(double value)
 		return 0xFF;
 	fraction = frexp(value, &exponent) * 2;
 	exponent += 126;
-	/* The nearest power of two; the tie goes to the even exponent. */
+	/* Rounds to the nearest power of two; a tie goes to the even exponent. */
 	if (fraction > 1.5 || (fraction == 1.5 && exponent & 1))
 		exponent++;
 	return exponent < 0 ? 0 : exponent > 254 ? 0xFF : (uint64_t)exponent;
@@ -228,7 +228,7 @@ struct shlo_num shlo_round(enum shlo_element element, struct shlo_num number)
 	return shlo_load(element, room, 0);
 }
 
-/* Out of range is pinned to the ends, not a number becomes 0. */
+/* Converts a float to an integer: numbers beyond the range become its ends, and NaN becomes 0. */
 static int64_t to_integer(const struct shlo_element_info *info, double value)
 {
 	double least, limit;
@@ -263,7 +263,7 @@ struct shlo_num shlo_convert(enum shlo_element to, enum shlo_element from, struc
 		if (real)
 			result.re = number.re;
 		else if (to == SHLO_F32 || to == SHLO_C64)
-			/* The conversion is one step: a double between would round twice. */
+			/* Converts to float in one step; going through double would round twice. */
 			result.re = in->class == SHLO_UNSIGNED ? (double)(float)number.u :
 								 (double)(float)number.i;
 		else

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Element types of StableHLO, and single elements on their way through the reference kernels. */
+/* Element types of StableHLO, and elements as numbers, for the reference kernels. */
 #ifndef SHLO_ELEMENT_H
 #define SHLO_ELEMENT_H
 
@@ -16,14 +16,14 @@ enum shlo_element {
 
 enum shlo_class { SHLO_BOOL, SHLO_SIGNED, SHLO_UNSIGNED, SHLO_FLOAT, SHLO_COMPLEX };
 
-/* The meaning of the largest exponent, by the names of LLVM's APFloat. */
+/* The meaning of the largest exponent; the names are those of LLVM's APFloat. */
 enum shlo_special {
 	SHLO_NONE,
-	SHLO_IEEE,   /* infinities and NaN */
-	SHLO_FN,     /* no infinity, NaN is all ones */
-	SHLO_FNUZ,   /* no infinity, no negative zero: its pattern is NaN */
-	SHLO_FINITE, /* neither */
-	SHLO_E8M0,   /* powers of two without sign and zero */
+	SHLO_IEEE,   /* it has infinities and NaN */
+	SHLO_FN,     /* no infinity; NaN is all ones */
+	SHLO_FNUZ,   /* no infinity and no negative zero; the pattern of -0 is NaN */
+	SHLO_FINITE, /* neither infinity nor NaN */
+	SHLO_E8M0,   /* powers of two, without sign and zero */
 };
 
 struct shlo_element_info {
@@ -36,7 +36,10 @@ struct shlo_element_info {
 
 extern const struct shlo_element_info shlo_elements[SHLO_ELEMENT_COUNT];
 
-/* An element of any type: integers and booleans as 64 bits, floats in double, where all fit. */
+/*
+ * An element of any type: integers and booleans as 64 bits, floats as double, which holds all of
+ * them.
+ */
 struct shlo_num {
 	union {
 		int64_t i;
@@ -66,22 +69,22 @@ static inline bool shlo_is_complex(enum shlo_element element)
 	return shlo_class(element) == SHLO_COMPLEX;
 }
 
-/* The type with this text, such as bf16; -1 if there is none. */
+/* Returns the type with this name, such as bf16; -1: there is none. */
 int shlo_element_find(const char *text, size_t length);
 /* Returns the type of the real and imaginary part of a complex type; any other type is its own. */
 enum shlo_element shlo_element_part(enum shlo_element element);
 
 struct shlo_num shlo_load(enum shlo_element element, const void *data, size_t index);
-/* Integers wrap, floats are rounded to the nearest, ties to even. */
+/* Stores an element: integers wrap around, floats are rounded to the nearest, ties to even. */
 void shlo_store(enum shlo_element element, void *data, size_t index, struct shlo_num number);
-/* The number as an element of this type would hold it. */
+/* Returns the number rounded or wrapped to an element type. */
 struct shlo_num shlo_round(enum shlo_element element, struct shlo_num number);
 
-/* The bits of a float element, at most 64, and the other way. */
+/* Return the bits of a float element, at most 64, and the float of such bits. */
 uint64_t shlo_float_bits(enum shlo_element element, double value);
 double shlo_float_value(enum shlo_element element, uint64_t bits);
 
-/* Conversion from type to type as stablehlo.convert does it. */
+/* Converts a number between element types, as stablehlo.convert does. */
 struct shlo_num shlo_convert(enum shlo_element to, enum shlo_element from, struct shlo_num number);
 
 static inline struct shlo_num shlo_int(int64_t value)
@@ -94,7 +97,7 @@ static inline struct shlo_num shlo_real(double value)
 	return (struct shlo_num){ .re = value };
 }
 
-/* Zero and one of a type. */
+/* Return 0 and 1 of a type. */
 struct shlo_num shlo_zero(enum shlo_element element);
 struct shlo_num shlo_one(enum shlo_element element);
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Reductions over several devices, in the order of the group, so that every member has the same bits. */
+/*
+ * Reductions over several devices. They combine values in the order of the group, so that all
+ * members get equal bits.
+ */
 #include <string.h>
 
 #include "collective.h"
@@ -9,8 +12,10 @@
 struct reducer {
 	struct shlo_run *run;
 	struct shlo_applier applier;
-	int only; /* the region is this operation of enum shlo_binary; -1: it is more */
-	enum shlo_element element, other; /* of the sum, and of what is added */
+	/* the operation of enum shlo_binary that is the whole region; -1: the region has more */
+	int only;
+	/* element types of the sum, and of the values that are added */
+	enum shlo_element element, other;
 };
 
 static void reducer_init(struct reducer *r, struct shlo_call *call, enum shlo_element from)
@@ -33,7 +38,7 @@ static void reducer_exit(struct reducer *r)
 	shlo_tensor_put(r->applier.room);
 }
 
-/* Elements of another type become those of the sum. */
+/* Converts the first member's elements to the type of the sum. */
 static void reducer_first(const struct reducer *r, void *sum, const void *x, size_t count,
 			  enum shlo_element from)
 {
@@ -65,10 +70,16 @@ static void reducer_add(struct reducer *r, void *sum, const void *x, size_t coun
 	}
 }
 
-/* Elements of which the sum stays in the first cache while the values of one member after the other come to it. */
+/*
+ * Elements of a block. A block of the sum stays in the first-level cache while the values of all
+ * members are added to it.
+ */
 #define BLOCK 2048
 
-/* The values of all members in their order; false: there are no loops for this, and nothing was done. */
+/*
+ * Combines the values of all members in their order with vectorised loops; false, with nothing
+ * done: there is no such loop.
+ */
 static bool reducer_run_fast(const struct reducer *r, void *sum, const void *const *values,
 			     size_t n, size_t count, enum shlo_element from)
 {
@@ -90,7 +101,7 @@ static bool reducer_run_fast(const struct reducer *r, void *sum, const void *con
 	return true;
 }
 
-/* Values of @n members, which have the elements of the operand. */
+/* Combines the values of @n members; their elements have the operand's type. */
 static void reducer_run(struct reducer *r, void *sum, const void *const *values, size_t n,
 			size_t count, enum shlo_element from)
 {
@@ -101,7 +112,10 @@ static void reducer_run(struct reducer *r, void *sum, const void *const *values,
 		reducer_add(r, sum, values[i], count, from);
 }
 
-/* Up to here every member gets all values and reduces them itself, which is one swap and not two. */
+/*
+ * Up to this size every member gets all values and reduces them itself, which takes one exchange
+ * instead of two.
+ */
 #define SMALL_BYTES 2048
 
 static struct shlo_tensor *reduced_small(struct shlo_call *call, const struct shlo_group *group,
@@ -130,7 +144,7 @@ static void *at_bytes(const struct shlo_tensor *x, size_t element)
 	return (char *)x->data + element * shlo_elements[x->type.element].bytes;
 }
 
-/* The elements that a member of a group reduces. */
+/* A range of elements that one member of a group reduces. */
 struct range {
 	size_t first, count;
 };
@@ -143,10 +157,10 @@ static struct range range_of(size_t count, size_t n, size_t member)
 }
 
 /*
- * Sets @to[i] to where the elements of this member's range go that member i sends. They go into the
- * result, at the range that member i reduces itself and sends later: those pages are in the cache
- * then. When the ranges differ in size, or the types in bytes, they go into a buffer, which is
- * returned; else NULL is.
+ * Sets @to[i] to the memory for this member's range of elements from member i. That memory is in
+ * the result, at the range that member i reduces and sends later, so that its pages are in the
+ * cache by then. When ranges differ in size, or types in bytes, the memory is a buffer, which is
+ * returned; else returns NULL.
  */
 static struct shlo_tensor *make_room(struct shlo_call *call, const struct shlo_group *group,
 				     const struct shlo_tensor *out, size_t bytes, void **to)
@@ -165,8 +179,8 @@ static struct shlo_tensor *make_room(struct shlo_call *call, const struct shlo_g
 }
 
 /*
- * Every member reduces a range of the elements and gives it to the others: each sends and receives
- * 2 (n - 1) / n of the bytes, which is the least that there is.
+ * Every member reduces one range of the elements and sends it to the others: each sends and
+ * receives 2 (n - 1) / n of the bytes, which is the minimum.
  */
 static struct shlo_tensor *reduced_large(struct shlo_call *call, const struct shlo_group *group,
 					 const struct shlo_tensor *x, struct reducer *r)
@@ -207,13 +221,13 @@ static struct shlo_tensor *reduced_large(struct shlo_call *call, const struct sh
 
 /* ---- by halves, where the members are a power of two */
 
-/* So few members go without halving: each message costs less than that they wait for each other. */
+/* Groups of up to this size do not halve: a message costs less than the wait between levels. */
 #define MOST_DIRECT 8
 
-/* Levels of halving; a group has fewer members than 2 to this. */
+/* Most levels of halving; a group has fewer than 2^MOST_LEVELS members. */
 #define MOST_LEVELS 32
 
-/* Elements that a member keeps at a level, and those that it leaves to its partner. */
+/* The elements that a member keeps at a level, and those that its partner reduces. */
 struct level {
 	size_t partner;
 	struct range kept, left;
@@ -248,13 +262,15 @@ static void swap_pair(struct shlo_call *call, const struct shlo_group *group, si
 	shlo_parts_swap(call, &pair, &parts);
 }
 
-/* Adds what the partner has to @mine; who is first in the group is the first operand. */
+/*
+ * Combines this member's elements with the partner's; the first in the group is the first operand.
+ */
 static void reduce_pair(struct reducer *r, void *sum, const void *mine, const void *theirs,
 			bool mine_first, size_t count)
 {
 	const void *first = mine_first ? mine : theirs, *second = mine_first ? theirs : mine;
 
-	/* All that has loops of its own gives the same either way. */
+	/* Operations that have vectorised loops are commutative. */
 	if (r->only >= 0 &&
 	    shlo_combine((enum shlo_binary)r->only, r->element, sum, mine, theirs, count))
 		return;
@@ -269,9 +285,10 @@ static void reduce_pair(struct reducer *r, void *sum, const void *mine, const vo
 }
 
 /*
- * Neighbours swap halves and reduce one each, then pairs of neighbours quarters, and so on; then all goes the
- * other way. The bytes are the same, the messages 2 log n and not 2 (n - 1). Every element is reduced along
- * the same tree, with the members in their order.
+ * Reduces by recursive halving: neighbours exchange halves and reduce one each, then pairs of
+ * neighbours exchange quarters, and so on; the results then go back the same way. This sends as
+ * many bytes as the direct way, but 2 log n messages instead of 2 (n - 1). Every element is reduced
+ * along the same tree, with members in order.
  */
 static struct shlo_tensor *reduced_by_halves(struct shlo_call *call, const struct shlo_group *group,
 					     const struct shlo_tensor *x, struct reducer *r)
@@ -316,13 +333,13 @@ static struct shlo_tensor *all_reduced(struct shlo_call *call, const struct shlo
 	struct shlo_tensor *out;
 	struct reducer r;
 
-	/* Alone there is nothing to add. */
+	/* A group of one member has nothing to add. */
 	reducer_init(&r, call, x->type.element);
 	if (group->count == 1 && r.element == x->type.element) {
 		reducer_exit(&r);
 		return shlo_tensor_get(call->in[operand]);
 	}
-	/* Dimensions that are open are compared by the first way only. */
+	/* Only reduced_small() compares the sizes of open dimensions. */
 	if (shlo_bytes_of(x) <= SMALL_BYTES ||
 	    !shlo_type_is_static(call->op->operands[operand]->type))
 		out = reduced_small(call, group, operand, &r);
@@ -346,7 +363,7 @@ void shlo_eval_all_reduce(struct shlo_call *call)
 	shlo_tensor_put(room);
 }
 
-/* Only the root of a group gets the result, and all others zeros. */
+/* Evaluates collective_reduce: the root of a group gets the result, all other members get zeros. */
 void shlo_eval_collective_reduce(struct shlo_call *call)
 {
 	struct shlo_group group;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Comparisons that a program makes of its own results, with the tolerances of StableHLO's tests. */
+/* Checks of a program's own results, with the tolerances of StableHLO's tests. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -80,7 +80,10 @@ static void expect_almost_eq(struct shlo_call *call, const struct shlo_tensor *x
 	}
 }
 
-/* How many numbers of the type lie between; all for what is not finite and not the same. */
+/*
+ * Returns how many numbers of the type lie between x and y; the maximum when one is not finite and
+ * they differ.
+ */
 static uint64_t distance(enum shlo_element element, double x, double y)
 {
 	uint64_t a = shlo_float_bits(element, x), b = shlo_float_bits(element, y);
@@ -187,7 +190,7 @@ void shlo_eval_custom_call(struct shlo_call *call)
 		shlo_eval_mark(call);
 		return;
 	}
-	/* Comparisons are no part of what a program computes. */
+	/* A check does not count among the operations of the program. */
 	call->run->reference_ops--;
 	if (!strcmp(name, "check.expect_close")) {
 		expect_close(call, call->in[0], call->in[1], 0, CALL_ULPS);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Operations on several devices: replica groups, channels, and what is made of exchanged values. */
+/*
+ * Operations on several devices: replica groups, channels, and results that are made of exchanged
+ * values.
+ */
 #include <string.h>
 
 #include "collective.h"
@@ -21,7 +24,7 @@ static void sizes(const struct shlo_run *run, size_t *replicas, size_t *partitio
 	*partitions = run->world ? run->world->partitions : 1;
 }
 
-/* A table of ids: dense of rank 2, -1 fills up the rows of smaller groups. */
+/* A table of ids: a dense attribute of rank 2, in which -1 pads the rows of smaller groups. */
 struct table {
 	const struct shlo_attr *attr;
 	int64_t rows, columns;
@@ -49,7 +52,10 @@ static int64_t id_at(const struct table *table, int64_t row, int64_t column)
 	return shlo_load(table->attr->type->element, table->attr->data, at).i;
 }
 
-/* The processes of one row, for each of which there may be several groups: @other picks one. */
+/*
+ * Sets @members to the processes of a row and returns their number. For one row there may be a
+ * group for each replica or partition, which @other selects.
+ */
 static size_t members_of(struct shlo_call *call, const struct table *table, int64_t row,
 			 enum shlo_grouping grouping, size_t other, size_t *members)
 {
@@ -86,7 +92,7 @@ struct shlo_tensor *shlo_room(struct shlo_run *run, size_t count)
 	return shlo_tensor_new(run, &type);
 }
 
-/* The group of this process; its members are in a value, which is returned. */
+/* Fills in the group of this process. Returns the tensor that holds the list of its members. */
 struct shlo_tensor *shlo_group_of(struct shlo_call *call, enum shlo_grouping grouping,
 				  struct shlo_group *group)
 {
@@ -107,7 +113,7 @@ struct shlo_tensor *shlo_group_of(struct shlo_call *call, enum shlo_grouping gro
 			if (members[group->own] == self)
 				return room;
 	}
-	/* No groups at all: all are one. */
+	/* Without any groups, all processes are one group. */
 	group->count = 0;
 	group->members = members;
 	for (size_t i = 0; table.rows * table.columns == 0 && i < replicas * partitions; i++)
@@ -164,7 +170,10 @@ static struct shlo_tensor *tuple_of(struct shlo_run *run, size_t count)
 	return shlo_tensor_new(run, &type);
 }
 
-/* Room for a value of each member; where the file leaves dimensions open, these are swapped first. */
+/*
+ * Returns a tuple with a tensor for the value of each member. Where the file leaves dimensions
+ * open, members first exchange them.
+ */
 static struct shlo_tensor *rooms(struct shlo_call *call, const struct shlo_group *group,
 				 const struct shlo_tensor *x, const struct shlo_value *operand)
 {
@@ -194,7 +203,7 @@ static struct shlo_tensor *rooms(struct shlo_call *call, const struct shlo_group
 	return all;
 }
 
-/* The values of all members, as a tuple of them. */
+/* Returns a tuple of the values of all members. */
 struct shlo_tensor *shlo_gathered(struct shlo_call *call, const struct shlo_group *group,
 				  size_t operand)
 {
@@ -211,7 +220,7 @@ struct shlo_tensor *shlo_gathered(struct shlo_call *call, const struct shlo_grou
 	return all;
 }
 
-/* all_gather, all_reduce, reduce_scatter */
+/* Grouping of all_gather, all_reduce and reduce_scatter. */
 enum shlo_grouping shlo_grouping_by_flag(const struct shlo_op *op)
 {
 	bool channel = channel_of(op) > 0;
@@ -221,13 +230,16 @@ enum shlo_grouping shlo_grouping_by_flag(const struct shlo_op *op)
 	return channel ? CROSS_BOTH : CROSS_REPLICA;
 }
 
-/* all_to_all, collective_broadcast, collective_permute */
+/* Grouping of all_to_all, collective_broadcast and collective_permute. */
 static enum shlo_grouping by_channel(const struct shlo_op *op)
 {
 	return channel_of(op) > 0 ? CROSS_PARTITION : CROSS_REPLICA;
 }
 
-/* Elements of one index of the dimensions in front of @dim, which lie together. */
+/*
+ * Returns the bytes of one slice: all elements with equal indices in front of @dim, which are
+ * contiguous.
+ */
 static size_t row_bytes(const struct shlo_tensor *x, int dim)
 {
 	size_t bytes = shlo_elements[x->type.element].bytes;
@@ -246,7 +258,7 @@ static size_t row_count(const struct shlo_tensor *x, int dim)
 	return count;
 }
 
-/* Values of the same type, joined along a dimension; the result belongs to the caller. */
+/* Concatenates values of one type along a dimension; the caller owns the result. */
 static struct shlo_tensor *joined(struct shlo_run *run, struct shlo_tensor *const *values,
 				  size_t count, int dim)
 {
@@ -275,7 +287,7 @@ static struct shlo_tensor *joined(struct shlo_run *run, struct shlo_tensor *cons
 	return out;
 }
 
-/* Part @at of @count parts along a dimension. */
+/* Returns slice @at of @count equal slices along a dimension. */
 static struct shlo_tensor *part_of(struct shlo_run *run, const struct shlo_tensor *x, int dim,
 				   size_t count, size_t at)
 {
@@ -296,8 +308,9 @@ static struct shlo_tensor *part_of(struct shlo_run *run, const struct shlo_tenso
 }
 
 /*
- * Every member gets a part from each: item i of the result is what member i had for this one. Where
- * dimensions are open, values of other sizes are noticed as parts of other sizes.
+ * Cuts x along @dim into one slice for each member, and exchanges them: item i of the result is the
+ * slice that member i sent to this process. Where dimensions are open, values of different sizes
+ * show as slices of different sizes.
  */
 struct shlo_tensor *shlo_dealt(struct shlo_call *call, const struct shlo_group *group,
 			       const struct shlo_tensor *x, int dim)
@@ -382,7 +395,7 @@ size_t shlo_root_of(struct shlo_call *call, const struct shlo_group *group, size
 	return (size_t)root;
 }
 
-/* The first of the group gives it to the others. */
+/* The first member of the group sends its value to the others. */
 static struct shlo_tensor *broadcast(struct shlo_call *call, const struct shlo_group *group,
 				     size_t operand)
 {
@@ -398,7 +411,7 @@ static struct shlo_tensor *broadcast(struct shlo_call *call, const struct shlo_g
 	return out;
 }
 
-/* Each member may have another root, and does not know that of the others: all get all values. */
+/* Roots may differ between members, who do not know each other's: all members get all values. */
 static struct shlo_tensor *broadcast_from(struct shlo_call *call, const struct shlo_group *group,
 					  size_t operand)
 {
@@ -426,7 +439,10 @@ void shlo_eval_collective_broadcast(struct shlo_call *call)
 	shlo_tensor_put(room);
 }
 
-/* All processes that differ in what the pairs name; the others are other groups. */
+/*
+ * Fills in a group of all processes with this process's partition, or with @by_partition its
+ * replica: source_target_pairs number the processes of that group.
+ */
 static struct shlo_tensor *line_of(struct shlo_call *call, bool by_partition,
 				   struct shlo_group *group)
 {
@@ -497,8 +513,9 @@ void shlo_eval_partition_id(struct shlo_call *call)
 /* ---- to and from others and the host */
 
 /*
- * Whom source_target_pairs give this process as its other end: pairs of replicas where there is one
- * partition, of partitions where there is one replica. -1: the channel alone says it.
+ * Returns the process at the other end of a transfer from source_target_pairs: these are pairs of
+ * replicas if there is one partition, and of partitions if there is one replica. -1: the channel
+ * alone selects it.
  */
 static int64_t partner_of(struct shlo_call *call, int own_column)
 {
@@ -522,7 +539,7 @@ static int64_t partner_of(struct shlo_call *call, int own_column)
 	return -1;
 }
 
-/* Whether the program has a process receive from the host on a channel. */
+/* Whether an operation in the block receives from the host on a channel. */
 static bool is_received(const struct shlo_block *block, int64_t channel)
 {
 	for (size_t i = 0; i < block->op_count; i++) {
@@ -538,7 +555,10 @@ static bool is_received(const struct shlo_block *block, int64_t channel)
 	return false;
 }
 
-/* The host hands on what is received somewhere, and looks at nothing else that it gets. */
+/*
+ * Whether a send to the host has no effect: the host only forwards values that some process
+ * receives.
+ */
 static bool is_dropped(const struct shlo_call *call)
 {
 	const struct shlo_module *module = call->run->module;

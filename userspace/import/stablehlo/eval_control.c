@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-/* Reference kernels of control flow, calls, tuples, sorting and scans. */
+/* Reference kernels of control flow, calls, tuples, sort and scan. */
 #include "numbers.h"
 
 #include <string.h>
 
 #include "run.h"
 
-/* Room for references that is freed with the values of the run. */
+/* Returns a tuple for @count references, which is freed with the values of the run. */
 static struct shlo_tensor *bundle(struct shlo_run *run, size_t count)
 {
 	struct shlo_type type = { .kind = SHLO_TUPLE, .item_count = count };
@@ -155,7 +155,7 @@ void shlo_eval_map(struct shlo_call *call)
 struct line {
 	struct shlo_call *call;
 	struct shlo_applier *applier;
-	int64_t first, step; /* of its elements */
+	int64_t first, step; /* index of the first element, and the stride */
 	int64_t *order, *room;
 };
 
@@ -171,7 +171,7 @@ static bool comes_before(const struct line *line, int64_t a, int64_t b)
 	return result.i;
 }
 
-/* Sorts by merging, so that equal elements keep their order and a wrong comparator does no harm. */
+/* Merge sort: equal elements keep their order, and a wrong comparator does no harm. */
 static void merge_sort(const struct line *line, int64_t from, int64_t to)
 {
 	int64_t middle = (from + to) / 2, a = from, b = middle;
@@ -241,7 +241,7 @@ void shlo_eval_top_k(struct shlo_call *call)
 	struct shlo_tensor *taken = shlo_tensor_new(call->run, &type);
 	enum shlo_direction order = shlo_attr_int(call->op, "largest", 1) ? SHLO_GT : SHLO_LT;
 
-	/* The largest in total order, the first of equal ones. */
+	/* Selects the largest element in total order; among equal ones, the first. */
 	for (int64_t line = 0; length && line < x->count / length; line++) {
 		memset(taken->data, 0, (size_t)length);
 		for (int64_t i = 0; i < k; i++) {
@@ -263,7 +263,10 @@ void shlo_eval_top_k(struct shlo_call *call)
 
 /* ---- scan */
 
-/* The part of an input at a position of the dimension, which goes; the other way for outputs. */
+/*
+ * Copies the slice of an input at position @at of a dimension, which is dropped; the function below
+ * does the reverse for outputs.
+ */
 static struct shlo_tensor *part_at(struct shlo_run *run, const struct shlo_tensor *x, int64_t dim,
 				   int64_t at, const struct shlo_type *like)
 {

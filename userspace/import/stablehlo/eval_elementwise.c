@@ -65,7 +65,7 @@ static void complex_of(struct shlo_call *call, const struct shlo_tensor *x,
 			 (struct shlo_num){ .re = shlo_get(x, i).re, .im = shlo_get(y, i).re });
 }
 
-/* Operands of one element stand for all. */
+/* A single element of an operand is used for all elements of the result. */
 static void select_from(struct shlo_call *call, const struct shlo_tensor *pred,
 			const struct shlo_tensor *x, const struct shlo_tensor *y)
 {
@@ -164,7 +164,7 @@ void shlo_eval_reduce_precision(struct shlo_call *call)
 
 /* ---- with implicit broadcast */
 
-/* The operand with the dimensions of the result. */
+/* Returns the operand broadcast to the dimensions of the result. */
 static struct shlo_tensor *stretched(struct shlo_call *call, size_t operand)
 {
 	const struct shlo_tensor *x = call->in[operand];

@@ -6,7 +6,7 @@
 
 #include "run.h"
 
-/* One dimension of all lines of an array, in place. */
+/* Transforms an array in place along one dimension. */
 static void transform(struct shlo_run *run, struct shlo_tensor *x, int dim, bool inverse)
 {
 	int64_t length = x->dims[dim], inner = 1, room = 2 * length;
@@ -36,7 +36,10 @@ static void transform(struct shlo_run *run, struct shlo_tensor *x, int dim, bool
 	shlo_tensor_put(lines);
 }
 
-/* The operand in complex<f64>; of IRFFT with the half that follows from the other. */
+/*
+ * Returns the operand as complex<f64>; for IRFFT, with the half of the spectrum that follows from
+ * symmetry.
+ */
 static struct shlo_tensor *whole(struct shlo_call *call, bool to_real, const int64_t *dims)
 {
 	const struct shlo_tensor *x = call->in[0];
@@ -60,7 +63,10 @@ static struct shlo_tensor *whole(struct shlo_call *call, bool to_real, const int
 			number.im = 0;
 		if (mirrored)
 			number.im = -number.im;
-		/* The ends of a real signal's spectrum are real, whatever the operand says. */
+		/*
+		 * The first and the middle number of a real signal's spectrum are real; any
+		 * imaginary part is ignored.
+		 */
 		if (to_real && (index[last] == 0 || 2 * index[last] == dims[last]))
 			number.im = 0;
 		shlo_set(out, at++, number);
@@ -81,10 +87,7 @@ void shlo_eval_fft(struct shlo_call *call)
 	memcpy(dims, call->in[0]->dims, sizeof(dims));
 	if (to_real)
 		dims[rank - 1] = out->dims[rank - 1];
-	/*
-	 * The inverse transform to real numbers has the last dimension last, as only its result is
-	 * real.
-	 */
+	/* IRFFT transforms the last dimension last, because only that result is real. */
 	if (to_real && rank - first > 1) {
 		work = whole(call, false, call->in[0]->dims);
 		for (int i = first; i < rank - 1; i++)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Linear algebra by LAPACK and BLAS, and batch normalisation. */
+/* Reference kernels of linear algebra, by LAPACK and BLAS, and of batch normalisation. */
 #include <complex.h>
 #include <math.h>
 #include <string.h>
@@ -15,7 +15,7 @@ static void need_lapack(struct shlo_run *run)
 		shlo_run_error(run, "%s", problem);
 }
 
-/* Matrices are computed as complex<f64>; column-major order makes the other triangle of them. */
+/* Returns matrices as complex<f64>. LAPACK's column-major order swaps upper and lower triangle. */
 static struct shlo_tensor *matrices(struct shlo_run *run, const struct shlo_tensor *x)
 {
 	struct shlo_type type = { .element = SHLO_C128, .rank = x->type.rank, .dims = x->dims };
@@ -44,7 +44,7 @@ void shlo_eval_cholesky(struct shlo_call *call)
 		bool definite;
 
 		/*
-		 * Rows here are LAPACK's columns: the lower triangle is its upper one, and the
+		 * Rows here are LAPACK's columns: the lower triangle is LAPACK's upper one, and the
 		 * factor is conjugated.
 		 */
 		for (int64_t i = 0; i < size; i++)
@@ -70,7 +70,10 @@ void shlo_eval_triangular_solve(struct shlo_call *call)
 	int64_t n = x->dims[x->type.rank - 1], rows = y->dims[y->type.rank - 2];
 	int64_t columns = y->dims[y->type.rank - 1], size = rows * columns;
 	struct shlo_solve solve = {
-		/* Row-major matrices are the transposed ones: x op(a) = b in place of op(a) x = b. */
+		/*
+		 * LAPACK sees row-major matrices as transposed: it solves x op(a) = b instead of
+		 * op(a) x = b.
+		 */
 		.left = !shlo_attr_int(call->op, "left_side", 0),
 		.lower = !shlo_attr_int(call->op, "lower", 0),
 		.unit = shlo_attr_int(call->op, "unit_diagonal", 0) != 0,
@@ -92,7 +95,7 @@ void shlo_eval_triangular_solve(struct shlo_call *call)
 
 /* ---- batch normalisation */
 
-/* The feature that an element belongs to. */
+/* Which feature an element belongs to follows from its index. */
 struct features {
 	int64_t count, inner, each;
 };
@@ -132,7 +135,7 @@ void shlo_eval_batch_norm_inference(struct shlo_call *call)
 	}
 }
 
-/* Sums of @value over each feature, in a value of the run. */
+/* Returns the sum of @value over each feature, in a tensor of the run. */
 static struct shlo_tensor *sums(struct shlo_call *call, const struct features *f,
 				double (*value)(struct shlo_call *call, int64_t i, double mean),
 				const struct shlo_tensor *means)

@@ -6,7 +6,7 @@
 
 #include "run.h"
 
-/* A copy with other dimensions and the quantisation of the declared result. */
+/* Returns a copy with other dimensions, and the quantisation of the declared result. */
 static struct shlo_tensor *reshaped(struct shlo_call *call, int rank, const int64_t *dims)
 {
 	const struct shlo_type *declared = call->op->results[0]->type;
@@ -19,7 +19,10 @@ static int64_t clamped(int64_t value, int64_t most)
 	return value < 0 ? 0 : value > most ? most : value;
 }
 
-/* An index of any integer type; large unsigned ones are beyond every dimension. */
+/*
+ * Returns an index of any integer type; an unsigned one beyond int64 becomes INT64_MAX, which is
+ * beyond every dimension.
+ */
 static int64_t index_of(const struct shlo_tensor *tensor, int64_t at)
 {
 	int64_t value = shlo_get(tensor, at).i;
@@ -177,7 +180,7 @@ void shlo_eval_concatenate(struct shlo_call *call)
 	}
 }
 
-/* Elements at start + index * stride. */
+/* Copies the elements at start + index * stride. */
 static void slice(struct shlo_tensor *out, const struct shlo_tensor *x, const int64_t *start,
 		  const int64_t *stride)
 {
@@ -319,7 +322,7 @@ static uint64_t bits_at(const struct shlo_tensor *x, unsigned int bits, int64_t 
 	unsigned int within = (unsigned int)((uint64_t)bit % own);
 	uint64_t word = 0;
 
-	/* Elements of 128 bits are two words. */
+	/* An element of 128 bits consists of two words. */
 	memcpy(&word, data + within / 64 * 8, bytes < 8 ? bytes : 8);
 	return word >> within % 64 & (UINT64_MAX >> (64 - bits));
 }
@@ -342,7 +345,7 @@ void shlo_eval_bitcast_convert(struct shlo_call *call)
 		for (unsigned int bit = 0; bit < to; bit += step)
 			words[bit / 64] |= bits_at(x, step, i * to + bit) << bit % 64;
 		memcpy((uint8_t *)out->data + (size_t)i * bytes, words, bytes);
-		/* Signed integers of few bits are kept with their sign. */
+		/* Small signed integers are stored with their sign extended. */
 		if (to < 8 && shlo_class(out->type.element) == SHLO_SIGNED)
 			shlo_set(out, i, shlo_get(out, i));
 	}
@@ -356,7 +359,7 @@ void shlo_eval_get_dimension_size(struct shlo_call *call)
 		 shlo_int(call->in[0]->dims[shlo_attr_int(call->op, "dimension", 0)]));
 }
 
-/* A value has the size that was set, so nothing reads what lies beyond; new elements are zero. */
+/* Sets a size: a smaller one cuts elements off, a larger one adds zeros. */
 void shlo_eval_set_dimension_size(struct shlo_call *call)
 {
 	const struct shlo_tensor *x = call->in[0];

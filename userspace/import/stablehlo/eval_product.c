@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reference kernels of products: dot_general, convolution, einsum, ragged_dot. Sums go from the first
- * product to the last, each step rounded, as the specification's reduction does; numbers of fewer
- * than 32 bits are added up in f32.
+ * Reference kernels of products: dot_general, convolution, einsum, ragged_dot. A sum adds products
+ * from the first to the last and rounds each step, as the specification's reduction does; floats of
+ * fewer than 32 bits are added in f32.
  */
 #include "numbers.h"
 
@@ -23,7 +23,7 @@ static enum shlo_element sum_element(enum shlo_element from, enum shlo_element t
 			from = to;
 		return shlo_elements[from].bits < 32 ? SHLO_F32 : from;
 	}
-	/* The result keeps as many bits as it has. */
+	/* Integers are added in 64 bits; the result keeps its low bits. */
 	return shlo_class(from) == SHLO_BOOL	 ? SHLO_I1 :
 	       shlo_class(from) == SHLO_UNSIGNED ? SHLO_UI64 :
 						   SHLO_I64;
@@ -125,7 +125,7 @@ void shlo_eval_dot(struct shlo_call *call)
 
 /* ---- convolution */
 
-/* The sum over a window and the input features of a group. */
+/* Adds up the products over a window and the input features of a group. */
 static void convolve_one(const struct shlo_conv_numbers *n, const struct shlo_tensor *x,
 			 const struct shlo_tensor *k, const int64_t *index, int64_t batch,
 			 int64_t features_from, struct sum *sum)
@@ -229,7 +229,7 @@ static void einsum(struct shlo_call *call, int operands)
 	struct shlo_tensor *const values[3] = { call->in[0], operands > 1 ? call->in[1] : out,
 						out };
 
-	/* First the letters of the result, which the sums come after. */
+	/* The letters of the result come first, then those that are summed. */
 	for (const char *c = strchr(text, '>') + 1; *c; c++)
 		of[2][at++] = *c;
 	for (int i = 0; i < at; i++) {
@@ -287,7 +287,10 @@ void shlo_eval_unary_einsum(struct shlo_call *call)
 
 /* ---- ragged_dot */
 
-/* The group that a position in the ragged dimension belongs to, -1 behind the last. */
+/*
+ * Returns the group of a position in the ragged dimension; -1: the position is behind the last
+ * group.
+ */
 static int64_t group_of(const struct shlo_tensor *sizes, int64_t offset, int64_t groups,
 			int64_t position)
 {
@@ -299,7 +302,10 @@ static int64_t group_of(const struct shlo_tensor *sizes, int64_t offset, int64_t
 	return -1;
 }
 
-/* Sizes of groups may be the same for all, or say them for each index in front of the dimension. */
+/*
+ * Returns the offset of the group sizes that apply: there is one list for all, or one for each
+ * index of the dimensions in front of the ragged one.
+ */
 static int64_t sizes_offset(const struct shlo_ragged_numbers *r, const struct shlo_tensor *sizes,
 			    const int64_t *lhs)
 {

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
-/* Quantised values: to and from real numbers, and operations on them by way of real numbers. */
+/* Quantised values: conversion to and from real numbers, and operations by way of real numbers. */
 #include <math.h>
 #include <string.h>
 
 #include "run.h"
 
-/* Returns which scale an element has: the one at its index along the axis, or the only one. */
+/*
+ * Returns the index of an element's scale: its position along the axis, or 0 when there is one
+ * scale for all.
+ */
 static size_t scale_of(const struct shlo_tensor *tensor, int64_t index)
 {
 	const struct shlo_quant *quant = tensor->type.quant;
@@ -71,7 +74,10 @@ void shlo_eval_uniform_quantize(struct shlo_call *call)
 				   x->type.quant ? shlo_dequantised(x, i) : shlo_get(x, i).re);
 }
 
-/* Operations that compute; those that move elements take quantised ones as what is stored. */
+/*
+ * Whether an operation computes with numbers; operations that only move elements work on stored
+ * values.
+ */
 static bool computes(const struct shlo_op *op)
 {
 	static const char *const others[] = {

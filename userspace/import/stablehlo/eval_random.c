@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Random numbers: ThreeFry and Philox, counter by counter as XLA defines them, and what is made of
+ * Random numbers: ThreeFry and Philox, with the counters that XLA uses, and distributions made of
  * them. "Parallel random numbers: as easy as 1, 2, 3", Salmon et al., 2011.
  */
 #include <math.h>
@@ -78,7 +78,10 @@ static int halved_dim(const struct shlo_tensor *out)
 	return largest;
 }
 
-/* One counter gives two neighbours in the halved dimension. Returns how many counters went. */
+/*
+ * Fills the array; each counter gives two elements that are neighbours in the halved dimension.
+ * Returns the number of counters used.
+ */
 static uint64_t threefry_pairs(struct shlo_tensor *out, uint64_t key, uint64_t counter)
 {
 	int64_t dims[SHLO_MAX_RANK] = { 1 }, index[SHLO_MAX_RANK] = { 0 }, place[SHLO_MAX_RANK];
@@ -116,7 +119,7 @@ static uint64_t fill_threefry(struct shlo_tensor *out, uint64_t key, uint64_t co
 	return (uint64_t)out->count;
 }
 
-/* Moves @counter on. */
+/* Fills the array, and advances @counter. */
 static void fill_philox(struct shlo_tensor *out, uint64_t key, uint64_t counter[2])
 {
 	bool wide = shlo_elements[out->type.element].bits > 32;
@@ -170,7 +173,7 @@ static struct shlo_num uniform(struct shlo_run *run, enum shlo_element element, 
 
 	if (shlo_is_float(element)) {
 		x = shlo_round(element, shlo_real(a.re + (b.re - a.re) * u)).re;
-		/* Rounding must not give the end, which does not belong to it. */
+		/* Rounding must not give the upper end, which is excluded. */
 		return x < b.re ? shlo_real(x) : a;
 	}
 	return shlo_int((int64_t)(a.u + (uint64_t)(u * (double)(b.u - a.u))));

@@ -11,11 +11,11 @@
 struct reduction {
 	struct shlo_call *call;
 	struct shlo_applier applier;
-	size_t count; /* inputs, and as many initial values behind them */
+	size_t count; /* number of inputs; equally many initial values follow them */
 	struct shlo_num initial[MAX_OPERANDS];
 };
 
-/* Starts with the initial values in the results. */
+/* Sets the results to the initial values. */
 static void reduction_init(struct reduction *r, struct shlo_call *call)
 {
 	const struct shlo_region *region = call->op->regions[0];
@@ -36,7 +36,10 @@ static void reduction_init(struct reduction *r, struct shlo_call *call)
 	}
 }
 
-/* Combines elements into the results at a place; @from < 0: the initial values, as padding. */
+/*
+ * Combines elements at offset @from into the results at offset @to; @from < 0 selects the initial
+ * values, as padding.
+ */
 static void combine(struct reduction *r, int64_t to, int64_t from)
 {
 	struct shlo_num arguments[2 * MAX_OPERANDS], results[MAX_OPERANDS];
@@ -122,7 +125,10 @@ void shlo_eval_reduce_window(struct shlo_call *call)
 	shlo_applier_exit(&r.applier);
 }
 
-/* Returns the index of the element of a window that is selected; -1 when all of it is padding. */
+/*
+ * Returns the index of the element that select chooses in a window; -1: the window holds only
+ * padding.
+ */
 static int64_t selected(struct shlo_applier *select, const struct shlo_window *w,
 			const struct shlo_tensor *x, const int64_t *position)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Fourier transforms of one dimension, by KISS FFT, which is a library of C++. */
+/* One-dimensional Fourier transforms by KISS FFT, a C++ library. */
 #ifndef SHLO_FFT_H
 #define SHLO_FFT_H
 
@@ -11,8 +11,8 @@ extern "C" {
 #include <stddef.h>
 
 /*
- * Not scaled; @from and @to are pairs of real and imaginary parts and do not overlap. Returns -1 when
- * memory is exhausted.
+ * Computes a transform without scaling. @from and @to hold pairs of real and imaginary part, and do
+ * not overlap. Returns 0, or -1 when memory is exhausted.
  */
 int shlo_fft(size_t length, bool inverse, const double *from, double *to);
 

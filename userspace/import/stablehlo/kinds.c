@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The table of operations. */
+/* The table of operations, and lookup by name. */
 #include "kinds.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The operations that are known: a row each, with how it is checked and computed. */
+/* The known operations: each has a row with its check and its kernel. */
 #ifndef SHLO_KINDS_H
 #define SHLO_KINDS_H
 
@@ -13,16 +13,18 @@ struct shlo_frame;
 struct shlo_tensor;
 struct shlo_lower;
 
-/* An operation on its way through the checks: at load with the types of the file, and when it runs
- * with those of the values, where the file leaves dimensions open. */
+/*
+ * An operation that is checked: at load with the types of the file, and at run time with those of
+ * the values, where the file leaves dimensions open.
+ */
 struct shlo_check {
 	struct shlo_arena *arena;
-	struct shlo_guard *guard; /* where what is wrong goes */
+	struct shlo_guard *guard; /* errors go here */
 	const struct shlo_op *op;
 	const struct shlo_module *module;
 	const struct shlo_type *const *in;
 	size_t in_count;
-	/* Filled with the types of the results; NULL where the one in the file stands. */
+	/* The check fills in the types of the results; NULL: the file's type applies. */
 	const struct shlo_type **out;
 };
 
@@ -31,12 +33,10 @@ struct shlo_call {
 	struct shlo_run *run;
 	struct shlo_frame *frame;
 	const struct shlo_op *op;
-	struct shlo_tensor *const *in; /* borrowed */
-	/*
-	 * The types of the results with all dimensions known; NULL where only the values say them.
-	 */
+	struct shlo_tensor *const *in; /* operands; borrowed */
+	/* Types of the results with all dimensions known; NULL: they depend on the values. */
 	const struct shlo_type *const *types;
-	struct shlo_tensor **out; /* to be filled */
+	struct shlo_tensor **out; /* the kernel fills in the results */
 };
 
 /* Families of operations that are handled alike. */
@@ -49,15 +49,15 @@ enum shlo_family {
 	SHLO_CLAMP,
 	SHLO_CONVERT,
 	SHLO_CONSTANT,
-	SHLO_CHECK,  /* compares, and has no results */
+	SHLO_CHECK,  /* checks results of the program, and has no results itself */
 	SHLO_RETURN, /* ends a region */
 };
 
-/* How operands and results may be quantised. */
+/* Whether operands and results may be quantised. */
 enum shlo_quantised {
-	SHLO_PLAIN, /* not at all */
-	SHLO_SCALE, /* with one scale for all elements */
-	SHLO_AXES,  /* also with a scale for each index of a dimension */
+	SHLO_PLAIN, /* they may not be quantised */
+	SHLO_SCALE, /* they may have one scale for all elements */
+	SHLO_AXES,  /* they may also have a scale for each index of a dimension */
 };
 
 struct shlo_kind {
@@ -68,15 +68,16 @@ struct shlo_kind {
 	enum shlo_family family;
 	int code;
 	enum shlo_quantised quantised;
-	bool async; /* async_start may have it in its region */
+	bool async; /* whether async_start may contain the operation */
 	/*
-	 * Without a builder, whether the operation becomes operators of a graph; with one, adds them
-	 * and gives the operands of all results. See lower.h.
+	 * When l->b is NULL, returns whether the operation can become operators of a graph.
+	 * Otherwise adds the operators and sets the operands of all results; false: refused. See
+	 * lower.h.
 	 */
 	bool (*lower)(struct shlo_lower *l, WNNOperand *out);
 };
 
-/* NULL if there is none. */
+/* Returns NULL when there is no such operation. */
 const struct shlo_kind *shlo_kind_find(const char *name);
 
 #define KIND(name, operands, results, regions, checker, kernel, family, code, quantised, async, \
@@ -90,27 +91,27 @@ const struct shlo_kind *shlo_kind_find(const char *name);
 /* Helpers for checks. */
 _Noreturn void shlo_wrong(struct shlo_check *check, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-/* The numbers of an attribute that must be there; their count. */
+/* Sets @numbers from a required attribute, and returns their count. */
 int shlo_need_ints(struct shlo_check *check, const char *name, int64_t *numbers);
-/* Reads @count numbers of an attribute; each is @otherwise when it is not there. */
+/* Reads @count numbers of an attribute; each is @otherwise when the attribute is absent. */
 void shlo_ints_or(struct shlo_check *check, const char *name, int64_t *numbers, int count,
 		  int64_t otherwise);
 int64_t shlo_need_int(struct shlo_check *check, const char *name);
-/* Dimensions of an operand that must be a tensor of known rank. */
+/* Returns the type of an operand, which must be a tensor of known rank. */
 const struct shlo_type *shlo_need_tensor(struct shlo_check *check, size_t operand);
 /* Demands that all numbers are dimensions of @rank, and each at most once. */
 void shlo_need_dims(struct shlo_check *check, const char *name, const int64_t *dims, int count,
 		    int rank);
-/* A result with the element type of @like. */
+/* Sets a result with the element type of @like. */
 void shlo_out_like(struct shlo_check *check, size_t result, const struct shlo_type *like, int rank,
 		   const int64_t *dims);
-/* The declared type of a result. */
+/* Returns the type of a result in the file. */
 const struct shlo_type *shlo_declared(struct shlo_check *check, size_t result);
-/* Demands that the region takes @arguments scalars and returns @results of them. */
+/* Demands that the region takes @arguments values and returns @results values. */
 void shlo_need_region(struct shlo_check *check, size_t region, size_t arguments, size_t results);
 /*
- * Returns how many places a window of @size has over @dim with padding and dilation; SHLO_DYNAMIC
- * if that is not known.
+ * Returns the number of positions of a window of @size over @dim, with padding and dilation;
+ * SHLO_DYNAMIC when it is not known.
  */
 int64_t shlo_window_count(int64_t dim, int64_t size, int64_t stride, int64_t low, int64_t high,
 			  int64_t base_dilation, int64_t window_dilation);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Linear algebra of OpenBLAS, which is loaded when a program needs it: it starts threads and takes memory
- * as soon as it is there, and where address space is limited it waits for ever.
+ * Calls OpenBLAS, which is loaded only when a program needs it: loading it starts threads and takes
+ * memory, and where address space is limited it hangs.
  */
 #include "lapack.h"
 
@@ -19,7 +19,10 @@
 #define IMAGE_BYTES  (64 * MIB)
 #define BUFFER_BYTES (136 * MIB)
 
-/* OpenBLAS's cblas.h would have the second one as well, but not LAPACK, whose names are those of Fortran. */
+/*
+ * OpenBLAS's cblas.h declares a variant of ztrsm but no LAPACK, so that both are called by their
+ * Fortran names.
+ */
 static void (*zpotrf)(const char *uplo, const int *n, double complex *a, const int *lda, int *info);
 static void (*ztrsm)(const char *side, const char *uplo, const char *transa, const char *diag,
 		     const int *m, const int *n, const double complex *alpha,
@@ -38,7 +41,7 @@ static size_t bytes_of_openblas(void)
 	return IMAGE_BYTES + (threads > 0 ? (size_t)threads : 1) * BUFFER_BYTES;
 }
 
-/* Whether there is address space for it; the problem is set if not. */
+/* Whether there is address space for OpenBLAS; otherwise sets the problem. */
 static bool has_room(void)
 {
 	size_t bytes = bytes_of_openblas();
@@ -62,12 +65,12 @@ static bool has_room(void)
 
 static void load(void)
 {
-	/* OpenBLAS is not loaded a second time where libwebnn-npu has loaded it. */
+	/* Uses the OpenBLAS that libwebnn-npu may have loaded. */
 	void *handle = dlopen(OPENBLAS_SONAME, RTLD_NOW | RTLD_NOLOAD);
 
 	if (!handle && !has_room())
 		return;
-	/* It is never unloaded: its threads must not be. */
+	/* It is never unloaded, because its threads run on. */
 	if (!handle)
 		handle = dlopen(OPENBLAS_SONAME, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 	if (!handle) {

@@ -8,14 +8,14 @@
 
 struct shlo_solve {
 	bool left, lower, unit;
-	char transpose; /* N, T, or C for the adjoint */
+	char transpose; /* N: as it is, T: transposed, C: adjoint */
 };
 
-/* Loads the library; what is in the way if the functions below cannot be called, else NULL. */
+/* Loads the library. Returns NULL, or the reason why the functions below cannot be called. */
 const char *shlo_lapack_problem(void);
-/* The factor takes the place of its triangle of @a; false: @a is not positive definite. */
+/* Replaces a triangle of @a by the Cholesky factor; false: @a is not positive definite. */
 bool shlo_cholesky(bool lower, int n, double complex *a);
-/* op(a) x = b, or x op(a) = b; x takes the place of b. */
+/* Solves op(a) x = b, or x op(a) = b; x replaces b. */
 void shlo_triangular_solve(const struct shlo_solve *solve, int rows, int columns,
 			   const double complex *a, int n, double complex *b);
 

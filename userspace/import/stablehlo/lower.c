@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Which operations become operators of a graph, and in which types. */
+/* Decides which operations become operators of a graph, and in which types. */
 #include "lower.h"
 
 WNNOperandDataType shlo_held_type(enum shlo_element element)
@@ -56,7 +56,7 @@ bool shlo_is_held(const struct shlo_type *type)
 	return shlo_type_count(type) > 0;
 }
 
-/* These operations have no operators in a graph. */
+/* For operations that have no operators in a graph; always returns false. */
 bool shlo_lower_none(struct shlo_lower *l, WNNOperand *out)
 {
 	(void)l;

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
-/* Convolutions as operators of a graph, which has them with two spatial dimensions. */
+/* Translates convolutions to operators of a graph, which have two spatial dimensions. */
 #include "lower.h"
 #include "numbers.h"
 
 #define SPATIAL 2
 #define RANK	(2 + SPATIAL)
 
-/* An operand in the order of WebNN, with a spatial dimension of 1 in front of fewer than two. */
+/*
+ * Returns an operand in WebNN's layout; dimensions of 1 come in front of fewer than two spatial
+ * ones.
+ */
 static WNNOperand ordered(const struct shlo_lower *l, size_t operand, int64_t first, int64_t second,
 			  const struct shlo_list *spatial, int64_t *dims)
 {
@@ -27,7 +30,10 @@ static WNNOperand ordered(const struct shlo_lower *l, size_t operand, int64_t fi
 		RANK);
 }
 
-/* Groups of the batch side by side as features: each of them has its part of the kernel's outputs. */
+/*
+ * Moves groups of the batch into the feature dimension, so that each becomes a group of the
+ * convolution.
+ */
 static WNNOperand batches_as_features(const struct shlo_lower *l, WNNOperand x, int64_t groups,
 				      int64_t *dims)
 {
@@ -40,7 +46,10 @@ static WNNOperand batches_as_features(const struct shlo_lower *l, WNNOperand x, 
 	return shlo_lower_reshape(l, x, dims, RANK);
 }
 
-/* Zeros between the elements along @axis: behind each by a dimension of its own, but for the last. */
+/*
+ * Inserts zeros between the elements along @axis: pads a new dimension behind each element, and
+ * cuts off those behind the last.
+ */
 static WNNOperand dilated(const struct shlo_lower *l, WNNOperand x, int axis, int64_t dilation,
 			  int64_t *dims)
 {
@@ -129,7 +138,7 @@ static WNNOperand result(const struct shlo_lower *l, WNNOperand y,
 	return shlo_lower_transpose(l, shlo_lower_reshape(l, y, dims, to->rank), order, to->rank);
 }
 
-/* Crops @x where the padding is negative. is_possible() has seen that elements are left. */
+/* Crops @x where the padding is negative. is_possible() has checked that elements remain. */
 static WNNOperand cropped(const struct shlo_lower *l, WNNOperand x, const struct shlo_window *w,
 			  int64_t *dims)
 {
@@ -170,7 +179,7 @@ bool shlo_lower_convolution(struct shlo_lower *l, WNNOperand *out)
 	if ((element != SHLO_F32 && element != SHLO_F16) || types[1]->element != element ||
 	    shlo_result_type(l)->element != element)
 		return false;
-	/* The verifier has been here before, so this does not fail. */
+	/* shlo_verify() has checked the operation, so that this cannot fail. */
 	shlo_conv_numbers(&check, NULL, &n);
 	if (!is_possible(l, &n))
 		return false;

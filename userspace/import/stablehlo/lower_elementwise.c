@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Element-wise operations as operators of WebNN, where these compute the same. */
+/* Translates element-wise operations to operators of WebNN that compute the same. */
 #include "lower.h"
 
 #include <math.h>
@@ -76,8 +76,8 @@ static WNNOperand one(const struct shlo_lower *l, unary_fn make, WNNOperand a)
 }
 
 /*
- * An operand that is neither above nor below zero is the result itself: a zero with its sign, or
- * NaN.
+ * Returns the sign of x; where x is neither above nor below zero, x itself: a zero with its sign,
+ * or NaN.
  */
 static WNNOperand sign(const struct shlo_lower *l, WNNOperand x)
 {
@@ -95,7 +95,7 @@ static WNNOperand sign(const struct shlo_lower *l, WNNOperand x)
 		shlo_lower_choice(l, shlo_lower_both(l, wnnGraphBuilderLesser, x, zero), minus, x));
 }
 
-/* Halves away from zero. What is whole stays, infinities among it. */
+/* Rounds halves away from zero. Whole numbers and infinities stay. */
 static WNNOperand round_away(const struct shlo_lower *l, WNNOperand x)
 {
 	WNNOperand size = one(l, wnnGraphBuilderAbs, x), whole = one(l, wnnGraphBuilderFloor, size);
@@ -129,7 +129,7 @@ static WNNOperand reciprocal_root(const struct shlo_lower *l, WNNOperand x)
 	return x ? wnnGraphBuilderCast(l->b, x, WNNOperandDataType_Float16, &l->options) : NULL;
 }
 
-/* Functions that are a few operators. */
+/* Translates functions that take a few operators; false: the operation is another one. */
 static bool lower_composed(const struct shlo_lower *l, WNNOperand *out)
 {
 	enum shlo_element element = element_of(l, 0);
@@ -141,7 +141,7 @@ static bool lower_composed(const struct shlo_lower *l, WNNOperand *out)
 		if (l->b)
 			*out = sign(l, x);
 		return true;
-	case SHLO_U_ABS: /* of integers */
+	case SHLO_U_ABS: /* integers only */
 		if (l->b)
 			*out = shlo_lower_both(l, wnnGraphBuilderMax, x,
 					       one(l, wnnGraphBuilderNeg, x));
@@ -174,7 +174,7 @@ static bool lower_composed(const struct shlo_lower *l, WNNOperand *out)
 								    INFINITY :
 								    -INFINITY));
 		return real;
-	case SHLO_U_NEGATE: /* of integers without a sign */
+	case SHLO_U_NEGATE: /* unsigned integers only */
 		if (l->b)
 			*out = shlo_lower_both(l, wnnGraphBuilderSub, number_of(l, 0), x);
 		return true;
@@ -223,7 +223,10 @@ shlo_combine_fn shlo_binary_of(int op, enum shlo_element element)
 	case SHLO_B_MULTIPLY:
 		return wnnGraphBuilderMul;
 	case SHLO_B_DIVIDE:
-		/* Integers by zero: shlo_lower_integers(). */
+		/*
+		 * Integers, which need a rule for division by zero, are left to
+		 * shlo_lower_integers().
+		 */
 		return shlo_is_float(element) ? wnnGraphBuilderDiv : NULL;
 	case SHLO_B_POWER:
 		return wnnGraphBuilderPow;
@@ -261,7 +264,7 @@ static bool is_op(const struct shlo_value *value, const char *name)
 	return value->op && value->op->kind && !strcmp(value->op->name, name);
 }
 
-/* A constant that is one number; *bits: those of it. */
+/* Whether a value is a constant with a single number; sets *number and *bits. */
 static bool is_number(const struct shlo_value *value, struct shlo_num *number, uint64_t *bits)
 {
 	const struct shlo_attr *attr = NULL;
@@ -277,7 +280,7 @@ static bool is_number(const struct shlo_value *value, struct shlo_num *number, u
 	return true;
 }
 
-/* Whether it is a choice by comparing *x with *y. */
+/* Whether a value is a select by a comparison of *x with *y in this direction. */
 static bool replaces(const struct shlo_value *value, int direction, const struct shlo_value **x,
 		     const struct shlo_value **y)
 {
@@ -293,7 +296,7 @@ static bool replaces(const struct shlo_value *value, int direction, const struct
 	       strcmp(shlo_attr_text(compare, "compare_type", ""), "TOTALORDER");
 }
 
-/* Both zeros have become +0: select(x == 0, +0, x). */
+/* Whether zeros are canonical: the value is select(x == 0, +0, x). */
 static bool has_one_zero(const struct shlo_value *value)
 {
 	const struct shlo_value *x, *y;
@@ -305,7 +308,10 @@ static bool has_one_zero(const struct shlo_value *value)
 	       value->op->operands[2] == x;
 }
 
-/* All NaN have become one: select(x != x, NaN, y), where y is x but for its zeros, which are one. */
+/*
+ * Whether NaN and zeros are canonical: the value is select(x != x, NaN, y), where y is x with all
+ * zeros made +0.
+ */
 static bool is_canonical(const struct shlo_value *value)
 {
 	const struct shlo_value *x, *y, *rest;
@@ -321,7 +327,7 @@ static bool is_canonical(const struct shlo_value *value)
 	return has_one_zero(rest) && rest->op->operands[2] == x;
 }
 
-/* NaN is above all that is not. */
+/* Compares in total order, with NaN above all numbers. */
 static WNNOperand compare_canonical(const struct shlo_lower *l, enum shlo_direction direction)
 {
 	bool swapped = direction == SHLO_GT || direction == SHLO_GE;
@@ -374,7 +380,10 @@ bool shlo_lower_select(struct shlo_lower *l, WNNOperand *out)
 {
 	enum shlo_element element = element_of(l, 1);
 
-	/* Patterns of 16 bits that are no float16 would not stay what they are. */
+	/*
+	 * 16-bit patterns of another type than float16 might change when a graph computes with them
+	 * as float16.
+	 */
 	if (shlo_held_type(element) == WNNOperandDataType_Float16 && element != SHLO_F16)
 		return false;
 	if (l->b)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Gather and scatter whose indices are constants, in a graph: every element of the result is one of a
- * flat operand, by a list of places that is known when the graph is built. What collides is combined in
- * the order of the specification, step by step.
+ * Translates gather and scatter with constant indices. Each element of the result is an element of
+ * a flat operand, by a list of offsets that is known when the graph is built. Updates that collide
+ * are combined in the order of the specification, in steps.
  */
 #include "lower.h"
 
@@ -11,8 +11,8 @@
 #include "places.h"
 #include "run.h"
 
-#define MOST_ELEMENTS 65536 /* of a list of places */
-#define MOST_STEPS    64    /* that are combined one after the other */
+#define MOST_ELEMENTS 65536 /* elements of a list of offsets */
+#define MOST_STEPS    64    /* steps that are done one after the other */
 
 static bool is_constant(const struct shlo_lower *l, size_t operand)
 {
@@ -47,7 +47,7 @@ WNNOperand shlo_lower_taken(const struct shlo_lower *l, WNNOperand x, const int3
 	return x && indices ? wnnGraphBuilderGather(l->b, x, indices, &options) : NULL;
 }
 
-/* The result, each element of which is one of a flat operand, where @find says. */
+/* Returns the result as a gather from a flat operand; @find fills in the offset of each element. */
 static WNNOperand take_result(const struct shlo_lower *l, WNNOperand x,
 			      void (*find)(const struct shlo_lower *l, int32_t *places))
 {
@@ -106,7 +106,7 @@ bool shlo_lower_gather(struct shlo_lower *l, WNNOperand *out)
 
 /* ---- scatter */
 
-/* Fills in where each element of the updates goes: -1 beyond the operand. */
+/* Fills in the offset that each element of the updates goes to; -1: outside of the operand. */
 static void scatter_places(const struct shlo_lower *l, int32_t *places)
 {
 	const struct shlo_type *x = shlo_operand_type(l, 0), *updates = shlo_operand_type(l, 2);
@@ -132,7 +132,7 @@ static void scatter_places(const struct shlo_lower *l, int32_t *places)
 	} while (shlo_next(updates->rank, updates->dims, index));
 }
 
-/* The second argument comes through: an update takes the place of what was there. */
+/* Whether the region returns its second argument, so that an update replaces the old element. */
 static bool replaces(const struct shlo_region *region)
 {
 	const struct shlo_block *block = &region->block;
@@ -143,15 +143,18 @@ static bool replaces(const struct shlo_region *region)
 
 struct scatter {
 	struct shlo_lower *l;
-	shlo_combine_fn combine; /* NULL: updates replace */
-	bool rounds;		 /* each combination to float16 */
-	int64_t count;		 /* of the operand */
+	shlo_combine_fn combine; /* NULL: updates replace elements */
+	bool rounds;		 /* whether each combination is rounded to float16 */
+	int64_t count;		 /* number of elements of the operand */
 	int64_t update_count;
-	int32_t *places, *sources; /* of updates in the operand, and the other way for a step */
+	/* by update: its offset in the operand; in a step, by element: its update */
+	int32_t *places, *sources;
 	uint8_t *mask;
 };
 
-/* One step: the first update that is left for each place. Whether there was one. */
+/*
+ * Combines one update with each element: the first one that remains. Returns whether there was any.
+ */
 static bool scatter_step(struct scatter *s, WNNOperand updates, WNNOperand *x)
 {
 	struct shlo_lower *l = s->l;
@@ -195,7 +198,10 @@ static WNNOperand scatter(struct scatter *s)
 	enum shlo_element element = shlo_operand_type(l, 0)->element;
 	int steps = 0;
 
-	/* A graph need not round float16 between two steps, but it does where one casts. */
+	/*
+	 * A graph may keep float16 results in more digits between two steps, but rounds where it
+	 * casts.
+	 */
 	s->rounds = element == SHLO_F16 && s->combine;
 	if (s->rounds) {
 		x = shlo_lower_cast(l, x, WNNOperandDataType_Float32);

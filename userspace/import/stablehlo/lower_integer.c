@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * Operations on integers as operators of WebNN, exact for all numbers. They rest on what the operators promise:
- * sums and products wrap, a quotient is truncated and 0 where the divisor is, a power wraps, so that 2 to
- * the number of bits or more is 0, and a cast to fewer bits keeps the low ones.
+ * Translates integer operations to operators of WebNN, exactly for all numbers. This relies on what
+ * the operators guarantee: sums and products wrap around; a quotient is truncated, and 0 if the
+ * divisor is 0; a power wraps, so that 2 to the number of bits or more is 0; and a cast to fewer
+ * bits keeps the low bits.
  */
 #include "lower.h"
 
 #include <string.h>
 
-/* Numbers of bits of a value that a graph holds one by one. */
+/* Most bits that a graph holds as separate elements, for one value. */
 #define MOST_BITS (INT64_C(1) << 22)
 
 static enum shlo_element element_of(const struct shlo_lower *l)
@@ -16,7 +17,7 @@ static enum shlo_element element_of(const struct shlo_lower *l)
 	return shlo_operand_type(l, 0)->element;
 }
 
-/* The type without a sign of the same size. */
+/* Returns the unsigned type of the same size. */
 static WNNOperandDataType plain_type(enum shlo_element element)
 {
 	switch (shlo_elements[element].bits) {
@@ -53,7 +54,10 @@ static WNNOperand number(const struct shlo_lower *l, WNNOperandDataType type, in
 
 /* ---- division */
 
-/* A quotient by zero is -1, all bits set; the remainder is then the dividend. */
+/*
+ * Returns the quotient or, with @rest, the remainder. A quotient by zero is -1, all bits set; the
+ * remainder is then the dividend.
+ */
 static WNNOperand divide(const struct shlo_lower *l, WNNOperand x, WNNOperand y, bool rest)
 {
 	WNNOperandDataType type = shlo_held_type(element_of(l));
@@ -70,7 +74,10 @@ static WNNOperand divide(const struct shlo_lower *l, WNNOperand x, WNNOperand y,
 				 number(l, type, -1), quotient);
 }
 
-/* On bits, as the CPU has it; what the NPU computes of other operators follows. */
+/*
+ * Returns a bit operation as an operator of the CPU; the code for the NPU composes it of other
+ * operators.
+ */
 static WNNOperand on_bits(const struct shlo_lower *l, shlo_combine_fn make, WNNOperand x,
 			  WNNOperand y)
 {
@@ -105,7 +112,7 @@ static WNNOperandDataType signed_type(enum shlo_element element)
 	}
 }
 
-/* Shifts the inverted bits of a negative number, which are not negative, and inverts the result. */
+/* Shifts to the right with sign: a negative number is inverted, shifted and inverted again. */
 static WNNOperand shift_arithmetic(const struct shlo_lower *l, WNNOperand x, WNNOperand by)
 {
 	WNNOperandDataType type = signed_type(element_of(l));
@@ -136,10 +143,11 @@ static WNNOperand shift_logical(const struct shlo_lower *l, WNNOperand x, WNNOpe
 
 struct bits {
 	const struct shlo_lower *l;
-	WNNOperandDataType type; /* that they are computed in: of 8 bits there are no sums */
+	/* type that they are computed in; WebNN does not add 8-bit integers */
+	WNNOperandDataType type;
 	int64_t count;
-	WNNUint32Array shape; /* of the value; there may be one number for all of the other's */
-	WNNOperand powers;    /* of two, [count, 1] */
+	WNNUint32Array shape; /* shape of the value; the other operand may be a single number */
+	WNNOperand powers;    /* powers of two, [count, 1] */
 };
 
 static int64_t elements_of(WNNUint32Array shape)
@@ -171,7 +179,7 @@ static bool bits_init(struct bits *b, const struct shlo_lower *l, WNNOperand x)
 	return b->powers && elements_of(b->shape) * b->count <= MOST_BITS;
 }
 
-/* [1, elements], without a sign. */
+/* Returns x as [1, elements] of an unsigned type. */
 static WNNOperand in_row(const struct bits *b, WNNOperand x)
 {
 	int64_t dims[2] = { 1, elements_of(wnnOperandGetShape(x)) };
@@ -180,7 +188,7 @@ static WNNOperand in_row(const struct bits *b, WNNOperand x)
 	return shlo_lower_reshape(b->l, shlo_lower_cast(b->l, x, b->type), dims, 2);
 }
 
-/* [count, elements]: what is left above the place of each bit, without all but the lowest. */
+/* Returns [count, elements]: each bit of x as 0 or 1. */
 static WNNOperand spread(const struct bits *b, WNNOperand x)
 {
 	WNNOperand two = number(b->l, b->type, 2);
@@ -206,7 +214,10 @@ static WNNOperand sum(const struct bits *b, WNNOperand x)
 	return shlo_lower_cast(b->l, x, shlo_held_type(element_of(b->l)));
 }
 
-/* How many bits there are; or to how many powers of two it is below: the zeros in front. */
+/*
+ * Returns the number of bits that are set, or of leading zeros: the number of powers of two that x
+ * is below.
+ */
 static WNNOperand count_bits(const struct shlo_lower *l, WNNOperand x, bool leading_zeros)
 {
 	struct bits b;
@@ -231,7 +242,7 @@ static WNNOperand combine_bits(const struct shlo_lower *l, int op, WNNOperand x,
 			       op == SHLO_B_OR	? wnnGraphBuilderLogicalOr :
 						  wnnGraphBuilderLogicalXor,
 			       x, y);
-	/* In regions a constant is one number for all. */
+	/* In a region, a constant is a single number for all elements. */
 	if (!bits_init(&b, l, elements_of(wnnOperandGetShape(x)) == 1 ? y : x))
 		return NULL;
 	x = spread(&b, x);

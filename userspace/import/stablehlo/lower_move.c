@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Operations that move elements, reductions and products, as operators of WebNN. */
+/* Translates operations that move elements to operators of WebNN. */
 #include "lower.h"
 
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "numbers.h"
 #include "sharding.h"
 
-/* reshape; bitcast_convert where a graph holds both types as the same. */
+/* Translates reshape, and bitcast_convert where a graph holds both types alike. */
 bool shlo_lower_reshaped(struct shlo_lower *l, WNNOperand *out)
 {
 	const struct shlo_type *to = shlo_result_type(l);
@@ -27,7 +27,7 @@ bool shlo_lower_barrier(struct shlo_lower *l, WNNOperand *out)
 	return l->op->operand_count <= SHLO_MOST_LOWERED;
 }
 
-/* Custom calls that mark a sharding. */
+/* Translates custom calls that mark a sharding, as identities. */
 bool shlo_lower_mark(struct shlo_lower *l, WNNOperand *out)
 {
 	bool gives;
@@ -91,7 +91,7 @@ bool shlo_lower_slice(struct shlo_lower *l, WNNOperand *out)
 	shlo_lower_ints(l, "start_indices", start);
 	shlo_lower_ints(l, "limit_indices", limit);
 	shlo_lower_ints(l, "strides", stride);
-	/* WebNN says how far a slice reaches before strides. */
+	/* WebNN's sizes of a slice are those before strides. */
 	for (int i = 0; i < rank; i++)
 		limit[i] -= start[i];
 	shlo_sizes_init(&starts, start, rank);
@@ -105,7 +105,10 @@ bool shlo_lower_slice(struct shlo_lower *l, WNNOperand *out)
 	return true;
 }
 
-/* Without room between elements; the value comes by a place that is selected from its own tensor. */
+/*
+ * Translates pads by a constant, without interior or negative padding. Other pads go to
+ * shlo_lower_pad_between().
+ */
 bool shlo_lower_pad(struct shlo_lower *l, WNNOperand *out)
 {
 	const struct shlo_attr *value = NULL;
@@ -158,12 +161,12 @@ bool shlo_lower_broadcast_in_dim(struct shlo_lower *l, WNNOperand *out)
 
 	if (!l->b)
 		return true;
-	/* Without a list of dimensions the new ones are in front. */
+	/* Without a list, the operand's dimensions are the last ones of the result. */
 	if (shlo_lower_ints(l, "broadcast_dimensions", map) < 0)
 		for (int i = 0; i < x->rank; i++)
 			map[i] = to->rank - x->rank + i;
 	value = shlo_lowered(l, 0);
-	/* Dimensions in the order of the result, then those that are new as 1, then stretched. */
+	/* Puts dimensions in the order of the result, inserts new ones as 1, and expands. */
 	for (int i = 0; i < to->rank; i++) {
 		dims[i] = 1;
 		for (int k = 0; k < x->rank; k++)

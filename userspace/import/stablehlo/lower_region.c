@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Regions of scalars as operators on many elements at once: of maps, and of reductions that are more than
- * one operation, such as those that find the largest element and its place.
+ * Translates regions of scalars to operators on many elements at once: those of maps, and those of
+ * reductions with more than one operation, such as the search for the largest element and its
+ * index.
  */
 #include "lower.h"
 
@@ -9,7 +10,7 @@
 
 #include "numbers.h"
 
-#define MOST_INNER   32 /* operations of a region */
+#define MOST_INNER   32 /* operations in a region */
 #define MOST_ORDERED 16 /* elements that are combined one after the other */
 #define MOST_CELLS   65536
 
@@ -22,7 +23,10 @@ static const struct shlo_attr *constant_of(const struct shlo_value *value)
 	return attr && attr->kind == SHLO_ATTR_DENSE && value->type->rank == 0 ? attr : NULL;
 }
 
-/* The number of the operation that gives the value in its block; the count of them: none. */
+/*
+ * Returns the index of the operation in its block that defines a value; the number of operations
+ * when none does.
+ */
 static size_t place_in(const struct shlo_block *block, const struct shlo_value *value)
 {
 	size_t i = 0;
@@ -44,7 +48,8 @@ bool shlo_can_lower_region(const struct shlo_region *region)
 {
 	const struct shlo_block *block = &region->block;
 	const struct shlo_op *last = block->op_count ? block->ops[block->op_count - 1] : NULL;
-	bool wide[MOST_INNER + 1] = { false }; /* of the results: an element for each */
+	/* by result: whether it has an element for each element of the arguments */
+	bool wide[MOST_INNER + 1] = { false };
 
 	if (!last || block->op_count > MOST_INNER)
 		return false;
@@ -122,7 +127,7 @@ bool shlo_lower_map(struct shlo_lower *l, WNNOperand *out)
 
 /* ---- reductions */
 
-/* Some columns of [rows, columns], from @start on in steps of @stride. */
+/* Returns @count columns of [rows, columns] from @start on, with a stride. */
 static WNNOperand columns_of(const struct shlo_lower *l, WNNOperand x, int64_t rows, int64_t start,
 			     int64_t count, int64_t stride)
 {
@@ -141,12 +146,16 @@ static WNNOperand columns_of(const struct shlo_lower *l, WNNOperand x, int64_t r
 
 struct reduction {
 	const struct shlo_lower *l;
-	size_t count; /* of the inputs */
+	size_t count; /* number of inputs */
 	int64_t rows, columns;
-	WNNOperand x[SHLO_MOST_LOWERED / 2]; /* [rows, columns]: what stays, what is reduced */
+	/* [rows, columns]: kept dimensions, reduced dimensions */
+	WNNOperand x[SHLO_MOST_LOWERED / 2];
 };
 
-/* Combines each column with its neighbour, so that half of them are left, in their order. */
+/*
+ * Combines each column with its neighbour in order, which halves the number of columns; false:
+ * refused.
+ */
 static bool halve(struct reduction *r)
 {
 	int64_t half = r->columns / 2;
@@ -173,7 +182,10 @@ static bool halve(struct reduction *r)
 	return true;
 }
 
-/* The first argument of the region is what has been combined, the initial value at first. */
+/*
+ * Combines the columns one after the other. The region's first argument is the result so far, at
+ * first the initial value. False: refused.
+ */
 static bool combine(struct reduction *r, WNNOperand *out)
 {
 	const struct shlo_lower *l = r->l;
@@ -216,7 +228,9 @@ bool shlo_only_chooses(const struct shlo_region *region)
 	return true;
 }
 
-/* Whether no rounding is left to the graph between two steps, as it is of float16. */
+/*
+ * Whether the graph's result does not depend on rounding between two steps, as it does for float16.
+ */
 static bool is_exact(const struct shlo_op *op, size_t count)
 {
 	const struct shlo_block *block = &op->regions[0]->block;

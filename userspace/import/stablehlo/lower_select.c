@@ -1,25 +1,27 @@
 // SPDX-License-Identifier: MIT
 /*
- * select_and_scatter as operators of WebNN. A first loop goes through the cells of a window, for
- * all windows at once, and keeps the element selected so far and its place. A second loop goes
- * through the windows that an element is in, for all elements at once, and combines what each of
- * these windows has for it.
+ * Translates select_and_scatter to operators of WebNN. A first loop visits the cells of a window,
+ * for all windows at once, and keeps the selected element so far and its offset. A second loop
+ * visits the windows that contain an element, for all elements at once, and combines the sources of
+ * those windows that selected it.
  */
 #include "lower.h"
 
 #include "places.h"
 #include "run.h"
 
-#define MOST_ELEMENTS 65536 /* of a list of places */
-#define MOST_STEPS    64    /* cells of a window, and so windows that an element is in */
+#define MOST_ELEMENTS 65536 /* elements of a list of offsets */
+/* cells of a window, which is also the most windows that contain an element */
+#define MOST_STEPS 64
 
 struct selection {
 	const struct shlo_lower *l;
 	struct shlo_window window;
 	int64_t count, windows, cells; /* elements of the operand; cells of each window */
 	int32_t *under;		       /* the element under each cell of each window, or -1 */
-	int32_t *list;		       /* for what is made of them */
-	uint8_t *mask, *begun;	       /* of elements or windows; windows with a cell before */
+	int32_t *list;		       /* scratch list for constants */
+	/* mask: of elements or windows; begun: windows that had a cell before */
+	uint8_t *mask, *begun;
 };
 
 static int64_t cells_of(const struct shlo_window *w)
@@ -61,7 +63,10 @@ static void find_under(struct selection *s)
 	} while (shlo_next(s->window.rank, source->dims, position));
 }
 
-/* Looks at one cell of all windows; false: the builder has refused. */
+/*
+ * Selects between the elements under one cell of all windows and those selected so far; false:
+ * refused.
+ */
 static bool select_cell(struct selection *s, WNNOperand x, int64_t cell, WNNOperand *value,
 			WNNOperand *place)
 {
@@ -78,7 +83,10 @@ static bool select_cell(struct selection *s, WNNOperand x, int64_t cell, WNNOper
 		*value = in[1];
 		*place = at;
 	} else {
-		/* Padding changes nothing, and what is first is selected. */
+		/*
+		 * A cell of padding keeps the selection, and the first element of a window is
+		 * selected.
+		 */
 		for (int64_t i = 0; i < s->windows; i++)
 			s->mask[i] = s->list[i] < 0;
 		beyond = mask_of(s, s->windows);
@@ -97,7 +105,10 @@ static bool select_cell(struct selection *s, WNNOperand x, int64_t cell, WNNOper
 	return *value && *place;
 }
 
-/* Takes for each element the first window that is left and that it is in. Whether there was one. */
+/*
+ * Finds for each element the first remaining window that contains it. Returns whether there was
+ * any.
+ */
 static bool next_windows(struct selection *s)
 {
 	bool any = false;
@@ -128,7 +139,10 @@ static WNNOperand scatter(struct selection *s, WNNOperand place, shlo_combine_fn
 {
 	const struct shlo_lower *l = s->l;
 	WNNOperandDataType type = shlo_held_type(shlo_result_type(l)->element);
-	/* A graph need not round float16 between two steps, but it does where one casts. */
+	/*
+	 * A graph may keep float16 results in more digits between two steps, but rounds where it
+	 * casts.
+	 */
 	bool rounds = type == WNNOperandDataType_Float16;
 	WNNOperandDataType wide = rounds ? WNNOperandDataType_Float32 : type;
 	WNNOperand source = shlo_lower_cast(l, flat(l, 1, s->windows), wide);
@@ -184,7 +198,7 @@ bool shlo_lower_select_and_scatter(struct shlo_lower *l, WNNOperand *out)
 	if (!combine || !takes(l->op->regions[0], element) || !takes(l->op->regions[1], element) ||
 	    !shlo_can_lower_region(l->op->regions[0]))
 		return false;
-	/* The verifier has been here before, so this does not fail. */
+	/* shlo_verify() has checked the operation, so that this cannot fail. */
 	shlo_window_numbers(&check, shlo_operand_type(l, 0)->rank, &s.window);
 	s.count = shlo_type_count(shlo_operand_type(l, 0));
 	s.windows = shlo_type_count(shlo_operand_type(l, 1));

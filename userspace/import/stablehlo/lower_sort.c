@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Sorts of few elements, as operators of WebNN: all pairs of a line are compared at once, and the place
- * of an element is the number of those that come before it. Elements that are equal keep their order.
+ * Translates sorts of few elements: compares all pairs of a row at once; the position of an element
+ * is the number of elements that come before it. Equal elements keep their order.
  */
 #include "lower.h"
 
@@ -10,7 +10,8 @@
 #define MOST_PAIRS 65536
 
 /*
- * The form of operands that are sorted: values of @type become [rows, length], sorted along @dim.
+ * How operands are sorted: values of @type become [rows, length], sorted along the second
+ * dimension.
  */
 struct lines {
 	const struct shlo_lower *l;
@@ -29,7 +30,7 @@ static bool lines_init(struct lines *s, const struct shlo_lower *l, int64_t dim)
 	return s->length <= MOST_PAIRS && s->rows * s->length * s->length <= MOST_PAIRS;
 }
 
-/* The sorted dimension comes last. */
+/* Returns x as [rows, length]: the sorted dimension is moved to the end. */
 static WNNOperand as_lines(const struct lines *s, WNNOperand x)
 {
 	const int64_t dims[2] = { s->rows, s->length };
@@ -59,7 +60,10 @@ static WNNOperand from_lines(const struct lines *s, WNNOperand x)
 				    s->type->rank);
 }
 
-/* Each element against each: the first of a pair along dimension 1, the second along dimension 2. */
+/*
+ * These return x for comparison of all pairs: dimension 1 counts the first element of a pair,
+ * dimension 2 the second.
+ */
 static WNNOperand first_of(const struct lines *s, WNNOperand x)
 {
 	const int64_t dims[3] = { s->rows, s->length, 1 };
@@ -74,7 +78,7 @@ static WNNOperand second_of(const struct lines *s, WNNOperand x)
 	return shlo_lower_reshape(s->l, x, dims, 3);
 }
 
-/* 0, 1 and so on, [1, length]. */
+/* Returns 0, 1 and so on, as [1, length]. */
 static WNNOperand numbers(const struct lines *s)
 {
 	const int64_t dims[2] = { 1, s->length };
@@ -90,7 +94,7 @@ static WNNOperand numbers(const struct lines *s)
 	return shlo_lower_reshape(s->l, list, dims, 2);
 }
 
-/* [1, length, length]: whether the first of a pair stands behind the second. */
+/* Returns [1, length, length]: whether the first element of a pair is behind the second. */
 static WNNOperand stands_behind(const struct lines *s)
 {
 	const int64_t row[3] = { 1, 1, s->length }, column[3] = { 1, s->length, 1 };
@@ -101,7 +105,7 @@ static WNNOperand stands_behind(const struct lines *s)
 			       shlo_lower_reshape(s->l, list, row, 3));
 }
 
-/* How many pairs there are for each of the other dimension, [rows, length]. */
+/* Counts the pairs that are true along @dim, and returns [rows, length]. */
 static WNNOperand count(const struct lines *s, WNNOperand pairs, int64_t dim)
 {
 	WNNReduceOptions options = WNN_REDUCE_OPTIONS_INIT;
@@ -115,12 +119,12 @@ static WNNOperand count(const struct lines *s, WNNOperand pairs, int64_t dim)
 }
 
 /*
- * The place that each element comes to, [rows, length]. @before: of all pairs, whether the first comes
- * before the second. Only pairs whose first stands behind the second are looked at: it passes the second
- * where it comes before that, and else they stay.
+ * Returns the position to which each element moves, [rows, length]. @before: for all pairs, whether
+ * the first must come before the second. Only pairs whose first is behind the second count: it
+ * passes the second if it must come before it, otherwise both stay.
  *
- * With a comparator that is no order, as one of floats is where there are NaN, two elements could come to
- * the same place. So places are counted once more, of equal ones the first before the others.
+ * A comparator may be no order, such as one of floats with NaN; two elements could then get one
+ * position. So elements are ranked once more by position, and equal positions by index.
  */
 static WNNOperand places(const struct lines *s, WNNOperand before)
 {
@@ -138,7 +142,7 @@ static WNNOperand places(const struct lines *s, WNNOperand before)
 		s, shlo_lower_both(l, wnnGraphBuilderLesser, first_of(s, at), second_of(s, at)), 1);
 }
 
-/* Each element at its place. */
+/* Returns x with each element moved to its position. */
 static WNNOperand put(const struct lines *s, WNNOperand x, WNNOperand at)
 {
 	WNNScatterOptions options = WNN_SCATTER_OPTIONS_INIT;
@@ -148,7 +152,7 @@ static WNNOperand put(const struct lines *s, WNNOperand x, WNNOperand at)
 	return x && at ? wnnGraphBuilderScatterElements(s->l->b, x, at, x, &options) : NULL;
 }
 
-/* Counts for each element those in front of it, which pays for few elements. */
+/* Ranks each element by counting those before it, which is fast for few elements. */
 bool shlo_lower_sort(struct shlo_lower *l, WNNOperand *out)
 {
 	const struct shlo_region *comparator = l->op->regions[0];
@@ -157,8 +161,8 @@ bool shlo_lower_sort(struct shlo_lower *l, WNNOperand *out)
 	struct lines s;
 
 	/*
-	 * A comparator that only compares and chooses can be computed on a column and a row, which
-	 * broadcasting makes all pairs of.
+	 * A comparator that only compares and selects can be computed on a column and a row, which
+	 * are broadcast to all pairs.
 	 */
 	if (inputs > SHLO_MOST_LOWERED / 2 ||
 	    !lines_init(&s, l, shlo_attr_int(l->op, "dimension", -1)) ||
@@ -194,7 +198,7 @@ bool shlo_lower_top_k(struct shlo_lower *l, WNNOperand *out)
 	WNNSliceOptions options = WNN_SLICE_OPTIONS_INIT;
 	struct lines s;
 
-	/* An attribute of mhlo.topk: the smallest are wanted. */
+	/* largest, an attribute of mhlo.topk, selects the smallest elements when it is false. */
 	if (!shlo_attr_int(l->op, "largest", 1))
 		return false;
 	if (type->element != SHLO_I1 &&

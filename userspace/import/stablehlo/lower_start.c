@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Gather, and slices taken and put, whose starts are computed: the place of every element in the flat
- * operand is a sum that the graph does, of the clamped starts times the steps of their dimensions and of
- * what is known when the graph is built.
+ * Translates gather, dynamic_slice and dynamic_update_slice with computed starts: the graph adds up
+ * the offset of every element in the flat operand, from the clamped starts times the strides of
+ * their dimensions, and a constant.
  */
 #include <string.h>
 
@@ -10,9 +10,9 @@
 #include "places.h"
 #include "run.h"
 
-#define MOST_ELEMENTS 65536 /* of a list of places */
+#define MOST_ELEMENTS 65536 /* elements of a list of offsets */
 
-/* How far apart in memory the elements along @dim are. */
+/* Returns the stride of dimension @dim, in elements. */
 static int64_t step_of(const struct shlo_type *type, int dim)
 {
 	int64_t step = 1;
@@ -32,13 +32,16 @@ static WNNOperand scalar(const struct shlo_lower *l, enum shlo_element element, 
 	return wnnGraphBuilderConstant(l->b, &descriptor, &room, shlo_elements[element].bytes);
 }
 
-/* Starts along a dimension, as the part of the place that they make: from 0 to @most, times @step. */
+/*
+ * Returns what starts along a dimension add to the offset: the start, clamped to 0 up to @most,
+ * times @step.
+ */
 static WNNOperand part_of_place(const struct shlo_lower *l, WNNOperand starts,
 				enum shlo_element element, int64_t most, int64_t step)
 {
 	WNNOperand limit, zero, factor = scalar(l, SHLO_I32, step);
 
-	/* A type of 8 or 16 bits cannot hold every limit. */
+	/* A type of 8 or 16 bits cannot hold every limit, so that starts become int32. */
 	if (shlo_elements[element].bits < 32) {
 		element = SHLO_I32;
 		starts = shlo_lower_cast(l, starts, WNNOperandDataType_Int32);
@@ -59,7 +62,7 @@ static WNNOperand sum(const struct shlo_lower *l, WNNOperand a, WNNOperand b)
 	return a && b ? wnnGraphBuilderAdd(l->b, a, b, &l->options) : NULL;
 }
 
-/* Whether the starts are integers that a graph computes with, and places numbers of 32 bits. */
+/* Whether a graph can compute with the starts, and offsets fit in 32 bits. */
 static bool can_start(const struct shlo_lower *l, size_t first, const struct shlo_type *slice)
 {
 	int64_t count = shlo_type_count(shlo_operand_type(l, 0));
@@ -75,7 +78,7 @@ static bool can_start(const struct shlo_lower *l, size_t first, const struct shl
 
 /* ---- slices */
 
-/* The places of a slice with these dimensions, whose starts are operands from @first on. */
+/* Returns the offsets of a slice with these dimensions; its starts are operands from @first on. */
 static WNNOperand slice_places(const struct shlo_lower *l, size_t first,
 			       const struct shlo_type *slice)
 {
@@ -163,8 +166,10 @@ bool shlo_lower_dynamic_update_slice(struct shlo_lower *l, WNNOperand *out)
 
 /* ---- gather */
 
-/* For every element of the result: where each number of its start stands in the flat indices, one list
- * after the other in @from, and what of its place is known. */
+/*
+ * Fills in for every element of the result: in @from the offsets of its start's numbers in the flat
+ * indices, one list for each number; in @fixed the constant part of its own offset.
+ */
 static void gather_lists(const struct shlo_lower *l, const struct shlo_gather_numbers *n,
 			 int32_t *from, int32_t *fixed)
 {

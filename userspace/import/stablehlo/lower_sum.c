@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
-/* Reductions, products and a normalisation as operators of WebNN. */
+/* Translates reductions, products and batch normalisation to operators of WebNN. */
 #include "lower.h"
 
 #include <string.h>
 
 #include "numbers.h"
 
-#define LEAST_INNER   16		 /* of what is left to the order of the device */
-#define MOST_STEPS    64		 /* that are done one after the other */
-#define MOST_PRODUCTS (INT64_C(1) << 22) /* that a graph holds one by one */
+/* least length of a reduction whose order is left to the device */
+#define LEAST_INNER   16
+#define MOST_STEPS    64		 /* steps that are done one after the other */
+#define MOST_PRODUCTS (INT64_C(1) << 22) /* products that a graph holds as separate elements */
 
 static int64_t product(const struct shlo_type *x, const struct shlo_list *dims)
 {
@@ -73,7 +74,7 @@ static bool reducer(int op, enum shlo_element element, reduce_fn *reduce, shlo_c
 	}
 }
 
-/* A part of so many elements of the dimension @dim, which stays. */
+/* Returns @size elements from @at on along dimension @dim, which is kept. */
 static WNNOperand part_at(const struct shlo_lower *l, WNNOperand x, const int64_t *dims, int rank,
 			  int dim, int64_t at, int64_t size)
 {
@@ -117,8 +118,8 @@ static WNNOperand reduce_in_order(const struct shlo_lower *l, const struct shlo_
 }
 
 /*
- * The type that sums and products are computed in: WebNN adds no integers of 8 bits, and float16 is
- * to be rounded once only.
+ * Returns the type for sums and products: WebNN does not add 8-bit integers, and float16 is to be
+ * rounded only once.
  */
 static WNNOperandDataType computed_type(enum shlo_element element)
 {
@@ -129,8 +130,8 @@ static WNNOperandDataType computed_type(enum shlo_element element)
 }
 
 /*
- * Sums and products of f32 depend on their order. That of few elements is the one of the reference
- * kernel, of more it is the device's, as the specification leaves it open.
+ * Sums and products of f32 depend on their order. For few elements this uses the order of the
+ * reference kernel, for more the device's, which the specification allows.
  */
 bool shlo_lower_reduce(struct shlo_lower *l, WNNOperand *out)
 {
@@ -172,7 +173,10 @@ bool shlo_lower_reduce(struct shlo_lower *l, WNNOperand *out)
 
 /* ---- products */
 
-/* One side as [batch, rows, columns]: what is contracted comes last on the left, first on the right. */
+/*
+ * Returns one operand as [batch, rows, columns]: the contracted dimensions are the columns on the
+ * left side, the rows on the right.
+ */
 static WNNOperand as_matrices(const struct shlo_lower *l, size_t side,
 			      const struct shlo_dot_numbers *n, int64_t *free_size)
 {
@@ -198,7 +202,7 @@ static WNNOperand as_matrices(const struct shlo_lower *l, size_t side,
 		l, shlo_lower_transpose(l, shlo_lowered(l, side), order.at, x->rank), dims, 3);
 }
 
-/* A product of few terms, added up one after the other as the reference kernel does. */
+/* Returns a product of few terms, added one after the other as the reference kernel does. */
 static WNNOperand dot_in_order(const struct shlo_lower *l, WNNOperand a, WNNOperand b,
 			       const int64_t *dims)
 {
@@ -247,7 +251,7 @@ static WNNOperand dot_of_bytes(const struct shlo_lower *l, WNNOperand a, WNNOper
 	return sum;
 }
 
-/* All products one by one, and their sums. */
+/* Returns a product computed as all single products and their sums. */
 static WNNOperand dot_in_full(const struct shlo_lower *l, WNNOperand a, WNNOperand b,
 			      const int64_t *dims)
 {
@@ -273,7 +277,10 @@ static bool are_bytes(const struct shlo_lower *l)
 	       shlo_elements[shlo_operand_type(l, 1)->element].bits == 8;
 }
 
-/* Integers may be of several types, as all of their sums are exact in the result's. */
+/*
+ * Whether the types allow a product. Integers may have several types, because their sums are exact
+ * in the result's.
+ */
 static bool can_dot(const struct shlo_lower *l, int64_t terms)
 {
 	enum shlo_element element = shlo_operand_type(l, 0)->element;
@@ -288,7 +295,7 @@ static bool can_dot(const struct shlo_lower *l, int64_t terms)
 	       shlo_type_count(shlo_result_type(l)) <= MOST_PRODUCTS / terms;
 }
 
-/* Long products of floats are the matrix unit's, whose order of sums is its own. */
+/* Long products of floats run on the matrix unit, which sums in its own order. */
 bool shlo_lower_dot(struct shlo_lower *l, WNNOperand *out)
 {
 	enum shlo_element element = shlo_operand_type(l, 0)->element;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Padding, and reductions over windows, as operators of a graph. */
+/* Translates padding, and reductions over windows, to operators of a graph. */
 #include "lower.h"
 
 #include <string.h>
@@ -7,15 +7,15 @@
 #include "places.h"
 #include "run.h"
 
-#define MOST_ELEMENTS 65536 /* of a list of places */
-#define MOST_STEPS    64    /* that are combined one after the other */
+#define MOST_ELEMENTS 65536 /* elements of a list of offsets */
+#define MOST_STEPS    64    /* steps that are done one after the other */
 
 /* ---- padding: one dimension after the other, as the middle one of three */
 
 struct axis {
 	const struct shlo_lower *l;
 	int64_t before, size, behind;
-	WNNOperand value; /* of what is put there */
+	WNNOperand value; /* the padding value */
 };
 
 static struct axis axis_of(const struct shlo_lower *l, const int64_t *dims, int rank, int i)
@@ -48,7 +48,7 @@ static WNNOperand joined(const struct axis *axis, WNNOperand first, WNNOperand s
 				 NULL;
 }
 
-/* Some of the elements along the axis, in steps. */
+/* Returns @count elements along the axis, from @start on with a stride. */
 static WNNOperand some_of(const struct axis *axis, WNNOperand x, int64_t start, int64_t count,
 			  int64_t stride)
 {
@@ -65,7 +65,7 @@ static WNNOperand some_of(const struct axis *axis, WNNOperand x, int64_t start, 
 	return x ? wnnGraphBuilderSlice(axis->l->b, x, starts.array, sizes.array, &options) : NULL;
 }
 
-/* Interior padding comes behind each element but the last. */
+/* Inserts interior padding behind each element but the last. */
 static WNNOperand spread(struct axis *axis, WNNOperand x, int64_t interior)
 {
 	const int64_t each[3] = { axis->before * axis->size, 1, axis->behind };
@@ -94,7 +94,10 @@ WNNOperand shlo_lower_padded(const struct shlo_lower *l, WNNOperand x, int64_t *
 		if (interior)
 			x = spread(&axis, x, interior);
 		dims[i] = axis.size + low + high;
-		/* More may be taken away at one end than there is without what the other end gets. */
+		/*
+		 * Pads both ends before it cuts: a cut may take more than x has without the padding
+		 * of the other end.
+		 */
 		if (low > 0)
 			x = joined(&axis, filled(&axis, axis.before, low), x);
 		if (high > 0)
@@ -143,7 +146,7 @@ struct windows {
 	const struct shlo_lower *l;
 	struct shlo_window window;
 	shlo_combine_fn combine;
-	WNNOperand x, initial; /* float16 is float32 here where it is added up */
+	WNNOperand x, initial; /* float16 values are held in float32 here, if they are added */
 };
 
 static WNNOperand flat(const struct shlo_lower *l, WNNOperand x, int64_t count)
@@ -152,8 +155,8 @@ static WNNOperand flat(const struct shlo_lower *l, WNNOperand x, int64_t count)
 }
 
 /*
- * Combines the windows cell by cell: gathers the elements under one cell of all windows at a time,
- * the initial value where that is padding.
+ * Combines the windows cell by cell: gathers the elements under one cell of all windows, or the
+ * initial value where the cell is padding.
  */
 static WNNOperand cell_by_cell(const struct windows *v)
 {
@@ -186,12 +189,15 @@ static WNNOperand cell_by_cell(const struct windows *v)
 
 /* ---- windows, dimension by dimension: of 2, 4, 8 cells, and those together */
 
-/* All of @axis that lie @apart and follow one after the other, @cells of them, from every place on. */
+/*
+ * Returns windows of @cells elements along @axis, @apart from each other, combined for every start:
+ * doubles them to 2, 4, 8 cells, and combines those that @cells consists of.
+ */
 static WNNOperand in_doubles(const struct windows *v, const struct axis *axis, WNNOperand x,
 			     int64_t cells, int64_t apart)
 {
 	int64_t length = axis->size, done = 0;
-	int64_t last = axis->size - (cells - 1) * apart; /* of what is wanted */
+	int64_t last = axis->size - (cells - 1) * apart; /* number of windows */
 	WNNOperand sum = NULL;
 
 	for (int64_t step = 1; step <= cells && x; step *= 2) {
@@ -270,7 +276,7 @@ bool shlo_lower_reduce_window(struct shlo_lower *l, WNNOperand *out)
 
 	if (l->op->operand_count != 2 || !v.combine || to->element != element)
 		return false;
-	/* The verifier has been here before, so this does not fail. */
+	/* shlo_verify() has checked the operation, so that this cannot fail. */
 	shlo_window_numbers(&check, shlo_operand_type(l, 0)->rank, &v.window);
 	in_order = cells_of(&v.window) <= MOST_STEPS && shlo_type_count(to) <= MOST_ELEMENTS &&
 		   shlo_type_count(shlo_operand_type(l, 0)) <= MOST_ELEMENTS;
@@ -278,7 +284,9 @@ bool shlo_lower_reduce_window(struct shlo_lower *l, WNNOperand *out)
 		return false;
 	if (!l->b)
 		return true;
-	/* A graph need not round float16 between two steps, so that it is done once, at the end. */
+	/*
+	 * A graph may not round float16 between two steps, so that it rounds only once, at the end.
+	 */
 	wide = element == SHLO_F16 && op != SHLO_B_MAXIMUM && op != SHLO_B_MINIMUM;
 	v.x = shlo_lowered(l, 0);
 	v.initial = shlo_lowered(l, 1);

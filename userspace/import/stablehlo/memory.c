@@ -65,7 +65,7 @@ void *shlo_arena_grow(struct shlo_arena *arena, void *items, size_t count, size_
 {
 	void *more;
 
-	/* Full at 0, 4, 8, 16 … items. */
+	/* The array is full at 0, 4, 8, 16 … items. */
 	if (count && (count < 4 || count & (count - 1)))
 		return items;
 	more = shlo_arena_alloc(arena, count ? count * 2 : 4, size);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Arenas and errors. */
+/* Arenas, and errors that leave deep recursions. */
 #ifndef SHLO_MEMORY_H
 #define SHLO_MEMORY_H
 
@@ -13,9 +13,9 @@
 #include "../common/memory.h"
 
 /*
- * Where the work on a module goes when it cannot go on: reading and running are deep recursions over
- * what a file says, so an error leaves them by longjmp() to the public function that began. All that
- * is taken on the way belongs to an arena or to a list of the run, and is freed from there.
+ * The target of an error. Reading and running are deep recursions over the contents of a file; an
+ * error leaves them by longjmp() to the public function that began. All memory taken until then
+ * belongs to an arena or a list of the run, and is freed from there.
  */
 struct shlo_guard {
 	jmp_buf jump;
@@ -30,21 +30,21 @@ _Noreturn void shlo_vthrow(struct shlo_guard *guard, WNNStatus status, const cha
 
 struct shlo_arena {
 	struct import_chunk *chunks;
-	struct shlo_guard *guard; /* where exhausted memory goes */
-	size_t chunk_size;	  /* of which memory is taken, at least; 0: much at a time */
+	struct shlo_guard *guard; /* an error for lack of memory goes here */
+	size_t chunk_size;	  /* least size of a new chunk; 0: the default */
 };
 
-/* Zeroed; never NULL. */
+/* Return zeroed memory, a copy of a text, and a formatted text; never NULL. */
 void *shlo_arena_alloc(struct shlo_arena *arena, size_t count, size_t size);
 char *shlo_arena_text(struct shlo_arena *arena, const char *text, size_t length);
 char *shlo_arena_printf(struct shlo_arena *arena, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 void shlo_arena_exit(struct shlo_arena *arena);
 
-/* Adds an item to an array of an arena, which grows by doubling. */
+/* Returns an array with room for an item more than @count; it grows by doubling. */
 void *shlo_arena_grow(struct shlo_arena *arena, void *items, size_t count, size_t size);
 
-/* The thread's last error. */
+/* Sets the thread's last error, and returns @status. */
 WNNStatus shlo_set_error(WNNStatus status, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 

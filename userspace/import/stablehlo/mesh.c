@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-/* Meshes, and the groups of processes that their axes make. */
+/* Meshes, and the groups of processes along their axes. */
 #include "mesh.h"
 
 #include <string.h>
 
 #define MAX_DEVICES ((int64_t)1 << 16)
 
-/* An axis, or a part of one: how many steps it has, and by how much each goes on in the grid. */
+/* An axis or sub-axis: its size, and its stride in the grid of devices. */
 struct axis {
 	int64_t size, stride;
 };
@@ -14,9 +14,9 @@ struct axis {
 struct grid {
 	struct shlo_file *file;
 	const struct shlo_op *op;
-	const struct shlo_attr *axes, *ids; /* of the mesh */
+	const struct shlo_attr *axes, *ids; /* axes and device ids of the mesh */
 	int64_t devices;
-	size_t count; /* of the axes that make groups */
+	size_t count; /* number of axes that form the groups */
 	struct axis at[SHLO_MAX_RANK];
 };
 
@@ -57,7 +57,10 @@ static bool measure(struct grid *grid)
 	return true;
 }
 
-/* An axis by its name; in parts, where it says so: (2)4 has a stride behind 2 * 4 parts. */
+/*
+ * Adds an axis by its name. It may be a sub-axis: "(2)4" has 4 steps, behind a factor of 2 in
+ * front. False: there is no such axis.
+ */
 static bool add_axis(struct grid *grid, const struct shlo_attr *ref)
 {
 	const struct shlo_attr *sub = shlo_attr_find(ref, "sub_axis_info");
@@ -96,7 +99,10 @@ static bool starts_group(const struct grid *grid, int64_t device)
 	return true;
 }
 
-/* The place in the grid of a member of the group that starts at a device: the last axis goes first. */
+/*
+ * Returns the position in the grid of member @index of the group that starts at @start; the last
+ * axis varies fastest.
+ */
 static int64_t member(const struct grid *grid, int64_t start, int64_t index)
 {
 	for (size_t i = grid->count; i-- > 0; index /= grid->at[i].size)
@@ -134,7 +140,7 @@ static const struct shlo_attr *table(struct grid *grid)
 	return attr;
 }
 
-/* The mesh of an attribute; NULL: it is only a name here. */
+/* Returns the mesh of an attribute; NULL: the module does not define it. */
 static const struct shlo_attr *mesh_of(struct shlo_file *file, const struct shlo_module *module,
 				       const struct shlo_op *op, const struct shlo_attr *groups)
 {
@@ -144,7 +150,7 @@ static const struct shlo_attr *mesh_of(struct shlo_file *file, const struct shlo
 	if (mesh && mesh->kind == SHLO_ATTR_DICT)
 		return mesh;
 	mesh = shlo_attr_find(&module->meshes, name);
-	/* Any symbol will do for what is not run. */
+	/* When nothing runs the operation, any symbol is accepted as a mesh. */
 	if (!mesh && !shlo_function_find(module, name))
 		shlo_refuse(file, op->place, op->name, "replica_groups: there is no mesh @%s",
 			    name);

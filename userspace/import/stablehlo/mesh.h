@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Meshes: devices in a grid with named axes, of which groups of processes are made. */
+/* Meshes: grids of devices with named axes, along which processes form groups. */
 #ifndef SHLO_MESH_H
 #define SHLO_MESH_H
 
 #include "module.h"
 
-/* Makes tables of ids of all replica_groups that name axes of a mesh that is known. */
+/* Replaces replica_groups that name axes of a known mesh by tables of ids, in the whole file. */
 void shlo_resolve_meshes(struct shlo_file *file);
 
 #endif

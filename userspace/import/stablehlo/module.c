@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Modules: finding functions and attributes, comparing and printing types. */
+/* Finds functions and attributes of modules, compares and prints types. */
 #include "module.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Dimension numbers of operations, as the attributes say them. */
+/* Reads the dimension numbers of operations from their attributes. */
 #include "numbers.h"
 
 #include <string.h>
@@ -54,7 +54,7 @@ void shlo_dot_numbers(const struct shlo_op *op, struct shlo_dot_numbers *n)
 	dot_numbers(shlo_attr_find(&op->attrs, "dot_dimension_numbers"), n);
 }
 
-/* Adds numbers up to @before. */
+/* Appends the numbers of @from that come in front of @before. */
 static void add_before(struct shlo_list *list, const struct shlo_list *from, int64_t before)
 {
 	for (int i = 0; i < from->count && from->at[i] != before && list->count < SHLO_MAX_RANK;
@@ -95,7 +95,7 @@ void shlo_need_from(struct shlo_check *check, const char *name, const int64_t *n
 				   (long long)numbers[i], (long long)least, INT32_MAX);
 }
 
-/* Pairs of low and high, as nested lists or dense elements. */
+/* Reads pairs of low and high padding, from nested lists or dense elements. */
 static void paddings(struct shlo_check *check, int rank, struct shlo_window *window)
 {
 	const struct shlo_attr *attr = shlo_attr_find(&check->op->attrs, "padding");
@@ -154,7 +154,7 @@ static void conv_dims(struct shlo_check *check, struct shlo_conv_numbers *n)
 	list_of(dict, "output_spatial_dimensions", &n->output_spatial);
 }
 
-/* The two special dimensions and the spatial ones are all dimensions, each once. */
+/* Demands that the two special dimensions and the spatial ones are all dimensions, each once. */
 static void need_partition(struct shlo_check *check, const char *what, int64_t a, int64_t b,
 			   const struct shlo_list *spatial, int rank)
 {

@@ -30,16 +30,18 @@ struct shlo_dot_numbers {
 void shlo_dot_numbers(const struct shlo_op *op, struct shlo_dot_numbers *n);
 
 /*
- * The dimension of the left side that chlo.ragged_dot divides into groups, each with a product of
+ * Which dimension of the left operand chlo.ragged_dot divides into groups, each with a product of
  * its own.
  */
 enum shlo_ragged_mode { SHLO_RAGGED_FREE, SHLO_RAGGED_CONTRACTED, SHLO_RAGGED_BATCH };
 
 struct shlo_ragged_numbers {
 	struct shlo_dot_numbers dot;
-	struct shlo_list ragged; /* of the left side: one */
-	struct shlo_list group;	 /* of the right side: one for SHLO_RAGGED_FREE */
-	struct shlo_list prefix; /* of the left side: for each of which sizes may be said */
+	struct shlo_list ragged; /* the ragged dimension of the left operand */
+	/* the group dimension of the right operand, for SHLO_RAGGED_FREE */
+	struct shlo_list group;
+	/* dimensions of the left operand that may have group sizes of their own */
+	struct shlo_list prefix;
 	enum shlo_ragged_mode mode;
 };
 
@@ -53,11 +55,11 @@ struct shlo_window {
 };
 
 /*
- * Demands that all numbers are from @least to 2^31 - 1, since sums of larger ones would overflow.
+ * Demands that all numbers are from @least to 2^31 - 1, because sums of larger ones could overflow.
  */
 void shlo_need_from(struct shlo_check *check, const char *name, const int64_t *numbers, int count,
 		    int64_t least);
-/* Reads the window of reduce_window and select_and_scatter. */
+/* Reads the window of reduce_window or select_and_scatter. */
 void shlo_window_numbers(struct shlo_check *check, int rank, struct shlo_window *window);
 
 struct shlo_conv_numbers {
@@ -65,10 +67,13 @@ struct shlo_conv_numbers {
 		output_feature, feature_groups, batch_groups;
 	int spatial;
 	struct shlo_list input_spatial, kernel_spatial, output_spatial;
-	struct shlo_window window; /* over the spatial dimensions */
+	struct shlo_window window; /* the window over the spatial dimensions */
 };
 
-/* @padding: two numbers for each spatial dimension, NULL: from the attribute. */
+/*
+ * Reads a convolution's numbers. @padding: two numbers for each spatial dimension; NULL: read from
+ * the attribute.
+ */
 void shlo_conv_numbers(struct shlo_check *check, const int64_t *padding,
 		       struct shlo_conv_numbers *n);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Printing programs, so that the same program has the same text, from whatever it was read. */
+/* Prints programs. Equal programs have equal texts, whatever they were read from. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,8 +8,8 @@
 struct printer {
 	struct shlo_text text;
 	/*
-	 * For each slot of the function that is printed: the number of its value, and which result
-	 * of its operation that is, -1 for the only one.
+	 * By slot of the printed function: the number of the value, and its index among the results
+	 * of its operation, -1 for a single result.
 	 */
 	size_t *numbers;
 	int *parts;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Printing attributes: one text for all the ways in which the same can be said. */
+/* Prints attributes; the different forms of one attribute have one text. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,7 +69,10 @@ static void add_number(struct shlo_text *text, enum shlo_element element, struct
 	}
 }
 
-/* Bytes where there are many elements, and for NaN, whose bits no number keeps. */
+/*
+ * Whether elements are printed as bytes: many elements, and NaN, whose bits decimal text would
+ * lose.
+ */
 static bool wants_bytes(const struct shlo_attr *attr, int64_t count)
 {
 	enum shlo_element element = attr->type->element;
@@ -136,8 +139,10 @@ static void add_dense(struct shlo_text *text, const struct shlo_attr *attr)
 
 /* ---- numbers in lists */
 
-/* The numbers of a list, an array or dense elements, with rank 1 or 2; NULL: it is something else.
- * Lists in a list are the same as dense elements where @nested says so. */
+/*
+ * Returns the numbers of a list, an array or dense elements of rank 1 or 2, and its rows and
+ * columns; NULL: it is something else. With @nested, a list of lists counts as dense elements.
+ */
 static const int64_t *numbers_of(struct shlo_arena *arena, const struct shlo_attr *attr,
 				 bool nested, int64_t *rows, int64_t *columns)
 {
@@ -182,7 +187,7 @@ static void add_row(struct shlo_text *text, const int64_t *numbers, int64_t coun
 		shlo_text_add(text, "%s%lld", i ? ", " : "", (long long)numbers[i]);
 }
 
-/* False: it is no list of numbers. */
+/* Prints a list of numbers; false: the attribute is none. */
 static bool add_numbers(struct shlo_text *text, const char *name, const struct shlo_attr *attr,
 			bool bare)
 {
@@ -234,7 +239,10 @@ static bool add_booleans(struct shlo_text *text, const struct shlo_attr *attr)
 
 /* ---- dictionaries */
 
-/* "a = 1, b = [2]" for the names in @members; what is missing is 0 or empty and left out. */
+/*
+ * Prints members as "a = 1, b = [2]", in the order of @members; members that are missing, 0 or
+ * empty are left out.
+ */
 static void add_members(struct shlo_text *text, const char *op, const struct shlo_attr *dict,
 			const char *members)
 {
@@ -253,7 +261,7 @@ static void add_members(struct shlo_text *text, const char *op, const struct shl
 			continue;
 		shlo_text_add(text, "%s%s = ", first ? "" : ", ", name);
 		first = false;
-		/* Numbers have one type here, and types stand without quotes. */
+		/* Numbers are printed without a type, and types without quotes. */
 		if (attr->kind == SHLO_ATTR_INT)
 			shlo_text_add(text, "%lld", (long long)attr->number);
 		else if (attr->kind == SHLO_ATTR_ENUM && !shlo_enum_of_attr(name))
@@ -345,7 +353,7 @@ void shlo_text_add_attr(struct shlo_text *text, const char *op, const char *name
 		add_dict(text, op, name, attr);
 		return;
 	case SHLO_ATTR_DENSE:
-		/* The elements of a constant keep their type as it is written. */
+		/* The elements of a constant are printed with their type. */
 		if (!strcmp(name, "value") ||
 		    (!add_numbers(text, name, attr, false) && !add_booleans(text, attr)))
 			add_dense(text, attr);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Makes programs of regions of scalars, and applies regions to numbers. */
+/* Compiles regions of scalars to programs, and applies them to numbers. */
 #include "program.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@
 struct compiler {
 	struct shlo_arena *arena;
 	struct shlo_program *program;
-	size_t *slots, *registers; /* which value is in which register */
+	size_t *slots, *registers; /* register of each value that has one */
 	size_t known;
 };
 
@@ -66,7 +66,7 @@ static void add_constant(struct compiler *c, const struct shlo_op *op)
 	p->constants[p->constant_count++].out = define(c, op->results[0]);
 }
 
-/* The operation on registers, which are the caller's to fill in. */
+/* Returns the step for an operation; the caller fills in the registers. */
 static struct shlo_step step_of(const struct shlo_op *op)
 {
 	struct shlo_step step = { .family = op->kind->family, .code = op->kind->code };
@@ -182,7 +182,10 @@ void shlo_applier_init(struct shlo_applier *applier, struct shlo_run *run, struc
 		.argument_count = region->block.argument_count,
 		.result_count = region->block.ops[region->block.op_count - 1]->operand_count,
 	};
-	/* The room is a tensor, so that an error that ends the run frees it with the others. */
+	/*
+	 * The registers are a tensor, so that an error which ends the run frees them with all
+	 * others.
+	 */
 	applier->room = shlo_tensor_new(run, &type);
 	applier->registers = applier->room->data;
 	if (!program)

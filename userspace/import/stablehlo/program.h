@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Regions of scalars as programs over numbers, for reductions and the like. */
+/* Regions of scalars, compiled to programs over numbers, for reductions and the like. */
 #ifndef SHLO_PROGRAM_H
 #define SHLO_PROGRAM_H
 
@@ -7,10 +7,10 @@
 
 struct shlo_step {
 	enum shlo_family family;
-	int code;		   /* the operation; the direction of a comparison */
-	enum shlo_element element; /* of the operands */
-	enum shlo_element to;	   /* of a conversion */
-	bool total;		   /* of a comparison */
+	int code;		   /* operation, or direction of a comparison */
+	enum shlo_element element; /* element type of the operands */
+	enum shlo_element to;	   /* target type of a conversion */
+	bool total;		   /* whether a comparison uses the total order */
 	size_t in[3], out;	   /* registers */
 };
 
@@ -19,14 +19,14 @@ struct shlo_constant {
 	struct shlo_num number;
 };
 
-/* A value from outside of the region. */
+/* A value that the region uses from outside. */
 struct shlo_captured {
 	size_t slot, out;
 	enum shlo_element element;
 };
 
 struct shlo_program {
-	size_t register_count; /* the first are the arguments */
+	size_t register_count; /* number of registers; the arguments are the first ones */
 	size_t step_count, constant_count, captured_count, result_count;
 	struct shlo_step *steps;
 	struct shlo_constant *constants;
@@ -35,7 +35,7 @@ struct shlo_program {
 };
 
 enum shlo_direction shlo_direction_of(const struct shlo_op *op);
-/* An operation that could be a step, on elements; there is room for three operands. */
+/* Evaluates one operation on elements; there are at most three operands. */
 struct shlo_num shlo_run_op(const struct shlo_op *op, const struct shlo_num *operands);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Joins the ranks that mpirun has started, and carries their notes. */
+/* Joins the ranks that mpirun has started, and exchanges notes with them. */
 #include "ranks.h"
 
 #include <dlfcn.h>
@@ -10,11 +10,15 @@
 #include <time.h>
 #include <unistd.h>
 
-static struct WNNStablehloWorldImpl *only; /* MPI begins once in a process, and ends once */
+/* the only one of the process, as MPI begins and ends once in a process */
+static struct WNNStablehloWorldImpl *only;
 
 /* ---- loading the module that has MPI */
 
-/* Beside this library when it is installed, and where the build leaves it. */
+/*
+ * Opens the module beside this library, or where the build puts it. Returns NULL and the reason in
+ * @why.
+ */
 static void *open_module(char *why, size_t room)
 {
 	static const char *const places[] = { "webnn-npu", "mpi" };
@@ -179,21 +183,22 @@ static void tell(struct WNNStablehloWorldImpl *ranks, uint32_t to, const struct 
 }
 
 /*
- * Who waits asks at first again and again, then lets others have the processor, which may be fewer than
- * ranks, and after a while sleeps. When it takes long, rank 0 is told, which sees when all wait in vain.
+ * A rank that waits first polls, then yields the processor, because there may be fewer than ranks,
+ * and finally sleeps. A long wait is reported to rank 0, which finds out when all ranks wait for
+ * each other.
  */
 struct pause {
-	bool answer; /* of rank 0 */
+	bool answer; /* waits for an answer of rank 0 */
 	unsigned int rounds, reports;
 	struct timespec next;
 };
 
 #define ROUNDS_OF_ASKING  200
-#define ROUNDS_IN_A_CROWD 20 /* more ranks than processors */
+#define ROUNDS_IN_A_CROWD 20 /* rounds of polling when there are more ranks than processors */
 #define ROUNDS_OF_YIELD	  5000
 #define NS_OF_NAP	  50000
 
-/* The other end of a transfer that is not done. */
+/* Returns the rank at the other end of the first transfer that is not done. */
 static int64_t peer_of(const struct WNNStablehloWorldImpl *ranks)
 {
 	size_t transfer = ranks->transport->pending();
@@ -282,7 +287,7 @@ void shlo_ranks_wait(struct WNNStablehloWorldImpl *ranks, struct shlo_guard *gua
 	int done;
 
 	while (!(done = ranks->transport->test(ranks->transfers))) {
-		/* Notes are rare, and asking for them costs as much as asking for values. */
+		/* Notes are rare, and polling for them costs as much as polling for values. */
 		if (pause.rounds % 8 == 7)
 			hear_all(ranks, guard);
 		rest(ranks, &pause, guard);
@@ -341,7 +346,7 @@ void shlo_ranks_arrive(struct WNNStablehloWorldImpl *ranks, enum shlo_stage stag
 	note.numbers[1] = stage;
 	note.numbers[2] = (int64_t)of;
 	note.numbers[3] = ranks->transfers > 0;
-	/* A failure of before is over when all begin something new. */
+	/* When all ranks begin something new, an earlier failure does not count any more. */
 	if (stage != SHLO_STAGE_END)
 		ranks->failed = false;
 	tell(ranks, 0, &note, guard);
@@ -364,7 +369,7 @@ void shlo_ranks_fail(struct WNNStablehloWorldImpl *ranks, const char *reason)
 {
 	struct shlo_note note = { .kind = SHLO_NOTE_FAIL, .numbers = { ranks->begun } };
 
-	/* Who has it from another does not pass it on. */
+	/* A rank that has learned of a failure from another rank does not pass it on. */
 	if (ranks->failed)
 		return;
 	note_failure(ranks, "%s", reason);
@@ -410,12 +415,12 @@ void wnnStablehloWorldRelease(WNNStablehloWorld world)
 {
 	if (!world || --world->refs)
 		return;
-	/* Others may wait for this one, so that they have to be ended as well. */
+	/* Other ranks may wait for this one after a failure: all are ended. */
 	if (world->failed)
 		world->transport->abort();
 	world->transport->leave();
 	shlo_office_destroy(world->office);
 	import_free(world->occurrences);
 	import_free(world->peers);
-	/* The struct stays: it says that there was one. */
+	/* The struct stays, as a sign that MPI has ended. */
 }

@@ -1,36 +1,36 @@
 // SPDX-License-Identifier: MIT
 /*
- * The coordinator, which rank 0 runs for all ranks while it waits itself: it counts the ranks that
- * have come to a step, pairs the senders and receivers of a channel, and deals out the values of an
+ * The coordinator, which rank 0 runs for all ranks whenever it waits: it counts the ranks that have
+ * reached a step, pairs senders and receivers of a channel, and distributes the values of an
  * infeed.
  */
 #include <stdio.h>
 
 #include "ranks.h"
 
-/* A side of a transfer on a channel that waits for the other. */
+/* One end of a transfer on a channel, which waits for the other end. */
 struct side {
 	struct side *next;
 	struct shlo_note note;
 };
 
-/* The wait that a rank has reported, and how often in a row it has reported it. */
+/* The last wait that a rank has reported, and how often in a row. */
 struct stall {
-	uint32_t times; /* 0: it does not wait, as far as is known */
+	uint32_t times; /* 0: the rank does not wait, as far as is known */
 	int64_t wait, key, peer;
 };
 
-/* When a rank has reported the same wait so often, what was on its way to it has arrived. */
+/* A rank that has reported a wait this often has received all that was on its way to it. */
 #define STALLS 3
 
 struct shlo_office {
 	int64_t serial;
 	uint32_t arrived;
 	bool left_over;
-	struct shlo_note first; /* of those that have arrived */
+	struct shlo_note first; /* the note of the first rank that arrived */
 	struct side *sides;
 	int64_t infeed, infeed_at;
-	struct stall stalls[]; /* of each rank */
+	struct stall stalls[]; /* one for each rank */
 };
 
 struct shlo_office *shlo_office_new(uint32_t ranks)
@@ -67,7 +67,7 @@ static const char *stage_text(int64_t stage)
 					     "an agreement";
 }
 
-/* Everybody is told in the name of rank 0, itself included. */
+/* Tells all ranks, rank 0 included, that rank 0 has failed. */
 __attribute__((format(printf, 3, 4))) static void fail_all(struct WNNStablehloWorldImpl *ranks,
 							   int64_t begun, const char *format, ...)
 {
@@ -86,7 +86,10 @@ static void arrive(struct WNNStablehloWorldImpl *ranks, const struct shlo_note *
 	struct shlo_office *office = ranks->office;
 	struct shlo_note go = { .kind = SHLO_NOTE_GO, .numbers = { note->numbers[0] } };
 
-	/* Who comes to a later step has failed in the one before, which the others will hear of. */
+	/*
+	 * A rank that arrives at a later step has failed in the one before; its note will tell the
+	 * others.
+	 */
 	if (note->numbers[0] < office->serial)
 		return;
 	if (note->numbers[0] > office->serial) {
@@ -136,7 +139,7 @@ static void add_side(struct WNNStablehloWorldImpl *ranks, const struct shlo_note
 {
 	struct side **link = &ranks->office->sides, *side;
 
-	/* First come, first served. */
+	/* Takes the first side that fits. */
 	for (; *link; link = &(*link)->next) {
 		side = *link;
 		if (fit(&side->note, note))
@@ -159,8 +162,8 @@ static void add_side(struct WNNStablehloWorldImpl *ranks, const struct shlo_note
 }
 
 /*
- * All ranks wait, each for rank 0, which has nothing for it, or for a rank that is not in the same swap: then
- * nobody will ever go on.
+ * Whether nothing can go on: every rank waits, either for rank 0, which has no answer, or for a
+ * rank that is not in the same exchange.
  */
 static bool is_stuck(const struct shlo_office *office, uint32_t ranks)
 {

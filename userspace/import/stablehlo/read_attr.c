@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The reader's attributes. */
+/* Reads attributes of MLIR text. */
 #include "reader.h"
 
 #include <stdlib.h>
@@ -71,13 +71,15 @@ void shlo_read_dict(struct shlo_reader *r, struct shlo_attr *dict, char close)
 		if (!first)
 			shlo_expect(r, ",");
 		first = false;
-		/* Dimension numbers may end with a comma. */
+		/* Lists of dimension numbers may end with a comma. */
 		if (close == '>' && shlo_take(r, end))
 			break;
 		name = shlo_peek(r) == '"' ? shlo_read_string(r, NULL) : shlo_read_word(r);
 		if (!name)
 			shlo_read_error(r, "here should be the name of an attribute");
-		/* Attributes in <> have few members, so that looking for each costs little. */
+		/*
+		 * Attributes in <> have few members, so that a search for duplicates costs little.
+		 */
 		if (close == '>' && dict->count < SHLO_MAX_RANK && shlo_attr_find(dict, name))
 			shlo_read_error(r, "%s is there twice", name);
 		shlo_dict_add(r, dict, name,
@@ -154,8 +156,8 @@ static const struct shlo_attr *read_number(struct shlo_reader *r)
 		r->at = end;
 	}
 	/*
-	 * A type may follow, except where numbers are bare: there a colon begins the types of the
-	 * operation.
+	 * A type may follow the number. Where numbers are bare, a colon begins the types of the
+	 * operation instead.
 	 */
 	if (!r->bare && shlo_take(r, ":")) {
 		attr->type = shlo_read_type(r);
@@ -177,7 +179,10 @@ static const char *const conv_names[3][3] = {
 	{ "output_batch_dimension", "output_feature_dimension", "output_spatial_dimensions" },
 };
 
-/* One of the three lists: letters for two dimensions, numbers for the spatial ones. */
+/*
+ * Reads one of the three lists of a convolution: letters for two dimensions, numbers for the
+ * spatial ones.
+ */
 static void read_conv_list(struct shlo_reader *r, struct shlo_attr *dict, int which)
 {
 	static const char letters[3][2] = { "bf", "oi", "bf" };
@@ -228,7 +233,7 @@ const struct shlo_attr *shlo_read_conv_dims(struct shlo_reader *r)
 	return dict;
 }
 
-/* Whether "word =" is at hand. */
+/* Whether "word =" comes next. */
 static bool at_assignment(struct shlo_reader *r)
 {
 	struct shlo_reader copy = *r;
@@ -237,8 +242,7 @@ static bool at_assignment(struct shlo_reader *r)
 }
 
 /*
- * Demands that dimension numbers have only members that they may have: a misspelt one would be
- * ignored.
+ * Demands that dimension numbers have only known members, because a misspelt one would be ignored.
  */
 static void need_members(struct shlo_reader *r, const char *name, const struct shlo_attr *dict)
 {
@@ -283,7 +287,7 @@ static const struct shlo_attr *read_dialect(struct shlo_reader *r)
 		shlo_read_error(r, "there is no attribute '#%s'", name);
 	if (strncmp(name, "stablehlo", 9) && strncmp(name, "chlo", 4)) {
 		/*
-		 * Attributes of other dialects, such as shardings and layouts, say nothing about
+		 * Attributes of other dialects, such as shardings and layouts, do not affect
 		 * values.
 		 */
 		const char *start = r->at;
@@ -319,7 +323,7 @@ static const struct shlo_attr *read_dialect(struct shlo_reader *r)
 	return attr;
 }
 
-/* A part of an axis, "(2)4": what is in front of it, and how large it is. */
+/* Reads a sub-axis, "(2)4": the factor in front of it, and its size. */
 static const struct shlo_attr *read_sub_axis(struct shlo_reader *r)
 {
 	struct shlo_attr *dict = shlo_attr_new(r, SHLO_ATTR_DICT);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* dense<…>: elements as nested lists, one for all, or bytes in hexadecimal digits. */
+/* Reads dense<…>: elements as nested lists, one element for all, or bytes as hexadecimal digits. */
 #include "reader.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@ struct dense {
 	int64_t count, at;
 };
 
-/* One integer or float of @element; bits when written in hexadecimal. */
+/* Reads an integer or float of @element; hexadecimal digits are its bits. */
 static struct shlo_num read_part(struct shlo_reader *r, enum shlo_element element)
 {
 	const char *start;
@@ -36,7 +36,7 @@ static struct shlo_num read_part(struct shlo_reader *r, enum shlo_element elemen
 			number.u = minus ? 0 - bits : bits;
 	} else if (shlo_is_float(element)) {
 		number.re = strtod(start, &end);
-		/* Through the decimal digits at once: a double between would round f32 twice. */
+		/* Reads decimal digits as float; going through double would round twice. */
 		if (element == SHLO_F32)
 			number.re = (double)strtof(start, NULL);
 	} else {
@@ -105,7 +105,7 @@ bool shlo_dense_fill(struct shlo_arena *arena, struct shlo_attr *attr, const uin
 {
 	enum shlo_element element = attr->type->element;
 	size_t count = (size_t)shlo_type_count(attr->type), one = shlo_elements[element].bytes;
-	/* Bits of booleans are packed where there are that few bytes. */
+	/* Booleans are packed as bits when there are only so many bytes. */
 	bool packed = element == SHLO_I1 && count && size != count && size == (count + 7) / 8;
 	uint8_t *data;
 
@@ -121,7 +121,10 @@ bool shlo_dense_fill(struct shlo_arena *arena, struct shlo_attr *attr, const uin
 	}
 	if (size)
 		memcpy(data, bytes, size);
-	/* A byte may be anything; a boolean is 0 or 1, few bits have their sign. */
+	/*
+	 * The file's bytes may hold any bits: stores each element again, so that a boolean is 0 or
+	 * 1 and small integers have their sign extended.
+	 */
 	for (size_t i = 0; shlo_elements[element].bits % 8 && i < size; i++)
 		shlo_store(element, data, i, shlo_load(element, bytes, i));
 	return true;
@@ -166,7 +169,7 @@ const struct shlo_attr *shlo_read_dense(struct shlo_reader *r)
 		return shlo_read_dense_resource(r);
 	if (!shlo_take_word(r, "dense"))
 		shlo_read_error(r, "here should be dense<...>");
-	/* The type comes last, but says how to read what comes first. */
+	/* The type comes last, but determines how to read the elements before it. */
 	body = *r;
 	shlo_skip_balanced(r);
 	shlo_expect(r, ":");
@@ -179,7 +182,7 @@ const struct shlo_attr *shlo_read_dense(struct shlo_reader *r)
 	attr->type = d.type;
 	*r = body;
 	shlo_expect(r, "<");
-	/* One element for all takes the memory of one. */
+	/* One element for all is stored once. */
 	attr->splat = shlo_peek(r) != '[' && shlo_peek(r) != '"' && shlo_peek(r) != '>';
 	if (shlo_peek(r) == '[' && d.count > r->end - r->text)
 		shlo_read_error(r, "there are fewer elements than the type has");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The reader's operations that have regions of their own in the printed form. */
+/* Reads operations whose printed form contains regions. */
 #include "reader.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The reader's modules and functions. */
+/* Reads modules and functions of MLIR text. */
 #include "reader.h"
 #include "sharding.h"
 
@@ -68,7 +68,7 @@ void shlo_take_function(struct shlo_reader *r, struct shlo_op *op)
 	add_function(r, function);
 }
 
-/* Whether the arguments of a function are types alone, as those of a declaration are. */
+/* Whether the arguments of a function are types without names, as in a declaration. */
 static bool at_types(struct shlo_reader *r)
 {
 	struct shlo_reader copy = *r;
@@ -76,7 +76,7 @@ static bool at_types(struct shlo_reader *r)
 	return shlo_take(&copy, "(") && shlo_at_type(&copy);
 }
 
-/* The arguments; their types are those of the function. */
+/* Reads the arguments, whose types become those of the function. */
 static void read_taken(struct shlo_reader *r, struct shlo_block *block, struct shlo_type *type)
 {
 	const struct shlo_type **items;
@@ -126,7 +126,7 @@ static void read_function(struct shlo_reader *r)
 		function->region = shlo_read_region(r, block.argument_count, block.arguments, NULL);
 		name_return(r, &function->region->block);
 	}
-	/* VHLO prints its attributes behind the body. */
+	/* VHLO prints a function's attributes behind its body. */
 	if (shlo_peek(r) == '{' && r->at[1] != '-') {
 		struct shlo_attr attrs = { 0 };
 
@@ -235,7 +235,10 @@ static void read_generic_module(struct shlo_reader *r)
 	r->module = NULL;
 }
 
-/* "builtin.module", "func.func" or "vhlo.func_v1" in quotes: the generic form */
+/*
+ * Reads a module or function in generic form: "builtin.module", "func.func" or "vhlo.func_v1" in
+ * quotes.
+ */
 static void read_generic_item(struct shlo_reader *r)
 {
 	struct shlo_reader before = *r;
@@ -322,7 +325,7 @@ void shlo_read_text(struct shlo_file *file, const char *text, size_t size)
 				line++;
 				line_start = at + 1;
 			}
-		/* Dashes are no operation. */
+		/* Skips the dashes of "// -----". */
 		if (at < end)
 			at += 3;
 		while (at < end && *at == '-')

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The reader's values, regions and operations in their generic form. */
+/* Reads values, regions and operations in their generic form. */
 #include "reader.h"
 
 #include <string.h>
@@ -226,7 +226,7 @@ struct left {
 	size_t count;
 };
 
-/* Gives the names on the left their results. */
+/* Binds the names on the left side to the results. */
 static void bind(struct shlo_reader *r, struct shlo_op *op, const struct left *names, size_t count)
 {
 	size_t at = 0;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * The reader's operations as MLIR prints them. Nearly all are a list of operands, words and
- * NAME = VALUE up to the types, so one reader takes them all; what the names mean is a table.
+ * Reads operations as MLIR prints them. Nearly all are a list of operands, words and NAME = VALUE
+ * before the types, so that one function reads them; a table has the meaning of the names.
  */
 #include "reader.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* NAME of the text and that of the attribute, where they differ. */
+/* Names in the text whose attribute has another name. */
 static const struct {
 	const char *op, *text, *attr;
 } renamed[] = {
@@ -71,7 +71,7 @@ static void read_slices(struct shlo_reader *r, struct shlo_op *op)
 static void read_dot_dims(struct shlo_reader *r, struct shlo_op *op, bool batching)
 {
 	const struct shlo_attr *known = shlo_attr_find(&op->attrs, "dot_dimension_numbers");
-	/* Made by this function, so it may be changed. */
+	/* This function made the dictionary, so that it may change it. */
 	struct shlo_attr *dims = (struct shlo_attr *)known;
 
 	if (!dims) {
@@ -108,7 +108,7 @@ static void read_window(struct shlo_reader *r, struct shlo_op *op)
 	}
 }
 
-/* e5m10 */
+/* Reads a format such as e5m10. */
 static void read_format(struct shlo_reader *r, struct shlo_op *op)
 {
 	const char *word = shlo_read_word(r);
@@ -149,7 +149,7 @@ static void read_named(struct shlo_reader *r, struct shlo_op *op, const char *na
 	}
 }
 
-/* GT, then perhaps SIGNED, of a comparison */
+/* Reads the words of a comparison: GT, then perhaps SIGNED. */
 static void read_enum(struct shlo_reader *r, struct shlo_op *op, const char *word)
 {
 	struct shlo_attr *attr = shlo_attr_new(r, SHLO_ATTR_ENUM);
@@ -188,10 +188,10 @@ static void read_word_item(struct shlo_reader *r, struct shlo_op *op)
 	}
 }
 
-/* Operands, words, NAME = VALUE; ends in front of the types or of the next operation. */
+/* Reads operands, words and NAME = VALUE, up to the types or the next operation. */
 static void read_items(struct shlo_reader *r, struct shlo_op *op)
 {
-	bool open = true; /* an item may come: at the start and behind a comma */
+	bool open = true; /* an item may follow: at the start, and behind a comma */
 	int brackets = 0;
 
 	for (;;) {
@@ -240,7 +240,7 @@ static void read_items(struct shlo_reader *r, struct shlo_op *op)
 		} else {
 			break;
 		}
-		/* Behind a name or a string comes the list of operands without a comma. */
+		/* Behind a name or a string, the operands follow without a comma. */
 		open = c == '"' || (c == '@' && shlo_peek(r) == '%') ||
 		       shlo_peek_word(r, "dim_numbers");
 	}
@@ -254,7 +254,10 @@ static bool has_results(const struct shlo_op *op)
 	       strcmp(op->name, "stablehlo.return") && strcmp(op->name, "interpreter.print");
 }
 
-/* Types behind the colon: "(a, b) -> c", "a, b -> c", "a, b", or one for operands and results. */
+/*
+ * Reads the types behind the colon: "(a, b) -> c", "a, b -> c", "a, b", or one type for operands
+ * and results.
+ */
 static void read_pretty_types(struct shlo_reader *r, struct shlo_op *op, size_t named)
 {
 	const struct shlo_type **types = NULL;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * The reader's resources: bytes of elements that stand at the end of the text, in {-# … #-}, and are
- * named where they are used: dense_resource<name>.
+ * Reads resources: bytes of elements at the end of the text, in {-# … #-}, which
+ * dense_resource<name> refers to.
  */
 #include <string.h>
 
 #include "reader.h"
 
-/* Returns where the resources begin, first on their line; NULL if there are none. */
+/* Returns where the resources begin, at the start of a line; NULL: there are none. */
 static const char *find(const struct shlo_reader *r)
 {
 	const char *at = r->at;
@@ -24,7 +24,7 @@ static const char *find(const struct shlo_reader *r)
 	return NULL;
 }
 
-/* The first four bytes of a blob say how it is aligned. */
+/* Adds a resource; the first four bytes of its blob are the alignment. */
 static void add(struct shlo_reader *r, const char *name, const char *text, size_t length)
 {
 	enum { HEADER = 4 };
@@ -41,7 +41,7 @@ static void add(struct shlo_reader *r, const char *name, const char *text, size_
 	r->resources = resource;
 }
 
-/* name: "0x…", a word, or {…} with such in it */
+/* Reads entries: name: "0x…", a word, or {…} with more entries. */
 static void read_entries(struct shlo_reader *r)
 {
 	bool first = true;
@@ -62,7 +62,7 @@ static void read_entries(struct shlo_reader *r)
 			read_entries(r);
 		} else if (shlo_peek(r) == '"') {
 			text = shlo_read_string(r, &length);
-			/* Strings that are no bytes are of no use here. */
+			/* Strings without "0x" hold no bytes, and are skipped. */
 			if (length >= 2 && text[0] == '0' && text[1] == 'x')
 				add(r, name, text, length);
 		} else if (!shlo_read_word(r)) {

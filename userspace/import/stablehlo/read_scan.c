@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The reader's characters: white space, words, strings, places. */
+/* Reads characters of MLIR text: white space, words, strings, positions. */
 #include "reader.h"
 
 #include <stdio.h>
@@ -20,7 +20,7 @@ void shlo_read_error(struct shlo_reader *r, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	/* Text within bytecode has no line numbers. */
+	/* MLIR text within bytecode has no line numbers. */
 	if (!r->line)
 		shlo_throw(r->arena->guard, WNNStatus_OperationError, "bytecode: %s", text);
 	shlo_throw(r->arena->guard, WNNStatus_OperationError, "line %u, column %u: %s", r->line,
@@ -162,7 +162,7 @@ const char *shlo_read_symbol(struct shlo_reader *r)
 	return word;
 }
 
-/* Strings are passed over whole, so that brackets in them do not count. */
+/* Strings are skipped as a whole, so that brackets in them do not count. */
 void shlo_skip_balanced(struct shlo_reader *r)
 {
 	int depth = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The reader's operations of Shardy (sdy) as MLIR prints them, and its meshes. */
+/* Reads meshes, and operations of Shardy (sdy) in printed form. */
 #include <string.h>
 
 #include "reader.h"
@@ -71,7 +71,7 @@ void shlo_skip_marks(struct shlo_reader *r)
 		r->in_parts = true;
 }
 
-/* A sharding in brackets, of which the text is kept. */
+/* Skips a sharding in brackets, and keeps its text. */
 static void read_sharding(struct shlo_reader *r, struct shlo_op *op, const char *name)
 {
 	struct shlo_attr *attr = shlo_attr_new(r, SHLO_ATTR_UNIT);
@@ -86,7 +86,7 @@ static void read_sharding(struct shlo_reader *r, struct shlo_op *op, const char 
 	shlo_dict_add(r, &op->attrs, name, attr);
 }
 
-/* "(%a, %b)", or without brackets for @bare. */
+/* Reads "(%a, %b)", or with @bare "%a, %b". */
 static void read_operands(struct shlo_reader *r, struct shlo_op *op, bool bare)
 {
 	if (!bare)
@@ -100,7 +100,7 @@ static void read_operands(struct shlo_reader *r, struct shlo_op *op, bool bare)
 		shlo_expect(r, ")");
 }
 
-/* NAME = VALUE, such as in_shardings=[…] and group_id=0. */
+/* Reads attributes NAME = VALUE, such as in_shardings=[…] and group_id=0. */
 static void read_words(struct shlo_reader *r, struct shlo_op *op)
 {
 	const char *word;
@@ -111,14 +111,14 @@ static void read_words(struct shlo_reader *r, struct shlo_op *op)
 			read_sharding(r, op, word);
 			continue;
 		}
-		/* The types behind it are those of the operation. */
+		/* The types behind the number are those of the operation. */
 		r->bare = true;
 		shlo_dict_add(r, &op->attrs, word, shlo_read_attr(r));
 		r->bare = false;
 	}
 }
 
-/* Types of the operands, which the results have too. */
+/* Reads the types of the operands, which are also those of the results. */
 static void read_types(struct shlo_reader *r, struct shlo_op *op, bool gives)
 {
 	const struct shlo_type **types =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The reader's types. */
+/* Reads types of MLIR text. */
 #include "reader.h"
 
 #include <stdlib.h>
@@ -31,7 +31,7 @@ static enum shlo_element read_element(struct shlo_reader *r)
 	word = shlo_read_word(r);
 	if (word && !strcmp(word, "index"))
 		return SHLO_I64;
-	/* MLIR writes what has no sign as i, what is said to have one as si. */
+	/* MLIR writes i for integers without signedness, and si for signed ones. */
 	if (word && !strncmp(word, "si", 2))
 		word++;
 	element = word ? shlo_element_find(word, strlen(word)) : -1;
@@ -45,7 +45,7 @@ static double read_real(struct shlo_reader *r)
 	char *end;
 	double value;
 
-	/* The text of a file ends with a NUL. */
+	/* strtod() may read up to the NUL at the end of the file's text. */
 	shlo_skip(r);
 	value = strtod(r->at, &end);
 	if (end == r->at || end > r->end)
@@ -130,7 +130,7 @@ static void read_encoding(struct shlo_reader *r, struct shlo_type *type)
 	if (!shlo_take(r, "#stablehlo.bounds<")) {
 		if (!shlo_take(r, "#stablehlo.type_extensions<") &&
 		    !shlo_take(r, "#vhlo.type_extensions_v1<")) {
-			/* Layouts and shardings say nothing about values. */
+			/* Layouts and shardings do not affect values. */
 			shlo_read_attr(r);
 			return;
 		}
@@ -256,7 +256,7 @@ bool shlo_at_type(struct shlo_reader *r)
 	       shlo_peek_word(r, "vector");
 }
 
-/* Reads a type that no value has here, as its text alone: none, tf32, memref<…> */
+/* Reads a type that no value has here, and keeps its text: none, tf32, memref<…> */
 static const struct shlo_type *read_opaque(struct shlo_reader *r)
 {
 	struct shlo_type *type = shlo_arena_alloc(r->arena, 1, sizeof(*type));
@@ -339,7 +339,7 @@ const struct shlo_type *const *shlo_read_types(struct shlo_reader *r, size_t *co
 			shlo_expect(r, ",");
 		types = shlo_arena_grow(r->arena, types, *count, sizeof(*types));
 		types[(*count)++] = shlo_read_type(r);
-		/* Results of functions have attributes. */
+		/* Results of functions may have attributes. */
 		if (shlo_peek(r) == '{')
 			shlo_skip_marks(r);
 		shlo_skip_location(r);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The reader's types and attributes of VHLO. They are those of StableHLO in a wrapping with a version:
+ * Reads types and attributes of VHLO text. They are those of StableHLO with a version:
  * !vhlo.tensor_v1<2x!vhlo.f32_v1>, #vhlo.integer_v1<3 : i64>.
  */
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 #include "vhlo.h"
 
-/* "name_v1" as "name". */
+/* Returns the name in front of its version: "name" for "name_v1". */
 static const char *without_version(struct shlo_reader *r, const char *word)
 {
 	const char *version = word ? strrchr(word, '_') : NULL;
@@ -97,7 +97,9 @@ static double read_real(struct shlo_reader *r)
 	return value;
 }
 
-/* "[a, b]", or one number alone: scales are floats, zero points integers. */
+/*
+ * Reads "[a, b]", or a single number: scales are floats, zero points integers. Returns their count.
+ */
 static size_t read_numbers(struct shlo_reader *r, bool list, double **reals, int64_t **ints)
 {
 	size_t count = 0;
@@ -145,7 +147,7 @@ static const struct shlo_type *read_quantized(struct shlo_reader *r, bool per_ax
 	shlo_expect(r, ":");
 	quant->most = shlo_read_integer(r);
 	shlo_expect(r, ",");
-	shlo_read_integer(r); /* whether storage is signed, which its type says too */
+	shlo_read_integer(r); /* whether storage is signed, which the storage type says, too */
 	shlo_expect(r, ">");
 	quant->scales = scales;
 	quant->zeros = zeros;
@@ -222,7 +224,7 @@ static const struct shlo_attr *read_dictionary(struct shlo_reader *r)
 	return dict;
 }
 
-/* A float with its type; integers that are written as such are floats here. */
+/* Reads a float with its type; a number that is written as an integer counts as a float. */
 static const struct shlo_attr *read_float(struct shlo_reader *r)
 {
 	struct shlo_attr *attr = shlo_attr_new(r, SHLO_ATTR_FLOAT);
@@ -250,7 +252,7 @@ const struct shlo_attr *shlo_read_vhlo_attr(struct shlo_reader *r, const char *n
 	const struct shlo_attr *value;
 	struct shlo_attr *attr;
 
-	/* #vhlo<fft_type_v1 FFT>, but #vhlo.type_v1<…> */
+	/* #vhlo<fft_type_v1 FFT> is an enumeration, other attributes are #vhlo.type_v1<…> */
 	if (!strcmp(name, "vhlo")) {
 		attr = shlo_attr_new(r, SHLO_ATTR_ENUM);
 		shlo_expect(r, "<");

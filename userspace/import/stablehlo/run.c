@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The walk over operations that runs them, and calls of functions and regions. */
+/* Runs a module: evaluates its operations in order, and calls functions and regions. */
 #include "run.h"
 
 #include <stdio.h>
@@ -28,7 +28,9 @@ static struct shlo_scratch *scratch_push(struct shlo_run *run)
 	if (!scratch)
 		shlo_run_error(run, "memory is exhausted");
 	scratch->arena.guard = &run->guard;
-	/* It lives for one operation, and all of it is zeroed. */
+	/*
+	 * The scratch memory lives for one operation and is zeroed, so that its chunks are small.
+	 */
 	scratch->arena.chunk_size = 1024;
 	scratch->before = run->scratches;
 	run->scratches = scratch;
@@ -94,7 +96,7 @@ void shlo_check_init(struct shlo_check *check, struct shlo_call *call, struct sh
 		types[i] = &call->in[i]->type;
 }
 
-/* Types of the results where the file leaves dimensions open: from those of the operands. */
+/* Infers the types of results with open dimensions from those of the operands. */
 static void infer(struct shlo_call *call, struct shlo_arena *arena)
 {
 	const struct shlo_op *op = call->op;
@@ -132,7 +134,7 @@ struct shlo_tensor *shlo_result(struct shlo_call *call, size_t result)
 	return call->out[result];
 }
 
-/* Demands that a value has the type that the file declares, bounds included. */
+/* Demands that the results have the types that the file declares, bounds included. */
 static void need_declared(struct shlo_call *call)
 {
 	for (size_t i = 0; i < call->op->result_count; i++) {

@@ -116,7 +116,7 @@ static int64_t shift(enum shlo_binary op, enum shlo_element element, struct shlo
 		return by < bits ? (int64_t)(x.u << by) : 0;
 	if (op == SHLO_B_SHIFT_RIGHT_LOGICAL)
 		return by < bits ? (int64_t)((x.u & mask) >> by) : 0;
-	/* The arithmetic shift takes the top bit of an unsigned number as its sign, too. */
+	/* An arithmetic shift takes the top bit of an unsigned number as its sign, too. */
 	if (shlo_class(element) == SHLO_UNSIGNED)
 		x.i = (int64_t)(x.u << (64 - bits)) >> (64 - bits);
 	return by < bits ? x.i >> by : x.i < 0 ? -1 : 0;
@@ -184,7 +184,7 @@ static struct shlo_num integer_binary(enum shlo_binary op, enum shlo_element ele
 	}
 }
 
-/* The neighbour of x on the way to y, in the element's own bits. */
+/* Returns the neighbour of x towards y, in the precision of the element type. */
 static double next_after(enum shlo_element element, double x, double y)
 {
 	uint64_t bits, top = UINT64_C(1) << (shlo_elements[element].bits - 1);
@@ -253,13 +253,13 @@ static bool float_binary(enum shlo_binary op, enum shlo_element element, double 
 	return true;
 }
 
-/* Complex numbers are ordered by their real, then by their imaginary parts. */
+/* Complex numbers are ordered by the real part, then by the imaginary part. */
 static bool complex_less(struct shlo_num x, struct shlo_num y)
 {
 	return x.re < y.re || (x.re == y.re && x.im < y.im);
 }
 
-/* Each step is rounded, as it is where complex numbers are made of real ones. */
+/* Rounds each step, as a composition of real operations would. */
 static struct shlo_num complex_product(enum shlo_element element, struct shlo_num x,
 				       struct shlo_num y)
 {
@@ -344,7 +344,7 @@ static bool by_order(enum shlo_direction direction, int order)
 	}
 }
 
-/* -NaN < -Inf < … < -0 < +0 < … < +Inf < +NaN */
+/* Returns an integer in total order: -NaN < -Inf < … < -0 < +0 < … < +Inf < +NaN. */
 static int64_t total_key(enum shlo_element element, double value)
 {
 	uint64_t top = UINT64_C(1) << (shlo_elements[element].bits - 1);
@@ -391,7 +391,7 @@ double shlo_reduce_precision(enum shlo_element element, double value, int expone
 		uint64_t last = bits >> dropped & 1;
 
 		/*
-		 * Rounds to the nearest, ties to even; a carry goes into the exponent, and on to
+		 * Rounds to the nearest, ties to even; a carry goes into the exponent, and may give
 		 * infinity.
 		 */
 		bits += last + (UINT64_C(1) << (dropped - 1)) - 1;
@@ -403,7 +403,8 @@ double shlo_reduce_precision(enum shlo_element element, double value, int expone
 		uint64_t exponent = bits & infinity;
 
 		/*
-		 * A number too small for a normal one becomes zero, one that is too large infinity.
+		 * A number below the least normal one becomes zero, and one that is too large
+		 * infinity.
 		 */
 		if (exponent > (middle + reach) << info->mantissa)
 			bits = (bits & sign) | infinity;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Operations on single elements: what element-wise operations and regions of scalars are made of. */
+/* Operations on single elements, for element-wise operations and regions of scalars. */
 #ifndef SHLO_SCALAR_H
 #define SHLO_SCALAR_H
 
@@ -26,9 +26,9 @@ enum shlo_binary {
 enum shlo_direction { SHLO_EQ, SHLO_NE, SHLO_GE, SHLO_GT, SHLO_LE, SHLO_LT };
 
 /*
- * The result is one of @element's type, rounded to it; of its part for real, imag and abs of complex
- * numbers, and a boolean for is_finite and the like. Both leave *done false for a type that the
- * operation does not take.
+ * Both return a number of @element, rounded to that type. real, imag and abs of complex numbers
+ * have the part's type; is_finite and the like are boolean. They set *done to false when the
+ * operation does not take the type.
  */
 struct shlo_num shlo_unary(enum shlo_unary op, enum shlo_element element, struct shlo_num x,
 			   bool *done);
@@ -40,7 +40,10 @@ bool shlo_compare(enum shlo_direction direction, enum shlo_element element, bool
 double shlo_reduce_precision(enum shlo_element element, double value, int exponent_bits,
 			     int mantissa_bits);
 
-/* Functions of one float or complex number, for scalar.c. */
+/*
+ * Functions of one float or complex number, for scalar.c. They return false when the operation is
+ * another one.
+ */
 bool shlo_unary_float(enum shlo_unary op, enum shlo_element element, double x, double *result);
 bool shlo_unary_complex(enum shlo_unary op, struct shlo_num x, struct shlo_num *result);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Functions of one float or complex number. They are computed with more digits than any element has,
- * so that the result is the nearest number, or its neighbour where two are nearly as near.
+ * Functions of one float or complex number. They are computed with more digits than any element
+ * type has, so that the result is the nearest number, or a neighbour in a near tie.
  */
 #include "scalar.h"
 
@@ -13,7 +13,7 @@ static double sign(double x)
 	return x > 0 ? 1 : x < 0 ? -1 : x;
 }
 
-/* The exponential of a large negative number must not make an infinity of 1 / (1 + exp(-x)). */
+/* For large negative numbers, uses exp(x) / (1 + exp(x)), because exp(-x) would be infinite. */
 static long double logistic(long double x)
 {
 	long double e;
@@ -25,8 +25,8 @@ static long double logistic(long double x)
 }
 
 /*
- * Operations that double computes with at most one rounding, for subnormal numbers of the type,
- * too: double holds every float exactly.
+ * Evaluates operations that double computes with at most one rounding, also for subnormal numbers:
+ * double holds every float exactly. False: the operation is another one.
  */
 static bool rounding(enum shlo_unary op, double x, double *result)
 {
@@ -125,21 +125,22 @@ static bool inverse(enum shlo_unary op, long double x, double *result)
 	return true;
 }
 
-/* A step of what has at least the precision of float32. */
+/* Rounds a step to float32, or to double for f64. */
 static double step(enum shlo_element element, long double x)
 {
 	return element == SHLO_F64 ? (double)x : (double)(float)x;
 }
 
-/* Half of e^x. */
+/* Returns e^x / 2. */
 static double half_exp(enum shlo_element element, double x)
 {
 	return step(element, expl(step(element, x + step(element, logl(0.5L)))));
 }
 
 /*
- * CHLO's operations are what StableHLO lowers them to, with a rounding in each step. That of x + log(1/2) counts
- * where x is large: coshl() is nearer to the function, and not to what such programs give elsewhere.
+ * Computes CHLO operations by StableHLO's expansion, with rounding in each step. The rounding of x
+ * + log(1/2) shows for large x: coshl() is closer to the function, but not to what other
+ * implementations give.
  */
 static double hyperbolic(enum shlo_unary op, enum shlo_element element, double x)
 {
@@ -205,7 +206,7 @@ static long double complex complex_of(long double re, long double im)
 	return CMPLXL(re, im);
 }
 
-/* exp(z) - 1 without the loss of digits near 0. */
+/* Returns exp(z) - 1, precise near 0. */
 static long double complex complex_expm1(long double complex z)
 {
 	long double x = creall(z), y = cimagl(z), half = sinl(y / 2);
@@ -215,7 +216,7 @@ static long double complex complex_expm1(long double complex z)
 	return complex_of(expm1l(x) * cosl(y) - 2 * half * half, expl(x) * sinl(y));
 }
 
-/* log(1 + z): the modulus comes from |1 + z|² - 1 = x (x + 2) + y². */
+/* Returns log(1 + z), with the modulus from |1 + z|² - 1 = x (x + 2) + y². */
 static long double complex complex_log1p(long double complex z)
 {
 	long double x = creall(z), y = cimagl(z);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-/* Special functions that the C library has not: digamma, zeta, inverse error function, Bessel. */
+/* Special functions that the C library lacks: digamma, zeta, inverse error function, Bessel. */
 #include "scalar.h"
 
 #include <math.h>
 
 static const long double pi = 3.14159265358979323846264338327950288L;
 
-/* B(2k) / (2k)!, of the expansion of Euler and Maclaurin. */
+/* B(2k) / (2k)!, terms of the Euler-Maclaurin expansion. */
 static const long double bernoulli_over_factorial[] = {
 	1.0L / 12,
 	-1.0L / 720,
@@ -21,7 +21,7 @@ static const long double bernoulli_over_factorial[] = {
 
 #define BERNOULLI_COUNT (sizeof(bernoulli_over_factorial) / sizeof(bernoulli_over_factorial[0]))
 
-/* B(2k) / (2k) */
+/* B(2k) / (2k), terms of the asymptotic expansion of digamma. */
 static const long double digamma_terms[] = {
 	1.0L / 12,	 -1.0L / 120, 1.0L / 252,      -1.0L / 240,	 1.0L / 132,
 	-691.0L / 32760, 1.0L / 12,   -3617.0L / 8160, 43867.0L / 14364,
@@ -36,7 +36,10 @@ long double shlo_digamma(long double x)
 	if (isinf(x))
 		return x > 0 ? x : NAN;
 	if (x < 0.5L) {
-		/* Reflection; the remainder keeps the tangent exact for large numbers. */
+		/*
+		 * Uses the reflection formula; taking the fraction first keeps the tangent exact
+		 * for large numbers.
+		 */
 		long double fraction = x - floorl(x);
 
 		return shlo_digamma(1 - x) - pi / tanl(pi * fraction);
@@ -52,7 +55,7 @@ long double shlo_digamma(long double x)
 	return result;
 }
 
-/* Hurwitz: the sum of (q + k)^-x. */
+/* Returns Hurwitz's zeta: the sum of (q + k)^-x. */
 long double shlo_zeta(long double x, long double q)
 {
 	long double sum = 0, at = q, factor, power;
@@ -110,7 +113,7 @@ long double shlo_erf_inv(long double x)
 		return copysignl(INFINITY, x);
 	if (x == 0)
 		return x;
-	/* Winitzki's approximation, then Halley's steps on the side that keeps its digits. */
+	/* Winitzki's approximation, then Halley's steps on the side that does not lose digits. */
 	w = logl((1 - x) * (1 + x));
 	error = 2 / (pi * 0.147L) + w / 2;
 	guess = copysignl(sqrtl(sqrtl(error * error - w / 0.147L) - error), x);
@@ -125,7 +128,7 @@ long double shlo_erf_inv(long double x)
 	return guess;
 }
 
-/* exp(-|x|) I1(x): the power series, or for large numbers the asymptotic one. */
+/* Returns exp(-|x|) I1(x): by the power series, or for large numbers by the asymptotic series. */
 long double shlo_bessel_i1e(long double x)
 {
 	long double size = fabsl(x), term, sum;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Runs of operations as graphs on a context: which they are, building them, and running them. */
+/*
+ * Runs sequences of operations as graphs on a context: selects them, builds their graphs and
+ * dispatches these.
+ */
 #include "segment.h"
 
 #include <pthread.h>
@@ -11,7 +14,7 @@
 #include "device.h"
 #include "lower.h"
 
-/* In loops and branches a graph is only worth it for values of so many elements. */
+/* In loops and branches, a graph pays only for values of at least so many elements. */
 #define LEAST_INNER_ELEMENTS 1024
 
 struct port {
@@ -21,9 +24,9 @@ struct port {
 };
 
 struct segment {
-	size_t first, end; /* operations of the block */
+	size_t first, end; /* range of operations in the block */
 	bool built, only_constants;
-	WNNGraph graph; /* NULL after built: it could not be */
+	WNNGraph graph; /* NULL, although built: it could not be built */
 	struct port *inputs, *outputs;
 	size_t input_count, output_count, operations;
 };
@@ -37,7 +40,7 @@ struct shlo_plan {
 
 struct shlo_device {
 	WNNContext context;
-	pthread_mutex_t lock; /* processes take turns */
+	pthread_mutex_t lock; /* one process at a time dispatches the graph */
 	struct shlo_plan *plans;
 	uint64_t cpu_operators;
 };
@@ -106,7 +109,10 @@ static bool is_large(const struct shlo_op *op)
 	return false;
 }
 
-/* The end of the run of operations from @first on, constants among them; @first: there is none. */
+/*
+ * Returns the end of the sequence of operations from @first on that a graph can hold, constants
+ * included; @first: there is none.
+ */
 static size_t run_end(const struct shlo_block *block, size_t first, bool outer)
 {
 	size_t end = first;
@@ -202,8 +208,10 @@ static struct port *port_add(struct port **ports, size_t *count, char letter,
 	return more;
 }
 
-/* An operand that comes from outside: constants as such, the others as inputs. A graph that would have
- * constants alone takes them as inputs, as there is no graph without any. */
+/*
+ * Returns an operand from outside of the sequence: a constant, or else an input. If all operands
+ * would be constants, they become inputs, because a graph needs at least one.
+ */
 static WNNOperand outside(struct segment *segment, struct shlo_lower *l, struct shlo_frame *frame,
 			  const struct shlo_value *value)
 {
@@ -406,7 +414,7 @@ static struct segment *segment_at(struct shlo_run *run, const struct shlo_region
 {
 	struct shlo_device *device = run->device;
 	struct shlo_plan *plan = device->plans;
-	/* Regions of functions are not those of operations: nothing is in front of their arguments. */
+	/* The region of a function is an outer one; the regions of operations are not. */
 	bool outer = false;
 
 	for (size_t i = 0; !outer && i < run->module->function_count; i++)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Runs of operations that a device does as one graph. */
+/* Sequences of operations that a device runs as one graph. */
 #ifndef SHLO_SEGMENT_H
 #define SHLO_SEGMENT_H
 
 #include "run.h"
 
 /*
- * Runs the graph that begins at operation @at of the region, if there is one: the number of
- * operations that are done, or 0.
+ * Runs the graph that begins at operation @at of the region, if there is one. Returns the number of
+ * operations that it replaces, or 0.
  */
 size_t shlo_run_segment(struct shlo_run *run, struct shlo_frame *frame,
 			const struct shlo_region *region, size_t at);

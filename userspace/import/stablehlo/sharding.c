@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Marks that say how values are to be parted over devices. JAX and others write them for a partitioner,
- * which makes of one program for whole values one for the parts that each device has. There is none
- * here: on one device a mark gives the value that it takes, as that device has all of it.
+ * Marks that tell how to distribute values over devices. JAX and others write them for a
+ * partitioner, which turns a program on whole values into one on the slice that each device has.
+ * There is no partitioner here: on one device a mark returns its operand, as that device has the
+ * whole value.
  */
 #include "sharding.h"
 
@@ -33,7 +34,10 @@ bool shlo_is_mark(const char *call, bool *gives)
 	return false;
 }
 
-/* "{devices=[2,1,4]<=[8] last_tile_dim_replicate}": in how many parts each dimension is. */
+/*
+ * Whether a sharding such as "{devices=[2,1,4]<=[8] last_tile_dim_replicate}" cuts a dimension: the
+ * numbers are the slices along each.
+ */
 static bool has_tiles(const char *text)
 {
 	const char *at = strstr(text, "devices=["), *copies = strstr(text, "last_tile_dim");
@@ -46,7 +50,10 @@ static bool has_tiles(const char *text)
 		parts = strtol(at, &end, 10);
 		if (end == at)
 			return true;
-		/* The last is over how many devices each part is there. */
+		/*
+		 * With last_tile_dim_…, the last number counts copies of each slice, and does not
+		 * matter.
+		 */
 		if (parts > 1 && !(copies && *end == ']'))
 			return true;
 	}
@@ -55,7 +62,10 @@ static bool has_tiles(const char *text)
 
 bool shlo_says_parts(const char *text)
 {
-	/* Shardy names axes in each dimension that is in parts: [{"x"}, {}], where quotes may be escaped. */
+	/*
+	 * Shardy names axes for each dimension that it cuts: [{"x"}, {}]; the quotes may be
+	 * escaped.
+	 */
 	return has_tiles(text) ||
 	       (strstr(text, "sdy.sharding") && (strstr(text, "{\"") || strstr(text, "{\\")));
 }
@@ -109,7 +119,7 @@ const struct shlo_place *shlo_parting(const struct shlo_module *module, const ch
 
 /* ---- operations of Shardy */
 
-/* A value and its part are not the same, unless there is one part. */
+/* Demands that a value and its slice have one type, which they have only if there is one slice. */
 static void need_whole(struct shlo_check *check, const struct shlo_type *whole,
 		       const struct shlo_type *part)
 {
@@ -150,7 +160,7 @@ void shlo_check_custom_call(struct shlo_check *check)
 	}
 }
 
-/* Its region computes with the parts that a device has. */
+/* Checks manual_computation, whose region computes with the slices that a device has. */
 void shlo_check_manual_computation(struct shlo_check *check)
 {
 	const struct shlo_block *block = &check->op->regions[0]->block;
@@ -170,7 +180,7 @@ void shlo_eval_manual_computation(struct shlo_call *call)
 	shlo_call_region(call->run, call->frame, call->op->regions[0], call->in, call->out);
 }
 
-/* It computes nothing. */
+/* A mark computes nothing: it returns its operands, and does not count as an operation. */
 void shlo_eval_mark(struct shlo_call *call)
 {
 	call->run->reference_ops--;

@@ -1,21 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* Marks that say how values are to be parted over devices: what exporters write for a partitioner. */
+/* Marks that tell how to distribute values over devices; exporters write them for a partitioner. */
 #ifndef SHLO_SHARDING_H
 #define SHLO_SHARDING_H
 
 #include "module.h"
 
-/*
- * Whether a custom call is a mark of sharding; *gives: whether it returns the values that it takes.
- */
+/* Whether a custom call is a mark of sharding; *gives: whether it returns its operands. */
 bool shlo_is_mark(const char *call, bool *gives);
 /* Whether the text of an attribute says that a value is sharded. */
 bool shlo_says_parts(const char *text);
 /* Whether an attribute, or one within it, says that a value is sharded. */
 bool shlo_attr_says_parts(const struct shlo_attr *attr);
 /*
- * Returns the place of the first mark in a module that shards a value, and in @what who says it;
- * NULL when there is none.
+ * Returns the position of the first mark in a module that shards a value, and in @what its name;
+ * NULL: there is none.
  */
 const struct shlo_place *shlo_parting(const struct shlo_module *module, const char **what);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Values of a run. */
+/* Creates, copies and frees the values of a run. */
 #include "run.h"
 
 #include <string.h>
@@ -26,8 +26,8 @@ static size_t bytes_of(const struct shlo_tensor *tensor)
 }
 
 /*
- * Returns a spare block of exactly @size bytes, as each iteration of a loop needs the sizes of the
- * one before; NULL when there is none.
+ * Returns a spare block of exactly @size bytes, because each iteration of a loop needs the sizes of
+ * the one before; NULL: there is none.
  */
 static void *take_spare(struct shlo_run *run, size_t size)
 {
@@ -138,7 +138,7 @@ void shlo_tensor_put(struct shlo_tensor *tensor)
 	import_free(tensor);
 }
 
-/* The newest spares up to so many bytes stay. */
+/* Frees the oldest spares, so that at most @most bytes stay. */
 static void trim_spares(struct shlo_run *run, size_t most)
 {
 	size_t bytes = 0, kept = 0;
@@ -164,7 +164,10 @@ void shlo_run_exit(struct shlo_run *run)
 
 void shlo_run_reset(struct shlo_run *run)
 {
-	/* Counts do not matter any more: nothing outside of the lists holds a value. */
+	/*
+	 * Frees all values without regard to their references: nothing outside of the run holds
+	 * them.
+	 */
 	while (run->live) {
 		struct shlo_tensor *next = run->live->next;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Text that grows, and types as MLIR writes them. */
+/* A text that grows, and types as MLIR writes them. */
 #include "text.h"
 
 #include <math.h>
@@ -42,7 +42,7 @@ void shlo_text_add_real(struct shlo_text *text, double value)
 	do
 		snprintf(number, sizeof(number), "%.*g", digits, value);
 	while (strtod(number, NULL) != value && ++digits <= 17);
-	/* A number with neither point nor exponent would be read as an integer. */
+	/* Without a point or exponent, MLIR would read the number as an integer. */
 	if (!strpbrk(number, ".e"))
 		strcat(number, ".0");
 	shlo_text_add(text, "%s", number);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Text that grows, for printing. */
+/* A text that grows, for printing. */
 #ifndef SHLO_TEXT_H
 #define SHLO_TEXT_H
 
@@ -15,15 +15,18 @@ struct shlo_text {
 
 void shlo_text_add(struct shlo_text *text, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-/* The shortest decimal number that reads back as this one. */
+/* Adds the shortest decimal number that reads back as the same value. */
 void shlo_text_add_real(struct shlo_text *text, double value);
 void shlo_text_add_type(struct shlo_text *text, const struct shlo_type *type);
 /* Adds a string in quotes; bytes that cannot be printed become hexadecimal digits. */
 void shlo_text_add_string(struct shlo_text *text, const char *string, size_t length);
-/* An attribute of the operation @op with the name @name. */
+/* Adds the attribute @name of the operation @op. */
 void shlo_text_add_attr(struct shlo_text *text, const char *op, const char *name,
 			const struct shlo_attr *attr);
-/* "{a = 1, b}" in the order of the names, without what is the default; nothing when none is left. */
+/*
+ * Adds "{a = 1, b}" in the order of names, without attributes that have their default; adds nothing
+ * when none remains.
+ */
 void shlo_text_add_attrs(struct shlo_text *text, const char *before, const char *op,
 			 const struct shlo_attr *attrs);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The transport of bytes between the ranks of a program. It is a module of its own (mpi/), which is
- * loaded when ranks are wanted, so that the library needs no MPI. One thread uses it.
+ * loaded only for ranks, so that the library needs no MPI. Only one thread uses it.
  */
 #ifndef SHLO_TRANSPORT_H
 #define SHLO_TRANSPORT_H
@@ -9,45 +9,47 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Raised when the meaning of anything here changes: a module of another version is not used. */
+/* Increased when the meaning of anything here changes: a module of another version is not used. */
 #define SHLO_TRANSPORT_VERSION 1
 #define SHLO_TRANSPORT_SYMBOL  "shlo_transport"
 
-/* A short message beside the values, which is there without being waited for. */
+/* A short message beside the values; its receiver polls for it. */
 struct shlo_note {
 	uint32_t kind, from;
 	int64_t numbers[4];
 	char text[448];
 };
 
-/* Who a process is; the local numbers are those of its machine. */
+/* The number of this process among all, and among those on its machine. */
 struct shlo_seat {
 	uint32_t rank, count, local_rank, local_count;
 };
 
 struct shlo_transport {
 	uint32_t version;
-	/* Fills in who this is; NULL or why it did not work. It is called once. */
+	/*
+	 * Fills in the seat of this process; called once. Returns NULL, or the reason of a failure.
+	 */
 	const char *(*join)(struct shlo_seat *place);
 	/*
-	 * Begins to send or to receive; memory is not touched before all is done. Only what has the
-	 * same key comes together, in the order in which it was sent. All functions give 0, or -1: it
-	 * failed.
+	 * Begin to send or to receive; the caller must not touch the memory until all transfers are
+	 * done. A receive gets what was sent with the same key, in the order of sending. These
+	 * functions return 0, or -1 on failure.
 	 */
 	int (*send)(uint32_t to, uint64_t key, const void *data, size_t size);
 	int (*receive)(uint32_t from, uint64_t key, void *data, size_t size);
-	/* Whether the first @count of what was begun since the last is done: 1, or 0. */
+	/* Whether the first @count transfers since the last clear() are done: 1 or 0. */
 	int (*test)(size_t count);
-	/* Returns the index of the first of these transfers that is not done, or their number. */
+	/* Returns the index of the first such transfer that is not done, or their number. */
 	size_t (*pending)(void);
-	/* Forgets what was begun, all of which is done. */
+	/* Forgets the transfers, all of which must be done. */
 	void (*clear)(void);
 	int (*tell)(uint32_t to, const struct shlo_note *note);
-	/* 1: there was a note, 0: there is none. */
+	/* Fetches a note. Returns 1; 0: there is none. */
 	int (*hear)(struct shlo_note *note);
-	/* Why the last call failed. */
+	/* Returns the reason of the last failure. */
 	const char *(*error)(void);
-	/* Waits for all ranks, and ends. */
+	/* Waits for all ranks, and ends MPI. */
 	void (*leave)(void);
 	/* Ends all ranks. */
 	void (*abort)(void);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * Loops whose course is known, as operations in a row, which a device does in one graph.
+ * Unrolls loops whose iterations can be computed in advance, so that a device runs them in one
+ * graph.
  *
- * A loop is walked as if it ran: its condition and body are copied with the values that the turn has,
- * and where all operands of an operation on single integers are known, its result is a constant. If the
- * condition is such a constant in each turn until it is false, the copies stand for the loop. Nothing
- * has to be known of how it counts: by a constant, by a value that it carries along, up or down.
+ * A loop is interpreted: condition and body are copied with the values of the iteration, and where
+ * all operands of an operation on single integers are known, its result becomes a constant. If the
+ * condition is such a constant in each iteration until it is false, the copies replace the loop.
+ * The way it counts does not matter: by a constant, by a carried value, up or down.
  */
 #include "unroll.h"
 
@@ -15,7 +16,10 @@
 #include "program.h"
 #include "run.h"
 
-/* Parts that are copied for a module in all, those of tries that came to nothing included. */
+/*
+ * Most operations, operands and results that are copied for a module, with those of failed
+ * attempts.
+ */
 #define MOST_PARTS ((size_t)1 << 20)
 
 struct list {
@@ -23,13 +27,13 @@ struct list {
 	size_t count;
 };
 
-/* The values that stand for those of a function, by their slots. */
+/* The values that replace those of a function, by slot. */
 struct scope {
 	struct shlo_value **values;
-	bool own;     /* of the function that is made: a value without another stands for itself */
-	bool missing; /* a value was not there */
-	uint64_t attempt; /* that the values are of */
-	size_t *set;	  /* slots that were set since it began */
+	bool own;     /* scope of the new function: a value without a replacement is used itself */
+	bool missing; /* a value had no replacement where it was needed */
+	uint64_t attempt; /* the attempt that the values belong to */
+	size_t *set;	  /* slots that this attempt has set */
 	size_t set_count;
 };
 
@@ -38,10 +42,11 @@ struct unroller {
 	const struct shlo_module *module;
 	struct shlo_arena *arena;
 	const struct shlo_kind *constant;
-	struct scope *scopes;	/* of functions that are called, by their numbers */
-	size_t parts;		/* that may still be copied */
-	uint64_t attempt, made; /* the loop at hand, and the operations of its turns */
-	size_t first, slots;	/* of the function: where new values begin, and end so far */
+	struct scope *scopes; /* by function: scopes of those that are called */
+	size_t parts;	      /* how many may still be copied */
+	/* number of the current attempt; operations that its iterations have made */
+	uint64_t attempt, made;
+	size_t first, slots; /* first slot of new values in the function, and the end so far */
 };
 
 static bool take_parts(struct unroller *u, size_t count)
@@ -105,7 +110,7 @@ static struct shlo_value **copy_values(struct unroller *u, struct scope *s,
 
 static struct shlo_op *copy_op(struct unroller *u, struct scope *s, const struct shlo_op *op);
 
-/* Copies a region with values of its own. */
+/* Returns a copy of a region with values of its own. */
 static struct shlo_region *copy_region(struct unroller *u, struct scope *s,
 				       const struct shlo_region *region)
 {
@@ -129,7 +134,7 @@ static struct shlo_region *copy_region(struct unroller *u, struct scope *s,
 	return copy;
 }
 
-/* NULL: it would be too much. */
+/* Returns a copy of an operation; NULL: the limit is reached. */
 static struct shlo_op *copy_op(struct unroller *u, struct scope *s, const struct shlo_op *op)
 {
 	struct shlo_op *copy;
@@ -151,7 +156,7 @@ static struct shlo_op *copy_op(struct unroller *u, struct scope *s, const struct
 	return copy;
 }
 
-/* Once: all turns, and all calls, have the same. */
+/* Copies a constant once: all iterations and calls share it. False: the limit is reached. */
 static bool copy_constant(struct unroller *u, struct scope *s, const struct shlo_op *op,
 			  struct list *out)
 {
@@ -187,7 +192,9 @@ static bool is_known(const struct shlo_value *value, struct shlo_num *number)
 	return true;
 }
 
-/* Whether it computes one integer from others: places of slices and how loops count are such. */
+/*
+ * Whether an operation computes one integer from others, as starts of slices and loop counters do.
+ */
 static bool computes_integer(const struct shlo_op *op)
 {
 	if (op->result_count != 1 || !op->operand_count || op->operand_count > 3 ||
@@ -231,7 +238,7 @@ static struct shlo_op *constant_of(struct unroller *u, const struct shlo_op *op,
 	return constant;
 }
 
-/* Puts a constant in place of the operation, if its operands are known. */
+/* Replaces an operation by a constant if its operands are known; false: they are not. */
 static bool compute(struct unroller *u, struct scope *s, const struct shlo_op *op, struct list *out)
 {
 	struct shlo_num in[3] = { 0 }, number;
@@ -268,7 +275,7 @@ static const struct shlo_op *last_of(const struct shlo_block *block)
 	return block->ops[block->op_count - 1];
 }
 
-/* The values that stand for those, as others may come in their place. */
+/* Returns the values that currently replace these. */
 static struct shlo_value **values_now(struct unroller *u, struct scope *s,
 				      struct shlo_value *const *values, size_t count)
 {
@@ -321,7 +328,10 @@ static bool flatten_loop(struct unroller *u, struct scope *s, const struct shlo_
 	return true;
 }
 
-/* A function has one scope for all its calls in a row, which end before the next begins. */
+/*
+ * Returns the scope of a function. One scope serves all its calls, since each ends before the next
+ * begins.
+ */
 static struct scope *scope_of(struct unroller *u, size_t function)
 {
 	struct scope *scope = &u->scopes[function];
@@ -379,7 +389,7 @@ static bool is_call(const struct shlo_op *op)
 	return !strcmp(op->name, "func.call") || !strcmp(op->name, "stablehlo.composite");
 }
 
-/* A region that is run once, with the operands as its arguments. */
+/* Whether the operation's region runs exactly once, with the operands as arguments. */
 static bool is_part(const struct shlo_op *op)
 {
 	return !strcmp(op->name, "sdy.manual_computation") ||
@@ -404,7 +414,10 @@ static bool flatten_part(struct unroller *u, struct scope *s, const struct shlo_
 	return true;
 }
 
-/* Appends all of it to @out, as far as a device does all of it; the last operation is the caller's. */
+/*
+ * Appends all operations of a block but the last, with loops unrolled; the caller handles the last.
+ * False: a device cannot run one of them.
+ */
 static bool flatten(struct unroller *u, struct scope *s, const struct shlo_block *block,
 		    struct list *out)
 {
@@ -436,7 +449,7 @@ static bool flatten(struct unroller *u, struct scope *s, const struct shlo_block
 	return true;
 }
 
-/* Puts operations in place of a loop; if that cannot be, all is as before. */
+/* Replaces a loop by its unrolled operations; false, with nothing changed: that is not possible. */
 static bool replace(struct unroller *u, struct scope *s, const struct shlo_op *op, struct list *out)
 {
 	size_t before = out->count;
@@ -469,7 +482,7 @@ static bool has_loop(const struct shlo_block *block)
 static struct shlo_region *rebuild(struct unroller *u, struct scope *s,
 				   const struct shlo_region *region);
 
-/* Appends operations with the same values, but for those of loops that are replaced. */
+/* Appends an operation with its own values; loops in it that can be unrolled are replaced. */
 static void rebuild_op(struct unroller *u, struct scope *s, const struct shlo_op *op,
 		       struct list *out)
 {
@@ -513,8 +526,8 @@ static struct shlo_region *rebuild(struct unroller *u, struct scope *s,
 }
 
 /*
- * Leaves out new operations that nothing uses, such as the numbers of turns, from the last to the first.
- * All of them are such that only their results matter.
+ * Removes new operations that nothing uses, such as loop counters, from the last to the first. None
+ * of the new operations has an effect but its results.
  */
 static void sweep(const struct unroller *u, struct shlo_block *block, bool *used)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Loops whose course is known before a program runs, as operations in a row. */
+/* Unrolls loops whose iterations can be computed before a program runs. */
 #ifndef SHLO_UNROLL_H
 #define SHLO_UNROLL_H
 
@@ -7,13 +7,14 @@
 
 struct shlo_unroll {
 	struct shlo_arena *arena;
-	uint64_t loop_limit; /* a loop that turns more often stays, so that it is an error */
-	uint64_t limit;	     /* operations that all turns of a loop may have */
+	/* most iterations; a loop with more is kept, so that running it reports the error */
+	uint64_t loop_limit;
+	uint64_t limit; /* most operations that all iterations of a loop may have */
 };
 
 /*
- * The module with such loops replaced, for a device: what is in place of them is operations that become
- * graphs, calls in them included. It shares with @module what is the same, and does not change it.
+ * Returns the module with such loops, and the calls in them, replaced by operations that graphs can
+ * hold. It shares unchanged objects with @module, which it does not modify.
  */
 const struct shlo_module *shlo_unroll(const struct shlo_unroll *unroll,
 				      const struct shlo_module *module);

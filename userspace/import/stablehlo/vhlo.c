@@ -15,7 +15,7 @@ static const struct {
 #undef VHLO
 };
 
-/* Attributes that VHLO has in parts. */
+/* Attributes of StableHLO that VHLO splits into several. */
 static const struct {
 	const char *op, *attr, *members;
 } groups[] = {
@@ -46,7 +46,7 @@ static const struct {
 
 enum value { IS_FALSE, IS_0, IS_1, IS_MINUS_1, ALL_0, ALL_1, EMPTY, ALL_DEFAULT, NOTYPE, EXACT };
 
-/* Values that StableHLO takes for what is not said; of all operations where none is named. */
+/* Defaults of attributes in StableHLO; a row without an operation holds for all operations. */
 static const struct {
 	const char *op, *attr;
 	enum value value;
@@ -88,7 +88,7 @@ static const struct {
 	{ "sort", "is_stable", IS_FALSE },
 };
 
-/* The name behind its dialect. */
+/* Returns the name behind the dialect. */
 static const char *without_dialect(const char *name)
 {
 	const char *dot = strchr(name, '.');
@@ -101,7 +101,7 @@ bool shlo_is_vhlo(const char *name)
 	return !strncmp(name, "vhlo.", 5);
 }
 
-/* The row of an operation such as vhlo.add_v1; -1 if there is none. */
+/* Returns the row of an operation such as vhlo.add_v1; -1: there is none. */
 static int find(const char *name)
 {
 	const char *base = without_dialect(name), *version = strrchr(base, '_');
@@ -145,7 +145,7 @@ const struct shlo_attr *shlo_vhlo_symbol(struct shlo_reader *r, const struct shl
 
 /* ---- defaults */
 
-/* All numbers of nested arrays or dense elements; false if there is one that is no such number. */
+/* Whether all numbers of nested arrays or dense elements equal @number. */
 static bool all_are(const struct shlo_attr *attr, int64_t number)
 {
 	int64_t count;
@@ -191,7 +191,7 @@ static bool all_default(const struct shlo_attr *attr)
 	return true;
 }
 
-/* An accuracy that asks for nothing. */
+/* Whether an accuracy demands nothing. */
 static bool is_exact(const struct shlo_attr *attr)
 {
 	for (size_t i = 0; attr->kind == SHLO_ATTR_DICT && i < attr->count; i++) {
@@ -275,7 +275,7 @@ static bool has_word(const char *words, const char *word)
 	return false;
 }
 
-/* Puts a member into the group that it belongs to; false: to none. */
+/* Puts an attribute into the dictionary that it belongs to; false: it belongs to none. */
 static bool put_into_group(struct shlo_reader *r, struct shlo_attr *attrs, const char *op,
 			   const char *name, const struct shlo_attr *attr)
 {
@@ -284,7 +284,7 @@ static bool put_into_group(struct shlo_reader *r, struct shlo_attr *attrs, const
 
 		if (strcmp(groups[i].op, op) || !*name || !has_word(groups[i].members, name))
 			continue;
-		/* An algorithm that is not said is none in all its members. */
+		/* When no algorithm is given, all its members are none. */
 		if (is_none(attr))
 			return true;
 		dict = (struct shlo_attr *)shlo_attr_find(attrs, groups[i].attr);
@@ -367,7 +367,9 @@ void shlo_vhlo_upgrade(struct shlo_reader *r, struct shlo_op *op)
 
 		if (put_into_group(r, &attrs, base, name, attr))
 			continue;
-		/* Until it had a second version, it had a padding beside its operand. */
+		/*
+		 * Version 1 had a padding attribute beside the padding operand, which replaces it.
+		 */
 		if (!strcmp(base, "dynamic_conv") && !strcmp(name, "padding"))
 			continue;
 		attr = convert(r, &op->attrs, &name, attr);

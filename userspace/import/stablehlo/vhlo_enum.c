@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-/* Enumerations of VHLO: their numbers in bytecode, and the words that their values have in text. */
+/* Enumerations of VHLO: their numbers in bytecode, and the words of their values in text. */
 #include <string.h>
 
 #include "vhlo.h"
 
 struct enumeration {
 	uint64_t code;
-	const char *name, *attr; /* its own, and that of the attribute which has it */
+	const char *name, *attr; /* name of the enumeration, and of the attribute that has it */
 	uint64_t first;
 	const char *values[7];
 };

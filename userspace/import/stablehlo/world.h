@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Several processes that run one module: how they meet. */
+/* Several processes that run one module: how they exchange values. */
 #ifndef SHLO_WORLD_H
 #define SHLO_WORLD_H
 
@@ -7,41 +7,45 @@
 
 struct shlo_group {
 	size_t count;
-	const size_t *members; /* numbers of processes, in the order of the group */
-	size_t own;	       /* which of them is this process; count: none */
+	const size_t *members; /* process numbers, in the order of the group */
+	size_t own;	       /* index of this process in members; count: it is not a member */
 };
 
-/* Bytes that go to another process, or room for those that come. */
+/* Bytes that go to another process, or memory for those that come from it. */
 struct shlo_part {
 	void *data;
-	size_t size; /* 0: nothing */
+	size_t size; /* 0: nothing to transfer */
 };
 
 /*
- * Processes are numbered replica * partitions + partition. All operations on several devices are
- * made of swap(): whoever carries values between processes implements that and the mailbox.
+ * The number of a process is replica * partitions + partition. All collective operations are
+ * composed of swap(): an implementation has that, and the mailbox functions below.
  */
 struct shlo_world {
 	size_t replicas, partitions;
 	/*
-	 * All members of a group come here, with a part for each member and room for what that one
-	 * has for this process, whose size both know. Own parts are left alone.
+	 * Exchanges with the group: @out has a slice for each member, and @in memory for each
+	 * member's slice, whose size both sides know. The slice for the process itself is not
+	 * copied.
 	 */
 	void (*swap)(struct shlo_run *run, const struct shlo_group *group, int64_t channel,
 		     const struct shlo_part *out, const struct shlo_part *in);
-	/* @process: who takes it, or gives it; -1: whoever comes to the channel. */
+	/* @process: the receiver or sender; -1: any process that uses the channel. */
 	void (*send)(struct shlo_run *run, int64_t channel, int64_t process, size_t count,
 		     struct shlo_tensor *const *values);
-	/* @types: of the values as the file has them. */
+	/* @types: types of the values in the file. */
 	void (*receive)(struct shlo_run *run, int64_t channel, int64_t process, size_t count,
 			const struct shlo_type *const *types, struct shlo_tensor **values);
-	/* The function that gives the next value of the infeed; NULL: there is none. */
+	/*
+	 * Returns the name of the function that computes the infeed's next value; NULL: there is
+	 * none.
+	 */
 	const char *(*infeed)(struct shlo_run *run);
-	/* Runs functions as processes of their own; NULL: in threads. */
+	/* Runs functions as processes of their own; NULL: they run in threads. */
 	void (*run_parallel)(struct shlo_call *call, const struct shlo_attr *programs);
 };
 
-/* The function of a process of interpreter.run_parallel; it fails where there is none. */
+/* Returns the function of a process of interpreter.run_parallel; fails when there is none. */
 const struct shlo_function *
 shlo_parallel_function(struct shlo_call *call, const struct shlo_attr *programs, size_t process);
 

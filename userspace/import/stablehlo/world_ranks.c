@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Processes as ranks: the world of a program that mpirun has started several times. */
+/* Implements processes as ranks, for a program that mpirun has started several times. */
 #include "world_ranks.h"
 
 #include <string.h>
@@ -26,7 +26,7 @@ static uint64_t key_of(const struct shlo_group *group, int64_t channel)
 
 /* ---- swapping parts */
 
-/* Everybody begins with another neighbour, so that not all go to one at a time. */
+/* Every rank begins with another neighbour, so that not all send to one rank at a time. */
 static size_t neighbour(const struct shlo_group *group, size_t away)
 {
 	return (group->own + away) % group->count;
@@ -118,7 +118,7 @@ static const uint8_t *get_bytes(struct shlo_run *run, const uint8_t **from, cons
 	return at;
 }
 
-/* The types are those of the file, which all ranks have. */
+/* Restores values; their types are those of the file, which all ranks have. */
 static void unpack(struct shlo_run *run, const uint8_t *from, size_t size, size_t count,
 		   const struct shlo_type *const *types, struct shlo_tensor **values)
 {
@@ -145,7 +145,10 @@ static void unpack(struct shlo_run *run, const uint8_t *from, size_t size, size_
 		shlo_run_error(run, "the processes have values of different types");
 }
 
-/* The key of values on channels. One is enough: rank 0 pairs the two ends of a transfer first. */
+/*
+ * The key of values on channels. One key is enough, because rank 0 has paired the two ends of a
+ * transfer before.
+ */
 #define MAIL_KEY 0
 
 /* ---- channels: rank 0 says who the other end is */
@@ -207,8 +210,8 @@ static const char *next_infeed(struct shlo_run *run)
 /* ---- interpreter.run_parallel: a rank for each process; all ranks go on with all results */
 
 /*
- * Returns the function of @process, or NULL, and where its arguments and results begin among those
- * of all processes.
+ * Returns the function of @process, or NULL, and the index of its first argument and result among
+ * those of all processes.
  */
 static const struct shlo_function *place_of(struct shlo_call *call,
 					    const struct shlo_attr *programs, size_t process,
@@ -234,7 +237,7 @@ static const struct shlo_function *place_of(struct shlo_call *call,
 	return own;
 }
 
-/* Gathers the bytes of every rank on all of them: one item for each rank. */
+/* Gathers the bytes of every rank on all ranks. Returns a tuple with an item for each rank. */
 static struct shlo_tensor *gathered(struct shlo_run *run, const struct shlo_tensor *own,
 				    uint64_t own_size, struct shlo_tensor *sizes)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Processes as threads of one program, as interpreter.run_parallel runs them. */
+/* Implements processes as threads of one program, for interpreter.run_parallel. */
 #include <pthread.h>
 #include <string.h>
 
@@ -7,34 +7,35 @@
 
 #define MAX_PROCESSES 1024
 
-/* A single meeting of the members of a group. */
+/* One exchange of the members of a group. */
 struct meeting {
 	struct meeting *next;
 	int64_t channel;
 	size_t count, posted, left, gone;
-	const size_t *members; /* of the one who came first */
+	const size_t *members; /* list of the member that arrived first */
 	const struct shlo_part **parts;
 	bool *here;
 };
 
-/* A message that nobody has received yet; its values belong to the sender, who waits. */
+/* A message that nobody has received yet; the sender owns its values, and waits. */
 struct letter {
 	struct letter *next;
 	int64_t channel;
 	size_t from;
-	int64_t to; /* -1: anybody */
+	int64_t to; /* receiver; -1: any process */
 	size_t count;
 	struct shlo_tensor *const *values;
-	bool claimed, taken; /* copying has begun, is done */
+	bool claimed, taken; /* claimed: a receiver has begun to copy; taken: it has finished */
 };
 
 struct process {
 	pthread_t thread;
 	struct shlo_run run;
 	const struct shlo_function *function;
-	struct shlo_tensor **arguments, **results; /* results are of its own run */
+	/* the results belong to the run of this process */
+	struct shlo_tensor **arguments, **results;
 	bool started, failed;
-	/* The meeting, letter or channel that the process waits for. */
+	/* What the process waits for: an exchange, a letter or, with @receives, a channel. */
 	const struct meeting *meeting;
 	const struct letter *letter;
 	bool receives;
@@ -70,7 +71,7 @@ static const struct letter *letter_for(const struct threads *t, const struct pro
 	return NULL;
 }
 
-/* Whether what a process waits for is there. */
+/* Whether a process need not wait any more. */
 static bool may_go_on(const struct threads *t, const struct process *process)
 {
 	if (process->meeting)
@@ -80,7 +81,7 @@ static bool may_go_on(const struct threads *t, const struct process *process)
 	return !process->receives || letter_for(t, process);
 }
 
-/* Nobody will come any more when all that still run wait for others. */
+/* Whether all processes that still run wait for others. */
 static bool is_stuck(const struct threads *t)
 {
 	for (size_t i = 0; i < t->count; i++)
@@ -89,7 +90,7 @@ static bool is_stuck(const struct threads *t)
 	return true;
 }
 
-/* Under the lock; which is given up when it fails. */
+/* Waits for a change. The caller holds the lock; an error releases it. */
 static void wait_for(struct shlo_run *run)
 {
 	struct threads *t = threads_of(run);
@@ -160,7 +161,7 @@ static void drop_meeting(struct threads *t, struct meeting *meeting)
 	import_free(meeting);
 }
 
-/* Copies what the others have for this process; false: parts are not as large as they should be. */
+/* Copies the other members' slices to @in; false: a slice has another size than expected. */
 static bool take_parts(const struct meeting *m, size_t own, const struct shlo_part *in)
 {
 	for (size_t i = 0; i < m->count; i++) {
@@ -199,11 +200,11 @@ static void swap_parts(struct shlo_run *run, const struct shlo_group *group, int
 	t->failed = t->failed || !fits;
 	m->left++;
 	pthread_cond_broadcast(&t->changed);
-	/* Parts stay until all have copied: everybody waits for that as well. */
+	/* All members wait until all have copied, because the slices belong to the senders. */
 	while (m->left < m->count && !t->failed)
 		pthread_cond_wait(&t->changed, &t->lock);
 	failed = t->failed;
-	/* Nobody looks at it after the last has gone. */
+	/* The last member removes the meeting, which nobody uses any more. */
 	if (!failed && ++m->gone == m->count)
 		drop_meeting(t, m);
 	pthread_mutex_unlock(&t->lock);
@@ -243,7 +244,7 @@ static void receive_values(struct shlo_run *run, int64_t channel, int64_t proces
 	struct process *self = &t->processes[run->process];
 	struct letter *letter;
 
-	/* The values bring their types. */
+	/* The values carry their types with them. */
 	(void)types;
 	pthread_mutex_lock(&t->lock);
 	self->receives = true;
@@ -293,7 +294,7 @@ static void *run_process(void *argument)
 	self->started = false;
 	t->failed = t->failed || self->failed;
 	if (!t->failed && t->running == t->count && is_stuck(t)) {
-		/* The others wait for this one, which is done. */
+		/* Processes that still run wait for this one, which has ended: they fail. */
 		for (size_t i = 0; i < t->count; i++)
 			if (t->processes[i].started)
 				t->failed = t->stuck = true;
@@ -326,7 +327,7 @@ static void threads_exit(struct threads *t)
 	import_free(t);
 }
 
-/* Starts all, waits for all; the first error of one that did not fail because of another. */
+/* Runs all processes. Returns the first error that is not a consequence of another, or NULL. */
 static const char *run_all(struct threads *t)
 {
 	const char *error = NULL;
@@ -395,7 +396,7 @@ static void setup(struct shlo_call *call, struct threads *t, const struct shlo_a
 		shlo_run_error(call->run, "its programs take or give fewer values");
 }
 
-/* Arguments are copied first: references of a run are counted by one thread. */
+/* Copies the arguments first, because only one thread may count the references of a run. */
 static void take_of(struct process *process, struct shlo_arena *arena)
 {
 	size_t count = process->function->type->item_count;
@@ -473,7 +474,7 @@ void shlo_eval_run_parallel(struct shlo_call *call)
 		return;
 	}
 	t = threads_new(call, programs);
-	/* An error must not leave the threads behind: it comes here first. */
+	/* An error must not leave the threads behind: it is caught here first. */
 	memcpy(outer, call->run->guard.jump, sizeof(outer));
 	if (!setjmp(call->run->guard.jump)) {
 		const char *error;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Ranks over MPI: bytes between two of them, and notes, on communicators of their own. */
+/*
+ * The transport between ranks over MPI: bytes between two ranks, and notes, each on a communicator
+ * of its own.
+ */
 #include <mpi.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -7,11 +10,11 @@
 
 #include "../transport.h"
 
-/* Counts of MPI are int: what is longer goes in several messages. */
+/* MPI counts bytes as int: longer values are sent as several messages. */
 #define MOST_BYTES ((size_t)1 << 30)
 #define NOTE	   1
 
-/* A note on its way; those that have arrived are taken for the next. */
+/* A note that is being sent; notes that have arrived are reused for the next. */
 struct sent {
 	struct sent *next;
 	MPI_Request request;
@@ -20,14 +23,14 @@ struct sent {
 
 static struct {
 	MPI_Comm values, notes;
-	/* MPI's requests, and how many of them there are up to each begun transfer. */
+	/* Requests of MPI, and for each transfer the number of requests up to its end. */
 	MPI_Request *requests;
 	size_t request_count, request_room;
 	size_t *ends;
 	size_t end_count, end_room;
 	struct sent *sent;
 	bool initialised;
-	uint64_t tags; /* how many there are */
+	uint64_t tags; /* number of tags */
 	char error[MPI_MAX_ERROR_STRING + 1];
 } ranks;
 
@@ -65,7 +68,7 @@ static const char *join(struct shlo_seat *seat)
 
 	if (check(MPI_Initialized(&there)))
 		return ranks.error;
-	/* An application that uses MPI itself also ends it. */
+	/* An application that has initialised MPI also finalises it. */
 	if (!there) {
 		if (check(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &got)))
 			return ranks.error;
@@ -80,7 +83,7 @@ static const char *join(struct shlo_seat *seat)
 		return ranks.error;
 	if (check(MPI_Comm_get_attr(ranks.values, MPI_TAG_UB, &most, &there)))
 		return ranks.error;
-	/* Every MPI has at least the tags up to 32767. */
+	/* Every MPI has at least the tags 0 to 32767. */
 	ranks.tags = there ? (uint64_t)*most + 1 : 32768;
 	*seat = (struct shlo_seat){ (uint32_t)own, (uint32_t)all, (uint32_t)local,
 				    (uint32_t)local_count };
