@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Traces for Perfetto and chrome://tracing: the events of their format, of which times are in
- * microseconds.
- */
+/* Builds traces for Perfetto and chrome://tracing; times in their format are in microseconds. */
 #include "chrome.h"
 
 /* Returns an event with the fields that all events have. */
@@ -27,7 +24,7 @@ int chrome_instant(json_t *list, int process, int thread, json_t *name, double t
 {
 	json_t *instant = event("i", process, thread, name, time, arguments);
 
-	/* The event is drawn in the lane of its thread. */
+	/* Scope "t" draws the event in the lane of its thread. */
 	return json_object_set_new(instant, "s", json_string("t")) |
 	       json_array_append_new(list, instant);
 }

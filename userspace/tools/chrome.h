@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Traces for Perfetto and chrome://tracing. Each tool that writes one has the same processes and
- * threads in it, and times by CLOCK_MONOTONIC, so that traces of several tools can be one.
+ * Traces for Perfetto and chrome://tracing. All tools that write traces use these processes and
+ * threads, and times of CLOCK_MONOTONIC, so that the traces of several tools can be merged.
  */
 #ifndef ONPU_TOOLS_CHROME_H
 #define ONPU_TOOLS_CHROME_H
@@ -9,7 +9,10 @@
 #include <jansson.h>
 #include <stdint.h>
 
-/* Processes of the trace; a further device has those of the first plus CHROME_NEXT. */
+/*
+ * Process numbers in a trace, for the first device; those of each further device are CHROME_NEXT
+ * higher.
+ */
 enum chrome_process {
 	CHROME_LIBRARY = 1,
 	CHROME_NPU = 2, /* its threads: engines by WNNProfileEngine, from 1 on, and CHROME_JOBS */
@@ -21,8 +24,8 @@ enum chrome_process {
 enum { CHROME_JOBS = 16 };
 
 /*
- * All append to @list, take @name and @arguments over, and return something else than 0 when memory
- * is exhausted, also where these are NULL. Times are in nanoseconds.
+ * All append to @list and take over @name and @arguments. They return 0, or another value when
+ * memory is exhausted, also when one of these is NULL. Times are in nanoseconds.
  */
 int chrome_span(json_t *list, int process, int thread, json_t *name, double start, double end,
 		json_t *arguments);
@@ -35,7 +38,10 @@ int chrome_async(json_t *list, int process, int thread, json_t *name, const char
 int chrome_name_process(json_t *list, int process, const char *name);
 int chrome_name_thread(json_t *list, int process, int thread, const char *name);
 
-/* Writes a file, and gives @list up in any case. 0, or something else when that fails. */
+/*
+ * Writes the trace to a file, and releases @list in any case. Returns 0, or another value on
+ * failure.
+ */
 int chrome_write(json_t *list, const char *path);
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* wnn-conformance: what its parts share. Cases stay JSON; conformance_case.c has the schemas. */
+/*
+ * wnn-conformance: declarations that its files share. Cases stay JSON; conformance_case.c has the
+ * schemas.
+ */
 #ifndef CONFORMANCE_H
 #define CONFORMANCE_H
 
@@ -16,41 +19,47 @@
 /* --- Values (conformance_value.c) ------------------------------------------------------------ */
 
 /*
- * A tensor of a case: its type, its shape, and its elements in the type's own form, of 4 bits
- * in a byte each.
+ * A tensor of a case: type, shape, and elements in the type's representation; a 4-bit element takes
+ * a byte.
  */
 struct values {
 	WNNOperandDataType type;
 	uint32_t rank;
 	uint32_t *dims;
-	size_t count, bytes; /* bytes: of the tensor, where two elements of 4 bits share one */
-	void *data;	     /* NULL: the case has no elements for it */
+	/* bytes: size of the tensor, in which two 4-bit elements share a byte */
+	size_t count, bytes;
+	void *data; /* NULL: the case gives no elements */
 };
 
-/* A JSON number, or a string that holds one: "NaN", "-Infinity", "9007199254740993". */
+/*
+ * Read a JSON number, or a string that holds one: "NaN", "-Infinity", "9007199254740993". They
+ * return 0 or -1.
+ */
 int value_to_double(const json_t *json, double *value);
 int value_to_number(const json_t *json, WNNNumber *number);
-/* Whether it is an integer of more than 64 bits, which value_load() has made a string. */
+/* Whether a value is an integer of more than 64 bits, which value_load() has made a string. */
 bool value_is_large(const json_t *json);
 /*
- * A file of JSON; NULL with *error. Integers of more than 64 bits, which jansson refuses, become
- * strings.
+ * Reads a JSON file; returns NULL and *error on failure. Integers of more than 64 bits, which
+ * jansson refuses, become strings.
  */
 json_t *value_load(const char *path, json_error_t *error);
 
-WNNOperandDataType value_type(const char *name); /* Undefined: there is no such type */
+WNNOperandDataType value_type(const char *name); /* returns Undefined for an unknown name */
 
-/* Reads {"dataType","shape","data" or "fill"}; -1 and @reason when it is malformed. */
+/*
+ * Reads {"dataType","shape","data" or "fill"}. Returns 0, or -1 and @reason when it is malformed.
+ */
 int values_read(const json_t *tensor, struct values *values, char *reason);
 void values_free(struct values *values);
 /*
- * The elements as a tensor holds them, and back; both to be freed, NULL when memory is
- * exhausted.
+ * Convert elements to the form in which a tensor holds them, and back. The caller frees the result;
+ * NULL: memory is exhausted.
  */
 void *values_pack(const struct values *values);
 void *values_unpack(const struct values *values, void *packed); /* takes packed over */
 
-/* The element as the nearest double, for messages and for tolerances other than ULP. */
+/* Returns the element as the nearest double, for messages and for tolerances other than ULP. */
 double values_get(const struct values *values, const void *data, size_t index);
 void values_print(const struct values *values, const void *data, size_t index, char text[32]);
 
@@ -63,8 +72,8 @@ struct tolerance {
 
 struct comparison {
 	bool agree;
-	double error; /* the largest, in units of the metric; infinity: of none */
-	size_t index; /* of the element that is furthest from what is allowed */
+	double error; /* largest error, in units of the metric; infinity: no tolerance would do */
+	size_t index; /* index of the element that exceeds its bound the most */
 };
 
 int tolerance_read(const json_t *json, struct tolerance *tolerance, char *reason);
@@ -79,11 +88,11 @@ struct named {
 	WNNOperand operand;
 };
 
-/* The operands of a case, by name. */
+/* The operands of a case, found by name. */
 struct names {
 	size_t count, room;
 	struct named *items;
-	size_t slot_count; /* a power of two; slots hold the index of an item, plus one */
+	size_t slot_count; /* a power of two; a slot holds the index of an item plus one, or 0 */
 	size_t *slots;
 };
 
@@ -94,21 +103,21 @@ WNNOperand names_find(const struct names *names, const char *name);
 
 enum call_status {
 	CALL_DONE,
-	CALL_REFUSED,	/* the builder said no */
-	CALL_MALFORMED, /* the case is not what the schema says */
+	CALL_REFUSED,	/* the builder refused the call */
+	CALL_MALFORMED, /* the case does not follow the schema */
 };
 
-/* The outcome of a call; @status is set when it was refused, @reason when it was not made. */
+/* The outcome of a call; @status is set when it was refused, @reason when it did not succeed. */
 struct call {
 	enum call_status kind;
 	WNNStatus status;
 	char reason[REASON_SIZE];
 };
 
-/* Calls the builder for an item of "operators"; the outputs are added to @names. */
+/* Calls the builder for an item of "operators", and adds the outputs to @names. */
 void call_operator(WNNGraphBuilder builder, const json_t *item, struct names *names,
 		   struct call *out);
-/* Fills @out with what a call of the builder failed of. */
+/* Fills @out with the error of the builder's last call. */
 void call_refused(WNNGraphBuilder builder, struct call *out);
 
 /* --- Cases (conformance_case.c) -------------------------------------------------------------- */
@@ -117,11 +126,12 @@ struct runner {
 	const char *device;
 	uint64_t sram;
 	uint32_t threads;
-	bool npu;   /* the device has one */
-	bool mixed; /* then: policy PreferNPU, else NPUOnly */
+	bool npu;   /* whether the device has an NPU */
+	bool mixed; /* whether the policy of an NPU is PreferNPU; else NPUOnly */
 	WNNInstance instance;
 	WNNContext context;
-	WNNContext explainer; /* policy PreferNPU, for the reasons of the placement */
+	/* context with policy PreferNPU, which gives the reasons of the placement */
+	WNNContext explainer;
 };
 
 enum outcome { OUTCOME_PASSED, OUTCOME_FAILED, OUTCOME_SKIPPED };
@@ -130,10 +140,10 @@ struct result {
 	enum outcome outcome;
 	bool measured, placed;
 	struct tolerance tolerance;
-	double error;		  /* if measured: the largest of all outputs */
-	size_t on_npu, folded;	  /* if placed: nodes */
-	uint64_t cycles;	  /* if measured: of the NPU */
-	char reason[REASON_SIZE]; /* unless passed */
+	double error;		  /* largest error of all outputs, if measured */
+	size_t on_npu, folded;	  /* numbers of nodes, if the graph was placed */
+	uint64_t cycles;	  /* cycles of the NPU, if measured */
+	char reason[REASON_SIZE]; /* reason of a failure or skip */
 };
 
 int runner_open(struct runner *runner);
@@ -148,7 +158,7 @@ struct counts {
 
 struct report {
 	struct counts total;
-	json_t *files; /* NULL: no JSON report is wanted */
+	json_t *files; /* NULL: no JSON report was requested */
 };
 
 struct file_report;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* wnn-conformance: calls the builder for an operator of a case, by the table of operators. */
+/*
+ * wnn-conformance: calls the builder for an operator of a case, as the table of operators describes
+ * it.
+ */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -8,7 +11,7 @@
 
 #include "conformance_table.h"
 
-/* With more than these the call is refused without a look at the memory for them. */
+/* A call with more outputs is refused before memory is allocated for them. */
 #define MAX_OUTPUTS 65536
 
 /* Memory that lives as long as one call. */
@@ -41,7 +44,7 @@ static void scratch_free(struct scratch *scratch)
 
 /* --- Names ----------------------------------------------------------------------------------- */
 
-/* Returns the slot of a name: its own, or the free one where it belongs. */
+/* Returns the slot of a name: the one that holds it, or the free one where it belongs. */
 static size_t find_slot(const struct names *names, const char *name)
 {
 	size_t slot = 5381;
@@ -55,7 +58,7 @@ static size_t find_slot(const struct names *names, const char *name)
 	return slot;
 }
 
-/* At most half of the slots are taken. */
+/* Grows the table, so that at most half of the slots are used. Returns 0 or -1. */
 static int grow_slots(struct names *names)
 {
 	size_t count = names->slot_count ? 2 * names->slot_count : 32;
@@ -98,7 +101,7 @@ int names_add(struct names *names, const char *name, WNNOperand operand)
 		return -1;
 	slot = find_slot(names, name);
 	names->items[names->count++] = (struct named){ name, operand };
-	/* The first of several equal names counts. */
+	/* The first of several items with one name counts. */
 	if (!names->slots[slot])
 		names->slots[slot] = names->count;
 	return 0;
@@ -131,8 +134,9 @@ static int malformed(struct reader *reader, const struct member *member, const c
 }
 
 /*
- * Values that the types of the IDL cannot hold never reach an operator: the binding of a language
- * throws a TypeError. This program is the binding, as the parameters in C cannot hold them either.
+ * Refuses a value that the IDL's type cannot hold. In WebNN a language binding throws a TypeError
+ * for such a value; this program acts as the binding, because the parameters in C cannot hold the
+ * value either.
  */
 static int refuse(struct reader *reader, const char *fmt, ...)
 {
@@ -149,7 +153,7 @@ static int refuse(struct reader *reader, const char *fmt, ...)
 static int read_integer(struct reader *reader, const struct member *member, const json_t *json,
 			int64_t min, int64_t max, int64_t *value)
 {
-	/* One of more than 64 bits is a string. */
+	/* An integer of more than 64 bits is a string. */
 	if (value_is_large(json))
 		return refuse(reader, "%s is %s, expected %lld to %lld", member->name,
 			      json_string_value(json), (long long)min, (long long)max);
@@ -247,7 +251,7 @@ static int read_enums(struct reader *reader, const struct member *member, const 
 	for (size_t i = 0; i < count; i++)
 		if (read_enum(reader, member, json_array_get(json, i), &items[i]))
 			return -1;
-	/* Enumerations are 32 bits wide, and all structs of arrays have this layout. */
+	/* Enumerations are 32 bits wide, so that all structs of arrays have this layout. */
 	memcpy(to, &(WNNUint32Array){ count, items }, sizeof(WNNUint32Array));
 	return 0;
 }
@@ -429,7 +433,7 @@ static void call_known(WNNGraphBuilder builder, const struct operator_kind *kind
 		}
 	}
 	kind->call(builder, &arguments);
-	/* With no output at all (splits of 0) there is nothing that could succeed. */
+	/* A call without any output, such as a split into 0, counts as failed. */
 	if (!arguments.outputs || !arguments.outputs[0])
 		call_refused(builder, out);
 	else

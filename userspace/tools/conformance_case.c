@@ -3,8 +3,8 @@
  * wnn-conformance: runs one case.
  *
  * webnn-conformance/1: {"name", "inputs", "operators", "expectedOutputs", "tolerance"}: a graph of
- * inputs and constants ("constant": true) with their elements, and what it must give.
- * webnn-validation/1: the same without elements and tolerance, with "expect": "success" (then with
+ * inputs and constants ("constant": true) with their elements, and the expected results.
+ * webnn-validation/1: a graph without elements and tolerance, with "expect": "success" (then with
  * type and shape of the outputs) or "TypeError". A case with "outsideSpec" must be refused with a
  * TypeError, except that one with int4 or uint4 runs where opSupportLimits lists the type for the
  * operands that have it, and is skipped elsewhere.
@@ -16,7 +16,7 @@
 
 #include "conformance.h"
 
-/* A graph being made of a case. */
+/* A graph that is built from a case. */
 struct trial {
 	const json_t *item;
 	WNNGraphBuilder builder;
@@ -71,7 +71,7 @@ static WNNContext open_context(const struct runner *runner, WNNPlacementPolicy p
 	device.simSramBytes = runner->sram;
 	device.threads = runner->threads;
 	device.simThreads = runner->threads;
-	/* The device would not compute a node that is folded. */
+	/* Folding is off for an NPU, which would not compute a folded node. */
 	device.constantFolding = !runner->npu;
 	options.nextInChain = &device.chain;
 	wnnInstanceCreateContextSync(runner->instance, &options, WNN_WAIT_FOREVER, &context);
@@ -114,7 +114,7 @@ void runner_close(struct runner *runner)
 	runner->instance = NULL;
 }
 
-/* A fault may have cost the context: the next case gets a new one. */
+/* Opens a new context for the next case, because a fault may have made this one unusable. */
 static void renew_context(struct runner *runner)
 {
 	WNNContext context = open_context(runner, policy_of(runner));
@@ -187,7 +187,10 @@ static int make_inputs(struct trial *trial, struct call *out)
 	return 0;
 }
 
-/* Makes all operands, up to the first that is refused; @at_operator: that was an operator's. */
+/*
+ * Makes all operands, up to the first that is refused; *at_operator: whether it was the output of
+ * an operator.
+ */
 static void make_operands(struct trial *trial, struct call *out, bool *at_operator)
 {
 	const json_t *operators = list_of(trial, "operators");
@@ -327,8 +330,8 @@ static WNNStatus build(struct trial *trial)
 }
 
 /*
- * The first node that the placement gives to the CPU, as the reason to skip the case. Nothing of
- * the suite may meet a limit of the compiler.
+ * Sets the first node that the placement gives to the CPU as the reason to skip the case; false:
+ * there is none. No case of the suite may reach a limit of the compiler.
  */
 static bool skip_for_placement(WNNGraph graph, struct result *result)
 {
@@ -358,8 +361,8 @@ static int open_explainer(struct runner *runner)
 }
 
 /*
- * A graph that policy NPUOnly refused: skipped if the placement of the same graph under PreferNPU
- * names a node for the CPU. Otherwise the build failed.
+ * Handles a graph that policy NPUOnly refused. Returns true when the case is skipped, because
+ * PreferNPU places a node on the CPU; otherwise the build failed.
  */
 static bool explain(struct runner *runner, const struct trial *refused, struct result *result)
 {
@@ -437,7 +440,10 @@ static bool is_graph_input(WNNGraph graph, const char *name)
 	return false;
 }
 
-/* Tensors for the inputs that the graph has: those that lead to an output. */
+/*
+ * Creates and writes tensors for the graph's inputs, which are those that an output depends on.
+ * Returns 0 or -1.
+ */
 static int write_inputs(WNNContext context, struct trial *trial, WNNNamedTensor *named,
 			size_t *count, struct result *result)
 {
@@ -561,7 +567,7 @@ static void execute(struct runner *runner, struct trial *trial, struct result *r
 
 /* --- Cases ----------------------------------------------------------------------------------- */
 
-/* Bit of int4 or uint4 when the tensor of that name in the list has that type, else 0. */
+/* Returns the bit of int4 or uint4 when the tensor @name in the list has that type, else 0. */
 static WNNOperandDataTypeSet four_bits(const json_t *list, const char *name)
 {
 	for (size_t i = 0; i < json_array_size(list); i++) {
@@ -579,7 +585,7 @@ static WNNOperandDataTypeSet four_bits(const json_t *list, const char *name)
 	return 0;
 }
 
-/* The 4-bit types of all operands that are named anywhere in the arguments of an operator. */
+/* Returns the 4-bit types of all operands that are named in an operator's arguments. */
 static WNNOperandDataTypeSet four_bits_of(const json_t *item, json_t *value)
 {
 	const char *name = json_string_value(json_object_get(value, "operand")), *key;
@@ -595,7 +601,10 @@ static WNNOperandDataTypeSet four_bits_of(const json_t *item, json_t *value)
 	return types;
 }
 
-/* All operands of an operator that can have a 4-bit type have it together. */
+/*
+ * Returns the 4-bit types that the context lists for an operator; all its operands that can have
+ * such a type have it together.
+ */
 static WNNOperandDataTypeSet listed_types(WNNContext context, const char *operator)
 {
 	WNNOpSupportLimits limits = WNN_OP_SUPPORT_LIMITS_INIT;
@@ -607,7 +616,10 @@ static WNNOperandDataTypeSet listed_types(WNNContext context, const char *operat
 	return strcmp(operator, "quantizeLinear") ? 0 : limits.quantizeLinear.zeroPoint.dataTypes;
 }
 
-/* Skips a case with 4-bit types where the context does not list them; @used: it has any. */
+/*
+ * Returns whether to skip a case with 4-bit types that the context does not list; *used: whether it
+ * has such types.
+ */
 static bool skip_four_bits(WNNContext context, const json_t *item, bool *used,
 			   struct result *result)
 {
@@ -650,7 +662,10 @@ static void judge_refusal(const struct call *call, struct result *result)
 		    (int)name.length, name.data, call->reason);
 }
 
-/* Whether a call that policy NPUOnly refused succeeds where the CPU runs what the NPU cannot. */
+/*
+ * Whether a call that policy NPUOnly refused succeeds under PreferNPU, where the CPU runs such
+ * nodes.
+ */
 static bool only_policy_refuses(struct runner *runner, const json_t *item)
 {
 	struct trial trial;

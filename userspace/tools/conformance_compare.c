@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * wnn-conformance: results against expected values.
+ * wnn-conformance: compares results with expected values.
  *
  * ULP counts units in the last place as the Web Platform Tests do: equal values (so +0 and -0) have
- * distance 0, else it is the difference of the bit patterns, for floats taken as sign and
- * magnitude; NaN agrees with NaN only. ATOL and RTOL: |actual - expected| <= value, or
- * <= atol + value * |expected|; equal infinities and two NaN agree, an infinity with nothing else.
+ * distance 0, other values the difference of their bit patterns, for floats taken as sign and
+ * magnitude; NaN equals NaN only. ATOL and RTOL demand |actual - expected| <= value, or <= atol +
+ * value * |expected|; equal infinities and two NaN agree, an infinity agrees with nothing else.
  */
 #include <math.h>
 #include <stdio.h>
@@ -55,7 +55,7 @@ static bool is_float(WNNOperandDataType type)
 	return type == WNNOperandDataType_Float32 || type == WNNOperandDataType_Float16;
 }
 
-/* Bit pattern of a float as an integer that grows with the value. */
+/* Returns the bit pattern of a float as an integer that grows with the value. */
 static int64_t float_order(const struct values *values, const void *data, size_t index)
 {
 	size_t size = wnnOperandDataTypeGetSize(values->type);
@@ -86,7 +86,7 @@ static double integer_distance(const struct values *values, const void *a, const
 	return fabs(values_get(values, a, index) - values_get(values, b, index));
 }
 
-/* In the unit of the metric; infinity when no tolerance makes the two agree. */
+/* Returns the error in units of the metric; infinity when no tolerance makes the two agree. */
 static double distance(const struct values *expected, const void *actual, size_t index,
 		       enum metric metric)
 {
@@ -129,7 +129,7 @@ void compare_values(const struct values *expected, const void *actual,
 
 		if (error > out->error)
 			out->error = error;
-		/* Not finite: even an unlimited tolerance does not cover it. */
+		/* An infinite error disagrees even under an unlimited tolerance. */
 		if (error > bound || isinf(error))
 			out->agree = false;
 		if (error - bound > furthest) {

@@ -7,9 +7,9 @@
 
 #include "conformance.h"
 
-/* Distinct reasons of skipped cases that a line names; the others are counted. */
+/* Reasons of skipped cases that a line names; further ones are only counted. */
 #define MAX_REASONS 4
-/* Bytes of a reason that a line shows. */
+/* Bytes that a line shows of a reason. */
 #define MAX_SHOWN 100
 
 struct skip_reason {
@@ -22,7 +22,7 @@ struct file_report {
 	struct counts counts;
 	size_t reason_count, other;
 	struct skip_reason reasons[MAX_REASONS];
-	json_t *json, *cases; /* NULL: not wanted */
+	json_t *json, *cases; /* NULL: no JSON report was requested */
 };
 
 static const char *const outcomes[] = { "passed", "failed", "skipped" };
@@ -59,7 +59,7 @@ struct file_report *report_file_begin(struct report *report, const char *path, c
 	return file;
 }
 
-/* JSON has no infinity: as in the cases, a string. */
+/* Returns a number for JSON, which has no infinity: that is a string, as in the cases. */
 static json_t *number(double value)
 {
 	return isfinite(value) ? json_real(value) : json_string("Infinity");

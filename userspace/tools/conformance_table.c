@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* wnn-conformance: the table of all operators, which is generated, and how a row of it is found. */
+/* wnn-conformance: includes the generated table of all operators, and finds rows in it. */
 #include <stddef.h>
 #include <string.h>
 
@@ -7,7 +7,9 @@
 
 #include "webnn_calls.inc"
 
-/* Whether numbers and lists of numbers stand where the function takes them. */
+/*
+ * Whether the arguments have numbers and lists of numbers where the function has such parameters.
+ */
 static bool takes(const struct operator_kind *kind, const json_t *arguments)
 {
 	for (const struct member *member = kind->parameters; member->name; member++) {
@@ -33,6 +35,9 @@ const struct operator_kind *operator_find(const char *name, const json_t *argume
 		if (!first)
 			first = &operators[i];
 	}
-	/* Reading the arguments for it tells what is wrong with them. */
+	/*
+	 * When none fits, the first is returned: reading the arguments for it reports what is
+	 * wrong.
+	 */
 	return first;
 }

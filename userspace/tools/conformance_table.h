@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* wnn-conformance: how the arguments of each operator are named in JSON and given in C. */
+/* wnn-conformance: tables that map the arguments of each operator from JSON names to C structs. */
 #ifndef CONFORMANCE_TABLE_H
 #define CONFORMANCE_TABLE_H
 
 #include "conformance.h"
 #include "webnn_calls.h"
 
-/* The kinds of values in JSON, and the structs that hold them in C. */
+/* The kinds of arguments: their form in JSON, and the C type that holds them. */
 enum kind {
 	KIND_OPERAND,	  /* {"operand": name}: WNNOperand */
-	KIND_OPERANDS,	  /* a list of these: struct operands */
+	KIND_OPERANDS,	  /* a list of such objects: struct operands */
 	KIND_U32,	  /* uint32_t */
 	KIND_I32,	  /* int32_t */
 	KIND_BOOL,	  /* true, false, or a number: WNNBool */
@@ -18,8 +18,8 @@ enum kind {
 	KIND_U32_ARRAY,	  /* WNNUint32Array */
 	KIND_FLOAT_ARRAY, /* WNNFloatArray */
 	KIND_STRING,	  /* WNNStringView */
-	KIND_ENUM,	  /* one of ->choices: the type of the enumeration */
-	KIND_ENUM_ARRAY,  /* a list of such */
+	KIND_ENUM,	  /* one of ->choices: the enumeration's type */
+	KIND_ENUM_ARRAY,  /* a list of such values */
 };
 
 /* A value of an enumeration; a list of them ends with a NULL name. */
@@ -31,12 +31,12 @@ struct choice {
 struct member {
 	const char *name;
 	enum kind kind;
-	size_t offset;		      /* in struct arguments, or in the struct of options */
-	const struct choice *choices; /* of KIND_ENUM and KIND_ENUM_ARRAY */
+	size_t offset;		      /* offset in struct arguments, or in the struct of options */
+	const struct choice *choices; /* choices of KIND_ENUM and KIND_ENUM_ARRAY */
 };
 
 struct options_kind {
-	const void *init; /* the struct with its defaults */
+	const void *init; /* the struct of options with its defaults */
 	size_t size;
 	const struct member *members;
 	size_t count;
@@ -44,12 +44,12 @@ struct options_kind {
 
 struct operator_kind {
 	const char *name;
-	/* Fills arguments->outputs; NULL there when the builder refused. */
+	/* Calls the builder and sets arguments->outputs; NULL there: the builder has refused. */
 	void (*call)(WNNGraphBuilder builder, const struct arguments *arguments);
-	/* How many operands it gives, once the arguments are read; NULL: one. */
+	/* Returns the number of outputs for these arguments; NULL: there is one. */
 	size_t (*outputs)(const struct arguments *arguments);
 	const struct options_kind *options;
-	const struct member *parameters; /* in struct arguments; ends with a NULL name */
+	const struct member *parameters; /* members of struct arguments; ends with a NULL name */
 };
 
 /*

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* wnn-conformance: numbers of JSON to elements of tensors, and back for messages. */
+/* wnn-conformance: converts JSON numbers to elements of tensors, and back for messages. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -10,7 +10,7 @@
 #include "conformance.h"
 #include "half.h"
 
-/* Beyond this a case is a mistake, not a test. */
+/* A larger tensor in a case is taken as a mistake. */
 #define MAX_BYTES (UINT64_C(1) << 32)
 
 static int named_number(const char *text, double *value)
@@ -45,7 +45,7 @@ int value_to_double(const json_t *json, double *value)
 
 #define DIGITS "0123456789"
 
-/* Whether an integer of JSON, of so many characters, is beyond int64. */
+/* Whether a JSON integer of @length characters is beyond int64. */
 static bool is_large(const char *text, size_t length)
 {
 	size_t sign = *text == '-', digits = length - sign;
@@ -63,7 +63,7 @@ bool value_is_large(const json_t *json)
 	       is_large(text, length);
 }
 
-/* The end of a string of JSON that begins at the quotation mark. */
+/* Returns the end of a JSON string that begins with the quotation mark at @text. */
 static const char *string_end(const char *text, const char *end)
 {
 	for (text++; text < end && *text != '"'; text++)
@@ -72,7 +72,10 @@ static const char *string_end(const char *text, const char *end)
 	return text < end ? text + 1 : end;
 }
 
-/* Copies JSON with its large integers as strings; @to has room for 3 times the text. */
+/*
+ * Copies JSON text with large integers turned into strings, and returns the length; @to has room
+ * for 3 times the text.
+ */
 static size_t quote_large(const char *from, const char *end, char *to)
 {
 	char *begin = to;
@@ -85,7 +88,7 @@ static size_t quote_large(const char *from, const char *end, char *to)
 			n = (size_t)(string_end(from, end) - from);
 		} else if (sign || (*from >= '0' && *from <= '9')) {
 			n = sign + strspn(from + sign, DIGITS);
-			/* Followed by a fraction or an exponent it is no integer. */
+			/* A number with a fraction or an exponent is no integer. */
 			large = !strchr(".eE", from[n]) && is_large(from, n);
 			n += large ? 0 : strspn(from + n, DIGITS ".eE+-");
 		}
@@ -100,7 +103,7 @@ static size_t quote_large(const char *from, const char *end, char *to)
 	return (size_t)(to - begin);
 }
 
-/* Returns the contents of a file, with a 0 behind it; NULL with errno. */
+/* Returns the contents of a file, terminated by 0; NULL with errno on failure. */
 static char *read_text(FILE *file, size_t *size)
 {
 	size_t room = 1 << 16, n;
@@ -149,7 +152,7 @@ json_t *value_load(const char *path, json_error_t *error)
 
 /* --- Elements --- */
 
-/* An integer, in JSON or as a string: the 64 bits and the sign. */
+/* Reads an integer, a JSON number or a string, into 64 bits and a sign. Returns 0 or -1. */
 static int to_integer(const json_t *json, bool *negative, uint64_t *bits)
 {
 	const char *text = json_string_value(json);
@@ -274,7 +277,7 @@ static int read_shape(const json_t *shape, struct values *values)
 		if (!json_is_integer(dim) || size < 0 || size > UINT32_MAX)
 			return -1;
 		values->dims[i] = (uint32_t)size;
-		/* Saturated: only a tensor with elements needs its count. */
+		/* The count is saturated on overflow: only a tensor with elements needs it. */
 		if (__builtin_mul_overflow(values->count, (size_t)size, &values->count))
 			values->count = SIZE_MAX;
 	}
@@ -364,7 +367,7 @@ void *values_unpack(const struct values *values, void *packed)
 	to = malloc(values->count + 1);
 	for (size_t i = 0; to && i < values->count; i++) {
 		to[i] = from[i / 2] >> i % 2 * 4 & 15;
-		/* The sign goes into the upper half. */
+		/* The sign of a 4-bit integer is extended to its byte. */
 		if (is_signed(values->type) && to[i] > 7)
 			to[i] |= 0xf0;
 	}

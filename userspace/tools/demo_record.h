@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Results of networks on devices, kept in a file: what one run of the demo has computed, another
- * one, such as one in a virtual machine, compares with. Floats are written so that they come back
- * to the bit.
+ * Results of networks on devices, kept in a file: another run of the demo, for example in a virtual
+ * machine, compares its results with them. Floats are written such that reading gives back the same
+ * bits.
  */
 #ifndef ONPU_TOOLS_DEMO_RECORD_H
 #define ONPU_TOOLS_DEMO_RECORD_H
@@ -12,19 +12,25 @@
 
 #include <webnn/webnn_npu.h>
 
-/* The record of a network on a device in @root; made if it is not there. NULL: no memory. */
+/*
+ * Returns the record of a network on a device in @root, which is created if it does not exist.
+ * NULL: no memory.
+ */
 json_t *demo_record_add(json_t *root, const char *network, const char *device);
 
-/* Like demo_record_add(), but does not add the record; NULL after a message that names @path. */
+/* Returns the existing record of a network on a device; NULL after a message that names @path. */
 json_t *demo_record_find(json_t *root, const char *network, const char *device, const char *path);
 
 /* Appends the results of another picture. Returns 0, or -1 after a message. */
 int demo_record_append(json_t *record, const float *results, size_t count);
 
-/* Reads the results of the picture with this number. Returns 0, or -1 after a message. */
+/* Reads the results of picture @picture. Returns 0, or -1 after a message. */
 int demo_record_read(const json_t *record, size_t picture, float *results, size_t count);
 
-/* Seconds of all pictures, and the statistics of the last. Return 0, or -1 after a message. */
+/*
+ * Write and read the time for all pictures, and the statistics of the last one. Return 0, or -1
+ * after a message.
+ */
 int demo_record_finish(json_t *record, double seconds, const WNNGraphStatistics *statistics);
 int demo_record_summary(const json_t *record, double *seconds, WNNGraphStatistics *statistics);
 

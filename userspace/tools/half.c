@@ -17,7 +17,7 @@ uint16_t half_from_double(double value)
 	if (magnitude < 0x1p-14)
 		return (uint16_t)(sign | (uint16_t)rint(magnitude * 0x1p24));
 	frexp(magnitude, &exponent);
-	/* 11 bits; when rounding gives 2048 the carry makes the next exponent. */
+	/* The mantissa has 11 bits; if rounding gives 2048, the carry goes into the exponent. */
 	scaled = rint(ldexp(magnitude, 11 - exponent));
 	return (uint16_t)(sign | (((exponent + 14) << 10) + (int)scaled - 1024));
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers of binary16, as bits. */
+/* Numbers of binary16, as their bits. */
 #ifndef ONPU_TOOLS_HALF_H
 #define ONPU_TOOLS_HALF_H
 

@@ -8,8 +8,8 @@
 #include <webnn/webnn.h>
 
 /*
- * Labels may come from a file and be anything: what is no UTF-8 is written with '?' for all that is
- * not ASCII, as else nothing could be written. NULL when memory is exhausted.
+ * Returns a text as JSON. Labels come from files and may hold any bytes; if a text is not valid
+ * UTF-8, all bytes beyond ASCII become '?'. NULL when memory is exhausted.
  */
 json_t *json_text(WNNStringView view);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * SqueezeNet 1.0 (nhwc) and the features of MobileNetV2 (nchw), as the models' README describes
- * them.
+ * SqueezeNet 1.0 (nhwc) and the feature extractor of MobileNetV2 (nchw), as the models' README
+ * describes them.
  */
 #include <stdio.h>
 
@@ -85,7 +85,7 @@ int model_squeezenet(struct net *net, struct model *model, uint32_t batch, WNNOp
 
 struct mb_block {
 	uint32_t channels, stride;
-	int conv[3]; /* expand (or -1), depthwise, project */
+	int conv[3]; /* indices of the convolutions: expand (or -1), depthwise, project */
 };
 
 static const struct mb_block mb_blocks[] = {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The digits network of this project, and LeNet. Their structure: demo/digits/train.py and the
- * models' README.
+ * The digits network of this project, and LeNet. demo/digits/train.py and the models' README
+ * describe their structures.
  */
 #include <err.h>
 #include <stdio.h>

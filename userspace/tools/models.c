@@ -13,8 +13,9 @@
 #include "npy.h"
 
 static const struct {
-	const char *name, *probe; /* a file that is there when the model is */
-	bool own;		  /* beside the demo, not among the shared models */
+	const char *name, *probe; /* probe: a file that exists when the model is present */
+	/* whether the model is with the demo, not among the shared models */
+	bool own;
 	model_fn build;
 } models[] = {
 	{ "digits", "conv1_w.npy", true, model_digits },
@@ -283,7 +284,8 @@ int model_infer(const struct model *model, WNNContext context, const struct mode
 						 WNN_WAIT_FOREVER) != WNNStatus_Success)
 			return failed("readTensor");
 	/*
-	 * A fault of the device reaches the queue's end, not the read (the bytes would be stale).
+	 * WaitIdle reports a fault of the device; reading the tensors would succeed with stale
+	 * bytes.
 	 */
 	if (wnnContextWaitIdle(context, WNN_WAIT_FOREVER) != WNNStatus_Success)
 		return failed("dispatch");

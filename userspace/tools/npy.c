@@ -25,7 +25,10 @@ static const struct {
 
 #define NUM_TYPES (sizeof(types) / sizeof(types[0]))
 
-/* A type in a header consists of these; a damaged file could have others, which a terminal obeys. */
+/*
+ * Characters of types in headers; a damaged file could have others, such as control sequences for
+ * the terminal.
+ */
 #define TYPE_CHARACTERS "'<>|=0123456789OSUVabcfiu"
 
 static int bad(const char *path, const char *what)
@@ -57,7 +60,7 @@ static int parse_shape(struct npy *array, const char *text)
 	}
 }
 
-/* The size of an element, or 0. */
+/* Returns the size of an element of this type; 0: the type is not supported. */
 static size_t parse_type(struct npy *array, const char *descr)
 {
 	descr += strspn(descr, " ");
@@ -113,7 +116,10 @@ static void narrow(struct npy *array)
 	array->bytes /= 2;
 }
 
-/* The first dimension was the fastest. */
+/*
+ * Reorders elements of a file in Fortran order, in which the first dimension is contiguous, to C
+ * order. Returns 0 or -1.
+ */
 static int to_c_order(struct npy *array, const char *path)
 {
 	size_t size = array->count ? array->bytes / array->count : 1, at = 0;
@@ -162,7 +168,7 @@ static int read_array(struct npy *array, FILE *f, const char *path)
 	header[size] = 0;
 	if (parse_header(array, header, path))
 		return -1;
-	/* A short file must not take the memory that its shape asks for. */
+	/* A file that is too short is refused before memory is allocated for its shape. */
 	if (fileno(f) >= 0 && !fstat(fileno(f), &stat) && S_ISREG(stat.st_mode) &&
 	    (uint64_t)stat.st_size < array->bytes)
 		return bad(path, "fewer elements than its shape says");
@@ -207,7 +213,7 @@ void npy_free(struct npy *array)
 	array->data = NULL;
 }
 
-/* Magic number and dictionary, padded so that the elements are aligned. */
+/* Writes magic number and dictionary, padded so that the elements are aligned. Returns 0 or -1. */
 static int write_head(const struct npy *array, const char *type, FILE *f)
 {
 	char head[400];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Arrays in .npy files (versions 1.0 and 2.0, little endian, either order) of the types that WebNN
- * has but for those of 4 bits; bool is read as uint8, float64 as float32.
+ * Arrays in .npy files (versions 1.0 and 2.0, little endian, C or Fortran order), of all types of
+ * WebNN except 4-bit ones; bool is read as uint8, float64 as float32.
  */
 #ifndef ONPU_TOOLS_NPY_H
 #define ONPU_TOOLS_NPY_H
@@ -20,14 +20,14 @@ struct npy {
 	uint32_t rank;
 	uint32_t dim[NPY_MAX_RANK];
 	size_t count, bytes;
-	void *data;	 /* malloc'ed */
-	bool was_double; /* the file has float64 */
-	bool fortran;	 /* the file has the first dimension as the fastest */
+	void *data;	 /* allocated with malloc() */
+	bool was_double; /* whether the file has float64 */
+	bool fortran;	 /* whether the file is in Fortran order */
 };
 
 /* Returns 0, or -1 after a message on stderr that names the file and what is wrong with it. */
 int npy_load(struct npy *array, const char *path);
-/* Reads from a file that is open; @path is for messages. */
+/* Reads an array from an open file; @path is for messages. Returns 0 or -1. */
 int npy_read(struct npy *array, FILE *f, const char *path);
 void npy_free(struct npy *array);
 

@@ -12,9 +12,9 @@
 #include <string.h>
 #include <zlib.h>
 
-#define END_SIZE  22 /* of the record that the archive ends with, without its comment */
-#define ITEM_SIZE 46 /* of an item of the directory, without its names */
-#define HEAD_SIZE 30 /* of what stands before the data of a file, without its names */
+#define END_SIZE  22 /* size of the record at the end of the archive, without its comment */
+#define ITEM_SIZE 46 /* size of an item of the directory, without its names */
+#define HEAD_SIZE 30 /* size of the header before a file's data, without its names */
 #define MOST_SIZE ((uint64_t)1 << 34)
 
 static int bad(const char *path, const char *what)
@@ -39,17 +39,21 @@ static bool read_at(FILE *f, uint64_t at, void *data, size_t size)
 }
 
 struct item {
-	char name[256]; /* without .npy */
+	char name[256]; /* name of the array, without .npy */
 	uint16_t method;
 	uint64_t packed, size, offset;
 };
 
 struct archive {
 	FILE *file;
-	uint64_t at, left; /* of the directory: where the next item is, and how many */
+	/* at: offset of the directory's next item; left: number of items from there */
+	uint64_t at, left;
 };
 
-/* The record at the end is before a comment of at most 64 KiB. */
+/*
+ * Finds the directory by the record at the end, which a comment of at most 64 KiB may follow.
+ * Returns false after a failure.
+ */
 static bool find_directory(struct archive *archive)
 {
 	uint8_t *tail = NULL;
@@ -74,7 +78,7 @@ static bool find_directory(struct archive *archive)
 	return found;
 }
 
-/* Sizes of 4 GiB and more stand in a field of their own. */
+/* Reads sizes and offsets of 4 GiB and more, which are in an extra field. */
 static void read_wide(struct item *item, const uint8_t *extra, size_t size)
 {
 	uint64_t *const fields[] = { &item->size, &item->packed, &item->offset };
@@ -116,7 +120,10 @@ static bool next_item(struct archive *archive, struct item *item)
 	return true;
 }
 
-/* @name NULL: the only item. 0, or how many there are that are not it. */
+/*
+ * Finds an array; @name NULL: the only one. Returns 0; -1 on failure; or the number of arrays when
+ * none is the wanted one.
+ */
 static int find(const char *path, const char *name, struct item *item, FILE **file)
 {
 	struct archive archive = { .file = fopen(path, "rb") };
@@ -169,7 +176,7 @@ static bool inflate_all(const uint8_t *packed, const struct item *item, uint8_t 
 	return good;
 }
 
-/* zlib counts the bytes of what is packed in 32 bits. */
+/* Reports an array that is too large: zlib counts compressed bytes in 32 bits. Returns -1. */
 static int too_big(const char *path, const struct item *item)
 {
 	uint64_t most = item->method == 8 ? UINT32_MAX : MOST_SIZE;
@@ -220,7 +227,7 @@ int npz_load(struct npy *array, const char *path, const char *name)
 	int ret = find(path, name, &item, &file);
 
 	memset(array, 0, sizeof(*array));
-	/* The only array may be called as it likes. */
+	/* The only array may have any name. */
 	if (ret == 1 && name) {
 		fclose(file);
 		ret = find(path, NULL, &item, &file);

@@ -9,13 +9,13 @@
 
 #include "npy.h"
 
-/* Whether the name of a file says that it is one. */
+/* Whether the name of a file ends in .npz. */
 bool npz_is(const char *path);
 
-/* Whether it has an array of this name. */
+/* Whether the archive has an array of this name. */
 bool npz_has(const char *path, const char *name);
 
-/* Loads the array of this name, or the only one. Returns 0 or -1, like npy_load(). */
+/* Loads the array of this name, or the only array. Returns 0 or -1, like npy_load(). */
 int npz_load(struct npy *array, const char *path, const char *name);
 
 #endif

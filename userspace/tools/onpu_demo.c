@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * ./npu demo: classifies the held-out digits on the NPU, on its model and on the CPU, SqueezeNet's
- * picture when its weights are there, and says where every operator ran. It fails when a device is
- * wrong more often than the network, or when devices differ.
+ * ./npu demo: classifies the held-out digits on the NPU, on its model and on the CPU, and a picture
+ * with SqueezeNet when its weights are present; prints where every operator ran. It fails when a
+ * device is wrong more often than the limit, or when devices differ.
  */
 #include <argp.h>
 #include <err.h>
@@ -22,7 +22,7 @@
 
 #define PIXELS	  64
 #define CLASSES	  10
-#define MAX_SIDES 3 /* npu, sim, cpu: the first is the one that is shown */
+#define MAX_SIDES 3 /* npu, sim, cpu: the results of the first are shown */
 
 /*
  * The limits for each device: 357 of the 359 digits right, and the error of SqueezeNet's
@@ -34,35 +34,38 @@
 struct options {
 	struct model_paths paths;
 	const char *json;
-	const char *record, *compare; /* files, or NULL */
+	const char *record, *compare; /* files to write and to compare with; NULL: none */
 	const char *device;
 	unsigned int pictures;
 };
 
-/* A network on one device, and what came of it. */
+/* A network on one device, and its results. */
 struct side {
 	const char *device;
 	WNNContext context;
 	struct model model;
 	struct model_tensors tensors;
-	const json_t *known;	       /* its results, from another run; then it has no context */
-	json_t *record;		       /* where its results go, if they are kept */
-	double seconds;		       /* of all pictures */
-	WNNGraphStatistics statistics; /* of the last one */
-	size_t same_bits;	       /* pictures whose results are those of the first side */
-	size_t right, agree;	       /* digits: as the label says, as the last side says */
-	double max_error;	       /* squeezenet: from what is expected; NaN is kept */
+	const json_t *known;	       /* results of another run; there is no context then */
+	json_t *record;		       /* record to which results are added, or NULL */
+	double seconds;		       /* time for all pictures */
+	WNNGraphStatistics statistics; /* statistics of the last dispatch */
+	/* pictures whose results equal those of the first side, bit by bit */
+	size_t same_bits;
+	/* digits that equal the label, and the digit of the last side */
+	size_t right, agree;
+	/* SqueezeNet: largest error against the expected output; NaN is kept */
+	double max_error;
 };
 
 struct run {
 	struct side side[MAX_SIDES];
 	size_t sides, pictures;
-	size_t npu, cpu, folded; /* nodes of the first side */
+	size_t npu, cpu, folded; /* nodes of the first side by device */
 };
 
 struct result {
 	struct run digits, squeezenet;
-	json_t *known, *record; /* what the options compare and record hold, or NULL */
+	json_t *known, *record; /* contents of the files to compare with and to write, or NULL */
 	bool has_squeezenet;
 	int top5[5];
 	float top5_probability[5];
@@ -103,7 +106,10 @@ static void run_close(struct run *run)
 	}
 }
 
-/* Prepares the results of a side: it computes them here, or reads recorded ones. */
+/*
+ * Prepares the results of a side: opens a context for computing them, or finds recorded ones.
+ * Returns 0 or -1.
+ */
 static int side_prepare(struct side *side, WNNInstance instance, const char *model,
 			const struct options *options, const struct result *result, bool first)
 {
@@ -120,7 +126,7 @@ static int side_prepare(struct side *side, WNNInstance instance, const char *mod
 	return side->record ? 0 : -1;
 }
 
-/* The device asked for, and those that stand beside it for comparison. */
+/* Opens the requested device, and those that are compared with it. Returns 0 or -1. */
 static int run_open(struct run *run, WNNInstance instance, const char *model,
 		    const struct options *options, const struct result *result)
 {
@@ -143,7 +149,7 @@ static int run_open(struct run *run, WNNInstance instance, const char *model,
 	return 0;
 }
 
-/* The end of each complaint: what helps on this device. */
+/* Ends a complaint with advice for this device. */
 static void advise(const char *device)
 {
 	if (!strcmp(device, "cpu"))
@@ -177,7 +183,7 @@ static int side_picture(struct side *side, size_t picture, const float *input, f
 	return side->record ? demo_record_append(side->record, out, count) : 0;
 }
 
-/* One picture on all devices; out[i] has room for the results of side i. */
+/* Runs one picture on all devices; out[i] gets the results of side i. Returns 0 or -1. */
 static int run_picture(struct run *run, const float *input, float *const *out, size_t count)
 {
 	for (size_t i = 0; i < run->sides; i++) {
@@ -201,7 +207,7 @@ static int side_describe(struct side *side)
 			      0;
 }
 
-/* Describes where the operators ran, and how long they took. */
+/* Records where the operators ran, and their times. Returns 0 or -1. */
 static int run_describe(struct run *run)
 {
 	WNNGraphPlacement placement = WNN_GRAPH_PLACEMENT_INIT;
@@ -246,7 +252,7 @@ static double accuracy(const struct run *digits, size_t side)
 	return (double)digits->side[side].right / (double)digits->pictures;
 }
 
-/* Side of this device, or run->sides. */
+/* Returns the index of the side on this device, or run->sides. */
 static size_t find_side(const struct run *run, const char *device)
 {
 	size_t i = 0;
@@ -267,8 +273,8 @@ static int argmax(const float *x, int n)
 }
 
 /*
- * Some pictures from all over the set, four in a row, two characters a pixel, the answer below
- * each.
+ * Prints pictures from all over the set, four in a row, with two characters a pixel and the answer
+ * below.
  */
 static void show(const unsigned char *images, const unsigned char *labels,
 		 const unsigned char *answers, size_t count, size_t wanted, const char *device)
@@ -405,7 +411,7 @@ static void print_label(const char *models, int which)
 	printf("%s\n", line);
 }
 
-/* NaN if one of the differences is. */
+/* Returns the largest difference; NaN if one of the differences is NaN. */
 static double largest_error(const float *x, const float *expected, int n)
 {
 	double largest = 0;
@@ -535,7 +541,8 @@ static void print_table(const struct options *options, const struct result *r)
 }
 
 /*
- * Milliseconds by device; and, where both are there, how many pictures have sim's bits on the NPU.
+ * Adds milliseconds by device and, if both ran, the number of pictures with equal bits on NPU and
+ * sim.
  */
 static void add_sides(json_t *object, const struct run *run)
 {
@@ -609,7 +616,7 @@ static int write_json(const struct options *options, const struct result *r)
 
 /* ---- what is demanded of them */
 
-/* Returns -1 after complaints, each of which names the device and the figure. */
+/* Returns 0, or -1 after complaints, each of which names the device and the figure. */
 static int demand_digits(const struct run *run)
 {
 	size_t last = run->sides - 1;
@@ -636,7 +643,7 @@ static int demand_digits(const struct run *run)
 			"WRONG RESULTS on %s or %s: their answers differ for %zu of %zu digits. ",
 			side->device, run->side[last].device, run->pictures - side->agree,
 			run->pictures);
-		/* The one that has more digits right is the less likely culprit. */
+		/* The device with fewer right digits is the more likely culprit. */
 		advise(run->side[side->right < run->side[last].right ? i : last].device);
 		ret = -1;
 	}
@@ -661,7 +668,7 @@ static int demand_squeezenet(const struct run *run)
 	return ret;
 }
 
-/* The NPU behind its driver gives the bits of its model. */
+/* Demands that the NPU behind its driver gives the bits of its model. Returns 0 or -1. */
 static int demand_bits(const char *name, const struct run *run)
 {
 	if (strcmp(run->side[0].device, "npu") || run->side[1].same_bits == run->pictures)
@@ -713,7 +720,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-/* The files that results are kept in. */
+/* Opens the files of results. Returns 0 or -1. */
 static int records_open(struct result *result, const struct options *options)
 {
 	json_error_t error;

@@ -74,7 +74,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 struct buffer {
-	char *data; /* NUL-terminated beyond size */
+	char *data; /* NUL-terminated behind size */
 	size_t size;
 };
 
@@ -131,7 +131,7 @@ static int close_output(FILE *file, const char *path)
 struct program {
 	uint32_t (*words)[ONPU_INSN_WORDS];
 	uint32_t count;
-	uint32_t *lines; /* line of each instruction, or NULL */
+	uint32_t *lines; /* source line of each instruction, or NULL */
 };
 
 /* Assembles all lines and reports their errors; returns the number of errors. */

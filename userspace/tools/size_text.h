@@ -8,14 +8,16 @@
 #include <stdio.h>
 
 /*
- * Reads a number of bytes, decimal or with 0x, and a K, M or G behind it for that many KiB, MiB or
- * GiB. Returns false when @text is none, or beyond 2^64.
+ * Reads a number of bytes, decimal or with 0x; a K, M or G behind it stands for KiB, MiB or GiB.
+ * Returns false when @text is no such number, or beyond 2^64.
  */
 bool size_text_read(const char *text, uint64_t *bytes);
 
 #define SIZE_TEXT 32
 
-/* "4 MiB", "1.5 GiB", "32 bytes"; returns @text, which has SIZE_TEXT bytes. */
+/*
+ * Writes a text such as "4 MiB", "1.5 GiB", "32 bytes"; returns @text, which has SIZE_TEXT bytes.
+ */
 static inline char *size_text(char *text, uint64_t bytes)
 {
 	static const char *const units[] = { "KiB", "MiB", "GiB", "TiB" };
@@ -30,7 +32,7 @@ static inline char *size_text(char *text, uint64_t bytes)
 		value /= 1024;
 		unit++;
 	}
-	/* All digits when the value is exact, else one digit behind the point. */
+	/* An exact value has no decimals, others have one. */
 	if (value == (double)(uint64_t)value)
 		snprintf(text, SIZE_TEXT, "%.0f %s", value, units[unit]);
 	else

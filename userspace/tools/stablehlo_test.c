@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * stablehlo-test: runs StableHLO's own test programs on a device. They compare their results with
- * what they expect, so a module has passed when it runs to its end.
+ * expected ones, so that a module has passed when it runs to its end.
  */
 #include <argp.h>
 #include <dirent.h>
@@ -33,11 +33,11 @@ struct count {
 struct tester {
 	const struct options *options;
 	WNNContext context;
-	WNNStablehloWorld world;    /* NULL: alone */
-	WNNStablehloWorldInfo info; /* all ranks run all programs, rank 0 tells of it */
+	WNNStablehloWorld world;    /* NULL: there are no other ranks */
+	WNNStablehloWorldInfo info; /* all ranks run all programs, and rank 0 prints */
 	struct count count;
 	json_t *cases;
-	bool disabled; /* the file at hand says so */
+	bool disabled; /* whether the current file says RUN-DISABLED */
 };
 
 enum outcome { PASSED, REFUSED, FAILED };
@@ -79,8 +79,8 @@ static const char *last_message(void)
 }
 
 /*
- * The size of dimensions that a program leaves open. The arguments that hold such sizes are of
- * tensor<i64>, so these have the same value; all other elements are zero.
+ * The size for dimensions that a program leaves open. Elements of tensor<i64> arguments, which hold
+ * such sizes, have the same value; all other elements are zero.
  */
 #define OPEN_SIZE 4
 
@@ -148,7 +148,10 @@ static void test_module(struct tester *tester, const char *path, WNNStablehloPro
 		say(tester, path, PASSED, no_cpu, NULL);
 }
 
-/* Whether a line says RUN-DISABLED: StableHLO's own interpreter fails the test as well. */
+/*
+ * Whether a line of the file says RUN-DISABLED, since StableHLO's own interpreter fails the test,
+ * too.
+ */
 static bool is_disabled(const char *path)
 {
 	FILE *file = fopen(path, "r");
@@ -162,7 +165,7 @@ static bool is_disabled(const char *path)
 	return disabled;
 }
 
-/* Shows the lines where two texts begin to differ. */
+/* Writes the first lines in which two texts differ. */
 static void say_difference(char *text, size_t room, WNNStringView a, WNNStringView b)
 {
 	size_t at = 0, start = 0, line = 1;
@@ -178,7 +181,7 @@ static void say_difference(char *text, size_t room, WNNStringView a, WNNStringVi
 		 (int)strcspn(b.data + start, "\n"), b.data + start);
 }
 
-/* Bytecode beside its text: both have to be the same program. */
+/* Tests that bytecode and text are one program. */
 static void test_pair(struct tester *tester, const char *text_path, const char *path)
 {
 	WNNStablehloProgram text = NULL, code = NULL;
@@ -212,9 +215,7 @@ static void print_program(struct tester *tester, const char *path, WNNStablehloP
 	say(tester, path, PASSED, false, NULL);
 }
 
-/*
- * Whether a program of this name is there as text and as bytecode; @other: the name of the other.
- */
+/* Whether a program exists both as text and as bytecode; @other gets the path of the other form. */
 static bool has_pair(const char *path, bool bytecode, char *other, size_t room)
 {
 	size_t length = strlen(path);
@@ -278,7 +279,7 @@ static int is_program(const struct dirent *entry)
 	       (!end || !strcmp(end, ".mlir") || !strcmp(end, ".bc") || entry->d_type == DT_DIR);
 }
 
-/* A file, or a folder with all below it. */
+/* Tests a file, or all files in and below a folder. Returns 0 or -1. */
 static int test_path(struct tester *tester, const char *path)
 {
 	struct dirent **entries;
@@ -297,7 +298,7 @@ static int test_path(struct tester *tester, const char *path)
 	count = scandir(path, &entries, is_program, alphasort);
 	for (int i = 0; i < count; i++) {
 		snprintf(name, sizeof(name), "%s/%s", path, entries[i]->d_name);
-		/* A program that exists as bytecode, too, is one case with that. */
+		/* A program that also exists as bytecode is tested together with that. */
 		if (!has_pair(name, false, other, sizeof(other)) && test_path(tester, name))
 			ret = -1;
 		free(entries[i]);
@@ -420,7 +421,9 @@ static WNNContext open_context(WNNInstance instance, const char *device)
 	return NULL;
 }
 
-/* Becomes mpirun, with the same arguments for each rank. */
+/*
+ * Replaces this process by mpirun, with the same arguments for each rank. Returns only on failure.
+ */
 static int start_ranks(const char *ranks, int argc, char **argv)
 {
 	char **line = calloc((size_t)argc + 6, sizeof(*line));
@@ -429,7 +432,7 @@ static int start_ranks(const char *ranks, int argc, char **argv)
 	if (!line)
 		return 2;
 	line[at++] = "mpirun";
-	/* Tests do not need a processor for each rank. */
+	/* Ranks may share processors in tests. */
 	line[at++] = "--oversubscribe";
 	line[at++] = "-n";
 	line[at++] = (char *)ranks;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * wnn-conformance: runs test cases of the schemas webnn-conformance/1 and webnn-validation/1 on a
- * device. Standard output has a line for each file and the totals, standard error the failures.
+ * device. Standard output gets a line for each file and the totals, standard error the failures.
  */
 #include <argp.h>
 #include <errno.h>
@@ -23,7 +23,7 @@ struct options {
 
 /* --- Files ----------------------------------------------------------------------------------- */
 
-/* A file that cannot be read counts as one failed case. */
+/* Counts a file that cannot be read as one failed case. */
 static void fail_file(struct report *report, const char *path, const char *reason)
 {
 	struct file_report *file = report_file_begin(report, path, NULL);
@@ -56,7 +56,10 @@ static void run_cases(struct options *options, struct report *report, const char
 	report_file_end(report, file);
 }
 
-/* @found: met in a folder, where files of other formats are passed over. */
+/*
+ * Runs the cases of a file. @found: it was found in a folder, where files of other formats are
+ * skipped.
+ */
 static void run_file(struct options *options, struct report *report, const char *path, bool found)
 {
 	const char *format;

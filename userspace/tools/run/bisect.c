@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * webnn-run: finds the first operator of a model that two devices compute differently. The model is
- * cut behind one of its nodes, and all values that cross the cut are its outputs: so a difference
- * that arose before the cut is seen, whichever branch it is in, and the cut can be halved.
+ * cut behind one of its nodes, and all values that cross the cut become outputs: a difference that
+ * arises before the cut shows in one of them, in any branch, so that a binary search over cuts
+ * finds it.
  */
 #include "bisect.h"
 
@@ -16,25 +17,26 @@
 
 enum verdict { SAME, DIFFERS, UNKNOWN };
 
-/* A value that nodes make. Sorted by name. */
+/* The output of a node. Lists are sorted by name. */
 struct made {
 	const char *name;
-	size_t by;	  /* node that makes it */
-	size_t last_use;  /* node that reads it last; the number of nodes: it is an output */
-	bool from_inputs; /* else it is the same whatever the device */
-	bool recorded;	  /* it can be compared with a recorded value */
+	size_t by; /* index of the node that computes it */
+	/* index of the last node that reads it; the number of nodes: an output of the model */
+	size_t last_use;
+	bool from_inputs; /* whether it depends on the inputs; else it is equal on all devices */
+	bool recorded;	  /* whether there is a recorded value for it */
 };
 
 struct search {
 	struct subject *subject;
-	struct target *targets[2]; /* the second is NULL with recorded values */
+	struct target *targets[2]; /* the second is NULL when recorded values are compared */
 	const char *recorded;
 	struct tolerance tolerance;
 	Onnx__ModelProto *model;
 	size_t node_count;
 	struct made *made;
 	size_t made_count;
-	struct bisected *result; /* of the last cut that differs */
+	struct bisected *result; /* difference at the last cut that had any */
 };
 
 /* ---- which values cross a cut */
@@ -53,7 +55,10 @@ static struct made *find(const struct search *search, const char *name)
 		       NULL;
 }
 
-/* Whether a node reads what comes from the inputs; graphs in its attributes read as it does. */
+/*
+ * Notes which values a node reads and whether one of them depends on the inputs. Graphs in its
+ * attributes count as its own reads.
+ */
 static bool read_values(const struct search *search, const Onnx__NodeProto *node, size_t at)
 {
 	const Onnx__GraphProto *graph = search->model->graph;
@@ -97,7 +102,7 @@ static int learn(struct search *search)
 		const Onnx__NodeProto *node = graph->node[i];
 		bool from_inputs = read_values(search, node, i);
 
-		/* Shapes are the same everywhere. */
+		/* Shapes are equal on all devices. */
 		if (!strcmp(node->op_type, "Shape") || !strcmp(node->op_type, "Size"))
 			from_inputs = false;
 		for (size_t k = 0; k < node->n_output; k++) {
@@ -122,9 +127,8 @@ static int learn(struct search *search)
 /* ---- one cut */
 
 /*
- * The model up to the node before @cut, as bytes; NULL when memory is exhausted or nothing crosses
- * that can be compared.
- * @all: whether that is all that crosses.
+ * Returns the model up to the node before @cut, as bytes; NULL when memory is exhausted, or no
+ * value that can be compared crosses the cut. *all: whether all values that cross can be compared.
  */
 static uint8_t *pack(const struct search *search, size_t cut, size_t *size, bool *all)
 {
@@ -165,7 +169,7 @@ static uint8_t *pack(const struct search *search, size_t cut, size_t *size, bool
 	return bytes;
 }
 
-/* External data is beside the model's file. */
+/* Loads the cut model; its external data is beside the original file. */
 static WNNStatus load(const struct search *search, const uint8_t *bytes, size_t size,
 		      WNNOnnxModel *model)
 {
@@ -193,7 +197,7 @@ static char *copy_text(const char *text)
 	return strdup(text ? text : "");
 }
 
-/* Notes a value that differs; the result is the one that is computed first. */
+/* Notes a value that differs; the result is the value that is computed first. */
 static void note(struct search *search, const char *name, const struct difference *difference)
 {
 	struct bisected *result = search->result;
@@ -209,7 +213,10 @@ static void note(struct search *search, const char *name, const struct differenc
 				     copy_text(name), *difference, 1 };
 }
 
-/* Outputs beside @expected, or beside recorded values where it is NULL. */
+/*
+ * Compares the outputs with those of @expected or, where it is NULL, with recorded values. Returns
+ * DONE or an exit code.
+ */
 static int compare(struct search *search, enum verdict *verdict)
 {
 	const struct target *got = search->targets[0], *expected = search->targets[1];
@@ -241,7 +248,10 @@ static int compare(struct search *search, enum verdict *verdict)
 	return DONE;
 }
 
-/* A cut through values that WebNN has no type for, or through sequences, is not known. */
+/*
+ * Tries a cut. The verdict is UNKNOWN when sequences, or values that WebNN has no type for, cross
+ * it.
+ */
 static int try_cut(struct search *search, size_t cut, enum verdict *verdict)
 {
 	struct subject part = *search->subject;
@@ -269,7 +279,7 @@ static int try_cut(struct search *search, size_t cut, enum verdict *verdict)
 			goto out;
 	}
 	ret = compare(search, verdict);
-	/* Tensors that are not recorded may differ. */
+	/* Values that are not recorded might still differ. */
 	if (!all && *verdict == SAME)
 		*verdict = UNKNOWN;
 out:
@@ -280,7 +290,10 @@ out:
 
 /* ---- the search */
 
-/* A cut between @low and @high, near the middle, that is known; @cut is @low when there is none. */
+/*
+ * Tries cuts between @low and @high, from the middle outwards, until a verdict is known; *cut is
+ * @low when there is none.
+ */
 static int try_middle(struct search *search, size_t low, size_t high, size_t *cut,
 		      enum verdict *verdict)
 {

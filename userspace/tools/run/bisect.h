@@ -6,24 +6,24 @@
 #include "difference.h"
 #include "subject.h"
 
-/* Strings are allocated; bisect_free() frees them. */
+/* The result of bisect(); bisect_free() frees its strings. */
 struct bisected {
 	/* The operator; its node is NULL when nothing was found. */
 	char *node, *kind;
-	/* Its output that differs, and how. */
+	/* The output of the operator that differs, and its difference. */
 	char *value;
 	struct difference difference;
 	/*
-	 * The number of operators that may be the cause: they end here, and none can be tested
-	 * alone.
+	 * The number of operators that may be the cause, up to this one; none of the others can be
+	 * tested alone.
 	 */
 	size_t candidates;
 };
 
 /*
- * Finds the first operator for which @subject differs between the two targets, or from recorded
- * values at a path as of recorded_has(), where @expected is NULL. Targets lose their graphs.
- * Returns DONE, or an exit code after a message.
+ * Finds the first operator for which @subject differs between the two targets, or, if @expected is
+ * NULL, from recorded values at a path for recorded_has(). The targets lose their graphs. Returns
+ * DONE, or an exit code after a message.
  */
 int bisect(struct subject *subject, struct target *got, struct target *expected,
 	   const char *recorded, struct tolerance tolerance, struct bisected *result);

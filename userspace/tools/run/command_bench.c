@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * webnn-run bench: how long dispatches take, from the call to the end of the work, one after the
- * other or in several streams at once; and what comes before them.
+ * webnn-run bench: measures dispatches, from the call to the end of the work, one after the other
+ * or in several streams at once; and the steps before them.
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -20,9 +20,7 @@ enum { KEY_WARM_UP = 0x100, KEY_REPEATS, KEY_DURATION, KEY_STREAMS };
 
 struct bench;
 
-/*
- * Dispatches one after the other, in a thread and with a context, a graph and tensors of their own.
- */
+/* A thread that dispatches one after the other, with a context, a graph and tensors of its own. */
 struct stream {
 	struct bench *bench;
 	struct target target;
@@ -35,14 +33,14 @@ struct stream {
 struct bench {
 	const struct subject *subject;
 	struct options options;
-	size_t warm_up, repeats; /* repeats: 0: for duration_ns */
+	size_t warm_up, repeats; /* repeats 0: dispatches for duration_ns */
 	uint64_t duration_ns;
 	size_t stream_count;
 	struct stream *streams;
 	pthread_barrier_t start;
 	uint64_t begin, end;
 	size_t count;
-	uint64_t *ns; /* of all streams, sorted, once all are there */
+	uint64_t *ns; /* times of all streams, sorted once all have ended */
 };
 
 static const struct argp_option options[] = {
@@ -138,7 +136,7 @@ static void *run_stream(void *argument)
 
 	for (size_t i = 0; i < bench->warm_up && !stream->ret; i++)
 		stream->ret = target_dispatch(&stream->target);
-	/* The last stream to arrive sets the begin for all. */
+	/* The last stream that arrives sets the start time for all. */
 	if (pthread_barrier_wait(&bench->start) == PTHREAD_BARRIER_SERIAL_THREAD)
 		bench->begin = nanoseconds();
 	pthread_barrier_wait(&bench->start);
@@ -158,7 +156,7 @@ static void *run_stream(void *argument)
 	return NULL;
 }
 
-/* Puts the times of all streams together. */
+/* Collects the times of all streams. Returns DONE or an exit code. */
 static int gather(struct bench *bench)
 {
 	size_t at = 0;
@@ -187,7 +185,10 @@ static int measure(struct bench *bench)
 
 	if (pthread_barrier_init(&bench->start, NULL, (unsigned int)bench->stream_count))
 		return complain(BAD_DEVICE, "--streams: memory is exhausted");
-	/* The first stream runs here. All others must be there, or its barrier never opens. */
+	/*
+	 * The first stream runs in this thread. All others must have started, else its barrier
+	 * never opens.
+	 */
 	for (started = 1; started < bench->stream_count && !ret; started++)
 		if (pthread_create(&bench->streams[started].thread, NULL, run_stream,
 				   &bench->streams[started]))
@@ -204,7 +205,7 @@ static int measure(struct bench *bench)
 	return ret ? ret : gather(bench);
 }
 
-/* The smallest time that @percent of all are not above. */
+/* Returns the smallest time that at least @percent of all times do not exceed. */
 static double percentile(const struct bench *bench, size_t percent)
 {
 	size_t rank = (bench->count * percent + 99) / 100;
@@ -239,7 +240,10 @@ static json_t *statistics_json(const WNNGraphStatistics *s)
 			 s->peakMacs ? (double)s->macs / (double)s->peakMacs : 0);
 }
 
-/* Inputs that are constants of the graph: what follows from them alone is not timed. */
+/*
+ * Returns the inputs that are constants of the graph: what is computed from them alone is not
+ * timed.
+ */
 static json_t *frozen_json(const struct subject *subject)
 {
 	WNNOnnxValueInfoArray inputs = subject_inputs(subject);
@@ -256,7 +260,7 @@ static double per_second(const struct bench *bench)
 	return (double)bench->count / ((double)(bench->end - bench->begin) / 1e9);
 }
 
-/* The most memory that the process has had at once. */
+/* Returns the peak memory of the process. */
 static double peak_mib(void)
 {
 	struct rusage usage = { 0 };
@@ -265,7 +269,9 @@ static double peak_mib(void)
 	return (double)usage.ru_maxrss / 1024;
 }
 
-/* The fewest dispatches whose @percent percentile is not the largest of them. */
+/*
+ * Returns the least number of dispatches for which this percentile is not simply the largest time.
+ */
 static size_t needed_for(size_t percent)
 {
 	return 100 / (100 - percent);
@@ -275,7 +281,7 @@ static const size_t percents[] = { 90, 95, 99 };
 
 #define NUM_PERCENTS (sizeof(percents) / sizeof(percents[0]))
 
-/* The percentiles that are the largest time, as there are too few of them. */
+/* Returns the percentiles that equal the largest time, because there are too few dispatches. */
 static json_t *unmeasured_percentiles(const struct bench *bench)
 {
 	json_t *list = json_array();
@@ -351,7 +357,7 @@ static int report(const struct bench *bench)
 	return write_json(&bench->options, to_json(bench, &statistics));
 }
 
-/* A first dispatch shows that everything is well before anything is measured. */
+/* Opens a stream. A first dispatch shows that all works before anything is measured. */
 static int open_stream(struct stream *stream, struct bench *bench, struct subject *subject)
 {
 	int ret;

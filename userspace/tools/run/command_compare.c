@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* webnn-run compare: outputs on a device beside those of another one, or recorded ones. */
+/*
+ * webnn-run compare: compares outputs on a device with those of another one, or with recorded ones.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,13 +18,13 @@ enum { KEY_WITH = 0x100, KEY_EXPECT, KEY_TOLERANCE, KEY_BISECT, KEY_ALL };
 
 struct comparison {
 	struct options options;
-	const char *with; /* a device, or onnxruntime */
+	const char *with; /* the other device, or onnxruntime */
 	struct pairs expected;
 	struct tolerance tolerance;
 	bool onnxruntime, bisect, all, differs;
-	const char *set; /* recorded values by name, as of recorded_has() */
+	const char *set; /* path of recorded values, for recorded_has() */
 	struct onnx_runtime runtime;
-	struct computed tensors; /* that --all compares */
+	struct computed tensors; /* the tensors that --all compares */
 	size_t compared, differing;
 	struct bisected first;
 	json_t *outputs, *skipped;
@@ -54,7 +56,7 @@ static void set_with(struct comparison *comparison, const char *name, struct arg
 	comparison->with = name;
 }
 
-/* Takes the file of --expect without a name as the set of values when it has values by name. */
+/* Uses the file of an --expect without a name as a set of values, when it has values by name. */
 static void choose_set(struct comparison *comparison, struct argp_state *state)
 {
 	const struct pairs *expected = &comparison->expected;
@@ -117,7 +119,7 @@ static int compare_output(struct comparison *comparison, const struct value *got
 	char text[300];
 	json_t *json;
 
-	/* Types of ONNX Runtime that WebNN lacks are stored in wider ones here. */
+	/* ONNX Runtime may have a type that WebNN lacks, whose values are in a wider type here. */
 	if (got->count != expected->count ||
 	    (got->type != expected->type && !comparison->onnxruntime)) {
 		char other[300];
@@ -222,7 +224,7 @@ static void skip(struct comparison *comparison, const char *name)
 	json_array_append_new(comparison->skipped, json_text(WNN_STR(name)));
 }
 
-/* Makes these tensors the outputs. @good: they can be some. */
+/* Builds and runs the model with these tensors as outputs. *good: whether they can be outputs. */
 static int run_group(struct subject *subject, struct target *target, char *const *names,
 		     size_t count, bool *good)
 {
@@ -267,8 +269,8 @@ static int compare_in_order(struct comparison *comparison, const struct target *
 }
 
 /*
- * Compares the tensors of a list. Where they cannot all be outputs, as one of them is a sequence or
- * its node is refused, it tries each half, down to single tensors.
+ * Compares the tensors of a list. If they cannot all be outputs, because one of them is a sequence
+ * or its node is refused, it tries each half, down to single tensors.
  */
 static int compare_group(struct comparison *comparison, struct subject *subject, struct target *got,
 			 struct target *expected, char *const *names, size_t count)
@@ -350,14 +352,17 @@ static json_t *to_json(struct comparison *comparison, const struct target *targe
 	return root;
 }
 
-/* The tensors that ONNX Runtime is asked for become a set of recorded values. */
+/*
+ * Lets ONNX Runtime compute the tensors, whose values then serve as recorded ones. Returns DONE or
+ * an exit code.
+ */
 static int ask_runtime(struct comparison *comparison, const struct subject *subject)
 {
 	struct computed outputs = { 0 };
 	const struct computed *wanted = &outputs;
 	int ret = computed_outputs(&outputs, subject);
 
-	/* Outputs may follow from constants alone. */
+	/* Outputs are added because those that depend on constants alone are not in the list. */
 	for (size_t i = 0; !ret && comparison->tensors.count && i < outputs.count; i++)
 		ret = computed_add(&comparison->tensors, outputs.names[i]);
 	if (comparison->tensors.count)
@@ -404,7 +409,7 @@ static int compare_outputs(struct comparison *comparison, struct subject *subjec
 		ret = target_run(expected, subject);
 	if (ret)
 		return ret;
-	/* The only array of an archive may be called as it likes. */
+	/* The only array of an archive may have any name. */
 	if (!expected->context &&
 	    (!comparison->set ||
 	     (comparison->expected.count && got->output_count == 1 &&

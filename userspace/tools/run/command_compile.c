@@ -54,8 +54,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 /*
- * Warns of what a saved graph lacks: without the model there are no outputs without elements, and
- * no random numbers.
+ * Warns of what a saved graph lacks: outputs without elements, and random numbers, which both need
+ * the model.
  */
 static void tell_what_is_lost(const struct subject *subject)
 {

@@ -24,7 +24,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-/* A layer that failed its self-test is why other kernels run. */
+/* Reports a layer that failed its self-test, which is why other kernels run. */
 static void tell_of_layer(const struct target *target)
 {
 	WNNCpuInfo info = WNN_CPU_INFO_INIT;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* webnn-run extract: a part of a model, between tensors, as a model of its own. */
+/* webnn-run extract: writes the part of a model between given tensors as a model of its own. */
 #include <inttypes.h>
 #include <libgen.h>
 #include <stdio.h>
@@ -15,21 +15,21 @@
 
 enum { KEY_INPUTS = 0x100 };
 
-/* Names of tensors, which are allocated. */
+/* A list of allocated names of tensors. */
 struct names {
 	char **items;
 	size_t count;
 };
 
 struct extraction {
-	struct options options, whole; /* whole: without the cuts */
+	struct options options, whole; /* whole: the options without the cuts */
 	struct pairs inputs;
 	const char *file;
 	Onnx__ModelProto *model;
 	struct tensors tensors;
 	struct names begin, end;
 	bool *nodes;
-	size_t node_count; /* of the whole model */
+	size_t node_count; /* number of nodes of the whole model */
 };
 
 static const struct argp_option options[] = {
@@ -102,7 +102,7 @@ static int add_name(const struct extraction *extraction, struct names *names, co
 	return DONE;
 }
 
-/* Names with commas between; a name that has commas itself stands alone. */
+/* Adds names that are separated by commas; a name that contains commas must be given alone. */
 static int add_names(const struct extraction *extraction, struct names *names,
 		     const struct pairs *texts, const char *option)
 {
@@ -266,7 +266,10 @@ static const char *name_at(const struct extraction *extraction, size_t index)
 			       extraction->end.items[index - begin];
 }
 
-/* Shapes of tensors that the file says no type or shape of; those of weights are there. */
+/*
+ * Finds the shapes of tensors for which the file has no type or shape; the file has those of
+ * weights. Returns DONE or an exit code.
+ */
 static int learn_shapes(const struct extraction *extraction, struct trial *known)
 {
 	size_t count = extraction->begin.count + extraction->end.count, wanted = 0;
@@ -352,7 +355,7 @@ static int cut(struct extraction *extraction)
 
 /* ---- the result */
 
-/* Whether both are in the same folder, so that references to other files stay right. */
+/* Whether both files are in one folder, so that references to other files stay valid. */
 static bool same_folder(const char *a, const char *b)
 {
 	char *first = strdup(a), *second = strdup(b);
@@ -424,7 +427,7 @@ static int extract(struct extraction *extraction)
 	*whole = extraction->options;
 	if (program_is(whole->model) || saved_is(whole->model))
 		return complain(BAD_MODEL, "%s: only models of ONNX can be cut", whole->model);
-	/* Its names may have commas between. */
+	/* A name may contain commas, so that the whole model is opened without the cuts. */
 	whole->cuts = (struct pairs){ 0 };
 	ret = subject_open(&subject, whole);
 	subject_close(&subject);

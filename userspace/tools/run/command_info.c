@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* webnn-run info: what a model takes, gives and consists of, and what of it runs where. */
+/* webnn-run info: prints inputs, outputs and operators of a model, and where the operators run. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,21 +14,22 @@
 #include "saved.h"
 #include "subject.h"
 
-/* An operator of ONNX, and all nodes of it. */
+/* An operator of ONNX, and counts of its nodes in the model. */
 struct kind {
 	const char *domain, *name;
 	size_t nodes;
-	size_t placed[4]; /* operators of the graph that it became, by WNNNodeDevice */
+	/* by WNNNodeDevice: number of operators of the graph that its nodes became */
+	size_t placed[4];
 	size_t refused;
 	uint64_t macs;
-	char *reason; /* why one of them is refused or on the CPU; or NULL */
+	char *reason; /* why a node of it is refused or on the CPU; or NULL */
 };
 
-/* A node of the model, for the way back from a label. */
+/* A node of the model, found by its label. */
 struct known {
 	const char *label;
 	size_t kind;
-	unsigned int marks; /* enum mark */
+	unsigned int marks; /* flags of enum mark */
 };
 
 struct info {
@@ -45,7 +46,7 @@ struct info {
 	size_t macs_unknown; /* nodes whose multiply-accumulates are not known */
 	bool built;
 	const char *svg, *html;
-	char problem[600]; /* why there is no graph */
+	char problem[600]; /* why no graph could be built */
 };
 
 enum { KEY_SVG = 0x100, KEY_HTML };
@@ -133,7 +134,7 @@ static bool is_constant(const Onnx__NodeProto *node)
 	return node->op_type && !strcmp(node->op_type, "Constant");
 }
 
-/* Graphs within If and Loop as well. */
+/* Counts nodes and weights of a graph, and of graphs within If and Loop. Returns 0 or -1. */
 static int scan_graph(struct info *info, const Onnx__GraphProto *graph)
 {
 	for (size_t i = 0; i < graph->n_initializer; i++)
@@ -182,7 +183,7 @@ static struct known *find_known(const struct info *info, const char *label)
 		       NULL;
 }
 
-/* Marks the node of this label, and gives its kind, or NULL. */
+/* Marks the node of this label, and returns its kind; NULL: there is no such node. */
 static struct kind *mark(struct info *info, WNNStringView label, enum mark mark)
 {
 	char text[1000];
@@ -226,7 +227,7 @@ static void place(struct info *info, const struct target *target)
 	}
 }
 
-/* A model that cannot become a graph is a result, and no failure. */
+/* Tries to build a graph. A failure is a result to print, and no error. */
 static void try_build(struct info *info, struct subject *subject, struct target *target)
 {
 	WNNOnnxRefusalArray refusals;
@@ -273,7 +274,10 @@ static int add_costs(struct info *info, const struct subject *subject)
 	return DONE;
 }
 
-/* Bytes of the weights that a node reads, which others may read as well, and of a constant. */
+/*
+ * Returns the bytes of the weights that a node reads, even if other nodes read them too, and of a
+ * constant's value.
+ */
 static uint64_t parameter_bytes(const struct info *info, const Onnx__NodeProto *node)
 {
 	const Onnx__GraphProto *graph = info->model->graph;
@@ -346,7 +350,7 @@ static void print_values(const char *title, WNNOnnxValueInfoArray values)
 	}
 }
 
-/* Only the first output of a node stands beside it, others below. */
+/* The first output of a node is on the node's line, others follow below. */
 static void print_node(const struct info *info, const Onnx__NodeProto *node)
 {
 	char count[QUANTITY_TEXT] = "?", bytes[SIZE_TEXT];
@@ -573,7 +577,9 @@ static json_t *info_json(const struct info *info, const struct subject *subject,
 
 /* ---- the picture */
 
-/* Parts that went nowhere do not matter where others run. */
+/*
+ * Returns the marks of a node. Folded operators do not count if others of the node run on a device.
+ */
 static unsigned int marks_of(const struct info *info, const Onnx__NodeProto *node)
 {
 	const struct known *known = find_known(info, node_label(node));
@@ -603,7 +609,7 @@ static int draw(const struct info *info)
 
 /* ---- the command */
 
-/* Values only of what is given: shapes may depend on it. */
+/* Reads the values of given inputs only, since shapes may depend on them. */
 static int read_given(struct subject *subject)
 {
 	const uint64_t seed = 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* webnn-run run: one dispatch; outputs are saved, printed, or their largest elements listed. */
+/* webnn-run run: runs one dispatch; saves or prints outputs, or lists their largest elements. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -15,8 +15,9 @@ enum { KEY_PRINT = 0x100, KEY_TOP, KEY_LABELS, KEY_FOLDER, KEY_PARTITIONS, KEY_L
 
 /* The steps of saving an output to a file. */
 enum step {
-	SAVE,	   /* alone */
-	SAVE_PART, /* beside its place, until all ranks have saved theirs */
+	SAVE, /* for a single rank: writes the file directly */
+	/* writes a temporary file beside the final one, until all ranks have saved theirs */
+	SAVE_PART,
 	PLACE_PART,
 	DROP_PART,
 };
@@ -129,7 +130,7 @@ static int step_named(const struct run *run, const struct target *target, enum s
 		if (!found)
 			return complain(BAD_FILE, "--output %s=%s: there is no such output",
 					pair->name, pair->text);
-		/* A name that is not one for each rank is of rank 0. */
+		/* A file without %r in its name is written by rank 0 alone. */
 		if (run->ranks.rank && !ranks_has_number(pair->text))
 			continue;
 		path = ranks_path(&run->ranks, pair->text);
@@ -214,7 +215,7 @@ static void summarise(const struct ranks *ranks, const struct value *value)
 	       sum / (double)value->count);
 }
 
-/* Not a number is smaller than all numbers. */
+/* Whether element a comes before b in descending order; NaN counts as smaller than all numbers. */
 static bool is_before(const struct value *value, size_t a, size_t b)
 {
 	double x = value_get(value, a), y = value_get(value, b);
@@ -233,7 +234,9 @@ static void print_top(const struct value *value, size_t top, char *const *labels
 	for (size_t i = 0; best && i < value->count; i++) {
 		size_t at = count < top ? count++ : top;
 
-		/* The list has one position more, from which elements fall off. */
+		/*
+		 * The list has one more item, which an element that falls out of the best goes to.
+		 */
 		for (; at && is_before(value, i, best[at - 1]); at--)
 			best[at] = best[at - 1];
 		best[at] = i;
@@ -291,8 +294,8 @@ static int print(const struct run *run, const struct target *target)
 }
 
 /*
- * Prints on which device it ran, and how long it took. A program of StableHLO is built while it
- * runs.
+ * Prints the device and the times. A StableHLO program is built during its run, so that there is
+ * one time for both.
  */
 static void print_times(const struct run *run, const struct subject *subject,
 			const struct target *target)
@@ -308,7 +311,7 @@ static void print_times(const struct run *run, const struct subject *subject,
 		       (double)target->dispatch_ns / 1e6);
 }
 
-/* One rank after the other. */
+/* Prints the outputs of one rank after the other. Returns DONE or an exit code. */
 static int print_in_turn(const struct run *run, const struct subject *subject,
 			 const struct target *target)
 {
@@ -326,7 +329,7 @@ static int print_in_turn(const struct run *run, const struct subject *subject,
 	return ret;
 }
 
-/* Computes a program of StableHLO, or a model. */
+/* Runs a StableHLO program, or a model. Returns DONE or an exit code. */
 static int compute(struct run *run, struct subject *subject, struct target *target)
 {
 	bool program = program_is(run->options.model);

@@ -38,8 +38,8 @@ int computed_outputs(struct computed *computed, const struct subject *subject)
 }
 
 /*
- * A model, with a mark for each node: whether the outputs need it, and whether it reads what comes
- * from the inputs.
+ * A model, with marks for each node: whether the outputs need it, and whether it depends on the
+ * inputs.
  */
 struct flow {
 	Onnx__ModelProto *model;
@@ -47,7 +47,7 @@ struct flow {
 	bool *needed, *reads;
 };
 
-/* Graphs in attributes read as the node does. */
+/* Whether a node, or a graph in its attributes, reads a value that depends on the inputs. */
 static bool reads_inputs(const struct flow *flow, const Onnx__NodeProto *node)
 {
 	for (size_t i = 0; i < node->n_input; i++) {
@@ -64,7 +64,10 @@ static bool reads_inputs(const struct flow *flow, const Onnx__NodeProto *node)
 	return false;
 }
 
-/* Nodes may stand in any order: so often until nothing is new. */
+/*
+ * Marks all nodes that depend on the inputs. Nodes may be in any order, so that it repeats until
+ * nothing changes.
+ */
 static void follow_inputs(struct flow *flow)
 {
 	const Onnx__GraphProto *graph = flow->model->graph;

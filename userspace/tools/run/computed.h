@@ -11,14 +11,14 @@ struct computed {
 };
 
 /*
- * Lists the tensors that the outputs need, in the order of the nodes. It leaves out shapes and what
- * follows from constants alone, as they are the same everywhere. Returns DONE, or an exit code
- * after a message.
+ * Lists the tensors that the outputs need, in the order of the nodes. It leaves out shapes and
+ * values that depend on constants alone, as these are equal on all devices. Returns DONE, or an
+ * exit code after a message.
  */
 int computed_init(struct computed *computed, const struct subject *subject);
-/* The outputs alone. */
+/* Lists only the outputs. Returns DONE or an exit code. */
 int computed_outputs(struct computed *computed, const struct subject *subject);
-/* Unless it is there. */
+/* Adds a name unless the list has it. Returns DONE or an exit code. */
 int computed_add(struct computed *computed, const char *name);
 void computed_exit(struct computed *computed);
 

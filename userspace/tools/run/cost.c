@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * webnn-run: what follows from the shapes of a model: its multiply-accumulates, the bytes of its
- * weights.
+ * webnn-run: computes costs of a model from its shapes: multiply-accumulates, and bytes of weights.
  */
 #include "cost.h"
 
@@ -71,7 +70,7 @@ bool shape_is_static(const WNNOnnxValueInfo *value)
 
 /* ---- operators */
 
-/* A shape whose dimensions are known, with @elements of them together. */
+/* A shape with known dimensions, and its number of elements. */
 struct known {
 	size_t rank;
 	const WNNOnnxDimension *dims;
@@ -123,15 +122,15 @@ static int64_t number(const Onnx__NodeProto *node, const char *name)
 	return attribute ? attribute->i : 0;
 }
 
-/* What the functions for all operators read: a node, and its first output. */
+/* Arguments of the functions for single operators: the node, and the shape of its first output. */
 struct work {
 	const Onnx__NodeProto *node;
 	const struct shapes *shapes;
 	struct known out;
-	size_t second; /* the input that is the second operand */
+	size_t second; /* index of the input that is the second operand */
 };
 
-/* Each element of the result takes as many as a filter has. */
+/* Each element of the result takes as many multiply-accumulates as a filter has elements. */
 static bool convolution(const struct work *work, uint64_t *macs)
 {
 	struct known filter;
@@ -141,7 +140,7 @@ static bool convolution(const struct work *work, uint64_t *macs)
 	       product(work->out.elements, filter.elements / size_of(&filter, 0), macs);
 }
 
-/* Each element of the input goes as far as a filter has elements. */
+/* Each element of the input is multiplied with every element of a filter. */
 static bool transposed(const struct work *work, uint64_t *macs)
 {
 	struct known x, filter;
@@ -169,7 +168,7 @@ static bool packed_matrices(const struct work *work, uint64_t *macs)
 	return product(work->out.elements, (uint64_t)number(work->node, "K"), macs);
 }
 
-/* Both matrices of each step and row of the batch. */
+/* Each step and row of the batch is multiplied with both weight matrices. */
 static bool recurrent(const struct work *work, uint64_t *macs)
 {
 	struct known x, w, r;
@@ -180,7 +179,7 @@ static bool recurrent(const struct work *work, uint64_t *macs)
 	       product(size_of(&x, 0) * size_of(&x, 1), w.elements + r.elements, macs);
 }
 
-/* Queries times keys, and what comes of it times values. */
+/* Two products: queries times keys, and scores times values. */
 static bool attention(const struct work *work, uint64_t *macs)
 {
 	struct known query, key, past;
@@ -198,7 +197,7 @@ static bool attention(const struct work *work, uint64_t *macs)
 	return product(query.elements + work->out.elements, length, macs);
 }
 
-/* All letters together, where two operands are multiplied. */
+/* A product of two operands takes the sizes of all letters multiplied. */
 static bool einsum(const struct work *work, uint64_t *macs)
 {
 	const Onnx__AttributeProto *equation = find_attribute(work->node, "equation");
@@ -289,7 +288,7 @@ bool cost_macs(const Onnx__NodeProto *node, const struct shapes *shapes, uint64_
 	*macs = 0;
 	if ((!onnx && strcmp(domain, "com.microsoft")) || !node->op_type || has_graph(node))
 		return false;
-	/* com.microsoft has another operator of this name. */
+	/* com.microsoft has a different operator of this name. */
 	if (!strcmp(node->op_type, "Attention"))
 		return onnx && node->n_output && know(shapes, node->output[0], &work.out) &&
 		       attention(&work, macs);

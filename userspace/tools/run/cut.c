@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* webnn-run: cuts the part of a model that lies between given tensors. */
+/* webnn-run: cuts out the part of a model between given tensors. */
 #include "cut.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@
 struct walk {
 	struct tensors *tensors;
 	bool *nodes;
-	size_t *stack, depth; /* nodes whose inputs have not been looked at */
+	size_t *stack, depth; /* stack of nodes whose inputs are still to be visited */
 };
 
 static void need(struct walk *walk, const char *name)
@@ -27,7 +27,7 @@ static void need(struct walk *walk, const char *name)
 	walk->stack[walk->depth++] = tensor->node;
 }
 
-/* Graphs in attributes read what is around them. */
+/* Marks the inputs of a node; graphs in its attributes read values of the graph around them. */
 static void need_inputs(struct walk *walk, const Onnx__NodeProto *node)
 {
 	for (size_t i = 0; i < node->n_input; i++)
@@ -88,7 +88,10 @@ static Onnx__ValueInfoProto *copy_value(const Onnx__ValueInfoProto *value)
 	return copy;
 }
 
-/* Returns a copy of the description of a tensor in the file, or one with its name only. */
+/*
+ * Returns a copy of a tensor's description in the file, or one with the name alone; NULL: no
+ * memory.
+ */
 static Onnx__ValueInfoProto *value_of(const struct tensors *tensors, const char *name)
 {
 	const struct tensor *tensor = tensors_find(tensors, name);
@@ -104,7 +107,10 @@ static void free_values(Onnx__ValueInfoProto **values, size_t count)
 	free(values);
 }
 
-/* The inputs first that are asked for, then those of the model that are needed as well. */
+/*
+ * Returns the inputs of the cut model: first the given tensors, then inputs of the model that are
+ * still needed.
+ */
 static Onnx__ValueInfoProto **make_inputs(const struct tensors *tensors, const char *const *inputs,
 					  size_t input_count, size_t *count)
 {
@@ -159,14 +165,14 @@ static bool is_one_of(const char *name, Onnx__ValueInfoProto *const *values, siz
 	return false;
 }
 
-/* Another name for an output of a node. */
+/* A new name for an output of a node. */
 struct rename {
 	char **slot, *name;
 };
 
 /*
- * A node that makes a tensor that is given, beside others that are needed, makes it under another
- * name.
+ * Renames outputs of nodes that are kept for other outputs but also produce a given tensor, as that
+ * name is an input now. Returns 0 or -1.
  */
 static int make_renames(const struct tensors *tensors, const char *const *inputs,
 			size_t input_count, const bool *nodes, struct rename *renames)
@@ -206,7 +212,7 @@ static void free_renames(struct rename *renames, size_t count)
 	free(renames);
 }
 
-/* Marks for the members of the graph's lists, as what they are known by is freed with them. */
+/* Marks by index for the members of the graph's lists, because freeing a member frees its name. */
 struct marks {
 	bool *initializers, *sparse, *values, *annotations;
 };
@@ -284,7 +290,7 @@ int cut_apply(Onnx__ModelProto *model, struct tensors *tensors, const char *cons
 	new_outputs = make_outputs(tensors, outputs, output_count);
 	if (!new_inputs || !new_outputs)
 		ret = -1;
-	/* Inputs and outputs say themselves what they are. */
+	/* Inputs and outputs have entries of their own. */
 	for (size_t i = 0; !ret && i < graph->n_value_info; i++)
 		if (is_one_of(graph->value_info[i]->name, new_inputs, count) ||
 		    is_one_of(graph->value_info[i]->name, new_outputs, output_count))

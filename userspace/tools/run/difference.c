@@ -26,7 +26,9 @@ static double error_of(double got, double expected)
 	return isfinite(got) && isfinite(expected) ? fabs(got - expected) : (double)INFINITY;
 }
 
-/* The cosine of the angle between the two; 1 where both are zero, 0 where one is. */
+/*
+ * Returns the cosine of the angle between two values as vectors; 1 if both are zero, 0 if one is.
+ */
 static double cosine_of(const struct value *got, const struct value *expected)
 {
 	double both = 0, one = 0, other = 0;
@@ -41,11 +43,11 @@ static double cosine_of(const struct value *got, const struct value *expected)
 	if (one == 0 || other == 0)
 		return one == other ? 1 : isfinite(one) && isfinite(other) ? 0 : (double)NAN;
 	both /= sqrt(one) * sqrt(other);
-	/* Rounding may not make it more than it can be. */
+	/* Rounding must not give a result beyond -1 or 1. */
 	return both > 1 ? 1 : both < -1 ? -1 : both;
 }
 
-/* Counts the elements that differ; both are integers of whole bytes. */
+/* Counts the elements that differ; both values are integers of whole bytes. */
 static size_t count_unequal(const struct value *got, const struct value *expected)
 {
 	size_t size = got->count ? got->size / got->count : 0, count = 0;
@@ -80,7 +82,7 @@ struct difference difference_of(const struct value *got, const struct value *exp
 	result.relative = result.largest / range;
 	result.mean = got->count ? sum / (double)got->count : 0;
 	result.cosine = cosine_of(got, expected);
-	/* Integers of 64 bits that are one double may still be two numbers. */
+	/* Two 64-bit integers may differ although they are one number as double. */
 	if (exact && got->size == expected->size)
 		above = count_unequal(got, expected);
 	result.differs = result.relative > most || (exact && above);

@@ -11,15 +11,16 @@
 
 struct tolerance {
 	bool given;
-	double part; /* of the largest magnitude of the expected value */
+	double part; /* largest error, relative to the largest magnitude of the expected value */
 };
 
 struct difference {
-	double largest; /* INFINITY when only one of them is a finite number */
+	/* largest absolute error; INFINITY when only one of two elements is finite */
+	double largest;
 	double relative;
-	double mean;   /* of the errors; INFINITY as largest */
-	double cosine; /* of the angle between both; NAN when that is none */
-	double share;  /* of elements whose error is above the tolerance */
+	double mean;   /* mean of the absolute errors; INFINITY when largest is */
+	double cosine; /* cosine of the angle between both values; NAN when it is undefined */
+	double share;  /* share of the elements whose error is above the tolerance */
 	size_t index;
 	double got, expected;
 	bool differs;
@@ -32,10 +33,12 @@ struct difference {
 struct difference difference_of(const struct value *got, const struct value *expected,
 				struct tolerance tolerance);
 
-/* "largest error 0.5 (0.1 of the range) at 3: 1.5, expected 1; mean error …". */
+/*
+ * Writes a text such as "largest error 0.5 (0.1 of the range) at 3: 1.5, expected 1; mean error …".
+ */
 void difference_describe(const struct difference *difference, char *text, size_t room);
 
-/* Numbers that JSON does not have are null. */
+/* Returns the difference as JSON; NaN and infinities, which JSON lacks, are null. */
 json_t *difference_json(const struct difference *difference);
 
 #endif

@@ -144,7 +144,7 @@ void doctor_cpu(struct check *check, WNNInstance instance)
 
 /* ---- devices */
 
-/* A machine without an NPU is as it should be, unless its user asks for one. */
+/* Whether the user asks for an NPU; otherwise a machine without one is fine. */
 static bool wants_npu(void)
 {
 	const char *device = getenv("WEBNN_DEVICE");
@@ -179,7 +179,7 @@ void doctor_devices(struct check *check, WNNInstance instance)
 	bool npus;
 
 	check->devices = devices_find(true);
-	/* The library opens those of this machine only. */
+	/* The library opens only NPUs of this machine, not those of a copied system. */
 	npus = check->devices.count && !tree_is_copy();
 	if (check->devices.count || wants_npu())
 		check_npus(check);

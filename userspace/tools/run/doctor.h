@@ -7,10 +7,10 @@
 
 #include "../smi/check.h"
 
-/* The processor, what it computes with, threads, pages of memory. */
+/* Checks the processor, the libraries that it computes with, threads, and pages of memory. */
 void doctor_cpu(struct check *check, WNNInstance instance);
 
-/* The NPUs of this machine, and what the library says of its devices. */
+/* Checks the NPUs of this machine, and what the library reports about its devices. */
 void doctor_devices(struct check *check, WNNInstance instance);
 
 #endif

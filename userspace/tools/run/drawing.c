@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * webnn-run: a picture of a model, with colours for where its nodes run. The program dot draws it.
+ * webnn-run: draws a picture of a model by the program dot, with colours for the devices of its
+ * nodes.
  */
 #include "drawing.h"
 
@@ -31,7 +32,7 @@ static const struct {
 
 /* ---- the graph, as dot reads it */
 
-/* Within quotes; a backslash would begin an escape of dot. */
+/* Writes a text that is in quotes; a backslash would begin an escape of dot. */
 static void put_string(FILE *file, const char *text)
 {
 	for (; *text; text++) {
@@ -41,7 +42,7 @@ static void put_string(FILE *file, const char *text)
 	}
 }
 
-/* Writes one colour, or equal shares of several; none where there is no graph to run. */
+/* Writes one colour, or equal shares of several; nothing when there is no graph. */
 static void put_colours(FILE *file, unsigned int of)
 {
 	unsigned int count = 0;
@@ -89,7 +90,7 @@ static void put_shape(FILE *file, const WNNOnnxValueInfo *value)
 	}
 }
 
-/* A node that makes a value, or SIZE_MAX. */
+/* Returns the index of the node that computes a value, or SIZE_MAX. */
 static size_t find_maker(const Onnx__GraphProto *graph, const char *value)
 {
 	for (size_t i = 0; i < graph->n_node; i++)
@@ -120,7 +121,7 @@ static void put_edge(FILE *file, const struct drawing *drawing, const char *valu
 	size_t maker = find_maker(drawing->graph, value);
 	size_t input = maker == SIZE_MAX ? find_input(drawing->graph, value) : SIZE_MAX;
 
-	/* Weights are not drawn; values of graphs around this one there are none. */
+	/* Weights, and values from the graph around this one, are not drawn. */
 	if (maker == SIZE_MAX && input == SIZE_MAX)
 		return;
 	fprintf(file, "%s%zu -> %s%zu [label=\"", maker == SIZE_MAX ? "i" : "n",
@@ -135,7 +136,7 @@ static void put_graph(FILE *file, const struct drawing *drawing)
 {
 	const Onnx__GraphProto *graph = drawing->graph;
 
-	/* The best layout of a large graph would take minutes. */
+	/* The limits keep dot from taking minutes for the layout of a large graph. */
 	fputs("digraph {\nnslimit=2;nslimit1=2;ranksep=0.3;\n"
 	      "node [fontname=\"sans-serif\",fontsize=11];\n"
 	      "edge [fontname=\"sans-serif\",fontsize=9];\n",
@@ -168,7 +169,7 @@ static void put_graph(FILE *file, const struct drawing *drawing)
 
 /* ---- the program dot */
 
-/* From one file to another, which both are at their beginning then. */
+/* Runs dot from one file to another; both are at their start afterwards. */
 static int run_dot(FILE *from, FILE *to)
 {
 	char *const words[] = { (char[]){ "dot" }, (char[]){ "-Tsvg" }, NULL };
@@ -222,7 +223,7 @@ static void put_head(FILE *file, const struct drawing *drawing)
 	fputs("</p>\n<div class=wide>\n", file);
 }
 
-/* Copies a document of SVG; a page takes only the element <svg> of it. */
+/* Copies an SVG document; for a page, only its element <svg>. */
 static void copy_svg(FILE *from, FILE *to, bool page)
 {
 	char line[4096];
@@ -261,7 +262,7 @@ int drawing_write(const struct drawing *drawing, const char *path, bool page)
 		ret = complain(BAD_FILE, "a temporary file: %s", strerror(errno));
 	if (!ret) {
 		put_graph(graph, drawing);
-		/* The program reads the file from its beginning, too. */
+		/* dot reads the file from its start. */
 		if (fflush(graph) || fseek(graph, 0, SEEK_SET))
 			ret = complain(BAD_FILE, "a temporary file: %s", strerror(errno));
 	}

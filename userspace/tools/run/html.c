@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * webnn-run: a profile as one page of HTML, with drawings as inline SVG, and without scripts or
- * anything from elsewhere.
+ * webnn-run: writes a profile as one HTML page, with drawings as inline SVG, and without scripts or
+ * references to other files.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -35,7 +35,10 @@ static void put_text(FILE *file, WNNStringView view)
 			fputs("&quot;", file);
 			break;
 		default:
-			/* Names come from files: nothing that a page may not hold. */
+			/*
+			 * Names come from files: control characters, which a page may not contain,
+			 * become blanks.
+			 */
 			fputc(c < ' ' || c == 127 ? ' ' : c, file);
 		}
 	}
@@ -48,7 +51,7 @@ static void put_cell(FILE *file, WNNStringView view)
 	fputs("</td>", file);
 }
 
-/* For people; the exact number is the title. */
+/* Writes a short form of a number for people; the exact number is its title. */
 static void put_number(FILE *file, uint64_t number)
 {
 	char text[QUANTITY_TEXT];
@@ -69,7 +72,7 @@ static void put_ms(FILE *file, double ms)
 	fprintf(file, "<td class=n>%.4f</td>", ms);
 }
 
-/* The bar shows the share; the figure is in the table and in JSON the same. */
+/* Writes a share as a bar and as the figure that table and JSON have, too. */
 static void put_share(FILE *file, double share)
 {
 	fprintf(file,
@@ -78,7 +81,7 @@ static void put_share(FILE *file, double share)
 		40 * fmin(share, 1), 100 * share);
 }
 
-/* Colours of neighbours are far apart: steps of the golden angle. */
+/* Writes a colour; steps of the golden angle make those of neighbours very different. */
 static void put_colour(FILE *file, size_t node)
 {
 	fprintf(file, "fill=\"hsl(%zu 60%% 62%%)\"", node * 137 % 360);
@@ -303,7 +306,7 @@ static void put_bar(FILE *file, const struct report *report, int lane, uint32_t 
 	fprintf(file, ", %.0f to %.0f %s</title></rect>\n", start, end, unit);
 }
 
-/* Instructions of one node that nothing visible lies between are one bar. */
+/* Draws an engine; instructions of one node without a visible gap between them are one bar. */
 static void put_engine(FILE *file, const struct report *report, size_t engine)
 {
 	const WNNGraphProfile *profile = &report->profile;
@@ -463,7 +466,10 @@ static bool has_point(const struct report_node *node)
 	return node->intensity > 0 && node->macs_per_cycle > 0;
 }
 
-/* Whole powers of ten around the roof's edge and all points. Returns the number of points. */
+/*
+ * Fits the axes to powers of ten around the roof's edge and all points. Returns the number of
+ * points.
+ */
 static size_t fit_axes(const struct report *report, struct axes *axes)
 {
 	double ridge = report->peak_macs_per_cycle / report->bytes_per_cycle;
@@ -542,7 +548,7 @@ static void put_roofline(FILE *file, const struct report *report)
 
 		if (!has_point(node))
 			continue;
-		/* The area of a point is the share of the time. */
+		/* The area of a point is its share of the time. */
 		fprintf(file, "<circle cx=%.1f cy=%.1f r=%.1f ", place_x(&axes, node->intensity),
 			place_y(&axes, node->macs_per_cycle), 3 + 20 * sqrt(node->share));
 		put_colour(file, i + 1);

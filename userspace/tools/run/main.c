@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * webnn-run: ONNX models on a device: what they are, what they give, where and how fast they run.
+ * webnn-run: runs ONNX models and StableHLO programs on a device, and describes, times and compares
+ * them.
  */
 #include <stdio.h>
 #include <string.h>

@@ -45,7 +45,7 @@ int complain_wnn(enum exit_code code, bool onnx, const char *format, ...)
 	va_start(ap, format);
 	vsnprintf(about, sizeof(about), format, ap);
 	va_end(ap);
-	/* Messages about a file name it themselves. */
+	/* A message about a file already begins with its name. */
 	length = strlen(about);
 	if (error.message.length >= length && !memcmp(error.message.data, about, length))
 		return complain(code, "%.*s", (int)error.message.length, error.message.data);

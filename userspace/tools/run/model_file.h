@@ -6,8 +6,9 @@
 #include "onnx.pb-c.h"
 
 /*
- * Only for files that wnnOnnxLoadFile() has taken: it bounds how deep they are. Fills @model, which
- * model_file_free() frees. Returns DONE, or an exit code after a message.
+ * Parses a model's file into *model, which model_file_free() frees. Only for files that
+ * wnnOnnxLoadFile() has accepted, because that limits their nesting depth. Returns DONE, or an exit
+ * code after a message.
  */
 int model_file_load(const char *path, Onnx__ModelProto **model);
 void model_file_free(Onnx__ModelProto *model);

@@ -6,14 +6,14 @@
 #include "model_file.h"
 
 /*
- * Takes data that lie in files beside @from, the model's own, into the model, as a file in another
- * folder cannot refer to them. Returns DONE, or an exit code after a message.
+ * Copies external data, from files beside the model's own file @from, into the model, because a
+ * model in another folder cannot refer to them. Returns DONE, or an exit code after a message.
  */
 int model_take_data(Onnx__ModelProto *model, const char *from);
 
 /*
- * Writes a file, and replaces one of that name only when the new one is complete. Fills @size.
- * Returns DONE, or an exit code after a message.
+ * Writes the model to a file; an existing file is replaced only when the new one is complete. Sets
+ * *size. Returns DONE, or an exit code after a message.
  */
 int model_write(const Onnx__ModelProto *model, const char *path, size_t *size);
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * webnn-run: results that ONNX Runtime computes for a model, for compare. It runs in a process of
- * python3, where users have it installed: a folder for temporary files has the model, the inputs as
- * .npy files and job.json, which says
+ * webnn-run: lets ONNX Runtime compute results of a model, for compare. It runs in a process of
+ * python3, where users have it installed. A folder for temporary files holds the model, the inputs
+ * as .npy files, and job.json with
  *
  *   model    the file, whose outputs are the wanted tensors
- *   data     the folder that the model's weights in other files are relative to
+ *   data     the folder that the model's external data is relative to
  *   inputs   for each input its .npy file
  *   outputs  the names of the tensors
  *   result   the .npz file to write: an array for each of them
@@ -73,7 +73,10 @@ static char *path_of(const struct onnx_runtime *runtime, const char *name)
 	return asprintf(&path, "%s/%s", runtime->folder, name) < 0 ? NULL : path;
 }
 
-/* Writes the part of the model that the tensors need, with them as its outputs. */
+/*
+ * Writes the part of the model that the tensors need, with these as its outputs. Returns DONE or an
+ * exit code.
+ */
 static int write_model(const struct onnx_runtime *runtime, const struct subject *subject,
 		       const char *const *names, size_t count)
 {
@@ -157,7 +160,8 @@ static int write_job(const struct onnx_runtime *runtime, const struct subject *s
 /* ---- the other program */
 
 /*
- * Starts the process. Its output is about its libraries, and is shown only when it gives no answer.
+ * Starts the process. It captures the process's output, which is shown only when there is no
+ * answer.
  */
 static int start(const struct onnx_runtime *runtime, pid_t *pid)
 {
@@ -181,7 +185,7 @@ static int start(const struct onnx_runtime *runtime, pid_t *pid)
 	return error;
 }
 
-/* Reads the last line that it printed, with which Python describes an error. */
+/* Reads the last line of the captured output, where Python names an error. */
 static void read_last_line(const struct onnx_runtime *runtime, char *line, size_t room)
 {
 	char *path = path_of(runtime, "said"), *text = NULL;

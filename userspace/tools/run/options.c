@@ -219,7 +219,7 @@ static const struct argp_option input_options[] = {
 	{ 0 }
 };
 
-/* "N" leaves @height 0. */
+/* Parses "WxH"; a single "N" sets @width, and @height to 0. */
 static void parse_size(const char *text, uint32_t *width, uint32_t *height, const char *option,
 		       struct argp_state *state)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * webnn-run: pictures, from PNG and JPEG to the elements of an input. Scaling is bilinear, as a
- * triangle that grows with the reduction, so that no pixel is passed over.
+ * webnn-run: reads PNG and JPEG pictures as elements of an input. Scaling is bilinear, with a
+ * filter that widens when it reduces, so that every pixel contributes.
  */
 #include "picture.h"
 
@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-/* It needs the FILE of stdio.h. */
+/* jpeglib.h needs FILE of stdio.h. */
 #include <jpeglib.h>
 
 #include "run.h"
@@ -20,7 +20,7 @@
 
 #define COLOURS 3
 
-/* Red, green and blue of 0 to 255. */
+/* A picture of red, green and blue from 0 to 255. */
 struct picture {
 	uint32_t width, height;
 	float *pixels;
@@ -78,9 +78,9 @@ static int read_png(const char *path, struct picture *picture)
 	return ret;
 }
 
-/* libjpeg leaves its functions by a jump when a file is damaged. */
+/* The error state of libjpeg, which leaves its functions by a jump when a file is damaged. */
 struct jpeg_errors {
-	struct jpeg_error_mgr manager; /* first: what libjpeg gives back */
+	struct jpeg_error_mgr manager; /* must be first: libjpeg passes a pointer to it */
 	jmp_buf way_out;
 	char message[JMSG_LENGTH_MAX];
 };
@@ -93,14 +93,14 @@ static void jpeg_failed(j_common_ptr jpeg)
 	longjmp(errors->way_out, 1);
 }
 
-/* Warnings are of files that are cut off: half a picture is none. */
+/* Treats warnings as errors: they mean that the file is cut off. */
 static void jpeg_warned(j_common_ptr jpeg, int level)
 {
 	if (level < 0)
 		jpeg_failed(jpeg);
 }
 
-/* All that must survive the jump is in the arguments. */
+/* All values that must survive the jump are in the arguments. */
 static int decode_jpeg(struct jpeg_decompress_struct *jpeg, struct jpeg_errors *errors, FILE *file,
 		       struct picture *picture, uint8_t **row)
 {
@@ -150,7 +150,10 @@ static int read_jpeg(const char *path, struct picture *picture)
 
 /* ---- scaling */
 
-/* Weights of the pixels from *first on for pixel @at of @size; returns their number. */
+/*
+ * Computes the weights of the source pixels from *first on for pixel @at of @size; returns their
+ * number.
+ */
 static uint32_t weigh(uint32_t at, uint32_t size, uint32_t from, float *weights, uint32_t *first)
 {
 	double ratio = (double)from / size, reach = ratio > 1 ? ratio : 1;
@@ -171,7 +174,10 @@ static uint32_t weigh(uint32_t at, uint32_t size, uint32_t from, float *weights,
 	return count;
 }
 
-/* Scales along one direction: @lines lines, whose pixels are @step apart; lines are @line apart. */
+/*
+ * Scales a picture along one direction, for @lines lines; steps[0] is the distance of pixels,
+ * steps[1] that of lines.
+ */
 static void scale_lines(const float *from, float *to, uint32_t from_size, uint32_t to_size,
 			uint32_t lines, const size_t from_steps[2], const size_t to_steps[2],
 			float *weights)
@@ -230,10 +236,10 @@ static void crop(struct picture *picture, uint32_t width, uint32_t height)
 
 /* ---- to elements */
 
-/* The position of the elements of a picture in an input. */
+/* Where the pixels of a picture go in the elements of an input. */
 struct layout {
 	uint32_t height, width, channels;
-	size_t row, column, channel; /* steps */
+	size_t row, column, channel; /* strides */
 };
 
 static bool is_colours(uint32_t channels)
@@ -276,7 +282,7 @@ static int find_layout(const char *path, const char *wanted, const struct value 
 	return DONE;
 }
 
-/* @size, or so much that the shorter side has the width of @options. */
+/* Sets the size to scale to: as given, or such that the shorter side has the width of @options. */
 static void target_size(const struct picture_options *options, const struct picture *picture,
 			const struct layout *layout, uint32_t *width, uint32_t *height)
 {

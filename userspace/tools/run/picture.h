@@ -10,19 +10,19 @@
 struct value;
 
 struct picture_options {
-	/* 0: to the size of the input; height 0: the width is that of the shorter side. */
+	/* 0: scale to the size of the input; height 0: the width is that of the shorter side. */
 	uint32_t resize_width, resize_height;
-	uint32_t crop_width, crop_height; /* 0: not */
-	bool has_scale;			  /* else 1/255, or 1 for integers */
+	uint32_t crop_width, crop_height; /* 0: do not crop */
+	bool has_scale;			  /* otherwise the scale is 1/255, or 1 for integers */
 	double scale, mean[3], deviation[3];
-	const char *layout; /* "nchw", "nhwc", or NULL: as the shape says */
+	const char *layout; /* "nchw", "nhwc", or NULL: the shape decides */
 	bool bgr;
 };
 
-/* Whether a file that begins so is a picture. */
+/* Whether a file with these first bytes is a picture. */
 bool picture_is(const uint8_t *head, size_t size);
 
-/* Fills @value, which has its shape. Returns 0, or an exit code after a message. */
+/* Fills @value, whose shape is set. Returns 0, or an exit code after a message. */
 int picture_read(const char *path, const struct picture_options *options, struct value *value);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* webnn-run: programs of StableHLO. Their outputs are called result0, result1 … */
+/* webnn-run: runs StableHLO programs. Their outputs are named result0, result1 … */
 #include "program.h"
 
 #include <inttypes.h>
@@ -23,7 +23,7 @@ static int load(const struct options *options, WNNStablehloProgram *program)
 	return DONE;
 }
 
-/* The type of WebNN for files of elements; Undefined for those that it has not. */
+/* Returns the WebNN type for files of elements; Undefined: WebNN has no such type. */
 static WNNOperandDataType type_of(const WNNStablehloValueInfo *info)
 {
 	static const struct {
@@ -64,7 +64,7 @@ static int make_value(struct value *value, const char *path, const char *name,
 			  (uint32_t)info->rank, shape);
 }
 
-/* From a .npy file of the same type and shape. */
+/* Loads a value from a .npy file of equal type and shape. Returns DONE or an exit code. */
 static int load_value(struct value *value, const char *path)
 {
 	struct value loaded = { 0 };
@@ -82,7 +82,7 @@ static int load_value(struct value *value, const char *path)
 	return ret;
 }
 
-/* From a file of this rank where its name says so. */
+/* Loads a value from this rank's own file, if %r is in the name. Returns DONE or an exit code. */
 static int load_ranked(const struct ranks *ranks, struct value *value, const char *path)
 {
 	char *name = ranks_path(ranks, path);
@@ -121,7 +121,7 @@ static int take_results(const struct options *options, WNNStablehloProgram progr
 	WNNStablehloValueInfoArray infos = wnnStablehloProgramGetOutputs(program, 0);
 	int ret = DONE;
 
-	/* Outputs without tensors, as a target has as many of both. */
+	/* Outputs have no tensors here, but a target needs equal numbers of outputs and results. */
 	target->outputs = calloc(results.count + 1, sizeof(*target->outputs));
 	target->results = calloc(results.count + 1, sizeof(*target->results));
 	if (!target->outputs || !target->results)
@@ -247,7 +247,10 @@ int program_explain(const struct options *options, struct target *target)
 	struct options common = *options;
 	struct subject subject = { 0 };
 
-	/* Sizes of values do not depend on their numbers, but how often loops iterate may. */
+	/*
+	 * Random inputs will do: sizes do not depend on values, although the iterations of loops
+	 * may.
+	 */
 	common.random = true;
 	return run_and(&common, &alone, &subject, target, tell_placement);
 }

@@ -8,14 +8,17 @@
 
 bool program_is(const char *path);
 /*
- * Runs it on the context of @target, whose results are filled; an exit code. It fills nothing of
- * @subject but the time to load.
+ * Runs the program on the context of @target, and fills in its results. It sets only the load time
+ * of @subject. Returns an exit code.
  */
 int program_run(const struct options *options, const struct ranks *ranks, struct subject *subject,
 		struct target *target);
-/* Runs it and prints, or writes as JSON, where its operations were computed. */
+/*
+ * Runs the program, and prints or writes as JSON where its operations were computed. Returns an
+ * exit code.
+ */
 int program_explain(const struct options *options, struct target *target);
-/* Prints what it takes and gives, or why it does not run. */
+/* Prints the inputs and outputs of the program, or why it cannot run. Returns an exit code. */
 int program_info(const struct options *options);
 
 #endif

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * webnn-run: which files are programs of StableHLO: those whose names end with .mlir, and MLIR's
- * bytecode.
- */
+/* webnn-run: recognises StableHLO programs: files whose names end with .mlir, and MLIR bytecode. */
 #include <stdio.h>
 #include <string.h>
 

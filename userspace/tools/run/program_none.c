@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* webnn-run without libwebnn-stablehlo. */
+/* webnn-run, built without libwebnn-stablehlo: refuses StableHLO programs. */
 #include <stdlib.h>
 #include <string.h>
 

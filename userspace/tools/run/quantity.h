@@ -7,7 +7,7 @@
 
 #define QUANTITY_TEXT 24
 
-/* "1.82 G"; "17" where no unit is needed. Returns @text. */
+/* Writes a text such as "1.82 G", or "17" when no unit is needed. Returns @text. */
 char *quantity_count(char text[QUANTITY_TEXT], uint64_t count);
 
 #endif

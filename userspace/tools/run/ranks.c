@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* webnn-run: joining the other ranks, ending with them, and files for each of them. */
+/* webnn-run: joins the other ranks, ends with them, and names files for each rank. */
 #include "ranks.h"
 
 #include <glob.h>
@@ -54,7 +54,7 @@ void ranks_leave(struct ranks *ranks, int ret)
 	ranks->world = NULL;
 }
 
-/* Whether an accelerator is an NPU: others have their nodes in the same folder. */
+/* Whether an accelerator is an NPU; nodes of other accelerators are in the same folder. */
 static bool is_npu(const char *node)
 {
 	char link[200], driver[400];

@@ -5,28 +5,34 @@
 
 #include "run.h"
 
-/* The rank of the process; alone it is rank 0 of 1. */
+/* The rank of this process; without others it is rank 0 of 1. */
 struct ranks {
-	struct WNNStablehloWorldImpl *world; /* NULL: alone */
+	struct WNNStablehloWorldImpl *world; /* NULL: there are no other ranks */
 	uint32_t rank, count, local_rank;
 };
 
-/* Joins the others where there are any; functions return DONE or an exit code after a message. */
+/*
+ * Joins the other ranks, if there are any. Like the function below, returns DONE, or an exit code
+ * after a message.
+ */
 int ranks_join(struct ranks *ranks);
-/* Waits until all ranks have come here without an error. */
+/* Waits until all ranks have arrived here without an error. */
 int ranks_agree(const struct ranks *ranks);
-/* Ends the rank; after an error it ends all, and does not return when there are others. */
+/* Leaves the world; after an error it ends all ranks, and does not return if there are others. */
 void ranks_leave(struct ranks *ranks, int ret);
 
 /*
- * The node of the NPU that this rank takes, where the machine has several and they are asked for:
- * ranks of a machine take one after the other. False: there is no choice.
+ * Sets the node of the NPU for this rank, if @device asks for NPUs and the machine has several: its
+ * ranks take them in order. False: there is no choice.
  */
 bool ranks_node(const struct ranks *ranks, const char *device, char *node, size_t room);
 
-/* Whether a file has its name for each rank, which has %r in it. */
+/* Whether a path contains %r, so that each rank has a file of its own. */
 bool ranks_has_number(const char *path);
-/* The name with the number in place of %r, to be freed; NULL: memory is exhausted. */
+/*
+ * Returns the path with the rank's number instead of %r, which the caller frees; NULL: memory is
+ * exhausted.
+ */
 char *ranks_path(const struct ranks *ranks, const char *path);
 
 #endif

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* webnn-run: recorded values by the names of their tensors, in a folder or an archive of numpy. */
+/* webnn-run: recorded values by the names of their tensors, in a folder or a .npz file. */
 #ifndef ONPU_TOOLS_RUN_RECORDED_H
 #define ONPU_TOOLS_RUN_RECORDED_H
 
 #include "subject.h"
 
-/* Whether it is a folder, whose files are called as run --output-dir calls them, or a .npz file. */
+/*
+ * recorded_is(): whether a path is a folder with files named as by run --output-dir, or a .npz
+ * file. recorded_has(): whether there is a value for a name.
+ */
 bool recorded_is(const char *path);
 bool recorded_has(const char *path, const char *name);
-/* Reads a tensor that is there. Returns DONE, or an exit code after a message. */
+/* Reads an existing tensor. Returns DONE, or an exit code after a message. */
 int recorded_load(const char *path, const char *name, struct value *value);
 
 #endif

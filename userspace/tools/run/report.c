@@ -21,7 +21,10 @@ static double part(double of, double whole)
 	return whole > 0 ? of / whole : 0;
 }
 
-/* An engine that is busy for less than half of the time does not limit anything. */
+/*
+ * Returns the engine that limits a node, "latency" if no engine is busy for half of its cycles, or
+ * "cpu"; sets *share.
+ */
 static const char *bound_of(const WNNProfileNode *node, double *share)
 {
 	const struct {
@@ -90,7 +93,7 @@ static void fill_engines(struct report *report)
 	}
 }
 
-/* Up to cycle @at of those that an event takes, evenly. */
+/* Returns the bytes that an event has moved until cycle @at, spread evenly over its cycles. */
 static uint64_t moved_until(const WNNProfileEvent *event, uint64_t bytes, double at)
 {
 	double from = (double)event->startCycle, to = (double)event->endCycle;
@@ -109,7 +112,7 @@ static void add_to_parts(struct report *report, const WNNProfileEvent *event,
 	for (size_t i = first; i < REPORT_PARTS; i++) {
 		struct report_part *part = &report->parts[i];
 		double begin = (double)i * length, end = (double)(i + 1) * length;
-		/* The last interval has the rest, whatever was rounded. */
+		/* The last interval gets the remainder, whatever was rounded before. */
 		if (i == REPORT_PARTS - 1)
 			end = (double)event->endCycle;
 		if (i == first)
@@ -174,7 +177,9 @@ int report_init(struct report *report, const struct options *options, const stru
 		part((double)report->statistics.peakMacs, (double)report->statistics.npuCycles);
 	report->share_of_peak =
 		part((double)report->statistics.macs, (double)report->statistics.peakMacs);
-	/* The library does not tell it; all machines so far are the reference machine. */
+	/*
+	 * The library does not report this figure; all machines so far are the reference machine.
+	 */
 	report->bytes_per_cycle = 2.0 * ONPU_CAP_DMA_BYTES__RESET;
 	report->sram_bytes = target->device.sramBytes;
 	report->clock_hz = target->device.clockHz ? target->device.clockHz :
@@ -233,7 +238,7 @@ static void print_npu(const WNNProfileNode *node, const struct report_node *of)
 	       size_text(written, node->bytesWritten), 100 * of->share_of_peak, of->bound);
 }
 
-/* The columns of the NPU are there where it did something. */
+/* The NPU's columns are printed only if the NPU was used. */
 static void print_node(const struct report *report, const WNNProfileNode *node,
 		       const struct report_node *of)
 {

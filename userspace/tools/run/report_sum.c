@@ -18,7 +18,7 @@ struct origins {
 	size_t count;
 };
 
-/* Graphs within nodes as well. */
+/* Adds the nodes of a graph, and of graphs within its nodes. Returns 0 or -1. */
 static int add_graph(struct origins *origins, const Onnx__GraphProto *graph)
 {
 	struct origin *list = realloc(origins->list, (origins->count + graph->n_node + 1) *
@@ -63,7 +63,7 @@ static int find_operators(struct report *report)
 	struct origins origins = { 0 };
 	int ret;
 
-	/* A graph that was saved has no names of ONNX. */
+	/* A saved graph has no names of ONNX operators. */
 	if (saved_is(report->model)) {
 		for (size_t i = 0; i < report->profile.nodeCount; i++)
 			report->nodes[i].onnx = report->profile.nodes[i].operatorName;
@@ -146,7 +146,7 @@ static int sum_by(const struct report *report, struct report_sums *sums,
 	return 0;
 }
 
-/* Nodes that take equally long stay in the order of the graph. */
+/* Orders nodes by descending time; nodes of equal time keep the order of the graph. */
 static int compare_nodes(const void *a, const void *b, void *of)
 {
 	const struct report *report = of;

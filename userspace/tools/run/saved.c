@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* webnn-run: loads graphs that compile has saved, instead of models. */
+/* webnn-run: loads graphs that the command compile has saved, instead of models. */
 #include "saved.h"
 
 #include <stdio.h>
@@ -27,8 +27,9 @@ bool saved_is(const char *path)
 /* ---- loading */
 
 /*
- * The library's message names a call and the file, in quotes; what comes behind is a predicate of
- * the file. It does not know that devices are chosen by an option.
+ * Prints why a graph could not be loaded or saved. The library's message begins with the call and
+ * the quoted file; the rest is a predicate of the file. The library does not know of the option
+ * that selects the device.
  */
 int saved_complain(enum exit_code code, const char *path)
 {
@@ -75,7 +76,10 @@ int saved_load(struct target *target, const struct subject *subject)
 	return saved_complain(BAD_MODEL, subject->options->model);
 }
 
-/* A graph with profile computes what one without does, and runs on a context with it alone. */
+/*
+ * Loads the graph on a first target. A graph with a profile computes the same as one without, but
+ * needs a context with profiling.
+ */
 static int load_first(struct subject *subject)
 {
 	const struct options *options = subject->options;
@@ -164,10 +168,10 @@ void saved_close(struct subject *subject)
 
 /* ---- info */
 
-/* Operators of one name, and where they run. */
+/* A kind of operator, and the devices of its nodes. */
 struct operators {
 	WNNStringView name;
-	size_t count, placed[4]; /* by WNNNodeDevice */
+	size_t count, placed[4]; /* placed: by WNNNodeDevice */
 };
 
 static size_t count_operators(const WNNGraphPlacement *placement, struct operators *kinds)

@@ -1,24 +1,30 @@
 /* SPDX-License-Identifier: MIT */
-/* webnn-run: graphs that compile has saved, instead of models. */
+/* webnn-run: graphs that the command compile has saved, instead of models. */
 #ifndef ONPU_TOOLS_RUN_SAVED_H
 #define ONPU_TOOLS_RUN_SAVED_H
 
 #include "subject.h"
 
-/* Whether the file begins like a saved graph, or its name ends with .graph. */
+/* Whether a file begins like a saved graph, or its name ends with .graph. */
 bool saved_is(const char *path);
 
-/* Loads the graph, like subject_open(), on a context that the first target takes over. */
+/*
+ * Loads a saved graph like subject_open(), on a context that the first target takes over. Returns
+ * DONE or an exit code.
+ */
 int saved_open(struct subject *subject);
 void saved_close(struct subject *subject);
 
-/* Loads the graph on the context of @target. */
+/* Loads the graph on the context of @target. Returns DONE or an exit code. */
 int saved_load(struct target *target, const struct subject *subject);
 
-/* Says why the last load or save of a graph failed, and returns @code. */
+/* Prints why the last load or save of a graph failed, and returns @code. */
 int saved_complain(enum exit_code code, const char *path);
 
-/* Prints, or writes as JSON, what it takes and gives, and where its operators run. */
+/*
+ * Prints, or writes as JSON, the graph's inputs and outputs, and where its operators run. Returns
+ * an exit code.
+ */
 int saved_info(const struct subject *subject, const struct target *target);
 
 #endif

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* webnn-run: loads a model, sets what its file leaves open, and gives its inputs their values. */
+/*
+ * webnn-run: loads a model, sets the shapes that its file leaves open, and reads the values of its
+ * inputs.
+ */
 #include "subject.h"
 
 #include <stdio.h>
@@ -22,7 +25,7 @@ static int view_length(WNNStringView view)
 	return (int)view.length;
 }
 
-/* Names of the dimensions that can be set, for a message. */
+/* Lists the names of the dimensions that can be set, for a message. */
 static void list_dimensions(const struct subject *subject, char *text, size_t room)
 {
 	WNNOnnxValueInfoArray inputs = subject_inputs(subject);
@@ -115,7 +118,7 @@ static int set_shape(const struct subject *subject, const struct pair *shape)
 	const char *at = shape->text;
 	char *end;
 
-	/* Nothing at all is the shape of a scalar. */
+	/* An empty text is the shape of a scalar. */
 	while (*at) {
 		unsigned long size = strtoul(at, &end, 10);
 
@@ -165,7 +168,7 @@ void subject_close(struct subject *subject)
 
 /* ---- values */
 
-/* The inputs' names, for a message. */
+/* Lists the inputs' names, for a message. */
 static void list_inputs(WNNOnnxValueInfoArray inputs, char *text, size_t room)
 {
 	size_t used = 0;
@@ -177,7 +180,10 @@ static void list_inputs(WNNOnnxValueInfoArray inputs, char *text, size_t room)
 					 inputs.data[i].name.data);
 }
 
-/* Every NAME of @pairs is an input; "" is the only one. */
+/*
+ * Checks that every NAME of @pairs is an input; "" stands for the only one. Returns DONE or an exit
+ * code.
+ */
 static int check_names(const struct subject *subject, const struct pairs *pairs, const char *option)
 {
 	WNNOnnxValueInfoArray inputs = subject_inputs(subject);
@@ -208,7 +214,7 @@ static const struct pair *find_input(const struct subject *subject, WNNStringVie
 	char text[300];
 
 	snprintf(text, sizeof(text), "%.*s", view_length(name), name.data);
-	/* An archive without a name is for all inputs that it has an array for. */
+	/* An archive given without a name provides all inputs that it has an array for. */
 	for (size_t i = 0; !pair && i < inputs->count; i++)
 		if (!*inputs->items[i].name &&
 		    (!npz_is(inputs->items[i].text) || npz_has(inputs->items[i].text, text) ||
@@ -227,7 +233,10 @@ static bool shape_is_known(const WNNOnnxValueInfo *info)
 	return true;
 }
 
-/* Loads the files that have a shape, and takes it for inputs whose own is open. */
+/*
+ * Loads files that contain a shape, and sets that shape for inputs whose own is open. Returns DONE
+ * or an exit code.
+ */
 static int load_files(struct subject *subject)
 {
 	for (size_t i = 0; i < subject->value_count; i++) {
@@ -253,7 +262,7 @@ static int load_files(struct subject *subject)
 	return DONE;
 }
 
-/* An open shape, with the names of its dimensions. */
+/* Describes an open shape, with the names of its dimensions. */
 static void describe_shape(const WNNOnnxValueInfo *info, char *text, size_t room)
 {
 	size_t used = 0;
@@ -310,7 +319,7 @@ bool subject_is_open(const struct subject *subject, char *text, size_t room)
 	return false;
 }
 
-/* Equal but for dimensions of 1. */
+/* Whether two shapes are equal apart from dimensions of 1. */
 static bool shapes_fit(const struct value *a, const struct value *b)
 {
 	uint32_t i = 0, k = 0;
@@ -327,7 +336,10 @@ static bool shapes_fit(const struct value *a, const struct value *b)
 	}
 }
 
-/* @loaded comes from a file with a shape; @value has those of the input. */
+/*
+ * Moves the elements of @loaded, from a file with a shape, to @value, which has the input's type
+ * and shape. Returns DONE or an exit code.
+ */
 static int take_loaded(const char *path, struct value *value, struct value *loaded)
 {
 	char has[300], takes[300];
@@ -411,7 +423,7 @@ static int fill_value(const struct subject *subject, struct value *value, struct
 	}
 	value->given = false;
 	value_describe(value, text, sizeof(text));
-	/* A part of a model may not need the input: then its value is not demanded. */
+	/* A cut model may not need the input, so that its value is not demanded. */
 	value->missing = options->cuts.count && !options->random && !otherwise;
 	if (value->missing)
 		return DONE;
@@ -420,7 +432,7 @@ static int fill_value(const struct subject *subject, struct value *value, struct
 				"input \"%s\", %s, has no value: give --input %s=FILE, --fill "
 				"%s=NUMBER or --random SEED",
 				value->name, text, value->name, value->name);
-	/* Inputs of one type and shape are not to be the same. */
+	/* The seeds differ, so that inputs of one type and shape do not get equal values. */
 	value_randomise(value, (options->random ? options->seed : *otherwise) + index * 1000003);
 	return DONE;
 }

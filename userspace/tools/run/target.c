@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* webnn-run: opens a device, builds the graph on it, and dispatches it. */
+/* webnn-run: opens a device, builds the graph on it, dispatches it, and reads the results. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,8 +7,8 @@
 #include "saved.h"
 
 /*
- * The library says who asked for the device; who uses this tool knows, and wants to know what else
- * there is.
+ * Prints why the device could not be opened. The library's message begins with who asked for the
+ * device, which is left out; a hint on other devices is added. Returns an exit code.
  */
 static int no_device(const char *device)
 {
@@ -74,7 +74,10 @@ int target_open_for(struct target *target, struct subject *subject, const char *
 
 /* ---- build */
 
-/* The value of an input that the user has given and that is none of the graph's constants yet. */
+/*
+ * Returns the value that the user gave for an input, unless the input is a constant already; else
+ * NULL.
+ */
 static struct value *find_given(struct subject *subject, WNNStringView name)
 {
 	WNNOnnxValueInfoArray inputs = subject_inputs(subject);
@@ -114,7 +117,7 @@ static void print_refusals(const struct subject *subject, WNNOnnxRefusalArray re
 	}
 }
 
-/* Tells what the build did that the user may not expect. */
+/* Prints what the build did that the user may not expect. */
 static void print_notices(const struct subject *subject)
 {
 	WNNOnnxRefusalArray notices = wnnOnnxModelGetNotices(subject->model);
@@ -141,7 +144,7 @@ static void print_notices(const struct subject *subject)
 	fprintf(stderr, frozen > 8 ? " ...\n" : "\n");
 }
 
-/* Success, with a graph, or without one where no output has elements. */
+/* Builds the graph. Success without a graph means that no output has elements. */
 static WNNStatus build(struct target *target, struct subject *subject)
 {
 	WNNStatus status = wnnOnnxModelBuildSync(subject->model, target->context, WNN_WAIT_FOREVER,
@@ -233,7 +236,7 @@ static int make_tensor(struct target *target, const WNNNamedOperandDescriptor *o
 			    of->name.data);
 }
 
-/* Whether it is an input that is drawn. */
+/* Whether a tensor is an input of random numbers. */
 static bool is_random(const struct target *target, const WNNNamedTensor *tensor)
 {
 	WNNOnnxValueInfoArray random = wnnOnnxModelGetRandomInputs(target->model);
@@ -245,7 +248,7 @@ static bool is_random(const struct target *target, const WNNNamedTensor *tensor)
 	return false;
 }
 
-/* New random numbers, for the next dispatch. */
+/* Writes new random numbers, for the next dispatch. Returns DONE or an exit code. */
 static int draw(struct target *target)
 {
 	int ret = DONE;
@@ -305,7 +308,10 @@ static int make_result(struct value *result, WNNStringView name, WNNOperandDataT
 	return value_make(result, BAD_DEVICE, about, name, type, rank, shape);
 }
 
-/* Outputs without elements are none of the graph's. */
+/*
+ * Adds a result for an output without elements, which the graph lacks. Returns DONE or an exit
+ * code.
+ */
 static int add_empty(struct target *target, const WNNOnnxValueInfo *info)
 {
 	uint32_t shape[VALUE_MAX_RANK];

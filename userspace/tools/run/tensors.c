@@ -18,7 +18,7 @@ static void add(struct tensors *tensors, struct tensor tensor)
 		tensors->items[tensors->count++] = tensor;
 }
 
-/* Merges entries of one name; those of earlier lists stay. */
+/* Merges entries of one name; the members from earlier lists have priority. */
 static void merge(struct tensors *tensors)
 {
 	size_t count = 0;
@@ -107,7 +107,7 @@ struct tensor *tensors_find(const struct tensors *tensors, const char *name)
 
 #define MOST_LENGTH 120
 
-/* Returns how many characters must be inserted, left out or changed. */
+/* Returns the edit distance: how many characters must be inserted, removed or changed. */
 static size_t distance(const char *a, const char *b)
 {
 	size_t row[MOST_LENGTH + 1], length = strlen(b);
@@ -131,7 +131,10 @@ static size_t distance(const char *a, const char *b)
 	return row[length];
 }
 
-/* Up to three, the nearest first. A name that has all of the other one is near, too. */
+/*
+ * Writes up to three similar names, the nearest first. A name that contains the other one counts as
+ * near, too.
+ */
 void tensors_similar(const struct tensors *tensors, const char *name, char *text, size_t room)
 {
 	size_t least[3] = { SIZE_MAX, SIZE_MAX, SIZE_MAX }, used = 0, length = strlen(name);
@@ -167,8 +170,8 @@ void tensors_similar(const struct tensors *tensors, const char *name, char *text
 /* The operators whose outputs have another type than their first input. */
 static const struct {
 	const char *operator;
-	int output; /* -1: all */
-	int type;   /* 0: that of an input */
+	int output; /* index of the output; -1: all */
+	int type;   /* element type; 0: that of an input */
 	size_t input;
 } rules[] = {
 #define FIXED(operator, output, name) { operator, output, ONNX__TENSOR_PROTO__DATA_TYPE__##name, 0 }
@@ -207,7 +210,7 @@ static const struct {
 #undef FIXED
 };
 
-/* Their types are in attributes, or in what is not looked at here. */
+/* Operators whose output type is in an attribute, or cannot be told here. */
 static const char *const unknown[] = { "Bernoulli",
 				       "BitCast",
 				       "BlackmanWindow",
@@ -253,8 +256,8 @@ static int type_of_value(const Onnx__NodeProto *node, const char *name, int othe
 }
 
 /*
- * The type of an output, or 0 with the input that it has the type of in @follow; NULL: it is not
- * known.
+ * Returns the type of an output; or 0 and in *follow the input that has the same type, NULL: the
+ * type is not known.
  */
 static int type_of_output(const Onnx__NodeProto *node, const char *name, const char **follow)
 {
@@ -299,7 +302,7 @@ int tensors_type(const struct tensors *tensors, const char *name)
 {
 	const Onnx__GraphProto *graph = tensors->graph;
 
-	/* A graph that goes round is damaged, but still no reason to do so. */
+	/* The loop is bounded, because a damaged graph may have a cycle. */
 	for (size_t i = 0; name && *name && i <= graph->n_node; i++) {
 		const struct tensor *tensor = tensors_find(tensors, name);
 		int type;

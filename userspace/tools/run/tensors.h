@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* webnn-run: the tensors of a model's main graph by name, whoever makes them. */
+/* webnn-run: the tensors of a model's main graph by name: inputs, weights and outputs of nodes. */
 #ifndef ONPU_TOOLS_RUN_TENSORS_H
 #define ONPU_TOOLS_RUN_TENSORS_H
 
@@ -10,15 +10,16 @@
 
 #define NO_NODE SIZE_MAX
 
-/* The entries of the file for a name; NULL, NO_NODE and false for those that are absent. */
+/* The file's entries for a name; NULL, NO_NODE or false when there is none. */
 struct tensor {
 	const char *name;
-	size_t node; /* that makes it */
+	size_t node; /* the node that computes it */
 	const Onnx__TensorProto *initializer;
 	const Onnx__SparseTensorProto *sparse;
-	const Onnx__ValueInfoProto *info; /* its type, as an input, output or else */
+	/* entry with its type, as an input, output or inner value */
+	const Onnx__ValueInfoProto *info;
 	bool is_input;
-	/* For model_cut(): where the model begins, and what is kept. */
+	/* For cut_mark(): cut: a new input of the model; needed: kept. */
 	bool cut, needed;
 };
 
@@ -28,19 +29,19 @@ struct tensors {
 	size_t count;
 };
 
-/* Borrows the graph. Returns 0, or -1 when memory is exhausted. */
+/* Indexes the graph, which is borrowed. Returns 0, or -1 when memory is exhausted. */
 int tensors_init(struct tensors *tensors, const Onnx__GraphProto *graph);
 void tensors_exit(struct tensors *tensors);
 
-/* NULL: there is none of that name. */
+/* Returns NULL when there is no tensor of this name. */
 struct tensor *tensors_find(const struct tensors *tensors, const char *name);
 
-/* "; similar are a, b", or "; info lists inputs and outputs" where none is. */
+/* Writes "; similar are a, b", or "; info lists inputs and outputs" when no name is similar. */
 void tensors_similar(const struct tensors *tensors, const char *name, char *text, size_t room);
 
 /*
- * The type of the elements, as TensorProto.DataType has it: what the file says, else what follows
- * from the operators; 0 where neither is known.
+ * Returns the element type by TensorProto.DataType: from the file, or derived from the operators;
+ * 0: neither is known.
  */
 int tensors_type(const struct tensors *tensors, const char *name);
 

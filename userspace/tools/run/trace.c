@@ -6,7 +6,7 @@
 
 #include "../chrome.h"
 
-/* Returns the label, or the kind of operator when it has none. */
+/* Returns the node's label, or its kind of operator when it has none. */
 static json_t *node_name(const WNNGraphProfile *profile, uint32_t node, const char *otherwise)
 {
 	const WNNProfileNode *of;
@@ -74,7 +74,7 @@ static int add_event(json_t *list, const WNNGraphProfile *profile, const WNNProf
 				     (json_int_t)event->stallCycles));
 }
 
-/* Events of a job lie between its begin and that of the next. */
+/* Adds the events; those of a job come between its start and that of the next job. */
 static int add_events(json_t *list, const WNNGraphProfile *profile)
 {
 	size_t at = 0;
@@ -99,7 +99,7 @@ int trace_write(const struct report *report, const char *path)
 	int ret = add_names(list, report) | add_spans(list, &report->profile, &report->statistics) |
 		  add_events(list, &report->profile);
 
-	/* Half a trace is not written when memory is exhausted. */
+	/* When memory is exhausted, no incomplete trace is written. */
 	if (ret)
 		json_decref(list);
 	else

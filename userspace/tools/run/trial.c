@@ -7,15 +7,15 @@
 #include <string.h>
 
 /*
- * The first dimension is mostly the batch, others are lengths of sequences or pictures, which are
- * cut down on the way.
+ * Sizes for open dimensions in two builds. The first dimension is mostly the batch; others are
+ * lengths of sequences or pictures, which networks reduce.
  */
 static const uint32_t first_sizes[] = { 2, 3 }, other_sizes[] = { 64, 96 };
 
-/* The options that set all open dimensions of the inputs. */
+/* Options that set all open dimensions of the inputs. */
 struct closing {
 	struct pairs dims, shapes;
-	char *texts[2]; /* of the two sizes */
+	char *texts[2]; /* texts of the options for the two builds */
 	char **shape_texts;
 };
 
@@ -51,7 +51,10 @@ static uint32_t size_of(size_t dimension, int turn)
 	return dimension ? other_sizes[turn] : first_sizes[turn];
 }
 
-/* Writes the whole shape of an input with a dimension that is open and has no name. */
+/*
+ * Writes the whole shape of an input, one dimension of which is open and has no name. Returns DONE
+ * or an exit code.
+ */
 static int close_shape(struct closing *closing, const WNNOnnxValueInfo *input, int turn,
 		       char **text)
 {
@@ -71,7 +74,10 @@ static int close_shape(struct closing *closing, const WNNOnnxValueInfo *input, i
 	return add(&closing->shapes, input->name.data, input->name.length, *text);
 }
 
-/* Closes what the options leave open. A rank that is not known stays so. */
+/*
+ * Sets what the options leave open for an input; an unknown rank stays open. Returns DONE or an
+ * exit code.
+ */
 static int close_input(struct closing *closing, const WNNOnnxValueInfo *input, int turn,
 		       char **text)
 {
@@ -91,7 +97,10 @@ static int close_input(struct closing *closing, const WNNOnnxValueInfo *input, i
 	return ret;
 }
 
-/* Copies the options, with the sizes of this build for all that is open in @subject. */
+/*
+ * Copies the options, with sizes of build @turn for all that is open in @subject. Returns DONE or
+ * an exit code.
+ */
 static int close_all(struct closing *closing, const struct subject *subject, int turn)
 {
 	WNNOnnxValueInfoArray inputs = subject_inputs(subject);
@@ -145,7 +154,7 @@ static int build(const struct options *options, const char *const *names, size_t
 
 	for (size_t i = 0; views && i < count; i++)
 		views[i] = WNN_STR(names[i]);
-	/* Messages of this build are not about the model that the user runs. */
+	/* Notices of this build do not concern the model that the user runs. */
 	subject.told = true;
 	if (!ret)
 		ret = target_open(&target, options, "cpu");
@@ -169,7 +178,10 @@ static bool same_name(WNNStringView a, WNNStringView b)
 	return a.length == b.length && !memcmp(a.data, b.data, a.length);
 }
 
-/* The name of the inputs' dimension that has these two sizes; NULL: of none, or of several. */
+/*
+ * Returns the name of the inputs' dimension that had these sizes in the two builds; NULL: none has,
+ * or several.
+ */
 static char *name_of(WNNOnnxValueInfoArray inputs, int64_t first, int64_t second)
 {
 	WNNStringView found = { 0 };
@@ -190,7 +202,7 @@ static char *name_of(WNNOnnxValueInfoArray inputs, int64_t first, int64_t second
 	return found.length ? strndup(found.data, found.length) : NULL;
 }
 
-/* Merges the results of two builds: sizes that differ depend on what is open. */
+/* Merges the results of two builds: a size that differs depends on an open dimension. */
 static void merge(const struct subject *subject, struct trial *trials, const struct trial *second,
 		  size_t count)
 {

@@ -9,14 +9,16 @@ struct trial {
 	bool known;
 	WNNOperandDataType type;
 	size_t rank;
-	int64_t sizes[VALUE_MAX_RANK]; /* -1: it depends on sizes that are open */
-	char *names[VALUE_MAX_RANK];   /* of such a size, where it is one of the inputs'; or NULL */
+	int64_t sizes[VALUE_MAX_RANK]; /* -1: the size depends on an open dimension */
+	/* name of the input dimension that such a size equals, or NULL */
+	char *names[VALUE_MAX_RANK];
 };
 
 /*
- * Builds graphs with these tensors as outputs, on the CPU. Where shapes of inputs are open, two
- * graphs with different sizes show which shapes depend on them. Tensors for which there is no graph
- * stay unknown, with a message. Returns DONE, or an exit code after a message.
+ * Finds the shapes of these tensors by building graphs on the CPU that have them as outputs. If
+ * shapes of inputs are open, two graphs with different sizes show which shapes depend on them.
+ * Tensors for which no graph can be built stay unknown, with a message. Returns DONE, or an exit
+ * code after a message.
  */
 int trial_run(const struct options *options, const char *const *names, size_t count,
 	      struct trial *trials);

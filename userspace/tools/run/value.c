@@ -122,7 +122,7 @@ static void set_nibble(struct value *value, size_t index, double number)
 	*byte = (uint8_t)((*byte & ~(15u << shift)) | ((unsigned int)(int)number & 15) << shift);
 }
 
-/* The integer next to @number that lies between the two. */
+/* Returns the integer nearest to @number from @least to @most. */
 static int64_t clamp(double number, int64_t least, int64_t most)
 {
 	number = nearbyint(number);
@@ -169,7 +169,7 @@ void value_set(struct value *value, size_t index, double number)
 	}
 }
 
-/* SplitMix64: the same numbers on every machine. */
+/* Returns the next number of SplitMix64, equal on every machine. */
 static uint64_t next_random(uint64_t *state)
 {
 	uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* webnn-run: values of inputs and outputs, whatever their type. */
+/* webnn-run: values of inputs and outputs of any type. */
 #ifndef ONPU_TOOLS_RUN_VALUE_H
 #define ONPU_TOOLS_RUN_VALUE_H
 
@@ -16,18 +16,21 @@ struct value {
 	char *name;
 	WNNOperandDataType type;
 	uint32_t rank, shape[VALUE_MAX_RANK];
-	size_t count, size; /* elements, bytes */
+	size_t count, size; /* number of elements; bytes */
 	void *data;
-	bool was_double; /* the file that it comes from has float64 */
-	bool missing;	 /* nobody gave it, and it may not be needed */
-	bool given;	 /* by the user, so that it may become a constant */
+	bool was_double; /* whether its file has float64 */
+	bool missing;	 /* the value was not given, but may not be needed */
+	bool given;	 /* given by the user, so that it may become a constant */
 };
 
-/* All elements are 0. Returns 0, or -1 when memory is exhausted or @rank is too large. */
+/*
+ * Makes a value with all elements 0. Returns 0, or -1 when memory is exhausted or @rank is too
+ * large.
+ */
 int value_init(struct value *value, WNNStringView name, WNNOperandDataType type, uint32_t rank,
 	       const uint32_t *shape);
 /*
- * value_init() that reports a failure: its message begins with @about and tells size and limit.
+ * Makes a value like value_init(), but reports a failure by a message that begins with @about.
  * Returns DONE or @code.
  */
 int value_make(struct value *value, int code, const char *about, WNNStringView name,
@@ -35,14 +38,16 @@ int value_make(struct value *value, int code, const char *about, WNNStringView n
 void value_exit(struct value *value);
 
 bool value_is_float(const struct value *value);
-/* Integers of 64 bits are rounded. */
+/* Return and set an element; 64-bit integers are rounded to double. */
 double value_get(const struct value *value, size_t index);
 void value_set(struct value *value, size_t index, double number);
 
-/* Between -1 and 1; integers are 0 or 1, which every input for indices takes. */
+/*
+ * Fills in random numbers between -1 and 1; integers are 0 or 1, which are valid for indices, too.
+ */
 void value_randomise(struct value *value, uint64_t seed);
 
-/* "float32 [1, 3, 224, 224]". */
+/* Write a text such as "float32 [1, 3, 224, 224]". */
 void value_describe(const struct value *value, char *text, size_t room);
 void describe_type(WNNOperandDataType type, uint32_t rank, const uint32_t *shape, char *text,
 		   size_t room);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* webnn-run: values in files that say their type and shape: .npy, and tensors of ONNX. */
+/*
+ * webnn-run: reads and writes values in files that contain type and shape: .npy, and ONNX tensors.
+ */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,7 +69,7 @@ char *value_path(const char *folder, const char *name)
 
 	if (asprintf(&path, "%s/%s.npy", folder, name) < 0)
 		return NULL;
-	/* Names such as /model/add are no folders. */
+	/* Slashes in names such as /model/add must not become folders. */
 	for (char *at = path + strlen(folder) + 1; *at; at++)
 		if (*at == '/')
 			*at = '_';

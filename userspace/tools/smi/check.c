@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The findings of onpu-smi check and webnn-run doctor, and how they are shown. */
+/* Collects and prints the findings of onpu-smi check and webnn-run doctor. */
 #include "check.h"
 
 #include <err.h>

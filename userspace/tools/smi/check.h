@@ -11,22 +11,22 @@
 
 enum verdict {
 	FINE,
-	HINT,	/* it may work, or will not the next time */
-	BROKEN, /* the reason why it does not work, or one of them */
+	HINT,	/* it may work now, but not the next time */
+	BROKEN, /* a reason why the device does not work */
 };
 
 struct finding {
-	const char *name; /* what was looked at */
+	const char *name; /* the subject of the check */
 	enum verdict verdict;
-	char *what;	  /* how it is */
-	char *fix;	  /* what helps; NULL when it is fine */
-	char address[16]; /* of the device; empty when it is about the system */
+	char *what;	  /* its state */
+	char *fix;	  /* what to do; NULL when nothing is wrong */
+	char address[16]; /* PCI address of the device; empty: a finding about the system */
 };
 
 struct check {
 	struct devices devices;
-	char release[128]; /* of the kernel */
-	bool loaded;	   /* the module is */
+	char release[128]; /* release of the kernel */
+	bool loaded;	   /* whether the module is loaded */
 	/* The module is not loaded, and this kernel accepts only modules with a known signature. */
 	bool wants_signature;
 	struct finding *findings;
@@ -35,20 +35,26 @@ struct check {
 
 /* Adds a finding; @what and @fix, which may be NULL, are taken over. */
 void check_add(struct check *check, const char *name, enum verdict verdict, char *what, char *fix);
-/* check_add() about a device. */
+/* Adds a finding about a device, like check_add(). */
 void check_add_device(struct check *check, const struct device *device, const char *name,
 		      enum verdict verdict, char *what, char *fix);
 
-/* Looks at the machine and at the devices that were found. */
+/* Checks the machine, and the devices that were found. */
 void check_npus(struct check *check);
 
 size_t check_count(const struct check *check, enum verdict verdict);
-/* Prints the findings as text; returns them as JSON, NULL when memory is exhausted. */
+/*
+ * check_print() prints the findings as text; check_json() returns them as JSON, NULL when memory is
+ * exhausted.
+ */
 void check_print(const struct check *check);
 json_t *check_json(const struct check *check);
 void check_free(struct check *check);
 
-/* The machine: is there a device; kernel, module, Secure Boot, firmware's file, bounce buffers. */
+/*
+ * Check the machine: whether there is a device; kernel, module, Secure Boot, firmware file, bounce
+ * buffers.
+ */
 void check_presence(struct check *check);
 void check_kernel(struct check *check);
 void check_module(struct check *check);
@@ -56,7 +62,8 @@ void check_signature(struct check *check);
 void check_firmware(struct check *check);
 
 /*
- * One device: is it bound, and if not, why; who may open it; does it answer; what happened to it.
+ * Checks one device: whether it is bound, and if not, why; who may open it; whether it answers;
+ * past failures.
  */
 void check_device(struct check *check, const struct device *device);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* onpu-smi check: one device: bound or not, who may open it, whether it answers. */
+/* onpu-smi check: checks one device: whether it is bound, who may open it, whether it answers. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -30,7 +30,7 @@ static void check_gone(struct check *check, const struct device *device)
 
 struct reason {
 	const char *address;
-	char text[256]; /* the last error that the driver has told */
+	char text[256]; /* the last error message of the driver */
 };
 
 static bool look_for_reason(void *ctx, const struct log_line *line)
@@ -59,8 +59,8 @@ static bool has_flag(const char *flags, const char *flag)
 }
 
 /*
- * Returns why the kernel would copy data instead of giving memory to the device, which the driver
- * refuses.
+ * Returns why the kernel would use bounce buffers for the device, which the driver refuses; NULL:
+ * it would not.
  */
 static const char *bounce_reason(const struct reason *reason)
 {
@@ -124,7 +124,7 @@ static void check_unbound(struct check *check, const struct device *device)
 
 /* ---- who may open it */
 
-/* The names of the group and of this user's are those of the system's files, or of the copy's. */
+/* Returns the name of a group from /etc/group, of the system or its copy; NULL: there is none. */
 static char *group_name(gid_t gid)
 {
 	char *text = tree_read(NULL, "/etc/group"), *line, *end, *name = NULL;
@@ -173,7 +173,7 @@ static void check_permission(struct check *check, const struct device *device,
 	free(group);
 }
 
-/* True when it can be opened, as far as permissions go. */
+/* Whether permissions allow to open the device node. */
 static bool check_node(struct check *check, const struct device *device)
 {
 	char path[PATH_MAX];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* onpu-smi check: the machine: kernel, module, what the kernel demands of it, firmware's file. */
+/* onpu-smi check: checks the machine: kernel, module, its signature, firmware file. */
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -38,7 +38,10 @@ void check_presence(struct check *check)
 
 /* ---- the kernel */
 
-/* The file of its configuration, which many but not all systems install. */
+/*
+ * Whether the kernel's configuration lacks accelerators; many but not all systems install that
+ * file.
+ */
 static bool lacks_accelerators(const char *release)
 {
 	char *config = tree_read(NULL, "/boot/config-%s", release);
@@ -73,7 +76,10 @@ void check_kernel(struct check *check)
 
 /* ---- the module */
 
-/* Finds the module where depmod has listed it: a path below the folder of the kernel's modules. */
+/*
+ * Finds the module's path, below the folder of the kernel's modules, in depmod's list. Returns
+ * false when it is not listed.
+ */
 static bool find_module(const char *release, char *path, size_t size)
 {
 	char *list = tree_read(NULL, "/lib/modules/%s/modules.dep", release), *at, *end;
@@ -97,7 +103,7 @@ static bool find_module(const char *release, char *path, size_t size)
 	return found;
 }
 
-/* Finds "blacklist onpu" in one of modprobe's files, or on the kernel's command line. */
+/* Finds "blacklist onpu" in modprobe's files or on the kernel's command line, and sets @where. */
 static bool is_blacklisted(char *where, size_t size)
 {
 	static const char *const folders[] = { "/etc/modprobe.d", "/run/modprobe.d",
@@ -117,7 +123,7 @@ static bool is_blacklisted(char *where, size_t size)
 			char *text = tree_read(NULL, "%s/%s", folders[i], names.names[j]);
 			const char *at = text ? strstr(text, "blacklist onpu") : NULL;
 
-			/* Only at the beginning of a line: elsewhere it may be in a comment. */
+			/* Only a match at the start of a line counts, as others may be comments. */
 			found = at && (at == text || at[-1] == '\n');
 			if (found)
 				snprintf(where, size, "%s/%s", folders[i], names.names[j]);
@@ -180,7 +186,10 @@ void check_module(struct check *check)
 
 /* ---- what the kernel demands of modules */
 
-/* The variable of the firmware of the machine: four bytes of attributes, and one that says it. */
+/*
+ * Whether Secure Boot is on, by a variable of the machine's firmware: four bytes of attributes,
+ * then the value.
+ */
 static bool has_secure_boot(void)
 {
 	size_t size = 0;
@@ -192,7 +201,10 @@ static bool has_secure_boot(void)
 	return is_on;
 }
 
-/* One of "none", "integrity" and "confidentiality", which stands in brackets; empty: not known. */
+/*
+ * Reads the lockdown mode: "none", "integrity" or "confidentiality", the word in brackets; empty:
+ * not known.
+ */
 static void read_lockdown(char *mode, size_t size)
 {
 	char line[128], *begin, *end;
@@ -207,7 +219,10 @@ static void read_lockdown(char *mode, size_t size)
 	}
 }
 
-/* Looks for the mark with which a signature ends a module. Compressed modules do not show it. */
+/*
+ * Whether the module lacks the mark that ends a signature. It cannot be told for compressed
+ * modules.
+ */
 static bool is_unsigned(const struct check *check)
 {
 	static const char mark[] = "~Module signature appended~\n";
@@ -261,7 +276,7 @@ void check_signature(struct check *check)
 
 #define IMAGE "onpu/onpu_v1.bin"
 
-/* CRC-32 as of IEEE 802.3. */
+/* CRC-32 as in IEEE 802.3. */
 static uint32_t crc32_of(const unsigned char *data, size_t size)
 {
 	uint32_t crc = UINT32_MAX;
@@ -275,8 +290,9 @@ static uint32_t crc32_of(const unsigned char *data, size_t size)
 }
 
 /*
- * NULL, or what is wrong with it. The driver looks at the same things. This program may be of
- * another release than the driver, so of versions it tells what drivers of its own release need.
+ * Returns what is wrong with a firmware image, or NULL, by the driver's own criteria. This program
+ * may have another release than the driver: for versions it tells what drivers of its own release
+ * need.
  */
 static char *image_problem(const char *data, size_t size)
 {
@@ -325,7 +341,10 @@ static bool try_folder(struct check *check, const char *folder, enum verdict ver
 	return true;
 }
 
-/* A device that has been bound has its firmware; its file is for the next time. */
+/*
+ * Returns how bad a missing file is: a bound device has its firmware already and needs the file
+ * only the next time.
+ */
 static enum verdict firmware_verdict(const struct check *check)
 {
 	for (size_t i = 0; i < check->devices.count; i++)
@@ -334,7 +353,7 @@ static enum verdict firmware_verdict(const struct check *check)
 	return HINT;
 }
 
-/* In the order in which the kernel looks for it. */
+/* Checks the firmware file, in the folders and order in which the kernel looks for it. */
 void check_firmware(struct check *check)
 {
 	const enum verdict verdict = firmware_verdict(check);

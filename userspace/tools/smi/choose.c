@@ -6,7 +6,10 @@
 #include "smi.h"
 #include "tree.h"
 
-/* The domain of an address may be left out, and the folders of a node be written. */
+/*
+ * Whether the option means this device. The address may lack its domain, and the node's name may
+ * have folders.
+ */
 static bool is_wanted(const struct device *device, const char *wanted)
 {
 	return !strcmp(device->address, wanted) ||

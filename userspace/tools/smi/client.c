@@ -16,7 +16,7 @@
 
 /* ---- the text of one file */
 
-/* A number with the units of bytes that the kernel writes. */
+/* Returns a number of bytes from a text with the kernel's units. */
 static uint64_t bytes_of(const char *text)
 {
 	char *end;
@@ -71,7 +71,10 @@ static void take(struct client *client, const char *key, const char *value)
 	} else if (behind(key, "drm-resident-")) {
 		client->resident += bytes_of(value);
 	} else if (behind(key, "drm-engine-capacity-")) {
-		/* The devices of this driver have one engine of each kind. */
+		/*
+		 * Devices of this driver have one engine of each kind, so that capacities need not
+		 * be read.
+		 */
 	} else if ((name = behind(key, "drm-engine-"))) {
 		engine = engine_of(client, name);
 		if (engine)
@@ -132,7 +135,10 @@ static void add(struct clients *clients, const struct client *client)
 	clients->list[clients->count++] = *client;
 }
 
-/* Files that are no nodes of accelerators are many, and their fdinfo is not read. */
+/*
+ * Adds the clients of a process. Only files that are nodes of accelerators have their fdinfo read,
+ * as other files are many.
+ */
 static void look_at_process(struct clients *clients, const char *pid)
 {
 	struct tree_names files = tree_list("/proc/%s/fd", pid);
@@ -177,7 +183,7 @@ void clients_free(struct clients *clients)
 
 /* ---- what processes used */
 
-/* Zero for a client that was not there. */
+/* Returns an engine's earlier busy time; 0 for a client that did not exist. */
 static uint64_t busy_before(const struct clients *before, const struct client *client,
 			    const char *engine)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* onpu-smi: the open files of programs, from /proc/PID/fdinfo. */
+/* onpu-smi: open files of device nodes, from /proc/PID/fdinfo. */
 #ifndef ONPU_TOOLS_SMI_CLIENT_H
 #define ONPU_TOOLS_SMI_CLIENT_H
 
@@ -9,15 +9,15 @@
 
 #define CLIENT_ENGINES 4
 
-/* One engine as a client has used it. */
+/* The use of one engine by a client. */
 struct client_engine {
 	char name[16];
 	uint64_t busy_ns, cycles;
 };
 
-/* One open file of a device; duplicates and inherited ones count as one client. */
+/* An open file of a device; its duplicates and inherited copies are the same client. */
 struct client {
-	int pid; /* the first process that has it */
+	int pid; /* the first process that has the file */
 	uint64_t id;
 	char address[16];	  /* PCI address of the device */
 	uint64_t total, resident; /* bytes */
@@ -25,16 +25,16 @@ struct client {
 	size_t engine_count;
 };
 
-/* Reads the text of fdinfo. False when it is not one of our driver's. */
+/* Parses the text of a fdinfo; false: it is not from our driver. */
 bool client_parse(const char *text, struct client *client);
 
 struct clients {
 	struct client *list;
 	size_t count;
-	size_t hidden; /* processes that this user may not look at */
+	size_t hidden; /* processes that this user may not inspect */
 };
 
-/* All clients of all devices. */
+/* Finds all clients of all devices. */
 struct clients clients_find(void);
 void clients_free(struct clients *clients);
 
@@ -45,8 +45,8 @@ struct process {
 	char command[32];
 	char address[16];
 	uint64_t total, resident; /* bytes at the later reading */
-	uint64_t busy_ns, cycles; /* since the files were opened */
-	double load;		  /* share of the time in which the device had jobs of it */
+	uint64_t busy_ns, cycles; /* sums since the files were opened */
+	double load;		  /* share of the time in which the device ran its jobs */
 	uint64_t files;
 };
 
@@ -56,8 +56,8 @@ struct processes {
 };
 
 /*
- * Lists who has files open in @now, with the load since @before, @seconds ago. A file that is new
- * counts from its beginning. The process with most load comes first.
+ * Lists the processes that have files open in @now, with the load since @before, @seconds earlier.
+ * A new file counts from its opening. The process with the highest load comes first.
  */
 struct processes processes_compare(const struct clients *before, const struct clients *now,
 				   double seconds);

@@ -32,7 +32,7 @@ int command_check(int argc, char **argv)
 		"for one.",
 		&options);
 	check.devices = devices_find(true);
-	/* A missing device is a finding, unless it was asked for by name. */
+	/* A missing device is only a finding, unless it was named by --device. */
 	if (options.device)
 		ret = devices_choose(&check.devices, options.device);
 	if (ret == DONE) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* onpu-smi dump: prints what the driver kept of a failure. */
+/* onpu-smi dump: prints the core dump that the driver kept of a failure. */
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -74,7 +74,7 @@ static bool is_wanted(const struct devices *devices, const char *name)
 	return false;
 }
 
-/* The text of the first dump of one of the devices; NULL after a message. */
+/* Reads the first dump of one of the devices; NULL after a message, with an exit code in *ret. */
 static char *read_kernel(struct dump_command *command, const struct devices *devices, int *ret)
 {
 	struct tree_names names = tree_list(DUMPS);
@@ -127,7 +127,7 @@ static void print_time(const struct dump *dump)
 		printf("  %-10s %s\n", "time", text);
 }
 
-/* Returns the line of [clients] with this number. */
+/* Returns the line of [clients] about this client; NULL: there is none. */
 static const char *find_client(const struct dump *dump, uint64_t client)
 {
 	const struct dump_section *clients = dump_find(dump, "clients");
@@ -194,7 +194,7 @@ static void print_fault(const struct dump *dump)
 		printf("  %-10s %" PRIu64 " of the job\n", "cycle", value);
 }
 
-/* ">" stands in front of the instruction that failed. */
+/* Prints the program, with ">" before the instruction that failed. */
 static void print_program(const struct dump *dump)
 {
 	const struct dump_section *program = dump_find(dump, "program");
@@ -221,7 +221,7 @@ static void print_context(const char *line)
 					     "submitted", "fed",     "completed" };
 	uint64_t v[7] = { 0 }, left;
 
-	/* The last line of a list that was too long. */
+	/* The last line of a list that was cut off. */
 	if (dump_field(line, "left_out", &left)) {
 		printf("  and %" PRIu64 " more\n", left);
 		return;
@@ -243,7 +243,7 @@ static void print_contexts(const struct dump *dump)
 		print_context(contexts->lines[i]);
 }
 
-/* Sections that nobody has to have explained, as they are. */
+/* Prints a section that needs no explanation, unchanged. */
 static void print_plain(const struct dump *dump, const char *name, const char *title)
 {
 	const struct dump_section *section = dump_find(dump, name);
@@ -254,7 +254,7 @@ static void print_plain(const struct dump *dump, const char *name, const char *t
 		printf("  %s\n", section->lines[i]);
 }
 
-/* Prints the registers; when all are all ones, the device was not there. */
+/* Prints the registers; if all read as ones, the device was not reachable. */
 static void print_registers(const struct dump *dump)
 {
 	const struct dump_section *registers = dump_find(dump, "registers");

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * onpu-smi fwlog: prints the messages of the firmware, which the driver passes to the kernel's log.
- */
+/* onpu-smi fwlog: prints the firmware's messages, which the driver writes to the kernel's log. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,7 +13,7 @@
 
 enum { KEY_ON = 0x600, KEY_OFF };
 
-/* The messages of drivers among those that DRM is asked for: DRM_UT_DRIVER. */
+/* The bit of drivers' messages in DRM's debug mask: DRM_UT_DRIVER. */
 #define DEBUG_DRIVER 2u
 #define DEBUG_FILE   "/sys/module/drm/parameters/debug"
 #define LEVEL_FILE   "/sys/module/onpu/parameters/fw_log_level"
@@ -34,7 +32,7 @@ struct fwlog {
 	struct options common;
 	bool follow, on, off;
 	const char *level;
-	/* While the log is read. */
+	/* State while the log is read. */
 	const struct devices *devices;
 	json_t *list;
 	size_t lines;
@@ -109,7 +107,10 @@ static int change_settings(const struct fwlog *fwlog)
 
 /* ---- the log */
 
-/* Debugging messages have the name of a function in front, "[drm:… [onpu]] firmware: …". */
+/*
+ * Returns the firmware's text in a debugging message, "[drm:… [onpu]] firmware: …"; NULL: it has
+ * none.
+ */
 static const char *said_by_firmware(const char *text)
 {
 	const char *at = strstr(text, "] firmware: ");

@@ -44,7 +44,7 @@ static void print_machine(const struct device *device)
 	    text_of("%u, and %u address spaces", device_cap(device, ONPU_REG_CAP_NUM_QUEUES),
 		    device_cap(device, ONPU_REG_CAP_NUM_VMS)));
 	size_text(size, device_cap(device, ONPU_REG_CAP_SAVE_BYTES));
-	/* Drivers of version 1.0 of the interface have no limit for users. */
+	/* Drivers with version 1.0 of the interface have no limit for a user. */
 	if (device->info.max_user_contexts)
 		row("contexts",
 		    text_of("%u for an open file, %u for a user, %s each",
@@ -167,7 +167,7 @@ static int set_caps(json_t *object, const struct device *device)
 	return ret;
 }
 
-/* Sets the fields for which the device must answer. */
+/* Sets the fields that only the device itself can answer. */
 static int set_answers(json_t *object, const struct device *device)
 {
 	const struct drm_onpu_dev_info *info = &device->info;
@@ -237,11 +237,11 @@ static const struct argp_option info_options[] = {
 
 struct command {
 	struct options common;
-	struct query query; /* no fields: it was not given */
+	struct query query; /* no fields: --query was not given */
 	enum format format;
 	bool has_format;
-	double interval;    /* 0: once */
-	unsigned int count; /* 0: until it is interrupted */
+	double interval;    /* seconds between readings; 0: one reading */
+	unsigned int count; /* number of readings; 0: until interrupted */
 };
 
 static void set_format(struct command *command, const char *text, struct argp_state *state)
@@ -328,7 +328,7 @@ static int print_json(const struct command *command, const struct devices *devic
 		json_decref(list);
 		list = NULL;
 	}
-	/* One line for each reading, unless there is but one. */
+	/* Each reading is one line, unless there is only one. */
 	return write_json(json_pack("{s:s, s:o}", "kernel", release, "devices", list),
 			  command->interval && command->count != 1 ? JSON_COMPACT : JSON_INDENT(2));
 }
@@ -355,7 +355,7 @@ static void print_devices(const struct devices *devices)
 	}
 }
 
-/* Without a device, lists are empty. */
+/* Prints one reading; without a device its lists are empty. Returns an exit code. */
 static int tell(const struct command *command, bool first)
 {
 	struct devices devices = devices_find(true);

@@ -130,13 +130,13 @@ static int reset_one(const struct reset *reset, const struct device *device)
 			FAILED,
 			"%s: it belongs to the driver %s, which has to reset it, or to let it go",
 			device->address, device->driver);
-	/* The kernel would wait for it for more than a minute. */
+	/* A reset of such a device would block in the kernel for more than a minute. */
 	if (device->state == STATE_GONE)
 		return complain(FAILED,
 				"%s: it does not answer on the bus, so it cannot be reset; "
 				"onpu-smi check tells what helps",
 				device->address);
-	/* A device without a driver has no users whom a reset would help. */
+	/* Without a driver nothing uses the device, so that a reset helps nobody. */
 	if (!reset->rebind && device->state == STATE_NO_DRIVER)
 		return complain(FAILED,
 				"%s: it has no driver; onpu-smi reset --rebind tries to bind "

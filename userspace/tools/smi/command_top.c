@@ -27,7 +27,7 @@ static const struct argp_option top_options[] = {
 struct top {
 	struct options common;
 	double interval;
-	unsigned int count; /* 0: until it is interrupted */
+	unsigned int count; /* number of readings; 0: until interrupted */
 };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -58,7 +58,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 struct look {
 	struct devices devices;
 	struct clients clients;
-	double at; /* seconds */
+	double at; /* time in seconds */
 };
 
 static double seconds_now(void)
@@ -82,7 +82,7 @@ static void look_free(struct look *look)
 	clients_free(&look->clients);
 }
 
-/* Returns the share of the time in which a device had work; 0 for one that was not there before. */
+/* Returns the share of the time in which a device was busy; 0 if it did not exist before. */
 static double load_of(const struct device *device, const struct look *before, double seconds)
 {
 	for (size_t i = 0; i < before->devices.count; i++) {
@@ -207,7 +207,7 @@ static int tell(const struct top *top, const struct look *before, const struct l
 	int ret = DONE;
 
 	if (top->common.json) {
-		/* One line for each reading, unless there is but one. */
+		/* Each reading is one line, unless there is only one. */
 		ret = write_json(look_json(before, now, &processes),
 				 top->count == 1 ? JSON_INDENT(2) : JSON_COMPACT);
 	} else {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* onpu-smi trace: what the driver does, as it does it: jobs, faults, resets, power. */
+/* onpu-smi trace: prints the driver's events while they happen: jobs, faults, resets, power. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -24,7 +24,7 @@
 #define INSTANCES TRACING "/instances"
 #define OUR_NAME  "onpu-smi-"
 
-/* Time between two looks at the trace: too short to be noticed on a screen. */
+/* Time between two readings of the trace, too short to notice on a screen. */
 #define PAUSE_NS 100000000L
 
 enum { KEY_CHROME = 0x700 };
@@ -39,14 +39,14 @@ static const struct argp_option trace_options[] = {
 
 struct trace_command {
 	struct options common;
-	const char *file;   /* NULL: it is followed */
-	unsigned int count; /* 0: until it is interrupted */
-	const char *chrome; /* NULL: it is not wanted */
-	/* While events are read. */
+	const char *file;   /* file to read; NULL: the kernel's trace is followed */
+	unsigned int count; /* number of events; 0: until interrupted */
+	const char *chrome; /* trace file to write for Perfetto; NULL: none */
+	/* State while events are read. */
 	struct devices devices;
 	struct trace_history history;
 	struct timeline timeline;
-	json_t *list; /* of a file */
+	json_t *list; /* list of events, when a file is read */
 	uint64_t lost;
 	unsigned int told;
 	bool failed;
@@ -252,7 +252,10 @@ static bool is_wanted(const struct trace_command *command, const struct trace_ev
 	return false;
 }
 
-/* The task that submits is a thread of the client's process, or of one that has got its file. */
+/*
+ * Learns the process of a client from a submission: the task is a thread of the client's process,
+ * or of one that received its file.
+ */
 static void learn(struct trace_command *command, const struct trace_event *event)
 {
 	char name[16] = "";
@@ -267,7 +270,7 @@ static void learn(struct trace_command *command, const struct trace_event *event
 	trace_know(&command->history, event->device, event->client, event->pid, name);
 }
 
-/* False when no more are wanted. */
+/* Handles a line of the trace; false: no more lines are wanted. */
 static bool take_line(struct trace_command *command, const char *line)
 {
 	struct trace_event event;
@@ -283,7 +286,7 @@ static bool take_line(struct trace_command *command, const char *line)
 		command->lost += event.count;
 	if (command->chrome)
 		timeline_add(&command->timeline, &event, known ? event.us - us : event.us);
-	/* Text shows one clock only; JSON has both. */
+	/* Text has one clock only, while JSON has both. */
 	if (event.kind == TRACE_CLOCK && !command->common.json)
 		return true;
 	if (!command->common.json)
@@ -298,7 +301,10 @@ static bool take_line(struct trace_command *command, const char *line)
 	return !command->failed && (!command->count || ++command->told < command->count);
 }
 
-/* Handles all whole lines of a text; leaves in @text what follows them. */
+/*
+ * Handles all complete lines of a text, and moves the rest to its start. False: no more lines are
+ * wanted.
+ */
 static bool take_lines(struct trace_command *command, char *text)
 {
 	char *line = text, *end;
@@ -358,7 +364,7 @@ static int show_file(struct trace_command *command)
 
 /* ---- the kernel's events: in an instance of the trace that nobody else uses */
 
-/* Removes the instances of programs that were killed. */
+/* Removes the trace instances of programs that were killed. */
 static void remove_old(void)
 {
 	struct tree_names names = tree_list(INSTANCES);
@@ -432,7 +438,7 @@ static int read_pipe(struct trace_command *command, const char *folder, int fd,
 			if (!take_lines(command, text))
 				return command->failed ? FAILED : DONE;
 			used = strlen(text);
-			/* No line is that long. */
+			/* No line is that long, so that the text is dropped. */
 			if (used == sizeof(text) - 1)
 				used = 0;
 		} else if (fflush(stdout) && errno != EPIPE) {
@@ -449,7 +455,7 @@ static int read_pipe(struct trace_command *command, const char *folder, int fd,
 	}
 }
 
-/* Programs that had the device open before. */
+/* Adds the programs that had the device open before the trace began. */
 static void know_clients(struct trace_command *command)
 {
 	struct clients clients = clients_find();
@@ -472,7 +478,7 @@ static int follow(struct trace_command *command)
 	sigset_t ends;
 	int ret, fd;
 
-	/* Tracing that was begun is ended in every case but SIGKILL. */
+	/* The signals are blocked, so that tracing is stopped in every case but SIGKILL. */
 	sigemptyset(&ends);
 	sigaddset(&ends, SIGINT);
 	sigaddset(&ends, SIGTERM);

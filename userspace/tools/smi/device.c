@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* onpu-smi: the devices of this machine, and what driver and device tell of themselves. */
+/* onpu-smi: finds the devices of this machine, and reads what driver and device report. */
 #include "device.h"
 
 #include <err.h>
@@ -52,7 +52,7 @@ uint32_t device_cap(const struct device *device, uint32_t reg)
 
 /* ---- what sysfs tells */
 
-/* Reads of a device that is gone return all ones. */
+/* Whether a device is gone: reads of its configuration return all ones then. */
 static bool is_gone(const struct device *device)
 {
 	size_t size = 0;

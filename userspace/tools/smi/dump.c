@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* onpu-smi: core dumps of the device, in the format of Documentation/coredump.rst. */
+/* onpu-smi: parses core dumps of the device, in the format of Documentation/coredump.rst. */
 #include "dump.h"
 
 #include <errno.h>
@@ -42,7 +42,7 @@ static void begin_section(struct dump *dump, char *line, char **lines)
 	dump->sections[dump->count++] = (struct dump_section){ line + 1, lines, 0 };
 }
 
-/* Takes a line. A line of a log begins with a bar, and is no heading whatever it says. */
+/* Adds a line to its section. A line of a log begins with a bar, so that it is no heading. */
 static void take_line(struct dump *dump, char *line, size_t *used)
 {
 	make_printable(line);
@@ -112,7 +112,10 @@ const char *dump_value(const struct dump *dump, const char *name, const char *ke
 
 /* ---- numbers */
 
-/* Decimal, or hexadecimal with 0x; @end is set behind it. */
+/*
+ * Reads a decimal number, or a hexadecimal one with 0x; *end is set behind it. Returns false when
+ * there is none.
+ */
 static bool read_number(const char *text, char **end, uint64_t *value)
 {
 	int base = !strncmp(text, "0x", 2) ? 16 : 10;

@@ -10,7 +10,7 @@
 #define DUMP_FORMAT 1u
 
 struct dump_section {
-	const char *name; /* without brackets */
+	const char *name; /* name without brackets */
 	char **lines;
 	size_t count;
 };
@@ -19,33 +19,36 @@ struct dump {
 	struct dump_section *sections;
 	size_t count;
 	char **lines;
-	bool whole; /* it has its end */
+	bool whole; /* whether the end of the section is there */
 };
 
 /*
- * Takes a text apart, which is changed and has to stay; what cannot be printed becomes '?'. NULL,
- * or what is wrong with it.
+ * Parses a text, which is modified and must outlive the dump; unprintable characters become '?'.
+ * Returns NULL, or what is wrong with the text.
  */
 const char *dump_parse(char *text, struct dump *dump);
 void dump_free(struct dump *dump);
 
-/* NULL when there is no such section, or no such key in it. */
+/* Return NULL when there is no such section, or no such key in it. */
 const struct dump_section *dump_find(const struct dump *dump, const char *name);
 const char *dump_value(const struct dump *dump, const char *section, const char *key);
-/* False when it is not there, or no number. */
+/* Returns false when the value is absent, or no number. */
 bool dump_number(const struct dump *dump, const char *section, const char *key, uint64_t *value);
 
-/* Reads the number behind "name=" in a line of fields, signed ones as two's complement. */
+/*
+ * Reads the number behind "name=" in a line of fields; a negative one as two's complement. Returns
+ * false when there is none.
+ */
 bool dump_field(const char *line, const char *name, uint64_t *value);
 /* Returns the text behind "name=" up to the end of the line; NULL: there is none. */
 const char *dump_rest(const char *line, const char *name);
 
-/* Reads up to @count numbers with blanks between; returns how many there are. */
+/* Reads up to @count numbers that are separated by blanks; returns their count. */
 size_t dump_numbers(const char *text, uint64_t *values, size_t count);
-/* Reads "12: 0x0 0x0 0x0 0x0", a line of [program]. */
+/* Reads a line of [program], such as "12: 0x0 0x0 0x0 0x0". Returns false when it is none. */
 bool dump_instruction(const char *line, uint64_t *index, uint32_t words[4]);
 
-/* Names of numbers; "unknown" for others. */
+/* Return the names of numbers; "unknown" for numbers without a name. */
 const char *dump_fault_name(uint64_t code);
 const char *dump_fault_text(uint64_t code);
 const char *dump_engine_name(uint64_t engine);

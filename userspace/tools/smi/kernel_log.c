@@ -12,10 +12,10 @@
 
 #include "tree.h"
 
-/* A record of the kernel has no more; a read gives one. */
+/* The largest record of the kernel; a read returns one record. */
 #define RECORD_MAX 8192
 
-/* "LEVEL,NUMBER,TIME,FLAGS…;TEXT" */
+/* Parses a record, "LEVEL,NUMBER,TIME,FLAGS…;TEXT". Returns false when it is none. */
 static bool parse_record(char *text, struct log_line *line)
 {
 	char *at = strchr(text, ';'), *comma;
@@ -31,7 +31,10 @@ static bool parse_record(char *text, struct log_line *line)
 	return true;
 }
 
-/* Lines that begin with a space are the properties of the record before. */
+/*
+ * Calls @line for each line of a record; lines that begin with a space are its properties and are
+ * skipped. Returns false when @line did.
+ */
 static bool take_lines(char *text, log_line_fn line, void *ctx)
 {
 	while (text && *text) {
@@ -47,7 +50,7 @@ static bool take_lines(char *text, log_line_fn line, void *ctx)
 	return true;
 }
 
-/* A copy of a system has a file with many records. */
+/* Reads the log of a copied system, a file with many records. Returns 0 or a negative errno. */
 static int read_copy(log_line_fn line, void *ctx)
 {
 	char *text = tree_read(NULL, "/dev/kmsg");
@@ -78,7 +81,9 @@ int kernel_log_read(bool follow, log_line_fn line, void *ctx)
 			if (!take_lines(record, line, ctx))
 				break;
 		} else if (got < 0 && (errno == EPIPE || errno == EINTR)) {
-			/* The next one was overwritten meanwhile: go on with those after it. */
+			/*
+			 * The next record was overwritten meanwhile: continues with those after it.
+			 */
 			continue;
 		} else if (got < 0 && errno != EAGAIN) {
 			ret = -errno;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* onpu-smi: what the Open NPUs of this machine are and do, and what is wrong with them. */
+/*
+ * onpu-smi: shows the state and the use of the Open NPUs of this machine, and what is wrong with
+ * them.
+ */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* onpu-smi: the options of all commands, messages, and results as JSON. */
+/* onpu-smi: options of all commands, messages, and results as JSON. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -146,7 +146,7 @@ char *read_text(const char *name, int *ret)
 		*ret = complain(FAILED, "%s: %s", name, strerror(errno));
 		return NULL;
 	}
-	/* Text from the kernel has no NUL. */
+	/* The whole file is read, because text from the kernel has no NUL. */
 	if (getdelim(&text, &room, '\0', file) < 0) {
 		*ret = complain(FAILED, "%s: it is empty, or cannot be read", name);
 		free(text);

@@ -107,7 +107,7 @@ json_t *query_select(const struct query *query, const json_t *device)
 	return selected;
 }
 
-/* With quotes where the text has what separates fields. */
+/* Prints a text, in quotes if it contains a separator. */
 static void print_text(const char *text)
 {
 	if (!strpbrk(text, ",\"\n\r")) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* onpu-smi: what its commands share: exit codes, options, messages, results. */
+/* onpu-smi: declarations that its commands share: exit codes, options, messages, results. */
 #ifndef ONPU_TOOLS_SMI_SMI_H
 #define ONPU_TOOLS_SMI_SMI_H
 
@@ -13,42 +13,48 @@
 /* The exit codes of the program; wrong usage is EX_USAGE, 64. */
 enum exit_code {
 	DONE = 0,
-	WRONG = 1,  /* there is no device, or check has found what is wrong */
-	FAILED = 2, /* what was asked for could not be done */
+	WRONG = 1,  /* there is no device, or check has found a problem */
+	FAILED = 2, /* the request could not be carried out */
 };
 
 /* The options that all commands have. */
 struct options {
-	/* As it was given: a PCI address, or the name of a node; NULL: all, or the only one. */
+	/* As given: a PCI address, or the name of a node; NULL: all devices, or the only one. */
 	const char *device;
 	bool json;
 };
 
-/* For the children of a command's own parser; its input is struct options. */
+/* A parser that a command's own parser has as a child; its input is struct options. */
 extern const struct argp common_argp;
 
-/* Parses a command line that has the options of all commands only. */
+/* Parses a command line with only the options of all commands. */
 void parse_common(int argc, char **argv, const char *doc, struct options *options);
 
-/* Parses a number of the command line; ends the program with a message when it is none. */
+/* Parse a number of the command line; they end the program with a message when it is none. */
 double parse_seconds(const char *text, const char *option, struct argp_state *state);
 unsigned int parse_count(const char *text, const char *option, struct argp_state *state);
 
-/* Waits for so long, despite signals. */
+/* Waits for this time, also when signals arrive. */
 void wait_seconds(double seconds);
 
 /* Prints "onpu-smi: …" and returns @code. */
 int complain(enum exit_code code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Prints @root, which is taken over, and returns DONE; NULL means that memory is exhausted. */
+/*
+ * Prints @root, which is taken over, and returns DONE; NULL means that memory is exhausted, which
+ * is an error.
+ */
 int write_json(json_t *root, size_t flags);
 
-/* Makes room for one more item of @size bytes; ends the program when there is no memory. */
+/*
+ * Returns the list with room for one more item of @size bytes; ends the program when there is no
+ * memory.
+ */
 void *grow_list(void *list, size_t size, size_t count, size_t *room);
 
 /*
- * The text of a file that was named, or of standard input for "-"; the caller frees it. NULL after
- * a message, with an exit code in @ret.
+ * Returns the text of a file, or of standard input for "-"; the caller frees it. NULL after a
+ * message, with an exit code in *ret.
  */
 char *read_text(const char *name, int *ret);
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * onpu-smi: what happened in driver, firmware and engines, on one clock.
+ * onpu-smi: puts events of driver, firmware and engines on one clock.
  *
  * The driver's events have the host's time. Jobs on the engines and lines of the firmware have the
- * device's clock, which a model of the device only counts on while there is something to do. So the
- * driver reads that clock, as an event of its own, just before jobs go to the device and when it
- * learns that they have ended; between two such readings time is taken to be even. The first comes
- * after the event "feed" and the second before "complete", so whatever the device does for a job
- * lies between these two.
+ * device's clock, which a model of the device advances only while there is work. So the driver
+ * reads that clock, as an event of its own, just before jobs go to the device and when it learns
+ * that they have ended; between two such readings the host's time is interpolated. The first
+ * reading comes after the event "feed" and the second before "complete", so that all work of the
+ * device for a job lies between these two.
  */
 #include "timeline.h"
 
@@ -21,14 +21,14 @@ struct writer {
 	const struct timeline *timeline;
 	const struct trace_history *history;
 	json_t *list;
-	/* Devices, in the order in which they come, and the end of the last job of each. */
+	/* A device, numbered in the order of appearance, and the end of its last job. */
 	struct writer_device {
 		char name[16];
 		double job_end;
 		uint64_t job_end_cycle;
 	} *devices;
 	size_t device_count, device_room;
-	/* Contexts: each is a thread of the driver. */
+	/* A context, which is a thread of the driver's process in the trace. */
 	struct writer_ctx {
 		size_t device;
 		uint64_t client;
@@ -43,7 +43,7 @@ void timeline_add(struct timeline *timeline, const struct trace_event *event, ui
 	timeline->entries = grow_list(timeline->entries, sizeof(*timeline->entries),
 				      timeline->count, &timeline->room);
 	timeline->entries[timeline->count] = (struct timeline_entry){ *event, since_us };
-	/* The trace does not say when. */
+	/* The trace has no time for lost events: they get that of the event before. */
 	if (event->kind == TRACE_LOST && timeline->count)
 		timeline->entries[timeline->count].event.us =
 			timeline->entries[timeline->count - 1].event.us;
@@ -64,9 +64,9 @@ static bool is_clock_of(const struct trace_event *event, const char *device)
 }
 
 /*
- * The host's time, in us, of a cycle that the event at @at is about, and which has been by then.
- * Readings of the clock go backwards where the device lost its power; what is before that is of
- * another clock. A negative time: the cycle is before all readings.
+ * Returns the host's time, in us, of a cycle that the event at @at reports, and that has passed by
+ * then. Readings of the clock go backwards where the device lost its power; earlier readings belong
+ * to another clock. A negative time: the cycle is before all readings.
  */
 static double host_time(const struct timeline *timeline, size_t at, uint64_t cycle)
 {
@@ -99,8 +99,8 @@ static double host_time(const struct timeline *timeline, size_t at, uint64_t cyc
 }
 
 /*
- * Returns the host's time of the cycle of an event; when that is unknown, the time at which the
- * driver noticed it.
+ * Returns the host's time of an event's cycle; when it is unknown, the time at which the driver
+ * noticed the event.
  */
 static double time_or_event(const struct timeline *timeline, size_t at)
 {
@@ -150,7 +150,7 @@ static size_t device_of(struct writer *w, const struct trace_event *event)
 	return device;
 }
 
-/* The thread of the driver for a context, from 2 on. */
+/* Returns the thread of the driver for a context; the numbers begin with 2. */
 static int thread_of(struct writer *w, size_t device, const struct trace_event *event)
 {
 	const struct trace_client *client = trace_client(w->history, event);
@@ -199,7 +199,7 @@ static json_t *jobs_arguments(const struct trace_event *event)
 			 -event->error);
 }
 
-/* Draws jobs in the driver: each event, and a bar from the submission to the end. */
+/* Draws jobs in the driver: a mark for each event, and a bar from submission to end. */
 static void add_jobs(struct writer *w, size_t device, const struct timeline_entry *entry)
 {
 	const struct trace_event *event = &entry->event;
@@ -229,9 +229,9 @@ static json_t *run_arguments(const struct trace_event *event)
 }
 
 /*
- * A job on the engines. One that was interrupted has taken fewer cycles than passed from its begin
- * to its end: it is drawn from where it must have been running, not before the end of the job
- * before it.
+ * Draws a job on the engines. A job that was interrupted took fewer cycles than passed between its
+ * start and end: its bar ends at its end and has its cycles as length, but does not begin before
+ * the end of the job before it.
  */
 static void add_run(struct writer *w, size_t device, size_t at)
 {
@@ -285,7 +285,7 @@ static void add_entry(struct writer *w, size_t at)
 
 	if (event->kind == TRACE_CLOCK)
 		return;
-	/* It is not known which devices' events were lost. */
+	/* The trace does not tell to which devices the lost events belonged. */
 	if (event->kind == TRACE_LOST) {
 		w->failed |= chrome_instant(w->list, CHROME_DRIVER, 1,
 					    text_json(text_of("%llu events were lost",

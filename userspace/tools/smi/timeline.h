@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * onpu-smi: what happened in driver, firmware and engines, on one clock, as a trace for Perfetto.
- */
+/* onpu-smi: events of driver, firmware and engines on one clock, as a trace for Perfetto. */
 #ifndef ONPU_TOOLS_SMI_TIMELINE_H
 #define ONPU_TOOLS_SMI_TIMELINE_H
 
@@ -12,7 +10,9 @@
 
 struct timeline_entry {
 	struct trace_event event;
-	/* When what ends was submitted; the time of the event itself if that was not seen. */
+	/*
+	 * Time at which the ended jobs were submitted; the event's own time if that was not seen.
+	 */
 	uint64_t since_us;
 };
 
@@ -21,9 +21,12 @@ struct timeline {
 	size_t count, room;
 };
 
-/* Events come in the order of the trace. Ends the program when memory is exhausted. */
+/* Adds an event, in the order of the trace. Ends the program when memory is exhausted. */
 void timeline_add(struct timeline *timeline, const struct trace_event *event, uint64_t since_us);
-/* @history knows whose the jobs are. Returns DONE, or an exit code after a message. */
+/*
+ * Writes the trace; @history tells the clients of the jobs. Returns DONE, or an exit code after a
+ * message.
+ */
 int timeline_write(const struct timeline *timeline, const struct trace_history *history,
 		   const char *path);
 void timeline_free(struct timeline *timeline);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * onpu-smi: the lines of the kernel's trace that are about Open NPUs, and who had which jobs in
- * them.
+ * onpu-smi: parses lines of the kernel's trace about Open NPUs, and remembers the clients of jobs.
  */
 #include "trace.h"
 
@@ -13,9 +12,7 @@
 #include "dump.h"
 #include "smi.h"
 
-/*
- * The jobs that are remembered, more than programs have in flight; each is looked at when one ends.
- */
+/* Remembered jobs, more than programs have in flight; the end of a job searches all of them. */
 #define JOBS_MAX 4096u
 
 static const char *const kind_names[TRACE_KINDS] = {
@@ -52,7 +49,7 @@ bool trace_is_of_jobs(enum trace_kind kind)
 
 /* ---- lines */
 
-/* Copies up to @end, or what there is room for; what cannot be printed becomes '?'. */
+/* Copies a text up to @end, or as much as fits; unprintable characters become '?'. */
 static void take_text(char *text, size_t size, const char *from, const char *end)
 {
 	size_t length = (size_t)(end - from);
@@ -65,9 +62,9 @@ static void take_text(char *text, size_t size, const char *from, const char *end
 }
 
 /*
- * "            bash-123     (    123) [001] d..1.  1234.567890: onpu_submit: dev=…": the name of a
- * task is 16 characters wide and may contain anything; the process in parentheses is there on
- * demand. Returns what follows the time, or NULL.
+ * Parses the head of a line, "            bash-123     (    123) [001] d..1.  1234.567890:
+ * onpu_submit: dev=…": the name of the task is 16 characters wide and may contain anything; the
+ * process in parentheses is optional. Returns the text behind the time, or NULL.
  */
 static const char *take_head(const char *line, struct trace_event *event)
 {
@@ -91,7 +88,7 @@ static const char *take_head(const char *line, struct trace_event *event)
 		at = at ? at + 1 + strspn(at + 1, " ") : "";
 	}
 	at = *at == '[' ? strchr(at, ']') : NULL;
-	/* A word with flags may stand before the time. */
+	/* A word of flags may come before the time. */
 	point = at ? strchr(at, '.') : NULL;
 	while (point && !(isdigit((unsigned char)point[-1]) && isdigit((unsigned char)point[1])))
 		point = strchr(point + 1, '.');
@@ -103,7 +100,7 @@ static const char *take_head(const char *line, struct trace_event *event)
 	return point + 9;
 }
 
-/* "CPU:1 [LOST 123 EVENTS]" */
+/* Parses a line such as "CPU:1 [LOST 123 EVENTS]". Returns false when it is none. */
 static bool take_lost(const char *line, struct trace_event *event)
 {
 	const char *at = strstr(line, " [LOST ");
@@ -132,7 +129,7 @@ static bool take_kind(const char **text, struct trace_event *event)
 	return false;
 }
 
-/* A negative errno, as the kernel has them; 0 for what is none. */
+/* Returns a negative errno from the field "error"; 0 when the field is absent or no errno. */
 static int32_t error_of(const char *text)
 {
 	uint64_t value;
@@ -149,7 +146,7 @@ static uint64_t number_of(const char *text, const char *name)
 	return dump_field(text, name, &value) ? value : 0;
 }
 
-/* "what=\"…\"": up to its last quotation mark, since the firmware may say anything. */
+/* Reads "what=\"…\"" up to its last quotation mark, because the firmware may write anything. */
 static void take_what(const char *text, struct trace_event *event)
 {
 	const char *part = dump_rest(text, "what");
@@ -159,7 +156,10 @@ static void take_what(const char *text, struct trace_event *event)
 		take_text(event->what, sizeof(event->what), part + 1, end);
 }
 
-/* The firmware has the device's clock in front: "[0x1234] resident queue 0x1". */
+/*
+ * Reads the device's clock, which is the start of the firmware's lines: "[0x1234] resident queue
+ * 0x1".
+ */
 static void take_cycle_of_line(struct trace_event *event)
 {
 	char *end;
@@ -177,7 +177,7 @@ static void take_cycle_of_line(struct trace_event *event)
 		event->what[i - 1] = '\0';
 }
 
-/* "busy={0x1,0x2,…}" */
+/* Reads the cycles of the engines: "busy={0x1,0x2,…}". */
 static void take_engines(const char *text, struct trace_event *event)
 {
 	const char *part = dump_rest(text, "busy");
@@ -200,7 +200,7 @@ static void take_of_device(const char *text, struct trace_event *event)
 		take_what(text, event);
 	if (event->kind == TRACE_FIRMWARE)
 		take_cycle_of_line(event);
-	/* A device that is gone reads all ones. */
+	/* A clock of all ones means that the device is gone. */
 	event->has_cycle = event->has_cycle && event->cycle != UINT64_MAX;
 }
 
@@ -227,7 +227,7 @@ bool trace_parse(const char *line, struct trace_event *event)
 	event->ctx = (uint32_t)number_of(text, "ctx");
 	event->queue = (int32_t)number_of(text, "queue");
 	event->seqno = number_of(text, "seqno");
-	/* These are of one job. */
+	/* Faults and runs concern a single job. */
 	event->count = event->kind == TRACE_FAULT || event->kind == TRACE_RAN ?
 			       1 :
 			       number_of(text, "count");
@@ -289,7 +289,7 @@ void trace_submitted(struct trace_history *history, const struct trace_event *ev
 {
 	struct trace_job *job;
 
-	/* These have ended among the events that were lost. */
+	/* The oldest half is dropped: the ends of these jobs were among lost events. */
 	if (history->job_count == JOBS_MAX) {
 		history->job_count /= 2;
 		memmove(history->jobs, history->jobs + history->job_count,

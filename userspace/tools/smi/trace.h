@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * onpu-smi: the lines of the kernel's trace that are about Open NPUs, and who had which jobs in
- * them.
- */
+/* onpu-smi: the lines of the kernel's trace about Open NPUs, and the clients of their jobs. */
 #ifndef ONPU_TOOLS_SMI_TRACE_H
 #define ONPU_TOOLS_SMI_TRACE_H
 
@@ -23,11 +20,11 @@ enum trace_kind {
 	TRACE_POWER,
 	TRACE_FIRMWARE,
 	TRACE_CLOCK,
-	TRACE_LOST, /* so many events were overwritten before they were read: @count */
+	TRACE_LOST, /* @count events were overwritten before they were read */
 	TRACE_KINDS,
 };
 
-/* "submit" and so on. */
+/* Returns a name such as "submit". */
 const char *trace_kind_name(enum trace_kind kind);
 
 /* Returns the engine's name as in the profiles of webnn-run. */
@@ -38,32 +35,32 @@ bool trace_is_of_jobs(enum trace_kind kind);
 
 struct trace_event {
 	enum trace_kind kind;
-	uint64_t us;	  /* by the clock of the trace */
-	char command[16]; /* of the task that ran then, and its process */
+	uint64_t us;	  /* time on the trace's clock */
+	char command[16]; /* name of the task that ran then; the pid is that of its process */
 	int pid;
 	char device[16];
-	/* For jobs: their number is @count, and @seqno is the last. */
+	/* For jobs: @count is their number, and @seqno the last one. */
 	uint64_t client, seqno, count;
 	uint32_t ctx;
-	int32_t queue, error; /* @error is negative, or 0 */
-	/* For a fault. */
+	int32_t queue, error; /* error: a negative errno, or 0 */
+	/* For faults. */
 	uint64_t code, pc, address;
-	/* For a job that ran: the device's clock at its end is @cycle. */
+	/* For a job that ran; @cycle is the device's clock at its end. */
 	uint64_t cycles, busy[ONPU_ENG_COUNT];
-	/* For the clock, and for a line of the firmware that has it: the device's clock. */
+	/* The device's clock, for events TRACE_CLOCK and lines of the firmware that have it. */
 	uint64_t cycle;
 	bool has_cycle;
-	/* For resets, power and firmware. */
+	/* Text for resets, power and firmware. */
 	char what[112];
 };
 
-/* Reads a line without its end. False when it is about something else. */
+/* Parses a line without its line end. Returns false when it is about something else. */
 bool trace_parse(const char *line, struct trace_event *event);
 
 /* Returns the share of a job's cycles in which an engine worked, for an event TRACE_RAN. */
 double trace_busy_share(const struct trace_event *event, size_t engine);
 
-/* A client that was seen. */
+/* A client that appeared in the trace. */
 struct trace_client {
 	char device[16];
 	uint64_t id;
@@ -86,18 +83,18 @@ struct trace_history {
 
 void trace_history_free(struct trace_history *history);
 
-/* Notes the process of a client; the first answer stays. */
+/* Notes the process of a client; the first one that is noted stays. */
 void trace_know(struct trace_history *history, const char *device, uint64_t id, int pid,
 		const char *command);
-/* NULL when that is not known. */
+/* Returns the client of an event; NULL when it is not known. */
 const struct trace_client *trace_client(const struct trace_history *history,
 					const struct trace_event *event);
 
-/* Keeps when jobs were submitted, of an event TRACE_SUBMIT. */
+/* Remembers the time of submission of jobs, from an event TRACE_SUBMIT. */
 void trace_submitted(struct trace_history *history, const struct trace_event *event);
 /*
- * Finds it, of an event TRACE_COMPLETE, and forgets it and what was before it in the context. False
- * when the submission was not seen.
+ * Finds the time of submission for an event TRACE_COMPLETE, and forgets these jobs and earlier ones
+ * of the context. Returns false when the submission was not seen.
  */
 bool trace_completed(struct trace_history *history, const struct trace_event *event,
 		     uint64_t *submitted_us);

@@ -28,7 +28,7 @@ static char *make_path(char *path, const char *format, va_list ap)
 {
 	int length = snprintf(path, PATH_MAX, "%s", tree_root);
 
-	/* A path that is too long names no file, with its end or without. */
+	/* A path that does not fit is truncated, and names no existing file. */
 	if (length >= 0 && length < PATH_MAX)
 		vsnprintf(path + length, PATH_MAX - (size_t)length, format, ap);
 	return path;
@@ -57,7 +57,7 @@ bool tree_exists(const char *format, ...)
 	return !access(path, F_OK);
 }
 
-/* -1 with errno, or the bytes that were read. */
+/* Reads the start of a file. Returns the number of bytes, or -1 with errno. */
 static ssize_t read_some(const char *path, char *text, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);

@@ -8,10 +8,13 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Look below @root from now on, which has to stay. */
+/* Makes all functions look below @root, which must stay valid. */
 void tree_set_root(const char *root);
 
-/* Whether it is a copy: what its devices are asked would be answered by those of this machine. */
+/*
+ * Whether the files are a copy; then the devices may not be queried, because those of this machine
+ * would answer.
+ */
 bool tree_is_copy(void);
 
 /* Sets the real path of a file. Returns @path, which has PATH_MAX bytes. */
@@ -20,7 +23,8 @@ char *tree_path(char *path, const char *format, ...) __attribute__((format(print
 bool tree_exists(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /*
- * Reads the first line without its end, cut off where @text is too short. 0, or a negative errno.
+ * Reads the first line without its line end, cut off if @text is too short. Returns 0, or a
+ * negative errno.
  */
 int tree_line(char *text, size_t size, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -30,21 +34,22 @@ uint64_t tree_number(uint64_t otherwise, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /*
- * All of a file, with a NUL behind it; the caller frees it. NULL with errno when it cannot be read.
+ * Returns a whole file, terminated by NUL, which the caller frees. NULL with errno when it cannot
+ * be read.
  */
 char *tree_read(size_t *size, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Writes a text. 0, or a negative errno. */
+/* Writes a text. Returns 0, or a negative errno. */
 int tree_write(const char *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Reads the target of a link, as it is written there. 0, or a negative errno. */
+/* Reads the target of a link, as it is stored. Returns 0, or a negative errno. */
 int tree_link(char *text, size_t size, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /* Returns the last component of a path. */
 const char *tree_base(const char *path);
 
-/* The sorted names in a folder, none when it cannot be read, and errno then. */
+/* The sorted names in a folder; NULL, with errno set, when it cannot be read. */
 struct tree_names {
 	char **names;
 	size_t count;
