@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Takes the functions of ONNX Runtime out of its tables. */
+/* Copies the functions that are used out of ONNX Runtime's tables. */
 #include "ort.h"
 
 #include <stdlib.h>
@@ -9,7 +9,10 @@
 #define BIT_EpApi	   1
 #define BIT_ModelEditorApi 2
 
-/* A function of a table, as its bytes: C has no cast from data to functions. */
+/*
+ * Copies a function from a table as bytes, since C has no cast from data to functions; NULL if
+ * @there is false.
+ */
 static void take(void *function, const void *table, size_t place, bool there)
 {
 	memset(function, 0, sizeof(void (*)(void)));

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Compiled graphs in a folder. The name of a file is a hash of all that its graph was compiled from. */
+/*
+ * Keeps compiled graphs as files in a folder. The name of a file is a hash of all that its graph
+ * was compiled from.
+ */
 #include "cache.h"
 
 #include <inttypes.h>
@@ -10,7 +13,7 @@
 
 #include <webnn/webnn_npu.h>
 
-/* Two sums of 64 bits, by different multipliers. */
+/* Two 64-bit hashes with different multipliers. */
 struct hash {
 	uint64_t a, b;
 };

@@ -7,8 +7,8 @@
 #include "partition.h"
 
 /*
- * Sizes that are tried for dimensions that are not known, until one is found with which no node is refused: small
- * ones for sequences and batches, bigger ones for pictures.
+ * Sizes that are tried for unknown dimensions, until no node is refused: small ones suit sequences
+ * and batches, larger ones pictures.
  */
 static const int64_t trials[] = { 8, 1, 64, 256 };
 
@@ -22,7 +22,7 @@ struct capability {
 	struct onpu_reading reading;
 	struct onpu_read read;
 	WNNBool *supported;
-	struct onpu_names dynamic; /* names of values of unknown sizes */
+	struct onpu_names dynamic; /* names of values that have unknown sizes */
 	size_t refused;
 };
 
@@ -57,7 +57,10 @@ static void tell(struct capability *c, WNNOnnxModel model)
 			     refusals.data[i].reason);
 }
 
-/* Before 1.24 a compiled node is not given the values that the graphs within it read. */
+/*
+ * Whether a node contains graphs whose outer values it would lack: before 1.24, ONNX Runtime does
+ * not pass these to compiled nodes.
+ */
 static bool lacks_values(const struct capability *c, const WNNOnnxNode *node)
 {
 	for (size_t i = 0; i < node->attributeCount && c->reading.ort->version < 24; i++)
@@ -79,7 +82,10 @@ static void tell_of_graphs(struct capability *c)
 				     (WNNStringView){ reason, sizeof(reason) - 1 });
 }
 
-/* Reads the graph with a size for what is not known, and asks the importer. */
+/*
+ * Reads the graph with @trial as the size of unknown dimensions, and asks the importer which nodes
+ * it supports.
+ */
 static struct ort_status *attempt(struct capability *c, const struct ort_graph *graph,
 				  int64_t trial, struct import_chunk **chunks, WNNOnnxModel *model)
 {
@@ -111,7 +117,10 @@ static struct ort_status *attempt(struct capability *c, const struct ort_graph *
 		return onpu_onnx_error(c->reading.ort, "the graph cannot be read");
 	if (probed == WNNStatus_Success)
 		return NULL;
-	/* Such as an input without a known rank: then nothing can be said. */
+	/*
+	 * The model cannot be loaded, for example because the rank of an input is unknown: no node
+	 * counts as supported.
+	 */
 	memset(c->supported, 0, c->read.graph.nodeCount * sizeof(*c->supported));
 	c->refused = c->read.graph.nodeCount;
 	return NULL;
@@ -130,7 +139,7 @@ static bool has_unknown(const struct capability *c)
 	return false;
 }
 
-/* The attempt with the fewest refusals; *chunks and *model are its. */
+/* Repeats the attempt that had the fewest refusals; *chunks and *model belong to it. */
 static struct ort_status *best_attempt(struct capability *c, const struct ort_graph *graph,
 				       struct import_chunk **chunks, WNNOnnxModel *model)
 {
@@ -158,7 +167,10 @@ static struct ort_status *best_attempt(struct capability *c, const struct ort_gr
 	return status;
 }
 
-/* Asks the importer about a group by itself: what it takes from other groups is no constant there. */
+/*
+ * Asks the importer about a group alone, because values from other groups are not constant in it.
+ * *changed: it refused a node.
+ */
 static struct ort_status *check_group(struct capability *c, struct onpu_partition *p, size_t group,
 				      bool *changed)
 {
@@ -224,8 +236,8 @@ static bool is_heavy(WNNStringView type)
 }
 
 /*
- * A few cheap nodes between nodes of ONNX Runtime cost more to leave and enter than they gain. A graph that is
- * taken as a whole has no such groups.
+ * Removes groups of a few cheap nodes: entering and leaving them costs more than they gain. Does
+ * nothing when all nodes of the graph are supported. Returns whether it removed any.
  */
 static bool drop_small(struct capability *c, struct onpu_partition *p)
 {
@@ -265,7 +277,7 @@ static struct ort_status *find_groups(struct capability *c, struct onpu_partitio
 	while (changed) {
 		changed = false;
 		ORT_TRY(onpu_partition_group(p));
-		/* A graph that is taken as a whole has been asked about. */
+		/* The importer has already accepted a graph that is taken as a whole. */
 		if (!c->refused && p->group_count == 1)
 			return NULL;
 		for (size_t group = 0; group < p->group_count && !changed; group++)
@@ -278,7 +290,9 @@ static struct ort_status *find_groups(struct capability *c, struct onpu_partitio
 	return NULL;
 }
 
-/* Whether the inputs of a group are of one shape only: then its weights are not needed after the build. */
+/*
+ * Whether all inputs of a group have fixed shapes: its weights are then not needed after the build.
+ */
 static bool is_static(struct capability *c, const WNNOnnxGraph *part)
 {
 	for (size_t i = 0; i < part->inputCount; i++) {
@@ -292,8 +306,9 @@ static bool is_static(struct capability *c, const WNNOnnxGraph *part)
 }
 
 /*
- * A model with compiled graphs has graphs of fixed shapes. Those that depend on data cannot be fixed by anybody;
- * for those of inputs of the model, compiling says what to do.
+ * Whether a group cannot be compiled for a model with EPContext nodes, which needs fixed shapes: an
+ * input has a shape that depends on data. When the shape depends on inputs of the model, compiling
+ * tells the user what to set.
  */
 static bool cannot_be_saved(const struct capability *c, const struct onpu_partition *p,
 			    const WNNOnnxGraph *part)
@@ -354,8 +369,9 @@ static struct ort_status *take(struct capability *c, struct ort_support *support
 }
 
 /*
- * ONNX Runtime asks about a graph within a node before it asks about that node, which cannot be seen then. Taken nodes
- * in it make ONNX Runtime run the node around them; so that is done only where it is worth it.
+ * Whether a graph has a node that is worth taking. ONNX Runtime asks about a graph within a node
+ * before it asks about that node, which is not known at that time. Taken nodes in an inner graph
+ * make ONNX Runtime run the outer node, so that only costly nodes are taken there.
  */
 static bool has_heavy(const WNNOnnxGraph *graph)
 {
@@ -365,7 +381,10 @@ static bool has_heavy(const WNNOnnxGraph *graph)
 	return false;
 }
 
-/* Takes the EPContext nodes, each by itself; the rest of such a model stays with ONNX Runtime. */
+/*
+ * Takes each EPContext node as a group of its own; other nodes of such a model stay with ONNX
+ * Runtime.
+ */
 static struct ort_status *take_compiled(struct onpu_ep *ep, const struct ort_graph *graph,
 					struct ort_support *support, bool *compiled)
 {
@@ -391,9 +410,10 @@ static struct ort_status *take_compiled(struct onpu_ep *ep, const struct ort_gra
 }
 
 /*
- * 1.23 does not tell graphs within nodes, and gives the first group of each graph the same name, with which the
- * session then fails. What can be seen of a graph within a node: it uses values from around it, or has no inputs.
- * In any case one graph of a session is enough.
+ * Whether not to take a graph with ONNX Runtime 1.23. That version does not tell graphs within
+ * nodes, and names the first group of each graph alike, with which the session then fails. A graph
+ * that uses outer values, or has no inputs, may be within a node; and only one graph of a session
+ * is taken.
  */
 static bool is_inner_1_23(struct capability *c, const struct ort_graph *graph)
 {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Runs groups: graphs for the shapes of the inputs, and tensors that no other run uses. */
+/*
+ * Runs groups: builds graphs for the shapes of the inputs, and gives each run tensors of its own.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -202,7 +204,7 @@ static bool same_shapes(const struct onpu_group *group, const struct onpu_shape 
 	return true;
 }
 
-/* A graph that was compiled before a session is for one shape. */
+/* Refuses a run with other shapes than those that a saved graph was compiled for. */
 static struct ort_status *check_fixed(const struct onpu_group *group,
 				      struct ort_kernel_context *context)
 {
@@ -228,7 +230,10 @@ static struct ort_status *check_fixed(const struct onpu_group *group,
 	return NULL;
 }
 
-/* Moves a program to the front; with the lock. */
+/*
+ * Returns the program for these shapes and moves it to the front of the list; NULL: there is none.
+ * The caller holds the lock.
+ */
 static struct onpu_program *find_program(struct onpu_group *group, const struct onpu_shape *shapes)
 {
 	struct onpu_program **place = &group->programs;
@@ -246,7 +251,7 @@ static struct onpu_program *find_program(struct onpu_group *group, const struct 
 	return NULL;
 }
 
-/* Frees what has not been used for longest when there are too many; with the lock. */
+/* Frees the least recently used programs when there are too many. The caller holds the lock. */
 static void forget_programs(struct onpu_group *group)
 {
 	struct onpu_program **place = &group->programs;
@@ -264,7 +269,10 @@ static void forget_programs(struct onpu_group *group)
 	}
 }
 
-/* Weights that the run brings, for the build; with the lock. */
+/*
+ * Takes pointers to the weights that ONNX Runtime passes to the run, for a build. The caller holds
+ * the lock.
+ */
 static struct ort_status *take_weights(struct onpu_group *group, struct ort_kernel_context *context)
 {
 	const struct ort_api *ort = &group->ep->factory->ort;
@@ -282,7 +290,7 @@ static struct ort_status *take_weights(struct onpu_group *group, struct ort_kern
 	return NULL;
 }
 
-/* A program for the shapes of a run and tensors of it, which put_program() gives back. */
+/* Gets a program for the shapes of a run, and tensors for it; put_program() releases both. */
 static struct ort_status *get_program(struct onpu_group *group, struct ort_kernel_context *context,
 				      const struct onpu_shape *shapes, struct onpu_program **out,
 				      struct onpu_binding **binding)
@@ -333,7 +341,7 @@ static bool is_aligned(const struct onpu_slot *slot, const void *data)
 	return (uintptr_t)data % slot->element == 0;
 }
 
-/* The graph reads or writes ONNX Runtime's memory. */
+/* Returns a tensor in ONNX Runtime's memory, which the graph reads or writes directly. */
 static struct ort_status *use_memory(struct onpu_group *group, const struct onpu_slot *slot,
 				     struct onpu_bound *bound, void *data, WNNTensor *tensor)
 {
@@ -396,7 +404,9 @@ static struct ort_status *bind_inputs(struct onpu_group *group, struct onpu_prog
 	return NULL;
 }
 
-/* Programs that bind inputs and outputs may give one memory for both. */
+/*
+ * Whether an output's memory overlaps that of an input, as programs may bind one memory for both.
+ */
 static bool overlaps(const struct onpu_program *program, const struct onpu_binding *binding,
 		     const struct onpu_slot *slot, const char *data)
 {

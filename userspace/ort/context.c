@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Compiled graphs in models. */
+/* Saves compiled graphs in models as EPContext nodes, and loads such nodes. */
 #include "context.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 #include <webnn/webnn_npu.h>
 
-/* A string of a node, in the memory of the reading; NULL: it has none. */
+/* Reads a string attribute of a node into the memory of the reading; NULL: the node lacks it. */
 static struct ort_status *get_string(const struct onpu_reading *r, const struct ort_node *node,
 				     const char *name, const char **data, size_t *size)
 {
@@ -80,7 +80,10 @@ bool onpu_context_is(const struct ort_api *ort, const struct ort_node *node)
 static struct ort_status *make_names(struct onpu_group *group, const struct onpu_reading *r,
 				     const char *notes)
 {
-	/* Lines: "input NAME" and "output NAME", in the order of the node's. */
+	/*
+	 * The notes have lines "input NAME" and "output NAME", in the order of the node's inputs
+	 * and outputs.
+	 */
 	size_t inputs = 0, outputs = 0;
 
 	while (notes && *notes) {
@@ -132,7 +135,7 @@ static struct ort_status *make_ports(struct onpu_group *group, const struct onpu
 	return make_names(group, r, notes);
 }
 
-/* A file without a name that has the graph of a model. */
+/* Returns an unnamed file with a graph that is stored in the model; -1 with errno on failure. */
 static int hold(const char *data, size_t size)
 {
 	int fd = memfd_create("onpu-graph", MFD_CLOEXEC);
@@ -160,7 +163,7 @@ static struct ort_status *load_path(struct onpu_group *group, const char *path, 
 	return onpu_webnn_error(&group->ep->factory->ort, what);
 }
 
-/* Names of files only lead downwards from the folder of the model. */
+/* Whether a name of a file stays below the folder of the model. */
 static bool is_safe(const char *name)
 {
 	if (!*name || *name == '/')
@@ -188,7 +191,7 @@ static struct ort_status *load_beside(struct onpu_group *group, const struct ort
 				  "folder of the model",
 				  group->name, name);
 	ORT_TRY(ort->Graph_GetModelPath(graph, &model));
-	/* A model that was loaded from memory says where it belongs. */
+	/* For a model that was loaded from memory, an option tells the path. */
 	if ((!model || !*model) && group->ep->options.context_path)
 		model = group->ep->options.context_path;
 	slash = model ? strrchr(model, '/') : NULL;
@@ -218,7 +221,10 @@ static struct ort_status *load_embedded(struct onpu_group *group, const char *da
 	return status;
 }
 
-/* The program is for the shapes that the graph was compiled for; others are refused in a run. */
+/*
+ * Makes a program for the shapes that the graph was compiled for; runs with other shapes are
+ * refused.
+ */
 static struct ort_status *set_program(struct onpu_group *group, WNNGraph graph)
 {
 	WNNNamedOperandDescriptorArray inputs = wnnGraphGetInputs(graph);
@@ -275,7 +281,7 @@ struct ort_status *onpu_context_load(struct onpu_group *group, const struct onpu
 
 /* ---- saving */
 
-/* Where the model with the compiled graphs will lie: its folder with a slash, and its name without the end. */
+/* Sets *prefix to the path of the model with compiled graphs, without its ending. */
 static struct ort_status *model_place(struct onpu_group *group, const struct ort_graph *graph,
 				      char **prefix)
 {
@@ -309,7 +315,7 @@ static struct ort_status *save_to(struct onpu_group *group, const char *path)
 	return onpu_webnn_error(&group->ep->factory->ort, group->name);
 }
 
-/* The name of the file beside the model. */
+/* Saves the graph in a file beside the model, and returns the file's name. */
 static struct ort_status *save_beside(struct onpu_group *group, const struct ort_graph *graph,
 				      char **name)
 {
@@ -468,7 +474,7 @@ static struct ort_status *make_node(struct onpu_group *group, const char *data, 
 		free(outputs);
 		return onpu_nomem(ort);
 	}
-	/* Names that were read have a NUL behind them. */
+	/* Names that were read end with a NUL. */
 	for (size_t i = 0; i < group->input_count; i++)
 		inputs[i] = group->inputs[i].name.data;
 	for (size_t i = 0; i < group->output_count; i++)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The provider of one session: settings, a device, a report. */
+/* The provider of one session: settings, device, report. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,8 +28,8 @@ static struct ort_status *is_concurrent(struct ort_ep *ep, bool *is)
 }
 
 /*
- * Policies of ONNX Runtime choose the CPU in any case, and with it the provider: then nobody has asked for it. 1.23
- * does not list NPUs, so that one may be meant there.
+ * Whether nobody asked for this provider. ONNX Runtime's policies always choose the CPU and with it
+ * the provider. Version 1.23 does not list NPUs, so that there the CPU may stand for an NPU.
  */
 static bool is_idle(const struct onpu_ep *ep)
 {

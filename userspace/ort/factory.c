@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The factory that ONNX Runtime asks for, and the devices that it offers. */
+/* The factory through which ONNX Runtime creates providers, and the devices that it offers. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,7 +42,10 @@ static bool is_stream_aware(const struct ort_ep_factory *factory)
 	return false;
 }
 
-/* @device: what a session on it runs on; NULL: what it says itself. */
+/*
+ * Offers a hardware device. @device: on which device sessions run; NULL: the session's options
+ * select it.
+ */
 static struct ort_status *offer(struct onpu_factory *factory, const struct ort_hardware *hardware,
 				const char *device, struct ort_ep_device **out)
 {
@@ -65,8 +68,9 @@ static struct ort_status *offer(struct onpu_factory *factory, const struct ort_h
 }
 
 /*
- * ONNX Runtime's policies take the first NPU, and the first CPU in any case; none of them but those that look for a
- * GPU may choose a virtual device, so it is of that kind. It is made once.
+ * Offers a virtual device, which is created once. ONNX Runtime's policies take the first NPU, and
+ * always the first CPU. Only policies that look for a GPU should find a virtual device, so that its
+ * kind is GPU.
  */
 static struct ort_status *offer_virtual(struct onpu_factory *factory, size_t index,
 					struct ort_ep_device **out)
@@ -123,7 +127,10 @@ static struct ort_status *get_devices(struct ort_ep_factory *base,
 	return status;
 }
 
-/* A policy that looks for an NPU gives the CPU with it, for the rest of the nodes. */
+/*
+ * Returns the metadata of the NPU, if there is one: a policy for NPUs passes the CPU as well, for
+ * the other nodes.
+ */
 static const struct ort_pairs *choose(const struct onpu_factory *factory,
 				      const struct ort_pairs *const *metadata, size_t count)
 {
@@ -191,7 +198,10 @@ CreateEpFactories(const char *name, const struct ort_api_base *base,
 __attribute__((visibility("default"))) struct ort_status *
 ReleaseEpFactory(struct ort_ep_factory *factory);
 
-/* ONNX Runtime of a version without providers that compile cannot say why in a status of its own. */
+/*
+ * Returns a status about a version without compiling providers, which is created through the first
+ * version of the API.
+ */
 static struct ort_status *too_old(const struct ort_api_base *base)
 {
 	struct ort_status *(*create)(int code, const char *message);

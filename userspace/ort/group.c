@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Compiles groups of nodes. */
+/* Compiles groups of nodes to graphs. */
 #include "cache.h"
 #include "context.h"
 
@@ -92,7 +92,10 @@ static struct ort_status *make_ports(struct onpu_group *group, const struct onpu
 	return NULL;
 }
 
-/* Keeps the constants that a run does not bring: small ones, and those that only graphs within nodes use. */
+/*
+ * Keeps constants that a run does not pass: small ones, and those that only graphs within nodes
+ * use.
+ */
 static struct ort_status *keep_constants(struct onpu_group *group, const struct onpu_reading *r)
 {
 	for (size_t i = 0; i < group->read.graph.tensorCount; i++) {
@@ -109,7 +112,10 @@ static struct ort_status *keep_constants(struct onpu_group *group, const struct 
 	return NULL;
 }
 
-/* The shapes of the inputs by the model and the options dim.NAME; false: they do not say all. */
+/*
+ * Sets the shapes of the inputs from the model and the options dim.NAME; false: some size stays
+ * unknown.
+ */
 static bool known_shapes(const struct onpu_group *group, struct onpu_shape *shapes)
 {
 	const struct onpu_options *options = &group->ep->options;
@@ -134,7 +140,7 @@ static bool known_shapes(const struct onpu_group *group, struct onpu_shape *shap
 	return true;
 }
 
-/* Builds before the first run where the shapes are known. */
+/* Builds the graph before the first run, if the shapes are known. */
 static struct ort_status *build_early(struct onpu_group *group)
 {
 	struct onpu_shape *shapes = calloc(group->input_count + 1, sizeof(*shapes));

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Statuses, messages in ONNX Runtime's log, and the report of what runs where. */
+/*
+ * Creates statuses, writes messages to ONNX Runtime's log, and writes the report of where nodes
+ * run.
+ */
 #include <stdarg.h>
 #include <string.h>
 

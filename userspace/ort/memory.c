@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Memory that ONNX Runtime takes from us for what programs bind: whole pages of the processor's, which devices that
- * import memory take as they are. It is of the kind that the processor and the device reach, so that nodes of both
- * use it.
+ * Allocates memory that ONNX Runtime requests for values that programs bind: whole pages, which
+ * devices that import memory use directly. Its kind is reachable for processor and device, so that
+ * nodes of both use it.
  */
 #include <stdlib.h>
 #include <string.h>

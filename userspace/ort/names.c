@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A table of names, and small things that readers of graphs share. */
+/* A hash table of names, and helpers for reading graphs. */
 #include <string.h>
 
 #include "read.h"
@@ -63,7 +63,7 @@ WNNStringView onpu_view(const struct onpu_reading *reading, const char *text)
 
 size_t onpu_type_bytes(int type, size_t elements)
 {
-	/* By the numbers of TensorProto.DataType. */
+	/* Bits of an element, by TensorProto.DataType. */
 	static const uint8_t bits[] = { 0,  32, 8,  8,	 16, 16, 32, 64, 0, 8, 16, 64,
 					32, 64, 64, 128, 16, 8,	 8,  8,	 8, 4, 4,  4 };
 

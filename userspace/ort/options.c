@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* The settings of a session: ep.onpuexecutionprovider.NAME, and some of ONNX Runtime's own. */
+/*
+ * Reads the settings of a session: ep.onpuexecutionprovider.NAME, and some of ONNX Runtime's own.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Declares the part of ONNX Runtime's C interface that is used, from its documentation: its objects, the functions of
- * its tables (slots.def), and the tables that a provider fills in. Members that are not used are place holders.
+ * Declares the part of ONNX Runtime's C interface that is used, from its documentation: objects,
+ * functions of its tables (slots.def), and tables that a provider fills in. Unused members are
+ * placeholders.
  */
 #ifndef ONPU_ORT_H
 #define ONPU_ORT_H
@@ -10,7 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The first version of the interface with providers that compile, and the newest that is known here. */
+/*
+ * The first version of the interface with compiling providers, and the newest that this code knows.
+ */
 #define ORT_OLDEST 23
 #define ORT_NEWEST 29
 
@@ -42,7 +45,9 @@ struct ort_ep;
 struct ort_ep_factory;
 struct ort_fusion_options;
 
-/* Not 11, EP_FAIL: on that Python's sessions go on without the provider, and nobody sees it. */
+/*
+ * A status must not be 11, EP_FAIL: Python's sessions would silently continue without the provider.
+ */
 enum ort_error {
 	ORT_FAIL = 1,
 	ORT_INVALID_ARGUMENT = 2,
@@ -64,15 +69,15 @@ enum ort_attribute_type {
 	ORT_ATTRIBUTE_TENSOR,
 };
 
-/* Where memory is, who reaches it, and how an allocator of it works. */
+/* Where memory is, who reaches it, and how it is allocated. */
 enum ort_memory_device_type { ORT_MEMORY_CPU = 0, ORT_MEMORY_NPU = 3 };
 enum ort_memory_type { ORT_MEMORY_HOST_ACCESSIBLE = 5 };
 enum ort_allocator_type { ORT_ALLOCATOR_DEVICE = 0 };
 
-/* A kind of event in a profile. */
+/* Kinds of events in a profile. */
 enum ort_profile_category { ORT_PROFILE_KERNEL = 2 };
 
-/* How well a device runs a compiled model. */
+/* How well a device can run a compiled model. */
 enum ort_compatibility {
 	ORT_COMPATIBILITY_NOT_APPLICABLE,
 	ORT_COMPATIBILITY_OPTIMAL,
@@ -86,14 +91,14 @@ struct ort_api_base {
 };
 
 #define SLOT(table, place, version, result, name, arguments) result(*name) arguments;
-/* All functions under one roof; NULL for what the version has not. */
+/* All functions of the tables; NULL: the version lacks the function. */
 struct ort_api {
 	uint32_t version;
 #include "slots.def"
 };
 #undef SLOT
 
-/* Fills in the functions; false when the version has no providers that compile. */
+/* Fills in the functions; false: the version has no compiling providers. */
 bool ort_api_open(struct ort_api *api, const struct ort_api_base *base);
 
 struct ort_fusion_options {
@@ -110,13 +115,13 @@ struct ort_compute_info {
 	void (*release_state)(struct ort_compute_info *info, void *state);
 };
 
-/* From 1.25 on. */
+/* Exists from 1.25 on. */
 struct ort_profiler {
 	uint32_t version;
 	void (*release)(struct ort_profiler *profiler);
-	/* @nanoseconds: since the profile began */
+	/* @nanoseconds: time since the profile began */
 	struct ort_status *(*start)(struct ort_profiler *profiler, int64_t nanoseconds);
-	/* around each event of ONNX Runtime */
+	/* start and end of each event of ONNX Runtime */
 	void (*unused[2])(void);
 	struct ort_status *(*end)(struct ort_profiler *profiler, struct ort_events *events);
 };
@@ -126,7 +131,7 @@ struct ort_allocator {
 	void *(*allocate)(struct ort_allocator *allocator, size_t size);
 	void (*deallocate)(struct ort_allocator *allocator, void *memory);
 	const struct ort_memory_info *(*get_info)(const struct ort_allocator *allocator);
-	/* for weights, statistics, on a stream; then what came later */
+	/* functions for weights, statistics, allocation on a stream, and later additions */
 	void (*unused_later[8])(void);
 };
 
@@ -150,10 +155,10 @@ struct ort_ep {
 				      struct ort_compute_info **infos, struct ort_node **contexts);
 	void (*release_compute_infos)(struct ort_ep *ep, struct ort_compute_info **infos,
 				      size_t count);
-	/* layout (2), dynamic options, start and end of a run, allocator, stream */
+	/* layout (2 functions), dynamic options, start and end of a run, allocator, stream */
 	void (*unused[7])(void);
 	const char *(*get_compatibility)(struct ort_ep *ep, const struct ort_graph *graph);
-	/* kernels; then what came with 1.24 and later */
+	/* kernels, and functions from 1.24 on */
 	void (*unused_kernels)(void);
 	struct ort_status *(*is_concurrent)(struct ort_ep *ep, bool *is);
 	void (*unused_sync)(void);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Groups of nodes. Each node has a stage: along an edge it never falls, and it rises from a supported node to one
- * that is not. A path that leaves the supported nodes of a stage thus never comes back to it, and the connected
- * ones of a stage can become one node.
+ * Groups nodes by stages. Along an edge the stage never falls, and it rises from a supported to an
+ * unsupported node. So a path that leaves the supported nodes of a stage never returns to them, and
+ * connected supported nodes of one stage can become one node.
  */
 #include "partition.h"
 
@@ -31,7 +31,7 @@ static struct ort_status *name_values(struct onpu_partition *p)
 	return bad ? onpu_nomem(p->reading->ort) : NULL;
 }
 
-/* The names that a node reads, with those that graphs within it use. */
+/* Lists the names that a node reads, including those that graphs within it use. */
 static struct ort_status *node_reads(const struct onpu_partition *p, size_t node, size_t *count,
 				     WNNStringView **names)
 {
@@ -88,7 +88,7 @@ struct ort_status *onpu_partition_begin(struct onpu_partition *p,
 	return find_edges(p);
 }
 
-/* The first stage that each node can have; nodes stand behind those that they depend on. */
+/* Sets the lowest stage of each node; nodes are sorted behind those that they depend on. */
 static void find_stages(struct onpu_partition *p)
 {
 	for (size_t i = 0; i < p->read->graph.nodeCount; i++) {
@@ -116,8 +116,8 @@ static bool is_output(const struct onpu_partition *p, size_t node)
 }
 
 /*
- * Nodes that only later stages use move there, so that what they make, such as a shape, need not leave the group
- * of those that use it.
+ * Moves nodes that only later stages use to these stages, so that their results, such as shapes,
+ * stay in the group of their consumers.
  */
 static struct ort_status *delay(struct onpu_partition *p)
 {
@@ -197,7 +197,7 @@ static const WNNOnnxValue *type_of(const struct onpu_partition *p, WNNStringView
 					   &graph->values[place - graph->inputCount];
 }
 
-/* Whether a node of another group, or one that stays with ONNX Runtime, reads what a node makes. */
+/* Marks the values of a group that nodes of other groups, or of ONNX Runtime, read. */
 static struct ort_status *mark_leaving(const struct onpu_partition *p, size_t group,
 				       struct onpu_names *leaving)
 {
@@ -217,7 +217,10 @@ static struct ort_status *mark_leaving(const struct onpu_partition *p, size_t gr
 	return NULL;
 }
 
-/* The inputs of a group; a type or rank that is not known makes the node that reads it unsupported. */
+/*
+ * Lists the inputs of a group. When the type or rank of an input is unknown, the node that reads it
+ * becomes unsupported, and *changed is set.
+ */
 static struct ort_status *find_inputs(struct onpu_partition *p, size_t group, size_t node,
 				      struct onpu_names *seen, WNNOnnxGraph *out,
 				      WNNOnnxValue **inputs, bool *changed)
@@ -242,7 +245,7 @@ static struct ort_status *find_inputs(struct onpu_partition *p, size_t group, si
 			continue;
 		type = type_of(p, names[k]);
 		if (!type && from == SIZE_MAX)
-			continue; /* a constant */
+			continue; /* it is a constant */
 		if (!type || type->kind != WNNOnnxKind_Tensor ||
 		    type->rank == WNN_ONNX_RANK_UNKNOWN) {
 			p->supported[node] = WNN_FALSE;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Groups the nodes that go together into one graph of the library. */
+/* Groups nodes that become one graph of the library. */
 #ifndef ONPU_PARTITION_H
 #define ONPU_PARTITION_H
 
@@ -10,27 +10,28 @@
 struct onpu_partition {
 	const struct onpu_reading *reading;
 	const struct onpu_read *read;
-	WNNBool *supported; /* of each node */
-	size_t *group;	    /* of each node, ONPU_NO_GROUP for those that stay with ONNX Runtime */
+	WNNBool *supported; /* by node: whether the importer supports it */
+	size_t *group;	    /* by node: its group; ONPU_NO_GROUP: it stays with ONNX Runtime */
 	size_t group_count; /* groups may be empty */
-	struct onpu_names producer; /* by the name of a value: the node that makes it */
+	struct onpu_names producer; /* by name of a value: the node that computes it */
 	struct onpu_names output;   /* names of outputs of the graph */
-	struct onpu_names type;	    /* by the name of a value: its place in inputs, then values */
+	struct onpu_names type;	    /* by name of a value: its index in inputs, then values */
 	struct {
 		size_t count;
 		size_t *nodes;
-	} *before; /* the nodes that each depends on */
+	} *before; /* by node: the nodes that it depends on */
 	size_t *stage;
 };
 
-/* Prepares what does not depend on which nodes are supported. */
+/* Prepares all that does not depend on which nodes are supported. */
 struct ort_status *onpu_partition_begin(struct onpu_partition *partition,
 					const struct onpu_reading *reading,
 					const struct onpu_read *read, WNNBool *supported);
-/* Makes connected groups such that no path from a group leads out of it and back. */
+/* Forms connected groups such that no path leads out of a group and back into it. */
 struct ort_status *onpu_partition_group(struct onpu_partition *partition);
 /*
- * The graph of a group. An input whose type is not known makes its nodes unsupported: *changed.
+ * Describes the graph of a group. If the type of an input is unknown, the nodes that read it become
+ * unsupported, and *changed is set.
  */
 struct ort_status *onpu_partition_describe(struct onpu_partition *partition, size_t group,
 					   WNNOnnxGraph *out, size_t **indices, bool *changed);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * onpu-ort-preload.so, for programs that know of no execution providers: with LD_PRELOAD and ONPU_ORT=npu|sim|cpu
- * it adds ours to the options of every session. It stands in front of OrtGetApiBase and puts functions of its own
- * into ONNX Runtime's table, in place: the table's length differs by version, so that it is not copied.
+ * onpu-ort-preload.so, for programs that do not configure execution providers: with LD_PRELOAD and
+ * ONPU_ORT=npu|sim|cpu it adds this provider to the options of every session. It overrides
+ * OrtGetApiBase, and replaces functions in ONNX Runtime's table itself: the table is not copied,
+ * because its length differs by version.
  */
 #include <dlfcn.h>
 #include <limits.h>
@@ -26,8 +27,8 @@ __attribute__((visibility("default"))) const struct ort_api_base *OrtGetApiBase(
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static const struct ort_api_base *base;
-static struct ort_api api; /* as ONNX Runtime has it */
-static const char *wanted; /* the device */
+static struct ort_api api; /* the original functions of ONNX Runtime */
+static const char *wanted; /* the device that ONPU_ORT names */
 
 static void complain(const char *what, const char *why)
 {
@@ -45,7 +46,10 @@ static int find_library(struct dl_phdr_info *info, size_t size, void *out)
 	return 1;
 }
 
-/* A program that loaded ONNX Runtime for itself alone does not show it to RTLD_NEXT. */
+/*
+ * Finds the real OrtGetApiBase. RTLD_NEXT does not find it when the program loaded ONNX Runtime
+ * with local symbols.
+ */
 static void *find_real(void)
 {
 	void *real = dlsym(RTLD_NEXT, "OrtGetApiBase");
@@ -59,7 +63,10 @@ static void *find_real(void)
 	return library ? dlsym(library, "OrtGetApiBase") : NULL;
 }
 
-/* Where our provider is: as ONPU_ORT_LIBRARY says, else beside this library. */
+/*
+ * Sets the path of the provider's library: ONPU_ORT_LIBRARY, or else a file beside this library.
+ * Returns false when there is none.
+ */
 static bool provider_path(char *path, size_t room)
 {
 	const char *given = getenv("ONPU_ORT_LIBRARY");
@@ -89,14 +96,17 @@ static const struct ort_ep_device *pick(const struct ort_ep_device *const *devic
 		device = metadata ? api.GetKeyValue(metadata, "device") : NULL;
 		if (device && !strcmp(device, wanted))
 			return devices[i];
-		/* One without a device runs on any. */
+		/* A hardware device without a device name runs sessions on any device. */
 		if (!device && !other)
 			other = devices[i];
 	}
 	return other;
 }
 
-/* Each environment of the process knows the library once. */
+/*
+ * Finds the device, after the library is registered; each environment of the process needs that
+ * once.
+ */
 static struct ort_status *find_device(struct ort_env *env, const struct ort_ep_device **device)
 {
 	const struct ort_ep_device *const *devices;
@@ -122,7 +132,10 @@ static struct ort_status *find_device(struct ort_env *env, const struct ort_ep_d
 	return NULL;
 }
 
-/* Sets the options: the device, then those of ONPU_ORT_OPTIONS (NAME=VALUE,…); how many. */
+/*
+ * Sets the options: the device, then those of ONPU_ORT_OPTIONS (NAME=VALUE,…). Returns their
+ * number.
+ */
 static size_t split_options(char *text, const char **keys, const char **values)
 {
 	size_t count = 0;
@@ -142,7 +155,7 @@ static size_t split_options(char *text, const char **keys, const char **values)
 	return count;
 }
 
-/* A copy of the options with the provider. */
+/* Makes a copy of the options with the provider added. */
 static struct ort_status *add_provider(const struct ort_env *env,
 				       const struct ort_session_options *options,
 				       struct ort_session_options **out)
@@ -231,7 +244,10 @@ static const struct {
 	__typeof__(api.CreateSessionFromArrayWithPrepackedWeightsContainer) prepacked_array;
 } functions = { create, create_from_array, create_prepacked, create_prepacked_from_array };
 
-/* The table lies in memory that the linker protects once it is filled in. */
+/*
+ * Writes a function into the table, whose memory the linker has write-protected. Returns false when
+ * that fails.
+ */
 static bool put(void *table, size_t place, const void *function)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
@@ -242,7 +258,7 @@ static bool put(void *table, size_t place, const void *function)
 	if (mprotect(begin, size, PROT_READ | PROT_WRITE))
 		return false;
 	memcpy(slot, function, sizeof(void (*)(void)));
-	/* It stays writable: other data of the page may have been so before. */
+	/* The page stays writable, because other data on it may have been so before. */
 	return true;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Runs in ONNX Runtime's own profile, from 1.25 on: an event for each time that a group of nodes is computed, with
- * what the device did in it.
+ * Adds events to ONNX Runtime's own profile, from 1.25 on: one for each run of a group, with what
+ * the device did.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -12,31 +12,34 @@
 #include "profile.h"
 #include "read.h"
 
-#define MAX_EVENTS 1000000 /* as many as ONNX Runtime keeps of its own */
+#define MAX_EVENTS 1000000 /* as many as ONNX Runtime keeps of its own events */
 #define MAX_ARGS   10
 
 struct event {
 	char *name;
 	int32_t thread;
-	int64_t start, end; /* ns of the monotonic clock */
+	int64_t start, end; /* nanoseconds of the monotonic clock */
 	WNNDispatchStatistics statistics;
 	WNNDispatchCopies copies;
 };
 
 struct profiler {
 	struct ort_profiler base;
-	struct onpu_ep *ep; /* NULL: it is gone */
+	struct onpu_ep *ep; /* NULL: the session has ended */
 	const struct ort_api *ort;
-	struct profiler *next; /* of the session's */
+	struct profiler *next; /* next profiler of the session */
 	char device[16];
 	bool on;
-	/* When ONNX Runtime's profile began, by the monotonic clock; late by the time that start() took to be called. */
+	/*
+	 * When ONNX Runtime's profile began, on the monotonic clock; later by the delay until
+	 * start() was called.
+	 */
 	int64_t begin;
 	struct event *events;
 	size_t count, room;
 };
 
-/* ONNX Runtime may give profiler and session back in any order. */
+/* A lock, because ONNX Runtime may release profiler and session in any order. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 int64_t onpu_profile_now(void)
@@ -47,7 +50,7 @@ int64_t onpu_profile_now(void)
 	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* With the lock. */
+/* Switches a profiler on or off. The caller holds the lock. */
 static void set_on(struct profiler *profiler, bool on)
 {
 	if (profiler->on == on)
@@ -157,7 +160,7 @@ struct ort_status *onpu_profiler_create(struct ort_ep *base, struct ort_profiler
 	WNNDeviceInfo info = WNN_DEVICE_INFO_INIT;
 
 	*out = NULL;
-	/* A session that is idle computes nothing. */
+	/* An idle session has no context and computes nothing. */
 	if (!ep->context || wnnContextGetDeviceInfo(ep->context, &info) != WNNStatus_Success)
 		return NULL;
 	profiler = calloc(1, sizeof(*profiler));
@@ -179,7 +182,9 @@ struct ort_status *onpu_profiler_create(struct ort_ep *base, struct ort_profiler
 	return NULL;
 }
 
-/* What does not fit into memory is left out, as ONNX Runtime does with its own. */
+/*
+ * Appends an event. Events that do not fit into memory are dropped, as ONNX Runtime drops its own.
+ */
 static void append(struct profiler *profiler, const struct event *event)
 {
 	char *name;

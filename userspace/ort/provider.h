@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The execution provider: its factory, what a session has of it, and a group of nodes that it computes. */
+/*
+ * The execution provider: its factory, the provider of a session, and groups of nodes that it
+ * computes.
+ */
 #ifndef ONPU_PROVIDER_H
 #define ONPU_PROVIDER_H
 
@@ -18,10 +21,11 @@ struct onpu_factory {
 	struct ort_api ort;
 	bool has_virtual; /* registered under a name that allows virtual devices */
 	struct ort_hardware *virtual_devices[2];
-	struct ort_memory_info *memory; /* of what programs bind; NULL until a device has it */
+	/* kind of the memory that programs bind; NULL until a device has it */
+	struct ort_memory_info *memory;
 };
 
-/* A size that was given for a dimension by its name. */
+/* The size that an option gives for a named dimension. */
 struct onpu_dimension {
 	char *name;
 	int64_t size;
@@ -31,7 +35,7 @@ struct onpu_dimension {
 struct onpu_options {
 	char *device; /* npu, sim or cpu; empty: the library chooses */
 	char *cache_dir;
-	char *report; /* a file */
+	char *report; /* path of the report */
 	WNNPlacementPolicy policy;
 	uint32_t threads;
 	bool context_enable, context_embed;
@@ -49,14 +53,14 @@ struct onpu_ep {
 	WNNInstance instance;
 	WNNContext context;
 	char *compatibility; /* see onpu_compatibility() */
-	bool has_taken;	     /* nodes of a graph */
+	bool has_taken;	     /* whether it has taken nodes of a graph */
 	pthread_mutex_t report_lock;
 	FILE *report;
 	struct profiler *profilers; /* see profile.c */
-	atomic_int profiling;	    /* how many of them are on */
+	atomic_int profiling;	    /* number of profilers that are on */
 };
 
-/* options.c: reads the settings; a status that names the one that is wrong. */
+/* options.c: reads the settings. Returns NULL, or a status that names the wrong setting. */
 struct ort_status *onpu_options_read(struct onpu_options *options, const struct ort_api *ort,
 				     const struct ort_session_options *session,
 				     const struct ort_pairs *metadata);
@@ -74,7 +78,7 @@ struct ort_status *onpu_compile(struct ort_ep *ep, const struct ort_graph **grap
 				struct ort_compute_info **infos, struct ort_node **contexts);
 void onpu_release_compute_infos(struct ort_ep *ep, struct ort_compute_info **infos, size_t count);
 
-/* memory.c: memory for what programs bind, and copies from and to it. */
+/* memory.c: memory for values that programs bind, and copies from and to it. */
 struct ort_status *onpu_memory_offer(struct onpu_factory *factory, struct ort_ep_device *device);
 struct ort_status *onpu_allocator_create(struct ort_ep_factory *factory,
 					 const struct ort_memory_info *memory,
@@ -88,12 +92,12 @@ struct ort_status *onpu_data_transfer_create(struct ort_ep_factory *factory,
 struct ort_status *onpu_error(const struct ort_api *ort, int code, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 struct ort_status *onpu_nomem(const struct ort_api *ort);
-/* The last error of libwebnn-npu, or of libwebnn-onnx, of this thread. */
+/* Return a status with this thread's last error of libwebnn-npu or libwebnn-onnx. */
 struct ort_status *onpu_webnn_error(const struct ort_api *ort, const char *what);
 struct ort_status *onpu_onnx_error(const struct ort_api *ort, const char *what);
 void onpu_log(const struct onpu_ep *ep, int level, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-/* A line of the report: place, operator, node, reason. */
+/* Writes a line of the report: device, operator, node, reason. */
 void onpu_report(struct onpu_ep *ep, const char *place, WNNStringView type, WNNStringView node,
 		 WNNStringView reason);
 

@@ -42,7 +42,10 @@ static struct ort_status *read_dimensions(const struct onpu_reading *r,
 	return NULL;
 }
 
-/* Before 1.24 a value without a shape looks like a scalar; an input that a program declares is seldom one. */
+/*
+ * Treats the rank of a seeming scalar as unknown: before 1.24, a value without a shape looks like a
+ * scalar, and an input that a program declares is seldom one.
+ */
 static void doubt_scalar(const struct onpu_reading *r, WNNOnnxValue *value)
 {
 	if (!value->rank && !r->ort->TensorTypeAndShape_HasShape)
@@ -105,7 +108,7 @@ struct ort_status *onpu_node_outputs(const struct onpu_reading *r, const struct 
 	return r->ort->Node_GetOutputs(node, *values, *count);
 }
 
-/* The type, shape and elements of a value of ONNX Runtime; data stays NULL for strings. */
+/* Reads type, shape and elements of a value of ONNX Runtime; data stays NULL for strings. */
 static struct ort_status *read_tensor(const struct onpu_reading *r, const struct ort_value *from,
 				      bool keep, WNNOnnxTensor *tensor)
 {
@@ -117,7 +120,7 @@ static struct ort_status *read_tensor(const struct onpu_reading *r, const struct
 	int type;
 
 	ORT_TRY(ort->GetTensorTypeAndShape(from, &info));
-	/* These fail for lack of arguments alone. */
+	/* These calls fail only for missing arguments. */
 	ORT_TRY(ort->GetTensorElementType(info, &type));
 	ORT_TRY(ort->GetDimensionsCount(info, &tensor->rank));
 	dims = onpu_take(r, tensor->rank * sizeof(*dims));
@@ -145,7 +148,7 @@ static struct ort_status *read_tensor(const struct onpu_reading *r, const struct
 	return NULL;
 }
 
-/* The number of elements of an attribute of @size bytes each, and they themselves. */
+/* Reads the elements of an attribute, of @size bytes each, and their number. */
 static struct ort_status *read_elements(const struct onpu_reading *r,
 					const struct ort_attribute *from, int type, size_t size,
 					size_t *count, const void **elements)
@@ -154,7 +157,7 @@ static struct ort_status *read_elements(const struct onpu_reading *r,
 	size_t bytes = 0;
 	void *data;
 
-	/* The first call asks for the size, and fails unless that is 0. */
+	/* The first call asks for the size; it fails unless the size is 0. */
 	status = r->ort->ReadOpAttr(from, type, NULL, 0, &bytes);
 	if (status)
 		r->ort->ReleaseStatus(status);
@@ -168,7 +171,7 @@ static struct ort_status *read_elements(const struct onpu_reading *r,
 	return NULL;
 }
 
-/* ONNX Runtime has them one behind the other, each with a NUL. */
+/* Reads strings, which ONNX Runtime returns one after the other, each with a NUL. */
 static struct ort_status *read_strings(const struct onpu_reading *r,
 				       const struct ort_attribute *from,
 				       WNNOnnxAttribute *attribute)
@@ -259,7 +262,7 @@ static struct ort_status *read_attribute(const struct onpu_reading *r,
 		attribute->kind = WNNOnnxAttributeKind_Tensor;
 		return read_tensor_attribute(r, from, attribute);
 	default:
-		*there = false; /* graphs are read by themselves */
+		*there = false; /* graphs are read separately */
 		return NULL;
 	}
 }
@@ -352,7 +355,7 @@ static struct ort_status *read_node(const struct onpu_reading *r, const struct o
 
 /* Lists that grow while a graph is read. */
 struct lists {
-	struct onpu_names seen; /* what is an input, a constant, or made by a node */
+	struct onpu_names seen; /* names of inputs, constants and outputs of nodes so far */
 	WNNOnnxValue *inputs, *values;
 	size_t input_room, value_room, tensor_room;
 	bool inner;
@@ -392,7 +395,7 @@ static struct ort_status *add_constant(const struct onpu_reading *r, struct list
 	return read_tensor(r, value, l->inner && r->keep, tensor);
 }
 
-/* A value that a node reads, or that is an output: it may be a constant or an input of the graph. */
+/* Handles a value that a node reads, or that is an output: a constant, or an input of the graph. */
 static struct ort_status *see(const struct onpu_reading *r, struct lists *l,
 			      const struct ort_value_info *info, struct onpu_read *out)
 {
@@ -412,7 +415,7 @@ static struct ort_status *see(const struct onpu_reading *r, struct lists *l,
 	ORT_TRY(r->ort->ValueInfo_IsConstantInitializer(info, &constant));
 	ORT_TRY(r->ort->ValueInfo_IsFromOuterScope(info, &outer));
 	out->uses_outer = out->uses_outer || outer;
-	/* A graph within a node uses the names around it. */
+	/* A graph within a node uses outer names without having them as inputs. */
 	if (l->inner && outer)
 		return NULL;
 	if (constant)
@@ -423,7 +426,9 @@ static struct ort_status *see(const struct onpu_reading *r, struct lists *l,
 	if (!l->inputs)
 		return onpu_nomem(r->ort);
 	ORT_TRY(onpu_read_value(r, info, &l->inputs[out->graph.inputCount]));
-	/* With no size to try, the graph is that of a group, and its inputs may come from any node. */
+	/*
+	 * Without a size to try, this is the graph of a group, whose inputs may come from any node.
+	 */
 	if (r->trial < 0)
 		doubt_scalar(r, &l->inputs[out->graph.inputCount]);
 	out->graph.inputCount++;
