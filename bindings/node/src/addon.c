@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The module: its functions, its state in each environment, and how results of the library come
- * into the event loop. The library has a file descriptor that is readable while callbacks are due;
- * libuv polls it, and the callbacks run on the thread of JavaScript.
+ * The module: its functions, its state in each environment, and how results of the library reach
+ * the event loop. The library has a file descriptor that is readable while callbacks are due; libuv
+ * polls it, and the callbacks run on the thread of JavaScript.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 #include "addon.h"
 
-/* From this size on memory that is freed goes back to the system: glibc's own value to begin with. */
+/* Freed memory of this size and more goes back to the system; it is glibc's own initial value. */
 #define MMAP_THRESHOLD (128 * 1024)
 
 void throw_internal(napi_env env, char const *what)
@@ -24,7 +24,7 @@ void throw_internal(napi_env env, char const *what)
 		napi_throw_error(env, "ERR_WEBNN_INTERNAL", what);
 }
 
-/* The error object of a status; NULL with an exception. */
+/* Returns the error object of a status; NULL with a pending exception. */
 static napi_value error_value(struct addon *addon, WNNStatus status, WNNStringView message)
 {
 	napi_env env = addon->env;
@@ -153,7 +153,7 @@ void request_end(struct request *request, napi_handle_scope scope, WNNStatus sta
 	napi_get_undefined(env, &arguments[0]);
 	napi_get_undefined(env, &arguments[1]);
 	napi_get_global(env, &receiver);
-	/* A value that could not be made has left an exception, which becomes the error. */
+	/* When the value could not be made, there is an exception, which becomes the error. */
 	if (status != WNNStatus_Success)
 		value = error_value(addon, status, message);
 	if (!value && napi_get_and_clear_last_exception(env, &error) == napi_ok)
@@ -164,7 +164,7 @@ void request_end(struct request *request, napi_handle_scope scope, WNNStatus sta
 		arguments[1] = value;
 	napi_get_reference_value(env, request->done, &done);
 	request_free(request);
-	/* Runs the microtasks as well, so each completion is a task of its own. */
+	/* The call also runs the microtasks, so that each completion is a task of its own. */
 	if (napi_make_callback(env, addon->async, receiver, done, 2, arguments, NULL) ==
 		    napi_pending_exception &&
 	    napi_get_and_clear_last_exception(env, &error) == napi_ok)
@@ -192,7 +192,7 @@ static void on_closed(uv_handle_t *handle)
 	addon_release(addon);
 }
 
-/* The environment ends: from now on callbacks only free memory, on a thread of the library. */
+/* The environment ends: from now on, callbacks only free memory, on a thread of the library. */
 static void on_cleanup(napi_async_cleanup_hook_handle handle, void *data)
 {
 	struct addon *addon = data;
@@ -219,7 +219,7 @@ static bool start_polling(napi_env env, struct addon *addon)
 	return true;
 }
 
-/* initialize(makeError): once, before all else. */
+/* initialize(makeError): is called once, before all other functions. */
 static napi_value native_initialize(napi_env env, napi_callback_info info)
 {
 	struct addon *addon = addon_of(env);
@@ -302,9 +302,8 @@ NAPI_MODULE_INIT()
 	}
 #ifdef __GLIBC__
 	/*
-	 * Left alone, glibc raises the value with each tensor that is freed, and keeps what comes after
-	 * in an arena for each thread: a process that has made many contexts would stay as large as it
-	 * ever was.
+	 * By default, glibc raises the value with each tensor that is freed, and keeps later memory
+	 * in an arena for each thread: a process that has made many contexts would never shrink.
 	 */
 	mallopt(M_MMAP_THRESHOLD, MMAP_THRESHOLD);
 #endif
@@ -317,7 +316,9 @@ NAPI_MODULE_INIT()
 	    napi_set_instance_data(env, addon, NULL, NULL) != napi_ok ||
 	    napi_add_async_cleanup_hook(env, on_cleanup, addon, &addon->hook) != napi_ok ||
 	    !export_functions(env, exports)) {
-		/* What was made stays: a loop that polls it cannot be left in a hurry. */
+		/*
+		 * Objects made so far are not freed: a loop that polls them cannot be left at once.
+		 */
 		throw_internal(env, "webnn-npu: the library could not be set up");
 		return NULL;
 	}

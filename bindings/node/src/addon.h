@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the files of the Node binding share. JavaScript (lib/) does the conversions of WebIDL; the
- * functions here take values that it has converted, call the library and bring results back into
+ * Declarations that the files of the Node binding share. JavaScript (lib/) does the conversions of
+ * WebIDL; the functions here take converted values, call the library and bring results back into
  * the event loop. All run on the thread of their environment, unless said otherwise.
  */
 #ifndef WEBNN_NODE_ADDON_H
@@ -25,13 +25,13 @@ struct addon {
 	uv_poll_t poll;
 	napi_async_context async;
 	napi_async_cleanup_hook_handle hook;
-	/* Makes a TypeError or DOMException: (status, message). */
+	/* Function (status, message) that makes a TypeError or DOMException. */
 	napi_ref make_error;
-	/* Operations that keep the event loop alive. */
+	/* Number of operations that keep the event loop alive. */
 	size_t pending;
 	/* Set once the environment ends: callbacks then run on a thread of the library. */
 	atomic_bool closing;
-	/* The environment's own reference and one for each object and request. */
+	/* The number of references: the environment's own, and one for each object and request. */
 	atomic_size_t references;
 };
 
@@ -39,7 +39,7 @@ void addon_release(struct addon *addon);
 
 enum object_kind { OBJECT_CONTEXT = 1, OBJECT_TENSOR, OBJECT_GRAPH, OBJECT_BUILDER, OBJECT_MODEL };
 
-/* What an external value of JavaScript points to; JavaScript keeps it in a private field. */
+/* The object behind an external value of JavaScript, which JavaScript keeps in a private field. */
 struct object {
 	enum object_kind kind;
 	struct addon *addon;
@@ -48,73 +48,85 @@ struct object {
 		WNNTensor tensor;
 		WNNGraph graph;
 		WNNGraphBuilder builder;
-		/* A WNNOnnxModel, where libwebnn-onnx is there. */
+		/* A WNNOnnxModel, if the addon has libwebnn-onnx. */
 		void *model;
 	};
-	/* What the garbage collector was told of. */
+	/* Bytes of external memory that the garbage collector was told. */
 	int64_t bytes;
-	/* Context: what waits for its loss, and the request of that. */
+	/* For a context: the future of its loss, and the request that waits for it. */
 	WNNFuture lost;
 	struct request *lost_request;
-	/* Builder: its operands, which JavaScript names by their place here. */
+	/* For a builder: its operands, which JavaScript names by their index in this list. */
 	WNNOperand *operands;
 	size_t operand_count;
 	size_t operand_capacity;
 };
 
-/* The external value, which releases the handle when it is collected; NULL with an exception. */
+/*
+ * Returns an external value, which releases the handle when it is collected; NULL with a pending
+ * exception.
+ */
 napi_value object_create(struct addon *addon, enum object_kind kind, void *handle, int64_t bytes,
 			 struct object **object);
-/* The object of an external value; NULL with an exception. */
+/* Returns the object of an external value; NULL with a pending exception. */
 struct object *object_get(napi_env env, napi_value value, enum object_kind kind);
-/* Gives a model of libwebnn-onnx back. */
+/* Releases a model of libwebnn-onnx. */
 void model_release(void *model);
-/* Tells the garbage collector that the memory went before the object. */
+/* Tells the garbage collector that the memory was freed before the object. */
 void object_forget_bytes(struct object *object);
 
-/* An operation under way, which ends in done(error) or done(undefined, value). */
+/* An operation in progress, which ends by a call of done(error) or done(undefined, value). */
 struct request {
 	struct addon *addon;
 	napi_ref done;
-	/* Does not keep the event loop alive. */
+	/* Whether the request does not keep the event loop alive. */
 	bool background;
-	/* The context whose loss is waited for; NULL once that is collected. */
+	/* The context whose loss the request waits for; NULL once the context is collected. */
 	struct object *context;
-	/* What the operation holds until its end. */
+	/* Memory that the operation holds until its end. */
 	void *data;
 	size_t size;
 };
 
-/* NULL with an exception. A request is freed by its end, or by request_free() when none comes. */
+/*
+ * Returns NULL with a pending exception. request_end() frees a request; request_free() does when it
+ * will not end.
+ */
 struct request *request_create(struct addon *addon, napi_value done);
 void request_free(struct request *request);
-/* At the top of every callback: false when the environment is gone and only memory is to free. */
+/*
+ * Is called first in every callback. Returns false when the environment has ended, so that the
+ * callback only frees memory.
+ */
 bool request_begin(struct request *request, napi_handle_scope *scope);
-/* Calls done and frees the request. value may be NULL: undefined. */
+/* Calls done and frees the request. A value of NULL stands for undefined. */
 void request_end(struct request *request, napi_handle_scope scope, WNNStatus status,
 		 WNNStringView message, napi_value value);
-/* Whether the future stands for an operation; else the last error of the library is thrown. */
+/*
+ * Returns whether the future stands for an operation; otherwise it throws the last error of the
+ * library.
+ */
 bool request_started(struct request *request, WNNFuture future);
 
-/* From now on the request keeps the event loop alive: its end is near. */
+/* Makes the request keep the event loop alive from now on, because its end is near. */
 void request_expect(struct request *request);
 
-/* Throw. */
+/* Throw an exception. */
 void throw_status(struct addon *addon, WNNStatus status, WNNStringView message);
 void throw_last_error(struct addon *addon);
 void throw_internal(napi_env env, char const *what);
 
-/* Reading of arguments; false with an exception. */
+/* Read arguments; they return false with a pending exception. */
 struct addon *addon_of(napi_env env);
 bool arguments(napi_env env, napi_callback_info info, size_t count, napi_value *values);
 bool get_bytes(napi_env env, napi_value value, void **data, size_t *size);
-/* A string of the caller's arena or of malloc(): the caller frees data. */
+/* Reads a string; the caller frees text->data. */
 bool get_text(napi_env env, napi_value value, WNNStringView *text);
 
-/* A shape or another list of numbers, in memory that the caller frees. */
+/* Reads a shape or another list of numbers into memory that the caller frees. */
 bool get_u32s(napi_env env, napi_value value, uint32_t **items, size_t *count);
 
-/* The functions that JavaScript sees. */
+/* The functions that JavaScript calls. */
 napi_value native_create_context(napi_env env, napi_callback_info info);
 napi_value native_context_lost(napi_env env, napi_callback_info info);
 napi_value native_context_accelerated(napi_env env, napi_callback_info info);
@@ -140,7 +152,7 @@ napi_value native_operator(napi_env env, napi_callback_info info);
 napi_value native_operand_info(napi_env env, napi_callback_info info);
 napi_value native_build(napi_env env, napi_callback_info info);
 #if defined(WITH_ONNX)
-/* Whether libprotobuf-c was found, for addons that are not linked with it. */
+/* Returns whether libprotobuf-c was found, for addons that are not linked with it. */
 bool protobuf_is_there(void);
 napi_value native_onnx_load(napi_env env, napi_callback_info info);
 napi_value native_onnx_build(napi_env env, napi_callback_info info);
@@ -154,20 +166,24 @@ napi_value native_onnx_draw(napi_env env, napi_callback_info info);
 #endif
 
 /*
- * The largest tensor here. The library allows more, but JavaScript could hardly hold it in a buffer;
- * browsers have the same limit.
+ * The size of the largest tensor. The library allows more, but JavaScript could hardly hold it in a
+ * buffer; browsers have the same limit.
  */
 #define MAX_TENSOR_BYTES INT32_MAX
 
 bool shape_fits(WNNOperandDataType type, uint32_t const *shape, size_t count);
 
 /*
- * The place of an operand in its builder as a number; NULL with an exception, as when it exceeds
- * MAX_TENSOR_BYTES: then it is not given out. what made it and its label are for the message.
+ * Returns the index of an operand in its builder, as a number. NULL with a pending exception, for
+ * example when the operand exceeds MAX_TENSOR_BYTES. The message names @what, which made the
+ * operand, and @label.
  */
 napi_value operand_value(napi_env env, struct object *builder, WNNOperand operand, char const *what,
 			 WNNStringView label);
-/* An operand of JavaScript: a place, [builder, place] for one of another builder, or undefined. */
+/*
+ * Reads an operand of JavaScript: an index, [builder, index] for an operand of another builder, or
+ * undefined.
+ */
 bool get_operand(napi_env env, struct object *builder, napi_value value, WNNOperand *operand);
 bool get_number(napi_env env, napi_value value, WNNNumber *number);
 

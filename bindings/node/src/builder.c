@@ -99,7 +99,7 @@ bool get_number(napi_env env, napi_value value, WNNNumber *number)
 		number->kind = WNNNumberKind_Double;
 		return napi_get_value_double(env, value, &number->doubleValue) == napi_ok;
 	}
-	/* JavaScript has brought it into the range of one of the two. */
+	/* JavaScript has brought the number into the range of int64 or uint64. */
 	number->kind = WNNNumberKind_Int64;
 	if (napi_get_value_bigint_int64(env, value, &number->int64Value, &lossless) == napi_ok &&
 	    lossless)
@@ -131,7 +131,7 @@ napi_value native_create_builder(napi_env env, napi_callback_info info)
 	return object_create(context->addon, OBJECT_BUILDER, builder, 0, NULL);
 }
 
-/* The new operand's place, or the library's error thrown. */
+/* Returns the new operand's index, or throws the library's error. */
 static napi_value result(napi_env env, struct object *builder, WNNOperand operand, char const *what)
 {
 	if (operand)
@@ -271,7 +271,7 @@ static void on_graph(WNNStatus status, WNNGraph graph, WNNStringView message, vo
 		request_free(request);
 		return;
 	}
-	/* The constants' bytes: the graph holds them from now on. */
+	/* The bytes of the constants, which the graph holds from now on. */
 	if (status == WNNStatus_Success)
 		value = object_create(request->addon, OBJECT_GRAPH, graph, (int64_t)request->size,
 				      NULL);

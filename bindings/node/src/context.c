@@ -23,7 +23,9 @@ static void on_context(WNNStatus status, WNNContext context, WNNStringView messa
 	request_end(request, scope, status, message, value);
 }
 
-/* createContext(powerPreference, accelerated, device, profile, done): device is "" for any. */
+/*
+ * createContext(powerPreference, accelerated, device, profile, done): a device of "" selects any.
+ */
 napi_value native_create_context(napi_env env, napi_callback_info info)
 {
 	WNNCreateContextCallbackInfo callback = WNN_CREATE_CONTEXT_CALLBACK_INFO_INIT;
@@ -70,7 +72,7 @@ static void on_lost(WNNStatus status, WNNStringView message, void *userdata1, vo
 	if (request->context)
 		request->context->lost_request = NULL;
 	if (status == WNNStatus_Cancelled) {
-		/* The context was collected, and with it whoever could have waited. */
+		/* The context was collected, so that nobody waits for its loss any more. */
 		request_free(request);
 		napi_close_handle_scope(addon->env, scope);
 		return;
@@ -81,7 +83,7 @@ static void on_lost(WNNStatus status, WNNStringView message, void *userdata1, vo
 	request_end(request, scope, WNNStatus_Success, message, text);
 }
 
-/* contextLost(context, done): done gets the message when the context is lost. */
+/* contextLost(context, done): calls done with the message when the context is lost. */
 napi_value native_context_lost(napi_env env, napi_callback_info info)
 {
 	WNNContextLostCallbackInfo callback = WNN_CONTEXT_LOST_CALLBACK_INFO_INIT;
@@ -139,14 +141,20 @@ napi_value native_context_destroy(napi_env env, napi_callback_info info)
 	return NULL;
 }
 
-/* From input on, WNNOpSupportLimits is one array of WNNTensorLimits, but for padding: idl.js has their names. */
+/*
+ * From the member input on, WNNOpSupportLimits is an array of WNNTensorLimits without padding;
+ * idl.js has their names.
+ */
 #define LIMITS_SIZE (sizeof(WNNOpSupportLimits) - offsetof(WNNOpSupportLimits, input))
 _Static_assert(sizeof(WNNTensorLimits) == 3 * sizeof(uint32_t), "limits are three numbers");
 _Static_assert(offsetof(WNNTensorLimits, rankRange) == sizeof(uint32_t), "types come first");
 _Static_assert(LIMITS_SIZE % sizeof(WNNTensorLimits) < _Alignof(WNNOpSupportLimits),
 	       "nothing but limits follows");
 
-/* contextLimits(context): [preferredInputLayout, maxTensorByteLength, types, min, max, types …]. */
+/*
+ * contextLimits(context): returns [preferredInputLayout, maxTensorByteLength, types, min, max,
+ * types …].
+ */
 napi_value native_context_limits(napi_env env, napi_callback_info info)
 {
 	WNNOpSupportLimits limits = WNN_OP_SUPPORT_LIMITS_INIT;
@@ -188,7 +196,7 @@ static void free_named(WNNNamedTensor *named, size_t count)
 	free(named);
 }
 
-/* Names and tensors of two arrays of the same length; false with an exception. */
+/* Reads two arrays of equal length, of names and of tensors; false with a pending exception. */
 static bool get_named(napi_env env, napi_value names, napi_value tensors, WNNNamedTensor **result,
 		      size_t *count)
 {
@@ -263,7 +271,7 @@ napi_value native_graph_destroy(napi_env env, napi_callback_info info)
 	return NULL;
 }
 
-/* [[name, data type, shape] …] */
+/* Returns [[name, data type, shape] …]. */
 static napi_value descriptors(napi_env env, WNNNamedOperandDescriptorArray array)
 {
 	napi_value list, item, value, shape;
@@ -292,7 +300,7 @@ static napi_value descriptors(napi_env env, WNNNamedOperandDescriptorArray array
 	return list;
 }
 
-/* graphDescriptors(graph): [inputs, outputs], each a list of [name, data type, shape]. */
+/* graphDescriptors(graph): returns [inputs, outputs], each a list of [name, data type, shape]. */
 napi_value native_graph_descriptors(napi_env env, napi_callback_info info)
 {
 	napi_value value, inputs, outputs, result;

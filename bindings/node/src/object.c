@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* External values: handles of the library that the garbage collector gives back. */
+/* External values: handles of the library that are released when they are garbage-collected. */
 #include <stdlib.h>
 
 #include "addon.h"
@@ -8,7 +8,9 @@ static void release_handle(struct object *object)
 {
 	switch (object->kind) {
 	case OBJECT_CONTEXT:
-		/* What waits for the loss is not told any more: nobody can see it. */
+		/*
+		 * Nobody can see the loss of a collected context, so that its request is cancelled.
+		 */
 		if (object->lost_request && !atomic_load(&object->addon->closing)) {
 			object->lost_request->context = NULL;
 			wnnInstanceCancel(object->addon->instance, object->lost);
@@ -135,7 +137,7 @@ bool get_u32s(napi_env env, napi_value value, uint32_t **items, size_t *count)
 		throw_internal(env, "the value is no array");
 		return false;
 	}
-	/* One more: a list that is empty is not one that is absent. */
+	/* One more item, because NULL would mean that the list is absent. */
 	list = malloc(((size_t)length + 1) * sizeof(*list));
 	if (!list) {
 		throw_status(addon_of(env), WNNStatus_UnknownError, WNN_STR("memory is exhausted"));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Models in the format of ONNX, by libwebnn-onnx. Loading and building run on a thread of libuv's pool, one at a time
- * for each model: JavaScript takes care of that, and of the model and context staying alive meanwhile.
+ * ONNX models, by libwebnn-onnx. Loading and building run on a thread of libuv's pool. JavaScript
+ * sees to it that each model has one operation at a time, and that model and context stay alive
+ * meanwhile.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,21 +13,21 @@
 
 #include <webnn/onnx.h>
 
-/* Loads a model, or builds a graph of one. */
+/* An operation that loads a model, or builds a graph of it. */
 struct work {
 	napi_async_work handle;
 	struct request *request;
 	void (*run)(struct work *work);
 	enum object_kind kind;
-	/* Source of a model: a file, or bytes. */
+	/* Loading: the source of the model, a file or bytes. */
 	WNNStringView path, folder;
 	void *data;
 	size_t size;
-	/* The model, and the graph of it in a context. */
+	/* Building: the model, the context, and the resulting graph. */
 	WNNContext context;
 	WNNOnnxModel model;
 	WNNGraph graph;
-	/* The outcome. */
+	/* The result. */
 	WNNStatus status;
 	char *message;
 	int64_t bytes;
@@ -55,7 +56,7 @@ static void on_run(napi_env env, void *data)
 	work->run(work);
 	if (work->status == WNNStatus_Success)
 		return;
-	/* The error is that of this thread. */
+	/* The last error belongs to this thread. */
 	wnnOnnxGetLastError(&error);
 	if (error.message.length)
 		work->message = strndup(error.message.data, error.message.length);
@@ -87,14 +88,17 @@ static void on_complete(napi_env env, napi_status cancelled, void *data)
 	free_work(work);
 }
 
-/* Takes the work over; done is called at its end, unless there is an exception. */
+/*
+ * Starts the work, which is taken over; done is called at its end, unless there is a pending
+ * exception.
+ */
 static void start_work(struct addon *addon, struct work *work, napi_value done)
 {
 	napi_value name;
 
 	work->request = request_create(addon, done);
 	if (work->request) {
-		/* The work itself keeps the event loop alive. */
+		/* The work itself keeps the event loop alive, so that the request need not. */
 		work->request->background = true;
 		if (napi_create_string_utf8(addon->env, "webnn-npu/onnx", NAPI_AUTO_LENGTH,
 					    &name) == napi_ok &&
@@ -134,7 +138,7 @@ static void run_load(struct work *work)
 		work->status = wnnOnnxLoadMemory(work->data, work->size, &options, &work->model);
 		return;
 	}
-	/* A file is mapped, not copied. */
+	/* A file is mapped, and not copied. */
 	work->status = wnnOnnxLoadFile(work->path, &options, &work->model);
 }
 
@@ -175,7 +179,7 @@ napi_value native_onnx_load(napi_env env, napi_callback_info info)
 		return NULL;
 	}
 	if (!work->path.data) {
-		/* Scripts may change their bytes meanwhile. */
+		/* Copies the bytes, which a script may change meanwhile. */
 		work->data = malloc(work->size + 1);
 		if (!work->data) {
 			free_work(work);
@@ -195,7 +199,10 @@ static void run_build(struct work *work)
 		wnnOnnxModelBuildSync(work->model, work->context, WNN_WAIT_FOREVER, &work->graph);
 }
 
-/* onnxBuild(model, context, bytes, done): bytes is what the graph takes, about, for the collector. */
+/*
+ * onnxBuild(model, context, bytes, done): bytes is the approximate size of the graph, for the
+ * garbage collector.
+ */
 napi_value native_onnx_build(napi_env env, napi_callback_info info)
 {
 	struct object *model, *context;
@@ -235,7 +242,7 @@ static bool set_item_number(napi_env env, napi_value list, uint32_t index, doubl
 	       napi_set_element(env, list, index, value) == napi_ok;
 }
 
-/* -1 for a rank that is not known, else a list of sizes and names, "" for a size that has none. */
+/* Adds -1 for an unknown rank, else a list of sizes and names; a name is "" when there is none. */
 static bool set_dimensions(napi_env env, napi_value list, uint32_t index,
 			   WNNOnnxValueInfo const *value)
 {
@@ -270,7 +277,7 @@ static bool set_value(napi_env env, napi_value list, uint32_t index, WNNOnnxValu
 	       napi_set_element(env, list, index, item) == napi_ok;
 }
 
-/* The model of the first of several arguments; NULL with an exception. */
+/* Returns the model, which is the first of @count arguments; NULL with a pending exception. */
 static struct object *model_and(napi_env env, napi_callback_info info, size_t count,
 				napi_value *values)
 {
@@ -278,7 +285,9 @@ static struct object *model_and(napi_env env, napi_callback_info info, size_t co
 						     NULL;
 }
 
-/* onnxValues(model, which): [[name, kind, element type, data type, dimensions, fixed] …] */
+/*
+ * onnxValues(model, which): returns [[name, kind, element type, data type, dimensions, fixed] …].
+ */
 napi_value native_onnx_values(napi_env env, napi_callback_info info)
 {
 	static WNNOnnxValueInfoArray (*const lists[])(WNNOnnxModel) = {
@@ -307,7 +316,10 @@ napi_value native_onnx_values(napi_env env, napi_callback_info info)
 	return result;
 }
 
-/* onnxReasons(model, notices): [[node, operator, attribute, reason, input] …], refusals or notices. */
+/*
+ * onnxReasons(model, notices): returns [[node, operator, attribute, reason, input] …], for refusals
+ * or notices.
+ */
 napi_value native_onnx_reasons(napi_env env, napi_callback_info info)
 {
 	napi_value values[2], result, item;
@@ -387,7 +399,7 @@ napi_value native_onnx_set_shape(napi_env env, napi_callback_info info)
 	return NULL;
 }
 
-/* onnxSetValue(model, name, bytes): bytes undefined for an optional value that is not there. */
+/* onnxSetValue(model, name, bytes): bytes is undefined for an absent optional value. */
 napi_value native_onnx_set_value(napi_env env, napi_callback_info info)
 {
 	napi_value values[3];
@@ -401,7 +413,7 @@ napi_value native_onnx_set_value(napi_env env, napi_callback_info info)
 		return NULL;
 	napi_typeof(env, values[2], &type);
 	if (type == napi_undefined || get_bytes(env, values[2], &data, &size)) {
-		/* No bytes are not the same as no value. */
+		/* An empty value is not the same as an absent one. */
 		if (type != napi_undefined && !data)
 			data = "";
 		check(model->addon, wnnOnnxModelSetInputValue(model->model, name, data, size));
@@ -436,7 +448,7 @@ napi_value native_onnx_set_outputs(napi_env env, napi_callback_info info)
 	return NULL;
 }
 
-/* onnxDraw(model, name, seed, dispatch, bytes): the elements of a random input. */
+/* onnxDraw(model, name, seed, dispatch, bytes): writes the elements of a random input to bytes. */
 napi_value native_onnx_draw(napi_env env, napi_callback_info info)
 {
 	napi_value values[5];
@@ -460,7 +472,7 @@ napi_value native_onnx_draw(napi_env env, napi_callback_info info)
 
 #else
 
-/* Without libwebnn-onnx there are no models, and webnn-npu/onnx says why. */
+/* Built without libwebnn-onnx there are no models; webnn-npu/onnx tells the reason. */
 void model_release(void *model)
 {
 	(void)model;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * The operators. JavaScript gives the converted arguments as one array: operands, arguments, label,
- * then the options in the order of webnn.json. operators.inc, which is made of that file, has one
- * function for each operator, which reads them one after the other.
+ * The operators. JavaScript passes the converted arguments as one array: operands, arguments,
+ * label, then the options in the order of webnn.json. operators.inc, which is generated from that
+ * file, has a function for each operator, which reads the array item by item.
  */
 #include <stdlib.h>
 
 #include "addon.h"
 
-/* A union of the IDL aside, lists of results are at most this long. */
+/* One more than the most results that the library allows for an operator. */
 #define MAX_OUTPUTS 8193
 
 struct block {
@@ -24,16 +24,16 @@ struct call {
 	WNNStringView label;
 	napi_value arguments;
 	uint32_t next;
-	/* An exception is pending. */
+	/* Whether an exception is pending. */
 	bool failed;
-	/* Results of operators that give several. */
+	/* Results of operators that have several. */
 	WNNOperand *outputs;
 	size_t count;
-	/* split: a number of parts in the place of their sizes. */
+	/* split: the number of equal slices, instead of their sizes. */
 	bool equal_parts;
 	uint32_t parts;
 	napi_value result;
-	/* Memory of this call. */
+	/* Memory of this call, freed at its end. */
 	struct block *blocks;
 };
 
@@ -42,7 +42,7 @@ struct operator_entry {
 	void (*run)(struct call *call);
 };
 
-/* Takes memory over that is freed at the end of the call; NULL with an exception. */
+/* Returns memory that is freed at the end of the call; NULL with a pending exception. */
 static void *keep(struct call *call, size_t size)
 {
 	struct block *block = malloc(sizeof(*block) + size);
@@ -64,7 +64,7 @@ static void bad_argument(struct call *call, char const *name)
 	throw_internal(call->env, name);
 }
 
-/* The next argument; false when it is undefined: the default of the options stays. */
+/* Reads the next argument; false when it is undefined, so that the option keeps its default. */
 static bool next(struct call *call, char const *name, napi_value *value)
 {
 	napi_valuetype type = napi_undefined;
@@ -157,7 +157,7 @@ static void read_operand(struct call *call, char const *name, WNNOperand *target
 		bad_argument(call, name);
 }
 
-/* The length of a list, and memory for its items; false when there is none to read. */
+/* Reads the length of a list and allocates its items; false when there is none. */
 static bool list(struct call *call, char const *name, size_t size, napi_value *value,
 		 uint32_t *count, void *items)
 {
@@ -287,7 +287,7 @@ static void give_operands(struct call *call, WNNStatus status)
 
 #include "operators.inc"
 
-/* operator(builder, index, arguments, outputCount, parts): places of the results. */
+/* operator(builder, index, arguments, outputCount, parts): returns the indices of the results. */
 napi_value native_operator(napi_env env, napi_callback_info info)
 {
 	struct call call = { .env = env };
@@ -313,7 +313,7 @@ napi_value native_operator(napi_env env, napi_callback_info info)
 	call.equal_parts = type == napi_number;
 	if (call.equal_parts)
 		napi_get_value_uint32(env, values[4], &call.parts);
-	/* One more than the library allows is enough to have it refuse them. */
+	/* The library refuses so many results, however many more were asked for. */
 	call.count = count < MAX_OUTPUTS ? count : MAX_OUTPUTS;
 	call.outputs = count ? keep(&call, call.count * sizeof(WNNOperand)) : NULL;
 	if (!call.failed)

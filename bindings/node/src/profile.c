@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* What the library tells beyond WebNN: the device of a context, where operators run, and profiles. */
+/*
+ * Information of the library beyond WebNN: the device of a context, the placement of operators, and
+ * profiles.
+ */
 #include <stdlib.h>
 
 #include "addon.h"
@@ -21,7 +24,7 @@ static bool set_number(napi_env env, napi_value object, char const *name, double
 	       napi_set_named_property(env, object, name, value) == napi_ok;
 }
 
-/* contextDevice(context): { device, machine, reason, memoryUsed }. */
+/* contextDevice(context): returns { device, machine, reason, memoryUsed }. */
 napi_value native_context_device(napi_env env, napi_callback_info info)
 {
 	WNNDeviceInfo device = WNN_DEVICE_INFO_INIT;
@@ -69,7 +72,7 @@ static bool set_node(napi_env env, napi_value list, uint32_t index, WNNNodePlace
 	       napi_set_element(env, list, index, object) == napi_ok;
 }
 
-/* graphPlacement(graph): where each operator runs, and why. */
+/* graphPlacement(graph): returns where each operator runs, and why. */
 napi_value native_graph_placement(napi_env env, napi_callback_info info)
 {
 	WNNGraphPlacement placement = WNN_GRAPH_PLACEMENT_INIT;
@@ -143,7 +146,10 @@ static bool set_span(napi_env env, napi_value list, uint32_t index, WNNProfileSp
 	       napi_set_element(env, list, index, object) == napi_ok;
 }
 
-/* The three lists of a profile. There may be many events: each has a scope of its own. */
+/*
+ * Sets the three lists of a profile. There may be many events, so that each has a handle scope of
+ * its own.
+ */
 static bool set_lists(napi_env env, napi_value result, WNNGraphProfile const *profile)
 {
 	size_t const counts[] = { profile->nodeCount, profile->eventCount, profile->spanCount };
@@ -175,7 +181,7 @@ static bool set_lists(napi_env env, napi_value result, WNNGraphProfile const *pr
 	return true;
 }
 
-/* graphProfile(graph): where the time of the last dispatch went. */
+/* graphProfile(graph): returns how the last dispatch spent its time. */
 napi_value native_graph_profile(napi_env env, napi_callback_info info)
 {
 	WNNGraphProfile profile = WNN_GRAPH_PROFILE_INIT;

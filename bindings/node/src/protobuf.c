@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The functions of libprotobuf-c that libwebnn-onnx calls, for an addon with that library inside: they are found when
- * the first model is loaded, so that the addon loads, and computes, also where libprotobuf-c is not installed.
+ * The functions of libprotobuf-c that libwebnn-onnx calls, for an addon that contains
+ * libwebnn-onnx. They are looked up when the first model is loaded, so that the addon loads and
+ * computes also where libprotobuf-c is not installed.
  */
 #if defined(WITH_PROTOBUF_LOADER)
 

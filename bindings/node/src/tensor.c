@@ -5,7 +5,10 @@
 
 #include "addon.h"
 
-/* What is read is lent to JavaScript from this size on; less is copied, which costs less. */
+/*
+ * Results of a read of at least so many bytes are lent to JavaScript; copying smaller ones costs
+ * less.
+ */
 #define LEND_BYTES 65536
 
 static void on_tensor(WNNStatus status, WNNTensor tensor, WNNStringView message, void *userdata1,
@@ -116,7 +119,7 @@ static void free_lent(napi_env env, void *data, void *hint)
 	free(data);
 }
 
-/* The bytes read as an ArrayBuffer; NULL with an exception. */
+/* Returns the bytes that were read as an ArrayBuffer; NULL with a pending exception. */
 static napi_value array_buffer(struct request *request)
 {
 	napi_env env = request->addon->env;
@@ -153,7 +156,7 @@ static void on_read(WNNStatus status, WNNStringView message, void *userdata1, vo
 	request_end(request, scope, status, message, value);
 }
 
-/* readTensor(context, tensor, done): done gets an ArrayBuffer. */
+/* readTensor(context, tensor, done): calls done with an ArrayBuffer. */
 napi_value native_read_tensor(napi_env env, napi_callback_info info)
 {
 	WNNReadTensorIntoCallbackInfo callback = WNN_READ_TENSOR_INTO_CALLBACK_INFO_INIT;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Builders and operands. Constants are lent to the library, which may end using them on a thread of its
- * own: that thread leaves them in a list, and the next call that has the interpreter's lock frees them.
+ * Builders and operands. Constants are lent to the library, which may stop using them on a thread
+ * of its own: that thread adds them to a list, and the next call that holds the interpreter's lock
+ * frees them.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -138,7 +139,10 @@ static void builder_dealloc(PyObject *object)
 	Py_DECREF(type);
 }
 
-/* Builders are used by one thread at a time, and build() leaves the lock. */
+/*
+ * Raises an error when another thread is building with this builder: a builder is for one thread at
+ * a time, and build() releases the interpreter's lock. Returns whether it is free.
+ */
 static bool is_free(struct py_builder *self)
 {
 	if (self->busy)

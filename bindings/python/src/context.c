@@ -6,7 +6,10 @@ PyTypeObject *context_type;
 
 static WNNInstance instance;
 
-/* One for the process: nothing of it differs between contexts. NULL with an exception. */
+/*
+ * Returns the only instance of the process, as it has no state that differs between contexts. NULL
+ * with an exception.
+ */
 WNNInstance the_instance(void)
 {
 	if (!instance) {
@@ -99,7 +102,10 @@ static PyObject *context_wait(PyObject *self, PyObject *unused)
 	(void)unused;
 	Py_BEGIN_ALLOW_THREADS status = wnnContextWaitIdle(context->context, WNN_WAIT_FOREVER);
 	Py_END_ALLOW_THREADS
-		/* That of a context that is lost may go on. */
+		/*
+		 * Work of a lost context may still be running, so that it does not count as
+		 * finished.
+		 */
 		if (status != WNNStatus_InvalidStateError && context->through < enqueued)
 			context->through = enqueued;
 	if (status != WNNStatus_Success)
@@ -116,7 +122,7 @@ static PyObject *context_destroy(PyObject *self, PyObject *unused)
 	Py_END_ALLOW_THREADS Py_RETURN_NONE;
 }
 
-/* Names and tensors of a dict; *count of them. NULL with an exception. */
+/* Returns the names and tensors of a dict, *count of them. NULL with an exception. */
 static WNNNamedTensor *get_tensors(PyObject *dict, size_t *count)
 {
 	PyObject *key, *value;
@@ -148,7 +154,7 @@ static WNNNamedTensor *get_tensors(PyObject *dict, size_t *count)
 	return NULL;
 }
 
-/* Work on their memory is about to be enqueued. */
+/* Notes that work on the tensors' memory is about to be enqueued. */
 static void use_tensors(PyObject *dict)
 {
 	PyObject *key, *value;
@@ -169,13 +175,18 @@ static WNNStatus dispatch_and_wait(struct py_context *self, WNNGraph graph, size
 		wnnContextDispatchMeasuredSync(self->context, graph, input_count, inputs,
 					       output_count, outputs, WNN_WAIT_FOREVER, statistics);
 	Py_END_ALLOW_THREADS
-		/* Work runs in the order of the calls. */
+		/*
+		 * Work runs in the order of the calls, so that all earlier work has finished, too.
+		 */
 		if (status == WNNStatus_Success && self->through < enqueued)
 			self->through = enqueued;
 	return status;
 }
 
-/* dispatch(graph, inputs, outputs, measured): None, or statistics when it is through. */
+/*
+ * dispatch(graph, inputs, outputs, measured): returns None or, when measured, statistics after the
+ * end.
+ */
 static PyObject *context_dispatch(PyObject *self, PyObject *arguments)
 {
 	WNNDispatchStatistics statistics = WNN_DISPATCH_STATISTICS_INIT;
@@ -199,7 +210,10 @@ static PyObject *context_dispatch(PyObject *self, PyObject *arguments)
 		use_tensors(input_dict);
 		use_tensors(output_dict);
 	}
-	/* The dicts keep names and tensors. Without waiting the lock stays: the call only enqueues. */
+	/*
+	 * The dicts keep names and tensors alive. Without waiting, the interpreter's lock is held,
+	 * as the call only enqueues.
+	 */
 	if (ready && measured)
 		status = dispatch_and_wait(context, ((struct py_graph *)graph)->graph, input_count,
 					   inputs, output_count, outputs, &statistics);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * DLPack, version 1: tensors as capsules that other packages take, and capsules of others as buffers.
- * The structures are written from its documentation.
+ * DLPack, version 1: tensors as capsules that other packages consume, and capsules of other
+ * packages as buffers. The structures are written from its documentation.
  */
 #include <string.h>
 
@@ -48,7 +48,7 @@ struct exported {
 
 static void free_exported(struct exported *exported)
 {
-	/* Who deletes the capsule need not have the interpreter's lock. */
+	/* A thread that deletes the capsule may not hold the interpreter's lock. */
 	PyGILState_STATE state = PyGILState_Ensure();
 
 	PyBuffer_Release(&exported->buffer);
@@ -68,7 +68,7 @@ static void delete_versioned(struct dl_versioned *self)
 
 static void drop_capsule(PyObject *capsule)
 {
-	/* A capsule that was taken has another name, and its taker deletes what is in it. */
+	/* A consumer renames the capsule that it takes, and deletes the contents itself. */
 	if (PyCapsule_IsValid(capsule, "dltensor_versioned")) {
 		struct dl_versioned *managed = PyCapsule_GetPointer(capsule, "dltensor_versioned");
 
@@ -82,7 +82,10 @@ static void drop_capsule(PyObject *capsule)
 
 static void describe(struct exported *exported, struct dl_tensor *tensor, WNNOperandDataType type)
 {
-	/* Code and bits of each type of WebNN; those of 4 bits go as bytes with two of them. */
+	/*
+	 * Code and bits of each type of WebNN; 4-bit types are passed as bytes, each with two
+	 * elements.
+	 */
 	static uint8_t const types[][2] = { { 0, 0 },	     { DL_FLOAT, 32 }, { DL_FLOAT, 16 },
 					    { DL_INT, 32 },  { DL_UINT, 32 },  { DL_INT, 64 },
 					    { DL_UINT, 64 }, { DL_INT, 8 },    { DL_UINT, 8 },
@@ -103,7 +106,7 @@ static void describe(struct exported *exported, struct dl_tensor *tensor, WNNOpe
 	}
 }
 
-/* dlpack(versioned): a capsule that keeps the tensor mapped. */
+/* dlpack(versioned): returns a capsule that keeps the tensor mapped. */
 PyObject *tensor_dlpack(PyObject *self, PyObject *arguments)
 {
 	WNNOperandDataType type = wnnTensorGetDataType(((struct py_tensor *)self)->tensor);
@@ -168,7 +171,10 @@ static void foreign_dealloc(PyObject *object)
 	Py_DECREF(type);
 }
 
-/* bfloat16 has no format: it shows as 16 bits, and the member data_type says what they are. */
+/*
+ * Finds the buffer format of an array. bfloat16 has none: it appears as 16-bit integers, and the
+ * member data_type names it.
+ */
 static bool find_format(struct py_foreign *self)
 {
 	static struct {
@@ -194,7 +200,7 @@ static bool accept(struct py_foreign *self)
 	struct dl_tensor *tensor = self->tensor;
 	int64_t stride = 1;
 
-	/* Pinned host memory of GPUs is of kinds 3 and 11, which the CPU reads as well. */
+	/* Kinds 3 and 11 are pinned host memory of GPUs, which the CPU can read. */
 	if (tensor->device_type != DL_CPU && tensor->device_type != 3 && tensor->device_type != 11)
 		PyErr_SetString(PyExc_BufferError, "the array is in the memory of another device: "
 						   "copy it to the CPU first");
@@ -216,7 +222,7 @@ static bool accept(struct py_foreign *self)
 	return true;
 }
 
-/* foreign(capsule): takes the capsule over. */
+/* foreign(capsule): wraps the capsule, which is taken over. */
 static PyObject *foreign_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords)
 {
 	struct py_foreign *self;
@@ -259,7 +265,7 @@ static int foreign_get_buffer(PyObject *object, Py_buffer *view, int flags)
 {
 	struct py_foreign *self = (struct py_foreign *)object;
 
-	/* Before version 1 nothing says whether an array may be written. */
+	/* Before version 1 no flag tells whether an array is writable: it counts as read-only. */
 	bool readonly = !self->versioned || (self->versioned->flags & DL_FLAG_READ_ONLY);
 
 	view->obj = NULL;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Errors of the library become the exceptions of webnn_npu._errors, which carry operator and label. */
+/*
+ * Raises errors of the library as exceptions of webnn_npu._errors, which have operator and label.
+ */
 #include "native.h"
 
 PyObject *raise_status(WNNStatus status, WNNStringView message, char const *operator_name,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Graphs, and runs of them that take and give buffers. */
+/* Graphs, and runs of graphs that read and write buffers. */
 #include "native.h"
 
 PyTypeObject *graph_type;
 
-/* Takes the graph over. */
+/* Returns an object for a graph, which is taken over. */
 PyObject *graph_object(struct py_context *context, WNNGraph graph)
 {
 	struct py_graph *self = PyObject_New(struct py_graph, graph_type);
@@ -102,7 +102,7 @@ static WNNStatus make_tensors(struct py_graph *self, WNNNamedOperandDescriptorAr
 	return WNNStatus_Success;
 }
 
-/* A set that no other run uses; NULL with an exception. */
+/* Returns a set of tensors that no other run uses; NULL with an exception. */
 static struct tensor_set *take_set(struct py_graph *self)
 {
 	WNNNamedOperandDescriptorArray inputs = wnnGraphGetInputs(self->graph);
@@ -137,7 +137,7 @@ static void release_buffers(Py_buffer *buffers, size_t count)
 	PyMem_Free(buffers);
 }
 
-/* Buffers of both tuples, which stand in the graph's order; NULL with an exception. */
+/* Returns the buffers of both tuples, which are in the graph's order; NULL with an exception. */
 static Py_buffer *get_buffers(PyObject *inputs, size_t input_count, PyObject *outputs,
 			      size_t output_count)
 {
@@ -171,7 +171,10 @@ static void fill_names(WNNNamedTensor *named, WNNNamedOperandDescriptorArray val
 	}
 }
 
-/* Without the interpreter's lock. The dispatch tells its own failure, not that of another thread. */
+/*
+ * Runs without the interpreter's lock. The dispatch returns its own failure, not that of another
+ * thread.
+ */
 static WNNStatus run(struct py_graph *self, struct tensor_set *set, Py_buffer const *buffers,
 		     WNNNamedTensor *named)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The module itself. */
+/* The module's initialisation, and its version. */
 #include "native.h"
 
 static PyObject *get_version(PyObject *self, PyObject *unused)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The module webnn_npu._native: objects of the library as objects of Python, for the package's own
- * modules, which check and convert what programs give. The stable ABI of CPython, version 3.11.
+ * The module webnn_npu._native: objects of the library as Python objects, for the package's own
+ * modules, which check and convert values of programs. It uses the stable ABI of CPython 3.11.
  *
- * Calls that may take long leave the interpreter's lock. The library's own callbacks never take it.
+ * Calls that may take long release the interpreter's lock. The library's own callbacks never take
+ * it.
  */
 #ifndef WEBNN_NPU_PYTHON_NATIVE_H
 #define WEBNN_NPU_PYTHON_NATIVE_H
@@ -15,27 +16,33 @@
 
 struct py_context {
 	PyObject_HEAD WNNContext context;
-	/* Calls that enqueued work on lent memory, and how many of these are known to be through. */
+	/*
+	 * enqueued: number of calls that enqueued work on lent memory; through: how many of them
+	 * are known to have finished
+	 */
 	uint64_t enqueued, through;
 };
 
 struct py_tensor {
 	PyObject_HEAD struct py_context *context;
 	WNNTensor tensor;
-	/* Memory that the tensor's buffers show, and how many of them there are. */
+	/* mapped: memory that the tensor's buffers show; exports: number of these buffers */
 	void *mapped;
 	Py_ssize_t exports;
-	/* The program's memory that the tensor lies in, or nothing, and which call used it last. */
+	/*
+	 * lent: the program's memory that the tensor lies in, or empty; used: number of the last
+	 * call that used it
+	 */
 	Py_buffer lent;
 	uint64_t used;
-	/* Arrays that each Py_buffer of the tensor refers to. */
+	/* Arrays that each Py_buffer of the tensor points to. */
 	Py_ssize_t *shape, *strides;
 };
 
 struct py_builder {
 	PyObject_HEAD struct py_context *context;
 	WNNGraphBuilder builder;
-	/* Another thread builds with it. */
+	/* Whether another thread is building. */
 	bool busy;
 };
 
@@ -53,7 +60,7 @@ struct tensor_set {
 struct py_graph {
 	PyObject_HEAD struct py_context *context;
 	WNNGraph graph;
-	/* Sets that no run uses now. */
+	/* Sets that no run is using. */
 	struct tensor_set *sets;
 };
 

@@ -8,7 +8,7 @@
 
 struct py_model {
 	PyObject_HEAD WNNOnnxModel model;
-	/* Another thread builds it. */
+	/* Whether another thread is building. */
 	bool busy;
 };
 
@@ -30,7 +30,7 @@ static bool is_free(struct py_model *self)
 	return !self->busy;
 }
 
-/* model(path, bytes, folder): of a file, or of bytes where path is None. */
+/* model(path, bytes, folder): loads a file or, if path is None, bytes. */
 static PyObject *model_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords)
 {
 	WNNOnnxLoadOptions options = WNN_ONNX_LOAD_OPTIONS_INIT;
@@ -72,7 +72,10 @@ static void model_dealloc(PyObject *self)
 	Py_DECREF(type);
 }
 
-/* A list of sizes and names; None where the file does not say one. None: the rank is not known. */
+/*
+ * Returns a list of sizes and names, None where the file gives neither; None alone: the rank is
+ * unknown.
+ */
 static PyObject *dimensions(WNNOnnxValueInfo const *value)
 {
 	PyObject *list;
@@ -98,7 +101,7 @@ static PyObject *dimensions(WNNOnnxValueInfo const *value)
 	return list;
 }
 
-/* [(name, kind, type of ONNX, data type or 0, dimensions) …] */
+/* Returns [(name, kind, ONNX type, data type or 0, dimensions) …]. */
 static PyObject *values(WNNOnnxValueInfoArray array)
 {
 	PyObject *list = PyList_New(0);
@@ -209,7 +212,7 @@ static PyObject *model_build(PyObject *object, PyObject *context)
 	return graph_object((struct py_context *)context, graph);
 }
 
-/* Names of the inputs of the last graph that draw() fills. */
+/* Returns the names of the inputs of the last graph that draw() fills. */
 static PyObject *model_random_inputs(PyObject *self, void *unused)
 {
 	WNNOnnxValueInfoArray array;
@@ -230,7 +233,7 @@ static PyObject *model_random_inputs(PyObject *self, void *unused)
 	return list;
 }
 
-/* draw(name, seed, run, array) */
+/* draw(name, seed, run, array): fills an array with the random numbers of an input. */
 static PyObject *model_draw(PyObject *self, PyObject *arguments)
 {
 	unsigned long long seed, run;
@@ -249,7 +252,7 @@ static PyObject *model_draw(PyObject *self, PyObject *arguments)
 	return finish(status);
 }
 
-/* [{node, operator, attribute, reason, input} …] of the last build. */
+/* Returns [{node, operator, attribute, reason, input} …] of the last build. */
 static PyObject *model_refusals(PyObject *self, PyObject *unused)
 {
 	WNNOnnxRefusalArray refusals;
@@ -312,7 +315,7 @@ bool add_onnx(PyObject *module)
 
 #else
 
-/* Without libwebnn-onnx the name is missing, and webnn_npu.onnx says why. */
+/* Built without libwebnn-onnx the module lacks the name, and webnn_npu.onnx tells the reason. */
 bool add_onnx(PyObject *module)
 {
 	(void)module;

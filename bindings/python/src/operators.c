@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * The operators. The package gives the arguments, which it has checked, as one tuple: operands,
- * arguments, label, then the options in the order of webnn.json; None is an option that keeps its
- * default. operators.inc, which is made of that file, has one function for each operator, which reads
- * them one after the other.
+ * The operators. The package passes the arguments, which it has checked, as one tuple: operands,
+ * arguments, label, then the options in the order of webnn.json; None means that an option keeps
+ * its default. operators.inc, which is generated from that file, has a function for each operator,
+ * which reads the tuple item by item.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "native.h"
 
-/* Lists of results are at most this long. */
+/* One more than the most results that the library allows for an operator. */
 #define MAX_OUTPUTS 8193
 
 struct block {
@@ -25,16 +25,16 @@ struct call {
 	WNNStringView label;
 	PyObject *arguments;
 	Py_ssize_t next;
-	/* An exception is set. */
+	/* Whether an exception is set. */
 	bool failed;
-	/* Results of operators that give several. */
+	/* Results of operators that have several. */
 	WNNOperand *outputs;
 	size_t count;
-	/* split: a number of parts in the place of their sizes. */
+	/* split: the number of equal slices, instead of their sizes. */
 	bool equal_parts;
 	uint32_t parts;
 	PyObject *result;
-	/* Memory of this call. */
+	/* Memory of this call, freed at its end. */
 	struct block *blocks;
 };
 
@@ -57,7 +57,10 @@ static void *keep(struct call *call, size_t size)
 	return block->data;
 }
 
-/* Raises a TypeError that names the argument. The Python code checks types before, so this tells of a mistake there. */
+/*
+ * Raises a TypeError that names the argument. The Python code checks types before, so that this
+ * shows a mistake there.
+ */
 static void bad_argument(struct call *call, char const *name)
 {
 	call->failed = true;
@@ -66,7 +69,7 @@ static void bad_argument(struct call *call, char const *name)
 			     name);
 }
 
-/* The next argument, which belongs to the tuple; NULL when it keeps its default. */
+/* Returns the next argument, which belongs to the tuple; NULL when the option keeps its default. */
 static PyObject *next(struct call *call, char const *name)
 {
 	PyObject *value;
@@ -182,7 +185,7 @@ static void read_operand(struct call *call, char const *name, WNNOperand *target
 		bad_argument(call, name);
 }
 
-/* The items of a list, and memory for them; NULL when there are none to read. */
+/* Returns the items of a list and allocates memory for them; NULL when there are none. */
 static PyObject *list(struct call *call, char const *name, size_t size, Py_ssize_t *count,
 		      void *items)
 {
@@ -304,7 +307,10 @@ static void give_operands(struct call *call, WNNStatus status)
 
 #include "operators.inc"
 
-/* call(index, arguments, number of results or 0, parts or None): an operand, or a tuple of them. */
+/*
+ * call(index, arguments, number of results or 0, parts or None): returns an operand, or a tuple of
+ * operands.
+ */
 PyObject *builder_call(PyObject *self, PyObject *arguments)
 {
 	struct call call = { .owner = (struct py_builder *)self };
@@ -323,7 +329,7 @@ PyObject *builder_call(PyObject *self, PyObject *arguments)
 	call.equal_parts = parts != Py_None;
 	if (call.equal_parts && !get_u32(parts, &call.parts))
 		bad_argument(&call, "splits");
-	/* One more than the library allows is enough to have it refuse them. */
+	/* The library refuses so many results, however many more were asked for. */
 	call.count = count < MAX_OUTPUTS ? count : MAX_OUTPUTS;
 	call.outputs = count ? keep(&call, call.count * sizeof(WNNOperand)) : NULL;
 	if (!call.failed)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Makes dicts and lists of device information, placements, statistics and profiles. */
+/* Converts device information, placements, statistics and profiles to dicts and lists. */
 #include "native.h"
 
 static bool set_bool(PyObject *dict, char const *name, bool value)
@@ -84,11 +84,14 @@ PyObject *context_cpu_info(PyObject *self, PyObject *unused)
 	return NULL;
 }
 
-/* (layout, bytes, ((types, least rank, greatest rank) …)), in the order of WNNOpSupportLimits. */
+/*
+ * Returns (layout, bytes, ((types, least rank, greatest rank) …)), in the order of
+ * WNNOpSupportLimits.
+ */
 PyObject *context_limits(PyObject *self, PyObject *unused)
 {
 	WNNOpSupportLimits limits = WNN_OP_SUPPORT_LIMITS_INIT;
-	/* From member input on the structure is nothing but these. */
+	/* From the member input on, the struct consists only of WNNTensorLimits. */
 	WNNTensorLimits const *items = &limits.input;
 	size_t count = (sizeof(limits) - offsetof(WNNOpSupportLimits, input)) / sizeof(*items);
 	PyObject *list, *result;
@@ -122,7 +125,7 @@ static char const *device_name(WNNNodeDevice device)
 	return names[device & 3];
 }
 
-/* Takes the dict over; false ends the list. */
+/* Appends a dict, which is taken over; false: an exception is set. */
 static bool append(PyObject *list, PyObject *dict, bool complete)
 {
 	bool done = dict && complete && !PyList_Append(list, dict);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tensors. A buffer of one is the tensor's own memory: it is mapped as long as there are buffers,
- * and the library refuses to use it meanwhile. A tensor may lie in memory that the program lends: it
- * then holds a buffer of that until no work that is enqueued uses it.
+ * Tensors. A buffer of a tensor is the tensor's own memory, which stays mapped as long as there are
+ * buffers; the library refuses to use it meanwhile. A tensor may lie in memory that the program
+ * lends: it then holds a buffer of that memory until no enqueued work uses it.
  */
 #include "native.h"
 
 PyTypeObject *tensor_type;
 
-/* Work on the tensor is about to be enqueued. */
+/* Notes that work on the tensor is about to be enqueued. */
 void tensor_is_used(struct py_tensor *self)
 {
 	if (self->lent.obj)
@@ -16,8 +16,9 @@ void tensor_is_used(struct py_tensor *self)
 }
 
 /*
- * Waits for the work that uses lent memory: a mapping comes after all of it, and leaves it to
- * MLContext.wait() to tell what failed. false: the context is lost, and its last work may still run.
+ * Waits for the work that uses lent memory, by a mapping, which comes after all work;
+ * MLContext.wait() reports failures of the work. False: the context is lost, and its last work may
+ * still run.
  */
 static bool wait_for_work(struct py_tensor *self)
 {
@@ -39,7 +40,10 @@ static bool wait_for_work(struct py_tensor *self)
 	return true;
 }
 
-/* Gives memory back; what a device may still write stays for ever. */
+/*
+ * Releases the program's buffer of lent memory. If work is not through, the buffer is never
+ * released, as a device may still write to it.
+ */
 static void give_back(Py_buffer *lent, bool through)
 {
 	if (lent->obj && through)
@@ -56,7 +60,7 @@ static bool borrow(PyObject *memory, bool writable, Py_buffer *lent, WNNTensorHo
 	return true;
 }
 
-/* lend(memory): the tensor lies in this memory from now on. */
+/* lend(memory): places the tensor in this memory. */
 static PyObject *tensor_lend(PyObject *object, PyObject *memory)
 {
 	WNNTensorHostMemory host = WNN_TENSOR_HOST_MEMORY_INIT;
@@ -67,7 +71,7 @@ static PyObject *tensor_lend(PyObject *object, PyObject *memory)
 	if (!borrow(memory, wnnTensorGetWritable(self->tensor), &lent, &host))
 		return NULL;
 	through = wait_for_work(self);
-	/* Nothing is enqueued between: the interpreter's lock is held. */
+	/* Nothing can be enqueued in between, because the interpreter's lock is held. */
 	if (wnnTensorSetHostMemory(self->tensor, &host) != WNNStatus_Success) {
 		PyBuffer_Release(&lent);
 		return raise_last_error();
@@ -113,7 +117,7 @@ static PyObject *tensor_new(PyTypeObject *type, PyObject *arguments, PyObject *k
 		PyBuffer_Release(&lent);
 		return raise_last_error();
 	}
-	/* Classes of Python are made of this one. */
+	/* Python classes derive from this type, so that its allocator is called. */
 	self = (struct py_tensor *)((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
 	if (!self) {
 		wnnTensorRelease(tensor);
@@ -140,7 +144,10 @@ static void tensor_dealloc(PyObject *object)
 	Py_DECREF(type);
 }
 
-/* Copies an object with a contiguous buffer into the tensor. The library refuses one of another size. */
+/*
+ * Copies an object with a contiguous buffer into the tensor. The library refuses a buffer of
+ * another size.
+ */
 static PyObject *tensor_write(PyObject *object, PyObject *data)
 {
 	struct py_tensor *self = (struct py_tensor *)object;
@@ -195,7 +202,7 @@ static PyObject *tensor_destroy(PyObject *object, PyObject *unused)
 
 /* --- Buffers --------------------------------------------------------------------------------- */
 
-/* Formats of the module struct; numbers of 4 bits share bytes. */
+/* Formats of the module struct; two 4-bit elements share a byte. */
 static char const *const formats[] = { "", "f", "e", "i", "I", "q", "Q", "b", "B", "B", "B" };
 
 static bool make_layout(struct py_tensor *self, WNNUint32Array sizes, bool packed, Py_ssize_t item)
@@ -259,7 +266,7 @@ static int tensor_get_buffer(PyObject *object, Py_buffer *view, int flags)
 	view->itemsize = (Py_ssize_t)wnnOperandDataTypeGetSize(type);
 	if (!make_layout(self, shape, packed, view->itemsize))
 		return -1;
-	/* Other threads that ask at the same time find it mapped by the library, which says so. */
+	/* When two threads map the tensor at once, the library refuses the second. */
 	if (!self->mapped && !map(self))
 		return -1;
 	view->buf = self->mapped;

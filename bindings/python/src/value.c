@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Values of Python and of the library. */
+/* Converts values between Python and the library. */
 #include <string.h>
 
 #include "native.h"
@@ -16,7 +16,10 @@ PyObject *text_object(WNNStringView text)
 	return PyUnicode_DecodeUTF8(text.data ? text.data : "", text_length(text), "replace");
 }
 
-/* The text belongs to the object. None is the empty text. */
+/*
+ * Sets *text to the characters of a str, which belong to the object; None is the empty text.
+ * Returns false with an exception.
+ */
 bool get_text(PyObject *object, char const *name, WNNStringView *text)
 {
 	Py_ssize_t length;
@@ -34,7 +37,10 @@ bool get_text(PyObject *object, char const *name, WNNStringView *text)
 	return text->data;
 }
 
-/* Takes the value over, also when it is NULL: then an exception is set already. */
+/*
+ * Sets an item to a value, which is taken over; when it is NULL, an exception is set already.
+ * Returns false with an exception.
+ */
 bool set_item(PyObject *dict, char const *name, PyObject *value)
 {
 	bool done = value && !PyDict_SetItemString(dict, name, value);
@@ -119,6 +125,6 @@ PyTypeObject *add_type(PyObject *module, PyType_Spec *spec, char const *name)
 		Py_DECREF(type);
 		return NULL;
 	}
-	/* The reference stays: types live as long as the process. */
+	/* The reference is never released, because types live as long as the process. */
 	return (PyTypeObject *)type;
 }
