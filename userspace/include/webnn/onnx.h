@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libwebnn-onnx: makes WebNN graphs of ONNX models. The conventions are those of webnn.h: objects
- * are counted by reference, structs that say what is wanted are made with their INIT macro, and
+ * libwebnn-onnx: builds WebNN graphs from ONNX models. The conventions are those of webnn.h:
+ * objects are counted by reference, structs of options are made with their INIT macro, and
  * functions return a WNNStatus, with a message in wnnOnnxGetLastError().
  *
  *	WNNOnnxModel model;
@@ -12,7 +12,7 @@
  *	    wnnOnnxModelBuildSync(model, context, WNN_WAIT_FOREVER, &graph) != WNNStatus_Success)
  *		complain();
  *
- * Threads. A model is used by one thread at a time; different models by different threads. The
+ * Threads. One thread at a time uses a model; different threads may use different models. The
  * library never prints, exits or installs signal handlers.
  */
 #ifndef WEBNN_ONNX_H
@@ -24,24 +24,30 @@
 extern "C" {
 #endif
 
-/** A loaded model, and what has been said about its dimensions and inputs. */
+/** A loaded model, with the dimensions and input values that were set. */
 typedef struct WNNOnnxModelImpl *WNNOnnxModel;
 
-/** As the size of a dimension: the file does not say it. */
+/** Size of a dimension that the file does not give. */
 #define WNN_ONNX_DIMENSION_UNKNOWN (INT64_C(-1))
 
-/** As the rank of a value: the file does not say it. */
+/** Rank of a value that the file does not give. */
 #define WNN_ONNX_RANK_UNKNOWN (SIZE_MAX)
 
-/** What kind of value an input or output is. */
+/** The kind of an input or output. */
 typedef enum WNNOnnxKind {
 	/** A tensor. */
 	WNNOnnxKind_Tensor = 1,
-	/** A sequence of tensors, which may be optional. Its items are NAME/0, NAME/1 … of the graph. */
+	/**
+	 * A sequence of tensors, which may be optional. Its items are inputs or outputs NAME/0,
+	 * NAME/1 … of the graph.
+	 */
 	WNNOnnxKind_Sequence = 2,
-	/** An optional tensor. As an input it is taken as there, unless it was said that it is not. */
+	/**
+	 * An optional tensor. An input of this kind is taken as present, unless it was set to be
+	 * absent.
+	 */
 	WNNOnnxKind_Optional = 3,
-	/** A map, a sparse tensor, or something that is not known. */
+	/** A map, a sparse tensor, or an unknown kind. */
 	WNNOnnxKind_Other = 4,
 	/** Makes the type 32 bits wide; no value. */
 	WNNOnnxKind_Force32 = 0x7FFFFFFF
@@ -57,22 +63,25 @@ typedef struct WNNOnnxDimension {
 
 /** An input or output of a model. Belongs to the model. */
 typedef struct WNNOnnxValueInfo {
-	/** Its name. */
+	/** The name of the value. */
 	WNNStringView name;
-	/** Tensor, or something else. */
+	/** The kind of the value: a tensor, or something else. */
 	WNNOnnxKind kind;
-	/** Type of the elements as in ONNX, such as float, int64 or bool; empty if not known. */
+	/**
+	 * The element type as ONNX names it, such as float, int64 or bool; empty if it is not
+	 * known.
+	 */
 	WNNStringView elementType;
 	/**
-	 * The type in WebNN; that of bool is uint8. Where WebNN has no such type this is that of the
-	 * graph, which holds its numbers: float32 for double, bfloat16 and float8e8m0, float16 for
-	 * floats of 4 to 8 bits, int32 and uint32 for those of 16 bits, int4 and uint4 for those of 2
-	 * bits. Undefined for strings and complex numbers.
+	 * The element type in WebNN; that of bool is uint8. When WebNN lacks the type, this is the
+	 * type that holds its numbers in the graph: float32 for double, bfloat16 and float8e8m0,
+	 * float16 for floats of 4 to 8 bits, int32 and uint32 for integers of 16 bits, int4 and
+	 * uint4 for those of 2 bits. Undefined for strings and complex numbers.
 	 */
 	WNNOperandDataType dataType;
 	/** Number of items of dimensions, or WNN_ONNX_RANK_UNKNOWN. */
 	size_t rank;
-	/** The dimensions. Those that were set have their sizes. */
+	/** The dimensions. Those that were set have these sizes. */
 	WNNOnnxDimension const *dimensions;
 	/** Whether wnnOnnxModelSetInputValue() has made it a constant. */
 	WNNBool fixed;
@@ -86,19 +95,19 @@ typedef struct WNNOnnxValueInfoArray {
 	WNNOnnxValueInfo const *data;
 } WNNOnnxValueInfoArray;
 
-/** Why a node of the model cannot become part of a graph. Belongs to the model. */
+/** The reason why a node of the model cannot become part of a graph. Belongs to the model. */
 typedef struct WNNOnnxRefusal {
-	/** Name of the node; that of its first output if it has none; empty for an input. */
+	/** The node's name, or that of its first output if it has none; empty for an input. */
 	WNNStringView node;
-	/** The operator, such as Conv; with its domain in front unless that is the default one. */
+	/** The operator, such as Conv; its domain comes first, unless it is the default one. */
 	WNNStringView operatorName;
-	/** The attribute or input of the operator that is the reason; may be empty. */
+	/** The attribute or input of the operator that causes the refusal; may be empty. */
 	WNNStringView attribute;
-	/** One sentence. */
+	/** The reason, as one sentence. */
 	WNNStringView reason;
 	/**
 	 * The input of the model that wnnOnnxModelSetInputValue() would have to make a constant;
-	 * empty if that would not help.
+	 * empty if that does not help.
 	 */
 	WNNStringView input;
 } WNNOnnxRefusal;
@@ -111,13 +120,13 @@ typedef struct WNNOnnxRefusalArray {
 	WNNOnnxRefusal const *data;
 } WNNOnnxRefusalArray;
 
-/** How a model is loaded. */
+/** Options for loading a model. */
 typedef struct WNNOnnxLoadOptions {
-	/** NULL. */
+	/** Must be NULL. */
 	WNNChainedStruct *nextInChain;
 	/**
-	 * Folder that the names of external data count from. Empty: that of the file; a model in
-	 * memory then may have no external data.
+	 * The folder that names of external data are relative to. Empty: the folder of the file; a
+	 * model in memory may then have no external data.
 	 */
 	WNNStringView folder;
 } WNNOnnxLoadOptions;
@@ -130,15 +139,15 @@ typedef struct WNNOnnxLoadOptions {
 
 /** A tensor in memory: a weight, or the value of an attribute. */
 typedef struct WNNOnnxTensor {
-	/** Its name; ignored in attributes. */
+	/** The name of the tensor; ignored in attributes. */
 	WNNStringView name;
-	/** Type of the elements: the number that TensorProto.DataType of ONNX has for it. */
+	/** The element type, as a number of ONNX's TensorProto.DataType. */
 	int32_t elementType;
 	/** Number of items of dimensions. */
 	size_t rank;
 	/** Sizes of the dimensions, outermost first. */
 	int64_t const *dimensions;
-	/** The elements in row-major order, those of 4 bits packed; they are not copied. */
+	/** The elements in row-major order; 4-bit ones are packed. They are not copied. */
 	void const *data;
 	/** Number of bytes of data. */
 	size_t size;
@@ -168,41 +177,41 @@ typedef enum WNNOnnxAttributeKind {
 
 struct WNNOnnxGraph;
 
-/** An attribute of a node. Only the member of its kind is read. */
+/** An attribute of a node. Only the members for its kind are read. */
 typedef struct WNNOnnxAttribute {
-	/** Its name. */
+	/** The name of the attribute. */
 	WNNStringView name;
 	/** The kind of its value. */
 	WNNOnnxAttributeKind kind;
 	/** Number of items of floats, ints or strings. */
 	size_t count;
-	/** Numbers. */
+	/** The numbers of kind Float or Floats. */
 	float const *floats;
-	/** Numbers. */
+	/** The numbers of kind Int or Ints. */
 	int64_t const *ints;
-	/** Strings. */
+	/** The strings of kind String or Strings. */
 	WNNStringView const *strings;
-	/** A tensor. */
+	/** The tensor of kind Tensor. */
 	WNNOnnxTensor const *tensor;
-	/** A graph, which can use the names of the graphs around it. */
+	/** The graph of kind Graph, which can use names of the graphs around it. */
 	struct WNNOnnxGraph const *graph;
 } WNNOnnxAttribute;
 
 /** A node of a graph. */
 typedef struct WNNOnnxNode {
-	/** Its name; may be empty. */
+	/** The name of the node; may be empty. */
 	WNNStringView name;
-	/** The domain of its operator; empty: that of ONNX. */
+	/** The domain of the operator; empty: that of ONNX. */
 	WNNStringView domain;
 	/** The operator, such as Conv. */
 	WNNStringView operatorName;
 	/** Number of items of inputs. */
 	size_t inputCount;
-	/** Names of values; empty for one that is left out. */
+	/** Names of values; an empty name means that the input is absent. */
 	WNNStringView const *inputs;
 	/** Number of items of outputs. */
 	size_t outputCount;
-	/** Names of values; empty for one that is not wanted. */
+	/** Names of values; an empty name means that the output is not needed. */
 	WNNStringView const *outputs;
 	/** Number of items of attributes. */
 	size_t attributeCount;
@@ -212,25 +221,25 @@ typedef struct WNNOnnxNode {
 
 /** The type of a value of a graph. */
 typedef struct WNNOnnxValue {
-	/** Its name. */
+	/** The name of the value. */
 	WNNStringView name;
-	/** Tensor; all others are values that cannot be an input. */
+	/** The kind: a tensor. Values of other kinds cannot be inputs. */
 	WNNOnnxKind kind;
-	/** Type of the elements: the number that TensorProto.DataType of ONNX has for it. */
+	/** The element type, as a number of ONNX's TensorProto.DataType. */
 	int32_t elementType;
 	/** Number of items of dimensions, or WNN_ONNX_RANK_UNKNOWN. */
 	size_t rank;
-	/** The dimensions; a size that is not known may have a name. */
+	/** The dimensions; an unknown size may have a name. */
 	WNNOnnxDimension const *dimensions;
 } WNNOnnxValue;
 
 /** A graph in memory. */
 typedef struct WNNOnnxGraph {
-	/** Its name; may be empty. */
+	/** The name of the graph; may be empty. */
 	WNNStringView name;
 	/** Number of items of inputs. */
 	size_t inputCount;
-	/** The inputs; those that a tensor has the name of have its value. */
+	/** The inputs. An input with the name of a tensor has that tensor's value. */
 	WNNOnnxValue const *inputs;
 	/** Number of items of outputs. */
 	size_t outputCount;
@@ -238,19 +247,22 @@ typedef struct WNNOnnxGraph {
 	WNNOnnxValue const *outputs;
 	/** Number of items of values. */
 	size_t valueCount;
-	/** Types of what nodes compute, as far as they are known: wnnOnnxModelProbe() reads them. */
+	/**
+	 * Types of values that nodes compute, as far as they are known; wnnOnnxModelProbe() reads
+	 * them.
+	 */
 	WNNOnnxValue const *values;
 	/** Number of items of tensors. */
 	size_t tensorCount;
-	/** Constants. */
+	/** The constants. */
 	WNNOnnxTensor const *tensors;
 	/** Number of items of nodes. */
 	size_t nodeCount;
-	/** The nodes, each behind those that make its inputs. */
+	/** The nodes; each comes behind the producers of its inputs. */
 	WNNOnnxNode const *nodes;
 } WNNOnnxGraph;
 
-/** A version of the operators of a domain. */
+/** The version of the operators of a domain. */
 typedef struct WNNOnnxOperatorSet {
 	/** The domain; empty: that of ONNX. */
 	WNNStringView domain;
@@ -260,7 +272,7 @@ typedef struct WNNOnnxOperatorSet {
 
 /** A model in memory, for wnnOnnxLoadGraph(). */
 typedef struct WNNOnnxDescription {
-	/** NULL. */
+	/** Must be NULL. */
 	WNNChainedStruct *nextInChain;
 	/** The main graph. */
 	WNNOnnxGraph const *graph;
@@ -269,15 +281,15 @@ typedef struct WNNOnnxDescription {
 	/** Versions of the operators. */
 	WNNOnnxOperatorSet const *operatorSets;
 	/**
-	 * NULL: the data of all tensors must last as long as the model, and graphs copy what they need.
-	 * Else it is lent to graphs, too: this runs once, on any thread, when neither the model nor a
-	 * graph of it reads the data any longer; its data is NULL, its size 0. It also runs when
-	 * wnnOnnxLoadGraph() fails.
+	 * NULL: the data of all tensors must stay valid as long as the model, and graphs copy what
+	 * they need. Otherwise the data is lent to graphs, too: the callback runs once, on any
+	 * thread, when neither the model nor a graph of it reads the data any more; its parameter
+	 * data is NULL, and size is 0. It also runs when wnnOnnxLoadGraph() fails.
 	 */
 	WNNReleaseConstantCallback releaseCallback;
-	/** Given to releaseCallback. */
+	/** Passed to releaseCallback. */
 	void *userdata1;
-	/** Given to releaseCallback. */
+	/** Passed to releaseCallback. */
 	void *userdata2;
 } WNNOnnxDescription;
 
@@ -293,11 +305,11 @@ typedef struct WNNOnnxDescription {
 }
 
 /**
- * Gives status and message of the calling thread's last failed call of this library.
+ * Returns status and message of the calling thread's last failed call of this library.
  *
- * @param error Made with WNN_ERROR_INIT; its message lives until the thread's next failed call.
+ * @param error Made with WNN_ERROR_INIT; its message is valid until the thread's next failed call.
  *
- * @return The same status; Success if nothing has failed yet.
+ * @return The same status; Success if no call has failed yet.
  */
 WNN_EXPORT WNNStatus wnnOnnxGetLastError(WNNError *error);
 
@@ -334,10 +346,10 @@ WNN_EXPORT WNNStatus wnnOnnxLoadMemory(void const *data, size_t size,
 				       WNNOnnxLoadOptions const *options, WNNOnnxModel *model);
 
 /**
- * Makes a model of a graph in memory, for programs that have a graph and no file. Names and attributes
- * are copied, the data of tensors is not; it may have more than 2 GiB together.
+ * Makes a model from a graph in memory, for programs that have a graph but no file. Names and
+ * attributes are copied, the data of tensors is not; it may exceed 2 GiB in total.
  *
- * @param description The graph, with what becomes of its data.
+ * @param description The graph, and a callback for the end of the use of its data.
  * @param model Filled with the model, which the caller releases; NULL on error.
  *
  * @return Success, or what went wrong.
@@ -357,14 +369,15 @@ WNN_EXPORT WNNStatus wnnOnnxLoadGraph(WNNOnnxDescription const *description, WNN
 WNN_EXPORT void wnnOnnxModelAddRef(WNNOnnxModel model);
 
 /**
- * Gives a reference back; the last one frees the model. Graphs stay as they are. NULL: does nothing.
+ * Releases a reference; the last one frees the model. Graphs built from it stay valid. NULL: does
+ * nothing.
  *
  * @param model The model.
  */
 WNN_EXPORT void wnnOnnxModelRelease(WNNOnnxModel model);
 
 /**
- * Gives the inputs that the file does not give values for, in its order.
+ * Returns the inputs for which the file has no values, in the order of the file.
  *
  * @param model The model.
  *
@@ -373,8 +386,8 @@ WNN_EXPORT void wnnOnnxModelRelease(WNNOnnxModel model);
 WNN_EXPORT WNNOnnxValueInfoArray wnnOnnxModelGetInputs(WNNOnnxModel model);
 
 /**
- * Gives the outputs, in the order of the file. What shapes they have is known for certain from the
- * graph: wnnGraphGetOutputs(). An output that is a sequence becomes outputs NAME/0, NAME/1 …
+ * Returns the outputs, in the order of the file. Only the graph tells their final shapes:
+ * wnnGraphGetOutputs(). An output that is a sequence becomes outputs NAME/0, NAME/1 …
  *
  * @param model The model.
  *
@@ -383,7 +396,7 @@ WNN_EXPORT WNNOnnxValueInfoArray wnnOnnxModelGetInputs(WNNOnnxModel model);
 WNN_EXPORT WNNOnnxValueInfoArray wnnOnnxModelGetOutputs(WNNOnnxModel model);
 
 /**
- * Sets all dimensions of a name.
+ * Sets the size of all dimensions with a name.
  *
  * @param model The model.
  * @param name The symbolic name.
@@ -395,13 +408,13 @@ WNN_EXPORT WNNStatus wnnOnnxModelSetDimension(WNNOnnxModel model, WNNStringView 
 					      uint32_t size);
 
 /**
- * Sets the shape of an input, whatever its dimensions are called.
+ * Sets the shape of an input, whatever the names of its dimensions are.
  *
  * @param model The model.
  * @param name Name of the input, or NAME/0, NAME/1 … of an item of a sequence, in this order.
- * @param shape Its dimensions. With a 0 it has no elements, and is no input of the graph.
+ * @param shape Its dimensions. With a 0 the input has no elements, and is no input of the graph.
  *
- * @return Success, or TypeError: there is no such input, or the file says another shape.
+ * @return Success, or TypeError: there is no such input, or the file gives another shape.
  */
 WNN_EXPORT WNNStatus wnnOnnxModelSetInputShape(WNNOnnxModel model, WNNStringView name,
 					       WNNUint32Array shape);
@@ -423,7 +436,8 @@ WNN_EXPORT WNNStatus wnnOnnxModelSetInputValue(WNNOnnxModel model, WNNStringView
 					       void const *data, size_t size);
 
 /**
- * Cuts the model: its outputs are these tensors, and what only others depend on is left out.
+ * Cuts the model: these tensors become its outputs, and nodes that none of them depends on are left
+ * out.
  *
  * @param model The model.
  * @param count Number of names, not 0.
@@ -470,9 +484,9 @@ WNN_EXPORT WNNStatus wnnOnnxModelBuildSync(WNNOnnxModel model, WNNContext contex
 					   uint64_t timeoutNS, WNNGraph *graph);
 
 /**
- * Gives the inputs of the graph, beside those of the model, that the last wnnOnnxModelAddToBuilder() or
- * wnnOnnxModelBuildSync() made for nodes that draw random numbers. They are called random/0, random/1
- * and so on. Before each dispatch, wnnOnnxModelDraw() fills their tensors.
+ * Returns the inputs of the graph that the last wnnOnnxModelAddToBuilder() or
+ * wnnOnnxModelBuildSync() added for nodes that draw random numbers. They are named random/0,
+ * random/1 and so on. Before each dispatch, wnnOnnxModelDraw() fills their tensors.
  *
  * @param model The model.
  *
@@ -486,20 +500,21 @@ WNN_EXPORT WNNOnnxValueInfoArray wnnOnnxModelGetRandomInputs(WNNOnnxModel model)
  *
  * @param model The model, as it was built last.
  * @param name Name of the input, from wnnOnnxModelGetRandomInputs().
- * @param seed Chooses one of 2^64 sequences of dispatches.
- * @param dispatch Which dispatch it is for, counted from 0.
+ * @param seed Selects one of 2^64 sequences of dispatches.
+ * @param dispatch The number of the dispatch, counted from 0.
  * @param data Filled with the elements, of the type and shape of the input.
  * @param size Number of bytes.
  *
- * @return Success, or TypeError: an argument is missing, there is no such input, or size is not that
- *     of its elements.
+ * @return Success, or TypeError: an argument is missing, there is no such input, or size is not
+ *     that of its elements.
  */
 WNN_EXPORT WNNStatus wnnOnnxModelDraw(WNNOnnxModel model, WNNStringView name, uint64_t seed,
 				      uint64_t dispatch, void *data, size_t size);
 
 /**
- * Gives the outputs of the last wnnOnnxModelAddToBuilder() or wnnOnnxModelBuildSync() that have no
- * elements, with their shapes. WebNN has no such tensors: they are no outputs of the graph.
+ * Returns the outputs without elements of the last wnnOnnxModelAddToBuilder() or
+ * wnnOnnxModelBuildSync(), with their shapes. WebNN has no such tensors, so that they are no
+ * outputs of the graph.
  *
  * @param model The model.
  *
@@ -508,9 +523,10 @@ WNN_EXPORT WNNStatus wnnOnnxModelDraw(WNNOnnxModel model, WNNStringView name, ui
 WNN_EXPORT WNNOnnxValueInfoArray wnnOnnxModelGetEmptyOutputs(WNNOnnxModel model);
 
 /**
- * Gives what the last wnnOnnxModelAddToBuilder() or wnnOnnxModelBuildSync() did that a program may not
- * expect: types that are computed in another one, and each node that is computed once and no longer
- * with each dispatch, since wnnOnnxModelSetInputValue() made an input a constant.
+ * Returns notices of the last wnnOnnxModelAddToBuilder() or wnnOnnxModelBuildSync() about what a
+ * program may not expect: types that are computed in another type, and each node that is computed
+ * only once, instead of in each dispatch, because wnnOnnxModelSetInputValue() made an input a
+ * constant.
  *
  * @param model The model.
  *
@@ -520,20 +536,21 @@ WNN_EXPORT WNNOnnxValueInfoArray wnnOnnxModelGetEmptyOutputs(WNNOnnxModel model)
 WNN_EXPORT WNNOnnxRefusalArray wnnOnnxModelGetNotices(WNNOnnxModel model);
 
 /**
- * Gives the weights of the main graph and what its nodes compute, with types and shapes: as the last
- * wnnOnnxModelAddToBuilder(), wnnOnnxModelBuildSync() or wnnOnnxModelProbe() found them, also when it refused
- * nodes, and as the file says for what it did not get to. The rank of all others is
- * WNN_ONNX_RANK_UNKNOWN.
+ * Returns the weights of the main graph and the outputs of its nodes, with types and shapes: as the
+ * last wnnOnnxModelAddToBuilder(), wnnOnnxModelBuildSync() or wnnOnnxModelProbe() found them, also
+ * when it refused nodes, and as in the file for nodes that it did not reach. The rank of all others
+ * is WNN_ONNX_RANK_UNKNOWN.
  *
  * @param model The model.
  *
- * @return Weights, which are fixed, then the outputs of each node, behind those it is made of. They belong to
- *     the model, until it is released or built again. Empty for NULL, and when memory is exhausted.
+ * @return The weights, which are fixed, then the outputs of each node, behind the values that it
+ *     reads. They belong to the model, until it is released or built again. Empty for NULL, and
+ *     when memory is exhausted.
  */
 WNN_EXPORT WNNOnnxValueInfoArray wnnOnnxModelGetValues(WNNOnnxModel model);
 
 /**
- * Gives the number of nodes of the main graph.
+ * Returns the number of nodes of the main graph.
  *
  * @param model The model.
  *
@@ -542,24 +559,24 @@ WNN_EXPORT WNNOnnxValueInfoArray wnnOnnxModelGetValues(WNNOnnxModel model);
 WNN_EXPORT size_t wnnOnnxModelGetNodeCount(WNNOnnxModel model);
 
 /**
- * Tells which nodes of the main graph can be part of a graph when another program computes the others:
- * the outputs of a node that is refused count as inputs of the types and shapes that the model says,
- * and a node is refused when those are not known. No graph is built.
+ * Tells which nodes of the main graph can be part of a graph when another program computes the
+ * others. The outputs of a refused node count as inputs of the types and shapes that the model
+ * gives; nodes that read them are refused when these are not known. No graph is built.
  *
  * @param model The model. The shapes of its inputs must be known.
  * @param context Where a graph is to run.
  * @param count Number of items of supported: that of the nodes.
  * @param supported Filled with true or false for each node, in their order; also on error.
  *
- * @return Success also when nodes are refused: wnnOnnxModelGetRefusals() has them, those that only lack
- *     an input among them. Else what went wrong, as for wnnOnnxModelAddToBuilder().
+ * @return Success also when nodes are refused: wnnOnnxModelGetRefusals() lists them, including
+ *     those that only lack an input. Otherwise what went wrong, as for wnnOnnxModelAddToBuilder().
  */
 WNN_EXPORT WNNStatus wnnOnnxModelProbe(WNNOnnxModel model, WNNContext context, size_t count,
 				       WNNBool *supported);
 
 /**
- * Gives everything that the last wnnOnnxModelAddToBuilder() or wnnOnnxModelBuildSync() refused. What
- * depends on a refused node is not listed again.
+ * Returns all refusals of the last wnnOnnxModelAddToBuilder() or wnnOnnxModelBuildSync(). Nodes
+ * that only depend on a refused node are not listed.
  *
  * @param model The model.
  *

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * libwebnn-stablehlo: runs StableHLO programs, as JAX, PyTorch and TensorFlow export them. The
- * conventions are those of webnn.h: objects are counted by reference, structs that say what is wanted
- * are made with their INIT macro, and functions return a WNNStatus, with a message in
+ * conventions are those of webnn.h: objects are counted by reference, structs that say what is
+ * wanted are made with their INIT macro, and functions return a WNNStatus, with a message in
  * wnnStablehloGetLastError().
  *
  *	WNNStablehloProgram program;
@@ -28,25 +28,27 @@ extern "C" {
 /** A loaded file, which holds one or more modules. */
 typedef struct WNNStablehloProgramImpl *WNNStablehloProgram;
 
-/** The processes, one for each device, that run programs together; there is one such object in a process. */
+/**
+ * The processes, one for each device, that run programs together; a process has one such object.
+ */
 typedef struct WNNStablehloWorldImpl *WNNStablehloWorld;
 
-/** As the size of a dimension: it is only known when the program runs. */
+/** Size of a dimension that is only known when the program runs. */
 #define WNN_STABLEHLO_DIMENSION_UNKNOWN (INT64_C(-1))
 
 /** An input or output of a module. Belongs to the program. */
 typedef struct WNNStablehloValueInfo {
-	/** Name of the argument; empty for an output. */
+	/** The name of the argument; empty for an output. */
 	WNNStringView name;
-	/** The type as it is written, such as tensor<2x3xf32>. */
+	/** The type as MLIR text, such as tensor<2x3xf32>. */
 	WNNStringView type;
-	/** Type of the elements, such as f32, bf16 or complex<f64>; empty if it is no tensor. */
+	/** The element type, such as f32, bf16 or complex<f64>; empty if the value is no tensor. */
 	WNNStringView elementType;
-	/** Bytes of an element in memory; those of fewer than 8 bits have one each. */
+	/** Bytes of an element in memory; an element of fewer than 8 bits takes one. */
 	size_t elementSize;
 	/** Number of items of dimensions. */
 	size_t rank;
-	/** Sizes, or WNN_STABLEHLO_DIMENSION_UNKNOWN. */
+	/** The sizes, or WNN_STABLEHLO_DIMENSION_UNKNOWN. */
 	int64_t const *dimensions;
 } WNNStablehloValueInfo;
 
@@ -58,15 +60,18 @@ typedef struct WNNStablehloValueInfoArray {
 	WNNStablehloValueInfo const *data;
 } WNNStablehloValueInfoArray;
 
-/** Why a part of the file cannot run. Belongs to the program. */
+/** The reason why a part of the file cannot run. Belongs to the program. */
 typedef struct WNNStablehloRefusal {
-	/** Line in the file, from 1; of bytecode that of its source, or 0 when it does not say it. */
+	/**
+	 * The line in the file, from 1; for bytecode the line in its source, or 0 if it has no
+	 * locations.
+	 */
 	uint32_t line;
-	/** Column, from 1; the byte of the file where line is 0. */
+	/** The column, from 1; if line is 0, the byte of the file. */
 	uint32_t column;
 	/** The operation, such as stablehlo.add; empty for the file. */
 	WNNStringView operatorName;
-	/** One sentence. */
+	/** The reason, as one sentence. */
 	WNNStringView reason;
 } WNNStablehloRefusal;
 
@@ -78,7 +83,7 @@ typedef struct WNNStablehloRefusalArray {
 	WNNStablehloRefusal const *data;
 } WNNStablehloRefusalArray;
 
-/** A value that goes into a program, or comes out of it. */
+/** An input or a result of a program. */
 typedef struct WNNStablehloTensor {
 	/** The elements in row-major order; booleans are bytes, complex numbers pairs. */
 	void const *data;
@@ -86,7 +91,7 @@ typedef struct WNNStablehloTensor {
 	size_t size;
 	/** Number of items of dimensions. */
 	size_t rank;
-	/** Sizes. For an input NULL where its type says all of them. */
+	/** The sizes. For an input, NULL if its type gives all of them. */
 	int64_t const *dimensions;
 } WNNStablehloTensor;
 
@@ -94,11 +99,13 @@ typedef struct WNNStablehloTensor {
 typedef struct WNNStablehloTensorArray {
 	/** Number of items. */
 	size_t count;
-	/** The items; one that is no tensor has no data. */
+	/** The items; an item that is no tensor has no data. */
 	WNNStablehloTensor const *data;
 } WNNStablehloTensorArray;
 
-/** What the last run did where. Constants, checks and calls are not counted. */
+/**
+ * Counts of where the last run computed operations. Constants, checks and calls are not counted.
+ */
 typedef struct WNNStablehloRunInfo {
 	/** Operations that reference kernels of this library computed. */
 	uint64_t referenceOperations;
@@ -108,39 +115,51 @@ typedef struct WNNStablehloRunInfo {
 	uint64_t cpuOperators;
 } WNNStablehloRunInfo;
 
-/** Where a part of the last run was computed. Belongs to the program. */
+/** The device of an operation of the last run. Belongs to the program. */
 typedef struct WNNStablehloPlacement {
-	/** The operation and its place in the file, such as stablehlo.add at 12:5, or at byte 730. */
+	/**
+	 * The operation and its position in the file, such as stablehlo.add at 12:5, or at byte
+	 * 730.
+	 */
 	WNNStringView label;
-	/** The operator of WebNN that it became, one of perhaps several; empty for a reference kernel. */
+	/**
+	 * A WebNN operator that the operation became, perhaps one of several; empty for a reference
+	 * kernel.
+	 */
 	WNNStringView operatorName;
-	/** npu, cpu, folded (computed when the graph was built), or reference: a kernel of this library. */
+	/**
+	 * npu, cpu, folded (computed when the graph was built), or reference: a kernel of this
+	 * library.
+	 */
 	WNNStringView device;
-	/** Why, as one sentence. */
+	/** The reason for the device, as one sentence. */
 	WNNStringView reason;
 } WNNStablehloPlacement;
 
-/** What the last run computed where. Belongs to the program. */
+/** The devices of the operations of the last run. Belongs to the program. */
 typedef struct WNNStablehloPlacementArray {
 	/** Number of items. */
 	size_t count;
-	/** The items: those of functions and regions that the run came to. */
+	/** The items, for functions and regions that the run reached. */
 	WNNStablehloPlacement const *data;
 } WNNStablehloPlacementArray;
 
-/** Which of the ranks this process is. */
+/** The numbers of this process among the ranks. */
 typedef struct WNNStablehloWorldInfo {
-	/** Its number, from 0. */
+	/** The number of this rank, from 0. */
 	uint32_t rank;
-	/** How many ranks there are. */
+	/** The number of ranks. */
 	uint32_t rankCount;
-	/** Its number among the ranks of this machine, by which each can take a device of its own. */
+	/**
+	 * The number of this rank among those of its machine, by which each can take a device of
+	 * its own.
+	 */
 	uint32_t localRank;
 } WNNStablehloWorldInfo;
 
-/** How a file is loaded. */
+/** Options for loading a file. */
 typedef struct WNNStablehloLoadOptions {
-	/** NULL. */
+	/** Must be NULL. */
 	WNNChainedStruct *nextInChain;
 } WNNStablehloLoadOptions;
 
@@ -150,11 +169,11 @@ typedef struct WNNStablehloLoadOptions {
 }
 
 /**
- * Gives status and message of the calling thread's last failed call of this library.
+ * Returns status and message of the calling thread's last failed call of this library.
  *
- * @param error Made with WNN_ERROR_INIT; its message lives until the thread's next failed call.
+ * @param error Made with WNN_ERROR_INIT; its message is valid until the thread's next failed call.
  *
- * @return The same status; Success if nothing has failed yet.
+ * @return The same status; Success if no call has failed yet.
  */
 WNN_EXPORT WNNStatus wnnStablehloGetLastError(WNNError *error);
 
@@ -199,14 +218,14 @@ WNN_EXPORT WNNStatus wnnStablehloLoadMemory(void const *data, size_t size,
 WNN_EXPORT void wnnStablehloProgramAddRef(WNNStablehloProgram program);
 
 /**
- * Gives a reference back; the last one frees the program. NULL: does nothing.
+ * Releases a reference; the last one frees the program. NULL: does nothing.
  *
  * @param program The program.
  */
 WNN_EXPORT void wnnStablehloProgramRelease(WNNStablehloProgram program);
 
 /**
- * Gives what of the file cannot run, all at once. A program with refusals does not run.
+ * Returns the reasons why the file cannot run, all at once. A program with refusals does not run.
  *
  * @param program The program.
  *
@@ -215,7 +234,7 @@ WNN_EXPORT void wnnStablehloProgramRelease(WNNStablehloProgram program);
 WNN_EXPORT WNNStablehloRefusalArray wnnStablehloProgramGetRefusals(WNNStablehloProgram program);
 
 /**
- * Gives the number of modules in the file; lines of "// -----" part them.
+ * Returns the number of modules in the file; lines of "// -----" separate them.
  *
  * @param program The program.
  *
@@ -224,10 +243,11 @@ WNN_EXPORT WNNStablehloRefusalArray wnnStablehloProgramGetRefusals(WNNStablehloP
 WNN_EXPORT size_t wnnStablehloProgramGetModuleCount(WNNStablehloProgram program);
 
 /**
- * Gives the inputs of a module: the arguments of its function main, or of its only function.
+ * Returns the inputs of a module: the arguments of its function main, or of its only public
+ * function.
  *
  * @param program The program.
- * @param module Which of its modules, from 0.
+ * @param module Index of the module, from 0.
  *
  * @return Belongs to the program.
  */
@@ -235,10 +255,10 @@ WNN_EXPORT WNNStablehloValueInfoArray wnnStablehloProgramGetInputs(WNNStablehloP
 								   size_t module);
 
 /**
- * Gives the outputs of a module.
+ * Returns the outputs of a module.
  *
  * @param program The program.
- * @param module Which of its modules, from 0.
+ * @param module Index of the module, from 0.
  *
  * @return Belongs to the program.
  */
@@ -246,9 +266,10 @@ WNN_EXPORT WNNStablehloValueInfoArray wnnStablehloProgramGetOutputs(WNNStablehlo
 								    size_t module);
 
 /**
- * Gives all modules as MLIR's text in its generic form: what was read, by present names and without
- * what is the default, so that the same program has the same text, from whatever it was read. Names of
- * values, places and what says nothing about values, such as shardings of arguments, are not in it.
+ * Returns all modules as MLIR text in its generic form, with current names and without attributes
+ * that have their default, so that equal programs have equal texts, whatever they were read from.
+ * The text lacks names of values, locations, and attributes that do not affect values, such as
+ * shardings of arguments.
  *
  * @param program The program.
  * @param text Filled with the text, which belongs to the program.
@@ -262,15 +283,15 @@ WNN_EXPORT WNNStablehloValueInfoArray wnnStablehloProgramGetOutputs(WNNStablehlo
  */
 WNN_EXPORT WNNStatus wnnStablehloProgramGetText(WNNStablehloProgram program, WNNStringView *text);
 
-/** How often a loop of a program may turn unless it is said otherwise: 2^22 times. */
+/** The default of the most iterations of a loop: 2^22. */
 #define WNN_STABLEHLO_LOOP_LIMIT_DEFAULT (UINT64_C(4194304))
 
 /**
- * Says how often a loop may turn each time it is come to, so that a loop without an end becomes an
- * error; WNN_STABLEHLO_LOOP_LIMIT_DEFAULT at first.
+ * Sets the most iterations of a loop each time it runs, so that an endless loop becomes an error;
+ * WNN_STABLEHLO_LOOP_LIMIT_DEFAULT at first.
  *
- * @param program The program, whose next runs it is for.
- * @param turns The most turns; UINT64_MAX: no limit.
+ * @param program The program; the limit holds for its next runs.
+ * @param turns The most iterations; UINT64_MAX: no limit.
  *
  * @return Success, or what went wrong.
  *
@@ -279,17 +300,18 @@ WNN_EXPORT WNNStatus wnnStablehloProgramGetText(WNNStablehloProgram program, WNN
  */
 WNN_EXPORT WNNStatus wnnStablehloProgramSetLoopLimit(WNNStablehloProgram program, uint64_t turns);
 
-/** How many operations the turns of a loop may have in all to be done in a row, unless it is said otherwise. */
+/** The default of the most operations, over all iterations, of a loop that is unrolled. */
 #define WNN_STABLEHLO_UNROLL_LIMIT_DEFAULT (UINT64_C(4096))
 
 /**
- * Says how large a loop may be to be done in a row. On a context, a loop whose turns are known before it
- * runs, as it counts by constants, becomes the operations of all its turns, if WebNN has them all: they
- * are part of graphs, and nothing is decided between them.
+ * Sets how large a loop may be to be unrolled. On a context, a loop whose iterations can be
+ * computed before it runs, because it counts by constants, becomes the operations of all its
+ * iterations, if WebNN has them all: they are part of graphs, and no condition is evaluated between
+ * them.
  *
- * @param program The program, whose next runs it is for.
- * @param operations The most operations, turns times those of condition and body;
- *     WNN_STABLEHLO_UNROLL_LIMIT_DEFAULT at first; 0: all loops stay.
+ * @param program The program; the limit holds for its next runs.
+ * @param operations The most operations, iterations times those of condition and body;
+ *     WNN_STABLEHLO_UNROLL_LIMIT_DEFAULT at first; 0: no loop is unrolled.
  *
  * @return Success, or what went wrong.
  *
@@ -303,9 +325,9 @@ WNN_EXPORT WNNStatus wnnStablehloProgramSetUnrollLimit(WNNStablehloProgram progr
  * Runs a module, and waits for its end.
  *
  * @param program The program.
- * @param module Which of its modules, from 0.
- * @param context Where operations that WebNN has as well are to run, as graphs; NULL: all of them
- *     are computed by the reference kernels of this library.
+ * @param module Index of the module, from 0.
+ * @param context The context that runs, as graphs, the operations that WebNN has as well; NULL: the
+ *     reference kernels of this library compute all operations.
  * @param count Number of inputs.
  * @param inputs One for each input of the module.
  *
@@ -314,8 +336,8 @@ WNN_EXPORT WNNStatus wnnStablehloProgramSetUnrollLimit(WNNStablehloProgram progr
  * Errors:
  * - TypeError: there is no such module, or the inputs are not those that it takes
  * - NotSupportedError: the program has refusals
- * - OperationError: an operation failed, a comparison of the program among them, or a loop turned more
- *   often than it may; the message has its line and column
+ * - OperationError: an operation failed, such as a comparison of the program, or a loop had more
+ *   iterations than allowed; the message has its line and column
  * - UnknownError: memory is exhausted
  */
 WNN_EXPORT WNNStatus wnnStablehloProgramRunSync(WNNStablehloProgram program, size_t module,
@@ -323,7 +345,7 @@ WNN_EXPORT WNNStatus wnnStablehloProgramRunSync(WNNStablehloProgram program, siz
 						WNNStablehloTensor const *inputs);
 
 /**
- * Gives the results of the last run.
+ * Returns the results of the last run.
  *
  * @param program The program.
  *
@@ -332,7 +354,7 @@ WNN_EXPORT WNNStatus wnnStablehloProgramRunSync(WNNStablehloProgram program, siz
 WNN_EXPORT WNNStablehloTensorArray wnnStablehloProgramGetResults(WNNStablehloProgram program);
 
 /**
- * Tells what the last run did where.
+ * Returns how many operations the last run computed on which device.
  *
  * @param program The program.
  *
@@ -341,18 +363,18 @@ WNN_EXPORT WNNStablehloTensorArray wnnStablehloProgramGetResults(WNNStablehloPro
 WNN_EXPORT WNNStablehloRunInfo wnnStablehloProgramGetRunInfo(WNNStablehloProgram program);
 
 /**
- * Tells for every operator of the graphs of the last run, and every other operation that it came to, where
- * it was computed and why. Constants, comparisons of a test and calls are not among them.
+ * Returns the device and the reason for every operator of the graphs of the last run, and for every
+ * other operation that the run reached. Constants, comparisons of a test and calls are left out.
  *
  * @param program The program.
  *
- * @return Belongs to the program, until it is released or runs again; empty without a context, and after a
- *     run that has failed.
+ * @return Belongs to the program, until it is released or runs again; empty without a context, and
+ *     after a run that has failed.
  */
 WNN_EXPORT WNNStablehloPlacementArray wnnStablehloProgramGetPlacement(WNNStablehloProgram program);
 
 /**
- * Tells whether this process was started as one of several ranks, by Open MPI's mpirun or another
+ * Returns whether this process was started as one of several ranks, by Open MPI's mpirun or another
  * starter that speaks PMIx.
  *
  * @return Whether it was.
@@ -360,9 +382,9 @@ WNN_EXPORT WNNStablehloPlacementArray wnnStablehloProgramGetPlacement(WNNStableh
 WNN_EXPORT WNNBool wnnStablehloWorldIsStarted(void);
 
 /**
- * Joins the other ranks, and waits for them. A process joins once: later calls give the same object,
- * until it is released. MPI is begun, if the application has not done so; the calls that have to do
- * with ranks are then made by one thread, the one that began it.
+ * Joins the other ranks, and waits for them. A process joins once: later calls return the same
+ * object, until it is released. This initialises MPI, unless the application has done so; the
+ * thread that initialised MPI then has to make all calls that involve ranks.
  *
  * @param world Filled with the ranks, which the caller releases; NULL on error.
  *
@@ -370,24 +392,24 @@ WNN_EXPORT WNNBool wnnStablehloWorldIsStarted(void);
  *
  * Errors:
  * - TypeError: world is missing
- * - InvalidStateError: this process has left the others already
+ * - InvalidStateError: this process has left the other ranks already
  * - NotSupportedError: the module that has MPI is not installed, or does not load
- * - OperationError: MPI does not begin
+ * - OperationError: MPI cannot be initialised
  * - UnknownError: memory is exhausted
  */
 WNN_EXPORT WNNStatus wnnStablehloWorldJoin(WNNStablehloWorld *world);
 
 /**
- * Gives a reference back; the last one waits for all other ranks to do so, and ends MPI. After a
- * failure, here or on another rank, it ends all ranks, this process among them, with an error: what is
- * to be said of it is said before. NULL: does nothing.
+ * Releases a reference; the last one waits for all other ranks to do so, and ends MPI. After a
+ * failure, here or on another rank, it ends all ranks with an error, this process among them, so
+ * that the program must report the failure before. NULL: does nothing.
  *
  * @param world The ranks.
  */
 WNN_EXPORT void wnnStablehloWorldRelease(WNNStablehloWorld world);
 
 /**
- * Tells which rank this is.
+ * Returns the numbers of this rank.
  *
  * @param world The ranks.
  *
@@ -396,9 +418,10 @@ WNN_EXPORT void wnnStablehloWorldRelease(WNNStablehloWorld world);
 WNN_EXPORT WNNStablehloWorldInfo wnnStablehloWorldGetInfo(WNNStablehloWorld world);
 
 /**
- * Waits until all ranks have come here: none of them has failed until then. Programs call it before
- * they do what must not be done when another rank has failed. After a run that has failed on all ranks it
- * brings these together again, if none of them was in the middle of a transfer.
+ * Waits until all ranks have arrived here, which means that none of them has failed until then.
+ * Programs call it before they do what must not be done when another rank has failed. After a run
+ * that failed on all ranks, it synchronises them again, unless one of them was in the middle of a
+ * transfer.
  *
  * @param world The ranks.
  *
@@ -406,26 +429,26 @@ WNN_EXPORT WNNStablehloWorldInfo wnnStablehloWorldGetInfo(WNNStablehloWorld worl
  *
  * Errors:
  * - TypeError: world is missing
- * - OperationError: a rank has failed, or is at something else
+ * - OperationError: a rank has failed, or is at another step
  */
 WNN_EXPORT WNNStatus wnnStablehloWorldAgreeSync(WNNStablehloWorld world);
 
 /**
- * Tells the other ranks that this one cannot go on, so that they do not wait for it.
+ * Tells the other ranks that this rank cannot go on, so that they do not wait for it.
  *
  * @param world The ranks. NULL: does nothing.
- * @param reason Why; the others have it in their message.
+ * @param reason The reason; the messages of the other ranks contain it.
  */
 WNN_EXPORT void wnnStablehloWorldFail(WNNStablehloWorld world, WNNStringView reason);
 
 /**
- * Says that runs of a program are runs on all ranks: process i of the program is rank i. All ranks run
- * the same program at the same time, and a run succeeds when it does on all of them.
+ * Makes runs of a program runs on all ranks: process i of the program is rank i. All ranks run the
+ * same program at the same time, and a run succeeds if it does on all of them.
  *
  * @param program The program.
  * @param world The ranks, of which the program keeps a reference; NULL: it runs alone.
- * @param partitions How many partitions a replica has; the number of ranks is a multiple of it. 0: as
- *     the attribute mhlo.num_partitions of a module says, else 1.
+ * @param partitions Number of partitions of each replica, which must divide the number of ranks. 0:
+ *     from the attribute mhlo.num_partitions of a module, else 1.
  *
  * @return Success, or what went wrong.
  *
