@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// npm runs this after it has unpacked the package. Where the addon that comes with it does not load, which is so on
-// other processors and C libraries, one is compiled with the machine's compiler and the libwebnn-npu that is
-// installed there.
+// npm runs this script after it has unpacked the package. The addon in the package does not load on other processors
+// and C libraries: then this compiles one with the machine's compiler and the libwebnn-npu that is installed there.
 'use strict';
 
 const fs = require('node:fs');
@@ -12,7 +11,7 @@ const { execFileSync, spawnSync } = require('node:child_process');
 const ADDON = path.join(__dirname, 'webnn_npu.node');
 
 function loads() {
-	// Another process: what is loaded once in this one is not read again.
+	// Loads the addon in another process, because this process would not read it again after a failure.
 	return spawnSync(process.execPath, ['-e', `require(${JSON.stringify(ADDON)})`], { stdio: 'ignore' }).status === 0;
 }
 
@@ -26,7 +25,7 @@ function headers() {
 	return found;
 }
 
-// Models of ONNX come with libwebnn-onnx where that is installed, too.
+// Support for ONNX models is compiled in if libwebnn-onnx is installed.
 function pkgConfig() {
 	const onnx = spawnSync('pkg-config', ['--exists', 'webnn-onnx']).status === 0;
 

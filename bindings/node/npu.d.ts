@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 //
-// What this library tells beyond WebNN.
+// Information of this library beyond WebNN.
 import type { MLContext, MLContextOptions, MLGraph } from './index.js';
 
 export type NodeDevice = "npu" | "cpu" | "folded";
 
 export interface DeviceInfo {
-	/** npu, sim or cpu. */
+	/** The device: npu, sim or cpu. */
 	device: string;
 	machine: string;
-	/** Why it was chosen. */
+	/** Why this device was chosen. */
 	reason: string;
-	/** Bytes that tensors and graphs of the context take. */
+	/** Bytes of memory that tensors and graphs of the context use. */
 	memoryUsed: number;
 }
 
@@ -20,9 +20,9 @@ export interface NodePlacement {
 	label: string;
 	device: NodeDevice;
 	kernel: string;
-	/** Why it is not on the NPU. */
+	/** Why the operator does not run on the NPU. */
 	reason: string;
-	/** Estimated cycles. */
+	/** Estimated cycles of the operator. */
 	cycles: number;
 }
 
@@ -63,10 +63,10 @@ export interface Profile {
 	spans: ProfileSpan[];
 }
 
-/** As ml.createContext(), and graphs of the context keep profiles of their dispatches. */
+/** Creates a context like ml.createContext(), whose graphs keep profiles of their dispatches. */
 export function createProfilingContext(options?: MLContextOptions): Promise<MLContext>;
 export function deviceInfo(context: MLContext): DeviceInfo;
-/** Where each operator of a graph runs, and why. */
+/** Returns where each operator of a graph runs, and why. */
 export function placement(graph: MLGraph): NodePlacement[];
-/** Where the time of the last dispatch that is complete went. */
+/** Returns how the last completed dispatch spent its time. */
 export function profile(graph: MLGraph): Profile;

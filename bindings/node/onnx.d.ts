@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// Models in the format of ONNX, as graphs of WebNN.
+// ONNX models, which become WebNN graphs.
 import type { AllowSharedBufferSource, MLContext, MLGraph, MLOperandDataType } from './index.js';
 
 export interface OnnxLoadOptions {
-	/** The folder that names of external data count from. Left out: that of the file. */
+	/** The folder that names of external data are relative to; by default the folder of the file. */
 	folder?: string;
 }
 
 export interface OnnxBuildOptions {
-	/** Chooses the random numbers of nodes that draw some: runs of one seed are equal. 0 unless given. */
+	/** The seed of random numbers that nodes draw: equal seeds give equal runs; 0 by default. */
 	seed?: bigint | number;
 }
 
@@ -17,29 +17,29 @@ export interface OnnxBuildOptions {
 export interface OnnxValue {
 	name: string;
 	kind: "tensor" | "sequence" | "optional" | "other";
-	/** The type of ONNX, such as "float", "int64" or "bool". */
+	/** The element type in ONNX, such as "float", "int64" or "bool". */
 	elementType: string;
-	/** The type in WebNN; null where there is none. */
+	/** The element type in WebNN; null: WebNN has no such type. */
 	dataType: MLOperandDataType | null;
-	/** Sizes; the name of one that the file leaves open, null where it has none. null: the rank is not known. */
+	/** Sizes; for an open size its name, or null if it has none. null alone: the rank is not known. */
 	shape: (number | string | null)[] | null;
-	/** setValue() has made it a constant. */
+	/** Whether setValue() has made it a constant. */
 	fixed: boolean;
 }
 
-/** Why a node cannot become part of a graph. */
+/** The reason why a node cannot become part of a graph. */
 export interface OnnxRefusal {
 	node: string;
 	operator: string;
-	/** The attribute or input of the operator that is the reason. */
+	/** The attribute or input of the operator that causes the refusal. */
 	attribute: string;
-	/** One sentence. */
+	/** The reason, as one sentence. */
 	reason: string;
-	/** The input of the model that setValue() would have to make a constant; "" if that would not help. */
+	/** The input of the model that setValue() would have to make a constant; "" if that does not help. */
 	input: string;
 }
 
-/** What building did that a program may not expect. */
+/** A notice of a build about what a program may not expect. */
 export interface OnnxNotice {
 	node: string;
 	operator: string;
@@ -48,34 +48,37 @@ export interface OnnxNotice {
 	input: string;
 }
 
-/** What inputs and outputs of a graph are; createTensor() takes it. */
+/** Type and shape of an input or output of a graph, which createTensor() takes. */
 export interface OnnxDescriptor {
 	dataType: MLOperandDataType;
 	shape: number[];
 }
 
-/** Elements of float16 are in a Uint16Array where there is no Float16Array; those of 4 bits are packed. */
+/** Elements of float16 are in a Uint16Array if there is no Float16Array; 4-bit elements are packed. */
 export type OnnxArray = Float32Array | Int32Array | Uint32Array | BigInt64Array | BigUint64Array | Int8Array | Uint8Array |
 	Uint16Array;
 
-/** A model that was loaded, and what has been said about its inputs. */
+/** A loaded model, with the dimensions and values of inputs that were set. */
 export class OnnxModel {
 	private constructor();
-	/** Loads a file, named by its path or URL, or the bytes of one. The file must not change while the model or a graph of it lives. */
+	/**
+	 * Loads a file, by its path or URL, or the bytes of a file. The file must not change while the model or a graph of
+	 * it lives.
+	 */
 	static load(source: string | URL | AllowSharedBufferSource, options?: OnnxLoadOptions): Promise<OnnxModel>;
-	/** The inputs that the file gives no values for. */
+	/** The inputs for which the file has no values. */
 	readonly inputs: OnnxValue[];
 	readonly outputs: OnnxValue[];
-	/** Everything that the last build() refused. */
+	/** All nodes that the last build() refused. */
 	readonly refusals: OnnxRefusal[];
 	readonly notices: OnnxNotice[];
-	/** Sets all dimensions of a name. */
+	/** Sets the size of all dimensions with a name. */
 	setDimension(name: string, size: number): this;
 	/** Sets the shape of an input. */
 	setShape(name: string, shape: Iterable<number>): this;
-	/** Makes an input a constant, so that shapes may depend on it. null: an optional value that is not there. */
+	/** Makes an input a constant, so that shapes may depend on it. null: an absent optional value. */
 	setValue(name: string, data: AllowSharedBufferSource | null): this;
-	/** Cuts the model: its outputs are these tensors. */
+	/** Cuts the model: these tensors become its outputs. */
 	setOutputs(names: Iterable<string>): this;
 	/** Builds a graph. Rejects with NotSupportedError when nodes are refused. */
 	build(context: MLContext, options?: OnnxBuildOptions): Promise<OnnxGraph>;
@@ -85,13 +88,13 @@ export class OnnxModel {
 export class OnnxGraph {
 	private constructor();
 	readonly context: MLContext;
-	/** For context.dispatch(), and for webnn-npu/npu. */
+	/** The WebNN graph, for context.dispatch() and for webnn-npu/npu. */
 	readonly graph: MLGraph;
-	/** Also those for random numbers, random/0 …, which run() fills. */
+	/** The inputs of the graph, including those for random numbers, random/0 …, which run() fills. */
 	readonly inputs: Record<string, OnnxDescriptor>;
 	readonly outputs: Record<string, OnnxDescriptor>;
-	/** Computes the outputs. Several runs may be under way. */
+	/** Computes the outputs. Several runs may be in progress at once. */
 	run(inputs?: Record<string, AllowSharedBufferSource>): Promise<Record<string, OnnxArray>>;
-	/** Gives the memory of the graph and of its tensors up. */
+	/** Frees the memory of the graph and of its tensors. */
 	destroy(): void;
 }

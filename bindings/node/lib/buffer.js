@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// AllowSharedBufferSource: ArrayBuffer, SharedArrayBuffer and views of both, none resizable.
+// Converts AllowSharedBufferSource: ArrayBuffer, SharedArrayBuffer and views of both, none of them resizable.
 'use strict';
 
 const { isArrayBuffer, isSharedArrayBuffer } = require('node:util').types;
@@ -27,8 +27,8 @@ const viewGetters = [typedArrayPrototype, DataView.prototype].map((prototype) =>
 }));
 const typedArraySet = typedArrayPrototype.set;
 
-// Element types of each data type; Uint8Array is one of all, and float16 was Uint16Array before
-// there was Float16Array.
+// The view for each data type. Uint8Array also fits every data type, and Uint16Array fits float16, as scripts used it
+// before Float16Array existed.
 const views = { ...idl.views };
 
 function checkFixed(buffer, where) {
@@ -38,7 +38,7 @@ function checkFixed(buffer, where) {
 		fail(where, 'The provided buffer is resizable, which is not allowed.');
 }
 
-// { source, name }: name is that of the view's type, or undefined for a buffer.
+// Returns { source, name }: name is the name of the view's type, or undefined for a buffer.
 function bufferSource(value, where) {
 	if (isArrayBuffer(value) || isSharedArrayBuffer(value)) {
 		checkFixed(value, where);
@@ -53,7 +53,7 @@ function bufferSource(value, where) {
 	return { source: value, name: name === undefined ? 'DataView' : name };
 }
 
-// The bytes as they are now; none when the buffer is detached.
+// Returns the current bytes of a source; no bytes when the buffer is detached.
 function bytesOf({ source, name }) {
 	if (name === undefined) {
 		const length = apply(isSharedArrayBuffer(source) ? sharedLength : bufferLength, source, []);
@@ -68,12 +68,12 @@ function bytesOf({ source, name }) {
 		if (length)
 			return new NativeUint8Array(apply(get.buffer, source, []), apply(get.byteOffset, source, []), length);
 	} catch {
-		// A DataView of a detached buffer has no length.
+		// Reading the length of a DataView throws when its buffer is detached.
 	}
 	return new NativeUint8Array(0);
 }
 
-// Whether the type of the view fits the data type; the number of bytes is another matter.
+// Returns whether the type of the view fits the data type; the number of bytes is not checked here.
 function viewFits({ name }, dataType) {
 	return name === undefined || name === 'Uint8Array' || name === views[dataType] ||
 		(name === 'Uint16Array' && dataType === 'float16') || (name === 'Int8Array' && dataType === 'int4');

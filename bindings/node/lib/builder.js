@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// MLGraphBuilder. Its operators are made of the tables of idl.js.
+// MLGraphBuilder. Its operators are generated from the tables of idl.js.
 'use strict';
 
 const { native, escapeName } = require('./native.js');
@@ -91,7 +91,7 @@ function constantBuffer(handle, descriptor, buffer, where) {
 
 	if (viewFits(data, objects.typeNames[dataType]))
 		return objects.createOperand(handle, native.constant(handle, dataType, shape, bytesOf(data)));
-	// What the library checks before the data comes first: no tensor has 0 bytes.
+	// Calls the library without data first, for the errors that it checks before the data: no tensor has 0 bytes.
 	try {
 		native.constant(handle, dataType, shape, new Uint8Array(0));
 	} catch (error) {
@@ -117,7 +117,7 @@ function converter(type) {
 	return enumeration(type, idl.enums[type]);
 }
 
-// Defaults of enumerations are names in the tables, and numbers after conversion.
+// Returns the converted default of a member; in the tables, defaults of enumerations are names.
 function standard(type, value) {
 	return typeof value === 'string' ? idl.enums[type][value] : value;
 }
@@ -137,7 +137,7 @@ function places(value, handle) {
 	return result;
 }
 
-// A converted value as the addon takes it.
+// Returns a converted value in the form that the addon takes.
 function lower(type, value, handle) {
 	if (type === 'MLOperand')
 		return objects.operandPlace(value, handle);

@@ -29,8 +29,8 @@ function escaped(names) {
 	return names;
 }
 
-// A promise and the function that settles it. The addon holds that function as long as the context
-// lives: nothing that it can reach may hold the context.
+// Returns a promise and the function that settles it. The addon holds that function as long as the context lives, so
+// that the function must not refer to the context.
 function lostPromise() {
 	let told;
 	const lost = promise((done) => {
@@ -62,7 +62,7 @@ class MLContext {
 	}
 
 	get lost() {
-		// An attribute that is a promise rejects where another one throws.
+		// An attribute whose type is a promise returns a rejected promise instead of throwing.
 		if (!isContext(this))
 			return promise(illegalInvocation);
 		return this.#lost;
@@ -111,7 +111,7 @@ class MLContext {
 			const data = bufferSource(inputData, where);
 			const fits = viewFits(data, objects.typeNames[dataType]);
 
-			// Bytes of a wrong type are refused, but only after what the library checks before.
+			// A view of a wrong type is refused, but only after the checks of the library that come before.
 			native.createConstantTensor(this.#handle, dataType, shape, fits ? bytesOf(data) : new Uint8Array(0),
 				(error, handle) => {
 					if (error instanceof NativeTypeError && !fits)
@@ -133,14 +133,14 @@ class MLContext {
 			requireArguments(where, 1, given);
 			const source = objects.tensorType(tensor, where);
 
-			// As overloads are resolved: an optional argument that is undefined is not there.
+			// Web IDL's overload resolution ignores an optional argument that is undefined.
 			if (given === 1) {
 				this.#read(source, done, reject);
 				return;
 			}
 			const target = bufferSource(outputData, where);
 
-			// As in browsers, only the number of bytes counts: onnxruntime-web reads into an Int8Array.
+			// As in browsers, only the number of bytes is checked: onnxruntime-web reads into an Int8Array.
 			const size = byteLength(source);
 
 			if (bytesOf(target).length !== size)
@@ -159,7 +159,7 @@ class MLContext {
 		});
 	}
 
-	// A read that destruction of the tensor or of the context rejects at once.
+	// Starts a read, which is rejected at once when the tensor or the context is destroyed.
 	#read(tensor, done, reject) {
 		const lists = [this.#reads, objects.tensorReads(tensor)];
 
@@ -181,7 +181,7 @@ class MLContext {
 		const target = objects.tensorType(tensor, where);
 		const data = bufferSource(inputData, where);
 
-		// As readTensor(), of any type of view.
+		// Views of any type are allowed, as in readTensor().
 		native.writeTensor(this.#handle, objects.tensorHandle(target), bytesOf(data));
 	}
 
@@ -223,7 +223,8 @@ function byteLength(tensor) {
 	return (bits + 7 - (bits + 7) % 8) / 8;
 }
 
-// An extension: "sim" and what earlier drafts had. Members in the order of their names.
+// Options of createContext() with extensions: deviceType with "sim", and members of earlier drafts. The members are
+// sorted by name.
 const contextOptions = dictionary('MLContextOptions', [
 	['accelerated', boolean, true, false],
 	['deviceType', enumeration('MLDeviceType', { cpu: 'cpu', gpu: 'gpu', npu: 'npu', sim: 'sim' }), undefined, false],
@@ -231,8 +232,8 @@ const contextOptions = dictionary('MLContextOptions', [
 		idl.enums.MLPowerPreference.default, false],
 ]);
 
-// The library's name of the device that is to be opened. WEBNN_DEVICE wins: a page does not know
-// the machine. There is no GPU here, so that "gpu" leaves the choice to the library.
+// Returns the library's name of the device to open. WEBNN_DEVICE has priority, because a page does not know the
+// machine. There is no GPU here, so that "gpu" leaves the choice to the library.
 function deviceOf(deviceType) {
 	if (process.env.WEBNN_DEVICE || deviceType === undefined || deviceType === 'gpu')
 		return '';
@@ -251,12 +252,12 @@ class ML {
 		const where = "Failed to execute 'createContext' on 'ML'";
 		const argument = arguments[0];
 
-		// What throws in openContext() rejects here as well.
+		// openContext() returns a promise, which is rejected when something in it throws.
 		return isObject(this) && #brand in this ? openContext(argument, where, false) : promise(illegalInvocation);
 	}
 }
 
-// profile is an extension: graphs of the context keep profiles of their dispatches.
+// Opens a context. profile is an extension: graphs of the context keep profiles of their dispatches.
 function openContext(argument, where, profile) {
 	return promise((done) => {
 		if (isGpuDevice(argument)) {

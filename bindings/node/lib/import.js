@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// node -r webnn-npu/import program.mjs: import finds the package where require() does. Debian's Node looks for what
-// require() names in /usr/share/nodejs, too, but for what import names in folders node_modules only.
+// node -r webnn-npu/import program.mjs: makes import find the package where require() finds it. Debian's Node looks
+// for required packages in /usr/share/nodejs, too, but for imported ones only in folders node_modules.
 'use strict';
 
 const { register } = require('node:module');

@@ -10,7 +10,7 @@ const { isMainThread } = require('node:worker_threads');
 
 const interfaces = { ML, MLContext, MLGraph, MLGraphBuilder, MLOperand, MLTensor };
 
-// navigator.ml, which is the same object each time.
+// Defines the attribute navigator.ml, which returns the same object each time.
 function defineAttribute(prototype, isNavigator) {
 	const descriptor = Object.getOwnPropertyDescriptor({
 		get ml() {
@@ -50,8 +50,8 @@ function makeNavigator(target, name) {
 	Object.defineProperty(target, 'navigator', { get: () => navigator, configurable: true, enumerable: true });
 }
 
-// createContext(gpuDevice) names this interface, and scripts ask whether what they have is one. There
-// is no WebGPU here, so nothing is.
+// The interface of createContext(gpuDevice), which scripts use with instanceof. There is no WebGPU here, so that no
+// object has this interface.
 class GPUDevice {
 	constructor() {
 		throw new TypeError("Failed to construct 'GPUDevice': Illegal constructor");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What index.js has, for import.
+// The exports of index.js, for import.
 import webnn from './index.js';
 
 export const { ML, MLContext, MLGraph, MLGraphBuilder, MLOperand, MLTensor, ml, register } = webnn;

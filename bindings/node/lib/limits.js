@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What opSupportLimits() returns, made of the numbers that the addon gives.
+// Builds the result of opSupportLimits() from the numbers that the addon returns.
 'use strict';
 
 const idl = require('./idl.js');
@@ -8,7 +8,7 @@ const idl = require('./idl.js');
 const dataTypes = Object.entries(idl.enums.MLOperandDataType);
 const layouts = Object.entries(idl.enums.MLInputOperandLayout);
 
-// Dictionaries come to JavaScript with their members in lexicographical order.
+// Web IDL converts dictionaries to objects with their members in lexicographical order.
 const order = ['maxTensorByteLength', 'preferredInputLayout', ...idl.limits.map(([name]) => name)].sort();
 
 function nameOf(entries, value) {

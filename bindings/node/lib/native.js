@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The addon, its errors, and how names are given to it.
+// The addon, its errors, and the encoding of names for it.
 'use strict';
 
 const native = require('./webnn_npu.node');
@@ -12,25 +12,25 @@ const replace = String.prototype.replace;
 const { indexOf, slice } = String.prototype;
 const includes = String.prototype.includes;
 
-// WNNStatus as JavaScript's errors.
+// Names of JavaScript's errors, by WNNStatus.
 const names = [
 	'Error', 'TypeError', 'InvalidStateError', 'NotSupportedError', 'OperationError', 'UnknownError',
 	'SecurityError', 'DataError', 'AbortError', 'TimeoutError',
 ];
 
-// The library says: add "label": …; on the web a label stands in brackets.
+// Converts the library's 'add "label": …' to the form of browsers, which put a label in brackets.
 function webLabel(message) {
 	const start = apply(indexOf, message, ['"']);
 	const end = apply(indexOf, message, ['": ']);
 
-	// Only a name of an operator may stand before.
+	// Only the name of an operator may come before the label.
 	if (start < 2 || end <= start || apply(indexOf, message, [' ']) !== start - 1)
 		return message;
 	return `${apply(slice, message, [0, start])}[${apply(slice, message, [start + 1, end])}]` +
 		apply(slice, message, [end + 1]);
 }
 
-// Names of C in messages of the library, and the names that a script knows.
+// C names in messages of the library, and the names that scripts know instead.
 const scriptNames = [
 	[/\bprofile in WNNContextDeviceOptions asks for it/, 'createProfilingContext() makes one that does'],
 	[/\bWNNContextDeviceOptions asks for/, 'deviceType asks for'],
@@ -58,8 +58,8 @@ native.initialize((status, message) => {
 	return new NativeDOMException(text, names[status] || 'UnknownError');
 });
 
-// Names of inputs and outputs may hold NUL here, but not in the library: U+0001 and a digit stand
-// for NUL and for itself.
+// Encodes a name of an input or output, which may hold NUL here but not in the library: NUL and U+0001 become U+0001
+// with a digit.
 function escapeName(name) {
 	if (!apply(includes, name, ['\0']) && !apply(includes, name, ['\x01']))
 		return name;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// webnn-npu/npu: what this library tells beyond WebNN. Objects are those of WebNN.
+// webnn-npu/npu: information of this library beyond WebNN, about objects of WebNN.
 'use strict';
 
 const { native } = require('./native.js');
@@ -10,7 +10,7 @@ const { interfaceType } = require('./webidl.js');
 
 const contextType = interfaceType('MLContext', contexts.isContext);
 
-// As ml.createContext(), and graphs of the context keep profiles of their dispatches.
+// Creates a context like ml.createContext(), whose graphs keep profiles of their dispatches.
 function createProfilingContext(options) {
 	return contexts.openContext(options, "Failed to execute 'createProfilingContext'", true);
 }

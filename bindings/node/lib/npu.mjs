@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What npu.js has, for import.
+// The exports of npu.js, for import.
 import npu from './npu.js';
 
 export const { createProfilingContext, deviceInfo, placement, profile } = npu;

@@ -47,7 +47,7 @@ class MLOperand {
 		return this.#shape;
 	}
 
-	// Few operands are ever asked for their shape.
+	// Type and shape are read on demand, because scripts ask few operands for them.
 	#read() {
 		if (this.#shape)
 			return;
@@ -62,7 +62,7 @@ class MLOperand {
 
 	static {
 		access.isOperand = (value) => value !== null && typeof value === 'object' && #place in value;
-		// What the addon takes for an operand of this builder or of another one.
+		// Returns what the addon takes for an operand: its index, or [builder, index] for another builder's operand.
 		access.operandPlace = (operand, builder) => {
 			if (operand === undefined)
 				return undefined;
@@ -72,7 +72,7 @@ class MLOperand {
 	}
 }
 
-// Reads that are under way. Destruction rejects them at once, whatever the library has done already.
+// Reads in progress. Destroying the tensor or context rejects them at once, whatever the library has done already.
 class PendingReads {
 	#rejections = new NativeSet();
 
@@ -140,7 +140,7 @@ class MLTensor {
 				illegalInvocation();
 			return tensor.#descriptor;
 		};
-		// The shape of the descriptor becomes the attribute.
+		// Makes a tensor; the descriptor's shape becomes the attribute.
 		access.createTensor = (handle, type, shape, readable, writable, constant) => new MLTensor(key, handle, {
 			dataType: typeNames[type], shape: frozenArray(shape), readable, writable, constant,
 		});
@@ -182,7 +182,7 @@ const graphType = interfaceType('MLGraph', isGraph);
 const shape = sequence(unsignedLong);
 const operandDescriptor = dictionary('MLOperandDescriptor',
 	[['dataType', dataType, undefined, true], ['shape', shape, undefined, true]]);
-// Members that are inherited come first.
+// Inherited members come first.
 const tensorDescriptorType = dictionary('MLTensorDescriptor',
 	[['dataType', dataType, undefined, true], ['shape', shape, undefined, true],
 		['readable', boolean, false, false], ['writable', boolean, false, false]]);

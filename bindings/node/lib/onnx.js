@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// webnn-npu/onnx: models in the format of ONNX. What they become are graphs of WebNN.
+// webnn-npu/onnx: loads ONNX models and builds WebNN graphs from them.
 'use strict';
 
 const fs = require('node:fs');
@@ -44,7 +44,7 @@ function invalidState(where, message) {
 	return new DOMException(`${where}: ${message}`, 'InvalidStateError');
 }
 
-// A type of elements that the library does not have is one of ONNX alone, such as string.
+// Returns the name of a data type; null for a type that only ONNX has, such as string.
 function typeName(number) {
 	return objects.typeNames[number] ?? null;
 }
@@ -64,7 +64,7 @@ function descriptors(rows) {
 	return Object.fromEntries(rows.map(([name, dataType, shape]) => [name, { dataType: typeName(dataType), shape }]));
 }
 
-// A path, a URL of a file, or bytes.
+// Returns the path or the bytes of a model from a path, a URL of a file, or bytes.
 function sourceOf(source, where) {
 	if (source instanceof URL) {
 		if (source.protocol !== 'file:')
@@ -81,7 +81,7 @@ function sourceOf(source, where) {
 	return bytesOf(bufferSource(source, where));
 }
 
-// The bytes of data for elements of this type; a view of another type would be other numbers.
+// Returns the bytes of data for elements of this type; refuses a view of another type, which would hold other numbers.
 function dataOf(data, dataType, where) {
 	const source = bufferSource(data, where);
 
@@ -94,7 +94,7 @@ class OnnxModel {
 	#handle;
 	#bytes;
 	#busy = false;
-	// Counts builds: random inputs are those of the last one.
+	// The number of builds so far; the random inputs belong to the last build.
 	#built = 0;
 
 	constructor(...init) {
@@ -110,7 +110,7 @@ class OnnxModel {
 		return promise((done) => {
 			const { folder } = loadOptions(options, where);
 			const model = sourceOf(source, where);
-			// Graphs have the weights, which are most of a file.
+			// The approximate size of a graph, for the garbage collector: weights are most of the file.
 			const bytes = typeof model === 'string' ? fs.statSync(model).size : model.length;
 
 			native.onnxLoad(model, folder === '' ? '' : path.resolve(folder), (error, handle) => {
@@ -119,7 +119,8 @@ class OnnxModel {
 		});
 	}
 
-	// A model is used by one thread at a time. What converts arguments may run a script that builds it: that comes before.
+	// Throws while a graph of the model is being built, as one thread at a time may use a model. It is called after the
+	// conversion of arguments, which may run a script that starts a build.
 	#idle(name) {
 		if (this.#busy)
 			throw invalidState(`Failed to execute '${name}' on 'OnnxModel'`, 'A graph of the model is being built.');
@@ -130,7 +131,7 @@ class OnnxModel {
 		const inputs = values(this.#handle, INPUTS);
 		const input = inputs.find((item) => item.name === name);
 
-		// The library knows the items of sequences.
+		// Names of items of sequences, NAME/NUMBER, are left to the library.
 		if (!input && !/\/\d+$/.test(name))
 			fail(where, `The model has no input '${name}'; it has ${inputs.map((item) => item.name).join(', ') || 'none'}.`);
 		return input;
@@ -207,7 +208,7 @@ class OnnxModel {
 			}
 			native.onnxBuild(handle, target, this.#bytes, (error, graph) => {
 				this.#busy = false;
-				// The context is held until here: the thread that builds uses it.
+				// This function keeps the context alive, because the building thread uses it.
 				done(error, error === undefined ? this.#finish(context, graph, seed) : undefined);
 			});
 			this.#busy = true;
@@ -228,7 +229,7 @@ class OnnxModel {
 	}
 }
 
-// An array of elements of a type, of some bytes.
+// Returns an array of a data type over bytes.
 function arrayOf(dataType, bytes) {
 	const View = globalThis[idl.views[dataType]] ?? Uint16Array;
 
@@ -242,7 +243,7 @@ class OnnxGraph {
 	#outputs;
 	#random;
 	#empty;
-	// Tensors of runs that are over.
+	// Sets of tensors that finished runs have left for later ones.
 	#sets = [];
 	#dispatches = 0n;
 
@@ -284,7 +285,7 @@ class OnnxGraph {
 		return set ?? { inputs: await make(this.#inputs, { writable: true }), outputs: await make(this.#outputs, { readable: true }) };
 	}
 
-	// The bytes of each input, and nothing else.
+	// Returns the bytes of each input; refuses other names.
 	#bytes(feeds, where) {
 		if (!isObject(feeds))
 			fail(where, 'Inputs are an object: names with their data.');
@@ -312,7 +313,7 @@ class OnnxGraph {
 
 	async run(feeds = {}) {
 		const where = "Failed to execute 'run' on 'OnnxGraph'";
-		// A script may change its arrays while tensors are made.
+		// Copies the data, because a script may change its arrays while the tensors are created.
 		const data = new Map([...this.#bytes(feeds, where)].map(([name, bytes]) => [name, bytes.slice()]));
 		const dispatch = this.#dispatches++;
 		const tensors = await this.#tensors();

@@ -27,7 +27,7 @@ function isObject(value) {
 	return (typeof value === 'object' && value !== null) || typeof value === 'function';
 }
 
-// An array of our own: setters that a script put on Array.prototype do not see what goes in.
+// Returns an array without a prototype, so that setters of a script on Array.prototype do not see its items.
 function list() {
 	return setPrototypeOf([], null);
 }
@@ -78,11 +78,11 @@ function boolean(value) {
 	return !!value;
 }
 
-// (bigint or unrestricted double)
+// Converts to (bigint or unrestricted double).
 function number(value) {
 	let x = value;
 
-	// Gives the operand of ++ as ToNumeric() makes it.
+	// The operator ++ returns its operand converted by ToNumeric().
 	x = x++;
 	if (typeof x === 'bigint' && (x < -(2n ** 63n) || x >= 2n ** 64n))
 		return Number(x);
@@ -114,7 +114,7 @@ function usvString(value) {
 	return wellFormed(`${value}`);
 }
 
-// The number that the library has for a value of an enumeration.
+// Returns a converter from the names of an enumeration to the library's numbers.
 function enumeration(name, values) {
 	const table = setPrototypeOf({ ...values }, null);
 
@@ -171,7 +171,7 @@ function sequence(convert) {
 	};
 }
 
-// A sequence where the value is iterable, else the other type.
+// Returns a converter to a sequence if the value is iterable, else to the other type.
 function sequenceOr(convertItem, convertOther) {
 	return (value, where) => {
 		if (isObject(value)) {
@@ -184,7 +184,7 @@ function sequenceOr(convertItem, convertOther) {
 	};
 }
 
-// record<USVString, T>: { names, values }, in the order of the keys.
+// Returns a converter of record<USVString, T> to { names, values }, in the order of the keys.
 function record(convert) {
 	return (value, where) => {
 		if (!isObject(value))
@@ -211,7 +211,8 @@ function record(convert) {
 	};
 }
 
-// members: [name, convert, default, required], in the order of reading. The result has no prototype.
+// Returns a converter of a dictionary to an object without a prototype. members: [name, convert, default, required],
+// in the order of reading.
 function dictionary(name, members) {
 	return (value, where) => {
 		const result = setPrototypeOf({}, null);
@@ -256,8 +257,8 @@ function illegalConstructor(name) {
 	throw new NativeTypeError(`Failed to construct '${name}': Illegal constructor`);
 }
 
-// A promise of what an operation with a callback (error, value) gives. What the operation throws
-// rejects it: operations that return promises throw nothing.
+// Returns a promise for an operation that ends with a callback (error, value). When start throws, the promise is
+// rejected, because Web IDL operations that return promises never throw.
 function promise(start) {
 	return new NativePromise((resolve, reject) => {
 		start((error, value) => {
@@ -269,7 +270,7 @@ function promise(start) {
 	});
 }
 
-// Members of the prototype as Web IDL has them: enumerable, with the name of the interface.
+// Makes the members of a prototype enumerable and sets the interface's name, as Web IDL demands.
 function finish(constructor, name) {
 	const { prototype } = constructor;
 	const keys = ownKeys(prototype);
@@ -281,7 +282,7 @@ function finish(constructor, name) {
 	defineProperty(prototype, toStringTag, { value: name, configurable: true, writable: false, enumerable: false });
 }
 
-// A list for a script: an array as any other, frozen.
+// Returns a list for scripts: an ordinary array, frozen.
 function frozenArray(items) {
 	return freeze(setPrototypeOf(items, Array.prototype));
 }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Operands and builders. A builder keeps what was called, so that the graph can be saved and be
-compiled for other contexts."""
+"""Operands and builders. A builder records its calls, so that the graph can be saved, and compiled
+for other contexts."""
 from __future__ import annotations
 
 import asyncio
@@ -32,17 +32,17 @@ class MLOperand:
 
     @property
     def data_type(self) -> str:
-        """Name of the type of its elements."""
+        """Name of the element type."""
         return NAMES[self._native.data_type]
 
     @property
     def shape(self) -> list[int]:
-        """Sizes of its dimensions."""
+        """Sizes of the dimensions."""
         return self._native.shape  # type: ignore[no-any-return]
 
     @property
     def name(self) -> str | None:
-        """Its name, where it is an input."""
+        """Name of the operand, if it is an input."""
         return self._name
 
     def __repr__(self) -> str:
@@ -60,7 +60,7 @@ class Value:
 
 
 class Call:
-    """A recorded operator: its index, the arguments with numbers in the place of operands, its results."""
+    """A recorded operator: its index, its arguments, in which numbers stand for operands, and its results."""
 
     __slots__ = ("index", "arguments", "count", "parts", "results")
 
@@ -87,7 +87,7 @@ class Recording:
         return [value.name or "" for value in self.values if value.kind == "input"]
 
     def replay(self, context: Any) -> tuple[Any, list[Any]]:
-        """A builder of the library for another context, and its operands by their numbers."""
+        """Returns a builder of the library for another context, and its operands by number."""
         builder = _native.Builder(context)
         operands: list[Any] = [None] * len(self.values)
         for number, value in enumerate(self.values):
@@ -106,13 +106,13 @@ class Recording:
         return builder, operands
 
     def compile(self, context: Any) -> Any:
-        """The graph of the library for a context."""
+        """Returns the graph of the library for a context."""
         builder, operands = self.replay(context)
         return builder.build({name: operands[number] for name, number in self.outputs.items()})
 
 
 def native_argument(kind: str, value: Any, operand: Callable[[int], Any]) -> Any:
-    """A recorded argument as the library's call takes it."""
+    """Returns a recorded argument in the form that the library's call takes."""
     if value is None:
         return None
     if kind == "Operand":
@@ -127,7 +127,7 @@ def native_argument(kind: str, value: Any, operand: Callable[[int], Any]) -> Any
 
 
 def checked_argument(operator: str, name: str, kind: str, value: Any) -> Any:
-    """An argument of a program as it is recorded; operands are looked at elsewhere."""
+    """Returns an argument of a program in its recorded form; operands are handled elsewhere."""
     what = f"{operator}: {name}"
     if kind in ("u32", "i32"):
         return checked_integer(what, value, 0 if kind == "u32" else -2 ** 31, 2 ** 32 if kind == "u32" else 2 ** 31)
@@ -188,12 +188,12 @@ class MLGraphBuilder(Operators):
         self._checks = context._native if context is not None else checking_context()
         self._native = _native.Builder(self._checks)
         self._recording = Recording()
-        # Operands of the library, by their numbers.
+        # Operands of the library, by number.
         self._operands: list[Any] = []
         self._built = False
 
     def _fresh(self) -> Any:
-        """The library's builder. That builds once: another one, with the same calls, takes its place."""
+        """Returns the library's builder. It builds only once; then a new one with the same calls replaces it."""
         if self._built:
             self._native, self._operands = self._recording.replay(self._checks)
             self._built = False
@@ -206,7 +206,7 @@ class MLGraphBuilder(Operators):
         return operand
 
     def input(self, name: str, shape: Iterable[int], data_type: str = "float32") -> MLOperand:
-        """An input of the graph."""
+        """Adds an input of the graph."""
         sizes, number = shape_tuple(shape), type_number(data_type)
         return self._add(self._fresh().input(name, number, sizes), "input", name)
 
@@ -286,7 +286,7 @@ class MLGraphBuilder(Operators):
 
     def pad(self, input: MLOperand, padding: Iterable[int], mode: str | None = None,
             value: float | None = None, *, label: str = "") -> MLOperand:
-        """Adds elements at the borders: padding has those in front of each dimension, then those behind."""
+        """Adds elements at the borders. padding lists their numbers in front of each dimension, then behind each."""
         sizes = shape_tuple(padding, "pad: padding")
         if len(sizes) % 2:
             raise MLTypeError(f"pad: padding has {len(sizes)} numbers, and takes two for each dimension", "pad")
@@ -295,25 +295,25 @@ class MLGraphBuilder(Operators):
 
     def hard_swish(self, input: MLOperand, alpha: float = 1 / 6, beta: float = 0.5, *,
                    label: str = "") -> MLOperand:
-        """x * clamp(alpha * x + beta, 0, 1); the operator of WebNN where alpha is 1/6 and beta 1/2."""
+        """x * clamp(alpha * x + beta, 0, 1); WebNN's own operator if alpha is 1/6 and beta is 1/2."""
         if abs(alpha - 1 / 6) < 1e-6 and beta == 0.5:
             return self._call(INDEX["hardSwish"], input, label)  # type: ignore[no-any-return]
         return self.mul(input, self.hard_sigmoid(input, alpha, beta, label=label), label=label)
 
     def logical_not(self, x: MLOperand, *, label: str = "") -> MLOperand:
-        """1 where x is 0. Numbers of other types than uint8 count as well."""
+        """1 where x is 0, else 0. Types other than uint8 are allowed, too."""
         return super().logical_not(self._truth("logicalNot", x), label=label)
 
     def logical_and(self, a: MLOperand, b: MLOperand, *, label: str = "") -> MLOperand:
-        """1 where neither is 0. Numbers of other types than uint8 count as well."""
+        """1 where both operands are not 0, else 0. Types other than uint8 are allowed, too."""
         return super().logical_and(self._truth("logicalAnd", a), self._truth("logicalAnd", b), label=label)
 
     def logical_or(self, a: MLOperand, b: MLOperand, *, label: str = "") -> MLOperand:
-        """1 where one is not 0. Numbers of other types than uint8 count as well."""
+        """1 where an operand is not 0, else 0. Types other than uint8 are allowed, too."""
         return super().logical_or(self._truth("logicalOr", a), self._truth("logicalOr", b), label=label)
 
     def logical_xor(self, a: MLOperand, b: MLOperand, *, label: str = "") -> MLOperand:
-        """1 where just one is 0. Numbers of other types than uint8 count as well."""
+        """1 where exactly one operand is 0, else 0. Types other than uint8 are allowed, too."""
         return super().logical_xor(self._truth("logicalXor", a), self._truth("logicalXor", b), label=label)
 
     def where_(self, condition: MLOperand, true_value: MLOperand, false_value: MLOperand, *,
@@ -325,13 +325,13 @@ class MLGraphBuilder(Operators):
 
     def quantize_linear(self, input: MLOperand, scale: MLOperand, zero_point: MLOperand, *,
                         label: str = "") -> MLOperand:
-        """round(input / scale) + zero_point, saturated. Scalars are for all elements."""
+        """round(input / scale) + zero_point, saturated. A scalar applies to all elements."""
         given = [self._like(input, operand) for operand in (scale, zero_point)]
         return super().quantize_linear(input, *given, label=label)
 
     def dequantize_linear(self, input: MLOperand, scale: MLOperand, zero_point: MLOperand, *,
                           label: str = "") -> MLOperand:
-        """(input - zero_point) * scale. Scalars are for all elements."""
+        """(input - zero_point) * scale. A scalar applies to all elements."""
         given = [self._like(input, operand) for operand in (scale, self._narrow(input, zero_point))]
         return super().dequantize_linear(input, *given, label=label)
 
@@ -342,13 +342,13 @@ class MLGraphBuilder(Operators):
         return self.not_equal(operand, self.constant(0, [], operand.data_type))
 
     def _like(self, input: MLOperand, operand: MLOperand) -> MLOperand:
-        """A scalar with as many dimensions as the input, which WebNN asks for."""
+        """Returns a scalar with the rank of the input, as WebNN demands."""
         if isinstance(operand, MLOperand) and isinstance(input, MLOperand) and not operand.shape and input.shape:
             return self.reshape(operand, [1] * len(input.shape))
         return operand
 
     def _narrow(self, input: MLOperand, operand: MLOperand) -> MLOperand:
-        """A constant of 8 bits beside an input of 4, which NumPy has no type for, gets the type of the input."""
+        """Gives an 8-bit constant the type of a 4-bit input, because NumPy has no 4-bit types."""
         if not isinstance(input, MLOperand) or not isinstance(operand, MLOperand) or operand._builder is not self:
             return operand
         value = self._recording.values[operand._id]
@@ -357,7 +357,7 @@ class MLGraphBuilder(Operators):
         return operand
 
     def squeeze(self, input: MLOperand, axes: Iterable[int] | None = None, *, label: str = "") -> MLOperand:
-        """Removes dimensions of size 1: those of axes, or all."""
+        """Removes dimensions of size 1: those that axes lists, or all."""
         shape = self._shape("squeeze", input)
         chosen = ([i for i, size in enumerate(shape) if size == 1] if axes is None
                   else unique_axes("squeeze", axes, len(shape)))
@@ -367,7 +367,7 @@ class MLGraphBuilder(Operators):
         return self.reshape(input, [s for i, s in enumerate(shape) if i not in chosen], label=label)
 
     def unsqueeze(self, input: MLOperand, axes: Iterable[int], *, label: str = "") -> MLOperand:
-        """Adds dimensions of size 1, at these places of the result."""
+        """Adds dimensions of size 1, at these indices of the result."""
         shape = self._shape("unsqueeze", input)
         sizes = list(axes)
         chosen = unique_axes("unsqueeze", sizes, len(shape) + len(sizes))
@@ -397,7 +397,7 @@ class MLGraphBuilder(Operators):
     # --- Graphs ----------------------------------------------------------------------------------
 
     def build(self, outputs: Mapping[str, MLOperand]) -> MLGraph:
-        """Compiles the graph of all that the outputs depend on. More can follow, and be built again."""
+        """Compiles the operators that the outputs depend on. More operators may follow, and be built again."""
         from ._graph import MLGraph
 
         if not isinstance(outputs, Mapping) or not outputs:
@@ -412,12 +412,12 @@ class MLGraphBuilder(Operators):
         return MLGraph._made(recording, self._context, native)
 
     async def build_async(self, outputs: Mapping[str, MLOperand]) -> MLGraph:
-        """build() that leaves the event loop to others meanwhile."""
+        """Does the work of build() without blocking the event loop."""
         return await asyncio.to_thread(self.build, outputs)
 
 
 def split_argument(value: Any) -> tuple[int | None, tuple[int, ...]]:
-    """A number of parts or their sizes; the number stands in a tuple as well, as it is recorded."""
+    """Returns a number of slices or their sizes as a tuple, the form in which they are recorded."""
     if hasattr(value, "__index__"):
         parts = checked_integer("split: splits", value, 0, 2 ** 32)
         return parts, (parts,)
@@ -437,7 +437,7 @@ def unique_axes(operator: str, axes: Iterable[int], rank: int) -> list[int]:
 
 
 def default_type(value: Any, array: Any) -> Any:
-    """The type of a constant for which none is given: numbers of Python have no size of their own."""
+    """Returns the type of a constant when none is given, because Python's numbers have no size."""
     if array.dtype.kind == "b":
         return "uint8"
     if array.dtype == np.float64 and not hasattr(value, "dtype"):
@@ -446,7 +446,7 @@ def default_type(value: Any, array: Any) -> Any:
 
 
 def fixed(made: Any, source: Any) -> Any:
-    """An array that does not change: a copy, unless it is of no use. Without a source it is not copied."""
+    """Returns an array that does not change: a copy, unless that is not needed. Without a source it is not copied."""
     if source is not None and np.may_share_memory(made, source) and not is_constant(made):
         made = made.copy()
     return made

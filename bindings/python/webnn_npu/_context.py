@@ -17,7 +17,7 @@ from ._tensor import MLDeviceTensor, MLTensor, _Tensor
 from ._types import NAMES, as_memory, stored_shape
 
 POLICIES = {"npu-only": 1, "prefer-npu": 2, "cpu-only": 3}
-# Types of devices of programs that were written for other back ends.
+# Device types that programs for other back ends pass.
 DEVICE_TYPES = ("auto", "cpu", "gpu", "npu")
 TENSOR_DEVICES = ("cpu", "gpu", "npu", "sim", "cuda", "directml", "coreml")
 
@@ -26,7 +26,7 @@ _checking: Any = None
 
 
 def checking_context() -> Any:
-    """The CPU, for builders that have no context: it only checks their calls."""
+    """Returns a CPU context for builders without a context; it only checks their calls."""
     global _checking
     with _lock:
         if _checking is None:
@@ -35,7 +35,7 @@ def checking_context() -> Any:
 
 
 class ML:
-    """The entry: makes contexts."""
+    """The entry point, which creates contexts."""
 
     def create_context(self, power_preference: str = "default", accelerated: bool = True,
                        device_type: str = "auto", *, device: str | None = None,
@@ -54,7 +54,7 @@ class ML:
                          constant_folding=constant_folding)
 
     async def create_context_async(self, *arguments: Any, **keywords: Any) -> MLContext:
-        """create_context() that leaves the event loop to others meanwhile."""
+        """Does the work of create_context() without blocking the event loop."""
         return await asyncio.to_thread(self.create_context, *arguments, **keywords)
 
     @staticmethod
@@ -71,7 +71,7 @@ def _one_of(what: str, value: Any, allowed: Iterable[str]) -> str:
 
 
 class MLContext:
-    """A device with a timeline: what is enqueued runs in the order of the calls."""
+    """A device with a timeline: enqueued work runs in the order of the calls."""
 
     def __init__(self, power_preference: str = "default", accelerated: bool = True,
                  device_type: str = "auto", *, device: str | None = None, policy: str = "prefer-npu",
@@ -80,7 +80,7 @@ class MLContext:
         self._power = _one_of("power_preference", power_preference, powers)
         self._device_type = _one_of("device_type", device_type, DEVICE_TYPES)
         wanted = bool(accelerated) and device_type != "cpu"
-        # A hint does not win over the environment; a device does.
+        # The environment has priority over a hint, but not over a device.
         if device is None and device_type == "cpu" and not os.environ.get("WEBNN_DEVICE"):
             device = "cpu"
         self._native = _native.Context(device=device, power=powers[self._power], accelerated=wanted,
@@ -90,7 +90,7 @@ class MLContext:
 
     @property
     def device(self) -> str:
-        """The device that it has: "npu", "sim" or "cpu"."""
+        """Name of the device: "npu", "sim" or "cpu"."""
         return self._device
 
     @property
@@ -100,21 +100,21 @@ class MLContext:
 
     @property
     def accelerated(self) -> bool:
-        """Whether an NPU, real or simulated, was asked for and is there."""
+        """Whether an NPU, real or simulated, was requested and is present."""
         return self._accelerated
 
     def __repr__(self) -> str:
         return f"MLContext(accelerated={self.accelerated}, power='{self._power}', device='{self.device}')"
 
     def create_graph_builder(self) -> MLGraphBuilder:
-        """A builder of graphs for this context."""
+        """Returns a builder of graphs for this context."""
         return MLGraphBuilder(self)
 
     # --- Tensors ---------------------------------------------------------------------------------
 
     def create_tensor(self, shape: Iterable[int], data_type: str, readable: bool = False,
                       writable: bool = False, exportable_to_gpu: bool = False) -> MLTensor:
-        """A tensor of zeros."""
+        """Returns a tensor of zeros."""
         return MLTensor(self, data_type, shape, (readable, writable, exportable_to_gpu))
 
     def lend_tensor(self, memory: Any, data_type: str | None = None,
@@ -129,7 +129,7 @@ class MLContext:
         return MLTensor(self, name, sizes, (True, array.flags.writeable, False), memory=array)
 
     def create_host_tensor(self, shape: Iterable[int], data_type: str) -> MLTensor:
-        """A tensor that is readable and writable."""
+        """Returns a tensor that is readable and writable."""
         return self.create_tensor(shape, data_type, True, True)
 
     def create_device_tensor(self, graph: MLGraph, shape: Iterable[int], data_type: str,
@@ -143,7 +143,7 @@ class MLContext:
         return MLDeviceTensor(self, data_type, shape, (True, True, False), device)
 
     def read_tensor(self, tensor: MLTensor, out: Any = None) -> Any:
-        """The elements of a tensor, when the work enqueued before is through."""
+        """Returns the elements of a tensor, after the work that was enqueued before."""
         self._own(tensor)
         shape = stored_shape(tensor.data_type, tensor.shape)
         if out is not None and getattr(out, "shape", None) != shape:
@@ -180,12 +180,12 @@ class MLContext:
         return compiled.run(inputs, outputs)
 
     def dispatch(self, graph: MLGraph, inputs: Mapping[str, _Tensor], outputs: Mapping[str, _Tensor]) -> None:
-        """Enqueues a run of a graph on tensors. Reading an output waits for it, and tells its failure."""
+        """Enqueues a run of a graph on tensors. Reading an output waits for the run, and raises its failure."""
         self._dispatch(graph, inputs, outputs, False)
 
     def dispatch_measured(self, graph: MLGraph, inputs: Mapping[str, _Tensor],
                           outputs: Mapping[str, _Tensor]) -> dict[str, int]:
-        """Runs a graph on tensors, waits, and tells what that took and how many bytes were copied."""
+        """Runs a graph on tensors, waits, and returns the cost and the number of bytes that were copied."""
         told: dict[str, int] = self._dispatch(graph, inputs, outputs, True)
         return told
 
@@ -208,34 +208,34 @@ class MLContext:
         return graph
 
     def wait(self) -> None:
-        """Waits until all work enqueued so far is through; raises what of it failed."""
+        """Waits until all work enqueued so far has finished; raises its failure."""
         self._native.wait()
 
     def load_compiled(self, path: str | os.PathLike[str]) -> MLCompiledGraph:
-        """A graph of a file of MLGraph.save_compiled(): no compiler runs."""
+        """Loads a graph from a file of MLGraph.save_compiled(), without compiling."""
         return MLCompiledGraph._loaded(self, self._native.load_graph(os.fspath(path)))
 
     def destroy(self) -> None:
-        """Gives the context up: it is lost, with its graphs and tensors."""
+        """Destroys the context: it is lost, with its graphs and tensors."""
         self._native.destroy()
 
     async def compute_async(self, graph: MLGraph, inputs: Mapping[str, Any],
                             outputs: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """compute() that leaves the event loop to others meanwhile."""
+        """Does the work of compute() without blocking the event loop."""
         return await asyncio.to_thread(self.compute, graph, inputs, outputs)
 
     async def dispatch_async(self, graph: MLGraph, inputs: Mapping[str, _Tensor],
                              outputs: Mapping[str, _Tensor]) -> None:
-        """dispatch(), then waits for its end without holding the event loop up."""
+        """Calls dispatch(), and waits for the end of the run without blocking the event loop."""
         self.dispatch(graph, inputs, outputs)
         await asyncio.to_thread(self.wait)
 
     async def read_tensor_async(self, tensor: MLTensor) -> Any:
-        """read_tensor() that leaves the event loop to others meanwhile."""
+        """Does the work of read_tensor() without blocking the event loop."""
         return await asyncio.to_thread(self.read_tensor, tensor)
 
     async def write_tensor_async(self, tensor: MLTensor, data: Any) -> None:
-        """write_tensor() that leaves the event loop to others meanwhile."""
+        """Does the work of write_tensor() without blocking the event loop."""
         await asyncio.to_thread(self.write_tensor, tensor, data)
 
     # --- What it is ------------------------------------------------------------------------------
@@ -254,11 +254,11 @@ class MLContext:
         return result
 
     def device_info(self) -> dict[str, Any]:
-        """The device, why it was chosen, and what of its memory is in use."""
+        """The device, why it was chosen, and how much of its memory is in use."""
         return self._native.device_info()
 
     def cpu_info(self) -> dict[str, Any]:
-        """Kernels, libraries and threads of work on the CPU."""
+        """Kernels, libraries and threads that the CPU computes with."""
         return self._native.cpu_info()
 
     def backend_info(self) -> dict[str, Any]:
@@ -267,7 +267,7 @@ class MLContext:
                 "backend_available": True, "compiled_features": {"webnn_npu": True}}
 
     def convert_to_onnx(self, graph: MLGraph, output_path: str) -> None:
-        """Writes a graph as a model of ONNX. Operators that ONNX has not are refused by their names."""
+        """Writes a graph as an ONNX model. Operators that ONNX lacks are refused by name."""
         data = _export.export(self._graph(graph)._recording)
         with open(output_path, "wb") as file:
             file.write(data)
@@ -292,7 +292,7 @@ class AsyncMLContext:
 
     def create_tensor(self, shape: Iterable[int], data_type: str, readable: bool = True,
                       writable: bool = True, exportable_to_gpu: bool = False) -> MLTensor:
-        """A tensor of zeros, which the program may read and write."""
+        """Returns a tensor of zeros, which the program may read and write."""
         return self._context.create_tensor(shape, data_type, readable, writable, exportable_to_gpu)
 
     def __getattr__(self, name: str) -> Any:

@@ -60,7 +60,7 @@ class MLFileError(MLError, OSError):
 _CLASSES = (MLUnknownError, MLTypeError, MLInvalidStateError, MLNotSupportedError, MLOperationError,
             MLUnknownError, MLOperationError, MLTypeError, MLInvalidStateError, MLOperationError)
 
-# conv2d "stem": …, conv2d: …
+# Matches the start of a message: conv2d "stem": …, or conv2d: …
 _HEAD = re.compile(r'^([a-z][A-Za-z0-9]*)(?: "((?:[^"\\]|\\.)*)")?(?:: | )')
 
 
@@ -70,7 +70,7 @@ def _reason(message: str, operator: str) -> str:
 
 
 def make(status: int, message: str, operator: str | None = None, label: str | None = None) -> MLError:
-    """The exception for a status of the library. Without an operator the message may name one."""
+    """Returns the exception for a status of the library. Without an operator, the message may name one."""
     from ._operators import INDEX
 
     match = _HEAD.match(message)

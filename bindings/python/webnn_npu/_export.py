@@ -27,7 +27,7 @@ SAME = {"abs": "Abs", "ceil": "Ceil", "cos": "Cos", "erf": "Erf", "exp": "Exp", 
         "softsign": "Softsign", "gelu": "Gelu", "hardSwish": "HardSwish", "add": "Add", "sub": "Sub", "mul": "Mul",
         "div": "Div", "max": "Max", "min": "Min", "pow": "Pow", "matmul": "MatMul", "prelu": "PRelu",
         "gatherND": "GatherND", "scatterND": "ScatterND"}
-# With attributes of these names, from options of those.
+# Operators with attributes: ONNX's names of the attributes, and WebNN's names of the options.
 WITH_ATTRIBUTES = {"elu": ("Elu", {"alpha": "alpha"}), "leakyRelu": ("LeakyRelu", {"alpha": "alpha"}),
                    "hardSigmoid": ("HardSigmoid", {"alpha": "alpha", "beta": "beta"}),
                    "softmax": ("Softmax", {"axis": "axis"}), "concat": ("Concat", {"axis": "axis"}),
@@ -56,7 +56,7 @@ def varint(number: int) -> bytes:
 
 
 def field(number: int, value: Any) -> bytes:
-    """A member of a message: int, float, str or bytes."""
+    """Encodes a member of a message: an int, float, str or bytes."""
     if isinstance(value, int):
         return varint(number << 3) + varint(value)
     if isinstance(value, float):
@@ -229,7 +229,7 @@ class Exporter:
     put_argMax = put_argMin
 
     def channels(self, options: dict[str, Any], name: str, layout: str) -> tuple[str, bool]:
-        """The picture with its channels in front, and whether that takes a transposition."""
+        """Returns the picture with its channels in front, and whether that takes a transpose."""
         last = options[layout] == "nhwc"
         return (self.node("Transpose", [name], perm=TO_NCHW) if last else name), last
 
@@ -271,5 +271,5 @@ class Exporter:
 
 
 def export(recording: Recording) -> bytes:
-    """The bytes of the model."""
+    """Returns the bytes of the model."""
     return Exporter(recording).model()

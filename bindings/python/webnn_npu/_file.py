@@ -19,9 +19,9 @@ from ._operators import INDEX, OPERATORS
 from ._types import count, storage, stored_shape, unpack
 
 FORMAT = "webnn-graph-json"
-# Names that other programs give arguments.
+# Names of arguments that other programs use.
 OTHER_NAMES = {"dataType": ("to", "type"), "splits": ("split",), "axis": (), "newShape": ("shape",)}
-# Members of the options that are none of an operator.
+# Members of the options that are no options of an operator.
 NOT_OPTIONS = {"kind", "label"}
 
 
@@ -45,7 +45,7 @@ def save(recording: Recording, path: str, quantized: bool) -> None:
 
 
 def value_names(recording: Recording) -> list[str]:
-    """A name for each value: that of the input or of an output, or operand_ and its number."""
+    """Returns a name for each value: the name of the input or output, or operand_ and a number."""
     taken = set(recording.inputs())
     given: dict[int, str] = {}
     for name, number in recording.outputs.items():
@@ -125,7 +125,7 @@ def load(path: str | os.PathLike[str], manifest: str | os.PathLike[str] | None,
 
 
 class Reader:
-    """Calls a builder as the file says it."""
+    """Repeats the calls of a builder that a file describes."""
 
     def __init__(self, file: Path, graph: dict[str, Any], manifest: Any, weights: Any) -> None:
         if graph.get("format") != FORMAT or graph.get("version") not in (1, 2):
@@ -202,7 +202,7 @@ class Reader:
         self.operands.update(zip(names, results))
 
     def own(self, operator: str, operand: MLOperand, options: dict[str, Any]) -> Any:
-        """Operators of pywebnn that WebNN has not."""
+        """Handles operators of pywebnn that WebNN lacks."""
         if operator.endswith("squeeze"):
             return getattr(self.builder, operator)(operand, options.get("axes"))
         method = self.builder.global_max_pool if operator == "globalMaxPool" else self.builder.global_average_pool
@@ -223,7 +223,7 @@ class Reader:
                 arguments.append(left)
                 left = []
             elif kind == "Operand":
-                # Optional operands follow the others; which of them are there, the options say.
+                # Optional operands follow the others; the options tell which of them are present.
                 there = left and (required or not named or idl in named)
                 arguments.append(self.named(left, options.get(idl)) if there or idl in named else None)
             elif idl == "label":
@@ -237,7 +237,7 @@ class Reader:
         return self.builder._call(index, *arguments)
 
     def named(self, left: list[MLOperand], value: Any) -> MLOperand:
-        """The next operand, or that which an option names."""
+        """Returns the next operand, or the operand that an option names."""
         if isinstance(value, str):
             operand = self.operand(value, "an option")
             if left and left[0] is operand:
@@ -258,5 +258,5 @@ class Reader:
 
 
 def inline_bytes(value: Any) -> bytes:
-    """Numbers, as serde writes them, or base64."""
+    """Returns bytes from a list of numbers, as serde writes them, or from base64."""
     return base64.b64decode(value, validate=True) if isinstance(value, str) else bytes(value)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Compiled:
-    """A graph of the library, with what its runs need to know."""
+    """A graph of the library, with the information that its runs need."""
 
     def __init__(self, native: Any) -> None:
         self.native = native
@@ -29,7 +29,7 @@ class Compiled:
         self.outputs = [(name, NAMES[number], tuple(shape)) for name, number, shape in native.outputs]
 
     def run(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Runs it on arrays; results go into those of outputs, or into new ones."""
+        """Runs the graph on arrays; writes results into the arrays of outputs, or into new ones."""
         given = []
         for name, data_type, shape in self.inputs:
             if name not in inputs:
@@ -58,7 +58,7 @@ class MLGraph:
     _recording: Recording
     _compiled: weakref.WeakKeyDictionary[MLContext, Compiled]
     _lock: threading.Lock
-    # The form that was used last.
+    # The compiled form that was used last.
     _last: Compiled | None
     _destroyed: bool
 
@@ -116,7 +116,7 @@ class MLGraph:
         return list(self._recording.outputs)
 
     def placement(self, context: MLContext | None = None) -> list[dict[str, Any]]:
-        """Where each operator runs, and why: operator, label, device, kernel, reason, cycles, bytes_copied."""
+        """Returns where each operator runs, and why: operator, label, device, kernel, reason, cycles, bytes_copied."""
         return self._report(context).placement()  # type: ignore[no-any-return]
 
     def statistics(self, context: MLContext | None = None) -> dict[str, int]:
@@ -128,7 +128,7 @@ class MLGraph:
         return self._report(context).profile()  # type: ignore[no-any-return]
 
     def destroy(self) -> None:
-        """Gives the memory of its compiled forms up. It cannot be used any more."""
+        """Frees the memory of the compiled forms. The graph cannot be used any more."""
         with self._lock:
             for compiled in list(self._compiled.values()):
                 compiled.native.destroy()
@@ -137,23 +137,23 @@ class MLGraph:
     # --- Files -----------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str], quantized: bool = False) -> None:
-        """Writes a .webnn file: JSON with the constants in it."""
+        """Writes a .webnn file: JSON that contains the constants."""
         _file.save(self._recording, os.fspath(path), quantized)
 
     @staticmethod
     def load(path: str | os.PathLike[str], manifest_path: str | os.PathLike[str] | None = None,
              weights_path: str | os.PathLike[str] | None = None) -> MLGraph:
-        """Reads a .webnn file, JSON or text; weights beside it, as manifest and blob or as safetensors."""
+        """Reads a .webnn file, JSON or text, with weights beside it as manifest and blob or as safetensors."""
         return MLGraph._made(_file.load(path, manifest_path, weights_path))
 
     def save_compiled(self, path: str | os.PathLike[str], context: MLContext | None = None) -> None:
-        """Writes what the compiler made, for MLContext.load_compiled()."""
+        """Writes the compiled graph, for MLContext.load_compiled()."""
         self._report(context).save(os.fspath(path))
 
     # --- What pywebnn has for looking into graphs ------------------------------------------------
 
     def debug_operand(self, idx: int) -> str:
-        """A line on an operand."""
+        """Returns a line of text about an operand."""
         values = self._recording.values
         if not 0 <= idx < len(values):
             return f"Operand[{idx}]: not found"
@@ -161,15 +161,15 @@ class MLGraph:
         return f"Operand[{idx}]: name={value.name!r}, kind={value.kind}, type={value.data_type}, shape={value.shape}"
 
     def count_empty_shapes(self) -> int:
-        """How many operands are scalars."""
+        """Returns the number of operands that are scalars."""
         return sum(not value.shape for value in self._recording.values)
 
     def count_scalar_constants(self) -> int:
-        """How many constants are scalars."""
+        """Returns the number of constants that are scalars."""
         return sum(not value.shape and value.kind == "constant" for value in self._recording.values)
 
     def count_unknown_shapes(self) -> int:
-        """How many shapes are not known: none, since each call tells that of its result."""
+        """Returns the number of unknown shapes, 0: each call determines the shape of its result."""
         return 0
 
     def count_unknown_shapes_excluding_scalar_ops(self) -> int:
@@ -177,7 +177,7 @@ class MLGraph:
         return 0
 
     def debug_unknown_shapes(self) -> list[str]:
-        """The operands whose shapes are not known: none."""
+        """Returns the operands whose shapes are unknown: there are none."""
         return []
 
     def debug_unknown_shapes_structured(self) -> list[dict[str, Any]]:
@@ -185,7 +185,7 @@ class MLGraph:
         return []
 
     def operators(self) -> list[str]:
-        """Names of its operators in WebNN, in the order of the calls."""
+        """Returns WebNN's names of the operators, in the order of the calls."""
         return [OPERATORS[call.index][0] for call in self._recording.calls]
 
 

@@ -43,31 +43,31 @@ class _Tensor(_native.Tensor):
 
     @property
     def data_type(self) -> str:
-        """Name of the type of its elements."""
+        """Name of the element type."""
         return self._data_type
 
     @property
     def shape(self) -> list[int]:
-        """Sizes of its dimensions."""
+        """Sizes of the dimensions."""
         return list(self._shape)
 
     @property
     def size(self) -> int:
-        """Number of its elements."""
+        """Number of elements."""
         return count(self._shape)
 
     @property
     def readable(self) -> bool:
-        """Whether read_tensor() and buffers may read it."""
+        """Whether read_tensor() and buffers may read the tensor."""
         return self._flags[0]
 
     @property
     def writable(self) -> bool:
-        """Whether write_tensor() and buffers may write it."""
+        """Whether write_tensor() and buffers may write the tensor."""
         return self._flags[1]
 
     def destroy(self) -> None:
-        """Gives the memory up, once the work enqueued before is through."""
+        """Frees the memory, after the work that was enqueued before."""
         if self._destroyed:
             raise MLInvalidStateError(f"{self._what} already destroyed")
         super().destroy()
@@ -125,7 +125,7 @@ class MLTensor(_Tensor):
 
     @property
     def exportable_to_gpu(self) -> bool:
-        """Whether that was asked for. There is no GPU: it has no effect."""
+        """Whether the program requested it. It has no effect, because there is no GPU."""
         return self._flags[2]
 
     def lend(self, memory: Any) -> None:
@@ -161,20 +161,20 @@ class MLDeviceTensor(_Tensor):
 
     @property
     def device(self) -> str:
-        """The type of device that was asked for."""
+        """The device type that was requested."""
         return self._device
 
     @property
     def backend(self) -> str:
-        """Where its memory is in truth: "webnn-npu:" and the device of the context."""
+        """Where the memory really is: "webnn-npu:" and the device of the context."""
         return f"webnn-npu:{self._context.device}"
 
     def read(self) -> Any:
-        """Its elements as an array of NumPy."""
+        """Returns the elements as a NumPy array."""
         return self._read()
 
     def write(self, data: Any) -> None:
-        """Takes the elements of an array or list."""
+        """Writes the elements of an array or list to the tensor."""
         self._write(data)
 
     def __repr__(self) -> str:

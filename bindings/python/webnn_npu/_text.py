@@ -222,5 +222,5 @@ class Parser:
 
 
 def parse(text: str) -> dict[str, Any]:
-    """The graph as the form in JSON has it."""
+    """Returns the graph in the form of JSON files."""
     return Parser(text).graph()

@@ -22,7 +22,7 @@ PACKED = ("int4", "uint4")
 
 
 def type_number(name: Any, what: str = "data_type") -> int:
-    """The library's number of a data type, which may also be given as a dtype of NumPy."""
+    """Returns the library's number of a data type, which may also be given as a NumPy dtype."""
     text = name if isinstance(name, str) else getattr(name, "name", None)
     if text is None and isinstance(name, type):
         text = np.dtype(name).name
@@ -32,12 +32,12 @@ def type_number(name: Any, what: str = "data_type") -> int:
 
 
 def storage(name: str) -> np.dtype[Any]:
-    """The dtype in which NumPy holds elements of a type of WebNN."""
+    """Returns the NumPy dtype that holds elements of a WebNN type."""
     return np.dtype("uint8" if name in PACKED else name)
 
 
 def shape_tuple(shape: Any, what: str = "shape") -> tuple[int, ...]:
-    """Sizes of dimensions as int, each of 32 bits."""
+    """Returns sizes of dimensions as a list of int, each within 32 bits."""
     try:
         sizes = tuple(size.__index__() for size in shape)
     except (TypeError, AttributeError):
@@ -56,12 +56,12 @@ def count(shape: Iterable[int]) -> int:
 
 
 def stored_shape(name: str, shape: Iterable[int]) -> tuple[int, ...]:
-    """The shape of the array that holds a tensor: bytes, where two elements share one."""
+    """Returns the shape of the array that holds a tensor: for 4-bit types an array of bytes, with two elements each."""
     return ((count(shape) + 1) // 2,) if name in PACKED else tuple(shape)
 
 
 def pack(values: npt.ArrayLike, data_type: str = "int4") -> npt.NDArray[np.uint8]:
-    """Elements of int4 or uint4 as bytes, two in each."""
+    """Packs elements of int4 or uint4 into bytes, two in each."""
     least, greatest = (-8, 7) if data_type == "int4" else (0, 15)
     flat: npt.NDArray[Any] = np.asarray(values).astype(np.int16).ravel()
     if flat.size and (flat.min() < least or flat.max() > greatest):
@@ -72,7 +72,7 @@ def pack(values: npt.ArrayLike, data_type: str = "int4") -> npt.NDArray[np.uint8
 
 
 def unpack(data: npt.ArrayLike, shape: Iterable[int], data_type: str = "int4") -> npt.NDArray[Any]:
-    """The other way round: an array of int8 or uint8."""
+    """Unpacks elements of int4 or uint4 to an array of int8 or uint8."""
     sizes = tuple(shape)
     packed = np.frombuffer(np.ascontiguousarray(data), np.uint8)
     values = np.stack([packed & 15, packed >> 4], axis=1).ravel()[:count(sizes)]
@@ -82,9 +82,9 @@ def unpack(data: npt.ArrayLike, shape: Iterable[int], data_type: str = "int4") -
 
 
 def as_array(value: Any) -> Any:
-    """An array of NumPy over the memory of anything that is an array; bfloat16 becomes float32."""
+    """Returns a NumPy array over the memory of any kind of array; bfloat16 becomes float32."""
     if not isinstance(value, np.ndarray):
-        # Arrays of devices say by DLPack where they are; sparse and lazy ones have NumPy's protocol.
+        # DLPack tells the device of an array; sparse and lazy arrays have NumPy's protocol.
         if hasattr(value, "__dlpack__") and not isinstance(value, np.generic):
             foreign = _native.Foreign(dlpack_capsule(value))
             value = np.asarray(memoryview(foreign))
@@ -100,7 +100,7 @@ def as_array(value: Any) -> Any:
 
 
 def as_memory(value: Any, name: str | None, shape: Iterable[int] | None) -> tuple[Any, str, tuple[int, ...]]:
-    """The array over memory that a tensor may lie in, with the type and shape of that; nothing is copied."""
+    """Returns an array over memory for a tensor, with the tensor's type and shape, without a copy."""
     array = value
     if not isinstance(value, np.ndarray):
         if hasattr(value, "__dlpack__") and not isinstance(value, np.generic):
@@ -140,7 +140,7 @@ def dlpack_capsule(value: Any) -> Any:
 
 
 def convert(array: npt.NDArray[Any], name: str, what: str) -> npt.NDArray[Any]:
-    """The array with elements of a type; what would change a value more than by rounding is refused."""
+    """Returns the array converted to a type; refuses conversions that change a value by more than rounding."""
     wanted = np.dtype("int8" if name == "int4" else "uint8" if name == "uint4" else name)
     if array.dtype == wanted or array.dtype.kind == "b":
         return array.astype(wanted, copy=False)
@@ -157,7 +157,7 @@ def convert(array: npt.NDArray[Any], name: str, what: str) -> npt.NDArray[Any]:
 
 
 def as_data(value: Any, name: str, shape: tuple[int, ...], what: str) -> npt.NDArray[Any]:
-    """The bytes of a tensor of that type and shape, in row-major order; not copied where they are that."""
+    """Returns the bytes of a tensor of this type and shape in row-major order, copied only if necessary."""
     array = as_array(value)
     if name in PACKED and array.shape != shape:
         if array.dtype == np.uint8 and array.shape == stored_shape(name, shape):

@@ -20,16 +20,16 @@ SAFETENSORS = {"F32": "float32", "F16": "float16", "I32": "int32", "U32": "uint3
 
 
 class Weights:
-    """Finds and opens the files when the first weight is asked for."""
+    """The weight files, which are found and opened when the first weight is read."""
 
     def __init__(self, graph: Path, manifest: Any, weights: Any) -> None:
         self.graph, self.manifest, self.weights = graph, manifest, weights
         self.data: Any = None
-        # Name -> first byte, number of bytes, type or None, shape or None.
+        # Name -> offset, number of bytes, type or None, shape or None.
         self.entries: dict[str, tuple[int, int, str | None, list[int] | None]] = {}
 
     def find(self, name: str, data_type: str, shape: list[int]) -> Any:
-        """The bytes of a weight."""
+        """Returns the bytes of a weight."""
         if self.data is None:
             self.open()
         start, size, kind, stored = self.entry(name)
@@ -112,5 +112,5 @@ class Weights:
 
 
 def plain(name: str) -> str:
-    """Names that text files cannot hold are written so there."""
+    """Returns a name in the form in which text files can hold it."""
     return name.replace("::", "__").replace(".", "_")

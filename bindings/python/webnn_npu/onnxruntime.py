@@ -22,14 +22,14 @@ from ._errors import MLNotSupportedError
 
 LIBRARY = "libonnxruntime_providers_onpu.so"
 PROVIDER = "OnpuExecutionProvider"
-# The first version that takes providers from a library, and that which has virtual devices.
+# The first version that loads providers from a library, and the first with virtual devices.
 FIRST, VIRTUAL = (1, 23), (1, 24)
 
 _registered: dict[str, str] = {}
 
 
 def find_library(library: str | os.PathLike[str] | None = None) -> str:
-    """The path of the provider: what is given, ONPU_ORT_PROVIDER, or where libraries are installed."""
+    """Returns the path of the provider: the argument, ONPU_ORT_PROVIDER, or the folder of installed libraries."""
     given = library if library is not None else os.environ.get("ONPU_ORT_PROVIDER")
     if given:
         if not Path(given).exists():
@@ -66,7 +66,7 @@ def register(onnxruntime: ModuleType | None = None, name: str | None = None,
 
 
 def unregister(name: str, onnxruntime: ModuleType | None = None) -> None:
-    """Takes the provider back, when no session uses it any more."""
+    """Unregisters the provider; no session may use it any more."""
     ort = onnxruntime if onnxruntime is not None else _import()
     if name not in _registered:
         raise ValueError(f"no provider is registered as {name!r}")
@@ -75,7 +75,7 @@ def unregister(name: str, onnxruntime: ModuleType | None = None) -> None:
 
 
 def devices(onnxruntime: ModuleType | None = None) -> list[Any]:
-    """The devices that ONNX Runtime has by the provider, which is registered where it is not yet."""
+    """Returns the devices of the provider in ONNX Runtime; registers the provider if necessary."""
     ort = onnxruntime if onnxruntime is not None else _import()
     register(ort)
     return [device for device in ort.get_ep_devices() if device.ep_name == PROVIDER]
@@ -83,10 +83,10 @@ def devices(onnxruntime: ModuleType | None = None) -> list[Any]:
 
 def add(options: Any, device: str = "npu", provider_options: Mapping[str, str] | None = None,
         onnxruntime: ModuleType | None = None) -> Any:
-    """Has the sessions of these options use the provider on a device: npu, sim or cpu. Returns the options."""
+    """Makes sessions with these options use the provider on a device: npu, sim or cpu. Returns the options."""
     ort = onnxruntime if onnxruntime is not None else _import()
     found = devices(ort)
-    # Devices of hardware say nothing of themselves; virtual ones have their names.
+    # Hardware devices have no device name; virtual ones do.
     names = [item.ep_metadata.get("device", "") for item in found]
     named = [item for item, name in zip(found, names) if name == device] or \
         [item for item, name in zip(found, names) if not name]

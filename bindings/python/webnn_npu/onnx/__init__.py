@@ -25,10 +25,10 @@ from .._types import NAMES, PACKED, as_array, as_data, storage, stored_shape, un
 
 __all__ = ["NodeArg", "Session"]
 
-# Files of Session.save() begin so.
+# The first bytes of files of Session.save().
 COMPILED = b"WNNGRAPH"
 TENSOR, SEQUENCE, OPTIONAL = 1, 2, 3
-# Types of ONNX whose arrays are of another type than those of WebNN.
+# ONNX types whose NumPy arrays have another type than WebNN's tensors.
 ONNX_DTYPES = {"bool": "bool", "double": "float64", "float64": "float64", "int16": "int16", "uint16": "uint16"}
 
 
@@ -68,7 +68,7 @@ class Session:
         self._dimensions = dict(dimensions or {})
         self._limit = graphs
         self._graphs: OrderedDict[Any, Compiled] = OrderedDict()
-        # Models that draw numbers for their graphs.
+        # Models that draw random numbers for their graphs.
         self._drawers: dict[Compiled, Any] = {}
         self._seed = seed
         self._runs = 0
@@ -111,7 +111,7 @@ class Session:
         return model
 
     def _try_first(self, model: Any) -> None:
-        """Compiles now, unless values of inputs decide about shapes: those come with the first run."""
+        """Compiles now, unless shapes depend on values of inputs, which only the first run has."""
         try:
             self._keep(self._key({}), model)
         except MLNotSupportedError:
@@ -129,7 +129,7 @@ class Session:
     # --- What it is ------------------------------------------------------------------------------
 
     def get_inputs(self) -> list[NodeArg]:
-        """The inputs that the file gives no values for."""
+        """The inputs for which the file has no values."""
         return list(self._inputs)
 
     def get_outputs(self) -> list[NodeArg]:
@@ -138,18 +138,18 @@ class Session:
 
     @property
     def context(self) -> MLContext:
-        """The context that it runs on."""
+        """The context that the model runs on."""
         return self._context
 
     @property
     def device(self) -> str:
-        """Its device: "npu", "sim" or "cpu"."""
+        """Name of the device: "npu", "sim" or "cpu"."""
         return self._context.device
 
     # --- Runs ------------------------------------------------------------------------------------
 
     def run(self, outputs: Iterable[str] | None, feeds: Mapping[str, Any], run_options: Any = None) -> list[Any]:
-        """The outputs of these names, or all, for the inputs. Threads may run it at the same time."""
+        """Returns the outputs of these names, or all, for the inputs. Several threads may run a session at once."""
         names = [arg.name for arg in self._outputs] if not outputs else list(outputs)
         for name in names:
             if name not in {arg.name for arg in self._outputs}:
@@ -183,7 +183,7 @@ class Session:
         return arrays
 
     def _key(self, arrays: Mapping[str, Any]) -> Any:
-        """Returns the key of a compiled graph. It has the names of inputs, since a later model may depend on more of them."""
+        """Returns the key of a compiled graph. It has names of inputs, as a later model may depend on more inputs."""
         shapes = tuple((name, array.shape) for name, array in arrays.items() if not self._fixed_shape(name))
         values = tuple((name, arrays[name].tobytes()) for name in self._values if name in arrays)
         return shapes, values
@@ -230,7 +230,7 @@ class Session:
         return compiled
 
     def _draw(self, compiled: Compiled) -> dict[str, Any]:
-        """New random numbers, for one run; with the lock."""
+        """Draws the random numbers of one run. The caller holds the lock."""
         drawn: dict[str, Any] = {}
         model = self._drawers.get(compiled)
         if model is None:
@@ -258,7 +258,7 @@ class Session:
         return self._last.native
 
     def placement(self) -> list[dict[str, Any]]:
-        """Where each operator of the last graph runs, and why."""
+        """Returns where each operator of the last graph runs, and why."""
         return self._native().placement()  # type: ignore[no-any-return]
 
     def statistics(self) -> dict[str, int]:
@@ -266,7 +266,7 @@ class Session:
         return self._native().statistics()  # type: ignore[no-any-return]
 
     def profile(self) -> dict[str, Any]:
-        """Where the time of the last run went: the session is made with profile=True."""
+        """Returns how the last run spent its time; the session must be made with profile=True."""
         return self._native().profile()  # type: ignore[no-any-return]
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -17,7 +17,7 @@ from .._context import ML
 from .._errors import MLNotSupportedError
 from . import Session
 
-# In a graph these are carried in wider types, and what ONNX expects of a back end has their bits.
+# Graphs hold these types in wider ones, but ONNX expects results with their bits.
 _WITHOUT_ARRAYS = ("bfloat16", "float4", "float6", "float8", "int2", "uint2")
 _contexts: dict[str | None, Any] = {}
 _NAMES = {"CPU": None, "NPU": "npu"}
@@ -38,7 +38,7 @@ def _context(name: str) -> Any:
 
 
 def supports_device(device: str) -> bool:
-    """Whether such a device is there."""
+    """Returns whether the device is present."""
     try:
         _context(device)
     except Exception:  # noqa: BLE001: whatever it is, it is not there
@@ -47,7 +47,7 @@ def supports_device(device: str) -> bool:
 
 
 def is_compatible(model: Any, device: str = "CPU", **unused: Any) -> bool:
-    """Whether all nodes of the model become part of a graph; what only values decide counts as such."""
+    """Returns whether all nodes can become part of a graph; nodes that depend on values count as if they do."""
     try:
         prepare(model, device)
     except Exception:  # noqa: BLE001
@@ -62,7 +62,7 @@ class BackendRep:
         self.session = session
 
     def run(self, inputs: Any, **unused: Any) -> tuple[Any, ...]:
-        """The outputs; inputs are a dict, or stand in the order of the model's."""
+        """Returns the outputs; inputs are a dict, or a list in the order of the model's inputs."""
         if not isinstance(inputs, Mapping):
             items: Sequence[Any] = inputs if isinstance(inputs, (list, tuple)) else [inputs]
             inputs = {arg.name: item for arg, item in zip(self.session.get_inputs(), items)}
