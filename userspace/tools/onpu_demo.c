@@ -540,10 +540,7 @@ static void print_table(const struct options *options, const struct result *r)
 	}
 }
 
-/*
- * Adds milliseconds by device and, if both ran, the number of pictures with equal bits on NPU and
- * sim.
- */
+/* Adds milliseconds by device; if NPU and sim ran, also how many pictures had equal bits. */
 static void add_sides(json_t *object, const struct run *run)
 {
 	size_t npu = find_side(run, "npu"), sim = find_side(run, "sim");
