@@ -11,15 +11,17 @@
 struct plan;
 
 struct plan_operator {
-	/* Whether the node can be lowered; if not, *reason says why. NULL: every node can. */
+	/*
+	 * Returns true if the node can be lowered; otherwise *reason says why not. NULL: all can.
+	 */
 	bool (*supports)(const struct ir_node *node, struct npu_reason *reason);
 	/* Emits the instructions of a node that is supported. */
 	void (*lower)(struct plan *plan, const struct ir_node *node);
 	/* Bytes of memory that the code of a node needs for itself. NULL: none. */
 	uint64_t (*scratch)(const struct ir_node *node);
-	bool tiles; /* makes its result as tiles in SRAM, whose elements may lie in any order */
-	bool any_layout; /* takes images by rows as well as by planes */
-	bool nibbles;	 /* has 4-bit operands */
+	bool tiles;	 /* its code makes the result in SRAM tiles, with elements in any order */
+	bool any_layout; /* its code takes images in NHWC layout as well as NCHW */
+	bool nibbles;	 /* it may have 4-bit operands */
 };
 
 extern const struct plan_operator plan_operators[IR_OP_COUNT];

@@ -17,7 +17,7 @@
 #include "util/array.h"
 #include "util/malloc.h"
 
-/* First loads that are looked at. */
+/* The most first loads that can get a prefetch. */
 #define MOST_LOADS 64
 
 /* The least cycles that prefetches must save later jobs, from the cycles of a job. */
@@ -33,8 +33,8 @@ struct timed {
 	const struct plan_op *ops;
 	uint32_t count;
 	const struct plan_depend *depend;
-	uint64_t *begin, *end; /* of each */
-	uint64_t cycles;       /* until all have ended */
+	uint64_t *begin, *end; /* by instruction: the cycles at which it begins and ends */
+	uint64_t cycles;       /* the cycle at which the last instruction ends */
 };
 
 /* One of the first loads, and where its prefetch goes. */
@@ -49,7 +49,7 @@ struct load {
 	uint64_t begin;
 };
 
-/* From the end of one instruction of a DMA engine to the begin of the next. */
+/* A time in which a DMA engine is idle: from the end of an instruction to the begin of the next. */
 struct gap {
 	uint8_t engine;
 	uint32_t first, before; /* positions in the list between the two instructions */
@@ -73,7 +73,7 @@ static bool is_point(const struct plan_op *op)
 
 /* ---- times */
 
-/* When all has ended if the first `skipped` instructions are left out. */
+/* Returns the cycle at which the last instruction ends when the first `skipped` do not run. */
 static uint64_t run(struct timed *list, uint32_t skipped)
 {
 	uint64_t free[ONPU_ENG_COUNT] = { 0 }, last = 0, rested = 0;
@@ -99,7 +99,10 @@ static uint64_t run(struct timed *list, uint32_t skipped)
 	return last;
 }
 
-/* Simulates a list of instructions; `depend` says what each of them follows. -1: no memory. */
+/*
+ * Fills in *list: simulates the instructions; `depend` has those that each must follow, NULL after
+ * lack of memory. Returns 0, or -1: no memory.
+ */
 static int time_list(const struct plan_op *ops, uint32_t count, const struct plan_depend *depend,
 		     struct timed *list)
 {
@@ -128,7 +131,10 @@ static bool loads_constant(const struct plan *plan, const struct plan_op *op)
 	       plan_view(plan, op->view[0])->base == NPU_BASE_NONE;
 }
 
-/* Loads before the first preemption point that follow no other instruction, in their order. */
+/*
+ * Lists the first loads in a->load, in order: loads of constants before the first preemption point
+ * that need not wait for another instruction.
+ */
 static void find_loads(struct ahead *a)
 {
 	for (uint32_t i = 0; i < a->list.count && a->num_loads < MOST_LOADS; i++) {
@@ -209,7 +215,10 @@ static int find_gaps(struct ahead *a)
 	return 0;
 }
 
-/* Whether there would still be a preemption point often enough. */
+/*
+ * Returns true if an instruction of `cost` cycles before instruction `before` leaves at most
+ * ONPU_PREEMPT_CYCLES between the preemption points around it.
+ */
 static bool segment_has_room(const struct ahead *a, uint32_t before, uint64_t cost)
 {
 	uint64_t cycles = cost + PLAN_SEMAPHORES_OF_ONE + 2 * PLAN_SEMAPHORES_OF_PAUSE;
@@ -226,7 +235,7 @@ static bool segment_has_room(const struct ahead *a, uint32_t before, uint64_t co
 	return cycles <= ONPU_PREEMPT_CYCLES;
 }
 
-/* In the first gap that is long enough. */
+/* Puts the prefetch of a load into the first gap that is long enough; sets load->placed then. */
 static void place_load(struct ahead *a, struct load *load)
 {
 	const struct timed *list = &a->list;
@@ -243,7 +252,7 @@ static void place_load(struct ahead *a, struct load *load)
 			begin = list->end[load->touched];
 		if (before <= load->touched)
 			before = load->touched + 1;
-		/* The command processor takes it together with what begins at the same time. */
+		/* The command processor issues it together with instructions that begin then. */
 		while (before < gap->before && list->begin[before] < begin)
 			before++;
 		if (begin + cost > gap->end || !segment_has_room(a, before, cost))
@@ -273,6 +282,7 @@ static void place_loads(struct ahead *a)
 
 /* ---- the new list */
 
+/* Returns true if the prefetch of `a` comes before that of `b` in the new list. */
 static bool comes_before(const struct load *a, const struct load *b)
 {
 	return a->before != b->before ? a->before < b->before : a->begin < b->begin;
@@ -323,7 +333,10 @@ static uint32_t list_anew(const struct ahead *a, uint32_t loads, struct plan_op 
 	return at;
 }
 
-/* Takes the list with so many loads ahead if it is worth it; 1: it is, -1: no memory. */
+/*
+ * Makes the list with `loads` first loads in front, and replaces the plan's list with it if later
+ * jobs gain enough. Returns 1 if it was replaced, 0 if not, -1: no memory.
+ */
 static int try_loads(struct ahead *a, uint32_t loads)
 {
 	struct plan_list *list = &a->plan->list;
@@ -359,7 +372,10 @@ static int try_loads(struct ahead *a, uint32_t loads)
 	return schedule_waits(a->plan) ? -1 : 1;
 }
 
-/* Long transfers are two, one for each engine. */
+/*
+ * Returns the number of loads to try next: about half. From two loads, which may be the halves of
+ * one long transfer, it goes to one.
+ */
 static uint32_t fewer(uint32_t loads)
 {
 	return loads > 2 ? (loads + 1) / 2 : loads - 1;

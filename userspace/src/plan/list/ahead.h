@@ -10,8 +10,9 @@
  *
  * @plan: scheduled
  *
- * Puts the first loads of constants before all other instructions and copies of them between the
- * last instructions, when that makes later jobs shorter; plan->list.ahead is their number then.
+ * Puts the first loads of constants before all other instructions, and prefetches of the same bytes
+ * between the last instructions, when that makes later jobs shorter; plan->list.ahead then is the
+ * number of these loads.
  */
 void plan_load_ahead(struct plan *plan);
 

@@ -11,19 +11,19 @@
 
 #define PLAN_PIECE_SOURCES 3
 
-/* A stretch of bytes that one recipe makes. */
+/* A range of a program's constants, with the recipe that writes its bytes. */
 struct plan_piece {
 	uint64_t at, bytes;
 	struct ir_constant *source[PLAN_PIECE_SOURCES]; /* referenced; NULL: none */
-	/* Writes all of the bytes and reads none of them; NULL: copy the first source. */
+	/* Writes all bytes of the range and reads none of them; NULL: copy the first source. */
 	void (*write)(const struct plan_piece *piece, uint8_t *to);
-	void *recipe; /* of write(); malloc'ed */
+	void *recipe; /* parameters for write(); allocated by wnn_malloc() */
 };
 
 struct wnn_filling;
 
 struct plan_constants {
-	struct plan_piece *pieces; /* in the order of their offsets; none when dry */
+	struct plan_piece *pieces; /* in the order of their offsets; empty when dry */
 	size_t num, cap;
 	uint64_t bytes;
 	bool dry; /* only the size is wanted: the plan is a candidate */
@@ -34,8 +34,8 @@ uint64_t constants_take(struct plan_constants *constants, uint64_t bytes);
 /*
  * constants_add - record the recipe of bytes that were reserved
  *
- * @piece: its offset is behind all earlier ones; its sources get a reference
- * @size: bytes of its recipe, which is copied
+ * @piece: has a higher offset than all pieces before; its sources get a reference
+ * @size: size of piece->recipe, which is copied; 0: it has no recipe
  *
  * Returns 0, or -1 when memory is exhausted.
  */

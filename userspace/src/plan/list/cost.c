@@ -45,7 +45,7 @@ uint64_t plan_cost_mma(const struct npu_caps *caps, uint64_t batch, uint64_t m, 
 	       batch * wnn_div_up(m, caps->mxu_rows) * wnn_div_up(n, caps->mxu_cols) * depth;
 }
 
-/* Runs of two views over the last `rank` dims of both. */
+/* Returns the cycles of a copy of one slice: the last `rank` dims of both views. */
 static uint64_t slice_cost(const struct npu_caps *caps, const struct npu_view *dst,
 			   const struct npu_view *src, uint32_t rank)
 {
@@ -116,7 +116,7 @@ static uint64_t mma_insn(const struct npu_caps *caps, const struct plan_insn *in
 			     taps * a->dim[a->rank - 1], a->dtype);
 }
 
-/* Two when any operand has 64-bit elements. */
+/* Returns the 32-bit words of an element: 2 when any operand has 64-bit elements, otherwise 1. */
 static uint64_t words(const struct plan_insn *insn)
 {
 	const struct npu_view *views[4] = { insn->dst, insn->s0, insn->s1, insn->s2 };

@@ -5,11 +5,17 @@
 
 #include "plan/list/plan.h"
 
+/* Returns the cycles of a DMA copy; without @src, of an instruction that only writes @dst. */
 uint64_t plan_cost_dma(const struct npu_caps *caps, const struct npu_view *dst,
 		       const struct npu_view *src);
 /* Returns plan_cost_dma() of the views after views_simplify(). */
 uint64_t plan_cost_copy(const struct npu_caps *caps, struct npu_view dst, struct npu_view src);
+/* Returns the cycles of an instruction on its engine. */
 uint64_t plan_cost_insn(const struct npu_caps *caps, const struct plan_insn *insn);
+/*
+ * Returns the cycles of matrix products of m rows and n columns, `batch` of them; @k_taps: terms of
+ * the sum of a result.
+ */
 uint64_t plan_cost_mma(const struct npu_caps *caps, uint64_t batch, uint64_t m, uint64_t n,
 		       uint64_t k_taps, uint8_t dtype);
 

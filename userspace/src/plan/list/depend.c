@@ -81,13 +81,16 @@ const struct depend_edge *depend_edges(const struct plan_depend *depend, size_t 
 	return *count ? depend->edges + first : NULL;
 }
 
-/* Whether the instruction at hand follows another one. */
+/* Returns true if instruction `op`, which is being added, has an edge from `from` already. */
 static inline bool follows(const struct plan_depend *g, uint32_t op, uint32_t from)
 {
 	return g->last[from] != NONE && g->last[from] >= g->first[op];
 }
 
-/* From nothing, and from the instruction itself, there is none. */
+/*
+ * Adds the edge by which `op` follows `from`, unless `from` is NONE or `op` itself. Returns 0, or
+ * -1: no memory.
+ */
 static inline int add_edge(struct plan_depend *g, uint32_t from, uint32_t op, bool data)
 {
 	if (from >= op)
@@ -120,7 +123,7 @@ static inline size_t find(const struct plan_depend *g, int64_t at)
 	return i;
 }
 
-/* Makes `at` a border behind range i, in which it lies. There is room. */
+/* Splits range i at `at`, which lies in it. The arrays have room for one more range. */
 static void split(struct plan_depend *g, size_t i, int64_t at)
 {
 	size_t behind = g->num_ranges++ - i;
@@ -130,7 +133,7 @@ static void split(struct plan_depend *g, size_t i, int64_t at)
 	g->begin[i + 1] = at;
 }
 
-/* The range that begins at `at`. */
+/* Returns the range that begins at `at`, after splitting the one in which `at` lies. */
 static inline size_t border(struct plan_depend *g, int64_t at)
 {
 	size_t i = find(g, at);
@@ -140,6 +143,7 @@ static inline size_t border(struct plan_depend *g, int64_t at)
 	return i;
 }
 
+/* Makes `op` follow the writers of bytes [lo, hi), and a reader of them. -1: no memory. */
 static int note_read(struct plan_depend *g, int64_t lo, int64_t hi, uint32_t op)
 {
 	for (size_t i = border(g, lo); g->begin[i] < hi; i++) {
@@ -155,6 +159,10 @@ static int note_read(struct plan_depend *g, int64_t lo, int64_t hi, uint32_t op)
 	return 0;
 }
 
+/*
+ * Makes `op` follow the writers and readers of bytes [lo, hi), which become one range with `op` as
+ * its writer. -1: no memory.
+ */
 static int note_write(struct plan_depend *g, int64_t lo, int64_t hi, uint32_t op)
 {
 	size_t first = border(g, lo), i = first;
@@ -162,9 +170,7 @@ static int note_write(struct plan_depend *g, int64_t lo, int64_t hi, uint32_t op
 	for (; g->begin[i] < hi; i++) {
 		if (g->begin[i + 1] > hi)
 			split(g, i, hi);
-		/*
-		 * The readers of a range have followed its writer, so that following them suffices.
-		 */
+		/* The readers of a range follow its writer, so that edges from them suffice. */
 		if (g->ranges[i].readers == NONE && add_edge(g, g->ranges[i].writer, op, false))
 			return -1;
 		for (uint32_t r = g->ranges[i].readers; r != NONE; r = g->readers[r].next)
@@ -182,7 +188,10 @@ static int note_write(struct plan_depend *g, int64_t lo, int64_t hi, uint32_t op
 	return 0;
 }
 
-/* Numbers up to that of the instruction have no edge yet, and there is room for its borders. */
+/*
+ * Prepares the arrays for instruction `op`: gives it, and numbers left out before it, an empty list
+ * of edges, and makes room for the ranges that it can add. -1: no memory.
+ */
 static int prepare(struct plan_depend *g, uint32_t op)
 {
 	size_t most = g->num_ranges + 2 * PLAN_MAX_ACCESSES + 2;
@@ -209,7 +218,7 @@ int depend_add(struct plan_depend *g, const struct hazard_access *access, uint32
 {
 	if (prepare(g, op))
 		return -1;
-	/* Reads first: a write of the same bytes by the same instruction stands for both. */
+	/* Reads first: a write of the same bytes by the same instruction replaces them. */
 	for (int write = 0; write < 2; write++)
 		for (uint32_t i = 0; i < count; i++) {
 			int64_t key = hazard_key(&access[i]);

@@ -16,8 +16,9 @@ struct hazard_access {
 };
 
 /*
- * Maps the bytes of all bases into one order in which different bases never overlap. SRAM is last:
- * most changes of the sorted lists are there, and everything behind a change has to move.
+ * Returns the number to add to byte offsets of a base, so that the bytes of all bases have one
+ * order and different bases never overlap. SRAM is last: most changes of the sorted ranges are
+ * there, and all ranges behind a change have to move.
  */
 static inline int64_t hazard_key(const struct hazard_access *access)
 {
@@ -29,35 +30,38 @@ static inline int64_t hazard_key(const struct hazard_access *access)
 }
 
 #define PLAN_MAX_ACCESSES 6
-/* Lists what an instruction touches; returns the number of accesses. */
+/*
+ * Lists the bytes that an instruction reads and writes, without reads of memory that the program
+ * never writes; returns the number of accesses.
+ */
 uint32_t plan_accesses(const struct plan *plan, const struct plan_op *op,
 		       struct hazard_access access[PLAN_MAX_ACCESSES]);
 
 /* An edge of the dependence graph: an instruction must follow `from`. */
 struct depend_edge {
 	uint32_t from : 31;
-	uint32_t data : 1; /* it reads what `from` writes, and does not only overwrite it */
+	uint32_t data : 1; /* the instruction reads bytes that `from` writes */
 };
 
 struct plan_depend *depend_create(void);
 void depend_destroy(struct plan_depend *depend);
 /* Empties the graph but keeps its memory. */
 void depend_reset(struct plan_depend *depend);
-/* Forgets what was touched before; the edges stay. */
+/* Forgets which bytes instructions have touched, as behind a preemption point; keeps the edges. */
 void depend_forget(struct plan_depend *depend);
 /*
- * depend_add - note that the next instruction touches bytes
+ * depend_add - add the next instruction, with the bytes that it touches
  *
- * @op: its number, higher than all before and below 2^31
+ * @op: the instruction's number, higher than all before and below 2^31
  *
- * Finds what it must follow; edges that others imply may be missing. Returns 0, or -1 when memory
- * is exhausted.
+ * Adds the edges to the instructions that it must follow; edges that others imply may be missing.
+ * Returns 0, or -1 when memory is exhausted.
  */
 int depend_add(struct plan_depend *depend, const struct hazard_access *access, uint32_t count,
 	       uint32_t op);
 /*
- * Returns what an instruction follows, valid until the next call; no edges when its number was left
- * out.
+ * Returns the edges to the instructions that instruction @op must follow, valid until the next
+ * depend_add(), and sets *count; NULL and 0 when it follows none.
  */
 const struct depend_edge *depend_edges(const struct plan_depend *depend, size_t op, size_t *count);
 

@@ -11,16 +11,19 @@
 #include "util/array.h"
 #include "util/malloc.h"
 
-/* Instructions are numbered from 1 here; 0 is "none". */
+/*
+ * By engine, the last instruction that is known to have ended. Instructions are numbered from 1
+ * here; 0 is "none".
+ */
 struct clock {
 	uint32_t seen[ONPU_ENG_COUNT];
 };
 
 struct plan_hazards {
-	size_t first;	      /* behind the last preemption point */
-	struct clock *clocks; /* of every instruction, at its end */
+	size_t first;	      /* the instruction behind the last preemption point */
+	struct clock *clocks; /* by instruction: what its engine knows when it has ended */
 	size_t cap_clocks;
-	struct clock known[ONPU_ENG_COUNT];
+	struct clock known[ONPU_ENG_COUNT]; /* by engine: what it knows now */
 };
 
 struct plan_hazards *hazards_create(void)
@@ -62,6 +65,7 @@ void hazards_find(const struct plan_hazards *hazards, const struct plan_op *ops,
 	}
 }
 
+/* Sets *clock to the later of both for each engine. */
 static void learn(struct clock *clock, const struct clock *from)
 {
 	for (int e = 0; e < ONPU_ENG_COUNT; e++)
@@ -70,8 +74,8 @@ static void learn(struct clock *clock, const struct clock *from)
 }
 
 /*
- * Waits for the latest instructions first: their engines have themselves waited for much of the
- * rest, which then needs no wait.
+ * Waits for the latest instructions first: their engines have themselves waited for many earlier
+ * instructions, for which no further wait is necessary then.
  */
 int hazards_wait(struct plan_hazards *hazards, uint8_t engine, size_t op,
 		 const uint32_t need[ONPU_ENG_COUNT], uint8_t *waits, size_t after[ONPU_ENG_COUNT])

@@ -7,9 +7,11 @@
 
 struct plan_hazards *hazards_create(void);
 void hazards_destroy(struct plan_hazards *hazards);
-/* Empties them but keeps their memory. */
+/* Forgets all instructions but keeps the memory. */
 void hazards_reset(struct plan_hazards *hazards);
-/* A preemption point: all engines are idle and know of each other's instructions. */
+/*
+ * Notes that `op` is a preemption point: behind it no engine has to wait for earlier instructions.
+ */
 void hazards_pause(struct plan_hazards *hazards, size_t op);
 /*
  * For each engine, sets need[engine] to 1 + its last instruction that must end before `op` begins,
@@ -18,13 +20,14 @@ void hazards_pause(struct plan_hazards *hazards, size_t op);
 void hazards_find(const struct plan_hazards *hazards, const struct plan_op *ops,
 		  const struct plan_depend *depend, uint32_t op, uint32_t need[ONPU_ENG_COUNT]);
 /*
- * hazards_wait - reduce what instruction `op` needs to the waits that are not implied by earlier
- * ones
+ * hazards_wait - choose the waits of instruction `op`, without those that earlier waits imply
  *
- * @op: index into plan.list.ops; it runs on `engine`
+ * @engine: the engine that executes the instruction
+ * @op: index into plan.list.ops
+ * @need: from hazards_find()
  *
- * Sets *waits to a mask of engines, and after[engine] to the instruction of each of these. -1: no
- * memory.
+ * Sets *waits to the mask of engines to wait for, and after[e] to the index of the instruction of
+ * engine e that must end first. Returns 0, or -1: no memory.
  */
 int hazards_wait(struct plan_hazards *hazards, uint8_t engine, size_t op,
 		 const uint32_t need[ONPU_ENG_COUNT], uint8_t *waits, size_t after[ONPU_ENG_COUNT]);

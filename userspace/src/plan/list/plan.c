@@ -16,8 +16,10 @@
 #include "util/array.h"
 #include "util/malloc.h"
 
-/* A node's first instruction is a cheap place for a preemption point; more of them would only drain
- * the engines. */
+/*
+ * Cycles from which on a preemption point is put before the first instruction of a node, where it
+ * costs little. Points at shorter distances would only drain the engines more often.
+ */
 #define PREEMPT_SPACING (ONPU_PREEMPT_CYCLES / 2)
 
 /* Cycles of a transfer from which on it is split between both DMA engines. */
@@ -112,6 +114,7 @@ uint64_t plan_constant(struct plan *plan, const void *data, uint64_t bytes)
 	return at;
 }
 
+/* Returns the index of a view in plan.list.views; -1: it has none, or the plan has failed. */
 static int32_t add_view(struct plan *plan, const struct npu_view *view)
 {
 	struct npu_view clean;
@@ -122,7 +125,7 @@ static int32_t add_view(struct plan *plan, const struct npu_view *view)
 		plan->list.views.uses++;
 		return -1;
 	}
-	/* Views are told apart by their bytes. */
+	/* Sets compare views as bytes: unused dims and padding are zero. */
 	memset(&clean, 0, sizeof(clean));
 	clean.base = view->base;
 	clean.binding = view->base == NPU_BASE_VALUE ? view->binding : 0;
@@ -161,7 +164,7 @@ static struct plan_op *add_op(struct plan *plan)
 	return op;
 }
 
-/* Bytes that an operand (0 DST, 1 S0, 2 S1) touches while taps move it. */
+/* Returns the bytes that an operand (0 DST, 1 S0, 2 S1, 3 S2) touches, at all taps of a window. */
 static struct hazard_access access_of(const struct npu_view *view, const struct plan_param *param,
 				      int operand, bool write)
 {
@@ -186,7 +189,7 @@ static struct hazard_access access_of(const struct npu_view *view, const struct 
 	return access;
 }
 
-/* When all has ended that is needed. */
+/* Returns the cycle at which the last of the needed instructions ends by the cost model. */
 static uint64_t ready_time(const struct plan *plan, const uint32_t need[ONPU_ENG_COUNT])
 {
 	uint64_t ready = 0;
@@ -201,6 +204,7 @@ static uint64_t ready_time(const struct plan *plan, const uint32_t need[ONPU_ENG
 	return ready;
 }
 
+/* Returns false, and fails the plan, when an operand leaves the window of its view. */
 static bool check_access(struct plan *plan, const struct npu_view *view,
 			 const struct hazard_access *access)
 {
@@ -212,7 +216,7 @@ static bool check_access(struct plan *plan, const struct npu_view *view,
 	return false;
 }
 
-/* Bytes that go out of memory and into it, as the device counts them. */
+/* Adds the bytes that an instruction loads and stores to its node's, as the device counts them. */
 static void count_bytes(struct plan *plan, const struct plan_insn *insn)
 {
 	struct npu_node_info *info = &plan->report.nodes[plan->report.node];
@@ -229,7 +233,7 @@ static void count_bytes(struct plan *plan, const struct plan_insn *insn)
 		info->bytes_st += moved;
 }
 
-/* Memory that no instruction of the program writes: nothing has to wait for those that read it. */
+/* Returns true if no instruction of the program writes this memory: reads of it need no waits. */
 static bool never_written(const struct plan *plan, const struct npu_view *view)
 {
 	return view->base == NPU_BASE_CONST ||
@@ -237,7 +241,10 @@ static bool never_written(const struct plan *plan, const struct npu_view *view)
 		!plan->list.bindings[view->binding].written);
 }
 
-/* Their number; with `checked`, 0 and the plan failed when one leaves its window. */
+/*
+ * Lists the bytes that an instruction reads and writes, and returns the number of accesses. With
+ * `checked`, it fails that plan and returns 0 when an operand leaves its window.
+ */
 static uint32_t list_accesses(const struct plan *plan, const struct npu_view *const views[4],
 			      const struct plan_param *param, uint16_t op, bool acc,
 			      struct hazard_access *access, struct plan *checked)
@@ -253,7 +260,7 @@ static uint32_t list_accesses(const struct plan *plan, const struct npu_view *co
 		if (i && never_written(plan, views[i]))
 			continue;
 		count++;
-		/* The carry of a scan is read and written; so is an accumulator. */
+		/* The carry of a scan and an accumulator are read and written: two accesses. */
 		if ((i == 2 && op == ONPU_OP_SCAN_SUM) || (i == 0 && acc)) {
 			access[count] = access[count - 1];
 			access[count].write = i == 2;
@@ -263,7 +270,7 @@ static uint32_t list_accesses(const struct plan *plan, const struct npu_view *co
 	return count;
 }
 
-/* Lists what the instruction touches; returns 0 when the plan has failed. */
+/* Lists the bytes that an instruction touches, and returns their number; 0: the plan has failed. */
 static uint32_t collect_accesses(struct plan *plan, const struct plan_insn *insn,
 				 struct hazard_access *access)
 {
@@ -319,7 +326,10 @@ static struct plan_op *add_insn(struct plan *plan, const struct plan_insn *insn,
 	return plan->report.failed ? NULL : op;
 }
 
-/* Waits and signals; a plan that is only tried does without. */
+/*
+ * Adds the waits of an instruction, and the signals to earlier ones; a dry plan needs neither, as
+ * it never runs. -1: no memory.
+ */
 static int add_waits(struct plan *plan, struct plan_op *op, const uint32_t need[ONPU_ENG_COUNT])
 {
 	size_t after[ONPU_ENG_COUNT];
@@ -398,8 +408,8 @@ void plan_birth(struct plan *plan, int64_t lo, int64_t hi)
 }
 
 /*
- * Returns into how many instructions a transfer is split: both engines share a long one, because
- * what waits for it is served earlier.
+ * Returns the number of instructions of a transfer: both DMA engines share a long one, so that
+ * instructions that wait for it begin earlier.
  */
 static int64_t parts_of(const struct plan *plan, const struct npu_view *dst,
 			const struct npu_view *src)
@@ -462,16 +472,13 @@ void plan_preempt(struct plan *plan)
 }
 
 /*
- * SRAM that a preemption point keeps: going backwards, bytes that are read before they are written.
- * A high-water mark suffices; it can fall only where nothing below is alive, which is found with
- * one bit per 64 bytes.
+ * Marks a range of SRAM as live or dead, one bit for each 64 bytes. plan_finish() goes through the
+ * instructions backwards: bytes are live when they are read before they are written. A preemption
+ * point keeps the bytes from 0 to the end of the last live line.
  */
 static void mark_lines(uint64_t *lines, int64_t lo, int64_t hi, bool alive)
 {
-	/*
-	 * A line of 64 bytes comes alive with its first byte, and dies only when all of it is
-	 * written.
-	 */
+	/* A line of 64 bytes is live with any byte, and dead only when all of it is written. */
 	uint64_t first = alive ? (uint64_t)lo / PLAN_ALIGN : wnn_div_up(lo, PLAN_ALIGN);
 	uint64_t last = alive ? wnn_div_up(hi, PLAN_ALIGN) : (uint64_t)hi / PLAN_ALIGN;
 
@@ -486,7 +493,7 @@ static void mark_lines(uint64_t *lines, int64_t lo, int64_t hi, bool alive)
 	}
 }
 
-/* Bytes up to the end of the last line that is alive. */
+/* Returns the bytes from 0 to the end of the last live line. */
 static uint64_t bytes_alive(const uint64_t *lines, size_t words)
 {
 	while (words && !lines[words - 1])
@@ -494,6 +501,7 @@ static uint64_t bytes_alive(const uint64_t *lines, size_t words)
 	return words ? (words * 64 - (uint64_t)__builtin_clzll(lines[words - 1])) * PLAN_ALIGN : 0;
 }
 
+/* Returns true if an instruction overwrites every byte between the first and last of its result. */
 static bool fills_range(const struct plan_op *op, const struct npu_view *view)
 {
 	int64_t lo, hi, elements = view_elements(view);

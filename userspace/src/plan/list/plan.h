@@ -17,7 +17,7 @@
 #include "util/intervals.h"
 #include "util/number.h"
 
-#define PLAN_ALIGN MEMORY_ALIGN /* of every buffer, in SRAM and in memory */
+#define PLAN_ALIGN MEMORY_ALIGN /* bytes; alignment of every buffer, in SRAM and in memory */
 
 static inline uint64_t plan_align(uint64_t bytes)
 {
@@ -71,7 +71,10 @@ struct plan_param {
 	};
 };
 
-/* All zero but the schema, also what lies between members: slots are compared byte by byte. */
+/*
+ * Returns parameters of this schema with all other bytes zero, padding included: sets compare
+ * parameters byte by byte.
+ */
 static inline struct plan_param plan_param_make(enum plan_schema schema)
 {
 	struct plan_param param;
@@ -84,7 +87,7 @@ static inline struct plan_param plan_param_make(enum plan_schema schema)
 /* The operands of plan_emit(): absent ones are NULL. */
 struct plan_insn {
 	enum onpu_op op;
-	bool on_st; /* DMA: the ST engine rather than LD when both are as good */
+	bool on_st; /* DMA: use the ST engine when LD and ST can begin at the same time */
 	const struct npu_view *dst, *s0, *s1, *s2;
 	const struct plan_param *param;
 	uint8_t axes, axis, piece;
@@ -96,23 +99,26 @@ struct plan_op {
 	uint8_t engine;
 	uint8_t axes, axis, piece;
 	bool on_st, acc, part, lanes, last, excl, rev, neg, clamp;
-	uint8_t waits, signals; /* masks of engines that this one waits for, that wait for it */
+	uint8_t waits, signals; /* masks of engines: to wait for before, to signal at the end */
 	int32_t view[4];	/* DST, S0, S1, S2: index into plan.list.views or -1 */
 	int32_t param;
 	uint32_t node;	      /* index in the compiled range */
-	uint32_t live;	      /* preempt: bytes of SRAM that are read later */
-	bool cut;	      /* a job of its own begins here */
-	bool again;	      /* a load for the next job */
-	uint64_t cost, start; /* cycles of its own; when it starts by the cost model */
+	uint32_t live;	      /* preempt: the bytes of SRAM from 0 on that it must save */
+	bool cut;	      /* a new job begins with this instruction */
+	bool again;	      /* it is a prefetch for the next job */
+	uint64_t cost, start; /* the cycles that it takes, and at which it starts: cost model */
 };
 
-/* Before this instruction nothing in these bytes of SRAM is read later: a value begins in them. */
+/*
+ * A value begins in bytes [lo, hi) of SRAM: their contents before instruction `op` are not read by
+ * it or by later instructions.
+ */
 struct plan_birth {
 	size_t op;
 	int64_t lo, hi;
 };
 
-/* Different items of one size, in the order of their first use. */
+/* A set of distinct items of one size, in the order of their first use. */
 struct plan_set {
 	void *items;
 	size_t num, cap, uses;
@@ -121,8 +127,12 @@ struct plan_set {
 };
 
 struct plan_timeline {
-	uint64_t free[ONPU_ENG_COUNT];	/* when each engine has done its work */
-	uint64_t drained, issued, last; /* at the last preemption point; by the CP; all work */
+	uint64_t free[ONPU_ENG_COUNT]; /* the cycle at which each engine becomes idle */
+	/*
+	 * Cycles: of the last preemption point; at which the command processor has issued all
+	 * instructions; at which all work is done.
+	 */
+	uint64_t drained, issued, last;
 };
 
 struct contract_choices;
@@ -134,39 +144,39 @@ struct plan_values;
 struct plan_list {
 	struct plan_op *ops;
 	size_t num_ops, cap_ops;
-	struct plan_op *emitted; /* as they were before plan_schedule() */
+	struct plan_op *emitted; /* the instructions before plan_schedule() */
 	size_t num_emitted;
-	/* number of first loads; a job skips them when the job before ran the same program */
+	/* number of first loads, which a job skips when the job before ran the same program */
 	uint32_t ahead;
-	struct plan_set views, params; /* of npu_view and plan_param */
-	/* say whether the program writes each; NULL: it may write all */
+	struct plan_set views, params; /* struct npu_view, struct plan_param */
+	/* the bindings, with whether the program writes each; NULL: it may write all */
 	const struct npu_binding *bindings;
-	bool unlisted; /* views and parameters are only counted, as uses: the plan is a candidate */
-	struct plan_depend *depend; /* of the instructions as kernels emit them */
+	bool unlisted; /* a candidate: views and parameters are only counted, in `uses` */
+	struct plan_depend *depend; /* dependences in the order in which kernels emit */
 	struct plan_depend
 		*ordered; /* dependences in the order of execution; NULL before plan_schedule() */
 	size_t window;	  /* begin of the instructions that plan_schedule() orders together */
 	struct plan_hazards *hazards;
 	struct plan_timeline timeline;
-	bool at_boundary;	/* the node at hand has no instruction yet */
-	size_t node_begin;	/* its first instruction */
-	uint64_t since_preempt; /* cycles of all engines */
+	bool at_boundary;	/* the current node has no instruction yet */
+	size_t node_begin;	/* the first instruction of the current node */
+	uint64_t since_preempt; /* cycles of all engines since the last preemption point */
 	struct plan_birth *births;
 	size_t num_births, cap_births;
-	size_t paused_at; /* uses of views and parameters at the last pause */
+	size_t paused_at; /* uses of views and parameters when plan_pause() last returned true */
 };
 
 /* A constant that stays in SRAM from one job to the next. */
 struct plan_pin {
 	const struct ir_value *value;
-	uint32_t node; /* that uses it first */
+	uint32_t node; /* the first node that uses it */
 	const struct ir_node *
-		/* the product that unpacks it: SRAM has it as floats; NULL: SRAM has it as it is */
+		/* the product that unpacks it, so that SRAM has floats; NULL: SRAM has its bytes */
 		wide;
 	uint64_t address, bytes;
 };
 
-/* All pinned constants; they lie from address 0 on. */
+/* All pinned constants; they are in SRAM from address 0 on. */
 struct plan_pinned {
 	struct plan_pin *item;
 	uint32_t count;
@@ -177,8 +187,8 @@ struct plan_pinned {
 struct plan_sram {
 	const struct plan_pinned *pinned; /* NULL: none */
 	bool keep;			  /* values may stay in SRAM from one node to another */
-	uint64_t base; /* kernels have what follows; before it, values that stay */
-	uint64_t next; /* end of what the last kernel took */
+	uint64_t base; /* values that stay are before this address; kernels use the rest */
+	uint64_t next; /* the end of the bytes that the last kernel took */
 };
 
 /* Reports of the nodes, and errors of those that do not compile. */
@@ -187,9 +197,9 @@ struct plan_nodes {
 	uint32_t node;		     /* the one being lowered */
 	struct wnn_error *err;
 	bool failed;		/* sticky; *err says why */
-	bool nomem;		/* there is not enough memory, whatever the node */
-	char why[NPU_WHY_SIZE]; /* the node at hand failed */
-	uint32_t refused;	/* nodes that failed before it */
+	bool nomem;		/* it failed because memory is exhausted, not because of a node */
+	char why[NPU_WHY_SIZE]; /* why the current node failed */
+	uint32_t refused;	/* number of earlier nodes that failed */
 	struct npu_refusals *refusals;
 };
 
@@ -204,16 +214,16 @@ struct plan {
 	 * below PLAN_EAGERNESS.
 	 */
 	uint8_t eager;
-	/* tiles that plans of this range have chosen; NULL: they are not remembered */
+	/* the tile sizes that plans of this range have chosen; NULL: they are not remembered */
 	struct contract_choices *choices;
 	struct plan_list list;
 	struct plan_constants constants;
 	struct plan_sram sram;
-	struct plan_values *values; /* where each value lies: place/ */
+	struct plan_values *values; /* the address of each value: place/ */
 	struct plan_nodes report;
 };
 
-/* Returns the number of slots that a job can have; one of them is the program's own. */
+/* Returns the number of slots that a job can have; the program takes one of them. */
 static inline uint32_t plan_max_slots(const struct plan *plan)
 {
 	return plan->caps->max_slots ? plan->caps->max_slots : ONPU_MAX_SLOTS;
@@ -233,7 +243,7 @@ static inline const struct plan_param *plan_param_of(const struct plan *plan,
 }
 
 /* ---- set.c */
-/* Index of an item that is the same to the byte, which becomes one; -1 with the plan failed. */
+/* Adds an item unless an equal one is there; returns its index, or -1 after failing the plan. */
 int32_t plan_set_add(struct plan *plan, struct plan_set *set, const void *item, size_t size);
 void plan_set_release(struct plan_set *set);
 
@@ -245,27 +255,33 @@ void plan_set_release(struct plan_set *set);
 #define PLAN_NODE_INSNS (1u << 19)
 #define PLAN_DRY_INSNS	(1u << 16)
 
+/* Returns the most instructions that a node of this plan may have. */
 static inline uint32_t plan_node_insns(const struct plan *plan)
 {
 	return plan->constants.dry ? PLAN_DRY_INSNS : PLAN_NODE_INSNS;
 }
 
 /* ---- plan.c: the instruction list */
+/* Appends an instruction, with the waits and preemption point that it needs. */
 void plan_emit(struct plan *plan, const struct plan_insn *insn);
 /*
- * SRAM for a kernel: behind that of the last one when it fits, so that a node's first loads need
- * not wait until the node before has left its tiles.
+ * Returns the address of SRAM for a kernel: behind that of the last kernel when it fits, so that a
+ * node's first loads need not wait until the node before has finished with its tiles.
  */
 uint64_t plan_take_sram(struct plan *plan, uint64_t bytes);
-/* A copy in the order of memory; both views have the same dims. */
+/*
+ * Emits a copy, in the order of memory, as several instructions when it is long; both views have
+ * the same dims.
+ */
 void plan_transfer(struct plan *plan, struct npu_view dst, struct npu_view src, bool on_st);
-/* Bytes of SRAM that a kernel of the node at hand may take. */
+/* Returns the bytes of SRAM that a kernel of the current node may take. */
 static inline uint32_t plan_sram(const struct plan *plan)
 {
 	return plan->caps->sram_bytes - (uint32_t)plan->sram.base;
 }
-/* Notes that what these bytes of SRAM hold is not read any more. */
+/* Notes that no later instruction reads what bytes [lo, hi) of SRAM hold now. */
 void plan_birth(struct plan *plan, int64_t lo, int64_t hi);
+/* Appends a preemption point, unless the last instruction is one. */
 void plan_preempt(struct plan *plan);
 /*
  * Cycles that are reserved for the semaphore instructions beside each instruction, and before a
@@ -273,42 +289,49 @@ void plan_preempt(struct plan *plan);
  */
 #define PLAN_SEMAPHORES_OF_ONE	 4
 #define PLAN_SEMAPHORES_OF_PAUSE 16
-void plan_finish(struct plan *plan); /* fills in what preemption points must keep */
-/*
- * Bytes of SRAM that an instruction reads, or overwrites completely, in the order for going
- * backwards.
- */
+/* Sets the bytes of SRAM that each preemption point must save. */
+void plan_finish(struct plan *plan);
+/* Bytes [lo, hi) of SRAM that an instruction reads, or overwrites completely. */
 struct plan_touch {
 	int64_t lo, hi;
 	bool read;
 };
+/*
+ * Lists the bytes of SRAM that an instruction touches, writes before reads, as for going through
+ * instructions backwards; returns how many ranges.
+ */
 uint32_t plan_touches(const struct plan *plan, const struct plan_op *op,
 		      struct plan_touch touch[4]);
-/* The node at hand does not compile; the sentence is without its name. */
+/* Fails the plan: the current node does not compile. The text says why, without the node's name. */
 void plan_fail(struct plan *plan, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Fails since no tile of a kernel can be used, of which the smallest takes `least` bytes. */
+/* Fails the plan: no tile of a kernel can be used; the smallest takes `least` bytes of SRAM. */
 void plan_no_tile(struct plan *plan, const char *kernel, uint64_t least);
-/* Fails since the node at hand takes too many instructions. */
+/* Fails the plan: the current node takes too many instructions. */
 void plan_too_long(struct plan *plan);
+/* Fails the plan: memory is exhausted. */
 void plan_nomem(struct plan *plan);
-/* Bytes among the constants, which are copied; returns where. */
+/* Adds a copy of these bytes to the constants; returns their offset. */
 uint64_t plan_constant(struct plan *plan, const void *data, uint64_t bytes);
-/* The bytes of a constant of the graph, which are not. */
+/* Adds a constant of the graph, by reference, to the constants; returns its offset. */
 uint64_t plan_constant_of(struct plan *plan, struct ir_constant *constant);
-/* constants_add(), unless the plan is dry. */
+/* Calls constants_add(), unless the plan is dry; lack of memory fails the plan. */
 void plan_constant_piece(struct plan *plan, const struct plan_piece *piece, size_t size);
-/* Grows *array to hold `need` elements; 0, or -1 after plan_nomem(). */
+/* Grows *array to hold `need` elements. Returns 0, or -1 after plan_nomem(). */
 int plan_grow(struct plan *plan, void *array, size_t *cap, size_t need, size_t size);
 
 /* ---- refusals.c */
-/* If the node at hand failed, notes why; the plan goes on behind it, to find all that fail. */
+/*
+ * If the current node failed, notes why in the refusals and clears the failure, so that planning
+ * goes on and finds all nodes that fail. Without refusals, without memory, or when values may stay
+ * in SRAM, the plan stays failed.
+ */
 void plan_refuse(struct plan *plan);
 
-/* ---- what lowering reports of the node at hand */
+/* ---- what lowering reports about the current node */
 void plan_kernel(struct plan *plan, const char *name);
 void plan_tiles(struct plan *plan, uint64_t tiles);
 void plan_macs(struct plan *plan, uint64_t macs);
-/* The node was split such that its bits depend on where. */
+/* Reports that the bits of the node's result depend on the size of its tiles; `why` says how. */
 void plan_inexact(struct plan *plan, enum npu_exactness why);
 
 #endif

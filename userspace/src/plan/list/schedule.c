@@ -3,11 +3,11 @@
  * Reorders the instructions of a plan. Kernels emit node after node, so that in the order of
  * emission an engine finishes a node before it begins the next: the vector unit adds the last rows
  * of one layer while the matrix unit, which could work on the first rows of the next, waits for it.
- * This file simulates the engines by the cost model: each engine that is free takes, from the
- * instructions that are ready, the one that the busiest kind of engine needs first. The order of
- * the simulation is the new order. Dependences come from the bytes that instructions touch, reused
- * SRAM included. Preemption points are chosen again, where the engines lose the least; what was
- * loaded for later stays in SRAM.
+ * This file simulates the engines by the cost model: each idle engine takes, from the instructions
+ * that are ready, the one that the busiest kind of engine needs first. The order of the simulation
+ * is the new order. Dependences come from the bytes that instructions touch, reused SRAM included.
+ * Preemption points are chosen again, where the engines lose the least; each saves the bytes of
+ * SRAM that are loaded before it and read behind it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -35,8 +35,8 @@ static enum kind kind_of(uint8_t engine)
  * plan_op.
  */
 struct work {
-	uint32_t cost, segment; /* behind how many preemption points it was emitted */
-	uint32_t at;		/* in the window */
+	uint32_t cost, segment; /* segment: number of preemption points emitted before it */
+	uint32_t at;		/* index of the instruction in the window */
 	enum kind kind;
 };
 
@@ -49,24 +49,25 @@ struct heap {
 struct simulation {
 	const struct plan_op *ops; /* the window */
 	const struct plan_depend *depend;
-	size_t begin;	   /* of the window in the list, by which that knows instructions */
+	size_t begin;	   /* index of the window's first instruction in the list */
 	struct work *work; /* the instructions of the window, without preemption points */
 	uint32_t count;
 	uint32_t *place; /* by instruction of the window: its number in `work` */
 	uint32_t *first,
-		*follower; /* by instruction, and one more: where those begin that follow it */
-	uint32_t *missing; /* by instruction: how many it still waits for */
-	uint64_t *key;	   /* urgency */
+		*follower; /* the followers of instruction i: follower[first[i] .. first[i + 1]) */
+	uint32_t *missing; /* by instruction: how many instructions it still waits for */
+	uint64_t *key;	   /* by instruction: its urgency; the least goes first */
 	struct heap ready[KINDS];
 	uint32_t *memory;
-	uint32_t running[ONPU_ENG_COUNT]; /* or NONE */
+	uint32_t running[ONPU_ENG_COUNT]; /* the instruction that each engine executes, or NONE */
 	uint64_t end[ONPU_ENG_COUNT];
-	uint32_t *order; /* the instructions by their start */
-	uint64_t *start;
-	uint8_t *engine; /* by instruction */
-	uint32_t done;
+	uint32_t *order; /* the instructions in the order of their start */
+	uint64_t *start; /* by instruction: the cycle at which it starts */
+	uint8_t *engine; /* by instruction: the engine that executes it */
+	uint32_t done;	 /* number of instructions in `order` */
 };
 
+/* Returns the edges to the instructions that instruction `i` of `work` must follow. */
 static inline const struct depend_edge *edges_of(const struct simulation *sim, uint32_t i,
 						 size_t *count)
 {
@@ -106,8 +107,8 @@ static uint32_t pop(struct simulation *sim, struct heap *heap)
 }
 
 /*
- * Finds the kind of engine that has most to do between the preemption points, as emitted, around
- * instruction `i`.
+ * Finds the kind of engine with the most cycles of work in the segment of instruction `i`: between
+ * the emitted preemption points around it.
  */
 static void find_busiest(const struct simulation *sim, uint32_t i, uint64_t *busy,
 			 enum kind *busiest)
@@ -151,6 +152,7 @@ static void set_keys(struct simulation *sim)
 	}
 }
 
+/* Starts the most urgent instruction that is ready on an engine, if the engine is idle. */
 static void start(struct simulation *sim, uint8_t engine, uint64_t now)
 {
 	struct heap *heap = &sim->ready[kind_of(engine)];
@@ -166,6 +168,7 @@ static void start(struct simulation *sim, uint8_t engine, uint64_t now)
 	sim->engine[op] = engine;
 }
 
+/* Ends the instruction of an engine; its followers may become ready. */
 static void finish(struct simulation *sim, uint8_t engine)
 {
 	uint32_t op = sim->running[engine];
@@ -181,7 +184,7 @@ static void finish(struct simulation *sim, uint8_t engine)
 
 static const uint8_t engines[] = { ONPU_ENG_LD, ONPU_ENG_ST, ONPU_ENG_MXU, ONPU_ENG_VPU };
 
-/* Returns when all is done. */
+/* Returns the cycle at which the last instruction ends. */
 static uint64_t simulate(struct simulation *sim)
 {
 	uint64_t now = 0;
@@ -218,8 +221,8 @@ struct points {
 
 /*
  * Returns the cycles that engines lose by a preemption point at position `at` of the order: each
- * waits until all instructions in flight have ended, at `drained`. Cycles of the matrix unit count
- * most: few programs leave it time to spare.
+ * engine waits until all instructions in flight have ended, at `drained`. Cycles of the matrix unit
+ * count four times: it is the bottleneck of most programs.
  */
 static uint64_t loss_at(const struct simulation *sim, uint32_t at, uint64_t drained)
 {
@@ -238,9 +241,9 @@ static uint64_t loss_at(const struct simulation *sim, uint32_t at, uint64_t drai
 }
 
 /*
- * Chooses the preemption points: one at least every ONPU_PREEMPT_CYCLES of all engines together,
- * which is often enough however they overlap, at the cheapest position in the second half of that
- * span.
+ * Chooses the preemption points: at least one in ONPU_PREEMPT_CYCLES, which is often enough however
+ * engines overlap, as it is the sum over all engines. Each is at the cheapest position in the
+ * second half of that span. Returns 0, or -1: no memory.
  */
 static int place_points(const struct simulation *sim, struct points *points)
 {
@@ -252,8 +255,8 @@ static int place_points(const struct simulation *sim, struct points *points)
 		uint64_t cost = sim->work[op].cost + PLAN_SEMAPHORES_OF_ONE;
 
 		/*
-		 * Two points, when even the instructions behind the cheapest position leave no room
-		 * for a long instruction.
+		 * The loop adds two points when even the instructions behind the cheapest position
+		 * leave no room for a long instruction.
 		 */
 		while (sum && sum + cost + PLAN_SEMAPHORES_OF_PAUSE > ONPU_PREEMPT_CYCLES) {
 			if (!best) {
@@ -291,7 +294,7 @@ static uint64_t drain(struct simulation *sim, const struct points *points)
 	uint64_t free[ONPU_ENG_COUNT] = { 0 }, last = 0, rested = 0;
 	size_t next = 0;
 
-	/* An instruction that has not begun has as its start the end of what it depends on. */
+	/* start[] of later instructions holds the latest end of those that they must follow. */
 	memset(sim->start, 0, sim->count * sizeof(*sim->start));
 	for (uint32_t i = 0; i < sim->count; i++) {
 		uint32_t op = sim->order[i];
@@ -319,7 +322,10 @@ static uint64_t drain(struct simulation *sim, const struct points *points)
 	return last;
 }
 
-/* The points between an instruction and what reads its result must keep that. */
+/*
+ * Makes the points between instruction `op`, at position `written` of the order, and a reader of
+ * its result, at position `read`, save that result.
+ */
 static void keep_result(const struct plan *plan, const struct plan_op *op, uint32_t written,
 			uint32_t read, struct points *points)
 {
@@ -337,8 +343,8 @@ static void keep_result(const struct plan *plan, const struct plan_op *op, uint3
 }
 
 /*
- * Computes the bytes that each preemption point must keep: those that are written before it and
- * read behind it.
+ * Computes the bytes that each preemption point must save: those that are written before it and
+ * read behind it, and at least `least`. Returns 0, or -1: no memory.
  */
 static int find_live(const struct plan *plan, const struct simulation *sim, struct points *points,
 		     uint64_t least)
@@ -372,7 +378,7 @@ static int find_live(const struct plan *plan, const struct simulation *sim, stru
 
 /* ---- windows */
 
-/* Edges by the instruction that they come from, in their order. */
+/* Fills in the followers of each instruction, and the number of those that it waits for. */
 static void sort_edges(struct simulation *sim)
 {
 	memset(sim->first, 0, ((size_t)sim->count + 1) * sizeof(*sim->first));
@@ -408,6 +414,7 @@ static size_t count_edges(const struct simulation *sim)
 	return sum;
 }
 
+/* Allocates the tables of the simulation and fills them in; false: no memory. */
 static bool prepare(struct simulation *sim)
 {
 	size_t count = sim->count;
@@ -427,7 +434,9 @@ static bool prepare(struct simulation *sim)
 	return true;
 }
 
-/* When the instructions as they are end, counted from the first one. */
+/*
+ * Returns the cycles from the first start to the last end of instructions in their present order.
+ */
 static uint64_t length_of(const struct plan_op *ops, size_t count)
 {
 	uint64_t begin = UINT64_MAX, end = 0;
@@ -456,6 +465,7 @@ static int append(struct listing *list, const struct plan_op *ops, size_t count)
 	return 0;
 }
 
+/* Appends the instructions of a window in the new order, with its points. -1: no memory. */
 static int append_ordered(struct listing *list, const struct simulation *sim,
 			  const struct points *points)
 {
@@ -496,9 +506,9 @@ static int simulate_window(struct simulation *sim)
 }
 
 /*
- * Appends instructions [begin, end) in a new order, or in the old one when the new order takes
- * longer; adds their cycles. `live`: bytes of SRAM that are in use before or behind them. Without a
- * list it only adds the cycles. -1: no memory.
+ * Appends instructions [begin, end) to *list in a new order, or in the old order when the new one
+ * takes longer, and adds their cycles to *cycles. `live`: bytes of SRAM that are live before or
+ * behind them. Without a list it only adds the cycles. Returns 0, or -1: no memory.
  */
 static int order_window(struct plan *plan, size_t begin, size_t end, uint64_t live,
 			struct listing *list, uint64_t *cycles)

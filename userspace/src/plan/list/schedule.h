@@ -1,27 +1,36 @@
 /* SPDX-License-Identifier: MIT */
-/* The order of execution, and where preemption points are; after plan_finish(). */
+/*
+ * The scheduler: chooses the order of execution and the preemption points of a plan, after
+ * plan_finish().
+ */
 #ifndef WNN_PLAN_SCHEDULE_H
 #define WNN_PLAN_SCHEDULE_H
 
 #include "plan/list/plan.h"
 
-/* Instructions that are ordered together: the time that takes grows faster than their number. */
+/*
+ * Number of instructions from which on a window ends. Windows are ordered separately, because the
+ * time of ordering grows faster than the number of instructions.
+ */
 #define SCHEDULE_WINDOW 8192
 
-/* Whether the preemption point `op` ends the window that began last. */
+/* Returns true if the preemption point `op` ends the window that began last. */
 static inline bool schedule_fills_window(const struct plan *plan, size_t op)
 {
 	return op - plan->list.window >= SCHEDULE_WINDOW;
 }
 
-/* Returns how long the program takes by the cost model. */
+/*
+ * Orders the instructions; a dry plan keeps its order. Returns the cycles of the program by the
+ * cost model, or 0 after failing the plan: no memory.
+ */
 uint64_t plan_schedule(struct plan *plan);
-/* Returns the dependences of these instructions in the order given; NULL: no memory. */
+/* Returns the dependences of these instructions in the given order; NULL: no memory. */
 struct plan_depend *schedule_follow(const struct plan *plan, const struct plan_op *ops,
 				    size_t count);
-/* Emits waits and signals for the order in plan_list.ordered; -1: no memory. */
+/* Sets waits and signals of all instructions from plan_list.ordered; -1: no memory. */
 int schedule_waits(struct plan *plan);
-/* Restores the order in which kernels emitted: only that order can be cut into jobs. */
+/* Restores the order in which kernels emitted: plan_split() can cut only that order into jobs. */
 void plan_unschedule(struct plan *plan);
 
 #endif

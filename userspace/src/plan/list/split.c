@@ -11,12 +11,16 @@
 
 #include "util/malloc.h"
 
-/* The bytes of SRAM that are read before they are written, seen backwards, and their number. */
+/*
+ * By byte of SRAM: 1 when the instructions from here on read it before they write it; and the
+ * number of such bytes. find_cuts() goes through the instructions backwards.
+ */
 struct live_bytes {
 	uint8_t *byte;
 	size_t count;
 };
 
+/* Marks bytes [lo, hi) as live (1) or dead (0). */
 static void mark(struct live_bytes *live, int64_t lo, int64_t hi, uint8_t alive)
 {
 	size_t before = 0;
@@ -29,7 +33,7 @@ static void mark(struct live_bytes *live, int64_t lo, int64_t hi, uint8_t alive)
 	live->count += (alive ? (size_t)(hi - lo) : 0) - before;
 }
 
-/* Sets ->cut wherever a job may begin. */
+/* Sets ->cut of each instruction with which a job may begin. -1: no memory. */
 static int find_cuts(struct plan *plan)
 {
 	struct live_bytes live = { .byte = wnn_calloc((size_t)plan->caps->sram_bytes + 1, 1) };
@@ -55,7 +59,7 @@ static int find_cuts(struct plan *plan)
 	return 0;
 }
 
-/* An upper bound: equal slots become one. */
+/* Returns the most slots that an instruction needs; equal slots of several are shared later. */
 static uint32_t slots_of(const struct plan_op *op)
 {
 	uint32_t count = op->param >= 0;
@@ -65,7 +69,10 @@ static uint32_t slots_of(const struct plan_op *op)
 	return count;
 }
 
-/* The node of an instruction does not compile; whether those behind it are looked at as well. */
+/*
+ * Refuses the node of an instruction, because instructions that must be in one job take more than
+ * `max_slots` slots. Returns true if nodes behind it are to be checked as well.
+ */
 static bool refuse_part(struct plan *plan, const struct plan_op *op, uint32_t max_slots)
 {
 	plan->report.node = op->node;
@@ -77,7 +84,9 @@ static bool refuse_part(struct plan *plan, const struct plan_op *op, uint32_t ma
 	return !plan->report.failed;
 }
 
-/* Keeps as few cuts as the number of slots allows. */
+/*
+ * Keeps the fewest cuts with which no job has more than `max_slots` slots. -1: a node was refused.
+ */
 static int choose_cuts(struct plan *plan, uint32_t max_slots)
 {
 	uint32_t refused = plan->report.refused;
@@ -113,8 +122,8 @@ static int choose_cuts(struct plan *plan, uint32_t max_slots)
 }
 
 /*
- * Takes the tokens from engine `from` to engine `to` that are on their way at `cut`: the last
- * signals before it belong to the first waits behind it.
+ * Removes the semaphore tokens from engine `from` to engine `to` that are pending at `cut`: the
+ * last signals before it and the first waits behind it, which belong together.
  */
 static void drop_tokens(struct plan *plan, size_t begin, size_t cut, int from, int to)
 {

@@ -5,11 +5,15 @@
 
 #include "plan/list/plan.h"
 
-/* Sets ->cut of instructions so that no job has more than max_slots; after plan_finish(). */
+/*
+ * Sets ->cut of the first instruction of each job but the first, so that no job has more than
+ * max_slots slots; after plan_finish(). Returns 0, or -1 when a node was refused or memory is
+ * exhausted.
+ */
 int plan_split(struct plan *plan, uint32_t max_slots);
 /*
- * Whether a kernel should once have nothing in SRAM between two tiles, rather than the next one's
- * operands, because the program has grown so much that it may have to be cut.
+ * Returns true if a kernel should leave SRAM empty before its next tile, instead of prefetching
+ * that tile's operands: the program has grown so much that it may have to be cut there.
  */
 bool plan_pause(struct plan *plan);
 

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
  * Simulates, while kernels emit, when each instruction runs: an engine executes its instructions in
- * order, each from the time on at which all that it waits for has ended. This gives the estimate of
- * a node's time, and says which of the two DMA engines is free first for a transfer.
+ * order, and each begins when all instructions that it waits for have ended. This gives the
+ * estimate of a node's time, and says which of the two DMA engines is idle first for a transfer.
  */
 #include "plan/list/plan.h"
 #include "plan/list/timeline.h"
 
-/* Cycles of the command processor for an instruction and about two new slots. */
+/* Cycles that the command processor takes to issue an instruction, with about two new slots. */
 #define ISSUE_CYCLES 8
 
+/* Returns the cycle at which an engine can start an instruction that waits until `ready`. */
 static uint64_t start_time(const struct plan_timeline *tl, uint8_t engine, uint64_t ready)
 {
 	uint64_t start = tl->free[engine] > tl->drained ? tl->free[engine] : tl->drained;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Views: strided windows into SRAM, constants, the arena and bindings. */
+/*
+ * Views: strided windows into SRAM, constants, the arena and bindings. Makes views, and merges and
+ * sorts their dims for kernels and the cost model.
+ */
 #include "plan/list/plan.h"
 
 #include <stdlib.h>
@@ -23,13 +26,19 @@ bool plan_dtype_is_float(uint8_t dtype)
 	return dtype == ONPU_DT_F32 || dtype == ONPU_DT_F16 || dtype == ONPU_DT_BF16;
 }
 
-/* Dims with a stride of 0 go outside: between others, they would cut runs short. */
+/*
+ * Returns the key by which dims are sorted: their distance in memory. Dims with a stride of 0
+ * become the outermost: between other dims they would cut contiguous runs short.
+ */
 static int64_t distance(int64_t stride)
 {
 	return stride ? llabs(stride) : INT64_MAX;
 }
 
-/* Dims from innermost to outermost by |like|; ties keep the later dim inside. */
+/*
+ * Sets order[] to the dims from innermost to outermost, by the size of the strides `like`; of dims
+ * with equal strides, the later one is inner.
+ */
 static void layout_order(uint32_t rank, const int64_t *like, uint32_t *order)
 {
 	int64_t far[IR_MAX_RANK];
@@ -148,8 +157,8 @@ bool view_is_dense(const struct npu_view *view)
 }
 
 /*
- * Reverses each dim that runs backwards in all views: the order of the elements does not matter
- * then.
+ * Reverses each dim that runs backwards in all views, as the order of the elements does not matter
+ * for these instructions.
  */
 static void turn_round(struct npu_view *const *views, uint32_t count)
 {
@@ -165,7 +174,7 @@ static void turn_round(struct npu_view *const *views, uint32_t count)
 	}
 }
 
-/* Whether dim `outer` goes on where dim `inner` ends, in all of them. */
+/* Returns true if, in all views, a step of dim `outer` is as long as all of dim `inner`. */
 static bool mergeable(struct npu_view *const *views, uint32_t count, uint32_t outer, uint32_t inner)
 {
 	for (uint32_t v = 0; v < count; v++)
@@ -174,7 +183,7 @@ static bool mergeable(struct npu_view *const *views, uint32_t count, uint32_t ou
 	return true;
 }
 
-/* Dims that are not 1; returns how many. */
+/* Lists the dims of a view whose size is not 1; returns how many. */
 static uint32_t find_dims(const struct npu_view *view, uint32_t kept[IR_MAX_RANK])
 {
 	uint32_t num = 0;
@@ -186,8 +195,8 @@ static uint32_t find_dims(const struct npu_view *view, uint32_t kept[IR_MAX_RANK
 }
 
 /*
- * Keeps these dims, in this order, and merges neighbours where all views allow it; one dim of 1
- * when there are none.
+ * Reduces all views to the dims `kept`, in that order, and merges neighbours that are contiguous in
+ * all views; without any dim, they get one of size 1.
  */
 static void keep_dims(struct npu_view *const *views, uint32_t count, const uint32_t *kept,
 		      uint32_t num)

@@ -12,11 +12,11 @@
  */
 struct npu_view {
 	enum npu_base base;
-	uint32_t binding; /* NPU_BASE_VALUE */
+	uint32_t binding; /* with NPU_BASE_VALUE: index of the binding */
 	uint8_t dtype;	  /* enum onpu_dtype */
 	uint8_t rank;
-	uint64_t window, window_bytes; /* what may be touched, relative to the base */
-	int64_t offset;		       /* of element 0 in the window */
+	uint64_t window, window_bytes; /* the bytes that may be touched, relative to the base */
+	int64_t offset;		       /* offset of element 0 in the window */
 	int64_t dim[IR_MAX_RANK];
 	int64_t stride[IR_MAX_RANK];
 };
@@ -49,33 +49,38 @@ static inline bool plan_dtype_is_nibble(uint8_t dtype)
 }
 
 bool plan_dtype_is_float(uint8_t dtype);
-/* Dense tile in SRAM at `address`: dims in the order and direction of the strides `like`. */
+/*
+ * Returns a dense tile in SRAM at `address`, with its dims in memory in the order and direction of
+ * the strides `like`.
+ */
 struct npu_view view_sram(uint32_t address, uint8_t dtype, uint32_t rank, const int64_t *dim,
 			  const int64_t *like);
-/* One more dim behind the others. */
+/* Adds a dim behind the last one. */
 void view_append(struct npu_view *view, int64_t dim, int64_t stride);
-/* Part of a view: elements begin[i] .. begin[i]+dim[i]. */
+/* Returns a slice of a view: elements begin[i] to begin[i] + dim[i] - 1 along dim i. */
 struct npu_view view_part(const struct npu_view *view, const int64_t *begin, const int64_t *dim);
 int64_t view_elements(const struct npu_view *view);
 /* Returns the bytes of all elements; not for 4-bit types. */
 uint64_t view_bytes(const struct npu_view *view);
-/* Lowest byte and one past the highest, relative to the base. */
+/* Sets *lo to the lowest byte of a view and *hi behind the highest, relative to the base. */
 void view_range(const struct npu_view *view, int64_t *lo, int64_t *hi);
 bool view_is_dense(const struct npu_view *view);
 /*
- * For instructions whose result does not depend on the order of dims: sorts them so that the first
- * view runs through memory in order, drops those of 1 and merges those that are contiguous in every
- * view. All have the same dims.
+ * Simplifies the views of an instruction whose result does not depend on the order of dims: sorts
+ * the dims so that the first view runs through memory in order, drops dims of size 1 and merges
+ * dims that are contiguous in every view. All views have the same dims.
  */
 void views_simplify(struct npu_view *const *views, uint32_t count);
-/* Only the sorting; with `order`, which begins as some numbering of the dims, that is permuted too.
- */
+/* Only sorts the dims; `order`, a number for each dim or NULL, is permuted like them. */
 void views_sort(struct npu_view *const *views, uint32_t count, uint32_t *order);
-/* Only the dropping and merging, as the DMA engines do it themselves. */
+/* Only drops and merges dims, as the DMA engines do it themselves. */
 void views_merge(struct npu_view *const *views, uint32_t count);
-/* Whether their bytes are between each other, be it that they have none in common. */
+/*
+ * Returns true if the ranges from the first to the last byte of the views overlap; the views may
+ * still have no byte in common, when their strides leave gaps.
+ */
 bool views_overlap(const struct npu_view *a, const struct npu_view *b);
-/* Whether the windows that they may touch have bytes in common. */
+/* Returns true if the windows of the views have bytes in common. */
 bool views_share_window(const struct npu_view *a, const struct npu_view *b);
 
 #endif
