@@ -14,7 +14,10 @@
 #define TABLE_SIZE   1024 /* a power of two */
 #define MOST_CHOICES 512
 
-/* All that the choice depends on. Operands are last: those that are not there are not compared. */
+/*
+ * All that the choice of a tile depends on. The contraction is last, as its unused further operands
+ * are neither hashed nor compared.
+ */
 struct key {
 	uint64_t sram;
 	uint8_t eager, a_here, b_here, out_here, b_constant, weighted, pieces;
@@ -24,7 +27,7 @@ struct key {
 };
 
 struct contract_choice {
-	size_t size; /* of the key */
+	size_t size; /* bytes of the key that are in use */
 	struct contract_tile tile;
 	struct key key;
 };
@@ -47,8 +50,8 @@ void contract_choices_destroy(struct contract_choices *choices)
 }
 
 /*
- * Removes the address of an operand from the key: tiles depend only on what the contraction says of
- * it.
+ * Removes the address of an operand from the key: tiles depend on its shape and strides, not on its
+ * address.
  */
 static void forget_address(struct npu_view *view)
 {
@@ -58,7 +61,7 @@ static void forget_address(struct npu_view *view)
 	view->offset = 0;
 }
 
-/* Returns how many bytes of the key are in use. */
+/* Fills in the key of a contraction; returns how many of its bytes are in use. */
 static size_t make_key(const struct plan *plan, const struct contract *c, struct key *key)
 {
 	size_t size = offsetof(struct contract, extra) + c->num_extras * sizeof(c->extra[0]);
@@ -92,7 +95,7 @@ static size_t make_key(const struct plan *plan, const struct contract *c, struct
 	return wnn_align_up(offsetof(struct key, c) + size, 8);
 }
 
-/* Returns the table entry of a key: its own, or the free one where it belongs. */
+/* Returns the table entry that has a key, or the free entry where it belongs. */
 static struct contract_choice **find(struct contract_choices *choices, const struct key *key,
 				     size_t size)
 {

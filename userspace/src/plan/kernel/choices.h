@@ -5,7 +5,7 @@
 
 #include "plan/kernel/contract.h"
 
-/* Returns NULL without memory: then tiles are chosen again for each plan. */
+/* Returns an empty cache; NULL: no memory, so that each plan searches for its tiles again. */
 struct contract_choices *contract_choices_create(void);
 void contract_choices_destroy(struct contract_choices *choices);
 

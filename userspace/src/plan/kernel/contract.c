@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Chooses the tiles of a contraction: it tries all sensible sizes against the cost model, and the
- * one with the shortest estimated time wins. The sum is cut only when a tile of one position and
- * one channel does not fit otherwise. Called by contract_prepare() and through the cache of
- * choices.c.
+ * Chooses the tiles of a contraction: it estimates all sensible sizes with the cost model and takes
+ * the fastest one. It divides the sum into several steps only when the operands of a whole sum do
+ * not fit into SRAM. contract_prepare() calls it through the cache of choices.c.
  */
 #include "plan/list/cost.h"
 #include "plan/kernel/contract.h"
@@ -23,9 +22,9 @@ bool contract_is_mma(const struct contract *c)
 }
 
 /*
- * Chooses the length of the partial sums of mma.f32 (0: one sum). Partial sums as long as the
- * square root of the number of products round best. Short ones cost the device model time, and with
- * few channels all of them would be short: then the sum is not divided.
+ * Returns the length of the partial sums of mma.f32 as an ONPU_PIECE value (0: one sum). Partial
+ * sums as long as the square root of the number of products round best. Short partial sums cost the
+ * device model time; with few channels all would be short, so that the sum is not divided.
  */
 uint8_t contract_piece(enum onpu_op op, int64_t k, int64_t taps)
 {
@@ -60,8 +59,8 @@ struct contract_step contract_step_at(const struct contract *c, const struct con
 }
 
 /*
- * Whether loading also the columns between those that are needed takes fewer cycles than skipping
- * them.
+ * Returns true if loading all columns takes fewer cycles than skipping those that a stride leaves
+ * out.
  */
 static bool fill_gaps(const struct contract *c, int axis)
 {
@@ -89,6 +88,7 @@ static int64_t tile_rows(const struct contract *c, int axis, int64_t out, int64_
 	return contract_pitch(c, axis, contract_rows(c, axis, out, taps, &distance));
 }
 
+/* Returns the number of steps in which the sum of a tile is computed. */
 static uint64_t steps_of(const struct contract *c, const struct contract_tile *t)
 {
 	switch (t->cut) {
@@ -135,7 +135,7 @@ static void measure_extras(const struct contract *c, struct contract_tile *t)
 	}
 }
 
-/* Returns the elements of data under a tile in one step. */
+/* Returns the number of data elements that a tile reads in one step. */
 static uint64_t data_elements(const struct contract *c, const struct contract_tile *t,
 			      const struct contract_step *s)
 {
@@ -149,6 +149,7 @@ bool contract_in_place(const struct contract *c)
 	       (c->num_posts && plan_dtype_bytes(c->acc_dtype) == plan_dtype_bytes(c->out.dtype));
 }
 
+/* Returns true if the epilogue has a gate, which needs the sums and a spare tile. */
 static bool has_gate(const struct contract *c)
 {
 	for (uint32_t i = 0; i < c->num_posts; i++)
@@ -157,6 +158,7 @@ static bool has_gate(const struct contract *c)
 	return false;
 }
 
+/* Computes the grid of a tile size and the bytes of SRAM for everything but data and filter. */
 static void measure(const struct contract *c, struct contract_tile *t)
 {
 	struct contract_step s = contract_step_at(c, t, 0);
@@ -197,6 +199,10 @@ static void measure(const struct contract *c, struct contract_tile *t)
 
 /* ---- cycles */
 
+/*
+ * The cycles of one tile or step: loading data, filter and further operands; writing the bias;
+ * the sum; the epilogue; storing the result.
+ */
 struct contract_cost {
 	uint64_t a, b, extra, begin, compute, post, out;
 };
@@ -302,8 +308,8 @@ static uint64_t extra_cost(const struct plan *plan, const struct contract_tile *
 }
 
 /*
- * Counts how often tiles of data and filter are loaded, given the order of loops and how many stay
- * in SRAM.
+ * Counts the loads of data tiles and filter tiles, given the order of the loops and how many tiles
+ * stay in SRAM.
  */
 static void count_loads(const struct contract_tile *t, uint64_t *a_loads, uint64_t *b_loads)
 {
@@ -317,8 +323,8 @@ static void count_loads(const struct contract_tile *t, uint64_t *a_loads, uint64
 }
 
 /*
- * Returns the cycles that the next node waits for the first tile. How much they matter depends on
- * the nodes around, so the search tries each level of eagerness for the whole plan.
+ * Returns a penalty for a long first tile, for which the next node waits. How much this matters
+ * depends on the nodes around, so that the search tries each level of eagerness for the whole plan.
  */
 static uint64_t waiting(const struct plan *plan, bool mma, uint64_t compute, uint64_t post)
 {
@@ -334,8 +340,9 @@ static uint64_t waiting(const struct plan *plan, bool mma, uint64_t compute, uin
 
 /* The cycles of a contraction that do not depend on which tiles stay in SRAM. */
 struct contract_times {
-	uint64_t mxu, vpu, dma; /* dma: only transfers that both engines wait for at the ends */
-	uint64_t beside;	/* cycles on top of those of the busiest engine */
+	/* cycles of each engine; dma: only of the first and last transfers, which nothing hides */
+	uint64_t mxu, vpu, dma;
+	uint64_t beside; /* cycles to add to those of the busiest engine */
 };
 
 static struct contract_times fixed_times(const struct plan *plan, const struct contract *c,
@@ -352,12 +359,13 @@ static struct contract_times fixed_times(const struct plan *plan, const struct c
 		.vpu = t->tiles * (cost->post + (mma ? 0 : t->steps * cost->compute)) + once -
 		       cost->post - (mma ? 0 : cost->compute),
 		.dma = once - moved / 2,
-		/* Issue and slot fetches of the command processor. */
+		/* The command processor takes time to issue instructions and fetch slots. */
 		.beside = waiting(plan, mma, t->steps * cost->compute, cost->post) +
 			  (t->tiles * (2 + c->num_posts) + t->tiles * t->steps) * 8,
 	};
 }
 
+/* Returns the estimated cycles of the contraction with a tile size and numbers of slots. */
 static uint64_t estimate(const struct plan *plan, const struct contract *c,
 			 const struct contract_tile *t, const struct contract_cost *cost,
 			 const struct contract_times *times)
@@ -366,8 +374,8 @@ static uint64_t estimate(const struct plan *plan, const struct contract *c,
 
 	count_loads(t, &a_loads, &b_loads);
 	/*
-	 * Both DMA engines share the transfers, in either direction. With two tiles of an operand,
-	 * one of which is in use, they hardly work at the same time.
+	 * Both DMA engines share the loads and stores. When SRAM holds two tiles of an operand, one
+	 * of which is in use, only one can be loaded, so that the engines rarely work together.
 	 */
 	dma = a_loads * cost->a + b_loads * cost->b + t->tiles * (cost->extra + cost->out);
 	if ((a_loads > 2 && t->a_slots < 3) || (b_loads > 2 && t->b_slots < 3))
@@ -383,8 +391,9 @@ static uint64_t estimate(const struct plan *plan, const struct contract *c,
 /* ---- the search */
 
 /*
- * Returns the number of tiles of an operand that SRAM holds: one in use and one or two in flight,
- * or all tiles of an iteration of the inner loop and one more; not more than there are.
+ * Returns the number of slots for tiles of an operand in SRAM: 2 or 3, for one tile in use and one
+ * or two in flight (choices 0 and 1), or one more than the `turn` tiles of an iteration of the
+ * inner loop (choice 2); at most `all`.
  */
 static uint32_t slots_of(int choice, uint64_t turn, uint64_t all)
 {
@@ -398,7 +407,7 @@ static uint32_t slots_of(int choice, uint64_t turn, uint64_t all)
 #define SLOT_CHOICES 3
 #define MOST_SLOTS   4096
 
-/* Lists the numbers of tiles to try; 0 for one that is in the list already. */
+/* Lists the numbers of slots to try; 0 in place of a number that is in the list already. */
 static void list_slots(uint64_t turn, uint64_t all, uint32_t *slots)
 {
 	for (int choice = 0; choice < SLOT_CHOICES; choice++) {
@@ -411,7 +420,10 @@ static void list_slots(uint64_t turn, uint64_t all, uint32_t *slots)
 	}
 }
 
-/* Tries how many data and filter tiles stay, and both loop orders. */
+/*
+ * Tries all numbers of slots for data and filter tiles, in both loop orders, and sets *best when
+ * one of these is faster.
+ */
 static void try_slots(const struct plan *plan, const struct contract *c, struct contract_tile *t,
 		      const struct contract_cost *cost, struct contract_tile *best)
 {
@@ -449,7 +461,10 @@ static void try_slots(const struct plan *plan, const struct contract *c, struct 
 	t->bytes = base;
 }
 
-/* Two of each is the least; a single one suffices when there is only one. */
+/*
+ * Returns the least bytes of SRAM for a tile size: two slots for data and two for filters, or one
+ * where there is only one tile.
+ */
 static uint64_t least_bytes(const struct contract_tile *t)
 {
 	uint64_t places = t->grid[CD_G] * t->grid[CD_B] * t->grid[CD_H] * t->grid[CD_W];
@@ -459,6 +474,7 @@ static uint64_t least_bytes(const struct contract_tile *t)
 	       t->b_bytes * (filters * t->steps > 1 ? 2 : 1);
 }
 
+/* Computes the cycles of a tile; false when an instruction of it would take too long. */
 static bool price(const struct plan *plan, const struct contract *c, const struct contract_tile *t,
 		  struct contract_cost *cost)
 {
@@ -471,15 +487,15 @@ static bool price(const struct plan *plan, const struct contract *c, const struc
 	cost->post = post_cost(plan, c, t);
 	cost->out = c->out_here ? 0 : out_cost(plan, c, t);
 	cost->extra = extra_cost(plan, t, c->num_extras);
-	/* Padding may cut runs: stay clear of the limit of one instruction. */
+	/* Padding may cut runs short, so that the limit here is half of an instruction's limit. */
 	return max_of(max_of(cost->a, cost->b),
 		      max_of(max_of(cost->begin + cost->compute, cost->post), cost->out)) <=
 	       ONPU_MAX_COST / 2;
 }
 
 /*
- * Halves the taps, or the channels of a tap, of a step; false when there was one, or one partial
- * sum: a partial sum is not cut, which would change its bits.
+ * Halves the taps, or the channels of a tap, that a step covers; false when that is impossible. A
+ * step has at least one tap, and at least one partial sum, as dividing that would change its bits.
  */
 static bool cut_finer(const struct contract *c, struct contract_tile *t)
 {
@@ -499,7 +515,10 @@ static bool cut_finer(const struct contract *c, struct contract_tile *t)
 	return true;
 }
 
-/* The coarsest cut of the sum with which the tile fits. */
+/*
+ * Finds the coarsest division of the sum into steps with which a tile fits into SRAM, and tries it;
+ * *best becomes the tile when it is the fastest so far.
+ */
 static void try_tile(const struct plan *plan, const struct contract *c, struct contract_tile *t,
 		     struct contract_tile *best)
 {
@@ -531,7 +550,10 @@ static void try_tile(const struct plan *plan, const struct contract *c, struct c
 	}
 }
 
-/* Lists extents worth trying: all, halves, and multiples of the array's side. */
+/*
+ * Lists the tile extents to try along a dim: the whole extent, and repeated halves of it, rounded
+ * up to multiples of `unit`; returns how many.
+ */
 static int sizes_of(int64_t extent, int64_t unit, int64_t *size)
 {
 	int count = 0;
@@ -563,6 +585,7 @@ static int64_t full_rows(const struct plan *plan, const struct contract *c, int6
 	return 0;
 }
 
+/* Tries tiles of several images, of some rows of an image, and of some columns of a row. */
 static void try_places(const struct plan *plan, const struct contract *c, struct contract_tile *t,
 		       struct contract_tile *best)
 {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Emits a contraction: the loads of the next step run ahead of the current one; tiles of data and
- * filter stay in a few slots each and are loaded again only when they were evicted.
+ * Emits a contraction step by step. The loads of a step come before the instructions of the step
+ * before, so that they overlap. Tiles of data and filter stay in a few slots of SRAM and are loaded
+ * again only after they were evicted.
  */
 #include "plan/list/split.h"
 #include "plan/kernel/contract_event.h"
@@ -13,6 +14,7 @@
 
 /* ---- events in loop order */
 
+/* Fills in *e for a number in loop order: its tile of the result and its step of the sum. */
 static void event_at(const struct contract *c, const struct contract_tile *t, uint64_t number,
 		     struct contract_event *e)
 {
@@ -36,13 +38,13 @@ static void event_at(const struct contract *c, const struct contract_tile *t, ui
 	}
 }
 
-/* ---- data: the slice of the operand under a tile, zeros around it */
+/* ---- data: the slice of the operand that a tile reads, with padding around it */
 
-/* How the positions of one axis of the tile map to rows of the operand. */
+/* Maps the positions of a data tile along one axis to rows of the operand. */
 struct axis_map {
-	int64_t count;		      /* positions */
+	int64_t count;		      /* number of positions */
 	int64_t first, inside, every; /* the positions that hold data: first, number, distance */
-	/* the operand's row of the first of them, and distance of the others */
+	/* the operand's row for position `first`, and the rows from one position to the next */
 	int64_t row, row_step;
 };
 
@@ -104,7 +106,7 @@ static void pad_tile(struct contract_state *st, struct npu_view tile, struct npu
 			  .op = ONPU_OP_DMA_PAD, .dst = &tile, .s0 = &src, .param = &param });
 }
 
-/* The rows under a tile where they lie, with the zeros around them. */
+/* Sets e->a_view to the slice of data in SRAM that a tile reads, padding around it included. */
 static void find_data(const struct contract *c, struct contract_event *e)
 {
 	const int64_t tap[2] = { e->s.kh, e->s.kw }, taps[2] = { e->s.khs, e->s.kws };
@@ -125,6 +127,7 @@ static void find_data(const struct contract *c, struct contract_event *e)
 	}
 }
 
+/* Sets e->a_view to the tile of data, and emits its load and padding unless it is a hit. */
 static void load_data(struct contract_state *st, struct contract_event *e, bool hit)
 {
 	const struct contract *c = st->c;
@@ -166,7 +169,7 @@ static void load_data(struct contract_state *st, struct contract_event *e, bool 
 		plan_transfer(st->plan, inside, src, false);
 }
 
-/* ---- filter: constants are packed so that each tile is one run */
+/* ---- filter: constants are packed so that the bytes of a tile are contiguous */
 
 static void b_tile_dims(const struct contract_event *e, int64_t *dim)
 {
@@ -178,8 +181,9 @@ static void b_tile_dims(const struct contract_event *e, int64_t *dim)
 }
 
 /*
- * The dims follow the order in which the instruction walks: channels are innermost for window
- * instructions, and groups outermost for matrix instructions.
+ * A packed filter has its dims in the order in which the instruction reads them: matrix
+ * instructions have channels of the result innermost and groups outermost; window instructions have
+ * groups innermost but for those channels.
  */
 struct npu_view contract_filter_view(const struct contract *c, uint64_t address, const int64_t *dim)
 {
@@ -191,9 +195,10 @@ struct npu_view contract_filter_view(const struct contract *c, uint64_t address,
 							 window);
 }
 
+/* How a tile is copied from a constant filter: byte offset, strides of both sides, dims. */
 struct recipe {
 	int64_t from, stride[PACK_RANK], to_stride[PACK_RANK], dim[PACK_RANK];
-	uint32_t size; /* of an element */
+	uint32_t size; /* bytes of an element */
 };
 
 static void write_packed(const struct plan_piece *piece, uint8_t *to)
@@ -241,8 +246,8 @@ static uint64_t b_tile_index(const struct contract_tile *t, const struct contrac
 }
 
 /*
- * Chooses the offset of each filter tile; they follow each other in the order in which a loop over
- * n reads them.
+ * Chooses the offset of each filter tile, in the order in which a loop over n reads them. -1: no
+ * memory.
  */
 static int place_filter(const struct contract *c, const struct contract_tile *order, uint64_t count,
 			struct contract_prepared *p)
@@ -286,7 +291,7 @@ static void pack_tiles(struct plan *plan, const struct contract *c, struct contr
 	}
 }
 
-/* Loads a tile of integers, and dequantises it unless that is still there. */
+/* Loads a tile of integers, unless it is a hit, and dequantises it unless SRAM has the result. */
 static void load_weights(struct contract_state *st, struct contract_event *e, const int64_t *dim,
 			 bool hit)
 {
@@ -301,7 +306,7 @@ static void load_weights(struct contract_state *st, struct contract_event *e, co
 		weights_unpack(st->plan, st->c, st->t, &e->b_view, e->b);
 }
 
-/* Loads a filter tile from the slices of memory that it covers. */
+/* Loads a filter tile from all slices of the filter that it overlaps. */
 static void load_pieces(struct contract_state *st, const struct contract_event *e,
 			const int64_t *begin, const int64_t *dim)
 {
@@ -389,10 +394,7 @@ static void load_event(struct contract_state *st, struct contract_event *e)
 
 /* ---- computing */
 
-/*
- * Returns the view of the data in the order of the instruction: one position for each position of
- * the result.
- */
+/* Returns the data with the dims of the result: the first tap of each position of the tile. */
 static struct npu_view walk_data(const struct contract *c, const struct contract_event *e)
 {
 	struct npu_view view = e->a_view;
@@ -441,7 +443,7 @@ static void emit_mma(struct contract_state *st, const struct contract_event *e,
 	int64_t n_stride = d.stride[CD_N], k_stride = a.stride[CA_K];
 	bool has_param = e->s.khs * e->s.kws > 1 || param.zero_a || param.zero_b;
 
-	/* Places first: those dims merge; then n and k. */
+	/* Merges the dims of positions first; then appends n and k. */
 	for (int i = 0; i < 4; i++) {
 		b.dim[i] = d.dim[i];
 		b.stride[i] = i == CD_G ? e->b_view.stride[CB_G] : 0;
@@ -463,7 +465,7 @@ static void emit_mma(struct contract_state *st, const struct contract_event *e,
 			    });
 }
 
-/* A further operand of one element, repeated over data. */
+/* Returns a further operand of one element, repeated over the dims of `data`. */
 static struct npu_view repeat_extra(const struct contract_state *st, const struct contract_event *e,
 				    int i, const struct npu_view *data)
 {
@@ -477,7 +479,7 @@ static struct npu_view repeat_extra(const struct contract_state *st, const struc
 	return one;
 }
 
-/* Converts the integers under a window to float32: window instructions add up no other type. */
+/* Dequantises the integers of a tile to float32, the only type that window instructions add up. */
 static void convert_data(struct contract_state *st, struct contract_event *e)
 {
 	struct npu_view real = view_sram(st->real, ONPU_DT_F32, 5, e->a_view.dim, st->c->a.stride);
@@ -530,8 +532,9 @@ static void emit_window(struct contract_state *st, const struct contract_event *
 }
 
 /*
- * Reports a sum that takes several instructions and has other bits than a single one would give. It
- * has equal bits when its terms keep their order and no partial sum is cut, or when it is exact.
+ * Reports a node as inexact when a sum of several instructions has other bits than that of a single
+ * one. The bits are equal when the terms keep their order and no partial sum is divided, or when
+ * the sum is exact.
  */
 static void note_order(struct contract_state *st, const struct contract_event *e)
 {
@@ -550,6 +553,7 @@ static void note_order(struct contract_state *st, const struct contract_event *e
 	st->summed += s->khs * s->kws * s->ks;
 }
 
+/* Emits a step of the sum of a tile; behind the last one, the epilogue and the store. */
 static void run_event(struct contract_state *st, const struct contract_event *e)
 {
 	const struct contract *c = st->c;
@@ -581,6 +585,7 @@ static void run_event(struct contract_state *st, const struct contract_event *e)
 		plan_transfer(st->plan, mem, out, true);
 }
 
+/* Divides the SRAM of the contraction between its tiles; not 0: no memory. */
 static int place(struct contract_state *st)
 {
 	const struct contract_tile *t = st->t;
@@ -603,7 +608,7 @@ static int place(struct contract_state *st)
 	return ret;
 }
 
-/* The program may be cut at a pause: behind it, nothing that was loaded before is in SRAM. */
+/* Forgets all loaded tiles: the program may be cut at a pause, behind which SRAM is empty. */
 static void forget_operands(struct contract_state *st)
 {
 	pool_forget(&st->a);
@@ -637,7 +642,7 @@ static void run_events(struct contract_state *st)
 	}
 }
 
-/* Whether no tap of any position reaches beyond the padding around the data. */
+/* Returns true if no tap reaches beyond the data in SRAM and the padding that is around it. */
 static bool reaches_data(const struct contract *c)
 {
 	for (int i = 0; i < 2; i++) {
@@ -653,9 +658,9 @@ static bool reaches_data(const struct contract *c)
 }
 
 /*
- * Finds operands that are in SRAM, which are used where they lie. A result is not written there
- * when its bytes lie between those of an operand, such as another slice of one value: the device
- * refuses that.
+ * Finds operands and a result that are in SRAM and need no tile. A result whose window overlaps
+ * that of an operand, such as another slice of one value, gets a tile nevertheless, because the
+ * device refuses instructions whose result overlaps an operand.
  */
 static void find_resident(struct contract *c)
 {
@@ -720,10 +725,7 @@ void contract_emit_again(struct plan *plan, const struct contract *c, struct con
 	struct contract known = *c;
 
 	find_resident(&known);
-	/*
-	 * The tiles chosen before fit only if the data is in SRAM now as it was then, or in memory
-	 * as it was then.
-	 */
+	/* Tiles that were chosen for data in memory do not fit data in SRAM, and the reverse. */
 	if (!p->t.tiles || !p->t.a_bytes != known.a_here) {
 		if (!contract_prepare(plan, &known, p))
 			return;

@@ -6,6 +6,7 @@
 #include "plan/kernel/contract.h"
 #include "plan/kernel/pool.h"
 
+/* A contraction that is being emitted, with the addresses of its tiles in SRAM. */
 struct contract_state {
 	struct plan *plan;
 	const struct contract *c;
@@ -13,10 +14,10 @@ struct contract_state {
 	struct pool a, b, wide, extra[CONTRACT_MAX_EXTRAS];
 	uint64_t scaled[CONTRACT_MAX_EXTRAS], real, spare, acc, out;
 	const struct contract_prepared *p;
-	int64_t summed; /* terms of the sum of the tile at hand so far */
+	int64_t summed; /* number of terms that the current tile's sum has so far */
 };
 
-/* One tile of the result and one step of its sum; where its operands lie. */
+/* A step of the sum of one tile of the result, with the addresses and views of its operands. */
 struct contract_event {
 	int64_t begin[CD_RANK], dim[CD_RANK];
 	uint64_t tile, step;
@@ -26,9 +27,9 @@ struct contract_event {
 	struct npu_view a_view, b_view;
 };
 
-/* Loads the slice of a further operand for the tile, when SRAM does not have it. */
+/* Loads the slice of further operand `i` that a tile needs, unless SRAM has it already. */
 void contract_load_extra(struct contract_state *st, struct contract_event *e, uint32_t i);
-/* Writes the bias to the accumulators of a tile. */
+/* Emits the prologue: writes the bias to the accumulators of a tile. */
 void contract_begin(struct contract_state *st, const struct contract_event *e,
 		    const struct npu_view *acc);
 /* Emits the epilogue of a tile whose sum is complete. */

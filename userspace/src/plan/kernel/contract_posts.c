@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Prologue and epilogue of a contraction: the bias that sums begin with; and behind the sum, bias,
- * scales, activation, addition of another operand, rounding.
+ * Emits the prologue of a contraction's tiles, which writes the bias that sums begin with, and the
+ * epilogue: bias, scales, activation, addition of another operand, rounding.
  */
 #include "plan/kernel/contract_event.h"
 #include "plan/kernel/vprog.h"
@@ -28,6 +28,7 @@ void contract_add_function(struct contract *c, const struct ir_unary_attrs *unar
 		};
 }
 
+/* Returns the slice of a further operand that a tile needs; sets dim[] to its extents. */
 static struct npu_view extra_part(const struct contract_extra *extra,
 				  const struct contract_event *e, int64_t *dim)
 {
@@ -42,6 +43,7 @@ static struct npu_view extra_part(const struct contract_extra *extra,
 	return view_part(&extra->mem, begin, dim);
 }
 
+/* Returns a number that tells the slices of a further operand apart, for its pool. */
 static int64_t extra_key(const struct contract_extra *extra, const struct contract_event *e)
 {
 	int64_t key = 0;
@@ -69,6 +71,7 @@ void contract_load_extra(struct contract_state *st, struct contract_event *e, ui
 	plan_transfer(st->plan, dst, src, false);
 }
 
+/* Returns the view broadcast to `dim`. */
 static struct npu_view spread(const struct npu_view *view, const int64_t *dim)
 {
 	struct npu_view out = *view;
@@ -81,7 +84,7 @@ static struct npu_view spread(const struct npu_view *view, const int64_t *dim)
 	return out;
 }
 
-/* A further operand as it lies in SRAM. */
+/* Returns the slice of further operand `i` in SRAM, neither scaled nor dequantised. */
 static struct npu_view plain_operand(const struct contract_state *st,
 				     const struct contract_event *e, int i, int64_t *dim)
 {
@@ -113,7 +116,10 @@ static void dequantize_operand(struct contract_state *st, const struct contract_
 						 .s2 = &zero });
 }
 
-/* A further operand in SRAM; dequantised first, or scaled when it has a factor. */
+/*
+ * Returns the slice of further operand `i` in SRAM, broadcast to the tile. Emits the instruction
+ * that dequantises it, or that multiplies it by its factor, if it has one.
+ */
 static struct npu_view extra_operand(struct contract_state *st, const struct contract_event *e,
 				     uint32_t i)
 {
@@ -137,7 +143,10 @@ static struct npu_view extra_operand(struct contract_state *st, const struct con
 	return spread(&scaled, e->dim);
 }
 
-/* The bias of each channel times 1 is a product of matrices: positions x 1 and 1 x channels. */
+/*
+ * Writes the bias as a matrix product: a column of ones (positions x 1) times the row of biases
+ * (1 x channels).
+ */
 void contract_begin(struct contract_state *st, const struct contract_event *e,
 		    const struct npu_view *acc)
 {
@@ -163,8 +172,8 @@ void contract_begin(struct contract_state *st, const struct contract_event *e,
 }
 
 /*
- * Emits bias, activation and the rounding to the result's type, in place until the last
- * instruction.
+ * Emits bias, activation and the rounding to the result's type. Instructions overwrite the sums;
+ * only the last one writes to `out`.
  */
 void contract_posts(struct contract_state *st, const struct contract_event *e, struct npu_view acc,
 		    struct npu_view out)
@@ -183,9 +192,7 @@ void contract_posts(struct contract_state *st, const struct contract_event *e, s
 		struct npu_view *all[4] = { &dst, &src, &second, &third };
 		uint32_t operands = 2;
 
-		/*
-		 * From here on the sums, which are whole numbers, are integers at the same address.
-		 */
+		/* Converts sums that are whole numbers to integers in place. */
 		if (post->op == ONPU_OP_CVT)
 			dst.dtype = acc.dtype = ONPU_DT_I32;
 		if (post->op == ONPU_OP_REQUANT) {

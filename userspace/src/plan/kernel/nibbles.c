@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Unpacks 4-bit elements to bytes, and packs them again, chunk by chunk in SRAM. */
+/* Converts values of 4-bit elements in memory to bytes and back, one chunk at a time in SRAM. */
 #include "plan/kernel/nibbles.h"
 
 uint64_t nibbles_unpacked_bytes(int64_t elements)
@@ -7,14 +7,15 @@ uint64_t nibbles_unpacked_bytes(int64_t elements)
 	return plan_align((uint64_t)elements);
 }
 
-/* A slice of the value in both forms, in memory and in SRAM; whole bytes. */
+/* A slice of a value, of whole bytes, in both forms: 4-bit elements (packed) and bytes. */
 struct chunk {
-	struct npu_view packed, bytes; /* memory */
+	struct npu_view packed, bytes; /* in memory */
 	struct npu_view packed_tile,
-		nibbles; /* the same bytes of SRAM, as bytes and as 4-bit elements */
-	struct npu_view bytes_tile;
+		nibbles; /* the packed form in SRAM, seen as bytes and as 4-bit elements */
+	struct npu_view bytes_tile; /* the bytes in SRAM */
 };
 
+/* Returns `count` elements of a dense view from element `at` on, as one dim. */
 static struct npu_view flat(const struct npu_view *like, uint8_t dtype, int64_t at, int64_t count)
 {
 	struct npu_view view = *like;
@@ -27,6 +28,7 @@ static struct npu_view flat(const struct npu_view *like, uint8_t dtype, int64_t 
 	return view;
 }
 
+/* Returns `count` bytes of SRAM as one dim of a type. */
 static struct npu_view tile(uint64_t address, uint8_t dtype, int64_t count)
 {
 	struct npu_view view = { .base = NPU_BASE_NONE,
@@ -42,7 +44,7 @@ static struct npu_view tile(uint64_t address, uint8_t dtype, int64_t count)
 	return view;
 }
 
-/* Packed bytes in a chunk: SRAM has room for two chunks in both forms. */
+/* Returns the packed bytes of a chunk: SRAM has room for two chunks in both forms. */
 static int64_t chunk_bytes(const struct plan *plan)
 {
 	return plan_sram(plan) / 6 / PLAN_ALIGN * PLAN_ALIGN;
@@ -83,7 +85,7 @@ void nibbles_unpack(struct plan *plan, const struct npu_view *bytes, const struc
 	}
 }
 
-/* The element behind the last one, where there is one in its byte. */
+/* Clears the element behind the last of an odd number, with which the last one shares a byte. */
 static void clear_end(struct plan *plan, const struct npu_view *bytes)
 {
 	struct plan_param zero = plan_param_make(PLAN_FILL);

@@ -13,15 +13,16 @@
 #define BLOCK  16 /* elements: a cache line of the widest usual type */
 #define WIDEST 8  /* bytes of an element */
 
+/* A dim with its extent and its strides on both sides. */
 struct axis {
 	int64_t dim, to, from;
 };
 
 struct copy {
 	uint32_t rank, size;
-	struct axis axis[PACK_RANK]; /* in the order of `from`; without the column */
-	struct axis column;	     /* the fastest of `to` */
-	uint32_t run; /* from this axis on, a column is a run of `from`; rank: nowhere */
+	struct axis axis[PACK_RANK]; /* all axes but the column, in the order of `from` */
+	struct axis column;	     /* the fastest axis of `to` */
+	uint32_t run; /* axes from this one on are contiguous in `from`; rank: none is */
 };
 
 /* Copies `count` elements, `step` bytes apart, to a dense run. */
@@ -76,7 +77,7 @@ static inline void transpose(uint8_t *const *to, int64_t place, const uint8_t *f
 	store(to[3] + place, __builtin_shufflevector(ac, bd, 2, 6, 3, 7));
 }
 
-/* Transposes a whole block of elements of four bytes. */
+/* Transposes a full block of 4-byte elements. */
 static void turn_words(uint8_t *const to[BLOCK], const uint8_t *from, int64_t step)
 {
 	uint8_t block[BLOCK * BLOCK * 4];
@@ -95,8 +96,8 @@ static void turn_words(uint8_t *const to[BLOCK], const uint8_t *from, int64_t st
 }
 
 /*
- * Transposes up to BLOCK elements of each column of `from`: reads each run at once, then transposes
- * the block.
+ * Transposes up to BLOCK rows of up to BLOCK columns: reads the contiguous run of each column, then
+ * transposes the block. to[i] receives row i.
  */
 static void turn(uint8_t *const to[BLOCK], const uint8_t *from, const struct copy *c, int64_t rows,
 		 int64_t columns)
@@ -114,7 +115,10 @@ static void turn(uint8_t *const to[BLOCK], const uint8_t *from, const struct cop
 		gather(to[i], block + i * c->size, pitch, columns, c->size);
 }
 
-/* From one element of a run to the next: how far apart they are in `to`. */
+/*
+ * Returns the distance in `to` from the current element of a run of `from` to the next, and
+ * advances index[] to that.
+ */
 static int64_t next_of_run(const struct copy *c, uint32_t first, int64_t *index)
 {
 	int64_t step = 0;
@@ -129,6 +133,7 @@ static int64_t next_of_run(const struct copy *c, uint32_t first, int64_t *index)
 	return step;
 }
 
+/* Returns the number of elements of the axes from `first` on. */
 static int64_t elements(const struct copy *c, uint32_t first)
 {
 	int64_t count = 1;
@@ -138,7 +143,7 @@ static int64_t elements(const struct copy *c, uint32_t first)
 	return count;
 }
 
-/* Columns that are runs over the axes from `first` on. */
+/* Copies up to BLOCK columns whose axes from `first` on are one contiguous run of `from`. */
 static void copy_run(uint8_t *to, const uint8_t *from, const struct copy *c, uint32_t first,
 		     int64_t columns)
 {
@@ -158,7 +163,7 @@ static void copy_run(uint8_t *to, const uint8_t *from, const struct copy *c, uin
 	}
 }
 
-/* The two fastest axes of `from` for up to BLOCK columns, which are no long runs. */
+/* Copies the two fastest axes of `from`, for up to BLOCK columns without long runs. */
 static void copy_plane(uint8_t *to, const uint8_t *from, const struct copy *c, int64_t columns)
 {
 	const struct axis none = { .dim = 1 };
@@ -176,7 +181,10 @@ static void copy_plane(uint8_t *to, const uint8_t *from, const struct copy *c, i
 	}
 }
 
-/* All but the two fastest axes of `from`, and the column if it is only as long as its run. */
+/*
+ * Iterates over the axes of `from` from `axis` on, and copies the innermost ones by copy_run(),
+ * when they are a run of at least BLOCK elements, or else by copy_plane().
+ */
 static void copy_axes(uint8_t *to, const uint8_t *from, const struct copy *c, uint32_t axis,
 		      int64_t columns)
 {
@@ -195,6 +203,7 @@ static void copy_axes(uint8_t *to, const uint8_t *from, const struct copy *c, ui
 			  columns);
 }
 
+/* Copies columns that are contiguous on both sides. */
 static void copy_runs(uint8_t *to, const uint8_t *from, const struct copy *c, uint32_t axis)
 {
 	if (axis == c->rank) {
@@ -205,7 +214,7 @@ static void copy_runs(uint8_t *to, const uint8_t *from, const struct copy *c, ui
 		copy_runs(to + i * c->axis[axis].to, from + i * c->axis[axis].from, c, axis + 1);
 }
 
-/* The order in which `from` lies in memory. */
+/* Compares axes for qsort(): those with larger strides in `from` come first. */
 static int by_source(const void *a, const void *b)
 {
 	const struct axis *x = a, *y = b;
@@ -215,7 +224,7 @@ static int by_source(const void *a, const void *b)
 	return x->dim != y->dim ? (x->dim < y->dim ? -1 : 1) : 0;
 }
 
-/* Dims of 1 go, and those that follow each other in both orders become one. */
+/* Drops dims of 1, and merges dims that are contiguous on both sides. */
 static void simplify(struct copy *c)
 {
 	uint32_t n = 0;
@@ -241,7 +250,7 @@ static void simplify(struct copy *c)
 	c->rank = n;
 }
 
-/* Takes out the axis whose elements lie behind each other in `to`. */
+/* Moves the axis whose elements are contiguous in `to` from c->axis to c->column. */
 static void take_column(struct copy *c)
 {
 	c->column = (struct axis){ .dim = 1, .to = c->size, .from = c->size };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reorders constants: filters, before tiles of them become runs of memory. */
+/* Reorders constant filters, so that the bytes of each tile are contiguous. */
 #ifndef WNN_PLAN_PACK_H
 #define WNN_PLAN_PACK_H
 
@@ -8,8 +8,8 @@
 #define PACK_RANK 5
 
 /*
- * pack_copy - copy elements from one order of memory to another
- * @to_stride, @from_stride: in bytes, for each of the dims; those of `from` may be negative
+ * pack_copy - copy elements from one order of memory to another @to_stride, @from_stride: bytes
+ * from one element to the next, by dim; @from_stride may be negative
  * @size: bytes of an element
  *
  * Reads and writes whole cache lines where the fastest dims of the two orders differ.

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Emits transposed convolutions by phases: each `up`-th result is a convolution of the data with
- * each `every`-th tap, without the zeros that a single contraction has between its data. The phases
- * of a block of results meet in SRAM and leave it in long runs; where too few results fit for that,
- * each phase stores its own.
+ * Emits transposed convolutions by phases. A phase is each `up`-th result of an axis, which is a
+ * convolution of the data with each `every`-th tap; it needs no zeros between the data, which a
+ * single contraction would multiply. The phases of a block of results are collected in SRAM and
+ * stored in long runs; when too few results fit into SRAM for that, each phase stores its results
+ * by itself.
  */
 #include "plan/kernel/contract.h"
 
@@ -11,7 +12,7 @@
 
 #include "util/malloc.h"
 
-/* least positions of a phase in a block; its tiles are too small with fewer */
+/* The least positions of a phase in a block; with fewer, its tiles are too small. */
 #define MIN_PLACES 16
 
 bool phases_apply(const struct contract *c)
@@ -26,10 +27,10 @@ bool phases_apply(const struct contract *c)
 }
 
 /*
- * Narrows the contraction to results at, at + up, ... of an axis; for phases that no tap reaches,
- * to a tap outside of the data. Phases are equally long, so that a row of one does not overlap the
- * next (#destination of the instruction set); each result that is left over at the end is a phase
- * of its own.
+ * Narrows the contraction to the phase of results at, at + up, ... of an axis. A phase that no tap
+ * reaches gets a tap that reads only padding. Phases have one length, so that strided rows do not
+ * overlap (#destination in the reference of the instruction set); each of the results that remain
+ * at the end is a phase by itself.
  */
 static void take_phase(struct contract *c, int axis, int64_t at)
 {
@@ -59,9 +60,7 @@ static void take_phase(struct contract *c, int axis, int64_t at)
 	c->b.dim[CB_KH + axis] = c->taps[axis];
 }
 
-/*
- * Returns where the next phase of an axis begins; not below the result's extent when there is none.
- */
+/* Returns the first result of the next phase of an axis; the result's extent or more: none. */
 static int64_t next_phase(const struct contract *c, int axis, int64_t at)
 {
 	int64_t up = c->up[axis], whole = c->dim[CD_H + axis] / up * up;
@@ -69,13 +68,16 @@ static int64_t next_phase(const struct contract *c, int axis, int64_t at)
 	return at + 1 == up && whole ? whole : at + 1;
 }
 
-/* An upper bound of the phases of a contraction, those at its end included. */
+/* Returns an upper bound of the number of phases, with those of the results at the end. */
 static size_t max_phases(const struct contract *c)
 {
 	return (size_t)(2 * c->up[0]) * (size_t)(2 * c->up[1]);
 }
 
-/* `prepared` has one for each phase, from a contraction of the same dims or empty. */
+/*
+ * Emits all phases of a contraction. `prepared` has an element for each phase, all 0 or filled in
+ * by an earlier call for a contraction of equal dims.
+ */
 static void emit_all(struct plan *plan, const struct contract *c,
 		     struct contract_prepared *prepared)
 {
@@ -94,8 +96,9 @@ static void emit_all(struct plan *plan, const struct contract *c,
 		}
 }
 
-/* ---- the filter: once for all phases, in an order that makes runs of every tile */
+/* ---- the filter */
 
+/* Packs a constant filter once for all phases, so that the tiles of each are contiguous. */
 static void place_filter(struct plan *plan, struct contract *c)
 {
 	struct npu_view view = contract_filter_view(c, 0, c->b.dim);
@@ -110,11 +113,11 @@ static void place_filter(struct plan *plan, struct contract *c)
 /* ---- blocks of results in SRAM */
 
 struct blocks {
-	int64_t dim[2];		 /* rows and columns of one */
-	uint64_t bytes, address; /* of the first of two */
-	/* for whole blocks, and for blocks at the end of a row */
+	int64_t dim[2];		 /* rows and columns of a block */
+	uint64_t bytes, address; /* bytes of a block; SRAM address of the first of two */
+	/* by phase: for blocks of all columns, then for those at the end of a row */
 	struct contract_prepared *prepared;
-	int64_t rows; /* rows that they are made for */
+	int64_t rows; /* number of rows of the blocks that `prepared` is for */
 };
 
 static uint64_t block_bytes(const struct contract *c, int64_t h, int64_t w)
@@ -125,7 +128,10 @@ static uint64_t block_bytes(const struct contract *c, int64_t h, int64_t w)
 	return plan_align(bytes);
 }
 
-/* Columns first: they make runs. False where blocks are not worth it. */
+/*
+ * Chooses the size of blocks, which grow along columns first, as these make long runs. False:
+ * blocks do not help, or do not fit.
+ */
 static bool choose_block(const struct plan *plan, const struct contract *c, struct blocks *blocks)
 {
 	int64_t size = plan_dtype_bytes(c->out.dtype), *dim = blocks->dim, places = 1;

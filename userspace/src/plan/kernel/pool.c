@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Assigns SRAM to the tiles of one operand; see pool.h. */
+/* Assigns slots of SRAM to the tiles of one operand, least recently used first. */
 #include "plan/kernel/pool.h"
 
 #include "util/malloc.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tiles of one operand in SRAM: a cache of a few slots from which the least recently used tile is
- * evicted. contract_emit.c asks it before each load.
+ * A cache of the tiles of one operand in a few slots of SRAM, which evicts the least recently used
+ * tile. contract_emit.c asks it before each load.
  */
 #ifndef WNN_PLAN_POOL_H
 #define WNN_PLAN_POOL_H
@@ -9,21 +9,23 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The slots, least recently used first to be evicted. */
 struct pool {
-	uint64_t address, bytes;
+	uint64_t address, bytes; /* address of the first slot, bytes of each */
 	uint32_t slots;
-	int64_t *key;
-	uint64_t *used;
+	int64_t *key;	/* by slot: the key of its tile; -1: none */
+	uint64_t *used; /* by slot: the clock of its last use */
 	uint64_t clock;
 };
 
-/* Slots of @bytes from *at on, which moves behind them; -1 without memory. */
+/*
+ * Takes @slots slots of @bytes bytes of SRAM from *at on, and moves *at behind them. Returns 0, or
+ * -1: no memory. pool_free() in both cases.
+ */
 int pool_init(struct pool *pool, uint64_t *at, uint64_t bytes, uint32_t slots);
 void pool_free(struct pool *pool);
-/* Nothing is there any more. */
+/* Empties all slots. */
 void pool_forget(struct pool *pool);
-/* Address of the slot for `key`; *hit when its content is there already. */
+/* Returns the address of the slot for tile `key`; *hit: the tile is there already. */
 uint64_t pool_get(struct pool *pool, int64_t key, bool *hit);
 
 #endif

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * Emits scans, argmin and argmax over rows that do not fit into SRAM whole: chunk after chunk, with
- * a carry, or the best element so far, kept in SRAM.
+ * Emits scans, argmin and argmax over rows that do not fit into SRAM, one chunk of a row after the
+ * other. The carry of a scan, or the best element so far, stays in SRAM.
  */
 #include "plan/kernel/rows.h"
 
 #include "plan/kernel/rowspace.h"
 
-/* Registers that both kernels need beside those of the program: one value per row. */
+/*
+ * The values in SRAM that the kernels need beside the registers of the program, one element for
+ * each row. A scan has its carry in ROW_BEST and needs no other.
+ */
 enum {
 	ROW_BEST,
 	ROW_INDEX,
@@ -29,6 +32,9 @@ struct rows {
 	uint32_t num_rows;
 };
 
+/*
+ * Returns the bytes of SRAM for all values; with `to`, assigns their addresses and returns the end.
+ */
 static uint64_t lay_out(const struct rowspace *rs, const struct rows *rows, struct rows *to)
 {
 	const struct vp_reg *in = &rs->prog->reg[rows->op->src[0]],
@@ -60,6 +66,7 @@ static uint64_t bytes_of(const struct rowspace *rs, const void *arg)
 	return lay_out(rs, arg, NULL);
 }
 
+/* Chooses the sizes of tiles and chunks; false: the plan has failed. */
 static bool prepare(struct rows *rows)
 {
 	rowspace_init(&rows->rs, rows->prog, rows->op->axes);
@@ -143,6 +150,7 @@ void rows_scan(struct plan *plan, const struct vprog *prog)
 
 /* ---- argmin, argmax */
 
+/* Emits an instruction over values of rows (ROW_*); -1: it has no such source. */
 static void emit_rows(struct rows *rows, const struct row_tile *t, enum onpu_op op, int dst, int a,
 		      int b, int c)
 {
@@ -162,7 +170,10 @@ static void emit_rows(struct rows *rows, const struct row_tile *t, enum onpu_op 
 						   .s2 = count > 3 ? &view[3] : NULL });
 }
 
-/* The chunk's best is better when it beats the best so far, or is the first (last) NaN. */
+/*
+ * Replaces the best element so far, and its index, by the best of a chunk where that beats it. NaN
+ * beats all numbers; between two, the first wins, or the last with `last`.
+ */
 static void merge_chunk(struct rows *rows, const struct row_tile *t)
 {
 	bool max = rows->op->op == ONPU_OP_RARGMAX, last = rows->op->last;
@@ -205,7 +216,7 @@ static void arg_chunk(struct rows *rows, const struct row_tile *t, const struct 
 		merge_chunk(rows, t);
 }
 
-/* The index of a row leaves through the output's tile. */
+/* Copies the indices of a tile of rows to the output's tile, and stores that. */
 static void store_index(struct rows *rows, const struct row_tile *t, uint64_t tile)
 {
 	const struct vp_reg *reg = &rows->prog->reg[rows->op->dst];

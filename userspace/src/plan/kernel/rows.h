@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Vector programs of one scan or one argmin/argmax whose rows do not fit into SRAM. */
+/*
+ * Emits vector programs of one scan, or of one argmin or argmax, whose rows do not fit into SRAM.
+ */
 #ifndef WNN_PLAN_ROWS_H
 #define WNN_PLAN_ROWS_H
 

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: MIT
-/* Rows and chunks of rows: sizes, views, and transfers of flattened ranges. */
+/*
+ * Divides the rows of a vector program into tiles and chunks: chooses their sizes, makes their
+ * views, and transfers ranges of several flattened dims.
+ */
 #include "plan/kernel/rowspace.h"
 
 #include <onpu/slots.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A reduction that is split at multiples of this keeps its bits. */
+/* A reduction that is split at multiples of this number of elements keeps its bits. */
 #define LANES	 ONPU_REDUCE_LANES
-#define MAX_KEPT 6 /* dims that may have extent in a tile; the chunk and the lanes follow */
+#define MAX_KEPT 6 /* the most dims of a tile above 1; chunk and lanes are two more */
 
 static void set_grid(struct rowspace *rs)
 {
@@ -41,6 +44,7 @@ void rowspace_init(struct rowspace *rs, const struct vprog *prog, uint8_t axes)
 	set_grid(rs);
 }
 
+/* Takes the sizes of `next` if they fit into SRAM; false: they do not. */
 static bool try_sizes(struct rowspace *rs, const struct plan *plan, struct rowspace next,
 		      uint64_t (*bytes)(const struct rowspace *, const void *), const void *arg)
 {
@@ -51,6 +55,7 @@ static bool try_sizes(struct rowspace *rs, const struct plan *plan, struct rowsp
 	return true;
 }
 
+/* Doubles the tile along kept dim `i` if it fits and is below `limit`; false: it stays. */
 static bool grow_tile(struct rowspace *rs, const struct plan *plan, uint32_t i, int64_t limit,
 		      uint64_t (*bytes)(const struct rowspace *, const void *), const void *arg)
 {
@@ -82,7 +87,7 @@ bool rowspace_choose(struct rowspace *rs, struct plan *plan,
 		plan_no_tile(plan, rs->prog->kernel, bytes(rs, arg));
 		return false;
 	}
-	/* A kept innermost dim first: it makes the runs. Then long chunks, then more rows. */
+	/* Grow the innermost dim first, if it is kept, as it makes runs; then chunks; then rows. */
 	if (rs->kept && rs->kept_dim[rs->kept - 1] == rs->prog->rank - 1)
 		while (grow_tile(rs, plan, rs->kept - 1, 64, bytes, arg))
 			;
@@ -138,17 +143,18 @@ struct npu_view rowspace_view(const struct rowspace *rs, const struct vp_reg *re
 		like[rank++] = reg->mem.stride[rs->kept_dim[i]];
 	}
 	dim[rank] = rowspace_in_chunks(rs, reg) ? t->dim[rs->kept] : 1;
-	/* Also of an operand that runs backwards, the tile in SRAM runs forwards. */
+	/* The tile in SRAM runs forwards, also for an operand that runs backwards. */
 	like[rank] = llabs(reg->mem.stride[rs->reduced_dim[rs->reduced - 1]]);
 	return view_sram(address, reg->dtype, rank + 1, dim, like);
 }
 
+/* A transfer between memory and the SRAM tile of a register. */
 struct transfer {
 	struct plan *plan;
 	const struct rowspace *rs;
 	const struct vp_reg *reg;
 	bool store;
-	struct npu_view tile, mem; /* both: kept dims, then reduced dims as far as cut */
+	struct npu_view tile, mem; /* with the kept dims; transfer_range() adds reduced dims */
 	int64_t chunk_stride;
 };
 
@@ -161,7 +167,10 @@ static void transfer_box(const struct transfer *tr, struct npu_view tile, struct
 	plan_transfer(tr->plan, tr->store ? mem : tile, tr->store ? tile : mem, tr->store);
 }
 
-/* Elements lo..hi of the dims from `level` on, flattened; at most three boxes per level. */
+/*
+ * Transfers elements [lo, hi) of the flattened reduced dims from `level` on: the rest of a first
+ * row, whole rows as one box, the begin of a last row. The first and last go to the next level.
+ */
 static void transfer_range(const struct transfer *tr, uint32_t level, int64_t lo, int64_t hi,
 			   struct npu_view tile, struct npu_view mem)
 {

@@ -21,7 +21,7 @@ static int add_reg(struct vprog *prog, const struct vp_reg *reg)
 	return prog->num_regs++;
 }
 
-/* Memory of an operand: extents of 1 repeat over the space. */
+/* Returns the register of an operand in memory, whose dims of extent 1 are broadcast. */
 static struct vp_reg memory_reg(const struct vprog *prog, enum vp_kind kind,
 				const struct npu_view *mem)
 {
@@ -181,7 +181,7 @@ static uint8_t mask_without(uint8_t mask, uint32_t dim)
 	return (mask & ((1u << dim) - 1)) | (mask >> (dim + 1) << dim);
 }
 
-/* Removes dim `i`; when it merges, dim i+1 has taken its extent over. */
+/* Removes a dim: its extent is 1, or was merged into the next dim. */
 static void remove_dim(struct vprog *prog, uint32_t dim)
 {
 	for (uint32_t r = 0; r < prog->num_regs; r++) {
@@ -204,11 +204,13 @@ static void remove_dim(struct vprog *prog, uint32_t dim)
 	prog->rank--;
 }
 
+/* Returns true if a mask has both dim and dim + 1, or neither. */
 static bool bits_agree(uint8_t mask, uint32_t dim)
 {
 	return (mask >> dim & 1) == (mask >> (dim + 1) & 1);
 }
 
+/* Returns true if dim and dim + 1 can become one dim. */
 static bool can_merge(const struct vprog *prog, uint32_t dim)
 {
 	if ((prog->fixed >> dim & 3) || !bits_agree(prog->whole, dim))
@@ -228,6 +230,7 @@ static bool can_merge(const struct vprog *prog, uint32_t dim)
 	return true;
 }
 
+/* Returns true if a dim of extent 1 can be removed. */
 static bool can_drop(const struct vprog *prog, uint32_t dim)
 {
 	if (prog->dim[dim] != 1 || prog->rank == 1 || (prog->fixed >> dim & 1))
@@ -308,7 +311,7 @@ struct npu_view vp_stretch(const struct npu_view *view, uint32_t rank, const int
 	return out;
 }
 
-/* The diagonal of a tile that begins at row and column `begin` of the last two dims. */
+/* Moves the diagonal to the coordinates of a tile that begins at `begin` of the last two dims. */
 static void shift_diagonal(struct plan_param *param, uint32_t rank, const int64_t *begin)
 {
 	param->tri.diagonal += begin[rank - 2] - begin[rank - 1];
@@ -342,6 +345,7 @@ static void emit_elementwise(struct plan *plan, const struct vprog *prog, const 
 			});
 }
 
+/* Returns the number of the highest bit of a mask. */
 static uint8_t axis_of(uint8_t axes)
 {
 	uint8_t axis = 0;

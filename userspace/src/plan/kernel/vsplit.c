@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Emits vector programs whose rows do not fit into SRAM: a pass over the row for every reduction
- * that depends on an earlier one (softmax: maximum, sum, quotient). Partial results keep the lanes
- * of the machine's reductions and rows are cut at multiples of them, so that the bits equal those
- * of the uncut row. Values that several passes need are computed again in each.
+ * Emits vector programs whose rows do not fit into SRAM, in several passes over the chunks of a
+ * row: a reduction that depends on an earlier one needs another pass (softmax: maximum, sum,
+ * quotient). Partial results keep the lanes of the machine's reductions, and rows are split at
+ * multiples of the number of lanes, so that the bits equal those of the whole row. Each pass
+ * computes the values that it needs again.
  */
 #include "plan/kernel/rowspace.h"
 
@@ -13,11 +14,11 @@ struct split {
 	struct plan *plan;
 	const struct vprog *prog;
 	struct rowspace rs;
-	int level[VP_MAX_REGS]; /* pass after which a register of rows is known */
+	int level[VP_MAX_REGS]; /* by register: the number of passes before it can be computed */
 	int passes;
 	uint64_t address[VP_MAX_REGS][2];
-	uint64_t lanes[VP_MAX_OPS]; /* of reductions: their partial results */
-	bool needed[VP_MAX_OPS];    /* operations of the pass at hand that work on chunks */
+	uint64_t lanes[VP_MAX_OPS]; /* by reduction: SRAM address of its partial results */
+	bool needed[VP_MAX_OPS];    /* by operation: whether the current pass does it on chunks */
 };
 
 static bool in_chunks(const struct split *sp, int reg)
@@ -25,17 +26,18 @@ static bool in_chunks(const struct split *sp, int reg)
 	return rowspace_in_chunks(&sp->rs, &sp->prog->reg[reg]);
 }
 
+/* Returns the bytes of SRAM for the partial results of a reduction. */
 static uint64_t lanes_bytes(const struct rowspace *rs, const struct vp_op *op)
 {
 	struct vp_reg row = rs->prog->reg[op->dst];
 
-	/* Lanes are float32, or of the integer type. */
+	/* Partial results of floats are float32; those of integers have their type. */
 	if (plan_dtype_is_float(row.dtype))
 		row.dtype = ONPU_DT_F32;
 	return rowspace_bytes(rs, &row) * ONPU_REDUCE_LANES;
 }
 
-/* Lays registers out behind each other; with `sp` NULL only the sum. */
+/* Returns the bytes of SRAM of all registers; with `sp`, assigns addresses and returns the end. */
 static uint64_t lay_out(const struct rowspace *rs, struct split *sp)
 {
 	uint64_t at = sp ? sp->plan->sram.base : 0;
@@ -67,6 +69,7 @@ static uint64_t bytes_of(const struct rowspace *rs, const void *arg)
 	return lay_out(rs, NULL);
 }
 
+/* Finds how many passes each register needs before it, and the number of all passes. */
 static void find_levels(struct split *sp)
 {
 	for (uint32_t i = 0; i < sp->prog->num_ops; i++) {
@@ -82,8 +85,10 @@ static void find_levels(struct split *sp)
 	}
 }
 
-/* Chunk operations that a pass needs: its reductions, an output in chunks, and what those are made
- * from. */
+/*
+ * Finds the operations on chunks that a pass needs: its reductions, in the last pass those of
+ * outputs in chunks, and operations that compute their operands. False: it needs none.
+ */
 static bool find_needed(struct split *sp, int pass)
 {
 	bool wanted[VP_MAX_REGS] = { false }, any = false;
@@ -104,6 +109,7 @@ static bool find_needed(struct split *sp, int pass)
 	return any;
 }
 
+/* Returns true if the current pass reads a register. */
 static bool reads(const struct split *sp, int reg)
 {
 	for (uint32_t i = 0; i < sp->prog->num_ops; i++)
@@ -119,6 +125,7 @@ static struct npu_view tile_of(const struct split *sp, int reg, uint32_t slot,
 	return rowspace_view(&sp->rs, &sp->prog->reg[reg], sp->address[reg][slot % 2], t);
 }
 
+/* Loads the inputs that the pass reads of a chunk, or (chunks false) those of one value per row. */
 static void load(struct split *sp, const struct row_tile *t, bool chunks, uint32_t slot)
 {
 	for (uint32_t r = 0; r < sp->prog->num_regs; r++) {
@@ -163,7 +170,7 @@ static void emit_elementwise(struct split *sp, const struct vp_op *op, const str
 			    });
 }
 
-/* Partial results: the result's dims and the lanes. */
+/* Returns the partial results of a reduction: the dims of its result, then the lanes. */
 static struct npu_view lanes_view(const struct split *sp, uint32_t op, const struct row_tile *t)
 {
 	struct vp_reg row = sp->prog->reg[sp->prog->op[op].dst];
@@ -181,6 +188,7 @@ static struct npu_view lanes_view(const struct split *sp, uint32_t op, const str
 	return view;
 }
 
+/* Emits a reduction of a chunk, added to the partial results of the chunks before. */
 static void accumulate(struct split *sp, uint32_t i, const struct row_tile *t, uint64_t tile,
 		       uint64_t event)
 {
@@ -198,6 +206,7 @@ static void accumulate(struct split *sp, uint32_t i, const struct row_tile *t, u
 						 .acc = t->from > 0 });
 }
 
+/* Emits the reduction of the partial results to the result. */
 static void combine(struct split *sp, uint32_t i, const struct row_tile *t, uint64_t tile)
 {
 	const struct vp_op *op = &sp->prog->op[i];
@@ -211,7 +220,8 @@ static void combine(struct split *sp, uint32_t i, const struct row_tile *t, uint
 }
 
 /*
- * Emits the operations on whole rows that become possible after `pass` (or before the first: -1).
+ * Emits the operations with one result per row that are possible behind pass number `pass`; -1:
+ * before the first pass.
  */
 static void finish_pass(struct split *sp, int pass, const struct row_tile *t, uint64_t tile)
 {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tiles vector programs whose reduced dims fit into SRAM whole: every tile is loaded, computed and
- * stored once, the next tile's loads ahead of this tile's work.
+ * Emits vector programs in tiles of whole rows, when rows fit into SRAM: each tile is loaded,
+ * computed and stored once. The loads of the next tile come before the instructions of a tile, so
+ * that they overlap.
  */
 #include "plan/list/cost.h"
 #include "plan/list/split.h"
@@ -12,16 +13,19 @@
 struct vtile {
 	int64_t tile[IR_MAX_RANK], grid[IR_MAX_RANK];
 	uint64_t tiles;
-	bool here[VP_MAX_REGS];	     /* its memory is SRAM, it needs no tile */
-	uint32_t slots[VP_MAX_REGS]; /* 2: double buffered */
+	bool here[VP_MAX_REGS];	     /* by register: it is in SRAM and needs no tile */
+	uint32_t slots[VP_MAX_REGS]; /* by register: number of tiles in SRAM; 2: double buffered */
 	uint64_t address[VP_MAX_REGS][2];
 	uint64_t bytes;
 	uint64_t cycles;
 };
 
-/* ---- where registers lie */
+/* ---- addresses of registers */
 
-/* Whether instructions read one register while they write the other; outputs are seldom read. */
+/*
+ * Returns true if an output may be written before all reads of a register that comes first. The
+ * other register may be an output, too, which is read seldom.
+ */
 static bool are_together(const struct vprog *prog, uint32_t input, uint32_t output)
 {
 	return prog->reg[input].kind == VP_INPUT || vp_last_use(prog, (int)input) >= 0 ||
@@ -29,9 +33,9 @@ static bool are_together(const struct vprog *prog, uint32_t input, uint32_t outp
 }
 
 /*
- * Finds inputs and outputs that are in SRAM and need no tile. An output whose bytes lie between
- * those of an input gets a tile nevertheless: writing it where it lies could overwrite what is
- * still to be read.
+ * Finds inputs and outputs that are in SRAM and need no tile. An output whose window overlaps that
+ * of an input gets a tile nevertheless: writing it in place could overwrite elements that are read
+ * later.
  */
 static void find_resident(const struct vprog *prog, struct vtile *vt)
 {
@@ -52,8 +56,8 @@ static void find_resident(const struct vprog *prog, struct vtile *vt)
 }
 
 /*
- * Returns a register whose tile a temporary can overwrite: one that dies in the instruction that
- * makes the temporary; -1: there is none.
+ * Returns a temporary whose tile register `reg` can overwrite: operation `def`, which computes
+ * `reg`, is the last that reads it; -1: there is none.
  */
 static int in_place_of(const struct vprog *prog, int reg, int def)
 {
@@ -72,6 +76,7 @@ static int in_place_of(const struct vprog *prog, int reg, int def)
 	return -1;
 }
 
+/* Returns the index of the first operation that writes a register. */
 static int definition(const struct vprog *prog, int reg)
 {
 	for (uint32_t i = 0; i < prog->num_ops; i++)
@@ -80,7 +85,10 @@ static int definition(const struct vprog *prog, int reg)
 	return 0;
 }
 
-/* Temporaries behind `base`; returns their bytes. */
+/*
+ * Assigns SRAM from `base` on to the temporaries, which share it when their live ranges do not
+ * overlap; returns their bytes.
+ */
 static uint64_t place_temps(const struct vprog *prog, struct vtile *vt, uint64_t base)
 {
 	struct memory_interval interval[VP_MAX_REGS];
@@ -114,7 +122,7 @@ static uint64_t place_temps(const struct vprog *prog, struct vtile *vt, uint64_t
 	return total;
 }
 
-/* Whether tiles of it travel between memory and SRAM. */
+/* Returns true if tiles of a register are loaded from memory or stored to it. */
 static bool needs_tile(const struct vprog *prog, const struct vtile *vt, uint32_t r)
 {
 	return (prog->reg[r].kind == VP_INPUT || prog->reg[r].kind == VP_OUTPUT) && !vt->here[r];
@@ -141,8 +149,9 @@ static void place(const struct vprog *prog, struct vtile *vt)
 	vt->bytes = at + place_temps(prog, vt, at);
 }
 
-/* ---- what a choice of tile costs */
+/* ---- the cost of a tile size */
 
+/* Returns how often tiles of an input are loaded, given that its last tile stays in SRAM. */
 static uint64_t loads_of(const struct vprog *prog, const struct vtile *vt, const struct vp_reg *reg)
 {
 	uint64_t loads = 1, n = 1;
@@ -166,6 +175,7 @@ static uint64_t op_cost(const struct plan *plan, const struct vp_op *op,
 					  });
 }
 
+/* Estimates the cycles of a program; UINT64_MAX: an instruction would take too long. */
 static void estimate(const struct plan *plan, const struct vprog *prog, struct vtile *vt)
 {
 	static const int64_t zero[IR_MAX_RANK];
@@ -207,6 +217,7 @@ static void estimate(const struct plan *plan, const struct vprog *prog, struct v
 		vt->cycles = UINT64_MAX;
 }
 
+/* Computes addresses and cycles of a tile size; false: it cannot be used. */
 static bool evaluate(const struct plan *plan, const struct vprog *prog, struct vtile *vt)
 {
 	vt->tiles = 1;
@@ -221,7 +232,10 @@ static bool evaluate(const struct plan *plan, const struct vprog *prog, struct v
 	return vt->cycles != UINT64_MAX;
 }
 
-/* The best of growing one dim to twice its extent or to all of it; false when nothing fits. */
+/*
+ * Doubles the tile along the dim where that gives the fewest cycles, at most to the whole extent;
+ * false: no larger tile fits.
+ */
 static bool grow(const struct plan *plan, const struct vprog *prog, struct vtile *vt)
 {
 	struct vtile best = { .cycles = UINT64_MAX };
@@ -241,6 +255,7 @@ static bool grow(const struct plan *plan, const struct vprog *prog, struct vtile
 	return true;
 }
 
+/* Chooses the tile with the fewest cycles; false: not even the smallest one fits. */
 static bool choose(const struct plan *plan, const struct vprog *prog, struct vtile *best)
 {
 	struct vtile vt = { .bytes = 0 };
@@ -260,7 +275,7 @@ static bool choose(const struct plan *plan, const struct vprog *prog, struct vti
 /* ---- emission */
 
 struct vtile_state {
-	int64_t key[VP_MAX_REGS]; /* tile in the current slot of an input; -1 none */
+	int64_t key[VP_MAX_REGS]; /* by input: the tile that its current slot holds; -1: none */
 	uint32_t slot[VP_MAX_REGS];
 };
 

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
- * Filters of packed integers in a contraction: each tile lies in memory as its integers, two to a
- * byte when they have 4 bits, then its scales, then its zero points, so that one transfer loads
- * all. The vector unit dequantises the tile in SRAM while the matrix unit works on the one before.
+ * Packs, loads and dequantises the filters of contractions that are integers. In memory a tile has
+ * its integers, two in a byte when they have 4 bits, then its scales, then its zero points, so that
+ * one transfer loads all. The vector unit dequantises a tile in SRAM while the matrix unit works on
+ * the tile before.
  */
 #include "plan/kernel/contract.h"
 
 #include <string.h>
 
-/* Offsets of integers, scales and zero points in a tile. */
+/* The layout of a packed tile: integers from offset 0 on, then scales, then zero points. */
 struct layout {
-	int64_t rows, granule; /* rows of scales, and for how many elements along k each is */
-	uint64_t scale, zero, bytes;
+	int64_t rows, granule;	     /* rows of scales; elements along k that share a row of them */
+	uint64_t scale, zero, bytes; /* offsets of scales and of zero points; bytes of all */
 };
 
 static int64_t gcd(int64_t a, int64_t b)
@@ -24,7 +25,10 @@ static uint64_t packed_bytes(uint8_t dtype, uint64_t elements)
 	return plan_dtype_is_nibble(dtype) ? (elements + 1) / 2 : elements;
 }
 
-/* Tiles begin at multiples of t->k. */
+/*
+ * Returns the layout of a tile of ks x n elements. Tiles begin at multiples of t->k along k, so
+ * that each of its rows of scales is for a divisor of both t->k and the block.
+ */
 static struct layout lay_out(const struct contract *c, const struct contract_tile *t, int64_t ks,
 			     int64_t n)
 {
@@ -50,9 +54,9 @@ static uint8_t element(uint8_t dtype, const uint8_t *data, int64_t i)
 	return plan_dtype_is_nibble(dtype) ? data[i / 2] >> (i % 2 * 4) & 15 : data[i];
 }
 
-/* Elements that are written one after the other, to memory that is not read. */
+/* Writes elements one after the other, without reading the memory, which may be slow. */
 struct sink {
-	uint8_t dtype, low; /* the first of two nibbles */
+	uint8_t dtype, low; /* low: the first of two 4-bit elements, until the second comes */
 	uint8_t *to;
 	int64_t count;
 };
@@ -69,7 +73,7 @@ static void put_element(struct sink *sink, uint8_t value)
 		sink->low = value;
 }
 
-/* Zeros up to the byte `end`. */
+/* Writes zeros behind the last element, up to byte `end`. */
 static void fill_up(struct sink *sink, uint64_t end)
 {
 	uint64_t bytes = packed_bytes(sink->dtype, (uint64_t)sink->count);
@@ -84,7 +88,7 @@ struct recipe {
 	struct layout l;
 	struct contract_step s;
 	int64_t n, ns;
-	uint32_t size; /* of a scale */
+	uint32_t size; /* bytes of a scale */
 };
 
 /* Returns the index of the scale and the zero point of a column, for a row of the tile's scales. */
@@ -186,8 +190,9 @@ void weights_load(struct plan *plan, uint64_t address, uint64_t bytes,
 }
 
 /*
- * Returns a view of scales or zero points: rows of them, elements that share one, columns. Strides
- * count elements, or bytes of wider types.
+ * Returns a view of integers, scales or zero points of a tile with three dims: rows of scales,
+ * elements along k that share such a row, columns. With `repeats`, the second dim has stride 0.
+ * Strides count nibbles for 4-bit types, otherwise bytes.
  */
 static struct npu_view part(uint8_t dtype, uint64_t address, uint64_t bytes, const struct layout *l,
 			    int64_t n, bool repeats)
