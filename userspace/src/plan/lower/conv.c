@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Convolutions, transposed convolutions and pools as contractions: layouts are only strides. */
+/*
+ * Lowers convolutions, transposed convolutions and pools as contractions, in which a layout is a
+ * choice of strides.
+ */
 #include "plan/kernel/contract.h"
 #include "plan/kernel/vprog.h"
 #include "plan/lower/integer.h"
@@ -12,9 +15,9 @@
 #include <string.h>
 
 /*
- * Whether padding could make NaN on the NPU: it multiplies padding as zeros, and 0 times an
- * infinite weight is NaN, while the CPU leaves padding out. Filters that are computed at run time
- * cannot be checked here; constants that are computed later are finite.
+ * Returns true if padding can make NaN on the NPU: the NPU multiplies weights by padding of zeros,
+ * and 0 times an infinite weight is NaN; the CPU leaves padding out. Filters that are computed at
+ * run time are not checked; constants that are computed later are finite.
  */
 static bool pads_infinity(const struct ir_node *node)
 {
@@ -48,7 +51,7 @@ bool supports_conv(const struct ir_node *node, struct npu_reason *reason)
 }
 
 #define MAX_PADDED_TAPS 65536
-#define WHOLE_FLOATS	((int64_t)1 << 24) /* numbers up to here are float32 */
+#define WHOLE_FLOATS	((int64_t)1 << 24) /* float32 represents all integers up to this one */
 
 bool supports_pool(const struct ir_node *node, struct npu_reason *reason)
 {
@@ -72,7 +75,7 @@ bool supports_pool(const struct ir_node *node, struct npu_reason *reason)
 	       supports_not(reason, NPU_REASON_DATA_TYPE, "the type is not one of the vector unit");
 }
 
-/* Axes of an image operand, in the order N, C, H, W. */
+/* Sets axis[] to the axes of an image operand in the order N, C, H, W. */
 static void image_axes(enum ir_layout layout, uint32_t axis[4])
 {
 	static const uint32_t axes[2][4] = { { 0, 1, 2, 3 }, { 0, 3, 1, 2 } };
@@ -91,7 +94,7 @@ static struct npu_view five_dims(const struct npu_view *from, const int64_t *dim
 	return view;
 }
 
-/* An image as [g, n, h, w, c]: channels of one group innermost. */
+/* Returns the view of an image as [g, n, h, w, c]: c is the channels of a group. */
 static struct npu_view image_view(struct plan *plan, const struct ir_value *value,
 				  enum ir_layout layout, int64_t groups)
 {
@@ -158,7 +161,7 @@ static void add_extra(struct contract *c, enum onpu_op op, const struct npu_view
 	c->post[c->num_posts++] = (struct contract_post){ .op = op, .extra = c->num_extras++ };
 }
 
-/* One value per output channel, or one for all, as [g, 1, 1, 1, n]. */
+/* Returns the view of one value per output channel, or one for all, as [g, 1, 1, 1, n]. */
 static struct npu_view channel_view(struct plan *plan, const struct contract *c,
 				    const struct ir_value *value)
 {
@@ -171,7 +174,10 @@ static struct npu_view channel_view(struct plan *plan, const struct contract *c,
 			 (int64_t[]){ n * stride, 0, 0, 0, stride });
 }
 
-/* Few channels per group leave the matrix unit idle; the vector unit's windows take those. */
+/*
+ * Returns true if the vector unit computes the convolution: with few channels in a group, most of
+ * the matrix unit would be idle.
+ */
 static bool is_depthwise(const struct contract *c)
 {
 	return c->k == 1 && c->dim[CD_G] > 1 && c->dim[CD_N] * c->taps[0] * c->taps[1] < 128 &&
@@ -199,7 +205,7 @@ static void set_conv_geometry(struct contract *c, const struct ir_conv_attrs *at
 	}
 }
 
-/* The other operand of the addition behind it. */
+/* Adds the addition that is fused with the convolution to the epilogue, with its activation. */
 static void add_residual(struct plan *plan, struct contract *c, const struct ir_node *conv,
 			 const struct ir_node *add)
 {
@@ -212,7 +218,7 @@ static void add_residual(struct plan *plan, struct contract *c, const struct ir_
 	contract_add_function(c, &add->attrs.binary.act);
 }
 
-/* A scale or zero point for all elements; its index among the further operands. */
+/* Adds a scale or zero point for all elements as a further operand; returns its index. */
 static int scalar_extra(struct plan *plan, struct contract *c, const struct ir_value *value)
 {
 	struct npu_view v = values_view(plan, value);
@@ -233,8 +239,9 @@ static void add_quantization(struct plan *plan, struct contract *c, enum onpu_op
 }
 
 /*
- * Adds the residual of integers: the result, rounded as it would be stored, and the other operand
- * are dequantised.
+ * Adds the addition of integers that is fused with the convolution to the epilogue. It dequantises
+ * the convolution's result, rounded as if it were stored, and the other operand, and quantises the
+ * sum.
  */
 static void add_integer_residual(struct plan *plan, struct contract *c, const struct ir_node *conv,
 				 const struct ir_node *add)
@@ -261,6 +268,7 @@ static void add_integer_residual(struct plan *plan, struct contract *c, const st
 	add_quantization(plan, c, ONPU_OP_QUANT, &add->operands[6]);
 }
 
+/* Chooses the instruction of a float convolution, and adds bias and activation. */
 static void set_float(struct plan *plan, struct contract *c, const struct ir_node *node)
 {
 	bool half = c->a.dtype == ONPU_DT_F16;
@@ -292,8 +300,8 @@ static int32_t bias_at(const struct ir_node *node, int64_t channel)
 }
 
 /*
- * Whether the vector unit computes an integer convolution: its sums must be integers that float32
- * represents exactly.
+ * Returns true if the vector unit computes an integer convolution: all sums must be integers that
+ * float32 represents exactly.
  */
 static bool takes_windows(const struct contract *c, const struct ir_node *node)
 {
@@ -312,8 +320,8 @@ static bool takes_windows(const struct contract *c, const struct ir_node *node)
 }
 
 /*
- * Returns the filter as float32 with the zero point subtracted; the caller drops it after the
- * contraction is emitted.
+ * Returns the filter as float32, with the zero point subtracted, and makes it the contraction's.
+ * The caller drops it after the contraction is emitted. NULL: no memory.
  */
 static struct ir_constant *real_filter(struct contract *c, const struct ir_node *node)
 {
@@ -333,6 +341,7 @@ static struct ir_constant *real_filter(struct contract *c, const struct ir_node 
 	return c->b_constant;
 }
 
+/* Adds the bias as float32 to the constants; returns its view as [g, 1, 1, 1, n]. */
 static struct npu_view real_bias(struct plan *plan, const struct contract *c,
 				 const struct ir_node *node)
 {
@@ -353,7 +362,10 @@ static struct npu_view real_bias(struct plan *plan, const struct contract *c,
 			 (int64_t[]){ 4 * n, 0, 0, 0, 4 });
 }
 
-/* Memory that has to last until the contraction is emitted, or NULL. */
+/*
+ * Chooses the instructions of an integer convolution. Returns a constant that the caller drops
+ * after the contraction is emitted, or NULL.
+ */
 static struct ir_constant *set_integer(struct plan *plan, struct contract *c,
 				       const struct ir_node *node)
 {
@@ -432,7 +444,7 @@ void lower_conv_add(struct plan *plan, const struct ir_node *conv, const struct 
 
 /* ---- pools */
 
-/* Taps of a window that lie inside the image; 1 when there is none. */
+/* Returns the number of a window's taps that are inside the image along an axis, but at least 1. */
 static int64_t taps_inside(const struct contract *c, int axis, int64_t out)
 {
 	int64_t at = out * c->step[axis] - c->pad[axis], step = c->dilation[axis];
@@ -445,8 +457,8 @@ static int64_t taps_inside(const struct contract *c, int axis, int64_t out)
 }
 
 /*
- * Adds the divisors of an average: one number when no window leaves the image, else one per
- * position.
+ * Adds the division of an average to the epilogue: by one number when all windows have as many taps
+ * that count, otherwise by a number for each position.
  */
 static void add_divisors(struct plan *plan, struct contract *c, bool counts_padding)
 {
@@ -475,7 +487,7 @@ static void add_divisors(struct plan *plan, struct contract *c, bool counts_padd
 	add_extra(c, ONPU_OP_VDIV, &v, 1);
 }
 
-/* The element that is less than all others, or equal. */
+/* Returns the bits of the smallest element of a type, with which a maximum is padded. */
 static uint64_t lowest_bits(uint8_t dtype)
 {
 	switch (dtype) {

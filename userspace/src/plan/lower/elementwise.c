@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Element-wise operators as vector programs: unary, binary, compare, where, cast, triangular.
+/*
+ * Lowers element-wise operators as vector programs: unary, binary, compare, where, cast,
+ * triangular, rotary.
  */
 #include "plan/kernel/vprog.h"
 #include "plan/lower/lower.h"
@@ -87,7 +89,10 @@ static void set_plain(struct unary_step *step, const struct ir_unary_attrs *unar
 	}
 }
 
-/* Writes the steps of the function that a gate multiplies its operand by; returns their number. */
+/*
+ * Writes the instructions of the function by which a gate multiplies its operand; returns how many,
+ * 0 for functions that are no gates.
+ */
 static uint32_t gate_steps(const struct ir_unary_attrs *unary, struct unary_step *steps)
 {
 	uint32_t count = 0;
@@ -179,7 +184,7 @@ static void build_binary(struct plan *plan, struct vprog *prog, const struct ir_
 	bool act = node->op == IR_OP_BINARY && attrs->act.kind != IR_UNARY_NONE;
 
 	prog->kernel = "vector binary";
-	/* Fused results stay in float32 and round once. */
+	/* The operand of a fused activation stays float32, so that the result is rounded once. */
 	if (act)
 		sum = vp_temp(prog,
 			      plan_dtype_is_float(prog->reg[out].dtype) ? ONPU_DT_F32 :
@@ -246,7 +251,7 @@ void lower_elementwise(struct plan *plan, const struct ir_node *node)
 	vp_emit(plan, &prog);
 }
 
-/* ---- rotary embedding: both halves of each row at once */
+/* ---- rotary embedding: computes both halves of each row at once */
 
 bool supports_rotary(const struct ir_node *node, struct npu_reason *reason)
 {
@@ -255,14 +260,17 @@ bool supports_rotary(const struct ir_node *node, struct npu_reason *reason)
 			    "a rotary embedding needs one more dimension, for the halves of rows");
 }
 
-/* Rows as two halves; what has no more than half a row is the same for both. */
+/*
+ * Returns a view with the last dim split into two halves. An operand with at most half a row is
+ * broadcast to both halves.
+ */
 static struct npu_view halves_view(const struct vprog *prog, struct npu_view view)
 {
 	uint32_t last = prog->rank - 1;
 	bool both;
 
 	view = vp_widen(prog, view);
-	/* The dim in front of the last is that of the halves. */
+	/* The dim before the last numbers the halves: dims before it move one to the front. */
 	for (uint32_t i = 1; i < last; i++) {
 		view.dim[i - 1] = view.dim[i];
 		view.stride[i - 1] = view.stride[i];

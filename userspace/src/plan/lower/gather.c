@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Lowers gather and scatter: the DMA engines do both from memory to memory, with indices clamped
- * and negative ones counted from the end. A transfer that is too long for one instruction is cut
- * along the dims of what is picked or put, the outermost first, so that updates keep their order.
+ * Lowers gather and scatter, which the DMA engines do from memory to memory; they clamp indices and
+ * count negative ones from the end. A transfer that is too long for one instruction is divided
+ * along the dims of the gather's result or the scatter's updates, the outermost dim first, so that
+ * updates keep their order.
  */
 #include "plan/list/cost.h"
 #include "plan/list/plan.h"
@@ -11,23 +12,25 @@
 
 #include <string.h>
 
-#define CHUNK_COST (1u << 16) /* cycles of one instruction, so that both DMA engines have work */
+/* The most cycles of an instruction: shorter ones keep both DMA engines busy. */
+#define CHUNK_COST (1u << 16)
 
 /*
- * The mapping of dims between the operands: `part` is the result of a gather and the updates of a
- * scatter, `full` is what the indices point into. Each dim of `part` is one of `full`, one of
- * `index`, or, for element-wise gathers, one of both.
+ * The mapping of dims between the operands: `part` is the result of a gather, or the updates of a
+ * scatter; `full` is the tensor that the indices point into. Each dim of `part` is a dim of `full`,
+ * a dim of `index`, or, for element-wise gathers, a dim of both.
  */
 struct indexed {
 	struct plan *plan;
 	enum onpu_op op;
 	uint8_t axis;
 	bool scatter;
-	bool staged; /* operands overlap in memory: one passes through SRAM */
+	bool staged; /* operands overlap in memory, so that `part` goes through SRAM */
 	bool on_st;
-	int8_t full_dim[IR_MAX_RANK], index_dim[IR_MAX_RANK]; /* of dims of part; -1: none */
+	int8_t full_dim[IR_MAX_RANK], index_dim[IR_MAX_RANK]; /* by dim of part; -1: none */
 };
 
+/* The views of an instruction, or of the whole transfer. */
 struct pieces {
 	struct npu_view part, full, index;
 };
@@ -93,6 +96,7 @@ static uint64_t tile_bytes(const struct npu_view *view)
 	return plan_align(view_elements(view) * plan_dtype_bytes(view->dtype));
 }
 
+/* Returns the bytes of SRAM that a transfer through SRAM needs. */
 static uint64_t staged_bytes(const struct indexed *x, const struct pieces *p)
 {
 	return tile_bytes(&p->part) + (x->scatter ? tile_bytes(&p->index) : 0);
@@ -133,11 +137,12 @@ static void emit(struct indexed *x, const struct pieces *p)
 		return;
 	}
 	plan_emit(x->plan, &insn);
-	x->on_st ^= !x->scatter; /* updates must stay in order anyway */
+	x->on_st ^= !x->scatter; /* scatters stay on one engine: updates must keep their order */
 }
 
-/* ---- as many as it takes */
+/* ---- several instructions */
 
+/* Returns the first or second half of a view along a dim; -1: all of it. */
 static struct npu_view half_of(const struct npu_view *view, int dim, bool second)
 {
 	int64_t begin[IR_MAX_RANK] = { 0 }, size[IR_MAX_RANK];
@@ -153,6 +158,7 @@ static struct npu_view half_of(const struct npu_view *view, int dim, bool second
 	return view_part(view, begin, size);
 }
 
+/* Returns true if one instruction can do the transfer. */
 static bool fits(const struct indexed *x, const struct pieces *p)
 {
 	struct plan_param param = make_param(x);

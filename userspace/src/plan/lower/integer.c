@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Operators on 8-bit integers: products on the matrix unit with exact sums, which the vector unit
- * scales and rounds, and functions of one or two values that are dequantised and quantised in
- * registers of the vector unit.
+ * Lowers operators on 8-bit integers. The matrix unit computes exact sums of products, and the
+ * vector unit scales and rounds them. Element-wise functions are vector programs that dequantise,
+ * compute in float32 and quantise in SRAM.
  */
 #include "plan/lower/integer.h"
 
@@ -36,7 +36,7 @@ bool supports_qbinary(const struct ir_node *node, struct npu_reason *reason)
 	return supports_fused(&node->attrs.binary.act, IR_F32, reason);
 }
 
-/* Returns a view of one constant that the whole result shares. */
+/* Adds a number to the constants; returns its view, which is broadcast to the whole result. */
 static struct npu_view scalar_view(struct plan *plan, uint8_t dtype, uint64_t bits)
 {
 	uint32_t bytes = plan_dtype_bytes(dtype);
@@ -55,7 +55,7 @@ static int add_extra(struct contract *c, const struct npu_view *mem)
 	return (int)c->num_extras++;
 }
 
-/* The limits of the type need no instruction. */
+/* Adds the clamp of the result, unless its limits are those of the type. */
 static void add_limits(struct contract *c, const struct ir_integer_attrs *attrs)
 {
 	bool is_signed = c->out.dtype == ONPU_DT_I8;
@@ -71,6 +71,7 @@ static void add_limits(struct contract *c, const struct ir_integer_attrs *attrs)
 	c->num_posts++;
 }
 
+/* Adds an instruction to the epilogue; `operand`: its second source, or NULL. */
 static void add_post(struct contract *c, enum onpu_op op, const struct npu_view *operand)
 {
 	c->post[c->num_posts++] = (struct contract_post){
@@ -79,7 +80,7 @@ static void add_post(struct contract *c, enum onpu_op op, const struct npu_view 
 	};
 }
 
-/* The zero point and the scaling of a sum, which is int32 here. */
+/* Adds the instructions that scale an int32 sum, add the zero point and clamp the result. */
 static void add_scaling(struct plan *plan, struct contract *c, const struct integer_finish *f)
 {
 	struct contract_post *post = &c->post[c->num_posts];
@@ -93,7 +94,10 @@ static void add_scaling(struct plan *plan, struct contract *c, const struct inte
 	add_limits(c, f->attrs);
 }
 
-/* A sum becomes a float: `scale` is the instruction that multiplies it. */
+/*
+ * Adds the instructions of a float result: `scale`, which multiplies the sum by its scale, then the
+ * addend and the activation.
+ */
 static void add_real(struct contract *c, enum onpu_op scale, const struct integer_finish *f)
 {
 	add_post(c, scale, f->scale);
@@ -103,8 +107,8 @@ static void add_real(struct contract *c, enum onpu_op scale, const struct intege
 }
 
 /*
- * Whether loading the bias through the matrix unit takes fewer cycles than the windows: few
- * channels leave most of the matrix unit idle.
+ * Returns true if writing the bias with the matrix unit takes no more cycles than the windows on
+ * the vector unit; with few channels, most of the matrix unit is idle.
  */
 static bool begins_with_bias(const struct plan *plan, const struct contract *c)
 {
@@ -115,7 +119,7 @@ static bool begins_with_bias(const struct plan *plan, const struct contract *c)
 		       channels * c->taps[0] * c->taps[1];
 }
 
-/* The data of windows become float32, the zero point taken away. */
+/* Makes windows convert their data to float32, with the zero point subtracted. */
 static void make_real(struct plan *plan, struct contract *c, int64_t zero_point)
 {
 	struct npu_view one = scalar_view(plan, ONPU_DT_F32, vp_f32(1));
@@ -190,8 +194,9 @@ const struct ir_value *integer_addend(const struct ir_node *node)
 	return node->num_operands > 4 ? node->operands[4] : NULL;
 }
 
-/* ---- functions of one or two operands, each with its scale and zero point behind it */
+/* ---- element-wise functions: each operand is followed by its scale and zero point */
 
+/* Adds the dequantisation of operand `at`; returns the register of the float32 result. */
 static int real_operand(struct vprog *prog, struct plan *plan, const struct ir_node *node,
 			uint32_t at)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Products of integers: the instructions that follow the exact sum, for convolutions, matrix
- * products and pools.
+ * Adds the instructions that scale and round the exact sums of integer products, for convolutions,
+ * matrix products and pools.
  */
 #ifndef WNN_PLAN_LOWER_INTEGER_H
 #define WNN_PLAN_LOWER_INTEGER_H
@@ -9,32 +9,34 @@
 #include "plan/kernel/contract.h"
 
 /*
- * The further operands of a product, over the dims of the result, extent 1 where they repeat; NULL:
- * absent.
+ * The further operands of a product; views have the dims of the contraction's result, with extent 1
+ * where they are broadcast. NULL: there is none.
  */
 struct integer_finish {
 	const struct ir_integer_attrs *attrs;
-	const struct ir_unary_attrs *act; /* of a float result */
+	const struct ir_unary_attrs *act; /* the activation of a float result */
 	const struct npu_view *scale;	  /* float32 */
 	const struct npu_view *bias;	  /* int32, or float32 for windows */
-	const struct npu_view *addend;	  /* of the type of a float result */
+	const struct npu_view *addend;	  /* only with a float result, and of its type */
 };
 
-/* Operand 3, and operand 4, of a node, or NULL. */
+/* Return the bias (operand 3) and the addend (operand 4) of a node; NULL: it has none. */
 const struct ir_value *integer_bias(const struct ir_node *node);
 const struct ir_value *integer_addend(const struct ir_node *node);
 
-/* Makes a contraction whose operands and geometry are set one of 8-bit integers. */
+/* Completes a contraction of 8-bit integers for the matrix unit; operands and geometry are set. */
 void integer_contract(struct plan *plan, struct contract *c, const struct integer_finish *finish);
 /*
- * Makes an integer contraction for the vector unit, in float32: the sums of its windows are below
- * 2^24, and so exact there. Filter and bias are float32 already, with the zero point subtracted.
+ * Completes an integer contraction for the vector unit, which computes in float32: sums of windows
+ * must be below 2^24, where they are exact. Filter and bias are float32 already, and the filter's
+ * zero point is subtracted.
  */
 void integer_windows(struct plan *plan, struct contract *c, const struct integer_finish *finish);
 
 /*
- * Adds the instructions around an average of integers: the first function those before the sum is
- * divided by the taps, the second those behind it.
+ * Complete an average pool of integers. The caller adds the division by the number of taps between
+ * integer_average_begin(), which sets up the sum, and integer_average_end(), which adds the
+ * rounding.
  */
 void integer_average_begin(struct plan *plan, struct contract *c,
 			   const struct ir_qpool_attrs *attrs);

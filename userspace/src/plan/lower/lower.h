@@ -24,7 +24,7 @@ bool supports_qunary(const struct ir_node *node, struct npu_reason *reason);
 bool supports_qbinary(const struct ir_node *node, struct npu_reason *reason);
 bool supports_recurrent(const struct ir_node *node, struct npu_reason *reason);
 
-/* Lowers a convolution and the addition that is fused with it. */
+/* Emits a convolution and the addition that is fused with it. */
 void lower_conv_add(struct plan *plan, const struct ir_node *conv, const struct ir_node *add);
 void lower_conv(struct plan *plan, const struct ir_node *node);
 void lower_matmul(struct plan *plan, const struct ir_node *node);
@@ -47,7 +47,9 @@ void lower_integer_elementwise(struct plan *plan, const struct ir_node *node);
 uint64_t quantize_scratch(const struct ir_node *node);
 uint64_t recurrent_scratch(const struct ir_node *node);
 
-/* From memory to memory, as it is done best; the views have the same dims and no element in common.
+/*
+ * Emits a copy from memory to memory: by the DMA engines alone when runs are long, otherwise
+ * through SRAM. The views have equal dims and no element in common.
  */
 void plan_move(struct plan *plan, struct npu_view dst, struct npu_view src);
 

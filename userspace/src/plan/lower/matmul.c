@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Lowers matrix products as contractions: rows are positions of one image row, batches are groups.
+ * Lowers matrix products as contractions: the rows of a matrix are the positions of one image row,
+ * its columns are channels, and a batch of products is groups or images.
  */
 #include "plan/kernel/contract.h"
 #include "plan/kernel/vprog.h"
@@ -16,7 +17,7 @@ bool supports_matmul(const struct ir_node *node, struct npu_reason *reason)
 	return supports_contraction(node, &node->attrs.matmul.act, reason);
 }
 
-/* The pass makes this operator for weights that are constants, and nothing else does. */
+/* Checks a product of integer weights, which only a pass makes, and only for constants. */
 bool supports_weights(const struct ir_node *node, struct npu_reason *reason)
 {
 	for (uint32_t i = 1; i < 4; i++)
@@ -29,16 +30,19 @@ bool supports_weights(const struct ir_node *node, struct npu_reason *reason)
 	return supports_fused(&node->attrs.matmul.act, IR_F32, reason);
 }
 
-/* Operands over the batch dims of the result, then two dims each. */
+/*
+ * The operands and the result: views over the batch dims of the result, and the strides of the last
+ * two dims separately.
+ */
 struct matmul {
 	struct npu_view a, b, out;
-	int64_t a_last[2], b_last[2], out_last[2]; /* strides of the last two */
-	struct npu_view bias, scale, addend;	   /* of every product of the batch; rank 0: none */
+	int64_t a_last[2], b_last[2], out_last[2]; /* strides of the last two dims */
+	struct npu_view bias, scale, addend;	   /* shared by all products; rank 0: none */
 	int64_t m, n, k;
 	struct ir_constant *b_constant;
 	/*
-	 * When b consists of slices (place/pieces.c): the view of each, along k or n. b is the
-	 * largest of them.
+	 * When the second operand consists of slices along k or n (place/pieces.c): the view of
+	 * each; b is that of the largest.
 	 */
 	uint32_t num_pieces, piece_axis;
 	struct {
@@ -47,11 +51,11 @@ struct matmul {
 	} piece[PLACE_MAX_PIECES];
 };
 
-#define MAX_VIEWS (3 + PLACE_MAX_PIECES) /* result, a, b, and slices of b */
+#define MAX_VIEWS (3 + PLACE_MAX_PIECES) /* the result, a, b, and the slices of b */
 
 /*
- * Returns a dense view of a value that may have no address, with elements of a type that may differ
- * from the value's.
+ * Returns the view of an operand. With `constant`, a constant that is not pinned gets a dense view
+ * without an address, of type `dtype`, and *constant is set to it.
  */
 static struct npu_view operand_view(struct plan *plan, const struct ir_value *value, uint8_t dtype,
 				    struct ir_constant **constant)
@@ -70,7 +74,7 @@ static struct npu_view operand_view(struct plan *plan, const struct ir_value *va
 		bytes *= v.dim[i];
 	}
 	if (pinned) {
-		/* Dequantised when they were brought there. */
+		/* Pinned weights in SRAM are dequantised already. */
 		v.window = values_view(plan, value).window;
 		v.window_bytes = (uint64_t)bytes;
 		return v;
@@ -79,7 +83,7 @@ static struct npu_view operand_view(struct plan *plan, const struct ir_value *va
 	return v;
 }
 
-/* Splits the last two dims off and stretches the others over the result's batch dims. */
+/* Moves the last two dims of *v to last[] and dim[], and broadcasts the others to the batch. */
 static void split_batch(struct npu_view *v, const struct npu_view *out, int64_t last[2],
 			int64_t dim[2])
 {
@@ -111,7 +115,10 @@ static void swap(int64_t pair[2])
 	pair[1] = first;
 }
 
-/* Over the dims of a contraction's result, of which only the last two can be more than 1. */
+/*
+ * Returns the view of a bias, scale or addend over the five dims of a contraction's result; only
+ * its last two can be above 1.
+ */
 static struct npu_view bias_view(struct plan *plan, const struct ir_value *value)
 {
 	struct npu_view from = values_view(plan, value), bias = from;
@@ -126,7 +133,7 @@ static struct npu_view bias_view(struct plan *plan, const struct ir_value *value
 	return bias;
 }
 
-/* Fills in the slices of the second operand; false when there are none. */
+/* Fills in the slices of the second operand, and sets b to the largest; false: it has none. */
 static bool find_pieces(struct plan *plan, const struct ir_node *node, struct matmul *mm)
 {
 	struct value_pieces pieces;
@@ -148,7 +155,7 @@ static bool find_pieces(struct plan *plan, const struct ir_node *node, struct ma
 	return pieces.count > 0;
 }
 
-/* Gives the slices the batch dims of b, and the order of its last two dims. */
+/* Splits the slices into batch dims and last two dims, as split_batch() does for b. */
 static void split_pieces(struct matmul *mm, const struct npu_view *out, bool transposed)
 {
 	int64_t dim[2];
@@ -218,6 +225,7 @@ static struct npu_view with_dims(const struct npu_view *base, int64_t offset, co
 	return v;
 }
 
+/* Adds the factor, the bias and the activation of a float product to the epilogue. */
 static void add_posts(struct contract *c, const struct ir_matmul_attrs *attrs,
 		      const struct npu_view *bias)
 {
@@ -249,7 +257,10 @@ static bool all_zero(const struct ir_value *value)
 	return true;
 }
 
-/* The blocks along depth and columns; b is dense, with strides in bytes of the dequantised type. */
+/*
+ * Describes integer weights and the blocks of their scales along k and n. The view mm->b is dense,
+ * and its strides are in bytes of the dequantised type.
+ */
 static void set_weights(struct contract_weights *w, const struct ir_node *node,
 			const struct matmul *mm)
 {
@@ -290,10 +301,10 @@ static void exchange(struct npu_view *view, int i, int j)
 }
 
 /*
- * Makes a window instruction of a row times a matrix when both lie in SRAM: the matrix unit would
- * use one of its 64 rows. The vector unit has the columns in its lanes, as channels of a depthwise
- * convolution: the matrix is the image, with k as its rows, and the row is the filter, shared by
- * all channels. The sums have the order of the matrix unit's.
+ * Changes the product of a row and a matrix, both of which are in SRAM, to a window instruction of
+ * the vector unit: the matrix unit would use one of its 64 rows. The columns are channels of a
+ * depthwise convolution: the matrix is the image, with k as its rows, and the row is the filter,
+ * which all channels share. The terms are added in the order of the matrix unit.
  */
 static void make_window(struct contract *c)
 {
@@ -316,7 +327,7 @@ static void make_window(struct contract *c)
 		exchange(&c->extra[i].mem, CD_G, CD_N);
 }
 
-/* Fills in the slices of the second operand for the contraction; false when it has none. */
+/* Describes the slices of the second operand for the contraction; false: it has none. */
 static bool set_pieces(struct contract_pieces *pieces, const struct matmul *mm,
 		       const int64_t offset[MAX_VIEWS])
 {
@@ -339,7 +350,7 @@ static bool set_pieces(struct contract_pieces *pieces, const struct matmul *mm,
 	return pieces->count > 0;
 }
 
-/* Whether the second operand is another one along a dim of the batch. */
+/* Returns true if products along a dim of the batch have different second operands. */
 static bool varies(const struct matmul *mm, uint32_t axis)
 {
 	bool varies = mm->b.stride[axis] != 0;
@@ -349,7 +360,9 @@ static bool varies(const struct matmul *mm, uint32_t axis)
 	return varies;
 }
 
-/* One product whose batch is a single dim: groups when the second operand varies, else more rows.
+/*
+ * Emits a product whose batch is a single dim, from byte offsets on: as groups when the second
+ * operand varies along that, otherwise as images.
  */
 static void emit_one(struct plan *plan, const struct ir_node *node, const struct matmul *mm,
 		     const int64_t offset[MAX_VIEWS])
@@ -408,7 +421,8 @@ static void emit_one(struct plan *plan, const struct ir_node *node, const struct
 		add_posts(&c, &node->attrs.matmul, &mm->bias);
 	}
 	/*
-	 * A row times a matrix has equal bits on both units, and wherever a constant matrix lies.
+	 * A single row times a matrix is one sum without partial sums, so that both units give
+	 * equal bits, wherever the matrix is.
 	 */
 	if (node->op != IR_OP_MATMUL || g * b * mm->m > 1)
 		c.piece = contract_piece(c.op, c.k, 1);

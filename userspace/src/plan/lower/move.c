@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Lowers data movement: transpose, concat, slice, expand, reverse, tile, pad, and reshapes that
- * could not share memory. Long runs go from memory to memory by DMA; short ones through SRAM, where
- * the vector unit reorders them.
+ * Lowers data movement: transpose, concat, slice, expand, reverse, tile, pad, and reshapes whose
+ * result does not share the operand's memory. The DMA engines copy long runs from memory to memory;
+ * short runs go through SRAM, where the vector unit reorders them.
  */
 #include "plan/list/cost.h"
 #include "plan/kernel/vprog.h"
@@ -11,9 +11,10 @@
 
 #include <string.h>
 
-#define SHORT_RUN  64	      /* bytes; below, reordering in SRAM is cheaper */
-#define CHUNK_COST (1u << 16) /* cycles of one copy, so that both DMA engines have work */
+#define SHORT_RUN  64	      /* bytes; with shorter runs, reordering in SRAM is faster */
+#define CHUNK_COST (1u << 16) /* the most cycles of a copy: shorter ones keep both engines busy */
 
+/* Returns the bytes of the contiguous runs of a copy. */
 static uint64_t run_bytes(const struct npu_view *dst, const struct npu_view *src)
 {
 	uint64_t bytes = plan_dtype_bytes(dst->dtype);
@@ -38,7 +39,7 @@ static struct npu_view half_of(const struct npu_view *view, uint32_t axis, bool 
 	return view_part(view, begin, dim);
 }
 
-/* The outermost dim that can be cut. */
+/* Returns the outermost dim above 1, along which a view can be halved; the last dim: none is. */
 static uint32_t cut_axis(const struct npu_view *view)
 {
 	uint32_t axis = 0;
@@ -48,6 +49,7 @@ static uint32_t cut_axis(const struct npu_view *view)
 	return axis;
 }
 
+/* Emits copies by both DMA engines in alternation, halved until none takes too long. */
 static void copy_direct(struct plan *plan, const struct npu_view *dst, const struct npu_view *src,
 			bool *on_st)
 {
@@ -91,7 +93,7 @@ void plan_move(struct plan *plan, struct npu_view dst, struct npu_view src)
 		dst.dim[0] = src.dim[0] = 1;
 	}
 	views_simplify(both, 2);
-	/* A single copy between interleaved slices of one buffer would count as overlapping. */
+	/* A DMA copy between interleaved slices of one buffer would be refused as overlapping. */
 	if ((run_bytes(&dst, &src) < SHORT_RUN && view_elements(&dst) > 64) ||
 	    views_overlap(&dst, &src)) {
 		copy_through_sram(plan, &dst, &src);
@@ -118,8 +120,8 @@ static void lower_concat(struct plan *plan, const struct ir_node *node)
 }
 
 /*
- * Copies a reshape: its elements keep their order, and the dense one of the two views takes the
- * other's shape.
+ * Emits the copy of a reshape. Elements keep their order, so that the dense one of the two views is
+ * given the shape of the other.
  */
 static void lower_reshape(struct plan *plan, const struct ir_node *node)
 {
@@ -193,7 +195,10 @@ static void lower_reverse(struct plan *plan, const struct ir_node *node)
 	plan_move(plan, dst, src);
 }
 
-/* Repetitions are dims that the source repeats; what exceeds a view's rank is a loop. */
+/*
+ * Emits a tile operator as a copy. A repetition is a dim with stride 0 in the source; dims beyond
+ * the rank of a view become a loop of copies.
+ */
 static void lower_tile(struct plan *plan, const struct ir_node *node)
 {
 	struct npu_view to = values_view(plan, node->results[0]),
@@ -250,6 +255,7 @@ struct padding {
 	uint64_t value;
 };
 
+/* Fills a view with the padding value, halved until no instruction takes too long. */
 static void fill(const struct padding *p, const struct npu_view *dst)
 {
 	struct plan_param param = plan_param_make(PLAN_FILL);
@@ -269,7 +275,7 @@ static void fill(const struct padding *p, const struct npu_view *dst)
 			  .op = ONPU_OP_DMA_FILL, .on_st = true, .dst = dst, .param = &param });
 }
 
-/* The row of the source that a row of the border repeats. */
+/* Returns the row of the source that row `at` of the border repeats. */
 static int64_t border_row(enum ir_pad_mode mode, int64_t at, int64_t extent)
 {
 	switch (mode) {
@@ -296,8 +302,10 @@ static struct npu_view rows(const struct npu_view *view, uint32_t axis, int64_t 
 static void pad(const struct padding *p, const struct npu_view *dst, const struct npu_view *src,
 		uint32_t axis, const uint32_t *lo);
 
-/* Too much for one instruction: the rows of one dim that hold data in halves, those of the border
- * one by one. */
+/*
+ * Pads a view that takes too long for one instruction: along a dim, the rows with data in two
+ * halves, and each row of the border by itself.
+ */
 static void pad_rows(const struct padding *p, const struct npu_view *dst,
 		     const struct npu_view *src, uint32_t axis, const uint32_t *lo)
 {
@@ -380,7 +388,7 @@ void lower_move(struct plan *plan, const struct ir_node *node)
 		[IR_OP_PAD] = lower_pad,
 	};
 
-	plan_kernel(plan, NULL); /* until something must be moved */
+	plan_kernel(plan, NULL); /* a node that moves nothing has no kernel */
 	if (values_in_pieces(plan, node->results[0]) ||
 	    (node->op != IR_OP_CONCAT && values_shared(plan, node->operands[0], node->results[0])))
 		return;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Lowers batch, instance and layer normalisation as vector programs: the mean (RMS normalisation
- * has none), then the mean square of the differences. The mean of values around 1,000 has a
- * rounding error that is large beside the differences: their mean is therefore subtracted as well.
+ * Lowers batch, instance and layer normalisation as vector programs, which subtract the mean (not
+ * in RMS normalisation) and divide by the root of the mean square of the differences. The mean of
+ * values around 1,000 has a rounding error that is large beside small differences, so that the mean
+ * of the differences is subtracted as well.
  */
 #include "plan/kernel/vprog.h"
 #include "plan/lower/lower.h"
@@ -10,7 +11,7 @@
 
 #include <string.h>
 
-/* An operand whose dims are those of the space listed in `axes`, in that order. */
+/* Adds an operand whose dim i is dim axes[i] of the space; returns its register. */
 static int operand_along(struct plan *plan, struct vprog *prog, const struct ir_value *value,
 			 const uint32_t *axes, uint32_t count)
 {
@@ -28,7 +29,7 @@ static int operand_along(struct plan *plan, struct vprog *prog, const struct ir_
 	return vp_input(prog, &view);
 }
 
-/* A view with a dim as two, of which the first has so many elements. */
+/* Returns a view with a dim split into two, the first of which has `count` elements. */
 static struct npu_view split_dim(struct npu_view view, uint32_t dim, int64_t count)
 {
 	for (uint32_t i = view.rank; i > dim; i--) {
@@ -42,7 +43,7 @@ static struct npu_view split_dim(struct npu_view view, uint32_t dim, int64_t cou
 	return view;
 }
 
-/* Scale or bias of the channels, by groups and channels of a group. */
+/* Adds the scale or bias of channels as two dims: groups, and channels of a group. */
 static int operand_of_groups(struct plan *plan, struct vprog *prog, const struct ir_value *value,
 			     uint32_t channel)
 {
@@ -64,7 +65,7 @@ static const struct ir_value *optional(const struct ir_node *node, uint32_t i)
 	return i < node->num_operands ? node->operands[i] : NULL;
 }
 
-/* out = x * scale + bias, of which the last two may be absent (-1). */
+/* Adds out = x * scale + bias; scale and bias may be absent (-1). */
 static void scale_and_shift(struct vprog *prog, int out, int x, int scale, int bias)
 {
 	int product = x;
@@ -79,7 +80,7 @@ static void scale_and_shift(struct vprog *prog, int out, int x, int scale, int b
 		vp_add(prog, ONPU_OP_VMOV, out, x, -1, -1);
 }
 
-/* sqrt(variance + epsilon) */
+/* Adds sqrt(variance + epsilon); returns its register. */
 static int deviation(struct vprog *prog, int variance, float epsilon)
 {
 	int shifted = vp_temp(prog, ONPU_DT_F32, prog->reg[variance].mask);
@@ -112,6 +113,7 @@ static void lower_batchnorm(struct plan *plan, const struct ir_node *node)
 	vp_emit(plan, &prog);
 }
 
+/* Adds a constant: the number of elements over `axes`; returns its register. */
 static int count_operand(struct plan *plan, struct vprog *prog, uint8_t axes)
 {
 	struct npu_view view = { .base = NPU_BASE_CONST, .dtype = ONPU_DT_F32, .rank = prog->rank };
@@ -127,7 +129,7 @@ static int count_operand(struct plan *plan, struct vprog *prog, uint8_t axes)
 	return vp_input(prog, &view);
 }
 
-/* in - mean of in over `axes` */
+/* Adds in - mean(in) over `axes`; returns its register. */
 static int centre(struct vprog *prog, int in, int count, uint8_t axes)
 {
 	uint8_t all = (1u << prog->rank) - 1, rows = all & ~axes;
@@ -140,7 +142,10 @@ static int centre(struct vprog *prog, int in, int count, uint8_t axes)
 	return diff;
 }
 
-/* Mean and variance over `axes`; operands are registers, those that are absent -1. */
+/*
+ * Adds and emits a normalisation with mean and variance over `axes`. operand[]: the registers of
+ * scale and bias; -1: there is none.
+ */
 static void normalise(struct plan *plan, const struct ir_node *node, struct vprog *prog, int in,
 		      int out, const int *operand, uint8_t axes)
 {

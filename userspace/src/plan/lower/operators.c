@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The table of the planner: for each IR operator, whether the NPU can compute it and how it is
- * lowered. range.c and npu_supports() read it.
+ * The table of operators: for each IR operator, the functions that decide whether the NPU can
+ * compute a node and that lower it. range.c and npu_supports() read it.
  */
 #include "plan/lower/lower.h"
 #include "util/number.h"

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Lowers quantisation as vector programs. Scale and zero point may cover blocks: each dim that has
- * some becomes two, the block and the position in it. 4-bit operands are unpacked to 8-bit ones in
- * scratch memory first.
+ * Lowers quantisation and dequantisation as vector programs. A scale and zero point may be for a
+ * block of elements: each dim with blocks becomes two dims, the block and the position in it. 4-bit
+ * operands are unpacked to 8-bit elements in scratch memory first, and a 4-bit result is packed
+ * last.
  */
 #include "plan/kernel/nibbles.h"
 #include "plan/kernel/vprog.h"
@@ -30,8 +31,11 @@ struct space {
 	int64_t dim[2 * IR_MAX_RANK], stride[OPERANDS][2 * IR_MAX_RANK];
 };
 
-/* ---- the space: dims, and strides of every operand, 0 where it repeats */
+/*
+ * ---- the iteration space: its dims, and the strides of all operands, 0 where they are broadcast
+ */
 
+/* Appends a dim, or merges it into the last one when all operands allow it. */
 static void append_dim(struct space *space, int64_t dim, const int64_t stride[OPERANDS])
 {
 	uint32_t at = space->rank - 1;
@@ -49,7 +53,9 @@ static void append_dim(struct space *space, int64_t dim, const int64_t stride[OP
 		space->stride[i][at] = stride[i];
 }
 
-/* Extent and stride of an operand in dim `from_right`; dims that it lacks are 1. */
+/*
+ * Returns the extent of a dim, counted from the right, and sets its stride; 1 and 0: it has none.
+ */
 static int64_t dim_of(const struct npu_view *view, uint32_t from_right, int64_t *stride)
 {
 	bool has = from_right < view->rank;
@@ -78,8 +84,8 @@ static void make_space(struct space *space, const struct npu_view view[OPERANDS]
 }
 
 /*
- * Moves the `loops` dims of least extent to the front: the code is repeated for each position in
- * them.
+ * Moves the `loops` dims of least extent to the front: a program is emitted for each position along
+ * them, as a program has at most IR_MAX_RANK dims.
  */
 static void shortest_first(struct space *space, uint32_t loops)
 {
@@ -103,6 +109,7 @@ static void shortest_first(struct space *space, uint32_t loops)
 
 /* ---- programs */
 
+/* Returns the view of operand k for position number `place` along the first `loops` dims. */
 static struct npu_view operand_at(const struct space *space, const struct npu_view *view, int k,
 				  uint32_t loops, int64_t place)
 {
@@ -175,7 +182,7 @@ uint64_t quantize_scratch(const struct ir_node *node)
 	return bytes;
 }
 
-/* The value's shape, with a byte for each element, densely in memory at `at` of the arena. */
+/* Returns a dense view of a value with a byte for each element, at offset `at` of the arena. */
 static struct npu_view bytes_view(const struct npu_view *packed, uint64_t at, uint64_t bytes)
 {
 	struct npu_view view = {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Plans the nodes of a range one after the other, from values to a schedule; the code generator and
- * the search for streamed groups call it.
+ * Plans a range of nodes: chooses the memory of values, lowers the nodes one after the other, and
+ * schedules the instructions. The code generator and the search for streamed groups call it.
  */
 #include "plan/kernel/choices.h"
 #include "plan/list/hazards.h"
@@ -14,8 +14,8 @@
 #include "util/malloc.h"
 
 /*
- * Lowers a node. A convolution fused with an addition is lowered at the addition, when the operands
- * of that exist.
+ * Lowers a node. A convolution that is fused with an addition is lowered at the position of the
+ * addition, where the operands of both exist.
  */
 static void lower_node(struct plan *plan, uint32_t i)
 {
@@ -71,7 +71,9 @@ int plan_places(struct plan *plan, const uint32_t *live_out, uint32_t num_live_o
 int plan_nodes(struct plan *plan, uint64_t *cycles)
 {
 	lower_range(plan);
-	/* The bytes that preemption points keep do not change the cycles. */
+	/*
+	 * A dry plan needs only the cycles, on which the bytes of preemption points have no effect.
+	 */
 	if (!plan->report.failed && !plan->constants.dry)
 		plan_finish(plan);
 	if (!plan->report.failed)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Turns a range of nodes into the whole plan of a program. */
+/* Makes the plan of a program from a range of nodes. */
 #ifndef WNN_PLAN_LOWER_RANGE_H
 #define WNN_PLAN_LOWER_RANGE_H
 
@@ -11,25 +11,28 @@
  * @plan: has a graph, a range and the capabilities of a device
  * @live_out: ids of values that are read after the program
  *
- * Returns 0, or -1 with plan->report.failed.
+ * Returns 0, or -1 with plan->report.failed set.
  */
 int plan_places(struct plan *plan, const uint32_t *live_out, uint32_t num_live_out);
 /*
  * plan_nodes - emit and order the instructions, the second half of planning
  *
- * Sets *cycles by the cost model. Returns 0, or -1 with plan->report.failed; plan->report.refusals
- * has the nodes that failed.
+ * Sets *cycles to the cycles of the program by the cost model. Returns 0, or -1 with
+ * plan->report.failed set; plan->report.refusals then has the nodes that failed.
  */
 int plan_nodes(struct plan *plan, uint64_t *cycles);
 /*
- * From plan_remember() to plan_forget(), plans that are copied from this one share the tiles that
- * they choose.
+ * plan_remember() creates a cache of tile sizes for this plan and all plans that are copied from
+ * it; plan_forget() destroys the cache.
  */
 void plan_remember(struct plan *plan);
 void plan_forget(struct plan *plan);
-/* Call before plan_places(): gives the plan the memory of lists that plan_keep() has kept. */
+/* Gives the plan the memory that plan_keep() has kept in *kept; to call before plan_places(). */
 void plan_lend(struct plan *plan, struct plan_list *kept);
-/* plan_release(), but keeps the memory of lists for the next plan; plan_list_release() frees it. */
+/*
+ * Releases a plan like plan_release(), but keeps the memory of its lists in *kept for the next
+ * plan; plan_list_release() frees that.
+ */
 void plan_keep(struct plan *plan, struct plan_list *kept);
 void plan_list_release(struct plan_list *list);
 /* Frees what a plan holds, but not the plan itself. */

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
  * Lowers gru and lstm, and their cells, which are sequences of one step. One contraction multiplies
- * the inputs of all steps with the weights; then each step is a product of the state with the
- * recurrent weights, to which the step's share of the first product is added, and a vector program
- * for the gates. All directions take a step at the same time: they are the groups of the
+ * the inputs of all steps by the weights. Then each step has a contraction, which multiplies the
+ * state by the recurrent weights and adds the step's slice of the first product, and a vector
+ * program for the gates. Both directions do a step at the same time: they are the groups of the
  * contractions and the first dim of the vector programs. Steps differ only in addresses, so that
- * tiles are chosen and weights packed once.
+ * tiles are chosen, and weights are packed, only once.
  */
 #include "plan/kernel/contract.h"
 #include "plan/kernel/vprog.h"
@@ -41,28 +41,27 @@ bool supports_recurrent(const struct ir_node *node, struct npu_reason *reason)
 			    "the operator is on float32 and float16 only");
 }
 
-/* Scratch memory in the arena while the node runs. */
+/* The regions of the node's scratch memory in the arena. */
 enum region {
-	REGION_INPUT,  /* [dirs, steps, batch, gates]: input times weight, and biases */
-	REGION_GATES,  /* [dirs, batch, gates]: sums of the step at hand, before the activations */
+	REGION_INPUT,  /* [dirs, steps, batch, gates]: input times weight, plus biases */
+	REGION_GATES,  /* [dirs, batch, gates]: sums of the current step, before activations */
 	REGION_HIDDEN, /* [dirs, batch, hidden]: hidden state, in the type of the operands */
-	REGION_STATE,  /* like REGION_HIDDEN, in float32: cell state of lstm, hidden state of gru */
-	REGION_RESET,  /* hidden state times reset gate */
-	/* [steps, batch]: which items of the batch have each step, in the order of time. */
-	REGION_INSIDE,
+	REGION_STATE,  /* [dirs, batch, hidden], float32: cell state of lstm, hidden state of gru */
+	REGION_RESET,  /* [dirs, batch, hidden]: hidden state times reset gate */
+	REGION_INSIDE, /* [steps, batch]: 1 when an item of the batch has the step, in time order */
 	REGION_COUNT
 };
 
 struct rnn {
 	struct plan *plan;
 	const struct ir_node *node;
-	bool lstm, after; /* after: gru resets behind the product */
+	bool lstm, after; /* after: gru applies the reset gate behind the product */
 	uint8_t dtype;
 	int64_t dirs, steps, batch, input, hidden, gates;
-	int gate[4]; /* positions of z, r, n or i, o, f, g */
+	int gate[4]; /* by gate (z, r, n or i, o, f, g): its position in the operands */
 	struct npu_view region[REGION_COUNT];
 	const struct ir_value *bias[2], *peephole, *first_hidden, *first_cell, *lengths;
-	const struct ir_value *sequence; /* result, or NULL */
+	const struct ir_value *sequence; /* the result with the states of all steps, or NULL */
 };
 
 enum { GRU_Z, GRU_R, GRU_N };
@@ -102,7 +101,7 @@ static void analyse(const struct ir_node *node, struct rnn *r)
 	r->sequence = node->attrs.rnn.return_sequence ? node->results[r->lstm ? 2 : 1] : NULL;
 }
 
-/* Dims and type of a region; rank 0: it is not needed. */
+/* Returns a view with the dims and type of a region; rank 0: the node does not need it. */
 static struct npu_view region_shape(const struct rnn *r, enum region region)
 {
 	struct npu_view view = { .base = NPU_BASE_ARENA,
@@ -121,7 +120,7 @@ static struct npu_view region_shape(const struct rnn *r, enum region region)
 		view.dim[2] *= r->gates;
 		break;
 	case REGION_STATE:
-		/* The hidden state of a float32 gru is that already. */
+		/* The hidden state of a float32 gru is in float32 already. */
 		if (!r->lstm && r->dtype == ONPU_DT_F32)
 			view.rank = 0;
 		break;
@@ -146,7 +145,7 @@ static struct npu_view region_shape(const struct rnn *r, enum region region)
 	return view;
 }
 
-/* Regions behind each other from `at`; returns their end. */
+/* Assigns offsets from `at` on to all regions; returns their end. */
 static uint64_t lay_out(struct rnn *r, uint64_t at)
 {
 	for (int i = 0; i < REGION_COUNT; i++) {
@@ -169,7 +168,7 @@ uint64_t recurrent_scratch(const struct ir_node *node)
 
 /* ---- views */
 
-/* An operand over `rank` dims counted from the right; those that it lacks are 1. */
+/* Returns the view with leading dims of 1 up to `rank` dims. */
 static struct npu_view widen(struct npu_view view, uint32_t rank)
 {
 	uint32_t lead = rank - view.rank;
@@ -187,7 +186,7 @@ static struct npu_view operand(const struct rnn *r, const struct ir_value *value
 	return widen(values_view(r->plan, value), rank);
 }
 
-/* The columns of some gates in a view whose last dim is all gates. */
+/* Returns the columns of `count` gates from `first` on, of a view with all gates as last dim. */
 static struct npu_view columns(const struct rnn *r, struct npu_view view, int first, int count)
 {
 	view.offset += first * r->hidden * view.stride[view.rank - 1];
@@ -195,7 +194,7 @@ static struct npu_view columns(const struct rnn *r, struct npu_view view, int fi
 	return view;
 }
 
-/* The step that a direction takes as its s-th. */
+/* Returns the number, in time order, of the step that a direction does as its s-th. */
 static int64_t step_of(const struct rnn *r, int64_t direction, int64_t s)
 {
 	bool backward = r->node->attrs.rnn.direction == IR_BACKWARD || direction == 1;
@@ -204,8 +203,8 @@ static int64_t step_of(const struct rnn *r, int64_t direction, int64_t s)
 }
 
 /*
- * Returns the view of what all directions touch at their s-th step, from a view with dims for steps
- * and directions. One dim replaces both, because directions differ in the step, too.
+ * Returns the elements that all directions use in their s-th step, from a view whose first two dims
+ * are steps and directions. One dim replaces both, because each direction is at another step.
  */
 static struct npu_view step_view(const struct rnn *r, const struct npu_view *all, uint32_t step_dim,
 				 int64_t s)
@@ -226,7 +225,7 @@ static struct npu_view step_view(const struct rnn *r, const struct npu_view *all
 	return view;
 }
 
-/* [dirs, batch, n] as a result, data or further operand of a contraction. */
+/* Returns a view [dirs, batch, n] with the five dims of a contraction's result or operand. */
 static struct npu_view as_places(const struct npu_view *view)
 {
 	struct npu_view places = *view;
@@ -242,7 +241,10 @@ static struct npu_view as_places(const struct npu_view *view)
 
 /* ---- products */
 
-/* Describes rows of a weight as the second operand; a constant is packed and has no address. */
+/*
+ * Describes the rows of a weight from gate `first` on as the second operand. A constant has no
+ * address, because the contraction packs it.
+ */
 static void set_weight(const struct rnn *r, struct contract *c, const struct ir_value *value,
 		       int first)
 {
@@ -268,6 +270,7 @@ static void set_weight(const struct rnn *r, struct contract *c, const struct ir_
 	c->b_offset = view.offset;
 }
 
+/* Sets up a contraction over k elements with the columns of some gates as results. */
 static void begin_product(const struct rnn *r, struct contract *c, int64_t images, int64_t rows,
 			  int64_t k, int gates)
 {
@@ -315,8 +318,9 @@ static void add_bias(const struct rnn *r, struct contract *c, const struct ir_va
 }
 
 /*
- * Multiplies the input of all steps with the weights. When gru resets behind the product, the reset
- * applies to the recurrent bias, too, so that it is not added here.
+ * Emits the product of the inputs of all steps and the weights, plus biases. When gru applies the
+ * reset gate behind the product, the gate multiplies the recurrent bias, too, so that this bias is
+ * not added here.
  */
 static void multiply_input(const struct rnn *r)
 {
@@ -351,12 +355,12 @@ static void multiply_input(const struct rnn *r)
 	contract_emit(r->plan, &c);
 }
 
-/* A product that every step does: with which columns of the gates, and prepared once. */
+/* A contraction of each step, which is prepared once. */
 struct step_product {
 	struct contract c;
 	struct contract_prepared prepared;
-	int first, count; /* gates */
-	bool adds_input;
+	int first, count; /* the gates that it computes */
+	bool adds_input;  /* it adds the step's slice of the first product */
 };
 
 static bool prepare_product(const struct rnn *r, struct step_product *p, enum region from,
@@ -416,7 +420,10 @@ static int apply(struct vprog *prog, const struct ir_unary_attrs *function, int 
 	return out;
 }
 
-/* Gates alone are limited, not the cell state. */
+/*
+ * Adds activation number `which` of a register; returns the register of the result. The first two
+ * activations, those of gates, clamp their operand to the clip of the node; the third does not.
+ */
 static int activate(const struct rnn *r, struct vprog *prog, int which, int reg)
 {
 	const struct ir_rnn_attrs *attrs = &r->node->attrs.rnn;
@@ -436,9 +443,12 @@ static int temp(struct vprog *prog, enum onpu_op op, int a, int b, int c)
 	return out;
 }
 
-/* ---- sequences that end before the others */
+/* ---- sequences that are shorter than others of the batch */
 
-/* Whether the items of the batch have step s, which may be another one in each direction. */
+/*
+ * Adds an input that says which items of the batch have the s-th step of each direction; returns
+ * its register.
+ */
 static int inside(const struct rnn *r, struct vprog *prog, int64_t s)
 {
 	struct npu_view view = r->region[REGION_INSIDE];
@@ -466,8 +476,8 @@ static int zero_input(const struct rnn *r, struct vprog *prog, uint8_t dtype)
 }
 
 /*
- * Returns the register to compute the new state in: an output, or a temporary when items that have
- * ended keep their old state.
+ * Returns the register for a new state: an output, or, with lengths, a temporary, from which
+ * end_new() selects.
  */
 static int begin_new(const struct rnn *r, struct vprog *prog, const struct npu_view *state, int old)
 {
@@ -475,6 +485,9 @@ static int begin_new(const struct rnn *r, struct vprog *prog, const struct npu_v
 			    vp_output(prog, state);
 }
 
+/*
+ * With lengths, stores a new state for the items that have the step, and the old state for others.
+ */
 static void end_new(const struct rnn *r, struct vprog *prog, const struct npu_view *state,
 		    int fresh, int old, int has_step)
 {
@@ -500,7 +513,7 @@ static void output_sequence(const struct rnn *r, struct vprog *prog, int hidden,
 		vp_add(prog, ONPU_OP_VMOV, out, hidden, -1, -1);
 }
 
-/* Compares the number of each step with the lengths. */
+/* Fills REGION_INSIDE: compares the number of each step with the lengths. */
 static void find_inside(const struct rnn *r)
 {
 	struct npu_view lengths,
@@ -535,7 +548,10 @@ static void find_inside(const struct rnn *r)
 
 /* ---- steps */
 
-/* A gate with its peephole, which is in the order i, o, f whatever that of the gates. */
+/*
+ * Adds a gate with its peephole; returns its register. Peephole weights have the order i, o, f for
+ * every order of the gates.
+ */
 static int lstm_gate(const struct rnn *r, struct vprog *prog, int gate, int cell)
 {
 	int sum = gate_input(r, prog, &r->region[REGION_GATES], gate);
@@ -553,7 +569,7 @@ static int lstm_gate(const struct rnn *r, struct vprog *prog, int gate, int cell
 	return activate(r, prog, 0, temp(prog, ONPU_OP_VFMA, cell, vp_input(prog, &view), sum));
 }
 
-/* 1 - x */
+/* Adds 1 - x; returns its register. */
 static int rest_of(struct vprog *prog, int x)
 {
 	int rest = vp_temp(prog, ONPU_DT_F32, prog->reg[x].mask);
@@ -595,7 +611,7 @@ static void lstm_step(const struct rnn *r, int64_t s)
 	vp_emit(r->plan, &prog);
 }
 
-/* Reset gate times hidden state, for the product that follows. */
+/* Emits reset gate times hidden state, the operand of the next contraction. */
 static void gru_reset(const struct rnn *r)
 {
 	struct vprog prog;
@@ -608,7 +624,7 @@ static void gru_reset(const struct rnn *r)
 	vp_emit(r->plan, &prog);
 }
 
-/* Adds the two products of a gate and applies its activation. */
+/* Adds the activation of a gate's sum of products; returns its register. */
 static int gru_gate(const struct rnn *r, struct vprog *prog, const struct npu_view *input, int gate)
 {
 	int sum = gate_input(r, prog, &r->region[REGION_GATES], gate);
@@ -619,8 +635,8 @@ static int gru_gate(const struct rnn *r, struct vprog *prog, const struct npu_vi
 }
 
 /*
- * Stores a step's hidden state, and its float32 copy; one register is both when the network is in
- * float32.
+ * Stores the hidden state of a step, and its float32 copy `exact`; in a float32 network both are
+ * one register.
  */
 static void end_gru_step(const struct rnn *r, struct vprog *prog, int hidden, int exact, int state,
 			 int has_step)
@@ -713,7 +729,10 @@ static void end_states(const struct rnn *r)
 
 /* ---- all steps */
 
-/* The reset comes between the product for the first two gates and that for the third. */
+/*
+ * Emits all steps of a gru that applies the reset gate before the product: a contraction for the
+ * first two gates, the reset, a contraction for the third gate.
+ */
 static void run_reset_steps(const struct rnn *r)
 {
 	struct step_product gates = { 0 }, fresh = { 0 };
@@ -731,6 +750,7 @@ static void run_reset_steps(const struct rnn *r)
 	contract_done(&fresh.prepared);
 }
 
+/* Emits all steps of an lstm, or of a gru that applies the reset gate behind the product. */
 static void run_steps(const struct rnn *r)
 {
 	struct step_product gates = { 0 };

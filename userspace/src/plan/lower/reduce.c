@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Reductions, softmax, argmin/argmax and cumulative sums as vector programs. */
+/* Lowers reductions, softmax, argmin, argmax and cumulative sums as vector programs. */
 #include "plan/kernel/vprog.h"
 #include "plan/lower/lower.h"
 #include "plan/lower/supports.h"
@@ -37,7 +37,10 @@ static uint8_t all_dims(const struct vprog *prog)
 	return (1u << prog->rank) - 1;
 }
 
-/* The result over the space: extent 1 on the reduced dims, whether it keeps them or not. */
+/*
+ * Adds the result with the dims of the space, 1 for reduced dims, also when the value does not keep
+ * them; returns its register.
+ */
 static int reduced_result(struct plan *plan, struct vprog *prog, const struct ir_value *result,
 			  uint8_t axes, bool keep_dims)
 {
@@ -55,7 +58,7 @@ static int reduced_result(struct plan *plan, struct vprog *prog, const struct ir
 	return vp_output(prog, &view);
 }
 
-/* A number of a type in the constants, which every element reads. */
+/* Adds a number to the constants, as an operand that is broadcast; returns its register. */
 static int number_operand(struct plan *plan, struct vprog *prog, const void *number, uint8_t dtype)
 {
 	struct npu_view view = { .base = NPU_BASE_CONST, .dtype = dtype, .rank = prog->rank };
@@ -67,7 +70,7 @@ static int number_operand(struct plan *plan, struct vprog *prog, const void *num
 	return vp_input(prog, &view);
 }
 
-/* A divisor: how many elements are reduced to one. */
+/* Adds a constant operand: the number of elements that are reduced to one; returns its register. */
 static int count_operand(struct plan *plan, struct vprog *prog, uint8_t axes)
 {
 	float count = 1;
@@ -80,6 +83,7 @@ static int count_operand(struct plan *plan, struct vprog *prog, uint8_t axes)
 
 /* ---- reductions */
 
+/* Adds a reduction, and instruction `then` on its result (ONPU_OP_NOP: none). */
 static void reduce_simple(struct vprog *prog, enum onpu_op op, enum onpu_op then, int in, int out,
 			  uint8_t axes)
 {
@@ -103,7 +107,7 @@ static void reduce_mean(struct plan *plan, struct vprog *prog, int in, int out, 
 	vp_add(prog, ONPU_OP_VDIV, out, sum, count, -1);
 }
 
-/* Returns a register with the largest element of each row. */
+/* Adds the maximum of each row; returns its register. */
 static int largest(struct vprog *prog, int in, uint8_t axes)
 {
 	int max = vp_temp(prog, ONPU_DT_F32, all_dims(prog) & ~axes);
@@ -113,8 +117,8 @@ static int largest(struct vprog *prog, int in, uint8_t axes)
 }
 
 /*
- * Computes log(sum(exp(x - m))) + m. When `bounded`, m is finite, so that infinities do not become
- * NaN.
+ * Adds log(sum(exp(x - m))) + m, with m the largest element of a row. When `bounded`, m is clamped
+ * to finite numbers, so that infinities do not become NaN.
  */
 static void reduce_log_sum_exp(struct vprog *prog, int in, int out, uint8_t axes, bool bounded)
 {
@@ -166,8 +170,8 @@ void lower_reduce(struct plan *plan, const struct ir_node *node)
 /* ---- softmax */
 
 /*
- * Sets `out` to 0 where `found`, a test for NaN or infinity, holds for y, and to y elsewhere; both
- * have one type.
+ * Adds out = found(y) ? 0 : y, with `found` an instruction that tests for NaN or infinity; out and
+ * y have one type.
  */
 static void clear(struct plan *plan, struct vprog *prog, enum onpu_op found, int out, int y)
 {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Lowers resampling along two dims: tiles of the result, with the slice of the input that each is
- * computed from. Coordinates are those of the whole image, so every tiling gives equal bits.
+ * Lowers resampling along two dims, in tiles of the result: loads the slice of the input that a
+ * tile depends on, computes and stores the tile. Coordinates are those of the whole image, so that
+ * every tiling gives equal bits.
  */
 #include "plan/list/cost.h"
 #include "plan/list/plan.h"
@@ -35,7 +36,7 @@ struct resample {
 	uint64_t tiles, dst_bytes, src_bytes, cycles;
 };
 
-/* The input elements from which results first..first+count-1 along an axis are computed. */
+/* The input elements along an axis that a range of results reads. */
 struct span {
 	int64_t begin, count;
 };
@@ -55,6 +56,7 @@ static int64_t first_source(const struct resample *r, int e, int64_t o)
 	return at < 0 ? 0 : at > in - 1 ? in - 1 : at;
 }
 
+/* Returns the input elements that results first to first + count - 1 along axis e read. */
 static struct span span_of(const struct resample *r, int e, int64_t first, int64_t count)
 {
 	int64_t begin = first_source(r, e, first);
@@ -94,7 +96,7 @@ static uint64_t max3(uint64_t a, uint64_t b, uint64_t c)
 	return m > c ? m : c;
 }
 
-/* Sizes and estimated cycles of a tile; false when it does not fit. */
+/* Computes the bytes and the estimated cycles of a tile; false: the tile cannot be used. */
 static bool evaluate(struct resample *r)
 {
 	static const int64_t zero[IR_MAX_RANK];
@@ -126,7 +128,10 @@ static bool evaluate(struct resample *r)
 	return max3(ld, st, vpu) <= ONPU_MAX_COST;
 }
 
-/* The best of growing one dim to twice its extent or to all of it. */
+/*
+ * Doubles the tile along the dim where that gives the fewest cycles, at most to the whole extent;
+ * false: no larger tile can be used.
+ */
 static bool grow(struct resample *r)
 {
 	struct resample best = { .cycles = UINT64_MAX };
@@ -146,7 +151,10 @@ static bool grow(struct resample *r)
 	return true;
 }
 
-/* One result needs at most four elements of the input, so the first try fits. */
+/*
+ * Chooses the tile with the fewest cycles. The first, of one result, always fits, as it reads at
+ * most four elements of the input.
+ */
 static void choose(struct resample *best)
 {
 	struct resample r;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Decides which nodes the planner can lower, and says why not: the checks for all operators, and
- * those that families share.
+ * Decides which nodes the planner can lower, and says why it cannot lower others: checks for all
+ * operators, and checks that families of operators share.
  */
 #include "plan/lower/supports.h"
 
@@ -15,7 +15,10 @@ bool supports_not(struct npu_reason *reason, enum npu_reason_class class, const 
 	return false;
 }
 
-/* 4-bit types take detours that only quantisation has. */
+/*
+ * Returns true if an operator may have operands of a type. Only the kernels of operators with
+ * `nibbles` unpack 4-bit types.
+ */
 static bool dtype_known(enum ir_dtype dtype, enum ir_op op)
 {
 	switch (dtype) {
