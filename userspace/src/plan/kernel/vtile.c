@@ -23,8 +23,8 @@ struct vtile {
 /* ---- addresses of registers */
 
 /*
- * Returns true if an output may be written before all reads of a register that comes first. The
- * other register may be an output, too, which is read seldom.
+ * Returns true if a program reads one of two registers and writes the other; false for two outputs
+ * that no instruction reads.
  */
 static bool are_together(const struct vprog *prog, uint32_t input, uint32_t output)
 {

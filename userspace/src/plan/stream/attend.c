@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: MIT
 /*
- * Attention by blocks of keys: softmax(s) * v, where the first nodes of a group compute s. A block
- * of rows iterates over the blocks of keys, and never needs a row of s as a whole:
+ * Computes the slices of attention by blocks of keys: softmax(s) * v, where the first nodes of a
+ * group compute the scores s. A block of rows iterates over the blocks of keys, and SRAM never has
+ * a whole row of s:
  *
  *	m' = max(m, max(s))        p = exp(s - m')
  *	l' = l * exp(m - m') + sum(p)
  *	o' = o * exp(m - m') + p * v
  *
- * and o / l in the end, which divides rows of the result instead of the longer rows of s. group.c
- * and parts.c call this; stream.c makes the nodes.
+ * and o / l at the end, which divides rows of the result instead of the longer rows of s. group.c
+ * and parts.c call this file; stream.c makes the nodes.
  */
 #include "plan/stream/parts.h"
 
 #include <string.h>
 
-/* Whether a product can be the last node of such a group. */
+/* Returns true if a product can be the last node of a group of attention. */
 static bool is_plain_product(const struct ir_node *node)
 {
 	const struct ir_matmul_attrs *attrs = &node->attrs.matmul;
@@ -65,8 +66,8 @@ bool stream_attend_values(const struct ir_node *product, const struct box *resul
 }
 
 /*
- * Sets the keys of block number @block of @blocks; *count is 0 when there are more blocks than
- * multiples of STREAM_KEYS.
+ * Sets the first key of block number @block of @blocks, and the number of its keys; that can be 0
+ * when there are more blocks than multiples of STREAM_KEYS.
  */
 static void cut_keys(int64_t keys, uint32_t blocks, uint32_t block, int64_t *begin, int64_t *count)
 {
@@ -103,8 +104,8 @@ uint64_t stream_attend_bytes(const struct plan *plan, const struct stream_set *s
 	uint64_t rows = (uint64_t)box_elements(&parts[set->num - 1].need, result->rank), bytes = 0;
 
 	/*
-	 * In SRAM at the same time: the scores of one block, the scores and the weights of the
-	 * block before it, and the weights before these, which are being multiplied.
+	 * SRAM holds at a time: the scores of a block of keys, the scores and the weights of the
+	 * block before it, and the weights of the block before that, which are being multiplied.
 	 */
 	for (uint32_t i = 0; i + 1 < set->num; i++) {
 		const struct ir_type *type = &stream_node(plan, set->node[i])->results[0]->type;
@@ -113,6 +114,6 @@ uint64_t stream_attend_bytes(const struct plan *plan, const struct stream_set *s
 		bytes += times * plan_align((uint64_t)box_elements(&parts[i].need, type->rank) *
 					    ir_dtype_bits(type->dtype) / 8);
 	}
-	/* The running sums in float32, and their next values. */
+	/* The running maximum and sum of each row in float32, and their next values. */
 	return bytes + 4 * plan_align(rows * sizeof(float));
 }

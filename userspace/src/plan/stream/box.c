@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Which slice of each operand an operator reads to compute a given slice of its result. */
+/* Finds the slice of each operand that an operator reads to compute a given slice of its result. */
 #include "plan/stream/box.h"
 
 #include <string.h>
@@ -55,7 +55,7 @@ int64_t box_elements(const struct box *box, uint32_t rank)
 	return count;
 }
 
-/* ---- operands that are aligned with the result's last dims, and repeated where theirs are 1 */
+/* ---- operands that are broadcast: aligned with the last dims of the result */
 
 static bool broadcast_part(const struct ir_type *from, const struct ir_type *to,
 			   const struct box *result, struct box *part)
@@ -74,8 +74,9 @@ static bool broadcast_part(const struct ir_type *from, const struct ir_type *to,
 	return true;
 }
 
-/* ---- rows of images under a window */
+/* ---- rows of images that windows read */
 
+/* The window of a convolution or pool along the rows of an image. */
 struct window {
 	uint32_t rows, columns, channels; /* axes */
 	int64_t taps, step, dilation, padding[2];
@@ -119,7 +120,9 @@ static struct window window_of(const struct ir_node *node)
 	return w;
 }
 
-/* The rows under the window: those of the operand, and the padding before and behind them. */
+/*
+ * Sets the rows of the operand that windows read, and the rows of padding before and behind them.
+ */
 static void window_rows(const struct ir_node *node, const struct window *w,
 			const struct box *result, int64_t *begin, int64_t *rows, int64_t padding[2])
 {
@@ -174,8 +177,8 @@ static bool pool_part(const struct ir_node *node, uint32_t i, const struct box *
 /* ---- matrix products */
 
 /*
- * Sets the slice of a factor of a matrix product. Batch dims are aligned on the right and repeated;
- * `axis` is the operand's axis of the result's axis `of`, which the other operand does not have.
+ * Sets the slice of an operand of a matrix product. Batch dims are broadcast, aligned on the right;
+ * axis `axis` of the operand is axis `of` of the result, which the other operand does not have.
  */
 static void factor_part(const struct ir_type *from, const struct ir_type *to,
 			const struct box *result, uint32_t axis, uint32_t of, struct box *part)
@@ -194,8 +197,8 @@ static void factor_part(const struct ir_type *from, const struct ir_type *to,
 }
 
 /*
- * Whether the slice would have other bits than in the whole result: the machine adds up the product
- * of a float32 row and a matrix in another order than the rows of a larger product.
+ * Returns true if the slice would have other bits than in the whole result: the machine adds the
+ * terms of a single float32 row times a matrix in another order than those of several rows.
  */
 static bool is_other_order(const struct ir_node *node, const struct box *result)
 {
@@ -229,8 +232,11 @@ static bool matmul_part(const struct ir_node *node, uint32_t i, const struct box
 	return true;
 }
 
-/* ---- the others */
+/* ---- other operators */
 
+/*
+ * Sets the slice for operators that need all of the axes in mask `whole`, and all of operand 1, ...
+ */
 static bool row_part(const struct ir_node *node, uint32_t i, const struct box *result,
 		     uint32_t whole, struct box *part)
 {
@@ -243,7 +249,7 @@ static bool row_part(const struct ir_node *node, uint32_t i, const struct box *r
 	return true;
 }
 
-/* Rows with their cosines and sines, both halves of a row together. */
+/* Sets the slice of a rotary embedding, which needs whole rows. */
 static bool rotary_part(const struct ir_node *node, uint32_t i, const struct box *result,
 			struct box *part)
 {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Estimates the cycles of a slice of a node, coarsely, from shapes alone; group.c compares groups
- * and blocks by it.
+ * Estimates the cycles of a slice of a node coarsely, from shapes alone; group.c compares groups
+ * and blocks by these estimates.
  */
-#include "plan/list/cost.h"
+
+/* Returns the cycles of a vector instruction for this number of elements. */ #include \
+	"plan/list/cost.h"
 #include "plan/stream/parts.h"
 
 static uint64_t lanes_of(const struct plan *plan, int64_t elements)
@@ -11,6 +13,7 @@ static uint64_t lanes_of(const struct plan *plan, int64_t elements)
 	return wnn_div_up((uint64_t)elements, plan->caps->lanes);
 }
 
+/* Returns the factor by which a function takes longer than a simple vector instruction. */
 static uint32_t unary_factor(int kind)
 {
 	if (kind == IR_SWISH || kind == IR_HARD_GATE)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Chooses which nodes are streamed together, and in which blocks. The estimate is coarse: the
- * cycles of the busiest engine, and those of the others that a block cannot hide. search.c finds
- * out whether a group is worth it by planning it.
+ * Chooses groups of nodes that are streamed together, and the size of their blocks, by a coarse
+ * estimate: the cycles of the busiest engine, and those of the other engines that a block cannot
+ * hide. search.c plans the groups to find out which of them save time.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,21 +11,24 @@
 #include "util/malloc.h"
 
 #define MAX_BLOCKS 128
-#define MAX_STEPS  512 /* blocks of rows by those of keys */
-#define LEAST_ROWS 8   /* fewest rows of a block that iterates over blocks of keys */
-/* Most rows of it, in multiples of the matrix unit's rows: keys are loaded for each block. */
+#define MAX_STEPS  512 /* the most blocks of rows times blocks of keys */
+#define LEAST_ROWS 8   /* the fewest rows of a block that iterates over blocks of keys */
+/*
+ * The most rows of such a block, in multiples of the matrix unit's rows. Large blocks save loads,
+ * as all keys are loaded for each block.
+ */
 #define KEYS_ROWS 4
 /* The share of the SRAM for values between nodes; kernels need the rest. */
 #define SRAM_SHARE(bytes) ((bytes) / 8 * 5)
 
 struct finder {
 	const struct plan *plan;
-	uint32_t *group; /* by node of the range: union-find */
-	uint32_t *last;	 /* by value id: 1 + last node of the range that uses it */
-	uint32_t *uses;	 /* by value id: in the range */
-	/* The users of each value: nodes in order, from users[user_at[id]] on. */
+	uint32_t *group; /* by node of the range: its group or another node of it (union-find) */
+	uint32_t *last;	 /* by value id: 1 + the last node of the range that uses it; 0: none */
+	uint32_t *uses;	 /* by value id: number of its uses in the range */
+	/* The nodes that use a value, in order: users[user_at[id]] and the following. */
 	uint32_t *user_at, *users;
-	/* The nodes of a group in order: first by the group's name, next by node, up to NO_NODE. */
+	/* The nodes of a group, in order: first[group], then next[node] up to NO_NODE. */
 	uint32_t *first, *next;
 };
 
@@ -38,7 +41,7 @@ static const struct ir_node *node_at(const struct finder *f, uint32_t n)
 
 /* ---- blocks of a group */
 
-/* Whether the block before has computed some rows of this slice. */
+/* Returns true if a block takes some rows of this slice from the block before. */
 static bool is_carried(const struct ir_value *value, const struct stream_part *part)
 {
 	return !box_equal(&part->need, &part->fresh, value->type.rank);
@@ -58,7 +61,7 @@ static bool in_memory(const struct finder *f, const struct ir_value *value)
 	return values_in_memory(f->plan, value);
 }
 
-/* Work of all engines on a block. */
+/* Adds the cycles of all engines for a block to *load. */
 static void block_load(const struct finder *f, const struct stream_set *set,
 		       const struct stream_part *parts, struct stream_load *load)
 {
@@ -83,7 +86,7 @@ static void block_load(const struct finder *f, const struct stream_set *set,
 	load->dma += bytes / f->plan->caps->dma_bytes_per_cycle;
 }
 
-/* For each node of a set, finds the last node that reads its result. */
+/* Sets end[i] to the last node of a set that reads the result of node i. */
 static void find_ends(const struct finder *f, const struct stream_set *set, uint32_t *end)
 {
 	for (uint32_t i = 0; i < set->num; i++) {
@@ -98,8 +101,9 @@ static void find_ends(const struct finder *f, const struct stream_set *set, uint
 }
 
 /*
- * Returns the bytes of the values between nodes that are alive at a time when blocks follow each
- * other by `lag` nodes. A value that the next block takes rows of lives until that block has them.
+ * Returns the most bytes of values between nodes that are live at a time, when each block begins
+ * `lag` nodes behind the one before. A value of which the next block takes rows lives until that
+ * block has them.
  */
 static uint64_t alive_bytes(const struct finder *f, const struct stream_set *set,
 			    const struct stream_part *parts, const uint32_t *end, uint32_t lag)
@@ -111,7 +115,7 @@ static uint64_t alive_bytes(const struct finder *f, const struct stream_set *set
 
 		uint32_t last = is_carried(value, &parts[i]) && end[i] < i + lag ? i + lag : end[i];
 
-		/* All blocks fall into one period of `lag` nodes. */
+		/* Blocks repeat with a period of `lag` nodes: counts all of them in one period. */
 		for (uint32_t t = i; t <= last; t++)
 			at[t % lag] += plan_align(stream_part_bytes(value, &parts[i].need));
 	}
@@ -121,6 +125,7 @@ static uint64_t alive_bytes(const struct finder *f, const struct stream_set *set
 	return most;
 }
 
+/* A size of blocks, with their number, estimated cycles, distance, and blocks of keys. */
 struct blocks {
 	int64_t block[IR_MAX_RANK];
 	uint64_t num, cycles;
@@ -132,6 +137,7 @@ static uint64_t sram_room(const struct plan *plan)
 	return SRAM_SHARE((uint64_t)plan->caps->sram_bytes);
 }
 
+/* Returns the cycles of the busiest engine. */
 static uint64_t max3(const struct stream_load *load)
 {
 	uint64_t most = load->mxu > load->vpu ? load->mxu : load->vpu;
@@ -139,7 +145,10 @@ static uint64_t max3(const struct stream_load *load)
 	return load->dma / 2 > most ? load->dma / 2 : most;
 }
 
-/* The busiest engine, and what the others do before and behind it, in all but long chains. */
+/*
+ * Returns the estimated time: the cycles of the busiest engine, plus those of the other engines
+ * divided by `overlapped`, the number of blocks that overlap.
+ */
 static uint64_t time_of(const struct stream_load *load, uint64_t overlapped)
 {
 	uint64_t most = max3(load), all = load->mxu + load->vpu + load->dma / 2;
@@ -172,6 +181,9 @@ static bool middle_parts(const struct finder *f, const struct stream_set *set,
 	return stream_find_parts(f->plan, set, &box, NULL, parts);
 }
 
+/*
+ * Estimates a size of blocks; *best becomes it if it is faster. False: smaller blocks do not help.
+ */
 static bool try_blocks(const struct finder *f, const struct stream_set *set, const int64_t *block,
 		       struct blocks *best)
 {
@@ -201,8 +213,8 @@ static bool try_blocks(const struct finder *f, const struct stream_set *set, con
 }
 
 /*
- * Returns the axes to cut, as a mask: images and rows of images; for other groups, such as products
- * and softmax, all axes but the last.
+ * Returns a mask of the axes along which blocks divide the result: images and rows of images; for
+ * groups without images, such as products and softmax, all axes but the last.
  */
 static uint32_t cut_axes(const struct finder *f, const struct stream_set *set)
 {
@@ -218,7 +230,10 @@ static uint32_t cut_axes(const struct finder *f, const struct stream_set *set)
 	return rank ? (1u << (rank - 1)) - 1 : 0;
 }
 
-/* Cuts the outermost dims first: nothing is computed twice there. */
+/*
+ * Finds the fastest size of blocks; false: none can be used. It divides the outermost dims first,
+ * along which no element is computed twice.
+ */
 static bool choose_blocks(const struct finder *f, const struct stream_set *set, struct blocks *best)
 {
 	const struct ir_type *type = &node_at(f, set->node[set->num - 1])->results[0]->type;
@@ -244,6 +259,7 @@ static bool choose_blocks(const struct finder *f, const struct stream_set *set, 
 
 /* ---- growing groups */
 
+/* Returns the group of a node: the node that stands for the group. */
 static uint32_t find_group(struct finder *f, uint32_t n)
 {
 	while (f->group[n] != n)
@@ -251,7 +267,7 @@ static uint32_t find_group(struct finder *f, uint32_t n)
 	return n;
 }
 
-/* Nodes of the group, in order; false when there are too many. */
+/* Lists the nodes from `from` to `to` of a group, in order; false: there are too many. */
 static bool collect(const struct finder *f, uint32_t group, struct stream_set *set, uint32_t from,
 		    uint32_t to)
 {
@@ -265,7 +281,7 @@ static bool collect(const struct finder *f, uint32_t group, struct stream_set *s
 	return true;
 }
 
-/* Whether only the last node's result is read outside of the set, and each node has one result. */
+/* Returns true if nodes have one result each, and only that of the last is read outside the set. */
 static bool is_closed(const struct finder *f, const struct stream_set *set)
 {
 	for (uint32_t i = 0; i < set->num; i++) {
@@ -290,7 +306,8 @@ static bool is_closed(const struct finder *f, const struct stream_set *set)
 }
 
 /*
- * Returns the cycles of the set without blocks; values that the plan keeps in SRAM are not loaded.
+ * Returns the estimated cycles of a set without blocks; values that the plan keeps in SRAM need no
+ * loads.
  */
 static uint64_t unstreamed(const struct finder *f, const struct stream_set *set)
 {
@@ -309,7 +326,7 @@ static uint64_t unstreamed(const struct finder *f, const struct stream_set *set)
 	return cycles;
 }
 
-/* The first so many rows of attention's result. */
+/* Returns the slice of the first `rows` rows of the result of attention. */
 static struct box block_of_rows(const struct finder *f, const struct stream_set *set, int64_t rows)
 {
 	const struct ir_type *type = &node_at(f, set->node[set->num - 1])->results[0]->type;
@@ -346,7 +363,7 @@ static bool fit_keys(const struct finder *f, const struct stream_set *set, int64
 
 /*
  * Chooses blocks of rows that iterate over blocks of keys; false when the set is no attention, or
- * no blocks fit. It does not estimate whether they are worth it.
+ * when no blocks fit. It does not estimate whether the blocks save time.
  */
 static bool choose_keys(const struct finder *f, const struct stream_set *set, struct blocks *best)
 {
@@ -358,7 +375,9 @@ static bool choose_keys(const struct finder *f, const struct stream_set *set, st
 	return false;
 }
 
-/* Whether it is no attention, or as many rows of its scores fit as the matrix unit has. */
+/*
+ * Returns true if the set is no attention, or SRAM holds as many rows of scores as the array has.
+ */
 static bool rows_fit(const struct finder *f, const struct stream_set *set)
 {
 	struct stream_part parts[STREAM_MAX_NODES];
@@ -371,6 +390,7 @@ static bool rows_fit(const struct finder *f, const struct stream_set *set)
 	       stream_attend_bytes(f->plan, set, parts) <= sram_room(f->plan);
 }
 
+/* Returns the estimated cycles of a set, in blocks if it can be divided. */
 static uint64_t set_cycles(const struct finder *f, const struct stream_set *set)
 {
 	struct blocks blocks;
@@ -380,7 +400,7 @@ static uint64_t set_cycles(const struct finder *f, const struct stream_set *set)
 	return unstreamed(f, set);
 }
 
-/* Lists the groups to which the nodes belong that make and use a value. */
+/* Lists the groups of the nodes that define and use a value; returns how many. */
 static uint32_t groups_at(struct finder *f, const struct ir_value *value,
 			  uint32_t groups[STREAM_MAX_NODES])
 {
@@ -399,7 +419,7 @@ static uint32_t groups_at(struct finder *f, const struct ir_value *value,
 	return num;
 }
 
-/* Puts a node where it belongs; false when there are too many. */
+/* Inserts a node into a set, which is in order; false: the set is full. */
 static bool insert(struct stream_set *set, uint32_t n)
 {
 	uint32_t at = set->num;
@@ -413,6 +433,7 @@ static bool insert(struct stream_set *set, uint32_t n)
 	return true;
 }
 
+/* Merges group `other` into `group`. */
 static void join(struct finder *f, uint32_t group, uint32_t other)
 {
 	uint32_t *end = &f->first[group], more = f->first[other];
@@ -429,7 +450,7 @@ static void join(struct finder *f, uint32_t group, uint32_t other)
 	f->group[other] = group;
 }
 
-/* Takes the nodes that make and use a value into one group, if that should be faster. */
+/* Merges the groups of the nodes that define and use a value, if the estimate says it is faster. */
 static void try_merge(struct finder *f, const struct ir_value *value)
 {
 	uint32_t def = value->def->id - f->plan->first, last = f->last[value->id];
@@ -469,6 +490,7 @@ static int by_bytes(const void *a, const void *b)
 	return bx != by ? (bx < by ? 1 : -1) : x->id < y->id ? -1 : x->id > y->id;
 }
 
+/* Merges groups at all values, the largest value first. -1: no memory. */
 static int merge_all(struct finder *f)
 {
 	const struct plan *plan = f->plan;
@@ -492,8 +514,8 @@ static int merge_all(struct finder *f)
 }
 
 /*
- * Sets the least distance between blocks, in nodes, with which their values fit; false when they do
- * not fit at any.
+ * Sets group->lag to the least distance of blocks, in nodes, with which their values fit into SRAM;
+ * false: they do not fit at any distance.
  */
 static bool settle_lag(const struct plan *plan, const struct stream_set *set,
 		       const struct stream_part *parts, struct stream_group *group)
@@ -511,7 +533,10 @@ static bool settle_lag(const struct plan *plan, const struct stream_set *set,
 	return false;
 }
 
-/* Whether each block can be computed: the estimate was made for one in the middle. */
+/*
+ * Checks that each block can be computed, as the estimate was made for one block in the middle, and
+ * sets the group's lag; false: a block cannot be computed.
+ */
 static bool settle_group(const struct plan *plan, struct stream_group *group)
 {
 	struct stream_part parts[2][STREAM_MAX_NODES];
@@ -528,7 +553,7 @@ static bool settle_group(const struct plan *plan, struct stream_group *group)
 	return carried == group->carry;
 }
 
-/* Cuts the last axis that can be cut so. */
+/* Doubles (finer) or halves the number of blocks along the last axis where that is possible. */
 static bool resize(const struct plan *plan, struct stream_group *group, bool finer)
 {
 	const struct finder f = { .plan = plan };
@@ -553,7 +578,7 @@ static bool resize(const struct plan *plan, struct stream_group *group, bool fin
 	return false;
 }
 
-/* Blocks of keys for a group that has none. */
+/* Chooses blocks of keys for a group without them; false: it is no attention, or none fit. */
 static bool attend_group(const struct plan *plan, struct stream_group *group)
 {
 	const struct finder f = { .plan = plan };
@@ -592,6 +617,7 @@ bool stream_change(const struct plan *plan, struct stream_group *group, enum str
 	return true;
 }
 
+/* Adds a group to *out if it can run by blocks. -1: no memory. */
 static int take_group(const struct finder *f, uint32_t root, bool attention,
 		      struct stream_groups *out)
 {
@@ -621,7 +647,7 @@ static int take_group(const struct finder *f, uint32_t root, bool attention,
 	return 0;
 }
 
-/* Each node is a group, and what is one kernel stays together. */
+/* Makes each node a group; the two nodes of a fused kernel are one. */
 static void begin_groups(struct finder *f)
 {
 	for (uint32_t n = 0; n < f->plan->count; n++) {
@@ -663,8 +689,8 @@ static bool collect_scores(const struct finder *f, const struct ir_value *scores
 }
 
 /*
- * Makes a group of attention when not even as many rows of its scores fit as the matrix unit has:
- * such a group does not grow from smaller ones.
+ * Makes a group of the attention that ends with product `n`, if SRAM cannot hold as many rows of
+ * scores as the matrix unit has: such a group does not grow from smaller ones. True: it made one.
  */
 static bool try_attention(struct finder *f, uint32_t n)
 {
@@ -686,6 +712,7 @@ static bool try_attention(struct finder *f, uint32_t n)
 	return true;
 }
 
+/* Fills in the nodes that use each value. */
 static void find_users(struct finder *f)
 {
 	const struct plan *plan = f->plan;

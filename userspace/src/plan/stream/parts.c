@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Computes which slices of all results a block of a group needs, from its own result backwards. */
+/*
+ * Computes the slices of all results of a group that a block needs, from the slice of the last
+ * result backwards.
+ */
 #include "plan/stream/parts.h"
 
 #include <string.h>
@@ -40,8 +43,8 @@ uint32_t stream_index(const struct plan *plan, const struct stream_set *set,
 }
 
 /*
- * Returns what is new in a slice that begins inside the one before it and ends behind it. The whole
- * slice is new when the two do not follow each other along one axis.
+ * Returns the new rows of a slice that begins inside the slice before it and ends behind that; or
+ * the whole slice, when the two do not overlap so along exactly one axis.
  */
 static struct box without(const struct box *part, const struct box *before, uint32_t rank)
 {
@@ -105,7 +108,7 @@ bool stream_find_parts(const struct plan *plan, const struct stream_set *set,
 	return true;
 }
 
-/* Block number `block` of a result, in row-major order. */
+/* Sets *box to block number `block` of a result, in row-major order. */
 static void block_at(const struct ir_type *type, const int64_t *size, uint64_t block,
 		     struct box *box)
 {

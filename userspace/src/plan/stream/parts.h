@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Slices of values that a block of a streamed group needs, and which of them it computes itself:
+ * Finds the slices of values that a block of a streamed group needs, and those that it computes;
  * shared by the files of stream/.
  */
 #ifndef WNN_PLAN_STREAM_PARTS_H
@@ -8,32 +8,37 @@
 
 #include "plan/stream/stream.h"
 
-/* Nodes of a group, as indices in the range, in order. */
+/* The nodes of a group, as indices in the range, in order. */
 struct stream_set {
 	uint32_t node[STREAM_MAX_NODES], num;
 };
 
+/* Returns node number `n` of the range. */
 const struct ir_node *stream_node(const struct plan *plan, uint32_t n);
+/* Returns true if the node is in the range; false for NULL, too. */
 bool stream_in_range(const struct plan *plan, const struct ir_node *node);
-/* Whether the value lies inside of the group alone. */
+/* Returns true if a value is a result of the group's nodes, but not of the last one. */
 bool stream_is_internal(const struct plan *plan, const struct stream_set *set,
 			const struct ir_value *value);
-/* Returns which node of the set makes an internal value. */
+/* Returns the index in the set of the node that defines an internal value. */
 uint32_t stream_index(const struct plan *plan, const struct stream_set *set,
 		      const struct ir_value *value);
 
 /*
- * stream_find_parts - find the slices of all results that the slice of the last result needs
+ * stream_find_parts - find the slices of all results that a slice of the last result needs
  *
- * With @before, the slices of the block before, rows that it has are not computed again. Returns
- * false when an operator cannot be cut so.
+ * @last: the slice of the last result
+ * @before: the slices of the block before, whose rows are not computed again; NULL: all are
+ * computed
+ *
+ * Sets @parts. Returns false when an operator cannot compute its slice alone.
  */
 bool stream_find_parts(const struct plan *plan, const struct stream_set *set,
 		       const struct box *last, const struct stream_part *before,
 		       struct stream_part *parts);
 
 /* ---- estimate.c */
-/* Cycles of the engines; dma: both of them together. */
+/* The cycles of the engines; dma: the sum of both DMA engines. */
 struct stream_load {
 	uint64_t mxu, vpu, dma;
 };
@@ -41,26 +46,31 @@ struct stream_load {
 /* Adds the cycles of a slice of a node's result, without its loads and stores. */
 void stream_node_load(const struct plan *plan, const struct ir_node *node, const struct box *box,
 		      struct stream_load *load);
+/* Returns the bytes of a slice of a value. */
 uint64_t stream_part_bytes(const struct ir_value *value, const struct box *box);
 
 /* ---- attend.c */
-#define STREAM_KEYS 64 /* blocks of keys are multiples of this */
+#define STREAM_KEYS 64 /* the number of keys in a block is a multiple of this */
 
-/* Whether the last two nodes of a set are a softmax and its product with values from outside. */
-/* WebNN's softmax, without what attributes add to it. */
+/* Returns true if the node is WebNN's softmax, without the options that the IR adds to it. */
 bool stream_is_plain_softmax(const struct ir_node *node);
+/*
+ * Returns true if the last two nodes of a set are a softmax and the product of its result and
+ * values from outside the set.
+ */
 bool stream_is_attention(const struct plan *plan, const struct stream_set *set);
 /*
  * Computes @parts for the slice @last of the result and block @block of @blocks of the keys: the
- * scores, and the weights that softmax makes of them. False when an operator cannot be cut so.
+ * slices of the scores, and of the weights that softmax computes from them. Returns false when an
+ * operator cannot compute its slice alone.
  */
 bool stream_attend_parts(const struct plan *plan, const struct stream_set *set,
 			 const struct box *last, uint32_t blocks, uint32_t block,
 			 struct stream_part *parts);
-/* Finds the slice of the values that these weights are multiplied with. */
+/* Finds the slice of the values that a slice of weights is multiplied by; false: there is none. */
 bool stream_attend_values(const struct ir_node *product, const struct box *result,
 			  const struct box *weights, struct box *values);
-/* Returns the bytes that such slices take in SRAM at a time. */
+/* Returns the bytes of SRAM that the slices of a block take at a time. */
 uint64_t stream_attend_bytes(const struct plan *plan, const struct stream_set *set,
 			     const struct stream_part *parts);
 

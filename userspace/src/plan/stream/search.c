@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The search for the groups to stream, and for their blocks: each candidate is planned as it would
- * run, and its simulated cycles decide. No constant is packed meanwhile. First each group is
- * planned with a few nodes around it, then all groups that are worth it together. The code
- * generator calls stream_search() for each range.
+ * Searches for the groups to stream and for their blocks. Each candidate is planned as it would
+ * run, without packing constants, and its simulated cycles decide. First each group is planned with
+ * a few nodes around it; then all groups that save time are planned together. The code generator
+ * calls stream_search() for each range.
  */
 #include <string.h>
 
@@ -14,23 +14,24 @@
 #include "util/malloc.h"
 
 /*
- * Budget of the search in instructions of all candidates together, the first excepted; planning one
- * takes about a microsecond. It is SEARCH_PLANS times the instructions of the whole range, at least
- * what a small network needs, at most what a long one has time for.
+ * The budget of the search: the number of instructions of all candidates together, except for the
+ * first; an instruction takes about a microsecond to plan. It is SEARCH_PLANS times the number of
+ * instructions of the range, at least SEARCH_LEAST, which a small network needs, and at most
+ * SEARCH_MOST, so that a long network compiles in time.
  */
 #define SEARCH_PLANS 12
 #define SEARCH_LEAST 60000
 #define SEARCH_MOST  250000
-#define FEW_NODES    2000 /* in a range whose eagerness is searched */
-#define MARGIN	     2	  /* nodes on either side of a group that is looked at by itself */
+#define FEW_NODES    2000 /* the most nodes of a range whose eagerness is searched */
+#define MARGIN	     2	  /* nodes on each side of a group that is planned by itself */
 /*
- * A plan that takes longer than the best by more than 1/HOPELESS is hopeless with other groups,
- * too.
+ * An eagerness with which a plan takes longer than the best by more than 1/HOPELESS is not tried
+ * with other groups.
  */
 #define HOPELESS 100
 /*
- * The search ends after so many candidates in a row that are no better: the groups that take
- * longest come first.
+ * The search ends after this number of candidates in a row that are not faster, because the groups
+ * that take longest are tried first.
  */
 #define FAILURES 3
 /*
@@ -41,7 +42,7 @@
 
 /* A range to plan, and the values that are read behind it. */
 struct range {
-	struct plan fresh; /* not planned yet */
+	struct plan fresh; /* the plan before planning, which each candidate copies */
 	const uint32_t *live_out;
 	uint32_t num_live_out;
 };
@@ -49,31 +50,32 @@ struct range {
 struct search {
 	struct range all;
 	struct stream_groups groups;
-	uint64_t *apart;    /* cycles of each group's nodes by themselves; 0: it was looked at */
-	uint32_t *last_use; /* by value: the last node of the range that reads it, or all of them */
+	uint64_t *apart; /* by group: the cycles of its nodes without streaming */
+	/* by value: the last node of the range that reads it; UINT32_MAX: it is read later, too */
+	uint32_t *last_use;
 	struct stream_graph best;
-	uint64_t cycles;      /* of the best, or without any */
-	uint64_t settled;     /* cycles of the best whose eagerness was searched */
-	uint8_t eager;	      /* of the candidates */
-	uint8_t hopeless;     /* mask of eagerness that is not tried again */
-	uint64_t best_groups; /* hash_groups() of the best */
-	uint64_t *known;      /* hashes of what was planned; a candidate is not planned twice */
+	uint64_t cycles;      /* cycles of the best candidate, or without streaming */
+	uint64_t settled;     /* cycles of the best when its eagerness was last searched */
+	uint8_t eager;	      /* eagerness of the candidates */
+	uint8_t hopeless;     /* mask of the eagernesses that are not tried again */
+	uint64_t best_groups; /* hash_groups() of the best candidate */
+	uint64_t *known;      /* hashes of candidates, so that none is planned twice */
 	size_t num_known, cap_known;
-	uint64_t room;	       /* instructions that may still be planned */
-	uint32_t failures;     /* in a row */
+	uint64_t room;	       /* number of instructions that may still be planned */
+	uint32_t failures;     /* number of candidates in a row that were not faster */
 	bool crowded;	       /* there may be too many different views for one job */
-	struct plan_list kept; /* the memory of the candidate before */
+	struct plan_list kept; /* the memory of the last candidate's lists, for the next one */
 };
 
-/* Results of a plan that was only tried, beside its cycles. */
+/* The results of planning a candidate, besides its cycles. */
 struct tried {
-	uint64_t insns;
-	bool crowded;
+	uint64_t insns; /* number of its instructions */
+	bool crowded;	/* all views and parameters together might not fit into one job */
 };
 
 /*
- * Plans a range, or the graph made for it, and returns its cycles. UINT64_MAX: it does not compile,
- * or would be cut into jobs, which run in the order of emission.
+ * Plans a range, or the graph with its groups, and returns the cycles. UINT64_MAX: it does not
+ * compile, or would be cut into several jobs, which run in the order of emission.
  */
 static uint64_t plan_once(struct search *s, const struct range *range,
 			  const struct stream_graph *graph, uint8_t eager, struct tried *tried)
@@ -96,7 +98,7 @@ static uint64_t plan_once(struct search *s, const struct range *range,
 	    plan.list.views.num + plan.list.params.num >= plan_max_slots(&plan))
 		cycles = UINT64_MAX;
 	tried->crowded = plan.list.views.uses + plan.list.params.uses >= plan_max_slots(&plan);
-	/* Each node takes time, also where the plan fails before it has an instruction. */
+	/* Counts each node at least once, as a plan that fails early takes time, too. */
 	tried->insns = plan.list.num_ops > plan.count ? plan.list.num_ops : plan.count;
 	plan_keep(&plan, &s->kept);
 	return cycles;
@@ -104,7 +106,8 @@ static uint64_t plan_once(struct search *s, const struct range *range,
 
 /*
  * Returns the cycles of a candidate and charges its instructions to the budget. Views and
- * parameters are deduplicated only where all their uses together might not fit into a job.
+ * parameters are deduplicated only when all their uses together might not fit into a job, as this
+ * takes time.
  */
 static uint64_t simulate(struct search *s, const struct range *range,
 			 const struct stream_graph *graph, uint8_t eager)
@@ -149,7 +152,7 @@ static uint64_t hash_groups(const struct search *s)
 	return hash;
 }
 
-/* Whether this is planned for the first time; from now on it is known. */
+/* Returns true if a candidate was not planned before, and notes that it is known now. */
 static bool is_new(struct search *s, uint64_t hash, uint8_t eager)
 {
 	const uint64_t with = eager;
@@ -158,7 +161,7 @@ static bool is_new(struct search *s, uint64_t hash, uint8_t eager)
 	for (size_t i = 0; i < s->num_known; i++)
 		if (s->known[i] == hash)
 			return false;
-	/* Without memory it is only planned once more. */
+	/* Without memory for its hash, a candidate may be planned twice. */
 	if (!wnn_array_reserve(&s->known, &s->cap_known, s->num_known + 1, sizeof(hash)))
 		s->known[s->num_known++] = hash;
 	return true;
@@ -166,10 +169,11 @@ static bool is_new(struct search *s, uint64_t hash, uint8_t eager)
 
 /* ---- one group, with few nodes around it */
 
+/* The range of a group and the nodes around it. */
 struct part {
 	struct range range;
 	uint32_t *live_out, *nodes, *of_node;
-	uint32_t begin; /* index of its first node in the whole range */
+	uint32_t begin; /* index of the first node in the whole range */
 };
 
 static void part_release(struct part *part)
@@ -213,7 +217,7 @@ static bool part_init(const struct search *s, const struct stream_group *group, 
 	return true;
 }
 
-/* Returns the cycles of the nodes around a group, with the group in its present blocks. */
+/* Returns the cycles of a group in its present blocks, with the nodes around it. */
 static uint64_t part_cycles(struct search *s, const struct part *part,
 			    const struct stream_group *group)
 {
@@ -230,7 +234,7 @@ static uint64_t part_cycles(struct search *s, const struct part *part,
 	return cycles;
 }
 
-/* Takes the change when it is better, and then as often again as it is. */
+/* Applies a change to a group again and again, as long as the group becomes faster by it. */
 static void try_part(struct search *s, const struct part *part, struct stream_group *group,
 		     enum stream_change change, uint64_t *cycles)
 {
@@ -248,7 +252,7 @@ static void try_part(struct search *s, const struct part *part, struct stream_gr
 	}
 }
 
-/* Finds the best blocks of a group, or drops it. */
+/* Finds the fastest blocks of a group; drops the group when it is faster without streaming. */
 static void settle_group(struct search *s, struct stream_group *group)
 {
 	static const struct stream_graph none;
@@ -267,8 +271,8 @@ static void settle_group(struct search *s, struct stream_group *group)
 	for (int change = 0; change < STREAM_CHANGES; change++)
 		try_part(s, &part, group, change, &cycles);
 	/*
-	 * Finer blocks may pay when no row is computed twice, and coarser ones when rows of scores
-	 * are cut.
+	 * Finer blocks may be faster when no row is computed twice; coarser blocks may be faster
+	 * when there are blocks of keys.
 	 */
 	if (group->carry)
 		try_part(s, &part, group, STREAM_FINER, &cycles);
@@ -279,9 +283,9 @@ static void settle_group(struct search *s, struct stream_group *group)
 	part_release(&part);
 }
 
-/* ---- all of them */
+/* ---- all groups together */
 
-/* Plans the groups as they are; true when they are the best so far. */
+/* Plans the groups in their present blocks; true: they are the fastest so far. */
 static bool try_groups(struct search *s)
 {
 	struct stream_graph graph = { .graph = NULL };
@@ -305,7 +309,7 @@ static bool try_groups(struct search *s)
 	return true;
 }
 
-/* Whether the best is better with this eagerness. */
+/* Plans the best candidate with another eagerness; true: it is faster, and becomes the best. */
 static bool try_eagerness(struct search *s, uint8_t eager)
 {
 	uint64_t cycles;
@@ -325,14 +329,14 @@ static bool try_eagerness(struct search *s, uint8_t eager)
 }
 
 /*
- * Tries more or less eagerness for the best graph, as long as that is better; the next candidates
- * have the eagerness that won.
+ * Tries more, or less, eagerness for the best candidate, as long as it becomes faster; the next
+ * candidates have the fastest eagerness.
  */
 static void search_eagerness(struct search *s)
 {
 	uint8_t begin = s->best.eager;
 
-	/* Nothing is better since the last time. */
+	/* The best candidate is still the one of the last call. */
 	if (s->cycles == s->settled)
 		return;
 	while (s->best.eager + 1 < PLAN_EAGERNESS && try_eagerness(s, s->best.eager + 1))
@@ -343,14 +347,15 @@ static void search_eagerness(struct search *s)
 	s->settled = s->cycles;
 }
 
+/* Returns true if the budget allows more candidates and not too many have failed in a row. */
 static bool goes_on(const struct search *s)
 {
 	return s->room && s->failures < FAILURES;
 }
 
 /*
- * Calls look() for each group, the one that takes longest first: the budget may end before the
- * last.
+ * Calls look() for each group, in the order of falling cycles, as the budget may end before the
+ * last group. Sets the cycles of groups that had their call to 0.
  */
 static void for_each_group(struct search *s, uint64_t *cycles,
 			   void (*look)(struct search *s, struct stream_group *group))
@@ -366,7 +371,7 @@ static void for_each_group(struct search *s, uint64_t *cycles,
 	}
 }
 
-/* try_part() among all others. */
+/* Applies a change to a group again and again, as long as all groups together become faster. */
 static void try_change(struct search *s, struct stream_group *group, enum stream_change change)
 {
 	while (goes_on(s)) {
@@ -381,7 +386,10 @@ static void try_change(struct search *s, struct stream_group *group, enum stream
 	}
 }
 
-/* Among all others a group may be better, or better in other blocks, than by itself. */
+/*
+ * Tries a group the other way (dropped or not), and in other blocks, among all groups: this may be
+ * faster although it was not when the group was planned by itself.
+ */
 static void improve_group(struct search *s, struct stream_group *group)
 {
 	if (!group->clear) {
@@ -445,7 +453,7 @@ static uint64_t room_for(uint64_t insns)
 	return room < SEARCH_MOST ? room : SEARCH_MOST;
 }
 
-/* Searches with these groups for something better than there is. */
+/* Searches for a candidate with these groups that is faster than the best so far. */
 static void search_with(struct search *s, const struct plan *plan,
 			const struct stream_groups *groups)
 {
@@ -475,9 +483,7 @@ void stream_search(const struct plan *fresh, const uint32_t *live_out, uint32_t 
 	struct plan plan;
 
 	memset(groups, 0, sizeof(groups));
-	/*
-	 * A candidate that fails reports no refusals: the range is planned without its groups then.
-	 */
+	/* A candidate that fails must not report refusals: another one is used then. */
 	s.all.fresh.report.refusals = NULL;
 	plan = s.all.fresh;
 	plan.constants.dry = plan.list.unlisted = true;

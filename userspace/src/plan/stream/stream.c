@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Builds the graph of a range in which the nodes of a streamed group are repeated for each block,
- * as search.c asks for.
+ * Builds the graph of a range in which the nodes of streamed groups are repeated for each block.
+ * search.c calls it for each candidate.
  */
 #include "plan/stream/parts.h"
 
@@ -12,10 +12,10 @@
 
 #include "util/malloc.h"
 
-/* A node of a group in one block. */
+/* A node of a group in one block; parts are made in the order of `when`. */
 struct part {
 	uint64_t when, block;
-	uint32_t node; /* in the group */
+	uint32_t node; /* index in the group */
 };
 
 struct maker {
@@ -23,16 +23,16 @@ struct maker {
 	const struct stream_groups *groups;
 	struct stream_graph *out;
 	size_t cap_nodes, cap_values;
-	struct ir_value **value; /* by id in the old graph */
-	uint32_t origin;	 /* node of the range that is being made */
+	struct ir_value **value; /* by value id in the old graph: the value in the new graph */
+	uint32_t origin;	 /* the node of the range for which nodes are being made */
 	size_t cap_split;
-	bool split; /* its bits depend on the blocks */
+	bool split; /* the bits of the nodes that are being made depend on the blocks */
 	bool failed;
 	/* The group that is being built: */
 	const struct stream_group *group;
-	struct stream_part *parts; /* by block and node */
-	struct ir_value **made;	   /* by block and node: what is read of the result */
-	uint64_t *grid;		   /* blocks along each axis of the result */
+	struct stream_part *parts; /* by block and node: the slices of its result */
+	struct ir_value **made;	   /* by block and node: the slice of its result that is read */
+	uint64_t *grid;		   /* by axis of the result: the number of blocks */
 };
 
 static const struct ir_node *node_at(const struct maker *m, uint32_t n)
@@ -59,7 +59,7 @@ static int grow(struct maker *m, void *array, size_t *cap, size_t need, size_t s
 	return 0;
 }
 
-/* Notes which value of the old graph a new one stands for; `old` is NULL for a slice. */
+/* Notes the value of the old graph that a new value stands for; `old` is NULL for a slice. */
 static void note_value(struct maker *m, const struct ir_value *value, const struct ir_value *old)
 {
 	if (!value ||
@@ -101,7 +101,7 @@ static struct ir_value *add_node(struct maker *m, const struct ir_node *like, en
 	return node->results[0];
 }
 
-/* A value from outside of the group in the new graph. */
+/* Returns the value of the new graph for a value from outside of a group; makes it if need be. */
 static struct ir_value *outer_value(struct maker *m, const struct ir_value *old)
 {
 	struct ir_value **value = &m->value[old->id];
@@ -120,7 +120,8 @@ static struct ir_type part_type(const struct ir_type *type, const struct box *bo
 }
 
 /*
- * Adds a node that takes the slice `box` of a value, which itself begins at `origin` of the whole.
+ * Adds a node that takes slice `box` of a value; the value begins at `origin` in the coordinates of
+ * the box. Returns the slice.
  */
 static struct ir_value *slice(struct maker *m, const struct ir_node *like, struct ir_value *value,
 			      const struct box *box, const int64_t *origin)
@@ -164,7 +165,7 @@ static void copy_node(struct maker *m, const struct ir_node *node)
 
 /* ---- groups */
 
-/* Returns which node of the group makes a value; num_nodes: none. */
+/* Returns the index in the group of the node that defines a value; num_nodes: none does. */
 static uint32_t maker_of(const struct maker *m, const struct ir_value *value)
 {
 	for (uint32_t i = 0; i < m->group->num_nodes; i++)
@@ -173,6 +174,7 @@ static uint32_t maker_of(const struct maker *m, const struct ir_value *value)
 	return m->group->num_nodes;
 }
 
+/* Returns the slice of operand k that a node needs in a block; NULL: the operand is absent. */
 static struct ir_value *part_operand(struct maker *m, const struct part *part, uint32_t k)
 {
 	uint32_t num = m->group->num_nodes;
@@ -199,7 +201,10 @@ static struct ir_value *part_operand(struct maker *m, const struct part *part, u
 	return slice(m, node, value, &want, origin);
 }
 
-/* The rows that the block before has made, and behind them those of this one. */
+/*
+ * Returns the rows of a result that a block needs: those that the block before has computed,
+ * concatenated with the fresh rows of this block.
+ */
 static struct ir_value *behind_kept(struct maker *m, const struct part *part,
 				    struct ir_value *fresh)
 {
@@ -224,6 +229,7 @@ static struct ir_value *behind_kept(struct maker *m, const struct part *part,
 	return add_node(m, node, IR_OP_CONCAT, both, 2, &type, &attrs);
 }
 
+/* Makes a node of the group for a block. */
 static void make_part(struct maker *m, const struct part *part)
 {
 	uint32_t n = m->group->nodes[part->node], num = m->group->num_nodes;
@@ -244,19 +250,19 @@ static void make_part(struct maker *m, const struct part *part)
 	wnn_free(operands);
 }
 
-/* ---- attention: attend.c says what is computed */
+/* ---- attention: attend.c has the formulas */
 
 /*
- * Running state of a block of rows after the keys so far: one number for each row (maximum, sum),
- * and rows of the result.
+ * The running state of a block of rows: the maximum and the sum of each row (m and l of attend.c),
+ * and the rows of the result (o).
  */
 struct attention {
 	struct ir_value *most, *sum, *rows;
 };
 
-/* The contribution of the next block of keys. */
+/* The contribution of a block of keys. */
 struct attended {
-	/* change: the factor by which the running state is scaled */
+	/* change: the factor exp(m - m') of the running state; NULL for the first block of keys */
 	struct ir_value *weights, *sum, *change;
 };
 
@@ -283,7 +289,7 @@ static struct ir_value *add_binary(struct maker *m, const struct ir_node *like, 
 	return add_node(m, like, IR_OP_BINARY, both, 2, &type, &attrs);
 }
 
-/* One number for each row. */
+/* Adds the reduction of each row to one float32 number. */
 static struct ir_value *add_reduce(struct maker *m, const struct ir_node *like, enum ir_reduce kind,
 				   struct ir_value *x)
 {
@@ -302,7 +308,7 @@ static struct ir_value *add_reduce(struct maker *m, const struct ir_node *like, 
 	return add_node(m, like, IR_OP_REDUCE, &x, 1, &type, &attrs);
 }
 
-/* The weights of a block of keys times the values of these, in float32. */
+/* Adds the product of the weights of a block of keys and the values of these keys, in float32. */
 static struct ir_value *add_product(struct maker *m, const struct ir_node *product,
 				    struct ir_value *weights, const struct stream_part *parts,
 				    const struct box *result)
@@ -322,12 +328,13 @@ static struct ir_value *add_product(struct maker *m, const struct ir_node *produ
 	return add_node(m, product, IR_OP_MATMUL, both, 2, &type, &product->attrs);
 }
 
+/* Returns a node of the group, counted from its end; 1: the last. */
 static const struct ir_node *group_node(const struct maker *m, uint32_t from_end)
 {
 	return node_at(m, m->group->nodes[m->group->num_nodes - from_end]);
 }
 
-/* The weights of the next block of keys. */
+/* Adds the weights of a block of keys, their sum, and the factor of the running state. */
 static void make_weights(struct maker *m, uint64_t step, struct attention *a, struct attended *next)
 {
 	static const struct ir_unary_attrs finite = { .kind = IR_CLAMP,
@@ -339,7 +346,7 @@ static void make_weights(struct maker *m, uint64_t step, struct attention *a, st
 
 	m->origin = softmax->id - m->plan->first;
 	most = add_reduce(m, softmax, IR_REDUCE_MAX, scores);
-	/* Keys that are all masked with -Infinity must not make NaN of those that follow. */
+	/* A block whose keys are all masked with -Infinity must not make later blocks NaN. */
 	if (first && !last)
 		most = add_unary(m, softmax, most, &finite);
 	else if (!first)
@@ -352,8 +359,8 @@ static void make_weights(struct maker *m, uint64_t step, struct attention *a, st
 }
 
 /*
- * Adds the product of the weights and their values to the running rows; the last block of keys
- * completes the result.
+ * Adds the product of weights and values to the running rows; behind the last block of keys it
+ * divides them by the sums, which gives the result.
  */
 static void make_rows(struct maker *m, uint64_t step, struct attention *a,
 		      const struct attended *next)
@@ -381,8 +388,8 @@ static void make_rows(struct maker *m, uint64_t step, struct attention *a,
 }
 
 /*
- * Makes a node of the scores for one step. A result that depends on the rows alone is computed once
- * for all keys.
+ * Makes a node of the scores for a step (a block of rows and a block of keys). A result that
+ * depends on the rows alone is computed once for all blocks of keys.
  */
 static void make_scores(struct maker *m, uint64_t step, uint32_t node)
 {
@@ -398,9 +405,9 @@ static void make_scores(struct maker *m, uint64_t step, uint32_t node)
 }
 
 /*
- * Makes the nodes of attention, software-pipelined: the scores of a block come before the weights
- * of the block ahead of it, and these before the rows of the block ahead of that, so that the
- * engines need not wait for each other.
+ * Makes the nodes of attention, software-pipelined: in an iteration come the scores of step n, the
+ * weights of step n - 1, and the rows of step n - 2, so that the engines do not wait for each
+ * other.
  */
 static void make_attention(struct maker *m)
 {
@@ -421,7 +428,7 @@ static void make_attention(struct maker *m)
 	}
 }
 
-/* Concatenates the results of the blocks along one axis after the other, the innermost first. */
+/* Concatenates the results of all blocks, along the innermost axis first. */
 static void join_blocks(struct maker *m)
 {
 	uint32_t num = m->group->num_nodes, last = m->group->nodes[num - 1];
@@ -467,6 +474,7 @@ static int by_time(const void *a, const void *b)
 	return x->node < y->node ? -1 : x->node > y->node;
 }
 
+/* Makes the nodes of all blocks of a group, and the concat of their results. */
 static void make_group(struct maker *m, const struct stream_group *group)
 {
 	const struct ir_type *type =

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Streamed groups: nodes run by blocks when the values between them do not fit into SRAM; a block
- * is a slice of the rows or images of their last result. The range of nodes becomes a graph of its
- * own, which repeats each node of a group for each block, with slices of the group's operands and a
- * concat of the results. Blocks overlap: the first node works on the next block while the second
- * has this one. Everything else (memory, kernels, order) is as for any graph.
+ * Streamed groups: nodes that run one block after the other, when the values between them do not
+ * fit into SRAM. A block is a slice of the rows or images of the last result. The range of nodes
+ * becomes a graph of its own, which repeats each node of a group for each block, with slices of the
+ * group's operands and a concat of the results. Blocks overlap in time: the first node computes the
+ * next block while the second node computes this one. The new graph is planned like any other.
  *
- * group.c chooses groups and blocks by estimate.c, search.c by planning them; parts.c says what a
- * block computes, attend.c what attention does, stream.c makes the graph, box.c knows the
- * operators.
+ * group.c chooses groups and blocks with the estimates of estimate.c; search.c plans them and
+ * chooses the fastest. parts.c computes the slices of a block, attend.c those of attention, box.c
+ * those of a single operator. stream.c makes the graph.
  */
 #ifndef WNN_PLAN_STREAM_STREAM_H
 #define WNN_PLAN_STREAM_STREAM_H
@@ -17,25 +17,25 @@
 #include "plan/stream/box.h"
 
 #define STREAM_NO_GROUP	 UINT32_MAX
-#define STREAM_MAX_NODES 96 /* of a group */
+#define STREAM_MAX_NODES 96 /* the most nodes of a group */
 
 struct stream_group {
-	uint32_t *nodes; /* indices in the range, in order; the last makes the only result */
+	uint32_t *nodes; /* indices in the range, in order; the last node has the only result */
 	uint32_t num_nodes;
-	int64_t block[IR_MAX_RANK]; /* of that result; 0 beyond its rank */
+	int64_t block[IR_MAX_RANK]; /* extents of a block of that result; 0 beyond its rank */
 	uint64_t num_blocks;
 	uint32_t lag; /* distance between consecutive blocks, in nodes */
-	/* Blocks of keys for each block of rows of attention; 0: rows of scores are not cut. */
+	/* Attention: blocks of keys for each block of rows; 0: rows of scores are not divided. */
 	uint32_t keys;
 	/* A block reads rows that the block before has computed instead of computing them again. */
 	bool carry;
-	bool dropped;
-	bool clear; /* the group alone has shown whether it is worth it; do not try the contrary */
+	bool dropped; /* the group is not streamed */
+	bool clear;   /* `dropped` is certain; the search does not try the contrary */
 };
 
 /*
- * For a node's result and one block: the slice that is read of it, and the slice of that which this
- * block computes.
+ * The slices of a node's result in one block: `need` is the slice that is read, `fresh` the slice
+ * of it that this block computes.
  */
 struct stream_part {
 	struct box need, fresh;
@@ -48,33 +48,36 @@ struct stream_groups {
 };
 
 /*
- * stream_find - find groups that should take less time than their nodes one after the other
+ * stream_find - find groups that by estimate take less time than their nodes one after the other
  *
- * @plan: of a range, planned. With @attention, finds none unless attention with long rows of scores
- *   is among them, each of which is a group. Returns -1 without memory.
+ * @plan: a plan of the range whose values have their memory, from plan_places()
+ * @attention: make a group of each attention with long rows of scores; without such attention, find
+ *	no groups at all
+ *
+ * Returns 0, or -1 when memory is exhausted; stream_groups_release() in both cases.
  */
 int stream_find(const struct plan *plan, bool attention, struct stream_groups *groups);
 void stream_groups_release(struct stream_groups *groups);
 
-/* Variations of a group, in the order in which they are tried. */
+/* Changes of a group, in the order in which the search tries them. */
 enum stream_change {
-	STREAM_COARSER, /* half as many blocks, along the last axis that can be cut so */
-	STREAM_FINER,
-	/* Rows that two blocks need are computed once, not twice; or the other way round. */
+	STREAM_COARSER, /* half as many blocks, along the last axis where that is possible */
+	STREAM_FINER,	/* twice as many blocks, along the last axis where that is possible */
+	/* Switch `carry`: rows that two blocks need are computed once, or in both blocks. */
 	STREAM_CARRY,
-	/* Attention divides its result, not its weights; then twice as many blocks of keys. */
+	/* Attention: blocks of keys, or twice as many of them when there are some. */
 	STREAM_ATTEND,
 	STREAM_CHANGES
 };
 
-/* False when the group cannot be changed so. */
+/* Changes a group; false, with the group as it was: the change is not possible. */
 bool stream_change(const struct plan *plan, struct stream_group *group, enum stream_change change);
-/* Returns the number of blocks of a group, with those of keys counted for each block of rows. */
+/* Returns the number of blocks of a group; with blocks of keys, these times the blocks of rows. */
 uint64_t stream_steps(const struct stream_group *group);
 /*
  * Computes @parts: the slices of all nodes' results that block number @block of a group needs.
- * @before are those of the block before it, NULL for the first. False when an operator cannot
- * compute its slice.
+ * @before: the slices of the block before; NULL for the first block. Returns false when an operator
+ * cannot compute its slice alone.
  */
 bool stream_parts(const struct plan *plan, const struct stream_group *group, uint64_t block,
 		  const struct stream_part *before, struct stream_part *parts);
@@ -82,22 +85,24 @@ bool stream_parts(const struct plan *plan, const struct stream_group *group, uin
 /* The graph of a range in which groups run by blocks. */
 struct stream_graph {
 	struct ir_graph *graph;
-	uint32_t *node;	 /* by node: index in the range of the node that it is a block of */
-	uint32_t *value; /* by value id: id in the old graph, UINT32_MAX for slices */
-	bool *split;	 /* by node: the bits of its result depend on how it was cut */
+	uint32_t *node;	 /* by node: index in the range of the node that it was made for */
+	uint32_t *value; /* by value id: id in the old graph; UINT32_MAX for slices */
+	bool *split;	 /* by node: the bits of its result depend on the blocks */
 	uint32_t *live_out;
-	uint8_t eager; /* with which it was planned best */
+	uint8_t eager; /* the eagerness (plan.eager) with which its plan is fastest */
 };
 
-/* -1 without memory; to be released in any case. */
+/* Builds the graph of groups that are not dropped. -1: no memory; to be released in any case. */
 int stream_build(const struct plan *plan, const struct stream_groups *groups,
 		 const uint32_t *live_out, uint32_t num_live_out, struct stream_graph *out);
 void stream_graph_release(struct stream_graph *graph);
 
 /*
  * stream_search - find the groups, and the eagerness, with which a range takes the least time
- * @fresh: a graph, a range and the capabilities of a device; not planned
- * @out: the graph with them; its graph is NULL when streaming does not help, or memory runs out
+ * @fresh: has a graph, a range and the capabilities of a device; not planned yet
+ * @out: the graph with these groups; out->graph is NULL when streaming does not help, or when
+ * memory
+ *	is exhausted
  */
 void stream_search(const struct plan *fresh, const uint32_t *live_out, uint32_t num_live_out,
 		   struct stream_graph *out);
