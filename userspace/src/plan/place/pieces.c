@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Operands of a product that stay in several slices of memory. A decoder's step appends the keys
- * and values of a new word to those of earlier words, which come from outside: a copy of all of
- * them into one buffer would take as long as the product that reads it. So a product reads the
- * operands of such a concat where they lie, and the concat's result has no memory. When the result
- * is an output of the program, it must be in memory: then the product reads it there, which takes
- * no longer, as a copy from memory to memory reads and writes at the same time.
+ * Finds the results of concats that need no memory, because products read the operands of the
+ * concat instead. A decoder's step appends the keys and values of a new word to those of earlier
+ * words, which are inputs: copying all of them into one buffer would take as long as the product
+ * that reads it. A result that is an output of the program must be in memory; then the product
+ * reads it there, which takes no longer, as a copy from memory to memory reads and writes at the
+ * same time.
  *
  * values.c calls pieces_find() before values share memory; the lowering of products calls
  * values_pieces().
@@ -18,16 +18,16 @@
 
 #define NO_CONCAT UINT32_MAX
 
-/* What pieces_find() knows about a concat's result or a view of it. */
+/* The findings of pieces_find() about a value that is a concat's result or a view of one. */
 struct note {
 	uint32_t concat;  /* value id of the concat's result */
-	uint32_t axis;	  /* axis of this value along which the slices follow each other */
-	int64_t elements; /* distinct elements */
-	bool strided;	  /* a view that is not dense */
+	uint32_t axis;	  /* the axis of this value along which the slices are concatenated */
+	int64_t elements; /* number of distinct elements */
+	bool strided;	  /* the value is a view that is not dense */
 	/* Only for the concat's result itself: */
-	bool refused;
-	uint32_t last; /* last node of the range that reads it */
-	int64_t read;  /* elements that all of its readers read together */
+	bool refused;  /* a node reads it that cannot read slices */
+	uint32_t last; /* the last node of the range that reads it */
+	int64_t read;  /* number of elements that all readers together read */
 };
 
 /* ---- views of a value in slices */
@@ -83,7 +83,7 @@ static uint32_t axis_behind(const struct ir_node *node, uint32_t axis)
 	}
 }
 
-/* Applies to the view of one slice what a node does to the view of the whole value. */
+/* Applies the view operator of a node to the view of one slice of its operand. */
 static void look_through(const struct ir_node *node, struct npu_view *view)
 {
 	const struct ir_type *x = &node->operands[0]->type, *y = &node->results[0]->type;
@@ -154,21 +154,23 @@ void values_pieces(struct plan *plan, const struct ir_value *value, struct value
 		pieces->view[i] = piece_of(plan, value, i);
 }
 
-/* ---- which values are read so */
+/* ---- the values that are read in slices */
 
-/* Whether an operand of a concat would be copied, as it cannot be written where the result lies. */
+/*
+ * Returns true if a concat would have to copy an operand, which cannot be written into its result.
+ */
 static bool is_copied(const struct plan *plan, const struct ir_value *value)
 {
 	const struct place *place = &plan->values->place[value->id];
 
 	if (place->base != NPU_BASE_ARENA || !value->def || !values_writes_strided(value->def))
 		return true;
-	/* A view of something else. */
+	/* A view is copied if the value that it views is. */
 	return (value->def->op == IR_OP_TRANSPOSE || value->def->op == IR_OP_EXPAND) &&
 	       is_copied(plan, value->def->operands[0]);
 }
 
-/* A concat most of which is copied. */
+/* Returns true if a node is a concat that would copy more than half of its result. */
 static bool is_candidate(const struct plan *plan, const struct ir_node *node)
 {
 	int64_t copied = 0, all = ir_type_elements(&node->results[0]->type);
@@ -183,8 +185,8 @@ static bool is_candidate(const struct plan *plan, const struct ir_node *node)
 }
 
 /*
- * Whether a product reads this operand in slices: only its second operand, along one of the last
- * two axes.
+ * Returns true if a node is a product that can read this operand in slices: only its second
+ * operand, divided along one of the last two axes.
  */
 static bool reads_pieces(const struct ir_node *node, uint32_t operand, uint32_t axis)
 {
@@ -192,6 +194,7 @@ static bool reads_pieces(const struct ir_node *node, uint32_t operand, uint32_t 
 	       axis + 2 >= node->operands[1]->type.rank;
 }
 
+/* Notes how node `n` uses an operand: as a product, as a view, or so that slices are refused. */
 static void note_use(struct plan *plan, struct note *notes, uint32_t n, uint32_t operand)
 {
 	const struct ir_node *node = plan->graph->nodes[plan->first + n];
@@ -223,8 +226,8 @@ static void note_use(struct plan *plan, struct note *notes, uint32_t n, uint32_t
 }
 
 /*
- * Whether products read the value in slices: a value that is read several times is better copied
- * once, to SRAM if it fits there.
+ * Returns true if products shall read a concat's result in slices. A value that is read several
+ * times is copied once instead, to SRAM if it fits there, which is faster.
  */
 static bool is_settled(const struct plan *plan, const struct note *notes, uint32_t id)
 {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * Weights that stay in SRAM from one job to the next. They lie from address 0 on, in the layout of
- * the graph, where no other instruction writes. The instructions that load them precede all others,
- * and a job that finds them in SRAM begins behind those loads (KEEP_START of the PROGRAM slot).
+ * Pins weights, so that they stay in SRAM from one job to the next. They are at the addresses from
+ * 0 on, in the layout of the graph, and no other instruction writes there. The instructions that
+ * load them come first in the program, and a job that finds them in SRAM begins behind those loads
+ * (KEEP_START of the PROGRAM slot).
  *
- * The code generator calls pinned_find() for a range before it plans it; kernels ask
- * values_pinned() where a constant lies.
+ * The code generator calls pinned_find() for a range before it plans it; kernels call
+ * values_pinned() to find out whether a constant is in SRAM.
  */
 #include "plan/place/values.h"
 #include "util/float16.h"
@@ -14,23 +15,24 @@
 #include <string.h>
 
 /*
- * Bounds of the bytes to pin: fewer are not worth the SRAM, more would leave too little of it to
- * kernels and values.
+ * The least and the most bytes to pin: less saves too little time, and more would leave too little
+ * SRAM to kernels and values.
  */
 #define LEAST(sram) ((sram) / 64)
 #define MOST(sram)  ((sram) / 8 * 5)
 
+/* How a kernel can use a pinned constant. */
 enum use {
-	REFUSED,
-	PINNED,
-	WIDE,  /* as floats: packed integers, which are dequantised once */
-	UNSEEN /* the kernel has the constant itself */
+	REFUSED, /* it cannot */
+	PINNED,	 /* it reads the constant from SRAM */
+	WIDE,	 /* it reads the constant from SRAM as floats, which the compiler dequantised */
+	UNSEEN	 /* it does not read the constant from memory; or there is no use yet */
 };
 
 /*
- * Whether a node's kernel can read this constant operand from SRAM. Kernels of these operators read
- * a filter from there, and the vectors that scale and shift each channel. Windows over integers
- * need another filter, of floats.
+ * Returns how a node's kernel can use a constant operand from SRAM. Kernels of products can read
+ * filters there, and the scale and bias of each channel. Grouped convolutions of integers cannot,
+ * as windows over integers need a filter of floats.
  */
 static enum use use_of(const struct ir_node *node, uint32_t operand)
 {
@@ -53,7 +55,8 @@ static enum use use_of(const struct ir_node *node, uint32_t operand)
 }
 
 /*
- * Returns the state of a constant after one more use of it: it is pinned only when all uses agree.
+ * Returns the state of a constant after one more use: it is pinned only when all uses are PINNED,
+ * or the only use is WIDE.
  */
 static enum use both(const uint8_t *state, const struct ir_value *value, enum use use)
 {
@@ -181,7 +184,7 @@ static int32_t integer_at(const struct ir_value *value, int64_t i)
 	}
 }
 
-/* The dequantised matrix of a product, with the bits that the device would give. */
+/* Writes the dequantised weights of a product, with the bits that the device would compute. */
 static void widen(const struct ir_node *node, void *to)
 {
 	const struct ir_value *b = node->operands[1], *scale = node->operands[2];

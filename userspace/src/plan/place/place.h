@@ -10,15 +10,15 @@
 
 /* ---- resident.c: values that stay in SRAM between nodes */
 /*
- * Begins a node: notes which SRAM is left to its kernel, and emits the zeros around the values that
- * it is the first to write.
+ * Begins a node: notes the SRAM that its kernel may use, and emits the padding around the resident
+ * images whose first node it is.
  */
 void residents_begin(struct plan *plan);
 
 /* ---- pinned.c: constants that stay in SRAM from one job to the next */
 /*
- * Finds the constants of a range to pin, when pinning is worth it; -1: no memory. Released by
- * pinned_release() in either case.
+ * Lists the constants of a range to pin; none when they are too few or too many bytes. Returns 0,
+ * or -1: no memory. pinned_release() in both cases.
  */
 int pinned_find(const struct plan *plan, struct plan_pinned *pinned);
 void pinned_release(struct plan_pinned *pinned);
@@ -27,22 +27,25 @@ void pinned_release(struct plan_pinned *pinned);
  * their offset.
  */
 uint64_t pinned_pack(struct plan *plan, const struct plan_pin *pin);
-/* Whether kernels find the constant in SRAM. */
+/* Returns true if a value is a constant that kernels read from SRAM. */
 bool values_pinned(const struct plan *plan, const struct ir_value *value);
 
 /* ---- pieces.c: values that products read in slices, from the operands of a concat */
 #define PLACE_MAX_PIECES 4
 
 struct value_pieces {
-	uint32_t count, axis; /* count 0: the value lies in one stretch of memory */
+	uint32_t count, axis; /* number of slices, and the axis that is divided; 0: it has none */
 	struct npu_view view[PLACE_MAX_PIECES];
 };
 
+/* Sets *pieces to the slices of a value. */
 void values_pieces(struct plan *plan, const struct ir_value *value, struct value_pieces *pieces);
 
-/* ---- values.c: where every value of the range lies */
+/* ---- values.c: the memory of every value of the range */
+/* Chooses the memory of all values. Returns 0, or -1 with the plan failed. */
 int values_place(struct plan *plan, const uint32_t *live_out, uint32_t num_live_out);
 void values_destroy(struct plan_values *values);
+/* Returns the view of a value's memory. */
 struct npu_view values_view(struct plan *plan, const struct ir_value *value);
 /*
  * Sets the padding before and behind the rows and columns of an image that stays in SRAM, all 0
@@ -57,16 +60,18 @@ uint64_t values_halo(const struct plan *plan, const struct ir_value *value, int6
  */
 uint32_t values_joined(const struct plan *plan, uint32_t node);
 /*
- * Whether a value is loaded and stored, rather than kept in SRAM; whether it is read after the
- * program.
+ * values_in_memory() returns true if a value is in memory rather than SRAM; values_live_out(), if
+ * it is read behind the program.
  */
 bool values_in_memory(const struct plan *plan, const struct ir_value *value);
 bool values_live_out(const struct plan *plan, const struct ir_value *value);
-/* Whether a value has no memory of its own, because all that read it read its slices. */
+/* Returns true if a value has no memory, because all products that read it read its slices. */
 bool values_in_pieces(const struct plan *plan, const struct ir_value *value);
-/* True when one value is a view of the other, so that moving data between them is no work. */
+/* Returns true if one value is a view of the other, so that no data moves between them. */
 bool values_shared(const struct plan *plan, const struct ir_value *a, const struct ir_value *b);
+/* Returns the bindings of the program, and sets their number; the plan owns them. */
 const struct npu_binding *values_bindings(const struct plan *plan, uint32_t *count);
+/* Returns the bytes of the arena, the memory of all intermediate values. */
 uint64_t values_arena_bytes(const struct plan *plan);
 /* Returns the offset in the arena of the scratch memory of the node that is being lowered. */
 uint64_t values_scratch(const struct plan *plan);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * Values that stay in SRAM from the node that makes them to the last that uses them: they are
- * neither stored nor loaded, and kernels that can, work on them in place. Their bytes begin at 0;
- * each node's kernel has what lies behind the values that are alive.
+ * Chooses the values that stay in SRAM (resident values) from the node that defines them to the
+ * last one that uses them. They are neither stored nor loaded, and kernels read and write them in
+ * place if they can. Their addresses begin at 0; the kernel of a node uses the SRAM behind the
+ * values that are live.
  *
- * An image between convolutions, pools and element-wise operators is laid out by rows, whatever
- * its layout in the graph, so that a node can begin with the rows that the one before has made. It
- * has the zeros, or zero points, around it that convolutions pad with.
+ * An image between convolutions, pools and element-wise operators is laid out by rows, for every
+ * layout in the graph, so that a node can begin with the first rows that the node before has
+ * computed. It has the padding of convolutions (zeros or zero points) around it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,13 +17,13 @@
 
 #include "util/malloc.h"
 
-#define MAX_LIFE   64 /* nodes; what lives longer stays in memory */
-#define MAX_ALIVE  24 /* values in SRAM at a time */
-#define MAX_PAD	   8
-#define SEAM	   256	 /* nodes after which nothing stays, so that a job can end */
-#define LEAST_SRAM 16384 /* every kernel has a tile for that */
+#define MAX_LIFE   64	 /* nodes; values with longer live ranges stay in memory */
+#define MAX_ALIVE  24	 /* the most values in SRAM at a time */
+#define MAX_PAD	   8	 /* the most rows or columns of padding on a side of an image */
+#define SEAM	   256	 /* nodes between points where no value is in SRAM, so that a job can end */
+#define LEAST_SRAM 16384 /* bytes; every kernel has a tile that fits */
 
-/* The layout and padding that the nodes which touch a root value ask for. */
+/* The layout and padding that the nodes which read or write a root value need. */
 struct wish {
 	bool touched, plain, image;
 	enum ir_layout layout;
@@ -32,16 +33,17 @@ struct wish {
 
 struct chooser {
 	struct plan *plan;
-	struct wish *wish;	      /* by value id, of roots */
-	uint32_t (*alive)[MAX_ALIVE]; /* by node: roots in SRAM */
+	struct wish *wish;	      /* by value id; used for roots */
+	uint32_t (*alive)[MAX_ALIVE]; /* by node: the roots that are live in SRAM */
 	uint8_t *num_alive;
-	uint64_t *need; /* by node: bytes that its kernel must have */
+	uint64_t *need; /* by node: bytes of SRAM that its kernel must have */
 	uint32_t *order;
 	uint32_t count;
 };
 
-/* ---- what nodes want */
+/* ---- the layouts that nodes need */
 
+/* Returns the wish for the root of a value, and notes that a node reads or writes it. */
 static struct wish *wish_of(struct chooser *ch, const struct ir_value *value)
 {
 	struct wish *wish = &ch->wish[values_root(ch->plan, value->id)];
@@ -62,8 +64,8 @@ static bool has_halo(const struct wish *wish)
 }
 
 /*
- * Notes that a node reads an image, and how it pads it. An image has one halo: a node that pads
- * with another element than the first one cannot use it, and loads its rows.
+ * Notes that a node reads an image, and the padding that it needs. An image has padding of one
+ * element: a node that pads with another one than the first such node copies the rows to tiles.
  */
 static void want_image(struct chooser *ch, const struct ir_value *value, enum ir_layout layout,
 		       const uint32_t *padding, uint64_t padded_with)
@@ -83,7 +85,7 @@ static void want_image(struct chooser *ch, const struct ir_value *value, enum ir
 			wish->halo[i / 2][i % 2] = padding[i];
 }
 
-/* Nodes that only say where data lies leave the layout to others. */
+/* Returns true if a node only makes views of its operands, so that it needs no layout. */
 static bool lies_inside(const struct plan *plan, const struct ir_node *node)
 {
 	if (node->op != IR_OP_CONCAT && node->op != IR_OP_SLICE)
@@ -104,7 +106,7 @@ static bool is_pool(const struct ir_node *node)
 	return node->op == IR_OP_POOL || node->op == IR_OP_QPOOL;
 }
 
-/* Whether a node takes or makes a value that is laid out by rows. */
+/* Returns true if a node can read or write this value when it is laid out by rows. */
 static bool takes_rows(const struct ir_node *node, const struct ir_value *value)
 {
 	return plan_operators[node->op].any_layout && value->type.rank == 4 &&
@@ -153,7 +155,7 @@ static void ask_node(struct chooser *ch, const struct ir_node *node)
 	}
 }
 
-/* ---- what kernels need */
+/* ---- the SRAM that kernels need */
 
 static uint64_t filter_bytes(const struct ir_node *node)
 {
@@ -164,8 +166,8 @@ static uint64_t filter_bytes(const struct ir_node *node)
 }
 
 /*
- * Returns the SRAM that a node's kernel needs beside resident values: two blocks of the filter, but
- * always a share of the SRAM.
+ * Returns the bytes of SRAM that a node's kernel needs beside resident values: a share of the SRAM,
+ * and the filter, of which a quarter of the SRAM suffices.
  */
 static uint64_t need_of(const struct plan *plan, const struct ir_node *node)
 {
@@ -183,8 +185,8 @@ static uint64_t need_of(const struct plan *plan, const struct ir_node *node)
 /* ---- geometry */
 
 /*
- * Rows outermost, channels innermost. Columns of zeros behind one row are those before the next.
- * Dims in the order of IR_NCHW or IR_NHWC.
+ * Lays out an image with rows outermost and channels innermost, with padding around it. The columns
+ * of padding behind a row are also those before the next row.
  */
 static void lay_out_image(const struct ir_value *value, const struct wish *wish,
 			  struct place *place)
@@ -220,7 +222,7 @@ static void set_geometry(struct chooser *ch, uint32_t id)
 		lay_out_image(value, wish, place);
 }
 
-/* Undoes set_geometry() for what stays in memory: the strides are set again by the caller. */
+/* Undoes set_geometry() for a value that stays in memory; the caller restores the strides. */
 static void clear_geometry(const struct ir_value *value, struct place *place)
 {
 	place->strided = false;
@@ -229,13 +231,15 @@ static void clear_geometry(const struct ir_value *value, struct place *place)
 	memset(place->halo, 0, sizeof(place->halo));
 }
 
-/* ---- packing */
+/* ---- addresses in SRAM */
 
+/* Returns true if a value is live at a node behind which SRAM shall be empty. */
 static bool crosses_seam(const struct place *place)
 {
 	return place->begin / SEAM != place->end / SEAM;
 }
 
+/* Compares values for qsort_r(): short live ranges first, then large values, then early ones. */
 static int by_life(const void *a, const void *b, void *data)
 {
 	const struct place *place = data;
@@ -250,8 +254,8 @@ static int by_life(const void *a, const void *b, void *data)
 }
 
 /*
- * Lists the values that are in SRAM during the live range of `place`, by address; returns their
- * number.
+ * Lists the values that are in SRAM during the live range of `place`, by address; returns how many.
+ * UINT32_MAX: there are more than `room`.
  */
 static uint32_t neighbours(const struct chooser *ch, const struct place *place,
 			   const struct place **list, uint32_t room)
@@ -282,6 +286,7 @@ static uint64_t pinned_bytes(const struct plan *plan)
 	return plan->sram.pinned ? plan->sram.pinned->bytes : 0;
 }
 
+/* Finds the lowest free address for a value; false: it would leave a kernel too little SRAM. */
 static bool find_address(const struct chooser *ch, const struct place *place, uint64_t *address)
 {
 	const struct place *list[4 * MAX_ALIVE];
@@ -305,6 +310,7 @@ static bool find_address(const struct chooser *ch, const struct place *place, ui
 	return true;
 }
 
+/* Makes a value resident if it fits into SRAM. */
 static void try_resident(struct chooser *ch, uint32_t id)
 {
 	const struct ir_value *value = ch->plan->graph->values[id];
@@ -330,6 +336,7 @@ static void try_resident(struct chooser *ch, uint32_t id)
 	}
 }
 
+/* Lists the values that may become resident, in the order in which they are tried. */
 static void collect(struct chooser *ch)
 {
 	const struct ir_graph *graph = ch->plan->graph;
@@ -386,7 +393,7 @@ int residents_choose(struct plan *plan)
 		uint32_t joined = values_joined(plan, n);
 
 		ask_node(&ch, node);
-		/* An addition may be a convolution as well. */
+		/* The node of an addition may compute the convolution before it, too. */
 		if (joined != NOT_JOINED && joined < n)
 			node = plan->graph->nodes[plan->first + joined];
 		ch.need[n] = need_of(plan, node);
@@ -408,6 +415,7 @@ int residents_choose(struct plan *plan)
 
 /* ---- while nodes are lowered */
 
+/* Fills `runs` runs of bytes of each image, `distance` bytes apart, from `offset` on. */
 static void fill(struct plan *plan, const struct npu_view *image, uint64_t value, int64_t offset,
 		 int64_t runs, int64_t distance, int64_t bytes)
 {
@@ -425,12 +433,13 @@ static void fill(struct plan *plan, const struct npu_view *image, uint64_t value
 	view.dim[2] = bytes / size;
 	view.stride[2] = size;
 	views_simplify(list, 1);
-	/* ST has less to do when values stay in SRAM. */
+	/* ST has less to do than LD when values stay in SRAM. */
 	plan_emit(plan,
 		  &(struct plan_insn){
 			  .op = ONPU_OP_DMA_FILL, .on_st = true, .dst = &view, .param = &param });
 }
 
+/* Fills the padding before the first row, behind each row, and behind the last row. */
 static void fill_halo(struct plan *plan, const struct ir_value *value, const struct place *place)
 {
 	int64_t image = place->stride[place->image_axis[0]],

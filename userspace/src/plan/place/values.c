@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * The memory of each value of a range: constants lie among those of the program, values that cross
- * the range's border in bindings, the others in the arena. Results of reshapes, identities, slices,
- * transposes and expands, and operands of a concat share the memory of another value, so that these
- * nodes cost nothing. Called by plan_places() before any node is lowered.
+ * Chooses the memory of each value of a range: constants are among the constants of the program,
+ * values that enter or leave the range are bindings, and other values are in the arena. Results of
+ * reshapes, identities, slices, transposes and expands, and operands of a concat share the memory
+ * of another value, so that these nodes need no instructions. plan_places() calls it before any
+ * node is lowered.
  */
 #include "plan/operators.h"
 #include "plan/place/values.h"
@@ -50,6 +51,7 @@ static void dense_strides(const struct ir_type *type, int64_t *stride)
 	}
 }
 
+/* Makes a value a binding of the program. */
 static void bind(struct plan *plan, const struct ir_value *value, bool written)
 {
 	struct plan_values *values = plan->values;
@@ -67,7 +69,10 @@ static void bind(struct plan *plan, const struct ir_value *value, bool written)
 	};
 }
 
-/* First appearance of a value: what kind of memory it has. */
+/*
+ * Notes that a node uses (or with `defined`, defines) a value; at the first use, chooses the kind
+ * of its memory.
+ */
 static void introduce(struct plan *plan, const struct ir_value *value, uint32_t node, bool defined)
 {
 	struct place *place = &plan->values->place[value->id];
@@ -105,6 +110,7 @@ static void attach(struct plan *plan, const struct ir_value *child, const struct
 	c->offset = offset;
 }
 
+/* Returns true if a value has memory in the arena and is no view of another one. */
 static bool in_arena(const struct plan *plan, const struct ir_value *value)
 {
 	const struct place *place = &plan->values->place[value->id];
@@ -117,8 +123,7 @@ static bool moves_only(enum ir_op op)
 	return op == IR_OP_RESHAPE || op == IR_OP_COPY;
 }
 
-/* Can the operator write its result between other data? Those that only move data copy between
- * dense buffers. */
+/* Operators that only move data are false here: they copy between dense buffers. */
 bool values_writes_strided(const struct ir_node *node)
 {
 	return !moves_only(node->op) && node->op != IR_OP_SLICE && node->op != IR_OP_PAD;
@@ -130,8 +135,10 @@ static void set_strides(struct place *place, uint32_t rank, const int64_t *strid
 	place->strided = true;
 }
 
-/* Operands of a concat are written where the result lies. Last node first: a nested result has its
- * strides by then. */
+/*
+ * Makes operands of a concat views into the result, so that their nodes write there. Called for the
+ * last node first, so that the result of a nested concat has its strides already.
+ */
 static void attach_concat(struct plan *plan, const struct ir_node *node)
 {
 	struct place *result = &plan->values->place[node->results[0]->id];
@@ -154,7 +161,7 @@ static void attach_concat(struct plan *plan, const struct ir_node *node)
 	}
 }
 
-/* A reshape or identity is its operand under another shape. */
+/* Makes the result of a reshape or identity, and its operand, share memory if both are dense. */
 static void attach_reshape(struct plan *plan, const struct ir_node *node)
 {
 	const struct ir_value *from = node->operands[0], *to = node->results[0];
@@ -168,7 +175,7 @@ static void attach_reshape(struct plan *plan, const struct ir_node *node)
 		attach(plan, from, to, 0);
 }
 
-/* A slice is a window of its operand. */
+/* Makes the result of a slice a view into its operand. */
 static void attach_slice(struct plan *plan, const struct ir_node *node)
 {
 	const struct ir_value *from = node->operands[0], *to = node->results[0];
@@ -187,8 +194,8 @@ static void attach_slice(struct plan *plan, const struct ir_node *node)
 }
 
 /*
- * A transpose: what it alone uses is written where its result lies, so that the result is dense.
- * Else the result is its operand, read in another order.
+ * Makes the operand of a transpose a view into the result, which then is dense, if only the
+ * transpose uses the operand; otherwise makes the result a view of the operand.
  */
 static void attach_transpose(struct plan *plan, const struct ir_node *node)
 {
@@ -211,7 +218,7 @@ static void attach_transpose(struct plan *plan, const struct ir_node *node)
 	set_strides(back ? f : t, to->type.rank, stride);
 }
 
-/* An expand is a view of its operand: the stride is 0 along the dims that repeat. */
+/* Makes the result of an expand a view of its operand, with stride 0 along broadcast dims. */
 static void attach_expand(struct plan *plan, const struct ir_node *node)
 {
 	const struct ir_value *from = node->operands[0], *to = node->results[0];
@@ -230,14 +237,17 @@ static void attach_expand(struct plan *plan, const struct ir_node *node)
 
 /* ---- convolutions that are computed with the addition behind them */
 
-/* A scale and zero point for all elements. */
+/* Returns true if a scale and a zero point are for all elements. */
 static bool is_whole(struct ir_value *const *scale_and_zero)
 {
 	return ir_type_elements(&scale_and_zero[0]->type) == 1 &&
 	       ir_type_elements(&scale_and_zero[1]->type) == 1;
 }
 
-/* The other operand of an addition to `sum` that the convolution before it can do, or NULL. */
+/*
+ * Returns the other operand of an addition to `sum`, if the convolution that computes `sum` can do
+ * the addition; otherwise NULL.
+ */
 static const struct ir_value *other_addend(const struct ir_node *add, const struct ir_value *sum)
 {
 	uint32_t second = add->op == IR_OP_QBINARY ? 3 : 1;
@@ -260,8 +270,9 @@ static const struct ir_value *other_addend(const struct ir_node *add, const stru
 }
 
 /*
- * Whether a convolution can be fused with the addition behind it and keep the same bits: the sum is
- * float32 and would be stored unchanged, or integers, to which it is rounded before the addition.
+ * Returns true if a convolution can be fused with the addition behind it without a change of bits:
+ * its result is float32, which a store would not change, or integers, to which it is rounded before
+ * the addition.
  */
 static bool may_join(const struct plan *plan, const struct ir_node *conv, const struct ir_node *add)
 {
@@ -277,7 +288,7 @@ static bool may_join(const struct plan *plan, const struct ir_node *conv, const 
 	       conv->results[0]->type.dtype == IR_F32;
 }
 
-/* The operands of a node are read when another one runs. */
+/* Extends the live ranges of a node's operands to node `when`. */
 static void read_later(struct plan *plan, const struct ir_node *node, uint32_t when)
 {
 	for (uint32_t i = 0; i < node->num_operands; i++) {
@@ -316,7 +327,7 @@ uint32_t values_joined(const struct plan *plan, uint32_t node)
 	return plan->values->joined[node];
 }
 
-/* The sum lies where the addition's result does. */
+/* Makes the result of a fused convolution a view of the addition's result. */
 static void attach_joined(struct plan *plan, uint32_t conv)
 {
 	const struct ir_value *sum = plan->graph->nodes[plan->first + conv]->results[0];
@@ -348,13 +359,13 @@ static void attach_all(struct plan *plan)
 		else if (node->op == IR_OP_EXPAND)
 			attach_expand(plan, node);
 	}
-	/* When all strides of results are known. */
+	/* Fused convolutions are last, when the strides of all results are known. */
 	for (uint32_t i = 0; i < plan->count; i++)
 		if (plan->values->joined[i] != NOT_JOINED && plan->values->joined[i] > i)
 			attach_joined(plan, i);
 }
 
-/* Memory that a node has for itself; 0: none. */
+/* Returns the bytes of scratch memory that a node needs. */
 static uint64_t scratch_bytes(const struct ir_node *node)
 {
 	const struct plan_operator *operator= & plan_operators[node->op];
@@ -363,8 +374,8 @@ static uint64_t scratch_bytes(const struct ir_node *node)
 }
 
 /*
- * Lists a live range for the scratch memory of each node; when `placed`, stores the offsets that
- * memory_pack() found instead.
+ * Lists the live range of each node's scratch memory; with `placed`, stores the offsets that
+ * memory_pack() found instead. Returns the number of live ranges.
  */
 static uint32_t pack_scratch(struct plan *plan, struct memory_interval *intervals, bool placed)
 {
@@ -385,7 +396,7 @@ static uint32_t pack_scratch(struct plan *plan, struct memory_interval *interval
 	return count;
 }
 
-/* A root lives as long as anything in its memory. */
+/* Extends the live ranges of roots to those of all their views. */
 static void extend_roots(struct plan *plan)
 {
 	struct plan_values *values = plan->values;
@@ -421,6 +432,7 @@ static void detach_all(struct plan *plan)
 	}
 }
 
+/* Chooses the offsets of values and scratch memory in the arena. Not 0: no memory. */
 static int pack_arena(struct plan *plan)
 {
 	struct plan_values *values = plan->values;
@@ -507,8 +519,8 @@ int values_place(struct plan *plan, const uint32_t *live_out, uint32_t num_live_
 }
 
 /*
- * Adds a constant to those of the program when something first reads it, so that they lie in that
- * order.
+ * Adds a constant to those of the program when a kernel first reads it, so that constants have the
+ * order of their first use.
  */
 static void place_constant(struct plan *plan, const struct ir_value *value, struct place *place)
 {
