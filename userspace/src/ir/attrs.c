@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The fields of the attributes of each operator: a table from which attributes are printed, parsed
- * and checked.
+ * The table of the attributes of each operator, with which attributes are printed, parsed and
+ * checked.
  */
 #include "ir/attrs.h"
 
@@ -192,7 +192,7 @@ static const struct ir_field lstm[] = {
 	FIELD(rnn.late_peephole, "late_peephole", BOOL),
 };
 
-/* Stands for an operator without attributes, so that each row of ops.def names an array. */
+/* The fields of operators without attributes, so that each row of ops.def can name an array. */
 static const struct ir_field none[1];
 #define COUNT(fields) (&(fields)[0] == &none[0] ? 0 : ARRAY_SIZE(fields))
 
@@ -243,8 +243,8 @@ void ir_print_float(FILE *f, float value)
 }
 
 /*
- * Prints a function: brackets hold the limits of a clamp of integers, where there are any; rounding
- * to float16 comes last.
+ * Prints a unary function as name(alpha,beta). The limits of an integer clamp follow in brackets,
+ * and "half" follows when the result is rounded to float16.
  */
 static void print_function(FILE *f, const struct ir_unary_attrs *a)
 {
@@ -260,6 +260,7 @@ static void print_function(FILE *f, const struct ir_unary_attrs *a)
 		fputs("half", f);
 }
 
+/* Returns true if a fused function has no effect, so that it is not printed. */
 static bool is_nothing(const struct ir_unary_attrs *a)
 {
 	return a->kind == IR_UNARY_NONE && !a->half;
@@ -323,7 +324,10 @@ void ir_attrs_print(FILE *f, const struct ir_node *node)
 	}
 }
 
-/* An axis that an operator does not use is 0, also where the operand is a scalar. */
+/*
+ * Returns what is wrong with element `i` of a field, or NULL. Axis 0 is right for scalars, too, as
+ * an axis that an operator does not use is 0.
+ */
 static const char *check_element(const struct ir_field *field, const void *data, uint32_t i,
 				 uint32_t rank)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The fields of the attributes of each operator, for printing, reading and checking them. */
+/* The table of the attributes of each operator, for printing, parsing and checking them. */
 #ifndef WNN_IR_ATTRS_H
 #define WNN_IR_ATTRS_H
 
@@ -7,18 +7,18 @@
 
 #include "ir/ir.h"
 
-/* How a field is written. A field without a name consists of a word only. */
+/* The text form of a field. A field without a name is written as its value alone. */
 enum ir_field_kind {
 	IR_FIELD_U32,	   /* name=3, or name=1,2 for an array */
-	IR_FIELD_LIST,	   /* name=1,2: a number of elements, up to IR_MAX_RANK, then they */
+	IR_FIELD_LIST,	   /* name=1,2; in memory, the number of elements precedes them */
 	IR_FIELD_AXIS,	   /* name=3, below the rank of the first operand */
 	IR_FIELD_MASK,	   /* name=0x6, a bit for each axis of the first operand */
 	IR_FIELD_I64,	   /* name=-3 */
-	IR_FIELD_U64,	   /* name=0xff: the bits of an element */
-	IR_FIELD_FLOAT,	   /* name=0.5: the same bits when read back */
-	IR_FIELD_BOOL,	   /* name, or nothing when false; or one of two words */
+	IR_FIELD_U64,	   /* name=0xff: the bits of a tensor element */
+	IR_FIELD_FLOAT,	   /* name=0.5, with enough digits to give equal bits when parsed */
+	IR_FIELD_BOOL,	   /* name when true, nothing when false; or one of two words */
 	IR_FIELD_ENUM,	   /* name=word */
-	IR_FIELD_FUNCTION, /* word(alpha,beta), of struct ir_unary_attrs */
+	IR_FIELD_FUNCTION, /* word(alpha,beta), for a struct ir_unary_attrs */
 	IR_FIELD_FUSED,	   /* name=word(alpha,beta), or nothing for IR_UNARY_NONE */
 };
 
@@ -26,28 +26,30 @@ enum ir_field_kind {
 
 /* One member of an attribute struct. */
 struct ir_field {
-	const char *name; /* NULL: written without */
+	const char *name; /* NULL: the text form has no name */
 	enum ir_field_kind kind;
-	uint8_t count;	   /* elements of an array, 1 for a single value, or IR_FIELD_RANK */
-	uint16_t offset;   /* in union ir_attrs */
-	uint8_t num_words; /* of IR_FIELD_ENUM, and of IR_FIELD_BOOL with two names */
-	bool required;	   /* in text; else each element is initial where nothing is written */
+	uint8_t count;	   /* number of elements of an array, 1, or IR_FIELD_RANK */
+	uint16_t offset;   /* offset in union ir_attrs */
+	uint8_t num_words; /* number of words; 0 for kinds without words */
+	bool required;	   /* the text must have the field; otherwise `initial` is its default */
 	uint8_t initial;
-	const char *const *words;
+	const char *const *words; /* IR_FIELD_ENUM: by value; IR_FIELD_BOOL: false and true */
 };
 
-/* The fields of an operator in the order of printing; sets *count. */
+/* Returns the fields of an operator in the order in which they are printed; sets *count. */
 const struct ir_field *ir_attr_fields(enum ir_op op, uint32_t *count);
 
 /* Writes the attributes of a node, each with a space before it; the locale has to be "C". */
 void ir_attrs_print(FILE *f, const struct ir_node *node);
 
-/* Few digits that read back to the same bits; a NaN as "nan:" and its bits. */
+/*
+ * Prints a float with as few digits as give equal bits when parsed; a NaN as "nan:" and its bits.
+ */
 void ir_print_float(FILE *f, float value);
 
 /*
- * NULL, or what is wrong with the attributes of a node whose operands and results are checked:
- * the field's name in *field, which is NULL where it has none.
+ * Checks the attributes of a node whose operands and results are checked already. Returns NULL, or
+ * what is wrong with a field; *field then is the field's name, or NULL when it has none.
  */
 const char *ir_attrs_check(const struct ir_node *node, const char **field);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Writes and reads graphs as bytes. A graph is written as the calls that make it: inputs, constants
- * and nodes in the order of the ids of their values.
+ * Writes and reads graphs as bytes, for saved graphs. The bytes list the calls that build the
+ * graph: inputs, constants and nodes in the order of the ids of their values.
  */
 #include "ir/binary.h"
 
@@ -14,7 +14,7 @@
 #define NO_DATA	     UINT64_MAX
 #define MAX_ELEMENTS (INT64_C(1) << 40)
 
-/* ---- attributes: the fields that an operator has */
+/* ---- attributes: the fields of the operator's table */
 
 static size_t field_bytes(const struct ir_field *field)
 {
@@ -52,7 +52,7 @@ static void get_attrs(struct wnn_reader *r, enum ir_op op, union ir_attrs *attrs
 	const struct ir_field *fields = ir_attr_fields(op, &count);
 
 	memset(attrs, 0, sizeof(*attrs));
-	/* Attributes that operators on integers share with others, but have no fields for. */
+	/* Integer operators have fixed values here, for which their tables have no fields. */
 	if (op == IR_OP_QPOOL)
 		attrs->pool.kind = IR_POOL_AVERAGE;
 	if (op == IR_OP_QMATMUL)
@@ -132,11 +132,12 @@ static void put_node(struct wnn_writer *w, const struct ir_node *node)
 	put_string(w, node->source);
 }
 
-/* How far a graph has been written. */
+/* The next value, node and input of the graph to write. */
 struct position {
 	uint32_t value, node, input;
 };
 
+/* Writes the next value; false: the graph is not in the order of its values. */
 static bool put_value(const struct ir_graph *graph, struct position *at, struct wnn_writer *w,
 		      struct wnn_writer *data)
 {
@@ -233,7 +234,7 @@ static void get_input(struct source *s)
 	s->nomem |= !ir_add_input(s->graph, name, &type);
 }
 
-/* Operands and the types of results; false without memory. */
+/* Reads the rest of a node and adds it to the graph; false: no memory. */
 static bool add_node(struct source *s, enum ir_op op, uint32_t operands, struct ir_value **operand)
 {
 	uint32_t results;

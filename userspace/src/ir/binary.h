@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* Graphs as bytes, for files. */
+/* Writes and reads graphs as bytes, for files of saved graphs. */
 #ifndef WNN_IR_BINARY_H
 #define WNN_IR_BINARY_H
 
 #include "ir/ir.h"
 #include "util/bytes.h"
 
-#define IR_DATA_ALIGNMENT 64 /* of constants among the data */
+#define IR_DATA_ALIGNMENT 64 /* bytes; alignment of each constant in the data */
 
 /*
  * ir_write - append a graph
  * @data: gets the bytes of the constants that the graph still has
  *
- * The writers remember when they ran out of memory. Returns -1 with *err when the graph was not
- * made with the functions of ir.h.
+ * Returns 0, or -1 with *err when the graph was not made with the functions of ir.h. Lack of memory
+ * shows only in the writers, which remember it.
  */
 int ir_write(const struct ir_graph *graph, struct wnn_writer *w, struct wnn_writer *data,
 	     struct wnn_error *err);
@@ -23,8 +23,9 @@ int ir_write(const struct ir_graph *graph, struct wnn_writer *w, struct wnn_writ
  *
  * @data: outlives the graph, whose constants point into it
  *
- * Accepts any bytes: the graph has sound types, operands and attributes, as ir_verify() demands;
- * whether the shapes of a node fit each other is not checked. NULL with *err.
+ * Accepts any bytes: types, operands and attributes of the graph are checked by
+ * ir_verify_dropped(); ir_shapes_fit() has to check the shapes of nodes. Returns the graph, or NULL
+ * with *err.
  */
 struct ir_graph *ir_read(struct wnn_reader *r, const uint8_t *data, size_t data_bytes,
 			 struct wnn_error *err);

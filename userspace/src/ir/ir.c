@@ -136,7 +136,7 @@ struct ir_constant *ir_constant_later(const struct ir_recipe *recipe, void *user
 	return constant;
 }
 
-/* The pages stay: the next constant is computed in them. */
+/* Keeps the pages in the process, so that the next constant is computed in them. */
 static void release_computed(void *userdata, const void *data)
 {
 	(void)userdata;
@@ -225,7 +225,7 @@ void ir_graph_destroy(struct ir_graph *graph)
 	wnn_free(graph);
 }
 
-/* Makes room for one more element; the count is the caller's to raise. */
+/* Makes room for one more element behind `count`, which the caller raises; false: no memory. */
 static bool grow(void **array, uint32_t count, uint32_t *cap, size_t size)
 {
 	uint32_t want = *cap ? *cap * 2 : 16;

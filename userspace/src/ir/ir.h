@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The intermediate representation: one small SSA-like form between the WebNN rules (graph/) and
- * what executes (cpu/, plan/). It has its own operator table; one WebNN operator may become several
- * nodes and one node may stand for several operators (after fusion). Passes keep scratch data in
- * side tables indexed by id, never here.
+ * The intermediate representation (IR): a small form, in which each value is assigned once, between
+ * the WebNN rules (graph/) and the backends (cpu/, plan/). It has its own operators: a WebNN
+ * operator may become several nodes, and a node may stand for several WebNN operators after fusion.
+ * Passes keep their data in tables of their own, indexed by id, and not in these structures.
  */
 #ifndef WNN_IR_H
 #define WNN_IR_H
@@ -17,7 +17,7 @@
 #define IR_MAX_RANK 8
 
 /*
- * Element types: an open table; WebNN uses the first eight (and the two 4-bit ones behind limits).
+ * Element types. WebNN's operators use the first eight; a few of them use the two 4-bit types, too.
  */
 enum ir_dtype {
 	IR_F32,
@@ -38,7 +38,10 @@ enum ir_dtype {
 	IR_DTYPE_COUNT
 };
 
-/* A dimension: a value, or (symbol != 0) one that is known only at dispatch. Use the helpers. */
+/*
+ * The size of a dimension. symbol != 0: the size is known only at dispatch, and `value` is its
+ * upper bound. Read it by ir_dim_value() or ir_type_dim().
+ */
 struct ir_dim {
 	int64_t value;
 	uint32_t symbol;
@@ -61,11 +64,11 @@ static inline int64_t ir_dim_value(struct ir_dim d)
 
 struct ir_type ir_type_make(enum ir_dtype dtype, uint32_t rank, const int64_t *dims);
 int64_t ir_type_dim(const struct ir_type *type, uint32_t axis);
-int64_t ir_type_elements(const struct ir_type *type); /* 1 for a scalar */
-int64_t ir_type_bytes(const struct ir_type *type);    /* 4-bit types are packed, rounded up */
+int64_t ir_type_elements(const struct ir_type *type); /* number of elements; 1 for a scalar */
+int64_t ir_type_bytes(const struct ir_type *type);    /* two 4-bit elements share a byte */
 bool ir_type_same_shape(const struct ir_type *a, const struct ir_type *b);
 
-/* Operators: ops.def says what their operands, results and attributes are. */
+/* The operators; ops.def describes their operands, results and attributes. */
 enum ir_op {
 #define IR_OPERATOR(id, ...) IR_OP_##id,
 #include "ir/ops.def"
@@ -73,18 +76,18 @@ enum ir_op {
 	IR_OP_COUNT
 };
 
-/* Makes an enumerator of a row of the lists below: the identifier without IR_, the printed name. */
+/* Makes an enumerator from a row of the lists below: identifier without IR_, printed name. */
 #define IR_ENUMERATOR(id, ...) IR_##id,
 
 /*
- * Functions of one operand. alpha is used by elu and leaky_relu; alpha and beta by hard_sigmoid and
- * linear; clamp has its limits in alpha and beta for float types, in ilo and ihi or in ulo and uhi
- * for integers.
+ * Functions of one operand. elu and leaky_relu use alpha; hard_sigmoid and linear use alpha and
+ * beta; clamp has its limits in alpha and beta for float types, in ilo and ihi for signed integers,
+ * and in ulo and uhi for unsigned integers.
  *
- * Gates are products of x and a function of x, also where x is NaN or infinite: swish is x *
- * sigmoid(alpha * x), mish x * tanh(softplus(x)), gelu_tanh x * sigmoid(x * (alpha * x * x +
- * beta)), and hard_gate x * hard_sigmoid(x) with its alpha and beta. They map minus infinity to
- * NaN, since it is multiplied by 0.
+ * A gate multiplies x by a function of x, also when x is NaN or infinite: swish is
+ * x * sigmoid(alpha * x), mish is x * tanh(softplus(x)), gelu_tanh is
+ * x * sigmoid(x * (alpha * x * x + beta)), and hard_gate is x * hard_sigmoid(x) with its alpha and
+ * beta. Gates map minus infinity to NaN, as they multiply it by 0.
  */
 #define IR_UNARY_KINDS(X)               \
 	X(ABS, "abs")                   \
@@ -125,15 +128,17 @@ enum ir_unary {
 	IR_UNARY_NONE = -1, /* no fused activation */
 };
 
+/* Returns true for the gates; false for other functions and IR_UNARY_NONE. */
 static inline bool ir_unary_is_gate(int kind)
 {
 	return kind == IR_SWISH || kind == IR_MISH || kind == IR_GELU_TANH || kind == IR_HARD_GATE;
 }
 
 /*
- * Functions of two operands; from eq on they compare (IR_OP_COMPARE). From bit_and to floored_remainder they are of integers
- * only. A shift by less than no bits, or by as many as the type has or more, leaves nothing but the sign that a shift to
- * the right fills in. A remainder by 0 is what was divided; the first has the sign of a, the floored one that of b.
+ * Functions of two operands. Those from eq on are comparisons (IR_OP_COMPARE). Those from bit_and
+ * to floored_remainder have only integer operands. A shift by a negative number of bits, or by at
+ * least the width of the type, gives 0, or for a right shift of a negative number -1. A remainder
+ * by 0 is the dividend. `remainder` has the sign of a, `floored_remainder` that of b.
  */
 #define IR_BINARY_KINDS(X)                        \
 	X(ADD, "add")                             \
@@ -163,8 +168,8 @@ static inline bool ir_unary_is_gate(int kind)
 enum ir_binary { IR_BINARY_KINDS(IR_ENUMERATOR) IR_BINARY_COUNT };
 
 /*
- * Ways to reduce an axis to one element. The last one is m + log(sum(exp(x - m))) with the largest
- * element m, which is NaN where m is infinite; the one before it gives infinity there.
+ * Functions that reduce an axis to one element. With m the largest element, shifted_log_sum_exp is
+ * m + log(sum(exp(x - m))), which is NaN when m is infinite; log_sum_exp gives infinity then.
  */
 #define IR_REDUCE_KINDS(X)                   \
 	X(REDUCE_SUM, "sum")                 \
@@ -183,13 +188,11 @@ enum ir_reduce { IR_REDUCE_KINDS(IR_ENUMERATOR) IR_REDUCE_COUNT };
 /* A unary function with its parameters; also the activation fused into another node. */
 struct ir_unary_attrs {
 	int kind;	   /* enum ir_unary, or IR_UNARY_NONE */
-	float alpha, beta; /* already cast to the operand's type, kept as float */
-	/*
-	 * Whether the result is rounded to a value of float16; with kind IR_UNARY_NONE that is all.
-	 */
+	float alpha, beta; /* rounded to the operand's type already, but stored as float */
+	/* 1: the result is rounded to float16; kind IR_UNARY_NONE then does nothing else. */
 	uint32_t half;
-	int64_t ilo, ihi;  /* IR_CLAMP of signed integer types */
-	uint64_t ulo, uhi; /* IR_CLAMP of unsigned integer types */
+	int64_t ilo, ihi;  /* IR_CLAMP: limits for signed integer types */
+	uint64_t ulo, uhi; /* IR_CLAMP: limits for unsigned integer types */
 };
 
 #define IR_LAYOUTS(X)   \
@@ -197,7 +200,7 @@ struct ir_unary_attrs {
 	X(NHWC, "nhwc")
 enum ir_layout { IR_LAYOUTS(IR_ENUMERATOR) };
 
-/* Filter layouts: name, then the axes of O, I, H and W (for convTranspose2d too). */
+/* Filter layouts: name, then the axes of O, I, H and W; for transposed convolutions, too. */
 #define IR_FILTER_LAYOUTS(X)        \
 	X(OIHW, "oihw", 0, 1, 2, 3) \
 	X(HWIO, "hwio", 3, 2, 0, 1) \
@@ -236,37 +239,37 @@ struct ir_conv_attrs {
 	uint32_t padding[4]; /* beginH, endH, beginW, endW */
 	uint32_t strides[2], dilations[2];
 	uint32_t groups;
-	enum ir_layout layout; /* of input and result */
+	enum ir_layout layout; /* layout of input and result */
 	enum ir_filter_layout filter_layout;
-	bool transposed; /* convTranspose2d; filter "o" is per group */
+	bool transposed; /* convTranspose2d; axis O of the filter then is for one group */
 	struct ir_unary_attrs act;
 };
 
 struct ir_matmul_attrs {
-	bool a_transpose, b_transpose; /* of the last two dims */
-	float alpha, beta;	       /* result = alpha*a*b + beta*bias, 1 unless from gemm */
+	bool a_transpose, b_transpose; /* the last two dims of a, of b are swapped */
+	float alpha, beta;	       /* result = alpha*a*b + beta*bias; 1 unless from gemm */
 	struct ir_unary_attrs act;
 };
 
-/*
- * What IR_OP_QCONV and IR_OP_QMATMUL subtract, add and clamp around the sum; ops.def has the
- * formula.
- */
+/* The zero points and limits of IR_OP_QCONV and IR_OP_QMATMUL; ops.def has the formula. */
 struct ir_integer_attrs {
 	int64_t a_zero, b_zero, zero;
-	int64_t lo, hi; /* of a result of 8 bits; all three 0 for a float */
+	int64_t lo, hi; /* limits of an 8-bit result; zero, lo and hi are 0 for a float result */
 };
 
 /*
- * The geometry of a convolution comes first: attrs.conv is valid too. Its activation is applied to
- * a float result; an 8-bit result has none.
+ * Attributes of a convolution of integers. `conv` is first, so that attrs.conv is valid, too. Its
+ * activation is for a float result; an 8-bit result has none.
  */
 struct ir_qconv_attrs {
 	struct ir_conv_attrs conv;
 	struct ir_integer_attrs integer;
 };
 
-/* The geometry of a product comes first: attrs.matmul is valid too; alpha and beta are 1. */
+/*
+ * Attributes of a matrix product of integers. `matmul` is first, so that attrs.matmul is valid,
+ * too; its alpha and beta are 1.
+ */
 struct ir_qmatmul_attrs {
 	struct ir_matmul_attrs matmul;
 	struct ir_integer_attrs integer;
@@ -276,10 +279,10 @@ struct ir_pool_attrs {
 	enum ir_pool kind;
 	uint32_t window[2], padding[4], strides[2], dilations[2];
 	enum ir_layout layout;
-	bool counts_padding; /* averages divide by all taps of a window, and padding counts as 0 */
+	bool counts_padding; /* an average divides by all taps of a window; padding is 0 */
 };
 
-/* The geometry is valid as attrs.pool too; the kind is IR_POOL_AVERAGE. */
+/* Attributes of a pool of integers. attrs.pool is valid, too; its kind is IR_POOL_AVERAGE. */
 struct ir_qpool_attrs {
 	struct ir_pool_attrs pool;
 	int64_t a_zero, zero;
@@ -292,19 +295,19 @@ struct ir_binary_attrs {
 
 struct ir_reduce_attrs {
 	enum ir_reduce kind;
-	uint32_t axes; /* bit mask; 0 = apply to each element */
+	uint32_t axes; /* mask of the reduced axes; 0: the function of each single element */
 	bool keep_dims;
 };
 
 struct ir_slice_attrs {
 	uint32_t starts[IR_MAX_RANK];
-	uint32_t strides[IR_MAX_RANK]; /* sizes follow from the result's shape */
+	uint32_t strides[IR_MAX_RANK]; /* the result's shape has the sizes */
 };
 
 struct ir_pad_attrs {
 	uint32_t begin[IR_MAX_RANK], end[IR_MAX_RANK];
 	enum ir_pad_mode mode;
-	uint64_t value; /* the element's bits */
+	uint64_t value; /* bits of a padding element */
 };
 
 struct ir_norm_attrs {
@@ -318,7 +321,7 @@ struct ir_norm_attrs {
 	 */
 	uint32_t groups;
 	float epsilon;
-	bool rms; /* of layerNormalization: no mean is taken away first */
+	bool rms; /* layerNormalization: the mean is not subtracted */
 };
 
 /* Dimension i of the result is dimension perm[i] of the operand. */
@@ -328,9 +331,9 @@ struct ir_transpose_attrs {
 
 struct ir_softmax_attrs {
 	uint32_t axis;
-	bool log;     /* of the result */
-	bool guarded; /* an infinite largest element of a row counts as 0 */
-	bool nan_to_zero;
+	bool log;	  /* the result is the logarithm of softmax */
+	bool guarded;	  /* an infinite largest element of a row counts as 0 */
+	bool nan_to_zero; /* each NaN of the result becomes 0 */
 };
 
 struct ir_arg_attrs {
@@ -363,14 +366,11 @@ struct ir_rnn_attrs {
 	bool reset_after, return_sequence, cell;
 	enum ir_rnn_direction direction;
 	uint32_t gate_order; /* 0: zrn or iofg, 1: rzn or ifgo */
-	int activations[3];  /* IR_RELU, IR_SIGMOID, IR_TANH */
-	/*
-	 * Bound of the arguments of the first two activations, on both sides of 0; 0: there is
-	 * none.
-	 */
+	int activations[3];  /* enum ir_unary, such as IR_SIGMOID, IR_TANH */
+	/* The operands of the first two activations are clamped to -clip..clip; 0: they are not. */
 	float clip;
 	bool coupled;	    /* LSTM: the forget gate is 1 minus the input gate */
-	bool late_peephole; /* LSTM: the output gate sees the cell state behind the step */
+	bool late_peephole; /* LSTM: the output gate's peephole reads the new cell state */
 };
 
 union ir_attrs {
@@ -387,8 +387,8 @@ union ir_attrs {
 	struct ir_pad_attrs pad;
 	struct ir_norm_attrs norm;
 	uint32_t axis;			 /* concat */
-	struct ir_softmax_attrs softmax; /* the axis is valid as attrs.axis too */
-	uint32_t axes;			 /* reverse: bit mask */
+	struct ir_softmax_attrs softmax; /* its axis is valid as attrs.axis, too */
+	uint32_t axes;			 /* reverse: mask of axes */
 	struct ir_transpose_attrs transpose;
 	struct ir_arg_attrs arg;
 	struct ir_cumsum_attrs cumsum;
@@ -400,19 +400,19 @@ union ir_attrs {
 
 /* How a constant is computed when its bytes are first needed. */
 struct ir_recipe {
-	int (*make)(void *userdata, void *data); /* writes all bytes; -1 when out of memory */
-	void (*drop)(void *userdata);
+	int (*make)(void *userdata, void *data); /* writes all bytes; -1: no memory */
+	void (*drop)(void *userdata);		 /* frees the userdata */
 };
 
-/* The bytes of a constant, shared by reference count; borrowed ones call release when dropped. */
+/* The bytes of a constant, with a reference count; the last reference calls release(). */
 struct ir_constant {
 	uint32_t refs;
 	size_t bytes;
-	const void *data; /* read it by ir_constant_data(); NULL while there is a recipe */
+	const void *data; /* to be read by ir_constant_data(); NULL while there is a recipe */
 	void (*release)(void *userdata, const void *data);
 	void *userdata;
-	const struct ir_recipe *recipe; /* of a constant that is not computed yet, else NULL */
-	uint8_t finite;			/* result of ir_constant_finite(); 0: not known yet */
+	const struct ir_recipe *recipe; /* computes the bytes; NULL: they exist already */
+	uint8_t finite;			/* cache of ir_constant_finite(); 0: not known yet */
 };
 
 enum ir_value_kind { IR_VALUE_INPUT, IR_VALUE_CONSTANT, IR_VALUE_RESULT };
@@ -421,10 +421,10 @@ struct ir_value {
 	uint32_t id; /* dense, unique in the graph */
 	enum ir_value_kind kind;
 	struct ir_type type;
-	struct ir_node *def; /* IR_VALUE_RESULT */
+	struct ir_node *def; /* IR_VALUE_RESULT: the node that defines it; otherwise NULL */
 	uint32_t result_index;
-	const char *name;	      /* graph input's name, else NULL */
-	struct ir_constant *constant; /* IR_VALUE_CONSTANT */
+	const char *name;	      /* IR_VALUE_INPUT: its name; otherwise NULL */
+	struct ir_constant *constant; /* IR_VALUE_CONSTANT: its bytes; NULL: they were dropped */
 };
 
 struct ir_node {
@@ -434,8 +434,8 @@ struct ir_node {
 	struct ir_value **operands; /* optional ones may be NULL */
 	struct ir_value **results;
 	union ir_attrs attrs;
-	const char *label;  /* the application's, "" if none */
-	const char *source; /* WebNN operator(s) it stands for: "conv2d", "conv2d+relu" */
+	const char *label;  /* the label of the application; "": it has none */
+	const char *source; /* the WebNN operators that it stands for: "conv2d", "conv2d+relu" */
 };
 
 struct ir_output {
@@ -444,7 +444,8 @@ struct ir_output {
 };
 
 /*
- * A graph owns its nodes, values and strings (arena). Nodes are in topological order in `nodes`.
+ * A graph owns its nodes, values and strings, which are in the arena. `nodes` is in topological
+ * order.
  */
 struct ir_graph {
 	struct wnn_arena *arena;
@@ -459,13 +460,16 @@ struct ir_graph {
 };
 
 struct ir_graph *ir_graph_create(void);
-void ir_graph_destroy(struct ir_graph *graph); /* NULL is fine; drops constants */
+void ir_graph_destroy(struct ir_graph *graph); /* takes NULL; gives its constants back */
 
-/* All return NULL when out of memory. Strings are copied into the graph. */
+/*
+ * Functions that add to a graph; they return NULL (ir_add_output(): -1) when out of memory. Strings
+ * are copied into the graph.
+ */
 struct ir_value *ir_add_input(struct ir_graph *graph, const char *name, const struct ir_type *type);
 struct ir_value *ir_add_constant(struct ir_graph *graph, const struct ir_type *type,
-				 struct ir_constant *constant); /* takes one reference over */
-/* An input or a constant of another graph; shares the constant. */
+				 struct ir_constant *constant); /* taken over on success */
+/* Adds a copy of an input or constant of another graph; both graphs share the constant. */
 struct ir_value *ir_copy_leaf(struct ir_graph *graph, const struct ir_value *value);
 struct ir_node *ir_add_node(struct ir_graph *graph, enum ir_op op, struct ir_value *const *operands,
 			    uint32_t num_operands, const struct ir_type *result_types,
@@ -473,34 +477,37 @@ struct ir_node *ir_add_node(struct ir_graph *graph, enum ir_op op, struct ir_val
 			    const char *source);
 int ir_add_output(struct ir_graph *graph, const char *name, struct ir_value *value);
 
-/* Copies `bytes`; the others do not. */
+/* Makes a constant with a copy of these bytes; NULL: no memory. */
 struct ir_constant *ir_constant_copy(const void *data, size_t bytes);
-/* Makes a constant of memory from wnn_malloc(); takes it over in any case. */
+/*
+ * Makes a constant of memory from wnn_malloc(), which is taken over in any case; NULL: no memory.
+ */
 struct ir_constant *ir_constant_own(void *data, size_t bytes);
+/* Makes a constant of memory that release() gives back at the end; NULL: no memory. */
 struct ir_constant *ir_constant_borrow(const void *data, size_t bytes,
 				       void (*release)(void *, const void *), void *userdata);
 /**
  * ir_constant_later - make a constant that is computed when it is read for the first time
- * @userdata: for the recipe; taken over in any case
- * @dtype: of the elements
- * @finite: whether these are floats that are known to be finite
+ * @userdata: passed to the recipe; taken over in any case
+ * @dtype: type of the elements
+ * @finite: the elements are floats that are known to be finite
  *
- * A constant that is packed while a graph is built, and dropped then, is computed in memory that
- * the cache still has from the one before. A graph has no such constants when it is compiled.
- * Returns NULL when out of memory.
+ * When a graph is compiled, constants are packed and dropped one after the other, so that such a
+ * constant is computed in memory that is still in the cache from the constant before. A compiled
+ * graph has none of them. Returns NULL when out of memory.
  */
 struct ir_constant *ir_constant_later(const struct ir_recipe *recipe, void *userdata, size_t bytes,
 				      enum ir_dtype dtype, bool finite);
 /*
- * Returns the bytes, and computes them now if need be; NULL when out of memory. Only one thread may
- * call it while there is a recipe.
+ * Returns the bytes of a constant, and computes them if there is a recipe; NULL: no memory. Only
+ * one thread at a time may call it while there is a recipe.
  */
 const void *ir_constant_data(struct ir_constant *constant);
 struct ir_constant *ir_constant_ref(struct ir_constant *constant);
 void ir_constant_unref(struct ir_constant *constant);
 /*
- * Whether all elements are finite, as float16 or float32; reads them only once. Several threads may
- * call it.
+ * Returns true if all elements are finite, as float16 or float32; reads them only once. Several
+ * threads may call it at a time.
  */
 bool ir_constant_finite(struct ir_constant *constant, enum ir_dtype dtype);
 
@@ -509,24 +516,29 @@ const char *ir_unary_name(int kind);
 const char *ir_binary_name(enum ir_binary kind);
 const char *ir_reduce_name(enum ir_reduce kind);
 const char *ir_filter_layout_name(enum ir_filter_layout layout); /* "oihw" */
-/* The four axes of a filter, in the order O, I, H, W. */
+/* Returns the four axes of a filter, in the order O, I, H, W. */
 const uint8_t *ir_filter_axes(enum ir_filter_layout layout);
 
 #define IR_NODE_NAME_SIZE 192
-/* conv2d "stem", fit for messages; "the graph" without a node. Returns buffer. */
+/*
+ * Writes the name of a node for messages, such as conv2d "stem"; NULL: "the graph". Returns buffer.
+ */
 const char *ir_node_name(const struct ir_node *node, char *buffer, size_t size);
 
-/* Constants of at most so many elements are printed with all of them. */
+/* The most elements of a constant that ir_print() prints completely. */
 #define IR_PRINT_ELEMENTS 16
 
 /*
- * Text of a graph, one node a line; malloc'ed. ir/parse.h says how it is read. Larger constants are
- * printed without their elements unless all of them are equal.
+ * Returns the text of a graph, one node a line, which the caller frees; NULL: no memory. ir/parse.h
+ * describes the form. Larger constants are printed without elements unless all of them are equal.
  */
 char *ir_print(const struct ir_graph *graph);
-/* Checks topological order, ids, operand counts, types; run after every pass in debug builds. */
+/*
+ * Checks the order, ids, numbers of operands, types and attributes of a graph; debug builds do so
+ * after every pass. Returns 0, or -1 with *err.
+ */
 int ir_verify(const struct ir_graph *graph, struct wnn_error *err);
-/* ir_verify() for a graph that is compiled: constants may have been dropped. */
+/* Checks a compiled graph like ir_verify(); its constants may have been dropped. */
 int ir_verify_dropped(const struct ir_graph *graph, struct wnn_error *err);
 
 #endif

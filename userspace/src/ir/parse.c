@@ -16,16 +16,16 @@
 
 #define MAX_OPERANDS 256
 #define MAX_STRING   256
-#define MAX_ELEMENTS ((int64_t)1 << 40) /* of one value */
+#define MAX_ELEMENTS ((int64_t)1 << 40) /* the most elements of a value */
 
 struct reader {
 	const char *text, *at;
 	struct ir_graph *graph;
-	struct ir_value **values; /* by their numbers in the text */
+	struct ir_value **values; /* by number in the text; NULL: there is no such value yet */
 	struct wnn_error *err;
 };
 
-/* The left side of "=". */
+/* A result of a statement: "%4 float32[1,3]" on the left of "=". */
 struct result {
 	uint32_t number;
 	struct ir_type type;
@@ -89,7 +89,7 @@ static bool is_word(char c)
 	       c == '_' || c == '+';
 }
 
-/* A word's length; it stands at r->at. */
+/* Skips blanks; returns the length of the word that begins at r->at then. */
 static size_t word(struct reader *r)
 {
 	size_t length = 0;
@@ -142,7 +142,7 @@ static int read_i64(struct reader *r, int64_t *value)
 	return 0;
 }
 
-/* The bits of a NaN, or a number. */
+/* Reads a number into *value, or the bits of a NaN into *nan, which is 0 for a number. */
 static int read_float(struct reader *r, float *value, uint32_t *nan)
 {
 	char *end;
@@ -353,7 +353,10 @@ static int read_elements(struct reader *r, const struct ir_field *field, uint32_
 	return 0;
 }
 
-/* Whether a field begins with a word: its name, or one of the words of a field without name. */
+/*
+ * Returns true if the text of a field begins with a word: the field's name, or one of its words
+ * when it has no name.
+ */
 static bool begins_with(const struct ir_field *field, const char *word, size_t length)
 {
 	bool assigned = word[length] == '=';
@@ -394,7 +397,7 @@ static void set_initial(const struct ir_field *field, void *data)
 			((uint32_t *)data)[i] = field->initial;
 }
 
-/* "conv has no attribute of that name; it has pad, stride, ..." */
+/* Reports "conv has no attribute of that name; it has pad, stride, ...". Returns -1. */
 static int unknown_attribute(struct reader *r, const struct statement *s)
 {
 	uint32_t count;
@@ -497,7 +500,7 @@ static void set_element(uint8_t *data, size_t width, int64_t i, uint64_t bits)
 		memcpy(data + (size_t)i * (width / 8), &bits, width / 8);
 }
 
-/* Small numbers, some of them fractions of floats. */
+/* Returns the bits of element `i` of a constant without elements: a small number, or fraction. */
 static uint64_t made_up(enum ir_dtype dtype, int64_t i)
 {
 	uint32_t number = (uint32_t)(i * 7 + 3) % 13, bits;

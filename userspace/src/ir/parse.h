@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Graphs from text, in the form that ir_print writes, so that passes and plans are tested from
- * text. One statement a line:
+ * Parses graphs from text, in the form that ir_print() writes, so that tests of passes and plans
+ * can have their graphs as text. A line is a statement:
  *
  *	; a comment
  *	%0 float32[1,3,8,8] = input "x"
@@ -11,12 +11,11 @@
  *	%4 float32[1,4,6,6] = conv(%0, %2, -) stride=1,1 act=relu(0,0) ; conv2d+relu "stem"
  *	output "y" = %4
  *
- * A value has a number below IR_PARSE_VALUES, which needs not be the one that it gets in the graph.
- * "-" stands for an optional operand that is not there. Attributes come in any order; those that
- * have a default may be left out (ir/attrs.c). Behind a semicolon stand the WebNN operators that
- * the node stands for, where that is not said its own name, and the label. In strings \xNN is a
- * byte. A constant without elements gets some that are small numbers, the same each time and not
- * all equal.
+ * A value has a number below IR_PARSE_VALUES, which need not be its id in the graph. "-" is an
+ * optional operand that is absent. Attributes come in any order; ir/attrs.c has the defaults of
+ * those that may be left out. Behind a semicolon come the WebNN operators that the node stands for
+ * (by default the name of the IR operator), and the label. In strings \xNN is a byte. A constant
+ * without elements gets small numbers, which are not all equal, and equal each time.
  */
 #ifndef WNN_IR_PARSE_H
 #define WNN_IR_PARSE_H
@@ -27,8 +26,8 @@
 #define IR_PARSE_CONSTANT_BYTES (1 << 26)
 
 /*
- * The graph of a text, which ir_verify has accepted; NULL with an error that says line, column and
- * what would be right there.
+ * Returns the graph of a text, checked by ir_verify(); NULL with an error that names line and
+ * column and says what would be right there.
  */
 struct ir_graph *ir_parse(const char *text, struct wnn_error *err);
 

@@ -24,7 +24,7 @@ static void print_type(FILE *f, const struct ir_type *type)
 	fputc(']', f);
 }
 
-/* Quotation marks, backslashes and what is no printable ASCII are written as \xNN. */
+/* Prints a string in quotes; quotes, backslashes and all but printable ASCII become \xNN. */
 static void print_string(FILE *f, const char *text)
 {
 	fputc('"', f);
@@ -85,13 +85,15 @@ static uint64_t element(const struct ir_value *value, int64_t i)
 	return element;
 }
 
-/* Prints a few numbers, or the one that all elements have; other constants are left out. */
+/*
+ * Prints a constant: all elements if they are few, or one if all are equal; otherwise no elements.
+ */
 static void print_constant(FILE *f, const struct ir_value *value)
 {
 	int64_t count = ir_type_elements(&value->type), same = 1;
 
 	fputs(" = constant", f);
-	/* Compiled graphs keep constants that only the NPU needs in its memory alone. */
+	/* A compiled graph has dropped constants that only the NPU's memory needs. */
 	if (!value->constant || !ir_constant_data(value->constant)) {
 		fputc('\n', f);
 		return;
@@ -165,7 +167,7 @@ char *ir_print(const struct ir_graph *graph)
 	char *text = NULL;
 	size_t size;
 	FILE *f = open_memstream(&text, &size);
-	/* Numbers have a point, whatever language the application speaks. */
+	/* Numbers have a decimal point for every locale of the application. */
 	locale_t plain = newlocale(LC_ALL_MASK, "C", NULL), before;
 
 	if (f && plain) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Checks the shapes of operators that move, choose, reduce or compute elements one by one; the
- * others are in shapes_product.c.
+ * Checks the shapes and types of element-wise operators and of those that move, select or reduce
+ * elements; shapes_product.c checks those of products. Each check returns true if they fit.
  */
 #include "ir/shapes.h"
 
@@ -52,7 +52,7 @@ bool ir_shape_has_type(const struct ir_node *node, uint32_t operand, enum ir_dty
 	return !in(node, operand) || in(node, operand)->dtype == dtype;
 }
 
-/* All operands from one on have the type of the result. */
+/* Returns true if all operands from `from` on have the data type of the result. */
 static bool same_types(const struct ir_node *node, uint32_t from)
 {
 	for (uint32_t i = from; i < node->num_operands; i++)
@@ -81,7 +81,7 @@ static bool same_shape(const struct ir_node *node)
 	return ir_type_same_shape(in(node, 0), out(node));
 }
 
-/* ---- one by one */
+/* ---- element-wise operators */
 
 static bool unary(const struct ir_node *node)
 {
@@ -105,7 +105,7 @@ static bool binary(const struct ir_node *node)
 	return same_types(node, 0);
 }
 
-/* Data with a scale and a zero point for all of it, which follow it. */
+/* Returns true if operands `at` and `at` + 1 are a scale and a zero point for all of `data`. */
 static bool is_quantized(const struct ir_node *node, uint32_t at, const struct ir_type *data)
 {
 	return is_byte(data) && in(node, at)->dtype == IR_F32 &&
@@ -145,7 +145,7 @@ static bool alike(const struct ir_node *node)
 	return same_shape(node) && same_types(node, 0);
 }
 
-/* Cosines or sines of all elements of rows, or of half of them. */
+/* Returns true if a type fits cosines or sines of whole rows, or of half rows. */
 static bool has_angles(const struct ir_type *type, const struct ir_type *rows)
 {
 	struct ir_type halves = *rows;
@@ -264,7 +264,7 @@ static bool resample(const struct ir_node *node)
 	return same_types(node, 0);
 }
 
-/* Dimensions [from, to) of a type, behind those that are there; false when there are too many. */
+/* Appends dimensions [from, to) of `like` to a type; false: there would be too many. */
 static bool append(struct ir_type *type, const struct ir_type *like, uint32_t from, uint32_t to)
 {
 	for (uint32_t i = from; i < to; i++) {
@@ -316,7 +316,7 @@ static bool scatter(const struct ir_node *node)
 
 /* ---- reducing */
 
-/* Whether the result has the operand's shape with 1, or nothing, for each axis of a set. */
+/* Returns true if the result is the operand with the axes in a mask reduced to 1, or dropped. */
 static bool is_reduced(const struct ir_node *node, uint32_t axes, bool keep)
 {
 	int64_t dims[IR_MAX_RANK];
@@ -382,7 +382,7 @@ static bool norm(const struct ir_node *node)
 		dims[0] = ir_type_dim(out(node), node->op == IR_OP_BATCHNORM ? attrs->axis :
 						 attrs->layout == IR_NCHW    ? 1 :
 									       rank - 1);
-		/* The dimension that groups add has to be one of a tensor. */
+		/* Groups split the channels into two dimensions, which must fit IR_MAX_RANK. */
 		if (node->op == IR_OP_INSTNORM && attrs->groups &&
 		    (rank == IR_MAX_RANK || dims[0] % attrs->groups))
 			return false;

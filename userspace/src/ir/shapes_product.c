@@ -31,7 +31,7 @@ static bool transposed_size_fits(int64_t size, int64_t image, const uint32_t *pa
 	return size >= least && size < least + stride;
 }
 
-/* Scale, bias and addend of a product of integers, for so many channels. */
+/* Returns true if the types of an integer product, and its operands by channel, fit. */
 static bool integer_types_fit(const struct ir_node *node, int64_t channels)
 {
 	const struct ir_type *result = out(node);
@@ -79,11 +79,11 @@ bool ir_shapes_conv(const struct ir_node *node)
 	       ir_shape_has_type(node, 2, result->dtype) && ir_shape_is(in(node, 2), 1, &channels);
 }
 
-#define MOST_PADDING (INT64_C(1) << 33) /* on both sides */
+#define MOST_PADDING (INT64_C(1) << 33) /* the most padding of an axis, on both sides together */
 
 /*
- * Checks a pool. Windows have no taps that only reach padding, and therefore say little of the
- * result's size.
+ * Checks a pool. The sizes of the result are only checked to be possible, as several are right for
+ * one window.
  */
 bool ir_shapes_pool(const struct ir_node *node)
 {
@@ -108,7 +108,9 @@ bool ir_shapes_pool(const struct ir_node *node)
 
 /* ---- matrix products */
 
-/* Rows and columns of an operand, whose batch dimensions fit those of the result. */
+/*
+ * Sets size[] to the rows and columns of an operand; false: its batch dims do not fit the result.
+ */
 static bool matrix_of(const struct ir_type *type, const struct ir_type *result, bool transposed,
 		      int64_t size[2])
 {
@@ -157,8 +159,8 @@ struct network {
 };
 
 /*
- * Whether an operand or result has the shape; unless the network is a cell, the directions come
- * first.
+ * Returns true if an operand or result has the dims a and b (rank 1: a); they follow the
+ * directions, except in a cell, which has no such dim.
  */
 static bool part_is(const struct network *n, const struct ir_type *type, uint32_t rank, int64_t a,
 		    int64_t b)

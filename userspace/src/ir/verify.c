@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Checks the structural rules of a graph: order, ids, operand counts, types. A failure is a defect
- * of the pass that ran before, never of the application.
+ * Checks the structure of a graph: order, ids, numbers of operands, types, attributes. A failure is
+ * a defect of a pass, or of a file of a saved graph, but never of the application.
  */
 #include "ir/ir.h"
 
@@ -10,10 +10,10 @@
 #include "ir/attrs.h"
 #include "util/malloc.h"
 
-/* Operands that every node of an operator must have, and how many it may have. */
+/* The numbers of operands and results of each operator. */
 static const struct {
-	uint8_t required, most; /* most 0: any number */
-	uint8_t results;	/* 0: any number from 1 */
+	uint8_t required, most; /* the least and the most operands; most 0: any number */
+	uint8_t results;	/* number of results; 0: any number from 1 */
 } arity[] = {
 #define IR_OPERATOR(id, name, required, most, results, attrs) \
 	[IR_OP_##id] = { required, most, results },
@@ -37,7 +37,7 @@ static int verify_type(const struct ir_type *type)
 	return 0;
 }
 
-/* `defined[id]` tells which values exist before this node. */
+/* Checks a node; defined[id] is true for the values that exist before it. */
 static int verify_node(const struct ir_node *node, const bool *defined, uint32_t num_values,
 		       struct wnn_error *err)
 {
