@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Translates instructions from text to words and back, by the tables that the generator makes of
- * isa.xml. Used by the tool onpu-isa, the tests and dumps.
+ * Translates instructions from text to words and back, with the tables that the generator makes
+ * from isa.xml. The tool onpu-isa, tests and dumps of programs call it.
  */
 #include <ctype.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 
 #include "isa/assembler.h"
 
-/* A line being read. at never goes beyond end, where the comment or the NUL is. */
+/* The position in a line; `at` never goes beyond `end`, where a comment or the NUL is. */
 struct reader {
 	const char *line;
 	const char *at;
@@ -52,7 +52,9 @@ __attribute__((format(printf, 2, 3))) static int fail(struct reader *r, const ch
 	return -1;
 }
 
-/* Whether a word that ends in the character before ends here. */
+/*
+ * Returns true if the text may end at the reader: not inside a word whose last character is `last`.
+ */
 static bool ends_word(const struct reader *r, char last)
 {
 	return !is_word_char(last) || r->at == r->end || !is_word_char(*r->at);
@@ -83,7 +85,9 @@ static const char *match_text(const struct reader *r, const char *text)
 	return ends_word(&probe, last) ? probe.at : NULL;
 }
 
-/* The texts of an enum: all of a few, else the first and the last. */
+/*
+ * Lists the texts of an enum for messages: all if they are few, otherwise the first and the last.
+ */
 static void list_values(const struct onpu_enum_info *info, const char *between, char list[128])
 {
 	bool few = info->num_values <= 8;
@@ -131,7 +135,7 @@ static const char *syntax(const struct onpu_op_info *op, char text[ONPU_TEXT_MAX
 		} else if (field) {
 			piece = field->name;
 		}
-		/* Fields of all instructions would only hide what is particular. */
+		/* Leaves out the fields that all instructions have, before the name and behind. */
 		if (named && !(field && field->low >= 96))
 			length += (size_t)snprintf(text + length, ONPU_TEXT_MAX - length, format,
 						   piece);
@@ -140,8 +144,8 @@ static const char *syntax(const struct onpu_op_info *op, char text[ONPU_TEXT_MAX
 }
 
 /*
- * Reads a literal of the syntax. Unlike match_text(), a field may follow without a gap ("d" of
- * "d12").
+ * Reads a literal of the syntax. Unlike with match_text(), a field may follow without a gap, as in
+ * "d12", where "d" is the literal.
  */
 static int read_literal(struct reader *r, const struct onpu_op_info *op, const char *text)
 {
@@ -201,7 +205,8 @@ static int fail_enum(struct reader *r, const struct onpu_field_info *field)
 }
 
 /*
- * Whether the line continues with the mark, such as '!', with which only this enum's texts begin.
+ * Returns true if the line continues with the mark, such as '!', with which only the texts of this
+ * enum begin.
  */
 static bool has_mark(const struct reader *r, const struct onpu_enum_info *info)
 {
@@ -262,7 +267,7 @@ static int read_field(struct reader *r, const struct onpu_field_info *field, str
 	return 0;
 }
 
-/* Letters that must change to make a of b; small numbers are near misses. */
+/* Returns how many letters must change to make a from b (Levenshtein distance); 99: too long. */
 static unsigned int distance(const char *a, size_t na, const char *b)
 {
 	unsigned int row[40];
@@ -312,6 +317,7 @@ static int fail_unknown(struct reader *r)
 	return fail(r, "no such instruction; they look like: vadd d1, d2, d3");
 }
 
+/* Returns the instruction with the longest name at the reader; NULL: none matches. */
 static const struct onpu_op_info *find_op(const struct reader *r)
 {
 	const struct onpu_op_info *best = NULL;
@@ -329,7 +335,7 @@ static const struct onpu_op_info *find_op(const struct reader *r)
 	return best;
 }
 
-/* The fields before the name are the same in all instructions; nop shows them. */
+/* Reads the fields before the name, which are equal in all instructions: those of nop. */
 static int read_prefix(struct reader *r, struct onpu_insn *insn)
 {
 	const struct onpu_op_info *op = &onpu_op_info[0];
@@ -410,7 +416,7 @@ int onpu_asm_line(const char *line, uint32_t w[ONPU_INSN_WORDS], struct onpu_asm
 	return read_raw(&r, w);
 }
 
-/* Text that is cut off at size, like snprintf. */
+/* The text that is written so far; it is cut off at `size`, as by snprintf(). */
 struct writer {
 	char *text;
 	size_t size;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Checks a program without running it, and reports findings to the caller: onpu-isa and tests. */
+/* Checks a program without running it, and reports findings; onpu-isa and tests call it. */
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -80,6 +80,7 @@ static void check_operand(struct check *c, uint32_t index, unsigned int operand,
 		     op->name, op->schema, slot);
 }
 
+/* Notes the engine that signals, or waits for, a semaphore; only one engine may. */
 static void take_role(struct check *c, uint32_t index, uint32_t sem, uint8_t *role,
 		      enum onpu_engine engine, const char *verb)
 {
