@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * npu_compile(): plans a range of nodes, encodes the plan, and verifies the program. run/ calls it
- * for each stretch of NPU nodes.
+ * npu_compile(): plans a range of nodes, encodes the plan as a program, and verifies the program.
+ * run/ calls it for each sequence of NPU nodes.
  */
 #include "codegen/encode.h"
 #include "plan/list/ahead.h"
@@ -13,15 +13,15 @@
 
 #include "util/malloc.h"
 
-/* A plan's graph and range, and what its results are called in the graph of the caller. */
+/* The range to compile, its live-out values, and the graph of streamed groups made from it. */
 struct source {
 	struct plan fresh;
 	const uint32_t *live_out;
 	uint32_t num_live_out;
-	struct stream_graph stream; /* graph NULL: none, the range as it is */
+	struct stream_graph stream; /* stream.graph NULL: no groups are streamed */
 };
 
-/* The bindings, with the ids that the caller's graph has for their values. */
+/* Copies the bindings to the program, with the ids of the values in the caller's graph. */
 static void take_bindings(struct plan *plan, const struct stream_graph *stream,
 			  struct npu_program *program)
 {
@@ -40,6 +40,7 @@ static void take_bindings(struct plan *plan, const struct stream_graph *stream,
 		program->bindings[i].value_id = stream->value[program->bindings[i].value_id];
 }
 
+/* Adds the report of a block to that of its node; `same_op`: both have one operator. */
 static void add_info(struct npu_node_info *info, const struct npu_node_info *part, bool same_op)
 {
 	if (part->kernel && (same_op || !info->kernel))
@@ -89,6 +90,7 @@ static void take_nodes(struct plan *plan, const struct source *source, struct np
 						range->count;
 }
 
+/* Plans and encodes; fills in *program but for its nodes. -1: it failed. */
 static int compile(struct plan *plan, const struct source *source, bool profile,
 		   struct npu_program *program)
 {
@@ -112,7 +114,10 @@ static int compile(struct plan *plan, const struct source *source, bool profile,
 	return plan->report.failed ? -1 : 0;
 }
 
-/* A defect that is not in the instruction of one node is reported for all of them. */
+/*
+ * Verifies the program. A defect is reported for the node of its instruction, or for all nodes when
+ * it is not in a single instruction. -1: there is a defect.
+ */
 static int verify(struct plan *plan, const struct npu_program *program)
 {
 	struct wnn_error cause = { 0 };
@@ -133,6 +138,7 @@ static int verify(struct plan *plan, const struct npu_program *program)
 	return -1;
 }
 
+/* Returns the plan to begin with: of the graph of streamed groups if there is one, or the range. */
 static struct plan plan_of(const struct source *source)
 {
 	struct plan plan = source->fresh;
@@ -158,7 +164,7 @@ static struct npu_program *compile_range(struct plan *plan, const struct source 
 		return NULL;
 	}
 	ret = compile(plan, source, profile, program) || verify(plan, program);
-	/* Only now: errors up to here are reported for nodes of the plan. */
+	/* Must come last: up to here errors are reported for the nodes of the plan. */
 	if (!ret)
 		take_nodes(plan, source, program);
 	ret |= plan->report.failed;
@@ -169,17 +175,17 @@ static struct npu_program *compile_range(struct plan *plan, const struct source 
 	return NULL;
 }
 
-/* Cycles that it takes to bring weights to SRAM, with both DMA engines. */
+/* Returns the cycles in which both DMA engines load the pinned weights to SRAM. */
 static uint64_t pinned_cycles(const struct npu_caps *caps, const struct plan_pinned *pinned)
 {
 	return wnn_div_up(pinned->bytes, 2 * (uint64_t)caps->dma_bytes_per_cycle);
 }
 
 /*
- * Whether pinned weights are worth their SRAM: they save an eighth of the time of later dispatches
- * for at most as much more in the first one, in which nothing can be computed while they are
- * loaded, or a quarter for a quarter. Where graphs alternate on a device, each dispatch may be a
- * first one.
+ * Returns true if pinned weights save enough: an eighth of the time of later dispatches, while the
+ * first dispatch, which computes nothing while it loads them, takes at most an eighth longer; or a
+ * quarter, while the first takes at most a quarter longer. When graphs alternate on a device, each
+ * dispatch may be a first one.
  */
 static bool is_worth_it(uint64_t later, uint64_t first, uint64_t without)
 {
@@ -188,8 +194,8 @@ static bool is_worth_it(uint64_t later, uint64_t first, uint64_t without)
 }
 
 /*
- * Compiles the range with weights that stay in SRAM from one dispatch to the next; NULL when that
- * is not worth it, or does not compile.
+ * Compiles the range with weights that stay in SRAM from one dispatch to the next. `cycles`: those
+ * of the program without them. NULL: it saves too little, or does not compile.
  */
 static struct npu_program *compile_pinned(const struct source *source, bool profile,
 					  uint64_t cycles)
@@ -251,8 +257,8 @@ int npu_compile(const struct ir_graph *graph, uint32_t first, uint32_t count,
 		*out = compile_range(&plan, &source, profile);
 	}
 	/*
-	 * Values that stay in SRAM leave less of it to tiles, and fewer positions at which a
-	 * program can be cut into jobs.
+	 * Tries again without values that stay in SRAM, as these leave less SRAM to tiles, and
+	 * fewer positions where a program can be cut into jobs.
 	 */
 	if (!*out && !plan.report.nomem && count > 1) {
 		struct wnn_error kept = *err;

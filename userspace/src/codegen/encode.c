@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Encoding: views and parameters become slots (equal ones share one), operations become instruction
- * words. An instruction can wait for one semaphore and signal one; further ones get instructions of
- * their own beside it. A program with too many slots for one job becomes several.
+ * Encodes a plan: views and parameters become slots (equal ones share a slot), and operations
+ * become instruction words. An instruction can wait for one semaphore and signal one; further waits
+ * and signals become instructions before and behind it. A program with too many slots for a job
+ * becomes several jobs.
  */
 #include "plan/list/schedule.h"
 #include "plan/list/split.h"
@@ -21,13 +22,13 @@ struct encoder {
 	bool profile;
 	union onpu_slot *slots;
 	size_t num_slots, cap_slots;
-	enum npu_base *base; /* per slot: what is added to its base */
-	uint32_t *binding;
+	enum npu_base *base; /* by slot: the base whose address is added before the job runs */
+	uint32_t *binding;   /* by slot: with NPU_BASE_VALUE, index of the binding */
 	size_t cap_base, cap_binding;
-	uint32_t *hash; /* open addressing, slot number or 0 */
+	uint32_t *hash; /* open addressing: number of a slot, or 0 */
 	size_t hash_size;
 	uint32_t (*insns)[4];
-	uint32_t *insn_node, node; /* of each instruction; the one that is being encoded */
+	uint32_t *insn_node, node; /* the node of each instruction; the current node */
 	size_t num_insns, cap_insns, cap_insn_node;
 	struct npu_job *jobs;
 	size_t num_jobs, cap_jobs;
@@ -46,6 +47,7 @@ static uint64_t hash_slot(const union onpu_slot *slot, enum npu_base base, uint3
 			      sizeof(slot->bytes));
 }
 
+/* Doubles the hash table of the slots of the current job. -1: no memory. */
 static int rehash(struct encoder *enc)
 {
 	size_t size = enc->hash_size ? enc->hash_size * 2 : 1024;
@@ -85,7 +87,10 @@ static int add_slot(struct encoder *enc, const union onpu_slot *slot, enum npu_b
 	return 0;
 }
 
-/* Number in its job of the slot with this content. */
+/*
+ * Returns the number, in the current job, of the slot with this content, which is added if need be.
+ * 0: it failed, or the job has too many slots (enc->overflow).
+ */
 static uint16_t intern(struct encoder *enc, const union onpu_slot *slot, enum npu_base base,
 		       uint32_t binding)
 {
@@ -205,6 +210,7 @@ static uint16_t param_slot(struct encoder *enc, const struct plan_param *param)
 	return intern(enc, &slot, NPU_BASE_NONE, 0);
 }
 
+/* Appends an instruction of the current node. */
 static void put(struct encoder *enc, const struct onpu_insn *insn)
 {
 	struct plan *plan = enc->plan;
@@ -230,7 +236,7 @@ static void put_semaphore(struct encoder *enc, enum onpu_op op, uint8_t engine,
 		    .op = op, .sem = semaphore, .eng = engine, .count = count, .ts = enc->profile });
 }
 
-/* The lowest bit of a mask, which is removed. */
+/* Removes the lowest bit of a mask; returns its number. */
 static uint8_t take(uint8_t *mask)
 {
 	uint8_t bit = 0;
@@ -241,6 +247,7 @@ static uint8_t take(uint8_t *mask)
 	return bit;
 }
 
+/* Appends an operation, with semaphore instructions for its further waits and signals. */
 static void put_op(struct encoder *enc, const struct plan_op *op)
 {
 	uint8_t waits = op->waits, signals = op->signals;
@@ -285,7 +292,7 @@ static void put_op(struct encoder *enc, const struct plan_op *op)
 			      SEMAPHORE(op->engine, take(&signals)), 1);
 }
 
-/* A job begins with slot 0, which describes it. */
+/* Begins a job and adds its slot 0, which describes the program. -1: no memory. */
 static int begin_job(struct encoder *enc)
 {
 	union onpu_slot slot;
@@ -326,7 +333,10 @@ static struct npu_view bytes_view(enum npu_base base, uint64_t window, uint64_t 
 				  .stride = { 1 } };
 }
 
-/* Brings constants to the SRAM where they stay; a job that finds them there begins behind that. */
+/*
+ * Appends the loads of pinned constants. A job that finds the constants in SRAM begins behind these
+ * loads.
+ */
 static void put_pinned(struct encoder *enc)
 {
 	const struct plan_pinned *pinned = enc->plan->sram.pinned;
@@ -356,8 +366,9 @@ static void put_pinned(struct encoder *enc)
 }
 
 /*
- * A job that begins behind the first loads begins with the tokens that they would signal. In a job
- * that begins with them, the engines that wait for these tokens remove those first.
+ * Sets the initial semaphore tokens to those that the first loads signal, for jobs that begin
+ * behind these loads. A job that begins with the loads must not have these tokens twice, so that it
+ * begins with instructions that wait for, and so remove, the initial ones.
  */
 static void put_first_waits(struct encoder *enc)
 {
@@ -374,6 +385,7 @@ static void put_first_waits(struct encoder *enc)
 			put_semaphore(enc, ONPU_OP_SEM_WAIT, SEMAPHORE_WAITER(s), s, tokens[s]);
 }
 
+/* Appends all operations of the plan, and begins a job at each cut. */
 static void put_ops(struct encoder *enc)
 {
 	struct plan *plan = enc->plan;
@@ -398,7 +410,7 @@ static void put_ops(struct encoder *enc)
 	end_job(enc);
 }
 
-/* Encodes the plan as one job if that is possible, else as several. */
+/* Encodes the plan as one job if its slots suffice, otherwise as several. */
 static void put_jobs(struct encoder *enc)
 {
 	put_ops(enc);
@@ -413,14 +425,14 @@ static void put_jobs(struct encoder *enc)
 	for (uint32_t i = 0; i < enc->plan->count; i++)
 		enc->plan->report.nodes[i].num_insns = 0;
 	plan_unschedule(enc->plan);
-	/* One is slot 0. */
+	/* Slot 0 of each job describes the program. */
 	if (!plan_split(enc->plan, enc->max_slots - 1))
 		put_ops(enc);
 	if (enc->overflow)
 		plan_fail(enc->plan, "internal: a job has more than %u slots", enc->max_slots);
 }
 
-/* The first job loads them at its begin, too. */
+/* Adds the bytes of prefetches, which the next job need not load, to the reports of their nodes. */
 static void count_loads_ahead(struct plan *plan)
 {
 	for (size_t i = 0; plan->list.ahead && i < plan->list.num_ops; i++) {
@@ -432,6 +444,7 @@ static void count_loads_ahead(struct plan *plan)
 	}
 }
 
+/* Lists the slots to which the address of a base is added before a job runs. */
 static void put_patches(struct encoder *enc, struct npu_program *program)
 {
 	size_t cap = 0;

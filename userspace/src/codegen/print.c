@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The plan of a program as text: one line per node. Stable, so that tests can compare it. */
+/* Prints a program as text, one node a line, in a stable form that tests compare. */
 #include "codegen/program.h"
 
 #include <onpu/slots.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From an IR graph to an NPU program: the one entry into plan/ and codegen/. */
+/* Compiles a range of an IR graph to an NPU program: the interface of plan/ and codegen/. */
 #ifndef WNN_CODEGEN_PROGRAM_H
 #define WNN_CODEGEN_PROGRAM_H
 
@@ -7,16 +7,16 @@
 #include "plan/report.h"
 #include "util/bytes.h"
 
-/* Slot `slot` of all gets the address of the base added to its `base` member before its job. */
+/* A slot to whose `base` member the address of a base is added before its job runs. */
 struct npu_patch {
-	uint32_t slot;
+	uint32_t slot; /* number among the slots of all jobs */
 	enum npu_base base;
 	uint32_t value; /* NPU_BASE_VALUE: index into npu_program.bindings */
 };
 
 /*
- * A program is one job, unless it needs more slots than a job can have. Each job has the
- * instructions and slots up to those of the next, and runs when the one before has ended.
+ * A job of a program: a range of its instructions and slots. A program is one job, unless it needs
+ * more slots than a job can have; then each job runs when the job before has ended.
  */
 struct npu_job {
 	uint32_t first_insn, num_insns;
@@ -27,24 +27,24 @@ struct npu_program {
 	struct npu_job *jobs;
 	uint32_t num_jobs;
 	uint32_t (*insns)[4];
-	uint32_t *insn_node; /* for each: index in nodes, or num_nodes for the end of a job */
+	uint32_t *insn_node; /* by instruction: index in `nodes`; num_nodes: the end of a job */
 	uint32_t num_insns;
-	void *slots; /* ONPU_SLOT_SIZE bytes each */
+	void *slots; /* union onpu_slot, of ONPU_SLOT_SIZE bytes each */
 	uint32_t num_slots;
 	struct npu_patch *patches;
 	uint32_t num_patches;
 	struct plan_constants
-		constants; /* packed weights, tables; none when it was read from a file */
+		constants; /* packed weights and tables; empty in a program from a file */
 	uint64_t constant_bytes;
-	uint64_t arena_bytes; /* intermediates */
+	uint64_t arena_bytes; /* memory of intermediate values */
 	struct npu_binding *bindings;
 	uint32_t num_bindings;
 	struct npu_node_info *nodes;
 	uint32_t num_nodes;
 	uint64_t est_cycles;
 	/*
-	 * Why the program with values in SRAM between nodes did not compile, so that none stay
-	 * there; "": it did.
+	 * Why the program does not compile with values that stay in SRAM between nodes, so that
+	 * none stay there; "": it does.
 	 */
 	char residency_error[NPU_WHY_SIZE];
 };
@@ -67,24 +67,29 @@ int npu_compile(const struct ir_graph *graph, uint32_t first, uint32_t count,
 		bool profile, struct npu_refusals *refusals, struct npu_program **out,
 		struct wnn_error *err);
 void npu_program_destroy(struct npu_program *program);
-/* The plan as text, for wnnGraph introspection and tests; malloc'ed. */
+/*
+ * Returns the program as text, for introspection and tests; the caller frees it. NULL: no memory.
+ */
 char *npu_program_print(const struct npu_program *program, const struct ir_graph *graph);
 /*
- * Semaphores, bounds, preemption distance, SRAM, FIFO depth; run on every compiled program. When it
- * fails, *insn is the instruction concerned, UINT32_MAX if it is not one alone.
+ * Checks the semaphores, bounds of operands, distances of preemption points, SRAM and queue depths
+ * of a program; called for every compiled program. Returns 0, or -1 with *err; *insn then is the
+ * wrong instruction, or UINT32_MAX when the defect is not in a single one.
  */
 int npu_program_verify(const struct npu_program *program, const struct npu_caps *caps,
 		       uint32_t *insn, struct wnn_error *err);
 
-/* All of a program but its instructions and constants; a lack of memory is told by the writer. */
+/*
+ * Writes all of a program but its instructions and constants; the writer remembers lack of memory.
+ */
 void npu_program_write(const struct npu_program *program, struct wnn_writer *w);
 /*
- * npu_program_read - read what npu_program_write() has written for nodes [first, first+count) of a
- * graph
+ * npu_program_read - read the program that npu_program_write() has written for nodes [first,
+ * first+count) of a graph
  *
- * Accepts any bytes: jobs, slots and instructions are as many as the program says, bindings are
- * values of the graph, with their sizes, and patches name bindings. The instructions are read
- * elsewhere; npu_program_verify() checks the program with them. NULL with *err.
+ * Accepts any bytes: checks that the arrays have their lengths, that bindings are values of the
+ * graph, and that patches name bindings. The caller reads the instructions and then calls
+ * npu_program_verify(). Returns the program, or NULL with *err.
  */
 struct npu_program *npu_program_read(struct wnn_reader *r, const struct ir_graph *graph,
 				     uint32_t first, uint32_t count, struct wnn_error *err);

@@ -10,7 +10,7 @@
 #include "util/arena.h"
 #include "util/malloc.h"
 
-#define MAX_BYTES (UINT64_C(1) << 40) /* of constants and intermediates, as of operands */
+#define MAX_BYTES (UINT64_C(1) << 40) /* the most bytes of constants, and of the arena */
 
 /* ---- writing */
 
@@ -62,12 +62,12 @@ struct source {
 	struct wnn_reader *r;
 	struct wnn_arena *arena;
 	const struct ir_graph *graph;
-	uint32_t first, count; /* of the nodes of the program */
+	uint32_t first, count; /* the nodes of the program: first id, number */
 	struct npu_program *program;
 	bool nomem;
 };
 
-/* An array that is read as it is. */
+/* Reads an array of plain bytes; returns it and sets *count. NULL: no memory (s->nomem). */
 static void *get_array(struct source *s, uint32_t *count, size_t each)
 {
 	void *array;
@@ -111,7 +111,7 @@ static void get_patches(struct source *s)
 	s->r->failed |= p->constant_bytes > MAX_BYTES || p->arena_bytes > MAX_BYTES;
 }
 
-/* Only a result of the program's own nodes may be written. */
+/* Returns true if a program can have this binding; it may only write results of its own nodes. */
 static bool may_bind(const struct source *s, uint32_t id, bool written)
 {
 	const struct ir_value *value = id < s->graph->num_values ? s->graph->values[id] : NULL;

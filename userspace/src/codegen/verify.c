@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Checks a compiled program by decoding its words and slots: a defect of the planner shows here,
- * not as a fault of the device. It shares no code with the encoder.
+ * Verifies a compiled program by decoding its words and slots, so that a defect of the planner
+ * shows here and not as a fault of the device. It shares no code with the encoder.
  */
 #include "codegen/program.h"
 #include "plan/list/cost.h"
@@ -14,18 +14,18 @@
 
 #include "util/malloc.h"
 
-#define MAX_SPAN     (INT64_C(1) << 42) /* bytes or nibbles between the ends of an operand */
-#define MAX_ELEMENTS (INT64_C(1) << 34) /* far more than an instruction has time for */
+#define MAX_SPAN     (INT64_C(1) << 42) /* the most bytes or nibbles that an operand spans */
+#define MAX_ELEMENTS (INT64_C(1) << 34) /* far more than an instruction can process in time */
 
 struct verifier {
-	const struct npu_program *program; /* with the instructions and slots of one job */
-	uint32_t first_insn, first_slot;   /* of the job in the whole program */
+	const struct npu_program *program; /* the program, with the instructions of one job */
+	uint32_t first_insn, first_slot;   /* begin of the job in the whole program */
 	const struct npu_caps *caps;
-	uint32_t *insn; /* receives the instruction that is bad */
+	uint32_t *insn; /* receives the number of the wrong instruction */
 	struct wnn_error *err;
 	const union onpu_slot *slots;
-	uint8_t *patched; /* per slot: 1 + enum npu_base */
-	uint32_t *patch_value;
+	uint8_t *patched;      /* by slot: 1 + enum npu_base of its patch; 0: it has none */
+	uint32_t *patch_value; /* by slot: npu_patch.value */
 };
 
 /* An instruction as the device sees it. */
@@ -95,7 +95,7 @@ static int check_patches(struct verifier *v)
 
 /* ---- operands */
 
-/* Whether the numbers of a view are so small that sums and products of them are right. */
+/* Returns true if the numbers of a view are so small that computing with them cannot overflow. */
 static bool is_countable(const struct npu_view *view)
 {
 	int64_t elements = 1;
@@ -181,7 +181,7 @@ static int read_param(const struct verifier *v, uint32_t pc, const struct onpu_i
 	return 0;
 }
 
-/* The bytes that an operand touches. */
+/* Sets [*lo, *hi) to the bytes that an operand touches, at all taps of a window. */
 static void touched_range(const struct decoded *d, int operand, int64_t *lo, int64_t *hi)
 {
 	view_range(&d->view[operand], lo, hi);
@@ -241,7 +241,7 @@ static int check_operands(const struct verifier *v, uint32_t pc, struct decoded 
 	return 0;
 }
 
-/* The ranks that a gather or scatter needs to count its slices. */
+/* Returns true if the ranks of a gather or scatter allow to compute its cost. */
 static bool gather_ranks_fit(const struct decoded *d)
 {
 	const struct npu_view *dst = &d->view[0], *s0 = &d->view[1], *index = &d->view[2];
@@ -258,7 +258,7 @@ static bool gather_ranks_fit(const struct decoded *d)
 	return d->has_param && slice >= 0 && slice <= s0->rank && slice <= dst->rank;
 }
 
-/* Whether an instruction has what its cost is computed from. */
+/* Returns true if the ranks of an instruction's operands allow to compute its cost. */
 static bool ranks_fit(const struct decoded *d)
 {
 	switch (onpu_op_info[d->insn.op].cost) {
@@ -297,22 +297,24 @@ static int decode(const struct verifier *v, uint32_t pc, struct decoded *d)
 	return 0;
 }
 
-/* ---- semaphores and queues: an abstract run that knows order but no time */
+/* ---- semaphores and queues: simulates the order of instructions, without times */
 
+/* The engine and the semaphores of an instruction. */
 struct step {
 	uint8_t engine;
-	int8_t wait, signal; /* semaphore or -1 */
-	uint16_t count;	     /* of both */
+	int8_t wait, signal; /* number of a semaphore, or -1 */
+	uint16_t count;	     /* tokens of the wait or signal */
 };
 
 struct queues {
-	/* Instructions issued but not begun, a ring of fifo_depth. */
+	/* by engine: instructions that are issued but have not begun, a ring of fifo_depth */
 	uint32_t *item[ONPU_ENG_COUNT];
 	uint32_t head[ONPU_ENG_COUNT], used[ONPU_ENG_COUNT];
 	int64_t tokens[ONPU_NUM_SEMAPHORES];
 	int signaller[ONPU_NUM_SEMAPHORES], waiter[ONPU_NUM_SEMAPHORES];
 };
 
+/* Notes the engine on one side of a semaphore; -1: another engine is there already. */
 static int own(const struct verifier *v, uint32_t pc, int *owner, uint8_t engine)
 {
 	if (*owner >= 0 && *owner != engine)
@@ -342,6 +344,7 @@ static int add_step(const struct verifier *v, uint32_t pc, const struct decoded 
 	return step->signal >= 0 ? own(v, pc, &q->signaller[step->signal], step->engine) : 0;
 }
 
+/* Runs the first instruction of an engine's queue; false: there is none, or it has to wait. */
 static bool run_head(struct queues *q, const struct step *steps, uint8_t engine, uint32_t depth)
 {
 	const struct step *step;
@@ -372,8 +375,8 @@ static bool run_engines(struct queues *q, const struct step *steps, uint32_t dep
 }
 
 /*
- * Issues the instructions from `first` on, with engines as late as possible: they run only when a
- * queue is full, so that the check holds for any depth up to the device's.
+ * Simulates a job that begins with instruction `first`; -1: it would block or keep tokens. Engines
+ * run only when a queue is full, so that the check holds for every depth up to the device's.
  */
 static int run_program(const struct verifier *v, const struct step *steps, struct queues *q,
 		       uint32_t first)
@@ -434,11 +437,11 @@ static int check_insns(const struct verifier *v, struct step *steps, struct queu
 
 /* ---- SRAM that a job finds filled when the job before it ran the same program */
 
-/* Bytes that one of the first loads brings to SRAM. */
+/* The bytes of SRAM that one of the first loads writes, and its slots. */
 struct kept {
 	int64_t lo, hi;
 	uint16_t dst, s0;
-	bool there; /* unchanged by the instructions that were checked so far */
+	bool there; /* the instructions that were checked so far leave its bytes in SRAM */
 };
 
 static int check_first(const struct verifier *v, uint32_t pc, const struct decoded *d,
@@ -472,7 +475,7 @@ static int check_first(const struct verifier *v, uint32_t pc, const struct decod
 	return bad(v, pc, "it is none of those that bring the first weights to SRAM");
 }
 
-/* Notes what an instruction overwrites: first loads whose bytes it does not restore are gone. */
+/* Notes the first loads whose bytes an instruction overwrites, or, as their prefetch, restores. */
 static void check_write(const struct decoded *d, int operand, struct kept *kept, uint32_t count)
 {
 	int64_t lo, hi;
@@ -512,9 +515,9 @@ static int list_kept(const struct verifier *v, struct kept *kept, uint32_t *coun
 }
 
 /*
- * Checks KEEP_START: a job that finds in SRAM what its first loads would bring there begins behind
- * those. So all of it must be there at the end of a job, and semaphores begin with as many tokens
- * as the first loads signal.
+ * Checks KEEP_START, behind which a job begins that finds the bytes of the first loads in SRAM: all
+ * these bytes must be in SRAM at the end of a job, and semaphores must begin with the tokens that
+ * the first loads signal.
  */
 static int check_keep(const struct verifier *v)
 {
@@ -597,7 +600,7 @@ static int verify_job(const struct npu_program *program, const struct npu_job *j
 	return ret;
 }
 
-/* Every instruction and slot belongs to one job, in their order. */
+/* Returns true if every instruction and slot belongs to exactly one job, in their order. */
 static bool jobs_cover(const struct npu_program *program)
 {
 	uint32_t insn = 0, slot = 0;
