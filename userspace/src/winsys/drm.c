@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The kernel's driver as a winsys, through libdrm: buffers, contexts and jobs as ioctls. Every job
- * signals a binary syncobj of its own: the fence says whether the job succeeded, the completion
- * page adds cycles and counters, and the context's state the fault. Buffers stay mapped as long as
- * they exist.
+ * The winsys of the kernel's driver: calls its ioctls for buffers, contexts and jobs through
+ * libdrm. Each job signals a binary syncobj of its own, whose fence says whether the job succeeded;
+ * the completion page has its cycles and counters, and the context's state has its fault. Buffers
+ * stay mapped as long as they exist.
  */
 #include "winsys/winsys.h"
 
@@ -28,7 +28,7 @@
 #include "winsys/drm_shares.h"
 
 #define MAX_NODES 64u
-#define KEPT_JOBS 64u /* per context; older ones are known only to have ended */
+#define KEPT_JOBS 64u /* jobs of a context with a syncobj; older jobs have ended */
 
 struct drm_winsys {
 	struct winsys base;
@@ -40,17 +40,17 @@ struct drm_winsys {
 struct drm_bo {
 	struct winsys_bo base;
 	uint32_t handle;
-	bool shared;   /* the handle may be that of other buffers, too */
-	bool imported; /* somebody else maps it */
+	bool shared;   /* other buffers may have this handle, too: see drm_shares.h */
+	bool imported; /* its memory and mapping are the caller's */
 };
 
 struct winsys_ctx {
 	struct drm_winsys *drm;
 	uint32_t id;
 	const volatile struct onpu_completion *page;
-	pthread_mutex_t lock; /* protects what follows */
-	uint64_t submitted;
-	uint32_t syncobj[KEPT_JOBS]; /* of job n at n modulo KEPT_JOBS; 0: none yet */
+	pthread_mutex_t lock;	     /* protects the members below */
+	uint64_t submitted;	     /* number of the last job */
+	uint32_t syncobj[KEPT_JOBS]; /* job n has number n modulo KEPT_JOBS; 0: not created yet */
 };
 
 static struct drm_winsys *drm_of(struct winsys *ws)
@@ -147,7 +147,7 @@ static struct winsys_bo *drm_bo_import(struct winsys *ws, const struct wnn_dmabu
 	}
 	ret = drm_shares_import(&drm->shares, drm->fd, buffer->fd, &info.handle);
 	if (!ret) {
-		/* Gives it its address. */
+		/* The ioctl gives the buffer its device address. */
 		ret = drmIoctl(drm->fd, DRM_IOCTL_ONPU_BO_INFO, &info) ? -errno : 0;
 		if (!ret) {
 			bo->base = (struct winsys_bo){
@@ -255,7 +255,10 @@ static struct winsys_ctx *drm_ctx_create(struct winsys *ws, enum winsys_power po
 
 /* ---- jobs */
 
-/* Returns the syncobj that job `seqno` will signal; the job that used it before has ended. */
+/*
+ * Sets *handle to the syncobj that job `seqno` will signal, after the job that used it before has
+ * ended. Returns 0 or a negative errno.
+ */
 static int take_syncobj(struct winsys_ctx *ctx, uint64_t seqno, uint32_t *handle)
 {
 	uint32_t *slot = &ctx->syncobj[seqno % KEPT_JOBS];
@@ -302,7 +305,7 @@ static int submit_error(const struct winsys_ctx *ctx, int why, struct wnn_error 
 	}
 }
 
-/* A syncobj with the fence of a sync file. */
+/* Creates a syncobj with the fence of a sync file. Returns 0 or a negative errno. */
 static int import_fence(int fd, int sync_file, uint32_t *handle)
 {
 	int ret;
@@ -317,7 +320,7 @@ static int import_fence(int fd, int sync_file, uint32_t *handle)
 	return ret;
 }
 
-/* The syncobjs of a job: the one that it signals, and behind it the one that it waits for. */
+/* The syncobjs of a job: first the syncobj that it signals, then the one that it waits for. */
 struct job_syncs {
 	struct drm_onpu_sync list[2];
 	uint32_t count;
@@ -339,7 +342,7 @@ static int make_syncs(struct winsys_ctx *ctx, const struct winsys_job *job, uint
 	return ret;
 }
 
-/* Submits jobs; the lock is held. */
+/* Submits jobs, with the context's lock held. Returns 0 or a negative errno. */
 static int submit_part(struct winsys_ctx *ctx, const struct winsys_job *jobs, uint32_t count)
 {
 	struct job_syncs syncs[KEPT_JOBS];
@@ -357,7 +360,7 @@ static int submit_part(struct winsys_ctx *ctx, const struct winsys_job *jobs, ui
 	}
 	if (!ret && drmIoctl(ctx->drm->fd, DRM_IOCTL_ONPU_SUBMIT, &submit))
 		ret = -errno;
-	/* The kernel has the fences now. */
+	/* The kernel holds the fences now, so that the syncobjs are not needed any more. */
 	while (made--)
 		if (syncs[made].count > 1)
 			drmSyncobjDestroy(ctx->drm->fd, syncs[made].list[1].handle);
@@ -385,7 +388,10 @@ static int drm_submit(struct winsys_ctx *ctx, const struct winsys_job *jobs, uin
 	return ret ? submit_error(ctx, -ret, err) : 0;
 }
 
-/* Figures from the completion page, which has only those of the job that ended last. */
+/*
+ * Adds cycles and counters of a job to *result, unless the completion page has those of a later job
+ * already.
+ */
 static void read_figures(const struct winsys_ctx *ctx, uint64_t seqno, struct winsys_result *result)
 {
 	const volatile struct onpu_job_counters *counters =
@@ -403,7 +409,7 @@ static void read_figures(const struct winsys_ctx *ctx, uint64_t seqno, struct wi
 	got.bytes_st = counters->bytes_st;
 	got.has_counters = true;
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	/* If the next job had ended meanwhile, this would have changed before the rest. */
+	/* The device changes this number first, so that it is the job's only if all figures are. */
 	if (counters->seqno == seqno)
 		*result = got;
 }
@@ -429,14 +435,17 @@ static int read_fault(const struct winsys_ctx *ctx, int why, struct winsys_resul
 	if (why != ETIME)
 		return wnn_error_set(err, WNN_UNKNOWN_ERROR, "the kernel ended the job: %s",
 				     strerror(why));
-	/* The driver saw no progress: the device has no record of that. */
+	/* The driver ended the job because it made no progress: the device has no fault record. */
 	result->fault_code = ONPU_FAULT_TIMEOUT;
 	result->fault_engine = ONPU_ENG_COUNT;
 	result->fault_operand = ONPU_OPERAND_NONE;
 	return 0;
 }
 
-/* 1: the fence signalled without error; a negative errno: with that one, or it cannot be told. */
+/*
+ * Returns 1 if the fence of a syncobj signalled without error; a negative errno: with this error,
+ * or the status cannot be read.
+ */
 static int fence_status(int fd, uint32_t syncobj)
 {
 	struct sync_file_info info = { .num_fences = 0 };
@@ -495,7 +504,7 @@ static int drm_wait(struct winsys_ctx *ctx, uint64_t seqno, uint64_t timeout_ns,
 
 /* ---- fences */
 
-/* A sync file of a fence that has signalled. */
+/* Makes a sync file of a fence that has signalled already. Returns 0 or a negative errno. */
 static int signalled_file(int fd, int *file)
 {
 	uint32_t handle = 0;
@@ -513,7 +522,7 @@ static int drm_fence(struct winsys_ctx *ctx, uint64_t seqno, struct wnn_error *e
 	int fd = ctx->drm->fd, file = -1, ret;
 
 	pthread_mutex_lock(&ctx->lock);
-	/* An older job has ended. */
+	/* An older job has ended, so that any signalled fence will do. */
 	if (seqno && ctx->submitted - seqno < KEPT_JOBS)
 		ret = drmSyncobjExportSyncFile(fd, ctx->syncobj[seqno % KEPT_JOBS], &file) ?
 			      -errno :
@@ -560,7 +569,7 @@ static int query(int fd, uint32_t type, void *answer, uint32_t size)
 	return drmIoctl(fd, DRM_IOCTL_ONPU_DEV_QUERY, &args) ? -errno : 0;
 }
 
-/* A register of the CAP block, as DRM_ONPU_DEV_QUERY_CAPS returns it. */
+/* Returns a register of the CAP block that DRM_ONPU_DEV_QUERY_CAPS returns. */
 static uint32_t cap(const uint32_t *block, uint32_t reg)
 {
 	return block[(reg - ONPU_REG_CAP_MACHINE) / 4];
@@ -590,7 +599,7 @@ static int read_caps(int fd, struct npu_caps *caps)
 	return 0;
 }
 
-/* 0: it is a node of the driver; ENXIO: it is another driver's; else why it cannot be told. */
+/* Returns 0 if a node is of our driver; ENXIO: of another one; EPROTO: of another major version. */
 static int check_driver(int fd)
 {
 	drmVersionPtr version = drmGetVersion(fd);
@@ -604,7 +613,7 @@ static int check_driver(int fd)
 	return ret;
 }
 
-/* An open file of the node; a negative errno. */
+/* Opens a device node. Returns its file descriptor, or a negative errno. */
 static int open_node(const char *node)
 {
 	int fd = open(node, O_RDWR | O_CLOEXEC), ret;
@@ -634,7 +643,10 @@ static const char *open_error(int why)
 	}
 }
 
-/* The node that was named, or else the first that opens; -1 with *err. */
+/*
+ * Opens the given node, or with NULL the first node that opens, and sets path[]. Returns its file
+ * descriptor, or -1 with *err.
+ */
 static int find_node(const char *node, char path[64], struct wnn_error *err)
 {
 	char denied[64] = "";

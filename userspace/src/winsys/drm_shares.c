@@ -28,7 +28,7 @@ static struct drm_share *find(struct drm_shares *shares, uint32_t handle)
 	return NULL;
 }
 
-/* Under the lock, with room for one. */
+/* Adds a handle with one user; with the lock held, and with room in the list. */
 static void append(struct drm_shares *shares, uint32_t handle)
 {
 	shares->list[shares->count++] = (struct drm_share){ .handle = handle, .users = 1 };
@@ -47,7 +47,7 @@ int drm_shares_import(struct drm_shares *shares, int fd, int dmabuf, uint32_t *h
 	struct drm_share *share;
 	int ret;
 
-	/* Under the lock, so that nobody closes the handle between the call and the count. */
+	/* The lock is held, so that nobody closes the handle before its user is counted. */
 	pthread_mutex_lock(&shares->lock);
 	ret = reserve(shares);
 	if (!ret)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reference counts of GEM handles that several buffers share: a client gets one handle for a
- * dma-buf however often it imports it, and for a dma-buf of its own the handle that it has. The
- * last buffer closes the handle. drm.c uses this for imports and exports.
+ * Counts the buffers that share a GEM handle: a client gets the same handle each time that it
+ * imports a dma-buf, and when it exported the dma-buf itself, the handle of the exported buffer.
+ * The last buffer closes the handle. drm.c uses this for imports and exports.
  */
 #ifndef WNN_WINSYS_DRM_SHARES_H
 #define WNN_WINSYS_DRM_SHARES_H
@@ -24,11 +24,12 @@ struct drm_shares {
 void drm_shares_init(struct drm_shares *shares);
 void drm_shares_exit(struct drm_shares *shares);
 
-/* All three: 0 or a negative errno. */
+/* Imports a dma-buf as *handle, and counts one more user of it. Returns 0 or a negative errno. */
 int drm_shares_import(struct drm_shares *shares, int fd, int dmabuf, uint32_t *handle);
-/* A handle of one buffer becomes one that others may have. */
+/* Begins to count the users of a buffer's handle, with one. Returns 0 or a negative errno. */
 int drm_shares_add(struct drm_shares *shares, uint32_t handle);
 
+/* Counts one user less; closes the handle when there is none any more. */
 void drm_shares_put(struct drm_shares *shares, int fd, uint32_t handle);
 
 #endif

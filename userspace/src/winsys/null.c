@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A winsys that accepts every job and computes nothing, for tests of error paths: the n-th call can
- * be made to fail.
+ * A winsys that accepts every job and computes nothing, for tests of error paths: it can make the
+ * n-th call fail.
  */
 #include "winsys/winsys.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The device model in this process as a winsys. Flat mode: buffers are host memory behind made-up
- * addresses, jobs run one after the other on a thread of their own; no firmware, no page tables.
- * sim_full.c has the full mode.
+ * The winsys of the device model in this process, in flat mode: buffers are host memory at invented
+ * device addresses, and one thread runs all jobs one after the other. There is neither firmware nor
+ * page tables; sim_full.c has the full mode.
  */
 #include "util/array.h"
 #include "util/malloc.h"
@@ -18,11 +18,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ABORT_CHECK 64u /* steps between checks whether the job is still wanted */
+#define ABORT_CHECK 64u /* steps of the model between checks whether the job is still needed */
 
 struct sim_bo {
 	struct winsys_bo base;
-	bool wrapped; /* the memory is another's */
+	bool wrapped; /* its memory belongs to the caller */
 };
 
 struct sim_ctx;
@@ -30,12 +30,12 @@ struct sim_ctx;
 struct sim {
 	struct winsys base;
 	struct onpu_machine *machine;
-	struct wnn_allocator allocator; /* of the machine */
-	/* Buffers by address; readers are the worker's memory accesses. */
+	struct wnn_allocator allocator; /* the allocator of the machine */
+	/* Protects the buffers; memory accesses of the worker take it for reading. */
 	pthread_rwlock_t memory_lock;
-	struct sim_bo **bos;
+	struct sim_bo **bos; /* in the order of their addresses */
 	size_t num_bos, cap_bos;
-	size_t last_bo; /* worker's last hit */
+	size_t last_bo; /* index of the buffer that the worker accessed last */
 	uint64_t next_va;
 	/* Jobs. */
 	struct sim_sync sync;
@@ -43,7 +43,7 @@ struct sim {
 	bool started, stop;
 	struct sim_queue queue;
 	struct sim_ctx *running;
-	struct sim_ctx *last; /* whose job ran last */
+	struct sim_ctx *last; /* the context whose job ran last, so that SRAM may have its bytes */
 };
 
 struct winsys_ctx {
@@ -68,7 +68,7 @@ static struct sim_ctx *ctx_of(struct winsys_ctx *ctx)
 
 /* ---- memory */
 
-/* Index of the first buffer that ends above `va`. */
+/* Returns the index of the first buffer that ends above `va`. */
 static size_t find_bo(const struct sim *sim, uint64_t va)
 {
 	size_t lo = 0, hi = sim->num_bos;
@@ -94,7 +94,7 @@ static bool bo_holds(const struct sim *sim, size_t index, uint64_t va, size_t le
 	return va >= bo->va && va - bo->va <= bo->size && len <= bo->size - (va - bo->va);
 }
 
-/* Host address of device memory, NULL when it is not all in one buffer; the lock is held. */
+/* Returns the host address of device memory; NULL: it is not in one buffer. The lock is held. */
 static uint8_t *resolve(struct sim *sim, uint64_t va, size_t len)
 {
 	size_t index = sim->last_bo;
@@ -139,7 +139,10 @@ static size_t whole_pages(size_t size)
 	return wnn_align_up(size, ONPU_PAGE_SIZE);
 }
 
-/* Addresses are never used twice, so that a stale one faults; the lock is held for writing. */
+/*
+ * Gives a buffer its address and adds it, with the lock held for writing. No address is used twice,
+ * so that access to a destroyed buffer faults. -1: no addresses, or no memory.
+ */
 static int insert_bo(struct sim *sim, struct sim_bo *bo)
 {
 	size_t span = whole_pages(bo->base.size) + ONPU_PAGE_SIZE;
@@ -245,7 +248,10 @@ static void to_result(const struct onpu_job_result *from, struct winsys_result *
 		to->busy[i] = from->counters.busy[i];
 }
 
-/* Whether nobody wants the running job any more; also looked at inside long instructions. */
+/*
+ * Returns true if nobody needs the running job any more. The model calls it within long
+ * instructions, too.
+ */
 static bool abandoned(void *ctx)
 {
 	struct sim *sim = ctx;
@@ -257,7 +263,7 @@ static bool abandoned(void *ctx)
 	return yes;
 }
 
-/* Runs a job on the model; false: it was given up because nobody needs the result any more. */
+/* Runs a job on the model; false: it was stopped, because nobody needs its result any more. */
 static bool run_job(struct sim *sim, const struct sim_job *job, struct winsys_result *result)
 {
 	struct onpu_mem mem = { .ctx = sim, .read = sim_read, .write = sim_write };
@@ -287,7 +293,7 @@ static bool run_job(struct sim *sim, const struct sim_job *job, struct winsys_re
 	return true;
 }
 
-/* One job; the lock is held, and given back while the job runs. */
+/* Runs the first waiting job. The lock is held, but released while the job runs. */
 static void work(struct sim *sim)
 {
 	struct sim_job *job = sim_queue_take(&sim->queue);
@@ -355,7 +361,7 @@ static void sim_ctx_destroy(struct winsys_ctx *base)
 	sim_queue_drop(&sim->queue, base);
 	while (sim->running == ctx)
 		pthread_cond_wait(&sim->sync.changed, &sim->sync.lock);
-	/* The next context may have the same address. */
+	/* A later context may have the address of this one, but must not find its bytes in SRAM. */
 	if (sim->last == ctx)
 		sim->last = NULL;
 	pthread_mutex_unlock(&sim->sync.lock);

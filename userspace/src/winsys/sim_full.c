@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Full mode of the device model as a winsys: buffers, contexts, jobs. A context has a hardware
- * queue of its own; jobs wait here until its ring has room.
+ * The winsys of the device model in full mode: buffers, contexts and jobs. Each context has a
+ * hardware queue of its own, and its jobs wait in this process until the ring of that has room.
  */
 #include "winsys/sim_full.h"
 
@@ -80,7 +80,7 @@ static void full_bo_destroy(struct winsys_bo *base)
 
 	if (!bo)
 		return;
-	/* When that fails the addresses are not used again. */
+	/* If its own memory cannot be mapped again, neither memory nor addresses are used again. */
 	if (!bo->imported || !full_map_own(&bo->map))
 		release(full_of(base->ws), &bo->map, true);
 	wnn_free(bo);
@@ -106,7 +106,7 @@ static struct winsys_bo *full_bo_import(struct winsys *ws, const struct wnn_dmab
 
 /* ---- jobs */
 
-/* The jobs behind a failed one will not run: they end as cancelled. */
+/* Ends all jobs of a context that have not ended as cancelled, as behind a failed job. */
 static void cancel_rest(struct full_ctx *ctx)
 {
 	while (ctx->log.completed < ctx->log.submitted)
@@ -116,8 +116,8 @@ static void cancel_rest(struct full_ctx *ctx)
 }
 
 /*
- * Takes the result of a job from the completion page. The device waits until the interrupt returns,
- * so the page is that of the job that ended.
+ * Takes the result of the job that ended from the completion page. The device waits until the
+ * interrupt returns, so that the page cannot be of a later job.
  */
 void full_completed(struct full_ctx *ctx)
 {
@@ -166,13 +166,13 @@ static struct onpu_ring_job ring_job(const struct sim_job *job)
 	};
 }
 
-/* Move jobs into the ring; the doorbell's value, or 0 when there is nothing new. */
+/* Moves waiting jobs into the ring; returns the new value of the doorbell, or 0: none was moved. */
 static uint32_t fill_ring(struct full_ctx *ctx)
 {
 	uint64_t before = ctx->fed;
 
 	while (ctx->waiting.first && ctx->fed - ctx->log.completed < FULL_RING) {
-		/* Only a context that is complete has jobs: before that ring.map may be NULL. */
+		/* ring.map is not NULL, as only a context that is complete has jobs. */
 		struct onpu_ring_job *ring = ctx->ring.map;
 		struct sim_job *job = sim_queue_take(&ctx->waiting);
 
@@ -182,7 +182,7 @@ static uint32_t fill_ring(struct full_ctx *ctx)
 	return ctx->fed == before ? 0 : (uint32_t)ctx->fed;
 }
 
-/* On the device's thread, after it ran; true: some ring has grown. */
+/* The device's thread calls this after each run of the device. */
 bool full_feed(struct full *full)
 {
 	bool any = false;
@@ -280,8 +280,8 @@ static int make_context(struct full *full, struct full_ctx *ctx, struct wnn_erro
 }
 
 /*
- * Destroys a context, also one that was made only in part: the firmware refuses requests for what
- * does not exist.
+ * Destroys a context, also one that is incomplete: the firmware then refuses the requests for
+ * objects that do not exist.
  */
 static void unmake_context(struct full *full, struct full_ctx *ctx)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The kernel driver's tasks in full mode: a thread that runs the device and serves vector 0, boot,
- * requests to the firmware, invalidation of translations.
+ * The tasks of a kernel driver in full mode: boots the firmware, sends requests to it, invalidates
+ * translations, and has the thread that runs the device and serves vector 0.
  */
 #include "winsys/sim_full.h"
 
@@ -77,8 +77,8 @@ static int write_memory(void *ctx, uint64_t addr, const void *src, size_t len)
 /* ---- vector 0 */
 
 /*
- * Passes responses to the thread that waits for them. Events are ignored, because completions
- * report the same.
+ * Passes responses to the thread that waits for them. It ignores fault events, because the
+ * completion page reports the same faults.
  */
 static void take_responses(struct full *full)
 {
@@ -137,7 +137,7 @@ static void serve_interrupt(struct full *full)
 	}
 }
 
-/* While the device is idle, waits until somebody accesses it. False: stop the thread. */
+/* Waits while the device is idle, until somebody accesses it. False: the thread has to end. */
 static bool pause_device(struct full *full, bool idle)
 {
 	bool stop;
@@ -167,7 +167,7 @@ static void *device_main(void *arg)
 
 /* ---- requests and invalidations */
 
-/* Returns a sentence for the register STATUS. */
+/* Returns a clause for messages that says what the register STATUS means. */
 static const char *state_text(uint32_t status)
 {
 	static const char *const errors[] = {
@@ -356,7 +356,7 @@ static struct onpu_device *make_device(struct full *full, const struct winsys_si
 		device.sim.sram_bytes = config->sram_bytes;
 	device.sim.threads = config->threads ? config->threads : 1;
 	device.sim.simd = config->simd;
-	/* Keeps translations until they are invalidated, so that a forgotten invalidation shows. */
+	/* The device keeps translations until they are invalidated, so that a missing one shows. */
 	device.tlb_sticky = true;
 	memory = sim_heap_memory(&full->allocator);
 	return onpu_device_create_in(&memory, &device, &host, why);

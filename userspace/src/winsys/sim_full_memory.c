@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The memory of full mode: one area that is allocated in pages, and the page table of the one
- * address space. Page tables are not freed before the end, as the next mapping can use them again.
+ * The memory of full mode: an area that is allocated in pages, and the page tables of the only
+ * address space. Page tables are freed only at the end, as later mappings can use them again.
  */
 #include "winsys/sim_full.h"
 
@@ -21,7 +21,10 @@
 
 /* ---- ranges */
 
-/* The first gap behind @from that takes @size: its start, and where it goes in the list. */
+/*
+ * Finds the first gap of @size bytes behind @from: sets its start, and its index in the list.
+ * False: there is none.
+ */
 static bool find_gap(const struct ranges *r, uint64_t from, uint64_t size, uint64_t align,
 		     uint64_t *start, size_t *index)
 {
@@ -42,7 +45,7 @@ static bool find_gap(const struct ranges *r, uint64_t from, uint64_t size, uint6
 	return at + size <= r->end;
 }
 
-/* Start of a free range, which is used from now on; 0: none. */
+/* Allocates a range; returns its start, or 0: there is none. */
 static uint64_t ranges_alloc(struct ranges *r, uint64_t size, uint64_t align)
 {
 	uint64_t start;
@@ -161,7 +164,7 @@ uint64_t full_memory_alloc(struct full_memory *m, size_t size)
 	return bus;
 }
 
-/* Pages go back to the system, and come zeroed when they are needed again. */
+/* Frees memory; the system takes its pages, and gives zeroed ones when it is allocated again. */
 void full_memory_free(struct full_memory *m, uint64_t bus, size_t size)
 {
 	madvise(full_memory_at(m, bus), wnn_align_up(size, ONPU_PAGE_SIZE), MADV_DONTNEED);
@@ -185,7 +188,7 @@ static uint64_t *entry_in(const struct full_memory *m, uint64_t table, uint64_t 
 	return (uint64_t *)full_memory_at(m, table) + index % (1u << ONPU_PTE_INDEX_BITS);
 }
 
-/* The table that an entry points to, made if need be; 0: no memory. */
+/* Returns the bus address of the table that an entry points to, made if need be; 0: no memory. */
 static uint64_t table_below(struct full_memory *m, uint64_t *entry)
 {
 	uint64_t table;
@@ -255,7 +258,7 @@ int full_map_create(struct full_memory *m, struct full_map *map, size_t size, bo
 	*map = (struct full_map){ .size = wnn_align_up(size, ONPU_PAGE_SIZE) };
 	pthread_mutex_lock(&m->lock);
 	map->bus = bus_alloc(m, size);
-	/* One page more that is never mapped: who runs beyond a buffer faults. */
+	/* One page behind the buffer is never mapped, so that accesses beyond the buffer fault. */
 	map->va = ranges_alloc(virt, map->size + ONPU_PAGE_SIZE, alignment(size));
 	while (map->bus && map->va && step && done < map->size) {
 		step = map_one(m, map, done, user);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The allocator of the device model. Its thread works for no caller, so the allocator of the
- * application is stored with the model.
+ * The allocator of the device model. The model's thread works for no caller, so that the allocator
+ * of the application is stored with the model.
  */
 #include "winsys/sim_heap.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The allocator of the device model, in both modes: the application's, as for all memory of the
- * library.
+ * The allocator of the device model in both modes: that of the application, which the library uses
+ * for all its memory.
  */
 #ifndef WNN_WINSYS_SIM_HEAP_H
 #define WNN_WINSYS_SIM_HEAP_H

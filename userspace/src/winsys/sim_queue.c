@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Jobs of the device model: the queue of those that wait, and the results of those that ended. */
+/* The jobs of the device model: queues of waiting jobs, and the results of jobs that ended. */
 #include "winsys/sim_queue.h"
 
 #include <errno.h>

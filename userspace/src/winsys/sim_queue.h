@@ -10,7 +10,7 @@
 
 #include "winsys/winsys.h"
 
-#define KEPT_RESULTS 256u /* per context; older ones are known only to have ended */
+#define KEPT_RESULTS 256u /* results that a context keeps; older jobs have only ended */
 
 /* ---- waiting jobs */
 
@@ -26,41 +26,44 @@ struct sim_queue {
 };
 
 void sim_queue_init(struct sim_queue *queue);
-/* A queue of these jobs, not numbered yet. */
+/* Makes a queue of these jobs, without numbers. Returns 0, or -1 with *err. */
 int sim_queue_make(struct sim_queue *made, struct winsys_ctx *ctx, const struct winsys_job *jobs,
 		   uint32_t count, struct wnn_error *err);
-/* Takes the first job out, which the caller frees; NULL: there is none. */
+/* Removes and returns the first job, which the caller frees; NULL: there is none. */
 struct sim_job *sim_queue_take(struct sim_queue *queue);
-/* Frees the jobs of a context; NULL: all. */
+/* Removes and frees the jobs of a context; NULL: of all contexts. */
 void sim_queue_drop(struct sim_queue *queue, const struct winsys_ctx *ctx);
 
 /* ---- jobs of a context */
 
 struct sim_log {
 	uint64_t submitted, completed;
-	bool dead; /* a job failed, later ones are refused */
+	bool dead; /* a job failed or was cancelled, so that later ones are refused */
 	struct winsys_result result[KEPT_RESULTS];
 };
 
-/* Numbers the jobs of `made` and moves them to `queue`; frees them when the context is dead. */
+/*
+ * Numbers the jobs of `made`, moves them to `queue`, and sets *seqno to the last number. Returns 0,
+ * or -1 with *err after freeing the jobs: the context is dead.
+ */
 int sim_log_submit(struct sim_log *log, struct sim_queue *queue, struct sim_queue *made,
 		   uint64_t *seqno, struct wnn_error *err);
 /*
- * Notes that the job `seqno`, and so every earlier one, has ended; result NULL: it was cancelled.
+ * Notes that job `seqno` has ended, and so has every earlier job; result NULL: it was cancelled.
  */
 void sim_log_end(struct sim_log *log, uint64_t seqno, const struct winsys_result *result);
 
 /* The lock of the logs, and the conditions that signal a changed log or a lost device. */
 struct sim_sync {
 	pthread_mutex_t lock;
-	pthread_cond_t wake;	/* to the device's thread */
-	pthread_cond_t changed; /* to callers */
-	bool lost;
+	pthread_cond_t wake;	/* wakes the device's thread */
+	pthread_cond_t changed; /* wakes callers that wait for the device */
+	bool lost;		/* the device does not run any more */
 };
 
 void sim_sync_init(struct sim_sync *sync);
 void sim_sync_destroy(struct sim_sync *sync);
-/* Does what winsys_ops.wait says. */
+/* Waits for a job as winsys_ops.wait does. */
 int sim_log_wait(const struct sim_log *log, struct sim_sync *sync, uint64_t seqno,
 		 uint64_t timeout_ns, struct winsys_result *result, struct wnn_error *err);
 
