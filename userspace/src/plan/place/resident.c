@@ -268,7 +268,7 @@ static uint32_t neighbours(const struct chooser *ch, const struct place *place,
 			const struct place *other = &all[ch->alive[n][i]];
 			uint32_t at;
 
-			/* Seen at an earlier node. */
+			/* It is in the list already, from an earlier node. */
 			if (n > place->begin && other->begin < n)
 				continue;
 			if (count == room)

@@ -235,7 +235,8 @@ static bool matmul_part(const struct ir_node *node, uint32_t i, const struct box
 /* ---- other operators */
 
 /*
- * Sets the slice for operators that need all of the axes in mask `whole`, and all of operand 1, ...
+ * Sets the slice for operators that need all elements along the axes in mask `whole`; operands
+ * other than the first are read completely.
  */
 static bool row_part(const struct ir_node *node, uint32_t i, const struct box *result,
 		     uint32_t whole, struct box *part)

@@ -182,7 +182,8 @@ static bool middle_parts(const struct finder *f, const struct stream_set *set,
 }
 
 /*
- * Estimates a size of blocks; *best becomes it if it is faster. False: smaller blocks do not help.
+ * Estimates a size of blocks, which becomes *best if it is the fastest so far. False: neither this
+ * size nor a smaller one along the axis can be used.
  */
 static bool try_blocks(const struct finder *f, const struct stream_set *set, const int64_t *block,
 		       struct blocks *best)
