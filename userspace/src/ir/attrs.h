@@ -22,7 +22,7 @@ enum ir_field_kind {
 	IR_FIELD_FUSED,	   /* name=word(alpha,beta), or nothing for IR_UNARY_NONE */
 };
 
-#define IR_FIELD_RANK UINT8_MAX /* as many elements as the result has axes */
+#define IR_FIELD_RANK UINT8_MAX /* ir_field.count: an element for each axis of the result */
 
 /* One member of an attribute struct. */
 struct ir_field {

@@ -7,7 +7,7 @@
 
 #include "util/printable.h"
 
-/* Rows of the lists of ir.h: the identifier, the name. */
+/* Makes a table entry from a row of the lists of ir.h: identifier, printed name. */
 #define NAME(id, name, ...) [IR_##id] = name,
 
 static const char *const op_names[] = {

@@ -93,7 +93,7 @@ static void print_constant(FILE *f, const struct ir_value *value)
 	int64_t count = ir_type_elements(&value->type), same = 1;
 
 	fputs(" = constant", f);
-	/* A compiled graph has dropped constants that only the NPU's memory needs. */
+	/* A compiled graph has dropped the constants that only NPU programs use. */
 	if (!value->constant || !ir_constant_data(value->constant)) {
 		fputc('\n', f);
 		return;

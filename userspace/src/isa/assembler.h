@@ -17,7 +17,7 @@
 
 /* The column and text of a wrong token, and a message that says what would be right. */
 struct onpu_asm_error {
-	unsigned int column; /* from 1 */
+	unsigned int column; /* column in the line, from 1 on */
 	char token[32];	     /* empty: the end of the line */
 	char message[256];
 };

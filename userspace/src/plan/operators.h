@@ -17,7 +17,9 @@ struct plan_operator {
 	bool (*supports)(const struct ir_node *node, struct npu_reason *reason);
 	/* Emits the instructions of a node that is supported. */
 	void (*lower)(struct plan *plan, const struct ir_node *node);
-	/* Bytes of memory that the code of a node needs for itself. NULL: none. */
+	/*
+	 * Returns the bytes of scratch memory that the code of a node needs. NULL: it needs none.
+	 */
 	uint64_t (*scratch)(const struct ir_node *node);
 	bool tiles;	 /* its code makes the result in SRAM tiles, with elements in any order */
 	bool any_layout; /* its code takes images in NHWC layout as well as NCHW */

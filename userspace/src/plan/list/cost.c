@@ -107,7 +107,7 @@ static uint64_t mma_insn(const struct npu_caps *caps, const struct plan_insn *in
 		else
 			m *= a->dim[i];
 	}
-	/* A tap that moves the destination is a product of its own. */
+	/* Each tap that moves the destination counts as a separate product. */
 	if (taps_move(insn->param)) {
 		batch *= taps;
 		taps = 1;

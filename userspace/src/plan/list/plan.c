@@ -22,7 +22,7 @@
  */
 #define PREEMPT_SPACING (ONPU_PREEMPT_CYCLES / 2)
 
-/* Cycles of a transfer from which on it is split between both DMA engines. */
+/* A transfer of more cycles than this is split between both DMA engines. */
 #define LONG_TRANSFER 1024
 
 static const struct ir_node *node_at_hand(const struct plan *plan)
@@ -220,7 +220,7 @@ static bool check_access(struct plan *plan, const struct npu_view *view,
 static void count_bytes(struct plan *plan, const struct plan_insn *insn)
 {
 	struct npu_node_info *info = &plan->report.nodes[plan->report.node];
-	/* A scatter writes as much as there are updates. */
+	/* A scatter writes as many bytes as its updates have. */
 	bool scatter = insn->op == ONPU_OP_DMA_SCATTER_ELEM || insn->op == ONPU_OP_DMA_SCATTER_ND;
 	bool constant = insn->op == ONPU_OP_DMA_PAD && insn->param->pad.mode == IR_PAD_CONSTANT;
 	uint64_t moved = view_bytes(scatter ? insn->s0 : insn->dst);

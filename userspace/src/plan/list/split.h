@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Programs that are cut into several jobs. */
+/* Cuts a plan into several jobs, when it needs more slots than a job has. */
 #ifndef WNN_PLAN_SPLIT_H
 #define WNN_PLAN_SPLIT_H
 
