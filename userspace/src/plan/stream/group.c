@@ -137,7 +137,6 @@ static uint64_t sram_room(const struct plan *plan)
 	return SRAM_SHARE((uint64_t)plan->caps->sram_bytes);
 }
 
-/* Returns the cycles of the busiest engine. */
 static uint64_t max3(const struct stream_load *load)
 {
 	uint64_t most = load->mxu > load->vpu ? load->mxu : load->vpu;
@@ -181,10 +180,7 @@ static bool middle_parts(const struct finder *f, const struct stream_set *set,
 	return stream_find_parts(f->plan, set, &box, NULL, parts);
 }
 
-/*
- * Estimates a size of blocks, which becomes *best if it is the fastest so far. False: neither this
- * size nor a smaller one along the axis can be used.
- */
+/* Estimates a size of blocks; *best is the fastest so far. False: a smaller one fails as well. */
 static bool try_blocks(const struct finder *f, const struct stream_set *set, const int64_t *block,
 		       struct blocks *best)
 {
@@ -231,10 +227,7 @@ static uint32_t cut_axes(const struct finder *f, const struct stream_set *set)
 	return rank ? (1u << (rank - 1)) - 1 : 0;
 }
 
-/*
- * Finds the fastest size of blocks; false: none can be used. It divides the outermost dims first,
- * along which no element is computed twice.
- */
+/* Finds the fastest blocks: divides outer dims first, as these need no recomputing; false: none. */
 static bool choose_blocks(const struct finder *f, const struct stream_set *set, struct blocks *best)
 {
 	const struct ir_type *type = &node_at(f, set->node[set->num - 1])->results[0]->type;
@@ -260,7 +253,6 @@ static bool choose_blocks(const struct finder *f, const struct stream_set *set, 
 
 /* ---- growing groups */
 
-/* Returns the group of a node: the node that stands for the group. */
 static uint32_t find_group(struct finder *f, uint32_t n)
 {
 	while (f->group[n] != n)
@@ -306,10 +298,7 @@ static bool is_closed(const struct finder *f, const struct stream_set *set)
 	return false;
 }
 
-/*
- * Returns the estimated cycles of a set without blocks; values that the plan keeps in SRAM need no
- * loads.
- */
+/* Returns the estimated cycles of a set without blocks; resident values need no loads. */
 static uint64_t unstreamed(const struct finder *f, const struct stream_set *set)
 {
 	uint64_t cycles = 0;
@@ -340,10 +329,7 @@ static struct box block_of_rows(const struct finder *f, const struct stream_set 
 	return box;
 }
 
-/*
- * Finds the fewest blocks of keys with which blocks of `rows` rows fit; false when there would be
- * too many.
- */
+/* Finds the fewest blocks of keys with which blocks of `rows` rows fit; false: too many. */
 static bool fit_keys(const struct finder *f, const struct stream_set *set, int64_t rows,
 		     struct blocks *best)
 {
@@ -376,9 +362,7 @@ static bool choose_keys(const struct finder *f, const struct stream_set *set, st
 	return false;
 }
 
-/*
- * Returns true if the set is no attention, or SRAM holds as many rows of scores as the array has.
- */
+/* Returns true if the set is no attention, or SRAM holds a matrix unit's rows of its scores. */
 static bool rows_fit(const struct finder *f, const struct stream_set *set)
 {
 	struct stream_part parts[STREAM_MAX_NODES];
@@ -391,7 +375,6 @@ static bool rows_fit(const struct finder *f, const struct stream_set *set)
 	       stream_attend_bytes(f->plan, set, parts) <= sram_room(f->plan);
 }
 
-/* Returns the estimated cycles of a set, in blocks if it can be divided. */
 static uint64_t set_cycles(const struct finder *f, const struct stream_set *set)
 {
 	struct blocks blocks;
@@ -420,7 +403,7 @@ static uint32_t groups_at(struct finder *f, const struct ir_value *value,
 	return num;
 }
 
-/* Inserts a node into a set, which is in order; false: the set is full. */
+/* Inserts a node into an ordered set; false: the set is full. */
 static bool insert(struct stream_set *set, uint32_t n)
 {
 	uint32_t at = set->num;
@@ -434,7 +417,6 @@ static bool insert(struct stream_set *set, uint32_t n)
 	return true;
 }
 
-/* Merges group `other` into `group`. */
 static void join(struct finder *f, uint32_t group, uint32_t other)
 {
 	uint32_t *end = &f->first[group], more = f->first[other];
@@ -618,7 +600,6 @@ bool stream_change(const struct plan *plan, struct stream_group *group, enum str
 	return true;
 }
 
-/* Adds a group to *out if it can run by blocks. -1: no memory. */
 static int take_group(const struct finder *f, uint32_t root, bool attention,
 		      struct stream_groups *out)
 {
@@ -713,7 +694,6 @@ static bool try_attention(struct finder *f, uint32_t n)
 	return true;
 }
 
-/* Fills in the nodes that use each value. */
 static void find_users(struct finder *f)
 {
 	const struct plan *plan = f->plan;
