@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Bridges the differences between kernels. Kbuild looks into the headers and defines ONPU_HAVE_*.
+ * Bridges the differences between kernel versions. Kbuild looks into the kernel's headers and
+ * defines ONPU_HAVE_*.
  */
 #ifndef ONPU_COMPAT_H
 #define ONPU_COMPAT_H
@@ -39,12 +40,14 @@ static inline bool drm_gem_is_imported(const struct drm_gem_object *obj)
 }
 #endif
 
-/* Work runs on the CPU that queued it; old kernels have no flag for that. */
+/* A work item runs on the CPU that queued it; old kernels have no flag that says so. */
 #ifndef ONPU_HAVE_WQ_PERCPU
 #define WQ_PERCPU	0
 #endif
 
-/* These take the object's reservation lock themselves. */
+/*
+ * The functions that older kernels call *_unlocked take the object's reservation lock themselves.
+ */
 #ifdef ONPU_HAVE_GEM_VMAP_UNLOCKED
 #define drm_gem_vmap	drm_gem_vmap_unlocked
 #define drm_gem_vunmap	drm_gem_vunmap_unlocked

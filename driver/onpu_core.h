@@ -13,16 +13,21 @@ int onpu_device_init(struct onpu_device *onpu);
 int onpu_irq_init(struct onpu_device *onpu);
 /* Frees the interrupts; afterwards no handler is running. */
 void onpu_irq_fini(void *onpu);
-/* Without @allow: waits for handlers that are running; no other runs until they are allowed. */
+/* With @allow false: waits for running handlers, and no other handler runs until @allow is true. */
 void onpu_irq_allow(struct onpu_device *onpu, bool allow);
 
-/* ---- onpu_dump.c: what is kept of the first failure of each kind */
+/* ---- onpu_dump.c: core dumps of the first failure of each kind */
 
 int onpu_dump_init(struct onpu_device *onpu);
 void onpu_debugfs_init(struct onpu_device *onpu);
-/* Waits for the dump of a failure that a fence or a reset has told. */
+/*
+ * Waits until the dump of a failure is written, so that it exists when a fence or a reset tells it.
+ */
 void onpu_dump_flush(struct onpu_device *onpu);
-/* Keep the failure of a device before its reset, with reset_lock held for writing. */
+/*
+ * Keep the failure of a device for a dump, before its reset, with reset_lock held for writing.
+ * @readable: the registers may be read.
+ */
 void onpu_dump_device(struct onpu_device *onpu, enum onpu_reset_reason reason, const char *text,
 		      bool readable);
 
@@ -30,10 +35,12 @@ void onpu_dump_device(struct onpu_device *onpu, enum onpu_reset_reason reason, c
 
 /* Resets the device and boots the firmware; no interrupt handler may be running. */
 int onpu_device_start(struct onpu_device *onpu);
-/* After drm_dev_unplug(), or before anybody knows of the device: end all work and halt it. */
+/*
+ * Ends all work and halts the device: after drm_dev_unplug(), or before the device is registered.
+ */
 void onpu_device_unplug(struct onpu_device *onpu);
 void onpu_device_reset_work(struct work_struct *work);
-/* Frees memory when the device is seen to be off the bus. */
+/* Work of &onpu_device.quarantine_work: frees memory when the device is seen to be off the bus. */
 void onpu_device_quarantine_work(struct work_struct *work);
 extern const struct pci_error_handlers onpu_error_handlers;
 extern const struct dev_pm_ops onpu_pm_ops;

@@ -14,7 +14,10 @@
 
 /* ---- references */
 
-/* The last reference may be dropped under locks that this takes. */
+/*
+ * Frees a context. This is a work item, as the last reference may be dropped under locks that it
+ * takes.
+ */
 static void ctx_release_work(struct work_struct *work)
 {
 	struct onpu_ctx *ctx = container_of(work, struct onpu_ctx, release);
@@ -78,9 +81,9 @@ static void queue_end_work(struct onpu_ctx *ctx)
 }
 
 /**
- * onpu_ctx_fail() - End a context for a reason of its own.
+ * onpu_ctx_fail() - End a context because of a failure.
  * @ctx: The context, with &onpu_ctx.lock held; the device makes no access for it any more.
- * @state: What it becomes.
+ * @state: The context's new state.
  * @first: The error of its oldest job, the one that has failed.
  * @rest: The error of all other jobs.
  */
@@ -101,8 +104,8 @@ void onpu_ctx_fail(struct onpu_ctx *ctx, u32 state, int first, int rest)
 }
 
 /*
- * Count a job that withstood its end against its user, with bind_lock held: the
- * reset that ends it costs others their jobs.
+ * Count a job that could not be killed against its user, with bind_lock held: the reset that ends
+ * the job costs other users their jobs.
  */
 static void blame(struct onpu_ctx *ctx)
 {
@@ -119,12 +122,12 @@ static void kill_hung_jobs(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
 	bool done = false;
 	int ret;
 
-	/* No job may be added to what is about to be killed. */
+	/* Feed no job to a queue that is about to be killed. */
 	onpu_queue_yield(ctx);
 	ret = onpu_queue_kill(ctx);
 	scoped_guard(spinlock, &ctx->lock) {
 		if (ret) {
-			/* -EIO: the context withstood. Other errors are not the context's fault. */
+			/* -EIO: the context could not be killed. Other errors are not its fault. */
 			if (ret == -EIO)
 				blame(ctx);
 		} else {
@@ -146,14 +149,15 @@ static void kill_hung_jobs(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
  * onpu_ctx_kill_hung() - End a context whose job makes no progress.
  * @ctx: The context.
  *
- * If the firmware cannot kill it, a reset will; nothing is done if its job has just ended.
+ * If the firmware cannot kill the job, a reset does. If the job has just ended, the context goes
+ * on.
  */
 void onpu_ctx_kill_hung(struct onpu_ctx *ctx)
 {
 	struct onpu_ctx_device *cd = ctx->onpu->ctx;
 
 	guard(mutex)(&cd->bind_lock);
-	/* While others held the lock, the job may have ended and the next one begun. */
+	/* While this waited for the lock, the job may have ended and the next one begun. */
 	if (!onpu_job_hangs(ctx))
 		return;
 	if (ctx->queue < 0) {
@@ -166,7 +170,7 @@ void onpu_ctx_kill_hung(struct onpu_ctx *ctx)
 	onpu_queue_serve(cd);
 }
 
-/* Take the context off the hardware. */
+/* Take the queue from the context, after killing its jobs. Returns 0 or an errno. */
 static int detach_ctx(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
 {
 	bool busy;
@@ -176,7 +180,10 @@ static int detach_ctx(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
 	onpu_queue_stop_waiting(ctx);
 	if (ctx->queue < 0)
 		return 0;
-	/* A firmware started by a reset does not know it; onpu_ctx_post_reset() ends its jobs. */
+	/*
+	 * A firmware that a reset has started does not know the context; onpu_ctx_post_reset() ends
+	 * its jobs.
+	 */
 	if (cd->stopped)
 		return -EAGAIN;
 	busy = !onpu_queue_yield(ctx);
@@ -195,8 +202,8 @@ static int detach_ctx(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
 }
 
 /*
- * Ends a context that takes no more jobs. If the firmware cannot take it off its queue, a reset
- * was asked for, which ends its jobs.
+ * Ends a context that takes no more jobs. If the firmware cannot take it off its queue,
+ * detach_ctx() has asked for a reset, which ends its jobs.
  */
 static void ctx_end_work(struct work_struct *work)
 {
@@ -214,13 +221,13 @@ static void ctx_end_work(struct work_struct *work)
 		onpu_ctx_put(ctx);
 }
 
-/* Where a client can map the completion page for reading, once it was allowed. */
+/* Returns the node through which a client can map the completion page for reading, once allowed. */
 static struct drm_vma_offset_node *page_node(struct onpu_ctx *ctx)
 {
 	return &ctx->page.bo->base.base.vma_node;
 }
 
-/* The file's reference passes to the work that ends the context. */
+/* Destroys a context; the file's reference passes to the work that ends the context. */
 static void destroy_ctx(struct onpu_file *file, struct onpu_ctx *ctx)
 {
 	drm_vma_node_revoke(page_node(ctx), file->drm);
@@ -282,7 +289,7 @@ void onpu_ctx_pre_reset(struct onpu_device *onpu)
 	guard(mutex)(&cd->bind_lock);
 	WRITE_ONCE(cd->stopped, true);
 	list_for_each_entry(ctx, &cd->all, all_link) {
-		/* Jobs that have completed before the reset are not lost. */
+		/* End jobs that have completed before the reset: they are not lost. */
 		guard(spinlock)(&ctx->lock);
 		onpu_job_reap(ctx);
 	}
@@ -314,7 +321,9 @@ static void settle_ctx(struct onpu_ctx *ctx, bool alive)
 	}
 }
 
-/* The device knows none of the contexts. */
+/*
+ * Settles all contexts after a reset or the loss of the device, which knows none of them any more.
+ */
 static void settle_all(struct onpu_ctx_device *cd, bool alive)
 {
 	struct onpu_ctx *ctx;
@@ -322,7 +331,7 @@ static void settle_all(struct onpu_ctx_device *cd, bool alive)
 	lockdep_assert_held(&cd->bind_lock);
 	onpu_queue_forget_all(cd);
 	list_for_each_entry(ctx, &cd->all, all_link) {
-		/* One that is about to be freed has no jobs. */
+		/* A context without references is about to be freed: it has no jobs. */
 		if (!kref_get_unless_zero(&ctx->ref))
 			continue;
 		scoped_guard(spinlock, &ctx->lock)
@@ -364,7 +373,7 @@ static int check_create(const struct drm_onpu_ctx_create *args)
 	return 0;
 }
 
-/* It has had no job for a while. */
+/* Lets the device sleep: the context has had no job for the time &onpu_limits.linger. */
 static void ctx_linger_work(struct work_struct *work)
 {
 	struct onpu_ctx *ctx = container_of(to_delayed_work(work), struct onpu_ctx, linger);
@@ -443,8 +452,9 @@ static int alloc_ctx_memory(struct onpu_ctx *ctx)
 }
 
 /*
- * Takes over the place among the contexts. The number comes last, under the lock of the array: as
- * soon as that is free, programs can use and destroy the context.
+ * Creates a context; the caller has counted it with onpu_vm_add_ctx(). The number is allocated
+ * last, under the array's lock: as soon as that is released, programs can use and destroy the
+ * context.
  */
 static int create_ctx(struct onpu_file *file, const struct drm_onpu_ctx_create *args,
 		      u32 timeout_ms, u32 *id, u64 *offset)
@@ -532,7 +542,9 @@ int onpu_ctx_get_state_ioctl(struct drm_device *drm, void *data, struct drm_file
 	ctx = onpu_ctx_lookup(to_onpu_file(drm_file), args->ctx_id);
 	if (!ctx)
 		return -ENOENT;
-	/* The reset that gave the device up may still have to tell the context. */
+	/*
+	 * The reset that gave the device up may not have set the context's state yet: wait for it.
+	 */
 	if (onpu_device_lost(ctx->onpu)) {
 		ret = down_read_killable(&ctx->onpu->reset_lock);
 		if (ret)
@@ -563,7 +575,7 @@ void onpu_ctx_file_close(struct onpu_file *file)
 	xa_destroy(&file->ctxs);
 }
 
-/* The time of a job that ends meanwhile may be missing; the next call has it. */
+/* A job that ends during this call may be missing from the sums; the next call includes it. */
 void onpu_ctx_file_usage(struct onpu_file *file, u64 *busy_ns, u64 *cycles)
 {
 	struct onpu_ctx *ctx;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Contexts: their state, the hardware queues that they take turns on, how they end.
+ * Contexts: their state, the hardware queues that they share in time slices, and how they end.
  *
  * Locks, outermost first, below those of onpu_device.h:
  *
- *   &onpu_ctx_device.bind_lock	who has which hardware queue; held around requests to the firmware,
- *				never around an allocation
+ *   &onpu_ctx_device.bind_lock	which context has which hardware queue; held around requests to
+ *				the firmware, never around an allocation
  *   xa_lock of &onpu_file.ctxs	the contexts' numbers
  *   &onpu_ctx.lock		jobs and state of a context; locks of fences are taken under it
  *   &onpu_ctx_device.lock	contexts that wait for a queue, contexts that have one
  *
  * References to a context are held by the file that created it, by each job that has not ended, by
- * its hardware queue and by its work that is queued, except for @resolve: there is nothing to do
- * for that without a job.
+ * its hardware queue and by its queued work items. @resolve holds none: it has work only while
+ * there is a job, which holds a reference.
  */
 #ifndef ONPU_CTX_H
 #define ONPU_CTX_H
@@ -22,10 +22,10 @@
 
 #include "onpu_gem.h"
 
-/* Entries of a ring. */
+/* Number of entries of a ring. */
 #define ONPU_RING_SIZE	256
 
-/* Entries of the VM table that are used; each queue needs one at most. */
+/* Number of used entries of the device's VM table; each queue needs at most one. */
 #define ONPU_VM_SLOTS	ONPU_MAX_QUEUES
 
 static_assert(ONPU_SUBMIT_MAX_JOBS <= ONPU_RING_SIZE);
@@ -42,15 +42,18 @@ struct onpu_ctx_device {
 	struct list_head all;
 	/** @vm_slots: Entries of the VM table in use. */
 	DECLARE_BITMAP(vm_slots, ONPU_VM_SLOTS);
-	/** @bind: Gives queues to @waiters; with a delay, takes those that must be given up. */
+	/**
+	 * @bind: Gives queues to @waiters; runs after a delay when a context must yield its queue
+	 *	then.
+	 */
 	struct delayed_work bind;
 	/** @lock: Protects everything below. */
 	spinlock_t lock;
-	/** @queues: Context on each hardware queue, with a reference. */
+	/** @queues: The context on each hardware queue, with a reference. */
 	struct onpu_ctx *queues[ONPU_MAX_QUEUES];
-	/** @waiters: Contexts that need a queue, with a reference, in the order of their coming. */
+	/** @waiters: Contexts that wait for a queue, each with a reference; the oldest first. */
 	struct list_head waiters;
-	/** @stopped: A reset is under way, the hardware gets no jobs. */
+	/** @stopped: A reset is under way: the hardware gets no jobs. */
 	bool stopped;
 	/** @lost: The device is wedged or unplugged. */
 	bool lost;
@@ -67,13 +70,19 @@ struct onpu_progress {
 	/** @completed: Number of the last job that ended. */
 	u64 completed;
 	/**
-	 * @when: When a check last found one of them changed, or others running on the device
-	 * instead, in jiffies.
+	 * @when: The time, in jiffies, when a check last found one of the counters above changed,
+	 *	or found that jobs of others run on the device instead.
 	 */
 	unsigned long when;
-	/** @moved: When a check last found one of them changed, or the first job became ready. */
+	/**
+	 * @moved: The time when a check last found a counter changed, or the first job became
+	 *	ready.
+	 */
 	unsigned long moved;
-	/** @checks: Checks since then: a host that was stopped for a while has made only one. */
+	/**
+	 * @checks: Number of checks since @when: a host that was stopped for a while has made one
+	 *	only.
+	 */
 	unsigned int checks;
 };
 
@@ -81,19 +90,22 @@ struct onpu_progress {
  * struct onpu_ctx - A context.
  */
 struct onpu_ctx {
-	/** @ref: See the top of the file. */
+	/** @ref: References; the top of the file lists the holders. */
 	struct kref ref;
 	/** @onpu: The device. */
 	struct onpu_device *onpu;
-	/** @vm: The client's address space, with a reference; it has one to the device. */
+	/**
+	 * @vm: The client's address space, with a reference; the address space has one to the
+	 *	device.
+	 */
 	struct onpu_vm *vm;
-	/** @id: Its number among the client's; 0 while it has none. */
+	/** @id: The context's number in its file; 0 while it has none. */
 	u32 id;
-	/** @client: Number of the client, @pid and @comm the process that created it; for dumps. */
+	/** @client: Number of the client that created the context, for dumps. */
 	u64 client;
-	/** @pid: See @client. */
+	/** @pid: The process that created the context, for dumps. */
 	pid_t pid;
-	/** @comm: See @client. */
+	/** @comm: Name of the process that created the context, for dumps. */
 	char comm[TASK_COMM_LEN];
 	/** @priority: One of &enum drm_onpu_priority. */
 	u32 priority;
@@ -101,38 +113,40 @@ struct onpu_ctx {
 	u32 power;
 	/** @timeout: Time without progress, in jiffies. */
 	unsigned long timeout;
-	/** @ring: Ring of entries. */
+	/** @ring: The ring with the entries of jobs. */
 	struct onpu_kernel_bo ring;
-	/** @page: Completion page. */
+	/** @page: The completion page. */
 	struct onpu_kernel_bo page;
-	/** @save: Save area. */
+	/** @save: The save area for the state of an interrupted job. */
 	struct onpu_kernel_bo save;
 	/** @fence_context: Timeline of the jobs' fences. */
 	u64 fence_context;
-	/** @resolve: Feeds jobs when a fence has signalled that they wait for. */
+	/** @resolve: Gives jobs to the hardware when a fence that they wait for has signalled. */
 	struct work_struct resolve;
-	/** @watch: Looks for hangs as long as there are jobs that are ready or running. */
+	/** @watch: Looks for hangs while there are jobs that are ready or running. */
 	struct delayed_work watch;
 	/** @end: Takes the queue back from a context that failed or was destroyed. */
 	struct work_struct end;
 	/** @release: Frees the context. */
 	struct work_struct release;
-	/** @linger: While it is queued, the device is awake, as the user prefers performance. */
+	/**
+	 * @linger: While this is queued, the device stays awake: the client prefers performance.
+	 */
 	struct delayed_work linger;
-	/** @all_link: In &onpu_ctx_device.all. */
+	/** @all_link: Link in &onpu_ctx_device.all. */
 	struct list_head all_link;
-	/** @wait_link: In &onpu_ctx_device.waiters; protected by its lock. */
+	/** @wait_link: Link in &onpu_ctx_device.waiters; protected by &onpu_ctx_device.lock. */
 	struct list_head wait_link;
-	/** @charged: Bytes charged to the user beside those of the buffers. */
+	/** @charged: Bytes charged to the user for the context itself, without its buffers. */
 	size_t charged;
 
 	/** @lock: Protects everything below. */
 	spinlock_t lock;
-	/** @jobs: Jobs accepted and not ended, in order. */
+	/** @jobs: Jobs that were accepted and have not ended, in order. */
 	struct list_head jobs;
-	/** @queued: Those of @jobs that wait for a fence, or come after one that does. */
+	/** @queued: Jobs of @jobs that wait for a fence, or come after a job that does. */
 	struct list_head queued;
-	/** @runnable: Those of @jobs that are ready, but not in the ring yet. */
+	/** @runnable: Jobs of @jobs that are ready, but not in the ring yet. */
 	struct list_head runnable;
 	/** @submitted: Number of the last job accepted. */
 	u64 submitted;
@@ -140,62 +154,66 @@ struct onpu_ctx {
 	u64 fed;
 	/** @completed: Number of the last job that ended. */
 	u64 completed;
-	/** @cancelled: Jobs whose fence has ECANCELED. */
+	/** @cancelled: Number of jobs whose fence has ECANCELED. */
 	u64 cancelled;
 	/** @cycles: Device cycles of its jobs. */
 	u64 cycles;
-	/** @busy_ns: Host time of its jobs, up to @since. */
+	/** @busy_ns: Host time that its jobs took, up to @since. */
 	u64 busy_ns;
-	/** @since: When the job at the hardware began, as far as is known. */
+	/** @since: The time when the job at the hardware began, as far as is known. */
 	ktime_t since;
 	/** @state: One of &enum drm_onpu_ctx_state. */
 	u32 state;
 	/** @error: The errno that belongs to @state, positive. */
 	u32 error;
-	/** @fault: Fault record. */
+	/** @fault: The record of the fault that ended the context. */
 	struct onpu_fault_record fault;
-	/** @queue: Hardware queue, or -1. */
+	/** @queue: The context's hardware queue, or -1. */
 	int queue;
-	/** @tail: Ring entries written since the queue was taken. */
+	/** @tail: Number of ring entries written since the queue was taken. */
 	u32 tail;
-	/** @before: Number of the job before the first of these entries. */
+	/** @before: Number of the job before the first of the entries that @tail counts. */
 	u64 before;
 	/** @resume: The save area holds the oldest job, which was interrupted. */
 	bool resume;
-	/** @in_ring: Those of these entries whose jobs have not ended. */
+	/** @in_ring: Number of the entries that @tail counts whose jobs have not ended. */
 	u32 in_ring;
 	/** @page_cycles: Device cycles since the queue was taken, as last seen in @page. */
 	u64 page_cycles;
-	/** @progress: As hang detection saw it last. */
+	/** @progress: The counters as hang detection saw them last. */
 	struct onpu_progress progress;
-	/** @bound_at: When it took its queue, in jiffies. */
+	/** @bound_at: The time when the context took its queue, in jiffies. */
 	unsigned long bound_at;
-	/** @waits_since: When it began to wait for a queue, in jiffies. */
+	/** @waits_since: The time when the context began to wait for a queue, in jiffies. */
 	unsigned long waits_since;
-	/** @yields_since: When @yield was set, in jiffies. */
+	/** @yields_since: The time when @yield was set, in jiffies. */
 	unsigned long yields_since;
-	/** @yield: It gets no more jobs into its ring and loses the queue once those have ended. */
+	/**
+	 * @yield: Its ring gets no more jobs, and it loses the queue when those in the ring have
+	 *	ended.
+	 */
 	bool yield;
-	/** @dead: It takes no more jobs. */
+	/** @dead: The context takes no more jobs. */
 	bool dead;
-	/** @destroyed: User space has given it up. */
+	/** @destroyed: User space has destroyed the context or closed the file. */
 	bool destroyed;
-	/** @guilty: It could not be killed, which made a reset necessary. */
+	/** @guilty: A job of the context could not be killed, which made a reset necessary. */
 	bool guilty;
 };
 
-/* Around what fences depend on: it must not wait for memory. */
+/* The scope is on the path to signalling fences: code in it must not wait for memory. */
 DEFINE_LOCK_GUARD_0(onpu_signalling, _T->cookie = dma_fence_begin_signalling(),
 		    dma_fence_end_signalling(_T->cookie), bool cookie)
 
-/* Whether the hardware has jobs of the context. */
+/* Returns whether the hardware has jobs of the context. */
 static inline bool onpu_ctx_busy(const struct onpu_ctx *ctx)
 {
 	return ctx->fed > ctx->completed;
 }
 
 /*
- * Keep a failure for a dump (onpu_dump.c), with the lock held, before jobs end. Allocates nothing.
+ * Keep a failure of a context for a dump (onpu_dump.c), with the lock held, before jobs end.
+ * Allocates nothing.
  */
 void onpu_dump_ctx(struct onpu_ctx *ctx, u32 state, int error);
 
@@ -207,30 +225,33 @@ struct onpu_ctx *onpu_ctx_get(struct onpu_ctx *ctx);
 void onpu_ctx_put(struct onpu_ctx *ctx);
 DEFINE_FREE(onpu_ctx, struct onpu_ctx *, onpu_ctx_put(_T))
 
-/* Signal jobs that have completed; if the context is idle then, others may get its queue. */
+/*
+ * Signal jobs that have completed. If the context is idle then, another context may get its queue.
+ */
 void onpu_ctx_reap(struct onpu_ctx *ctx);
 
 void onpu_ctx_fail(struct onpu_ctx *ctx, u32 state, int first, int rest);
 void onpu_ctx_kill_hung(struct onpu_ctx *ctx);
 
-/* Called once, before the firmware runs; undone as onpu_mmu_init() is. */
+/* Called once, before the firmware runs; undone as described at onpu_mmu_init(). */
 int onpu_ctx_init(struct onpu_device *onpu);
 void onpu_ctx_file_close(struct onpu_file *file);
 /* Host time and device cycles of all jobs of a client, destroyed contexts included. */
 void onpu_ctx_file_usage(struct onpu_file *file, u64 *busy_ns, u64 *cycles);
-/* A queue may have completed jobs; threaded interrupt. Cheap for a queue that has not. */
+/* Called by the interrupt thread when a queue may have completed jobs; cheap if it has not. */
 void onpu_ctx_irq(struct onpu_device *onpu, unsigned int queue);
-/* The firmware says that a queue has faulted; its members are not to be trusted. */
+/* The firmware reports that a queue has faulted; the members of @event are not trusted. */
 void onpu_ctx_fault_event(struct onpu_device *onpu, const struct onpu_msg_event_fault *event);
 /*
- * Around a device reset, with &onpu_device.reset_lock held for writing. Before: no job is given to
- * the hardware any more, and jobs that the completion pages say have ended count as done. After:
- * the firmware knows no context (@alive), or the device is wedged: all contexts become LOST, all
- * fences signal -ENODEV. Another reset can revive a wedged device, for new contexts. Also at the
- * unplug, with @alive false.
+ * onpu_ctx_pre_reset() and onpu_ctx_post_reset() enclose a device reset, with
+ * &onpu_device.reset_lock held for writing. After the first, no job is given to the hardware any
+ * more, and jobs that the completion pages say have ended count as done. The second is called when
+ * the firmware knows no context (@alive), or when the device is wedged or unplugged: then all
+ * contexts become LOST and all fences signal -ENODEV. Another reset can revive a wedged device, for
+ * new contexts.
  */
 void onpu_ctx_pre_reset(struct onpu_device *onpu);
-/* In between: cancel all jobs at once, whatever becomes of the device. */
+/* Between the two: cancel all jobs at once, whatever becomes of the device. */
 void onpu_ctx_cancel_all(struct onpu_device *onpu);
 void onpu_ctx_post_reset(struct onpu_device *onpu, bool alive);
 

@@ -13,7 +13,10 @@
 #include "onpu_core.h"
 #include "onpu_ctx.h"
 
-/* However few CPUs there are: each interrupt looks at all queues that share its vector. */
+/*
+ * The least completion vectors to ask for, however few CPUs there are: each interrupt checks all
+ * queues that share its vector.
+ */
 #define MIN_COMPLETION_VECTORS	4
 
 #define MAX_SAVE_BYTES		SZ_256M
@@ -23,7 +26,7 @@
  * @onpu: The device.
  * @reg: Offset in BAR0.
  *
- * Return: Its value, all ones if the device is gone or unplugged.
+ * Return: The register's value; all ones if the device is gone or unplugged.
  */
 u32 onpu_read(struct onpu_device *onpu, u32 reg)
 {
@@ -46,10 +49,13 @@ void onpu_write64(struct onpu_device *onpu, u32 reg_lo, u64 value)
 	onpu_write(onpu, reg_lo + 4, upper_32_bits(value));
 }
 
-/* During a function reset it does not answer, and while it sleeps it must not be accessed. */
+/*
+ * The device does not answer during a function reset, and must not be accessed while it sleeps;
+ * this returns false then.
+ */
 bool onpu_device_present(struct onpu_device *onpu)
 {
-	/* Looked at before the register, so that a reset that ends in between is not missed. */
+	/* Read this before the register, so that a reset that ends in between is not missed. */
 	if (smp_load_acquire(&onpu->in_reset))
 		return false;
 	if (onpu_read(onpu, ONPU_REG_ID) == ONPU_ID_MAGIC)
@@ -118,7 +124,10 @@ static void destroy_wq(struct drm_device *drm, void *wq)
 	destroy_workqueue(wq);
 }
 
-/* Contexts have work on it that may end after the driver was unbound. */
+/*
+ * Keeps a workqueue until the DRM device is freed: contexts have work on it that may end after the
+ * driver was unbound. 0 or an errno.
+ */
 static int keep_wq(struct onpu_device *onpu, struct workqueue_struct **to,
 		   struct workqueue_struct *wq)
 {
@@ -127,8 +136,8 @@ static int keep_wq(struct onpu_device *onpu, struct workqueue_struct **to,
 }
 
 /*
- * Bounce buffers would have to be synchronised around every job, which nobody does. Only where they
- * are used is there a limit to the size of a mapping.
+ * Refuses a device whose DMA needs bounce buffers, as nothing copies them around jobs; 0 or an
+ * errno. Only where they are used is there a limit to the size of a mapping.
  */
 static int check_dma(struct onpu_device *onpu)
 {
@@ -184,14 +193,14 @@ int onpu_device_init(struct onpu_device *onpu)
 
 /* ---- interrupts */
 
-/* With a single vector the device says in a register which queues have completed jobs. */
+/* Finds the queues that have completed jobs by a register; used when there is a single vector. */
 static void completion_irq(struct onpu_device *onpu)
 {
 	for (unsigned int i = 0; i < ONPU_REG_INT_QUEUE__LENGTH; i++) {
 		unsigned long pending = onpu_read(onpu, ONPU_REG_INT_QUEUE_PENDING(i));
 		unsigned int bit;
 
-		/* Cleared before the queues are looked at, so that nothing gets lost. */
+		/* Clear the bits before checking the queues, so that no completion gets lost. */
 		if (pending)
 			onpu_write(onpu, ONPU_REG_INT_QUEUE_PENDING(i), pending);
 		for_each_set_bit(bit, &pending, 32)
@@ -209,7 +218,7 @@ static irqreturn_t management_thread(int irq, void *data)
 		onpu_device_present(onpu);
 		return IRQ_HANDLED;
 	}
-	/* Cleared before the causes are looked into, so that nothing gets lost. */
+	/* Clear the causes before handling them, so that none gets lost. */
 	onpu_write(onpu, ONPU_REG_INT_STATUS, causes);
 	if (causes & ONPU_INT_STATUS_RESPONSE__MASK)
 		onpu_mbox_irq(onpu);
@@ -224,7 +233,7 @@ static irqreturn_t management_thread(int irq, void *data)
 	return IRQ_HANDLED;
 }
 
-/* Completion pages tell what was completed, so this costs no access to the device. */
+/* Checks the queues of a vector; reading their completion pages costs no access to the device. */
 static irqreturn_t completion_thread(int irq, void *data)
 {
 	struct onpu_device **vector = data, *onpu = *vector;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The device and the open file: what all parts of the driver share, and the lock order.
+ * The device and the open file: structures that all files of the driver share, and the lock order.
  */
 #ifndef ONPU_DEVICE_H
 #define ONPU_DEVICE_H
@@ -62,17 +62,17 @@ struct onpu_dump;
 struct onpu_mmu_device;
 struct onpu_vm;
 
-/* Limits of the interface, told by DRM_ONPU_DEV_QUERY_INFO. */
+/* Limits of the interface, reported by DRM_ONPU_DEV_QUERY_INFO. */
 #define ONPU_SUBMIT_MAX_JOBS	256
 #define ONPU_SUBMIT_MAX_SYNCS	64
 #define ONPU_MAX_QUEUED_JOBS	1024
 #define ONPU_VA_START		SZ_1M
 
-/* Registers of the CAP block. */
+/* Number of registers of the CAP block. */
 #define ONPU_CAP_WORDS	((ONPU_REG_CAP_SAVE_BYTES - ONPU_REG_CAP_MACHINE) / 4 + 1)
 
 /**
- * struct onpu_limits - Limits of a client; module parameters, clamped.
+ * struct onpu_limits - Limits of clients and contexts, from the module parameters, clamped.
  */
 struct onpu_limits {
 	/** @memory: Bytes that a user may have, see onpu_user.c. */
@@ -87,29 +87,29 @@ struct onpu_limits {
 	u32 max_timeout_ms;
 	/** @run_cycles: Device cycles that a job may take. */
 	u64 run_cycles;
-	/** @wait: Time that a job may wait for its turn, in jiffies. */
+	/** @wait: Time that a job may wait while others run, in jiffies. */
 	unsigned long wait;
 	/** @linger: Time that an idle context keeps the device awake, in jiffies. */
 	unsigned long linger;
 };
 
 /**
- * struct onpu_usage - What the device has done since the driver was loaded.
+ * struct onpu_usage - Counters of what the device has done since the driver was bound.
  */
 struct onpu_usage {
 	/** @lock: Protects @running, @since and @busy_ns. */
 	spinlock_t lock;
-	/** @running: Jobs that the hardware has and has not ended. */
+	/** @running: Number of jobs that the hardware has and that have not ended. */
 	unsigned int running;
-	/** @since: When @running last left zero. */
+	/** @since: The time when @running last became more than zero. */
 	ktime_t since;
 	/** @busy_ns: Time with @running above zero, up to @since. */
 	u64 busy_ns;
-	/** @jobs: Jobs that came to their end, well or not. */
+	/** @jobs: Number of jobs that have ended, with success or an error. */
 	atomic64_t jobs;
-	/** @failed_jobs: Those of them whose fence has an error. */
+	/** @failed_jobs: Number of the ended jobs whose fence has an error. */
 	atomic64_t failed_jobs;
-	/** @memory: Bytes in BOs, those of contexts included. */
+	/** @memory: Bytes in buffers, those of contexts included. */
 	atomic64_t memory;
 };
 
@@ -121,20 +121,20 @@ enum onpu_dev_state {
 	ONPU_DEV_UP,
 	/** @ONPU_DEV_WEDGED: Resets did not help, or the device does not answer any more. */
 	ONPU_DEV_WEDGED,
-	/** @ONPU_DEV_GONE: The driver was unbound from it. */
+	/** @ONPU_DEV_GONE: The driver was unbound from the device. */
 	ONPU_DEV_GONE,
 };
 
 /**
  * enum onpu_reset_reason - Why the driver resets the device.
  *
- * Those from &ONPU_RESET_FW_FAILED on are errors of the firmware that clients cannot cause; they
- * are counted by fw_resets_exhausted() in onpu_reset.c.
+ * The reasons from &ONPU_RESET_FW_FAILED on are errors of the firmware that clients cannot cause;
+ * fw_resets_exhausted() in onpu_reset.c counts them.
  */
 enum onpu_reset_reason {
 	/** @ONPU_RESET_NONE: No reset is asked for. */
 	ONPU_RESET_NONE,
-	/** @ONPU_RESET_ABSENT: The device reads all ones. */
+	/** @ONPU_RESET_ABSENT: Registers of the device read as all ones. */
 	ONPU_RESET_ABSENT,
 	/** @ONPU_RESET_BUS: The PCI core has reported an error. */
 	ONPU_RESET_BUS,
@@ -142,15 +142,17 @@ enum onpu_reset_reason {
 	ONPU_RESET_EXTERNAL,
 	/** @ONPU_RESET_INVALIDATION: An invalidation was not answered. */
 	ONPU_RESET_INVALIDATION,
-	/** @ONPU_RESET_KILL: A context could not be killed, or its queue not be taken away. */
+	/**
+	 * @ONPU_RESET_KILL: A context could not be killed, or its queue could not be taken away.
+	 */
 	ONPU_RESET_KILL,
 	/** @ONPU_RESET_TIMEOUT: The firmware did not answer; a busy device may look like that. */
 	ONPU_RESET_TIMEOUT,
-	/** @ONPU_RESET_FW_FAILED: The firmware says so, or its core has stopped. */
+	/** @ONPU_RESET_FW_FAILED: The firmware reports a failure, or its core has stopped. */
 	ONPU_RESET_FW_FAILED,
-	/** @ONPU_RESET_FW_PROTOCOL: It broke the protocol. */
+	/** @ONPU_RESET_FW_PROTOCOL: The firmware broke the protocol of the mailbox. */
 	ONPU_RESET_FW_PROTOCOL,
-	/** @ONPU_RESET_FW_REFUSES: It refused a valid request. */
+	/** @ONPU_RESET_FW_REFUSES: The firmware refused a valid request. */
 	ONPU_RESET_FW_REFUSES,
 };
 
@@ -166,30 +168,35 @@ struct onpu_device {
 	void __iomem *regs;
 	/** @caps: The CAP block, read and checked at probe; see onpu_cap(). */
 	u32 caps[ONPU_CAP_WORDS];
-	/** @limits: What a client can have. */
+	/** @limits: Limits of clients and contexts. */
 	struct onpu_limits limits;
-	/** @coherent: The device sees the CPU's caches. */
+	/** @coherent: The device snoops the CPU's caches. */
 	bool coherent;
 
-	/** @vectors: This device, for each interrupt vector: the place tells its number. */
+	/**
+	 * @vectors: This device once for each interrupt vector: an entry's index is the vector's
+	 *	number.
+	 */
 	struct onpu_device **vectors;
-	/** @num_vectors: Vectors in use; 1: vector 0 serves completions too. */
+	/** @num_vectors: Vectors in use; with 1, vector 0 also signals completions. */
 	unsigned int num_vectors;
 
-	/** @mbox: Messages. */
+	/** @mbox: The mailbox. */
 	struct onpu_mbox mbox;
-	/** @fw: Firmware. */
+	/** @fw: The firmware's image, log and heartbeat. */
 	struct onpu_fw fw;
 	/** @usage: Counters over all clients. */
 	struct onpu_usage usage;
-	/** @dump: Core dumps; private to onpu_dump.c. */
+	/** @dump: State of core dumps; private to onpu_dump.c. */
 	struct onpu_dump *dump;
-	/** @fail_request: For tests: the type of the request that fails next, with EIO. */
+	/** @fail_request: For tests: the next request of this type fails with EIO. */
 	u32 fail_request;
-	/** @lose_invalidations: For tests: so many invalidations are not requested. */
+	/** @lose_invalidations: For tests: this many invalidations are not requested. */
 	u32 lose_invalidations;
 
-	/** @dma_lock: Protects @bos and &onpu_mmu_device.vms; no unplug while they are added to. */
+	/**
+	 * @dma_lock: Protects @bos and &onpu_mmu_device.vms; keeps an unplug away while they grow.
+	 */
 	struct mutex dma_lock;
 	/** @bos: Buffers, by &onpu_bo.link. */
 	struct list_head bos;
@@ -204,36 +211,41 @@ struct onpu_device {
 
 	/** @state: One of &enum onpu_dev_state; written with @reset_lock held for writing. */
 	enum onpu_dev_state state;
-	/** @in_reset: A reset is under way, or it sleeps: the device need not answer. */
+	/** @in_reset: A reset is under way, or the device sleeps: it need not answer. */
 	bool in_reset;
-	/** @asleep: It is off; written with @reset_lock held for writing. */
+	/** @asleep: The device is powered off; written with @reset_lock held for writing. */
 	bool asleep;
 	/**
-	 * @quarantine: It may access memory once it answers again, so none is freed that it knows;
-	 * with @reset_lock held for writing.
+	 * @quarantine: The device may access memory once it answers again, so no memory that it
+	 *	knows is freed; written with @reset_lock held for writing.
 	 */
 	bool quarantine;
-	/** @reset_lock: Held for writing during a reset; see above. */
+	/** @reset_lock: Held for writing during a reset; see the lock order above. */
 	struct rw_semaphore reset_lock;
-	/** @wq: For what fences depend on, as it gets on when memory is short. */
+	/** @wq: For work that fences depend on: it makes progress when memory is short. */
 	struct workqueue_struct *wq;
-	/** @reset_wq: Ordered: device resets, hang detection. */
+	/** @reset_wq: Ordered queue for device resets and hang detection. */
 	struct workqueue_struct *reset_wq;
 	/** @reset_work: Resets the device. */
 	struct work_struct reset_work;
-	/** @quarantine_work: Looks whether @quarantine can end. */
+	/** @quarantine_work: Checks whether @quarantine can end. */
 	struct delayed_work quarantine_work;
-	/** @config: Configuration space as it was before bus mastering was switched on. */
+	/** @config: PCI configuration space as it was before bus mastering was switched on. */
 	struct pci_saved_state *config;
-	/** @reset_reason: Why @reset_work was asked for first, one of &enum onpu_reset_reason. */
+	/**
+	 * @reset_reason: The first reason to ask for @reset_work, one of &enum onpu_reset_reason.
+	 */
 	unsigned int reset_reason;
-	/** @fw_resets: How often in a row the firmware was the reason; with @reset_lock. */
+	/** @fw_resets: Number of resets in a row for errors of the firmware; under @reset_lock. */
 	unsigned int fw_resets;
-	/** @fw_reset_at: When it last was, in jiffies. */
+	/** @fw_reset_at: The time of the last reset that @fw_resets counts, in jiffies. */
 	unsigned long fw_reset_at;
-	/** @fw_reset_jobs: Jobs that had ended well by then. */
+	/**
+	 * @fw_reset_jobs: Number of jobs that had ended well before the last reset that @fw_resets
+	 *	counts.
+	 */
 	u64 fw_reset_jobs;
-	/** @resets: Resets of the whole device. */
+	/** @resets: Number of resets of the whole device. */
 	atomic_t resets;
 	/** @time_lock: Keeps the two halves of the device clock together. */
 	spinlock_t time_lock;
@@ -249,11 +261,11 @@ struct onpu_file {
 	struct drm_file *drm;
 	/** @vm: The client's address space. */
 	struct onpu_vm *vm;
-	/** @ctxs: Contexts by their numbers; of onpu_ctx.c. */
+	/** @ctxs: The client's contexts by number; owned by onpu_ctx.c. */
 	struct xarray ctxs;
-	/** @import_lock: Keeps others from a handle that an import may have to take back. */
+	/** @import_lock: Serializes imports, as an import may have to take a new handle back. */
 	struct mutex import_lock;
-	/** @memory: Bytes in BOs that this client has handles of; of onpu_gem.c. */
+	/** @memory: Bytes in buffers that this client has handles of; owned by onpu_gem.c. */
 	atomic64_t memory;
 };
 
@@ -267,20 +279,22 @@ static inline struct onpu_file *to_onpu_file(struct drm_file *file)
 	return file->driver_priv;
 }
 
-/* A register of the CAP block. */
+/* Returns the value of a register of the CAP block, as it was read at probe. */
 static inline u32 onpu_cap(const struct onpu_device *onpu, u32 reg)
 {
 	return onpu->caps[(reg - ONPU_REG_CAP_MACHINE) / 4];
 }
 
-/* First user address that no BO can have; from here on to 2^va_bits it is the kernel's. */
+/* Returns the first address above those of user buffers; the kernel has it up to 2^va_bits. */
 static inline u64 onpu_va_end(const struct onpu_device *onpu)
 {
 	return BIT_ULL(FIELD_GET(ONPU_CAP_ADDRESS_VA_BITS__MASK,
 				 onpu_cap(onpu, ONPU_REG_CAP_ADDRESS)) - 1);
 }
 
-/* Until the end of the scope the device is not unplugged, or else this is -ENODEV. */
+/*
+ * While the object is in scope, the device is not unplugged; its value is -ENODEV if it already is.
+ */
 DEFINE_CLASS(onpu_entered, int, _T < 0 ? (void)0 : drm_dev_exit(_T),
 	     ({ int idx; drm_dev_enter(drm, &idx) ? idx : -ENODEV; }), struct drm_device *drm)
 
@@ -290,19 +304,19 @@ u32 onpu_read(struct onpu_device *onpu, u32 reg);
 /* Write a register; nothing happens if the device is unplugged. */
 void onpu_write(struct onpu_device *onpu, u32 reg, u32 value);
 void onpu_write64(struct onpu_device *onpu, u32 reg_lo, u64 value);
-/* Whether the device still answers; if it does not, a reset is asked for, or it is unplugged. */
+/* Returns whether the device answers. If not, a reset is asked for, unless it is unplugged. */
 bool onpu_device_present(struct onpu_device *onpu);
 
-/* Number of the vector that tells completions of a hardware queue; 0: INT_QUEUE does. */
+/* Returns the vector that signals completions of a queue; 0: vector 0 does, through INT_QUEUE. */
 static inline u32 onpu_queue_vector(const struct onpu_device *onpu, unsigned int queue)
 {
 	return onpu->num_vectors > 1 ? 1 + queue % (onpu->num_vectors - 1) : 0;
 }
 
 /*
- * Called when the hardware was given @jobs jobs, or has ended them, to measure the busy time and to
- * start the heartbeat; callable from atomic context. The counters &onpu_usage.jobs and failed_jobs
- * are the caller's, since they include jobs that never ran.
+ * Called when @jobs jobs were given to the hardware, or have ended there, to measure the busy time
+ * and to start the heartbeat; callable from atomic context. The callers themselves count
+ * &onpu_usage.jobs and failed_jobs, which include jobs that never ran.
  */
 void onpu_usage_begin(struct onpu_device *onpu, unsigned int jobs);
 void onpu_usage_end(struct onpu_device *onpu, unsigned int jobs);
@@ -317,7 +331,7 @@ void onpu_device_reset_async(struct onpu_device *onpu, enum onpu_reset_reason re
  */
 bool onpu_fw_reset_async(struct onpu_device *onpu, enum onpu_reset_reason reason);
 
-/* Whether ioctls are to be refused: the device is unplugged or wedged. */
+/* Returns whether ioctls are to be refused: the device is unplugged or wedged. */
 static inline bool onpu_device_lost(struct onpu_device *onpu)
 {
 	return READ_ONCE(onpu->state) != ONPU_DEV_UP;

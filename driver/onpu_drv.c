@@ -57,7 +57,7 @@ module_param(linger_ms, uint, 0444);
 MODULE_PARM_DESC(linger_ms,
 		 "Milliseconds without a job after which a context that prefers performance lets the device sleep (default 30000)");
 
-/* Whatever the parameters say, a hang is found some day. */
+/* The upper bound of all time parameters, so that each hang is found at some time. */
 #define LONGEST_TIMEOUT_MS	(24u * 60 * 60 * 1000)
 
 /* ---- queries */
@@ -95,13 +95,16 @@ static int query_info(struct onpu_device *onpu, struct drm_onpu_dev_query *query
 		.max_user_contexts = onpu->limits.user_contexts,
 	};
 
-	/* Nothing is refused, so there is nothing to audit. */
+	/* The query refuses nothing without the capability, so there is nothing to audit. */
 	if (ns_capable_noaudit(&init_user_ns, CAP_SYS_NICE))
 		info.priority_mask |= BIT(DRM_ONPU_PRIORITY_HIGH);
 	return query_answer(query, &info, sizeof(info));
 }
 
-/* The device must not be reset in between, and the halves of its clock must belong together. */
+/*
+ * Reads the device's clock beside the host's. The locks keep a reset away, and the two halves of
+ * the clock together.
+ */
 static int read_time(struct onpu_device *onpu, struct drm_onpu_time_info *info)
 {
 	u64 before, after, low, high;
@@ -203,13 +206,16 @@ static int onpu_open(struct drm_device *drm, struct drm_file *drm_file)
 	return 0;
 }
 
-/* Contexts end before the handles are closed, so that no job faults because of that. */
+/* End contexts before handles are closed, so that no job faults on a buffer that is gone. */
 static int onpu_release(struct inode *inode, struct file *filp)
 {
 	struct drm_file *drm_file = filp->private_data;
 
 	onpu_ctx_file_close(to_onpu_file(drm_file));
-	/* The end of contexts may not outlast the module, which nothing else waits for then. */
+	/*
+	 * The work that ends contexts must end before the module goes: for an unplugged device
+	 * nothing else waits for it.
+	 */
 	if (drm_dev_is_unplugged(drm_file->minor->dev))
 		flush_workqueue(to_onpu(drm_file->minor->dev)->wq);
 	return drm_release(inode, filp);
@@ -241,8 +247,8 @@ static void onpu_show_fdinfo(struct drm_printer *p, struct drm_file *drm_file)
 /* ---- the DRM device */
 
 /*
- * The DRM core refuses ioctls on an unplugged device only. On a wedged one the driver does, except
- * for the ioctl that tells what happened to a context.
+ * The DRM core refuses ioctls on an unplugged device only. These wrappers also refuse them on a
+ * wedged device; the ioctl that tells what happened to a context has none.
  */
 #define REFUSED_IF_LOST(name)								\
 static int onpu_ioctl_##name(struct drm_device *drm, void *data, struct drm_file *file)	\
@@ -270,7 +276,7 @@ static const struct drm_ioctl_desc onpu_ioctls[] = {
 	DRM_IOCTL_DEF_DRV(ONPU_SUBMIT, onpu_ioctl_submit, 0),
 };
 
-/* DRM_ACCEL_FOPS with release and show_fdinfo of our own. */
+/* DRM_ACCEL_FOPS with the driver's own release and show_fdinfo. */
 static const struct file_operations onpu_fops = {
 	.owner = THIS_MODULE,
 	.open = accel_open,
@@ -324,7 +330,7 @@ static void set_limits(struct onpu_device *onpu)
 			     onpu_cap(onpu, ONPU_REG_CAP_CLOCK_KHZ);
 }
 
-/* Everything before the device is registered with DRM. */
+/* Initializes the device up to its registration with DRM. */
 static int onpu_bring_up(struct onpu_device *onpu)
 {
 	static int (*const parts[])(struct onpu_device *onpu) = {
@@ -358,7 +364,7 @@ static void free_config(void *config)
 	kfree(config);
 }
 
-/* For resets, from which on the device is off the bus until it was started. */
+/* Saves the configuration space, which a reset needs to put the device back on the bus. */
 static int save_config(struct onpu_device *onpu)
 {
 	pci_save_state(onpu->pdev);
@@ -397,7 +403,7 @@ static int onpu_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 		onpu_device_unplug(onpu);
 		return ret;
 	}
-	/* If the administrator allows it, it sleeps when it has had no job for a second. */
+	/* If the administrator allows it, the device sleeps when it has had no job for a second. */
 	pm_runtime_set_autosuspend_delay(&pdev->dev, MSEC_PER_SEC);
 	pm_runtime_use_autosuspend(&pdev->dev);
 	pm_runtime_put_autosuspend(&pdev->dev);
@@ -449,7 +455,7 @@ static void __exit onpu_exit(void)
 {
 	pci_unregister_driver(&onpu_pci_driver);
 	destroy_workqueue(onpu_free_wq);
-	/* Fences are freed after a grace period. */
+	/* Wait for fences that are freed after a grace period. */
 	rcu_barrier();
 }
 module_exit(onpu_exit);

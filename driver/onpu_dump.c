@@ -3,10 +3,10 @@
  * Core dumps of the device, in the format of Documentation/coredump.rst.
  *
  * The code that finds a failure may neither wait nor allocate memory, since fences depend on it. It
- * copies what will not be there later, and a work item writes the dump. There is room for one
- * failure at a time, and each kind is kept once until the driver is bound anew: what fails again
- * and again fills no memory. The only contents of clients' buffers in a dump are the instructions
- * around the fault.
+ * copies the state that will not be there later, and a work item writes the dump. There is room for
+ * one failure at a time, and each kind is kept once until the driver is bound anew, so that a
+ * repeated failure fills no memory. The only contents of clients' buffers in a dump are the
+ * instructions around the fault.
  */
 #include <linux/debugfs.h>
 #include <linux/devcoredump.h>
@@ -27,25 +27,32 @@
 #define DUMP_FORMAT	1
 #define DUMP_BYTES	SZ_128K
 
-/* Entries that are kept of a context's ring, from the oldest one on whose job has not ended. */
+/* Number of entries kept of a context's ring, beginning with the oldest whose job has not ended. */
 #define RING_JOBS	8u
 
-/* Messages that are kept of each message ring, the newest ones. */
+/* Number of messages kept of each message ring, the newest ones. */
 #define MESSAGES	8u
 
-/* A line of [contexts] or [clients] is not longer; each of the two lists has so much room. */
+/*
+ * The most bytes of a line of [contexts] or [clients], and the most bytes of each of these two
+ * lists.
+ */
 #define LINE_BYTES	384
 #define LIST_BYTES	SZ_32K
 
-/* Instructions before the one that failed, and behind it. */
+/* Number of instructions shown before the failed instruction, and as many behind it. */
 #define AROUND		8u
 
-/* Kinds of failures that are kept: two of contexts, then resets by their reason. */
+/*
+ * Kinds of failures that are kept: two kinds of contexts' failures, then one for each reset reason.
+ */
 #define KIND_FAULT	0
 #define KIND_TIMEOUT	1
 #define KIND_RESET(r)	(1 + (r))
 
-/* Registers that can be read without effect; those of the queues follow. */
+/*
+ * Registers that can be read without side effects; the states of the queues follow them in a dump.
+ */
 static const u32 dumped_registers[] = {
 	ONPU_REG_ID, ONPU_REG_VERSION, ONPU_REG_CAP_MACHINE, ONPU_REG_CAP_ISA,
 	ONPU_REG_CAP_SRAM_BYTES, ONPU_REG_CAP_NUM_QUEUES, ONPU_REG_CAP_CLOCK_KHZ,
@@ -57,9 +64,9 @@ static const u32 dumped_registers[] = {
 	ONPU_REG_RESPONSE_HEAD, ONPU_REG_LOG_TAIL,
 };
 
-/* The copy of a failure, made when it is found. */
+/* The copy of a failure, made when the failure is found. */
 struct onpu_failure {
-	u32 bit; /* of its kind in &onpu_dump.seen */
+	u32 bit; /* bit of the failure's kind in &onpu_dump.seen */
 	const char *kind, *reason;
 	struct timespec64 when;
 	/* The context that failed, with a reference, and its job; NULL when the device failed. */
@@ -68,7 +75,7 @@ struct onpu_failure {
 	int queue, error;
 	struct onpu_fault_record fault;
 	struct onpu_ring_job job, ring[RING_JOBS];
-	/* The device's registers in the order of dumped_registers[], where they may be read. */
+	/* Values of dumped_registers[], if @has_registers. */
 	bool has_registers;
 	u32 registers[ARRAY_SIZE(dumped_registers)];
 	u32 states[ONPU_MAX_QUEUES];
@@ -80,10 +87,11 @@ struct onpu_failure {
 
 struct onpu_dump {
 	struct onpu_device *onpu;
-	struct work_struct work; /* waits for memory, so nothing that frees some is behind it */
-	/* Protects what follows but for @failure, which is that of whoever has set @busy. */
+	/* Waits for memory, so nothing that frees memory may wait for it. */
+	struct work_struct work;
+	/* Protects the members below; @failure belongs to the caller that has set @busy. */
 	spinlock_t lock;
-	u32 seen; /* kinds that were kept */
+	u32 seen; /* bits of the kinds of failures that were kept */
 	bool busy;
 	struct onpu_failure failure;
 };
@@ -111,7 +119,7 @@ static struct onpu_failure *begin_failure(struct onpu_device *onpu, unsigned int
 
 static void copy_device(struct onpu_device *onpu, struct onpu_failure *failure)
 {
-	/* The next one may be written meanwhile. */
+	/* The next request may be written meanwhile. */
 	data_race(memcpy(failure->requests, onpu->mbox.requests, sizeof(failure->requests)));
 	memcpy(failure->responses, onpu->mbox.responses, sizeof(failure->responses));
 	failure->request_tail = READ_ONCE(onpu->mbox.tail);
@@ -216,7 +224,7 @@ static void show_job(struct seq_buf *s, const struct onpu_failure *failure)
 	}
 }
 
-/* The memory at an address of a client, up to the end of the buffer; returns how much that is. */
+/* Copies memory at an address of a client, at most to the end of the buffer; returns its bytes. */
 static size_t read_memory(struct onpu_vm *vm, u64 va, void *to, size_t size)
 {
 	struct drm_gem_object *obj = NULL;
@@ -251,7 +259,7 @@ static void show_program(struct seq_buf *s, const struct onpu_failure *failure)
 	u64 first = pc > AROUND ? pc - AROUND : 0, count;
 	size_t bytes;
 
-	/* The record may say anything. */
+	/* The device wrote the record: @pc may have any value. */
 	if (!failure->ctx || pc >= failure->job.num_insns)
 		return;
 	count = min_t(u64, ARRAY_SIZE(words), failure->job.num_insns - first);
@@ -286,7 +294,10 @@ static void show_messages(struct seq_buf *s, const char *name, const union onpu_
 	}
 }
 
-/* Each line begins with a bar, so that it is no heading. The firmware's bytes are not trusted. */
+/*
+ * Each line begins with a bar, so that it cannot look like a heading. The firmware's bytes are not
+ * trusted: other than printable characters become '?'.
+ */
 static void show_log(struct seq_buf *s, const struct onpu_failure *failure)
 {
 	bool begins = true;
@@ -305,8 +316,8 @@ static void show_log(struct seq_buf *s, const struct onpu_failure *failure)
 }
 
 /*
- * Anybody may open files and make contexts. So what comes behind has its room, however long the
- * list is that began at @start; @left counts its lines without room.
+ * Returns whether the list that began at @start has room for another line; if not, counts the line
+ * in @left. Anybody may open files and create contexts, and the sections behind need room, too.
  */
 static bool has_room(struct seq_buf *s, size_t start, unsigned int *left)
 {
@@ -368,7 +379,9 @@ static void show_client(struct seq_buf *s, u64 client, int pid, const struct onp
 		       READ_ONCE(vm->slot), atomic64_read(&vm->ctx_memory), name);
 }
 
-/* The one at fault may have closed its file by now. */
+/*
+ * Lists the clients; the one whose job failed comes first, as it may have closed its file by now.
+ */
 static void show_clients(struct seq_buf *s, struct onpu_device *onpu,
 			 const struct onpu_failure *failure)
 {
@@ -445,7 +458,7 @@ static void dump_work(struct work_struct *work)
 	/* After a failure of one context, the device goes on: it is read as it is now. */
 	if (failure->ctx)
 		copy_live_device(onpu, failure);
-	/* The kernel keeps one for each device, and would drop the next. */
+	/* The kernel keeps one dump for each device, and would drop the next one. */
 	if (!kept)
 		text = make_text(onpu, failure, &bytes);
 	sysfs_put(kept);
@@ -453,7 +466,7 @@ static void dump_work(struct work_struct *work)
 		dev_coredumpv(onpu->drm.dev, text, bytes, GFP_KERNEL);
 	onpu_ctx_put(failure->ctx);
 	guard(spinlock)(&dump->lock);
-	/* The next one of a kind that could not be kept is the first. */
+	/* A failure that could not be kept does not count: the next of its kind is kept. */
 	dump->seen |= text ? failure->bit : 0;
 	dump->busy = false;
 }
@@ -467,7 +480,7 @@ static struct onpu_device *shown_device(struct seq_file *m)
 	return to_onpu(entry->dev);
 }
 
-/* A core dump of a device that has not failed. */
+/* Prints a core dump of a device that has not failed. */
 static int state_show(struct seq_file *m, void *unused)
 {
 	char *text __free(kvfree) = NULL;

@@ -14,7 +14,7 @@
 #include "onpu_core.h"
 #include "onpu_trace.h"
 
-/* The name has the major version of the messages. */
+/* The image's name has the major version of the messages in it. */
 #define IMAGE_NAME	"onpu/onpu_v1.bin"
 
 #define BOOT_TIMEOUT_US	(10 * USEC_PER_SEC)
@@ -75,11 +75,16 @@ static void heartbeat_work(struct work_struct *work)
 
 	if (!READ_ONCE(onpu->usage.running))
 		return;
-	/* With the lock, no reset happens between an error and the request for a reset. */
+	/*
+	 * With the lock, no reset happens between an error of the firmware and the request for a
+	 * reset.
+	 */
 	if (down_read_trylock(&onpu->reset_lock)) {
 		/* STATUS tells at once that the device is gone or was reset by somebody else. */
 		onpu_fw_status_irq(onpu);
-		/* Without an answer, onpu_mbox_call() asks for a reset; errors do not matter. */
+		/*
+		 * Without an answer, onpu_mbox_call() asks for a reset; other errors do not matter.
+		 */
 		ret = onpu_mbox_call(onpu, &msg);
 		up_read(&onpu->reset_lock);
 	}
@@ -89,8 +94,8 @@ static void heartbeat_work(struct work_struct *work)
 }
 
 /*
- * The image stays in memory: a reset cannot rely on a file system. It does so where the device
- * cannot write, lest a firmware that has gone mad spoils the one that comes after it.
+ * Loads the firmware's image. It stays in memory, as a reset cannot rely on a file system. The copy
+ * for later boots is where the device cannot write, lest a firmware that runs wild spoils it.
  */
 int onpu_fw_init(struct onpu_device *onpu)
 {
@@ -187,7 +192,7 @@ void onpu_fw_status_irq(struct onpu_device *onpu)
 {
 	u32 status;
 
-	/* The device must not be accessed during a reset, which looks at the status itself. */
+	/* The device must not be accessed during a reset, which checks the status itself. */
 	if (smp_load_acquire(&onpu->in_reset))
 		return;
 	status = onpu_read(onpu, ONPU_REG_STATUS);
@@ -265,7 +270,10 @@ int onpu_fw_boot(struct onpu_device *onpu)
 
 /* ---- log */
 
-/* The firmware's bytes are not trusted: a terminal may read them. */
+/*
+ * Adds a byte to a line of the log; prints the line at its end. The firmware's bytes are not
+ * trusted, as a terminal may show them: other than printable characters become '?'.
+ */
 static void put_log_byte(struct onpu_device *onpu, unsigned int *length, char c)
 {
 	struct onpu_fw *fw = &onpu->fw;

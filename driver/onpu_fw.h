@@ -25,38 +25,43 @@ struct onpu_fw {
 	dma_addr_t image_dma;
 	/** @size: Bytes of @image, header included. */
 	size_t size;
-	/** @info: What it says about itself; the same at each boot. */
+	/** @info: Versions and checksum of the image; constant over all boots. */
 	struct drm_onpu_firmware_info info;
 	/** @log: Log ring. */
 	char *log;
 	/** @log_dma: Bus address of @log. */
 	dma_addr_t log_dma;
-	/** @log_head: Bytes of the log that were shown, modulo 2^32. */
+	/** @log_head: Number of bytes of the log that were shown, modulo 2^32. */
 	u32 log_head;
 	/** @log_lock: Protects @log_head and @line. */
 	struct mutex log_lock;
-	/** @line: Where a line of the log is put together. */
+	/** @line: Buffer in which a line of the log is assembled. */
 	char line[128];
-	/** @heartbeat: Asks whether the firmware lives, while jobs are running. */
+	/** @heartbeat: Checks that the firmware answers, while jobs are running. */
 	struct delayed_work heartbeat;
 };
 
-/* Size of the ring that it writes its log to. */
+/* Size of the ring that the firmware writes its log to. */
 #define ONPU_FW_LOG_BYTES	SZ_16K
 
-/* How often the firmware is asked whether it lives, while jobs are running. */
+/* Time between checks that the firmware answers, in jiffies. */
 #define ONPU_HEARTBEAT_INTERVAL	HZ
 
 int onpu_fw_init(struct onpu_device *onpu);
-/* With the device in the state RESET: start the firmware and wait until it takes requests. */
+/*
+ * Starts the firmware of a device in the state RESET and waits until it takes requests; 0 or an
+ * errno.
+ */
 int onpu_fw_boot(struct onpu_device *onpu);
-/* Room for the versions and the checksum of the firmware in words; returns the text. */
+/*
+ * Size of the text with the versions and the checksum of the firmware; the function returns @text.
+ */
 #define ONPU_FW_TEXT	64
 const char *onpu_fw_describe(const struct onpu_device *onpu, char text[ONPU_FW_TEXT]);
-/* Asks the firmware to write its log, so it has to take requests already. */
+/* Asks the firmware to write its log; it must already take requests. */
 void onpu_fw_log_start(struct onpu_device *onpu);
 void onpu_fw_log_drain(struct onpu_device *onpu);
-/* Copies the end of the log, at most ONPU_FW_LOG_BYTES; returns how many bytes. */
+/* Copies the end of the log, at most ONPU_FW_LOG_BYTES; returns the number of bytes. */
 size_t onpu_fw_log_copy(struct onpu_device *onpu, char *to);
 /* Reads the register STATUS and asks for a reset if the firmware is not running. */
 void onpu_fw_status_irq(struct onpu_device *onpu);

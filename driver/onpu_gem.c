@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Buffer objects: memory of shmem or of another device, with an address in each client that has a
- * handle.
+ * Buffer objects: their memory comes from shmem or another device, and they have an address in each
+ * client that has a handle.
  */
 #include <linux/dma-buf.h>
 #include <linux/dma-mapping.h>
@@ -20,12 +20,12 @@
 #define CREATE_FLAGS	(DRM_ONPU_BO_WC | DRM_ONPU_BO_DEVICE_RO | DRM_ONPU_BO_NO_MMAP)
 #define SYNC_FLAGS	(DRM_ONPU_BO_SYNC_FOR_DEVICE | DRM_ONPU_BO_SYNC_FOR_CPU)
 
-/* A client's handles and address of an object. */
+/* A client's use of an object: the number of handles, and the address. */
 struct onpu_bo_use {
-	struct list_head link; /* in &onpu_bo.uses */
+	struct list_head link; /* link in &onpu_bo.uses */
 	struct onpu_file *file;
 	unsigned int handles;
-	struct onpu_map *map; /* NULL if it has no address yet */
+	struct onpu_map *map; /* NULL if the object has no address yet */
 };
 
 /* ---- mapping for the device */
@@ -42,7 +42,7 @@ static void bo_mapped(struct onpu_bo *bo)
 		list_add(&bo->link, &onpu->bos);
 }
 
-/* Called within drm_dev_enter(). */
+/* Returns an object's memory, mapped for the device; called within drm_dev_enter(). */
 static struct sg_table *bo_memory(struct onpu_bo *bo)
 {
 	struct sg_table *sgt;
@@ -55,7 +55,9 @@ static struct sg_table *bo_memory(struct onpu_bo *bo)
 	return sgt;
 }
 
-/* The exporter may keep the memory mapped for the device until we detach. */
+/*
+ * Detaches an imported object: until then the exporter may keep its memory mapped for the device.
+ */
 static void bo_detach(struct drm_gem_object *obj, struct sg_table *sgt)
 {
 	struct dma_buf_attachment *attach = obj->import_attach;
@@ -68,7 +70,10 @@ static void bo_detach(struct drm_gem_object *obj, struct sg_table *sgt)
 	dma_buf_put(buf);
 }
 
-/* Afterwards the helpers take it for an object that was never mapped or imported. */
+/*
+ * Unmaps an object from the device. Afterwards the DRM helpers treat it as never mapped or
+ * imported.
+ */
 static void bo_unmap(struct onpu_bo *bo)
 {
 	struct drm_gem_object *obj = &bo->base.base;
@@ -90,16 +95,16 @@ void onpu_gem_unplug(struct onpu_device *onpu)
 {
 	struct onpu_bo *bo, *next;
 
-	/* A client may be exporting an imported object, for which this lock is held. */
+	/* A client may be exporting an imported object: this lock excludes that. */
 	guard(mutex)(&onpu->drm.object_name_lock);
 	guard(mutex)(&onpu->dma_lock);
 	list_for_each_entry_safe(bo, next, &onpu->bos, link)
 		bo_unmap(bo);
 }
 
-/* ---- who pays */
+/* ---- charging users for buffers */
 
-/* Nothing else is charged to the user until it is freed, whoever has handles. */
+/* Charges a buffer to a user until it is freed, whoever has handles; 0 or an errno. */
 static int bo_charge(struct onpu_bo *bo, struct onpu_user *user)
 {
 	struct drm_gem_object *obj = &bo->base.base;
@@ -112,7 +117,7 @@ static int bo_charge(struct onpu_bo *bo, struct onpu_user *user)
 	return 0;
 }
 
-/* ---- caches that the device does not see */
+/* ---- caches that the device does not snoop */
 
 static void sync_piece(struct device *dev, dma_addr_t addr, size_t size, u32 flags)
 {
@@ -122,7 +127,7 @@ static void sync_piece(struct device *dev, dma_addr_t addr, size_t size, u32 fla
 		dma_sync_single_for_cpu(dev, addr, size, DMA_BIDIRECTIONAL);
 }
 
-/* A process that is killed does not wait for the rest of its buffer. */
+/* Syncs a range of a mapped buffer page by page; -EINTR when the process is killed meanwhile. */
 static int sync_range(struct device *dev, struct sg_table *sgt, u64 offset, u64 size, u32 flags)
 {
 	struct scatterlist *sg;
@@ -131,7 +136,9 @@ static int sync_range(struct device *dev, struct sg_table *sgt, u64 offset, u64 
 
 	for_each_sgtable_dma_sg(sgt, sg, i) {
 		end += sg_dma_len(sg);
-		/* An IOMMU makes one entry of pages that lie apart; a call has to be for one. */
+		/*
+		 * An IOMMU merges scattered pages into one entry; a call may sync only one of them.
+		 */
 		for (; size && offset < end; offset += step, size -= step) {
 			step = min3(size, end - offset, PAGE_SIZE - offset_in_page(offset));
 			if (fatal_signal_pending(current))
@@ -144,7 +151,7 @@ static int sync_range(struct device *dev, struct sg_table *sgt, u64 offset, u64 
 	return 0;
 }
 
-/* The device sees all that the CPU writes to the memory, and the other way round. */
+/* Returns whether the device and the CPU see each other's writes to the memory without a sync. */
 static bool bo_needs_no_sync(const struct onpu_bo *bo)
 {
 	return to_onpu(bo->base.base.dev)->coherent || bo->base.map_wc;
@@ -156,18 +163,18 @@ static int bo_sync(struct onpu_bo *bo, u64 offset, u64 size, u32 flags)
 
 	if (bo_needs_no_sync(bo))
 		return 0;
-	/* The table is there as long as the handle and the device are. */
+	/* The table exists as long as the handle and the device. */
 	CLASS(onpu_entered, entered)(drm);
 	if (entered < 0)
 		return entered;
 	return sync_range(drm->dev, bo->base.sgt, offset, size, flags);
 }
 
-/* ---- what other devices have of a buffer */
+/* ---- dma-bufs that other devices import */
 
 /* A device that a dma-buf is attached to. */
 struct onpu_attachment {
-	struct sg_table *sgt; /* while it is mapped; protected by &dma_buf.resv, as @dir is */
+	struct sg_table *sgt; /* the mapping, or NULL; &dma_buf.resv protects it and @dir */
 	enum dma_data_direction dir;
 };
 
@@ -209,14 +216,17 @@ static void export_unmap(struct dma_buf_attachment *attach, struct sg_table *sgt
 	drm_gem_unmap_dma_buf(attach, sgt, dir);
 }
 
-/* Part of a cache line may be written, so its direction says little about what is in the caches. */
+/*
+ * Syncs the CPU's accesses to an exported buffer with this device and all others. Both directions
+ * sync: writing part of a cache line reads the rest of it.
+ */
 static int export_sync(struct dma_buf *buf, u32 flags)
 {
 	struct drm_gem_object *obj = buf->priv;
 	struct dma_buf_attachment *attach;
 	int ret = bo_sync(to_onpu_bo(obj), 0, obj->size, flags);
 
-	/* Once this device is gone, the others still have the memory. */
+	/* Once this device is gone, the other devices still have the memory. */
 	if (ret && ret != -ENODEV)
 		return ret;
 	ret = dma_resv_lock_interruptible(buf->resv, NULL);
@@ -244,7 +254,7 @@ static int export_end_cpu_access(struct dma_buf *buf, enum dma_data_direction di
 	return export_sync(buf, DRM_ONPU_BO_SYNC_FOR_DEVICE);
 }
 
-/* DRM's own operations sync nothing: they assume that every device sees the caches. */
+/* DRM's own operations sync nothing: they assume that each device snoops the caches. */
 static const struct dma_buf_ops export_ops = {
 	.attach = export_attach,
 	.detach = export_detach,
@@ -326,7 +336,10 @@ static void bo_close(struct drm_gem_object *obj, struct drm_file *drm_file)
 		list_del(&use->link);
 	}
 	if (use->map) {
-		/* A program that faulted is in the dump even if its owner exits at once. */
+		/*
+		 * Let a pending core dump read the program that faulted, even if its owner exits at
+		 * once.
+		 */
 		onpu_dump_flush(to_onpu(obj->dev));
 		onpu_map_remove(use->map);
 	}
@@ -403,7 +416,7 @@ struct drm_gem_object *onpu_gem_prime_import(struct drm_device *drm, struct dma_
 	CLASS(onpu_entered, entered)(drm);
 	if (entered < 0)
 		return ERR_PTR(entered);
-	/* A buffer of this device comes back as the object that it is. */
+	/* A buffer of this device is imported as the object that it is. */
 	if (buf->ops == &export_ops && obj->dev == drm) {
 		drm_gem_object_get(obj);
 		return obj;
@@ -416,7 +429,10 @@ struct drm_gem_object *onpu_gem_prime_import(struct drm_device *drm, struct dma_
 	return obj;
 }
 
-/* Another thread may have closed the handle already. */
+/*
+ * Charges an imported buffer to the client's user, unless it is charged already; 0 or an errno.
+ * Without the handle, which another thread may have closed, there is nothing to charge.
+ */
 static int charge_import(struct drm_file *drm_file, u32 handle)
 {
 	struct drm_gem_object *obj = drm_gem_object_lookup(drm_file, handle);
@@ -431,8 +447,8 @@ static int charge_import(struct drm_file *drm_file, u32 handle)
 }
 
 /*
- * The DRM core makes the handle under a lock without which no handle can be closed. So the buffer
- * is charged, which may wait for others that are closed, when the core is done.
+ * Imports a dma-buf. The DRM core creates the handle under a lock that closing a handle takes, too.
+ * Charging may wait for buffers that are being closed, so it is done after the core returns.
  */
 int onpu_gem_prime_fd_to_handle(struct drm_device *drm, struct drm_file *drm_file, int fd,
 				u32 *handle)
@@ -452,7 +468,7 @@ int onpu_gem_prime_fd_to_handle(struct drm_device *drm, struct drm_file *drm_fil
 	return ret;
 }
 
-/* Another driver's buffer can only be mapped whole. */
+/* Copies from another driver's buffer, which can only be mapped whole. */
 static int read_import(struct drm_gem_object *obj, u64 offset, void *to, size_t size)
 {
 	struct iosys_map memory;
@@ -466,15 +482,15 @@ static int read_import(struct drm_gem_object *obj, u64 offset, void *to, size_t 
 }
 
 /**
- * onpu_gem_read() - Copy what a buffer has.
- * @obj: The buffer, which has an address somewhere.
- * @offset: First byte.
- * @to: Where to.
- * @size: Bytes, which are in the buffer.
+ * onpu_gem_read() - Copy from a buffer.
+ * @obj: The buffer, which is mapped in some address space.
+ * @offset: Offset of the first byte.
+ * @to: The destination.
+ * @size: Number of bytes; they must be in the buffer.
  *
- * Maps no more than the pages that it needs.
+ * Maps only the pages that hold these bytes, except for a buffer of another driver.
  *
- * Return: 0, or an error of mapping them.
+ * Return: 0, or the error of mapping the pages.
  */
 int onpu_gem_read(struct drm_gem_object *obj, u64 offset, void *to, size_t size)
 {
@@ -484,7 +500,7 @@ int onpu_gem_read(struct drm_gem_object *obj, u64 offset, void *to, size_t size)
 
 	if (drm_gem_is_imported(obj))
 		return read_import(obj, offset, to, size);
-	/* Pages are there as long as the object is. */
+	/* Pages exist as long as the object. */
 	memory = vmap(shmem->pages + first, end - first, VM_MAP,
 		      shmem->map_wc ? pgprot_writecombine(PAGE_KERNEL) : PAGE_KERNEL);
 	if (!memory)
@@ -494,7 +510,9 @@ int onpu_gem_read(struct drm_gem_object *obj, u64 offset, void *to, size_t size)
 	return 0;
 }
 
-/* Shows what drm_show_memory_stats() does, with the memory of contexts, which has no handles. */
+/*
+ * Prints what drm_show_memory_stats() does, and adds the memory of contexts, which has no handles.
+ */
 void onpu_gem_show_memory(struct drm_printer *p, struct onpu_file *file)
 {
 	u64 contexts = atomic64_read(&file->vm->ctx_memory);
@@ -508,7 +526,7 @@ void onpu_gem_show_memory(struct drm_printer *p, struct onpu_file *file)
 			stats.shared += obj->size;
 		else
 			stats.private += obj->size;
-		/* All of it is resident as long as it has a handle. */
+		/* All memory of a buffer is resident while it has a handle. */
 		stats.resident += obj->size;
 	}
 	spin_unlock(&file->drm->table_lock);
@@ -538,7 +556,7 @@ static int map_new(struct onpu_map **out, struct onpu_vm *vm, struct onpu_bo *bo
 	return ret;
 }
 
-/* The address that the object has in the client; it gets one if it has none. */
+/* Gets the object's address in the client; maps it if it has none. Returns 0 or an errno. */
 static int bo_address(struct onpu_bo *bo, struct onpu_file *file, u64 *va)
 {
 	struct onpu_bo_use *use;
@@ -558,7 +576,10 @@ static int bo_address(struct onpu_bo *bo, struct onpu_file *file, u64 *va)
 
 /* ---- ioctls */
 
-/* Paid for, without pages yet. What shmem fails for is lack of memory, which it may call ENOSPC. */
+/*
+ * Returns a buffer that is charged, but has no pages yet. Each error of shmem is a lack of memory,
+ * although it may be ENOSPC.
+ */
 static struct onpu_bo *bo_alloc(struct onpu_vm *vm, u64 size)
 {
 	struct drm_gem_shmem_object *shmem = drm_gem_shmem_create(&vm->onpu->drm, size);
@@ -576,8 +597,8 @@ static struct onpu_bo *bo_alloc(struct onpu_vm *vm, u64 size)
 }
 
 /*
- * Pages are there, mapped and clean for the device before a handle exists that a client could
- * guess.
+ * Allocates a buffer's pages, and maps and cleans them for the device. This comes before the buffer
+ * has a handle, which a client could guess.
  */
 static int bo_prepare(struct onpu_bo *bo)
 {
@@ -607,8 +628,8 @@ int onpu_bo_create_ioctl(struct drm_device *drm, void *data, struct drm_file *dr
 		return PTR_ERR(bo);
 	bo->flags = args->flags;
 	/*
-	 * A device that sees the caches gains nothing. And shmem clears pages through a cached
-	 * mapping, so a write-combining one could show what they held before.
+	 * A device that snoops the caches gains nothing from write-combining. Without snooping it
+	 * is safe only if each page is cleaned: shmem clears pages through a cached mapping.
 	 */
 	bo->base.map_wc = args->flags & DRM_ONPU_BO_WC && !to_onpu(drm)->coherent;
 	ret = bo_prepare(bo);
@@ -676,13 +697,13 @@ int onpu_bo_sync_ioctl(struct drm_device *drm, void *data, struct drm_file *drm_
 	return ret;
 }
 
-/* ---- memory of the driver */
+/* ---- memory that the driver allocates for itself */
 
 /**
- * onpu_kernel_bo_create() - Memory for the command processor.
+ * onpu_kernel_bo_create() - Allocate memory for the command processor.
  * @kbo: Filled in; zero after an error.
  * @vm: The address space.
- * @size: Bytes.
+ * @size: Number of bytes.
  * @access: Whether the driver needs &onpu_kernel_bo.vaddr.
  *
  * Return: 0, -ENOSPC, -ENOMEM.

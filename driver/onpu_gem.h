@@ -19,13 +19,13 @@ struct onpu_bo {
 	/** @flags: Combination of &enum drm_onpu_bo_flags. */
 	u32 flags;
 	/**
-	 * @user: Who pays for it, with a reference; NULL: it is not counted anywhere yet. While a
-	 * buffer is imported, &onpu_file.import_lock protects this.
+	 * @user: The user whom the buffer is charged to, with a reference; NULL: nobody yet. While
+	 *	a buffer is imported, &onpu_file.import_lock protects this.
 	 */
 	struct onpu_user *user;
-	/** @read_only: The CPU maps it for reading only: a completion page. */
+	/** @read_only: User space maps the buffer for reading only: it is a completion page. */
 	bool read_only;
-	/** @link: In &onpu_device.bos while it is mapped for the device. */
+	/** @link: Link in &onpu_device.bos while the buffer is mapped for the device. */
 	struct list_head link;
 	/** @lock: Protects @uses. */
 	struct mutex lock;
@@ -42,13 +42,13 @@ static inline struct onpu_bo *to_onpu_bo(struct drm_gem_object *obj)
  * struct onpu_kernel_bo - Memory of the driver in the kernel's half of an address space.
  */
 struct onpu_kernel_bo {
-	/** @vm: The address space, which whoever has this refers to. */
+	/** @vm: The address space; the owner of this structure holds a reference to it. */
 	struct onpu_vm *vm;
 	/** @bo: The memory. */
 	struct onpu_bo *bo;
-	/** @map: Where the device sees it. */
+	/** @map: The mapping for the device. */
 	struct onpu_map *map;
-	/** @vaddr: Where the driver sees it; NULL if it does not. */
+	/** @vaddr: The mapping for the driver; NULL if there is none. */
 	void *vaddr;
 };
 
@@ -58,7 +58,7 @@ void onpu_kernel_bo_destroy(struct onpu_kernel_bo *kbo);
 
 int onpu_gem_read(struct drm_gem_object *obj, u64 offset, void *to, size_t size);
 
-/* Unmaps all buffers, under the conditions of onpu_mmu_unplug(). */
+/* Unmaps all buffers from the device; must be called under the conditions of onpu_mmu_unplug(). */
 void onpu_gem_unplug(struct onpu_device *onpu);
 
 /* ---- functions of the DRM driver, and ioctls */
@@ -66,7 +66,7 @@ struct drm_gem_object *onpu_gem_create_object(struct drm_device *drm, size_t siz
 struct drm_gem_object *onpu_gem_prime_import(struct drm_device *drm, struct dma_buf *buf);
 int onpu_gem_prime_fd_to_handle(struct drm_device *drm, struct drm_file *drm_file, int fd,
 				u32 *handle);
-/* The keys about memory in fdinfo. */
+/* Prints the fdinfo keys about a client's memory. */
 void onpu_gem_show_memory(struct drm_printer *p, struct onpu_file *file);
 drm_ioctl_t onpu_bo_create_ioctl, onpu_bo_info_ioctl, onpu_bo_sync_ioctl;
 

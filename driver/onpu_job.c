@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Jobs: what they wait for, fences, completion, detection of hangs.
+ * Jobs: waiting for fences, completion, detection of hangs.
  *
- * Jobs of one SUBMIT without a wait or a signal between them are one struct onpu_job, with an entry
- * of the ring for each of them and one fence. Jobs of a context run in order, so only the oldest
- * one that is not ready has to wait for a fence, and for one at a time.
+ * Jobs of one SUBMIT without a wait or a signal between them are one struct onpu_job, which has a
+ * ring entry for each of them and one fence. Jobs of a context run in order, so only the oldest job
+ * that is not ready has to wait for a fence, and for one fence at a time.
  *
- * There is no drm_sched here: the firmware schedules, and what is left is to wait for fences.
+ * The driver does not use drm_sched: the firmware schedules, and the driver only waits for fences.
  *
- * Nothing here may fail, or wait for memory, once a fence exists.
+ * Once a fence exists, no function here may fail or wait for memory.
  */
 #include <linux/module.h>
 #include <linux/pm_runtime.h>
@@ -19,31 +19,35 @@
 #include "onpu_queue.h"
 #include "onpu_trace.h"
 
-/* Checks for hangs during the time that a job may go without progress. */
+/* Number of checks for hangs in the time that a job may go without progress. */
 #define HANG_CHECKS	4
 
 /* Consecutive jobs without a wait or a signal between them. */
 struct onpu_job {
-	struct onpu_ctx *ctx; /* with a reference */
-	struct onpu_fence *fence; /* signals when all of it has ended; see accept_jobs() */
-	struct list_head link; /* in &onpu_ctx.jobs */
-	/* In &onpu_ctx.queued or &onpu_ctx.runnable while the hardware does not have it. */
+	struct onpu_ctx *ctx; /* the context, with a reference */
+	struct onpu_fence *fence; /* signals when all entries have ended; see accept_jobs() */
+	struct list_head link; /* link in &onpu_ctx.jobs */
+	/*
+	 * Link in &onpu_ctx.queued or &onpu_ctx.runnable while the hardware does not have the job.
+	 */
 	struct list_head next;
-	struct dma_fence **waits; /* with references, from the last one on */
-	u32 num_waits; /* how many of them may not have signalled yet */
-	bool added; /* @callback was added to the last of them */
+	/* Fences to wait for, with references; the last is waited for first. */
+	struct dma_fence **waits;
+	u32 num_waits; /* number of @waits that may not have signalled yet */
+	bool added; /* @callback was added to the last fence of @waits */
 	struct dma_fence_cb callback; /* queues &onpu_ctx.resolve */
-	u32 count; /* of entries */
-	u32 taken; /* those that the hardware has taken from an earlier queue */
-	u64 seqno; /* of the last one; the hardware has it if it is up to &onpu_ctx.fed */
-	struct onpu_ring_job entries[] __counted_by(count); /* what goes into the ring */
+	u32 count; /* number of entries */
+	u32 taken; /* number of entries that the hardware has taken from an earlier queue */
+	/* Number of the last entry; the hardware has the job if it is up to &onpu_ctx.fed. */
+	u64 seqno;
+	struct onpu_ring_job entries[] __counted_by(count); /* copies for the ring */
 };
 
 /* ---- fences */
 
-/* Fence of a job; depends on nothing but this module. */
+/* Fence of a job; its operations depend on nothing but this module. */
 struct onpu_fence {
-	struct dma_fence base; /* first, since it is freed by its address */
+	struct dma_fence base; /* first, since the fence is freed by the address of this member */
 	spinlock_t lock;
 };
 
@@ -79,7 +83,7 @@ static void fence_init(struct onpu_fence *fence, u64 context, u64 seqno)
 
 /* ---- what jobs wait for */
 
-/* Called with the lock of the fence that has signalled. */
+/* Callback of the fence that a job waits for; called with the fence's lock held. */
 static void onpu_job_signalled(struct dma_fence *fence, struct dma_fence_cb *callback)
 {
 	struct onpu_ctx *ctx = container_of(callback, struct onpu_job, callback)->ctx;
@@ -87,7 +91,7 @@ static void onpu_job_signalled(struct dma_fence *fence, struct dma_fence_cb *cal
 	queue_work(ctx->onpu->wq, &ctx->resolve);
 }
 
-/* Wait no more for the last fence. Its callback is not running afterwards. */
+/* Drop the last fence of a job's waits. The callback is not running afterwards. */
 static void drop_wait(struct onpu_job *job)
 {
 	struct dma_fence *fence = job->waits[--job->num_waits];
@@ -103,7 +107,7 @@ static bool job_waits(struct onpu_job *job)
 	for (; job->num_waits; drop_wait(job)) {
 		struct dma_fence *fence = job->waits[job->num_waits - 1];
 
-		/* This fails for one that has signalled. */
+		/* Adding a callback fails for a fence that has signalled. */
 		if (!job->added)
 			job->added = !dma_fence_add_callback(fence, &job->callback,
 							     onpu_job_signalled);
@@ -120,7 +124,10 @@ static u64 read_counter(struct onpu_device *onpu, u32 reg_lo)
 	return (u64)onpu_read(onpu, reg_lo + 4) << 32 | lo;
 }
 
-/* The device is awake. Who follows the trace puts what has cycles between two of these events. */
+/*
+ * Traces the clock of a device that is awake. Readers of the trace place events with cycles between
+ * two such events.
+ */
 static void trace_clock(struct onpu_device *onpu)
 {
 	if (!trace_onpu_clock_enabled())
@@ -131,7 +138,10 @@ static void trace_clock(struct onpu_device *onpu)
 
 /* ---- the end of jobs */
 
-/* The caller has a reference to the context beside the job's, or holds what its end waits for. */
+/*
+ * Frees a job. The caller has a reference to the context beside the job's, or holds a lock that the
+ * release of the context waits for.
+ */
 static void job_free(struct onpu_job *job)
 {
 	while (job->num_waits)
@@ -176,7 +186,10 @@ static void allow_sleep(struct onpu_ctx *ctx)
 	struct device *dev = ctx->onpu->drm.dev;
 
 	pm_runtime_mark_last_busy(dev);
-	/* Work that was not queued takes over what kept the device awake for the job. */
+	/*
+	 * If this queues no new work, the queued work takes over the job's reference, which keeps
+	 * the device awake.
+	 */
 	if (ctx->power == DRM_ONPU_POWER_HIGH_PERFORMANCE &&
 	    !mod_delayed_work(ctx->onpu->wq, &ctx->linger, ctx->onpu->limits.linger))
 		return;
@@ -213,7 +226,7 @@ static void end_job(struct onpu_job *job, int error)
 	job_free(job);
 }
 
-/* Write to the completion page that the driver has ended jobs. */
+/* Write the number and error of jobs that the driver has ended to the completion page. */
 static void write_completion_page(struct onpu_ctx *ctx, int error)
 {
 	struct onpu_completion *page = ctx->page.vaddr;
@@ -221,7 +234,7 @@ static void write_completion_page(struct onpu_ctx *ctx, int error)
 	if (READ_ONCE(page->seqno) == ctx->completed)
 		return;
 	WRITE_ONCE(page->error, DRM_ONPU_COMPLETION_BY_DRIVER | -error);
-	/* A reader that sees the number sees the error. */
+	/* A reader that sees the new number sees the error. */
 	smp_store_release(&page->seqno, ctx->completed);
 }
 
@@ -235,7 +248,7 @@ void onpu_job_end_all(struct onpu_ctx *ctx, int first, int rest)
 	if (list_empty(&ctx->jobs))
 		return;
 	account_time(ctx);
-	/* The page comes first, as it does when the device ends a job. */
+	/* Write the page before signalling fences, as the device does. */
 	job = list_last_entry(&ctx->jobs, struct onpu_job, link);
 	ctx->completed = max(ctx->completed, job->seqno);
 	write_completion_page(ctx, list_is_singular(&ctx->jobs) ? first : rest);
@@ -298,7 +311,7 @@ static struct onpu_fault_record read_fault_record(const struct onpu_ctx *ctx)
 	return record;
 }
 
-/* The hardware's current job has failed, and no other one of the context is running. */
+/* Fail the context: the hardware's current job has faulted, and no other job of it is running. */
 static void fail_faulted_ctx(struct onpu_ctx *ctx, const struct onpu_fault_record *record)
 {
 	trace_onpu_fault(ctx, record);
@@ -321,7 +334,10 @@ void onpu_job_faulted(struct onpu_ctx *ctx, u32 code)
 	fail_faulted_ctx(ctx, &record);
 }
 
-/* The page tells of the last job alone, of none that ended just before it. */
+/*
+ * Traces the busy cycles of job @seqno. The page tells of the last job alone, not of jobs that
+ * ended just before.
+ */
 static void trace_engines(const struct onpu_ctx *ctx, u64 seqno)
 {
 	const struct onpu_completion *page = ctx->page.vaddr;
@@ -333,9 +349,7 @@ static void trace_engines(const struct onpu_ctx *ctx, u64 seqno)
 	cycles = READ_ONCE(page->cycles);
 	end = READ_ONCE(page->end_cycle);
 	memcpy(busy, counters->busy, sizeof(busy));
-	/*
-	 * The values are this job's, unless the device has begun to write the end of the next one.
-	 */
+	/* The values are this job's, unless the device has begun to write those of the next job. */
 	dma_rmb();
 	if (READ_ONCE(counters->seqno) == seqno)
 		trace_onpu_ran(ctx, seqno, cycles, end, busy);
@@ -344,7 +358,8 @@ static void trace_engines(const struct onpu_ctx *ctx, u64 seqno)
 
 /*
  * The device may write the page at any time: each member is read once and checked. A job's error is
- * written before its number, so the error may be that of the next job; the record says whose it is.
+ * written before its number, so the error may be that of the next job; the record has the number of
+ * its job.
  */
 void onpu_job_reap(struct onpu_ctx *ctx)
 {
@@ -372,7 +387,7 @@ void onpu_job_reap(struct onpu_ctx *ctx)
 			break;
 		end_job(job, 0);
 	}
-	/* The job at fault has not ended yet. */
+	/* The job that faulted has not ended yet. */
 	ctx->completed = max(ctx->completed, seqno - (record.seqno == seqno));
 	ctx->progress.moved = jiffies;
 	if (record.seqno == seqno)
@@ -394,9 +409,9 @@ static void unfeed_job(struct onpu_job *job, struct list_head *after, u64 taken)
 }
 
 /**
- * onpu_job_unfeed() - Take back what the hardware has not run to its end.
+ * onpu_job_unfeed() - Take back the jobs that the hardware has not completed.
  * @ctx: The context, whose queue was just taken away.
- * @head: How many entries of the ring the hardware has taken.
+ * @head: Number of ring entries that the hardware has taken.
  *
  * Return: Whether @head is possible.
  */
@@ -408,7 +423,7 @@ bool onpu_job_unfeed(struct onpu_ctx *ctx, u32 head)
 
 	lockdep_assert_held(&ctx->lock);
 	onpu_job_reap(ctx);
-	/* It may have ended, also by a fault. */
+	/* All jobs may have ended, also by a fault. */
 	if (!onpu_ctx_busy(ctx))
 		return true;
 	if (taken < ctx->completed || taken > ctx->completed + 1 || taken > ctx->fed)
@@ -427,7 +442,9 @@ bool onpu_job_unfeed(struct onpu_ctx *ctx, u32 head)
 
 /* ---- hangs */
 
-/* A queue that is ready, but waits for its turn as others run, need not make progress. */
+/*
+ * Returns whether the queue is ready and waits while another runs; then it need not make progress.
+ */
 static bool waits_for_others(struct onpu_device *onpu, unsigned int queue)
 {
 	bool ready = onpu_read(onpu, ONPU_REG_QUEUE_STATE(queue)) == ONPU_QUEUE_READY;
@@ -439,15 +456,18 @@ static bool waits_for_others(struct onpu_device *onpu, unsigned int queue)
 }
 
 /*
- * Whether no job has made progress for longer than the limit. A context that has a queue may also
- * wait, for jobs of others. With the context's lock held.
+ * Returns whether no job has made progress for longer than the limit for waits: those for a queue,
+ * and those on a queue while jobs of others run. With the context's lock held.
  */
 static bool waits_too_long(const struct onpu_ctx *ctx)
 {
 	return time_after(jiffies, ctx->progress.moved + ctx->onpu->limits.wait);
 }
 
-/* With the context's lock held; @waits: of its queue. */
+/*
+ * Returns false when the job hangs; with the context's lock held. @waits: its queue waits for
+ * others.
+ */
 static bool makes_progress(struct onpu_ctx *ctx, bool waits)
 {
 	const struct onpu_progress now = {
@@ -475,7 +495,7 @@ static bool makes_progress(struct onpu_ctx *ctx, bool waits)
 bool onpu_job_hangs(struct onpu_ctx *ctx)
 {
 	int queue = READ_ONCE(ctx->queue);
-	/* Before the lock is taken: these are up to 65 registers. */
+	/* Before the lock is taken, as this reads up to 65 registers. */
 	bool waits = queue >= 0 && waits_for_others(ctx->onpu, queue);
 
 	guard(spinlock)(&ctx->lock);
@@ -486,7 +506,7 @@ bool onpu_job_hangs(struct onpu_ctx *ctx)
 	return ctx->queue == queue && onpu_ctx_busy(ctx) && !makes_progress(ctx, waits);
 }
 
-/* The work has a reference to its context. */
+/* Queues the next check for hangs; the work has a reference to its context. */
 static void watch_ctx(struct onpu_ctx *ctx)
 {
 	unsigned long time = min(ctx->timeout, ctx->onpu->limits.wait);
@@ -503,11 +523,11 @@ void onpu_job_watch_work(struct work_struct *work)
 	struct onpu_device *onpu = ctx->onpu;
 
 	guard(onpu_signalling)();
-	/* A reset ends all jobs; those after it must not be taken for those that hung. */
+	/* A reset ends all jobs; jobs that come after it must not be taken for jobs that hung. */
 	if (down_read_trylock(&onpu->reset_lock)) {
 		/* A device that is gone reads all ones, which looks like no progress. */
 		if (onpu_device_present(onpu)) {
-			/* In case an interrupt was lost. */
+			/* Reap first, in case an interrupt was lost. */
 			onpu_ctx_reap(ctx);
 			if (onpu_job_hangs(ctx))
 				onpu_ctx_kill_hung(ctx);
@@ -556,12 +576,12 @@ void onpu_job_feed(struct onpu_ctx *ctx)
 	}
 	if (!count)
 		return;
-	/* Before the doorbell, so that what the device does for these jobs comes later. */
+	/* Trace before the doorbell, so that events of these jobs on the device come later. */
 	trace_onpu_feed(ctx, ctx->fed, count, 0);
 	trace_clock(ctx->onpu);
 	/* onpu_write() orders this after all earlier writes to memory. */
 	onpu_write(ctx->onpu, ONPU_REG_DOORBELL_TAIL(ctx->queue), ctx->tail);
-	/* After the doorbell, to save time; jobs are found to have ended under this lock only. */
+	/* After the doorbell, to save time; jobs are only found to have ended under this lock. */
 	if (!busy) {
 		ctx->since = ktime_get();
 		ctx->progress.when = jiffies;
@@ -572,7 +592,7 @@ void onpu_job_feed(struct onpu_ctx *ctx)
 
 /* ---- jobs that are ready */
 
-/* All earlier jobs of the context must be runnable already. */
+/* Puts a job on the runnable list; all earlier jobs of the context must already be runnable. */
 static void make_runnable(struct onpu_job *job)
 {
 	struct onpu_ctx *ctx = job->ctx;
@@ -633,9 +653,9 @@ size_t onpu_job_ctx_bytes(void)
 /**
  * onpu_job_create() - Make a job.
  * @ctx: The context.
- * @jobs: What it consists of.
+ * @jobs: The jobs of SUBMIT that it combines.
  * @count: Number of @jobs, at most ONPU_RING_SIZE.
- * @max_waits: How many fences it waits for at most.
+ * @max_waits: The most fences that it waits for.
  *
  * Return: The job, or NULL without memory.
  */
@@ -671,14 +691,14 @@ void onpu_job_drop(struct onpu_job *job)
 
 void onpu_job_wait_for(struct onpu_job *job, struct dma_fence *fence)
 {
-	/* Jobs of a context run in order anyway. */
+	/* A fence of the job's own context needs no wait: its jobs run in order. */
 	if (fence->context == job->ctx->fence_context || dma_fence_is_signaled(fence))
 		dma_fence_put(fence);
 	else
 		job->waits[job->num_waits++] = fence;
 }
 
-/* Give all jobs their numbers and fences, or refuse them all. */
+/* Give all jobs their numbers and fences, or refuse all: returns 0 or an errno. */
 static int accept_jobs(struct onpu_ctx *ctx, struct onpu_prepared *jobs, u32 num_jobs,
 		       u32 num_entries)
 {
@@ -708,10 +728,11 @@ static int accept_jobs(struct onpu_ctx *ctx, struct onpu_prepared *jobs, u32 num
  * @ctx: The context.
  * @jobs: The jobs; gets their fences unless there is an error.
  * @num_jobs: Number of @jobs.
- * @num_entries: Number of entries of the ring that they need.
- * @seqno: The last job's number.
+ * @num_entries: Number of ring entries that they need.
+ * @seqno: Gets the last job's number.
  *
- * Return: 0; -EIO, or -ENOENT for a context that was destroyed; -ENOSPC.
+ * Return: 0, -EIO for a context that has failed, -ENODEV for a lost device, -ENOENT for a context
+ * that was destroyed, or -ENOSPC for too many queued jobs.
  */
 int onpu_job_submit(struct onpu_ctx *ctx, struct onpu_prepared *jobs, u32 num_jobs, u32 num_entries,
 		    u64 *seqno)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Jobs of a context.
+ * Jobs of a context: waiting for fences, feeding the ring, completion, hang detection.
  */
 #ifndef ONPU_JOB_H
 #define ONPU_JOB_H
@@ -15,54 +15,59 @@ struct work_struct;
 
 /* ---- contexts */
 
-/* Bytes that the jobs of a context take at most. */
+/* Returns the most bytes that the jobs of a context take. */
 size_t onpu_job_ctx_bytes(void);
-/* Work of &onpu_ctx.resolve: feed jobs that have got what they waited for. */
+/* Work of &onpu_ctx.resolve: feed jobs whose fences have signalled. */
 void onpu_job_resolve_work(struct work_struct *work);
 
-/* The rest with &onpu_ctx.lock held. */
+/* The following functions are called with &onpu_ctx.lock held, unless they say otherwise. */
 
-/* Give the hardware what is runnable. */
+/* Give runnable jobs to the hardware. */
 void onpu_job_feed(struct onpu_ctx *ctx);
 /* End the jobs that the completion page says have ended. */
 void onpu_job_reap(struct onpu_ctx *ctx);
 bool onpu_job_unfeed(struct onpu_ctx *ctx, u32 head);
-/* The queue has stopped with @code, which the completion page may not tell. */
+/* The queue has stopped with the fault @code, which the completion page need not show. */
 void onpu_job_faulted(struct onpu_ctx *ctx, u32 code);
 /* The device makes no access for the context: end its oldest job with @first, others with @rest. */
 void onpu_job_end_all(struct onpu_ctx *ctx, int first, int rest);
-/* Host time of the context's jobs. */
+/* Returns the host time that the context's jobs took, in ns. */
 u64 onpu_job_busy_ns(const struct onpu_ctx *ctx);
 
 /* Work of &onpu_ctx.watch: check whether the context's jobs make progress. */
 void onpu_job_watch_work(struct work_struct *work);
-/* Whether jobs made no progress for the context's timeout; to be called repeatedly. */
+/*
+ * Returns whether jobs made no progress for longer than the limits allow. Takes the lock itself;
+ * the time of a hang is measured by repeated calls.
+ */
 bool onpu_job_hangs(struct onpu_ctx *ctx);
 
 /* ---- SUBMIT */
 
 struct onpu_job *onpu_job_create(struct onpu_ctx *ctx, const struct drm_onpu_job *jobs, u32 count,
 				 u32 max_waits);
-/* The oldest entry that has not ended, with the context's lock held; zero if there is none. */
+/*
+ * Copies the oldest entry that has not ended, with the context's lock held; zeros if there is none.
+ */
 void onpu_job_oldest(struct onpu_ctx *ctx, struct onpu_ring_job *entry);
 /*
- * The first @max entries of the jobs that the hardware has, with the context's lock held. The ring
- * need not have those that it took before the queue was given back.
+ * Copies the first @max entries of the jobs that the hardware has, with the context's lock held.
+ * They come from the jobs, as the ring need not have entries that an earlier queue took.
  */
 void onpu_job_fed(struct onpu_ctx *ctx, struct onpu_ring_job *entries, u32 max);
 /* Free a job that was not submitted. */
 void onpu_job_drop(struct onpu_job *job);
 
-/* The job runs after the fence, whose reference is taken over. */
+/* Makes the job wait for the fence; takes over the reference. */
 void onpu_job_wait_for(struct onpu_job *job, struct dma_fence *fence);
 
 /**
  * struct onpu_prepared - A job that SUBMIT has prepared.
  */
 struct onpu_prepared {
-	/** @job: The job; may end, and be freed, as soon as it was submitted. */
+	/** @job: The job; it may end and be freed as soon as it is submitted. */
 	struct onpu_job *job;
-	/** @fence: Its fence, with a reference, once it was submitted. */
+	/** @fence: The job's fence, with a reference, once it is submitted. */
 	struct dma_fence *fence;
 };
 

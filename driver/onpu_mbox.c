@@ -2,10 +2,10 @@
 /*
  * Messages: requests to the firmware, its responses and events.
  *
- * The firmware is not trusted. Its messages are copied before they are looked at, its ring index
- * must fit what is outstanding, and a response must have the id and the type of a request under
- * way. The first violation fails all requests until a reset. Requests are kept in a table of fixed
- * size and need no memory, since hang detection and reset make requests too.
+ * The firmware is not trusted. Its messages are copied before they are checked, the index of its
+ * ring must fit the number of outstanding messages, and a response must have the id and the type of
+ * a request under way. The first violation fails all requests until a reset. Requests are kept in a
+ * table of fixed size and need no memory, since hang detection and reset make requests too.
  */
 #include <linux/completion.h>
 #include <linux/dma-mapping.h>
@@ -18,13 +18,13 @@
 
 #define RING_BYTES	(ONPU_MBOX_SLOTS * ONPU_MSG_SIZE)
 
-/* Much more than any request takes, even on a slow emulator. */
+/* Time to wait for a response: much more than any request takes, even on a slow emulator. */
 #define TIMEOUT		(5 * HZ)
 
 /* One request under way; lives on its caller's stack. */
 struct onpu_mbox_wait {
 	struct completion done;
-	union onpu_msg *msg;	/* request, then response */
+	union onpu_msg *msg;	/* the request, then the response */
 	u32 type, id;
 	int error;
 };
@@ -92,7 +92,7 @@ void onpu_mbox_fail(struct onpu_device *onpu, int error)
 
 bool onpu_mbox_fail_for_reset(struct onpu_device *onpu)
 {
-	/* A reset that clears the reason after this will call onpu_mbox_start() after this, too. */
+	/* A reset that clears the reason after this check also calls onpu_mbox_start() after it. */
 	guard(spinlock)(&onpu->mbox.pending_lock);
 	if (READ_ONCE(onpu->reset_reason) == ONPU_RESET_NONE)
 		return false;
@@ -123,7 +123,7 @@ static bool complete_request(struct onpu_mbox *mbox, const union onpu_msg *msg)
 		*wait->msg = *msg;
 		complete(&wait->done);
 	}
-	/* The request may have been failed because of a reset that is to come. */
+	/* An error already set means that the request may have been failed for a coming reset. */
 	return good || mbox->error;
 }
 
@@ -189,7 +189,10 @@ static int status_to_errno(struct onpu_device *onpu, u32 type, u32 status)
 	return -EPROTO;
 }
 
-/* Take a place in the table; the caller has taken a slot, so there is one. */
+/*
+ * Enter a request into the table, with a new id; 0 or an errno. The caller has taken a slot, so an
+ * entry is free.
+ */
 static int add_pending(struct onpu_mbox *mbox, struct onpu_mbox_wait *wait)
 {
 	unsigned int i = 0;
@@ -200,7 +203,7 @@ static int add_pending(struct onpu_mbox *mbox, struct onpu_mbox_wait *wait)
 	while (mbox->pending[i])
 		i++;
 	mbox->pending[i] = wait;
-	/* The id of events is 0. */
+	/* No request has id 0, which is the id of events. */
 	mbox->generation += ONPU_MBOX_SLOTS;
 	if (!mbox->generation)
 		mbox->generation += ONPU_MBOX_SLOTS;
@@ -209,7 +212,10 @@ static int add_pending(struct onpu_mbox *mbox, struct onpu_mbox_wait *wait)
 	return 0;
 }
 
-/* The ring has room, since it holds as many requests as the table. */
+/*
+ * Writes a request into the ring; 0 or an errno. There is room: the ring has as many entries as the
+ * table.
+ */
 static int send_request(struct onpu_device *onpu, struct onpu_mbox_wait *wait)
 {
 	struct onpu_mbox *mbox = &onpu->mbox;
@@ -226,12 +232,18 @@ static int send_request(struct onpu_device *onpu, struct onpu_mbox_wait *wait)
 	return 0;
 }
 
-/* After a timeout: whether the response has not come even now. */
+/*
+ * Checks again for a response after a timeout; returns true, and asks for a reset, if there is
+ * none.
+ */
 static bool request_timed_out(struct onpu_device *onpu, struct onpu_mbox_wait *wait)
 {
 	struct onpu_mbox *mbox = &onpu->mbox;
 
-	/* A reset waits for this lock, so none can happen before this one is asked for. */
+	/*
+	 * A reset waits for this lock, so none can happen between the check and the request for
+	 * one.
+	 */
 	guard(spinlock)(&mbox->pending_lock);
 	if (mbox->pending[wait->id % ONPU_MBOX_SLOTS] != wait)
 		return false;
@@ -264,7 +276,7 @@ int onpu_mbox_call(struct onpu_device *onpu, void *msg)
 	if (cmpxchg(&onpu->fail_request, wait.type, 0) == wait.type)
 		return -EIO;
 	init_completion(&wait.done);
-	/* Those who have the slots have waited as long, and have asked for a reset. */
+	/* The requests that hold all slots have waited as long, and have asked for a reset. */
 	if (down_timeout(&mbox->slots, TIMEOUT))
 		return -ETIMEDOUT;
 	ret = send_request(onpu, &wait);

@@ -14,7 +14,7 @@
 struct onpu_device;
 struct onpu_mbox_wait;
 
-/* Requests that can be under way, and messages that each ring holds. */
+/* Number of requests that can be under way, and of messages that each ring holds. */
 #define ONPU_MBOX_SLOTS	64
 
 /**
@@ -31,30 +31,42 @@ struct onpu_mbox {
 	dma_addr_t responses_dma;
 	/** @lock: Protects @tail and the order of requests. */
 	struct mutex lock;
-	/** @tail: Requests written, modulo 2^32. */
+	/** @tail: Number of requests written, modulo 2^32. */
 	u32 tail;
-	/** @head: Responses taken, modulo 2^32; of the thread of vector 0 alone, or of a reset. */
+	/**
+	 * @head: Number of responses taken, modulo 2^32; used by the thread of vector 0 or a reset
+	 *	only.
+	 */
 	u32 head;
 	/** @slots: Counts free entries of @pending. */
 	struct semaphore slots;
 	/** @pending_lock: Protects @pending, @generation and @error. */
 	spinlock_t pending_lock;
-	/** @pending: Who waits for a response; the low bits of its id are its index. */
+	/**
+	 * @pending: The caller that waits for each response; the low bits of a request's id are its
+	 *	index.
+	 */
 	struct onpu_mbox_wait *pending[ONPU_MBOX_SLOTS];
 	/** @generation: High bits of the next id, so that a late response finds nobody. */
 	u32 generation;
-	/** @error: What requests fail with, or 0; kept until a reset if the protocol was broken. */
+	/**
+	 * @error: The error that requests fail with, or 0; stays until a reset after a broken
+	 *	protocol.
+	 */
 	int error;
 };
 
 int onpu_mbox_init(struct onpu_device *onpu);
-/* Empties the rings and tells the device about them; it is in RESET and no handler runs. */
+/*
+ * Empties the rings and writes their addresses to the device; in the state RESET, with no handler
+ * running.
+ */
 void onpu_mbox_setup(struct onpu_device *onpu);
 /* Allows requests. */
 void onpu_mbox_start(struct onpu_device *onpu);
-/* Fails all requests, those under way too, until onpu_mbox_start(). */
+/* Fails all requests until onpu_mbox_start(), including those under way. */
 void onpu_mbox_fail(struct onpu_device *onpu, int error);
-/* Fails all requests with -EAGAIN if a reset is still asked for; returns whether one is. */
+/* Fails all requests with -EAGAIN if a reset is still asked for; returns whether it is. */
 bool onpu_mbox_fail_for_reset(struct onpu_device *onpu);
 void onpu_mbox_irq(struct onpu_device *onpu);
 int onpu_mbox_call(struct onpu_device *onpu, void *msg);

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Address spaces: page tables as Sv39 has them, and invalidation of the device's translations.
+ * Address spaces: page tables in the format of Sv39, and invalidation of the device's translations.
  *
- * Page-table pages are made before an entry is written and stay until the address space goes, so
- * neither mapping nor unmapping can fail half-way, and no walk can meet a page that was freed. They
- * are not from a dma_pool, which would take the same pages one by one, but keep those that were
- * freed, charged to nobody, until the driver is unbound.
- * Large buffers get addresses from the top and small ones from the bottom: so a buffer that could
- * use large pages seldom finds a table of small ones in its place.
+ * Page tables are allocated before an entry is written, and are freed with the address space. So
+ * neither mapping nor unmapping can fail half-way, and no walk of the device meets a page that was
+ * freed. They do not come from a dma_pool: it would take as many pages, one by one, but keep freed
+ * ones, charged to nobody, until the driver is unbound.
+ * Large buffers get addresses from the top and small buffers from the bottom, so that a table of
+ * small pages seldom keeps a buffer from using a large page.
  *
- * Unmapping clears the entries and requests an invalidation. Memory and addresses are released by
- * work when the device has answered the request, or was reset.
+ * Unmapping clears the entries and requests an invalidation. A work item releases memory and
+ * addresses when the device has answered the request, or was reset.
  */
 #include <linux/dma-mapping.h>
 #include <linux/idr.h>
@@ -23,21 +23,24 @@
 #define ENTRIES		512
 #define LEAF		(ONPU_PTE_V | ONPU_PTE_R | ONPU_PTE_A)
 
-/* Requests under way at a time; what is unmapped meanwhile shares the next one. */
+/* The most requests under way; mappings that are removed meanwhile share the next request. */
 #define MAX_REQUESTS	8
 
-/* Checks before a reset, and their distance: a host that was stopped has made only one. */
+/*
+ * Time between checks for an answer, and the checks before a reset. Checks are counted, as a host
+ * that was stopped for a while has made only one.
+ */
 #define INV_CHECK_INTERVAL	(HZ / 4)
 #define INV_CHECKS	20
 
-/* How many of the address spaces one user may have: one part of these. */
+/* The number of address spaces divided by this is the most that one user may have. */
 #define VMS_SHARE	16
 
-/* A page of the page table. */
+/* A page of the page table, and the driver's pointers to the tables below it. */
 struct onpu_table {
-	__le64 *entries; /* as the device reads them */
+	__le64 *entries; /* in the device's format */
 	dma_addr_t dma; /* bus address of @entries */
-	struct onpu_table *below[]; /* that entries point to; absent in the last level */
+	struct onpu_table *below[]; /* tables that entries point to; none in the last level */
 };
 
 /* Address spaces and invalidations of a device. */
@@ -46,12 +49,16 @@ struct onpu_mmu_device {
 	struct ida asids;
 	struct list_head vms; /* protected by &onpu_device.dma_lock */
 	spinlock_t lock; /* protects everything below */
-	/* Mappings with a request under way, in their order, and mappings without a request. */
+	/*
+	 * Mappings with a request under way, in the order of requests, and mappings without a
+	 * request.
+	 */
 	struct list_head requested, backlog;
-	u32 last, seen; /* numbers of the last request, and of the last one known to be done */
-	unsigned int checks; /* in a row that found no other request done */
-	bool stopped; /* no requests can be made, a reset is under way or the device is lost */
-	bool idle; /* nor are they needed, the device makes no access */
+	u32 last, seen; /* number of the last request, and of the last request known to be done */
+	unsigned int checks; /* number of checks since another request was last found done */
+	/* No request can be made: a reset is under way, or the device is lost or asleep. */
+	bool stopped;
+	bool idle; /* no request is needed either: the device makes no access */
 	struct delayed_work timeout; /* checks whether requests are answered */
 };
 
@@ -64,7 +71,7 @@ static size_t table_bytes(unsigned int level)
 	return struct_size_t(struct onpu_table, below, level ? ENTRIES : 0);
 }
 
-/* The bytes that a user is charged for a table. */
+/* Returns the bytes that a user is charged for a table. */
 static size_t table_charge(unsigned int level)
 {
 	return table_bytes(level) + ONPU_PAGE_SIZE;
@@ -117,7 +124,7 @@ static void entry_write(struct onpu_table *table, unsigned int index, dma_addr_t
 	WRITE_ONCE(table->entries[index], cpu_to_le64(entry));
 }
 
-/* The table below that is responsible for @va, made if need be. */
+/* Returns the table below that translates @va, created if need be, or an error pointer. */
 static struct onpu_table *table_below(struct onpu_vm *vm, struct onpu_table *table, u64 va,
 				      unsigned int level)
 {
@@ -136,7 +143,7 @@ static struct onpu_table *table_below(struct onpu_vm *vm, struct onpu_table *tab
 	return table->below[index];
 }
 
-/* A place in the memory of an object. */
+/* A position in the memory of an object. */
 struct cursor {
 	struct scatterlist *sg;
 	u64 offset;
@@ -168,7 +175,7 @@ static bool can_be_large(const struct onpu_table *table, u64 va, const struct cu
 	       !table->below[entry_index(va, 1)];
 }
 
-/* Make the tables for a mapping (@flags 0), or write its entries, which cannot fail. */
+/* Create the tables for a mapping (@flags 0), or write its entries; only the former can fail. */
 static int map_walk(struct onpu_map *map, struct sg_table *sgt, u64 flags)
 {
 	struct onpu_vm *vm = map->vm;
@@ -181,7 +188,7 @@ static int map_walk(struct onpu_map *map, struct sg_table *sgt, u64 flags)
 
 		if (IS_ERR(table))
 			return PTR_ERR(table);
-		/* A large buffer of small pages takes its time. */
+		/* A large buffer of small pages takes long to map. */
 		if (IS_ALIGNED(va, ONPU_LARGE_PAGE_SIZE))
 			cond_resched();
 		step = ONPU_LARGE_PAGE_SIZE;
@@ -250,7 +257,7 @@ static void write_request(struct onpu_mmu_device *mmu, const struct onpu_map *ma
 	queue_delayed_work(onpu_free_wq, &mmu->timeout, INV_CHECK_INTERVAL);
 }
 
-/* One request for the backlog: of a single mapping, or of all translations if there are more. */
+/* Make one request for the backlog: for its only mapping, or for all translations. */
 static void send_backlog(struct onpu_mmu_device *mmu)
 {
 	struct onpu_map *map;
@@ -274,7 +281,7 @@ static void complete_invalidations(struct onpu_mmu_device *mmu)
 	if (mmu->stopped || mmu->last == mmu->seen)
 		return;
 	done = onpu_read(mmu->onpu, ONPU_REG_INV_DONE);
-	/* This also ignores the all ones of a device that is gone, and requests never made. */
+	/* Ignores the all ones of a device that is gone, and numbers of requests never made. */
 	if (request_is_done(done, mmu->seen) || !request_is_done(done, mmu->last))
 		return;
 	mmu->seen = done;
@@ -300,7 +307,7 @@ static void inv_timeout_work(struct work_struct *work)
 						   timeout);
 
 	guard(spinlock)(&mmu->lock);
-	/* In case an interrupt was lost. */
+	/* Check for completion first, in case an interrupt was lost. */
 	complete_invalidations(mmu);
 	if (mmu->stopped || mmu->last == mmu->seen)
 		return;
@@ -309,7 +316,7 @@ static void inv_timeout_work(struct work_struct *work)
 	queue_delayed_work(onpu_free_wq, &mmu->timeout, INV_CHECK_INTERVAL);
 }
 
-/* Runs when the device has forgotten the mapping. */
+/* Frees a mapping when the device has forgotten its translations. */
 static void map_free_work(struct work_struct *work)
 {
 	struct onpu_map *map = container_of(work, struct onpu_map, free);
@@ -352,7 +359,10 @@ void onpu_mmu_post_reset(struct onpu_device *onpu)
 
 /* ---- mappings */
 
-/* Memory that another driver exports may have any alignment and size. */
+/*
+ * Returns whether an object's memory consists of whole pages and has the size that is to be mapped:
+ * memory that another driver exports may have any alignment and size.
+ */
 static bool sgt_fits(struct sg_table *sgt, u64 size)
 {
 	struct scatterlist *sg;
@@ -372,7 +382,7 @@ static int insert_node(struct onpu_map *map, enum onpu_map_prot prot)
 	u64 middle = onpu_va_end(map->vm->onpu);
 	bool kernel = prot == ONPU_MAP_KERNEL, large = map->size >= ONPU_LARGE_PAGE_SIZE;
 
-	/* One page more that is never mapped: an access beyond the buffer faults. */
+	/* Add one page that is never mapped: an access beyond the buffer faults. */
 	return drm_mm_insert_node_in_range(&map->vm->mm, &map->node, map->size + PAGE_SIZE,
 					   large ? ONPU_LARGE_PAGE_SIZE : PAGE_SIZE, 0,
 					   kernel ? middle : ONPU_VA_START,
@@ -381,11 +391,11 @@ static int insert_node(struct onpu_map *map, enum onpu_map_prot prot)
 }
 
 /**
- * onpu_map_insert() - Give a buffer object an address.
+ * onpu_map_insert() - Map a buffer object at a free address.
  * @map: The mapping, zeroed.
  * @vm: The address space.
  * @obj: The object.
- * @sgt: Its memory, mapped for the device.
+ * @sgt: The object's memory, mapped for the device.
  * @prot: Who may access it.
  *
  * Return: 0, -ENOSPC without addresses or beyond the user's limit, -EINVAL for memory that is not
@@ -416,7 +426,9 @@ int onpu_map_insert(struct onpu_map *map, struct onpu_vm *vm, struct drm_gem_obj
 	return 0;
 }
 
-/* Runs @free when the device has forgotten the mapping, or the whole address space: size 0. */
+/*
+ * Run @free when the device has forgotten the mapping; size 0 stands for the whole address space.
+ */
 static void forget(struct onpu_map *map, work_func_t free)
 {
 	struct onpu_mmu_device *mmu = map->vm->onpu->mmu;
@@ -434,10 +446,10 @@ static void forget(struct onpu_map *map, work_func_t free)
 }
 
 /**
- * onpu_map_remove() - Take the address away.
- * @map: The mapping, from kmalloc(); belongs to this function from now on.
+ * onpu_map_remove() - Unmap a buffer object and release its address.
+ * @map: The mapping, from kmalloc(); this function takes it over.
  *
- * Does not wait. Object and addresses are released when the device has forgotten them.
+ * Does not wait. Object and addresses are released when the device has forgotten the translations.
  */
 void onpu_map_remove(struct onpu_map *map)
 {
@@ -449,7 +461,7 @@ void onpu_map_remove(struct onpu_map *map)
 
 /* ---- address spaces */
 
-/* The root table is paid for. */
+/* Creates an address space; the caller has charged the root table to the user. */
 static int vm_create(struct onpu_device *onpu, struct onpu_user *user, struct onpu_vm **out)
 {
 	struct onpu_vm *vm __free(kfree) = kzalloc(sizeof(*vm), GFP_KERNEL_ACCOUNT);
@@ -483,7 +495,10 @@ static int vm_create(struct onpu_device *onpu, struct onpu_user *user, struct on
 	return 0;
 }
 
-/* Nobody gets so many numbers that others cannot open the device. */
+/*
+ * Charges an address space and its root table to a user; -ENOSPC beyond the limits. The limit of
+ * address spaces leaves others enough numbers to open the device.
+ */
 static int take_vm(struct onpu_user *user, void *data)
 {
 	int limit = onpu_cap(user->onpu, ONPU_REG_CAP_NUM_ASIDS) / VMS_SHARE;
@@ -563,7 +578,10 @@ static void vm_free_work(struct work_struct *work)
 	drm_dev_put(&onpu->drm);
 }
 
-/* No mapping is left, but the device may have kept pointers to tables. */
+/*
+ * Has the device forget all translations before the tables are freed: no mapping is left, but the
+ * device may have cached pointers to tables.
+ */
 static void vm_release(struct kref *ref)
 {
 	struct onpu_vm *vm = container_of(ref, struct onpu_vm, ref);
@@ -595,7 +613,10 @@ static void mmu_fini(struct drm_device *drm, void *data)
 {
 	struct onpu_mmu_device *mmu = data;
 
-	/* No mapping is left, since each held a reference to the device: nothing to wait for. */
+	/*
+	 * No mapping is left, since each held a reference to the device: there is no answer to wait
+	 * for.
+	 */
 	cancel_delayed_work_sync(&mmu->timeout);
 	ida_destroy(&mmu->asids);
 }

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Hardware queues, and the contexts that take turns on them.
+ * Hardware queues, and the contexts that share them in time slices.
  *
  * The firmware knows a context, and its address space, only while it has a hardware queue. A
- * context gets one when its first job is ready to run, and keeps it until others wait. Then idle
- * contexts lose theirs; busy ones get no more jobs into their rings, and lose their queues when
- * they are idle, or else after a while: then the device interrupts the job, which goes on when
- * the context has a queue again. After a reset no context has a queue.
+ * context gets a queue when its first job is ready to run, and keeps it until others wait. Then
+ * idle contexts lose their queues. Busy contexts get no more jobs into their rings; they lose their
+ * queues when they are idle, or at the latest after a while: then the device interrupts the job,
+ * which goes on when the context has a queue again. After a reset no context has a queue.
  *
- * Who waits is served by priority, which rises by one when the wait was long; then it is the turn
- * of users and clients who have the fewest queues, and last of who came first. So no number of
- * contexts, files or jobs keeps others from the device.
+ * Waiting contexts are served by priority, which rises by one after a long wait; among equals, by
+ * the number of queues that their users and then their clients have, the fewest first; and then in
+ * the order of their arrival. So no number of contexts, files or jobs keeps others from the device.
  */
 #include "onpu_ctx.h"
 #include "onpu_job.h"
 #include "onpu_queue.h"
 
-/* How long the jobs of a context may go on when others wait for its queue. */
+/* Time that the jobs of a context may go on when others wait for its queue. */
 #define YIELD_TIME	(HZ / 10)
 
-/* After this time a context that waits counts as one of the next higher priority. */
+/* Time after which a context that waits counts as one of the next higher priority. */
 #define WAIT_RAISED	(2 * HZ)
 
 /* ---- requests to the firmware, under bind_lock */
@@ -36,7 +36,7 @@ int onpu_queue_kill(struct onpu_ctx *ctx)
 	return request_ctx(ctx, ONPU_MSG_CTX_KILL);
 }
 
-/* @head: entries of the ring that were taken, told after QUEUE_UNBIND. */
+/* @head: gets the number of ring entries that the device has taken; valid for QUEUE_UNBIND. */
 static int request_queue(struct onpu_ctx *ctx, u32 type, unsigned int queue, u32 mode, u32 *head)
 {
 	union onpu_msg msg = {
@@ -48,7 +48,7 @@ static int request_queue(struct onpu_ctx *ctx, u32 type, unsigned int queue, u32
 	return ret;
 }
 
-/* A context's number at the firmware is that of its queue. */
+/* Creates the context at the firmware, where its number is that of its queue. */
 static int request_create(struct onpu_ctx *ctx, unsigned int queue, u32 priority)
 {
 	struct onpu_msg_ctx_create msg = {
@@ -88,7 +88,8 @@ static int get_vm_slot(struct onpu_ctx_device *cd, struct onpu_vm *vm)
 }
 
 /*
- * After an error the entry stays in use until the reset that follows. @vm->slot is cleared even so:
+ * Destroys the VM table entry of an address space that has no queue any more. After an error the
+ * entry stays in use until the reset that follows, but @vm->slot is cleared:
  * onpu_queue_forget_all() finds address spaces by their contexts, and this may have been the last.
  */
 static int put_vm_slot(struct onpu_ctx_device *cd, struct onpu_vm *vm)
@@ -106,9 +107,9 @@ static int put_vm_slot(struct onpu_ctx_device *cd, struct onpu_vm *vm)
 }
 
 /*
- * A firmware that refuses what is valid is in an unknown state. -EIO and -EBUSY can also be due to
- * a job. After the errors of the first group a reset was asked for already, or is under way; it
- * must not come twice.
+ * Asks for a reset after an error of a request. The first group needs none: a reset was asked for
+ * already, or is under way, and must not come twice. -EIO and -EBUSY can also be due to a job. A
+ * firmware that refuses a valid request is in an unknown state.
  */
 void onpu_queue_reset_on_error(struct onpu_device *onpu, int error)
 {
@@ -128,7 +129,7 @@ void onpu_queue_reset_on_error(struct onpu_device *onpu, int error)
 	}
 }
 
-/* ---- who waits */
+/* ---- contexts that wait */
 
 bool onpu_queue_may_feed(const struct onpu_ctx *ctx)
 {
@@ -165,7 +166,7 @@ void onpu_queue_stop_waiting(struct onpu_ctx *ctx)
 	onpu_ctx_put(ctx);
 }
 
-/* The priority of a context that waits, raised when it has waited for long. */
+/* Returns the priority of a context that waits, raised by one if it has waited for long. */
 static u32 raised_priority(const struct onpu_ctx *ctx)
 {
 	bool raised = time_after(jiffies, ctx->waits_since + WAIT_RAISED);
@@ -173,7 +174,10 @@ static u32 raised_priority(const struct onpu_ctx *ctx)
 	return min(ctx->priority + raised, (u32)DRM_ONPU_PRIORITY_HIGH);
 }
 
-/* Above 0: the first has more queues, as a user or else as a client; below 0: the second has. */
+/*
+ * Compares queues of the users, or for the same number those of the clients: above 0 if @a's user
+ * or client has more, below 0 if @b's has.
+ */
 static int compare_shares(const struct onpu_ctx *a, const struct onpu_ctx *b)
 {
 	if (a->vm->user->bound != b->vm->user->bound)
@@ -216,9 +220,12 @@ static void set_queue(struct onpu_ctx_device *cd, unsigned int queue, struct onp
 	cd->queues[queue] = ctx ? onpu_ctx_get(ctx) : NULL;
 }
 
-/* ---- take and give back */
+/* ---- taking and giving back queues */
 
-/* Raised only if one of higher priority has a queue, lest its client gets more than its share. */
+/*
+ * Returns the priority for the queue. It is raised only if a context of higher priority has a
+ * queue, lest its client gets more than its share.
+ */
 static u32 priority_on_queue(struct onpu_ctx_device *cd, const struct onpu_ctx *ctx)
 {
 	for (unsigned int i = 0; i < ONPU_MAX_QUEUES; i++)
@@ -239,7 +246,9 @@ static int bind_queue(struct onpu_ctx_device *cd, struct onpu_ctx *ctx, unsigned
 	if (!ret)
 		ret = request_queue(ctx, ONPU_MSG_QUEUE_BIND, queue, mode, &head);
 	if (ret) {
-		/* The entry stays in use until the reset that follows: see put_vm_slot(). */
+		/*
+		 * The VM table entry stays in use until the reset that follows: see put_vm_slot().
+		 */
 		if (!ctx->vm->bound)
 			ctx->vm->slot = -1;
 		return ret;
@@ -256,12 +265,12 @@ static int bind_queue(struct onpu_ctx_device *cd, struct onpu_ctx *ctx, unsigned
 	ctx->page_cycles = 0;
 	ctx->bound_at = jiffies;
 	onpu_job_feed(ctx);
-	/* A job that goes on may have ended before there was anybody to hear of it. */
+	/* A resumed job may have ended before the interrupt could find its context. */
 	onpu_job_reap(ctx);
 	return 0;
 }
 
-/* After QUEUE_UNBIND. */
+/* Ends the context at the firmware and frees its queue, after QUEUE_UNBIND; 0 or an errno. */
 static int release_queue(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
 {
 	unsigned int queue = ctx->queue;
@@ -290,7 +299,7 @@ int onpu_queue_unbind(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
 
 	lockdep_assert_held(&cd->bind_lock);
 	ret = request_queue(ctx, ONPU_MSG_QUEUE_UNBIND, queue, ONPU_QUEUE_PLAIN, &head);
-	/* The firmware may not have noticed yet that the context is idle. */
+	/* The firmware may not know yet that the context is idle. */
 	if (ret == -EBUSY) {
 		ret = onpu_queue_kill(ctx);
 		if (!ret)
@@ -300,7 +309,9 @@ int onpu_queue_unbind(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
 	return ret ?: release_queue(cd, ctx);
 }
 
-/* Take the queue from a busy context that yields; its jobs wait for another one. */
+/*
+ * Take the queue from a busy context that yields; its jobs wait for a queue again. 0 or an errno.
+ */
 static int preempt_ctx(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
 {
 	unsigned int queue = ctx->queue;
@@ -340,7 +351,7 @@ static bool is_idle(struct onpu_ctx *ctx, const struct onpu_ctx *waiter)
 	return !onpu_ctx_busy(ctx) && (ctx->yield || list_empty(&ctx->runnable));
 }
 
-/* Whether one context is to lose its queue rather than another one. */
+/* Returns whether context @a rather than @b is to lose its queue. */
 static bool is_better_victim(const struct onpu_ctx *a, const struct onpu_ctx *b)
 {
 	int shares = compare_shares(a, b);
@@ -348,7 +359,9 @@ static bool is_better_victim(const struct onpu_ctx *a, const struct onpu_ctx *b)
 	return shares ? shares > 0 : time_before(a->bound_at, b->bound_at);
 }
 
-/* The context for which the predicate holds that is to lose its queue first. */
+/*
+ * Returns the context that is to lose its queue first among those for which @suits holds, or NULL.
+ */
 static struct onpu_ctx *find_victim(struct onpu_ctx_device *cd, const struct onpu_ctx *waiter,
 				    bool (*suits)(struct onpu_ctx *ctx,
 						  const struct onpu_ctx *waiter))
@@ -365,7 +378,10 @@ static struct onpu_ctx *find_victim(struct onpu_ctx_device *cd, const struct onp
 	return victim;
 }
 
-/* A client without a queue gets one of others; one that has some takes none from its equals. */
+/*
+ * Returns whether @waiter may take the queue of @ctx: its priority is higher, both are of one
+ * client, or its user or client has fewer queues.
+ */
 static bool may_take(const struct onpu_ctx *ctx, const struct onpu_ctx *waiter)
 {
 	return ctx->priority < waiter->priority || ctx->vm == waiter->vm ||
@@ -377,7 +393,10 @@ static bool can_yield(struct onpu_ctx *ctx, const struct onpu_ctx *waiter)
 	return !ctx->yield && ctx->priority <= raised_priority(waiter) && may_take(ctx, waiter);
 }
 
-/* One that has failed is taken off its queue by its own work. */
+/*
+ * Returns whether @ctx must yield now. A context that has failed need not: its own work takes its
+ * queue.
+ */
 static bool must_yield(struct onpu_ctx *ctx, const struct onpu_ctx *waiter)
 {
 	if (READ_ONCE(ctx->dead) || ctx->priority > raised_priority(waiter) ||
@@ -387,7 +406,9 @@ static bool must_yield(struct onpu_ctx *ctx, const struct onpu_ctx *waiter)
 	       (ctx->yield && time_after_eq(jiffies, ctx->yields_since + YIELD_TIME));
 }
 
-/* A free queue, if the VM table has room for the address space; else -1. */
+/*
+ * Returns a free queue, or -1 if there is none or the VM table has no room for the address space.
+ */
 static int find_queue(struct onpu_ctx_device *cd, const struct onpu_vm *vm)
 {
 	struct onpu_device *onpu = cd->onpu;
@@ -401,7 +422,7 @@ static int find_queue(struct onpu_ctx_device *cd, const struct onpu_vm *vm)
 	return -1;
 }
 
-/* Make as many contexts yield as there are waiting. */
+/* Make as many contexts yield as there are contexts waiting. */
 static void ask_to_yield(struct onpu_ctx_device *cd, const struct onpu_ctx *waiter)
 {
 	unsigned int missing;
@@ -413,16 +434,16 @@ static void ask_to_yield(struct onpu_ctx_device *cd, const struct onpu_ctx *wait
 		if (cd->queues[i] && cd->queues[i]->yield)
 			missing--;
 	while (missing && (ctx = find_victim(cd, waiter, can_yield))) {
-		/* If it has just become idle, no completion will queue this work again. */
+		/* If the context has just become idle, no completion will queue this work again. */
 		if (onpu_queue_yield(ctx))
 			onpu_queue_serve(cd);
 		missing--;
 	}
-	/* Those who have yielded long enough lose their queues then. */
+	/* Contexts that have not become idle by then lose their queues. */
 	queue_delayed_work(cd->onpu->wq, &cd->bind, YIELD_TIME);
 }
 
-/* With nobody waiting, nobody has to yield. */
+/* Ends all yielding when no context waits. */
 static void stop_yielding(struct onpu_ctx_device *cd)
 {
 	for (unsigned int i = 0; i < ONPU_MAX_QUEUES; i++) {
@@ -438,7 +459,7 @@ static void stop_yielding(struct onpu_ctx_device *cd)
 	}
 }
 
-/* Make a queue free, or an entry of the VM table. Returns false if there is none now. */
+/* Free a queue, or an entry of the VM table. Returns false if that is not possible now. */
 static bool take_queue(struct onpu_ctx_device *cd, const struct onpu_ctx *waiter)
 {
 	struct onpu_ctx *victim = find_victim(cd, waiter, is_idle);
@@ -450,7 +471,7 @@ static bool take_queue(struct onpu_ctx_device *cd, const struct onpu_ctx *waiter
 		ask_to_yield(cd, waiter);
 		return false;
 	}
-	/* From here on it gets no job into its ring. */
+	/* From here on the victim's ring gets no job. */
 	ret = onpu_queue_yield(victim) ? onpu_queue_unbind(cd, victim) : preempt_ctx(cd, victim);
 	onpu_queue_reset_on_error(cd->onpu, ret);
 	return !ret;
@@ -461,7 +482,7 @@ static bool serve_waiter(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
 {
 	int queue, ret;
 
-	/* It may have asked again when it was just getting its queue. */
+	/* The context may have asked again while it was getting its queue. */
 	if (ctx->queue >= 0) {
 		onpu_queue_stop_waiting(ctx);
 		return true;
@@ -470,7 +491,7 @@ static bool serve_waiter(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
 		if (!take_queue(cd, ctx))
 			return false;
 	onpu_queue_stop_waiting(ctx);
-	/* The jobs that it waited with may have been cancelled. */
+	/* The jobs that it needed a queue for may have been cancelled. */
 	if (list_empty(&ctx->runnable))
 		return true;
 	ret = bind_queue(cd, ctx, queue);
@@ -504,7 +525,7 @@ void onpu_queue_forget_all(struct onpu_ctx_device *cd)
 	struct onpu_ctx *ctx;
 
 	lockdep_assert_held(&cd->bind_lock);
-	/* An address space has an entry only as long as one of its contexts has a queue. */
+	/* An address space has a VM table entry only while one of its contexts has a queue. */
 	list_for_each_entry(ctx, &cd->all, all_link) {
 		ctx->vm->slot = -1;
 		ctx->vm->bound = 0;

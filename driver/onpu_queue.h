@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Hardware queues.
+ * Hardware queues: which context has which queue, and when it has to yield it.
  */
 #ifndef ONPU_QUEUE_H
 #define ONPU_QUEUE_H
@@ -12,29 +12,37 @@ struct onpu_ctx_device;
 struct onpu_device;
 struct work_struct;
 
-/* With &onpu_ctx.lock held, when jobs are runnable: wait for a queue, if there is none. */
+/*
+ * With &onpu_ctx.lock held, when jobs are runnable: make the context wait for a queue if it has
+ * none.
+ */
 void onpu_queue_want(struct onpu_ctx *ctx);
 void onpu_queue_stop_waiting(struct onpu_ctx *ctx);
-/* With &onpu_ctx.lock held: whether jobs may be given to the hardware. */
+/* Returns whether jobs may be given to the hardware; with &onpu_ctx.lock held. */
 bool onpu_queue_may_feed(const struct onpu_ctx *ctx);
-/* Look soon whether one of those who wait can have a queue. */
+/* Soon check whether a waiting context can have a queue. */
 void onpu_queue_serve(struct onpu_ctx_device *cd);
-/* Give the hardware no more jobs of the context. Returns whether it has none. */
+/* Give the hardware no more jobs of the context. Returns whether the hardware has none now. */
 bool onpu_queue_yield(struct onpu_ctx *ctx);
-/* The context on a queue, with a reference; NULL: none. */
+/* Returns the context on a queue, with a reference; NULL: the queue is free. */
 struct onpu_ctx *onpu_queue_owner(struct onpu_ctx_device *cd, unsigned int queue);
 
-/* The rest with &onpu_ctx_device.bind_lock held, except for the work, which takes it. */
+/*
+ * The following functions are called with &onpu_ctx_device.bind_lock held; onpu_queue_bind_work()
+ * takes it.
+ */
 
-/* Stop what the context has on its queue; no access of it is under way afterwards. */
+/* Kill the jobs on the context's queue; on success, no access by the context is under way. */
 int onpu_queue_kill(struct onpu_ctx *ctx);
 /* Take the queue from an idle context. */
 int onpu_queue_unbind(struct onpu_ctx_device *cd, struct onpu_ctx *ctx);
-/* After an error of these: a firmware in an unknown state is reset. */
+/*
+ * Called with a result of the two above: resets a firmware that an error left in an unknown state.
+ */
 void onpu_queue_reset_on_error(struct onpu_device *onpu, int error);
-/* The device has forgotten all that it knew. */
+/* Called when the device has forgotten all queues and VM table entries: frees them here, too. */
 void onpu_queue_forget_all(struct onpu_ctx_device *cd);
-/* Work of &onpu_ctx_device.bind: give queues to those who wait. */
+/* Work of &onpu_ctx_device.bind: give queues to waiting contexts. */
 void onpu_queue_bind_work(struct work_struct *work);
 
 #endif

@@ -2,11 +2,12 @@
 /*
  * Start, reset and end of the device.
  *
- * onpu_reset_begin() stops all use of the device; then the device is started, and its firmware
- * knows nothing of before; onpu_reset_end() ends the jobs that were lost. A reset comes from the
- * driver itself (work on the ordered queue), or from the PCI core: a function reset that somebody
- * asked for through sysfs, or an error of the bus. A device that several resets do not bring back
- * is wedged; another function reset or a new binding can still revive it. Sleep is a reset too.
+ * A reset has three steps: onpu_reset_begin() stops all use of the device; then the device is
+ * started, with a firmware that knows nothing of before; onpu_reset_end() ends the jobs that were
+ * lost. A reset comes from the driver itself (work on the ordered queue), or from the PCI core: a
+ * function reset that somebody asked for through sysfs, or an error of the bus. A device that
+ * several resets do not bring back is wedged; another function reset or a new binding can still
+ * revive it. Sleep is a reset too.
  */
 #include <linux/iopoll.h>
 #include <linux/kobject.h>
@@ -24,18 +25,18 @@
 
 /*
  * The longest of the pauses, which double each time, until configuration space answers again: two
- * seconds in all. PCI Express gives a device one of them after a reset.
+ * seconds in all. PCI Express allows a device one second after a reset.
  */
 #define LONGEST_PAUSE_MS	1024
 
-/* How often the driver looks whether a device that could not be reached is off the bus. */
+/* Time between checks whether a device that could not be reached is off the bus. */
 #define QUARANTINE_CHECK	HZ
 
-/* Resets in a row that a firmware may cause, and the time after which one begins a new row. */
+/* The most resets in a row that a firmware may cause, and the time that ends such a row. */
 #define MAX_FW_RESETS		8u
 #define FW_RESETS_APART		(60 * HZ)
 
-/* Time that jobs get to end before the machine sleeps. */
+/* Time that jobs get to end before the host sleeps. */
 #define SUSPEND_WAIT_US		USEC_PER_SEC
 
 int onpu_device_start(struct onpu_device *onpu)
@@ -44,7 +45,7 @@ int onpu_device_start(struct onpu_device *onpu)
 	int ret;
 
 	onpu_write(onpu, ONPU_REG_RESET, ONPU_RESET_START__MASK);
-	/* All ones: the device is gone. */
+	/* A register reads as all ones when the device is gone. */
 	ret = read_poll_timeout(onpu_read, value,
 				!(value & ONPU_RESET_START__MASK) || value == U32_MAX, 100,
 				RESET_TIMEOUT_US, false, onpu, ONPU_REG_RESET);
@@ -54,7 +55,7 @@ int onpu_device_start(struct onpu_device *onpu)
 	}
 	if (onpu_read(onpu, ONPU_REG_ID) != ONPU_ID_MAGIC)
 		return -ENODEV;
-	/* The reset made it forget all addresses, so it may access memory again. */
+	/* The reset made the device forget all addresses, so it may access memory again. */
 	pci_set_master(onpu->pdev);
 	ret = onpu_fw_boot(onpu);
 	if (!ret)
@@ -62,12 +63,12 @@ int onpu_device_start(struct onpu_device *onpu)
 	return ret;
 }
 
-/* ---- the parts of a reset */
+/* ---- steps of a reset */
 
 /*
  * Take the device off the bus, where it can access no memory. If it cannot be seen to be off, it
- * may be on when it answers again: the memory that it knows stays in quarantine, unless the PCI
- * core knows that it was pulled out.
+ * may access memory when it answers again: the memory that it knows stays in quarantine, unless the
+ * PCI core knows that the device was pulled out.
  */
 static void leave_bus(struct onpu_device *onpu)
 {
@@ -88,7 +89,7 @@ void onpu_device_quarantine_work(struct work_struct *work)
 						quarantine_work);
 
 	guard(rwsem_write)(&onpu->reset_lock);
-	/* One that sleeps is not looked at; to wake it up is to reset it. */
+	/* A device that sleeps is not checked; waking it up resets it. */
 	if (!onpu->quarantine || onpu->asleep)
 		return;
 	leave_bus(onpu);
@@ -96,7 +97,7 @@ void onpu_device_quarantine_work(struct work_struct *work)
 		onpu_mmu_post_reset(onpu);
 }
 
-/* What a reset has taken, also one that the PCI core does not know of. */
+/* Restores the configuration space, which a reset has cleared; the PCI core may not know of it. */
 static void restore_config(struct onpu_device *onpu)
 {
 	pci_load_saved_state(onpu->pdev, onpu->config);
@@ -104,8 +105,9 @@ static void restore_config(struct onpu_device *onpu)
 }
 
 /*
- * Another's reset, a link that comes back, or a slow return from D3cold takes a moment, in which
- * configuration space reads all ones. Jobs do not wait for it.
+ * Waits until configuration space answers; returns whether it does. It reads all ones for a moment
+ * during a reset by somebody else, while a link comes back, and on a slow return from D3cold. Jobs
+ * are cancelled at once: they do not wait for it.
  */
 static bool wait_for_config(struct onpu_device *onpu)
 {
@@ -124,7 +126,10 @@ static bool wait_for_config(struct onpu_device *onpu)
 	return false;
 }
 
-/* Returns why the driver has asked for it, if it has. */
+/*
+ * Stops all use of the device. Returns the reason for which the driver has asked for a reset, if it
+ * has.
+ */
 static enum onpu_reset_reason onpu_reset_begin(struct onpu_device *onpu)
 {
 	lockdep_assert_held_write(&onpu->reset_lock);
@@ -132,7 +137,7 @@ static enum onpu_reset_reason onpu_reset_begin(struct onpu_device *onpu)
 	onpu_mbox_fail(onpu, -EAGAIN);
 	onpu_irq_allow(onpu, false);
 	onpu_ctx_pre_reset(onpu);
-	/* All errors of the old firmware have been reported by now: this reset is for them. */
+	/* All errors of the old firmware have been reported by now: this reset answers them. */
 	return xchg(&onpu->reset_reason, ONPU_RESET_NONE);
 }
 
@@ -144,13 +149,16 @@ static void mark_wedged(struct onpu_device *onpu)
 	onpu_mbox_fail(onpu, -ENODEV);
 }
 
-/* Also sends the event that udev rules wait for. Allocates memory. */
+/*
+ * Logs that the device is wedged or gone, and sends the event that udev rules wait for. Allocates
+ * memory.
+ */
 static void report_wedged(struct onpu_device *onpu, int error)
 {
 	char event[] = "WEDGED=rebind,bus-reset";
 	char *envp[2] = { event };
 
-	/* To pull out a device is no error. */
+	/* Pulling out a device is not an error. */
 	if (error == -ENODEV)
 		drm_notice(&onpu->drm, "the device is gone\n");
 	else
@@ -163,7 +171,8 @@ static void report_wedged(struct onpu_device *onpu, int error)
 }
 
 /*
- * After onpu_reset_begin(); releases reset_lock. @error: of the attempt to start the device again.
+ * Ends a reset after onpu_reset_begin(); releases reset_lock. @error: the result of starting the
+ * device again.
  */
 static void onpu_reset_end(struct onpu_device *onpu, int error)
 {
@@ -195,7 +204,10 @@ static void onpu_reset_end(struct onpu_device *onpu, int error)
 	onpu_user_report_bans(onpu);
 }
 
-/* Reads and writes by itself: onpu_read() and onpu_write() refuse an unplugged device. */
+/*
+ * Resets the device a last time and takes it off the bus. Accesses registers directly, as
+ * onpu_read() and onpu_write() do nothing when it is unplugged.
+ */
 static void halt_device(struct onpu_device *onpu)
 {
 	u32 value;
@@ -209,8 +221,9 @@ static void halt_device(struct onpu_device *onpu)
 }
 
 /*
- * The PCI core's own functions would take the device lock and call us back. Who holds the lock is
- * unbinding us, or resets the function already.
+ * Resets the PCI function, unless somebody else holds the device lock: then the driver is being
+ * unbound, or the function is being reset. The PCI core's own functions would take the lock and
+ * call the driver back.
  */
 static void reset_function(struct onpu_device *onpu)
 {
@@ -258,9 +271,9 @@ static const char *reason_text(enum onpu_reset_reason reason)
 }
 
 /*
- * Whether to stop: the firmware starts, but fails again and again before a job has succeeded.
- * Called after onpu_reset_begin(). Resets that clients can cause, or that come from outside, do not
- * count: otherwise one client could take the device from all others.
+ * Returns whether to give up: the firmware starts, but fails again and again before a job has
+ * succeeded. Called after onpu_reset_begin(). Resets that clients can cause, or that come from
+ * outside, do not count: otherwise one client could take the device from all others.
  */
 static bool fw_resets_exhausted(struct onpu_device *onpu, enum onpu_reset_reason reason)
 {
@@ -286,7 +299,10 @@ void onpu_device_reset_work(struct work_struct *work)
 	struct onpu_device *onpu = container_of(work, struct onpu_device, reset_work);
 	enum onpu_reset_reason reason;
 
-	/* Requests are made with reset_lock held; do not wait for those without an answer. */
+	/*
+	 * Fail requests that have no answer: their callers hold reset_lock, and this is about to
+	 * wait for it.
+	 */
 	if (!onpu_mbox_fail_for_reset(onpu))
 		return;
 	down_write(&onpu->reset_lock);
@@ -313,8 +329,8 @@ void onpu_device_reset_work(struct work_struct *work)
  *
  * Callable from any context. Calls are merged until the reset begins; the first reason counts. No
  * reset may happen between the error that the caller saw and this call, or a second one follows. So
- * the caller holds what onpu_reset_begin() waits for: &onpu_device.reset_lock,
- * &onpu_mbox.pending_lock, a lock of onpu_ctx.h or onpu_mmu.c, or it is an interrupt handler.
+ * the caller holds a lock that onpu_reset_begin() waits for: &onpu_device.reset_lock,
+ * &onpu_mbox.pending_lock, a lock of onpu_ctx.h or onpu_mmu.c; or it is an interrupt handler.
  */
 void onpu_device_reset_async(struct onpu_device *onpu, enum onpu_reset_reason reason)
 {
@@ -322,7 +338,10 @@ void onpu_device_reset_async(struct onpu_device *onpu, enum onpu_reset_reason re
 	queue_work(onpu->reset_wq, &onpu->reset_work);
 }
 
-/* A reset from outside gives the firmware another chance. */
+/*
+ * Starts the device after a reset from outside, which gives the firmware another chance; 0 or an
+ * errno.
+ */
 static int restart_from_outside(struct onpu_device *onpu)
 {
 	onpu->fw_resets = 0;
@@ -338,7 +357,7 @@ static void onpu_reset_prepare(struct pci_dev *pdev)
 	trace_onpu_reset(onpu, "of the PCI function", 0);
 	onpu_mbox_fail(onpu, -EAGAIN);
 	down_write(&onpu->reset_lock);
-	/* One that sleeps is reset with others, and started when it wakes up. */
+	/* A device that sleeps is reset all the same; it is started when it wakes up. */
 	if (!onpu->asleep)
 		onpu_reset_begin(onpu);
 }
@@ -347,7 +366,7 @@ static void onpu_reset_done(struct pci_dev *pdev)
 {
 	struct onpu_device *onpu = pci_get_drvdata(pdev);
 
-	/* What the PCI core has saved and restored may be of a device that had lost its link. */
+	/* The PCI core may have saved and restored the state of a device that had lost its link. */
 	restore_config(onpu);
 	drm_notice(&onpu->drm, "reset: of the PCI function\n");
 	if (onpu->asleep)
@@ -357,8 +376,9 @@ static void onpu_reset_done(struct pci_dev *pdev)
 }
 
 /*
- * The PCI core does not promise to call the next step of its recovery. So the device is marked as
- * wedged at once and its contexts are lost; the last step makes it usable for new ones.
+ * Handles an error of the bus. The PCI core does not promise to call the next step of its recovery,
+ * so the device is marked as wedged at once and its contexts are lost; the last step makes it
+ * usable for new contexts.
  */
 static pci_ers_result_t onpu_error_detected(struct pci_dev *pdev, pci_channel_state_t channel)
 {
@@ -419,9 +439,12 @@ static void put_to_sleep(struct onpu_device *onpu)
 	down_write(&onpu->reset_lock);
 	onpu_reset_begin(onpu);
 	halt_device(onpu);
-	/* The PCI core does not put a device to sleep while there is a saved state of it. */
+	/* The PCI core does not put a device to sleep that has a saved state. */
 	pci_load_saved_state(onpu->pdev, NULL);
-	/* It has forgotten all: what programs give up while it sleeps need not wait for it. */
+	/*
+	 * The device has forgotten all addresses: memory that programs free while it sleeps need
+	 * not wait for it.
+	 */
 	WRITE_ONCE(onpu->asleep, true);
 	onpu_mmu_post_reset(onpu);
 	onpu_ctx_post_reset(onpu, !onpu_device_lost(onpu));
@@ -438,14 +461,17 @@ static int onpu_resume(struct device *dev)
 	/* This replaces any reset that was asked for. */
 	xchg(&onpu->reset_reason, ONPU_RESET_NONE);
 	ret = restart_from_outside(onpu);
-	/* From here on somebody may ask for a reset, which waits for the lock. */
+	/* From here on a reset can be asked for; it waits for the lock. */
 	enable_work(&onpu->reset_work);
 	trace_onpu_power(onpu, "resume", ret);
 	onpu_reset_end(onpu, ret);
 	return ret;
 }
 
-/* The machine sleeps; programs are frozen. Jobs that take long are cancelled, as by any reset. */
+/*
+ * Suspends the device before the host sleeps; programs are frozen. Jobs that take too long are
+ * cancelled, as by any reset.
+ */
 static int onpu_suspend(struct device *dev)
 {
 	struct onpu_device *onpu = dev_get_drvdata(dev);
@@ -459,14 +485,17 @@ static int onpu_suspend(struct device *dev)
 	return 0;
 }
 
-/* There is no job: each context that has one keeps the device awake. */
+/* Suspends a device that has no job: each context that has a job keeps it awake. */
 static int onpu_runtime_suspend(struct device *dev)
 {
 	put_to_sleep(dev_get_drvdata(dev));
 	return 0;
 }
 
-/* One that does not start is wedged, but awake: a function reset may revive it. */
+/*
+ * Wakes the device up. If it does not start, it is wedged, but awake: a function reset may revive
+ * it.
+ */
 static int onpu_runtime_resume(struct device *dev)
 {
 	onpu_resume(dev);
@@ -482,7 +511,7 @@ const struct dev_pm_ops onpu_pm_ops = {
 
 void onpu_device_unplug(struct onpu_device *onpu)
 {
-	/* The work that is cancelled below may be waiting for the firmware. */
+	/* The work that is cancelled below may be waiting for an answer of the firmware. */
 	onpu_mbox_fail(onpu, -ENODEV);
 	disable_work_sync(&onpu->reset_work);
 	disable_delayed_work_sync(&onpu->fw.heartbeat);
@@ -493,8 +522,8 @@ void onpu_device_unplug(struct onpu_device *onpu)
 	devm_release_action(onpu->drm.dev, onpu_irq_fini, onpu);
 	halt_device(onpu);
 	/*
-	 * From now on memory is freed without an invalidation: the device is halted. There is no
-	 * quarantine, which nobody would end.
+	 * From now on memory is freed without an invalidation, as the device is halted, and without
+	 * a quarantine, as no work would end it.
 	 */
 	onpu->quarantine = false;
 	WRITE_ONCE(onpu->state, ONPU_DEV_GONE);
@@ -504,7 +533,7 @@ void onpu_device_unplug(struct onpu_device *onpu)
 	/* Contexts that are ending and checks for hangs must not outlast the module. */
 	flush_workqueue(onpu->wq);
 	flush_workqueue(onpu->reset_wq);
-	/* Nobody is left who finds failures. */
+	/* Nothing is left that could find another failure. */
 	onpu_dump_flush(onpu);
 	onpu_gem_unplug(onpu);
 	onpu_mmu_unplug(onpu);

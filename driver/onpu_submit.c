@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * SUBMIT: the arguments are copied once, checked, and made into jobs.
+ * SUBMIT: copies the arguments once, checks them, and makes jobs of them.
  */
 #include <linux/dma-fence-chain.h>
 #include <linux/pm_runtime.h>
@@ -15,46 +15,52 @@
 
 #define SYNC_FLAGS	(DRM_ONPU_SYNC_WAIT | DRM_ONPU_SYNC_SIGNAL | DRM_ONPU_SYNC_TIMELINE)
 
-/* Arrays up to this size are on the stack; most submissions need no larger ones. */
+/* Arrays up to this size are on the stack; most submissions need no larger arrays. */
 #define FEW_JOBS	2
 #define FEW_SYNCS	4
 
-/* Sizes of the elements in version 1.0; programs that were built for it go on to work. */
+/* Sizes of the elements in version 1.0; programs that were built for it continue to work. */
 #define JOB_FIRST_SIZE	64
 #define SYNC_FIRST_SIZE	16
 
 static_assert(sizeof(struct drm_onpu_job) >= JOB_FIRST_SIZE);
 static_assert(sizeof(struct drm_onpu_sync) >= SYNC_FIRST_SIZE);
 
-/* Programs built for a later version of the interface may have longer elements, up to this. */
+/*
+ * The longest elements allowed: programs built for a later version of the interface may have longer
+ * elements than this driver knows.
+ */
 #define MAX_STRIDE	4096
 
 /* A syncobj that a job is to signal. */
 struct onpu_signal {
 	struct drm_syncobj *syncobj; /* with a reference */
-	struct dma_fence_chain *chain; /* for a point of a timeline */
+	struct dma_fence_chain *chain; /* allocated for a point of a timeline, else NULL */
 	u64 point;
 	u32 job; /* index in &onpu_submit.prepared */
 };
 
-/* One SUBMIT. */
+/* The state of one SUBMIT ioctl. */
 struct onpu_submit {
 	struct onpu_ctx *ctx;
-	struct drm_file *file; /* whose handles are meant */
-	/* Copies of the jobs, and of their syncs, one job's after the other's. */
+	struct drm_file *file; /* resolves the handles */
+	/* Copies of the jobs, and of their syncs in the order of the jobs. */
 	struct drm_onpu_job *jobs;
 	struct drm_onpu_sync *syncs;
-	struct onpu_prepared *prepared; /* what the driver has made of @jobs */
+	struct onpu_prepared *prepared; /* the driver's jobs for @jobs */
 	struct onpu_signal *signals;
 	u32 num_jobs, num_syncs, num_prepared, num_signals;
-	/* Memory of these arrays when they are short. */
+	/* Storage of these arrays when they are short. */
 	struct drm_onpu_job few_jobs[FEW_JOBS];
 	struct drm_onpu_sync few_syncs[FEW_SYNCS];
 	struct onpu_prepared few_prepared[FEW_JOBS];
 	struct onpu_signal few_signals[FEW_SYNCS];
 };
 
-/* @first_size: of an element in version 1.0. What came later is zero in elements without it. */
+/*
+ * Copies an array of user space; 0 or an errno. @first_size: an element's size in version 1.0.
+ * Members that an element does not have become zero.
+ */
 static int copy_array(void *dst, size_t size, size_t first_size,
 		      const struct drm_onpu_obj_array *array)
 {
@@ -171,7 +177,10 @@ static u32 count_syncs(const struct drm_onpu_sync *syncs, u32 count, u32 flag)
 	return found;
 }
 
-/* How many jobs, from @first on, have no wait or signal between them; @syncs are theirs. */
+/*
+ * Returns how many jobs, from @first on, have no wait or signal between them; @syncs: those of
+ * @first and later jobs.
+ */
 static u32 group_size(const struct onpu_submit *submit, u32 first,
 		      const struct drm_onpu_sync *syncs)
 {
@@ -219,7 +228,7 @@ static int add_signal(struct onpu_submit *submit, const struct drm_onpu_sync *sy
 	return 0;
 }
 
-/* Do everything that can fail. */
+/* Do everything that can fail before jobs are accepted; 0 or an errno. */
 static int prepare_submit(struct onpu_submit *submit)
 {
 	const struct drm_onpu_sync *sync = submit->syncs;
@@ -229,7 +238,7 @@ static int prepare_submit(struct onpu_submit *submit)
 		struct onpu_job *job;
 
 		count = group_size(submit, first, sync);
-		/* Only the first of a group waits. */
+		/* Only the first job of a group has waits. */
 		job = onpu_job_create(submit->ctx, &submit->jobs[first], count,
 				      count_syncs(sync, submit->jobs[first].syncs.count,
 						  DRM_ONPU_SYNC_WAIT));
@@ -249,7 +258,10 @@ static int prepare_submit(struct onpu_submit *submit)
 	return 0;
 }
 
-/* Called when nothing can fail any more, so that nobody waits for a fence in vain. */
+/*
+ * Puts fences into syncobjs when nothing can fail any more, so that nobody waits for a fence in
+ * vain.
+ */
 static void publish_fences(struct onpu_submit *submit)
 {
 	for (u32 i = 0; i < submit->num_signals; i++) {

@@ -12,7 +12,7 @@
 
 #include "onpu_ctx.h"
 
-/* The fields of all events about jobs. */
+/* Assigns the fields that all events about jobs have. */
 #define ONPU_JOB_ASSIGN(number)								\
 do {											\
 	__assign_str(dev);								\
@@ -23,7 +23,7 @@ do {											\
 } while (0)
 #define ONPU_JOB_FORMAT	"dev=%s client=%llu ctx=%u queue=%d seqno=%llu "
 
-/* Jobs of a context: @count of them, of which @seqno is the last. */
+/* An event about @count jobs of a context, the last of which is @seqno. */
 DECLARE_EVENT_CLASS(onpu_jobs,
 		    TP_PROTO(const struct onpu_ctx *ctx, u64 seqno, u32 count, int error),
 		    TP_ARGS(ctx, seqno, count, error),
@@ -63,7 +63,8 @@ TRACE_EVENT(onpu_fault,
 );
 
 /*
- * A job's cycles on the device, up to @end of its clock, and those in which each engine was busy.
+ * Cycles that a job took on the device, the value of the device's clock when it ended (@end), and
+ * the cycles in which each engine was busy.
  */
 TRACE_EVENT(onpu_ran,
 	    TP_PROTO(const struct onpu_ctx *ctx, u64 seqno, u64 cycles, u64 end, const u64 *busy),
@@ -82,7 +83,7 @@ TRACE_EVENT(onpu_ran,
 		      __print_array(__entry->busy, ONPU_ENG_COUNT, sizeof(u64)))
 );
 
-/* An event of the device as a whole: @what happens, and the errno that it ended with. */
+/* An event of the device as a whole: @what happens, and the errno of its result. */
 DECLARE_EVENT_CLASS(onpu_dev,
 		    TP_PROTO(const struct onpu_device *onpu, const char *what, int error),
 		    TP_ARGS(onpu, what, error),
@@ -105,7 +106,7 @@ ONPU_DEV_EVENT(onpu_reset);
 ONPU_DEV_EVENT(onpu_power);
 ONPU_DEV_EVENT(onpu_firmware);
 
-/* The device's clock as of now. */
+/* The current value of the device's clock. */
 TRACE_EVENT(onpu_clock,
 	    TP_PROTO(const struct onpu_device *onpu, u64 cycle),
 	    TP_ARGS(onpu, cycle),

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Users: the limit of memory is theirs, whatever number of files they open.
+ * Users: limits apply to a user, whatever number of files the user opens.
  *
- * Memory counts from before it is allocated until it is freed. To close the handle of a buffer that
- * was exported frees nothing, and so gains nothing. Who makes a buffer pays for it, as long as
- * anybody has it.
+ * Memory counts from before it is allocated until it is freed. Closing the handle of an exported
+ * buffer frees no memory, and so gives the user no room. A buffer is charged to the user who
+ * created it as long as anybody has it.
  */
 #include <linux/kobject.h>
 #include <linux/sched/signal.h>
@@ -15,10 +15,10 @@
 #include "onpu_device.h"
 #include "onpu_user.h"
 
-/* How long a program waits at most for what it has given up. */
+/* The longest time that a program waits for resources that it has given up. */
 #define FREED_TIMEOUT	(2 * HZ)
 
-/* With so many strikes a user is banned, until there was none for this time. */
+/* A user with MAX_STRIKES strikes is banned, until there was no strike for BAN_TIME. */
 #define MAX_STRIKES	3
 #define BAN_MINUTES	10
 #define BAN_TIME	(BAN_MINUTES * 60 * HZ)
@@ -48,7 +48,9 @@ struct onpu_user *onpu_user_get(struct onpu_user *user)
 	return user;
 }
 
-/* Called with the lock, which it releases, so that nobody finds a user who is about to go. */
+/*
+ * Frees a user. Called with users_lock, which it releases, so that nobody finds the user meanwhile.
+ */
 static void user_release(struct kref *ref)
 {
 	struct onpu_user *user = container_of(ref, struct onpu_user, ref);
@@ -83,10 +85,10 @@ int onpu_user_charge(struct onpu_user *user, u64 bytes)
 	return 0;
 }
 
-/* Whether there is nothing to wait for; @ret: whether it was taken. */
+/* Returns whether to stop waiting: *@ret is 0 when it was taken, or nothing is being freed. */
 static bool take_or_give_up(struct onpu_user *user, onpu_user_take take, void *data, int *ret)
 {
-	/* Looked at before, so that what is freed in between is not missed. */
+	/* Read this first, so that a release in between is not missed. */
 	bool freeing = atomic_read_acquire(&user->freeing);
 
 	*ret = take(user, data);
@@ -94,13 +96,13 @@ static bool take_or_give_up(struct onpu_user *user, onpu_user_take take, void *d
 }
 
 /**
- * onpu_user_wait() - Take something that the user may have too much of.
+ * onpu_user_wait() - Take a resource that the user may have too much of.
  * @user: The user.
- * @take: Takes it, or returns -ENOSPC; must not sleep.
+ * @take: Takes the resource, or returns -ENOSPC; must not sleep.
  * @data: For @take.
  *
- * All that the user has given up counts as free: this waits until it is really freed. So the caller
- * holds no lock that freeing takes.
+ * Everything that the user has given up counts as free: this waits until it is really freed. So the
+ * caller must hold no lock that freeing takes.
  *
  * Return: 0, -ENOSPC, or -ERESTARTSYS when a signal comes.
  */
@@ -140,7 +142,7 @@ void onpu_user_free_end(struct onpu_user *user)
 	wake_up_all(&user->freed);
 }
 
-/* ---- users who do harm */
+/* ---- users whose jobs force resets */
 
 static bool strikes_count(const struct onpu_user *user)
 {
@@ -150,7 +152,7 @@ static bool strikes_count(const struct onpu_user *user)
 
 void onpu_user_strike(struct onpu_user *user)
 {
-	/* From the first one on the user is remembered, whatever files are closed. */
+	/* Keep a user with strikes, even if all its files are closed. */
 	if (!user->strikes)
 		onpu_user_get(user);
 	WRITE_ONCE(user->strikes, strikes_count(user) ? user->strikes + 1 : 1);
@@ -186,7 +188,7 @@ void onpu_user_report_bans(struct onpu_device *onpu)
 			report_ban(user);
 }
 
-/* Whoever is in the list by now has no file and no buffer. */
+/* Drops the references that strikes hold; no user in the list has a file or a buffer by now. */
 void onpu_user_forgive_all(struct onpu_device *onpu)
 {
 	struct onpu_user *user, *next;
