@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Contexts and the queues that they are bound to. */
+/* Contexts: creation and destruction, and binding them to queues. */
 #include "firmware.h"
 
 #define ENTRY ((uint32_t)sizeof(struct onpu_ring_job))
@@ -20,7 +20,7 @@ static struct fw_context *unused(struct firmware *fw)
 	return NULL;
 }
 
-/* A range within the address space. */
+/* Returns whether a range is aligned and lies within the address space. */
 static bool range_valid(uint64_t start, uint64_t size, uint32_t alignment)
 {
 	const uint64_t end = UINT64_C(1) << ONPU_VA_BITS;
@@ -85,7 +85,10 @@ uint32_t context_destroy(struct firmware *fw, const struct onpu_msg_ctx *m)
 	return ONPU_MSG_OK;
 }
 
-/* The response says that no access of the context is under way: the CP must have said so. */
+/*
+ * Kills a context's job. The response tells the driver that no access of the context is under way,
+ * so this waits until the CP has confirmed it.
+ */
 uint32_t context_kill(struct firmware *fw, const struct onpu_msg_ctx *m)
 {
 	struct fw_context *c = find(fw, m->context);

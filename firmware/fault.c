@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Faults. The CP has stopped the queue and written the record; here the driver gets an event. The
- * scheduler sees the fault in the state of the queue.
+ * Faults. The CP has stopped the queue and written a record; this sends the driver an event about
+ * it. The scheduler sees the fault in the state of the queue.
  */
 #include "firmware.h"
 
@@ -18,8 +18,9 @@ static void read_record(struct onpu_fault_record *record)
 }
 
 /*
- * While the response ring is full, the interrupt FAULT, which stays high, would keep the core from
- * sleeping. Then only RESPONSE, which says that there is room again, wakes it.
+ * Enables the interrupts that wake the core. While the response ring is full, the interrupt FAULT,
+ * which stays high, would keep the core from sleeping; then only RESPONSE wakes it, which says that
+ * there is room again.
  */
 static void set_awake(struct firmware *fw, bool room)
 {
@@ -44,7 +45,10 @@ static void send_event(struct firmware *fw, const struct onpu_fault_record *reco
 	mailbox_send(fw, &fw->event);
 }
 
-/* A record stays in the device until its event is in the ring, however long the ring is full. */
+/*
+ * Sends events about new records. A record stays in the device until its event is in the ring,
+ * however long the ring is full.
+ */
 void fault_poll(struct firmware *fw)
 {
 	while (!fw->failed && hw_read(ONPU_REG_CORE_FAULT_COUNT) && mailbox_room(fw)) {

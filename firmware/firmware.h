@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The management firmware: boot, address spaces, contexts, scheduling, faults, log. It chooses the
- * queue that is resident; the CP runs the jobs of that queue and reports their ends by itself. One
- * loop (main.c) waits for an interrupt and then calls each part. All state is in struct firmware,
- * so that a test can have several.
+ * queue that is resident, that is, the queue whose jobs the CP (command processor) runs; the CP
+ * reports their ends by itself. One loop (main.c) waits for an interrupt and then calls the
+ * functions below that end in _poll. All state is in struct firmware, so that a test can have
+ * several.
  */
 #ifndef FW_FIRMWARE_H
 #define FW_FIRMWARE_H
 
 #include "hw.h"
 
-/* The build says which version this is. */
+/* The build defines the version of the firmware. */
 #ifndef FW_VERSION_MAJOR
 #define FW_VERSION_MAJOR 0u
 #define FW_VERSION_MINOR 0u
@@ -20,14 +21,14 @@
 #define FW_MAX_CONTEXTS 256
 #define FW_QUEUE_WORDS	(ONPU_MAX_QUEUES / 32)
 #define FW_VM_WORDS	(ONPU_REG_CORE_VM__LENGTH / 32)
-/* Job cycles: one millisecond of the nominal clock. */
+/* The length of a time slice in cycles of jobs: one millisecond of the nominal clock. */
 #define FW_DEFAULT_SLICE ONPU_CAP_CLOCK_KHZ__RESET
-/* Slices that a priority with work waits for at most. */
+/* Number of slices that a priority with work waits for at most. */
 #define FW_STARVED 32
 /* Cycles that the CP may take to abort a job or to leave an idle queue. */
 #define FW_CP_PATIENCE (UINT32_C(1) << 20)
 
-/* Interrupts that wake the core. KILLED is not among them, since sched_kill() polls for it. */
+/* Interrupts that wake the core. KILLED is not one of them, since sched_kill() polls for it. */
 #define FW_IRQS                                                                     \
 	(ONPU_CORE_IRQ_STATUS_REQUEST__MASK | ONPU_CORE_IRQ_STATUS_RESPONSE__MASK | \
 	 ONPU_CORE_IRQ_STATUS_DOORBELL__MASK | ONPU_CORE_IRQ_STATUS_FAULT__MASK |   \
@@ -37,7 +38,7 @@
 struct fw_vm {
 	bool used;
 	uint32_t asid;
-	uint32_t contexts; /* that are in this address space */
+	uint32_t contexts; /* number of contexts in this address space */
 };
 
 struct fw_context {
@@ -59,7 +60,7 @@ struct fw_log {
 struct fw_ring {
 	uint64_t base;
 	uint32_t size;
-	uint32_t index; /* ours: head of requests, tail of responses */
+	uint32_t index; /* the index that the firmware moves: head of requests, tail of responses */
 };
 
 struct fw_counts {
@@ -68,44 +69,49 @@ struct fw_counts {
 	uint32_t contexts, queues, vms, errors;
 };
 
-/* The share of one client at one priority. */
+/* The share of the device that one client has used at one priority. */
 struct fw_share {
-	uint64_t used;	    /* job cycles */
-	uint8_t last, next; /* of its queues, who had the last turn and who has the next one */
+	uint64_t used;	    /* job cycles that its queues have used */
+	uint8_t last, next; /* its queues that had the last time slice and get the next one */
 };
 
-/* All clients at one priority, by their address spaces. */
+/* The shares of all clients at one priority, by the index of their address spaces. */
 struct fw_shares {
-	uint64_t clock;		       /* what one who comes counts as having had */
-	uint32_t present[FW_VM_WORDS]; /* who was ready when a turn was last given */
+	uint64_t clock;		       /* virtual time: a new client's share begins near it */
+	uint32_t present[FW_VM_WORDS]; /* clients that were ready when a time slice last began */
 	struct fw_share vms[ONPU_REG_CORE_VM__LENGTH];
 };
 
 struct fw_sched {
-	/* By priority: the queues bound with it, and their clients. */
+	/* Arrays by priority: the queues bound with it, and the shares of their clients. */
 	uint32_t bound[ONPU_PRIORITY_COUNT][FW_QUEUE_WORDS];
 	struct fw_shares shares[ONPU_PRIORITY_COUNT];
 	uint32_t ready[FW_QUEUE_WORDS];				/* queues that may have work */
-	uint8_t vm[ONPU_MAX_QUEUES], priority[ONPU_MAX_QUEUES]; /* of queues that are bound */
-	uint32_t running; /* RUN_QUEUE as it was last written */
-	bool arrived;	  /* it has been resident since RUN_QUEUE was written */
-	uint32_t charged; /* cycles of its turn that its client was charged for */
+	uint8_t vm[ONPU_MAX_QUEUES], priority[ONPU_MAX_QUEUES]; /* by queue, while it is bound */
+	uint32_t running; /* the value last written to RUN_QUEUE */
+	bool arrived;	  /* the running queue has been resident since RUN_QUEUE was written */
+	/* Cycles of its time slice that the running queue's client was charged for. */
+	uint32_t charged;
 	struct fw_share
 		*leaving; /* client of the queue that was running before, until the CP left it */
-	uint64_t left_at; /* when RUN_QUEUE was written then */
+	uint64_t left_at; /* the time when RUN_QUEUE was written to make that queue leave */
 	uint32_t slice;
-	uint32_t turn; /* SLICE as it was last written */
-	/* The priorities that may have work while another one runs, as bits, and since when. */
+	uint32_t turn; /* the value last written to SLICE */
+	/*
+	 * The priorities that may have work while another one runs, as bits, and since when they
+	 * wait.
+	 */
 	uint32_t waiting;
 	uint64_t waits_since[ONPU_PRIORITY_COUNT];
-	uint32_t owed; /* the priority whose turn is not interrupted; ONPU_PRIORITY_COUNT: none */
-	bool killing;  /* the CP has not told the end of the last KILL in time */
+	/* A starved priority, whose time slice is not interrupted; ONPU_PRIORITY_COUNT: none. */
+	uint32_t owed;
+	bool killing; /* the CP has not reported the end of the last KILL in time */
 };
 
 struct firmware {
 	bool failed;
-	bool more;	/* there is something to do without a new interrupt */
-	bool answering; /* message is a response that waits for room */
+	bool more;	/* there is work to do without a new interrupt */
+	bool answering; /* `message` is a response that waits for room */
 	uint32_t num_queues, num_vms, num_asids;
 	uint32_t irq_enable;
 	struct fw_ring requests, responses;
@@ -121,27 +127,27 @@ struct firmware {
 
 /* main.c */
 void fw_start(struct firmware *fw);
-/* One round of the loop: sleep unless there is more to do, then look at everything. */
+/* One iteration of the loop: sleeps unless there is more to do, then handles all events. */
 void fw_step(struct firmware *fw);
-/* Stop the CP and tell the driver that nothing goes on, and why. */
+/* Stops the CP and sets the device's status to failed, for the reason @detail. */
 void fw_fail(struct firmware *fw, uint32_t detail);
 
-/* log.c: a line of text with a number in hexadecimal behind it */
+/* log.c: writes a line of text with a number in hexadecimal behind it */
 void log_start(struct firmware *fw);
 void log_value(struct firmware *fw, enum onpu_log_level level, const char *text, uint32_t value);
 
 /* mailbox.c */
 void mailbox_start(struct firmware *fw);
-/* Take one request at most; true: there is another one that can be taken. */
+/* Takes at most one request; returns true when another one can be taken. */
 bool mailbox_poll(struct firmware *fw);
 bool mailbox_room(struct firmware *fw);
-/* Put a message into the response ring; there is room. */
+/* Puts a message into the response ring, which must have room. */
 void mailbox_send(struct firmware *fw, const union onpu_msg *message);
 
-/* request.c: turns fw->message into its response */
+/* request.c: replaces the request fw->message by its response */
 void request_handle(struct firmware *fw);
 
-/* vm.c, context.c: handlers of requests */
+/* vm.c, context.c: handlers of requests, which return the response's status */
 uint32_t vm_create(struct firmware *fw, const struct onpu_msg_vm *m);
 uint32_t vm_destroy(struct firmware *fw, const struct onpu_msg_vm *m);
 uint32_t context_create(struct firmware *fw, const struct onpu_msg_ctx_create *m);
@@ -153,19 +159,20 @@ uint32_t context_unbind(struct firmware *fw, const struct onpu_msg_queue *m, uin
 /* sched.c */
 void sched_start(struct firmware *fw);
 void sched_set_slice(struct firmware *fw, uint32_t cycles);
-/* The entry of the VM table gets another client, who has had nothing. */
+/* Resets the shares of an entry of the VM table, which gets another client. */
 void sched_forget_vm(struct firmware *fw, uint32_t vm);
 void sched_poll(struct firmware *fw);
 /* Add a bound queue to the scheduler, or remove it. */
 void sched_add(struct firmware *fw, uint32_t queue, uint32_t vm, uint32_t priority, bool ready);
 void sched_remove(struct firmware *fw, uint32_t queue);
-/* Make a queue that has no work leave the CP; false: work has come for it, and it stays ready. */
+/* Makes a queue without work leave the CP; false: it has got work meanwhile, and stays ready. */
 bool sched_evict(struct firmware *fw, uint32_t queue);
 /*
- * Make a queue that has work leave the CP; its state stays in the save area, its jobs in the ring.
+ * Makes a queue that has work leave the CP: its state goes to the save area, its jobs stay in the
+ * ring. False: the CP has not left it in time.
  */
 bool sched_preempt(struct firmware *fw, uint32_t queue);
-/* Abort the job of a queue and stop it; false: the CP has not done it in time. */
+/* Aborts the job of a queue and stops the queue; false: the CP has not done so in time. */
 bool sched_kill(struct firmware *fw, uint32_t queue);
 
 /* fault.c */

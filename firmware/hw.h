@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The hardware as the firmware sees it. Off the target (unit tests) hw_read() and the others are
- * functions of the test.
+ * The firmware's access to the hardware: registers, sleep and DMA. Off the target, unit tests
+ * define hw_read(), hw_write(), hw_wait(), hw_enable_wake() and hw_local().
  */
 #ifndef FW_HW_H
 #define FW_HW_H
@@ -24,7 +24,7 @@ static inline void hw_write(uint32_t reg, uint32_t value)
 	*(volatile uint32_t *)(ONPU_CORE_REGS_BASE + reg) = value;
 }
 
-/* Sleep until a line that hw_enable_wake() enabled is high. */
+/* Sleeps until an interrupt line that hw_enable_wake() has enabled is high. */
 static inline void hw_wait(void)
 {
 	__asm__ volatile("wfi" ::: "memory");
@@ -37,7 +37,7 @@ static inline void hw_enable_wake(void)
 	__asm__ volatile("csrs mie, %0" ::"r"(external) : "memory");
 }
 
-/* Address of an object for the DMA. */
+/* Returns the address of an object for the DMA. */
 static inline uint32_t hw_local(const void *object)
 {
 	return (uint32_t)(uintptr_t)object;
@@ -64,7 +64,7 @@ static inline void hw_write64(uint32_t low, uint64_t value)
 	hw_write(low + 4, (uint32_t)(value >> 32));
 }
 
-/* The device clock. */
+/* Returns the device clock. */
 static inline uint64_t hw_cycle(void)
 {
 	uint32_t high, low;
@@ -76,7 +76,10 @@ static inline uint64_t hw_cycle(void)
 	return low | (uint64_t)high << 32;
 }
 
-/* Move @size bytes between the host and @local; everything is a multiple of 4. */
+/*
+ * Moves @size bytes between the host's memory and @local; addresses and size are multiples of 4.
+ * Returns whether the DMA succeeded.
+ */
 static inline bool hw_dma(enum onpu_dma_command command, uint64_t host, void *local, uint32_t size)
 {
 	__asm__ volatile("" ::: "memory");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Functions that the compiler may call and that a freestanding program has to have. */
+/* Functions that the compiler may call and that a freestanding program must define. */
 #include <stddef.h>
 
 void *memcpy(void *to, const void *from, size_t size);

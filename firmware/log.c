@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The log: lines of text in a ring of bytes, each with the device clock in front. The DMA moves words, so
- * a line is filled up with blanks before its newline.
+ * The log: lines of text in a ring of bytes, each beginning with the device clock. The DMA moves
+ * words, so blanks before the newline fill a line up to whole words.
  */
 #include "firmware.h"
 
@@ -45,7 +45,10 @@ static uint32_t put_text(char *line, uint32_t at, const char *text)
 	return at;
 }
 
-/* Digits of a word; of one that is not the first of its number (@all), the zeros in front as well. */
+/*
+ * Writes the digits of a word; without @all, no leading zeros. A number's second word has @all set.
+ * Returns the next position in the line.
+ */
 static uint32_t put_digits(char *line, uint32_t at, uint32_t value, bool all)
 {
 	for (int shift = 28; shift >= 0; shift -= 4) {
@@ -63,7 +66,10 @@ static uint32_t put_hex(char *line, uint32_t at, uint32_t value)
 	return put_digits(line, put_text(line, at, " 0x"), value, false);
 }
 
-/* When it is said, so that traces can have it beside what others do. */
+/*
+ * Begins a line with the current time, so that a trace can order it among events of other sources.
+ * Returns the next position in the line.
+ */
 static uint32_t put_time(char *line)
 {
 	uint64_t now = hw_cycle();

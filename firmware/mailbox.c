@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The message rings. A request is taken only when its response has room and every fault has got its
+ * The message rings. A request is taken only when the response ring has room and each fault has its
  * event. So the fault events of a queue come before the response to the request that unbinds it.
  */
 #include "firmware.h"
@@ -27,7 +27,7 @@ static uint64_t place(const struct fw_ring *ring)
 	return ring->base + (uint64_t)(ring->index & (ring->size - 1)) * ONPU_MSG_SIZE;
 }
 
-/* Whether the response ring has room for a message. */
+/* Returns whether the response ring has room for a message. */
 bool mailbox_room(struct firmware *fw)
 {
 	uint32_t waiting = fw->responses.index - hw_read(ONPU_REG_CORE_RESPONSE_HEAD);
@@ -53,9 +53,9 @@ void mailbox_send(struct firmware *fw, const union onpu_msg *message)
 }
 
 /*
- * A driver that finds the ring full waits for the interrupt REQUEST. It may fill the last place
- * after the firmware has read TAIL, so whether the ring was full is decided by TAIL as it is read
- * after HEAD has moved.
+ * Frees the entry of a request that was read. A driver that finds the ring full waits for the
+ * interrupt REQUEST. It may fill the last entry after the firmware has read TAIL, so this reads
+ * TAIL after it has moved HEAD to decide whether the ring was full.
  */
 static void advance(struct firmware *fw)
 {
@@ -92,7 +92,7 @@ static void answer(struct firmware *fw)
 	}
 }
 
-/* Whether the next request can be taken. */
+/* Returns whether the next request can be taken. */
 static bool can_take(struct firmware *fw)
 {
 	uint32_t waiting = hw_read(ONPU_REG_CORE_REQUEST_TAIL) - fw->requests.index;
@@ -104,7 +104,7 @@ static bool can_take(struct firmware *fw)
 	return mailbox_room(fw) && !fw->answering && waiting && !hw_read(ONPU_REG_CORE_FAULT_COUNT);
 }
 
-/* One request at a time, so that the scheduler has its turn between two of them. */
+/* Takes one request at a time, so that the scheduler runs between two requests. */
 bool mailbox_poll(struct firmware *fw)
 {
 	answer(fw);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Start-up and the loop. */
+/* Start-up and the main loop of the firmware. */
 #include "firmware.h"
 
 static void set_status(uint32_t state, uint32_t error, uint32_t detail)
@@ -9,7 +9,7 @@ static void set_status(uint32_t state, uint32_t error, uint32_t detail)
 					       detail << ONPU_CORE_STATUS_DETAIL__SHIFT);
 }
 
-/* Only the first failure is reported: those after it are its consequences. */
+/* Records a failure. Only the first one is reported: later failures are its consequences. */
 void fw_fail(struct firmware *fw, uint32_t detail)
 {
 	if (fw->failed)
@@ -41,7 +41,7 @@ void fw_start(struct firmware *fw)
 			 FW_VERSION_PATCH << ONPU_FW_VERSION_PATCH__SHIFT);
 	log_value(fw, ONPU_LOG_INFO, "firmware started, queues", fw->num_queues);
 	/*
-	 * Requests and doorbells may have come before the interrupts were enabled, so look for them
+	 * Requests and doorbells may have come before the interrupts were enabled: check for them
 	 * without waiting.
 	 */
 	fw->more = true;
@@ -53,8 +53,8 @@ void fw_start(struct firmware *fw)
 }
 
 /*
- * One turn of the loop. The interrupt causes are cleared before the state behind them is read, so
- * that what comes in between raises them again.
+ * One iteration of the loop. The interrupt causes are cleared before the state behind them is read,
+ * so that an event in between raises them again.
  */
 static void turn(struct firmware *fw)
 {
@@ -95,8 +95,8 @@ int main(void)
 }
 
 /*
- * After a trap no memory can be trusted, not even the flag `failed`: clear it, so that fw_fail()
- * reports the exception in any case.
+ * Called after a trap, when no memory can be trusted, not even the flag `failed`: clears it, so
+ * that fw_fail() reports the exception in any case.
  */
 void give_up_trap(uint32_t cause)
 {

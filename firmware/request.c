@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
-/* Requests: which words each may have, which function handles it, and its response. */
+/* Requests: checks which words a request may have, calls its handler and makes the response. */
 #include "firmware.h"
 
 #define HEADER_WORDS 4u
 
-/* First word behind a request's last member, from where on all is zero; 0: no such request. */
+/*
+ * Returns the index of the first word behind a request's last member, from where on all words must
+ * be zero; 0: there is no request of this type.
+ */
 static uint32_t request_words(uint32_t type)
 {
 	switch (type) {
@@ -61,7 +64,7 @@ static uint32_t handle(struct firmware *fw, uint32_t *head)
 	const union onpu_msg *m = &fw->message;
 
 	/*
-	 * An unknown type is UNSUPPORTED whatever its other words hold: that is how a newer driver
+	 * An unknown type is UNSUPPORTED whatever its other words hold: in this way a newer driver
 	 * finds out what this firmware can do.
 	 */
 	if (!request_words(m->header.type))

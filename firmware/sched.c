@@ -1,30 +1,31 @@
 // SPDX-License-Identifier: MIT
 /*
- * Scheduling. The queue that runs is one of the highest priority that has work. Those of equal
- * priority take turns: a turn ends when the queue has no more work, when it has used up the slice
- * and another one of its priority waits, or when a queue of higher priority wants to run.
+ * Scheduling. The CP runs a queue of the highest priority that has work. Queues of equal priority
+ * share the CP in time slices: a slice ends when the queue has no more work, when its cycles are
+ * used up and another queue of its priority waits, or when a queue of higher priority wants to run.
  *
- * No priority starves. One that has had work for FW_STARVED slices while others ran has one turn
- * that those above it do not interrupt.
+ * No priority starves. A priority that has had work for FW_STARVED slices while others ran gets one
+ * slice that those above it do not interrupt.
  *
- * The next turn belongs to the address space that has had the least time, so that clients share
- * the device whatever number of queues they have, and however far beyond the slice their
- * instructions last. Time that nobody asks for is not owed: who comes back after a pause is ahead
- * of the others by a slice at most. Among the queues of an address space turns go round, and the
- * next one is not that which was interrupted: otherwise a client of high priority that comes back
- * more often than a slice is long would let the same queue of a lower one begin its slice again
- * and again, and its neighbours would starve.
+ * The next slice belongs to the client, that is, the address space, that has used the least time,
+ * so that clients share the device whatever number of queues they have, and however far their
+ * instructions exceed the slice. Unused time is not owed: a client that comes back after a pause is
+ * ahead of the others by a slice at most. The queues of an address space run in rotation, and a
+ * queue that was interrupted is not the next one: otherwise a client of high priority that comes
+ * back more often than a slice is long would let one queue of a lower priority begin its slice
+ * again and again, and the queues beside it would starve.
  *
- * Why no wake-up is lost. What a queue is up to is always read from the CP; `ready` only says for
- * which queues it is worth looking, and errs on the side of looking:
+ * Why no wake-up is lost: the state of a queue is always read from the CP; `ready` only says which
+ * queues are worth checking, and may say so of too many:
  *  - A doorbell updates the queue's tail first, then its bit in DOORBELL. take_doorbells() clears
  *    the bit before anything reads the queue's state: a doorbell before the clearing is in the
  *    state that is read later, one after it sets the bit anew, and the line stays high.
- *  - is_ready() forgets a queue only when the CP says that it has no work; from then on nothing
- *    but a doorbell gives it any.
- *  - The resident queue's end of work, end of slice and fault come as IDLE, SLICE and FAULT. They
- *    are cleared at the beginning of a turn of the loop, before the state is read. SLICE may have
- *    come and gone while nobody else waited: SLICE_USED still tells when somebody comes.
+ *  - is_ready() forgets a queue only when the CP says that it has no work; from then on only a
+ *    doorbell gives it work.
+ *  - The resident queue's end of work, end of slice and fault come as the interrupts IDLE, SLICE
+ *    and FAULT. These are cleared at the beginning of an iteration of the loop, before the state is
+ *    read. SLICE may have been raised and cleared while no other queue waited: SLICE_USED still
+ *    tells when one comes.
  *  - WFI returns at once when the line is high already.
  */
 #include "firmware.h"
@@ -39,7 +40,7 @@ static uint32_t bit_of(uint32_t queue)
 	return UINT32_C(1) << queue % 32;
 }
 
-/* The resident queue's turn ends at so many cycles of it. */
+/* Sets the number of cycles at which the resident queue's time slice ends. */
 static void set_turn(struct firmware *fw, uint32_t cycles)
 {
 	fw->sched.turn = cycles;
@@ -87,7 +88,7 @@ static bool has_work(uint32_t queue)
 	return state == ONPU_QUEUE_READY || state == ONPU_QUEUE_RUNNING;
 }
 
-/* Returns the share that the client of a queue has had. */
+/* Returns the share of the client of a queue. */
 static struct fw_share *share_of(struct firmware *fw, uint32_t queue)
 {
 	const struct fw_sched *s = &fw->sched;
@@ -95,7 +96,7 @@ static struct fw_share *share_of(struct firmware *fw, uint32_t queue)
 	return &fw->sched.shares[s->priority[queue]].vms[s->vm[queue]];
 }
 
-/* Charge the resident queue for what it has taken since this was last called. */
+/* Charges the resident queue for the cycles that it has used since the last call. */
 static void charge_running(struct firmware *fw)
 {
 	struct fw_sched *s = &fw->sched;
@@ -103,7 +104,7 @@ static void charge_running(struct firmware *fw)
 
 	if (s->running == ONPU_NO_QUEUE || !s->arrived)
 		return;
-	/* It reads zero when the queue is not resident any more. */
+	/* The register reads zero when the queue is not resident any more. */
 	used = hw_read(ONPU_REG_CORE_CONTEXT_SLICE_USED(s->running));
 	if (used > s->charged) {
 		share_of(fw, s->running)->used += used - s->charged;
@@ -111,7 +112,7 @@ static void charge_running(struct firmware *fw)
 	}
 }
 
-/* Charge the queue that has left for the time that the CP took to do so. */
+/* Charges the client of the queue that has left for the time that the CP took to leave it. */
 static void charge_leaving(struct fw_sched *s)
 {
 	if (s->leaving)
@@ -120,8 +121,8 @@ static void charge_leaving(struct fw_sched *s)
 }
 
 /*
- * Count the change to the queue that RUN_QUEUE names, once. A queue can only fault while it is
- * resident, so one that has faulted has been resident, even if it no longer is.
+ * Notes, once, that the queue that RUN_QUEUE names has become resident. A queue can only fault
+ * while it is resident, so a queue that has faulted was resident, even if it no longer is.
  */
 static void note_arrival(struct firmware *fw)
 {
@@ -138,8 +139,8 @@ static void note_arrival(struct firmware *fw)
 }
 
 /*
- * Looking for an arrival before and after RUN_QUEUE is written misses none: the CP takes longer for
- * a change than these few instructions take.
+ * Writes RUN_QUEUE. Checking for an arrival before and after the write misses none: the CP takes
+ * longer for a switch than these few instructions take.
  */
 static void set_running(struct firmware *fw, uint32_t queue)
 {
@@ -150,13 +151,13 @@ static void set_running(struct firmware *fw, uint32_t queue)
 		return;
 	note_arrival(fw);
 	/*
-	 * note_arrival() writes to the log, and when the log cannot be reached, the firmware fails
-	 * and has stopped the CP already.
+	 * note_arrival() writes to the log. When the log cannot be reached, the firmware fails, and
+	 * the CP is stopped already.
 	 */
 	if (fw->failed)
 		return;
 	charge_running(fw);
-	/* One that has work goes on until the CP comes to a preemption point. */
+	/* A queue that has work goes on until the CP comes to a preemption point. */
 	if (s->running != ONPU_NO_QUEUE && s->arrived && has_work(s->running)) {
 		s->leaving = share_of(fw, s->running);
 		s->left_at = hw_cycle();
@@ -166,7 +167,7 @@ static void set_running(struct firmware *fw, uint32_t queue)
 	if (queue == ONPU_NO_QUEUE) {
 		s->leaving = NULL;
 	} else if (resident) {
-		/* It was about to leave, and stays. */
+		/* The queue was about to leave, and now stays. */
 		charge_leaving(s);
 		s->charged = hw_read(ONPU_REG_CORE_CONTEXT_SLICE_USED(queue));
 	}
@@ -177,7 +178,7 @@ static void set_running(struct firmware *fw, uint32_t queue)
 	note_arrival(fw);
 }
 
-/* No more turns for a queue until its next doorbell. */
+/* Gives a queue no more slices until its next doorbell. */
 static void stop(struct firmware *fw, uint32_t queue)
 {
 	fw->sched.ready[word_of(queue)] &= ~bit_of(queue);
@@ -185,7 +186,7 @@ static void stop(struct firmware *fw, uint32_t queue)
 		set_running(fw, ONPU_NO_QUEUE);
 }
 
-/* A queue that has a job to go on with needs no doorbell. */
+/* Adds a bound queue. With `ready`, it has an interrupted job, which needs no doorbell. */
 void sched_add(struct firmware *fw, uint32_t queue, uint32_t vm, uint32_t priority, bool ready)
 {
 	fw->sched.vm[queue] = (uint8_t)vm;
@@ -226,14 +227,17 @@ static bool is_ready(struct firmware *fw, uint32_t queue)
 	return false;
 }
 
-/* Among the queues of one client turns go round: whether the first comes before the second. */
+/*
+ * Returns whether queue `first` comes before `second` in the rotation of a client's queues, which
+ * goes on behind the last one that ran.
+ */
 static bool comes_before(const struct fw_share *share, uint32_t first, uint32_t second)
 {
 	return (first > share->last) == (second > share->last) ? first < second :
 								 first > share->last;
 }
 
-/* The first bit that is set from there on, at most 32 * FW_VM_WORDS. */
+/* Returns the first set bit at or behind `from`, at most 32 * FW_VM_WORDS. */
 static uint32_t next_bit(const uint32_t *words, uint32_t from)
 {
 	for (uint32_t i = word_of(from); i < FW_VM_WORDS; i++, from = 32 * i) {
@@ -246,7 +250,10 @@ static uint32_t next_bit(const uint32_t *words, uint32_t from)
 	return 32 * FW_VM_WORDS;
 }
 
-/* Find the clients with ready queues, and the next queue of each. Returns how many queues are ready. */
+/*
+ * Finds the clients with ready queues, and the next queue of each. Returns the number of ready
+ * queues.
+ */
 static uint32_t find_ready(struct firmware *fw, uint32_t priority, uint32_t *vms)
 {
 	const struct fw_sched *s = &fw->sched;
@@ -271,7 +278,10 @@ static uint32_t find_ready(struct firmware *fw, uint32_t priority, uint32_t *vms
 	return count;
 }
 
-/* The clock is the least of those who have been waiting since the last turn began, or running. */
+/*
+ * Advances the clock to the least share of the clients that have been ready or running since the
+ * last slice began.
+ */
 static void advance_clock(struct fw_shares *shares, const uint32_t *vms)
 {
 	uint64_t least = UINT64_MAX;
@@ -286,7 +296,7 @@ static void advance_clock(struct fw_shares *shares, const uint32_t *vms)
 		shares->clock = least;
 }
 
-/* Where a client who comes has its place among those who are there. */
+/* Returns the share with which a client that was not ready starts: its own, but near the clock. */
 static uint64_t place(const struct firmware *fw, const struct fw_shares *shares, uint64_t used)
 {
 	uint64_t slice = fw->sched.slice;
@@ -296,7 +306,7 @@ static uint64_t place(const struct firmware *fw, const struct fw_shares *shares,
 	return used < first ? first : used > last ? last : used;
 }
 
-/* Where the next turn goes; @alone: there is no other queue that is ready. */
+/* Returns the queue that gets the next slice; *alone: no other queue is ready. */
 static uint32_t next_ready(struct firmware *fw, uint32_t priority, bool *alone)
 {
 	struct fw_shares *shares = &fw->sched.shares[priority];
@@ -325,7 +335,7 @@ static uint32_t next_ready(struct firmware *fw, uint32_t priority, bool *alone)
 	return best->next;
 }
 
-/* Whether the running queue is of this priority and its turn has not ended. */
+/* Returns whether the running queue is of this priority and its slice has not ended. */
 static bool turn_lasts(struct firmware *fw, uint32_t priority)
 {
 	const struct fw_sched *s = &fw->sched;
@@ -347,7 +357,9 @@ static bool may_have_work(const struct fw_sched *s, uint32_t priority)
 	return false;
 }
 
-/* The priorities that may have work while another one runs, as bits; since when is noted. */
+/*
+ * Returns, as bits, the priorities that may have work while another one runs, and notes since when.
+ */
 static uint32_t note_waiting(struct fw_sched *s)
 {
 	uint32_t running = s->running == ONPU_NO_QUEUE ? ONPU_PRIORITY_COUNT :
@@ -365,7 +377,10 @@ static uint32_t note_waiting(struct fw_sched *s)
 	return waiting;
 }
 
-/* The lowest priority that has been waiting for so long that its turn is next; or none. */
+/*
+ * Returns the lowest priority that has waited so long that it gets the next slice, or
+ * ONPU_PRIORITY_COUNT.
+ */
 static uint32_t starved(const struct fw_sched *s)
 {
 	const uint64_t longest = (uint64_t)FW_STARVED * s->slice;
@@ -376,7 +391,10 @@ static uint32_t starved(const struct fw_sched *s)
 	return ONPU_PRIORITY_COUNT;
 }
 
-/* Who goes on while others wait gets another slice; who is alone gives way as soon as one comes. */
+/*
+ * Starts a slice. A queue that goes on while others wait gets another slice; a queue that is alone
+ * keeps its old slice, and gives way as soon as another queue is ready.
+ */
 static void begin_turn(struct firmware *fw, uint32_t queue, bool alone)
 {
 	struct fw_sched *s = &fw->sched;
@@ -390,7 +408,7 @@ static void begin_turn(struct firmware *fw, uint32_t queue, bool alone)
 	}
 }
 
-/* Whether a queue of this priority runs now. */
+/* Gives the next slice to a queue of this priority; returns whether one runs now. */
 static bool give_turn(struct firmware *fw, uint32_t priority)
 {
 	uint32_t next;
@@ -401,7 +419,7 @@ static bool give_turn(struct firmware *fw, uint32_t priority)
 	next = next_ready(fw, priority, &alone);
 	if (next == ONPU_NO_QUEUE)
 		return false;
-	/* If others wait below, the end of the slice tells when they have waited for too long. */
+	/* If lower priorities wait, the slice has to end, so that starved() is checked. */
 	begin_turn(fw, next, alone && !(note_waiting(&fw->sched) & (bit_of(priority) - 1)));
 	return true;
 }
@@ -422,7 +440,7 @@ void sched_poll(struct firmware *fw)
 	for (uint32_t priority = ONPU_PRIORITY_COUNT; priority-- > 0;)
 		if (give_turn(fw, priority))
 			return;
-	/* No queue has work: leave the last one resident, in case it is the next to have some. */
+	/* No queue has work: leave the last one resident, in case it gets work first. */
 }
 
 static bool has_left(uint32_t queue)
@@ -447,8 +465,9 @@ static bool wait_until(bool (*done)(uint32_t queue), uint32_t queue, uint32_t pa
 }
 
 /*
- * A doorbell may come after the first has_work() and before the CP has left the queue, and the CP
- * may then have begun with the job. The second has_work() sees that.
+ * Makes a queue without work leave. A doorbell may come after the first has_work() and before the
+ * CP has left the queue, and the CP may then have begun with the job. The second has_work() sees
+ * that.
  */
 bool sched_evict(struct firmware *fw, uint32_t queue)
 {
@@ -462,8 +481,8 @@ bool sched_evict(struct firmware *fw, uint32_t queue)
 }
 
 /*
- * The CP leaves a running job at its next preemption point, or ends it when SWITCH_LIMIT is over. As
- * the queue is no longer the one to run, nothing makes it resident again.
+ * Makes a queue leave. The CP leaves a running job at its next preemption point, or ends it when
+ * SWITCH_LIMIT is over. As RUN_QUEUE names the queue no longer, it does not become resident again.
  */
 bool sched_preempt(struct firmware *fw, uint32_t queue)
 {
@@ -475,13 +494,13 @@ bool sched_preempt(struct firmware *fw, uint32_t queue)
 }
 
 /*
- * Write RUN_QUEUE before KILL: otherwise a queue that the CP is about to make resident could become
- * so after KILL has looked at it.
+ * Aborts the job of a queue. RUN_QUEUE is written before KILL: otherwise a queue that the CP is
+ * about to make resident could become so after KILL has checked it.
  */
 bool sched_kill(struct firmware *fw, uint32_t queue)
 {
 	stop(fw, queue);
-	/* The end of a KILL that nobody waits for any more would be taken for that of this one. */
+	/* Wait for an earlier KILL, whose end would be taken for that of this one. */
 	if (fw->sched.killing && !wait_until(is_killed, queue, FW_CP_PATIENCE))
 		return false;
 	hw_write(ONPU_REG_CORE_IRQ_STATUS, ONPU_CORE_IRQ_STATUS_KILLED__MASK);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Address spaces: entries of the VM table. */
+/* Address spaces: the handlers that write the entries of the VM table. */
 #include "firmware.h"
 
 static bool asid_taken(const struct firmware *fw, uint32_t asid)
