@@ -3,14 +3,14 @@
  * The whole device behind its PCI BAR0: registers, boot ROM, management core running the firmware,
  * command processor with its contexts, MMU, and the machine of onpu_sim.h.
  *
- * No global state. onpu_device_run() is called by one thread at a time; everything else may be
- * called from any thread at any time: accesses are queued, take effect between two steps of the
- * device, in the order in which they came, and are stamped with the device clock. What the device
- * does is a function of its configuration, the host's memory and the stamped accesses alone.
+ * There is no global state. One thread at a time calls onpu_device_run(); all other functions may
+ * be called from any thread at any time: accesses are queued, take effect between two steps of the
+ * device in the order in which they came, and are stamped with the device clock. The behaviour of
+ * the device is a function of its configuration, the host's memory and the stamped accesses alone.
  *
- * An access that comes while the host is inside an instruction is served there, and has a mark: the
- * management core then goes on for a while before the command processor does, after each access
- * anew. So a KILL, a reset and an invalidation take effect in an instruction that takes the host
+ * An access that comes while the host executes an instruction is served inside it, and is marked
+ * so: after each such access the management core goes on for a while before the command processor
+ * does. So a KILL, a reset and an invalidation take effect in an instruction that takes the host
  * long.
  */
 #ifndef ONPU_DEVICE_H
@@ -26,10 +26,10 @@
 extern "C" {
 #endif
 
-/** struct onpu_device_config - what to build
+/**
+ * struct onpu_device_config - configuration of a device
  * @sim: the machine; sram_bytes is a multiple of 4096, num_queues is 1 to ONPU_MAX_QUEUES
- * @tlb_sticky: the TLB forgets translations only when told to, so that a forgotten
- *	invalidation is seen
+ * @tlb_sticky: the TLB drops translations only on request, so that a missing invalidation shows
  */
 struct onpu_device_config {
 	struct onpu_sim_config sim;
@@ -41,7 +41,10 @@ enum onpu_access {
 	ONPU_ACCESS_READ,
 	ONPU_ACCESS_WRITE,
 	ONPU_ACCESS_RESET,
-	/* onpu_device_inject_parity() and the others */
+	/*
+	 * onpu_device_inject_parity(), onpu_device_inject_stuck() and
+	 * onpu_device_inject_dead_core()
+	 */
 	ONPU_ACCESS_PARITY,
 	ONPU_ACCESS_STUCK,
 	ONPU_ACCESS_DEAD_CORE,
@@ -53,22 +56,22 @@ enum onpu_access {
 	ONPU_ACCESS_RUN,
 	ONPU_ACCESS_AGAIN,
 	ONPU_ACCESS_LOOK,
-	/* added: it was served inside an instruction */
+	/* flag: the access was served inside an instruction */
 	ONPU_ACCESS_INSIDE = 0x100,
 };
 
 /**
- * struct onpu_host_ops - what the device needs of its host
+ * struct onpu_host_ops - functions of the host that the device calls
  * @ctx: passed to the functions
- * @read: reads @len bytes of memory at the bus address @addr; 0 or a bus error
- * @write: writes them
+ * @read: reads @len bytes of memory at the bus address @addr; returns 0 or a bus error
+ * @write: writes @len bytes of memory; returns 0 or a bus error
  * @interrupt: raises an interrupt vector
  * @wake: an access waits for onpu_device_run(); may be NULL
- * @trace: an access, or what else is in enum onpu_access, takes effect at @cycle. With @read, @write and
- *	@interrupt it is all that onpu_device_replay() needs; may be NULL
+ * @trace: an access, or another event of enum onpu_access, takes effect at @cycle. With @read,
+ *	@write and @interrupt it has all that onpu_device_replay() needs; may be NULL
  *
- * All but @wake are called with the device locked and must not call it. @read and @write are all
- * that the device knows of memory; they see addresses below 2^56 only.
+ * All but @wake are called with the device locked and must not call it. The device accesses memory
+ * only through @read and @write, with addresses below 2^56.
  */
 struct onpu_host_ops {
 	void *ctx;
@@ -81,7 +84,7 @@ struct onpu_host_ops {
 };
 
 /**
- * enum onpu_progress - what remains to be done
+ * enum onpu_progress - the result of onpu_device_run()
  * @ONPU_PROGRESS_BUSY: the budget is used up
  * @ONPU_PROGRESS_IDLE: nothing happens, and no time passes, before the next access
  */
@@ -92,7 +95,7 @@ enum onpu_progress {
 
 struct onpu_device;
 
-/** onpu_device_config_default - onpu-ref1, a TLB that evicts */
+/** onpu_device_config_default - returns the configuration onpu-ref1, with a TLB that evicts */
 struct onpu_device_config onpu_device_config_default(void);
 
 /**
@@ -105,7 +108,11 @@ struct onpu_device_config onpu_device_config_default(void);
  */
 struct onpu_device *onpu_device_create(const struct onpu_device_config *config,
 				       const struct onpu_host_ops *host, const char **error);
-/** onpu_device_create_in - the same, with memory from elsewhere; @memory is copied, NULL: the C library */
+/**
+ * onpu_device_create_in - make a device with memory from other functions than the C library's
+ *
+ * @memory is copied; NULL: the C library. All else is as described at onpu_device_create().
+ */
 struct onpu_device *onpu_device_create_in(const struct onpu_sim_memory *memory,
 					  const struct onpu_device_config *config,
 					  const struct onpu_host_ops *host, const char **error);
@@ -123,25 +130,26 @@ uint64_t onpu_device_mmio_read(struct onpu_device *device, uint64_t offset, unsi
 void onpu_device_mmio_write(struct onpu_device *device, uint64_t offset, unsigned int size,
 			    uint64_t value);
 
-/** onpu_device_reset - function level reset: as the register RESET; returns when it is done */
+/** onpu_device_reset - function level reset, like the register RESET; returns when it is done */
 void onpu_device_reset(struct onpu_device *device);
 
 /** onpu_device_run - let at most about @budget cycles pass */
 enum onpu_progress onpu_device_run(struct onpu_device *device, uint64_t budget);
 
 /**
- * onpu_device_stop - no more time passes, also not for the instruction under way
+ * onpu_device_stop - let no more time pass, not even for the instruction under way
  *
- * onpu_device_run() returns soon, and at once from then on. For those who are about to destroy the
- * device.
+ * From now on onpu_device_run() returns at once, and a running call returns soon. Call this before
+ * destroying a device that another thread runs.
  */
 void onpu_device_stop(struct onpu_device *device);
 
 /**
- * struct onpu_device_event - something that the trace had
- * @point: onpu_device_point() then
+ * struct onpu_device_event - an event of a trace
+ * @point: onpu_device_point() at the event
  * @kind: enum onpu_access
- * @offset: as in the trace, as is @value
+ * @offset: offset in the trace
+ * @value: value in the trace
  */
 struct onpu_device_event {
 	uint64_t point;
@@ -150,20 +158,21 @@ struct onpu_device_event {
 };
 
 /**
- * onpu_device_point - where accesses may take effect, counted
+ * onpu_device_point - the number of the point at which an access takes effect
  *
- * For the host's functions @read, @write, @interrupt and @trace. Two accesses with one number have no step
- * of the device between them. The numbers depend on the number of threads.
+ * For the host's functions @read, @write, @interrupt and @trace. Between two accesses with the same
+ * number the device makes no step. The numbers depend on the number of threads.
  */
 uint64_t onpu_device_point(const struct onpu_device *device);
 
 /**
- * onpu_device_replay - do what was recorded again, instead of onpu_device_run() and accesses
- * @next: gives the event of the trace that comes next, and leaves it there until @trace has it again;
- *	false: it is for a later point than @point, or there is none
+ * onpu_device_replay - repeat a recording, instead of onpu_device_run() and accesses
+ * @next: gives the next event of the trace, and gives it again until @trace has reported it; false:
+ *	that event is for a later point than @point, or there is none
  *
- * The device has to be as the recorded one was before its first event, with one thread, as that had. Ends when
- * @next has nothing for the point that is reached outside of a run, or after onpu_device_stop().
+ * The device must be in the state that the recorded one had before its first event; both have one
+ * thread. The replay ends when @next has no event for a point that is reached outside of a run, or
+ * after onpu_device_stop().
  */
 void onpu_device_replay(struct onpu_device *device,
 			bool (*next)(void *ctx, uint64_t point, struct onpu_device_event *event));
@@ -181,15 +190,17 @@ void onpu_device_inject_parity(struct onpu_device *device);
 /**
  * onpu_device_inject_stuck - let an engine hang
  *
- * The running job, or else the next one, comes no further, and neither do its cycles, until it is killed,
- * does not make room in time for another one, or the device is reset.
+ * The running job, or else the next one, makes no progress, and its cycles do not increase, until
+ * it is killed, is ended because it does not leave the CP in time for another one, or the device is
+ * reset.
  */
 void onpu_device_inject_stuck(struct onpu_device *device);
 
 /**
- * onpu_device_inject_dead_core - let the management core stand still, without a word in STATUS
+ * onpu_device_inject_dead_core - let the management core hang, without a change of STATUS
  *
- * Until the device is reset. Jobs that are in the ring of the resident queue run all the same.
+ * The core hangs until the device is reset. Jobs in the ring of the resident queue run all the
+ * same.
  */
 void onpu_device_inject_dead_core(struct onpu_device *device);
 

@@ -15,7 +15,7 @@
 #include "vfu/replay.h"
 #include "vfu/server.h"
 
-/* How long a reply may stay unread: QEMU's own default for waiting. */
+/* The longest time that a reply may stay unread: QEMU's own default for waiting. */
 #define PATIENCE_MS 5000
 
 enum {
@@ -36,7 +36,7 @@ enum {
 
 #define MAX_FAULTS 32
 
-/* The exit status of --replay when the device does something else than the recorded one. */
+/* The exit status of --replay when the device differs from the recorded one. */
 #define EXIT_DIFFERS 2
 
 static const struct argp_option options[] = {
@@ -92,7 +92,7 @@ struct arguments {
 	struct vfu_server_config config;
 	struct vfu_arm faults[MAX_FAULTS];
 	unsigned int num_faults;
-	bool asks; /* standard input has more of them */
+	bool asks; /* standard input has more faults to ask for */
 	const char *record, *replay;
 	uint32_t record_mib; /* 0: no limit */
 };
@@ -109,7 +109,7 @@ static uint32_t number(struct argp_state *state, const char *name, const char *t
 	return (uint32_t)value;
 }
 
-/* With K or M behind it: KiB or MiB. */
+/* Parses a size, with K or M behind it for KiB or MiB. */
 static uint32_t size(struct argp_state *state, const char *name, const char *text, uint32_t max)
 {
 	unsigned long long value;
@@ -220,7 +220,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-/* Block the signals before any thread is created: threads inherit the mask. */
+/*
+ * Returns a descriptor that becomes readable at a signal to stop. Blocks the signals before any
+ * thread is created: threads inherit the mask.
+ */
 static int make_stop_fd(void)
 {
 	sigset_t set;
@@ -280,7 +283,7 @@ static int replay(const char *path)
 	return statuses[result];
 }
 
-/* Serve with a recorder, if one is wanted. */
+/* Serves with a recorder, if one is wanted; returns the exit status. */
 static int serve_recorded(struct arguments *arguments, int stop_fd)
 {
 	struct vfu_recorder recorder;

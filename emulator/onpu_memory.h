@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory of a machine, and of the device around it: from whom its owner says, or from the C library. */
+/*
+ * Memory of a machine and of the device around it: from its owner's functions, or from the C
+ * library.
+ */
 #ifndef ONPU_MEMORY_H
 #define ONPU_MEMORY_H
 
@@ -10,7 +13,7 @@
 
 #define SIM_ALIGNMENT ((size_t)64)
 
-/* Aligned to SIM_ALIGNMENT, contents undefined; NULL: there is none. */
+/* Returns memory aligned to SIM_ALIGNMENT with undefined contents; NULL: there is none. */
 static inline void *sim_alloc(const struct onpu_sim_memory *memory, size_t size)
 {
 	size = (size + SIM_ALIGNMENT - 1) & ~(SIM_ALIGNMENT - 1);

@@ -45,12 +45,12 @@ struct onpu_sim_config {
 };
 
 /**
- * struct onpu_sim_memory - where the memory of a machine comes from
- * @ctx: passed back to the functions
- * @allocate: @size bytes at a multiple of @alignment, contents undefined; NULL when there are none
- * @release: takes back what @allocate gave
+ * struct onpu_sim_memory - functions that allocate the memory of a machine
+ * @ctx: passed to the functions
+ * @allocate: returns @size bytes at a multiple of @alignment, contents undefined; NULL: no memory
+ * @release: frees memory of @allocate
  *
- * They are called from the threads that create, step and destroy the machine. All zeros: the C library.
+ * The threads that create, step and destroy the machine call them. All zeros: the C library.
  */
 struct onpu_sim_memory {
 	void *ctx;
@@ -161,7 +161,11 @@ struct onpu_machine;
  * multiply-add.
  */
 struct onpu_machine *onpu_machine_create(const struct onpu_sim_config *config, const char **error);
-/** onpu_machine_create_in - the same, with memory from elsewhere; @memory is copied, NULL: the C library */
+/**
+ * onpu_machine_create_in - make a machine with memory from other functions than the C library's
+ *
+ * @memory is copied; NULL: the C library. All else is as described at onpu_machine_create().
+ */
 struct onpu_machine *onpu_machine_create_in(const struct onpu_sim_memory *memory,
 					    const struct onpu_sim_config *config,
 					    const char **error);
@@ -176,8 +180,8 @@ const struct onpu_sim_config *onpu_machine_config(const struct onpu_machine *mac
  * @mem: memory of the job's context; the structure must stay valid until the job ends
  * @job: the job, copied
  *
- * The first step reads the PROGRAM slot and zeroes the SRAM, unless it holds what the job asks for. Faults
- * of the job, also in that slot, are reported by steps.
+ * The first step reads the PROGRAM slot and zeroes the SRAM, unless it holds the contents that the
+ * job asks for. Steps report faults of the job, also in that slot.
  */
 void onpu_machine_begin(struct onpu_machine *machine, const struct onpu_mem *mem,
 			const struct onpu_job *job);
@@ -188,34 +192,37 @@ enum onpu_step onpu_machine_step(struct onpu_machine *machine);
 /**
  * onpu_machine_abort - drop the running job
  *
- * Takes effect at once; when called by what onpu_machine_watch() set, on the way out of the
- * instruction under way, whose destination is then undefined. That step is ONPU_STEP_IDLE.
+ * Takes effect at once. When the function set by onpu_machine_watch() calls it, it takes effect on
+ * the way out of the instruction under way, whose destination is then undefined; that step is
+ * ONPU_STEP_IDLE.
  */
 void onpu_machine_abort(struct onpu_machine *machine);
 
 /**
- * onpu_machine_forget - let no job find in SRAM what the one before has left
+ * onpu_machine_forget - let no job find in SRAM what the job before has left
  *
  * For use before a job of another context.
  */
 void onpu_machine_forget(struct onpu_machine *machine);
 
 /**
- * onpu_machine_watch - look at something else inside long instructions
- * @look: called some thousand times a second of execution, at least, by the thread that steps the
+ * onpu_machine_watch - have a function called inside long instructions
+ * @look: called at least some thousand times a second of execution, by the thread that steps the
  *	machine; true drops the job as onpu_machine_abort() does. It may read the job's time and
  *	result, but start nothing on the machine. NULL: nothing is called
- * @ctx: passed to it
+ * @ctx: passed to @look
  */
 void onpu_machine_watch(struct onpu_machine *machine, bool (*look)(void *ctx), void *ctx);
 
-/** onpu_machine_result - result of the job that ended, or what is known of a running one */
+/**
+ * onpu_machine_result - returns the result of the job that ended, or that of a running one so far
+ */
 const struct onpu_job_result *onpu_machine_result(const struct onpu_machine *machine);
 
-/** onpu_machine_time - the job's virtual time, that of the last event */
+/** onpu_machine_time - returns the job's virtual time, that of the last event */
 uint64_t onpu_machine_time(const struct onpu_machine *machine);
 
-/** onpu_machine_pc - instructions issued so far */
+/** onpu_machine_pc - returns the number of instructions issued so far */
 uint64_t onpu_machine_pc(const struct onpu_machine *machine);
 
 /**
@@ -226,7 +233,7 @@ uint64_t onpu_machine_pc(const struct onpu_machine *machine);
 bool onpu_machine_run(struct onpu_machine *machine, const struct onpu_mem *mem,
 		      const struct onpu_job *job, struct onpu_job_result *result);
 
-/* Bytes of the saved state in front of the SRAM's. */
+/* Bytes of the saved state before the contents of the SRAM. */
 #define ONPU_MACHINE_STATE_HEADER 8192
 
 /**
@@ -262,9 +269,9 @@ int onpu_machine_restore(struct onpu_machine *machine, const struct onpu_mem *jo
 			 const struct onpu_mem *mem, uint64_t addr);
 
 /**
- * onpu_machine_sram - the SRAM, sram_bytes of the configuration
+ * onpu_machine_sram - returns the SRAM, sram_bytes of the configuration
  *
- * Between two steps it may be changed; call this again after each job.
+ * Its contents may be changed between two steps; call this again after each job.
  */
 uint8_t *onpu_machine_sram(struct onpu_machine *machine);
 

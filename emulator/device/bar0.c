@@ -7,7 +7,10 @@
 _Static_assert(ONPU_CAP_ISA__RESET >> ONPU_CAP_ISA_MAJOR__SHIFT == ONPU_ISA_MAJOR,
 	       "CAP_ISA is the version that programs are checked with");
 
-/* Capabilities that no configuration changes read as registers.xml says. */
+/*
+ * Returns a capability register; capabilities that no configuration changes have the value of
+ * registers.xml.
+ */
 static uint32_t read_capability(const struct onpu_device *d, uint32_t offset)
 {
 	const struct onpu_sim_config *sim = &d->config.sim;
@@ -164,7 +167,7 @@ static uint32_t read_queue(const struct onpu_device *d, uint32_t offset)
 	}
 }
 
-/* The queue whose doorbell register @offset is, or ONPU_NO_QUEUE. */
+/* Returns the queue whose doorbell register is at @offset, or ONPU_NO_QUEUE. */
 static unsigned int doorbell_queue(const struct onpu_device *d, uint32_t offset)
 {
 	unsigned int queue;

@@ -240,7 +240,7 @@ static struct onpu_mem port_memory(struct port *port)
 	};
 }
 
-/* Connect the machine and the CP with the memory of a queue. */
+/* Connects the machine and the command processor to the memory of a queue. */
 void context_port(struct onpu_device *d, unsigned int queue)
 {
 	struct cp *cp = &d->cp;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The command processor as the scheduler sees it: which queue is resident, when it changes, what a
- * change saves and restores. The machine runs ahead of the device clock by one step. The outcome of
- * a step takes effect when the clock has reached the step's time, so that host, firmware and jobs
- * see one order of events.
+ * The command processor's part in scheduling: which queue is resident, when that changes, and what
+ * a change saves and restores. The machine runs ahead of the device clock by one step. The outcome
+ * of a step takes effect when the clock has reached the step's time, so that host, firmware and
+ * jobs see one order of events.
  */
 #include "device/device.h"
 
@@ -39,7 +39,7 @@ static bool may_run(const struct onpu_device *d, unsigned int queue)
 	       d->queues[queue].control & ONPU_CORE_CONTEXT_CONTROL_VALID__MASK;
 }
 
-/* The queue that shall be resident. */
+/* Returns the queue that shall be resident, or ONPU_NO_QUEUE. */
 static unsigned int target(const struct onpu_device *d)
 {
 	return may_run(d, d->cp.run_queue) ? d->cp.run_queue : ONPU_NO_QUEUE;
@@ -50,7 +50,10 @@ bool cp_switching(const struct onpu_device *d)
 	return target(d) != d->cp.current;
 }
 
-/* From now on the running job has SWITCH_LIMIT cycles to come to a preemption point. */
+/*
+ * Called when another queue shall run: the running job then has SWITCH_LIMIT cycles to come to a
+ * preemption point.
+ */
 void cp_target_changed(struct onpu_device *d)
 {
 	struct cp *cp = &d->cp;
@@ -78,7 +81,7 @@ void cp_set_current(struct onpu_device *d, unsigned int queue)
 	irq_core_set(d, IRQ_SWITCHED);
 }
 
-/* The device clock at which the outcome of the machine's last step takes effect. */
+/* Returns the device clock at which the outcome of the machine's last step takes effect. */
 static uint64_t event_time(const struct onpu_device *d)
 {
 	const struct cp *cp = &d->cp;
@@ -112,7 +115,7 @@ void cp_set_slice(struct onpu_device *d, uint32_t cycles)
 	d->cp.slice_raised = false;
 }
 
-/* When the resident queue has used up its slice. */
+/* Returns the device clock at which the resident queue has used up its slice. */
 static uint64_t slice_end(const struct onpu_device *d)
 {
 	const struct cp *cp = &d->cp;
@@ -137,11 +140,11 @@ uint64_t cp_next(const struct onpu_device *d)
 		next = event_time(d);
 	if (cp->running && cp->switch_wanted)
 		next = device_earlier(next, cp->switch_deadline);
-	/* A slice is of the job's cycles, and a stuck job has no more of them. */
+	/* A slice counts the job's cycles, and a stuck job has no more of them. */
 	return cp->running && cp->stuck ? next : device_earlier(next, slice_end(d));
 }
 
-/* The running job ends for a reason that is not one of its instructions. */
+/* Ends the running job with the fault @code, which none of its instructions has caused. */
 static void abort_job(struct onpu_device *d, enum onpu_fault code)
 {
 	struct onpu_fault_record fault = {
@@ -158,7 +161,7 @@ static void abort_job(struct onpu_device *d, enum onpu_fault code)
 	onpu_machine_abort(d->machine);
 }
 
-/* When a job cannot be saved or restored, it ends with a fault. */
+/* Ends a job that cannot be saved or restored with a fault. */
 static void save_fault(struct onpu_device *d, int code, uint64_t address)
 {
 	struct queue *q = &d->queues[d->cp.current];
@@ -180,7 +183,9 @@ static void save_fault(struct onpu_device *d, int code, uint64_t address)
 	onpu_machine_abort(d->machine);
 }
 
-/* At a preemption point: write the job to its save area and make no queue resident. */
+/*
+ * Suspends the job at a preemption point: writes it to its save area and makes no queue resident.
+ */
 static void suspend(struct onpu_device *d)
 {
 	struct cp *cp = &d->cp;
@@ -208,8 +213,8 @@ static void suspend(struct onpu_device *d)
 }
 
 /*
- * Takes over a job that was interrupted before its queue was bound: only the save area tells which
- * it is.
+ * Takes over a job that was interrupted before its queue was bound: the save area alone tells which
+ * job it is. Returns 0 or an enum onpu_fault.
  */
 static int adopt(struct onpu_device *d, struct queue *q)
 {
@@ -306,7 +311,7 @@ static bool poll_job(struct onpu_device *d)
 	return true;
 }
 
-/* Do what is due now; false: nothing is. */
+/* Does the next action that is due now; false: none is. */
 bool cp_poll(struct onpu_device *d)
 {
 	struct cp *cp = &d->cp;
@@ -316,7 +321,7 @@ bool cp_poll(struct onpu_device *d)
 		return false;
 	/*
 	 * The device clock may be ahead of the job, and a slice counts the job's own cycles: wait
-	 * until those are used up.
+	 * until the job has used those up.
 	 */
 	if (slice_end(d) <= device_now(d) && cp_slice_used(d) >= cp->slice) {
 		cp->slice_raised = true;
@@ -370,8 +375,8 @@ void cp_push_fault(struct onpu_device *d, const struct onpu_fault_record *fault)
 	struct cp *cp = &d->cp;
 
 	/*
-	 * Queues that are bound and fault again and again, while the firmware takes no record, can
-	 * fill the list. Then the newest record is dropped.
+	 * Bound queues that fault again and again, while the firmware takes no record, can fill the
+	 * list. Then drop the newest record.
 	 */
 	if (cp->fault_count < d->config.sim.num_queues) {
 		unsigned int at = (cp->fault_head + cp->fault_count) % ONPU_MAX_QUEUES;

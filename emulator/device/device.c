@@ -12,7 +12,7 @@
 
 #include "onpu_memory.h"
 
-/* Cycles that the management core may run between two looks for accesses of the host. */
+/* The most cycles that the management core runs between two checks for accesses of the host. */
 #define CORE_STRETCH 16384
 /*
  * While the machine executes one instruction, which may take the host long, accesses of the host
@@ -42,7 +42,7 @@ static void unlock_step(struct onpu_device *d)
 
 static void repeat(struct onpu_device *d);
 
-/* Between two steps: let the threads that wait for `step` have it first. */
+/* Lets threads that wait for `step` have it first; called between two steps. */
 static void give_way(struct onpu_device *d)
 {
 	repeat(d);
@@ -226,8 +226,8 @@ static void apply_fault(struct onpu_device *d, unsigned int kind)
 }
 
 /*
- * Returns the event of a recording that is due at this point, enum onpu_access; ONPU_ACCESS_INSIDE:
- * none is.
+ * Returns the event of a recording that is due at this point, an enum onpu_access, or
+ * ONPU_ACCESS_INSIDE when no event is due.
  */
 static unsigned int due(struct onpu_device *d, struct onpu_device_event *event)
 {
@@ -236,7 +236,7 @@ static unsigned int due(struct onpu_device *d, struct onpu_device_event *event)
 	return event->kind & ~(unsigned int)ONPU_ACCESS_INSIDE;
 }
 
-/* The accesses of a recording that are due at this point. */
+/* Repeats the accesses of a recording that are due at this point. */
 static void repeat(struct onpu_device *d)
 {
 	struct onpu_device_event event;
@@ -254,7 +254,10 @@ static void repeat(struct onpu_device *d)
 	}
 }
 
-/* Whether something happens that depends on when threads of the host run: now, or in the recording. */
+/*
+ * Returns whether an event happens that depends on when threads of the host run: @now, or in a
+ * replay whether the recording has it here.
+ */
 static bool happens(struct onpu_device *d, enum onpu_access kind, bool now)
 {
 	struct onpu_device_event event;
@@ -300,8 +303,8 @@ static void post(struct onpu_device *d, const struct access *access)
 		unlock_step(d);
 	}
 	/*
-	 * If another thread holds `step`, it may have drained the queue before this access was in
-	 * it. So wake the thread that runs the device in any case.
+	 * Another thread that holds `step` may have drained the queue before this access was in it.
+	 * So wake the thread that runs the device in any case.
 	 */
 	if (!pthread_mutex_trylock(&d->step)) {
 		drain(d);
@@ -381,8 +384,8 @@ void onpu_device_inject_dead_core(struct onpu_device *d)
 }
 
 /*
- * When the timer line rises. DEVICE_NEVER when it is high already, or when a parked core has not
- * enabled it.
+ * Returns the time when the timer line rises. DEVICE_NEVER: the line is high already, or a parked
+ * core has not enabled it.
  */
 static uint64_t timer_next(const struct onpu_device *d)
 {
@@ -400,7 +403,7 @@ static void run_core(struct onpu_device *d, uint64_t until)
 				d->core.halt_cause & 0xffff);
 }
 
-/* Run the management core until @until at most; false: it has nothing to do. */
+/* Runs the management core until @until at most; false: it has nothing to do. */
 static bool core_step(struct onpu_device *d, uint64_t until)
 {
 	if (d->regs.stall) {
@@ -418,8 +421,8 @@ static bool core_step(struct onpu_device *d, uint64_t until)
 }
 
 /*
- * Do the next thing that is due, before @end; false: nothing will be due until the host accesses
- * the device.
+ * Does the next action that is due before @end; false: none will be due until the host accesses the
+ * device.
  */
 static bool device_step(struct onpu_device *d, uint64_t end)
 {
@@ -488,8 +491,8 @@ void onpu_device_replay(struct onpu_device *d,
 /* ---- Inside an instruction ---- */
 
 /*
- * One step of the core and of invalidations only: the CP is in the middle of an instruction. False:
- * nothing more is to be done until the instruction ends.
+ * Does a step of the core or an invalidation while the command processor is inside an instruction.
+ * False: there is no more to do until the instruction ends.
  */
 static bool step_ahead(struct onpu_device *d)
 {
@@ -508,8 +511,8 @@ static bool step_ahead(struct onpu_device *d)
 
 /*
  * The machine calls this every few microseconds while it executes an instruction, which may take
- * the host seconds. Accesses of the host are served here and the core goes on, so that a KILL, a
- * reset or an invalidation does not have to wait. Returns true when the job is given up.
+ * the host seconds. It serves accesses of the host and lets the core go on, so that a KILL, a reset
+ * or an invalidation does not have to wait. Returns true when the job is given up.
  */
 static bool look(void *ctx)
 {

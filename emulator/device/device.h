@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Private interface of device/: the state, one structure for each part, and the functions that the
- * parts call of each other. All of them are called with the lock `step` held (see device.c).
+ * Private interface of device/: the state, one structure for each file, and the functions that the
+ * files call of each other. All of them are called with the lock `step` held (see device.c).
  */
 #ifndef ONPU_DEVICE_DEVICE_H
 #define ONPU_DEVICE_DEVICE_H
@@ -18,7 +18,7 @@
 #define DEVICE_ACCESSES	     256
 #define DEVICE_INVALIDATIONS 32
 
-/* A 64-bit register pair. */
+/* Sets one half of a 64-bit register pair. */
 static inline void device_set_low(uint64_t *pair, uint32_t value)
 {
 	*pair = (*pair & ~(uint64_t)UINT32_MAX) | value;
@@ -29,7 +29,7 @@ static inline void device_set_high(uint64_t *pair, uint32_t value)
 	*pair = (uint64_t)value << 32 | (uint32_t)*pair;
 }
 
-/* A write or a reset of the host that waits for the next step. */
+/* A write or a reset by the host that waits for the next step. */
 struct access {
 	enum onpu_access kind;
 	uint32_t offset, value;
@@ -39,10 +39,10 @@ struct access_queue {
 	pthread_mutex_t lock;
 	struct access entries[DEVICE_ACCESSES];
 	unsigned int head, count;
-	atomic_uint pending; /* count, to look at without the lock */
+	atomic_uint pending; /* number of accesses, which can be read without the lock */
 };
 
-/* A ring between driver and firmware: the one writes head, the other tail. */
+/* A ring between driver and firmware: one of them writes head, the other tail. */
 struct message_ring {
 	uint64_t base;
 	uint32_t size;
@@ -60,7 +60,7 @@ struct irq_regs {
 	uint32_t status; /* without COMPLETION, which follows from queue */
 	uint32_t enable;
 	uint32_t queue[2];
-	uint32_t raised; /* status & enable when vector 0 was last looked at */
+	uint32_t raised; /* status & enable when vector 0 was last checked */
 };
 
 struct invalidation {
@@ -76,7 +76,7 @@ struct inv_regs {
 	unsigned int count;
 };
 
-/* Registers that only the firmware sees. */
+/* Registers that only the firmware can access. */
 struct core_regs {
 	uint64_t mtimecmp;
 	uint32_t irq_status; /* without DOORBELL and FAULT */
@@ -84,7 +84,7 @@ struct core_regs {
 	uint32_t doorbell[2];
 	uint64_t dma_host;
 	uint32_t dma_local, dma_length, dma_error;
-	uint64_t stall; /* cycles that the last access takes beyond its own */
+	uint64_t stall; /* cycles that the last access takes in addition to its own */
 };
 
 struct vm_entry {
@@ -94,7 +94,7 @@ struct vm_entry {
 
 /* A hardware queue and the context bound to it. */
 struct queue {
-	/* as the firmware wrote it */
+	/* values that the firmware wrote */
 	uint32_t control, id;
 	uint64_t ring, save, completion;
 	uint32_t ring_size;
@@ -102,16 +102,19 @@ struct queue {
 	bool faulted;
 	uint32_t head, tail;
 	uint64_t last_seqno;
-	uint64_t retired;	 /* by the jobs that ended */
-	uint64_t run_cycles;	 /* likewise */
+	uint64_t retired;	 /* instructions of the jobs that ended */
+	uint64_t run_cycles;	 /* cycles of the jobs that ended */
 	uint64_t suspended_time; /* job cycles of a job that is in the save area */
 	uint64_t suspended_pc;
 	bool suspended;
-	bool resumed; /* suspended before it was bound: the save area alone knows the job */
-	struct onpu_ring_job job; /* the running or suspended one */
+	/*
+	 * The job was suspended before its queue was bound: the save area alone tells which it is.
+	 */
+	bool resumed;
+	struct onpu_ring_job job; /* the running or suspended job */
 };
 
-/* The memory of one queue: as its engines reach it, or (privileged) as the CP does for itself. */
+/* The memory of one queue: as its engines access it, or (privileged) as the CP itself does. */
 struct port {
 	struct onpu_device *device;
 	unsigned int queue;
@@ -122,19 +125,21 @@ struct port {
 struct cp {
 	uint32_t run_queue, slice, switch_limit;
 	unsigned int current;
-	bool running;		/* the machine has a job of the current queue */
-	uint64_t base;		/* device clock of that job's cycle 0 */
-	enum onpu_step outcome; /* of the machine's last step; takes effect at event_time() */
-	uint64_t shown;		/* job cycles as the machine's last step began */
-	uint64_t busy_until;	/* fetching, completing, switching */
-	bool switch_wanted;	/* by a running job's deadline */
+	bool running;  /* the machine has a job of the current queue */
+	uint64_t base; /* device clock of that job's cycle 0 */
+	/* Outcome of the machine's last step; takes effect at event_time(). */
+	enum onpu_step outcome;
+	uint64_t shown; /* job cycles when the machine's last step began */
+	/* Device clock until which the CP is busy fetching, completing or switching. */
+	uint64_t busy_until;
+	bool switch_wanted; /* the deadline of a running job asks for a switch */
 	uint64_t switch_deadline;
-	uint64_t slice_used; /* by jobs that ended while resident */
-	uint64_t slice_from; /* job cycle at which the running one became resident */
+	uint64_t slice_used; /* cycles used by jobs that ended while the queue was resident */
+	uint64_t slice_from; /* job cycle at which the running job became resident */
 	bool slice_raised;
 	bool idle_raised;
 	bool parity; /* a memory error was injected; it ends the next job that runs */
-	bool stuck;  /* injected: the running job, or the next one, comes no further */
+	bool stuck;  /* injected: the running job, or else the next one, makes no progress */
 	struct port engine_port, ring_port;
 	struct onpu_mem engine_memory, ring_memory;
 	struct onpu_fault_record faults[ONPU_MAX_QUEUES];
@@ -145,8 +150,8 @@ struct onpu_device {
 	struct onpu_sim_memory memory;
 	struct onpu_device_config config;
 	struct onpu_host_ops host;
-	pthread_mutex_t gate; /* gives the threads that wait for step their turn */
-	pthread_mutex_t step; /* guards what follows, but for accesses and atomics */
+	pthread_mutex_t gate; /* lets threads that wait for `step` have it next */
+	pthread_mutex_t step; /* guards the members below, except accesses and atomics */
 	atomic_uint waiting;
 	struct access_queue accesses;
 
@@ -156,7 +161,7 @@ struct onpu_device {
 
 	struct onpu_machine *machine;
 	bool inside;	    /* a step of the machine is under way */
-	uint64_t ahead_end; /* clock up to which the core may go on meanwhile */
+	uint64_t ahead_end; /* clock up to which the core may run during that step */
 	struct mmu mmu;
 	struct onpu_rv32 core;
 	bool core_started;
@@ -165,7 +170,7 @@ struct onpu_device {
 	struct boot_regs boot;
 	struct irq_regs irq;
 	struct inv_regs inv;
-	uint32_t cycle_high; /* latched */
+	uint32_t cycle_high; /* high half of the clock, latched by a read of the low half */
 	struct message_ring request, response, log;
 	uint32_t doorbell[ONPU_MAX_QUEUES];
 	struct core_regs regs;
@@ -179,7 +184,7 @@ static inline uint64_t device_earlier(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* The device clock is that of the management core, which counts even while the core is parked. */
+/* Returns the device clock: that of the management core, which counts even while it is parked. */
 static inline uint64_t device_now(const struct onpu_device *d)
 {
 	return d->core.cycle;
@@ -195,9 +200,9 @@ static inline uint32_t device_save_bytes(const struct onpu_device *d)
 	return ONPU_SAVE_HEADER_SIZE + d->config.sim.sram_bytes;
 }
 
-/* device.c: reset everything but the clock and what belongs to the host */
+/* device.c: resets everything but the clock and the host's members */
 void device_reset_state(struct onpu_device *d);
-/* execute the machine's next step; accesses of the host are served meanwhile */
+/* executes the machine's next step; accesses of the host are served meanwhile */
 enum onpu_step device_step_machine(struct onpu_device *d);
 
 /* bar0.c */
@@ -252,7 +257,7 @@ void queue_end_job(struct onpu_device *d, const struct onpu_fault_record *fault)
 void cp_reset(struct onpu_device *d);
 bool cp_poll(struct onpu_device *d);
 uint64_t cp_next(const struct onpu_device *d);
-/* Keep the CP busy with a transfer of @bytes. */
+/* Keeps the CP busy for the time of a transfer of @bytes. */
 void cp_charge(struct onpu_device *d, size_t bytes);
 void cp_set_current(struct onpu_device *d, unsigned int queue);
 void cp_target_changed(struct onpu_device *d);

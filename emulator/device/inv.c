@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The invalidation protocol. The TLB forgets at once: requests are taken only between two steps, or
- * between two accesses of a long instruction, when no translation is in use. The answer comes
- * ONPU_COST_INVALIDATE cycles later, as it would from hardware with accesses under way.
+ * The invalidation protocol. The TLB drops translations at once: requests are taken only between
+ * two steps, or between two accesses of a long instruction, when no translation is in use. The
+ * answer comes ONPU_COST_INVALIDATE cycles later, as it would from hardware with accesses under
+ * way.
  */
 #include "device/device.h"
 
@@ -18,8 +19,8 @@ void inv_request(struct onpu_device *d, uint32_t name)
 			       inv->pages);
 	inv->request = name;
 	/*
-	 * When the list is full, this request takes the place of the youngest one. Requests are
-	 * done in order, so its name tells that the replaced one is done, too.
+	 * When the list is full, this request replaces the last one of the list. Requests are done
+	 * in order, so the new request's name tells that the replaced one is done, too.
 	 */
 	if (inv->count < DEVICE_INVALIDATIONS)
 		inv->count++;

@@ -49,7 +49,7 @@ static bool is_pointer(uint64_t pte)
 	return (pte & PTE_BITS) == ONPU_PTE_V;
 }
 
-/* A leaf as enum onpu_pte demands, at a level that has leaves. */
+/* Returns whether an entry is a leaf as enum onpu_pte defines it, at a level that has leaves. */
 static bool is_leaf(uint64_t pte, unsigned int level)
 {
 	const uint64_t large = (UINT64_C(1) << ONPU_LARGE_PAGE_SHIFT) - 1;

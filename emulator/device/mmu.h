@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The MMU: Sv39 page tables as registers.xml (enum onpu_pte) takes them, a TLB tagged with address
- * space identifiers, and copies between virtual memory and the device.
+ * The MMU: Sv39 page tables with the entries of registers.xml (enum onpu_pte), a TLB tagged with
+ * address space identifiers, and copies between virtual memory and the device.
  */
 #ifndef ONPU_DEVICE_MMU_H
 #define ONPU_DEVICE_MMU_H
@@ -13,7 +13,7 @@
 #include "onpu/registers.h"
 #include "onpu_sim.h"
 
-/* Host memory; functions as in struct onpu_host_ops. */
+/* Host memory; the functions are described at struct onpu_host_ops. */
 struct mmu_bus {
 	void *ctx;
 	int (*read)(void *ctx, uint64_t addr, void *dst, size_t len);
@@ -50,39 +50,39 @@ enum mmu_access {
 	MMU_WRITE,
 };
 
-/* @memory: NULL: the C library */
+/* @memory: allocates the TLB; NULL: the C library. @sticky: see tlb.c. False: no memory. */
 bool mmu_init(struct mmu *mmu, const struct onpu_sim_memory *memory, const struct mmu_bus *bus,
 	      bool sticky);
 void mmu_destroy(struct mmu *mmu);
 
 /*
- * Translate one address; @privileged accesses reach pages without U. Returns 0 and the bus
+ * Translates one address; @privileged accesses reach pages without U. Returns 0 and the bus
  * address, or an enum onpu_fault.
  */
 int mmu_translate(struct mmu *mmu, const struct mmu_space *space, uint64_t va,
 		  enum mmu_access access, bool privileged, uint64_t *addr);
 
-/* Copy; on a fault *@fault_va is the address that failed. */
+/* Copies; returns 0, or an enum onpu_fault and in *@fault_va the address that failed. */
 int mmu_read(struct mmu *mmu, const struct mmu_space *space, bool privileged, uint64_t va,
 	     void *dst, size_t len, uint64_t *fault_va);
 int mmu_write(struct mmu *mmu, const struct mmu_space *space, bool privileged, uint64_t va,
 	      const void *src, size_t len, uint64_t *fault_va);
 
-/* Accesses of host memory; false: a bus error, or an address beyond ONPU_BUS_BITS. */
+/* Accesses host memory; false: a bus error, or an address beyond ONPU_BUS_BITS. */
 bool mmu_bus_read(const struct mmu_bus *bus, uint64_t addr, void *dst, size_t len);
 bool mmu_bus_write(const struct mmu_bus *bus, uint64_t addr, const void *src, size_t len);
 
 /* tlb.c */
 bool tlb_init(struct tlb *tlb, const struct onpu_sim_memory *memory, bool sticky);
 void tlb_destroy(struct tlb *tlb);
-/* The leaf for @va and whether it is a 2 MiB one. */
+/* Finds the leaf for @va, and whether it is a 2 MiB one; false: it is not in the TLB. */
 bool tlb_lookup(const struct tlb *tlb, uint16_t asid, uint64_t va, uint64_t *pte, bool *large);
 void tlb_insert(struct tlb *tlb, uint16_t asid, uint64_t va, uint64_t pte, bool large);
-/* The pointer to the table of the last level for @va, which only the sticky TLB keeps. */
+/* Finds the pointer to the table of the last level for @va, which only the sticky TLB keeps. */
 bool tlb_lookup_table(const struct tlb *tlb, uint16_t asid, uint64_t va, uint64_t *pte);
 void tlb_insert_table(struct tlb *tlb, uint16_t asid, uint64_t va, uint64_t pte);
 void tlb_flush(struct tlb *tlb);
-/* Forget @pages pages of an address space from @va on; 0 pages: all of it. */
+/* Drops the entries of @pages pages of an address space from @va on; 0 pages: all of it. */
 void tlb_invalidate(struct tlb *tlb, uint16_t asid, uint64_t va, uint32_t pages);
 
 #endif

@@ -26,7 +26,9 @@ static bool is_running(const struct onpu_device *d, unsigned int queue)
 	return queue == d->cp.current && d->cp.running;
 }
 
-/* Instructions of the jobs that ended, and of the one under way as far as it has come. */
+/*
+ * Returns the instructions of the jobs that ended, and those that the job under way has executed.
+ */
 uint64_t queue_retired(const struct onpu_device *d, unsigned int queue)
 {
 	const struct queue *q = &d->queues[queue];
@@ -37,8 +39,8 @@ uint64_t queue_retired(const struct onpu_device *d, unsigned int queue)
 }
 
 /*
- * Accesses that are served inside an instruction advance the clock, but the job makes no progress
- * then: so show the time at which the step began.
+ * Returns the cycles of a queue's jobs. Accesses that are served inside an instruction advance the
+ * clock, but the job makes no progress then: it counts up to the time at which the step began.
  */
 uint64_t queue_run_cycles(const struct onpu_device *d, unsigned int queue)
 {
@@ -80,7 +82,7 @@ void queue_unbind(struct onpu_device *d, unsigned int queue)
 	cp_target_changed(d);
 }
 
-/* A fault of the queue itself rather than of an instruction. */
+/* Faults a queue because of its ring entry rather than an instruction. */
 static void entry_fault(struct onpu_device *d, int code, uint64_t address)
 {
 	struct onpu_fault_record fault = {
@@ -127,7 +129,7 @@ static void begin(struct onpu_device *d, const struct onpu_ring_job *entry)
 	cp->idle_raised = false;
 }
 
-/* Take the next entry of the resident queue, whose ring is not empty. */
+/* Takes the next entry of the resident queue, whose ring is not empty, and starts its job. */
 void queue_start_job(struct onpu_device *d)
 {
 	struct cp *cp = &d->cp;
@@ -156,9 +158,9 @@ void queue_start_job(struct onpu_device *d)
 }
 
 /*
- * The order matters to a reader that polls: first the sequence number of the counters, then the
- * figures, last the sequence number of the completion. Who finds both the same has the figures of
- * one job.
+ * Writes the completion page; 0 or an enum onpu_fault. The order matters to a reader that polls:
+ * first the sequence number of the counters, then the figures, last the sequence number of the
+ * completion. A reader that finds both numbers equal has the figures of one job.
  */
 static int write_completion(struct onpu_device *d, const struct onpu_completion *c,
 			    const struct onpu_job_counters *counters, bool faulted)
@@ -201,7 +203,7 @@ static struct onpu_job_counters job_counters(const struct onpu_device *d)
 }
 
 /*
- * Account for the cycles and instructions of the job that ends, whether it has finished or was
+ * Accounts for the cycles and instructions of the job that ends, whether it has finished or was
  * aborted.
  */
 static void account(struct onpu_device *d, struct onpu_completion *c)
@@ -234,10 +236,7 @@ static void stop_queue(struct onpu_device *d, const struct onpu_fault_record *fa
 	cp_set_current(d, ONPU_NO_QUEUE);
 }
 
-/*
- * End the job of the resident queue. Without a running job, @fault says what is wrong with the
- * ring.
- */
+/* Ends the job of the resident queue. Without a running job, @fault tells the error of the ring. */
 void queue_end_job(struct onpu_device *d, const struct onpu_fault_record *fault)
 {
 	struct cp *cp = &d->cp;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The management core: fetch, decode and execution of RV32IM, and the run
- * loop. Arithmetic is on uint32_t throughout, so that it wraps as the
- * architecture says.
+ * The management core: fetch, decode and execution of RV32IM, and the run loop. Arithmetic is on
+ * uint32_t throughout, so that it wraps as the architecture defines.
  */
 #include "device/riscv.h"
 
@@ -38,7 +37,7 @@ static void illegal(struct onpu_rv32 *core, uint32_t insn)
 	onpu_rv32_exception(core, RV_CAUSE_ILLEGAL, insn);
 }
 
-/* Complete an instruction whose result goes to rd. */
+/* Completes an instruction that writes its result to rd. */
 static void retire_value(struct onpu_rv32 *core, uint32_t insn, uint32_t value, unsigned int cost)
 {
 	onpu_rv32_set_x(core, rv_rd(insn), value);
@@ -51,8 +50,8 @@ static bool signed_less(uint32_t a, uint32_t b)
 }
 
 /*
- * The result of >> for a negative number is up to the compiler, so shift unsigned and fill in the
- * sign.
+ * Shifts right with the sign. The compiler chooses the result of >> for a negative number, so this
+ * shifts unsigned and fills in the sign.
  */
 static uint32_t shift_right_arith(uint32_t a, unsigned int by)
 {
@@ -61,7 +60,7 @@ static uint32_t shift_right_arith(uint32_t a, unsigned int by)
 	return ((a ^ sign) >> by) ^ sign;
 }
 
-/* The operations that OP and OP-IMM share; @alt selects SUB and SRA. */
+/* Computes the operations that OP and OP-IMM share; @alt selects SUB and SRA. */
 static uint32_t alu(uint32_t funct3, bool alt, uint32_t a, uint32_t b)
 {
 	switch (funct3) {
@@ -115,8 +114,8 @@ static uint32_t negate_if(bool negative, uint32_t value)
 }
 
 /*
- * Signed division goes by magnitudes; the overflowing INT_MIN / -1 then comes
- * out as the architecture wants it: quotient INT_MIN, remainder 0.
+ * Divides, and returns quotient or remainder. Signed division divides magnitudes; the overflowing
+ * INT_MIN / -1 then has the results of the architecture: quotient INT_MIN, remainder 0.
  */
 static uint32_t divide(uint32_t funct3, uint32_t a, uint32_t b)
 {
@@ -166,7 +165,7 @@ static void exec_op_imm(struct onpu_rv32 *core, uint32_t insn)
 	uint32_t funct7 = rv_funct7(insn);
 	bool alt = false;
 
-	/* In the shifts, the upper immediate bits are an opcode. */
+	/* The upper bits of a shift's immediate are an opcode. */
 	if (funct3 == RV_F3_SLL || funct3 == RV_F3_SRL) {
 		alt = funct3 == RV_F3_SRL && funct7 == RV_F7_ALT;
 		if (!alt && funct7 != RV_F7_BASE) {
@@ -177,7 +176,7 @@ static void exec_op_imm(struct onpu_rv32 *core, uint32_t insn)
 	retire_value(core, insn, alu(funct3, alt, a, rv_imm_i(insn)), ONPU_RV32_COST_BASE);
 }
 
-/* The bytes at @addr if they are in the TCM; alignment keeps an access whole. */
+/* Returns the bytes at @addr if they are in the TCM, or NULL; alignment keeps an access whole. */
 static uint8_t *tcm_at(const struct onpu_rv32 *core, uint32_t addr)
 {
 	uint32_t offset = addr - core->bus.tcm_base;
@@ -265,7 +264,7 @@ static void exec_store(struct onpu_rv32 *core, uint32_t insn)
 	onpu_rv32_retire(core, core->pc + 4, cost);
 }
 
-/* Go to @target with the return address in rd, or trap with rd as it was. */
+/* Jumps to @target and writes the return address to rd, or traps and leaves rd unchanged. */
 static void jump(struct onpu_rv32 *core, uint32_t target, unsigned int rd)
 {
 	uint32_t link = core->pc + 4;
@@ -316,8 +315,8 @@ static void exec_branch(struct onpu_rv32 *core, uint32_t insn)
 }
 
 /*
- * Memory is in order and stores are seen by the next fetch, so both fences do
- * nothing. Their unused fields are ignored, as the manual asks.
+ * Memory is in order and the next fetch sees stores, so both fences do nothing. Their unused fields
+ * are ignored, as the manual demands.
  */
 static void exec_misc_mem(struct onpu_rv32 *core, uint32_t insn)
 {
@@ -331,7 +330,7 @@ static void exec_misc_mem(struct onpu_rv32 *core, uint32_t insn)
 	}
 }
 
-/* The run loop decides whether the core stays parked. */
+/* Parks the core; the run loop decides whether it stays parked. */
 static void exec_wfi(struct onpu_rv32 *core)
 {
 	onpu_rv32_retire(core, core->pc + 4, ONPU_RV32_COST_BASE);

@@ -33,9 +33,9 @@
 #include <stdint.h>
 
 /*
- * Cycles per instruction. What is not listed takes ONPU_RV32_COST_BASE. An
- * instruction that raises an exception costs the trap entry alone; so does
- * taking an interrupt, between two instructions.
+ * Cycles per instruction. An instruction that is not listed takes ONPU_RV32_COST_BASE. An
+ * instruction that raises an exception costs the trap entry alone; so does taking an interrupt,
+ * between two instructions.
  */
 enum onpu_rv32_cost {
 	ONPU_RV32_COST_BASE = 1, /* also loads and stores in TCM */
@@ -54,12 +54,11 @@ enum onpu_rv32_cost {
 
 /*
  * The bus of the core. @load and @store serve every data access outside the TCM; @size is 1, 2 or 4
- * and @addr a multiple of it. They return false for an access fault; a missing one always faults.
- * The TCM is little-endian. Its base and size are multiples of four and it does not wrap round the
- * address space.
+ * and @addr a multiple of it. They return false for an access fault; when @load or @store is NULL,
+ * each of its accesses faults. The TCM is little-endian. Its base and size are multiples of four
+ * and it does not wrap round the address space.
  *
- * A callback may call onpu_rv32_set_irq() and onpu_rv32_yield(), nothing else
- * of this interface.
+ * A callback may call onpu_rv32_set_irq() and onpu_rv32_yield(), nothing else of this interface.
  */
 struct onpu_rv32_bus {
 	void *ctx;
@@ -70,15 +69,15 @@ struct onpu_rv32_bus {
 	uint32_t tcm_size;
 };
 
-/* Why onpu_rv32_run() came back. */
+/* The reason why onpu_rv32_run() returned. */
 enum onpu_rv32_stop {
 	ONPU_RV32_BUDGET,  /* @cycle reached @until */
-	ONPU_RV32_PARKED,  /* WFI; runs on when an enabled line rises */
-	ONPU_RV32_YIELDED, /* a callback asked for it */
+	ONPU_RV32_PARKED,  /* in WFI; goes on when an enabled line rises */
+	ONPU_RV32_YIELDED, /* a callback called onpu_rv32_yield() */
 	ONPU_RV32_HALTED,  /* locked up; only reset helps */
 };
 
-/* A counter CSR: @base alone while inhibited, else @base plus the raw count. */
+/* A counter CSR: its value is @base while inhibited, else @base plus the raw count. */
 struct onpu_rv32_counter {
 	uint64_t base;
 	bool inhibited;
@@ -90,10 +89,11 @@ struct onpu_rv32_counter {
  */
 struct onpu_rv32 {
 	uint32_t x[32];
-	uint32_t pc;	    /* of the next instruction */
-	uint64_t cycle;	    /* device clock; firmware cannot write it */
-	uint64_t retired;   /* instructions since reset */
-	uint64_t slice_end; /* the inner loop stops here; 0 to look round */
+	uint32_t pc;	  /* address of the next instruction */
+	uint64_t cycle;	  /* device clock; firmware cannot write it */
+	uint64_t retired; /* instructions since reset */
+	/* Clock at which the inner loop stops; 0: it checks for interrupts at once. */
+	uint64_t slice_end;
 
 	uint32_t mstatus;
 	uint32_t mie;
@@ -145,12 +145,15 @@ void onpu_rv32_advance(struct onpu_rv32 *core, uint64_t cycle);
 void onpu_rv32_set_irq(struct onpu_rv32 *core, uint32_t mask, bool level);
 
 /*
- * From a bus callback: come back from run once the instruction is complete,
- * so that other parts of the device can act on what it did.
+ * Called from a bus callback: makes onpu_rv32_run() return when the instruction is complete, so
+ * that other parts of the device can react to it.
  */
 void onpu_rv32_yield(struct onpu_rv32 *core);
 
-/* True when run would execute: not halted, not parked without a pending line. */
+/*
+ * Returns whether onpu_rv32_run() would execute: the core is not halted, and is not parked without
+ * a pending line.
+ */
 bool onpu_rv32_runnable(const struct onpu_rv32 *core);
 
 #endif /* ONPU_DEVICE_RISCV_H */

@@ -42,8 +42,8 @@ static uint64_t read_minstret(const struct onpu_rv32 *core)
 }
 
 /*
- * A counter that is written does not count the writing instruction: the next one reads what was
- * written.
+ * Writes a counter. It does not count the writing instruction: the next one reads the written
+ * value.
  */
 static void write_mcycle(struct onpu_rv32 *core, uint64_t value)
 {
@@ -83,7 +83,7 @@ static bool in_range(uint32_t csr, uint32_t first, uint32_t last)
 	return csr >= first && csr <= last;
 }
 
-/* Registers that exist and are zero whatever is written. */
+/* Returns whether a register exists and is zero whatever is written. */
 static bool is_zero_csr(uint32_t csr)
 {
 	return csr == RV_CSR_MSTATUSH || in_range(csr, RV_CSR_MHPMEVENT3, RV_CSR_MHPMEVENT31) ||
@@ -124,7 +124,7 @@ static bool read_counter_csr(const struct onpu_rv32 *core, uint32_t csr, uint32_
 	return false;
 }
 
-/* False when there is no such register. */
+/* Reads a register; false: it does not exist. */
 static bool read_csr(const struct onpu_rv32 *core, uint32_t csr, uint32_t *value)
 {
 	*value = 0;
@@ -184,7 +184,7 @@ static void write_counter_csr(struct onpu_rv32 *core, uint32_t csr, uint32_t val
 	}
 }
 
-/* For a register that exists and is not read-only; keeps what is legal. */
+/* Writes a register that exists and is not read-only; bits that may not be written are ignored. */
 static void write_csr(struct onpu_rv32 *core, uint32_t csr, uint32_t value)
 {
 	switch (csr) {
@@ -225,9 +225,10 @@ void onpu_rv32_csr_insn(struct onpu_rv32 *core, uint32_t insn)
 {
 	uint32_t csr = rv_csr_number(insn);
 	uint32_t funct3 = rv_funct3(insn);
-	uint32_t swap = funct3 & 3; /* CSRRW, CSRRS or CSRRC, by either operand */
+	/* CSRRW, CSRRS or CSRRC, with a register or an immediate operand. */
+	uint32_t swap = funct3 & 3;
 	uint32_t operand = funct3 & 4 ? rv_rs1(insn) : core->x[rv_rs1(insn)];
-	/* Set and clear write unless their operand field is zero. */
+	/* Set and clear write only when their operand field is not zero. */
 	bool writes = swap == RV_F3_CSRRW || rv_rs1(insn) != 0;
 	uint32_t old, value;
 
@@ -262,7 +263,7 @@ static uint32_t vector_base(const struct onpu_rv32 *core)
 	return core->mtvec & ~3u;
 }
 
-/* Is this the handler's first instruction, with nothing retired since the exception? */
+/* Returns whether the handler's first instruction fails: none has retired since the exception. */
 static bool locked_up(const struct onpu_rv32 *core)
 {
 	return core->excepted && core->excepted_at == core->retired &&
@@ -284,7 +285,9 @@ void onpu_rv32_exception(struct onpu_rv32 *core, uint32_t cause, uint32_t tval)
 	enter_trap(core, cause, tval, vector_base(core));
 }
 
-/* The bit number of the most urgent line of @lines; external, software, timer. */
+/*
+ * Returns the bit number of the most urgent line of @lines; the order is external, software, timer.
+ */
 static uint32_t most_urgent(uint32_t lines)
 {
 	if (lines & ONPU_RV32_IRQ_EXTERNAL)

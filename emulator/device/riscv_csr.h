@@ -8,27 +8,27 @@
 
 #include "device/riscv.h"
 
-/* Registers to their reset values, counters to zero. */
+/* Sets registers to their reset values and counters to zero. */
 void onpu_rv32_csr_reset(struct onpu_rv32 *core);
 
-/* Execute one Zicsr instruction, to its end: retired or trapped. */
+/* Executes one Zicsr instruction completely: it retires or traps. */
 void onpu_rv32_csr_insn(struct onpu_rv32 *core, uint32_t insn);
 
-/* Raise an exception at the current instruction. */
+/* Raises an exception at the current instruction. */
 void onpu_rv32_exception(struct onpu_rv32 *core, uint32_t cause, uint32_t tval);
 
-/* Take the most urgent interrupt that is pending and enabled, if any. */
+/* Takes the most urgent interrupt that is pending and enabled, if there is one. */
 void onpu_rv32_take_interrupt(struct onpu_rv32 *core);
 
 void onpu_rv32_mret(struct onpu_rv32 *core);
 
-/* Have the inner loop stop after this instruction and look round. */
+/* Makes the inner loop stop after this instruction, to check lines and callbacks. */
 static inline void onpu_rv32_look_round(struct onpu_rv32 *core)
 {
 	core->slice_end = 0;
 }
 
-/* Complete an instruction. */
+/* Completes an instruction: sets the next PC, charges its cycles and counts it. */
 static inline void onpu_rv32_retire(struct onpu_rv32 *core, uint32_t next_pc, unsigned int cost)
 {
 	core->pc = next_pc;

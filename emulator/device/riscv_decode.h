@@ -179,7 +179,7 @@ static inline uint32_t rv_csr_number(uint32_t insn)
 	return insn >> 20;
 }
 
-/* The low @bits bits of @value as a signed number, in two's complement. */
+/* Returns the low @bits bits of @value, sign-extended. */
 static inline uint32_t rv_sign_extend(uint32_t value, unsigned int bits)
 {
 	uint32_t sign = 1u << (bits - 1);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * The TLB: a hash table of leaf entries. The normal TLB has a fixed number of places, and a new
- * entry evicts the one in its place. The sticky TLB grows and keeps every entry until it is
- * invalidated, up to a limit so that a hostile page table cannot fill the host's memory. It keeps
- * pointers to tables of the last level as well, which only the end of an address space makes it
- * forget.
+ * The TLB: a hash table of leaf entries. The normal TLB has a fixed number of entries, and a new
+ * translation evicts the one with its hash. The sticky TLB grows and keeps each translation until
+ * it is invalidated, up to a limit so that a hostile page table cannot fill the host's memory. It
+ * also keeps pointers to tables of the last level, which it drops only at the end of an address
+ * space.
  */
 #include "device/mmu.h"
 
@@ -60,7 +60,10 @@ void tlb_flush(struct tlb *tlb)
 	tlb->used = 0;
 }
 
-/* Where @key is, or would go. The sticky table always has an empty place. */
+/*
+ * Returns the entry of @key, or the entry where it would go. The sticky table always has an empty
+ * one.
+ */
 static struct tlb_entry *find(const struct tlb *tlb, uint64_t key)
 {
 	size_t at = place(tlb, key);
@@ -94,7 +97,7 @@ bool tlb_lookup_table(const struct tlb *tlb, uint16_t asid, uint64_t va, uint64_
 	return tlb->sticky && lookup_key(tlb, make_table_key(asid, va), pte);
 }
 
-/* A table of @size with the entries of the old one; false: no memory, nothing changed. */
+/* Makes a table of @size with the entries of the old one; false: no memory, nothing changed. */
 static bool resize(struct tlb *tlb, size_t size)
 {
 	struct tlb_entry *old = tlb->entries;
@@ -136,7 +139,10 @@ void tlb_insert_table(struct tlb *tlb, uint16_t asid, uint64_t va, uint64_t pte)
 		insert_key(tlb, make_table_key(asid, va), pte);
 }
 
-/* @all: pages of the whole address space, whose tables go, too */
+/*
+ * Returns whether an invalidation concerns an entry. @all: it is for the whole address space, so
+ * that pointers to tables are concerned, too.
+ */
 static bool concerned(const struct tlb_entry *entry, uint16_t asid, uint64_t first, uint64_t end,
 		      bool all)
 {
@@ -149,10 +155,10 @@ static bool concerned(const struct tlb_entry *entry, uint16_t asid, uint64_t fir
 	return all || (!(entry->key & KEY_TABLE) && low < end && high > first);
 }
 
-/* After entries were removed, put the others where a search begins to look for them. */
+/* After entries were removed, moves the others to where a search finds them. */
 static void rehash(struct tlb *tlb)
 {
-	/* Without memory for a new table forget everything, which is always correct. */
+	/* Without memory for a new table, drop all entries, which is always correct. */
 	if (!resize(tlb, tlb->size))
 		tlb_flush(tlb);
 }

@@ -24,13 +24,16 @@ static inline uint64_t cost_add(uint64_t a, uint64_t b)
 	return a + b > COST_MAX ? COST_MAX : a + b;
 }
 
-/* Elements of @words 32-bit words each through the vector lanes, @factor cycles a pass. */
+/*
+ * Returns the cycles of @elements elements of @words 32-bit words each in the vector lanes; each
+ * pass takes @factor cycles.
+ */
 uint64_t cost_vector(uint64_t elements, unsigned int words, uint32_t lanes, uint64_t factor);
 uint64_t cost_reduce(uint64_t in, uint64_t out, unsigned int words, uint32_t lanes,
 		     unsigned int factor);
 uint64_t cost_mma(uint64_t batch, uint64_t m, uint64_t n, uint64_t k, uint64_t taps, uint32_t rows,
 		  uint32_t cols, unsigned int factor);
-/* @setup and the time to move @runs runs of @bytes each. */
+/* Returns @setup plus the time to move @runs runs of @bytes each. */
 uint64_t cost_dma(uint64_t runs, uint64_t bytes, uint32_t bytes_per_cycle, unsigned int setup);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * dma.copy, dma.fill and dma.pad. A copy visits the elements in the order of the view in memory, so
- * that what is dense there is one access. Where the other view is not dense in this order, the
+ * dma.copy, dma.fill and dma.pad. A copy visits elements in the order of the view in memory, so
+ * that a dense run there is one access. Where the other view is not dense in this order, the
  * elements go through a buffer. SRAM is addressed directly.
  */
 #include <string.h>
@@ -11,17 +11,19 @@
 #define DST ONPU_OPERAND_DST
 #define S0  ONPU_OPERAND_S0
 
-/* Bytes of a row that go through a buffer at once. */
+/* The most bytes of a row that go through a buffer at a time. */
 #define BUFFER 65536
-/* Bytes of a block of several rows. */
+/* The most bytes of a block of several rows. */
 #define BLOCK (256u << 10)
 /* Elements along each side of the squares in which a block is transposed. */
 #define SQUARE 16
-/* Rows dense on both sides and at least this long do not go through the buffer. */
+/*
+ * Rows that are dense on both sides and have at least this many bytes do not go through the buffer.
+ */
 #define DIRECT_ROW 64
 /*
- * Up to this stride, elements and the gaps between them are read at once: every page in between
- * holds an element anyway.
+ * Up to this stride, elements and the gaps between them are read in one access: every page in
+ * between holds an element anyway.
  */
 #define GAP_MAX 64
 
@@ -61,7 +63,7 @@ void dma_copy_init(struct dma_copy *copy, struct sim_context *c, const struct si
 	bytes *= walk->dim[last];
 	if (!copy->dense || (follow[last] == copy->esize && bytes >= DIRECT_ROW))
 		return;
-	/* A buffer saves accesses to memory, of which a copy within SRAM has none. */
+	/* A buffer saves accesses to memory; a copy within SRAM makes none. */
 	if (!copy->src_va && !copy->dst_va)
 		return;
 	while (copy->block && walk->stride[0][copy->block - 1] == (int64_t)bytes &&
@@ -71,7 +73,7 @@ void dma_copy_init(struct dma_copy *copy, struct sim_context *c, const struct si
 
 /* ---- One row or block; positions are addresses of their view's space ---- */
 
-/* @n elements at @step in memory into a dense buffer. */
+/* Reads @n elements, @step bytes apart in memory, into a dense buffer. */
 static bool read_elements(const struct dma_copy *copy, uint64_t address, int64_t step, char *out,
 			  uint32_t n)
 {
@@ -113,7 +115,7 @@ static bool write_elements(const struct dma_copy *copy, uint64_t address, int64_
 	return true;
 }
 
-/* The dimensions of a block, sorted by the strides of the following view. */
+/* The dimensions of a block, sorted by the strides of the view `follow`. */
 struct block_walk {
 	unsigned int rank;
 	uint32_t dim[ONPU_MAX_RANK];
@@ -142,7 +144,7 @@ static void block_walk_init(struct block_walk *b, const struct dma_copy *copy)
 	memcpy(b->buffer, block.stride[1], sizeof(b->buffer));
 }
 
-/* @n elements of the following view to or from a buffer. */
+/* Moves @n elements of the view `follow` to or from a buffer. */
 static bool follow_row(const struct dma_copy *copy, uint64_t address, int64_t step, char *buf,
 		       int64_t buf_step, uint32_t n, bool gather)
 {
@@ -166,8 +168,8 @@ static bool follow_row(const struct dma_copy *copy, uint64_t address, int64_t st
 }
 
 /*
- * The two inner dimensions, in squares. One view may be dense along the rows and the other along
- * the columns (a transposition): moving whole rows would then load a line of the cache for each
+ * Moves the two inner dimensions, in squares. One view may be dense along the rows and the other
+ * along the columns (a transposition): moving whole rows would then load a cache line for each
  * element.
  */
 static bool follow_plane(const struct dma_copy *copy, const struct block_walk *b, uint64_t address,
@@ -198,7 +200,10 @@ static bool follow_plane(const struct dma_copy *copy, const struct block_walk *b
 	return true;
 }
 
-/* The following view's elements of a block to or from a buffer in the leading view's order. */
+/*
+ * Moves the elements that a block has in the view `follow` to or from a buffer in the order of the
+ * view `lead`.
+ */
 static bool follow_block(const struct dma_copy *copy, uint64_t address, char *buf, bool gather)
 {
 	uint32_t at[ONPU_MAX_RANK] = { 0 };
@@ -226,7 +231,7 @@ static bool follow_block(const struct dma_copy *copy, uint64_t address, char *bu
 	}
 }
 
-/* A block that is dense in memory, through the buffer. */
+/* Copies a block that is dense in memory, through the buffer. */
 static bool buffered_block(const struct dma_copy *copy, uint64_t lead, uint64_t follow)
 {
 	const struct walk *walk = &copy->walk;
@@ -243,7 +248,10 @@ static bool buffered_block(const struct dma_copy *copy, uint64_t lead, uint64_t 
 	return follow_block(copy, follow, buf, true) && sim_write(copy->c, DST, lead, buf, bytes);
 }
 
-/* @n elements of the last dimension, in pieces when they have to go through the buffer. */
+/*
+ * Copies @n elements of the last dimension, in several steps when they have to go through the
+ * buffer.
+ */
 static bool copy_row(const struct dma_copy *copy, uint64_t lead, uint64_t follow, uint32_t n)
 {
 	unsigned int last = copy->walk.rank - 1, esize = copy->esize;
@@ -376,14 +384,14 @@ bool dma_fill(struct sim_context *c, const struct sim_tensor *dst, uint64_t valu
 	}
 }
 
-/* ---- Pad: copies and fills of the parts into which the destination falls ---- */
+/* ---- Pad: copies and fills of the regions of the destination */
 
-/* Part of a dimension of DST: where it begins, and which elements of S0 it gets. */
+/* A region of a dimension of DST: where it begins, and which elements of S0 it gets. */
 struct pad_part {
 	uint32_t first, count;
-	bool outside; /* beyond the source */
+	bool outside; /* the region is beyond the source */
 	uint32_t source;
-	int64_t step; /* 1, 0 or -1 source elements for each of DST */
+	int64_t step; /* source elements to move for each element of DST: 1, 0 or -1 */
 };
 
 static struct pad_part pad_part(const struct sim_work *w, unsigned int d, unsigned int part)
@@ -436,7 +444,7 @@ static bool pad_dim(struct sim_context *c, const struct sim_work *w, unsigned in
 	return true;
 }
 
-/* Elements of S0 that a pad reads, each as often as it is used. */
+/* Counts the elements of S0 that a pad reads, each as often as it is used. */
 static void pad_count(struct sim_context *c, const struct sim_work *w)
 {
 	bool constant = w->param.pad.mode == ONPU_PAD_CONSTANT;

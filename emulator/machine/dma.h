@@ -12,21 +12,21 @@ struct dma_copy {
 	bool src_va, dst_va;
 	unsigned int esize;
 	/*
-	 * S0 or DST: the view in whose order elements are visited, and the other one. In walk they
-	 * are views 0 and 1.
+	 * The view in whose order elements are visited, and the other one: S0 and DST, or DST and
+	 * S0. In `walk` they are views 0 and 1.
 	 */
 	unsigned int lead, follow;
 	struct walk walk;
-	unsigned int block; /* the dimensions from this one on are moved at once */
+	unsigned int block; /* the dimensions from this one on are moved together, as a block */
 	bool dense;	    /* the block is dense in the leading view */
 };
 
-/* Dimensions and strides of @dst and @src; their starts do not matter. */
+/* Takes dimensions and strides of @dst and @src; their starts do not matter. */
 void dma_copy_init(struct dma_copy *copy, struct sim_context *c, const struct sim_tensor *dst,
 		   const struct sim_tensor *src);
 bool dma_copy_run(const struct dma_copy *copy, uint64_t dst, uint64_t src);
 bool dma_fill(struct sim_context *c, const struct sim_tensor *dst, uint64_t value);
-/* Memory traffic of @elements elements. */
+/* Counts the memory traffic of @elements elements. */
 void dma_count(struct sim_context *c, const struct sim_tensor *dst, const struct sim_tensor *src,
 	       uint64_t elements);
 

@@ -12,11 +12,14 @@ struct gather {
 	struct sim_context *c;
 	const struct sim_work *w;
 	struct dma_copy slice;
-	unsigned int full; /* the operand that is indexed: S0, or DST of a scatter */
+	unsigned int full; /* the operand that is indexed: S0 of a gather, DST of a scatter */
 	unsigned int part; /* the other one */
 };
 
-/* Index number @n of S1 (row-major, at @address), applied to a dimension of @size elements. */
+/*
+ * Gets the index number @n of S1 (row-major, at @address), and applies it to a dimension of @size
+ * elements; false: it is out of range.
+ */
 static bool index_value(const struct gather *g, uint64_t address, uint64_t n, uint32_t size,
 			uint32_t *value)
 {
@@ -45,7 +48,7 @@ static bool copy_slice(const struct gather *g, uint64_t full, uint64_t part)
 			       dma_copy_run(&g->slice, full, part);
 }
 
-/* The slice: the last @rank dimensions of both operands. */
+/* Sets up the copy of a slice: the last @rank dimensions of both operands. */
 static void slice_init(struct gather *g, unsigned int rank)
 {
 	struct sim_tensor t[2];
@@ -93,7 +96,9 @@ static bool counter_next(struct counter *n)
 	return false;
 }
 
-/* dma.gather.axis: DST has the dimensions [outer, indices, slice], S0 [outer, axis, slice]. */
+/*
+ * dma.gather.axis: DST has the dimensions [outer, indices, slice] and S0 has [outer, axis, slice].
+ */
 static bool gather_axis(struct gather *g)
 {
 	const struct sim_tensor *d = &g->w->t[DST], *s = &g->w->t[S0], *x = &g->w->t[S1];

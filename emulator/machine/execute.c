@@ -68,7 +68,7 @@ bool sim_execute(struct sim_context *c, const struct sim_work *w)
 		sim_window(c, w);
 		return true;
 	default:
-		/* Semaphore instructions have no other effect than what machine.c does. */
+		/* machine.c handles semaphores; their instructions have no other effect. */
 		return true;
 	}
 }

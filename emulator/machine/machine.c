@@ -187,7 +187,7 @@ void onpu_machine_watch(struct onpu_machine *m, bool (*look)(void *ctx), void *c
 	m->watch.ctx = ctx;
 }
 
-/* Clear only the bytes that may not be zero, so that a small job takes the host little time. */
+/* Clears only the bytes that may not be zero, so that a small job takes the host little time. */
 void machine_clear_sram(struct onpu_machine *m)
 {
 	memset(m->context.sram, 0, m->sram_dirty);
@@ -223,7 +223,9 @@ bool machine_fault(struct onpu_machine *m, int code, unsigned int engine, uint32
 
 /* ---- Semaphores ---- */
 
-/* Time of the token that brings a semaphore to @count; NO_TIME when none is on its way. */
+/*
+ * Returns the time of the token that brings a semaphore to @count; NO_TIME when none is on its way.
+ */
 static uint64_t token_time(const struct semaphore *s, uint32_t count)
 {
 	if (!count)
@@ -233,7 +235,7 @@ static uint64_t token_time(const struct semaphore *s, uint32_t count)
 	return s->count + s->pending >= count ? s->pending_time : NO_TIME;
 }
 
-/* When everything that an instruction waits for is there. */
+/* Returns the time when all tokens are there that an instruction waits for. */
 static uint64_t wait_time(const struct onpu_machine *m, const struct sim_work *w)
 {
 	uint32_t count = w->insn.op == ONPU_OP_SEM_WAIT ? w->insn.count : 0;
@@ -254,10 +256,9 @@ static bool comes_before(const struct semaphore *a, const struct semaphore *b)
 }
 
 /*
- * Add the tokens that have arrived until @now to the counts. A count that becomes too large is a
- * fault of the engine that signalled. It takes its place in the order of events: before the event
- * of @engine at @now unless it is at @now, too, and of a higher-numbered engine. False: the job has
- * faulted.
+ * Adds the tokens that have arrived until @now to the counts. A count that becomes too large is a
+ * fault of the engine that signalled. The fault is ordered as an event: before the event of @engine
+ * at @now, unless it is at @now, too, and of a higher-numbered engine. False: the job has faulted.
  */
 static bool arrive(struct onpu_machine *m, uint64_t now, unsigned int engine)
 {
@@ -325,8 +326,9 @@ static bool profile(struct onpu_machine *m, const struct sim_work *w, uint64_t s
 }
 
 /*
- * Starts an instruction, whichever it is: checks the cycle limit, takes its tokens, writes the
- * profile and gives tokens at its end. @ready is when it could have started if it needed no tokens.
+ * Starts an instruction of any engine: checks the cycle limit, takes its tokens, writes the profile
+ * and schedules the tokens that it signals at its end. @ready is the time when it could have
+ * started without waiting for tokens.
  */
 static bool start_common(struct onpu_machine *m, const struct sim_work *w, uint64_t start,
 			 uint64_t ready)
@@ -394,7 +396,7 @@ static bool start_engine(struct onpu_machine *m, unsigned int engine, uint64_t s
 	return true;
 }
 
-/* Store {start, busy cycles of each engine}, where only cycles before the start count. */
+/* Stores {start, busy cycles of each engine}; only cycles before the start count. */
 static bool timestamp(struct onpu_machine *m, uint64_t start)
 {
 	const struct sim_tensor *t = &m->work->t[ONPU_OPERAND_DST];
@@ -453,7 +455,7 @@ static enum onpu_step start_control(struct onpu_machine *m, uint64_t start)
 
 /* ---- Which event is next ---- */
 
-/* Engines that have to be idle before a CP instruction starts: bit per engine. */
+/* Returns the engines that have to be idle before a CP instruction starts, a bit for each. */
 static unsigned int drained_engines(const struct sim_work *w)
 {
 	switch (w->insn.op) {
@@ -510,7 +512,10 @@ static uint64_t cp_event(const struct onpu_machine *m)
 	}
 }
 
-/* The lowest-numbered engine whose next instruction waits for a token is named. */
+/*
+ * Ends the job with a deadlock fault, which names the lowest-numbered engine whose next instruction
+ * waits for a token.
+ */
 static void deadlock(struct onpu_machine *m)
 {
 	uint64_t cycle = m->cp_end;
@@ -559,8 +564,8 @@ enum onpu_step onpu_machine_step(struct onpu_machine *m)
 		       m->result.cycles ? ONPU_STEP_DONE :
 					  ONPU_STEP_IDLE;
 	/*
-	 * Note when its tokens were there the first time: while the CP goes on waiting for engines,
-	 * more tokens may arrive and change what wait_time() says.
+	 * Note when the instruction's tokens were first there: while the CP still waits for
+	 * engines, more tokens may arrive and change the result of wait_time().
 	 */
 	if (m->cp == CP_START && m->cp_tokens == NO_TIME)
 		m->cp_tokens = wait_time(m, m->work);

@@ -15,25 +15,25 @@
 struct semaphore {
 	uint32_t count;
 	uint32_t pending;
-	uint64_t time; /* of the last token that arrived */
+	uint64_t time; /* time of the last token that arrived */
 	uint64_t pending_time;
-	uint8_t signaller, waiter; /* NO_ENGINE: none so far */
+	uint8_t signaller, waiter; /* engines; NO_ENGINE: none so far */
 	bool overflow; /* the count is too large since @time; arrive() makes it a fault */
 };
 
 struct engine {
 	struct sim_work *queue; /* ring of fifo_depth instructions not started */
 	uint32_t head, count;
-	uint64_t end; /* of the last instruction that started */
-	uint32_t pc;  /* of that instruction */
+	uint64_t end; /* time when the last started instruction ends */
+	uint32_t pc;  /* address of that instruction */
 	uint32_t words[ONPU_INSN_WORDS];
 };
 
 enum cp_state {
-	CP_BEGIN,   /* before slot 0 is read */
+	CP_BEGIN,   /* slot 0 is not read yet */
 	CP_TAKE,    /* the next event reads an instruction */
 	CP_PUSH,    /* work waits for room in its engine's queue */
-	CP_START,   /* work is one of its own and waits to start */
+	CP_START,   /* `work` is an instruction of the CP that waits to start */
 	CP_STOPPED, /* ended or faulted */
 };
 
@@ -49,16 +49,17 @@ struct onpu_machine {
 	uint64_t now; /* time of the last event */
 
 	enum cp_state cp;
-	uint64_t cp_time;      /* when the CP goes on */
-	uint64_t cp_end;       /* of the last instruction that the CP executed */
+	uint64_t cp_time;      /* time when the CP goes on */
+	uint64_t cp_end;       /* end of the last instruction that the CP executed */
 	uint32_t pc;	       /* next instruction */
 	uint32_t start;	       /* the first one */
-	uint32_t live;	       /* of the last preempt */
+	uint32_t live;	       /* LIVE of the last preempt instruction */
 	uint64_t sram_dirty;   /* bytes of SRAM from here on are zero */
-	uint64_t keep;	       /* name of what the job will leave in SRAM; 0: nothing */
-	uint64_t held;	       /* name of what the last job left there */
+	uint64_t keep;	       /* name of the contents that the job will leave in SRAM; 0: none */
+	uint64_t held;	       /* name of the contents that the last job left in SRAM */
 	struct sim_work *work; /* the instruction that the CP holds */
-	uint64_t cp_tokens;    /* when the CP's tokens were there; NO_TIME: not known yet */
+	/* Time when the tokens of the CP's instruction were there; NO_TIME: not known yet. */
+	uint64_t cp_tokens;
 	struct engine engine[ONPU_ENG_COUNT]; /* the CP's own entry has no queue */
 	struct semaphore semaphore[ONPU_NUM_SEMAPHORES];
 	uint16_t slot_cache[ONPU_CACHED_SLOTS]; /* most recent first */

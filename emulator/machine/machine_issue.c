@@ -4,7 +4,7 @@
 
 #include "machine/machine.h"
 
-/* Reads for the CP; a failure is left in the context's fault. */
+/* Reads memory for the CP; after a failure the context's fault tells why. */
 static bool cp_read(struct onpu_machine *m, uint64_t address, void *dst, size_t size)
 {
 	return sim_read(&m->context, ONPU_OPERAND_NONE, address, dst, size);
@@ -32,7 +32,10 @@ static bool program_ok(const struct onpu_slot_program *p)
 	return !memcmp(&clean, p, sizeof(clean));
 }
 
-/* Begins behind the instructions that bring to SRAM what it holds already, or with none of it. */
+/*
+ * Starts with the instructions behind those that load SRAM when SRAM still holds that content;
+ * otherwise clears SRAM and starts at the first one.
+ */
 static void begin_sram(struct onpu_machine *m, const struct onpu_slot_program *p)
 {
 	m->keep = p->keep;
@@ -69,7 +72,7 @@ bool machine_begin_program(struct onpu_machine *m)
 	return true;
 }
 
-/* Cycles to fetch a slot, which becomes the one used last. */
+/* Returns the cycles to fetch a slot, and makes it the most recently used one. */
 static unsigned int slot_cycles(struct onpu_machine *m, uint16_t index)
 {
 	unsigned int at = 0, miss;
@@ -106,7 +109,10 @@ static bool read_slot(void *ctx, uint32_t index, union onpu_slot *slot)
 	return cp_read(m, m->job.slots_va + (uint64_t)index * ONPU_SLOT_SIZE, slot, sizeof(*slot));
 }
 
-/* Make the engine the signaller or the waiter of a semaphore, unless another engine is. */
+/*
+ * Makes the engine the signaller or the waiter of a semaphore; a fault if another engine is
+ * already.
+ */
 static bool own(struct onpu_machine *m, const struct sim_work *w, unsigned int semaphore,
 		bool signals)
 {
@@ -130,7 +136,7 @@ static bool own_all(struct onpu_machine *m, const struct sim_work *w)
 	return w->insn.op != ONPU_OP_SEM_SIGNAL || own(m, w, w->insn.sem, true);
 }
 
-/* Checks the CP's own instructions beyond their operands. */
+/* Checks the CP's own instructions beyond their operands; false: a fault. */
 static bool check_control(struct onpu_machine *m, const struct sim_work *w)
 {
 	if (w->insn.op == ONPU_OP_TRAP)

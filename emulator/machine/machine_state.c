@@ -123,7 +123,7 @@ int onpu_machine_save(struct onpu_machine *m, const struct onpu_mem *mem, uint64
  */
 #define PENDING_MAX (ONPU_MAX_TOKENS + 1)
 #define COUNT_MAX   (ONPU_MAX_TOKENS + PENDING_MAX)
-/* Far above the time of any job, and so far below NO_TIME that adding costs cannot reach it. */
+/* A time far above that of any job, yet so far below NO_TIME that adding costs cannot reach it. */
 #define TIME_MAX (UINT64_C(1) << 62)
 
 static bool times_ok(const struct saved_state *s)
@@ -146,7 +146,7 @@ static bool owner_ok(uint8_t engine)
 	return engine < ONPU_ENG_COUNT || engine == NO_ENGINE;
 }
 
-/* Whether the state was saved by a machine of this configuration and every member is in range. */
+/* Returns whether a machine of this configuration saved the state and every member is in range. */
 static bool state_ok(const struct onpu_machine *m, const struct saved_state *s)
 {
 	const struct onpu_sim_config *c = &m->config;

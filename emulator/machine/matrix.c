@@ -2,11 +2,11 @@
 /*
  * The matrix unit.
  *
- * A product has two sides: the rows of S0 (several dimensions, m) and the columns of S1 (one, n).
- * One side is spread over the vector registers, the other is broadcast, whichever suits the
- * strides of DST: multiplication commutes, and each element's chain of multiply-adds is the
- * same. The vector side is packed into panels; of the broadcast side float32 is read where it
- * lies, other types are converted in blocks first.
+ * A product has two sides: the rows of S0 (several dimensions, m) and the columns of S1 (one
+ * dimension, n). The strides of DST decide which side is spread over the vector registers and which
+ * is broadcast: multiplication commutes, and the chain of multiply-adds of each element does not
+ * change. The vector side is packed into panels. On the broadcast side float32 is read in place;
+ * other types are converted in blocks first.
  */
 #include <string.h>
 
@@ -20,11 +20,11 @@
 #define S2  ONPU_OPERAND_S2
 
 /*
- * Rows of one task, which computes them for one panel. A multiple of the rows of a tile at every
+ * Rows of one task, which computes them for one panel: a multiple of the rows of a tile at every
  * SIMD level.
  */
 #define ROW_BLOCK 240
-/* Values of k that are packed at a time: a multiple of all pieces of a sum. */
+/* Values of k that are packed at a time: a multiple of the length of all partial sums. */
 #define DEPTH_BLOCK 1024
 /* With fewer rows than this packing does not pay. */
 #define PACK_MIN_ROWS 16
@@ -43,8 +43,8 @@ struct side {
 	uint64_t count;
 	int64_t k_stride;
 	const int64_t *tap;		/* offsets of all taps */
-	uint32_t zero;			/* subtracted from each element (integers) */
-	const struct sim_tensor *zeros; /* and zero points by index, or NULL */
+	uint32_t zero;			/* value subtracted from each element (integers) */
+	const struct sim_tensor *zeros; /* zero points by index, subtracted too, or NULL */
 };
 
 struct matrix {
@@ -53,14 +53,14 @@ struct matrix {
 	bool floats, acc;
 	struct side rows, columns;
 	uint32_t depth, taps;
-	uint32_t piece; /* products of a tap whose sum is taken apart, 0: there are no pieces */
-	/* Contraction in blocks: taps at a time, or parts of one tap. */
+	uint32_t piece; /* products in a partial sum of a tap; 0: there are no partial sums */
+	/* The contraction is done in blocks: several taps at a time, or a range of one tap. */
 	uint32_t block_taps, block_depth, blocks;
 	unsigned int batch_rank;
 	uint32_t batch_dim[ONPU_MAX_RANK];
 	int64_t batch_stride[3][ONPU_MAX_RANK]; /* DST, rows, columns */
 	int64_t dst, row_base, column_base;
-	uint32_t panel; /* columns in a whole one */
+	uint32_t panel; /* columns of a whole panel */
 	uint64_t panels, row_blocks;
 	char *scratch;
 	size_t scratch_each;
@@ -76,13 +76,16 @@ struct segment {
 struct task {
 	const struct matrix *m;
 	int64_t dst, row_base, column_base;
-	uint32_t width, vectors, padded; /* of the panel; padded = vectors * vector */
+	uint32_t width, vectors, padded; /* sizes of the panel; padded = vectors * vector */
 	struct segment segment[MMA_MAX_COLS];
 	unsigned int segments;
 	uint32_t column_zero[MMA_MAX_COLS];
 	uint32_t rows;
 	int64_t row_dst[ROW_BLOCK], row_src[ROW_BLOCK];
-	/* Address of each row of a contraction block; the last tile's missing ones repeat the last row. */
+	/*
+	 * Address of each row of a contraction block; the last tile repeats the last row for
+	 * missing ones.
+	 */
 	const char *row[ROW_BLOCK + MMA_MAX_ROWS];
 	uint32_t row_zero[ROW_BLOCK];
 	char *pack, *converted, *acc;
@@ -108,7 +111,7 @@ static void cursor_set(struct cursor *cursor, const struct side *side, uint64_t 
 	}
 }
 
-/* Move on by @n, which must not pass the end of the innermost dimension. */
+/* Advances a cursor by @n, which must not pass the end of the innermost dimension. */
 static void cursor_add(struct cursor *cursor, const struct side *side, uint32_t n)
 {
 	unsigned int i = side->rank - 1;
@@ -186,7 +189,7 @@ static void task_rows(struct task *t, uint64_t block)
 
 /* ---- Packing ---- */
 
-/* @n elements as float32, or as 32-bit integers less their zero point. */
+/* Converts @n elements to float32, or to 32-bit integers minus their zero point. */
 static void convert(const struct matrix *m, const struct side *side, uint32_t *out, const char *src,
 		    int64_t stride, uint32_t n, uint32_t zero)
 {
@@ -202,12 +205,12 @@ static void convert(const struct matrix *m, const struct side *side, uint32_t *o
 }
 
 /*
- * Values of k that are packed together when k is the dense direction, so that what they write stays
- * in the cache.
+ * Values of k that are packed together when k is the dense direction, so that the panel's lines
+ * that are written stay in the cache.
  */
 #define PACK_STEPS 64
 
-/* One tap of the panel, column by column: k is dense. */
+/* Packs one tap of the panel, column by column: k is dense. */
 static void pack_columns(const struct task *t, uint32_t *out, const char *base, uint32_t count)
 {
 	const struct side *side = &t->m->columns;
@@ -233,7 +236,7 @@ static void pack_columns(const struct task *t, uint32_t *out, const char *base, 
 }
 
 /*
- * One tap of the panel, one k after the other: k is not dense, or the columns are dense, too.
+ * Packs one tap of the panel, one k after the other: k is not dense, or the columns are dense, too.
  */
 static void pack_steps(const struct task *t, uint32_t *out, const char *base, uint32_t count)
 {
@@ -251,7 +254,7 @@ static void pack_steps(const struct task *t, uint32_t *out, const char *base, ui
 	}
 }
 
-/* Whether the panel is one run of dense float32 columns. */
+/* Returns whether the panel is one run of dense float32 columns. */
 static bool columns_dense(const struct task *t)
 {
 	const struct side *side = &t->m->columns;
@@ -285,7 +288,7 @@ static void pack_block(const struct task *t, uint32_t tap, uint32_t taps, uint32
 	}
 }
 
-/* Rows of other types than float32: [row][tap][k]. */
+/* Converts rows of other types than float32 to [row][tap][k]. */
 static void convert_rows(const struct task *t, uint32_t tap, uint32_t taps, uint32_t k,
 			 uint32_t depth)
 {
@@ -327,7 +330,10 @@ static void load_acc(const struct task *t, uint32_t row, uint32_t rows, char *ac
 	}
 }
 
-/* Before a tile is computed, so that its rows of DST are in the cache when it is stored. */
+/*
+ * Prefetches a tile's rows of DST before it is computed, so that they are in the cache for the
+ * store.
+ */
 static void want_rows(const struct task *t, uint32_t row, uint32_t rows)
 {
 	for (uint32_t r = 0; r < rows; r++)
@@ -365,7 +371,7 @@ static void store_acc(const struct task *t, uint32_t row, uint32_t rows, const c
 
 /* ---- The product ---- */
 
-/* With few rows, columns that are dense are read where they lie, without packing. */
+/* Returns whether dense columns are read in place, without packing: the rows are too few. */
 static bool columns_in_place(const struct task *t)
 {
 	return columns_dense(t) && t->padded == t->width && t->m->rows.count < PACK_MIN_ROWS;
@@ -376,7 +382,7 @@ static bool rows_in_place(const struct matrix *m)
 	return m->floats && m->rows.t->dtype == ONPU_DT_F32;
 }
 
-/* Contraction block @b: its taps and steps. */
+/* One block of the contraction: a range of taps, and a range of k. */
 struct block {
 	uint32_t tap, taps, k, depth;
 };
@@ -496,7 +502,10 @@ struct matrix_run {
 	unsigned int parts;
 };
 
-/* Tasks in order of batch, panel, row block; a packed panel serves all its row blocks. */
+/*
+ * Computes a share of the tasks, ordered by batch, panel, row block; a packed panel serves all its
+ * row blocks.
+ */
 static void matrix_part(void *arg, unsigned int part, unsigned int thread)
 {
 	const struct matrix_run *run = arg;
@@ -595,7 +604,7 @@ static void side_n(const struct matrix *m, struct side *side)
 	side->k_stride = b->stride[b->rank - 2];
 }
 
-/* Whether n is the better side to spread over vectors. */
+/* Returns whether n is the better side to spread over vectors. */
 static bool prefer_n(const struct matrix *m, const struct side *n, const struct side *rows)
 {
 	unsigned int half = (m->c->kernels->mma_vector + 1) / 2;
@@ -642,7 +651,7 @@ static void matrix_sides(struct matrix *m, const int64_t *s0_tap, const int64_t 
 	}
 }
 
-/* Offsets of every tap, in the order in which they are taken. */
+/* Computes the offsets of each tap, in the order in which taps are summed. */
 static void tap_offsets(const struct sim_work *w, int64_t *s0, int64_t *s1, int64_t *dst)
 {
 	const struct onpu_slot_param_taps_loop *l = w->param.taps.loop;
@@ -661,7 +670,10 @@ static void tap_offsets(const struct sim_work *w, int64_t *s0, int64_t *s1, int6
 	}
 }
 
-/* How many taps from the first on continue each other in both operands, so that they are one long tap. */
+/*
+ * Returns how many taps, from the first on, follow each other in memory in both operands, so that
+ * they can be one long tap.
+ */
 static uint32_t taps_in_line(const struct matrix *m, const int64_t *s0, const int64_t *s1)
 {
 	const struct sim_tensor *a = &m->w->t[S0], *b = &m->w->t[S1];
@@ -682,8 +694,9 @@ static uint32_t taps_in_line(const struct matrix *m, const int64_t *s0, const in
 }
 
 /*
- * A tap's products follow those of the tap before in the order of a sum, unless a sum has pieces: taps
- * in line, such as those along a row of a convolution with few channels, make longer loops.
+ * Merges taps that follow each other in memory, such as those along a row of a convolution with few
+ * channels: loops become longer. The order of a sum does not change, as the products of a tap come
+ * after those of the tap before, unless there are partial sums.
  */
 static void merge_taps(struct matrix *m, int64_t *s0, int64_t *s1)
 {

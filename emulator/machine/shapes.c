@@ -17,7 +17,7 @@ static bool dims_equal(const struct sim_tensor *a, const struct sim_tensor *b)
 	return a->rank == b->rank && !memcmp(a->dim, b->dim, sizeof(a->dim));
 }
 
-/* The first source whose dimensions are not the destination's. */
+/* Returns the first source whose dimensions differ from the destination's, or -1. */
 static int elementwise(const struct sim_work *w)
 {
 	for (int i = S0; i <= S2; i++) {
@@ -27,9 +27,7 @@ static int elementwise(const struct sim_work *w)
 	return -1;
 }
 
-/*
- * DST [L, n], S0 [L, k], S1 [L, k, n].
- */
+/* The dimensions are DST [L, n], S0 [L, k], S1 [L, k, n]. */
 static int shape_mma(const struct sim_work *w)
 {
 	const struct sim_tensor *d = &w->t[DST], *a = &w->t[S0], *b = &w->t[S1], *z = &w->t[S2];
@@ -143,7 +141,7 @@ static int shape_pad(const struct sim_work *w)
 		return S0;
 	for (unsigned int i = 0; i < d->rank; i++) {
 		uint64_t lo = p->lo[i], hi;
-		/* The furthest that one reflection reaches. */
+		/* The most elements that one reflection reaches. */
 		uint64_t reach = p->mode == ONPU_PAD_REFLECTION ? s->dim[i] - 1 : s->dim[i];
 
 		if (lo + s->dim[i] > d->dim[i])
@@ -175,7 +173,7 @@ static int shape_gather_axis(const struct sim_work *w)
 	return -1;
 }
 
-/* Whether the dimensions are equal, but for the one at @axis. */
+/* Returns whether the dimensions are equal, except the one at @axis. */
 static bool equal_but(const struct sim_tensor *a, const struct sim_tensor *b, unsigned int axis)
 {
 	if (a->rank != b->rank)
@@ -284,9 +282,7 @@ bool sim_resample_inside(const struct sim_work *w)
 		uint32_t high = linear ? sim_resample_linear(&r, last).i1 :
 					 sim_resample_nearest(&r, last);
 
-		/*
-		 * Source indices never decrease, so it is enough to look at the first and the last.
-		 */
+		/* Source indices never decrease, so checking the first and the last is enough. */
 		if (low < p->in_base[i] || high - p->in_base[i] >= w->t[S0].dim[axis])
 			return false;
 	}
@@ -304,7 +300,7 @@ static uint64_t elements(const struct sim_tensor *t)
 	return n;
 }
 
-/* 32-bit words that an element occupies in the lanes: the widest operand counts. */
+/* Returns the 32-bit words that an element occupies in the lanes: those of the widest operand. */
 static unsigned int lane_words(const struct sim_work *w)
 {
 	for (unsigned int i = 0; i < PARAM; i++) {
@@ -344,8 +340,9 @@ static uint64_t mma_cost(const struct sim_work *w, const struct onpu_sim_config 
 }
 
 /*
- * Runs of two views over @rank dimensions, each run dense in both. Merging neighbours that are
- * not dense changes neither number nor length, so only the dense ones count here.
+ * Returns the cost of the runs of two views over @rank dimensions, each run dense in both. Merging
+ * neighbours that are not dense changes neither number nor length of runs, so only the dense ones
+ * count here.
  */
 static uint64_t run_cost(unsigned int rank, unsigned int esize, const uint32_t *dim,
 			 const int64_t *a, const int64_t *b, uint32_t bytes_per_cycle)

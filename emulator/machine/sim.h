@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Private interface of machine/: a decoded instruction, and what executing it needs. */
+/* Private interface of machine/: a decoded instruction, and the state with which it is executed. */
 #ifndef ONPU_MACHINE_SIM_H
 #define ONPU_MACHINE_SIM_H
 
@@ -29,7 +29,7 @@ struct sim_tensor {
 	uint32_t dim[ONPU_MAX_RANK];
 	int64_t stride[ONPU_MAX_RANK];
 	uint64_t base, size, offset;
-	uint64_t start; /* of element 0 in its space */
+	uint64_t start; /* position of element 0 in its space */
 };
 
 /* An instruction on its way through an engine. */
@@ -42,7 +42,7 @@ struct sim_work {
 	bool has_param;
 	struct sim_tensor t[4]; /* DST, S0, S1, S2 */
 	union onpu_slot param;
-	uint64_t issue; /* cycle at which it reached its FIFO */
+	uint64_t issue; /* cycle at which the instruction reached its FIFO */
 	uint64_t cost;
 };
 
@@ -52,12 +52,12 @@ struct sim_fault {
 	uint64_t address;
 };
 
-/* Iterations, some microseconds in all, between two looks at whether the job is given up. */
+/* Iterations, some microseconds in all, between two checks whether the job is given up. */
 #define SIM_LOOK_EVERY 64
 
-/* How a job is given up in the middle of an instruction. */
+/* A callback that can give a job up in the middle of an instruction. */
 struct sim_watch {
-	/* Called now and then on the thread that steps the machine; true: give up. */
+	/* Called every few microseconds on the thread that steps the machine; true: give up. */
 	bool (*look)(void *ctx);
 	void *ctx;
 	atomic_bool stop; /* the job is given up */
@@ -66,7 +66,7 @@ struct sim_watch {
 /* The state that instructions are executed with. */
 struct sim_context {
 	uint8_t *sram;
-	uint32_t sram_bytes; /* as the program declares them */
+	uint32_t sram_bytes; /* bytes of SRAM that the program declares */
 	const struct onpu_sim_config *config;
 	const struct onpu_kernels *kernels;
 	const onpu_fn_array *functions;
@@ -76,7 +76,7 @@ struct sim_context {
 	struct sim_fault fault;
 	struct onpu_counters *counters;
 	struct onpu_sim_memory memory;
-	/* Scratch memory of instructions, grown on demand and bounded by the cost limit. */
+	/* Scratch memory of instructions, grown on demand; the cost limit bounds it. */
 	void *scratch;
 	size_t scratch_size;
 };
@@ -91,7 +91,7 @@ static inline bool sim_is_nibble(unsigned int dtype)
 	return dtype == ONPU_DT_I4 || dtype == ONPU_DT_U4;
 }
 
-/* Bytes of an element; 4-bit types count nibbles and have 1. */
+/* Returns the bytes of an element; 4-bit types count nibbles and have 1. */
 static inline unsigned int sim_esize(unsigned int dtype)
 {
 	static const uint8_t size[ONPU_DT_COUNT] = { 1, 1, 2, 2, 4, 4, 8, 8, 2, 2, 4, 1, 1 };
@@ -115,7 +115,7 @@ static inline uint64_t sim_elements(const struct sim_tensor *t)
 	return n;
 }
 
-/* The element at a byte position in SRAM; slots.c has checked that it is inside. */
+/* Returns the element at a byte position in SRAM; slots.c has checked that it is inside. */
 static inline char *sim_at(const struct sim_context *c, int64_t position)
 {
 	return (char *)c->sram + position;
@@ -129,7 +129,7 @@ static inline uint32_t sim_tap_count(const struct sim_work *w)
 	return w->has_param ? p->loop[0].count * p->loop[1].count * p->loop[2].count : 1;
 }
 
-/* Whether taps move the destination. */
+/* Returns whether taps move the destination. */
 static inline bool sim_taps_move(const struct sim_work *w)
 {
 	const struct onpu_slot_param_taps_loop *l = w->param.taps.loop;
@@ -137,7 +137,7 @@ static inline bool sim_taps_move(const struct sim_work *w)
 	return w->has_param && (l[0].dst_step || l[1].dst_step || l[2].dst_step);
 }
 
-/* How far the tap number (@i, @j, @k) moves an operand, in bytes. */
+/* Returns the bytes by which the tap number (@i, @j, @k) moves an operand. */
 static inline int64_t sim_tap_offset(const struct sim_work *w, unsigned int operand, uint32_t i,
 				     uint32_t j, uint32_t k)
 {
@@ -156,7 +156,7 @@ static inline int64_t sim_tap_offset(const struct sim_work *w, unsigned int oper
 	return offset;
 }
 
-/* Whether the job is given up: the rest of the instruction need not be done. */
+/* Returns whether the job is given up: then the rest of the instruction need not be done. */
 static inline bool sim_given_up(const struct sim_context *c)
 {
 	struct sim_watch *w = c->watch;
@@ -170,39 +170,40 @@ static inline bool sim_given_up(const struct sim_context *c)
 }
 
 /*
- * Whether a loop is to stop since the job is given up: asks every SIM_LOOK_EVERY values of @n, a
- * counter.
+ * Returns whether a loop is to stop because the job is given up: checks every SIM_LOOK_EVERY values
+ * of @n, a counter.
  */
 static inline bool sim_stop(const struct sim_context *c, uint64_t n)
 {
 	return !(n % SIM_LOOK_EVERY) && sim_given_up(c);
 }
 
-/*
- * execute.c: sim_given_up() for onpu_pool_run(), which calls it while it waits for other threads.
- */
+/* execute.c: sim_given_up() as a callback for onpu_pool_run(), which waits for other threads. */
 void sim_idle(const void *context);
 
-/* slots.c: decode the operands of w->insn and check everything that can be checked beforehand. */
+/* slots.c: decodes the operands of w->insn and makes all checks that need no execution. */
 struct sim_slot_source {
 	void *ctx;
 	uint32_t count;
-	/* Copies a slot; false: the context's fault says why. */
+	/* Copies a slot; false: the context's fault tells why. */
 	bool (*read)(void *ctx, uint32_t index, union onpu_slot *slot);
 };
 bool sim_decode(struct sim_context *c, struct sim_work *w, const struct sim_slot_source *slots);
 
-/* shapes.c: rules about dimensions, by instruction; the operand at fault or -1. */
+/* shapes.c: checks an instruction's rules about dimensions; returns the operand at fault or -1. */
 int sim_check_shape(const struct sim_work *w);
-/* Whether a resample stays inside of S0. */
+/* Returns whether a resample stays inside of S0. */
 bool sim_resample_inside(const struct sim_work *w);
-/* The units [low, high) that an operand touches, with what taps add, relative to its window. */
+/*
+ * Computes the units [low, high) that an operand touches, including moves by taps, relative to its
+ * window.
+ */
 void sim_extent(const struct sim_work *w, unsigned int operand, sim_s128 *low, sim_s128 *high);
 
-/* The cost in cycles; saturates above ONPU_MAX_COST. */
+/* Returns the cost in cycles; saturates above ONPU_MAX_COST. */
 uint64_t sim_cost(const struct sim_work *w, const struct onpu_sim_config *config);
 
-/* execute.c: run a decoded instruction; false: c->fault says why. */
+/* execute.c: executes a decoded instruction; false: c->fault tells why. */
 bool sim_execute(struct sim_context *c, const struct sim_work *w);
 
 static inline bool sim_fail(struct sim_context *c, int code, uint32_t operand, uint64_t address)
@@ -213,10 +214,10 @@ static inline bool sim_fail(struct sim_context *c, int code, uint32_t operand, u
 	return false;
 }
 
-/* At least @size bytes, aligned to 64; NULL: no memory. */
+/* Returns at least @size bytes, aligned to 64; NULL: no memory. */
 void *sim_scratch(struct sim_context *c, size_t size);
 
-/* space.c: bytes in memory (space VA); a failure names @operand. */
+/* space.c: copies bytes from or to memory (space VA); false: a fault, which names @operand. */
 bool sim_read(struct sim_context *c, unsigned int operand, uint64_t address, void *dst,
 	      size_t size);
 bool sim_write(struct sim_context *c, unsigned int operand, uint64_t address, const void *src,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * From slot indices to checked operands.
+ * Decodes slot indices into checked operands.
  *
- * The checks come in the architecture's order: slot index, slot format, space, type, shape,
- * bounds, cost; within one check the lowest operand is named. After sim_decode() every element
- * an instruction touches is inside its window and every number fits its computation.
+ * The checks come in the architecture's order: slot index, slot format, space, type, shape, bounds,
+ * cost; within one check the fault names the lowest operand. After sim_decode() every element that
+ * an instruction touches is inside its window and no computation of addresses overflows.
  */
 #include <string.h>
 
@@ -98,7 +98,7 @@ static bool param_format(const struct sim_work *w)
 	return true;
 }
 
-/* Whether @value has no bit above those of an element of DST. */
+/* Returns whether @value has no bit above those of an element of DST. */
 static bool fits_element(const struct sim_work *w, uint64_t value)
 {
 	unsigned int bits = onpu_dtype_bits(w->t[ONPU_OPERAND_DST].dtype);
@@ -137,7 +137,7 @@ static bool resample_format(const struct onpu_slot_param_resample *p)
 	return true;
 }
 
-/* A step is a multiple of the element size, and 0 for an operand that is absent. */
+/* Returns whether a step is a multiple of the element size, or 0 for an operand that is absent. */
 static bool step_format(const struct sim_tensor *t, int64_t step)
 {
 	return t->present ? !((uint64_t)step & (t->esize - 1)) : !step;
@@ -158,7 +158,7 @@ static bool taps_format(const struct sim_work *w)
 	return w->insn.op == ONPU_OP_MMA_I8 || (!p->zero_a && !p->zero_b);
 }
 
-/* Whether the members of a PARAM slot have values that its schema allows. */
+/* Returns whether the members of a PARAM slot have values that its schema allows. */
 static bool param_values(const struct sim_work *w)
 {
 	const struct onpu_slot_param_scalar *s = &w->param.scalar;
@@ -184,7 +184,7 @@ static bool param_values(const struct sim_work *w)
 	}
 }
 
-/* Read all slots before anything is checked. An index beyond the table is left to check_index(). */
+/* Reads all slots before any check. check_index() reports an index beyond the table. */
 static bool read_slots(struct sim_context *c, struct sim_work *w,
 		       const struct sim_slot_source *slots, union onpu_slot *slot)
 {
@@ -230,13 +230,16 @@ static bool check_space(struct sim_context *c, const struct sim_work *w)
 	return true;
 }
 
-/* All floating-point, or all of the first operand's type. */
+/* Returns whether both types are floating-point, or both are equal. */
 static bool same_kind(const struct sim_tensor *a, const struct sim_tensor *b)
 {
 	return a->dtype == b->dtype || (sim_is_float(a->dtype) && sim_is_float(b->dtype));
 }
 
-/* The classes "num" and "resample": floating-point and integer types. */
+/*
+ * Returns whether an operand is of a class "num" or "resample", which has floating-point and
+ * integer types.
+ */
 static bool is_num(const struct onpu_operand_info *info)
 {
 	const uint16_t both = 1u << ONPU_DT_F32 | 1u << ONPU_DT_I8;
@@ -244,13 +247,16 @@ static bool is_num(const struct onpu_operand_info *info)
 	return (info->dtypes & both) == both;
 }
 
-/* Partial lanes are float32 for every float type. */
+/*
+ * Returns whether the type of partial lanes fits: float32 for every float type, else the operand's
+ * own.
+ */
 static bool is_partial(const struct sim_tensor *lanes, const struct sim_tensor *t)
 {
 	return lanes->dtype == (sim_is_float(t->dtype) ? ONPU_DT_F32 : t->dtype);
 }
 
-/* The operands that hold lanes or a carry have a type that follows from another operand. */
+/* Checks the operands that hold lanes or a carry: their type follows from another operand. */
 static bool check_partial(const struct sim_work *w, unsigned int operand)
 {
 	const struct sim_tensor *d = &w->t[ONPU_OPERAND_DST], *s0 = &w->t[ONPU_OPERAND_S0];
@@ -317,7 +323,7 @@ void sim_extent(const struct sim_work *w, unsigned int operand, sim_s128 *low, s
 	*high = last + t->esize;
 }
 
-/* First byte and the one after the last, in the operand's space. */
+/* Computes the first byte and the one after the last, in the operand's space. */
 static void byte_range(const struct sim_work *w, unsigned int operand, sim_s128 *low,
 		       sim_s128 *high)
 {
@@ -337,7 +343,10 @@ static sim_s128 magnitude(int64_t x)
 	return x < 0 ? -(sim_s128)x : x;
 }
 
-/* Whether two elements of a tensor share bytes, by the architecture's rule of sorted strides. */
+/*
+ * Returns whether two elements of a tensor share bytes, by the architecture's rule of sorted
+ * strides.
+ */
 static bool overlaps_itself(const struct sim_tensor *t)
 {
 	unsigned int order[ONPU_MAX_RANK], n = 0;
@@ -383,7 +392,7 @@ static bool intersect(const struct sim_work *w, unsigned int a, unsigned int b)
 	return low_a < high_b && low_b < high_a;
 }
 
-/* The operand that overlaps a destination in another way than as the destination itself, or -1. */
+/* Returns an operand that overlaps a destination without being the destination itself, or -1. */
 static int check_overlap(const struct sim_work *w)
 {
 	const struct sim_tensor *dst = &w->t[ONPU_OPERAND_DST];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Bytes in memory, through the job's address space; scratch memory. */
+/* Copies bytes from and to memory through the job's address space; scratch memory. */
 #include <string.h>
 
 #include "onpu_memory.h"

@@ -17,7 +17,7 @@
 
 static _Thread_local bool is_helper;
 
-/* The argument of a thread of the pool. */
+/* The argument of a helper thread of the pool. */
 struct helper {
 	struct onpu_pool *pool;
 	unsigned int number;
@@ -31,7 +31,7 @@ struct onpu_pool {
 	struct helper *helpers;
 	pthread_mutex_t lock;
 	pthread_cond_t work, done;
-	/* Under the lock: */
+	/* The lock protects the following members. */
 	uint64_t generation;
 	bool quit;
 	unsigned int running;
@@ -69,7 +69,7 @@ void onpu_fp_leave(unsigned long long saved)
 #endif
 }
 
-/* Takes parts until none is left. Called and returns with the lock held. */
+/* Executes parts until none is left. Called and returns with the lock held. */
 static void pool_work(struct onpu_pool *pool, unsigned int thread)
 {
 	while (pool->next < pool->parts) {
@@ -166,7 +166,7 @@ unsigned int onpu_pool_threads(const struct onpu_pool *pool)
 	return pool->threads;
 }
 
-/* True: still running. */
+/* Waits for at most IDLE_NS. Returns true when parts are still running. */
 static bool wait_a_little(struct onpu_pool *pool)
 {
 	struct timespec until;

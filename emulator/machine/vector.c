@@ -60,7 +60,10 @@ static void unary_f32(void *arg, const struct walk_piece *p);
 static void binary_f32(void *arg, const struct walk_piece *p);
 static void fma_f32(void *arg, const struct walk_piece *p);
 
-/* Neighbours of 4-bit types share bytes: their pieces stay on one thread. */
+/*
+ * Executes fn for all pieces of a walk. Pieces of 4-bit types stay on one thread, as neighbouring
+ * elements share bytes.
+ */
 static void vector_run(struct vector *v, walk_fn fn)
 {
 	const struct sim_work *w = v->w;
@@ -78,7 +81,10 @@ static void vector_run(struct vector *v, walk_fn fn)
 	walk_run(&walk, v->c, !sim_is_nibble(w->t[DST].dtype), fn, v);
 }
 
-/* Whether kernels can take a piece row by row. Where an operand is missing the destination stands for it. */
+/*
+ * Returns whether kernels can process a piece row by row. The destination replaces a missing
+ * operand.
+ */
 static bool has_rows(const struct vector *v, const struct walk_piece *p)
 {
 	for (unsigned int i = 0; i < WALK_MAX; i++)
@@ -151,7 +157,7 @@ static void convert_float(void *arg, const struct walk_piece *p)
 	float in[KERNEL_CHUNK];
 	const float *src = walk_load_f32(v->c, &v->w->t[S0], p, S0, in);
 
-	/* In place only NaNs change: they become canonical. */
+	/* In place, only NaNs change: they become canonical. */
 	if ((const char *)src == sim_at(v->c, p->at[DST]))
 		v->c->kernels->canonical((float *)sim_at(v->c, p->at[DST]), walk_piece_size(p));
 	else
@@ -170,7 +176,9 @@ static void logical_not(void *arg, const struct walk_piece *p)
 	walk_store_raw(v->c, &v->w->t[DST], p, DST, out);
 }
 
-/* The enum of functions.h or kernels.h that an instruction stands for; -1: none. */
+/*
+ * Returns the value of an enum of functions.h or kernels.h for an instruction; -1: there is none.
+ */
 static int function_of(enum onpu_op op)
 {
 	switch (op) {
@@ -545,8 +553,8 @@ void sim_convert(struct sim_context *c, const struct sim_work *w)
 /* ---- Triangles ---- */
 
 /*
- * Elements at the start of a row of @columns that the lower triangle keeps, or that the upper one
- * drops.
+ * Returns the number of elements at the start of a row of @columns that the lower triangle keeps,
+ * or that the upper one drops.
  */
 static uint32_t tri_split(const struct sim_work *w, uint32_t row, uint32_t columns)
 {

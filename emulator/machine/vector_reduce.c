@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reductions. The order is the architecture's: element i of the reduced dimensions, row-major,
- * goes to lane i mod 16, and the lanes are combined by a fixed tree. What is free is which
- * outputs are worked on together: with a dense kept dimension, a vector of outputs takes one
- * element each at a time; otherwise one output takes 16 elements at a time.
+ * Reductions. The architecture defines the order: element i of the reduced dimensions, row-major,
+ * goes to lane i mod 16, and a fixed tree combines the lanes. The implementation chooses which
+ * outputs it computes together: with a dense kept dimension, a vector of outputs takes one element
+ * each at a time; otherwise one output takes 16 elements at a time.
  */
 #include <string.h>
 
@@ -14,25 +14,25 @@
 #define DST ONPU_OPERAND_DST
 #define S0  ONPU_OPERAND_S0
 
-/* Kept dimensions at least this long are worth a vector of outputs. */
+/* The least length of a kept dimension for which a vector of outputs pays. */
 #define VECTOR_MIN 8
-/* Fewer reduced elements than this are not worth a loop of their own for each output. */
+/* The least number of reduced elements for which a loop for each output pays. */
 #define ALONG_MIN 64
 
 struct reduce {
 	const struct sim_context *c;
 	const struct sim_work *w;
 	enum kernel_reduce op, join;
-	bool floats, across; /* across: vectors of outputs */
+	bool floats, across; /* across: compute vectors of outputs */
 	const struct kernel_int *type;
-	unsigned int rank; /* reduced dimensions, outermost first */
+	unsigned int rank; /* number of reduced dimensions; their arrays have the outermost first */
 	uint32_t dim[ONPU_MAX_RANK];
 	int64_t stride[ONPU_MAX_RANK];
 	uint64_t count;
-	int64_t lane_stride; /* of the operand that holds lanes */
+	int64_t lane_stride; /* stride of the lanes in the operand that holds them */
 };
 
-/* Both kinds of lanes of a piece: [lane][output]. */
+/* The lanes of a piece, of floats or integers: [lane][output]. */
 union lanes {
 	float f[ONPU_REDUCE_LANES][KERNEL_CHUNK];
 	int64_t s[ONPU_REDUCE_LANES][KERNEL_CHUNK];
@@ -66,7 +66,7 @@ static int64_t identity_s64(enum kernel_reduce op, const struct kernel_int *type
 	}
 }
 
-/* Load lanes from an operand whose last dimension is the lanes: S0 of .lanes, DST of .part.acc. */
+/* Loads lanes from an operand whose last dimension is the lanes: S0 of .lanes, DST of .part.acc. */
 static void load_lanes(const struct reduce *r, const struct walk_piece *p, unsigned int operand,
 		       union lanes *lanes)
 {
@@ -132,7 +132,7 @@ static void combine_lanes(const struct reduce *r, size_t n, union lanes *lanes)
 	}
 }
 
-/* The offset of the next reduced element; at[] are its coordinates. */
+/* Returns the offset of the next reduced element; at[] are its coordinates. */
 static int64_t next_offset(const struct reduce *r, uint32_t *at, int64_t offset)
 {
 	for (unsigned int d = r->rank; d-- > 0;) {
@@ -145,7 +145,7 @@ static int64_t next_offset(const struct reduce *r, uint32_t *at, int64_t offset)
 	return offset;
 }
 
-/* A vector of outputs takes one reduced element after the other. */
+/* Reduces for a vector of outputs: each step takes one reduced element of all. */
 static void reduce_across(const struct reduce *r, const struct walk_piece *p, union lanes *lanes)
 {
 	const struct onpu_kernels *k = r->c->kernels;
@@ -172,8 +172,8 @@ static void reduce_across(const struct reduce *r, const struct walk_piece *p, un
 }
 
 /*
- * Where the elements of one output are read, as dense arrays: each but the last is a whole number
- * of rounds of the lanes.
+ * The position in the elements of one output, which are read as dense arrays: each array but the
+ * last has a multiple of ONPU_REDUCE_LANES elements.
  */
 struct gather {
 	uint32_t at[ONPU_MAX_RANK];
@@ -241,7 +241,7 @@ static void reduce_along_s64(const struct reduce *r, struct gather *g, int64_t *
 	}
 }
 
-/* One output after the other takes its elements, ONPU_REDUCE_LANES at a time. */
+/* Reduces for one output after the other, ONPU_REDUCE_LANES elements at a time. */
 static void reduce_along(const struct reduce *r, const struct walk_piece *p, union lanes *lanes)
 {
 	for (uint32_t i = 0; i < p->rows * p->columns; i++) {
@@ -295,7 +295,7 @@ static void reduce_piece(void *arg, const struct walk_piece *p)
 		walk_store_s64(r->c, &r->w->t[DST], p, DST, lanes.s[0]);
 }
 
-/* Reduced dimensions keep their order; neighbours merge where S0's strides allow it. */
+/* Lists the reduced dimensions in order; neighbours merge where S0's strides allow it. */
 static void reduced_dims(struct reduce *r, const struct sim_tensor *s, unsigned int axes)
 {
 	r->count = 1;
@@ -339,7 +339,7 @@ static enum kernel_reduce reduce_of(enum onpu_op op)
 	}
 }
 
-/* The walk over the outputs: dimensions of S0 that @axes does not name. */
+/* Sets up the walk over the outputs: the dimensions of S0 that @axes does not name. */
 static void kept_walk(struct walk *walk, const struct sim_work *w, unsigned int rank,
 		      unsigned int axes)
 {

@@ -61,7 +61,7 @@ static void window_tap_s64(const struct window *r, const struct walk_piece *p, b
 		r->c->kernels->s64_accumulate[RED_MAX](acc, x, n, sim_int_type(r->w->t[S0].dtype));
 }
 
-/* Accumulate all taps into @f or @s, whichever is given. */
+/* Accumulates all taps into @f or @s, whichever is not NULL. */
 static void window_taps(const struct window *r, const struct walk_piece *p, float *f, int64_t *s)
 {
 	const struct onpu_slot_param_taps_loop *l = r->w->param.taps.loop;
@@ -144,9 +144,9 @@ void sim_window(struct sim_context *c, const struct sim_work *w)
 	walk_run(&walk, c, true, sim_is_float(w->t[DST].dtype) ? window_f32 : window_s64, &r);
 }
 
-/* ---- Resampling: pieces of the other dimensions at each pair of coordinates ---- */
+/* ---- Resampling: walks over the other dimensions, for each pair of coordinates */
 
-/* Byte offsets in S0 of the two neighbours along an axis. */
+/* Byte offsets in S0 of the two neighbours along an axis, and the weight of the second. */
 struct neighbours {
 	int64_t first, second;
 	float fraction;
@@ -207,7 +207,8 @@ static void lerp_floats(const struct resample *r, const struct walk_piece *p,
 }
 
 /*
- * Interpolates integers exactly: sums in units of the product of both denominators, rounded once.
+ * Interpolates integers exactly: the sums have the product of both denominators as unit, and are
+ * rounded once.
  */
 static void lerp_integers(const struct resample *r, const struct walk_piece *p,
 			  const struct neighbours *a, const struct neighbours *b)

@@ -5,9 +5,9 @@
 #include "machine/walk.h"
 #include "math/divide.h"
 
-/* Elements below which a second thread does not pay. */
+/* With fewer elements than this a second thread does not pay. */
 #define PARALLEL_MIN (16 * KERNEL_CHUNK)
-/* Several rows shorter than this make one piece, whatever their layout. */
+/* Rows shorter than this are put together in a piece, whatever their layout. */
 #define SHORT_ROW 32
 
 void walk_init(struct walk *walk, unsigned int rank, const uint32_t *dim)
@@ -63,7 +63,7 @@ static bool mergeable(const struct walk *walk, unsigned int outer, unsigned int 
 	if ((uint64_t)walk->dim[outer] * walk->dim[inner] > UINT32_MAX)
 		return false;
 	for (unsigned int i = 0; i < walk->operands; i++) {
-		/* Addresses wrap, so what is equal modulo 2^64 is equal. */
+		/* Addresses wrap, so strides that are equal modulo 2^64 are equal. */
 		if ((uint64_t)walk->stride[i][outer] !=
 		    (uint64_t)walk->stride[i][inner] * walk->dim[inner])
 			return false;
@@ -101,22 +101,22 @@ void walk_simplify(struct walk *walk)
 	}
 }
 
-/* A walk cut into pieces: outer dimensions, then blocks of rows, then blocks of columns. */
+/* A walk divided into pieces: outer dimensions, then blocks of rows, then blocks of columns. */
 struct walk_plan {
 	const struct walk *walk;
 	const struct sim_context *c;
 	walk_fn fn;
 	void *arg;
-	uint32_t rows, columns; /* of a whole piece */
+	uint32_t rows, columns; /* sizes of a whole piece */
 	uint32_t total_rows, total_columns;
-	unsigned int rank; /* of the counters */
+	unsigned int rank; /* number of counters, for the outer dimensions */
 	uint32_t dim[ONPU_MAX_RANK + 1];
 	int64_t stride[WALK_MAX][ONPU_MAX_RANK + 1];
 	uint64_t pieces;
 	unsigned int parts;
 };
 
-/* Whether a kernel takes the rows of all operands as they lie. */
+/* Returns whether a kernel can use the rows of all operands in place. */
 static bool rows_lie_dense(const struct walk *walk, uint32_t columns)
 {
 	if (!walk->takes_rows || columns < WALK_ROW_MIN)
@@ -128,8 +128,9 @@ static bool rows_lie_dense(const struct walk *walk, uint32_t columns)
 }
 
 /*
- * Several rows make a piece when they are short, when nothing is copied, or when they follow each other in
- * the first operand: then only operands that are broadcast along them have to be copied together.
+ * Returns the number of rows in a piece. There are several when rows are short, when nothing is
+ * copied, or when they are contiguous in the first operand: then only operands that are broadcast
+ * along the rows have to be copied.
  */
 static uint32_t rows_in_piece(const struct walk *walk, uint32_t columns, uint32_t rows)
 {
@@ -230,9 +231,9 @@ void walk_run(struct walk *walk, const struct sim_context *c, bool parallel, wal
 	onpu_pool_run(c->pool, plan_part, &plan, plan.parts, sim_idle, c);
 }
 
-/* ---- Pieces from and to memory ---- */
+/* ---- Loads and stores of pieces */
 
-/* Whether a piece is a dense array of its own. */
+/* Returns whether a piece is one dense array in an operand's memory. */
 static bool dense(const struct walk_piece *p, unsigned int operand, unsigned int esize)
 {
 	return p->step[operand] == esize &&
@@ -240,8 +241,8 @@ static bool dense(const struct walk_piece *p, unsigned int operand, unsigned int
 }
 
 /*
- * Rows of a few float32 numbers that lie dense, 16 bytes at a time, of which the last overlap those before:
- * a call for each row would cost more than the row.
+ * Copies rows of a few dense float32 numbers, 16 bytes at a time; the last 16 bytes of a row may
+ * overlap those before. A call for each row would cost more than the row.
  */
 static void copy_short_rows(float *dst, const char *src, int64_t row_step, uint32_t rows,
 			    uint32_t columns)

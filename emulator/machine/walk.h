@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Walking over the elements of tensors with the same dimensions, in pieces that fit a kernel.
+ * Walks over the elements of tensors with equal dimensions, in pieces that fit a kernel.
  *
- * Dimensions of size 1 go, the others are sorted by the first operand's strides and merged
- * where all operands allow it, so that the innermost one is long and dense when it can be. The
- * order of elements is therefore unspecified: only for instructions where each destination
- * element depends on its own sources.
+ * Dimensions of size 1 are dropped. The others are sorted by the first operand's strides and merged
+ * where all operands allow it, so that the innermost dimension is long and dense when it can be.
+ * The order of elements is therefore unspecified: use a walk only for instructions where each
+ * destination element depends on its own sources.
  */
 #ifndef ONPU_MACHINE_WALK_H
 #define ONPU_MACHINE_WALK_H
@@ -13,7 +13,7 @@
 #include "machine/sim.h"
 
 #define WALK_MAX 4
-/* A shorter row costs less to copy than a call. */
+/* The least length of a row for a call of its own: copying a shorter one costs less. */
 #define WALK_ROW_MIN 16
 
 struct walk {
@@ -21,19 +21,22 @@ struct walk {
 	uint32_t dim[ONPU_MAX_RANK];
 	int64_t start[WALK_MAX];
 	int64_t stride[WALK_MAX][ONPU_MAX_RANK];
-	/* All operands are float32, and rows that walk_has_rows() finds are not copied, however many. */
+	/*
+	 * All operands are float32, and rows for which walk_has_rows() is true are used in place,
+	 * whatever their number.
+	 */
 	bool takes_rows;
 };
 
-/* rows x columns elements, together at most KERNEL_CHUNK. */
+/* A piece of a walk: rows x columns elements, together at most KERNEL_CHUNK. */
 struct walk_piece {
 	uint32_t rows, columns;
-	int64_t at[WALK_MAX];	/* position of the first element */
-	int64_t step[WALK_MAX]; /* from column to column */
+	int64_t at[WALK_MAX];	/* position of the first element in each operand */
+	int64_t step[WALK_MAX]; /* units from column to column */
 	int64_t row_step[WALK_MAX];
 };
 
-/* Elements of a piece. */
+/* Returns the number of elements of a piece. */
 static inline size_t walk_piece_size(const struct walk_piece *piece)
 {
 	return (size_t)piece->rows * piece->columns;
@@ -45,14 +48,14 @@ void walk_init(struct walk *walk, unsigned int rank, const uint32_t *dim);
 /* Adds an operand: its position and its strides along the dimensions of walk_init(). */
 void walk_operand(struct walk *walk, uint64_t start, const int64_t *stride);
 void walk_tensor(struct walk *walk, const struct sim_tensor *t);
-/* @parallel: false keeps all pieces on the calling thread. */
+/* Calls @fn for each piece; with @parallel false, on the calling thread only. */
 void walk_run(struct walk *walk, const struct sim_context *c, bool parallel, walk_fn fn, void *arg);
-/* Drops dimensions of size 1, sorts and merges; walk_run() does it itself. */
+/* Drops dimensions of size 1, sorts and merges; walk_run() calls it. */
 void walk_simplify(struct walk *walk);
 
 /*
- * Whether the rows of a piece are float32 numbers that lie one after the other, and long enough that a
- * kernel takes them as they are, instead of all of the piece from a copy.
+ * Returns whether the rows of a piece are contiguous float32 numbers, long enough that a kernel
+ * uses them in place rather than a copy of the whole piece.
  */
 static inline bool walk_has_rows(const struct sim_tensor *t, const struct walk_piece *p,
 				 unsigned int operand)
@@ -68,20 +71,20 @@ static inline float *walk_row(const struct sim_context *c, const struct walk_pie
 }
 
 /*
- * The elements of a piece as a dense array: in the tensor's own memory where they are dense there
+ * Returns the elements of a piece as a dense array: in the tensor's own memory where they are dense
  * and of the right type, else in @buf.
  */
 const float *walk_load_f32(const struct sim_context *c, const struct sim_tensor *t,
 			   const struct walk_piece *p, unsigned int operand, float *buf);
 const int64_t *walk_load_s64(const struct sim_context *c, const struct sim_tensor *t,
 			     const struct walk_piece *p, unsigned int operand, int64_t *buf);
-/* Elements as they are, esize bytes each. */
+/* Returns the elements of a piece without conversion, esize bytes each. */
 const void *walk_load_raw(const struct sim_context *c, const struct sim_tensor *t,
 			  const struct walk_piece *p, unsigned int operand, void *buf);
 
 /*
- * Where a kernel may write float results: the tensor's own memory, or @buf, which walk_store_f32()
- * then stores.
+ * Returns the memory into which a kernel may write float results: the tensor's own, or @buf, which
+ * walk_store_f32() then stores.
  */
 float *walk_target_f32(const struct sim_context *c, const struct sim_tensor *t,
 		       const struct walk_piece *p, unsigned int operand, float *buf);

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-/* The smallest integer that is not below @n / @d; @n + @d fits. */
+/* Returns the smallest integer that is not below @n / @d; @n + @d must fit. */
 static inline uint64_t onpu_div_up(uint64_t n, uint64_t d)
 {
 	return (n + d - 1) / d;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The architected functions, one element at a time, and the choice of SIMD level.
- * uapi/onpu/functions.rst defines what is computed here.
+ * The architected functions, one element at a time, and the choice of SIMD level. The page
+ * uapi/onpu/functions.rst defines the functions.
  */
 #include "math/functions_options.h"
 
@@ -13,7 +13,7 @@ __extension__ typedef __int128 fn_s128;
 
 static const uint64_t fn_two_over_pi[4] = FN_TWO_OVER_PI_WORDS;
 
-/* Bits number first .. first + 63 of 2/pi after the binary point, counted from 1. */
+/* Returns the bits number first .. first + 63 of 2/pi after the binary point, counted from 1. */
 static uint64_t fn_two_over_pi_bits(unsigned int first)
 {
 	unsigned int word = (first - 1) / 64, shift = (first - 1) % 64;
@@ -25,8 +25,9 @@ static uint64_t fn_two_over_pi_bits(unsigned int first)
 }
 
 /*
- * Payne and Hanek: with |x| = m * 2^e, bits of 2/pi of weight 2^(2-e) and more contribute
- * multiples of 4 quadrants, so 128 bits from weight 2^(1-e) on decide the angle.
+ * Reduces a large argument (Payne and Hanek): with |x| = m * 2^e, bits of 2/pi of weight 2^(2-e)
+ * and more contribute multiples of 4 quadrants, so 128 bits from weight 2^(1-e) on decide the
+ * angle.
  */
 static FN_TARGET_SCALAR struct fn_angle fn_angle_huge(float x)
 {

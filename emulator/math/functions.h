@@ -102,7 +102,7 @@ onpu_fn_array2 onpu_fn_pow_array(enum onpu_simd level);
 /** onpu_fn_name - the function's name for messages, such as "exp" */
 const char *onpu_fn_name(enum onpu_fn fn);
 
-/* One element each. Same bits as the array entry points. */
+/* Scalar entry points, with the same bits as the array entry points. */
 float onpu_fn_exp(float x);
 float onpu_fn_log(float x);
 float onpu_fn_sin(float x);

@@ -2,12 +2,12 @@
 /*
  * Array loops over the bodies in functions_core.h; included once per SIMD level.
  *
- * The includer defines FN_LEVEL(name), which makes a level's own name, and FN_TARGET, the
- * level's target attribute. What remains is FN_LEVEL(table) and FN_LEVEL(pow_array).
+ * The includer defines FN_LEVEL(name), which makes a level's own name, and FN_TARGET, the level's
+ * target attribute. The includer then uses FN_LEVEL(table) and FN_LEVEL(pow_array).
  *
- * Loops see whole blocks only, so that no element takes a slow scalar epilogue: the last
- * elements go through a padded block. Arguments of sin, cos and tan that need the integer
- * reduction are recomputed by the scalar entry point.
+ * Loops see whole blocks only, so that no element takes a slow scalar epilogue: the last elements
+ * go through a padded block. The scalar entry point recomputes arguments of sin, cos and tan that
+ * need the integer reduction.
  */
 
 #define FN_BLOCK 16

@@ -74,7 +74,7 @@ FN_INLINE double fn_select(uint64_t mask, double yes, double no)
 	return fn_double((fn_bits(yes) & mask) | (fn_bits(no) & ~mask));
 }
 
-/* A NaN argument stays a NaN. */
+/* Returns the smaller of @x and @limit; a NaN argument stays a NaN. */
 FN_INLINE double fn_at_most(double x, double limit)
 {
 	return x > limit ? limit : x;
@@ -85,7 +85,7 @@ FN_INLINE double fn_at_least(double x, double limit)
 	return x < limit ? limit : x;
 }
 
-/* The only rounding to float32 of every function. */
+/* Rounds to float32: the only such rounding of each function. */
 FN_INLINE float fn_round(double x)
 {
 	float result = (float)x;
@@ -93,7 +93,7 @@ FN_INLINE float fn_round(double x)
 	return result == result ? result : __builtin_nanf("");
 }
 
-/* 2^k for the integer k that adding FN_SHIFT left in the low bits of t. */
+/* Returns 2^k for the integer k that adding FN_SHIFT left in the low bits of t. */
 FN_INLINE double fn_scale(double t)
 {
 	return fn_double((fn_bits(t) + 1023) << 52);
@@ -117,7 +117,7 @@ FN_INLINE void fn_exp_parts(double x, double *scale, double *rest)
 	*rest = fn_expm1_small(r);
 }
 
-/* |x| <= 700 or NaN */
+/* Returns e^x for |x| <= 700 or NaN. */
 FN_INLINE double fn_exp_double(double x)
 {
 	double scale, rest;
@@ -126,7 +126,7 @@ FN_INLINE double fn_exp_double(double x)
 	return __builtin_fma(scale, rest, scale);
 }
 
-/* |x| <= 700 or NaN */
+/* Returns e^x - 1 for |x| <= 700 or NaN. */
 FN_INLINE double fn_expm1_double(double x)
 {
 	double scale, rest;
@@ -135,7 +135,7 @@ FN_INLINE double fn_expm1_double(double x)
 	return __builtin_fma(scale, rest, scale - 1.0);
 }
 
-/* |x| <= 1000 or NaN */
+/* Returns 2^x for |x| <= 1000 or NaN. */
 FN_INLINE double fn_exp2_double(double x)
 {
 	double t = x + FN_SHIFT;
@@ -184,7 +184,7 @@ FN_INLINE float fn_log(float x)
 	return fn_round(result);
 }
 
-/* 0 <= a < FN_TRIG_HUGE; infinities and NaN give NaN */
+/* Reduces 0 <= a < FN_TRIG_HUGE; infinities and NaN give NaN. */
 FN_INLINE struct fn_angle fn_angle_small(double a)
 {
 	double t = __builtin_fma(a, FN_TWO_OVER_PI, FN_SHIFT);
@@ -322,7 +322,7 @@ FN_INLINE float fn_rsqrt(float x)
 	return fn_round(1.0 / __builtin_sqrt((double)x));
 }
 
-/* log2 of a >= 0 or NaN: -Inf at zero, infinities and NaN as they are */
+/* Returns log2 of a >= 0 or NaN: -Inf at zero; infinities and NaN stay. */
 FN_INLINE double fn_log2_double(double a)
 {
 	double f;
@@ -341,7 +341,7 @@ FN_INLINE float fn_pow(float x, float y)
 	double product = a == 1.0 ? 0.0 : exponent * log2;
 	double result = fn_exp2_double(fn_at_most(fn_at_least(product, -256.0), 256.0));
 
-	/* From 2^24 on every float32 is an even integer, and so is infinity here. */
+	/* From 2^24 on every float32 is an even integer, and this treats infinity as one. */
 	double whole = fn_at_most(fn_abs(exponent), 0x1p24);
 	double shifted = whole + 0x1p52;
 	uint64_t integral = fn_mask(shifted - 0x1p52 == whole);

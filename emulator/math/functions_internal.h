@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Tables of the SIMD levels, from functions_simd_*.c to functions.c. */
+/* Tables of the SIMD levels, which functions_simd_*.c define for functions.c. */
 #ifndef ONPU_MATH_FUNCTIONS_INTERNAL_H
 #define ONPU_MATH_FUNCTIONS_INTERNAL_H
 
 #include "math/functions.h"
 
-/* Entry points of one SIMD level; all NULL where the level does not exist. */
+/* Entry points of one SIMD level; all NULL where the build has no such level. */
 struct fn_level {
 	const onpu_fn_array *table;
 	onpu_fn_array2 pow_array;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Compiler options of functions*.c; include it before everything else.
+ * Compiler options of functions*.c; to be included before everything else.
  *
- * Contraction would change bits, so it is off whatever the build's flags are. Vectorising is
- * asked for here because the array loops need it at every optimisation level of the build;
- * no-trapping-math only lets the compiler turn selects into masks: exception flags are not
- * part of the architecture. None of these options changes a result.
+ * Contraction would change bits, so it is off whatever the build's flags are. Vectorisation is
+ * requested here because the array loops need it at every optimisation level of the build;
+ * no-trapping-math only lets the compiler turn selects into masks: exception flags are not part of
+ * the architecture. None of these options changes a result.
  */
 #ifndef ONPU_MATH_FUNCTIONS_OPTIONS_H
 #define ONPU_MATH_FUNCTIONS_OPTIONS_H
@@ -24,7 +24,7 @@
 #define FN_VECTORISE _Pragma("GCC ivdep")
 #endif
 
-/* Scalar code needs the FMA instruction too, or each step would be a slow library call. */
+/* Scalar code needs the FMA instruction too, otherwise each step would be a slow library call. */
 #if defined(__x86_64__)
 #define FN_TARGET_SCALAR __attribute__((target("fma")))
 #define FN_TARGET_AVX2	 __attribute__((target("avx2,fma")))

@@ -2,10 +2,10 @@
 /*
  * Inner loops of the device model, built once per SIMD level.
  *
- * kernels_*.c are compiled for each level with other compiler flags (see meson.build); what a
- * loop computes for one element is written once, so every level gives the same bits. All
- * loops work on float32 or on 64-bit integers: narrower types are converted on the way in
- * and out. Kernels with a float result store canonical NaNs.
+ * Each level compiles kernels_*.c with other compiler flags (see meson.build); the computation of
+ * one element is written once, so every level gives the same bits. All loops work on float32 or on
+ * 64-bit integers: narrower types are converted by loads and stores. Kernels with a float result
+ * store canonical NaNs.
  */
 #ifndef ONPU_MATH_KERNELS_H
 #define ONPU_MATH_KERNELS_H
@@ -17,7 +17,7 @@
 #include "math/functions.h"
 #include "onpu/slots.h"
 
-/* Elements that one call of an elementwise kernel sees at most. */
+/* The most elements of one call of an elementwise kernel. */
 #define KERNEL_CHUNK 512
 /* Upper bounds of the register tile of the matrix kernels, over all levels. */
 #define MMA_MAX_ROWS 8
@@ -55,14 +55,14 @@ enum kernel_compare { CMP_EQ, CMP_NE, CMP_GT, CMP_GE, CMP_LT, CMP_LE, CMP_COUNT 
 
 enum kernel_reduce { RED_SUM, RED_PROD, RED_MAX, RED_MIN, RED_SUMABS, RED_SUMSQ, RED_COUNT };
 
-/* Copies of elements by size, strided on both sides. */
+/* Sizes of elements, for copies that are strided on both sides. */
 enum kernel_size { SIZE_1, SIZE_2, SIZE_4, SIZE_8, SIZE_COUNT };
 
-/* An integer type as the 64-bit kernels need it. */
+/* Properties of an integer type for the 64-bit kernels. */
 struct kernel_int {
 	unsigned int bits;
 	int is_unsigned;
-	int64_t min, max; /* of u64: 0 and all ones */
+	int64_t min, max; /* the range; for u64 these are 0 and all ones */
 };
 
 /* One call of the float matrix kernel: a tile of @rows rows and @cols * vector columns. */
@@ -76,7 +76,7 @@ struct mma_tile {
 	uint32_t taps, depth; /* contraction: taps, then k below depth */
 	uint32_t piece;	      /* mma_pieces: values of k in a piece */
 	void *acc;	      /* [rows][MMA columns of the level] accumulators */
-	bool fresh;	      /* they begin with 0, whatever is in acc */
+	bool fresh;	      /* accumulators start with 0, whatever is in acc */
 };
 
 typedef void (*kernel_load_f32)(float *dst, const char *src, int64_t stride, size_t n);
@@ -93,7 +93,7 @@ struct onpu_kernels {
 	kernel_store_f32 store_f32[3];
 	/* Integers: indexed by dtype, i8..u64. */
 	kernel_load_s64 load_s64[8];
-	/* Indexed by enum kernel_size: keeps the low bits. */
+	/* Indexed by enum kernel_size: stores the low bits. */
 	kernel_store_s64 store_s64[SIZE_COUNT];
 	kernel_copy copy[SIZE_COUNT];
 	/* dst[i] = c[i] ? a[i] : b[i], dense arrays of raw elements. */
@@ -107,7 +107,7 @@ struct onpu_kernels {
 	void (*isnan)(uint8_t *dst, const float *a, size_t n);
 	void (*isinf)(uint8_t *dst, const float *a, size_t n);
 
-	/* acc[i] = op(acc[i], x[i]); without canonical NaNs, which the last store makes. */
+	/* acc[i] = op(acc[i], x[i]); NaNs are not made canonical, which the last store does. */
 	void (*accumulate[RED_COUNT])(float *acc, const float *x, size_t n);
 	/* lane[i % ONPU_REDUCE_LANES] = op(that lane, x[i]) for a dense x. */
 	void (*lanes[RED_COUNT])(float *lane, const float *x, size_t n);
@@ -128,7 +128,7 @@ struct onpu_kernels {
 	void (*s64_compare[CMP_COUNT])(uint8_t *dst, const int64_t *a, const int64_t *b, size_t n,
 				       int is_unsigned);
 
-	/* Saturating truncation, NaN to 0. */
+	/* Conversion to integers truncates and saturates; NaN becomes 0. */
 	void (*f32_to_s64)(int64_t *dst, const float *a, size_t n, const struct kernel_int *type);
 	void (*s64_to_f32)(float *dst, const int64_t *a, size_t n, int is_unsigned);
 	/* saturate(roundEven(a / s) + z) and saturate(roundEven(f32(a) * s) + z) */
@@ -139,8 +139,8 @@ struct onpu_kernels {
 	void (*dequant)(float *dst, const int64_t *a, const float *s, const int64_t *z, size_t n);
 
 	/*
-	 * Matrix kernels, indexed by rows 1..mma_rows and vectors of columns 1..mma_vectors. A kernel
-	 * may compute more rows than asked for: row[] and acc have room for mma_rows always.
+	 * Matrix kernels, indexed by rows 1..mma_rows and vectors of columns 1..mma_vectors. A
+	 * kernel may compute more rows than asked for: row[] and acc always have room for mma_rows.
 	 */
 	unsigned int mma_rows;	  /* rows of a full tile */
 	unsigned int mma_vector;  /* columns in a vector */
@@ -149,16 +149,19 @@ struct onpu_kernels {
 	kernel_mma mma_i32[MMA_MAX_ROWS + 1][4];
 	kernel_mma mma_pieces[MMA_MAX_ROWS + 1][4];
 	/*
-	 * Dense float32 columns of @n values of k, @stride bytes apart, as a panel: whole vectors, zeros after
-	 * the last column.
+	 * Packs dense float32 columns of @n values of k, @stride bytes apart, into a panel: whole
+	 * vectors, with zeros after the last column.
 	 */
 	void (*mma_pack)(float *dst, const char *src, int64_t stride, uint32_t columns, size_t n);
-	/* Accumulators of a tile to dense float32 rows at @dst + @row[], with canonical NaNs. */
+	/*
+	 * Stores the accumulators of a tile as dense float32 rows at @dst + @row[], with canonical
+	 * NaNs.
+	 */
 	void (*mma_store)(char *dst, const int64_t *row, const float *acc, uint32_t rows,
 			  uint32_t columns);
 };
 
-/* @level must be supported by the host. */
+/* Fills in the kernels of a level, which the host must support. */
 void onpu_kernels_fill(enum onpu_simd level, struct onpu_kernels *k);
 
 #endif

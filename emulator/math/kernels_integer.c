@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Loops over integers of the vector unit, all in 64 bits; see kernels.h. Built once per SIMD
- * level. Sources are sign or zero extended, results are cut to their type by the store, which
- * makes 64-bit wrapping arithmetic the wrapping arithmetic of every type. Comparisons must know
- * signed from unsigned types.
+ * Loops over integers of the vector unit, all in 64 bits; see kernels.h. Built once per SIMD level.
+ * Loads sign- or zero-extend and stores truncate, so that wrapping 64-bit arithmetic is wrapping
+ * arithmetic of every type. Comparisons must distinguish signed and unsigned types.
  */
 #include <string.h>
 
@@ -86,7 +85,7 @@ static int64_t int_pow(int64_t base, int64_t exponent, int is_unsigned)
 	return r;
 }
 
-/* ---- Conversions on the way in and out ---- */
+/* ---- Loads and stores with conversion */
 
 #define DEFINE_LOAD(name, raw)                                                           \
 	static void load_##name(int64_t *dst, const char *src, int64_t stride, size_t n) \
@@ -209,8 +208,8 @@ DEFINE_COMPARE(lt, less(x, y, u))
 DEFINE_COMPARE(le, !less(y, x, u))
 
 /*
- * Sums and products of partial lanes may leave the range of the type: what is compared (max,
- * min) or made absolute never does, and the final store wraps the others.
+ * Sums and products of partial lanes may leave the range of the type; the final store wraps them.
+ * Operands of comparisons (max, min) and of abs are always in range.
  */
 #define DEFINE_REDUCE(name, expression)                                       \
 	static void acc_##name(int64_t *acc, const int64_t *src, size_t n,    \
@@ -256,7 +255,9 @@ static inline int64_t saturate(int64_t x, const struct kernel_int *type)
 
 static void f32_to_s64(int64_t *dst, const float *a, size_t n, const struct kernel_int *type)
 {
-	/* The first value above the type, a power of two, and the last one that is not below. */
+	/*
+	 * The first value above the type's range, a power of two, and the least value in the range.
+	 */
 	double above = type->is_unsigned ? 2.0 * (double)(UINT64_C(1) << (type->bits - 1)) :
 					   (double)type->max + 1.0;
 	double lowest = type->is_unsigned ? 0.0 : (double)type->min;
@@ -299,8 +300,8 @@ static void s64_to_f32(float *dst, const int64_t *a, size_t n, int is_unsigned)
 }
 
 /*
- * roundEven(x) + z, saturated. 2^40 is outside of every type even with the greatest zero point
- * added, so cutting there first changes nothing.
+ * Returns roundEven(x) + z, saturated. The sum of 2^40 and any zero point is beyond the range of
+ * every type, so limiting x to that first changes nothing.
  */
 static inline int64_t round_shift(float x, int64_t z, const struct kernel_int *type)
 {

@@ -16,7 +16,7 @@
 #pragma clang fp contract(off)
 #endif
 
-/* Elements at different positions never depend on each other. */
+/* The kernels' loops have no dependencies between elements at different positions. */
 #if defined(KERNEL_PLAIN)
 #define KERNEL_VECTORISE
 #elif defined(__clang__)
@@ -36,7 +36,7 @@
 #define KERNEL_SIMD_PASTE(level)  KERNEL_SIMD_PASTE2(level)
 #define KERNEL_SIMD		  KERNEL_SIMD_PASTE(KERNEL_LEVEL)
 
-/* Each fills its part of the table. */
+/* Functions that each fill in some kernels of the table. */
 void KERNEL_NAME(fill_vector)(struct onpu_kernels *k);
 void KERNEL_NAME(fill_integer)(struct onpu_kernels *k);
 void KERNEL_NAME(fill_matrix)(struct onpu_kernels *k);

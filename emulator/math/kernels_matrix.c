@@ -2,8 +2,8 @@
 /*
  * Register-blocked inner loops of the matrix unit; see kernels.h. Built once per SIMD level.
  *
- * A tile keeps its accumulators in registers over the whole contraction, or over each piece of it: taps,
- * then k ascending, one fused multiply-add each, so that the order per element is the
+ * A tile keeps its accumulators in registers over the whole contraction, or over each partial sum
+ * of it: taps, then k ascending, one fused multiply-add each, so that the order per element is the
  * architecture's whatever the tile's shape.
  */
 #include <stdbool.h>
@@ -49,9 +49,9 @@ typedef __m256i vec_i32;
 #define i32_mac(a, b, c) _mm256_add_epi32(_mm256_mullo_epi32(a, b), c)
 
 /*
- * The form that adds to the accumulator in its register. GCC turns the intrinsic into other forms,
- * too, in an unrolled loop, and moves accumulators to other registers and to the stack, although
- * all fit.
+ * Multiplies and adds to the accumulator in its register. GCC turns the intrinsic into other
+ * instructions, too, in an unrolled loop, and moves accumulators to other registers and to the
+ * stack, although all fit.
  */
 static inline __attribute__((always_inline)) vec_f32 f32_mac(vec_f32 a, vec_f32 b, vec_f32 c)
 {
@@ -59,7 +59,7 @@ static inline __attribute__((always_inline)) vec_f32 f32_mac(vec_f32 a, vec_f32 
 	return c;
 }
 #else
-/* The plain path computes one column at a time, as the instruction set defines it. */
+/* Without SIMD, compute one column at a time, as the instruction set defines it. */
 #define TILE_ROWS	 4
 #define VECTORS		 1
 #define VECTOR		 1
@@ -77,7 +77,7 @@ typedef uint32_t vec_i32;
 #define i32_mac(a, b, c) ((a) * (b) + (c))
 #endif
 
-/* One value of k, at the byte positions @col and @at: acc[][] += its products. */
+/* One value of k, at the byte positions @col and @at: adds its products to acc[][]. */
 #define DEFINE_STEP(type, element)                                                     \
 	static inline __attribute__((always_inline)) void step_##type(                 \
 		const char *col, const char *const *row, int64_t at,                   \
@@ -99,8 +99,8 @@ DEFINE_STEP(f32, float)
 DEFINE_STEP(i32, int32_t)
 
 /*
- * acc[][] += the products of one tap from `first` on, `count` of them. With constant steps, as almost
- * all tiles have them, four values of k share their additions to addresses and their jump.
+ * Adds the `count` products of one tap, from `first` on, to acc[][]. With constant steps, which
+ * almost all tiles have, four values of k share their address computations and their jump.
  */
 #define DEFINE_CHAIN(type)                                                                   \
 	static inline __attribute__((always_inline)) void chain_##type(                      \
@@ -157,7 +157,7 @@ DEFINE_TILE(f32, float)
 DEFINE_TILE(i32, int32_t)
 
 /*
- * A tile whose depth is cut into pieces: the sum of each piece begins with 0 and is added to the
+ * Computes a tile whose depth is divided into partial sums: each starts with 0 and is added to the
  * accumulator at its end.
  */
 static inline __attribute__((always_inline)) void steps_pieces(const struct mma_tile *t,
@@ -204,7 +204,7 @@ static inline __attribute__((always_inline)) void steps_pieces(const struct mma_
 	DEFINE_SIZE(i32, rows, vectors) \
 	DEFINE_SIZE(pieces, rows, vectors)
 
-/* For each number of rows the smallest kernel that has as many. */
+/* For each number of rows, use the smallest kernel that has as many. */
 #if TILE_ROWS == 8
 #define DEFINE_VECTORS(v) DEFINE_ROWS(1, v) DEFINE_ROWS(2, v) DEFINE_ROWS(4, v) DEFINE_ROWS(8, v)
 #define USE(type, k, v)                                                       \

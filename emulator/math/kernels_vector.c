@@ -17,7 +17,7 @@ static inline float canonical(float x)
 	return x != x ? __builtin_nanf("") : x;
 }
 
-/* ---- Conversions on the way in and out ---- */
+/* ---- Loads and stores with conversion */
 
 #define DEFINE_LOAD(name, raw, convert)                                                \
 	static void load_##name(float *dst, const char *src, int64_t stride, size_t n) \
@@ -67,7 +67,10 @@ DEFINE_STORE(bf16, uint16_t, onpu_f32_to_bf16)
 DEFINE_STORE(f32, float, canonical)
 
 #if defined(__F16C__) && defined(__AVX2__)
-/* The hardware keeps NaN payloads, the architecture does not: only stores must repair that. */
+/*
+ * Loads float16. The hardware keeps NaN payloads, the architecture does not: only stores must make
+ * NaNs canonical.
+ */
 static void load_f16(float *dst, const char *src, int64_t stride, size_t n)
 {
 	size_t i = 0;
@@ -111,7 +114,7 @@ static void store_f16(char *dst, int64_t stride, const float *src, size_t n)
 
 static inline float op_max(float a, float b)
 {
-	/* Equal operands differ in the sign of a zero only. */
+	/* Equal operands can only differ in the sign of a zero. */
 	float equal = onpu_bits_f32(onpu_f32_bits(a) & onpu_f32_bits(b));
 	float r = a == b ? equal : a > b ? a : b;
 

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-/* Full sizes of source and destination, both at least 1. */
+/* An axis: full sizes of source and destination, both at least 1. */
 struct sim_resample_axis {
 	uint32_t in, out;
 };
@@ -13,12 +13,12 @@ struct sim_resample_axis {
 struct sim_resample_pair {
 	uint32_t i0, i1;
 	float fraction; /* weight of i1 */
-	int64_t rest;	/* the same in units of 1 / (2 * out) */
+	int64_t rest;	/* the weight in units of 1 / (2 * out) */
 };
 
 __extension__ typedef __int128 resample_s128;
 
-/* The source index: clamp(ceil((2o + 1) * in / (2 * out)) - 1, 0, in - 1). */
+/* Returns the source index: clamp(ceil((2o + 1) * in / (2 * out)) - 1, 0, in - 1). */
 static inline uint32_t sim_resample_nearest(const struct sim_resample_axis *r, uint32_t o)
 {
 	resample_s128 num = (2 * (resample_s128)o + 1) * r->in, den = 2 * (resample_s128)r->out;
@@ -27,7 +27,7 @@ static inline uint32_t sim_resample_nearest(const struct sim_resample_axis *r, u
 	return i < 0 ? 0 : i > r->in - 1 ? r->in - 1 : (uint32_t)i;
 }
 
-/* @n / @d with d > 0, rounded to the nearest integer, ties to even. */
+/* Returns @n / @d with d > 0, rounded to the nearest integer, ties to even. */
 static inline int64_t sim_resample_round(resample_s128 n, resample_s128 d)
 {
 	resample_s128 q = n / d - (n % d < 0), twice = 2 * (n - q * d);
@@ -36,8 +36,8 @@ static inline int64_t sim_resample_round(resample_s128 n, resample_s128 d)
 }
 
 /*
- * Two neighbours and their weights. num = clamp((2o + 1) * in - out, 0, (in - 1) * 2 * out) is the
- * source coordinate in units of 1 / (2 * out).
+ * Returns the two neighbours and their weights. num = clamp((2o + 1) * in - out, 0, (in - 1) * 2 *
+ * out) is the source coordinate in units of 1 / (2 * out).
  */
 static inline struct sim_resample_pair sim_resample_linear(const struct sim_resample_axis *r,
 							   uint32_t o)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Floating-point formats, one element at a time. IEEE rules, round to nearest even, subnormals
- * kept, NaNs canonical on the way down. Written without branches on data, so that loops over
- * them vectorise.
+ * Conversions of floating-point formats, one element at a time. IEEE rules, round to nearest even,
+ * subnormals kept, NaNs canonical in narrower types. There are no branches on data, so that loops
+ * over them vectorise.
  */
 #ifndef ONPU_MATH_TYPES_H
 #define ONPU_MATH_TYPES_H
@@ -43,7 +43,7 @@ static inline float onpu_f16_to_f32(uint16_t h)
 {
 	uint32_t sign = (uint32_t)(h & 0x8000) << 16;
 	uint32_t magnitude = h & 0x7fff;
-	/* 2^112 moves the exponent bias; exact also for subnormals. */
+	/* Multiplying by 2^112 moves the exponent bias; it is exact for subnormals, too. */
 	float finite = onpu_bits_f32(magnitude << 13) * 0x1p112f;
 	uint32_t special = magnitude << 13 | 0x7f800000;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * The commands of vfio-user. A handler is called with at least as many bytes as its command's
- * structure has, copies that before it looks, and returns an errno or fills the answer.
+ * structure has, copies them before it checks them, and returns an errno or fills in the answer.
  */
 #include "vfu/server.h"
 
@@ -9,7 +9,7 @@
 #include <linux/vfio.h>
 #include <string.h>
 
-/* Later kernels have added members to the structure that the protocol does not have. */
+/* The size in the protocol; later kernels have added members to the structure. */
 #define DEVICE_INFO_SIZE (offsetof(struct vfio_device_info, num_irqs) + sizeof(uint32_t))
 
 static int answer(struct vfu_server *server, const void *data, size_t size, size_t *reply_size)
@@ -34,7 +34,7 @@ static int do_version(struct vfu_server *server, const uint8_t *in, size_t size,
 	if (version.major != VFU_MAJOR)
 		return ENOTSUP;
 	/*
-	 * The client's capabilities limit commands that the server sends, and this one sends none.
+	 * The client's capabilities limit commands that a server sends, and this server sends none.
 	 */
 	if (size > sizeof(version) && in[size - 1])
 		return EINVAL;
@@ -145,7 +145,7 @@ static int do_get_irq_info(struct vfu_server *server, const uint8_t *in, size_t 
 	if (info.argsz < sizeof(info) || info.index >= VFIO_PCI_NUM_IRQS)
 		return EINVAL;
 	/*
-	 * VFIO_IRQ_INFO_NORESIZE is not set: a client may attach to more vectors without detaching
+	 * Without VFIO_IRQ_INFO_NORESIZE, a client may attach to more vectors without detaching
 	 * those that it has.
 	 */
 	info = (struct vfio_irq_info){

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Lines by which somebody asks for faults while the server runs: see control.h. */
+/* Reads lines that ask for faults while the server runs: see control.h. */
 #include "vfu/control.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The client's memory. The client may change it at any time, so everything is copied once and only
- * the copy is looked at. Aligned words are single, ordered accesses, since one side reads page
+ * The client's memory. The client may change it at any time, so the device copies everything once
+ * and only checks the copy. Aligned words are single, ordered accesses, since one side reads page
  * table entries, ring indices and completions while the other writes them.
  */
 #define _GNU_SOURCE
@@ -18,7 +18,7 @@
 
 #include "vfu/protocol.h"
 
-/* Pages of the client, of which mappings are whole ones. */
+/* Page size of the client; mappings consist of whole pages. */
 #define GRANULE UINT64_C(4096)
 
 void vfu_dma_init(struct vfu_dma *dma)
@@ -34,7 +34,7 @@ void vfu_dma_destroy(struct vfu_dma *dma)
 	pthread_mutex_destroy(&dma->lock);
 }
 
-/* Index of the first range that ends behind @address. */
+/* Returns the index of the first range that ends behind @address. */
 static unsigned int find(const struct vfu_dma *dma, uint64_t address)
 {
 	unsigned int low = 0, high = dma->count;
@@ -67,9 +67,9 @@ static int check_range(const struct vfu_map *range, uint64_t offset)
 }
 
 /*
- * Whether the file can be mapped safely. It must not be able to shrink, which would make an access
- * SIGBUS. Nor may it have huge pages: they can run out when they are touched, which is SIGBUS, too,
- * and a part of one cannot be unmapped.
+ * Returns whether the file can be mapped safely. The file must not be able to shrink, as an access
+ * would then raise SIGBUS. It must not have huge pages either: touching one raises SIGBUS when none
+ * is free, and a part of a huge page cannot be unmapped.
  */
 static bool can_map(int fd)
 {
@@ -159,7 +159,10 @@ static void unmap(const struct vfu_map *map)
 		munmap(map->base, map->size);
 }
 
-/* How many ranges from @at on are within the addresses up to @end; none if one is so in part. */
+/*
+ * Returns how many ranges from @at on lie within the addresses up to @end; 0 if one lies there only
+ * in part.
+ */
 static unsigned int count_within(const struct vfu_dma *dma, unsigned int at, uint64_t address,
 				 uint64_t end)
 {
@@ -249,7 +252,7 @@ static void copy_to(uint8_t *at, const void *src, size_t len)
 	}
 }
 
-/* The range at @address if it serves the access; NULL: a bus error. */
+/* Returns the range at @address if it allows the access; NULL: a bus error. */
 static const struct vfu_map *reach(struct vfu_dma *dma, uint64_t address, bool write)
 {
 	const struct vfu_map *map;
@@ -262,7 +265,7 @@ static const struct vfu_map *reach(struct vfu_dma *dma, uint64_t address, bool w
 	return map->base && (write ? map->writable : map->readable) ? map : NULL;
 }
 
-/* Reads into @dst or writes from @src, whichever is given. */
+/* Reads into @dst or writes from @src, whichever is not NULL; 0 or -EIO. */
 static int transfer(struct vfu_dma *dma, uint64_t address, uint8_t *dst, const uint8_t *src,
 		    size_t len)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The client's memory: ranges of bus addresses that it lends, mapped from the descriptors that it
- * passed. Used by the device's thread and changed by the protocol's.
+ * The client's memory: ranges of bus addresses that the client lends, mapped from the descriptors
+ * that it passes. The device's thread uses them and the protocol's thread changes them.
  */
 #ifndef ONPU_VFU_DMA_H
 #define ONPU_VFU_DMA_H
@@ -13,15 +13,15 @@
 
 struct vfu_map {
 	uint64_t address, size;
-	uint8_t *base; /* NULL: nothing that the device could reach */
+	uint8_t *base; /* NULL: the device cannot access this range */
 	bool readable, writable;
 };
 
 struct vfu_dma {
 	pthread_mutex_t lock;
-	struct vfu_map *maps; /* by address */
+	struct vfu_map *maps; /* sorted by address */
 	unsigned int count, room;
-	unsigned int last; /* where the last access was */
+	unsigned int last; /* index of the range of the last access */
 	bool enabled;	   /* the function may be master of the bus */
 };
 
@@ -40,14 +40,14 @@ void vfu_dma_destroy(struct vfu_dma *dma);
 int vfu_dma_add(struct vfu_dma *dma, const struct vfu_map *range, int fd, uint64_t offset,
 		bool *backed);
 /*
- * Takes back all ranges within these addresses, or none if there is none or one is so in part. When it
- * returns, no access of them is under way.
+ * Removes all ranges within these addresses; removes none and returns an errno if there is none or
+ * one lies there only in part. When it returns, no access to them is under way.
  */
 int vfu_dma_remove(struct vfu_dma *dma, uint64_t address, uint64_t size);
 void vfu_dma_clear(struct vfu_dma *dma);
 void vfu_dma_enable(struct vfu_dma *dma, bool enabled);
 
-/* Copy; what is not lent, or not for that, is a bus error: -EIO. */
+/* Copies; an address that is not lent, or not for this kind of access, is a bus error: -EIO. */
 int vfu_dma_read(struct vfu_dma *dma, uint64_t address, void *dst, size_t len);
 int vfu_dma_write(struct vfu_dma *dma, uint64_t address, const void *src, size_t len);
 

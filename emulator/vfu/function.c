@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* The PCI function: regions, resets, and how the device reaches memory and interrupts. */
+/* The PCI function: regions, resets, and the device's accesses to memory and interrupts. */
 #include "vfu/function.h"
 
 #include <linux/vfio.h>
 #include <string.h>
 
-/* ---- what the device calls */
+/* ---- functions that the device calls */
 
 static int host_read(void *ctx, uint64_t addr, void *dst, size_t len)
 {
@@ -23,7 +23,7 @@ static int host_write(void *ctx, uint64_t addr, const void *src, size_t len)
 	const void *written = src;
 	int ret;
 
-	/* Messages are short. */
+	/* Messages of the firmware are short, so longer data is no message. */
 	if (len <= sizeof(copy) && vfu_inject_spoils(&f->injector)) {
 		memcpy(copy, src, len);
 		vfu_inject_memory(&f->injector, addr, copy, len);
@@ -59,7 +59,7 @@ static void host_wake(void *ctx)
 	vfu_worker_wake(&f->worker);
 }
 
-/* ---- what the injector calls */
+/* ---- functions that the injector calls */
 
 static void raise_interrupt(void *ctx, unsigned int vector)
 {
@@ -93,7 +93,10 @@ static void make_fault(void *ctx, enum vfu_fault fault)
 
 /* ---- resets */
 
-/* Without bus mastering the function may neither access memory nor send interrupts. */
+/*
+ * Follows the bus master bit: without it the function may neither access memory nor send
+ * interrupts.
+ */
 static void follow_config(struct vfu_function *f)
 {
 	bool may = pci_config_master_enabled(&f->pci);
@@ -111,8 +114,9 @@ static void reset_msix_table(struct vfu_function *f)
 }
 
 /*
- * The client's memory goes first: nothing is written there once the reset has begun. Descriptors
- * of interrupts stay, since a client that resets by FLR does not attach them again.
+ * Resets the device. Access to the client's memory is disabled first: the device writes nothing
+ * once the reset has begun. Interrupt descriptors stay, since a client that resets by FLR does not
+ * attach them again.
  */
 static void reset_device(struct vfu_function *f)
 {
@@ -141,7 +145,10 @@ void vfu_function_release(struct vfu_function *f)
 	reset_device(f);
 }
 
-/* PCI Express: what is behind a link that goes down is reset, and off when the link is back. */
+/*
+ * Resets the function when its link goes down, as PCI Express demands; it is off when the link is
+ * back.
+ */
 static void lose_link(void *ctx)
 {
 	vfu_function_reset(ctx);
@@ -168,7 +175,7 @@ uint64_t vfu_function_region(const struct vfu_function *f, uint32_t region)
 	}
 }
 
-/* Registers are read one at a time; anything else is all ones, as onpu_device.h says. */
+/* Reads one register; any other read gives all ones, as onpu_device.h says. */
 static void bar0_read(struct vfu_function *f, uint64_t offset, uint8_t *data, uint32_t count)
 {
 	uint64_t value = UINT64_MAX;
@@ -210,7 +217,10 @@ static uint8_t msix_byte(struct vfu_function *f, uint64_t offset)
 	return pending;
 }
 
-/* The table of MSI-X that counts is the client's own; this one only keeps what is written to it. */
+/*
+ * Writes the MSI-X table, of which only reads take notice: the client itself keeps the table in
+ * use.
+ */
 static void msix_write(struct vfu_function *f, uint64_t offset, const uint8_t *data, uint32_t count)
 {
 	uint64_t size = f->pci.vectors * PCI_MSIX_ENTRY_SIZE;
@@ -262,7 +272,7 @@ void vfu_function_write(struct vfu_function *f, uint32_t region, uint64_t offset
 	vfu_worker_settle(&f->worker);
 }
 
-/* ---- making */
+/* ---- creation */
 
 bool vfu_function_init(struct vfu_function *f, const struct vfu_function_config *config,
 		       const char **error)

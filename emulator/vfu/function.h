@@ -15,12 +15,12 @@
 #include "vfu/worker.h"
 
 /**
- * struct vfu_function_config - what to make
- * @device: the device
+ * struct vfu_function_config - configuration of a function
+ * @device: configuration of the device
  * @msix: the function has MSI-X and its BAR, not only MSI
  * @sync: see struct vfu_worker
- * @recorder: records what crosses the device's interface; not begun, remains the caller's, or NULL. The
- *	device has one thread then
+ * @recorder: records the accesses across the device's interface; not begun, remains the caller's,
+ *	or NULL. With a recorder the device has one thread
  */
 struct vfu_function_config {
 	struct onpu_device_config device;
@@ -30,8 +30,8 @@ struct vfu_function_config {
 };
 
 /*
- * Only the protocol's thread uses configuration and registers; irq, dma, injector and the device have
- * locks of their own.
+ * The PCI function. Only the protocol's thread uses configuration and registers; irq, dma, injector
+ * and the device have locks of their own.
  */
 struct vfu_function {
 	struct onpu_device *device;
@@ -44,23 +44,23 @@ struct vfu_function {
 	uint8_t msix_table[VFU_MAX_VECTORS * PCI_MSIX_ENTRY_SIZE];
 };
 
-/* false: *error says why; it lives as long as the program. */
+/* Creates a function; false: *error tells why, and lives as long as the program. */
 bool vfu_function_init(struct vfu_function *f, const struct vfu_function_config *config,
 		       const char **error);
 void vfu_function_destroy(struct vfu_function *f);
 
-/* Bytes of a region (VFIO_PCI_*_REGION_INDEX), 0: there is none. */
+/* Returns the bytes of a region (VFIO_PCI_*_REGION_INDEX); 0: there is none. */
 uint64_t vfu_function_region(const struct vfu_function *f, uint32_t region);
 
-/* [offset, offset + count) is inside the region. */
+/* Accesses to a region; [offset, offset + count) must be inside it. */
 void vfu_function_read(struct vfu_function *f, uint32_t region, uint64_t offset, void *data,
 		       uint32_t count);
 void vfu_function_write(struct vfu_function *f, uint32_t region, uint64_t offset, const void *data,
 			uint32_t count);
 
-/* Reset as by FLR. */
+/* Resets the function as FLR does. */
 void vfu_function_reset(struct vfu_function *f);
-/* Return to the state after power-on: memory and descriptors of the client are let go. */
+/* Returns to the state after power-on, without memory and descriptors of the client. */
 void vfu_function_release(struct vfu_function *f);
 
 #endif

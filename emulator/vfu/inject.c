@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Faults of the hardware that are made on purpose: see inject.h. */
+/* Injects faults of the hardware: see inject.h. */
 #include "vfu/inject.h"
 
 #include <errno.h>
@@ -16,9 +16,9 @@ static uint64_t now_ms(void)
 	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-/* ---- with the lock held */
+/* ---- functions that need the lock held */
 
-/* An event of this fault has come: whether it is hit. */
+/* Counts an event of this kind of fault; returns whether the fault hits it. */
 static bool hits(struct vfu_injector *in, enum vfu_fault fault)
 {
 	struct vfu_arm *arm = &in->faults[fault].arm;
@@ -55,7 +55,10 @@ static bool keep(struct vfu_injector *in, enum vfu_fault fault, uint32_t value)
 	return true;
 }
 
-/* A reset of the device forgets requests: an index of before must not come after it. */
+/*
+ * Drops delayed requests at a reset of the device, which forgets requests: an index from before the
+ * reset must not arrive after it.
+ */
 static void forget_messages(struct vfu_injector *in)
 {
 	unsigned int kept = 0;
@@ -68,7 +71,10 @@ static void forget_messages(struct vfu_injector *in)
 	in->num_delayed = kept;
 }
 
-/* The next thing to be done at @now; DELAYED entries come in the order of their times. */
+/*
+ * Takes the delayed entry that is due at @now; entries are taken in the order of their times.
+ * False: none is due.
+ */
 static bool take_due(struct vfu_injector *in, uint64_t now, struct vfu_delayed *due)
 {
 	unsigned int first = 0;
@@ -109,7 +115,10 @@ static void wait_until(struct vfu_injector *in, uint64_t due)
 
 /* ---- the thread */
 
-/* The firmware has learned of a late request by the index of one behind it; the index does not go back. */
+/*
+ * Returns whether a late request is superseded: the firmware has seen an index behind it, and the
+ * index must not go back.
+ */
 static bool comes_too_late(const struct vfu_injector *in, const struct vfu_delayed *due)
 {
 	return due->fault == VFU_FAULT_LATE_MESSAGE && (int32_t)(due->value - in->tail) <= 0;
@@ -194,7 +203,7 @@ void vfu_inject_clear(struct vfu_injector *in)
 {
 	pthread_mutex_lock(&in->lock);
 	memset(in->faults, 0, sizeof(in->faults));
-	/* Delayed interrupts come now: dropping them would be a fault of another kind. */
+	/* Let delayed interrupts come now: dropping them would be a fault of another kind. */
 	for (unsigned int i = 0; i < in->num_delayed; i++)
 		in->delayed[i].due = 0;
 	in->deaf = false;
@@ -224,7 +233,7 @@ void vfu_inject_interrupt(struct vfu_injector *in, unsigned int vector)
 
 /* ---- registers */
 
-/* With the lock: whether the link is down, which may have been for some time only. */
+/* Returns whether the link is down; ends an outage whose time is over. With the lock held. */
 static bool link_is_down(struct vfu_injector *in)
 {
 	if (in->down && in->down_end && in->down_end <= now_ms())
@@ -232,7 +241,7 @@ static bool link_is_down(struct vfu_injector *in)
 	return in->down;
 }
 
-/* An access to a register: the link may go down with it. */
+/* Returns whether an access to a register fails; the link may go down at this access. */
 static bool access_fails(struct vfu_injector *in)
 {
 	unsigned int ms = in->faults[VFU_FAULT_LINK_DOWN].arm.ms;
@@ -275,7 +284,7 @@ bool vfu_inject_link_down(struct vfu_injector *in)
 	return down;
 }
 
-/* Returns the faults that come with this doorbell, a bit for each. */
+/* Returns the faults that hit this doorbell, a bit for each. */
 static unsigned int at_doorbell(struct vfu_injector *in)
 {
 	unsigned int bits = 0;
@@ -286,7 +295,9 @@ static unsigned int at_doorbell(struct vfu_injector *in)
 	return bits;
 }
 
-/* false: the index does not get there, or not now. */
+/*
+ * Returns whether the request index @tail passes to the device now; false: it is lost or delayed.
+ */
 static bool request_passes(struct vfu_injector *in, uint32_t tail)
 {
 	if (hits(in, VFU_FAULT_MISSING_MESSAGE))
@@ -298,7 +309,7 @@ static bool request_passes(struct vfu_injector *in, uint32_t tail)
 	return true;
 }
 
-/* Where messages of the firmware go. */
+/* Notes address and size of the ring into which the firmware writes messages. */
 static void learn_ring(struct vfu_injector *in, uint32_t offset, uint32_t value)
 {
 	const uint64_t high = in->responses >> 32 << 32;
@@ -347,7 +358,7 @@ bool vfu_inject_spoils(struct vfu_injector *in)
 	return spoils;
 }
 
-/* One bit of each word is another one. */
+/* Changes one bit of each word of a message. */
 void vfu_inject_memory(struct vfu_injector *in, uint64_t address, uint8_t *data, size_t size)
 {
 	pthread_mutex_lock(&in->lock);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Faults of the hardware that are made on purpose, between the device and its client: what goes through
- * here is passed on, lost, spoilt or kept for a while, as was asked for. It starts with nothing armed.
+ * Injects faults of the hardware between the device and its client: interrupts, register accesses
+ * and messages are passed on, lost, corrupted or delayed, as was asked for. At first no fault is
+ * armed.
  */
 #ifndef ONPU_VFU_INJECT_H
 #define ONPU_VFU_INJECT_H
@@ -11,22 +12,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Beyond that many things that wait for their time, the next one comes in time. */
+/* The most delayed events; when so many wait, the next one is not delayed. */
 #define VFU_INJECT_DELAYED 64
 
 /**
- * enum vfu_fault - what can go wrong
+ * enum vfu_fault - the faults that can be injected
  *
- * Each waits for its event, and hits it.
+ * Each fault waits for the event that the comment above it names, and hits it.
  */
 enum vfu_fault {
 	/* at an interrupt */
 	VFU_FAULT_LOST_INTERRUPT,
-	VFU_FAULT_DOUBLED_INTERRUPT, /* comes once more, ms later */
-	VFU_FAULT_LATE_INTERRUPT,    /* comes ms later */
+	VFU_FAULT_DOUBLED_INTERRUPT, /* the interrupt comes once more, ms later */
+	VFU_FAULT_LATE_INTERRUPT,    /* the interrupt comes ms later */
 	/* at a request of the driver to the firmware */
-	VFU_FAULT_LATE_MESSAGE,	   /* comes ms later */
-	VFU_FAULT_MISSING_MESSAGE, /* and none after it, until a reset */
+	VFU_FAULT_LATE_MESSAGE,	   /* the request comes ms later */
+	VFU_FAULT_MISSING_MESSAGE, /* this request and all later ones are lost until a reset */
 	/* at an answer or event of the firmware */
 	VFU_FAULT_CORRUPT_MESSAGE,
 	/* at a doorbell */
@@ -34,18 +35,21 @@ enum vfu_fault {
 	VFU_FAULT_DEAD_FIRMWARE,
 	VFU_FAULT_PARITY,
 	/* at an access to a register */
-	VFU_FAULT_ALL_ONES, /* registers, until the function is reset, or ms */
-	/* It takes registers, configuration, memory and interrupts, for ms or for ever, and resets. */
+	VFU_FAULT_ALL_ONES, /* registers read as all ones until the function is reset, or for ms */
+	/*
+	 * The function loses registers, configuration, memory and interrupts, for ms or for ever,
+	 * and resets.
+	 */
 	VFU_FAULT_LINK_DOWN,
 	VFU_FAULTS
 };
 
 /**
- * struct vfu_arm - a fault to come
- * @after: events that are let through before
- * @times: events that it hits; 0: all from then on
- * @ms: milliseconds, where the fault has a time
- * @vector: the interrupt that is meant; -1: any
+ * struct vfu_arm - a fault that is to be injected
+ * @after: number of events to let through before
+ * @times: number of events that the fault hits; 0: all from then on
+ * @ms: milliseconds, where the fault has a duration
+ * @vector: the interrupt vector that it hits; -1: any
  */
 struct vfu_arm {
 	enum vfu_fault fault;
@@ -58,8 +62,9 @@ struct vfu_inject_ops {
 	void *ctx;
 	void (*interrupt)(void *ctx, unsigned int vector);
 	void (*write)(void *ctx, uint32_t offset, uint32_t value);
-	void (*fault)(void *ctx, enum vfu_fault fault); /* one at a doorbell */
-	void (*link)(void *ctx); /* it goes down, with the access of the calling thread */
+	/* Injects a fault that a doorbell triggers. */
+	void (*fault)(void *ctx, enum vfu_fault fault);
+	void (*link)(void *ctx); /* takes the link down during the access of the calling thread */
 };
 
 struct vfu_delayed {
@@ -77,47 +82,47 @@ struct vfu_injector {
 	struct {
 		bool armed;
 		struct vfu_arm arm;
-		unsigned int hits; /* since it was armed */
+		unsigned int hits; /* number since the fault was armed */
 	} faults[VFU_FAULTS];
 	struct vfu_delayed delayed[VFU_INJECT_DELAYED];
 	unsigned int num_delayed;
 	bool deaf, ones, down;
-	uint32_t tail;		     /* the last request that the firmware has learned of */
-	uint64_t ones_end, down_end; /* 0: none */
+	uint32_t tail;		     /* index of the last request that the firmware has seen */
+	uint64_t ones_end, down_end; /* times at which these faults end; 0: they do not end */
 	uint64_t responses, response_bytes;
 };
 
-/* A thread of its own lets what was kept come. false: it does not start. */
+/* Starts the thread that delivers delayed events; false: it cannot be started. */
 bool vfu_inject_init(struct vfu_injector *in, const struct vfu_inject_ops *ops);
 void vfu_inject_destroy(struct vfu_injector *in);
 
-/* Arm a fault; it replaces one of its kind. */
+/* Arms a fault; it replaces one of its kind. */
 void vfu_inject_arm(struct vfu_injector *in, const struct vfu_arm *arm);
-/* The events that a fault has hit since it was armed. */
+/* Returns the number of events that a fault has hit since it was armed. */
 unsigned int vfu_inject_hits(struct vfu_injector *in, enum vfu_fault fault);
-/* Forget all that is armed, under way or kept. */
+/* Drops all faults that are armed or in effect, and delivers delayed interrupts. */
 void vfu_inject_clear(struct vfu_injector *in);
 
 /*
- * Read a line such as "late-interrupt,vector=1,ms=300" or "none"; the latter gives VFU_FAULTS. NULL, or
- * what is wrong with it.
+ * Parses a line such as "late-interrupt,vector=1,ms=300" or "none"; the latter gives VFU_FAULTS.
+ * Returns NULL, or a message about the error.
  */
 const char *vfu_inject_parse(const char *text, struct vfu_arm *arm);
 
-/* ---- what passes through */
+/* ---- events that pass through */
 
-/* An interrupt of the device; it is raised by way of the operations, now, later or never. */
+/* Passes on an interrupt of the device through the operations: now, later or never. */
 void vfu_inject_interrupt(struct vfu_injector *in, unsigned int vector);
-/* A register of BAR0 is written; it is passed on by way of the operations, or not. */
+/* Passes on a write to a register of BAR0 through the operations, or drops it. */
 void vfu_inject_write(struct vfu_injector *in, uint32_t offset, uint32_t value);
-/* Whether a read of BAR0 gives all ones, and one of configuration space. */
+/* Return whether a read of BAR0, or of configuration space, gives all ones. */
 bool vfu_inject_ones(struct vfu_injector *in);
 bool vfu_inject_link_down(struct vfu_injector *in);
-/* Spoils what the device writes to memory, if it is a message that is to be; data may be changed. */
+/* Corrupts data that the device writes to memory if it is a message that a fault hits. */
 void vfu_inject_memory(struct vfu_injector *in, uint64_t address, uint8_t *data, size_t size);
-/* Whether vfu_inject_memory() may do something. */
+/* Returns whether vfu_inject_memory() may change anything. */
 bool vfu_inject_spoils(struct vfu_injector *in);
-/* The function was reset. */
+/* Must be called when the function is reset. */
 void vfu_inject_reset(struct vfu_injector *in);
 
 #endif

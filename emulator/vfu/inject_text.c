@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
-/* Faults as text: a name, and what follows it behind commas. */
+/* Parses faults given as text: a name, and settings behind commas. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "vfu/inject.h"
 
-/* The milliseconds that it has unless others are given, and whether it has any. */
+/*
+ * The names of faults, their default milliseconds, whether they have any, and whether a vector is
+ * allowed.
+ */
 static const struct {
 	const char *name;
 	unsigned int ms;
@@ -45,7 +48,7 @@ static bool parse_number(const char *text, size_t length, unsigned int *value)
 	return !errno && !*end && number <= 1000000000;
 }
 
-/* KEY=N. NULL, or what is wrong with it. */
+/* Parses KEY=N. Returns NULL, or a message about the error. */
 static const char *parse_setting(const char *text, size_t length, struct vfu_arm *arm)
 {
 	const char *equals = memchr(text, '=', length);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Interrupts of the function. A vector that cannot be sent stays pending: without a descriptor, or
- * while the function is not master of the bus, until that changes; when the kernel lacks memory,
- * until it is raised again.
+ * Interrupts of the function. A vector that cannot be sent stays pending: without a descriptor or
+ * bus mastering until that changes; when the kernel lacks memory, until the vector is raised again.
  */
 #define _GNU_SOURCE
 #include "vfu/irq.h"
@@ -58,7 +57,7 @@ static void disarm(struct vfu_irq_set *set)
 	set->armed = false;
 }
 
-/* MSI-X, or MSI with its one vector; NULL: the client uses neither. */
+/* Returns the vectors of MSI-X, or of MSI with its one vector; NULL: the client uses neither. */
 static struct vfu_irq_set *in_use(struct vfu_irqs *irqs)
 {
 	struct vfu_irq_set *msix = &irqs->sets[VFIO_PCI_MSIX_IRQ_INDEX];
@@ -70,10 +69,10 @@ static struct vfu_irq_set *in_use(struct vfu_irqs *irqs)
 }
 
 /*
- * Raises an eventfd of the client by an asynchronous read, at whose end the kernel signals it. A
- * write() would sleep while the counter is full; the client can fill it, and it can clear
- * O_NONBLOCK. The kernel's own signal never sleeps. When the counter is full nothing is lost: the
- * client has not read it since the last interrupt.
+ * Raises an eventfd of the client by an asynchronous read, at whose end the kernel signals it;
+ * returns whether that worked. A write() would sleep while the counter is full; the client can fill
+ * it, and it can clear O_NONBLOCK. The kernel's own signal never sleeps. When the counter is full
+ * nothing is lost: the client has not read it since the last interrupt.
  */
 static bool fire(const struct vfu_irqs *irqs, int fd)
 {
@@ -87,8 +86,8 @@ static bool fire(const struct vfu_irqs *irqs, int fd)
 	struct io_event end;
 
 	/*
-	 * The read has ended when io_submit() returns. Its event must be taken out, else the ring
-	 * has no room for the next one.
+	 * The read has ended when io_submit() returns. Take its event out, otherwise the ring has
+	 * no room for the next one.
 	 */
 	if (syscall(SYS_io_submit, irqs->aio, 1L, list) != 1)
 		return false;
@@ -174,7 +173,7 @@ static void attach_all(struct vfu_irq_set *set, const struct vfio_irq_set *head,
 	set->armed = true;
 }
 
-/* The client raises its own vectors, to try them. */
+/* Raises vectors on the client's request, for its tests. */
 static void trigger(const struct vfu_irqs *irqs, const struct vfio_irq_set *head,
 		    const uint8_t *data)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Interrupts of the function: event descriptors that the client attached to its vectors. */
+/* Interrupts of the function: eventfds that the client attached to its vectors. */
 #ifndef ONPU_VFU_IRQ_H
 #define ONPU_VFU_IRQ_H
 
@@ -42,23 +42,23 @@ struct vfu_irqs {
 	int empty;
 };
 
-/* Whether a descriptor can be raised at all. */
+/* Returns whether a descriptor is an eventfd, the only kind that can be raised. */
 bool vfu_is_eventfd(int fd);
 
 /*
- * @vectors of MSI-X; 0: none. There is one of MSI in any case. false: the kernel has no
- * asynchronous I/O for this process, and there is only vfu_irqs_destroy().
+ * Creates the interrupts: @vectors of MSI-X (0: none) and one of MSI. False: the kernel has no
+ * asynchronous I/O for this process, and only vfu_irqs_destroy() may be called.
  */
 bool vfu_irqs_init(struct vfu_irqs *irqs, unsigned int vectors);
 void vfu_irqs_destroy(struct vfu_irqs *irqs);
 
 /*
- * VFIO_DEVICE_SET_IRQS with @size bytes behind the head. Descriptors that it keeps it replaces by
- * -1. Return: 0 or an errno.
+ * Executes VFIO_DEVICE_SET_IRQS with @size bytes behind the header. It takes descriptors over by
+ * replacing them with -1. Returns 0 or an errno.
  */
 int vfu_irqs_set(struct vfu_irqs *irqs, const struct vfio_irq_set *head, const uint8_t *data,
 		 size_t size, int *fds, unsigned int num_fds);
-/* Detach everything. */
+/* Detaches all descriptors. */
 void vfu_irqs_clear(struct vfu_irqs *irqs);
 void vfu_irqs_forget_pending(struct vfu_irqs *irqs);
 void vfu_irqs_enable(struct vfu_irqs *irqs, bool enabled);

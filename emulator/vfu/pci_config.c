@@ -12,7 +12,7 @@
 #define REVISION 1
 #define D3HOT	 3u
 
-/* Where the capabilities are. */
+/* Offsets of the capabilities. */
 #define PM	 0x40u
 #define MSI	 0x48u
 #define EXPRESS	 0x60u
@@ -58,7 +58,7 @@ static void put(uint8_t *to, unsigned int size, uint32_t value)
 		to[i] = (uint8_t)(value >> 8 * i);
 }
 
-/* A register: its value after power-on, and the bits that a write changes. */
+/* Sets up a register: its value after power-on, and the bits that a write changes. */
 static void put8(struct pci_config *c, uint32_t at, uint8_t value, uint8_t writable)
 {
 	put(c->value + at, 1, value);
@@ -154,7 +154,7 @@ void pci_config_init(struct pci_config *config, unsigned int vectors)
 	memset(config, 0, sizeof(*config));
 	config->vectors = vectors;
 	init_header(config, vectors);
-	/* Version 3; no soft reset is avoided: a return from D3hot is a reset. */
+	/* PM has version 3; a return from D3hot resets the function. */
 	init_capability(config, PM, PCI_CAP_ID_PM, MSI);
 	put16(config, PM + PCI_PM_PMC, 3, 0);
 	put16(config, PM + PCI_PM_CTRL, 0, PCI_PM_CTRL_STATE_MASK);
@@ -181,7 +181,7 @@ static bool starts_flr(uint32_t offset, const uint8_t *data, size_t len)
 	return at >= offset && at - offset < len && data[at - offset] & PCI_EXP_DEVCTL_BCR_FLR >> 8;
 }
 
-/* There is D0 and D3hot; a request for what is between changes nothing. */
+/* Keeps the power state to D0 and D3hot; a request for a state between them changes nothing. */
 static void settle_power(struct pci_config *config, uint32_t before)
 {
 	if (power_state(config) && power_state(config) != D3HOT)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Configuration space of the PCI function: what is there, and which bits a write changes. */
+/* Configuration space of the PCI function: its registers, and which bits a write changes. */
 #ifndef ONPU_VFU_PCI_CONFIG_H
 #define ONPU_VFU_PCI_CONFIG_H
 
@@ -29,20 +29,28 @@ struct pci_config {
 	unsigned int vectors;
 };
 
-/* @vectors of MSI-X, 0: the function has none. The state is that after power-on. */
+/*
+ * Sets the state after power-on. @vectors: number of MSI-X vectors; 0: the function has no MSI-X.
+ */
 void pci_config_init(struct pci_config *config, unsigned int vectors);
 
-/* [offset, offset + len) is inside the space. */
+/* Reads; [offset, offset + len) must be inside the space. */
 void pci_config_read(const struct pci_config *config, uint32_t offset, void *data, size_t len);
 /*
- * true: what is behind the BARs is to be reset, because of FLR or a change of the power state. An
- * FLR and a return from D3hot have reset the configuration here.
+ * Writes. Returns true when the device behind the BARs is to be reset, because of FLR or a change
+ * of the power state; the configuration is then already reset by an FLR or a return from D3hot.
  */
 bool pci_config_write(struct pci_config *config, uint32_t offset, const void *data, size_t len);
-/* Function level reset: what is writable is as after power-on, but for error reporting (AER). */
+/*
+ * Function level reset: writable registers return to their values after power-on, except error
+ * reporting (AER).
+ */
 void pci_config_reset(struct pci_config *config);
 
-/* The function answers accesses of its BARs; it may send requests and interrupts. */
+/*
+ * Return whether the function answers accesses of its BARs, and whether it may send requests and
+ * interrupts.
+ */
 bool pci_config_memory_enabled(const struct pci_config *config);
 bool pci_config_master_enabled(const struct pci_config *config);
 

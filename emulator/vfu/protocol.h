@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Wire format of vfio-user, version 0.0: what QEMU's document interop/vfio-user says, little endian
- * as the host. Region, interrupt and device information have the structures of <linux/vfio.h>.
+ * Wire format of vfio-user, version 0.0, as QEMU's document interop/vfio-user defines it; little
+ * endian. Region, interrupt and device information have the structures of <linux/vfio.h>.
  */
 #ifndef ONPU_VFU_PROTOCOL_H
 #define ONPU_VFU_PROTOCOL_H
@@ -34,7 +34,7 @@ enum vfu_command {
 struct vfu_header {
 	uint16_t id;
 	uint16_t command;
-	uint32_t size; /* of the message, this header included */
+	uint32_t size; /* bytes of the message, including this header */
 	uint32_t flags;
 	uint32_t error; /* errno, with VFU_FLAG_ERROR */
 };
@@ -42,7 +42,7 @@ struct vfu_header {
 #define VFU_MAJOR 0
 #define VFU_MINOR 0
 
-/* Followed by capabilities: JSON, ended by a NUL. */
+/* The version; capabilities follow it as JSON, ended by a NUL. */
 struct vfu_version {
 	uint16_t major, minor;
 };
@@ -64,7 +64,7 @@ struct vfu_dma_unmap {
 	uint64_t address, size;
 };
 
-/* Head of REGION_READ, its reply, and REGION_WRITE; the data follows where there is some. */
+/* Header of REGION_READ, its reply, and REGION_WRITE; data follows in the latter two. */
 struct vfu_region_access {
 	uint64_t offset;
 	uint32_t region, count;
@@ -73,7 +73,7 @@ struct vfu_region_access {
 /* Limits of this server, which it tells the client. */
 #define VFU_MAX_DATA	(1u << 20)
 #define VFU_MAX_FDS	16u
-#define VFU_MAX_MAPS	32768u /* half of what vm.max_map_count leaves a process by default */
+#define VFU_MAX_MAPS	32768u /* half of the default limit of a process, vm.max_map_count */
 #define VFU_MAX_PAYLOAD (sizeof(struct vfu_region_access) + VFU_MAX_DATA)
 
 #endif

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Writes recordings: see record.h. Events come from the device's thread and from that of the protocol. */
+/*
+ * Writes recordings: see record.h. Events come from the device's thread and the protocol's thread.
+ */
 #include "vfu/record.h"
 
 #include <errno.h>
@@ -10,7 +12,7 @@ uint32_t vfu_record_crc(uint32_t crc, const void *data, size_t size)
 	const uint8_t *bytes = data;
 	uint32_t table[256];
 
-	/* Small pieces are not worth a table. */
+	/* A table does not pay for less data. */
 	for (uint32_t i = 0; size >= 1024 && i < 256; i++) {
 		table[i] = i;
 		for (unsigned int bit = 0; bit < 8; bit++)
@@ -29,7 +31,7 @@ uint32_t vfu_record_crc(uint32_t crc, const void *data, size_t size)
 	return ~crc;
 }
 
-/* With the lock held, or before anybody else knows of the recorder. */
+/* Writes bytes to the file; with the lock held, or before another thread knows of the recorder. */
 static void put(struct vfu_recorder *recorder, const void *data, size_t size)
 {
 	if (recorder->error || !size)
@@ -95,7 +97,7 @@ void vfu_recorder_add(struct vfu_recorder *recorder, enum vfu_record_kind kind, 
 	pthread_mutex_lock(&recorder->lock);
 	if (!recorder->ended)
 		add(recorder, kind, where, what, data, size);
-	/* A replay ends there, whatever the device does afterwards. */
+	/* Replays end here, whatever the device does afterwards. */
 	if (!recorder->ended && recorder->limit && recorder->size >= recorder->limit) {
 		end(recorder);
 		recorder->full = true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Recordings of all that crosses the device's interface, see "Recordings" in Documentation/emulator.rst: their
- * format, and what writes them. What reads them is replay.h.
+ * Recordings of all accesses across the device's interface, see "Recordings" in
+ * Documentation/emulator.rst: their format, and the functions that write them. replay.h reads them.
  */
 #ifndef ONPU_VFU_RECORD_H
 #define ONPU_VFU_RECORD_H
@@ -17,26 +17,31 @@
 #define VFU_RECORD_MAGIC   "ONPUREC\n"
 #define VFU_RECORD_VERSION 1u
 
-/* A file begins with this. Numbers are as the host has them, little endian. */
+/* The header of a file. Numbers are little endian. */
 struct vfu_record_header {
 	char magic[8];
-	uint32_t version, size; /* of this header */
+	uint32_t version, size; /* size of this header */
 	uint32_t sram_bytes, num_queues;
-	uint32_t tlb_sticky, vectors; /* of MSI-X, 0: none */
+	uint32_t tlb_sticky, vectors; /* number of MSI-X vectors, 0: none */
 };
 
 enum vfu_record_kind {
 	VFU_RECORD_ACCESS = 1, /* @where: point, @what: cycle, data: struct vfu_record_access */
-	VFU_RECORD_READ, /* of memory; @where: address, @what: bytes, data: what came, or none: an error */
+	/* A read of memory; @where: address, @what: bytes, data: its bytes, or none: an error. */
+	VFU_RECORD_READ,
 	VFU_RECORD_WRITE, /* @where: address, @what: 0, or 1: an error, data: what was written */
 	VFU_RECORD_INTERRUPT,	 /* @where: vector */
 	VFU_RECORD_CONFIG_READ,	 /* @where: offset, data: what came */
 	VFU_RECORD_CONFIG_WRITE, /* @where: offset, data: what was written */
-	VFU_RECORD_CONFIG_RESET, /* of the configuration alone; @where: 0: as FLR does it, 1: as after power-on */
-	VFU_RECORD_END, /* the last one; @where: events before it, @what: CRC-32 of all before it */
+	/* A reset of the configuration alone; @where: 0: by FLR, 1: to the state after power-on. */
+	VFU_RECORD_CONFIG_RESET,
+	/*
+	 * The last event; @where: number of events before it, @what: CRC-32 of all bytes before it.
+	 */
+	VFU_RECORD_END,
 };
 
-/* Each event begins with this; its data follows. */
+/* The header of an event; its data follows. */
 struct vfu_record_event {
 	uint32_t kind, size; /* of the data, in bytes */
 	uint64_t where, what;
@@ -47,21 +52,23 @@ struct vfu_record_access {
 	uint32_t kind, offset, value;
 };
 
-/* Adds to a CRC-32, which starts with 0. */
+/* Returns a CRC-32, which starts with 0, after adding data. */
 uint32_t vfu_record_crc(uint32_t crc, const void *data, size_t size);
 
-/* The writer of a recording; all but the first and the last function do nothing for NULL. */
+/*
+ * The writer of a recording. A NULL recorder is allowed except in the first and the last function.
+ */
 struct vfu_recorder {
 	FILE *file;
 	pthread_mutex_t lock;
-	uint64_t count, size; /* events, bytes of all */
-	uint64_t limit;	      /* with this size it ends; 0: only with the device */
+	uint64_t count, size; /* number of events; bytes of the file */
+	uint64_t limit;	      /* size at which the recording ends; 0: no limit */
 	uint32_t crc;
-	bool ended, full; /* @full: because of @limit */
-	int error;	  /* errno of the first thing that could not be written */
+	bool ended, full; /* @full: ended because of @limit */
+	int error;	  /* errno of the first write that failed */
 };
 
-/* @limit: see above. false: errno says why. */
+/* Creates the file; @limit: see above. False: errno tells why. */
 bool vfu_recorder_init(struct vfu_recorder *recorder, const char *path, uint64_t limit);
 void vfu_recorder_begin(struct vfu_recorder *recorder, const struct onpu_device_config *config,
 			unsigned int vectors);
@@ -69,7 +76,7 @@ void vfu_recorder_add(struct vfu_recorder *recorder, enum vfu_record_kind kind, 
 		      uint64_t what, const void *data, size_t size);
 /* Ends the recording: later events are not in it. */
 void vfu_recorder_end(struct vfu_recorder *recorder);
-/* 0, or an errno: the file is not whole. */
+/* Closes the file. Returns 0, or an errno: the file is not complete. */
 int vfu_recorder_destroy(struct vfu_recorder *recorder);
 
 #endif

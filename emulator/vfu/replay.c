@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Replays a recording. A file is checked as a whole before any of it is used. Then there is one device and one
- * thread: each thing that the device does is compared with the next event, which gives the data that the
- * device reads; accesses of the host come where they came in the recording.
+ * Replays a recording. A file is checked as a whole before any of it is used. Then there is one
+ * device and one thread: each action of the device is compared with the next event, which gives the
+ * data that the device reads; accesses of the host come at their position in the recording.
  */
 #include "vfu/replay.h"
 
@@ -22,9 +22,9 @@
 
 struct replay {
 	const uint8_t *bytes;
-	size_t size, at;		 /* of the next event */
-	struct vfu_record_event event;	 /* that one */
-	struct vfu_record_access access; /* of VFU_RECORD_ACCESS */
+	size_t size, at;		 /* position of the next event */
+	struct vfu_record_event event;	 /* the next event */
+	struct vfu_record_access access; /* data of an event VFU_RECORD_ACCESS */
 	const uint8_t *data;
 	struct onpu_device *device;
 	struct pci_config pci;
@@ -44,7 +44,9 @@ static void __attribute__((format(printf, 2, 3))) tell(struct vfu_replay_report 
 
 /* ---- the file */
 
-/* Takes the event at @r->at, of which nothing is known yet; NULL, or what is wrong. */
+/*
+ * Loads the event at @r->at, which is not checked yet; returns NULL, or a message about the error.
+ */
 static const char *load(struct replay *r)
 {
 	const size_t head = sizeof(r->event);
@@ -71,7 +73,7 @@ static bool is_sound_access(const struct vfu_record_access *access)
 {
 	const uint32_t kind = access->kind & ~(uint32_t)ONPU_ACCESS_INSIDE;
 
-	/* Others have no register at their offset. */
+	/* Accesses of other kinds have no register in `offset`. */
 	return (kind != ONPU_ACCESS_READ && kind != ONPU_ACCESS_WRITE) ||
 	       (access->offset < ONPU_BAR0_SIZE && !(access->offset % sizeof(uint32_t)));
 }
@@ -98,7 +100,10 @@ static bool is_sound(const struct replay *r)
 	}
 }
 
-/* NULL, or what is wrong with the file. @r->at is behind the header afterwards. */
+/*
+ * Checks a file. Returns NULL, or a message about the error. @r->at is behind the header
+ * afterwards.
+ */
 static const char *check(struct replay *r, struct vfu_record_header *header)
 {
 	uint64_t count = 0;
@@ -165,7 +170,7 @@ static void describe(const struct replay *r, char *text, size_t size)
 			 r->event.what, r->access.offset, r->access.value);
 }
 
-/* The device has done something else than the next event, which is the first difference. */
+/* Reports that the device differs from the next event: the first difference. */
 static void __attribute__((format(printf, 2, 3))) differ(struct replay *r, const char *format, ...)
 {
 	char recorded[160], now[240];
@@ -182,7 +187,10 @@ static void __attribute__((format(printf, 2, 3))) differ(struct replay *r, const
 	     recorded, now);
 }
 
-/* After the end, or a difference, what the device does does not matter any more. */
+/*
+ * Returns whether the replay is over, and stops the device then: after the end, or after a
+ * difference, its actions do not matter any more.
+ */
 static bool is_over(struct replay *r)
 {
 	if (!r->differs && r->event.kind != VFU_RECORD_END)
@@ -191,7 +199,10 @@ static bool is_over(struct replay *r)
 	return true;
 }
 
-/* The configuration is not the device's: its accesses may be anywhere between the events of the device. */
+/*
+ * Does the accesses to configuration space that come next: they do not involve the device, so they
+ * may be anywhere between its events.
+ */
 static void do_config(struct replay *r)
 {
 	uint8_t data[PCI_CONFIG_SIZE];
@@ -215,14 +226,14 @@ static void do_config(struct replay *r)
 	}
 }
 
-/* Whether the next event is of this kind; the configuration's are done on the way. */
+/* Returns whether the next event is of this kind, after doing accesses to configuration space. */
 static bool expects(struct replay *r, enum vfu_record_kind kind)
 {
 	do_config(r);
 	return !is_over(r) && r->event.kind == kind;
 }
 
-/* ---- what the device calls */
+/* ---- functions that the device calls */
 
 static int host_read(void *ctx, uint64_t addr, void *dst, size_t len)
 {
@@ -294,7 +305,7 @@ static bool next(void *ctx, uint64_t point, struct onpu_device_event *event)
 	return true;
 }
 
-/* ---- all of it */
+/* ---- the whole replay */
 
 enum vfu_replay_result vfu_replay_bytes(const void *bytes, size_t size,
 					struct vfu_replay_report *report)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Replays a recording: the device gets what it got, and what it does is compared. */
+/* Replays a recording: gives the device the recorded inputs, and compares its actions. */
 #ifndef ONPU_VFU_REPLAY_H
 #define ONPU_VFU_REPLAY_H
 
@@ -9,16 +9,17 @@
 enum vfu_replay_result {
 	VFU_REPLAY_SAME,
 	VFU_REPLAY_DIFFERS,
-	VFU_REPLAY_REFUSED, /* it is no whole recording, or the device cannot be made */
+	/* The recording is incomplete or damaged, or the device cannot be created. */
+	VFU_REPLAY_REFUSED,
 };
 
-/* A sentence without its end about what came of it. */
+/* The result of a replay: a sentence without its full stop. */
 struct vfu_replay_report {
-	uint64_t events; /* that were the same */
+	uint64_t events; /* the number of events that were equal */
 	char text[512];
 };
 
-/* A recording in memory. */
+/* Replays a recording in memory, or in a file. */
 enum vfu_replay_result vfu_replay_bytes(const void *bytes, size_t size,
 					struct vfu_replay_report *report);
 enum vfu_replay_result vfu_replay_file(const char *path, struct vfu_replay_report *report);

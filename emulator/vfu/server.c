@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The server's loop: listening socket, client, and the end. */
+/* The server's loop: accepts a client, serves it, and ends. */
 #define _GNU_SOURCE
 #include "vfu/server.h"
 
@@ -11,9 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Messages that are answered before others get their turn. */
+/* The most messages that are answered before other descriptors are polled again. */
 #define BURST 64
-/* Milliseconds until a client is tried again that could be neither accepted nor turned away. */
+/* Milliseconds until the server tries again to accept or turn away a waiting client. */
 #define RETRY_MS 100
 
 void vfu_server_log(const struct vfu_server *server, const char *format, ...)
@@ -53,7 +53,7 @@ bool vfu_server_init(struct vfu_server *server, const struct vfu_server_config *
 	return false;
 }
 
-/* Drop the client and everything that it lent. */
+/* Drops the client and all memory and descriptors that it lent. */
 static void disconnect(struct vfu_server *server)
 {
 	vfu_function_release(&server->function);
@@ -85,7 +85,7 @@ static void accept_client(struct vfu_server *server)
 	int fd = vfu_accept(server->listening, &server->spare, &server->paused);
 
 	if (fd < 0) {
-		/* Say it once: the same error may come again at once, many times. */
+		/* Report an error once: it may occur again at once, many times. */
 		if (errno != server->refused)
 			vfu_server_log(server, "no client accepted: %s", strerror(errno));
 		server->refused = errno;
@@ -136,7 +136,7 @@ static void serve(struct vfu_server *server)
 bool vfu_server_poll(struct vfu_server *server, int timeout)
 {
 	bool paused = server->paused;
-	/* poll() passes over negative descriptors. */
+	/* poll() ignores negative descriptors. */
 	struct pollfd fds[] = {
 		{ .fd = server->stop_fd, .events = POLLIN },
 		{ .fd = paused ? -1 : server->listening, .events = POLLIN },
@@ -159,8 +159,8 @@ bool vfu_server_poll(struct vfu_server *server, int timeout)
 	if (fds[2].revents)
 		serve(server);
 	/*
-	 * The client has hung up, but its last messages are still to be read. Accept no other until
-	 * then: it would be turned away as a second client.
+	 * The client has hung up, but its last messages are still to be read. Accept no other
+	 * client until then: it would be turned away as a second one.
 	 */
 	if (server->connected && fds[2].revents & POLLHUP)
 		return !server->ended;

@@ -8,11 +8,11 @@
 #include "vfu/transport.h"
 
 /**
- * struct vfu_server_config - what to serve and how
- * @function: the function
+ * struct vfu_server_config - configuration of a server
+ * @function: configuration of the function
  * @patience_ms: how long a client may leave replies unread
  * @once: the server ends when its first client is gone
- * @quiet: nothing is said on standard error
+ * @quiet: print nothing on standard error
  */
 struct vfu_server_config {
 	struct vfu_function_config function;
@@ -43,17 +43,20 @@ struct vfu_server {
 	uint8_t *command, *reply;
 };
 
-/* Owns @listening, not @stop_fd. false: *error says why. */
+/* Creates a server, which owns @listening, not @stop_fd. False: *error tells why. */
 bool vfu_server_init(struct vfu_server *server, const struct vfu_server_config *config,
 		     int listening, int stop_fd, const char **error);
 void vfu_server_destroy(struct vfu_server *server);
 
-/* Take a connected socket for the client. */
+/* Takes over a connected socket as the client's. */
 void vfu_server_adopt(struct vfu_server *server, int fd);
-/* Wait for something, at most @timeout milliseconds, -1: for ever, and do it; false: the end */
+/*
+ * Waits for an event at most @timeout milliseconds, -1: for ever, and handles it; false: the server
+ * ends.
+ */
 bool vfu_server_poll(struct vfu_server *server, int timeout);
 
-/* commands.c: answers the message in server->conn; false: the client must be dropped */
+/* commands.c: answers the message in server->conn; false: the client must be dropped. */
 bool vfu_server_handle(struct vfu_server *server);
 void vfu_server_log(const struct vfu_server *server, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));

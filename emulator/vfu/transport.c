@@ -3,8 +3,8 @@
  * Messages with descriptors over a unix stream socket.
  *
  * A message is received as header, then payload: one call never takes bytes of two messages, so
- * that descriptors belong to the message with which they came. Nothing of a header is used before
- * it was checked.
+ * that descriptors belong to the message with which they came. A header is checked before any of it
+ * is used.
  */
 #define _GNU_SOURCE
 #include "vfu/transport.h"
@@ -24,8 +24,8 @@
 #include "vfu/irq.h"
 
 /*
- * A client can make close() sleep for long, so each descriptor has a thread that closes it. Beyond so many
- * threads, descriptors wait until one of them is awake again.
+ * A client can make close() sleep for long, so each descriptor has a thread that closes it. With so
+ * many threads, further descriptors wait until a thread has closed its own.
  */
 #define MAX_CLOSERS 64
 #define CLOSE_STACK (64 << 10) /* bytes */
@@ -33,7 +33,7 @@
 static struct {
 	pthread_mutex_t lock;
 	unsigned int threads;
-	int *waiting; /* descriptors that no thread has taken yet */
+	int *waiting; /* descriptors that wait for a thread */
 	unsigned int count, room;
 } closers = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -51,7 +51,7 @@ static void *close_main(void *argument)
 	return NULL;
 }
 
-/* Leaves the descriptor to the next thread that has closed its own; false without memory. */
+/* Leaves a descriptor to the next thread that has closed its own; false without memory. */
 static bool close_later(int fd)
 {
 	if (closers.count == closers.room) {
@@ -67,7 +67,7 @@ static bool close_later(int fd)
 	return true;
 }
 
-/* Has a thread of its own close the descriptor; false when there is none to be had. */
+/* Closes the descriptor in a thread of its own; false when no thread can be created. */
 static bool close_beside(int fd)
 {
 	pthread_attr_t attr;
@@ -83,7 +83,7 @@ static bool close_beside(int fd)
 	return made;
 }
 
-/* Whether closing the descriptor cannot sleep: memory files and eventfds. */
+/* Returns whether closing the descriptor cannot sleep: memory files and eventfds. */
 static bool closes_at_once(int fd)
 {
 	return fcntl(fd, F_GET_SEALS) >= 0 || vfu_is_eventfd(fd);
@@ -143,7 +143,7 @@ static enum vfu_receive broken(struct vfu_conn *conn, const char *why)
 	return VFU_RECEIVE_BROKEN;
 }
 
-/* Take the descriptors of one control message. */
+/* Takes the descriptors of one control message. */
 static void take_fds(struct vfu_conn *conn, const struct cmsghdr *cmsg)
 {
 	size_t size = cmsg->cmsg_len - CMSG_LEN(0);
@@ -185,7 +185,7 @@ static ssize_t receive(struct vfu_conn *conn, void *to, size_t size)
 	return -1;
 }
 
-/* Why a header cannot be what a client sends; NULL: it can. */
+/* Returns why a header cannot be from a client; NULL: it is valid. */
 static const char *check_header(const struct vfu_header *header)
 {
 	if (header->size < sizeof(*header) || header->size > sizeof(*header) + VFU_MAX_PAYLOAD)
@@ -248,8 +248,8 @@ static bool wait_for_room(int fd, int64_t until)
 }
 
 /*
- * Header and data go in one call while the socket has room, since some clients expect both in one
- * read.
+ * Sends a reply; false: the client cannot be reached. Header and data go in one call while the
+ * socket has room, since some clients expect both in one read.
  */
 static bool send_all(const struct vfu_conn *conn, const struct vfu_header *header, const void *data,
 		     size_t size)
@@ -308,8 +308,8 @@ bool vfu_conn_error(struct vfu_conn *conn, int error)
 }
 
 /*
- * Remove the socket of a server that is gone. A socket on which a server listens, or a file of
- * another kind, stays.
+ * Removes the socket that a server has left behind. A socket on which a server listens, or a file
+ * of another kind, stays.
  */
 static bool remove_stale(const struct sockaddr_un *address)
 {
@@ -367,8 +367,8 @@ int vfu_spare(void)
 }
 
 /*
- * Accept the first client that waits and close it, with the help of the spare descriptor: otherwise
- * poll() would report it for ever.
+ * Accepts the first client that waits and closes its connection, with the help of the spare
+ * descriptor; otherwise poll() would report it for ever. Returns whether that worked.
  */
 static bool turn_away(int listening, int *spare)
 {

@@ -12,17 +12,18 @@
 #define VFU_MAX_SENT_FDS 253
 
 /**
- * struct vfu_conn - one client
- * @fd: its socket
+ * struct vfu_conn - the connection of one client
+ * @fd: the client's socket
  * @patience_ms: how long a reply may stay unread before the client counts as gone
- * @have: bytes of the current message that came, its header included
- * @header: valid when those are as many as a header has
- * @payload: what follows the header
- * @fds: descriptors that came with the message; who takes one writes -1 in its place. There is
- *	room for more than it may have: what the kernel cannot deliver it closes in recvmsg().
- * @num_fds: how many
+ * @have: bytes of the current message that have come, its header included
+ * @header: valid when @have is at least the header's size
+ * @payload: the bytes behind the header
+ * @fds: descriptors that came with the message; a function that takes one writes -1 in its place.
+ *	There is room for more than a message may have: the kernel closes those that it cannot
+ *	deliver in recvmsg().
+ * @num_fds: number of @fds
  * @negotiated: VERSION was answered
- * @why: after VFU_RECEIVE_BROKEN: what was wrong
+ * @why: after VFU_RECEIVE_BROKEN: a message about the error
  */
 struct vfu_conn {
 	int fd;
@@ -37,14 +38,14 @@ struct vfu_conn {
 };
 
 enum vfu_receive {
-	VFU_RECEIVE_MESSAGE, /* a whole message is there */
-	VFU_RECEIVE_LATER,   /* nothing more has come yet */
+	VFU_RECEIVE_MESSAGE, /* a whole message has come */
+	VFU_RECEIVE_LATER,   /* the message is not complete yet */
 	VFU_RECEIVE_GONE,    /* the client has closed its end */
 	VFU_RECEIVE_BROKEN,  /* the stream cannot be trusted any more */
 };
 
 /*
- * Close a descriptor that a client passed or holds, in another thread, since close() may sleep for
+ * Closes a descriptor that a client passed or holds, in another thread, since close() may sleep for
  * ever: for a socket until its peer has read (SO_LINGER), for a file until its server answers
  * (FUSE), for a unix socket because of descriptors in messages that nobody received.
  */
@@ -52,32 +53,32 @@ void vfu_close(int fd);
 /* Ends a connection: its peer sees that at once, even when closing has to wait. */
 void vfu_hang_up(int fd);
 
-/* Owns @fd from now on; @payload has room for VFU_MAX_PAYLOAD bytes. */
+/* Takes over the connected socket @fd; @payload must have room for VFU_MAX_PAYLOAD bytes. */
 void vfu_conn_open(struct vfu_conn *conn, int fd, uint8_t *payload, unsigned int patience_ms);
 void vfu_conn_close(struct vfu_conn *conn);
 
-/* Never waits. */
+/* Receives more of the current message; never waits. */
 enum vfu_receive vfu_conn_receive(struct vfu_conn *conn);
-/* Forget the current message; descriptors that nobody took are closed. */
+/* Drops the current message; closes its descriptors that no function took. */
 void vfu_conn_next(struct vfu_conn *conn);
 size_t vfu_conn_payload_size(const struct vfu_conn *conn);
 
 /*
- * Answer the current message: with @size bytes, or with an errno. Waits for a client that does not
- * read, but not for ever; false: it is not to be reached.
+ * Answers the current message with @size bytes, or with an errno. Waits for a client that does not
+ * read, but not for ever; false: it cannot be reached.
  */
 bool vfu_conn_reply(struct vfu_conn *conn, const void *data, size_t size);
 bool vfu_conn_error(struct vfu_conn *conn, int error);
 
-/* A listening socket that the owner of this process alone may connect to; -1 with errno. */
+/* Returns a listening socket that only the owner of this process may connect to; -1 with errno. */
 int vfu_listen(const char *path);
-/* A descriptor that is kept for vfu_accept(); -1 with errno. */
+/* Returns a spare descriptor for vfu_accept(); -1 with errno. */
 int vfu_spare(void);
 /*
- * A connection; -1 with errno: none waits, its owner is another user (EACCES), or there is no
- * descriptor or memory for it. Without a descriptor it is turned away with the help of *@spare, but
- * even that fails when the whole system has none. @waits: it has not been turned away, and poll()
- * goes on to report it.
+ * Returns a connection; -1 with errno: no client waits, another user owns it (EACCES), or
+ * descriptors or memory are missing. Without a descriptor the client is turned away with the help
+ * of *@spare, but even that fails when the whole system has none. @waits: the client was not turned
+ * away, and poll() continues to report it.
  */
 int vfu_accept(int listening, int *spare, bool *waits);
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* The thread that runs the device; in sync mode the calling thread does it. */
+/* The worker's thread, which runs the device; in sync mode the calling thread runs it. */
 #include "vfu/worker.h"
 
 #include <string.h>
 
-/* Cycles that the device runs between two looks at whether the thread shall end. */
+/* Cycles that the device runs between two checks whether the thread shall end. */
 #define SLICE (UINT64_C(1) << 20)
 /*
  * Cycles that the device may run before an access in sync mode is answered: a client waits only
@@ -20,7 +20,7 @@ void vfu_worker_init(struct vfu_worker *worker, bool sync)
 	pthread_cond_init(&worker->wake, NULL);
 }
 
-/* Wait until there is something to do; false: the thread shall end. */
+/* Waits until there is work; false: the thread shall end. */
 static bool next_work(struct vfu_worker *worker, bool busy)
 {
 	bool stop;

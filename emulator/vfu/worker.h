@@ -12,9 +12,9 @@
 #include "onpu_device.h"
 
 /**
- * struct vfu_worker - the device's driving force
- * @sync: there is no thread. vfu_worker_settle() after an access lets the device come to rest, so
- *	that what a client sees depends on its accesses alone. Work of more than SYNC_BUDGET cycles
+ * struct vfu_worker - runs the device when there is work
+ * @sync: there is no thread. vfu_worker_settle() after an access runs the device until it is idle,
+ *	so that a client's view depends on its accesses alone. Work of more than SYNC_BUDGET cycles
  *	is left to vfu_worker_continue().
  * @awake: an access has come since the device was last run
  */
@@ -27,16 +27,16 @@ struct vfu_worker {
 	bool started, awake, stop;
 };
 
-/* @device may be set later, but before vfu_worker_start(). */
+/* Initializes the worker; its @device must be set before vfu_worker_start(). */
 void vfu_worker_init(struct vfu_worker *worker, bool sync);
 bool vfu_worker_start(struct vfu_worker *worker);
 void vfu_worker_destroy(struct vfu_worker *worker);
 
-/* Any thread: there is something to do. */
+/* Tells the worker that there is work; may be called by any thread. */
 void vfu_worker_wake(struct vfu_worker *worker);
-/* To be called by the thread that makes the accesses; they do nothing unless in sync mode. */
+/* Called by the thread that makes the accesses; these functions do nothing unless in sync mode. */
 void vfu_worker_settle(struct vfu_worker *worker);
-/* true: something is left to do */
+/* Returns true when work is left. */
 bool vfu_worker_continue(struct vfu_worker *worker);
 
 #endif
