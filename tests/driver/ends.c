@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Contexts end while another driver signals what their jobs wait for; for guest_moments.sh, which makes
- * the moments long in which that can go wrong. The kernel's log tells whether it did. driver-ends FILE goes on
- * until the count in the file has grown by five: on a busy machine a context may be gone before the fence signals,
- * which then wakes nobody.
+ * Ends contexts while another driver signals the fences that their jobs wait for; for
+ * guest_moments.sh, which prolongs the moments in which that can go wrong. The kernel's log tells
+ * whether it did. driver-ends FILE goes on until the count in the file has grown by five: on a busy
+ * machine a context may be gone before the fence signals, which then wakes nobody.
  */
 #include "npu.h"
 
@@ -19,7 +19,10 @@
 
 #define BYTES 4096u
 
-/* So often is enough, on either processor; in so many rounds it must have happened. */
+/*
+ * The growth of the count that is enough, for either processor, and the least and most rounds to
+ * reach it.
+ */
 #define TIMES	   5
 #define ROUNDS_MIN 6u
 #define ROUNDS_MAX 60u
@@ -29,7 +32,7 @@ struct client {
 	struct drm_onpu_job job, endless;
 };
 
-/* A worker of the kernel runs where its work was queued. */
+/* Runs this thread on a processor: a kernel worker runs where its work was queued. */
 static void run_on(int cpu)
 {
 	cpu_set_t set;
@@ -45,7 +48,7 @@ static void submit(const struct client *client, const struct npu_ctx *ctx, unsig
 		must(!npu_submit(client->fd, ctx->id, &client->job, 1, NULL));
 }
 
-/* A fence of another driver, and a syncobj that has it. */
+/* A fence of another driver (vgem), and a syncobj that has it. */
 struct foreign {
 	int vgem, cpu;
 	uint32_t fence, syncobj;
@@ -82,7 +85,7 @@ static void *signal_foreign(void *data)
 	return NULL;
 }
 
-/* One job is running, and ends with the context. */
+/* Ends a context while one job is running and a fence signals for the others. */
 static void end_as_its_jobs_are_woken(const struct client *client, unsigned int round)
 {
 	struct foreign foreign = make_foreign(client->fd);
@@ -91,7 +94,7 @@ static void end_as_its_jobs_are_woken(const struct client *client, unsigned int 
 	struct drm_onpu_job job = client->job;
 	pthread_t thread;
 
-	/* One of the two also has the interrupts without which contexts do not end. */
+	/* One of the two processors also gets the interrupts without which contexts do not end. */
 	foreign.cpu = round % 2;
 	run_on(!foreign.cpu);
 	must(!npu_submit(client->fd, ctx.id, &client->endless, 1, NULL));

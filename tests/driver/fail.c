@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Calls that run out of memory, for guest_fail.sh, as root: driver-fail CALL, where the module onpu_fail
- * lets the first allocation of the call fail, then the second, and so on until it needs no more. A call may
- * fail with ENOMEM and nothing else; then nothing of it is left: neither memory, nor contexts, nor handles,
- * and the client works. Without CALL it lists those that there are. driver-fail BIND ADDRESS does the same with
- * the driver's probe() of a device that is not bound, which may fail with any errno, and leaves it bound. The
- * status is 0 if all was right.
+ * Lets calls run out of memory, for guest_fail.sh, as root: driver-fail CALL. The module onpu_fail
+ * lets the first allocation of the call fail, then the second, and so on until the call needs no
+ * more. A call may fail with ENOMEM and no other errno; then it must leave no memory, contexts or
+ * handles behind, and the client must work. Without CALL it lists the calls. driver-fail BIND
+ * ADDRESS does this with the driver's probe() of an unbound device, which may fail with any errno,
+ * and leaves the device bound. The exit status is 0 if all was right.
  */
 #include "npu.h"
 
@@ -24,7 +24,7 @@
 #define MANY	32u
 #define MAX_NTH 2000u
 
-/* The client, which has one of everything that a call may be about. */
+/* The client, with one object of each kind that a call may use. */
 static struct {
 	int fd, vgem, shared;
 	struct npu_bo bo;
@@ -32,7 +32,7 @@ static struct {
 	struct drm_onpu_job job, jobs[MANY];
 	struct drm_onpu_sync syncs[2 * MANY];
 	uint64_t point, offset;
-	/* The results of the call, to be undone. */
+	/* Results of the call, for its undo function. */
 	int made_fd;
 	uint32_t handle;
 	void *map;
@@ -135,7 +135,7 @@ static int call_import(void)
 	return drmPrimeFDToHandle(npu.fd, npu.shared, &npu.handle) ? errno : 0;
 }
 
-/* Memory of another device; without vgem of another client. */
+/* Shares memory of another device; without vgem, that of another client. */
 static void share(void)
 {
 	struct drm_mode_create_dumb dumb = { .width = 1024, .height = 256, .bpp = 32 };
@@ -181,7 +181,10 @@ static int call_ctx_get_state(void)
 	return npu_ioctl(npu.fd, DRM_IOCTL_ONPU_CTX_GET_STATE, &args);
 }
 
-/* More jobs and syncobjs than the driver has room for at hand, half of them points of timelines. */
+/*
+ * Prepares more jobs and syncobjs than the driver has room for on its stack; half of the syncobjs
+ * are timeline points.
+ */
 static void prepare_submit(void)
 {
 	npu.point++;
@@ -192,7 +195,7 @@ static void prepare_submit(void)
 		sync[1] = (struct drm_onpu_sync){ npu.syncobjs[MANY + i],
 						  DRM_ONPU_SYNC_SIGNAL | DRM_ONPU_SYNC_TIMELINE,
 						  npu.point };
-		/* The first of each pair waits for what signalled the last time. */
+		/* The first job of each pair waits for the point that the last call signalled. */
 		if (i % 2 == 0 && npu.point > 1)
 			sync[0].flags = DRM_ONPU_SYNC_WAIT;
 		npu.jobs[i] = npu.job;
@@ -215,13 +218,13 @@ static int call_submit_one(void)
 	return npu_submit(npu.fd, npu.ctx, &npu.job, 1, NULL);
 }
 
-/* ---- one after the other */
+/* ---- the list of calls */
 
 static const struct call {
 	const char *name;
 	int (*run)(void);
 	void (*prepare)(void);
-	/* Undo a call that has succeeded, and what was prepared for one that has failed. */
+	/* Undo a call that has succeeded, and the preparation of one that has failed. */
 	void (*undo)(void), (*undo_prepared)(void);
 	bool must_work;
 } calls[] = {
@@ -274,7 +277,7 @@ static void begin(void)
 	must(!npu_run(npu.fd, npu.ctx, &npu.job));
 }
 
-/* The memory of all clients, when what is freed a little later has gone. */
+/* Returns the memory of all clients, once it does not fall any more. */
 static uint64_t quiet_memory(void)
 {
 	uint64_t memory = npu_counters(npu.fd).memory, before;
@@ -287,13 +290,13 @@ static uint64_t quiet_memory(void)
 	return memory;
 }
 
-/* How many of its allocations have failed; -1: something was wrong. */
+/* Returns how many allocations of a call have failed; -1: an error was found. */
 static int run_call(const struct call *call)
 {
 	uint64_t memory, now;
 	int failed = 0;
 
-	/* The first time may add page tables, and signals what later ones wait for. */
+	/* The first call may add page tables, and signals the points that later calls wait for. */
 	if (call->prepare)
 		call->prepare();
 	must(!call->run());
@@ -342,8 +345,9 @@ static int write_to(int file, const char *text)
 }
 
 /*
- * A part of the kernel may do without what it does not get, or hide why it failed: the firmware is
- * looked for in several folders, of which the last has none.
+ * Binds the device with failing allocations. Some functions of the kernel do without the memory, or
+ * hide the reason of a failure: the firmware is searched in several folders, and the last one does
+ * not exist.
  */
 static int run_bind(const char *address)
 {

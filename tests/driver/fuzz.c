@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * Random calls of the driver: driver-fuzz [-n CALLS] [-s SEED] [-t THREADS], for guest_fuzz.sh. Most arguments are
- * nearly right, so that calls get far; the rest is anything. One thread makes the same calls for a seed. Each thread
- * has files of its own, and all share one, where they find each other's numbers by guessing.
+ * Random calls of the driver: driver-fuzz [-n CALLS] [-s SEED] [-t THREADS], for guest_fuzz.sh.
+ * Most arguments are nearly right, so that calls get far; the rest is random. With one thread, a
+ * seed determines all calls. Each thread has files of its own, and all share one, in which they use
+ * each other's numbers by guessing.
  *
- * No call may do harm: each ends with an errno that the interface has, a client that takes no part computes
- * correctly all the time, the device is never reset, and in the end all memory has been given back. Where the kernel
- * has KCOV, the places of it that were reached are counted; with a driver that was built for that, the driver's.
+ * No call may do harm: each returns an errno of the interface, another client (the canary) computes
+ * correctly all the time, the device is never reset, and in the end all memory is freed. On a
+ * kernel with KCOV, this counts the code positions reached in the kernel, and in a driver built for
+ * KCOV.
  */
 #include "npu.h"
 
@@ -28,7 +30,7 @@
 #define POOL	    16
 #define PAGE	    4096u
 #define CANARY	    65536u
-/* The canary runs once for so many calls of the first thread. */
+/* The first thread runs the canary once in this number of calls. */
 #define CANARY_EVERY 500
 
 #define KCOV_INIT_TRACE _IOR('c', 1, unsigned long)
@@ -36,7 +38,7 @@
 #define KCOV_DISABLE	_IO('c', 101)
 #define KCOV_WORDS	(64u << 10)
 
-/* Numbers that calls have returned, the oldest overwritten first. */
+/* Numbers that calls have returned; a new number replaces the oldest. */
 struct pool {
 	uint64_t number[POOL];
 	unsigned int count;
@@ -51,16 +53,16 @@ struct client {
 struct fuzz {
 	struct rng rng;
 	struct client clients[FILES];
-	struct pool files; /* dma-bufs, syncobjs and fences */
+	struct pool files; /* dma-bufs, syncobjs and fences as files */
 	unsigned long calls, done, good;
-	bool watches; /* it has the canary */
+	bool watches; /* this thread runs the canary */
 	uint8_t *memory;
 	unsigned long *kcov;
 	int kcov_fd;
 	pthread_t thread;
 };
 
-/* A client that takes no part. */
+/* The canary: a client that makes only correct calls. */
 static struct {
 	int fd;
 	uint32_t ctx;
@@ -71,7 +73,7 @@ static struct {
 
 static const uint8_t values[2] = { 0x3c, 0xc3 };
 
-/* Places that were reached: a set of hashes, of which a few may meet. */
+/* Code positions that were reached: a set of hashes, of which a few may collide. */
 static uint8_t reached[1u << 20];
 
 static struct client *some_client(struct fuzz *f)
@@ -88,7 +90,7 @@ static uint64_t pool_get(struct fuzz *f, const struct pool *pool)
 {
 	unsigned int count = pool->count < POOL ? pool->count : POOL;
 
-	/* A small number is somebody else's. */
+	/* A small number probably belongs to another thread. */
 	return count && rng_chance(&f->rng, 90) ? pool->number[rng_below(&f->rng, count)] :
 						  rng_below(&f->rng, 20);
 }
@@ -116,7 +118,7 @@ static uint64_t some_number(struct fuzz *f)
 	}
 }
 
-/* @right most of the time. */
+/* Returns @right most of the time, else a random number. */
 static uint64_t mostly(struct fuzz *f, uint64_t right)
 {
 	return rng_chance(&f->rng, 93) ? right : some_number(f);
@@ -127,7 +129,7 @@ static uint32_t mostly32(struct fuzz *f, uint64_t right)
 	return (uint32_t)mostly(f, right);
 }
 
-/* Where an argument of @bytes is: in memory, partly behind its end, or nowhere. */
+/* Returns an address for an argument of @bytes: in memory, partly behind its end, or unmapped. */
 static uint64_t some_pointer(struct fuzz *f, size_t bytes)
 {
 	switch (rng_below(&f->rng, 24)) {
@@ -160,7 +162,10 @@ static void collect(struct fuzz *f)
 	f->kcov[0] = 0;
 }
 
-/* The errnos of the interface, and those of the DRM core for calls that never reach the driver. */
+/*
+ * Returns whether an errno is one of the interface, or of the DRM core for calls that never reach
+ * the driver.
+ */
 static bool errno_is_known(int error)
 {
 	static const int known[] = { EINVAL, ENOENT, ENOSPC,  ENOMEM,	 EFAULT, EACCES, EIO,
@@ -289,7 +294,10 @@ static void ctx_state(struct fuzz *f)
 	call(f, client, DRM_IOCTL_ONPU_CTX_GET_STATE, &args);
 }
 
-/* Its jobs are random memory at addresses that often exist: nearly all of them fault, once they run. */
+/*
+ * Returns an array of jobs with random contents at addresses that often exist: nearly all fault
+ * once they run.
+ */
 static struct drm_onpu_obj_array some_array(struct fuzz *f, size_t stride, uint64_t count,
 					    uint64_t at)
 {
@@ -344,7 +352,7 @@ static void submit(struct fuzz *f)
 	call(f, client, DRM_IOCTL_ONPU_SUBMIT, &args);
 }
 
-/* ---- what the DRM core has for all drivers */
+/* ---- calls of the DRM core */
 
 static void syncobj_create(struct fuzz *f)
 {
@@ -363,7 +371,7 @@ static void syncobj_destroy(struct fuzz *f)
 	call(f, client, DRM_IOCTL_SYNCOBJ_DESTROY, &args);
 }
 
-/* Or resets it, or asks whether it has signalled. */
+/* Signals or resets a syncobj, or asks whether it has signalled. */
 static void syncobj_signal(struct fuzz *f)
 {
 	struct client *client = some_client(f);
@@ -392,7 +400,7 @@ static void keep_file(struct fuzz *f, int file)
 	pool_add(&f->files, (uint64_t)file);
 }
 
-/* A buffer, a syncobj, or a fence as a file. */
+/* Exports a buffer, a syncobj, or a fence as a file. */
 static void export(struct fuzz *f)
 {
 	struct client *client = some_client(f);
@@ -416,7 +424,10 @@ static void export(struct fuzz *f)
 static void import(struct fuzz *f)
 {
 	struct client *client = some_client(f);
-	/* A number of the pool may be the file of something else, never one of this program's own. */
+	/*
+	 * A number of the pool may now be another file, but never one that this program itself
+	 * uses.
+	 */
 	int file = f->files.count ?
 			   (int)f->files.number[rng_below(
 				   &f->rng, f->files.count < POOL ? f->files.count : POOL)] :
@@ -436,7 +447,7 @@ static void import(struct fuzz *f)
 	}
 }
 
-/* Random bytes under a random number of the driver's, and of a random size. */
+/* Makes a random call with a random number of the driver's, with random bytes of a random size. */
 static void anything(struct fuzz *f)
 {
 	unsigned int size = (unsigned int)(rng_chance(&f->rng, 30) ? rng_below(&f->rng, 2000) :
@@ -454,7 +465,7 @@ static void anything(struct fuzz *f)
 	     f->memory);
 }
 
-/* Looks into a buffer, or a completion page, or tries to. */
+/* Maps a buffer or a completion page, and reads it. */
 static void map(struct fuzz *f)
 {
 	struct client *client = some_client(f);
@@ -494,7 +505,7 @@ static const struct {
 	{ reopen, 1 },
 };
 
-/* ---- what must hold */
+/* ---- checks */
 
 static void start_canary(void)
 {
@@ -506,7 +517,7 @@ static void start_canary(void)
 	must(!npu_run(canary.fd, canary.ctx, &canary.jobs[1]));
 }
 
-/* Its buffer has what it was filled with the last time; then it is filled with something else. */
+/* Checks the canary's last result, and has it compute another one. */
 static void ask_canary(void)
 {
 	unsigned int turn = canary.turn++ % 2;
@@ -556,7 +567,7 @@ static void start_thread(struct fuzz *f, unsigned int index, int shared, uint64_
 		f->clients[i].fd = npu_open();
 	f->clients[FILES - 1].fd = shared;
 	f->watches = !index;
-	/* Nothing follows it. */
+	/* Nothing is mapped behind this memory. */
 	f->memory =
 		mmap(NULL, 17 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	must(f->memory != MAP_FAILED && !mprotect(f->memory + 16 * PAGE, PAGE, PROT_NONE));
@@ -572,7 +583,7 @@ static void end_thread(struct fuzz *f)
 		forget_file(f, i);
 }
 
-/* Waits for what is freed later, if it is above @bytes. */
+/* Returns the user's memory; waits until it is at most @bytes, as some is freed later. */
 static uint64_t settled_user_memory(uint64_t bytes)
 {
 	double end = npu_now() + NPU_PATIENCE_S * npu_patience();

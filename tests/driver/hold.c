@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * What a program has of the device when the device goes, for guest_dma.py: hold NODE keeps buffers,
- * one of them imported, and a context, until its standard input ends, and looks into them then; hold
- * NODE churn makes and frees such things, and the file they belong to, until the device is gone. The
- * status is 0 if all was right.
+ * Holds resources of the device while the device goes, for guest_dma.py: hold NODE keeps buffers,
+ * one of them imported, and a context, until its standard input ends, and then checks their
+ * contents; hold NODE churn creates and frees such resources and their file until the device is
+ * gone. The exit status is 0 if all was right.
  */
 #include "npu.h"
 
@@ -20,7 +20,7 @@
 
 #define BYTES 16384u
 
-/* A dma-buf of memory that @map shows. */
+/* Returns a dma-buf of memory that @map shows. */
 static int export_memory(uint8_t **map)
 {
 	struct udmabuf_create create = { .size = BYTES, .flags = UDMABUF_FLAGS_CLOEXEC };
@@ -57,7 +57,7 @@ static void hold(const char *node)
 	puts("ready");
 	fflush(stdout);
 	must(!read(0, &byte, 1));
-	/* The device has gone; the memory has not. */
+	/* The device has gone; its memory is still mapped. */
 	must(npu_all(own.map, BYTES, 0x11) && npu_all(map, BYTES, 0x22) && ctx.page->seqno == 1);
 	memset(own.map, 0x33, BYTES);
 	must(npu_all(own.map, BYTES, 0x33));
@@ -101,7 +101,7 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	error = churn(argv[1]);
-	/* The node goes, too. */
+	/* The device node disappears, too. */
 	if (error == ENODEV || error == ENOENT || error == ENXIO)
 		return 0;
 	fprintf(stderr, "# ended by errno %d\n", error);

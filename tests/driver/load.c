@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
- * Work without end, for guest_lifecycle.py and others that take the device away: computes on the
- * node given and looks at the results until the device is gone. A word behind the node changes that:
+ * Work without end, for guest_lifecycle.py and other tests that remove the device: computes on the
+ * given node and checks the results until the device is gone. A word behind the node changes that:
  *
  *   endless    its jobs do not end before that, or until SIGTERM destroys its context
- *   once       one round is all
- *   once-low   the same, and its context is of low priority
- *   again      it goes on with the device that comes next
- *   lost       its context may be lost on a device that works again when it asks the next time: EIO
- *   killed N   N times, a process with a job that does not end is killed
+ *   once       does one round only
+ *   once-low   does one round only, in a context of low priority
+ *   again      goes on with the device that comes next
+ *   lost       accepts that its context is lost (EIO) on a device that works again
+ *   killed N   kills a process with a job that does not end, N times
  *
- * A job that was cancelled does not matter. The status is 0 if all was right: results, errors, and no
- * fence without signal.
+ * A cancelled job is no error. The exit status is 0 if all was right: results, errors, and a signal
+ * for each fence.
  */
 #include "npu.h"
 
@@ -29,7 +29,7 @@
 
 #define BYTES (256u << 10)
 #define JOBS  32
-/* Each of them is a buffer object. */
+/* Number of programs; each is a buffer object. */
 #define PROGRAMS 4
 
 static struct drm_onpu_job jobs[JOBS];
@@ -37,7 +37,10 @@ static int node;
 static uint32_t context;
 static volatile sig_atomic_t destroyed;
 
-/* If the process just ended, its memory might go before its context, whose job would fault. */
+/*
+ * Destroys the context at a signal. If the process just ended, its memory might go before its
+ * context, and the job would fault.
+ */
 static void destroy_context(int signal)
 {
 	(void)signal;
@@ -45,7 +48,7 @@ static void destroy_context(int signal)
 	npu_ctx_destroy(node, context);
 }
 
-/* Many fills of one buffer, the last of which is seen at the end. */
+/* Makes jobs that fill one buffer many times; the last fill is what a check sees. */
 static void make_jobs(int fd, const struct npu_bo *data, bool endless)
 {
 	const int programs = endless ? 1 : PROGRAMS;
@@ -60,7 +63,7 @@ static void make_jobs(int fd, const struct npu_bo *data, bool endless)
 	}
 }
 
-/* The errno of the submission or of the last job's fence; -1: none within the time. */
+/* Returns the errno of the submission or of the last job's fence; -1: no signal within the time. */
 static int run_all(int fd, uint32_t ctx, uint32_t syncobj)
 {
 	const struct drm_onpu_sync sync = { syncobj, DRM_ONPU_SYNC_SIGNAL, 0 };
@@ -71,7 +74,10 @@ static int run_all(int fd, uint32_t ctx, uint32_t syncobj)
 	return ret ? ret : npu_wait(fd, syncobj);
 }
 
-/* A reset that others caused: the context goes on, and tells. A device that is gone does not. */
+/*
+ * Returns whether the context reports a reset that others caused, and goes on; false: the device is
+ * gone.
+ */
 static bool is_innocent(int fd, uint32_t ctx)
 {
 	struct drm_onpu_ctx_get_state state = { .ctx_id = ctx };
@@ -87,7 +93,7 @@ static bool is_innocent(int fd, uint32_t ctx)
 	return false;
 }
 
-/* Until the device is gone, which all has to tell; 0 if all was right. */
+/* Works until the device is gone, which all calls must report; 0 if all was right. */
 static int work(const char *how)
 {
 	bool once = !strncmp(how, "once", 4), endless = !strcmp(how, "endless");
@@ -106,7 +112,7 @@ static int work(const char *how)
 		signal(SIGTERM, destroy_context);
 	while (1) {
 		error = run_all(node, ctx.id, syncobj);
-		/* Others end it, on a busy machine later than a fence may take. */
+		/* Another program ends it, on a busy machine later than npu_wait() waits. */
 		while (endless && error == -1)
 			error = npu_wait(node, syncobj);
 		if (destroyed)
@@ -140,7 +146,7 @@ static int work(const char *how)
 			return 1;
 		}
 	}
-	/* Whatever is mapped would keep the file open. */
+	/* Unmap everything, as mappings keep the file open. */
 	npu_unmap_programs();
 	must(!munmap(data.map, data.size) &&
 	     !munmap((void *)ctx.page, (size_t)sysconf(_SC_PAGESIZE)) && !close(node));
@@ -150,7 +156,7 @@ static int work(const char *how)
 	return error != ENODEV;
 }
 
-/* The next device has the same node, or another one. */
+/* Returns the node of the next device, which may be the old one. */
 static int wait_for_node(void)
 {
 	glob_t found;
@@ -167,7 +173,7 @@ static int wait_for_node(void)
 	}
 }
 
-/* In a process of its own: its job has begun, and does not end. */
+/* Runs a job without end in a process of its own, and tells when it has begun. */
 static _Noreturn void run_endless(const char *name, int begun)
 {
 	struct npu_bo data;
@@ -185,7 +191,9 @@ static _Noreturn void run_endless(const char *name, int begun)
 		pause();
 }
 
-/* Without a program for each, which takes longer than all else on a kernel that looks for errors. */
+/*
+ * Kills processes without starting a program for each, which is slow on a kernel with debug checks.
+ */
 static int kill_many(const char *name, int rounds)
 {
 	for (int round = 0; round < rounds; round++) {

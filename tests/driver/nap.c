@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * Work for a device that falls asleep when nobody uses it, for guest_power.sh:
+ * Work for a device that sleeps when it is unused, for guest_power.sh:
  *
- *   driver-nap DEVICE ROUNDS   with the device's folder in sysfs: each round waits until it sleeps, gives
- *                              memory back and takes some, has jobs run, and looks at their results
- *   driver-nap DEVICE low      one job of a context that saves energy
- *   driver-nap DEVICE high     one of a context that wants speed, which is kept until standard input ends
- *   driver-nap DEVICE look     keeps a file with a context open, and asks for all that needs no device, until
- *                              standard input ends
+ *   driver-nap DEVICE ROUNDS   with the device's folder in sysfs: each round waits until it sleeps,
+ *   frees and allocates memory, runs jobs, and checks their results
+ *   driver-nap DEVICE low      runs one job of a context that saves energy
+ *   driver-nap DEVICE high     runs one job of a context that prefers speed, and keeps it until
+ *   standard input ends
+ *   driver-nap DEVICE look     keeps a file with a context open, and makes all queries that need no
+ *   device, until standard input ends
  *
- * The status is 0 if all was right.
+ * The exit status is 0 if all was right.
  */
 #include "npu.h"
 
@@ -63,9 +64,7 @@ struct client {
 	struct npu_bo data;
 };
 
-/*
- * Memory that is given back while the device sleeps is free at once: the device need not be asked.
- */
+/* Memory that is freed while the device sleeps is free at once: the device need not be asked. */
 static void change_memory(struct client *client)
 {
 	uint64_t memory = npu_counters(client->fd).memory;
@@ -79,7 +78,7 @@ static void change_memory(struct client *client)
 	must(npu_settled_memory(client->fd, memory) <= memory);
 }
 
-/* Whoever asks for the device's clock wakes it. */
+/* Returns whether the device's clock runs; the query wakes the device. */
 static bool clock_runs(int fd)
 {
 	struct drm_onpu_time_info info = { 0 };

@@ -193,7 +193,9 @@ int npu_ctx_create(int fd, struct drm_onpu_ctx_create *args)
 	double end = npu_now() + NPU_PATIENCE_S * npu_patience(), begin;
 	int ret;
 
-	/* The driver waits for the room itself: at once, there is none. */
+	/*
+	 * The driver itself waits for room; an ENOSPC that comes at once means that there is none.
+	 */
 	do {
 		begin = npu_now();
 		ret = npu_ioctl(fd, DRM_IOCTL_ONPU_CTX_CREATE, args);
@@ -441,7 +443,7 @@ int npu_wait(int fd, uint32_t syncobj)
 
 	if (!ret)
 		ret = drmSyncobjExportSyncFile(fd, syncobj, &file) ? -errno : 0;
-	/* The core does not let anybody ask about a device that is unplugged. */
+	/* The DRM core refuses queries about an unplugged device. */
 	if (ret)
 		return ret == -ENODEV ? ENODEV : -1;
 	must(!ioctl(file, SYNC_IOC_FILE_INFO, &info));

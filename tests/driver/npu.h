@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Helpers that the tests of the driver share: buffers, contexts, programs, jobs and their fences.
- * Whatever a test only needs, and does not test, ends it with a message when it fails.
+ * An operation that a test needs, but does not test, ends the test with a message when it fails.
  */
 #ifndef TESTS_DRIVER_NPU_H
 #define TESTS_DRIVER_NPU_H
@@ -17,17 +17,26 @@
 
 #define NPU_NODE "/dev/accel/accel0"
 
-/* How long something may take that has to end; the machine may be slow and busy. */
+/* Seconds that an operation may take that must end; the machine may be slow and busy. */
 #define NPU_PATIENCE_S 60
 
-/* A machine that does more than its work, with a kernel that looks for errors: ONPU_PATIENCE times. */
+/*
+ * Returns the factor for waiting times, ONPU_PATIENCE: above 1 on busy machines and kernels with
+ * debug checks.
+ */
 double npu_patience(void);
 
-/* A job of this many of these instructions, in turn with points of preemption, ends one day. */
+/*
+ * Size of a job that takes long, but ends: fills of this many bytes, this many instructions,
+ * alternating with preemption points.
+ */
 #define NPU_LONG_BYTES (4u << 20)
 #define NPU_LONG_INSNS 16384u
 
-/* The page size of the processor: sizes of buffers are rounded up to it, and nothing smaller is mapped. */
+/*
+ * Returns the processor's page size: sizes of buffers are rounded up to it, and mappings consist of
+ * whole pages.
+ */
 static inline size_t npu_page(void)
 {
 	return (size_t)sysconf(_SC_PAGESIZE);
@@ -45,7 +54,7 @@ struct npu_ctx {
 	uint64_t page_offset;
 };
 
-/* Slots and behind them instructions. */
+/* A buffer with slots, and instructions behind them. */
 struct npu_program {
 	struct npu_bo bo;
 	uint32_t slots, insns, max_insns;
@@ -56,26 +65,32 @@ _Noreturn void npu_failed(const char *file, int line, const char *what);
 
 int npu_open(void);
 int npu_open_node(const char *node);
-/* Another driver; -1: it is not loaded. */
+/* Opens another driver, vgem; -1: it is not loaded. */
 int npu_open_vgem(void);
-/* 0 or the errno; an interrupted call is not repeated. */
+/* Returns 0 or the errno; an interrupted call is not repeated. */
 int npu_ioctl(int fd, unsigned long request, void *args);
 struct drm_onpu_dev_info npu_info(int fd);
 uint32_t npu_num_queues(int fd);
 struct drm_onpu_counters npu_counters(int fd);
-/* The number of a line "@name: NUMBER [UNIT]" of the file's fdinfo, in bytes if it is of those. */
+/*
+ * Returns the number in a line "@name: NUMBER [UNIT]" of the file's fdinfo, in bytes if the unit is
+ * one of bytes.
+ */
 uint64_t npu_fdinfo(int fd, const char *name);
-/* The memory of all clients; waits for it to be @bytes, as files that were closed give theirs back a little later. */
+/*
+ * Returns the memory of all clients; waits for it to be @bytes, as closed files free theirs a
+ * little later.
+ */
 uint64_t npu_settled_memory(int fd, uint64_t bytes);
 
 struct npu_bo npu_bo(int fd, uint64_t size, uint32_t flags);
 void npu_bo_close(int fd, struct npu_bo *bo);
 int npu_gem_close(int fd, uint32_t handle);
-/* Address and flags of a handle that came from elsewhere. */
+/* Returns address and flags of a handle that came from elsewhere. */
 struct drm_onpu_bo_info npu_bo_info(int fd, uint32_t handle);
 bool npu_all(const uint8_t *at, uint64_t size, uint8_t value);
 
-/* 0 or the errno. Tries again for a while as long as contexts that were destroyed have not made room yet. */
+/* Returns 0 or the errno. Tries again for a while as long as destroyed contexts still take room. */
 int npu_ctx_create(int fd, struct drm_onpu_ctx_create *args);
 struct npu_ctx npu_ctx(int fd, uint32_t timeout_ms);
 struct npu_ctx npu_ctx_of(int fd, uint32_t priority, uint32_t timeout_ms);
@@ -88,36 +103,42 @@ uint16_t npu_slot(struct npu_program *program, const void *slot);
 uint16_t npu_tensor(struct npu_program *program, enum onpu_dtype dtype, enum onpu_space space,
 		    uint64_t base, uint32_t count);
 void npu_insn(struct npu_program *program, struct onpu_insn insn);
-/* Four words that need not be an instruction. */
+/* Adds four words to the program, which need not be a valid instruction. */
 void npu_words(struct npu_program *program, const uint32_t *words);
-/* Ends the program. */
+/* Ends the program and returns a job that runs it. */
 struct drm_onpu_job npu_job(struct npu_program *program);
-/* A mapping keeps its file open: give up those of all programs, whose jobs do without. */
+/* Unmaps all programs, as mappings keep their files open; jobs run without them. */
 void npu_unmap_programs(void);
 
-/* Instructions that write a byte to a range. */
+/* Adds instructions that write a byte to a range. */
 void npu_add_fill(struct npu_program *program, uint64_t va, uint32_t bytes, uint8_t value);
 struct drm_onpu_job npu_fill(int fd, uint64_t va, uint32_t bytes, uint8_t value);
-/* A job that takes seconds, and can be preempted at any time; it fills NPU_LONG_BYTES at @va. */
+/*
+ * Returns a job that takes seconds, and can be preempted at any time; it fills NPU_LONG_BYTES at
+ * @va.
+ */
 struct drm_onpu_job npu_long(int fd, uint64_t va);
 #define NPU_ENDLESS 64
 /*
- * Submits NPU_ENDLESS of them, which run for minutes however fast the device is. @syncobj signals
- * with the last.
+ * Submits NPU_ENDLESS jobs of npu_long(), which run for minutes on the fastest device. @syncobj
+ * signals when the last one ends.
  */
 void npu_submit_endless(int fd, uint32_t ctx, uint64_t va, uint32_t syncobj);
 
-/* The errno of SUBMIT. */
+/* Returns the errno of SUBMIT, or 0. */
 int npu_submit(int fd, uint32_t ctx, const struct drm_onpu_job *jobs, uint32_t count,
 	       uint64_t *seqno);
-/* With a syncobj that signals at the end. */
+/* Submits a job with a syncobj that signals at its end; 0 or an errno. */
 int npu_submit_signal(int fd, uint32_t ctx, struct drm_onpu_job job, uint32_t syncobj);
 uint32_t npu_syncobj(int fd);
 bool npu_has_fence(int fd, uint32_t syncobj);
 bool npu_signalled(int fd, uint32_t syncobj);
-/* The errno that the fence ended with, or 0; ENODEV also without device; -1: it did not end. */
+/*
+ * Returns the errno that the fence ended with, or 0; ENODEV also without device; -1: it did not end
+ * in time.
+ */
 int npu_wait(int fd, uint32_t syncobj);
-/* Submits a job, which must be accepted, and waits for it: the errno that it ended with. */
+/* Submits a job, which must be accepted, and waits for it. Returns the errno of its end, or 0. */
 int npu_run(int fd, uint32_t ctx, const struct drm_onpu_job *job);
 int64_t npu_deadline(double seconds);
 double npu_now(void);

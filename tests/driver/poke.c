@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Disturbs the device behind the driver's back, by its registers: poke RESOURCE reset|request|read
- * [FILE]. With FILE a "1" is written to it a moment later: the end of this program can take longer.
- * "read" reads without a pause until the device is gone. Needs root, and iomem=relaxed on the kernel's
+ * Disturbs the device through its registers, without the driver: poke RESOURCE reset|request|read
+ * [FILE]. It writes a "1" to FILE a moment later, as this program may end too late for that. "read"
+ * reads without a pause until the device is gone. Needs root, and iomem=relaxed on the kernel's
  * command line.
  */
 #include <onpu/registers.h>
@@ -15,8 +15,9 @@
 #include <unistd.h>
 
 /*
- * The driver writes REQUEST_TAIL too, once a second while jobs are running. Soon after that an index
- * of ours has most of a second to be read before the next one takes its place.
+ * Waits for a heartbeat of the driver. The driver writes REQUEST_TAIL, too, once a second while
+ * jobs are running. Soon after that, an index that this program writes can be read for most of a
+ * second before the next one replaces it.
  */
 static void wait_for_heartbeat(volatile uint32_t *regs)
 {
@@ -24,7 +25,7 @@ static void wait_for_heartbeat(volatile uint32_t *regs)
 
 	for (int tries = 0; tries < 500 && regs[ONPU_REG_REQUEST_TAIL / 4] == before; tries++)
 		usleep(10000);
-	/* The firmware answers. */
+	/* Give the firmware time to answer. */
 	usleep(200000);
 }
 
@@ -57,7 +58,7 @@ int main(int argc, char **argv)
 			;
 	} else {
 		wait_for_heartbeat(regs);
-		/* An index that no ring has: the firmware gives up. */
+		/* An index that is impossible for the ring: the firmware fails. */
 		regs[ONPU_REG_REQUEST_TAIL / 4] = 0x12345678;
 	}
 	if (file < 0)

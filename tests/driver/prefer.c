@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * A program of the library with a power preference, for guest_power.sh:
+ * Uses the library with a power preference, for guest_power.sh:
  *
  *   driver-prefer default|low-power|high-performance
  *
- * It computes once, says "done", and keeps its context until standard input ends.
+ * It computes once, prints "done", and keeps its context until standard input ends.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@ static void check(WNNStatus status)
 	exit(1);
 }
 
-/* Undefined: there is no such preference. */
+/* Returns the preference of this name; an undefined value when there is none. */
 static WNNPowerPreference preference_of(const char *name)
 {
 	if (!strcmp(name, "default"))
@@ -79,7 +79,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	check(wnnInstanceCreateContextSync(instance, &options, WNN_WAIT_FOREVER, &context));
-	/* Without an NPU nothing would be told. */
+	/* Check that an NPU has computed: otherwise the driver is told no preference. */
 	good = wnnContextGetAccelerated(context) && relu_of(context, 3) == 3;
 	puts(good ? "done" : "# no NPU has computed");
 	fflush(stdout);

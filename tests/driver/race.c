@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Contexts end while the device is reset, for guest_race.sh: driver-race DEVICE [ROUNDS] as root, with
- * the device's folder in sysfs. Then each client ends its only context, and the firmware does not take
- * the address space away. Afterwards each client works, and the driver needs no other reset: it knows
- * what the firmware has forgotten. The status is 0 if all was right.
+ * Ends contexts while the device is reset, for guest_race.sh: driver-race DEVICE [ROUNDS] as root,
+ * with the device's folder in sysfs. Then each client ends its only context, and the firmware fails
+ * to destroy the address space. Afterwards each client must work, and the driver must not need
+ * another reset: it knows what the firmware has forgotten. The exit status is 0 if all was right.
  */
 #include "npu.h"
 
@@ -61,7 +61,9 @@ static void open_client(struct client *client)
 	client->job = npu_fill(client->fd, data.va, BYTES, 1);
 }
 
-/* In every other round the contexts end before their jobs have begun, or just then. */
+/*
+ * Runs a round. In every other round the contexts end before their jobs have begun, or just then.
+ */
 static void run_round(struct client *clients, int round)
 {
 	int file = attribute("reset", O_WRONLY);
@@ -84,7 +86,7 @@ static void run_round(struct client *clients, int round)
 	close(file);
 }
 
-/* The request fails that tells the firmware to forget an address space; a reset follows. */
+/* Lets the request fail that destroys an address space; a reset follows. */
 static void fail_vm_destroy(struct client *client)
 {
 	struct drm_onpu_time_info info;
@@ -108,7 +110,9 @@ static void fail_vm_destroy(struct client *client)
 	while (resets() == before && npu_now() < end)
 		usleep(1000);
 	must(resets() == before + 1);
-	/* The counter rises before the jobs of the time before have ended, the clock is read after that. */
+	/*
+	 * The counter of resets rises before the old jobs have ended; the clock is read after that.
+	 */
 	must(!npu_ioctl(client->fd, DRM_IOCTL_ONPU_DEV_QUERY, &query));
 }
 
@@ -128,7 +132,7 @@ static bool all_work(struct client *clients)
 	return good;
 }
 
-/* All clients work, and there was one reset since @before. */
+/* Returns whether all clients work, and there was one reset since @before. */
 static bool check_round(struct client *clients, const char *what, int round, unsigned long before)
 {
 	bool good = all_work(clients) && resets() == before + 1;

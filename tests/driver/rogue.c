@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The firmware, but that it lies when it is to create a context, or to show that it lives: which lie
- * it tells is the level of its log, as the driver is the one who sets that. Contexts of low priority
- * are not lied about. See guest_rogue.sh.
+ * A firmware that lies when it shall create a context, or answer a heartbeat. The level of its log,
+ * which the driver sets, selects the lie. Requests for contexts of low priority are answered
+ * correctly. See guest_rogue.sh.
  */
 #include "firmware.h"
 
@@ -10,8 +10,8 @@ void __real_request_handle(struct firmware *fw);
 void __wrap_request_handle(struct firmware *fw);
 
 /*
- * Sends events of faults for a queue that does not exist and for one that has not faulted; the
- * driver has to ignore them.
+ * Sends fault events for a queue that does not exist and for a queue that has not faulted; the
+ * driver must ignore both.
  */
 static void invent_faults(struct firmware *fw)
 {
@@ -26,7 +26,10 @@ static void invent_faults(struct firmware *fw)
 	}
 }
 
-/* Messages that are not there; and then it says no more, so that nothing corrects the index. */
+/*
+ * Announces messages that do not exist, and then sleeps, so that no later message corrects the
+ * index.
+ */
 static void invent_messages(struct firmware *fw)
 {
 	hw_write(ONPU_REG_CORE_IRQ_ENABLE, 0);
@@ -49,7 +52,7 @@ void __wrap_request_handle(struct firmware *fw)
 	case ONPU_LOG_OFF:
 		break;
 	case ONPU_LOG_ERROR:
-		/* The place of the request, but another time. */
+		/* The id has the slot of the request, but another generation. */
 		fw->message.header.id += 1 << 16;
 		break;
 	case ONPU_LOG_INFO:

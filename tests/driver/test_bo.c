@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* BO_CREATE, BO_INFO, BO_SYNC, mmap: what they do, and what they refuse without effect. */
+/* BO_CREATE, BO_INFO, BO_SYNC, mmap: their effects, and the arguments that they refuse. */
 #include "harness.h"
 #include "npu.h"
 
@@ -13,7 +13,7 @@
 #define ALL_FLAGS \
 	(DRM_ONPU_BO_WC | DRM_ONPU_BO_DEVICE_RO | DRM_ONPU_BO_NO_MMAP | DRM_ONPU_BO_IMPORTED)
 
-/* ---- what is refused */
+/* ---- refused arguments */
 
 FIXTURE(create)
 {
@@ -157,7 +157,7 @@ TEST_F(sync, is_refused)
 	EXPECT_EQ(0, memcmp(&args, &self->args, sizeof(args)));
 }
 
-/* ---- what works */
+/* ---- successful calls */
 
 FIXTURE(bo)
 {
@@ -292,7 +292,10 @@ TEST_F(bo, no_more_than_it_is_can_be_mapped)
 	EXPECT_EQ(MAP_FAILED, mremap(bo.map, 2 * page, 4 * page, MREMAP_MAYMOVE));
 }
 
-/* Also as a dma-buf, which does not keep the file open. Others do not get the pages. */
+/*
+ * A mapping, also of a dma-buf, which does not keep the file open, keeps its pages: other buffers
+ * do not get them.
+ */
 TEST_F(bo, a_mapping_outlives_handle_and_file)
 {
 	struct npu_ctx ctx = npu_ctx(self->fd, 0);
@@ -387,7 +390,7 @@ TEST_F(bo, the_device_sees_what_was_written_write_combining)
 
 #define MIB 1048576u
 
-/* 0 or the errno; the handle of what was made. */
+/* Returns 0 or the errno, and the handle of the new buffer. */
 static int try_bo(int fd, uint64_t size, uint32_t *handle)
 {
 	struct drm_onpu_bo_create args = { .size = size, .flags = DRM_ONPU_BO_NO_MMAP };
@@ -397,7 +400,10 @@ static int try_bo(int fd, uint64_t size, uint32_t *handle)
 	return ret;
 }
 
-/* Fill up what is left with buffers of this size. The last error, which is to be ENOSPC. */
+/*
+ * Fills up the free memory with buffers of this size. Returns the last error, which should be
+ * ENOSPC.
+ */
 static int fill_up(int fd, uint64_t size, uint32_t *last)
 {
 	uint32_t handle;
@@ -476,7 +482,10 @@ TEST_F(limit, not_those_of_another_user)
 	EXPECT_EQ(0, status);
 }
 
-/* Pages count for as long as they are there: a handle that was closed does not say so. */
+/*
+ * Pages are charged as long as they exist: closing a handle does not free those that are exported
+ * or mapped.
+ */
 TEST_F(limit, buffers_that_are_exported_or_mapped_and_closed)
 {
 	for (int mapped = 0; mapped < 2; mapped++) {
@@ -503,7 +512,7 @@ TEST_F(limit, buffers_that_are_exported_or_mapped_and_closed)
 		EXPECT_EQ(0, npu_counters(self->fd).client_memory);
 		while (made--)
 			mapped ? munmap(map[made], MIB) : close(file[made]);
-		/* The last reference may be dropped by work of the kernel. */
+		/* A work item of the kernel may drop the last reference. */
 		EXPECT_GT(2 * MIB, npu_settled_memory(self->fd, 0));
 	}
 }

@@ -9,7 +9,7 @@
 
 #define MANY_JOBS 100u
 
-/* ---- what is refused */
+/* ---- refused arguments */
 
 FIXTURE(create)
 {
@@ -106,7 +106,7 @@ TEST_F(state, is_refused)
 	EXPECT_EQ(0, memcmp(&args, &self->args, sizeof(args)));
 }
 
-/* ---- what works */
+/* ---- successful calls */
 
 FIXTURE(ctx)
 {
@@ -262,7 +262,7 @@ TEST_F(ctx, the_page_is_for_reading_and_for_its_client)
 		  mmap(NULL, 4096, PROT_READ, MAP_SHARED, self->fd, (off_t)ctx.page_offset));
 }
 
-/* Who looks at it all the time sees numbers that rise and fit together. */
+/* A program that reads the state all the time sees numbers that rise and fit together. */
 TEST_F(ctx, the_state_while_jobs_run)
 {
 	struct npu_bo data = npu_bo(self->fd, 4096, 0);
@@ -302,7 +302,7 @@ TEST_F(ctx, the_mapped_page_outlives_context_and_file)
 	EXPECT_EQ(0, npu_ctx_destroy(fd, ctx.id));
 	EXPECT_EQ(1, ctx.page->seqno);
 	close(fd);
-	/* Those who come later do not get the page. */
+	/* Buffers that are created later do not get the page. */
 	data = npu_bo(self->fd, 4096, 0);
 	job = npu_fill(self->fd, data.va, 64, 1);
 	for (int i = 0; i < 4; i++) {
@@ -333,7 +333,7 @@ TEST_F(ctx, limit)
 	args = (struct drm_onpu_ctx_create){ .priority = DRM_ONPU_PRIORITY_LOW };
 	EXPECT_EQ(ENOSPC, npu_ioctl(self->fd, DRM_IOCTL_ONPU_CTX_CREATE, &args));
 	EXPECT_EQ(0, args.ctx_id);
-	/* A bad one does not count, and neither does another client's. */
+	/* A refused context does not count, and neither does another client's. */
 	args.flags = 1;
 	EXPECT_EQ(EINVAL, npu_ioctl(self->fd, DRM_IOCTL_ONPU_CTX_CREATE, &args));
 	npu_ctx(self->other, 0);
@@ -347,7 +347,7 @@ TEST_F(ctx, limit)
 	free(ids);
 }
 
-/* Only where there may be fewer than in two files: see guest_limits.sh. */
+/* Runs only where a user may have fewer contexts than two files: see guest_limits.sh. */
 TEST_F(ctx, limit_of_a_user)
 {
 	int fds[] = { self->fd, self->other };
@@ -365,7 +365,7 @@ TEST_F(ctx, limit_of_a_user)
 	EXPECT_EQ(self->info.max_user_contexts, made);
 }
 
-/* More of them than there may be at a time, each of which has worked and goes. */
+/* More contexts than may exist at a time work and are destroyed; each frees all its resources. */
 TEST_F(ctx, all_that_they_had_is_given_back)
 {
 	struct npu_bo data = npu_bo(self->fd, 4096, 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Jobs that fail: each code of the device with its errno, what the fence, the context's state and
- * the completion page tell, and what becomes of the jobs behind.
+ * Jobs that fail: each code of the device with its errno, the reports of the fence, the context's
+ * state and the completion page, and the fate of later jobs.
  */
 #include "harness.h"
 #include "npu.h"
@@ -223,7 +223,7 @@ FIXTURE_TEARDOWN(bad_program)
 	close(self->fd);
 }
 
-/* Addresses that are good as far as the driver is concerned. */
+/* The addresses are valid for the driver, but nothing is mapped there. */
 TEST_F(bad_program, is_not_there)
 {
 	struct drm_onpu_job job = npu_fill(self->fd, 1 << 20, 64, 1), bad = job;
@@ -248,7 +248,7 @@ TEST_F(bad_program, has_no_end)
 	EXPECT_EQ(EINVAL, npu_run(self->fd, self->ctx.id, &job));
 }
 
-/* A profile without room for all, and one that is not there. */
+/* Profiles: one without room for all records, and one at an unmapped address. */
 TEST_F(bad_program, profiles)
 {
 	struct npu_bo data = npu_bo(self->fd, 4096, 0), profile = npu_bo(self->fd, 4096, 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Jobs that run long: without progress, with it, and behind others. */
+/* Jobs that run long: without progress, with progress, and while others run. */
 #include "harness.h"
 #include "npu.h"
 
@@ -31,7 +31,7 @@ FIXTURE_TEARDOWN(hang)
 	close(self->other);
 }
 
-/* By then the driver has noticed a hang of 4 s, for which it looks each second. */
+/* Time in which the driver notices a hang of 4 s, for which it checks each second. */
 #define NOTICED_S 5.5
 
 static bool runs_still(int fd, uint32_t syncobj, double seconds)
@@ -42,8 +42,8 @@ static bool runs_still(int fd, uint32_t syncobj, double seconds)
 #define CAP(caps, name) ((caps)[(ONPU_REG_CAP_##name - ONPU_REG_CAP_MACHINE) / 4])
 
 /*
- * Products of matrices that cost as much as an instruction may: the emulator needs much longer for
- * one of them than the shortest timeout is, and counts at its end.
+ * Returns a job of matrix products with the highest cost that is allowed: the emulator needs much
+ * longer for one of them than the shortest timeout, and counts it at its end.
  */
 static struct drm_onpu_job slow_job(int fd, unsigned int count)
 {
@@ -101,7 +101,7 @@ TEST_F(hang, no_progress)
 	EXPECT_EQ(DRM_ONPU_CTX_ACTIVE, npu_state(self->other, self->innocent.id).state);
 }
 
-/* How long this machine needs for one of the products, when nothing disturbs it. */
+/* Returns how long this machine needs for one of the products when nothing else runs. */
 static double product_seconds(int fd)
 {
 	struct npu_ctx ctx = npu_ctx(fd, 0);
@@ -118,10 +118,11 @@ static double product_seconds(int fd)
 }
 
 /*
- * The timeout is far below what one of the jobs takes, which is the only progress there is, and from
- * one SUBMIT to the next it takes less than from one of the driver's looks to the next, of which
- * there are four in the timeout. Jobs follow until the context has ended, or until the hang of some
- * was missed; not of more than go into the ring, since the device would not see those.
+ * Returns the state of a context after jobs without visible progress. The timeout is far below the
+ * time of one job, whose end is the only progress; between two SUBMITs there is less time than
+ * between two checks of the driver, of which there are four in the timeout. Jobs follow until the
+ * context has ended, or until some hangs were missed; not more jobs than the ring holds, since the
+ * device would not see those.
  */
 static uint32_t state_after_jobs(int fd, double timeout)
 {
@@ -144,7 +145,9 @@ TEST_F(hang, jobs_that_follow_hide_nothing)
 	if (seconds < 0.06)
 		SKIP(return,
 			   "the emulator is done before a hang of the shortest timeout is noticed");
-	/* A machine that stands still now and then may miss it; one that never sees it does not. */
+	/*
+	 * A machine that halts now and then may miss a hang; one that misses it each time is wrong.
+	 */
 	for (int tries = 0; tries < 5 && state == DRM_ONPU_CTX_ACTIVE; tries++)
 		state = state_after_jobs(self->fd, seconds / 8);
 	EXPECT_EQ(DRM_ONPU_CTX_TIMEDOUT, state);
@@ -162,7 +165,7 @@ TEST_F(hang, progress_is_no_hang)
 	EXPECT_EQ(ECANCELED, npu_wait(self->fd, syncobj));
 }
 
-/* A lower priority has a turn now and then, which is progress; its jobs come to their end. */
+/* Jobs of a lower priority get time slices now and then, which is progress, and they end. */
 TEST_F(hang, a_lower_priority_has_turns)
 {
 	struct npu_ctx busy = npu_ctx(self->fd, 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A process that does its worst, one thing after the other, beside one that computes: the first
- * gets the architected error and the fault's record each time, the second right results throughout.
+ * A hostile process beside one that computes: the first gets the architected error and the fault's
+ * record each time, the second always gets right results.
  */
 #include "harness.h"
 #include "npu.h"
@@ -29,7 +29,7 @@ FIXTURE(hostile)
 	struct npu_program program;
 };
 
-/* Fills a buffer with a number, copies it to another one, and looks. */
+/* Fills a buffer with a number, copies it to another one, and checks the result. */
 static void compute(struct record *record)
 {
 	int fd = npu_open();
@@ -83,7 +83,7 @@ FIXTURE_TEARDOWN(hostile)
 	close(self->fd);
 }
 
-/* The victim goes on. */
+/* Returns whether the victim still makes progress. */
 static bool victim_works(struct record *record)
 {
 	uint64_t before = record->rounds;
@@ -169,7 +169,7 @@ TEST_F(hostile, forged_slot)
 	finish(_metadata, self);
 }
 
-/* Keeps the queue full of jobs. */
+/* A process keeps its queue full of jobs. */
 TEST_F(hostile, endless_loop_of_jobs)
 {
 	struct npu_bo data = npu_bo(self->fd, NPU_LONG_BYTES, 0);
@@ -220,7 +220,7 @@ TEST_F(hostile, destination_that_would_run_for_ever)
 	finish(_metadata, self);
 }
 
-/* Each write is as long as one may be, and none lets another job in. */
+/* Each write has the maximal length, and no preemption point lets another job run. */
 TEST_F(hostile, program_that_never_yields)
 {
 	struct npu_bo data = npu_bo(self->fd, 31 << 20, 0);
@@ -236,7 +236,7 @@ TEST_F(hostile, program_that_never_yields)
 	finish(_metadata, self);
 }
 
-/* Its own memory, all of it, the program and its slots included, under way. */
+/* A job overwrites all memory of its process while it runs, its program and slots included. */
 TEST_F(hostile, program_that_overwrites_all_that_is_its_own)
 {
 	struct npu_program *program = &self->program;
@@ -252,8 +252,7 @@ TEST_F(hostile, program_that_overwrites_all_that_is_its_own)
 	EXPECT_TRUE(victim_works(self->record));
 	error = npu_run(self->fd, self->ctx.id, &job);
 	/*
-	 * Instructions that were fetched before may still run: then the slots are the first thing
-	 * wrong.
+	 * Instructions that were fetched before may still run: then the slots are the first error.
 	 */
 	EXPECT_EQ(EINVAL, error);
 	EXPECT_TRUE(npu_all(program->bo.map, program->bo.size, 0xff));
@@ -261,7 +260,10 @@ TEST_F(hostile, program_that_overwrites_all_that_is_its_own)
 	finish(_metadata, self);
 }
 
-/* Everything else: below, between and behind its buffers, the kernel's half, and beyond that. */
+/*
+ * A job writes to all other addresses: below, between and behind its buffers, in the kernel's half,
+ * and beyond.
+ */
 TEST_F(hostile, program_that_overwrites_every_address)
 {
 	uint64_t end = npu_info(self->fd).va_end, page = 4096;
@@ -296,7 +298,7 @@ TEST_F(hostile, program_that_overwrites_every_address)
 		struct drm_onpu_job job;
 		struct drm_onpu_ctx_get_state state;
 
-		/* An address between its own buffers may be in one of them. */
+		/* An address between its own buffers may belong to one of them. */
 		job = npu_fill(self->fd, at[i], (uint32_t)page, 0xff);
 		if (i == 2)
 			continue;

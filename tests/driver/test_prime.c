@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Sharing of buffers: between clients of the device, with another driver (vgem), with udmabuf. */
+/* Sharing buffers: between clients of the device, with another driver (vgem), and with udmabuf. */
 #include "harness.h"
 #include "npu.h"
 
@@ -76,7 +76,7 @@ TEST_F(prime, two_clients_share_memory)
 	job = npu_fill(self->fd, bo.va, BYTES, 6);
 	EXPECT_EQ(0, npu_run(self->fd, self->ctx.id, &job));
 	EXPECT_TRUE(npu_all(map, BYTES, 6));
-	/* The one that created it goes; the other still has it. */
+	/* The client that created the buffer closes it; the other client still has it. */
 	EXPECT_EQ(0, npu_gem_close(self->fd, bo.handle));
 	EXPECT_EQ(EFAULT, npu_run(self->fd, self->ctx.id, &job));
 	job = npu_fill(self->other, info.va, BYTES, 7);
@@ -156,7 +156,7 @@ TEST_F(prime, no_such_thing)
 	EXPECT_EQ(ENOENT, errno);
 }
 
-/* Whether BYTES can be mapped anywhere; offsets begin at 4 GiB, each driver has its own. */
+/* Returns whether BYTES can be mapped at any offset; offsets begin at 4 GiB in each driver. */
 static bool anything_maps(int fd)
 {
 	const uint64_t first = 1ull << 32;
@@ -167,7 +167,7 @@ static bool anything_maps(int fd)
 	return false;
 }
 
-/* The handle is of a buffer of another device, which @map shows. */
+/* Checks a handle of a buffer of another device, which @map shows. */
 static void check_imported(struct __test_metadata *_metadata, FIXTURE_DATA(prime) * self, int file,
 			   uint8_t *map)
 {
@@ -243,7 +243,7 @@ TEST_F(prime, to_vgem)
 	ASSERT_NE(MAP_FAILED, map);
 	EXPECT_EQ(0, npu_run(self->fd, self->ctx.id, &job));
 	EXPECT_TRUE(npu_all(map, BYTES, 0x33));
-	/* It lives on in the other driver. */
+	/* The memory lives on in the other driver. */
 	npu_bo_close(self->fd, &bo);
 	close(file);
 	EXPECT_TRUE(npu_all(map, BYTES, 0x33));
@@ -251,7 +251,7 @@ TEST_F(prime, to_vgem)
 	close(vgem);
 }
 
-/* A dma-buf of memory that @map shows; -1: there is no such driver. */
+/* Returns a dma-buf of memory that @map shows; -1: there is no such driver. */
 static int create_udmabuf(uint32_t bytes, uint8_t **map)
 {
 	struct udmabuf_create create = { .size = bytes, .flags = UDMABUF_FLAGS_CLOEXEC };
@@ -283,7 +283,7 @@ TEST_F(prime, from_udmabuf)
 	close(file);
 }
 
-/* ---- an import that has to wait for memory which is given up */
+/* ---- an import that has to wait for memory that is being freed */
 
 #define LARGE (4u << 20)
 
@@ -304,7 +304,7 @@ static void *import_it(void *data)
 	return NULL;
 }
 
-/* Whether it waits, at last; it may end instead. */
+/* Returns whether the import waits, at last; it may also end. */
 static bool import_waits(const struct import *import)
 {
 	char path[64], stack[4096];
@@ -328,7 +328,10 @@ static bool import_waits(const struct import *import)
 	return false;
 }
 
-/* Has the driver leave out the next invalidation, by a file in debugfs that only root writes. */
+/*
+ * Makes the driver leave out the next invalidation, by a file in debugfs that only root may write;
+ * false: it cannot.
+ */
 static bool lose_invalidation(void)
 {
 	glob_t found;
@@ -342,7 +345,10 @@ static bool lose_invalidation(void)
 	return file && !fclose(file) && written;
 }
 
-/* All memory is taken but for less than @import needs; whether it gets that of a buffer closed meanwhile. */
+/*
+ * Takes all memory except for less than @import needs; returns whether the import gets that of a
+ * buffer closed meanwhile.
+ */
 static bool gets_what_is_closed(struct import *import)
 {
 	struct npu_bo small = npu_bo(import->fd, 4096, 0), large = npu_bo(import->fd, LARGE, 0);
@@ -380,7 +386,7 @@ TEST_F(prime, while_an_import_waits_buffers_can_be_closed)
 		SKIP(return, "the limit is %u MiB", (unsigned int)(limit >> 20));
 	import.file = create_udmabuf(LARGE, &map);
 	ASSERT_LE(0, import.file);
-	/* The import waits for two seconds at most, in which the machine may do something else. */
+	/* The import waits at most two seconds; a busy machine may miss that, so try again. */
 	for (int i = 0; i < 20 && !got; i++)
 		got = gets_what_is_closed(&import);
 	EXPECT_TRUE(got);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Several processes and threads: isolation, files that are inherited and passed, ends at any
- * moment, handles that are closed under running jobs, races, signals.
+ * Several processes and threads: isolation, inherited and passed files, exits at any moment,
+ * handles that are closed under running jobs, races, signals.
  */
 #include "harness.h"
 #include "npu.h"
@@ -60,7 +60,7 @@ TEST_F(process, one_address_is_other_memory)
 	EXPECT_TRUE(npu_all(self->other_data.map, BYTES, 2));
 }
 
-/* An address is used again and again for other memory: the device must not remember. */
+/* An address is used repeatedly for other memory: the device must not use an old translation. */
 TEST_F(process, an_address_that_is_used_again)
 {
 	struct npu_program program = npu_program(self->fd, 1);
@@ -78,7 +78,9 @@ TEST_F(process, an_address_that_is_used_again)
 		ASSERT_EQ(0, npu_run(self->fd, self->ctx.id, &job));
 		ASSERT_TRUE(npu_all(bo.map, BYTES, (uint8_t)(round + 1)));
 		npu_bo_close(self->fd, &bo);
-		/* The pages are likely to be this one's, wherever it is. */
+		/*
+		 * This buffer is likely to get the freed pages, so that an old translation shows.
+		 */
 		keep = npu_bo(self->other, BYTES, 0);
 		bo = npu_bo(self->fd, BYTES, 0);
 		while (bo.va != va && npu_now() < end) {
@@ -94,7 +96,7 @@ TEST_F(process, an_address_that_is_used_again)
 	}
 }
 
-/* After the handle is closed, the job faults, and whoever gets the pages keeps what he writes. */
+/* After the handle is closed, the job faults, and data of the pages' next owner stays intact. */
 TEST_F(process, a_closed_buffer_is_out_of_reach)
 {
 	for (int round = 0; round < 10; round++) {
@@ -103,7 +105,7 @@ TEST_F(process, a_closed_buffer_is_out_of_reach)
 		struct drm_onpu_job job = npu_fill(self->fd, bo.va, 16 * BYTES, 0xee);
 
 		ASSERT_EQ(0, npu_run(self->fd, ctx.id, &job));
-		/* Each page of it is. */
+		/* The job may write each page while the buffer exists. */
 		job = npu_fill(self->fd, bo.va + (unsigned int)round * BYTES, BYTES, 0xee);
 		ASSERT_EQ(0, npu_run(self->fd, ctx.id, &job));
 		npu_bo_close(self->fd, &bo);
@@ -138,7 +140,7 @@ TEST_F(process, gem_close_under_a_running_job)
 	EXPECT_EQ(0, npu_run(self->other, self->other_ctx.id, &good));
 }
 
-/* ---- files that others have */
+/* ---- files shared between processes */
 
 TEST_F(process, a_child_uses_the_file)
 {
@@ -194,7 +196,7 @@ static int receive_file(int socket)
 	return file;
 }
 
-/* The child opens, sends the file and ends; its client lives on with us. */
+/* The child opens a file, sends it and exits; its client lives on in this process. */
 TEST_F(process, a_file_that_was_sent)
 {
 	int pair[2], status, fd;
@@ -243,9 +245,9 @@ TEST_F(process, a_syncobj_of_another_process)
 	close(file);
 }
 
-/* ---- ends */
+/* ---- exits */
 
-/* Contexts and files that go with jobs under way; the fences of these signal. */
+/* Contexts and files are closed with jobs under way; the fences of these jobs signal. */
 TEST_F(process, jobs_are_cancelled_with_context_and_file)
 {
 	for (int how = 0; how < 4; how++) {
@@ -303,12 +305,12 @@ TEST_F(process, another_is_killed)
 	EXPECT_EQ(DRM_ONPU_CTX_ACTIVE, npu_state(self->fd, self->ctx.id).state);
 }
 
-/* Without a word to the device: everything is left as it is. */
+/* A process exits without closing anything. */
 TEST_F(process, an_end_with_everything_open)
 {
 	uint64_t own = npu_fdinfo(self->fd, "drm-total-memory") +
 		       npu_fdinfo(self->other, "drm-total-memory");
-	/* When those of the tests before are gone. */
+	/* Wait until the memory of earlier tests is freed. */
 	uint64_t before = npu_settled_memory(self->other, own);
 
 	for (int i = 0; i < 3; i++) {
@@ -397,7 +399,7 @@ TEST_F(process, close_races_with_submit)
 		munmap((void *)ctx.page, 4096);
 		close(fd);
 		usleep(300 * round);
-		/* The number of the file is not given to anything else here. */
+		/* No other file gets this descriptor's number here. */
 		close(copy);
 		ASSERT_EQ(0, pthread_join(thread, &end));
 		EXPECT_EQ(EBADF, (intptr_t)end);
@@ -409,7 +411,7 @@ struct handles {
 	volatile bool stop;
 };
 
-/* Closes and asks about handles that another thread makes. */
+/* Closes and queries handles that another thread creates. */
 static void *disturb(void *data)
 {
 	struct handles *handles = data;
@@ -438,7 +440,7 @@ TEST_F(process, handles_race)
 		int ret = npu_ioctl(handles.fd, DRM_IOCTL_ONPU_BO_CREATE, &create);
 
 		made += !ret;
-		/* It may have been closed before it was told. */
+		/* The other thread may have closed the handle before its number was returned. */
 		EXPECT_TRUE(!ret || ret == ENOENT);
 	}
 	handles.stop = true;
@@ -492,7 +494,10 @@ static void on_alarm(int number)
 	(void)number;
 }
 
-/* One signal, at another moment each time. Where they come at intervals, a slow machine does nothing else. */
+/*
+ * Sends one signal, at another moment each time. A slow machine would do nothing else if signals
+ * came at intervals.
+ */
 static void signal_soon(int round)
 {
 	const struct itimerval soon = {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* DEV_QUERY: each type, each size, and what it refuses. */
+/* DEV_QUERY: each type, each size, and refused arguments. */
 #include "harness.h"
 #include "npu.h"
 
@@ -80,7 +80,7 @@ TEST_F(query, every_room_is_filled_and_no_more)
 	}
 }
 
-/* On i386 a __u64 is at any multiple of 4. */
+/* On i386 a __u64 may be at any multiple of 4. */
 TEST_F(query, any_address)
 {
 	static uint64_t buffer[64];
@@ -285,12 +285,12 @@ TEST_F(device, fdinfo)
 	EXPECT_NE(UINT64_MAX, npu_fdinfo(self->fd, "drm-engine-npu"));
 	EXPECT_LT(0, npu_fdinfo(self->fd, "drm-engine-npu"));
 	EXPECT_EQ(npu_state(self->fd, ctx.id).cycles, npu_fdinfo(self->fd, "drm-cycles-npu"));
-	/* The cycles of a context still count when it is gone. */
+	/* The cycles of a context still count after it is destroyed. */
 	EXPECT_EQ(0, npu_ctx_destroy(self->fd, ctx.id));
 	EXPECT_LT(0, npu_fdinfo(self->fd, "drm-cycles-npu"));
 }
 
-/* Time on the device is told while it passes. */
+/* fdinfo shows device time while a job runs. */
 TEST_F(device, fdinfo_of_a_job_that_runs)
 {
 	struct npu_bo data = npu_bo(self->fd, NPU_LONG_BYTES, 0);
@@ -300,7 +300,7 @@ TEST_F(device, fdinfo_of_a_job_that_runs)
 	uint64_t completed, before = 0, now;
 
 	npu_submit_endless(self->fd, ctx.id, data.va, syncobj);
-	/* Within one job, which may be the next if this program had to wait for its turn. */
+	/* Read within one job; if this program had to wait too long, try again in the next job. */
 	do {
 		completed = npu_state(self->fd, ctx.id).completed;
 		for (int i = 0; i < 3; i++) {
@@ -326,7 +326,7 @@ static uint64_t save_bytes(int fd)
 	return ((uint32_t *)caps)[(ONPU_REG_CAP_SAVE_BYTES - ONPU_REG_CAP_MACHINE) / 4];
 }
 
-/* A context takes memory of its own, until its completion page is not mapped any more either. */
+/* A context takes memory of its own, until its completion page is unmapped. */
 TEST_F(device, memory_of_contexts)
 {
 	struct npu_bo data = npu_bo(self->fd, 1 << 20, 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * More contexts than hardware queues: nobody keeps others from the device, jobs that are interrupted
- * go on where they were, and every fence signals. guest_queues.sh runs this with few queues.
+ * More contexts than hardware queues: no client keeps others from the device, interrupted jobs go
+ * on where they were, and every fence signals. guest_queues.sh runs this with few queues.
  */
 #include "harness.h"
 #include "npu.h"
@@ -11,13 +11,16 @@
 #include <unistd.h>
 #include <xf86drm.h>
 
-/* More queues than this are more than a test can fill. */
+/* The most queues that a test can fill. */
 #define FEW_QUEUES 8u
 
-/* How soon somebody gets a turn whatever others do; generous, as it takes some tenths of a second. */
+/*
+ * Seconds within which a context must run whatever others do; generous, as it takes some tenths of
+ * a second.
+ */
 #define SOON_S 30
 
-/* Contexts of one client whose jobs do not end. */
+/* Contexts of one client with jobs that do not end. */
 struct crowd {
 	int fd;
 	uint32_t count, ctx[64], syncobj[64];
@@ -84,7 +87,7 @@ TEST_F(share, one_client_cannot_keep_the_device)
 		ASSERT_EQ(0, npu_run(self->fd, ctx.id, &job));
 		EXPECT_GT(SOON_S * npu_patience(), npu_now() - begin);
 	}
-	/* Each of them gets its turns as well. */
+	/* Each of its contexts runs, too. */
 	end = npu_now() + npu_patience() * NPU_PATIENCE_S;
 	for (uint32_t i = 0; i < count; i++) {
 		while (!npu_state(c.fd, c.ctx[i]).busy_ns && npu_now() < end)
@@ -103,9 +106,9 @@ TEST_F(share, one_client_cannot_keep_the_device)
 #define CELL  4096u
 
 /*
- * Moves what is in the first cell from each cell to the next one, and clears the one that it was in,
- * with much else to do in between. Whoever does a part of that twice, or not at all, does not find
- * it in the last cell.
+ * Returns a job that moves the contents of the first cell from each cell to the next one, and
+ * clears the old cell, with much other work in between. If a step is repeated or left out, the last
+ * cell does not get the contents.
  */
 static struct drm_onpu_job relay(int fd, uint64_t cells, uint64_t load, unsigned int fills)
 {
@@ -138,7 +141,7 @@ static struct drm_onpu_job relay(int fd, uint64_t cells, uint64_t load, unsigned
 	return npu_job(&program);
 }
 
-/* Jobs that take longer than a turn lasts, two in one submission and one behind them. */
+/* Jobs that take longer than a time slice, two in one submission and one behind them. */
 TEST_F(share, interrupted_jobs_go_on)
 {
 	enum { CONTEXTS = 12, JOBS = 3 };
@@ -181,7 +184,7 @@ TEST_F(share, interrupted_jobs_go_on)
 		EXPECT_EQ(cycles, npu_state(self->fd, ctx[i].id).cycles);
 }
 
-/* A context, a client and the device go while jobs are interrupted or wait for their turns. */
+/* A context, a client and the device go while jobs are interrupted or wait to run. */
 TEST_F(share, ends_of_interrupted_jobs)
 {
 	for (unsigned int round = 0; round < 6; round++) {
@@ -210,7 +213,7 @@ TEST_F(share, ends_of_interrupted_jobs)
 	}
 }
 
-/* Among those who wait, one of low priority has its turn as well. */
+/* Among contexts that wait, one of low priority runs, too. */
 TEST_F(share, low_priority_does_not_starve)
 {
 	struct crowd c = crowd(self->queues + 4, DRM_ONPU_PRIORITY_NORMAL);
@@ -225,17 +228,20 @@ TEST_F(share, low_priority_does_not_starve)
 
 /* ---- device time, with any number of queues */
 
-/* The firmware's: a millisecond of the nominal clock. */
+/* The firmware's time slice: a millisecond of the nominal clock. */
 #define SLICE ((uint64_t)ONPU_CAP_CLOCK_KHZ__RESET)
 
 /*
- * How long shares are compared: for sixty slices of the firmware or, if the contexts have to take
- * turns on the queues, for twenty-five times of a tenth of a second, after which a queue is taken.
+ * Time over which shares are compared: sixty slices of the firmware or, if the contexts have to
+ * share the queues, twenty-five times the tenth of a second after which a queue is taken away.
  */
 #define MANY_SLICES (60 * SLICE)
 #define MANY_TURNS  UINT64_C(2500000000)
 
-/* A client with contexts that all have work for more cycles than this: 1024 jobs, 32,000 a fill. */
+/*
+ * Opens a client with contexts that all have work for more cycles than @share: 1024 jobs, 32,000
+ * cycles a fill.
+ */
 static int busy_client(uint32_t contexts, uint64_t share)
 {
 	int fd = npu_open();
@@ -250,7 +256,7 @@ static int busy_client(uint32_t contexts, uint64_t share)
 	uint16_t all = npu_tensor(&program, ONPU_DT_U8, ONPU_SPACE_VA, data.va, 1 << 20);
 	struct drm_onpu_job job[256];
 
-	/* Short enough that what is not counted, as it has not ended, is little. */
+	/* Jobs are short, so that a running one, which is not counted, matters little. */
 	for (uint32_t i = 0; i < fills; i++) {
 		npu_insn(&program,
 			 (struct onpu_insn){
@@ -290,8 +296,8 @@ static uint64_t device_clock(int fd)
 #define CLIENTS 3
 
 /*
- * Reads the cycles of all clients at one time: nearly nothing happens between the first and the
- * last look. Where a busy machine does not let us look so fast, the fastest looks count.
+ * Reads the cycles of all clients at one time: at most @nearly_nothing passes between the first and
+ * the last read. On a busy machine, which may never be that fast, the fastest reads count.
  */
 static void all_cycles(const int *fd, uint64_t *cycles, uint64_t nearly_nothing)
 {
@@ -320,7 +326,7 @@ FIXTURE_TEARDOWN(clients)
 {
 }
 
-/* Clients that always have work get the same, whatever number of contexts they have. */
+/* Clients that always have work get equal shares, whatever number of contexts they have. */
 TEST_F(clients, share_the_device)
 {
 	const uint32_t contexts[CLIENTS] = { 1, 2, 4 };
@@ -351,13 +357,13 @@ TEST_F(clients, share_the_device)
 		EXPECT_GT(CLIENTS * 10 * cycles[i], 9 * sum);
 	}
 	EXPECT_LE(share, cycles[0]);
-	/* The end of this process ends the jobs. */
+	/* The exit of this process ends the jobs. */
 }
 
 /*
- * One of high priority waits for two slices at most, whatever others have to do. The device goes on
- * while the driver is on its way to it, so the shortest of many rounds counts, and the first that is
- * short enough is the last: on a busy machine it takes some.
+ * A job of high priority waits for at most two slices, whatever others have to do. The device goes
+ * on while the driver submits it, so the shortest of many rounds counts, and the first one that is
+ * short enough is the last: on a busy machine it takes several.
  */
 TEST_F(share, high_priority_waits_for_two_slices)
 {
@@ -384,7 +390,7 @@ TEST_F(share, high_priority_waits_for_two_slices)
 	close(others);
 }
 
-/* ---- what a job may take; only where a test can wait for it */
+/* ---- limits of a job; only where a test can wait for them */
 
 static unsigned int parameter(const char *name)
 {
@@ -411,7 +417,9 @@ TEST_F(share, a_job_that_runs_too_long)
 		  npu_submit_signal(self->fd, ctx.id, npu_long(self->fd, self->data.va), syncobj));
 	EXPECT_EQ(ETIME, npu_wait(self->fd, syncobj));
 	EXPECT_EQ(DRM_ONPU_CTX_FAULT, npu_state(self->fd, ctx.id).state);
-	/* A lower limit of its own is kept, a higher one is not. */
+	/*
+	 * A limit of the job that is lower than the administrator's applies, a higher one does not.
+	 */
 	for (int higher = 0; higher < 2; higher++) {
 		struct drm_onpu_job own = higher ? npu_long(self->fd, self->data.va) : job;
 
@@ -423,7 +431,7 @@ TEST_F(share, a_job_that_runs_too_long)
 	EXPECT_EQ(0, npu_run(self->fd, ctx.id, &job));
 }
 
-/* However many contexts a client has them in: no fence is left that nobody will signal. */
+/* Jobs without end are ended in all contexts of a client: no fence is left that never signals. */
 TEST_F(share, every_job_without_end_is_ended)
 {
 	struct npu_ctx ctx = npu_ctx(self->fd, 0);
@@ -442,7 +450,7 @@ TEST_F(share, every_job_without_end_is_ended)
 	close(c.fd);
 }
 
-/* Whether the low one's job is ended, and no other. */
+/* Returns whether the job of low priority is ended, and no other. */
 static bool one_waits_too_long(struct __test_metadata *_metadata, FIXTURE_DATA(share) * self)
 {
 	struct npu_ctx low = npu_ctx_of(self->fd, DRM_ONPU_PRIORITY_LOW, 0);
@@ -464,9 +472,10 @@ static bool one_waits_too_long(struct __test_metadata *_metadata, FIXTURE_DATA(s
 }
 
 /*
- * Who waits for a queue comes behind those of higher priority, until that counts no more. These take turns of
- * a tenth of a second. Where a busy machine makes others wait as long, or the low one gets a queue as
- * somebody is late, that is tried again.
+ * A context that waits for a queue comes behind those of higher priority, until its wait raises its
+ * priority. The others share the queues in slices of a tenth of a second. On a busy machine others
+ * may wait as long, or the context of low priority may get a queue because another is late; then
+ * the test tries again.
  */
 TEST_F(share, a_job_that_waits_too_long)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What SUBMIT refuses. The submission is two jobs that each wait for a syncobj and signal another;
- * one thing is made wrong, mostly in the second job: nothing of it may happen.
+ * Arguments that SUBMIT refuses. The submission is two jobs that each wait for a syncobj and signal
+ * another; one argument is made wrong, mostly in the second job: then neither job may run.
  */
 #include "harness.h"
 #include "npu.h"
@@ -12,7 +12,7 @@
 
 #define BYTES 4096
 #define MANY  1025
-/* The stride of elements that are longer than a page, and zero behind the known members. */
+/* The stride of elements that are longer than a page, with zeros behind the known members. */
 #define LONG_STRIDE (4096 + 8)
 
 struct longer_job {
@@ -61,7 +61,7 @@ FIXTURE_SETUP(submit)
 
 		self->out[i] = npu_syncobj(self->fd);
 		*job = npu_fill(self->fd, self->data.va + (unsigned int)i * BYTES, BYTES, 9);
-		/* The syncobj waited for has a fence: that of another context. */
+		/* The syncobj to wait for has a fence of another context. */
 		self->syncs[i][0] = (struct drm_onpu_sync){ self->in, DRM_ONPU_SYNC_WAIT, 0 };
 		self->syncs[i][1] = (struct drm_onpu_sync){ self->out[i], DRM_ONPU_SYNC_SIGNAL, 0 };
 		job->syncs = (struct drm_onpu_obj_array)DRM_ONPU_OBJ_ARRAY(2, self->syncs[i]);
@@ -100,7 +100,7 @@ BAD(too_many_jobs, EINVAL, {
 });
 BAD(as_many_jobs_as_can_be_counted, EINVAL, a->args.jobs.count = UINT32_MAX);
 BAD(short_stride_of_jobs, EINVAL, {
-	/* All else is right: a job without its last member is one that has no syncs. */
+	/* All other arguments are right: a job without its last member has no syncs. */
 	const size_t stride = offsetof(struct drm_onpu_job, syncs);
 
 	for (int i = 0; i < 2; i++)
@@ -159,7 +159,9 @@ BAD(profile_across_the_end, EINVAL, JOB.profile_va = a->info.va_end - 32);
 BAD(profile_that_wraps, EINVAL, JOB.profile_va = UINT64_MAX - 31);
 
 BAD(short_stride_of_syncs, EINVAL, {
-	/* All else is right: without its last member, a sync is one of a binary syncobj. */
+	/*
+	 * All other arguments are right: a sync without its last member is one of a binary syncobj.
+	 */
 	const size_t stride = offsetof(struct drm_onpu_sync, point);
 
 	for (int i = 0; i < 2; i++)
@@ -242,7 +244,10 @@ TEST_F(submit, is_refused)
 	for (int i = 0; i < 2; i++)
 		EXPECT_FALSE(npu_has_fence(self->fd, self->out[i]));
 	EXPECT_TRUE(npu_all(self->data.map, 2 * BYTES, 0));
-	/* Put right, and its arrays are at the same places, it is taken as the first. */
+	/*
+	 * With correct arguments at these addresses, the submission is accepted, and gets the first
+	 * number.
+	 */
 	*self = good;
 	check_good(_metadata, self);
 	EXPECT_EQ(0, npu_state(self->fd, self->ctx.id).cancelled);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Submission that works: batches, order, syncobjs in and out, the limit of jobs in a context. */
+/*
+ * Successful submissions: batches, order, syncobjs to wait for and to signal, the limit of jobs in
+ * a context.
+ */
 #include "harness.h"
 #include "npu.h"
 
@@ -39,7 +42,7 @@ static void give_syncs(struct drm_onpu_job *job, const struct drm_onpu_sync *syn
 	job->syncs = (struct drm_onpu_obj_array)DRM_ONPU_OBJ_ARRAY(count, syncs);
 }
 
-/* A job of the other context that runs until it is destroyed; its fence. */
+/* Starts a job of the other context that runs until that is destroyed; returns its syncobj. */
 static uint32_t start_endless(FIXTURE_DATA(sync) * self)
 {
 	uint32_t syncobj = npu_syncobj(self->fd);
@@ -88,7 +91,7 @@ TEST_F(sync, a_batch_runs_in_order_and_signals_in_between)
 		if (i % 3)
 			EXPECT_EQ(0, npu_wait(self->fd, syncs[i].handle));
 	ASSERT_EQ(0, npu_run(self->fd, self->ctx.id, &jobs[COUNT - 1]));
-	/* Every job wrote one byte less than the one before. */
+	/* Every job wrote one byte less than the job before. */
 	EXPECT_TRUE(npu_all(self->data.map, BYTES - COUNT + 1, COUNT));
 	for (uint32_t i = 0; i < COUNT - 1; i++)
 		EXPECT_EQ(i + 1, self->data.map[BYTES - i - 1]);
@@ -108,7 +111,7 @@ TEST_F(sync, a_fence_is_not_signalled_before_its_job_has_ended)
 	EXPECT_EQ(ECANCELED, npu_wait(self->fd, behind));
 }
 
-/* Contexts in turn, each waiting for the other's last point. */
+/* Two contexts alternate, each waiting for the other's last point. */
 TEST_F(sync, timeline_in_and_out)
 {
 	uint32_t timeline = npu_syncobj(self->fd);
@@ -184,7 +187,7 @@ TEST_F(sync, a_wait_means_the_syncobj_as_it_was)
 	EXPECT_FALSE(npu_signalled(self->fd, syncobj));
 	EXPECT_EQ(0, npu_state(self->fd, self->ctx.id).completed);
 	EXPECT_EQ(0, npu_ctx_destroy(self->fd, self->other.id));
-	/* A fence with an error is waited for all the same, and does no harm. */
+	/* A job waits for a fence with an error, too, and then succeeds. */
 	EXPECT_EQ(0, npu_wait(self->fd, syncobj));
 	EXPECT_EQ(0, npu_wait(self->fd, after));
 	EXPECT_EQ(3, npu_state(self->fd, self->ctx.id).completed);
@@ -203,7 +206,7 @@ TEST_F(sync, in_a_batch_only_what_comes_behind_waits)
 	give_syncs(&jobs[1], &wait, 1);
 	ASSERT_EQ(0, npu_submit(self->fd, self->ctx.id, jobs, 2, NULL));
 	EXPECT_EQ(0, npu_wait(self->fd, first));
-	/* The other would have ended by now. */
+	/* Without the wait, the other job would have ended by now. */
 	usleep(100000);
 	EXPECT_EQ(1, npu_state(self->fd, self->ctx.id).completed);
 	EXPECT_EQ(0, npu_ctx_destroy(self->fd, self->other.id));
@@ -267,7 +270,7 @@ TEST_F(sync, arrays_that_are_not_looked_at)
 	EXPECT_EQ(0, npu_run(self->fd, self->ctx.id, &job));
 }
 
-/* On i386 the structures, and those that a program puts them into, are at any multiple of 4. */
+/* On i386 structures, and arrays of them, may be at any multiple of 4. */
 TEST_F(sync, arrays_at_any_address)
 {
 	static char memory[1024];
@@ -334,7 +337,7 @@ TEST_F(sync, as_many_syncs_as_are_allowed)
 	ASSERT_EQ(0, npu_submit(self->fd, self->ctx.id, &job, 1, NULL));
 	for (uint32_t i = 0; i < self->info.max_syncs; i += 100)
 		EXPECT_EQ(0, npu_wait(self->fd, syncs[i].handle));
-	/* And as waits, all of which have signalled. */
+	/* The most syncs are accepted as waits, too, all of which have signalled. */
 	for (uint32_t i = 0; i < self->info.max_syncs; i++)
 		syncs[i].flags = DRM_ONPU_SYNC_WAIT;
 	give_syncs(&job, syncs, self->info.max_syncs);
@@ -359,7 +362,7 @@ TEST_F(sync, no_more_jobs_than_a_context_may_have)
 		count = left - 1 < self->info.max_jobs ? left - 1 : self->info.max_jobs;
 		ASSERT_EQ(0, npu_submit(self->fd, self->ctx.id, jobs, count, &seqno));
 	}
-	/* There is room for one, and two are one too many. */
+	/* There is room for one job: two are refused. */
 	EXPECT_EQ(ENOSPC, npu_submit(self->fd, self->ctx.id, jobs, 2, NULL));
 	give_syncs(&jobs[1], &signal, 1);
 	EXPECT_EQ(0, npu_submit(self->fd, self->ctx.id, &jobs[1], 1, &seqno));
@@ -411,7 +414,7 @@ TEST_F(sync, more_contexts_than_queues)
 	}
 }
 
-/* A fence signals for a context that comes to an end at the same time. */
+/* A fence signals for a context that is destroyed at that moment. */
 TEST_F(sync, contexts_end_while_others_wait_for_them)
 {
 	struct drm_onpu_job endless = npu_long(self->fd, self->data.va);

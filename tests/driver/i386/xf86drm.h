@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the tests use of libdrm, for programs of 32 bits: the build environment has the library for
- * its own processor alone. The functions are those of libdrm, and return what those return.
+ * The functions of libdrm that the tests use, for programs of 32 bits: the build environment has
+ * the library for its own processor alone. They return what libdrm's functions return.
  */
 #ifndef TESTS_DRIVER_I386_XF86DRM_H
 #define TESTS_DRIVER_I386_XF86DRM_H

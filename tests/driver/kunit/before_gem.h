@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * In the place of the kernel's cache maintenance, which does nothing on the machines that run these
- * tests, of the moment at which a client sees a buffer, and of the signal that kills a process. The
- * functions are in test_gem.c.
+ * Replaces three functions of the kernel: cache maintenance, which does nothing on the machines
+ * that run these tests, the creation of a handle, at which a client first sees a buffer, and the
+ * check for a signal that kills a process. The replacements are in test_gem.c.
  */
 #ifndef ONPU_KUNIT_BEFORE_GEM_H
 #define ONPU_KUNIT_BEFORE_GEM_H
@@ -15,7 +15,7 @@
 
 #define drm_gem_handle_create		seen_handle
 #define fatal_signal_pending		seen_kill
-/* Not a call of (vmap), which is the kernel's. */
+/* A macro with arguments does not replace (vmap), the kernel's function. */
 #define vmap(...)			seen_vmap(__VA_ARGS__)
 #define dma_sync_single_for_device	seen_for_device
 #define dma_sync_single_for_cpu		seen_for_cpu

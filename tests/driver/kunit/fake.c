@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* See fake.h. */
+/* A device without hardware: see fake.h. */
 #include <linux/bitfield.h>
 #include <linux/dma-mapping.h>
 #include <linux/platform_device.h>
@@ -43,7 +43,7 @@ static void set_cap(struct onpu_device *onpu, u32 reg, u32 value)
 	onpu->caps[(reg - ONPU_REG_CAP_MACHINE) / 4] = value;
 }
 
-/* Does what onpu_device_init() would do, and fills in what it would read from registers. */
+/* Initializes what onpu_device_init() would, and sets what it would read from registers. */
 static int fill_in(struct onpu_device *onpu, struct device *dev)
 {
 	void *memory;
@@ -122,7 +122,7 @@ int fake_vm_create(struct onpu_device *onpu, struct onpu_vm **vm)
 
 void fake_vm_close(struct onpu_vm *vm)
 {
-	/* The file's reference, as onpu_vm_put() is called when it is closed. */
+	/* The file's reference: closing a file calls onpu_vm_put(). */
 	onpu_user_free_begin(vm->user);
 	onpu_vm_put(vm);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * KUnit; or, for Debian's kernels, which do without, what these tests use of it: a file
+ * KUnit; or, for Debian's kernels without KUnit, the functions of it that these tests use: a file
  * /sys/kernel/debug/kunit/SUITE/results, which runs the suite when it is read.
  */
 #ifndef ONPU_KUNIT_HARNESS_H
@@ -10,7 +10,7 @@
 
 #include <kunit/test.h>
 
-/* KUnit has run the suites when the module is there. */
+/* With KUnit, loading the module has run the suites. */
 static inline void onpu_kunit_show(struct kunit_suite *const *suites, unsigned int count) {}
 static inline void onpu_kunit_hide(void) {}
 
@@ -21,9 +21,9 @@ static inline void onpu_kunit_hide(void) {}
 struct kunit {
 	/** @priv: Data of the suite. */
 	void *priv;
-	/** @failures: What the test was not content with. */
+	/** @failures: Number of expectations that failed. */
 	unsigned int failures;
-	/** @log: Where this is said. */
+	/** @log: File that gets the messages of failures. */
 	struct seq_file *log;
 };
 
@@ -54,7 +54,7 @@ static inline bool onpu_kunit_failed(struct kunit *test, int line, const char *t
 #define KUNIT_EXPECT_EQ(test, left, right)	KUNIT_EXPECT_TRUE(test, (left) == (right))
 #define KUNIT_EXPECT_NE(test, left, right)	KUNIT_EXPECT_TRUE(test, (left) != (right))
 
-/* In the function of a test itself: the rest of it is left out. */
+/* For use in a test's function itself: a failure returns from it. */
 #define KUNIT_ASSERT_TRUE(test, condition)			\
 	do {							\
 		if (!(condition) &&				\

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* The module of the unit tests. */
+/* The module that contains all suites of unit tests. */
 #include <linux/module.h>
 
 #include "fake.h"

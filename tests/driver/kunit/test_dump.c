@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/*
- * Core dumps: however many files and contexts there are, nothing else is pushed out of them.
- */
+/* Core dumps: long lists of files and contexts do not displace other sections. */
 #include "fake.h"
 
 #define CLIENTS		1000
@@ -70,7 +68,7 @@ static int dump_init(struct kunit *test)
 	return ret;
 }
 
-/* All of them have the same contexts. */
+/* Opens files that all have the same contexts. */
 static void open_files(struct dump_test *t, unsigned int count)
 {
 	INIT_LIST_HEAD(&t->onpu->drm.filelist);
@@ -108,7 +106,9 @@ static char *dump_text(struct kunit *test)
 	return text;
 }
 
-/* The whole dump of a failure of the last client, with a log of short lines. */
+/*
+ * Makes the whole dump of a failure of the last client, with a log of short lines, and checks it.
+ */
 static void flooded(struct kunit *test, unsigned int files)
 {
 	struct dump_test *t = test->priv;
@@ -127,7 +127,7 @@ static void flooded(struct kunit *test, unsigned int files)
 	KUNIT_EXPECT_EQ(test, count_lines(text, "\n[registers]\n"), 1);
 	KUNIT_EXPECT_EQ(test, count_lines(text, "\n| "), sizeof(t->failure.log));
 	KUNIT_EXPECT_EQ(test, count_lines(text, "\n[end]\n"), 1);
-	/* The context that failed and its client are there once, and come first. */
+	/* The context that failed and its client are listed once, and come first. */
 	KUNIT_EXPECT_EQ(test, count_lines(text, "[contexts]\nclient=1000 context=2 "), 1);
 	KUNIT_EXPECT_EQ(test, count_lines(text, "[clients]\nclient=1000 "), 1);
 	KUNIT_EXPECT_EQ(test, count_lines(text, " context=2 "), 1);

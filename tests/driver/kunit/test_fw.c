@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* The firmware's image, damaged in each place, and its log with indices that it makes up. */
+/* The firmware's image, with each byte damaged, and its log with invented indices. */
 #include "fake.h"
 
 #define PAYLOAD		64
@@ -42,7 +42,7 @@ static void sizes(struct kunit *test)
 	for (size_t size = 0; size <= sizeof(image); size++)
 		KUNIT_EXPECT_EQ(test, takes(onpu, &image, size), size == right);
 	KUNIT_EXPECT_EQ(test, onpu->fw.info.crc, image.header.crc);
-	/* An image as long as its header says is taken when it consists of whole words. */
+	/* The driver accepts an image as long as its header says if it consists of whole words. */
 	for (u32 payload = 0; payload <= PAYLOAD; payload++) {
 		make_image(&image);
 		image.header.image_size = payload;
@@ -53,8 +53,8 @@ static void sizes(struct kunit *test)
 }
 
 /*
- * Whether the driver takes the header with this byte changed: the boot ROM checks it, or any value
- * fits.
+ * Returns whether the driver accepts the header with this byte changed: the boot ROM checks it, or
+ * any value is valid.
  */
 static bool may_differ(size_t offset, const struct onpu_fw_header *h)
 {
@@ -111,7 +111,7 @@ static void hostile_headers(struct kunit *test)
 }
 
 /*
- * The driver reads the log up to where the firmware says, and passes no control characters to a
+ * The driver reads the log up to the index of the firmware, and passes no control characters to a
  * terminal.
  */
 static void hostile_log(struct kunit *test)

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Caches that the device does not see: for which bytes of memory, and for whom, BO_SYNC and
- * dma-bufs call the functions in whose place before_gem.h puts those of this file. And what a
- * buffer has when its handle is made.
+ * Caches that the device does not snoop: for which bytes of memory, and in which direction, BO_SYNC
+ * and dma-bufs call the cache maintenance, which before_gem.h replaces by functions of this file.
+ * Also the state of a buffer when its handle is created.
  */
 #include "fake.h"
 
 #define MAX_RUNS	24
 #define BO_SIZE		(MAX_RUNS * PAGE_SIZE)
 
-/* Where an IOMMU shows memory. */
+/* Start of the bus addresses at which an IOMMU maps memory. */
 #define IOMMU_BASE	BIT_ULL(39)
 
 #define FOR_DEVICE	DRM_ONPU_BO_SYNC_FOR_DEVICE
 #define FOR_CPU		DRM_ONPU_BO_SYNC_FOR_CPU
 
-/* A part of a buffer that is in one piece for the device. */
+/* A range of a buffer that is contiguous for the device. */
 struct run {
 	u64 addr;
 	u64 size;
@@ -25,14 +25,14 @@ struct gem_test {
 	struct onpu_device *onpu;
 	struct onpu_vm *vm;
 	struct rnd_state random;
-	/* The memory of a buffer, and the same as the driver is told of it. */
+	/* The memory of a buffer, and its scatter list for the driver. */
 	struct run runs[MAX_RUNS];
 	unsigned int num_runs;
 	struct scatterlist entries[MAX_RUNS];
 	struct sg_table sgt;
-	/* The runs are pages, which the device sees in one piece. */
+	/* The runs are pages, which an IOMMU makes contiguous for the device. */
 	bool iommu;
-	/* A client that has a buffer. */
+	/* A client that has the buffer `bo`. */
 	struct drm_file client;
 	struct onpu_file file;
 	struct onpu_bo *bo;
@@ -44,31 +44,36 @@ static u32 below(struct gem_test *t, u32 limit)
 	return prandom_u32_state(&t->random) % limit;
 }
 
-/* ---- what is synced */
+/* ---- the record of synchronisations */
 
 /* The synchronisations that the driver has done since begin(). */
 static struct {
 	const struct gem_test *t;
-	/* Up to this byte of the buffer: for the device, for the CPU. */
+	/* End of the bytes synced so far: for the device, for the CPU. */
 	u64 done[2];
-	/* For both, so the device is first: else what the CPU has written would be lost. */
+	/*
+	 * Both directions are wanted, so each range is synced for the device first: otherwise
+	 * writes of the CPU would be lost.
+	 */
 	bool both;
-	/* Something else was synced than the bytes that come next. */
+	/* Bytes other than the next ones were synced. */
 	bool wrong;
-	/* Calls until the process is killed. */
+	/* Number of calls until the process is killed. */
 	u64 life;
-	/* @table is mapped for another device: how often it was synced for it, and for the CPU. */
+	/*
+	 * @table is mapped for another device; @others counts its syncs for the device and the CPU.
+	 */
 	struct sg_table *table;
 	unsigned int others[2];
 } seen;
 
-/* The buffer whose handle was asked for. */
+/* The state of the buffer whose handle was asked for. */
 static struct {
 	bool has_memory;
 	bool map_wc;
 } created;
 
-/* Pages that a call has mapped for the kernel. */
+/* Number of pages that a call has mapped for the kernel. */
 static unsigned int mapped_pages;
 
 static void *seen_vmap(struct page **pages, unsigned int count, unsigned long flags, pgprot_t prot)
@@ -77,7 +82,7 @@ static void *seen_vmap(struct page **pages, unsigned int count, unsigned long fl
 	return (vmap)(pages, count, flags, prot);
 }
 
-/* From this byte on, for those that @flags has. */
+/* Starts a record of syncs from this byte on, in the directions of @flags. */
 static void begin(const struct gem_test *t, u64 offset, u32 flags)
 {
 	seen.t = t;
@@ -89,14 +94,14 @@ static void begin(const struct gem_test *t, u64 offset, u32 flags)
 	memset(seen.others, 0, sizeof(seen.others));
 }
 
-/* Whether just that was done since begin(). */
+/* Returns whether exactly this range was synced since begin(). */
 static bool was_done(u64 offset, u64 size, u32 flags)
 {
 	return !seen.wrong && seen.done[0] == offset + (flags & FOR_DEVICE ? size : 0) &&
 	       seen.done[1] == offset + (flags & FOR_CPU ? size : 0);
 }
 
-/* Where the device sees a byte of the buffer, and how many bytes are in one piece from it on. */
+/* Returns the device's address of a byte of the buffer; @left: contiguous bytes from there on. */
 static u64 wanted_addr(const struct gem_test *t, u64 offset, u64 *left)
 {
 	for (unsigned int i = 0; i < t->num_runs; i++) {
@@ -113,9 +118,9 @@ static u64 wanted_addr(const struct gem_test *t, u64 offset, u64 *left)
 static void seen_for(unsigned int whom, struct device *dev, u64 addr, u64 size,
 		     enum dma_data_direction dir)
 {
-	/* The direction is that of the mapping. */
+	/* The direction must be that of the mapping. */
 	seen.wrong |= dev != seen.t->onpu->drm.dev || dir != DMA_BIDIRECTIONAL || !size;
-	/* The kernel looks up the first byte alone, and takes what follows it in memory. */
+	/* The kernel translates the first byte alone, and assumes contiguous memory behind it. */
 	if (seen.t->iommu) {
 		u64 page = (addr - IOMMU_BASE) / PAGE_SIZE;
 
@@ -171,7 +176,7 @@ static bool seen_kill(struct task_struct *task)
 	return !seen.life || !seen.life--;
 }
 
-/* The client sees nothing of this buffer, as there is no handle to be had. */
+/* Replaces the creation of a handle: notes the buffer's state, and fails. */
 static int seen_handle(struct drm_file *file, struct drm_gem_object *obj, u32 *handle)
 {
 	created.has_memory = to_onpu_bo(obj)->base.sgt;
@@ -181,7 +186,7 @@ static int seen_handle(struct drm_file *file, struct drm_gem_object *obj, u32 *h
 
 /* ---- memory */
 
-/* Anywhere, mostly beyond 32 bits. */
+/* Adds a run at a random address, mostly beyond 32 bits. */
 static void add_run(struct gem_test *t, u64 size)
 {
 	t->runs[t->num_runs++] = (struct run) {
@@ -199,7 +204,7 @@ static u64 total_size(const struct gem_test *t)
 	return size;
 }
 
-/* The driver is told of the runs. The CPU may have the same memory in pieces of other lengths. */
+/* Makes the scatter list of the runs. For the CPU, the memory may be divided in other lengths. */
 static void make_table(struct gem_test *t)
 {
 	sg_init_table(t->entries, t->num_runs);
@@ -213,7 +218,7 @@ static void make_table(struct gem_test *t)
 	};
 }
 
-/* The client's buffer, of three runs. */
+/* Gives the client's buffer three runs of memory. */
 static void give_memory(struct gem_test *t)
 {
 	t->num_runs = 0;
@@ -224,7 +229,7 @@ static void give_memory(struct gem_test *t)
 	t->bo->base.sgt = &t->sgt;
 }
 
-/* A byte at the border of a run or near it, or the first one behind the end. */
+/* Returns an offset at the border of a run or near it, or behind the end. */
 static u64 near_border(struct gem_test *t)
 {
 	const u32 some[] = { 0, 1, 2, 63, 64, 65, 100, SZ_4K - 1, SZ_4K, SZ_4K + 1, SZ_64K };
@@ -257,7 +262,7 @@ static int call(struct gem_test *t, u64 offset, u64 size, u32 flags)
 
 /* ---- tests */
 
-/* Allocates in @t, so that gem_exit() finds all of it. */
+/* Creates a client with a buffer in @t, so that gem_exit() frees it even after an error. */
 static int make_client(struct gem_test *t)
 {
 	struct onpu_bo *bo;
@@ -316,7 +321,7 @@ static int gem_init(struct kunit *test)
 	return ret;
 }
 
-/* All of them in buffers of few bytes, as nothing is rounded, those of no byte too. */
+/* Syncs every range of buffers of few bytes, including empty ranges; no range is rounded. */
 static void each_range(struct kunit *test)
 {
 	static const u8 sizes[][4] = { { 40 }, { 1, 1 }, { 5, 1, 7, 3 }, { 1, 17, 2 } };
@@ -392,7 +397,7 @@ static void the_call_syncs_its_range(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kref_read(&t->bo->base.base.refcount), 1);
 }
 
-/* The table is that of the helpers; without an IOMMU, the device sees memory where it is. */
+/* Uses the helpers' scatter list; without an IOMMU, bus addresses are memory addresses. */
 static void pages_of_a_buffer(struct kunit *test)
 {
 	struct gem_test *t = test->priv;
@@ -435,7 +440,7 @@ static void pages_behind_an_iommu(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, syncs_range(t, 0, BO_SIZE, FOR_DEVICE | FOR_CPU));
 }
 
-/* The device sees the caches, or the memory is not in them. */
+/* No sync is needed when the device snoops the caches, or the memory is not cached. */
 static void nothing_to_sync(struct kunit *test)
 {
 	struct gem_test *t = test->priv;
@@ -488,7 +493,10 @@ static void what_is_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kref_read(&t->bo->base.base.refcount), 1);
 }
 
-/* Begin and end of an access by the CPU sync what the flags say, and @others other devices. */
+/*
+ * Checks that begin and end of an access by the CPU sync in the directions of the flags, also for
+ * @others other devices.
+ */
 static void check_access(struct kunit *test, struct dma_buf *buf, u64 size, unsigned int others)
 {
 	struct gem_test *t = test->priv;
@@ -505,7 +513,7 @@ static void check_access(struct kunit *test, struct dma_buf *buf, u64 size, unsi
 	KUNIT_EXPECT_EQ(test, seen.others[1], 0);
 }
 
-/* Devices have caches of their own kind, so each that has the memory mapped is asked. */
+/* A dma-buf syncs for each device that has the memory mapped, as devices differ in their caches. */
 static void what_a_dma_buf_syncs(struct kunit *test)
 {
 	struct gem_test *t = test->priv;
@@ -542,7 +550,7 @@ static void what_a_dma_buf_syncs(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kref_read(&obj->refcount), 1);
 }
 
-/* It ends after the page at which the signal comes. */
+/* The sync ends after the page at which the signal comes. */
 static void a_process_that_is_killed(struct kunit *test)
 {
 	struct drm_onpu_bo_sync args = { .size = BO_SIZE, .flags = FOR_DEVICE };
@@ -560,8 +568,8 @@ static void a_process_that_is_killed(struct kunit *test)
 }
 
 /*
- * Who guesses a handle finds memory that is clean. Write-combining is for devices that do not see
- * the caches.
+ * Memory is clean before a handle exists that a client could guess. Write-combining is for devices
+ * that do not snoop the caches.
  */
 static void memory_comes_before_the_handle(struct kunit *test)
 {
@@ -582,7 +590,7 @@ static void memory_comes_before_the_handle(struct kunit *test)
 	}
 }
 
-/* The memory is not mapped for it any more. */
+/* A buffer of an unplugged device is not synced: its memory is not mapped for it any more. */
 static void a_device_that_is_unplugged(struct kunit *test)
 {
 	struct gem_test *t = test->priv;
@@ -594,7 +602,7 @@ static void a_device_that_is_unplugged(struct kunit *test)
 	t->onpu->drm.unplugged = false;
 }
 
-/* The driver's own memory is never synced, so it may only be cached where the device sees it. */
+/* The driver's own memory is never synced, so it may only be cached where the device snoops. */
 static void memory_of_the_driver(struct kunit *test)
 {
 	struct gem_test *t = test->priv;
@@ -609,7 +617,7 @@ static void memory_of_the_driver(struct kunit *test)
 	}
 }
 
-/* However large the buffer is, no more is mapped than is read. */
+/* A dump maps only the pages that it reads, however large the buffer is. */
 static void what_a_dump_reads(struct kunit *test)
 {
 	static const struct { u64 offset, size, pages; } parts[] = {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Jobs: where entries are in the ring, completion pages and indices that cannot be, and when a job
- * has made no progress for too long.
+ * Jobs: positions of entries in the ring, impossible completion pages and indices, and detection of
+ * jobs without progress.
  */
 #include "fake.h"
 
@@ -48,7 +48,10 @@ static void job_exit(struct kunit *test)
 	kfree(t);
 }
 
-/* Entries from @taken to @count of a job are in the places from @tail on, and nothing else is. */
+/*
+ * Returns whether the entries @taken to @count of a job are in the ring from @tail on, and no
+ * others are.
+ */
 static bool entries_are_written(struct job_test *t, u32 tail, u32 count, u32 taken)
 {
 	struct onpu_job *job = kzalloc(struct_size(job, entries, count), GFP_KERNEL);
@@ -87,7 +90,10 @@ static void ring(struct kunit *test)
 	}
 }
 
-/* Five jobs have ended of ten that the hardware has, the fourth of them the first in this ring. */
+/*
+ * Sets up a state: the hardware has ten jobs, five of them have ended, and the fourth of those was
+ * the first in this ring.
+ */
 static void begin(struct job_test *t)
 {
 	t->ctx.queue = 0;
@@ -97,7 +103,7 @@ static void begin(struct job_test *t)
 	t->page = (struct onpu_completion) { .seqno = 5 };
 }
 
-/* The hardware has taken what has ended, and at most one more. */
+/* The hardware may have taken the jobs that have ended, and at most one more. */
 static void what_the_hardware_says_to_have_taken(struct kunit *test)
 {
 	struct job_test *t = test->priv;
@@ -145,14 +151,14 @@ static void set_state(struct job_test *t, unsigned int queue, u32 state)
 	fake_set(t->onpu, ONPU_REG_QUEUE_STATE(queue), state);
 }
 
-/* The time of the last progress was so long ago. */
+/* Sets the times of the last progress to this long ago. */
 static void ago(struct job_test *t, unsigned long when, unsigned long moved)
 {
 	t->ctx.progress.when = jiffies - when;
 	t->ctx.progress.moved = jiffies - moved;
 }
 
-/* So many checks find nothing new, but the last one finds that it hangs. */
+/* Expects that the last of @checks checks finds a hang, and no earlier one. */
 static void check_until_it_hangs(struct kunit *test, unsigned int checks)
 {
 	struct job_test *t = test->priv;
@@ -172,7 +178,7 @@ static void begin_running(struct job_test *t)
 	ago(t, 2 * HZ, 2 * HZ);
 }
 
-/* It takes both: the time, and so many checks within it. */
+/* A hang needs both: the time, and a number of checks within it. */
 static void no_progress(struct kunit *test)
 {
 	struct job_test *t = test->priv;
@@ -182,7 +188,7 @@ static void no_progress(struct kunit *test)
 	begin_running(t);
 	ago(t, 0, 0);
 	for (unsigned int i = 0; i < 3 * HANG_CHECKS; i++) {
-		/* However long the checks take. */
+		/* The first checks find no hang, however long they take. */
 		t->ctx.progress.when = jiffies;
 		KUNIT_EXPECT_FALSE(test, onpu_job_hangs(&t->ctx));
 	}
@@ -205,7 +211,7 @@ static void each_kind_of_progress(struct kunit *test)
 		else
 			t->ctx.completed++;
 		KUNIT_EXPECT_FALSE(test, onpu_job_hangs(&t->ctx));
-		/* All begins anew. */
+		/* Any progress starts time and checks anew. */
 		ago(t, 2 * HZ, 2 * HZ);
 		check_until_it_hangs(test, HANG_CHECKS);
 		if (i < ARRAY_SIZE(regs))
@@ -230,7 +236,7 @@ static void others_run(struct kunit *test)
 	begin_running(t);
 	set_state(t, 0, ONPU_QUEUE_READY);
 	check_until_it_hangs(test, HANG_CHECKS);
-	/* Without a queue, only the wait counts. */
+	/* Without a queue, only the time of the wait counts. */
 	begin_running(t);
 	t->ctx.queue = -1;
 	ago(t, 0, t->onpu->limits.wait + 1);
@@ -268,7 +274,7 @@ static void jobs_that_follow_hide_nothing(struct kunit *test)
 	unsigned long when;
 
 	KUNIT_ASSERT_TRUE(test, job);
-	/* Some job has begun already, so nobody starts to watch the firmware. */
+	/* A job is already running, so the heartbeat is not started. */
 	t->onpu->usage.running = 1;
 	begin_running(t);
 	for (unsigned int i = 1; i < HANG_CHECKS; i++) {
@@ -285,7 +291,7 @@ static void jobs_that_follow_hide_nothing(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, t->ctx.progress.when, when);
 	}
 	KUNIT_EXPECT_TRUE(test, onpu_job_hangs(&t->ctx));
-	/* The first after a pause has all of its time. */
+	/* The first job after a pause has the whole time. */
 	t->ctx.completed = t->ctx.fed;
 	ago(t, 2 * HZ, 2 * HZ);
 	job->seqno++;
@@ -298,7 +304,7 @@ static void jobs_that_follow_hide_nothing(struct kunit *test)
 	kfree(job);
 }
 
-/* Those that an earlier queue took are not in the ring. */
+/* A dump does not read entries from the ring that an earlier queue took. */
 static void what_a_dump_has_of_the_ring(struct kunit *test)
 {
 	struct job_test *t = test->priv;
@@ -322,7 +328,7 @@ static void what_a_dump_has_of_the_ring(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, entries[i].seqno, i < 3 ? 4 + i : 0);
 	onpu_job_fed(&t->ctx, entries, 4);
 	KUNIT_EXPECT_EQ(test, entries[3].seqno, 7);
-	/* The hardware does not have the others. */
+	/* The hardware does not have the later jobs. */
 	memset(entries, 0, sizeof(entries));
 	t->ctx.fed = 5;
 	onpu_job_fed(&t->ctx, entries, 4);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* Messages: the rings' arithmetic, and a firmware that answers whatever comes to its mind. */
+/* Messages: the arithmetic of the rings, and a firmware that sends random messages. */
 #include "fake.h"
 
 #define NUM_WAITS	8
@@ -38,7 +38,7 @@ static void restart(struct onpu_device *onpu)
 	onpu_mbox_start(onpu);
 }
 
-/* Requests and responses are in the ring's place for their number, also when that begins anew. */
+/* Requests and responses are at the index of their number, also after the number wraps. */
 static void rings(struct kunit *test)
 {
 	struct onpu_device *onpu = test->priv;
@@ -101,13 +101,13 @@ static void an_index_that_cannot_be(struct kunit *test)
 		KUNIT_EXPECT_TRUE(test, completion_done(&request.wait.done));
 		KUNIT_EXPECT_EQ(test, request.wait.error, -EAGAIN);
 		KUNIT_EXPECT_EQ(test, fake_reset_reason(onpu), ONPU_RESET_FW_PROTOCOL);
-		/* Nothing is taken until the reset. */
+		/* No request is accepted until the reset. */
 		KUNIT_EXPECT_EQ(test, send(onpu, &request, ONPU_MSG_HEARTBEAT), -EAGAIN);
 		restart(onpu);
 	}
 }
 
-/* A message whose parts are random, but often right. */
+/* Returns a message with random members, which are often right. */
 static union onpu_msg some_message(struct rnd_state *random, const struct request *requests)
 {
 	const struct request *one = &requests[prandom_u32_state(random) % NUM_WAITS];
@@ -125,7 +125,7 @@ static union onpu_msg some_message(struct rnd_state *random, const struct reques
 	return msg;
 }
 
-/* The request that the message is a response to, if there is one. */
+/* Returns the request that the message is a response to, or NULL. */
 static struct request *addressee(struct request *requests, const union onpu_msg *msg)
 {
 	for (unsigned int i = 0; i < NUM_WAITS; i++) {
@@ -147,7 +147,7 @@ static unsigned int count_done(const struct request *requests)
 	return count;
 }
 
-/* A message ends the request that it answers, and no other; any other breaks the protocol. */
+/* A message that answers a request ends that one alone; any other message breaks the protocol. */
 static void hostile_messages(struct kunit *test)
 {
 	struct onpu_device *onpu = test->priv;

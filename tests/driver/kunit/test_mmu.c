@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Page tables against a walker that knows the format alone, and requests for invalidations. It
- * stands behind onpu_mmu.c in the unit tests.
+ * Compares page tables with a walker that knows only their format, and tests requests for
+ * invalidations. The unit tests include this file behind onpu_mmu.c.
  */
 #include "fake.h"
 
 #define NUM_MAPS	24
 #define MAX_RUNS	6
 
-/* A mapping as it should be. */
+/* The expected state of a mapping. */
 struct wanted {
 	struct onpu_map *map;
 	struct drm_gem_object obj;
@@ -38,9 +38,12 @@ static u32 below(struct mmu_test *t, u32 limit)
 	return prandom_u32_state(&t->random) % limit;
 }
 
-/* ---- what the device does */
+/* ---- the device's actions */
 
-/* Whether @va translates, and to what: as registers.xml says, from the address of the root on. */
+/*
+ * Returns whether @va translates, and to what, by the format in registers.xml, beginning at the
+ * root's address.
+ */
 static bool walk(dma_addr_t root, u64 va, u64 *addr, u64 *flags)
 {
 	u64 table = root;
@@ -64,7 +67,7 @@ static bool walk(dma_addr_t root, u64 va, u64 *addr, u64 *flags)
 	return false;
 }
 
-/* The device has done what it was asked for up to now. */
+/* Answers all requests for invalidations. */
 static void answer(struct mmu_test *t)
 {
 	fake_set(t->onpu, ONPU_REG_INV_DONE, fake_get(t->onpu, ONPU_REG_INV_REQ));
@@ -82,7 +85,7 @@ static u64 wanted_flags(enum onpu_map_prot prot)
 	       prot == ONPU_MAP_USER ? leaf | write | ONPU_PTE_U : leaf | ONPU_PTE_U;
 }
 
-/* Memory in a few runs, some of which large pages fit. */
+/* Makes memory of a few runs, some of which have room for large pages. */
 static u64 make_runs(struct mmu_test *t, struct wanted *w)
 {
 	unsigned int count = 1 + below(t, MAX_RUNS);
@@ -121,7 +124,7 @@ static int insert(struct mmu_test *t, struct wanted *w, u64 size)
 	drm_gem_private_object_init(&t->onpu->drm, &w->obj, size);
 	w->prot = prots[below(t, ARRAY_SIZE(prots))];
 	ret = onpu_map_insert(w->map, t->vm, &w->obj, &w->sgt, w->prot);
-	/* It has a reference of its own, if there is no error. */
+	/* The mapping has a reference of its own if there is no error. */
 	drm_gem_object_put(&w->obj);
 	if (ret) {
 		kfree(w->map);
@@ -130,7 +133,10 @@ static int insert(struct mmu_test *t, struct wanted *w, u64 size)
 	return ret;
 }
 
-/* Called with addresses beyond the object's end too, which nothing has. */
+/*
+ * Returns the address of an offset; also called with offsets beyond the object's end, which have
+ * none.
+ */
 static u64 wanted_addr(const struct wanted *w, u64 offset)
 {
 	for (unsigned int i = 0; i < w->sgt.nents; i++) {
@@ -141,7 +147,10 @@ static u64 wanted_addr(const struct wanted *w, u64 offset)
 	return U64_MAX;
 }
 
-/* Whether each page of the mapping is where it should be, and the one behind it nowhere. */
+/*
+ * Returns whether each page of the mapping is translated correctly, and the one behind it is not
+ * mapped.
+ */
 static bool is_right(struct mmu_test *t, const struct wanted *w)
 {
 	u64 va = onpu_map_va(w->map), addr, flags, half = onpu_va_end(t->onpu);
@@ -204,7 +213,7 @@ static void mmu_exit(struct kunit *test)
 	kfree(t);
 }
 
-/* After each of many insertions and removals all is as it should be. */
+/* Many insertions and removals leave all mappings correct. */
 static void tables_are_right(struct kunit *test)
 {
 	struct mmu_test *t = test->priv;
@@ -224,7 +233,7 @@ static void tables_are_right(struct kunit *test)
 		} else {
 			KUNIT_ASSERT_EQ(test, insert(t, w, make_runs(t, w)), 0);
 		}
-		/* All of them now and then, since the walker takes its time; else one. */
+		/* Check all mappings now and then, since the walker is slow; otherwise one. */
 		for (unsigned int i = below(t, NUM_MAPS); i < NUM_MAPS; i++) {
 			if (t->wanted[i].map)
 				KUNIT_ASSERT_TRUE(test, is_right(t, &t->wanted[i]));
@@ -255,7 +264,7 @@ static void memory_not_in_pages_is_refused(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, w->map && is_right(t, w));
 }
 
-/* Insert mappings and take them away again, without an answer of the device. */
+/* Inserts mappings and removes them again, without an answer of the device. */
 static int remove_from(struct mmu_test *t, unsigned int first, unsigned int count)
 {
 	for (unsigned int i = first; i < first + count; i++) {
@@ -286,7 +295,7 @@ static unsigned int count_freed(struct mmu_test *t, unsigned int count)
 	return freed;
 }
 
-/* The device's number of the last request done is @done. */
+/* Answers requests up to @done, and returns the number of mappings freed. */
 static unsigned int freed_at(struct mmu_test *t, u32 done)
 {
 	fake_set(t->onpu, ONPU_REG_INV_DONE, done);
@@ -294,7 +303,7 @@ static unsigned int freed_at(struct mmu_test *t, u32 done)
 	return count_freed(t, NUM_MAPS);
 }
 
-/* Numbers of requests count on from @before, in turn through all of 32 bits. */
+/* Checks that numbers of requests count on from @before, and wrap at 32 bits. */
 static void check_requests(struct kunit *test, u32 before)
 {
 	struct mmu_test *t = test->priv;
@@ -303,15 +312,15 @@ static void check_requests(struct kunit *test, u32 before)
 	t->onpu->mmu->last = before;
 	t->onpu->mmu->seen = before;
 	KUNIT_ASSERT_EQ(test, remove_some(t, MAX_REQUESTS + more), 0);
-	/* No more than so many are under way; the rest waits for the first answer. */
+	/* At most MAX_REQUESTS are under way; the rest waits for the first answer. */
 	KUNIT_EXPECT_EQ(test, fake_get(t->onpu, ONPU_REG_INV_REQ), before + MAX_REQUESTS);
 	KUNIT_EXPECT_EQ(test, fake_get(t->onpu, ONPU_REG_INV_ASID), t->vm->asid);
-	/* Answers to what was never asked, or was answered before. */
+	/* Answers to requests never made, or answered before, change nothing. */
 	KUNIT_EXPECT_EQ(test, freed_at(t, before), 0);
 	KUNIT_EXPECT_EQ(test, freed_at(t, before - 1), 0);
 	KUNIT_EXPECT_EQ(test, freed_at(t, before + MAX_REQUESTS + 1), 0);
 	KUNIT_EXPECT_EQ(test, freed_at(t, before + 3), 3);
-	/* The next request is for all of the rest. */
+	/* The next request is for the whole rest. */
 	KUNIT_EXPECT_EQ(test, fake_get(t->onpu, ONPU_REG_INV_REQ), before + MAX_REQUESTS + 1);
 	KUNIT_EXPECT_EQ(test, fake_get(t->onpu, ONPU_REG_INV_ASID), ONPU_INV_ASID_ALL__MASK);
 	KUNIT_EXPECT_EQ(test, freed_at(t, before + MAX_REQUESTS), MAX_REQUESTS);
@@ -346,7 +355,7 @@ static void a_request_names_the_pages(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fake_get(t->onpu, ONPU_REG_INV_PAGES), size / SZ_4K);
 }
 
-/* Only so many checks in a row without any answer end in a reset. */
+/* Only INV_CHECKS checks in a row without an answer ask for a reset. */
 static void no_answer_ends_in_a_reset(struct kunit *test)
 {
 	struct mmu_test *t = test->priv;
@@ -358,7 +367,7 @@ static void no_answer_ends_in_a_reset(struct kunit *test)
 	for (unsigned int i = 1; i < INV_CHECKS; i++)
 		inv_timeout_work(&timeout->work);
 	KUNIT_EXPECT_EQ(test, fake_reset_reason(t->onpu), ONPU_RESET_NONE);
-	/* An answer whose interrupt was lost is found, and begins a new row. */
+	/* The check finds an answer whose interrupt was lost, and starts a new row. */
 	fake_set(t->onpu, ONPU_REG_INV_DONE, before + 1);
 	inv_timeout_work(&timeout->work);
 	KUNIT_EXPECT_EQ(test, count_freed(t, 3), 1);
@@ -371,7 +380,7 @@ static void no_answer_ends_in_a_reset(struct kunit *test)
 	cancel_delayed_work_sync(timeout);
 }
 
-/* What was unmapped before the device was lost, and afterwards, waits until it is off the bus. */
+/* Memory unmapped before or after the loss of the device is freed when it is off the bus. */
 static void a_device_that_cannot_be_reached_keeps_memory(struct kunit *test)
 {
 	struct mmu_test *t = test->priv;
@@ -387,10 +396,10 @@ static void a_device_that_cannot_be_reached_keeps_memory(struct kunit *test)
 	onpu->quarantine = false;
 	onpu_mmu_post_reset(onpu);
 	KUNIT_EXPECT_EQ(test, count_freed(t, 6), 6);
-	/* Nobody is asked from then on. */
+	/* From then on no invalidation is requested. */
 	KUNIT_EXPECT_EQ(test, remove_some(t, 3), 0);
 	KUNIT_EXPECT_EQ(test, count_freed(t, 3), 3);
-	/* One that works again is. */
+	/* A device that works again gets requests. */
 	onpu->state = ONPU_DEV_UP;
 	onpu_mmu_post_reset(onpu);
 	KUNIT_EXPECT_EQ(test, remove_some(t, 3), 0);
@@ -399,7 +408,10 @@ static void a_device_that_cannot_be_reached_keeps_memory(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, count_freed(t, 3), 3);
 }
 
-/* The device may keep pointers to tables, so these are not used for anything else before. */
+/*
+ * Page tables are not reused until the device has forgotten all translations, as it may cache
+ * pointers to them.
+ */
 static void tables_stay_until_all_is_forgotten(struct kunit *test)
 {
 	struct mmu_test *t = test->priv;
@@ -421,7 +433,7 @@ static void tables_stay_until_all_is_forgotten(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&user->vms), 1);
 }
 
-/* Whoever opens the device again and again leaves most of them to others. */
+/* A user who opens the device many times gets only a fraction of the address spaces. */
 static void a_user_has_a_part_of_the_address_spaces(struct kunit *test)
 {
 	struct mmu_test *t = test->priv;
@@ -430,7 +442,7 @@ static void a_user_has_a_part_of_the_address_spaces(struct kunit *test)
 	unsigned int count;
 	int ret = 0;
 
-	/* One is there already. */
+	/* One address space exists already. */
 	for (count = 0; count < ARRAY_SIZE(vms); count++) {
 		ret = onpu_vm_create(t->onpu, onpu_user_get(user), &vms[count]);
 		if (ret)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* The checks of what SUBMIT is given, against arithmetic that cannot overflow. */
+/* Compares the checks of SUBMIT's arguments with arithmetic that cannot overflow. */
 #include "fake.h"
 
 static u64 edge(struct rnd_state *random)
@@ -20,7 +20,7 @@ static u64 edge(struct rnd_state *random)
 	}
 }
 
-/* Most of the time. */
+/* Returns a number that is aligned most of the time. */
 static u64 aligned(struct rnd_state *random, u64 align)
 {
 	return round_down(edge(random), prandom_u32_state(random) % 8 ? align : 1);
@@ -70,12 +70,12 @@ static void jobs(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, job_ok(&job, limit), wanted);
 		good += wanted;
 	}
-	/* Both kinds were tested. */
+	/* Both accepted and refused arguments were tested. */
 	KUNIT_EXPECT_TRUE(test, good > 1000);
 	KUNIT_EXPECT_TRUE(test, good < 199000);
 }
 
-/* Each value of the flags; a point belongs to a timeline. */
+/* Tries each value of the flags; a point is allowed for a timeline only. */
 static void syncs(struct kunit *test)
 {
 	for (unsigned int flags = 0; flags < 64; flags++) {
@@ -89,7 +89,10 @@ static void syncs(struct kunit *test)
 	}
 }
 
-/* Whether @count jobs from @first on can be one, and no more; @kinds: the flags of their syncs. */
+/*
+ * Returns whether @count jobs from @first on, and no more, can be one group; @kinds: the flags of
+ * their syncs.
+ */
 static bool is_group(const u32 *kinds, u32 num_jobs, u32 first, u32 count)
 {
 	u32 end = first + count;
@@ -104,7 +107,7 @@ static bool is_group(const u32 *kinds, u32 num_jobs, u32 first, u32 count)
 	       kinds[end] & DRM_ONPU_SYNC_WAIT;
 }
 
-/* Some have a sync, which waits or signals; some have none. */
+/* Some jobs have a sync, which waits or signals; others have none. */
 static void groups(struct kunit *test)
 {
 	struct drm_onpu_job some[16] = {};

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Makes the kernel run out of memory for one program at one place, for guest_fail.sh and
- * guest_probe.sh. The process that writes N to the parameter nth has its Nth allocation from then
- * on fail. Those of pread() and pwrite() do not count, as they read and write the parameter, which
- * tells how many allocations are still to come: 0 when that one has failed. It is like
- * /proc/self/fail-nth of a kernel with fault injection, which Debian's are not. With the parameters
- * from and until, those count that come after the process has entered the one function and before
- * it enters the other.
+ * Lets allocations of the kernel fail for one process, for guest_fail.sh and guest_probe.sh. The
+ * process that writes N to the parameter nth has its Nth allocation from then on fail. Allocations
+ * of pread() and pwrite() do not count, as these read and write the parameter, which tells how many
+ * allocations are still to come: 0 when that one has failed. This is like /proc/self/fail-nth of a
+ * kernel with fault injection, which Debian's kernels do not have. With the parameters from and
+ * until, those allocations count that come after the process has entered the function `from` and
+ * before it enters the function `until`.
  */
 #include <linux/kprobes.h>
 #include <linux/module.h>
@@ -45,7 +45,7 @@ NOKPROBE_SYMBOL(end);
 
 static struct kprobe doors[] = { { .pre_handler = begin }, { .pre_handler = end } };
 
-/* Run in place of a function, with its arguments, and return to its caller. */
+/* These run in place of a function, with its arguments, and return to its caller. */
 static noinline void *no_memory(void)
 {
 	return NULL;
@@ -70,7 +70,10 @@ static bool is_counted(struct pt_regs *regs)
 {
 	long call;
 
-	/* Interrupts have other stacks. in_task() does not tell: some probes count as NMI. */
+	/*
+	 * Interrupts have other stacks, so their allocations do not count. in_task() does not tell:
+	 * some probes count as NMI.
+	 */
 	if (current != READ_ONCE(victim) || current->flags & (PF_KTHREAD | PF_EXITING) ||
 	    !object_is_on_stack((void *)kernel_stack_pointer(regs)) || (from && !entered))
 		return false;
@@ -90,7 +93,7 @@ static int look(struct kprobe *probe, struct pt_regs *regs)
 
 NOKPROBE_SYMBOL(look);
 
-/* With one, the kernel knows that look() may change where it goes on. */
+/* A post handler tells the kernel that look() may change where execution goes on. */
 static void after(struct kprobe *probe, struct pt_regs *regs, unsigned long flags)
 {
 }
@@ -100,7 +103,7 @@ static void after(struct kprobe *probe, struct pt_regs *regs, unsigned long flag
 	.fails = (what) \
 }
 
-/* Those that this kernel has; one that calls another counts for two. */
+/* Allocation functions of this kernel; an allocation by one that calls another counts as two. */
 static struct place places[] = {
 	PLACE("__kmalloc_noprof", no_memory),
 	PLACE("__kmalloc_node_noprof", no_memory),

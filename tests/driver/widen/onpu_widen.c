@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Makes moments long that are usually too short to be hit, for guest_moments.sh. As long as it is
- * loaded, these hesitate for as many milliseconds as their parameters say, which counts:
+ * Prolongs moments that are usually too short to be hit, for guest_moments.sh. While it is loaded,
+ * these functions wait for as many milliseconds as their parameters say, and the waits are counted:
  *
- *   - wake: who signals a fence that a job waits for, before the driver hears of it,
- *   - resolve: the driver, when it has heard of it, before it looks for jobs that are ready,
- *   - report: who has seen the device do wrong, before a reset is asked for,
- *   - reset: who is in the midst of one, which does not count,
- *   - submit: who submits jobs, before they are taken,
+ *   - wake: a driver that signals a fence that a job waits for, before this driver's callback,
+ *   - resolve: the driver after the callback, before it looks for jobs that are ready,
+ *   - report: a function that has seen an error of the device, before it asks for a reset,
+ *   - reset: a reset under way; these waits are not counted,
+ *   - submit: a submission, before its jobs are accepted,
  *   - settle: a reset that has started the device, or given it up, before contexts learn of it,
- *   - dump: who makes a core dump, before he reads the program of the job that failed; he sleeps.
+ *   - dump: the work that makes a core dump, before it reads the program of the failed job; it
+ *     sleeps.
  */
 #include <linux/delay.h>
 #include <linux/kprobes.h>
 #include <linux/module.h>
 #include <linux/workqueue.h>
 
-/* One of these: how long, how often so far, and where. */
+/* One of these moments: its length, how often it was hit so far, and the probe. */
 struct moment {
 	struct kprobe probe;
 	unsigned int ms;
@@ -92,8 +93,8 @@ static struct kprobe dump_probe;
 static bool dump_is_late;
 
 /*
- * Run in place of the work, and runs it then. It may not keep its processor: what frees the memory
- * of a program may need it.
+ * Runs in place of the work item, and calls it later. It sleeps rather than keep its processor,
+ * which may be needed to free the memory of a program.
  */
 static noinline void dump_late(struct work_struct *work)
 {
@@ -106,7 +107,7 @@ static noinline void dump_late(struct work_struct *work)
 
 static int on_dump(struct kprobe *probe, struct pt_regs *regs)
 {
-	/* There is one such work. */
+	/* There is one such work item. */
 	dump_is_late = READ_ONCE(dump_ms) && !dump_is_late;
 	if (!dump_is_late)
 		return 0;
@@ -116,7 +117,7 @@ static int on_dump(struct kprobe *probe, struct pt_regs *regs)
 
 NOKPROBE_SYMBOL(on_dump);
 
-/* With one, the kernel knows that on_dump() may change where it goes on. */
+/* A post handler tells the kernel that on_dump() may change where execution goes on. */
 static void after_dump(struct kprobe *probe, struct pt_regs *regs, unsigned long flags)
 {
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* In the place of KUnit, which Debian's kernels do without. */
+/* Replaces the header of KUnit, which Debian's kernels do not have. */
 #ifndef ONPU_SCHED_KUNIT_TEST_H
 #define ONPU_SCHED_KUNIT_TEST_H
 
