@@ -170,7 +170,9 @@ void onpu_ctx_kill_hung(struct onpu_ctx *ctx)
 	onpu_queue_serve(cd);
 }
 
-/* Take the queue from the context, after killing its jobs. Returns 0 or an errno. */
+/*
+ * Take the queue from the context; jobs that it has there are killed first. Returns 0 or an errno.
+ */
 static int detach_ctx(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
 {
 	bool busy;

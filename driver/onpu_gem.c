@@ -628,8 +628,9 @@ int onpu_bo_create_ioctl(struct drm_device *drm, void *data, struct drm_file *dr
 		return PTR_ERR(bo);
 	bo->flags = args->flags;
 	/*
-	 * A device that snoops the caches gains nothing from write-combining. Without snooping it
-	 * is safe only if each page is cleaned: shmem clears pages through a cached mapping.
+	 * A device that snoops the caches gains nothing from write-combining. Its pages are not
+	 * cleaned either, so a write-combining mapping could show their old contents: shmem clears
+	 * pages through a cached mapping.
 	 */
 	bo->base.map_wc = args->flags & DRM_ONPU_BO_WC && !to_onpu(drm)->coherent;
 	ret = bo_prepare(bo);

@@ -100,7 +100,7 @@ void vfu_inject_destroy(struct vfu_injector *in);
 void vfu_inject_arm(struct vfu_injector *in, const struct vfu_arm *arm);
 /* Returns the number of events that a fault has hit since it was armed. */
 unsigned int vfu_inject_hits(struct vfu_injector *in, enum vfu_fault fault);
-/* Drops all faults that are armed or in effect, and delivers delayed interrupts. */
+/* Drops all faults that are armed or in effect, and delivers delayed events at once. */
 void vfu_inject_clear(struct vfu_injector *in);
 
 /*

@@ -112,7 +112,7 @@ static int work(const char *how)
 		signal(SIGTERM, destroy_context);
 	while (1) {
 		error = run_all(node, ctx.id, syncobj);
-		/* Another program ends it, on a busy machine later than npu_wait() waits. */
+		/* Another program ends the job, on a busy machine later than npu_wait() waits. */
 		while (endless && error == -1)
 			error = npu_wait(node, syncobj);
 		if (destroyed)

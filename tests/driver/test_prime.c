@@ -304,7 +304,7 @@ static void *import_it(void *data)
 	return NULL;
 }
 
-/* Returns whether the import waits, at last; it may also end. */
+/* Watches the import until it waits for memory, and returns true; false: it has ended instead. */
 static bool import_waits(const struct import *import)
 {
 	char path[64], stack[4096];

@@ -20,7 +20,7 @@
  */
 #define SOON_S 30
 
-/* Contexts of one client with jobs that do not end. */
+/* Contexts of one client, with jobs that do not end. */
 struct crowd {
 	int fd;
 	uint32_t count, ctx[64], syncobj[64];
