@@ -19,6 +19,8 @@
 #include <xf86drm.h>
 
 #define BYTES 16384u
+/* So much is hardly ever one run of memory. */
+#define LARGE (2u << 20)
 
 /* Returns a dma-buf of memory that @map shows. */
 static int export_memory(uint8_t **map)
@@ -43,6 +45,7 @@ static void hold(const char *node)
 {
 	int fd = npu_open_node(node), file;
 	struct npu_bo own = npu_bo(fd, BYTES, 0);
+	struct npu_bo large = npu_bo(fd, LARGE, 0);
 	struct npu_ctx ctx = npu_ctx(fd, 0);
 	struct drm_onpu_job job = npu_fill(fd, own.va, BYTES, 0x11);
 	uint32_t handle;
@@ -54,11 +57,13 @@ static void hold(const char *node)
 	npu_bo_info(fd, handle);
 	must(!npu_run(fd, ctx.id, &job));
 	memset(map, 0x22, BYTES);
+	memset(large.map, 0x44, LARGE);
 	puts("ready");
 	fflush(stdout);
 	must(!read(0, &byte, 1));
 	/* The device has gone; its memory is still mapped. */
 	must(npu_all(own.map, BYTES, 0x11) && npu_all(map, BYTES, 0x22) && ctx.page->seqno == 1);
+	must(npu_all(large.map, LARGE, 0x44));
 	memset(own.map, 0x33, BYTES);
 	must(npu_all(own.map, BYTES, 0x33));
 }
@@ -75,7 +80,7 @@ static int churn(const char *node)
 		if (fd < 0)
 			return errno;
 		for (int i = 0; i < 16 && !error; i++) {
-			struct drm_onpu_bo_create create = { .size = BYTES };
+			struct drm_onpu_bo_create create = { .size = i ? BYTES : LARGE };
 			struct drm_onpu_bo_info info = { 0 };
 
 			error = npu_ioctl(fd, DRM_IOCTL_ONPU_BO_CREATE, &create);
