@@ -6,9 +6,9 @@
  * each other's numbers by guessing.
  *
  * No call may do harm: each returns an errno of the interface, another client (the canary) computes
- * correctly all the time, the device is never reset, and in the end all memory is freed. On a
- * kernel with KCOV, this counts the code positions reached in the kernel, and in a driver built for
- * KCOV.
+ * correctly all the time, the device is never reset, and in the end all memory is freed. A line for
+ * each ioctl tells how often it was called and accepted. On a kernel with KCOV, this counts the code
+ * positions reached in the kernel, and in a driver built for KCOV.
  */
 #include "npu.h"
 
@@ -50,12 +50,28 @@ struct client {
 	struct pool bos, ctxs, syncobjs, addresses, offsets;
 };
 
+/* As the core and the driver number them, in the order of the report. */
+#define IOCTL(name) { _IOC_NR(DRM_IOCTL_##name), #name }
+static const struct {
+	unsigned int number;
+	const char *name;
+} ioctls[] = {
+	IOCTL(ONPU_DEV_QUERY),	   IOCTL(ONPU_BO_CREATE),	IOCTL(ONPU_BO_INFO),
+	IOCTL(ONPU_BO_SYNC),	   IOCTL(ONPU_CTX_CREATE),	IOCTL(ONPU_CTX_DESTROY),
+	IOCTL(ONPU_CTX_GET_STATE), IOCTL(ONPU_SUBMIT),		IOCTL(GEM_CLOSE),
+	IOCTL(PRIME_HANDLE_TO_FD), IOCTL(PRIME_FD_TO_HANDLE),	IOCTL(SYNCOBJ_CREATE),
+	IOCTL(SYNCOBJ_DESTROY),	   IOCTL(SYNCOBJ_WAIT),		IOCTL(SYNCOBJ_SIGNAL),
+	IOCTL(SYNCOBJ_RESET),	   IOCTL(SYNCOBJ_HANDLE_TO_FD), IOCTL(SYNCOBJ_FD_TO_HANDLE),
+};
+#define IOCTLS (sizeof(ioctls) / sizeof(ioctls[0]))
+
 struct fuzz {
 	struct rng rng;
 	struct client clients[FILES];
 	struct pool files; /* dma-bufs, syncobjs and fences as files */
 	unsigned long calls, done, good;
-	bool watches; /* this thread runs the canary */
+	unsigned long called[IOCTLS + 1], accepted[IOCTLS + 1]; /* the last one is any other */
+	bool watches;						/* this thread runs the canary */
 	uint8_t *memory;
 	unsigned long *kcov;
 	int kcov_fd;
@@ -73,8 +89,12 @@ static struct {
 
 static const uint8_t values[2] = { 0x3c, 0xc3 };
 
-/* Code positions that were reached: a set of hashes, of which a few may collide. */
-static uint8_t reached[1u << 20];
+/*
+ * Code positions that were reached: a set of hashes, of which a few may collide, with a bit for each
+ * ioctl that reached the position.
+ */
+#define PLACES (1u << 20)
+static uint32_t reached[PLACES];
 
 static struct client *some_client(struct fuzz *f)
 {
@@ -153,12 +173,22 @@ static uint32_t some_handle(struct fuzz *f, struct client *client)
 
 /* ---- calls */
 
-static void collect(struct fuzz *f)
+static unsigned int index_of(unsigned long request)
+{
+	unsigned int i;
+
+	for (i = 0; i < IOCTLS && ioctls[i].number != _IOC_NR(request); i++)
+		;
+	return i;
+}
+
+static void collect(struct fuzz *f, unsigned int index)
 {
 	unsigned long count = f->kcov[0];
 
 	for (unsigned long i = 1; i <= count && i < KCOV_WORDS; i++)
-		reached[rng_mix(1, f->kcov[i]) % sizeof(reached)] = 1;
+		__atomic_fetch_or(&reached[rng_mix(1, f->kcov[i]) % PLACES], 1u << index,
+				  __ATOMIC_RELAXED);
 	f->kcov[0] = 0;
 }
 
@@ -180,14 +210,17 @@ static bool errno_is_known(int error)
 
 static bool call(struct fuzz *f, const struct client *client, unsigned long request, void *args)
 {
+	unsigned int index = index_of(request);
 	int error;
 
 	if (f->kcov)
 		__atomic_store_n(f->kcov, 0, __ATOMIC_RELAXED);
 	error = npu_ioctl(client->fd, request, args);
 	if (f->kcov)
-		collect(f);
+		collect(f, index);
 	f->good += !error;
+	f->called[index]++;
+	f->accepted[index] += !error;
 	/* The shared file is never closed, and nothing takes the device away. */
 	if (error == ENODEV || !errno_is_known(error ? error : EINVAL)) {
 		fprintf(stderr, "# the call %#lx gave the errno %d\n", request, error);
@@ -593,6 +626,22 @@ static uint64_t settled_user_memory(uint64_t bytes)
 	return npu_counters(canary.fd).user_memory;
 }
 
+static void report(const struct fuzz *fuzz, unsigned long threads)
+{
+	for (unsigned int i = 0; i < IOCTLS; i++) {
+		unsigned long called = 0, accepted = 0, places = 0;
+
+		for (unsigned long t = 0; t < threads; t++) {
+			called += fuzz[t].called[i];
+			accepted += fuzz[t].accepted[i];
+		}
+		for (size_t at = 0; at < PLACES; at++)
+			places += reached[at] >> i & 1;
+		printf("# %s: %lu calls, %lu accepted, %lu places\n", ioctls[i].name, called,
+		       accepted, places);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	static struct fuzz fuzz[MAX_THREADS];
@@ -620,8 +669,9 @@ int main(int argc, char **argv)
 		good += fuzz[i].good;
 	}
 	close(shared);
-	for (size_t i = 0; i < sizeof(reached); i++)
-		places += reached[i];
+	for (size_t i = 0; i < PLACES; i++)
+		places += reached[i] != 0;
+	report(fuzz, threads);
 	printf("# seed %lu: %lu calls, %lu accepted, %lu places\n", seed, calls / threads * threads,
 	       good, places);
 	must(good > calls / 4);
