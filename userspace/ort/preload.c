@@ -65,7 +65,7 @@ static void *find_real(void)
 
 /*
  * Sets the path of the provider's library: ONPU_ORT_LIBRARY, or else a file beside this library.
- * Returns false when there is none.
+ * Returns false when the path is too long, or cannot be determined.
  */
 static bool provider_path(char *path, size_t room)
 {

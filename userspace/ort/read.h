@@ -13,7 +13,7 @@
 			return ort_tried;              \
 	} while (0)
 
-/* A table of names, which begins as {0}. */
+/* A table of names, which onpu_names_begin() makes before any other use. */
 struct onpu_names {
 	size_t room;
 	struct onpu_name {

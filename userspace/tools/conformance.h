@@ -37,11 +37,11 @@ struct values {
  */
 int value_to_double(const json_t *json, double *value);
 int value_to_number(const json_t *json, WNNNumber *number);
-/* Whether a value is an integer of more than 64 bits, which value_load() has made a string. */
+/* Whether a value is an integer beyond int64, which value_load() has made a string. */
 bool value_is_large(const json_t *json);
 /*
- * Reads a JSON file; returns NULL and *error on failure. Integers of more than 64 bits, which
- * jansson refuses, become strings.
+ * Reads a JSON file; returns NULL and *error on failure. Integers beyond int64, which jansson
+ * refuses, become strings.
  */
 json_t *value_load(const char *path, json_error_t *error);
 

@@ -153,7 +153,7 @@ static int refuse(struct reader *reader, const char *fmt, ...)
 static int read_integer(struct reader *reader, const struct member *member, const json_t *json,
 			int64_t min, int64_t max, int64_t *value)
 {
-	/* An integer of more than 64 bits is a string. */
+	/* An integer beyond int64 is a string. */
 	if (value_is_large(json))
 		return refuse(reader, "%s is %s, expected %lld to %lld", member->name,
 			      json_string_value(json), (long long)min, (long long)max);

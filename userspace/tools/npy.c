@@ -213,7 +213,7 @@ void npy_free(struct npy *array)
 	array->data = NULL;
 }
 
-/* Writes magic number and dictionary, padded so that the elements are aligned. Returns 0 or -1. */
+/* Writes magic number and dictionary, padded so that the elements are aligned. Returns 0 or 1. */
 static int write_head(const struct npy *array, const char *type, FILE *f)
 {
 	char head[400];

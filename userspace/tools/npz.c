@@ -122,7 +122,7 @@ static bool next_item(struct archive *archive, struct item *item)
 
 /*
  * Finds an array; @name NULL: the only one. Returns 0; -1 on failure; or the number of arrays when
- * none is the wanted one.
+ * none is the wanted one. When there are several for @name NULL, returns 2.
  */
 static int find(const char *path, const char *name, struct item *item, FILE **file)
 {

@@ -215,7 +215,10 @@ static void print_program(struct tester *tester, const char *path, WNNStablehloP
 	say(tester, path, PASSED, false, NULL);
 }
 
-/* Whether a program exists both as text and as bytecode; @other gets the path of the other form. */
+/*
+ * Whether a program is bytecode, or text if @bytecode is false, and exists in the other form, too;
+ * @other gets the path of that form.
+ */
 static bool has_pair(const char *path, bool bytecode, char *other, size_t room)
 {
 	size_t length = strlen(path);

@@ -103,8 +103,8 @@ bool request_begin(struct request *request, napi_handle_scope *scope);
 void request_end(struct request *request, napi_handle_scope scope, WNNStatus status,
 		 WNNStringView message, napi_value value);
 /*
- * Returns whether the future stands for an operation; otherwise it throws the last error of the
- * library.
+ * Returns whether the future stands for an operation; otherwise it frees the request and throws the
+ * last error of the library.
  */
 bool request_started(struct request *request, WNNFuture future);
 

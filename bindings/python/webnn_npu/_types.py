@@ -37,7 +37,7 @@ def storage(name: str) -> np.dtype[Any]:
 
 
 def shape_tuple(shape: Any, what: str = "shape") -> tuple[int, ...]:
-    """Returns sizes of dimensions as a list of int, each within 32 bits."""
+    """Returns sizes of dimensions as a tuple of int, each within 32 bits."""
     try:
         sizes = tuple(size.__index__() for size in shape)
     except (TypeError, AttributeError):

@@ -86,7 +86,7 @@ def add(options: Any, device: str = "npu", provider_options: Mapping[str, str] |
     """Makes sessions with these options use the provider on a device: npu, sim or cpu. Returns the options."""
     ort = onnxruntime if onnxruntime is not None else _import()
     found = devices(ort)
-    # Hardware devices have no device name; virtual ones do.
+    # The device of the CPU has no device name; those of NPUs and virtual ones do.
     names = [item.ep_metadata.get("device", "") for item in found]
     named = [item for item, name in zip(found, names) if name == device] or \
         [item for item, name in zip(found, names) if not name]

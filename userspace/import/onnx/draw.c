@@ -32,8 +32,8 @@ static double draw(const struct onnx_draw *draw, uint64_t key, uint64_t index)
 	switch (draw->kind) {
 	case DRAW_UNIFORM:
 		/*
-		 * 24 bits are exact in float32, so that rounding never gives the upper bound
-		 * itself.
+		 * 24 bits are exact in float32, so that from 0 to 1 rounding never gives the upper
+		 * bound itself.
 		 */
 		return draw->a + (draw->b - draw->a) * (double)(first >> 40) * 0x1p-24;
 	case DRAW_NORMAL:

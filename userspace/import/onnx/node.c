@@ -443,8 +443,8 @@ bool onnx_wants(struct onnx_node *node, size_t output)
 }
 
 /*
- * Returns the model input that the first input of integers was made of: it most likely decides on
- * shapes.
+ * Returns the model input that the first input which is not constant was made of: it is noted as
+ * the origin of the node's results. NULL: there is none.
  */
 static const char *origin(const struct onnx_node *node)
 {

@@ -275,8 +275,8 @@ int onnx_op_where(struct onnx_node *node)
 }
 
 /*
- * Reads the bounds of Clip: a constant bound becomes an option, others are left to operators.
- * Returns 0 or -1.
+ * Reads the bounds of Clip if both are constant or absent. Returns 0; -1: refused; 1: a bound is
+ * not constant, so that operators apply the bounds.
  */
 static int clip_bounds(struct onnx_node *node, double *low, double *high)
 {

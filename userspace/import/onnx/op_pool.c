@@ -98,8 +98,8 @@ static WNNOperand pool_each(struct onnx_node *node, WNNOperand x, int kind,
 }
 
 /*
- * Returns 1 for each element of the input and, with @count_pads, of its padding: their sum over a
- * window is the divisor of the average.
+ * Returns for each window the share of its positions that count: elements of the input and, with
+ * @count_pads, of its padding. The average over all positions is divided by that share.
  */
 static WNNOperand weights(struct onnx_node *node, const struct onnx_window *w, bool count_pads,
 			  WNNOperand like)

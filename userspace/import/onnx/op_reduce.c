@@ -130,7 +130,7 @@ int onnx_op_reduce(struct onnx_node *node)
 			   all_true(type, kind) ? ONNX_BOOL : 0);
 }
 
-/* Merges all dimensions from @axis on, as operators before set 13 want. */
+/* Merges the dimensions before @axis, and those from it on, as operators before set 13 want. */
 static WNNOperand flat_from(struct onnx_node *node, WNNOperand x, uint32_t axis)
 {
 	struct onnx_shape shape = x_shape(x), flat = { 2, { 1, 1 } };

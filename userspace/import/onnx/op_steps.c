@@ -122,7 +122,7 @@ static WNNOperand gru_step(struct onnx_node *node, struct steps *s, WNNOperand x
 	return x_add(node, h, x_mul(node, z, x_sub(node, s->h, h)));
 }
 
-/* Returns the matrix at index @d of the first dimension, which is dropped. */
+/* Returns the part at index @d of the first dimension, which stays with size 1. */
 static WNNOperand row(struct onnx_node *node, WNNOperand x, uint32_t d)
 {
 	return x ? x_part(node, x, 0, d, 1, 1) : NULL;

@@ -213,10 +213,7 @@ static WNNOperand make_zeros(struct onnx_node *node, const struct weights *w)
 	return packed(node, w, w->blocks, data);
 }
 
-/*
- * Returns the scales, [N, blocks] in the file, as [blocks, N]. Small ones are transposed here, so
- * that the compiler need not fold them.
- */
+/* Returns the scales, [N, blocks] in the file, as [blocks, N], by operators of the graph. */
 static WNNOperand make_scales(struct onnx_node *node, const struct weights *w)
 {
 	struct onnx_shape shape = { 2, { w->columns, w->blocks } };

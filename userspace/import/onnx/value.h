@@ -124,7 +124,7 @@ struct onnx_format {
 	bool signed_nan; /* the code of -0 is NaN */
 };
 
-/* NULL: type is no float of few bits, and not bfloat16 */
+/* NULL: type is bfloat16, or no float of few bits */
 const struct onnx_format *onnx_format_of(int type);
 double onnx_format_get(int type, unsigned int code);
 unsigned int onnx_format_put(int type, double number, bool saturate, enum onnx_rounding rounding);

@@ -376,7 +376,7 @@ const struct shlo_attr *shlo_builtin_read_attr(struct shlo_bytes *b)
 }
 
 /*
- * Sets *place to the line and column of a location, which may nest up to @depth; false: it has
+ * Sets *place to the line and column of a location, which is nested in @depth others; false: it has
  * none.
  */
 static bool find_place(struct shlo_bytes *b, struct shlo_place *place, int depth)

@@ -81,8 +81,8 @@ static void expect_almost_eq(struct shlo_call *call, const struct shlo_tensor *x
 }
 
 /*
- * Returns how many numbers of the type lie between x and y; the maximum when one is not finite and
- * they differ.
+ * Returns how many numbers of the type y is away from x: 1 for neighbours; the maximum when one is
+ * not finite and they differ.
  */
 static uint64_t distance(enum shlo_element element, double x, double y)
 {

@@ -71,8 +71,8 @@ struct shlo_kind {
 	bool async; /* whether async_start may contain the operation */
 	/*
 	 * When l->b is NULL, returns whether the operation can become operators of a graph.
-	 * Otherwise adds the operators and sets the operands of all results; false: refused. See
-	 * lower.h.
+	 * Otherwise adds the operators and sets the operands of all results, NULL where the builder
+	 * has refused one; the return value has no meaning then. See lower.h.
 	 */
 	bool (*lower)(struct shlo_lower *l, WNNOperand *out);
 };

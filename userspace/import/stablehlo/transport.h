@@ -38,14 +38,17 @@ struct shlo_transport {
 	 */
 	int (*send)(uint32_t to, uint64_t key, const void *data, size_t size);
 	int (*receive)(uint32_t from, uint64_t key, void *data, size_t size);
-	/* Whether the first @count transfers since the last clear() are done: 1 or 0. */
+	/*
+	 * Whether the first @count transfers since the last clear() are done: 1 or 0; -1 on
+	 * failure.
+	 */
 	int (*test)(size_t count);
 	/* Returns the index of the first such transfer that is not done, or their number. */
 	size_t (*pending)(void);
 	/* Forgets the transfers, all of which must be done. */
 	void (*clear)(void);
 	int (*tell)(uint32_t to, const struct shlo_note *note);
-	/* Fetches a note. Returns 1; 0: there is none. */
+	/* Fetches a note. Returns 1; 0: there is none; -1: failure. */
 	int (*hear)(struct shlo_note *note);
 	/* Returns the reason of the last failure. */
 	const char *(*error)(void);

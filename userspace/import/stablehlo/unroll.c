@@ -238,7 +238,7 @@ static struct shlo_op *constant_of(struct unroller *u, const struct shlo_op *op,
 	return constant;
 }
 
-/* Replaces an operation by a constant if its operands are known; false: they are not. */
+/* Replaces an operation on known integers by a constant; false: it is no such operation. */
 static bool compute(struct unroller *u, struct scope *s, const struct shlo_op *op, struct list *out)
 {
 	struct shlo_num in[3] = { 0 }, number;
@@ -416,7 +416,7 @@ static bool flatten_part(struct unroller *u, struct scope *s, const struct shlo_
 
 /*
  * Appends all operations of a block but the last, with loops unrolled; the caller handles the last.
- * False: a device cannot run one of them.
+ * False: a device cannot run one of them, or a limit is reached.
  */
 static bool flatten(struct unroller *u, struct scope *s, const struct shlo_block *block,
 		    struct list *out)

@@ -271,7 +271,7 @@ static int copied_constant(WNNGraphBuilder builder, const WNNOperandDescriptor *
 				    context_copy_release, copy, operand, err);
 }
 
-/* Makes a constant of lent memory; takes the loan over, also on error. 0 or -1. */
+/* Makes a constant; takes over the loan, which may be NULL, also on error. 0 or -1. */
 static int make_constant(WNNGraphBuilder builder, const WNNOperandDescriptor *descriptor,
 			 const void *data, size_t size, struct loan *loan, WNNOperand *operand,
 			 struct wnn_error *err)

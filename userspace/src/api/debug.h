@@ -66,7 +66,7 @@ bool debug_release(enum debug_kind kind, const void *object, const char *functio
 
 /* Frees the memory of an object later, so that no new object gets its address for a while. */
 void debug_free(void *object);
-/* Removes the records of the operands of a builder. */
+/* Marks the operands of a builder as released. */
 void debug_owner_gone(const void *owner);
 
 /* Reports that a call failed and its position; @place is NULL for the thread's current call. */

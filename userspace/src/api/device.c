@@ -185,7 +185,7 @@ static int check_device_numbers(const WNNContextDeviceOptions *options, struct w
 	return 0;
 }
 
-/* Copies a path to memory of its own; *path becomes NULL for an empty view. 0 or -1. */
+/* Copies a path to memory of its own; an empty view leaves *path unchanged. 0 or -1. */
 static int copy_path(char **path, WNNStringView view, const char *what, struct wnn_error *err)
 {
 	if (!wnn_view_length(&view))

@@ -378,7 +378,10 @@ static bool is_quick(WNNGraph graph)
 	return quick;
 }
 
-/* Queues or runs the task. 0, or -1 when an object that it needs was destroyed meanwhile. */
+/*
+ * Queues or runs the task. 0, or -1 when an object that it needs is destroyed or mapped, or memory
+ * of tensors overlaps.
+ */
 static int push(struct dispatch_task *d, struct wnn_error *err)
 {
 	WNNContext context = d->graph->context;

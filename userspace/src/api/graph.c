@@ -153,7 +153,7 @@ bool context_can_run(const struct ir_node *node, void *userdata)
 	return context->config.policy != WNNPlacementPolicy_NPUOnly && cpu_supports(node);
 }
 
-/* Describes inputs or outputs as the API returns them. 0 or -1. */
+/* Allocates the entries of inputs or outputs, and their list for the API. 0 or -1. */
 static int describe_ports(WNNGraph graph, uint32_t count, struct graph_port **ports,
 			  WNNNamedOperandDescriptor **list)
 {

@@ -88,7 +88,7 @@ struct run_compiled *graph_compiled(WNNGraph graph, const char *what, struct wnn
 /* Sets the error of a destroyed graph; always -1. */
 int graph_is_destroyed(WNNGraph graph, const char *what, struct wnn_error *err);
 
-/* Returns the entry of that name in one of the graph's lists; NULL: there is none. */
+/* Returns the port whose entry in one of the graph's lists has that name; NULL: there is none. */
 const struct graph_port *graph_find_port(uint32_t count, const WNNNamedOperandDescriptor *list,
 					 WNNStringView name);
 

@@ -21,7 +21,10 @@ struct WNNInstanceImpl {
 	struct events events;
 };
 
-/* Count the application's references; instance_put() accepts NULL. */
+/*
+ * instance_get() and instance_put() count the application's references, instance_hold() and
+ * instance_drop() those to the memory. instance_put() accepts NULL.
+ */
 void instance_get(WNNInstance instance);
 void instance_put(WNNInstance instance);
 void instance_hold(WNNInstance instance);

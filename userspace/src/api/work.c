@@ -73,7 +73,7 @@ static bool may_wait(const struct WNNTensorImpl *tensor)
 #define FEW_BYTES 65536
 
 /*
- * Queues work that uses a tensor. -1 when the tensor was destroyed meanwhile: then the caller still
+ * Queues work that uses a tensor. -1 when the tensor is destroyed or mapped: then the caller still
  * owns the task.
  */
 static int push_for_tensor(WNNTensor tensor, struct timeline_task *task, const char *what,

@@ -17,8 +17,8 @@ struct cpu_conv {
 };
 
 /*
- * Whether the filter of a convolution is constant and may be packed, for kernels that multiply
- * padding by it.
+ * Whether the filter of a convolution may be packed, for kernels that multiply padding by it: not a
+ * constant with NaN or infinities when there is padding.
  */
 bool cpu_conv_can_pack(const struct ir_node *node);
 

@@ -700,7 +700,7 @@ static bool floats_are_right(const struct cpu_conv *g)
 	       !sees_only_padding(g, 1);
 }
 
-/* Sets up an integer node; false when the filter is not centred on 0, or results are float16. */
+/* Sets up an integer node; false when oneDNN cannot compute it exactly, or for float16. */
 static bool set_integer(struct conv *c, const struct ir_node *node)
 {
 	const struct ir_value *addend = node->num_operands > 4 ? node->operands[4] : NULL;

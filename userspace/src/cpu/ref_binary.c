@@ -74,7 +74,7 @@ static int64_t divide_int(enum ir_dtype dtype, int64_t a, int64_t b)
 	return b == -1 ? (int64_t)(0 - (uint64_t)a) : a / b;
 }
 
-/* Returns u shifted; to the right, copies of the sign fill in from the left. */
+/* Returns a shifted by b bits; to the right, copies of the sign fill in from the left. */
 static int64_t shift_int(enum ir_binary kind, enum ir_dtype dtype, int64_t a, int64_t b)
 {
 	bool is_unsigned = dtype == IR_U8 || dtype == IR_U32 || dtype == IR_U64;

@@ -92,8 +92,8 @@ static void step_gru(const struct cell *cell, double *h)
 }
 
 /*
- * Returns an lstm gate. The peephole weights have the order i, o, f in any gate order. c is the
- * cell state: the old one for all gates if the node says so, else the new one for o.
+ * Returns an lstm gate. The peephole weights have the order i, o, f in any gate order. c is the old
+ * cell state; for o it is the new one when the node has late_peephole.
  */
 static double lstm_gate(const struct cell *cell, int gate, int64_t j, double c)
 {

@@ -70,8 +70,8 @@ INLINE double sum_of(const enum cpu_fold kind, const float *x, int64_t n, double
 }
 
 /*
- * Returns the largest element; with `turned` all signs are flipped first, which gives minus the
- * smallest element.
+ * Returns the largest element, or with `turned` the smallest one: it is minus the largest of the
+ * elements with flipped signs.
  */
 INLINE float largest_of(const bool turned, const float *x, int64_t n)
 {

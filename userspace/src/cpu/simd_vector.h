@@ -117,7 +117,7 @@ static inline vec most_of(vec x, vec y)
 #endif
 }
 
-/* Rotates a vector: element k becomes element (k + n) % LANES. */
+/* Rotates a vector: element k of the result is element (k + n) % LANES of v. */
 #define TURNED_PLACE(k, n) (((k) + (n)) % LANES)
 #if LANES == 16
 #define TURNED(v, n)                                                                              \

@@ -75,7 +75,7 @@ static int64_t to_quantum(const struct quantized *y, float value)
 
 /*
  * Finds the limits that an activation sets on the integers of the result; false when the activation
- * does more than limit its operand.
+ * does more than limit its operand, or the lower limit is above the upper one.
  */
 static bool find_limits(const struct quantized *y, const struct ir_unary_attrs *act, int64_t *lo,
 			int64_t *hi)
@@ -481,7 +481,7 @@ static void find_match(struct fusion *f, const struct ir_node *quantize)
 			f->uses[producer->operands[i]->id]++;
 }
 
-/* Reports dequantisations whose results only this node used as fused into the new node. */
+/* Reports dequantisations whose results only fused nodes used as fused into the new node. */
 static void adopt_operands(struct fusion *f, const struct ir_node *from, uint32_t node)
 {
 	for (uint32_t i = 0; i < from->num_operands; i++) {

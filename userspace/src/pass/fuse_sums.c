@@ -525,7 +525,7 @@ static union ir_attrs attrs_of(const struct sum *s)
 	return attrs;
 }
 
-/* Reports dequantisations whose results only this product used as fused into the new node. */
+/* Reports dequantisations whose results only fused products used as fused into the new node. */
 static void adopt_operands(struct fusion *f, const struct sum *s, uint32_t node)
 {
 	for (uint32_t i = 0; i < 2; i++) {

@@ -61,9 +61,9 @@ struct ir_node *rewrite_add(struct rewrite *rw, enum ir_op op, struct ir_value *
 
 /*
  * rewrite_emit - add a node that does the work of old nodes, and set their fates
- * @like: gives the label, unless it has none; its result becomes the new node's result
- * @main, @other: reported as kept and as fused; @other may be NULL
  * @operands: values of the new graph
+ * @main, @other: give label and source, and are reported as kept and as fused; @other may be NULL.
+ *	The new node's result replaces that of @other, or of @main without @other
  */
 struct ir_node *rewrite_emit(struct rewrite *rw, enum ir_op op, struct ir_value *const *operands,
 			     uint32_t num_operands, const union ir_attrs *attrs,
@@ -74,7 +74,8 @@ void rewrite_bypass(struct rewrite *rw, const struct ir_node *node, struct ir_va
 		    enum wnn_fate fate);
 
 /*
- * Returns the node that makes a value, if the value is its only result and has one use; else NULL.
+ * Returns the node that makes a value, if the value is its only result, has one use and is not an
+ * output; else NULL.
  */
 const struct ir_node *rewrite_sole_producer(const struct rewrite *rw, const struct ir_value *value);
 

@@ -69,8 +69,8 @@ static bool spread(struct rules *rules, struct ir_value *value, int64_t times, d
 }
 
 /*
- * Whether an image is [batch, channels, ...] and its channels can be the groups of `normal`, the
- * type that is normalised.
+ * Whether an image is [batch, channels, ...] and its channels can be divided into the groups of
+ * `normal`, the type that is normalised.
  */
 static bool has_groups(const struct ir_type *image, const struct ir_type *normal)
 {

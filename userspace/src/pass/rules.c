@@ -96,7 +96,7 @@ struct rules {
 	uint32_t *next; /* by old node: the next one in the list of a new node */
 	/* by old node: whether the report says "kept" for it, as it is the first in its list */
 	bool *kept;
-	const struct rule *current; /* the rule that is being applied */
+	const struct rule *current; /* the rule that was applied last */
 	uint32_t left;		    /* how many more rules may be applied */
 	int failed;
 };

@@ -43,7 +43,8 @@ bool rules_pass_is_on(const struct wnn_pass_options *options, enum rules_pass pa
 /* ---- functions that rules call */
 
 /*
- * Returns the node that makes a value, if the value is its only result and has one use; else NULL.
+ * Returns the node that makes a value, if the value is its only result, has one use and is not an
+ * output; else NULL.
  */
 struct ir_node *rules_sole(const struct rules *rules, const struct ir_value *value);
 /* Returns the node with operator `op` that makes a value, however many uses that has; else NULL. */
@@ -113,12 +114,12 @@ struct rules_scaling *rules_scaling_of(const struct rules *rules, const struct i
 struct ir_value *rules_emit_product(struct rules *rules, const struct ir_node *product,
 				    struct ir_value *const *operands, const union ir_attrs *attrs,
 				    struct rules_scaling *scaling, const struct ir_node *other);
-/* Writes the scaled constants of a product, and frees the scaling. 0 or -1. */
+/* Gives a product its scaled constants; takes over the scaling in any case. 0 or -1. */
 int rules_scale_weights(struct rules *rules, struct ir_node *product,
 			struct rules_scaling *scaling);
 void rules_scaling_destroy(struct rules_scaling *scaling);
 
-/* ---- the rules in rules.def; a comment at each function describes its rule */
+/* ---- the rules in rules.def; comments in the files rule_... describe them */
 #define PASS_RULE(name, group, op, function) \
 	struct ir_value *rule_##function(struct rules *rules, struct ir_node *node);
 #include "pass/rules.def"

@@ -138,10 +138,7 @@ static struct ir_value *widen_constant(struct widening *t, const struct ir_value
 	return value;
 }
 
-/*
- * Returns the new value of an old one as float32, or as integer if it is one; NULL when out of
- * memory.
- */
+/* Returns the new value of an old float16 one as float32; NULL when out of memory. */
 static struct ir_value *wide_value(struct widening *t, const struct ir_value *old)
 {
 	struct ir_value **wide = &t->wide[old->id];

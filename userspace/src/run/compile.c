@@ -524,8 +524,8 @@ static int require_libraries(const struct run_compiled *c, struct wnn_error *err
 }
 
 /*
- * Drops the constants that only programs and packed operands use. @readers: how often CPU steps and
- * copies read each value.
+ * Drops the constants that neither CPU steps nor copies read. @readers: how often these read each
+ * value.
  */
 static void drop_constants(struct run_compiled *c, const uint32_t *readers)
 {

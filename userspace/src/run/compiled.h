@@ -60,8 +60,8 @@ const char *run_compiled_cpu_kernel(const struct run_compiled *compiled,
 enum run_text { RUN_TEXT_NODES, RUN_TEXT_PLAN, RUN_TEXT_PROGRAM };
 
 /*
- * Returns a description of the compiled graph, which the caller frees with free(); NULL with
- * WNN_NOT_SUPPORTED when there is no such text.
+ * Returns a description of the compiled graph, which the caller frees with wnn_free(); NULL with
+ * *err, which is WNN_NOT_SUPPORTED when there is no such text.
  */
 char *run_compiled_text(const struct run_compiled *compiled, enum run_text kind,
 			struct wnn_error *err);

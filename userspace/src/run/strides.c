@@ -359,8 +359,8 @@ static void arrange_node(struct finder *f, uint32_t n)
 /* ---- operands of a concat */
 
 /*
- * Returns the node that alone computes an operand, if it can write with strides and the operand has
- * memory of its own; else NULL.
+ * Returns the node that computes an operand, if it can write with strides, and the operand has one
+ * use and memory of its own; else NULL.
  */
 static const struct ir_node *maker(const struct finder *f, const struct ir_value *operand)
 {

@@ -27,8 +27,8 @@ int run_tensor_move(struct run_device *device, struct run_tensor *tensor, void *
 int run_tensor_create_shared(struct run_device *device, struct run_tensor *tensor, size_t size,
 			     int *file, struct wnn_error *err);
 /*
- * The three functions below first wait for the device, which may be using the tensor. Return 0 or
- * -1.
+ * The three functions below first wait for the device, which may be using the tensor. The first two
+ * return 0 or -1.
  */
 int run_tensor_write(struct run_device *device, struct run_tensor *tensor, const void *data,
 		     struct wnn_error *err);

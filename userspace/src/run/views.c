@@ -332,7 +332,7 @@ static struct life move_parts(struct finder *f, const struct ir_node *node, uint
 	return life;
 }
 
-/* Returns the first node behind `since` that computes an operand of a concat; NEVER: none. */
+/* Returns the first node from `since` on that computes an operand of a concat; NEVER: none. */
 static uint32_t next_part(const struct finder *f, const struct ir_node *node, uint32_t since)
 {
 	uint32_t next = NEVER;

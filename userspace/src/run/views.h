@@ -24,7 +24,7 @@ struct finder {
 	int64_t peak;	    /* the peak of the live bytes before slices share memory */
 	/* number of nodes that may still be visited, so that the time stays linear */
 	uint64_t patience;
-	uint32_t *round; /* by value: the last round in which it was counted as a slice */
+	uint32_t *round; /* by value: the last round that counted it as an operand of a concat */
 	uint32_t rounds;
 	/*
 	 * Live ranges of values that nodes read with strides may grow without a check: strides.c

@@ -35,7 +35,7 @@ struct wnn_filling {
 	bool choose; /* whether it uses large or small pages, whichever are mapped faster */
 	/* Number of stretches, each as long as a large page, that get small pages next. */
 	uint32_t small_left;
-	uint32_t patience; /* value of small_left when large pages are slow again */
+	uint32_t patience; /* half of the next small_left, when large pages are slow again */
 	uint64_t small_ns; /* nanoseconds that the last stretch of small pages took */
 };
 

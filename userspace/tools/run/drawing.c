@@ -42,7 +42,7 @@ static void put_string(FILE *file, const char *text)
 	}
 }
 
-/* Writes one colour, or equal shares of several; nothing when there is no graph. */
+/* Writes one colour, or equal shares of several; white when the node has no mark. */
 static void put_colours(FILE *file, unsigned int of)
 {
 	unsigned int count = 0;

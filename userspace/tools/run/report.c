@@ -23,7 +23,7 @@ static double part(double of, double whole)
 
 /*
  * Returns the engine that limits a node, "latency" if no engine is busy for half of its cycles, or
- * "cpu"; sets *share.
+ * "cpu"; "" for a node without cycles. Sets *share.
  */
 static const char *bound_of(const WNNProfileNode *node, double *share)
 {

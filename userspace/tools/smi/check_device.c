@@ -124,7 +124,7 @@ static void check_unbound(struct check *check, const struct device *device)
 
 /* ---- who may open it */
 
-/* Returns the name of a group from /etc/group, of the system or its copy; NULL: there is none. */
+/* Returns the name of a group from /etc/group, of the system or its copy; else its number. */
 static char *group_name(gid_t gid)
 {
 	char *text = tree_read(NULL, "/etc/group"), *line, *end, *name = NULL;
