@@ -25,8 +25,8 @@ static inline uint64_t cost_add(uint64_t a, uint64_t b)
 }
 
 /*
- * Returns the cycles of @elements elements of @words 32-bit words each in the vector lanes; each
- * pass takes @factor cycles.
+ * Returns the cycles of a vector instruction on @elements elements of @words 32-bit words each: its
+ * start, and @factor cycles for every @lanes words.
  */
 uint64_t cost_vector(uint64_t elements, unsigned int words, uint32_t lanes, uint64_t factor);
 uint64_t cost_reduce(uint64_t in, uint64_t out, unsigned int words, uint32_t lanes,

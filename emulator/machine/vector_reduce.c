@@ -66,7 +66,10 @@ static int64_t identity_s64(enum kernel_reduce op, const struct kernel_int *type
 	}
 }
 
-/* Loads lanes from an operand whose last dimension is the lanes: S0 of .lanes, DST of .part.acc. */
+/*
+ * Loads lanes from an operand whose last dimension is the lanes: S0 of an instruction with .lanes,
+ * or DST of one with .part.acc.
+ */
 static void load_lanes(const struct reduce *r, const struct walk_piece *p, unsigned int operand,
 		       union lanes *lanes)
 {

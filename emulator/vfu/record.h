@@ -56,7 +56,8 @@ struct vfu_record_access {
 uint32_t vfu_record_crc(uint32_t crc, const void *data, size_t size);
 
 /*
- * The writer of a recording. A NULL recorder is allowed except in the first and the last function.
+ * The writer of a recording. All functions except vfu_recorder_init() and vfu_recorder_destroy()
+ * take NULL for a recorder, and then do nothing.
  */
 struct vfu_recorder {
 	FILE *file;

@@ -87,7 +87,7 @@ TEST_F(share, one_client_cannot_keep_the_device)
 		ASSERT_EQ(0, npu_run(self->fd, ctx.id, &job));
 		EXPECT_GT(SOON_S * npu_patience(), npu_now() - begin);
 	}
-	/* Each of its contexts runs, too. */
+	/* Each context of the crowd runs, too. */
 	end = npu_now() + npu_patience() * NPU_PATIENCE_S;
 	for (uint32_t i = 0; i < count; i++) {
 		while (!npu_state(c.fd, c.ctx[i]).busy_ns && npu_now() < end)

@@ -154,7 +154,7 @@ static bool check(struct fuzzer *fuzzer, const struct graph *graph, bool *tiled)
 	return good;
 }
 
-/* The kind of a problem: its words up to the first number. */
+/* What still_fails() looks for: a problem whose text begins with @kind. */
 struct suspect {
 	struct fuzzer *fuzzer;
 	char kind[16];

@@ -445,8 +445,8 @@ static void json_text(FILE *file, const char *text)
 }
 
 /*
- * Cases of Debian's data whose recorded outputs contradict the specification, as ONNX Runtime finds as
- * well, and newer releases of ONNX have mended. They count as refused.
+ * Cases of Debian's data whose recorded outputs contradict the specification. ONNX Runtime finds
+ * so, too, and newer releases of ONNX have corrected them. They count as refused.
  */
 static const char *disputed(const char *name)
 {

@@ -43,7 +43,10 @@ static uint32_t crc32(const uint8_t *bytes, size_t size)
 {
 	uint32_t crc = 0;
 
-	/* Long division by the polynomial, first bit first, of the message with 32 bits inverted. */
+	/*
+	 * Divides the message, whose first 32 bits are inverted, by the polynomial; of a byte, the
+	 * lowest bit comes first.
+	 */
 	for (size_t i = 0; i < size + 4; i++) {
 		uint8_t byte = i < size ? bytes[i] : 0;
 

@@ -72,7 +72,7 @@ static void put_slots(struct builder *b)
 		bool sram = i <= BYTES_SLOTS / 2;
 		uint64_t base = rng_below(&b->random, 3000);
 
-		/* Two of each length that meet no other. */
+		/* Two of each length that overlap no other operand. */
 		if (i <= 8)
 			base = 4096 + 1024 * i;
 		put_tensor(i, ONPU_DT_U8, sram ? ONPU_SPACE_SRAM : ONPU_SPACE_VA,

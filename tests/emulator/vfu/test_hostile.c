@@ -411,7 +411,10 @@ static void release_server(void)
 	assert_true(client_receive(&b.client));
 }
 
-/* Descriptors that take long to close: while the server does not look, all but its own are. */
+/*
+ * The server goes on while it closes descriptors that take long to close. This process closes its
+ * own while the server is held, so that the server's close() is the last, which waits.
+ */
 static void test_lingering(void **state)
 {
 	struct client second = { .fd = -1 };

@@ -200,7 +200,7 @@ static void a_forked_child_is_refused(void **state)
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), 0);
-	/* The parent goes on. */
+	/* The parent can use the context after its child has tried to. */
 	assert_ok(wnnContextWaitIdle(context, GENEROUS));
 	wnnTensorRelease(tensor);
 	wnnContextRelease(context);

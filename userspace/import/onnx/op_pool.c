@@ -131,8 +131,8 @@ static bool plain(const struct onnx_window *w)
 }
 
 /*
- * Whether WebNN's rounding of output sizes, all down or all up, gives ONNX's; ONNX leaves out
- * windows that begin behind the input.
+ * Whether WebNN, which rounds all output sizes down or all up, gets the sizes of ONNX. They may
+ * differ because ONNX leaves out windows that begin in the padding behind the input.
  */
 static bool rounds_alike(const struct onnx_window *w)
 {

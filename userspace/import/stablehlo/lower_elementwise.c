@@ -280,7 +280,10 @@ static bool is_number(const struct shlo_value *value, struct shlo_num *number, u
 	return true;
 }
 
-/* Whether a value is a select by a comparison of *x with *y in this direction. */
+/*
+ * Whether a value is a select by a comparison, not of total order, in this direction; sets *x and
+ * *y to what it compares.
+ */
 static bool replaces(const struct shlo_value *value, int direction, const struct shlo_value **x,
 		     const struct shlo_value **y)
 {

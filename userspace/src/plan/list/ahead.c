@@ -373,8 +373,8 @@ static int try_loads(struct ahead *a, uint32_t loads)
 }
 
 /*
- * Returns the number of loads to try next: about half. From two loads, which may be the halves of
- * one long transfer, it goes to one.
+ * Returns the number of loads to try next: half, rounded up; 0 after 1. Two are tried before one,
+ * as they may be the halves of one long transfer.
  */
 static uint32_t fewer(uint32_t loads)
 {

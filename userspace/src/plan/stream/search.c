@@ -23,7 +23,7 @@
 #define SEARCH_LEAST 60000
 #define SEARCH_MOST  250000
 #define FEW_NODES    2000 /* the most nodes of a range whose eagerness is searched */
-#define MARGIN	     2	  /* nodes on each side of a group that is planned by itself */
+#define MARGIN	     2	  /* to plan only a group: nodes on each side that are planned, too */
 /*
  * An eagerness with which a plan takes longer than the best by more than 1/HOPELESS is not tried
  * with other groups.
