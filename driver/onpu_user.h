@@ -44,7 +44,7 @@ struct onpu_user {
 	bool tell;
 	/** @freeing: Number of mappings and contexts that work items are freeing now. */
 	atomic_t freeing;
-	/** @freed: Woken when one of the counters above falls. */
+	/** @freed: Woken when @freeing falls. */
 	wait_queue_head_t freed;
 };
 
