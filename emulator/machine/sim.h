@@ -57,7 +57,7 @@ struct sim_fault {
 
 /* A callback that can give a job up in the middle of an instruction. */
 struct sim_watch {
-	/* Called every few microseconds on the thread that steps the machine; true: give up. */
+	/* Called again and again by the thread that steps the machine; true: give up. */
 	bool (*look)(void *ctx);
 	void *ctx;
 	atomic_bool stop; /* the job is given up */

@@ -230,7 +230,7 @@ static bool check_space(struct sim_context *c, const struct sim_work *w)
 	return true;
 }
 
-/* Returns whether both types are floating-point, or both are equal. */
+/* Returns whether both types are floating-point, or one type. */
 static bool same_kind(const struct sim_tensor *a, const struct sim_tensor *b)
 {
 	return a->dtype == b->dtype || (sim_is_float(a->dtype) && sim_is_float(b->dtype));
@@ -392,7 +392,10 @@ static bool intersect(const struct sim_work *w, unsigned int a, unsigned int b)
 	return low_a < high_b && low_b < high_a;
 }
 
-/* Returns an operand that overlaps a destination without being the destination itself, or -1. */
+/*
+ * Returns an operand that overlaps itself or a destination although it may not, or -1. A source of
+ * an instruction that works in place may be the destination itself.
+ */
 static int check_overlap(const struct sim_work *w)
 {
 	const struct sim_tensor *dst = &w->t[ONPU_OPERAND_DST];

@@ -12,8 +12,8 @@ struct onpu_pool;
 struct onpu_sim_memory;
 
 /*
- * Creates a pool. @threads includes the caller of onpu_pool_run(); NULL when a thread cannot be
- * started.
+ * Creates a pool. @threads includes the caller of onpu_pool_run(). Returns NULL when there is no
+ * memory or a thread cannot be started.
  */
 struct onpu_pool *onpu_pool_create(const struct onpu_sim_memory *memory, unsigned int threads);
 void onpu_pool_destroy(struct onpu_pool *pool);

@@ -29,7 +29,7 @@ const struct kernel_int *sim_int_type(unsigned int dtype)
 	return &types[dtype];
 }
 
-/* Data of a vector instruction that all its tiles share. */
+/* Data of a vector instruction that all pieces of its walk share. */
 struct vector {
 	const struct sim_context *c;
 	const struct sim_work *w;

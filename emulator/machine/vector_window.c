@@ -144,7 +144,7 @@ void sim_window(struct sim_context *c, const struct sim_work *w)
 	walk_run(&walk, c, true, sim_is_float(w->t[DST].dtype) ? window_f32 : window_s64, &r);
 }
 
-/* ---- Resampling: walks over the other dimensions, for each pair of coordinates */
+/* ---- Resampling: walks over the other dimensions, for each pair of coordinates ---- */
 
 /* Byte offsets in S0 of the two neighbours along an axis, and the weight of the second. */
 struct neighbours {

@@ -231,7 +231,7 @@ void walk_run(struct walk *walk, const struct sim_context *c, bool parallel, wal
 	onpu_pool_run(c->pool, plan_part, &plan, plan.parts, sim_idle, c);
 }
 
-/* ---- Loads and stores of pieces */
+/* ---- Loads and stores of pieces ---- */
 
 /* Returns whether a piece is one dense array in an operand's memory. */
 static bool dense(const struct walk_piece *p, unsigned int operand, unsigned int esize)

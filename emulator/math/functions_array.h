@@ -3,7 +3,7 @@
  * Array loops over the bodies in functions_core.h; included once per SIMD level.
  *
  * The includer defines FN_LEVEL(name), which makes a level's own name, and FN_TARGET, the level's
- * target attribute. The includer then uses FN_LEVEL(table) and FN_LEVEL(pow_array).
+ * target attribute. It then uses FN_LEVEL(table) and FN_LEVEL(pow_array), which this file defines.
  *
  * Loops see whole blocks only, so that no element takes a slow scalar epilogue: the last elements
  * go through a padded block. The scalar entry point recomputes arguments of sin, cos and tan that

@@ -85,7 +85,7 @@ static int64_t int_pow(int64_t base, int64_t exponent, int is_unsigned)
 	return r;
 }
 
-/* ---- Loads and stores with conversion */
+/* ---- Loads and stores with conversion ---- */
 
 #define DEFINE_LOAD(name, raw)                                                           \
 	static void load_##name(int64_t *dst, const char *src, int64_t stride, size_t n) \

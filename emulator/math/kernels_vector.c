@@ -17,7 +17,7 @@ static inline float canonical(float x)
 	return x != x ? __builtin_nanf("") : x;
 }
 
-/* ---- Loads and stores with conversion */
+/* ---- Loads and stores with conversion ---- */
 
 #define DEFINE_LOAD(name, raw, convert)                                                \
 	static void load_##name(float *dst, const char *src, int64_t stride, size_t n) \
