@@ -432,7 +432,10 @@ static void put_jobs(struct encoder *enc)
 		plan_fail(enc->plan, "internal: a job has more than %u slots", enc->max_slots);
 }
 
-/* Adds the bytes of prefetches, which the next job need not load, to the reports of their nodes. */
+/*
+ * Adds the bytes of prefetches to the reports of their nodes: a job that does not find the bytes in
+ * SRAM loads them at its begin as well.
+ */
 static void count_loads_ahead(struct plan *plan)
 {
 	for (size_t i = 0; plan->list.ahead && i < plan->list.num_ops; i++) {

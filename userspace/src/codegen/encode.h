@@ -11,8 +11,8 @@
 #define SEMAPHORE_WAITER(semaphore) ((semaphore) % 8u)
 
 /*
- * Fills in jobs, insns, slots and patches of *program, which is released in any case. Returns 0, or
- * -1 with plan->report.failed set.
+ * Fills in jobs, insns, slots and patches of *program, which the caller releases also after a
+ * failure. Returns 0, or -1 with plan->report.failed set.
  */
 int encode_plan(struct plan *plan, bool profile, struct npu_program *program);
 

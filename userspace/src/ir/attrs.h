@@ -28,7 +28,7 @@ enum ir_field_kind {
 struct ir_field {
 	const char *name; /* NULL: the text form has no name */
 	enum ir_field_kind kind;
-	uint8_t count;	   /* number of elements of an array, 1, or IR_FIELD_RANK */
+	uint8_t count;	   /* elements of an array; 1: a single value; or IR_FIELD_RANK */
 	uint16_t offset;   /* offset in union ir_attrs */
 	uint8_t num_words; /* number of words; 0 for kinds without words */
 	bool required;	   /* the text must have the field; otherwise `initial` is its default */

@@ -23,9 +23,8 @@ int ir_write(const struct ir_graph *graph, struct wnn_writer *w, struct wnn_writ
  *
  * @data: outlives the graph, whose constants point into it
  *
- * Accepts any bytes: types, operands and attributes of the graph are checked by
- * ir_verify_dropped(); ir_shapes_fit() has to check the shapes of nodes. Returns the graph, or NULL
- * with *err.
+ * Accepts any bytes, and checks types, operands and attributes with ir_verify_dropped(). The caller
+ * checks the shapes of nodes with ir_shapes_fit(). Returns the graph, or NULL with *err.
  */
 struct ir_graph *ir_read(struct wnn_reader *r, const uint8_t *data, size_t data_bytes,
 			 struct wnn_error *err);

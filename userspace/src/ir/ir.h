@@ -460,7 +460,7 @@ struct ir_graph {
 };
 
 struct ir_graph *ir_graph_create(void);
-void ir_graph_destroy(struct ir_graph *graph); /* takes NULL; gives its constants back */
+void ir_graph_destroy(struct ir_graph *graph); /* takes NULL; drops its references to constants */
 
 /*
  * Functions that add to a graph; they return NULL (ir_add_output(): -1) when out of memory. Strings
@@ -483,7 +483,10 @@ struct ir_constant *ir_constant_copy(const void *data, size_t bytes);
  * Makes a constant of memory from wnn_malloc(), which is taken over in any case; NULL: no memory.
  */
 struct ir_constant *ir_constant_own(void *data, size_t bytes);
-/* Makes a constant of memory that release() gives back at the end; NULL: no memory. */
+/*
+ * Makes a constant of memory that release() gives back at the end; NULL: no memory, and the memory
+ * is still the caller's.
+ */
 struct ir_constant *ir_constant_borrow(const void *data, size_t bytes,
 				       void (*release)(void *, const void *), void *userdata);
 /**
@@ -534,8 +537,8 @@ const char *ir_node_name(const struct ir_node *node, char *buffer, size_t size);
  */
 char *ir_print(const struct ir_graph *graph);
 /*
- * Checks the order, ids, numbers of operands, types and attributes of a graph; debug builds do so
- * after every pass. Returns 0, or -1 with *err.
+ * Checks the order, ids, numbers of operands, types and attributes of a graph, as after every pass.
+ * Returns 0, or -1 with *err.
  */
 int ir_verify(const struct ir_graph *graph, struct wnn_error *err);
 /* Checks a compiled graph like ir_verify(); its constants may have been dropped. */

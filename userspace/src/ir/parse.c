@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Parses the text form of a graph that ir_print() writes; tests and tools read graphs by it. */
+/* Parses the text form of a graph that ir_print() writes; tests get their graphs by it. */
 #include "ir/parse.h"
 
 #include <errno.h>

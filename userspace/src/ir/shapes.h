@@ -9,8 +9,8 @@
 #include "ir/ir.h"
 
 /*
- * Returns true if they fit. ir_verify() must have accepted the node: operands and results exist,
- * and axes are below the rank of the first operand.
+ * Returns true if they fit. ir_verify_dropped() must have accepted the graph: operands and results
+ * exist, and axes are below the rank of the first operand.
  */
 bool ir_shapes_fit(const struct ir_node *node);
 

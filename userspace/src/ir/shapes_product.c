@@ -82,8 +82,8 @@ bool ir_shapes_conv(const struct ir_node *node)
 #define MOST_PADDING (INT64_C(1) << 33) /* the most padding of an axis, on both sides together */
 
 /*
- * Checks a pool. The sizes of the result are only checked to be possible, as several are right for
- * one window.
+ * Checks a pool. The sizes of the result are only checked to be possible, because graphs have
+ * windows without the taps that read only padding, which do not tell the sizes.
  */
 bool ir_shapes_pool(const struct ir_node *node)
 {

@@ -52,9 +52,7 @@ __attribute__((format(printf, 2, 3))) static int fail(struct reader *r, const ch
 	return -1;
 }
 
-/*
- * Returns true if the text may end at the reader: not inside a word whose last character is `last`.
- */
+/* Returns false when the reader is inside a word; `last`: the character before it. */
 static bool ends_word(const struct reader *r, char last)
 {
 	return !is_word_char(last) || r->at == r->end || !is_word_char(*r->at);

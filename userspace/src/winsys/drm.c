@@ -360,7 +360,7 @@ static int submit_part(struct winsys_ctx *ctx, const struct winsys_job *jobs, ui
 	}
 	if (!ret && drmIoctl(ctx->drm->fd, DRM_IOCTL_ONPU_SUBMIT, &submit))
 		ret = -errno;
-	/* The kernel holds the fences now, so that the syncobjs are not needed any more. */
+	/* The kernel holds the fences now: the syncobjs that jobs wait for are not needed. */
 	while (made--)
 		if (syncs[made].count > 1)
 			drmSyncobjDestroy(ctx->drm->fd, syncs[made].list[1].handle);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * The winsys of the device model in full mode: buffers, contexts and jobs. Each context has a
- * hardware queue of its own, and its jobs wait in this process until the ring of that has room.
+ * hardware queue of its own; jobs wait in this process until the ring of their queue has room.
  */
 #include "winsys/sim_full.h"
 
@@ -106,7 +106,7 @@ static struct winsys_bo *full_bo_import(struct winsys *ws, const struct wnn_dmab
 
 /* ---- jobs */
 
-/* Ends all jobs of a context that have not ended as cancelled, as behind a failed job. */
+/* Ends the remaining jobs of a context, such as those behind a failed one: they are cancelled. */
 static void cancel_rest(struct full_ctx *ctx)
 {
 	while (ctx->log.completed < ctx->log.submitted)
