@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Chooses the tiles of a contraction: it estimates all sensible sizes with the cost model and takes
- * the fastest one. It divides the sum into several steps only when the operands of a whole sum do
- * not fit into SRAM. contract_prepare() calls it through the cache of choices.c.
+ * the fastest one. It divides the sum of a tile into several steps only when the operands of the
+ * whole sum do not fit into SRAM, or an instruction would take too long. contract_prepare() calls
+ * it through the cache of choices.c.
  */
 #include "plan/list/cost.h"
 #include "plan/kernel/contract.h"
@@ -392,8 +393,8 @@ static uint64_t estimate(const struct plan *plan, const struct contract *c,
 
 /*
  * Returns the number of slots for tiles of an operand in SRAM: 2 or 3, for one tile in use and one
- * or two in flight (choices 0 and 1), or one more than the `turn` tiles of an iteration of the
- * inner loop (choice 2); at most `all`.
+ * or two in flight (choices 0 and 1), or one more than `turn`, the tiles after which the loops come
+ * back to the first one (choice 2); at most `all`.
  */
 static uint32_t slots_of(int choice, uint64_t turn, uint64_t all)
 {
@@ -516,8 +517,8 @@ static bool cut_finer(const struct contract *c, struct contract_tile *t)
 }
 
 /*
- * Finds the coarsest division of the sum into steps with which a tile fits into SRAM, and tries it;
- * *best becomes the tile when it is the fastest so far.
+ * Finds the coarsest division of the sum into steps with which a tile fits into SRAM and no
+ * instruction takes too long, and tries it; *best becomes the tile when it is the fastest so far.
  */
 static void try_tile(const struct plan *plan, const struct contract *c, struct contract_tile *t,
 		     struct contract_tile *best)

@@ -172,8 +172,9 @@ void contract_begin(struct contract_state *st, const struct contract_event *e,
 }
 
 /*
- * Emits bias, activation and the rounding to the result's type. Instructions overwrite the sums;
- * only the last one writes to `out`.
+ * Emits bias, activation and the rounding to the result's type. Instructions overwrite the sums,
+ * and the last one writes to `out`. Numbers that are rounded before an addition are in the bytes of
+ * `out` until they are dequantised.
  */
 void contract_posts(struct contract_state *st, const struct contract_event *e, struct npu_view acc,
 		    struct npu_view out)

@@ -9,8 +9,8 @@
 #include "plan/list/plan.h"
 
 /*
- * Returns the bytes of memory for a value with one byte for each element; the alignment includes
- * the byte that an odd number of elements leaves over.
+ * Returns the bytes of memory for a value with one byte for each element, aligned, so that there is
+ * room for one more element behind an odd number of them.
  */
 uint64_t nibbles_unpacked_bytes(int64_t elements);
 /*

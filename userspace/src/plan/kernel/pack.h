@@ -8,8 +8,9 @@
 #define PACK_RANK 5
 
 /*
- * pack_copy - copy elements from one order of memory to another @to_stride, @from_stride: bytes
- * from one element to the next, by dim; @from_stride may be negative
+ * pack_copy - copy elements from one order of memory to another
+ * @to_stride, @from_stride: by dim, bytes from one element to the next; those of `from` may be
+ *	negative
  * @size: bytes of an element
  *
  * Reads and writes whole cache lines where the fastest dims of the two orders differ.

@@ -19,7 +19,7 @@ struct pool {
 
 /*
  * Takes @slots slots of @bytes bytes of SRAM from *at on, and moves *at behind them. Returns 0, or
- * -1: no memory. pool_free() in both cases.
+ * -1: no memory; call pool_free() in both cases.
  */
 int pool_init(struct pool *pool, uint64_t *at, uint64_t bytes, uint32_t slots);
 void pool_free(struct pool *pool);

@@ -172,7 +172,7 @@ static void emit_rows(struct rows *rows, const struct row_tile *t, enum onpu_op 
 
 /*
  * Replaces the best element so far, and its index, by the best of a chunk where that beats it. NaN
- * beats all numbers; between two, the first wins, or the last with `last`.
+ * beats all numbers. The first of equal elements, or of several NaNs, wins; with `last`, the last.
  */
 static void merge_chunk(struct rows *rows, const struct row_tile *t)
 {

@@ -26,8 +26,9 @@ static uint64_t packed_bytes(uint8_t dtype, uint64_t elements)
 }
 
 /*
- * Returns the layout of a tile of ks x n elements. Tiles begin at multiples of t->k along k, so
- * that each of its rows of scales is for a divisor of both t->k and the block.
+ * Returns the layout of a tile of ks x n elements. Along k, tiles begin at multiples of t->k, and
+ * blocks at multiples of their size: the greatest common divisor of both is the number of elements
+ * that surely share a scale.
  */
 static struct layout lay_out(const struct contract *c, const struct contract_tile *t, int64_t ks,
 			     int64_t n)

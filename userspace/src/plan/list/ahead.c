@@ -100,8 +100,8 @@ static uint64_t run(struct timed *list, uint32_t skipped)
 }
 
 /*
- * Fills in *list: simulates the instructions; `depend` has those that each must follow, NULL after
- * lack of memory. Returns 0, or -1: no memory.
+ * Fills in *list: simulates the instructions. `depend` has those that each must follow; it is NULL
+ * when there was no memory for it. Returns 0, or -1: no memory.
  */
 static int time_list(const struct plan_op *ops, uint32_t count, const struct plan_depend *depend,
 		     struct timed *list)
@@ -266,7 +266,10 @@ static void place_load(struct ahead *a, struct load *load)
 	}
 }
 
-/* Finds a position for each prefetch, and drops the loads for which there is none. */
+/*
+ * Finds a position for the prefetch of each load whose bytes are overwritten, and drops the loads
+ * for which there is none.
+ */
 static void place_loads(struct ahead *a)
 {
 	uint32_t placed = 0;

@@ -45,7 +45,10 @@ uint64_t plan_cost_mma(const struct npu_caps *caps, uint64_t batch, uint64_t m, 
 	       batch * wnn_div_up(m, caps->mxu_rows) * wnn_div_up(n, caps->mxu_cols) * depth;
 }
 
-/* Returns the cycles of a copy of one slice: the last `rank` dims of both views. */
+/*
+ * Returns the cycles of the runs of one slice, without those of an instruction; a slice is the last
+ * `rank` dims of both views.
+ */
 static uint64_t slice_cost(const struct npu_caps *caps, const struct npu_view *dst,
 			   const struct npu_view *src, uint32_t rank)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Records the nodes of a graph that do not compile, each with its reason; passes read it to run
- * them on the CPU.
+ * Records the nodes of a graph that do not compile, each with its reason, so that they can run on
+ * the CPU.
  */
 #include "plan/list/plan.h"
 #include "util/malloc.h"

@@ -22,7 +22,7 @@ static inline bool schedule_fills_window(const struct plan *plan, size_t op)
 
 /*
  * Orders the instructions; a dry plan keeps its order. Returns the cycles of the program by the
- * cost model, or 0 after failing the plan: no memory.
+ * cost model. Lack of memory fails the plan.
  */
 uint64_t plan_schedule(struct plan *plan);
 /* Returns the dependences of these instructions in the given order; NULL: no memory. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A set of equal views or parameters: each distinct one is kept once, so that a plan's memory is
- * mostly that of its instructions. Kernels fill it through plan_emit().
+ * Sets of views and of parameters: equal ones are kept once, so that a plan's memory is mostly that
+ * of its instructions. Kernels fill them through plan_emit().
  */
 #include "plan/list/plan.h"
 

@@ -25,7 +25,7 @@ struct indexed {
 	enum onpu_op op;
 	uint8_t axis;
 	bool scatter;
-	bool staged; /* operands overlap in memory, so that `part` goes through SRAM */
+	bool staged; /* operands overlap in memory: `part` and a scatter's index go through SRAM */
 	bool on_st;
 	int8_t full_dim[IR_MAX_RANK], index_dim[IR_MAX_RANK]; /* by dim of part; -1: none */
 };

@@ -302,7 +302,7 @@ static void exchange(struct npu_view *view, int i, int j)
 
 /*
  * Changes the product of a row and a matrix, both of which are in SRAM, to a window instruction of
- * the vector unit: the matrix unit would use one of its 64 rows. The columns are channels of a
+ * the vector unit: the matrix unit would use only one of its rows. The columns are channels of a
  * depthwise convolution: the matrix is the image, with k as its rows, and the row is the filter,
  * which all channels share. The terms are added in the order of the matrix unit.
  */

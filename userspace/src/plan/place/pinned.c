@@ -5,7 +5,7 @@
  * load them come first in the program, and a job that finds them in SRAM begins behind those loads
  * (KEEP_START of the PROGRAM slot).
  *
- * The code generator calls pinned_find() for a range before it plans it; kernels call
+ * The code generator calls pinned_find() for a range before it plans it; lowering calls
  * values_pinned() to find out whether a constant is in SRAM.
  */
 #include "plan/place/values.h"
@@ -55,8 +55,8 @@ static enum use use_of(const struct ir_node *node, uint32_t operand)
 }
 
 /*
- * Returns the state of a constant after one more use: it is pinned only when all uses are PINNED,
- * or the only use is WIDE.
+ * Returns the state of a constant after one more use: PINNED when all its uses are, WIDE when its
+ * only use is, otherwise REFUSED. Uses that are UNSEEN do not count.
  */
 static enum use both(const uint8_t *state, const struct ir_value *value, enum use use)
 {

@@ -18,7 +18,7 @@ void residents_begin(struct plan *plan);
 /* ---- pinned.c: constants that stay in SRAM from one job to the next */
 /*
  * Lists the constants of a range to pin; none when they are too few or too many bytes. Returns 0,
- * or -1: no memory. pinned_release() in both cases.
+ * or -1: no memory; call pinned_release() in both cases.
  */
 int pinned_find(const struct plan *plan, struct plan_pinned *pinned);
 void pinned_release(struct plan_pinned *pinned);

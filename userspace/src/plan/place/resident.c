@@ -64,8 +64,8 @@ static bool has_halo(const struct wish *wish)
 }
 
 /*
- * Notes that a node reads an image, and the padding that it needs. An image has padding of one
- * element: a node that pads with another one than the first such node copies the rows to tiles.
+ * Notes that a node reads an image, and the padding that it needs. All padding elements of an image
+ * are equal: a node that needs other ones than the first node with padding loads rows to tiles.
  */
 static void want_image(struct chooser *ch, const struct ir_value *value, enum ir_layout layout,
 		       const uint32_t *padding, uint64_t padded_with)
@@ -167,7 +167,7 @@ static uint64_t filter_bytes(const struct ir_node *node)
 
 /*
  * Returns the bytes of SRAM that a node's kernel needs beside resident values: a share of the SRAM,
- * and the filter, of which a quarter of the SRAM suffices.
+ * plus the bytes of the filter, but at most a quarter of the SRAM for these.
  */
 static uint64_t need_of(const struct plan *plan, const struct ir_node *node)
 {
@@ -233,7 +233,7 @@ static void clear_geometry(const struct ir_value *value, struct place *place)
 
 /* ---- addresses in SRAM */
 
-/* Returns true if a value is live at a node behind which SRAM shall be empty. */
+/* Returns true if a value is live across one of the points where no value may be in SRAM. */
 static bool crosses_seam(const struct place *place)
 {
 	return place->begin / SEAM != place->end / SEAM;

@@ -123,7 +123,7 @@ static bool moves_only(enum ir_op op)
 	return op == IR_OP_RESHAPE || op == IR_OP_COPY;
 }
 
-/* Returns false for operators that only move data, because they copy between dense buffers. */
+/* Returns false for reshapes, copies, slices and pads, as these only copy to dense buffers. */
 bool values_writes_strided(const struct ir_node *node)
 {
 	return !moves_only(node->op) && node->op != IR_OP_SLICE && node->op != IR_OP_PAD;

@@ -3,11 +3,10 @@
  * Estimates the cycles of a slice of a node coarsely, from shapes alone; group.c compares groups
  * and blocks by these estimates.
  */
-
-/* Returns the cycles of a vector instruction for this number of elements. */ #include \
-	"plan/list/cost.h"
+#include "plan/list/cost.h"
 #include "plan/stream/parts.h"
 
+/* Returns the cycles of a vector instruction for this number of elements. */
 static uint64_t lanes_of(const struct plan *plan, int64_t elements)
 {
 	return wnn_div_up((uint64_t)elements, plan->caps->lanes);

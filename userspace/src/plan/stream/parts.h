@@ -28,8 +28,8 @@ uint32_t stream_index(const struct plan *plan, const struct stream_set *set,
  * stream_find_parts - find the slices of all results that a slice of the last result needs
  *
  * @last: the slice of the last result
- * @before: the slices of the block before, whose rows are not computed again; NULL: all are
- * computed
+ * @before: the slices of the block before, whose rows are not computed again; NULL: all rows are
+ *	computed
  *
  * Sets @parts. Returns false when an operator cannot compute its slice alone.
  */

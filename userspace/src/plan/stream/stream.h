@@ -54,7 +54,7 @@ struct stream_groups {
  * @attention: make a group of each attention with long rows of scores; without such attention, find
  *	no groups at all
  *
- * Returns 0, or -1 when memory is exhausted; stream_groups_release() in both cases.
+ * Returns 0, or -1 when memory is exhausted; call stream_groups_release() in both cases.
  */
 int stream_find(const struct plan *plan, bool attention, struct stream_groups *groups);
 void stream_groups_release(struct stream_groups *groups);
@@ -101,8 +101,7 @@ void stream_graph_release(struct stream_graph *graph);
  * stream_search - find the groups, and the eagerness, with which a range takes the least time
  * @fresh: has a graph, a range and the capabilities of a device; not planned yet
  * @out: the graph with these groups; out->graph is NULL when streaming does not help, or when
- * memory
- *	is exhausted
+ *	memory is exhausted
  */
 void stream_search(const struct plan *fresh, const uint32_t *live_out, uint32_t num_live_out,
 		   struct stream_graph *out);
