@@ -130,7 +130,7 @@ struct contract_tile {
 	int64_t k, kw; /* channels, and taps of a row, that a step adds up */
 	uint64_t steps, tiles;
 	bool n_inner; /* the loop over n is inside the loop over positions */
-	bool direct;  /* the instruction writes the result's type: there is no accumulator tile */
+	bool direct;  /* sums are in the bytes of the result, not in a tile of their own */
 	uint32_t a_slots, b_slots, acc_slots;		 /* number of tiles in SRAM */
 	uint64_t a_bytes, b_bytes, acc_bytes, out_bytes; /* bytes of a tile; 0: it needs none */
 	uint64_t real_bytes;  /* bytes of a data tile that was dequantised to float32 */

@@ -659,8 +659,9 @@ static bool reaches_data(const struct contract *c)
 
 /*
  * Finds operands and a result that are in SRAM and need no tile. A result whose window overlaps
- * that of an operand, such as another slice of one value, gets a tile nevertheless, because the
- * device refuses instructions whose result overlaps an operand.
+ * that of data or filter, such as another slice of one value, gets a tile nevertheless, and so does
+ * a further operand whose window overlaps that of the result: the device refuses instructions whose
+ * result overlaps an operand.
  */
 static void find_resident(struct contract *c)
 {

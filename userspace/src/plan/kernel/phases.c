@@ -98,7 +98,7 @@ static void emit_all(struct plan *plan, const struct contract *c,
 
 /* ---- the filter */
 
-/* Packs a constant filter once for all phases, so that the tiles of each are contiguous. */
+/* Packs a constant filter once for all phases, in an order in which tiles have long runs. */
 static void place_filter(struct plan *plan, struct contract *c)
 {
 	struct npu_view view = contract_filter_view(c, 0, c->b.dim);

@@ -86,8 +86,8 @@ static void find_levels(struct split *sp)
 }
 
 /*
- * Finds the operations on chunks that a pass needs: its reductions, in the last pass those of
- * outputs in chunks, and operations that compute their operands. False: it needs none.
+ * Finds the operations on chunks that a pass needs: its reductions, in the last pass the operations
+ * with outputs in chunks, and those that compute operands of these. False: it needs none.
  */
 static bool find_needed(struct split *sp, int pass)
 {

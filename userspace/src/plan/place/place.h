@@ -54,9 +54,9 @@ struct npu_view values_view(struct plan *plan, const struct ir_value *value);
 uint64_t values_halo(const struct plan *plan, const struct ir_value *value, int64_t halo[2][2]);
 #define NOT_JOINED UINT32_MAX
 /*
- * When only an addition reads the result of a convolution, the node of the addition computes both
- * (they are fused) and has the other addend as an operand. For each of the two nodes, returns the
- * index of the other in the range, or NOT_JOINED.
+ * A convolution may be fused with the addition that alone reads its result: then the node of the
+ * addition computes both, and has the other addend as an operand. For each of two such nodes,
+ * returns the index of the other in the range; NOT_JOINED: the node is not fused.
  */
 uint32_t values_joined(const struct plan *plan, uint32_t node);
 /*

@@ -286,7 +286,10 @@ static uint64_t pinned_bytes(const struct plan *plan)
 	return plan->sram.pinned ? plan->sram.pinned->bytes : 0;
 }
 
-/* Finds the lowest free address for a value; false: it would leave a kernel too little SRAM. */
+/*
+ * Finds the lowest free address for a value; false: it would leave a kernel too little SRAM, or too
+ * many values would be live.
+ */
 static bool find_address(const struct chooser *ch, const struct place *place, uint64_t *address)
 {
 	const struct place *list[4 * MAX_ALIVE];

@@ -415,8 +415,8 @@ static void extend_roots(struct plan *plan)
 }
 
 /*
- * Undoes attach_all() in the arena: each value has memory of its own again. Views into values that
- * stay in SRAM remain.
+ * Undoes attach_all(): each value has memory of its own in the arena again, but for those that stay
+ * in SRAM.
  */
 static void detach_all(struct plan *plan)
 {

@@ -197,8 +197,8 @@ static void factor_part(const struct ir_type *from, const struct ir_type *to,
 }
 
 /*
- * Returns true if the slice would have other bits than in the whole result: the machine adds the
- * terms of a single float32 row times a matrix in another order than those of several rows.
+ * Returns true if the slice would have other bits than in the whole result: kernels add the terms
+ * of a single float32 row times a matrix in another order than those of several rows.
  */
 static bool is_other_order(const struct ir_node *node, const struct box *result)
 {

@@ -518,7 +518,8 @@ static bool settle_lag(const struct plan *plan, const struct stream_set *set,
 
 /*
  * Checks that each block can be computed, as the estimate was made for one block in the middle, and
- * sets the group's lag; false: a block cannot be computed.
+ * sets the group's lag. False: a block cannot be computed, the values of a block do not fit, or
+ * rows are not carried as group->carry says.
  */
 static bool settle_group(const struct plan *plan, struct stream_group *group)
 {
