@@ -242,7 +242,7 @@ static const struct {
 static void apply(const struct ir_unary_attrs *attrs, enum ir_dtype dtype, void *y, const void *x,
 		  int64_t n)
 {
-	bool is_unsigned = dtype == IR_U8 || dtype == IR_U32 || dtype == IR_U64;
+	bool is_unsigned = ir_dtype_is_unsigned(dtype);
 	int64_t lo = is_unsigned ? (int64_t)attrs->ulo : attrs->ilo;
 	int64_t hi = is_unsigned ? (int64_t)attrs->uhi : attrs->ihi;
 	bool held = ir_dtype_bits(dtype) == 64 || attrs->kind != IR_CLAMP ||

@@ -77,12 +77,11 @@ static int64_t divide_int(enum ir_dtype dtype, int64_t a, int64_t b)
 /* Returns a shifted by b bits; to the right, copies of the sign fill in from the left. */
 static int64_t shift_int(enum ir_binary kind, enum ir_dtype dtype, int64_t a, int64_t b)
 {
-	bool is_unsigned = dtype == IR_U8 || dtype == IR_U32 || dtype == IR_U64;
 	uint64_t bits = ir_dtype_bits(dtype);
 
 	if (kind == IR_SHIFT_LEFT)
 		return (uint64_t)b < bits ? (int64_t)((uint64_t)a << b) : 0;
-	if (is_unsigned)
+	if (ir_dtype_is_unsigned(dtype))
 		return (uint64_t)b < bits ? (int64_t)((uint64_t)a >> b) : 0;
 	return a >> ((uint64_t)b < bits ? b : 63);
 }
@@ -90,16 +89,16 @@ static int64_t shift_int(enum ir_binary kind, enum ir_dtype dtype, int64_t a, in
 static int64_t remainder_int(enum ir_binary kind, enum ir_dtype dtype, int64_t a, int64_t b)
 {
 	int64_t rest = (int64_t)((uint64_t)a - (uint64_t)divide_int(dtype, a, b) * (uint64_t)b);
-	bool is_unsigned = dtype == IR_U8 || dtype == IR_U32 || dtype == IR_U64;
+	bool floored = kind == IR_FLOORED_REMAINDER && !ir_dtype_is_unsigned(dtype);
 
-	if (kind == IR_FLOORED_REMAINDER && !is_unsigned && b && rest && (rest < 0) != (b < 0))
+	if (floored && b && rest && (rest < 0) != (b < 0))
 		rest += b;
 	return rest;
 }
 
 static int64_t apply_int(enum ir_binary kind, enum ir_dtype dtype, int64_t a, int64_t b)
 {
-	bool is_unsigned = dtype == IR_U8 || dtype == IR_U32 || dtype == IR_U64;
+	bool is_unsigned = ir_dtype_is_unsigned(dtype);
 	int order = cpu_compare_int(dtype, a, b);
 
 	switch (kind) {

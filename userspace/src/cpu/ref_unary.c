@@ -116,7 +116,7 @@ double cpu_apply_unary(const struct ir_unary_attrs *attrs, double x)
  */
 int64_t cpu_apply_unary_int(const struct ir_unary_attrs *attrs, enum ir_dtype dtype, int64_t x)
 {
-	bool is_unsigned = dtype == IR_U8 || dtype == IR_U32 || dtype == IR_U64;
+	bool is_unsigned = ir_dtype_is_unsigned(dtype);
 	int64_t lo = is_unsigned ? (int64_t)attrs->ulo : attrs->ilo;
 	int64_t hi = is_unsigned ? (int64_t)attrs->uhi : attrs->ihi;
 	bool below = !is_unsigned && x < 0;

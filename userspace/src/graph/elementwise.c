@@ -112,11 +112,6 @@ int rule_unary_to_uint8(struct wnn_rule *rule)
 	return rule_emit_call(rule, IR_OP_UNARY, &type, &attrs);
 }
 
-static bool is_signed(enum ir_dtype dtype)
-{
-	return dtype == IR_I8 || dtype == IR_I32 || dtype == IR_I64;
-}
-
 /* Returns the bits of an integer element as a number of 64 bits. */
 static int64_t sign_extend(enum ir_dtype dtype, uint64_t bits)
 {
@@ -160,7 +155,7 @@ static int clamp_integer(struct wnn_rule *rule, enum ir_dtype dtype, const WNNCl
 		highest = options->maxValue;
 	lo = wnn_number_bits(dtype, &lowest);
 	hi = wnn_number_bits(dtype, &highest);
-	if (!is_signed(dtype)) {
+	if (ir_dtype_is_unsigned(dtype)) {
 		clamp->ulo = lo;
 		clamp->uhi = hi;
 		if (lo > hi)

@@ -72,7 +72,7 @@ static uint64_t to_magnitude(const WNNNumber *number, bool *negative)
 
 static uint64_t to_integer(enum ir_dtype dtype, const WNNNumber *number)
 {
-	bool is_unsigned = dtype == IR_U8 || dtype == IR_U32 || dtype == IR_U64 || dtype == IR_U4;
+	bool is_unsigned = ir_dtype_is_unsigned(dtype);
 	unsigned int bits = (unsigned int)ir_dtype_bits(dtype);
 	uint64_t mask = bits == 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
 	uint64_t highest = is_unsigned ? mask : mask >> 1;

@@ -38,6 +38,12 @@ bool ir_dtype_is_float(enum ir_dtype dtype)
 	return dtypes[dtype].is_float;
 }
 
+bool ir_dtype_is_unsigned(enum ir_dtype dtype)
+{
+	return dtype == IR_U32 || dtype == IR_U64 || dtype == IR_U8 || dtype == IR_U4 ||
+	       dtype == IR_U16;
+}
+
 struct ir_type ir_type_make(enum ir_dtype dtype, uint32_t rank, const int64_t *dims)
 {
 	struct ir_type type = { .dtype = dtype, .rank = rank };

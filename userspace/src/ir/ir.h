@@ -56,6 +56,7 @@ struct ir_type {
 size_t ir_dtype_bits(enum ir_dtype dtype);
 const char *ir_dtype_name(enum ir_dtype dtype); /* WebNN's spelling: "float32" */
 bool ir_dtype_is_float(enum ir_dtype dtype);
+bool ir_dtype_is_unsigned(enum ir_dtype dtype); /* unsigned integers; booleans are none */
 
 static inline int64_t ir_dim_value(struct ir_dim d)
 {
