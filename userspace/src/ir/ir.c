@@ -353,3 +353,18 @@ int ir_add_output(struct ir_graph *graph, const char *name, struct ir_value *val
 	graph->outputs[graph->num_outputs++] = (struct ir_output){ copy, value };
 	return 0;
 }
+
+uint32_t *ir_count_uses(const struct ir_graph *graph)
+{
+	uint32_t *uses = wnn_calloc((size_t)graph->num_values + 1, sizeof(*uses));
+
+	if (!uses)
+		return NULL;
+	for (uint32_t n = 0; n < graph->num_nodes; n++)
+		for (uint32_t i = 0; i < graph->nodes[n]->num_operands; i++)
+			if (graph->nodes[n]->operands[i])
+				uses[graph->nodes[n]->operands[i]->id]++;
+	for (uint32_t i = 0; i < graph->num_outputs; i++)
+		uses[graph->outputs[i].value->id]++;
+	return uses;
+}

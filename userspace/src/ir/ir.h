@@ -478,6 +478,12 @@ struct ir_node *ir_add_node(struct ir_graph *graph, enum ir_op op, struct ir_val
 			    const char *source);
 int ir_add_output(struct ir_graph *graph, const char *name, struct ir_value *value);
 
+/*
+ * Returns for each value the number of operands that it is, plus 1 for each output; the caller
+ * frees it by wnn_free(). NULL: no memory.
+ */
+uint32_t *ir_count_uses(const struct ir_graph *graph);
+
 /* Makes a constant with a copy of these bytes; NULL: no memory. */
 struct ir_constant *ir_constant_copy(const void *data, size_t bytes);
 /*

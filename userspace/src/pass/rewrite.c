@@ -20,20 +20,6 @@ int rewrite_nomem(const struct rewrite *rw)
 	return wnn_error_nomem(rw->err, "the passes over a graph");
 }
 
-static void count_uses(struct rewrite *rw)
-{
-	const struct ir_graph *from = rw->from;
-
-	for (uint32_t n = 0; n < from->num_nodes; n++)
-		for (uint32_t i = 0; i < from->nodes[n]->num_operands; i++)
-			if (from->nodes[n]->operands[i])
-				rw->uses[from->nodes[n]->operands[i]->id]++;
-	for (uint32_t i = 0; i < from->num_outputs; i++) {
-		rw->uses[from->outputs[i].value->id]++;
-		rw->is_output[from->outputs[i].value->id] = true;
-	}
-}
-
 int rewrite_begin(struct rewrite *rw, const struct ir_graph *from, struct wnn_error *err)
 {
 	memset(rw, 0, sizeof(*rw));
@@ -43,13 +29,14 @@ int rewrite_begin(struct rewrite *rw, const struct ir_graph *from, struct wnn_er
 	rw->value = wnn_calloc(from->num_values + 1, sizeof(*rw->value));
 	rw->fate = wnn_calloc(from->num_nodes + 1, sizeof(*rw->fate));
 	rw->rule = wnn_calloc(from->num_nodes + 1, sizeof(*rw->rule));
-	rw->uses = wnn_calloc(from->num_values + 1, sizeof(*rw->uses));
+	rw->uses = ir_count_uses(from);
 	rw->is_output = wnn_calloc(from->num_values + 1, sizeof(*rw->is_output));
 	if (!rw->to || !rw->value || !rw->fate || !rw->rule || !rw->uses || !rw->is_output)
 		return rewrite_nomem(rw);
 	for (uint32_t n = 0; n < from->num_nodes; n++)
 		rw->fate[n] = (struct rewrite_fate){ WNN_FATE_UNUSED, UINT32_MAX };
-	count_uses(rw);
+	for (uint32_t i = 0; i < from->num_outputs; i++)
+		rw->is_output[from->outputs[i].value->id] = true;
 	for (uint32_t i = 0; i < from->num_values; i++) {
 		const struct ir_value *value = from->values[i];
 

@@ -21,22 +21,6 @@ static uint64_t run_align(uint64_t bytes)
 	return wnn_align_up(bytes, 256);
 }
 
-/* Counts how often each value is read; NULL: no memory. */
-static uint32_t *count_uses(const struct ir_graph *graph)
-{
-	uint32_t *uses = wnn_calloc((size_t)graph->num_values + 1, sizeof(*uses));
-
-	if (!uses)
-		return NULL;
-	for (uint32_t i = 0; i < graph->num_nodes; i++)
-		for (uint32_t k = 0; k < graph->nodes[i]->num_operands; k++)
-			if (graph->nodes[i]->operands[k])
-				uses[graph->nodes[i]->operands[k]->id]++;
-	for (uint32_t i = 0; i < graph->num_outputs; i++)
-		uses[graph->outputs[i].value->id]++;
-	return uses;
-}
-
 /* Whether a node adds a float32 value of the same shape to `value`. */
 static bool adds_to(const struct ir_node *node, const struct ir_value *value)
 {
@@ -99,7 +83,7 @@ int run_make_steps(struct run_compiled *c, const bool *on_npu, struct wnn_error 
 		drop_early(c);
 		return -1;
 	}
-	uses = count_uses(graph);
+	uses = ir_count_uses(graph);
 	c->first_keep = atomic_fetch_add(&next_keep, graph->num_nodes);
 	c->steps = wnn_calloc((size_t)graph->num_nodes + 1, sizeof(*c->steps));
 	if (!c->steps || !uses) {

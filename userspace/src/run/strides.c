@@ -298,7 +298,7 @@ static bool try_result(struct finder *f, uint32_t n)
 	return false;
 }
 
-static void count_uses(struct finder *f)
+static void find_readers(struct finder *f)
 {
 	const struct ir_graph *graph = f->c->graph;
 
@@ -306,12 +306,8 @@ static void count_uses(struct finder *f)
 		f->reader[v] = NEVER;
 	for (uint32_t n = 0; n < graph->num_nodes; n++)
 		for (uint32_t i = 0; i < graph->nodes[n]->num_operands; i++)
-			if (graph->nodes[n]->operands[i]) {
-				f->uses[graph->nodes[n]->operands[i]->id]++;
+			if (graph->nodes[n]->operands[i])
 				f->reader[graph->nodes[n]->operands[i]->id] = n;
-			}
-	for (uint32_t i = 0; i < graph->num_outputs; i++)
-		f->uses[graph->outputs[i].value->id]++;
 }
 
 /*
@@ -518,7 +514,7 @@ void views_find_strided(struct finder *f)
 {
 	struct state before = { 0 };
 
-	count_uses(f);
+	find_readers(f);
 	f->bold = save(f, &before);
 	arrange_nodes(f);
 	if (f->bold && !views_stay_below(f, 0, f->c->graph->num_nodes)) {

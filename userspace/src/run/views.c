@@ -442,7 +442,7 @@ int run_find_views(struct run_compiled *c, const bool *on_npu, struct wnn_error 
 		.lives = wnn_calloc(values, sizeof(*f.lives)),
 		.live = wnn_calloc(nodes, sizeof(*f.live)),
 		.round = wnn_calloc(values, sizeof(*f.round)),
-		.uses = wnn_calloc(values, sizeof(*f.uses)),
+		.uses = ir_count_uses(c->graph),
 		.reader = wnn_calloc(values, sizeof(*f.reader)),
 	};
 	bool complete = f.is_output && f.lives && f.live && f.round && f.uses && f.reader;
