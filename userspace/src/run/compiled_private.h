@@ -86,8 +86,8 @@ struct run_compiled {
 	struct ir_graph *graph;
 	struct run_home *homes; /* by value id: the value whose memory it lies in, or itself */
 	bool *is_view;		/* by node: its result is a view, so that it needs no step */
-	struct cpu_prepared *
-		*early; /* by node: the kernel that was prepared before steps were made, or NULL */
+	/* by node: the kernel that strides.c has prepared, until a step takes it over; or NULL */
+	struct cpu_prepared **early;
 	/* by value id; views have one only after run_place_views() */
 	struct run_location *locations;
 	uint32_t num_steps;

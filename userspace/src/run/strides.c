@@ -380,10 +380,10 @@ static uint32_t arrange_operands(struct finder *f, const struct ir_node *concat,
 	struct strided whole = dense(&concat->results[0]->type);
 
 	for (uint32_t i = 0; i < count; i++) {
-		const struct ir_node *node = maker(f, concat->operands[i]);
+		const struct ir_node *node = concat->operands[i]->def;
 		struct strided own = dense(&concat->operands[i]->type);
 
-		if (!node || !prepare(f, node->id) ||
+		if (!prepare(f, node->id) ||
 		    !cpu_prepared_arrange(f->c->early[node->id], node, CPU_RESULT,
 					  in_result ? whole.stride : own.stride))
 			return i;
@@ -420,7 +420,7 @@ static void try_concat(struct finder *f, uint32_t n)
 	const struct ir_node *node = f->c->graph->nodes[n];
 	uint32_t result = node->results[0]->id, first;
 	uint64_t stride = sizeof(float), at = 0, span = 0;
-	uint32_t count = node->num_operands;
+	uint32_t count = node->num_operands, arranged;
 
 	for (uint32_t i = 0; i < count; i++) {
 		const struct ir_node *made = maker(f, node->operands[i]);
@@ -431,8 +431,9 @@ static void try_concat(struct finder *f, uint32_t n)
 	}
 	if (2 * span + n - node->operands[0]->def->id > f->patience)
 		return;
-	if (arrange_operands(f, node, count, true) < count) {
-		arrange_operands(f, node, count, false);
+	arranged = arrange_operands(f, node, count, true);
+	if (arranged < count) {
+		arrange_operands(f, node, arranged, false);
 		return;
 	}
 	first = live_as_result(f, node, 1);
