@@ -252,7 +252,7 @@ struct cpu_prepared *cpu_prepare_arrangeable(struct cpu_context *cpu, const stru
 {
 	if (node->op == IR_OP_MATMUL)
 		return cpu_tile_matmul_arrangeable(cpu, node);
-	return cpu_elementwise_arrangeable(cpu, node);
+	return cpu_elementwise_arrangeable(node);
 }
 
 bool cpu_prepared_arrange(struct cpu_prepared *prepared, const struct ir_node *node, int operand,

@@ -11,7 +11,6 @@
 /*
  * Prepares a node for cpu_prepared_arrange(); NULL when it has no such kernel, or memory ran out.
  */
-struct cpu_prepared *cpu_elementwise_arrangeable(const struct cpu_context *cpu,
-						 const struct ir_node *node);
+struct cpu_prepared *cpu_elementwise_arrangeable(const struct ir_node *node);
 
 #endif

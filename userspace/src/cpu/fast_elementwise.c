@@ -40,73 +40,67 @@ void cpu_activate(const struct cpu_simd *simd, const struct ir_unary_attrs *act,
 		apply(simd, act, x + i, x + i, chunk < n - i ? chunk : n - i);
 }
 
+/* The index of the result among the operands of a struct cpu_walk. */
+#define RESULT 2
+
 struct map {
 	const struct cpu_simd *simd;
 	const struct ir_node *node;
 	const float *a, *b;
 	float *y;
-	struct cpu_walk walk;
+	/* has the operand RESULT only if the result has strides of its own */
+	const struct cpu_walk *walk;
 };
 
-static void unary_range(void *argument, int64_t begin, int64_t end)
+static void map_range(void *argument, int64_t begin, int64_t end)
 {
 	const struct map *m = argument;
-
-	for (int64_t i = begin; i < end; i += CHUNK)
-		apply(m->simd, &m->node->attrs.unary, m->y + i, m->a + i,
-		      CHUNK < end - i ? CHUNK : end - i);
-}
-
-static int unary(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
-		 void *const *out, struct wnn_error *err)
-{
-	struct map m = { .simd = cpu->simd, .node = node, .a = in[0], .y = out[0] };
-
-	(void)err;
-	cpu_parallel_ranges(cpu, ir_type_elements(&node->results[0]->type), GRAIN, unary_range, &m);
-	return 0;
-}
-
-static void binary_range(void *argument, int64_t begin, int64_t end)
-{
-	const struct map *m = argument;
-	const struct ir_binary_attrs *attrs = &m->node->attrs.binary;
-	const struct cpu_walk *w = &m->walk;
+	const struct ir_node *node = m->node;
+	const struct cpu_walk *w = m->walk;
 
 	for (int64_t i = begin; i < end;) {
 		int64_t size = cpu_walk_line(w, i, end < i + CHUNK ? end : i + CHUNK);
+		const float *a = m->a + cpu_walk_at(w, 0, i);
+		float *y = m->y + (w->operands > RESULT ? cpu_walk_at(w, RESULT, i) : i);
 
-		m->simd->binary((int)attrs->kind, m->y + i, m->a + cpu_walk_at(w, 0, i),
-				cpu_walk_step(w, 0), m->b + cpu_walk_at(w, 1, i),
-				cpu_walk_step(w, 1), size);
-		cpu_activate(m->simd, &attrs->act, m->y + i, size);
+		if (node->op == IR_OP_UNARY) {
+			apply(m->simd, &node->attrs.unary, y, a, size);
+		} else {
+			m->simd->binary((int)node->attrs.binary.kind, y, a, cpu_walk_step(w, 0),
+					m->b + cpu_walk_at(w, 1, i), cpu_walk_step(w, 1), size);
+			cpu_activate(m->simd, &node->attrs.binary.act, y, size);
+		}
 		i += size;
 	}
 }
 
-static int binary(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
-		  void *const *out, struct wnn_error *err)
+static void map(struct cpu_context *cpu, const struct ir_node *node, const struct cpu_walk *walk,
+		const void *const *in, void *const *out)
 {
 	struct map m = { .simd = cpu->simd,
 			 .node = node,
 			 .a = in[0],
-			 .b = in[1],
+			 .b = in[node->num_operands - 1],
 			 .y = out[0],
-			 .walk = cpu_walk_of(node, 2) };
+			 .walk = walk };
+
+	cpu_parallel_ranges(cpu, walk->shape.count, GRAIN, map_range, &m);
+}
+
+static int run(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
+	       void *const *out, struct wnn_error *err)
+{
+	struct cpu_walk walk = cpu_walk_of(node, (int)node->num_operands);
 
 	(void)err;
-	cpu_parallel_ranges(cpu, m.walk.shape.count, GRAIN, binary_range, &m);
+	map(cpu, node, &walk, in, out);
 	return 0;
 }
 
 /* ---- operands and results with strides */
 
-/* The index of the result among the operands of a struct cpu_walk. */
-#define RESULT 2
-
 struct arranged {
 	struct cpu_prepared base;
-	const struct cpu_simd *simd;
 	const struct ir_node *node;
 	/*
 	 * given: with the strides that cpu_prepared_arrange() set; walk: the same with axes merged
@@ -114,44 +108,14 @@ struct arranged {
 	struct cpu_walk given, walk;
 };
 
-struct arranged_run {
-	const struct arranged *e;
-	const float *a, *b;
-	float *y;
-};
-
-static void arranged_range(void *argument, int64_t begin, int64_t end)
-{
-	const struct arranged_run *run = argument;
-	const struct ir_node *node = run->e->node;
-	const struct cpu_simd *simd = run->e->simd;
-	const struct cpu_walk *w = &run->e->walk;
-
-	for (int64_t i = begin; i < end;) {
-		int64_t size = cpu_walk_line(w, i, end < i + CHUNK ? end : i + CHUNK);
-		const float *a = run->a + cpu_walk_at(w, 0, i);
-		float *y = run->y + cpu_walk_at(w, RESULT, i);
-
-		if (node->op == IR_OP_UNARY) {
-			apply(simd, &node->attrs.unary, y, a, size);
-		} else {
-			simd->binary((int)node->attrs.binary.kind, y, a, cpu_walk_step(w, 0),
-				     run->b + cpu_walk_at(w, 1, i), cpu_walk_step(w, 1), size);
-			cpu_activate(simd, &node->attrs.binary.act, y, size);
-		}
-		i += size;
-	}
-}
-
 static int run_arranged(struct cpu_prepared *prepared, struct cpu_context *cpu, const void *packed,
 			const void *const *in, void *const *out, struct wnn_error *err)
 {
 	const struct arranged *e = (const struct arranged *)prepared;
-	struct arranged_run run = { e, in[0], in[e->node->num_operands - 1], out[0] };
 
 	(void)packed;
 	(void)err;
-	cpu_parallel_ranges(cpu, e->walk.shape.count, GRAIN, arranged_range, &run);
+	map(cpu, e->node, &e->walk, in, out);
 	return 0;
 }
 
@@ -198,8 +162,8 @@ static bool arrange(struct cpu_prepared *prepared, const struct ir_node *node, i
 enum { UNARY, BINARY, UNARY_WHOLE, BINARY_WHOLE, UNARY_SAYS };
 
 static const struct cpu_fast_kernel kernels[] = {
-	[UNARY] = { .name = "cpu/unary", .run = unary },
-	[BINARY] = { .name = "cpu/binary", .run = binary },
+	[UNARY] = { .name = "cpu/unary", .run = run },
+	[BINARY] = { .name = "cpu/binary", .run = run },
 	[UNARY_WHOLE] = { .name = "cpu/unary-integers", .run = cpu_unary_whole },
 	[BINARY_WHOLE] = { .name = "cpu/binary-integers", .run = cpu_binary_whole },
 	[UNARY_SAYS] = { .name = "cpu/unary-says", .run = cpu_unary_says },
@@ -230,8 +194,7 @@ static const struct cpu_fast_kernel *find(const struct ir_node *node)
 
 const struct cpu_fast_family cpu_fast_elementwise = CPU_FAST_FAMILY(kernels, find);
 
-struct cpu_prepared *cpu_elementwise_arrangeable(const struct cpu_context *cpu,
-						 const struct ir_node *node)
+struct cpu_prepared *cpu_elementwise_arrangeable(const struct ir_node *node)
 {
 	const struct cpu_fast_kernel *kernel = cpu_fast_find(node);
 	struct arranged *e;
@@ -245,15 +208,9 @@ struct cpu_prepared *cpu_elementwise_arrangeable(const struct cpu_context *cpu,
 					 .run = run_arranged,
 					 .destroy = destroy_arranged,
 					 .arrange = arrange };
-	e->simd = cpu->simd;
 	e->node = node;
-	e->given.shape = cpu_shape_of(&node->results[0]->type);
+	e->given = cpu_walk_unmerged(node, (int)node->num_operands);
 	e->given.operands = RESULT + 1;
-	for (uint32_t k = 0; k < node->num_operands; k++) {
-		struct cpu_shape s = cpu_shape_of(&node->operands[k]->type);
-
-		cpu_broadcast_strides(&s, &e->given.shape, e->given.stride[k]);
-	}
 	memcpy(e->given.stride[RESULT], e->given.shape.stride, sizeof(e->given.stride[RESULT]));
 	e->walk = e->given;
 	cpu_walk_merge(&e->walk);

@@ -50,8 +50,12 @@ static inline void cpu_walk_merge(struct cpu_walk *w)
 	s->rank = r;
 }
 
-/* Returns an iterator over the result of a node and its first operands. */
-static inline struct cpu_walk cpu_walk_of(const struct ir_node *node, int operands)
+/*
+ * cpu_walk_of() returns an iterator over the result of a node and its first operands.
+ * cpu_walk_unmerged() does not merge its axes: the caller changes strides, then calls
+ * cpu_walk_merge().
+ */
+static inline struct cpu_walk cpu_walk_unmerged(const struct ir_node *node, int operands)
 {
 	struct cpu_walk w = { .shape = cpu_shape_of(&node->results[0]->type),
 			      .operands = operands };
@@ -61,6 +65,13 @@ static inline struct cpu_walk cpu_walk_of(const struct ir_node *node, int operan
 
 		cpu_broadcast_strides(&s, &w.shape, w.stride[k]);
 	}
+	return w;
+}
+
+static inline struct cpu_walk cpu_walk_of(const struct ir_node *node, int operands)
+{
+	struct cpu_walk w = cpu_walk_unmerged(node, operands);
+
 	cpu_walk_merge(&w);
 	return w;
 }
