@@ -125,7 +125,7 @@ bool vtile_emit(struct plan *plan, const struct vprog *prog);
 /* Emits a program in chunks of rows, with several passes over each row. */
 void vsplit_emit(struct plan *plan, const struct vprog *prog);
 
-/* Returns the instruction of an element-wise function of two operands. */
+/* Returns the instruction of a function of two operands; ONPU_OP_NOP: the NPU has none. */
 enum onpu_op vp_binary_insn(enum ir_binary kind);
 
 /* One of the instructions of an element-wise function of one operand. */

@@ -17,9 +17,7 @@ bool supports_unary(const struct ir_node *node, struct npu_reason *reason)
 
 bool supports_binary(const struct ir_node *node, struct npu_reason *reason)
 {
-	enum ir_binary kind = node->attrs.binary.kind;
-
-	if (kind >= IR_BIT_AND && kind <= IR_FLOORED_REMAINDER)
+	if (vp_binary_insn(node->attrs.binary.kind) == ONPU_OP_NOP)
 		return supports_not(reason, NPU_REASON_OPERATOR,
 				    "the NPU has no instruction for bits, shifts and remainders");
 	return supports_fused(&node->attrs.binary.act, node->results[0]->type.dtype, reason);
