@@ -168,7 +168,15 @@ def render_operands(api, index, operator):
     return name, out
 
 
-def op_row(operator, method, name):
+def details(api, method):
+    """The struct that the chain of a method's options may hold, and the types of all operands then."""
+    name = method.get("details")
+    if not name:
+        return "0, 0"
+    return f"WNNSType_{name}, {type_mask(api, api.structs[name].get('operandTypes', ''))}"
+
+
+def op_row(api, operator, method, name):
     arguments = f"{name}_arguments, ARRAY_SIZE({name}_arguments)" if operator.get("arguments") \
         else "NULL, 0"
     return (f"\t[WNN_OP_{upper(method['name'])}] = {{\n"
@@ -177,7 +185,8 @@ def op_row(operator, method, name):
             f"\t\t{name}_operands, ARRAY_SIZE({name}_operands), {len(positional(operator))},\n"
             f"\t\t{name}_outputs, ARRAY_SIZE({name}_outputs), "
             f"{'true' if is_list(operator) else 'false'},\n"
-            f"\t\t{arguments}, &{lower(operator['options'])},\n\t}},\n")
+            f"\t\t{arguments}, &{lower(operator['options'])},\n"
+            f"\t\t{details(api, method)},\n\t}},\n")
 
 
 def render_ops(api):
@@ -196,7 +205,7 @@ def render_ops(api):
     for index, operator in enumerate(api.data["operators"]):
         name, text = render_operands(api, index, operator)
         out += text + "\n"
-        rows += "".join(op_row(operator, m, name) for m in operator["methods"])
+        rows += "".join(op_row(api, operator, m, name) for m in operator["methods"])
     out += f"const struct wnn_op_info wnn_op_info[WNN_OP_COUNT] = {{\n{rows}}};\n\n"
     return out + "".join(f"#undef {s}\n" for s in shorts + ["ANY"])
 

@@ -151,30 +151,9 @@ static int check_attributes(const struct wnn_attribute *attributes, uint32_t cou
 }
 
 /* Whether a chain consists of the one struct that is defined for this operator. */
-static bool is_known(enum wnn_op op, const WNNChainedStruct *chain)
+static bool is_known(const struct wnn_op_info *info, const WNNChainedStruct *chain)
 {
-	WNNSType type = 0;
-
-	switch (op) {
-	case WNN_OP_LSTM:
-	case WNN_OP_GRU:
-		type = WNNSType_RecurrentDetails;
-		break;
-	case WNN_OP_ARG_MIN:
-	case WNN_OP_ARG_MAX:
-		type = WNNSType_ArgMinMaxDetails;
-		break;
-	case WNN_OP_LOGICAL_AND:
-	case WNN_OP_LOGICAL_OR:
-	case WNN_OP_LOGICAL_XOR:
-	case WNN_OP_MUL:
-	case WNN_OP_DIV:
-		type = WNNSType_IntegerDetails;
-		break;
-	default:
-		break;
-	}
-	return type && chain->sType == type && !chain->next;
+	return info->details && chain->sType == info->details && !chain->next;
 }
 
 int wnn_op_call_check(struct wnn_op_call *call, struct wnn_error *err)
@@ -186,7 +165,7 @@ int wnn_op_call_check(struct wnn_op_call *call, struct wnn_error *err)
 	wnn_op_call_name(call, name, sizeof(name));
 	if (check_operands(call, name, err))
 		return -1;
-	if (head->nextInChain && !is_known(call->op, head->nextInChain))
+	if (head->nextInChain && !is_known(info, head->nextInChain))
 		return wnn_error_set(
 			err, WNN_TYPE_ERROR,
 			"%s: the chain of %s holds a struct of sType %u that is not known "

@@ -99,6 +99,10 @@ struct wnn_op_info {
 	const struct wnn_attribute *arguments;
 	uint8_t argument_count;
 	const struct wnn_options_info *options;
+	/* the type of the structure that the chain of the options may hold; 0: it must be empty */
+	WNNSType details;
+	/* types that all operands may have when it is there; 0: their own */
+	uint16_t details_types;
 };
 
 extern const struct wnn_op_info wnn_op_info[WNN_OP_COUNT];

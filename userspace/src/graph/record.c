@@ -49,20 +49,15 @@ static int check_owner(struct wnn_rule *rule)
 	return 0;
 }
 
-/*
- * Returns the types that an operand may have. With a structure in its chain, a function of two
- * operands is one of integers.
- */
+/* Returns the types that an operand may have; a structure in the chain may change them. */
 static WNNOperandDataTypeSet types_of(struct wnn_rule *rule, const struct wnn_op_operand *info)
 {
 	const WNNOperatorOptions *options = rule->call->options;
-	WNNOperandDataTypeSet types = 0;
+	WNNOperandDataTypeSet types = wnn_op_info[rule->call->op].details_types;
 
-	if (!options->nextInChain || options->nextInChain->sType != WNNSType_IntegerDetails)
-		return wnn_limits_types(&rule->builder->config.limits, info);
-	for (WNNOperandDataType t = WNNOperandDataType_Int32; t <= WNNOperandDataType_Uint8; t++)
-		types |= WNN_DATA_TYPE_BIT(t);
-	return types;
+	return options->nextInChain && types ?
+		       types :
+		       wnn_limits_types(&rule->builder->config.limits, info);
 }
 
 static int check_data_type(struct wnn_rule *rule, size_t i, const struct wnn_op_operand *info)
