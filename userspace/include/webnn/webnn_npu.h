@@ -144,25 +144,26 @@ typedef enum WNNExactness {
 } WNNExactness;
 
 /**
- * What an operator with WNNIntegerDetails computes.
+ * The function that an operator with WNNIntegerDetails computes.
  */
 typedef enum WNNIntegerFunction {
 	/** None: TypeError. */
 	WNNIntegerFunction_Undefined = 0,
 	/**
-	 * logicalAnd, logicalOr and logicalXor combine each bit. mul shifts a by b bits to the
-	 * left, div to the right, where the sign of a negative number fills in. By less than no
-	 * bits, or by as many as the type has or more, nothing is left of a but what fills in.
+	 * logicalAnd, logicalOr and logicalXor combine the bits of a and b one by one. mul shifts a
+	 * to the left by b bits; div shifts it to the right, and copies of the sign fill in from
+	 * the left. When b is negative, or not less than the number of bits of the type, the result
+	 * is 0; but div of a negative a gives -1.
 	 */
 	WNNIntegerFunction_Bits = 1,
 	/**
-	 * div: what is left of a where the quotient is rounded towards 0. It has the sign of a. By
-	 * 0 it is a.
+	 * div gives the remainder of a / b, with the quotient rounded towards 0: it has the sign of
+	 * a. When b is 0, it is a.
 	 */
 	WNNIntegerFunction_Remainder = 2,
 	/**
-	 * div: what is left of a where the quotient is rounded down. It has the sign of b. By 0 it
-	 * is a.
+	 * div gives the remainder of a / b, with the quotient rounded down: it has the sign of b.
+	 * When b is 0, it is a.
 	 */
 	WNNIntegerFunction_FlooredRemainder = 3,
 	/** Makes the type 32 bits wide; no value. */
@@ -488,14 +489,15 @@ typedef struct WNNArgMinMaxDetails {
 	WNN_VALUE(WNNArgMinMaxDetails, WNN_ARG_MIN_MAX_DETAILS_STATIC_INIT)
 
 /**
- * Has operators compute functions of two integers that other formats have and WebNN has not, in the
- * chain of the WNNOperatorOptions of logicalAnd, logicalOr, logicalXor, mul and div. Operators with
- * this structure take integers of any type, and the result has their type. They run on the CPU.
+ * Makes an operator compute another function of two integers, which other formats have and WebNN
+ * does not; in the chain of the WNNOperatorOptions of logicalAnd, logicalOr, logicalXor, mul and
+ * div. The operands are int32, uint32, int64, uint64, int8 or uint8, both of one type, which the
+ * result has, too. The operator runs on the CPU.
  */
 typedef struct WNNIntegerDetails {
 	/** sType is WNNSType_IntegerDetails. */
 	WNNChainedStruct chain;
-	/** Which function. */
+	/** The function. A value that the operator does not have is a TypeError. */
 	WNNIntegerFunction function;
 } WNNIntegerDetails;
 
