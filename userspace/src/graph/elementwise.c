@@ -261,8 +261,11 @@ static int set_integer_kind(struct wnn_rule *rule, enum ir_binary *kind)
 		return 0;
 	integer = integer_kind(rule->call->op, details->function);
 	if (integer < 0)
-		return rule_error(rule, "function is %u, which is no function of this operator",
-				  (unsigned int)details->function);
+		return rule_error(rule, "function of WNNIntegerDetails is %u; allowed are %s",
+				  (unsigned int)details->function,
+				  rule->call->op == WNN_OP_DIV ?
+					  "Bits, Remainder and FlooredRemainder" :
+					  "Bits alone");
 	*kind = (enum ir_binary)integer;
 	return 0;
 }
