@@ -95,9 +95,21 @@ WNNTensor make_picture(WNNContext context, const uint32_t *shape)
 	return tensor;
 }
 
+char *exchange_level(const char *level)
+{
+	const char *given = getenv(LEVEL_VARIABLE);
+	char *before = given ? strdup(given) : NULL;
+
+	if (level)
+		setenv(LEVEL_VARIABLE, level, 1);
+	else
+		unsetenv(LEVEL_VARIABLE);
+	return before;
+}
+
 bool has_lines(void)
 {
-	const char *level = getenv("WEBNN_CPU_LEVEL");
+	const char *level = getenv(LEVEL_VARIABLE);
 
 	if (level && *level)
 		return !strcmp(level, "avx2");

@@ -44,6 +44,13 @@ WNNOperand make_input(WNNGraphBuilder builder, const char *name, uint32_t rows, 
 WNNOperand make_constant(WNNGraphBuilder builder, const float *data, uint32_t rows, uint32_t cols);
 WNNGraph build_one(WNNGraphBuilder builder, const char *name, WNNOperand operand);
 
+/*
+ * The variable that sets the level of vector instructions of contexts on the CPU. exchange_level() sets it, or unsets it with NULL,
+ * and returns its value before, which the caller frees; NULL: it was not set.
+ */
+#define LEVEL_VARIABLE "WEBNN_CPU_LEVEL"
+char *exchange_level(const char *level);
+
 /* Whether the CPU has kernels of its own for lines below oneDNN as well, which take what reads them, too. */
 bool has_lines(void);
 

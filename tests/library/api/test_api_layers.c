@@ -8,9 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define VARIABLE       "WEBNN_CPU_LAYER"
-#define LEVEL_VARIABLE "WEBNN_CPU_LEVEL"
-#define SPIN_VARIABLE  "WEBNN_CPU_SPIN"
+#define VARIABLE      "WEBNN_CPU_LAYER"
+#define SPIN_VARIABLE "WEBNN_CPU_SPIN"
 
 enum {
 	CHANNELS = 64,
@@ -400,15 +399,10 @@ static void files_remember_the_layer(void **state)
 
 static WNNStatus try_level(WNNInstance instance, const char *level, WNNContext *context)
 {
-	const char *given = getenv(LEVEL_VARIABLE);
-	char *before = given ? strdup(given) : NULL;
-	WNNStatus status;
+	char *before = exchange_level(level);
+	WNNStatus status = try_layer(instance, "openblas", context);
 
-	setenv(LEVEL_VARIABLE, level, 1);
-	status = try_layer(instance, "openblas", context);
-	unsetenv(LEVEL_VARIABLE);
-	if (before)
-		setenv(LEVEL_VARIABLE, before, 1);
+	free(exchange_level(before));
 	free(before);
 	return status;
 }

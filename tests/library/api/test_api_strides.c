@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEVEL_VARIABLE "WEBNN_CPU_LEVEL"
-
 enum { ROWS = 48, HEADS = 3, DEPTH = 20, WIDTH = HEADS * DEPTH };
 
 static const char *const levels[] = { "base", "avx2", "avx512" };
@@ -21,23 +19,20 @@ static WNNContext open_level(WNNInstance instance, const char *level, uint32_t t
 {
 	WNNContextDeviceOptions device = WNN_CONTEXT_DEVICE_OPTIONS_INIT;
 	WNNContextOptions options = WNN_CONTEXT_OPTIONS_INIT;
-	const char *given = getenv(LEVEL_VARIABLE);
-	char *before = given ? strdup(given) : NULL;
 	WNNContext context = NULL;
+	char *before;
 
 	device.device = WNN_STR("cpu");
 	device.threads = threads;
 	options.nextInChain = &device.chain;
-	setenv(LEVEL_VARIABLE, level, 1);
+	before = exchange_level(level);
 	if (wnnInstanceCreateContextSync(instance, &options, GENEROUS, &context) !=
 	    WNNStatus_Success) {
 		assert_last_error(WNNStatus_NotSupportedError, LEVEL_VARIABLE);
 		assert_string_not_equal(level, "base");
 		context = NULL;
 	}
-	unsetenv(LEVEL_VARIABLE);
-	if (before)
-		setenv(LEVEL_VARIABLE, before, 1);
+	free(exchange_level(before));
 	free(before);
 	return context;
 }
