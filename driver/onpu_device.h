@@ -202,7 +202,7 @@ struct onpu_device {
 	struct list_head bos;
 	/** @users_lock: Protects @users. */
 	struct mutex users_lock;
-	/** @users: Users with open files or buffers, by &onpu_user.link. */
+	/** @users: Users with open files, buffers or strikes, by &onpu_user.link. */
 	struct list_head users;
 	/** @mmu: Kernel addresses, address space numbers, invalidations; private to onpu_mmu.c. */
 	struct onpu_mmu_device *mmu;

@@ -18,7 +18,6 @@
 #include "onpu_core.h"
 #include "onpu_ctx.h"
 #include "onpu_trace.h"
-#include "onpu_user.h"
 
 #define ATTEMPTS		3
 #define RESET_TIMEOUT_US	(2 * USEC_PER_SEC)
@@ -197,11 +196,8 @@ static void onpu_reset_end(struct onpu_device *onpu, int error)
 		onpu_fw_log_start(onpu);
 	up_write(&onpu->reset_lock);
 	/* Allocates memory, so not under the lock. */
-	if (drm_dev_is_unplugged(&onpu->drm))
-		return;
-	if (tell)
+	if (tell && !drm_dev_is_unplugged(&onpu->drm))
 		report_wedged(onpu, error);
-	onpu_user_report_bans(onpu);
 }
 
 /*

@@ -23,6 +23,26 @@
 #define BAN_MINUTES	10
 #define BAN_TIME	(BAN_MINUTES * 60 * HZ)
 
+/*
+ * Reports a ban in the log and to udev. This waits for memory, so it is a work item of its own:
+ * neither the caller of onpu_user_strike() nor the reset that follows may wait for memory.
+ */
+static void report_work(struct work_struct *work)
+{
+	struct onpu_user *user = container_of(work, struct onpu_user, report);
+	struct drm_device *drm = &user->onpu->drm;
+	uid_t uid = from_kuid(&init_user_ns, user->uid);
+	char event[sizeof("BANNED=4294967295")], *envp[2] = { event };
+
+	CLASS(onpu_entered, entered)(drm);
+	if (entered < 0)
+		return;
+	drm_notice(drm, "user %u is banned for %u minutes: jobs that cannot be ended made %u resets necessary\n",
+		   uid, BAN_MINUTES, MAX_STRIKES);
+	snprintf(event, sizeof(event), "BANNED=%u", uid);
+	kobject_uevent_env(&drm->accel->kdev->kobj, KOBJ_CHANGE, envp);
+}
+
 struct onpu_user *onpu_user_find(struct onpu_device *onpu, kuid_t uid)
 {
 	struct onpu_user *new __free(kfree) = kzalloc(sizeof(*new), GFP_KERNEL_ACCOUNT);
@@ -33,6 +53,7 @@ struct onpu_user *onpu_user_find(struct onpu_device *onpu, kuid_t uid)
 	kref_init(&new->ref);
 	new->onpu = onpu;
 	new->uid = uid;
+	INIT_WORK(&new->report, report_work);
 	init_waitqueue_head(&new->freed);
 	guard(mutex)(&onpu->users_lock);
 	list_for_each_entry(user, &onpu->users, link)
@@ -158,7 +179,7 @@ void onpu_user_strike(struct onpu_user *user)
 	WRITE_ONCE(user->strikes, strikes_count(user) ? user->strikes + 1 : 1);
 	WRITE_ONCE(user->strike_at, jiffies);
 	if (user->strikes == MAX_STRIKES)
-		WRITE_ONCE(user->tell, true);
+		schedule_work(&user->report);
 }
 
 bool onpu_user_is_banned(const struct onpu_user *user)
@@ -166,33 +187,13 @@ bool onpu_user_is_banned(const struct onpu_user *user)
 	return READ_ONCE(user->strikes) >= MAX_STRIKES && strikes_count(user);
 }
 
-static void report_ban(struct onpu_user *user)
-{
-	struct drm_device *drm = &user->onpu->drm;
-	uid_t uid = from_kuid(&init_user_ns, user->uid);
-	char event[sizeof("BANNED=4294967295")], *envp[2] = { event };
-
-	drm_notice(drm, "user %u is banned for %u minutes: jobs that cannot be ended made %u resets necessary\n",
-		   uid, BAN_MINUTES, MAX_STRIKES);
-	snprintf(event, sizeof(event), "BANNED=%u", uid);
-	kobject_uevent_env(&drm->accel->kdev->kobj, KOBJ_CHANGE, envp);
-}
-
-void onpu_user_report_bans(struct onpu_device *onpu)
-{
-	struct onpu_user *user;
-
-	guard(mutex)(&onpu->users_lock);
-	list_for_each_entry(user, &onpu->users, link)
-		if (xchg(&user->tell, false))
-			report_ban(user);
-}
-
 /* Drops the references that strikes hold; no user in the list has a file or a buffer by now. */
 void onpu_user_forgive_all(struct onpu_device *onpu)
 {
 	struct onpu_user *user, *next;
 
-	list_for_each_entry_safe(user, next, &onpu->users, link)
+	list_for_each_entry_safe(user, next, &onpu->users, link) {
+		cancel_work_sync(&user->report);
 		onpu_user_put(user);
+	}
 }

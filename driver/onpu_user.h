@@ -10,6 +10,7 @@
 #include <linux/list.h>
 #include <linux/uidgid.h>
 #include <linux/wait.h>
+#include <linux/workqueue.h>
 
 struct onpu_device;
 
@@ -17,11 +18,11 @@ struct onpu_device;
  * struct onpu_user - A user of a device; lives on after the user's files while memory is charged.
  */
 struct onpu_user {
-	/** @ref: Held by each address space and by each buffer that is charged. */
+	/** @ref: Held by each address space, by each buffer that is charged, and by strikes. */
 	struct kref ref;
 	/**
 	 * @onpu: The device; each holder of a reference to the user also has a reference to the
-	 *	device.
+	 *	device, except strikes, which the device's end forgives.
 	 */
 	struct onpu_device *onpu;
 	/** @link: Link in &onpu_device.users; protected by &onpu_device.users_lock. */
@@ -40,8 +41,8 @@ struct onpu_user {
 	unsigned int strikes;
 	/** @strike_at: The time of the last of @strikes, in jiffies. */
 	unsigned long strike_at;
-	/** @tell: The user was banned, and this has to be reported. */
-	bool tell;
+	/** @report: Reports that the user was banned; uses the reference that strikes hold. */
+	struct work_struct report;
 	/** @freeing: Number of mappings and contexts that work items are freeing now. */
 	atomic_t freeing;
 	/** @freed: Woken when @freeing falls. */
@@ -61,8 +62,6 @@ void onpu_user_strike(struct onpu_user *user);
  * Returns whether the user may not have contexts: its jobs made too many resets necessary lately.
  */
 bool onpu_user_is_banned(const struct onpu_user *user);
-/* Report banned users in the log and to udev. Allocates memory. */
-void onpu_user_report_bans(struct onpu_device *onpu);
 /* Forget the resets and bans of all users. */
 void onpu_user_forgive_all(struct onpu_device *onpu);
 
