@@ -421,10 +421,12 @@ static int register_ctx(struct onpu_ctx *ctx)
 
 	if (ret)
 		return ret;
-	if (!cd->lost)
-		list_add_tail(&ctx->all_link, &cd->all);
-	else
+	if (cd->lost)
 		ret = -ENODEV;
+	else if (onpu_user_is_banned(ctx->vm->user))
+		ret = -EPERM;
+	else
+		list_add_tail(&ctx->all_link, &cd->all);
 	mutex_unlock(&cd->bind_lock);
 	return ret;
 }
@@ -502,8 +504,6 @@ int onpu_ctx_create_ioctl(struct drm_device *drm, void *data, struct drm_file *d
 	ret = check_create(args);
 	if (ret)
 		return ret;
-	if (onpu_user_is_banned(file->vm->user))
-		return -EPERM;
 	timeout_ms = min(timeout_ms, limits->max_timeout_ms);
 	ret = onpu_vm_add_ctx(file->vm);
 	if (!ret)

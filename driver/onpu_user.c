@@ -167,8 +167,7 @@ void onpu_user_free_end(struct onpu_user *user)
 
 static bool strikes_count(const struct onpu_user *user)
 {
-	return READ_ONCE(user->strikes) &&
-	       time_before(jiffies, READ_ONCE(user->strike_at) + BAN_TIME);
+	return user->strikes && time_before(jiffies, user->strike_at + BAN_TIME);
 }
 
 void onpu_user_strike(struct onpu_user *user)
@@ -176,15 +175,15 @@ void onpu_user_strike(struct onpu_user *user)
 	/* Keep a user with strikes, even if all its files are closed. */
 	if (!user->strikes)
 		onpu_user_get(user);
-	WRITE_ONCE(user->strikes, strikes_count(user) ? user->strikes + 1 : 1);
-	WRITE_ONCE(user->strike_at, jiffies);
+	user->strikes = strikes_count(user) ? user->strikes + 1 : 1;
+	user->strike_at = jiffies;
 	if (user->strikes == MAX_STRIKES)
 		schedule_work(&user->report);
 }
 
 bool onpu_user_is_banned(const struct onpu_user *user)
 {
-	return READ_ONCE(user->strikes) >= MAX_STRIKES && strikes_count(user);
+	return user->strikes >= MAX_STRIKES && strikes_count(user);
 }
 
 /* Drops the references that strikes hold; no user in the list has a file or a buffer by now. */

@@ -37,7 +37,10 @@ struct onpu_user {
 	atomic_t vms;
 	/** @bound: Number of contexts with a hardware queue; owned by onpu_queue.c. */
 	unsigned int bound;
-	/** @strikes: Number of resets for jobs that could not be killed; see onpu_ctx.c. */
+	/**
+	 * @strikes: Number of resets for jobs that could not be ended, see blame();
+	 *	protected, with @strike_at, by &onpu_ctx_device.bind_lock.
+	 */
 	unsigned int strikes;
 	/** @strike_at: The time of the last of @strikes, in jiffies. */
 	unsigned long strike_at;
@@ -56,10 +59,11 @@ void onpu_user_put(struct onpu_user *user);
 
 int onpu_user_charge(struct onpu_user *user, u64 bytes);
 
-/* Count a reset that a job of the user made necessary. Callers serialize. */
+/* Count a reset that a job of the user made necessary; with &onpu_ctx_device.bind_lock held. */
 void onpu_user_strike(struct onpu_user *user);
 /*
  * Returns whether the user may not have contexts: its jobs made too many resets necessary lately.
+ * With &onpu_ctx_device.bind_lock held.
  */
 bool onpu_user_is_banned(const struct onpu_user *user);
 /* Forget the resets and bans of all users. */

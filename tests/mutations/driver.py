@@ -397,7 +397,7 @@ MUTATIONS = [
     _mutation('the quarantine never ends by itself', 'onpu_reset.c', _FAULTS,
               '\t\tqueue_delayed_work(onpu->reset_wq, &onpu->quarantine_work, QUARANTINE_CHECK);\n', '\t\t;\n'),
     _mutation('who makes resets necessary is not banned', 'onpu_ctx.c', _FAULTS,
-              '\tif (onpu_user_is_banned(file->vm->user))\n\t\treturn -EPERM;\n', ''),
+              '\telse if (onpu_user_is_banned(ctx->vm->user))\n\t\tret = -EPERM;\n', ''),
     _mutation('jobs that withstand the end of their context do not count', 'onpu_ctx.c', _FAULTS,
               '\tif (ret == -EIO)\n\t\tblame(ctx);\n\tif (!ret', '\tif (!ret'),
     _mutation('resets are forgotten with the last file of a user', 'onpu_user.c', _FAULTS,
