@@ -103,19 +103,6 @@ void onpu_ctx_fail(struct onpu_ctx *ctx, u32 state, int first, int rest)
 	queue_end_work(ctx);
 }
 
-/*
- * Count a job that could not be killed against its user, with bind_lock held: the reset that ends
- * the job costs other users their jobs.
- */
-static void blame(struct onpu_ctx *ctx)
-{
-	lockdep_assert_held(&ctx->onpu->ctx->bind_lock);
-	if (ctx->guilty)
-		return;
-	ctx->guilty = true;
-	onpu_user_strike(ctx->vm->user);
-}
-
 /* Kill the jobs of a context that has a queue, with bind_lock held. */
 static void kill_hung_jobs(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
 {
@@ -125,22 +112,15 @@ static void kill_hung_jobs(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
 	/* Feed no job to a queue that is about to be killed. */
 	onpu_queue_yield(ctx);
 	ret = onpu_queue_kill(ctx);
-	scoped_guard(spinlock, &ctx->lock) {
-		if (ret) {
-			/* -EIO: the context could not be killed. Other errors are not its fault. */
-			if (ret == -EIO)
-				blame(ctx);
-		} else {
-			/* Its jobs may have completed just before they were killed. */
-			onpu_job_reap(ctx);
-			done = !onpu_ctx_busy(ctx);
-			if (!done)
-				onpu_ctx_fail(ctx, DRM_ONPU_CTX_TIMEDOUT, -ETIME, -ECANCELED);
-		}
+	if (!ret) {
+		guard(spinlock)(&ctx->lock);
+		/* Its jobs may have completed just before they were killed. */
+		onpu_job_reap(ctx);
+		done = !onpu_ctx_busy(ctx);
+		if (!done)
+			onpu_ctx_fail(ctx, DRM_ONPU_CTX_TIMEDOUT, -ETIME, -ECANCELED);
 	}
-	if (ctx->guilty)
-		onpu_device_reset_async(ctx->onpu, ONPU_RESET_KILL);
-	else if (done)
+	if (done)
 		ret = onpu_queue_unbind(cd, ctx);
 	onpu_queue_reset_on_error(cd->onpu, ret);
 }
@@ -191,8 +171,6 @@ static int detach_ctx(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
 	busy = !onpu_queue_yield(ctx);
 	if (busy)
 		ret = onpu_queue_kill(ctx);
-	if (ret == -EIO)
-		blame(ctx);
 	if (!ret && READ_ONCE(ctx->destroyed)) {
 		guard(spinlock)(&ctx->lock);
 		onpu_job_reap(ctx);

@@ -197,7 +197,10 @@ struct onpu_ctx {
 	bool dead;
 	/** @destroyed: User space has destroyed the context or closed the file. */
 	bool destroyed;
-	/** @guilty: A job of the context could not be killed, which made a reset necessary. */
+	/**
+	 * @guilty: A job of the context could not be stopped, which made a reset necessary;
+	 *	protected by &onpu_ctx_device.bind_lock instead.
+	 */
 	bool guilty;
 };
 

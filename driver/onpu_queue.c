@@ -31,9 +31,26 @@ static int request_ctx(struct onpu_ctx *ctx, u32 type)
 	return onpu_mbox_call(ctx->onpu, &msg);
 }
 
+/*
+ * Called with the result @ret of a request to kill or interrupt a job; returns @ret. If the job
+ * could not be stopped, this counts against its user: the reset that stops the job costs other
+ * users their jobs. Other errors are not the job's fault, nor is this one if a reset is due anyway:
+ * its reason may keep the device from stopping any job.
+ */
+static int blame(struct onpu_ctx *ctx, int ret)
+{
+	lockdep_assert_held(&ctx->onpu->ctx->bind_lock);
+	if ((ret != -EIO && ret != -EBUSY) || ctx->guilty ||
+	    READ_ONCE(ctx->onpu->reset_reason) != ONPU_RESET_NONE)
+		return ret;
+	ctx->guilty = true;
+	onpu_user_strike(ctx->vm->user);
+	return ret;
+}
+
 int onpu_queue_kill(struct onpu_ctx *ctx)
 {
-	return request_ctx(ctx, ONPU_MSG_CTX_KILL);
+	return blame(ctx, request_ctx(ctx, ONPU_MSG_CTX_KILL));
 }
 
 /* @head: gets the number of ring entries that the device has taken; valid for QUEUE_UNBIND. */
@@ -322,7 +339,8 @@ static int preempt_ctx(struct onpu_ctx_device *cd, struct onpu_ctx *ctx)
 	lockdep_assert_held(&cd->bind_lock);
 	ran = onpu_read(cd->onpu, ONPU_REG_QUEUE_RUN_CYCLES_LO(queue)) ||
 	      onpu_read(cd->onpu, ONPU_REG_QUEUE_RUN_CYCLES_HI(queue));
-	ret = request_queue(ctx, ONPU_MSG_QUEUE_UNBIND, queue, ONPU_QUEUE_PREEMPT, &head);
+	ret = blame(ctx, request_queue(ctx, ONPU_MSG_QUEUE_UNBIND, queue, ONPU_QUEUE_PREEMPT,
+				       &head));
 	if (ret)
 		return ret;
 	scoped_guard(spinlock, &ctx->lock) {

@@ -38,7 +38,7 @@ struct onpu_user {
 	/** @bound: Number of contexts with a hardware queue; owned by onpu_queue.c. */
 	unsigned int bound;
 	/**
-	 * @strikes: Number of resets for jobs that could not be ended, see blame();
+	 * @strikes: Number of resets for jobs that could not be stopped, see blame();
 	 *	protected, with @strike_at, by &onpu_ctx_device.bind_lock.
 	 */
 	unsigned int strikes;

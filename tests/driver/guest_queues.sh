@@ -4,11 +4,14 @@
 # guest: --cpus=2
 #
 # A device with few queues, which contexts share, as TAP; then with bounds of run and wait that a test
-# can reach.
+# can reach; then with jobs that cannot be interrupted, so that their queue cannot be taken.
 
 set -uo pipefail
 
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
+# shellcheck source=tests/tap.sh
+. "$here/../tap.sh"
+load=${ONPU_DRIVER_TESTS:-$here/../../build/gcc/tests/driver}/driver-load
 
 # numbered FIRST COMMAND…: its cases with numbers from FIRST on, without its plan.
 numbered()
@@ -36,7 +39,39 @@ numbered "$next" "$here/guest_kselftest.sh" share,-t,a_job_that_runs_too_long,-t
 /usr/sbin/rmmod onpu && /usr/sbin/insmod "$ONPU_GUEST_DRIVER" max_wait_ms=800 || status=1
 next=$(cat "$count")
 numbered "$next" "$here/guest_kselftest.sh" share,-t,a_job_that_waits_too_long || status=1
-next=$(cat "$count")
-echo "1..$((next - 1))"
+number=$(($(cat "$count") - 1))
 rm -f -- "$count"
-exit "$status"
+[ "$status" -eq 0 ] || failures=1
+
+device=$(printf '%s\n' /sys/bus/pci/drivers/onpu/0000:*)
+
+is_reset()
+{
+	[ "$(cat "$device/reset_count")" -gt "$before" ]
+}
+
+is_banned()
+{
+	dmesg | grep -q 'onpu .*user 0 is banned for '
+}
+
+wait_for driver_is_unused && /usr/sbin/rmmod onpu && /usr/sbin/insmod "$ONPU_GUEST_DRIVER"
+ok $? "the driver is loaded again"
+# ONPU_MSG_QUEUE_UNBIND. Each reset ends one of the programs, and at the third there are still more than queues.
+unbind=7 programs=()
+for ((i = 0; i < 7; i++)); do
+	"$load" /dev/accel/accel0 endless >/dev/null 2>&1 &
+	programs+=("$!")
+done
+for ((i = 0; i < 6; i++)); do
+	is_banned && break
+	before=$(cat "$device/reset_count")
+	echo "$unbind" >"/sys/kernel/debug/accel/${device##*/}/fail_request"
+	wait_for is_reset || break
+done
+wait_for is_banned
+ok $? "a user whose jobs keep their queues is banned"
+# The ban has ended them, if there is one.
+kill "${programs[@]}" 2>/dev/null
+wait
+tap_end

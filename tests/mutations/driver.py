@@ -398,8 +398,13 @@ MUTATIONS = [
               '\t\tqueue_delayed_work(onpu->reset_wq, &onpu->quarantine_work, QUARANTINE_CHECK);\n', '\t\t;\n'),
     _mutation('who makes resets necessary is not banned', 'onpu_ctx.c', _FAULTS,
               '\telse if (onpu_user_is_banned(ctx->vm->user))\n\t\tret = -EPERM;\n', ''),
-    _mutation('jobs that withstand the end of their context do not count', 'onpu_ctx.c', _FAULTS,
-              '\tif (ret == -EIO)\n\t\tblame(ctx);\n\tif (!ret', '\tif (!ret'),
+    _mutation('jobs that withstand the end of their context do not count', 'onpu_queue.c', _FAULTS,
+              'return blame(ctx, request_ctx(ctx, ONPU_MSG_CTX_KILL));',
+              'return request_ctx(ctx, ONPU_MSG_CTX_KILL);'),
+    _mutation('jobs that keep their queue do not count', 'onpu_queue.c', _QUEUES,
+              'ret = blame(ctx, request_queue(ctx, ONPU_MSG_QUEUE_UNBIND, queue, ONPU_QUEUE_PREEMPT,\n'
+              '\t\t\t\t       &head));',
+              'ret = request_queue(ctx, ONPU_MSG_QUEUE_UNBIND, queue, ONPU_QUEUE_PREEMPT, &head);'),
     _mutation('resets are forgotten with the last file of a user', 'onpu_user.c', _FAULTS,
               '\tif (!user->strikes)\n\t\tonpu_user_get(user);\n', ''),
     # No memory
