@@ -149,7 +149,7 @@ ensure_arm64()
 	local folder status=0
 
 	folder=$(arm64_folder "$1")
-	take_lock "$top/build/.arm64-lock" "it prepares arm64"
+	take_lock "$top/build/.cross-lock" "it uses build/cross"
 	cross_install /usr/bin/aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu /usr/bin/qemu-aarch64 qemu-user \
 		/usr/bin/fdtput device-tree-compiler /usr/bin/qemu-system-aarch64 "qemu-system-arm/$arm64_suite" && {
 		[ -e "$folder/release" ] ||
