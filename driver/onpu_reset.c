@@ -341,7 +341,11 @@ void onpu_device_reset_async(struct onpu_device *onpu, enum onpu_reset_reason re
 static int restart_from_outside(struct onpu_device *onpu)
 {
 	onpu->fw_resets = 0;
-	return wait_for_config(onpu) ? onpu_device_start(onpu) : -ENODEV;
+	if (!wait_for_config(onpu))
+		return -ENODEV;
+	/* The PCI core may have saved and restored the state of a device that had lost its link. */
+	restore_config(onpu);
+	return onpu_device_start(onpu);
 }
 
 /* ---- resets by the PCI core, under the device lock */
@@ -362,8 +366,6 @@ static void onpu_reset_done(struct pci_dev *pdev)
 {
 	struct onpu_device *onpu = pci_get_drvdata(pdev);
 
-	/* The PCI core may have saved and restored the state of a device that had lost its link. */
-	restore_config(onpu);
 	drm_notice(&onpu->drm, "reset: of the PCI function\n");
 	if (onpu->asleep)
 		up_write(&onpu->reset_lock);

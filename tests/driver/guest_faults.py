@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-# guest: --root --emu-arg=--inject=- --allow-log='onpu .*(request [0-9]+ timed out|the firmware broke the protocol: )'
+# guest: --root --emu-arg=--inject=- --append=iomem=relaxed
+# guest: --allow-log='onpu .*(request [0-9]+ timed out|the firmware broke the protocol: |device inaccessible)'
 """Faults of the hardware, one after the other, as TAP: guest_faults.py [FAULT]...
 
 Each line of Documentation/faults.csv, which is a table of emulator.rst, is made by the emulator
 while a program works: how its jobs end, how often the device is reset, what the kernel's log says, what
 the driver keeps as a core dump, whether udev hears of it, and what has to be done before the next
-program works. In the end, a failure for whose dump there was no room, and a user who is banned; FAULT may be
-"room" or "ban", too.
+program works. In the end, a failure for whose dump there was no room, a device that falls asleep without a link, and a
+user who is banned; FAULT may be "room", "sleep" or "ban", too.
 """
 import csv
 import errno
@@ -228,6 +229,25 @@ def check_room(emulator):
         yield f"dumps: {kinds}"
 
 
+def check_sleep(emulator):
+    """The link of an idle device is down when the kernel saves its configuration, and up when it wakes."""
+    power = device() / "power"
+    emulator.inject("link-down")
+    # It goes down with an access to a register.
+    run(PROGRAMS / "driver-poke", device() / "resource0", "reset")
+    if not comes(lambda: emulator.hits("link-down")):
+        yield "the fault has hit nothing"
+    (power / "autosuspend_delay_ms").write_text("100")
+    (power / "control").write_text("auto")
+    if not comes(lambda: (power / "runtime_status").read_text() == "suspended\n"):
+        yield "it does not fall asleep"
+    emulator.ask("none")
+    ended, said = work()
+    if ended != "end well":
+        yield f"jobs: {ended}: {said}"
+    (power / "control").write_text("on")
+
+
 def withstand():
     """A program ends, but its job does not, and a reset follows."""
     before = resets()
@@ -283,6 +303,7 @@ def main():
         failed += bool(wrong)
         print(f"{'not ' if wrong else ''}ok {number} - {row['Fault']}: jobs {row['Jobs']}", flush=True)
     last = {"room": ("a failure that had no room for its dump is kept the next time", lambda: check_room(emulator)),
+            "sleep": ("a device that falls asleep without a link works when it wakes up", lambda: check_sleep(emulator)),
             "ban": ("who makes resets necessary again and again is banned", lambda: check_ban(events))}
     for name, (title, look) in last.items():
         if wanted and name not in wanted:

@@ -66,7 +66,8 @@ _FUZZ = _guest('', 'guest_fuzz.sh 3000')
 _KUNIT = _guest("--root --allow-log='onpu-kunit: .*firmware ' "
                 "--allow-log='onpu_mbox_protocol_error: .* callbacks suppressed'", 'guest_kunit.sh')
 _TRACE = _guest('--root', 'guest_trace.sh')
-_FAULTS = _guest("--root --emu-arg=--inject=- --allow-log='onpu .*(request [0-9]+ timed out|the firmware broke the protocol: )'",
+_FAULTS = _guest("--root --emu-arg=--inject=- --append=iomem=relaxed "
+                 "--allow-log='onpu .*(request [0-9]+ timed out|the firmware broke the protocol: |device inaccessible)'",
                  'guest_faults.py')
 _SMI = _guest("--root --allow-log='onpu .*(firmware|could not be started|probe with driver onpu failed|reads 0xffffffff|device inaccessible)' "
               "--allow-log='Direct firmware load for onpu/'", 'guest_smi.sh')
@@ -391,7 +392,9 @@ MUTATIONS = [
     _mutation('all ones for a moment are the end of the device', 'onpu_reset.c', _FAULTS,
               'i < ATTEMPTS && wait_for_config(onpu); i++', 'i < ATTEMPTS && pci_device_is_present(onpu->pdev); i++'),
     _mutation('a link that was down leaves configuration space empty', 'onpu_reset.c', _FAULTS,
-              '\trestore_config(onpu);\n\tdrm_notice', '\tdrm_notice'),
+              '\trestore_config(onpu);\n\treturn onpu_device_start', '\treturn onpu_device_start'),
+    _mutation('a device whose link comes back late is given up', 'onpu_reset.c', _FAULTS,
+              '\t\tmsleep(ms);\n\t\tif (pci_device_is_present(pdev))\n\t\t\treturn true;\n', '\t\tmsleep(ms);\n'),
     _mutation('bus mastering that cannot be seen is off', 'onpu_reset.c', _FAULTS,
               'onpu->quarantine = command & PCI_COMMAND_MASTER &&', 'onpu->quarantine = !onpu->pdev &&'),
     _mutation('the quarantine never ends by itself', 'onpu_reset.c', _FAULTS,
