@@ -12,7 +12,8 @@
  *
  * References to a context are held by the file that created it, by each job that has not ended, by
  * its hardware queue and by its queued work items. @resolve holds none: it has work only while
- * there is a job, which holds a reference.
+ * there is a job, which holds a reference. @linger holds none either, lest an idle context outlives
+ * its file by that time; the release of the context cancels it.
  */
 #ifndef ONPU_CTX_H
 #define ONPU_CTX_H
