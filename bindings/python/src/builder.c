@@ -241,9 +241,10 @@ static PyObject *builder_build(PyObject *object, PyObject *dict)
 	if (!outputs)
 		return NULL;
 	self->busy = true;
-	Py_BEGIN_ALLOW_THREADS status =
-		wnnGraphBuilderBuildSync(self->builder, count, outputs, WNN_WAIT_FOREVER, &graph);
-	Py_END_ALLOW_THREADS self->busy = false;
+	Py_BEGIN_ALLOW_THREADS
+	status = wnnGraphBuilderBuildSync(self->builder, count, outputs, WNN_WAIT_FOREVER, &graph);
+	Py_END_ALLOW_THREADS
+	self->busy = false;
 	PyMem_Free(outputs);
 	if (status != WNNStatus_Success)
 		return raise_last_error();

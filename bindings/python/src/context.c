@@ -64,9 +64,11 @@ static PyObject *context_new(PyTypeObject *type, PyObject *arguments, PyObject *
 					 &wishes.folding) ||
 	    !fill_options(&wishes, &options, &device) || !the_instance())
 		return NULL;
-	Py_BEGIN_ALLOW_THREADS status =
-		wnnInstanceCreateContextSync(instance, &options, WNN_WAIT_FOREVER, &context);
-	Py_END_ALLOW_THREADS if (status != WNNStatus_Success) return raise_last_error();
+	Py_BEGIN_ALLOW_THREADS
+	status = wnnInstanceCreateContextSync(instance, &options, WNN_WAIT_FOREVER, &context);
+	Py_END_ALLOW_THREADS
+	if (status != WNNStatus_Success)
+		return raise_last_error();
 	self = PyObject_New(struct py_context, type);
 	if (!self) {
 		wnnContextRelease(context);
@@ -100,14 +102,12 @@ static PyObject *context_wait(PyObject *self, PyObject *unused)
 	WNNStatus status;
 
 	(void)unused;
-	Py_BEGIN_ALLOW_THREADS status = wnnContextWaitIdle(context->context, WNN_WAIT_FOREVER);
+	Py_BEGIN_ALLOW_THREADS
+	status = wnnContextWaitIdle(context->context, WNN_WAIT_FOREVER);
 	Py_END_ALLOW_THREADS
-		/*
-		 * Work of a lost context may still be running, so that it does not count as
-		 * finished.
-		 */
-		if (status != WNNStatus_InvalidStateError && context->through < enqueued)
-			context->through = enqueued;
+	/* Work of a lost context may still be running, so that it does not count as finished. */
+	if (status != WNNStatus_InvalidStateError && context->through < enqueued)
+		context->through = enqueued;
 	if (status != WNNStatus_Success)
 		return raise_last_error();
 	Py_RETURN_NONE;
@@ -118,8 +118,10 @@ static PyObject *context_destroy(PyObject *self, PyObject *unused)
 	WNNContext context = ((struct py_context *)self)->context;
 
 	(void)unused;
-	Py_BEGIN_ALLOW_THREADS wnnContextDestroy(context);
-	Py_END_ALLOW_THREADS Py_RETURN_NONE;
+	Py_BEGIN_ALLOW_THREADS
+	wnnContextDestroy(context);
+	Py_END_ALLOW_THREADS
+	Py_RETURN_NONE;
 }
 
 /* Returns the names and tensors of a dict, *count of them. NULL with an exception. */
@@ -171,15 +173,14 @@ static WNNStatus dispatch_and_wait(struct py_context *self, WNNGraph graph, size
 	uint64_t enqueued = self->enqueued;
 	WNNStatus status;
 
-	Py_BEGIN_ALLOW_THREADS status =
-		wnnContextDispatchMeasuredSync(self->context, graph, input_count, inputs,
-					       output_count, outputs, WNN_WAIT_FOREVER, statistics);
+	Py_BEGIN_ALLOW_THREADS
+	status = wnnContextDispatchMeasuredSync(self->context, graph, input_count, inputs,
+						output_count, outputs, WNN_WAIT_FOREVER,
+						statistics);
 	Py_END_ALLOW_THREADS
-		/*
-		 * Work runs in the order of the calls, so that all earlier work has finished, too.
-		 */
-		if (status == WNNStatus_Success && self->through < enqueued)
-			self->through = enqueued;
+	/* Work runs in the order of the calls, so that all earlier work has finished, too. */
+	if (status == WNNStatus_Success && self->through < enqueued)
+		self->through = enqueued;
 	return status;
 }
 
@@ -240,9 +241,11 @@ static PyObject *context_load_graph(PyObject *self, PyObject *path)
 
 	if (!get_text(path, "path", &text))
 		return NULL;
-	Py_BEGIN_ALLOW_THREADS status =
-		wnnContextLoadGraphSync(context->context, text, WNN_WAIT_FOREVER, &graph);
-	Py_END_ALLOW_THREADS if (status != WNNStatus_Success) return raise_last_error();
+	Py_BEGIN_ALLOW_THREADS
+	status = wnnContextLoadGraphSync(context->context, text, WNN_WAIT_FOREVER, &graph);
+	Py_END_ALLOW_THREADS
+	if (status != WNNStatus_Success)
+		return raise_last_error();
 	return graph_object(context, graph);
 }
 

@@ -149,7 +149,8 @@ PyObject *tensor_dlpack(PyObject *self, PyObject *arguments)
 /* --- Tensors of others ----------------------------------------------------------------------- */
 
 struct py_foreign {
-	PyObject_HEAD struct dl_managed *managed;
+	PyObject_HEAD
+	struct dl_managed *managed;
 	struct dl_versioned *versioned;
 	struct dl_tensor *tensor;
 	Py_ssize_t shape[64], strides[64];

@@ -227,8 +227,11 @@ static PyObject *graph_run(PyObject *object, PyObject *arguments)
 		release_buffers(buffers, input_count + output_count);
 		return NULL;
 	}
-	Py_BEGIN_ALLOW_THREADS status = run(self, set, buffers, named);
-	Py_END_ALLOW_THREADS if (status != WNNStatus_Success) raise_last_error();
+	Py_BEGIN_ALLOW_THREADS
+	status = run(self, set, buffers, named);
+	Py_END_ALLOW_THREADS
+	if (status != WNNStatus_Success)
+		raise_last_error();
 	set->next = self->sets;
 	self->sets = set;
 	PyMem_Free(named);
@@ -246,8 +249,11 @@ static PyObject *graph_save(PyObject *object, PyObject *path)
 
 	if (!get_text(path, "path", &text))
 		return NULL;
-	Py_BEGIN_ALLOW_THREADS status = wnnGraphSave(graph, text);
-	Py_END_ALLOW_THREADS if (status != WNNStatus_Success) return raise_last_error();
+	Py_BEGIN_ALLOW_THREADS
+	status = wnnGraphSave(graph, text);
+	Py_END_ALLOW_THREADS
+	if (status != WNNStatus_Success)
+		return raise_last_error();
 	Py_RETURN_NONE;
 }
 

@@ -15,7 +15,8 @@
 #include <webnn/webnn_npu.h>
 
 struct py_context {
-	PyObject_HEAD WNNContext context;
+	PyObject_HEAD
+	WNNContext context;
 	/*
 	 * enqueued: number of calls that enqueued work on lent memory; through: how many of them
 	 * are known to have finished
@@ -24,7 +25,8 @@ struct py_context {
 };
 
 struct py_tensor {
-	PyObject_HEAD struct py_context *context;
+	PyObject_HEAD
+	struct py_context *context;
 	WNNTensor tensor;
 	/* mapped: memory that the tensor's buffers show; exports: number of these buffers */
 	void *mapped;
@@ -40,14 +42,16 @@ struct py_tensor {
 };
 
 struct py_builder {
-	PyObject_HEAD struct py_context *context;
+	PyObject_HEAD
+	struct py_context *context;
 	WNNGraphBuilder builder;
 	/* Whether another thread is building. */
 	bool busy;
 };
 
 struct py_operand {
-	PyObject_HEAD struct py_builder *builder;
+	PyObject_HEAD
+	struct py_builder *builder;
 	WNNOperand operand;
 };
 
@@ -58,7 +62,8 @@ struct tensor_set {
 };
 
 struct py_graph {
-	PyObject_HEAD struct py_context *context;
+	PyObject_HEAD
+	struct py_context *context;
 	WNNGraph graph;
 	/* Sets that no run is using. */
 	struct tensor_set *sets;

@@ -7,7 +7,8 @@
 #include <webnn/onnx.h>
 
 struct py_model {
-	PyObject_HEAD WNNOnnxModel model;
+	PyObject_HEAD
+	WNNOnnxModel model;
 	/* Whether another thread is building. */
 	bool busy;
 };
@@ -47,10 +48,14 @@ static PyObject *model_new(PyTypeObject *type, PyObject *arguments, PyObject *ke
 		return NULL;
 	if (path == Py_None && PyObject_GetBuffer(data, &buffer, PyBUF_SIMPLE))
 		return NULL;
-	Py_BEGIN_ALLOW_THREADS if (path == Py_None)
+	Py_BEGIN_ALLOW_THREADS
+	if (path == Py_None)
 		status = wnnOnnxLoadMemory(buffer.buf, (size_t)buffer.len, &options, &model);
-	else status = wnnOnnxLoadFile(text, &options, &model);
-	Py_END_ALLOW_THREADS if (path == Py_None) PyBuffer_Release(&buffer);
+	else
+		status = wnnOnnxLoadFile(text, &options, &model);
+	Py_END_ALLOW_THREADS
+	if (path == Py_None)
+		PyBuffer_Release(&buffer);
 	if (status != WNNStatus_Success)
 		return raise_onnx_error();
 	self = PyObject_New(struct py_model, type);
@@ -204,9 +209,11 @@ static PyObject *model_build(PyObject *object, PyObject *context)
 		return NULL;
 	}
 	self->busy = true;
-	Py_BEGIN_ALLOW_THREADS status = wnnOnnxModelBuildSync(
-		self->model, ((struct py_context *)context)->context, WNN_WAIT_FOREVER, &graph);
-	Py_END_ALLOW_THREADS self->busy = false;
+	Py_BEGIN_ALLOW_THREADS
+	status = wnnOnnxModelBuildSync(self->model, ((struct py_context *)context)->context,
+				       WNN_WAIT_FOREVER, &graph);
+	Py_END_ALLOW_THREADS
+	self->busy = false;
 	if (status != WNNStatus_Success)
 		return raise_onnx_error();
 	return graph_object((struct py_context *)context, graph);

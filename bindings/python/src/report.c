@@ -48,8 +48,11 @@ PyObject *list_devices(PyObject *self, PyObject *unused)
 	(void)unused;
 	if (!instance)
 		return NULL;
-	Py_BEGIN_ALLOW_THREADS status = wnnInstanceGetDevices(instance, &devices);
-	Py_END_ALLOW_THREADS if (status != WNNStatus_Success) return raise_last_error();
+	Py_BEGIN_ALLOW_THREADS
+	status = wnnInstanceGetDevices(instance, &devices);
+	Py_END_ALLOW_THREADS
+	if (status != WNNStatus_Success)
+		return raise_last_error();
 	list = PyList_New(0);
 	for (size_t i = 0; list && i < devices.count; i++) {
 		PyObject *device = device_object(&devices.data[i]);
@@ -70,8 +73,11 @@ PyObject *context_cpu_info(PyObject *self, PyObject *unused)
 	WNNStatus status;
 
 	(void)unused;
-	Py_BEGIN_ALLOW_THREADS status = wnnContextGetCpuInfo(context, &info);
-	Py_END_ALLOW_THREADS if (status != WNNStatus_Success) return raise_last_error();
+	Py_BEGIN_ALLOW_THREADS
+	status = wnnContextGetCpuInfo(context, &info);
+	Py_END_ALLOW_THREADS
+	if (status != WNNStatus_Success)
+		return raise_last_error();
 	dict = PyDict_New();
 	if (dict && set_text(dict, "level", info.level) && set_text(dict, "layer", info.layer) &&
 	    set_text(dict, "onednn_version", info.oneDnnVersion) &&

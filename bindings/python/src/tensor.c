@@ -29,11 +29,14 @@ static bool wait_for_work(struct py_tensor *self)
 		WNNStatus status;
 		void *data;
 
-		Py_BEGIN_ALLOW_THREADS status = wnnContextMapTensorSync(
-			context->context, self->tensor, WNNMapMode_Read, WNN_WAIT_FOREVER, &data);
+		Py_BEGIN_ALLOW_THREADS
+		status = wnnContextMapTensorSync(context->context, self->tensor, WNNMapMode_Read,
+						 WNN_WAIT_FOREVER, &data);
 		if (status == WNNStatus_Success)
 			wnnTensorUnmap(self->tensor);
-		Py_END_ALLOW_THREADS if (status == WNNStatus_InvalidStateError) return false;
+		Py_END_ALLOW_THREADS
+		if (status == WNNStatus_InvalidStateError)
+			return false;
 		if (context->through < enqueued)
 			context->through = enqueued;
 	}
@@ -110,9 +113,10 @@ static PyObject *tensor_new(PyTypeObject *type, PyObject *arguments, PyObject *k
 	descriptor.readable = (WNNBool)readable;
 	descriptor.writable = (WNNBool)writable;
 	owner = ((struct py_context *)context)->context;
-	Py_BEGIN_ALLOW_THREADS status =
-		wnnContextCreateTensorSync(owner, &descriptor, WNN_WAIT_FOREVER, &tensor);
-	Py_END_ALLOW_THREADS PyMem_Free((void *)descriptor.shape.data);
+	Py_BEGIN_ALLOW_THREADS
+	status = wnnContextCreateTensorSync(owner, &descriptor, WNN_WAIT_FOREVER, &tensor);
+	Py_END_ALLOW_THREADS
+	PyMem_Free((void *)descriptor.shape.data);
 	if (status != WNNStatus_Success) {
 		PyBuffer_Release(&lent);
 		return raise_last_error();
@@ -157,9 +161,11 @@ static PyObject *tensor_write(PyObject *object, PyObject *data)
 	if (PyObject_GetBuffer(data, &buffer, PyBUF_C_CONTIGUOUS))
 		return NULL;
 	tensor_is_used(self);
-	Py_BEGIN_ALLOW_THREADS status = wnnContextWriteTensor(self->context->context, self->tensor,
-							      buffer.buf, (size_t)buffer.len);
-	Py_END_ALLOW_THREADS PyBuffer_Release(&buffer);
+	Py_BEGIN_ALLOW_THREADS
+	status = wnnContextWriteTensor(self->context->context, self->tensor, buffer.buf,
+				       (size_t)buffer.len);
+	Py_END_ALLOW_THREADS
+	PyBuffer_Release(&buffer);
 	if (status != WNNStatus_Success)
 		return raise_last_error();
 	Py_RETURN_NONE;
@@ -173,10 +179,11 @@ static PyObject *tensor_read_into(PyObject *object, PyObject *data)
 
 	if (PyObject_GetBuffer(data, &buffer, PyBUF_C_CONTIGUOUS | PyBUF_WRITABLE))
 		return NULL;
-	Py_BEGIN_ALLOW_THREADS status =
-		wnnContextReadTensorIntoSync(self->context->context, self->tensor, buffer.buf,
-					     (size_t)buffer.len, WNN_WAIT_FOREVER);
-	Py_END_ALLOW_THREADS PyBuffer_Release(&buffer);
+	Py_BEGIN_ALLOW_THREADS
+	status = wnnContextReadTensorIntoSync(self->context->context, self->tensor, buffer.buf,
+					      (size_t)buffer.len, WNN_WAIT_FOREVER);
+	Py_END_ALLOW_THREADS
+	PyBuffer_Release(&buffer);
 	if (status != WNNStatus_Success)
 		return raise_last_error();
 	Py_RETURN_NONE;
@@ -239,10 +246,11 @@ static bool map(struct py_tensor *self)
 						   "made with readable=True shows its memory");
 		return false;
 	}
-	Py_BEGIN_ALLOW_THREADS status = wnnContextMapTensorSync(
-		self->context->context, self->tensor, (WNNMapMode)mode, WNN_WAIT_FOREVER, &data);
-	Py_END_ALLOW_THREADS if (status != WNNStatus_Success)
-	{
+	Py_BEGIN_ALLOW_THREADS
+	status = wnnContextMapTensorSync(self->context->context, self->tensor, (WNNMapMode)mode,
+					 WNN_WAIT_FOREVER, &data);
+	Py_END_ALLOW_THREADS
+	if (status != WNNStatus_Success) {
 		raise_last_error();
 		return false;
 	}
