@@ -60,9 +60,8 @@ static PyObject *value_infos(WNNNamedOperandDescriptorArray values)
 				Py_BuildValue("(OiO)", name, (int)values.data[i].dataType, shape) :
 				NULL;
 
-		if (!item || PyList_Append(list, item))
+		if (!append_item(list, item))
 			Py_CLEAR(list);
-		Py_XDECREF(item);
 		Py_XDECREF(shape);
 		Py_XDECREF(name);
 	}

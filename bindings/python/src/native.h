@@ -84,6 +84,8 @@ bool get_text(PyObject *object, char const *name, WNNStringView *text);
 bool set_item(PyObject *dict, char const *name, PyObject *value);
 bool set_text(PyObject *dict, char const *name, WNNStringView text);
 bool set_number(PyObject *dict, char const *name, uint64_t number);
+PyObject *if_complete(PyObject *dict, bool complete);
+bool append_item(PyObject *list, PyObject *value);
 PyObject *shape_object(WNNUint32Array shape);
 bool get_shape(PyObject *object, WNNUint32Array *shape);
 bool get_type(PyObject *object, WNNOperandDataType *type);

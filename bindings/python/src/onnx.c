@@ -119,9 +119,8 @@ static PyObject *values(WNNOnnxValueInfoArray array)
 		if (name && type && shape)
 			item = Py_BuildValue("(OiOiO)", name, (int)value->kind, type,
 					     (int)value->dataType, shape);
-		if (!item || PyList_Append(list, item))
+		if (!append_item(list, item))
 			Py_CLEAR(list);
-		Py_XDECREF(item);
 		Py_XDECREF(shape);
 		Py_XDECREF(type);
 		Py_XDECREF(name);
@@ -230,13 +229,9 @@ static PyObject *model_random_inputs(PyObject *self, void *unused)
 		return NULL;
 	array = wnnOnnxModelGetRandomInputs(((struct py_model *)self)->model);
 	list = PyList_New(0);
-	for (size_t i = 0; list && i < array.count; i++) {
-		PyObject *name = text_object(array.data[i].name);
-
-		if (!name || PyList_Append(list, name))
+	for (size_t i = 0; list && i < array.count; i++)
+		if (!append_item(list, text_object(array.data[i].name)))
 			Py_CLEAR(list);
-		Py_XDECREF(name);
-	}
 	return list;
 }
 
@@ -270,14 +265,14 @@ static PyObject *model_refusals(PyObject *self, PyObject *unused)
 	for (size_t i = 0; list && i < refusals.count; i++) {
 		WNNOnnxRefusal const *refusal = &refusals.data[i];
 		PyObject *dict = PyDict_New();
+		bool complete = dict && set_text(dict, "node", refusal->node) &&
+				set_text(dict, "operator", refusal->operatorName) &&
+				set_text(dict, "attribute", refusal->attribute) &&
+				set_text(dict, "reason", refusal->reason) &&
+				set_text(dict, "input", refusal->input);
 
-		if (!dict || !set_text(dict, "node", refusal->node) ||
-		    !set_text(dict, "operator", refusal->operatorName) ||
-		    !set_text(dict, "attribute", refusal->attribute) ||
-		    !set_text(dict, "reason", refusal->reason) ||
-		    !set_text(dict, "input", refusal->input) || PyList_Append(list, dict))
+		if (!append_item(list, if_complete(dict, complete)))
 			Py_CLEAR(list);
-		Py_XDECREF(dict);
 	}
 	return list;
 }

@@ -10,20 +10,19 @@ static bool set_bool(PyObject *dict, char const *name, bool value)
 static PyObject *device_object(WNNDeviceInfo const *info)
 {
 	PyObject *dict = PyDict_New();
+	bool complete = dict && set_text(dict, "device", info->device) &&
+			set_text(dict, "node_path", info->nodePath) &&
+			set_text(dict, "machine", info->machine) &&
+			set_text(dict, "reason", info->reason) &&
+			set_bool(dict, "usable", info->usable) &&
+			set_bool(dict, "accelerated", info->accelerated) &&
+			set_number(dict, "sram_bytes", info->sramBytes) &&
+			set_number(dict, "peak_macs_per_cycle", info->peakMacsPerCycle) &&
+			set_number(dict, "clock_hz", info->clockHz) &&
+			set_number(dict, "memory_limit", info->memoryLimit) &&
+			set_number(dict, "memory_used", info->memoryUsed);
 
-	if (dict && set_text(dict, "device", info->device) &&
-	    set_text(dict, "node_path", info->nodePath) &&
-	    set_text(dict, "machine", info->machine) && set_text(dict, "reason", info->reason) &&
-	    set_bool(dict, "usable", info->usable) &&
-	    set_bool(dict, "accelerated", info->accelerated) &&
-	    set_number(dict, "sram_bytes", info->sramBytes) &&
-	    set_number(dict, "peak_macs_per_cycle", info->peakMacsPerCycle) &&
-	    set_number(dict, "clock_hz", info->clockHz) &&
-	    set_number(dict, "memory_limit", info->memoryLimit) &&
-	    set_number(dict, "memory_used", info->memoryUsed))
-		return dict;
-	Py_XDECREF(dict);
-	return NULL;
+	return if_complete(dict, complete);
 }
 
 PyObject *context_device_info(PyObject *self, PyObject *unused)
@@ -54,13 +53,9 @@ PyObject *list_devices(PyObject *self, PyObject *unused)
 	if (status != WNNStatus_Success)
 		return raise_last_error();
 	list = PyList_New(0);
-	for (size_t i = 0; list && i < devices.count; i++) {
-		PyObject *device = device_object(&devices.data[i]);
-
-		if (!device || PyList_Append(list, device))
+	for (size_t i = 0; list && i < devices.count; i++)
+		if (!append_item(list, device_object(&devices.data[i])))
 			Py_CLEAR(list);
-		Py_XDECREF(device);
-	}
 	wnnDeviceInfoArrayFreeMembers(devices);
 	return list;
 }
@@ -71,6 +66,7 @@ PyObject *context_cpu_info(PyObject *self, PyObject *unused)
 	WNNCpuInfo info = WNN_CPU_INFO_INIT;
 	PyObject *dict;
 	WNNStatus status;
+	bool complete;
 
 	(void)unused;
 	Py_BEGIN_ALLOW_THREADS
@@ -79,15 +75,14 @@ PyObject *context_cpu_info(PyObject *self, PyObject *unused)
 	if (status != WNNStatus_Success)
 		return raise_last_error();
 	dict = PyDict_New();
-	if (dict && set_text(dict, "level", info.level) && set_text(dict, "layer", info.layer) &&
-	    set_text(dict, "onednn_version", info.oneDnnVersion) &&
-	    set_text(dict, "onednn_problem", info.oneDnnProblem) &&
-	    set_text(dict, "openblas_version", info.openBlasVersion) &&
-	    set_text(dict, "openblas_problem", info.openBlasProblem) &&
-	    set_number(dict, "threads", info.threads))
-		return dict;
-	Py_XDECREF(dict);
-	return NULL;
+	complete = dict && set_text(dict, "level", info.level) &&
+		   set_text(dict, "layer", info.layer) &&
+		   set_text(dict, "onednn_version", info.oneDnnVersion) &&
+		   set_text(dict, "onednn_problem", info.oneDnnProblem) &&
+		   set_text(dict, "openblas_version", info.openBlasVersion) &&
+		   set_text(dict, "openblas_problem", info.openBlasProblem) &&
+		   set_number(dict, "threads", info.threads);
+	return if_complete(dict, complete);
 }
 
 /*
@@ -112,9 +107,8 @@ PyObject *context_limits(PyObject *self, PyObject *unused)
 					       (unsigned int)items[i].rankRange.min,
 					       (unsigned int)items[i].rankRange.max);
 
-		if (!item || PyList_Append(list, item))
+		if (!append_item(list, item))
 			Py_CLEAR(list);
-		Py_XDECREF(item);
 	}
 	if (!list)
 		return NULL;
@@ -129,15 +123,6 @@ static char const *device_name(WNNNodeDevice device)
 	static char const *const names[] = { "", "npu", "cpu", "folded" };
 
 	return names[device & 3];
-}
-
-/* Appends a dict, which is taken over; false: an exception is set. */
-static bool append(PyObject *list, PyObject *dict, bool complete)
-{
-	bool done = dict && complete && !PyList_Append(list, dict);
-
-	Py_XDECREF(dict);
-	return done;
 }
 
 PyObject *graph_placement(PyObject *self, PyObject *unused)
@@ -160,7 +145,7 @@ PyObject *graph_placement(PyObject *self, PyObject *unused)
 				set_number(dict, "cycles", node->estimatedCycles) &&
 				set_number(dict, "bytes_copied", node->bytesCopied);
 
-		if (!append(list, dict, complete))
+		if (!append_item(list, if_complete(dict, complete)))
 			Py_CLEAR(list);
 	}
 	return list;
@@ -170,52 +155,49 @@ PyObject *graph_statistics(PyObject *self, PyObject *unused)
 {
 	WNNGraphStatistics statistics = WNN_GRAPH_STATISTICS_INIT;
 	PyObject *dict;
+	bool complete;
 
 	(void)unused;
 	if (wnnGraphGetLastStatistics(((struct py_graph *)self)->graph, &statistics) !=
 	    WNNStatus_Success)
 		return raise_last_error();
 	dict = PyDict_New();
-	if (dict && set_number(dict, "runs", statistics.dispatchCount) &&
-	    set_number(dict, "npu_cycles", statistics.npuCycles) &&
-	    set_number(dict, "macs", statistics.macs) &&
-	    set_number(dict, "peak_macs", statistics.peakMacs) &&
-	    set_number(dict, "bytes_read", statistics.bytesRead) &&
-	    set_number(dict, "bytes_written", statistics.bytesWritten) &&
-	    set_number(dict, "bytes_copied", statistics.bytesCopied) &&
-	    set_number(dict, "npu_nanoseconds", statistics.npuNanoseconds) &&
-	    set_number(dict, "cpu_nanoseconds", statistics.cpuNanoseconds) &&
-	    set_number(dict, "nanoseconds", statistics.hostNanoseconds))
-		return dict;
-	Py_XDECREF(dict);
-	return NULL;
+	complete = dict && set_number(dict, "runs", statistics.dispatchCount) &&
+		   set_number(dict, "npu_cycles", statistics.npuCycles) &&
+		   set_number(dict, "macs", statistics.macs) &&
+		   set_number(dict, "peak_macs", statistics.peakMacs) &&
+		   set_number(dict, "bytes_read", statistics.bytesRead) &&
+		   set_number(dict, "bytes_written", statistics.bytesWritten) &&
+		   set_number(dict, "bytes_copied", statistics.bytesCopied) &&
+		   set_number(dict, "npu_nanoseconds", statistics.npuNanoseconds) &&
+		   set_number(dict, "cpu_nanoseconds", statistics.cpuNanoseconds) &&
+		   set_number(dict, "nanoseconds", statistics.hostNanoseconds);
+	return if_complete(dict, complete);
 }
 
 PyObject *dispatch_object(WNNDispatchStatistics const *statistics, WNNDispatchCopies const *copies)
 {
 	PyObject *dict = PyDict_New();
+	bool complete = dict && set_number(dict, "run", statistics->number) &&
+			set_number(dict, "npu_nodes", statistics->npuNodes) &&
+			set_number(dict, "cpu_nodes", statistics->cpuNodes) &&
+			set_number(dict, "npu_cycles", statistics->npuCycles) &&
+			set_number(dict, "control_cycles", statistics->controlCycles) &&
+			set_number(dict, "load_cycles", statistics->loadCycles) &&
+			set_number(dict, "store_cycles", statistics->storeCycles) &&
+			set_number(dict, "matrix_cycles", statistics->matrixCycles) &&
+			set_number(dict, "vector_cycles", statistics->vectorCycles) &&
+			set_number(dict, "macs", statistics->macs) &&
+			set_number(dict, "bytes_read", statistics->bytesRead) &&
+			set_number(dict, "bytes_written", statistics->bytesWritten) &&
+			set_number(dict, "bytes_copied_in", copies->bytesIn) &&
+			set_number(dict, "bytes_copied_out", copies->bytesOut) &&
+			set_number(dict, "queued_nanoseconds", statistics->queuedNanoseconds) &&
+			set_number(dict, "npu_nanoseconds", statistics->npuNanoseconds) &&
+			set_number(dict, "cpu_nanoseconds", statistics->cpuNanoseconds) &&
+			set_number(dict, "nanoseconds", statistics->hostNanoseconds);
 
-	if (dict && set_number(dict, "run", statistics->number) &&
-	    set_number(dict, "npu_nodes", statistics->npuNodes) &&
-	    set_number(dict, "cpu_nodes", statistics->cpuNodes) &&
-	    set_number(dict, "npu_cycles", statistics->npuCycles) &&
-	    set_number(dict, "control_cycles", statistics->controlCycles) &&
-	    set_number(dict, "load_cycles", statistics->loadCycles) &&
-	    set_number(dict, "store_cycles", statistics->storeCycles) &&
-	    set_number(dict, "matrix_cycles", statistics->matrixCycles) &&
-	    set_number(dict, "vector_cycles", statistics->vectorCycles) &&
-	    set_number(dict, "macs", statistics->macs) &&
-	    set_number(dict, "bytes_read", statistics->bytesRead) &&
-	    set_number(dict, "bytes_written", statistics->bytesWritten) &&
-	    set_number(dict, "bytes_copied_in", copies->bytesIn) &&
-	    set_number(dict, "bytes_copied_out", copies->bytesOut) &&
-	    set_number(dict, "queued_nanoseconds", statistics->queuedNanoseconds) &&
-	    set_number(dict, "npu_nanoseconds", statistics->npuNanoseconds) &&
-	    set_number(dict, "cpu_nanoseconds", statistics->cpuNanoseconds) &&
-	    set_number(dict, "nanoseconds", statistics->hostNanoseconds))
-		return dict;
-	Py_XDECREF(dict);
-	return NULL;
+	return if_complete(dict, complete);
 }
 
 static bool set_node(PyObject *dict, WNNProfileNode const *node)
@@ -243,8 +225,9 @@ PyObject *graph_profile(PyObject *self, PyObject *unused)
 	list = PyList_New(0);
 	for (size_t i = 0; list && i < profile.nodeCount; i++) {
 		PyObject *dict = PyDict_New();
+		bool complete = dict && set_node(dict, &profile.nodes[i]);
 
-		if (!append(list, dict, dict && set_node(dict, &profile.nodes[i])))
+		if (!append_item(list, if_complete(dict, complete)))
 			Py_CLEAR(list);
 	}
 	if (list)

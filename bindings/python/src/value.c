@@ -59,6 +59,29 @@ bool set_number(PyObject *dict, char const *name, uint64_t number)
 	return set_item(dict, name, PyLong_FromUnsignedLongLong(number));
 }
 
+/*
+ * Returns a dict that has all of its items; an incomplete one is freed. NULL: an exception is set
+ * already.
+ */
+PyObject *if_complete(PyObject *dict, bool complete)
+{
+	if (!complete)
+		Py_CLEAR(dict);
+	return dict;
+}
+
+/*
+ * Appends a value, which is taken over; when it is NULL, an exception is set already. Returns false
+ * with an exception.
+ */
+bool append_item(PyObject *list, PyObject *value)
+{
+	bool done = value && !PyList_Append(list, value);
+
+	Py_XDECREF(value);
+	return done;
+}
+
 PyObject *shape_object(WNNUint32Array shape)
 {
 	PyObject *list = PyList_New((Py_ssize_t)shape.count);
