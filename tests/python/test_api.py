@@ -430,12 +430,17 @@ class Tensors(Case):
         tensor.destroy()
         self.refused(MLInvalidStateError, "destroyed", tensor.lend, plain)
 
-    def test_lent_memory_stays_while_it_is_used(self):
-        # What is enqueued before takes a while.
-        builder = CONTEXTS["cpu"].create_graph_builder()
+    @staticmethod
+    def long_run(context):
+        """Returns a function that enqueues work which takes a while."""
+        builder = context.create_graph_builder()
         a = builder.input("a", [600, 600])
-        long = builder.build({"b": builder.matmul(a, builder.matmul(a, builder.matmul(a, a)))})
-        long_tensors = [CONTEXTS["cpu"].create_tensor([600, 600], "float32") for _ in range(2)]
+        graph = builder.build({"b": builder.matmul(a, builder.matmul(a, builder.matmul(a, a)))})
+        a, b = (context.create_tensor([600, 600], "float32") for _ in range(2))
+        return lambda: context.dispatch(graph, {"a": a}, {"b": b})
+
+    def test_lent_memory_stays_while_it_is_used(self):
+        enqueue_long_run = self.long_run(CONTEXTS["cpu"])
         for device, context in CONTEXTS.items():
             graph = relu_graph(context, (1000,))
             for end in ("drop", "destroy", "lend"):
@@ -444,7 +449,7 @@ class Tensors(Case):
                 x, y = context.lend_tensor(data), context.lend_tensor(result)
                 self.assertGreater(sys.getrefcount(result), counts[1])
                 if device == "cpu":
-                    context.dispatch(long, {"a": long_tensors[0]}, {"b": long_tensors[1]})
+                    enqueue_long_run()
                 context.dispatch(graph, {"x": x}, {"y": y})
                 if end == "destroy":
                     x.destroy()
@@ -458,6 +463,39 @@ class Tensors(Case):
                 self.equal(result, data)
                 self.assertEqual((sys.getrefcount(data), sys.getrefcount(result)), counts)
             context.wait()
+
+    def test_lent_memory_stays_while_another_thread_reads_it(self):
+        context = CONTEXTS["cpu"]
+        enqueue_long_run = self.long_run(context)
+
+        def change_while_read(change):
+            """Returns the message of the error that the change raises, if it comes while a thread is reading."""
+            tensor, ready = context.lend_tensor(np.ones(4, np.float32)), threading.Event()
+
+            def read():
+                # The read waits for the long run.
+                enqueue_long_run()
+                ready.set()
+                try:
+                    context.read_tensor(tensor)
+                except MLInvalidStateError:
+                    pass  # The change came first.
+
+            thread = threading.Thread(target=read)
+            thread.start()
+            ready.wait()
+            try:
+                change(tensor)
+                return ""
+            except MLInvalidStateError as error:
+                return str(error)
+            finally:
+                thread.join()
+
+        for change in lambda tensor: tensor.lend(np.zeros(4, np.float32)), webnn_npu.MLTensor.destroy:
+            # A thread may be late, so that the change comes before the read.
+            messages = (change_while_read(change) for _ in range(100))
+            self.assertTrue(any("another thread is using" in message for message in messages))
 
     def test_constants_are_not_copied(self):
         builder = CONTEXTS["cpu"].create_graph_builder()

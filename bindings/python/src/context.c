@@ -156,14 +156,22 @@ static WNNNamedTensor *get_tensors(PyObject *dict, size_t *count)
 	return NULL;
 }
 
-/* Notes that work on the tensors' memory is about to be enqueued. */
-static void use_tensors(PyObject *dict)
+static void enter_tensors(PyObject *dict)
 {
 	PyObject *key, *value;
 	Py_ssize_t position = 0;
 
 	while (PyDict_Next(dict, &position, &key, &value))
-		tensor_is_used((struct py_tensor *)value);
+		tensor_enter((struct py_tensor *)value);
+}
+
+static void leave_tensors(PyObject *dict, bool finished)
+{
+	PyObject *key, *value;
+	Py_ssize_t position = 0;
+
+	while (PyDict_Next(dict, &position, &key, &value))
+		tensor_leave((struct py_tensor *)value, finished);
 }
 
 static WNNStatus dispatch_and_wait(struct py_context *self, WNNGraph graph, size_t input_count,
@@ -208,8 +216,8 @@ static PyObject *context_dispatch(PyObject *self, PyObject *arguments)
 	outputs = inputs ? get_tensors(output_dict, &output_count) : NULL;
 	ready = inputs && outputs;
 	if (ready) {
-		use_tensors(input_dict);
-		use_tensors(output_dict);
+		enter_tensors(input_dict);
+		enter_tensors(output_dict);
 	}
 	/*
 	 * The dicts keep names and tensors alive. Without waiting, the interpreter's lock is held,
@@ -221,6 +229,12 @@ static PyObject *context_dispatch(PyObject *self, PyObject *arguments)
 	else if (ready)
 		status = wnnContextDispatch(context->context, ((struct py_graph *)graph)->graph,
 					    input_count, inputs, output_count, outputs);
+	if (ready) {
+		bool finished = measured && status == WNNStatus_Success;
+
+		leave_tensors(input_dict, finished);
+		leave_tensors(output_dict, finished);
+	}
 	PyMem_Free(inputs);
 	PyMem_Free(outputs);
 	if (!ready)

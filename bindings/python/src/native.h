@@ -33,10 +33,11 @@ struct py_tensor {
 	Py_ssize_t exports;
 	/*
 	 * lent: the program's memory that the tensor lies in, or empty; used: number of the last
-	 * call that used it
+	 * call that enqueued work on it; calls: number of calls that are using it now
 	 */
 	Py_buffer lent;
 	uint64_t used;
+	size_t calls;
 	/* Arrays that each Py_buffer of the tensor points to. */
 	Py_ssize_t *shape, *strides;
 };
@@ -103,7 +104,8 @@ PyObject *graph_object(struct py_context *context, WNNGraph graph);
 PyObject *operand_object(struct py_builder *builder, WNNOperand operand);
 PyObject *builder_call(PyObject *self, PyObject *arguments);
 PyObject *tensor_dlpack(PyObject *self, PyObject *arguments);
-void tensor_is_used(struct py_tensor *self);
+void tensor_enter(struct py_tensor *self);
+void tensor_leave(struct py_tensor *self, bool finished);
 PyObject *dispatch_object(WNNDispatchStatistics const *statistics, WNNDispatchCopies const *copies);
 PyObject *graph_placement(PyObject *self, PyObject *unused);
 PyObject *graph_statistics(PyObject *self, PyObject *unused);

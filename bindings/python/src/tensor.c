@@ -8,17 +8,56 @@
 
 PyTypeObject *tensor_type;
 
-/* Notes that work on the tensor is about to be enqueued. */
-void tensor_is_used(struct py_tensor *self)
+/*
+ * Begins a call that may use the tensor's memory without the interpreter's lock. Until it ends, the
+ * tensor keeps that memory.
+ */
+void tensor_enter(struct py_tensor *self)
 {
-	if (self->lent.obj)
+	self->calls++;
+}
+
+/*
+ * Ends such a call. Unless its work has @finished, the call gets a number. It gets it after its
+ * work was enqueued, so that a wait for all numbers given so far includes that work.
+ */
+void tensor_leave(struct py_tensor *self, bool finished)
+{
+	self->calls--;
+	if (self->lent.obj && !finished)
 		self->used = ++self->context->enqueued;
+}
+
+/* Raises an error when a call of another thread is using lent memory. Returns whether none is. */
+static bool is_unused(struct py_tensor *self)
+{
+	bool used = self->lent.obj && self->calls;
+
+	if (used)
+		raise_status(WNNStatus_InvalidStateError,
+			     WNN_STR("another thread is using the tensor's memory: it can be moved "
+				     "or destroyed when that call has returned"),
+			     NULL, WNN_STR(""));
+	return !used;
+}
+
+static WNNStatus map_tensor(struct py_tensor *self, unsigned int mode, void **data)
+{
+	WNNStatus status;
+
+	tensor_enter(self);
+	Py_BEGIN_ALLOW_THREADS
+	status = wnnContextMapTensorSync(self->context->context, self->tensor, (WNNMapMode)mode,
+					 WNN_WAIT_FOREVER, data);
+	Py_END_ALLOW_THREADS
+	tensor_leave(self, true);
+	return status;
 }
 
 /*
  * Waits for the work that uses lent memory, by a mapping, which comes after all work;
  * MLContext.wait() reports failures of the work. False: the context is lost, and its last work may
- * still run.
+ * still run, or another thread has mapped the tensor, so that is_unused() refuses.
  */
 static bool wait_for_work(struct py_tensor *self)
 {
@@ -26,15 +65,11 @@ static bool wait_for_work(struct py_tensor *self)
 
 	while (self->lent.obj && self->used > context->through) {
 		uint64_t enqueued = context->enqueued;
-		WNNStatus status;
 		void *data;
+		WNNStatus status = map_tensor(self, WNNMapMode_Read, &data);
 
-		Py_BEGIN_ALLOW_THREADS
-		status = wnnContextMapTensorSync(context->context, self->tensor, WNNMapMode_Read,
-						 WNN_WAIT_FOREVER, &data);
 		if (status == WNNStatus_Success)
 			wnnTensorUnmap(self->tensor);
-		Py_END_ALLOW_THREADS
 		if (status == WNNStatus_InvalidStateError)
 			return false;
 		if (context->through < enqueued)
@@ -74,7 +109,11 @@ static PyObject *tensor_lend(PyObject *object, PyObject *memory)
 	if (!borrow(memory, wnnTensorGetWritable(self->tensor), &lent, &host))
 		return NULL;
 	through = wait_for_work(self);
-	/* Nothing can be enqueued in between, because the interpreter's lock is held. */
+	/* From here on nothing can be enqueued, because the interpreter's lock is held. */
+	if (!is_unused(self)) {
+		PyBuffer_Release(&lent);
+		return NULL;
+	}
 	if (wnnTensorSetHostMemory(self->tensor, &host) != WNNStatus_Success) {
 		PyBuffer_Release(&lent);
 		return raise_last_error();
@@ -160,11 +199,12 @@ static PyObject *tensor_write(PyObject *object, PyObject *data)
 
 	if (PyObject_GetBuffer(data, &buffer, PyBUF_C_CONTIGUOUS))
 		return NULL;
-	tensor_is_used(self);
+	tensor_enter(self);
 	Py_BEGIN_ALLOW_THREADS
 	status = wnnContextWriteTensor(self->context->context, self->tensor, buffer.buf,
 				       (size_t)buffer.len);
 	Py_END_ALLOW_THREADS
+	tensor_leave(self, false);
 	PyBuffer_Release(&buffer);
 	if (status != WNNStatus_Success)
 		return raise_last_error();
@@ -179,10 +219,12 @@ static PyObject *tensor_read_into(PyObject *object, PyObject *data)
 
 	if (PyObject_GetBuffer(data, &buffer, PyBUF_C_CONTIGUOUS | PyBUF_WRITABLE))
 		return NULL;
+	tensor_enter(self);
 	Py_BEGIN_ALLOW_THREADS
 	status = wnnContextReadTensorIntoSync(self->context->context, self->tensor, buffer.buf,
 					      (size_t)buffer.len, WNN_WAIT_FOREVER);
 	Py_END_ALLOW_THREADS
+	tensor_leave(self, status == WNNStatus_Success);
 	PyBuffer_Release(&buffer);
 	if (status != WNNStatus_Success)
 		return raise_last_error();
@@ -202,6 +244,8 @@ static PyObject *tensor_destroy(PyObject *object, PyObject *unused)
 				"an array: it can be destroyed when that is gone");
 		return NULL;
 	}
+	if (!is_unused(self))
+		return NULL;
 	wnnTensorDestroy(self->tensor);
 	give_back(&self->lent, through);
 	Py_RETURN_NONE;
@@ -238,7 +282,6 @@ static bool map(struct py_tensor *self)
 {
 	unsigned int mode = (wnnTensorGetReadable(self->tensor) ? WNNMapMode_Read : 0) |
 			    (wnnTensorGetWritable(self->tensor) ? WNNMapMode_Write : 0);
-	WNNStatus status;
 	void *data;
 
 	if (!(mode & WNNMapMode_Read)) {
@@ -246,11 +289,7 @@ static bool map(struct py_tensor *self)
 						   "made with readable=True shows its memory");
 		return false;
 	}
-	Py_BEGIN_ALLOW_THREADS
-	status = wnnContextMapTensorSync(self->context->context, self->tensor, (WNNMapMode)mode,
-					 WNN_WAIT_FOREVER, &data);
-	Py_END_ALLOW_THREADS
-	if (status != WNNStatus_Success) {
+	if (map_tensor(self, mode, &data) != WNNStatus_Success) {
 		raise_last_error();
 		return false;
 	}
