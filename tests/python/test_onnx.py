@@ -137,8 +137,9 @@ class Sessions(unittest.TestCase):
         self.assertFalse(np.array_equal(a, b))
         with self.assertRaisesRegex(MLTypeError, "no input of the model"):
             session.run(None, {"x": np.zeros(3, np.float32), "random/0": np.zeros(3, np.float32)})
-        with self.assertRaisesRegex(MLTypeError, "seed is -1"):
-            self.session(fixed, seed=-1)
+        for seed in -1, 2 ** 64, 0.5:
+            with self.assertRaisesRegex(MLTypeError, f"seed is {seed}, and must be"):
+                self.session(fixed, seed=seed)
 
     def test_errors(self):
         session = self.session(perceptron())

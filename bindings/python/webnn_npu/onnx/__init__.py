@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from .. import _native
+from .._builder import checked_integer
 from .._context import ML, MLContext
 from .._errors import MLInvalidStateError, MLNotSupportedError, MLTypeError
 from .._graph import Compiled
@@ -60,8 +61,7 @@ class Session:
             raise MLNotSupportedError("this package was built without libwebnn-onnx")
         if graphs < 1:
             raise MLTypeError(f"graphs is {graphs}, and must be at least 1")
-        if not 0 <= seed < 2 ** 64:
-            raise MLTypeError(f"seed is {seed}, and must be a number of 64 bits without sign")
+        self._seed = checked_integer("seed", seed, 0, 2 ** 64)
         self._context = context if context is not None else ML().create_context(device=device, **options)
         self._source: Any = path_or_bytes if isinstance(path_or_bytes, (bytes, bytearray, memoryview)) \
             else os.fspath(path_or_bytes)
@@ -70,7 +70,6 @@ class Session:
         self._graphs: OrderedDict[Any, Compiled] = OrderedDict()
         # Models that draw random numbers for their graphs.
         self._drawers: dict[Compiled, Any] = {}
-        self._seed = seed
         self._runs = 0
         self._lock = threading.RLock()
         self._values: list[str] = []
