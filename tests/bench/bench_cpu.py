@@ -137,7 +137,7 @@ def shape_of(net, value):
 
 
 def sleeps(thread):
-    """Whether a thread does, or has ended."""
+    """Whether a thread sleeps, or has ended."""
     try:
         # The state is the first field behind the name, which is in parentheses.
         return (thread / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] == "S"
@@ -150,13 +150,6 @@ def settle(pid, name):
     Waits until all threads sleep. Those of ONNX Runtime look for more work for some 40 ms after a run, and would take
     a processor from the other program for as long.
     """
-    def sleeps(thread):
-        try:
-            # The state is the first field behind the name, which is in parentheses.
-            return (thread / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] == "S"
-        except OSError:
-            return True  # It has ended.
-
     threads = list(pathlib.Path(f"/proc/{pid}/task").iterdir())
     for _ in range(SETTLE_MS):
         if all(map(sleeps, threads)):
@@ -200,25 +193,29 @@ class Process:
         self.process.wait()
 
 
+def environment_of(layer):
+    """The environment of our side, in which OpenBLAS takes the processor for what it is."""
+    return {k: v for k, v in os.environ.items() if k not in ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")} | {"WEBNN_CPU_LAYER": layer}
+
+
 def ours(build, folder, threads, layer, kind, shape):
-    environment = {k: v for k, v in os.environ.items()
-                   if k not in ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")} | {"WEBNN_CPU_LAYER": layer}
     program = build / "tests" / "bench" / "cpu" / "bench-cpu-graph"
     network = (["--model", folder / "model.onnx"] if kind == "int8" else
                ["--type", TYPES[kind], folder / "table", folder / "weights"])
     return Process(program.name, [program, "--threads", threads, "--input", ",".join(map(str, shape)), *network,
-                                  folder / "input"], folder / "output", environment)
+                                  folder / "input"], folder / "output", environment_of(layer))
 
 
 def provider(build, folder, threads, layer, shape):
     """ONNX Runtime with our provider in it."""
-    libraries = [build / "userspace", build / "userspace/import/onnx"]
-    environment = {k: v for k, v in os.environ.items()
-                   if k not in ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")} | {
-        "LD_LIBRARY_PATH": os.pathsep.join(map(str, libraries)), "WEBNN_CPU_LAYER": layer,
-        "LD_PRELOAD": str(build / "userspace/ort/onpu-ort-preload.so"), "ONPU_ORT": "cpu",
-        "ONPU_ORT_LIBRARY": str(build / "userspace/ort/libonnxruntime_providers_onpu.so"),
-        "ONPU_ORT_OPTIONS": f"threads={threads},report={folder}/report"}
+    folders = [build / "userspace", build / "userspace/import/onnx"]
+    libraries = [build / "userspace/ort" / name for name in ("onpu-ort-preload.so", "libonnxruntime_providers_onpu.so")]
+    for path in libraries:
+        if not path.exists():
+            sys.exit(f"bench cpu: {path.name} is not built: the build needs -Donnx=enabled")
+    environment = environment_of(layer) | {
+        "LD_LIBRARY_PATH": os.pathsep.join(map(str, folders)), "LD_PRELOAD": str(libraries[0]), "ONPU_ORT": "cpu",
+        "ONPU_ORT_LIBRARY": str(libraries[1]), "ONPU_ORT_OPTIONS": f"threads={threads},report={folder}/report"}
     process = ort(build, folder, threads, shape, environment)
     if "onnxruntime\t" in (folder / "report").read_text(encoding="utf-8"):
         print("bench cpu: some nodes stay with ONNX Runtime")
