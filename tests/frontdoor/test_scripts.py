@@ -329,6 +329,8 @@ class Words(ScriptTest):
         self.write("a.py", "")
         self.assert_finds("a.sh", "# Of a row.\n", 1, "Of")
         self.write("a.sh", "")
+        self.assert_finds("npu", "# Of a row.\n", 1, "Of")
+        self.write("npu", "")
         self.assert_finds("a.xml", "<doc>a row. Of a row</doc>\n", 1, "Of")
         self.assert_finds("a.xml", "<doc>Of a row</doc>\n", 1, "Of")
 
