@@ -24,7 +24,7 @@ QUESTIONS = {
     "webnn-run": "Which commands and options run, time and compare a model?",
     "wnn-conformance": "Which options run conformance cases of WebNN?",
 }
-FONTS = {"B": "B", "I": "I", "BR": "BR", "RB": "RB", "BI": "BI", "IB": "IB", "IR": "IR", "RI": "RI"}
+FONTS = ("B", "I", "BR", "RB", "BI", "IB", "IR", "RI")
 MARKS = {"B": "**", "I": "*", "R": ""}
 
 
@@ -51,7 +51,7 @@ def spans(text, font="R"):
 
 
 def request_spans(name, rest):
-    """Those of a request such as .BR, which sets its arguments in turn."""
+    """(font, text) of the arguments of a request, such as .BR, which sets them in two fonts by turns."""
     if name in ("B", "I"):
         return [(font, text) for font, text in spans(rest.replace('"', ""), name)]
     found = []
@@ -61,7 +61,7 @@ def request_spans(name, rest):
 
 
 def inline(found):
-    """reStructuredText. Marks touch their words, and a neighbour is kept apart from them."""
+    """The text with the marks of reStructuredText, which touch their words and are kept apart from neighbours."""
     text = ""
     for font, part in found:
         before, core, after = re.fullmatch(r"(\s*)(.*?)(\s*)", part, re.S).groups()
@@ -99,7 +99,7 @@ class Page:
         self.text, self.depth = f"{self.text.rstrip()}\n\n{text}\n{mark * len(text)}\n\n", ""
 
     def paragraph(self, found):
-        """What follows a .TP is its term, all else is text."""
+        """Adds a line of text; behind a .TP it is the term that the text is about."""
         if self.section == "NAME":
             what = plain(found).removeprefix(f"{self.program} - ")
             self.text += f"``{self.program}``: {what}.\n"

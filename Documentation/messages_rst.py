@@ -138,7 +138,7 @@ def order(message):
 
 
 def escaped(text):
-    """As the text of a reference."""
+    """The text with what would be marks in the text of a reference escaped."""
     return re.sub(r"([\\`<>*_|])", r"\\\1", text)
 
 

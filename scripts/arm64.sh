@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# What ./npu guest --arch arm64 needs: Debian's kernels for that processor, unpacked and not set up, in build/arm64;
+# Prepares ./npu guest --arch arm64: Debian's kernels for that processor, unpacked and not set up, in build/arm64;
 # the root, the library and the tests, which are those of ./npu cross. Sourced by npu, which sets $top. Needs lib.sh,
 # root.sh, cross.sh and driver.sh.
 
@@ -10,7 +10,7 @@
 # Debian 13's own kernel for arm64 is configured without DRM_ACCEL, so there is no node for a driver of accel.
 arm64_suite=${suite:?}-backports
 
-# arm64_folder PAGES: what there is of the kernel with pages of that many KiB.
+# arm64_folder PAGES: the folder of the kernel with pages of that many KiB.
 arm64_folder()
 {
 	printf '%s\n' "$top/build/arm64/$1k"
@@ -136,6 +136,7 @@ make_arm64_programs()
 {
 	local targets program=${2##*/}
 
+	# Only driver-prefer needs the library, and no test there runs it.
 	mapfile -t targets < <(inside ninja -C "$1" -t targets all |
 		sed -n "s,^\(tests/driver/driver-[a-z-]*\|userspace/tools/${program:-none}\): .*,\1,p" | grep -v driver-prefer)
 	[ ${#targets[@]} -gt 1 ] || { echo "the build has no tests of the driver"; return 1; }

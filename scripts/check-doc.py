@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What the built documentation has to have: check-doc.py HTML
+"""Check the pages that Sphinx has made: check-doc.py HTML
 
 Each public function of the libraries, option of a man page and environment variable is in the index, and each page
 begins with the question that it answers.
@@ -13,7 +13,7 @@ TOP = pathlib.Path(__file__).resolve().parent.parent
 HEADERS = TOP / "userspace" / "include" / "webnn"
 
 
-# The list of pages, what Sphinx makes by itself, and a report that is sent to others as it is.
+# The list of pages, pages that Sphinx makes by itself, and a report that is sent to others as it is.
 NO_QUESTION = ("index.html", "genindex.html", "search.html", "upstream/")
 QUESTION = re.compile(r"</h1>\s*<p><em>[^<]*\?</em></p>")
 

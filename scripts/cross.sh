@@ -11,7 +11,7 @@ cross_architectures=(arm64 riscv64)
 # Packages that a build is linked with, in the folder of libraries: the compiler's, the C library's and the product's.
 cross_libraries=libc6-dev,libgcc-14-dev,linux-libc-dev,libopenblas-pthread-dev,libdrm-dev,libcmocka-dev,libjansson-dev
 
-# What the guest of that processor runs besides what is built (scripts/arm64.sh).
+# Programs that the guest of that processor has besides those that are built (scripts/arm64.sh).
 cross_programs=bash,busybox-static,coreutils,util-linux
 
 # cross_names ARCHITECTURE: Debian's name of compiler and libraries, and the processor's for Meson and QEMU.

@@ -95,7 +95,7 @@ guest_options()
 	guest_check_arch
 }
 
-# What the machine of the other processor has, and what it does not have.
+# Refuses options that the chosen processor's machine does not have.
 guest_check_arch()
 {
 	local option

@@ -3,7 +3,7 @@
 """Save a drawing of the page of webnn-run profile as a file of its own: page-svg.py PAGE ID FILE.svg
 
 The page has its drawings within HTML, without quotes round attributes and with one style sheet for all; a file needs
-both, and the names of the format.
+quotes, a style sheet of its own, and the name space of SVG.
 """
 import html
 import html.parser

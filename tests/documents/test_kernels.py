@@ -9,7 +9,7 @@ TOP = pathlib.Path(__file__).resolve().parents[2]
 
 
 def main():
-    # Those of the reference kernels all begin alike, and are one row.
+    # Names of reference kernels begin with cpu/ref-, and are one row.
     named = {name for path in (TOP / "userspace/src/cpu").glob("*.[cd]*")
              for name in re.findall(r'"(cpu/(?!ref-)[a-z0-9-]+)"', path.read_text(encoding="utf-8"))}
     page = (TOP / "Documentation/cpu-kernels.rst").read_text(encoding="utf-8")

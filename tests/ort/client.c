@@ -231,7 +231,7 @@ static void close_model(struct model *m)
 	client.ReleaseSession(m->session);
 }
 
-/* What the process holds, which a run must not add to. */
+/* Amounts that the process holds, which a run must not increase. */
 struct held {
 	size_t heap, descriptors, mappings;
 };
@@ -261,7 +261,10 @@ static size_t count_lines(const char *path)
 	return count;
 }
 
-/* The heap in use: pages of the process depend on which of its threads freed what, and when. */
+/*
+ * Counts the heap that is in use, as the number of pages depends on which threads freed memory and
+ * when.
+ */
 static struct held what_is_held(void)
 {
 	struct mallinfo2 heap = mallinfo2();

@@ -459,7 +459,7 @@ class Tensors(Case):
                     y.lend(np.zeros(1000, np.float32))
                 else:
                     del x, y
-                # What gives the memory back has waited for the work.
+                # The end of the loan has waited for the work.
                 self.equal(result, data)
                 self.assertEqual((sys.getrefcount(data), sys.getrefcount(result)), counts)
             context.wait()
