@@ -1,0 +1,46 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Tables of Documentation/ have a row for each name that the sources define, and no other.
+
+cpu-kernels.rst has the kernels of the CPU that the placement tells, compiler.rst the local rules.
+"""
+import pathlib
+import re
+import sys
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+# Names of reference kernels begin with cpu/ref-, and are one row.
+KERNEL = r"cpu/(?!ref-)[a-z0-9-]+"
+
+
+def kernels():
+    """(names in the sources, names in the rows)"""
+    named = [name for path in (TOP / "userspace/src/cpu").glob("*.[cd]*")
+             for name in re.findall(rf'"({KERNEL})"', path.read_text(encoding="utf-8"))]
+    rows = re.findall(r"^   \* - (``cpu/.*)$", (TOP / "Documentation/cpu-kernels.rst").read_text(encoding="utf-8"), re.M)
+    return named, [name for row in rows for name in re.findall(rf"``({KERNEL})``", row)]
+
+
+def rules():
+    """(names in the sources, names in the rows)"""
+    named = re.findall(r'^PASS_RULE\("([\w-]+)"', (TOP / "userspace/src/pass/rules.def").read_text(encoding="utf-8"), re.M)
+    # The table is the first one that follows the mention of the list.
+    page = (TOP / "Documentation/compiler.rst").read_text(encoding="utf-8").partition("``pass/rules.def``")[2]
+    return named, re.findall(r"^``([a-z-]+)`` ", re.split(r"^=[= ]+$", page, flags=re.M)[1], re.M)
+
+
+def main():
+    status = 0
+    for page, (named, told) in {"cpu-kernels.rst": kernels(), "compiler.rst": rules()}.items():
+        wrong = [f"does not have {name}: add it to the table of names" for name in sorted(set(named) - set(told))]
+        wrong += [f"has {name}, which is not in the sources" for name in sorted(set(told) - set(named))]
+        wrong += [f"has {name} in more than one row" for name in sorted(set(told)) if told.count(name) > 1]
+        for line in wrong:
+            print(f"Documentation/{page} {line}")
+        print(f"{page}: {len(set(named))} names")
+        status |= bool(wrong) or not named
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
