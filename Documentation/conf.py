@@ -51,7 +51,7 @@ make(TOOLS / "messages_rst.py", GENERATED)
 make(TOOLS / "man_rst.py", GENERATED / "man", *(
     path for folder in ("emulator", "userspace/tools") for path in sorted((ROOT / folder).rglob("*.1"))))
 
-# Each page begins with the question that it answers. Pages that are generated have theirs here.
+# Each page begins with the question that it answers. Generated pages that come without one get it here.
 questions = {
     "accel": "What does each ioctl of the driver take and promise?",
     "api": "What does each function and type of the C interface promise?",
