@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: MIT
 """Tables of Documentation/ have a row for each name that the sources define, and no other.
 
-cpu-kernels.rst has the kernels of the CPU that the placement tells, compiler.rst the local rules.
+cpu-kernels.rst has the kernels of the CPU that the placement tells, compiler.rst the local rules. The page and the
+picture of the machine have the sizes of uapi/onpu/registers.xml.
 """
 import pathlib
 import re
 import sys
+import xml.etree.ElementTree
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 # Names of reference kernels begin with cpu/ref-, and are one row.
@@ -29,15 +31,27 @@ def rules():
     return named, re.findall(r"^``([a-z-]+)`` ", re.split(r"^=[= ]+$", page, flags=re.M)[1], re.M)
 
 
+def sizes(page):
+    """(sizes of the machine, those of them that the page has)"""
+    reset = {register.get("name"): register.get("reset")
+             for register in xml.etree.ElementTree.parse(TOP / "uapi/onpu/registers.xml").iter()}
+    rows, columns, lanes, dma, sram = (
+        int(reset[f"CAP_{name}"], 0) for name in ("MXU_ROWS", "MXU_COLS", "LANES", "DMA_BYTES", "SRAM_BYTES"))
+    named = [f"{rows} x {columns}", f"{lanes} lanes of 32 bits", f"{dma} bytes a cycle", f"{sram >> 20} MiB"]
+    text = (TOP / "Documentation" / page).read_text(encoding="utf-8")
+    return named, [size for size in named if size in text]
+
+
 def main():
     status = 0
-    for page, (named, told) in {"cpu-kernels.rst": kernels(), "compiler.rst": rules()}.items():
-        wrong = [f"does not have {name}: add it to the table of names" for name in sorted(set(named) - set(told))]
+    machine = {page: sizes(page) for page in ("machine.rst", "pictures/machine.dot")}
+    for page, (named, told) in {"cpu-kernels.rst": kernels(), "compiler.rst": rules(), **machine}.items():
+        wrong = [f"does not have {name}, which the sources have" for name in sorted(set(named) - set(told))]
         wrong += [f"has {name}, which is not in the sources" for name in sorted(set(told) - set(named))]
         wrong += [f"has {name} in more than one row" for name in sorted(set(told)) if told.count(name) > 1]
         for line in wrong:
             print(f"Documentation/{page} {line}")
-        print(f"{page}: {len(set(named))} names")
+        print(f"{page}: {len(set(named))} names or sizes")
         status |= bool(wrong) or not named
     return status
 
