@@ -145,7 +145,7 @@ def escaped(text):
 def pages(sections):
     """(by section, by the alphabet)"""
     text = title("Messages", "What does this message mean, and what helps?")
-    text += ("All messages, with \"…\" for what differs each time; :doc:`messages_index` has them in the order of the alphabet. Those of "
+    text += ("All messages, with \"…\" for what differs each time; :doc:`/generated/messages_index` has them in the order of the alphabet. Those of "
              "the importer have a place of their own in :doc:`/onnx`. Messages of the library come with a status, "
              "which :doc:`/guide` explains.\n\n")
     index = title("Index of messages", "Where is the message that I have met?")
@@ -157,7 +157,7 @@ def pages(sections):
             by_section[id(section)] |= set(found)
     for section in sections:
         text += f"{section.title}\n{'-' * len(section.title)}\n\n{section.about}\n\n"
-        for message in sorted(by_section[id(section)], key=order):
+        for message in sorted(by_section[id(section)], key=lambda m: (order(m), m)):
             label = f"message-{len(entries)}"
             entries.append((order(message), section.title, message, label))
             text += f".. _{label}:\n\n``{message}``\n"
@@ -170,7 +170,7 @@ def pages(sections):
             index += f"\n{letter}\n{'-' * len(letter)}\n\n"
         index += f"* :ref:`{escaped(message)} <{label}>` ({where})\n"
     # The references in messages.txt are those of a page beside it.
-    return re.sub(r":doc:`(?=[\w-]+`)(?!messages_index)", ":doc:`/", text), index
+    return re.sub(r":doc:`(?=[\w-]+`)", ":doc:`/", text), index
 
 
 def main():
