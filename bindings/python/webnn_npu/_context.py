@@ -119,11 +119,11 @@ class MLContext:
 
     def lend_tensor(self, memory: Any, data_type: str | None = None,
                     shape: Iterable[int] | None = None) -> MLTensor:
-        """A tensor that lies in memory of the program: an array, a buffer, or what has DLPack.
+        """Returns a tensor in memory of the program: an array, a buffer, or an object with DLPack.
 
-        Nothing is copied where the device can use that memory. It has to stay as it is while work
-        that is enqueued reads or writes it: until wait() or dispatch_measured() return. The tensor
-        holds it. data_type and shape are those of the array, unless they are given.
+        Nothing is copied where the device can use that memory. The program must not change it while
+        enqueued work reads or writes it, that is until wait() or dispatch_measured() returns. The
+        tensor keeps it alive. data_type and shape are those of the array, unless they are given.
         """
         array, name, sizes = as_memory(memory, data_type, shape)
         return MLTensor(self, name, sizes, (True, array.flags.writeable, False), memory=array)

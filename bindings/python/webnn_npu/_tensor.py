@@ -129,9 +129,9 @@ class MLTensor(_Tensor):
         return self._flags[2]
 
     def lend(self, memory: Any) -> None:
-        """Has it lie in other memory of its type and shape from now on; MLContext.lend_tensor() made it.
+        """Moves a tensor of MLContext.lend_tensor() to other memory of its type and shape.
 
-        Work that was enqueued before uses the memory that it had, and is waited for.
+        Work that was enqueued before uses the memory that the tensor had; lend() waits for it.
         """
         self._usable()
         if not self._lent:

@@ -115,7 +115,7 @@ def as_memory(value: Any, name: str | None, shape: Iterable[int] | None) -> tupl
     sizes = None if shape is None else shape_tuple(shape)
     if sizes is not None and array.dtype == np.uint8 and array.ndim == 1 and array.flags.c_contiguous:
         if name in TYPES and array.nbytes == count(stored_shape(name, sizes)) * storage(name).itemsize:
-            # Bytes without a type.
+            # Bytes may hold elements of any type.
             array = array.view(storage(name)).reshape(stored_shape(name, sizes))
     if name not in TYPES or array.dtype != storage(name):
         raise MLTypeError(f"memory has elements of {array.dtype}, which a tensor of {name} cannot have without a copy")
