@@ -30,6 +30,7 @@ MUTATIONS = [
        '\tgive_back('),
     _c('tensor', 'lent memory stays', 'if (lent->obj && through)\n\t\tPyBuffer_Release(lent);', '(void)through;'),
     _c('tensor', 'lent memory is given back too early', 'self->used = ++self->context->enqueued;', 'self->used = 0;'),
+    _c('tensor', 'lent memory is moved while another thread reads it', 'self->lent.obj && self->calls;', 'false;'),
     _c('dlpack', 'a capsule keeps the tensor', 'PyBuffer_Release(&exported->buffer);\n\tPyMem_Free(exported);',
        'PyMem_Free(exported);'),
     _c('graph', 'a run keeps its buffers', '\tPyMem_Free(named);\n\trelease_buffers(buffers, input_count + output_count);\n\tif (status',
