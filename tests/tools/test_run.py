@@ -117,6 +117,9 @@ class Messages(ToolTest):
                      wrong, "--dim", "N=2")
         short = self.array("short.npy", np.zeros((2, 6), "i2"))
         self.refuses(3, "its elements are '<i2'; allowed are float32,", "run", model, "-i", short)
+        for elements, text in (("M8[ns]", "'<M8[ns]'"), ([("a", "f4")], "structures")):
+            self.refuses(3, f"its elements are {text}; allowed are float32,", "run", model, "-i",
+                         self.array("other.npy", np.zeros((2, 6), elements)))
         whole = self.array("whole.npy", np.zeros((2, 6), "i4"))
         self.refuses(3, "it has int32 [2, 6]", "run", model, "-i", whole)
         (self.folder / "bad.pb").write_bytes(b"\xff\xff\xff")

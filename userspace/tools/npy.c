@@ -26,10 +26,10 @@ static const struct {
 #define NUM_TYPES (sizeof(types) / sizeof(types[0]))
 
 /*
- * Characters of types in headers; a damaged file could have others, such as control sequences for
- * the terminal.
+ * Characters of types in headers, such as '<f4' and '<M8[ns]'; a damaged file could have others,
+ * such as control sequences for the terminal.
  */
-#define TYPE_CHARACTERS "'<>|=0123456789OSUVabcfiu"
+#define TYPE_CHARACTERS "'<>|=[]0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 static int bad(const char *path, const char *what)
 {
@@ -78,6 +78,19 @@ static size_t parse_type(struct npy *array, const char *descr)
 	return 0;
 }
 
+/* Prints a message about a type, which is text in quotes unless elements are structures. */
+static int bad_type(const char *path, const char *type)
+{
+	type += strspn(type, " ");
+	if (*type != '\'')
+		type = "structures";
+	warnx("%s: its elements are %.*s; allowed are float32, float16, int64, uint64, int32, "
+	      "uint32, int8, uint8 and bool, little endian (float64 becomes float32); in Python, "
+	      "numpy.save(FILE, x.astype(numpy.float32)) writes one",
+	      path, (int)strspn(type, TYPE_CHARACTERS), type);
+	return -1;
+}
+
 static int parse_header(struct npy *array, const char *header, const char *path)
 {
 	const char *descr = strstr(header, "'descr':"), *shape = strstr(header, "'shape':");
@@ -87,15 +100,8 @@ static int parse_header(struct npy *array, const char *header, const char *path)
 		return bad(path, "not a .npy header");
 	array->fortran = strstr(header, "'fortran_order': True") != NULL;
 	size = parse_type(array, descr + strlen("'descr':"));
-	if (!size) {
-		descr += strlen("'descr':");
-		descr += strspn(descr, " ");
-		warnx("%s: its elements are %.*s; allowed are float32, float16, int64, uint64, "
-		      "int32, uint32, int8, uint8 and bool, little endian (float64 becomes "
-		      "float32); in Python, numpy.save(FILE, x.astype(numpy.float32)) writes one",
-		      path, (int)strspn(descr, TYPE_CHARACTERS), descr);
-		return -1;
-	}
+	if (!size)
+		return bad_type(path, descr + strlen("'descr':"));
 	if (parse_shape(array, shape + 1))
 		return bad(path, "its shape must be a list of up to 8 sizes below 2^31");
 	array->bytes = array->count * size;
