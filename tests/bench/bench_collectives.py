@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The time of an all_reduce of a StableHLO program on ranks of MPI, beside MPI_Allreduce of the same floats.
+"""Measure the time of an all_reduce of a StableHLO program on ranks of MPI, beside MPI_Allreduce of
+the same floats.
 
-Both alternate within a run: a program whose loop has nothing but the all_reduce, and a loop in C. The time of an
-operation is that of its loop, divided; the median of the rounds counts, and of their ratios: by the clock, and by
-what all ranks took of the processors, which says more where these have other work as well, most of all the least of
-the rounds. From the median, for each rank, come the alpha and the beta of a message by least squares: an all_reduce of
-n bytes on p ranks that goes in parts takes 2 (p - 1) alpha + 2 (p - 1) / p n beta.
+Two loops alternate within a run: that of a StableHLO program, which has nothing but the all_reduce,
+and a loop in C. The time of one operation is the time of its loop divided by the iterations. The
+output has the medians of the rounds and of their ratios: by the clock, and by the processor time of
+all ranks together, with its least round. Processor time says more on a machine that has other work
+as well, the least round most of all. A least-squares fit of the median processor time for each rank
+gives alpha (seconds for each message) and beta (seconds for each byte): an all_reduce of n bytes on
+p ranks that is sent in slices takes 2 (p - 1) alpha + 2 (p - 1) / p n beta.
 """
 import argparse
 import json
@@ -16,11 +19,12 @@ import subprocess
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 SIZES = [4 << k for k in range(0, 23, 2)]
-# Parts of less go with a protocol of their own for short messages.
+# Messages of fewer bytes use a protocol of their own and are left out of the fit.
 LEAST_FITTED = 16384
 COLUMNS = ("seconds", "mpi_seconds", "ratio", "processor_seconds", "mpi_processor_seconds", "processor_ratio",
            "least_processor_seconds", "mpi_least_processor_seconds")
-# The ranks run as those of ./npu exec; a rank that waits yields, as there may be fewer processors than ranks.
+# The ranks run with the MPI settings of ./npu exec; a rank that waits yields, as there may be fewer
+# processors than ranks.
 ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
                "OMPI_MCA_mpi_yield_when_idle": "1"}
 
@@ -39,7 +43,9 @@ def measure(ranks, sizes):
 
 
 def fit(rows, ranks):
-    """alpha and beta of what goes in parts; relative errors are made small, so that no size rules the others."""
+    """Returns alpha and beta of the all_reduces that are sent in slices, or None. The fit minimises
+    relative errors, so that large sizes do not outweigh the others.
+    """
     sums = [0.0] * 5
     for row in rows:
         if row["bytes"] < LEAST_FITTED:

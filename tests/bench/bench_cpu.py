@@ -1,23 +1,31 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""ResNet-50, MobileNetV2, SqueezeNet 1.0, VGG-19 and encoders of BERT on the CPU path beside ONNX Runtime, the first two
-in float16, too, and the first three in 8-bit integers. What float16 takes is compared with float32 on this path: ONNX Runtime
-has no kernels for it.
+"""Measure ResNet-50, MobileNetV2, SqueezeNet 1.0, VGG-19 and encoders of BERT on the CPU path
+beside ONNX Runtime, the first two in float16, too, and the first three in 8-bit integers. The time
+of float16 is compared with that of float32 on the CPU path, as ONNX Runtime has no kernels for
+float16.
 
-Each network is one table of layers with seeded weights (cpu/models.py), from which the WebNN graph and the ONNX file are made.
-In 8-bit integers, ONNX Runtime's quantize_static makes a second ONNX file, which both read. ONNX Runtime is that of PyPI which
-./npu check has fetched, or else Debian's; the output tells the version.
-Outputs are compared before anything is timed, in a run of either that warms it up. Runs alternate, each when the threads of the
-one before rest; the figure is the ratio of the minima of --rounds runs, with one and with two threads. The processor's time is told besides: with one thread it is what
-remains of the figure on a machine that others use, too. OPENBLAS_CORETYPE and OPENBLAS_L2_SIZE are taken out of the environment, since they may pin OpenBLAS
-to older kernels than the processor has. Each layer of the CPU (WEBNN_CPU_LAYER) is measured by itself; in the JSON the first one has the keys t1 and t2,
-others t1_LAYER and t2_LAYER; in 8-bit integers, t1_int8 and so on; in float16, t1_float16, with float32_ms for ort_ms.
+Each network is one table of layers with seeded weights (cpu/models.py), from which the WebNN graph
+and the ONNX file are made. In 8-bit integers, ONNX Runtime's quantize_static makes a second ONNX
+file, which both read. ONNX Runtime is the release of PyPI that ./npu check has fetched, or else
+Debian's; the output names the version. Each side runs once to warm up, and the outputs of these
+runs are compared before anything is timed. The runs of both sides alternate, each begins when the
+threads of the other side sleep; the figure is the ratio of the minima of --rounds runs, with one
+and with two threads. The output also has the processor time, which with one thread is the figure to
+trust on a machine that others use, too. OPENBLAS_CORETYPE and OPENBLAS_L2_SIZE are taken out of the
+environment, since they may pin OpenBLAS to older kernels than the processor has. Each layer of the
+CPU (WEBNN_CPU_LAYER) is measured by itself; in the JSON the first one has the keys t1 and t2,
+others t1_LAYER and t2_LAYER; in 8-bit integers, t1_int8 and so on; in float16, t1_float16, with
+float32_ms for ort_ms.
 
-With --provider, ONNX Runtime runs the networks on both sides: on ours with this project's execution provider, device cpu, which onpu-ort-preload.so adds.
+With --provider, ONNX Runtime runs the networks on both sides: on ours with this project's execution
+provider, device cpu, which onpu-ort-preload.so adds.
 
-Either is a small program in C, and in float32 the most memory that its whole process has at once is told as well.
+Each side is a small program in C. In float32 the output also has the peak memory of each side's
+process.
 
-Usage: bench_cpu.py [--json FILE] [--rounds N] [--build DIR] [--threads N,…] [--layers NAME,…] [--types NAME,…]
+Usage: bench_cpu.py [--json FILE] [--rounds N] [--build DIR] [--threads N,…] [--layers NAME,…]
+[--types NAME,…]
                     [--provider] [MODEL…]
 """
 import argparse
@@ -39,24 +47,25 @@ sys.path.insert(0, str(ROOT / "tests" / "ort"))
 import runtime  # noqa: E402
 from models import MODELS  # noqa: E402
 
-# Parts of the largest probability: sums of float32 in another order; integers that round the other way, in all layers, where
-# ONNX Runtime with and without its optimiser differs by 0.058, too (ResNet-50).
+# Largest allowed differences of outputs, relative to the largest probability. Float32 sums are
+# added in another order; 8-bit integers may round the other way in each layer: ONNX Runtime with
+# and without its optimiser differs by 0.058, too (ResNet-50).
 TOLERANCE = {"float32": 1e-4, "int8": .1, "float16": .05}
-# Who is measured in other types.
+# The networks that are measured in other types than float32.
 OTHER_TYPES = {"int8": ("resnet50", "mobilenetv2", "squeezenet"), "float16": ("resnet50", "mobilenetv2")}
-# A program that does not come to rest within so many milliseconds has an error.
+# If the threads of a program still run after so many milliseconds, the benchmark fails.
 SETTLE_MS = 10000
 # Names that bench-cpu-graph has for the types of a table.
 TYPES = {"float32": "f32", "float16": "f16"}
-# ONNX Runtime of PyPI, as ./npu check unpacks it.
+# The directory into which ./npu check unpacks ONNX Runtime of PyPI.
 WHEELS = ROOT / "build" / "samples" / "python"
 NEWEST = WHEELS / f"onnxruntime-{runtime.NEWEST}"
-# Its quantiser needs this module beside it.
+# ONNX Runtime's quantiser imports this module.
 ML_DTYPES = next(WHEELS.glob("ml_dtypes-*"), None)
 
 
 def external(name, shape, offset):
-    """A constant that lies in the file of weights."""
+    """Returns a constant whose data is in the file of weights."""
     tensor = TensorProto(name=name, data_type=TensorProto.FLOAT, dims=shape,
                          data_location=TensorProto.EXTERNAL)
     for key, value in (("location", "weights"), ("offset", offset * 4), ("length", int(np.prod(shape)) * 4)):
@@ -65,7 +74,9 @@ def external(name, shape, offset):
 
 
 def from_and_to_heads(layer, x, y, constants):
-    """[rows, heads * n] as [heads, rows, n] or, transposed, [heads, n, rows]; and back."""
+    """Returns nodes that make [rows, heads * n] into [heads, rows, n] or, transposed, [heads, n,
+    rows], and back.
+    """
     shape = helper.make_tensor(y[0] + "_shape", TensorProto.INT64, [len(layer["split"])], layer["split"])
     constants.append(shape)
     if len(layer["split"]) == 2:
@@ -76,7 +87,7 @@ def from_and_to_heads(layer, x, y, constants):
 
 
 def gelu(x, y):
-    """The nodes that exporters write for it."""
+    """Returns the nodes that exporters write for gelu."""
     part = [f"{y[0]}_{i}" for i in range(4)]
     return [helper.make_node("Div", [x[0], "root_of_two"], part[:1]), helper.make_node("Erf", part[:1], part[1:2]),
             helper.make_node("Add", [part[1], "one"], part[2:3]), helper.make_node("Mul", [x[0], part[2]], part[3:]),
@@ -131,13 +142,15 @@ def onnx_model(net):
 
 
 def shape_of(net, value):
-    """Pictures and what is made of them have a batch dimension, which the table leaves out."""
+    """Returns the shape of a value in the ONNX model; images have a batch dimension there, which
+    the table leaves out.
+    """
     shape = net.shapes[value]
     return [*shape] if len(net.shapes[0]) == 2 else [1, *shape]
 
 
 def sleeps(thread):
-    """Whether a thread sleeps, or has ended."""
+    """Returns whether a thread sleeps or has ended."""
     try:
         # The state is the first field behind the name, which is in parentheses.
         return (thread / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] == "S"
@@ -146,9 +159,8 @@ def sleeps(thread):
 
 
 def settle(pid, name):
-    """
-    Waits until all threads sleep. Those of ONNX Runtime look for more work for some 40 ms after a run, and would take
-    a processor from the other program for as long.
+    """Waits until all threads of the process sleep. Threads of ONNX Runtime look for more work for
+    some 40 ms after a run, and would take a processor from the other program for as long.
     """
     threads = list(pathlib.Path(f"/proc/{pid}/task").iterdir())
     for _ in range(SETTLE_MS):
@@ -159,7 +171,9 @@ def settle(pid, name):
 
 
 class Process:
-    """bench-cpu-graph or bench-cpu-ort, one run for each line."""
+    """A process of bench-cpu-graph or bench-cpu-ort, which runs its network once for each line of
+    input.
+    """
 
     def __init__(self, name, arguments, output, environment=None):
         # Debian's ONNX Runtime prints hundreds of harmless lines about schemas when it starts.
@@ -175,7 +189,9 @@ class Process:
         settle(self.process.pid, self.name)
 
     def run(self, warm=0):
-        """The last of 1 + warm runs: milliseconds, and of the processor's time."""
+        """Runs 1 + warm times; returns the milliseconds and the milliseconds of processor time of
+        the last run.
+        """
         for _ in range(1 + warm):
             self.process.stdin.write("run\n")
             self.process.stdin.flush()
@@ -184,7 +200,9 @@ class Process:
         return [int(number) * 1e-6 for number in answer.split()]
 
     def peak(self):
-        """MiB of the whole process at its peak, with its code and the weights that are mapped."""
+        """Returns the peak memory of the whole process in MiB, with its code and the mapped
+        weights.
+        """
         status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text(encoding="utf-8")
         return int(re.search(r"VmHWM:\s+(\d+)", status)[1]) / 1024
 
@@ -207,7 +225,7 @@ def ours(build, folder, threads, layer, kind, shape):
 
 
 def provider(build, folder, threads, layer, shape):
-    """ONNX Runtime with our provider in it."""
+    """Starts ONNX Runtime with this project's execution provider."""
     folders = [build / "userspace", build / "userspace/import/onnx"]
     libraries = [build / "userspace/ort" / name for name in ("onpu-ort-preload.so", "libonnxruntime_providers_onpu.so")]
     for path in libraries:
@@ -223,7 +241,7 @@ def provider(build, folder, threads, layer, shape):
 
 
 def library():
-    """ONNX Runtime of PyPI if it is there, or Debian's."""
+    """Returns ONNX Runtime of PyPI if it has been fetched, or the name of Debian's library."""
     newest = NEWEST / "onnxruntime" / "capi" / f"libonnxruntime.so.{runtime.NEWEST}"
     return newest if newest.exists() else "libonnxruntime.so"
 
@@ -237,10 +255,10 @@ def ort(build, folder, threads, shape, environment=None):
 
 
 def quantise(model, shape):
-    """
-    Has ONNX Runtime's own quantiser replace the model, in a process of its own: its module is that of PyPI. Weights are
-    int8 with a scale for each output channel, other values uint8, from what eight drawn inputs make of them. The
-    probabilities stay float32: steps of 1/256 would hide how far the results are apart.
+    """Replaces the model by what ONNX Runtime's own quantiser makes of it, in a process of its own,
+    as its module is that of PyPI. Weights are int8 with a scale for each output channel; other
+    values are uint8, in the ranges that they have for eight random inputs. The probabilities stay
+    float32: steps of 1/256 would hide how far the results are apart.
     """
     script = f"""
 import numpy as np
@@ -290,12 +308,14 @@ def compare(args, name, threads, layer, kind, folder, x):
     if not error <= TOLERANCE[kind]:
         sys.exit(f"bench cpu: {name}: the outputs differ by {error:.3g} of the largest")
     times = np.array([(own.run(args.warm), other.run(args.warm)) for _ in range(args.rounds)])
-    # In other types bench-cpu-graph makes the constants itself.
+    # In the other types bench-cpu-graph makes constants in its own memory, so that the peaks cannot
+    # be compared.
     peaks = (own.peak(), other.peak()) if kind == "float32" else None
     own.close()
     other.close()
     best, cpu = times.min(0).T
-    # Medians are what a program sees, with threads that sleep and caches that others have filled in between.
+    # The medians are the times that a program sees whose threads sleep and whose caches others fill
+    # in between.
     middle = np.median(times, 0)[:, 0]
     answer = "" if args.provider else f"  OpenBLAS {own.answer}"
     print(f"{name:12} {kind:7} {layer:8} {threads} thread{'s' if threads > 1 else ' '}  {'provider' if args.provider else 'ours'} {best[0]:8.2f} ms  {'our float32' if kind == 'float16' else 'ONNX Runtime'} "

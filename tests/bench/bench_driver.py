@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Guest instructions of the driver, counted by a QEMU plugin: from the SUBMIT ioctl to the doorbell.
+"""Count the driver's guest instructions from the SUBMIT ioctl to the doorbell, with a QEMU plugin.
 
-One job with one in- and one out-fence; what each further job of a batch of 64 adds; and a trivial ioctl
-of vgem in the same run, as a measure of what any ioctl costs. The figure is the smallest of --rounds
-counts; the median tells how often interrupts and other work came between.
+The output has the count for one job with one in-fence and one out-fence, what each further job of a
+batch of 64 adds, and, from the same run, the count for a trivial ioctl of vgem, which is the cost
+of any ioctl. The figure is the smallest of --rounds counts; a median far above it says that
+interrupts and other work came between.
 
 Usage: bench_driver.py [--json FILE] [--rounds N] [--build DIR]
 """
@@ -18,7 +19,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BATCH = 64
-# The marks of driver/markers.h.
+# The numbers of the marks in driver/markers.h.
 MARKS = {1: "one", 2: "batch", 3: "trivial"}
 
 
@@ -61,7 +62,8 @@ def main():
         if len(values) < args.rounds:
             sys.exit(f"{len(values)} counts of '{name}', expected {args.rounds}")
 
-    # The first rounds fault pages in and fill caches of objects; the minimum leaves them out.
+    # The first rounds fault pages in and fill caches of objects; the minimum leaves these rounds
+    # out.
     result = {name: summary(values) for name, values in samples.items()}
     further = (result["batch"]["min"] - result["one"]["min"]) / (BATCH - 1)
     data = {"submit": {"one_job": result["one"]["min"], "per_further_job": round(further, 1),

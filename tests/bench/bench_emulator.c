@@ -32,7 +32,7 @@ static uint16_t sram(struct program *p, enum onpu_dtype dtype, uint64_t base, un
 	return program_slot(p, &t);
 }
 
-/* Best of some runs, in seconds for each copy of the instruction. */
+/* Returns the seconds for each copy of the instruction in the fastest of some runs. */
 static double measure(struct onpu_machine *m, struct program *p, struct onpu_insn insn)
 {
 	double best = 1e9;
@@ -73,7 +73,10 @@ static struct program *program(void)
 	return p;
 }
 
-/* Rows m, columns n: A [m, k], B [k, n], C [m, n], each with its strides. */
+/*
+ * Measures the product of A [m, k] and B [k, n], which is C [m, n]; each operand has strides of its
+ * own.
+ */
 static void bench_mma(struct onpu_machine *m, const char *name, enum onpu_op op,
 		      enum onpu_dtype type, uint32_t M, uint32_t N, uint32_t K, int ta, int tb,
 		      int tc)
@@ -94,7 +97,7 @@ static void bench_mma(struct onpu_machine *m, const char *name, enum onpu_op op,
 	program_destroy(p);
 }
 
-/* 3x3 convolution over a padded NHWC tile. */
+/* Measures a 3x3 convolution over a padded NHWC tile. */
 static void bench_conv(struct onpu_machine *m, uint32_t h, uint32_t w, uint32_t c, uint32_t n)
 {
 	struct program *p = program();
@@ -167,7 +170,7 @@ static void bench_reduce(struct onpu_machine *m, const char *name, unsigned int 
 	program_destroy(p);
 }
 
-/* 3x3 windows, step 1, dense channels. */
+/* Measures 3x3 windows with stride 1 over dense channels. */
 static void bench_window(struct onpu_machine *m, const char *name, enum onpu_op op, uint32_t h,
 			 uint32_t w, uint32_t c)
 {

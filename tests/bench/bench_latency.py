@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""How long the smallest dispatches take on the CPU path, beside ONNX Runtime with io-binding, on one processor.
+"""Measure how long the smallest dispatches take on the CPU path, beside ONNX Runtime with
+io-binding, on one processor.
 
-relu of [1, 16], and softmax of a product of two 256 x 256 matrices: each one dispatched and its result read before
-the next one (sync), and a thousand dispatched before the last one is waited for (flight). ONNX Runtime has no
-queue: it runs a thousand, one after the other. Both alternate within a run; the best of all rounds counts. And how
-long the self-test of the layer on oneDNN takes when a process loads it.
+The networks are relu of [1, 16], and softmax of a product of two 256 x 256 matrices. "sync"
+dispatches and reads the result before the next dispatch; "flight" dispatches a thousand times and
+then waits for the last. ONNX Runtime has no queue: it runs a thousand times, one after the other.
+Both sides alternate within a run; the best of all rounds counts. The output also has the time of
+the self-test of the layer on oneDNN when a process loads it.
 """
 import argparse
 import json
@@ -73,7 +75,9 @@ class Ort:
 
 
 def self_test(build, rounds):
-    """Milliseconds, the least of so many processes."""
+    """Returns the milliseconds of the self-test in the fastest of so many processes, or None when
+    the program is not built.
+    """
     program = build / "tests/bench/latency/bench-latency-check"
     if not program.exists():
         return None

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The time of a dispatch through JavaScript beside that of a call of C, on the CPU path with one network, relu of [1, 16].
+"""Measure a dispatch from JavaScript beside one from C, on the CPU path with one network, relu of
+[1, 16].
 
-A thousand dispatches in flight, in turns from C and from Node; the best of all rounds counts, and the difference is the
-cost of the binding. Then 10,000 dispatches from Node between timers: how long the binding held the event loop at
-most, with and without the time that other processes had the processor, and how late the loop was at most.
+C and Node alternate, with a thousand dispatches in flight; the best of all rounds counts, and the
+difference is the cost of the binding. Then Node makes 10,000 dispatches between timers. The output
+has the longest time that the binding held the event loop, with and without the time that other
+processes had the processor, and the largest delay of the loop.
 """
 import argparse
 import json

@@ -1,27 +1,37 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Cycles of networks and of single layers on the device model (machine onpu-ref1), beside what the machine could do at best.
+"""Measure the cycles of networks and of single layers on the device model (machine onpu-ref1),
+beside a lower bound.
 
-Each runs once, npu-only, in a process of its own. For each: cycles, MACs of the matrix unit, bytes of the two DMA engines, busy
-cycles of the engines, operators on the NPU, on the CPU and folded, bytes of values between nodes and of the arena that they
-share (those that stay in SRAM need none), CPU seconds of the build and of loading the graph from a file, and
+Each network runs once, npu-only, in a process of its own. For each: cycles, MACs of the matrix
+unit, bytes of the two DMA engines, busy cycles of the engines, operators on the NPU, on the CPU and
+folded, bytes of values between nodes and of the arena that they share (those that stay in SRAM need
+none), CPU seconds of the build and of loading the graph from a file, and
 
-  bound = the most of: cycles of the matrix unit in blocks of 64 x 64, cycles of the vector unit for what only it can do, and bytes of
-          weights, inputs and outputs / 64, as both DMA engines load and store; each summed over the layers
+  bound = the most of: cycles of the matrix unit in blocks of 64 x 64, cycles of the vector unit for
+  what only it can do, and bytes of
+          weights, inputs and outputs / 64, as both DMA engines load and store; each summed over the
+          layers
   share = bound / cycles
 
-The section "networks" has some of them in several types, as applications would bring them: f32, f16, int8 (quantised as by ONNX
-Runtime; of bert_layer only the weights), int4 (weights, in blocks of 32). There share_of_peak is the part of the products that the
-matrix unit could do of that type in the same cycles. mobilenetv2_batch8 counts for one of its pictures, lenet_warm the second dispatch.
+The section "networks" has some of them in several types, as applications would bring them: f32,
+f16, int8 (quantised as by ONNX
+Runtime; of bert_layer only the weights), int4 (weights, in blocks of 32). There share_of_peak is
+the part of the products that the
+matrix unit could do of that type in the same cycles. mobilenetv2_batch8 counts for one of its
+pictures, lenet_warm the second dispatch.
 
 With --dispatches 2 they count as they run behind themselves, when their first weights are in SRAM.
 
 --nodes adds what each node and each kind of kernel took, and what its layer would cost alone.
 
-SqueezeNet, MobileNetV2 and LeNet have their weights from ../shared/models and are left out without them; the others are seeded.
+SqueezeNet, MobileNetV2 and LeNet have their weights from ../shared/models and are left out without
+them; the others are seeded.
 
-build_GRAPH_DEVICE only builds: graphs of up to 100,000 nodes (chain; chain with a constant for each node; mesh with long-lived
-values; tree with half of its nodes side by side; chain of outputs), CPU seconds for each size, and the ratio of the time per node of the largest
+build_GRAPH_DEVICE only builds: graphs of up to 100,000 nodes (chain; chain with a constant for each
+node; mesh with long-lived
+values; tree with half of its nodes side by side; chain of outputs), CPU seconds for each size, and
+the ratio of the time per node of the largest
 to that of the one a quarter as large: about 1 where the time is linear.
 
 Usage: bench_npu.py [--json FILE] [--build DIR] [--sram BYTES] [--dispatches N] [--nodes] [NAME…]
@@ -66,7 +76,8 @@ def measure(args, name, net, shared):
     with tempfile.TemporaryDirectory(prefix="bench-npu-") as folder:
         result = run(args, net, shared, pathlib.Path(folder))
     result["bound"], macs = bound(net)
-    # Blocks of a streamed group may compute rows at their borders twice, and none that no window behind them meets.
+    # Adjacent blocks of a streamed group may both compute the rows at their border, and skip rows
+    # that no later window reads.
     if not 0.99 * least_macs(net) <= result["macs"] <= 1.25 * macs:
         sys.exit(f"bench npu: {name}: the matrix unit did {result['macs']} MACs, the table has {macs}")
     result["share"] = round(result["bound"] / result["cycles"], 4)
@@ -81,7 +92,7 @@ def measure(args, name, net, shared):
 
 
 def measure_network(args, name):
-    """Each type of one of NETWORKS."""
+    """Measures one of NETWORKS in each of its types."""
     make, types, dispatches, batch = NETWORKS[name]
     result = {}
     for key, type in types.items():
@@ -100,7 +111,9 @@ def measure_network(args, name):
 
 
 def print_nodes(net, nodes):
-    """Every node's cycles beside its bound, then the same for each kernel, those that lose most first."""
+    """Prints every node's cycles beside its bound, then the sums for each kernel, those that lose
+    most first.
+    """
     bounds = bounds_of_nodes(net, nodes)
     kernels = {}
     for node, least in zip(nodes, bounds or [0] * len(nodes)):
@@ -115,7 +128,7 @@ def print_nodes(net, nodes):
 
 
 def measure_build(args, name):
-    """Each size three times, of which the shortest counts: the machine may be busy."""
+    """Builds each size three times, of which the shortest time counts: the machine may be busy."""
     graph, device = name.split("_")[1:]
     command = [args.build / "tests" / "bench" / "npu" / "bench-npu-graph", "--graph", graph, "--device", device, "--count"]
     result = {}

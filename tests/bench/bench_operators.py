@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Every ONNX operator that the importer knows on the CPU path beside ONNX Runtime, one size each (operators/cases.py).
+"""Measure every ONNX operator that the importer knows on the CPU path beside ONNX Runtime, in one
+size each (operators/cases.py).
 
-ONNX Runtime is that of PyPI which ./npu check has fetched. Either runs in a process of its own, with inputs and outputs that stay
-where they are, by turns, each when the threads of the one before sleep; the figure is the ratio of the fastest runs
-of --rounds turns, with one and with two threads. The table begins with what is slowest by comparison. Results of both are compared, and
-the largest difference, as a part of the largest number, stands beside the ratio. What ONNX Runtime does not run is told with our time alone;
-what takes no time when a graph runs, with the reason.
+ONNX Runtime is the release of PyPI that ./npu check has fetched. Each side runs in a process of its
+own, whose inputs and outputs keep their addresses. The sides alternate; each begins when the
+threads of the other sleep. The figure is the ratio of the fastest runs of --rounds rounds, with one
+and with two threads. The table begins with the operators that are slowest by comparison. The
+results of both sides are compared; the largest difference, relative to the largest number, stands
+beside the ratio. An operator that ONNX Runtime does not run is listed with our time alone; one that
+takes no time when a graph runs, with the reason.
 
-Usage: bench_operators.py [--json [FILE]] [--rounds N] [--turn MS] [--most SECONDS] [--build DIR] [--threads N,…] [OPERATOR…]
+Usage: bench_operators.py [--json [FILE]] [--rounds N] [--turn MS] [--most SECONDS] [--build DIR]
+[--threads N,…] [OPERATOR…]
 --json without FILE prints JSON in place of the table.
 """
 import argparse
@@ -31,14 +35,14 @@ from cases import ALONE, CASES  # noqa: E402
 
 
 def known(build):
-    """The importer's operators, in the order of its table."""
+    """Returns the importer's operators, in the order of its table."""
     lines = subprocess.run([build / "tests" / "onnx" / "onnx-cases", "--operators"], check=True, text=True,
                            stdout=subprocess.PIPE).stdout.splitlines()
     return list(dict.fromkeys(line.split("\t")[0] for line in lines))
 
 
 class Side:
-    """A worker, and what it answered last."""
+    """A worker process, with its last answer."""
 
     def __init__(self, name, threads, path):
         environment = {k: v for k, v in os.environ.items() if k not in ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")}
@@ -69,7 +73,9 @@ class Side:
 
 
 def difference(paths):
-    """The largest one, as a part of the largest number; None where a type or a shape is another one."""
+    """Returns the largest difference, relative to the largest number; None when types or shapes
+    differ.
+    """
     with np.load(paths[0]) as ours, np.load(paths[1]) as other:
         pairs = [(ours[name], other[name]) for name in ours.files if name in other.files]
     worst = 0.0
@@ -85,7 +91,9 @@ def difference(paths):
 
 
 def measure(operator, sides, folder, args):
-    """One row: our time, ONNX Runtime's, their ratio and the difference; or what one of them complained of."""
+    """Returns a row of the table: our time, ONNX Runtime's, their ratio and the difference; or the
+    error of a side that failed.
+    """
     model, feeds = CASES[operator]().model(operator)
     (folder / "model.onnx").write_bytes(model)
     np.savez(folder / "inputs.npz", **feeds)

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""SqueezeNet on the device model beside ONNX Runtime, one thread each, alternating in one run.
+"""Measure SqueezeNet on the device model beside ONNX Runtime, with one thread each; both alternate
+in one run.
 
-Both get the same weights and the same picture; their outputs are compared before anything is timed. The figure is the ratio
+Both get the same weights and the same picture; their outputs are compared before anything is timed.
+The figure is the ratio
 of the minima of --rounds runs.
 
-Usage: bench_sim.py [--json FILE] [--rounds N] [--build DIR]
-Needs the shared models; without them it says so and fails.
+Usage: bench_sim.py [--json FILE] [--rounds N] [--build DIR] It needs the shared models; without
+them it says so and fails.
 """
 import argparse
 import json
@@ -24,7 +26,8 @@ MODEL = ROOT.parent / "shared" / "models" / "squeezenet"
 
 
 def squeezenet_onnx():
-    """The network of the models' README as an ONNX model: nchw, the same numbers."""
+    """Returns the network of the models' README as an ONNX model: in NCHW, with the same numbers.
+    """
     nodes, weights = [], []
 
     def conv(x, name, stride=1, pads=(0, 0, 0, 0)):
@@ -66,7 +69,7 @@ def squeezenet_onnx():
 
 
 class Ours:
-    """model-run in a process of its own, one run for each line."""
+    """A process of model-run, which runs the network once for each line of input."""
 
     def __init__(self, build, image):
         output = build / "bench-sim-output.bin"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* From a table of layers to a graph. */
+/* Makes a WebNN graph from a table of layers. */
 #include "table.h"
 
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include "util/float16.h"
 
 #define MAX_RANK 4
-#define BLOCK	 32 /* of int4 weights, along the depth */
+#define BLOCK	 32 /* int4 weights that share a scale, along the depth */
 
 struct net {
 	WNNGraphBuilder builder;
@@ -76,7 +76,7 @@ static uint32_t list(const json_t *layer, const char *key, uint32_t *values)
 	return n;
 }
 
-/* Gives back pages of the file of weights that the library no longer needs. */
+/* Callback: gives pages of the file of weights back when the library no longer needs them. */
 static void give_back(void const *data, size_t size, void *userdata1, void *userdata2)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
@@ -103,7 +103,7 @@ static uint64_t product(uint32_t rank, const uint32_t *dims)
 	return count;
 }
 
-/* A constant that the library copies. */
+/* Makes a constant that the library copies. */
 static WNNOperand copied(const struct net *net, WNNOperandDataType type, uint32_t rank,
 			 const uint32_t *dims, const void *data, uint64_t bytes)
 {
@@ -128,7 +128,7 @@ static WNNOperandDataType float_type(const struct net *net)
 								   WNNOperandDataType_Float16;
 }
 
-/* A constant that has @number everywhere, in the network's type of floats. */
+/* Makes a constant that has @number everywhere, in the network's type of floats. */
 static WNNOperand filled(const struct net *net, uint32_t rank, const uint32_t *dims, float number)
 {
 	uint64_t count = product(rank, dims);
@@ -148,7 +148,7 @@ static WNNOperand filled(const struct net *net, uint32_t rank, const uint32_t *d
 	return operand;
 }
 
-/* Numbers of the table in the network's type of floats. */
+/* Makes a constant from numbers of the table, in the network's type of floats. */
 static WNNOperand constant(const struct net *net, const json_t *layer, const char *key,
 			   uint32_t rank, const uint32_t *dims)
 {
@@ -194,7 +194,7 @@ static WNNOperand dequantized(const struct net *net, WNNOperand integers, uint32
 						    filled(net, rank, scales, scale), zero, NULL));
 }
 
-/* Weights of which the first dimension is that of the output channels. */
+/* Makes weights whose first dimension is that of the output channels. */
 static WNNOperand weights(const struct net *net, const json_t *layer, uint32_t rank,
 			  const uint32_t *dims)
 {
@@ -223,7 +223,7 @@ static WNNOperand weights(const struct net *net, const json_t *layer, uint32_t r
 	return dequantized(net, operand, rank, scales, scale, type);
 }
 
-/* A bias: of a quantised network it is int32, in the scale of the products. */
+/* Makes a bias. In a quantised network it is int32, with the scale of the products. */
 static WNNOperand bias(const struct net *net, const json_t *layer, uint32_t channels)
 {
 	const float *data = numbers(net, layer, "bias");
@@ -242,7 +242,7 @@ static WNNOperand bias(const struct net *net, const json_t *layer, uint32_t chan
 	return dequantized(net, operand, 1, &channels, scale, WNNOperandDataType_Int32);
 }
 
-/* To uint8 and back, as a model quantised for ONNX Runtime has it behind each operator. */
+/* Converts x to uint8 and back, as a model quantised for ONNX Runtime does behind each operator. */
 static WNNOperand requantized(const struct net *net, WNNOperand x)
 {
 	static const uint32_t ones[MAX_RANK] = { 1, 1, 1, 1 };
@@ -325,7 +325,10 @@ static WNNOperand add_flatten(const struct net *net, WNNOperand x)
 	return wnnGraphBuilderReshape(net->builder, x, WNN_UINT32_LIST(shape.data[0], size), NULL);
 }
 
-/* To and from one matrix for each head of an attention: [rows, heads * n] and [heads, rows, n]. */
+/*
+ * Converts [rows, heads * n] to one matrix for each head of an attention, [heads, rows, n], or
+ * back.
+ */
 static WNNOperand add_heads(const struct net *net, const json_t *layer, WNNOperand x)
 {
 	WNNTransposeOptions order = WNN_TRANSPOSE_OPTIONS_INIT;
@@ -430,7 +433,7 @@ static WNNOperand add_transpose(const struct net *net, WNNOperand x)
 	return wnnGraphBuilderTranspose(net->builder, x, &order);
 }
 
-/* NULL: the layer is not one of those without numbers of their own. */
+/* Adds a layer that has no numbers of its own; NULL: it is none of these, or adding it failed. */
 static WNNOperand add_plain(const struct net *net, const char *op, const WNNOperand *x)
 {
 	if (!strcmp(op, "relu"))
@@ -505,7 +508,9 @@ static void add_layers(struct net *net, const json_t *layers)
 	}
 }
 
-/* Values that are used by nothing, or say so, are outputs, in their order. */
+/*
+ * Finds the outputs, in order: values that nothing uses or whose layer says so. Returns how many.
+ */
 static uint32_t find_outputs(const json_t *layers, WNNOperand *values, WNNNamedOperand *outputs)
 {
 	static char names[BENCH_MAX_OUTPUTS][8];

@@ -9,7 +9,7 @@
 
 #define BENCH_MAX_OUTPUTS 4
 
-/* Ends the program with the last error of the library. */
+/* Ends the program with the library's last error; bench_check() does so unless @ok. */
 void bench_fail(const char *what) __attribute__((noreturn));
 void bench_check(bool ok, const char *what);
 
@@ -22,13 +22,13 @@ enum bench_type {
 	BENCH_W4,   /* float16 values, int4 weights for each block of 32 */
 };
 
-/* One of the above by its name, -1 when there is none. */
+/* Returns the type of that name as an enum bench_type, or -1. */
 int bench_type_find(const char *name);
 
 /*
- * The graph of a table in a file: inputs "x", "x1", ..., outputs "y", "y1", ... The weights are lent
- * to the library as long as the graph lives; mapped from a file, they are given back to it as soon as
- * the library does not need them any more.
+ * Makes the graph of a table in a file: inputs "x", "x1", ..., outputs "y", "y1", ... The weights
+ * are lent to the library as long as the graph lives; with @mapped, pages of a mapped file are
+ * given back as soon as the library no longer needs them.
  */
 WNNGraph bench_table_build(WNNContext context, const char *table, const float *weights, bool mapped,
 			   enum bench_type type, uint32_t rank, const uint32_t *input);

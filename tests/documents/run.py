@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Types the commands of a page of Documentation/: run.py PAGE.rst [--class NAME]... [--link NAME=FOLDER]...
+"""Types the commands of a page of Documentation/: run.py PAGE.rst [--class NAME]... [--link
+NAME=FOLDER]...
 
-Those of its blocks "code-block:: console" run in this order in one shell, in a new folder that has the files
-of Documentation/examples. A line that begins with "$ " is a command, "> " continues it; what follows is what it
-prints, where "…" stands for anything, and a line of that alone for any lines. A block with a class is typed
-only when that class is given: root, installed, npu, node, checkout.
+The commands of its blocks "code-block:: console" run in their order in one shell, in a new folder
+that has the files of Documentation/examples. A line that begins with "$ " is a command, "> "
+continues it. The lines behind it are the expected output, where "…" stands for any text, and a line
+of "…" alone for any lines. A block with a class is typed only when that class is given: root,
+installed, npu, node, checkout.
 """
 import argparse
 import os
@@ -23,7 +25,7 @@ END = "end of the output"
 
 
 def blocks(text):
-    """(class, [(command, lines it prints or [])])"""
+    """Returns [(class, [(command, lines that it prints or [])])]."""
     for match in BLOCK.finditer(text):
         kind = re.search(r":class: (\w+)", match[2])
         commands = []
@@ -51,7 +53,7 @@ class Shell:
                                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
     def type(self, command):
-        """Status and output."""
+        """Types a command; returns its status and output."""
         self.process.stdin.write(f"{command}\necho \"$? {END}\"\n")
         self.process.stdin.flush()
         text = ""
@@ -72,7 +74,7 @@ def run(page, classes, folder):
         for command, lines in commands:
             status, output = shell.type(command)
             typed += 1
-            # Programs that say nothing else may warn on a terminal's behalf.
+            # Where the page shows no output, the command may print warnings about the terminal.
             wrong = status or (lines and not pattern(lines).fullmatch(output))
             if wrong:
                 failed += 1

@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Documentation/environment.rst has the variables that the sources look at, and no others."""
+"""Documentation/environment.rst lists the environment variables that the sources read, and no
+others.
+"""
 import pathlib
 import re
 import sys
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
-# Prefixes of variables that libraries below ours read.
+# Prefixes of variables that third-party libraries read.
 OTHERS = ("OPENBLAS_", "ONEDNN_")
-# Variables by which ./npu tells its own parts something.
+# Variables that ./npu sets for processes of its own.
 OWN = {"ONPU_INSIDE"}
-# Variables that many programs read.
+# Variables that many programs read, so that the page does not list them.
 COMMON = {"TMPDIR"}
 
 

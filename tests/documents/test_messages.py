@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Documentation/messages.txt has every message of the sources, and no others; what is missing is noticed."""
+"""Documentation/messages.txt has every message of the sources, and no others; the test fails when
+one is missing.
+"""
 import pathlib
 import sys
 import unittest
@@ -16,7 +18,7 @@ class Messages(unittest.TestCase):
         self.assertFalse(wrong, "\n" + "\n".join(wrong))
 
     def test_there_are_messages(self):
-        """Each section has some, and those that a reader knows are found."""
+        """Each section has messages, among them those that the test names."""
         sections = messages_rst.read_causes()
         met = {id(s): 0 for s in sections}
         everything = set()

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The architected functions, taken from functions.rst alone, against the emulator's.
+"""Compares the architected functions, implemented from functions.rst alone, with the emulator's.
 
-A second implementation, in Python with exact fma by fractions. It reads its constants from
-the tables of functions.rst, so it fails when text, tables and emulator do not agree.
+This implementation is in Python, and computes an exact fma with fractions. It reads its constants
+from the tables of functions.rst, so it fails when text, tables and emulator do not agree.
 
   functions_by_the_book.py FILTER FUNCTIONS_RST
 """
@@ -49,7 +49,7 @@ def root(x):
 
 
 def rounded(v):
-    """R: the float32 pattern of v."""
+    """R of functions.rst: returns the bits of v rounded to float32."""
     if math.isnan(v):
         return 0x7fc00000
     if abs(v) >= float.fromhex("0x1.ffffffp127"):
@@ -70,7 +70,7 @@ def with_sign(v, x):
 
 
 class Book:
-    """functions.rst: its tables as attributes, its text as methods."""
+    """functions.rst: its tables become attributes, its text is implemented by methods."""
 
     def __init__(self, path):
         with open(path, encoding="utf-8") as file:
@@ -237,7 +237,9 @@ SPECIAL = [0x00000000, 0x80000000, 0x00000001, 0x807fffff, 0x00800000, 0x3f80000
 
 
 def arguments(name, generator):
-    """Pairs of patterns: all special pairs, any bits, and bits of middling magnitude."""
+    """Generates pairs of bit patterns: all special pairs, any bits, and numbers of medium
+    magnitude.
+    """
     for x in SPECIAL:
         for y in SPECIAL if name in ("pow", "elu") else SPECIAL[:1]:
             yield x, y

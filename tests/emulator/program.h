@@ -16,7 +16,7 @@
 
 #define PROGRAM_INSNS 4096
 #define PROGRAM_SLOTS 1024
-/* Where the parts of a program are in its address space. */
+/* Addresses of the parts of a program in its address space. */
 #define PROGRAM_VA UINT64_C(0x10000)
 #define SLOTS_VA   UINT64_C(0x100000)
 #define PROFILE_VA UINT64_C(0x200000)
@@ -29,7 +29,7 @@ struct program {
 	uint32_t num_insns, num_slots;
 	uint8_t *data;
 	size_t data_size;
-	/* Accesses to [hole, hole + 4096) are not present; 0: no hole. */
+	/* Pages [hole, hole + 4096) are not present; 0: no hole. */
 	uint64_t hole;
 	/* The contents of SRAM when the job begins; NULL: zeros. */
 	const void *sram;
@@ -117,7 +117,7 @@ static inline uint16_t program_slot(struct program *p, const void *slot)
 	return (uint16_t)p->num_slots++;
 }
 
-/* A tensor with a window of exactly its extent; strides NULL: dense row-major. */
+/* Returns a tensor whose window is exactly its extent; strides NULL: dense row-major. */
 static inline struct onpu_slot_tensor program_tensor(enum onpu_dtype dtype, enum onpu_space space,
 						     uint64_t base, unsigned int rank,
 						     const uint32_t *dim, const int64_t *stride)
@@ -171,7 +171,7 @@ static inline void program_job(struct program *p)
 	p->job.profile_size = sizeof(p->profile);
 }
 
-/* Up to where SRAM is zero: then it gets its content. */
+/* Begins the job, and fills SRAM with its content once the machine has zeroed it. */
 static inline void program_begin(struct program *p, struct onpu_machine *m)
 {
 	program_job(p);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Random instructions with operands that fit them. */
+/* Makes random instructions with operands that fit them. */
 #include "random_insn.h"
 
-/* Dimensions and type of an operand before it gets a place. */
+/* Dimensions and type of an operand before it gets an address. */
 struct shape {
 	enum onpu_dtype dtype;
 	unsigned int rank;
@@ -20,7 +20,7 @@ struct generator {
 	struct shape shape[4];
 	bool has_param;
 	uint8_t param[ONPU_SLOT_SIZE];
-	/* Room that taps need behind S0, S1 and DST, in elements. */
+	/* Elements that taps need behind S0, S1 and DST. */
 	uint32_t slack[4];
 };
 
@@ -111,9 +111,12 @@ static void copy_dims(struct shape *to, const struct shape *from)
 	memcpy(to->dim, from->dim, sizeof(to->dim));
 }
 
-/* ---- Places ---- */
+/* ---- Addresses and strides ---- */
 
-/* Strides: a random permutation of a dense layout, with gaps, reversals and broadcasts. */
+/*
+ * Makes an operand's slot and returns its index. Its strides are a random permutation of a dense
+ * layout, with gaps, reversals and broadcasts.
+ */
 static uint16_t place(struct generator *g, unsigned int operand)
 {
 	static const uint8_t size[ONPU_DT_COUNT] = { 1, 1, 2, 2, 4, 4, 8, 8, 2, 2, 4, 1, 1 };
@@ -154,7 +157,10 @@ static uint16_t place(struct generator *g, unsigned int operand)
 	if (nibble)
 		area *= 2;
 	t.offset = (uint64_t)low;
-	/* A place in the operand's eighth of the SRAM, or in the same part of the data. */
+	/*
+	 * The operand gets an eighth of the SRAM, or the same bytes of the data; the destination
+	 * gets four.
+	 */
 	t.base = (uint64_t)g->sram_bytes / 8 * (operand ? operand : 4);
 	t.size = (uint64_t)g->sram_bytes / 8 * (operand ? 1 : 4);
 	if (g->info->engine == ONPU_ENG_DMA && one_in(g, 2)) {
@@ -183,7 +189,7 @@ static void place_all(struct generator *g)
 	g->insn.param = index[4];
 }
 
-/* ---- Operands by kind of instruction ---- */
+/* ---- Operands by family of instructions ---- */
 
 static void taps(struct generator *g, bool moving)
 {
@@ -463,7 +469,7 @@ void random_insn(struct rng *r, struct program *p, enum onpu_op op, uint32_t sra
 	program_insn(p, g.insn);
 }
 
-/* Mostly numbers near 1 in every float type; some of the extremes; some noise. */
+/* Fills bytes: mostly numbers near 1 in every float type, some extremes, some noise. */
 void random_data(struct rng *r, uint8_t *data, size_t size)
 {
 	static const uint32_t special[] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Random instructions with operands that fit them, for tests that compare ways to execute
- * them. Most are valid; what is not ends in a fault that has to be the same everywhere, too.
+ * Random instructions with operands that fit them, for tests that compare configurations of the
+ * machine. Most are valid; an invalid one ends in a fault, which must be the same everywhere, too.
  */
 #ifndef TESTS_RANDOM_INSN_H
 #define TESTS_RANDOM_INSN_H
@@ -15,7 +15,7 @@
  */
 void random_insn(struct rng *r, struct program *p, enum onpu_op op, uint32_t sram_bytes);
 
-/* Bytes that are interesting as elements of every type. */
+/* Fills memory with bytes that are interesting as elements of every type. */
 void random_data(struct rng *r, uint8_t *data, size_t size);
 
 #endif

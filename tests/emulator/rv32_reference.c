@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-/* Chapter 2, RV32I: integer computation */
+/* Results of chapter 2, RV32I: integer computation */
 static uint32_t f_add(uint32_t a, uint32_t b)
 {
 	return a + b;
@@ -110,7 +110,7 @@ static uint32_t f_same(uint32_t a, uint32_t b)
 	return a;
 }
 
-/* The M extension: products in 64 bits, division with the table of its special cases */
+/* The M extension: products in 64 bits, division with the manual's table of special cases */
 static uint32_t f_mul(uint32_t a, uint32_t b)
 {
 	return a * b;
@@ -166,7 +166,7 @@ static uint32_t f_remu(uint32_t a, uint32_t b)
 #define INSN(n, p, k, fn, s, c) \
 	{ .name = n, .pattern = p, .kind = k, .f = fn, .size = s, .cycles = c }
 
-/* The listings of the manual, in its order. */
+/* The manual's tables of instructions, in its order. */
 struct ref_insn ref_insns[] = {
 	INSN("lui", "-------------------- ----- 0110111", REF_LUI, NULL, 0, 1),
 	INSN("auipc", "-------------------- ----- 0010111", REF_AUIPC, NULL, 0, 1),
@@ -281,7 +281,7 @@ const struct ref_insn *ref_decode(uint32_t word)
 	return NULL;
 }
 
-/* First and last number of each run of CSRs */
+/* First and last number of each range of CSRs */
 static const uint16_t csr_ranges[][2] = {
 	{ 0x300, 0x301 }, /* mstatus, misa */
 	{ 0x304, 0x305 }, /* mie, mtvec */
@@ -382,7 +382,7 @@ uint32_t ref_encode_csr(const char *name, unsigned int rd, unsigned int operand,
 	return insn->match | csr << 20 | operand << 15 | rd << 7;
 }
 
-/* Immediates bit by bit: to[i] is the bit of the word that holds immediate bit i. */
+/* Gathers an immediate bit by bit: to[i] is the bit of the word that holds bit lowest + i. */
 static int32_t gather(uint32_t word, const uint8_t *to, unsigned int bits, unsigned int lowest)
 {
 	int64_t value = 0;

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An independent reference for RV32IM, written from the RISC-V unprivileged
- * manual alone: every instruction as the bit pattern the manual prints and
- * its meaning as a C expression, a little encoder, and a one-instruction
- * stepper. It shares no code with the emulator and is made to be read, not
- * to be fast.
+ * An independent reference for RV32IM, written from the RISC-V unprivileged manual alone: every
+ * instruction as the bit pattern that the manual prints, with its meaning as a C expression, a
+ * small encoder, and a function that executes one instruction. It shares no code with the emulator.
  */
 #ifndef RV32_REFERENCE_H
 #define RV32_REFERENCE_H
@@ -37,30 +35,30 @@ struct ref_insn {
 	const char *pattern; /* bits 31..0; '-' is free, blanks are ignored */
 	enum ref_kind kind;
 	uint32_t (*f)(uint32_t a, uint32_t b);
-	unsigned int size;    /* bytes, of loads and stores */
-	unsigned int cycles;  /* when it does not trap and does not jump */
+	unsigned int size;    /* bytes that a load or store accesses */
+	unsigned int cycles;  /* cycles when it neither traps nor jumps */
 	uint32_t mask, match; /* made from @pattern */
 };
 
-/* The table; call ref_init() before using it. */
+/* The table of instructions; call ref_init() before using it. */
 extern struct ref_insn ref_insns[];
 extern const size_t ref_insn_count;
 
 void ref_init(void);
 
-/* The instruction with that name; fails the test when there is none. */
+/* Returns the instruction with that name; fails the test when there is none. */
 const struct ref_insn *ref_find(const char *name);
 
-/* The instruction a word encodes, or NULL. CSR numbers are not looked at. */
+/* Returns the instruction that a word encodes, or NULL. CSR numbers are not checked. */
 const struct ref_insn *ref_decode(uint32_t word);
 
-/* Does an RV32IM machine-mode core of this profile have the CSR? */
+/* Returns whether an RV32IM machine-mode core of this profile has the CSR. */
 bool ref_csr_exists(uint32_t csr);
 
-/* Is this Zicsr word legal: the CSR exists, and is not written if read-only? */
+/* Returns whether this Zicsr word is legal: the CSR exists, and is not written if read-only. */
 bool ref_csr_legal(uint32_t word);
 
-/* Encoders; fields that do not fit are a bug of the test and fail it. */
+/* Encoders return the word; a field that does not fit is a bug of the test and fails it. */
 uint32_t ref_encode_r(const struct ref_insn *insn, unsigned int rd, unsigned int rs1,
 		      unsigned int rs2);
 uint32_t ref_encode_i(const struct ref_insn *insn, unsigned int rd, unsigned int rs1, int32_t imm);
@@ -72,7 +70,7 @@ uint32_t ref_encode_u(const struct ref_insn *insn, unsigned int rd, uint32_t imm
 uint32_t ref_encode_j(const struct ref_insn *insn, unsigned int rd, int32_t imm);
 uint32_t ref_encode_csr(const char *name, unsigned int rd, unsigned int operand, uint32_t csr);
 
-/* Flat memory, little-endian; what lies outside faults. */
+/* A machine with flat little-endian memory; accesses outside of it fault. */
 struct ref_machine {
 	uint32_t x[32];
 	uint32_t pc;
@@ -85,13 +83,12 @@ struct ref_outcome {
 	const struct ref_insn *insn; /* NULL: illegal encoding */
 	bool traps;
 	uint32_t cause, tval;
-	unsigned int cycles; /* when it does not trap */
+	unsigned int cycles; /* cycles when it does not trap */
 };
 
 /*
- * Execute @word at the machine's pc. On a trap nothing changes. CSR
- * instructions that are legal, MRET and WFI leave everything but pc to the
- * caller (MRET pc as well).
+ * Executes @word at the machine's pc. On a trap nothing changes. Legal CSR instructions, MRET and
+ * WFI leave everything but pc to the caller (MRET also leaves pc).
  */
 struct ref_outcome ref_step(struct ref_machine *m, uint32_t word);
 

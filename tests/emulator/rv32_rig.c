@@ -11,7 +11,7 @@
 
 #include "rv32_reference.h"
 
-/* Where rig_csr_read() and rig_csr_write() put their instruction. */
+/* Address at which rig_csr_read() and rig_csr_write() put their instruction. */
 #define RIG_SCRATCH_PC (RIG_TCM_BASE + RIG_TCM_SIZE - 8)
 
 static void remember(struct rig *rig, uint32_t addr, unsigned int size, uint32_t value)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The rig of the tests of the management core: a core with a small TCM, a bus with one device that
- * remembers what it was asked, and random numbers.
+ * The rig of the management core's tests: a core with a small TCM, a bus with one device that
+ * records its accesses, and random numbers.
  */
 #ifndef RV32_RIG_H
 #define RV32_RIG_H
@@ -23,12 +23,12 @@ struct rig {
 	struct onpu_rv32 core;
 	uint8_t tcm[RIG_TCM_SIZE];
 
-	/* the device: what loads give back, and the last access */
+	/* the device: the value that loads return, and the last access */
 	uint32_t answer;
 	unsigned int loads, stores;
 	uint32_t addr, value;
 	unsigned int size;
-	/* lines to raise, and whether to yield, at the next store */
+	/* interrupt lines to raise, and whether to yield, at the next store */
 	uint32_t raise;
 	bool yield;
 };
@@ -38,23 +38,26 @@ void rig_init(struct rig *rig);
 uint32_t rig_peek(const struct rig *rig, uint32_t addr);
 void rig_poke(struct rig *rig, uint32_t addr, uint32_t word);
 
-/* Put @count words at @addr and go there. */
+/* Puts @count words at @addr and sets pc to it. */
 void rig_program(struct rig *rig, uint32_t addr, const uint32_t *words, unsigned int count);
 
-/* Execute one instruction, or take one interrupt. */
+/* Executes one instruction, or takes one interrupt. */
 enum onpu_rv32_stop rig_step(struct rig *rig);
 
-/* Put @word at @pc and execute it there. */
+/* Puts @word at @pc and executes it there. */
 enum onpu_rv32_stop rig_execute(struct rig *rig, uint32_t pc, uint32_t word);
 
-/* Fail unless the core just took this exception, from @pc to its handler. */
+/* Fails unless the core just took this exception, from @pc to its handler. */
 void rig_expect_trap(const struct rig *rig, uint32_t pc, uint32_t cause, uint32_t tval);
 
-/* Read or write a CSR with an instruction, away from the program. */
+/* Reads or writes a CSR with an instruction, at an address outside of the program. */
 uint32_t rig_csr_read(struct rig *rig, uint32_t csr);
 void rig_csr_write(struct rig *rig, uint32_t csr, uint32_t value);
 
-/* A number that likes corners: 0, 1, -1, the extremes, powers of two, small ones. */
+/*
+ * Returns a random number that is often a corner value: 0, 1, -1, the extremes, powers of two,
+ * small ones.
+ */
 uint32_t rig_random_operand(struct rng *rng);
 
 #endif /* RV32_RIG_H */

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Convolutions by mma.f32 with taps, in the shapes that take other ways through the matrix unit. */
+/*
+ * Tests convolutions by mma.f32 with taps, in shapes that take different paths through the matrix
+ * unit.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,13 +14,13 @@
 #define DIM(...) ((const uint32_t[]){ __VA_ARGS__ })
 
 /*
- * A 3x3 convolution against the definition: taps outside, k inside, one rounding each; with pieces, the
- * sums of each tap's pieces one after the other.
+ * A 3x3 convolution, compared with the definition: the outer loop is over taps, the inner over k,
+ * with one rounding each; with .piece, the partial sums of each tap are added in order.
  */
 struct convolution {
 	uint32_t h, w, c, n;
-	uint32_t gap;	/* channels between two pixels that take no part */
-	uint32_t w_gap; /* and numbers between two taps of the filter */
+	uint32_t gap;	/* unused channels between two pixels */
+	uint32_t w_gap; /* unused numbers between two taps of the filter */
 	uint8_t piece;
 };
 
@@ -102,23 +105,29 @@ static void test_convolution(void **state)
 	struct onpu_machine *m;
 	static const struct convolution shapes[] = {
 		{ 6, 5, 7, 19, 0, 0, 0 },
-		/* Taps in line in both operands, in one of them, in none. */
+		/* Taps are contiguous in both operands, in one of them, in none. */
 		{ 9, 7, 3, 32, 0, 0, 0 },
 		{ 9, 7, 3, 32, 1, 0, 0 },
 		{ 9, 7, 3, 32, 0, 5, 0 },
 		{ 9, 7, 3, 32, 1, 5, 0 },
-		/* A column, more columns than a panel, fewer than a vector. */
+		/* One column, more columns than a panel, fewer columns than a vector. */
 		{ 4, 4, 5, 1, 0, 0, 0 },
 		{ 5, 5, 16, 33, 0, 0, 0 },
 		{ 7, 7, 4, 5, 0, 0, 0 },
 		/* More rows than a block. */
 		{ 17, 16, 4, 16, 0, 0, 0 },
-		/* Pieces: whole ones, with a rest, and fewer products than one. */
+		/*
+		 * Partial sums: complete ones, with an incomplete last one, and fewer products than
+		 * one needs.
+		 */
 		{ 5, 5, 16, 33, 0, 0, 1 },
 		{ 5, 5, 22, 16, 0, 0, 1 },
 		{ 5, 5, 3, 16, 0, 0, 1 },
 		{ 4, 4, 35, 24, 2, 0, 3 },
-		/* More products than are packed at a time: of several taps, and of taps in line. */
+		/*
+		 * More products than are packed at a time: from several taps, and from contiguous
+		 * taps.
+		 */
 		{ 2, 2, 130, 8, 1, 0, 0 },
 		{ 2, 2, 130, 8, 0, 0, 3 },
 		{ 2, 2, 350, 2, 0, 0, 0 },

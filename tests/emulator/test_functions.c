@@ -3,10 +3,10 @@
  * The architected functions: accuracy against the host's libm in double, equal bits on every
  * SIMD level, and bits that never change.
  *
- * All float16 and bfloat16 arguments and a sample of the float32 ones are checked always. Two
- * campaigns over all 2^32 float32 arguments are asked for by the environment: ONPU_EXHAUSTIVE=1
- * compares every result on every level with libm (half an hour), ONPU_ALL_BITS=1 hashes those of
- * the best level (minutes). A list such as exp,log instead of 1 names functions.
+ * The test always checks all float16 and bfloat16 arguments and a sample of the float32 ones.
+ * Environment variables ask for two campaigns over all 2^32 float32 arguments: ONPU_EXHAUSTIVE=1
+ * compares every result on every level with libm (half an hour), ONPU_ALL_BITS=1 compares hashes of
+ * the results of the best level (minutes). A list such as exp,log instead of 1 names functions.
  */
 #include <float.h>
 #include <math.h>
@@ -27,8 +27,8 @@
 #define CANONICAL_NAN 0x7fc00000u
 
 /*
- * The page functions.rst promises 1 ULP. The definitions reach 0.5 plus the error of the double
- * evaluation; holding them to that finds a wrong digit in a coefficient.
+ * functions.rst promises 1 ULP. The error of the definitions is at most 0.5 ULP plus that of the
+ * evaluation in double; this tight limit finds a wrong digit in a coefficient.
  */
 #define MAX_ULP 0.5001
 
@@ -82,7 +82,7 @@ static double power_of_two(int exponent)
 	return x;
 }
 
-/* The true value, to an error far below the last place of a float32. */
+/* Returns the true value, with an error far below one ULP of a float32. */
 static double reference(enum onpu_fn fn, double x, double alpha)
 {
 	switch (fn) {
@@ -122,7 +122,7 @@ static double reference(enum onpu_fn fn, double x, double alpha)
 	}
 }
 
-/* |result - truth| in units of the last place of truth; a wrong NaN or zero sign is infinite. */
+/* Returns |result - truth| in ULPs of truth; a wrong NaN or a wrong sign of zero is infinite. */
 static double ulp_error(const struct format *format, double result, double truth)
 {
 	double limit = power_of_two(format->max_exponent) * 2;
@@ -146,7 +146,7 @@ static double ulp_error(const struct format *format, double result, double truth
 	return fabs(result - truth) * power_of_two(format->digits - 1 - exponent);
 }
 
-/* Round to the format, to nearest even; used for float16 and bfloat16. */
+/* Rounds x to the format, to nearest even; used for float16 and bfloat16. */
 static double round_to(const struct format *format, double x)
 {
 	int exponent = exponent_of(x);
@@ -193,7 +193,7 @@ static void check_worst(const char *name, const struct format *format, const str
 			 worst->argument, worst->ulp, format->name, MAX_ULP);
 }
 
-/* Results of the best level in dst; fails when another level gives other bits. */
+/* Puts the results of the best level in dst; fails when another level gives other bits. */
 static void evaluate(enum onpu_fn fn, float alpha, float *dst, const float *src, size_t n)
 {
 	float other[BLOCK];
@@ -232,7 +232,7 @@ static void check_block(enum onpu_fn fn, float alpha, const float *src, size_t n
 	}
 }
 
-/* Arguments are count bit patterns from first on, stride apart. */
+/* Checks @count arguments: bit patterns from @first on, @stride apart. */
 static void check_patterns(enum onpu_fn fn, float alpha, uint64_t first, uint64_t stride,
 			   uint64_t count, struct worst *worst)
 {
@@ -249,7 +249,7 @@ static void check_patterns(enum onpu_fn fn, float alpha, uint64_t first, uint64_
 	}
 }
 
-/* The arguments around which something changes: reductions, clamps, selects, overflow. */
+/* Checks arguments around which the definition changes: reductions, clamps, selects, overflow. */
 static void check_edges(enum onpu_fn fn, float alpha, struct worst *worst)
 {
 	static const float edges[] = {
@@ -365,7 +365,9 @@ static bool named(const char *list, const char *name)
 	return false;
 }
 
-/* Returns what an environment variable asks for, NULL when it is not set. */
+/*
+ * Returns the value of an environment variable that asks for a campaign, NULL when it is not set.
+ */
 static const char *campaign(const char *variable)
 {
 	const char *list = getenv(variable);
@@ -393,7 +395,7 @@ static void test_exhaustive(void **state)
 	}
 }
 
-/* Any length, any alignment, in place or not, and nothing beside the results is written. */
+/* Arrays have any length and alignment, in place or not; nothing beside the results is written. */
 static void test_arrays(void **state)
 {
 	enum { MOST = 600 };
@@ -435,7 +437,7 @@ static const struct special specials[] = {
 	{ ONPU_FN_EXP, 88.8f, INFINITY },
 	{ ONPU_FN_EXP, -103.9f, 0x1p-149f },
 	{ ONPU_FN_EXP, -104.0f, 0.0f },
-	/* These two need LN2_LO. */
+	/* These two results need the constant LN2_LO. */
 	{ ONPU_FN_EXP, 0x1.112856p+6f, 0x1.6f498ap+98f },
 	{ ONPU_FN_EXP, -0x1.d2259ap+3f, 0x1.fa6636p-22f },
 	{ ONPU_FN_LOG, -0.0f, -INFINITY },
@@ -494,7 +496,7 @@ static const struct special specials[] = {
 	{ ONPU_FN_RSQRT, -1.0f, NAN },
 };
 
-/* Compared as bits, so that zeros have signs. */
+/* Results are compared as bits, so that the signs of zeros count. */
 static void test_special_values(void **state)
 {
 	float result, nan = bits_float(0xffa12345);
@@ -515,7 +517,7 @@ static void test_special_values(void **state)
 	}
 }
 
-/* Best level's pow in dst, after comparing every level with the scalar function. */
+/* Puts the best level's pow in dst, after comparing every level with the scalar function. */
 static void evaluate_pow(float *dst, const float *x, const float *y, size_t n)
 {
 	float other[BLOCK];
@@ -552,7 +554,7 @@ static void check_pow(const float *x, const float *y, size_t n, struct worst *wo
 	}
 }
 
-/* Every pair of values at which C's Annex F names a case, and some beside them. */
+/* Tests every pair of values that C's Annex F names, and some next to them. */
 static void test_pow_special(void **state)
 {
 	static const float values[] = {
@@ -584,7 +586,10 @@ static void test_pow_special(void **state)
 	assert_true(onpu_fn_pow(3.0f, 4.0f) == 81.0f && onpu_fn_pow(-2.0f, 3.0f) == -8.0f);
 }
 
-/* Kind 0: any bits. 1: results in range. 2: base near one. 3: small integer exponents. */
+/*
+ * Draws arguments. Kind 0: any bits. 1: results in range. 2: base near one. 3: small integer
+ * exponents.
+ */
 static void pow_arguments(int kind, struct rng *random, float *x, float *y)
 {
 	*x = bits_float(rng_u32(random));
@@ -614,7 +619,7 @@ static void test_pow_sampled(void **state)
 	}
 }
 
-/* In place over either operand, any length. */
+/* The result may replace either operand; arrays have any length. */
 static void test_pow_arrays(void **state)
 {
 	float x[100], y[100], expected[100], dst[102];
@@ -658,7 +663,10 @@ static uint64_t hash_function(int fn)
 	for (int block = 0; block < 256; block++) {
 		for (int i = 0; i < BLOCK; i++) {
 			x[i] = bits_float((uint32_t)(block * BLOCK + i) * 4095u);
-			/* Not those of random.h: the hashes of test_frozen() stand for these. */
+			/*
+			 * The hashes in test_frozen() depend on these numbers, so that they do not
+			 * come from random.h.
+			 */
 			random = random * UINT64_C(6364136223846793005) +
 				 UINT64_C(1442695040888963407);
 			y[i] = (float)((int)(random >> 32) >> 16) * 0x1p-11f;
@@ -673,7 +681,7 @@ static uint64_t hash_function(int fn)
 }
 
 /*
- * The bits themselves. A difference here means that programs give other results than before:
+ * Compares hashes of result bits. A difference means that programs give other results than before:
  * that is a new machine with a new name, never a change of this table alone.
  */
 static void test_frozen(void **state)

@@ -20,7 +20,7 @@ struct machine_kind {
 	unsigned int threads;
 };
 
-/* The first is what all others are compared with. */
+/* The results of all others are compared with those of the first. */
 static const struct machine_kind kinds[] = {
 	{ ONPU_SIMD_SCALAR, 1 }, { ONPU_SIMD_SCALAR, 2 }, { ONPU_SIMD_AVX2, 1 },
 	{ ONPU_SIMD_AVX2, 2 },	 { ONPU_SIMD_AVX512, 1 }, { ONPU_SIMD_AVX512, 2 },
@@ -66,7 +66,7 @@ static bool same_result(const struct program *p, const struct onpu_job_result *f
 	       !memcmp(onpu_machine_sram(m), sram, SRAM);
 }
 
-/* Runs a program everywhere; returns whether it ended without fault. */
+/* Runs a program on all machines; returns whether it ended without fault. */
 static bool compare(struct program *p, const uint8_t *start, const char *name)
 {
 	static uint8_t data[SRAM], sram[SRAM];
@@ -116,7 +116,7 @@ static void test_every_instruction(void **state)
 	}
 }
 
-/* Some bits of the instructions and slots flipped: whatever results, it does everywhere. */
+/* Some bits of instructions and slots are flipped: the result must still be the same everywhere. */
 static void test_mutated(void **state)
 {
 	static uint8_t start[2 * SRAM];
@@ -153,7 +153,7 @@ static void test_mutated(void **state)
 	}
 }
 
-/* Large enough for two threads to share the work. */
+/* The instructions are so large that two threads share the work. */
 static void test_large(void **state)
 {
 	static uint8_t start[2 * SRAM];

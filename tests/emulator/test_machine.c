@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The event machine: time, queues, semaphores, control instructions, faults, save and restore. */
+/* Tests the machine: time, queues, semaphores, control instructions, faults, save and restore. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -71,13 +71,16 @@ static void test_empty(void **state)
 	program_insn(f->p, (struct onpu_insn){ .op = ONPU_OP_END, .code = 7 });
 	assert_true(program_run(f->p, f->m));
 	assert_int_equal(f->p->result.code, 7);
-	/* One cycle to take it, one to execute it. */
+	/* The CP takes END in one cycle and executes it in another. */
 	assert_int_equal(f->p->result.cycles, 2);
 	assert_int_equal(f->p->result.counters.busy[ONPU_ENG_CP], 2);
 	assert_int_equal(onpu_machine_step(f->m), ONPU_STEP_DONE);
 }
 
-/* Load, add to itself, store, ordered by two semaphores; every time known by hand. */
+/*
+ * Two semaphores order a load, an addition of x to itself and a store; the expected times are
+ * worked out by hand.
+ */
 static void test_pipeline(void **state)
 {
 	struct fixture *f = *state;
@@ -114,11 +117,14 @@ static void test_pipeline(void **state)
 	for (int i = 0; i < 64; i++)
 		assert_true(data[1024 + i] == 2.0f * (float)i);
 	assert_int_equal(p->result.profile_records, 3);
-	/* Two slots fetched: 1 + 2 * 4. One run of 256 bytes: 64 + 8. */
+	/*
+	 * The CP takes the instruction in 1 cycle and fetches two slots in 2 * 4; one run of 256
+	 * bytes takes 64 + 8.
+	 */
 	assert_int_equal(r[0].start, 9);
 	assert_int_equal(r[0].end, 81);
 	assert_int_equal(r[0].stall, 0);
-	/* One new slot: issued at 9 + 5. 8 + 1 cycles. */
+	/* One slot is new, so the instruction is issued at 9 + 5; it takes 8 + 1 cycles. */
 	assert_int_equal(r[1].start, 81);
 	assert_int_equal(r[1].end, 90);
 	assert_int_equal(r[1].stall, 81 - 14);
@@ -134,7 +140,7 @@ static void test_pipeline(void **state)
 	assert_int_equal(p->result.counters.elements, 64);
 }
 
-/* A queue of two: the CP issues the fourth when the second starts. */
+/* A queue has two entries: the CP issues the fourth instruction when the second starts. */
 static void test_fifo(void **state)
 {
 	struct fixture *f = *state;
@@ -146,7 +152,10 @@ static void test_fifo(void **state)
 	program_insn(p, (struct onpu_insn){ .op = ONPU_OP_NOP, .ts = 1 });
 	program_end(p);
 	assert_true(program_run(p, f->m));
-	/* Issued at 9, 10, 11; the fourth, taken at 12, waits for the start at 9 + 72. */
+	/*
+	 * Three instructions are issued at 9, 10, 11; the fourth, taken at 12, waits for the start
+	 * at 9 + 72.
+	 */
 	assert_int_equal(p->result.counters.stall_fifo, 81 - 12);
 	assert_int_equal(p->profile[0].start, 82);
 	assert_int_equal(p->result.cycles, 9 + 4 * 72 + 1);
@@ -200,7 +209,7 @@ static void test_timestamp(void **state)
 	program_insn(p, (struct onpu_insn){ .op = ONPU_OP_TIMESTAMP, .dst = t });
 	program_end(p);
 	assert_true(program_run(p, f->m));
-	/* The load began at 9; the timestamp is taken at 9 and starts at 14. */
+	/* The load began at 9; the CP takes the timestamp at 9 and starts it at 14. */
 	assert_int_equal(v[0], 14);
 	assert_int_equal(v[1 + ONPU_ENG_CP], 14);
 	assert_int_equal(v[1 + ONPU_ENG_LD], 5);
@@ -224,7 +233,7 @@ static void test_barrier(void **state)
 	assert_int_equal(p->profile[1].start, 81);
 }
 
-/* Bits and cycles are those of a run without a switch. */
+/* Bits and cycles after a switch are those of a run without a switch. */
 static void test_preempt(void **state)
 {
 	struct fixture *f = *state;
@@ -276,7 +285,10 @@ static void test_preempt(void **state)
 
 /* ---- What a job leaves in SRAM for the next one ---- */
 
-/* Loads the first 64 numbers of the data to SRAM, and behind KEEP_START stores them from there. */
+/*
+ * Makes a program that loads the first 64 numbers of the data to SRAM and, from KEEP_START on,
+ * stores them.
+ */
 static struct onpu_slot_program *keeping(struct program *p)
 {
 	uint16_t in = data_f32(p, 0, 64), kept = sram_f32(p, 0, 64), out = data_f32(p, 4096, 64);
@@ -291,7 +303,7 @@ static struct onpu_slot_program *keeping(struct program *p)
 	return slot;
 }
 
-/* Runs the program after its input became `input`, and gives the first number of its output. */
+/* Runs the program with `input` as its input; returns the first number of its output. */
 static float keep_run(struct fixture *f, float input)
 {
 	*(float *)f->p->data = input;
@@ -308,12 +320,14 @@ static void test_keep(void **state)
 	assert_true(keep_run(f, 1) == 1);
 	assert_int_equal(onpu_machine_pc(f->m), 4);
 	cold = f->p->result.cycles;
-	/* The second one finds the 1 of the first, and takes less time. */
+	/* The second run finds the 1 of the first in SRAM, and takes less time. */
 	assert_true(keep_run(f, 2) == 1);
 	assert_int_equal(onpu_machine_pc(f->m), 2);
 	assert_true(f->p->result.cycles < cold);
 	assert_int_equal(f->p->result.counters.bytes_ld, 0);
-	/* Another name, and none, find nothing, also when they begin behind the load. */
+	/*
+	 * A program with another name or none finds nothing, also when it begins behind the load.
+	 */
 	slot->keep = 7ull << 32;
 	assert_true(keep_run(f, 3) == 3);
 	slot->keep = 0;
@@ -334,19 +348,22 @@ static void test_keep_nothing_of_a_job_that_did_not_end(void **state)
 	const uint64_t area = DATA_VA + 65536;
 	uint32_t end[4];
 
-	/* It faults behind what it would keep. */
+	/* A program that faults keeps nothing. */
 	memcpy(end, f->p->insns[3], sizeof(end));
 	memset(f->p->insns[3], 0xff, sizeof(end));
 	assert_false(program_run(f->p, f->m));
 	memcpy(f->p->insns[3], end, sizeof(end));
 	assert_true(keep_run(f, 1) == 1);
-	/* It is dropped. */
+	/* A program that is aborted keeps nothing. */
 	onpu_machine_begin(f->m, &f->p->mem, &f->p->job);
 	while (onpu_machine_step(f->m) != ONPU_STEP_RUNNING)
 		;
 	onpu_machine_abort(f->m);
 	assert_true(keep_run(f, 2) == 2);
-	/* Another one ran while it was interrupted: only what was live is there. */
+	/*
+	 * Another job ran while this one was interrupted: only live SRAM is restored, and nothing
+	 * is kept.
+	 */
 	onpu_machine_forget(f->m);
 	*(float *)f->p->data = 3;
 	onpu_machine_begin(f->m, &f->p->mem, &f->p->job);
@@ -359,7 +376,7 @@ static void test_keep_nothing_of_a_job_that_did_not_end(void **state)
 		;
 	assert_int_equal(onpu_machine_pc(f->m), 4);
 	assert_true(keep_run(f, 4) == 4);
-	/* Numbers of instructions are counted from KEEP_START on. */
+	/* KEEP_START may be the last instruction, and no higher number. */
 	assert_true(keep_run(f, 5) == 4);
 	slot->keep_start = 5;
 	assert_false(program_run(f->p, f->m));
@@ -371,7 +388,7 @@ static void test_keep_nothing_of_a_job_that_did_not_end(void **state)
 	assert_int_equal(f->p->result.fault.code, ONPU_FAULT_SLOT_FORMAT);
 }
 
-/* ---- Programs that do not ---- */
+/* ---- Programs that fail ---- */
 
 static void test_fall_off(void **state)
 {
@@ -404,7 +421,7 @@ static void test_program_slot(void **state)
 	expect_fault(f, ONPU_FAULT_SLOT_FORMAT, ONPU_ENG_CP, ONPU_OPERAND_NONE, 0);
 	slot->isa_major = 0;
 	expect_fault(f, ONPU_FAULT_SLOT_FORMAT, ONPU_ENG_CP, ONPU_OPERAND_NONE, 0);
-	/* Programs of older instruction sets run. */
+	/* Programs for older instruction sets run. */
 	slot->isa_major = 1;
 	slot->sram_bytes = SRAM + 1;
 	expect_fault(f, ONPU_FAULT_BOUNDS, ONPU_ENG_CP, ONPU_OPERAND_NONE, 0);
@@ -416,7 +433,7 @@ static void test_program_slot(void **state)
 	expect_fault(f, ONPU_FAULT_SLOT_INDEX, ONPU_ENG_CP, ONPU_OPERAND_NONE, 0);
 }
 
-/* One vadd with something wrong in it. */
+/* A vadd has one wrong operand at a time. */
 static void test_operands(void **state)
 {
 	struct fixture *f = *state;
@@ -457,7 +474,7 @@ static void test_operands(void **state)
 	dst->base = SRAM - 128;
 	expect_fault(f, ONPU_FAULT_BOUNDS, ONPU_ENG_CP, ONPU_OPERAND_DST, 0);
 	*dst = good_dst;
-	/* Strides that only unbounded arithmetic can follow. */
+	/* Only unbounded arithmetic gives the extent of these strides. */
 	s1->rank = 8;
 	dst->rank = 8;
 	((struct onpu_slot_tensor *)p->slots[a])->rank = 8;
@@ -487,7 +504,7 @@ static void test_cost(void **state)
 					    .s0 = program_slot(p, &t),
 					    .param = program_slot(p, &taps) });
 	program_end(p);
-	/* 8 + 32 * 2^15 */
+	/* The cost is 8 + 32 * 2^15 cycles, which is more than allowed. */
 	expect_fault(f, ONPU_FAULT_SHAPE, ONPU_ENG_CP, ONPU_OPERAND_NONE, 0);
 }
 
@@ -581,7 +598,7 @@ static void test_deadlock(void **state)
 				.op = ONPU_OP_SEM_WAIT, .sem = 2, .count = 1, .eng = ONPU_ENG_CP });
 	program_end(p);
 	expect_fault(f, ONPU_FAULT_DEADLOCK, ONPU_ENG_CP, ONPU_OPERAND_NONE, 2);
-	/* The end of the signal: issued at 1. */
+	/* The signal was issued at 1 and ends at 2. */
 	assert_int_equal(p->result.fault.cycle, 2);
 }
 
@@ -626,7 +643,7 @@ static void test_config(void **state)
 	assert_null(onpu_machine_create(&config, &error));
 }
 
-/* Nothing of a job is left in SRAM for the next one, whatever wrote there. */
+/* A job finds nothing in SRAM of what the job before wrote, whichever instruction wrote it. */
 static void test_sram_is_zero(void **state)
 {
 	struct fixture *f = *state;
@@ -662,7 +679,7 @@ static void test_sram_is_zero(void **state)
 	memset(q->data, 0xff, SRAM);
 	assert_true(program_run(q, f->m));
 	assert_memory_equal(q->data, zero, SRAM);
-	/* A job that goes away in the middle leaves nothing either. */
+	/* A job that is aborted in the middle leaves nothing either. */
 	program_begin(p, f->m);
 	for (int i = 0; i < 8; i++)
 		assert_int_equal(onpu_machine_step(f->m), ONPU_STEP_RUNNING);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Hostile programs for the management core: every class of illegal encoding
- * traps as it should, random words do exactly what the independent reference
- * says, and memories full of them never escape.
+ * Hostile programs for the management core: every class of illegal encoding traps as it should,
+ * random words do exactly what the independent reference says, and no memory full of them makes the
+ * core leave its bounds.
  *
  * RV32_FUZZ_WORDS in the environment sets the number of random words.
  */
@@ -51,7 +51,9 @@ static void expect_illegal(uint32_t word)
 			 rig.core.mcause, rig.core.mtval, rig.core.pc);
 }
 
-/* Words shorter or longer than 32 bits, among them the two that are illegal by decree. */
+/*
+ * Words shorter or longer than 32 bits, and the two words that the manual defines as illegal, trap.
+ */
 static void test_illegal_lengths(void **state)
 {
 	uint32_t low, n;
@@ -66,7 +68,7 @@ static void test_illegal_lengths(void **state)
 		expect_illegal(rng_u32(&rng) | 0x1f);
 }
 
-/* All 32 major opcodes; those RV32IM has not are illegal whatever follows. */
+/* Tests all 32 major opcodes: those that RV32IM lacks are illegal whatever the other bits. */
 static void test_illegal_opcodes(void **state)
 {
 	static const uint8_t legal[] = { 0x03, 0x0f, 0x13, 0x17, 0x23, 0x33,
@@ -84,12 +86,12 @@ static void test_illegal_opcodes(void **state)
 	assert_int_equal(refused, 32 - 11);
 }
 
-/* funct3 values of each opcode that mean nothing */
+/* funct3 values that an opcode does not define are illegal. */
 static void test_illegal_funct3(void **state)
 {
 	static const struct {
 		uint8_t opcode;
-		uint8_t illegal; /* a bit per funct3 */
+		uint8_t illegal; /* one bit for each funct3 */
 	} rows[] = {
 		{ 0x03, 0xc8 }, /* load: 3, 6, 7 (ld, lwu are RV64) */
 		{ 0x23, 0xf8 }, /* store: 3 (sd is RV64) to 7 */
@@ -108,7 +110,7 @@ static void test_illegal_funct3(void **state)
 					       rows[i].opcode);
 }
 
-/* Every funct7 of OP and of the shifts by immediate, but those that exist. */
+/* Every funct7 of OP and of the shifts by immediate is illegal, but for those that exist. */
 static void test_illegal_funct7(void **state)
 {
 	uint32_t f7, f3, base;
@@ -124,7 +126,7 @@ static void test_illegal_funct7(void **state)
 		}
 }
 
-/* SYSTEM with funct3 0: four words exist, sret, uret, sfence.vma and the rest do not. */
+/* SYSTEM with funct3 0: four words exist; sret, uret, sfence.vma and all others are illegal. */
 static void test_illegal_system(void **state)
 {
 	uint32_t imm, fields;
@@ -138,7 +140,7 @@ static void test_illegal_system(void **state)
 	}
 }
 
-/* All 4096 CSR numbers by all six instructions, reading and writing. */
+/* Tests all 4096 CSR numbers with all six instructions, reading and writing. */
 static void test_illegal_csr(void **state)
 {
 	static const char *const names[] = {
@@ -159,9 +161,7 @@ static void test_illegal_csr(void **state)
 	assert_true(refused > 40000);
 }
 
-/*
- * Random words in lockstep with the reference.
- */
+/* Random words run in lockstep on the core and on the reference. */
 static uint8_t ref_mem[RIG_TCM_SIZE];
 static struct ref_machine ref = {
 	.mem = ref_mem,
@@ -169,7 +169,7 @@ static struct ref_machine ref = {
 	.mem_size = RIG_TCM_SIZE,
 };
 
-/* Half from anywhere, half close to an instruction that exists. */
+/* Returns a random word: half are any bits, half are close to an instruction that exists. */
 static uint32_t random_word(void)
 {
 	const struct ref_insn *insn;
@@ -179,7 +179,7 @@ static uint32_t random_word(void)
 		return rng_u32(&rng);
 	insn = &ref_insns[rng_u32(&rng) % ref_insn_count];
 	r = (rng_u32(&rng) & ~insn->mask) | insn->match;
-	/* spoil one in eight */
+	/* One in eight gets a wrong bit. */
 	if (rng_u32(&rng) % 8 == 0)
 		r ^= 1u << rng_u32(&rng) % 32;
 	return r;
@@ -236,7 +236,7 @@ static void compare_done(uint32_t word, const struct ref_outcome *out,
 		fuzz_fail(word, "retired", (uint32_t)(core->retired - before->retired), 1);
 	if (core->parked != (out->insn->kind == REF_WFI))
 		fuzz_fail(word, "parked", core->parked, !core->parked);
-	/* what a CSR holds is the business of another test */
+	/* Another test checks the values of CSRs: the reference takes over the core's. */
 	if (out->insn->kind == REF_CSR)
 		ref.x[word >> 7 & 31] = word >> 7 & 31 ? core->x[word >> 7 & 31] : 0;
 }
@@ -258,7 +258,7 @@ static void fuzz_one(uint32_t word)
 	out = ref_step(&ref, word);
 	rig_step(&rig);
 	if (rig.core.halted) {
-		/* only an exception after an exception, at the handler */
+		/* The core halts only on an exception after an exception, in the handler. */
 		if (!out.traps || !before.excepted || pc != (before.mtvec & ~3u) ||
 		    rig.core.halt_cause != out.cause || rig.core.halt_tval != out.tval)
 			fuzz_fail(word, "halt cause", rig.core.halt_cause, out.cause);
@@ -288,7 +288,7 @@ static void test_fuzz_lockstep(void **state)
 	unsigned int n, words = fuzz_words();
 
 	(void)state;
-	/* the reference has no device: outside the TCM everything faults */
+	/* The reference has no device: every access outside the TCM faults. */
 	rig.core.bus.load = NULL;
 	rig.core.bus.store = NULL;
 	memcpy(ref_mem, rig.tcm, sizeof(ref_mem));
@@ -301,7 +301,7 @@ static void test_fuzz_lockstep(void **state)
 	assert_memory_equal(ref_mem, rig.tcm, sizeof(ref_mem));
 }
 
-/* Checks what holds for every core at every time. */
+/* Checks invariants of a core at any time. */
 static void check_invariants(const struct onpu_rv32 *core)
 {
 	assert_int_equal(core->x[0], 0);
@@ -353,7 +353,7 @@ static void test_fuzz_memory(void **state)
 		run_random_memory(200);
 		retired += rig.core.retired;
 	}
-	/* most memories lock up soon, but not all */
+	/* Most cores lock up soon, but not all. */
 	assert_true(retired > 100000);
 }
 

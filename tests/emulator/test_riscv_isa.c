@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Every RV32IM instruction of the management core, one at a time, against
- * the independent reference: corner values and random operands, every
- * register as source and destination, every immediate.
+ * Compares every RV32IM instruction of the management core, one at a time, with the independent
+ * reference: corner values and random operands, every register as source and destination, every
+ * immediate.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -48,8 +48,8 @@ static void random_registers(void)
 }
 
 /*
- * Execute @word at PC and compare everything: @rd is to hold @value, all
- * other registers what they held, and pc, clock and count are to be right.
+ * Executes @word at PC: @rd must hold @value, all other registers what they held, and pc, clock and
+ * count of instructions must be right.
  */
 static void expect(const struct ref_insn *insn, uint32_t word, unsigned int rd, uint32_t value,
 		   uint32_t next_pc, unsigned int cycles)
@@ -140,7 +140,7 @@ static void check_op_imm(const struct ref_insn *insn)
 	for (imm = -2048; imm < 2048; imm++) {
 		for (i = 0; i < CORNER_COUNT; i++)
 			one_op_imm(insn, 3, 1, corners[i], imm);
-		/* the immediate's own value, where comparisons turn */
+		/* The immediate's own value as operand, where comparisons change their result. */
 		one_op_imm(insn, 3, 1, (uint32_t)imm, imm);
 		one_op_imm(insn, 4, 4, rig_random_operand(&rng), imm);
 	}
@@ -257,7 +257,7 @@ static void test_jalr(void **state)
 	for (imm = -2048; imm < 2048; imm++)
 		for (low = 0; low < 4; low++)
 			one_jalr(1, 2, 0x20000 + low, imm);
-	/* the link register may be the base: it is read first */
+	/* The link register may be the base: the base is read first. */
 	for (rd = 0; rd < 32; rd++)
 		for (rs1 = 0; rs1 < 32; rs1++)
 			one_jalr(rd, rs1, rng_u32(&rng), 16);
@@ -319,7 +319,7 @@ static void test_branches(void **state)
 	assert_int_equal(checked, 6);
 }
 
-/* Loads of one size at one address, TCM, device or nothing. */
+/* Tests a load at one address, which is in the TCM, in the device or nowhere. */
 static void one_load(const struct ref_insn *insn, unsigned int rd, unsigned int rs1, uint32_t addr,
 		     int32_t imm)
 {
@@ -337,7 +337,7 @@ static void one_load(const struct ref_insn *insn, unsigned int rd, unsigned int 
 		return;
 	}
 	if (addr >= RIG_DEV_BASE && addr < RIG_DEV_BASE + RIG_DEV_SIZE) {
-		/* the device may answer with more bits than asked for */
+		/* The device may answer with more bits than the load asked for. */
 		rig.answer = rng_u32(&rng);
 		raw = rig.answer & (0xffffffffu >> (32 - 8 * insn->size));
 		expect(insn, word, rd, insn->f(raw, 0), PC + 4, 4);
@@ -482,7 +482,10 @@ static void test_fences(void **state)
 	expect(fences[0], 0x8330000f, 0, 0, PC + 4, 1); /* FENCE.TSO */
 }
 
-/* A store to the next instruction is executed, with FENCE.I between as software does it. */
+/*
+ * A store writes the next instruction but one, which is executed; FENCE.I is between, as software
+ * does it.
+ */
 static void test_self_modifying(void **state)
 {
 	const uint32_t program[] = {
@@ -500,7 +503,7 @@ static void test_self_modifying(void **state)
 	assert_int_equal(rig.core.x[3], 77);
 }
 
-/* The manual's own words for a few encodings, so that table and core cannot err together. */
+/* Some encodings are words known from the manual, so that table and core cannot err together. */
 static void test_known_words(void **state)
 {
 	(void)state;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The machine mode of the management core: CSRs and their legal values,
- * counters, traps and their return, interrupts, WFI, lock-up, and the
- * interface to the caller.
+ * Tests the machine mode of the management core: CSRs and their legal values, counters, traps and
+ * their return, interrupts, WFI, lock-up, and the interface to the caller.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -67,7 +66,7 @@ static int setup(void **state)
 	return 0;
 }
 
-/* Everything a program can change, changed; then reset. */
+/* The test changes everything that a program can change, and then resets. */
 static void test_reset_state(void **state)
 {
 	static const uint32_t csrs[] = { MIE, MTVEC, MSCRATCH, MEPC, MCAUSE, MTVAL };
@@ -89,12 +88,12 @@ static void test_reset_state(void **state)
 	assert_int_equal(rig_csr_read(&rig, MSTATUS), MPP);
 	for (i = 0; i < sizeof(csrs) / sizeof(csrs[0]); i++)
 		assert_int_equal(rig_csr_read(&rig, csrs[i]), 0);
-	/* the yield asked for before is forgotten */
+	/* The reset has dropped the yield that was asked for before. */
 	assert_int_equal(rig_step(&rig), ONPU_RV32_BUDGET);
 	assert_int_equal(core->pc, PC + 4);
 }
 
-/* Reset starts the counters anew; the device clock, the lines and the TCM stay. */
+/* A reset starts the counters anew; the device clock, the interrupt lines and the TCM stay. */
 static void test_reset_keeps_clock(void **state)
 {
 	uint64_t cycle;
@@ -125,9 +124,9 @@ static void test_init_refuses_bad_tcm(void **state)
 		bool good;
 	} rows[] = {
 		{ tcm, 0x1000, 64, true },
-		{ tcm, 0xffffffc0, 64, true },	/* up to the very end */
-		{ NULL, 0, 0, true },		/* none at all */
-		{ tcm, 0xffffffc4, 64, false }, /* wraps */
+		{ tcm, 0xffffffc0, 64, true },	/* ends at the end of the address space */
+		{ NULL, 0, 0, true },		/* no TCM */
+		{ tcm, 0xffffffc4, 64, false }, /* wraps round */
 		{ tcm, 0x1002, 32, false },
 		{ tcm, 0x1000, 62, false },
 		{ tcm, 0x1001, 61, false },
@@ -149,7 +148,10 @@ static void test_init_refuses_bad_tcm(void **state)
 	}
 }
 
-/* At the end of the address space: the last word runs, the next fetch wraps to nowhere. */
+/*
+ * The TCM is at the end of the address space: its last word runs, and the next fetch wraps to an
+ * address without memory.
+ */
 static void test_tcm_at_the_end(void **state)
 {
 	static uint8_t tcm[64];
@@ -211,7 +213,7 @@ static void test_csr_legal_values(void **state)
 	}
 }
 
-/* mhpm*, the identity registers: there, zero, and not to be changed. */
+/* mhpm* and the identity registers exist, have fixed values and ignore writes or refuse them. */
 static void test_csr_constants(void **state)
 {
 	uint32_t csr, zeros = 0;
@@ -233,7 +235,7 @@ static void test_csr_constants(void **state)
 	assert_int_equal(rig_csr_read(&rig, 0xf14), RIG_HARTID);
 }
 
-/* The six instructions on mscratch: what is written, and what rd gets. */
+/* The six CSR instructions on mscratch: what is written, and what rd gets. */
 static void test_csr_instructions(void **state)
 {
 	static const struct {
@@ -268,8 +270,8 @@ static void test_csr_instructions(void **state)
 }
 
 /*
- * Set and clear with x0 or immediate 0 do not write: seen on a counter, where
- * a write would stop its step, and on a read-only register.
+ * Set and clear with x0 or immediate 0 do not write: a write would stop the step of a counter, and
+ * trap on a read-only register.
  */
 static void test_csr_no_write(void **state)
 {
@@ -284,7 +286,7 @@ static void test_csr_no_write(void **state)
 		assert_int_equal(rig_csr_read(&rig, MINSTRET), 101);
 		rig_execute(&rig, PC, ref_encode_csr(names[i], 2, 0, 0xf14));
 		assert_int_equal(rig.core.x[2], RIG_HARTID);
-		/* a register that holds zero writes all the same */
+		/* With another register than x0, even one that holds zero, they write. */
 		rig.core.x[4] = 0;
 		rig_execute(&rig, PC, ref_encode_csr(names[i], 2, 4, 0xf14));
 		rig_expect_trap(&rig, PC, 2, ref_encode_csr(names[i], 2, 4, 0xf14));
@@ -292,7 +294,7 @@ static void test_csr_no_write(void **state)
 	}
 }
 
-/* The writing instruction itself is not counted, halves keep the other half. */
+/* The instruction that writes a counter is not counted; writing one half keeps the other. */
 static void test_counters(void **state)
 {
 	(void)state;
@@ -331,7 +333,7 @@ static void test_counters_inhibited(void **state)
 	assert_int_equal(rig_csr_read(&rig, MCYCLE), 500);
 	assert_int_equal(rig_csr_read(&rig, MINSTRET), instret);
 	assert_int_equal(rig_csr_read(&rig, MINSTRETH), 3);
-	/* one at a time; they go on from where they stood */
+	/* One counter runs at a time; each goes on from its value. */
 	rig_csr_write(&rig, MCOUNTINHIBIT, 4);
 	assert_int_equal(rig_csr_read(&rig, MCYCLE), 500);
 	assert_int_equal(rig_csr_read(&rig, MCYCLE), 501);
@@ -342,14 +344,14 @@ static void test_counters_inhibited(void **state)
 	assert_int_equal(rig_csr_read(&rig, MCYCLE), rig_csr_read(&rig, MCYCLE));
 }
 
-/* Time is the device clock in full width. */
+/* The time CSRs are the device clock in its full width. */
 static void test_time(void **state)
 {
 	(void)state;
 	onpu_rv32_advance(&rig.core, UINT64_C(0x123456789a));
 	assert_int_equal(rig_csr_read(&rig, TIME), 0x3456789a);
 	assert_int_equal(rig_csr_read(&rig, TIMEH), 0x12);
-	onpu_rv32_advance(&rig.core, 5); /* never back */
+	onpu_rv32_advance(&rig.core, 5); /* the clock never goes back */
 	assert_int_equal(rig_csr_read(&rig, TIMEH), 0x12);
 }
 
@@ -368,7 +370,9 @@ static void test_exceptions(void **state)
 	rig_expect_trap(&rig, PC, 5, RIG_NOWHERE);
 	rig_execute(&rig, PC, sw);
 	rig_expect_trap(&rig, PC, 7, RIG_NOWHERE);
-	/* misaligned is found before the access fault, and nobody is asked */
+	/*
+	 * A misaligned address is found before the access fault, and without an access to the bus.
+	 */
 	rig.loads = rig.stores = 0;
 	rig.core.x[6] = RIG_NOWHERE + 2;
 	rig_execute(&rig, PC, lw);
@@ -376,7 +380,7 @@ static void test_exceptions(void **state)
 	rig_execute(&rig, PC, sw);
 	rig_expect_trap(&rig, PC, 6, RIG_NOWHERE + 2);
 	assert_int_equal(rig.loads + rig.stores, 0);
-	/* fetches go to the TCM only */
+	/* Instruction fetches reach the TCM only. */
 	rig.core.pc = RIG_DEV_BASE;
 	rig_step(&rig);
 	rig_expect_trap(&rig, RIG_DEV_BASE, 1, RIG_DEV_BASE);
@@ -386,7 +390,7 @@ static void test_exceptions(void **state)
 	assert_int_equal(rig.loads + rig.stores, 0);
 }
 
-/* The stack of two interrupt enables, through trap and return. */
+/* Trap and return push and pop the two interrupt enables. */
 static void test_trap_and_return(void **state)
 {
 	(void)state;
@@ -406,7 +410,7 @@ static void test_trap_and_return(void **state)
 	assert_int_equal(rig_csr_read(&rig, MSTATUS), MPP | BIT_MPIE);
 }
 
-/* Exceptions go to the base in vectored mode too. */
+/* Exceptions go to the base in vectored mode, too. */
 static void test_vectored(void **state)
 {
 	static const struct {
@@ -444,7 +448,7 @@ static void test_interrupt_priority(void **state)
 {
 	(void)state;
 	rig_csr_write(&rig, MIE, 0x888);
-	/* bits that are no line do nothing */
+	/* Bits that are no interrupt line have no effect. */
 	onpu_rv32_set_irq(&rig.core, 0xffffffff, true);
 	assert_int_equal(rig_csr_read(&rig, MIP), 0x888);
 	rig_csr_write(&rig, MSTATUS, BIT_MIE);
@@ -462,7 +466,7 @@ static void test_interrupt_priority(void **state)
 	assert_int_equal(rig_csr_read(&rig, MIP), 0);
 }
 
-/* Neither a line without its enable nor one with MIE clear interrupts. */
+/* No interrupt comes from a line whose enable is clear, or while MIE is clear. */
 static void test_interrupt_masked(void **state)
 {
 	(void)state;
@@ -478,8 +482,8 @@ static void test_interrupt_masked(void **state)
 }
 
 /*
- * The write that enables an interrupt is the last instruction before it, in
- * the middle of a run: through mstatus, through mie, and through MRET.
+ * The instruction that enables an interrupt is the last one before it, also in the middle of a run:
+ * through mstatus, through mie, and through MRET.
  */
 static void test_interrupt_when_enabled(void **state)
 {
@@ -509,7 +513,7 @@ static void test_interrupt_when_enabled(void **state)
 	}
 }
 
-/* A store that raises a line is followed by its interrupt. */
+/* When a store raises an interrupt line, the interrupt follows at once. */
 static void test_interrupt_from_bus(void **state)
 {
 	(void)state;
@@ -521,7 +525,7 @@ static void test_interrupt_from_bus(void **state)
 	assert_int_equal(onpu_rv32_run(&rig.core, rig.core.cycle + 20), ONPU_RV32_BUDGET);
 	assert_int_equal(rig.core.mcause, 0x8000000b);
 	assert_int_equal(rig.core.mepc, PC + 4);
-	/* 4 for the store, 4 for the entry, 12 NOPs */
+	/* 4 cycles for the store, 4 for the entry, 12 NOPs */
 	assert_int_equal(rig.core.pc, HANDLER + 4 * 12);
 }
 
@@ -550,16 +554,16 @@ static void test_budget(void **state)
 	assert_int_equal(onpu_rv32_run(&rig.core, start + 10), ONPU_RV32_BUDGET);
 	assert_int_equal(rig.core.cycle - start, 10);
 	assert_int_equal(rig.core.pc, PC + 40);
-	/* the last instruction may go beyond */
+	/* The last instruction of a run may exceed the budget. */
 	rig_poke(&rig, PC + 40, ref_encode_r(ref_find("divu"), 1, 2, 3));
 	onpu_rv32_run(&rig.core, start + 11);
 	assert_int_equal(rig.core.cycle - start, 10 + 34);
-	/* and a budget in the past does nothing */
+	/* A budget in the past does nothing. */
 	assert_int_equal(onpu_rv32_run(&rig.core, start), ONPU_RV32_BUDGET);
 	assert_int_equal(rig.core.cycle - start, 10 + 34);
 }
 
-/* However a run is cut into slices, the result is the same. */
+/* The result does not depend on how a run is cut into budgets. */
 static void test_slices(void **state)
 {
 	struct onpu_rv32 whole;
@@ -606,12 +610,12 @@ static void test_wfi_parks(void **state)
 	assert_true(rig.core.cycle == parked_at);
 	assert_int_equal(rig.core.pc, PC + 8);
 	assert_false(onpu_rv32_runnable(&rig.core));
-	/* a line that is not enabled does not wake it */
+	/* An interrupt line that is not enabled does not wake the core. */
 	onpu_rv32_set_irq(&rig.core, ONPU_RV32_IRQ_EXTERNAL, true);
 	assert_false(onpu_rv32_runnable(&rig.core));
 	assert_int_equal(onpu_rv32_run(&rig.core, rig.core.cycle + 100), ONPU_RV32_PARKED);
 	assert_true(rig.core.cycle == parked_at);
-	/* the timer does, and its interrupt comes after the WFI */
+	/* The timer wakes it, and its interrupt comes behind the WFI. */
 	onpu_rv32_advance(&rig.core, parked_at + 500);
 	onpu_rv32_set_irq(&rig.core, ONPU_RV32_IRQ_TIMER, true);
 	assert_true(onpu_rv32_runnable(&rig.core));
@@ -631,7 +635,7 @@ static void test_wfi_without_mie(void **state)
 	onpu_rv32_set_irq(&rig.core, ONPU_RV32_IRQ_TIMER, true);
 	assert_int_equal(rig_step(&rig), ONPU_RV32_BUDGET);
 	assert_int_equal(rig.core.pc, PC + 8);
-	/* pending already: no stop at all, and it has retired once */
+	/* An interrupt that is pending already: WFI does not wait, and retires once. */
 	assert_int_equal(rig_execute(&rig, PC, WFI), ONPU_RV32_BUDGET);
 	assert_int_equal(rig.core.pc, PC + 4);
 	assert_false(rig.core.parked);
@@ -646,7 +650,10 @@ static void test_reset_unparks(void **state)
 	assert_int_equal(rig.core.pc, PC + 8);
 }
 
-/* An exception at the handler's first instruction: the first one stays in the CSRs. */
+/*
+ * An exception at the handler's first instruction locks the core up; the CSRs keep the first
+ * exception.
+ */
 static void test_lockup(void **state)
 {
 	uint64_t cycle;
@@ -661,7 +668,7 @@ static void test_lockup(void **state)
 	assert_int_equal(rig.core.pc, HANDLER);
 	assert_int_equal(rig.core.halt_cause, 2);
 	assert_int_equal(rig.core.halt_tval, 0);
-	/* interrupts do not revive it, reset does */
+	/* Interrupts do not revive the core, a reset does. */
 	cycle = rig.core.cycle;
 	rig.core.mie = 0x888;
 	rig.core.mstatus = BIT_MIE;
@@ -686,7 +693,7 @@ static void test_nested_exception(void **state)
 	onpu_rv32_run(&rig.core, rig.core.cycle + 4 + 1 + 4);
 	assert_false(rig.core.halted);
 	rig_expect_trap(&rig, HANDLER + 4, 3, HANDLER + 4);
-	/* so is one at the first instruction of an interrupt's handler */
+	/* An exception at the first instruction of an interrupt handler is one, too. */
 	rig_csr_write(&rig, MTVEC, HANDLER | 1);
 	rig_csr_write(&rig, MIE, ONPU_RV32_IRQ_TIMER);
 	rig_csr_write(&rig, MSTATUS, BIT_MIE);
@@ -697,7 +704,7 @@ static void test_nested_exception(void **state)
 	rig_expect_trap(&rig, HANDLER + 28, 3, HANDLER + 28);
 }
 
-/* Coming back to the handler's first instruction after others is no lock-up. */
+/* Going back to the handler's first instruction after other instructions is no lock-up. */
 static void test_handler_loop(void **state)
 {
 	(void)state;
@@ -709,14 +716,14 @@ static void test_handler_loop(void **state)
 	onpu_rv32_run(&rig.core, rig.core.cycle + 4 + 1 + 1 + 2 + 4);
 	assert_false(rig.core.halted);
 	rig_expect_trap(&rig, HANDLER, 4, RIG_TCM_BASE + 2);
-	/* the next time round nothing came between */
+	/* The second time, no other instruction comes before it. */
 	assert_int_equal(rig_step(&rig), ONPU_RV32_HALTED);
 	assert_int_equal(rig.core.halt_cause, 4);
 }
 
 /*
- * Reset clears the memory of the last exception: one at the first instruction
- * after it, where the handler is too, is the first again.
+ * A reset clears the record of the last exception: an exception at the first instruction after the
+ * reset, at the handler's address, counts as the first again.
  */
 static void test_exception_after_reset(void **state)
 {
@@ -734,7 +741,7 @@ static void test_exception_after_reset(void **state)
 	}
 }
 
-/* A jump off the TCM with no handler at all ends in lock-up, not in a spin. */
+/* A jump out of the TCM without any handler ends in lock-up, not in an endless loop. */
 static void test_nothing_to_run(void **state)
 {
 	(void)state;

@@ -36,7 +36,7 @@ struct board {
 	struct rng numbers;
 	uint32_t output[MAX_OUTPUT];
 	unsigned int outputs;
-	uint64_t timer; /* cycle at which the line rises */
+	uint64_t timer; /* cycle at which the timer line rises */
 	unsigned int parks;
 	bool done;
 };
@@ -113,7 +113,7 @@ static void boot(const char *path)
 	assert_true(onpu_rv32_init(&board.core, &bus, 0, PROGRAM_TCM_BASE));
 }
 
-/* Runs as a device does: to the next event, lets it happen, and runs on. */
+/* Runs like a device: up to the next event, which it handles, and on, until the program is done. */
 static void run_to_end(const char *path)
 {
 	while (!board.done) {
@@ -143,7 +143,7 @@ static void run_to_end(const char *path)
 		      board.core.retired, board.core.cycle);
 }
 
-/* The next result of the program; @what names it. */
+/* Checks the next result of the program; @what names it. */
 static void expect_output(unsigned int *at, uint32_t value, const char *what)
 {
 	if (*at >= board.outputs)
@@ -153,7 +153,9 @@ static void expect_output(unsigned int *at, uint32_t value, const char *what)
 	(*at)++;
 }
 
-/* Bit by bit, with the polynomial the other way round than the program has it. */
+/*
+ * Computes the CRC bit by bit, with the polynomial in the bit order that the program does not use.
+ */
 static uint32_t host_crc32(const uint8_t *p, size_t size)
 {
 	uint32_t crc = 0xffffffff, reflected = 0;
@@ -195,7 +197,7 @@ static void expect_arithmetic(unsigned int *at, struct rng *numbers)
 	expect_output(at, (uint32_t)(n / divisor), "64-bit quotient, low");
 	expect_output(at, a / divisor, "unsigned quotient");
 	expect_output(at, a % divisor, "unsigned remainder");
-	/* in 64 bits, where INT_MIN / -1 does not overflow */
+	/* in 64 bits, in which INT_MIN / -1 does not overflow */
 	expect_output(at, (uint32_t)((int64_t)(int32_t)a / (int32_t)divisor), "signed quotient");
 	expect_output(at, (uint32_t)((int64_t)(int32_t)a % (int32_t)divisor), "signed remainder");
 }
@@ -238,7 +240,10 @@ static void test_interrupts(void **state)
 		seed ^= seed / (i + 1);
 	}
 	expect_output(&at, seed, "interrupted computation");
-	/* each tick asks for the next one a few instructions after it came */
+	/*
+	 * A tick's handler asks for the next tick some instructions after its own, so that ticks
+	 * come late.
+	 */
 	assert_int_equal(board.outputs, 4);
 	slept = board.output[at++];
 	assert_in_range(slept, INTERRUPTS_IDLE_TICKS * INTERRUPTS_IDLE_PERIOD,

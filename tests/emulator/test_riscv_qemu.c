@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * A second opinion on the management core: random programs run here and in
- * qemu-riscv32 (Debian: qemu-user), and must leave the same registers and
- * the same memory. Skipped (exit code 77) when there is no qemu-riscv32.
+ * Runs random programs on the management core and in qemu-riscv32 (Debian: qemu-user); both must
+ * leave the same registers and the same memory. Without qemu-riscv32 the test is skipped (exit code
+ * 77).
  *
- * RV32_QEMU names another qemu-riscv32, RV32_QEMU_PROGRAMS sets how many
- * programs are tried. A program that fails stays in the working directory.
+ * RV32_QEMU names another qemu-riscv32, RV32_QEMU_PROGRAMS sets the number of programs. A program
+ * that fails stays in the working directory.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,14 +26,16 @@
 #define PROGRAMS  50
 #define BODY	  200 /* random instructions in a program */
 
-/* The image: code, then data around x31. Both sides map it at the same address. */
+/*
+ * The image: code, then data, with x31 in its middle. Both sides map the image at the same address.
+ */
 #define BASE	      0x00010000u
 #define CODE_SIZE     0x1000u
 #define DATA	      (BASE + CODE_SIZE)
 #define DATA_SIZE     0x1000u
 #define IMAGE_SIZE    (CODE_SIZE + DATA_SIZE)
-#define POINTER	      (DATA + 0x800) /* x31, so that every offset is in the data */
-#define REGISTERS     0x100	     /* offset from x31 of the start and end values */
+#define POINTER	      (DATA + 0x800) /* value of x31, from which every offset is in the data */
+#define REGISTERS     0x100	     /* offset from x31 of the registers' start and end values */
 #define FILE_OFFSET   0x1000u
 #define SYSCALL_WRITE 64
 #define SYSCALL_EXIT  93
@@ -63,14 +65,14 @@ static void emit_addi(unsigned int rd, unsigned int rs1, int32_t imm)
 	emit(ref_encode_i(ref_find("addi"), rd, rs1, imm));
 }
 
-/* rd = value, for addresses with zeros below bit 11 */
+/* Emits rd = value, for addresses with zeros below bit 11. */
 static void emit_pointer(unsigned int rd, uint32_t value)
 {
 	emit(ref_encode_u(ref_find("lui"), rd, (value + 0x800) >> 12));
 	emit_addi(rd, rd, (int32_t)(value << 20) >> 20);
 }
 
-/* x31 points at the data and is never a destination. */
+/* Returns a destination register: any but x31, which points at the data. */
 static unsigned int random_rd(void)
 {
 	return rng_u32(&rng) % 31;
@@ -86,7 +88,10 @@ static int32_t random_imm(void)
 	return (int32_t)(rng_u32(&rng) % 4096) - 2048;
 }
 
-/* An instruction with random fields that neither traps nor leaves the program. */
+/*
+ * Emits the instruction with random fields that neither trap nor leave the program; false: it
+ * cannot.
+ */
 static bool emit_random(const struct ref_insn *insn, unsigned int left)
 {
 	int32_t offset = random_imm() & -(int32_t)(insn->size ? insn->size : 1);
@@ -153,7 +158,7 @@ static void make_program(void)
 	emit(ref_find("ecall")->match);
 }
 
-/* A static RISC-V executable of one segment, from the ELF specification. */
+/* Writes a static RISC-V executable of one segment, as the ELF specification says. */
 static void write_elf(const char *path)
 {
 	static uint8_t file[FILE_OFFSET + IMAGE_SIZE];
@@ -198,7 +203,7 @@ static void run_in_qemu(const char *path, uint8_t *data)
 		fail_msg("%s: %zu bytes of %u", command, size, DATA_SIZE);
 }
 
-/* Up to the first ECALL; without a handler the core locks up there. */
+/* Runs the program up to the first ECALL; as there is no handler, the core locks up there. */
 static void run_here(uint8_t *data)
 {
 	static uint8_t tcm[IMAGE_SIZE];

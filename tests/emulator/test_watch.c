@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Long instructions of every kind are looked into, and can be ended there. */
+/* The watch function is called inside long instructions of every kind, and can end them there. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,11 +10,11 @@
 #define SRAM	    (256u << 10)
 #define DIM(...)    ((const uint32_t[]){ __VA_ARGS__ })
 #define STRIDE(...) ((const int64_t[]){ __VA_ARGS__ })
-/* Looks at least into the longest instructions. */
+/* The watch is called at least so often in the longest instructions. */
 #define MIN_LOOKS 50
 
 struct watch {
-	unsigned int looks, give_up_at; /* 0: never */
+	unsigned int looks, give_up_at; /* calls so far; the call that ends the instruction, or 0 */
 };
 
 static bool look(void *ctx)
@@ -57,7 +57,7 @@ static struct onpu_insn product(struct program *p, uint32_t k, uint16_t param)
 	struct onpu_slot_tensor dst =
 		program_tensor(ONPU_DT_F32, ONPU_SPACE_SRAM, 0, 2, DIM(64, 64), NULL);
 
-	/* Room to move in. */
+	/* The window leaves space for the taps to move the tensor. */
 	dst.size = 131072;
 	return (struct onpu_insn){
 		.op = ONPU_OP_MMA_F32,
@@ -91,7 +91,7 @@ static struct onpu_insn long_vector(struct program *p)
 	};
 }
 
-/* Rows that are too far apart to be put together: a piece each. */
+/* The gaps between rows keep rows from being merged, so that each is a vector of its own. */
 static struct onpu_insn long_elementwise(struct program *p)
 {
 	return (struct onpu_insn){
@@ -235,7 +235,7 @@ static void check_kind(const struct kind *kind, struct onpu_machine *m, struct w
 			 p->result.fault.operand);
 	if (w->looks < MIN_LOOKS)
 		fail_msg("%s: %u looks only", kind->name, w->looks);
-	/* Nothing is looked at, and nothing goes on, after it was given up. */
+	/* After the watch has given up, it is not called any more, and the job does not go on. */
 	*w = (struct watch){ .give_up_at = MIN_LOOKS / 2 };
 	onpu_machine_begin(m, &p->mem, &p->job);
 	do {
@@ -244,7 +244,7 @@ static void check_kind(const struct kind *kind, struct onpu_machine *m, struct w
 	assert_int_equal(step, ONPU_STEP_IDLE);
 	assert_int_equal(w->looks, MIN_LOOKS / 2);
 	assert_int_equal(onpu_machine_step(m), ONPU_STEP_IDLE);
-	/* The next job knows nothing of it. */
+	/* The next job runs as usual. */
 	*w = (struct watch){ 0 };
 	assert_true(program_run(p, m));
 	program_destroy(p);
@@ -262,7 +262,7 @@ static void test_kinds(void **state)
 	onpu_machine_destroy(m);
 }
 
-/* With more threads: only the one that steps looks, and all of them stop. */
+/* With several threads, only the thread that steps calls the watch, and all of them stop. */
 static void test_threads(void **state)
 {
 	struct program *p = program_create(SRAM, 0);
@@ -296,7 +296,7 @@ static bool abort_inside(void *ctx)
 	return false;
 }
 
-/* The other way to give up: to abort from within. */
+/* The watch can also abort the job. */
 static void test_abort(void **state)
 {
 	struct program *p = program_create(SRAM, 0);

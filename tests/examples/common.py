@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Helpers of the tests of the examples: test_NAME.py PROGRAMS SAMPLES, two folders.
 
-PROGRAMS has the examples as meson built them, SAMPLES what scripts/fetch-samples.sh fetches.
+PROGRAMS has the examples that meson built, SAMPLES the files that scripts/fetch-samples.sh fetches.
 """
 import contextlib
 import os
@@ -21,7 +21,7 @@ USAGE = 64
 
 @contextlib.contextmanager
 def quiet():
-    """ONNX Runtime complains about the machine on standard error."""
+    """Discards the messages about the machine that ONNX Runtime writes to standard error."""
     saved, null = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 2)
     try:
@@ -33,17 +33,17 @@ def quiet():
 
 
 def session(model):
-    """ONNX Runtime's, of a file or of bytes."""
+    """Returns a session of ONNX Runtime for a model, which is a file or bytes."""
     with quiet():
         import onnxruntime  # pylint: disable=import-outside-toplevel
         options = onnxruntime.SessionOptions()
-        # Its threads would keep the processors busy while an example runs.
+        # Spinning threads would keep the processors busy while an example runs.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         return onnxruntime.InferenceSession(model if isinstance(model, bytes) else str(model), options)
 
 
 def pseudo_random(series, count):
-    """The numbers of the example transformer."""
+    """Returns the same pseudo-random numbers as the example transformer."""
     x = ((series + 1) * 0x9e3779b1 + np.arange(count, dtype=np.uint64)) % 2**32
     x = ((x ^ (x >> np.uint64(16))) * np.uint64(0x7feb352d)) % 2**32
     x = ((x ^ (x >> np.uint64(15))) * np.uint64(0x846ca68b)) % 2**32
@@ -58,7 +58,7 @@ def needs(*paths):
 
 
 def on_devices(test):
-    """Runs a test that takes a device on all that every machine has."""
+    """Runs a test that takes a device on every device that all machines have."""
     def run(self):
         for device in DEVICES:
             with self.subTest(device):
@@ -84,7 +84,8 @@ class ExampleTest(unittest.TestCase):
         return done.stdout
 
     def refuses(self, text, program, *arguments, status=1):
-        """It says what is wrong, and nothing else."""
+        """Checks that a program fails with a message that has this text, and prints nothing else.
+        """
         done = self.start(program, *arguments)
         self.assertEqual((done.returncode, done.stdout), (status, ""), done.stderr)
         self.assertIn(text, done.stderr)
@@ -94,7 +95,9 @@ class ExampleTest(unittest.TestCase):
                          self.run_example(program, *arguments).splitlines()], float)
 
     def near(self, got, expected, tolerance=1e-5):
-        """Within a part of the range of what is expected."""
+        """Checks that the largest difference is within a fraction of the range of the expected
+        values.
+        """
         self.assertEqual(got.shape, expected.shape)
         self.assertLess(np.abs(got - expected).max(), tolerance * np.ptp(expected))
 

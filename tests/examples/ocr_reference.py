@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Reads pages with ONNX Runtime: what Documentation/examples/ocr.c does before and after its networks,
-written once more with numpy and scipy."""
+"""Reads pages with ONNX Runtime; the steps of Documentation/examples/ocr.c before and behind its
+networks are written once more here, with numpy and scipy."""
 import itertools
 
 import numpy as np
@@ -13,7 +13,9 @@ MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 
 def taps(size, length):
-    """[size, length]: triangles, each as wide as what it has to cover."""
+    """Returns weights [size, length] for scaling: each row is a triangle as wide as the pixels that
+    it covers.
+    """
     scale = length / size
     middles = (np.arange(size) + 0.5)[:, None] * scale
     weights = np.maximum(1 - np.abs(np.arange(length) + 0.5 - middles) / max(scale, 1), 0)
@@ -21,7 +23,7 @@ def taps(size, length):
 
 
 def scale(pixels, width, height):
-    """Scales [rows, columns, colours] to [colours, height, width] from 0 to 1."""
+    """Scales [rows, columns, colours] to [colours, height, width], with values from 0 to 1."""
     rows = np.tensordot(taps(height, pixels.shape[0]), pixels, (1, 0))
     return np.tensordot(taps(width, pixels.shape[1]), rows, (1, 1)).transpose(2, 1, 0) / 255
 
@@ -45,7 +47,7 @@ class Reader:
         return network.run(None, {network.get_inputs()[0].name: planes[None].astype(np.float32)})[0][0]
 
     def detect(self, page, side):
-        """Boxes: left, top, right, bottom."""
+        """Returns boxes of text: left, top, right, bottom."""
         factor = min(1, side / max(page.shape[:2]))
         height, width = (max(rounded(size * factor / 32), 1) * 32 for size in page.shape[:2])
         planes = scale(page, width, height)
@@ -80,7 +82,9 @@ class Reader:
 
     @staticmethod
     def lines(boxes):
-        """Boxes by line: the middle of each is above the lower end of the line's first."""
+        """Groups boxes by line of text: the middle of each is above the lower end of the line's
+        first box.
+        """
         lines = []
         for box in sorted(boxes, key=lambda b: b[1] + b[3]):
             if lines and (box[1] + box[3]) // 2 < lines[-1][0][3]:
@@ -90,7 +94,7 @@ class Reader:
         return [sorted(line) for line in lines]
 
     def read(self, page, side):
-        """Text and boxes of [rows, columns, red green blue]."""
+        """Returns the text and the boxes of a page [rows, columns, red green blue]."""
         page = page[:, :, ::-1].astype(float)
         boxes = self.detect(page, side)
         turned = [self.run(self.direction, self.cut_out(page, box, DIRECTION, DIRECTION))[1] > 0.5

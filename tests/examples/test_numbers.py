@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The examples without a model, against numpy and scikit-learn: test_numbers.py PROGRAMS SAMPLES."""
+"""Compares the examples that need no model with numpy and scikit-learn: test_numbers.py PROGRAMS
+SAMPLES.
+"""
 import math
 import re
 
@@ -39,7 +41,7 @@ class Matmul(ExampleTest):
 
 
 def layer(words, weights):
-    """All words at once, without a cache, in double."""
+    """Computes the layer for all words at once, without a cache, in double precision."""
     def normal(x):
         return (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 1e-5)
 
@@ -60,7 +62,9 @@ def layer(words, weights):
 class Transformer(ExampleTest):
     @on_devices
     def test_words(self, device):
-        """A cache gives the results that the whole text gives, computed from its beginning each time."""
+        """With the cache, the example gives the same results as the whole text computed anew for
+        each word.
+        """
         sizes = [(WIDTH, WIDTH)] * 4 + [(WIDTH, HIDDEN), (HIDDEN, WIDTH)]
         weights = [pseudo_random(i, math.prod(s)).reshape(s) / math.sqrt(s[0])
                    for i, s in enumerate(sizes)]
@@ -94,7 +98,7 @@ class InFlight(ExampleTest):
 
     @on_devices
     def test_frames(self, device):
-        """However many are in flight, each frame gets its own result."""
+        """However many dispatches are in flight, each frame gets its own result."""
         expected = np.array([self.summary(frame) for frame in range(self.FRAMES)])
         for flight in 1, 4, 16:
             text = self.run_example("inflight", "--device", device, "--frames", self.FRAMES,

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The example ocr on pages that are drawn here, against what was drawn and against ONNX Runtime:
-test_ocr.py PROGRAMS SAMPLES.
+"""Runs the example ocr on pages that the test draws; compares with the drawn text and with ONNX
+Runtime: test_ocr.py PROGRAMS SAMPLES.
 """
 import pathlib
 import unittest
@@ -30,7 +30,8 @@ Graphs have fixed shapes (one for each size).
 Left to right, top to bottom, line by line.
 The end of the page.
 """.splitlines()
-# Font, points, size of the page, longest side for detection, lines, degrees that it is turned by, devices.
+# For each page: font, points, size of the page, longest side for detection, lines, degrees of
+# rotation, devices.
 PAGES = {
     "sans": (SANS, 28, (1000, 860), 960, TEXT, 0, ["cpu"]),
     "upside down": (SERIF, 28, (1000, 860), 640, TEXT, 180, ["cpu"]),
@@ -55,7 +56,7 @@ def draw(page):
 
 
 def wrong(got, expected):
-    """Characters to change, add or take away."""
+    """Returns how many characters have to be changed, added or removed."""
     row = np.arange(len(expected) + 1)
     for i, a in enumerate(got):
         before, row = row, row + 1
@@ -77,7 +78,9 @@ class Ocr(ExampleTest):
                                 DETECTION, RECOGNITION, KEYS, path)
 
     def check_page(self, name):
-        """The text that was drawn, but for 2 in 100 characters, and exactly that of ONNX Runtime."""
+        """The example reads the drawn text but for 2 in 100 characters, and exactly the text of
+        ONNX Runtime.
+        """
         page = PAGES[name]
         image = draw(page)
         path = self.folder / f"{name}.png"
@@ -95,7 +98,7 @@ class Ocr(ExampleTest):
         self.check_page("narrow")
 
     def test_columns(self):
-        """Boxes are where they should be, and are read in lines."""
+        """Boxes are at the expected positions, and are read line by line."""
         path, boxes = self.check_page("columns")
         found = self.ocr("cpu", path, "--boxes")
         found = [[int(x) for x in line.split()[:4]] for line in found.splitlines()]

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The examples that look at pictures, against ONNX Runtime: test_pictures.py PROGRAMS SAMPLES."""
+"""Compares the examples that take pictures with ONNX Runtime: test_pictures.py PROGRAMS SAMPLES."""
 import pathlib
 import sys
 
@@ -26,7 +26,7 @@ def run(model, array):
 
 
 def scaled(path, width, height):
-    """Scales a picture with Pillow, which rounds to whole numbers."""
+    """Scales a picture with Pillow, which rounds to integers."""
     with Image.open(path) as picture:
         picture = picture.convert("RGB").resize((width, height), Image.Resampling.BILINEAR)
         return np.asarray(picture).astype(float)
@@ -39,7 +39,7 @@ def softmax(x):
 
 class Classify(ExampleTest):
     def classify(self, *arguments):
-        """[(class, probability, label)], best first."""
+        """Returns [(class, probability, label)], best first."""
         lines = [line.split(maxsplit=2) for line in
                  self.run_example("classify", *arguments).splitlines()]
         return [(int(line[1]), float(line[0]), "".join(line[2:])) for line in lines]
@@ -53,7 +53,7 @@ class Classify(ExampleTest):
 
     @on_devices
     def test_digits(self, device):
-        """Pictures that the network was not trained with, without any scaling."""
+        """Classifies pictures that the network was not trained with; they need no scaling."""
         images = np.load(shared_models.DIGITS / "heldout_images.npy")[:12]
         digits = np.load(shared_models.DIGITS / "heldout_labels.npy")
         model, path = self.folder / "digits.onnx", self.folder / "digit.png"
@@ -66,7 +66,7 @@ class Classify(ExampleTest):
             self.assertEqual(found[0][0], digit)
 
     def test_layouts_and_colours(self):
-        """Planes or pixels, with a mean and a deviation of each colour."""
+        """The model takes planes or pixels, with a mean and a deviation for each colour."""
         random = np.random.default_rng(4)
         pixels = random.integers(0, 256, (6, 5, 3)).astype(np.uint8)
         path, model = self.folder / "x.png", self.folder / "x.onnx"
@@ -93,7 +93,7 @@ class Classify(ExampleTest):
         found = self.classify(*options, model, PANDA, LABELS)
         self.check_best(found, expected, 0.005)
         self.assertEqual([row[2] for row in found[:2]], ["lesser panda", "teddy"])
-        # No scaling: the same numbers.
+        # A picture of the right size is not scaled, so that both sides have the same numbers.
         exact = self.folder / "exact.png"
         Image.fromarray(scaled(PANDA, 224, 224).astype(np.uint8)).save(exact)
         self.check_best(self.classify(*options, model, exact), expected, 1e-5)
@@ -114,7 +114,7 @@ class Classify(ExampleTest):
 
 class Detect(ExampleTest):
     def check_faces(self, device, path, threshold):
-        """Boxes and probabilities of what is left when overlapping boxes are gone."""
+        """Compares boxes and probabilities after the removal of overlapping boxes."""
         scores, boxes = run(ULTRAFACE, ((scaled(path, 320, 240) - 127) / 128).transpose(2, 0, 1)[None])
         with Image.open(path) as picture:
             size = picture.size
@@ -143,14 +143,14 @@ class Detect(ExampleTest):
     def test_face(self, device):
         face = self.check_faces(device, FACE, 0.9)
         self.assertEqual(len(face), 1)
-        # Around the eyes and the mouth of the one person in the picture.
+        # The box is around the eyes and the mouth of the one person in the picture.
         left, top, right, bottom, _ = face[0]
         self.assertTrue(160 < left < 200 < 250 < right < 290 and 40 < top < 90 < 150 < bottom < 200)
 
     @needs(ULTRAFACE, PANDA)
     @on_devices
     def test_animal(self, device):
-        """The animal's face is one for the network, too, at its size."""
+        """The network takes the animal's face for one, too, at its size."""
         self.assertEqual(len(self.check_faces(device, PANDA, 0.7)), 1)
         self.assertEqual(len(self.check_faces(device, PANDA, 0.9)), 0)
 
@@ -169,7 +169,7 @@ class Detect(ExampleTest):
 class Upscale(ExampleTest):
     @staticmethod
     def whole(brightness):
-        """The network on a picture of any size, in one piece."""
+        """Returns the network's result for a picture of any size, as a whole."""
         model = onnx.load(SUPER)
         for value in *model.graph.input, *model.graph.output:
             for dimension in value.type.tensor_type.shape.dim[2:]:
@@ -185,7 +185,7 @@ class Upscale(ExampleTest):
         self.assertEqual(got.shape, (pixels.shape[0] * 3, pixels.shape[1] * 3, 3))
         brightness = pixels / 255 @ [0.299, 0.587, 0.114]
         expected = np.clip(self.whole(brightness), 0, 1) * 255
-        # Colours are rounded, and cut off where brightness leaves no room for them.
+        # Colours are rounded, and clipped where the brightness would take them out of range.
         difference = np.abs(got @ [0.299, 0.587, 0.114] - expected)
         inside = (got > 0).all(2) & (got < 255).all(2)
         self.assertGreater(inside.mean(), 0.5)
@@ -194,12 +194,12 @@ class Upscale(ExampleTest):
 
     @on_devices
     def test_seams(self, device):
-        """Tiles give what the whole picture gives, also where they meet."""
+        """Tiles give the same result as the whole picture, also at their borders."""
         y, x = np.mgrid[:300, :450]
         waves = 128 + 60 * np.sin(x * y / 900)
         pixels = np.stack([waves, waves + 20, 210 - waves], 2).astype(np.uint8)
         got = self.check_picture(device, pixels)
-        # And colours are where they were.
+        # Colours stay at their positions.
         means = got.reshape(300, 3, 450, 3, 3).mean((1, 3))
         self.assertLess(np.abs(means - pixels).mean(), 6)
 
@@ -208,7 +208,9 @@ class Upscale(ExampleTest):
         self.check_picture("cpu", random.astype(np.uint8))
 
     def test_small(self):
-        """A picture smaller than a tile goes on as it ends: only near its edge that matters."""
+        """A picture smaller than a tile is padded with its edge pixels, which changes only what is
+        near the edge.
+        """
         pixels = np.full((50, 70, 3), 77, np.uint8)
         small, large = self.folder / "small.png", self.folder / "large.png"
         Image.fromarray(pixels).save(small)

@@ -8,7 +8,7 @@ import shlex
 from common import PROGRAMS, USAGE, ExampleTest, main
 
 SOURCES = pathlib.Path(__file__).resolve().parents[2] / "Documentation/examples"
-# Words that a program takes, with a file that is not there.
+# Arguments that a program takes; capital words stand for files that do not exist.
 WORDS = {"camera": [], "classify": ["MODEL", "PICTURE"], "detect": ["MODEL", "PICTURE"],
          "inflight": [], "kmeans": ["POINTS", "2"], "matmul": ["A", "B"],
          "ocr": ["DETECTION", "RECOGNITION", "DICTIONARY", "PAGE"], "transformer": [],
@@ -37,7 +37,7 @@ class Usage(ExampleTest):
                 self.refuses("usage" if name != "kmeans" else "Usage", name, *arguments, status=USAGE)
 
     def test_no_file(self):
-        """The message names what the operating system said."""
+        """The message has the error of the operating system."""
         for name in self.each():
             if WORDS[name]:
                 done = self.start(name, *[self.folder / word if word.isupper() else word
@@ -50,7 +50,7 @@ class Usage(ExampleTest):
             self.refuses('there is no device "tpu"', name, "--device", "tpu")
 
     def test_libraries(self):
-        """Each file tells how it is compiled, with public headers and pkg-config only."""
+        """Each file says how it is compiled, with public headers and pkg-config only."""
         for name in WORDS:
             text = next(SOURCES.glob(f"{name}.c*")).read_text("utf-8")
             line = shlex.split(re.search(r"^ \*\t((?:cc|c\+\+) .*)$", text, re.M)[1])

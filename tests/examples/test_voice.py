@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The example voice on a whole recording, against ONNX Runtime: test_voice.py PROGRAMS SAMPLES."""
+"""Compares the example voice, on a whole recording, with ONNX Runtime: test_voice.py PROGRAMS
+SAMPLES.
+"""
 import struct
 import wave
 
@@ -14,7 +16,9 @@ RATE, CHUNK, CONTEXT = 16000, 512, 64
 
 
 def probabilities(model, samples):
-    """The probability of speech in each chunk, with the state of the one before."""
+    """Returns the probability of speech in each chunk; the network's state goes from chunk to
+    chunk.
+    """
     runtime, state = session(model), np.zeros((2, 1, 128), np.float32)
     samples = np.concatenate([np.zeros(CONTEXT), samples, np.zeros(-len(samples) % CHUNK)]) / 32768
     result = []
@@ -27,7 +31,9 @@ def probabilities(model, samples):
 
 
 def times(speech):
-    """When somebody speaks, in chunks, as the example defines it, by runs of loud and quiet."""
+    """Returns when somebody speaks, in chunks, by the example's rules for runs of loud and quiet
+    chunks.
+    """
     found, begin, quiet = [], None, 0
     for i, p in enumerate([*speech, *[0] * 8]):
         begin = i if begin is None and p >= 0.5 else begin
@@ -56,7 +62,7 @@ class Voice(ExampleTest):
     @needs(MODELS[0])
     @on_devices
     def test_end(self, device):
-        """The last chunk is filled up with silence."""
+        """The last chunk is padded with silence."""
         random = np.random.default_rng(2)
         samples = random.integers(-9000, 9000, CHUNK * 20 + 77).astype(np.int16)
         path = self.folder / "noise.wav"

@@ -15,26 +15,29 @@
 
 #define DRIVER_VA (UINT64_C(1) << 37)
 
-/* A firmware that is READY, or one that has given up. */
+/* Start a firmware that becomes READY; expect that it has given up with @detail. */
 void driver_start(struct fake *f);
 void driver_expect_failed(struct fake *f, uint32_t detail);
 
-/* Exchange a message; events that come meanwhile are kept. Returns the status, response in *m. */
+/*
+ * Exchange a message; returns the status, and the response in *m. Events that come meanwhile are
+ * kept.
+ */
 uint32_t driver_request(struct fake *f, union onpu_msg *m);
 uint32_t driver_simple(struct fake *f, uint32_t type, uint32_t first, uint32_t second);
-/* Requests of which nothing is wrong. */
+/* Return valid requests. */
 union onpu_msg driver_vm_message(uint32_t vm);
 union onpu_msg driver_context_message(uint32_t id, enum onpu_priority priority);
-/* VM 0, and a context of number 100 + @queue bound to @queue whose jobs are like @jobs. */
+/* Makes VM 0, and a context of number 100 + @queue bound to @queue, whose jobs are like @jobs. */
 void driver_queue(struct fake *f, uint32_t queue, enum onpu_priority priority,
 		  struct fake_jobs jobs);
-/* Bind a context to @queue in another address space, which is made if need be. */
+/* Binds a context to @queue in address space @vm, which is made if need be. */
 void driver_queue_of(struct fake *f, uint32_t vm, uint32_t queue, enum onpu_priority priority,
 		     struct fake_jobs jobs);
-/* Queue so many more jobs and ring the doorbell. */
+/* Queues @count more jobs and rings the doorbell. */
 void driver_submit(struct fake *f, uint32_t queue, uint32_t count);
 struct onpu_msg_telemetry driver_telemetry(struct fake *f);
-/* Take all messages, which must be events; returns how many have come so far. */
+/* Takes all messages, which must be events; returns how many have come so far. */
 unsigned int driver_events(struct fake *f);
 extern struct onpu_msg_event_fault driver_event[ONPU_MAX_QUEUES];
 

@@ -69,7 +69,10 @@ static uint32_t irq_status(const struct fake *f)
 
 static void tick(struct fake *f)
 {
-	/* The turn behind the last sleep is the test's and not the firmware's. */
+	/*
+	 * An access behind the last sleep comes from the test, not from the firmware, and does not
+	 * count.
+	 */
 	if (!f->asleep) {
 		f->accesses++;
 		if (f->hook)
@@ -318,7 +321,7 @@ static bool within(const struct fake_ring *ring, uint32_t unit, uint64_t start, 
 	       size <= bytes - (start - ring->base);
 }
 
-/* The firmware has no business elsewhere, neither in the host's memory nor in its own. */
+/* The firmware may transfer only between the host's rings and log and its own state. */
 static void check_dma(const struct fake *f, uint32_t command)
 {
 	const uint8_t *local = f->dma_local, *fw = (const uint8_t *)&f->fw;
@@ -467,7 +470,7 @@ void hw_enable_wake(void)
 
 /* ---- Sleep ---- */
 
-/* Whoever sleeps for ever must have done everything. */
+/* When the firmware sleeps and nothing will wake it, it must have done all its work. */
 static void check_rest(const struct fake *f)
 {
 	uint32_t waiting = f->responses.tail - f->responses.head;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The hardware that the firmware's unit tests and fuzzer put under it: registers, DMA and a small
- * command processor whose jobs do nothing but take time. Every access of the firmware is checked
- * and takes a cycle; a hook is called before it, to have things happen at every moment there is.
- * When the firmware sleeps and nothing will ever happen again, no work may be left behind.
+ * Fake hardware for the firmware's unit tests and its fuzzer: registers, DMA and a small command
+ * processor whose jobs do nothing but take time. Every access of the firmware is checked and takes
+ * a cycle; a hook is called before it, so that events can happen at any moment. When the firmware
+ * sleeps and nothing will wake it, no work may be left.
  *
- * Without a test library: a check that fails aborts.
+ * It uses no test library: a check that fails aborts.
  */
 #ifndef TESTS_FIRMWARE_FAKE_H
 #define TESTS_FIRMWARE_FAKE_H
@@ -29,10 +29,10 @@
 
 /* Properties of a queue's jobs. */
 struct fake_jobs {
-	uint32_t cycles;   /* of each */
+	uint32_t cycles;   /* cycles of each job */
 	uint32_t point;	   /* cycles between preemption points; 0: none */
-	uint32_t fault_at; /* job cycle at which it faults; 0: does not */
-	bool endless;	   /* there is always another one */
+	uint32_t fault_at; /* job cycle at which it faults; 0: it does not */
+	bool endless;	   /* another job always follows */
 };
 
 struct fake_queue {
@@ -50,7 +50,7 @@ struct fake_cp {
 	uint32_t job_time, used;
 	bool running, slice_raised, idle_raised;
 	uint32_t kill_delay;	     /* cycles until KILLED; UINT32_MAX: never */
-	uint32_t killing, kill_left; /* queue that is being aborted */
+	uint32_t killing, kill_left; /* queue that is being aborted, and cycles until KILLED */
 	bool kill_under_way;
 	struct onpu_fault_record faults[ONPU_MAX_QUEUES];
 	uint32_t num_faults;
@@ -62,7 +62,7 @@ struct fake_ring {
 	uint32_t size, head, tail;
 };
 
-/* A stretch of time during which a queue had the machine. */
+/* A period during which a queue was resident. */
 struct fake_run {
 	uint32_t queue;
 	uint64_t start, cycles;
@@ -77,32 +77,32 @@ struct fake {
 	uint32_t head_seen; /* RESPONSE_HEAD as the firmware last read it */
 	uint32_t irq_status, irq_enable, doorbell[2];
 	uint32_t status, abi, version;
-	uint32_t int_raised;	   /* INT_RAISE's bits, all ever written */
-	unsigned int int_requests; /* how often REQUEST was among them */
+	uint32_t int_raised;	   /* all bits ever written to INT_RAISE */
+	unsigned int int_requests; /* how often REQUEST was written to INT_RAISE */
 	bool wakes, asleep;
 	uint64_t dma_host;
 	uint32_t dma_length, dma_error;
 	void *dma_local;
-	uint64_t dmas, dma_fails; /* the dma_fails-th fails, counted from 1; 0: none */
+	uint64_t dmas, dma_fails; /* the dma_fails-th DMA fails, counted from 1; 0: none */
 	uint64_t vm_root[FAKE_VMS];
 	uint32_t vm_control[FAKE_VMS];
 	bool refuses_binding;
 	struct fake_queue queues[ONPU_MAX_QUEUES];
 	struct fake_cp cp;
 	void (*hook)(struct fake *f);
-	uint64_t hook_at; /* for the hook's own use */
+	uint64_t hook_at; /* access at which the hook acts; only the hook uses it */
 	struct fake_run trace[FAKE_TRACE];
 	uint32_t num_runs;
-	uint32_t id;	     /* of the last request */
-	bool rest_unchecked; /* an experiment in which work may be left behind */
+	uint32_t id;	     /* id of the last request */
+	bool rest_unchecked; /* the test may leave work behind */
 };
 
 void fake_failed(const char *file, int line, const char *condition, const char *format, ...)
 	__attribute__((noreturn, format(printf, 4, 5)));
 
-/* Make it the hardware that the firmware sees; rings as a driver would have them. */
+/* Makes @f the hardware that the firmware sees, with rings as a driver sets them up. */
 void fake_init(struct fake *f);
-/* Start the firmware. */
+/* Starts the firmware. */
 void fake_boot(struct fake *f);
 uint32_t fake_state(const struct fake *f);
 uint32_t fake_detail(const struct fake *f);
@@ -112,12 +112,12 @@ void fake_settle(struct fake *f);
 void fake_run(struct fake *f, uint64_t cycles);
 void fake_pass(struct fake *f, uint32_t cycles);
 
-/* The driver: put a request into the ring, write TAIL or HEAD, ring a doorbell. */
+/* The driver's side: put a request into the ring, write TAIL or HEAD, ring a doorbell. */
 void fake_put(struct fake *f, const union onpu_msg *m);
 void fake_write_tail(struct fake *f, uint32_t tail);
 void fake_write_head(struct fake *f, uint32_t head);
 void fake_doorbell(struct fake *f, uint32_t queue, uint32_t tail);
-/* The message at the response ring's head, taken; false: there is none. */
+/* Takes the message at the response ring's head; returns false when there is none. */
 bool fake_take(struct fake *f, union onpu_msg *m);
 
 /* fake_cp.c */
@@ -129,7 +129,7 @@ bool fake_cp_may_run(const struct fake *f, uint32_t queue);
 bool fake_cp_has_work(const struct fake *f, uint32_t queue);
 enum onpu_queue_state fake_cp_state(const struct fake *f, uint32_t queue);
 void fake_cp_kill(struct fake *f, uint32_t queue);
-/* A queue stops as if its job had faulted; it need not run. */
+/* Stops a queue as if its job had faulted; the queue need not run. */
 void fake_cp_fault(struct fake *f, uint32_t queue, enum onpu_fault code);
 
 #endif

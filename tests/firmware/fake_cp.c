@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* The command processor of fake.h, cycle by cycle, by the book (domain ONPU_CORE). */
+/* The command processor of fake.h, cycle by cycle, as domain ONPU_CORE describes it. */
 #include "fake.h"
 
-#define SWITCH_COST 8u /* cycles, more than the firmware's few between two looks */
+#define SWITCH_COST 8u /* cycles; more than the firmware takes between two reads of the state */
 #define JOB_COST    2u
 
 void fake_cp_reset(struct fake *f)
@@ -136,7 +136,7 @@ static void end_kill(struct fake *f)
 	f->irq_status |= ONPU_CORE_IRQ_STATUS_KILLED__MASK;
 }
 
-/* The queue stops at once; its accesses are complete kill_delay cycles later. */
+/* Stops the queue at once; its accesses are complete kill_delay cycles later. */
 void fake_cp_kill(struct fake *f, uint32_t queue)
 {
 	struct fake_cp *cp = &f->cp;
@@ -170,7 +170,7 @@ static void check_slice(struct fake *f)
 	}
 }
 
-/* Nothing will change without an access. */
+/* Returns whether nothing changes without an access of the firmware. */
 bool fake_cp_at_rest(const struct fake *f)
 {
 	const struct fake_cp *cp = &f->cp;

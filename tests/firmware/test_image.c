@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The firmware's image on the model's management core: contexts of several priorities side by
- * side, whose results are those of a run alone to the bit; kills, faults, heartbeats under load,
- * requests that mean no good.
+ * Runs the firmware's image on the model's management core: contexts of several priorities, whose
+ * results must be bit for bit those of a run alone; kills, faults, heartbeats under load, hostile
+ * requests.
  */
 #include "../random.h"
 #include "rig.h"
@@ -18,7 +18,10 @@ static struct rig rig;
 static struct rig_vm vms[COUNT];
 static struct rig_context contexts[COUNT];
 
-/* The rig's contexts are of normal priority: make the firmware's side of one again. */
+/*
+ * Makes the firmware's side of a context again with another priority; the rig's contexts have
+ * normal priority.
+ */
 static void set_priority(struct rig_context *c, enum onpu_priority priority)
 {
 	union onpu_msg m = { .ctx_create = {
@@ -77,7 +80,10 @@ static struct onpu_msg_telemetry telemetry(void)
 	return m.telemetry;
 }
 
-/* Data, code and cycles of the context's last job against the same program on the machine alone. */
+/*
+ * Compares data, code and cycles of the context's last job with a run of the program on a machine
+ * alone.
+ */
 static void expect_like_alone(struct program *p, const struct rig_context *c)
 {
 	struct onpu_machine *m = onpu_machine_create(&rig.config.sim, NULL);
@@ -109,7 +115,7 @@ static void test_priorities(void **state)
 		p[i] = job_stages(30 + i, (float)i);
 		rig_load(&rig, &contexts[i], p[i]);
 	}
-	/* The lower ones are under way when the higher ones come. */
+	/* The lower priorities run already when the higher ones come. */
 	for (unsigned int i = 0; i < COUNT; i++) {
 		submit(&contexts[i], p[i]);
 		if (i % 2)
@@ -126,7 +132,7 @@ static void test_priorities(void **state)
 	assert_true(telemetry().switches > 10);
 }
 
-/* How long a job of high priority takes when a lower one is in the middle of a long program. */
+/* Measures how long a job of high priority takes while a lower one is in a long program. */
 static void test_preemption_latency(void **state)
 {
 	const enum onpu_priority priorities[] = { NORMAL, HIGH };
@@ -151,13 +157,16 @@ static void test_preemption_latency(void **state)
 	rig_settle(&rig);
 	expect_like_alone(longer, &contexts[0]);
 	assert_int_equal(rig_completion(&rig, &contexts[1]).error, 0);
-	/* There and back each time; the last word is the long one's. */
+	/*
+	 * Each urgent job makes two switches, there and back; the first bind of the long job is one
+	 * more.
+	 */
 	assert_int_equal(telemetry().switches, 11);
 	program_destroy(longer);
 	program_destroy(urgent);
 }
 
-/* A client that always has the next job ready, and one of the same priority that wants to work. */
+/* One client always has the next job ready; another one of the same priority must still run. */
 static void test_endless(void **state)
 {
 	struct program *greedy = job_stages(20, 1.0f), *p = job_stages(10, 2.0f);
@@ -178,7 +187,7 @@ static void test_endless(void **state)
 			submit(&contexts[1], p);
 			asked = total;
 		}
-		/* Jobs have costs that their cycles do not show. */
+		/* The bound is generous, as jobs cost time that their cycles do not show. */
 		assert_true(total < 3 * slice);
 	}
 	assert_true(asked);
@@ -192,7 +201,7 @@ static void test_endless(void **state)
 
 /* ---- Kill ---- */
 
-/* The victim runs, is on its way in or out, or waits: after the response it is gone. */
+/* The victim runs, waits, or is being switched in or out; after the response it is gone. */
 static void test_kill(void **state)
 {
 	struct program *victim = job_stages(30, 1.0f), *p = job_stages(12, 2.0f);
@@ -234,7 +243,7 @@ static void test_kill(void **state)
 
 /* ---- Faults ---- */
 
-/* Who takes a faulted queue away has had its event. */
+/* The event of a faulted queue comes before the response that unbinds the queue. */
 static void test_event_comes_first(void **state)
 {
 	struct program *p = program_create(JOB_SRAM, JOB_DATA);
@@ -296,11 +305,11 @@ static void test_heartbeat_under_load(void **state)
 	}
 }
 
-/* ---- Requests that mean no good ---- */
+/* ---- Hostile requests ---- */
 
 static struct rng rng = { 3 };
 
-/* Nonsense, or a known type with members that are small, aligned or one bit wrong. */
+/* Returns random words, or a known type with members that are small, aligned or one bit wrong. */
 static union onpu_msg random_message(void)
 {
 	unsigned int kind = rng_u32(&rng) % 4;
@@ -343,7 +352,7 @@ static void test_hostile_messages(void **state)
 	assert_true(refused > count / 4 && refused < count);
 }
 
-/* Hostile requests beside contexts at work do no harm to their jobs. */
+/* Hostile requests do no harm to the jobs of contexts at work. */
 static void test_hostile_beside_work(void **state)
 {
 	struct program *p = job_stages(200, 1.0f);
@@ -355,7 +364,7 @@ static void test_hostile_beside_work(void **state)
 	while (rig_completion(&rig, &contexts[0]).seqno < 1) {
 		union onpu_msg m = random_message();
 
-		/* Not by accident the context's own number, VM or queue. */
+		/* The request must not name the context's own number, VM or queue by accident. */
 		for (unsigned int w = 4; w < 6; w++)
 			if (m.words[w] == 10 || !m.words[w])
 				m.words[w] = 11;
@@ -369,7 +378,7 @@ static void test_hostile_beside_work(void **state)
 	program_destroy(p);
 }
 
-/* A full ring again and again, all at once. */
+/* The driver fills the whole request ring again and again. */
 static void test_storm(void **state)
 {
 	struct program *p = job_stages(100, 1.0f);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The host may act between any two accesses of the firmware. Each case plays one scene again and
- * again, with the event before its first access, its second one and so on to the end. That nothing
- * is left behind when the firmware sleeps is checked by the fake hardware.
+ * The host may act between any two accesses of the firmware. Each case repeats one scene, with the
+ * event before the firmware's first access, its second one, and so on to the last. The fake
+ * hardware checks that no work is left when the firmware sleeps.
  */
 #include "driver.h"
 
@@ -23,7 +23,7 @@ static struct fake_jobs jobs(uint32_t cycles)
 	return (struct fake_jobs){ .cycles = cycles, .point = 7 };
 }
 
-/* Have @what happen before the @n-th access from here on. */
+/* Makes @what happen before the @n-th access from here on. */
 static void arm(void (*what)(void), uint64_t n)
 {
 	event = what;
@@ -32,7 +32,7 @@ static void arm(void (*what)(void), uint64_t n)
 	f->hook = hook;
 }
 
-/* Begin anew with two queues of equal priority; queue 0 has run, is resident and idle. */
+/* Begins anew with two queues of equal priority; queue 0 has run, is resident and idle. */
 static void begin(void)
 {
 	driver_start(f);
@@ -59,7 +59,7 @@ static void ring_both(void)
 	ring_1();
 }
 
-/* Doorbells of the queue that is about to be forgotten, and of one that was rung for nothing. */
+/* Doorbells ring for the queue that is about to be dropped, and for one that has no work. */
 static void test_doorbell(void **state)
 {
 	static void (*const events[])(void) = { ring_0, ring_1, ring_both };
@@ -82,7 +82,7 @@ static void test_doorbell(void **state)
 	}
 }
 
-/* A third queue joins two that take turns. */
+/* A doorbell rings for a third queue while two others alternate. */
 static void test_doorbell_amid_turns(void **state)
 {
 	unsigned int n = 0;
@@ -103,7 +103,10 @@ static void test_doorbell_amid_turns(void **state)
 	assert_true(n > 200);
 }
 
-/* A doorbell while its queue is taken away: either it stays and runs, or nothing has begun. */
+/*
+ * A doorbell rings while its queue is unbound: either the queue stays bound and runs, or no job has
+ * begun.
+ */
 static void test_doorbell_at_unbind(void **state)
 {
 	unsigned int n = 0, busy = 0;
@@ -135,7 +138,7 @@ static void fault_0(void)
 		fake_cp_fault(f, 0, ONPU_FAULT_PARITY);
 }
 
-/* Messages in the order in which they come: the event before the answer that ends the queue. */
+/* Messages come in order: the fault event before the response that unbinds the queue. */
 static void test_fault_at_unbind(void **state)
 {
 	unsigned int n = 0, ended = 0;
@@ -209,7 +212,7 @@ static void fill_requests(void)
 	f->int_requests = 0;
 }
 
-/* Who has found the request ring full is told when it has room. */
+/* A driver that has found the request ring full is told when an entry becomes free. */
 static void test_ring_fills(void **state)
 {
 	unsigned int n = 0;
@@ -241,7 +244,10 @@ static void make_room(void)
 		;
 }
 
-/* Faults and requests wait for room; it comes at any moment, perhaps while they are looked at. */
+/*
+ * Faults and requests wait for free entries in the response ring; they become free at any moment,
+ * also while the firmware looks.
+ */
 static void test_room_comes(void **state)
 {
 	unsigned int n = 0;

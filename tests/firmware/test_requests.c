@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Every request: what it does, each member out of range, what its response looks like. */
+/* Tests every request: its effect, each member out of range, its response. */
 #include "../random.h"
 #include "driver.h"
 
@@ -17,7 +17,9 @@ static uint32_t request(union onpu_msg m)
 	return driver_request(f, &m);
 }
 
-/* The good message of a type once VM 0, context 100 on queue 0 and context 101 are there. */
+/*
+ * Returns a valid message of a type, for when VM 0, context 100 on queue 0 and context 101 exist.
+ */
 static union onpu_msg good(uint32_t type)
 {
 	union onpu_msg m = { .header = { .type = type } };
@@ -52,7 +54,7 @@ static union onpu_msg good(uint32_t type)
 	return m;
 }
 
-/* The order in which good() succeeds. */
+/* The types in an order in which good() messages succeed one after the other. */
 static const uint32_t types[] = {
 	ONPU_MSG_VM_CREATE, ONPU_MSG_VM_DESTROY, ONPU_MSG_CTX_CREATE,	ONPU_MSG_CTX_DESTROY,
 	ONPU_MSG_CTX_KILL,  ONPU_MSG_QUEUE_BIND, ONPU_MSG_QUEUE_UNBIND, ONPU_MSG_HEARTBEAT,
@@ -90,7 +92,7 @@ static unsigned int member_words(uint32_t type)
 	}
 }
 
-/* Any bit of any reserved word of any request: INVALID, and nothing has changed. */
+/* Each bit of each reserved word of each request gives INVALID and changes nothing. */
 static void test_reserved(void **state)
 {
 	(void)state;
@@ -121,7 +123,7 @@ static void test_unknown(void **state)
 		if (i >= 32 && m.words[0] <= ONPU_MSG_SCHED_CONFIG)
 			m.words[0] |= 0x100;
 		assert_int_equal(request(m), ONPU_MSG_UNSUPPORTED);
-		/* Whatever else it holds. */
+		/* An unknown type is refused whatever else the message holds. */
 		memset(&m.words[1], 0xff, sizeof(m) - 4);
 		assert_int_equal(request(m), ONPU_MSG_UNSUPPORTED);
 	}
@@ -129,7 +131,7 @@ static void test_unknown(void **state)
 	assert_int_equal(driver_simple(f, ONPU_MSG_EVENT_FAULT, 0, 0), ONPU_MSG_UNSUPPORTED);
 }
 
-/* A refused response has nothing but its header. */
+/* The response to a refused request has nothing but its header. */
 static void test_responses(void **state)
 {
 	(void)state;
@@ -346,7 +348,7 @@ static void test_heartbeat(void **state)
 	assert_true(m.heartbeat.beats > beats);
 }
 
-/* Each number after events that are known. */
+/* Checks each number after known events. */
 static void test_telemetry(void **state)
 {
 	struct onpu_msg_telemetry t;
@@ -372,7 +374,7 @@ static void test_telemetry(void **state)
 	assert_int_equal(t.vms, 1);
 	slept = t.idle_cycles;
 	assert_true(slept < f->now);
-	/* A job of the length of the sleep. */
+	/* The job takes as long as the sleep before. */
 	f->queues[0].jobs.cycles = 100000;
 	driver_submit(f, 0, 1);
 	fake_settle(f);
@@ -400,7 +402,7 @@ static void test_configuration(void **state)
 	assert_int_equal(driver_simple(f, ONPU_MSG_LOG_CONFIG, UINT32_MAX, 0), ONPU_MSG_INVALID);
 }
 
-/* Millions of bits of nonsense: answered one by one, and the firmware is as well as before. */
+/* Random messages are answered one by one, and the firmware works as before. */
 static void test_random_messages(void **state)
 {
 	struct rng rng = { 1 };

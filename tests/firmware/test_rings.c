@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Start-up, message rings and log: setups, indices, DMA errors, full rings, storms, levels. */
+/*
+ * Tests start-up, message rings and log: set-ups, indices, DMA errors, full rings, storms, log
+ * levels.
+ */
 #include <inttypes.h>
 
 #include "driver.h"
@@ -29,7 +32,7 @@ static void test_start(void **state)
 	assert_int_equal(f->cp.slice, FW_DEFAULT_SLICE);
 	assert_true(f->wakes && f->log.tail);
 	fake_settle(f);
-	/* Whatever came before the firmware was ready. */
+	/* The firmware also answers a request from before it was ready. */
 	fake_init(f);
 	fake_put(f, &(union onpu_msg){ .header = { .type = ONPU_MSG_HEARTBEAT } });
 	f->irq_status = 0;
@@ -72,7 +75,7 @@ static void test_bad_setup(void **state)
 		driver_expect_failed(f, ONPU_FW_DETAIL_RING_SETUP);
 		assert_int_equal(f->dmas, 0);
 	}
-	/* The sizes at the ends are fine. */
+	/* The smallest and the largest size are valid. */
 	fake_init(f);
 	f->requests.size = ONPU_MIN_RING_SIZE;
 	f->responses.size = ONPU_MAX_RING_SIZE;
@@ -80,7 +83,7 @@ static void test_bad_setup(void **state)
 	assert_int_equal(fake_state(f), ONPU_STATE_READY);
 }
 
-/* ---- Indices out of step ---- */
+/* ---- Inconsistent indices ---- */
 
 static void test_indices(void **state)
 {
@@ -95,13 +98,13 @@ static void test_indices(void **state)
 		fake_settle(f);
 		driver_expect_failed(f, ONPU_FW_DETAIL_RING_INDEX);
 		assert_int_equal(f->requests.head, 0);
-		/* Also without a request. */
+		/* A wrong index is found without a request, too. */
 		setup(NULL);
 		fake_write_head(f, wrong[i] - FAKE_RING);
 		fake_settle(f);
 		driver_expect_failed(f, ONPU_FW_DETAIL_RING_INDEX);
 	}
-	/* A step back. */
+	/* An index that goes back is wrong. */
 	setup(NULL);
 	driver_simple(f, ONPU_MSG_HEARTBEAT, 0, 0);
 	fake_write_tail(f, 0);
@@ -109,7 +112,7 @@ static void test_indices(void **state)
 	driver_expect_failed(f, ONPU_FW_DETAIL_RING_INDEX);
 }
 
-/* 2^32 messages later. */
+/* Indices wrap after 2^32 messages. */
 static void test_indices_wrap(void **state)
 {
 	(void)state;
@@ -152,7 +155,7 @@ static void test_dma_errors(void **state)
 				;
 		}
 		driver_expect_failed(f, ONPU_FW_DETAIL_RING_ACCESS);
-		/* It stops at the first one. */
+		/* The firmware stops at the first transfer that fails. */
 		assert_int_equal(f->dmas, n);
 		assert_true(f->responses.tail < n && f->requests.head <= n);
 	}
@@ -181,7 +184,7 @@ static void fill_responses(void)
 	}
 }
 
-/* No event is lost however long the ring is full, and the core sleeps meanwhile. */
+/* No event is lost however long the response ring is full, and the core sleeps meanwhile. */
 static void test_events_wait(void **state)
 {
 	unsigned int events = 0;
@@ -202,7 +205,7 @@ static void test_events_wait(void **state)
 	beats = f->fw.counts.beats;
 	fake_run(f, 100000);
 	assert_true(f->fw.counts.beats - beats < 3);
-	/* One place after the other. */
+	/* Entries become free one by one. */
 	for (unsigned int i = 0; i < 2 * FAKE_RING + 1; i++) {
 		assert_true(fake_take(f, &m));
 		fake_settle(f);
@@ -223,7 +226,7 @@ static void test_events_wait(void **state)
 	assert_int_equal(f->irq_enable, FW_IRQS);
 }
 
-/* No more requests are taken than there is room for responses. */
+/* The firmware takes no more requests than the response ring has free entries. */
 static void test_requests_wait(void **state)
 {
 	union onpu_msg m = { .header = { .type = ONPU_MSG_HEARTBEAT } };
@@ -254,7 +257,7 @@ static void feed(struct fake *h)
 		fake_put(h, &m);
 }
 
-/* A driver that never stops asking: queues run and change all the same. */
+/* The driver sends requests without end: queues run and alternate all the same. */
 static void test_storm(void **state)
 {
 	(void)state;
@@ -314,7 +317,7 @@ static void test_log_levels(void **state)
 	assert_int_equal(f->int_raised & ONPU_INT_STATUS_LOG__MASK, 0);
 }
 
-/* Lines go on at the beginning of the ring, and end where LOG_TAIL says. */
+/* Lines continue at the beginning of the log's ring, and end where LOG_TAIL says. */
 static void test_log_wraps(void **state)
 {
 	const char *text, *end;
@@ -341,7 +344,7 @@ static void test_log_wraps(void **state)
 					&number),
 				 2);
 		assert_true(!expected || number == expected + 1);
-		/* Each line has the time of its own. */
+		/* Each line has a time stamp of its own. */
 		assert_true(cycle > before);
 		before = cycle;
 		expected = number;

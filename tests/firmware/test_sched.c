@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Who runs when: priorities, turns, slices, kills and faults between them. */
+/* Tests which queue runs when: priorities, time slices, kills and faults between them. */
 #include "../random.h"
 #include "driver.h"
 
@@ -26,7 +26,7 @@ static void set_slice(uint32_t slice)
 	assert_int_equal(driver_simple(f, ONPU_MSG_SCHED_CONFIG, slice, 0), ONPU_MSG_OK);
 }
 
-/* The order in which queues became resident since @first. */
+/* Checks the order in which queues became resident from run @first on. */
 static void expect_runs(uint32_t first, const uint32_t *queues, uint32_t count)
 {
 	assert_int_equal(f->num_runs - first, count);
@@ -42,7 +42,7 @@ static void test_priorities(void **state)
 	(void)state;
 	for (uint32_t q = 0; q < 6; q++)
 		driver_queue(f, q, classes[q], jobs(300, 0));
-	/* Turns go round behind the queue that had the last one: 4, 0 and 1. */
+	/* In each priority, the next queue is the one behind that which ran last: 4, 0 and 1. */
 	for (uint32_t i = 0; i < 3; i++) {
 		driver_submit(f, (const uint32_t[]){ 4, 0, 1 }[i], 1);
 		fake_settle(f);
@@ -51,12 +51,15 @@ static void test_priorities(void **state)
 		driver_submit(f, q, 2);
 	fake_settle(f);
 	expect_runs(3, order, 6);
-	/* The resident one was quicker than the firmware with its first job. */
+	/*
+	 * The resident queue ended its first job before the firmware looked, so that it ran its two
+	 * jobs in two runs.
+	 */
 	for (uint32_t i = 3; i < 9; i++)
 		assert_int_equal(f->trace[i].cycles, i == 8 ? 300 : 600);
 }
 
-/* A higher priority waits for a preemption point at most, and the lower one goes on afterwards. */
+/* A higher priority waits for one preemption point at most; afterwards the lower one goes on. */
 static void test_preemption(void **state)
 {
 	const uint32_t order[] = { 0, 1, 0, 2, 0 };
@@ -100,7 +103,7 @@ static void test_fair_slices(void **state)
 	assert_true(f->num_runs > 200);
 }
 
-/* With the slice that is there from the start nobody waits for ever. */
+/* With the default slice no queue waits for ever. */
 static void test_no_starvation(void **state)
 {
 	(void)state;
@@ -114,7 +117,7 @@ static void test_no_starvation(void **state)
 	assert_int_equal(f->trace[f->num_runs - 1].queue, 0);
 }
 
-/* A priority that waits has a turn of a slice, when others have had so many. */
+/* A waiting priority gets one slice after the others have had so many. */
 static void test_no_priority_starves(void **state)
 {
 	const enum onpu_priority priorities[] = { LOW, NORMAL, HIGH };
@@ -129,7 +132,7 @@ static void test_no_priority_starves(void **state)
 	for (uint32_t q = 3; q-- > 0;)
 		driver_submit(f, q, 1);
 	fake_run(f, 500000);
-	/* The last one has not ended. */
+	/* The last run has not ended. */
 	for (uint32_t i = 0; i + 1 < f->num_runs; i++) {
 		uint32_t q = f->trace[i].queue;
 
@@ -146,7 +149,7 @@ static void test_no_priority_starves(void **state)
 	assert_true(turns[1] >= 500 / (FW_STARVED + 3) && turns[1] <= 500 / FW_STARVED);
 }
 
-/* Who had the machine alone for long gives way at once, without a second slice. */
+/* A queue that had the machine alone for long gives way at once, without a second slice. */
 static void test_slice_used_up_alone(void **state)
 {
 	(void)state;
@@ -161,7 +164,7 @@ static void test_slice_used_up_alone(void **state)
 	assert_int_equal(f->queues[1].completed, 1);
 }
 
-/* Interruptions from above do not give the same queue one slice after the other. */
+/* Interruptions by a higher priority do not give one queue several slices in a row. */
 static void test_turns_under_interruption(void **state)
 {
 	(void)state;
@@ -181,7 +184,7 @@ static void test_turns_under_interruption(void **state)
 
 /* ---- Clients ---- */
 
-/* Job cycles of queues from @first to @last. */
+/* Returns the job cycles of the queues from @first to @last. */
 static uint64_t cycles_of(uint32_t first, uint32_t last)
 {
 	uint64_t sum = 0;
@@ -191,13 +194,13 @@ static uint64_t cycles_of(uint32_t first, uint32_t last)
 	return sum;
 }
 
-/* The two differ by at most a tenth of the second. */
+/* Returns whether the two differ by at most a tenth of the second. */
 static bool equal_shares(uint64_t a, uint64_t b)
 {
 	return 10 * a >= 9 * b && 10 * a <= 11 * b;
 }
 
-/* Three clients with one, two and five queues. */
+/* Three clients with one, two and five queues get equal shares. */
 static void test_clients_share(void **state)
 {
 	(void)state;
@@ -211,11 +214,11 @@ static void test_clients_share(void **state)
 	assert_true(equal_shares(cycles_of(0, 0), cycles_of(3, 7)));
 	for (uint32_t q = 4; q < 8; q++)
 		assert_true(equal_shares(cycles_of(q, q), cycles_of(3, 3)));
-	/* Turns are no shorter and, but for who has been behind, no longer than a slice. */
+	/* Runs take at least a slice and, but for a client that was behind, no longer. */
 	assert_true(f->num_runs > 300 && f->num_runs < 600);
 }
 
-/* One whose instructions last longer than slices does not get more than the other. */
+/* A client whose instructions last longer than slices gets no more than the other. */
 static void test_long_instructions(void **state)
 {
 	(void)state;
@@ -228,7 +231,7 @@ static void test_long_instructions(void **state)
 	assert_true(equal_shares(cycles_of(0, 0), cycles_of(1, 1)));
 }
 
-/* Who has had the device alone owes nothing for that, and who has made a pause is owed nothing. */
+/* A client that had the device alone owes nothing for that, and one that paused is owed nothing. */
 static void test_pauses(void **state)
 {
 	uint64_t before[2];
@@ -246,7 +249,7 @@ static void test_pauses(void **state)
 		fake_run(f, 20000);
 		assert_true(equal_shares(cycles_of(0, 0) - before[0], cycles_of(1, 1) - before[1]));
 	}
-	/* Another client takes the place of the one that had much. */
+	/* Another client replaces the one that had used much. */
 	assert_int_equal(driver_simple(f, ONPU_MSG_CTX_KILL, 100, 0), ONPU_MSG_OK);
 	assert_int_equal(driver_simple(f, ONPU_MSG_QUEUE_UNBIND, 100, 0), ONPU_MSG_OK);
 	assert_int_equal(driver_simple(f, ONPU_MSG_CTX_DESTROY, 100, 0), ONPU_MSG_OK);
@@ -261,7 +264,7 @@ static void test_pauses(void **state)
 	assert_true(equal_shares(cycles_of(0, 0) - before[0], cycles_of(1, 1) - before[1]));
 }
 
-/* Without slices a queue runs until it is idle; a higher priority interrupts all the same. */
+/* Without slices a queue runs until it is idle; a higher priority still interrupts it. */
 static void test_without_slices(void **state)
 {
 	const uint32_t order[] = { 0, 2, 1, 0 };
@@ -290,7 +293,7 @@ static void test_idle_queues_are_skipped(void **state)
 	for (unsigned int i = 0; i < 5; i++) {
 		driver_submit(f, 1, 1);
 		driver_submit(f, 6, 1);
-		/* A doorbell without work is none. */
+		/* A doorbell without work has no effect. */
 		driver_submit(f, 3, 0);
 		fake_settle(f);
 	}
@@ -299,7 +302,7 @@ static void test_idle_queues_are_skipped(void **state)
 	assert_true(f->num_runs >= 20);
 }
 
-/* While a change to one queue waits for a preemption point, a better one may come. */
+/* While a switch to one queue waits for a preemption point, a queue of higher priority may come. */
 static void test_redirection(void **state)
 {
 	const uint32_t order[] = { 0, 2, 1 };
@@ -337,7 +340,7 @@ static void test_fault_gives_way(void **state)
 	assert_int_equal(driver_event[0].queue, 0);
 	assert_int_equal(driver_event[0].code, ONPU_FAULT_TRAP);
 	assert_int_equal(driver_event[0].seqno, 1);
-	/* It is of use again once it was bound anew. */
+	/* The queue works again once it is bound anew. */
 	assert_int_equal(driver_simple(f, ONPU_MSG_QUEUE_UNBIND, 100, 0), ONPU_MSG_OK);
 	assert_int_equal(driver_simple(f, ONPU_MSG_QUEUE_BIND, 100, 0), ONPU_MSG_OK);
 	f->queues[0].jobs.fault_at = 0;
@@ -346,7 +349,7 @@ static void test_fault_gives_way(void **state)
 	assert_int_equal(f->queues[0].completed, 2);
 }
 
-/* The class of a queue is that of the context that is bound now. */
+/* A queue's priority is that of the context that is bound now. */
 static void test_priority_after_rebinding(void **state)
 {
 	const uint32_t order[] = { 1, 0 };
@@ -417,7 +420,7 @@ static void test_kill_suspended(void **state)
 	expect_killed(0, 20);
 }
 
-/* The queue that the CP is about to change to. */
+/* The queue to which the CP is about to switch is killed. */
 static void test_kill_while_switching(void **state)
 {
 	(void)state;
@@ -434,7 +437,7 @@ static void test_kill_while_switching(void **state)
 	}
 }
 
-/* A CP that does not answer: the driver is told, and everything else goes on. */
+/* The CP does not answer: the driver is told, and everything else goes on. */
 static void test_kill_unanswered(void **state)
 {
 	(void)state;
@@ -451,7 +454,10 @@ static void test_kill_unanswered(void **state)
 	assert_int_equal(driver_simple(f, ONPU_MSG_HEARTBEAT, 0, 0), ONPU_MSG_OK);
 }
 
-/* The end of the first KILL comes after its request was answered, and is not taken for that of the second. */
+/*
+ * The first KILL ends after its request was answered, and must not be taken for the end of the
+ * second.
+ */
 static void test_kill_late(void **state)
 {
 	(void)state;
@@ -476,7 +482,7 @@ static void test_kill_late(void **state)
 	assert_int_equal(f->queues[2].completed, 1);
 }
 
-/* ---- Take away ---- */
+/* ---- Unbind ---- */
 
 static void test_unbind(void **state)
 {
@@ -488,12 +494,12 @@ static void test_unbind(void **state)
 	driver_submit(f, 0, 1);
 	driver_submit(f, 1, 1);
 	fake_run(f, 500);
-	/* One runs, one waits. */
+	/* One queue runs, the other waits. */
 	assert_int_equal(driver_simple(f, ONPU_MSG_QUEUE_UNBIND, 100, 0), ONPU_MSG_BUSY);
 	assert_int_equal(driver_simple(f, ONPU_MSG_QUEUE_UNBIND, 101, 1), ONPU_MSG_BUSY);
 	fake_settle(f);
 	assert_int_equal(f->queues[0].completed + f->queues[1].completed, 2);
-	/* One is resident, one is not; neither has work. */
+	/* One queue is resident, the other is not; neither has work. */
 	assert_int_equal(driver_simple(f, ONPU_MSG_QUEUE_UNBIND, 100, 0), ONPU_MSG_OK);
 	assert_int_equal(driver_simple(f, ONPU_MSG_QUEUE_UNBIND, 101, 1), ONPU_MSG_OK);
 	assert_int_equal(f->cp.current, ONPU_NO_QUEUE);
@@ -512,7 +518,7 @@ static uint32_t with_mode(uint32_t type, uint32_t id, uint32_t queue, uint32_t m
 	return status;
 }
 
-/* A queue that has work is taken away, and given back: no cycle of it is lost or made twice. */
+/* A queue that has work is unbound and bound again: no cycle of its job is lost or repeated. */
 static void test_preempt_and_resume(void **state)
 {
 	uint32_t head = 77;
@@ -531,7 +537,7 @@ static void test_preempt_and_resume(void **state)
 		assert_int_equal(head, 1);
 		assert_int_equal(f->queues[0].control, 0);
 		assert_true(f->queues[0].run_cycles < 3000);
-		/* The other one goes on without anybody's help. */
+		/* The other queue goes on by itself. */
 		fake_settle(f);
 		assert_int_equal(f->queues[1].completed, 1);
 		assert_int_equal(with_mode(ONPU_MSG_QUEUE_BIND, 100, 0, ONPU_QUEUE_RESUME, NULL),
@@ -548,7 +554,7 @@ static void test_preempt_and_resume(void **state)
 	}
 }
 
-/* One that comes to no preemption point stays, and is BUSY. */
+/* A queue that reaches no preemption point stays bound, and the answer is BUSY. */
 static void test_preempt_in_vain(void **state)
 {
 	(void)state;
@@ -570,7 +576,7 @@ static struct rng rng;
 static enum onpu_priority priority_of[FAKE_QUEUES];
 static uint64_t waits_since[FAKE_QUEUES];
 
-/* No queue waits for long while a lower one executes. */
+/* Checks that no queue waits for long while one of lower priority executes. */
 static void watch_priorities(struct fake *h)
 {
 	for (uint32_t q = 0; q < FAKE_QUEUES; q++) {
@@ -627,7 +633,7 @@ static void test_random(void **state)
 			f->num_runs = 0;
 		}
 		fake_settle(f);
-		/* The events leave room for the answer. */
+		/* Take the events, so that the response ring has a free entry for the answer. */
 		for (unsigned int i = 0; i < 2 * FAKE_QUEUES; i++) {
 			union onpu_msg m;
 

@@ -4,8 +4,8 @@
 # Tests of ./npu guest, with machines that boot, as TAP: guest.sh [FILE]. The driver and the device
 # are there; what they do is tested elsewhere.
 
-# Text for the guest's shell stays as it is; the status of a condition is what ok() is given.
-# shellcheck disable=SC2016,SC2319
+# Single quotes keep text for the guest's shell unexpanded; ok() takes the status of the condition
+# before it. shellcheck disable=SC2016,SC2319
 set -uo pipefail
 
 top=$(cd -- "$(dirname -- "$0")/../.." && pwd -P)
@@ -15,18 +15,19 @@ top=$(cd -- "$(dirname -- "$0")/../.." && pwd -P)
 work=$top/build/check/guest-files
 rm -rf -- "$work"
 mkdir -p "$work"
-# The guest writes to the folder, so the checkout's owner owns it; ./npu does this for build.
+# The guest runs as the owner of the checkout and writes to the folder, so that owner must own it;
+# ./npu does this for build.
 chown --reference="$top" -- "$work"
 cd -- "$work" || exit
 trap 'cd / && rm -rf -- "$work"' EXIT
 
-# The log has a name of its own: another guest may run.
+# The log has a name of its own, as another guest may run.
 guest()
 {
 	"$top/npu" guest --no-build "--log=$work/kernel.log" "$@"
 }
 
-# One machine for all that a command sees.
+# One guest runs all checks of what a command sees.
 test_command()
 {
 	cat >inside.sh <<-'END'
@@ -75,7 +76,8 @@ test_command()
 	equal "the kernel's log is kept" 1
 }
 
-# Files outside of the checkout: in a folder of their own, in /tmp, and by the place where the caller is.
+# Checks files outside of the checkout: in a folder of their own, in /tmp, and relative to the
+# caller's directory.
 test_files()
 {
 	local outside tmp
@@ -92,8 +94,8 @@ test_files()
 	rm -rf -- "$outside" "$tmp" "$top/build/root$outside"
 }
 
-# The root's home is closed, in the environment as on most machines. A folder in it is the caller's all the
-# same; what else is in that home is not shown.
+# Root's home is closed, as in the environment and on most machines. A folder in it that the caller
+# names is visible; nothing else of that home is.
 test_closed()
 {
 	local closed
@@ -109,8 +111,8 @@ test_closed()
 	rm -rf -- "$closed" "$top/build/root$closed"
 }
 
-# The checkout of another than the one who builds, and what the latter has made there: as a copy, whose
-# environment is seen by a mount of our own.
+# A checkout belongs to another user than the one who builds. The test uses a copy, and shows it the
+# environment by a bind mount.
 test_another()
 {
 	local copy
@@ -128,7 +130,7 @@ test_another()
 	rm -rf --one-file-system -- "$copy" "$top/build/root$copy"
 }
 
-# An error of the kernel: it is told to load what is no module.
+# A command that makes the kernel report an error: it loads a file that is no module.
 bad_module='id -u; head -c 4096 /dev/zero >/tmp/bad.ko; /usr/sbin/insmod /tmp/bad.ko 2>/dev/null;'
 
 test_log()
@@ -199,7 +201,8 @@ test_timeout()
 	contains "the time being up is status 124" "status 124"
 }
 
-# Two at a time, of which one is ended and one killed; what they started ends too.
+# Two guests run at a time; one is terminated and one killed. The processes that they started must
+# end, too.
 test_ended()
 {
 	local signal pids children tries
@@ -209,7 +212,7 @@ test_ended()
 		"$top/npu" guest --no-build --no-device "--log=$work/$signal.log" sh -c "echo >$signal; sleep 1000" >/dev/null 2>&1 &
 		pids+=($!)
 	done
-	# However busy the machine is.
+	# Wait long, as the machine may be busy.
 	for ((tries = 0; tries < 6000; tries++)); do
 		[ -e TERM ] && [ -e KILL ] && break
 		sleep 0.1

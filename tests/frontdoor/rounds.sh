@@ -40,7 +40,7 @@ for ((round = 1; round <= rounds; round++)); do
 	"$run" >"$work/$round.log" 2>&1 </dev/null || status=$?
 	rest
 	[ "$status" -eq 0 ] || bad=$((bad + 1))
-	# A run that came to no end tells by its last line why.
+	# When a run did not end, the last line of its log is its reason.
 	if [ "$status" -ne 0 ] && ! grep -q '^failed: ' "$work/$round.log"; then
 		printf 'failed: %s\n' "$(tail -n 1 -- "$work/$round.log")" >>"$work/$round.log"
 	fi

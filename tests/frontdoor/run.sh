@@ -4,8 +4,8 @@
 # Tests of ./npu itself, from outside the environment, as TAP: run.sh [FILE]. They work in a copy of
 # the front door that shares this checkout's root, so that a checkout in use is not disturbed.
 
-# Text for the shell inside stays as it is; the status of a condition is what ok() is given.
-# shellcheck disable=SC2016,SC2319
+# Single quotes keep text for the inner shell unexpanded; ok() takes the status of the condition
+# before it. shellcheck disable=SC2016,SC2319
 set -uo pipefail
 
 top=$(cd -- "$(dirname -- "$0")/../.." && pwd -P)
@@ -13,11 +13,12 @@ top=$(cd -- "$(dirname -- "$0")/../.." && pwd -P)
 # shellcheck source=tests/tap.sh
 . "$top/tests/tap.sh"
 work=$(mktemp -d)
-# /tmp is shown anyway.
+# This folder is not in /tmp, which ./npu always shows.
 outside=$(mktemp -d /var/tmp/onpu-outside-XXXXXX)
 trap 'rm -rf -- "$work" "$outside"' EXIT
 
-# A path with what breaks careless quoting; an apostrophe, a space, a dollar, two kinds of brackets.
+# A path with characters that break careless quoting: an apostrophe, a space, a dollar, two kinds of
+# brackets.
 copy="$work/a b'c \$d [e] (f)/checkout"
 mkdir -p "$copy/build" "$copy/../shared" "$copy/tests/bench"
 touch "$copy/tests/bench/bench_speed.py"
@@ -91,7 +92,8 @@ test_guest_usage()
 	contains "guest with a wrong kernel fails" "status 1"
 }
 
-# in_scripts TEXT: a shell with the functions behind ./npu, and a root of its own without packages.
+# in_scripts TEXT: runs TEXT in a shell with the functions behind ./npu, and a root of its own
+# without packages.
 in_scripts()
 {
 	mkdir -p "$work/no-root"
@@ -139,7 +141,8 @@ test_progress()
 	equal "a step's line has its last title" $' another 0 s\n a title 0 s'
 }
 
-# Where it cannot work, it says so before anything is fetched: no log of a step is there.
+# When the disk has too little space, ./npu says so before anything is fetched: no step has written
+# a log.
 test_no_room()
 {
 	local small=$work/small
@@ -201,8 +204,8 @@ test_places()
 	equal "the environment is Debian 13" trixie
 }
 
-# reaches NAME COMMAND…: the command writes to a file in $outside. Each form of a word makes its
-# folder visible by itself: the writer does not name it.
+# reaches NAME COMMAND…: the command writes to a file in $outside. The command's words, in whatever
+# form, must make the folder visible, as nothing else names it.
 reaches()
 {
 	local name=$1
@@ -312,8 +315,8 @@ test_twice()
 	ok $? "two builds at a time"
 }
 
-# A second root would take minutes: the copy uses the real one, seen at its place by a bind mount
-# of a mount namespace of our own.
+# A second root would take minutes: the copy uses the real one, by a bind mount in a mount namespace
+# of its own.
 if [ -z "${ONPU_FRONTDOOR_TEST:-}" ] && [ -d "$top/build/root" ]; then
 	rm -rf -- "$work" "$outside"
 	ONPU_FRONTDOOR_TEST=1 exec unshare --mount --propagation private "$0" "$@"
@@ -333,7 +336,7 @@ test_nothing_ran()
 	contains "a failed check is a failure" "status 1"
 }
 
-# alive FILE: the process whose number is in FILE lives.
+# alive FILE: the process whose number is in FILE is alive.
 alive()
 {
 	[ -s "$1" ] && kill -0 "$(cat "$1")" 2>/dev/null
@@ -366,7 +369,8 @@ test_killed_step()
 	ok $? "a killed ./npu leaves no process"
 }
 
-# with_steps: the commands on standard input, with the functions of scripts/lib.sh and logs in the copy.
+# with_steps: runs the commands of standard input with the functions of scripts/lib.sh and logs in
+# the copy.
 with_steps()
 {
 	exec bash -euc 'top=$1; . "$top/scripts/lib.sh"; progress_to_stdout; . /dev/stdin' - "$copy"
@@ -376,7 +380,7 @@ test_pool()
 {
 	local pid file=$copy/build/pooled
 
-	# Which of two ends first is left open: what each prints becomes one line.
+	# Either may end first; each prints one line.
 	out=$(with_steps <<-'END' | sed -e 's/  *[0-9][0-9]* s/ N s/; s/log: .*/log/; s/in .*:/in it:/; s/ *| + .*/    +/' |
 	times_file=$top/times budgets["step slow"]=7
 	pool_run step slow-1.2.3 slow sh -c 'until [ -e "$1" ]; do sleep 0.1; done' - "$top/second"
@@ -423,7 +427,7 @@ test_check_usage()
 	contains "check with a wrong stage fails" "status 1"
 }
 
-# .ci/run with an npu whose two parts do what $check and $more say.
+# Runs .ci/run with an npu whose two commands do what $check and $more say.
 test_ci()
 {
 	local ci="$work/ci dir" check more
@@ -457,7 +461,8 @@ test_rounds()
 {
 	mkdir -p "$copy/tests/frontdoor"
 	cp "$top/tests/frontdoor/rounds.sh" "$copy/tests/frontdoor/"
-	# Fails in its second run and dies in its fourth; counts its busy neighbours.
+	# This command fails in its second run and dies in its fourth; it counts the busy processes
+	# beside it.
 	cat >"$work/fails" <<-'END'
 	#!/bin/bash
 	n=$(cat "$0.n" 2>/dev/null || echo 0)

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The build configures without the programs that its optional parts need, and says what it leaves out."""
+"""The build configures without the programs that its optional parts need, and says what it leaves
+out.
+"""
 
 import os
 import re
@@ -10,7 +12,7 @@ import tempfile
 import unittest
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-# Option, its part in the summary, the program without which it is left out.
+# (option, name of the part in the summary, program without which the part is left out)
 PARTS = (("firmware", "firmware", "riscv64-unknown-elf-gcc"), ("onnx", "libwebnn-onnx", "protoc-c"),
          ("node", "Node binding", "node"))
 
@@ -22,7 +24,7 @@ class Configure(unittest.TestCase):
         self.folder = folder.name
 
     def hide(self, *programs):
-        """A folder with every program of PATH but these."""
+        """Returns a folder with every program of PATH but these."""
         bin_folder = os.path.join(self.folder, "bin")
         os.mkdir(bin_folder)
         for folder in os.environ["PATH"].split(":"):
@@ -33,7 +35,7 @@ class Configure(unittest.TestCase):
         return bin_folder
 
     def configure(self, path, *options):
-        """(exit status, what meson said)"""
+        """Returns (exit status, output of meson)."""
         done = subprocess.run(["meson", "setup", "--werror", *options, os.path.join(self.folder, "build"), TOP],
                               env=dict(os.environ, PATH=path), text=True, check=False,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)

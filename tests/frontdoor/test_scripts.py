@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The scripts behind ./npu check find what they are there to find, and pass what is right."""
+"""The scripts behind ./npu check find the faults that they look for, and pass good files."""
 
 import copy
 import json
@@ -17,7 +17,7 @@ import shares  # noqa: E402
 
 SPDX = "// SPDX-License-Identifier: MIT\n"
 
-# SqueezeNet's result is only demanded where its model is.
+# SqueezeNet's result is required only when its model is there.
 GOOD_DEMO = {
     "device": "sim",
     "digits": {"count": 360, "accuracy": 0.995, "agree": 360, "right": {"sim": 358, "cpu": 358}},
@@ -41,7 +41,7 @@ class ScriptTest(unittest.TestCase):
         return path
 
     def run_script(self, script, *args, where=os.path.join(TOP, "scripts")):
-        """(exit status, what it printed)"""
+        """Returns (exit status, output)."""
         done = subprocess.run([sys.executable, os.path.join(where, script), *args], text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
         return done.returncode, done.stdout
@@ -143,7 +143,9 @@ class Includes(ScriptTest):
 
 
 class Numbers(ScriptTest):
-    """What a number is comes from the real specification; the copies are those that there once were."""
+    """The real isa.xml and registers.xml define the numbers; the copies are cases that sources once
+    had.
+    """
 
     def setUp(self):
         super().setUp()
@@ -346,7 +348,9 @@ class Words(ScriptTest):
 
 
 class SameCode(ScriptTest):
-    """A file with words and code; each case changes it and asks whether the code is another one."""
+    """Each case changes a file that has words and code, and checks whether the script reports other
+    code.
+    """
 
     C = SPDX + ("/*\n * The size.\n */\n#define SUM(a, b) /* both */ \\\n\t((a) + (b)) // sum\n"
                 "#if 0\nint dead = 1;\n#endif\nchar *s = \"a  /* b */\"; /* text */\n")
@@ -397,7 +401,7 @@ class SameCode(ScriptTest):
         self.assert_code("a.c", self.C, "#if 0", "#if 1")
         self.assert_code("a.c", self.C, "a  /* b */", "a /* b */")
         self.assert_code("a.c", self.C, "a  /* b */", "a  /* c */")
-        # The comment goes on in the next line and swallows it.
+        # The comment continues in the next line and swallows it.
         self.assert_code("a.c", self.C, "#if 0\n", "#if 0 // why \\\n")
 
     def test_words_of_python(self):
@@ -454,7 +458,7 @@ class Demo(ScriptTest):
                 del place[last]
             else:
                 place[last] = value
-        # A copy of the script has no models beside it.
+        # Run a copy of the script, beside which there are no models.
         with open(os.path.join(TOP, "scripts/check-demo.py"), encoding="utf-8") as file:
             self.write("checkout/scripts/check-demo.py", file.read())
         return self.run_script("check-demo.py", self.write("demo.json", json.dumps(data)),
@@ -479,7 +483,7 @@ class Demo(ScriptTest):
 
 
 class Shares(ScriptTest):
-    """The way to what the guest shares, in a system in which two homes are closed."""
+    """The paths to the guest's shared folders, in a system with two closed homes."""
 
     def setUp(self):
         super().setUp()
@@ -563,7 +567,9 @@ class Count(ScriptTest):
         self.assertEqual(self.check("passed lint\n"), (0, "1 passed, 0 failed, 0 skipped"))
 
     def test_what_failed_says_why(self):
-        """With the lines before the case that failed, and the last lines of a program without cases."""
+        """The output has the lines before the case that failed, or the last lines of a program
+        without cases.
+        """
         logs = os.path.join(self.folder, "gcc/meson-logs")
         self.write("gcc/meson-logs/testlog.junit.xml", """<testsuites>
             <testcase name="b" classname="onpu.onpu / t"><failure/></testcase>
@@ -598,7 +604,7 @@ class Budgets(ScriptTest):
         self.write("scripts/budgets.txt", "# A comment.\n\n" + "\n".join(rows.values()))
         for name in ("guest_a.sh", "guest_b.py", "debug.sh"):
             os.chmod(self.write("tests/driver/" + name, ""), 0o755)
-        # Not executable: it is no test.
+        # The file is not executable, so it is no test.
         self.write("tests/driver/guest_data.py", "")
         status, out = self.run_script("check-budgets.py", self.folder, "lint guest", "guest-more")
         self.assertEqual(status, 1 if out else 0)

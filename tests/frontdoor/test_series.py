@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""scripts/make-series.py: patches that a kernel's tree takes, without what only a module outside of it needs."""
+"""scripts/make-series.py: makes patches that apply to a kernel's tree, without the code that only a
+module outside of that tree needs.
+"""
 
 import os
 import pathlib
@@ -45,7 +47,7 @@ class SeriesTest(unittest.TestCase):
                         *arguments], check=True, stdout=subprocess.DEVNULL)
 
     def applied(self):
-        """The kernel with the patches."""
+        """Returns the kernel with the patches applied."""
         self.assertEqual(self.make().stderr, "")
         self.git("init", "-q")
         self.git("add", "-A")

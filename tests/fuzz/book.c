@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Compares a machine with the reference of tests/emulator/isa, which works element by element from
- * the text of isa.xml. It is slow: programs with much work are left out, and so are those that
- * change their own instructions or slots, which the reference does not follow.
+ * the text of isa.xml. It is slow, so that programs with much work are left out, and so are
+ * programs that change their own instructions or slots, which the reference does not support.
  */
 #include <stdbool.h>
 
@@ -10,7 +10,7 @@
 #include "twins.h"
 
 #define MAX_CYCLES 20000
-#define MAX_WORK   60000 /* elements, bytes, multiply-accumulates */
+#define MAX_WORK   60000 /* most elements, bytes and multiply-accumulates of a program */
 
 static uint8_t memory[TEMPLATE_MEMORY], sram[TEMPLATE_SRAM];
 static struct ref_result want;
@@ -63,7 +63,7 @@ static bool is_mmu_fault(unsigned int code)
 	return code == ONPU_FAULT_MMU_NOT_PRESENT || code == ONPU_FAULT_MMU_PERM;
 }
 
-/* NULL when they are equal; else @what, and both on stderr. */
+/* Returns NULL when the numbers are equal; else @what, and prints both to stderr. */
 static const char *differs(const char *what, uint64_t got, uint64_t expected)
 {
 	if (got == expected)
@@ -85,7 +85,7 @@ static const char *compare_fault(const struct onpu_fault_record *f)
 		unlike = differs("the fault's engine", f->engine, want.engine);
 	if (!unlike)
 		unlike = differs("the fault's operand", f->operand, want.fault.operand);
-	/* The fault may name any of several addresses that fail. */
+	/* When several addresses fail, the fault may name any of them. */
 	if (!unlike && !is_mmu_fault(f->code))
 		unlike = differs("the fault's address", f->address, want.fault.address);
 	return unlike ? unlike : differs("the fault's cycle", f->cycle, want.fault_cycle);
@@ -124,7 +124,7 @@ static const char *compare_counters(const struct onpu_job_result *r)
 	return unlike;
 }
 
-/* Equal but for what an instruction that faulted half-way may have written. */
+/* Compares bytes, but for those that an instruction which faulted half-way may have written. */
 static bool equal(const uint8_t *got, const uint8_t *expected, unsigned int space, uint64_t base,
 		  uint64_t size)
 {

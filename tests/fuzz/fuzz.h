@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Helpers that the fuzz targets share: checks that end the program, reading the input piece by
- * piece.
+ * Helpers that the fuzz targets share: checks that end the program, and functions that read the
+ * input step by step.
  */
 #ifndef ONPU_FUZZ_H
 #define ONPU_FUZZ_H
@@ -14,7 +14,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* A finding: says what was expected and ends the program, so that libFuzzer keeps the input. */
+/* Reports a finding, with what was expected, and aborts, so that libFuzzer keeps the input. */
 #define FUZZ_CHECK(condition, ...)                                                              \
 	do {                                                                                    \
 		if (!(condition)) {                                                             \
@@ -25,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 		}                                                                               \
 	} while (0)
 
-/* The input. Beyond its end everything is zero, so that every input means something. */
+/* The rest of the input. Reads beyond its end give zeros, so that every input means something. */
 struct fuzz_input {
 	const uint8_t *at;
 	size_t left;

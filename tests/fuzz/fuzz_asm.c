@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The assembler, the disassembler and the checker.
+ * Fuzz target of the assembler, the disassembler and the checker.
  *
  * An input whose first byte is below 0x09 is binary: that byte, the number of slots, the slots,
  * then words. All other inputs are text. Text that assembles must survive a round trip through the
@@ -13,7 +13,7 @@
 #define MAX_SLOTS      8
 #define MAX_WORDS      64
 
-/* The disassembler's text for a word, in memory of exactly @size bytes. */
+/* Disassembles a word into memory of exactly @size bytes. */
 static char *disassemble(const uint32_t w[ONPU_INSN_WORDS], size_t size, enum onpu_fault *fault)
 {
 	char *text = malloc(size);
@@ -25,7 +25,10 @@ static char *disassemble(const uint32_t w[ONPU_INSN_WORDS], size_t size, enum on
 	return text;
 }
 
-/* Text and back; a text that is cut off must be the beginning of the whole one. */
+/*
+ * Disassembles a word and assembles the text again; with too little memory, the text must be the
+ * beginning of the whole text.
+ */
 static void check_word(const uint32_t w[ONPU_INSN_WORDS], size_t cut)
 {
 	enum onpu_fault fault, cut_fault;
@@ -69,7 +72,7 @@ static void check_line(const char *line)
 	FUZZ_CHECK(memchr(err.token, 0, sizeof(err.token)), "'%s': token without an end", line);
 }
 
-/* Lines in memory of their own, so that reading past their end is noticed. */
+/* Each line is copied to memory of its own, so that reading past its end is noticed. */
 static void check_text(struct fuzz_input in)
 {
 	while (in.left) {

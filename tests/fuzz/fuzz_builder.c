@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * The graph builder: the input is a list of calls, hostile ones included; what could be recorded is
- * built and dispatched on the CPU when it is small.
+ * Fuzz target of the graph builder: the input is a list of calls, hostile ones included. A graph
+ * that could be recorded is built and dispatched on the CPU when it is small.
  *
  * A call is a byte that says which, then its arguments: numbers are small unless a byte of 0xff
- * announces four raw ones. Operands are chosen among those that exist by their number; 0xff is NULL.
- * An operator takes a byte for every member of its options: 0 leaves the default.
+ * announces four raw ones. An operand is the number of one that exists; 0xff is NULL. An operator
+ * takes a byte for every member of its options: 0 leaves the default.
  */
 #include "../random.h"
 #include "fuzz.h"
@@ -19,7 +19,7 @@
 #define MAX_CALLS    32
 #define MAX_LIST     12
 #define MAX_TENSORS  64
-/* Graphs with bigger operands, or with windows over nothing, are recorded but not run. */
+/* Graphs with larger operands or numbers, or windows over nothing, are recorded but not run. */
 #define MAX_ELEMENTS 2048
 #define MAX_NUMBER   64
 
@@ -28,10 +28,10 @@ struct fuzz_state {
 	WNNGraphBuilder builder;
 	WNNOperand operands[MAX_OPERANDS];
 	uint32_t count;
-	bool is_output[MAX_OPERANDS]; /* made by an operator */
+	bool is_output[MAX_OPERANDS]; /* an operator made the operand */
 	uint32_t inputs, outputs;
 	bool big;
-	/* Data that options and arguments of the call at hand point to. */
+	/* Arrays and strings that the current call's options and arguments point to. */
 	uint32_t lists[16][MAX_LIST];
 	char texts[4][MAX_LIST];
 	uint32_t used_lists, used_texts;
@@ -39,7 +39,7 @@ struct fuzz_state {
 
 static WNNInstance instance;
 static WNNContext context;
-/* A second builder, whose operands are foreign to the one that is tested. */
+/* A second builder, whose operands do not belong to the tested one. */
 static WNNGraphBuilder other;
 static WNNOperand foreign;
 
@@ -62,7 +62,7 @@ static void open_context(void)
 	FUZZ_CHECK(foreign, "no operand");
 }
 
-/* --- Pieces of the input --- */
+/* --- Reading the input --- */
 
 static uint32_t number(struct fuzz_state *s)
 {
@@ -92,7 +92,7 @@ static WNNUint32Array list(struct fuzz_state *s)
 	uint32_t *items = s->lists[s->used_lists++ % 16];
 
 	array.count = count == 0xff ? MAX_LIST : count % MAX_LIST;
-	/* A count without data must be noticed. */
+	/* A list with a count but no data must be refused. */
 	if (count == 0xfe)
 		return array;
 	for (size_t i = 0; i < array.count; i++)
@@ -120,7 +120,7 @@ static WNNNumber any_number(struct fuzz_state *s)
 	return value;
 }
 
-/* --- What calls leave --- */
+/* --- Checks behind calls --- */
 
 static void check_operand(WNNOperand made)
 {
@@ -162,7 +162,7 @@ static void keep(struct fuzz_state *s, WNNOperand made, bool is_output)
 	s->operands[s->count++] = made;
 }
 
-/* Every failed call has a message for the builder. */
+/* Every failed call must leave a message in the builder. */
 static void check_error(struct fuzz_state *s, WNNStatus status)
 {
 	WNNError error = WNN_ERROR_INIT;
@@ -204,7 +204,10 @@ static void call_named_input(struct fuzz_state *s)
 	WNNStringView name = text(s);
 
 	set_shape(s, &descriptor);
-	/* Only its refusal or acceptance: names of this kind are not dispatched. */
+	/*
+	 * This checks only whether the name is accepted: graphs with such inputs are not
+	 * dispatched.
+	 */
 	if (wnnGraphBuilderInput(s->builder, name, &descriptor))
 		s->big = true;
 }
@@ -265,12 +268,12 @@ static void set_member(struct fuzz_state *s, const struct wnn_attribute *member,
 		memcpy(field, &view, sizeof(view));
 		break;
 	case WNN_ATTRIBUTE_U32_ARRAY:
-	case WNN_ATTRIBUTE_F32_ARRAY: /* of the same size: any bits are a float */
+	case WNN_ATTRIBUTE_F32_ARRAY: /* same size as U32: any bits are a float */
 	case WNN_ATTRIBUTE_ENUM_ARRAY:
 		array = list(s);
 		memcpy(field, &array, sizeof(array));
 		break;
-	case WNN_ATTRIBUTE_OPERAND: /* chosen with the other operands */
+	case WNN_ATTRIBUTE_OPERAND: /* operands are chosen elsewhere */
 		break;
 	}
 }

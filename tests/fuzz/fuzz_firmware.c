@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
- * The firmware's code under the fake hardware of tests/firmware, which checks every access: what
- * the driver writes into rings and registers, and when, is the input's.
+ * Fuzz target of the firmware's code, on the fake hardware of tests/firmware, which checks every
+ * access. The input decides what the driver writes into rings and registers, and when.
  *
- * Input: a byte of flags, with HOSTILE the ring registers, then moves, each an opcode byte with
- * its operands. A move can be made to happen in the middle of what the firmware does next.
+ * The input is a byte of flags, with HOSTILE the ring registers, then moves, each an opcode byte
+ * with its operands. MOVE_LATER makes a move happen in the middle of what the firmware does next.
  */
 #include "fake.h"
 #include "fuzz.h"
 
 #define FLAG_HOSTILE 0x01 /* the ring registers come from the input */
-#define FLAG_READY   0x02 /* address spaces, contexts and queues are there from the start */
-#define FLAG_DEBUG   0x04 /* the log has everything */
+#define FLAG_READY   0x02 /* address spaces, contexts and queues exist from the start */
+#define FLAG_DEBUG   0x04 /* the log has every level */
 
 #define MAX_MOVES 96
 #define DRIVER_VA (UINT64_C(1) << 37)
@@ -38,11 +38,11 @@ enum move {
 
 static struct fake fake;
 static struct fuzz_input in;
-static bool hostile; /* what a driver finds in its response ring means nothing */
+static bool hostile; /* responses need not make sense to a driver */
 
 static void make_move(struct fake *f, enum move move);
 
-/* The move that was put off happens before an access of the firmware. */
+/* Makes the postponed move before an access of the firmware. */
 static void hook(struct fake *f)
 {
 	if (f->accesses < f->hook_at)
@@ -51,7 +51,7 @@ static void hook(struct fake *f)
 	make_move(f, (enum move)(fuzz_u8(&in) % MOVE_LATER));
 }
 
-/* A request that mostly means something: numbers are small. */
+/* Sends a request that mostly makes sense: its numbers are small. */
 static void request(struct fake *f)
 {
 	static const uint8_t types[] = {
@@ -137,7 +137,7 @@ static void make_move(struct fake *f, enum move move)
 	switch (move) {
 	case MOVE_RUN:
 	case MOVE_SETTLE:
-		/* Not from inside the firmware. */
+		/* These two moves cannot be made from inside the firmware. */
 		if (f->asleep && move == MOVE_RUN)
 			fake_run(f, fuzz_u16(&in));
 		else if (f->asleep)
@@ -251,13 +251,16 @@ static void make_ready(struct fake *f, bool debug)
 							       .interrupt = 1 } });
 }
 
-/* Unless it has given up, and said why, it still answers. */
+/* The firmware must answer, unless it has given up and said why. */
 static void check_alive(struct fake *f)
 {
 	uint32_t waiting = f->requests.tail - f->requests.head, before;
 
 	f->hook = NULL;
-	/* The request ring can be larger than what is written into it. */
+	/*
+	 * The firmware may take TAIL for more requests than the driver has written, up to a ring's
+	 * size.
+	 */
 	if (waiting > ONPU_MAX_RING_SIZE)
 		waiting = ONPU_MAX_RING_SIZE;
 	waiting += ONPU_MAX_QUEUES + 2 * FAKE_RING;

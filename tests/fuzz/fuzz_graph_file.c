@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * Files of compiled graphs: the input is a list of changes to a file that the library has saved, which
- * it then loads. Without the right checksums no changed file may be taken; with them, what is taken
- * is looked at, saved again, and run.
+ * Fuzz target of files of compiled graphs: the input is a list of changes to a file that the
+ * library has saved and then loads. A changed file without the right checksums must be refused; a
+ * file with them that is accepted is inspected, saved again, and run.
  *
- * The first byte chooses the file (its upper half: whether the checksums are made right). A change is a
- * byte that says which, one that names a part, four of the place in it, four of the value.
+ * The first byte chooses the file; its upper half says whether the checksums are made right. A
+ * change is a byte for its kind, one for a section of the file, four for the offset there, four for
+ * the value.
  */
 #include "fuzz.h"
 
@@ -18,8 +19,8 @@
 
 #define FILES	  3
 #define CHANGES	  24
-#define MAX_BYTES (1 << 20) /* of what a graph that runs has outside and inside */
-#define MAX_TAPS  1000	    /* of a window in it */
+#define MAX_BYTES (1 << 20) /* most bytes of tensors, and of memory inside, of a graph that runs */
+#define MAX_TAPS  1000	    /* most taps of a window of a graph that runs */
 
 enum change { FLIP, SET_BYTE, SET_WORD, ADD, COPY, SET_LONG, TRUNCATE, NUM_CHANGES };
 
@@ -61,7 +62,9 @@ static WNNOperand constant(WNNGraphBuilder b, uint32_t rank, const uint32_t *sha
 	return wnnGraphBuilderConstant(b, &descriptor, data, count * sizeof(*data));
 }
 
-/* y = softmax(x * w + b), and behind it a transposed convolution that the NPU does not take. */
+/*
+ * Makes y = softmax(x * w + b), and behind it a transposed convolution that the NPU does not take.
+ */
 static WNNGraph build(WNNContext context, bool wide)
 {
 	const uint32_t square[] = { 8, 8 }, row[] = { 8 }, one[] = { 1, 1, 1, 1 };
@@ -138,7 +141,7 @@ static void change(struct fuzz_input *in, uint8_t *file, size_t *size)
 	size_t begin = 0, bytes = sizeof(*h), at, from;
 	uint64_t number;
 
-	/* The parts are where they were: a change of the header does not move the next ones. */
+	/* Sections keep their positions: a change of the header does not move later changes. */
 	memcpy(&original, h, sizeof(original));
 	fuzz_bytes(in, head, sizeof(head));
 	fuzz_bytes(in, &place, sizeof(place));
@@ -181,7 +184,7 @@ static void change(struct fuzz_input *in, uint8_t *file, size_t *size)
 	}
 }
 
-/* Whether what the checksums are of is as it was. */
+/* Returns whether the bytes that the checksums cover are unchanged. */
 static bool is_original(const uint8_t *file, size_t size, int number)
 {
 	const struct graph_file_header *h = (const void *)files[number].data;
@@ -195,7 +198,7 @@ static bool is_original(const uint8_t *file, size_t size, int number)
 	return true;
 }
 
-/* Signs the content again, as far as the header allows. */
+/* Computes the checksums again, as far as the header allows. */
 static void sign(uint8_t *file, size_t size)
 {
 	struct graph_file_header *h = (void *)file;
@@ -209,7 +212,7 @@ static void sign(uint8_t *file, size_t size)
 	h->checksum = graph_file_checksum(h);
 }
 
-/* ---- a graph that was loaded */
+/* ---- a loaded graph */
 
 static size_t make_tensors(WNNContext context, WNNNamedOperandDescriptorArray ports,
 			   WNNNamedTensor *tensors, size_t most)
@@ -229,7 +232,7 @@ static size_t make_tensors(WNNContext context, WNNNamedOperandDescriptorArray po
 	return count;
 }
 
-/* Nothing that takes long: windows may be larger than any memory. */
+/* Returns whether the graph is quick enough to run: windows may be larger than any memory. */
 static bool may_run(const struct run_compiled *c)
 {
 	uint64_t bytes = c->arena_bytes;
@@ -316,7 +319,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (graph)
 		look(context, graph);
 	wnnGraphRelease(graph);
-	/* A fault may have cost the context. */
+	/* A fault may have made the context unusable. */
 	if (graph && number == 0 && wnnContextWaitIdle(context, WNN_WAIT_FOREVER)) {
 		wnnContextRelease(context);
 		contexts[0] = open_context("sim");

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* The text of a graph: what is read at all is printed and read again as the same graph. */
+/*
+ * Fuzz target of the text of graphs: a text that can be read is printed and read again, and must
+ * give the same graph.
+ */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The ONNX importer: the input is a model. Whatever it holds, loading and adding it to a builder end
- * with a status; nothing is built or run, which the target builder does.
+ * Fuzz target of the ONNX importer: the input is a model. Whatever it holds, loading it and adding
+ * it to a builder end with a status. Nothing is built or run, which fuzz_builder.c does.
  */
 #include <stdlib.h>
 #include <webnn/onnx.h>
@@ -38,7 +38,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	inputs = wnnOnnxModelGetInputs(model);
 	wnnOnnxModelGetOutputs(model);
-	/* Dimensions that are not known are 2. */
+	/* Unknown dimensions become 2. */
 	for (size_t i = 0; i < inputs.count; i++)
 		for (size_t k = 0;
 		     inputs.data[i].rank != WNN_ONNX_RANK_UNKNOWN && k < inputs.data[i].rank; k++)

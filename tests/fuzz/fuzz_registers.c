@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: MIT
 /*
- * The whole device: registers, firmware, message rings, page tables, job rings, resets.
+ * Fuzz target of the whole device: registers, firmware, message rings, page tables, job rings,
+ * resets.
  *
- * Input: a byte of flags, then moves, each an opcode byte with its operands. With START the
- * firmware runs and two contexts are ready before the first move, as a driver would have it;
- * without, the moves find the device in reset. With TWICE the same moves are made with the scalar
- * paths, and host memory, interrupts and the device clock must be the same.
+ * The input is a byte of flags, then moves, each an opcode byte with its operands. With START the
+ * firmware runs and two contexts are ready before the first move, as a driver would make them;
+ * without it, the device is in reset. With TWICE the same moves are made once more on a device with
+ * scalar code, and host memory, interrupts and the device clock must be the same.
  */
 #include "firmware_image.h"
 #include "host.h"
 
 #define FLAG_START    0x01
 #define FLAG_DAMAGED  0x02 /* the first moves' bytes change the image */
-#define FLAG_UNFIXED  0x04 /* ... without a new checksum */
+#define FLAG_UNFIXED  0x04 /* ... and the checksum is left as it was */
 #define FLAG_OWN_CODE 0x08 /* the code comes from the input */
 #define FLAG_STICKY   0x10
 #define FLAG_TWICE    0x20
 
 #define MAX_MOVES      48
-#define MAX_CYCLES     (1u << 17) /* of one move */
+#define MAX_CYCLES     (1u << 17) /* most cycles of one move */
 #define OWN_CODE_BYTES 128
-/* Programs of a template or two, placed by their number. */
+/* Programs consist of one or two templates, and have fixed addresses by number. */
 #define PROGRAM_INSNS 4
 #define PROGRAM_SLOTS 16
 #define PROGRAMS      8
@@ -45,7 +46,7 @@ enum move {
 	MOVE_COUNT
 };
 
-/* Registers that something happens at; others are reached by MOVE_ACCESS. */
+/* Registers whose accesses have effects; MOVE_ACCESS reaches the others. */
 static const uint32_t registers[] = {
 	ONPU_REG_STATUS,
 	ONPU_REG_RESET,
@@ -91,7 +92,7 @@ static const uint32_t registers[] = {
 	ONPU_REG_FW_VERSION,
 };
 
-/* ---- Moves with more than one step ---- */
+/* ---- Moves of several steps ---- */
 
 static void any_request(struct host *h, struct fuzz_input *in)
 {
@@ -104,7 +105,9 @@ static void any_request(struct host *h, struct fuzz_input *in)
 	host_request(h, words);
 }
 
-/* A request that fits what host_contexts() made, with small numbers from the input. */
+/*
+ * Sends a request about the objects that host_contexts() made, with small numbers from the input.
+ */
 static void request(struct host *h, struct fuzz_input *in)
 {
 	static const uint8_t types[] = {
@@ -295,7 +298,7 @@ static void make_move(struct host *h, struct fuzz_input *in)
 	}
 }
 
-/* The scalar device's memory and the best one's; not allocated anew for every input. */
+/* The memories of the scalar device and of the best one, which all inputs share. */
 static uint8_t memories[2][HOST_BYTES];
 
 static void play(struct host *h, struct fuzz_input in, uint8_t flags, int simd)

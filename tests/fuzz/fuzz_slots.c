@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Slot tables: one instruction whose slots fit, then bytes of any slot changed.
+ * Fuzz target of slot tables: one instruction whose slots fit, of which some bytes are then
+ * changed.
  *
- * Input: flags of twins.h, the instruction, its template, the initial semaphores, then records of
- * template_flip() for the whole table.
+ * The input is flags of twins.h, the instruction, its template, the initial semaphores, then
+ * records of template_flip() for the whole table.
  */
 #include "twins.h"
 

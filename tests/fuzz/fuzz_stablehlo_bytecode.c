@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* StableHLO's portable bytecode; the first bytes that tell it from text are put in front. */
+/*
+ * Fuzz target of StableHLO's portable bytecode; the target puts its first bytes, which tell it from
+ * text, in front of the input.
+ */
 #include <string.h>
 
 #include "stablehlo.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* StableHLO's text. */
+/* Fuzz target of StableHLO's text. */
 #include "stablehlo.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

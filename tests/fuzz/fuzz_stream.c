@@ -1,23 +1,26 @@
 // SPDX-License-Identifier: MIT
 /*
- * Command streams: instructions with operands that fit, instructions with random fields, and random
- * words, mixed.
+ * Fuzz target of command streams: instructions with operands that fit, instructions with random
+ * fields, and random words, mixed.
  *
- * Input: flags of twins.h, the initial semaphores, 16 bytes of damage, then instructions, each with
- * a byte that says which kind it is.
+ * The input is flags of twins.h, the initial semaphores, 16 bytes of damage, then instructions,
+ * each with a byte that says its kind.
  */
 #include "twins.h"
 
-/* Kinds of instructions, the high bits of their byte; the low ones are the number of changes. */
-#define KIND_RAW    0x40 /* below: 16 bytes as they are */
-#define KIND_FIELDS 0x80 /* below: an opcode with any fields; from here on templates */
+/* The high bits of an instruction's byte give its kind; the low bits are the number of changes. */
+#define KIND_RAW    0x40 /* smaller bytes: 16 raw bytes follow */
+#define KIND_FIELDS 0x80 /* smaller bytes: an opcode with any fields; larger ones: a template */
 
 static void append_words(struct twins_program *p, const uint32_t w[ONPU_INSN_WORDS])
 {
 	memcpy(p->insn[p->num_insns++], w, sizeof(p->insn[0]));
 }
 
-/* Slot indices are 16 bits at 16, 32, 48, 64, 80; most should be in the table. */
+/*
+ * Appends an instruction with random fields. Slot indices are 16 bits at 16, 32, 48, 64, 80; most
+ * must be in the table.
+ */
 static void any_fields(struct fuzz_input *in, struct twins_program *p)
 {
 	const struct onpu_op_info *info = &onpu_op_info[fuzz_u8(in) % ONPU_OP_COUNT];
@@ -77,7 +80,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			from_template(&in, &p, kind & 3 ? 0 : kind >> 2 & 3);
 		}
 	}
-	/* One in a few programs runs past its end. */
+	/* Some programs have no END and run past their end. */
 	if (!(p.damage[15] & 1))
 		twins_append(&p, &end);
 	twins_run(&p);

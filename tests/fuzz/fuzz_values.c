@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Files that webnn-run takes values from. The first byte of the input says what the rest is: a file
- * of .npy, an archive of such files whose array "x" is wanted, or a tensor of ONNX, which its
- * content tells, or a picture.
+ * Fuzz target of files that webnn-run reads values from. The first byte of the input says what the
+ * rest is: a .npy file, an archive of such files whose array "x" is wanted, a tensor of ONNX, which
+ * is told by its content, or a picture.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Messages are of no use here, but are made, for their arguments. */
+/* The message is formatted, so that its arguments are read, and then dropped. */
 int complain(enum exit_code code, const char *format, ...)
 {
 	char text[1000];
@@ -56,7 +56,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (file < 0) {
 		file = memfd_create("value", MFD_CLOEXEC);
-		/* Messages of npy.c are dropped; libFuzzer has its own stream by now. */
+		/* This drops messages of npy.c; libFuzzer uses a stream of its own by now. */
 		stderr = fopen("/dev/null", "w");
 	}
 	if (!size || file < 0 || ftruncate(file, 0) ||

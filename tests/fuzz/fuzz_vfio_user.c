@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * The vfio-user server behind a socket pair: messages of every kind, well formed or damaged, in
- * pieces, with descriptors of every sort, and clients that leave.
+ * Fuzz target of the vfio-user server behind a socket pair: messages of every kind, well formed or
+ * damaged, in several parts, with descriptors of every kind, and clients that leave.
  *
- * Input: moves, each a byte with its operands. A byte before each message says what is done to it.
- * The device runs on the same thread (sync), so that an input always does the same. Every command
- * that wants a reply has exactly one, of a length that fits, or the connection ends; a client that
- * left has left nothing behind.
+ * The input is moves, each a byte with its operands. A byte before each message says how it is
+ * sent. The device runs on the same thread (sync), so that an input always does the same. Every
+ * command that wants a reply gets exactly one, of the right length, or the connection ends; a
+ * client that leaves must leave nothing behind.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -24,7 +24,7 @@
 #define HOW_POSTED  0x01
 #define HOW_PIECES  0x02
 #define HOW_DAMAGED 0x04
-#define HOW_FDS	    0x08 /* more descriptors than the message should have */
+#define HOW_FDS	    0x08 /* the message has more descriptors than it should */
 
 #define MAX_MOVES    64
 #define MAX_SENT_FDS 20
@@ -48,20 +48,26 @@ enum move {
 	MOVE_COUNT
 };
 
-/* Descriptors that a client may pass. */
+/* Kinds of descriptors that a client may pass. */
 enum { FD_SEALED, FD_UNSEALED, FD_EVENT, FD_PIPE, FD_READ_ONLY, FD_COUNT };
 
 static struct vfu_server server;
 static int fds[FD_COUNT];
-static uint8_t *memory;		 /* behind FD_SEALED */
-static unsigned int descriptors; /* open when no client is there */
+static uint8_t *memory;		 /* the memory of FD_SEALED */
+static unsigned int descriptors; /* how many are open when no client is connected */
 
-/* This client's end of the stream, and the replies that it is owed. */
+/*
+ * The client's end of the stream, the replies that the server still owes, and the next message's
+ * id.
+ */
 static int client = -1;
 static unsigned int owed;
 static uint16_t next_id;
 
-/* Those of memory and events: a symbolizer of libFuzzer's has pipes. */
+/*
+ * Returns how many descriptors of memory and events are open; a symbolizer of libFuzzer's has
+ * pipes.
+ */
 static unsigned int count_descriptors(void)
 {
 	DIR *dir = opendir("/proc/self/fd");
@@ -121,7 +127,7 @@ static void leave(void)
 	while (server.connected)
 		vfu_server_poll(&server, 0);
 	FUZZ_CHECK(!server.function.dma.count, "%u maps are left", server.function.dma.count);
-	/* Threads of the server's close them. */
+	/* The server's threads close them. */
 	for (unsigned int i = 0; count_descriptors() != descriptors; i++) {
 		FUZZ_CHECK(i < 100000, "descriptors are left");
 		usleep(100);
@@ -138,7 +144,7 @@ static void connect_client(void)
 	vfu_server_adopt(&server, pair[1]);
 }
 
-/* Take what has come; only the end of the connection may cut a reply short. */
+/* Takes the replies that have come; only the end of the connection may cut a reply short. */
 static void take_replies(void)
 {
 	static uint8_t replies[4 << 20];
@@ -194,7 +200,7 @@ static void transmit(const uint8_t *bytes, size_t size, const int *sent, unsigne
 		msg.msg_control = &control;
 		msg.msg_controllen = CMSG_SPACE(count * sizeof(int));
 	}
-	/* It fails when the server has closed its end. */
+	/* Sending may fail only when the server has closed its end. */
 	if (sendmsg(client, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
 		FUZZ_CHECK(!server.connected, "sending fails: %s", strerror(errno));
 }
@@ -224,7 +230,7 @@ static void message_start(struct message *m, uint16_t command, const void *paylo
 	m->size = sizeof(header) + size;
 }
 
-/* Damage makes it unknown what comes back: after it the connection is not gone on with. */
+/* Sends a message. Replies to a damaged one are unknown, so that the connection ends after it. */
 static void message_send(struct message *m, struct fuzz_input *in)
 {
 	uint8_t how = fuzz_u8(in);
@@ -264,7 +270,7 @@ static void version(struct fuzz_input *in)
 	message_send(&m, in);
 }
 
-/* Any bytes: only that nothing bad happens can be said. */
+/* Sends any bytes: the reply is unknown, and only harm is a finding. */
 static void raw(struct fuzz_input *in)
 {
 	uint8_t bytes[256];
@@ -288,7 +294,10 @@ static void any_command(struct fuzz_input *in)
 	message_send(&m, in);
 }
 
-/* Pages from 0 to 255, so that ranges meet; the high ones are at the end of the address space. */
+/*
+ * Returns the address of a page from 0 to 127, so that ranges meet, or of one of the last 128 of
+ * the address space.
+ */
 static uint64_t address(struct fuzz_input *in)
 {
 	return (uint64_t)(int64_t)(int8_t)fuzz_u8(in) * PAGE;
@@ -355,7 +364,7 @@ static void write_region(struct fuzz_input *in)
 	message_send(&m, in);
 }
 
-/* COMMAND: memory and bus master on, so that BAR0 and DMA are there. */
+/* Writes COMMAND: memory and bus mastering on, so that BAR0 and DMA work. */
 static void enable(struct fuzz_input *in)
 {
 	const struct {
@@ -477,7 +486,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	connect_client();
 	version(&in);
 	for (unsigned int i = 0; in.left && i < MAX_MOVES; i++) {
-		/* The server has ended the connection: a new client comes. */
+		/* The server has ended the connection: connect a new client. */
 		if (!server.connected) {
 			leave();
 			connect_client();

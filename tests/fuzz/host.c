@@ -3,7 +3,7 @@
 #include "host.h"
 
 #define LEAF   (ONPU_PTE_V | ONPU_PTE_R | ONPU_PTE_W | ONPU_PTE_A | ONPU_PTE_D)
-#define BUDGET (1u << 20) /* for a request to be answered */
+#define BUDGET (1u << 20) /* cycles within which a request is answered */
 
 static int bus_read(void *ctx, uint64_t addr, void *dst, size_t len)
 {

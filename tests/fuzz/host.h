@@ -9,11 +9,11 @@
 #include "onpu_device.h"
 #include "template.h"
 
-/* Host memory is at this bus address. */
+/* Bus address and size of the host memory. */
 #define HOST_BUS   0x40000000u
 #define HOST_BYTES 0x178000u
 
-/* Offsets of the parts of the memory. */
+/* Offsets in host memory. */
 #define HOST_FIRMWARE  0x00000u
 #define HOST_REQUESTS  0x20000u
 #define HOST_RESPONSES 0x20400u
@@ -23,10 +23,10 @@
 #define HOST_USER_L0   0x24000u
 #define HOST_KERNEL_L1 0x25000u
 #define HOST_KERNEL_L0 0x26000u
-/* The kernel's pages, of both contexts: ring, completion page, save area. */
+/* The kernel's pages of both contexts: ring, completion page, save area. */
 #define HOST_KERNEL  0x28000u
 #define HOST_CONTEXT 0x80000u  /* bytes for each context */
-#define HOST_USER    0x128000u /* pages of programs: TEMPLATE_MEMORY bytes */
+#define HOST_USER    0x128000u /* user pages with programs: TEMPLATE_MEMORY bytes */
 
 #define HOST_KERNEL_VA	       (UINT64_C(1) << 37)
 #define HOST_RING_OFFSET       0x0000u
@@ -35,7 +35,7 @@
 
 #define HOST_CONTEXTS	  2u
 #define HOST_QUEUES	  4u
-#define HOST_MESSAGES	  16u /* in a message ring */
+#define HOST_MESSAGES	  16u /* entries of a message ring */
 #define HOST_RING_ENTRIES 16u
 
 struct host {
@@ -47,7 +47,7 @@ struct host {
 	uint64_t seqno;
 };
 
-/* A device in the state RESET with HOST_BYTES of memory, which become zero, around it. */
+/* Makes a device in the state RESET with HOST_BYTES of memory, which the function zeroes. */
 void host_create(struct host *h, uint8_t *memory, bool sticky, int simd);
 void host_destroy(struct host *h);
 
@@ -58,15 +58,15 @@ static inline void host_put(struct host *h, uint32_t at, const void *bytes, size
 }
 
 void host_write_register(struct host *h, uint32_t offset, uint32_t value);
-/* Tables that map TEMPLATE_MEMORY for users and HOST_CONTEXT twice for the kernel. */
+/* Makes tables that map TEMPLATE_MEMORY for users and HOST_CONTEXT twice for the kernel. */
 void host_map(struct host *h);
-/* The image at HOST_FIRMWARE; @fix: with sizes and checksum that match. */
+/* Boots the image at HOST_FIRMWARE; @fix: makes its sizes and checksum right. */
 void host_boot(struct host *h, uint32_t image_size, bool fix);
-/* A request, as the driver sends it. */
+/* Sends a request as the driver does. */
 void host_request(struct host *h, const void *message);
-/* An address space and two contexts, each with its queue. */
+/* Makes an address space and two contexts, each with its queue. */
 void host_contexts(struct host *h);
-/* Puts a ring entry into a context's ring and rings the bell. */
+/* Puts an entry into a context's ring and rings the doorbell. */
 void host_submit(struct host *h, unsigned int context, const void *entry);
 
 #endif

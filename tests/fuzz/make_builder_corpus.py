@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Seeds of the fuzz target builder, for make_corpus.py: every operator, every type it may have.
+"""Seeds of the fuzz target builder, for make_corpus.py: every operator with the first types that it
+allows.
 
-They depend on webnn.json only; fuzz_builder.c says what the bytes mean.
+The seeds depend on webnn.json only; fuzz_builder.c says what their bytes mean.
 """
 import json
 import pathlib
@@ -21,7 +22,9 @@ def resolve(operator, operand, key):
 
 
 def recurrent_shape(method, name):
-    """Weights have rows for every gate, states one for each direction."""
+    """Returns the shape of an operand of a recurrent operator: weights have rows for every gate,
+    states one matrix for each direction.
+    """
     cell, gates = method.endswith("Cell"), 4 if method.startswith("lstm") else 3
     lead = [] if cell else [1]
     if name == "input":
@@ -100,7 +103,7 @@ def seed(operator, method, index, type_name, arguments):
 
 
 def all_arguments(operator):
-    """The arguments as fuzz_builder.c reads them: those of overloads are left at zero."""
+    """Returns the arguments that fuzz_builder.c reads; arguments of overloads stay zero."""
     return operator.get("arguments", [])
 
 

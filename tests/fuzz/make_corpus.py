@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: MIT
 """Writes the seeds of the fuzz targets: every instruction and every operator at least once in each.
 
-  make_corpus.py DIR [TARGET…]     into DIR/TARGET, which is emptied before; default: all targets
+  make_corpus.py DIR [TARGET…] writes into DIR/TARGET, which it empties before; the default is all
+  targets
 
-The output depends on isa.xml, registers.xml, webnn.json and tests/library/ir/passes only, so it is made when a fuzzer runs.
+The output depends on isa.xml, registers.xml, webnn.json and tests/library/ir/passes only, so it is
+made when a fuzzer runs.
 Inputs that once found an error are kept in regressions/TARGET.
 """
 
@@ -26,9 +28,9 @@ from make_builder_corpus import builder_seeds  # noqa: E402
 from vfio_user_seeds import vfio_user_seeds  # noqa: E402
 
 OPERANDS = ('DST', 'S0', 'S1', 'S2', 'PARAM')
-# Bits of the layout bytes of template.c that leave every operand in a place of its own.
+# Layout bytes of template.c that leave every operand in a region of its own.
 LAYOUTS = (0x00, 0x10, 0x01, 0x12, 0x04)
-# Dimensions, as template.c reads them: the first sixteen choose from its table.
+# Bytes of dimensions as template.c reads them: numbers below sixteen choose from its table.
 DIMENSIONS = (1, 2, 3, 4, 5, 7, 8, 9, 10, 0x83, 0x91)
 
 
@@ -48,7 +50,7 @@ def field_text(isa, field, rng):
 
 
 def instruction_text(isa, leaf, rng):
-    """A line of assembler: the display string with values in place of its fields."""
+    """Returns a line of assembler: the display string with values in place of its fields."""
     fields = {field.name: field for field in leaf.fields}
     text = leaf.display
     for name, field in fields.items():
@@ -62,7 +64,7 @@ def word(leaf, rng):
 
 
 def template(leaf, rng):
-    """The bytes that template_make() of template.c reads for one instruction."""
+    """Returns the bytes that template_make() of template.c reads for one instruction."""
     choice = bytes(rng.getrandbits(8) for _ in range(4))
     choice += bytes(rng.choice(LAYOUTS) for _ in range(4))
     choice += bytes([rng.getrandbits(3), rng.getrandbits(6)])
@@ -104,14 +106,14 @@ def stream_seeds(isa, rng):
         yield f'mixed-{at // 4}', out
 
 
-# Moves of fuzz_registers.c, by their numbers there.
+# Moves of fuzz_registers.c, in the order of their numbers there.
 MOVES = ('run', 'write', 'read', 'access', 'poke', 'pte', 'invalidate', 'request', 'any_request',
          'submit', 'submit_changed', 'reset', 'parity', 'saved', 'boot', 'preempt')
 START, DAMAGED, UNFIXED, OWN_CODE, STICKY, TWICE = 1, 2, 4, 8, 16, 32
 
 
 def move(name, *operands):
-    """Operands are bytes, or integers of one byte."""
+    """Returns the bytes of a move; its operands are bytes, or integers of one byte."""
     return bytes([MOVES.index(name)]) + b''.join(
         bytes([x]) if isinstance(x, int) else x for x in operands)
 
@@ -162,7 +164,7 @@ def registers_seeds(isa, rng):
     yield 'own-code', bytes([START | OWN_CODE]) + code.ljust(128, b'\0') + bytes([0]) + run * 3
 
 
-# Moves of fuzz_firmware.c, by their numbers there.
+# Moves of fuzz_firmware.c, in the order of their numbers there.
 FIRMWARE_MOVES = ('run', 'settle', 'request', 'any_request', 'take', 'doorbell', 'jobs', 'tail',
                   'head', 'fault', 'dma_error', 'kill_delay', 'refuse', 'later', 'memory', 'interrupt')
 HOSTILE, READY, DEBUG = 1, 2, 4
@@ -203,7 +205,7 @@ def firmware_seeds(_, rng):
 
 
 def stablehlo_text_seeds(*_):
-    """The programs of the tests, module by module."""
+    """Yields the programs of the StableHLO tests, module by module."""
     folder = os.path.join(HERE, '..', 'stablehlo', 'programs')
     for name in sorted(os.listdir(folder)):
         with open(os.path.join(folder, name), encoding='utf-8') as file:
@@ -212,7 +214,7 @@ def stablehlo_text_seeds(*_):
 
 
 def stablehlo_bytecode_seeds(*_):
-    """Files in every version of the format, without their first four bytes."""
+    """Yields files in every version of the format, without their first four bytes."""
     sys.path.insert(0, os.path.join(HERE, '..', 'stablehlo'))
     import bytecode_writer
 
@@ -221,13 +223,13 @@ def stablehlo_bytecode_seeds(*_):
 
 
 def onnx_seeds(*arguments):
-    """Needs the packages of ONNX, which the other targets do without."""
+    """Yields models; this needs the packages of ONNX, which the other targets do without."""
     from make_onnx_corpus import onnx_seeds as seeds
     return seeds(*arguments)
 
 
 def ir_text_seeds(*_):
-    """The graphs of the tests of passes, and what they become."""
+    """Yields the graphs of the tests of passes, before and after the pass."""
     folder = os.path.join(HERE, '..', 'library', 'ir', 'passes')
     for name in sorted(os.listdir(folder)):
         with open(os.path.join(folder, name), encoding='utf-8') as file:
@@ -237,7 +239,7 @@ def ir_text_seeds(*_):
 
 
 def values_seeds(_, rng):
-    """Arrays, archives of arrays, tensors of ONNX, pictures."""
+    """Yields arrays, archives of arrays, tensors of ONNX, pictures."""
     sys.path.insert(0, os.path.join(HERE, '..', 'tools'))
     import picture_files
 
@@ -255,7 +257,7 @@ def values_seeds(_, rng):
                 # ZipInfo has a fixed date, so that the seeds are the same each time.
                 file.writestr(zipfile.ZipInfo(member), array, method)
         yield f'npz-{name}', b'\0' + archive.getvalue()
-    # Fields of TensorProto: dims, data_type, and raw_data, float_data or int64_data, packed.
+    # The fields of TensorProto are dims, data_type, and raw_data, float_data or int64_data, packed.
     for name, kind, field, data in (('raw', 1, 9, rng.randbytes(24)), ('float', 1, 4, rng.randbytes(24)),
                                     ('int64', 7, 7, bytes(range(6))), ('bool', 9, 5, bytes(6)),
                                     ('half', 10, 5, bytes(6))):
@@ -266,7 +268,9 @@ def values_seeds(_, rng):
 
 
 def graph_file_seeds(_, rng):
-    """Each kind of change in each part of each file, with the checksums made right and as they are; and no change."""
+    """Yields each kind of change in each section of each file, with corrected checksums and with
+    the old ones; and no change.
+    """
     for file in range(3):
         for signed in (0, 16):
             yield f'file-{file}-{signed}', bytes([file + signed])
@@ -283,7 +287,7 @@ TARGETS = {'asm': asm_seeds, 'builder': builder_seeds, 'firmware': firmware_seed
 
 
 def make(isa, target):
-    """The seeds of a target by name; a target without any is an error."""
+    """Returns the seeds of a target by name; a target without seeds is an error."""
     seeds = dict(TARGETS[target](isa, random.Random(target)))
     if not seeds:
         raise SystemExit(f'make_corpus.py: there are no seeds for {target}')

@@ -86,7 +86,7 @@ def loop_seeds(node, ints, y):
     again = helper.make_graph([node("Add", ["v", "v"], ["w"])], "again",
                               [value("n", INT64), value("c", TensorProto.BOOL), value("v", FLOAT, 2)],
                               [value("c", TensorProto.BOOL), value("w", FLOAT, 2)])
-    # A small number in the file, which few flips of a bit make a large one.
+    # The number is small and in the file, so that a few flipped bits make it a large one.
     yield model("loops", [node("Constant", [], ["m"], value_int=3),
                           node("Scan", ["a", "x"], ["l", "z"], num_scan_inputs=1, body=step),
                           node("Loop", ["m", "", "l"], ["y"], body=again)],

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program of StableHLO, as text or bytecode: whatever it holds, loading it ends with a status; what it
- * takes and gives and why it is refused can be asked, and it prints. Nothing runs, as a loop takes long; but
- * loops whose turns are known become operations in a row, of which there are not too many.
+ * Loads a program of StableHLO, as text or bytecode. Whatever it holds, loading ends with a status;
+ * its inputs, outputs and refusals can be queried, and it prints. Nothing runs, as loops take long;
+ * but loops with a known number of iterations are unrolled into a limited number of operations.
  */
 #ifndef ONPU_TESTS_FUZZ_STABLEHLO_H
 #define ONPU_TESTS_FUZZ_STABLEHLO_H
@@ -13,11 +13,11 @@
 #include "run.h"
 #include "unroll.h"
 
-#define FUZZ_UNROLLED 300 /* operations of a loop */
+#define FUZZ_UNROLLED 300 /* operations that a loop may become */
 
 static inline void fuzz_unroll(const uint8_t *data, size_t size)
 {
-	static struct shlo_file file; /* not among what a jump leaves open */
+	static struct shlo_file file; /* static, so that a longjmp() does not make it undefined */
 	const struct shlo_unroll with = { .arena = &file.arena,
 					  .loop_limit = UINT64_MAX,
 					  .limit = FUZZ_UNROLLED };
@@ -28,7 +28,7 @@ static inline void fuzz_unroll(const uint8_t *data, size_t size)
 		if (shlo_is_bytecode(data, size)) {
 			shlo_read_bytecode(&file, data, size);
 		} else {
-			/* Numbers are read up to what ends them. */
+			/* The text needs a terminator, up to which numbers are read. */
 			shlo_read_text(&file,
 				       shlo_arena_text(&file.arena, (const char *)data, size),
 				       size);
@@ -56,7 +56,7 @@ static inline int fuzz_stablehlo(const uint8_t *data, size_t size)
 		wnnStablehloProgramGetInputs(program, i);
 		wnnStablehloProgramGetOutputs(program, i);
 	}
-	/* The printed text is read again, whatever comes of it. */
+	/* The printed text is loaded again; any status will do. */
 	if (!wnnStablehloProgramGetText(program, &text) &&
 	    !wnnStablehloLoadMemory(text.data, text.length, NULL, &again))
 		wnnStablehloProgramRelease(again);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Instructions with operands that fit; see template.h. */
+/* Instructions with operands that fit: see template.h. */
 #include <stdbool.h>
 
 #include "template.h"
@@ -10,18 +10,18 @@
 #define S2    ONPU_OPERAND_S2
 #define PARAM ONPU_OPERAND_PARAM
 
-/* Elements of a template's tensor: above this its dimensions become 1. */
+/* Most elements of a template's tensor: further dimensions become 1. */
 #define MAX_ELEMENTS 16384
 
-/* How a tensor lies in its region: bits of a byte of input. */
-#define LAYOUT_TURNED	0x01 /* dimensions in another order */
-#define LAYOUT_GAPS	0x02 /* an element between two */
-#define LAYOUT_REVERSED 0x04 /* the last dimension backwards */
-#define LAYOUT_REPEATED 0x08 /* sources: a dimension of stride 0 */
-#define LAYOUT_SRAM	0x10 /* DMA: in SRAM instead of memory */
-#define LAYOUT_IN_PLACE 0x20 /* sources: where DST is */
+/* How a tensor is laid out in its region: bits of a byte of input. */
+#define LAYOUT_TURNED	0x01 /* the dimensions have another order */
+#define LAYOUT_GAPS	0x02 /* a gap of one element */
+#define LAYOUT_REVERSED 0x04 /* the last dimension goes backwards */
+#define LAYOUT_REPEATED 0x08 /* sources: one dimension has stride 0 */
+#define LAYOUT_SRAM	0x10 /* DMA: the tensor is in SRAM, not in memory */
+#define LAYOUT_IN_PLACE 0x20 /* sources: at the address of DST */
 
-/* The bytes of input that a template consists of, always as many. */
+/* The bytes of input from which a template is made; their number is fixed. */
 struct choice {
 	uint8_t dtype[4];
 	uint8_t layout[4];
@@ -68,7 +68,7 @@ struct shape {
 	uint32_t dim[ONPU_MAX_RANK];
 };
 
-/* Appends a dimension unless the tensor would become too large, then it is 1. */
+/* Appends a dimension, which becomes 1 when the tensor would be too large. */
 static void append(struct shape *s, uint32_t dim)
 {
 	uint64_t n = dim;
@@ -88,7 +88,7 @@ static struct shape shape_of(const uint8_t *dims, unsigned int rank)
 	return s;
 }
 
-/* The number-th type of a set. */
+/* Returns the number-th type of a set. */
 static unsigned int pick_type(uint16_t set, uint8_t number)
 {
 	unsigned int n = 0;
@@ -126,7 +126,7 @@ static void set_strides(struct onpu_slot_tensor *t, const struct shape *s, uint8
 	}
 }
 
-/* A tensor of the template; its region is its own unless it is to be in place. */
+/* Makes a tensor of the template; its region is its own unless it is in place. */
 static void tensor(struct template *t, const struct choice *c, unsigned int operand,
 		   const struct shape *s, unsigned int dtype)
 {
@@ -156,7 +156,7 @@ static void tensor(struct template *t, const struct choice *c, unsigned int oper
 	t->present |= (uint8_t)(1u << operand);
 }
 
-/* Types of all operands that the rules of the instruction allow together. */
+/* Chooses types for all operands that the rules of the instruction allow together. */
 static void types(const struct choice *c, const struct onpu_op_info *info, unsigned int type[4])
 {
 	int same = -1, num = -1;
@@ -210,7 +210,7 @@ static void scalar_param(struct template *t, const struct choice *c, bool floats
 	p->scalar.gamma = c->number[2] & mask;
 }
 
-/* Taps whose steps are a few elements; element sizes of the operands they move. */
+/* Makes taps whose steps are a few elements of the operands that they move. */
 static void taps_param(struct template *t, const struct choice *c, const unsigned int type[4],
 		       bool moving)
 {
@@ -253,9 +253,9 @@ static void resample_param(struct template *t, const struct choice *c, const str
 	}
 }
 
-/* ---- Operands, by kind of instruction ---- */
+/* ---- Operands, by family of instructions ---- */
 
-/* All tensors have DST's dimensions. */
+/* All tensors get DST's dimensions. */
 static void elementwise(struct template *t, const struct choice *c, const unsigned int type[4])
 {
 	unsigned int least = t->insn.op == ONPU_OP_TRI ? 2 : 0;
@@ -297,13 +297,13 @@ static void matrix(struct template *t, const struct choice *c, const unsigned in
 	append(&d, n);
 	b = a;
 	append(&b, d.dim[lead]);
-	/* All of L, k and n must agree, also where one of them was cut. */
+	/* L, k and n must agree in all operands, also where a dimension was cut to 1. */
 	d.dim[lead] = b.dim[lead + 1];
 	append(&z, d.dim[lead]);
 	tensor(t, c, DST, &d, type[DST]);
 	tensor(t, c, S0, &a, type[S0]);
 	tensor(t, c, S1, &b, type[S1]);
-	/* Dimensions of L that are no batch: one matrix S1 for all. */
+	/* Some dimensions of L are no batch: one matrix S1 serves all. */
 	for (unsigned int i = 0; i < lead; i++) {
 		if (!(c->mode >> i & 1))
 			s1->stride[i] = 0;
@@ -339,7 +339,7 @@ static void reduction(struct template *t, const struct choice *c, unsigned int t
 	tensor(t, c, S0, &s, type[S0]);
 }
 
-/* rargmax, rargmin and scan.sum: one axis. */
+/* Makes operands of rargmax, rargmin and scan.sum, which have one axis. */
 static void along_axis(struct template *t, const struct choice *c, unsigned int type[4])
 {
 	struct shape s = shape_of(c->dim, limit_rank(c->rank, 1, 8)), one = s;
@@ -394,7 +394,10 @@ static void pad(struct template *t, const struct choice *c, const unsigned int t
 	tensor(t, c, S0, &s, type[S0]);
 }
 
-/* Gather and scatter: @full is indexed by @index and gives or takes @part. */
+/*
+ * Makes the shapes of gathers and scatters: @index indexes @full, and @part is read from or written
+ * to it.
+ */
 static void indexed_shapes(struct template *t, const struct choice *c, struct shape *full,
 			   struct shape *index, struct shape *part)
 {
@@ -493,7 +496,7 @@ static bool is_operand(uint8_t field)
 	       field == ONPU_FIELD_ID_PARAM;
 }
 
-/* Fields other than operands. Waiting is rare, so that not everything is a deadlock. */
+/* Sets fields other than operands. Waits are rare, as else most programs would be deadlocks. */
 static void fields(struct fuzz_input *in, struct template *t)
 {
 	const struct onpu_op_info *info = &onpu_op_info[t->insn.op];

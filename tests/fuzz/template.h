@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Instructions with operands that fit: what a fuzzer would not find by chance.
+ * Instructions with operands that fit, which a fuzzer would not find by chance.
  *
  * A template is an instruction and its five slots, made from a few bytes of input. Without further
  * changes most of them pass all checks of the architecture, so that changing bytes of their slots
@@ -16,7 +16,7 @@
 #define TEMPLATE_REGIONS 4u
 #define TEMPLATE_REGION	 0x10000u
 #define TEMPLATE_SRAM	 (TEMPLATE_REGIONS * TEMPLATE_REGION)
-/* Memory: the program and its slots, then the regions. */
+/* Addresses in memory: the program and its slots, then the regions. */
 #define TEMPLATE_PROGRAM_VA   0x10000000u
 #define TEMPLATE_SLOTS_VA     0x10004000u
 #define TEMPLATE_PROFILE_VA   0x1000e000u
@@ -28,15 +28,17 @@ struct template
 {
 	struct onpu_insn insn;
 	union onpu_slot slot[ONPU_OPERAND_COUNT];
-	/* A mask of the operands that it has; an optional one may be left out. */
+	/* A mask of the operands that are present; optional ones may be left out. */
 	uint8_t present;
 };
 
-/* The instruction's slot indices are first_slot and following. */
+/* Makes a template; the instruction's slot indices are first_slot and following. */
 void template_make(struct fuzz_input *in, enum onpu_op op, uint16_t first_slot, struct template *t);
-/* A PROGRAM slot with all of SRAM and initial semaphore counts from the input. */
+/* Makes a PROGRAM slot with all of SRAM and initial semaphore counts from the input. */
 void template_program_slot(struct fuzz_input *in, union onpu_slot *slot);
-/* Exclusive-or with a record of the input: where, and one or eight bytes. */
+/*
+ * Changes the bytes by exclusive-or with a record of the input: an offset, and one or eight bytes.
+ */
 void template_flip(struct fuzz_input *in, void *bytes, size_t size);
 
 #endif

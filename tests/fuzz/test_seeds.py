@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Every fuzz target has seeds, the same each time, and regressions belong to a target."""
+"""Every fuzz target has seeds, which are the same each time, and every folder of regressions
+belongs to a target.
+"""
 
 import os
 import re
@@ -15,13 +17,13 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def targets():
-    """Names of the targets: the files fuzz_NAME.c."""
+    """Returns the names of the targets, from the files fuzz_NAME.c."""
     found = (re.fullmatch(r'fuzz_(\w+)\.c', name) for name in os.listdir(HERE))
     return {match[1].replace('_', '-') for match in found if match}
 
 
 def content(folder):
-    """Bytes of each file by its path."""
+    """Returns the bytes of each file by its path."""
     result = {}
     for path, _, names in os.walk(folder):
         for name in names:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Two machines that must agree; see twins.h. */
+/* Two machines that must agree: see twins.h. */
 #include <stdbool.h>
 
 #include "../random.h"
@@ -24,7 +24,7 @@ static uint8_t pattern[PATTERNS][TEMPLATE_SRAM];
 
 /* ---- Memory ---- */
 
-/* Where an access lies in the job's memory; NULL: there is nothing. */
+/* Returns the byte of the twin's memory at an address of the job; NULL: the access is outside. */
 static uint8_t *locate(struct twin *t, uint64_t addr, size_t len)
 {
 	uint64_t at = addr - TEMPLATE_PROGRAM_VA;
@@ -58,7 +58,7 @@ static uint64_t memory_fault(void *ctx)
 	return ((struct twin *)ctx)->fault_address;
 }
 
-/* The saved state has an address space of its own. */
+/* Callbacks for the saved state, which has an address space of its own. */
 static int state_read(void *ctx, uint64_t addr, void *dst, size_t len)
 {
 	FUZZ_CHECK(addr <= STATE_BYTES && len <= STATE_BYTES - addr, "the state is too large");
@@ -73,9 +73,12 @@ static int state_write(void *ctx, uint64_t addr, const void *src, size_t len)
 	return 0;
 }
 
-/* ---- Set-up, once ---- */
+/* ---- Set-up, done once ---- */
 
-/* Random bits; random bits with many special values; small numbers as floats; as bytes. */
+/*
+ * Returns a word of one of four patterns: random bits; random bits with many special values; small
+ * floats; small bytes.
+ */
 static uint32_t pattern_word(unsigned int kind, uint32_t *seed)
 {
 	static const uint32_t special[] = {
@@ -115,7 +118,7 @@ static void set_up(void)
 		struct onpu_sim_config config = onpu_sim_config_default();
 		const char *error = NULL;
 
-		/* Few lanes and a small array: much time passes for little work. */
+		/* With few lanes and a small array, little work takes much time. */
 		config.sram_bytes = TEMPLATE_SRAM;
 		config.lanes = 8;
 		config.mxu_rows = 8;
@@ -134,7 +137,7 @@ static void set_up(void)
 
 /* ---- A run ---- */
 
-/* 64-bit numbers from -2 to 5, which are 32-bit indices, too. */
+/* Fills the region with 64-bit numbers from -2 to 5, which also serve as 32-bit indices. */
 static void fill_indices(uint8_t *region)
 {
 	for (size_t i = 0; i < TEMPLATE_REGION / sizeof(int64_t); i++) {
@@ -164,7 +167,7 @@ void twins_fill_sram(const struct twins_program *p, uint8_t *sram)
 		fill_indices(sram + 2 * TEMPLATE_REGION);
 }
 
-/* Away and back again; false: what came back was refused. */
+/* Saves the job and restores it; returns false when the machine refused the saved state. */
 static bool preempt(struct twin *t, const struct twins_program *p)
 {
 	bool whole = onpu_machine_state_size(t->machine) == STATE_BYTES;
@@ -197,15 +200,15 @@ static void run(struct twin *t, const struct twins_program *p)
 		.profile_size = p->flags & TWINS_PROFILE ? TEMPLATE_PROFILE_SIZE : 0,
 		.cycle_limit = TWINS_CYCLE_LIMIT,
 	};
-	/* Each instruction has at most two events; a damaged state may run some again. */
+	/* Each instruction has at most two events; a damaged state may make some run again. */
 	unsigned int events = 8 * TWINS_MAX_INSNS;
 	enum onpu_step step;
 
 	twins_fill_memory(p, t->memory);
-	/* An input's result must not depend on what the input before it left in SRAM. */
+	/* An input's result must not depend on what the input before left in SRAM. */
 	onpu_machine_forget(t->machine);
 	onpu_machine_begin(t->machine, &t->mem, &job);
-	/* The first step zeroes SRAM, unless it faults. */
+	/* The first step zeroes SRAM, unless it faults; then SRAM gets its content. */
 	step = onpu_machine_step(t->machine);
 	twins_fill_sram(p, onpu_machine_sram(t->machine));
 	while ((step == ONPU_STEP_RUNNING || step == ONPU_STEP_PREEMPT_POINT) &&
@@ -230,7 +233,7 @@ static bool is_empty(const union onpu_slot *slot)
 	return !memcmp(slot, &empty, sizeof(empty));
 }
 
-/* All that a log has to hold: the way it ran, both results, the program and its slots. */
+/* Prints all that a log needs: flags, both results, the program and its slots. */
 static void show(const struct twins_program *p)
 {
 	fprintf(stderr, "flags %#x, %u instructions, %u slots\n", p->flags, p->num_insns,

@@ -8,7 +8,8 @@ from generator.regs_model import Registers
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
-# Moves of fuzz_vfio_user.c; how a message is sent: as it should be, and otherwise.
+# Moves of fuzz_vfio_user.c, and bytes that say how a message is sent: PLAIN as it should be, the
+# others not.
 VFU_MOVES = ('raw', 'command', 'map', 'unmap', 'read', 'write', 'irqs', 'info', 'poke', 'leave',
              'run', 'truncate', 'enable')
 PLAIN, POSTED, PIECES, DAMAGED, FDS = 0, 1, 0x82, 4, 8
@@ -30,7 +31,7 @@ def vfu_read(region, size, offset, how=PLAIN):
 
 
 def registers():
-    """Offsets in BAR0 by name."""
+    """Returns the offsets in BAR0 by name."""
     model = Registers(os.path.join(HERE, '..', '..', 'uapi', 'onpu', 'registers.xml'))
     bar0 = next(domain for domain in model.domains if domain.name == 'ONPU')
     return {item.name: item.offset for item in bar0.items}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Compares the results of a device with what it must give. */
+/* Compares the results of a device with the expected ones. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -18,7 +18,10 @@ static double most_of(enum ir_dtype dtype)
 	return dtype == IR_F16 ? 65519.99 : 0x1.ffffffp127;
 }
 
-/* Zero, overflow and NaN included; @signs: a 0 that has no tolerance has its sign. */
+/*
+ * Returns whether two numbers agree within the bound, including zeros, overflow and NaN; @signs: a
+ * 0 without tolerance must have the right sign.
+ */
 static bool floats_agree(enum ir_dtype dtype, double is, double wanted, double bound, bool signs)
 {
 	if (isinf(bound))
@@ -41,7 +44,7 @@ static struct element look(const struct truth *truth, const void *actual, int64_
 
 	if (truth->exact) {
 		e.is = cpu_load(dtype, actual, i);
-		/* What is exact was rounded by the device as well. */
+		/* The device also rounds to the type an element whose exact value is known. */
 		e.wanted = truth->bound && truth->bound[i] > 0 ? truth->exact[i] :
 								 cpu_load(dtype, truth->native, i);
 		e.agrees = floats_agree(dtype, e.is, e.wanted, e.bound, signs);
@@ -82,7 +85,7 @@ static void compare_value(const struct truth *truth, const void *actual, int val
 	}
 }
 
-/* Which of two zeros is the larger depends on the order. */
+/* Returns whether the sign of a zero is defined: max and min may return either of two zeros. */
 static bool zeros_have_signs(const struct graph *graph)
 {
 	for (uint32_t n = 0; n < graph->num_nodes; n++) {

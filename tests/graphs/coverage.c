@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Which pairs of features of an operator have been run: type and rank of its main operand, types of
- * operands that have one of their own, and each value of each option - of an enumeration or
- * boolean each one, of other options and optional operands whether they are given. The universe is
- * what the table and the limits of the context allow.
+ * Counts which pairs of features of an operator have run: type and rank of its main operand, types
+ * of operands that have one of their own, and the values of options: each value of an enumeration
+ * or boolean; for other options and optional operands, whether they are given. The table and the
+ * limits of the context say which pairs there are.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,10 +14,10 @@
 #define MAX_DIMENSIONS 16
 #define MAX_FEATURES   12
 
-/* One property of a call that has several values. */
+/* One feature of a call, with its possible values. */
 struct dimension {
 	char name[40];
-	uint32_t count; /* of its values */
+	uint32_t count; /* how many values there are */
 	uint32_t values[MAX_FEATURES];
 	const struct wnn_enum *names;
 	enum { TYPE_OF, RANK_OF, OPTION, ARGUMENT, PRESENCE } kind;
@@ -78,7 +78,7 @@ static void add_attributes(struct space *space, enum wnn_op op, bool options, gr
 
 		if (row->kind == WNN_ATTRIBUTE_OPERAND || row->kind == WNN_ATTRIBUTE_STRING)
 			continue;
-		/* Arguments other than enumerations are always there. */
+		/* Arguments other than enumerations are always given. */
 		if (!options && row->kind != WNN_ATTRIBUTE_ENUM)
 			continue;
 		dim = add_dimension(space, "", row->name, options ? OPTION : ARGUMENT, i);
@@ -140,7 +140,7 @@ static uint32_t attr_value(const struct wnn_attribute *row, const struct graph_a
 {
 	if (row->kind == WNN_ATTRIBUTE_ENUM)
 		return attr->set ? attr->word[0] : row->undefined;
-	/* Booleans that are true by default. */
+	/* An absent boolean counts as its default, which is true for these two. */
 	if (row->kind == WNN_ATTRIBUTE_BOOL && attr->set)
 		return attr->word[0] != 0;
 	if (row->kind == WNN_ATTRIBUTE_BOOL)
@@ -223,7 +223,10 @@ struct tally {
 	uint64_t pairs, filled;
 };
 
-/* Counts the pairs of two dimensions of what the limits leave; @full is what they were counted in. */
+/*
+ * Counts the pairs of two features that the limits allow; @full is the space in which they were
+ * counted.
+ */
 static void count_pairs(enum wnn_op op, const struct space *full, const struct space *allowed,
 			uint32_t a, uint32_t b, bool list, struct tally *tally)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The elements of tensors, made of random numbers. */
+/* Makes the elements of tensors from random numbers. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,7 +53,7 @@ static int64_t integer(struct rng *rng, const struct graph_value *value)
 	uint64_t bits = rng_bits(rng);
 
 	if (value->fill == GRAPH_BITS)
-		/* Half of them near 0, where most of what is special happens. */
+		/* Half of the integers are near 0, where most special cases are. */
 		return bits & 1 ? (int64_t)(bits >> 1 & 15) - 8 : (int64_t)(bits ^ bits << 32);
 	return (int64_t)value->lo + (int64_t)((bits >> 11) % (uint64_t)(value->hi - value->lo + 1));
 }
@@ -92,7 +92,7 @@ static void print_bytes(const char *what, uint32_t id, const unsigned char *data
 	fputc('\n', to);
 }
 
-/* For programs that run the same graph by other means and compare the bits. */
+/* Prints values for programs that compute the same graph in another way and compare the bits. */
 void graph_print_values(const struct graph *graph, const struct run *run, FILE *to)
 {
 	graph_print(graph, to);

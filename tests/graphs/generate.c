@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Draws graphs from a seed: single calls whose type and rank are dealt in turn, and compositions. */
+/*
+ * Draws graphs from a seed: single calls, for which types and ranks are used in turn, and
+ * compositions.
+ */
 #include "generate.h"
 
 #include <math.h>
@@ -73,7 +76,7 @@ void maybe_real(struct draw *d, const char *name, double lo, double hi)
 
 /* --- Values --- */
 
-/* As many as possible above 1, and such as can be divided. */
+/* Draws dimensions of which as many as possible are above 1 and can be divided. */
 static void many_dims(struct generator *g, uint32_t rank, uint64_t most, uint32_t *dims)
 {
 	for (uint32_t i = 0; i < rank; i++) {
@@ -157,7 +160,7 @@ int generator_operand(struct generator *g, WNNOperandDataType type, uint32_t ran
 	return generator_leaf(g, type, rank, dims, fill);
 }
 
-/* Where each function is interesting. */
+/* Returns the range in which a function is interesting. */
 static struct fill float_range(struct generator *g, enum wnn_op op)
 {
 	switch (op) {
@@ -184,7 +187,7 @@ static struct fill float_range(struct generator *g, enum wnn_op op)
 	}
 }
 
-/* What the operands of an operator may hold: operators.def. */
+/* What elements the operands of an operator may have: see operators.def. */
 enum floats { ANY_VALUE, NUMBERS };
 
 static bool takes_specials(enum wnn_op op)
@@ -216,7 +219,7 @@ struct fill generator_fill(struct generator *g, enum wnn_op op, WNNOperandDataTy
 	if (type == WNNOperandDataType_Uint8 || type == WNNOperandDataType_Uint32 ||
 	    type == WNNOperandDataType_Uint64 || type == WNNOperandDataType_Uint4)
 		return (struct fill){ GRAPH_UNIFORM, 0, 15 };
-	/* All below what a border might be taken for. */
+	/* All elements are negative, so that padding with 0 would show. */
 	if (rng_chance(&g->rng, op == WNN_OP_MAX_POOL2D ? 60 : 15))
 		return (struct fill){ GRAPH_UNIFORM, -8, -1 };
 	return (struct fill){ GRAPH_UNIFORM, -8, 7 };
@@ -232,7 +235,10 @@ static bool small_enough(const struct generator *g, const struct graph_node *nod
 	return true;
 }
 
-/* Draws the rest of a call; the graph is as before when that fails. */
+/*
+ * Draws operands and options of a call; returns false, and leaves the graph as before, when none
+ * fit.
+ */
 bool generator_call(struct generator *g, enum wnn_op op, int main)
 {
 	struct graph *graph = g->graph;
@@ -275,7 +281,10 @@ static void budgets(struct generator *g)
 		g->budget = dice < 50 ? 600 : dice < 85 ? 6000 : 40000;
 		g->work = 2000000;
 	} else {
-		/* A fifth is more than the least SRAM, half of that more than an instruction takes. */
+		/*
+		 * A fifth of the graphs are larger than the least SRAM, half of these larger than
+		 * one instruction takes.
+		 */
 		g->budget = dice < 50 ? 300 : dice < 80 ? 6000 : MAX_ELEMENTS;
 		g->work = dice < 80 ? 1000000 : 6000000;
 		g->least = dice < 80 ? 1 : dice < 90 ? 6000 : 70000;
@@ -297,7 +306,7 @@ void generator_begin(struct generator *g, struct graph *graph, uint64_t seed, bo
 	}
 }
 
-/* Values that nothing uses must be outputs; others are now and then. Leaves without use go. */
+/* Makes outputs of values that nothing uses, and of some others; removes unused leaves. */
 void generator_finish(struct generator *g)
 {
 	struct graph *graph = g->graph;
@@ -397,7 +406,7 @@ bool generator_fits(const struct generator *g, enum wnn_op op, const struct grap
 	return true;
 }
 
-/* A value to go on with: mostly one of the last. */
+/* Chooses a value for the next call: mostly one of the last. */
 static int choose_main(struct generator *g)
 {
 	uint32_t n = g->graph->num_values;
@@ -427,7 +436,7 @@ static void seed_values(struct generator *g)
 	}
 }
 
-/* Functions that leave every bound behind are rarer. */
+/* Returns whether a function can exceed every bound; such functions are rarer. */
 static bool is_wild(enum wnn_op op)
 {
 	return op == WNN_OP_EXP || op == WNN_OP_POW || op == WNN_OP_REDUCE_PRODUCT ||
@@ -449,7 +458,7 @@ static enum wnn_op choose_op(struct generator *g)
 	return (enum wnn_op)rng_below(&g->rng, WNN_OP_COUNT);
 }
 
-/* The operator and the main operand of an earlier call: that one again, or almost. */
+/* Chooses the operator and the main operand of an earlier call, or another operand nearby. */
 static void repeat(const struct generator *g, uint32_t number, enum wnn_op *op, int *main)
 {
 	const struct graph_node *node = &g->graph->nodes[number];
@@ -458,7 +467,7 @@ static void repeat(const struct generator *g, uint32_t number, enum wnn_op *op, 
 	*main = node->operands[graph_main_operand(node->op)];
 }
 
-/* What often follows a product: a bias, and a function of one element. */
+/* Appends what often follows a product: a bias, and a function of one element. */
 static void finish_layer(struct generator *g)
 {
 	static const enum wnn_op functions[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the families of operators have to draw their calls with. */
+/* Functions with which the families of operators draw their calls. */
 #ifndef TESTS_GRAPHS_GENERATE_H
 #define TESTS_GRAPHS_GENERATE_H
 
@@ -10,20 +10,21 @@ struct generator {
 	struct rng rng;
 	struct wnn_builder *scratch;
 	WNNOperand values[GRAPH_MAX_VALUES];
-	bool compose;		 /* operands may be values that are there already */
-	bool blocks;		 /* dimensions will be cut into blocks */
-	bool averages;		 /* of windows */
-	WNNOperandDataType real; /* of what lies between integers */
-	bool depthwise;		 /* convolutions have a group for each channel */
-	bool same_size;		 /* windows of 3x3 that leave the size of an image as it is */
-	bool matrices;		 /* many products of matrices */
+	bool compose;		 /* operands may be existing values */
+	bool blocks;		 /* dimensions are large enough to be cut into blocks */
+	bool averages;		 /* windows compute averages */
+	WNNOperandDataType real; /* float type between the integers of a quantised graph */
+	bool depthwise;		 /* each convolution has one group for each channel */
+	bool same_size;		 /* windows are 3x3 and keep the size of the image */
+	bool matrices;		 /* many products are of matrices */
 	bool dynamic;		 /* scales and zero points may be inputs */
-	uint64_t least, budget;	 /* elements that the main operand and any value should have */
-	uint64_t work;		 /* multiplications that a node may need */
+	uint64_t least, budget;	 /* least elements of the main operand, most elements of any
+				  * value */
+	uint64_t work;		 /* most multiplications of a node */
 	graph_limits limits;
 };
 
-/* The node being drawn, and its main operand, which is there already. */
+/* The node being drawn, and its main operand, which exists already. */
 struct draw {
 	struct generator *g;
 	struct graph_node *node;
@@ -31,76 +32,100 @@ struct draw {
 	int main;
 };
 
-/* Sets operands, arguments, options and num_results. -1: nothing fits this main operand. */
+/*
+ * Sets operands, arguments, options and num_results of the node; returns -1 when nothing fits its
+ * main operand.
+ */
 typedef int (*draw_fn)(struct draw *d);
 draw_fn draw_function(enum wnn_op op);
 
-/* Range of the elements of a leaf; the library's default for operators without special needs. */
+/* The range of a leaf's elements. */
 struct fill {
 	enum graph_fill kind;
 	double lo, hi;
 };
 
-/* A new input or constant. */
+/* Adds an input or constant; returns its id. */
 int generator_leaf(struct generator *g, WNNOperandDataType type, uint32_t rank,
 		   const uint32_t *dims, struct fill fill);
-/* An operand of exactly this type and shape: an existing value now and then, else a new one. */
+/*
+ * Returns the id of an operand of exactly this type and shape: now and then an existing value, else
+ * a new one.
+ */
 int generator_operand(struct generator *g, WNNOperandDataType type, uint32_t rank,
 		      const uint32_t *dims, struct fill fill);
-/* Appends a call with that main operand; false, and the graph as before, when nothing fits. */
+/*
+ * Appends a call with that main operand; returns false, and leaves the graph as before, when
+ * nothing fits.
+ */
 bool generator_call(struct generator *g, enum wnn_op op, int main);
 /*
- * A node for the next call, with one or two operands and one result; generator_append() puts it into the graph when
- * its options are set, and gives the result, or GRAPH_ABSENT when an operand is that or the call is refused.
+ * generator_node() prepares the next call, with one or two operands and one result. When its
+ * options are set, generator_append() adds it to the graph and returns the id of the result, or
+ * GRAPH_ABSENT when an operand is absent or the call is refused.
  */
 struct graph_node *generator_node(struct generator *g, enum wnn_op op, int a, int b);
 int generator_append(struct generator *g, struct graph_node *node);
-/* Both at once, for calls without options; either: with the operands in either order. */
+/*
+ * Append a call without options and return the id of its result. generator_either(): with the
+ * operands in a random order.
+ */
 int generator_unary(struct generator *g, enum wnn_op op, int x);
 int generator_binary(struct generator *g, enum wnn_op op, int a, int b);
 int generator_either(struct generator *g, enum wnn_op op, int a, int b);
 int generator_reshaped(struct generator *g, int x, uint32_t rank, const uint32_t *dims);
-/* Appends the parts of gelu or of a normalisation of a float value; GRAPH_ABSENT when there is no room for them. */
+/*
+ * Appends gelu or a normalisation of a float value, composed of simple operators; GRAPH_ABSENT: the
+ * graph has too little space left.
+ */
 int generator_parts(struct generator *g, int x);
-/* Appends a gate in parts for a float value; GRAPH_ABSENT when there is no room. */
+/*
+ * Appends a gate for a float value, composed of simple operators; GRAPH_ABSENT: the graph has too
+ * little space left.
+ */
 int generator_gate(struct generator *g, int x);
 /*
- * Appends a step of a decoder for a float value of rank 2 or more, whose rows are new words: they stand beside words
- * from outside, and products read all of them. GRAPH_ABSENT when there is no room.
+ * Appends a step of a decoder for a float value of rank 2 or more, whose rows are new words: they
+ * are concatenated with cached words from inputs, and products read all of them. GRAPH_ABSENT: the
+ * graph has too little space left.
  */
 int generator_step(struct generator *g, int x);
 /*
- * Appends transposes round other work, parts of a float value that are joined again, reshapes, or products with constant
- * matrices that are joined. GRAPH_ABSENT when there is no room, or nothing fits.
+ * Appends transposes round other work, slices of a float value that are concatenated again,
+ * reshapes, or concatenated products with constant matrices. GRAPH_ABSENT: the graph has too little
+ * space left, or nothing fits.
  */
 int generator_views(struct generator *g, int x);
-/* Appends attention of a float value of rank 3 or more, whose heads share some fewer of keys and values. Likewise. */
+/*
+ * Appends attention of a float value of rank 3 or more, in which several heads share one of the
+ * fewer heads of keys and values. GRAPH_ABSENT as above.
+ */
 int generator_heads(struct generator *g, int x);
-/* Begins an empty graph of several calls, and ends it. */
+/* Begin an empty graph of several calls, and finish it. */
 void generator_begin(struct generator *g, struct graph *graph, uint64_t seed, bool compose);
 void generator_finish(struct generator *g);
 /* Whether the limits allow an operator on a value. */
 bool generator_fits(const struct generator *g, enum wnn_op op, const struct graph_value *x);
-/* The id of a new value; GRAPH_ABSENT when there is no room. */
+/* Returns the id of a new value; GRAPH_ABSENT: the graph has no space left. */
 int generator_value(struct generator *g);
 struct fill generator_fill(struct generator *g, enum wnn_op op, WNNOperandDataType type);
-/* About @least to @most elements. */
+/* Draws dimensions with about @least to @most elements. */
 void generator_dims(struct generator *g, uint32_t rank, uint64_t least, uint64_t most,
 		    uint32_t *dims);
 
 bool type_is_float(WNNOperandDataType type);
 WNNOperandDataType pick_type(struct rng *rng, WNNOperandDataTypeSet types);
 
-/* Attributes. */
+/* Set an attribute. */
 void set_word(struct graph_attr *attr, uint32_t word);
 void set_list(struct graph_attr *attr, uint32_t count, const uint32_t *words);
 void set_real(struct graph_attr *attr, double value);
-/* With even chances: draws an enumeration's or boolean's value. */
+/* With even chances, leave an attribute out or draw its value. */
 void maybe_enum(struct draw *d, const char *name, uint32_t count);
 void maybe_bool(struct draw *d, const char *name);
 void maybe_real(struct draw *d, const char *name, double lo, double hi);
 
-/* The functions of operators.def (generate_*.c). */
+/* Declares the functions of operators.def (generate_*.c). */
 #define GRAPH_DRAW(op, function, floats) int draw_##function(struct draw *d);
 #define GRAPH_BOUND(op, function)
 #include "operators.def"

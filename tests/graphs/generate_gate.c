@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Gates in parts: products of a value and a sigmoid, a tanh of softplus or a hardSigmoid of it. */
+/*
+ * Draws gates composed of simple operators: products of a value and a sigmoid, a tanh of softplus
+ * or a hardSigmoid of it.
+ */
 #include "generate.h"
 
 #define NODES_OF_GATE 6 /* at most */
@@ -14,7 +17,7 @@ static int number(struct generator *g, int like, double value)
 	return id;
 }
 
-/* A call with alpha and beta. */
+/* Appends a call that has alpha and beta. */
 static int line(struct generator *g, enum wnn_op op, int x, double alpha, double beta)
 {
 	struct graph_node *node = generator_node(g, op, x, GRAPH_ABSENT);
@@ -32,12 +35,12 @@ static int clamp(struct generator *g, int x)
 
 	lo->set = hi->set = true;
 	lo->number = WNN_NUMBER_DOUBLE(0);
-	/* Now and then not the limit of a gate. */
+	/* Now and then the upper limit is not that of a gate. */
 	hi->number = WNN_NUMBER_DOUBLE(rng_chance(&g->rng, 10) ? 2 : 1);
 	return generator_append(g, node);
 }
 
-/* x times a number, in one of the ways to write that. */
+/* Appends x times a number, in one of the forms in which it can be written. */
 static int times(struct generator *g, int x)
 {
 	switch (rng_below(&g->rng, 6)) {
@@ -58,7 +61,7 @@ static int times(struct generator *g, int x)
 	}
 }
 
-/* 1 + exp(-x), or of another multiple of x. */
+/* Appends 1 + exp(-x), or the same with another multiple of x. */
 static int power(struct generator *g, int x)
 {
 	int y = rng_chance(&g->rng, 70) ? generator_unary(g, WNN_OP_NEG, x) : times(g, x);
@@ -113,7 +116,7 @@ int generator_gate(struct generator *g, int x)
 	if (rng_chance(&g->rng, 10))
 		return generator_binary(g, WNN_OP_DIV, x, power(g, x));
 	factor = factor_of(g, x);
-	/* Now and then what looks like a gate is none, or its factor is used again. */
+	/* Now and then the product only looks like a gate, or its factor has another use, too. */
 	y = generator_either(g, WNN_OP_MUL,
 			     rng_chance(&g->rng, 10) ? generator_unary(g, WNN_OP_ABS, x) : x,
 			     factor);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Operators in parts, as exporters of models write them: gelu around erf or tanh, and normalisations around a mean of squares. */
+/*
+ * Draws operators as exporters of models compose them of simple ones: gelu from erf or tanh, and
+ * normalisations from a mean of squares.
+ */
 #include "generate.h"
 
 #include <math.h>
@@ -82,7 +85,7 @@ static int gelu_parts(struct generator *g, int x)
 {
 	bool divide = rng_chance(&g->rng, 50), half_first = rng_chance(&g->rng, 50);
 	int half = number(g, x, 0.5), one = number(g, x, 1), y;
-	/* Now and then what looks like gelu is none. */
+	/* Now and then the nodes look like gelu but are not. */
 	int factor = rng_chance(&g->rng, 20) ? generator_unary(g, WNN_OP_NEG, x) : x;
 
 	y = divide ? generator_binary(g, WNN_OP_DIV, x, number(g, x, sqrt(2))) :
@@ -99,7 +102,7 @@ static int product(struct generator *g, int a, int b)
 	return generator_either(g, WNN_OP_MUL, a, b);
 }
 
-/* x + 0.044715 * x^3, or x times 1 + 0.044715 * x^2. */
+/* Appends x + 0.044715 * x^3, or x times 1 + 0.044715 * x^2. */
 static int cubic(struct generator *g, int x)
 {
 	int square, small = number(g, x, 0.044715);
@@ -116,7 +119,7 @@ static int cubic(struct generator *g, int x)
 static int gelu_tanh_parts(struct generator *g, int x)
 {
 	int half = number(g, x, 0.5), one = number(g, x, 1), y;
-	/* Now and then what looks like gelu is none. */
+	/* Now and then the nodes look like gelu but are not. */
 	int factor = rng_chance(&g->rng, 20) ? generator_unary(g, WNN_OP_NEG, x) : x;
 
 	y = cubic(g, x);
@@ -158,7 +161,7 @@ static int where(struct generator *g, int condition, int a, int b)
 	return b < 0 ? GRAPH_ABSENT : generator_append(g, node);
 }
 
-/* 0 where it is not finite. */
+/* Appends x, with 0 where x is not finite. */
 static int guarded(struct generator *g, int x)
 {
 	int none = generator_unary(g, WNN_OP_IS_NAN, x),
@@ -167,11 +170,11 @@ static int guarded(struct generator *g, int x)
 	return where(g, generator_either(g, WNN_OP_LOGICAL_OR, none, infinite), number(g, x, 0), x);
 }
 
-/* Softmax, its logarithm, or the logarithm of a sum of powers. */
+/* Appends softmax, its logarithm, or the logarithm of a sum of powers. */
 static int softmax_parts(struct generator *g, int x)
 {
 	uint32_t rank = g->graph->values[x].rank, axis = rng_below(&g->rng, rank);
-	/* Now and then the largest is that of another axis. */
+	/* Now and then the subtracted maximum is along another axis. */
 	uint32_t other = rng_chance(&g->rng, 15) ? rng_below(&g->rng, rank) : axis;
 	int most = reduced(g, WNN_OP_REDUCE_MAX, x, 1, &axis), shifted, powers, sum;
 
@@ -220,7 +223,7 @@ static int norm_parts(struct generator *g, int x)
 	if (rng_chance(&g->rng, 60))
 		y = generator_either(g, WNN_OP_ADD, y,
 				     constant(g, x, count, like.dims + like.rank - count, -1, 1));
-	/* Values that others use, too, cannot go. */
+	/* Now and then the centred values have another use, so that they must stay. */
 	return rng_chance(&g->rng, 20) ? generator_binary(g, WNN_OP_ADD, y, centred) : y;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Graphs as quantised networks have them: each layer takes dequantised values, has dequantised weights,
- * and its result is quantised and dequantised again.
+ * Draws graphs like quantised networks: each layer takes dequantised values and dequantised
+ * weights, and its result is quantised and dequantised again.
  */
 #include "generate.h"
 
@@ -10,9 +10,9 @@
 #define MAX_LAYERS     5
 #define NODES_OF_LAYER 15 /* at most */
 /*
- * Offsets of the seeds that decide whether a graph has additions behind convolutions, depthwise
- * convolutions, scales and zero points that are no constants, float16 between the integers,
- * averages, matrices, and few rows times wide ones.
+ * Each offset gives a seed that decides whether a graph has one property: additions behind
+ * convolutions, depthwise convolutions, scales and zero points that are inputs, float16 between the
+ * integers, averages, matrices, and products of few rows with wide matrices.
  */
 #define RESIDUAL  1000000
 #define DEPTHWISE 2000000
@@ -53,7 +53,7 @@ static int add_constant(struct generator *g, WNNOperandDataType type, uint32_t r
 	return id;
 }
 
-/* Appends a node whose operands are set; the id of its result, or GRAPH_ABSENT. */
+/* Appends a node with these operands; returns the id of its result, or GRAPH_ABSENT. */
 static int add_result(struct generator *g, enum wnn_op op, int data, int scale, int zero)
 {
 	struct graph_node *node = generator_node(g, op, data, scale);
@@ -68,14 +68,14 @@ static WNNOperandDataType random_bytes(struct generator *g)
 	return rng_chance(&g->rng, 50) ? WNNOperandDataType_Int8 : WNNOperandDataType_Uint8;
 }
 
-/* Scale and zero point; now and then those of the last time, so that pairs cancel out. */
+/* A scale and zero point; now and then the last ones are used again, so that pairs cancel out. */
 struct quantum {
 	int scale, zero;
 	WNNOperandDataType type;
 	uint32_t rank;
 };
 
-/* In a dynamic graph a constant may become an input. */
+/* In a dynamic graph, makes a constant an input with so many percent probability. */
 static void free_constant(struct generator *g, int id, uint32_t percent)
 {
 	if (id >= 0 && g->dynamic && rng_chance(&g->rng, percent))
@@ -97,7 +97,7 @@ static struct quantum draw_quantum(struct generator *g, uint32_t rank, double lo
 	return q;
 }
 
-/* Quantised and dequantised. */
+/* Appends quantisation and dequantisation of a value. */
 static int through_integers(struct generator *g, int value, const struct quantum *q)
 {
 	int integers = add_result(g, WNN_OP_QUANTIZE_LINEAR, value, q->scale, q->zero);
@@ -107,7 +107,7 @@ static int through_integers(struct generator *g, int value, const struct quantum
 	return add_result(g, WNN_OP_DEQUANTIZE_LINEAR, integers, q->scale, q->zero);
 }
 
-/* Integers as weights, with a scale for each place of one axis, or one for all. */
+/* Appends integer weights, with a scale for each index of one axis, or one for all. */
 static int draw_weights(struct generator *g, const struct graph_value *like)
 {
 	uint32_t dims[IR_MAX_RANK], axis = like->rank ? rng_below(&g->rng, like->rank) : 0;
@@ -140,7 +140,7 @@ static bool is_product(enum wnn_op op)
 	       op == WNN_OP_MATMUL;
 }
 
-/* The second operand of the last call, which is a leaf, is replaced by integers. */
+/* Replaces the second operand of the last call, which is a leaf, by dequantised integers. */
 static bool quantise_operand(struct generator *g)
 {
 	struct graph *graph = g->graph;
@@ -159,7 +159,7 @@ static bool quantise_operand(struct generator *g)
 	return true;
 }
 
-/* What a dynamic graph multiplies a product by: a number, or one for each column of a matrix. */
+/* Multiplies a product, in a dynamic graph, by a number, or by one for each column of a matrix. */
 static int scale_product(struct generator *g, enum wnn_op op, int value)
 {
 	uint32_t rank = g->graph->values[value].rank, dims[IR_MAX_RANK];
@@ -175,7 +175,10 @@ static int scale_product(struct generator *g, enum wnn_op op, int value)
 	return factor < 0 ? factor : add_result(g, WNN_OP_MUL, value, factor, 0);
 }
 
-/* Other integers of the same shape are added, as in residual networks, and the sum is turned now and then. */
+/*
+ * Adds other integers of the same shape, as residual networks do; now and then the sum is
+ * transposed.
+ */
 static int add_residual(struct generator *g, int value)
 {
 	const struct graph_value like = g->graph->values[value];
@@ -230,8 +233,8 @@ static int draw_layer(struct generator *g, int value, struct quantum *q, bool re
 }
 
 /*
- * A product with a matrix that takes longer to be loaded than to be multiplied, so that devices may keep it where it is for
- * the next dispatch. What comes of it is quantised or not.
+ * Appends a product with a matrix that takes longer to load than to multiply, so that devices may
+ * keep it in SRAM for the next dispatch. The result is quantised or not.
  */
 static int draw_wide_layer(struct generator *g, int value)
 {

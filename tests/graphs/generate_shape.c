@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Draws calls of element-wise operators, of those that move elements, and of reductions. */
+/* Draws calls of element-wise operators, of operators that move elements, and of reductions. */
 #include <string.h>
 
 #include "generate.h"
@@ -38,7 +38,10 @@ static WNNNumber number(struct draw *d, double lo, double hi)
 {
 	double value = rng_real(RNG, lo, hi);
 
-	/* Beyond what a double or another type of integer can say; no lower bound of more than 0. */
+	/*
+	 * The bounds may exceed what a double or another integer type can hold; the lower one is at
+	 * most 0.
+	 */
 	if (!type_is_float(d->x->type) && rng_chance(RNG, 20))
 		return lo < 0 ? WNN_NUMBER_INT64(INT64_MIN + (int64_t)(rng_bits(RNG) >> 2)) :
 				WNN_NUMBER_UINT64(rng_bits(RNG) >> rng_below(RNG, 2));
@@ -80,7 +83,7 @@ int draw_cast(struct draw *d)
 	return 0;
 }
 
-/* One value for each channel, as a bias has. */
+/* Returns the shape of a bias, which has one value for each channel. */
 static uint32_t bias_shape(struct draw *d, uint32_t *dims)
 {
 	uint32_t rank = d->x->rank, axis = rank == 4 && rng_chance(RNG, 50) ? 1 : rank - 1;
@@ -91,7 +94,7 @@ static uint32_t bias_shape(struct draw *d, uint32_t *dims)
 	return rank - lead;
 }
 
-/* A shape that broadcasts with that of the main operand. */
+/* Returns a shape that broadcasts with that of the main operand. */
 static uint32_t partner(struct draw *d, uint32_t *dims)
 {
 	uint32_t rank = d->x->rank, drop = 0;
@@ -130,7 +133,7 @@ static int draw_binary(struct draw *d)
 	if (d->node->op == WNN_OP_POW && fill.kind != GRAPH_BITS)
 		fill = (struct fill){ GRAPH_UNIFORM, type_is_float(d->x->type) ? -2 : 0, 3 };
 	ret = broadcast_operand(d, 1, d->x->type, fill);
-	/* The main operand is the second as often as the first. */
+	/* Half of the time the main operand is the second one. */
 	if (!ret && rng_chance(RNG, 50) && d->node->op != WNN_OP_PRELU &&
 	    d->node->op != WNN_OP_POW) {
 		d->node->operands[0] = d->node->operands[1];
@@ -158,7 +161,7 @@ static void axis_argument(struct draw *d)
 	set_word(graph_argument(d->node, "axis"), rng_below(RNG, d->x->rank));
 }
 
-/* A random choice of axes, in random order. */
+/* Chooses random axes, in random order. */
 static void axes_option(struct draw *d)
 {
 	uint32_t axes[IR_MAX_RANK], count = 0;
@@ -348,7 +351,7 @@ int draw_triangular(struct draw *d)
 	return 0;
 }
 
-/* The prime factors of the element count, dealt to the new dimensions. */
+/* Distributes the prime factors of the element count over the new dimensions. */
 int draw_reshape(struct draw *d)
 {
 	uint32_t rank = rng_below(RNG, IR_MAX_RANK + 1), dims[IR_MAX_RANK];

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Steps of a decoder: new words, turned by their positions, behind those of a cache, all of which products read. */
+/*
+ * Draws steps of a decoder: new words get a rotary embedding of their positions and follow those of
+ * a cache; products read all of them.
+ */
 #include "generate.h"
 
 #include <string.h>
@@ -8,13 +11,13 @@
 
 /* ---- rotary embedding */
 
-/* How many numbers of each row turn, and which two of them turn together. */
+/* The rotation: how many numbers of each row it has, and which two of them form a pair. */
 struct turn {
 	uint32_t numbers;
-	bool pairs; /* neighbours; else those that are half a row apart */
+	bool pairs; /* pairs are neighbours; else half a row apart */
 };
 
-/* Half of each row, or of as many numbers of it. */
+/* Slices one half of each row, or of as many numbers of it as rotate. */
 static int half_of(struct generator *g, int x, bool second, struct turn turn)
 {
 	const struct graph_value like = g->graph->values[x];
@@ -24,7 +27,7 @@ static int half_of(struct generator *g, int x, bool second, struct turn turn)
 	memcpy(sizes, like.dims, sizeof(sizes));
 	sizes[last] = turn.pairs ? turn.numbers - 1 : turn.numbers / 2;
 	starts[last] = !second ? 0 : turn.pairs ? 1 : sizes[last];
-	/* Now and then what looks like the second half is none. */
+	/* Now and then the slice only looks like the second half. */
 	if (second && rng_chance(&g->rng, 35))
 		starts[last] -= 1;
 	if (turn.pairs) {
@@ -39,7 +42,9 @@ static int half_of(struct generator *g, int x, bool second, struct turn turn)
 	return generator_append(g, node);
 }
 
-/* What lies behind as many numbers of each row; now and then it overlaps with them. */
+/*
+ * Slices the numbers of each row that do not rotate; now and then the slice overlaps those that do.
+ */
 static int rest_of(struct generator *g, int x, uint32_t turned)
 {
 	const struct graph_value like = g->graph->values[x];
@@ -66,7 +71,7 @@ static int concat_last(struct generator *g, int a, int b)
 	return generator_append(g, node);
 }
 
-/* Number by number in turns. */
+/* Interleaves the numbers of two values. */
 static int interleaved(struct generator *g, int a, int b)
 {
 	struct graph_value rows;
@@ -81,7 +86,7 @@ static int interleaved(struct generator *g, int a, int b)
 	return generator_reshaped(g, concat_last(g, a, b), rows.rank, rows.dims);
 }
 
-/* A rest may be behind both halves. */
+/* Concatenates two halves, and a rest behind them if there is one. */
 static int join_halves(struct generator *g, int a, int b, int rest, bool pairs)
 {
 	struct graph_node *node;
@@ -100,7 +105,7 @@ static int join_halves(struct generator *g, int a, int b, int rest, bool pairs)
 	return generator_append(g, node);
 }
 
-/* Cosines or sines of each row, of one for all, or one number. */
+/* Adds an input with cosines or sines of each row, of one for all rows, or one number. */
 static int angles(struct generator *g, int x, uint32_t columns)
 {
 	const struct graph_value *like = &g->graph->values[x];
@@ -110,7 +115,7 @@ static int angles(struct generator *g, int x, uint32_t columns)
 			      (struct fill){ GRAPH_UNIFORM, -1, 1 });
 }
 
-/* Over whole rows, with their halves swapped. */
+/* Rotates whole rows, by multiplying them and a copy with swapped halves. */
 static int turn_rows(struct generator *g, int x, bool pairs)
 {
 	uint32_t columns = g->graph->values[x].dims[g->graph->values[x].rank - 1];
@@ -124,7 +129,7 @@ static int turn_rows(struct generator *g, int x, bool pairs)
 	return generator_either(g, WNN_OP_ADD, straight, swapped);
 }
 
-/* Angles of half a row, which may be half of a table of whole rows. */
+/* Returns the angles of half a row, which may be a slice of a table of whole rows. */
 static int half_angles(struct generator *g, int x, bool second, uint32_t columns)
 {
 	int table;
@@ -170,9 +175,12 @@ static int turned(struct generator *g, int x)
 
 /* ---- caches */
 
-/* How the caches of a step are joined: words from outside, new ones, and now and then more from outside. */
+/*
+ * How the caches of a step are concatenated: cached words, new ones, and now and then more cached
+ * ones.
+ */
 struct layout {
-	uint32_t before, behind; /* rows */
+	uint32_t before, behind; /* cached rows in front of the new ones and behind them */
 	bool swap;		 /* the new words come first */
 };
 
@@ -225,7 +233,7 @@ static int probable(struct generator *g, int scores)
 	return generator_append(g, node);
 }
 
-/* Scores times a number, and with a mask for all rows or for each. */
+/* Scales the scores, and adds a mask for all rows or for each. */
 static int prepared(struct generator *g, int scores)
 {
 	static const double factors[] = { 0.125, 0.25, 0.3, 0.1, 2 };
@@ -290,12 +298,15 @@ int generator_step(struct generator *g, int x)
 
 #define NODES_OF_HEADS 20 /* at most */
 
-/* Keys or values of each head, of which so many follow each other that share theirs: [1, heads, rows, columns]. */
+/*
+ * Adds keys or values [1, heads, rows, columns] in which @shared heads in a row have the same
+ * content.
+ */
 static int repeated(struct generator *g, const struct graph_value *query, uint32_t shared,
 		    uint32_t rows)
 {
 	uint32_t heads = query->dims[1], columns = query->dims[3];
-	bool late = rng_chance(&g->rng, 30); /* before heads come in front of rows */
+	bool late = rng_chance(&g->rng, 30); /* heads are transposed to the front only afterwards */
 	uint32_t dims[5] = { 1, heads / shared, 1, rows, columns };
 	uint32_t order[] = { 0, 2, 1, 3 };
 	struct graph_node *node;

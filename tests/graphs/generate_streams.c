@@ -1,21 +1,24 @@
 // SPDX-License-Identifier: MIT
 /*
- * Graphs that the compiler may stream: chains over values that are large beside the SRAM, with branches that meet
- * again. Images go through convolutions and pools as in residual networks, rows through products, softmax and
- * normalisations as in attention, or through a decoder's step with its caches.
+ * Draws graphs that the compiler may stream: chains over values that are large beside the SRAM,
+ * with branches that meet again. Images go through convolutions and pools as in residual networks;
+ * rows go through products, softmax and normalisations as in attention, or through a decoder's step
+ * with its caches.
  */
 #include "generate.h"
 
 #include <string.h>
 
 #define MAX_LAYERS 8
-#define PARTS	   3000000 /* of the seed that says whether operators come in parts */
-#define STEP	   5000000 /* and whether rows are the new words of a decoder */
+#define PARTS \
+	3000000	     /* offset of the seed that decides whether operators are composed of
+			    * simple ones */
+#define STEP 5000000 /* and whether rows are the new words of a decoder */
 #define SCALED \
 	6000000 /* and whether weights are constants, with factors and padding around the operators that have them */
 #define NETWORK 7000000	 /* and whether images go through 3x3 windows, so that blocks overlap */
-#define GATED	9000000	 /* and whether gates in parts are among the operators */
-#define VIEWS	11000000 /* and whether there are transposes, parts and heads between layers */
+#define GATED	9000000	 /* and whether gates are composed of simple operators */
+#define VIEWS	11000000 /* and whether there are transposes, slices and heads between layers */
 
 static enum wnn_op choose_layer(struct generator *g, uint32_t rank)
 {
@@ -47,7 +50,9 @@ static enum wnn_op choose_layer(struct generator *g, uint32_t rank)
 			   rows[rng_below(&g->rng, ARRAY_SIZE(rows))];
 }
 
-/* An earlier result of that type and shape, the latest first; GRAPH_ABSENT: there is none. */
+/*
+ * Returns an earlier result of that type and shape, the latest first; GRAPH_ABSENT: there is none.
+ */
 static int earlier_like(const struct generator *g, int value)
 {
 	const struct graph_value *like = &g->graph->values[value];
@@ -63,7 +68,7 @@ static int earlier_like(const struct generator *g, int value)
 	return GRAPH_ABSENT;
 }
 
-/* The sum with an earlier value, in either order. */
+/* Appends the sum with an earlier value, in either order. */
 static int add_branch(struct generator *g, int value, int branch)
 {
 	bool swap = rng_chance(&g->rng, 50);
@@ -72,7 +77,7 @@ static int add_branch(struct generator *g, int value, int branch)
 						  swap ? value : branch));
 }
 
-/* Weights and what else belongs to the node alone become constants. */
+/* Makes weights, and other leaves that only the last node uses, constants. */
 static void fix_weights(struct generator *g)
 {
 	const struct graph_node *node = &g->graph->nodes[g->graph->num_nodes - 1];
@@ -98,7 +103,7 @@ static int append_pad(struct generator *g, int value)
 	return generator_append(g, node);
 }
 
-/* A factor, divisor or summand for each channel, or for all. */
+/* Appends a product, quotient, sum or difference with a constant for each channel, or for all. */
 static int append_factor(struct generator *g, int value)
 {
 	static const enum wnn_op ops[] = { WNN_OP_MUL, WNN_OP_MUL, WNN_OP_DIV, WNN_OP_ADD,
@@ -135,12 +140,12 @@ static int view_or_heads(struct generator *g, int value)
 	return next >= 0 ? next : value;
 }
 
-/* Patterns that a graph has beside single layers. */
+/* Patterns that the graph has besides single layers. */
 struct patterns {
 	bool parts, scaled, views, gated;
 };
 
-/* The value that the next layer takes. */
+/* Appends a layer; returns the value that the next layer takes. */
 static int draw_layer(struct generator *g, int value, const struct patterns *with)
 {
 	struct graph *graph = g->graph;

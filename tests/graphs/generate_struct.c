@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Draws calls of operators whose operands have shapes of their own: convolutions to scatter. */
+/*
+ * Draws calls of operators whose operands have shapes of their own, such as convolutions and
+ * scatters.
+ */
 #include <math.h>
 #include <string.h>
 
@@ -25,7 +28,10 @@ static int maybe_operand(struct draw *d, uint32_t which, uint32_t rank, const ui
 
 /* --- Windows --- */
 
-/* What conv2d and the pools share: sizes of the picture, and the numbers of the window. */
+/*
+ * The properties that conv2d and the pools share: sizes of the image, and the numbers of the
+ * window.
+ */
 struct window {
 	uint32_t c, h, w;
 	uint32_t size[2], stride[2], dilation[2], pad[4];
@@ -47,7 +53,9 @@ static void draw_window(struct draw *d, const char *layout, struct window *win, 
 		uint32_t most = (i ? win->w : win->h) < 5 ? (i ? win->w : win->h) : 5;
 
 		win->size[i] = rng_chance(RNG, 30) ? 1 : rng_between(RNG, 1, most);
-		/* As in networks, where a window without neighbours is rare. */
+		/*
+		 * The windows are 3x3 as in networks, in which windows without neighbours are rare.
+		 */
 		if (d->g->depthwise || d->g->same_size)
 			win->size[i] = most < 3 ? most : 3;
 		win->stride[i] = rng_chance(RNG, 50) ? 1 : rng_between(RNG, 1, wide ? 12 : 3);
@@ -90,7 +98,7 @@ static uint32_t draw_groups(struct draw *d, uint32_t channels)
 	return groups;
 }
 
-/* Output channels in each group, so that the work stays in its limits. */
+/* Draws the output channels of each group, so that the work stays within its limit. */
 static uint32_t draw_width(struct draw *d, uint64_t work_of_one)
 {
 	uint64_t most = d->g->work / (work_of_one + 1);
@@ -116,7 +124,7 @@ static int filter_of(struct draw *d, const uint8_t (*order)[4], uint32_t layouts
 
 int draw_conv(struct draw *d)
 {
-	/* Where output channels, input channels, height and width are. */
+	/* Dimensions of output channels, input channels, height and width. */
 	static const uint8_t order[][4] = {
 		{ 0, 1, 2, 3 },
 		{ 3, 2, 0, 1 },
@@ -300,7 +308,7 @@ static bool many_steps(const struct draw *d, const struct cell *c)
 	return !c->single && d->x->dims[0] > 3;
 }
 
-/* The operand of a row of the table: its last dimensions, after that of the directions. */
+/* Draws an operand by its row of the table: its last dimensions, after that of the directions. */
 static int cell_operand(struct draw *d, const struct cell *c, uint32_t i)
 {
 	const struct wnn_op_operand *row = &wnn_op_info[d->node->op].operands[i];
@@ -318,7 +326,10 @@ static int cell_operand(struct draw *d, const struct cell *c, uint32_t i)
 		dims[n++] = c->input;
 	if (!strcmp(row->name, "recurrentWeight")) {
 		dims[n++] = c->hidden;
-		/* Many steps of what grows have no digit in common with the same a little off. */
+		/*
+		 * Over many steps, growing states would make tiny differences large: these weights
+		 * keep states from growing.
+		 */
 		if (many_steps(d, c)) {
 			fill.hi = 1 / sqrt(c->hidden);
 			fill.lo = -fill.hi;
@@ -341,7 +352,7 @@ int draw_recurrent(struct draw *d)
 		maybe_bool(d, "resetAfter");
 	for (uint32_t i = 0; i < 3; i++)
 		activations[i] = rng_between(RNG, rng_chance(RNG, 80) ? 2 : 1, 3);
-	/* A gate above 1 makes the state grow with every step. */
+	/* A gate above 1 would make the state grow with every step. */
 	if (many_steps(d, &c) && activations[0] == WNNRecurrentNetworkActivation_Relu)
 		activations[0] = WNNRecurrentNetworkActivation_Sigmoid;
 	if (rng_chance(RNG, 50))
@@ -381,7 +392,7 @@ static WNNOperandDataType index_type(struct draw *d)
 	return pick_type(RNG, types);
 }
 
-/* Mostly within the dimension, from either end; now and then beyond it. */
+/* Draws indices: mostly within the dimension, from either end; now and then beyond it. */
 static int index_operand(struct draw *d, uint32_t rank, const uint32_t *dims, uint32_t n)
 {
 	WNNOperandDataType type = index_type(d);
@@ -426,7 +437,7 @@ int draw_gather_elements(struct draw *d)
 	return index_operand(d, d->x->rank, dims, d->x->dims[axis]);
 }
 
-/* Shape of the indices with tuples of k items; the number of tuples is free. */
+/* Draws the shape of indices, which are tuples of k coordinates; the number of tuples is free. */
 static uint32_t tuples(struct draw *d, uint32_t *dims)
 {
 	uint32_t k = rng_between(RNG, 1, d->x->rank);
@@ -482,7 +493,7 @@ int draw_scatter_nd(struct draw *d)
 
 /* --- Quantisation and normalisation --- */
 
-/* A dimension of the scale: whole, one for all, or a block each. */
+/* Draws a dimension of the scale: dim, 1, or a number of blocks. */
 static uint32_t blocks(struct draw *d, uint32_t dim, bool all)
 {
 	uint32_t n = rng_chance(RNG, 40) ? 1 : rng_chance(RNG, 50) ? dim : rng_between(RNG, 1, dim);
@@ -504,7 +515,7 @@ int draw_quantize(struct draw *d)
 	WNNOperandDataType type;
 	uint32_t dims[IR_MAX_RANK];
 
-	/* Many quotients halfway between integers. */
+	/* Many quotients are halfway between integers. */
 	if (d->x->fill == GRAPH_STEPS || rng_chance(RNG, 20))
 		scales = (struct fill){ GRAPH_STEPS, 0.25, 2 };
 	if (d->g->limits)
@@ -534,7 +545,7 @@ int draw_batch_norm(struct draw *d)
 	maybe_real(d, "epsilon", 1e-6, 0.1);
 	if (operand(d, 1, 1, &d->x->dims[axis], weights))
 		return -1;
-	/* Not one that may be negative. */
+	/* The variance must be a new leaf, as an existing value may be negative. */
 	d->node->operands[2] = generator_leaf(d->g, d->x->type, 1, &d->x->dims[axis], positive);
 	if (d->node->operands[2] < 0 || maybe_operand(d, 3, 1, &d->x->dims[axis], weights))
 		return -1;

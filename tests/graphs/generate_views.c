@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Draws operators that move no number, or whose moves are undone later: transposes round other work, parts that are joined again,
- * reshapes, heads of an attention.
+ * Draws operators that move no number, or whose moves are undone later: transposes round other
+ * work, slices that are concatenated again, reshapes, heads of an attention.
  */
 #include "generate.h"
 
@@ -62,7 +62,7 @@ static int function_of(struct generator *g, int x)
 
 /* ---- transposes */
 
-/* Work on a value that is transposed, of which some looks at axes. */
+/* Appends work on a transposed value, some of which depends on an axis. */
 static int work_of(struct generator *g, int x)
 {
 	const struct graph_value like = g->graph->values[x];
@@ -120,9 +120,9 @@ static int turned(struct generator *g, int x)
 	return transposed(g, x, rng_chance(&g->rng, 80) ? back : perm);
 }
 
-/* ---- parts */
+/* ---- slices */
 
-/* Pieces of an axis, most of which something is done with, in another order. */
+/* Slices an axis, works on most slices, and concatenates them in another order. */
 static int parted(struct generator *g, int x)
 {
 	const struct graph_value like = g->graph->values[x];
@@ -166,9 +166,9 @@ static int reshapes(struct generator *g, int x)
 	return x >= 0 && rng_chance(&g->rng, 50) ? function_of(g, x) : x;
 }
 
-/* ---- products of one value */
+/* ---- products of one value with several matrices */
 
-/* With a constant matrix. */
+/* Appends the product with a constant matrix. */
 static int projected(struct generator *g, int x, uint32_t columns, bool biased)
 {
 	const struct graph_value like = g->graph->values[x];
@@ -189,7 +189,7 @@ static int projected(struct generator *g, int x, uint32_t columns, bool biased)
 	return generator_either(g, WNN_OP_ADD, y, b);
 }
 
-/* Two or three of them, one behind the other, or added. */
+/* Appends two or three such products, which are concatenated or added. */
 static int branches(struct generator *g, int x)
 {
 	uint32_t count = rng_between(&g->rng, 2, 3), columns = rng_between(&g->rng, 1, 12);
@@ -215,7 +215,10 @@ static int branches(struct generator *g, int x)
 
 /* ---- heads of an attention */
 
-/* Queries, keys or values, of their own or between others, as [head][row][depth] or [head][depth][row]. */
+/*
+ * Makes queries, keys or values as [head][row][depth] or [head][depth][row], from a value of their
+ * own or from a slice of one.
+ */
 static int heads_of(struct generator *g, int all, uint32_t part_of_all, const uint32_t *dims,
 		    bool turned)
 {
@@ -229,7 +232,7 @@ static int heads_of(struct generator *g, int all, uint32_t part_of_all, const ui
 	return transposed(g, x, turned ? to_columns : to_heads);
 }
 
-/* With as many rows as products read and write in steps. */
+/* The number of rows is one for which products read and write with strides. */
 static int attended(struct generator *g, int like)
 {
 	static const uint32_t back[] = { 1, 0, 2 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The differential tester of graphs: what its parts share.
+ * Types and functions that the parts of the differential tester of graphs share.
  *
  * A graph is a list of values - inputs, constants, results - and of operator calls on them. It is
  * drawn from a seed (generate*.c), written as text and read back (text.c), recorded in a builder
@@ -33,11 +33,11 @@
 
 #define GRAPH_ABSENT (-1)
 
-/* An argument or an option, by the kind of its row in the table. */
+/* An argument or an option; the kind of its row in the table says which member holds it. */
 struct graph_attr {
 	bool set;
-	uint32_t count;		       /* of a list */
-	uint32_t word[GRAPH_MAX_LIST]; /* u32, i32, bool, enum and lists of them */
+	uint32_t count;		       /* elements of a list */
+	uint32_t word[GRAPH_MAX_LIST]; /* u32, i32, bool and enum, and lists of these */
 	float real[GRAPH_MAX_LIST];
 	double f64;
 	WNNNumber number;
@@ -45,7 +45,7 @@ struct graph_attr {
 
 struct graph_node {
 	enum wnn_op op;
-	bool equal_split; /* split into as many equal parts as there are results */
+	bool equal_split; /* split into equal slices, one for each result */
 	uint32_t num_operands, num_results;
 	int operands[GRAPH_MAX_OPERANDS]; /* values, or GRAPH_ABSENT */
 	int results[GRAPH_MAX_RESULTS];
@@ -56,9 +56,9 @@ struct graph_node {
 enum graph_kind { GRAPH_INPUT, GRAPH_CONSTANT, GRAPH_RESULT };
 
 enum graph_fill {
-	GRAPH_UNIFORM, /* from lo to hi; integers: both included */
-	GRAPH_BITS,    /* integers: any bits */
-	GRAPH_SPECIAL, /* floats: NaN, infinities, zeros, huge and tiny ones between others */
+	GRAPH_UNIFORM, /* numbers from lo to hi; integers: both included */
+	GRAPH_BITS,    /* integers: random bits */
+	GRAPH_SPECIAL, /* floats: NaN, infinities, zeros, huge and tiny numbers between others */
 	GRAPH_STEPS,   /* floats: multiples of a quarter, so that many are equal or halfway */
 	GRAPH_FILL_COUNT
 };
@@ -81,24 +81,27 @@ struct graph {
 
 uint64_t graph_elements(const struct graph_value *value);
 size_t graph_bytes(const struct graph_value *value);
-/* Elements of an input or constant; malloc'ed. */
+/* Returns the elements of an input or constant, malloc'ed. */
 void *graph_data(const struct graph_value *value);
 
-/* Argument or option of that name; the name must be one. */
+/* Return the argument or option of that name, which must exist. */
 struct graph_attr *graph_argument(struct graph_node *node, const char *name);
 struct graph_attr *graph_option(struct graph_node *node, const char *name);
-/* The operand that stands for the node's type and rank in limits and in the coverage. */
+/* Returns the operand whose type and rank count as the node's in limits and in the coverage. */
 uint32_t graph_main_operand(enum wnn_op op);
 
 /* --- Text (text.c) --------------------------------------------------------------------------- */
 
 void graph_print(const struct graph *graph, FILE *to);
-/* Reads what graph_print wrote and infers the results; -1 with a message of where it is wrong. */
+/*
+ * Reads what graph_print() wrote and infers the results; returns -1 with a message that says where
+ * the text is wrong.
+ */
 int graph_parse(struct graph *graph, FILE *from, char *message, size_t size);
 
 /* --- Records (record.c) ---------------------------------------------------------------------- */
 
-/* A call of a node and the memory that it points to. */
+/* A call of a node with the memory that it points to. */
 struct graph_call {
 	struct wnn_op_call call;
 	WNNOperand operands[GRAPH_MAX_OPERANDS];
@@ -109,17 +112,20 @@ struct graph_call {
 void graph_call_make(struct graph_call *call, const struct graph_node *node,
 		     const WNNOperand *values);
 
-/* A builder without a device, which knows all operators with all types and ranks. */
+/* Returns a builder without a device, which accepts all operators with all types and ranks. */
 struct wnn_builder *graph_scratch_builder(void);
-/* Adds an input or a constant to it; NULL on error. */
+/* Adds an input or a constant to the scratch builder; NULL on error. */
 WNNOperand graph_scratch_leaf(struct wnn_builder *builder, const struct graph_value *value, int id,
 			      const void *data);
-/* Records a node, and sets type and shape of its results. -1: the rules refuse it. */
+/* Records a node, and sets type and shape of its results; returns -1 when the rules refuse it. */
 int graph_scratch_node(struct wnn_builder *builder, struct graph *graph, struct graph_node *node,
 		       WNNOperand *values, struct wnn_error *err);
-/* Infers types and shapes of all results; -1 when the rules refuse a node. */
+/* Infers types and shapes of all results; returns -1 when the rules refuse a node. */
 int graph_infer(struct graph *graph, struct wnn_error *err);
-/* The graph as recorded, before all passes; NULL on error. Outputs are in the order of the values. */
+/*
+ * Returns the graph as recorded, before all passes; NULL on error. Outputs are in the order of the
+ * values.
+ */
 struct wnn_recording *graph_recording(const struct graph *graph, struct wnn_error *err);
 
 /* --- Generator (generate*.c) ----------------------------------------------------------------- */
@@ -129,24 +135,28 @@ typedef const WNNOpSupportLimits *graph_limits;
 
 /*
  * graph_single - one call of an operator
- * @variant: counts the calls of this operator; data type and rank of its main operand follow
- *	from it, so that all combinations come up
+ * @variant: counts the calls of this operator; it selects data type and rank of its main operand,
+ * so that all combinations occur
  */
 void graph_single(struct graph *graph, enum wnn_op op, uint32_t variant, uint64_t seed);
-/* How many combinations of type and rank there are. */
+/* Returns the number of combinations of type and rank. */
 uint32_t graph_variants(enum wnn_op op);
-/* A graph of 5 to 15 calls of operators that @limits list. */
+/* Draws a graph of 5 to 15 calls of operators that @limits list. */
 void graph_compose(struct graph *graph, uint64_t seed, graph_limits limits);
-/* A chain of layers as a quantised network has them: 8-bit integers between all of them. */
+/* Draws a chain of layers like a quantised network, with 8-bit integers between all layers. */
 void graph_quantised(struct graph *graph, uint64_t seed, graph_limits limits);
-/* A chain over large images or rows, with branches: what runs by blocks when there is little SRAM. */
+/*
+ * Draws a chain with branches over large images or rows, which runs in blocks when there is little
+ * SRAM.
+ */
 void graph_streamed(struct graph *graph, uint64_t seed, graph_limits limits);
 
 /* --- Oracle (oracle*.c) ---------------------------------------------------------------------- */
 
 /*
- * A tensor as it should be: floats as doubles before they are rounded to the type, others in the
- * type's own form. The distance of a right result from it is at most `bound`; NULL: 0 everywhere.
+ * The expected content of a tensor: floats as doubles before they are rounded to the type, other
+ * types in their own form. A correct result differs from it by at most `bound`; NULL: by 0
+ * everywhere.
  */
 struct truth {
 	struct ir_type type;
@@ -175,7 +185,7 @@ struct target {
 	uint32_t threads;
 	WNNPlacementPolicy policy;
 	bool folding;
-	bool saved; /* graphs are saved and loaded, and have to give the same bits after that */
+	bool saved; /* graphs are saved and loaded, and must give the same bits afterwards */
 	WNNOpSupportLimits limits;
 };
 
@@ -186,22 +196,25 @@ enum run_status { RUN_DONE, RUN_REFUSED, RUN_FAILED };
 
 struct run {
 	enum run_status status;
-	char message[700];		 /* unless done */
+	char message[700];		 /* reason, unless the run is done */
 	void *outputs[GRAPH_MAX_VALUES]; /* by value; malloc'ed */
-	bool exact[GRAPH_MAX_VALUES];	 /* the output's bits do not depend on the SRAM */
-	bool marked;			 /* a node is not exact that must be */
+	bool exact[GRAPH_MAX_VALUES];	 /* the output's bits are the same for every size of SRAM */
+	bool marked;			 /* a node is not exact although it must be */
 	bool tiled;			 /* a node needed more than one tile */
 	uint32_t on_npu, on_cpu, folded;
 };
 
 void run_graph(struct target *target, const struct graph *graph, struct run *run);
-/* The graph as recorded, node by node, with the reference kernels of the CPU (run_reference.c). */
+/*
+ * Runs the graph as recorded, node by node, with the reference kernels of the CPU
+ * (run_reference.c).
+ */
 void run_reference(const struct truths *truths, struct run *run);
 void run_free(struct run *run);
-/* The graph, the bytes of its leaves, and those of the outputs of a run (data.c). */
+/* Prints the graph, the bytes of its leaves, and those of the outputs of a run (data.c). */
 void graph_print_values(const struct graph *graph, const struct run *run, FILE *to);
 
-/* Kernels that nodes ran with, and how often. */
+/* Count and print the kernels that nodes ran with. */
 void run_count_kernel(const char *name, size_t length);
 void run_print_kernels(void);
 
@@ -209,10 +222,11 @@ void run_print_kernels(void);
 
 struct comparison {
 	bool agree;
-	uint64_t checked, unbounded; /* elements; unbounded: any value would do */
+	uint64_t checked, unbounded; /* elements that were compared; unbounded: those whose bound
+				      * allows any value */
 	double ulps;		     /* largest error in units of the last place */
 	double share;		     /* largest error as a share of its bound */
-	int value;		     /* where the disagreement is */
+	int value;		     /* id of the value that disagrees */
 	int64_t element;
 	char is[40], wanted[40];
 	double bound;
@@ -224,9 +238,9 @@ double unit_in_last_place(enum ir_dtype dtype, double x);
 
 /* --- Coverage (coverage.c) ------------------------------------------------------------------- */
 
-/* A graph that was run; the pairs of features of each of its nodes count as filled. */
+/* Counts the pairs of features of each node of a graph that has run. */
 void coverage_add(const struct graph *graph);
-/* Prints the table; returns the share of pairs filled, of those that the limits allow. */
+/* Prints the table; returns the share of the allowed pairs that have run. */
 double coverage_print(graph_limits limits, bool list_unfilled);
 
 /* --- Minimiser (minimise.c) ------------------------------------------------------------------ */

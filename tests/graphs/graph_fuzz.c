@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * graph-fuzz: random graphs on a device against the oracle in double precision. On the CPU these
- * are the fast kernels; on sim and npu everything runs on the NPU, for several sizes of its SRAM
- * on sim, whose results must have the same bits where the placement says so.
+ * Runs random graphs on a device and compares the results with the oracle in double precision. The
+ * CPU runs its fast kernels; sim and npu run everything on the NPU, sim with several sizes of SRAM,
+ * for which results must have the same bits where the placement says so.
  */
 #include <argp.h>
 #include <errno.h>
@@ -15,7 +15,7 @@
 
 #define MAX_TARGETS 3
 #define MAX_REPLAYS 100
-#define COMPOSED    45 /* percent */
+#define COMPOSED    45 /* percent of the graphs that are compositions */
 
 struct options {
 	const char *device, *work, *only;
@@ -40,7 +40,7 @@ struct fuzzer {
 	uint32_t num_targets;
 	bool reference; /* the reference kernels of the CPU run, too */
 	struct tally tally;
-	char problem[1000]; /* of the last graph that failed */
+	char problem[1000]; /* what is wrong with the last graph that failed */
 };
 
 /* --- One graph --- */
@@ -71,7 +71,7 @@ static bool check_values(struct fuzzer *fuzzer, const struct graph *graph,
 static bool check_bits(struct fuzzer *fuzzer, const struct graph *graph, const struct run *a,
 		       const struct run *b, uint32_t number)
 {
-	/* All kernels of today keep their bits for every size of SRAM. */
+	/* All kernels have the same bits for every size of SRAM. */
 	if (a->marked || b->marked) {
 		snprintf(fuzzer->problem, sizeof(fuzzer->problem),
 			 "marks on %s: a node is not exact", fuzzer->targets[0].device);
@@ -91,7 +91,10 @@ static bool check_bits(struct fuzzer *fuzzer, const struct graph *graph, const s
 	return true;
 }
 
-/* Runs it on the target as well as it can; @run is to be freed in any case. */
+/*
+ * Runs the graph on the target and compares it, unless an earlier check has failed; @run is to be
+ * freed in any case.
+ */
 static bool check_target(struct fuzzer *fuzzer, const struct graph *graph,
 			 const struct truths *truths, uint32_t number, struct run *run)
 {
@@ -121,8 +124,8 @@ static bool check_reference(struct fuzzer *fuzzer, const struct graph *graph,
 }
 
 /*
- * Runs the graph everywhere; false with fuzzer->problem when something is wrong. Every device runs
- * every operator, so that a graph that one refuses is wrong, too.
+ * Runs the graph on all targets; returns false, with fuzzer->problem, when something is wrong.
+ * Every device runs every operator, so that a graph that one refuses is wrong, too.
  */
 static bool check(struct fuzzer *fuzzer, const struct graph *graph, bool *tiled)
 {
@@ -142,7 +145,10 @@ static bool check(struct fuzzer *fuzzer, const struct graph *graph, bool *tiled)
 	for (uint32_t t = 0; t < fuzzer->num_targets && good; t++) {
 		good = check_target(fuzzer, graph, &truths, t, &runs[t]);
 		*tiled |= runs[t].tiled;
-		/* On the CPU, folding decides what is fused and rounded once. */
+		/*
+		 * This holds for the NPU only: on the CPU, folding changes what is fused and
+		 * rounded once.
+		 */
 		if (good && t && runs[t].on_npu)
 			good = check_bits(fuzzer, graph, &runs[0], &runs[t], t);
 	}
@@ -154,7 +160,7 @@ static bool check(struct fuzzer *fuzzer, const struct graph *graph, bool *tiled)
 	return good;
 }
 
-/* What still_fails() looks for: a problem whose text begins with @kind. */
+/* The problem that still_fails() must find again: one whose text begins with @kind. */
 struct suspect {
 	struct fuzzer *fuzzer;
 	char kind[16];
@@ -238,7 +244,7 @@ static bool wanted(const struct options *options, enum wnn_op op)
 	return !options->only || !strcmp(options->only, wnn_op_info[op].name);
 }
 
-/* Every operator so often, then compositions. */
+/* Runs every operator a given number of times, then compositions. */
 static void run_layers(struct fuzzer *fuzzer, struct graph *graph)
 {
 	const struct options *options = &fuzzer->options;
@@ -265,7 +271,10 @@ static void run_layers(struct fuzzer *fuzzer, struct graph *graph)
 	}
 }
 
-/* Single calls in turn; operators with many combinations of type and rank come twice as often. */
+/*
+ * Single calls go through all operators; those with many combinations of type and rank come twice
+ * as often.
+ */
 #define MANY_VARIANTS 40
 
 static enum wnn_op next_op(uint32_t *turn)
@@ -280,7 +289,7 @@ static enum wnn_op next_op(uint32_t *turn)
 	}
 }
 
-/* A third of the composed graphs is quantised, a sixth may be streamed. */
+/* A third of the composed graphs are quantised, a sixth may be streamed. */
 static void compose(struct fuzzer *fuzzer, struct graph *graph, uint64_t number, uint64_t seed)
 {
 	graph_limits limits = &fuzzer->targets[0].limits;
@@ -392,7 +401,7 @@ static int open_targets(struct fuzzer *fuzzer)
 		target->threads = cpu ? t + 1 : 1;
 		target->sram = cpu ? 0 : sim ? (o->sram ? o->sram : srams[t]) : 0;
 		target->policy = cpu ? WNNPlacementPolicy_CPUOnly : WNNPlacementPolicy_NPUOnly;
-		/* Half of the runs of the CPU with what folding makes of constants. */
+		/* On the CPU, half of the runs have constants folded. */
 		target->folding = cpu && t;
 		target->saved = o->saved;
 		if (target_open(target))

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Makes a failing graph smaller: fewer outputs, calls, options and elements, as long as it fails.
- * Every step is a change of the description; the rules of the builder decide whether it is one.
+ * Every step changes the description; the rules of the builder decide whether the result is a
+ * graph.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -24,9 +25,11 @@ static bool out_of_time(const struct minimiser *m)
 	return now.tv_sec > m->end.tv_sec;
 }
 
-/* --- What is left over --- */
+/* --- Unused calls and values --- */
 
-/* Drops calls that no output needs, and the values that are no longer used, and renumbers. */
+/*
+ * Removes calls that no output needs and values that are not used any more, and renumbers the rest.
+ */
 static void compact(struct graph *graph)
 {
 	bool needed[GRAPH_MAX_VALUES] = { false }, keep[GRAPH_MAX_NODES] = { false };
@@ -73,7 +76,7 @@ static void begin(struct minimiser *m)
 	*m->trial = *m->graph;
 }
 
-/* Keeps the trial when it is a graph that fails. */
+/* Keeps the trial when it is a graph that still fails; returns whether it is. */
 static bool accept(struct minimiser *m)
 {
 	struct wnn_error err;
@@ -102,7 +105,7 @@ static bool drop_outputs(struct minimiser *m)
 	return any;
 }
 
-/* One value in the middle becomes the only output. */
+/* Makes one value in the middle the only output. */
 static bool cut_end(struct minimiser *m)
 {
 	for (uint32_t v = 0; v < m->graph->num_values; v++) {
@@ -131,7 +134,7 @@ static void become_leaf(struct graph_value *value)
 	value->seed = 1;
 }
 
-/* A call becomes inputs. */
+/* Replaces the results of a call by inputs. */
 static bool cut_begin(struct minimiser *m)
 {
 	for (uint32_t n = 0; n < m->graph->num_nodes; n++) {
@@ -149,7 +152,7 @@ static bool cut_begin(struct minimiser *m)
 	return false;
 }
 
-/* Who uses the result of a call uses one of its operands instead. */
+/* Replaces the result of a call by one of its operands. */
 static bool bypass(struct minimiser *m)
 {
 	for (uint32_t n = 0; n < m->graph->num_nodes; n++)
@@ -197,7 +200,7 @@ static bool drop_option(struct minimiser *m)
 	return false;
 }
 
-/* Every dimension of a leaf, and every argument, that is @from becomes @to. */
+/* Changes every dimension of a leaf, and every argument, from @from to @to. */
 static void replace_size(struct graph *graph, uint32_t from, uint32_t to)
 {
 	for (uint32_t v = 0; v < graph->num_values; v++)
@@ -242,7 +245,7 @@ static bool shrink(struct minimiser *m)
 	return false;
 }
 
-/* Numbers in lists of a single call: towards 0, or 1. */
+/* Reduces numbers in lists of a single call to 0 or 1. */
 static bool shrink_arguments(struct minimiser *m)
 {
 	for (uint32_t n = 0; n < m->graph->num_nodes; n++)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * What a graph must give. The reference kernels run with every float as a double, on operands that
- * were rounded to their types; how far a device may be from that follows node by node.
+ * Computes the expected results of a graph. The reference kernels run with every float as a double,
+ * on operands that were rounded to their types; the allowed errors of a device are computed node by
+ * node.
  */
 #include "oracle.h"
 
@@ -57,7 +58,10 @@ void kernel_init(struct kernel *kernel, const struct work *work)
 
 		*value = *node->results[r];
 		kernel->results[r] = value;
-		/* The nearest number of the type, which is not what a double would be rounded to. */
+		/*
+		 * A float that comes from an integer keeps its type: the nearest number of that
+		 * type is not the rounded double.
+		 */
 		if (ir_dtype_is_float(value->type.dtype) && !from_integer)
 			value->type.dtype = IR_F64;
 	}
@@ -119,7 +123,9 @@ static void read_operand(struct operand *operand, const struct truth *truth, boo
 		double rounded = truth->exact ? fabs(operand->wide[i] - truth->exact[i]) : 0;
 
 		operand->slack[i] = truth->bound[i] + rounded;
-		/* Not a number, or one that a device need not have rounded to infinity. */
+		/*
+		 * The operand may be no number, or the device may not have rounded it to infinity.
+		 */
 		if (isnan(operand->slack[i]))
 			operand->slack[i] = truth->exact && isfinite(truth->exact[i]) ?
 						    INFINITY :

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One node while the oracle looks at it. */
+/* A node that the oracle computes. */
 #ifndef TESTS_GRAPHS_ORACLE_H
 #define TESTS_GRAPHS_ORACLE_H
 
@@ -8,7 +8,10 @@
 
 #define ORACLE_MAX_OPERANDS 16
 
-/* Operands as they are read: floats as doubles, rounded to their type; NULL slack: no error. */
+/*
+ * An operand: floats are doubles, rounded to the operand's type. slack is the error that each
+ * element may have; NULL: 0.
+ */
 struct operand {
 	const struct ir_type *type;
 	int64_t count;
@@ -24,10 +27,10 @@ struct work {
 	uint32_t num_operands;
 	struct operand in[ORACLE_MAX_OPERANDS];
 	struct truth *out[3];
-	bool slack; /* some operand has any */
+	bool slack; /* some operand may have errors */
 };
 
-/* A run of the node's reference kernel, or of one like it, with floats in double precision. */
+/* A run of the node's reference kernel, or of a similar node's, with floats in double precision. */
 struct kernel {
 	struct cpu_context *cpu;
 	struct ir_node node;
@@ -37,52 +40,58 @@ struct kernel {
 };
 
 void kernel_init(struct kernel *kernel, const struct work *work);
-/* Operand i is these doubles instead. */
+/* Replaces operand i by these doubles. */
 void kernel_set(struct kernel *kernel, uint32_t i, const double *data);
-/* The result is wanted in double precision whatever its type. */
+/* Makes the kernel give its result in double precision, whatever the type. */
 void kernel_widen_result(struct kernel *kernel);
-/* Elements of result r: doubles, or in the result's own type; malloc'ed. */
+/* Returns the elements of result r: doubles, or in the result's own type; malloc'ed. */
 void *kernel_run(const struct kernel *kernel, uint32_t r);
 
-/* What went wrong in the oracle itself: memory is exhausted, or a kernel failed. */
+/* Ends the program on an error of the oracle itself: memory is exhausted, or a kernel failed. */
 _Noreturn void oracle_fail(const char *what);
 double *new_doubles(int64_t count);
 
-/* --- Pieces (oracle_pieces.c) --- */
+/* --- Helpers (oracle_pieces.c) --- */
 
-#define U32	     0x1p-24 /* half a unit of the last place of 1 in binary32 */
-#define MAY_OVERFLOW 0x1p126 /* sums in binary32 may come to infinity */
+#define U32	     0x1p-24 /* half a unit in the last place of 1 in binary32 */
+#define MAY_OVERFLOW 0x1p126 /* binary32 sums above this may become infinite */
 #define ALL	     UINT32_MAX
 
-/* What a sum of n terms may lose, relative to that of their absolute values. */
+/*
+ * Returns the error that a sum of n terms may have, relative to the sum of their absolute values.
+ */
 double sum_loss(double n);
 double rounding(enum ir_dtype dtype, double x);
-/* Elements of an operand as doubles, whatever its type; its errors. */
+/* Return the elements of an operand as doubles, whatever its type, and their errors. */
 double *widened(const struct operand *in);
 double *slack_of(const struct operand *in);
 double largest(const double *data, int64_t count); /* 0 for NULL */
 bool fits_integer(enum ir_dtype dtype, double x);
-/* Elements that anything may be, where an error is. */
+/* Makes the bound infinite wherever there is an error. */
 void taint(double *bound, const double *slack, int64_t count);
 
 enum stand_in { ABSOLUTE, GROWN, RAISED, SLACK };
 
 /*
- * run_on - the node's kernel on stand-ins for its operands
+ * run_on - run the node's kernel on other numbers in place of its operands
  * @which: absolute values, those plus the errors, those that are at least 1, or the errors
  * @mask: which operands; the others stay
- * @change: makes another node of it; may be NULL
+ * @change: changes the node before; may be NULL
  */
 double *run_on(const struct work *work, enum stand_in which, uint32_t mask,
 	       void (*change)(struct ir_node *node), uint32_t r);
 /*
- * sample_slack - for operators whose errors no rule follows: runs with all operands moved by as much
- *	as they may be off
+ * sample_slack - compute the bound of operators for which there is no rule: run with all operands
+ * moved by as much
+ * 	as they may be off
  * @times: the most that was seen times this is the bound
  */
 void sample_slack(const struct work *work, uint32_t r, double times, double *bound);
 
-/* What a sum of products loses of one more term, which may be the first of it; 0: value is no such sum. */
+/*
+ * Returns the error of one more term, which may be the first, in a sum of products; 0: value is no
+ * such sum.
+ */
 double fused_loss(const struct ir_value *value);
 
 /* --- Bounds by family (operators.def); NULL: 0 everywhere --- */
@@ -94,7 +103,10 @@ double *bound_moved(const struct work *work, uint32_t r);
 #undef GRAPH_DRAW
 #undef GRAPH_BOUND
 
-/* The bound of result r against its exact values; NULL: 0 everywhere (oracle_bound.c). */
+/*
+ * Returns the bound of result r, the largest allowed distance from the exact values; NULL: 0
+ * everywhere (oracle_bound.c).
+ */
 double *oracle_bound(const struct work *work, uint32_t r);
 
 #endif

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * How far a right result may be from the exact one. Two parts: what the operator itself may lose,
- * in units of the last place of its type and of binary32, in which sums are taken, times the sum
- * of the absolute values of the terms; and what the errors of the operands become, from runs of
- * the same reference kernel on absolute values, on the errors themselves, or at the ends of the
- * intervals.
+ * Computes how far a correct result may be from the exact one. The bound has two terms. The first
+ * is the error of the operator itself: units in the last place of its type and of binary32, in
+ * which sums are computed, times the sum of the absolute values of the terms. The second is the
+ * effect of the operands' errors; it comes from runs of the reference kernel on absolute values, on
+ * the errors themselves, or at the ends of the intervals.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -25,8 +25,8 @@ static double *bound_of(const struct work *work, uint32_t r)
 }
 
 /*
- * A result that the errors of operands have moved is rounded where it is then, and the numbers of its type may lie
- * farther apart there than at the exact value.
+ * Returns the rounding error of a result that the errors of operands have moved: around the moved
+ * value, neighbouring numbers of the type may be farther apart than at the exact one.
  */
 static double rounding_of_moved(const struct truth *out, int64_t i, double bound)
 {
@@ -47,7 +47,7 @@ double *oracle_bound(const struct work *work, uint32_t r)
 	for (int64_t i = 0; bound && i < out->count; i++) {
 		if (may_move && bound[i] > 0)
 			bound[i] += rounding_of_moved(out, i, bound[i]);
-		/* What is not a number in double precision is none in any other. */
+		/* A result that is no number in double precision is none in any other. */
 		if (!work->slack && out->exact && isnan(out->exact[i]))
 			bound[i] = 0;
 		if (isnan(bound[i]) || bound[i] > MAY_OVERFLOW)

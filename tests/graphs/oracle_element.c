@@ -41,7 +41,7 @@ double *bound_where(const struct work *work, uint32_t r)
 	bound = run_on(work, SLACK, 6, NULL, r);
 	if (!work->in[0].slack)
 		return bound;
-	/* 1 where the condition may be another. */
+	/* The run gives 1 where errors may change the condition. */
 	condition = slack_of(&work->in[0]);
 	a = new_doubles(1);
 	b = new_doubles(1);
@@ -76,7 +76,7 @@ double *bound_where(const struct work *work, uint32_t r)
 
 /* --- Functions of one element --- */
 
-/* Units of the last place of binary32 that a function may lose; 0: it is exact. */
+/* Returns the error of a function in binary32; 0: the function is exact. */
 static double unary_loss(const struct ir_unary_attrs *attrs, double x, double v)
 {
 	double ulp = unit_in_last_place(IR_F32, v), ax = fabs(x);
@@ -111,15 +111,16 @@ static double unary_loss(const struct ir_unary_attrs *attrs, double x, double v)
 }
 
 /*
- * Whether an odd multiple of pi / 2 is in [x - s, x + s]. Next to such a pole tan has any value of either sign. Between
- * two poles it only grows, so that it is farthest from its value at x where the interval ends.
+ * Returns whether an odd multiple of pi / 2 is in [x - s, x + s]. Next to such a pole tan may have
+ * any value of either sign. Between two poles it only grows, so that it is farthest from its value
+ * at x at the ends of the interval.
  */
 static bool tan_has_pole(double x, double s)
 {
 	return floor((x - s) / M_PI + 0.5) != floor((x + s) / M_PI + 0.5);
 }
 
-/* The farthest that f gets from v on [x - s, x + s], by looking at five points. */
+/* Returns the largest distance of f from v on [x - s, x + s], measured at five points. */
 static double unary_spread(const struct ir_unary_attrs *attrs, double x, double s, double v)
 {
 	static const double at[] = { -1, -0.5, 0.5, 1 };
@@ -151,7 +152,7 @@ double *bound_unary(const struct work *work, uint32_t r)
 		return NULL;
 	if (!out->exact) {
 		bound = slack_of(in);
-		if (in->is_float) /* isNaN, isInfinite: of what may have overflowed */
+		if (in->is_float) /* isNaN and isInfinite of operands that may have overflowed */
 			for (int64_t i = 0; i < out->count; i++)
 				bound[i] = isinf(bound[i]) ? INFINITY : 0;
 		return bound;
@@ -165,7 +166,7 @@ double *bound_unary(const struct work *work, uint32_t r)
 			bound[i] += rounding(out->type.dtype, v);
 		if (s > 0)
 			bound[i] += isinf(s) ? INFINITY : unary_spread(attrs, in->wide[i], s, v);
-		/* What may be on either side of 0 is rounded to either 0. */
+		/* A result that may be on either side of 0 may be a zero of either sign. */
 		if (s > 0 && fabs(in->wide[i]) <= s && v == 0)
 			bound[i] = fmax(bound[i], DBL_MIN);
 	}
@@ -175,8 +176,8 @@ double *bound_unary(const struct work *work, uint32_t r)
 /* --- Functions of two elements --- */
 
 /*
- * IEEE 754 says what the bits are. The function of two binary16 may be rounded after the activation
- * that follows.
+ * Returns whether IEEE 754 defines the bits. A function of two binary16 may be rounded only after
+ * the activation that follows.
  */
 static bool binary_is_exact(enum ir_binary kind, enum ir_dtype dtype)
 {
@@ -281,8 +282,8 @@ static double binary_spread(enum ir_binary kind, const double *value, const doub
 }
 
 /*
- * How far a result of integers may be off; INFINITY for one that may wrap around, a quotient or a
- * power.
+ * Returns the largest error of an integer result; INFINITY for a result that may wrap around, a
+ * quotient or a power.
  */
 static double integer_spread(enum ir_binary kind, enum ir_dtype dtype, const double *value,
 			     const double *slack)
@@ -300,7 +301,7 @@ static double integer_spread(enum ir_binary kind, enum ir_dtype dtype, const dou
 	return fits_integer(dtype, v - most) && fits_integer(dtype, v + most) ? most : INFINITY;
 }
 
-/* Whether erf or tanh is among the few operators that made a value. */
+/* Returns whether erf or tanh is among the last few operators that computed a value. */
 static bool from_curve(const struct ir_value *value, int depth)
 {
 	const struct ir_node *node = value->def;
@@ -316,7 +317,10 @@ static bool from_curve(const struct ir_value *value, int depth)
 	return false;
 }
 
-/* What a product may lose as the end of a gelu in parts, which devices compute as one function. */
+/*
+ * Returns the error of a product that may be the end of a composed gelu, which devices compute as
+ * one function.
+ */
 static double gelu_loss(const struct ir_node *node, double x)
 {
 	if (node->attrs.binary.kind != IR_MUL ||
@@ -330,7 +334,10 @@ static bool is_number(const struct ir_value *value)
 	return value->kind == IR_VALUE_CONSTANT && ir_type_elements(&value->type) == 1;
 }
 
-/* x * a, with a number a. Devices compute x * a + b as one function, and need not round what is added here. */
+/*
+ * Returns whether a value is x * a with a number a. Devices compute x * a + b as one function, and
+ * need not round the product.
+ */
 static bool is_scaled(const struct ir_value *value)
 {
 	const struct ir_node *node = value->def;
@@ -339,7 +346,7 @@ static bool is_scaled(const struct ir_value *value)
 	       (is_number(node->operands[0]) || is_number(node->operands[1]));
 }
 
-/* Which operand of a sum or a difference may not have been rounded; 2: both are what they are. */
+/* Returns which operand of a sum or a difference may not have been rounded; 2: none. */
 static uint32_t scaled_operand(const struct ir_node *node)
 {
 	enum ir_binary kind = node->attrs.binary.kind;
@@ -374,7 +381,10 @@ double *bound_binary(const struct work *work, uint32_t r)
 			bound[i] = integer_spread(kind, out->type.dtype, value, slack);
 			continue;
 		}
-		/* With errors, a device may have fused what made the operands into this. */
+		/*
+		 * When operands have errors, a device may have fused the operators that computed
+		 * them with this one.
+		 */
 		if (!exact || slack[0] > 0 || slack[1] > 0)
 			bound[i] = rounding(out->type.dtype, out->exact[i]);
 		if (scaled < 2)

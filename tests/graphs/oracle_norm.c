@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Bounds of operators that are made of several steps: normalisations to recurrent networks. */
+/* Bounds of operators that consist of several steps, from normalisations to recurrent networks. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 /* --- Normalisation --- */
 
-/* For each element the mean, the largest absolute value and 1 / deviation of its group. */
+/* Computes for each element the mean, the largest absolute value and 1 / deviation of its group. */
 static void statistics_of(const struct work *work, uint32_t axes, double *mean, double *rstd,
 			  double *size)
 {
@@ -37,7 +37,10 @@ static void statistics_of(const struct work *work, uint32_t axes, double *mean, 
 
 		rstd[g] += d * d;
 	}
-	/* From groups to elements, from the back: an element's group is never behind it. */
+	/*
+	 * Copy from groups to elements, the last element first: an element's group never has a
+	 * larger index.
+	 */
 	for (int64_t i = in->count; i-- > 0;) {
 		int64_t g = cpu_offset(&s, i, stride);
 		double variance = rstd[g] / count[g] + (double)work->node->attrs.norm.epsilon;
@@ -108,7 +111,10 @@ double *bound_norm(const struct work *work, uint32_t r)
 	return bound;
 }
 
-/* scale * (x - mean) / sqrt(variance + epsilon) + bias, each product by itself. */
+/*
+ * Computes the bound of scale * (x - mean) / sqrt(variance + epsilon) + bias, with an error for
+ * each product.
+ */
 double *bound_batchnorm(const struct work *work, uint32_t r)
 {
 	struct truth *out = work->out[r];
@@ -143,9 +149,10 @@ double *bound_batchnorm(const struct work *work, uint32_t r)
 /* --- Quantisation, resampling, recurrent networks --- */
 
 /*
- * A product of dequantised values may be one of integers: its bias is then rounded to a multiple of
- * the scale of the sum, which may cost a sixteenth of a quantum. What lies between the values and the product, such
- * as a transpose, does not keep it from that, so no product is taken out.
+ * Returns the error that a bias may cause: devices may compute a product of dequantised values with
+ * integers, and then round its bias to a multiple of the scale of the sum, which costs up to a
+ * sixteenth of a quantum. Operators between the values and the product, such as a transpose, do not
+ * prevent that, so that all products count.
  */
 static double integer_bias_error(const struct ir_value *value)
 {
@@ -196,7 +203,7 @@ double *bound_dequantize(const struct work *work, uint32_t r)
 		double z = (double)cpu_load_int(work->in[2].type->dtype, work->in[2].native, k);
 		double s = work->in[1].wide[k], slack = 0;
 
-		/* The specification takes the difference after both became floats. */
+		/* The specification converts both numbers to float before it subtracts. */
 		bound[i] = 2 * U32 * fabs(s) * (fabs(x) + fabs(z)) +
 			   rounding(out->type.dtype, out->exact[i]);
 		slack += work->in[0].slack ? work->in[0].slack[i] : 0;
@@ -220,7 +227,7 @@ double *bound_resample(const struct work *work, uint32_t r)
 	for (int k = 0; k < 2; k++)
 		most += (double)ir_type_dim(&out->type, work->node->attrs.resample.axes[k]) +
 			(double)ir_type_dim(work->in[0].type, work->node->attrs.resample.axes[k]);
-	/* A weight that is 0 or nearly so decides whether a large or infinite neighbour counts. */
+	/* A weight of about 0 decides whether a large or infinite neighbour counts. */
 	for (int64_t i = 0; i < work->in[0].count && out->exact; i++)
 		size = isnan(work->in[0].wide[i]) ? INFINITY :
 						    fmax(size, fabs(work->in[0].wide[i]));
@@ -249,11 +256,12 @@ double *bound_resample(const struct work *work, uint32_t r)
 	return bound;
 }
 
-#define RECURRENT_WEIGHT 2 /* which operand it is */
+#define RECURRENT_WEIGHT 2 /* index of this operand */
 
 /*
- * Sums of gates act as if weights, inputs and states were a little off: so they are moved. A state
- * is an operand of the next step's products, and so it may be rounded to the type in between.
+ * Computes the bound by moving weights, inputs and states, which has the effect of the errors of
+ * the gates' sums. A state is an operand of the next step's products, and may be rounded to the
+ * type in between.
  */
 double *bound_recurrent(const struct work *work, uint32_t r)
 {

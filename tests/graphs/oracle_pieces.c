@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What the bounds of all operators are made of: stand-ins for the operands, and units. */
+/* Helpers for the bounds of all operators: runs on other operands, and units in the last place. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,9 @@
 #include "cpu/element.h"
 #include "oracle.h"
 
-/* What a sum of n terms may lose, relative to that of their absolute values. */
+/*
+ * Returns the error that a sum of n terms may have, relative to the sum of their absolute values.
+ */
 double sum_loss(double n)
 {
 	return U32 * (4 + 2 * sqrt(n));
@@ -27,13 +29,16 @@ double unit_in_last_place(enum ir_dtype dtype, double x)
 	return ldexp(1, e - bits);
 }
 
-/* What storing a result may lose: binary32 is what it was computed in, binary16 is rounded to once. */
+/*
+ * Returns the error of storing a result: binary32 results are not rounded again, binary16 results
+ * once.
+ */
 double rounding(enum ir_dtype dtype, double x)
 {
 	return unit_in_last_place(dtype, x) * (dtype == IR_F16 ? 0.5 + 0x1p-12 : 1);
 }
 
-/* Elements of an operand as doubles, whatever its type. */
+/* Returns the elements of an operand as doubles, whatever its type. */
 double *widened(const struct operand *in)
 {
 	double *data = new_doubles(in->count);
@@ -71,7 +76,10 @@ static double *stand_in(const struct operand *in, enum stand_in which)
 	return which == SLACK ? slack_of(in) : absolute(in, which != ABSOLUTE, which == RAISED);
 }
 
-/* The node, or one with other attributes, on stand-ins for its operands in @mask; others stay. */
+/*
+ * Runs the node, or one with other attributes, with other numbers in place of the operands in
+ * @mask.
+ */
 double *run_on(const struct work *work, enum stand_in which, uint32_t mask,
 	       void (*change)(struct ir_node *node), uint32_t r)
 {
@@ -94,7 +102,7 @@ double *run_on(const struct work *work, enum stand_in which, uint32_t mask,
 	return out;
 }
 
-/* Whether the number is one of the type, and exact as a double. */
+/* Returns whether x is a number of the type that a double holds exactly. */
 bool fits_integer(enum ir_dtype dtype, double x)
 {
 	double most = ldexp(1, ir_dtype_bits(dtype) - (cpu_int_min(dtype) < 0 ? 1 : 0));
@@ -102,7 +110,7 @@ bool fits_integer(enum ir_dtype dtype, double x)
 	return x < most && x >= (cpu_int_min(dtype) < 0 ? -most : 0) && fabs(x) <= 0x1p53;
 }
 
-/* Any error in the operands of an element: anything may come out. */
+/* Makes the bound infinite wherever an operand has an error. */
 void taint(double *bound, const double *slack, int64_t count)
 {
 	for (int64_t i = 0; i < count; i++)
@@ -110,7 +118,10 @@ void taint(double *bound, const double *slack, int64_t count)
 			bound[i] = INFINITY;
 }
 
-/* Errors of operands that no rule follows: runs with all of them moved by as much as they may be. */
+/*
+ * Adds the effect of operands' errors for which there is no rule: runs with all operands moved by
+ * as much as they may be wrong.
+ */
 void sample_slack(const struct work *work, uint32_t r, double times, double *bound)
 {
 	struct truth *out = work->out[r];

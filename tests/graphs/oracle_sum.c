@@ -6,7 +6,10 @@
 #include "cpu/element.h"
 #include "oracle.h"
 
-/* What a sum may lose, by its share of what the absolute values of its terms add up to: all, when they overflow. */
+/*
+ * Returns the error of a sum: @share of the sum of its terms' absolute values, or INFINITY when
+ * that may overflow.
+ */
 static double loss_of(double terms, double share)
 {
 	return terms > MAY_OVERFLOW ? INFINITY : terms * share;
@@ -20,8 +23,9 @@ static int by_value(const void *a, const void *b)
 }
 
 /*
- * The share that sums of n terms of an operand may lose. Equal terms, such as those that reached a limit, are all rounded
- * to the same side while the sum is between two powers of two, each by up to a half of its last place; 0 is not rounded.
+ * Returns the relative error of sums of n terms of an operand. Equal terms, such as those that
+ * reached a limit, are all rounded to the same side while the sum is between two powers of two,
+ * each by up to half a unit in the last place of the sum; zeros are not rounded.
  */
 static double share_of_terms(const struct operand *in, double n)
 {
@@ -71,8 +75,8 @@ static void positive_factors(struct ir_node *node)
 }
 
 /*
- * What products lose by weights in float16 that are scaled, and so rounded, once more: a half of their last place, relative
- * to the sum of absolute values.
+ * Returns the error of products whose float16 weights are scaled, and so rounded once more: half a
+ * unit in their last place, relative to the sum of absolute values.
  */
 static double weights_loss(const struct ir_node *node)
 {
@@ -104,7 +108,9 @@ static void as_average(struct ir_node *node)
 	node->attrs.pool.kind = IR_POOL_AVERAGE;
 }
 
-/* Squares in binary32 reach infinity, or 0, long before their root would. */
+/*
+ * Returns the error of binary32 squares, which become infinite, or 0, long before their root would.
+ */
 static double square_loss(double v, double n)
 {
 	return v * v > 0x1p126 ? INFINITY : 0x1p-74 * sqrt(n);
@@ -118,7 +124,7 @@ double *bound_pool(const struct work *work, uint32_t r)
 
 	slack = work->slack ? run_on(work, SLACK, ALL, NULL, r) : NULL;
 	if (pool->kind == IR_POOL_MAX) {
-		/* The largest error in the window; an empty window has none. */
+		/* The bound is the largest error in the window; an empty window has none. */
 		for (int64_t i = 0; slack && i < out->count; i++)
 			slack[i] = slack[i] < 0 ? 0 : slack[i];
 		return slack;
@@ -144,7 +150,7 @@ static void as_max(struct ir_node *node)
 	node->attrs.reduce.kind = IR_REDUCE_MAX;
 }
 
-/* What errors of the operand become, where the reduction is not of integers. */
+/* Returns the effect of the operand's errors on a reduction that is not of integers. */
 static double *reduced_slack(const struct work *work, uint32_t r, const double *absolute_result)
 {
 	enum ir_reduce kind = work->node->attrs.reduce.kind;
@@ -175,7 +181,10 @@ static double *reduced_slack(const struct work *work, uint32_t r, const double *
 	}
 }
 
-/* The part that the operator itself loses; @terms: the reduction of absolute values; @share: see share_of_terms(). */
+/*
+ * Returns the error of the reduction itself. @terms: the reduction of absolute values; @share: see
+ * share_of_terms().
+ */
 static double reduce_loss(const struct work *work, double terms, double v, double n, double share)
 {
 	enum ir_dtype dtype = work->out[0]->type.dtype;
@@ -186,21 +195,24 @@ static double reduce_loss(const struct work *work, double terms, double v, doubl
 		return 0;
 	case IR_REDUCE_PROD:
 		return U32 * 2 * n * terms + rounding(dtype, v);
-	case IR_REDUCE_LOG_SUM: /* terms: the sum of absolute values */
+	case IR_REDUCE_LOG_SUM: /* terms is the sum of absolute values */
 		return loss_of(terms, share) / fabs(exp(v)) + 4 * unit_in_last_place(IR_F32, v) +
 		       rounding(dtype, v);
-	case IR_REDUCE_LOG_SUM_EXP: /* terms: the largest absolute value */
+	case IR_REDUCE_LOG_SUM_EXP: /* terms is the largest absolute value */
 		return share + 4 * U32 * (terms + fabs(v)) + rounding(dtype, v);
 	case IR_REDUCE_L2:
 		return share * terms + rounding(dtype, v) + square_loss(v, n);
-	case IR_REDUCE_MEAN: /* terms: the mean of absolute values */
+	case IR_REDUCE_MEAN: /* terms is the mean of absolute values */
 		return loss_of(terms * n, share) / n + rounding(dtype, v);
 	default:
 		return loss_of(terms, share) + rounding(dtype, v);
 	}
 }
 
-/* Products of some of the factors may be infinite, or 0, whatever that of all is. */
+/*
+ * Makes the bound infinite where products of some of the factors may be infinite or 0, whatever the
+ * product of all is.
+ */
 static void add_partial_products(const struct work *work, uint32_t r, double n, double *bound)
 {
 	double *most = run_on(work, RAISED, ALL, NULL, r);
@@ -210,7 +222,7 @@ static void add_partial_products(const struct work *work, uint32_t r, double n, 
 	free(most);
 }
 
-/* Sums of integers that may have wrapped around. */
+/* Makes the bound infinite where sums of integers may have wrapped around. */
 static void taint_wrapped(const struct truth *out, double *bound)
 {
 	for (int64_t i = 0; i < out->count; i++) {
@@ -293,7 +305,7 @@ double *bound_softmax(const struct work *work, uint32_t r)
 	for (int64_t i = 0; i < out->count; i++) {
 		double v = out->exact[i];
 
-		/* The difference from the largest is rounded before it becomes an exponent. */
+		/* The difference from the largest element is rounded before exp() is applied. */
 		bound[i] = v * (sum_loss(n) + U32 * (8 + 4 * fmin(most, 128))) +
 			   rounding(out->type.dtype, v) + unit_in_last_place(IR_F32, 0);
 		if (slack > 0)
@@ -302,7 +314,7 @@ double *bound_softmax(const struct work *work, uint32_t r)
 	return bound;
 }
 
-/* How far the places are from the right one whose elements may be the extreme. */
+/* Returns how far the indices of elements that may be the extreme are from the right index. */
 static double arg_spread(const double *x, const double *slack, int64_t n, int64_t step, bool max,
 			 double place)
 {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Graphs as calls of a builder: by the operator table, with all options as bytes at their offsets. */
+/*
+ * Records graphs as calls of a builder, with the operator table: options are bytes at the offsets
+ * that it names.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,14 +59,14 @@ static void set_field(const struct wnn_attribute *row, const struct graph_attr *
 		memcpy(field, &attr->number, sizeof(attr->number));
 		break;
 	case WNN_ATTRIBUTE_U32_ARRAY:
-	case WNN_ATTRIBUTE_ENUM_ARRAY: /* enumerations are as wide */
+	case WNN_ATTRIBUTE_ENUM_ARRAY: /* enumerations have the same size */
 		memcpy(field, &words, sizeof(words));
 		break;
 	case WNN_ATTRIBUTE_F32_ARRAY:
 		memcpy(field, &reals, sizeof(reals));
 		break;
 	case WNN_ATTRIBUTE_STRING:
-	case WNN_ATTRIBUTE_OPERAND: /* among the operands */
+	case WNN_ATTRIBUTE_OPERAND: /* recorded with the operands */
 		break;
 	}
 }
@@ -144,7 +147,7 @@ int graph_scratch_node(struct wnn_builder *builder, struct graph *graph, struct 
 	return 0;
 }
 
-/* Records everything; @with_data: constants have their elements. */
+/* Records the whole graph; @with_data: constants get their elements. */
 static struct wnn_builder *record_all(struct graph *graph, bool with_data, WNNOperand *values,
 				      struct wnn_error *err)
 {

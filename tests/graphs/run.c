@@ -172,8 +172,14 @@ done:
 
 /* --- Placement --- */
 
-/* Which results have the same bits for every SRAM size: those of exact nodes of such values. */
-/* Attention in blocks of keys may have other bits; all else that is not exact is a defect. */
+/*
+ * Finds the results that have the same bits for every size of SRAM: results of exact nodes whose
+ * operands have them, too.
+ */
+/*
+ * Returns whether a node may be inexact: attention in blocks of keys may have other bits; any other
+ * inexact node is a defect.
+ */
 static bool has_mark(const struct graph_node *node, WNNExactness exactness)
 {
 	return exactness == WNNExactness_SplitKeys &&
@@ -291,7 +297,10 @@ static void read_outputs(struct target *target, const struct graph *graph,
 	}
 }
 
-/* The results are those of the second dispatch, which may find weights in SRAM that the first one left there. */
+/*
+ * Dispatches twice: the results are those of the second dispatch, which may find weights in SRAM
+ * that the first one left there.
+ */
 static WNNStatus dispatch_twice(struct target *target, WNNGraph built,
 				WNNNamedOperandDescriptorArray inputs, WNNNamedTensor const *in,
 				WNNNamedOperandDescriptorArray outputs, WNNNamedTensor const *out)
@@ -326,7 +335,10 @@ static void dispatch(struct target *target, const struct graph *graph, WNNGraph 
 
 /* --- Files --- */
 
-/* The graph as it comes back from a file; NULL with a failed run. */
+/*
+ * Saves the graph and returns the one that is loaded from the file; NULL, with a failed run, on
+ * error.
+ */
 static WNNGraph save_and_load(struct target *target, WNNGraph built, struct run *run)
 {
 	char path[] = "/tmp/graph-fuzz-XXXXXX";
@@ -359,7 +371,7 @@ static bool same_text(WNNGraph a, WNNGraph b, WNNGraphText kind)
 	return same;
 }
 
-/* Both have the same texts and results. */
+/* Checks that both graphs have the same texts and results. */
 static void compare_saved(struct target *target, const struct graph *graph, WNNGraph built,
 			  WNNGraph loaded, struct run *run)
 {
@@ -399,7 +411,7 @@ void run_graph(struct target *target, const struct graph *graph, struct run *run
 		compare_saved(target, graph, built, loaded, run);
 	wnnGraphRelease(loaded);
 	wnnGraphRelease(built);
-	/* A fault may have cost the context. */
+	/* A fault may have made the context unusable. */
 	if (run->status == RUN_FAILED) {
 		target_close(target);
 		if (target_open(target))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Runs a graph on the reference layer of the CPU's kernels, which the public API only uses for what
- * the fast layer has no kernel for.
+ * Runs a graph on the reference kernels of the CPU, which the public API uses only for nodes that
+ * have no fast kernel.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +42,7 @@ void run_reference(const struct truths *truths, struct run *run)
 			data[ir->values[v]->id] = truths->values[ir->values[v]->id].native;
 	for (uint32_t n = 0; n < ir->num_nodes; n++)
 		run_node(cpu, ir->nodes[n], data);
-	/* The outputs are handed over. */
+	/* The run takes the outputs over. */
 	for (uint32_t i = 0; i < ir->num_outputs; i++) {
 		unsigned long v = strtoul(ir->outputs[i].name + 1, NULL, 10);
 

@@ -2,13 +2,13 @@
 /*
  * Graphs as text, one value or call a line:
  *
- *	graph 1
- *	v0 = input float32 [2,3] uniform -1 1 seed 7
- *	v1 v2 = split v0 axis=1 splits=[1,2]
- *	output v1 v2
+ * 	graph 1
+ * 	v0 = input float32 [2,3] uniform -1 1 seed 7
+ * 	v1 v2 = split v0 axis=1 splits=[1,2]
+ * 	output v1 v2
  *
- * "-" is an operand that is absent; "equal" has split make equal parts; a number of an option has its
- * kind in front: d:0.5, i:-3, u:7.
+ * "-" is an operand that is absent; "equal" makes split cut equal slices; an option's number
+ * follows its kind: d:0.5, i:-3, u:7.
  */
 #include <ctype.h>
 #include <inttypes.h>
@@ -107,7 +107,7 @@ static void print_node(const struct graph_node *node, FILE *to)
 	fputc('\n', to);
 }
 
-/* Each leaf stands before the first call that comes after it in the values. */
+/* Each leaf is printed in front of the next call in the order of the values. */
 void graph_print(const struct graph *graph, FILE *to)
 {
 	fprintf(to, "graph 1\n");
@@ -156,7 +156,7 @@ static int read_value(struct reader *r, const char *word)
 	return (int)id;
 }
 
-/* Items of "[1,2]", which are cut apart in place; -1: it is none. */
+/* Cuts the items of "[1,2]" apart in place; returns how many, or -1: the text is no list. */
 static int split_list(char *text, char *items[GRAPH_MAX_LIST])
 {
 	size_t length = strlen(text);

@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Run a test at one level of vector instructions of the CPU: level.py LIBRARY own|onednn LEVEL PROGRAM…
+"""Run a test at one level of vector instructions of the CPU: level.py LIBRARY own|onednn LEVEL
+PROGRAM…
 
-`own` is the level of the library's own kernels (WEBNN_CPU_LEVEL), with oneDNN at its best; `onednn` is that of oneDNN
-(ONEDNN_MAX_CPU_ISA), with our kernels at their best. So the levels of both are a sum and not a product. Where the
-processor lacks the level, the test is skipped with a sentence.
+`own` sets the level of the library's own kernels (WEBNN_CPU_LEVEL), with oneDNN at its best level;
+`onednn` sets that of oneDNN (ONEDNN_MAX_CPU_ISA), with our kernels at their best. So both lists of
+levels are tested one after the other, not in all combinations. When the processor lacks the level,
+the test is skipped with a reason.
 
-level.py LIBRARY list: the levels that are run here, and those that are not.
-level.py LIBRARY demo PROGRAM FILE: the demo on the CPU has to give the accuracy and the classes that are right; FILE is what
-SqueezeNet has to answer, where there is one.
+level.py LIBRARY list prints the levels that run on this processor, and those that do not. level.py
+LIBRARY demo PROGRAM FILE checks that the demo on the CPU gives the right accuracy and classes;
+FILE, if it exists, has SqueezeNet's expected answer.
 
-LIBRARY is what oneDNN is loaded by; empty: the library was built without it.
+LIBRARY is the file name by which oneDNN is loaded; empty: the library was built without oneDNN.
 """
 import json
 import os
@@ -20,17 +22,19 @@ import sys
 import tempfile
 
 SKIPPED = 77
-DIGITS = 0.994  # of the held-out pictures, as the network has it in double precision, too
+# accuracy on the held-out pictures, which the network reaches in double precision, too
+DIGITS = 0.994
 TOP5 = [388, 851, 853, 389, 296]
 
-# What a level needs, as /proc/cpuinfo has it, and its name in a sentence.
+# The flags of /proc/cpuinfo that a level needs, and its name in a sentence.
 OWN = {
     "base": ((), "the instructions of every x86-64"),
     "avx2": (("avx2", "fma", "f16c"), "AVX2"),
     "avx512": (("avx512f", "avx512bw", "avx512dq", "avx512vl"), "AVX-512"),
 }
 
-# Those for which oneDNN has other code for float32, float16 and 8-bit integers; the value as oneDNN gives it back.
+# Levels for which oneDNN has different code for float32, float16 or 8-bit integers: the value that
+# oneDNN returns, and the name.
 ONEDNN = {
     "SSE41": (0x1, "SSE4.1"),
     "AVX": (0x3, "AVX"),
@@ -58,9 +62,10 @@ ASK = "import ctypes, sys; print(ctypes.CDLL(sys.argv[1]).dnnl_get_effective_cpu
 
 
 def effective(library, level):
-    """What oneDNN takes when it may take that: as much of it as the processor has. None: it cannot be loaded.
+    """Returns the level that oneDNN uses when it may use `level`: the processor limits it. None:
+    oneDNN cannot be loaded.
 
-    In a process of its own, as oneDNN reads the variable once."""
+    oneDNN is asked in a process of its own, as it reads the variable only once."""
     done = subprocess.run([sys.executable, "-c", ASK, library], capture_output=True, text=True, check=False,
                           env=os.environ | {"ONEDNN_MAX_CPU_ISA": level})
     return None if done.returncode else int(done.stdout)
@@ -75,7 +80,7 @@ def why_not_onednn(library, level):
 
 
 def find_levels(library):
-    """Name, and why it is not run or None, of each."""
+    """Yields the name of each level, with the reason why it does not run, or None."""
     for level in OWN:
         yield level, why_not_own(level)
     for level in ONEDNN:

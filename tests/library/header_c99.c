@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* The public headers as an application in C99 uses them. Compiled with -pedantic, never run. */
+/*
+ * Uses the public headers as an application in C99 does. It is compiled with -pedantic, and never
+ * run.
+ */
 #include <stdio.h>
 #include <webnn/webnn.h>
 #include <webnn/webnn_npu.h>
@@ -24,7 +27,7 @@ WNNOperand build(WNNGraphBuilder builder, WNNOperand x, WNNOperand w)
 	WNNReduceOptions reduce = WNN_REDUCE_OPTIONS_INIT;
 	WNNPadOptions pad = default_pad;
 
-	/* An initialiser is a value as well: all is as it was at first. */
+	/* An initialiser is an expression as well: assigning it restores the defaults. */
 	clamp = WNN_CLAMP_OPTIONS_INIT;
 	conv.label = WNN_STR("stem");
 	conv.strides = WNN_UINT32_ARRAY(strides);
@@ -58,7 +61,7 @@ WNNStatus run(WNNInstance instance)
 	return status;
 }
 
-/* The compiler looks at the format and its arguments. */
+/* The compiler checks the format against its arguments. */
 void complain(WNNError error)
 {
 	printf("%s: " WNN_SV_FMT "\n", "failed", WNN_SV_ARG(error.message));

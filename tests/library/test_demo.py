@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""onpu-demo: it demands right results of each device and layer, and what one run keeps, another one
-compares with, to the bit.
+"""Tests onpu-demo: each device and layer must give right results; one run records its results, and
+another compares with them, to the bit.
 
 test_demo.py ONPU_DEMO FOLDER_OF_DIGITS
 """
@@ -18,11 +18,11 @@ import numpy
 
 PROGRAM = sys.argv[1]
 DIGITS = pathlib.Path(sys.argv[2])
-RIGHT = 357 # of 359: the network's own answers, 99.44 %
+RIGHT = 357 # of 359: the network's own accuracy, 99.44 %
 
 
 def convolve(x, name):
-    """3 x 3 with padding 1, then relu; x is [channel, height, width]."""
+    """3 x 3 convolution with padding 1, then relu; x is [channel, height, width]."""
     w = numpy.load(DIGITS / f"{name}_w.npy").astype(float)
     padded = numpy.pad(x, ((0, 0), (1, 1), (1, 1)))
     windows = numpy.lib.stride_tricks.sliding_window_view(padded, (3, 3), axis=(1, 2))
@@ -31,7 +31,9 @@ def convolve(x, name):
 
 
 def reference(image):
-    """The digit that the network sees, from its formula in train.py and its weights alone."""
+    """Returns the digit that the network sees, computed from its formula in train.py and its
+    weights alone.
+    """
     y = convolve(convolve(image[None] / 16.0, "conv1"), "conv2")
     y = convolve(y.reshape(24, 4, 2, 4, 2).max(axis=(2, 4)), "conv3")
     y = y.reshape(24, 2, 2, 2, 2).mean(axis=(2, 4)).reshape(-1)
@@ -75,7 +77,7 @@ class Demo(unittest.TestCase):
         self.assertEqual(here, there)
 
     def test_record_is_the_answer(self):
-        """Results are compared with those in the file, not with those that the CPU would compute."""
+        """Results are compared with those in the file, not with those that the CPU computes."""
         record = json.loads(json.dumps(self.record))
         rows = record["digits"]["cpu"]["results"]
         rows[7] = rows[7][1:] + rows[7][:1]
@@ -85,7 +87,7 @@ class Demo(unittest.TestCase):
         self.assertEqual((figures["agree"], figures["right"]), (358, {"sim": RIGHT, "cpu": RIGHT - 1}))
 
     def test_wrong_device(self):
-        """One device that is wrong fails the demo; the sentence has its name and figure, and what to do."""
+        """A wrong device fails the demo; the message has its name, its figure and what to do."""
         record = json.loads(json.dumps(self.record))
         record["digits"]["cpu"]["results"][::20] = [[0.1] * 10] * 18
         said = self.compare(record, status=1)
@@ -95,7 +97,7 @@ class Demo(unittest.TestCase):
         self.assertNotIn("WRONG RESULTS on sim:", said)
 
     def changed(self, change):
-        """The digits network with some of its weights changed."""
+        """Returns a copy of the digits network with some weights changed."""
         folder = self.path / "changed-weights"
         shutil.copytree(DIGITS, folder, dirs_exist_ok=True)
         weights = numpy.load(folder / "conv3_w.npy")
@@ -104,7 +106,9 @@ class Demo(unittest.TestCase):
         return folder
 
     def test_wrong_weights(self):
-        """Zeros over weights, as the fault of oneDNN has written them, are found on each device."""
+        """Weights that are overwritten with zeros, which a fault of oneDNN once did, are found on
+        each device.
+        """
         def forget(weights):
             weights[:, :12] = 0
         folder = self.changed(forget)
@@ -120,7 +124,8 @@ class Demo(unittest.TestCase):
         self.assertRegex(said, r"WRONG RESULTS on cpu: result 0 of picture 0 is -?nan\.")
 
     def test_layers(self):
-        """Each layer of the CPU, and the model, sees in each picture what the formula sees."""
+        """Each layer of the CPU, and the device model, sees in each picture what the formula sees.
+        """
         images = numpy.load(DIGITS / "heldout_images.npy").reshape(-1, 8, 8)
         wanted = [reference(image) for image in images]
         labels = numpy.load(DIGITS / "heldout_labels.npy").tolist()
@@ -134,7 +139,7 @@ class Demo(unittest.TestCase):
             self.assertEqual([int(numpy.argmax(row)) for row in record["results"]], wanted, name)
 
     def test_bits(self):
-        """The decimal numbers stand for the bits: the model's own results come back the same."""
+        """Decimal numbers keep all bits: the device model's own results come back the same."""
         again = self.path / "again"
         self.run_demo("--record", again)
         self.assertEqual(json.loads(again.read_text())["digits"]["sim"]["results"],

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The committed files are what generate.py makes of webnn.json; it notices when they are not."""
+"""The committed files are what generate.py makes of webnn.json; generate.py notices when they are
+not.
+"""
 import json
 import pathlib
 import shutil
@@ -18,7 +20,8 @@ def generate(folder, *options):
 
 
 def copy_sources(top):
-    """Below the folder top; tells where generate.py is then."""
+    """Copies the sources of generate.py below the folder top; returns the folder with generate.py.
+    """
     folder = top / "userspace"
     folder.mkdir()
     for name in ("generate.py", "webnn.json"):

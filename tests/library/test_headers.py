@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The public headers compile alone: test_headers.py CC [CXX], each a command line.
+"""Tests that the public headers compile alone: test_headers.py CC [CXX], each a command line.
 
-As C99, C++17 and C++20, pedantic and without a warning; every initialiser fits its struct in both.
+They compile as C99, C++17 and C++20, with -pedantic and without a warning; every initialiser fits
+its structure in C and C++.
 """
 import pathlib
 import re
@@ -21,7 +22,7 @@ LANGUAGES = []  # (name, command, suffix), filled from the command line
 
 
 def initialisers():
-    """One object with static storage and one assignment for every *_INIT."""
+    """Returns a program with one static object and one assignment for every *_INIT."""
     text = "".join((INCLUDE / h).read_text(encoding="utf-8") for h in HEADERS)
     names = re.findall(r"/\*\* Initialiser of (WNN\w+) with.*?\n#define (WNN_\w+)_STATIC_INIT ", text)
     out = "".join(f"#include <{h}>\n" for h in HEADERS)
@@ -34,7 +35,7 @@ def initialisers():
 
 
 def documentation_warnings(command):
-    """clang also compares the comments with the declarations."""
+    """Returns options with which clang also compares comments with declarations."""
     version = subprocess.run([*command, "--version"], text=True, stdout=subprocess.PIPE).stdout
     return ["-Wdocumentation", "-Wdocumentation-pedantic"] if "clang" in version else []
 

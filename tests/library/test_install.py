@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Programs find the installed libraries: test_install.py BUILD_FOLDER CC [onnx] [stablehlo] [static].
+"""Tests that programs find the installed libraries: test_install.py BUILD_FOLDER CC [onnx]
+[stablehlo] [static].
 
-What meson installs is looked at in a folder that is not its place: the files, and that programs are
-compiled, linked and run against it by pkg-config and by CMake. Once also that of the build folder, as
-the guide says.
+Meson installs into a temporary folder instead of the prefix. The test checks the files there, and
+compiles, links and runs programs against them with pkg-config and CMake. One test does so with the
+build folder, as the guide says.
 """
 import os
 import pathlib
@@ -22,7 +23,7 @@ BUILD = pathlib.Path(sys.argv[1])
 CC = shlex.split(sys.argv[2])
 WITH = sys.argv[3:]
 
-# Both libraries are used, on a model without anything in it.
+# This program uses both libraries, on an empty model.
 ONNX = """\
 #include <stdio.h>
 #include <webnn/onnx.h>
@@ -42,7 +43,7 @@ int main(void)
 STABLEHLO = ONNX.replace("onnx.h", "stablehlo.h").replace("WNNOnnxModel", "WNNStablehloProgram") \
     .replace('wnnOnnxLoadMemory("", 0,', 'wnnStablehloLoadMemory("{", 1,').replace("wnnOnnx", "wnnStablehlo")
 LIBRARIES = {"onnx": ONNX, "stablehlo": STABLEHLO}
-# Without a job; its configuration is that of the reference machine.
+# This program runs no job; its configuration is that of the reference machine.
 SIM = """\
 #include <drm/onpu_accel.h>
 #include <onpu/onpu_device.h>
@@ -86,7 +87,7 @@ def compiles(folder, name, text, flags):
 
 
 def dynamic(path, tag):
-    """The values of a tag of an ELF file's dynamic section."""
+    """Returns the values of a tag in an ELF file's dynamic section."""
     lines = run(["readelf", "--dynamic", "--wide", path], LC_ALL="C").splitlines()
     return [re.search(r"\[(.*)\]", line)[1] for line in lines if f"({tag})" in line]
 
@@ -131,7 +132,8 @@ class Installed(unittest.TestCase):
         self.assertEqual(sorted(path.name for path in self.libdir.glob("*.a")), archives)
 
     def test_programs(self):
-        """Each has a man page, and runs from where it is; nothing has a path of the build."""
+        """Each program has a man page, and runs from its folder; none contains a path of the build.
+        """
         programs = self.installed("bin/*")
         self.assertLessEqual({"onpu-emu", "onpu-isa", "onpu-smi", "wnn-conformance"}, set(programs))
         self.assertEqual(self.installed("share/man/man1/*"), [f"{name}.1" for name in programs])
@@ -144,7 +146,7 @@ class Installed(unittest.TestCase):
             self.assertEqual(dynamic(path, "SONAME"), [path.name + ".1"])
 
     def test_conformance_cases(self):
-        """The program names where cases are installed, and they pass."""
+        """The program's help names the folder of the installed cases, and the cases pass."""
         program, cases = self.prefix / "bin/wnn-conformance", self.prefix / "share/webnn-npu/conformance"
         told = run([program, "--help"], LD_LIBRARY_PATH=str(self.libdir)).split()
         self.assertTrue([word for word in told if word.rstrip(".").endswith("/share/webnn-npu/conformance")], told)
@@ -153,7 +155,9 @@ class Installed(unittest.TestCase):
         self.assertRegex(lines[-1], "^[1-9][0-9]* passed, 0 failed")
 
     def test_man_pages_have_all_options(self):
-        """Those of webnn-run and onpu-smi, whose commands have their own, are looked at in tests/tools and tests/smi."""
+        """tests/tools and tests/smi check webnn-run and onpu-smi, whose commands have options of
+        their own.
+        """
         for name in set(self.installed("bin/*")) - {"webnn-run", "onpu-smi"}:
             told = run([self.prefix / "bin" / name, "--help"], LD_LIBRARY_PATH=str(self.libdir))
             known = set(re.findall(r"^ +(?:-\w, )?(--[a-z-]+)", told, re.M))
@@ -176,7 +180,9 @@ class Installed(unittest.TestCase):
                          ["libwebnn-npu.so.1"])
 
     def example_commands(self):
-        """(name, words) of those that say in their head how they are compiled."""
+        """Yields (path, compiler, words) of the examples that say at their beginning how they are
+        compiled.
+        """
         for path in sorted(EXAMPLES.glob("*.c*")):
             line = re.search(r"^ \*\t((?:cc|c\+\+) .*)$", path.read_text("utf-8"), re.M)
             if not line or ("webnn-onnx" in line[1] and "onnx" not in WITH) or \
@@ -186,7 +192,7 @@ class Installed(unittest.TestCase):
             yield path, compiler, line[1].split(maxsplit=1)[1]
 
     def test_examples(self):
-        """They compile as they say, from a copy and with nothing but what is installed."""
+        """Examples compile as they say, from a copy and with only the installed files."""
         commands = list(self.example_commands())
         self.assertGreater(len(commands), 3)
         for path, compiler, words in commands:
@@ -212,7 +218,7 @@ class Installed(unittest.TestCase):
     def test_static(self):
         texts = {"npu": PROGRAM.read_text("utf-8"), **{name: text for name, text in LIBRARIES.items() if name in WITH}}
         for name, text in texts.items():
-            # What Debian's OpenBLAS is made of when it is an archive, too; the shared one has it.
+            # Debian's static OpenBLAS needs its libraries, too; the shared one names them itself.
             flags = [re.sub(r"^-l(webnn-.*)", r"-l:lib\1.a", word)
                      for word in self.flags("--static", f"webnn-{name}") if word != "-lgfortran"]
             program = compiles(self.folder, "static", text, flags)

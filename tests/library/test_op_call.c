@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The operator table and the checks that are the same for every operator. */
+/* Tests the operator table, and the checks that are the same for every operator. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 #include "graph/op_call.h"
 #include "util/printable.h"
 
-/* Operands are opaque to these checks: any address will do. */
+/* Operands are opaque to these checks, so that any address will do. */
 static char objects[8];
 #define OPERAND(n) ((WNNOperand)(void *)&objects[n])
 
@@ -125,12 +125,12 @@ static void limits_are_complete(void **state)
 	assert_int_equal(limits.where.condition.dataTypes,
 			 WNN_DATA_TYPE_BIT(WNNOperandDataType_Uint8));
 	assert_int_equal(limits.lstm.output2.rankRange.min, 4);
-	/* The implementation's own members are not touched. */
+	/* Members that do not belong to operators are unchanged. */
 	assert_int_equal(limits.input.dataTypes, 0);
 	assert_int_equal(limits.maxTensorByteLength, 0);
 }
 
-/* A call of conv2d with nothing wrong in it. */
+/* A valid call of conv2d. */
 struct conv {
 	WNNConv2dOptions options;
 	WNNOperand operands[3];
@@ -279,14 +279,17 @@ static void text_is_made_printable(void **state)
 			 64, "\\u202eabc\\u2066");
 	expect_printable("\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80", 64,
 			 "\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80");
-	/* A stray byte, an overlong form, a surrogate, a cut-off character, beyond the last one. */
+	/*
+	 * A stray byte, an overlong form, a surrogate, an incomplete character, a code above the
+	 * last one.
+	 */
 	expect_printable("\xff", 64, "\xef\xbf\xbd");
 	expect_printable("\xc0\x80", 64, "\xef\xbf\xbd\xef\xbf\xbd");
 	expect_printable("\xed\xa0\x80", 64, "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
 	expect_printable("a\xe2\x82", 64, "a\xef\xbf\xbd\xef\xbf\xbd");
 	expect_printable("\xf4\x90\x80\x80", 64,
 			 "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
-	/* Cut between characters. */
+	/* Text is cut between characters. */
 	expect_printable("abc", 3, "ab");
 	expect_printable("a\xe2\x82\xac", 4, "a");
 	assert_int_equal(wnn_text_printable(buffer, 1, "abc", 3), 0);

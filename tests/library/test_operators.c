@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* The generated operator functions hand over what the table says, and the defaults of the options. */
+/*
+ * Tests that the generated operator functions pass on the values that the table describes, and the
+ * defaults of options.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +17,7 @@ static char objects[16];
 #define OPERAND(n) ((WNNOperand)(void *)&objects[n])
 #define BUILDER	   ((WNNGraphBuilder)(void *)&objects[15])
 
-/* The last call, with a copy of its operands and options, which live no longer than the call. */
+/* The last call, with copies of its operands and options, which are valid only during the call. */
 static struct {
 	struct wnn_op_call call;
 	WNNOperand operands[8];
@@ -23,7 +26,7 @@ static struct {
 	WNNGraphBuilder builder;
 } last;
 
-/* Stands for the one of api/, which needs a builder. */
+/* Replaces the function of api/, which needs a builder. */
 WNNStatus wnn_builder_record(WNNGraphBuilder builder, struct wnn_op_call *call, size_t output_count,
 			     WNNOperand *outputs)
 {

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The README's program is the one that is compiled, and its counts are those of the tables.
+"""Tests that the README's program is the one that is compiled, and that its counts are those of the
+tables.
 
 test_readme.py CHECKOUT PROGRAM
 """
@@ -22,19 +23,19 @@ def read(name):
 
 class Readme(unittest.TestCase):
     def test_program(self):
-        """The text after the line of the licence, word for word."""
+        """The README has the file's text after the licence line, word for word."""
         shown = re.findall(r"^```c\n(.*?)^```$", read("README.md"), re.M | re.S)
         self.assertEqual(shown, [read("Documentation/examples/readme.c").split("\n", 1)[1]])
 
     def test_output(self):
-        # It leaves its objects to the end of the process, which the sanitizer calls leaks.
+        # The program releases nothing before it ends, which the sanitizer calls leaks.
         env = os.environ | {"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"}
         done = subprocess.run([PROGRAM], stdout=subprocess.PIPE, text=True, check=True, env=env)
         self.assertEqual(done.stdout, "0 2 0 4\n")
         self.assertIn("prints `0 2 0 4`", read("README.md"))
 
     def test_counts(self):
-        """How many operators each interface has: as many as its table has rows."""
+        """The README's number of operators of each interface is the number of rows in its table."""
         groups = json.loads(read("userspace/webnn.json"))["operators"]
         onnx = read("userspace/import/onnx/table.c")
         kinds = read("userspace/import/stablehlo/kinds.def")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""webnn.json against the specification: interface definitions, required types and ranks."""
+"""Compares webnn.json with the specification: interface definitions, required types and ranks."""
 import json
 import re
 import sys
@@ -19,7 +19,7 @@ def methods():
 
 
 def struct_members(name):
-    """Members of a struct without extensions, those of the base first."""
+    """Returns the members of a structure without extensions, those of the base first."""
     struct = next(s for s in API["structs"] if s["name"] == name)
     base = struct_members(struct["base"]) if "base" in struct else []
     return base + [m for m in struct["members"] if not m.get("extension")]
@@ -107,14 +107,14 @@ class Definitions(unittest.TestCase):
                 self.assertEqual({m for n, m in ours if n == name}, theirs)
 
 
-# How the arguments of methods look in C where a name or a type differs. Everything else is the same.
+# How arguments of methods look in C when a name or a type differs. All others are the same.
 BUFFERS = {"inputData": "void const*", "buffer": "void const*", "outputData": "void*"}
 RECORDS = {"MLNamedTensors": "NamedTensor const*", "MLNamedOperands": "NamedOperand const*"}
 INTERFACES = ("ML", "MLContext", "MLGraph", "MLTensor", "MLOperand", "MLGraphBuilder")
 
 
 def c_arguments(arguments):
-    """The arguments of a method of the specification as webnn.json has them."""
+    """Returns the arguments of a method of the specification as webnn.json has them."""
     handles = {h["name"] for h in API["handles"]}
     enums = {e["name"] for e in API["enums"]}
     result = []
@@ -138,7 +138,7 @@ def c_arguments(arguments):
 @unittest.skipIf(IDL is None, "the text of the specification is not beside the checkout")
 class Interfaces(unittest.TestCase):
     def functions(self, name):
-        """Method or attribute -> the functions for it, in the order of webnn.json."""
+        """Returns {method or attribute: its functions}, in the order of webnn.json."""
         result = {}
         for function in API["functions"]:
             owner, _, method = function.get("idl", "").partition(".")
@@ -226,7 +226,7 @@ class Interfaces(unittest.TestCase):
 
 
 def table_rows():
-    """(methods, operand, allowed types, required types, allowed ranks, required ranks)."""
+    """Yields (methods, operand, allowed types, required types, allowed ranks, required ranks)."""
     text = TABLE.read_text(encoding="utf-8")
     known = {n.lower(): n for n in methods()}
     families = {"elementwise-binary": ["add", "sub", "mul", "div", "max", "min", "pow"]}
@@ -247,7 +247,7 @@ def table_operand(operator, name):
 
 @unittest.skipUnless(TABLE.exists(), "the table of types and ranks is not beside the checkout")
 class TypesAndRanks(unittest.TestCase):
-    # Where the steps of the specification say otherwise than its table.
+    # Rows in which the specification's steps contradict its table.
     STEPS = {("isNaN", "a", "types"): "float32 float16",
              ("isInfinite", "a", "types"): "float32 float16",
              ("gather", "output", "ranks"): "N"}
@@ -257,7 +257,7 @@ class TypesAndRanks(unittest.TestCase):
         theirs = re.sub(r"'s items$", "", theirs).replace(", ", " ").replace(" to ", "..")
         operator = methods()[method]
         if theirs != ours and ours.startswith("same as "):
-            # "same as a" and the types of a are the same statement where a has one type.
+            # When a has one type, "same as a" and that type mean the same.
             base = next(o for o in operator["operands"] if o["name"] == ours[8:])
             ours = base[key]
         self.assertEqual(ours, theirs, f"{method} {name} {key}")
@@ -300,7 +300,7 @@ class Consistency(unittest.TestCase):
                 continue
             name = function["idl"].split(".")[1]
             getter = "get" + name[0].upper() + name[1:]
-            # Overloads append a word that begins with a capital.
+            # Overloads have a suffix that begins with a capital letter.
             self.assertRegex(function["method"], rf"^({name}([A-Z]\w*)?|{getter})$")
 
     def test_limits_name_every_operand(self):

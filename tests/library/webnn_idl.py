@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""The interface definitions of the WebNN specification, read from a text extract of it.
+"""Reads the interface definitions of the WebNN specification from a text extract of it.
 
-The extract has moved some names: "dictionary {MLRankRange unsigned long min ..." for "dictionary
-MLRankRange { unsigned long min ...", and the last value of an enum behind its closing brace.
+The extraction moved some names: "dictionary {MLRankRange unsigned long min ..." stands for
+"dictionary MLRankRange { unsigned long min ...", and the last value of an enum stands behind its
+closing brace.
 """
 import pathlib
 import re
@@ -14,7 +15,7 @@ SCALARS = {"unsigned long": "u32", "long": "i32", "unsigned long long": "u64", "
 
 
 def find_text():
-    """The text that holds the definitions, or None when it is not beside the checkout."""
+    """Returns the text that has the definitions, or None when it is not beside the checkout."""
     for path in sorted((SHARED / "seeds").glob("000_*.txt")):
         text = path.read_text(encoding="utf-8")
         if "partial interface MLGraphBuilder" in text:
@@ -23,7 +24,9 @@ def find_text():
 
 
 def type_of(idl):
-    """'sequence <[EnforceRange ]unsigned long >' -> 'u32[]', 'MLOperand' -> 'Operand'."""
+    """Converts a type: 'sequence <[EnforceRange ]unsigned long >' -> 'u32[]', 'MLOperand' ->
+    'Operand'.
+    """
     idl = " ".join(re.sub(r"\[.*?\]", "", idl).split())
     match = re.fullmatch(r"sequence ?< ?(.*?) ?>", idl)
     if match:
@@ -34,19 +37,21 @@ def type_of(idl):
 
 
 def variable(text):
-    """'required sequence <float >scales = 1' -> (name, type, default or None, required)."""
+    """Parses a declaration: 'required sequence <float >scales = 1' -> (name, type, default or None,
+    required).
+    """
     match = re.fullmatch(r"\s*(required )?\s*(.*?[\s>)])(\w+)\s*(?:=\s*(.*?))?\s*", text, re.S)
     return match[3], type_of(match[2]), match[4], bool(match[1])
 
 
 def enums(text):
-    """Name without ML -> values in order."""
+    """Returns {name without ML: values in order}."""
     pattern = r'(?<![A-Za-z])enum\s+\{?\s*ML(\w+)([^}]*)\}\s*;?((?:"[^"]*")?)'
     return {m[1]: re.findall(r'"([^"]*)"', m[2] + m[3]) for m in re.finditer(pattern, text)}
 
 
 def dictionaries(text):
-    """Name without ML -> (base or None, members)."""
+    """Returns {name without ML: (base or None, members)}."""
     pattern = (r"(?<!partial )(?<![A-Za-z])dictionary\s+(?::\s*ML(\w+)\s+ML(\w+)\s*\{|\{\s*ML(\w+)|"
                r"ML(\w+)\s*\{)([^}]*)\}")
     result = {}
@@ -57,7 +62,7 @@ def dictionaries(text):
 
 
 def operator_limits(text):
-    """Operator -> type of its member of MLOpSupportLimits, without ML."""
+    """Returns {operator: type of its member of MLOpSupportLimits, without ML}."""
     result = {}
     for match in re.finditer(r"partial dictionary MLOpSupportLimits \{([^}]*)\}", text):
         result.update({name: kind for name, kind, _, _ in
@@ -66,7 +71,7 @@ def operator_limits(text):
 
 
 def split_arguments(text):
-    """Splits at commas outside brackets."""
+    """Splits at commas outside of brackets."""
     depth, parts = 0, [""]
     for char in text:
         depth += (char in "(<{[") - (char in ")>}]")
@@ -78,7 +83,7 @@ def split_arguments(text):
 
 
 def operators(text):
-    """Method -> (whether it gives a sequence, arguments as (name, type))."""
+    """Returns {method: (whether it returns a sequence, arguments as (name, type))}."""
     result = {}
     for match in re.finditer(r"partial interface MLGraphBuilder \{(.*)", text):
         pattern = r"(MLOperand|sequence <MLOperand >)\s?(\w+) \((.*?)\);"
@@ -92,7 +97,7 @@ def operators(text):
 
 
 def interface_members(text, name):
-    """Methods and attributes of an interface, partial ones left out."""
+    """Returns the names of the methods and attributes of an interface, without partial ones."""
     match = re.search(rf"(?<!partial )\binterface \{{{name} (.*?\}}; *)$", text, re.M) or \
         re.search(rf"(?<!partial )\binterface \{{(?://[^\n]*?)?{name} (.*)$", text, re.M)
     body = match[1] if match else \
@@ -104,23 +109,24 @@ def interface_members(text, name):
 
 
 def interface_body(text, name):
-    """The text between the braces of an interface, without comments."""
+    """Returns the text between the braces of an interface, without comments."""
     match = re.search(rf"(?<!partial )\binterface \{{{name} (.*?\}}; *)", text) or \
         re.search(rf"(?<!partial )\binterface \{{ //[^\n]*?\.{name} (.*?\}};)", text)
     body = match[1]
-    # The extract runs a comment and the declaration behind it together; a sentence ends it.
+    # In the extract a comment runs into the declaration behind it; the comment ends with its
+    # sentence.
     body = re.sub(r"//[^.]*\.", "", body)
     return re.sub(r"(ML\w+) \(\);(\w+)", r"\1 \2 ();", body)
 
 
 def interface_attributes(text, name):
-    """Attribute -> its type."""
+    """Returns {attribute: type}."""
     pattern = r"readonly attribute (.*?)(\w+) ?;"
     return {m[2]: m[1].strip() for m in re.finditer(pattern, interface_body(text, name))}
 
 
 def interface_methods(text, name):
-    """(method, returned type, [(argument, type, optional)]) of every overload, in order."""
+    """Returns (method, returned type, [(argument, type, optional)]) of every overload, in order."""
     result = []
     body = interface_body(text, name) if name != "MLGraphBuilder" else \
         "MLGraphBuilder " + interface_body(text, name)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * model-run: one of the built-in models on a device, with an input from a file; writes the outputs, explains the placement,
- * or runs once for each line on standard input and answers with the nanoseconds it took (for benchmarks that alternate).
+ * model-run: runs one of the built-in models on a device, with an input from a file. It writes the
+ * outputs and explains the placement; with --step it runs once for each line on standard input and
+ * answers with the nanoseconds that the run took, for benchmarks that alternate.
  */
 #include <argp.h>
 #include <inttypes.h>

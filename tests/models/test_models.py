@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The shared models against their expected results, on the device model and on the CPU.
+"""Compares the shared models with their expected results, on the device model and on the CPU.
 
-Checks: the values are within the tolerance of the models' README; on the device model no operator runs on the CPU; and the bits are
-the same with 4 MiB and with 64 KiB of SRAM for models all of whose nodes are marked exact.
+It checks that the values are within the tolerance of the models' README, that on the device model
+no operator runs on the CPU, and that models whose nodes are all marked exact have the same bits
+with 4 MiB and with 64 KiB of SRAM.
 
-Usage: test_models.py MODEL_RUN [MODELS]; exits with 77 (skipped) when the shared models are not there.
+Usage: test_models.py MODEL_RUN [MODELS]; exits with 77 (skipped) when the shared models are not
+there.
 """
 import json
 import pathlib
@@ -22,7 +24,7 @@ passed = failed = 0
 
 
 def check(name, condition, detail=""):
-    """One TAP line."""
+    """Prints one line of TAP."""
     global passed, failed
     passed, failed = passed + bool(condition), failed + (not condition)
     print(f"{'ok' if condition else 'not ok'} {passed + failed} - {name}{' # ' + detail if detail else ''}",
@@ -34,7 +36,7 @@ class Runner:
         self.tool, self.models, self.folder = tool, models, folder
 
     def run(self, model, image, device, sram=0, full=False):
-        """The outputs as one array, and what --explain printed."""
+        """Returns the outputs as one array, and the output of --explain."""
         given, result = self.folder / "input.npy", self.folder / "output.bin"
         np.save(given, np.ascontiguousarray(image, "<f4"))
         command = [self.tool, model, "--device", device, "--models", self.models, "--input", given,
@@ -49,7 +51,9 @@ class Runner:
 
 
 def check_model(runner, model, image, expected, tolerance, extra=None):
-    """`expected`: array of all outputs; `tolerance`: relative to its largest value, for each output."""
+    """Checks a model. `expected`: array of all outputs; `tolerance`: for each output, relative to
+    its largest value.
+    """
     outputs, inexact = {}, False
     for device, sram in [("cpu", 0)] + [("sim", s) for s in SRAM_SIZES]:
         name = f"{model} on {device}" + (f" with {sram >> 10} KiB" if sram else "")
@@ -84,12 +88,12 @@ def lenet(runner, folder):
 
 
 def cycles(text):
-    """The cycles of a dispatch, from the last line of --explain."""
+    """Returns the cycles of a dispatch, from the last line of --explain."""
     return next((line.split()[0] for line in text.splitlines() if " cycles, " in line), None)
 
 
 def check_full(runner, model, image):
-    """Through firmware, rings and page tables: the same bits, the same cycles."""
+    """Checks that a run with firmware, rings and page tables has the same bits and cycles."""
     flat, flat_text = runner.run(model, image, "sim")
     full, full_text = runner.run(model, image, "sim", full=True)
     check(f"{model}: full mode gives flat mode's bits",

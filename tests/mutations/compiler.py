@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Errors planted in what makes graphs fast, for run.py: operators on integers, packed weights, streamed groups,
-attention, values and weights that stay in SRAM, files of graphs.
+"""Errors planted in optimisations of the compiler, for run.py: operators on integers, packed
+weights, streamed groups, attention, values and weights that stay in SRAM, files of graphs.
 
-Random graphs find each within 2,000, those in files when each graph is saved and loaded before it runs.
-graphs.py has more such errors, and those in all other parts of the compiler.
+At most 2,000 random graphs find each error; for errors in files, each graph is saved and loaded
+before it runs. graphs.py has more such errors, and those in all other parts of the compiler.
 """
 
 _DIR = 'build/mutations'
 _PROGRAM = f'{_DIR}/tests/graphs/graph-fuzz'
 _SIM = f'{_PROGRAM} --device sim --count 2000 --seed 1 --as-is'
-# Where products of single rows are cut out of larger ones, which is rare.
+# Graphs in which products of single rows are cut out of larger ones, which is rare.
 _COMPOSED = f'{_PROGRAM} --device sim --count 2000 --seed 3 --layers 67 --as-is'
 _SAVED = {device: f'{_PROGRAM} --device {device} --saved --count 2000 --seed 1 --as-is'
           for device in ('sim', 'cpu')}
@@ -90,7 +90,7 @@ MUTATIONS = [
            'part->begin[0] = result->begin[0];', 'part->begin[0] = 0 * result->begin[0];'),
     _error('a row of a larger product is added up as a row by itself', 'plan/stream/box.c',
            '|| is_other_order(node, result) ||', '||', _COMPOSED),
-    # Values in pieces.
+    # Concats whose operands are read directly.
     _error('all pieces lie at the begin of the tile', 'plan/kernel/contract_emit.c',
            'to[axis] = lo - begin[axis];', 'to[axis] = 0 * begin[axis];'),
     _error('pieces may be overwritten before they are read', 'plan/place/pieces.c',

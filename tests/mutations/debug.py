@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Errors planted in the driver that only a kernel which looks for them notices, for run.py.
+"""Errors planted in the driver that only debug kernels notice, for run.py.
 
   ./npu check-debug && ./npu exec tests/mutations/run.py --tree build/debug/tree --timeout 900 \\
     tests/mutations/debug.py
 
-It needs the two kernels of ./npu check-debug only, not the end of its tests. The programs pass with each
-of the errors: what fails is what the kernel has to say.
+It needs only the two kernels of ./npu check-debug, so that the check may be stopped once they are
+built. The test programs pass with each of the errors: the kernel's messages make the test fail.
 """
 
 import os
@@ -33,7 +33,7 @@ def _guest(options, command, name='sanitizers'):
 
 _CTX = _guest('', 'guest_kselftest.sh ctx,-t,what_a_good_job_leaves submit,-f,submit')
 _UNBIND = _guest('', 'guest_lifecycle.py --rounds 1 --only unbind')
-# KCSAN looks at more accesses, and waits longer for the other one, than it does by default.
+# KCSAN watches more accesses, and waits longer for a conflicting one, than by default.
 _LOAD = _guest('--append=kcsan.skip_watch=20 --append=kcsan.udelay_task=300',
                'guest_lifecycle.py --rounds 20 --only reset', 'races')
 
@@ -62,7 +62,8 @@ MUTATIONS = [
               '\tkfree(job->fence);\n\tjob_free(job);\n', '\tjob_free(job);\n'),
     _mutation('memory stays mapped for the device', 'onpu_gem.c', _UNBIND,
               '\tdma_unmap_sgtable(obj->dev->dev, sgt, DMA_BIDIRECTIONAL, 0);\n', ''),
-    # Jobs of a batch end together: counted one by one, that is as long as another CPU needs to come.
+    # The jobs of a batch end together; counting them one by one takes as long as another CPU needs
+    # to interfere.
     _mutation('a counter without its lock', 'onpu_device.c', _LOAD,
               '\tguard(spinlock)(&usage->lock);\n\tusage->running -= jobs;\n',
               '\tfor (; jobs; jobs--) {\n\t\tusage->running--;\n\t\tbarrier();\n\t}\n', _make('races')),

@@ -15,7 +15,9 @@ _KERNEL = sorted(os.path.basename(p)[len('vmlinuz-'):] for p in glob.glob('/boot
 
 
 def _guest(options, command):
-    """The command line of a guest with the driver of the current directory, and as many processors as in check."""
+    """Returns the command line of a guest with the driver of the current directory, and as many
+    processors as in ./npu check.
+    """
     with open(f'{_TOP}/tests/driver/{command.split()[0]}', encoding='utf-8') as file:
         cpus = 2 if '# guest: --cpus=2' in file.read() else 1
     return (f'ONPU_DRIVER_TESTS={_BUILD}/tests/driver '
@@ -58,7 +60,8 @@ _ROGUE = _guest("--root --allow-log='onpu .*the firmware broke the protocol: ' "
                 "--allow-log='onpu_mbox_protocol_error: .* callbacks suppressed'", 'guest_rogue.sh')
 
 _QUEUES = _guest('--root --emu-arg=--queues=4', 'guest_queues.sh')
-# As many queues as clients, so that whoever takes one of an equal leaves it without.
+# There are as many queues as clients, so that a client that takes an equal one's queue leaves it
+# without.
 _SHARES = _tests('share,-f,clients', '--emu-arg=--queues=3')
 _LIMITS = _guest('--root', 'guest_limits.sh')
 _I386 = _guest('--modprobe=vgem', 'guest_i386.sh')
@@ -82,13 +85,13 @@ def _mutation(name, file, command, old, new):
 
 
 MUTATIONS = [
-    # Programs of 32 bits, random calls
+    # 32-bit programs, random calls
     _mutation('only programs of 64 bits are served', 'onpu_drv.c', _I386,
               '\t.compat_ioctl = drm_compat_ioctl,\n', ''),
     _mutation('large buffers are paid for when they are gone', 'onpu_gem.c', _FUZZ,
               '\tonpu_user_uncharge(user, size);\n',
               '\tif (size < SZ_2M)\n\t\tonpu_user_uncharge(user, size);\n'),
-    # What the unit tests are for
+    # Code that only the unit tests reach
     _mutation('a large page goes beyond a run of memory', 'onpu_mmu.c', _KUNIT,
               'min(left, cursor_run(c)) >= ONPU_LARGE_PAGE_SIZE', 'left >= ONPU_LARGE_PAGE_SIZE'),
     _mutation('numbers of invalidations end with 32 bits', 'onpu_mmu.c', _KUNIT,
@@ -114,7 +117,7 @@ MUTATIONS = [
               'taken > ctx->completed + 1 ||', ''),
     _mutation('a stopped host makes a job hang', 'onpu_job.c', _KUNIT,
               'return ++last->checks < HANG_CHECKS || time_before', 'return time_before'),
-    # Caches that the device does not see, which only the unit tests have
+    # Caches that the device does not snoop, which only the unit tests have
     _mutation('caches are maintained where the device sees them', 'onpu_gem.c', _KUNIT,
               'return to_onpu(bo->base.base.dev)->coherent || bo->base.map_wc;', 'return bo->base.map_wc;'),
     _mutation('no caches are maintained', 'onpu_gem.c', _KUNIT,
@@ -163,7 +166,7 @@ MUTATIONS = [
               'ret = bo_prepare(bo);\n\tif (!ret)\n', ''),
     _mutation('a device that sees the caches has write-combining mappings', 'onpu_gem.c', _KUNIT,
               'args->flags & DRM_ONPU_BO_WC && !to_onpu(drm)->coherent;', 'args->flags & DRM_ONPU_BO_WC;'),
-    # Memory of others
+    # Memory of other clients
     _mutation('an invalidation is forgotten', 'onpu_mmu.c', _PROCESS,
               '\t\tlist_add_tail(&map->link, &mmu->backlog);\n\t\tsend_backlog(mmu);\n',
               '\t\tqueue_work(onpu_free_wq, &map->free);\n'),
@@ -207,7 +210,7 @@ MUTATIONS = [
               '\t\tvm_flags_clear(vma, VM_MAYWRITE);\n', ''),
     _mutation('one job too many', 'onpu_job.c', _SYNC,
               '+ num_entries > ONPU_MAX_QUEUED_JOBS)', '+ num_entries > ONPU_MAX_QUEUED_JOBS + 1)'),
-    # What is owed
+    # Accounting and references
     _mutation('memory of a closed buffer still counts', 'onpu_gem.c', _STATIC,
               '\tatomic64_sub(obj->size, &file->memory);\n\tkfree(use);\n', '\tkfree(use);\n'),
     _mutation('memory of a context still counts', 'onpu_gem.c', _STATIC,
@@ -258,7 +261,7 @@ MUTATIONS = [
     _mutation('a file that closes leaves its jobs running', 'onpu_drv.c',
               _tests('process,-t,jobs_are_cancelled_with_context_and_file'),
               '\tonpu_ctx_file_close(to_onpu_file(drm_file));\n', ''),
-    # Turns on few queues, limits
+    # Time slices on few queues, limits
     _mutation('an interrupted job begins anew', 'onpu_job.c', _QUEUES,
               'job->taken = clamp_t(s64, taken + 1 - first, 0, job->count);', 'job->taken = 0;'),
     _mutation('an interrupted job is left out', 'onpu_queue.c', _QUEUES,
@@ -281,7 +284,7 @@ MUTATIONS = [
               '\t\tif (uid_eq(user->uid, uid))\n', '\t\tif (uid_eq(user->uid, uid) && !user)\n'),
     _mutation('all users have one limit', 'onpu_user.c', _LIMITS,
               '\t\tif (uid_eq(user->uid, uid))\n', '\t\tif (user)\n'),
-    # What is mapped stays
+    # Mapped memory stays
     _mutation('a mapping goes with the handle', 'onpu_gem.c', _tests('bo,-t,a_mapping_outlives_handle_and_file'),
               '\tatomic64_sub(obj->size, &file->memory);\n\tkfree(use);\n',
               '\tatomic64_sub(obj->size, &file->memory);\n\tkfree(use);\n\tbo->base.madv = -1;\n'

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Errors planted in lowering, planner, passes, device model and CPU kernels, for run.py.
 
-Random graphs find each within 2,000. Failures are not made smaller, as that takes longer than to
-find them. What is not here: errors that cannot change a result, such as a slot of a double buffer
-that is used twice, which the order of the engines keeps right.
+At most 2,000 random graphs find each error. Failing graphs are not minimised, as that takes longer
+than finding them. Errors that cannot change a result are not here, such as a slot of a double
+buffer that is used twice, which the order of the engines makes harmless.
 """
 
 _DIR = 'build/mutations'
@@ -231,7 +231,7 @@ MUTATIONS = [
            'for (; k < count; k++, col', 'for (; k < count - (count > 16); k++, col'),
     _model('indices below the least are the last', 'machine/dma_index.c',
            'v = v < -limit ? -limit :', 'v = v < -limit ? -1 :'),
-    # Streamed groups, and sums that are added to in the convolution.
+    # Streamed groups, and additions that are fused with a convolution.
     _plan('the rows under a window begin at the padding', 'stream/box.c',
           'result->begin[w->rows] * w->step - w->padding[0];', 'result->begin[w->rows] * w->step;'),
     _plan('all heads multiply with the first one\'s factor', 'stream/box.c',

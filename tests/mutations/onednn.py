@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Errors planted in the layer of the CPU on oneDNN, in the order of data that it prefers, and in the convolutions of the layer below it, for run.py."""
+"""Errors planted in the oneDNN layer of the CPU, in the data layouts that it prefers, and in the
+convolutions of the layer below it, for run.py.
+"""
 
 _DIR = 'build/mutations'
-# A planted error that the layer's self-test finds is found: without this, the layer would be left out of the comparisons.
+# A planted error that the layer's self-test finds counts as found: without this setting, the layer
+# would be left out of the comparisons.
 _TRUST = 'WNN_CPU_DEMAND_ONEDNN=1 '
 _COMMANDS = {
     'cpu': f'{_TRUST}{_DIR}/tests/library/cpu/test_cpu_fast',
@@ -86,7 +89,7 @@ MUTATIONS = [
             'if (!row && !is_padded)'),
     _packed('four pixels are three', 'conv_rows.c', 'four d = *(const four *)(from + place[3] + i);', 'four d = *(const four *)(from + place[2] + i);'),
     _packed('windows are one row of neighbours', 'conv_rows.c', 'n = together - (k0 + k) % together;', 'n = depth - k;'),
-    # Convolutions in parts.
+    # Convolutions in slices.
     _conv('the first part begins above the image', '- g->attrs->padding[0] + form->above;', '- g->attrs->padding[0];'),
     _conv('parts have the padding of the first one', 'form.above = begin < 0 ? -begin : 0;',
           'form.above = pad;\n\tform.in_rows = 0;'),
@@ -94,7 +97,7 @@ MUTATIONS = [
     _conv('all images are the first one', '(image * g->in_h + row) *', '(0 * image * g->in_h + row) *'),
     _conv('groups of a filter lie too far apart', 'strides[0] = strides[1] * c->shape.out_per_group;',
           'strides[0] = strides[1] * c->shape.out_c;'),
-    # Packed forms.
+    # Packed formats.
     _form('padding keeps what was there', 'memset(packed, 0, form->bytes);', ''),
     _form('padding is taken for channels', 'int64_t steps = rest > 0 ? (rest + axis->step - 1) / axis->step : 0;',
           'int64_t steps = axis->count + 0 * rest;'),
@@ -118,21 +121,21 @@ MUTATIONS = [
     _conv('the last channels are those behind the end', 'return first < last ? first : last;', 'return first + 0 * last;'),
     _conv('the last channels come too early', 'from + i * c->channels + doubled', 'from + i * c->channels'),
     _conv('activations are left out', 'cpu_activate(run->cpu->simd, &g->attrs->act, to, pixels * c->channels);', ';'),
-    # What is added to the result of a convolution.
+    # Additions that are fused with a convolution.
     _sum('what is added is always that of the first pixels', 'onednn_conv.c', 'run->addend + (y - (const float *)run->y)', 'run->addend'),
     _sum('a sum has no activation', 'onednn_conv.c', 'cpu_activate(simd, &run->conv->sum_act, y, n);', ''),
-    # The order of pictures without oneDNN.
+    # The layout of images without oneDNN.
     _sum('narrow groups lose nothing in channels-last order', 'fast_conv.c', '-3 - 400 / g->out_per_group : -3;', '-3 : -3;'),
-    # Depthwise by pixels.
+    # Depthwise convolutions by pixels.
     _packed('windows lie within the lines one result too early', 'conv_depthwise.c', 'begin = (pad + stride - 1) / stride', 'begin = pad / (stride + 1)'),
     _packed('inner pixels begin where the line does', 'conv_depthwise.c', 'int64_t iw = begin * a->strides[1] - a->padding[2];', 'int64_t iw = 0;'),
-    # Lines on tiles.
+    # Rows on tiles.
     _packed('each step of a product adds the bias', 'tile_product.c', 'p->bias && last ?', 'p->bias ?'),
     _packed('all blocks of lines are the first', 'tile_lines.c', 'p.a = run->x + first * p.k;', 'p.a = run->x;'),
     _packed('later steps of strips lie where the first does', 'tile_product.c', 'strip, k0, packed + k0 * p->m);', 'strip, k0, packed);'),
     _packed('lines have no activations', 'tile_lines.c', 'cpu_activate(l->simd, &l->shape.attrs->act, y, n);', '(void)n;'),
     _sum('what is added to lines is always that of the first', 'tile_lines.c', 'run->addend + (y - run->whole.c)', 'run->addend'),
-    # Lines with a depthwise convolution behind them.
+    # Rows with a depthwise convolution behind them.
     _windows('a line of pixels lies where another does that is wanted', 'pixels + row % WINDOW * size', 'pixels + row % 2 * size'),
     _windows('lines of another image are taken for those of this one', 'if (window->image != image)', 'if (window->image < 0)'),
     _windows('a worker goes back to lines that are gone', 'if (first < window->first || first > window->end)', 'if (first > window->end)'),
@@ -161,7 +164,7 @@ MUTATIONS = [
     _matmul('all columns have the bias of the first ones', 'run->bias + p.column', 'run->bias'),
     _matmul('all calls have the columns of the first one', '(size_t)part * mm->part_bytes', '0 * (size_t)part'),
     _matmul('a factor of sums with a bias is one of both', '(mm->attrs->alpha == 1 || !mm->has_bias)', 'true'),
-    # Convolutions in Winograd's way.
+    # Winograd convolutions.
     _winograd('the last chunk is as long as the others', 'int64_t count = rest < w->chunk ? rest : w->chunk;',
               'int64_t count = w->chunk;'),
     _winograd('images are one below the other', '(at.image * g->in_h + row)', '(at.image * g->out_h + row)'),
@@ -194,7 +197,7 @@ MUTATIONS = [
     _winograd('the middle taps come back without their second half', 'g[to_step] = u[step] - u[2 * step];',
               'g[to_step] = u[step];'),
     _winograd('activations that are no limits are left out', 'i < 4 && !w->limited', 'i < 4 && w->limited'),
-    # Turning pictures.
+    # Changes of the layout of images.
     _pass('an axis of concat goes the other way', 'attrs->axis = to_first[attrs->axis];', 'attrs->axis = to_last[attrs->axis];',
           'text'),
     _pass('slices begin where they did', 'slice->starts[i] = from.starts[to_last[i]];', 'slice->starts[i] = from.starts[i];'),

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Errors planted in the provider for ONNX Runtime and in models of graphs in memory, for run.py.
+"""Errors planted in the provider for ONNX Runtime, and in models that are made from graphs in
+memory, for run.py.
 
 ONNX Runtime is in build/samples of the checkout, as scripts/fetch-samples.sh leaves it there.
 """

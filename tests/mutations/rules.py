@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Errors planted in the local rules, for run.py."""
+"""Errors planted in the passes' local rules, for run.py."""
 
 _DIR = 'build/mutations'
 _TEXT = f'python3 -B tests/library/ir/test_passes.py {_DIR}/tests/library/ir/ir-opt'
@@ -19,7 +19,7 @@ def _view(name, old, new, file='views.c'):
 
 
 MUTATIONS = [
-    # Factors and summands of products.
+    # Factors and summands that are folded into weights.
     _rule('rule_scale', 'a batch normalisation forgets its mean',
           'element_or(node->operands[1], i, 0) * affine->scale[i]', '0 * affine->scale[i]'),
     _rule('scaling', 'weights may become infinite', '(number <= (half ? MAX_HALF : (double)FLT_MAX) &&', '(true &&'),
@@ -52,7 +52,7 @@ MUTATIONS = [
           'return !conv->transposed && (conv', 'return (conv'),
     _rule('fuse_sums', 'a computed zero point is put around columns as around rows',
           'zero, rows + 1, conv->padding + 2);', 'zero, rows + 1, conv->padding);'),
-    # Chains.
+    # Chains of operators.
     _rule('rule_chain', '0 is added to -0 without a change', '(bits == 0 && has_no_negative_zero(x, MAX_HEIGHT))', 'bits == 0'),
     _rule('rule_chain', 'the logarithm of softmax has no sign', 'return !def->attrs.softmax.log;', 'return true;'),
     _rule('rule_chain', 'tanh ignores the sign of zero', 'kind == IR_SIGMOID || kind == IR_SOFTPLUS || kind == IR_IS_NAN', 'kind == IR_TANH || kind == IR_IS_NAN'),
@@ -82,7 +82,7 @@ MUTATIONS = [
     _rule('rule_gate', 'any divisor is that of hardSwish', 'number != 6)', 'number == 0)'),
     _rule('rule_gate', 'any limit is that of hardSwish', 'node->attrs.unary.alpha == 0 &&\n\t\t\t\t\t\t    node->attrs.unary.beta == 6 ?',
           'node->attrs.unary.alpha == 0 ?'),
-    # Products of one value.
+    # Several products of one value.
     _rule('join_products', 'rows of a second matrix come in the place of the first', 'at += bytes;\n', 'at += 0;\n'),
     _rule('join_products', 'rows lie as far apart as those of one matrix', 'pitch += r->from[i]->bytes', 'pitch = r->from[i]->bytes'),
     _rule('join_products', 'a transposed matrix is joined by columns', 'turned ? 1 : (size_t)', '0 ? 1 : (size_t)'),
@@ -101,7 +101,7 @@ MUTATIONS = [
     _rule('join_products', 'large matrices are joined for any number of rows', 'rows <= FEW_ROWS ||', 'true ||'),
     _rule('join_products', 'rows that are as large as matrices do not count', '(count - 1) * ir_type_bytes', '0 * ir_type_bytes'),
     _rule('join_products', 'what a concat reads alone is joined with others', 'j->nodes[concat->operands[k]->def->id].alone = !gains;', ';'),
-    # Transposes that sink.
+    # Transposes that are moved behind other operators.
     _rule('turn', 'axes of a mask are those behind the transpose', '(axes >> i & 1) << perm[i];', '(axes >> perm[i] & 1) << i;'),
     _rule('turn', 'starts of a slice are those behind the transpose', 'list[perm[i]] = from[i];', 'list[i] = from[perm[i]];'),
     _rule('turn', 'pieces of a concat follow each other behind the transpose', 'attrs->axis = perm[attrs->axis];', ';'),
@@ -115,7 +115,7 @@ MUTATIONS = [
     _rule('channels_last', 'any reduction reads pictures in either order', '((axes & 2) || (axes & 12) == 12);', 'axes;'),
     _rule('channels_last', 'any transpose leads to channels-last order',
           '!memcmp(node->attrs.transpose.perm, perm, sizeof(to_last));', 'perm;'),
-    # Values in the memory of others.
+    # Values in the memory of other values.
     _view('parts between others are contiguous', 'if (size != 1 && (cut || slice->strides[i] != 1))', 'if (size != 1 && slice->strides[i] != 1)'),
     _view('a part begins where the whole does', '*offset += slice->starts[i] * stride;', ';'),
     _view('an operand of a concat that is an output is made in it', 'f->is_output[views_home_of(f->c->homes, graph->outputs[i].value->id).value] = true;', ';'),
@@ -129,13 +129,13 @@ MUTATIONS = [
     _view('a sum that a convolution takes in is arranged', 'node->operands[i]->def->id + 1 == node->id', 'false', 'strides.c'),
     _view('memory is never short', 'if (f->live[n] > f->peak)', 'if (f->live[n] < 0)'),
     _view('parts of a concat are all at its begin', 'at += (uint64_t)ir_type_bytes(&node->operands[i]->type);', ';'),
-    # Groups.
+    # Group normalisation.
     _rule('rule_groups', 'groups of other images are normalised', '!ir_type_same_shape(&before->operands[0]->type, image)', '0'),
     _rule('rule_groups', 'scales of groups are those of the first channels', '(size_t)(i / times) * bytes', '(size_t)(i % count) * bytes'),
     _rule('rule_groups', 'the scale of groups is forgotten', "is_all(value, neutral))", '1)'),
     _rule('rule_groups', 'a scale comes behind the bias', 'operand_of(norm, 2) || (mul', '(mul'),
     _rule('rule_groups', 'a row of numbers belongs to channels', 'ir_type_dim(type, 1 - missing) == channels &&', ''),
-    # Parts, and constant integers.
+    # Composed operators, and constant integers.
     _rule('rule_parts', 'the sum may be that of another axis', '|| lines.axes != sum->attrs.reduce.axes ||', '||'),
     _rule('rule_parts', 'a logarithm may be that of another axis', '&& sum->attrs.reduce.axes == lines->axes &&', '&&'),
     _rule('rule_parts', 'guards are not compared', 'a->axes == b->axes && a->guarded == b->guarded', 'a->axes == b->axes'),

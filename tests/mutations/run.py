@@ -6,13 +6,15 @@ LIST.py defines
   SETUP      shell commands that prepare the copy of the tree, once
   BUILD      shell command that builds what the tests need
   MUTATIONS  a list of {name, file, old, new, command}, optionally with a build of its own: the text
-             old, which is in the file exactly once but for white space, becomes new; then command must fail
-  EVIDENCE   a regular expression for what the command says when it fails; optional. Without a match,
+             old, which is in the file exactly once but for white space, becomes new; then command
+             must fail
+  EVIDENCE   a regular expression for what the command says when it fails; optional. Without a
+  match,
              such as after a timeout, nothing was found
 
-The sources are copied to a scratch directory and everything happens there. First all commands must
-pass on the unchanged copy. A mutation that does not build shows nothing: an error of the list. The
-output is TAP; the exit status is 0 when every mutation was caught.
+The sources are copied to a scratch directory, in which all commands run. First all commands must
+pass on the unchanged copy. A mutation that does not build proves nothing and is an error of the
+list. The output is TAP; the exit status is 0 when every mutation was caught.
 """
 
 import argparse
@@ -29,7 +31,7 @@ TOP = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), '
 
 
 class Failure(Exception):
-    """The list or the tree is not as it must be."""
+    """An error of the list or of the tree."""
 
 
 def copy_tree(target):
@@ -40,15 +42,15 @@ def copy_tree(target):
         if os.path.lexists(source):
             copy = os.path.join(target, name)
             os.makedirs(os.path.dirname(copy), exist_ok=True)
-            # A file that stays keeps its time, one that changes gets a new one: a build in a kept
-            # copy depends on that.
+            # An unchanged file keeps its time, a changed one gets a new time: builds in a kept copy
+            # depend on that.
             if not os.path.lexists(copy) or \
                not os.path.islink(source) and not filecmp.cmp(source, copy, shallow=False):
                 shutil.copy(source, copy, follow_symlinks=False)
 
 
 def shell(command, tree, timeout=None):
-    """Exit status, None when it took too long, and output."""
+    """Returns the exit status, None when it took too long, and the output."""
     try:
         done = subprocess.run(['bash', '-c', command], cwd=tree, timeout=timeout, text=True,
                               errors='replace', stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -64,9 +66,10 @@ def must_pass(command, tree):
 
 
 def find(path, old):
-    """The text of a file, which has the old text once, and where that begins and ends in it.
+    """Returns the text of a file that has the old text exactly once, and where that begins and
+    ends.
 
-    White space does not count, as clang-format decides about it.
+    White space is ignored, as clang-format may change it.
     """
     with open(path, encoding='utf-8') as file:
         text = file.read()
@@ -77,7 +80,7 @@ def find(path, old):
 
 
 def replace(path, old, new):
-    """Returns the content as it was."""
+    """Replaces the old text by the new one; returns the file's previous content."""
     text, begin, end = find(path, old)
     with open(path, 'w', encoding='utf-8') as file:
         file.write(text[:begin] + new + text[end:])
@@ -85,7 +88,7 @@ def replace(path, old, new):
 
 
 def caught(mutation, definition, tree, timeout):
-    """The lines that show that the mutation's command fails; None when it passes."""
+    """Returns the lines that show that the mutation's command fails; None when it passes."""
     path = os.path.join(tree, mutation['file'])
     text = replace(path, mutation['old'], mutation['new'])
     try:
@@ -130,7 +133,7 @@ def run(definition, mutations, tree, timeout):
 
 
 def stale(mutations):
-    """Prints the mutations that do not fit the sources any more."""
+    """Prints the mutations that do not fit the sources any more; returns how many."""
     missed = 0
     for mutation in mutations:
         try:
@@ -162,7 +165,7 @@ def main():
     chosen = [m for m in definition['MUTATIONS'] if m['name'] in wanted]
     if options.stale:
         sys.exit(1 if stale(chosen) else 0)
-    # Below the sources and not in /tmp, because guests see nothing else of this machine.
+    # The copy is below the sources and not in /tmp, as guests see no other folder of this machine.
     build = os.path.join(TOP, 'build')
     os.makedirs(build, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix='mutations-', dir=build) as scratch:

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""onnxruntime-web, unmodified, on navigator.ml: test_onnx.py NODE PACKAGE SAMPLES DEVICE [NAME…]
+"""Runs unmodified onnxruntime-web on navigator.ml: test_onnx.py NODE PACKAGE SAMPLES DEVICE [NAME…]
 
-The networks of tests/onnx/test_models.py run in onnxruntime-web through its WebNN execution provider, with
-numbers and with MLTensor as inputs and outputs, and agree with onnxruntime-node within 1e-4 of the range of each output. For
-each the test prints how many nodes the provider took over, and which operators stay in WebAssembly.
-Both runtimes are from npm (scripts/fetch-samples.sh); without them the test is skipped.
+The networks of tests/onnx/test_models.py run in onnxruntime-web through its WebNN execution
+provider, with numbers and with MLTensor as inputs and outputs, and must agree with onnxruntime-node
+within 1e-4 of the range of each output. For each network the test prints how many nodes the
+provider took over, and which operators stay in WebAssembly. Both runtimes are from npm
+(scripts/fetch-samples.sh); without them the test is skipped.
 """
 import collections
 import json
@@ -25,19 +26,21 @@ from onnx_cases import numpy, onnx  # pylint: disable=wrong-import-position
 # Seconds for a network, however loaded the machine is.
 PATIENCE = int(os.environ.get("ONPU_ONNX_SECONDS", "600"))
 TOLERANCE = 1e-4
-# test_models.py has how far detection is from a computation in double: so far that two of them may be twice as far apart.
-# Operators that are exact but for the rounding of their results to float32 are 1.19e-4 from onnxruntime-node there, and
-# onnxruntime-node is 1.7e-4 from itself when graphOptimizationLevel is "extended" instead of "all".
+# Larger tolerances. test_models.py says how far detection is from a computation in double; two
+# runtimes may differ by twice as much. Operators that are exact but for the rounding of results to
+# float32 differ by 1.19e-4 from onnxruntime-node, and onnxruntime-node by 1.7e-4 from itself when
+# graphOptimizationLevel is "extended" instead of "all".
 FURTHER = {"ch_PP-OCRv4_det_infer_320x320": 2e-4}
-# What onnxruntime-web itself cannot do, with its message: its provider takes the branches of an If over, but loses the
-# initializers of the graph around them, on any navigator.ml. Where the condition is known beforehand, there is no If.
+# Networks that onnxruntime-web itself cannot run, with its message: its provider takes the branches
+# of an If over, but loses the initializers of the graph around them, on any navigator.ml. A network
+# whose condition is known before has no If.
 IMPOSSIBLE = {"silero_vad_op18_ifless": "raw_hash_map<>::at"}
 SHARE = re.compile(r"nodes in the graph: (\d+) number of nodes supported by WebNN: (\d+)")
 REFUSED = re.compile(r"Operator type: \[(\w+)\].* supported: \[0\]")
 
 
 def with_constant(path, name, value):
-    """The file with an input that has become a number."""
+    """Returns the model's bytes with one input turned into a constant."""
     model = onnx.load(path)
     kept = [info for info in model.graph.input if info.name != name]
     del model.graph.input[:]
@@ -47,7 +50,8 @@ def with_constant(path, name, value):
 
 
 def networks(samples):
-    """Those of test_models.py, and what is impossible in a form that is not."""
+    """Yields the networks of test_models.py, and impossible ones once more in a form that can run.
+    """
     for name, model, shapes in test_models.networks(samples):
         yield name, model, shapes
         if name in IMPOSSIBLE:
@@ -56,7 +60,9 @@ def networks(samples):
 
 
 def make_case(model, folder, name, shapes):
-    """The file that onnx.js reads: the model, random inputs, and values of the dimensions that are left open."""
+    """Returns the path of the model and its case, which onnx.js reads: the model, random inputs,
+    and sizes for free dimensions.
+    """
     path = model
     if callable(model):
         path = folder / "model.onnx"
@@ -80,7 +86,7 @@ def make_case(model, folder, name, shapes):
 
 
 class Runner:
-    """onnx.js, which is started again after a case that kills it or takes too long."""
+    """A process of onnx.js, which is started again after a case that kills it or takes too long."""
 
     def __init__(self, node, package, modules, device, log):
         self.command = [node, "--liftoff-only", str(HERE / "onnx.js"), package, str(modules)]
@@ -110,7 +116,9 @@ class Runner:
 
 
 def coverage(log):
-    """Nodes of the first session, those that WebNN computes, and the operators of the others."""
+    """Returns the number of nodes of the first session, the number that WebNN computes, and the
+    operators of the others.
+    """
     text = log.split("SESSION\n")[1] if "SESSION\n" in log else ""
     nodes, taken = (sum(int(number) for number in numbers) for numbers in zip((0, 0), *SHARE.findall(text)))
     left = collections.Counter(REFUSED.findall(text))
@@ -118,7 +126,7 @@ def coverage(log):
 
 
 def judge(name, result, nodes, taken, allowed):
-    """Returns what is wrong, or None."""
+    """Returns an error, or None."""
     if name in IMPOSSIBLE:
         return None if IMPOSSIBLE[name] in result.get("error", "") else "it is listed as impossible"
     if "error" in result:

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 """The table of results of the Web Platform Tests in node.rst: wpt_table.py [--check] REPORT.json…
 
-Writes the table that stands there anew, from the reports of ./npu wpt --json; with --check, fails if it would change.
+The script replaces the table by one from the reports of ./npu wpt --json; with --check, it fails if
+the table would change.
 """
 import json
 import pathlib

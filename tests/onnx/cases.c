@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Runs cases of ONNX's backend tests: each is a folder with model.onnx and test_data_set_N, or a file
- * of the folder "light" with its output beside it. Usage: onnx-cases --device NAME [--json FILE]
- * [--range TOLERANCE] [--steps N] [--text] [--verbose] CASE…; cases come one a line from standard input
- * when none is given. Ends with 1 when a case failed; refusals are no failures. --operators prints the table of
- * operators, --refusals MODEL… what is refused of models.
+ * Runs cases of ONNX's backend tests: each is a folder with model.onnx and test_data_set_N, or a
+ * file of the folder "light" with its outputs beside it. Usage: onnx-cases --device NAME [--json
+ * FILE] [--range TOLERANCE] [--steps N] [--text] [--verbose] CASE…; when no case is given, the
+ * program reads them from standard input, one a line. It exits with 1 when a case failed; refusals
+ * are no failures. --operators prints the table of operators, --refusals MODEL… the refusals of
+ * models.
  */
 #include <dirent.h>
 #include <getopt.h>
@@ -24,22 +25,22 @@ static const char *const outcomes[] = { "passed", "refused", "failed" };
 struct run {
 	WNNContext context;
 	WNNOnnxModel model;
-	char why[700]; /* of a refusal or failure */
+	char why[700]; /* reason of a refusal or failure */
 	char refused_operator[100];
-	size_t fixed;	  /* inputs that had to be constants */
-	size_t npu_nodes; /* of all graphs of the case */
+	size_t fixed;	  /* inputs that became constants */
+	size_t npu_nodes; /* NPU nodes of all graphs of the case */
 	struct pb_values inputs[MAX_VALUES];
 	size_t input_count;
 	char names[MAX_VALUES][300];
 };
 
-/* Tolerances of single cases that say so themselves are in python code; these are ONNX's defaults. */
+/* Tolerances of a case are in ONNX's Python code; these are its defaults. */
 static double relative = 1e-3;
 static double absolute = 1e-7;
-/* When not 0: how far off elements may be, relative to the range of the output. */
+/* Largest allowed error relative to the range of the output; 0: not used. */
 static double of_range;
-static bool drawn;    /* what a case recorded was drawn: only its shape can be the same */
-static int64_t steps; /* how far off integers may be */
+static bool drawn;    /* the recorded outputs are random, so that only shapes are compared */
+static int64_t steps; /* largest allowed error of integers */
 static bool texts;    /* print compiled graphs */
 
 static enum outcome wrong(struct run *run, enum outcome outcome, const char *what)
@@ -57,7 +58,7 @@ static void copy_view(char *out, size_t room, WNNStringView view)
 	snprintf(out, room, "%.*s", (int)view.length, view.data);
 }
 
-/* One tensor that the graph gets, which may be the item of a sequence; takes the tensor. */
+/* Adds one input tensor of the graph, which may be an item of a sequence; takes the tensor over. */
 static bool add_input(struct run *run, const char *name, const struct pb_tensor *tensor,
 		      bool set_shape)
 {
@@ -73,7 +74,7 @@ static bool add_input(struct run *run, const char *name, const struct pb_tensor 
 	return true;
 }
 
-/* The file may say a wider type than the case gives. */
+/* Reads an input. The recorded value's type may be narrower than the model's. */
 static enum outcome read_input(struct run *run, const char *folder, size_t number,
 			       const WNNOnnxValueInfo *info, bool set_shape)
 {
@@ -118,7 +119,7 @@ static enum outcome read_inputs(struct run *run, const char *folder, bool set_sh
 	return outcome;
 }
 
-/* Builds; inputs that shapes depend on become constants, one after the other. */
+/* Builds the graph; inputs on which shapes depend become constants, one after the other. */
 static enum outcome build(struct run *run, WNNGraph *graph)
 {
 	for (int round = 0; round < 40; round++) {
@@ -129,7 +130,7 @@ static enum outcome build(struct run *run, WNNGraph *graph)
 
 		if (status == WNNStatus_Success)
 			return PASSED;
-		/* All outputs are without elements. */
+		/* All outputs are empty, so that there is nothing to build. */
 		if (!refusals.count && wnnOnnxModelGetEmptyOutputs(run->model).count)
 			return PASSED;
 		if (!refusals.count)
@@ -223,7 +224,10 @@ static bool expected(struct run *run, const char *folder, WNNStringView name,
 	return false;
 }
 
-/* Compares the boxes that NonMaxSuppression takes; our result has rows of -1 behind them, the recorded one has none. */
+/*
+ * Returns whether our result is the recorded boxes of NonMaxSuppression followed by rows of -1, of
+ * which the recorded one has none.
+ */
 static bool is_padded(struct run *run, const struct pb_tensor *want,
 		      const WNNNamedOperandDescriptor *named, const uint8_t *data, size_t size)
 {
@@ -323,7 +327,7 @@ static enum outcome dispatch(struct run *run, const char *folder, WNNGraph graph
 	return outcome;
 }
 
-/* Outputs without elements have the shapes that were recorded. */
+/* Checks that empty outputs have the recorded shapes. */
 static enum outcome check_empty(struct run *run, const char *folder)
 {
 	WNNOnnxValueInfoArray empty = wnnOnnxModelGetEmptyOutputs(run->model);
@@ -349,7 +353,7 @@ static enum outcome check_empty(struct run *run, const char *folder)
 	return outcome;
 }
 
-/* Prints the nodes of a compiled graph, for tests of what compositions become. */
+/* Prints the nodes of a compiled graph, for tests of what it makes of composed operators. */
 static void print_nodes(WNNGraph graph)
 {
 	WNNString text = { 0 };
@@ -367,7 +371,7 @@ static size_t count_npu_nodes(WNNGraph graph)
 									      0;
 }
 
-/* One data set. Its model is loaded anew, since its shapes may differ. */
+/* Runs one data set. Its model is loaded anew, since its shapes may differ. */
 static enum outcome run_set(struct run *run, const char *file, const char *folder)
 {
 	WNNGraph graph = NULL;
@@ -412,7 +416,7 @@ static void tally(const char *name, enum outcome outcome)
 	tally_count += i == tally_count;
 }
 
-/* Each operator of the model once; a refusal only for the one that was refused. */
+/* Counts each operator of the model once; a refusal counts only for the refused operator. */
 static void tally_operators(struct run *run, enum outcome outcome)
 {
 	const struct onnx_model *model = (const struct onnx_model *)run->model;
@@ -445,8 +449,9 @@ static void json_text(FILE *file, const char *text)
 }
 
 /*
- * Cases of Debian's data whose recorded outputs contradict the specification. ONNX Runtime finds
- * so, too, and newer releases of ONNX have corrected them. They count as refused.
+ * Returns the reason why a case of Debian's data is disputed, or NULL: its recorded outputs
+ * contradict the specification. ONNX Runtime disagrees with them, too, and newer releases of ONNX
+ * have corrected them. They count as refused.
  */
 static const char *disputed(const char *name)
 {
@@ -463,8 +468,8 @@ static const char *disputed(const char *name)
 }
 
 /*
- * A case may have a file of its own. The recorded zeros of an inverse transform are what float32 left
- * of sums of 10 terms.
+ * Reads the tolerance of a case from its own file, if it has one. Recorded zeros of an inverse
+ * transform are rounding errors of sums of 10 terms.
  */
 static bool read_tolerance(const char *name)
 {
@@ -540,7 +545,7 @@ static void run_case(WNNContext context, const char *name, FILE *json, bool verb
 	free(run);
 }
 
-/* Only imports, and prints each refusal: file, operator, attribute and reason. */
+/* Imports the model and prints each refusal: file, operator, attribute and reason. */
 static void print_refusals(WNNContext context, const char *file)
 {
 	WNNGraphBuilder builder = wnnContextCreateGraphBuilder(context);
@@ -600,7 +605,7 @@ static void finish_json(FILE *json, const char *device)
 	fclose(json);
 }
 
-/* The table of operators, as the documentation has it. */
+/* Prints the table of operators for the documentation. */
 static int print_operators(void)
 {
 	size_t count;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Running models on recorded inputs and comparing with recorded outputs. */
+/* Runs models on recorded inputs and compares with recorded outputs. */
 #ifndef TESTS_ONNX_CASES_H
 #define TESTS_ONNX_CASES_H
 
@@ -10,9 +10,9 @@
 
 #define MAX_VALUES 64
 
-/* A tensor of a .pb file: the elements as WebNN has them. */
+/* A tensor of a .pb file; its elements are in WebNN's form. */
 struct pb_tensor {
-	int type; /* of ONNX */
+	int type; /* type number of ONNX */
 	uint32_t rank;
 	uint32_t shape[16];
 	uint8_t *data;
@@ -20,29 +20,40 @@ struct pb_tensor {
 };
 
 struct pb_values {
-	size_t count; /* of items; a sequence has several */
+	size_t count; /* number of tensors; a sequence has several */
 	bool sequence;
 	struct pb_tensor items[MAX_VALUES];
 };
 
-/* Reads a TensorProto, a SequenceProto or an OptionalProto, as the kind of @info says; false: it is none. */
+/*
+ * Reads a TensorProto, a SequenceProto or an OptionalProto, as the kind of @info says; returns
+ * false when the file is none.
+ */
 bool pb_read(const char *path, const WNNOnnxValueInfo *info, struct pb_values *values);
-/* Whether it has finite numbers that float32, which stands for double, cannot hold. */
+/* Returns whether a tensor has finite doubles that float32, which replaces double, cannot hold. */
 bool pb_is_beyond(const struct pb_tensor *tensor);
 void pb_free(struct pb_values *values);
-/* Elements as a graph has them, in the carrier of a type that WebNN has not; to be freed. */
+/*
+ * Returns the elements for a graph, in the carrier type when WebNN lacks the type; the caller frees
+ * them.
+ */
 uint8_t *pb_to_graph(const struct pb_tensor *tensor, size_t *size);
 /* Converts a graph's result to elements of the type of @want; the caller frees it. */
 uint8_t *pb_from_graph(const struct pb_tensor *want, const void *data, size_t *size);
-/* Whether two tensors are the same up to rounding, integers up to @steps; else says in @why where they differ. */
+/*
+ * Returns whether two tensors are equal up to rounding, integers up to @steps; otherwise @why says
+ * where they differ.
+ */
 bool pb_same(const struct pb_tensor *want, const void *got, size_t size, double relative,
 	     double absolute, int64_t steps, char *why, size_t room);
 /*
- * A relative tolerance, which is at least two steps of bfloat16 for that, as in ONNX's own runner, and
- * of float16: recorded results of several nodes have been rounded as often.
+ * Returns the relative tolerance: for bfloat16, as in ONNX's own runner, and float16 it is at least
+ * two steps of the type, as recorded results of several nodes were rounded as often.
  */
 double pb_relative(const struct pb_tensor *tensor, double relative);
-/* The largest finite element minus the smallest; the largest magnitude when all are equal. */
+/*
+ * Returns the largest finite element minus the smallest; the largest magnitude when all are equal.
+ */
 double pb_range(const struct pb_tensor *tensor);
 
 #endif

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""A network of convolutions computed in double from the weights of its file, with numpy alone: what the results
-of float32 are measured against. It knows the operators of PP-OCR's detection network in the forms they have there."""
+"""Computes a network of convolutions in double from the weights of its file, with numpy alone;
+errors of float32 results are measured against it. It knows the operators of PP-OCR's detection
+network, as far as that network uses them."""
 import numpy
 from onnx import helper, numpy_helper
 
 
 def windows(x, taps, strides, dilations):
-    """For each tap (row, column) what it sees of x, [channels, rows, columns]: a view of x."""
+    """Yields for each tap (row, column) the elements of x that it sees, [channels, rows, columns],
+    as a view of x.
+    """
     rows, columns = ((x.shape[1 + i] - (taps[i] - 1) * dilations[i] - 1) // strides[i] + 1 for i in (0, 1))
     for i, j in numpy.ndindex(*taps):
         top, left = i * dilations[0], j * dilations[1]
@@ -26,7 +29,7 @@ def conv(x, weights, bias=0.0, strides=(1, 1), pads=(0, 0, 0, 0), dilations=(1, 
 
 
 def conv_transpose(x, weights, bias=0.0, strides=(1, 1), **attributes):
-    """Without overlaps or padding: every pixel becomes a block."""
+    """A transposed convolution without overlaps or padding: every pixel becomes a block."""
     assert tuple(weights.shape[2:]) == tuple(strides) and attributes.get("group", 1) == 1
     blocks = numpy.einsum("iyx,iohw->oyhxw", x[0], weights, optimize=True)
     channels, rows, height, columns, width = blocks.shape
@@ -65,7 +68,7 @@ OPERATORS = {
 
 
 def run(model, value):
-    """The output of a model of one input and one output."""
+    """Returns the output of a model with one input and one output."""
     values = {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
     values[model.graph.input[0].name] = value
     values = {name: array.astype(float) for name, array in values.items()}

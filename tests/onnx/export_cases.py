@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes the node tests of the onnx package that this Python has: export_cases.py FOLDER.
+"""Writes the node tests of the installed onnx package to files: export_cases.py FOLDER.
 
-Each becomes a folder that onnx-cases reads, with its tolerances in the file "tolerance". Run with a
-Python that has the package, which may be newer than Debian's.
+Each test becomes a folder that onnx-cases reads, with its tolerances in the file "tolerance". The
+package of the running Python may be newer than Debian's.
 """
 import pathlib
 import sys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Models of one operator in the folders that onnx-cases reads, with ONNX Runtime's outputs."""
+"""Makes models of one operator in folders that onnx-cases reads, with ONNX Runtime's outputs."""
 import contextlib
 import os
 import subprocess
@@ -7,7 +7,7 @@ import subprocess
 
 @contextlib.contextmanager
 def quiet():
-    """Debian's two libraries print a page of complaints when both are loaded."""
+    """Discards the complaints that Debian's two libraries print when both are loaded."""
     saved, null = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 2)
     try:
@@ -30,7 +30,9 @@ def tensor_type(array):
 
 
 def make_model(operator, inputs, outputs, constants=(), domain="com.microsoft", **attributes):
-    """One node; inputs by name, "" absent; those whose names are in constants are initialisers."""
+    """Returns a model of one node; inputs by name, None: absent; inputs named in constants become
+    initialisers.
+    """
     node = onnx.helper.make_node(operator, [name if array is not None else "" for name, array in
                                             inputs.items()], outputs, domain=domain, **attributes)
     values = [onnx.helper.make_tensor_value_info(name, tensor_type(array), array.shape)
@@ -66,7 +68,7 @@ def write_case(folder, model, feed, results):
 
 
 def run_cases(program, device, cases, options):
-    """Whether all passed; prints those that did not."""
+    """Returns whether all cases passed; prints those that did not."""
     done = subprocess.run([program, "--device", device, *options, "--verbose", *cases],
                           check=False, text=True, stdout=subprocess.PIPE)
     lines = done.stdout.splitlines()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Recorded tensors: TensorProto and what holds it. */
+/* Reads recorded tensors: TensorProto and the messages that contain it. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,7 +77,7 @@ static bool from_tensor(const Onnx__TensorProto *tensor, struct pb_tensor *out)
 		return false;
 	out->data = calloc(1, out->size + 1);
 	if (tensor->has_raw_data) {
-		/* An empty field has no address, which memcpy() may not be given. */
+		/* An empty field has the address NULL, which memcpy() must not get. */
 		if (out->size)
 			memcpy(out->data, tensor->raw_data.data, out->size);
 		return true;
@@ -109,7 +109,7 @@ static bool add_tensor(const uint8_t *data, size_t size, struct pb_values *value
 	return good;
 }
 
-/* The messages in field 3 (tensors) and 5 (a sequence) of a SequenceProto or OptionalProto. */
+/* Adds the messages of a SequenceProto or OptionalProto in field 3 (tensors) and 5 (a sequence). */
 static bool add_all(const uint8_t *data, size_t size, struct pb_values *values)
 {
 	size_t at = 0;
@@ -151,7 +151,7 @@ bool pb_is_beyond(const struct pb_tensor *tensor)
 	return false;
 }
 
-/* Older data has the bits of bfloat16 in tensors of uint16. */
+/* Corrects the type: older data stores the bits of bfloat16 in tensors of uint16. */
 static void repair_type(const WNNOnnxValueInfo *info, struct pb_values *values)
 {
 	static const char name[] = "bfloat16";
@@ -182,7 +182,7 @@ bool pb_read(const char *path, const WNNOnnxValueInfo *info, struct pb_values *v
 	return good;
 }
 
-/* Elements of one type as those of another. */
+/* Converts elements from one type to another. */
 static uint8_t *convert(const struct pb_tensor *like, int from, const void *data, int to,
 			size_t *size)
 {
@@ -202,7 +202,7 @@ static uint8_t *convert(const struct pb_tensor *like, int from, const void *data
 	return out;
 }
 
-/* The type that a graph has in the place of one that WebNN has not. */
+/* Returns the type that a graph uses in place of one that WebNN lacks. */
 static int carrier(int type)
 {
 	return onnx_type_is_carried(type) ? (int)onnx_type_of(onnx_type_webnn(type)) : type;

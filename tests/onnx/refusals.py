@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Models that the importer refuses, a row for each message: message, operator, inputs, attributes, others.
+"""Models that the importer refuses, one row for each message: message, operator, inputs,
+attributes, options.
 
-An input is a shape (of float, or with its type in front), a constant or None. Others: version of the
-operator set, names of outputs ("" is not wanted).
+An input is a shape (of float, or with its type in front), a constant or None. Options are the
+version of the operator set, and names of outputs ("" is one that is not wanted).
 """
 import numpy
 from onnx_cases import onnx
@@ -24,7 +25,7 @@ def floats(*shape):
 
 
 def graph(inputs, outputs, nodes=()):
-    """The body of a branch or loop."""
+    """Returns the body of a branch or loop."""
     value = onnx.helper.make_empty_tensor_value_info
     return onnx.helper.make_graph([onnx.helper.make_node(*node) for node in nodes], "body",
                                   [value(name) for name in inputs], [value(name) for name in outputs])
@@ -519,7 +520,7 @@ NEWER = [
     ("3 heads do not fit [1,2,4]", "RotaryEmbedding", [(1, 2, 4), (1, 2, 2), (1, 2, 2)], {"num_heads": 3}),
 ]
 
-# Where operators may run on the NPU.
+# Refusals that depend on the NPU.
 NPU = [
     ("dimension 0 is too long: 4194305, at most 4194304", "TopK", [((1 << 22) + 1,), ints(1)], {}),
     ("it would become more than 200000 operators", "TopK", [(30000,), ints(25001)], {}),

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""ONNX files of the networks whose weights lie beside the checkout as plain numbers (../shared/models),
-and of the demo's network for digits. Each function gives the bytes of a file."""
+"""Makes ONNX files of the networks whose weights are beside the checkout as plain numbers
+(../shared/models), and of the demo's network for digits. Each function returns the bytes of a file.
+"""
 import json
 import pathlib
 
@@ -13,7 +14,7 @@ DIGITS = TOP / "userspace/demo/digits"
 
 
 class Network:
-    """Nodes one after the other: each takes what the one before gives."""
+    """A chain of nodes: each takes the result of the one before."""
 
     def __init__(self, shape):
         self.shape, self.nodes, self.weights, self.last, self.names = shape, [], [], "input", 0
@@ -49,7 +50,7 @@ class Network:
 
 
 def squeezenet():
-    """From pictures [1, 224, 224, 3] to the probabilities of 1001 classes."""
+    """Returns SqueezeNet, from images [1, 224, 224, 3] to the probabilities of 1001 classes."""
     net = Network([1, 224, 224, 3])
 
     def conv(name, **attributes):
@@ -79,7 +80,9 @@ def squeezenet():
 
 
 def mobilenetv2():
-    """From pictures [1, 3, 224, 224] to the 1280 features, as the last layer's weights are missing."""
+    """Returns MobileNetV2, from images [1, 3, 224, 224] to the 1280 features, as the last layer's
+    weights are missing.
+    """
     folder = SHARED / "mobilenetv2"
     net = Network([1, 3, 224, 224])
     block = None
@@ -100,7 +103,7 @@ def mobilenetv2():
 
 
 def lenet():
-    """From digits [1, 1, 28, 28] of 0 to 255 to ten probabilities."""
+    """Returns LeNet, from digits [1, 1, 28, 28] of 0 to 255 to ten probabilities."""
     numbers = numpy.fromfile(SHARED / "lenet/lenet.bin", numpy.float32)
     net, at = Network([1, 1, 28, 28]), 0
 
@@ -122,7 +125,9 @@ def lenet():
 
 
 def digits():
-    """The demo's, of digits [1, 1, 8, 8] of 0 to 1; ten numbers that softmax makes probabilities of."""
+    """Returns the demo's network, from digits [batch, 1, 8, 8] of 0 to 1 to ten numbers, of which
+    softmax makes probabilities.
+    """
     def load(name):
         return [numpy.load(DIGITS / f"{name}_{part}.npy") for part in "wb"]
 

@@ -14,7 +14,7 @@ def parse(text, version=18, ir_version=8):
 
 
 def add(name, model, feed, results):
-    """Inputs and outputs are lists; a model may be its text."""
+    """Adds a situation. Inputs and results are lists; a model may be given as text."""
     assert name not in ALL
     ALL[name] = (parse(model) if isinstance(model, str) else model,
                  [numpy.asarray(value) for value in feed], [numpy.asarray(value) for value in results])
@@ -29,7 +29,7 @@ def floats(*values):
 
 
 def refused_weights():
-    """A weight of a type that is not known is refused with the node that needs it, never dropped."""
+    """A weight of an unknown type is refused with the node that needs it, never dropped."""
     text = """g (float[3] x) => (float[] z, float[] y) {
         y = Relu(x) w = Cast<to = 1>(e) z = Add(x, w) }"""
     string = onnx.helper.make_tensor("e", onnx.TensorProto.STRING, [3], [b"a", b"b", b"c"])
@@ -61,7 +61,7 @@ def refused_weights():
 
 
 def any_order():
-    """Nodes that stand before those that make their inputs."""
+    """Nodes may come before those that make their inputs."""
     x = RANDOM.uniform(-2, 2, 3).astype(numpy.float32)
     positive = numpy.maximum(x, 0)
     add("order_pair", "g (float[3] x) => (float[] y) { y = Add(t, t) t = Relu(x) }", [x], [2 * positive])
@@ -82,7 +82,7 @@ def any_order():
         y = own.f(t) t = Relu(x) }
         <domain: "own", opset_import: ["": 17]> f (p) => (q) { q = Add(r, p) r = Exp(p) }"""), [x],
         [numpy.exp(positive) + positive])
-    # The inner t hides the outer one, which needs the branch.
+    # The inner t hides the outer one, which depends on the branch.
     add("order_hidden", """g (float[3] x) => (float[] y) {
         y = Relu(t) t = Neg(s)
         s = If(yes)<then_branch = b () => (float[] t) { t = Neg(x) },
@@ -91,7 +91,7 @@ def any_order():
 
 
 def newer_files():
-    """The number of the format's version alone is no reason."""
+    """A new version of the file format alone is no reason to refuse a model."""
     for version in (12, 13, 14, 15, 99):
         add(f"ir_version_{version}", parse("g (float[2] x) => (float[] y) { y = Neg(x) }",
                                            ir_version=version), [floats(1, -2)], [floats(-1, 2)])
@@ -120,7 +120,7 @@ def unused():
 
 
 def sparse():
-    """Sparse weights and constants are dense."""
+    """Sparse weights and constants become dense."""
     def tensor(name, values, indices, shape, kind=onnx.TensorProto.FLOAT):
         made = onnx.SparseTensorProto()
         made.values.CopyFrom(onnx.helper.make_tensor(name, kind, [len(values)], values))
@@ -154,7 +154,9 @@ def sparse():
 
 
 def operator(kind, feed, result, constants=(), version=18, **attributes):
-    """A model of one node; the inputs that are constants come by their places."""
+    """Returns a model of one node with its inputs and results; inputs whose indices are in
+    constants are part of the model.
+    """
     names = [f"i{index}" for index in range(len(feed))]
     feed = [numpy.asarray(value) for value in feed]
     domain, _, plain = kind.rpartition(".")
@@ -170,7 +172,7 @@ def operator(kind, feed, result, constants=(), version=18, **attributes):
 
 
 def half_steps():
-    """Values between the steps of a composition may be beyond float16."""
+    """Intermediate values of composed operators may exceed float16."""
     row = halves(300, -300).reshape(1, 2, 1)
     add("half_lrn", *operator("LRN", [halves(300).reshape(1, 1, 1, 1)],
                               halves(300 / (1 + 1e-4 * 300 ** 2) ** 0.75).reshape(1, 1, 1, 1), size=1))
@@ -202,7 +204,7 @@ def half_steps():
 
 
 def far_functions():
-    """Functions of numbers whose squares or exponentials are beyond float32."""
+    """Functions are exact for numbers whose squares or exponentials exceed float32."""
     inf = numpy.inf
     add("far_asinh", *operator("Asinh", [floats(2e19, -2e19, 0, 1e-5, 3e38, -1, inf)], floats(
         45.1354, -45.1354, 0, 1e-5, numpy.arcsinh(3e38), -0.8813736, inf)))
@@ -211,7 +213,7 @@ def far_functions():
     add("far_atanh", *operator("Atanh", [floats(1, -1, 0.5, 0, 1e-4)], floats(inf, -inf, 0.5493062, 0, 1e-4)))
     far = floats(89, -89, 89.4, 1, 0, 1e-3)
     exact = far.astype(numpy.float64)
-    # In parts, since the tolerance is relative to the range.
+    # These are separate models, since the tolerance is relative to the range of a result.
     for name, at in {"far": slice(0, 3), "near": slice(3, 6)}.items():
         add(f"{name}_sinh", *operator("Sinh", [far[at]], numpy.sinh(exact[at]).astype(numpy.float32)))
         add(f"{name}_cosh", *operator("Cosh", [far[at]], numpy.cosh(exact[at]).astype(numpy.float32)))
@@ -222,7 +224,7 @@ def far_functions():
 
 
 def rests():
-    """Remainders are exact, and a row of zeros has a norm."""
+    """Remainders are exact, and a row of zeros can be normalised."""
     def fmod(name, a, b):
         add(f"fmod_{name}", *operator("Mod", [a, b], numpy.fmod(a.astype(numpy.float64), b.astype(
             numpy.float64)).astype(a.dtype), fmod=1))
@@ -240,7 +242,9 @@ def rests():
 
 
 def products():
-    """Equations, products of integers, and what a factor of 0 ignores."""
+    """Tests equations of Einsum, products of integers, and operands that a factor of 0 makes
+    irrelevant.
+    """
     a, b = (RANDOM.uniform(-1, 1, shape).astype(numpy.float32) for shape in ((2, 3, 4), (2, 4, 5)))
     for name, equation in {"upper": "BIJ,BJK->BIK", "mixed": "bIj , bjK -> KIb", "implicit": "aBj,ajC",
                            "dots": "...Zy,...yX->...XZ"}.items():
@@ -278,7 +282,7 @@ def products():
 
 
 def windows():
-    """Windows that reach behind the padding, and padding that is longer than the input."""
+    """Windows reach beyond the padding, and padding is longer than the input."""
     x = numpy.arange(1, 11, dtype=numpy.float32).reshape(1, 1, 10)
     flags = {"version": 19, "ceil_mode": 1, "count_include_pad": 1}
     add("average_dilated", *operator("AveragePool", [x], floats([[2, 6, 9]]), kernel_shape=[3], strides=[4],
@@ -304,7 +308,7 @@ def windows():
                                      version=19, mode=mode))
 
 def branches():
-    """A condition that is computed: both branches are, and one is selected."""
+    """The condition is computed: both branches run, and one result is selected."""
     x = floats(1, -2, 3)
     text = """g (float[3] x) => (float[] y) {{
         none = Constant<value = float {{{0}}}>() sum = ReduceSum<keepdims = 0>(x) c = Greater(sum, none)
@@ -329,13 +333,13 @@ def branches():
              'input "x"'),
             ("types", "p = Cast<to = 7>(x)", "its branches make int64 [3] and float [3]")):
         REFUSED[f"if_{name}"] = (parse(text.format(0, then, "q = Identity(x)")), "If", reason)
-    # Each node has its own reason, though the builder has failed before.
+    # Each node has a reason of its own, even after the builder has failed.
     REFUSED["second_reason"] = (parse("""g (int64[2] x) => (int64[] y, int64[] z) { y = Exp(x) z = Celu(x) }"""),
                                 "Celu", "elu \"z\": ")
     REFUSED["if_inside"] = (parse(text.format(0, "p = Unknown(x)", "q = Identity(x)")), "Unknown", "no such operator")
 
 def nothing():
-    """Tensors without elements, within a model and around it."""
+    """Tensors are empty: inside a model, as inputs and as outputs."""
     x = floats([1, 2, 3], [4, 5, 6])
     none = numpy.zeros((0, 3), numpy.float32)
     add("nothing_in_rows", """g (float[0,3] p, float[2,3] x) => (float[] y) {
@@ -344,7 +348,7 @@ def nothing():
     add("nothing_out_beside", """g (float[0,3] p, float[2,3] x) => (float[] y, float[] z, int64[] s) {
         one = Constant<value = float {1}>() y = Add(p, one) z = Exp(x) s = Shape(y) }""", [none, x],
         [none, numpy.exp(x), numpy.array([0, 3])])
-    # The first step of a decoder: no keys are there yet.
+    # In the first step of a decoder there are no keys yet.
     q = RANDOM.uniform(-1, 1, (1, 2, 1, 4)).astype(numpy.float32)
     past = numpy.zeros((1, 2, 0, 4), numpy.float32)
     add("nothing_past", """g (float[1,2,1,4] q, float[1,2,0,4] past) => (float[] y, float[] k) {
@@ -396,7 +400,9 @@ def doubles():
                                                                             numpy.array([0.5, 0.25])])
 
 def quantised():
-    """Zero points that are floats, blocks that end short, weights of 16 bits, an LSTM of integers."""
+    """Zero points are floats, last blocks are incomplete, weights have 16 bits, an LSTM is
+    quantised.
+    """
     kind = numpy.float32
     for bits, block, depth in (4, 16, 40), (8, 16, 32), (4, 32, 64), (4, 16, 32), (8, 32, 48):
         blocks, columns = -(-depth // block), 6
@@ -448,7 +454,9 @@ def quantised():
 
 
 def lstm(x, w, r, bias, h, c):
-    """One direction; w and r are [inputs, 4 * hidden] in the order i, o, f, c."""
+    """Returns an LSTM's results for one direction; w and r are [inputs, 4 * hidden] in the order i,
+    o, f, c.
+    """
     def sigmoid(v):
         return 1 / (1 + numpy.exp(-v))
 
@@ -462,7 +470,9 @@ def lstm(x, w, r, bias, h, c):
 
 
 def integer_lstm():
-    """Weights of 8 bits with a scale for all or for each gate, as ONNX Runtime's quantiser writes them."""
+    """Weights have 8 bits with one scale for all or one for each gate, as ONNX Runtime's quantiser
+    writes them.
+    """
     for name, kind, each, directions in (("one", numpy.int8, False, 1), ("gates", numpy.int8, True, 1),
                                          ("unsigned", numpy.uint8, False, 1), ("both", numpy.int8, False, 2),
                                          ("both_gates", numpy.uint8, True, 2)):
@@ -495,7 +505,7 @@ def integer_lstm():
     REFUSED["nchwc"] = (model, "com.microsoft.nchwc.Conv", "saved this file for one kind of processor")
 
 def random():
-    """Random numbers are inputs of the graph; these results do not depend on their values."""
+    """Random numbers become inputs of the graph; the results here do not depend on their values."""
     three = numpy.full((2, 3), 3, numpy.float32)
     x = floats([1, 0, 1], [0, 1, 0])
     add("random_uniform", """g (float[2,3] x) => (float[] y) {
@@ -516,7 +526,9 @@ def random():
         [x.astype(numpy.float16)], [x.astype(numpy.float16)])
 
 def suppress(boxes, scores, most, overlap, least):
-    """Rows of batch, class and box; -1 behind them. Boxes are corners."""
+    """Returns rows of batch, class and box, followed by rows of -1. Boxes are given by their
+    corners.
+    """
     rows = []
     for batch, classes in enumerate(scores):
         for kind, numbers in enumerate(classes):
@@ -537,7 +549,7 @@ def suppress(boxes, scores, most, overlap, least):
 
 
 def computed_boxes():
-    """NonMaxSuppression of data, which ends with rows of -1."""
+    """NonMaxSuppression gets computed boxes; its result ends with rows of -1."""
     for name, batches, classes, count, most, overlap, least, centred in (
             ("plain", 1, 1, 8, 8, 0.3, None, 0), ("few", 1, 2, 10, 2, 0.5, 0.4, 0), ("batches", 2, 3, 6, 4, 0.2, 0.6, 0),
             ("centres", 1, 2, 9, 5, 0.3, 0.2, 1), ("all", 2, 1, 5, 9, 1.0, None, 0), ("none", 1, 1, 5, 3, 0.5, 2.0, 0)):
@@ -554,7 +566,7 @@ def computed_boxes():
             center_point_box=centred))
 
 def padded_integers():
-    """Convolutions of integers whose zero point is computed is also what they are padded with; sums go beyond 2^24."""
+    """Integer convolutions are padded with a computed zero point; sums exceed 2^24."""
     for name, channels, groups, pads, strides in (
             ("wide", 160, 1, (1, 1, 1, 1), (1, 1)), ("uneven", 5, 1, (1, 0, 0, 2), (1, 1)), ("strided", 8, 1, (2, 1, 1, 2), (2, 2)),
             ("columns", 3, 1, (0, 1, 0, 1), (1, 1)), ("groups", 4, 4, (1, 1, 1, 1), (1, 1)), ("plain", 4, 1, (0, 0, 0, 0), (1, 1))):
@@ -574,13 +586,13 @@ def padded_integers():
 
 
 def long_rows():
-    """The best of rows that are cut into parts; of equal elements the first."""
+    """TopK of rows that are cut into slices; the first of equal elements wins."""
     for name, shape, axis, k, largest, kind in (
             ("plain", (1, 8400), 1, 300, 1, numpy.float32), ("rest", (2, 3, 701), 2, 10, 1, numpy.float32),
             ("smallest", (2, 1111), -1, 500, 0, numpy.float32), ("axis", (600, 3), 0, 40, 1, numpy.float32),
             ("integers", (2, 1025), 1, 300, 1, numpy.int32), ("halves", (1030,), 0, 7, 0, numpy.float16),
             ("all", (1, 530), 1, 530, 1, numpy.float32), ("long", (3, 1000), 1, 5, 0, numpy.int64)):
-        # Few values, so that many are equal.
+        # There are few values, so that many are equal.
         x = RANDOM.integers(-99, 99, shape).astype(kind)
         order = numpy.argsort(-x if largest else x, axis, kind="stable")
         at = numpy.take(order, numpy.arange(k), axis)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Damaged models and exhausted memory: test_damage FOLDER imports each model in it cut off after every
- * byte, with every byte changed, and with every single allocation failing. Whatever happens is a
- * status; the sanitizers see the rest.
+ * Tests damaged models and exhausted memory: test_damage FOLDER imports each model in the folder
+ * truncated after every byte, with every byte changed, and with every single allocation failing.
+ * Each import must end with a status; the sanitizers find other errors.
  */
 #include <dirent.h>
 #include <stdio.h>
@@ -27,7 +27,10 @@ static WNNStatus import(const uint8_t *data, size_t size)
 	if (status == WNNStatus_Success) {
 		wnnOnnxModelGetInputs(model);
 		wnnOnnxModelGetOutputs(model);
-		/* Fails where no input has a dimension of that name. */
+		/*
+		 * The call fails when no input has a dimension of that name, which does not matter
+		 * here.
+		 */
 		wnnOnnxModelSetDimension(model, WNN_STR("n"), 3);
 		status = wnnOnnxModelAddToBuilder(model, builder, &count, &outputs);
 	}
@@ -51,7 +54,7 @@ static int test(const char *name, uint8_t *data, size_t size)
 	if (import(data, size) != WNNStatus_Success)
 		return fails(name, "whole", size);
 	for (size_t i = 0; i < size; i++) {
-		/* An exact copy, so that reading beyond it is seen. */
+		/* The copy has the exact size, so that reads beyond it are found. */
 		uint8_t *part = malloc(i + 1);
 
 		memcpy(part, data, i);
@@ -100,10 +103,10 @@ static int test_file(const char *folder, const char *name)
 	return test(path, data, size);
 }
 
-/* A model of one output, to which nobody gave a name. */
+/* A model has one output, which has no name. */
 static int test_output_without_name(void)
 {
-	/* IR version 8; a graph; in it an output, which has the empty type and no name. */
+	/* IR version 8; a graph with an output whose type is empty and which has no name. */
 	static const uint8_t model[] = { 0x08, 8, 0x3a, 4, 0x62, 2, 0x12, 0 };
 	static const char wanted[] = "the model is damaged: an output has no name";
 	WNNError error = WNN_ERROR_INIT;
@@ -117,7 +120,7 @@ static int test_output_without_name(void)
 	return 0;
 }
 
-/* An error of a file names the file. */
+/* An error in a file names the file. */
 static int test_name_of_file(void)
 {
 	char name[] = "/tmp/onnx-damage-XXXXXX";

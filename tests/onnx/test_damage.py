@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Damaged models end in an error: test_damage.py PROGRAM, which gets the seeds of the fuzz target onnx."""
+"""Tests that damaged models end in an error: test_damage.py PROGRAM runs PROGRAM on the seeds of
+the fuzz target onnx.
+"""
 import pathlib
 import subprocess
 import sys

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Documentation/onnx.rst lists the operators that the importer knows: test_doc.py PROGRAM.
+"""Tests that Documentation/onnx.rst lists the operators that the importer knows: test_doc.py
+PROGRAM.
 
---write puts the table into the file.
+With --write it puts the table into the file.
 """
 import pathlib
 import subprocess

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Models of graphs in memory (wnnOnnxLoadGraph), and which of their nodes can be taken (wnnOnnxModelProbe). */
+/*
+ * Tests models that are made from graphs in memory (wnnOnnxLoadGraph), and which of their nodes can
+ * be taken (wnnOnnxModelProbe).
+ */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -63,7 +66,7 @@ static void release(void const *data, size_t size, void *userdata1, void *userda
 	released++;
 }
 
-/* A builder or graph gives back what was lent on a thread of the library. */
+/* Waits until the lent weights are given back, on a thread of the library. */
 static void wait_for_release(void)
 {
 	for (int i = 0; !released && i < 10000; i++)
@@ -110,7 +113,10 @@ static WNNTensor tensor(uint32_t rows, const float *data)
 	return out;
 }
 
-/* One row [1, -1] times the weights is [-2, -2], of which both halves are the same. */
+/*
+ * Runs the graph on one row [1, -1]; times the weights it is [-2, -2], so that both halves are the
+ * same.
+ */
 static void run(WNNGraph graph)
 {
 	WNNNamedTensor x = { TEXT("x"), tensor(1, (const float[]){ 1, -1 }) };
@@ -127,7 +133,10 @@ static void run(WNNGraph graph)
 	wnnTensorRelease(y.tensor);
 }
 
-/* A weight, and what both nodes make, of which only y has a type before the model is built. */
+/*
+ * Checks the weight and the results of both nodes, of which only y has a type before the model is
+ * built.
+ */
 static void check_values(WNNOnnxModel model, bool built)
 {
 	WNNOnnxValueInfoArray values = wnnOnnxModelGetValues(model);
@@ -213,7 +222,10 @@ static void test_errors(void **state)
 	assert_int_equal(wnnOnnxModelGetNodeCount(NULL), 0);
 }
 
-/* The node in the middle has no such operator; the last one can be taken when the shape of its input is known. */
+/*
+ * The operator of the middle node does not exist; the last node can be taken once the shape of its
+ * input is known.
+ */
 static void test_probe(void **state)
 {
 	static const WNNStringView middle_out[] = { TEXT("s") }, last_in[] = { TEXT("s") },

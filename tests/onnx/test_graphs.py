@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Graphs of several operators, as exporters write them, against ONNX Runtime: test_graphs.py PROGRAM DEVICE….
+"""Compares graphs of several operators, as exporters write them, with ONNX Runtime: test_graphs.py
+PROGRAM DEVICE….
 
-Shapes that are computed, branches and loops whose course is known, functions of the model, integers and
-booleans as outputs. Outputs agree within 2e-5 of their range.
+They have computed shapes, branches and loops with known conditions, functions of the model, and
+integers and booleans as outputs. Outputs must agree within 2e-5 of their range.
 """
 import pathlib
 import sys
@@ -14,11 +15,11 @@ from onnx_cases import onnx, run_cases, run_reference, write_case
 
 RANDOM = numpy.random.default_rng(1)
 GRAPHS = {
-    # A list that is empty, and one behind it.
+    # One list is empty, and another one follows it.
     "empty": """<ir_version: 8, opset_import: ["": 17]> empty (float[2,3,4] x) => (float[] y) {
         shape = Shape(x) zero = Constant<value = int64[1] {0}>() none = Slice(shape, zero, zero)
         rest = Constant<value = int64[1] {-1}>() all = Concat<axis = 0>(none, rest) y = Reshape(x, all) }""",
-    # PyTorch's pads are those of the last dimension first.
+    # PyTorch exports pads with the last dimension first.
     "pad": """<ir_version: 8, opset_import: ["": 13]> pad (float[1,2,4,5] x) => (float[] y) {
         given = Constant<value = int64[4] {1, 2, 0, 1}>() more = Constant<value = int64[1] {4}>()
         zeros = ConstantOfShape<value = int64[1] {0}>(more) all = Concat<axis = 0>(given, zeros)
@@ -65,7 +66,8 @@ GRAPHS = {
     "variadic": """<ir_version: 8, opset_import: ["": 13]> variadic (float[2,3] x, float[3] w, float[1] v)
         => (float[] a, float[] b, float[] c, float[] d) { a = Sum(x, w, v) b = Mean(x, w, v) c = Max(x, w, v)
         d = Min(x) }""",
-    # Attributes of the call, one that has a default, and one that a second function is called with.
+    # A function gets attributes from its call, one has a default, and one is passed on to a second
+    # function.
     "function": """<ir_version: 8, opset_import: ["": 17, "own": 1]> function (float[2,3] x)
         => (float[] y, float[] z) { y = own.scaled<by = 2.5>(x) z = own.outer<times = 3.0, alpha = 0.1>(x) }
         <domain: "own", opset_import: ["": 17]> scaled <by>(p) => (q) {
@@ -80,7 +82,7 @@ GRAPHS = {
                         else_branch = e () => (float[] b) { b = Relu(p) }> }""",
 }
 
-# Parts of one operator, which the compiler finds.
+# Operators that are composed of simple ones, which the compiler recognises.
 LINES = {
     "softmax_kept": "m = ReduceMax<axes = [1]>(x) s = Sub(x, m) e = Exp(s) u = ReduceSum(e, axis) y = Div(e, u)",
     "softmax_expanded": """m = ReduceMax<axes = [1], keepdims = 0>(x) k = Unsqueeze(m, axis) l = Expand(k, all) s = Sub(x, l)
@@ -117,7 +119,9 @@ GRAPHS |= {
 
 
 def recurrent(name, operator, gates, lengths=None, peephole=False, **attributes):
-    """A network with 5 steps, 3 items and 2 directions, initial states and weights as inputs."""
+    """Returns a network with 5 steps, 3 items and 2 directions; initial states and weights are
+    inputs.
+    """
     shapes = {"x": [5, 3, 4], "w": [2, gates * 6, 4], "r": [2, gates * 6, 6], "b": [2, gates * 12]}
     inputs = ["x", "w", "r", "b", "lengths" if lengths else "", "h"]
     shapes["h"] = [2, 3, 6]

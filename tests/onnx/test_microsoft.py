@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Operators of com.microsoft against ONNX Runtime: test_microsoft.py PROGRAM DEVICE….
+"""Compares operators of com.microsoft with ONNX Runtime: test_microsoft.py PROGRAM DEVICE….
 
-ONNX's own tests have none of them; nor some paths of its own operators, which are here as well. Outputs agree within 2e-5 of their range, 3e-3 in float16;
-quantised ones within one step.
+ONNX's own tests lack these operators, and some paths of its own operators, which are here as well.
+Outputs must agree within 2e-5 of their range, 3e-3 in float16; quantised outputs within one step.
 """
 import math
 import pathlib
@@ -26,7 +26,9 @@ def scales(*shape):
 
 
 def bytes_of(*shape, dtype=numpy.uint8):
-    """Signed ones, which are weights, have 7 bits: without VNNI, ONNX Runtime's sums of 8 bits saturate."""
+    """Returns random bytes. Signed ones, which are weights, have 7 bits: without VNNI, ONNX
+    Runtime's sums of 8-bit products saturate.
+    """
     info = numpy.iinfo(dtype)
     return RANDOM.integers(info.min // 2, info.max // 2 + 1 if info.min else info.max + 1, shape).astype(dtype)
 
@@ -36,7 +38,7 @@ def ints(*values, dtype=numpy.int64):
 
 
 def numbers(**values):
-    """Scales and zero points, which have no dimensions."""
+    """Returns scales and zero points as scalars."""
     return {name: numpy.float32(value) if isinstance(value, float) else numpy.uint8(value)
             for name, value in values.items()}
 
@@ -70,7 +72,8 @@ def bits_cases():
                   "z": zeros}
         yield ("GatherBlockQuantized", inputs, 1, ["d", "s"] + ["z"] * (zeros is not None),
                {"block_size": 16})
-    # Bytes that hold numbers of 8, 4 and 2 bits, with blocks that end short and without zero points.
+    # Yields bytes that hold numbers of 8, 4 or 2 bits, with incomplete last blocks, and without
+    # zero points.
     for bits, row, block, zeros in ((8, 64, 16, False), (8, 64, 16, True), (4, 32, 32, False), (4, 32, 32, True),
                                     (None, 40, 32, True), (4, 40, 64, False), (2, 8, 16, False), (2, 20, 16, True)):
         count = row * 8 // (bits or 4)
@@ -82,7 +85,7 @@ def bits_cases():
 
 
 def default_cases():
-    """Cases of ONNX's own domain."""
+    """Yields cases of ONNX's own domain."""
     numbers_of = numpy.round(RANDOM.uniform(-3, 3, (2, 30, 3))).astype(numpy.float32)
     for x, axis, k, largest in ((numbers_of, 1, 7, 1), (numbers_of, 1, 7, 0),
                                 (numbers_of, 0, 1, 1), (floats(50), 0, 50, 1), (floats(9000), 0, 5, 1),

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * A rank of ./npu bench collectives: for each number of bytes that is an argument, a program that sums
- * floats over all ranks in a loop, beside the same loop of MPI_Allreduce(). Both take turns. Rank 0
- * prints a line for each number: bytes; then of the clock, and of the processors for all ranks together:
- * seconds of an all_reduce, seconds of an MPI_Allreduce, the ratio of both, all of them medians of the rounds;
- * last the least that the processors took for each, as other work on the machine only ever adds to it.
+ * A rank of ./npu bench collectives: for each number of bytes that is an argument, a program that
+ * sums floats over all ranks in a loop, beside the same loop of MPI_Allreduce(). Both loops
+ * alternate. Rank 0 prints a line for each number of bytes. It has the bytes; by the clock, the
+ * median seconds of an all_reduce and of an MPI_Allreduce and the median of their ratio; these
+ * three again by the processor time of all ranks together; and the least processor time of both, as
+ * other work on the machine only ever adds to it.
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -47,7 +48,7 @@ static void fail(const char *what)
 	MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-/* Seconds of an iteration of a loop: by the clock, and of processors, all ranks together. */
+/* Seconds of one iteration of a loop: by the clock, and of processor time of all ranks together. */
 struct cost {
 	double clock, processors;
 };
@@ -60,7 +61,7 @@ static struct cost now(void)
 
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &own);
 	seconds = (double)own.tv_sec + 1e-9 * (double)own.tv_nsec;
-	/* All ranks meet by this. */
+	/* This call is a barrier, too: all ranks read the clock after it. */
 	MPI_Allreduce(&seconds, &now.processors, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
 	now.clock = MPI_Wtime();
 	return now;
@@ -142,7 +143,7 @@ static void measure(WNNStablehloWorld world, size_t bytes)
 		printf("%zu", bytes);
 		for (int i = 0; i < 6; i++)
 			printf(" %.9f", median(costs[i]));
-		/* They are in order by now. */
+		/* median() has sorted them: the first is the least. */
 		printf(" %.9f %.9f\n", costs[3][0], costs[4][0]);
 	}
 	fflush(stdout);

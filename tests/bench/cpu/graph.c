@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * bench-cpu-graph: a network from a table of layers (models.py) or from an ONNX file as a WebNN graph on the CPU. Runs once
- * for each line on standard input and answers with the nanoseconds it took, by the clock and of the processor's time. The
- * file of weights is mapped and lent to the library.
+ * bench-cpu-graph: a network from a table of layers (models.py) or from an ONNX file as a WebNN
+ * graph on the CPU. The program runs the graph once for each line on standard input and answers
+ * with the nanoseconds of the run, by the clock and of processor time. The file of weights is
+ * mapped and lent to the library.
  */
 #include <argp.h>
 #include <dlfcn.h>
@@ -25,7 +26,7 @@
 #include "util/float16.h"
 
 struct options {
-	const char *model;    /* an ONNX file in place of table and weights, or NULL */
+	const char *model;    /* an ONNX file that replaces table and weights, or NULL */
 	const char *files[4]; /* table, weights, input, output */
 	unsigned int count;
 	uint32_t threads;
@@ -114,7 +115,7 @@ static uint64_t nanoseconds(clockid_t clock)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-/* Writes the output as float32. */
+/* Writes the output as float32, also when the network is float16. */
 static void write_output(const struct run *run, const char *path)
 {
 	size_t bytes = run->halves ? 2 : sizeof(float), count = run->y_bytes / bytes;
@@ -134,8 +135,8 @@ static void write_output(const struct run *run, const char *path)
 }
 
 /*
- * Returns the core of the OpenBLAS that the library has loaded, if it has: loading it here would
- * take memory that the network does not need.
+ * Returns the core of OpenBLAS if the library has loaded OpenBLAS. The function does not load it
+ * itself, which would take memory that the network does not need.
  */
 static const char *openblas_core(void)
 {
@@ -166,7 +167,7 @@ static void run_lines(const struct run *run, const char *output)
 	}
 }
 
-/* Numbers with commas between them; false when these are no shape. */
+/* Reads a shape, numbers with commas between them; returns false when the text is no shape. */
 static bool read_shape(struct options *options, const char *text)
 {
 	char *end = (char *)text;
@@ -253,7 +254,7 @@ static WNNGraph build_model(WNNContext context, const char *path)
 	return graph;
 }
 
-/* The graph, and the tensors and memory of its input and output. */
+/* Makes the graph, and the tensors and memory of its input and output. */
 static void prepare(struct run *run, const struct options *options)
 {
 	WNNUint32Array shape = { options->rank, options->input };

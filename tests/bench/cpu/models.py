@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: MIT
 """The networks of bench_cpu.py as tables of layers, with seeded weights.
 
-A table is the one description that both the WebNN graph (graph.c) and the ONNX file are made of. Values are numbered: 0 is the
-input, layer i makes value i + 1, the last one is the output.
+Both the WebNN graph (graph.c) and the ONNX file are made from one table. Values are numbered: 0 is
+the input, layer i makes value i + 1, the last value is the output.
 """
 import numpy as np
 
 
 class Net:
-    """A table under construction; methods return the number of the value they make."""
+    """A table under construction; its methods add layers and return the number of the value that
+    the last one makes.
+    """
 
     def __init__(self, name, seed=0, input=(3, 224, 224)):
         self.name, self.layers, self.shapes = name, [], [tuple(input)]
@@ -20,7 +22,7 @@ class Net:
         return len(self.layers)
 
     def weight(self, shape, scale, mean=0):
-        """Offset, in floats, of seeded numbers in the file of weights."""
+        """Adds seeded numbers to the file of weights and returns their offset there, in floats."""
         data = self.random.standard_normal(shape, np.float32) * np.float32(scale) + np.float32(mean)
         self.weights.append(data)
         self.offset += data.size
@@ -29,7 +31,8 @@ class Net:
     def conv(self, x, out, kernel, stride=1, pad=0, groups=1, act="relu"):
         c, h, w = self.shapes[x]
         filter_shape = [out, c // groups, kernel, kernel]
-        # Variances stay as they are through the network, or grow slowly where branches are added.
+        # This scale keeps the variance through the network, or lets it grow slowly where branches
+        # are added.
         scale = ((2 if act else .5) / (c // groups * kernel * kernel)) ** .5
         y = self.add("conv", [x], (out, *((n + 2 * pad - kernel) // stride + 1 for n in (h, w))),
                      filter=filter_shape, weight=self.weight(filter_shape, scale),
@@ -79,7 +82,7 @@ class Net:
         return self.add("layernorm", [x], self.shapes[x], vectors=[n], weight=self.weight([n], .1, 1), bias=self.weight([n], .1))
 
 
-# Networks of pictures take pictures of `size` x `size`, and have one channel for `part` of the original.
+# Networks for images of `size` x `size`, with 1 / `part` of the channels of the original.
 
 def resnet50(size=224, part=1):
     net = Net("resnet50", 50, (3, size, size))
@@ -143,7 +146,7 @@ def vgg19():
 
 
 def encoder(net, x):
-    """One encoder of BERT-base."""
+    """Adds one encoder of BERT-base."""
     q, k, v = (net.heads(net.gemm(x, 768), 12, transposed) for transposed in (False, True, False))
     scores = net.matmul(q, k)
     scores = net.softmax(net.add("scale", [scores], net.shapes[scores], factor=64 ** -.5))
@@ -154,7 +157,7 @@ def encoder(net, x):
 
 
 def bert():
-    """Four of the twelve encoders of BERT-base, for 128 words."""
+    """Returns four of the twelve encoders of BERT-base, for 128 words."""
     net, x = Net("bert", 4, (128, 768)), 0
     for _ in range(4):
         x = encoder(net, x)
@@ -162,7 +165,9 @@ def bert():
 
 
 def quantized(net):
-    """The table with a mark at each value that a quantised model has as integers: an activation and its layer have one."""
+    """Marks each value of the table that a quantised model has as integers. A layer and the
+    activation behind it share one such value.
+    """
     followed = {layer["inputs"][0] for layer in net.layers if layer["op"] in ("relu", "relu6")}
     for i, layer in enumerate(net.layers):
         layer["quantize"] = layer["op"] not in ("softmax", "input") and i + 1 not in followed

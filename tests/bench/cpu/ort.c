@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * bench-cpu-ort: a model in ONNX Runtime, for what bench-cpu-graph does with a network: a run for each line on standard
- * input, answered with the nanoseconds it took, by the clock and of the processor's time. The library is an argument, so
- * that another release can be measured than the one whose header this is compiled with.
+ * bench-cpu-ort: runs a model in ONNX Runtime as bench-cpu-graph runs a network: once for each line
+ * on standard input; the answer is the nanoseconds of the run, by the clock and of processor time.
+ * The library is an argument, so that a release can be measured that is not the one of the header.
  */
 #include <dlfcn.h>
 #include <inttypes.h>
@@ -37,7 +37,7 @@ static const OrtApiBase *load(const char *library)
 {
 	const OrtApiBase *(*get)(void) = NULL;
 
-	/* Not in the handle: onpu-ort-preload.so may stand in front. */
+	/* Search all libraries, not only the handle: onpu-ort-preload.so may stand in front. */
 	if (dlopen(library, RTLD_NOW | RTLD_GLOBAL))
 		*(void **)&get = dlsym(RTLD_DEFAULT, "OrtGetApiBase");
 	if (!get) {
@@ -47,7 +47,7 @@ static const OrtApiBase *load(const char *library)
 	return get();
 }
 
-/* Reads a whole file. */
+/* Reads the first @bytes bytes of a file; a shorter file ends the program. */
 static void *read_file(const char *path, size_t bytes)
 {
 	FILE *f = fopen(path, "rb");
@@ -79,7 +79,7 @@ static void make_session(struct run *run, const char *model, int threads)
 	must(api->SessionGetOutputName(run->session, 0, allocator, &run->names[1]));
 }
 
-/* @shape: numbers with commas between them */
+/* Reads the input, floats of the given shape. @shape: numbers with commas between them */
 static void read_input(struct run *run, const char *shape, const char *path)
 {
 	int64_t dims[MAX_RANK];
@@ -134,8 +134,8 @@ static uint64_t nanoseconds(clockid_t clock)
 }
 
 /*
- * Its threads look for work for some 50 ms before they sleep, and would take a processor from the run of the other process
- * that comes next.
+ * Waits until the threads of ONNX Runtime sleep. They look for work for some 50 ms before, and
+ * would take a processor from the next run of the other process.
  */
 static void wait_for_rest(void)
 {

@@ -18,7 +18,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* With nokaslr modules are above the kernel's text. */
+/* With nokaslr, modules are above the kernel's text. */
 #define MODULES_START 0xffffffffa0000000ull
 
 struct qemu_info;
@@ -65,7 +65,7 @@ int qemu_plugin_version = 7;
 static qemu_plugin_u64 counter;
 static FILE *out;
 static uint64_t start;	/* instructions at the last mark */
-static uint8_t running; /* that mark, 0: none */
+static uint8_t running; /* number of the mark from which it counts; 0: it does not count */
 
 static void write_count(void)
 {
@@ -86,7 +86,10 @@ static void at_marker(unsigned int cpu, void *data)
 	}
 }
 
-/* A store of a module: is it to one of the doorbells, whose place in BAR0 is aligned to its size? */
+/*
+ * Looks at a store of a module: a store to a doorbell ends the count. A doorbell's offset in BAR0
+ * is aligned to its size.
+ */
 static void at_store(unsigned int cpu, uint32_t info, uint64_t vaddr, void *data)
 {
 	struct qemu_plugin_hwaddr *haddr;
@@ -136,7 +139,7 @@ static void translate(struct qemu_plugin_tb *tb, void *data)
 	}
 }
 
-/* One argument, "out=FILE". */
+/* Takes one argument, "out=FILE". */
 int qemu_plugin_install(uint64_t id, const struct qemu_info *info, int argc, char **argv)
 {
 	(void)info;
@@ -149,7 +152,7 @@ int qemu_plugin_install(uint64_t id, const struct qemu_info *info, int argc, cha
 		perror(argv[0] + 4);
 		return -1;
 	}
-	/* QEMU may end without telling plugins. */
+	/* Each line is written at once, as QEMU may end without telling plugins. */
 	setvbuf(out, NULL, _IOLBF, 0);
 	counter.score = qemu_plugin_scoreboard_new(sizeof(uint64_t));
 	qemu_plugin_register_vcpu_tb_trans_cb(id, translate, NULL);

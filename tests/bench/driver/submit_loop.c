@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * The part of the driver benchmark that runs in the guest: submits empty jobs between marks that
- * the QEMU plugin counts at. Each is left to end, and the machine to come to rest, before the next.
+ * the QEMU plugin counts at. Before the next submission the program waits for the end of the jobs,
+ * and for the machine to be idle.
  */
 #include <drm/onpu_accel.h>
 #include <onpu/isa.h>
@@ -64,7 +65,7 @@ static int open_driver(const char *folder, const char *prefix, const char *name)
 	return -1;
 }
 
-/* A program of one instruction, and behind it its slot table of one slot. */
+/* Makes a program of one instruction, and behind it its slot table of one slot. */
 static void make_program(struct rig *rig)
 {
 	const struct onpu_insn end = { .op = ONPU_OP_END };
@@ -101,7 +102,7 @@ static void open_rig(struct rig *rig)
 	check(drmSyncobjCreate(rig->npu, 0, &rig->syncobj[1]), "syncobj");
 }
 
-/* The first of the jobs waits for one syncobj, the last signals the other. */
+/* Submits jobs: the first waits for one syncobj, the last signals the other. */
 static void submit(struct rig *rig, uint32_t count)
 {
 	struct drm_onpu_sync wait = { rig->syncobj[0], DRM_ONPU_SYNC_WAIT, 0 };

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* How many nanoseconds the self-test of the layer on oneDNN takes in a process that has just loaded it: what bench_latency.py starts. */
+/*
+ * bench-latency-check, which bench_latency.py starts: prints how many nanoseconds the self-test of
+ * the layer on oneDNN takes in a process that has just loaded it.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The program that bench_latency.py measures: bench-latency-loop NETWORK, "relu" or "matmul". For
- * each line "sync N" it dispatches N times and reads the result each time; for "flight N" it
- * dispatches N times and waits for the last. It answers with the nanoseconds that all took.
+ * The program that bench_latency.py measures: bench-latency-loop NETWORK, where NETWORK is "relu"
+ * or "matmul". For each line "sync N" it dispatches N times and reads the result each time; for
+ * "flight N" it dispatches N times and waits for the last. It answers with the nanoseconds of all N
+ * together.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * bench-npu-graph: builds a network for the device model, npu-only, runs it once and says on
- * standard output what it cost, as JSON. The network is a table of layers (networks.py) with seeded
- * weights, or one of the shared models with its own. Or it only builds a graph of many nodes: a
- * chain, a chain with a constant for each node, a mesh whose nodes use earlier ones from anywhere
- * among the last thousand, a tree that begins with half of its nodes side by side, or outputs, a chain of which
- * every node is one.
+ * bench-npu-graph: builds a network for the device model, npu-only, runs it and prints its cost as
+ * JSON. The network is a table of layers (networks.py) with seeded weights, or that of a shared
+ * model with its own weights. The program can instead only build a graph of many nodes: "chain"; a
+ * chain with a constant for each node; a mesh whose nodes use any of the thousand nodes before
+ * them; a tree that begins with half of its nodes side by side; or "outputs", a chain of which
+ * every node is an output.
  */
 #include <argp.h>
 #include <inttypes.h>
@@ -24,17 +24,18 @@
 
 #define LOADS	   5
 #define MAX_INPUTS 4
-#define SIDE	   32 /* of the values of made-up graphs */
+#define SIDE	   32 /* values of generated graphs are SIDE x SIDE */
 
 struct options {
 	const char *table, *model, *models;
-	uint64_t weights; /* float32 numbers that the table needs */
+	uint64_t weights; /* how many float32 numbers the table needs */
 	enum bench_type type;
 	uint32_t rank, input[4];
-	uint32_t dispatches; /* of which the last one counts */
+	uint32_t dispatches; /* how often to dispatch; the last dispatch counts */
 	uint64_t sram_bytes;
-	const char *many, *device; /* a made-up graph of which only the build counts */
-	uint32_t count;		   /* of its nodes */
+	const char *many, *device; /* shape and device of a generated graph of which only the
+				    * build counts */
+	uint32_t count;		   /* nodes of the generated graph */
 	bool nodes;
 };
 
@@ -46,7 +47,7 @@ static double seconds(clockid_t clock)
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* Numbers between -scale and scale. */
+/* Returns @count random numbers between -scale and scale. */
 static float *seeded(uint64_t count, float scale)
 {
 	float *data = malloc((count + 1) * sizeof(*data));
@@ -126,7 +127,7 @@ static void run(WNNContext context, WNNGraph graph, uint32_t dispatches)
 
 struct many {
 	WNNGraphBuilder builder;
-	WNNOperand *values; /* 0: the input; i: of node i */
+	WNNOperand *values; /* 0: the input; i: result of node i */
 	uint32_t count;
 	float *constant;
 };
@@ -203,7 +204,7 @@ static void add_nodes(struct many *m, const char *name)
 	bench_check(false, name);
 }
 
-/* The last value, or every one. */
+/* Names the last value as an output or, with @all, every value. */
 static WNNNamedOperand *name_outputs(const struct many *m, bool all)
 {
 	WNNNamedOperand *outputs = calloc(m->count, sizeof(*outputs));
@@ -256,7 +257,7 @@ static void measure_many(WNNContext context, const struct options *options)
 
 /* ---- networks */
 
-/* The cycles of each node, from the time stamps; views took none and are left out. */
+/* Returns the cycles of each node, from the time stamps; views took none and are left out. */
 static json_t *describe_nodes(WNNGraph graph)
 {
 	WNNGraphProfile profile = WNN_GRAPH_PROFILE_INIT;
@@ -282,7 +283,10 @@ static json_t *describe_nodes(WNNGraph graph)
 	return nodes;
 }
 
-/* Bytes of the results between nodes, and of the memory that they share by turns. */
+/*
+ * Returns the bytes of the results between nodes, and of the memory that results share when their
+ * live ranges do not overlap.
+ */
 static json_t *describe_memory(WNNGraph graph)
 {
 	const struct ir_graph *ir = run_compiled_graph(graph->compiled);
@@ -297,7 +301,7 @@ static json_t *describe_memory(WNNGraph graph)
 			 (json_int_t)run_compiled_arena_bytes(graph->compiled));
 }
 
-/* CPU seconds of making the graph anew from a file, the least of some. */
+/* Returns the CPU seconds of loading the graph from a file, the least of some. */
 static double measure_load(WNNContext context, WNNGraph graph)
 {
 	char path[] = "/tmp/bench-npu-XXXXXX";
@@ -414,7 +418,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static void measure(const struct options *options, WNNContext context)
 {
-	/* Small enough that deep sums stay finite. */
+	/* The weights are so small that sums over many products stay finite. */
 	float *weights = options->table ? seeded(options->weights, .05f) : NULL;
 	double begin = seconds(CLOCK_PROCESS_CPUTIME_ID);
 	WNNGraph graph = build(options, context, weights);

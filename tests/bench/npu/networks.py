@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""The networks of bench_npu.py: those of cpu/models.py, MobileNetV1, BERT-base, and the tables of the shared models.
+"""The networks of bench_npu.py: the tables of cpu/models.py, of MobileNetV1, of BERT-base and of
+the shared models.
 
-A table here only counts its weights; bench-npu-graph seeds them. bound() says what the machine could do at best with a table; it
-knows the shapes in the table and what isa.xml and registers.xml say of the machine, and nothing of the compiler.
+A table here only counts its weights; bench-npu-graph makes them from a seed. bound() returns the
+fewest cycles in which the machine can run a table. It uses the shapes in the table and the
+machine's numbers in isa.xml and registers.xml, and nothing of the compiler.
 """
 import math
 import pathlib
@@ -17,7 +19,7 @@ UAPI = pathlib.Path(__file__).resolve().parents[3] / "uapi" / "onpu"
 
 class Table(models.Net):
     def input(self, *shape):
-        """One more input, beside value 0."""
+        """Adds an input besides value 0."""
         return self.add("input", [0], shape, dims=list(shape))
 
     def reshape(self, x, *shape):
@@ -29,7 +31,9 @@ class Table(models.Net):
 
 
 def squeezenet_shared():
-    """The network of the shared model: like the other, but the first convolution pads and there are 1001 classes."""
+    """Returns the network of the shared model: it differs from models.squeezenet() in that the
+    first convolution pads and that there are 1001 classes.
+    """
     net = Table("squeezenet")
     x = net.pool(net.conv(0, 96, 7, 2, 3), "maxpool", 3, 2)
     for n, (squeeze, expand) in enumerate(((16, 64), (16, 64), (32, 128), (32, 128), (48, 192), (48, 192),
@@ -45,7 +49,7 @@ def squeezenet_shared():
 
 
 def mobilenetv2_shared():
-    """Without the classifier, whose weights the shared model lacks."""
+    """Returns the network without its classifier, whose weights the shared model lacks."""
     net = models.mobilenetv2()
     while net.layers[-1]["op"] != "averagepool":
         net.layers.pop()
@@ -79,7 +83,7 @@ def bert_attention(net, x):
 
 
 def bert_layer(rows=128):
-    """One encoder of BERT-base; the scale of the scores is part of the weights."""
+    """Returns one encoder of BERT-base; the scale of the scores is folded into the weights."""
     net = Table("bert_encoder", input=(rows, 768))
     x = net.layernorm(net.add("add", [0, bert_attention(net, 0)], net.shapes[0]))
     y = net.gemm(net.gemm(x, 3072, "gelu"), 768)
@@ -88,7 +92,7 @@ def bert_layer(rows=128):
 
 
 def attend(net, q, k, v):
-    """softmax(q * k / sqrt(n)) * v of [heads, rows, n] or, of k, [heads, n, rows]."""
+    """Adds softmax(q * k / sqrt(n)) * v. q and v are [heads, rows, n], k is [heads, n, rows]."""
     n = net.shapes[q][-1]
     scores = net.matmul(q, k)
     scores = net.add("scale", [scores], net.shapes[scores], factor=n ** -.5)
@@ -103,13 +107,17 @@ def attention_1024(heads=12, rows=1024, n=64):
 
 
 def cached(net, new, past, kept):
-    """Appends one row to a cache of keys or values, [heads, rows, n]; the result is an output as well, when it is kept."""
+    """Appends one row to a cache of keys or values, [heads, rows, n]; with `kept` the result is an
+    output of the network, too.
+    """
     heads, rows, n = net.shapes[past]
     return net.add("concat", [past, new], (heads, rows + 1, n), axis=1, output=kept)
 
 
 def decode_attention(net, q, k, v, context, kept=False):
-    """One token's [heads, 1, n] of keys and values joins the caches; several heads of q share each of them."""
+    """Adds the attention of one token. Its keys and values, [heads, 1, n], are appended to the
+    caches; several heads of q may share each of them.
+    """
     heads, _, n = net.shapes[k]
     keys = cached(net, k, net.input(heads, context - 1, n), kept)
     values = cached(net, v, net.input(heads, context - 1, n), kept)
@@ -118,8 +126,8 @@ def decode_attention(net, q, k, v, context, kept=False):
 
 
 def gpt2_decode(d=768, heads=12, context=1024, kept=False):
-    """One layer of GPT-2 for one token, with the keys and values of the tokens before as inputs, and with the new ones among them as
-    outputs when they are kept."""
+    """Returns one layer of GPT-2 for one token. The keys and values of the tokens before are
+    inputs; with `kept`, the caches with the new ones are outputs."""
     net = Table("gpt2_decode", input=(1, d))
     x = net.layernorm(0)
     q, k, v = (net.reshape(net.gemm(x, d), heads, 1, d // heads) for _ in range(3))
@@ -130,7 +138,7 @@ def gpt2_decode(d=768, heads=12, context=1024, kept=False):
 
 
 def llama_decode(d=2048, heads=32, groups=4, hidden=5632, context=1024):
-    """One layer of a Llama of the size of TinyLlama for one token."""
+    """Returns one layer of a Llama of the size of TinyLlama for one token."""
     def normed(x):
         return net.add("rmsnorm", [x], (1, d), weight=net.weight([d], 1))
 
@@ -186,15 +194,16 @@ LAYERS = {
     "bert_softmax": lambda: one("bert_softmax", (12, 128, 128), lambda net: net.softmax(0)),
 }
 
-# Tables of weights that are real, by the name of the shared model.
+# Tables that have real weights, by the name of the shared model.
 SHARED = {"squeezenet": squeezenet_shared, "mobilenetv2": mobilenetv2_shared, "lenet": lenet_shared}
 SEEDED = {"resnet50": models.resnet50, "mobilenetv1": mobilenetv1, "bert_encoder": bert_layer}
 
 models.Net = Table
 
 
-# Networks by what is asked of them: {name: (table, types, dispatches, pictures at a time)}. A type says what bench-npu-graph makes of the
-# table: int8 is quantised as a whole, w8 and w4 are float16 with weights of 8 and 4 bits.
+# Networks of the section "networks": {name: (table, types, dispatches, images at a time)}. A type's
+# value says what bench-npu-graph makes of the table: int8 is quantised as a whole, w8 and w4 are
+# float16 with weights of 8 and 4 bits.
 NETWORKS = {
     "resnet50": (models.resnet50, {"f32": "f32", "f16": "f16", "int8": "int8"}, 1, 1),
     "squeezenet": (squeezenet_shared, {"f32": "f32", "int8": "int8"}, 1, 1),
@@ -213,13 +222,15 @@ NETWORKS = {
 
 
 def machine():
-    """The numbers of onpu-ref1: (rows and columns of the matrix array, lanes, bytes of one DMA engine in a cycle, bytes of SRAM)."""
+    """Returns the numbers of onpu-ref1: (rows and columns of the matrix array, lanes, bytes of one
+    DMA engine in a cycle, bytes of SRAM).
+    """
     reset = {reg.get("name"): reg.get("reset") for reg in xml.etree.ElementTree.parse(UAPI / "registers.xml").iter()}
     return (*(int(reset[f"CAP_{name}"], 0) for name in ("MXU_ROWS", "MXU_COLS", "LANES", "DMA_BYTES", "SRAM_BYTES")),)
 
 
 def step_cycles(instruction):
-    """Cycles of the matrix unit for each step of the depth."""
+    """Returns the cycles of the matrix unit for each step of the depth."""
     for bitset in xml.etree.ElementTree.parse(UAPI / "isa.xml").iter():
         if bitset.get("name") == instruction:
             return int(bitset.find("meta").get("factor"))
@@ -227,9 +238,10 @@ def step_cycles(instruction):
 
 
 ROWS, COLS, LANES, DMA_BYTES, SRAM_BYTES = machine()
-# Both DMA engines load and store.
+# Bytes in a cycle: both DMA engines load and store.
 BYTES = 2 * DMA_BYTES
-# By type: the instruction of products, bytes of a value at the border, bytes of a weight, whether values in between are integers.
+# By type: the instruction of products, bytes of an element of an input or output, bytes of a
+# weight, whether the values between layers are integers.
 TYPES = {
     "f32": ("mma.f32", 4, 4, False),
     "f16": ("mma.f16", 2, 2, False),
@@ -237,7 +249,8 @@ TYPES = {
     "w8": ("mma.f16", 2, 1, False),
     "w4": ("mma.f16", 2, .5 + 2 / 32, False),
 }
-# Passes of the vector unit over the elements of a result that no other engine can take over.
+# Passes of the vector unit over the elements of a result, for layers that only the vector unit can
+# compute.
 PASSES = {"relu": 1, "relu6": 1, "gelu": 4, "sigmoid": 1, "mul": 1, "softmax": 1 + 1 + 4 + 1 + 2, "layernorm": 6, "rmsnorm": 4,
           "rotary": 3}
 
@@ -258,22 +271,25 @@ class Costs:
         return self.mxu_cycles(batch, rows, columns, depth), batch * rows * columns * depth
 
     def either(self, layer, shape):
-        """Cycles of the vector unit, with columns in its lanes, for the product of one row, which the matrix unit need not do; 0:
-        the layer is no such product."""
+        """Returns the cycles of the vector unit, with columns in its lanes, for a product of one
+        row, which either unit can compute; 0: the layer is no such product."""
         x = self.net.shapes[layer["inputs"][0]]
         if self.integers or layer["op"] not in ("linear", "matmul") or math.prod(shape) != shape[-1]:
             return 0
         return lane_cycles(shape[-1]) * (layer["matrix"][1] if layer["op"] == "linear" else x[-1])
 
     def weights(self, matrix, bias):
-        """Cycles of the vector unit to widen packed weights, and bytes."""
+        """Returns the cycles of the vector unit to widen packed weights, and their bytes."""
         return lane_cycles(matrix) if self.packed else 0, matrix * self.weight_bytes + bias * self.value_bytes
 
     def of(self, layer, shape):
-        """[cycles of the matrix unit, of the vector unit, bytes of weights, MACs of the matrix unit]"""
+        """Returns [cycles of the matrix unit, of the vector unit, bytes of weights, MACs of the
+        matrix unit].
+        """
         op, n = layer["op"], math.prod(shape)
         x = self.net.shapes[layer["inputs"][0]]
-        # A quantised result is made of int32 sums by the vector unit, the activation included.
+        # The vector unit makes a quantised result from int32 sums, and computes the activation in
+        # the same pass.
         store = lane_cycles(n) if self.integers else 0
         if op == "conv":
             out, depth, kh, kw = layer["filter"]
@@ -291,11 +307,13 @@ class Costs:
             cycles, macs = self.product(*shape, x[-1])
             return [cycles, store, 0, macs]
         if op in ("maxpool", "averagepool"):
-            # Along rows, then along columns, where that takes less than the window at once.
+            # Pooling goes along rows and then along columns, when that takes less than the whole
+            # window at once.
             kernel, stride = layer["kernel"], layer["stride"]
             return [0, lane_cycles(n) * min(kernel ** 2, kernel * stride + kernel) + store, 0, 0]
         if op == "add":
-            # The sums of a product may begin with the other operand.
+            # The accumulators of a product may start from the other operand, so that the sum costs
+            # nothing.
             made = {self.net.layers[i - 1]["op"] for i in layer["inputs"] if i}
             return [0, store or lane_cycles(n) * (not made & {"conv", "linear", "matmul"}), 0, 0]
         passes = 0 if self.integers and op in ("relu", "relu6") else PASSES.get(op, 0)
@@ -305,13 +323,15 @@ class Costs:
         return [[layer, *self.of(layer, self.net.shapes[i + 1])] for i, layer in enumerate(self.net.layers)]
 
     def rows(self):
-        """[cycles of the matrix unit, of the vector unit instead, MACs] of each product of one row."""
+        """Returns [cycles of the matrix unit, of the vector unit instead, MACs] of each product of
+        one row.
+        """
         made = ((layer, self.net.shapes[i + 1]) for i, (layer, *_) in enumerate(self.layers()))
         return [[cost[0], self.either(layer, shape), cost[3]] for layer, shape in made
                 if self.either(layer, shape) for cost in [self.of(layer, shape)]]
 
     def border_bytes(self):
-        """Bytes of the inputs and the outputs."""
+        """Returns the bytes of the inputs and the outputs."""
         used = {x for layer in self.net.layers if layer["op"] != "input" for x in layer["inputs"]}
         values = [0] + [i + 1 for i, layer in enumerate(self.net.layers)
                         if layer["op"] == "input" or layer.get("output") or i + 1 not in used]
@@ -323,8 +343,9 @@ def lane_cycles(elements):
 
 
 def share_out(mxu, vpu, rows):
-    """Moves products of one row from the matrix unit to the vector unit, first those that it is quickest at, until both have as much
-    to do; the cycles of the one that has most."""
+    """Moves products of one row from the matrix unit to the vector unit, those first that it
+    computes at the least cost, until both have as much to do. Returns the cycles of the busier
+    unit."""
     for on_mxu, on_vpu, _ in sorted(rows, key=lambda row: row[1] / row[0]):
         part = min(1, max(0, (mxu - vpu) / (on_mxu + on_vpu)))
         mxu, vpu = mxu - part * on_mxu, vpu + part * on_vpu
@@ -332,39 +353,41 @@ def share_out(mxu, vpu, rows):
 
 
 def bound(net, type="f32", batch=1, warm=False):
-    """(cycles, MACs) of a batch: the busiest of the engines, each of which does only what must be done. In a warm dispatch as many
-    weights as there is SRAM need not be moved."""
+    """Returns (cycles, MACs) of a batch: the cycles are those of the busiest engine when each does
+    only what must be done. In a warm dispatch, weights up to the size of SRAM need not be moved."""
     costs = Costs(net, type)
     layers = costs.layers()
     mxu, vpu, weights, macs = (sum(layer[i] for layer in layers) for i in range(1, 5))
     if warm:
         weights = max(0, weights - SRAM_BYTES)
     moved = math.ceil((weights + batch * costs.border_bytes()) / BYTES)
-    # In a batch they are products of as many rows, which the matrix unit does at once.
+    # In a batch, products of one row become products of as many rows, which the matrix unit
+    # computes at once.
     rows = [[on_mxu * -(-batch // ROWS), batch * on_vpu, _] for on_mxu, on_vpu, _ in costs.rows()]
     mxu = batch * (mxu - sum(row[0] for row in costs.rows())) + sum(row[0] for row in rows)
     return max(share_out(mxu, batch * vpu, rows), moved), batch * macs
 
 
 def least_macs(net):
-    """MACs that only the matrix unit can do."""
+    """Returns the MACs that only the matrix unit can do."""
     costs = Costs(net)
     return sum(layer[4] for layer in costs.layers()) - sum(row[2] for row in costs.rows())
 
 
 def share_of_peak(macs, cycles, type):
-    """The share of the MACs that the matrix unit can do in so many cycles."""
+    """Returns the MACs as a share of those that the matrix unit can do in so many cycles."""
     return macs * step_cycles(TYPES[type][0]) / (ROWS * COLS * cycles)
 
 
-# Operators of WebNN that the layers of a table become, where they take time.
+# Operators of WebNN that the layers of a table become, for the layers that take time.
 OPERATORS = {"conv": ("conv2d",), "linear": ("gemm", "matmul"), "matmul": ("matmul",), "maxpool": ("maxPool2d",),
              "averagepool": ("averagePool2d",), "add": ("add",), "softmax": ("softmax",), "layernorm": ("layerNormalization",)}
 
 
 def bounds_of_nodes(net, nodes):
-    """For each node of a float32 profile what its layer would cost alone, 0 for those that are no layer's; None when they do not
-    fit together. An activation belongs to the layer whose result only it uses."""
+    """Returns for each node of a float32 profile the bound of its layer alone, 0 for nodes that
+    belong to no layer; None when nodes and layers do not match. An activation belongs to the layer
+    before it when nothing else uses that layer's result."""
     layers = Costs(net).layers()
     uses = [0] * len(net.shapes)
     for layer in net.layers:

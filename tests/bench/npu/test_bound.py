@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The bound of bench_npu.py: against figures worked out by hand, and never above what the device model takes.
+"""Compares the bound of bench_npu.py with figures worked out by hand, and checks that the device
+model never needs fewer cycles.
 
 test_bound.py BUILD runs the small networks of the benchmark in every type.
 """
@@ -17,10 +18,11 @@ import networks  # noqa: E402
 
 class Bound(unittest.TestCase):
     def test_matrix_unit(self):
-        # 3136 positions are 49 blocks of rows, 64 channels one of columns; each takes 9 taps * 64 channels * 4 cycles.
+        # 3136 positions are 49 blocks of rows, 64 channels are one block of columns; each block
+        # takes 9 taps * 64 channels * 4 cycles.
         net = networks.LAYERS["resnet50_2_3x3"]()
         self.assertEqual(networks.bound(net), (49 * 9 * 64 * 4, 3136 * 64 * 64 * 9))
-        # Half the cycles for binary16; for 8-bit integers a quarter.
+        # Binary16 takes half the cycles, 8-bit integers a quarter.
         self.assertEqual(networks.bound(net, "f16")[0], 49 * 9 * 64 * 2)
         self.assertEqual(networks.bound(net, "int8")[0], 49 * 9 * 64)
 
@@ -29,23 +31,28 @@ class Bound(unittest.TestCase):
         self.assertEqual(networks.Costs(net).layers()[1][1], 12 * 2 * 2 * 64)
 
     def test_vector_unit(self):
-        # Nine passes over 12 * 128 * 128 elements, in 128 lanes, are more than 2 * 786432 bytes / 64.
+        # Nine passes over 12 * 128 * 128 elements in 128 lanes take longer than moving 2 * 786432
+        # bytes at 64 in a cycle.
         net = networks.LAYERS["bert_softmax"]()
         self.assertEqual(networks.bound(net)[0], max(9 * 12 * 128, 2 * 786432 // 64))
 
     def test_bytes(self):
-        # One row: 3072 * 768 weights and 768 sums to begin with, an input and an output, 64 bytes a cycle. The
-        # matrix unit would take 12 * 3072 * 4 cycles for 12 blocks of columns, but the vector unit has no other work.
+        # The product has one row. 3072 * 768 weights, 768 biases, an input and an output move at 64
+        # bytes a cycle. The matrix unit would take 12 * 3072 * 4 cycles for 12 blocks of columns,
+        # but the vector unit, which has no other work, takes a share.
         net = networks.one("row", (1, 3072), lambda net: net.gemm(0, 768))
         weights = 4 * (3072 * 768 + 768 + 3072 + 768)
         self.assertEqual(networks.bound(net)[0], -(-weights // 64))
-        # When the weights are in SRAM, both share 6 blocks of 128 columns: 6 * 768 cycles, or 8 times as many.
+        # When the weights are in SRAM, both units share 6 blocks of 128 columns: the vector unit
+        # takes 6 * 768 cycles for all, the matrix unit 8 times as many.
         warm = networks.one("row", (1, 768), lambda net: net.gemm(0, 768))
         self.assertEqual(networks.bound(warm, warm=True)[0], 6 * 768 * 8 // 9)
-        # Four bits and one scale of 16 bits for 32 weights; the vector unit widens them, 128 in a cycle.
+        # A weight has four bits, and 32 weights share one scale of 16 bits; the vector unit widens
+        # 128 weights in a cycle.
         widen = 3072 * 768 // 128
         packed = (3072 * 768 * (.5 + 2 / 32) + 2 * (768 + 3072 + 768)) / 64
-        # What the vector unit also takes of the 12 * 3072 * 2 cycles of the matrix unit costs it a quarter.
+        # Each cycle that the matrix unit gives away of its 12 * 3072 * 2 costs the vector unit a
+        # quarter of a cycle.
         taken = (12 * 3072 * 2 - widen) / 1.25
         self.assertEqual(networks.bound(net, "w4")[0], int(max(packed, widen + taken / 4)))
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""One case for each operator of ONNX that the importer knows, of about a million elements where that makes sense.
+"""One case for each operator of ONNX that the importer knows, of about a million elements where
+that makes sense.
 
-CASES has by the name of the operator, with its domain where that is not ONNX's own, a function that makes the case; ALONE the
-operators that take no time when a graph runs, with the reason.
+CASES maps the name of an operator, with its domain unless that is ONNX's own, to a function that
+makes the case. ALONE maps operators that take no time when a graph runs to the reason.
 """
 import numpy as np
 import onnx
@@ -21,14 +22,16 @@ class Constant:
 
 
 class Case:
-    """Operands: arrays are inputs, None is left out. outputs: how many, or their names. since: the operator set."""
+    """A node with its operands: arrays are inputs of the model, Constant is part of it, None is
+    left out. outputs: how many, or their names. since: the operator set.
+    """
 
     def __init__(self, *operands, outputs=1, since=OPSET, **attributes):
         self.operands, self.attributes, self.since = operands, attributes, since
         self.outputs = [f"y{i}" for i in range(outputs)] if isinstance(outputs, int) else outputs
 
     def model(self, operator):
-        """The file, and what its inputs are fed with."""
+        """Returns the model's file, and the values of its inputs."""
         domain, _, name = operator.rpartition(".")
         names, constants, feeds, infos = [], [], {}, []
         for i, operand in enumerate(self.operands):
@@ -58,7 +61,7 @@ def positive(*shape):
 
 
 def within(*shape):
-    """Between -1 and 1."""
+    """Returns random numbers between -1 and 1."""
     return random().random(shape or (SIDE, SIDE), np.float32) * np.float32(1.98) - np.float32(.99)
 
 
@@ -138,7 +141,9 @@ def info(name, shape, kind=F32):
 
 
 class Closure(Case):
-    """A case whose node takes only the first operands; the others are inputs that its graphs look at."""
+    """A case whose node takes only the first operands; the others are inputs of the model that the
+    node's subgraphs use.
+    """
 
     def __init__(self, *operands, taken, **more):
         super().__init__(*operands, **more)
@@ -233,7 +238,8 @@ CASES = {
                                       "ReduceLogSumExp", "ReduceSumSquare")},
     "ReduceProd": lambda: Case(positive() + np.float32(.5), ints(1)),
     "ReduceLogSum": lambda: Case(positive(), ints(1)),
-    # The axis is strided: that of the last dimension has a case among the networks.
+    # The axis is not the last dimension, so that its elements have a stride; a case of the networks
+    # has the last dimension.
     "Softmax": lambda: Case(floats(10, 100, SIDE), axis=1),
     "LogSoftmax": unary(),
     "Hardmax": unary(),
@@ -306,7 +312,7 @@ CASES = {
         np.array([63], np.int32), scalar(64, np.int32), outputs=3, num_heads=8, kv_num_heads=2),
     "com.microsoft.RotaryEmbedding": lambda: Case(floats(1, 16, 976, 64), Constant(np.arange(976)[None]), Constant(within(976, 32)),
                                                   Constant(within(976, 32))),
-    # Shapes and parts
+    # Shapes and slices
     "Reshape": lambda: Case(floats(), ints(-1, 100)),
     "Flatten": lambda: Case(floats(10, 100, SIDE)),
     "Squeeze": lambda: Case(floats(1, SIDE, SIDE), ints(0)),

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""./npu bench operators: test_operators.py BUILD. Times are not looked at, but that they are there."""
+"""Tests ./npu bench operators: test_operators.py BUILD. It checks that times are reported, not how
+long they are.
+"""
 import json
 import pathlib
 import subprocess
@@ -19,7 +21,9 @@ def bench(*arguments):
 
 class Operators(unittest.TestCase):
     def test_json(self):
-        """Some that both run, one that ONNX Runtime has not, one that takes no time, and a case with a graph inside."""
+        """Operators that both sides run, one that ONNX Runtime lacks, one that takes no time, and
+        one with a subgraph.
+        """
         done = bench("--json", "--threads", "1", "And", "Relu", "If", "SwiGLU", "Shape")
         if done.returncode == 77:
             print(done.stdout.strip())

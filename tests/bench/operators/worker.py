@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Runs models by turns with another process: worker.py ours|ort THREADS
+"""Runs models on request, while another process waits: worker.py ours|ort THREADS
 
-Each line on standard input is a request, and one of JSON on standard output the answer: "load FILE INPUTS RESULTS" a model with
-an .npz of its inputs, whose first results go into another one; "run MILLISECONDS" as often as fits, at least once: the
-nanoseconds of the fastest. Inputs and outputs stay where they are, so that neither copies them.
+Each line on standard input is a request; a line of JSON on standard output answers it. "load FILE
+INPUTS RESULTS" loads a model and an .npz of its inputs, runs it and writes the results to another
+.npz. "run MILLISECONDS" runs the model as often as fits, at least once, and answers with the
+nanoseconds of the fastest run. Inputs and outputs keep their addresses, so that no side copies
+them.
 """
 import json
 import sys
@@ -60,7 +62,7 @@ class Ort:
 
 
 def best(side, milliseconds):
-    """The least of some runs."""
+    """Returns the nanoseconds of the fastest run within so many milliseconds."""
     least, end = None, time.perf_counter_ns() + int(milliseconds * 1e6)
     while least is None or time.perf_counter_ns() < end:
         begin = time.perf_counter_ns()

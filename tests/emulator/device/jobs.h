@@ -8,7 +8,7 @@
 #define JOB_SRAM     (256u << 10)
 #define JOB_ELEMENTS 4096u
 #define JOB_DATA     (64u << 10)
-/* Where the result is in the data, in bytes. */
+/* Offset of the result in the data, in bytes. */
 #define JOB_OUT (32u << 10)
 
 #define DIM(...) ((const uint32_t[]){ __VA_ARGS__ })
@@ -24,8 +24,8 @@ static inline uint16_t job_data(struct program *p, uint64_t offset, uint32_t n)
 }
 
 /*
- * Load, @stages times { x = sin(x) + x, preempt }, store. State crosses every preemption point in
- * SRAM, and a token in semaphore 9.
+ * Makes a program: load, @stages times { x = sin(x) + x, preempt }, store. SRAM holds state across
+ * every preemption point, and semaphore 9 a token.
  */
 static inline struct program *job_stages(unsigned int stages, float seed)
 {
@@ -67,13 +67,13 @@ static inline struct program *job_stages(unsigned int stages, float seed)
 	return p;
 }
 
-/* One instruction after the other without a preemption point, for at least @cycles. */
+/* Makes a program of consecutive instructions without a preemption point, for at least @cycles. */
 static inline struct program *job_stubborn(uint64_t cycles)
 {
 	struct program *p = program_create(JOB_SRAM, JOB_DATA);
 	const uint32_t n = 32768;
 	uint16_t x = job_sram(p, 0, n);
-	/* 8 + n / 128 * 4 cycles each. */
+	/* Each instruction takes 8 + n / 128 * 4 cycles. */
 	uint64_t each = 8 + n / 128 * 4;
 
 	for (uint64_t i = 0; i * each < cycles; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A device with a host around it: memory, page tables, rings, the driver's side of the messages.
- * Single-threaded: a test says when time passes.
+ * A device with a host around it: memory, page tables, rings, and the driver's side of the
+ * messages. Everything runs in one thread: the device's time passes only when a test lets it.
  */
 #ifndef TESTS_DEVICE_RIG_H
 #define TESTS_DEVICE_RIG_H
@@ -29,7 +29,7 @@
 #define RIG_USER   (ONPU_PTE_V | ONPU_PTE_R | ONPU_PTE_W | ONPU_PTE_U | ONPU_PTE_A | ONPU_PTE_D)
 #define RIG_KERNEL (RIG_USER & ~ONPU_PTE_U)
 
-/* How to reach a device that is not the rig's own. @pass lets it work for a while. */
+/* How to reach a device that the rig did not make. @pass lets that device work for a while. */
 struct rig_io {
 	void *ctx;
 	uint32_t (*read)(void *ctx, uint32_t offset);
@@ -38,7 +38,7 @@ struct rig_io {
 };
 
 struct rig {
-	struct onpu_device *device; /* NULL: io leads to it */
+	struct onpu_device *device; /* NULL: the device is reached through io */
 	struct rig_io io;
 	struct onpu_device_config config;
 	uint8_t *memory;
@@ -50,8 +50,8 @@ struct rig {
 	uint32_t request_tail, response_head, id;
 	struct onpu_msg_event_fault events[RIG_EVENTS];
 	unsigned int num_events;
-	uint64_t bus_hole; /* accesses of this page fail; 0: none */
-	/* Called at every read of the device's, or NULL; may write registers. */
+	uint64_t bus_hole; /* the device's accesses to this page fail; 0: none */
+	/* Called at every read of the device, or NULL; may write registers. */
 	void (*on_read)(struct rig *rig, uint64_t addr);
 };
 
@@ -71,9 +71,9 @@ struct rig_context {
 	size_t data_size;
 };
 
-/* A device in the state RESET; sram_bytes and num_queues 0: the default. */
+/* Makes a device in the state RESET; 0 for sram_bytes or num_queues stands for the default. */
 void rig_init(struct rig *rig, uint32_t sram_bytes, uint32_t num_queues, bool sticky);
-/* One that others made, with RIG_MEMORY zeroed bytes of memory at RIG_BUS. */
+/* Uses a device that others made, with RIG_MEMORY zeroed bytes of memory at RIG_BUS. */
 void rig_attach(struct rig *rig, const struct rig_io *io, void *memory);
 void rig_destroy(struct rig *rig);
 
@@ -83,31 +83,37 @@ uint32_t rig_read(struct rig *rig, uint32_t offset);
 void rig_write(struct rig *rig, uint32_t offset, uint32_t value);
 uint64_t rig_read64(struct rig *rig, uint32_t offset);
 
-/* Let time pass until nothing happens any more. */
+/* Lets time pass until nothing happens any more. */
 void rig_settle(struct rig *rig);
 
-/* Rings and firmware up to the state READY; rig_setup() only writes the registers. */
+/*
+ * rig_setup() writes the registers of rings and firmware; rig_boot() also boots up to the state
+ * READY; rig_start() also calls rig_init().
+ */
 void rig_setup(struct rig *rig);
 void rig_boot(struct rig *rig);
 void rig_start(struct rig *rig, uint32_t sram_bytes, uint32_t num_queues, bool sticky);
 
-/* Exchange one message; returns the status, the response is in *m. */
+/* Exchanges one message; returns the status, and the response in *m. */
 uint32_t rig_request(struct rig *rig, union onpu_msg *m);
 uint32_t rig_simple(struct rig *rig, uint32_t type, uint32_t first, uint32_t second);
-/* Take events that came unasked. */
+/* Takes the events from the response ring that answer no request. */
 void rig_collect(struct rig *rig);
 
 void rig_map(struct rig *rig, const struct rig_vm *vm, uint64_t va, uint64_t bus, size_t size,
 	     uint64_t flags);
-/* The leaf of an address, for tests that change it. */
+/* Returns the leaf page table entry of an address, for tests that change it. */
 uint64_t *rig_leaf(struct rig *rig, const struct rig_vm *vm, uint64_t va);
 void rig_vm_create(struct rig *rig, struct rig_vm *vm, uint32_t index);
 void rig_context_create(struct rig *rig, struct rig_context *c, struct rig_vm *vm, uint32_t id,
 			uint32_t queue);
 
-/* Put a program and its data in the memory of a context. */
+/* Puts a program and its data in the memory of a context. */
 void rig_load(struct rig *rig, struct rig_context *c, const struct program *p);
-/* Queue a job; the doorbell is rung when asked for. */
+/*
+ * rig_job() makes the ring entry of a program; rig_submit() queues it, and rings the doorbell if
+ * @ring.
+ */
 struct onpu_ring_job rig_job(const struct program *p);
 void rig_submit(struct rig *rig, struct rig_context *c, const struct onpu_ring_job *job, bool ring);
 void rig_doorbell(struct rig *rig, const struct rig_context *c);

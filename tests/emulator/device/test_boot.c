@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Boot: the firmware's image, damaged ones, ones that misbehave, what the firmware refuses. */
+/*
+ * Tests the boot: a good firmware image, damaged images, programs that misbehave, and what the
+ * firmware refuses.
+ */
 #include "rig.h"
 
 #include "device/device.h"
@@ -44,8 +47,8 @@ static uint32_t crc32(const uint8_t *bytes, size_t size)
 	uint32_t crc = 0;
 
 	/*
-	 * Divides the message, whose first 32 bits are inverted, by the polynomial; of a byte, the
-	 * lowest bit comes first.
+	 * Divides the message, whose first 32 bits are inverted, by the polynomial. The lowest bit
+	 * of a byte comes first.
 	 */
 	for (size_t i = 0; i < size + 4; i++) {
 		uint8_t byte = i < size ? bytes[i] : 0;
@@ -77,13 +80,13 @@ static void test_good(void **state)
 	assert_true(rig.interrupts[0] >= 1);
 	assert_int_equal(rig_read(&rig, ONPU_REG_FW_ABI), ONPU_ABI_MAJOR << 16 | ONPU_ABI_MINOR);
 	assert_int_equal(rig_read(&rig, ONPU_REG_FW_VERSION), h->version);
-	/* The log has a line that says so. */
+	/* The log has a line that says that the firmware has started. */
 	assert_true(rig_read(&rig, ONPU_REG_LOG_TAIL) > 10);
 	assert_memory_equal(rig_at(&rig, rig.log), "[0x", 3);
 	assert_non_null(strstr(rig_at(&rig, rig.log), "] firmware started, queues 0x4"));
 	assert_int_equal(((char *)rig_at(&rig, rig.log))[rig_read(&rig, ONPU_REG_LOG_TAIL) - 1],
 			 '\n');
-	/* A second BOOT does nothing; nor do the rings' registers any more. */
+	/* A second BOOT has no effect, and writes to the rings' registers have none any more. */
 	rig_write(&rig, ONPU_REG_BOOT, 1);
 	rig_write(&rig, ONPU_REG_REQUEST_SIZE, 8);
 	rig_settle(&rig);
@@ -91,7 +94,7 @@ static void test_good(void **state)
 	assert_int_equal(rig_read(&rig, ONPU_REG_REQUEST_SIZE), RIG_RING);
 }
 
-/* One member wrong at a time; the image is as it was before each. */
+/* One member is wrong at a time; the others are good. */
 static void test_bad_header(void **state)
 {
 	struct onpu_fw_header good = *header();
@@ -129,7 +132,7 @@ static void test_bad_header(void **state)
 		memcpy((uint8_t *)header() + cases[i].offset, &cases[i].value, 4);
 		assert_int_equal(boot_status(), failed(cases[i].error, 0));
 	}
-	/* FAILED stays so until a reset. */
+	/* The state stays FAILED until a reset. */
 	*header() = good;
 	assert_int_equal(boot_status(), failed(ONPU_BOOT_ERROR_ABI, 0));
 	rig_write(&rig, ONPU_REG_RESET, 1);
@@ -137,7 +140,7 @@ static void test_bad_header(void **state)
 	assert_int_equal(boot_status(), ONPU_STATE_READY);
 }
 
-/* Every bit of the content counts. */
+/* Changing any bit of the content makes the boot fail. */
 static void test_bad_content(void **state)
 {
 	uint8_t *image = (uint8_t *)(header() + 1);
@@ -174,7 +177,7 @@ static void test_bad_registers(void **state)
 		rig_write(&rig, cases[i].reg, cases[i].value);
 		assert_int_equal(boot_status(), failed(cases[i].error, 0));
 	}
-	/* The header can be read, what follows cannot. */
+	/* The header can be read, the content behind it cannot. */
 	rig_write(&rig, ONPU_REG_RESET, 1);
 	rig_setup(&rig);
 	rig.bus_hole = rig.image + 4096;
@@ -194,7 +197,7 @@ static void load_code(const uint32_t *words, uint32_t count)
 	rig_write(&rig, ONPU_REG_FW_SIZE, count * 4 + sizeof(*h));
 }
 
-/* An exception in the exception handler's first instruction. */
+/* The first instruction of the exception handler raises an exception, which locks the core up. */
 static void test_lock_up(void **state)
 {
 	const uint32_t code[] = { 0 };
@@ -206,7 +209,7 @@ static void test_lock_up(void **state)
 	assert_int_equal(rig_read(&rig, ONPU_REG_STATUS), 0);
 }
 
-/* One that never becomes ready: the device stays alive, a reset ends it. */
+/* A program that never becomes ready leaves the device alive; a reset ends it. */
 static void test_spin(void **state)
 {
 	const uint32_t code[] = { 0x0000006f }; /* j . */
@@ -224,7 +227,10 @@ static void test_spin(void **state)
 	assert_int_equal(onpu_device_run(rig.device, 100000), ONPU_PROGRESS_IDLE);
 }
 
-/* The timer wakes a core that waits for it; time passes at once when nothing else happens. */
+/*
+ * The timer wakes a core that waits for it. When nothing else happens, the clock jumps to the
+ * timer.
+ */
 static void test_timer(void **state)
 {
 	const uint32_t code[] = {
@@ -275,7 +281,7 @@ static void test_bad_rings(void **state)
 		rig_write(&rig, cases[i].reg, cases[i].value);
 		assert_int_equal(boot_status(), failed(ONPU_BOOT_ERROR_FIRMWARE, cases[i].detail));
 	}
-	/* No log is fine. */
+	/* A log of size 0 is allowed. */
 	rig_write(&rig, ONPU_REG_RESET, 1);
 	rig_setup(&rig);
 	rig_write(&rig, ONPU_REG_LOG_SIZE, 0);
@@ -283,7 +289,9 @@ static void test_bad_rings(void **state)
 	assert_int_equal(rig_read(&rig, ONPU_REG_LOG_TAIL), 0);
 }
 
-/* Indices out of step and rings that vanish while it runs. */
+/*
+ * Ring indices that are inconsistent, and rings that vanish while the firmware runs, make it fail.
+ */
 static void test_ring_trouble(void **state)
 {
 	const uint32_t index = failed(ONPU_BOOT_ERROR_FIRMWARE, ONPU_FW_DETAIL_RING_INDEX);

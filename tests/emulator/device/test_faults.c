@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Every fault code as the host sees it: record, completion, event, interrupt, other contexts. */
+/*
+ * Tests every fault code as the host sees it: record, completion, event, interrupt, effect on other
+ * contexts.
+ */
 #include "rig.h"
 
 #include "jobs.h"
@@ -187,7 +190,10 @@ static const struct {
 
 _Static_assert(sizeof(cases) / sizeof(cases[0]) == ONPU_FAULT_COUNT - 1, "a case for every code");
 
-/* The machine alone gives the same record where the MMU and the injection have no part. */
+/*
+ * Compares the record with that of a machine without a device, for faults that need neither MMU nor
+ * injection.
+ */
 static void compare_with_machine(struct program *p, const struct onpu_fault_record *fault)
 {
 	struct onpu_machine *m = onpu_machine_create(&rig.config.sim, NULL);
@@ -265,7 +271,7 @@ static void test_code(void **state)
 	program_destroy(p);
 }
 
-/* ---- What is wrong with the ring ---- */
+/* ---- Wrong ring entries ---- */
 
 static void expect_queue_fault(enum onpu_fault code, uint64_t address, uint64_t completed)
 {
@@ -296,7 +302,7 @@ static struct onpu_ring_job good_job(void)
 	return job;
 }
 
-/* Each way in which an entry can be wrong; the job before it is good. */
+/* Tests each way in which a ring entry can be wrong; the job before it is good. */
 static void test_bad_entry(void **state)
 {
 	(void)state;
@@ -341,7 +347,7 @@ static void test_doorbell_too_far(void **state)
 	expect_queue_fault(ONPU_FAULT_SLOT_FORMAT, context.ring_va, 0);
 }
 
-/* Without a completion page nothing can be told there: the event has it. */
+/* When the completion page is not mapped, only the event reports the fault. */
 static void test_completion_not_mapped(void **state)
 {
 	struct onpu_ring_job job = good_job();
@@ -358,9 +364,9 @@ static void test_completion_not_mapped(void **state)
 	check_others();
 }
 
-/* ---- What is injected ---- */
+/* ---- Injected faults ---- */
 
-/* The job comes no further and others wait, until it is killed. */
+/* The stuck job makes no progress, and others wait until it is killed. */
 static void test_stuck(void **state)
 {
 	struct onpu_ring_job job = good_job();
@@ -381,7 +387,7 @@ static void test_stuck(void **state)
 	check_others();
 }
 
-/* It does not come to a preemption point in time for another job, and faults. */
+/* The stuck job does not reach a preemption point in time for another job, and faults. */
 static void test_stuck_makes_room(void **state)
 {
 	struct onpu_ring_job job = good_job();
@@ -401,7 +407,7 @@ static void test_stuck_makes_room(void **state)
 	rig_load(&rig, &other, good);
 	rig_submit(&rig, &other, &other_job, true);
 	rig_settle(&rig);
-	/* Its slice does not end, as its cycles stand still. */
+	/* The stuck job's time slice does not end, as its cycle count stands still. */
 	assert_int_equal(rig_completion(&rig, &other).seqno, 0);
 	rig_request(&rig, &preempt);
 	rig_settle(&rig);
@@ -425,7 +431,7 @@ static void test_stuck_is_reset(void **state)
 	check_others();
 }
 
-/* The firmware answers nobody, and STATUS does not tell; a reset and a boot help. */
+/* A dead core answers no message, and STATUS does not show it; a reset and a boot help. */
 static void test_dead_core(void **state)
 {
 	uint32_t head = rig_read(&rig, ONPU_REG_REQUEST_HEAD);
@@ -444,7 +450,7 @@ static void test_dead_core(void **state)
 
 /* ---- The U bit ---- */
 
-/* A client cannot reach what is the kernel's: neither code, slots, profile nor operands. */
+/* A job cannot reach kernel pages: not for code, slots, profile or operands. */
 static void test_kernel_pages(void **state)
 {
 	static const uint64_t pages[] = { PROGRAM_VA, SLOTS_VA, PROFILE_VA, DATA_VA };
@@ -467,7 +473,7 @@ static void test_kernel_pages(void **state)
 	}
 }
 
-/* A program that writes to its own ring, completion page and save area. */
+/* A program writes to its own ring, completion page and save area. */
 static void test_forgery(void **state)
 {
 	const uint64_t targets[] = { 0, 1 << 20, 4 << 20 };
@@ -499,14 +505,17 @@ static void test_forgery(void **state)
 	}
 }
 
-/* More faults than the response ring has room: none is lost, and the firmware does not spin. */
+/*
+ * When there are more faults than free entries in the response ring, no event is lost, and the
+ * firmware does not spin.
+ */
 static void test_event_backlog(void **state)
 {
 	struct onpu_ring_job bad = { .type = 99, .seqno = 1 };
 	uint32_t head = rig.response_head;
 
 	(void)state;
-	/* Make the ring look full but for one place. */
+	/* Make the ring look full but for one entry. */
 	rig_write(&rig, ONPU_REG_RESPONSE_HEAD,
 		  rig_read(&rig, ONPU_REG_RESPONSE_TAIL) - RIG_RING + 1);
 	rig_submit(&rig, &context, &bad, true);

@@ -9,10 +9,10 @@
 #include "jobs.h"
 
 #define BYTES 131072u
-/* Reads of data at which the test acts, and has a look at what became of it. */
+/* Numbers of data reads at which the test acts, and at which it looks at the effect. */
 #define ACT  1000u
 #define LOOK 2000u
-/* Reads until the device has seen it. */
+/* Number of data reads within which the device notices a change. */
 #define PATIENCE 64u
 
 static struct rig rig;
@@ -20,13 +20,13 @@ static struct rig_vm vms[2];
 static struct rig_context contexts[2];
 static struct program *load;
 static unsigned int reads;
-/* At one of them, at the other, at each from the first on. */
+/* Called at read ACT, at read LOOK, and at each read from ACT on. */
 static void (*act)(void), (*look)(void), (*always)(void);
 
 static void on_read(struct rig *r, uint64_t addr)
 {
 	(void)r;
-	/* The instructions' data, not the tables nor the firmware's messages. */
+	/* Count only reads of the instructions' data, not of tables or messages. */
 	if (addr < contexts[0].data || addr >= contexts[0].data + 4096)
 		return;
 	reads++;
@@ -38,7 +38,7 @@ static void on_read(struct rig *r, uint64_t addr)
 		always();
 }
 
-/* Makes a program of @count such loads. */
+/* Makes a program of @count loads of single bytes. */
 static struct program *create_load(unsigned int count)
 {
 	const int64_t none = 0;
@@ -96,7 +96,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* A request without waiting for its response. */
+/* Posts a request without waiting for its response. */
 static void post(uint32_t type, uint32_t first)
 {
 	union onpu_msg m = { .words = { type, ++rig.id, 0, 0, first } };
@@ -106,7 +106,7 @@ static void post(uint32_t type, uint32_t first)
 	rig_write(&rig, ONPU_REG_REQUEST_TAIL, rig.request_tail);
 }
 
-/* The response that is to come next, as far as the device has written it. */
+/* Returns the next entry of the response ring, as far as the device has written it. */
 static const union onpu_msg *response(void)
 {
 	return rig_at(&rig, rig.responses + rig.response_head % RIG_RING * ONPU_MSG_SIZE);
@@ -191,7 +191,7 @@ static void look_heartbeat(void)
 	assert_int_equal(response()->header.type, ONPU_MSG_HEARTBEAT | ONPU_MSG_RESPONSE);
 }
 
-/* A message is answered, and the job is none the wiser. */
+/* A message is answered during the instruction, and the job's result and cycles do not change. */
 static void test_message(void **state)
 {
 	struct onpu_completion done;
@@ -211,7 +211,9 @@ static void test_message(void **state)
 	assert_int_equal(done.cycles, load->result.cycles);
 }
 
-/* A switch waits for a preemption point, which an instruction is not. */
+/*
+ * A switch to another queue waits for a preemption point, and there is none inside an instruction.
+ */
 static void act_doorbell(void)
 {
 	rig_write(&rig, ONPU_REG_DOORBELL_TAIL(1), 1);
@@ -237,7 +239,7 @@ static void test_switch_waits(void **state)
 
 #define SLICE 150000u
 
-/* Somebody else's job comes, and messages take the clock past the end of the slice. */
+/* A job of another context comes, and messages take the clock past the end of the time slice. */
 static void act_outlast_slice(void)
 {
 	static uint64_t end;
@@ -252,7 +254,7 @@ static void act_outlast_slice(void)
 	}
 }
 
-/* A turn ends when the jobs have used up the slice, of which the clock may be ahead. */
+/* A time slice ends when the jobs have run for its length, not when the clock has passed it. */
 static void test_slice(void **state)
 {
 	struct program *p = job_stages(2, 1.0f);
@@ -275,7 +277,7 @@ static void test_slice(void **state)
 	program_destroy(p);
 }
 
-/* Messages without end; those who look for progress see none before the instruction is done. */
+/* Messages come without end; the progress counters do not move before the instruction is done. */
 static void act_no_progress(void)
 {
 	static uint64_t begin, cycles, retired;
@@ -327,7 +329,7 @@ static void act_unmap(void)
 	rig_write(&rig, ONPU_REG_INV_REQ, 77);
 }
 
-/* The page is not read any more long before the instruction would have ended. */
+/* Once the page is unmapped, the device stops reading it long before the instruction ends. */
 static void test_unmap(void **state)
 {
 	(void)state;
@@ -347,7 +349,7 @@ static void test_unmap(void **state)
 
 #define REQUESTS 1100u
 
-/* One invalidation at a time: the device answers it before the next. */
+/* Requests one invalidation at a time: the next one follows when the device has answered. */
 static void act_unmap_many(void)
 {
 	unsigned int n = (reads - ACT) / PATIENCE;
@@ -363,7 +365,7 @@ static void act_unmap_many(void)
 	rig_write(&rig, ONPU_REG_INV_REQ, n + 1);
 }
 
-/* However much comes in one instruction, the last is served as the first was. */
+/* However many requests come during one instruction, the last is served as the first was. */
 static void test_unmap_many(void **state)
 {
 	(void)state;
@@ -375,7 +377,10 @@ static void test_unmap_many(void **state)
 	assert_int_equal(rig_completion(&rig, &contexts[0]).error, 0);
 }
 
-/* Without the request the sticky TLB reads the page on and on: this is how a test sees it. */
+/*
+ * Without the invalidation the sticky TLB goes on reading the page: this is how a test finds a
+ * driver that forgot it.
+ */
 static void test_forgotten(void **state)
 {
 	(void)state;

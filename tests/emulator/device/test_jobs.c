@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Jobs from ring to completion page, contexts side by side, preemption, kill, reset. */
+/* Tests jobs from the ring to the completion page, several contexts, preemption, kill and reset. */
 #include "rig.h"
 
 #include "jobs.h"
@@ -24,7 +24,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Runs the program on the machine without a device, for its data and cycles. */
+/* Runs the program on a machine without a device, and keeps its data and cycles to compare with. */
 static void run_alone(struct program *p)
 {
 	struct onpu_machine *m = onpu_machine_create(&rig.config.sim, NULL);
@@ -46,7 +46,7 @@ static void expect_counters(const struct onpu_job_counters *got, const struct on
 	assert_int_equal(got->macs, want->macs);
 	assert_int_equal(got->elements, want->elements);
 	assert_int_equal(got->seqno, seqno);
-	/* Something was counted at all. */
+	/* The counters are not all zero. */
 	assert_true(got->busy[ONPU_ENG_VPU] && got->bytes_ld && got->elements);
 }
 
@@ -108,7 +108,10 @@ static void test_one_job(void **state)
 	program_destroy(p);
 }
 
-/* More jobs than the ring has entries, with NOPs between; one interrupt for each job. */
+/*
+ * More jobs than the ring has entries run, with NOPs between them; one interrupt comes for each
+ * job.
+ */
 static void test_ring_wraps(void **state)
 {
 	struct program *p = job_stages(1, 1.0f);
@@ -133,7 +136,10 @@ static void test_ring_wraps(void **state)
 	program_destroy(p);
 }
 
-/* Contexts in turns: everybody's result and cycles are those of a run alone. */
+/*
+ * When contexts share the device in time slices, everybody's result and cycles are those of a run
+ * alone.
+ */
 static void test_time_slices(void **state)
 {
 	struct program *p[3];
@@ -151,8 +157,8 @@ static void test_time_slices(void **state)
 	for (unsigned int i = 0; i < 3; i++)
 		expect_like_alone(p[i], &contexts[i]);
 	/*
-	 * A stage is longer than a slice, and a change of the queue costs several: who is charged
-	 * for it waits until the others have had as much.
+	 * A stage is longer than a slice, and a queue switch costs the time of several slices: a
+	 * queue that is charged for it waits until the others have had as much.
 	 */
 	assert_true(telemetry_switches() > 10);
 	for (unsigned int i = 0; i < 3; i++)
@@ -169,7 +175,10 @@ static float output(const struct rig_context *c)
 	return *(float *)rig_at(&rig, c->data + JOB_OUT);
 }
 
-/* A job finds what the one before has left in SRAM, if no other context came between, not even one that uses the name. */
+/*
+ * A job finds what the job before left in SRAM only if no other context ran between them, not even
+ * one that uses the same name.
+ */
 static void test_kept_sram(void **state)
 {
 	struct program *p = program_create(JOB_SRAM, JOB_DATA);
@@ -187,7 +196,10 @@ static void test_kept_sram(void **state)
 	start(2);
 	for (unsigned int i = 0; i < 2; i++)
 		rig_load(&rig, &contexts[i], p);
-	/* Context, its input, and the output that it must have. */
+	/*
+	 * Context, its input, and the output that it must have: that of the first of consecutive
+	 * jobs.
+	 */
 	static const struct {
 		unsigned int context;
 		float input, output;
@@ -205,7 +217,7 @@ static void test_kept_sram(void **state)
 	program_destroy(p);
 }
 
-/* Without slices the first one runs to its end before the second begins. */
+/* Without slices the first job runs to its end before the second begins. */
 static void test_no_slices(void **state)
 {
 	struct program *p = job_stages(20, 2.0f);
@@ -225,7 +237,7 @@ static void test_no_slices(void **state)
 	program_destroy(p);
 }
 
-/* SRAM of one context is not there for the next one. */
+/* A context cannot read what another one left in SRAM. */
 static void test_sram_is_private(void **state)
 {
 	struct program *writer = job_stages(2, 3.0f);
@@ -249,7 +261,7 @@ static void test_sram_is_private(void **state)
 	program_destroy(reader);
 }
 
-/* Run until queue @q is in @state. */
+/* Runs until queue @q is in @state. */
 static void run_until(uint32_t q, enum onpu_queue_state state)
 {
 	for (unsigned int i = 0; i < 10000; i++) {
@@ -264,7 +276,7 @@ struct progress {
 	uint64_t retired, cycles;
 };
 
-/* The progress of queue 0. */
+/* Returns the progress counters of queue 0. */
 static struct progress progress(void)
 {
 	return (struct progress){
@@ -273,7 +285,7 @@ static struct progress progress(void)
 	};
 }
 
-/* The instructions and cycles of a job before it was suspended count, however it ends. */
+/* A job's instructions and cycles from before it was suspended stay counted, however it ends. */
 static void expect_progress(const struct progress *want)
 {
 	assert_true(want->retired && want->cycles);
@@ -281,7 +293,7 @@ static void expect_progress(const struct progress *want)
 	assert_int_equal(progress().cycles, want->cycles);
 }
 
-/* The device checks the save area when it resumes a job. */
+/* The device checks the save area when it resumes a job, and reports @code. */
 static void damage_save_area(size_t offset, enum onpu_fault code)
 {
 	struct program *p = job_stages(40, 1.0f);
@@ -350,7 +362,7 @@ static void test_save_area_not_mapped(void **state)
 	program_destroy(p);
 }
 
-/* Who does not come to a preemption point in 2^21 cycles makes room all the same. */
+/* A job that does not reach a preemption point within 2^21 cycles is taken off with a fault. */
 static void test_switch_timeout(void **state)
 {
 	struct program *stubborn = job_stubborn(3 << 20), *p = job_stages(3, 1.0f);
@@ -368,7 +380,7 @@ static void test_switch_timeout(void **state)
 	assert_int_equal(fault.code, ONPU_FAULT_TIMEOUT);
 	assert_true(fault.cycle >= 1 << 21 && fault.cycle < (1 << 21) + 5000);
 	expect_like_alone(p, &contexts[1]);
-	/* Alone it may take its time. */
+	/* Alone, the job may run as long as it needs. */
 	rig_destroy(&rig);
 	start(1);
 	rig_load(&rig, &contexts[0], stubborn);
@@ -405,7 +417,7 @@ static void test_progress(void **state)
 	program_destroy(p);
 }
 
-/* Run a long job and one of another context, kill the first in the middle. */
+/* Runs a long job and one of another context, and kills the first in the middle. */
 static void test_kill(void **state)
 {
 	struct program *victim = job_stubborn(2 << 20), *p = job_stages(3, 1.0f);
@@ -430,7 +442,7 @@ static void test_kill(void **state)
 	assert_int_equal(rig.num_events, 0);
 	assert_int_equal(rig_completion(&rig, &contexts[0]).seqno, 0);
 	expect_like_alone(p, &contexts[1]);
-	/* The queue is of use again after it was bound anew. */
+	/* The queue works again after it is unbound and bound. */
 	assert_int_equal(rig_simple(&rig, ONPU_MSG_QUEUE_UNBIND, 10, 0), ONPU_MSG_OK);
 	assert_int_equal(rig_simple(&rig, ONPU_MSG_QUEUE_BIND, 10, 0), ONPU_MSG_OK);
 	assert_int_equal(rig_read64(&rig, ONPU_REG_QUEUE_RUN_CYCLES_LO(0)), 0);
@@ -453,9 +465,9 @@ static void request_queue(uint32_t type, const struct rig_context *c, uint32_t m
 }
 
 /*
- * Between two turns another context has the queue, and the one that was taken off goes on in a
- * third: its result and its cycles are those of a job that nobody has disturbed. The save area must
- * hold what it holds.
+ * Between two time slices of the first context another one uses its queue, and the suspended job
+ * resumes in a third queue. Its result and its cycles are those of a job that is never disturbed. A
+ * damaged save area is a fault.
  */
 static void resume_elsewhere(bool damaged)
 {
@@ -537,7 +549,7 @@ static void test_kill_suspended(void **state)
 	program_destroy(p);
 }
 
-/* Reset in the middle of a job: nothing of before is left, and the device boots again. */
+/* A reset in the middle of a job leaves nothing of the old state, and the device boots again. */
 static void reset_under_load(bool flr)
 {
 	struct program *p = job_stubborn(2 << 20), *q = job_stages(2, 1.0f);
@@ -585,7 +597,7 @@ static void test_flr(void **state)
 	reset_under_load(true);
 }
 
-/* The budget of a run does not matter: the same completions at the same cycles. */
+/* However the run is divided into budgets, the completions come at the same cycles. */
 static void test_deterministic(void **state)
 {
 	static const uint64_t budgets[] = { 1, 97, 1 << 20 };

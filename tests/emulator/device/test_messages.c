@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Messages: every status of every request, rings that are full, and the invalidation protocol. */
+/* Tests messages: every status of every request, full rings, and the invalidation protocol. */
 #include "rig.h"
 
 #include "jobs.h"
@@ -133,7 +133,7 @@ static void test_context_life(void **state)
 	assert_int_equal(rig_simple(&rig, ONPU_MSG_VM_DESTROY, 0, 0), ONPU_MSG_OK);
 }
 
-/* A queue with work is not given up; one whose context just ran dry is, resident or not. */
+/* A queue that has work cannot be unbound; one whose jobs have just ended can, resident or not. */
 static void test_unbind_busy(void **state)
 {
 	struct program *p = job_stages(3, 1.0f);
@@ -208,7 +208,10 @@ static void test_log(void **state)
 	assert_int_equal(rig_read(&rig, ONPU_REG_LOG_TAIL), tail);
 }
 
-/* A full request ring is worked off as far as responses find room; REQUEST tells of room. */
+/*
+ * While the response ring is full, requests wait; the REQUEST interrupt says that request entries
+ * are free again.
+ */
 static void test_full_rings(void **state)
 {
 	union onpu_msg m = { .header = { .type = ONPU_MSG_HEARTBEAT } };
@@ -226,7 +229,7 @@ static void test_full_rings(void **state)
 	assert_int_equal(rig.interrupts[0], 1);
 	assert_int_equal(rig_read(&rig, ONPU_REG_REQUEST_HEAD), RIG_RING);
 	assert_int_equal(rig_read(&rig, ONPU_REG_RESPONSE_TAIL), head + RIG_RING);
-	/* No response has been taken: the next request waits. */
+	/* The response ring is full: the next request waits. */
 	rig_write(&rig, ONPU_REG_REQUEST_TAIL, RIG_RING + 1);
 	rig_settle(&rig);
 	assert_int_equal(rig_read(&rig, ONPU_REG_REQUEST_HEAD), RIG_RING);
@@ -256,7 +259,10 @@ static uint32_t run_job(struct rig_context *c, const struct program *p)
 	return rig_completion(&rig, c).error;
 }
 
-/* A leaf that was taken away works until the device is told, and not after. */
+/*
+ * A translation that was removed from the table still works until the device is told, and not
+ * after.
+ */
 static void test_stale_translation(void **state)
 {
 	struct program *p = job_stages(1, 1.0f);
@@ -270,7 +276,10 @@ static void test_stale_translation(void **state)
 	assert_int_equal(run_job(&c, p), 0);
 	*rig_leaf(&rig, &vm, DATA_VA) = 0;
 	assert_int_equal(run_job(&c, p), 0);
-	/* Another address space, another page, the page before, too few pages: it stays. */
+	/*
+	 * Requests for another address space, another page, the page before or too few pages leave
+	 * the translation.
+	 */
 	invalidate(vm.asid + 1, 0, 0, 1);
 	invalidate(vm.asid, DATA_VA + 4096, 3, 2);
 	invalidate(vm.asid, DATA_VA - 4096, 1, 3);
@@ -303,7 +312,7 @@ static void test_invalidate_all(void **state)
 	program_destroy(p);
 }
 
-/* Requests are done in order, later than they came, and each says so. */
+/* Invalidations are done in their order, some time after they came, and each is reported. */
 static void test_invalidation_order(void **state)
 {
 	uint32_t seen = 0;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Page table walks against a second walker, permissions, copies across pages, the TLB protocol. */
+/*
+ * Compares page table walks with a second walker; tests permissions, copies across pages and the
+ * TLB protocol.
+ */
 #include "../../random.h"
 #include "rig.h"
 
@@ -32,7 +35,7 @@ static int pool_write(void *ctx, uint64_t addr, const void *src, size_t len)
 
 static const struct mmu_bus bus = { .read = pool_read, .write = pool_write };
 
-/* ---- A second walker, from enum onpu_pte's text: recursive, bit by bit ---- */
+/* ---- A second walker, written from the text of enum onpu_pte: recursive, bit by bit ---- */
 
 static bool bit(uint64_t pte, unsigned int n)
 {
@@ -111,7 +114,7 @@ static void test_random_walks(void **state)
 			hits[got]++;
 		}
 	}
-	/* The tables are not all wrong, nor all right. */
+	/* The random tables give many good translations and many faults of both kinds. */
 	assert_true(hits[0] > 10000);
 	assert_true(hits[ONPU_FAULT_MMU_NOT_PRESENT] > 10000);
 	assert_true(hits[ONPU_FAULT_MMU_PERM] > 1000);
@@ -134,7 +137,7 @@ static void test_limits(void **state)
 			 ONPU_FAULT_MMU_NOT_PRESENT);
 	assert_int_equal(mmu_read(&mmu, &space, true, (UINT64_C(1) << 38) - 1, &byte, 1, &fault),
 			 ONPU_FAULT_MMU_NOT_PRESENT);
-	/* A root that does not answer, and one above the bus. */
+	/* The root table cannot be read, or is above the bus. */
 	space.root = 4096;
 	assert_int_equal(mmu_translate(&mmu, &space, 0, MMU_READ, true, &addr),
 			 ONPU_FAULT_MMU_NOT_PRESENT);
@@ -148,7 +151,7 @@ static void test_limits(void **state)
 	mmu_destroy(&mmu);
 }
 
-/* ---- Copies: pages in the wrong order behind contiguous addresses ---- */
+/* ---- Copies: contiguous addresses whose pages are out of order in memory ---- */
 
 static void map_page(uint64_t va, unsigned int page, uint64_t flags)
 {
@@ -184,11 +187,11 @@ static void test_copies(void **state)
 	assert_int_equal(mmu_write(&mmu, &space, false, 0, in, sizeof(in), &fault), 0);
 	assert_memory_equal(pool + 20 * PAGE, in, PAGE);
 	assert_memory_equal(pool + 11 * PAGE, in + 3 * PAGE, PAGE);
-	/* The address that fails is named, not that of the copy. */
+	/* The fault names the address that fails, not that at which the copy begins. */
 	assert_int_equal(mmu_read(&mmu, &space, false, 3 * PAGE + 5, out, PAGE, &fault),
 			 ONPU_FAULT_MMU_NOT_PRESENT);
 	assert_int_equal(fault, 4 * PAGE);
-	/* Memory that does not answer behind a good leaf. */
+	/* The leaf is good, but the memory behind it does not answer. */
 	map_page(4 * PAGE, POOL_PAGES + 1, RIG_USER);
 	assert_int_equal(mmu_write(&mmu, &space, false, 4 * PAGE + 8, in, 4, &fault),
 			 ONPU_FAULT_MMU_NOT_PRESENT);
@@ -206,7 +209,7 @@ static bool holds(const struct tlb *tlb, uint16_t asid, uint64_t va)
 	return tlb_lookup(tlb, asid, va, &pte, &large);
 }
 
-/* The normal table may have evicted an entry; it never holds one that was invalidated. */
+/* A TLB never holds an invalidated entry; the normal one may have evicted a valid entry. */
 static void expect_held(const struct tlb *tlb, uint16_t asid, uint64_t va, bool held)
 {
 	if (!held || tlb->sticky)
@@ -228,7 +231,7 @@ static void test_tlb_ranges(void **state)
 		for (uint64_t page = 0; page < 16; page++)
 			expect_held(&tlb, 1, page << 12, page < 4 || page > 6);
 		expect_held(&tlb, 2, 5 << 12, true);
-		/* Any page of a large one takes all of it. */
+		/* Invalidating any page of a large page removes all of it. */
 		expect_held(&tlb, 1, (6 << 20) - 1, true);
 		tlb_invalidate(&tlb, 1, (5 << 20) + 4096, 1);
 		expect_held(&tlb, 1, 4 << 20, false);
@@ -243,7 +246,7 @@ static void test_tlb_ranges(void **state)
 	}
 }
 
-/* The sticky one keeps pointers to tables until the whole address space is forgotten. */
+/* The sticky TLB keeps pointers to tables until the whole address space is invalidated. */
 static void test_tlb_tables(void **state)
 {
 	struct tlb tlb;
@@ -271,7 +274,7 @@ static void test_tlb_tables(void **state)
 	tlb_destroy(&tlb);
 }
 
-/* The sticky one holds whatever was put in, the other one has an end. */
+/* The sticky TLB holds every entry that was put in; the normal one has a capacity. */
 static void test_tlb_capacity(void **state)
 {
 	const unsigned int count = 100000;

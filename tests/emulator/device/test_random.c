@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Random accesses of a host and of a firmware that mean no good, on top of contexts that run: the
- * device answers, comes to no harm (build with sanitizers), and is as new after a reset.
+ * Random accesses by a hostile host and a hostile firmware, while contexts run: the device must
+ * answer, stay sound (build with sanitizers), and be as new after a reset.
  */
 #include "../../random.h"
 #include "rig.h"
@@ -17,7 +17,7 @@ static struct rig_vm vm[2];
 static struct rig_context contexts[2];
 static struct rng rng;
 
-/* Values with a meaning more often than not. */
+/* Returns values that more often than not mean something to the device. */
 static uint32_t random_value(void)
 {
 	switch (rng_u32(&rng) % 8) {
@@ -52,7 +52,7 @@ static void host_move(void)
 {
 	uint32_t offset = random_offset();
 
-	/* A reset now and then, else little would ever happen. */
+	/* Resets and boots are rare, else little would ever happen. */
 	if ((offset == ONPU_REG_RESET || offset == ONPU_REG_BOOT) && rng_u32(&rng) % 16)
 		return;
 	if (rng_u32(&rng) % 4)
@@ -74,7 +74,7 @@ static void firmware_move(void)
 		core_bus_load(rig.device, addr, 4, &value);
 }
 
-/* Spoil some of the memory that the device looks at. */
+/* Spoils some of the memory that the device reads. */
 static void memory_move(void)
 {
 	const uint64_t targets[] = {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Every register of registers.xml: its value after reset, and what its access type promises. The
- * tables are made from the XML; the exceptions are the rules that a table has no words for.
+ * Tests every register of registers.xml: its value after reset, and what its access type promises.
+ * The tables are made from the XML; the functions here have the exceptions that the XML's
+ * attributes cannot express.
  */
 #include "rig.h"
 
@@ -59,7 +60,10 @@ static void bar0_put(uint32_t offset, uint32_t value)
 	rig_write(&rig, offset, value);
 }
 
-/* The core's copies of capabilities have no reset value in the XML. */
+/*
+ * Returns the value of a core register after reset; the XML has none for the core's copies of
+ * capabilities.
+ */
 static uint32_t core_reset(const struct reg *r)
 {
 	switch (r->offset) {
@@ -80,13 +84,14 @@ static uint32_t core_reset(const struct reg *r)
 static uint32_t core_mask(const struct reg *r)
 {
 	if (r->offset == ONPU_REG_CORE_STATUS)
-		return 0; /* takes two states only */
+		return 0; /* accepts two states only */
 	if (r->offset == ONPU_REG_CORE_IRQ_ENABLE)
 		return 0xff; /* the bits that IRQ_STATUS names */
 	if (!strncmp(r->name, "VM[", 3) && strstr(r->name, "ROOT_LO"))
 		return ~0xfffu;
 	if (!strncmp(r->name, "CONTEXT[", 8) && strstr(r->name, "CONTROL"))
-		return r->mask & ~ONPU_CORE_CONTEXT_CONTROL_VALID__MASK; /* nothing to bind */
+		/* a write of VALID fails: there is nothing to bind */
+		return r->mask & ~ONPU_CORE_CONTEXT_CONTROL_VALID__MASK;
 	return r->mask;
 }
 
@@ -135,7 +140,7 @@ static void test_bar0_access(void **state)
 	for (size_t i = 0; i < COUNT(bar0_table); i++) {
 		const struct reg *r = &bar0_table[i];
 
-		/* The actions have tests of their own. */
+		/* The registers that start an action have tests of their own. */
 		if (r->offset != ONPU_REG_RESET && r->offset != ONPU_REG_BOOT)
 			check_access(r, r->mask, r->reset, bar0_get, bar0_put);
 	}
@@ -210,7 +215,7 @@ static void test_bad_accesses(void **state)
 	assert_false(core_bus_load(rig.device, ONPU_CORE_REGS_BASE - 4, 4, &value));
 }
 
-/* Fewer queues: the registers of the others are as if they had no name. */
+/* With fewer queues, the registers of the missing ones behave like offsets without a register. */
 static void test_few_queues(void **state)
 {
 	struct rig small;
@@ -229,7 +234,7 @@ static void test_few_queues(void **state)
 	rig_destroy(&small);
 }
 
-/* Binding: refused as long as something is wrong, and then nothing may change. */
+/* A bind is refused as long as one field is wrong, and then changes nothing. */
 static void test_bind(void **state)
 {
 	const uint32_t valid = ONPU_CORE_CONTEXT_CONTROL_VALID__MASK;
@@ -253,9 +258,9 @@ static void test_bind(void **state)
 		assert_int_equal(core_read(control), 0);
 		core_write(fields[i].reg, fields[i].good);
 	}
-	core_write(control, valid | 64); /* VM */
+	core_write(control, valid | 64); /* wrong VM */
 	assert_int_equal(core_read(control), 64);
-	core_write(control, valid | 65 << 8); /* vector */
+	core_write(control, valid | 65 << 8); /* wrong vector */
 	assert_int_equal(core_read(control), 65 << 8);
 	core_write(control, valid | 3);
 	assert_int_equal(core_read(control), valid | 3);
@@ -270,7 +275,7 @@ static void test_bind(void **state)
 	assert_int_equal(core_read(ONPU_REG_CORE_VM_ROOT_LO(3)), 4096);
 }
 
-/* Doorbells and kills of what is not there, and their interrupts. */
+/* Tests doorbells and kills of queues that are not bound, and their interrupts. */
 static void test_core_interrupts(void **state)
 {
 	(void)state;
@@ -296,7 +301,7 @@ static void test_core_interrupts(void **state)
 			 ONPU_CORE_IRQ_STATUS_REQUEST__MASK | ONPU_CORE_IRQ_STATUS_RESPONSE__MASK);
 }
 
-/* Vector 0: once for each cause that comes new, not for those that are off. */
+/* Vector 0 interrupts once for each new cause, and not for causes that are masked. */
 static void test_host_interrupts(void **state)
 {
 	const uint32_t response = ONPU_INT_STATUS_RESPONSE__MASK, log = ONPU_INT_STATUS_LOG__MASK;
@@ -319,7 +324,7 @@ static void test_host_interrupts(void **state)
 	assert_int_equal(bar0_get(ONPU_REG_INT_STATUS), 0);
 }
 
-/* The DMA: operands that are wrong, bus errors, and the time it takes. */
+/* Tests the core's DMA: wrong operands, bus errors, and the time that a copy takes. */
 static void test_core_dma(void **state)
 {
 	uint64_t bus = rig_alloc(&rig, 4096);

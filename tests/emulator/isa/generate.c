@@ -19,7 +19,7 @@ static void swap_dims(uint32_t *dims, unsigned int a, unsigned int b)
 	dims[b] = t;
 }
 
-/* Dimensions with a product of at most budget; large ones are likelier the last. */
+/* Draws dimensions whose product is at most budget; a large one is likelier to be the last. */
 void gen_dims(struct gen *g, unsigned int rank, uint64_t budget, uint32_t *dims)
 {
 	memset(dims, 0, ONPU_MAX_RANK * sizeof(*dims));
@@ -49,7 +49,7 @@ static unsigned int random_type(struct gen *g, unsigned int types)
 	return (unsigned int)__builtin_ctz(types);
 }
 
-/* Types that the instruction takes: classes, "same" and "ints". */
+/* Draws types that the instruction takes: it obeys the classes, "same" and "ints". */
 void gen_types(struct gen *g)
 {
 	const unsigned int floats = ONPU_TYPES_FLOAT;
@@ -87,7 +87,7 @@ static unsigned int random_space(struct gen *g)
 	return rng_chance(&g->random, 50) ? ONPU_SPACE_SRAM : ONPU_SPACE_VA;
 }
 
-/* Room for size bytes that no other operand has; the address is a multiple of align. */
+/* Reserves size bytes that no other operand has, at a multiple of align; returns the address. */
 static uint64_t allocate(struct gen *g, unsigned int space, uint64_t size, uint64_t align)
 {
 	uint64_t *at = space == ONPU_SPACE_SRAM ? &g->sram_free : &g->memory_free;
@@ -108,7 +108,7 @@ static int64_t gap(struct gen *g)
 	return rng_chance(&g->random, 60) ? 0 : rng_between(&g->random, 1, 3);
 }
 
-/* Dimensions from the innermost in memory to the outermost. */
+/* Draws an order of the dimensions, from the innermost in memory to the outermost. */
 static void random_order(struct gen *g, unsigned int rank, unsigned int *order)
 {
 	for (unsigned int d = 0; d < rank; d++)
@@ -121,7 +121,7 @@ static void random_order(struct gen *g, unsigned int rank, unsigned int *order)
 	}
 }
 
-/* Strides in elements: dense rows, or any order with gaps and signs; never overlapping. */
+/* Draws strides in elements that never overlap: dense rows, or any order with gaps and signs. */
 static void separate_strides(struct gen *g, unsigned int rank, const uint32_t *dims,
 			     unsigned int skip, int64_t *stride)
 {
@@ -143,7 +143,7 @@ static void separate_strides(struct gen *g, unsigned int rank, const uint32_t *d
 		if (!dense && (n || !rng_chance(&g->random, 70)))
 			next += gap(g);
 		stride[d] = !dense && rng_chance(&g->random, 20) ? -next : next;
-		/* A stride along one element may be anything. */
+		/* A dimension of one element may have any stride. */
 		if (dims[d] == 1 && rng_chance(&g->random, 30))
 			stride[d] = rng_between(&g->random, -1000, 1000);
 		else
@@ -151,7 +151,7 @@ static void separate_strides(struct gen *g, unsigned int rank, const uint32_t *d
 	}
 }
 
-/* Places a tensor with these strides (in elements). */
+/* Puts a tensor with these strides (in elements) at a free address. */
 static void place(struct gen *g, unsigned int x, unsigned int rank, const uint32_t *dims,
 		  const int64_t *stride)
 {
@@ -195,7 +195,7 @@ void gen_written(struct gen *g, unsigned int x, unsigned int rank, const uint32_
 	gen_fill(g, x, (unsigned int)rng_below(&g->random, FILL_STYLES));
 }
 
-/* The source is the destination itself. */
+/* Makes the source the destination itself; returns false when it cannot be. */
 static bool in_place(struct gen *g, unsigned int x)
 {
 	struct onpu_slot_tensor *t = &g->slot[x].tensor;
@@ -268,7 +268,7 @@ static uint64_t float_bits(struct gen *g, unsigned int dtype, unsigned int style
 	return dtype == ONPU_DT_F16 ? ref_to_half(f) : ref_to_bfloat(f);
 }
 
-/* Bits of one element. */
+/* Draws the bits of one element. */
 uint64_t gen_bits(struct gen *g, unsigned int dtype, unsigned int style)
 {
 	uint64_t any = rng_bits(&g->random);
@@ -307,7 +307,7 @@ static uint8_t *initial_byte(struct gen *g, unsigned int space, uint64_t address
 					  g->job->memory + (address - RIG_BASE);
 }
 
-/* Every element position of the window, whatever the strides. */
+/* Fills every element position of the window, whatever the strides. */
 void gen_fill(struct gen *g, unsigned int x, unsigned int style)
 {
 	const struct onpu_slot_tensor *t = &g->slot[x].tensor;
@@ -326,7 +326,7 @@ void gen_fill(struct gen *g, unsigned int x, unsigned int style)
 	}
 }
 
-/* The initial content of one element (types of 8 bits and more). */
+/* Sets the initial content of one element (types of 8 bits and more). */
 void gen_set_bits(struct gen *g, unsigned int x, const uint32_t *index, uint64_t bits)
 {
 	const struct onpu_slot_tensor *t = &g->slot[x].tensor;
@@ -352,7 +352,7 @@ void gen_scalar(struct gen *g, unsigned int dtype)
 		p->alpha = float_bits(g, ONPU_DT_F32, style);
 		p->beta = float_bits(g, ONPU_DT_F32, style);
 	} else {
-		/* Also numbers that the type does not have. */
+		/* The numbers may be ones that the type does not have. */
 		bool own = rng_chance(&g->random, 70);
 
 		p->alpha = gen_bits(g, own ? dtype : ONPU_DT_I64, style);
@@ -362,7 +362,7 @@ void gen_scalar(struct gen *g, unsigned int dtype)
 		p->gamma = (uint32_t)rng_bits(&g->random);
 }
 
-/* A PARAM slot TAPS; notes how far it moves the operands. */
+/* Draws a PARAM slot TAPS, and records how far it moves the operands. */
 void gen_taps(struct gen *g, unsigned int max_taps, bool moving)
 {
 	struct onpu_slot_param_taps *p = &g->slot[ONPU_OPERAND_PARAM].taps;
@@ -406,7 +406,7 @@ static void fill_noise(struct gen *g, uint8_t *at, uint32_t n)
 	}
 }
 
-/* The operands at random places of the table, among slots that are nothing. */
+/* Puts the operands at random indices of the slot table, among unused slots. */
 static void put_slots(struct gen *g)
 {
 	uint16_t *index[ONPU_OPERAND_COUNT] = {
@@ -433,7 +433,7 @@ static void put_program(struct gen *g)
 	g->insn.ts = rng_chance(&g->random, 80);
 	rig_put_insn(g->job, 0, &g->insn);
 	rig_put_insn(g->job, 1, &end);
-	/* Often no more SRAM than the operands need. */
+	/* Often the program has no more SRAM than the operands need. */
 	if (rng_chance(&g->random, 30) && g->sram_free < m.sram_bytes)
 		rig_slot(g->job, 0)->program.sram_bytes = (uint32_t)g->sram_free;
 }
@@ -445,7 +445,9 @@ static void pick_operands(struct gen *g)
 			    !(g->info->operands[x].optional && rng_chance(&g->random, 50));
 }
 
-/* Makes g->job: the instruction, its slots and the contents; may fail to fit. */
+/*
+ * Makes g->job: the instruction, its slots and the contents; sets g->failed when they do not fit.
+ */
 static void generate_once(struct gen *g, enum onpu_op op)
 {
 	g->insn = (struct onpu_insn){ .op = op };

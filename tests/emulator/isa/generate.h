@@ -16,15 +16,15 @@ struct gen {
 	bool has[ONPU_OPERAND_COUNT];
 	unsigned int dtype[4];
 	union onpu_slot slot[ONPU_OPERAND_COUNT];
-	bool failed;	 /* did not fit: try again */
-	uint64_t budget; /* elements of the larger operands */
-	/* how far #taps move an operand, both ways */
+	bool failed;	 /* the operands did not fit: generate again */
+	uint64_t budget; /* most elements of the larger operands */
+	/* how far #taps move an operand down and up */
 	int64_t taps_low[3], taps_high[3];
-	/* first free byte */
+	/* first free byte of SRAM and of memory */
 	uint64_t sram_free, memory_free;
 };
 
-/* Dimensions that are repeated with stride 0: a mask, or at random. */
+/* Which dimensions of a source are repeated with stride 0: a mask, or STRIDES_RANDOM. */
 #define STRIDES_RANDOM	(1u << 8)
 #define STRIDES_NO_ZERO 0u
 
@@ -60,7 +60,7 @@ void generate_argreduce(struct gen *g);
 void generate_scan(struct gen *g);
 void generate_resample(struct gen *g);
 
-/* mutate.c: a valid instruction made doubtful in one or two places */
+/* mutate.c: changes a valid instruction in one or two places */
 void mutate(struct gen *g);
 
 #endif

@@ -37,7 +37,7 @@ void generate_elementwise(struct gen *g)
 		if (!g->has[x])
 			continue;
 		gen_source(g, x, rank, dims, STRIDES_RANDOM);
-		/* Operands of like magnitude meet more often in the interesting places. */
+		/* Operands of similar magnitude give interesting results more often. */
 		if (rng_chance(&g->random, 70))
 			gen_fill(g, x, style);
 	}
@@ -50,7 +50,7 @@ void generate_elementwise(struct gen *g)
 		gen_tri(g, dims, rank);
 }
 
-/* Sizes of a product: usually small, sometimes larger than the array. */
+/* Draws a size of a product: usually small, sometimes larger than the array. */
 static uint32_t extent(struct gen *g, uint64_t budget)
 {
 	uint64_t most = rng_chance(&g->random, 50) ? 4 : budget > 90 ? 90 : budget;
@@ -196,7 +196,10 @@ void generate_scan(struct gen *g)
 	}
 }
 
-/* Full sizes of one axis, and a tile of it; S0 covers what the tile needs, or a little more. */
+/*
+ * Draws the full sizes of one axis and a tile of it; S0 covers what the tile needs, or a little
+ * more.
+ */
 static void resample_axis(struct gen *g, unsigned int e, uint32_t out, uint32_t *in)
 {
 	struct onpu_slot_param_resample *p = &g->slot[ONPU_OPERAND_PARAM].resample;
@@ -210,7 +213,7 @@ static void resample_axis(struct gen *g, unsigned int e, uint32_t out, uint32_t 
 	low = low < 2 ? 0 : low - 2;
 	low -= rng_below(&g->random, low < 3 ? low + 1 : 3);
 	high = high > in_size ? in_size : high;
-	if (high - low > 3000) { /* too wide a step */
+	if (high - low > 3000) { /* the tile needs too much of S0 */
 		g->failed = true;
 		high = low + 1;
 	}

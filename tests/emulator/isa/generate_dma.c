@@ -67,7 +67,7 @@ static void generate_pad(struct gen *g)
 	gen_source(g, 1, rank, inner, STRIDES_RANDOM);
 }
 
-/* One index for a dimension of n; what is out of range only where the flags bring it back. */
+/* Draws one index for a dimension of n; it is out of range only if the flags make that valid. */
 static uint64_t random_index(struct gen *g, unsigned int dtype, uint32_t n)
 {
 	int64_t low = g->insn.neg && dtype != ONPU_DT_U32 ? -(int64_t)n : 0;
@@ -75,7 +75,7 @@ static uint64_t random_index(struct gen *g, unsigned int dtype, uint32_t n)
 	if (g->insn.clamp && rng_chance(&g->random, 30)) {
 		int64_t far = (int64_t)gen_bits(g, dtype, FILL_ANY);
 
-		/* Below zero, clamping alone leaves it negative. */
+		/* Clamping alone does not make a negative index valid. */
 		if (!g->insn.neg && dtype != ONPU_DT_U32)
 			far &= 0x7fffffff;
 		return (uint64_t)far;
@@ -83,7 +83,7 @@ static uint64_t random_index(struct gen *g, unsigned int dtype, uint32_t n)
 	return (uint64_t)rng_between(&g->random, low, (int64_t)n - 1);
 }
 
-/* Indices for the dimensions n[last coordinate]; one n for the axis and elem forms. */
+/* Draws indices for the dimensions n[last coordinate]; in the axis and elem forms n has one. */
 static void fill_indices(struct gen *g, const uint32_t *n, bool tuples)
 {
 	const struct onpu_slot_tensor *t = &g->slot[2].tensor;
@@ -115,7 +115,7 @@ static void gen_index_param(struct gen *g, unsigned int axis, unsigned int batch
 	g->insn.clamp = rng_chance(&g->random, 50);
 }
 
-/* Elements that share a place would have to be right for several coordinates. */
+/* Indices that share an address would have to be in range for several coordinates. */
 static void gen_indices(struct gen *g, unsigned int rank, const uint32_t *dims)
 {
 	int64_t low = g->taps_low[2];

@@ -11,7 +11,7 @@
 
 #define MAX_KINDS 4
 
-/* One way to run a machine; all kinds must agree. */
+/* A configuration of the machine; all must agree. */
 struct kind {
 	const char *name;
 	int simd;
@@ -58,7 +58,10 @@ void rig_open(void)
 			machines[s][k] = onpu_machine_create(&config, &error);
 			if (machines[s][k])
 				continue;
-			/* The host may lack a level, but neither the scalar nor the best one. */
+			/*
+			 * The host may lack a SIMD level; the scalar and the best level always
+			 * exist.
+			 */
 			printf("no machine of kind %s: %s\n", kinds[k].name, error ? error : "?");
 			if (kinds[k].simd != ONPU_SIMD_AVX2)
 				exit(1);
@@ -148,7 +151,7 @@ void rig_put_insn(struct rig_job *job, unsigned int index, const struct onpu_ins
 	rig_put_words(job, index, words);
 }
 
-/* The context's memory, behind the machine's callbacks. */
+/* The context's memory, as the machine's callbacks see it. */
 struct memory {
 	const struct rig_job *job;
 	uint64_t bad;
@@ -164,7 +167,7 @@ static int check_access(struct memory *memory, uint64_t addr, size_t len, bool w
 			return ONPU_FAULT_MMU_NOT_PRESENT;
 		if (write && addr + i - job->readonly_base < job->readonly_size)
 			return ONPU_FAULT_MMU_PERM;
-		/* Only a short range is walked byte by byte. */
+		/* Only an access near the read-only bytes or the end is checked byte by byte. */
 		if (!job->readonly_size && addr - RIG_BASE < job->memory_size &&
 		    len <= job->memory_size - (addr - RIG_BASE))
 			return 0;
@@ -233,7 +236,7 @@ static bool run_machine(const struct rig_job *job, struct onpu_machine *machine,
 
 	memcpy(scratch_memory, job->memory, job->memory_size);
 	onpu_machine_begin(machine, &mem, &what);
-	/* The first step zeroes SRAM, unless it faults. */
+	/* The first step zeroes SRAM, unless it faults. Then SRAM gets the content of the test. */
 	step = onpu_machine_step(machine);
 	memcpy(onpu_machine_sram(machine), job->sram, rig_sram_bytes(job->size));
 	while (step == ONPU_STEP_RUNNING || step == ONPU_STEP_PREEMPT_POINT)
@@ -252,7 +255,7 @@ static bool same(const char *what, uint64_t got, uint64_t want)
 	return false;
 }
 
-/* An address of the operand at which its access fails. */
+/* Returns whether @address is one at which the access of the faulting operand fails. */
 static bool failing_address(const struct rig_job *job, uint64_t address)
 {
 	const struct ref_result *want = &job->expected;
@@ -317,7 +320,7 @@ static bool same_counters(const struct ref_result *want, const struct onpu_count
 	return ok;
 }
 
-/* After a fault half-way, the destination of that instruction holds what it likes. */
+/* After a fault half-way the destination may hold anything, so that it is not compared. */
 static void forget_partly(const struct ref_result *want, unsigned int space, uint8_t *got,
 			  const uint8_t *expected, uint64_t size)
 {

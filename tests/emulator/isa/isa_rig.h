@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The rig of the instruction tests: a job with its memory and SRAM, run on the reference and on
- * machines of every kind that must give the same bits, and compared in everything the text defines.
+ * machines of every kind, whose results must be equal in everything that isa.xml defines.
  */
 #ifndef ISA_RIG_H
 #define ISA_RIG_H
@@ -12,19 +12,19 @@
 
 /* Sizes of the machines that exist in each kind. */
 enum rig_size {
-	RIG_SMALL, /* the array and lanes of the default machine, little SRAM */
-	RIG_ODD,   /* small and uneven numbers everywhere */
+	RIG_SMALL, /* array and lanes of the default machine, little SRAM */
+	RIG_ODD,   /* all sizes are small and odd */
 	RIG_LARGE, /* the default machine, 1 MiB of SRAM */
 	RIG_SIZES
 };
 
 #define RIG_MEMORY_MAX (3u << 20)
 #define RIG_SRAM_MAX   (1u << 20)
-/* Where a job's parts are in memory. Data has its own pages. */
+/* Offsets of a job's parts from RIG_BASE. Data has its own pages. */
 #define RIG_BASE      0x3456789a0000ull
 #define RIG_PROGRAM   0x0u
 #define RIG_SLOTS     0x2000u
-#define RIG_NUM_SLOTS 128u /* room for */
+#define RIG_NUM_SLOTS 128u /* slots that fit */
 #define RIG_PROFILE   0x6000u
 #define RIG_DATA      0x8000u
 
@@ -35,7 +35,7 @@ struct rig_job {
 	uint64_t readonly_base, readonly_size;
 	struct ref_program program;
 	struct ref_result expected;
-	bool any_address; /* of an MMU fault: the text allows several */
+	bool any_address; /* set for an MMU fault for which isa.xml allows several addresses */
 };
 
 void rig_open(void);
@@ -43,14 +43,20 @@ void rig_close(void);
 uint32_t rig_sram_bytes(enum rig_size size);
 struct ref_machine rig_reference_machine(enum rig_size size);
 
-/* Empty memory and SRAM, PROGRAM slot with all of the SRAM; then the caller fills in the rest. */
+/*
+ * Clears memory and SRAM, and makes a PROGRAM slot that has all of the SRAM; the caller fills in
+ * the rest.
+ */
 void rig_clear(struct rig_job *job, enum rig_size size, uint32_t memory_size);
 void rig_put_slot(struct rig_job *job, unsigned int index, const union onpu_slot *slot);
 union onpu_slot *rig_slot(struct rig_job *job, unsigned int index);
 void rig_put_words(struct rig_job *job, unsigned int index, const uint32_t *words);
 void rig_put_insn(struct rig_job *job, unsigned int index, const struct onpu_insn *insn);
 
-/* Runs the job everywhere. Prints what differs; true when nothing does. */
+/*
+ * Runs the job on the reference and all machines, and prints differences; returns whether there are
+ * none.
+ */
 bool rig_check(struct rig_job *job);
 
 /* Checks as rig_check() does, and that the fault is this one. */

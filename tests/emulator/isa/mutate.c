@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Small damage to a valid instruction or its slots. The reference says what comes of it: mostly one
- * of the faults, at times another valid instruction.
+ * Changes a valid instruction or its slots slightly. The reference says what the result is: mostly
+ * one of the faults, at times another valid instruction.
  */
 #include "generate.h"
 
@@ -87,7 +87,7 @@ static void mutate_tensor(struct gen *g, struct onpu_slot_tensor *t)
 	}
 }
 
-/* Any bit of the slot. */
+/* Flips any bit of the slot. */
 static void flip_bit(struct gen *g, union onpu_slot *slot)
 {
 	unsigned int bit = (unsigned int)rng_below(&g->random, ONPU_SLOT_SIZE * 8);
@@ -133,7 +133,7 @@ static void mutate_word(struct gen *g)
 	words[bit / 32] ^= 1u << bit % 32;
 }
 
-/* One operand onto another: overlap, or in place. */
+/* Moves one operand onto another, so that they overlap or are in place. */
 static void mutate_place(struct gen *g)
 {
 	unsigned int x = (unsigned int)rng_below(&g->random, 4);

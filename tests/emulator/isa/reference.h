@@ -13,11 +13,11 @@
 #include "onpu/registers.h"
 #include "onpu/slots.h"
 
-/* The integers of the text are unbounded; these hold every number that the tests make. */
+/* Integers in isa.xml are unbounded; these types hold every number that the tests make. */
 typedef __int128 ref_int;
 typedef unsigned __int128 ref_uint;
 
-/* Larger than every limit that counts are compared with. */
+/* Larger than every limit that a count is compared with. */
 #define REF_HUGE ((ref_int)1 << 100)
 
 /* Sizes of the machine, the memory it works on, and the program's SRAM. */
@@ -31,7 +31,7 @@ struct ref_machine {
 	uint64_t readonly_base, readonly_size; /* writes there: MMU_PERM */
 };
 
-/* A decoded TENSOR slot; shift is where #taps moved it. */
+/* A decoded TENSOR slot; shift is how far #taps moved it. */
 struct ref_tensor {
 	unsigned int dtype, rank, space;
 	uint64_t base, size, offset;
@@ -40,7 +40,7 @@ struct ref_tensor {
 	ref_int shift;
 };
 
-/* An instruction with its slots. Operands are numbered as enum onpu_operand. */
+/* An instruction with its slots. Operands are numbered by enum onpu_operand. */
 struct ref_op {
 	struct onpu_insn insn;
 	const struct onpu_op_info *info;
@@ -63,14 +63,14 @@ typedef uint32_t ref_index[ONPU_MAX_RANK];
 bool ref_is_float(unsigned int dtype);
 bool ref_is_signed(unsigned int dtype);
 bool ref_is_nibble(unsigned int dtype);
-unsigned int ref_size(unsigned int dtype); /* bytes, 4-bit types: 1 nibble */
+unsigned int ref_size(unsigned int dtype); /* in bytes; 4-bit types: in nibbles */
 unsigned int ref_bits(unsigned int dtype);
 ref_int ref_least(unsigned int dtype);
 ref_int ref_greatest(unsigned int dtype);
 ref_int ref_limit(ref_int v, ref_int low, ref_int high);
 ref_int ref_saturate(ref_int v, unsigned int dtype);
 ref_int ref_wrap(uint64_t bits, unsigned int dtype);
-ref_int ref_mul(ref_int a, ref_int b); /* of counts: not above REF_HUGE */
+ref_int ref_mul(ref_int a, ref_int b); /* product of two counts, at most REF_HUGE */
 ref_int ref_ceil_div(ref_int a, ref_int b);
 ref_int ref_count(const struct ref_tensor *x);
 ref_int ref_product(const uint32_t *dims, unsigned int rank);
@@ -84,7 +84,7 @@ uint32_t ref_bits_of(float f);
 float ref_integer_to_float(ref_int v);
 ref_int ref_round_to_integer(float v); /* to nearest even; beyond every range: +-REF_HUGE */
 
-/* reference_memory.c: reading and writing the spaces; a fault is remembered in the fault */
+/* reference_memory.c: reads and writes both spaces, and notes the first fault in @fault */
 uint8_t *ref_byte(struct ref_machine *m, unsigned int space, uint64_t address, bool write,
 		  struct ref_fault *fault, unsigned int operand);
 void ref_touch(struct ref_machine *m, const struct ref_op *op, unsigned int x, const uint32_t *i,
@@ -97,7 +97,7 @@ void ref_store_bits(struct ref_machine *m, const struct ref_tensor *x, const uin
 void ref_store_float(struct ref_machine *m, const struct ref_tensor *x, const uint32_t *i, float v);
 void ref_store_int(struct ref_machine *m, const struct ref_tensor *x, const uint32_t *i, ref_int v);
 
-/* reference_functions.c: the appendix */
+/* reference_functions.c: the architected functions of functions.rst */
 float ref_fn_exp(float x);
 float ref_fn_log(float x);
 float ref_fn_sin(float x);
@@ -117,7 +117,7 @@ float ref_fn_pow(float x, float y);
 float ref_max(float a, float b);
 float ref_min(float a, float b);
 
-/* reference_check.c: everything that is looked at when an instruction is issued */
+/* reference_check.c: all checks of an instruction at its issue */
 void ref_range(const struct ref_op *op, unsigned int x, ref_int *low, ref_int *high);
 struct ref_fault ref_decode_slots(struct ref_op *op, uint32_t num_slots,
 				  const union onpu_slot *slots);
@@ -130,7 +130,7 @@ ref_int ref_cost(const struct ref_machine *m, const struct ref_op *op);
 ref_int ref_taps(const struct ref_op *op);
 ref_int ref_macs(const struct ref_op *op);
 
-/* The families: what an instruction does, after ref_check() found nothing. */
+/* The families: each function executes an instruction for which ref_check() found no fault. */
 void ref_elementwise(struct ref_machine *m, const struct ref_op *op);
 void ref_convert(struct ref_machine *m, const struct ref_op *op);
 void ref_tri(struct ref_machine *m, const struct ref_op *op);
@@ -143,10 +143,10 @@ void ref_resample_nearest(struct ref_machine *m, const struct ref_op *op);
 void ref_resample_linear(struct ref_machine *m, const struct ref_op *op);
 struct ref_fault ref_dma(struct ref_machine *m, const struct ref_op *op);
 
-/* Any of them but those of the CP and the semaphores. */
+/* Executes any instruction but those of the CP and the semaphores. */
 struct ref_fault ref_execute(struct ref_machine *m, const struct ref_op *op);
 
-/* reference_window.c: calls for each tap, in order, with S0, S1 and DST moved */
+/* reference_window.c: calls a function for each tap, in order, with S0, S1 and DST moved */
 struct ref_tap {
 	const struct onpu_slot_param_taps *taps;
 	uint32_t t[ONPU_TAPS_LOOPS];

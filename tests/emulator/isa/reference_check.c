@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The checks of an instruction at its issue (isa.xml: #checks and the blocks it names), but for the
- * "require" lines, which are in reference_shape.c.
+ * The checks of an instruction at its issue (isa.xml: #checks and the blocks that it names).
+ * reference_shape.c has the "require" lines.
  */
 #include "reference.h"
 
@@ -141,7 +141,7 @@ static bool param_ok(const struct ref_op *op, const union onpu_slot *slot)
 	}
 }
 
-/* Steps 1 and 2: which operands there are, and whether their slots are well formed. */
+/* Steps 1 and 2 of #checks: finds the operands, and checks that their slots are well formed. */
 struct ref_fault ref_decode_slots(struct ref_op *op, uint32_t num_slots,
 				  const union onpu_slot *slots)
 {
@@ -181,7 +181,7 @@ static struct ref_fault check_space(const struct ref_op *op)
 	return NONE;
 }
 
-/* The rules of #reduce and scan.sum for lanes and carries. */
+/* Checks the types of lanes and carries by the rules of #reduce and scan.sum. */
 static bool lanes_type_ok(const struct ref_op *op, unsigned int x)
 {
 	unsigned int dst = op->x[0].dtype, s0 = op->x[1].dtype;
@@ -228,7 +228,7 @@ static ref_int magnitude(int64_t v)
 	return v < 0 ? -(ref_int)v : v;
 }
 
-/* #destination */
+/* Whether an element of memory belongs to two elements of the destination (#destination). */
 static bool writes_twice(const struct ref_tensor *x)
 {
 	ref_int size[ONPU_MAX_RANK], dim[ONPU_MAX_RANK], least = ref_size(x->dtype);
@@ -255,7 +255,7 @@ static bool writes_twice(const struct ref_tensor *x)
 	return false;
 }
 
-/* Relative to base, in bytes or nibbles. */
+/* Computes the range of an operand relative to base, in bytes or nibbles. */
 static void extent(const struct ref_op *op, unsigned int x, ref_int *low, ref_int *high)
 {
 	const struct ref_tensor *t = &op->x[x];
@@ -284,7 +284,7 @@ static ref_int floor_half(ref_int v)
 	return v >> 1;
 }
 
-/* The byte range of an operand, as exact numbers. */
+/* Computes the byte range of an operand, as exact numbers. */
 void ref_range(const struct ref_op *op, unsigned int x, ref_int *low, ref_int *high)
 {
 	ref_int base = op->x[x].base;
@@ -373,7 +373,7 @@ static struct ref_fault check_bounds(const struct ref_machine *m, const struct r
 	return NONE;
 }
 
-/* Steps 3 to 7, after ref_decode_slots(). */
+/* Steps 3 to 7 of #checks, after ref_decode_slots(). */
 struct ref_fault ref_check(const struct ref_machine *m, const struct ref_op *op)
 {
 	struct ref_fault fault = check_space(op);

@@ -4,13 +4,13 @@
 
 #include <string.h>
 
-/* One side of a copy, reduced to what #runs looks at. */
+/* One side of a copy, reduced to the values that #runs uses. */
 struct view {
 	unsigned int rank;
 	ref_int dim[ONPU_MAX_RANK], stride[ONPU_MAX_RANK];
 };
 
-/* Dimensions [from, rank) of a tensor. */
+/* Returns the dimensions [from, rank) of a tensor. */
 static struct view view_of(const struct ref_tensor *x, unsigned int from)
 {
 	struct view v = { .rank = 0 };

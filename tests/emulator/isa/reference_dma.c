@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* Index list under construction. */
+/* A list of indices under construction. */
 struct list {
 	ref_index i;
 	unsigned int n;
@@ -95,7 +95,7 @@ static void dma_pad(struct ref_machine *m, const struct ref_op *op, struct ref_f
 	} while (!fault->code && ref_next(dst->dim, dst->rank, i));
 }
 
-/* value(j) of #index. */
+/* Returns value(j) of #index. */
 static uint32_t value(struct ref_machine *m, const struct ref_op *op, const uint32_t *j, ref_int n,
 		      struct ref_fault *fault)
 {
@@ -151,7 +151,7 @@ static void gather_axis(struct ref_machine *m, const struct ref_op *op, struct r
 	} while (!fault->code && ref_next(s0->dim, a, o));
 }
 
-/* Both elem forms: the index replaces position a on the side that is indexed. */
+/* Executes both elem forms: the index replaces coordinate a on the side that is indexed. */
 static void move_elem(struct ref_machine *m, const struct ref_op *op, struct ref_fault *fault)
 {
 	bool scatter = op->insn.op == ONPU_OP_DMA_SCATTER_ELEM;
@@ -171,7 +171,7 @@ static void move_elem(struct ref_machine *m, const struct ref_op *op, struct ref
 	} while (!fault->code && ref_next(s1->dim, s1->rank, j));
 }
 
-/* Both nd forms: big is the tensor that is indexed, small the other. */
+/* Executes both nd forms: big is the tensor that is indexed, small the other. */
 static void move_nd(struct ref_machine *m, const struct ref_op *op, struct ref_fault *fault)
 {
 	bool scatter = op->insn.op == ONPU_OP_DMA_SCATTER_ND;

@@ -19,7 +19,9 @@ static ref_int scalar_int(uint64_t bits, unsigned int dtype)
 	return ref_is_signed(dtype) ? (ref_int)(int64_t)bits : (ref_int)bits;
 }
 
-/* x with the sign bit changed; on a NaN too, where storing makes it canonical again. */
+/*
+ * Returns x with its sign bit cleared or flipped, of a NaN, too: storing makes it canonical again.
+ */
 static float with_sign_bit(float x, uint32_t clear, uint32_t flip)
 {
 	return ref_float_of((ref_bits_of(x) & ~clear) ^ flip);
@@ -175,7 +177,7 @@ static ref_int int_pow(ref_int x, ref_int y)
 
 	if (y < 0)
 		return x == 1 ? 1 : x == -1 ? (y % 2 ? -1 : 1) : 0;
-	/* One square per bit: the exponent has up to 64 bits. */
+	/* The loop squares once for each bit: the exponent has up to 64 bits. */
 	for (uint64_t left = (uint64_t)y; left; left >>= 1) {
 		if (left & 1)
 			power *= base;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The architected functions, step by step as functions.rst writes them. NaN results are left as
- * they come: storing makes them canonical.
+ * The architected functions, step by step as functions.rst writes them. NaN results may have any
+ * bits: storing makes them canonical.
  */
 #include "reference.h"
 
@@ -175,7 +175,7 @@ static void logparts(double x, double *k, double *f)
 	*k = (double)((int64_t)e - 1023);
 }
 
-/* Bit number n of 2/pi after the binary point, from 1. */
+/* Returns bit n of 2/pi after the binary point; the first is bit 1. */
 static unsigned int two_over_pi_bit(int n)
 {
 	return two_over_pi_words[(n - 1) / 64] >> (63 - (n - 1) % 64) & 1;

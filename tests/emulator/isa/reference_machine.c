@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Programs on the reference: see reference_machine.h. */
+/* Runs programs on the reference: see reference_machine.h. */
 #include "reference_machine.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #define MAX_COUNT    65535
 #define NOBODY	     (-1)
 
-/* Tokens that came or went at once. */
+/* Tokens of a semaphore that were given or taken at the same time. */
 struct batch {
 	uint64_t n, time, pc;
 };
@@ -21,23 +21,27 @@ struct semaphore {
 	struct batch gift[2 * REF_MAX_INSNS + 1], take[REF_MAX_INSNS];
 };
 
-/* A program being worked out. */
+/* The state of a program while its times are computed. */
 struct run {
 	struct ref_machine *m;
 	const struct ref_program *p;
 	struct ref_result *r;
 	struct semaphore sem[ONPU_NUM_SEMAPHORES];
-	unsigned int recent[RECENT_SLOTS], num_recent; /* the one used last first */
+	unsigned int recent[RECENT_SLOTS], num_recent; /* the slots fetched last, the most recent
+						        * first */
 	unsigned int queue[ONPU_ENG_COUNT][REF_MAX_INSNS], issued[ONPU_ENG_COUNT];
 	unsigned int resolved[ONPU_ENG_COUNT];
-	uint64_t end[ONPU_ENG_COUNT]; /* of the last resolved one */
+	uint64_t end[ONPU_ENG_COUNT]; /* end of the engine's last resolved instruction */
 	uint64_t now;		      /* the CP's time */
-	/* Where the CP found room only because of a start in this cycle: the engine, plus one. */
+	/*
+	 * The engine, plus one, whose queue got a free entry for the CP only by a start in this
+	 * cycle.
+	 */
 	unsigned int made_room;
 	uint64_t made_room_at;
-	/* In the fault's cycle, starts and overflows from these engines on come after it. */
+	/* Starts and overflows in the fault's cycle come after the fault from these engines on. */
 	unsigned int first_late, overflow_late;
-	uint64_t cp_busy[REF_MAX_INSNS]; /* before the start of a CP instruction */
+	uint64_t cp_busy[REF_MAX_INSNS]; /* busy cycles before the start of a CP instruction */
 	uint64_t busy;
 };
 
@@ -77,7 +81,7 @@ static bool read_memory(struct run *run, uint64_t address, void *to, unsigned in
 	return true;
 }
 
-/* #program */
+/* Executes #program; false: the program does not begin. */
 static bool begin(struct run *run)
 {
 	const struct ref_program *p = run->p;
@@ -93,7 +97,10 @@ static bool begin(struct run *run)
 		reserved = slot.program.mbz_02[0] || slot.program.mbz_02[1];
 		for (unsigned int i = 0x54; i < sizeof(slot); i++)
 			reserved |= slot.bytes[i] != 0;
-		/* No job has run before this one. */
+		/*
+		 * KEEP_START without KEEP is reserved. No kept state exists, as no job has run
+		 * before this one.
+		 */
 		reserved |= slot.program.keep_start && !slot.program.keep;
 		if (slot.program.kind != ONPU_SLOT_PROGRAM || slot.program.isa_major < 1 ||
 		    slot.program.isa_major > ONPU_ISA_MAJOR || reserved)
@@ -114,7 +121,7 @@ static bool begin(struct run *run)
 	return true;
 }
 
-/* Whether the index costs a fetch; it is then the one used last. */
+/* Returns whether the slot must be fetched; afterwards it is the most recently used one. */
 static bool fetch_slot(struct run *run, unsigned int index)
 {
 	unsigned int at = 0;
@@ -132,7 +139,7 @@ static bool fetch_slot(struct run *run, unsigned int index)
 	return miss;
 }
 
-/* Tokens that the instruction takes: WAIT's one and those of sem.wait. */
+/* Returns how many tokens the instruction takes: WAIT takes one, sem.wait its count. */
 static unsigned int tokens_wanted(const struct onpu_insn *insn, unsigned int sem)
 {
 	unsigned int n = insn->wv && insn->wsem == sem;
@@ -162,7 +169,7 @@ static struct ref_fault own_semaphores(struct run *run, const struct onpu_insn *
 	return plain(ONPU_FAULT_NONE, 0);
 }
 
-/* When the n-th token came. */
+/* Returns when the n-th token was given. */
 static uint64_t token_time(const struct semaphore *sem, uint64_t n)
 {
 	unsigned int i = 0;
@@ -172,7 +179,10 @@ static uint64_t token_time(const struct semaphore *sem, uint64_t n)
 	return sem->gift[i].time;
 }
 
-/* When the tokens are there; false when not all of them have been given so far. */
+/*
+ * Computes when the tokens that the instruction needs are there; false: not all have been given so
+ * far.
+ */
 static bool tokens_ready(struct run *run, const struct onpu_insn *insn, uint64_t *time)
 {
 	for (unsigned int s = 0; s < ONPU_NUM_SEMAPHORES; s++) {
@@ -212,7 +222,10 @@ static void take_tokens(struct run *run, const struct ref_step *step)
 	}
 }
 
-/* Fixes start and end; base is when it could start were it not for tokens. */
+/*
+ * Computes start and end; base is the earliest start without regard to tokens. False: a token is
+ * missing.
+ */
 static bool resolve(struct run *run, struct ref_step *step, uint64_t base)
 {
 	const struct onpu_insn *insn = &step->op.insn;
@@ -232,7 +245,7 @@ static bool resolve(struct run *run, struct ref_step *step, uint64_t base)
 	return true;
 }
 
-/* Starts everything in the queues whose tokens have been given. */
+/* Starts all queued instructions whose tokens have been given. */
 static void resolve_queues(struct run *run)
 {
 	bool progress = true;
@@ -276,7 +289,7 @@ static unsigned int engines_waited_for(const struct onpu_insn *insn)
 	return insn->op == ONPU_OP_PREEMPT || insn->op == ONPU_OP_END ? 0x1f : 0;
 }
 
-/* An instruction of the CP itself. */
+/* Executes an instruction of the CP itself. */
 static bool run_on_cp(struct run *run, uint64_t pc, struct ref_step *step)
 {
 	unsigned int mask = engines_waited_for(&step->op.insn);
@@ -307,7 +320,7 @@ static bool run_on_cp(struct run *run, uint64_t pc, struct ref_step *step)
 	return true;
 }
 
-/* Remembers whether the engine's queue has room only since this cycle. */
+/* Records whether the engine's queue has a free entry only since this cycle. */
 static void room_just_made(struct run *run, unsigned int e)
 {
 	unsigned int full = 0;
@@ -324,7 +337,7 @@ static void room_just_made(struct run *run, unsigned int e)
 	run->made_room_at = run->now;
 }
 
-/* Waits for room in the engine's queue. */
+/* Waits for a free entry in the engine's queue and puts the instruction there. */
 static bool enqueue(struct run *run, uint64_t pc, struct ref_step *step)
 {
 	unsigned int e = step->engine, waiting = 0, first = 0;
@@ -352,7 +365,7 @@ static bool enqueue(struct run *run, uint64_t pc, struct ref_step *step)
 	return true;
 }
 
-/* #issue up to and including #checks and ownership */
+/* Executes #issue up to and including #checks and ownership. */
 static struct ref_fault take(struct run *run, struct ref_step *step, const uint32_t *word)
 {
 	struct ref_fault fault;
@@ -396,7 +409,7 @@ static struct ref_fault take(struct run *run, struct ref_step *step, const uint3
 	return fault;
 }
 
-/* One instruction; false when the job stops here. */
+/* Issues one instruction; false: the job stops here. */
 static bool issue(struct run *run, uint64_t pc)
 {
 	struct ref_step *step = &run->r->step[pc];
@@ -428,7 +441,7 @@ static bool issue(struct run *run, uint64_t pc)
 	return enqueue(run, pc, step);
 }
 
-/* Order of effects: by start, then engine; on one engine starts differ. */
+/* Orders effects by start, then engine; starts on one engine differ. */
 static int by_start(const void *a, const void *b)
 {
 	const struct ref_step *x = *(struct ref_step *const *)a, *y = *(struct ref_step *const *)b;
@@ -488,7 +501,7 @@ static void count(struct run *run, const struct ref_step *step)
 		run->r->elements += (uint64_t)ref_count(&step->op.x[0]);
 }
 
-/* The operand's bytes may hold anything after a fault half-way. */
+/* Notes the bytes of the operand, which may hold anything after a fault half-way. */
 static void remember_partly(struct run *run, const struct ref_step *step)
 {
 	ref_int low, high;
@@ -513,7 +526,7 @@ static struct ref_fault effect(struct run *run, struct ref_step *step)
 	return plain(ONPU_FAULT_NONE, 0);
 }
 
-/* The profile record, when there is room. */
+/* Writes the profile record, when it fits. */
 static struct ref_fault record(struct run *run, const struct ref_step *step)
 {
 	const struct onpu_profile_record record = {
@@ -531,7 +544,10 @@ static struct ref_fault record(struct run *run, const struct ref_step *step)
 	run->r->num_records++;
 	if (at + sizeof(record) > run->p->profile_size)
 		return fault;
-	/* The tests' memory takes a whole access or nothing of it. */
+	/*
+	 * The memory of the tests takes a whole access or nothing of it, so all bytes are checked
+	 * first.
+	 */
 	for (unsigned int i = 0; i < sizeof(record); i++)
 		ref_byte(run->m, ONPU_SPACE_VA, run->p->profile_va + at + i, true, &fault,
 			 ONPU_OPERAND_NONE);
@@ -541,7 +557,7 @@ static struct ref_fault record(struct run *run, const struct ref_step *step)
 	return fault;
 }
 
-/* Whether an overflow at this time, of this engine, comes after the fault that is known. */
+/* Returns whether an overflow at this time, on this engine, comes after the known fault. */
 static bool after_fault(const struct run *run, uint64_t time, unsigned int engine)
 {
 	if (!run->r->fault.code || time < run->r->fault_cycle)
@@ -549,7 +565,7 @@ static bool after_fault(const struct run *run, uint64_t time, unsigned int engin
 	return time > run->r->fault_cycle || engine >= run->overflow_late;
 }
 
-/* The first time at which a count is too large. */
+/* Finds the first time at which a semaphore's count is too large. */
 static void find_overflow(struct run *run)
 {
 	for (unsigned int s = 0; s < ONPU_NUM_SEMAPHORES; s++) {
@@ -567,7 +583,7 @@ static void find_overflow(struct run *run)
 				continue;
 			stop(run, sem->gift[i].pc, engine, plain(ONPU_FAULT_SEM_OVERFLOW, s), time);
 			/*
-			 * When two semaphores of one engine overflow at once, the lower one is
+			 * When two semaphores overflow at once on one engine, the lower one is
 			 * reported.
 			 */
 			run->overflow_late = engine;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whole programs on the reference: order, times, tokens and faults as the blocks #program, #issue,
- * #faults and #semaphores of isa.xml say. The program is worked out as on paper: all start times
- * first, then the effects in their order.
+ * Runs whole programs on the reference: order, times, tokens and faults follow the blocks #program,
+ * #issue, #faults and #semaphores of isa.xml. All start times are computed first, then the effects
+ * in their order.
  */
 #ifndef ISA_REFERENCE_MACHINE_H
 #define ISA_REFERENCE_MACHINE_H
@@ -23,7 +23,7 @@ struct ref_step {
 	struct ref_op op;
 	unsigned int engine;
 	uint64_t issue, start, end, stall;
-	uint64_t took; /* when the CP took it */
+	uint64_t took; /* cycle in which the CP took it */
 	bool issued, resolved, executed;
 };
 
@@ -37,18 +37,24 @@ struct ref_result {
 	uint64_t cycles;
 	uint64_t busy[ONPU_ENG_COUNT], stall_sem[ONPU_ENG_COUNT], stall_fifo;
 	uint64_t macs, elements;
-	/* Not where a program gathers, scatters or pads: the text leaves repeated reads open. */
+	/*
+	 * False when a program gathers, scatters or pads: isa.xml does not define how often bytes
+	 * are read then.
+	 */
 	bool bytes_known;
 	uint64_t bytes_ld, bytes_st;
 	unsigned int num_records;
-	/* The element ranges that an instruction which faulted half-way may have written. */
+	/* The range of elements that an instruction which faulted half-way may have written. */
 	bool partly;
 	unsigned int partly_space;
 	uint64_t partly_from, partly_to;
 	struct ref_step step[REF_MAX_INSNS];
 };
 
-/* m->sram: what SRAM holds after the job's start has made it zero; the tests need more than that. */
+/*
+ * Runs the program. m->sram is the content of SRAM right after the job's start has zeroed it; the
+ * tests set other content than zeros.
+ */
 void ref_run(struct ref_machine *m, const struct ref_program *program, struct ref_result *result);
 
 #endif

@@ -23,7 +23,10 @@ uint8_t *ref_byte(struct ref_machine *m, unsigned int space, uint64_t address, b
 	return NULL;
 }
 
-/* Byte or nibble number of an element; exact, as the checks have found it inside its window. */
+/*
+ * Returns the number of an element's first byte or nibble; exact, as the checks have found it
+ * inside its window.
+ */
 static ref_int position(const struct ref_tensor *x, const uint32_t *i)
 {
 	ref_int at = (ref_int)x->base * (ref_is_nibble(x->dtype) ? 2 : 1) + x->offset + x->shift;
@@ -39,7 +42,7 @@ static uint8_t *valid_byte(struct ref_machine *m, const struct ref_tensor *x, re
 	uint8_t *byte = ref_byte(m, x->space, (uint64_t)at, write, NULL, 0);
 
 	if (!byte)
-		abort(); /* the caller asked ref_check() and for the pages before */
+		abort(); /* the caller has called ref_check() and checked the pages before */
 	return byte;
 }
 
@@ -70,7 +73,7 @@ void ref_store_bits(struct ref_machine *m, const struct ref_tensor *x, const uin
 		*valid_byte(m, x, at + b, true) = (uint8_t)(bits >> 8 * b);
 }
 
-/* Finds the first byte of the element that cannot be reached. */
+/* Finds the first byte of the element that cannot be accessed, and notes the fault. */
 void ref_touch(struct ref_machine *m, const struct ref_op *op, unsigned int x, const uint32_t *i,
 	       struct ref_fault *fault)
 {

@@ -7,7 +7,7 @@
 
 #define LANES ONPU_REDUCE_LANES
 
-/* One lane: a float32, or a number of the integer type. */
+/* The accumulator of one lane: a float32, or a number of the integer type. */
 union lane {
 	float f;
 	ref_int i;
@@ -102,7 +102,7 @@ static union lane combine(enum onpu_op op, unsigned int dtype, union lane *lane)
 	return lane[0];
 }
 
-/* All elements of S0 that belong to the element o of the result, row-major. */
+/* Reduces all elements of S0 that belong to the element o of the result, in row-major order. */
 static void reduce_one(struct ref_machine *m, const struct ref_op *op, const uint32_t *o,
 		       union lane *lane)
 {
@@ -171,11 +171,13 @@ void ref_reduce(struct ref_machine *m, const struct ref_op *op)
 			at[s0->rank] = l;
 			store(m, dst, at, lane[l]);
 		}
-		/* With .part, o runs over the dimensions that DST has in front of the lanes. */
+		/*
+		 * With .part, o counts through the dimensions that DST has in front of the lanes.
+		 */
 	} while (ref_next(dst->dim, s0->rank, o));
 }
 
-/* Whether element b is to replace a as the best. */
+/* Returns whether element b replaces a as the best. */
 static bool better(const struct ref_op *op, unsigned int dtype, union lane a, union lane b)
 {
 	bool last = op->insn.last, less = op->insn.op == ONPU_OP_RARGMIN;

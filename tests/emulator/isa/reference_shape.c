@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The "require" lines of the instructions, in the order in which isa.xml has them. */
+/* Checks the "require" lines of the instructions, in the order of isa.xml. */
 #include "reference.h"
 
 #include <string.h>
@@ -27,7 +27,7 @@ static bool same_dims(const struct ref_tensor *a, const struct ref_tensor *b)
 	return a->rank == b->rank && equal(a->dim, b->dim, a->rank);
 }
 
-/* Equal dims, but at axis. */
+/* Returns whether all dimensions but that of axis are equal. */
 static bool same_but(const struct ref_tensor *a, const struct ref_tensor *b, unsigned int axis)
 {
 	for (unsigned int d = 0; d < a->rank; d++)
@@ -95,7 +95,7 @@ static struct ref_fault scatter_elem(const struct ref_op *op)
 	return FINE;
 }
 
-/* Both nd forms: "big" is indexed, "small" has a slice for each tuple. */
+/* Checks both nd forms: "big" is indexed, "small" has a slice for each tuple. */
 static struct ref_fault move_nd(const struct ref_op *op)
 {
 	bool scatter = op->insn.op == ONPU_OP_DMA_SCATTER_ND;
@@ -236,7 +236,7 @@ struct ref_fault ref_check_shape(const struct ref_op *op)
 	case ONPU_OP_TRI:
 		REQUIRE(dst->rank >= 2, DST);
 		return elementwise(op);
-	default: /* dma.copy, windows and what is elementwise */
+	default: /* dma.copy, windows and elementwise instructions */
 		return elementwise(op);
 	}
 }

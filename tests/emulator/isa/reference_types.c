@@ -69,7 +69,7 @@ ref_int ref_saturate(ref_int v, unsigned int dtype)
 	return ref_limit(v, ref_least(dtype), ref_greatest(dtype));
 }
 
-/* The number of the type that has these low bits. */
+/* Returns the number of the type that has these low bits. */
 ref_int ref_wrap(uint64_t bits, unsigned int dtype)
 {
 	ref_int range = (ref_int)1 << ref_bits(dtype);
@@ -104,7 +104,7 @@ ref_int ref_count(const struct ref_tensor *x)
 	return ref_product(x->dim, x->rank);
 }
 
-/* Row-major; false when the last index was passed. */
+/* Advances the index in row-major order; returns false when the last index was passed. */
 bool ref_next(const uint32_t *dims, unsigned int rank, uint32_t *index)
 {
 	for (unsigned int d = rank; d-- > 0;) {
@@ -145,7 +145,10 @@ float ref_from_half(uint16_t h)
 	return sign ? -v : v;
 }
 
-/* The nearest of all halves: found by the distance of the two neighbours, in exact doubles. */
+/*
+ * Returns the nearest float16: a search finds its two neighbours, whose distances are exact in
+ * double.
+ */
 uint16_t ref_to_half(float f)
 {
 	uint16_t sign = signbit(f) ? 0x8000 : 0;
@@ -165,7 +168,7 @@ uint16_t ref_to_half(float f)
 			high = middle;
 	}
 	double below = v - ref_from_half(low);
-	/* Past the largest number, infinity stands where the next number would be: at 65536. */
+	/* Above the largest number, infinity counts as the next number, 65536. */
 	double above = (high == 0x7c00 ? 65536.0 : (double)ref_from_half(high)) - v;
 
 	if (above < below || (above == below && !(high & 1)))
@@ -192,7 +195,7 @@ uint16_t ref_to_bfloat(float f)
 
 float ref_integer_to_float(ref_int v)
 {
-	/* Both conversions of the language round to nearest. */
+	/* Both conversions of C round to nearest even. */
 	return v < 0 ? (float)(int64_t)v : (float)(uint64_t)v;
 }
 

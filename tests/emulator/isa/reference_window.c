@@ -41,7 +41,7 @@ struct ref_tensor ref_moved(const struct ref_tap *tap, const struct ref_op *op, 
 	return moved;
 }
 
-/* Accumulators of one element of DST. */
+/* The accumulator of one element of DST. */
 union acc {
 	float f;
 	uint32_t i;
@@ -67,7 +67,7 @@ static void store_acc(struct ref_machine *m, const struct ref_tensor *dst, const
 		ref_store_bits(m, dst, i, acc.i);
 }
 
-/* The products of one tap, p ascending, for the element l ++ [j] of DST. */
+/* Adds the products of one tap, p ascending, for the element l ++ [j] of DST; returns the sum. */
 static union acc mma_tap(struct ref_machine *m, const struct ref_op *op, const struct ref_tap *tap,
 			 const uint32_t *l, union acc acc)
 {
@@ -77,7 +77,7 @@ static union acc mma_tap(struct ref_machine *m, const struct ref_op *op, const s
 	uint32_t j = l[r - 1];
 	ref_index a = { 0 }, b = { 0 };
 	uint32_t zero_a = 0, zero_b = 0, k = s0.dim[r - 1];
-	/* Without pieces the sum goes on from what is there. */
+	/* Without partial sums (.piece), the products are added to the accumulator one by one. */
 	uint32_t size = op->insn.piece ? (uint32_t)ONPU_PIECE_UNIT << op->insn.piece : k;
 	float part = op->insn.piece || op->insn.op == ONPU_OP_MMA_I8 ? 0 : acc.f;
 
@@ -214,7 +214,7 @@ void ref_window(struct ref_machine *m, const struct ref_op *op)
 	} while (ref_next(dst->dim, dst->rank, i));
 }
 
-/* Source indices of one axis, relative to S0's first element. */
+/* Returns the source index of one axis, relative to S0's first element. */
 static ref_int nearest(const struct onpu_slot_param_resample *p, unsigned int e, uint32_t k)
 {
 	ref_int in = p->in_size[e], out = p->out_size[e], o = (ref_int)p->out_base[e] + k;
@@ -242,7 +242,7 @@ static struct linear linear(const struct onpu_slot_param_resample *p, unsigned i
 	return at;
 }
 
-/* "bounds" of the two: fault BOUNDS (S0), address 0 */
+/* The "bounds" of both resamplings: fault BOUNDS of S0, at address 0. */
 struct ref_fault ref_check_resample(const struct ref_op *op)
 {
 	const struct onpu_slot_param_resample *p = &op->slot[ONPU_OPERAND_PARAM].resample;
@@ -306,7 +306,7 @@ static ref_int resample_int(const struct linear a[2], ref_int x[2][2])
 	for (unsigned int u = 0; u < 4; u++)
 		sum += (u / 2 ? a[0].rest : a[0].units - a[0].rest) *
 		       (u % 2 ? a[1].rest : a[1].units - a[1].rest) * x[u / 2][u % 2];
-	/* floor, then up from the half on, which goes to the even one */
+	/* Take the floor; then round up from one half on, a half itself to the even number. */
 	whole = sum >= 0 ? sum / d : -((-sum + d - 1) / d);
 	rest = sum - whole * d;
 	if (rest * 2 > d || (rest * 2 == d && whole % 2))

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Every fault code, and the checks that all instructions have in common, provoked on purpose: code,
- * operand, address, instruction and cycle as the text says, and nothing written when the text says
- * that nothing is.
+ * Provokes every fault code and each check that all instructions share: code, operand, address,
+ * instruction and cycle must be as isa.xml says, and nothing written when it says that nothing is.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +15,7 @@ static unsigned int failures, checks, seen[ONPU_FAULT_COUNT];
 
 static const char *const operand_names[] = { "DST", "S0", "S1", "S2", "PARAM" };
 
-/* A valid case of the instruction, in which every operand is there. */
+/* Generates a valid case of the instruction in which every possible operand is present. */
 static void valid(enum onpu_op op, unsigned int variant)
 {
 	uint64_t state = ((uint64_t)op << 32) + variant;
@@ -52,7 +51,7 @@ static void report(const char *what, unsigned int x)
 	failures++;
 }
 
-/* The machine does what the reference does, whatever that is. */
+/* Checks that the machine does what the reference does, fault or not. */
 static void check(const char *what, unsigned int x)
 {
 	checks++;
@@ -86,7 +85,7 @@ static void test_space(enum onpu_op op)
 	}
 }
 
-/* Every number in the place of a type. */
+/* Tries every number as a type. */
 static void test_dtype(enum onpu_op op)
 {
 	for (unsigned int x = 0; x < 4; x++)
@@ -120,7 +119,7 @@ static void test_shape(enum onpu_op op)
 			t = &slot_of(x)->tensor;
 			if (t->rank == 8)
 				continue;
-			/* One more dimension, or a longer one. */
+			/* The operand gets one more dimension, or a longer one. */
 			if (t->rank == 0 || variant % 2)
 				t->dim[t->rank++] = 1;
 			else
@@ -129,7 +128,7 @@ static void test_shape(enum onpu_op op)
 		}
 }
 
-/* The smallest window is enough; one byte less, at either end, is not. */
+/* The smallest window is valid; a window that is one byte shorter, at either end, is not. */
 static void test_bounds(enum onpu_op op)
 {
 	for (unsigned int x = 0; x < 4; x++)
@@ -166,7 +165,7 @@ static void test_window_low(enum onpu_op op)
 		rig_check(&job);
 		ref_range(&job.expected.step[0].op, x, &low, &high);
 		t = &slot_of(x)->tensor;
-		/* The window begins one element past the lowest byte. */
+		/* The window begins 8 bytes above the lowest byte. */
 		by = (uint64_t)low + 8 - t->base;
 		if (ref_is_nibble(t->dtype))
 			continue;
@@ -222,7 +221,7 @@ static void test_index(enum onpu_op op)
 	}
 }
 
-/* Every byte of every slot, changed. */
+/* Changes every byte of every slot. */
 static void test_slot_bytes(enum onpu_op op)
 {
 	for (unsigned int x = 0; x < ONPU_OPERAND_COUNT; x++) {
@@ -264,7 +263,7 @@ static void test_alignment(enum onpu_op op)
 	}
 }
 
-/* Each bit of the word, and SUB and OPC of every value. */
+/* Flips each bit of the word, and tries every value of SUB and OPC. */
 static void test_word(enum onpu_op op)
 {
 	uint32_t *w = (uint32_t *)(void *)(job.memory + RIG_PROGRAM);
@@ -303,7 +302,9 @@ static void test_opcodes(void)
 	}
 }
 
-/* Sources on the destination: the same place where it is allowed, and next to it. */
+/*
+ * Puts sources on the destination: at its address, which some instructions allow, and next to it.
+ */
 static void test_overlap(enum onpu_op op)
 {
 	for (unsigned int x = 1; x < 4; x++)
@@ -412,7 +413,10 @@ static void program(const struct onpu_insn *insns, unsigned int n)
 	} while (0)
 #define END { .op = ONPU_OP_END }
 
-/* Taps that move the destination cost a whole block each: 144 + 16381 * 64 cycles, and one more. */
+/*
+ * Taps that move the destination cost a whole block each: 144 + 16381 * 64 cycles are allowed, one
+ * tap more is not.
+ */
 static void test_moving_cost(void)
 {
 	for (uint32_t taps = 16381; taps <= 16382; taps++) {
@@ -425,7 +429,7 @@ static void test_moving_cost(void)
 		for (unsigned int l = 0; l < ONPU_TAPS_LOOPS; l++)
 			param.taps.loop[l].count = 1;
 		param.taps.loop[1].count = taps;
-		/* A step that is never taken makes it move as well. */
+		/* A step counts as moving the destination even if it is never taken. */
 		param.taps.loop[0].dst_step = 64;
 		tensor(1, ONPU_DT_F32, ONPU_SPACE_SRAM, 0, 1, (uint32_t[]){ 1 }, (int64_t[]){ 4 });
 		tensor(2, ONPU_DT_F32, ONPU_SPACE_SRAM, 64, 1, (uint32_t[]){ 16 },
@@ -440,7 +444,7 @@ static void test_moving_cost(void)
 	}
 }
 
-/* 2^20 cycles are allowed, one more is not. */
+/* 2^20 cycles are allowed, one step of the depth more is not. */
 static void test_cost(void)
 {
 	for (uint32_t k = 262108; k <= 262109; k++) {
@@ -470,7 +474,7 @@ static void put_index(unsigned int at, int64_t v)
 	memcpy(job.sram + 256 + 8 * at, &v, 8);
 }
 
-/* A gather or scatter of four elements with one bad index at a place. */
+/* Runs a gather or scatter of four elements whose index @at is v; @bad: v is out of range. */
 static void index_case(enum onpu_op op, bool neg, bool clamp, int64_t v, unsigned int at, bool bad)
 {
 	bool nd = op == ONPU_OP_DMA_GATHER_ND || op == ONPU_OP_DMA_SCATTER_ND;
@@ -653,7 +657,7 @@ static void test_program_slot(void)
 	check_fault("SRAM", 9, ONPU_FAULT_BOUNDS, ONPU_OPERAND_NONE);
 }
 
-/* Pages of program, slots and data that are not there or not writable. */
+/* Tests pages of program, slots and data that are not present or not writable. */
 static void test_pages(void)
 {
 	const uint64_t end = RIG_BASE + RIG_DATA + 4096;
@@ -696,7 +700,7 @@ static void test_pages(void)
 	check_fault("timestamp", 9, ONPU_FAULT_MMU_NOT_PRESENT, ONPU_OPERAND_DST);
 }
 
-/* A record that does not fit is dropped, one that cannot be written is a fault. */
+/* A record that does not fit is dropped; one that cannot be written is a fault. */
 static void test_profile(void)
 {
 	for (unsigned int room = 0; room < 80; room++) {
@@ -720,7 +724,7 @@ static void test_profile(void)
 	}
 }
 
-/* Random DMA whose data runs into missing or protected memory. */
+/* Runs random DMA whose data reaches into missing or protected memory. */
 static void test_random_pages(void)
 {
 	for (unsigned int op = ONPU_OP_DMA_COPY; op <= ONPU_OP_DMA_SCATTER_ND; op++)
@@ -737,7 +741,7 @@ static void test_random_pages(void)
 						    rng_below(&g.random, slot_of(0)->tensor.size);
 				job.readonly_size = 1 + rng_below(&g.random, 16);
 			} else {
-				/* Only this operand goes beyond the end. */
+				/* Only this operand reaches beyond the end. */
 				uint64_t size = slot_of(x)->tensor.size;
 				uint64_t over = 1 + rng_below(&g.random, size);
 				uint64_t move = RIG_BASE + job.memory_size + over -
@@ -749,7 +753,7 @@ static void test_random_pages(void)
 		}
 }
 
-/* A save area without a state: the one fault that no instruction raises. */
+/* Resuming from a save area without a saved state: the one fault that no instruction raises. */
 static int no_memory(void *ctx, uint64_t addr, void *dst, size_t len)
 {
 	(void)ctx;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Every instruction over random operands: the machine, in all its kinds, against the reference.
+ * Compares the machine, in all its configurations, with the reference, for every instruction with
+ * random operands.
  *
- * Environment: ONPU_ISA_CASES, cases for each instruction; ONPU_ISA_SEED; ONPU_ISA_OP, the name of
- * the only instruction to test.
+ * Environment: ONPU_ISA_CASES is the number of cases for each instruction, ONPU_ISA_SEED the seed,
+ * ONPU_ISA_OP the name of the only instruction to test.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,7 +19,7 @@
 
 static struct rig_job job;
 
-/* Coverage of the random cases: cases that ran to the end, by destination type and rank. */
+/* Coverage of the random cases. dtype and rank count the cases that ran to the end. */
 struct coverage {
 	unsigned int valid, faults, large;
 	unsigned int dtype[ONPU_DT_COUNT], rank[ONPU_MAX_RANK + 1];
@@ -33,7 +34,7 @@ static uint64_t from_environment(const char *name, uint64_t otherwise)
 
 static void cover(struct coverage *c, const struct gen *g)
 {
-	/* The operand that is looked at: the source where there is one. */
+	/* Counts the type and rank of the source, or of the destination when there is no source. */
 	const struct onpu_slot_tensor *t = &g->slot[g->has[1] ? 1 : 0].tensor;
 
 	c->valid++;
@@ -60,7 +61,7 @@ static void print_coverage(enum onpu_op op, const struct coverage *c)
 	printf("\n");
 }
 
-/* Until enough cases ran; a third as many mutated ones come on top. */
+/* Tests until enough cases ran to the end; every third one is also mutated. */
 static unsigned int test_op(enum onpu_op op, uint64_t seed, uint64_t cases)
 {
 	struct coverage coverage = { 0 };

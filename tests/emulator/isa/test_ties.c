@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Short random programs in which everything happens at once: full and empty semaphores, faults of
- * every kind at issue and on engines, limits and ends in the same few cycles. What comes first
- * then decides about code, engine and content of memory; the machine must decide as the reference.
+ * Runs short random programs in which everything happens at once: full and empty semaphores, faults
+ * of every kind at issue and on engines, limits and ends in the same few cycles. The order of these
+ * events then decides on fault code, engine and content of memory; the machine must choose the
+ * order of the reference.
  *
- * Environment: ONPU_ISA_PROGRAMS, how many programs; ONPU_ISA_SEED.
+ * Environment: ONPU_ISA_PROGRAMS is the number of programs, ONPU_ISA_SEED the seed.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,20 +16,20 @@
 
 #define DEFAULT_PROGRAMS 20000
 #define DEFAULT_SEED	 20240301
-#define MAX_INSNS	 12 /* of programs full of mistakes */
+#define MAX_INSNS	 12 /* most instructions of a program that is full of mistakes */
 #define MAX_CALM_INSNS	 40
 #define SEMAPHORES	 4
-#define BYTES		 4096 /* of SRAM and data that have content */
-#define VECTORS		 12   /* slots 1..: vectors of bytes, half of them in SRAM */
-#define ABSENT_SLOT	 20   /* no page there */
-#define INDEX_SLOT	 21   /* indices, one of them bad */
+#define BYTES		 4096 /* bytes of SRAM and of data that have content */
+#define VECTORS		 12   /* vectors of bytes in slots 1 to VECTORS, half of them in SRAM */
+#define ABSENT_SLOT	 20   /* a slot whose page is missing */
+#define INDEX_SLOT	 21   /* a vector of indices, one of which is bad */
 #define FILL_SLOT	 22
 #define AXIS_SLOT	 23
 #define TIMES_SLOT	 24
 
 static struct rig_job job;
 static struct rng rnd;
-static bool calm; /* few mistakes, so that it runs for long */
+static bool calm; /* the program has few mistakes, so that it runs for long */
 static uint8_t signaller[SEMAPHORES], waiter[SEMAPHORES];
 static unsigned int seen[ONPU_FAULT_COUNT], equal_starts;
 
@@ -71,7 +72,7 @@ static void put_slots(void)
 		job.sram[i] = (uint8_t)rng_bits(&rnd);
 		job.memory[RIG_DATA + i] = (uint8_t)rng_bits(&rnd);
 	}
-	/* All of one length, and apart. */
+	/* All vectors have one length, and do not overlap. */
 	for (unsigned int i = 1; i <= VECTORS; i++) {
 		bool sram = i <= VECTORS / 2;
 
@@ -150,7 +151,7 @@ static struct onpu_insn control_insn(void)
 		{ .op = ONPU_OP_BARRIER, .mask = 31 },
 		{ .op = ONPU_OP_PREEMPT },
 		{ .op = ONPU_OP_TIMESTAMP, .dst = TIMES_SLOT },
-		/* mistakes */
+		/* instructions with mistakes */
 		{ .op = ONPU_OP_TIMESTAMP, .dst = 1 },
 		{ .op = ONPU_OP_TRAP, .code = 7 },
 		{ .op = ONPU_OP_PREEMPT, .live = UINT32_MAX },
@@ -233,7 +234,7 @@ static uint64_t from_environment(const char *name, uint64_t otherwise)
 }
 
 /*
- * Counts the kinds of events that the programs have too rarely for the test to be worth something.
+ * Returns how many kinds of events were so rare in the programs that the test would prove little.
  */
 static unsigned int thin(uint64_t programs)
 {

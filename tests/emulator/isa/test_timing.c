@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Time and order: random straight-line programs over all engines, with semaphores, barriers, full
- * queues, timestamps and operands that several engines touch. The reference works out every start
- * and end; the machine must have the same ones (profile records), and the same bytes, which depend
- * on the order of effects.
+ * Tests time and order with random straight-line programs over all engines, with semaphores,
+ * barriers, full queues, timestamps and operands that several engines touch. The reference computes
+ * every start and end. The machine's profile records must have these times, and its memory the same
+ * bytes, which depend on the order of effects.
  *
- * Environment: ONPU_ISA_PROGRAMS, how many programs; ONPU_ISA_SEED.
+ * Environment: ONPU_ISA_PROGRAMS is the number of programs, ONPU_ISA_SEED the seed.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,9 +17,9 @@
 #define DEFAULT_PROGRAMS 3000
 #define DEFAULT_SEED	 20240229
 #define SEMAPHORES	 6
-#define BYTES		 16384 /* of SRAM and data that have content */
-#define BYTES_SLOTS	 100   /* slots 1.. : vectors of bytes */
-#define TIMES_SLOT	 110   /* timestamps */
+#define BYTES		 16384 /* bytes of SRAM and of data that have content */
+#define BYTES_SLOTS	 100   /* slots 1 to BYTES_SLOTS: vectors of bytes */
+#define TIMES_SLOT	 110   /* the vector of timestamps */
 #define LONGS_SLOT	 112   /* u32 accumulators of a product */
 #define MATRIX_SLOT	 114
 #define ROW_SLOT	 116
@@ -31,7 +31,10 @@ static struct rig_job job;
 struct builder {
 	struct rng random;
 	unsigned int num_insns;
-	/* who signals and waits for a semaphore, and the tokens that program order leaves */
+	/*
+	 * the engines that signal and wait for a semaphore, and the tokens that are left in program
+	 * order
+	 */
 	unsigned int signaller[SEMAPHORES], waiter[SEMAPHORES];
 	int tokens[SEMAPHORES];
 	bool careful;
@@ -72,7 +75,7 @@ static void put_slots(struct builder *b)
 		bool sram = i <= BYTES_SLOTS / 2;
 		uint64_t base = rng_below(&b->random, 3000);
 
-		/* Two of each length that overlap no other operand. */
+		/* The first eight, two of each length, overlap no other operand. */
 		if (i <= 8)
 			base = 4096 + 1024 * i;
 		put_tensor(i, ONPU_DT_U8, sram ? ONPU_SPACE_SRAM : ONPU_SPACE_VA,
@@ -95,7 +98,7 @@ static void put_slots(struct builder *b)
 	job.program.num_slots = LAST_SLOT + 1;
 }
 
-/* A byte vector of the length, in any space or in SRAM. */
+/* Picks a byte vector of the length, in any space or, with @sram, in SRAM. */
 static unsigned int pick(struct builder *b, unsigned int length, bool sram)
 {
 	unsigned int i;
@@ -203,7 +206,7 @@ static struct onpu_insn semaphore_insn(struct builder *b)
 	return insn;
 }
 
-/* WAIT and SIGNAL, as the owners and the tokens permit. */
+/* Adds WAIT and SIGNAL where owners and tokens permit. */
 static void add_tokens(struct builder *b, struct onpu_insn *insn)
 {
 	unsigned int engine = onpu_insn_engine(insn);
@@ -285,7 +288,10 @@ static void build(struct builder *b)
 	b->num_insns = n + 1;
 }
 
-/* Counts the events of the program, so that a generator that makes too few shows. */
+/*
+ * Counts the events of the program, so that the test can tell when the generator makes too few of a
+ * kind.
+ */
 static void look(const struct builder *b)
 {
 	const struct ref_result *r = &job.expected;
@@ -318,7 +324,7 @@ static uint64_t from_environment(const char *name, uint64_t otherwise)
 	return text && *text ? strtoull(text, NULL, 0) : otherwise;
 }
 
-/* 64 slots are remembered: one more in a circle makes every use a fetch. */
+/* The CP remembers 64 slots: going round 65 makes every use a fetch. */
 static unsigned int test_recent_slots(void)
 {
 	unsigned int failures = 0;
@@ -343,7 +349,7 @@ static unsigned int test_recent_slots(void)
 			printf("%u slots in turn differ\n", circle);
 			failures++;
 		}
-		/* The PARAM slot stays; of the others, 63 fit beside it. */
+		/* The PARAM slot always stays; 63 other slots fit beside it. */
 		seen.misses += job.expected.busy[0] > 3 * circle + 2 + 4 * (circle + 1);
 	}
 	return failures;

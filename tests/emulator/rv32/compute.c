@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A test program that computes: CRC-32 by table, quicksort, 64-bit division
- * in 32-bit steps, eight queens by recursion. Numbers come from the device
- * and results go to it; the host computes the same by other means.
+ * A test program that computes: CRC-32 by table, quicksort, 64-bit division in 32-bit steps, eight
+ * queens by recursion. It reads numbers from the device and writes results to it; the host computes
+ * the same results by other means.
  */
 #include "compute.h"
 #include "device.h"
@@ -74,7 +74,7 @@ static void sort(int *first, int *last)
 	sort(left, last);
 }
 
-/* Shift and subtract, one bit at a time. */
+/* Divides by shift and subtract, one bit at a time; returns the remainder. */
 static u32 divide(struct u64_parts *n, u32 divisor)
 {
 	u32 remainder = 0, carry, i;

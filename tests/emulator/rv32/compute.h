@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sizes that compute.c and its host side agree on. */
+/* Sizes that compute.c and its test on the host share. */
 #ifndef RV32_COMPUTE_H
 #define RV32_COMPUTE_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The device that the test programs see and test_riscv_program.c plays: a
- * stream of numbers in, a stream of results out, a timer and a doorbell.
+ * The device that test_riscv_program.c emulates for the test programs: a stream of numbers in, a
+ * stream of results out, a timer and a doorbell.
  */
 #ifndef RV32_DEVICE_H
 #define RV32_DEVICE_H
@@ -12,7 +12,7 @@
 
 #define DEVICE_IN	0x00 /* read: the next number */
 #define DEVICE_OUT	0x04 /* write: a result */
-#define DEVICE_TIMER	0x08 /* write: raise the timer line in n cycles, lower it now */
+#define DEVICE_TIMER	0x08 /* write: lower the timer line now, and raise it in n cycles */
 #define DEVICE_DOORBELL 0x0c /* write: the level of the software line */
 #define DEVICE_DONE	0x10 /* write: the program is over */
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A test program with vectored interrupts: a timer ticks into a computation,
- * which must not notice; then the program sleeps in WFI between ticks; then
- * it rings its own doorbell; then it makes an ECALL and comes back.
+ * A test program with vectored interrupts: a timer interrupts a computation, whose result must not
+ * change; then the program sleeps in WFI between ticks; then it rings its own doorbell; then it
+ * makes an ECALL and returns from it.
  */
 #include "device.h"
 #include "interrupts.h"
@@ -31,7 +31,7 @@ void on_software(void);
 void on_timer(void);
 void vectors(void);
 
-/* The vector table: exceptions, then a word per interrupt number. */
+/* The vector table: exceptions, then one word for each interrupt number. */
 __asm__("	.balign 4\n"
 	"	.option push\n"
 	"	.option norelax\n"
@@ -51,7 +51,7 @@ static void output(u32 value)
 	DEVICE_REG(DEVICE_OUT) = value;
 }
 
-/* Step over the ECALL; anything else is an error the host sees. */
+/* Steps over the ECALL; any other exception is an error that the host sees. */
 __attribute__((interrupt("machine"))) void on_exception(void)
 {
 	u32 cause = csr_read(mcause);
@@ -99,7 +99,9 @@ int main(void)
 		;
 	output(result);
 
-	/* interrupts off round the test of ticks, or the last tick could be missed */
+	/*
+	 * Interrupts are off outside of WFI, or the last tick could come before WFI waits for it.
+	 */
 	csr_clear(mstatus, MSTATUS_MIE);
 	period = INTERRUPTS_IDLE_PERIOD;
 	DEVICE_REG(DEVICE_TIMER) = period;

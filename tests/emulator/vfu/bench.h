@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A server in a thread of its own, a client that is connected to it, and memory that both see; with
- * it the rig of the device's tests works through the socket.
+ * A server in a thread of its own, a client that is connected to it, and memory that both see. The
+ * rig of the device's tests works on top, through the socket.
  */
 #ifndef TESTS_VFU_BENCH_H
 #define TESTS_VFU_BENCH_H
@@ -18,7 +18,7 @@
 
 struct bench {
 	char folder[32], path[48];
-	struct vfu_server server; /* the thread's while it runs */
+	struct vfu_server server; /* the thread uses it while it runs */
 	pthread_t thread;
 	int stop; /* eventfd */
 	struct client client;
@@ -28,35 +28,40 @@ struct bench {
 	struct rig rig;
 };
 
-/* Sizes as above, MSI-X, not sync, quiet. */
+/* Returns the configuration of the tests: sizes of above, MSI-X, not sync, quiet. */
 struct vfu_server_config bench_config(void);
 
-/* The server listens on b->path; nobody is connected. */
+/* Starts a server that listens on b->path; no client is connected. */
 void bench_start(struct bench *b, const struct vfu_server_config *config);
-/* The server ends and everything goes. */
+/* Ends the server and frees everything. */
 void bench_stop(struct bench *b);
 
-/* A connected client with memory lent, BARs and DMA enabled, vectors attached to MSI-X or MSI. */
+/* Connects a client: lends it memory, enables BARs and DMA, attaches vectors to MSI-X or MSI. */
 void bench_attach(struct bench *b);
-/* The parts of that, for those who repeat some. */
+/* The steps of bench_attach(), for tests that repeat some of them. */
 void bench_connect(struct bench *b);
 void bench_enable(struct bench *b);
 void bench_lend(struct bench *b);
 void bench_attach_vectors(struct bench *b);
 
-/* Firmware up to READY by BAR0. */
+/* Boots the firmware to READY through BAR0. */
 void bench_boot(struct bench *b);
-/* true: the vector was raised since the last call; waits at most @timeout milliseconds. */
+/*
+ * Returns whether the vector was raised since the last call; waits at most @timeout milliseconds.
+ */
 bool bench_interrupted(struct bench *b, unsigned int vector, int timeout);
-/* Until the queue of @c has completed @seqno. */
+/* Waits until the queue of @c has completed @seqno. */
 void bench_wait(struct bench *b, const struct rig_context *c, uint64_t seqno);
 
-/* How many this process has. */
+/* Returns how many descriptors this process has open. */
 unsigned int bench_descriptors(void);
-/* Until there are no more than @count: threads of the server's close what came, which may take a while. */
+/*
+ * Waits until no more than @count are open: the server's threads close received descriptors, which
+ * may take a while.
+ */
 void bench_expect_descriptors(unsigned int count);
 
-/* A memfd that cannot shrink. */
+/* Returns a memfd that cannot shrink. */
 int bench_memfd(size_t size);
 
 #endif

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* A vfio-user client for tests: see client.h. It shares nothing with the server but the format. */
+/*
+ * A vfio-user client for tests: see client.h. It shares only the format of messages with the
+ * server.
+ */
 #include "client.h"
 
 #include <errno.h>
@@ -9,7 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* Longer than anything takes, sanitizers included. */
+/* Milliseconds that are longer than any reply takes, with sanitizers, too. */
 #define PATIENCE_MS  60000
 #define MAX_SENT_FDS 64
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A vfio-user client for tests: well behaved by the functions with names of commands, otherwise
- * by client_send(). What it did not expect fails the test.
+ * A vfio-user client for tests. The functions named after commands send well-formed messages,
+ * client_send() sends any bytes. A reply that is not the expected one fails the test.
  */
 #ifndef TESTS_VFU_CLIENT_H
 #define TESTS_VFU_CLIENT_H
@@ -21,22 +21,22 @@ struct client {
 	int fd;
 	uint16_t id;
 	struct vfu_header reply;
-	uint8_t data[VFU_MAX_PAYLOAD]; /* of the reply */
+	uint8_t data[VFU_MAX_PAYLOAD]; /* data of the last reply */
 	size_t size;
 };
 
-/* Connects; VERSION is the caller's to send. */
+/* Connects; the caller sends VERSION. */
 void client_open(struct client *c, const char *path);
 void client_close(struct client *c);
 
-/* Bytes as they are, with descriptors; false: the server has closed its end. */
+/* Sends bytes unchanged, with descriptors; returns false when the server has closed its end. */
 bool client_send(struct client *c, const void *bytes, size_t size, const int *fds, unsigned int n);
-/* The next reply; false: the end of the stream. */
+/* Receives the next reply; returns false at the end of the stream. */
 bool client_receive(struct client *c);
-/* The server closes the connection, without a further reply. */
+/* Expects that the server closes the connection without a further reply. */
 void client_expect_end(struct client *c);
 
-/* A command and its reply: 0 or the errno in it. The reply's data is in c->data. */
+/* Sends a command and returns the errno in its reply, or 0. The reply's data is in c->data. */
 int client_call(struct client *c, uint16_t command, const void *payload, size_t size,
 		const int *fds, unsigned int n);
 
@@ -52,7 +52,7 @@ int client_read(struct client *c, uint32_t region, uint64_t offset, void *data, 
 int client_write(struct client *c, uint32_t region, uint64_t offset, const void *data,
 		 uint32_t count);
 
-/* Registers of 4 bytes, or of 2; these do not fail. */
+/* Access registers of 4 bytes or, with config16, of 2; an error reply fails the test. */
 uint32_t client_read32(struct client *c, uint32_t region, uint64_t offset);
 void client_write32(struct client *c, uint32_t region, uint64_t offset, uint32_t value);
 uint16_t client_config16(struct client *c, uint32_t offset);

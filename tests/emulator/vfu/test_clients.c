@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Clients that come and go: a second one, one that dies during a job, many in turn. */
+/* Clients that come and go: a second client, one that dies during a job, many after one another. */
 #include "bench.h"
 
 #include <linux/pci_regs.h>
@@ -11,7 +11,7 @@
 static struct bench b;
 static struct rig_vm vm;
 static struct rig_context context;
-/* Before the first test. */
+/* How many were open before the first test. */
 static unsigned int descriptors;
 
 static int setup(void **state)
@@ -34,7 +34,7 @@ static int teardown(void **state)
 static void attach_and_boot(void)
 {
 	bench_attach(&b);
-	/* Nothing of the client before is there. */
+	/* Nothing of the client before is left. */
 	assert_int_equal(rig_read(&b.rig, ONPU_REG_STATUS), ONPU_STATE_RESET);
 	bench_boot(&b);
 	rig_vm_create(&b.rig, &vm, 0);
@@ -66,7 +66,7 @@ static void run_job(void)
 	program_destroy(p);
 }
 
-/* Refused at once, while the first goes on undisturbed. */
+/* A second client is refused at once, while the first goes on undisturbed. */
 static void test_second(void **state)
 {
 	static struct client second;
@@ -81,7 +81,10 @@ static void test_second(void **state)
 	}
 }
 
-/* So is one that the server has no descriptor for, rather than being told of for ever. */
+/*
+ * A client for which the server has no free descriptor is refused as well; otherwise poll() would
+ * report it without end.
+ */
 static void test_no_descriptor(void **state)
 {
 	static struct client second;
@@ -97,11 +100,11 @@ static void test_no_descriptor(void **state)
 	while ((fds[count] = dup(0)) >= 0)
 		count++;
 	for (unsigned int i = 0; i < 5; i++) {
-		/* It takes the last one. */
+		/* The new connection takes the last free descriptor. */
 		close(fds[--count]);
 		client_open(&second, b.path);
 		client_expect_end(&second);
-		/* The server is done with the second when it has done this. */
+		/* When this job is done, the server has dealt with the second client. */
 		run_job();
 		assert_int_equal(dup(0), -1);
 		client_close(&second);
@@ -114,8 +117,8 @@ static void test_no_descriptor(void **state)
 }
 
 /*
- * When even the spare descriptor is of no help, as when the whole system has none, the client waits
- * and the server does not spin: one poll() leaves out the socket, for a while.
+ * When even the spare descriptor does not help, as when the whole system has none, the client
+ * waits, and the server does not spin: for a while, poll() leaves out the socket.
  */
 static void test_no_spare_descriptor(void **state)
 {
@@ -133,13 +136,13 @@ static void test_no_spare_descriptor(void **state)
 	client_open(&first, path);
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
 	few = old;
-	/* 0 to 2 are in use; poll() must be able to take three. */
+	/* Descriptors 0 to 2 are in use; poll() must be able to take three. */
 	few.rlim_cur = 3;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
 	for (unsigned int i = 0; i < 3; i++) {
 		assert_true(vfu_server_poll(&server, -1));
 		assert_true(!server.connected && server.paused && server.spare == -1);
-		/* It ends though nothing is to be reported. */
+		/* The pause ends although poll() has nothing to report. */
 		assert_true(vfu_server_poll(&server, -1));
 		assert_true(!server.connected && !server.paused);
 	}
@@ -168,7 +171,7 @@ static void test_gone_during_a_job(void **state)
 			submit_long_jobs();
 		client_close(&b.client);
 	}
-	/* Once the server has noticed, the memory is the client's alone. */
+	/* Once the server has noticed the end, only the client uses the memory. */
 	client_open(&b.client, b.path);
 	assert_int_equal(client_version(&b.client), 0);
 	memset(b.memory, 0xa5, RIG_MEMORY);
@@ -176,7 +179,7 @@ static void test_gone_during_a_job(void **state)
 	assert_true(b.memory[0] == 0xa5 && !memcmp(b.memory, b.memory + 1, RIG_MEMORY - 1));
 }
 
-/* Interrupts of a client that is gone are gone too. */
+/* The interrupt descriptors of a client that is gone are closed. */
 static void test_descriptors_are_let_go(void **state)
 {
 	(void)state;

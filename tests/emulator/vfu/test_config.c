@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Configuration space: layout, write masks, sizing of BARs, resets and power states. */
+/* Tests the configuration space: layout, write masks, sizing of BARs, resets and power states. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -82,7 +82,7 @@ static void test_capabilities(void **state)
 	assert_int_equal(get(msix + PCI_MSIX_FLAGS, 2), VECTORS - 1);
 	assert_int_equal(get(msix + PCI_MSIX_TABLE, 4), 2);
 	assert_int_equal(get(msix + PCI_MSIX_PBA, 4), 0x1002);
-	/* The extended capabilities are AER alone. */
+	/* AER is the only extended capability. */
 	assert_int_equal(get(PCI_CFG_SPACE_SIZE, 4), PCI_EXT_CAP_ID_ERR | 2 << 16);
 
 	pci_config_init(&config, 0);
@@ -90,7 +90,7 @@ static void test_capabilities(void **state)
 	assert_true(capability(PCI_CAP_ID_MSI) && capability(PCI_CAP_ID_EXP));
 }
 
-/* Only bits that are meant to be writable change, whatever is written, byte by byte or not. */
+/* Whatever is written, byte by byte or not, only writable bits change. */
 static void test_masks(void **state)
 {
 	struct pci_config before = config;
@@ -170,9 +170,11 @@ static void test_flr(void **state)
 	assert_int_equal(get(PCI_COMMAND, 2), 0);
 	assert_int_equal(get(PCI_BASE_ADDRESS_0, 4), PCI_BASE_ADDRESS_MEM_TYPE_64);
 	assert_int_equal(get(capability(PCI_CAP_ID_MSIX) + PCI_MSIX_FLAGS, 2), VECTORS - 1);
-	/* Error reporting survives. */
+	/* A function-level reset keeps the mask of error reporting. */
 	assert_int_equal(get(mask, 4), PCI_ERR_UNC_UNSUP);
-	/* The high byte alone, and a write that ends before it. */
+	/*
+	 * Writing the high byte alone starts a reset; a write that ends before that byte does not.
+	 */
 	assert_true(set(control + 1, 1, PCI_EXP_DEVCTL_BCR_FLR >> 8));
 	assert_false(set(control, 1, 0xff));
 }
@@ -193,7 +195,7 @@ static void test_power(void **state)
 	assert_false(set(control, 2, 3));
 	assert_false(pci_config_memory_enabled(&config) || pci_config_master_enabled(&config));
 	assert_int_equal(get(PCI_COMMAND, 2), PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER);
-	/* The return is a reset. */
+	/* The return to D0 is a reset. */
 	assert_true(set(control, 2, 0));
 	assert_int_equal(get(control, 2), 0);
 	assert_int_equal(get(PCI_COMMAND, 2), 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The firmware and jobs through BAR0: results, interrupts, resets, memory that is taken back. */
+/* Runs the firmware and jobs through BAR0: results, interrupts, resets, memory that is unmapped. */
 #include "bench.h"
 
 #include <linux/pci_regs.h>
@@ -7,7 +7,7 @@
 
 #include "jobs.h"
 
-/* Cycles of a job that runs far longer than its test does. */
+/* Cycles of a job that takes far longer than its test. */
 #define LONG (UINT64_C(4096) * 1000)
 
 static struct bench b;
@@ -60,7 +60,7 @@ static void run_alone(struct program *p)
 	assert_int_equal(p->result.fault.code, 0);
 }
 
-/* Load, run, and compare with the machine alone. */
+/* Loads and runs a job, and compares its result with that of a machine alone. */
 static void run_job(float seed)
 {
 	struct program *p = job_stages(3, seed);
@@ -78,7 +78,10 @@ static void run_job(float seed)
 	program_destroy(p);
 }
 
-/* One is running for sure: the page says so when another, before it, is done. */
+/*
+ * Starts jobs and waits until one of them runs: the completion page shows that the one before it is
+ * done.
+ */
 static void start_long_jobs(void)
 {
 	struct program *p = job_stubborn(LONG);
@@ -94,7 +97,10 @@ static void start_long_jobs(void)
 	program_destroy(p);
 }
 
-/* Before the last of them has ended: again, if this program had to wait too long for its turn. */
+/*
+ * Calls @act before the last long job has ended; tries again when this process was scheduled too
+ * late for that.
+ */
 static void act_on_long_jobs(void (*act)(void))
 {
 	for (unsigned int tries = 0; tries < 5; tries++) {
@@ -143,8 +149,10 @@ static void test_job_by_msi(void **state)
 	program_destroy(p);
 }
 
-/* After a reset by message or FLR the device is in RESET, nothing more is written, and all works
- * again with what the client attached before. */
+/*
+ * After a reset by message or FLR the device is in RESET and writes nothing more; what the client
+ * attached before still works.
+ */
 static void reset_and_go_on(void (*reset)(void))
 {
 	uint64_t seqno;
@@ -181,7 +189,7 @@ static void test_flr(void **state)
 	reset_and_go_on(flr);
 }
 
-/* It goes down with the next access to a register, and comes back. */
+/* The link goes down at the next access to a register, and comes back. */
 static void lose_link(void)
 {
 	struct vfu_injector *injector = &b.server.function.injector;
@@ -204,7 +212,7 @@ static void unmap(void)
 	assert_int_equal(client_dma_unmap(&b.client, RIG_BUS, RIG_MEMORY), 0);
 }
 
-/* The job's memory is taken back: it ends with a fault, and nothing is written any more. */
+/* The job's memory is unmapped: the job ends with a fault, and nothing is written any more. */
 static void test_unmap_while_running(void **state)
 {
 	struct onpu_completion after;
@@ -214,7 +222,7 @@ static void test_unmap_while_running(void **state)
 	memset(b.memory, 0x5a, RIG_MEMORY);
 	usleep(20000);
 	assert_true(b.memory[0] == 0x5a && !memcmp(b.memory, b.memory + 1, RIG_MEMORY - 1));
-	/* Firmware that cannot reach its rings is dead or not, but the function answers. */
+	/* Firmware that cannot reach its rings may give up, but the function still answers. */
 	assert_int_equal(rig_read(&b.rig, ONPU_REG_ID), ONPU_ID_MAGIC);
 	memset(b.memory, 0, RIG_MEMORY);
 	flr();
@@ -232,7 +240,7 @@ static void test_unmap_while_running(void **state)
 	assert_int_equal(after.seqno, 1);
 }
 
-/* Without bus mastering the device neither reads nor writes nor interrupts. */
+/* Without bus mastering the device does not read, write or interrupt. */
 static void test_bus_master(void **state)
 {
 	const struct vfu_server_config config = bench_config();
@@ -249,7 +257,7 @@ static void test_bus_master(void **state)
 			 ONPU_STATE_FAILED | ONPU_BOOT_ERROR_FETCH << ONPU_STATUS_ERROR__SHIFT);
 	assert_false(bench_interrupted(&b, 0, 0));
 	assert_int_equal(client_read32(&b.client, VFIO_PCI_BAR2_REGION_INDEX, 0x1000), 1);
-	/* The interrupt comes when it may. */
+	/* The interrupt comes once bus mastering is on again. */
 	bench_enable(&b);
 	assert_true(bench_interrupted(&b, 0, 60000));
 	assert_int_equal(client_read32(&b.client, VFIO_PCI_BAR2_REGION_INDEX, 0x1000), 0);
@@ -286,7 +294,7 @@ static void test_power_state(void **state)
 	run_job(3.5f);
 }
 
-/* The observations of one run in sync mode. */
+/* What one run in sync mode observes. */
 struct trail {
 	uint32_t clock[40];
 	unsigned int count;
@@ -307,7 +315,7 @@ static uint64_t hash(const uint8_t *bytes, size_t size)
 	return h;
 }
 
-/* Every write comes back when the device rests: nobody waits here. */
+/* In sync mode every write returns when the device is idle, so that nothing here waits. */
 static void sync_run(struct trail *trail)
 {
 	struct vfu_server_config config = bench_config();
@@ -341,7 +349,7 @@ static void test_sync(void **state)
 	assert_memory_equal(&first, &second, sizeof(first));
 }
 
-/* More work than an access waits for goes on afterwards, and can be stopped. */
+/* Work that takes longer than an access may wait goes on after it, and can be stopped. */
 static void test_sync_endless(void **state)
 {
 	struct vfu_server_config config = bench_config();
@@ -367,7 +375,7 @@ static void test_sync_endless(void **state)
 	rig_write(&b.rig, ONPU_REG_BOOT, ONPU_BOOT_START__MASK);
 	assert_int_equal(rig_read(&b.rig, ONPU_REG_STATUS), ONPU_STATE_BOOTING);
 	cycle = rig_read(&b.rig, ONPU_REG_CYCLE_LO);
-	/* However slow the machine is, the core gets its turn. */
+	/* On a slow machine it takes a while until the core runs on. */
 	for (int i = 0; i < 60000 && rig_read(&b.rig, ONPU_REG_CYCLE_LO) == cycle; i++)
 		usleep(1000);
 	assert_int_not_equal(rig_read(&b.rig, ONPU_REG_CYCLE_LO), cycle);

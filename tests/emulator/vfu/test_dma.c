@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* The client's memory: what may be lent, spans over several ranges, taking back during accesses. */
+/*
+ * Tests the client's memory: what may be lent, accesses over several ranges, unmapping during
+ * accesses.
+ */
 #define _GNU_SOURCE
 #include "bench.h"
 
@@ -14,7 +17,7 @@
 
 static struct vfu_dma dma;
 static int memory;
-static uint8_t *seen; /* the same memory, by the client's eyes */
+static uint8_t *seen; /* the same memory, as the client has mapped it */
 
 static int setup(void **state)
 {
@@ -71,13 +74,13 @@ static void test_what_may_be_lent(void **state)
 	assert_int_equal(add(0, PAGE, memory, 512), EINVAL);
 	assert_int_equal(add(-2 * PAGE, 3 * PAGE, memory, 0), EINVAL);
 	assert_int_equal(add_as(0, PAGE, memory, 0, false, false), EINVAL);
-	/* More than the file has. */
+	/* These reach beyond the end of the file. */
 	assert_int_equal(add(0, (PAGES + 1) * PAGE, memory, 0), EINVAL);
 	assert_int_equal(add(0, PAGE, memory, PAGES * PAGE), EINVAL);
 	assert_int_equal(add(0, PAGE, memory, -PAGE), EINVAL);
 	assert_int_equal(add(0, 2 * PAGE, memory, (PAGES - 1) * PAGE), EINVAL);
 	assert_int_equal(add(0, PAGE, memory, (PAGES - 1) * PAGE), 0);
-	/* Up to the end of the address space. */
+	/* A range may reach to the end of the address space. */
 	assert_int_equal(add(-PAGE, PAGE, memory, 0), 0);
 	assert_true(reachable(UINT64_MAX));
 }
@@ -106,7 +109,7 @@ static void test_several_at_once(void **state)
 	(void)state;
 	for (uint64_t i = 0; i < 6; i++)
 		assert_int_equal(add(2 * i * PAGE, PAGE * (1 + (i == 3)), memory, 0), 0);
-	/* Pages 6 and 7 are one range: neither of them goes alone. */
+	/* Pages 6 and 7 are one range: neither can be removed alone. */
 	assert_int_equal(vfu_dma_remove(&dma, 2 * PAGE, 5 * PAGE), ENOENT);
 	assert_int_equal(vfu_dma_remove(&dma, 7 * PAGE, 3 * PAGE), ENOENT);
 	assert_int_equal(vfu_dma_remove(&dma, UINT64_MAX, 2), ENOENT);
@@ -122,7 +125,7 @@ static void test_several_at_once(void **state)
 static void test_limit(void **state)
 {
 	(void)state;
-	/* All with memory behind them, of which this process may map 65,530 pieces. */
+	/* All ranges have memory behind them; a process may have about 65,530 mappings. */
 	for (uint64_t i = 0; i < VFU_MAX_MAPS; i++)
 		assert_int_equal(add(i * 2 * PAGE, PAGE, memory, i % PAGES * PAGE), 0);
 	assert_int_equal(add(VFU_MAX_MAPS * 2 * PAGE, PAGE, memory, 0), ENOSPC);
@@ -131,7 +134,10 @@ static void test_limit(void **state)
 	assert_int_equal(add(0, PAGE, -1, 0), 0);
 }
 
-/* Ranges without memory, and memory that could vanish under the device, are bus errors. */
+/*
+ * Accesses to ranges without memory, or to memory that could vanish under the device, are bus
+ * errors.
+ */
 static void test_unreachable(void **state)
 {
 	int unsealed = memfd_create("unsealed", MFD_CLOEXEC | MFD_ALLOW_SEALING), pipes[2];
@@ -155,7 +161,7 @@ static void test_unreachable(void **state)
 	assert_false(reachable(100 * PAGE));
 }
 
-/* So are huge pages, of which a hole can be punched when there are none to fill it. */
+/* Huge pages are bus errors as well: a hole punched in them may have no page to fill it. */
 static void test_huge_pages(void **state)
 {
 	int huge = memfd_create("huge", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_HUGETLB);
@@ -197,7 +203,7 @@ static void test_permissions(void **state)
 	assert_true(reachable(0));
 }
 
-/* Every length and alignment across three ranges that lie in another order in the file. */
+/* Tests every length and alignment across three ranges, which are in another order in the file. */
 static void test_spans(void **state)
 {
 	static uint8_t buffer[3 * PAGE];
@@ -247,7 +253,7 @@ static void *accessor(void *arg)
 	return NULL;
 }
 
-/* Taking back waits for the access that is under way: else this ends with a signal. */
+/* Unmapping waits for an access that is under way: otherwise the test would die of a signal. */
 static void test_taking_back(void **state)
 {
 	pthread_t thread;

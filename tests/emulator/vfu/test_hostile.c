@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * A client that means harm: each thing that it could do to the stream or in a command. Whatever it
+ * A hostile client does each thing that it could do to the stream or in a command. Whatever it
  * does, the next client is served.
  */
 #define _GNU_SOURCE
@@ -16,9 +16,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Seconds; longer than the client's patience. */
+/* Seconds that are longer than the client waits for a reply. */
 #define LINGER 100
-/* Sockets that linger, each with its peer. */
+/* How many sockets linger, each with a peer. */
 #define MANY 100
 
 static struct bench b;
@@ -33,12 +33,12 @@ static int setup(void **state)
 	return 0;
 }
 
-/* The next client is served, and has the function as after power-on. */
+/* Checks that the next client is served, and finds the function as after power-on. */
 static void expect_service(void)
 {
 	client_close(&b.client);
 	client_open(&b.client, b.path);
-	/* The server may look at the new one before it has seen the end of the old one. */
+	/* VERSION waits, as the server may see the new client before the end of the old one. */
 	assert_int_equal(client_version(&b.client), 0);
 	assert_int_equal(client_config16(&b.client, PCI_VENDOR_ID), ONPU_PCI_VENDOR);
 	assert_int_equal(client_config16(&b.client, PCI_COMMAND), 0);
@@ -98,24 +98,24 @@ static void test_version_rules(void **state)
 	char json[] = "\0\0\0\0{}";
 
 	(void)state;
-	/* Anything else first. */
+	/* The first command is not VERSION. */
 	assert_int_equal(client_call(&b.client, VFU_DEVICE_RESET, NULL, 0, NULL, 0), EINVAL);
 	client_expect_end(&b.client);
 	client_close(&b.client);
 	client_open(&b.client, b.path);
-	/* Another version. */
+	/* The version is another one. */
 	assert_int_equal(client_call(&b.client, VFU_VERSION, &version, sizeof(version), NULL, 0),
 			 ENOTSUP);
 	client_expect_end(&b.client);
 	client_close(&b.client);
 	client_open(&b.client, b.path);
-	/* Text without an end. */
+	/* The text has no terminating zero. */
 	assert_int_equal(client_call(&b.client, VFU_VERSION, json, sizeof(json) - 1, NULL, 0),
 			 EINVAL);
 	client_expect_end(&b.client);
 	client_close(&b.client);
 	client_open(&b.client, b.path);
-	/* Twice: the first holds. */
+	/* VERSION is sent twice: the first one counts. */
 	version.minor = 0;
 	version.major = 0;
 	assert_int_equal(client_call(&b.client, VFU_VERSION, &version, sizeof(version), NULL, 0),
@@ -153,7 +153,7 @@ static void test_short_payloads(void **state)
 					 EINVAL);
 		}
 	}
-	/* An argsz that is too small for the structure. */
+	/* argsz is too small for the structure. */
 	for (unsigned int i = 1; i < 7; i++) {
 		memset(words, 0, sizeof(words));
 		words[0] = (uint32_t)commands[i].size - 1;
@@ -212,7 +212,7 @@ static void test_accesses(void **state)
 	access.count = UINT32_MAX;
 	assert_int_equal(client_call(&b.client, VFU_REGION_READ, &access, sizeof(access), NULL, 0),
 			 EINVAL);
-	/* More or less data than the count says. */
+	/* The message has more or less data than its count says. */
 	access.count = 4;
 	memcpy(payload, &access, sizeof(access));
 	for (size_t size = sizeof(access); size <= sizeof(payload); size++) {
@@ -241,7 +241,7 @@ static void test_info_indices(void **state)
 	}
 }
 
-/* Maps whose rules test_dma.c has; here that they are asked for by the message. */
+/* Tests that messages are checked by the rules for maps; test_dma.c tests the rules themselves. */
 static void test_maps(void **state)
 {
 	int fds[2] = { b.memory_fd, b.memory_fd };
@@ -257,7 +257,7 @@ static void test_maps(void **state)
 	assert_int_equal(client_dma_map(&b.client, 0, 4096, b.memory_fd, UINT64_MAX - 4095, 3),
 			 EINVAL);
 	assert_int_equal(client_call(&b.client, VFU_DMA_MAP, &map, sizeof(map), fds, 2), EINVAL);
-	/* A descriptor that may not be written cannot be lent for writing. */
+	/* A read-only descriptor cannot be lent for writing. */
 	fds[0] = bench_memfd(4096);
 	assert_int_equal(fcntl(fds[0], F_ADD_SEALS, F_SEAL_WRITE), 0);
 	assert_int_equal(client_dma_map(&b.client, 0, 4096, fds[0], 0, 3), EPERM);
@@ -265,7 +265,7 @@ static void test_maps(void **state)
 	close(fds[0]);
 }
 
-/* The memory is taken away after it was lent: the device gets a bus error or what is left. */
+/* The client shrinks the memory after it has lent it: the device gets a bus error or the rest. */
 static void test_shrinking_memory(void **state)
 {
 	int fd = memfd_create("shrinks", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -283,7 +283,7 @@ static void test_shrinking_memory(void **state)
 	close(fd);
 }
 
-/* Descriptors that belong to nothing, or are too many, are closed. */
+/* Descriptors that no command takes, or that are too many, are closed. */
 static void test_descriptors(void **state)
 {
 	const struct vfu_header reset = { .id = 1, .command = VFU_DEVICE_RESET, .size = 16 };
@@ -302,14 +302,14 @@ static void test_descriptors(void **state)
 					 VFIO_PCI_MSIX_IRQ_INDEX, 0, 1, fds, 3),
 			 EINVAL);
 	assert_int_equal(client_dma_map(&b.client, 1, 4096, b.memory_fd, 0, 3), EINVAL);
-	/* With the first byte of a header, and with the last. */
+	/* Descriptors come with the first byte of a header, and with the last. */
 	assert_true(client_send(&b.client, &reset, 1, fds, 8));
 	assert_true(client_send(&b.client, (const char *)&reset + 1, 14, NULL, 0));
 	assert_true(client_send(&b.client, (const char *)&reset + 15, 1, fds, 8));
 	assert_true(client_receive(&b.client));
 	assert_int_equal(client_config16(&b.client, PCI_COMMAND), 0);
 	bench_expect_descriptors(before);
-	/* Too many in one piece, then in several. */
+	/* There are too many at once, then over several calls. */
 	client_send(&b.client, &reset, sizeof(reset), fds, 17);
 	client_expect_end(&b.client);
 	expect_service();
@@ -320,7 +320,7 @@ static void test_descriptors(void **state)
 	bench_expect_descriptors(before);
 }
 
-/* A counter that is full, on a descriptor that the client has made blocking again. */
+/* The eventfd's counter is full, and the client has made the descriptor blocking again. */
 static void test_full_counter(void **state)
 {
 	const uint32_t trigger = VFIO_IRQ_SET_DATA_NONE | VFIO_IRQ_SET_ACTION_TRIGGER;
@@ -340,7 +340,7 @@ static void test_full_counter(void **state)
 	expect_service();
 }
 
-/* A socket whose last close() waits for its peer, which does not read. */
+/* Returns a socket whose last close() waits for its peer, which does not read. */
 static int lingering(int *peer)
 {
 	struct sockaddr_in address = { .sin_family = AF_INET };
@@ -365,7 +365,10 @@ static int lingering(int *peer)
 	return fd;
 }
 
-/* One that the message does not want; one of too many; one behind the end; a second client's. */
+/*
+ * Sends a lingering descriptor: with a message that takes none, among too many, behind the end, or
+ * as a second client.
+ */
 static void send_lingering(unsigned int how, int fd, struct client *second)
 {
 	const struct vfu_header reset = { .id = 1, .command = VFU_DEVICE_RESET, .size = 16 };
@@ -390,7 +393,10 @@ static void send_lingering(unsigned int how, int fd, struct client *second)
 	}
 }
 
-/* Has the server wait for a lock, which the caller gives back: what is sent until then is seen later. */
+/*
+ * Makes the server wait for a lock, which the caller releases: the server sees what is sent
+ * meanwhile only then.
+ */
 static void hold_server(void)
 {
 	const struct {
@@ -412,8 +418,9 @@ static void release_server(void)
 }
 
 /*
- * The server goes on while it closes descriptors that take long to close. This process closes its
- * own while the server is held, so that the server's close() is the last, which waits.
+ * The server goes on while it closes descriptors whose close() takes long. This process closes its
+ * own copies while the server waits for the lock, so that the server's close() is the last one,
+ * which lingers.
  */
 static void test_lingering(void **state)
 {
@@ -452,7 +459,10 @@ static unsigned int threads_of_this_process(void)
 	return count - 2;
 }
 
-/* More descriptors that take long to close than threads may close them: clients come and go as before. */
+/*
+ * There are more lingering descriptors than threads that may close them: clients come and go as
+ * before.
+ */
 static void test_many_lingering(void **state)
 {
 	const struct vfu_header reset = { .id = 1, .command = VFU_DEVICE_RESET, .size = 16 };
@@ -480,12 +490,12 @@ static void test_many_lingering(void **state)
 	client_close(&second);
 	for (unsigned int i = 0; i < MANY; i++)
 		close(peers[i]);
-	/* The threads go when nothing is left to be closed. */
+	/* The threads end when there is nothing left to close. */
 	while (threads_of_this_process() > before)
 		usleep(1000);
 }
 
-/* A message in pieces is one message. */
+/* A message may be sent in several parts. */
 static void test_pieces(void **state)
 {
 	struct {
@@ -506,12 +516,15 @@ static void test_pieces(void **state)
 	assert_true(client_receive(&b.client));
 	memcpy(&id, b.client.data + sizeof(m.access), sizeof(id));
 	assert_int_equal(id, (uint32_t)ONPU_PCI_DEVICE << 16 | ONPU_PCI_VENDOR);
-	/* And an end inside one is the end. */
+	/* A connection that ends inside a message is closed. */
 	assert_true(client_send(&b.client, &m, 20, NULL, 0));
 	expect_service();
 }
 
-/* Commands without end and no reply read: the server gives up, and serves the next. */
+/*
+ * A client sends commands without end and reads no reply: the server gives up, and serves the next
+ * client.
+ */
 static void test_unread_replies(void **state)
 {
 	struct {

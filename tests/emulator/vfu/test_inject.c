@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Faults that are made on purpose: their text, what they hit, and what goes through else. */
+/*
+ * Tests injected faults: how they are written, what they hit, and that everything else goes
+ * through.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +21,7 @@
 #define RING UINT64_C(0x123456000)
 
 static struct vfu_injector in;
-/* The calls that came through; the injector's thread writes them, too. */
+/* The calls that came through the injector; its thread counts here, too. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
 	unsigned int interrupts[4], writes, links, faults[VFU_FAULTS];
@@ -98,7 +101,7 @@ static unsigned int read_seen(const unsigned int *value)
 	return now;
 }
 
-/* However slow the machine is, it comes. */
+/* Waits until the count is reached, however slow the machine is. */
 static void expect(const unsigned int *value, unsigned int wanted)
 {
 	for (unsigned int i = 0; i < 60000 && read_seen(value) != wanted; i++)
@@ -182,18 +185,18 @@ static void test_doubled_and_late(void **state)
 	arm("doubled-interrupt,vector=1");
 	raise_interrupts(1, 2);
 	expect(&seen.interrupts[1], 3);
-	/* So late that it does not come during the test. */
+	/* The delay is so long that the interrupt does not come during the test. */
 	arm("late-interrupt,ms=1000000,vector=2");
 	raise_interrupts(2, 2);
 	assert_int_equal(seen.interrupts[2], 1);
 	arm("late-interrupt,ms=10,vector=2");
 	raise_interrupts(2, 1);
 	expect(&seen.interrupts[2], 2);
-	/* There is room for so many; what has none comes at once. */
+	/* The injector can delay so many interrupts; further ones come at once. */
 	arm("late-interrupt,ms=1000000,times=0,vector=3");
 	raise_interrupts(3, VFU_INJECT_DELAYED + 5);
 	assert_int_equal(seen.interrupts[3], 6);
-	/* The end of all faults loses none of them. */
+	/* Clearing all faults delivers the delayed interrupts. */
 	vfu_inject_clear(&in);
 	expect(&seen.interrupts[2], 3);
 	expect(&seen.interrupts[3], VFU_INJECT_DELAYED + 5);
@@ -207,7 +210,7 @@ static void test_requests(void **state)
 		vfu_inject_write(&in, ONPU_REG_REQUEST_TAIL, tail);
 	expect(&seen.writes, 2);
 	assert_int_equal(seen.last, 2);
-	/* Behind a later request it is not told of once more. */
+	/* A delayed request is not delivered again behind a later one. */
 	arm("late-message,ms=1000000");
 	vfu_inject_write(&in, ONPU_REG_REQUEST_TAIL, 3);
 	vfu_inject_write(&in, ONPU_REG_REQUEST_TAIL, 4);
@@ -217,7 +220,7 @@ static void test_requests(void **state)
 		usleep(1000);
 	assert_int_equal(read_delayed(), 0);
 	assert_int_equal(read_seen(&seen.writes), 3);
-	/* A reset forgets what is kept. */
+	/* A reset drops delayed requests. */
 	arm("late-message,ms=1000000");
 	vfu_inject_write(&in, ONPU_REG_REQUEST_TAIL, 5);
 	assert_int_equal(in.num_delayed, 1);
@@ -228,7 +231,7 @@ static void test_requests(void **state)
 	for (uint32_t tail = 1; tail <= 5; tail++)
 		vfu_inject_write(&in, ONPU_REG_REQUEST_TAIL, tail);
 	assert_int_equal(seen.writes, 4);
-	/* Other registers are not concerned. */
+	/* Writes to other registers go through. */
 	vfu_inject_write(&in, ONPU_REG_RESPONSE_HEAD, 1);
 	assert_int_equal(seen.writes, 5);
 	vfu_inject_reset(&in);
@@ -249,7 +252,7 @@ static void test_corrupt(void **state)
 	assert_false(vfu_inject_spoils(&in));
 	arm("corrupt-message");
 	assert_true(vfu_inject_spoils(&in));
-	/* In front of the ring, and behind it. */
+	/* Messages in front of the ring and behind it stay as they are. */
 	vfu_inject_memory(&in, RING - 64, message, sizeof(message));
 	vfu_inject_memory(&in, RING + 1024, message, sizeof(message));
 	assert_int_equal(message[1], 0);
@@ -303,7 +306,7 @@ static void test_link(void **state)
 	assert_int_equal(seen.writes, 0);
 	assert_true(vfu_inject_link_down(&in));
 	assert_int_equal(seen.links, 1);
-	/* A reset of the function does not get there. */
+	/* A reset of the function does not bring the link back. */
 	vfu_inject_reset(&in);
 	assert_true(vfu_inject_link_down(&in));
 	vfu_inject_clear(&in);
@@ -317,7 +320,7 @@ static void test_link(void **state)
 	assert_int_equal(seen.links, 2);
 }
 
-/* Requests come in lines, of which one read may have many or a part. */
+/* Requests are lines; one read may return several lines or part of one. */
 static void test_lines(void **state)
 {
 	struct vfu_control control;
@@ -346,7 +349,7 @@ static void test_lines(void **state)
 	vfu_control_read(&control, &in);
 	raise_interrupts(0, 1);
 	assert_int_equal(seen.interrupts[0], 1);
-	/* Too long for any line. */
+	/* The line is longer than any request. */
 	memset(wrong, 'x', sizeof(wrong));
 	wrong[sizeof(wrong) - 1] = '\n';
 	assert_true(write(ends[0], wrong, sizeof(wrong)) == sizeof(wrong));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Interrupts: attaching, raising, what stays pending, MSI in place of MSI-X. */
+/* Tests interrupts: attaching, raising, pending vectors, MSI in place of MSI-X. */
 #include "bench.h"
 
 #include <errno.h>
@@ -64,7 +64,7 @@ static int set(uint32_t flags, uint32_t index, uint32_t start, uint32_t count, u
 	return error;
 }
 
-/* How often it was raised since the last call. */
+/* Returns how often the vector was raised since the last call. */
 static unsigned int taken(unsigned int vector)
 {
 	eventfd_t count = 0;
@@ -90,7 +90,7 @@ static void test_msix(void **state)
 	assert_false(vfu_irqs_pending(&irqs, 1));
 }
 
-/* Interrupts are enabled as QEMU does it: with nothing attached, then vector by vector. */
+/* Interrupts are enabled as QEMU does it: first without any descriptor, then vector by vector. */
 static void test_pending_until_attached(void **state)
 {
 	(void)state;
@@ -104,7 +104,7 @@ static void test_pending_until_attached(void **state)
 	assert_int_equal(taken(2), 1);
 	assert_int_equal(taken(3), 0);
 	assert_false(vfu_irqs_pending(&irqs, 2));
-	/* Detached again: pending, and forgotten with a reset. */
+	/* Detach the vector again: an interrupt is pending, and a reset drops it. */
 	assert_int_equal(set(EVENTFD, MSIX, 2, 1, 0), 0);
 	vfu_irqs_raise(&irqs, 2);
 	assert_true(vfu_irqs_pending(&irqs, 2));
@@ -134,7 +134,7 @@ static void test_msi(void **state)
 	vfu_irqs_raise(&irqs, 4);
 	assert_int_equal(taken(0), 2);
 	assert_int_equal(taken(4), 0);
-	/* MSI-X goes before MSI. */
+	/* While MSI-X is attached, MSI is not used. */
 	assert_int_equal(set(EVENTFD, MSIX, 4, 1, 1), 0);
 	vfu_irqs_raise(&irqs, 4);
 	assert_int_equal(taken(0), 0);
@@ -144,7 +144,7 @@ static void test_msi(void **state)
 	assert_int_equal(taken(0), 1);
 }
 
-/* The client tries its vectors. */
+/* The client triggers its own vectors. */
 static void test_trigger(void **state)
 {
 	(void)state;
@@ -187,7 +187,7 @@ static void test_refused(void **state)
 	assert_int_equal(set(EVENTFD, MSIX, 0, 1, 2), EINVAL);
 	assert_int_equal(set(EVENTFD, MSIX, 0, 0, 0), EINVAL);
 	assert_int_equal(set(NONE, MSIX, 0, 1, 1), EINVAL);
-	/* One kind of data, one action. */
+	/* A message must name exactly one kind of data and one action. */
 	assert_int_equal(set(0, MSIX, 0, 1, 1), EINVAL);
 	assert_int_equal(set(VFIO_IRQ_SET_DATA_EVENTFD, MSIX, 0, 1, 1), EINVAL);
 	assert_int_equal(set(EVENTFD | VFIO_IRQ_SET_DATA_NONE, MSIX, 0, 1, 1), EINVAL);
@@ -196,7 +196,7 @@ static void test_refused(void **state)
 	assert_int_equal(set(VFIO_IRQ_SET_DATA_NONE | VFIO_IRQ_SET_ACTION_MASK, MSIX, 0, 1, 0),
 			 ENOTSUP);
 	assert_int_equal(vfu_irqs_set(&irqs, &bools, data, sizeof(data), NULL, 0), EINVAL);
-	/* Not an eventfd: nothing is ever written to it. */
+	/* A descriptor that is no eventfd is refused, so that nothing is ever written to it. */
 	assert_int_equal(pipe(pipes), 0);
 	kept[0] = pipes[1];
 	assert_int_equal(vfu_irqs_set(&irqs, &head, NULL, 0, kept, 1), EINVAL);
@@ -207,7 +207,7 @@ static void test_refused(void **state)
 	assert_false(vfu_irqs_pending(&irqs, 0));
 }
 
-/* A counter that is full does not stop the device. */
+/* An eventfd whose counter is full does not block the device. */
 static void test_full_counter(void **state)
 {
 	(void)state;
@@ -220,7 +220,10 @@ static void test_full_counter(void **state)
 	assert_int_equal(taken(1), 1);
 }
 
-/* Ends this process: 0, if no function is made, for want of a call that is refused from now on. */
+/*
+ * Makes io_setup() fail from now on and ends this process: with status 0 if no function can be
+ * created.
+ */
 static void start_refused(void)
 {
 	static struct sock_filter code[] = {

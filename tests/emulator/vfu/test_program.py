@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""onpu-emu as a program: options, the line that says it listens, clients, the end.
+"""Tests onpu-emu as a program: options, the line that says that it listens, clients, the end.
 
   test_program.py ONPU_EMU
 """
@@ -71,7 +71,7 @@ class Program(unittest.TestCase):
                               check=False)
 
     def test_faults(self):
-        """Asked for by options and by lines; what is wrong is named."""
+        """Options and lines of input ask for faults; an error names what is wrong."""
         for words, message in ((['--inject=parity,ms=3'], 'this fault has no time'),
                                (['--inject=nothing'], 'there is no such fault'),
                                (['--inject=-', '--sync'], '--sync excludes')):
@@ -89,7 +89,7 @@ class Program(unittest.TestCase):
             self.assertTrue(self.process.stdout.readline().startswith(answer), line)
 
     def test_recording(self):
-        """A recording of a server's device can be replayed; a file that is no whole recording is refused."""
+        """The recording of a server's device can be replayed; an incomplete file is refused."""
         file = os.path.join(self.folder.name, 'record')
         self.start('--once', '--record', file, '--queues=4', '--sram=65536')
         client = self.connect()
@@ -104,7 +104,7 @@ class Program(unittest.TestCase):
         self.assertRegex(done.stdout, 'record: the device does the same in all [1-9][0-9]* events\n')
         with open(file, 'rb') as record:
             data = record.read()
-        # The value that the read of the register gave, and the checksum of that.
+        # Change the recorded value of the register's read, and make the checksum right again.
         at = data.index(struct.pack('<II', self.register(), 65536)) + 4
         data = data[:at] + b'\1' + data[at + 1:]
         data = data[:-8] + struct.pack('<Q', zlib.crc32(data[:-24]))
@@ -194,7 +194,7 @@ class Program(unittest.TestCase):
         self.assertEqual(irq_count(client, 1), 1)
         memory_enable = struct.pack('<HHIIIQII', 3, 10, 34, 0, 0, 4, 7, 2) + b'\2\0'
         call(client, memory_enable)
-        # CAP_SRAM_BYTES, by where it is in registers.xml.
+        # Read CAP_SRAM_BYTES at its offset in registers.xml.
         reply = call(client, struct.pack('<HHIIIQII', 4, 9, 32, 0, 0, self.register(), 0, 4))
         self.assertEqual(struct.unpack_from('<I', reply, 32)[0], 65536)
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Tests the messages of QEMU when it attaches, and each command as the protocol has it. */
+/* Tests the messages that QEMU sends when it attaches, and each command against the protocol. */
 #include "bench.h"
 
 #include <errno.h>
@@ -61,7 +61,7 @@ static void expect_region(uint32_t index, uint64_t size)
 	assert_int_equal(info.argsz, sizeof(info));
 	assert_int_equal(info.index, index);
 	assert_int_equal(info.size, size);
-	/* Never to be mapped, and nothing that would follow. */
+	/* The region cannot be mapped, and has no capabilities. */
 	assert_int_equal(info.flags, size ? access : 0);
 	assert_int_equal(info.cap_offset, 0);
 }
@@ -74,7 +74,7 @@ static void expect_irqs(uint32_t index, uint32_t count)
 	assert_int_equal(info.flags, VFIO_IRQ_INFO_EVENTFD);
 }
 
-/* Two maps are sent before the first reply is read. */
+/* Sends two maps before it reads the first reply. */
 static void pipelined_maps(void)
 {
 	struct {
@@ -149,7 +149,7 @@ static void test_bar0(void **state)
 
 	(void)state;
 	assert_int_equal(client_version(&b.client), 0);
-	/* Before the function answers memory accesses. */
+	/* The function does not answer memory accesses yet. */
 	assert_int_equal(client_read32(&b.client, BAR0, ONPU_REG_ID), UINT32_MAX);
 	client_write32(&b.client, BAR0, ONPU_REG_FW_SIZE, 77);
 	client_set_config16(&b.client, PCI_COMMAND, PCI_COMMAND_MEMORY);
@@ -158,7 +158,7 @@ static void test_bar0(void **state)
 	assert_int_equal(client_read32(&b.client, BAR0, ONPU_REG_CAP_VECTORS), BENCH_VECTORS);
 	client_write32(&b.client, BAR0, ONPU_REG_FW_SIZE, 77);
 	assert_int_equal(client_read32(&b.client, BAR0, ONPU_REG_FW_SIZE), 77);
-	/* Other widths, several registers at once, off alignment, nothing at all. */
+	/* Reads have other widths, span several registers, are not aligned, or have no bytes. */
 	assert_int_equal(client_read(&b.client, BAR0, ONPU_REG_ID, &wide, 8), 0);
 	assert_true(wide == UINT64_MAX);
 	assert_int_equal(client_read(&b.client, BAR0, ONPU_REG_ID, words, 16), 0);
@@ -193,7 +193,7 @@ static void test_msix_bar(void **state)
 	assert_int_equal(client_read32(&b.client, BAR2, 16), 0);
 }
 
-/* A write that wants no reply is followed at once by the reply of the next command. */
+/* A posted write gets no reply: the next reply is that of the next command. */
 static void test_posted_write(void **state)
 {
 	struct {
@@ -214,7 +214,7 @@ static void test_posted_write(void **state)
 	client_set_config16(&b.client, PCI_COMMAND, PCI_COMMAND_MEMORY);
 	assert_true(client_send(&b.client, &m, sizeof(m), NULL, 0));
 	assert_int_equal(client_read32(&b.client, BAR0, ONPU_REG_FW_SIZE), 4711);
-	/* No reply, not even to an error. */
+	/* An error of a posted write gets no reply either. */
 	m.access.offset = ONPU_BAR0_SIZE;
 	assert_true(client_send(&b.client, &m, sizeof(m), NULL, 0));
 	assert_int_equal(client_read32(&b.client, BAR0, ONPU_REG_FW_SIZE), 4711);

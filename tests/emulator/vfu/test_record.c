@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Recordings of a server's device: a replay does the same, finds what differs, and refuses what is damaged. */
+/*
+ * Recordings of a server's device: a replay does the same, finds differences, and refuses damaged
+ * files.
+ */
 #include "bench.h"
 
 #include <fcntl.h>
@@ -11,7 +14,7 @@
 #include "random.h"
 #include "vfu/replay.h"
 
-/* Bytes of a job that loads each by itself, so that there is time for many accesses in an instruction. */
+/* Bytes that a job loads one by one, so that many accesses can come during one instruction. */
 #define BYTES 65536u
 
 static struct bench b;
@@ -19,11 +22,11 @@ static struct rig_vm vm;
 static struct rig_context context;
 static struct rng rng = { .state = 1 };
 
-/* The recording: what the device of session() did. */
+/* The recording of session(). */
 static uint8_t *bytes;
 static size_t size;
 
-/* ---- what is recorded */
+/* ---- the recorded session */
 
 static void start_work(void)
 {
@@ -38,7 +41,7 @@ static void submit(struct program *p)
 	static uint32_t name;
 
 	rig_load(&b.rig, &context, p);
-	/* The addresses were those of the program before. */
+	/* Forget the translations of the program before. */
 	rig_write(&b.rig, ONPU_REG_INV_ASID, ONPU_INV_ASID_ALL__MASK);
 	rig_write(&b.rig, ONPU_REG_INV_REQ, ++name);
 	while (rig_read(&b.rig, ONPU_REG_INV_DONE) != name)
@@ -71,7 +74,7 @@ static struct program *slow(void)
 	return p;
 }
 
-/* Accesses interrupt its instructions, as a kill does in the end. */
+/* Register accesses, and at last a kill, interrupt the job's instructions. */
 static void kill_a_job(void)
 {
 	submit(slow());
@@ -97,7 +100,7 @@ static void session(void)
 	bench_attach(&b);
 	start_work();
 	submit(job_stages(1, 0.25f));
-	/* It hangs. */
+	/* The job hangs. */
 	assert_int_equal(rig_simple(&b.rig, ONPU_MSG_CTX_KILL, 10, 0), ONPU_MSG_OK);
 	assert_int_equal(client_config16(&b.client, PCI_VENDOR_ID), ONPU_PCI_VENDOR);
 	assert_int_not_equal(client_config16(&b.client, PCI_COMMAND), 0);
@@ -116,7 +119,7 @@ static void session(void)
 	assert_int_equal(client_call(&b.client, VFU_DEVICE_RESET, NULL, 0, NULL, 0), 0);
 	bench_enable(&b);
 	start_work();
-	/* Its memory is taken away, with what the firmware has. */
+	/* The memory of job and firmware is unmapped. */
 	submit(slow());
 	onpu_device_inject_parity(b.server.function.device);
 	assert_int_equal(client_dma_unmap(&b.client, RIG_BUS, RIG_MEMORY), 0);
@@ -173,7 +176,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* ---- what is in it */
+/* ---- the content of a recording */
 
 static struct vfu_record_event event_at(const uint8_t *from, size_t at)
 {
@@ -183,7 +186,10 @@ static struct vfu_record_event event_at(const uint8_t *from, size_t at)
 	return event;
 }
 
-/* The number of events of a kind, or where the one with the number @nth is in the bytes and among the events. */
+/*
+ * Returns the number of events of a kind or, for the one with number @nth, its offset in the bytes
+ * and its index among all events.
+ */
 static size_t find(enum vfu_record_kind kind, size_t nth, uint64_t *number)
 {
 	size_t found = 0;
@@ -238,7 +244,7 @@ static void expect_same(void)
 				 count(VFU_RECORD_CONFIG_RESET) + count(VFU_RECORD_END));
 }
 
-/* How many accesses came inside an instruction. */
+/* Returns how many accesses came during an instruction. */
 static size_t count_inside(void)
 {
 	size_t inside = 0;
@@ -277,10 +283,13 @@ static void test_sync(void **state)
 	record(false, 0);
 }
 
-/* It ends in the middle of the session, and up to there the device does the same. */
+/*
+ * With a limit, the recording ends in the middle of the session, and the replay does the same up to
+ * there.
+ */
 static void test_limit(void **state)
 {
-	/* How long a recording is depends on when jobs are killed, but each is longer than this. */
+	/* The length of a recording depends on when jobs are killed; each is longer than this. */
 	const size_t limit = 128 << 10, whole = size;
 
 	(void)state;
@@ -290,7 +299,10 @@ static void test_limit(void **state)
 	record(false, 0);
 }
 
-/* Each event, made another one, is the first that differs; all that is recorded is compared. */
+/*
+ * Each event, when changed, is the first difference that the replay finds: it compares all that is
+ * recorded.
+ */
 static void test_differs(void **state)
 {
 	static const enum vfu_record_kind kinds[] = {
@@ -314,8 +326,8 @@ static void test_differs(void **state)
 
 			memcpy(copy, bytes, size);
 			/*
-			 * A replay does not compare what the device gets, but when it gets it, and
-			 * from where.
+			 * A replay supplies the bytes that the device reads; it compares when the
+			 * device reads, and from where.
 			 */
 			if (kinds[i] == VFU_RECORD_ACCESS)
 				event.what ^= 8;
@@ -333,7 +345,10 @@ static void test_differs(void **state)
 	free(copy);
 }
 
-/* A device that reads other data does other things: programs, rings and firmware are in them. */
+/*
+ * A device that reads other data does other things, as programs, rings and firmware are in the
+ * data.
+ */
 static void test_other_data(void **state)
 {
 	uint8_t *copy = malloc(size);
@@ -382,7 +397,10 @@ static void test_damaged(void **state)
 	free(copy);
 }
 
-/* Whatever is in a file whose checksum is right, reading it does no harm: a short one, to try it often. */
+/*
+ * Reading a file with a correct checksum and any content does no harm; a short file allows many
+ * tries.
+ */
 static void test_hostile(void **state)
 {
 	const size_t whole = size;

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""onpu-emu and clients that are killed, slow, hostile or gone at any byte: the next one is served.
+"""Connects clients to onpu-emu that are killed, slow, hostile or gone at any byte: the next client
+must be served.
 
   test_socket.py ONPU_EMU [--rounds N] [--seed N]
 
-Random, the same for a seed but for what the kernel's scheduler decides. After each such client a right one
-asks for registers; descriptors and memory of the server must not grow.
+The clients are random; a seed repeats them, but for the timing of the kernel's scheduler. After
+each, a well-behaved client reads registers; the server's descriptors and memory must not grow.
 """
 
 import argparse
@@ -27,7 +28,7 @@ CONFIG = 7
 
 
 def memory(size):
-    """A file as QEMU has one for the guest's memory."""
+    """Returns a file like that in which QEMU has the guest's memory."""
     fd = os.memfd_create('onpu-test', os.MFD_ALLOW_SEALING | os.MFD_CLOEXEC)
     os.ftruncate(fd, size)
     fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK)
@@ -44,7 +45,7 @@ def access(region, offset, data=None):
 
 
 def session():
-    """The messages of a well-behaved client, each with its descriptors."""
+    """Yields the messages of a well-behaved client, each with its descriptors."""
     yield message(VERSION, bytes(4)), []
     yield message(GET_INFO, struct.pack('<4I', 16, 0, 0, 0)), []
     for index in range(9):
@@ -64,7 +65,7 @@ def session():
 class Server:
     def __init__(self, program, path):
         self.path = path
-        # The sanitizer would keep what was freed, which must not count as memory in use.
+        # The sanitizer would keep freed memory, which must not count as memory in use.
         options = os.environ.get('ASAN_OPTIONS', '') + ':quarantine_size_mb=4'
         self.process = subprocess.Popen([program, '--socket', path, '--quiet'], stdout=subprocess.PIPE,
                                         env={**os.environ, 'ASAN_OPTIONS': options})
@@ -80,7 +81,7 @@ class Server:
         return len(os.listdir(f'/proc/{self.process.pid}/fd'))
 
     def resident(self):
-        """KiB of memory."""
+        """Returns the resident memory in KiB."""
         with open(f'/proc/{self.process.pid}/status', encoding='ascii') as file:
             return next(int(line.split()[1]) for line in file if line.startswith('VmRSS:'))
 
@@ -109,7 +110,9 @@ def ask(client, what, files=()):
 
 
 def served(server):
-    """Reads as a well-behaved client does, which is refused as long as the server still has the one before."""
+    """Returns what a well-behaved client reads. The server refuses it as long as it still has the
+    client before.
+    """
     end = time.monotonic() + PATIENCE
     while True:
         try:
@@ -124,11 +127,11 @@ def served(server):
             time.sleep(0.005)
 
 
-# ---- the clients; each returns when it has gone
+# ---- the clients; each function returns when its client has gone
 
 
 def gone(rng, server):
-    """Ends behind some byte, with some replies unread."""
+    """Ends behind any byte, with some replies unread."""
     stream = list(session())
     whole = rng.randrange(len(stream))
     with server.connect() as client:
@@ -144,7 +147,7 @@ def gone(rng, server):
 
 
 def killed(rng, server):
-    """A process, in the midst of whatever it does."""
+    """Is a process that is killed at any time."""
     child = os.fork()
     if not child:
         try:
@@ -160,7 +163,9 @@ def killed(rng, server):
 
 
 def slow(rng, server):
-    """Byte after byte, with a pause now and then; the descriptors come with the first."""
+    """Sends byte after byte, with a pause now and then; descriptors come with the first byte of a
+    message.
+    """
     with server.connect() as client:
         for what, files in list(session())[:rng.randrange(1, 8)]:
             for at in range(len(what)):
@@ -171,7 +176,7 @@ def slow(rng, server):
 
 
 def deaf(rng, server):
-    """Asks and never reads, until nobody listens to it any more."""
+    """Sends requests and never reads, until the server gives up."""
     with server.connect() as client:
         client.setblocking(False)
         try:
@@ -184,7 +189,7 @@ def deaf(rng, server):
 
 
 def spoil(rng, what):
-    """A message with a few wrong bytes, or a wrong end."""
+    """Returns a message with a few wrong bytes, or a wrong length."""
     what = bytearray(what)
     for _ in range(rng.randrange(1, 5)):
         kind = rng.randrange(4)
@@ -203,7 +208,7 @@ def spoil(rng, what):
 
 
 def hostile(rng, server):
-    """Right messages among wrong ones, with descriptors that nobody has asked for."""
+    """Sends good messages among bad ones, with descriptors that no command takes."""
     files = [memory(4096), os.eventfd(0), os.open('/dev/null', os.O_RDONLY), *os.pipe()]
     stream = list(session())
     with server.connect() as client:
@@ -245,7 +250,7 @@ def main():
                 try:
                     client(rng, server)
                 except ConnectionError:
-                    # It was sent away, since the one before it is still being left.
+                    # The server refused it, since it still had the client before.
                     pass
                 if served(server) != right:
                     sys.exit(f'{where}: the next one reads something else')

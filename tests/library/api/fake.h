@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A device that fails: the winsys of fake.c stands in the place of the device model. It computes
- * nothing, checks what it is given, and fails when told to.
+ * A device that fails: the winsys of fake.c replaces the device model. It computes nothing, checks
+ * what the library passes to it, and fails when told to.
  */
 #ifndef TESTS_API_FAKE_H
 #define TESTS_API_FAKE_H
@@ -14,7 +14,7 @@
 
 #define MAX_BOS 256
 
-/* The one device, and what it is to do. */
+/* The only device, and the failures that it is told to make. */
 extern struct fake {
 	struct winsys base;
 	pthread_mutex_t lock;
@@ -24,12 +24,12 @@ extern struct fake {
 	uint64_t next_va;
 	unsigned int contexts, jobs, runs, bad_slots;
 	bool alive;
-	/* Counted from 1; 0: never. */
+	/* The number of the job or call that fails, counted from 1; 0: none. */
 	unsigned int fault_at, lose_at, fail_bo_at, fail_ctx_at, fail_submit_at;
 	unsigned int made_bos, made_contexts;
-	bool hold;	    /* nothing ends */
-	uint32_t max_slots; /* of a job */
-	uint32_t isa_major; /* of its instruction set */
+	bool hold;	    /* no job ends */
+	uint32_t max_slots; /* slots that a job may have */
+	uint32_t isa_major; /* major version of the device's instruction set */
 } fake;
 
 struct fixture {
@@ -38,15 +38,12 @@ struct fixture {
 	struct notes *notes;
 };
 
-/*
- * Setup and teardown of each test: it begins with a device, of which nothing may be left at the
- * end.
- */
+/* Setup and teardown of each test: teardown checks that nothing of the test's device is left. */
 int setup(void **state);
 int teardown(void **state);
 
 void release_jobs(void);
-/* The device is given back with all that was made of it. */
+/* Waits until the device has been released with everything that was made on it. */
 void wait_for_the_end(void);
 
 #endif

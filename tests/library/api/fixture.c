@@ -364,7 +364,7 @@ WNNStatus wait_future(WNNInstance instance, WNNFuture future)
 	return status;
 }
 
-/* --- The gate: memory that nobody gets while it is closed --- */
+/* --- The gate: a memory hook whose allocations wait while it is closed --- */
 
 struct gate {
 	struct gate *next;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Helpers that the tests of the API share: devices, small graphs, callbacks that write down what
- * they got.
+ * Helpers that the tests of the API share: devices, small graphs, callbacks that record their
+ * arguments.
  */
 #ifndef TESTS_API_FIXTURE_H
 #define TESTS_API_FIXTURE_H
@@ -16,13 +16,13 @@
 
 #include <webnn/webnn_npu.h>
 
-/* Long enough for every machine: whoever waits that long has found a bug. */
+/* Nanoseconds that are enough on every machine: a wait that takes longer has found a bug. */
 #define GENEROUS UINT64_C(120000000000)
 
-/* Ends the test unless a call failed with that status, and its message contains the text. */
+/* Fails the test unless the call failed with that status and its message contains the text. */
 #define assert_failed(call, wanted, text) check_failed((call), (wanted), (text), __FILE__, __LINE__)
 void check_failed(WNNStatus status, WNNStatus wanted, const char *text, const char *file, int line);
-/* The thread's last error is that. */
+/* Checks status and message of the thread's last error. */
 #define assert_last_error(wanted, text) \
 	check_failed(wnnGetLastError(NULL), (wanted), (text), __FILE__, __LINE__)
 
@@ -30,8 +30,8 @@ void check_failed(WNNStatus status, WNNStatus wanted, const char *text, const ch
 void check_ok(WNNStatus status, const char *file, int line);
 
 /*
- * "cpu" or "sim"; 64 KiB of SRAM so that even small graphs are cut into tiles. With the path of an
- * image in ONPU_FIRMWARE, sim runs in full mode.
+ * Opens a context on "cpu" or "sim", with 64 KiB of SRAM, so that even small graphs are cut into
+ * tiles. With the path of a firmware image in ONPU_FIRMWARE, sim runs in full mode.
  */
 WNNContext open_context(WNNInstance instance, const char *device);
 WNNContext open_context_with(WNNInstance instance, const WNNContextDeviceOptions *options);
@@ -39,26 +39,31 @@ WNNContext open_context_with(WNNInstance instance, const WNNContextDeviceOptions
 WNNTensor make_tensor(WNNContext context, uint32_t rows, uint32_t cols); /* both ways */
 WNNTensor make_tensor_flags(WNNContext context, uint32_t rows, uint32_t cols, bool readable,
 			    bool writable);
-WNNTensor make_picture(WNNContext context, const uint32_t *shape); /* of 4; float32, both ways */
+WNNTensor make_picture(WNNContext context, const uint32_t *shape); /* 4 dimensions, float32, both
+								    * ways */
 WNNOperand make_input(WNNGraphBuilder builder, const char *name, uint32_t rows, uint32_t cols);
 WNNOperand make_constant(WNNGraphBuilder builder, const float *data, uint32_t rows, uint32_t cols);
 WNNGraph build_one(WNNGraphBuilder builder, const char *name, WNNOperand operand);
 
 /*
- * The variable that sets the level of vector instructions of contexts on the CPU. exchange_level() sets it, or unsets it with NULL,
- * and returns its value before, which the caller frees; NULL: it was not set.
+ * The variable that sets the level of vector instructions of contexts on the CPU. exchange_level()
+ * sets it, or unsets it with NULL, and returns its value before, which the caller frees; NULL: it
+ * was not set.
  */
 #define LEVEL_VARIABLE "WEBNN_CPU_LEVEL"
 char *exchange_level(const char *level);
 
-/* Whether the CPU has kernels of its own for lines below oneDNN as well, which take what reads them, too. */
+/*
+ * Whether the CPU has our own kernels for single rows below oneDNN, which fuse the operators behind
+ * them, too.
+ */
 bool has_lines(void);
 
 /* y = relu(x + 1), both [rows,cols]. */
 WNNGraph build_add_relu(WNNContext context, uint32_t rows, uint32_t cols);
 WNNStatus dispatch_xy(WNNContext context, WNNGraph graph, WNNTensor x, WNNTensor y);
 
-/* Notes of what callbacks were given, under a lock: callbacks run on any thread. */
+/* Notes record the arguments of callbacks, under a lock, as callbacks run on any thread. */
 #define NOTES 512
 
 struct note {
@@ -66,20 +71,20 @@ struct note {
 	WNNStatus status;
 	void *object; /* context, tensor or graph */
 	size_t size;
-	float first; /* of data */
+	float first; /* first element of the data */
 	char message[512];
 	unsigned long thread;
 };
 
 struct notes;
-/* They live until the process ends: a callback may come after its test. */
+/* Notes live until the process ends: a callback may come after its test. */
 struct notes *notes_create(void);
 size_t notes_count(struct notes *notes);
 struct note notes_get(struct notes *notes, size_t index);
-/* Waits, generously, until there are that many. */
+/* Waits up to GENEROUS until there are that many notes; returns whether there are. */
 bool notes_wait(struct notes *notes, size_t count);
 unsigned long this_thread(void);
-/* Runs on every callback, outside the lock, before it is noted. */
+/* Sets a function that every callback calls, outside the lock, before it is noted. */
 void notes_set_action(struct notes *notes, void (*action)(void *), void *argument);
 
 #define TAG(n) ((void *)(intptr_t)(n))
@@ -92,13 +97,10 @@ WNNContextLostCallbackInfo note_lost(struct notes *notes, WNNCallbackMode mode, 
 WNNWorkDoneCallbackInfo note_done(struct notes *notes, WNNCallbackMode mode, int tag);
 WNNErrorCallbackInfo note_error(struct notes *notes, WNNCallbackMode mode, int tag);
 
-/*
- * Holds the timeline of a context up, so that what is queued behind stays queued. CPU contexts
- * only.
- */
+/* Holds up the timeline of a context, so that later work stays queued. CPU contexts only. */
 struct gate;
 struct gate *gate_create(void);		      /* lives until the process ends */
-WNNInstance gate_instance(struct gate *gate); /* contexts of it can be held up */
+WNNInstance gate_instance(struct gate *gate); /* its contexts can be held up */
 void gate_close(struct gate *gate, WNNContext context);
 void gate_open(struct gate *gate);
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Requests beyond the memory that there is: refused with an error, where the kernel would promise it and
- * end a process later. How that memory is found out, from made up files of the kernel. And that large blocks ask for
- * large pages, and have them before they are filled.
+ * Requests for more memory than the machine has are refused with an error; the kernel would promise
+ * the memory, and kill a process later. The tests find out available memory from files that imitate
+ * the kernel's. They also check that large blocks ask for large pages, and get them before they are
+ * filled.
  */
 #include "fixture.h"
 
@@ -93,7 +94,7 @@ static void groups_have_limits(void **state)
 	write_file("cgroup/box/inner/memory.max", "max\n");
 	write_file("cgroup/box/inner/memory.current", "1000\n");
 	assert_int_equal(available(), 2500 << 10);
-	/* That of the group around it, whose files in memory make room. */
+	/* The limit of the enclosing group counts; its file pages in memory can be reclaimed. */
 	write_file("cgroup/box/memory.max", "3200000\n");
 	write_file("cgroup/box/memory.current", "2600000\n");
 	write_file("cgroup/box/memory.stat", "anon 5\ninactive_file 300000\nactive_file 7\n");
@@ -119,11 +120,14 @@ static void older_groups_have_limits(void **state)
 	assert_int_equal(available(), 700000);
 }
 
-/* Tensors that nobody writes take no memory, but they are promises: they are not more than there is. */
+/*
+ * Tensors that are not written take no memory but are promises, which may not exceed the memory
+ * that there is.
+ */
 static void promises_are_kept(void **state)
 {
 #ifdef SANITIZED
-	/* A sanitizer notes down every byte that is promised. */
+	/* A sanitizer has shadow memory for every promised byte. */
 	(void)state;
 	skip();
 }
@@ -155,7 +159,9 @@ static void promises_are_kept(void **state)
 							    &made[count]);
 			count += !status;
 		} while (!status && count < most + 64);
-		/* Other processes take and give memory meanwhile. */
+		/*
+		 * Other processes take and free memory meanwhile, so that the number is not exact.
+		 */
 		if (!status)
 			fail_msg("%s: %zu GiB were promised, about %zu are there", devices[d],
 				 count, most);
@@ -164,7 +170,7 @@ static void promises_are_kept(void **state)
 				  "machine has ");
 		while (count)
 			wnnTensorRelease(made[--count]);
-		/* All of it can be had again. */
+		/* All of the memory can be allocated again. */
 		assert_ok(wnnContextWaitIdle(context, GENEROUS));
 		wnnTensorRelease(make_tensor(context, 4096, 4096));
 		free(made);
@@ -174,7 +180,7 @@ static void promises_are_kept(void **state)
 }
 #endif
 
-/* Whether the mapping of an address has one of the flags of /proc/self/smaps. */
+/* Returns whether the mapping of an address has one of the flags of /proc/self/smaps. */
 static bool has_flag(const char *address, const char *flag)
 {
 	FILE *f = fopen("/proc/self/smaps", "r");
@@ -203,7 +209,10 @@ static bool wants_small_pages(const char *address)
 	return has_flag(address, " nh");
 }
 
-/* Whether the kernel tells what memory asks for: qemu-user passes no such wish on, and makes the answer up. */
+/*
+ * Returns whether /proc/self/smaps shows madvise(): qemu-user ignores such advice and invents the
+ * file.
+ */
 static bool wishes_are_told(void)
 {
 	const size_t bytes = (size_t)8 << 20;
@@ -240,7 +249,7 @@ static void large_blocks_ask_for_large_pages(void **state)
 	wnn_free(cleared);
 }
 
-/* Linux does so since 5.14; qemu-user does not. */
+/* Returns whether madvise() can populate pages: Linux can since 5.14, qemu-user cannot. */
 static bool pages_are_fetched(void)
 {
 	const size_t bytes = (size_t)1 << 20;
@@ -266,7 +275,7 @@ static bool has_pages(char *memory, size_t bytes)
 	return there == pages;
 }
 
-/* Memory that is filled has its pages before, of which the first ones are small, and stays as it was. */
+/* Memory gets its pages before it is filled, small ones at its beginning, and keeps its content. */
 static void filled_memory_has_pages(void **state)
 {
 	const size_t bytes = ((size_t)40 << 20) + 100000, step = (size_t)3 << 20;
@@ -299,7 +308,8 @@ static void filled_memory_has_pages(void **state)
 }
 
 /*
- * The library gives no advice on memory that is part of a driver's mapping, which it would break.
+ * The library gives no advice on memory that is part of a driver's mapping, as that would break the
+ * mapping.
  */
 static void other_mappings_are_left_alone(void **state)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Builders: what they refuse, constants of all kinds, building once. The rules of operators have
- * tests of their own.
+ * Builders: which calls they refuse, constants of all kinds, building once. The rules of operators
+ * have tests of their own.
  */
 #include "fixture.h"
 
@@ -86,7 +86,7 @@ static void operators_take_their_own_operands(void **state)
 	options.label = WNN_STR("tail\x1b[31m");
 	assert_refused(f->builder, wnnGraphBuilderAdd(f->builder, x, foreign, &options), "builder");
 	wnnGraphBuilderGetLastError(f->builder, &error);
-	/* Operator and label, made harmless. */
+	/* The message has operator and label, with control characters escaped. */
 	assert_non_null(memmem(error.message.data, error.message.length, "add \"tail\\u001b", 10));
 	assert_refused(f->builder,
 		       wnnGraphBuilderRelu(f->builder, wnnGraphBuilderAbs(f->builder, NULL, NULL),
@@ -96,14 +96,17 @@ static void operators_take_their_own_operands(void **state)
 			 WNNStatus_TypeError);
 	assert_null(parts[0]);
 	assert_null(parts[2]);
-	/* Calls that failed have recorded nothing and spoiled nothing. */
+	/* Calls that failed have recorded nothing and left the builder usable. */
 	assert_non_null(wnnGraphBuilderRelu(f->builder, x, NULL));
 	assert_int_equal(wnnGraphBuilderGetLastError(f->builder, NULL), WNNStatus_TypeError);
 	assert_int_equal(wnnGraphBuilderGetLastError(other, NULL), WNNStatus_Success);
 	wnnGraphBuilderRelease(other);
 }
 
-/* A chain of calls is checked once, at its end: the message tells what went wrong first. */
+/*
+ * In a chain of calls, the application checks only the last result: the message says what went
+ * wrong first.
+ */
 static void a_chain_tells_its_first_error(void **state)
 {
 	struct fixture *f = *state;
@@ -133,7 +136,7 @@ static void a_chain_tells_its_first_error(void **state)
 	assert_refused(f->builder, wnnGraphBuilderConcat(f->builder, 2, parts, 0, NULL),
 		       "concat: operand inputs[1] is NULL, perhaps because of an earlier error: "
 		       "matmul \"dense\"");
-	/* Another error in between does not hide the first. */
+	/* Another error in between does not replace the first. */
 	assert_null(wnnGraphBuilderMatmul(f->builder, make_input(f->builder, "z", 5, 7), x, NULL));
 	assert_refused(f->builder, wnnGraphBuilderRelu(f->builder, NULL, NULL),
 		       "relu: operand input is NULL, perhaps because of an earlier error: "
@@ -144,7 +147,7 @@ static void a_chain_tells_its_first_error(void **state)
 		      "an earlier error: matmul \"dense\"");
 }
 
-/* Inputs, constants and helpers of older drafts count as well. */
+/* Errors of inputs, constants and helpers for older drafts count as first errors, too. */
 static void an_input_may_be_the_first_error(void **state)
 {
 	struct fixture *f = *state;
@@ -239,7 +242,7 @@ static void borrowed_constants_come_back_once(void **state)
 	float got[4] = { 0 };
 
 	memcpy(crooked + 1, data, sizeof(data));
-	/* A failing call gives it back, and so does a builder that never builds. */
+	/* A failing call gives the memory back, and so does a builder that never builds. */
 	assert_null(borrow(f->builder, f->notes, 1, data, 12));
 	assert_true(notes_wait(f->notes, 1));
 	assert_int_equal(notes_get(f->notes, 0).tag, 1);
@@ -250,13 +253,13 @@ static void borrowed_constants_come_back_once(void **state)
 	wnnGraphBuilderRelease(f->builder);
 	assert_true(notes_wait(f->notes, 2));
 	assert_int_equal(notes_get(f->notes, 1).tag, 2);
-	/* One that is not aligned is copied, so that it is free at once. */
+	/* Data that is not aligned is copied, so that it is given back at once. */
 	f->builder = wnnContextCreateGraphBuilder(f->context);
 	x = make_input(f->builder, "x", 2, 2);
 	c = borrow(f->builder, f->notes, 3, crooked + 1, sizeof(data));
 	assert_true(notes_wait(f->notes, 3));
 	assert_int_equal(notes_get(f->notes, 2).tag, 3);
-	/* One that is used lives until nothing reads it. */
+	/* Data that a graph uses is given back when nothing reads it any more. */
 	x = wnnGraphBuilderAdd(f->builder, x, c, NULL);
 	c = borrow(f->builder, f->notes, 4, data, sizeof(data));
 	graph = build_one(f->builder, "y", wnnGraphBuilderMul(f->builder, x, c, NULL));
@@ -336,14 +339,14 @@ static void constants_of_tensors(void **state)
 	c = wnnGraphBuilderConstantFromTensor(f->builder, constant);
 	y = wnnGraphBuilderAdd(f->builder, make_input(f->builder, "x", 2, 2), c, NULL);
 	graph = build_one(f->builder, "y", y);
-	/* After the build it may go. */
+	/* After the build, the constant tensor may be destroyed. */
 	wnnTensorDestroy(constant);
 	wnnTensorRelease(constant);
 	assert_ok(dispatch_xy(f->context, graph, plain, out));
 	assert_ok(wnnContextReadTensorIntoSync(f->context, out, got, sizeof(got), GENEROUS));
 	assert_true(got[0] == 1 && got[3] == 4);
 	wnnGraphRelease(graph);
-	/* Before the build it may not. */
+	/* Before the build, it may not. */
 	wnnGraphBuilderRelease(f->builder);
 	f->builder = wnnContextCreateGraphBuilder(f->context);
 	constant = constant_tensor(f->context, data);
@@ -399,11 +402,11 @@ static void bad_outputs(void **state)
 	assert_ok(wait_future(f->instance, wnnGraphBuilderBuild(f->builder, 1, &output,
 								note_build(f->notes, 0, 1))));
 	assert_int_equal(notes_get(f->notes, 0).status, WNNStatus_TypeError);
-	/* These errors have not spent the builder. */
+	/* These errors have not used up the builder. */
 	output.operand = y;
 	assert_ok(wnnGraphBuilderBuildSync(f->builder, 1, &output, GENEROUS, &graph));
 	wnnGraphRelease(graph);
-	/* The build has. */
+	/* The build has used it up. */
 	assert_failed(wnnGraphBuilderBuildSync(f->builder, 1, &output, GENEROUS, &graph),
 		      WNNStatus_InvalidStateError, "only once");
 	assert_int_equal(wnnGraphBuilderGetLastError(f->builder, NULL),
@@ -414,7 +417,7 @@ static void bad_outputs(void **state)
 	wnnGraphBuilderRelease(other);
 }
 
-/* The builder has its error also when the thread's is all that there is otherwise. */
+/* Without a callback, the error is in the builder as well as in the thread. */
 static void a_build_without_a_callback(void **state)
 {
 	struct fixture *f = *state;
@@ -437,7 +440,7 @@ static void building_asynchronously(void **state)
 		f->builder, 1, &output, note_build(f->notes, WNNCallbackMode_WaitAnyOnly, 3));
 	struct note note;
 
-	/* Spent at once, whatever becomes of the graph. */
+	/* The builder is used up at once, whether the build succeeds or not. */
 	assert_null(wnnGraphBuilderRelu(f->builder, y, NULL));
 	assert_last_error(WNNStatus_InvalidStateError, "only once");
 	assert_ok(wait_future(f->instance, future));
@@ -464,7 +467,10 @@ static void a_build_that_takes_too_long(void **state)
 	assert_null(graph);
 	assert_int_equal(wnnGraphBuilderGetLastError(builder, NULL), WNNStatus_TimedOut);
 	gate_open(gate);
-	/* The build gives back the graph that it makes: the leak checker watches. */
+	/*
+	 * The library releases the graph that the build makes after the time-out: the leak checker
+	 * watches.
+	 */
 	assert_ok(wnnContextWaitIdle(context, GENEROUS));
 	wnnGraphBuilderRelease(builder);
 	wnnContextRelease(context);
@@ -487,7 +493,7 @@ static void a_build_that_loses_its_context(void **state)
 					 note_build(notes, WNNCallbackMode_AllowSpontaneous, 1))
 			    .id);
 	wnnContextDestroy(context);
-	/* At once, not when its turn comes. */
+	/* The callback comes at once, not when the timeline reaches the build. */
 	assert_true(notes_wait(notes, 1));
 	assert_int_equal(notes_get(notes, 0).status, WNNStatus_InvalidStateError);
 	assert_null(notes_get(notes, 0).object);
@@ -515,7 +521,7 @@ static void operators_that_cannot_be_executed(void **state)
 	recurrent = wnnGraphBuilderInput(f->builder, WNN_STR("r"), &wanted);
 	assert_ok(wnnContextGetOpSupportLimits(f->context, &limits));
 	status = wnnGraphBuilderGru(f->builder, input, weight, recurrent, 2, 4, NULL, 1, outputs);
-	/* Types that the limits list work, and others do not. */
+	/* Types that the limits list work, and others are refused. */
 	if (limits.gru.input.dataTypes) {
 		assert_ok(status);
 	} else {
@@ -569,7 +575,7 @@ static void check_bits(WNNContext context, WNNGraph graph)
 	wnnTensorRelease(y.tensor);
 }
 
-/* They run on the CPU, also beside an NPU, and the report says why. */
+/* Functions of integers run on the CPU, also beside an NPU, and the report says why. */
 static void functions_of_integers(void **state)
 {
 	static const char *const devices[] = { "cpu", "sim" };

@@ -141,7 +141,10 @@ static void auto_padding(void **state)
 	uint32_t padding[2];
 
 	(void)state;
-	/* 224 by 3 with stride 2: 112, one row beyond the end. */
+	/*
+	 * Size 224, window 3 and stride 2 give 112 results, and the last window reaches one row
+	 * beyond the end.
+	 */
 	assert_ok(wnnCompatAutoPadding(WNNCompatAutoPad_SameUpper, 224, 3, 2, 1, padding));
 	assert_int_equal(padding[0], 0);
 	assert_int_equal(padding[1], 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Contexts: devices, hooks, limits, loss, the order in which things are given back. */
+/* Tests contexts: devices, hooks, limits, loss, the order in which objects are released. */
 #include "fixture.h"
 
 #include <pthread.h>
@@ -68,7 +68,7 @@ static void devices_by_option(void **state)
 	assert_failed(try_node(instance, "npu", "/dev/null", 0, &context),
 		      WNNStatus_NotSupportedError, "not a node of the driver onpu");
 	assert_null(context);
-	/* A node that is named is wanted, also without the name of a device. */
+	/* Naming a node asks for the device npu, also when no device is named. */
 	assert_failed(
 		try_node(instance, NULL, "/dev/null", 0, &context), WNNStatus_NotSupportedError,
 		"WNNContextDeviceOptions.nodePath asks for the device npu, but /dev/null does "
@@ -105,14 +105,14 @@ static void devices_by_environment(void **state)
 	assert_true(view_is(info.device, "sim"));
 	assert_true(view_has(info.reason, "WEBNN_DEVICE"));
 	wnnContextRelease(context);
-	/* The option counts for more. */
+	/* The option overrides the variable. */
 	assert_ok(try_device(instance, "cpu", 0, &context));
 	assert_false(wnnContextGetAccelerated(context));
 	wnnContextRelease(context);
 	setenv("WEBNN_DEVICE", "gpu", 1);
 	assert_failed(wnnInstanceCreateContextSync(instance, NULL, GENEROUS, &context),
 		      WNNStatus_NotSupportedError, "WEBNN_DEVICE");
-	/* Unset: never the device model. */
+	/* Without the variable, the device model is never chosen. */
 	unsetenv("WEBNN_DEVICE");
 	assert_ok(wnnInstanceCreateContextSync(instance, &options, GENEROUS, &context));
 	assert_ok(wnnContextGetDeviceInfo(context, &info));
@@ -206,7 +206,7 @@ static void bad_context_options(void **state)
 	options.errorCallbackInfo = note_error(notes, (WNNCallbackMode)5, 0);
 	assert_failed(wnnInstanceCreateContextSync(instance, &options, GENEROUS, &context),
 		      WNNStatus_TypeError, "mode of errorCallbackInfo");
-	/* The asynchronous call refuses them, too. */
+	/* The asynchronous call refuses bad options, too. */
 	assert_ok(wait_future(instance, wnnInstanceCreateContext(instance, &options,
 								 note_context(notes, 0, 1))));
 	assert_int_equal(notes_get(notes, 0).status, WNNStatus_TypeError);
@@ -388,7 +388,7 @@ static void the_allocator_gives_and_takes(void **state)
 	wnnTensorRelease(tensor);
 	wnnContextRelease(context);
 	wnnInstanceRelease(instance);
-	/* Given back on a thread of the library, soon. */
+	/* The library releases the memory on a thread of its own, soon. */
 	pthread_mutex_lock(&memory.lock);
 	while (memory.blocks)
 		pthread_cond_wait(&memory.empty, &memory.lock);
@@ -428,7 +428,7 @@ static void memory_limit(void **state)
 		assert_failed(wnnContextCreateTensorSync(context, &wanted, GENEROUS, &second),
 			      WNNStatus_UnknownError, "memoryLimit");
 		assert_null(second);
-		/* A tensor that is destroyed makes room for another. */
+		/* Destroying a tensor frees memory for another. */
 		wnnTensorDestroy(first);
 		assert_ok(wnnContextCreateTensorSync(context, &wanted, GENEROUS, &second));
 		wnnTensorRelease(first);
@@ -461,11 +461,11 @@ static void a_lost_context(void **state)
 	assert_true(notes_wait(notes, 1));
 	assert_int_equal(notes_get(notes, 0).status, WNNStatus_Success);
 	assert_non_null(strstr(notes_get(notes, 0).message, "wnnContextDestroy"));
-	/* Again, at once. */
+	/* A second request is answered at once. */
 	future = wnnContextGetLost(context, note_lost(notes, 0, 2));
 	assert_ok(wait_future(instance, future));
 	assert_int_equal(notes_count(notes), 2);
-	/* Everything that needs it is an InvalidStateError. */
+	/* Calls that need the context return InvalidStateError. */
 	wanted.dataType = WNNOperandDataType_Float32;
 	assert_failed(wnnContextCreateTensorSync(context, &wanted, GENEROUS, &none),
 		      WNNStatus_InvalidStateError, "lost");
@@ -494,7 +494,8 @@ static void a_lost_context(void **state)
 }
 
 /*
- * Work in flight: every callback comes, and each says either that it was done or that it was not.
+ * With work in flight, every callback comes and says either that its work was done or that it was
+ * not.
  */
 static void loss_with_work_in_flight(void **state)
 {
@@ -561,12 +562,12 @@ static void release_does_not_cancel(void **state)
 	assert_int_equal(notes_get(notes, 0).status, WNNStatus_Success);
 	assert_int_equal(notes_get(notes, 0).size, sizeof(ones));
 	assert_true(notes_get(notes, 0).first == 2);
-	/* It can never be lost now. */
+	/* The context cannot be lost any more. */
 	assert_int_equal(notes_get(notes, 1).status, WNNStatus_Cancelled);
 	wnnInstanceRelease(instance);
 }
 
-/* Every order of giving five objects back. */
+/* Releases five objects in every possible order. */
 static void all_orders_of_release(void **state)
 {
 	int order[5] = { 0, 1, 2, 3, 4 }, stack[5] = { 0 };
@@ -602,7 +603,7 @@ static void all_orders_of_release(void **state)
 				break;
 			}
 		runs++;
-		/* The next permutation, after Heap. */
+		/* Heap's algorithm makes the next permutation. */
 		while (i < 5 && stack[i] >= i)
 			stack[i++] = 0;
 		if (i == 5)
@@ -644,7 +645,7 @@ static void error_callback(void **state)
 	wnnInstanceRelease(instance);
 }
 
-/* A program that only calls Sync functions hears of its errors: here, before they return. */
+/* A program that only calls Sync functions gets its error callbacks before these return. */
 static void error_callback_in_sync_calls(void **state)
 {
 	WNNInstance instance = wnnCreateInstance(NULL);
@@ -660,7 +661,7 @@ static void error_callback_in_sync_calls(void **state)
 	assert_ok(wnnInstanceCreateContextSync(instance, &options, GENEROUS, &context));
 	builder = wnnContextCreateGraphBuilder(context);
 	assert_null(wnnGraphBuilderRelu(builder, NULL, NULL));
-	/* Callbacks that others wait for stay in the queue. */
+	/* Sync functions deliver no callbacks of other modes. */
 	wnnContextOnWorkDone(context, note_done(notes, WNNCallbackMode_AllowProcessEvents, 1));
 	assert_failed(wnnGraphBuilderBuildSync(builder, 1, &output, GENEROUS, &graph),
 		      WNNStatus_TypeError, "the operand of output");
@@ -676,7 +677,7 @@ static void error_callback_in_sync_calls(void **state)
 	wnnInstanceRelease(instance);
 }
 
-/* The context keeps the first errors that nobody asks for, and counts the others. */
+/* The context keeps the first errors while nobody takes them, and counts the others. */
 static void errors_do_not_pile_up(void **state)
 {
 	WNNInstance instance = wnnCreateInstance(NULL);
@@ -694,7 +695,7 @@ static void errors_do_not_pile_up(void **state)
 	assert_non_null(strstr(notes_get(notes, 256).message,
 			       "744 errors were not kept, because nobody took the 256 before; the "
 			       "last one: dispatch: the graph is NULL"));
-	/* From then on they are kept again. */
+	/* Once errors have been taken, new ones are kept again. */
 	wnnContextDispatch(context, NULL, 0, NULL, 0, NULL);
 	assert_ok(wnnInstanceProcessEvents(instance));
 	assert_int_equal(notes_count(notes), 258);

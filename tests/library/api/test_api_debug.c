@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * WEBNN_DEBUG and WEBNN_LOG: what is misused is refused and reported with the places, what the library has
- * to tell is on stderr, and without the variables there is nothing. Each case is a process of its own: this
+ * With WEBNN_DEBUG, misuse is refused and reported with source lines; with WEBNN_LOG, the library
+ * writes its log to stderr; without them it writes nothing. Each case is a process of its own: this
  * program, called with the name of the case.
  */
 #include <stdio.h>
@@ -48,7 +48,7 @@ static void close_all(struct objects *o)
 
 static void good(struct objects *o)
 {
-	/* Nothing is wrong with another reference. */
+	/* Taking another reference is no misuse. */
 	wnnTensorAddRef(o->x);
 	wnnTensorRelease(o->x);
 }
@@ -59,7 +59,7 @@ static void after_release(struct objects *o)
 
 	assert_ok(wnnTensorSetLabel(late, WNN_STR("late")));
 	wnnTensorRelease(late);
-	/* Nothing comes in its place. */
+	/* No new object gets the address of the released one. */
 	assert_ok(wnnContextWaitIdle(o->context, GENEROUS));
 	other = make_tensor(o->context, 4, 4);
 	assert_ptr_not_equal(other, late);
@@ -149,7 +149,7 @@ static int run_case(const char *name)
 	return 2;
 }
 
-/* --- What they say --- */
+/* --- Output of the cases --- */
 
 static char program[512];
 static char said[16384];
@@ -159,10 +159,10 @@ static void run(const char *environment, const char *name)
 	char command[1024];
 	FILE *pipe;
 	size_t length;
-	/* The program that runs programs of another processor: Meson tells its tests. */
+	/* Meson names the program that runs programs for another processor in this variable. */
 	const char *wrapper = getenv("MESON_EXE_WRAPPER");
 
-	/* The address sanitizer would tell of what is not released as well. */
+	/* The address sanitizer would report unreleased objects as well. */
 	snprintf(command, sizeof(command), "env %s ASAN_OPTIONS=detect_leaks=0 %s '%s' %s 2>&1",
 		 environment, wrapper ? wrapper : "", program, name);
 	pipe = popen(command, "r");
@@ -200,7 +200,7 @@ static void handles_after_release(void **state)
 	assert_said("test_api_debug (0x");
 	run("WEBNN_DEBUG=1", "operand");
 	assert_said(" was never given to wnnOperandAddRef");
-	/* A misuse that was reported is not told again as a failure. */
+	/* A misuse that was reported is not reported again as a failure. */
 	assert_null(strstr(said, "webnn: failed: "));
 	assert_said("was a WNNOperand, which was released");
 	assert_said("made by wnnGraphBuilderInput\n");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Functions without an object, NULL everywhere, the thread's last error, fork(). */
+/* Tests functions without an object, NULL arguments, the thread's last error, and fork(). */
 #include "fixture.h"
 
 #include <pthread.h>
@@ -136,7 +136,7 @@ static void errors_belong_to_the_thread(void **state)
 	assert_int_equal(pthread_create(&thread, NULL, other_thread, &seen), 0);
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	assert_int_equal(seen, WNNStatus_Success);
-	/* A call that succeeds leaves the last error alone. */
+	/* A call that succeeds does not change the last error. */
 	wnnStatusGetName(WNNStatus_Success);
 	assert_int_equal(wnnGetLastError(NULL), WNNStatus_TypeError);
 }
@@ -164,7 +164,7 @@ static void bad_instance_descriptors(void **state)
 	assert_last_error(WNNStatus_TypeError, "65538");
 }
 
-/* In the child: 0 when everything was refused as it should be. */
+/* Runs in the child; returns 0 when everything was refused. */
 static int use_in_child(WNNInstance instance, WNNContext context, WNNTensor tensor)
 {
 	WNNContext made = NULL;
@@ -200,7 +200,7 @@ static void a_forked_child_is_refused(void **state)
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), 0);
-	/* The parent can use the context after its child has tried to. */
+	/* The parent can still use the context. */
 	assert_ok(wnnContextWaitIdle(context, GENEROUS));
 	wnnTensorRelease(tensor);
 	wnnContextRelease(context);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Tests graphs on a device that fails, or that cannot hold them. */
+/* Tests graphs on a device that fails, or that is too small for them. */
 #include "fake.h"
 
 #include <stdatomic.h>
@@ -9,7 +9,7 @@
 
 #include "onpu/slots.h"
 
-#define ROWS 4 /* that may be too long for a job */
+#define ROWS 4 /* vectors, each of which may be too long for a job */
 
 static void a_fault_names_the_operator(void **state)
 {
@@ -24,7 +24,7 @@ static void a_fault_names_the_operator(void **state)
 	assert_failed(wnnContextWaitIdle(f->context, GENEROUS), WNNStatus_OperationError,
 		      "\"plus one\": the NPU stopped with fault BOUNDS");
 	assert_last_error(WNNStatus_OperationError, "instruction 2, engine VPU, operand S1");
-	/* Reported once; the context goes on, and so did the dispatch behind. */
+	/* The fault was reported once; the context goes on, and the dispatch behind has run. */
 	assert_ok(wnnContextWaitIdle(f->context, GENEROUS));
 	assert_ok(wnnGraphGetLastStatistics(graph, &statistics));
 	assert_int_equal(statistics.dispatchCount, 2);
@@ -36,7 +36,7 @@ static void a_fault_names_the_operator(void **state)
 	wnnTensorRelease(y);
 }
 
-/* A device whose hardware is older than the library is not opened. */
+/* A device with an older instruction set than the library's is not opened. */
 static void an_older_instruction_set_is_refused(void **state)
 {
 	struct fixture *f = *state;
@@ -62,12 +62,12 @@ static void an_older_instruction_set_is_refused(void **state)
 	assert_false(devices.data[1].usable);
 	assert_string_equal(devices.data[1].reason.data, reason);
 	wnnDeviceInfoArrayFreeMembers(devices);
-	/* Newer ones run older programs. */
+	/* Devices with a newer instruction set run older programs. */
 	fake.isa_major = ONPU_ISA_MAJOR + 1;
 	f->context = open_context(f->instance, "sim");
 }
 
-/* Several on the device when one fails: the others run on a new context, in order. */
+/* Several jobs are on the device when one fails: the others run on a new context, in order. */
 static void victims_of_a_fault_run_again(void **state)
 {
 	struct fixture *f = *state;
@@ -97,7 +97,7 @@ static void victims_of_a_fault_run_again(void **state)
 	wnnTensorRelease(y);
 }
 
-/* A device whose jobs have few slots. */
+/* Makes jobs have few slots. */
 static void use_small_jobs(struct fixture *f)
 {
 	wnnContextRelease(f->context);
@@ -106,7 +106,7 @@ static void use_small_jobs(struct fixture *f)
 	f->context = open_context(f->instance, "sim");
 }
 
-/* Counts what the log says of programs that keep nothing in SRAM. */
+/* Counts warnings about programs that keep nothing in SRAM. */
 static void count_spilled(WNNLogLevel level, WNNStringView message, void *userdata1,
 			  void *userdata2)
 {
@@ -117,7 +117,8 @@ static void count_spilled(WNNLogLevel level, WNNStringView message, void *userda
 }
 
 /*
- * Values that stay in SRAM from node to node leave no point at which a long program can be divided.
+ * Values that stay in SRAM from node to node leave no point at which a long program can be divided
+ * into jobs.
  */
 static void values_in_memory_are_reported(void **state)
 {
@@ -168,8 +169,10 @@ static void values_in_memory_are_reported(void **state)
 	assert_int_equal(atomic_load(&spilled), 1);
 }
 
-/* A row is one part of the program: it goes to the CPU when no job holds it, and what is around it
- * stays. */
+/*
+ * An operator over a row cannot be divided: when no job can hold it, it runs on the CPU, and the
+ * operators around it stay on the NPU.
+ */
 static void a_row_that_no_job_holds(void **state)
 {
 	WNNGraphPlacement placement = WNN_GRAPH_PLACEMENT_INIT;
@@ -194,7 +197,7 @@ static void a_row_that_no_job_holds(void **state)
 	wnnGraphRelease(graph);
 }
 
-/* Where the tiles are so small that compiling would take minutes, the node goes to the CPU at once. */
+/* When tiles are so small that compiling would take minutes, the node runs on the CPU. */
 static void a_product_of_too_many_instructions(void **state)
 {
 	WNNGraphPlacement placement = WNN_GRAPH_PLACEMENT_INIT;
@@ -213,7 +216,10 @@ static void a_product_of_too_many_instructions(void **state)
 	wnnGraphRelease(graph);
 }
 
-/* x -> four softmaxes, each behind another function; those of `rows` are over a whole row. */
+/*
+ * Builds x -> four softmaxes, each behind another function; those in the mask `rows` are over a
+ * whole row.
+ */
 static WNNStatus build_rows(WNNContext context, unsigned int rows, WNNGraph *graph)
 {
 	static const char *const labels[ROWS] = { "first", "second", "third", "fourth" };
@@ -261,7 +267,7 @@ static void check_rows(WNNContext context, WNNGraph graph, unsigned int rows)
 	wnnTensorRelease(y);
 }
 
-/* Policy NPUOnly: the error names operators that do not compile, and no others. */
+/* With the policy NPUOnly, the error names the operators that do not compile, and no others. */
 static void check_refused_rows(WNNContext context, unsigned int rows)
 {
 	static const char *const names[ROWS] = { "softmax \"first\": ", "softmax \"second\": ",
@@ -281,7 +287,7 @@ static void check_refused_rows(WNNContext context, unsigned int rows)
 		named += told;
 		assert_true(rows >> i & 1 || !told);
 	}
-	/* The message names as many as it has room for. */
+	/* The message names as many operators as fit. */
 	assert_true(named);
 	snprintf(count, sizeof(count), "; and %u more", refused - named);
 	assert_int_equal(strstr(error.message.data, count) != NULL, named < refused);
@@ -309,7 +315,10 @@ static void any_rows_that_no_job_holds(void **state)
 		check_refused_rows(f->context, rows);
 }
 
-/* A program of several jobs: wherever it fails, it fails once, and what is behind it runs. */
+/*
+ * A program is divided into several jobs: whichever fails, the failure is reported once, and later
+ * dispatches run.
+ */
 static void a_fault_in_one_of_several_jobs(void **state)
 {
 	static const float weights[64 * 64];
@@ -323,7 +332,7 @@ static void a_fault_in_one_of_several_jobs(void **state)
 
 	use_small_jobs(f);
 	builder = wnnContextCreateGraphBuilder(f->context);
-	/* Each of another size, so that they share no slots. */
+	/* The matrices have different sizes, so that they share no slots. */
 	v = make_input(builder, "x", 64, 64);
 	for (uint32_t i = 0; i < 20; i++)
 		v = wnnGraphBuilderMatmul(builder, v,
@@ -444,7 +453,7 @@ static void a_job_that_is_refused(void **state)
 
 	fake.fail_submit_at = 1;
 	assert_ok(dispatch_xy(f->context, graph, x, y));
-	/* Tried once more, which succeeds. */
+	/* The submission is tried once more, and succeeds. */
 	assert_ok(wnnContextWaitIdle(f->context, GENEROUS));
 	assert_int_equal(fake.jobs, 2);
 	wnnGraphRelease(graph);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Graphs that are saved and loaded: they are the same, and no other file is taken for one. */
+/* Tests that a saved graph is the same when it is loaded, and that no other file is accepted. */
 #include "fixture.h"
 
 #include <signal.h>
@@ -78,7 +78,7 @@ static struct graph_file_header *header_of(const struct bytes *b)
 	return (void *)b->data;
 }
 
-/* Makes the checksums right again. */
+/* Computes the checksums again. */
 static void sign(const struct bytes *b)
 {
 	header_of(b)->content_hash = graph_file_content(header_of(b), b->data);
@@ -98,8 +98,9 @@ static WNNContext open_policy(const struct folder *f, const char *device, WNNPla
 }
 
 /*
- * y = -spread(relu(x * w + 1)): the transposed convolution, whose strides are too wide for the NPU,
- * divides the program there; "twice" is the same as y, "same" a constant.
+ * Builds y = -spread(relu(x * w + 1)), where spread is a transposed convolution whose strides are
+ * too wide for the NPU, so that it divides the NPU's program. The output "twice" is the same value
+ * as y; "same" is a constant.
  */
 static WNNGraph build_all(WNNContext context)
 {
@@ -170,7 +171,7 @@ static WNNStatus load(WNNContext context, const char *path, WNNGraph *graph)
 	return wnnContextLoadGraphSync(context, WNN_STR(path), GENEROUS, graph);
 }
 
-/* y = the numbers of the two smallest elements of each line of relu(x). */
+/* Builds y = the indices of the two smallest elements of each row of relu(x). */
 static WNNGraph build_selection(WNNContext context)
 {
 	WNNGraphBuilder b = wnnContextCreateGraphBuilder(context);
@@ -279,7 +280,7 @@ static void check_round_trip(struct folder *f, const char *device, WNNPlacementP
 	check_ports(wnnGraphGetInputs(built), wnnGraphGetInputs(loaded));
 	check_ports(wnnGraphGetOutputs(built), wnnGraphGetOutputs(loaded));
 	assert_int_equal(wnnGraphGetNodeCount(built), wnnGraphGetNodeCount(loaded));
-	/* The loaded graph needs neither the one that was built nor the file. */
+	/* The loaded graph works without the built one and without the file. */
 	wnnGraphRelease(built);
 	wnnContextRelease(context);
 	assert_ok(wnnGraphSave(loaded, WNN_STR(f->file)));
@@ -336,7 +337,7 @@ static void loading_is_asynchronous(void **state)
 
 /* ---- refusals */
 
-/* The file is not one: says `text`. */
+/* Checks that loading the file fails, with `text` in the message. */
 static void refused(WNNContext context, const char *path, WNNStatus status, const char *text)
 {
 	WNNGraph graph = (WNNGraph)&graph;
@@ -375,7 +376,7 @@ static void paths_that_are_wrong(void **state)
 	wnnContextRelease(context);
 }
 
-/* The disk is full: the file that was there stays, and nothing is left beside it. */
+/* When the disk is full, the old file stays, and no other file is left beside it. */
 static void files_that_cannot_be_written(void **state)
 {
 	struct folder *f = *state;
@@ -478,7 +479,7 @@ static void policies_that_do_not_suit(void **state)
 	wnnContextRelease(cpu);
 }
 
-/* Whether a byte matters: it is not between the parts. */
+/* Returns whether a byte matters: bytes between the sections do not. */
 static bool is_covered(const struct graph_file_header *h, size_t at)
 {
 	if (at < sizeof(*h))
@@ -533,7 +534,7 @@ static void damaged_files(void **state)
 	wnnContextRelease(context);
 }
 
-/* Made on purpose, so that the checksums are right. */
+/* Files that are damaged on purpose, with correct checksums. */
 static void unsound_files(void **state)
 {
 	static const struct {
@@ -582,7 +583,7 @@ static void unsound_files(void **state)
 	wnnContextRelease(context);
 }
 
-/* Kernels of the CPU trust in shapes, so files whose shapes contradict each other are not taken. */
+/* Kernels of the CPU rely on shapes, so that a file with contradictory shapes is refused. */
 static void shapes_that_do_not_fit(void **state)
 {
 	struct folder *f = *state;
@@ -601,7 +602,7 @@ static void shapes_that_do_not_fit(void **state)
 	for (uint64_t i = 0; i + sizeof(dims) <= h->part[GRAPH_FILE_GRAPH].bytes; i++)
 		if (!memcmp(part + i, dims, sizeof(dims)))
 			last = part + i;
-	/* The type of the result, which says how much memory it has. */
+	/* The result's shape determines the size of its memory. */
 	assert_non_null(last);
 	last[0] = 2;
 	sign(&b);
@@ -617,7 +618,7 @@ static void shapes_that_do_not_fit(void **state)
 	wnnContextRelease(context);
 }
 
-/* y = x * w + z, whose sum may be part of the product's step. */
+/* Builds y = x * w + z, whose sum the CPU may fuse with the product. */
 static WNNGraph build_sum(WNNContext context)
 {
 	static const float weights[16 * 16] = { 1 };
@@ -634,7 +635,7 @@ static WNNGraph build_sum(WNNContext context)
 	return graph;
 }
 
-/* The kernels of the CPU, and the nodes that they compute together, change from build to build. */
+/* The kernels of the CPU, and the nodes that they fuse, may differ in another build. */
 static void kernels_of_another_build(void **state)
 {
 	static const char name[] = "cpu/matmul-";
@@ -654,7 +655,10 @@ static void kernels_of_another_build(void **state)
 	for (uint64_t i = 0; i + strlen(name) <= h->part[GRAPH_FILE_GRAPH].bytes; i++)
 		if (!memcmp(part + i, name, strlen(name)))
 			last = part + i;
-	/* That of the first step; before it lie its length, whether it is prepared, and the places of both nodes. */
+	/*
+	 * The name of the first step's kernel; in front of it are its length, whether it is
+	 * prepared, and how both nodes are fused.
+	 */
 	assert_non_null(last);
 	last[4] = 'n';
 	sign(&b);
@@ -663,7 +667,7 @@ static void kernels_of_another_build(void **state)
 		"was saved by another build of the library: in it node 0 (matmul) is for the kernel "
 		"cpu/natmul-");
 	last[4] = 'm';
-	/* 0: the node begins a step of the CPU; 2: it is part of the one before. */
+	/* 0: the node begins a step of the CPU; 2: it is fused with the node before. */
 	place = last - 3 * sizeof(uint32_t);
 	joined = *place == 2;
 	*place = joined ? 0 : 2;

@@ -46,14 +46,14 @@ static void wait_any_runs_the_callback_here(void **state)
 		f->context, note_done(f->notes, WNNCallbackMode_WaitAnyOnly, 1));
 
 	assert_true(future.id);
-	/* Neither of these may run it. */
+	/* Neither of these calls may run the callback. */
 	assert_ok(wnnContextWaitIdle(f->context, GENEROUS));
 	assert_ok(wnnInstanceProcessEvents(f->instance));
 	assert_int_equal(notes_count(f->notes), 0);
 	assert_ok(wait_future(f->instance, future));
 	assert_int_equal(notes_count(f->notes), 1);
 	assert_true(notes_get(f->notes, 0).thread == this_thread());
-	/* It stays complete. */
+	/* The future stays completed. */
 	assert_ok(wait_future(f->instance, future));
 	assert_int_equal(notes_count(f->notes), 1);
 }
@@ -136,7 +136,7 @@ static void waiting_ends_in_time(void **state)
 	struct fixture *f = *state;
 	WNNFutureWaitInfo waits[2] = { WNN_FUTURE_WAIT_INFO_INIT, WNN_FUTURE_WAIT_INFO_INIT };
 
-	/* Nothing completes these as long as the context lives. */
+	/* These futures do not complete as long as the context lives. */
 	waits[0].future =
 		wnnContextGetLost(f->context, note_lost(f->notes, WNNCallbackMode_WaitAnyOnly, 1));
 	waits[1].future = wnnContextGetLost(
@@ -149,7 +149,7 @@ static void waiting_ends_in_time(void **state)
 	assert_ok(wnnInstanceWaitAny(f->instance, 2, waits, GENEROUS));
 	assert_true(waits[0].completed && waits[1].completed);
 	assert_int_equal(notes_count(f->notes), 2);
-	/* In the order in which they were completed. */
+	/* Callbacks run in the order in which the futures were completed. */
 	assert_int_equal(notes_get(f->notes, 0).status, WNNStatus_Success);
 	assert_non_null(strstr(notes_get(f->notes, 0).message, "wnnContextDestroy"));
 }
@@ -212,7 +212,7 @@ static void bad_callback_infos(void **state)
 	assert_int_equal(notes_count(f->notes), 0);
 }
 
-/* In a callback: what waits is refused, everything else works. */
+/* Inside a callback, functions that wait are refused, and everything else works. */
 struct inside {
 	struct fixture *f;
 	WNNStatus wait, process, sync, read;
@@ -265,7 +265,7 @@ static void release_cancels_what_is_pending(void **state)
 	float value[4] = { 1, 2, 3, 4 };
 
 	(void)state;
-	/* Complete, not delivered; then pending for ever. */
+	/* Two futures are complete but not delivered; the third one stays pending. */
 	wnnContextOnWorkDone(context, note_done(notes, WNNCallbackMode_WaitAnyOnly, 1));
 	wnnContextOnWorkDone(context, note_done(notes, WNNCallbackMode_AllowProcessEvents, 2));
 	assert_ok(wnnContextWaitIdle(context, GENEROUS));
@@ -279,7 +279,7 @@ static void release_cancels_what_is_pending(void **state)
 		assert_int_equal(note.status, WNNStatus_Cancelled);
 		assert_false(note.thread == this_thread());
 	}
-	/* Calls that are not asynchronous still work. */
+	/* Calls without a callback still work. */
 	assert_int_equal(wnnContextOnWorkDone(context, note_done(notes, 0, 4)).id, 0);
 	assert_last_error(WNNStatus_InvalidStateError, "instance was released");
 	tensor = make_tensor(context, 2, 2);
@@ -308,7 +308,7 @@ static void cancelled_objects_are_given_back(void **state)
 	assert_ok(wnnContextWaitIdle(context, GENEROUS));
 	wnnInstanceRelease(instance);
 	assert_true(notes_wait(notes, 2));
-	/* That they are freed, the leak checker tells. */
+	/* The leak checker sees that they are freed. */
 	for (size_t i = 0; i < 2; i++) {
 		assert_int_equal(notes_get(notes, i).status, WNNStatus_Cancelled);
 		assert_null(notes_get(notes, i).object);
@@ -324,7 +324,7 @@ static void release_all(void *argument)
 	wnnInstanceRelease(f->instance);
 }
 
-/* The last references go in a callback: on the callback thread, in ProcessEvents, in WaitAny. */
+/* A callback releases the last references: on the callback thread, in ProcessEvents, in WaitAny. */
 static void last_release_in_a_callback(void **state)
 {
 	WNNCallbackMode modes[] = { WNNCallbackMode_AllowSpontaneous,

@@ -184,7 +184,10 @@ static void a_network(void **state)
 	}
 }
 
-/* Many dispatches in flight, each with tensors of its own: slot tables and arenas do not mix. */
+/*
+ * Many dispatches with tensors of their own are in flight: their slot tables and arenas do not get
+ * mixed up.
+ */
 static void many_in_flight(void **state)
 {
 	enum { RUNS = 40 };
@@ -247,7 +250,7 @@ static void placement_and_statistics(void **state)
 		assert_true(placement.nodes[0].reasonText.length > 0);
 		assert_int_equal(placement.nodes[0].fusedInto, WNN_NODE_NONE);
 		assert_int_equal(!placement.nodes[0].estimatedCycles, !d);
-		/* The relu went into the convolution. */
+		/* The relu is fused into the convolution. */
 		assert_true(view_is(placement.nodes[1].operatorName, "relu"));
 		assert_int_equal(placement.nodes[1].fusedInto, 0);
 		assert_true(wnnGraphGetNodeCount(graph) < 6);
@@ -263,9 +266,12 @@ static void placement_and_statistics(void **state)
 		assert_true(statistics.hostNanoseconds > 0);
 		if (d) {
 			assert_true(statistics.npuCycles > 0);
-			/* The product of one row is the vector unit's. */
+			/*
+			 * The vector unit computes the product, which has one row, so that its MACs
+			 * do not count.
+			 */
 			assert_true(statistics.macs >= 8 * 64 * 27);
-			/* Float32 uses a quarter of the array's cells. */
+			/* Float32 uses a quarter of the matrix array's cells. */
 			assert_int_equal(statistics.peakMacs, statistics.npuCycles * 1024);
 			assert_true(statistics.bytesRead >= sizeof(float) * NET_IN);
 			assert_true(statistics.bytesWritten >= sizeof(float) * NET_OUT);
@@ -311,7 +317,7 @@ static void texts(void **state)
 	}
 }
 
-/* Inputs and outputs in an order of their own; one operand with two names; a folded identity. */
+/* Inputs and outputs are given in any order; one operand has two names; an identity is folded. */
 static void names(void **state)
 {
 	struct fixture *f = *state;
@@ -369,7 +375,7 @@ static void names(void **state)
 	}
 }
 
-/* Invalid UTF-8 is U+FFFD, whether in the name of an operand or in that of a tensor. */
+/* Invalid UTF-8 becomes U+FFFD, in the name of an operand as in that of a tensor. */
 static void names_of_another_encoding(void **state)
 {
 	struct fixture *f = *state;
@@ -396,7 +402,7 @@ static void names_of_another_encoding(void **state)
 	wnnGraphRelease(graph);
 }
 
-/* A graph without inputs: what no output needs at run time is computed at build. */
+/* A graph has no inputs: everything is computed when it is built. */
 static void a_constant_graph(void **state)
 {
 	struct fixture *f = *state;
@@ -441,7 +447,7 @@ static WNNGraph build_gate(WNNContext context)
 	return graph;
 }
 
-/* The placement says by which rule or pass an operator became part of another. */
+/* The placement says by which rule or pass an operator was fused into another. */
 static void rules_of_a_placement(void **state)
 {
 	static const char *const names[] = { "", "gate", "gate", "simplify" };
@@ -538,7 +544,7 @@ static void constants_cannot_be_dispatched(void **state)
 	wnnGraphRelease(graph);
 }
 
-/* Dispatches that were queued before the destruction run. */
+/* Dispatches that were queued before the graph was destroyed still run. */
 static void destroying_with_work_queued(void **state)
 {
 	struct fixture *f = *state;
@@ -593,7 +599,7 @@ static void policies(void **state)
 	wnnContextRelease(context);
 }
 
-/* A node that no tile of the NPU can hold goes to the CPU and does not fail the build. */
+/* A node of which no tile fits the NPU runs on the CPU and does not fail the build. */
 static void wide_strides(void **state)
 {
 	struct fixture *f = *state;
@@ -697,7 +703,7 @@ static void several_threads(void **state)
 	}
 }
 
-/* Objects of one context given back by several threads while another waits. */
+/* Several threads release objects of one context while another thread waits. */
 static void *release_many(void *argument)
 {
 	WNNTensor *tensors = argument;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* The layers of the CPU: which one is taken, that both compute the same, what they load, and that files remember which. */
+/*
+ * Tests the layers of the CPU (oneDNN, OpenBLAS): which one is chosen, that both compute the same,
+ * which libraries they load, and that files record the layer.
+ */
 #include "fixture.h"
 
 #include <math.h>
@@ -40,7 +43,7 @@ static WNNContext open_layer(WNNInstance instance, const char *layer)
 	return context;
 }
 
-/* Skips the test where oneDNN cannot be loaded; then the error says so. */
+/* Skips the test when oneDNN cannot be loaded; the error must say so. */
 static WNNContext open_onednn(WNNInstance instance)
 {
 	WNNContext context;
@@ -53,7 +56,7 @@ static WNNContext open_onednn(WNNInstance instance)
 	return context;
 }
 
-/* Two convolutions with enough work that their data is turned. */
+/* Builds two convolutions with so much work that the layout of their data is changed. */
 static WNNGraph build_pictures(WNNContext context)
 {
 	static float weights[WEIGHTS];
@@ -77,7 +80,7 @@ static WNNGraph build_pictures(WNNContext context)
 	return graph;
 }
 
-/* A shape of ELEMENTS elements. */
+/* A shape with ELEMENTS elements. */
 static const uint32_t picture_shape[] = { 1, CHANNELS, SIDE, SIDE };
 
 static float *run_shape(WNNContext context, WNNGraph graph, const uint32_t *shape)
@@ -137,7 +140,7 @@ static float first_of_product(WNNContext context, uint32_t rows)
 	WNNOperand operand = make_input(builder, "x", rows, 4), product;
 	WNNGraph graph;
 
-	/* The second has no constant, which would be packed. */
+	/* The second graph has no constant, which would be packed. */
 	product = rows == 1 ? wnnGraphBuilderMatmul(builder, operand,
 						    make_constant(builder, factors, 4, 4), NULL) :
 			      wnnGraphBuilderMatmul(builder, operand, operand, NULL);
@@ -153,7 +156,10 @@ static float first_of_product(WNNContext context, uint32_t rows)
 	return data[0];
 }
 
-/* OpenBLAS starts threads and takes memory: not for one line times a matrix, which is computed without it. */
+/*
+ * OpenBLAS starts threads and takes memory: it is not loaded for a vector times a matrix, which is
+ * computed without it.
+ */
 static void one_line_needs_no_openblas(void **state)
 {
 	WNNInstance instance = wnnCreateInstance(NULL);
@@ -194,13 +200,14 @@ static void both_layers_compute_the_same(void **state)
 }
 
 /*
- * relu(f(x) + addend), where f is a convolution of pixels; with `apart` as a difference, which has the same bits and is no
- * addition. The addend is x or a constant, on either side.
+ * relu(f(x) + addend), where f is a convolution of pixels. With `apart` the sum is written as a
+ * difference, which has the same bits but is not fused. The addend is x or a constant, on either
+ * side.
  */
 struct sum {
 	uint32_t shape[4]; /* channels last */
 	bool constant, first, apart;
-	bool wide; /* windows of three pixels, which no kernel takes for lines */
+	bool wide; /* windows have three pixels; no kernel for single rows takes these */
 };
 
 static WNNGraph build_sum(WNNContext context, const struct sum *sum)
@@ -257,7 +264,7 @@ static bool adds_at_once(WNNGraph graph)
 	return found;
 }
 
-/* In a graph, in one that has the same sum in two operators, and in one from a file. */
+/* Checks the sum in a graph, in one that writes it with two operators, and in one from a file. */
 static void check_sum(WNNContext context, const struct sum *sum, bool at_once, const char *path)
 {
 	struct sum apart = *sum;
@@ -282,7 +289,7 @@ static void check_sum(WNNContext context, const struct sum *sum, bool at_once, c
 	wnnGraphRelease(loaded);
 }
 
-/* With parts of rows, and, where the filter is large, of channels. */
+/* Checks sums whose rows are sliced and, when the filter is large, whose channels are. */
 static void check_sums(WNNInstance instance, WNNContext context, bool onednn)
 {
 	static const struct sum sums[] = {
@@ -323,7 +330,10 @@ static void so_they_are_below_onednn(void **state)
 	check_sums(instance, open_layer(instance, "openblas"), false);
 }
 
-/* On the layer openblas, the kernel of the first of two convolutions of 3x3, which two on groups follow, or none. */
+/*
+ * Checks, on the layer openblas, the kernel of the first of two 3x3 convolutions; two convolutions
+ * with groups follow unless @groups is 0.
+ */
 static void expect_first_kernel(uint32_t groups, const char *kernel)
 {
 	WNNInstance instance = wnnCreateInstance(NULL);
@@ -358,7 +368,10 @@ static void expect_first_kernel(uint32_t groups, const char *kernel)
 	wnnInstanceRelease(instance);
 }
 
-/* Pictures are turned for convolutions in Winograd's way, unless groups of few channels lose more by it. */
+/*
+ * The layout of images is changed for Winograd convolutions, unless convolutions with groups of few
+ * channels lose more by it.
+ */
 static void pictures_are_turned_where_it_gains(void **state)
 {
 	(void)state;
@@ -430,7 +443,7 @@ static void expect_view(WNNStringView view, const char *text)
 	assert_memory_equal(view.data, text, view.length);
 }
 
-/* Levels that the processor has give the same results; others are refused. */
+/* All levels that the processor has give the same results; others are refused. */
 static void each_level_computes_the_same(void **state)
 {
 	WNNInstance instance = wnnCreateInstance(NULL);
@@ -471,7 +484,7 @@ static void each_level_computes_the_same(void **state)
 	wnnInstanceRelease(instance);
 }
 
-/* A file that one level has written is read at that level only. */
+/* A file that was written at one level can be loaded at that level only. */
 static void files_remember_the_level(void **state)
 {
 	char path[] = "/tmp/test_api_layers-XXXXXX";
@@ -522,7 +535,7 @@ static WNNStatus try_rules(WNNInstance instance, const char *rules, WNNContext *
 	return status;
 }
 
-/* Operators that are part of no other one, and not gone either. */
+/* Counts operators that are neither fused into another one nor removed. */
 static uint32_t own_nodes(WNNGraph graph)
 {
 	WNNGraphPlacement placement = WNN_GRAPH_PLACEMENT_INIT;
@@ -535,7 +548,7 @@ static uint32_t own_nodes(WNNGraph graph)
 	return count;
 }
 
-/* Nodes of three times a product with a constant matrix. */
+/* Returns the number of nodes of three times a product with a constant matrix. */
 static uint32_t nodes_of_scaled(WNNContext context)
 {
 	static const float factors[16] = { 1, 2, 3, 4, 5, 6, 7, 8 }, three = 3;
@@ -557,7 +570,7 @@ static uint32_t nodes_of_scaled(WNNContext context)
 	return count;
 }
 
-/* Nodes of a product of two products of one row with constant matrices. */
+/* Returns the number of nodes of a product of two products of one row with constant matrices. */
 static uint32_t nodes_of_products(WNNContext context)
 {
 	static const float weights[2][16] = { { 1, 2, 3, 4 }, { 5, 6, 7, 8 } };
@@ -580,7 +593,10 @@ static uint32_t nodes_of_products(WNNContext context)
 	return count;
 }
 
-/* Nodes of a value that is turned, multiplied with its root, and turned back. */
+/*
+ * Returns the number of nodes of a value that is transposed, multiplied with its root, and
+ * transposed back.
+ */
 static uint32_t nodes_of_turned(WNNContext context)
 {
 	WNNGraphBuilder builder = wnnContextCreateGraphBuilder(context);
@@ -640,7 +656,7 @@ static void rules_are_turned_off(void **state)
 		      WNNStatus_NotSupportedError, "WEBNN_RULES has \"-abacus\"");
 	assert_failed(try_rules(instance, "where-not", &context), WNNStatus_NotSupportedError,
 		      "all, scale-behind-product, ");
-	/* The names of the passes come last, and are not cut off. */
+	/* The names of the passes come last, and must not be cut off. */
 	assert_failed(try_rules(instance, "where-not", &context), WNNStatus_NotSupportedError,
 		      ", sink-transposes, join-products");
 	wnnInstanceRelease(instance);
@@ -666,7 +682,7 @@ static void names_of_levels(void **state)
 	wnnInstanceRelease(instance);
 }
 
-/* A context tells which layer and vector instructions it computes with. */
+/* A context says with which layer and vector instructions it computes. */
 static void contexts_tell_of_the_processor(void **state)
 {
 	WNNInstance instance = wnnCreateInstance(NULL);
@@ -682,7 +698,7 @@ static void contexts_tell_of_the_processor(void **state)
 	expect_view(info.layer, "onednn");
 	assert_int_equal(info.oneDnnProblem.length, 0);
 	assert_int_equal(info.openBlasProblem.length, 0);
-	/* 3.7.1 and the like */
+	/* The version is 3.7.1 or the like. */
 	assert_true(info.oneDnnVersion.length >= 5 && info.oneDnnVersion.data[1] == '.');
 	assert_true(info.openBlasVersion.length >= 3 && info.openBlasVersion.data[1] == '.');
 	assert_true(info.oneDnnLevel.length > 0 && info.openBlasCore.length > 0);
@@ -751,7 +767,7 @@ static void how_long_threads_wait_awake(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		/* Before any that loads OpenBLAS. */
+		/* This test must come before all that load OpenBLAS. */
 		cmocka_unit_test(one_line_needs_no_openblas),
 		cmocka_unit_test(both_layers_compute_the_same),
 		cmocka_unit_test(additions_are_part_of_a_convolution),

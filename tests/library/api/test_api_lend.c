@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tensors in memory of the application. Where a device takes it nothing is copied, which is counted; else the copies
- * are as many as the tensors have bytes, and results are where they are wanted all the same.
+ * Tests tensors in memory of the application. When the device can use the memory, nothing is
+ * copied, which the test counts; otherwise each tensor is copied once, and results still end up in
+ * the application's memory.
  */
 #include "fixture.h"
 
@@ -14,7 +15,7 @@
 
 static const char *const devices[] = { "cpu", "sim" };
 
-/* With firmware the device has pages of its own. */
+/* With firmware the device has page tables, and can use the application's memory. */
 static bool takes_memory(const char *device)
 {
 	return !strcmp(device, "cpu") || !getenv("ONPU_FIRMWARE");
@@ -59,7 +60,7 @@ static void fill(float *x, int first)
 		x[i] = (float)(i - first);
 }
 
-/* y = relu(x + 1) of what fill() wrote. */
+/* Checks y = relu(x + 1), where x was written by fill(). */
 static void check(const float *y, int first)
 {
 	for (int i = 0; i < COUNT; i++)
@@ -80,7 +81,7 @@ static void measure(WNNContext context, WNNGraph graph, WNNTensor x, WNNTensor y
 	assert_int_equal(statistics.npuNodes + statistics.cpuNodes, 2);
 }
 
-/* The offset of an element more is none that any memory of the library has. */
+/* The memory begins one element behind an aligned address, where no memory of the library does. */
 static void graphs_work_in_place(void **state)
 {
 	WNNInstance instance = wnnCreateInstance(NULL);
@@ -107,7 +108,7 @@ static void graphs_work_in_place(void **state)
 		fill(first, 30);
 		measure(context, graph, x, y, &copies);
 		check(second, 30);
-		/* Tensors in the library's own memory count no copies. */
+		/* Tensors in the library's own memory need no copies. */
 		measure(context, graph, x, own, &copies);
 		assert_int_equal(copies.bytesIn, in_place ? 0 : BYTES);
 		assert_int_equal(copies.bytesOut, 0);
@@ -146,7 +147,7 @@ static void calls_use_the_memory(void **state)
 		fill(memory, 9);
 		assert_ok(wnnContextReadTensorIntoSync(context, x, other, BYTES, GENEROUS));
 		assert_memory_equal(memory, other, BYTES);
-		/* From the memory itself. */
+		/* The source of a write may be the lent memory itself. */
 		assert_ok(wnnContextWriteTensor(context, x, memory, BYTES));
 		assert_ok(wnnContextMapTensorSync(context, x, WNNMapMode_ReadWrite, GENEROUS,
 						  &mapped));
@@ -161,7 +162,7 @@ static void calls_use_the_memory(void **state)
 	wnnInstanceRelease(instance);
 }
 
-/* Work enqueued before a move uses the memory before it; later work uses the new memory. */
+/* Work that is enqueued before a move uses the old memory; later work uses the new memory. */
 static void tensors_move(void **state)
 {
 	WNNInstance instance = wnnCreateInstance(NULL);
@@ -230,7 +231,7 @@ static void wrong_memory_is_refused(void **state)
 	descriptor.shape = (WNNUint32Array){ 1, &one };
 	assert_failed(wnnContextCreateTensorSync(context, &descriptor, GENEROUS, &own),
 		      WNNStatus_TypeError, "a second struct");
-	/* Bytes lie anywhere. */
+	/* Tensors of bytes may have any address. */
 	memory.chain.next = NULL;
 	memory.data = odd;
 	descriptor.dataType = WNNOperandDataType_Uint8;
@@ -249,7 +250,9 @@ static void wrong_memory_is_refused(void **state)
 	wnnInstanceRelease(instance);
 }
 
-/* An output in the memory of an input would be read after it was written. */
+/*
+ * An output in the memory of an input is refused, as the input would be read after it was written.
+ */
 static void overlaps_are_refused(void **state)
 {
 	WNNInstance instance = wnnCreateInstance(NULL);
@@ -283,7 +286,7 @@ static void tell_copies(WNNStatus status, WNNDispatchStatistics const *statistic
 	memcpy(userdata1, statistics->nextInChain, sizeof(WNNDispatchCopies));
 }
 
-/* Callbacks are told of copies, too; another chain is refused. */
+/* Callbacks get the number of copied bytes, too; another chained structure is refused. */
 static void copies_are_told(void **state)
 {
 	WNNInstance instance = wnnCreateInstance(NULL);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests of what goes beyond the specification: mapped tensors, cancelled operations, limits of a
- * placement policy, folding switched off.
+ * Tests features beyond the specification: mapped tensors, cancelled operations, limits of a
+ * placement policy, disabled folding.
  */
 #include "fixture.h"
 
@@ -36,7 +36,7 @@ static float *map(struct state *s, WNNTensor tensor, WNNMapMode mode)
 	return data;
 }
 
-/* Written through one mapping, read through another, and the graph runs in between. */
+/* One mapping writes, another one reads, and the graph runs in between. */
 static void mapped_memory_is_the_tensor(void **state)
 {
 	static const char *const devices[] = { "cpu", "sim" };
@@ -166,7 +166,7 @@ static WNNMapTensorCallbackInfo map_info(struct mapped *mapped)
 					   NULL };
 }
 
-/* Memory in the hands of the application stays, whatever becomes of tensor and context. */
+/* Memory that the application has mapped stays valid, even if tensor and context are destroyed. */
 static void mapped_memory_outlives_destruction(void **state)
 {
 	struct state s;
@@ -208,7 +208,10 @@ static void a_callback_gets_the_memory(void **state)
 	assert_int_equal(mapped.size, sizeof(float) * N * N);
 	assert_float_equal(((float *)mapped.data)[3], 0, 0);
 	assert_ok(wnnTensorUnmap(x));
-	/* Unmapped before the callback could run: it must not get the memory. */
+	/*
+	 * The tensor is unmapped before the callback could run: the callback must not get the
+	 * memory.
+	 */
 	future = wnnContextMapTensor(s.context, x, WNNMapMode_Read, map_info(&mapped));
 	assert_ok(wnnContextWaitIdle(s.context, GENEROUS));
 	assert_ok(wnnTensorUnmap(x));
@@ -216,14 +219,14 @@ static void a_callback_gets_the_memory(void **state)
 	assert_int_equal(mapped.calls, 2);
 	assert_int_equal(mapped.status, WNNStatus_InvalidStateError);
 	assert_null(mapped.data);
-	/* Given up by the instance: the tensor is not mapped either. */
+	/* The instance drops the operation: the tensor is not mapped then either. */
 	wnnContextMapTensor(s.context, x, WNNMapMode_Read, map_info(&mapped));
 	assert_ok(wnnContextWaitIdle(s.context, GENEROUS));
 	wnnTensorRelease(x);
 	close_state(&s);
 }
 
-/* Mapping that is refused before it takes the tensor tells the callback so. */
+/* When a mapping is refused before it reaches the tensor, the callback gets the error. */
 static void refused_mappings_are_told(void **state)
 {
 	struct mapped mapped = { 0 };
@@ -262,7 +265,7 @@ static void pending_mappings_end(void **state)
 	gate_close(gate, s.context);
 	assert_failed(wnnContextMapTensorSync(s.context, x, WNNMapMode_Read, 0, &data),
 		      WNNStatus_TimedOut, "the time is over");
-	/* It is free at once, though the timeline has not seen that. */
+	/* The tensor is unmapped at once, even before the timeline has reached the mapping. */
 	future = wnnContextMapTensor(s.context, x, WNNMapMode_Read, map_info(&mapped));
 	assert_ok(wnnTensorUnmap(x));
 	assert_ok(wait_future(s.instance, future));
@@ -324,7 +327,7 @@ static void operations_are_cancelled(void **state)
 		assert_int_equal(note.status, WNNStatus_Cancelled);
 		assert_null(note.object);
 		assert_string_equal(note.message, "wnnInstanceCancel was called");
-		/* Delivered: nothing is left to be done. */
+		/* The operation was delivered, so that nothing is left to cancel. */
 		assert_ok(wnnInstanceCancel(s.instance, futures[i]));
 	}
 	assert_int_equal(((unsigned char *)buffer)[5], 0x5a);
@@ -348,7 +351,7 @@ static WNNContext open_npu_only(WNNInstance instance, bool folding)
 	return open_context_with(instance, &options);
 }
 
-/* y = x + exp(1): one node is left when that is folded. */
+/* y = x + exp(1): the graph has one node when exp(1) is folded. */
 static void folding_can_be_switched_off(void **state)
 {
 	WNNInstance instance = wnnCreateInstance(NULL);
@@ -376,8 +379,8 @@ static void folding_can_be_switched_off(void **state)
 }
 
 /*
- * Checks the limits of a type beyond the specification: an operand may have it only where it is
- * listed.
+ * Checks the limits of a type beyond the specification: an operand may have it only if the limits
+ * list it.
  */
 static void check_four_bits(WNNContext context, const WNNOpSupportLimits *limits,
 			    WNNOperandDataType type)
@@ -405,7 +408,7 @@ static void check_four_bits(WNNContext context, const WNNOpSupportLimits *limits
 	wnnGraphBuilderRelease(builder);
 }
 
-/* Operators can be built with all types that the limits list, and with no other. */
+/* Operators can be built with all types that the limits list, and with no others. */
 static void npu_only_lists_what_it_builds(void **state)
 {
 	WNNOpSupportLimits limits = WNN_OP_SUPPORT_LIMITS_INIT;

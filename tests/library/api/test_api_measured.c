@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* wnnContextDispatchMeasured: each dispatch is told by itself what it cost, how it ended, and where it ran. */
+/*
+ * Tests wnnContextDispatchMeasured(): the callback of each dispatch says what it cost, how it ended
+ * and where it ran.
+ */
 #include "fixture.h"
 
 #include <stdlib.h>
@@ -17,7 +20,9 @@ struct told {
 	unsigned int count;
 };
 
-/* Runs in wnnInstanceWaitAny or wnnInstanceProcessEvents, on the thread of the test. */
+/*
+ * The callback runs in wnnInstanceWaitAny or wnnInstanceProcessEvents, on the thread of the test.
+ */
 static void tell(WNNStatus status, WNNDispatchStatistics const *statistics, WNNStringView message,
 		 void *userdata1, void *userdata2)
 {
@@ -61,7 +66,7 @@ static WNNStatus measure(WNNContext context, WNNGraph graph, WNNTensor x, WNNTen
 					      statistics);
 }
 
-/* y = x x: a product, so that every engine has work. */
+/* Builds y = x x: a product, so that every engine has work. */
 static WNNGraph build_product(WNNContext context)
 {
 	WNNGraphBuilder b = wnnContextCreateGraphBuilder(context);
@@ -100,7 +105,7 @@ static void check_cost(const WNNDispatchStatistics *s, WNNGraph graph, bool npu,
 	assert_true(s->npuCycles >= s->loadCycles && s->npuCycles >= s->matrixCycles);
 }
 
-/* Two graphs in turn: what is told is of the one, and not of what ran last. */
+/* Two graphs alternate: each callback describes its own dispatch, not the last one. */
 static void each_dispatch_is_told_of(void **state)
 {
 	(void)state;
@@ -184,7 +189,7 @@ static void a_refusal_is_told(void **state)
 	future = wnnContextDispatchMeasured(context, graph, 0, NULL, 0, NULL, none);
 	assert_int_equal(future.id, 0);
 	assert_last_error(WNNStatus_TypeError, "the callback is NULL");
-	/* Nothing of it failed later. */
+	/* The refused call leaves no later failure. */
 	assert_ok(wnnContextWaitIdle(context, GENEROUS));
 	wnnGraphRelease(graph);
 	wnnTensorRelease(x);
@@ -194,8 +199,8 @@ static void a_refusal_is_told(void **state)
 }
 
 /*
- * Work that is queued when the context is given up ends with an error, whichever way it is waited
- * for.
+ * Work that is queued when the context is lost ends with an error, whichever way the test waits for
+ * it.
  */
 static void a_lost_context_is_told(void **state)
 {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * Memory that runs out: every single allocation of making an instance, a context and a graph and of
- * running it fails once, one after the other, until a run comes through without. Each failure is
- * reported as one, nothing is left behind, and what still works gives the right result.
+ * Tests running out of memory: creates an instance, a context and a graph, and runs the graph,
+ * again and again, with another single allocation failing each time, until a run has no failure.
+ * Each failure must be reported, nothing may leak, and calls that still work must give the right
+ * result.
  *
- * Once with the allocator hook, which sees all memory of the library, and once with the C library's
- * functions, which the linker hands to this file (--wrap), and with them the device model's.
+ * Allocations fail once in the allocator hook, which sees all memory of the library, and once in
+ * the C library's functions, which the linker redirects to this file (--wrap), so that those of the
+ * device model fail, too.
  */
 #include "fixture.h"
 
@@ -24,7 +26,7 @@
 
 /* --- The C library's functions --- */
 
-static atomic_bool armed; /* the calls count, and one of them fails */
+static atomic_bool armed; /* calls are counted, and one of them fails */
 static _Atomic uint32_t calls;
 static _Atomic uint32_t failing = NEVER;
 static atomic_bool injected;
@@ -59,7 +61,7 @@ int __wrap_posix_memalign(void **memory, size_t alignment, size_t size)
 	return refuse() ? ENOMEM : __real_posix_memalign(memory, alignment, size);
 }
 
-/* --- What does not compile --- */
+/* --- Operators that do not compile --- */
 
 bool __real_npu_supports(const struct ir_node *node, const struct npu_caps *caps,
 			 struct npu_reason *reason);
@@ -67,7 +69,8 @@ bool __wrap_npu_supports(const struct ir_node *node, const struct npu_caps *caps
 			 struct npu_reason *reason);
 
 /*
- * Lets convolutions that the rules keep from the compiler reach it, fail there, and go to the CPU.
+ * Passes convolutions that the rules would refuse on to the compiler, where they fail, so that they
+ * run on the CPU.
  */
 bool __wrap_npu_supports(const struct ir_node *node, const struct npu_caps *caps,
 			 struct npu_reason *reason)
@@ -113,7 +116,7 @@ static void hook_deallocate(void *block, void *userdata1, void *userdata2)
 	pthread_mutex_unlock(&hook.lock);
 }
 
-/* The last objects go on threads of the library, soon after their Release. */
+/* Waits, as threads of the library free the last objects soon after their Release. */
 static void wait_until_empty(void)
 {
 	pthread_mutex_lock(&hook.lock);
@@ -135,7 +138,7 @@ struct run {
 	float result[RESULTS];
 };
 
-/* Whether a status is a failure for lack of memory; any other error is a bug. */
+/* Returns whether a status is a failure for lack of memory; any other error is a bug. */
 static bool is_failure(WNNStatus status)
 {
 	assert_true(status == WNNStatus_Success || status == WNNStatus_UnknownError ||
@@ -191,7 +194,7 @@ static WNNOperand input_of(struct run *run)
 	return wnnGraphBuilderInput(run->builder, WNN_STR("x"), &descriptor);
 }
 
-/* Numbers that are exact in float32 and small. */
+/* Makes a constant of small numbers that are exact in float32. */
 static WNNOperand weights_of(struct run *run, uint32_t rank, const uint32_t *shape)
 {
 	static const float data[4 * 3 * 3 * 3 + 64 * RESULTS] = { 1, -1, 0.5f, 2, -0.25f, 1, 3, -2 };
@@ -213,7 +216,7 @@ static WNNOperand weights_of(struct run *run, uint32_t rank, const uint32_t *sha
 			return NULL;     \
 	} while (0)
 
-/* Convolution, pooling, a few elementwise operators. */
+/* Records convolution, pooling, and a few elementwise operators. */
 static WNNOperand record_image(struct run *run, WNNOperand x)
 {
 	WNNConv2dOptions conv = WNN_CONV2D_OPTIONS_INIT;
@@ -243,7 +246,7 @@ static WNNOperand record_image(struct run *run, WNNOperand x)
 	return x;
 }
 
-/* A product, a folded constant, gathering and softmax. */
+/* Records a product, a folded constant, gather and softmax. */
 static WNNOperand record_head(struct run *run, WNNOperand x)
 {
 	const uint32_t flat[] = { 1, 64 }, weights[] = { 64, RESULTS };
@@ -265,7 +268,9 @@ static WNNOperand record_head(struct run *run, WNNOperand x)
 	return x;
 }
 
-/* The sum, through strides that leave the NPU no tile. */
+/*
+ * Records a sum behind a transposed convolution whose strides are too wide for any tile of the NPU.
+ */
 static WNNOperand record_sum(struct run *run, WNNOperand x)
 {
 	WNNConvTranspose2dOptions options = WNN_CONV_TRANSPOSE2D_OPTIONS_INIT;
@@ -284,7 +289,7 @@ static WNNOperand record_sum(struct run *run, WNNOperand x)
 	return x;
 }
 
-/* Under memory failures too the operator "wide", and nothing else, is on the CPU. */
+/* Checks that, also when memory fails, the operator "wide" and nothing else is on the CPU. */
 static void check_placement(const struct run *run)
 {
 	WNNGraphPlacement placement = WNN_GRAPH_PLACEMENT_INIT;
@@ -321,7 +326,7 @@ static bool build(struct run *run)
 	return true;
 }
 
-/* Saves the graph and loads it, so that the loaded one runs. */
+/* Saves the graph and replaces it by the one that it loads; returns false when memory fails. */
 static bool save_and_load(struct run *run)
 {
 	char path[] = "/tmp/test-api-memory-XXXXXX";
@@ -342,7 +347,7 @@ static bool save_and_load(struct run *run)
 	return through;
 }
 
-/* Where z lies, in the one and the other; work that nobody waits for may still write it. */
+/* Memory of z, in two runs; static, as work that nobody waits for may still write it. */
 static float lent[2];
 
 static WNNTensorHostMemory lent_memory(int which)
@@ -471,7 +476,7 @@ static void fail_each_of_the_hook(const char *device)
 
 	hook.failing = NEVER;
 	hook.calls = 0;
-	/* While a hook is there, the library takes nothing from the C library itself. */
+	/* With a hook, the library does not call the C library's allocation functions itself. */
 	atomic_store(&calls, 0);
 	atomic_store(&armed, true);
 	assert_true(play(&clean));
@@ -547,7 +552,7 @@ static void c_library_on_sim(void **state)
 	fail_each_of_the_c_library("sim");
 }
 
-/* The data go right to the tensor, once the timeline has nothing left to do; not by way of a copy. */
+/* On an idle timeline, data is written to the tensor at once, without a copy in between. */
 static void writes_to_idle_contexts(void **state)
 {
 	enum { COUNT = 1 << 18 };

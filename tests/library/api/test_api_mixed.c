@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Graphs that run partly on the NPU and partly on the CPU. Which operators the NPU lacks is said
- * here, in the place of the planner, so that this does not end with the last one that it lacks. It is
- * also said to have what does not compile for it.
+ * Tests graphs that run partly on the NPU and partly on the CPU. The test replaces the planner's
+ * decision which operators the NPU supports, so that it does not depend on which ones are missing.
+ * It also claims operators that do not compile.
  */
 #include "fixture.h"
 
@@ -13,7 +13,7 @@
 
 #include "codegen/program.h"
 
-/* Takes the place of npu_supports(): the linker's --wrap. */
+/* Replaces npu_supports(), by the linker's --wrap. */
 bool __wrap_npu_supports(const struct ir_node *node, const struct npu_caps *caps,
 			 struct npu_reason *reason);
 
@@ -87,7 +87,7 @@ static void values_cross_between_devices(void **state)
 	WNNTensor in[5], out[5][4];
 
 	(void)state;
-	/* All queued before the first is looked at. */
+	/* All dispatches are queued before the test looks at the first result. */
 	for (int r = 0; r < 5; r++) {
 		WNNNamedTensor outputs[4], input;
 
@@ -121,8 +121,8 @@ static void values_cross_between_devices(void **state)
 }
 
 /*
- * NPU and CPU see the same memory: what crosses is stored once and loaded once by the NPU, and
- * copied by nobody, which is what the report says of each node.
+ * NPU and CPU share memory: a value that crosses between them is stored once and loaded once by the
+ * NPU, and never copied; the report says so for each node.
  */
 static void nothing_is_copied(void **state)
 {
@@ -146,7 +146,7 @@ static void nothing_is_copied(void **state)
 	for (size_t i = 0; i < placement.nodeCount; i++)
 		reported += placement.nodes[i].bytesCopied;
 	assert_int_equal(statistics.bytesCopied, reported);
-	/* In: x; a and b; d and x. Out: a; c; e. The results of neg stay in SRAM. */
+	/* Read: x; a and b; d and x. Written: a; c; e. The results of neg stay in SRAM. */
 	assert_int_equal(statistics.bytesRead, 5 * bytes + reported);
 	assert_int_equal(statistics.bytesWritten, 3 * bytes + reported);
 	wnnTensorRelease(input.tensor);
@@ -193,7 +193,10 @@ static void the_report_says_why(void **state)
 	wnnInstanceRelease(instance);
 }
 
-/* Counts the messages on operators without a place; the build has ended when they are read. */
+/*
+ * Counts messages about operators that no device can run; the build has ended when the count is
+ * read.
+ */
 static void count_refused(WNNLogLevel level, WNNStringView message, void *userdata1,
 			  void *userdata2)
 {
@@ -206,7 +209,10 @@ static void count_refused(WNNLogLevel level, WNNStringView message, void *userda
 	atomic_fetch_add((atomic_int *)userdata2, strstr(text, "sin \"second\"") != NULL);
 }
 
-/* Two sines of constants that are outputs, and so not computed at build, and one that is computed. */
+/*
+ * Builds two sines of constants that are outputs, and so are not computed when the graph is built,
+ * and one that is.
+ */
 static WNNStatus build_constant_sines(WNNContext context, WNNGraph *graph)
 {
 	static const float one[] = { 1 };
@@ -227,7 +233,7 @@ static WNNStatus build_constant_sines(WNNContext context, WNNGraph *graph)
 	return status;
 }
 
-/* Whether a sine is computed at build is known at build: what is not is listed there. */
+/* Only the build knows whether a sine is folded: it lists those that are not. */
 static void npu_only_lists_what_cannot_be(void **state)
 {
 	WNNInstanceDescriptor descriptor = WNN_INSTANCE_DESCRIPTOR_INIT;
@@ -269,7 +275,10 @@ static WNNContext open_npu_only(WNNInstance instance, bool folding)
 	return open_context_with(instance, &options);
 }
 
-/* y = x + sin(sin(-1)), of which the NPU runs the addition; the builder goes on after calls that failed. */
+/*
+ * Tests y = x + sin(sin(-1)), of which the NPU runs the addition; the builder goes on after calls
+ * that failed.
+ */
 static void npu_only_refuses_in_the_call(void **state)
 {
 	WNNInstance instance = wnnCreateInstance(NULL);
@@ -303,9 +312,12 @@ static void npu_only_refuses_in_the_call(void **state)
 	wnnInstanceRelease(instance);
 }
 
-/* --- What turns out not to compile --- */
+/* --- Operators that turn out not to compile --- */
 
-/* A pixel each `stride` in both directions: no tile has room for the zeros between two of them. */
+/*
+ * Makes a transposed convolution with one pixel at each `stride` in both directions: no tile has
+ * space for the zeros between two of them.
+ */
 static WNNOperand spread(WNNGraphBuilder b, WNNOperand x, uint32_t stride, const char *label)
 {
 	static const float filter = 2;
@@ -321,7 +333,7 @@ static WNNOperand spread(WNNGraphBuilder b, WNNOperand x, uint32_t stride, const
 		wnnGraphBuilderConstant(b, &descriptor, &filter, sizeof(filter)), &options);
 }
 
-/* y = |-(spread(-x) + spread(|x|))|, with strides of which only one is too wide, or both. */
+/* Builds y = |-(spread(-x) + spread(|x|))|; only one stride is too wide, or both. */
 static WNNStatus build_spread(WNNContext context, uint32_t stride, WNNGraph *graph)
 {
 	WNNGraphBuilder b = wnnContextCreateGraphBuilder(context);
@@ -356,7 +368,7 @@ static void check_spread(WNNContext context, WNNGraph graph)
 	wnnTensorRelease(y);
 }
 
-/* Counts warnings of operators that are on the CPU. */
+/* Counts warnings about operators that run on the CPU instead. */
 static void count_moved(WNNLogLevel level, WNNStringView message, void *userdata1, void *userdata2)
 {
 	char text[256];

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Large tensors take no memory before they are written, are zero nevertheless, and are so again when they are made anew. */
+/*
+ * Large tensors take no memory before they are written, read as zero nevertheless, and are zero
+ * again when they are created anew.
+ */
 #include "fixture.h"
 
 #include <stdio.h>
@@ -9,10 +12,10 @@
 
 #define BYTES	((size_t)128 << 20)
 #define ELEMENT (BYTES / sizeof(float))
-/* Far less than a tensor, and more than a context takes. */
+/* Far less than a tensor takes, and more than a context. */
 #define LITTLE ((size_t)32 << 20)
 
-/* Bytes of the process in memory. */
+/* Returns how many bytes of the process are in memory. */
 static size_t resident(void)
 {
 	size_t pages = 0, all;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* wnnGraphGetProfile: every cycle, instruction and byte is accounted for, and none twice. */
+/* Tests wnnGraphGetProfile(): every cycle, instruction and byte is accounted for exactly once. */
 #include "fixture.h"
 
 #include <stdlib.h>
@@ -31,7 +31,10 @@ static WNNContext open_profiled(WNNInstance instance, const char *device, bool p
 	return open_context_with(instance, &options);
 }
 
-/* y = softmax(relu(x w) x): products with several tiles, and what shares no engine with them. */
+/*
+ * Builds y = softmax(relu(x w) x): products with several tiles, and operators that use other
+ * engines.
+ */
 static WNNGraph build(WNNContext context)
 {
 	static float w[COLS * COLS];
@@ -82,7 +85,7 @@ static bool view_is(WNNStringView view, const char *text)
 	return view.length == strlen(text) && !memcmp(view.data, text, view.length);
 }
 
-/* The nodes together, in one of them. */
+/* Returns the sum of all nodes. */
 static WNNProfileNode sum_nodes(const WNNGraphProfile *profile)
 {
 	WNNProfileNode sum = WNN_PROFILE_NODE_INIT;
@@ -125,7 +128,10 @@ static void check_sums(const WNNGraphProfile *profile, const WNNGraphStatistics 
 	assert_int_equal(profile->hostNanoseconds, statistics->hostNanoseconds);
 }
 
-/* Engines take one instruction after the other, each of which has a node. */
+/*
+ * Checks that each engine runs one instruction after the other, and that each instruction belongs
+ * to a node.
+ */
 static void check_events(const WNNGraphProfile *profile)
 {
 	const WNNGraphProfileMemory *memory = (const void *)profile->nextInChain;
@@ -161,7 +167,7 @@ static void check_events(const WNNGraphProfile *profile)
 	assert_int_equal(busy[WNNProfileEngine_Vector], profile->vectorCycles);
 	assert_int_equal(read, sum_nodes(profile).bytesRead);
 	assert_int_equal(written, sum_nodes(profile).bytesWritten);
-	/* At least the filter's tile, and both operands of mul. */
+	/* The filter's tile and both operands of mul are in SRAM at least. */
 	assert_in_range(most, ROWS * COLS * 2, SRAM);
 	assert_int_equal(ends, profile->spanCount);
 	assert_int_equal(sum_nodes(profile).instructionCount + ends, profile->eventCount);
@@ -215,7 +221,7 @@ static void test_npu(void **state)
 	close_all(&f);
 }
 
-/* Looking does not change what is seen. */
+/* Profiling does not change the cycles. */
 static void test_same_cycles(void **state)
 {
 	WNNGraphStatistics statistics[2];
@@ -263,7 +269,7 @@ static void test_cpu(void **state)
 	close_all(&f);
 }
 
-/* Who does not know the extension gets the same events. */
+/* A caller that does not know the extension gets the same events. */
 static void test_without_memory(void **state)
 {
 	WNNGraphProfileMemory memory = WNN_GRAPH_PROFILE_MEMORY_INIT, again = memory;

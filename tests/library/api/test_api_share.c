@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tensors on dma-bufs, and fences as sync files. What needs a dma-buf takes udmabuf and vgem, and
- * skips without them; an NPU takes part where there is one: tests/driver/guest_share.sh has all three.
+ * Tests tensors on dma-bufs, and fences as sync files. Tests that need a dma-buf use udmabuf and
+ * vgem, and are skipped without them; they also use an NPU if there is one.
+ * tests/driver/guest_share.sh has all three.
  */
 #include "fixture.h"
 
@@ -23,16 +24,16 @@
 
 #define N     16
 #define BYTES (N * N * sizeof(float))
-/* The size of the dma-bufs here; x lies at X, y at Y. */
+/* The size of the dma-bufs here, and the offsets of x and y. */
 #define SIZE 65536u
 #define X    4096
 #define Y    (4096 * 3 + 64)
 
-/* In full mode the device is sim with firmware: see open_context(). */
+/* With ONPU_FIRMWARE, sim runs firmware: see open_context(). */
 static const char *const devices[] = { "cpu", "sim", "npu" };
 #define DEVICES 3
 
-/* NULL: the machine has none. */
+/* Returns NULL when the machine has no such device. */
 static WNNContext try_context(WNNInstance instance, const char *device)
 {
 	WNNContextDeviceOptions options = WNN_CONTEXT_DEVICE_OPTIONS_INIT;
@@ -75,7 +76,10 @@ static WNNTensor must_share(WNNContext context, int fd, uint64_t offset)
 	return tensor;
 }
 
-/* A dma-buf, and its memory in *map by another way than through it; skips without udmabuf. */
+/*
+ * Makes a dma-buf and maps its memory at *map, not through the dma-buf; skips the test without
+ * udmabuf.
+ */
 static int make_udmabuf(char **map)
 {
 	struct udmabuf_create create = { .size = SIZE, .flags = UDMABUF_FLAGS_CLOEXEC };
@@ -108,7 +112,7 @@ static void fill(char *at, int first)
 	memcpy(at, data, sizeof(data));
 }
 
-/* y = relu(x + 1) of what fill() wrote. */
+/* Checks y = relu(x + 1), where x was written by fill(). */
 static void check(const char *at, int first)
 {
 	float data[N * N];
@@ -118,7 +122,9 @@ static void check(const char *at, int first)
 		assert_float_equal(data[i], i - first < -1 ? 0 : i - first + 1, 0);
 }
 
-/* Waits until it is readable; a fence signals then. */
+/*
+ * Waits until the file is readable, which a fence is when it has signalled; returns whether it is.
+ */
 static bool signalled(int fd, int timeout_ms)
 {
 	struct pollfd file = { .fd = fd, .events = POLLIN };
@@ -126,7 +132,7 @@ static bool signalled(int fd, int timeout_ms)
 	return poll(&file, 1, timeout_ms) == 1 && (file.revents & POLLIN);
 }
 
-/* ---- what needs no dma-buf */
+/* ---- tests without a dma-buf */
 
 static void other_files_are_refused(void **state)
 {
@@ -194,7 +200,10 @@ static void other_chains_are_refused(void **state)
 	wnnInstanceRelease(instance);
 }
 
-/* Where a device other than an NPU cannot make one, it says so; else it has signalled. */
+/*
+ * A device other than an NPU may refuse to make a fence, with an error; otherwise the fence has
+ * signalled.
+ */
 static void a_fence_of_nothing_has_signalled(void **state)
 {
 	(void)state;
@@ -232,7 +241,7 @@ static void the_memory_is_the_tensor(WNNContext context, bool dispatch)
 
 	x = must_share(context, fd, X);
 	y = must_share(context, fd, Y);
-	/* The library has a copy. */
+	/* The library keeps a duplicate of the descriptor. */
 	assert_ok(wnnTensorExportDmaBuf(x, &exported));
 	close(fd);
 	fill(map + X, 7);
@@ -269,7 +278,7 @@ static void udmabufs_are_tensors(void **state)
 		WNNInstance instance = wnnCreateInstance(NULL);
 		WNNContext context = try_context(instance, devices[d]);
 
-		/* Twice: addresses and handles are given back. */
+		/* The second time checks that addresses and handles were freed. */
 		for (int i = 0; context && i < 2; i++)
 			the_memory_is_the_tensor(context, true);
 		print_message("%s: %s\n", devices[d], context ? "shares" : "there is none");
@@ -330,7 +339,7 @@ static void between(WNNInstance instance, const char *from, const char *to)
 		assert_ok(wnnContextReadTensorIntoSync(b, y, result, sizeof(result), GENEROUS));
 		for (int i = 0; i < N * N; i++)
 			assert_float_equal(result[i], (i < 2 ? 0 : i - 2) + 1, 0);
-		/* The memory outlives the tensor that made it. */
+		/* The memory outlives the tensor for which it was made. */
 		wnnTensorRelease(middle);
 		wnnTensorRelease(x);
 		wnnGraphRelease(first);
@@ -360,7 +369,9 @@ static void tensors_are_shared_between_devices(void **state)
 	wnnInstanceRelease(instance);
 }
 
-/* One handle of the kernel's driver for several tensors: it stays while one of them does. */
+/*
+ * Several tensors share one handle of the kernel's driver, which stays as long as one of them does.
+ */
 static void one_dma_buf_serves_often(void **state)
 {
 	(void)state;
@@ -456,7 +467,7 @@ static void close_vgem(struct vgem *vgem)
 	close(vgem->fd);
 }
 
-/* The device begins to write its buffer; the number of its fence. */
+/* Makes vgem begin to write its buffer; returns the number of the fence. */
 static uint32_t begin_write(const struct vgem *vgem)
 {
 	struct drm_vgem_fence_attach attach = { .handle = vgem->handle, .flags = VGEM_FENCE_WRITE };
@@ -465,7 +476,7 @@ static uint32_t begin_write(const struct vgem *vgem)
 	return attach.out_fence;
 }
 
-/* false: the kernel's patience was over before. */
+/* Signals the fence; returns false when the kernel had timed it out before. */
 static bool end_write(const struct vgem *vgem, uint32_t fence)
 {
 	struct drm_vgem_fence_signal signal = { .fence = fence };
@@ -473,7 +484,7 @@ static bool end_write(const struct vgem *vgem, uint32_t fence)
 	return !drmIoctl(vgem->fd, DRM_IOCTL_VGEM_FENCE_SIGNAL, &signal);
 }
 
-/* The fences that are on the dma-buf, as a sync file. */
+/* Returns the fences of the dma-buf as a sync file. */
 static int fences_of(const struct vgem *vgem)
 {
 	struct dma_buf_export_sync_file file = { .flags = DMA_BUF_SYNC_READ, .fd = -1 };
@@ -487,7 +498,10 @@ static void short_while(void)
 	nanosleep(&(struct timespec){ .tv_nsec = 100000000 }, NULL);
 }
 
-/* The camera is late: what it writes last is what the graph sees, and its results are fenced in turn. */
+/*
+ * The camera writes late: the graph must see what it writes last, and the graph's results get a
+ * fence, too.
+ */
 static void late_camera(WNNContext context)
 {
 	struct vgem vgem = make_vgem(DRM_RDWR), camera = make_vgem(DRM_RDWR);
@@ -501,7 +515,10 @@ static void late_camera(WNNContext context)
 
 	x = must_share(context, vgem.dmabuf, X);
 	fill(vgem.map + X, 100);
-	/* That of another buffer: the one with x would hold the processor up by itself. */
+	/*
+	 * The camera's fence is on another buffer: on the buffer with x, it would delay the CPU by
+	 * itself.
+	 */
 	fence = begin_write(&camera);
 	wait = fences_of(&camera);
 	assert_false(signalled(wait, 0));
@@ -515,7 +532,7 @@ static void late_camera(WNNContext context)
 	assert_ok(wnnContextExportSyncFile(context, GENEROUS, &file));
 	put.fd = file;
 	assert_int_equal(ioctl(vgem.dmabuf, DMA_BUF_IOCTL_IMPORT_SYNC_FILE, &put), 0);
-	/* The other device looks at its buffer only: it has the fence now. */
+	/* The other device waits for the fence of its own buffer, which has been imported. */
 	assert_true(signalled(vgem.dmabuf, 120000));
 	assert_true(signalled(file, 0));
 	close(file);
@@ -545,7 +562,7 @@ static void fences_go_both_ways(void **state)
 	}
 }
 
-/* Reading waits as well, and two fences are waited for like one. */
+/* Reading waits for fences as well, and two fences together like one. */
 static void a_read_waits(void **state)
 {
 	(void)state;
@@ -570,7 +587,7 @@ static void a_read_waits(void **state)
 					     note_read(notes, WNNCallbackMode_AllowSpontaneous, 1));
 			end_write(&one, first);
 			short_while();
-			/* Unless the kernel has given up on it. */
+			/* The kernel may have timed the fence out. */
 			if (!signalled(wait_two, 0))
 				assert_int_equal(notes_count(notes), 0);
 			end_write(&two, second);
@@ -587,7 +604,7 @@ static void a_read_waits(void **state)
 	}
 }
 
-/* Nobody waits for a fence whose work nobody wants any more. */
+/* When the context is destroyed, the library stops waiting for the fence. */
 static void destroy_ends_the_waiting(void **state)
 {
 	(void)state;
@@ -656,7 +673,7 @@ static void read_only_memory_is_for_inputs(void **state)
 	}
 }
 
-/* Nothing tells whether others have written since, so that reading gives what is there. */
+/* A failed dispatch leaves shared memory readable, as other devices may have written it since. */
 static void a_failed_dispatch_leaves_it_to_others(void **state)
 {
 	WNNInstance instance = wnnCreateInstance(NULL);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Several threads use a context while any of them destroys it, its graph or its tensors, and give
- * their references back in any order with work in flight. Whatever the order: no call returns what it
- * must not, each callback runs exactly once, and the sanitizers have nothing to say.
+ * Several threads use a context while any of them destroys the context, its graph or its tensors,
+ * and release their references in any order with work in flight. In every order, calls return only
+ * what a race allows, each callback runs exactly once, and the sanitizers report nothing.
  */
 #include "../../random.h"
 #include "fixture.h"
@@ -33,7 +33,7 @@ struct worker {
 	pthread_t thread;
 };
 
-/* All that a race with a destruction may lead to. */
+/* Accepts the statuses to which a race with a destruction may lead. */
 static void check_status(WNNStatus status)
 {
 	if (status != WNNStatus_Success && status != WNNStatus_TypeError &&
@@ -131,7 +131,7 @@ static void build_one_more(struct round *round, uint32_t random)
 	wnnGraphBuilderRelease(builder);
 }
 
-/* Rarely, and any of them. */
+/* Destroys any of the objects, now and then. */
 static void destroy_one(struct round *round, WNNTensor tensor, uint32_t random)
 {
 	if (random % 4 == 0)
@@ -190,7 +190,7 @@ static void take_references(struct round *round)
 		wnnTensorAddRef(round->tensors[i]);
 }
 
-/* In an order that begins anywhere. */
+/* Releases the references, beginning with any of them. */
 static void give_references(struct round *round, uint32_t first)
 {
 	for (uint32_t i = 0; i < TENSORS + 2; i++) {
@@ -235,7 +235,7 @@ static void play(struct round *round, const char *device)
 	give_references(round, round->seed);
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(workers[i].thread, NULL);
-	/* The callbacks that are due, and those that the library's own thread has. */
+	/* Deliver the callbacks that are due, and wait for those on the library's own thread. */
 	while (atomic_load(&round->answered) < atomic_load(&round->asked)) {
 		assert_ok(wnnInstanceProcessEvents(round->instance));
 		sched_yield();

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * On the CPU, products read heads of an attention where they are, between those of queries, keys and values that one product has
- * made, and write them where they go; so do functions of single elements with parts of rows. Results are compared with numbers of
- * our own, at each level of vector instructions.
+ * On the CPU, products read the heads of an attention with strides from the one product that made
+ * queries, keys and values, and write them with strides; functions of single elements do so with
+ * slices of rows. The test compares results with numbers of its own, at each level of vector
+ * instructions.
  */
 #include "fixture.h"
 
@@ -14,7 +15,7 @@ enum { ROWS = 48, HEADS = 3, DEPTH = 20, WIDTH = HEADS * DEPTH };
 
 static const char *const levels[] = { "base", "avx2", "avx512" };
 
-/* NULL: the processor lacks the level. */
+/* Returns NULL when the processor lacks the level. */
 static WNNContext open_level(WNNInstance instance, const char *level, uint32_t threads)
 {
 	WNNContextDeviceOptions device = WNN_CONTEXT_DEVICE_OPTIONS_INIT;
@@ -37,7 +38,7 @@ static WNNContext open_level(WNNInstance instance, const char *level, uint32_t t
 	return context;
 }
 
-/* Queries, keys or values as [head][row][depth], or [head][depth][row]. */
+/* Makes queries, keys or values as [head][row][depth] or [head][depth][row]. */
 static WNNOperand heads(WNNGraphBuilder b, WNNOperand x, uint32_t part, bool turned)
 {
 	WNNTransposeOptions options = WNN_TRANSPOSE_OPTIONS_INIT;
@@ -94,7 +95,7 @@ static void expect(const float *x, double *y)
 		}
 }
 
-/* Operators that a step of the graph computes. */
+/* Counts the operators that a step of the graph computes. */
 static size_t count_steps(WNNGraph graph)
 {
 	WNNGraphPlacement placement = WNN_GRAPH_PLACEMENT_INIT;
@@ -125,7 +126,7 @@ static void check_results(WNNContext context, WNNGraph graph)
 	wnnTensorRelease(y);
 }
 
-/* Three steps are left: two products and softmax. */
+/* The graph has three steps: two products and softmax. */
 static void heads_are_read_where_they_are(void **state)
 {
 	WNNInstance instance = wnnCreateInstance(NULL);
@@ -156,7 +157,10 @@ static WNNOperand part(WNNGraphBuilder b, WNNOperand x, uint32_t begin, uint32_t
 				    WNN_UINT32_LIST(LINES, columns), NULL);
 }
 
-/* Parts of rows change places; the left one is multiplied with the last number of its row. */
+/*
+ * Builds a graph that swaps slices of rows; the left one is multiplied with the last number of its
+ * row.
+ */
 static WNNGraph build_parts(WNNContext context)
 {
 	WNNGraphBuilder b = wnnContextCreateGraphBuilder(context);
@@ -194,7 +198,7 @@ static void check_parts(WNNContext context, WNNGraph graph)
 	wnnTensorRelease(y);
 }
 
-/* Two steps are left: a function each. */
+/* The graph has two steps, one for each function. */
 static void parts_of_rows_are_read_where_they_are(void **state)
 {
 	WNNInstance instance = wnnCreateInstance(NULL);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Tensors: what they are, writing and reading in order, misuse, destruction. */
+/* Tests tensors: their properties, writing and reading in order, misuse, destruction. */
 #include "fixture.h"
 
 #include <string.h>
@@ -108,7 +108,7 @@ static void work_is_done_in_order(void **state)
 	for (int i = 0; i < 200; i++) {
 		value = (float)i;
 		assert_ok(wnnContextWriteTensor(f->context, tensor, &value, sizeof(value)));
-		value = -1; /* copied already */
+		value = -1; /* the library has copied it already */
 		assert_true(wnnContextReadTensor(f->context, tensor,
 						 note_read(f->notes,
 							   WNNCallbackMode_AllowSpontaneous, i))
@@ -156,7 +156,7 @@ static void misuse(void **state)
 		      WNNStatus_TypeError, "size is 17");
 	assert_failed(wnnContextReadTensorIntoSync(f->context, tensor, NULL, 16, GENEROUS),
 		      WNNStatus_TypeError, "data is NULL");
-	/* Asynchronously the callback says so. */
+	/* The asynchronous call reports the error to its callback. */
 	assert_ok(wait_future(f->instance,
 			      wnnContextReadTensor(f->context, silent, note_read(f->notes, 0, 1))));
 	assert_int_equal(notes_get(f->notes, 0).status, WNNStatus_TypeError);
@@ -183,7 +183,7 @@ static void a_destroyed_tensor(void **state)
 	wnnTensorRelease(tensor);
 }
 
-/* Reads that are pending when their tensor is destroyed fail, those of others do not. */
+/* Pending reads of a destroyed tensor fail, those of other tensors do not. */
 static void destruction_fails_pending_reads(void **state)
 {
 	struct gate *gate = gate_create();
@@ -234,7 +234,10 @@ static void a_read_that_takes_too_long(void **state)
 	gate_close(gate, context);
 	assert_int_equal(wnnContextReadTensorIntoSync(context, tensor, data, sizeof(data), 1000),
 			 WNNStatus_TimedOut);
-	/* It is the caller's again: nothing writes to it, which thread sanitizers watch. */
+	/*
+	 * The buffer is the caller's again: nothing writes to it, which the thread sanitizer
+	 * checks.
+	 */
 	memset(data, 7, sizeof(data));
 	wanted.dataType = WNNOperandDataType_Float32;
 	assert_failed(wnnContextCreateTensorSync(context, &wanted, 0, &late), WNNStatus_TimedOut,
@@ -249,7 +252,9 @@ static void a_read_that_takes_too_long(void **state)
 	wnnInstanceRelease(instance);
 }
 
-/* The data of a write is the library's own: it may go before the write does. */
+/*
+ * The library copies the data of a write, so that the caller may free it before the write happens.
+ */
 static void writes_keep_their_data(void **state)
 {
 	struct gate *gate = gate_create();
@@ -265,7 +270,7 @@ static void writes_keep_their_data(void **state)
 	gate_open(gate);
 	assert_ok(wnnContextReadTensorIntoSync(context, tensor, &got, sizeof(got), GENEROUS));
 	assert_true(got == 3);
-	/* Destroying does not undo what was queued before, and releasing does not either. */
+	/* Neither destroying nor releasing the tensor undoes a write that was queued before. */
 	gate_close(gate, context);
 	assert_ok(wnnContextWriteTensor(context, tensor, &value, sizeof(value)));
 	wnnTensorDestroy(tensor);
@@ -312,7 +317,7 @@ static void constant_tensors(void **state)
 	wnnTensorRelease(tensor);
 }
 
-/* Programs that use older names get the same. */
+/* Older names of functions do the same. */
 static void older_names(void **state)
 {
 	WNNStatus (*read)(WNNContext, WNNTensor, void *, size_t, uint64_t);

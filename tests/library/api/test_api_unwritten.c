@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Tensors that were to be written, and were not: whoever reads them is told. */
+/*
+ * Tests tensors whose data is missing, as the work that should have written it failed: readers get
+ * an error.
+ */
 #include "fake.h"
 
 #include <string.h>
@@ -37,7 +40,7 @@ static WNNStatus read(struct chain *c, WNNTensor tensor)
 	return wnnContextReadTensorIntoSync(c->context, tensor, c->buffer, BYTES, GENEROUS);
 }
 
-/* The next memory that is made on the device is not. */
+/* Makes the device's next allocation fail. */
 static void fail_next_memory(void)
 {
 	pthread_mutex_lock(&fake.lock);
@@ -45,7 +48,7 @@ static void fail_next_memory(void)
 	pthread_mutex_unlock(&fake.lock);
 }
 
-/* Until the device has been asked for memory or a job that often. */
+/* Waits until the device has been asked for memory or a job that often. */
 static void wait_until(const unsigned int *count, unsigned int wanted)
 {
 	bool there = false;
@@ -81,7 +84,7 @@ static void reading_fails_until_it_is_written(void **state)
 			     note_read(f->notes, WNNCallbackMode_AllowSpontaneous, 1));
 	assert_true(notes_wait(f->notes, 1));
 	assert_int_equal(notes_get(f->notes, 0).status, WNNStatus_UnknownError);
-	/* Its input is what it was. */
+	/* Its input is unchanged. */
 	assert_ok(read(&c, c.x));
 	assert_ok(dispatch_xy(c.context, c.graph, c.x, c.y));
 	assert_ok(read(&c, c.y));
@@ -125,7 +128,7 @@ static void what_is_computed_of_it_has_no_data_either(void **state)
 	fail_next_memory();
 	assert_ok(dispatch_xy(c.context, c.graph, c.x, c.middle));
 	assert_ok(dispatch_xy(c.context, c.graph, c.middle, c.y));
-	/* The cause alone, however long the chain is. */
+	/* The message names only the first cause, however long the chain is. */
 	assert_failed(read(&c, c.y), WNNStatus_UnknownError,
 		      "readTensor: the tensor has no data, as the work that should write it "
 		      "failed: no memory on the fake device");
@@ -145,8 +148,8 @@ static void what_is_computed_of_it_has_no_data_either(void **state)
 }
 
 /*
- * Both dispatches are queued before the device gets any, so that it has the first when the second
- * begins.
+ * Queues both dispatches before the device gets any job, so that it still has the first when the
+ * second begins.
  */
 static void dispatch_both(struct chain *c, WNNTensor first, WNNGraph graph, WNNTensor from,
 			  WNNTensor second)
@@ -169,11 +172,11 @@ static void a_fault_while_the_next_is_under_way(void **state)
 	wait_until(&fake.jobs, 2);
 	release_jobs();
 	assert_failed(read(&c, c.y), WNNStatus_UnknownError, "the NPU stopped with fault BOUNDS");
-	assert_int_equal(fake.jobs, 3); /* the second once more */
+	assert_int_equal(fake.jobs, 3); /* the second one runs once more */
 	end_chain(&c);
 }
 
-/* One that cannot begin ends behind those that the device is still busy with. */
+/* A dispatch that cannot begin ends behind those that the device is still running. */
 static void failures_are_in_the_order_of_the_calls(void **state)
 {
 	struct fixture *f = *state;
@@ -187,7 +190,7 @@ static void failures_are_in_the_order_of_the_calls(void **state)
 	before = fake.made_bos;
 	assert_ok(dispatch_xy(c.context, same, c.x, c.y));
 	assert_ok(wnnContextWaitIdle(c.context, GENEROUS));
-	/* The next graph gets as much; that after it does not. */
+	/* The next graph gets as many buffers; the one after it fails. */
 	fake.fail_bo_at = fake.made_bos + (fake.made_bos - before) + 1;
 	dispatch_both(&c, c.y, other, c.x, c.y);
 	wait_until(&fake.made_bos, fake.fail_bo_at);
@@ -198,7 +201,7 @@ static void failures_are_in_the_order_of_the_calls(void **state)
 	end_chain(&c);
 }
 
-/* On the processor, where intermediate results are more than what is allowed. */
+/* On the CPU, intermediate results need more memory than the limit. */
 static void a_limit_that_a_dispatch_exceeds(void **state)
 {
 	WNNContextDeviceOptions options = WNN_CONTEXT_DEVICE_OPTIONS_INIT;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A pointwise convolution and the depthwise one of its result, which the CPU computes row by row in
- * one step where the values between them are too many for its cache. A network that also outputs
- * these values takes two steps; both give the same bits.
+ * Tests a pointwise convolution with the depthwise convolution of its result. The CPU computes both
+ * row by row in one step when the values between them are too many for its cache. A network that
+ * also outputs these values takes two steps; both give the same bits.
  */
 #include "fixture.h"
 
@@ -13,12 +13,13 @@
 
 struct network {
 	uint32_t batch, height, width, in,
-		pixels; /* channels last; pixels: channels between the two */
+		pixels; /* channels last; pixels: channels between the two convolutions */
 	uint32_t padding[4], strides[2];
 	bool bias;
-	float slope;   /* of the first one's activation for negative numbers; 1: none */
-	bool product;  /* the first one is a product, whose lines are no pixels to the library */
-	bool infinite; /* a weight of the second one, by which padding must not be multiplied */
+	float slope;   /* slope of the first activation for negative numbers; 1: no activation */
+	bool product;  /* the first is a matrix product, whose rows are no pixels to the library */
+	bool infinite; /* the second has an infinite weight, which padding must not be multiplied
+		        * by */
 };
 
 static size_t count_in(const struct network *n)
@@ -64,7 +65,7 @@ static WNNOperand constant(WNNGraphBuilder builder, WNNUint32Array shape, float 
 	return operand;
 }
 
-/* With `apart` the pixels are an output, too. */
+/* Builds the network; with `apart` the pixels are an output, too. */
 static WNNGraph build(WNNContext context, const struct network *n, bool apart)
 {
 	WNNGraphBuilder builder = wnnContextCreateGraphBuilder(context);
@@ -136,7 +137,7 @@ static float *run(WNNContext context, WNNGraph graph, const struct network *n, b
 	return y;
 }
 
-/* Whether the kernel of the second convolution is one for lines, with which it shares a step. */
+/* Returns whether both convolutions share a step, with a kernel that computes row by row. */
 static bool is_one_step(WNNGraph graph)
 {
 	WNNGraphPlacement placement = WNN_GRAPH_PLACEMENT_INIT;
@@ -152,13 +153,13 @@ static bool is_one_step(WNNGraph graph)
 	return lines == 2;
 }
 
-/* Whether pixels are so many, on a processor with these kernels. */
+/* Returns whether there are enough pixels for one step, on a processor with these kernels. */
 static bool should_be_one(const struct network *n)
 {
 	long image = (long)(count_pixels(n) / n->batch * sizeof(float));
 	long cache = sysconf(_SC_LEVEL2_CACHE_SIZE);
 
-	/* Where it is not known, as in some virtual machines, it is taken to be so large. */
+	/* When the size is unknown, as in some virtual machines, the library assumes this one. */
 	cache = cache < 256 << 10 ? 256 << 10 : cache;
 	return has_lines() && !n->infinite && !n->product && image >= 2 * cache && n->width >= 24;
 }
@@ -177,7 +178,7 @@ static WNNContext open_with(WNNInstance instance, uint32_t threads, const char *
 	return context;
 }
 
-/* Compares a graph in one step with that in two steps, and with one that is loaded from a file. */
+/* Compares a graph in one step with one in two steps, and with one that is loaded from a file. */
 static void check_in(WNNContext context, const struct network *n, const char *path)
 {
 	WNNGraph graph = build(context, n, false), apart = build(context, n, true), loaded;
@@ -230,7 +231,7 @@ static void strides_of_two(void **state)
 		1, 79, 61, 16, 128, { 0, 1, 0, 1 }, { 2, 2 }, false, 0, false, false });
 }
 
-/* No window reads some of the lines. */
+/* No window reads some of the rows. */
 static void long_strides(void **state)
 {
 	(void)state;
@@ -245,7 +246,7 @@ static void several_images(void **state)
 		3, 60, 80, 8, 128, { 1, 1, 1, 1 }, { 2, 1 }, true, .25f, false, false });
 }
 
-/* Whole lines of results see only padding. */
+/* Whole rows of results see only padding. */
 static void wide_padding(void **state)
 {
 	(void)state;
@@ -260,7 +261,7 @@ static void few_pixels(void **state)
 		1, 9, 9, 8, 128, { 1, 1, 1, 1 }, { 1, 1 }, true, 0, false, false });
 }
 
-/* Lines that are too short to be computed one by one. */
+/* Rows are too short to be computed one by one. */
 static void narrow_images(void **state)
 {
 	(void)state;

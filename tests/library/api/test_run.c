@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Tests of run/ and util/ without a graph: accounting, the timeline, clocks. */
+/* Tests parts of run/ and util/ that need no graph: accounting, the timeline, clocks. */
 #include "fixture.h"
 
 #include <pthread.h>
@@ -129,7 +129,10 @@ static void a_timeline_runs_all_of_it_in_order(void **state)
 	assert_true(trace.cancelled >= 50);
 }
 
-/* Tasks of several threads, of which some run them themselves: never two at a time, each thread's in order. */
+/*
+ * Several threads queue tasks and run some of them themselves: no two tasks run at the same time,
+ * and each thread's run in order.
+ */
 #define CALLERS 4
 #define TASKS	2000
 
@@ -205,7 +208,7 @@ static void callers_may_run_tasks(void **state)
 	(void)state;
 	s.timeline = timeline_create(&ops, &s.trace);
 	assert_non_null(s.timeline);
-	/* Alone, a caller gets to it when the thread has begun to wait. */
+	/* A single caller runs tasks itself once the timeline's thread has begun to wait. */
 	for (int i = 1; !atomic_load(&s.entered) || !atomic_load(&s.tried); i++) {
 		give(&s, 0, i, i % 2 ? ENTER : TRY);
 		while (atomic_load(&s.done) < i)

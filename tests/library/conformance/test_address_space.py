@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Programs with the library end where address space is limited (ulimit -v): test_address_space.py PROGRAM
+"""Tests that programs with the library do not hang when address space is limited (ulimit -v):
+test_address_space.py PROGRAM
 
-OpenBLAS waits for ever for memory that it does not get. A program that needs no products does not load it;
-one that does says what is missing. oneDNN needs less: where it can be loaded, products are computed.
+OpenBLAS waits for ever for memory that it does not get. A program without products does not load
+OpenBLAS; one with products says how much is missing. oneDNN needs less: when it can be loaded,
+products are computed.
 """
 import json
 import os
@@ -25,7 +27,9 @@ def tensor(name, value, lines):
 
 
 def product():
-    """A case that is a product of two inputs, of so few lines that none of our own kernels takes it."""
+    """Returns a case with a product of two inputs that has so few rows that none of our own kernels
+    takes it.
+    """
     call = {"name": "matmul", "outputs": ["y"],
             "arguments": {"a": {"operand": "a"}, "b": {"operand": "b"}}}
     return {"format": "webnn-conformance/1", "operator": "matmul", "cases": [{
@@ -59,13 +63,14 @@ class AddressSpace(unittest.TestCase):
                     if done.returncode == 0 and not layer:
                         continue
                     self.assertEqual(done.returncode, 1, f"{mib} MiB: {done.stdout}")
-                    # How much threads take that begin at the same time depends on how busy the processors are.
+                    # How much memory threads take that begin at the same time depends on how busy
+                    # the processors are.
                     self.assertRegex(done.stdout, f"address space is limited to {mib} MiB .ulimit -v., and "
                                                   "OpenBLAS needs [0-9]+ MiB more|no thread can be started")
 
 
 if __name__ == "__main__":
-    # Sanitizers take address space without end.
+    # Sanitizers need more address space than any limit leaves.
     if "Sanitizer" in run(1 << 20, "/nonexistent").stdout:
         print("not with a sanitizer")
         sys.exit(77)

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """wnn-conformance on cases of our own: test_runner.py PROGRAM DEVICE
 
-What is in data/passing must pass, every case of data/failing must fail for the reason in its
-"failure", what is in data/unreadable is no file of cases.
+The cases of data/passing must pass, those of data/failing must fail for the reason in their
+"failure", and the files of data/unreadable must be refused.
 """
 import json
 import pathlib

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """wnn-conformance on the shared cases: test_shared.py PROGRAM FOLDER [OPTIONS of the program]
 
-Skipped (77) where the folder is not there. Nothing may fail, no case may go missing or be skipped.
+Without the folder the test is skipped (77). No case may fail, go missing or be skipped.
 """
 import json
 import pathlib

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Nodes of a few given elements whose results are known to the bit. */
+/* Tests of nodes with a few given elements, whose results are known to the bit. */
 #ifndef TESTS_CPU_EXACT_H
 #define TESTS_CPU_EXACT_H
 
@@ -19,15 +19,15 @@
 extern const enum ir_dtype signed_types[3], unsigned_types[3];
 
 int64_t lowest(enum ir_dtype dtype);
-int64_t highest(enum ir_dtype dtype); /* of uint64: as bits */
+int64_t highest(enum ir_dtype dtype); /* for uint64: its bits */
 
-/* The next operand, from integers or from real numbers; the other is NULL. */
+/* Adds the next operand, from integers or from real numbers; the other pointer is NULL. */
 void add_shape(struct rig *rig, enum ir_dtype dtype, uint32_t rank, const int64_t *dims,
 	       const int64_t *ints, const double *reals);
 void add_ints(struct rig *rig, enum ir_dtype dtype, int64_t n, const int64_t *ints);
 void add_reals(struct rig *rig, enum ir_dtype dtype, int64_t n, const double *reals);
 
-/* Both layers give these very bits; NaN any NaN. Frees the rig. */
+/* Checks that both layers give exactly these bits; any NaN counts as NaN. Frees the rig. */
 void expect(struct rig *rig, enum ir_op op, const union ir_attrs *attrs, const struct ir_type *type,
 	    const int64_t *ints, const double *reals);
 void expect_line(struct rig *rig, enum ir_op op, const union ir_attrs *attrs, enum ir_dtype dtype,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory that ends, or begins, where the next access faults. */
+/* Memory whose end, or beginning, is next to an unmapped page. */
 #ifndef TESTS_CPU_GUARD_H
 #define TESTS_CPU_GUARD_H
 
@@ -12,7 +12,10 @@ struct guard {
 	size_t size;
 };
 
-/* n floats filled with numbers from -1 to 1; nothing is readable behind them, or (low) before them. */
+/*
+ * Allocates n floats with numbers from -1 to 1, which end at an unmapped page or, with @low, begin
+ * behind one.
+ */
 struct guard guard_make(size_t n, bool low);
 void guard_free(struct guard *guard);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* One node on both layers of the CPU back end. */
+/* Runs one node on both layers of the CPU back end. */
 #include "../../random.h"
 #include "rig.h"
 
@@ -50,7 +50,10 @@ bool is_short(void)
 	return rounds() < 40;
 }
 
-/* Where other runs have compared the levels of our own kernels, and this one is for those of oneDNN. */
+/*
+ * Returns whether this run compares only levels of oneDNN, as other runs compare those of our own
+ * kernels.
+ */
 static bool only_onednn(void)
 {
 	return from_environment("WNN_CPU_ONEDNN", 0) != 0;
@@ -65,7 +68,7 @@ void rig_init(struct rig *rig)
 
 static void *add(struct rig *rig, const struct ir_type *type)
 {
-	/* No byte more than there are: sanitizers see what reads beyond. */
+	/* The buffer has exactly the size of the data, so that sanitizers see reads beyond it. */
 	void *data = malloc((size_t)ir_type_bytes(type));
 
 	assert_non_null(data);
@@ -164,13 +167,13 @@ struct setup {
 	enum cpu_layer layer;
 	const struct cpu_simd *simd;
 	unsigned int threads;
-	bool small_cache; /* small shapes have many blocks */
-	bool prepares;	  /* nodes that its layer prepares */
+	bool small_cache; /* the cache is so small that small shapes have many blocks */
+	bool prepares;	  /* nodes are prepared by their layer */
 };
 
 /*
- * Runs a node as graphs do: a constant operand 1 may be packed before; then nobody reads it any
- * more.
+ * Runs a node like a graph does: a constant operand 1 may be packed before, and is not read any
+ * more then.
  */
 static int run_packed(struct cpu_context *cpu, const struct ir_node *node, const void **in,
 		      void **out, struct wnn_error *err)
@@ -189,14 +192,14 @@ static int run_packed(struct cpu_context *cpu, const struct ir_node *node, const
 	return ret;
 }
 
-static const char *prepared_name; /* of the last node that was prepared */
+static const char *prepared_name; /* name of the last node that was prepared */
 
 const char *rig_prepared_name(void)
 {
 	return prepared_name;
 }
 
-/* Runs a node as graphs do where a layer prepares it: with operand 1 packed. */
+/* Runs a node that its layer has prepared, with operand 1 packed. */
 static int run_prepared(struct cpu_context *cpu, struct cpu_prepared *prepared, const void **in,
 			void **out, struct wnn_error *err)
 {
@@ -224,8 +227,9 @@ static bool is_constant(const struct ir_node *node, uint32_t operand)
 }
 
 /*
- * Fills what oneDNN may have for the time of a run, as other nodes do: it may not count on zeros there. Other layers get
- * no more than they ask for, so that sanitizers see where they go too far.
+ * Fills the scratch memory of oneDNN before a run, as other nodes do, so that oneDNN cannot rely on
+ * zeros there. Other layers get exactly the scratch that they ask for, so that sanitizers see
+ * accesses beyond it.
  */
 static void soil(struct cpu_context *cpu)
 {
@@ -297,7 +301,7 @@ static double largest(const struct ir_type *type, const void *data)
 	return most;
 }
 
-/* Whether results are float32 that have the values of float16. */
+/* Returns whether results are float32 that are rounded to float16. */
 static bool gives_halves(const struct ir_node *node)
 {
 	switch (node->op) {
@@ -329,7 +333,7 @@ static void compare_result(struct rig *rig, const struct ir_node *node, uint32_t
 	const struct ir_type *type = &node->results[r]->type;
 	double most = rig->by_largest ? largest(type, expected) : 0;
 
-	/* A result that is rounded the other way is the next number of float16. */
+	/* A result that is rounded the other way is the neighbouring float16. */
 	if (gives_halves(node))
 		tolerance = 0x1p-10;
 	for (int64_t i = 0; i < ir_type_elements(type); i++) {
@@ -348,7 +352,7 @@ static void compare_result(struct rig *rig, const struct ir_node *node, uint32_t
 		free(text);
 		fail();
 	}
-	/* Bits that are no element, too. */
+	/* Compare the unused bits, too. */
 	if (tolerance == 0 && !ir_dtype_is_float(type->dtype))
 		assert_memory_equal(expected, actual, (size_t)ir_type_bytes(type));
 }
@@ -405,7 +409,7 @@ void rig_make_constant(struct rig *rig, uint32_t operand)
 	assert_non_null(rig->operand[operand]);
 }
 
-/* Operand 1 becomes a constant every other time, where a kernel may want to pack it. */
+/* Makes operand 1 a constant every other time, when a kernel may want to pack it. */
 static void maybe_constant(struct rig *rig, enum ir_op op)
 {
 	const struct cpu_fast_family *family = cpu_fast_family(op);
@@ -415,8 +419,9 @@ static void maybe_constant(struct rig *rig, enum ir_op op)
 }
 
 /*
- * Where the self-test of oneDNN fails, our own kernels take its place, and a comparison tells nothing about it. That is a
- * failure where WNN_CPU_DEMAND_ONEDNN=1 says that this processor and this oneDNN are known to be right.
+ * When the self-test of oneDNN fails, the library uses its own kernels, and a comparison says
+ * nothing about oneDNN. WNN_CPU_DEMAND_ONEDNN=1 makes that a failure, for a processor and an oneDNN
+ * that are known to be good.
  */
 static void demand_onednn(void)
 {
@@ -424,7 +429,7 @@ static void demand_onednn(void)
 		fail_msg("%s", cpu_onednn_complaint());
 }
 
-/* One level: the values within the tolerance, and the same bits with any number of threads. */
+/* Compares one level: values within the tolerance, and the same bits with any number of threads. */
 static void compare_level(struct rig *rig, const struct ir_node *node, struct setup setup,
 			  void *const *expected, double tolerance)
 {
@@ -445,7 +450,7 @@ static void compare_level(struct rig *rig, const struct ir_node *node, struct se
 	}
 }
 
-/* One of those that this processor has. */
+/* Returns one of the levels that this processor has. */
 static const struct cpu_simd *random_simd(void)
 {
 	const struct cpu_simd *simd = NULL;

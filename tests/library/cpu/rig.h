@@ -3,8 +3,9 @@
  * Helpers that the tests of the CPU back end share: random numbers, and a graph of one node whose
  * results both layers compute.
  *
- * Environment: WNN_CPU_SEED, the first random number; WNN_CPU_ROUNDS, nodes of each family; WNN_CPU_ONEDNN, 1: only
- * the layer onednn is compared with the reference, with our own kernels at their best level.
+ * Environment: WNN_CPU_SEED is the first random number, WNN_CPU_ROUNDS the number of nodes of each
+ * family; WNN_CPU_ONEDNN=1 compares only the layer onednn with the reference, with our own kernels
+ * at their best level.
  */
 #ifndef TESTS_CPU_RIG_H
 #define TESTS_CPU_RIG_H
@@ -23,7 +24,7 @@
 uint32_t random_below(uint32_t n);
 uint32_t between(uint32_t lo, uint32_t hi);
 int rounds(void);
-/* Rounds are so few that large shapes are to come once, too. */
+/* Whether the test has few rounds, so that large shapes should come only once. */
 bool is_short(void);
 
 struct rig {
@@ -37,8 +38,8 @@ struct rig {
 void rig_init(struct rig *rig);
 
 /*
- * The next operand, filled with random elements: floats from -1 to 1, integers of any bits.
- * Returns the elements.
+ * Adds the next operand, with random elements: floats from -1 to 1, integers of any bits. Returns
+ * the elements.
  */
 void *rig_add(struct rig *rig, enum ir_dtype dtype, uint32_t rank, const int64_t *dims);
 /* Adds an operand with random elements from lo to hi. */
@@ -48,17 +49,19 @@ void *rig_add_between(struct rig *rig, enum ir_dtype dtype, uint32_t rank, const
 void rig_add_data(struct rig *rig, enum ir_dtype dtype, uint32_t rank, const int64_t *dims,
 		  const void *data);
 void rig_make_constant(struct rig *rig, uint32_t operand);
-void rig_skip(struct rig *rig); /* an optional operand is left out */
+void rig_skip(struct rig *rig); /* leaves an optional operand out */
 
 double rig_get(enum ir_dtype dtype, const void *data, int64_t i);
 void rig_put(enum ir_dtype dtype, void *data, int64_t i, double value);
 
 /*
  * rig_compare - run the node on the reference layer and on the fast one at every level of vector
- * instructions that the host has, with one thread and with several, and end the test where they differ
- * @tolerance: times 1 + |expected|; for integers as it is. Between numbers of threads no bit differs.
+ * instructions that the host has, with one thread and with several, and end the test where they
+ * differ
+ * @tolerance: the allowed error divided by 1 + |expected|; for integers the allowed error. Results
+ * with any number of threads have the same bits.
  *
- * Frees the rig. Returns false when only the reference takes the node.
+ * Frees the rig. Returns false when only the reference has a kernel for the node.
  */
 bool rig_compare(struct rig *rig, enum ir_op op, const union ir_attrs *attrs, uint32_t num_results,
 		 const struct ir_type *types, double tolerance);
@@ -70,7 +73,7 @@ void rig_compare_onednn(struct rig *rig, enum ir_op op, const union ir_attrs *at
 /* Returns the name of the last node that a layer prepared; NULL: none was. */
 const char *rig_prepared_name(void);
 
-/* Every fast kernel of the operators in a mask (1 << op) was run by rig_compare(). */
+/* Checks that rig_compare() ran every fast kernel of the operators in a mask (1 << op). */
 void rig_expect_all_seen(uint64_t ops);
 
 /* The operators of test_cpu_integer.c. */
@@ -91,22 +94,22 @@ void rig_expect_all_seen(uint64_t ops);
 	(UINT64_C(1) << IR_OP_PAD | UINT64_C(1) << IR_OP_TILE | UINT64_C(1) << IR_OP_CUMSUM | \
 	 UINT64_C(1) << IR_OP_TRIANGULAR)
 
-/* The operators of test_cpu_fast.c; the others are those of test_cpu_indexed.c. */
+/* The operators of test_cpu_fast.c; test_cpu_indexed.c has the others. */
 #define RIG_OPS_FAST                                                                            \
 	(1u << IR_OP_CONV | 1u << IR_OP_POOL | 1u << IR_OP_MATMUL | 1u << IR_OP_CONCAT |        \
 	 1u << IR_OP_TRANSPOSE | 1u << IR_OP_SLICE | 1u << IR_OP_SOFTMAX | 1u << IR_OP_REDUCE | \
 	 1u << IR_OP_BATCHNORM | 1u << IR_OP_INSTNORM | 1u << IR_OP_LAYERNORM |                 \
 	 1u << IR_OP_EXPAND | 1u << IR_OP_REVERSE)
 
-/* Runs the node on one layer; returns the first of the results, which is the caller's to free. */
+/* Runs the node on one layer; returns the first result, which the caller frees. */
 void *rig_run(struct rig *rig, enum cpu_layer layer, enum ir_op op, const union ir_attrs *attrs,
 	      uint32_t num_results, const struct ir_type *types);
 void rig_exit(struct rig *rig);
 
-/* A function that is computed with a node, or none. */
+/* Returns a function to be fused with a node, or none. */
 struct ir_unary_attrs rig_random_act(void);
 
-/* A test that runs `name_round` again and again; each must find a fast kernel. */
+/* Runs one round of a test again and again; each must find a fast kernel. */
 void run_rounds(bool (*one)(void));
 
 #define FAMILY(name)                          \

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Checks of the functions for convolutions of 3x3 and for float16. */
+/* Checks the functions for 3x3 convolutions and for float16. */
 #include "simd_check.h"
 
 #include <math.h>
@@ -8,7 +8,7 @@
 
 /* --- Convolutions of 3x3 --- */
 
-/* The sums of row or column i of four numbers. */
+/* Returns sum i of four numbers in a row or column, as Winograd's method combines them. */
 static double spread(const double *d, int step, int i)
 {
 	const double v[4] = { d[0], d[step], d[2 * step], d[3 * step] };
@@ -48,7 +48,7 @@ static double gather(const double *m, int step, int i)
 	return i == 0 ? m[0] + m[step] + m[2 * step] : m[step] - m[2 * step] - m[3 * step];
 }
 
-/* Everything finite, or nothing is said of the results. */
+/* Inputs are finite, or the results are not compared. */
 void check_winograd_out(void)
 {
 	int64_t n = between(CPU_MAX_LANES, 70), step = n + between(0, 20), odd = between(0, n - 1);
@@ -89,7 +89,9 @@ void check_winograd_out(void)
 
 /* --- float16 --- */
 
-/* Also numbers that are no normal ones of float16, and such that lie between two. */
+/*
+ * Returns numbers that include subnormal float16 numbers, and numbers between two float16 numbers.
+ */
 static struct guard numbers(int64_t n)
 {
 	struct guard g = floats(n);
@@ -159,7 +161,7 @@ void check_round_halves(void)
 
 /* --- softmax across a shape --- */
 
-/* Any numbers; in a line with NaN, all are NaN. */
+/* Checks softmax of any numbers; a vector with a NaN becomes NaN throughout. */
 void check_softmax_columns(void)
 {
 	int64_t n = between(1, 20), columns = between(1, 200), step = columns + between(0, 9);

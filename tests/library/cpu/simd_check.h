@@ -8,13 +8,13 @@
 #include "rig.h"
 
 extern const struct cpu_simd *simd; /* the level under test */
-extern bool low;		    /* the memory's beginning is guarded, not its end */
+extern bool low;		    /* the beginning of memory is guarded, not its end */
 
 struct guard floats(int64_t n);
-/* n random bytes that end, or begin, where the guarded memory does. */
+/* Returns n random bytes that end or, with @low, begin at an unmapped page. */
 uint8_t *bytes(struct guard *memory, int64_t n);
 void put_odd_values(struct guard *g, int64_t n);
-/* Within the bound; infinities and the signs of zeros exactly. */
+/* Checks that a number is within the bound; infinities and the signs of zeros must be equal. */
 void expect(const char *what, int64_t i, double actual, double expected, double bound);
 
 void check_winograd_in(void);

@@ -5,7 +5,7 @@
 #include "cpu/requantize.h"
 #include "simd_check.h"
 
-/* Below 0 as well. */
+/* Returns an integer that may be negative. */
 static int32_t whole_between(int32_t lo, int32_t hi)
 {
 	return (int32_t)between((uint32_t)lo, (uint32_t)hi);
@@ -29,7 +29,7 @@ void check_finish(void)
 				.hi = (float)attrs.hi };
 
 	for (int64_t i = 0; i < n; i++) {
-		/* Powers of two make results that lie between two integers. */
+		/* Powers of two give results that are halfway between two integers. */
 		scale.data[i] = random_below(3) ? 0.5f / (float)(1 << random_below(12)) :
 						  1e-3f * (float)whole_between(1, 3000);
 		added[i] = whole_between(-100000, 100000);
@@ -49,7 +49,10 @@ void check_finish(void)
 	guard_free(&memory);
 }
 
-/* The sum of an integer product in two parts, as floats and as integers. */
+/*
+ * Checks the end of an integer product whose sum is in two halves, with float and with integer
+ * results.
+ */
 void check_finish_floats(void)
 {
 	enum ir_dtype dtype = random_below(2) ? IR_I8 : IR_U8;

@@ -2,7 +2,9 @@
 /* Checks of the functions on weights of 4 and 8 bits. */
 #include "simd_check.h"
 
-/* Weights of one panel. Their bytes, their scales and their zero points lie in guarded memory each. */
+/*
+ * The weights of one panel. Bytes, scales and zero points are each in guarded memory of their own.
+ */
 struct panel {
 	struct cpu_weights w;
 	int64_t columns;

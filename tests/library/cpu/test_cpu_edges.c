@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Both layers agree where the specification leaves a result open or where C would be undefined:
- * never a trap, never a read outside of an operand, always the value that the documentation names.
+ * Tests cases in which the specification leaves a result open or C's result is undefined: both
+ * layers must give the value that the documentation names, without a trap or a read outside of an
+ * operand.
  */
 #include "rig.h"
 
@@ -115,7 +116,7 @@ static void test_indices_out_of_range(void **state)
 	check_gather(IR_U32, 3, INTS(1, UINT32_MAX, 3), INTS(20, 30, 30));
 }
 
-/* The update that comes last stays. */
+/* When several updates have the same index, the last one stays. */
 static void test_scatter_duplicates(void **state)
 {
 	(void)state;
@@ -221,7 +222,7 @@ static void test_comparison_with_nan(void **state)
 	}
 }
 
-/* A selection, not a sum of products: what is not selected leaves no trace. */
+/* where() selects, and is no sum of products: NaN in the other operand has no effect. */
 static void test_where_selects(void **state)
 {
 	struct rig rig;
@@ -285,18 +286,18 @@ static void test_quantize(void **state)
 	(void)state;
 	check_quantize(IR_I8, 3, 5, REALS(NAN, INFINITY, -INFINITY, 1000, -1000),
 		       INTS(3, 127, -128, 127, -128));
-	/* Halves to even, before the zero point is added. */
+	/* Halves are rounded to even before the zero point is added. */
 	check_quantize(IR_U8, 1, 5, REALS(0.25, 0.75, 1.25, -0.25, -0.75), INTS(1, 3, 3, 1, 0));
 	check_quantize(IR_I32, INT32_MIN, 3, REALS(-1, INFINITY, 0),
 		       INTS(INT32_MIN, INT32_MAX, INT32_MIN));
 	check_quantize(IR_U32, UINT32_MAX, 4, REALS(1, -1, -INFINITY, NAN),
 		       INTS(UINT32_MAX, UINT32_MAX - 2, 0, UINT32_MAX));
-	/* An odd number of elements: the half of a byte that is left is 0. */
+	/* The number of elements is odd: the unused half of the last byte is 0. */
 	check_quantize(IR_I4, 0, 5, REALS(-9, -4, 3.5, 9, 0.5), INTS(-8, -8, 7, 7, 1));
 	check_quantize(IR_U4, 8, 3, REALS(-9, 3.5, 9), INTS(0, 15, 15));
 }
 
-/* The first of two elements is in the low half of their byte. */
+/* The first of two elements is in the low half of its byte. */
 static void test_four_bits(void **state)
 {
 	static const uint8_t packed[] = { 0x8f, 0x70, 0x05 };
@@ -314,7 +315,7 @@ static void test_four_bits(void **state)
 	}
 }
 
-/* Differences are exact, however large their terms. */
+/* Differences are exact, however large their operands. */
 static void test_dequantize_extremes(void **state)
 {
 	struct rig rig;
@@ -334,7 +335,7 @@ static void test_dequantize_extremes(void **state)
 
 /* --- Empty sets, scalars ---------------------------------------------------------------------- */
 
-/* Without axes every element is a set of its own. */
+/* A reduction without axes applies to each element alone. */
 static void test_reductions_of_nothing(void **state)
 {
 	static const struct {
@@ -386,7 +387,7 @@ static void test_reductions_keep_nan(void **state)
 		}
 }
 
-/* Half a row of cosines is for both halves; a number of sines for all. */
+/* Half a row of cosines serves both halves; one sine serves all. */
 static void test_rotary(void **state)
 {
 	struct rig rig;
@@ -404,7 +405,7 @@ static void test_rotary(void **state)
 	expect_line(&rig, IR_OP_ROTARY, NULL, IR_F32, 4, NULL, REALS(4, 32, 32, 84));
 }
 
-/* x - mean is 0, so what is left is the bias. */
+/* x - mean is 0, so that the result is the bias. */
 static void test_normalisation_over_no_axes(void **state)
 {
 	union ir_attrs attrs = { .norm.epsilon = 1e-5f };
@@ -443,7 +444,7 @@ static void test_scalars(void **state)
 
 /* --- Windows, pictures ------------------------------------------------------------------------ */
 
-/* A window that lies in the padding alone. */
+/* A window is entirely in the padding. */
 static void test_pool_of_padding(void **state)
 {
 	static const double lowest_float = -INFINITY;
@@ -473,7 +474,7 @@ static void test_pool_of_padding(void **state)
 	}
 }
 
-/* Windows that reach far into the padding take no longer than what they see of the input. */
+/* Windows that reach far into the padding take no more time than the input that they see. */
 static void test_huge_windows(void **state)
 {
 	static const double mean = 2.5, root = 5.477225575051661, max = 4, sums[] = { 1, 2, 3, 4 };
@@ -494,7 +495,7 @@ static void test_huge_windows(void **state)
 		rig_init(&rig);
 		add_shape(&rig, IR_F32, 4, x, NULL, REALS(1, 2, 3, 4));
 		expect(&rig, IR_OP_POOL, &attrs, &type, NULL, REALS(value));
-		/* Only the tap in the middle sees anything. */
+		/* Only the middle tap sees any input. */
 		attrs.pool.window[0] = attrs.pool.window[1] = 3;
 		attrs.pool.dilations[0] = attrs.pool.dilations[1] = far;
 		type = ir_type_make(IR_F32, 4, x);
@@ -505,7 +506,7 @@ static void test_huge_windows(void **state)
 	}
 }
 
-/* A convolution with huge dilations: all taps of the filter but the middle one see only padding. */
+/* With huge dilations, all taps of the filter but the middle one see only padding. */
 static void test_huge_dilations(void **state)
 {
 	const uint32_t far = 2000000000;
@@ -534,8 +535,8 @@ static void test_huge_dilations(void **state)
 #define MAX_LINE 9
 
 /*
- * A convolution of one line: to one channel (depthwise) or to two equal ones (dense), in both layouts,
- * the filter constant or not.
+ * Checks a convolution of one row: to one channel (depthwise) or to two equal ones (dense), in both
+ * layouts, with a constant filter or not.
  */
 static void check_conv(union ir_attrs *attrs, int64_t size, const double *x, int64_t window,
 		       const double *filter, const double *expected)
@@ -564,7 +565,7 @@ static void check_conv(union ir_attrs *attrs, int64_t size, const double *x, int
 	}
 }
 
-/* Padding is left out of sums: it is not 0 times an infinite weight. */
+/* Sums leave padding out: it does not become 0 times an infinite weight. */
 static void test_infinite_weights(void **state)
 {
 	union ir_attrs attrs = { .conv = { .strides = { 1, 1 },
@@ -579,7 +580,7 @@ static void test_infinite_weights(void **state)
 	check_conv(&attrs, 3, REALS(1, 2, -3), 3, REALS(1, 1, NAN), REALS(NAN, NAN, -1));
 }
 
-/* relu and clamp give the zero of their limit, fused into a convolution as alone. */
+/* relu and clamp return the zero of their limit, fused into a convolution or not. */
 static void test_fused_negative_zero(void **state)
 {
 	union ir_attrs attrs = { .conv = { .strides = { 1, 1 },
@@ -597,7 +598,7 @@ static void test_fused_negative_zero(void **state)
 	check_conv(&attrs, 9, x, 1, REALS(0x1p-100), expected);
 }
 
-/* The sum of a window may be beyond float32 where its average is not. */
+/* The sum of a window may exceed float32 although the average does not. */
 static void test_average_of_large(void **state)
 {
 	const double large = 0x1.8p127;
@@ -623,7 +624,10 @@ static void test_average_of_large(void **state)
 	}
 }
 
-/* A neighbour of weight 0 does not turn an infinity into NaN; halves between neighbours go down. */
+/*
+ * A neighbour of weight 0 does not turn an infinity into NaN; a position halfway between neighbours
+ * takes the lower one.
+ */
 static void test_resample(void **state)
 {
 	union ir_attrs attrs = { .resample = { .linear = true, .axes = { 2, 3 } } };
@@ -650,8 +654,8 @@ static void test_resample(void **state)
 /* --- Recurrent networks ----------------------------------------------------------------------- */
 
 /*
- * A cell of one unit, relu everywhere and weights of 0, so that a gate is the sum of its
- * biases: i = 2, o = 3, f = 5, g = 7, the cell state before is 1.
+ * Checks an LSTM cell of one unit with relu everywhere and weights of 0, so that a gate is the sum
+ * of its biases: i = 2, o = 3, f = 5, g = 7; the cell state before is 1.
  */
 static void check_lstm(uint32_t order, const double *bias, const double *peephole, double h)
 {
@@ -690,16 +694,16 @@ static void test_lstm_gates(void **state)
 	check_lstm(0, REALS(2, 3, 5, 7), REALS(0, 0, 0), 57);
 	check_lstm(1, REALS(2, 5, 7, 3), REALS(0, 0, 0), 57);
 	/*
-	 * Peephole weights are in the order i, o, f, and o sees the old state, too: 13 * (105 +
-	 * 3 * 7)
+	 * Peephole weights are in the order i, o, f, and o sees the new cell state: 13 * (105 + 3 *
+	 * 7)
 	 */
 	check_lstm(0, REALS(2, 3, 5, 7), REALS(1, 10, 100), 1638);
 	check_lstm(1, REALS(2, 5, 7, 3), REALS(1, 10, 100), 1638);
 }
 
 /*
- * Checks a GRU against numbers made by hand: z = 2, r = 3, n = 5, the state adds 1 to n before r,
- * and the initial state is 10.
+ * Checks a GRU with numbers worked out by hand: z = 2, r = 3, n = 5, the state adds 1 to n before r
+ * applies, and the initial state is 10.
  */
 static void check_gru(uint32_t order, bool after, const double *bias, double h)
 {
@@ -726,7 +730,10 @@ static void check_gru(uint32_t order, bool after, const double *bias, double h)
 static void test_gru_gates(void **state)
 {
 	(void)state;
-	/* After: n = 5 + 3 * (0.5 * 10 + 1); before: n = 5 + 0.5 * (3 * 10) + 1. h = 2 * 10 - n. */
+	/*
+	 * With reset_after, n = 5 + 3 * (0.5 * 10 + 1); without it, n = 5 + 0.5 * (3 * 10) + 1. h =
+	 * 2 * 10 - n.
+	 */
 	check_gru(0, true, REALS(2, 3, 5), -3);
 	check_gru(1, true, REALS(3, 2, 5), -3);
 	check_gru(0, false, REALS(2, 3, 5), -1);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Functions of one and of two elements: random nodes on the fast layer and on the reference, with numbers that are none or infinite,
- * that wrap, that are divided by 0, and lines that are broadcast.
+ * Compares the fast layer with the reference on random functions of one and of two elements: with
+ * NaN and infinities, integers that wrap, divisions by 0, and broadcast operands.
  */
 #include "exact.h"
 
@@ -10,7 +10,7 @@
 static const enum ir_dtype types[] = { IR_I8, IR_U8, IR_I32, IR_U32, IR_I64, IR_U64 };
 enum { TYPES = sizeof(types) / sizeof(types[0]) };
 
-/* Now and then enough for several threads and chunks. */
+/* Draws dimensions; now and then they are enough for several threads and chunks. */
 static uint32_t random_dims(int64_t *dims)
 {
 	uint32_t rank = random_below(random_below(3) ? 5 : 9);
@@ -22,7 +22,10 @@ static uint32_t random_dims(int64_t *dims)
 	return rank;
 }
 
-/* Floats of this size with some odd ones; integers of any bits with many that are few, and the ends of the type. */
+/*
+ * Adds floats of up to this size with some special values, or integers of any bits, many of them
+ * small, and the ends of the type.
+ */
 static void add_values(struct rig *rig, enum ir_dtype dtype, uint32_t rank, const int64_t *dims,
 		       double most)
 {
@@ -49,7 +52,7 @@ static void add_values(struct rig *rig, enum ir_dtype dtype, uint32_t rank, cons
 							 0));
 }
 
-/* Two operands that are broadcast, the first dims of the second left out now and then. */
+/* Adds two operands that broadcast; now and then the second one lacks the first dimensions. */
 static void add_pair(struct rig *rig, enum ir_dtype dtype, uint32_t rank, const int64_t *y,
 		     double most)
 {
@@ -100,7 +103,7 @@ static bool unary_round(void)
 	return rig_compare(&rig, IR_OP_UNARY, &attrs, 1, &type, 1e-6);
 }
 
-/* Any function, also those that leave integers as they are. */
+/* Returns any function, also one that does not change integers. */
 static struct ir_unary_attrs random_function(enum ir_dtype dtype)
 {
 	static const int kinds[] = { IR_ABS, IR_NEG, IR_SIGN, IR_RELU, IR_CLAMP, IR_CEIL };
@@ -169,8 +172,8 @@ static bool says_round(void)
 }
 
 /*
- * pow() has the results that C defines, for one exponent and for one each; sine and cosine take
- * large angles.
+ * pow() has the results that C defines, with one exponent for all or one for each; sine and cosine
+ * take large angles.
  */
 static void test_odd_numbers(void **state)
 {
@@ -216,7 +219,7 @@ static void check(enum ir_binary kind, enum ir_dtype dtype, int64_t n, const int
 	add_ints(&rig, dtype, n, a);
 	add_ints(&rig, dtype, n, b);
 	expect_line(&rig, IR_OP_BINARY, &attrs, dtype, n, expected, NULL);
-	/* The second is one for all. */
+	/* The second operand is one number for all. */
 	for (int64_t i = 0; i < n; i++) {
 		rig_init(&rig);
 		add_ints(&rig, dtype, 1, a + i);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * In checkasm's manner: random nodes run through the fast kernel and through the reference; the difference is bounded by what
- * float32 sums of that length may lose. A node that no fast kernel takes fails the test: it would compare nothing.
+ * Compares random nodes on the fast kernels with the reference; the allowed difference is the error
+ * of float32 sums of that length. A node that no fast kernel takes fails the test, as nothing would
+ * be compared.
  */
 #include "rig.h"
 
@@ -22,7 +23,7 @@ static bool compare(struct rig *rig, enum ir_op op, const union ir_attrs *attrs,
 	return rig_compare(rig, op, attrs, 1, &type, tolerance);
 }
 
-/* Out size of one axis, 0 if the window does not fit. */
+/* Returns the output size of one axis, 0 if the window does not fit. */
 static int64_t out_size(int64_t in, uint32_t k, uint32_t dilation, uint32_t stride, uint32_t p0,
 			uint32_t p1)
 {
@@ -63,7 +64,7 @@ static bool conv_round(void)
 	a->groups = between(1, 3);
 	c_in = a->groups * between(1, random_below(4) ? 5 : 40);
 	c_out = a->groups * between(1, random_below(4) ? 6 : 80);
-	/* oneDNN takes these numbers of channels in groups. */
+	/* oneDNN takes groups with these numbers of channels. */
 	if (random_below(8) == 0) {
 		c_in = a->groups * 16;
 		c_out = a->groups * 16 * between(1, 2);
@@ -77,12 +78,12 @@ static bool conv_round(void)
 	a->act = rig_random_act();
 	h = between(1, random_below(4) ? 12 : 24);
 	w = between(1, random_below(4) ? 12 : 60);
-	/* Several parts of rows also with strides. */
+	/* The rows are cut into several slices, also with strides. */
 	if (a->layout == IR_NHWC && random_below(4) == 0) {
 		h = between(20, 50);
 		w = between(10, 30);
 	}
-	/* Several parts of channels, as the filter is larger than the input. */
+	/* The channels are cut into several slices, as the filter is larger than the input. */
 	if (random_below(8) == 0) {
 		a->groups = 1;
 		c_in = between(20, 60);
@@ -90,7 +91,7 @@ static bool conv_round(void)
 		h = between(2, 6);
 		w = between(2, 6);
 	}
-	/* Sums in several steps, also of filters of 1x1. */
+	/* Sums take several steps, also with 1x1 filters. */
 	if (random_below(8) == 0) {
 		a->groups = 1;
 		c_in = between(250, 530);
@@ -118,7 +119,9 @@ static bool conv_round(void)
 	return compare(&rig, IR_OP_CONV, &attrs, 4, y, 1e-5);
 }
 
-/* Depthwise, with channels that fill vectors, or planes of several blocks of lines. */
+/*
+ * A depthwise convolution whose channels fill vectors, or whose planes have several blocks of rows.
+ */
 static bool depthwise_round(void)
 {
 	union ir_attrs attrs = { .conv = { .layout = random_below(2) ? IR_NCHW : IR_NHWC,
@@ -150,7 +153,7 @@ static bool depthwise_round(void)
 	return compare(&rig, IR_OP_CONV, &attrs, 4, y, 1e-5);
 }
 
-/* A transposed convolution: the "output channels" of the filter are those of a group. */
+/* A transposed convolution: the "output channels" of the filter are those of one group. */
 static bool transposed_round(void)
 {
 	static const uint8_t axes[][4] = {
@@ -221,7 +224,7 @@ static bool pool_round(void)
 		a->kind = IR_POOL_MAX;
 		a->dilations[0] = a->dilations[1] = 1;
 	}
-	if (random_below(8) == 0) { /* all of the image */
+	if (random_below(8) == 0) { /* the window is the whole image */
 		memset(a->padding, 0, sizeof(a->padding));
 		h = a->window[0] = between(1, 12);
 		w = a->window[1] = between(1, 12);
@@ -230,10 +233,10 @@ static bool pool_round(void)
 		      a->padding[1]);
 	ow = out_size(w, a->window[1], a->dilations[1], a->strides[1], a->padding[2],
 		      a->padding[3]);
-	/* Windows that see little but padding are the reference's. */
+	/* Windows that see little but padding run on the reference. */
 	if (!oh || !ow || a->window[0] > 2 * h || a->window[1] > 2 * w)
 		return true;
-	/* Nor is there a greatest integer of none. */
+	/* An empty window has no greatest integer. */
 	if (integers && ((oh - 1) * a->strides[0] >= h + a->padding[0] ||
 			 (ow - 1) * a->strides[1] >= w + a->padding[2]))
 		return true;
@@ -288,7 +291,7 @@ static bool matmul_round(void)
 	return compare(&rig, IR_OP_MATMUL, &attrs, 4, y, 1e-5);
 }
 
-/* Up to rank 8; fewer elements in a dimension when there are more of these. */
+/* Draws dimensions of rank up to 8; the more there are, the smaller each one. */
 static uint32_t random_dims(uint32_t lo, int64_t *dims)
 {
 	uint32_t rank = between(lo, random_below(3) ? 4 : 8);
@@ -298,7 +301,7 @@ static uint32_t random_dims(uint32_t lo, int64_t *dims)
 	return rank;
 }
 
-/* Elements of any type are moved. */
+/* Draws a type for operators that only move elements. */
 static enum ir_dtype random_type(void)
 {
 	static const enum ir_dtype types[] = { IR_F32, IR_F16, IR_I64, IR_U8 };
@@ -500,7 +503,7 @@ static bool batchnorm_round(void)
 	for (uint32_t i = 0; i < rank; i++)
 		dims[i] = between(1, 6);
 	dims[rank - 1] = between(1, 60);
-	/* Rows of many channels, and many rows of a few. */
+	/* Rows have many channels, or there are many rows with few. */
 	if (random_below(8) == 0)
 		dims[random_below(2) ? 0 : axis] = between(300, 3000);
 	rig_init(&rig);
@@ -528,7 +531,7 @@ FAMILY(layernorm)
 FAMILY(instnorm)
 FAMILY(batchnorm)
 
-/* The application's number of OpenBLAS threads is its own. */
+/* The library leaves the application's number of OpenBLAS threads alone. */
 static void test_blas_threads(void **state)
 {
 	int64_t dims[2] = { 160, 160 };
@@ -546,7 +549,10 @@ static void test_blas_threads(void **state)
 	}
 }
 
-/* What multiplications are shared out by, and a line of the matrix alone. */
+/*
+ * Products are shared out between threads by rows, by columns or by batch; one product has a single
+ * row.
+ */
 static void test_shared_products(void **state)
 {
 	static const int64_t sizes[][4] = { { 1, 130, 300, 150 }, { 1, 3, 900, 800 },
@@ -575,7 +581,10 @@ static void test_shared_products(void **state)
 		}
 }
 
-/* Two computed matrices, whose last columns may be fewer than vectors have, with a bias for each, or another one. */
+/*
+ * Both matrices are computed; the last columns may be fewer than a vector has, with a bias for each
+ * column or another one.
+ */
 static void test_computed_products(void **state)
 {
 	(void)state;
@@ -599,7 +608,9 @@ static void test_computed_products(void **state)
 	}
 }
 
-/* A constant matrix larger than the lines, whose columns are shared out with a bias for each. */
+/*
+ * The constant matrix is larger than the rows; threads share out its columns, with a bias for each.
+ */
 static void test_shared_columns(void **state)
 {
 	const int64_t x[2] = { 9, 80 }, y[2] = { 9, 300 };
@@ -622,8 +633,9 @@ static void test_shared_columns(void **state)
 }
 
 /*
- * Lines times a constant matrix with many columns: in one block or several, with one step of the sums or several. Those that
- * meet the largest matrix are packed. With strides there are others between them.
+ * Rows are multiplied with a constant matrix that has many columns: in one block or several, with
+ * one step of the sums or several. Rows that meet the largest matrix are packed. With strides,
+ * unused rows are between them.
  */
 static void test_many_columns(void **state)
 {

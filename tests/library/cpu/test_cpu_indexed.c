@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * gather, scatter, quantisation, resampling and recurrent networks: random nodes on the fast
- * layer and on the reference.
+ * Compares the fast layer with the reference on random nodes: gather, scatter, quantisation,
+ * resampling and recurrent networks.
  */
 #include "rig.h"
 
@@ -12,7 +12,7 @@ static const enum ir_dtype all_types[] = { IR_F32, IR_F16, IR_I32, IR_U32,
 					   IR_I64, IR_U64, IR_I8,  IR_U8 };
 static const enum ir_dtype index_types[] = { IR_I32, IR_U32, IR_I64 };
 
-/* Indices of every kind: inside, outside, and as far outside as the type goes. */
+/* Adds indices of every kind: inside, outside, and as far outside as the type allows. */
 static void add_indices(struct rig *rig, uint32_t rank, const int64_t *dims)
 {
 	enum ir_dtype dtype = index_types[random_below(3)];
@@ -114,7 +114,7 @@ static bool coordinates_round(void)
 
 static const enum ir_dtype quantized[] = { IR_I8, IR_U8, IR_I32, IR_U32, IR_I4, IR_U4 };
 
-/* A shape, and the one of its scale: each dimension is cut into blocks. */
+/* Draws a shape and the shape of its scale: each dimension is cut into blocks. */
 static uint32_t blocked(int64_t *x, int64_t *scale)
 {
 	uint32_t rank = between(0, random_below(4) ? 4 : 8);
@@ -149,7 +149,7 @@ static bool quantize_round(void)
 	if (!random_below(3))
 		rig_put(real, data, random_below((uint32_t)ir_type_elements(&type)),
 			odd[random_below(7)]);
-	/* Halves in the quotients: ties. */
+	/* Some quotients end in one half: ties. */
 	rig_add_between(&rig, real, rank, scale, least, random_below(2) ? least : 3);
 	rig_add(&rig, integer, rank, scale);
 	return rig_compare(&rig, IR_OP_QUANTIZE, NULL, 1, &type, 0);
@@ -204,7 +204,7 @@ static void add_or_skip(struct rig *rig, enum ir_dtype dtype, uint32_t rank, con
 		rig_skip(rig);
 }
 
-/* The shapes of a network have the directions in front, those of a cell have not. */
+/* The shapes of a network have the directions in front, those of a cell do not. */
 struct network {
 	bool lstm, cell;
 	int64_t steps, batch, input, hidden, directions, gates;
@@ -270,7 +270,7 @@ static bool recurrent_round(bool lstm)
 	uint32_t count = lstm ? 2 : 1, rank;
 	struct rig rig;
 
-	/* More with relu would measure how far errors grow. */
+	/* More steps with relu would measure how errors grow. */
 	n.steps = n.cell ? 1 : between(1, 3);
 	if (!n.cell) {
 		attrs.rnn.direction = random_below(3);
@@ -309,8 +309,8 @@ static bool lstm_round(void)
 }
 
 /*
- * More steps than fit the buffer of gates at once: they are computed in parts, from either end. The roundings of 700 steps
- * add up.
+ * There are more steps than the buffer of gates can hold, so that they are computed in several
+ * slices, from either end. The rounding errors of 700 steps add up.
  */
 static void test_long_sequence(void **state)
 {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* The fast layer against the reference kernels: operators on 8-bit integers, bit by bit; packed weights. */
+/*
+ * Compares the fast layer with the reference kernels: operators on 8-bit integers, bit by bit, and
+ * packed weights.
+ */
 #include <string.h>
 
 #include "rig.h"
@@ -14,14 +17,15 @@ static int64_t random_zero(enum ir_dtype dtype)
 	return (int64_t)random_below(256) - (dtype == IR_I8 ? 128 : 0);
 }
 
-/* The type of a product: 8 bits, or a float without rounding to integers. */
+/* Draws the type of a product: 8 bits, or a float that is not rounded to integers. */
 static enum ir_dtype random_result(void)
 {
 	return random_below(3) ? random_bytes() : random_below(3) ? IR_F32 : IR_F16;
 }
 
 /*
- * The function behind a float result only limits it: others do not give the same bits on all paths.
+ * Draws a function behind a float result that only limits it: others do not give the same bits on
+ * all paths.
  */
 static struct ir_unary_attrs random_limits(enum ir_dtype y)
 {
@@ -33,7 +37,7 @@ static struct ir_unary_attrs random_limits(enum ir_dtype y)
 					.beta = 60 };
 }
 
-/* The result's zero point and limits, so that some results are outside. */
+/* Draws the zero points and limits, so that some results exceed the limits. */
 static struct ir_integer_attrs random_integer(enum ir_dtype a, enum ir_dtype b, enum ir_dtype y)
 {
 	int64_t least = y == IR_I8 ? -128 : 0;
@@ -55,7 +59,10 @@ static struct ir_integer_attrs random_integer(enum ir_dtype a, enum ir_dtype b, 
 	return attrs;
 }
 
-/* Scale and, perhaps, bias and addend of a result of type y: one for each of `channels`, or one for all. */
+/*
+ * Adds a scale and, perhaps, a bias and an addend for a result of type y: one for each of
+ * `channels`, or one for all.
+ */
 static void add_scaling(struct rig *rig, int64_t channels, int64_t depth, enum ir_dtype y)
 {
 	int64_t one = 1, *count = random_below(4) ? &channels : &one;
@@ -83,7 +90,7 @@ static bool qconv_round(void)
 {
 	enum ir_dtype a = random_bytes(), b = random_bytes(), y = random_result();
 	int64_t groups = random_below(3) ? 1 : between(2, 9), k = between(1, 3);
-	/* Small enough at times that some windows, or all of them, see only padding. */
+	/* Some images are so small that some windows, or all, see only padding. */
 	int64_t h = between(random_below(3) ? 3 : 1, 12), w = between(random_below(3) ? 3 : 1, 20);
 	int64_t in = random_below(4) ? between(1, 20) : between(100, 700), out = between(1, 12);
 	int64_t x_dims[4], f_dims[4], y_dims[4];
@@ -247,7 +254,7 @@ static bool qbinary_round(void)
 	return rig_compare(&rig, IR_OP_QBINARY, &attrs, 1, &to, 0);
 }
 
-/* Windows over averages, at times over the whole image. */
+/* A quantised average pooling, at times over the whole image. */
 static bool qpool_round(void)
 {
 	enum ir_dtype from = random_bytes(), to = random_bytes();

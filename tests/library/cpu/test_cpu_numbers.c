@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * How numbers are kept on both layers: roundings to float16, all bits of 64-bit integers, infinities and NaN, and elements
- * that lie more than 2^31 bytes into a tensor.
+ * Tests how both layers keep numbers: rounding to float16, all bits of 64-bit integers, infinities
+ * and NaN, and elements that are more than 2^31 bytes into a tensor.
  */
 #define _GNU_SOURCE
 #include "exact.h"
@@ -42,7 +42,7 @@ static void check_half(double d)
 	assert_int_equal(wnn_float_to_half((float)d), bits_of((_Float16)(float)d));
 }
 
-/* All numbers there are, the ties between them, and what lies next to a tie. */
+/* Tests all float16 numbers, the ties between them, and numbers next to a tie. */
 static void test_float16_rounding(void **state)
 {
 	(void)state;
@@ -132,7 +132,10 @@ static void test_wide_casts(void **state)
 	check_cast(IR_U32, IR_I64, UINT32_MAX, UINT32_MAX, 0);
 	check_cast(IR_I64, IR_F32, (1 << 24) + 1, 0, 0x1p24);
 	check_cast(IR_I64, IR_F32, (1 << 24) + 3, 0, 0x1p24 + 4);
-	/* Just above a tie: a double in between would round to the tie, and that to even. */
+	/*
+	 * The integer is just above a tie: rounding by way of double would give the tie, and then
+	 * the even number.
+	 */
 	check_cast(IR_I64, IR_F32, (INT64_C(1) << 60) + (INT64_C(1) << 36) + 1, 0, 0x1p60 + 0x1p37);
 	check_cast(IR_U64, IR_F32, -1, 0, 0x1p64);
 	check_cast(IR_I64, IR_F32, INT64_MIN, 0, -0x1p63);
@@ -233,7 +236,9 @@ static void check_topk(bool max, enum ir_dtype dtype, const int64_t *ints, const
 	expect(&rig, IR_OP_TOPK, &attrs, &type, expected, NULL);
 }
 
-/* NaN is larger than all numbers, -0 equals 0, and of equal ones the lower index comes first. */
+/*
+ * NaN is larger than all numbers, -0 equals 0, and the lower index of equal elements comes first.
+ */
 static void test_topk(void **state)
 {
 	(void)state;
@@ -277,7 +282,7 @@ static void test_pools(void **state)
 	check_pool(IR_POOL_AVERAGE, REALS(INFINITY, 1, 2, -INFINITY),
 		   REALS(INFINITY, 1.5, -INFINITY));
 	check_pool(IR_POOL_AVERAGE, REALS(INFINITY, -INFINITY, NAN, 1), REALS(NAN, NAN, NAN));
-	/* The squares are beyond float32, their root is not. */
+	/* The squares exceed float32, their root does not. */
 	check_pool(IR_POOL_L2, REALS(3e30f, 4e30f, 0, 0), REALS(5e30f, 4e30f, 0));
 	check_pool(IR_POOL_L2, REALS(-INFINITY, 4, 3, NAN), REALS(INFINITY, 5, NAN));
 }
@@ -301,7 +306,7 @@ static void test_softmax(void **state)
 	check_softmax(REALS(-INFINITY, -INFINITY, -INFINITY), REALS(NAN, NAN, NAN));
 }
 
-/* The forms that passes make: softmax, and its logarithm. */
+/* Checks the forms that passes make: softmax, and its logarithm. */
 static void check_form(bool log, bool guarded, bool nan_to_zero, const double *x, const double *y)
 {
 	union ir_attrs attrs = {
@@ -370,7 +375,7 @@ static void test_infinite_reductions(void **state)
 /* The most elements that a tensor may have. */
 #define FAR_COUNT INT64_C(0x7fffffff)
 
-/* Zeros of which only the pages that are written to take memory, with 7 as the last element. */
+/* Makes zeros, of which only written pages take memory, with 7 as the last element. */
 static void *make_far(enum ir_dtype dtype)
 {
 	size_t size = (size_t)FAR_COUNT * ir_dtype_bits(dtype) / 8;
@@ -382,7 +387,10 @@ static void *make_far(enum ir_dtype dtype)
 	return data;
 }
 
-/* The node has operand 0 from the caller, [index] as operand 1 if any, and gives 0 and 7. */
+/*
+ * Checks a node with @data as operand 0 and, if given, @indices as operand 1; its result must be 0
+ * and 7.
+ */
 static void check_far(enum ir_op op, const union ir_attrs *attrs, enum ir_dtype dtype,
 		      const void *data, const int64_t *indices)
 {
@@ -435,7 +443,7 @@ static void test_far_elements(void **state)
 	}
 }
 
-/* A function of x in both types. */
+/* Checks a function of x in both float types. */
 static void check_unary(int kind, float alpha, float beta, double x, double expected)
 {
 	union ir_attrs attrs = { .unary = { .kind = kind, .alpha = alpha, .beta = beta } };
@@ -448,7 +456,7 @@ static void check_unary(int kind, float alpha, float beta, double x, double expe
 	}
 }
 
-/* Gates are products: -infinity is multiplied by 0. */
+/* Gates are products: -infinity times 0 is NaN. */
 static void test_gates(void **state)
 {
 	static const struct ir_unary_attrs gates[] = {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * The layer on oneDNN: packed forms of operands bit by bit, and convolutions and products whose numbers of channels are no
- * whole blocks, which oneDNN 3.7 once computed wrong, against the reference kernels.
+ * Tests the layer on oneDNN: packed formats of operands, bit by bit; and, against the reference
+ * kernels, convolutions and products whose channels do not fill whole blocks, which oneDNN 3.7 once
+ * computed wrong.
  *
- * Arguments: how many of the convolutions and products of each type are drawn, or "all".
+ * The argument is the number of convolutions and products of each type that are drawn, or "all".
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,9 +19,12 @@
 
 static long wanted = 400;
 
-/* --- Forms --- */
+/* --- Packed formats --- */
 
-/* Where an element lies, digit by digit from the innermost block out, as the description of the format says. */
+/*
+ * Returns the position of an element, digit by digit from the innermost block outwards, as the
+ * description of the format says.
+ */
 static int64_t place_of(const struct onednn *dnn, const_dnnl_memory_desc_t desc,
 			const int64_t *index)
 {
@@ -46,7 +50,7 @@ static int64_t place_of(const struct onednn *dnn, const_dnnl_memory_desc_t desc,
 	return place;
 }
 
-/* Goes to the next index of a shape; false behind the last one. */
+/* Advances to the next index of a shape; returns false behind the last one. */
 static bool next(int rank, const int64_t *size, int64_t *index)
 {
 	for (int i = rank - 1; i >= 0; i--) {
@@ -57,7 +61,7 @@ static bool next(int rank, const int64_t *size, int64_t *index)
 	return false;
 }
 
-/* A permutation of the indices: strides of a dense operand in any order. */
+/* Draws the strides of a dense operand whose dimensions are in any order. */
 static void draw_strides(int rank, const int64_t *size, int64_t *strides)
 {
 	int64_t stride = 1;
@@ -75,7 +79,7 @@ static void draw_strides(int rank, const int64_t *size, int64_t *strides)
 	}
 }
 
-/* One byte or four at the place of an element, as a number. */
+/* Returns the one or four bytes of an element as a number. */
 static uint32_t element_at(const struct onednn_form *form, const uint8_t *data, int64_t i)
 {
 	uint32_t x = 0;
@@ -122,7 +126,10 @@ static void compare_form(const struct onednn *dnn, const_dnnl_memory_desc_t desc
 	free(expected);
 }
 
-/* All that oneDNN has for filters: matrices, filters and filters in groups, some of which it asks for on other processors only. */
+/*
+ * All formats that oneDNN has for filters: matrices, filters and filters in groups. oneDNN asks for
+ * some of them on other processors only.
+ */
 static const struct {
 	dnnl_format_tag_t tag;
 	int rank;
@@ -141,7 +148,10 @@ static const struct {
 	{ dnnl_aBdeC16c64b4c, 5 }, { dnnl_aBdeC16b4c, 5 },   { dnnl_aBCde2c8b4c, 5 },
 };
 
-/* oneDNN as this program is linked with it: forms are compared where the layer's self-test fails, too. */
+/*
+ * oneDNN as this program is linked with it: formats are compared even when the layer's self-test
+ * fails.
+ */
 static const struct onednn linked = {
 #define ONEDNN_FUNCTION(name) .name = dnnl_##name,
 	ONEDNN_FUNCTIONS(ONEDNN_FUNCTION)
@@ -171,7 +181,10 @@ static void test_forms(void **state)
 		}
 }
 
-/* The sums behind a filter of 3 groups of 5 channels in a form that has room for 8; the numbers are 8 bits wide. */
+/*
+ * Tests the sums behind a filter with 3 groups of 5 channels, in a format that pads these to 8; the
+ * numbers have 8 bits.
+ */
 static void test_sums(void **state)
 {
 	enum { GROUPS = 3, CHANNELS = 5, PADDED = 8, IN = 2, H = 3, W = 2, EACH = IN * H * W };
@@ -218,7 +231,10 @@ struct drawn {
 	enum ir_filter_layout layout;
 };
 
-/* real: the result of integers is a float, with a bias of their sums and perhaps an addend. */
+/*
+ * Adds the operands; @real: the result of integers is a float, with a bias for their sums and
+ * perhaps an addend.
+ */
 static void add_operands(struct rig *rig, const struct drawn *d, bool real, const int64_t *x,
 			 const int64_t *filter)
 {
@@ -334,7 +350,7 @@ static void test_channels(void **state)
 						 (enum ir_filter_layout)layout);
 }
 
-/* Images with results that are narrow, those of floats with one channel or two. */
+/* The results are narrow images; float images have one or two input channels. */
 static void test_narrow(void **state)
 {
 	(void)state;
@@ -369,7 +385,10 @@ static void test_narrow(void **state)
 static dnnl_primitive_kind_t damaged;
 static int num_damaged;
 
-/* Has its results in the kind that is damaged, one bit of which changes: the sign of the first number, the lowest of the first byte. */
+/*
+ * Executes a primitive and, when it is of the damaged kind, changes one bit of its result: the sign
+ * of the first float, or the lowest bit of the first byte.
+ */
 static dnnl_status_t execute_wrong(const_dnnl_primitive_t primitive, dnnl_stream_t stream,
 				   int count, const dnnl_exec_arg_t *args)
 {
@@ -409,7 +428,10 @@ static void test_self(void **state)
 	for (int i = 0; i < 2; i++) {
 		damaged = kinds[i];
 		num_damaged = 0;
-		/* Below AVX-512, some kinds are on kernels of our own. */
+		/*
+		 * Below AVX-512, our own kernels replace some kinds, which the self-test does not
+		 * run.
+		 */
 		if (!onednn_check(&wrong, &err)) {
 			assert_int_equal(num_damaged, 0);
 			continue;

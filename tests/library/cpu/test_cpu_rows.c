@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* pad, tile, triangular and cumulativeSum: random nodes on the fast layer and on the reference. */
+/*
+ * Compares the fast layer with the reference on random nodes: pad, tile, triangular and
+ * cumulativeSum.
+ */
 #include "rig.h"
 
 static const enum ir_dtype types[] = {
@@ -11,7 +14,7 @@ static enum ir_dtype random_type(void)
 	return types[random_below(8)];
 }
 
-/* Now and then enough for several threads. */
+/* Draws dimensions; now and then they are enough for several threads. */
 static uint32_t random_dims(uint32_t lo, int64_t *dims)
 {
 	uint32_t rank = between(lo, random_below(3) ? 4 : 8);
@@ -23,7 +26,7 @@ static uint32_t random_dims(uint32_t lo, int64_t *dims)
 	return rank;
 }
 
-/* Margins that the mode has elements for, of some dims. */
+/* Tests pad with margins for some dimensions, for which the mode has enough elements. */
 static bool pad_round(void)
 {
 	int64_t dims[8], y[8];
@@ -97,7 +100,7 @@ static bool cumsum_round(void)
 					     .reversed = random_below(2) } };
 	struct rig rig;
 
-	/* The reference has float16 alone. */
+	/* The fast layer has no kernel for float16. */
 	dtype = dtype == IR_F16 ? IR_F32 : dtype;
 	type = ir_type_make(dtype, rank, dims);
 	rig_init(&rig);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Comparisons, choices, casts, argMin, argMax and selections: random nodes on the fast layer and on the reference, with
- * numbers that are equal, out of range or none.
+ * Compares the fast layer with the reference on random comparisons, where, casts, argMin, argMax
+ * and topK, with elements that are equal, out of range or NaN.
  */
 #include "rig.h"
 
@@ -18,7 +18,7 @@ static enum ir_dtype random_type(void)
 	return types[random_below(TYPES)];
 }
 
-/* Now and then enough for several threads and chunks. */
+/* Draws dimensions; now and then they are enough for several threads and chunks. */
 static uint32_t random_dims(uint32_t lo, int64_t *dims)
 {
 	uint32_t rank = between(lo, random_below(3) ? 4 : 8);
@@ -30,7 +30,7 @@ static uint32_t random_dims(uint32_t lo, int64_t *dims)
 	return rank;
 }
 
-/* Many that are equal, and what is odd about floats. */
+/* Adds an operand with many equal elements, and special floats. */
 static void add_few_values(struct rig *rig, enum ir_dtype dtype, uint32_t rank, const int64_t *dims)
 {
 	static const double odd[] = { NAN, INFINITY, -INFINITY, -0.0, 0 };
@@ -45,7 +45,7 @@ static void add_few_values(struct rig *rig, enum ir_dtype dtype, uint32_t rank, 
 			rig_put(dtype, data, i, (double)random_below(4));
 }
 
-/* Some dims become 1 and some of the first are left out. */
+/* Adds an operand in which some dimensions become 1 and some of the first are left out. */
 static void add_broadcast(struct rig *rig, enum ir_dtype dtype, uint32_t rank, const int64_t *dims)
 {
 	uint32_t lead = rank && !random_below(4) ? random_below(rank + 1) : 0;
@@ -93,7 +93,7 @@ static bool where_round(void)
 	return rig_compare(&rig, IR_OP_WHERE, &attrs, 1, &type, 0);
 }
 
-/* Floats at the ends of the integers' ranges, just inside and far beyond. */
+/* Returns a float near the end of an integer type's range, or far beyond. */
 static double near_an_end(void)
 {
 	static const double ends[] = {
@@ -147,7 +147,7 @@ static bool arg_round(void)
 	return rig_compare(&rig, IR_OP_ARG, &attrs, 1, &type, 0);
 }
 
-/* From the first alone to all of a line. */
+/* k ranges from 1 to the length of the axis. */
 static bool topk_round(void)
 {
 	int64_t dims[8];
@@ -170,7 +170,7 @@ FAMILY(cast)
 FAMILY(arg)
 FAMILY(topk)
 
-/* Lines that are in order, the other way round, or as a split at the middle has them worst. */
+/* Vectors are sorted, reversed, or in the worst order for a split at the middle. */
 static void test_topk_orders(void **state)
 {
 	enum { N = 4000, K = 300 };

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Every function of the tables of vector instructions against plain C, at every level that the host has, on memory that
- * ends (every other time: begins) at an unmapped page. A function that is missing here fails the test.
+ * Compares every function of the tables of vector instructions with plain C, at every level that
+ * the host has, on memory that ends or begins at an unmapped page. A function without a check fails
+ * the test.
  */
 #include <math.h>
 #include <string.h>
@@ -41,7 +42,7 @@ void expect(const char *what, int64_t i, double actual, double expected, double 
 			 (int)i, actual, expected);
 }
 
-/* The error that a sum of n products of numbers up to 1 may have. */
+/* Returns the error that a sum of n products of numbers up to 1 may have. */
 static double loss(int64_t n)
 {
 	return 1e-7 * (double)(n + 2);
@@ -127,7 +128,7 @@ static void check_tile(void)
 			check_one_tile(rows, vecs);
 }
 
-/* Rows in up to four pieces, which may end where the memory does. */
+/* Rows are in up to four slices, which may end where the memory ends. */
 static void check_pack(void)
 {
 	int64_t n = between(1, 2 * simd->lanes), depth = between(1, 20), at[20];
@@ -180,7 +181,10 @@ static void check_transpose(void)
 	guard_free(&y);
 }
 
-/* Long sums lose hardly more than short ones, and a large bias does not cost the sum its last bits. */
+/*
+ * Long sums have hardly more error than short ones, and a large bias does not cost the sum its last
+ * bits.
+ */
 static void check_long_sums(void)
 {
 	enum { DEPTH = 4096 };
@@ -223,7 +227,7 @@ static void check_long_sums(void)
 	guard_free(&bias);
 }
 
-/* How a block is cut into tiles changes no bit. */
+/* The bits do not depend on how a block is cut into tiles. */
 static void check_same_bits(void)
 {
 	enum { DEPTH = 150 };
@@ -430,7 +434,7 @@ static void check_lines(void)
 	guard_free(&bias);
 }
 
-/* Some of the lines are one pixel, as padding is. */
+/* Some rows are one pixel, as those of padding are. */
 static void check_pixels_3x3(void)
 {
 	int64_t n = between(simd->lanes, 3 * simd->lanes), count = between(1, 9);
@@ -499,7 +503,7 @@ static void check_copy_lines(void)
 
 /* --- Functions of elements -------------------------------------------------------------------- */
 
-/* Whether the loop loses few units of the last place of small results, too. */
+/* Returns whether the vector loop has a small relative error for small results, too. */
 static bool keeps_digits(int kind)
 {
 	return kind == IR_ERF || kind == IR_GELU || kind == IR_SWISH || kind == IR_MISH ||
@@ -529,7 +533,7 @@ static void check_unary_kind(int kind)
 	guard_free(&copy);
 }
 
-/* Behind the last of these are those of integers, or to integers. */
+/* Functions of integers, or to integers, come behind the last of these. */
 static void check_unary(void)
 {
 	float none = 0;
@@ -594,7 +598,10 @@ static void check_softmax_line(const double *e, int64_t n, const float *y)
 
 	for (int64_t i = 0; i < n; i++)
 		sum += e[i];
-	/* Small probabilities are as exact as large ones, down to the smallest numbers. */
+	/*
+	 * Small probabilities have the same relative error as large ones, down to the smallest
+	 * numbers.
+	 */
 	for (int64_t i = 0; i < n; i++)
 		expect("softmax", i, (double)y[i], e[i] / sum, e[i] / sum * 0x1p-21 + 0x1p-149);
 }
@@ -621,7 +628,7 @@ static void check_softmax(void)
 	simd->softmax(in_place ? x.data : y.data, x.data, lines, n);
 	for (int64_t line = 0; line < lines; line++)
 		check_softmax_line(e[line], n, (in_place ? x : y).data + line * n);
-	/* One that is no number makes no number of its line, wherever it is. */
+	/* A NaN makes all of its vector NaN, wherever it is. */
 	for (int64_t i = 0; i < lines * n; i++)
 		x.data[i] = y.data[i] = (float)i;
 	none = random_below((uint32_t)(lines * n));
@@ -752,7 +759,7 @@ static const struct {
 	ENTRY(integers),      ENTRY(widen_weights), ENTRY(weigh),
 };
 
-/* There is nothing between the entries that are tested, or behind them. */
+/* The tested entries are all that the table has. */
 static void test_all_entries(void **state)
 {
 	size_t at = offsetof(struct cpu_simd, tile);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The thread pool: every item once, whatever number of threads there is, and also when threads cannot be started; none of
- * them stays.
+ * Tests the thread pool: it does every item once, with any number of threads, and when threads
+ * cannot be started; no thread stays behind.
  */
 #define _GNU_SOURCE
 #include "rig.h"
@@ -22,13 +22,16 @@
 
 enum { MAX_THREADS = 9, MAX_ITEMS = 300 };
 
-/* In milliseconds. What never comes takes so long; on a busy machine a thread may wait for its turn. */
+/*
+ * Milliseconds to wait for something that should come; on a busy machine a thread may have to wait
+ * for a processor.
+ */
 enum { MAX_WAIT = 100000 };
 
 int __real_wnn_thread_start(void *(*run)(void *), void *argument);
 int __wrap_wnn_thread_start(void *(*run)(void *), void *argument);
 
-static int starts_left = -1; /* until starting a thread fails; -1: for ever */
+static int starts_left = -1; /* how many threads can still be started; -1: any number */
 
 int __wrap_wnn_thread_start(void *(*run)(void *), void *argument)
 {
@@ -41,7 +44,7 @@ int __wrap_wnn_thread_start(void *(*run)(void *), void *argument)
 struct work {
 	unsigned int threads;
 	pthread_t caller;
-	atomic_bool busy[MAX_THREADS]; /* by worker */
+	atomic_bool busy[MAX_THREADS]; /* indexed by worker */
 	atomic_uint done[MAX_ITEMS], wrong, others;
 	bool needs_others;
 };
@@ -53,7 +56,7 @@ static void sleep_a_moment(void)
 	nanosleep(&moment, NULL);
 }
 
-/* Threads of the process, those that come to their end included. */
+/* Counts the threads of the process, including those that are ending. */
 static int count_threads(void)
 {
 	DIR *dir = opendir("/proc/self/task");
@@ -66,7 +69,7 @@ static int count_threads(void)
 	return count;
 }
 
-/* Threads of the process that run or could, besides the caller. */
+/* Counts the threads of the process that run or could run, besides the caller. */
 static int count_awake(void)
 {
 	DIR *dir = opendir("/proc/self/task");
@@ -121,7 +124,10 @@ static void do_item(void *argument, int64_t item, unsigned int worker)
 	atomic_store(&w->busy[worker], false);
 }
 
-/* With `needs_others` the caller waits in its item until another thread has done one. */
+/*
+ * Runs the items; with `needs_others` the caller waits in its item until another thread has done
+ * one.
+ */
 static void run_items(struct cpu_threads *pool, unsigned int threads, int64_t count,
 		      bool needs_others)
 {
@@ -153,7 +159,10 @@ static void test_every_item_once(void **state)
 	expect_threads_end(before);
 }
 
-/* Those that could be started do the work; the others are tried again with the next work. */
+/*
+ * The threads that could be started do the work; the pool tries to start the others with the next
+ * work.
+ */
 static void test_threads_that_do_not_start(void **state)
 {
 	int before = count_threads();
@@ -175,7 +184,7 @@ static void test_threads_that_do_not_start(void **state)
 	expect_threads_end(before);
 }
 
-/* Work that is done before the threads have come, and pools that end before that. */
+/* Work ends before the threads have started, and pools end before that, too. */
 static void test_short_lives(void **state)
 {
 	int before = count_threads();
@@ -193,7 +202,7 @@ static void test_short_lives(void **state)
 	expect_threads_end(before);
 }
 
-/* While more work is expected threads look for it; else, or without patience, they sleep. */
+/* While more work is expected, threads look for it; otherwise, or without patience, they sleep. */
 static void test_patience(void **state)
 {
 	const uint64_t ever = UINT64_MAX / 2;
@@ -225,11 +234,14 @@ static void test_patience(void **state)
 
 struct places {
 	pthread_t caller;
-	cpu_set_t allowed; /* for all threads */
+	cpu_set_t allowed; /* processors that all threads may use */
 	atomic_uint others, wrong;
 };
 
-/* The caller works until the other thread has come, which always does: see test_every_item_once(). */
+/*
+ * Looks at the affinity. The caller works until the other thread has come, which always does: see
+ * test_every_item_once().
+ */
 static void look_where(void *argument, int64_t item, unsigned int worker)
 {
 	struct places *p = argument;
@@ -247,7 +259,10 @@ static void look_where(void *argument, int64_t item, unsigned int worker)
 	atomic_fetch_add(&p->others, 1);
 }
 
-/* A thread that is woken may go everywhere again when it works, also where there is no other place than that of its caller. */
+/*
+ * A thread that is woken on another processor than its caller may use every processor again while
+ * it works, even when only the caller's is allowed.
+ */
 static void test_places(void **state)
 {
 	cpu_set_t all, one;
@@ -289,7 +304,7 @@ static void test_number_of_threads(void **state)
 	}
 }
 
-/* A convolution that is cut into parts. */
+/* Makes a convolution that is cut into slices. */
 static struct ir_node *make_conv(struct rig *rig)
 {
 	union ir_attrs attrs = { .conv = { .padding = { 1, 1, 1, 1 },
@@ -313,7 +328,7 @@ static struct ir_node *make_conv(struct rig *rig)
 	return node;
 }
 
-/* oneDNN would start threads of its own: there are those of the pool alone. */
+/* oneDNN starts no threads of its own: the process has those of the pool alone. */
 static void test_onednn_starts_none(void **state)
 {
 	struct rig rig;
@@ -357,7 +372,10 @@ static void *end_at_once(void *argument)
 	return argument;
 }
 
-/* ThreadSanitizer has a thread of its own from the first one on, which is not to be taken for one of the pool. */
+/*
+ * ThreadSanitizer starts a thread of its own with the first one, which must not count as one of the
+ * pool.
+ */
 static int start_first_thread(void **state)
 {
 	pthread_t thread;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Convolutions of 3x3 on the layers that prepare them, against the reference: shapes of few and of many chunks, and numbers
- * that the sums before and after the products do not bear.
+ * Compares 3x3 convolutions, on the layers that prepare them, with the reference: shapes with few
+ * and with many chunks, and numbers for which the sums before and after the products overflow.
  */
 #include "rig.h"
 
@@ -18,7 +18,7 @@ struct shape {
 
 static const uint8_t axes[][4] = { { 0, 1, 2, 3 }, { 3, 2, 0, 1 }, { 0, 3, 1, 2 }, { 3, 0, 1, 2 } };
 
-/* The convolution of a shape in the rig; the filter is a constant. */
+/* Makes the convolution of a shape in the rig; the filter is a constant. */
 static void make(struct rig *rig, const struct shape *s, union ir_attrs *attrs, double lo,
 		 double hi)
 {
@@ -44,7 +44,7 @@ static void make(struct rig *rig, const struct shape *s, union ir_attrs *attrs, 
 }
 
 #ifdef __x86_64__
-/* Whether oneDNN may use AVX-512. */
+/* Returns whether oneDNN may use AVX-512. */
 static bool has_avx512(void)
 {
 	const char *most = getenv("ONEDNN_MAX_CPU_ISA");
@@ -54,7 +54,10 @@ static bool has_avx512(void)
 }
 #endif
 
-/* Products are on oneDNN where those of this form are fast, else on our own tiles, which are whole vectors wide. NULL: any. */
+/*
+ * Returns the kernel that should run: its products use oneDNN where those of this form are fast,
+ * else our own tiles, which are whole vectors wide. NULL: any kernel.
+ */
 static const char *kernel_of(const struct shape *s)
 {
 #ifdef __x86_64__
@@ -73,7 +76,7 @@ static void compare(struct rig *rig, const struct shape *s, const union ir_attrs
 			       s->w + s->padding[2] + s->padding[3] - 2, s->out };
 	struct ir_type type = ir_type_make(IR_F32, 4, y);
 
-	/* Without fused multiplications and additions, some of a million results are more than 1e-5 off. */
+	/* Without fused multiply-add, some of a million results have an error above 1e-5. */
 	assert_true(rig_compare(rig, IR_OP_CONV, attrs, 1, &type, s->in > 100 ? 1e-4 : 3e-5));
 	if (cpu_onednn_form() && kernel_of(s))
 		assert_string_equal(rig_prepared_name(), kernel_of(s));
@@ -111,7 +114,10 @@ static void test_shapes(void **state)
 		assert_true(conv_round());
 }
 
-/* One and several chunks, the last one whole or not, with one call for their products and with several. */
+/*
+ * There are one or several chunks, the last one complete or not, with one call for their products
+ * or several.
+ */
 static void test_chunks(void **state)
 {
 	static const struct shape shapes[] = {
@@ -137,7 +143,9 @@ static void put(struct rig *rig, uint32_t operand, int64_t element, double value
 	rig_put(IR_F32, rig->data[operand], element, value);
 }
 
-/* Results that do not see an infinite pixel are what they are without it, whatever the limits. */
+/*
+ * Results that do not depend on an infinite pixel are the same as without it, whatever the limits.
+ */
 static void test_no_numbers(void **state)
 {
 	static const double values[] = { INFINITY, -INFINITY, NAN };
@@ -158,7 +166,7 @@ static void test_no_numbers(void **state)
 		}
 }
 
-/* Sums of pixels would be too large, and no result is. */
+/* The transformed pixels would overflow, but no result does. */
 static void test_large_pixels(void **state)
 {
 	union ir_attrs attrs;
@@ -173,7 +181,9 @@ static void test_large_pixels(void **state)
 	compare(&rig, &small, &attrs);
 }
 
-/* So would those of the filter; and an infinite one meets the zeros of the border. */
+/*
+ * The transformed filter would overflow, too; and an infinite weight meets the zeros of the border.
+ */
 static void test_large_filter(void **state)
 {
 	static const double values[] = { 3e38, INFINITY };

@@ -69,7 +69,7 @@ static int read_array(const struct reader *r, const struct wnn_attribute *attrib
 		else
 			items[i] = (uint32_t)json_integer_value(item);
 	}
-	/* All array structs have this layout. */
+	/* All array structures have this layout. */
 	memcpy(field, &array, sizeof(array));
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A builder without a context: the operator functions of webnn.h, made from webnn.json, end
- * directly in graph/. A WNNGraphBuilder is a struct wnn_builder here.
+ * A builder without a context: the operator functions of webnn.h, generated from webnn.json, call
+ * graph/ directly. A WNNGraphBuilder is a struct wnn_builder here.
  */
 #ifndef TEST_GRAPH_FIXTURE_H
 #define TEST_GRAPH_FIXTURE_H
@@ -28,18 +28,18 @@ struct fixture {
 	bool lost;
 };
 
-/* Everything in the IR can be executed. */
+/* Opens a builder for which everything in the IR can be executed. */
 void fixture_open(struct fixture *f);
 void fixture_open_with(struct fixture *f, const struct wnn_limits *limits);
 void fixture_close(struct fixture *f);
 
-/* Open and close a fixture as setup and teardown of a cmocka test, whose state it then is. */
+/* Open and close a fixture as setup and teardown of a cmocka test, whose state it becomes. */
 int fixture_setup(void **state);
 int fixture_teardown(void **state);
 #define GRAPH_TEST(function) \
 	cmocka_unit_test_setup_teardown(function, fixture_setup, fixture_teardown)
 
-/* Inputs and constants; the name of an input is made up. Fails the test on error. */
+/* Add inputs and constants; inputs get generated names. An error fails the test. */
 WNNOperand fixture_input(struct fixture *f, WNNOperandDataType type, size_t rank,
 			 const uint32_t *shape);
 WNNOperand fixture_constant(struct fixture *f, WNNOperandDataType type, size_t rank,
@@ -54,17 +54,17 @@ struct wnn_recording *fixture_build(struct fixture *f, const char *name, WNNOper
 #define INPUT(f, type, ...) fixture_input(f, WNNOperandDataType_##type, DIMS(__VA_ARGS__))
 #define SCALAR(f, type)	    fixture_input(f, WNNOperandDataType_##type, 0, NULL)
 
-/* The result of a call that succeeded has this type and shape. */
+/* Checks that a call succeeded, and that its result has this type and shape. */
 void assert_operand(WNNOperand operand, WNNOperandDataType type, size_t rank,
 		    const uint32_t *shape);
 #define assert_shape(operand, type, ...) \
 	assert_operand(operand, WNNOperandDataType_##type, DIMS(__VA_ARGS__))
 
-/* The call failed with this status, and its message contains the text. */
+/* Checks that a call failed with this status, and that its message contains the text. */
 void assert_refused(WNNOperand operand, enum wnn_status status, const char *text);
 #define assert_type_error(call, text) assert_refused(call, WNN_TYPE_ERROR, text)
 
-/* The text is the same; shows both otherwise. Frees `actual`. */
+/* Checks that the texts are equal; prints both otherwise. Frees `actual`. */
 void assert_text(char *actual, const char *expected);
 
 #endif

@@ -47,7 +47,7 @@ static void inputs_have_names_of_their_own(void **state)
 	assert_type_error(input(f, WNN_STR("z"), NULL), "input \"z\" has no descriptor");
 }
 
-/* Bytes that are no UTF-8 count as U+FFFD, as in a USVString. */
+/* Bytes that are not UTF-8 become U+FFFD, as in a USVString. */
 static void names_are_valid_utf8(void **state)
 {
 	struct fixture *f = *state;
@@ -59,7 +59,7 @@ static void names_are_valid_utf8(void **state)
 	assert_string_equal(x->value->name, "x\xef\xbf\xbd");
 	assert_type_error(input(f, WNN_STR("x\xfe"), &vector3), "\"x\xef\xbf\xbd\" exists already");
 	assert_type_error(input(f, WNN_STR("x\xef\xbf\xbd"), &vector3), "exists already");
-	/* A sequence that is too short counts byte by byte. */
+	/* Each byte of an incomplete sequence becomes one U+FFFD. */
 	assert_shape(input(f, WNN_STR("x\xef\xbf"), &vector3), Float32, 3);
 	assert_type_error(input(f, WNN_STR("x\xff\xff"), &vector3), "exists already");
 	y = wnnGraphBuilderRelu(f->b, x, NULL);
@@ -72,7 +72,7 @@ static void names_are_valid_utf8(void **state)
 	wnn_recording_destroy(recording);
 }
 
-/* However long a message gets, it stays UTF-8. */
+/* A long message is cut between characters, so that it stays UTF-8. */
 static void messages_are_cut_between_characters(void **state)
 {
 	struct wnn_error err;
@@ -232,13 +232,16 @@ static void tensors_of_constants_must_live_until_build(void **state)
 	assert_int_equal(build(f, y, &recording), -1);
 	assert_refused(NULL, WNN_TYPE_ERROR, "destroyed before the graph was built");
 	assert_int_equal(used.releases, 0);
-	/* A refused build leaves the builder usable; what the outputs do not need may be gone. */
+	/*
+	 * A refused build leaves the builder usable; constants that the outputs do not need may
+	 * have been released.
+	 */
 	used.destroyed = false;
 	assert_int_equal(build(f, y, &recording), 0);
 	assert_int_equal(used.releases, 1);
 	assert_int_equal(unused.releases, 1);
 	wnn_recording_destroy(recording);
-	/* Taken over although the builder is spent. */
+	/* The builder takes the tensor over although it is used up. */
 	assert_refused(constant_tensor(f, &used), WNN_INVALID_STATE, "builds only once");
 	assert_int_equal(used.releases, 2);
 	fixture_close(f);
@@ -258,7 +261,7 @@ static void a_lost_context_stops_everything(void **state)
 	assert_refused(constant(f, NULL, data, 1, false), WNN_INVALID_STATE, "is lost");
 	assert_refused(number(f, WNNOperandDataType_Undefined, WNN_NUMBER_INIT), WNN_INVALID_STATE,
 		       "is lost");
-	/* Before the operands are looked at. */
+	/* A lost context is reported before the operands are checked. */
 	assert_refused(wnnGraphBuilderRelu(f->b, NULL, NULL), WNN_INVALID_STATE, "is lost");
 	assert_int_equal(build(f, x, &recording), -1);
 	assert_refused(NULL, WNN_INVALID_STATE, "is lost");
@@ -276,7 +279,7 @@ static void a_builder_builds_once(void **state)
 	assert_refused(input(f, WNN_STR("z"), &vector3), WNN_INVALID_STATE, "builds only once");
 	assert_int_equal(build(f, y, &recording), -1);
 	assert_refused(NULL, WNN_INVALID_STATE, "builds only once");
-	/* Operands still say what they are. */
+	/* Operands still have their type and shape. */
 	assert_int_equal(y->data_type, WNNOperandDataType_Float32);
 	assert_int_equal(y->shape[0], 3);
 }
@@ -450,7 +453,7 @@ static void limits_are_those_of_the_rules(void **state)
 	assert_type_error(wnnGraphBuilderSoftmax(f->b, x, 1, NULL), "axis is 1");
 }
 
-/* An operand of every type and rank that the limits list is accepted by the unary operators. */
+/* The unary operators accept every type and rank that the limits list. */
 static void listed_types_work(void **state)
 {
 	struct fixture *f = *state;

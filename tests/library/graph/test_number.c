@@ -28,7 +28,7 @@ static void floats(void **state)
 	assert_int_equal(DOUBLE(IR_F32, 1e39), 0x7f800000);
 	assert_int_equal(DOUBLE(IR_F32, -1e-60), 0x80000000);
 	assert_int_equal(DOUBLE(IR_F32, NAN) & 0x7fffffff, 0x7fc00000);
-	/* Just below the middle between the largest number and 2^128. */
+	/* The number is just below the middle between the largest float32 and 2^128. */
 	assert_int_equal(DOUBLE(IR_F32, 0x1.fffffefffffffp127), 0x7f7fffff);
 	assert_int_equal(DOUBLE(IR_F32, 0x1.ffffffp127), 0x7f800000);
 	assert_int_equal(INT(IR_F32, INT64_MIN), 0xdf000000);
@@ -48,7 +48,7 @@ static void halves(void **state)
 	assert_int_equal(UINT(IR_F16, UINT64_MAX), 0x7c00);
 	assert_int_equal(DOUBLE(IR_F16, -1e-30), 0x8000);
 	assert_int_equal(DOUBLE(IR_F16, NAN) & 0x7fff, 0x7e00);
-	/* One rounding only: by way of float this would be a tie, and then even. */
+	/* There is one rounding only: by way of float this would be a tie, which goes to even. */
 	assert_int_equal(DOUBLE(IR_F16, 1 + 0x1p-11 + 0x1p-40), 0x3c01);
 	assert_true(wnn_double_cast(IR_F16, 0.1) == 0.0999755859375f);
 	assert_true(wnn_double_cast(IR_F32, 0.1) == 0.1f);
@@ -65,7 +65,10 @@ static void integers(void **state)
 	assert_int_equal(DOUBLE(IR_I32, -INFINITY), 0x80000000);
 	assert_int_equal(DOUBLE(IR_I32, NAN), 0);
 	assert_int_equal(DOUBLE(IR_I32, -0.0), 0);
-	/* Unsigned, whatever the letter of the specification says. */
+	/*
+	 * The cast is to an unsigned integer, although the wording of the specification says
+	 * otherwise.
+	 */
 	assert_int_equal(DOUBLE(IR_U32, 4294967290.0), 4294967290u);
 	assert_int_equal(DOUBLE(IR_U64, 0x1p64), UINT64_MAX);
 	assert_int_equal(DOUBLE(IR_U64, 0x1p63), UINT64_C(1) << 63);

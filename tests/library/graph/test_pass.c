@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* The passes: text of the graph before and after, the report, and that no value changes. */
+/*
+ * Tests the passes: the text of the graph before and after, the report, and that no result changes.
+ */
 #include "fixture.h"
 
 #include <math.h>
@@ -30,7 +32,7 @@ static struct wnn_pass_options all_passes(void)
 	return (struct wnn_pass_options){ .evaluator = { can_evaluate, evaluate, cpu } };
 }
 
-/* Builds the outputs, and checks graph and report after the passes. */
+/* Builds the outputs, runs the passes, and checks graph and report. */
 static void check(struct fixture *f, size_t count, const WNNNamedOperand *outputs,
 		  const struct wnn_pass_options *options, const char *graph, const char *report)
 {
@@ -102,10 +104,10 @@ static void nodes_that_do_nothing_go(void **state)
 	reverse.axes = WNN_UINT32_LIST(1);
 	x = wnnGraphBuilderReverse(f->b, x, &reverse);
 	x = wnnGraphBuilderExp(f->b, x, NULL);
-	/* Only a dimension of size 1 moves. */
+	/* The transpose moves only a dimension of size 1. */
 	transpose.permutation = WNN_UINT32_LIST(1, 0, 2);
 	x = wnnGraphBuilderTranspose(f->b, x, &transpose);
-	/* An output of the graph, but its operand is a result. */
+	/* The identity is an output of the graph, but its operand is the result of a node. */
 	x = wnnGraphBuilderIdentity(f->b, x, NULL);
 	check_one(f, x,
 		  "%0 float32[2,1,3] = input \"a\"\n"
@@ -202,7 +204,7 @@ static void folding_has_limits(void **state)
 	WNNOperand c = CONST(f, 1, 8), c40 = CONST(f, 40), a = CONST(f, 3, 20), b = CONST(f, 20, 2);
 	WNNOperand kept, grown, big, heavy;
 
-	/* The result of an output stays computed at run time. */
+	/* An output is not folded: it stays computed at run time. */
 	kept = wnnGraphBuilderExp(f->b, c, NULL);
 	grown = wnnGraphBuilderExpand(f->b, c, WNN_UINT32_LIST(4096, 8), NULL);
 	big = wnnGraphBuilderExp(f->b, c40, NULL);
@@ -318,12 +320,12 @@ static void bias_and_activation_are_fused(void **state)
 
 	conv.label = WNN_STR("stem");
 	x = wnnGraphBuilderConv2d(f->b, x, CONST(f, 4, 2, 1, 1), &conv);
-	/* The constant first, and with the channels in front. */
+	/* The constant is the first operand, and has its channels in front. */
 	x = wnnGraphBuilderAdd(f->b, CONST(f, 4, 1, 1), x, &label);
 	relu6.minValue = WNN_NUMBER_INT64(0);
 	relu6.maxValue = WNN_NUMBER_INT64(6);
 	x = wnnGraphBuilderClamp(f->b, x, &relu6);
-	/* A second activation has no place. */
+	/* A second activation cannot be fused. */
 	x = wnnGraphBuilderTanh(f->b, x, NULL);
 	check_one(f, x,
 		  "%0 float32[1,2,3,3] = input \"a\"\n"
@@ -364,14 +366,14 @@ static void scaled_weights_wait_for_a_reader(void **state)
 	assert_int_equal(recording->graph->num_nodes, 1);
 	weights = recording->graph->nodes[0]->operands[1]->constant;
 	assert_null(weights->data);
-	/* That they are finite is known. */
+	/* The passes know that they are finite. */
 	assert_true(ir_constant_finite(weights, IR_F32));
 	assert_null(weights->data);
 	assert_int_equal(source->refs, 2);
 	data = ir_constant_data(weights);
 	assert_non_null(data);
 	assert_ptr_equal(ir_constant_data(weights), data);
-	/* The recipe gives its reference to the source back. */
+	/* The computed constant has released its reference to the source. */
 	assert_int_equal(source->refs, 1);
 	for (int i = 0; i < 8; i++)
 		assert_true(data[i] == ((const float *)source->data)[i] *
@@ -390,7 +392,7 @@ static void a_computed_bias_is_fused_where_it_is_known(void **state)
 	struct wnn_pass_report report;
 
 	y = wnnGraphBuilderMatmul(f->b, x, CONST(f, 3, 4), NULL);
-	/* Comes after the product that it is added to. */
+	/* The bias is computed behind the product to which it is added. */
 	bias = wnnGraphBuilderExp(f->b, bias, NULL);
 	y = wnnGraphBuilderAdd(f->b, y, bias, NULL);
 	recording = fixture_build(f, "y", y);
@@ -413,7 +415,7 @@ static void a_computed_bias_is_fused_where_it_is_known(void **state)
 	wnn_recording_destroy(recording);
 }
 
-/* One product, and an addition that is no bias of it. */
+/* Checks that a product stays a product and an addition, as the addition is no bias. */
 static void check_no_bias(WNNOperand (*make)(struct fixture *, WNNOperand *output),
 			  bool two_outputs)
 {
@@ -498,7 +500,7 @@ static WNNOperand nan_test_is_no_activation(struct fixture *f, WNNOperand *outpu
 	return wnnGraphBuilderIsNaN(f->b, wnnGraphBuilderMul(f->b, x, x, NULL), NULL);
 }
 
-/* A constant one would become part of the first. */
+/* A second constant bias would be added to the first one. */
 static WNNOperand computed_bias_after_bias(struct fixture *f, WNNOperand *output)
 {
 	WNNConv2dOptions conv = WNN_CONV2D_OPTIONS_INIT;
@@ -568,7 +570,10 @@ static void passes_can_be_off(void **state)
 	      "0 identity kept 0\n1 add kept 1\n2 relu kept 2\n3 abs kept 3\n4 mul kept 4\n");
 }
 
-/* Runs a graph on the CPU; gives the first output, malloc'ed. Inputs are filled from their ids. */
+/*
+ * Runs a graph on the CPU; returns the first output, malloc'ed. Inputs are filled with numbers that
+ * follow from their ids.
+ */
 static float *run(const struct ir_graph *graph, size_t *count)
 {
 	void **data = calloc(graph->num_values + 1, sizeof(*data));
@@ -604,7 +609,7 @@ static float *run(const struct ir_graph *graph, size_t *count)
 	return result;
 }
 
-/* Everything that passes touch, in one graph. */
+/* Makes a graph to which many passes apply. */
 static WNNOperand make_network(struct fixture *f)
 {
 	WNNConv2dOptions nhwc = WNN_CONV2D_OPTIONS_INIT, nchw = WNN_CONV2D_OPTIONS_INIT;
@@ -648,7 +653,7 @@ static void passes_change_no_value(void **state)
 	float *before = run(recording->graph, &count), *then;
 
 	assert_int_equal(wnn_run_passes(recording, &options, &report, &test_error), 0);
-	/* Two convolutions, transpose, mean, mul, sub, reshape, product, softmax. */
+	/* Two convolutions, transpose, mean, mul, sub, reshape, product and softmax are left. */
 	assert_int_equal(nodes, 20);
 	assert_int_equal(recording->graph->num_nodes, 9);
 	then = run(recording->graph, &after);
@@ -661,7 +666,7 @@ static void passes_change_no_value(void **state)
 	wnn_recording_destroy(recording);
 }
 
-/* Everything that is turned to channels-last order, in one graph. */
+/* Makes a graph of operators that can change to channels-last order. */
 static WNNOperand make_pictures(struct fixture *f)
 {
 	WNNConv2dOptions conv = WNN_CONV2D_OPTIONS_INIT;
@@ -701,7 +706,7 @@ static void turning_changes_no_value(void **state)
 
 	options.channels_last_work = 1;
 	assert_int_equal(wnn_run_passes(recording, &options, &report, &test_error), 0);
-	/* Nine, with one transposition before and one behind. */
+	/* The nine nodes have one transpose in front of them and one behind. */
 	assert_int_equal(recording->graph->num_nodes, 11);
 	assert_int_equal(recording->graph->nodes[0]->op, IR_OP_TRANSPOSE);
 	assert_int_equal(recording->graph->nodes[10]->op, IR_OP_TRANSPOSE);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Placement: policies, reasons, and what is said when a node has no place. */
+/* Tests the placement: policies, reasons, and the error for a node that no device can run. */
 #include "fixture.h"
 
 #include "pass/place.h"
 
-/* An NPU without exp, and without anything of float16. */
+/* An NPU that lacks exp, and float16 altogether. */
 static WNNPlacementReason npu(const struct ir_node *node, void *userdata, const char **text)
 {
 	(void)userdata;
@@ -19,7 +19,7 @@ static WNNPlacementReason npu(const struct ir_node *node, void *userdata, const 
 	return WNNPlacementReason_Supported;
 }
 
-/* A CPU without log. */
+/* A CPU that lacks log. */
 static bool cpu(const struct ir_node *node, void *userdata)
 {
 	(void)userdata;
@@ -103,7 +103,7 @@ static void npu_only_lists_every_node(void **state)
 	wnn_recording_destroy(recording);
 }
 
-/* Control characters of a label do not deceive the reader of an error. */
+/* Control characters in a label are escaped in an error. */
 static void labels_are_fit_for_messages(void **state)
 {
 	struct wnn_place_options options = {

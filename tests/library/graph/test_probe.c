@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Tests of the limits that opSupportLimits has for each back end. */
+/* Tests the limits that opSupportLimits computes for each back end. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@
 
 static const struct wnn_limits everything = { .ir_ops = UINT64_MAX, .four_bit = true };
 
-/* The operators of the IR that a back end was asked about, and their types. */
+/* The IR operators, ranks and types that a back end was asked about. */
 struct seen {
 	uint64_t ops;
 	uint32_t nodes, ranks, types;
@@ -49,13 +49,16 @@ static void probe(bool (*can)(const struct ir_node *node, void *userdata), void 
 	assert_int_equal(err.status, WNN_OK);
 }
 
-/* Operators that only passes make, or structures in the chain of options. */
+/* Operators that only passes or chained structures make. */
 #define MADE_BY_PASSES                                                                             \
 	(UINT64_C(1) << IR_OP_QCONV | UINT64_C(1) << IR_OP_QMATMUL | UINT64_C(1) << IR_OP_QUNARY | \
 	 UINT64_C(1) << IR_OP_QBINARY | UINT64_C(1) << IR_OP_WMATMUL |                             \
 	 UINT64_C(1) << IR_OP_QPOOL | UINT64_C(1) << IR_OP_ROTARY | UINT64_C(1) << IR_OP_TOPK)
 
-/* Each operator of the IR that records are made of is asked about; nothing is lost when all can run. */
+/*
+ * The back end is asked about every IR operator that builders record; when it can run all, no limit
+ * is lost.
+ */
 static void everything_is_asked(void **state)
 {
 	WNNOpSupportLimits full = WNN_OP_SUPPORT_LIMITS_INIT, out;
@@ -70,12 +73,12 @@ static void everything_is_asked(void **state)
 	assert_int_equal(seen.ops & MADE_BY_PASSES, 0);
 	assert_int_equal(seen.ranks, 0x1ff);
 	assert_int_equal(seen.types, 0x3ff);
-	/* Each of the 95 with at least one type. */
+	/* Each of the 95 operators is asked with at least one type. */
 	assert_true(calls > 95 * 4);
 	assert_true(seen.nodes >= calls);
 }
 
-/* The node alone, compiled for the least SRAM. */
+/* Compiles the node alone for the least SRAM; returns whether that works. */
 static bool compiles(const struct ir_node *node, void *userdata)
 {
 	const struct npu_caps *caps = userdata;
@@ -106,7 +109,7 @@ static bool compiles(const struct ir_node *node, void *userdata)
 	return true;
 }
 
-/* The NPU offers what the documentation's table of operators, types and ranks says. */
+/* The NPU offers what the table of operators, types and ranks in the documentation says. */
 static void the_npu_offers_everything(void **state)
 {
 	struct npu_caps caps = { .sram_bytes = 16 << 10,
@@ -125,7 +128,7 @@ static void the_npu_offers_everything(void **state)
 	assert_true(calls > 95 * 4);
 }
 
-/* No operator is silently left out: without any node, nothing is listed. */
+/* No operator is forgotten: when no node can run, nothing is listed. */
 static bool never(const struct ir_node *node, void *userdata)
 {
 	(void)node;
@@ -181,11 +184,11 @@ static void types_are_narrowed(void **state)
 	assert_int_equal(out.quantizeLinear.output.dataTypes, BIT(Int8) | BIT(Uint8) | BIT(Int32) |
 								      BIT(Uint32) | BIT(Int4) |
 								      BIT(Uint4));
-	/* Its first operand is of type uint8 alone. */
+	/* Its first operand, the condition, can only be uint8. */
 	assert_int_equal(out.where.trueValue.dataTypes, 0);
 }
 
-/* A pair of types that fails must not be listed, whatever goes with it. */
+/* A pair of types that fails must not be listed, whatever the other operands are. */
 static bool no_int8_by_int64(const struct ir_node *node, void *userdata)
 {
 	(void)userdata;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Rules of conv2d, convTranspose2d, the pools, gemm and matmul. */
+/* Tests the rules of conv2d, convTranspose2d, the pools, gemm and matmul. */
 #include "fixture.h"
 
 static void conv2d_sizes(void **state)
@@ -30,7 +30,10 @@ static void conv2d_sizes(void **state)
 	assert_ptr_equal(y->value->def->operands[2], o.bias->value);
 }
 
-/* Without braces, each list stands in a block of its own that ends before the call. */
+/*
+ * Each list is made in a statement without braces, whose block ends before the call; the lists must
+ * live until then.
+ */
 static void conv2d_lists_outlive_their_block(void **state)
 {
 	struct fixture *f = *state;
@@ -163,7 +166,7 @@ static void conv_transpose2d_sizes(void **state)
 	y = wnnGraphBuilderConvTranspose2d(f->b, x, w, &o);
 	assert_shape(y, Float32, 1, 4, 9, 7);
 	assert_true(y->value->def->attrs.conv.transposed);
-	/* Sizes override the padding of the output, also one that would be refused. */
+	/* outputSizes override outputPadding, even an invalid one. */
 	o.outputPadding = WNN_UINT32_LIST(9, 9);
 	o.outputSizes = WNN_UINT32_LIST(8, 7);
 	assert_shape(wnnGraphBuilderConvTranspose2d(f->b, x, w, &o), Float32, 1, 4, 8, 7);
@@ -246,7 +249,7 @@ static void pool_sizes(void **state)
 	y = wnnGraphBuilderL2Pool2d(f->b, x, &o);
 	assert_shape(y, Float32, 1, 3, 3, 3);
 	assert_int_equal(y->value->def->attrs.pool.kind, IR_POOL_L2);
-	/* Sizes override the rounding, and padding is kept. */
+	/* outputSizes override the rounding; the padding is kept. */
 	o.padding = WNN_UINT32_LIST(1, 0, 0, 1);
 	o.outputSizes = WNN_UINT32_LIST(2, 3);
 	y = wnnGraphBuilderAveragePool2d(f->b, x, &o);
@@ -259,14 +262,14 @@ static void pool_sizes(void **state)
 	o.dilations = WNN_UINT32_LIST(2, 9);
 	assert_shape(wnnGraphBuilderMaxPool2d(f->b, INPUT(f, Uint8, 1, 3, 7, 7), &o), Uint8, 1, 1,
 		     7, 7);
-	/* A window that begins outside by rounding up: (2 - 3) / 2 + 1 rounds to 1. */
+	/* Rounding up makes a window begin outside: (2 - 3) / 2 + 1 rounds to 1. */
 	o = defaults;
 	o.windowDimensions = WNN_UINT32_LIST(3, 3);
 	o.strides = WNN_UINT32_LIST(2, 2);
 	o.outputShapeRounding = WNNRoundingType_Ceil;
 	assert_shape(wnnGraphBuilderMaxPool2d(f->b, INPUT(f, Float32, 1, 1, 2, 2), &o), Float32, 1,
 		     1, 1, 1);
-	/* Sizes may ask for that as well. */
+	/* outputSizes may ask for such a window, too. */
 	o.outputShapeRounding = WNNRoundingType_Floor;
 	o.outputSizes = WNN_UINT32_LIST(1, 1);
 	assert_shape(wnnGraphBuilderMaxPool2d(f->b, INPUT(f, Float32, 1, 1, 2, 2), &o), Float32, 1,
@@ -276,7 +279,7 @@ static void pool_sizes(void **state)
 			  "maxPool2d: the output has size 0 in dimension 2");
 }
 
-/* Taps that lie in the padding for every output are left out. */
+/* Taps that are in the padding for every output are removed. */
 static void pool_windows_are_trimmed(void **state)
 {
 	struct fixture *f = *state;
@@ -284,7 +287,7 @@ static void pool_windows_are_trimmed(void **state)
 	WNNOperand x = INPUT(f, Float32, 1, 1, 2, 2), y;
 	const struct ir_pool_attrs *pool;
 
-	/* One output sees all of the input and nothing else. */
+	/* One output sees all of the input, and the window is reduced to that. */
 	o.windowDimensions = WNN_UINT32_LIST(4000000000u, 4000000000u);
 	o.padding = WNN_UINT32_LIST(2000000000u, 2000000000u, 1999999999u, 2000000000u);
 	y = wnnGraphBuilderAveragePool2d(f->b, x, &o);
@@ -294,7 +297,7 @@ static void pool_windows_are_trimmed(void **state)
 	assert_int_equal(pool->padding[0], 2);
 	assert_int_equal(pool->window[1], 3);
 	assert_int_equal(pool->padding[2], 1);
-	/* Dilated: taps at -3, 0 and 3, the second of which is seen. */
+	/* Taps of the dilated window are at -3, 0 and 3; only the second one sees the input. */
 	o.windowDimensions = WNN_UINT32_LIST(3, 1);
 	o.dilations = WNN_UINT32_LIST(3, 1);
 	o.padding = WNN_UINT32_LIST(3, 2, 0, 0);
@@ -303,7 +306,7 @@ static void pool_windows_are_trimmed(void **state)
 	pool = &y->value->def->attrs.pool;
 	assert_int_equal(pool->window[0], 1);
 	assert_int_equal(pool->padding[0], 0);
-	/* No tap sees anything: one is left, and still sees nothing. */
+	/* No tap sees the input: one is kept. */
 	o.padding = WNN_UINT32_LIST(5, 0, 0, 0);
 	o.dilations = WNN_UINT32_LIST(3, 1);
 	o.windowDimensions = WNN_UINT32_LIST(2, 1);
@@ -359,7 +362,7 @@ static void pool_refusals(void **state)
 			  "options.outputSizes is [3,4]; possible are [3,3] and [4,4]");
 }
 
-/* A zeroed struct would give a product of zeros. */
+/* A structure of zeros would make gemm return zeros. */
 static void options_not_made_by_the_macro(void **state)
 {
 	struct fixture *f = *state;
@@ -376,12 +379,15 @@ static void options_not_made_by_the_macro(void **state)
 	assert_type_error(wnnGraphBuilderGemm(f->b, a, b, &one), "and beta is 0");
 	assert_type_error(wnnGraphBuilderElu(f->b, a, &elu), "WNN_ELU_OPTIONS_INIT");
 	assert_type_error(wnnGraphBuilderGruCell(f->b, a, a, a, a, 1, &gru), "resetAfter is 0");
-	/* Meant: it began with the macro, or the label says that nothing was forgotten. */
+	/*
+	 * The zeros are meant: the options began with the macro, or a label says that nothing was
+	 * forgotten.
+	 */
 	made.alpha = made.beta = 0;
 	assert_shape(wnnGraphBuilderGemm(f->b, a, b, &made), Float32, 2, 4);
 	zero.label = WNN_STR("");
 	assert_shape(wnnGraphBuilderGemm(f->b, a, b, &zero), Float32, 2, 4);
-	/* Options that are 0 here are 0 by default, too. */
+	/* The options that are 0 here are 0 by default, too. */
 	x = INPUT(f, Float32, 1, 2, 5, 5);
 	assert_shape(wnnGraphBuilderConv2d(f->b, x, INPUT(f, Float32, 3, 2, 1, 1), &conv), Float32,
 		     1, 3, 5, 5);

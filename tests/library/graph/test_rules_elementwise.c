@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Rules of element-wise operators. */
+/* Tests the rules of element-wise operators. */
 #include "fixture.h"
 
 #include <math.h>
@@ -149,7 +149,7 @@ static void clamp_bounds(void **state)
 	assert_refused(NULL, WNN_TYPE_ERROR, "minValue 3 is greater than maxValue 2");
 	assert_null(clamp(f, u64, WNN_NUMBER_UINT64(UINT64_MAX), WNN_NUMBER_INT64(5)));
 	assert_refused(NULL, WNN_TYPE_ERROR, "minValue 18446744073709551615 is greater than");
-	/* Equal after the cast. */
+	/* The limits are equal after the cast. */
 	assert_non_null(clamp(f, u64, WNN_NUMBER_DOUBLE(0x1p80), WNN_NUMBER_DOUBLE(0x1p64)));
 	assert_null(clamp(f, x, (WNNNumber){ 9, 0, 0, 0 }, none));
 	assert_refused(NULL, WNN_TYPE_ERROR, "kind of options.minValue is 9");
@@ -207,7 +207,7 @@ static void binary_functions(void **state)
 		}
 }
 
-/* The structure in the chain says which function of integers it is. */
+/* The chained structure names the function of integers. */
 static void functions_of_integers(void **state)
 {
 	static const struct {

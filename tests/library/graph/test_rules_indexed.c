@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Rules of gather, scatter, quantization, resampling and recurrent networks. */
+/* Tests the rules of gather, scatter, quantization, resampling and recurrent networks. */
 #include "fixture.h"
 
 #include <math.h>
@@ -15,7 +15,7 @@ static void gathers(void **state)
 	assert_shape(y, Int8, 2, 5, 6, 4);
 	assert_int_equal(y->value->def->attrs.gather.kind, IR_GATHER_AXIS);
 	assert_int_equal(y->value->def->attrs.gather.axis, 1);
-	/* A scalar picks one: the rank falls, down to a scalar. */
+	/* A scalar index selects one element: the rank decreases, down to that of a scalar. */
 	assert_shape(wnnGraphBuilderGather(f->b, x, SCALAR(f, Uint32), NULL), Int8, 3, 4);
 	assert_operand(wnnGraphBuilderGather(f->b, INPUT(f, Int8, 3), SCALAR(f, Int64), NULL),
 		       WNNOperandDataType_Int8, 0, NULL);
@@ -97,8 +97,8 @@ static void scatters(void **state)
 }
 
 /*
- * A tensor may have as many elements as an int32 counts, and not one more; nothing is allocated for
- * either.
+ * A tensor may have as many elements as an int32 can count, and not one more; neither size is
+ * allocated here.
  */
 static void sizes_near_the_limit(void **state)
 {
@@ -171,7 +171,7 @@ static void resampling(void **state)
 	assert_shape(y, Uint8, 1, 9, 5, 2);
 	assert_true(y->value->def->attrs.resample.linear);
 	assert_int_equal(y->value->def->attrs.resample.axes[0], 3);
-	/* Scales are checked even with sizes. */
+	/* Scales are checked even when sizes are given. */
 	o.scales = WNN_FLOAT_ARRAY(((float[]){ 1, 0 }));
 	assert_type_error(wnnGraphBuilderResample2d(f->b, x, &o), "options.scales[1] is 0");
 	o.scales = WNN_FLOAT_ARRAY(((float[]){ 1, NAN }));
@@ -201,7 +201,7 @@ static void resampling(void **state)
 			  "type int32");
 }
 
-/* The structure in the chain has lengths of sequences and limits of gates. */
+/* The chained structure has lengths of sequences and limits of gates. */
 static void check_details(struct fixture *f, WNNOperand x, WNNOperand w, WNNOperand r)
 {
 	WNNRecurrentDetails details = WNN_RECURRENT_DETAILS_INIT, second = details;
@@ -234,7 +234,9 @@ static void check_details(struct fixture *f, WNNOperand x, WNNOperand w, WNNOper
 	assert_type_error(DETAILS(), "is not known for this operator, or given twice");
 }
 
-/* Shapes of a gru of 4 steps, batch 2, 3 features, hidden size 5, both directions. */
+/*
+ * Tests the shapes of a gru with 4 steps, batch 2, 3 features, hidden size 5 and both directions.
+ */
 static void gru(void **state)
 {
 	struct fixture *f = *state;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Rules of operators that move elements, of reductions and normalizations. */
+/* Tests the rules of operators that move elements, of reductions and of normalizations. */
 #include "fixture.h"
 
 #include <math.h>
@@ -374,7 +374,7 @@ static void arguments_of_extremes(void **state)
 	assert_type_error(wnnGraphBuilderArgMin(f->b, x, 0, &o), "options.outputDataType is 12");
 }
 
-/* The structure in the chain says how many are selected. */
+/* The chained structure says how many elements are selected. */
 static void selections(void **state)
 {
 	struct fixture *f = *state;
@@ -495,7 +495,7 @@ static void layer_normalization(void **state)
 	assert_int_equal(y->value->def->attrs.norm.axes[0], 1);
 	y = wnnGraphBuilderLayerNormalization(f->b, INPUT(f, Float32, 7), NULL);
 	assert_int_equal(y->value->def->attrs.norm.num_axes, 0);
-	/* Scale and bias are laid out in the order of the axes. */
+	/* Scale and bias have their dimensions in the order of the axes. */
 	o.axes = WNN_UINT32_LIST(2, 0);
 	o.scale = INPUT(f, Float32, 4, 2);
 	y = wnnGraphBuilderLayerNormalization(f->b, x, &o);

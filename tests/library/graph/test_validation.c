@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Every case of the validation data against the rules: what must be accepted, with the types of the
- * results, and what must be refused with TypeError. The folder of the data is the argument; without
- * it the test is skipped.
+ * Runs every case of the validation data against the rules: valid calls must be accepted, with the
+ * right types of results; others must be refused with TypeError. The argument is the folder of the
+ * data; without it the test is skipped.
  */
 #include <dirent.h>
 #include <stdio.h>
@@ -42,7 +42,10 @@ static const char *text(const json_t *object, const char *key)
 	return value ? value : "";
 }
 
-/* 0; 1: a type that is none of WebNN's; -1: broken data. */
+/*
+ * Makes the inputs of a case; returns 0, 1 when a type is not one of WebNN, -1 when the data is
+ * broken.
+ */
 static int make_inputs(struct wnn_builder *builder, const json_t *test, struct inputs *inputs,
 		       struct wnn_error *err)
 {
@@ -123,7 +126,7 @@ static void check_refused(const json_t *test, const char *op, int ret, const str
 		printf("%s\n     %s\n", text(test, "name"), err->message);
 }
 
-/* Checks that the call is refused as not supported where the back ends can execute nothing. */
+/* Checks that the call is refused as not supported when the back ends can execute nothing. */
 static void check_unsupported(const json_t *test, const char *op, int ret,
 			      const struct wnn_error *err)
 {
@@ -160,7 +163,7 @@ static void run_case(const json_t *test, bool executable)
 		return;
 	}
 	total.cases++;
-	/* A refused call has no names for its outputs. */
+	/* A case that is refused names no outputs. */
 	ret = wnn_builder_record_op(builder, &c.call, c.num_outputs ? c.num_outputs : 1, outputs,
 				    &err);
 	if (expect_success && executable)

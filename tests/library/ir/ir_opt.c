@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * ir-opt PASS...: reads the text of a graph from standard input, runs passes in the order given, and
- * prints the graph; or a line for each node: where the last word is "supports", whether the NPU takes it, or
- * why not; where it is "views", in which value's memory its result is on the CPU, and whether that takes a step. In front
- * of these lines, the steps that nodes read and write in, whatever the processor has for them.
+ * ir-opt PASS...: reads the text of a graph from standard input, runs passes in the given order,
+ * and prints the graph. With "supports" as the last word it prints for each node whether the NPU
+ * takes it, or why not. With "views" it prints for each node in which value's memory its result is
+ * on the CPU, and whether it needs a step; in front of these lines, the strides with which nodes
+ * read and write, as if the processor had all kernels.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -99,7 +100,10 @@ static void print_support(const struct ir_graph *graph)
 struct cpu_prepared *__wrap_cpu_prepare_arrangeable(struct cpu_context *cpu,
 						    const struct ir_node *node);
 
-/* As our kernels: lines, those of a second matrix also if it is transposed. */
+/*
+ * Prints which strides our own kernels would accept: rows, and those of a second matrix also if it
+ * is transposed.
+ */
 static bool print_steps(struct cpu_prepared *prepared, const struct ir_node *node, int operand,
 			const int64_t *strides)
 {
@@ -185,7 +189,10 @@ int main(int argc, char **argv)
 
 	for (int i = 1; !ret && i < argc - (support || views); i++) {
 		ret = run_named(&graph, argv[i], &context);
-		/* It runs where all is on the CPU, which those behind it are told, too. */
+		/*
+		 * This pass runs only when everything is on the CPU, so that later passes assume
+		 * that, too.
+		 */
 		options.widen |= !strcmp(argv[i], "widen");
 	}
 	if (!ret && views)

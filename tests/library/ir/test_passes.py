@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Passes and plans from text: test_passes.py IR-OPT runs the cases of every file passes/NAME.ir.
+"""Tests passes on graphs as text: test_passes.py IR-OPT runs the cases of every file
+passes/NAME.ir.
 
 A case is
 
@@ -9,8 +10,8 @@ A case is
     ;; gives
     what ir-opt prints
 
-The text of ir-opt begins with the numbers that the graph gives to its values. "; run:" with "supports" as the last word
-prints what the NPU takes, with "views" which values share memory on the CPU.
+Values have the numbers that ir-opt prints, counted from the first one. "; run:" with "supports" as
+the last word prints what the NPU takes, with "views" which values share memory on the CPU.
 """
 import pathlib
 import subprocess
@@ -21,7 +22,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 
 def cases(path):
-    """(line, title, words of run, text, wanted) of each case."""
+    """Returns (line, title, words of run, text, expected text) of each case."""
     found, part = [], None
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(keepends=True), 1):
         if line.startswith(";; run:"):

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Graphs as text: every operator with every attribute, what may be left out, and what is wrong. */
+/* Tests graphs as text: every operator with every attribute, what may be left out, and errors. */
 #include <locale.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,7 +28,7 @@
 	"%8 float16[3] = constant 0.0625,nan:7e00,-0\n" \
 	"%9 uint8[4,3,3,3] = constant\n"
 
-/* One line for each operator, as it is printed. */
+/* One line for each operator, as ir_print() prints it. */
 static const char *const lines[] = {
 	"float32[2,4,2,2] = conv(%0, %2, -) pad=0,1,2,3 stride=2,1 dilation=1,2 groups=1 nchw oihw "
 	"act=clamp(-1,6) ; conv2d+clamp \"stem\"",
@@ -107,7 +107,7 @@ static void every_operator_reads_as_printed(void **state)
 		graph = parsed(text);
 		seen[graph->nodes[0]->op] = true;
 		printed = ir_print(graph);
-		/* The numbers of results are the graph's own. */
+		/* The printed result may have another number, which is not compared. */
 		if (!strstr(printed, strchr(lines[i], '=')))
 			fail_msg("%s\nbecame\n%s", lines[i], printed);
 		assert_true(text_round_trip(graph));
@@ -194,7 +194,7 @@ static void a_comma_of_the_locale_changes_nothing(void **state)
 	char *printed;
 
 	(void)state;
-	/* Where this locale is not installed, the test has nothing to say. */
+	/* If this locale is not installed, the test proves nothing. */
 	setlocale(LC_ALL, "de_DE.UTF-8");
 	printed = ir_print(graph);
 	setlocale(LC_ALL, "C");

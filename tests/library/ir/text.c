@@ -10,7 +10,7 @@
 
 #define MAX_NUMBERS 65536
 
-/* Values get the numbers of their first appearance. Frees the text; the result is malloc'ed. */
+/* Numbers the values by their first appearance. Frees the text; the result is malloc'ed. */
 static char *renumbered(char *text)
 {
 	uint32_t *seen = calloc(MAX_NUMBERS, sizeof(*seen)), count = 0;
@@ -22,7 +22,11 @@ static char *renumbered(char *text)
 	for (const char *at = text; *at;) {
 		unsigned long number;
 
-		/* A name may hold a "%"; a quotation mark in it is printed as \\x22. */
+		/*
+		 * A name may contain a "%"; a quotation mark in it is printed as
+		 *
+		 * x22.
+		 */
 		quoted ^= *at == '"';
 		if (*at != '%' || quoted) {
 			fputc(*at++, f);

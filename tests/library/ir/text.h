@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Text of graphs in tests. */
+/* Helpers for graphs as text. */
 #ifndef TEST_IR_TEXT_H
 #define TEST_IR_TEXT_H
 
 #include "ir/ir.h"
 
 /*
- * Whether a graph comes out the same when its text is read and printed again. The numbers of values
- * may differ: ir_parse counts from 0 in the order of the text. Says on stderr where they part.
+ * Returns whether a graph is the same when its text is read and printed again. The numbers of
+ * values may differ, as ir_parse() counts from 0 in the order of the text. Prints the first
+ * difference to stderr.
  */
 bool text_round_trip(const struct ir_graph *graph);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Devices, random operands, and the comparison of a graph's results. */
+/* Devices, random operands, and the comparison of a graph's results with the reference. */
 #include "../../random.h"
 #include "fixture.h"
 
@@ -48,7 +48,10 @@ int fixture_setup(void **state)
 		struct winsys_sim_config config = {
 			.sram_bytes = sram_sizes[i],
 			.simd = -1,
-			/* With firmware and page tables: tests/library/winsys. */
+			/*
+			 * tests/library/winsys sets the variable: the device has firmware and page
+			 * tables.
+			 */
 			.full = getenv("FIXTURE_FULL"),
 		};
 
@@ -270,7 +273,7 @@ static struct npu_program *compile(struct test_graph *t, struct winsys *ws)
 
 		fail_msg("compile for %u bytes: %s\n%s", ws->caps.sram_bytes, err.message, text);
 	}
-	/* Values may stay in SRAM unless jobs are made very small. */
+	/* Values can stay in SRAM, unless jobs are very small. */
 	if (!ws->caps.max_slots)
 		assert_string_equal(program->residency_error, "");
 	return program;
@@ -301,7 +304,7 @@ static void patch_slots(const struct npu_program *program, uint8_t *slots, uint6
 	}
 }
 
-/* Gives what the program keeps in SRAM a name. */
+/* Gives the state that the program keeps in SRAM a name. */
 static void name_kept(const struct npu_program *program, union onpu_slot *slots)
 {
 	slots->program.keep = slots->program.keep_start != 0;
@@ -340,7 +343,7 @@ static struct traffic run_jobs(struct winsys *ws, struct winsys_ctx *ctx,
 	return traffic;
 }
 
-/* Compares what the plan says of each node with what the device did. */
+/* Compares the bytes and cycles that the plan states for each node with those of the device. */
 static void check_nodes(const struct npu_program *program, const struct traffic *traffic,
 			bool split_keys)
 {
@@ -356,7 +359,7 @@ static void check_nodes(const struct npu_program *program, const struct traffic 
 	assert_int_equal(planned.stored, traffic->stored);
 }
 
-/* ---- the same job, moved to another machine at every preemption point */
+/* ---- a job that moves to another machine at every preemption point */
 
 struct preempted {
 	const struct npu_program *program;
@@ -424,7 +427,7 @@ static uint32_t run_preempted(struct winsys *ws, struct preempted *p)
 	return points;
 }
 
-/* Fills results and arena with a pattern, so that a result that is not written shows. */
+/* Fills results and arena with a pattern, so that a result that is not written is noticed. */
 static void spoil_results(const struct npu_program *program, struct winsys_bo *arena,
 			  struct winsys_bo *const *binding)
 {
@@ -435,8 +438,8 @@ static void spoil_results(const struct npu_program *program, struct winsys_bo *a
 }
 
 /*
- * Runs the program in another context, which finds nothing in SRAM and leaves nothing to the first
- * one.
+ * Runs the program in another context, which finds nothing in SRAM and must leave nothing to the
+ * first one.
  */
 static void run_between(struct winsys *ws, struct winsys_ctx *ctx,
 			const struct npu_program *program, struct winsys_bo *const *bo,
@@ -456,7 +459,10 @@ static void run_between(struct winsys *ws, struct winsys_ctx *ctx,
 	ws->ops->ctx_destroy(other);
 }
 
-/* Runs a program, and once more when the second run finds weights in SRAM; the results are of the last run. */
+/*
+ * Runs a program, and again when the second run can find weights in SRAM; the results are those of
+ * the last run.
+ */
 static struct traffic run_program(const struct test_graph *t, struct winsys *ws,
 				  const struct npu_program *program, struct winsys_bo *const *bo)
 {
@@ -482,7 +488,9 @@ static struct traffic run_program(const struct test_graph *t, struct winsys *ws,
 	return traffic;
 }
 
-/* `points` not NULL: preempted wherever possible, and how often that was. */
+/*
+ * Runs the graph on the device; with @points, preempts it wherever possible and returns how often.
+ */
 static struct traffic run_device(struct test_graph *t, struct winsys *ws, void **out,
 				 uint32_t *points)
 {
@@ -568,7 +576,7 @@ static void compare(const struct test_graph *t, uint32_t output, const uint8_t *
 		tolerance = tolerance > 2e-3 ? tolerance : 2e-3;
 	if (!ir_dtype_is_float(type->dtype))
 		tolerance = 0;
-	/* The half of the last byte that is no element. */
+	/* Compare the unused half of the last byte. */
 	if (ir_dtype_bits(type->dtype) * n % 8)
 		assert_int_equal(got[bytes - 1], want[bytes - 1]);
 	for (size_t i = 0; i < n; i++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Random graphs compiled for devices with little and much SRAM and run on the device model: every
- * node must be exact, all sizes must give the same bits, close to those of the reference kernels of
- * the CPU, and move as many bytes as the plan says.
+ * Compiles random graphs for devices with little and much SRAM, and runs them on the device model:
+ * every node must be exact, all sizes of SRAM must give the same bits, close to those of the CPU's
+ * reference kernels, and the device must move as many bytes as the plan says.
  */
 #ifndef TEST_PLAN_FIXTURE_H
 #define TEST_PLAN_FIXTURE_H
@@ -23,16 +23,17 @@
 
 struct test_graph {
 	struct ir_graph *graph;
-	struct ir_value *input[MAX_DATA]; /* graph inputs and constants, with their data */
+	struct ir_value *input[MAX_DATA]; /* graph inputs and constants; data has their content */
 	void *data[MAX_DATA];
 	uint32_t num_inputs;
 	struct ir_value *output[MAX_DATA];
 	uint32_t num_outputs;
-	double tolerance; /* relative to the largest magnitude around; 0: same bits */
-	bool split_keys; /* attention may meet its keys in blocks: bits differ between sizes of SRAM */
+	double tolerance; /* relative to the largest magnitude of an output; 0: same bits */
+	bool split_keys;  /* attention may process its keys in blocks, which changes bits between
+			  * sizes of SRAM */
 };
 
-/* cmocka group setup and teardown: the devices. */
+/* Group setup and teardown for cmocka; the state is the devices. */
 int fixture_setup(void **state);
 int fixture_teardown(void **state);
 
@@ -42,8 +43,10 @@ uint32_t between(uint32_t lo, uint32_t hi);
 
 void graph_init(struct test_graph *t);
 void graph_free(struct test_graph *t);
-/* Random values; floats in -2..2, integers over a small range, or constants at random when
- * `may_fold`. */
+/*
+ * Adds an operand with random values: floats in -2..2, integers in a small range. With `may_fold`,
+ * it becomes a constant at random.
+ */
 struct ir_value *add_operand(struct test_graph *t, enum ir_dtype dtype, uint32_t rank,
 			     const int64_t *dims, bool constant);
 struct ir_node *add_node(struct test_graph *t, enum ir_op op, struct ir_value *const *operands,
@@ -51,26 +54,26 @@ struct ir_node *add_node(struct test_graph *t, enum ir_op op, struct ir_value *c
 			 const int64_t *dims, const union ir_attrs *attrs);
 void add_result(struct test_graph *t, const struct ir_node *node);
 void add_output(struct test_graph *t, struct ir_value *value);
-/* For one SRAM size; the program is the caller's. */
+/* Compiles for one size of SRAM; the caller frees the program. */
 struct npu_program *compile_graph(struct test_graph *t, void *state, int size);
-/* Compiles for every size, runs, compares. */
+/* Compiles for every size of SRAM, runs, and compares. */
 void check_graph(struct test_graph *t, void *state);
-/* Moves the job to another machine at every preemption point; returns their number. */
+/* Moves the job to another machine at every preemption point; returns how many there were. */
 uint32_t check_preempted(struct test_graph *t, void *state, int size);
-/* Compiles for jobs of few slots, runs, compares with one job; returns the number of jobs. */
+/* Compiles for jobs with few slots, runs, and compares with one job; returns the number of jobs. */
 uint32_t check_split(struct test_graph *t, void *state, int size, uint32_t max_slots);
 /*
- * Bytes that the engines move out of memory and into it in a run for one SRAM size, and how long it
- * takes; of the first run, and of one that follows it and finds what that has left in SRAM.
+ * Bytes that the engines load and store in a run with one size of SRAM, and its cycles; later_*:
+ * those of a second run, which finds in SRAM what the first one left there.
  */
 struct traffic {
 	uint64_t loaded, stored, cycles;
 	uint64_t later_loaded, later_cycles;
 };
 struct traffic count_traffic(struct test_graph *t, void *state, int size);
-/* Runs for one SRAM size; out[i] has room for output i. */
+/* Runs with one size of SRAM; out[i] must have space for output i. */
 void run_graph(struct test_graph *t, void *state, int size, void **out);
-/* The program's text for one SRAM size; free it. */
+/* Returns the program's text for one size of SRAM; the caller frees it. */
 char *plan_text(struct test_graph *t, void *state, int size);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Nodes for graphs of several: each function adds one and returns its result. */
+/* Functions for graphs of several nodes: each adds one node and returns its result. */
 #ifndef TEST_PLAN_NODES_H
 #define TEST_PLAN_NODES_H
 
@@ -19,10 +19,10 @@ struct ir_value *node_slice(struct test_graph *t, struct ir_value *in, uint32_t 
 			    int64_t size);
 struct ir_value *node_softmax(struct test_graph *t, struct ir_value *in, uint32_t axis);
 struct ir_value *node_matmul(struct test_graph *t, struct ir_value *a, struct ir_value *b);
-/* With padding that keeps the size, a constant filter and bias, and relu. */
+/* Adds a convolution with padding that keeps the size, a constant filter and bias, and relu. */
 struct ir_value *node_conv(struct test_graph *t, struct ir_value *in, enum ir_layout layout,
 			   int64_t channels, int64_t kernel);
-/* A fire module: its two convolutions write straight into the concat's result. */
+/* Adds a fire module: its two convolutions write directly into the result of the concat. */
 struct ir_value *node_fire(struct test_graph *t, enum ir_layout layout, int64_t size);
 
 #endif

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Loads ahead: the first weights of a dispatch are loaded while the one before computes. Each program that
- * does so runs several times, also in turn with another context, and gives the same bits (fixture.c).
+ * Tests loads ahead: the first weights of a dispatch are loaded while the dispatch before computes.
+ * Each such program runs several times, also alternating with another context, and gives the same
+ * bits (fixture.c).
  */
 #include "nodes.h"
 
@@ -15,7 +16,10 @@ static uint32_t keep_start(const struct npu_program *program)
 	return ((const union onpu_slot *)program->slots)->program.keep_start;
 }
 
-/* A product with weights that do not fit into SRAM, and behind it `tail` products without weights. */
+/*
+ * Makes a product with weights that do not fit into SRAM, followed by `tail` products without
+ * weights.
+ */
 static void make_graph(struct test_graph *t, uint32_t tail)
 {
 	static const int64_t in[] = { 16, 1024 }, weights[] = { 1024, 1024 },
@@ -32,7 +36,7 @@ static void make_graph(struct test_graph *t, uint32_t tail)
 	add_output(t, value);
 }
 
-/* Transfers before and behind the place at which a later dispatch begins. */
+/* Counts the loads before and behind the instruction at which a later dispatch begins. */
 static void count_loads(const struct npu_program *program, uint32_t *first, uint32_t *later)
 {
 	*first = *later = 0;
@@ -57,7 +61,10 @@ static void check_kept(struct test_graph *t, void *state)
 	npu_program_destroy(program);
 }
 
-/* The work behind the product hides the loads of the next dispatch; both dispatches give the right numbers. */
+/*
+ * The products behind the first one hide the loads of the next dispatch; both dispatches give the
+ * right numbers.
+ */
 static void a_later_dispatch_is_shorter(void **state)
 {
 	struct traffic traffic;
@@ -72,7 +79,10 @@ static void a_later_dispatch_is_shorter(void **state)
 	graph_free(&t);
 }
 
-/* Where nothing is computed at the end, there is no time for loads, and the first dispatch must not pay for them. */
+/*
+ * When nothing is computed at the end, there is no time for loads ahead, and the first dispatch
+ * must not pay for them.
+ */
 static void without_time_nothing_is_loaded(void **state)
 {
 	struct npu_program *program;
@@ -87,13 +97,13 @@ static void without_time_nothing_is_loaded(void **state)
 	graph_free(&t);
 }
 
-/* A job that is interrupted and continued on another machine gives the same bits. */
+/* A job that is interrupted and resumed on another machine gives the same bits. */
 static void preemption(void **state)
 {
 	struct test_graph t;
 
 	random_seed(5102);
-	/* More cycles than there may be without a preemption point. */
+	/* The graph takes more cycles than are allowed without a preemption point. */
 	make_graph(&t, 240);
 	check_kept(&t, *state);
 	assert_true(check_preempted(&t, *state, SIZE_BIG));

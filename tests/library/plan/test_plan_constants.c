@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* The constants of a program: what is written where, and when the constants that it is made of are freed. */
+/*
+ * Tests the constants of a program: which bytes are written where, and when the source constants
+ * are freed.
+ */
 #include "fixture.h"
 
 #include <string.h>
@@ -25,7 +28,7 @@ static struct ir_constant *make_constant(int *released)
 	return constant;
 }
 
-/* The bytes of the source, each with the recipe's number added. */
+/* Writes the bytes of the source, each plus the recipe's number. */
 static void write_sum(const struct plan_piece *piece, uint8_t *to)
 {
 	const uint8_t *from = piece->source[0]->data;
@@ -34,7 +37,7 @@ static void write_sum(const struct plan_piece *piece, uint8_t *to)
 		to[i] = (uint8_t)(from[i] + *(const uint8_t *)piece->recipe);
 }
 
-/* Adds a piece of the constant's bytes: as they are, or with a number added to each. */
+/* Adds a piece of the constants: the bytes of the source unchanged, or each plus a number. */
 static uint64_t add_piece(struct plan_constants *constants, struct ir_constant *source,
 			  uint8_t number)
 {
@@ -62,7 +65,7 @@ static void test_write(void **state)
 	at[1] = add_piece(&constants, other, 10);
 	ir_constant_unref(one);
 	ir_constant_unref(other);
-	/* Pieces hold what they are made of until they are written. */
+	/* A piece holds references to its sources until it is written. */
 	assert_int_equal(released[0] + released[1], 0);
 	assert_true(at[1] >= at[0] + sizeof(bytes));
 	assert_int_equal(constants.bytes, at[1] + sizeof(bytes));
@@ -80,7 +83,7 @@ static void test_write(void **state)
 	test_free(to);
 }
 
-/* A plan that fails, or that another one replaces, writes nothing. */
+/* The constants of a plan that fails, or that another one replaces, are never written. */
 static void test_release(void **state)
 {
 	struct plan_constants constants = { .pieces = NULL };
@@ -96,7 +99,7 @@ static void test_release(void **state)
 	assert_int_equal(released, 1);
 }
 
-/* A constant that is computed when it is read, or for which there is no memory. */
+/* A constant that is computed when it is first read, or for which memory is missing. */
 struct later {
 	int made, dropped;
 	bool fails;
@@ -162,7 +165,7 @@ static void test_later_fails(void **state)
 	uint8_t to[256];
 
 	(void)state;
-	/* The sources of all pieces are released, in front of the one that fails and behind it. */
+	/* The sources of all pieces are released, before the piece that fails and after it. */
 	add_piece(&constants, one, 0);
 	add_piece(&constants, constant, 3);
 	add_piece(&constants, two, 0);
@@ -173,13 +176,13 @@ static void test_later_fails(void **state)
 	assert_int_equal(released[0], 1);
 	assert_int_equal(released[1], 1);
 	assert_int_equal(later.dropped, 0);
-	/* There may be memory later. */
+	/* A later attempt may have enough memory. */
 	later.fails = false;
 	assert_memory_equal(ir_constant_data(constant), bytes, sizeof(bytes));
 	assert_int_equal(later.dropped, 1);
 	ir_constant_unref(constant);
 	assert_int_equal(later.dropped, 1);
-	/* One that nothing reads is never computed. */
+	/* A constant that nothing reads is never computed. */
 	ir_constant_unref(unread);
 	assert_int_equal(other.made, 0);
 	assert_int_equal(other.dropped, 1);

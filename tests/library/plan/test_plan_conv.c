@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Convolutions, pools and matrix products of random shapes in every layout. */
+/* Tests convolutions, pools and matrix products of random shapes in every layout. */
 #include "fixture.h"
 
 #include <string.h>
@@ -23,7 +23,10 @@ static struct ir_unary_attrs random_act(void)
 	return act;
 }
 
-/* A sum loses more the longer it is, and a clamp may leave only its small part to compare with. */
+/*
+ * Returns the tolerance of a sum, which grows with its length; behind a clamp, only small values of
+ * the sum may be left to compare.
+ */
 static double sum_tolerance(enum ir_dtype dtype, int64_t terms)
 {
 	return (dtype == IR_F16 ? 4e-3 : 1e-5) + 4e-8 * terms;
@@ -58,7 +61,7 @@ static int64_t conv_out(int64_t in, int64_t k, uint32_t lo, uint32_t hi, uint32_
 }
 
 struct conv_shape {
-	int64_t n, groups, ci, co, h, w, kh, kw; /* ci, co: per group */
+	int64_t n, groups, ci, co, h, w, kh, kw; /* ci, co: channels per group */
 };
 
 static void run_conv(void **state, const struct conv_shape *s, enum ir_dtype dtype, bool constant)
@@ -118,7 +121,10 @@ static void test_conv(void **state)
 	}
 }
 
-/* Sums so long that a small SRAM cannot hold one filter: cut by rows, taps and channels. */
+/*
+ * Sums are so long that a small SRAM cannot hold one filter: they are cut by rows, taps and
+ * channels.
+ */
 static void test_conv_deep(void **state)
 {
 	static const struct conv_shape shapes[] = {
@@ -155,7 +161,7 @@ static void test_conv_depthwise(void **state)
 	}
 }
 
-/* `stride`: the largest. */
+/* Tests a transposed convolution; `stride` is the largest stride. */
 static void run_transposed(void **state, int seed, uint32_t stride, enum ir_dtype dtype)
 {
 	union ir_attrs attrs = { .conv = { .transposed = true, .act = no_act } };
@@ -207,7 +213,10 @@ static void test_conv_transposed(void **state)
 	}
 }
 
-/* A transposed convolution of an image of `size` x `size`, with c input and c output channels. */
+/*
+ * Makes a transposed convolution of an image of `size` x `size`, with c input and c output
+ * channels.
+ */
 static void init_upscale(struct test_graph *t, int64_t c, int64_t size, int64_t k, uint32_t stride)
 {
 	union ir_attrs attrs = { .conv = { .transposed = true,
@@ -227,7 +236,7 @@ static void init_upscale(struct test_graph *t, int64_t c, int64_t size, int64_t 
 			       &attrs));
 }
 
-/* No zeros are multiplied: there is an instruction for some of the results, not for each. */
+/* The planner leaves out zeros between pixels: an instruction computes many results, not one. */
 static void test_conv_wide(void **state)
 {
 	static const struct {
@@ -252,7 +261,10 @@ static void test_conv_wide(void **state)
 	}
 }
 
-/* Where phases meet in SRAM: it is free between two blocks, and kept within one. */
+/*
+ * Phases of a transposed convolution share blocks of the result in SRAM, which are freed between
+ * blocks and kept within one.
+ */
 static void test_conv_blocks(void **state)
 {
 	struct test_graph t;
@@ -265,7 +277,7 @@ static void test_conv_blocks(void **state)
 	graph_free(&t);
 }
 
-/* Windows, dilations and strides so large that every limit is met somewhere. */
+/* Windows, dilations and strides are so large that they reach every limit. */
 static void test_conv_extreme(void **state)
 {
 	static const struct {
@@ -327,7 +339,7 @@ static void run_pool(void **state, int kind, enum ir_dtype dtype, int64_t size, 
 		pool->window[i] = window ? in[i] : between(1, 4);
 		pool->strides[i] = between(1, 3);
 		pool->dilations[i] = window ? 1 : between(1, 2);
-		/* A window never lies in the padding alone. */
+		/* No window is in the padding alone. */
 		for (int e = 0; e < 2 && !window; e++)
 			pool->padding[2 * i + e] = random_below(pool->window[i] > 1 ? 2 : 1);
 		out[i] = conv_out(in[i], pool->window[i], pool->padding[2 * i],
@@ -422,7 +434,7 @@ static void test_matmul(void **state)
 	run_matmul(state, 100000, 2, 1, 0, IR_F32);
 }
 
-/* A filter with one weight of these bits, and whether the NPU takes the convolution. */
+/* Returns whether the NPU takes a convolution whose filter has one weight with these bits. */
 static bool takes_weight(enum ir_dtype dtype, uint32_t bits, int64_t side, uint32_t padding,
 			 bool transposed, bool constant)
 {
@@ -462,7 +474,10 @@ static bool takes_weight(enum ir_dtype dtype, uint32_t bits, int64_t side, uint3
 	return takes;
 }
 
-/* Padding is a factor of 0, and 0 times infinity is NaN: where there is padding, the CPU computes. */
+/*
+ * Padding multiplies by 0, and 0 times infinity is NaN: a convolution with padding and such weights
+ * runs on the CPU.
+ */
 static void test_weights_without_end(void **state)
 {
 	static const uint32_t large[] = { 0x7f7fffff, 0xff7fffff, 0x7bff, 0xfbff };
@@ -479,7 +494,7 @@ static void test_weights_without_end(void **state)
 			assert_false(takes_weight(dtype, endless[i], side, 1, false, true));
 			assert_true(takes_weight(dtype, endless[i], side, 0, false, true));
 			assert_true(takes_weight(dtype, endless[i], side, 1, false, false));
-			/* Windows of more than one reach beyond the input. */
+			/* Windows of more than one tap reach beyond the input. */
 			assert_int_equal(takes_weight(dtype, endless[i], side, 0, true, true),
 					 side == 1);
 		}

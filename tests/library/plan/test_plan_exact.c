@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The marks of a plan. A node that is exact has the bits of the one order in which the machine
- * sums, for every size of SRAM: that order is written down here once more, and so is one that a
- * planner could split into, whose bits differ.
+ * Tests the marks of a plan. An exact node has, for every size of SRAM, the bits of the one order
+ * in which the machine adds. The test computes sums in that order, and also in one in which a
+ * planner could split them, whose bits differ.
  */
 #include "nodes.h"
 
@@ -12,7 +12,7 @@
 
 #include <onpu/isa.h>
 
-/* How many instructions of a kind add to what an earlier one left. */
+/* Counts the instructions of a kind that add to the result of an earlier one. */
 static uint32_t count_continued(struct test_graph *t, void *state, int size, enum onpu_op op)
 {
 	struct npu_program *program = compile_graph(t, state, size);
@@ -28,7 +28,7 @@ static uint32_t count_continued(struct test_graph *t, void *state, int size, enu
 	return count;
 }
 
-/* Every size has the bits `want`, and `other` differs from them somewhere. */
+/* Checks that every size gives the bits `want`, and that the bits `other` are different. */
 static void check_bits(struct test_graph *t, void *state, const float *want, const float *other)
 {
 	size_t bytes = (size_t)ir_type_bytes(&t->output[0]->type);
@@ -45,18 +45,21 @@ static void check_bits(struct test_graph *t, void *state, const float *want, con
 
 /* ---- contractions */
 
-#define K    1500 /* a column of taps does not fit into 16 KiB */
+#define K    1500 /* the taps of one column do not fit into 16 KiB */
 #define SIDE 5
 #define OUT  6
 
 struct conv {
-	const float *in, *filter, *bias; /* nchw, oihw */
+	const float *in, *filter, *bias; /* layouts nchw and oihw */
 };
 
-/* The sum of a tap is cut into pieces of that many products, and their sums are added. */
+/* The products of a tap are added in partial sums of this many, which are then added. */
 #define PIECE 32
 
-/* One result summed over channels first..last-1, with taps outside; behind `sum`. */
+/*
+ * Returns `sum` plus one result's products over channels first..last-1, with taps in the outer
+ * loop.
+ */
 static float sum_taps(const struct conv *c, int64_t n, int64_t h, int64_t w, int64_t first,
 		      int64_t last, float sum)
 {
@@ -106,7 +109,7 @@ static void test_conv(void **state)
 	c = (struct conv){ t.data[0], t.data[1], t.data[2] };
 	fill_conv(&c, false, want);
 	fill_conv(&c, true, other);
-	/* Only there the sum is in pieces. */
+	/* The sum is split for the smallest SRAM only. */
 	assert_true(count_continued(&t, *state, 0, ONPU_OP_MMA_F32) > 9);
 	assert_int_equal(count_continued(&t, *state, NUM_SIZES - 1, ONPU_OP_MMA_F32), 0);
 	check_bits(&t, *state, want, other);
@@ -149,7 +152,7 @@ static void test_matmul(void **state)
 
 #define LONG 30011
 
-/* 16 partial sums, added as a tree. */
+/* Returns the sum of 16 partial sums, which are added as a tree. */
 static float sum_lanes(const float *data, size_t count)
 {
 	float lane[16] = { 0 };
@@ -178,7 +181,7 @@ static void test_reduce(void **state)
 		const float *row = (const float *)t.data[0] + (size_t)i * LONG;
 
 		want[i] = sum_lanes(row, LONG);
-		/* Cut between multiples of 16, both parts as a whole. */
+		/* The row is cut where it is no multiple of 16, and both slices are added. */
 		other[i] = sum_lanes(row, 1005) + sum_lanes(row + 1005, LONG - 1005);
 	}
 	assert_true(count_continued(&t, *state, 0, ONPU_OP_RSUM) > 4);

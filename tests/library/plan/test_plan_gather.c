@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Gather and scatter of random shapes: every type, indices inside and outside, several updates of
- * one element, more than one instruction can do, operands between each other in memory.
+ * Tests gather and scatter of random shapes: every type, indices inside and outside, several
+ * updates of one element, more indices than one instruction takes, operands that are interleaved in
+ * memory.
  */
 #include "fixture.h"
 
@@ -13,7 +14,10 @@ static const enum ir_dtype types[] = {
 };
 static const enum ir_dtype index_types[] = { IR_I32, IR_U32, IR_I64 };
 
-/* Operands of one gather or scatter: input, indices, what is picked or put. */
+/*
+ * Shapes of one gather or scatter: input, indices, and the result of a gather or the updates of a
+ * scatter.
+ */
 struct shapes {
 	union ir_attrs attrs;
 	uint32_t rank, index_rank, part_rank;
@@ -76,7 +80,10 @@ static void random_shapes(struct shapes *s, int kind)
 	set_part(s);
 }
 
-/* In SRAM of one size the indices may be constants, which have their own memory. */
+/*
+ * Adds indices, which may be a constant, and fills them with some values inside and some far
+ * outside.
+ */
 static struct ir_value *add_indices(struct test_graph *t, const struct shapes *s,
 				    enum ir_dtype dtype)
 {
@@ -139,7 +146,7 @@ static void test_scatter(void **state)
 	}
 }
 
-/* Many indices, and slices, that one instruction may not take at once. */
+/* There are more indices, or larger slices, than one instruction takes. */
 static void test_large(void **state)
 {
 	struct shapes all[] = {
@@ -166,8 +173,8 @@ static void test_large(void **state)
 }
 
 /*
- * Parts of one concat lie between each other: what is picked beside what it is picked from and
- * the indices, or updates and indices beside what they go to.
+ * Operands of one concat are interleaved: the result of a gather with its input and its indices, or
+ * updates and indices with the target of a scatter.
  */
 static void test_beside_operands(void **state)
 {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Graphs of several nodes: memory that is shared and used again, order between nodes, and the
- * plan's text. */
+/*
+ * Tests graphs of several nodes: memory that is shared and reused, the order between nodes, and the
+ * plan's text.
+ */
 #include "nodes.h"
 
 #include <stdlib.h>
@@ -24,7 +26,7 @@ static void test_fire(void **state)
 	}
 }
 
-/* Outputs, inputs, and a value that a concat takes twice may not share memory. */
+/* Outputs, inputs, and a value that a concat takes twice must not share memory. */
 static void test_sharing(void **state)
 {
 	int64_t dims[2] = { 30, 70 }, flat[1] = { 2100 };
@@ -35,21 +37,21 @@ static void test_sharing(void **state)
 	graph_init(&t);
 	t.tolerance = 0;
 	x = add_operand(&t, IR_F32, 2, dims, false);
-	add_output(&t, node_reshape(&t, x, 1, flat)); /* input to output */
+	add_output(&t, node_reshape(&t, x, 1, flat)); /* from input to output */
 	y = node_unary(&t, IR_NEG, x);
 	add_output(&t, y);
-	add_output(&t, node_reshape(&t, y, 1, flat)); /* output to output */
+	add_output(&t, node_reshape(&t, y, 1, flat)); /* from output to output */
 	z = node_unary(&t, IR_ABS, x);
 	twice = node_concat(&t, z, z, 1);
 	part = node_slice(&t, twice, 1, 35, 70);
-	add_output(&t, node_reshape(&t, part, 1, flat)); /* strided, must be copied */
+	add_output(&t, node_reshape(&t, part, 1, flat)); /* strided, so that it must be copied */
 	add_output(&t, node_binary(&t, IR_SUB, part, z));
 	add_output(&t, node_concat(&t, node_concat(&t, node_unary(&t, IR_NEG, z), y, 0), part, 0));
 	check_graph(&t, *state);
 	graph_free(&t);
 }
 
-/* Transposed, and transposed back behind a node that may take its place in memory. */
+/* Transposes a value, and transposes it back behind a node that may reuse its memory. */
 static struct ir_value *turned(struct test_graph *t, struct ir_value *in, uint32_t by)
 {
 	uint32_t there[3], back[3];
@@ -62,7 +64,7 @@ static struct ir_value *turned(struct test_graph *t, struct ir_value *in, uint32
 	return node_transpose(t, by ? node_unary(t, IR_ABS, in) : in, back);
 }
 
-/* Random graphs over values of one shape; late nodes take the place of early ones in the arena. */
+/* Random graphs have values of one shape; late nodes reuse the arena memory of early ones. */
 static void test_random_graphs(void **state)
 {
 	for (int i = 0; i < 24; i++) {
@@ -123,7 +125,7 @@ static void test_random_graphs(void **state)
 	}
 }
 
-/* More work between two nodes than a preemption point may be away. */
+/* Two nodes have more work between them than is allowed without a preemption point. */
 static void test_long_node(void **state)
 {
 	struct ir_value *operands[3] = { NULL };
@@ -141,9 +143,7 @@ static void test_long_node(void **state)
 				&attrs)
 			       ->results[0]);
 	check_graph(&t, *state);
-	/*
-	 * The values in SRAM at those preemption points must be saved, all of them and hardly more.
-	 */
+	/* All values in SRAM at these preemption points must be saved, and hardly more. */
 	for (int size = 0; size < NUM_SIZES; size++)
 		assert_true(check_preempted(&t, *state, size) >= 1);
 	graph_free(&t);
@@ -191,7 +191,7 @@ static struct ir_node *named_softmax(struct test_graph *t, struct ir_value *in, 
 	return node;
 }
 
-/* Rows that are one part of the program, for which a job has not slots enough. */
+/* A row cannot be divided between jobs, and a job has too few slots for it. */
 static void test_refusals(void **state)
 {
 	const struct npu_caps caps = { .sram_bytes = 16384,
@@ -220,7 +220,7 @@ static void test_refusals(void **state)
 				       "softmax \"fir\\u000ast\": a part";
 		struct wnn_error err = { 0 };
 
-		/* Once with both, the first of which the error names, once with the second. */
+		/* With both rows, the error names the first one; then with the second row alone. */
 		assert_int_equal(npu_compile(t.graph, 2 * i, 4 - 2 * i, &value->id, 1, &caps, false,
 					     &refusals, &program, &err),
 				 -1);
@@ -239,7 +239,7 @@ static void test_refusals(void **state)
 	graph_free(&t);
 }
 
-/* Jobs of few slots give the bits of one job, whatever kind of node they cut. */
+/* Jobs with few slots give the bits of one job, whatever kind of node they divide. */
 static void test_jobs(void **state)
 {
 	const uint32_t limits[] = { 48, 64, 100, 250, 1000 };
@@ -301,7 +301,7 @@ static void test_memory(void **state)
 						    interval[i].offset);
 			}
 		}
-		/* Never worse than twice what is alive at the worst moment. */
+		/* The arena is never larger than twice the peak of the live bytes. */
 		for (uint32_t now = 0; now < 60; now++) {
 			uint64_t alive = 0;
 
@@ -321,7 +321,7 @@ static bool lives_before(const struct memory_interval *a, const struct memory_in
 	return a->begin != b->begin ? a->begin < b->begin : a < b;
 }
 
-/* Where `next` lies at the lowest; the others are sorted by offset. */
+/* Returns the lowest offset for `next`; the placed intervals are sorted by offset. */
 static uint64_t lowest_place(struct memory_interval *const *placed, uint32_t count,
 			     const struct memory_interval *next)
 {
@@ -336,7 +336,10 @@ static uint64_t lowest_place(struct memory_interval *const *placed, uint32_t cou
 	return at;
 }
 
-/* Largest first, and first in time of those: each at the lowest place, found by looking at all others. */
+/*
+ * Packs the largest interval first, of equal ones the earliest, each at the lowest offset, by a
+ * search over all others.
+ */
 static void pack_slowly(struct memory_interval *interval, uint32_t count)
 {
 	struct memory_interval *order[2000], *placed[2000];
@@ -360,7 +363,7 @@ static void pack_slowly(struct memory_interval *interval, uint32_t count)
 	}
 }
 
-/* A value of a tree that begins with all its leaves. */
+/* Gives interval i the live range of a value in a tree that begins with all its leaves. */
 static void leaf_or_sum(struct memory_interval *interval, uint32_t i, uint32_t count)
 {
 	uint32_t leaves = count / 2 + 1;
@@ -369,11 +372,14 @@ static void leaf_or_sum(struct memory_interval *interval, uint32_t i, uint32_t c
 	interval->end = leaves + i / 2;
 }
 
-/* Many intervals are packed in blocks, which must make no difference. */
+/* Many intervals are packed in blocks, which must give the same result. */
 static void test_memory_many(void **state)
 {
 	static const uint32_t counts[] = { 33, 200, 700, 2000 };
-	/* Bytes of intervals: all alike, of two and of few sizes, and of any, for trees and for lives at random. */
+	/*
+	 * Bytes of intervals: all equal, of two or few sizes, or any; for trees and for random live
+	 * ranges.
+	 */
 	static const uint32_t sizes[] = { 1, 2, 5, 64 };
 
 	(void)state;
@@ -392,7 +398,7 @@ static void test_memory_many(void **state)
 				interval[i].begin + random_below(round / 16 == 1 ? count : 20);
 			if (round / 16 > 1)
 				leaf_or_sum(&interval[i], i, count);
-			/* Some live much longer than the others, or shorter. */
+			/* Some live ranges are much longer than others, or shorter. */
 			if (round / 16 == 3 && !random_below(30))
 				interval[i].end = interval[i].begin + random_below(count);
 		}
@@ -409,7 +415,7 @@ static void test_memory_many(void **state)
 	}
 }
 
-/* A chain needs room for two neighbours, not for all; what has no bytes needs none. */
+/* A chain needs memory for two neighbours, not for all values; values without bytes need none. */
 static void test_memory_chain(void **state)
 {
 	struct memory_interval interval[2000];
@@ -426,7 +432,9 @@ static void test_memory_chain(void **state)
 
 /* ---- the plan's text */
 
-/* For 64 KiB; what differs here is a change of the planner, to be looked at and then written down.
+/*
+ * The plan's text for 64 KiB. A difference here is a change of the planner: review it, then update
+ * the text.
  */
 static const char *const golden =
 	"program: 108 instructions, 97 slots, "

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Operators on 8-bit integers: the bits of the reference kernels, for every size of SRAM; packed weights. */
+/*
+ * Tests operators on 8-bit integers, which give the bits of the reference kernels for every size of
+ * SRAM, and packed weights.
+ */
 #include "fixture.h"
 #include "nodes.h"
 
@@ -13,14 +16,15 @@ static enum ir_dtype random_bytes(void)
 	return random_below(2) ? IR_I8 : IR_U8;
 }
 
-/* The type of a product: 8 bits, or a float without rounding to integers. */
+/* Draws the type of a product: 8 bits, or a float that is not rounded to integers. */
 static enum ir_dtype random_result(void)
 {
 	return random_below(3) ? random_bytes() : random_below(3) ? IR_F32 : IR_F16;
 }
 
 /*
- * The function behind a float result only limits it: others do not give the same bits on all paths.
+ * Draws a function behind a float result that only limits it: others do not give the same bits on
+ * all paths.
  */
 static struct ir_unary_attrs random_limits(enum ir_dtype y)
 {
@@ -54,7 +58,7 @@ static struct ir_value *add_constant(struct test_graph *t, enum ir_dtype dtype, 
 	return value;
 }
 
-/* One for each channel, or one for all. */
+/* Adds a scale for each channel, or one for all. */
 static struct ir_value *add_scale(struct test_graph *t, int64_t channels, double most)
 {
 	int64_t count = random_below(4) ? channels : 1;
@@ -89,7 +93,10 @@ static struct ir_integer_attrs random_integer(enum ir_dtype a, enum ir_dtype b, 
 	return attrs;
 }
 
-/* Perhaps a bias, and perhaps an addend of a float result; how many operands a product then has. */
+/*
+ * Adds a bias if asked to, and perhaps an addend of a float result; returns how many operands the
+ * product has.
+ */
 static uint32_t add_bias(struct test_graph *t, struct ir_value **operand, enum ir_dtype y,
 			 int64_t channels, bool bias)
 {
@@ -103,7 +110,8 @@ static uint32_t add_bias(struct test_graph *t, struct ir_value **operand, enum i
 
 struct conv_case {
 	int64_t n, groups, in, out, h, w, k,
-		up; /* in, out: per group; up: of a transposed one, else 0 */
+		up; /* in, out: channels per group; up: stride of a transposed convolution, else
+		     * 0 */
 };
 
 static void fill_image(enum ir_layout layout, int64_t *dim, int64_t n, int64_t c, int64_t h,
@@ -114,7 +122,7 @@ static void fill_image(enum ir_layout layout, int64_t *dim, int64_t n, int64_t c
 	memcpy(dim, layout == IR_NHWC ? nhwc : nchw, sizeof(nchw));
 }
 
-/* The result's height or width. */
+/* Returns the result's height or width. */
 static int64_t extent(const struct conv_case *s, int64_t in, int64_t stride, int64_t pad)
 {
 	return s->up ? (in - 1) * stride + s->k - 2 * pad : (in + 2 * pad - s->k) / stride + 1;
@@ -215,7 +223,7 @@ static void test_transposed(void **state)
 	}
 }
 
-/* The second convolution finds the first one's result in SRAM, with zero points around it. */
+/* The second convolution finds the first one's result in SRAM, surrounded by zero points. */
 static void test_chain(void **state)
 {
 	for (int i = 0; i < 16; i++) {
@@ -293,7 +301,7 @@ static void test_matmul(void **state)
 	}
 }
 
-/* Weights of 4 and 8 bits, a scale for each block and column, or for fewer. */
+/* Weights have 4 or 8 bits, with a scale for each block and column, or fewer scales. */
 static void test_weights(void **state)
 {
 	static const enum ir_dtype types[] = { IR_I4, IR_U4, IR_I8, IR_U8 };
@@ -387,7 +395,7 @@ static void test_elementwise(void **state)
 	}
 }
 
-/* A convolution and the addition of another image to its result, which are one kernel. */
+/* A convolution and the addition of another image to its result are one kernel. */
 static void test_residual(void **state)
 {
 	static const int acts[] = { IR_UNARY_NONE, IR_RELU, IR_HARD_SWISH };
@@ -437,7 +445,7 @@ static void test_residual(void **state)
 	}
 }
 
-/* Averages of windows, of which some reach beyond the image, and of whole images. */
+/* Averages of windows, some of which reach beyond the image, and of whole images. */
 static void test_average(void **state)
 {
 	for (int i = 0; i < 24; i++) {
@@ -501,7 +509,10 @@ static uint32_t kept(const struct npu_program *program)
 	return ((const union onpu_slot *)program->slots)->program.keep_start;
 }
 
-/* Layers whose weights stay in SRAM: 8-bit integers times such, or floats times packed ones; with all sizes the same bits. */
+/*
+ * The weights of layers stay in SRAM: for products of 8-bit integers, and for floats times packed
+ * weights; all sizes of SRAM give the same bits.
+ */
 static void test_kept(void **state)
 {
 	static const enum ir_dtype types[] = { IR_I4, IR_U4, IR_I8, IR_U8 };

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Convolutions that are computed with the addition behind them, and those that are not. */
+/*
+ * Tests convolutions with which the addition behind them is fused, and those with which it is not.
+ */
 #include "fixture.h"
 #include "nodes.h"
 
@@ -17,7 +19,7 @@ static void shape_dims(const struct shape *s, int64_t *dims)
 	memcpy(dims, s->layout == IR_NHWC ? nhwc : nchw, sizeof(nchw));
 }
 
-/* A convolution of 3x3 whose output has the size of its input. */
+/* Adds a 3x3 convolution whose output has the size of its input. */
 static struct ir_node *conv(struct test_graph *t, const struct shape *s, struct ir_value *in,
 			    enum ir_dtype dtype, uint32_t groups, int act)
 {
@@ -57,7 +59,7 @@ static struct ir_value *input(struct test_graph *t, const struct shape *s, enum 
 	return add_operand(t, dtype, 4, dims, false);
 }
 
-/* The other operand: from outside, kept in SRAM, or a part of something. */
+/* Returns the addition's other operand: an input, a value that stays in SRAM, or a slice. */
 static struct ir_value *other(struct test_graph *t, const struct shape *s, struct ir_value *in)
 {
 	struct shape twice = *s;
@@ -103,7 +105,7 @@ static void test_sums(void **state)
 		sum = random_below(2) ? add(&t, &s, node->results[0], residual, IR_RELU) :
 					add(&t, &s, residual, node->results[0], IR_UNARY_NONE);
 		addition = sum->def;
-		/* The sum may lie in a concat, too, or be transposed. */
+		/* The sum may be written into a concat, or be transposed. */
 		switch (random_below(3)) {
 		case 0:
 			sum = node_concat(&t, sum, node_unary(&t, IR_ABS, in), 1);
@@ -121,7 +123,10 @@ static void test_sums(void **state)
 	}
 }
 
-/* An activation that is no gate, another use, another type: the sum is stored, and added by the vector unit. */
+/*
+ * An activation that is no gate, another use or another type prevents fusing: the convolution's
+ * result is stored, and the vector unit adds.
+ */
 static void test_apart(void **state)
 {
 	const struct shape s = { IR_NCHW, 1, 8, 12, 12 };

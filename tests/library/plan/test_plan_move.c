@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Data movement of random shapes and types: every bit must arrive, whatever the way. */
+/* Tests operators that move data, with random shapes and types: every bit must arrive. */
 #include "fixture.h"
 
 #include <string.h>
@@ -62,7 +62,7 @@ static void test_transpose(void **state)
 			out[d] = in[attrs.transpose.perm[d]];
 		run_move(state, IR_OP_TRANSPOSE, &attrs, types[i % 4], rank, in, rank, out);
 	}
-	/* Too large for any SRAM. */
+	/* The tensor is larger than any SRAM. */
 	attrs = (union ir_attrs){ .transpose = { .perm = { 0, 2, 3, 1 } } };
 	run_move(state, IR_OP_TRANSPOSE, &attrs, IR_F32, 4, (int64_t[]){ 1, 130, 101, 103 }, 4,
 		 (int64_t[]){ 1, 101, 103, 130 });
@@ -186,7 +186,7 @@ static void test_pad(void **state)
 		rank = random_shape(1, 8000, dims);
 		run_pad(state, i % 4 % 3, types[i / 4 % 4], rank, dims);
 	}
-	/* So much that one instruction may not do it. */
+	/* The operands are larger than one instruction takes. */
 	for (int mode = 0; mode < 3; mode++)
 		run_pad(state, mode, IR_F32, 3, (int64_t[]){ 2, 700, 300 });
 }

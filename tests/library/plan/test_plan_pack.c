@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Constants that are put into another order: every element lies where the strides say, and nothing else is written. */
+/*
+ * Tests constants whose layout is changed: every element is where the strides say, and nothing else
+ * is written.
+ */
 #include "fixture.h"
 
 #include <stdlib.h>
@@ -10,7 +13,10 @@
 
 #define RUNS 600
 
-/* Strides of the dims when they lie in memory in a random order; those of `flip` run backwards. */
+/*
+ * Draws the strides of dimensions that are in memory in a random order; with @flip, some run
+ * backwards.
+ */
 static int64_t draw_strides(struct rng *rng, const int64_t *dim, int64_t size, bool flip,
 			    int64_t *stride, int64_t *first)
 {
@@ -70,7 +76,10 @@ static void test_orders(void **state)
 			dim[i] = 1 + (int64_t)(rng_bits(&rng) % (rng_bits(&rng) % 3 ? 4 : 40));
 		bytes = draw_strides(&rng, dim, size, false, to_stride, &first);
 		draw_strides(&rng, dim, size, true, from_stride, &first);
-		/* To the byte, so that what reaches beyond is found by the sanitizer, too. */
+		/*
+		 * The buffers have exactly these bytes, so that the sanitizer finds accesses beyond
+		 * them.
+		 */
 		from = malloc((size_t)bytes);
 		to = malloc((size_t)bytes + 1);
 		assert_true(from && to);

@@ -1,17 +1,24 @@
 // SPDX-License-Identifier: MIT
-/* Products that read the operands of a concat where these lie: the caches of a decoder's step. */
+/*
+ * Tests products that read the operands of a concat directly, such as the caches of a decoder's
+ * step.
+ */
 #include "fixture.h"
 #include "nodes.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* One step with its caches: some words are past, some are new; heads of queries share those of keys. */
+/*
+ * One step with its caches: `past` words are cached, `fresh` ones are new; several heads of queries
+ * share one of keys.
+ */
 struct step {
 	int64_t batch, heads, shared, rows, past, fresh, size;
 	enum ir_dtype dtype;
-	bool computed; /* what is new is made by a node */
-	bool middle;   /* further words behind the new ones, three pieces */
+	bool computed; /* a node computes the new words */
+	bool middle;   /* further cached words follow the new ones, so that there are three
+		        * operands */
 	bool kept;     /* both caches are outputs */
 };
 
@@ -60,8 +67,8 @@ static struct ir_value *cache(struct test_graph *t, const struct step *s)
 }
 
 /*
- * Shares heads as exporters do: with one more dim, in which the keys repeat, or are broadcast by
- * the product.
+ * Repeats shared heads as exporters do: along one more dimension in which keys are expanded, or by
+ * the broadcast of the product.
  */
 static struct ir_value *share(struct test_graph *t, const struct step *s, struct ir_value *x)
 {
@@ -115,7 +122,10 @@ static void *run_first(struct test_graph *t, void *state, int size, uint32_t out
 	return out[output];
 }
 
-/* Every node is exact, all sizes of SRAM have the same bits, and so has the graph whose caches are wholes. */
+/*
+ * Every node is exact, and all sizes of SRAM give the same bits, which are also those of a graph
+ * whose caches are whole values.
+ */
 static void test_bits(void **state)
 {
 	for (int i = 0; i < 80; i++) {
@@ -138,7 +148,10 @@ static void test_bits(void **state)
 	}
 }
 
-/* Whether the concats of a program make no code, and, without @arena, whether it needs no arena. */
+/*
+ * Returns whether the concats of a program need no code and, without @arena, whether it needs no
+ * arena.
+ */
 static bool no_code(struct test_graph *t, void *state, int size, bool arena)
 {
 	char *text = plan_text(t, state, size);
@@ -173,19 +186,19 @@ static void test_traffic(void **state)
 			bytes += (uint64_t)ir_type_bytes(&t.input[i]->type);
 		assert_true(no_code(&t, *state, size, false));
 		traffic = count_traffic(&t, *state, size);
-		/* Two values in one unit of SRAM, and the half of them that a slice leaves. */
+		/* Two values share a unit of SRAM; a slice takes half of them. */
 		assert_in_range(traffic.later_loaded, bytes / 2, bytes);
 		assert_int_equal(traffic.stored, ir_type_bytes(&t.output[0]->type));
 		graph_free(&t);
 	}
-	/* Outputs are copied. */
+	/* Caches that are outputs are copied. */
 	kept.kept = true;
 	make(&t, &kept, 3);
 	assert_false(no_code(&t, *state, 3, true));
 	graph_free(&t);
 }
 
-/* A concat that is computed here lies as a whole where its parts are made. */
+/* Adds a concat whose operands are computed; they are written directly into its result. */
 static struct ir_value *made_here(struct test_graph *t, const int64_t *dims)
 {
 	return node_concat(t, node_unary(t, IR_NEG, add_operand(t, IR_F32, 3, dims, false)),
@@ -198,7 +211,7 @@ static struct ir_value *from_outside(struct test_graph *t, const int64_t *dims)
 			   add_operand(t, IR_F32, 3, dims, false), 1);
 }
 
-/* Uses that need the whole, and values of which nothing would be copied. */
+/* Some uses need the whole concat; other concats would not be copied anyway. */
 static void test_wholes(void **state)
 {
 	static const uint32_t perm[3] = { 0, 2, 1 };
@@ -215,32 +228,32 @@ static void test_wholes(void **state)
 		whole = i ? from_outside(&t, dims) : made_here(&t, dims);
 		x = i == 1 ? NULL : node_matmul(&t, a, whole);
 		switch (i) {
-		case 1: /* the first operand, and the second */
+		case 1: /* the product's first and second operand */
 			x = node_matmul(&t, node_transpose(&t, whole, perm), whole);
 			break;
-		case 2: /* another operator */
+		case 2: /* used by another operator */
 			add_output(&t, node_unary(&t, IR_ABS, whole));
 			break;
-		case 3: /* its reshape, which mixes pieces */
+		case 3: /* used by a reshape that mixes the operands */
 			add_output(&t, node_reshape(&t, whole, 2, (const int64_t[]){ 132, 20 }));
 			break;
-		case 4: /* a view of it is an output */
+		case 4: /* a view is an output */
 			add_output(&t, node_transpose(&t, whole, perm));
 			break;
-		case 5: /* two products */
+		case 5: /* used by two products */
 			add_output(&t,
 				   node_matmul(&t, add_operand(&t, IR_F32, 3, rows, false), whole));
 			break;
-		case 6: /* a part of it along the pieces */
+		case 6: /* a slice along the concat's axis is used */
 			add_output(&t,
 				   node_matmul(&t, add_operand(&t, IR_F32, 3, wide, false),
 					       node_transpose(&t, node_slice(&t, whole, 1, 20, 30),
 							      perm)));
 			break;
-		case 7: /* part of another concat */
+		case 7: /* operand of another concat */
 			add_output(&t, node_concat(&t, whole, whole, 0));
 			break;
-		case 8: /* a reshape of what is transposed */
+		case 8: /* used by a reshape of its transpose */
 			add_output(&t,
 				   node_matmul(&t,
 					       add_operand(&t, IR_F32, 3,

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Quantisation per tensor, axis and block, to and from every integer type, 4-bit ones packed. */
+/*
+ * Tests quantisation per tensor, axis and block, to and from every integer type, with packed 4-bit
+ * types.
+ */
 #include "fixture.h"
 
 #include <stdlib.h>
@@ -12,7 +15,7 @@ struct shape {
 	int64_t dims[IR_MAX_RANK], blocks[IR_MAX_RANK];
 };
 
-/* An extent of which the blocks are a divisor. */
+/* Returns a random divisor of the extent. */
 static int64_t random_blocks(int64_t extent)
 {
 	int64_t blocks;
@@ -77,7 +80,7 @@ static void test_random(void **state)
 	}
 }
 
-/* More blocked dims than a view can have cut in two. */
+/* More dimensions have blocks than a view can split. */
 static void test_blocks_of_all_dims(void **state)
 {
 	static const struct shape shapes[] = {
@@ -92,7 +95,7 @@ static void test_blocks_of_all_dims(void **state)
 	}
 }
 
-/* More than SRAM holds, and rows that begin in the middle of a byte. */
+/* Tensors are larger than SRAM, and rows begin in the middle of a byte. */
 static void test_large(void **state)
 {
 	static const struct shape shapes[] = {
@@ -107,7 +110,7 @@ static void test_large(void **state)
 	}
 }
 
-/* The quotient of one node is the next one's operand; a constant in between. */
+/* The result of one node is the next one's operand; a constant is between them. */
 static void test_chain(void **state)
 {
 	const int64_t dims[2] = { 33, 65 }, blocks[2] = { 11, 13 };

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* gru and lstm with every option, for several SRAM sizes, and how programs grow with steps. */
+/*
+ * Tests gru and lstm with every option, for several sizes of SRAM, and how programs grow with
+ * steps.
+ */
 #include "fixture.h"
 
 #include <stdlib.h>
@@ -19,7 +22,7 @@ static int64_t directions(const union ir_attrs *attrs)
 	return attrs->rnn.direction == IR_BOTH ? 2 : 1;
 }
 
-/* Weights are small, so that activations are not all at their ends. */
+/* Makes weights small, so that activations are not all at their limits. */
 static struct ir_value *scaled(struct test_graph *t, struct ir_value *value)
 {
 	const float by = 0.25f;
@@ -33,7 +36,7 @@ static struct ir_value *scaled(struct test_graph *t, struct ir_value *value)
 	return value;
 }
 
-/* An operand of which the cell has no dim for directions. */
+/* Adds an operand; for a cell it has no dimension for directions. */
 static struct ir_value *operand(struct test_graph *t, const struct shape *s,
 				const union ir_attrs *attrs, uint32_t rank, int64_t a, int64_t b)
 {
@@ -50,7 +53,7 @@ static struct ir_value *maybe(struct test_graph *t, const struct shape *s,
 	return random_below(3) ? operand(t, s, attrs, rank, a, b) : NULL;
 }
 
-/* Draws a length for each item of the batch, from 0 to more steps than there are. */
+/* Adds a length for each item of the batch, from 0 to more than the number of steps. */
 static struct ir_value *lengths(struct test_graph *t, const struct shape *s)
 {
 	struct ir_value *value = add_operand(t, IR_I32, 1, &s->batch, random_below(3) == 0);
@@ -86,10 +89,12 @@ static union ir_attrs random_attrs(const struct shape *s)
 	for (int i = 0; i < 3; i++)
 		attrs.rnn.activations[i] = random_below(2) ? (i ? IR_TANH : IR_SIGMOID) :
 							     kinds[random_below(3)];
-	/* Products of products, and of long sums, would grow beyond all bounds, and their errors with them. */
+	/*
+	 * Repeated products, and long sums, would grow without bounds, and their errors with them.
+	 */
 	if (s->op == IR_OP_GRU || s->steps > 4 || s->hidden > 24)
 		attrs.rnn.activations[0] = IR_SIGMOID;
-	/* A gate above 1 makes its complement negative, and states that grow. */
+	/* A gate above 1 would make its complement negative, and states grow. */
 	if (attrs.rnn.coupled)
 		attrs.rnn.activations[0] = IR_SIGMOID;
 	return attrs;
@@ -158,7 +163,7 @@ static void test_random(void **state)
 	}
 }
 
-/* Gates that do not fit into 16 KiB, so that products and vector programs have several tiles. */
+/* Gates do not fit into 16 KiB, so that products and vector programs have several tiles. */
 static void test_large(void **state)
 {
 	for (int i = 0; i < 4; i++) {
@@ -171,7 +176,7 @@ static void test_large(void **state)
 	}
 }
 
-/* Operands that are parts of other values, and results that are written into one. */
+/* Operands are slices of other values, and results are written into one value. */
 static void test_views(void **state)
 {
 	const struct shape s = { IR_OP_LSTM, IR_F32, 4, 3, 6, 8, false };
@@ -243,7 +248,7 @@ static struct npu_program *compile_steps(int64_t steps)
 	return program;
 }
 
-/* Many steps: instructions in proportion, constants as for one. */
+/* Instructions grow with the number of steps; constants are as many as for one step. */
 static void test_steps(void **state)
 {
 	struct npu_program *some = compile_steps(100), *many = compile_steps(5000);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Resampling of random shapes along any two dims, up and down. */
+/* Tests resampling of random shapes along any two dimensions, up and down. */
 #include "fixture.h"
 
 #include <math.h>
@@ -49,7 +49,7 @@ static void test_random(void **state)
 	}
 }
 
-/* Sizes without a common divisor, long lines, much of the input for one tile of the result. */
+/* Sizes have no common divisor, rows are long, and a tile of the result needs much of the input. */
 static void test_large(void **state)
 {
 	static const struct {
@@ -70,7 +70,7 @@ static void test_large(void **state)
 	}
 }
 
-/* Infinities stay what they are, and do not leak to where their weight is 0. */
+/* Infinities stay infinite, and do not reach results in which their weight is 0. */
 static void test_infinities(void **state)
 {
 	const int64_t in[4] = { 1, 1, 9, 9 }, out[4] = { 1, 1, 27, 21 };
@@ -91,7 +91,10 @@ static void test_infinities(void **state)
 	}
 }
 
-/* A part of a concat, so that rows are not next to each other; before and after other nodes. */
+/*
+ * The result is an operand of a concat, so that its rows are not contiguous; other nodes come
+ * before and behind.
+ */
 static void test_between_nodes(void **state)
 {
 	const int64_t in[4] = { 1, 3, 20, 30 }, out[4] = { 1, 3, 40, 45 };

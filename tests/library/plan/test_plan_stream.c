@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Groups of nodes that run by blocks: the same bits as without, and less memory traffic. */
+/* Tests groups of nodes that run in blocks: they give the same bits with less memory traffic. */
 #include "fixture.h"
 #include "nodes.h"
 
@@ -54,7 +54,7 @@ static int64_t window_out(int64_t in, int64_t taps, const uint32_t *padding, uin
 	return (in + padding[0] + padding[1] - (taps - 1) * dilation - 1) / stride + 1;
 }
 
-/* A convolution, depthwise with co 0, of any padding, stride and dilation of its rows. */
+/* Adds a convolution with any padding, stride and dilation of its rows; co 0: depthwise. */
 static struct image conv(struct test_graph *t, struct image in, int64_t co, int64_t taps,
 			 uint32_t stride, uint32_t dilation, uint32_t above, uint32_t below)
 {
@@ -104,7 +104,10 @@ static struct image pool(struct test_graph *t, struct image in, enum ir_pool kin
 			       in.layout };
 }
 
-/* The program moves less than its inputs, its outputs and `inner` bytes of values between them. */
+/*
+ * Checks that the program moves less than its inputs, its outputs and `inner` bytes of values
+ * between them.
+ */
 static void check_traffic(struct test_graph *t, void *state, int size, int64_t inner)
 {
 	struct traffic traffic = count_traffic(t, state, size);
@@ -117,7 +120,7 @@ static void check_traffic(struct test_graph *t, void *state, int size, int64_t i
 	assert_true(traffic.loaded + traffic.stored < outer + (uint64_t)inner);
 }
 
-/* Wide in the middle, as in MobileNetV2: what lies between is never stored. */
+/* The values in the middle are wide, as in MobileNetV2, and are never stored. */
 static void test_bottleneck(void **state)
 {
 	for (int layout = IR_NCHW; layout <= IR_NHWC; layout++) {
@@ -143,7 +146,7 @@ static void test_bottleneck(void **state)
 	}
 }
 
-/* Each picture of a batch runs through many nodes before the next one begins. */
+/* Each image of a batch runs through many nodes before the next one begins. */
 static void test_batch(void **state)
 {
 	struct test_graph t;
@@ -164,7 +167,7 @@ static void test_batch(void **state)
 	graph_free(&t);
 }
 
-/* Products of all nodes as the program does them. */
+/* Counts the multiplications of all nodes of the program. */
 static uint64_t count_products(struct test_graph *t, void *state, int size)
 {
 	char *text = plan_text(t, state, size);
@@ -181,7 +184,9 @@ static uint64_t count_products(struct test_graph *t, void *state, int size)
 	return products;
 }
 
-/* Rows that two blocks need are computed once, where that takes less time than to compute them twice. */
+/*
+ * Rows that two blocks need are computed once, when that takes less time than computing them twice.
+ */
 static void test_line_buffers(void **state)
 {
 	for (int layout = IR_NCHW; layout <= IR_NHWC; layout++) {
@@ -199,7 +204,7 @@ static void test_line_buffers(void **state)
 		image = conv(&t, image, 32, 3, 1, 1, 1, 1);
 		add_output(&t, image.value);
 		check_graph(&t, *state);
-		/* One of the two values between them is never stored. */
+		/* At least one of the two inner values is never stored. */
 		assert_true(count_traffic(&t, *state, SIZE_512K).stored <
 			    (uint64_t)(2 * inner + bytes_of(image.value)));
 		assert_int_equal(count_products(&t, *state, SIZE_512K),
@@ -246,7 +251,7 @@ static void test_random_images(void **state)
 				break;
 			branch = image;
 			image = random_layer(&t, image);
-			/* Branches that meet again. */
+			/* Branches are added again. */
 			if (!random_below(3)) {
 				branch = conv(&t, branch, 6, 1, 1, 1, 0, 0);
 				if (side(&branch, 0) == side(&image, 0) &&
@@ -265,7 +270,7 @@ static void test_random_images(void **state)
 
 /* ---- rows */
 
-/* Scores of all tokens with all others are never stored. */
+/* The scores of all tokens with all others are never stored. */
 static void test_attention(void **state)
 {
 	static const enum ir_dtype types[] = { IR_F32, IR_F16 };
@@ -294,7 +299,7 @@ static void test_attention(void **state)
 	}
 }
 
-/* Whether a program says that its attention meets keys in blocks. */
+/* Returns whether a program says that its attention processes keys in blocks. */
 static bool splits_keys(struct test_graph *t, void *state, int size)
 {
 	char *text = plan_text(t, state, size);
@@ -319,8 +324,9 @@ static struct ir_value *times_transposed(struct test_graph *t, struct ir_value *
 }
 
 /*
- * Rows of scores that are too long: keys come in blocks, whatever the largest score, and wherever it is. Masked keys count
- * for nothing, also where they fill whole blocks, and a row without any key has no result.
+ * Rows of scores are too long for SRAM: keys are processed in blocks, wherever the largest score
+ * is. Masked keys have no effect, even when they fill whole blocks, and a row without any key has
+ * no result.
  */
 static void test_long_attention(void **state)
 {
@@ -366,7 +372,7 @@ static void test_long_attention(void **state)
 	}
 }
 
-/* Softmax down the columns needs all rows at once. */
+/* Softmax along the columns needs all rows at once. */
 static void test_columns(void **state)
 {
 	struct ir_value *value;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Element-wise operators, reductions, softmax, normalisations and scans of random shapes. */
+/* Tests element-wise operators, reductions, softmax, normalisations and scans of random shapes. */
 #include "fixture.h"
 #include "nodes.h"
 
@@ -8,7 +8,7 @@
 
 #define MAX_RANK 5
 
-/* A shape whose elements number at most `most`. */
+/* Draws a shape with at most `most` elements. */
 static uint32_t random_shape(uint32_t least_rank, int64_t most, int64_t *dims)
 {
 	uint32_t rank = between(least_rank, MAX_RANK);
@@ -19,7 +19,7 @@ static uint32_t random_shape(uint32_t least_rank, int64_t most, int64_t *dims)
 		dims[i] = random_below(5) ? between(1, limit) : 1;
 		most /= dims[i];
 	}
-	/* Put the long one anywhere. */
+	/* Move the long dimension anywhere. */
 	if (rank > 1) {
 		uint32_t a = random_below(rank), b = random_below(rank);
 		int64_t swap = dims[a];
@@ -30,7 +30,7 @@ static uint32_t random_shape(uint32_t least_rank, int64_t most, int64_t *dims)
 	return rank;
 }
 
-/* An operand that broadcasts to `dims`. */
+/* Adds an operand that broadcasts to `dims`. */
 static struct ir_value *broadcast_operand(struct test_graph *t, enum ir_dtype dtype, uint32_t rank,
 					  const int64_t *dims, bool whole)
 {
@@ -65,7 +65,7 @@ static void run_unary(void **state, int kind, enum ir_dtype dtype)
 	graph_init(&t);
 	rank = random_shape(0, 20000, dims);
 	input = add_operand(&t, dtype, rank, dims, false);
-	/* tan has poles, and small tolerances are relative to the largest. */
+	/* tan has poles; the tolerance is relative to the largest result. */
 	t.tolerance = dtype == IR_F16 ? 4e-3 : 1e-5;
 	add_result(&t,
 		   add_node(&t, IR_OP_UNARY, &input, 1, test ? IR_U8 : dtype, rank, dims, &attrs));
@@ -129,7 +129,7 @@ static void test_binary(void **state)
 			bool logical = kind >= IR_AND && kind <= IR_XOR;
 
 			if (kind >= IR_BIT_AND && kind <= IR_FLOORED_REMAINDER)
-				continue; /* the NPU has none */
+				continue; /* the NPU has no such operator */
 			random_seed(200 + kind * 10 + j);
 			if (kind == IR_PRELU && types[j] == IR_U32)
 				continue;
@@ -174,7 +174,7 @@ static void test_cast(void **state)
 		struct test_graph t;
 		uint32_t rank;
 
-		/* Negative numbers to unsigned types have no defined value. */
+		/* Conversions of negative numbers to unsigned types are undefined. */
 		if (i / 8 < 2 && (i % 8 == 3 || i % 8 == 5 || i % 8 == 7))
 			continue;
 		random_seed(400 + i);
@@ -213,7 +213,7 @@ static void test_triangular(void **state)
 
 /* ---- rotary embedding */
 
-/* Cosines or sines of some of the rows: a number, a row or half a row, or those of all rows. */
+/* Adds cosines or sines: one number, one row or half a row, or all rows. */
 static struct ir_value *angles(struct test_graph *t, enum ir_dtype dtype, uint32_t rank,
 			       const int64_t *rows, bool halves)
 {
@@ -227,7 +227,7 @@ static struct ir_value *angles(struct test_graph *t, enum ir_dtype dtype, uint32
 	return add_operand(t, dtype, own, dims, random_below(2));
 }
 
-/* Builds the rotation from its parts, for cosines and sines of whole rows. */
+/* Builds the rotation from simple operators, for cosines and sines of whole rows. */
 static struct ir_value *from_parts(struct test_graph *t, struct ir_value *x,
 				   struct ir_value *cosine, struct ir_value *sine)
 {
@@ -241,7 +241,7 @@ static struct ir_value *from_parts(struct test_graph *t, struct ir_value *x,
 			   node_binary(t, IR_MUL, swapped, sine));
 }
 
-/* float32 has the bits of its parts. */
+/* Checks that float32 results have the bits of those of the simple operators. */
 static void check_parts(struct test_graph *t, void *state)
 {
 	for (int size = 0; size < NUM_SIZES; size++) {
@@ -278,7 +278,7 @@ static void test_rotary(void **state)
 		operands[2] = angles(&t, dtype, rank, dims, halves);
 		y = add_node(&t, IR_OP_ROTARY, operands, 3, dtype, rank, dims, NULL)->results[0];
 		add_output(&t, y);
-		/* It may stay in SRAM, too. */
+		/* The result may also stay in SRAM. */
 		if (halves)
 			add_output(&t, node_unary(&t, IR_ABS, node_unary(&t, IR_NEG, y)));
 		if (!halves && dtype == IR_F32)
@@ -343,7 +343,7 @@ static void test_reduce(void **state)
 	}
 }
 
-/* Rows longer than a small SRAM, in one dim and in several, at its inner and its outer side. */
+/* Rows are longer than a small SRAM: in one dimension or in several, inner or outer ones. */
 static void test_reduce_long(void **state)
 {
 	static const struct {
@@ -367,7 +367,7 @@ static void test_reduce_long(void **state)
 	}
 }
 
-/* Every dim a view has, kept and reduced ones in turn. */
+/* Tensors have all dimensions that a view can have; kept and reduced ones alternate. */
 static void test_reduce_rank8(void **state)
 {
 	static const int64_t mixed[8] = { 7, 2, 9, 2, 7, 3, 9, 2 };
@@ -497,7 +497,7 @@ static void run_norm(void **state, enum ir_op op, const union ir_attrs *attrs, c
 		operands[i] = add_operand(&t, dtype, operand_rank, operand_dims, random_below(2));
 		for (uint32_t d = 0; d < operand_rank; d++)
 			n *= operand_dims[d];
-		/* Variances are positive. */
+		/* Variances must be positive. */
 		for (int64_t e = 0; op == IR_OP_BATCHNORM && i == 2 && e < n; e++) {
 			void *data = (void *)(operands[i]->constant ? operands[i]->constant->data :
 								      t.data[t.num_inputs - 1]);
@@ -534,7 +534,7 @@ static void test_norm(void **state)
 			own[0] = dims[i & 1 ? 3 : 1];
 			run_norm(state, IR_OP_INSTNORM, &attrs, dims, rank, 1, 1, own, dtype);
 		} else {
-			/* Descending, so that scale has another order than the input. */
+			/* The axes descend, so that the scale has another order than the input. */
 			for (uint32_t d = rank; d-- > random_below(rank);) {
 				attrs.norm.axes[attrs.norm.num_axes] = d;
 				own[attrs.norm.num_axes++] = dims[d];
@@ -546,7 +546,7 @@ static void test_norm(void **state)
 	}
 }
 
-/* Channels of groups of images of all ranks, in both layouts. */
+/* Normalises groups of channels of images of all ranks, in both layouts. */
 static void test_norm_groups(void **state)
 {
 	for (int i = 0; i < 16; i++) {
@@ -593,7 +593,10 @@ static void test_norm_long(void **state)
 	run_norm(state, IR_OP_INSTNORM, &attrs, image, 4, 1, 1, (int64_t[]){ 70 }, IR_F32);
 }
 
-/* Long rows of values around 1,000: errors of their sums are not what is left of them. */
+/*
+ * Rows are long and have values around 1,000: the errors of their sums must not exceed the
+ * differences from the mean.
+ */
 static void test_norm_far(void **state)
 {
 	static const int64_t dims[4] = { 1, 2, 1, 100003 };

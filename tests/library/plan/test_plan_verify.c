@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The verifier of programs: each kind of error, planted into a program that is right, is refused
- * with a message that names the instruction.
+ * Tests the verifier of programs: each kind of error, planted into a good program, is refused with
+ * a message that names the instruction.
  */
 #include "nodes.h"
 
@@ -35,7 +35,7 @@ static struct npu_program *compile(struct test_graph *t, const struct ir_value *
 	return program;
 }
 
-/* A program and what it was before, with room for one more slot. */
+/* A program with a copy of its original content, and space for one more slot. */
 struct rig {
 	struct npu_program *program;
 	const struct npu_caps *machine;
@@ -116,7 +116,7 @@ static uint32_t find_op(const struct rig *rig, enum onpu_op op)
 	return at;
 }
 
-/* The slot as one of its own, so that nothing else changes with it. */
+/* Copies the operand's slot to the spare one, so that a change affects no other instruction. */
 static union onpu_slot *own_slot(struct rig *rig, uint16_t *index)
 {
 	union onpu_slot *slot = &rig->slots[rig->num_slots];
@@ -128,7 +128,7 @@ static union onpu_slot *own_slot(struct rig *rig, uint16_t *index)
 	return slot;
 }
 
-/* Refused with `text`, for instruction `at`; then all is as before. */
+/* Checks that the program is refused with `text`, for instruction `at`; then restores it. */
 static void refused_for(struct rig *rig, const struct npu_caps *machine, uint32_t at,
 			const char *text)
 {
@@ -219,7 +219,7 @@ static void plant_repetition(struct onpu_slot_tensor *slot)
 	slot->stride[slot->rank - 1] = 0;
 }
 
-/* Numbers of which sums or products would wrap around. */
+/* The sum or product of these numbers would wrap around. */
 static void plant_far_offset(struct onpu_slot_tensor *slot)
 {
 	slot->offset = INT64_MAX;
@@ -279,7 +279,10 @@ static void plant_tensors(struct rig *rig)
 	}
 }
 
-/* A slot for memory of the kind; NPU_BASE_VALUE: of a binding that is written, or is not. */
+/*
+ * Returns a slot for this kind of memory; for NPU_BASE_VALUE, that of a binding that is written or
+ * not.
+ */
 static uint16_t patched_slot(const struct rig *rig, enum npu_base base, bool written)
 {
 	const struct npu_program *program = rig->program;
@@ -311,7 +314,7 @@ static void plant_operands(struct rig *rig)
 	put_insn(rig, at, &insn);
 	refused(rig, at, "parameter slot has another form");
 	insn = insn_at(rig, at);
-	/* With stride 0 the sum stays inside the window, however long it is. */
+	/* With stride 0 the whole dimension is inside the window, however long it is. */
 	slot = &own_slot(rig, &insn.s0)->tensor;
 	slot->dim[slot->rank - 1] = 1 << 20;
 	slot->stride[slot->rank - 1] = 0;
@@ -467,8 +470,8 @@ static void test_preemption(void **state)
 /* ---- queues */
 
 /*
- * An engine waits, with `behind` instructions in its queue, for a signal that comes after them. The
- * load engine takes all that these signal.
+ * An engine waits for a signal of instructions that come behind it, with `behind` more instructions
+ * in its queue. The load engine executes the instructions that signal.
  */
 static int verify_queue(uint32_t behind, struct wnn_error *err)
 {
@@ -511,9 +514,12 @@ static void test_queues(void **state)
 	assert_non_null(strstr(err.message, "nothing can run"));
 }
 
-/* ---- what a job finds in SRAM */
+/* ---- SRAM at the start of a job */
 
-/* An instruction that loads for the next job what one of the first loads has loaded for this one. */
+/*
+ * Finds an instruction that loads for the next job what one of the first instructions loaded for
+ * this one.
+ */
 static uint32_t find_load_ahead(const struct rig *rig)
 {
 	uint32_t start = rig->slots[0].program.keep_start;
@@ -536,7 +542,7 @@ static void plant_first_loads(struct rig *rig)
 	uint32_t again = find_load_ahead(rig);
 	struct onpu_insn insn = insn_at(rig, again);
 
-	/* It might write anything there. */
+	/* The instruction writes somewhere else now. */
 	own_slot(rig, &insn.dst);
 	put_insn(rig, again, &insn);
 	refused(rig, ANY, "of the first ones is not in SRAM at the end");
@@ -544,7 +550,10 @@ static void plant_first_loads(struct rig *rig)
 	refused(rig, 0, "none of those that bring the first weights");
 	program->keep_start = rig->num_insns;
 	refused(rig, ANY, "starts behind its end");
-	/* A job that begins behind the loads has the tokens that they would signal, and no more. */
+	/*
+	 * A job that begins behind the first loads needs exactly the tokens that these would
+	 * signal.
+	 */
 	program->sem_init[ONPU_NUM_SEMAPHORES - 1]++;
 	refused(rig, ANY, "keeps 1 tokens at the end");
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Operators that only say where data lies move no bytes, nor do values that stay in SRAM between
- * nodes. The bytes are those that the device counted.
+ * Tests that operators which only change where data is move no bytes, and that values which stay in
+ * SRAM between nodes move none. The device counts the bytes.
  */
 #include "nodes.h"
 
@@ -35,7 +35,7 @@ static struct ir_value *by_transpose(struct test_graph *t, struct ir_value *in)
 	return node_transpose(t, in, swap);
 }
 
-/* The reshape needs its operand dense: it is written so. */
+/* The reshape needs a dense operand, which is written in that layout. */
 static struct ir_value *by_transpose_and_reshape(struct test_graph *t, struct ir_value *in)
 {
 	return node_reshape(t, node_transpose(t, in, swap), 1, (int64_t[]){ ROWS * COLS });
@@ -45,7 +45,7 @@ static struct ir_value *by_concat(struct test_graph *t, struct ir_value *in)
 {
 	struct ir_value *upper = node_unary(t, IR_ABS, node_slice(t, in, 1, 0, COLS / 2));
 
-	/* Split in two, of which each part goes its way. */
+	/* The halves are computed separately and concatenated. */
 	return node_concat(t, upper,
 			   node_unary(t, IR_SIGN, node_slice(t, in, 1, COLS / 2, COLS / 2)), 1);
 }
@@ -66,8 +66,8 @@ static struct ir_value *by_reverse(struct test_graph *t, struct ir_value *in)
 static const struct {
 	const char *name;
 	struct ir_value *(*make)(struct test_graph *t, struct ir_value *in);
-	uint32_t times;	 /* the result is so many times the operand */
-	uint32_t values; /* between input and output that are made and used once */
+	uint32_t times;	 /* the output is so many times as large as the input */
+	uint32_t values; /* values between input and output, each made and used once */
 	bool moves;
 } operators[] = {
 	{ "reshape", by_reshape, 1, 1, false },
@@ -105,12 +105,15 @@ static void test_moves(void **state)
 		small = count_traffic(&t, *state, SMALLEST);
 		large = count_traffic(&t, *state, LARGEST);
 		graph_free(&t);
-		/* With room in SRAM only the input comes in and the output goes out. */
+		/* With enough SRAM, only the input is loaded and the output stored. */
 		if (large.loaded != BYTES || large.stored != operators[i].times * BYTES)
 			fail_msg("%s moves %llu and %llu bytes with 4 MiB", operators[i].name,
 				 (unsigned long long)large.loaded,
 				 (unsigned long long)large.stored);
-		/* Without it every result is stored once and loaded once, that of a move as well. */
+		/*
+		 * With little SRAM, every value is stored once and loaded once, results of moves,
+		 * too.
+		 */
 		if (small.loaded != (1 + operators[i].values + operators[i].moves) * BYTES ||
 		    small.stored !=
 			    (operators[i].times + operators[i].values + operators[i].moves) * BYTES)
@@ -120,7 +123,7 @@ static void test_moves(void **state)
 	}
 }
 
-/* A value with other uses keeps its layout; its moved form is read where it lies. */
+/* A value with other uses keeps its layout; the operator's result is a view of it. */
 static void test_used_twice(void **state)
 {
 	for (size_t i = 0; i < sizeof(operators) / sizeof(operators[0]); i++) {
@@ -133,7 +136,7 @@ static void test_used_twice(void **state)
 	}
 }
 
-/* Outputs are dense: what makes them transposes while it stores, or there is a copy. */
+/* Outputs are dense: their producer transposes while it stores, or they are copied. */
 static void test_outputs(void **state)
 {
 	for (int twice = 0; twice < 2; twice++) {
@@ -156,7 +159,7 @@ static void test_outputs(void **state)
 	}
 }
 
-/* Inputs and constants may be read in any order, by kernels of every kind. */
+/* Kernels of every kind can read inputs and constants in any layout. */
 static void test_readers(void **state)
 {
 	for (int constant = 0; constant < 2; constant++) {
@@ -199,7 +202,7 @@ static struct ir_value *make_chain(struct test_graph *t, bool output_between)
 	return y;
 }
 
-/* A chain stays in SRAM when there is room for it; what is an output as well is stored once. */
+/* A chain stays in SRAM when it fits; a value that is an output as well is stored once. */
 static void test_chain(void **state)
 {
 	for (int between = 0; between < 2; between++) {
@@ -212,7 +215,7 @@ static void test_chain(void **state)
 		check_graph(&t, *state);
 		small = count_traffic(&t, *state, SMALLEST);
 		large = count_traffic(&t, *state, LARGEST);
-		/* x goes to two nodes; as an output, so does the value between. */
+		/* Two nodes read x; as an output, so is the value between. */
 		assert_int_equal(large.loaded, (between ? 4 : 2) * LONG_BYTES);
 		assert_int_equal(large.stored, (between ? 2 : 1) * LONG_BYTES);
 		assert_int_equal(small.loaded, 16 * LONG_BYTES);
@@ -221,7 +224,7 @@ static void test_chain(void **state)
 	}
 }
 
-/* A set keeps equal items once, and an item its index while others are added. */
+/* A set keeps equal items once, and an item keeps its index while others are added. */
 static void test_set(void **state)
 {
 	struct wnn_error err = { 0 };

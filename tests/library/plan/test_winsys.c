@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Buffers, contexts and jobs of the winsys that need no driver: flat sim and null. */
+/* Tests buffers, contexts and jobs of the winsys that need no driver: flat sim and null. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -122,7 +122,7 @@ static void test_buffers(void **state)
 	for (int i = 0; i < 20; i++)
 		ws->ops->bo_destroy(bo[i]);
 	ws->ops->bo_destroy(NULL);
-	/* The other buffers go with the device. */
+	/* Destroying the device frees the other buffers. */
 	ws->ops->destroy(ws);
 }
 
@@ -151,7 +151,7 @@ static void test_jobs(void **state)
 	}
 	assert_memory_equal(rig.from->map, rig.to->map, ELEMENTS * 4);
 	assert_int_equal(ws->ops->wait(ctx, 4, 0, &result, &err), -1);
-	/* Results long past are known to have ended. */
+	/* A job that ended long ago still counts as ended. */
 	for (int i = 0; i < 300; i++)
 		assert_int_equal(ws->ops->submit(ctx, job, 1, &seqno, &err), 0);
 	assert_int_equal(ws->ops->wait(ctx, seqno, UINT64_MAX, &result, &err), 0);
@@ -186,7 +186,9 @@ static void test_fault(void **state)
 	assert_int_equal(result.fault_code, ONPU_FAULT_MMU_NOT_PRESENT);
 	assert_int_equal(result.fault_pc, 0);
 	assert_int_equal(result.fault_address, stale);
-	/* The job behind it is cancelled, the context refuses more, another is untouched. */
+	/*
+	 * The job behind the fault is cancelled, the context refuses more, another context goes on.
+	 */
 	assert_int_equal(ws->ops->wait(ctx, 2, UINT64_MAX, &result, &err), 0);
 	assert_true(result.cancelled);
 	assert_int_equal(ws->ops->submit(ctx, job, 1, &seqno, &err), -1);
@@ -242,7 +244,7 @@ static void test_threads(void **state)
 	ws->ops->destroy(ws);
 }
 
-/* A context goes with jobs queued and running. */
+/* A context can be destroyed while jobs are queued and running. */
 static void test_abandoned(void **state)
 {
 	struct winsys *ws = open_sim();
@@ -287,7 +289,7 @@ static void test_null(void **state)
 	assert_non_null(bo);
 	assert_non_null(ctx);
 	assert_int_equal(ws->ops->submit(ctx, &job, 1, &seqno, &err), 0);
-	assert_int_equal(ws->ops->wait(ctx, seqno, 0, &result, &err), -1); /* the fourth call */
+	assert_int_equal(ws->ops->wait(ctx, seqno, 0, &result, &err), -1); /* this call must fail */
 	assert_int_equal(ws->ops->wait(ctx, seqno, 0, &result, &err), 0);
 	ws->ops->ctx_destroy(ctx);
 	ws->ops->bo_destroy(bo);

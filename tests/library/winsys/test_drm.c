@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests the calls of the winsys "drm" to the kernel: the linker hands libdrm's functions to this
- * file (--wrap), and the node is a file in memory, from which everything is mapped. Jobs compute
- * nothing.
+ * Tests the calls of the winsys "drm" to the kernel: the linker redirects libdrm's functions to
+ * this file (--wrap), and the device node is a file in memory, from which all buffers are mapped.
+ * Jobs compute nothing.
  */
 #include "../api/fixture.h"
 
@@ -26,20 +26,20 @@
 #define MAX_BOS	     256u
 #define MAX_CONTEXTS 4u
 
-/* The kernel, as far as the library asks it. */
+/* The kernel's state that the library depends on. */
 static struct kernel {
 	pthread_mutex_t lock;
-	pthread_cond_t gone; /* a context */
-	int memory;	     /* the file that is the node */
+	pthread_cond_t gone; /* signalled when a context is destroyed */
+	int memory;	     /* the file that replaces the device node */
 	struct {
 		uint64_t offset, size;
-	} bos[MAX_BOS]; /* by handle */
+	} bos[MAX_BOS]; /* indexed by handle */
 	uint32_t num_bos, syncobjs;
-	uint64_t used; /* of memory */
+	uint64_t used; /* bytes of memory in use */
 	uint32_t powers[MAX_CONTEXTS], num_contexts, destroyed;
-	uint64_t seqno; /* of the last context, which is the only one */
-	int ends_with;	/* what becomes of the next job; 0: it succeeds */
-	int unknown;	/* calls that nobody expects */
+	uint64_t seqno; /* last job of the last context, which is the only one */
+	int ends_with;	/* error of the next job; 0: it succeeds */
+	int unknown;	/* how many unexpected calls came */
 } kernel = { .lock = PTHREAD_MUTEX_INITIALIZER, .gone = PTHREAD_COND_INITIALIZER };
 
 static uint64_t take(uint64_t size)
@@ -275,12 +275,12 @@ static WNNContext open_with_power(WNNInstance instance, WNNPowerPreference prefe
 	return context;
 }
 
-/* The kernel has been told of so many contexts, and of each the same. */
+/* Checks that the kernel was told of so many contexts, all with this power. */
 static void assert_powers(uint32_t contexts, uint32_t power)
 {
 	uint32_t powers[MAX_CONTEXTS], count;
 
-	/* A failure leaves the function, and must not take the lock along. */
+	/* A failing check leaves the function, and must not keep the lock. */
 	pthread_mutex_lock(&kernel.lock);
 	count = kernel.num_contexts;
 	memcpy(powers, kernel.powers, sizeof(powers));
@@ -300,7 +300,7 @@ static int forget_contexts(void **state)
 	return 0;
 }
 
-/* A thread of the library closes the device. */
+/* Waits for the library's thread that closes the device. */
 static void wait_for_the_end(void)
 {
 	int unknown;
@@ -313,7 +313,7 @@ static void wait_for_the_end(void)
 	assert_int_equal(unknown, 0);
 }
 
-/* The next job ends in that way. */
+/* Makes the next job end with this error. */
 static void end_with(int error)
 {
 	pthread_mutex_lock(&kernel.lock);
@@ -335,12 +335,12 @@ static void check_power(WNNPowerPreference preference, uint32_t power)
 	assert_ok(dispatch_xy(context, graph, x, y));
 	assert_ok(wnnContextWaitIdle(context, GENEROUS));
 	assert_powers(1, power);
-	/* A reset that another client has caused: the job runs again in a new context. */
+	/* Another client causes a reset: the job runs again in a new context. */
 	end_with(-ECANCELED);
 	assert_ok(dispatch_xy(context, graph, x, y));
 	assert_ok(wnnContextWaitIdle(context, GENEROUS));
 	assert_powers(2, power);
-	/* A fault ends the context, and the jobs to come have another. */
+	/* A fault ends the context; later jobs use another one. */
 	end_with(-EIO);
 	assert_ok(dispatch_xy(context, graph, x, y));
 	assert_failed(wnnContextWaitIdle(context, GENEROUS), WNNStatus_OperationError,

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Full mode of the device model as a winsys: the bits and cycles of flat mode, and its own life. */
+/*
+ * Tests full mode of the device model as a winsys: it has the bits and cycles of flat mode, and is
+ * tested on its own, too.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -158,7 +161,7 @@ static void test_fault_like_flat(void **state)
 	program_destroy(p);
 }
 
-/* More jobs than the ring has entries, submitted before anybody waits. */
+/* More jobs are submitted than the ring has entries, before anybody waits. */
 static void test_many_jobs(void **state)
 {
 	struct winsys *ws = open_sim(true);
@@ -191,7 +194,10 @@ static void test_many_jobs(void **state)
 	program_destroy(p);
 }
 
-/* Buffers come and go: what is reused is seen as it is now, what is gone faults. */
+/*
+ * Buffers come and go: a job sees the new content of a reused address, and faults on one that is
+ * free.
+ */
 static void test_buffers(void **state)
 {
 	struct winsys *ws = open_sim(true);
@@ -216,7 +222,7 @@ static void test_buffers(void **state)
 	load(&first, ws, p);
 	load(&l, ws, p);
 	assert_int_equal(run(ctx, &first).fault_code, 0);
-	/* The second one's slots name the first one's data. */
+	/* The second program's slots name the first one's data, which is gone. */
 	memcpy(l.slots->map, first.slots->map, p->num_slots * ONPU_SLOT_SIZE);
 	unload(&first);
 	result = run(ctx, &l);
@@ -277,7 +283,7 @@ static void test_threads(void **state)
 	program_destroy(p);
 }
 
-/* A context goes with jobs queued and running; its queue is of use to the next. */
+/* A context is destroyed with jobs queued and running; the next context can use its queue. */
 static void test_abandoned(void **state)
 {
 	struct winsys *ws = open_sim(true);
