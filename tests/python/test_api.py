@@ -379,6 +379,33 @@ class Tensors(Case):
                 context.dispatch_measured(graph, {"x": x}, {"y": y})
                 self.equal(moved, result)
 
+    def test_measured_dispatch(self):
+        for device, context in CONTEXTS.items():
+            with self.subTest(device):
+                builder = context.create_graph_builder()
+                x = builder.input("x", [64, 64])
+                graph = builder.build({"y": builder.relu(builder.matmul(x, x))})
+                x, y = (context.create_host_tensor([64, 64], "float32") for _ in range(2))
+                told = [context.dispatch_measured(graph, {"x": x}, {"y": y}) for _ in range(2)]
+                self.assertEqual([one["run"] for one in told], [1, 2])
+                one, placement, sums = told[-1], graph.placement(), graph.statistics()
+                for place in "npu", "cpu":
+                    self.assertEqual(one[f"{place}_nodes"], sum(node["device"] == place for node in placement))
+                    self.assertEqual(one[f"{place}_nanoseconds"] > 0, place == ("npu" if device == "sim" else "cpu"))
+                for name in "npu_cycles", "macs", "bytes_read", "bytes_written", "nanoseconds":
+                    self.assertEqual(one[name], sums[name], name)
+                engines = [one[f"{name}_cycles"] for name in ("control", "load", "store", "matrix", "vector")]
+                if device == "sim":
+                    self.assertGreaterEqual(one["macs"], 64 ** 3)
+                    self.assertGreaterEqual(one["bytes_read"], 64 * 64 * 4)
+                    self.assertEqual(one["bytes_written"], 64 * 64 * 4)
+                    self.assertGreater(min(engines), 0)
+                    self.assertLessEqual(max(engines), one["npu_cycles"])
+                    # The matrix unit has as much to do as the whole job and more than the others.
+                    self.assertEqual(max(engines), engines[3])
+                else:
+                    self.assertEqual({one["macs"], one["npu_cycles"], *engines}, {0})
+
     def test_lent_memory_of_others(self):
         context = CONTEXTS["cpu"]
         graph = relu_graph(context, (4,), "int8")
