@@ -148,10 +148,7 @@ static void test_init_refuses_bad_tcm(void **state)
 	}
 }
 
-/*
- * The TCM is at the end of the address space: its last word runs, and the next fetch wraps to an
- * address without memory.
- */
+/* The TCM ends where addresses do: its last word runs, the next fetch wraps to no memory. */
 static void test_tcm_at_the_end(void **state)
 {
 	static uint8_t tcm[64];
@@ -370,9 +367,7 @@ static void test_exceptions(void **state)
 	rig_expect_trap(&rig, PC, 5, RIG_NOWHERE);
 	rig_execute(&rig, PC, sw);
 	rig_expect_trap(&rig, PC, 7, RIG_NOWHERE);
-	/*
-	 * A misaligned address is found before the access fault, and without an access to the bus.
-	 */
+	/* A misaligned address is found before the access fault, without access to the bus. */
 	rig.loads = rig.stores = 0;
 	rig.core.x[6] = RIG_NOWHERE + 2;
 	rig_execute(&rig, PC, lw);
@@ -650,10 +645,7 @@ static void test_reset_unparks(void **state)
 	assert_int_equal(rig.core.pc, PC + 8);
 }
 
-/*
- * An exception at the handler's first instruction locks the core up; the CSRs keep the first
- * exception.
- */
+/* An exception at the handler's first instruction locks the core up; CSRs keep the first one. */
 static void test_lockup(void **state)
 {
 	uint64_t cycle;

@@ -5,7 +5,8 @@
 # are there; what they do is tested elsewhere.
 
 # Single quotes keep text for the guest's shell unexpanded; ok() takes the status of the condition
-# before it. shellcheck disable=SC2016,SC2319
+# before it.
+# shellcheck disable=SC2016,SC2319
 set -uo pipefail
 
 top=$(cd -- "$(dirname -- "$0")/../.." && pwd -P)

@@ -5,7 +5,8 @@
 # the front door that shares this checkout's root, so that a checkout in use is not disturbed.
 
 # Single quotes keep text for the inner shell unexpanded; ok() takes the status of the condition
-# before it. shellcheck disable=SC2016,SC2319
+# before it.
+# shellcheck disable=SC2016,SC2319
 set -uo pipefail
 
 top=$(cd -- "$(dirname -- "$0")/../.." && pwd -P)

@@ -302,9 +302,7 @@ static void test_opcodes(void)
 	}
 }
 
-/*
- * Puts sources on the destination: at its address, which some instructions allow, and next to it.
- */
+/* Puts sources at the destination's address, which some instructions allow, and next to it. */
 static void test_overlap(enum onpu_op op)
 {
 	for (unsigned int x = 1; x < 4; x++)

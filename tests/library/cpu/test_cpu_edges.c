@@ -624,10 +624,7 @@ static void test_average_of_large(void **state)
 	}
 }
 
-/*
- * A neighbour of weight 0 does not turn an infinity into NaN; a position halfway between neighbours
- * takes the lower one.
- */
+/* A neighbour of weight 0 turns no infinity into NaN; halfway, the lower neighbour is nearest. */
 static void test_resample(void **state)
 {
 	union ir_attrs attrs = { .resample = { .linear = true, .axes = { 2, 3 } } };
@@ -693,10 +690,7 @@ static void test_lstm_gates(void **state)
 	/* c = 5 * 1 + 2 * 7, h = 3 * c */
 	check_lstm(0, REALS(2, 3, 5, 7), REALS(0, 0, 0), 57);
 	check_lstm(1, REALS(2, 5, 7, 3), REALS(0, 0, 0), 57);
-	/*
-	 * Peephole weights are in the order i, o, f, and o sees the new cell state: 13 * (105 + 3 *
-	 * 7)
-	 */
+	/* Peephole weights are in the order i, o, f; o sees the old state: 13 * (105 + 3 * 7) */
 	check_lstm(0, REALS(2, 3, 5, 7), REALS(1, 10, 100), 1638);
 	check_lstm(1, REALS(2, 5, 7, 3), REALS(1, 10, 100), 1638);
 }
@@ -730,10 +724,7 @@ static void check_gru(uint32_t order, bool after, const double *bias, double h)
 static void test_gru_gates(void **state)
 {
 	(void)state;
-	/*
-	 * With reset_after, n = 5 + 3 * (0.5 * 10 + 1); without it, n = 5 + 0.5 * (3 * 10) + 1. h =
-	 * 2 * 10 - n.
-	 */
+	/* after: n = 5 + 3 * (0.5 * 10 + 1); before: n = 5 + 0.5 * (3 * 10) + 1; h = 2 * 10 - n */
 	check_gru(0, true, REALS(2, 3, 5), -3);
 	check_gru(1, true, REALS(3, 2, 5), -3);
 	check_gru(0, false, REALS(2, 3, 5), -1);

@@ -181,10 +181,7 @@ static void check_transpose(void)
 	guard_free(&y);
 }
 
-/*
- * Long sums have hardly more error than short ones, and a large bias does not cost the sum its last
- * bits.
- */
+/* Long sums have hardly more error than short ones, nor does a large bias add to it. */
 static void check_long_sums(void)
 {
 	enum { DEPTH = 4096 };
