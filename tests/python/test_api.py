@@ -401,8 +401,6 @@ class Tensors(Case):
                     self.assertEqual(one["bytes_written"], 64 * 64 * 4)
                     self.assertGreater(min(engines), 0)
                     self.assertLessEqual(max(engines), one["npu_cycles"])
-                    # The matrix unit has as much to do as the whole job and more than the others.
-                    self.assertEqual(max(engines), engines[3])
                 else:
                     self.assertEqual({one["macs"], one["npu_cycles"], *engines}, {0})
 
