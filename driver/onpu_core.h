@@ -21,7 +21,8 @@ void onpu_irq_allow(struct onpu_device *onpu, bool allow);
 int onpu_dump_init(struct onpu_device *onpu);
 void onpu_debugfs_init(struct onpu_device *onpu);
 /*
- * Waits until the dump of a failure is written, so that it exists when a fence or a reset tells it.
+ * Waits until a dump that was begun is written. That reads the device and the buffer of the program
+ * that failed: to be called before they are given back.
  */
 void onpu_dump_flush(struct onpu_device *onpu);
 /*

@@ -55,9 +55,10 @@ def trace_mappings():
 
 
 def balance(address):
-    """By kind of memory: how often it came, how often more than it went, and how much more.
-
-    Memory that is allocated is counted in bytes, what is mapped in runs."""
+    """Returns for each kind of memory, allocated or mapped: how often the driver took some, how
+    many of these it has not given back, and how much that is, in bytes (allocated) or runs
+    (mapped).
+    """
     lost = [read(path) for path in glob.glob(f'{TRACE}/per_cpu/cpu*/stats')]
     if any(re.search(r'^(overrun|dropped events): [1-9]', text, re.M) for text in lost):
         print('Bail out! the trace is too long')

@@ -176,7 +176,10 @@ TEST_F(sync, a_wait_means_the_syncobj_as_it_was)
 	};
 	uint32_t after = npu_syncobj(self->fd);
 
-	/* The first job waits for the endless one, signals the same syncobj, and the second waits. */
+	/*
+	 * Both jobs wait for the endless one; the second, too, although the first one signals the
+	 * same syncobj.
+	 */
 	jobs[0] = npu_fill(self->fd, self->data.va, BYTES, 1);
 	jobs[1] = jobs[0];
 	give_syncs(&jobs[0], syncs, 2);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Runs random graphs on a device and compares the results with the oracle in double precision. The
- * CPU runs its fast kernels; sim and npu run everything on the NPU, sim with several sizes of SRAM,
- * for which results must have the same bits where the placement says so.
+ * CPU runs its fast kernels, and its reference kernels, too; sim and npu run everything on the NPU.
+ * sim does so with several sizes of SRAM: results must have the same bits for all of them, except
+ * where a node's WNNNodePlacement.exactness says that they may differ.
  */
 #include <argp.h>
 #include <errno.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Bounds of operators that consist of several steps, from normalisations to recurrent networks. */
+/*
+ * Error bounds of operators that consist of several steps, from normalisations to recurrent
+ * networks.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -54,7 +54,8 @@ struct onpu_read {
 
 /*
  * Reads a graph. Its inputs are all values that are neither constant nor computed by a node of it,
- * in the order of their use. Weights stay in ONNX Runtime's memory.
+ * in the order of their use. Weights stay in ONNX Runtime's memory; with reading->keep, those of
+ * graphs within nodes are copied.
  */
 struct ort_status *onpu_read_graph(const struct onpu_reading *reading,
 				   const struct ort_graph *graph, struct onpu_read *out);

@@ -184,7 +184,9 @@ int model_build(struct model *model, const char *name, const struct model_paths 
 	}
 	model->name = models[which].name;
 	if (!folder_of(which, paths, net.folder, sizeof(net.folder))) {
-		warnx("%s: the folder of the shared models is not there", name);
+		warnx("%s: no folder of the shared models is given, or its path is too long: "
+		      "--models names one",
+		      name);
 		return -1;
 	}
 	net.builder = wnnContextCreateGraphBuilder(context);

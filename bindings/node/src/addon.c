@@ -317,9 +317,11 @@ NAPI_MODULE_INIT()
 	    napi_add_async_cleanup_hook(env, on_cleanup, addon, &addon->hook) != napi_ok ||
 	    !export_functions(env, exports)) {
 		/*
-		 * Objects made so far are not freed: a loop that polls them cannot be left at once.
+		 * *addon is not freed, nor what it holds: Node's event loop may already poll a
+		 * handle in it, and closes that only in a later turn.
 		 */
-		throw_internal(env, "webnn-npu: the library could not be set up");
+		throw_internal(env, "webnn-npu: the library could not be set up: memory or file "
+				    "descriptors may be exhausted");
 		return NULL;
 	}
 	return exports;

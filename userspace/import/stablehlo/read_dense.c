@@ -105,7 +105,7 @@ bool shlo_dense_fill(struct shlo_arena *arena, struct shlo_attr *attr, const uin
 {
 	enum shlo_element element = attr->type->element;
 	size_t count = (size_t)shlo_type_count(attr->type), one = shlo_elements[element].bytes;
-	/* Booleans are packed as bits when there are only so many bytes. */
+	/* Booleans are bits, eight in a byte, if there are just as many bytes as these need. */
 	bool packed = element == SHLO_I1 && count && size != count && size == (count + 7) / 8;
 	uint8_t *data;
 

@@ -169,7 +169,10 @@ struct walk {
 	int64_t index[ONEDNN_MAX_RANK]; /* the current index of each dimension in the outer loops */
 };
 
-/* Returns the number of steps of a loop that are not padding, judged by its own index. */
+/*
+ * Returns the number of steps of a loop before the padding of its dimension begins. w->index tells
+ * where the loops around it are.
+ */
 static int64_t steps_inside(const struct walk *w, const struct onednn_axis *axis)
 {
 	int64_t rest = w->form->size[axis->dim] - w->index[axis->dim];

@@ -23,8 +23,9 @@ struct cpu_threads *cpu_threads_create(unsigned int threads);
 void cpu_threads_destroy(struct cpu_threads *pool);
 
 /*
- * Sets how long threads without work spin before they sleep, but only while more work is
- * expected (cpu_threads_expect()). 0: they sleep at once. Call it before the first work.
+ * Sets how long threads without work spin before they sleep while more work is expected
+ * (cpu_threads_expect()); otherwise they spin for a short, fixed time. 0: they always sleep at
+ * once. Call it before the first work.
  */
 void cpu_threads_set_patience(struct cpu_threads *pool, uint64_t ns);
 void cpu_threads_expect(struct cpu_threads *pool, bool more);

@@ -137,7 +137,7 @@ static int read_i64(struct reader *r, int64_t *value)
 	errno = 0;
 	*value = strtoll(r->at, &end, 0);
 	if (end == r->at || errno)
-		return wrong(r, "an integer is expected");
+		return wrong(r, "an integer of up to 64 bits is expected");
 	r->at = end;
 	return 0;
 }

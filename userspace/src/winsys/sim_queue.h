@@ -10,7 +10,8 @@
 
 #include "winsys/winsys.h"
 
-#define KEPT_RESULTS 256u /* results that a context keeps; older jobs have only ended */
+/* Results that a context keeps, those of its last jobs; older jobs count as free of faults. */
+#define KEPT_RESULTS 256u
 
 /* ---- waiting jobs */
 
