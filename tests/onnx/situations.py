@@ -513,6 +513,17 @@ def random():
         [0 * x])
     add("random_range", """g (float[2,3] x) => (float[] y) {
         r = RandomUniformLike<low = 3.0, high = 4.0, seed = 5.0>(x) y = Floor(r) }""", [x], [three])
+    # Every number of bfloat16 from 256 to 258 is 256.
+    add("random_rounded", """g (float[64] x) => (float[] y) {
+        r = RandomUniform<shape = [64], dtype = 16, low = 256.0, high = 258.0>() y = Cast<to = 1>(r) }""",
+        [numpy.zeros(64, numpy.float32)], [numpy.full(64, 256, numpy.float32)])
+    # Rounding may not give the upper bound: a quarter of the numbers lie within half a step of it, half in bfloat16.
+    for name, code, low, high in (("single", 1, 16777214.0, 16777216.0), ("half", 10, 1000.0, 1001.0),
+                                  ("negative", 10, -1001.0, -1000.0), ("bfloat", 16, 256.0, 258.0)):
+        add(f"random_below_{name}", f"""g (float[64] x) => (bool[] y) {{
+            r = RandomUniform<shape = [64], dtype = {code}, low = {low}, high = {high}>()
+            wide = Cast<to = 1>(r) top = Constant<value = float {{{high}}}>() y = Less(wide, top) }}""", [numpy.zeros(64, numpy.float32)],
+            [numpy.ones(64, bool)])
     add("random_nothing", """g (float[2,3] x) => (float[] y) {
         r = RandomNormalLike(x) none = Constant<value = float {0}>() n = Mul(r, none) y = Add(n, x) }""", [x], [x])
     add("random_no_spread", """g (float[2,3] x) => (float[] y) {

@@ -31,10 +31,6 @@ static double draw(const struct onnx_draw *draw, uint64_t key, uint64_t index)
 
 	switch (draw->kind) {
 	case DRAW_UNIFORM:
-		/*
-		 * 24 bits are exact in float32, so that from 0 to 1 rounding never gives the upper
-		 * bound itself.
-		 */
 		return draw->a + (draw->b - draw->a) * (double)(first >> 40) * 0x1p-24;
 	case DRAW_NORMAL:
 		return draw->a + draw->b * sqrt(-2 * log(open_unit(first))) *
@@ -42,6 +38,42 @@ static double draw(const struct onnx_draw *draw, uint64_t key, uint64_t index)
 	default:
 		return -log(-log(open_unit(first)));
 	}
+}
+
+/* Rounds a number to a type. */
+static double rounded_to(int type, double number)
+{
+	uint64_t element;
+	struct onnx_value value = { .type = type, .data = &element };
+
+	onnx_put_float(type, &element, 0, number);
+	return onnx_value_float(&value, 0);
+}
+
+/* Rounds a number to the type of the model and then to that of the input. */
+static double rounded(const struct onnx_random *random, double number)
+{
+	return rounded_to(random->type, rounded_to(random->own_type, number));
+}
+
+/*
+ * Rounds a number. Where this would give the upper bound of a uniform distribution or more, returns
+ * the largest number below it; the lower bound if the type has none between them.
+ */
+static double below(const struct onnx_random *random, double number)
+{
+	double low = random->draw.a, high = number, bound = random->draw.b, middle;
+
+	if (random->draw.kind != DRAW_UNIFORM || bound <= low || rounded(random, number) < bound)
+		return rounded(random, number);
+	/* Looks for the largest number that is rounded down. */
+	while ((middle = low + (high - low) / 2) > low && middle < high) {
+		if (rounded(random, middle) < bound)
+			low = middle;
+		else
+			high = middle;
+	}
+	return rounded(random, low);
 }
 
 void onnx_draw_fill(const struct onnx_random *random, uint64_t seed, uint64_t dispatch, void *data)
@@ -53,5 +85,5 @@ void onnx_draw_fill(const struct onnx_random *random, uint64_t seed, uint64_t di
 	key = mix(key ^ (random->number << 32 | random->draw.own_seed));
 	for (int64_t i = 0; i < elements; i++)
 		onnx_put_float(random->type, data, (size_t)i,
-			       draw(&random->draw, key, (uint64_t)i));
+			       below(random, draw(&random->draw, key, (uint64_t)i)));
 }

@@ -6,7 +6,7 @@
 #include "value.h"
 
 enum onnx_draw_kind {
-	DRAW_UNIFORM, /* from @a on (included) to below @b */
+	DRAW_UNIFORM, /* from @a on (included, rounded to the type) to below @b */
 	DRAW_NORMAL,  /* mean @a, standard deviation @b */
 	/* Gumbel noise: the argmax of logits plus this noise is a sample of their distribution */
 	DRAW_GUMBEL,
@@ -24,7 +24,8 @@ struct onnx_random {
 	const char *name;
 	uint64_t number; /* index of the input among those that are drawn, from 0 */
 	struct onnx_draw draw;
-	int type;
+	int type;     /* of the input of the graph */
+	int own_type; /* of the model, to which the numbers are rounded */
 	struct onnx_shape shape;
 	struct onnx_random *next;
 };

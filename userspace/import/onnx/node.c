@@ -288,6 +288,7 @@ static WNNOperand drawn_input(struct onnx_node *node, const struct onnx_value *v
 	model->random_count++;
 	for (uint32_t i = 0; i < value->shape.rank; i++)
 		shape[i] = (uint32_t)value->shape.dim[i];
+		.own_type = value->type,
 	descriptor.dataType = onnx_type_webnn(value->type);
 	descriptor.shape = value->shape.rank ? (WNNUint32Array){ value->shape.rank, shape } :
 					       WNN_UINT32_EMPTY;
