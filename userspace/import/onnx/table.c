@@ -309,10 +309,11 @@ static const struct onnx_op table[] = {
 	/* Recurrent networks */
 	{ ONNX "RNN", 7, 0, onnx_op_rnn, NULL, 0, "unrolled" },
 	{ ONNX "LSTM", 7, 0, onnx_op_lstm, NULL, 0,
-	  "unrolled where clip, which limits the gates and not the cell, input_forget, "
-	  "peepholes, lengths or activations ask for it" },
+	  "unrolled with activations other than Relu, Sigmoid and Tanh, or others in each "
+	  "direction; clip limits the gates and not the cell" },
 	{ ONNX "GRU", 7, 0, onnx_op_gru, NULL, 0,
-	  "unrolled where clip, lengths or activations ask for it" },
+	  "unrolled with activations other than Relu, Sigmoid and Tanh, or others in each "
+	  "direction" },
 
 	/* Constants, branches and sequences */
 	{ ONNX "Constant", 1, 0, onnx_op_constant, NULL, 0,
