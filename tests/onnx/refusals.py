@@ -451,8 +451,6 @@ MICROSOFT = [
      {"block_size": 16, "bits": 3}),
     ("quantize_axis is not the last one", "GatherBlockQuantized",
      [numpy.zeros((4, 2), UINT8), (INT64, 1), (4, 1)], {"block_size": 16, "quantize_axis": 0}),
-    ("data must be a constant, and here it is computed from input \"i0\"", "GatherBlockQuantized",
-     [(UINT8, 2, 4), (INT64, 1), (2, 1)], {"block_size": 16}),
     ("zero_points has another rank than data", "GatherBlockQuantized",
      [numpy.zeros((2, 4), UINT8), (INT64, 1), (2, 1), numpy.zeros(2, UINT8)], {"block_size": 16}),
     ("zero_points has rows of 2 bytes for 1 numbers", "GatherBlockQuantized",

@@ -43,9 +43,9 @@ def numbers(**values):
             for name, value in values.items()}
 
 
-def nibbles(name, *shape):
-    return onnx.helper.make_tensor(name, onnx.TensorProto.UINT4, shape,
-                                   RANDOM.integers(0, 16, numpy.prod(shape)))
+def nibbles(name, *shape, kind="UINT4"):
+    return onnx.helper.make_tensor(name, getattr(onnx.TensorProto, kind), shape,
+                                   RANDOM.integers(0, 16, numpy.prod(shape)) - 8 * (kind == "INT4"))
 
 
 def bits_cases():
@@ -80,8 +80,17 @@ def bits_cases():
         blocks = -(-count // block)
         inputs = {"d": bytes_of(10, row), "i": ints([3, 9], [0, -3]), "s": scales(10, blocks),
                   "z": bytes_of(10, -(-blocks * (bits or 4) // 8)) if zeros else None}
-        yield ("GatherBlockQuantized", inputs, 1, ["d", "s"] + ["z"] * zeros,
-               {"block_size": block, "quantize_axis": -1} | ({"bits": bits} if bits else {}))
+        attributes = {"block_size": block, "quantize_axis": -1} | ({"bits": bits} if bits else {})
+        yield "GatherBlockQuantized", inputs, 1, ["d", "s"] + ["z"] * zeros, attributes
+        if block == 16:
+            yield "GatherBlockQuantized", inputs, 1, ["s"] + ["z"] * zeros, attributes  # the table is computed
+    for shape, axis, quantised, kind in (((5, 33), 0, 1, "INT4"), ((5, 34), 0, 1, "INT4"), ((3, 4, 20), 1, 2, "UINT4"),
+                                         ((3, 40, 6), 2, 1, "INT4"), ((40, 4, 6), 1, 0, "UINT4")):
+        blocks = tuple(-(-size // 16) if at == quantised else size for at, size in enumerate(shape))
+        inputs = {"d": nibbles("d", *shape, kind=kind), "i": ints([2, 0, 1], [-1, 2, -2]), "s": scales(*blocks),
+                  "z": nibbles("z", *blocks, kind=kind)}
+        yield ("GatherBlockQuantized", inputs, 1, ["d", "s", "z"],
+               {"block_size": 16, "gather_axis": axis, "quantize_axis": quantised})
 
 
 def default_cases():

@@ -172,32 +172,14 @@ static struct onnx_value *stretch(struct onnx_node *node, struct onnx_value *val
 	return result;
 }
 
-int onnx_stretch_blocks(struct onnx_node *node, const struct onnx_shape *shape, uint32_t axis,
-			int64_t block, size_t first)
-{
-	int64_t size = shape->dim[axis], blocks = size / block + (size % block != 0);
-
-	for (size_t i = first; i < first + 2 && i < node->input_count; i++) {
-		const struct onnx_shape *own = onnx_in_shape(node, i);
-
-		if (!node->inputs[i] || node->inputs[i]->sequence)
-			continue;
-		if (own->rank != shape->rank || own->dim[axis] != blocks)
-			return onnx_refuse(node, "block_size",
-					   "the scales do not fit blocks of %lld",
-					   (long long)block);
-		if (size % block == 0)
-			continue;
-		node->inputs[i] = stretch(node, node->inputs[i], axis, block, size);
-		if (!node->inputs[i])
-			return -1;
-	}
-	return 0;
-}
-
+/*
+ * ONNX's last block may be shorter than the others, which WebNN does not allow. Then this replaces
+ * scale and zero point, inputs 1 and 2, by one item for each element. Returns 0; -1: they do not
+ * fit the shape, and the node is refused.
+ */
 static int stretch_blocks(struct onnx_node *node)
 {
-	int64_t block = onnx_attr_int(node, "block_size", 0);
+	int64_t block = onnx_attr_int(node, "block_size", 0), size;
 	struct onnx_shape shape = *onnx_in_shape(node, 0);
 	uint32_t axis;
 
@@ -205,7 +187,21 @@ static int stretch_blocks(struct onnx_node *node)
 		return 0;
 	if (onnx_axis(node, "axis", onnx_attr_int(node, "axis", 1), shape.rank, &axis))
 		return -1;
-	return shape.dim[axis] % block ? onnx_stretch_blocks(node, &shape, axis, block, 1) : 0;
+	size = shape.dim[axis];
+	for (size_t i = 1; size % block && i < 3 && i < node->input_count; i++) {
+		const struct onnx_shape *own = onnx_in_shape(node, i);
+
+		if (!node->inputs[i] || node->inputs[i]->sequence)
+			continue;
+		if (own->rank != shape.rank || own->dim[axis] != size / block + 1)
+			return onnx_refuse(node, "block_size",
+					   "the scales do not fit blocks of %lld",
+					   (long long)block);
+		node->inputs[i] = stretch(node, node->inputs[i], axis, block, size);
+		if (!node->inputs[i])
+			return -1;
+	}
+	return 0;
 }
 
 int onnx_op_dequantize(struct onnx_node *node)

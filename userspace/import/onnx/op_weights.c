@@ -8,6 +8,7 @@
 
 #include <webnn/webnn_npu.h>
 
+#include "carrier.h"
 #include "ops.h"
 
 #define MAX_SIZE (1 << 24)
@@ -299,116 +300,168 @@ int onnx_op_matmul_bits(struct onnx_node *node)
 	return onnx_out(node, 0, y);
 }
 
-/* Returns numbers of 2 or 4 bits that the file packs in bytes, @count along the last dimension. */
-static struct onnx_value *unpacked(struct onnx_node *node, size_t input, const char *what,
-				   int64_t bits, int64_t count)
+/* A table of integers in blocks, and what is gathered of it. */
+struct table {
+	uint32_t axis, quantised; /* dimensions of the gather and of the blocks */
+	int64_t bits, block;	  /* bits: of each number that a uint8 holds */
+	int64_t count;		  /* numbers along the dimension of the blocks */
+	WNNOperand indices;
+};
+
+/* Checks the types and shapes of the inputs, and sets *t. Returns 0 or -1. */
+static int read_table(struct onnx_node *node, struct table *t)
 {
-	struct onnx_value *from = node->inputs[input], *to = onnx_new_value(node);
-	uint32_t last = from->shape.rank - 1;
-	int64_t per = 8 / bits, row = from->shape.dim[last], elements;
-	const uint8_t *codes = from->data;
-	uint8_t *data;
+	const struct onnx_shape *data = onnx_in_shape(node, 0), *scales = onnx_in_shape(node, 2);
+	uint32_t last = data->rank - 1;
 
-	if (!codes) {
-		onnx_refuse_variable(node, input, what);
-		return NULL;
-	}
-	if (row != (count + per - 1) / per) {
-		onnx_refuse(node, what, "%s has rows of %lld bytes for %lld numbers", what,
-			    (long long)row, (long long)count);
-		return NULL;
-	}
-	if (!to)
-		return NULL;
-	*to = *from;
-	to->type = ONNX_UINT4;
-	to->shape.dim[last] = count;
-	to->operand = NULL;
-	to->carrier = NULL;
-	/* The file's bytes are packed like uint4 already. */
-	if (bits == 4 && count % 2 == 0)
-		return to;
-	elements = onnx_shape_elements(&to->shape);
-	if (elements < 0 || onnx_work(node, (uint64_t)elements))
-		return NULL;
-	to->file = NULL;
-	to->data = data = onnx_node_alloc(node, onnx_data_size(ONNX_UINT4, elements) + 1);
-	for (int64_t i = 0; data && i < elements; i++) {
-		int64_t at = i % count;
+	if (onnx_axis(node, "gather_axis", onnx_attr_int(node, "gather_axis", 0), data->rank,
+		      &t->axis) ||
+	    onnx_axis(node, "quantize_axis", onnx_attr_int(node, "quantize_axis", 1), data->rank,
+		      &t->quantised))
+		return -1;
+	t->block = onnx_attr_int(node, "block_size", 128);
+	if (t->block < 1)
+		return onnx_refuse(node, "block_size", "block_size is %lld", (long long)t->block);
+	t->bits = onnx_in_type(node, 0) == ONNX_UINT8 ? onnx_attr_int(node, "bits", 4) : 8;
+	if (t->bits != 2 && t->bits != 4 && t->bits != 8)
+		return onnx_refuse(node, "bits", "bits is %lld instead of 2, 4 or 8",
+				   (long long)t->bits);
+	if (t->bits < 8 && t->quantised != last)
+		return onnx_refuse(node, "quantize_axis", "quantize_axis is not the last one");
+	t->count = data->dim[t->quantised] * (8 / t->bits);
+	for (uint32_t i = 0; i < data->rank; i++) {
+		int64_t wanted = i == t->quantised ? (t->count - 1) / t->block + 1 : data->dim[i];
 
-		onnx_put_int(ONNX_UINT4, data, (size_t)i,
-			     codes[i / count * row + at / per] >> (at % per * bits) &
-				     ((1 << bits) - 1));
+		if (scales->rank != data->rank || scales->dim[i] != wanted)
+			return onnx_refuse(node, "block_size",
+					   "the scales do not fit blocks of %lld",
+					   (long long)t->block);
 	}
-	return data ? to : NULL;
+	if (!onnx_has(node, 3))
+		return 0;
+	if (onnx_in_shape(node, 3)->rank != data->rank)
+		return onnx_refuse(node, "zero_points", "zero_points has another rank than data");
+	if (t->bits < 8 &&
+	    onnx_in_shape(node, 3)->dim[last] != (scales->dim[last] * t->bits + 7) / 8)
+		return onnx_refuse(node, "zero_points",
+				   "zero_points has rows of %lld bytes for %lld numbers",
+				   (long long)onnx_in_shape(node, 3)->dim[last],
+				   (long long)scales->dim[last]);
+	return 0;
+}
+
+/* Returns the numbers of @bits bits that bytes hold, the lowest bits first, as integers of @type. */
+static WNNOperand split_bytes(struct onnx_node *node, WNNOperand x, int64_t bits,
+			      WNNOperandDataType type)
+{
+	int64_t per = 8 / bits, base = INT64_C(1) << bits;
+	struct onnx_shape shape, column = { 2, { 1, 1 } };
+	WNNOperand parts[4], whole;
+
+	if (!x)
+		return NULL;
+	shape = x_shape(x);
+	column.dim[0] = onnx_shape_elements(&shape);
+	shape.dim[shape.rank - 1] *= per;
+	x = x_cast(node, x_reshape(node, x, &column), WNNOperandDataType_Float32);
+	for (int64_t i = 0; i < per; i++) {
+		whole = x_floor(node, x_linear(node, x, 1 / (double)base, 0));
+		parts[i] = x_sub(node, x, x_linear(node, whole, (double)base, 0));
+		x = whole;
+	}
+	x = x_concat(node, (size_t)per, parts, 1);
+	if (type == WNNOperandDataType_Int8) {
+		whole = x_floor(node, x_linear(node, x, 2 / (double)base, 0));
+		x = x_sub(node, x, x_linear(node, whole, (double)base, 0));
+	}
+	return x_reshape(node, x_cast(node, x, type), &shape);
 }
 
 /*
- * Unpacks a table of bytes that hold one 8-bit number or several smaller ones; *middle gets the
- * default zero point, the middle of the range. Returns 0 or -1.
+ * Returns an input with its rows gathered, unless these belong to a dimension of blocks. Numbers
+ * below 8 bits become int8 or uint8, after the gather where each row is whole bytes: @count of
+ * @bits bits along the last dimension if the type is uint8.
  */
-static int unpack_table(struct onnx_node *node, uint32_t axis, int64_t *middle)
+static WNNOperand gather_rows(struct onnx_node *node, const struct table *t, size_t input,
+			      int64_t bits, int64_t count)
 {
-	int64_t bits = onnx_attr_int(node, "bits", 4), count;
-	uint32_t last = onnx_in_shape(node, 0)->rank - 1;
+	struct onnx_value *value = node->inputs[input], *bytes;
+	WNNOperandDataType type = onnx_type_is_unsigned(value->type) ? WNNOperandDataType_Uint8 :
+								       WNNOperandDataType_Int8;
+	uint32_t last = value->shape.rank - 1;
+	WNNOperand x;
 
-	*middle = 0;
-	if (onnx_in_type(node, 0) != ONNX_UINT8)
-		return 0;
-	if (bits != 2 && bits != 4 && bits != 8)
-		return onnx_refuse(node, "bits", "bits is %lld instead of 2, 4 or 8",
-				   (long long)bits);
-	*middle = INT64_C(1) << (bits - 1);
+	if (onnx_type_bits(value->type) == 4 && value->data && !(value->shape.dim[last] % 2) &&
+	    t->axis != last) {
+		bytes = onnx_new_value(node);
+		if (!bytes)
+			return NULL;
+		*bytes = *value;
+		bytes->type = ONNX_UINT8;
+		bytes->shape.dim[last] /= 2;
+		bytes->operand = NULL;
+		bytes->carrier = NULL;
+		x = onnx_operand(node, bytes);
+		bits = 4;
+		count = value->shape.dim[last];
+	} else {
+		x = onnx_in(node, input);
+		if (onnx_type_bits(value->type) < 8)
+			x = x_cast(node, onnx_from_four_bits(node, x), type);
+	}
+	if (t->axis != t->quantised)
+		x = x_gather(node, x, t->indices, t->axis);
 	if (bits == 8)
-		return 0;
-	if (axis != last)
-		return onnx_refuse(node, "quantize_axis", "quantize_axis is not the last one");
-	count = onnx_in_shape(node, 0)->dim[last] * (8 / bits);
-	node->inputs[0] = unpacked(node, 0, "data", bits, count);
-	if (!node->inputs[0])
-		return -1;
-	if (!onnx_has(node, 3))
-		return 0;
-	if (onnx_in_shape(node, 3)->rank != last + 1 || onnx_in_shape(node, 2)->rank != last + 1)
-		return onnx_refuse(node, "zero_points", "zero_points has another rank than data");
-	node->inputs[3] = unpacked(node, 3, "zero_points", bits, onnx_in_shape(node, 2)->dim[last]);
-	return node->inputs[3] ? 0 : -1;
+		return x;
+	x = split_bytes(node, x, bits, type);
+	return x ? x_part(node, x, x_shape(x).rank - 1, 0, count, 1) : NULL;
 }
 
-/* GatherBlockQuantized: gathers and dequantises rows of a table. */
+/* Dequantises integers whose last block along a dimension may be short. */
+static WNNOperand dequantise_blocks(struct onnx_node *node, const struct table *t, WNNOperand x,
+				    WNNOperand scales, WNNOperand zeros, uint32_t axis)
+{
+	int64_t begin[ONNX_MAX_RANK] = { 0 }, end[ONNX_MAX_RANK] = { 0 };
+
+	if (!x || !scales || !zeros)
+		return NULL;
+	end[axis] = x_shape(scales).dim[axis] * t->block - t->count;
+	/* One scale fits a block of any length. */
+	if (x_shape(scales).dim[axis] > 1)
+		x = x_pad(node, x, begin, end, 0);
+	x = x ? wnnGraphBuilderDequantizeLinear(node->b, x, scales, zeros, &node->options) : NULL;
+	return x_part(node, x, axis, 0, t->count, 1);
+}
+
+/*
+ * GatherBlockQuantized: gathers rows of a table, then dequantises these. Where the gather is along
+ * the dimension of the blocks, the whole table is dequantised first.
+ */
 int onnx_op_gather_blocks(struct onnx_node *node)
 {
-	int64_t block = onnx_attr_int(node, "block_size", 128), middle;
-	WNNOperand x, indices, scales, zeros;
-	uint32_t axis, quantised, rank;
+	WNNOperand x, scales, zeros;
+	struct table t = { 0 };
+	struct onnx_shape shape;
+	uint32_t axis;
 
 	for (size_t i = 0; i < 3; i++)
 		if (!onnx_has(node, i))
 			return onnx_refuse(node, "", "input %zu is missing", i);
-	rank = onnx_in_shape(node, 0)->rank;
-	if (onnx_axis(node, "gather_axis", onnx_attr_int(node, "gather_axis", 0), rank, &axis) ||
-	    onnx_axis(node, "quantize_axis", onnx_attr_int(node, "quantize_axis", 1), rank,
-		      &quantised))
+	if (read_table(node, &t))
 		return -1;
-	if (block < 1)
-		return onnx_refuse(node, "block_size", "block_size is %lld", (long long)block);
-	if (unpack_table(node, quantised, &middle) ||
-	    onnx_stretch_blocks(node, onnx_in_shape(node, 0), quantised, block, 2))
-		return -1;
-	x = onnx_in(node, 0);
-	indices = onnx_in(node, 1);
-	scales = onnx_in(node, 2);
-	if (!x || !indices || !scales)
-		return -1;
-	if (onnx_has(node, 3)) {
-		zeros = onnx_in(node, 3);
-	} else {
-		struct onnx_shape shape = x_shape(scales);
-
-		zeros = onnx_filled(node, wnnOperandGetDataType(x), &shape, middle);
-	}
-	if (!zeros)
+	t.indices = onnx_in(node, 1);
+	scales = t.indices ? gather_rows(node, &t, 2, 8, 0) : NULL;
+	x = scales ? gather_rows(node, &t, 0, t.bits, t.count) : NULL;
+	if (!x)
 		return onnx_out(node, 0, NULL);
-	x = wnnGraphBuilderDequantizeLinear(node->b, x, scales, zeros, &node->options);
-	return onnx_out(node, 0, x_gather(node, x, indices, axis));
+	shape = x_shape(scales);
+	zeros = onnx_has(node, 3) ?
+			gather_rows(node, &t, 3, t.bits, onnx_in_shape(node, 2)->dim[t.quantised]) :
+			onnx_filled(node, wnnOperandGetDataType(x), &shape,
+				    onnx_in_type(node, 0) == ONNX_UINT8 ? 1 << (t.bits - 1) : 0);
+	axis = t.quantised < t.axis || t.axis == t.quantised ?
+		       t.quantised :
+		       t.quantised + x_shape(t.indices).rank - 1;
+	x = dequantise_blocks(node, &t, x, scales, zeros, axis);
+	return onnx_out(node, 0, t.axis == t.quantised ? x_gather(node, x, t.indices, t.axis) : x);
 }

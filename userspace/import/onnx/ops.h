@@ -262,13 +262,6 @@ WNNOperand onnx_dequantise_at(struct onnx_node *node, size_t input, size_t scale
 WNNOperand onnx_fit_scale(struct onnx_node *node, size_t input, const struct onnx_shape *like,
 			  int64_t axis);
 /*
- * ONNX's last block may be shorter than the others, which WebNN does not allow. Then this replaces
- * scale and zero point, inputs first and first + 1, by one item for each element. Returns 0; -1:
- * they do not fit the shape, and the node is refused.
- */
-int onnx_stretch_blocks(struct onnx_node *node, const struct onnx_shape *shape, uint32_t axis,
-			int64_t block, size_t first);
-/*
  * Both read scale and zero point from two inputs in a row: onnx_dequantise() from first + 1 on,
  * with the tensor at @first; onnx_quantise() from @scale_at on.
  */

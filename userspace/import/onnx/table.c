@@ -292,7 +292,7 @@ static const struct onnx_op table[] = {
 	{ MS "MatMulNBits", 1, 0, onnx_op_matmul_bits, NULL, 0,
 	  "4 or 8 bits; composed of dequantizeLinear and matmul" },
 	{ MS "GatherBlockQuantized", 1, 0, onnx_op_gather_blocks, NULL, 0,
-	  "composed of dequantizeLinear and gather" },
+	  "composed of gather and dequantizeLinear" },
 
 	/* Random numbers */
 	{ ONNX "RandomNormal", 1, 0, onnx_op_random, NULL, R_NORMAL, "an input that is drawn" },
