@@ -118,7 +118,7 @@ SHAPES = [
      [(2, 3), (INT64, 2)], {"batch_axis": 0, "time_axis": 0}),
     ("sequence_lens has a wrong shape", "ReverseSequence", [(2, 3), (INT64, 2)], {}),
     ("the sequences are too long: 2 of 4194304, at most 4194304 together", "ReverseSequence", [(1 << 22, 2), (INT64, 2)], {}),
-    ("the reduction \"odd\" is not known", "ScatterND", [(2,), (INT64, 1, 1), (1,)],
+    ("reduction \"odd\" is not known", "ScatterND", [(2,), (INT64, 1, 1), (1,)],
      {"reduction": "odd"}),
     ("a reduction of [1,65536,1] into 65536 elements is too big: the product is at most 67108864", "ScatterElements",
      [(65536,), (INT64, 65536), (65536,)], {"reduction": "add"}),
@@ -312,6 +312,9 @@ PICTURES = [
      {"sampling_ratio": 1, "output_height": 0}),
     ("the shapes of X, rois and batch_indices do not fit together", "RoiAlign",
      [IMAGE, (1, 4), (INT64, 2)], {"sampling_ratio": 1}),
+    ("mode \"odd\" is not known", "DepthToSpace", [IMAGE], {"blocksize": 2, "mode": "odd"}),
+    ("auto_pad \"SAME\" is not known", "AveragePool", [IMAGE], {"kernel_shape": [2, 2], "auto_pad": "SAME"}),
+    ("auto_pad \"odd\" is not known", "ConvTranspose", [IMAGE, (4, 1, 2, 2)], {"auto_pad": "odd"}),
     ("mode \"odd\" is not known", "Resize", [IMAGE, None, ones(4)], {"mode": "odd"}),
     ("there are more axes than dimensions", "Resize", [(2,), None, ones(1)], {"axes": [0, 0]}),
     ("roi has 0 items for 1 dimensions", "Resize", [(2,), None, ones(1)],
@@ -357,6 +360,7 @@ SEQUENCES = [
     ("ngram_counts has no groups of min_gram_length to max_gram_length", "TfIdfVectorizer", [(INT64, 2)],
      dict(GRAMS, ngram_counts=[1])),
     ("activations has 1 items instead of 3", "LSTM", LSTM, {"activations": ["Relu"]}),
+    ("direction \"backward\" is not known", "LSTM", LSTM, {"direction": "backward"}),
     ("activation \"Odd\" is not known", "LSTM", LSTM, {"activations": ["Odd", "Tanh", "Tanh"]}),
     ("sequence_lens has a wrong shape", "LSTM", [*LSTM, None, (INT32, 2)], {}),
     ("B has a wrong shape", "LSTM", [*LSTM, (1, 8)], {}),
@@ -479,6 +483,10 @@ LINEAR = {"q_num_heads": 2, "kv_num_heads": 1, "update_rule": "gated_delta"}
 STEPS = [(1, 2, 4), (1, 2, 2), (1, 2, 2)]
 HEADS = [(1, 2, 3, 4), (1, 2, 5, 4), (1, 2, 5, 4)]
 NEWER = [
+    ("round_mode \"odd\" is not known", "Cast", [(2,)], {"to": 24, "round_mode": "odd"}),
+    ("round_mode \"odd\" is not known", "Cast", [floats(2)], {"to": 24, "round_mode": "odd"}),
+    ("round_mode \"odd\" is not known", "QuantizeLinear", [(2,), scalar(1, numpy.float32)],
+     {"output_dtype": 24, "round_mode": "odd"}),
     ("gate and value have different shapes", "SwiGLU", [(2, 2), (2, 1)], {}),
     ("int32 has not as many bits as int64", "BitCast", [(INT64, 2)], {"to": 6}),
     ("past_cache, update and write_indices do not fit together", "TensorScatter", [(2, 3, 4), (2, 4, 4)],

@@ -458,11 +458,13 @@ bool onnx_saturates(struct onnx_node *node)
 	return onnx_attr_int(node, "saturate", 1) != 0;
 }
 
-enum onnx_rounding onnx_rounding_of(struct onnx_node *node)
+int onnx_rounding_of(struct onnx_node *node)
 {
-	const char *mode = onnx_attr_string(node, "round_mode", "up");
+	static const char *const modes[] = {
+		[ONNX_NEAREST] = "nearest",
+		[ONNX_UP] = "up",
+		[ONNX_DOWN] = "down",
+	};
 
-	return !strcmp(mode, "nearest") ? ONNX_NEAREST :
-	       !strcmp(mode, "down")	? ONNX_DOWN :
-					  ONNX_UP;
+	return onnx_attr_choice(node, "round_mode", "up", modes, ONNX_DOWN + 1);
 }

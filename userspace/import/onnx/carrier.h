@@ -39,6 +39,7 @@ WNNOperand onnx_from_four_bits(struct onnx_node *node, WNNOperand x);
 
 /* Read the attributes saturate and round_mode of Cast and QuantizeLinear. */
 bool onnx_saturates(struct onnx_node *node);
-enum onnx_rounding onnx_rounding_of(struct onnx_node *node);
+/* Returns enum onnx_rounding; -1: the attribute has another value, and the node is refused. */
+int onnx_rounding_of(struct onnx_node *node);
 
 #endif

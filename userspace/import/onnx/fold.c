@@ -247,11 +247,13 @@ int onnx_fold_where(struct onnx_node *node)
 int onnx_fold_cast(struct onnx_node *node)
 {
 	const struct onnx_value *x = node->inputs[0];
-	enum onnx_rounding rounding = onnx_rounding_of(node);
+	int rounding = onnx_rounding_of(node);
 	bool saturate = onnx_saturates(node);
 	int64_t to, elements;
 	void *data;
 
+	if (rounding < 0)
+		return -1;
 	if (!x || x->sequence || !x->data || onnx_shape_elements(&x->shape) > ONNX_SMALL ||
 	    (node->op->variant && !onnx_has(node, 1)))
 		return 1;
@@ -263,7 +265,7 @@ int onnx_fold_cast(struct onnx_node *node)
 	for (int64_t i = 0; data && i < elements; i++) {
 		if (onnx_type_is_float(x->type) || onnx_type_is_float((int)to))
 			onnx_put_rounded((int)to, data, (size_t)i, onnx_value_float(x, (size_t)i),
-					 saturate, rounding);
+					 saturate, (enum onnx_rounding)rounding);
 		else
 			onnx_put_int((int)to, data, (size_t)i, onnx_value_int(x, (size_t)i));
 	}

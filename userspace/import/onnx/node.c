@@ -218,6 +218,17 @@ const char *onnx_attr_string(struct onnx_node *node, const char *name, const cha
 	return text;
 }
 
+int onnx_attr_choice(struct onnx_node *node, const char *name, const char *fallback,
+		     const char *const *names, int count)
+{
+	const char *given = onnx_attr_string(node, name, fallback);
+
+	for (int i = 0; i < count; i++)
+		if (names[i] && !strcmp(given, names[i]))
+			return i;
+	return onnx_refuse(node, name, "%s \"%s\" is not known", name, given);
+}
+
 const int64_t *onnx_attr_ints(struct onnx_node *node, const char *name, size_t *count)
 {
 	const Onnx__AttributeProto *attr = onnx_attr(node, name);
@@ -277,6 +288,7 @@ static WNNOperand drawn_input(struct onnx_node *node, const struct onnx_value *v
 		.number = model->random_count,
 		.draw = *value->draw,
 		.type = (int)onnx_type_of(onnx_type_webnn(value->type)),
+		.own_type = value->type,
 		.shape = value->shape,
 		.next = model->random,
 	};
@@ -288,7 +300,6 @@ static WNNOperand drawn_input(struct onnx_node *node, const struct onnx_value *v
 	model->random_count++;
 	for (uint32_t i = 0; i < value->shape.rank; i++)
 		shape[i] = (uint32_t)value->shape.dim[i];
-		.own_type = value->type,
 	descriptor.dataType = onnx_type_webnn(value->type);
 	descriptor.shape = value->shape.rank ? (WNNUint32Array){ value->shape.rank, shape } :
 					       WNN_UINT32_EMPTY;

@@ -101,6 +101,12 @@ int64_t onnx_attr_int(struct onnx_node *node, const char *name, int64_t fallback
 double onnx_attr_float(struct onnx_node *node, const char *name, double fallback);
 /* Returns a string that ends with NUL. */
 const char *onnx_attr_string(struct onnx_node *node, const char *name, const char *fallback);
+/*
+ * Returns the index of a string among @names, whose items may be NULL; -1: it is none of them, and
+ * the node is refused.
+ */
+int onnx_attr_choice(struct onnx_node *node, const char *name, const char *fallback,
+		     const char *const *names, int count);
 /* Return NULL and set *count to 0 when the attribute is absent. */
 const int64_t *onnx_attr_ints(struct onnx_node *node, const char *name, size_t *count);
 

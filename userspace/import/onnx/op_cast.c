@@ -29,7 +29,7 @@ static WNNOperand convert(struct onnx_node *node, WNNOperand x, int from, int to
 		return to_integers(node, x, to);
 	if (onnx_type_is_carried(to))
 		x = onnx_round_to(node, x, to, to != ONNX_BFLOAT16 && onnx_saturates(node),
-				  onnx_rounding_of(node));
+				  (enum onnx_rounding)onnx_rounding_of(node));
 	return x_cast(node, x, webnn);
 }
 
@@ -52,7 +52,7 @@ int onnx_op_cast(struct onnx_node *node)
 	if (from == to)
 		return onnx_out_value(node, 0, node->inputs[0]);
 	x = onnx_in(node, 0);
-	if (!x)
+	if (!x || onnx_rounding_of(node) < 0)
 		return -1;
 	return onnx_out_as(node, 0, convert(node, x, from, to), to);
 }

@@ -210,11 +210,12 @@ int onnx_op_depth_space(struct onnx_node *node)
 	static const uint32_t to_space[2][6] = { { 0, 3, 4, 1, 5, 2 }, { 0, 1, 4, 2, 5, 3 } };
 	static const uint32_t to_depth[2][6] = { { 0, 3, 5, 1, 2, 4 }, { 0, 1, 3, 5, 2, 4 } };
 	int64_t block = onnx_attr_int(node, "blocksize", 0), n, c, h, w;
-	bool crd = !strcmp(onnx_attr_string(node, "mode", "DCR"), "CRD");
+	static const char *const modes[] = { "DCR", "CRD" };
+	int crd = onnx_attr_choice(node, "mode", "DCR", modes, 2);
 	struct onnx_shape shape, wide, last;
 	WNNOperand x = onnx_in(node, 0);
 
-	if (!x)
+	if (!x || crd < 0)
 		return -1;
 	shape = x_shape(x);
 	if (shape.rank != 4)

@@ -105,7 +105,12 @@ WNNOperand onnx_quantise_few(struct onnx_node *node, int64_t axis, int type)
 	scale = spread(node, wide(node, onnx_fit_scale(node, 1, &shape, axis)), &shape);
 	x = x_div(node, wide(node, x), scale);
 	if (onnx_type_is_float(type)) {
-		x = onnx_round_to(node, x, type, onnx_saturates(node), onnx_rounding_of(node));
+		int rounding = onnx_rounding_of(node);
+
+		if (rounding < 0)
+			return NULL;
+		x = onnx_round_to(node, x, type, onnx_saturates(node),
+				  (enum onnx_rounding)rounding);
 		return x ? x_cast(node, x, webnn) : NULL;
 	}
 	x = x_round(node, x);

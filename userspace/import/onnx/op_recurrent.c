@@ -72,7 +72,8 @@ static int read_activations(struct onnx_node *node, struct recurrent *n)
 			k++;
 		if (k == SIZE(functions))
 			return onnx_refuse(node, "activations", "activation \"%.*s\" is not known",
-					   (int)(attr->strings[i].len % 100),
+					   (int)(attr->strings[i].len < 100 ? attr->strings[i].len :
+									      100),
 					   (const char *)attr->strings[i].data);
 		n->functions[i] = (struct activation){
 			.kind = (enum activation_kind)k,
@@ -174,17 +175,22 @@ static int check_state(struct onnx_node *node, const struct recurrent *n, WNNOpe
 
 static int read_inputs(struct onnx_node *node, uint32_t gates, struct recurrent *n)
 {
-	const char *direction = onnx_attr_string(node, "direction", "forward");
-	int result = 0;
+	static const char *const directions[] = {
+		[WNNRecurrentNetworkDirection_Forward] = "forward",
+		[WNNRecurrentNetworkDirection_Backward] = "reverse",
+		[WNNRecurrentNetworkDirection_Both] = "bidirectional",
+	};
+	int result = 0, direction = onnx_attr_choice(node, "direction", "forward", directions,
+						     SIZE(directions));
 
 	*n = (struct recurrent){ .gates = gates, .activation_count = gates == 1 ? 1 : gates - 1 };
 	n->batch_first = onnx_attr_int(node, "layout", 0);
 	n->coupled = onnx_attr_int(node, "input_forget", 0);
 	n->reset_after = onnx_attr_int(node, "linear_before_reset", 0);
 	n->clip = onnx_attr_float(node, "clip", 0);
-	n->direction = !strcmp(direction, "reverse")	   ? WNNRecurrentNetworkDirection_Backward :
-		       !strcmp(direction, "bidirectional") ? WNNRecurrentNetworkDirection_Both :
-							     WNNRecurrentNetworkDirection_Forward;
+	if (direction < 0)
+		return -1;
+	n->direction = (WNNRecurrentNetworkDirection)direction;
 	if (!(n->x = onnx_in(node, 0)) || !(n->w = onnx_in(node, 1)) || !(n->r = onnx_in(node, 2)))
 		return -1;
 	if (check_shapes(node, n))

@@ -42,17 +42,6 @@ struct line {
 	double scale, begin, end;
 };
 
-static int choice(struct onnx_node *node, const char *attribute, const char *fallback,
-		  const char *const *names, int count)
-{
-	const char *given = onnx_attr_string(node, attribute, fallback);
-
-	for (int i = 0; i < count; i++)
-		if (names[i] && !strcmp(given, names[i]))
-			return i;
-	return onnx_refuse(node, attribute, "%s \"%s\" is not known", attribute, given);
-}
-
 static int read_modes(struct onnx_node *node, struct resize *r)
 {
 	static const char *const kernels[] = { "nearest", "linear", "cubic" };
@@ -65,11 +54,12 @@ static int read_modes(struct onnx_node *node, struct resize *r)
 	bool old = node->op->variant || node->version < 11;
 	int kernel, transform = ASYMMETRIC, rounding = node->op->variant ? FLOOR : SIMPLE;
 
-	kernel = choice(node, "mode", "nearest", kernels, KERNELS);
+	kernel = onnx_attr_choice(node, "mode", "nearest", kernels, KERNELS);
 	if (!old) {
-		transform = choice(node, "coordinate_transformation_mode", "half_pixel", transforms,
-				   TRANSFORMS);
-		rounding = choice(node, "nearest_mode", "round_prefer_floor", roundings, SIMPLE);
+		transform = onnx_attr_choice(node, "coordinate_transformation_mode", "half_pixel",
+					     transforms, TRANSFORMS);
+		rounding = onnx_attr_choice(node, "nearest_mode", "round_prefer_floor", roundings,
+					    SIMPLE);
 	}
 	if (kernel < 0 || transform < 0 || rounding < 0)
 		return -1;
@@ -128,7 +118,7 @@ static int keep_aspect(struct onnx_node *node, struct resize *r, const struct on
 		       const uint32_t *axes, size_t n_axes)
 {
 	static const char *const names[] = { "stretch", "not_larger", "not_smaller" };
-	int policy = choice(node, "keep_aspect_ratio_policy", "stretch", names, 3);
+	int policy = onnx_attr_choice(node, "keep_aspect_ratio_policy", "stretch", names, 3);
 	double scale;
 
 	if (policy < 1)

@@ -13,16 +13,6 @@
 static const char *const reductions[] = { "none", "add", "mul", "max", "min" };
 enum reduction { NONE, ADD, MUL, MAX, MIN };
 
-static int read_reduction(struct onnx_node *node)
-{
-	const char *given = onnx_attr_string(node, "reduction", "none");
-
-	for (int i = NONE; i <= MIN; i++)
-		if (!strcmp(given, reductions[i]))
-			return i;
-	return onnx_refuse(node, "reduction", "the reduction \"%s\" is not known", given);
-}
-
 static WNNOperand combine(struct onnx_node *node, enum reduction how, WNNOperand a, WNNOperand b)
 {
 	return how == ADD ? x_add(node, a, b) :
@@ -192,7 +182,7 @@ static WNNOperand reduce_nd(struct onnx_node *node, enum reduction how, WNNOpera
 int onnx_op_scatter(struct onnx_node *node)
 {
 	WNNOperand x = onnx_in(node, 0), indices, updates;
-	int how = read_reduction(node);
+	int how = onnx_attr_choice(node, "reduction", "none", reductions, MIN + 1);
 
 	if (how < 0 || !x || !(indices = onnx_in(node, 1)) || !(updates = onnx_in(node, 2)))
 		return -1;

@@ -58,7 +58,9 @@ static void pad_same(struct onnx_window *w, uint32_t i, bool lower)
 int onnx_window(struct onnx_node *node, const struct onnx_shape *input, const int64_t *kernel,
 		struct onnx_window *w)
 {
-	const char *automatic = onnx_attr_string(node, "auto_pad", "NOTSET");
+	static const char *const names[] = { "NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER" };
+	enum { NOTSET, VALID, UPPER, LOWER };
+	int automatic = onnx_attr_choice(node, "auto_pad", "NOTSET", names, LOWER + 1);
 
 	memset(w, 0, sizeof(*w));
 	if (input->rank < 3 || input->rank > 2 + ONNX_SPATIAL)
@@ -73,7 +75,7 @@ int onnx_window(struct onnx_node *node, const struct onnx_shape *input, const in
 	if (onnx_window_list(node, "strides", w->rank, 1, w->stride) ||
 	    onnx_window_list(node, "dilations", w->rank, 1, w->dilation))
 		return -1;
-	if (!strcmp(automatic, "NOTSET") && read_pads(node, w))
+	if (automatic < 0 || (automatic == NOTSET && read_pads(node, w)))
 		return -1;
 	for (uint32_t i = 0; i < w->rank; i++) {
 		int64_t extent, room;
@@ -88,8 +90,8 @@ int onnx_window(struct onnx_node *node, const struct onnx_shape *input, const in
 					   "their product is below %lld",
 					   (long long)w->kernel[i], (long long)w->dilation[i],
 					   (long long)MOST);
-		if (!strncmp(automatic, "SAME", 4))
-			pad_same(w, i, !strcmp(automatic, "SAME_LOWER"));
+		if (automatic >= UPPER)
+			pad_same(w, i, automatic == LOWER);
 		extent = (w->kernel[i] - 1) * w->dilation[i] + 1;
 		room = w->in[i] + w->begin[i] + w->end[i] - extent;
 		if (room < 0)
