@@ -93,7 +93,7 @@ MUTATIONS = [
     # Concats whose operands are read directly.
     _error('all pieces lie at the begin of the tile', 'plan/kernel/contract_emit.c',
            'to[axis] = lo - begin[axis];', 'to[axis] = 0 * begin[axis];'),
-    _error('pieces may be overwritten before they are read', 'plan/place/pieces.c',
+    _error('pieces may be overwritten before they are read', 'plan/place/slices.c',
            'if (place->end < last)\n\t\t\tplace->end = last;', '(void)place;'),
     _error('pieces of a batch are as far apart as the largest of them', 'plan/lower/matmul.c',
            'mm->out.rank ? view->stride[last] : 0, 0, 0,', 'mm->out.rank ? mm->b.stride[last] : 0, 0, 0,'),

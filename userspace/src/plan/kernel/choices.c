@@ -20,7 +20,7 @@
  */
 struct key {
 	uint64_t sram;
-	uint8_t eager, a_here, b_here, out_here, b_constant, weighted, pieces;
+	uint8_t eager, a_here, b_here, out_here, b_constant, weighted, slices;
 	uint16_t post[CONTRACT_MAX_POSTS];
 	struct contract_weights weights;
 	struct contract c;
@@ -74,7 +74,7 @@ static size_t make_key(const struct plan *plan, const struct contract *c, struct
 	key->out_here = c->out_here;
 	key->b_constant = c->b_constant != NULL;
 	key->weighted = !c->weights ? 0 : c->weights->zero ? 2 : 1;
-	key->pieces = c->pieces ? (uint8_t)c->pieces->count : 0;
+	key->slices = c->slices ? (uint8_t)c->slices->count : 0;
 	for (uint32_t i = 0; i < c->num_posts; i++)
 		key->post[i] = (uint16_t)(c->post[i].op << 1 | c->post[i].to_spare);
 	if (c->weights) {
@@ -91,7 +91,7 @@ static size_t make_key(const struct plan *plan, const struct contract *c, struct
 	key->c.b_constant = NULL;
 	key->c.b_offset = 0;
 	key->c.weights = NULL;
-	key->c.pieces = NULL;
+	key->c.slices = NULL;
 	return wnn_align_up(offsetof(struct key, c) + size, 8);
 }
 

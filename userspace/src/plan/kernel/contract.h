@@ -22,7 +22,7 @@ enum { CB_G, CB_KH, CB_KW, CB_K, CB_N };
 #define CONTRACT_SHORT_RUN  32	 /* bytes: shorter runs take a DMA engine a whole cycle, too */
 #define CONTRACT_MAX_EXTRAS 12
 #define CONTRACT_MAX_POSTS  16
-#define CONTRACT_MAX_PIECES 4
+#define CONTRACT_MAX_SLICES 4
 
 /* A further operand, which prologue or epilogue read: bias, divisors of an average, scale. */
 struct contract_extra {
@@ -68,10 +68,10 @@ struct contract_weights {
  * A filter whose slices along one dim are at several addresses; each view is like contract.b, with
  * the extent of the slice.
  */
-struct contract_pieces {
+struct contract_slices {
 	uint32_t count;
 	int axis; /* CB_K or CB_N */
-	struct npu_view view[CONTRACT_MAX_PIECES];
+	struct npu_view view[CONTRACT_MAX_SLICES];
 };
 
 struct contract {
@@ -108,7 +108,7 @@ struct contract {
 	int64_t b_offset;		/* offset of element 0 in the bytes of b_constant */
 	const struct contract_weights *weights; /* a filter of integers instead, or NULL */
 	/* The slices that the filter consists of; b describes the largest. NULL: b is all of it. */
-	const struct contract_pieces *pieces;
+	const struct contract_slices *slices;
 	struct npu_view out; /* [g,b,h,w,n] */
 	uint32_t num_extras, num_posts;
 	struct contract_extra extra[CONTRACT_MAX_EXTRAS];

@@ -307,16 +307,16 @@ static void load_weights(struct contract_state *st, struct contract_event *e, co
 }
 
 /* Loads a filter tile from all slices of the filter that it overlaps. */
-static void load_pieces(struct contract_state *st, const struct contract_event *e,
+static void load_slices(struct contract_state *st, const struct contract_event *e,
 			const int64_t *begin, const int64_t *dim)
 {
-	const struct contract_pieces *pieces = st->c->pieces;
-	int axis = pieces->axis;
+	const struct contract_slices *slices = st->c->slices;
+	int axis = slices->axis;
 	int64_t at = 0, end = begin[axis] + dim[axis];
 
-	for (uint32_t i = 0; i < pieces->count; i++) {
-		const struct npu_view *piece = &pieces->view[i];
-		int64_t next = at + piece->dim[axis], to[5] = { 0 }, from[5], part[5];
+	for (uint32_t i = 0; i < slices->count; i++) {
+		const struct npu_view *slice = &slices->view[i];
+		int64_t next = at + slice->dim[axis], to[5] = { 0 }, from[5], part[5];
 		int64_t lo = begin[axis] > at ? begin[axis] : at, hi = end < next ? end : next;
 
 		memcpy(from, begin, sizeof(from));
@@ -327,7 +327,7 @@ static void load_pieces(struct contract_state *st, const struct contract_event *
 		at = next;
 		if (lo < hi)
 			plan_transfer(st->plan, view_part(&e->b_view, to, part),
-				      view_part(piece, from, part), false);
+				      view_part(slice, from, part), false);
 	}
 }
 
@@ -349,8 +349,8 @@ static void load_filter(struct contract_state *st, struct contract_event *e, boo
 	e->b_view = contract_filter_view(c, e->b, dim);
 	if (hit)
 		return;
-	if (c->pieces) {
-		load_pieces(st, e, begin, dim);
+	if (c->slices) {
+		load_slices(st, e, begin, dim);
 		return;
 	}
 	src = e->b_view;
@@ -666,7 +666,7 @@ static bool reaches_data(const struct contract *c)
 static void find_resident(struct contract *c)
 {
 	c->a_here = c->a.base == NPU_BASE_NONE && reaches_data(c);
-	c->b_here = c->b.rank && !c->b_constant && !c->weights && !c->pieces &&
+	c->b_here = c->b.rank && !c->b_constant && !c->weights && !c->slices &&
 		    c->b.base == NPU_BASE_NONE;
 	c->out_here = c->out.base == NPU_BASE_NONE &&
 		      !(c->a_here && views_share_window(&c->out, &c->a)) &&

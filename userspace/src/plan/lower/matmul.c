@@ -41,17 +41,17 @@ struct matmul {
 	int64_t m, n, k;
 	struct ir_constant *b_constant;
 	/*
-	 * When the second operand consists of slices along k or n (place/pieces.c): the view of
+	 * When the second operand consists of slices along k or n (place/slices.c): the view of
 	 * each; b is that of the largest.
 	 */
-	uint32_t num_pieces, piece_axis;
+	uint32_t num_slices, slice_axis;
 	struct {
 		struct npu_view view;
 		int64_t last[2], extent;
-	} piece[PLACE_MAX_PIECES];
+	} slice[VALUES_MAX_SLICES];
 };
 
-#define MAX_VIEWS (3 + PLACE_MAX_PIECES) /* the result, a, b, and the slices of b */
+#define MAX_VIEWS (3 + VALUES_MAX_SLICES) /* the result, a, b, and the slices of b */
 
 /*
  * Returns the view of an operand. With `constant`, a constant that is not pinned gets a dense view
@@ -134,25 +134,25 @@ static struct npu_view bias_view(struct plan *plan, const struct ir_value *value
 }
 
 /* Fills in the slices of the second operand, and sets b to the largest; false: it has none. */
-static bool find_pieces(struct plan *plan, const struct ir_node *node, struct matmul *mm)
+static bool find_slices(struct plan *plan, const struct ir_node *node, struct matmul *mm)
 {
-	struct value_pieces pieces;
+	struct value_slices slices;
 	uint32_t last = node->operands[1]->type.rank - 2;
 
-	values_pieces(plan, node->operands[1], &pieces);
-	mm->num_pieces = pieces.count;
-	mm->piece_axis = pieces.axis - last;
-	for (uint32_t i = 0; i < pieces.count; i++) {
-		const struct npu_view *view = &pieces.view[i];
+	values_slices(plan, node->operands[1], &slices);
+	mm->num_slices = slices.count;
+	mm->slice_axis = slices.axis - last;
+	for (uint32_t i = 0; i < slices.count; i++) {
+		const struct npu_view *view = &slices.view[i];
 
-		mm->piece[i].view = *view;
-		mm->piece[i].extent = view->dim[pieces.axis];
-		if (!i || view->dim[pieces.axis] > mm->b.dim[pieces.axis])
+		mm->slice[i].view = *view;
+		mm->slice[i].extent = view->dim[slices.axis];
+		if (!i || view->dim[slices.axis] > mm->b.dim[slices.axis])
 			mm->b = *view;
 	}
-	if (pieces.count)
-		mm->b.dim[pieces.axis] = ir_type_dim(&node->operands[1]->type, pieces.axis);
-	return pieces.count > 0;
+	if (slices.count)
+		mm->b.dim[slices.axis] = ir_type_dim(&node->operands[1]->type, slices.axis);
+	return slices.count > 0;
 }
 
 /* Splits the slices into batch dims and last two dims, as split_batch() does for b. */
@@ -160,13 +160,13 @@ static void split_pieces(struct matmul *mm, const struct npu_view *out, bool tra
 {
 	int64_t dim[2];
 
-	for (uint32_t i = 0; i < mm->num_pieces; i++) {
-		split_batch(&mm->piece[i].view, out, mm->piece[i].last, dim);
+	for (uint32_t i = 0; i < mm->num_slices; i++) {
+		split_batch(&mm->slice[i].view, out, mm->slice[i].last, dim);
 		if (transposed)
-			swap(mm->piece[i].last);
+			swap(mm->slice[i].last);
 	}
 	if (transposed)
-		mm->piece_axis = 1 - mm->piece_axis;
+		mm->slice_axis = 1 - mm->slice_axis;
 }
 
 static void analyse(struct plan *plan, const struct ir_node *node, struct matmul *mm)
@@ -179,7 +179,7 @@ static void analyse(struct plan *plan, const struct ir_node *node, struct matmul
 	memset(mm, 0, sizeof(*mm));
 	whole = mm->out = values_view(plan, node->results[0]);
 	mm->a = operand_view(plan, node->operands[0], 0, NULL);
-	if (!find_pieces(plan, node, mm))
+	if (!find_slices(plan, node, mm))
 		mm->b = operand_view(plan, node->operands[1],
 				     node->op == IR_OP_WMATMUL ?
 					     mm->a.dtype :
@@ -207,10 +207,10 @@ static void analyse(struct plan *plan, const struct ir_node *node, struct matmul
 	mm->m = out_dim[0];
 	mm->n = out_dim[1];
 	mm->k = a_dim[1];
-	for (uint32_t i = 0; i < mm->num_pieces; i++)
-		all[3 + i] = &mm->piece[i].view;
+	for (uint32_t i = 0; i < mm->num_slices; i++)
+		all[3 + i] = &mm->slice[i].view;
 	if (mm->out.rank)
-		views_simplify(all, 3 + mm->num_pieces);
+		views_simplify(all, 3 + mm->num_slices);
 }
 
 static struct npu_view with_dims(const struct npu_view *base, int64_t offset, const int64_t *dim,
@@ -328,26 +328,26 @@ static void make_window(struct contract *c)
 }
 
 /* Describes the slices of the second operand for the contraction; false: it has none. */
-static bool set_pieces(struct contract_pieces *pieces, const struct matmul *mm,
+static bool set_slices(struct contract_slices *slices, const struct matmul *mm,
 		       const int64_t offset[MAX_VIEWS])
 {
 	uint32_t last = mm->out.rank ? mm->out.rank - 1 : 0;
 	int64_t dim[5];
 
-	pieces->count = mm->num_pieces;
-	pieces->axis = mm->piece_axis ? CB_N : CB_K;
+	slices->count = mm->num_slices;
+	slices->axis = mm->slice_axis ? CB_N : CB_K;
 	memcpy(dim, (int64_t[]){ mm->out.rank ? mm->out.dim[last] : 1, 1, 1, mm->k, mm->n },
 	       sizeof(dim));
-	for (uint32_t i = 0; i < mm->num_pieces; i++) {
-		const struct npu_view *view = &mm->piece[i].view;
+	for (uint32_t i = 0; i < mm->num_slices; i++) {
+		const struct npu_view *view = &mm->slice[i].view;
 
-		dim[pieces->axis] = mm->piece[i].extent;
-		pieces->view[i] =
+		dim[slices->axis] = mm->slice[i].extent;
+		slices->view[i] =
 			with_dims(view, offset[3 + i], dim,
 				  (int64_t[]){ mm->out.rank ? view->stride[last] : 0, 0, 0,
-					       mm->piece[i].last[0], mm->piece[i].last[1] });
+					       mm->slice[i].last[0], mm->slice[i].last[1] });
 	}
-	return pieces->count > 0;
+	return slices->count > 0;
 }
 
 /* Returns true if products along a dim of the batch have different second operands. */
@@ -355,8 +355,8 @@ static bool varies(const struct matmul *mm, uint32_t axis)
 {
 	bool varies = mm->b.stride[axis] != 0;
 
-	for (uint32_t i = 0; i < mm->num_pieces; i++)
-		varies |= mm->piece[i].view.stride[axis] != 0;
+	for (uint32_t i = 0; i < mm->num_slices; i++)
+		varies |= mm->slice[i].view.stride[axis] != 0;
 	return varies;
 }
 
@@ -387,7 +387,7 @@ static void emit_one(struct plan *plan, const struct ir_node *node, const struct
 		.op = half ? ONPU_OP_MMA_F16 : ONPU_OP_MMA_F32,
 	};
 	struct contract_weights weights;
-	struct contract_pieces pieces;
+	struct contract_slices slices;
 
 	c.a = with_dims(&mm->a, offset[1], (int64_t[]){ g, b, 1, mm->m, mm->k },
 			(int64_t[]){ groups ? sa : 0, groups ? 0 : sa, 0, mm->a_last[0],
@@ -398,8 +398,8 @@ static void emit_one(struct plan *plan, const struct ir_node *node, const struct
 		set_weights(&weights, node, mm);
 		c.weights = &weights;
 		c.kernel = half ? "mma.f16 weights" : "mma.f32 weights";
-	} else if (set_pieces(&pieces, mm, offset)) {
-		c.pieces = &pieces;
+	} else if (set_slices(&slices, mm, offset)) {
+		c.slices = &slices;
 	} else if (mm->b_constant) {
 		c.b_constant = mm->b_constant;
 		c.b_offset = offset[2];
@@ -426,7 +426,7 @@ static void emit_one(struct plan *plan, const struct ir_node *node, const struct
 	 */
 	if (node->op != IR_OP_MATMUL || g * b * mm->m > 1)
 		c.piece = contract_piece(c.op, c.k, 1);
-	else if (!c.b_constant && !c.pieces && c.a.base == NPU_BASE_NONE &&
+	else if (!c.b_constant && !c.slices && c.a.base == NPU_BASE_NONE &&
 		 c.b.base == NPU_BASE_NONE)
 		make_window(&c);
 	contract_emit(plan, &c);
@@ -453,8 +453,8 @@ void lower_matmul(struct plan *plan, const struct ir_node *node)
 			offset[0] += at * mm.out.stride[i];
 			offset[1] += at * mm.a.stride[i];
 			offset[2] += at * mm.b.stride[i];
-			for (uint32_t p = 0; p < mm.num_pieces; p++)
-				offset[3 + p] += at * mm.piece[p].view.stride[i];
+			for (uint32_t p = 0; p < mm.num_slices; p++)
+				offset[3 + p] += at * mm.slice[p].view.stride[i];
 		}
 		emit_one(plan, node, &mm, offset);
 	}

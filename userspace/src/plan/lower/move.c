@@ -389,7 +389,7 @@ void lower_move(struct plan *plan, const struct ir_node *node)
 	};
 
 	plan_kernel(plan, NULL); /* a node that moves nothing has no kernel */
-	if (values_in_pieces(plan, node->results[0]) ||
+	if (values_in_slices(plan, node->results[0]) ||
 	    (node->op != IR_OP_CONCAT && values_shared(plan, node->operands[0], node->results[0])))
 		return;
 	lower[node->op](plan, node);

@@ -30,16 +30,16 @@ uint64_t pinned_pack(struct plan *plan, const struct plan_pin *pin);
 /* Returns true if a value is a constant that kernels read from SRAM. */
 bool values_pinned(const struct plan *plan, const struct ir_value *value);
 
-/* ---- pieces.c: values that products read in slices, from the operands of a concat */
-#define PLACE_MAX_PIECES 4
+/* ---- slices.c: values that products read in slices, from the operands of a concat */
+#define VALUES_MAX_SLICES 4
 
-struct value_pieces {
+struct value_slices {
 	uint32_t count, axis; /* number of slices, and the axis that is divided; 0: it has none */
-	struct npu_view view[PLACE_MAX_PIECES];
+	struct npu_view view[VALUES_MAX_SLICES];
 };
 
-/* Sets *pieces to the slices of a value. */
-void values_pieces(struct plan *plan, const struct ir_value *value, struct value_pieces *pieces);
+/* Sets *slices to the slices of a value. */
+void values_slices(struct plan *plan, const struct ir_value *value, struct value_slices *slices);
 
 /* ---- values.c: the memory of every value of the range */
 /* Chooses the memory of all values. Returns 0, or -1 with the plan failed. */
@@ -66,7 +66,7 @@ uint32_t values_joined(const struct plan *plan, uint32_t node);
 bool values_in_memory(const struct plan *plan, const struct ir_value *value);
 bool values_live_out(const struct plan *plan, const struct ir_value *value);
 /* Returns true if a value has no memory, because all products that read it read its slices. */
-bool values_in_pieces(const struct plan *plan, const struct ir_value *value);
+bool values_in_slices(const struct plan *plan, const struct ir_value *value);
 /* Returns true if one value is a view of the other, so that no data moves between them. */
 bool values_shared(const struct plan *plan, const struct ir_value *a, const struct ir_value *b);
 /* Returns the bindings of the program, and sets their number; the plan owns them. */

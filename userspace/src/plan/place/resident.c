@@ -347,7 +347,7 @@ static void collect(struct chooser *ch)
 	for (uint32_t id = 0; id < graph->num_values; id++) {
 		const struct place *place = &ch->plan->values->place[id];
 
-		if (place->used && !place->in_pieces && place->parent == NO_PARENT &&
+		if (place->used && !place->in_slices && place->parent == NO_PARENT &&
 		    place->base == NPU_BASE_ARENA && ch->wish[id].touched &&
 		    place->end - place->begin <= MAX_LIFE && !crosses_seam(place) &&
 		    place->bytes < ch->plan->caps->sram_bytes &&

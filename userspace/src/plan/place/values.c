@@ -344,7 +344,7 @@ static void attach_all(struct plan *plan)
 	for (uint32_t i = plan->count; i-- > 0;) {
 		const struct ir_node *node = plan->graph->nodes[plan->first + i];
 
-		if (node->op == IR_OP_CONCAT && !values_in_pieces(plan, node->results[0]))
+		if (node->op == IR_OP_CONCAT && !values_in_slices(plan, node->results[0]))
 			attach_concat(plan, node);
 	}
 	for (uint32_t i = 0; i < plan->count; i++) {
@@ -445,7 +445,7 @@ static int pack_arena(struct plan *plan)
 	for (uint32_t id = 0; !ret && id < num; id++) {
 		struct place *place = &values->place[id];
 
-		if (!place->used || place->in_pieces || place->parent != NO_PARENT ||
+		if (!place->used || place->in_slices || place->parent != NO_PARENT ||
 		    place->base != NPU_BASE_ARENA)
 			continue;
 		index[id] = count;
@@ -465,7 +465,7 @@ static int pack_arena(struct plan *plan)
 	for (uint32_t id = 0; !ret && id < num; id++) {
 		struct place *place = &values->place[id];
 
-		if (place->used && !place->in_pieces && place->parent == NO_PARENT &&
+		if (place->used && !place->in_slices && place->parent == NO_PARENT &&
 		    place->base == NPU_BASE_ARENA)
 			place->offset = intervals[index[id]].offset;
 	}
@@ -501,7 +501,7 @@ int values_place(struct plan *plan, const uint32_t *live_out, uint32_t num_live_
 			introduce(plan, node->results[r], i, true);
 	}
 	pinned_place(plan);
-	pieces_find(plan);
+	slices_find(plan);
 	find_joined(plan);
 	attach_all(plan);
 	extend_roots(plan);
@@ -566,9 +566,9 @@ bool values_live_out(const struct plan *plan, const struct ir_value *value)
 	return plan->values->place[value->id].live_out;
 }
 
-bool values_in_pieces(const struct plan *plan, const struct ir_value *value)
+bool values_in_slices(const struct plan *plan, const struct ir_value *value)
 {
-	return plan->values->place[value->id].in_pieces;
+	return plan->values->place[value->id].in_slices;
 }
 
 bool values_shared(const struct plan *plan, const struct ir_value *a, const struct ir_value *b)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The memory of each value of a range: the state that values.c, resident.c, pieces.c and pinned.c
+ * The memory of each value of a range: the state that values.c, resident.c, slices.c and pinned.c
  * share.
  */
 #ifndef WNN_PLAN_VALUES_H
@@ -20,9 +20,9 @@ struct place {
 	int64_t stride[IR_MAX_RANK];
 	uint32_t begin, end;   /* live range, in nodes of the range */
 	uint32_t uses;	       /* number of uses as an operand */
-	bool in_pieces;	       /* it has no memory: products read the operands of the concat */
-	uint32_t whole;	       /* in_pieces: id of the concat's result */
-	uint32_t piece_axis;   /* in_pieces: the axis of this value that is divided into slices */
+	bool in_slices;	       /* it has no memory: products read the operands of the concat */
+	uint32_t whole;	       /* in_slices: id of the concat's result */
+	uint32_t slice_axis;   /* in_slices: the axis of this value that is divided into slices */
 	bool placed;	       /* constants: it is among the program's constants already */
 	uint64_t bytes;	       /* roots: bytes of its memory, with the padding of an image */
 	int64_t origin;	       /* offset of element 0 in these bytes */
@@ -49,7 +49,7 @@ uint32_t values_root(const struct plan *plan, uint32_t id);
 /* Returns true if a node can write its result with strides, between other data. */
 bool values_writes_strided(const struct ir_node *node);
 /* Finds the values that products read in slices; call it before values share memory. */
-void pieces_find(struct plan *plan);
+void slices_find(struct plan *plan);
 /* Gives the constants of plan->sram.pinned their addresses. */
 void pinned_place(struct plan *plan);
 /*

@@ -7,8 +7,8 @@
  * reads it there, which takes no longer, as a copy from memory to memory reads and writes at the
  * same time.
  *
- * values.c calls pieces_find() before values share memory; the lowering of products calls
- * values_pieces().
+ * values.c calls slices_find() before values share memory; the lowering of products calls
+ * values_slices().
  */
 #include "plan/place/values.h"
 
@@ -18,7 +18,7 @@
 
 #define NO_CONCAT UINT32_MAX
 
-/* The findings of pieces_find() about a value that is a concat's result or a view of one. */
+/* The findings of slices_find() about a value that is a concat's result or a view of one. */
 struct note {
 	uint32_t concat;  /* value id of the concat's result */
 	uint32_t axis;	  /* the axis of this value along which the slices are concatenated */
@@ -131,27 +131,27 @@ static void look_through(const struct ir_node *node, struct npu_view *view)
 }
 
 /* Returns the view of slice number `i` of a value, which is a concat's result or a view of one. */
-static struct npu_view piece_of(struct plan *plan, const struct ir_value *value, uint32_t i)
+static struct npu_view slice_of(struct plan *plan, const struct ir_value *value, uint32_t i)
 {
 	struct npu_view view;
 
 	if (value->def->op == IR_OP_CONCAT)
 		return values_view(plan, value->def->operands[i]);
-	view = piece_of(plan, value->def->operands[0], i);
+	view = slice_of(plan, value->def->operands[0], i);
 	look_through(value->def, &view);
 	return view;
 }
 
-void values_pieces(struct plan *plan, const struct ir_value *value, struct value_pieces *pieces)
+void values_slices(struct plan *plan, const struct ir_value *value, struct value_slices *slices)
 {
 	const struct place *place = &plan->values->place[value->id];
 
-	*pieces = (struct value_pieces){ .axis = place->piece_axis };
-	if (!place->in_pieces)
+	*slices = (struct value_slices){ .axis = place->slice_axis };
+	if (!place->in_slices)
 		return;
-	pieces->count = plan->graph->values[place->whole]->def->num_operands;
-	for (uint32_t i = 0; i < pieces->count; i++)
-		pieces->view[i] = piece_of(plan, value, i);
+	slices->count = plan->graph->values[place->whole]->def->num_operands;
+	for (uint32_t i = 0; i < slices->count; i++)
+		slices->view[i] = slice_of(plan, value, i);
 }
 
 /* ---- the values that are read in slices */
@@ -175,7 +175,7 @@ static bool is_candidate(const struct plan *plan, const struct ir_node *node)
 {
 	int64_t copied = 0, all = ir_type_elements(&node->results[0]->type);
 
-	if (node->op != IR_OP_CONCAT || node->num_operands > PLACE_MAX_PIECES ||
+	if (node->op != IR_OP_CONCAT || node->num_operands > VALUES_MAX_SLICES ||
 	    node->num_operands < 2 || plan->values->place[node->results[0]->id].live_out)
 		return false;
 	for (uint32_t i = 0; i < node->num_operands; i++)
@@ -255,14 +255,14 @@ static void settle(struct plan *plan, const struct note *notes, uint32_t id)
 
 	if (note->concat == NO_CONCAT || !is_settled(plan, notes, note->concat))
 		return;
-	place->in_pieces = true;
-	place->piece_axis = note->axis;
+	place->in_slices = true;
+	place->slice_axis = note->axis;
 	place->whole = note->concat;
 	if (note->concat == id)
 		keep_pieces(plan, plan->graph->values[id]->def, note->last);
 }
 
-void pieces_find(struct plan *plan)
+void slices_find(struct plan *plan)
 {
 	uint32_t num = plan->graph->num_values;
 	struct note *notes = wnn_calloc(num + 1, sizeof(*notes));
