@@ -203,7 +203,7 @@ MUTATIONS = [
     _pass('slices begin where they did', 'slice->starts[i] = from.starts[to_last[i]];', 'slice->starts[i] = from.starts[i];'),
     _pass('slices have the strides of the other order', 'slice->strides[i] = from.strides[to_last[i]];',
           'slice->strides[i] = from.strides[to_first[i]];'),
-    _pass('means are over the axes of nchw', 'attrs->reduce.axes = turned_axes(attrs->reduce.axes);', ';'),
+    _pass('means are over the axes of nchw', 'attrs->reduce.axes = permuted_axes(attrs->reduce.axes);', ';'),
     _pass('pools keep their layout', 'attrs->pool.layout = IR_NHWC;', ';'),
     _pass('normalisation is along the width', 'attrs->norm.axis = to_first[attrs->norm.axis];', 'attrs->norm.axis = 2;'),
     _pass('small regions are turned, too', 'if (t->work[region] / work_per_element < t->border[region])', 'if (false)', 'text'),

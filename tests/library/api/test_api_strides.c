@@ -39,14 +39,14 @@ static WNNContext open_level(WNNInstance instance, const char *level, uint32_t t
 }
 
 /* Makes queries, keys or values as [head][row][depth] or [head][depth][row]. */
-static WNNOperand heads(WNNGraphBuilder b, WNNOperand x, uint32_t part, bool turned)
+static WNNOperand heads(WNNGraphBuilder b, WNNOperand x, uint32_t part, bool transposed)
 {
 	WNNTransposeOptions options = WNN_TRANSPOSE_OPTIONS_INIT;
 
 	x = wnnGraphBuilderSlice(b, x, WNN_UINT32_LIST(0, part * WIDTH),
 				 WNN_UINT32_LIST(ROWS, WIDTH), NULL);
 	x = wnnGraphBuilderReshape(b, x, WNN_UINT32_LIST(ROWS, HEADS, DEPTH), NULL);
-	options.permutation = turned ? WNN_UINT32_LIST(1, 2, 0) : WNN_UINT32_LIST(1, 0, 2);
+	options.permutation = transposed ? WNN_UINT32_LIST(1, 2, 0) : WNN_UINT32_LIST(1, 0, 2);
 	return wnnGraphBuilderTranspose(b, x, &options);
 }
 

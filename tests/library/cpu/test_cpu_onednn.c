@@ -288,12 +288,12 @@ static void compare_conv(const struct drawn *d, const struct ir_conv_attrs *conv
 static void compare_product(const struct drawn *d)
 {
 	int64_t lines = between(8, 40);
-	bool turned = random_below(2);
+	bool transposed = random_below(2);
 	const int64_t a[] = { lines, d->in }, y[] = { lines, d->out };
-	const int64_t b[] = { turned ? d->out : d->in, turned ? d->in : d->out };
+	const int64_t b[] = { transposed ? d->out : d->in, transposed ? d->in : d->out };
 	const union ir_attrs attrs = { .matmul = { .alpha = 1,
 						   .beta = 1,
-						   .b_transpose = turned,
+						   .b_transpose = transposed,
 						   .act = { .kind = IR_UNARY_NONE } } };
 	struct ir_type type = ir_type_make(IR_F32, 2, y);
 	struct rig rig;

@@ -52,7 +52,7 @@ static void test_sharing(void **state)
 }
 
 /* Transposes a value, and transposes it back behind a node that may reuse its memory. */
-static struct ir_value *turned(struct test_graph *t, struct ir_value *in, uint32_t by)
+static struct ir_value *transposed(struct test_graph *t, struct ir_value *in, uint32_t by)
 {
 	uint32_t there[3], back[3];
 
@@ -106,7 +106,7 @@ static void test_random_graphs(void **state)
 					axis);
 				break;
 			case 4:
-				pool[count++] = turned(&t, a, axis);
+				pool[count++] = transposed(&t, a, axis);
 				break;
 			case 5:
 				pool[count++] =

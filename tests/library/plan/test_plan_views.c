@@ -15,7 +15,7 @@ enum { SMALLEST = 0, LARGEST = NUM_SIZES - 1 };
 #define COLS  80
 #define BYTES ((uint64_t)ROWS * COLS * 4)
 
-static const int64_t dims[2] = { ROWS, COLS }, turned[2] = { COLS, ROWS };
+static const int64_t dims[2] = { ROWS, COLS }, transposed[2] = { COLS, ROWS };
 static const uint32_t swap[2] = { 1, 0 };
 
 /* ---- one operator between two functions */
@@ -169,7 +169,7 @@ static void test_readers(void **state)
 		random_seed(60 + constant);
 		graph_init(&t);
 		t.tolerance = 1e-5;
-		x = add_operand(&t, IR_F32, 2, turned, constant);
+		x = add_operand(&t, IR_F32, 2, transposed, constant);
 		y = add_operand(&t, IR_F32, 2, dims, false);
 		z = node_transpose(&t, x, swap);
 		add_output(&t, node_softmax(&t, node_binary(&t, IR_SUB, y, z), 1));

@@ -146,8 +146,8 @@ struct matrices {
  * The last rows, too few for a square, are transposed with the square before. A matrix of fewer
  * columns than a square has is transposed in one call: each column is a stream.
  */
-static void turn_columns(const struct matrices *m, const float *from, float *to, int64_t begin,
-			 int64_t end)
+static void transpose_columns(const struct matrices *m, const float *from, float *to, int64_t begin,
+			      int64_t end)
 {
 	int64_t rows = m->rows, columns = m->columns, size;
 
@@ -159,7 +159,7 @@ static void turn_columns(const struct matrices *m, const float *from, float *to,
 }
 
 /* Transposes the items begin to end - 1; an item is SQUARE columns of a matrix. */
-static void turn_items(void *argument, int64_t begin, int64_t end)
+static void transpose_items(void *argument, int64_t begin, int64_t end)
 {
 	const struct matrices *m = argument;
 	int64_t items = (m->columns + SQUARE - 1) / SQUARE;
@@ -168,8 +168,8 @@ static void turn_items(void *argument, int64_t begin, int64_t end)
 		int64_t at = i / items * m->rows * m->columns, first = i % items * SQUARE;
 		int64_t last = first + SQUARE;
 
-		turn_columns(m, m->from + at, m->to + at, first,
-			     last < m->columns ? last : m->columns);
+		transpose_columns(m, m->from + at, m->to + at, first,
+				  last < m->columns ? last : m->columns);
 	}
 }
 
@@ -209,7 +209,7 @@ static int transpose(struct cpu_context *cpu, const struct ir_node *node, const 
 		int64_t items = (m.columns + SQUARE - 1) / SQUARE;
 
 		cpu_parallel_ranges(cpu, x.count / (m.rows * m.columns) * items,
-				    GRAIN / (SQUARE * m.rows) + 1, turn_items, &m);
+				    GRAIN / (SQUARE * m.rows) + 1, transpose_items, &m);
 		return 0;
 	}
 	for (uint32_t i = 0; i < x.rank; i++)

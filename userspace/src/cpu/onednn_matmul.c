@@ -189,8 +189,8 @@ static int pack(const struct cpu_prepared *prepared, const void *from, void *to,
 		struct wnn_error *err)
 {
 	const struct matmul *mm = (const struct matmul *)prepared;
-	bool turned = mm->attrs->b_transpose;
-	const int64_t strides[] = { 0, turned ? 1 : mm->n, turned ? mm->k : 1 };
+	bool transposed = mm->attrs->b_transpose;
+	const int64_t strides[] = { 0, transposed ? 1 : mm->n, transposed ? mm->k : 1 };
 
 	(void)err;
 	memset(to, 0, mm->base.packed_bytes);

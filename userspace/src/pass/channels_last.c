@@ -21,13 +21,13 @@
 
 #include "util/malloc.h"
 
-struct turning {
+struct layout_change {
 	struct rewrite *rw;
 	bool *last;		/* by old node id: whether the node works in channels-last order */
 	uint32_t *region;	/* by old node id: another node of its region, or the node itself */
 	int64_t *work, *border; /* by old node id, for the node that represents a region */
 	/* By old value id: the new value in channels-last order, or NULL. */
-	struct ir_value **turned;
+	struct ir_value **permuted;
 };
 
 static const uint32_t to_last[4] = { 0, 2, 3, 1 }, to_first[4] = { 0, 3, 1, 2 };
@@ -97,7 +97,7 @@ static bool is_start(const struct ir_node *node)
 	       node->operands[1]->kind == IR_VALUE_CONSTANT;
 }
 
-static bool can_turn(const struct ir_node *node)
+static bool can_permute(const struct ir_node *node)
 {
 	if (node->num_results != 1 || node->results[0]->type.rank != 4 || !operands_can_turn(node))
 		return false;
@@ -126,7 +126,7 @@ static bool can_turn(const struct ir_node *node)
 
 /* --- Regions --- */
 
-static uint32_t region_of(const struct turning *t, uint32_t node)
+static uint32_t region_of(const struct layout_change *t, uint32_t node)
 {
 	while (t->region[node] != node)
 		node = t->region[node] = t->region[t->region[node]];
@@ -137,7 +137,7 @@ static uint32_t region_of(const struct turning *t, uint32_t node)
  * Finds regions: a node that reads the result of a region's node belongs to the region, too, if its
  * layout can change.
  */
-static void find_regions(struct turning *t)
+static void find_regions(struct layout_change *t)
 {
 	const struct ir_graph *graph = t->rw->from;
 
@@ -145,7 +145,7 @@ static void find_regions(struct turning *t)
 		const struct ir_node *node = graph->nodes[n];
 
 		t->region[n] = n;
-		if (!can_turn(node))
+		if (!can_permute(node))
 			continue;
 		t->last[n] = is_start(node);
 		for (uint32_t i = 0; i < node->num_operands; i++) {
@@ -197,7 +197,7 @@ static bool reduces_in_order(const struct ir_node *node)
  * Adds an operand that enters or leaves a region to the cost of its border. A transpose of the
  * application that changes the layout there is dropped, which counts as a gain.
  */
-static void count_border(struct turning *t, const struct ir_node *node, uint32_t i)
+static void count_border(struct layout_change *t, const struct ir_node *node, uint32_t i)
 {
 	const struct ir_value *value = node->operands[i];
 	bool made_last = value->def && t->last[value->def->id];
@@ -216,7 +216,7 @@ static void count_border(struct turning *t, const struct ir_node *node, uint32_t
  * Leaves regions unchanged in which too little is computed for the elements that must be moved at
  * the border.
  */
-static void drop_small_regions(struct turning *t, uint32_t work_per_element)
+static void drop_small_regions(struct layout_change *t, uint32_t work_per_element)
 {
 	const struct ir_graph *graph = t->rw->from;
 
@@ -245,40 +245,41 @@ static void drop_small_regions(struct turning *t, uint32_t work_per_element)
 
 /* --- The new graph --- */
 
-static struct ir_type turned_type(const struct ir_type *type, const uint32_t *perm)
+static struct ir_type permuted_type(const struct ir_type *type, const uint32_t *perm)
 {
-	struct ir_type turned = *type;
+	struct ir_type permuted = *type;
 
 	for (uint32_t i = 0; i < 4; i++)
-		turned.dim[i] = type->dim[perm[i]];
-	return turned;
+		permuted.dim[i] = type->dim[perm[i]];
+	return permuted;
 }
 
 /*
  * Returns the constant with another type. Its elements stay where they are, as it has one channel
  * or one pixel.
  */
-static struct ir_value *turn_constant(struct turning *t, struct ir_value *value,
-				      const struct ir_type *type)
+static struct ir_value *permute_constant(struct layout_change *t, struct ir_value *value,
+					 const struct ir_type *type)
 {
-	struct ir_value *turned =
+	struct ir_value *permuted =
 		ir_add_constant(t->rw->to, type, ir_constant_ref(value->constant));
 
-	if (!turned)
+	if (!permuted)
 		ir_constant_unref(value->constant);
-	return turned;
+	return permuted;
 }
 
-static struct ir_value *turn(struct turning *t, struct ir_value *value, const uint32_t *perm)
+static struct ir_value *permute(struct layout_change *t, struct ir_value *value,
+				const uint32_t *perm)
 {
-	struct ir_type type = turned_type(&value->type, perm);
+	struct ir_type type = permuted_type(&value->type, perm);
 	/* The one of the two types that is in channels-first order. */
 	const struct ir_type *first = perm == to_last ? &value->type : &type;
 	union ir_attrs attrs = { 0 };
 	struct ir_node *node;
 
 	if (value->kind == IR_VALUE_CONSTANT)
-		return turn_constant(t, value, &type);
+		return permute_constant(t, value, &type);
 	if (moves_nothing(first)) {
 		node = ir_add_node(t->rw->to, IR_OP_RESHAPE, &value, 1, &type, 1, NULL, "",
 				   "reshape");
@@ -294,20 +295,20 @@ static struct ir_value *turn(struct turning *t, struct ir_value *value, const ui
  * Returns the new value of an old one in channels-last order (`last`) or channels-first order; NULL
  * when out of memory.
  */
-static struct ir_value *value_in(struct turning *t, const struct ir_value *old, bool last)
+static struct ir_value *value_in(struct layout_change *t, const struct ir_value *old, bool last)
 {
-	struct ir_value **first_value = &t->rw->value[old->id], **turned = &t->turned[old->id];
+	struct ir_value **first_value = &t->rw->value[old->id], **permuted = &t->permuted[old->id];
 
-	if (last && !*turned && transposes(old->def, to_first))
-		*turned = t->rw->value[old->def->operands[0]->id];
-	if (last && !*turned)
-		*turned = turn(t, *first_value, to_last);
+	if (last && !*permuted && transposes(old->def, to_first))
+		*permuted = t->rw->value[old->def->operands[0]->id];
+	if (last && !*permuted)
+		*permuted = permute(t, *first_value, to_last);
 	else if (!last && !*first_value)
-		*first_value = turn(t, *turned, to_first);
-	return last ? *turned : *first_value;
+		*first_value = permute(t, *permuted, to_first);
+	return last ? *permuted : *first_value;
 }
 
-static void turn_slice(struct ir_slice_attrs *slice)
+static void permute_slice(struct ir_slice_attrs *slice)
 {
 	const struct ir_slice_attrs from = *slice;
 
@@ -317,16 +318,16 @@ static void turn_slice(struct ir_slice_attrs *slice)
 	}
 }
 
-static uint32_t turned_axes(uint32_t axes)
+static uint32_t permuted_axes(uint32_t axes)
 {
-	uint32_t turned = 0;
+	uint32_t permuted = 0;
 
 	for (uint32_t i = 0; i < 4; i++)
-		turned |= (axes >> to_last[i] & 1) << i;
-	return turned;
+		permuted |= (axes >> to_last[i] & 1) << i;
+	return permuted;
 }
 
-static void turn_attributes(enum ir_op op, union ir_attrs *attrs)
+static void permute_attributes(enum ir_op op, union ir_attrs *attrs)
 {
 	switch (op) {
 	case IR_OP_CONV:
@@ -341,10 +342,10 @@ static void turn_attributes(enum ir_op op, union ir_attrs *attrs)
 		attrs->axis = to_first[attrs->axis];
 		break;
 	case IR_OP_SLICE:
-		turn_slice(&attrs->slice);
+		permute_slice(&attrs->slice);
 		break;
 	case IR_OP_REDUCE:
-		attrs->reduce.axes = turned_axes(attrs->reduce.axes);
+		attrs->reduce.axes = permuted_axes(attrs->reduce.axes);
 		break;
 	case IR_OP_BATCHNORM:
 		attrs->norm.axis = to_first[attrs->norm.axis];
@@ -354,11 +355,11 @@ static void turn_attributes(enum ir_op op, union ir_attrs *attrs)
 	}
 }
 
-static int emit_turned(struct turning *t, const struct ir_node *node)
+static int emit_permuted(struct layout_change *t, const struct ir_node *node)
 {
 	struct rewrite *rw = t->rw;
 	struct ir_value **operands = wnn_calloc(node->num_operands + 1, sizeof(*operands));
-	struct ir_type type = turned_type(&node->results[0]->type, to_last);
+	struct ir_type type = permuted_type(&node->results[0]->type, to_last);
 	union ir_attrs attrs = node->attrs;
 	struct ir_node *emitted = NULL;
 	bool complete = operands != NULL;
@@ -369,44 +370,44 @@ static int emit_turned(struct turning *t, const struct ir_node *node)
 		operands[i] = value_in(t, node->operands[i], turns_operand(node, i));
 		complete = operands[i] != NULL;
 	}
-	turn_attributes(node->op, &attrs);
+	permute_attributes(node->op, &attrs);
 	if (complete)
 		emitted = ir_add_node(rw->to, node->op, operands, node->num_operands, &type, 1,
 				      &attrs, node->label, node->source);
 	wnn_free(operands);
 	if (!emitted)
 		return rewrite_nomem(rw);
-	t->turned[node->results[0]->id] = emitted->results[0];
+	t->permuted[node->results[0]->id] = emitted->results[0];
 	rw->fate[node->id] = (struct rewrite_fate){ WNN_FATE_KEPT, emitted->id };
 	return 0;
 }
 
-static bool is_turned_result(const struct turning *t, const struct ir_value *value)
+static bool is_permuted_result(const struct layout_change *t, const struct ir_value *value)
 {
 	return value->kind == IR_VALUE_RESULT && t->last[value->def->id];
 }
 
 /* Emits a reduction of a channels-last operand; the result needs no other order. */
-static int emit_reduction(struct turning *t, const struct ir_node *node)
+static int emit_reduction(struct layout_change *t, const struct ir_node *node)
 {
 	union ir_attrs attrs = node->attrs;
 
-	turn_attributes(node->op, &attrs);
-	return rewrite_emit(t->rw, node->op, &t->turned[node->operands[0]->id], 1, &attrs, node,
+	permute_attributes(node->op, &attrs);
+	return rewrite_emit(t->rw, node->op, &t->permuted[node->operands[0]->id], 1, &attrs, node,
 			    NULL) ?
 		       0 :
 		       -1;
 }
 
-static int emit(struct turning *t, const struct ir_node *node)
+static int emit(struct layout_change *t, const struct ir_node *node)
 {
 	if (t->last[node->id])
-		return emit_turned(t, node);
-	if (transposes(node, to_last) && is_turned_result(t, node->operands[0])) {
-		rewrite_bypass(t->rw, node, t->turned[node->operands[0]->id], WNN_FATE_VIEW);
+		return emit_permuted(t, node);
+	if (transposes(node, to_last) && is_permuted_result(t, node->operands[0])) {
+		rewrite_bypass(t->rw, node, t->permuted[node->operands[0]->id], WNN_FATE_VIEW);
 		return 0;
 	}
-	if (reduces_in_order(node) && is_turned_result(t, node->operands[0]))
+	if (reduces_in_order(node) && is_permuted_result(t, node->operands[0]))
 		return emit_reduction(t, node);
 	for (uint32_t i = 0; i < node->num_operands; i++)
 		if (node->operands[i] && !value_in(t, node->operands[i], false))
@@ -414,7 +415,7 @@ static int emit(struct turning *t, const struct ir_node *node)
 	return rewrite_copy(t->rw, node);
 }
 
-static int rebuild(struct turning *t)
+static int rebuild(struct layout_change *t)
 {
 	const struct ir_graph *from = t->rw->from;
 
@@ -430,17 +431,17 @@ static int rebuild(struct turning *t)
 int pass_channels_last(struct rewrite *rw, const struct pass_context *ctx)
 {
 	uint32_t nodes = rw->from->num_nodes + 1;
-	struct turning t = {
+	struct layout_change t = {
 		.rw = rw,
 		.last = wnn_calloc(nodes, sizeof(*t.last)),
 		.region = wnn_calloc(nodes, sizeof(*t.region)),
 		.work = wnn_calloc(nodes, sizeof(*t.work)),
 		.border = wnn_calloc(nodes, sizeof(*t.border)),
-		.turned = wnn_calloc(rw->from->num_values + 1, sizeof(*t.turned)),
+		.permuted = wnn_calloc(rw->from->num_values + 1, sizeof(*t.permuted)),
 	};
 	int ret;
 
-	if (t.last && t.region && t.work && t.border && t.turned) {
+	if (t.last && t.region && t.work && t.border && t.permuted) {
 		find_regions(&t);
 		drop_small_regions(&t, ctx->options->channels_last_work);
 		ret = rebuild(&t);
@@ -451,6 +452,6 @@ int pass_channels_last(struct rewrite *rw, const struct pass_context *ctx)
 	wnn_free(t.region);
 	wnn_free(t.work);
 	wnn_free(t.border);
-	wnn_free(t.turned);
+	wnn_free(t.permuted);
 	return ret;
 }

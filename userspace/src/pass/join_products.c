@@ -237,7 +237,7 @@ static struct ir_node *emit_joined(struct joining *j, const struct ir_node *cons
 {
 	const struct ir_node *main = products[0];
 	const struct ir_type *type = &main->results[0]->type, *b = &main->operands[1]->type;
-	bool turned = main->attrs.matmul.b_transpose;
+	bool transposed = main->attrs.matmul.b_transpose;
 	struct ir_value *operands[3] = { j->rw->value[main->operands[0]->id] };
 	struct ir_node named = *main, *node;
 	struct ir_type joined, matrix;
@@ -247,9 +247,9 @@ static struct ir_node *emit_joined(struct joining *j, const struct ir_node *cons
 	for (uint32_t i = 0; i < count; i++)
 		columns += columns_of(products[i]);
 	joined = with_columns(type, type->rank - 1, columns);
-	matrix = with_columns(b, turned ? 0 : 1, columns);
+	matrix = with_columns(b, transposed ? 0 : 1, columns);
 	operands[1] = join_constants(j->rw, products, count, 1, &matrix,
-				     turned ? 1 : (size_t)ir_type_dim(b, 0));
+				     transposed ? 1 : (size_t)ir_type_dim(b, 0));
 	if (operands[1] && bias_of(main)) {
 		struct ir_type vector = ir_type_make(type->dtype, 1, &columns);
 

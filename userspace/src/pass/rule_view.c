@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "pass/rules.h"
-#include "pass/turn.h"
+#include "pass/permute.h"
 
 struct ir_value *rule_reshape_twice(struct rules *rules, struct ir_node *node)
 {
@@ -211,7 +211,7 @@ struct ir_value *rule_reshape_rises(struct rules *rules, struct ir_node *node)
 				attrs.transpose.perm[k] = count++;
 			}
 	value = rules_emit(rules, IR_OP_RESHAPE, transpose->operands, 1, &type, NULL, node, NULL);
-	if (!value || turn_moves_nothing(&type, attrs.transpose.perm))
+	if (!value || permute_moves_nothing(&type, attrs.transpose.perm))
 		return value && !ir_type_same_shape(&type, to) ?
 			       rules_emit(rules, IR_OP_RESHAPE, &value, 1, to, NULL, node, NULL) :
 			       value;

@@ -19,7 +19,7 @@
 
 #include <string.h>
 
-#include "pass/turn.h"
+#include "pass/permute.h"
 #include "util/malloc.h"
 
 /* The role of a node for the region that its operand comes from. */
@@ -43,7 +43,7 @@ struct region {
 	int64_t gain;
 	bool has_work;	/* whether it has nodes other than its transposes */
 	bool has_heavy; /* whether some node is not element-wise */
-	bool turned;
+	bool permuted;
 };
 
 struct sinking {
@@ -60,7 +60,7 @@ struct sinking {
 	/* by old value id: whether the gain of its region includes that it leaves the region */
 	bool *counted;
 	/* by old value id: the new value in the order before the transpose, or NULL */
-	struct ir_value **turned;
+	struct ir_value **permuted;
 };
 
 /* ---- regions */
@@ -103,7 +103,7 @@ static bool shares_order(const struct sinking *s, const struct ir_node *node, ui
 {
 	const struct ir_value *value = node->operands[i];
 
-	return turn_takes(node, i) && s->perms[value->id] &&
+	return permute_takes(node, i) && s->perms[value->id] &&
 	       value->type.rank == node->results[0]->type.rank;
 }
 
@@ -122,8 +122,8 @@ static bool is_free(const struct sinking *s, const struct ir_node *node,
 	for (uint32_t i = rank; i-- > 0;)
 		type.dim[i] = i < more ? (struct ir_dim){ 1, 0 } : value->type.dim[i - more];
 	type.rank = rank;
-	type = turn_back(&type, perm);
-	return turn_moves_nothing(&type, perm);
+	type = permute_shape_back(&type, perm);
+	return permute_moves_nothing(&type, perm);
 }
 
 /* Returns the perm of the region in which a node can work, or NULL. */
@@ -137,12 +137,12 @@ static const uint32_t *perm_inside(const struct sinking *s, const struct ir_node
 	for (uint32_t i = 0; i < node->num_operands && !perm; i++)
 		if (node->operands[i] && shares_order(s, node, i))
 			perm = s->perms[node->operands[i]->id];
-	if (!perm || !turn_can(node, perm))
+	if (!perm || !permute_can(node, perm))
 		return NULL;
 	for (uint32_t i = 0; i < node->num_operands; i++) {
 		const struct ir_value *value = node->operands[i];
 
-		if (!value || !turn_takes(node, i))
+		if (!value || !permute_takes(node, i))
 			continue;
 		if (shares_order(s, node, i) ? !same_perm(perm, s->perms[value->id], rank) :
 					       !is_free(s, node, value, perm))
@@ -220,9 +220,9 @@ static void find_regions(struct sinking *s)
 
 static int64_t moved_elements(const struct ir_value *value, const uint32_t *perm)
 {
-	struct ir_type before = turn_back(&value->type, perm);
+	struct ir_type before = permute_shape_back(&value->type, perm);
 
-	return turn_moves_nothing(&before, perm) ? 0 : ir_type_elements(&value->type);
+	return permute_moves_nothing(&before, perm) ? 0 : ir_type_elements(&value->type);
 }
 
 /*
@@ -310,7 +310,7 @@ static void count_node(struct sinking *s, const struct ir_node *node)
 		struct region *region = &s->regions[region_of(s, node->id)];
 
 		region->has_work = true;
-		region->has_heavy |= !turn_is_elementwise(node->op);
+		region->has_heavy |= !permute_is_elementwise(node->op);
 	}
 	for (uint32_t i = 0; i < node->num_operands; i++) {
 		const struct ir_value *value = node->operands[i];
@@ -342,17 +342,17 @@ static void choose_regions(struct sinking *s)
 	for (uint32_t n = 0; n < graph->num_nodes; n++) {
 		struct region *region = &s->regions[n];
 
-		region->turned = region->gain > 0 ||
-				 (region->gain == 0 && region->has_work && !region->has_heavy);
+		region->permuted = region->gain > 0 ||
+				   (region->gain == 0 && region->has_work && !region->has_heavy);
 	}
 }
 
 /* ---- the new graph */
 
 /* Whether a value belongs to a region whose order changes. */
-static bool is_turned(const struct sinking *s, const struct ir_value *value)
+static bool is_permuted(const struct sinking *s, const struct ir_value *value)
 {
-	return s->perms[value->id] && region_of_value(s, value)->turned;
+	return s->perms[value->id] && region_of_value(s, value)->permuted;
 }
 
 static struct ir_value *add_move(struct sinking *s, enum ir_op op, struct ir_value *value,
@@ -371,14 +371,14 @@ static struct ir_value *add_move(struct sinking *s, enum ir_op op, struct ir_val
 /* Returns the new value of an old one in the original order; NULL when out of memory. */
 static struct ir_value *in_order(struct sinking *s, const struct ir_value *old)
 {
-	struct ir_value **value = &s->rw->value[old->id], *turned = s->turned[old->id];
+	struct ir_value **value = &s->rw->value[old->id], *permuted = s->permuted[old->id];
 	const uint32_t *perm = s->perms[old->id];
 
-	if (!*value && turned)
+	if (!*value && permuted)
 		*value = add_move(s,
-				  turn_moves_nothing(&turned->type, perm) ? IR_OP_RESHAPE :
-									    IR_OP_TRANSPOSE,
-				  turned, &old->type, perm);
+				  permute_moves_nothing(&permuted->type, perm) ? IR_OP_RESHAPE :
+										 IR_OP_TRANSPOSE,
+				  permuted, &old->type, perm);
 	return *value;
 }
 
@@ -398,8 +398,8 @@ static struct ir_value *share_constant(struct sinking *s, const struct ir_value 
  * Returns a constant, or a value without order, in the order before a perm of that rank; NULL when
  * out of memory.
  */
-static struct ir_value *turn_leaf(struct sinking *s, const struct ir_value *old,
-				  const uint32_t *perm, uint32_t rank)
+static struct ir_value *permute_leaf(struct sinking *s, const struct ir_value *old,
+				     const uint32_t *perm, uint32_t rank)
 {
 	struct ir_value *value = in_order(s, old);
 	uint32_t more = rank - old->type.rank, back[IR_MAX_RANK];
@@ -410,8 +410,8 @@ static struct ir_value *turn_leaf(struct sinking *s, const struct ir_value *old,
 	for (uint32_t i = rank; i-- > 0;)
 		whole.dim[i] = i < more ? (struct ir_dim){ 1, 0 } : old->type.dim[i - more];
 	whole.rank = rank;
-	type = turn_back(&whole, perm);
-	if (turn_moves_nothing(&type, perm))
+	type = permute_shape_back(&whole, perm);
+	if (permute_moves_nothing(&type, perm))
 		return value->kind == IR_VALUE_CONSTANT ?
 			       share_constant(s, value, &type) :
 			       add_move(s, IR_OP_RESHAPE, value, &type, NULL);
@@ -428,11 +428,11 @@ static struct ir_value *operand_inside(struct sinking *s, const struct ir_node *
 	const struct ir_value *value = node->operands[i];
 	uint32_t rank = node->results[0]->type.rank;
 
-	if (!turn_takes(node, i))
+	if (!permute_takes(node, i))
 		return in_order(s, value);
 	if (shares_order(s, node, i))
-		return s->turned[value->id];
-	return turn_leaf(s, value, s->perms[node->results[0]->id], rank);
+		return s->permuted[value->id];
+	return permute_leaf(s, value, s->perms[node->results[0]->id], rank);
 }
 
 static int keep(struct sinking *s, const struct ir_node *node, const struct ir_node *emitted)
@@ -447,7 +447,7 @@ static int emit_inside(struct sinking *s, const struct ir_node *node)
 {
 	const uint32_t *perm = s->perms[node->results[0]->id];
 	struct ir_value **operands = wnn_calloc(node->num_operands + 1, sizeof(*operands));
-	struct ir_type type = turn_back(&node->results[0]->type, perm);
+	struct ir_type type = permute_shape_back(&node->results[0]->type, perm);
 	union ir_attrs attrs = node->attrs;
 	struct ir_node *emitted = NULL;
 	bool complete = operands != NULL;
@@ -458,13 +458,13 @@ static int emit_inside(struct sinking *s, const struct ir_node *node)
 		operands[i] = operand_inside(s, node, i);
 		complete = operands[i] != NULL;
 	}
-	turn_attributes(node->op, &attrs, perm, type.rank);
+	permute_attributes(node->op, &attrs, perm, type.rank);
 	if (complete)
 		emitted = ir_add_node(s->rw->to, node->op, operands, node->num_operands, &type, 1,
 				      &attrs, node->label, node->source);
 	wnn_free(operands);
 	if (emitted)
-		s->turned[node->results[0]->id] = emitted->results[0];
+		s->permuted[node->results[0]->id] = emitted->results[0];
 	return keep(s, node, emitted);
 }
 
@@ -474,12 +474,12 @@ static int emit_inside(struct sinking *s, const struct ir_node *node)
  */
 static int emit_undone(struct sinking *s, const struct ir_node *node)
 {
-	struct ir_value *turned = s->turned[node->operands[0]->id];
+	struct ir_value *permuted = s->permuted[node->operands[0]->id];
 
-	if (turned->kind != IR_VALUE_RESULT && s->rw->is_output[node->results[0]->id])
+	if (permuted->kind != IR_VALUE_RESULT && s->rw->is_output[node->results[0]->id])
 		return in_order(s, node->operands[0]) ? rewrite_copy(s->rw, node) :
 							rewrite_nomem(s->rw);
-	rewrite_bypass(s->rw, node, turned, WNN_FATE_VIEW);
+	rewrite_bypass(s->rw, node, permuted, WNN_FATE_VIEW);
 	return 0;
 }
 
@@ -490,7 +490,7 @@ static int emit_composed(struct sinking *s, const struct ir_node *node)
 
 	for (uint32_t i = 0; i < node->results[0]->type.rank; i++)
 		attrs.transpose.perm[i] = perm[node->attrs.transpose.perm[i]];
-	return rewrite_emit(s->rw, IR_OP_TRANSPOSE, &s->turned[node->operands[0]->id], 1, &attrs,
+	return rewrite_emit(s->rw, IR_OP_TRANSPOSE, &s->permuted[node->operands[0]->id], 1, &attrs,
 			    node, NULL) ?
 		       0 :
 		       -1;
@@ -506,11 +506,11 @@ static int emit_product(struct sinking *s, const struct ir_node *node)
 
 		if (!value)
 			continue;
-		if (is_turned(s, value) && transposes(s, node, i)) {
+		if (is_permuted(s, value) && transposes(s, node, i)) {
 			bool *flag = i ? &attrs.matmul.b_transpose : &attrs.matmul.a_transpose;
 
 			*flag = !*flag;
-			operands[i] = s->turned[value->id];
+			operands[i] = s->permuted[value->id];
 		} else {
 			operands[i] = in_order(s, value);
 		}
@@ -532,9 +532,9 @@ static int emit_reduced(struct sinking *s, const struct ir_node *node)
 	struct ir_node *emitted;
 	bool moves = perm_left(node, perm, left);
 
-	turn_attributes(node->op, &attrs, perm, node->operands[0]->type.rank);
-	type = turn_back(&type, left);
-	emitted = ir_add_node(s->rw->to, node->op, &s->turned[node->operands[0]->id], 1, &type, 1,
+	permute_attributes(node->op, &attrs, perm, node->operands[0]->type.rank);
+	type = permute_shape_back(&type, left);
+	emitted = ir_add_node(s->rw->to, node->op, &s->permuted[node->operands[0]->id], 1, &type, 1,
 			      &attrs, node->label, node->source);
 	value = emitted ? emitted->results[0] : NULL;
 	if (value && moves)
@@ -548,28 +548,28 @@ static int emit_reduced(struct sinking *s, const struct ir_node *node)
 static int emit(struct sinking *s, const struct ir_node *node)
 {
 	const struct ir_value *value = node->num_operands ? node->operands[0] : NULL;
-	bool turned = value && is_turned(s, value);
+	bool permuted = value && is_permuted(s, value);
 
 	switch (s->roles[node->id]) {
 	case ROLE_SOURCE:
-		s->turned[node->results[0]->id] = s->rw->value[value->id];
+		s->permuted[node->results[0]->id] = s->rw->value[value->id];
 		break;
 	case ROLE_INSIDE:
-		if (is_turned(s, node->results[0]))
+		if (is_permuted(s, node->results[0]))
 			return emit_inside(s, node);
 		break;
 	case ROLE_UNDOES:
-		if (turned)
+		if (permuted)
 			return emit_undone(s, node);
 		break;
 	case ROLE_COMPOSES:
-		if (turned)
+		if (permuted)
 			return emit_composed(s, node);
 		break;
 	case ROLE_PRODUCT:
 		return emit_product(s, node);
 	case ROLE_REDUCES:
-		if (turned)
+		if (permuted)
 			return emit_reduced(s, node);
 		break;
 	case ROLE_NONE:
@@ -606,12 +606,12 @@ int pass_sink_transposes(struct rewrite *rw, const struct pass_context *ctx)
 		.makers = wnn_calloc(values, sizeof(*s.makers)),
 		.fixed = wnn_calloc(values, sizeof(*s.fixed)),
 		.counted = wnn_calloc(values, sizeof(*s.counted)),
-		.turned = wnn_calloc(values, sizeof(struct ir_value *)),
+		.permuted = wnn_calloc(values, sizeof(struct ir_value *)),
 	};
 	int ret;
 
 	(void)ctx;
-	if (s.roles && s.regions && s.perms && s.makers && s.fixed && s.counted && s.turned) {
+	if (s.roles && s.regions && s.perms && s.makers && s.fixed && s.counted && s.permuted) {
 		find_regions(&s);
 		choose_regions(&s);
 		ret = rebuild(&s);
@@ -624,6 +624,6 @@ int pass_sink_transposes(struct rewrite *rw, const struct pass_context *ctx)
 	wnn_free(s.makers);
 	wnn_free(s.fixed);
 	wnn_free(s.counted);
-	wnn_free((void *)s.turned);
+	wnn_free((void *)s.permuted);
 	return ret;
 }

@@ -11,7 +11,7 @@
  * larger value then lives longer. Slices share memory only where that does not raise the peak of
  * all live bytes above what it is without sharing.
  */
-#include "pass/turn.h"
+#include "pass/permute.h"
 #include "run/views.h"
 #include "util/malloc.h"
 
@@ -49,7 +49,7 @@ bool views_show_all(const struct ir_node *node)
 	const struct ir_type *from, *to;
 
 	if (node->op == IR_OP_TRANSPOSE)
-		return turn_moves_nothing(&node->operands[0]->type, node->attrs.transpose.perm);
+		return permute_moves_nothing(&node->operands[0]->type, node->attrs.transpose.perm);
 	if (node->op != IR_OP_RESHAPE && node->op != IR_OP_COPY && node->op != IR_OP_EXPAND)
 		return false;
 	from = &node->operands[0]->type;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Rewrites operators for data whose axes are in the order before a transpose; see turn.h. */
-#include "pass/turn.h"
+/* Rewrites operators for data whose axes are in the order before a transpose; see permute.h. */
+#include "pass/permute.h"
 
 #include <string.h>
 
-struct ir_type turn_back(const struct ir_type *type, const uint32_t *perm)
+struct ir_type permute_shape_back(const struct ir_type *type, const uint32_t *perm)
 {
 	struct ir_type before = *type;
 
@@ -13,7 +13,7 @@ struct ir_type turn_back(const struct ir_type *type, const uint32_t *perm)
 	return before;
 }
 
-bool turn_moves_nothing(const struct ir_type *before, const uint32_t *perm)
+bool permute_moves_nothing(const struct ir_type *before, const uint32_t *perm)
 {
 	int64_t last = -1;
 
@@ -27,13 +27,13 @@ bool turn_moves_nothing(const struct ir_type *before, const uint32_t *perm)
 	return true;
 }
 
-static uint32_t turned_axes(uint32_t axes, const uint32_t *perm, uint32_t rank)
+static uint32_t permuted_axes(uint32_t axes, const uint32_t *perm, uint32_t rank)
 {
-	uint32_t turned = 0;
+	uint32_t permuted = 0;
 
 	for (uint32_t i = 0; i < rank; i++)
-		turned |= (axes >> i & 1) << perm[i];
-	return turned;
+		permuted |= (axes >> i & 1) << perm[i];
+	return permuted;
 }
 
 /* ---- whether kernels are as fast in the other order */
@@ -60,10 +60,10 @@ static bool are_neighbours(const struct ir_type *type, uint32_t axes)
 static bool reduces_well(const struct ir_node *node, const uint32_t *perm)
 {
 	const struct ir_type *type = &node->operands[0]->type;
-	struct ir_type before = turn_back(type, perm);
+	struct ir_type before = permute_shape_back(type, perm);
 	uint32_t axes = node->attrs.reduce.axes;
 
-	return are_neighbours(&before, turned_axes(axes, perm, type->rank)) ||
+	return are_neighbours(&before, permuted_axes(axes, perm, type->rank)) ||
 	       !are_neighbours(type, axes);
 }
 
@@ -86,7 +86,7 @@ static bool normalises_rows(const struct ir_node *node, const uint32_t *perm)
 static bool has_planes(const struct ir_node *node, const uint32_t *perm)
 {
 	const struct ir_type *type = &node->results[0]->type;
-	struct ir_type before = turn_back(type, perm);
+	struct ir_type before = permute_shape_back(type, perm);
 	int64_t old_size = 1, size = 1;
 
 	for (uint32_t i = node->attrs.norm.axis + 1; i < type->rank; i++)
@@ -97,7 +97,7 @@ static bool has_planes(const struct ir_node *node, const uint32_t *perm)
 }
 
 /* Changes the layout of images to that before the transpose; false when that is no layout. */
-static bool turn_layout(enum ir_layout *layout, const uint32_t *perm)
+static bool permute_layout(enum ir_layout *layout, const uint32_t *perm)
 {
 	static const uint32_t to_last[] = { 0, 2, 3, 1 }, to_first[] = { 0, 3, 1, 2 };
 
@@ -114,10 +114,10 @@ static bool can_turn_attributes(const struct ir_node *node, const uint32_t *perm
 	switch (node->op) {
 	case IR_OP_POOL:
 		layout = node->attrs.pool.layout;
-		return turn_layout(&layout, perm);
+		return permute_layout(&layout, perm);
 	case IR_OP_INSTNORM:
 		layout = node->attrs.norm.layout;
-		return turn_layout(&layout, perm) && layout == IR_NCHW;
+		return permute_layout(&layout, perm) && layout == IR_NCHW;
 	case IR_OP_REDUCE:
 		return node->attrs.reduce.keep_dims && reduces_well(node, perm);
 	case IR_OP_LAYERNORM:
@@ -134,14 +134,14 @@ static bool can_turn_attributes(const struct ir_node *node, const uint32_t *perm
 	}
 }
 
-bool turn_is_elementwise(enum ir_op op)
+bool permute_is_elementwise(enum ir_op op)
 {
 	return op == IR_OP_UNARY || op == IR_OP_CAST || op == IR_OP_COPY || op == IR_OP_BINARY ||
 	       op == IR_OP_COMPARE || op == IR_OP_WHERE || op == IR_OP_QUANTIZE ||
 	       op == IR_OP_DEQUANTIZE;
 }
 
-bool turn_takes(const struct ir_node *node, uint32_t operand)
+bool permute_takes(const struct ir_node *node, uint32_t operand)
 {
 	switch (node->op) {
 	case IR_OP_BINARY:
@@ -155,7 +155,7 @@ bool turn_takes(const struct ir_node *node, uint32_t operand)
 	}
 }
 
-bool turn_can(const struct ir_node *node, const uint32_t *perm)
+bool permute_can(const struct ir_node *node, const uint32_t *perm)
 {
 	/* No kernel moves elements that share a byte with another element. */
 	if (ir_dtype_bits(node->results[0]->type.dtype) < 8)
@@ -197,7 +197,7 @@ bool turn_can(const struct ir_node *node, const uint32_t *perm)
 /* ---- attributes */
 
 /* Reorders a list that has one number for each axis. */
-static void turn_list(uint32_t *list, const uint32_t *perm, uint32_t rank)
+static void permute_list(uint32_t *list, const uint32_t *perm, uint32_t rank)
 {
 	uint32_t from[IR_MAX_RANK];
 
@@ -207,13 +207,13 @@ static void turn_list(uint32_t *list, const uint32_t *perm, uint32_t rank)
 }
 
 /* Converts numbers of axes. */
-static void turn_numbers(uint32_t *axes, uint32_t count, const uint32_t *perm)
+static void permute_numbers(uint32_t *axes, uint32_t count, const uint32_t *perm)
 {
 	for (uint32_t i = 0; i < count; i++)
 		axes[i] = perm[axes[i]];
 }
 
-void turn_attributes(enum ir_op op, union ir_attrs *attrs, const uint32_t *perm, uint32_t rank)
+void permute_attributes(enum ir_op op, union ir_attrs *attrs, const uint32_t *perm, uint32_t rank)
 {
 	switch (op) {
 	case IR_OP_CONCAT:
@@ -221,18 +221,18 @@ void turn_attributes(enum ir_op op, union ir_attrs *attrs, const uint32_t *perm,
 		attrs->axis = perm[attrs->axis];
 		break;
 	case IR_OP_SLICE:
-		turn_list(attrs->slice.starts, perm, rank);
-		turn_list(attrs->slice.strides, perm, rank);
+		permute_list(attrs->slice.starts, perm, rank);
+		permute_list(attrs->slice.strides, perm, rank);
 		break;
 	case IR_OP_PAD:
-		turn_list(attrs->pad.begin, perm, rank);
-		turn_list(attrs->pad.end, perm, rank);
+		permute_list(attrs->pad.begin, perm, rank);
+		permute_list(attrs->pad.end, perm, rank);
 		break;
 	case IR_OP_REVERSE:
-		attrs->axes = turned_axes(attrs->axes, perm, rank);
+		attrs->axes = permuted_axes(attrs->axes, perm, rank);
 		break;
 	case IR_OP_REDUCE:
-		attrs->reduce.axes = turned_axes(attrs->reduce.axes, perm, rank);
+		attrs->reduce.axes = permuted_axes(attrs->reduce.axes, perm, rank);
 		break;
 	case IR_OP_CUMSUM:
 		attrs->cumsum.axis = perm[attrs->cumsum.axis];
@@ -244,19 +244,19 @@ void turn_attributes(enum ir_op op, union ir_attrs *attrs, const uint32_t *perm,
 		attrs->gather.axis = perm[attrs->gather.axis];
 		break;
 	case IR_OP_RESAMPLE:
-		turn_numbers(attrs->resample.axes, 2, perm);
+		permute_numbers(attrs->resample.axes, 2, perm);
 		break;
 	case IR_OP_POOL:
-		turn_layout(&attrs->pool.layout, perm);
+		permute_layout(&attrs->pool.layout, perm);
 		break;
 	case IR_OP_INSTNORM:
-		turn_layout(&attrs->norm.layout, perm);
+		permute_layout(&attrs->norm.layout, perm);
 		break;
 	case IR_OP_BATCHNORM:
 		attrs->norm.axis = perm[attrs->norm.axis];
 		break;
 	case IR_OP_LAYERNORM:
-		turn_numbers(attrs->norm.axes, attrs->norm.num_axes, perm);
+		permute_numbers(attrs->norm.axes, attrs->norm.num_axes, perm);
 		break;
 	default:
 		break;
