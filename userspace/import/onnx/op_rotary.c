@@ -77,7 +77,7 @@ static WNNOperand angles(struct onnx_node *node, size_t input, size_t positions,
 struct rotary {
 	uint32_t heads_at; /* index of the heads' dimension */
 	/* length of the sequence; how many numbers of each head are rotated */
-	int64_t length, turned;
+	int64_t length, rotated;
 	struct onnx_shape wide; /* X with 4 dimensions */
 };
 
@@ -86,7 +86,7 @@ static int read_rotary(struct onnx_node *node, struct rotary *r)
 	const struct onnx_shape *x = onnx_in_shape(node, 0), *table = onnx_in_shape(node, 2);
 	int64_t heads = onnx_attr_int(node, "num_heads", 0), size;
 
-	r->turned = onnx_attr_int(node, "rotary_embedding_dim", 0);
+	r->rotated = onnx_attr_int(node, "rotary_embedding_dim", 0);
 	if (onnx_attr_int(node, "is_packed_batching", 0))
 		return onnx_refuse(node, "is_packed_batching", "batches must not be packed");
 	if ((x->rank != 3 && x->rank != 4) || table->rank != 2)
@@ -95,18 +95,18 @@ static int read_rotary(struct onnx_node *node, struct rotary *r)
 			"input has %u dimensions instead of 3 or 4, or cos_cache %u instead "
 			"of 2",
 			x->rank, table->rank);
-	if (r->turned < 0 || heads < 0)
+	if (r->rotated < 0 || heads < 0)
 		return onnx_refuse(
 			node, "",
 			"rotary_embedding_dim is %lld and num_heads %lld: neither may be "
 			"negative",
-			(long long)r->turned, (long long)heads);
+			(long long)r->rotated, (long long)heads);
 	r->wide = *x;
 	r->heads_at = x->rank == 4 ? 1 : 2;
 	r->length = x->dim[x->rank == 4 ? 2 : 1];
 	if (x->rank == 3) {
 		size = heads ? x->dim[2] / heads : table->dim[1] * 2;
-		if (r->turned && !heads)
+		if (r->rotated && !heads)
 			return onnx_refuse(node, "num_heads",
 					   "rotary_embedding_dim is given without num_heads");
 		if (size < 1 || x->dim[2] % size)
@@ -116,10 +116,10 @@ static int read_rotary(struct onnx_node *node, struct rotary *r)
 			(struct onnx_shape){ 4, { x->dim[0], x->dim[1], x->dim[2] / size, size } };
 	}
 	size = r->wide.dim[3];
-	r->turned = r->turned ? r->turned : size;
-	if (r->turned > size || r->turned != table->dim[1] * 2)
+	r->rotated = r->rotated ? r->rotated : size;
+	if (r->rotated > size || r->rotated != table->dim[1] * 2)
 		return onnx_refuse(node, "cos_cache", "cos_cache has %lld columns for %lld numbers",
-				   (long long)table->dim[1], (long long)r->turned);
+				   (long long)table->dim[1], (long long)r->rotated);
 	return 0;
 }
 
@@ -127,8 +127,8 @@ static int read_rotary(struct onnx_node *node, struct rotary *r)
  * Sets the output: X with each head rotated by angles [batch, length, half of the rotated numbers].
  * Returns 0 or -1.
  */
-static int turn_heads(struct onnx_node *node, const struct rotary *r, WNNOperand cosine,
-		      WNNOperand sine)
+static int rotate_heads(struct onnx_node *node, const struct rotary *r, WNNOperand cosine,
+			WNNOperand sine)
 {
 	WNNOperand x;
 
@@ -138,7 +138,7 @@ static int turn_heads(struct onnx_node *node, const struct rotary *r, WNNOperand
 	cosine = x_unsqueeze(node, cosine, r->heads_at);
 	sine = x_unsqueeze(node, sine, r->heads_at);
 	x = x_reshape(node, onnx_in(node, 0), &r->wide);
-	x = onnx_rotate(node, x, cosine, sine, r->turned, onnx_attr_int(node, "interleaved", 0));
+	x = onnx_rotate(node, x, cosine, sine, r->rotated, onnx_attr_int(node, "interleaved", 0));
 	return onnx_out(node, 0, x_reshape(node, x, onnx_in_shape(node, 0)));
 }
 
@@ -152,7 +152,7 @@ int onnx_op_rotary(struct onnx_node *node)
 		return -1;
 	cosine = angles(node, 2, 1, r.length);
 	sine = cosine ? angles(node, 3, 1, r.length) : NULL;
-	return turn_heads(node, &r, cosine, sine);
+	return rotate_heads(node, &r, cosine, sine);
 }
 
 /*
@@ -164,7 +164,7 @@ static int read_heads(struct onnx_node *node, struct rotary *r)
 	const struct onnx_shape *x = onnx_in_shape(node, 0), *table = onnx_in_shape(node, 1);
 	int64_t heads = onnx_attr_int(node, "num_heads", 0);
 
-	r->turned = onnx_attr_int(node, "rotary_embedding_dim", 0);
+	r->rotated = onnx_attr_int(node, "rotary_embedding_dim", 0);
 	r->wide = *x;
 	r->heads_at = x->rank == 4 ? 1 : 2;
 	if (x->rank == 3) {
@@ -180,11 +180,11 @@ static int read_heads(struct onnx_node *node, struct rotary *r)
 			node, "",
 			"X has %u dimensions instead of 3 or 4, or cos_cache %u instead of %d",
 			x->rank, table->rank, onnx_has(node, 3) ? 2 : 3);
-	r->turned = r->turned ? r->turned : r->wide.dim[3];
-	if (r->turned < 2 || r->turned > r->wide.dim[3] ||
-	    r->turned != table->dim[table->rank - 1] * 2)
+	r->rotated = r->rotated ? r->rotated : r->wide.dim[3];
+	if (r->rotated < 2 || r->rotated > r->wide.dim[3] ||
+	    r->rotated != table->dim[table->rank - 1] * 2)
 		return onnx_refuse(node, "cos_cache", "cos_cache has %lld columns for %lld numbers",
-				   (long long)table->dim[table->rank - 1], (long long)r->turned);
+				   (long long)table->dim[table->rank - 1], (long long)r->rotated);
 	return 0;
 }
 
@@ -192,7 +192,7 @@ static int read_heads(struct onnx_node *node, struct rotary *r)
  * Returns cosines or sines [batch, length, columns], at positions [batch, length] if they are
  * given.
  */
-static WNNOperand turns(struct onnx_node *node, size_t input)
+static WNNOperand angles_of(struct onnx_node *node, size_t input)
 {
 	WNNOperand table = onnx_in(node, input), at;
 
@@ -209,7 +209,7 @@ int onnx_op_rotary_embedding(struct onnx_node *node)
 
 	if (!onnx_in(node, 0) || !onnx_in(node, 1) || !onnx_in(node, 2) || read_heads(node, &r))
 		return -1;
-	cosine = turns(node, 1);
-	sine = cosine ? turns(node, 2) : NULL;
-	return turn_heads(node, &r, cosine, sine);
+	cosine = angles_of(node, 1);
+	sine = cosine ? angles_of(node, 2) : NULL;
+	return rotate_heads(node, &r, cosine, sine);
 }

@@ -42,7 +42,7 @@
 
 struct pattern {
 	const struct ir_value *x, *cosine, *sine;
-	int64_t turned;		    /* how many numbers of each row are rotated; 0: all */
+	int64_t rotated;	    /* how many numbers of each row are rotated; 0: all */
 	bool pairs;		    /* whether pairs of adjacent numbers are rotated, not halves */
 	const struct ir_node *main; /* the node that gives the first part of the name */
 	const struct ir_node *inner[MAX_INNER];
@@ -111,7 +111,7 @@ static const struct ir_value *half_of(const struct search *s, const struct ir_va
 				      bool second)
 {
 	const struct ir_node *node = value->kind == IR_VALUE_RESULT ? value->def : NULL;
-	int64_t turned = s->found->turned;
+	int64_t rotated = s->found->rotated;
 	bool pairs = s->found->pairs;
 	const struct ir_type *x;
 	uint32_t last;
@@ -121,7 +121,7 @@ static const struct ir_value *half_of(const struct search *s, const struct ir_va
 		/* Here x has rows of two numbers, and the slices were reshaped. */
 		value = node->operands[0];
 		node = value->kind == IR_VALUE_RESULT ? value->def : NULL;
-		turned = 0;
+		rotated = 0;
 		pairs = false;
 	}
 	if (!node || node->op != IR_OP_SLICE || !value->type.rank)
@@ -132,8 +132,8 @@ static const struct ir_value *half_of(const struct search *s, const struct ir_va
 		int64_t dim = ir_type_dim(&value->type, i), whole = ir_type_dim(x, i);
 		int64_t begin = i < last || !second ? 0 : pairs ? 1 : dim;
 
-		if (i == last && turned)
-			whole = turned <= whole ? turned : 0;
+		if (i == last && rotated)
+			whole = rotated <= whole ? rotated : 0;
 		if (node->attrs.slice.strides[i] != (i == last && pairs ? 2 : 1) ||
 		    node->attrs.slice.starts[i] != begin || whole != (i == last ? 2 * dim : dim))
 			return NULL;
@@ -203,12 +203,12 @@ static bool take_join(struct search *s, const struct ir_node *node, uint32_t mos
 }
 
 /* Returns the type of the rotated numbers of x. */
-static struct ir_type turned_type(const struct pattern *found)
+static struct ir_type rotated_type(const struct pattern *found)
 {
 	struct ir_type type = found->x->type;
 
-	if (found->turned)
-		type.dim[type.rank - 1].value = found->turned;
+	if (found->rotated)
+		type.dim[type.rank - 1].value = found->rotated;
 	return type;
 }
 
@@ -226,14 +226,14 @@ static bool has_pairs(const struct pattern *found, const struct ir_type *result)
  */
 static bool fits(const struct pattern *found, const struct ir_node *root)
 {
-	struct ir_type type = turned_type(found), result = root->results[0]->type;
+	struct ir_type type = rotated_type(found), result = root->results[0]->type;
 
 	if (result.rank + found->pairs >= IR_MAX_RANK || !ir_dtype_is_float(type.dtype) ||
 	    found->cosine->type.dtype != type.dtype || found->sine->type.dtype != type.dtype)
 		return false;
 	if (found->pairs && type.rank == result.rank + 1)
 		return has_pairs(found, &result);
-	if (found->turned && type.rank == result.rank)
+	if (found->rotated && type.rank == result.rank)
 		result.dim[type.rank - 1] = type.dim[type.rank - 1];
 	return ir_type_same_shape(&type, &result);
 }
@@ -281,15 +281,15 @@ static const struct ir_value *beside(const struct ir_node *product, const struct
 static bool find_whole(struct search *s, const struct ir_node *sum)
 {
 	for (uint32_t i = 0; i < 4; i++) {
-		const struct ir_node *turned, *straight;
+		const struct ir_node *rotated, *straight;
 
 		s->found->num_inner = 0;
-		turned = take_binary(s, sum->operands[i / 2], IR_MUL);
+		rotated = take_binary(s, sum->operands[i / 2], IR_MUL);
 		straight = take_binary(s, sum->operands[!(i / 2)], IR_MUL);
-		if (!turned || !straight)
+		if (!rotated || !straight)
 			return false;
-		s->found->x = swapped(s, turned->operands[i % 2]);
-		s->found->sine = turned->operands[!(i % 2)];
+		s->found->x = swapped(s, rotated->operands[i % 2]);
+		s->found->sine = rotated->operands[!(i % 2)];
 		s->found->cosine = s->found->x ? beside(straight, s->found->x) : NULL;
 		s->found->main = straight;
 		if (s->found->cosine)
@@ -303,8 +303,8 @@ static bool find_whole(struct search *s, const struct ir_node *sum)
  */
 
 /* Whether a node is the product of `factor` and the first or second half of x. */
-static bool is_turned(const struct search *s, const struct ir_node *product, bool second,
-		      const struct ir_value *factor)
+static bool is_rotated(const struct search *s, const struct ir_node *product, bool second,
+		       const struct ir_value *factor)
 {
 	for (uint32_t i = 0; i < 2; i++)
 		if (product->operands[!i] == factor &&
@@ -325,7 +325,7 @@ static bool find_halves(struct search *s, const struct ir_node *root)
 	if (!difference || !sum)
 		return false;
 	if (s->found->pairs || root->num_operands > 2)
-		s->found->turned = 2 * last_dim(half[1]);
+		s->found->rotated = 2 * last_dim(half[1]);
 	for (uint32_t i = 0; i < 4; i++) {
 		product[i] = take_binary(s, (i < 2 ? difference : sum)->operands[i % 2], IR_MUL);
 		if (!product[i])
@@ -345,8 +345,8 @@ static bool find_halves(struct search *s, const struct ir_node *root)
 		s->found->cosine = product[0]->operands[!(i / 2)];
 		s->found->sine = product[1]->operands[!(i % 2)];
 		for (uint32_t k = 2; k < 4; k++)
-			if (is_turned(s, product[k], true, s->found->cosine) &&
-			    is_turned(s, product[5 - k], false, s->found->sine) &&
+			if (is_rotated(s, product[k], true, s->found->cosine) &&
+			    is_rotated(s, product[5 - k], false, s->found->sine) &&
 			    fits(s->found, root))
 				return true;
 	}
@@ -406,7 +406,7 @@ static struct ir_value *add_main(struct rewrite *rw, const struct pattern *found
 /* Returns the part of each row of x that is rotated; NULL when out of memory. */
 static struct ir_value *emit_begin(struct rewrite *rw, const struct pattern *found)
 {
-	const struct ir_type type = turned_type(found);
+	const struct ir_type type = rotated_type(found);
 	struct ir_value *x = rw->value[found->x->id];
 	union ir_attrs begin = { 0 };
 
@@ -443,7 +443,7 @@ static struct ir_node *emit_pairs(struct rewrite *rw, const struct ir_node *root
 {
 	static const union ir_attrs none;
 	const struct ir_type type = split_rows(root->results[0]->type, 2);
-	struct ir_value *operands[3], *turned;
+	struct ir_value *operands[3], *rotated;
 
 	operands[0] = has_pairs(found, &root->results[0]->type) ? rw->value[found->x->id] :
 								  emit_begin(rw, found);
@@ -451,10 +451,10 @@ static struct ir_node *emit_pairs(struct rewrite *rw, const struct ir_node *root
 		operands[0] = add_main(rw, found, IR_OP_RESHAPE, operands, 1, &type, &none);
 	operands[1] = operands[0] ? emit_angles(rw, found, root, found->cosine) : NULL;
 	operands[2] = operands[1] ? emit_angles(rw, found, root, found->sine) : NULL;
-	turned = operands[2] ? add_main(rw, found, IR_OP_ROTARY, operands, 3, &type, &none) : NULL;
-	if (!turned || !rewrite_emit(rw, IR_OP_RESHAPE, &turned, 1, &none, root, NULL))
+	rotated = operands[2] ? add_main(rw, found, IR_OP_ROTARY, operands, 3, &type, &none) : NULL;
+	if (!rotated || !rewrite_emit(rw, IR_OP_RESHAPE, &rotated, 1, &none, root, NULL))
 		return NULL;
-	return turned->def;
+	return rotated->def;
 }
 
 /*
@@ -465,7 +465,7 @@ static struct ir_node *emit_part(struct rewrite *rw, const struct ir_node *root,
 				 const struct pattern *found, struct ir_value **operands)
 {
 	static const union ir_attrs none;
-	const struct ir_type type = turned_type(found);
+	const struct ir_type type = rotated_type(found);
 	struct ir_value *parts[MAX_PARTS];
 
 	operands[0] = emit_begin(rw, found);
@@ -492,7 +492,7 @@ static int emit(struct rewrite *rw, const struct ir_node *root, const struct pat
 
 	if (found->pairs)
 		node = emit_pairs(rw, root, found);
-	else if (found->turned)
+	else if (found->rotated)
 		node = emit_part(rw, root, found, operands);
 	else
 		node = rewrite_emit(rw, IR_OP_ROTARY, operands, 3, &none, found->main, root);
