@@ -96,7 +96,7 @@ struct fw_sched {
 		*leaving; /* client of the queue that was running before, until the CP left it */
 	uint64_t left_at; /* the time when RUN_QUEUE was written to make that queue leave */
 	uint32_t slice;
-	uint32_t turn; /* the value last written to SLICE */
+	uint32_t written_slice; /* the value last written to SLICE */
 	/*
 	 * The priorities that may have work while another one runs, as bits, and since when they
 	 * wait.

@@ -56,7 +56,7 @@ void fw_start(struct firmware *fw)
  * One iteration of the loop. The interrupt causes are cleared before the state behind them is read,
  * so that an event in between raises them again.
  */
-static void turn(struct firmware *fw)
+static void iterate(struct firmware *fw)
 {
 	hw_write(ONPU_REG_CORE_IRQ_STATUS, hw_read(ONPU_REG_CORE_IRQ_STATUS));
 	fw->counts.beats++;
@@ -74,7 +74,7 @@ void fw_step(struct firmware *fw)
 		hw_wait();
 		fw->counts.idle_cycles += hw_cycle() - before;
 	}
-	turn(fw);
+	iterate(fw);
 }
 
 #ifdef __riscv

@@ -41,16 +41,16 @@ static uint32_t bit_of(uint32_t queue)
 }
 
 /* Sets the number of cycles at which the resident queue's time slice ends. */
-static void set_turn(struct firmware *fw, uint32_t cycles)
+static void write_slice(struct firmware *fw, uint32_t cycles)
 {
-	fw->sched.turn = cycles;
+	fw->sched.written_slice = cycles;
 	hw_write(ONPU_REG_CORE_SLICE, cycles);
 }
 
 void sched_set_slice(struct firmware *fw, uint32_t cycles)
 {
 	fw->sched.slice = cycles;
-	set_turn(fw, cycles);
+	write_slice(fw, cycles);
 }
 
 void sched_start(struct firmware *fw)
@@ -336,7 +336,7 @@ static uint32_t next_ready(struct firmware *fw, uint32_t priority, bool *alone)
 }
 
 /* Returns whether the running queue is of this priority and its slice has not ended. */
-static bool turn_lasts(struct firmware *fw, uint32_t priority)
+static bool slice_lasts(struct firmware *fw, uint32_t priority)
 {
 	const struct fw_sched *s = &fw->sched;
 	uint32_t queue = s->running;
@@ -346,7 +346,7 @@ static bool turn_lasts(struct firmware *fw, uint32_t priority)
 		return false;
 	if (!s->slice || !s->arrived)
 		return true;
-	return hw_read(ONPU_REG_CORE_CONTEXT_SLICE_USED(queue)) < s->turn;
+	return hw_read(ONPU_REG_CORE_CONTEXT_SLICE_USED(queue)) < s->written_slice;
 }
 
 static bool may_have_work(const struct fw_sched *s, uint32_t priority)
@@ -395,32 +395,32 @@ static uint32_t starved(const struct fw_sched *s)
  * Starts a slice. A queue that goes on while others wait gets another slice; a queue that is alone
  * keeps its old slice, and gives way as soon as another queue is ready.
  */
-static void begin_turn(struct firmware *fw, uint32_t queue, bool alone)
+static void begin_slice(struct firmware *fw, uint32_t queue, bool alone)
 {
 	struct fw_sched *s = &fw->sched;
 
 	if (s->running != queue) {
-		if (s->turn != s->slice)
-			set_turn(fw, s->slice);
+		if (s->written_slice != s->slice)
+			write_slice(fw, s->slice);
 		set_running(fw, queue);
 	} else if (!alone && s->slice) {
-		set_turn(fw, s->charged + s->slice);
+		write_slice(fw, s->charged + s->slice);
 	}
 }
 
 /* Gives the next slice to a queue of this priority; returns whether one runs now. */
-static bool give_turn(struct firmware *fw, uint32_t priority)
+static bool give_slice(struct firmware *fw, uint32_t priority)
 {
 	uint32_t next;
 	bool alone;
 
-	if (turn_lasts(fw, priority))
+	if (slice_lasts(fw, priority))
 		return true;
 	next = next_ready(fw, priority, &alone);
 	if (next == ONPU_NO_QUEUE)
 		return false;
 	/* If lower priorities wait, the slice has to end, so that starved() is checked. */
-	begin_turn(fw, next, alone && !(note_waiting(&fw->sched) & (bit_of(priority) - 1)));
+	begin_slice(fw, next, alone && !(note_waiting(&fw->sched) & (bit_of(priority) - 1)));
 	return true;
 }
 
@@ -430,15 +430,15 @@ void sched_poll(struct firmware *fw)
 
 	take_doorbells(fw);
 	note_arrival(fw);
-	if (s->slice && s->owed < ONPU_PRIORITY_COUNT && turn_lasts(fw, s->owed))
+	if (s->slice && s->owed < ONPU_PRIORITY_COUNT && slice_lasts(fw, s->owed))
 		return;
 	note_waiting(s);
 	s->owed = starved(s);
-	if (s->owed < ONPU_PRIORITY_COUNT && give_turn(fw, s->owed))
+	if (s->owed < ONPU_PRIORITY_COUNT && give_slice(fw, s->owed))
 		return;
 	s->owed = ONPU_PRIORITY_COUNT;
 	for (uint32_t priority = ONPU_PRIORITY_COUNT; priority-- > 0;)
-		if (give_turn(fw, priority))
+		if (give_slice(fw, priority))
 			return;
 	/* No queue has work: leave the last one resident, in case it gets work first. */
 }

@@ -121,7 +121,7 @@ static void test_no_starvation(void **state)
 static void test_no_priority_starves(void **state)
 {
 	const enum onpu_priority priorities[] = { LOW, NORMAL, HIGH };
-	uint32_t turns[3] = { 0 }, others[3] = { 0 };
+	uint32_t slices[3] = { 0 }, others[3] = { 0 };
 
 	(void)state;
 	set_slice(1000);
@@ -136,7 +136,7 @@ static void test_no_priority_starves(void **state)
 	for (uint32_t i = 0; i + 1 < f->num_runs; i++) {
 		uint32_t q = f->trace[i].queue;
 
-		turns[q]++;
+		slices[q]++;
 		for (uint32_t other = 0; other < 3; other++)
 			others[other] = other == q ? 0 : others[other] + f->trace[i].cycles;
 		if (q != 2)
@@ -145,8 +145,8 @@ static void test_no_priority_starves(void **state)
 		assert_true(others[1] < (FW_STARVED + 3) * 1000);
 		assert_true(others[2] < 2 * 1200);
 	}
-	assert_true(turns[0] >= 500 / (FW_STARVED + 3) && turns[0] <= 500 / FW_STARVED);
-	assert_true(turns[1] >= 500 / (FW_STARVED + 3) && turns[1] <= 500 / FW_STARVED);
+	assert_true(slices[0] >= 500 / (FW_STARVED + 3) && slices[0] <= 500 / FW_STARVED);
+	assert_true(slices[1] >= 500 / (FW_STARVED + 3) && slices[1] <= 500 / FW_STARVED);
 }
 
 /* A queue that had the machine alone for long gives way at once, without a second slice. */
