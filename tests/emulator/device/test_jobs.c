@@ -481,11 +481,11 @@ static void resume_elsewhere(bool damaged)
 	assert_int_equal(head, 0);
 	rig_load(&rig, c, p);
 	submit(c, p);
-	for (unsigned int turn = 0; turn < 3; turn++) {
+	for (unsigned int iteration = 0; iteration < 3; iteration++) {
 		run_until(c->queue, ONPU_QUEUE_RUNNING);
 		onpu_device_run(rig.device, 500);
 		request_queue(ONPU_MSG_QUEUE_UNBIND, c, ONPU_QUEUE_PREEMPT, &head);
-		assert_int_equal(head, !turn);
+		assert_int_equal(head, !iteration);
 		assert_int_equal(rig_read(&rig, ONPU_REG_QUEUE_STATE(c->queue)),
 				 ONPU_QUEUE_UNBOUND);
 		assert_int_equal(rig_completion(&rig, c).seqno, 0);

@@ -15,7 +15,7 @@ static void out_moved(struct shlo_check *check, const struct shlo_type *x, int r
  * Sets a result with the operand's element type, for operations that move dimensions: scales then
  * run along dimension @axis of the result.
  */
-static void out_turned(struct shlo_check *check, int axis, int rank, const int64_t *dims)
+static void out_permuted(struct shlo_check *check, int axis, int rank, const int64_t *dims)
 {
 	shlo_need_scales(check, axis);
 	shlo_out_like(check, 0, check->in[0]->quant ? shlo_declared(check, 0) : check->in[0], rank,
@@ -102,7 +102,7 @@ void shlo_check_broadcast_in_dim(struct shlo_check *check)
 	for (int i = 0; i < x->rank; i++)
 		if (out->dims[map[i]] == SHLO_DYNAMIC)
 			dims[map[i]] = x->dims[i];
-	out_turned(check, broadcast_axis(x, map), out->rank, dims);
+	out_permuted(check, broadcast_axis(x, map), out->rank, dims);
 }
 
 /* Demands that known_expanding_dimensions and known_nonexpanding_dimensions share no dimension. */
@@ -200,7 +200,7 @@ void shlo_check_reshape(struct shlo_check *check)
 	need_sized(check);
 	shlo_need_scales(check, reshaped_axis(check));
 	if (to >= 0)
-		out_turned(check, reshaped_axis(check), out->rank, out->dims);
+		out_permuted(check, reshaped_axis(check), out->rank, out->dims);
 }
 
 void shlo_check_dynamic_reshape(struct shlo_check *check)
@@ -235,7 +235,7 @@ void shlo_check_transpose(struct shlo_check *check)
 		if (x->quant && order[i] == x->quant->axis)
 			axis = i;
 	}
-	out_turned(check, axis, x->rank, dims);
+	out_permuted(check, axis, x->rank, dims);
 }
 
 void shlo_check_reverse(struct shlo_check *check)

@@ -22,7 +22,7 @@ void shlo_eval_while(struct shlo_call *call)
 
 	for (size_t i = 0; i < count; i++)
 		values->items[i] = shlo_tensor_get(call->in[i]);
-	for (uint64_t turn = 0;; turn++) {
+	for (uint64_t iteration = 0;; iteration++) {
 		struct shlo_tensor *cond, *next;
 		bool go;
 
@@ -32,9 +32,9 @@ void shlo_eval_while(struct shlo_call *call)
 		if (!go)
 			break;
 		call->run->at = op;
-		if (turn == call->run->loop_limit)
+		if (iteration == call->run->loop_limit)
 			shlo_run_error(call->run, "it goes on after %llu turns, which is the limit",
-				       (unsigned long long)turn);
+				       (unsigned long long)iteration);
 		next = bundle(call->run, count);
 		shlo_call_region(call->run, call->frame, op->regions[1], values->items,
 				 next->items);

@@ -306,7 +306,7 @@ static bool flatten_loop(struct unroller *u, struct scope *s, const struct shlo_
 	    !same_types(op->operands, last_of(body)->operands, count))
 		return false;
 	carried = values_now(u, s, op->operands, count);
-	for (uint64_t turn = 0;; turn++) {
+	for (uint64_t iteration = 0;; iteration++) {
 		struct shlo_num go;
 
 		if (!take_parts(u, 1 + count))
@@ -317,7 +317,7 @@ static bool flatten_loop(struct unroller *u, struct scope *s, const struct shlo_
 			return false;
 		if (!go.i)
 			break;
-		if (turn == u->with->loop_limit)
+		if (iteration == u->with->loop_limit)
 			return false;
 		set_values(u, s, body->arguments, carried, count);
 		if (!flatten(u, s, body, out))

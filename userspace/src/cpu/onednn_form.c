@@ -92,7 +92,7 @@ static bool is_dense(const struct onednn_form *form)
 	return true;
 }
 
-static void turn_about(struct onednn_form *form)
+static void reverse_axes(struct onednn_form *form)
 {
 	for (int i = 0, k = form->num_axes - 1; i < k; i++, k--) {
 		struct onednn_axis axis = form->axes[i];
@@ -153,7 +153,7 @@ bool onednn_form_read(const struct onednn *dnn, const_dnnl_memory_desc_t desc,
 	add_outer(form, &b, block);
 	if (!is_dense(form))
 		return false;
-	turn_about(form);
+	reverse_axes(form);
 	form->data_bytes = (size_t)count * form->element;
 	form->bytes = dnn->memory_desc_get_size(desc);
 	return find_sums(form, &b, input);

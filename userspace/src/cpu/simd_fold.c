@@ -70,25 +70,25 @@ INLINE double sum_of(const enum cpu_fold kind, const float *x, int64_t n, double
 }
 
 /*
- * Returns the largest element, or with `turned` the smallest one: it is minus the largest of the
+ * Returns the largest element, or with `negated` the smallest one: it is minus the largest of the
  * elements with flipped signs.
  */
-INLINE float largest_of(const bool turned, const float *x, int64_t n)
+INLINE float largest_of(const bool negated, const float *x, int64_t n)
 {
 	vec most = splat(-__builtin_inff());
 	float max = -__builtin_inff();
 	int64_t i = 0;
 
 	for (; i + LANES <= n; i += LANES)
-		most = larger(most, turned ? -load(x + i) : load(x + i));
+		most = larger(most, negated ? -load(x + i) : load(x + i));
 	for (int k = 0; k < LANES; k++)
 		max = max != max || max > most[k] ? max : most[k];
 	for (; i < n; i++) {
-		float v = turned ? -x[i] : x[i];
+		float v = negated ? -x[i] : x[i];
 
 		max = max != max || max > v ? max : v;
 	}
-	return turned ? -max : max;
+	return negated ? -max : max;
 }
 
 static double fold(enum cpu_fold kind, const float *x, int64_t n, double centre)

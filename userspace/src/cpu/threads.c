@@ -29,11 +29,11 @@
 /*
  * The state of the pool is one word, so that a thread can enter, or find the work closed, in one
  * atomic step without a lock: the number of threads inside, whether the work is open, and a
- * sequence number of the work (TURN).
+ * sequence number of the work (SEQUENCE).
  */
-#define INSIDE ((uint64_t)1)
-#define OPEN   ((uint64_t)1 << 32)
-#define TURN   ((uint64_t)1 << 33)
+#define INSIDE	 ((uint64_t)1)
+#define OPEN	 ((uint64_t)1 << 32)
+#define SEQUENCE ((uint64_t)1 << 33)
 
 /*
  * A worker's share of the items, in a cache line of its own. A worker takes its own items first, so
@@ -56,7 +56,7 @@ struct cpu_threads {
 	unsigned int threads, started;
 	atomic_uint named;	/* threads that have got their worker number */
 	uint64_t patience_ns;	/* time for which idle threads spin; 0: they sleep at once */
-	_Atomic uint64_t state; /* INSIDE, OPEN and TURN, see above */
+	_Atomic uint64_t state; /* INSIDE, OPEN and SEQUENCE, see above */
 	atomic_bool expects;	/* whether more work is expected soon */
 	atomic_bool quit;
 	/* Only threads that sleep, and threads that wake them, take the lock. */
@@ -76,9 +76,9 @@ static unsigned int inside(uint64_t state)
 	return (unsigned int)(state % OPEN);
 }
 
-static uint64_t turn(uint64_t state)
+static uint64_t sequence_of(uint64_t state)
 {
-	return state / TURN;
+	return state / SEQUENCE;
 }
 
 static inline void relax(void)
@@ -92,7 +92,7 @@ static inline void relax(void)
 
 /* The state of a thread that waits by spinning; all zeros at the beginning. */
 struct wait {
-	unsigned int turns;
+	unsigned int checks;
 	uint64_t end_ns;
 };
 
@@ -104,11 +104,11 @@ static bool look_again(const struct cpu_threads *pool, struct wait *wait)
 	if (!pool->patience_ns)
 		return false;
 	relax();
-	if (++wait->turns < SPINS)
+	if (++wait->checks < SPINS)
 		return true;
 	if (!atomic_load(&pool->expects))
 		return false;
-	if (wait->turns % CLOCK_SPINS)
+	if (wait->checks % CLOCK_SPINS)
 		return true;
 	now = wnn_clock_ns();
 	if (!wait->end_ns)
@@ -199,7 +199,7 @@ static void wake_sleepers(struct cpu_threads *pool)
 
 static bool nothing_new(struct cpu_threads *pool, uint64_t seen)
 {
-	return turn(atomic_load(&pool->state)) == seen && !atomic_load(&pool->quit);
+	return sequence_of(atomic_load(&pool->state)) == seen && !atomic_load(&pool->quit);
 }
 
 static void wait_for_work(struct cpu_threads *pool, uint64_t seen, unsigned int worker)
@@ -234,7 +234,7 @@ static bool come_in(struct cpu_threads *pool, uint64_t *seen)
 	uint64_t state = atomic_load(&pool->state);
 
 	do {
-		*seen = turn(state);
+		*seen = sequence_of(state);
 		if (!(state & OPEN))
 			return false;
 	} while (!atomic_compare_exchange_weak(&pool->state, &state, state + INSIDE));
@@ -363,7 +363,7 @@ void cpu_threads_run(struct cpu_threads *pool, int64_t count, cpu_work_fn work, 
 	pool->run = work;
 	pool->argument = argument;
 	share_out(pool, count);
-	atomic_store(&pool->state, (turn(atomic_load(&pool->state)) + 1) * TURN + OPEN);
+	atomic_store(&pool->state, (sequence_of(atomic_load(&pool->state)) + 1) * SEQUENCE + OPEN);
 	if (atomic_load(&pool->sleepers))
 		wake_sleepers(pool);
 	take_items(pool, 0);
