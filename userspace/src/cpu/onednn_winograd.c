@@ -55,7 +55,7 @@ static bool multiply(void *argument, const struct cpu_winograd_call *call)
 	return done;
 }
 
-static void turn(void *argument, float *points, char *packed, bool back)
+static void repack(void *argument, float *points, char *packed, bool back)
 {
 	const struct state *s = argument;
 	const int64_t strides[] = { s->shape.in_c * s->shape.out_c, s->shape.out_c, 1 };
@@ -214,7 +214,7 @@ static int make(const void *library, const struct cpu_winograd_shape *shape,
 		.filter_bytes = cpu_round_up(s->dnn->memory_desc_get_size(s->packed)),
 		.scratch_bytes = s->scratch_bytes,
 		.multiply = multiply,
-		.turn = turn,
+		.repack = repack,
 		.fail = fail,
 		.destroy = destroy,
 	};

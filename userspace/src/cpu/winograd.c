@@ -358,7 +358,7 @@ static size_t filter_bytes(const struct cpu_conv *g, size_t taps)
 }
 
 /* Converts the filter of one call from the plain order to the layout of its products, or back. */
-static void turn_part(const struct winograd *w, int64_t part, float *points, char *packed,
+static void pack_part(const struct winograd *w, int64_t part, float *points, char *packed,
 		      bool back)
 {
 	const struct cpu_conv *g = &w->shape;
@@ -367,7 +367,7 @@ static void turn_part(const struct winograd *w, int64_t part, float *points, cha
 	points += part * count * each;
 	packed += (size_t)part * w->part_bytes;
 	if (w->products.state) {
-		w->products.turn(w->products.state, points, packed, back);
+		w->products.repack(w->products.state, points, packed, back);
 		return;
 	}
 	for (int64_t i = 0; i < count; i++)
@@ -395,7 +395,7 @@ static int pack(const struct cpu_prepared *prepared, const void *from, void *to,
 	if (header->plain)
 		memcpy(packed, from, filter_bytes(g, 9));
 	for (int64_t i = 0; i < w->parts && !header->plain; i++)
-		turn_part(w, i, points, packed, false);
+		pack_part(w, i, points, packed, false);
 	wnn_free(points);
 	return 0;
 }
@@ -408,7 +408,7 @@ static int unpack(const struct winograd *w, const char *packed, float *filter,
 	if (!points)
 		return wnn_error_nomem(err, "a filter");
 	for (int64_t i = 0; i < w->parts; i++)
-		turn_part(w, i, points, (char *)packed, true);
+		pack_part(w, i, points, (char *)packed, true);
 	gather_filter(&w->shape, points, filter);
 	wnn_free(points);
 	return 0;

@@ -18,7 +18,7 @@ struct cpu_winograd_shape {
 
 /*
  * The operands of a call: v and m of all its points are contiguous; the filter is in the layout
- * that turn() made.
+ * that repack() made.
  */
 struct cpu_winograd_call {
 	unsigned int worker;
@@ -39,7 +39,7 @@ struct cpu_winograd_products {
 	 * Converts the filter of a call, [points][in_c][out_c], to the layout of its products, or
 	 * back.
 	 */
-	void (*turn)(void *state, float *points, char *packed, bool back);
+	void (*repack)(void *state, float *points, char *packed, bool back);
 	/* Sets the error when a multiply() has returned false; always returns -1. */
 	int (*fail)(struct wnn_error *err);
 	void (*destroy)(void *state);
