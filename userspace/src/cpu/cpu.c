@@ -242,10 +242,10 @@ const char *cpu_prepared_name(const struct cpu_prepared *prepared)
 	return prepared->name;
 }
 
-bool cpu_prepared_join(struct cpu_prepared *prepared, const struct cpu_context *cpu,
+bool cpu_prepared_fuse(struct cpu_prepared *prepared, const struct cpu_context *cpu,
 		       const struct ir_node *next)
 {
-	return prepared->join && prepared->join(prepared, cpu, next);
+	return prepared->fuse && prepared->fuse(prepared, cpu, next);
 }
 
 struct cpu_prepared *cpu_prepare_arrangeable(struct cpu_context *cpu, const struct ir_node *node)

@@ -117,13 +117,13 @@ struct cpu_prepared *cpu_prepare(struct cpu_context *cpu, const struct ir_node *
 void cpu_prepared_destroy(struct cpu_prepared *prepared); /* NULL is fine */
 const char *cpu_prepared_name(const struct cpu_prepared *prepared);
 /*
- * cpu_prepared_join - fuse a prepared node with @next, which alone reads its result
+ * cpu_prepared_fuse - fuse a prepared node with @next, which alone reads its result
  *
  * @next adds a value of equal shape, or is a convolution. The fused node has the operands of the
  * first node and then the other operands of @next; its result is that of @next. Returns false when
  * they cannot be fused.
  */
-bool cpu_prepared_join(struct cpu_prepared *prepared, const struct cpu_context *cpu,
+bool cpu_prepared_fuse(struct cpu_prepared *prepared, const struct cpu_context *cpu,
 		       const struct ir_node *next);
 /*
  * Prepares a node, like cpu_prepare(), with a kernel for which cpu_prepared_arrange() may be

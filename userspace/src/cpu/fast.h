@@ -86,8 +86,8 @@ struct cpu_prepared {
 	int (*run)(struct cpu_prepared *prepared, struct cpu_context *cpu, const void *packed,
 		   const void *const *in, void *const *out, struct wnn_error *err);
 	void (*destroy)(struct cpu_prepared *prepared);
-	/* The kernel's cpu_prepared_join(); NULL: it cannot fuse nodes. */
-	bool (*join)(struct cpu_prepared *prepared, const struct cpu_context *cpu,
+	/* The kernel's cpu_prepared_fuse(); NULL: it cannot fuse nodes. */
+	bool (*fuse)(struct cpu_prepared *prepared, const struct cpu_context *cpu,
 		     const struct ir_node *next);
 	/* The kernel's cpu_prepared_arrange(); NULL: it reads and writes dense tensors only. */
 	bool (*arrange)(struct cpu_prepared *prepared, const struct ir_node *node, int operand,

@@ -737,7 +737,7 @@ static bool set_types(struct conv *c, const struct ir_node *node)
 	return floats_are_right(&c->shape);
 }
 
-static bool join(struct cpu_prepared *prepared, const struct cpu_context *cpu,
+static bool fuse(struct cpu_prepared *prepared, const struct cpu_context *cpu,
 		 const struct ir_node *next)
 {
 	struct conv *c = (struct conv *)prepared;
@@ -758,7 +758,7 @@ static struct cpu_prepared *prepare(const struct onednn *dnn, const struct cpu_c
 	if (!c)
 		return NULL;
 	c->base =
-		(struct cpu_prepared){ .pack = pack, .run = run, .destroy = destroy, .join = join };
+		(struct cpu_prepared){ .pack = pack, .run = run, .destroy = destroy, .fuse = fuse };
 	c->dnn = dnn;
 	c->operands = node->num_operands;
 	if (!set_shape(c, node) || !set_types(c, node)) {

@@ -400,7 +400,7 @@ static bool gains_by_windows(const struct lines *l, const struct cpu_conv *g, in
  * Fuses a depthwise convolution, which then reads its pixels while they are in the cache; false
  * when that is impossible or does not save time.
  */
-static bool join_windows(struct lines *l, const struct cpu_context *cpu, const struct ir_node *next)
+static bool fuse_windows(struct lines *l, const struct cpu_context *cpu, const struct ir_node *next)
 {
 	const struct ir_value *filter = next->operands[1];
 	const float *from;
@@ -426,13 +426,13 @@ static bool join_windows(struct lines *l, const struct cpu_context *cpu, const s
 	return true;
 }
 
-static bool join(struct cpu_prepared *prepared, const struct cpu_context *cpu,
+static bool fuse(struct cpu_prepared *prepared, const struct cpu_context *cpu,
 		 const struct ir_node *next)
 {
 	struct lines *l = (struct lines *)prepared;
 
 	if (next->op == IR_OP_CONV)
-		return join_windows(l, cpu, next);
+		return fuse_windows(l, cpu, next);
 	l->adds = true;
 	l->sum_act = next->attrs.binary.act;
 	return true;
@@ -480,7 +480,7 @@ struct cpu_prepared *cpu_tile_lines_prepare(const struct cpu_context *cpu,
 	if (!l)
 		return NULL;
 	l->base =
-		(struct cpu_prepared){ .pack = pack, .run = run, .destroy = destroy, .join = join };
+		(struct cpu_prepared){ .pack = pack, .run = run, .destroy = destroy, .fuse = fuse };
 	l->simd = cpu->simd;
 	if (!set_shape(l, node)) {
 		wnn_free(l);

@@ -295,7 +295,7 @@ static float limit(float x, float lo, float hi)
  * Replaces `inner` by a clamp that has the effect of both functions; false when they are not both
  * limits.
  */
-static bool join_limits(const struct ir_unary_attrs *outer, struct ir_unary_attrs *inner)
+static bool merge_limits(const struct ir_unary_attrs *outer, struct ir_unary_attrs *inner)
 {
 	float lo, hi, inner_lo, inner_hi;
 
@@ -330,7 +330,7 @@ struct ir_value *rule_repeated(struct rules *rules, struct ir_node *node)
 		return rules_emit(rules, IR_OP_UNARY, inner->operands, 1, &node->results[0]->type,
 				  &node->attrs, inner, node);
 	if (ir_dtype_is_float(from->type.dtype) && rules_sole(rules, from) &&
-	    join_limits(&node->attrs.unary, &attrs.unary))
+	    merge_limits(&node->attrs.unary, &attrs.unary))
 		return rules_emit(rules, IR_OP_UNARY, inner->operands, 1, &node->results[0]->type,
 				  &attrs, inner, node);
 	return NULL;

@@ -58,7 +58,7 @@ static bool join(struct run_compiled *c, struct run_step *step, const struct ir_
 		return false;
 	if (!step->prepared)
 		step->prepared = cpu_prepare(c->device->cpu, producer);
-	if (!step->prepared || !cpu_prepared_join(step->prepared, cpu, node))
+	if (!step->prepared || !cpu_prepared_fuse(step->prepared, cpu, node))
 		return false;
 	step->count++;
 	return true;

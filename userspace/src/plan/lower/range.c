@@ -20,13 +20,13 @@
 static void lower_node(struct plan *plan, uint32_t i)
 {
 	const struct ir_node *node = plan->graph->nodes[plan->first + i];
-	uint32_t joined = values_joined(plan, i);
+	uint32_t fused = values_fused(plan, i);
 
-	if (joined == NOT_JOINED) {
+	if (fused == NOT_FUSED) {
 		plan_operators[node->op].lower(plan, node);
-	} else if (joined < i) {
-		plan->report.node = joined;
-		lower_conv_add(plan, plan->graph->nodes[plan->first + joined], node);
+	} else if (fused < i) {
+		plan->report.node = fused;
+		lower_conv_add(plan, plan->graph->nodes[plan->first + fused], node);
 	}
 }
 

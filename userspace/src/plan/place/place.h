@@ -52,13 +52,13 @@ struct npu_view values_view(struct plan *plan, const struct ir_value *value);
  * without padding. Returns the bits of a padding element.
  */
 uint64_t values_halo(const struct plan *plan, const struct ir_value *value, int64_t halo[2][2]);
-#define NOT_JOINED UINT32_MAX
+#define NOT_FUSED UINT32_MAX
 /*
  * A convolution may be fused with the addition that alone reads its result: then the node of the
  * addition computes both, and has the other addend as an operand. For each of two such nodes,
- * returns the index of the other in the range; NOT_JOINED: the node is not fused.
+ * returns the index of the other in the range; NOT_FUSED: the node is not fused.
  */
-uint32_t values_joined(const struct plan *plan, uint32_t node);
+uint32_t values_fused(const struct plan *plan, uint32_t node);
 /*
  * values_in_memory() returns true if a value is in memory rather than SRAM; values_live_out(), if
  * it is read behind the program.

@@ -393,12 +393,12 @@ int residents_choose(struct plan *plan)
 	for (uint32_t n = 0; ok && n < plan->count; n++) {
 		const struct ir_node *node = plan->graph->nodes[plan->first + n];
 
-		uint32_t joined = values_joined(plan, n);
+		uint32_t fused = values_fused(plan, n);
 
 		ask_node(&ch, node);
 		/* The node of an addition may compute the convolution before it, too. */
-		if (joined != NOT_JOINED && joined < n)
-			node = plan->graph->nodes[plan->first + joined];
+		if (fused != NOT_FUSED && fused < n)
+			node = plan->graph->nodes[plan->first + fused];
 		ch.need[n] = need_of(plan, node);
 	}
 	if (ok)

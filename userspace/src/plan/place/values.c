@@ -18,7 +18,7 @@ void values_destroy(struct plan_values *values)
 		return;
 	wnn_free(values->place);
 	wnn_free(values->scratch);
-	wnn_free(values->joined);
+	wnn_free(values->fused);
 	wnn_free(values->bindings);
 	wnn_free(values->resident);
 	wnn_free(values->node_base);
@@ -274,7 +274,7 @@ static const struct ir_value *other_addend(const struct ir_node *add, const stru
  * its result is float32, which a store would not change, or integers, to which it is rounded before
  * the addition.
  */
-static bool may_join(const struct plan *plan, const struct ir_node *conv, const struct ir_node *add)
+static bool may_fuse(const struct plan *plan, const struct ir_node *conv, const struct ir_node *add)
 {
 	const struct place *place = &plan->values->place[conv->results[0]->id];
 	int act = conv->attrs.conv.act.kind;
@@ -300,38 +300,38 @@ static void read_later(struct plan *plan, const struct ir_node *node, uint32_t w
 	}
 }
 
-static void find_joined(struct plan *plan)
+static void find_fused(struct plan *plan)
 {
-	uint32_t *joined = plan->values->joined;
+	uint32_t *fused = plan->values->fused;
 
 	for (uint32_t i = 0; i < plan->count; i++)
-		joined[i] = NOT_JOINED;
+		fused[i] = NOT_FUSED;
 	for (uint32_t i = 0; i < plan->count; i++) {
 		const struct ir_node *add = plan->graph->nodes[plan->first + i];
 
-		for (uint32_t k = 0; k < add->num_operands && joined[i] == NOT_JOINED; k++) {
+		for (uint32_t k = 0; k < add->num_operands && fused[i] == NOT_FUSED; k++) {
 			const struct ir_value *sum = add->operands[k];
-			uint32_t at = sum && sum->def ? sum->def->id - plan->first : NOT_JOINED;
+			uint32_t at = sum && sum->def ? sum->def->id - plan->first : NOT_FUSED;
 
-			if (at >= i || !may_join(plan, sum->def, add))
+			if (at >= i || !may_fuse(plan, sum->def, add))
 				continue;
-			joined[i] = at;
-			joined[at] = i;
+			fused[i] = at;
+			fused[at] = i;
 			read_later(plan, sum->def, i);
 		}
 	}
 }
 
-uint32_t values_joined(const struct plan *plan, uint32_t node)
+uint32_t values_fused(const struct plan *plan, uint32_t node)
 {
-	return plan->values->joined[node];
+	return plan->values->fused[node];
 }
 
 /* Makes the result of a fused convolution a view of the addition's result. */
-static void attach_joined(struct plan *plan, uint32_t conv)
+static void attach_fused(struct plan *plan, uint32_t conv)
 {
 	const struct ir_value *sum = plan->graph->nodes[plan->first + conv]->results[0];
-	uint32_t add = plan->values->joined[conv];
+	uint32_t add = plan->values->fused[conv];
 	const struct ir_value *result = plan->graph->nodes[plan->first + add]->results[0];
 
 	attach(plan, sum, result, 0);
@@ -361,8 +361,8 @@ static void attach_all(struct plan *plan)
 	}
 	/* Fused convolutions are last, when the strides of all results are known. */
 	for (uint32_t i = 0; i < plan->count; i++)
-		if (plan->values->joined[i] != NOT_JOINED && plan->values->joined[i] > i)
-			attach_joined(plan, i);
+		if (plan->values->fused[i] != NOT_FUSED && plan->values->fused[i] > i)
+			attach_fused(plan, i);
 }
 
 /* Returns the bytes of scratch memory that a node needs. */
@@ -480,10 +480,10 @@ int values_place(struct plan *plan, const uint32_t *live_out, uint32_t num_live_
 	if (plan->values) {
 		plan->values->place = wnn_calloc(plan->graph->num_values + 1, sizeof(struct place));
 		plan->values->scratch = wnn_calloc(plan->count + 1, sizeof(uint64_t));
-		plan->values->joined = wnn_calloc(plan->count + 1, sizeof(uint32_t));
+		plan->values->fused = wnn_calloc(plan->count + 1, sizeof(uint32_t));
 	}
 	if (!plan->values || !plan->values->place || !plan->values->scratch ||
-	    !plan->values->joined) {
+	    !plan->values->fused) {
 		plan_nomem(plan);
 		return -1;
 	}
@@ -502,7 +502,7 @@ int values_place(struct plan *plan, const uint32_t *live_out, uint32_t num_live_
 	}
 	pinned_place(plan);
 	slices_find(plan);
-	find_joined(plan);
+	find_fused(plan);
 	attach_all(plan);
 	extend_roots(plan);
 	if (plan->sram.keep) {

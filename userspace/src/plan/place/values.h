@@ -36,7 +36,7 @@ struct plan_values {
 	struct npu_binding *bindings;
 	size_t num_bindings, cap_bindings;
 	uint64_t *scratch; /* by node of the range: offset in the arena */
-	uint32_t *joined;  /* by node of the range: see values_joined() */
+	uint32_t *fused;   /* by node of the range: see values_fused() */
 	uint64_t arena_bytes;
 	uint32_t *resident; /* ids of the values that stay in SRAM, in the order of first nodes */
 	uint32_t num_resident, next_resident;

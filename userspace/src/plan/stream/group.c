@@ -417,7 +417,7 @@ static bool insert(struct stream_set *set, uint32_t n)
 	return true;
 }
 
-static void join(struct finder *f, uint32_t group, uint32_t other)
+static void merge(struct finder *f, uint32_t group, uint32_t other)
 {
 	uint32_t *end = &f->first[group], more = f->first[other];
 
@@ -461,7 +461,7 @@ static void try_merge(struct finder *f, const struct ir_value *value)
 	if (!is_closed(f, &all) || !choose_blocks(f, &all, &blocks) || blocks.cycles >= apart)
 		return;
 	for (uint32_t i = 1; i < num; i++)
-		join(f, groups[0], groups[i]);
+		merge(f, groups[0], groups[i]);
 }
 
 static int by_bytes(const void *a, const void *b)
@@ -634,12 +634,12 @@ static int take_group(const struct finder *f, uint32_t root, bool attention,
 static void begin_groups(struct finder *f)
 {
 	for (uint32_t n = 0; n < f->plan->count; n++) {
-		uint32_t joined = values_joined(f->plan, n), group = joined < n ? joined : n;
+		uint32_t fused = values_fused(f->plan, n), group = fused < n ? fused : n;
 
 		f->group[n] = f->first[n] = n;
 		f->next[n] = NO_NODE;
 		if (group != n)
-			join(f, find_group(f, group), n);
+			merge(f, find_group(f, group), n);
 	}
 }
 
@@ -691,7 +691,7 @@ static bool try_attention(struct finder *f, uint32_t n)
 		return false;
 	for (uint32_t i = 1; i < set.num; i++)
 		if (find_group(f, set.node[i]) != find_group(f, set.node[0]))
-			join(f, find_group(f, set.node[0]), find_group(f, set.node[i]));
+			merge(f, find_group(f, set.node[0]), find_group(f, set.node[i]));
 	return true;
 }
 
@@ -776,7 +776,7 @@ int stream_find(const struct plan *plan, bool attention, struct stream_groups *o
 		for (uint32_t n = 0; !ret && n < plan->count; n++)
 			grouped[find_group(&f, n)]++;
 		for (uint32_t n = 0; !ret && n < plan->count; n++)
-			if (grouped[n] > (values_joined(plan, n) != NOT_JOINED ? 2u : 1u))
+			if (grouped[n] > (values_fused(plan, n) != NOT_FUSED ? 2u : 1u))
 				ret = take_group(&f, n, attention, out);
 	}
 	finder_exit(&f);

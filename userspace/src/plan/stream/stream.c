@@ -451,11 +451,11 @@ static void join_blocks(struct maker *m)
 		count /= m->grid[axis];
 		for (uint64_t i = 0; i < count && !m->failed; i++) {
 			struct ir_value **from = &parts[i * m->grid[axis]];
-			struct ir_type joined = from[0]->type;
+			struct ir_type whole = from[0]->type;
 
-			joined.dim[axis].value = ir_type_dim(&node->results[0]->type, axis);
+			whole.dim[axis].value = ir_type_dim(&node->results[0]->type, axis);
 			parts[i] = add_node(m, node, IR_OP_CONCAT, from, (uint32_t)m->grid[axis],
-					    &joined, &attrs);
+					    &whole, &attrs);
 		}
 	}
 	if (!m->failed) {
