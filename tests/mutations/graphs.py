@@ -313,7 +313,7 @@ MUTATIONS = [
          'p->peephole[gate * size + i]', 'p->peephole[p->n->r.gate[gate] % 3 * size + i]'),
     _cpu('the fast lstm goes on behind the end of a sequence', 'fast_recurrent.c',
          'continue;\n\t\tadd_lines(line,', ';\n\t\tadd_lines(line,'),
-    _cpu('dimensions merge though the last operand repeats', 'lines.h',
+    _cpu('dimensions merge though the last operand repeats', 'walk.h',
          'for (int k = 0; k < w->operands; k++) if (w->stride[k][before]',
          'for (int k = 0; k < w->operands - 1; k++) if (w->stride[k][before]'),
     _cpu('nearest neighbours of halves are above', 'fast_resample.c',

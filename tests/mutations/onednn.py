@@ -44,7 +44,7 @@ def _sum(name, file, old, new):
 
 
 def _windows(name, old, new):
-    return {'name': name, 'file': 'userspace/src/cpu/tile_lines.c', 'old': old, 'new': new, 'command': _COMMANDS['windows']}
+    return {'name': name, 'file': 'userspace/src/cpu/tile_rows.c', 'old': old, 'new': new, 'command': _COMMANDS['windows']}
 
 
 def _matmul(name, old, new):
@@ -131,10 +131,10 @@ MUTATIONS = [
     _packed('inner pixels begin where the line does', 'conv_depthwise.c', 'int64_t iw = begin * a->strides[1] - a->padding[2];', 'int64_t iw = 0;'),
     # Rows on tiles.
     _packed('each step of a product adds the bias', 'tile_product.c', 'p->bias && last ?', 'p->bias ?'),
-    _packed('all blocks of lines are the first', 'tile_lines.c', 'p.a = run->x + first * p.k;', 'p.a = run->x;'),
+    _packed('all blocks of lines are the first', 'tile_rows.c', 'p.a = run->x + first * p.k;', 'p.a = run->x;'),
     _packed('later steps of strips lie where the first does', 'tile_product.c', 'strip, k0, packed + k0 * p->m);', 'strip, k0, packed);'),
-    _packed('lines have no activations', 'tile_lines.c', 'cpu_activate(l->simd, &l->shape.attrs->act, y, n);', '(void)n;'),
-    _sum('what is added to lines is always that of the first', 'tile_lines.c', 'run->addend + (y - run->whole.c)', 'run->addend'),
+    _packed('lines have no activations', 'tile_rows.c', 'cpu_activate(l->simd, &l->shape.attrs->act, y, n);', '(void)n;'),
+    _sum('what is added to lines is always that of the first', 'tile_rows.c', 'run->addend + (y - run->whole.c)', 'run->addend'),
     # Rows with a depthwise convolution behind them.
     _windows('a line of pixels lies where another does that is wanted', 'pixels + row % WINDOW * size', 'pixels + row % 2 * size'),
     _windows('lines of another image are taken for those of this one', 'if (window->image != image)', 'if (window->image < 0)'),
@@ -179,9 +179,9 @@ MUTATIONS = [
     _product('lines as they are meet the first panel alone', 'tile.b = p->b + column * p->k;', 'tile.b = p->b;'),
     _product('lines are as far apart as they are packed', 'a[i * lda]', 'a[i]', 'simd_gemm.c'),
     _packed('windows as they are begin with one element', 'conv_rows.c', 'x + b->place[p] + r->at[k], n', 'x + b->place[p] + r->at[k0], n'),
-    _packed('pixels between others are taken, too', 'tile_lines.c', 'i % g->out_w * g->attrs->strides[1]', 'i % g->out_w'),
-    _packed('lines between others are taken, too', 'tile_lines.c', '% g->out_h * g->attrs->strides[0]', '% g->out_h'),
-    _packed('threads copy the first lines alone', 'tile_lines.c', 'copy_lines(run, begin, end - begin,', 'copy_lines(run, 0, end - begin,'),
+    _packed('pixels between others are taken, too', 'tile_rows.c', 'i % g->out_w * g->attrs->strides[1]', 'i % g->out_w'),
+    _packed('lines between others are taken, too', 'tile_rows.c', '% g->out_h * g->attrs->strides[0]', '% g->out_h'),
+    _packed('threads copy the first lines alone', 'tile_rows.c', 'copy_lines(run, begin, end - begin,', 'copy_lines(run, 0, end - begin,'),
     _tiles('the last panel writes beyond its columns', '.ldc = n < width ? width : mm->ldc', '.ldc = mm->ldc'),
     _tiles('results of the last panel stay where they are', 'r < size && n < width', 'r < size && false'),
     _tiles('the last panel has the bias of the first', 'memcpy(worker->bias, tile.column_bias,', 'memcpy(worker->bias, run->bias,'),

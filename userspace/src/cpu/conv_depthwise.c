@@ -22,14 +22,14 @@ bool cpu_depthwise_by_pixels(const struct cpu_simd *simd, const struct cpu_conv 
 	       g->out_c >= simd->lanes;
 }
 
-static const float *line_of(const struct cpu_depthwise *d, const struct cpu_image_lines *x,
+static const float *line_of(const struct cpu_depthwise *d, const struct cpu_image_rows *x,
 			    int64_t line)
 {
 	return x->first + line % x->count * d->conv.in_w * d->conv.in_c;
 }
 
 /* Computes the results of a row from `begin` to `end`, tap by tap. */
-static void tap_by_tap(const struct cpu_depthwise *d, const struct cpu_image_lines *x, int64_t row,
+static void tap_by_tap(const struct cpu_depthwise *d, const struct cpu_image_rows *x, int64_t row,
 		       int64_t begin, int64_t end, float *y, const float **from)
 {
 	const struct cpu_conv *g = &d->conv;
@@ -54,7 +54,7 @@ static void tap_by_tap(const struct cpu_depthwise *d, const struct cpu_image_lin
 }
 
 /* Computes several pixels at a time, where all windows lie within the row. */
-static void by_pixels(const struct cpu_depthwise *d, const struct cpu_image_lines *x, int64_t row,
+static void by_pixels(const struct cpu_depthwise *d, const struct cpu_image_rows *x, int64_t row,
 		      int64_t begin, int64_t end, float *y)
 {
 	const struct cpu_conv *g = &d->conv;
@@ -82,7 +82,7 @@ static void by_pixels(const struct cpu_depthwise *d, const struct cpu_image_line
 }
 
 /* The first and the last results of a row read padding: tap_by_tap() computes them. */
-void cpu_depthwise_line(const struct cpu_depthwise *d, const struct cpu_image_lines *x, int64_t row,
+void cpu_depthwise_line(const struct cpu_depthwise *d, const struct cpu_image_rows *x, int64_t row,
 			float *y, const float **taps)
 {
 	const struct cpu_conv *g = &d->conv;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Depthwise convolutions in channels-last layout, row by row, for callers that have only some rows
- * of the input (tile_lines.c).
+ * of the input (tile_rows.c).
  */
 #ifndef WNN_CPU_CONV_DEPTHWISE_H
 #define WNN_CPU_CONV_DEPTHWISE_H
@@ -18,7 +18,7 @@ struct cpu_depthwise {
 };
 
 /* A ring buffer of rows of an image: row i is at index i modulo `count`. */
-struct cpu_image_lines {
+struct cpu_image_rows {
 	const float *first;
 	int64_t count;
 };
@@ -33,7 +33,7 @@ void cpu_depthwise_pack(const struct cpu_conv *conv, const float *from, float *t
 bool cpu_depthwise_by_pixels(const struct cpu_simd *simd, const struct cpu_conv *conv);
 
 /* Computes row `row` of the results of an image. @taps: scratch memory for one pointer per tap. */
-void cpu_depthwise_line(const struct cpu_depthwise *d, const struct cpu_image_lines *x, int64_t row,
+void cpu_depthwise_line(const struct cpu_depthwise *d, const struct cpu_image_rows *x, int64_t row,
 			float *y, const float **taps);
 
 #endif

@@ -9,7 +9,7 @@
 
 #include "cpu/conv_depthwise.h"
 #include "cpu/reference.h"
-#include "cpu/tile_lines.h"
+#include "cpu/tile_rows.h"
 #include "cpu/winograd.h"
 #include "util/finite.h"
 
@@ -205,8 +205,7 @@ static void depthwise_line(void *argument, int64_t item, unsigned int worker)
 {
 	const struct depthwise *d = argument;
 	const struct cpu_conv *g = &d->lines.conv;
-	struct cpu_image_lines x = { d->x + item / g->out_h * g->in_h * g->in_w * g->in_c,
-				     g->in_h };
+	struct cpu_image_rows x = { d->x + item / g->out_h * g->in_h * g->in_w * g->in_c, g->in_h };
 
 	cpu_depthwise_line(&d->lines, &x, item % g->out_h, d->y + item * g->out_w * g->out_c,
 			   (const float **)(d->scratch + worker * d->worker_bytes));
@@ -399,7 +398,7 @@ struct cpu_prepared *cpu_conv_prepare(const struct cpu_context *cpu, const struc
 
 	if (node->op != IR_OP_CONV || !cpu_conv_prepares(cpu) || !cpu_conv_can_pack(node))
 		return NULL;
-	prepared = cpu_tile_lines_prepare(cpu, node);
+	prepared = cpu_tile_rows_prepare(cpu, node);
 	return prepared ? prepared : cpu_winograd_prepare(cpu, node, NULL, NULL);
 }
 

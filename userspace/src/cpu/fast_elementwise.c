@@ -3,7 +3,7 @@
 #include "cpu/elementwise.h"
 
 #include "cpu/fast.h"
-#include "cpu/lines.h"
+#include "cpu/walk.h"
 #include "cpu/reference.h"
 #include "util/malloc.h"
 

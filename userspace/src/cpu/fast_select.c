@@ -4,7 +4,7 @@
  * each operand is contiguous or one element.
  */
 #include "cpu/fast.h"
-#include "cpu/lines.h"
+#include "cpu/walk.h"
 
 /* The least elements of an item of work. */
 #define GRAIN 16384

@@ -4,7 +4,7 @@
  * for NaN and infinity.
  */
 #include "cpu/fast.h"
-#include "cpu/lines.h"
+#include "cpu/walk.h"
 #include "cpu/reference.h"
 
 /* The least elements of an item of work. */

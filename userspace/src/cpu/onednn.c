@@ -10,7 +10,7 @@
 
 #include "cpu/conv.h"
 #include "cpu/room.h"
-#include "cpu/tile_lines.h"
+#include "cpu/tile_rows.h"
 
 /*
  * The bits of dnnl_cpu_isa_t for instructions that multiply 8-bit integers and add in 32 bits
@@ -142,7 +142,7 @@ struct cpu_prepared *cpu_onednn_prepare(const struct cpu_context *cpu, const str
 	case IR_OP_QMATMUL:
 		if (!onednn_get())
 			return NULL;
-		prepared = cpu_tile_lines_prepare(cpu, node);
+		prepared = cpu_tile_rows_prepare(cpu, node);
 		if (!prepared)
 			prepared = onednn_winograd_prepare(onednn_get(), cpu, node);
 		if (!prepared && cpu_conv_by_windows(cpu, node))

@@ -6,7 +6,7 @@
  * AVX-512 it is not. The sum of an element does not depend on the elements that are computed with
  * it, so that no division among threads changes a bit.
  */
-#include "cpu/tile_lines.h"
+#include "cpu/tile_rows.h"
 
 #include <math.h>
 #include <string.h>
@@ -43,7 +43,7 @@
 /* With fewer columns than this, and fewer columns than the matrix has rows, oneDNN is as fast. */
 #define MIN_COLUMNS 64
 
-struct lines {
+struct tile_rows {
 	struct cpu_prepared base;
 	const struct cpu_simd *simd;
 	struct cpu_as_conv as; /* a product as a convolution */
@@ -64,7 +64,7 @@ struct lines {
 };
 
 struct run {
-	const struct lines *lines;
+	const struct tile_rows *lines;
 	const float *x;
 	struct cpu_tile_product whole;
 	const float *addend; /* the operand of a fused addition, or NULL */
@@ -80,7 +80,7 @@ struct run {
  */
 static void finish(const struct run *run, float *y, int64_t n)
 {
-	const struct lines *l = run->lines;
+	const struct tile_rows *l = run->lines;
 
 	if (!l->limited)
 		cpu_activate(l->simd, &l->shape.attrs->act, y, n);
@@ -92,7 +92,7 @@ static void finish(const struct run *run, float *y, int64_t n)
 
 static void copy_lines(const struct run *run, int64_t first, int64_t count, float *to)
 {
-	const struct lines *l = run->lines;
+	const struct tile_rows *l = run->lines;
 	const struct cpu_conv *g = &l->shape;
 
 	for (int64_t i = first; i < first + count; i++, to += l->k) {
@@ -105,7 +105,7 @@ static void copy_lines(const struct run *run, int64_t first, int64_t count, floa
 	}
 }
 
-static size_t copy_bytes(const struct lines *l, int64_t lines)
+static size_t copy_bytes(const struct tile_rows *l, int64_t lines)
 {
 	return l->apart ? cpu_round_up((size_t)(lines * l->k) * sizeof(float)) : 0;
 }
@@ -218,7 +218,7 @@ static int run_blocks(struct run *run, struct cpu_context *cpu)
  * while they are in the cache.
  */
 struct window_run {
-	const struct lines *lines;
+	const struct tile_rows *lines;
 	struct cpu_tile_product line;
 	struct cpu_depthwise windows;
 	const float *x;
@@ -237,7 +237,7 @@ struct window {
 	const float *taps[WINDOW * WINDOW];
 };
 
-static size_t window_bytes(const struct lines *l)
+static size_t window_bytes(const struct tile_rows *l)
 {
 	return cpu_round_up(sizeof(struct window)) +
 	       cpu_round_up((size_t)(WINDOW * l->shape.out_w * l->n) * sizeof(float)) +
@@ -251,7 +251,7 @@ static size_t window_bytes(const struct lines *l)
 static void fill_window(const struct window_run *run, struct window *window, float *pixels,
 			float *scratch, int64_t first, int64_t end)
 {
-	const struct lines *l = run->lines;
+	const struct tile_rows *l = run->lines;
 	int64_t size = run->line.m * l->n;
 
 	if (first < window->first || first > window->end)
@@ -287,7 +287,7 @@ static void run_line(const struct window_run *run, int64_t item, unsigned int wo
 	end = end < g->in_h ? end : g->in_h;
 	if (first < end)
 		fill_window(run, window, pixels, scratch, first, end);
-	cpu_depthwise_line(&run->windows, &(struct cpu_image_lines){ pixels, WINDOW }, row,
+	cpu_depthwise_line(&run->windows, &(struct cpu_image_rows){ pixels, WINDOW }, row,
 			   run->y + item * g->out_w * g->out_c, window->taps);
 }
 
@@ -304,7 +304,7 @@ static void run_some(void *argument, int64_t item, unsigned int worker)
 		run_line(run, first + i, worker);
 }
 
-static int run_windows(const struct cpu_tile_product *whole, const struct lines *l,
+static int run_windows(const struct cpu_tile_product *whole, const struct tile_rows *l,
 		       struct cpu_context *cpu, const float *bias, struct wnn_error *err)
 {
 	size_t zeros = (size_t)l->n * sizeof(float);
@@ -340,7 +340,7 @@ static int run_windows(const struct cpu_tile_product *whole, const struct lines 
 static int run(struct cpu_prepared *prepared, struct cpu_context *cpu, const void *packed,
 	       const void *const *in, void *const *out, struct wnn_error *err)
 {
-	const struct lines *l = (const struct lines *)prepared;
+	const struct tile_rows *l = (const struct tile_rows *)prepared;
 	struct run r = {
 		.lines = l,
 		.x = in[0],
@@ -370,7 +370,7 @@ static int run(struct cpu_prepared *prepared, struct cpu_context *cpu, const voi
 static int pack(const struct cpu_prepared *prepared, const void *from, void *to,
 		struct wnn_error *err)
 {
-	const struct lines *l = (const struct lines *)prepared;
+	const struct tile_rows *l = (const struct tile_rows *)prepared;
 
 	(void)err;
 	cpu_conv_rows_pack(l->simd, &l->shape, from, to);
@@ -379,7 +379,7 @@ static int pack(const struct cpu_prepared *prepared, const void *from, void *to,
 
 static void destroy(struct cpu_prepared *prepared)
 {
-	wnn_free(((struct lines *)prepared)->filter);
+	wnn_free(((struct tile_rows *)prepared)->filter);
 	wnn_free(prepared);
 }
 
@@ -387,7 +387,7 @@ static void destroy(struct cpu_prepared *prepared)
  * Whether fusing saves time: the pixels exceed the cache, while three rows of them and the matrix,
  * which is read for each row, fit in it. cpu_context.cache is half of the second-level cache.
  */
-static bool gains_by_windows(const struct lines *l, const struct cpu_conv *g, int64_t cache)
+static bool gains_by_windows(const struct tile_rows *l, const struct cpu_conv *g, int64_t cache)
 {
 	int64_t line = g->in_w * g->in_c * (int64_t)sizeof(float);
 	int64_t matrix = l->k * l->n * (int64_t)sizeof(float);
@@ -400,7 +400,8 @@ static bool gains_by_windows(const struct lines *l, const struct cpu_conv *g, in
  * Fuses a depthwise convolution, which then reads its pixels while they are in the cache; false
  * when that is impossible or does not save time.
  */
-static bool fuse_windows(struct lines *l, const struct cpu_context *cpu, const struct ir_node *next)
+static bool fuse_windows(struct tile_rows *l, const struct cpu_context *cpu,
+			 const struct ir_node *next)
 {
 	const struct ir_value *filter = next->operands[1];
 	const float *from;
@@ -429,7 +430,7 @@ static bool fuse_windows(struct lines *l, const struct cpu_context *cpu, const s
 static bool fuse(struct cpu_prepared *prepared, const struct cpu_context *cpu,
 		 const struct ir_node *next)
 {
-	struct lines *l = (struct lines *)prepared;
+	struct tile_rows *l = (struct tile_rows *)prepared;
 
 	if (next->op == IR_OP_CONV)
 		return fuse_windows(l, cpu, next);
@@ -448,7 +449,7 @@ static bool is_flat(const struct cpu_conv *g)
 }
 
 /* Whether this kernel may take a node; sets its shape. */
-static bool set_shape(struct lines *l, const struct ir_node *node)
+static bool set_shape(struct tile_rows *l, const struct ir_node *node)
 {
 	if (node->operands[0]->type.dtype != IR_F32 || node->operands[1]->kind != IR_VALUE_CONSTANT)
 		return false;
@@ -469,10 +470,10 @@ static bool set_shape(struct lines *l, const struct ir_node *node)
 	       (l->n >= MIN_COLUMNS || l->n >= l->k);
 }
 
-struct cpu_prepared *cpu_tile_lines_prepare(const struct cpu_context *cpu,
-					    const struct ir_node *node)
+struct cpu_prepared *cpu_tile_rows_prepare(const struct cpu_context *cpu,
+					   const struct ir_node *node)
 {
-	struct lines *l;
+	struct tile_rows *l;
 
 	if (cpu->simd != cpu_simd_level(CPU_LEVEL_AVX2))
 		return NULL;

@@ -3,8 +3,8 @@
  * Iterates over operands that are broadcast to the result of their node, in rows: along a row each
  * operand stays at one element or advances by one.
  */
-#ifndef WNN_CPU_LINES_H
-#define WNN_CPU_LINES_H
+#ifndef WNN_CPU_WALK_H
+#define WNN_CPU_WALK_H
 
 #include "cpu/element.h"
 
