@@ -13,19 +13,19 @@
 #include "util/malloc.h"
 
 /* Bytes of the granules in which use of the SRAM is tracked. */
-#define PIECE 64
+#define GRANULE 64
 
 #define NONE UINT32_MAX
 
 /* The data in a granule of SRAM: the event that wrote them, and the last one that read them. */
-struct piece {
+struct granule {
 	uint32_t from, to;
 };
 
 struct job {
 	const union onpu_slot *slots;
-	struct piece *pieces;
-	uint32_t num_pieces;
+	struct granule *granules;
+	uint32_t num_granules;
 	/* By event: granules whose live range begins, less those whose live range has ended. */
 	int64_t *change;
 };
@@ -71,28 +71,28 @@ static void count_bytes(const struct job *job, const struct onpu_insn *insn,
 /* ---- use of the SRAM */
 
 /* Ends the live range of the data in a granule, because event `before` overwrites them. */
-static void end_use(struct job *job, const struct piece *piece, uint32_t before)
+static void end_use(struct job *job, const struct granule *granule, uint32_t before)
 {
-	uint32_t to = piece->to < before ? piece->to : before - 1;
+	uint32_t to = granule->to < before ? granule->to : before - 1;
 
-	if (piece->from == NONE || piece->from > to)
+	if (granule->from == NONE || granule->from > to)
 		return;
-	job->change[piece->from]++;
+	job->change[granule->from]++;
 	job->change[to + 1]--;
 }
 
 static void touch(struct job *job, int64_t lo, int64_t hi, bool write, uint32_t event)
 {
-	uint32_t first = (uint32_t)(lo / PIECE), last = (uint32_t)((hi - 1) / PIECE);
+	uint32_t first = (uint32_t)(lo / GRANULE), last = (uint32_t)((hi - 1) / GRANULE);
 
-	for (uint32_t i = first; i <= last && i < job->num_pieces; i++) {
-		struct piece *piece = &job->pieces[i];
+	for (uint32_t i = first; i <= last && i < job->num_granules; i++) {
+		struct granule *granule = &job->granules[i];
 
-		if (write && piece->from != event)
-			end_use(job, piece, event);
-		if (write || piece->from == NONE)
-			piece->from = event;
-		piece->to = event;
+		if (write && granule->from != event)
+			end_use(job, granule, event);
+		if (write || granule->from == NONE)
+			granule->from = event;
+		granule->to = event;
 	}
 }
 
@@ -117,7 +117,7 @@ static uint32_t join_loops(struct loop *loops, uint32_t count, int64_t *lo, int6
 			loops[k - 1] = other;
 		}
 	for (uint32_t i = 0; i < count; i++)
-		if (!left && loops[i].step <= *hi - *lo + PIECE)
+		if (!left && loops[i].step <= *hi - *lo + GRANULE)
 			*hi += (loops[i].count - 1) * loops[i].step;
 		else
 			loops[left++] = loops[i];
@@ -197,18 +197,18 @@ int run_traffic_fill(const struct npu_program *program, const struct npu_job *of
 {
 	struct job job = {
 		.slots = (const union onpu_slot *)program->slots + of->first_slot,
-		.num_pieces = (uint32_t)(sram_bytes / PIECE),
+		.num_granules = (uint32_t)(sram_bytes / GRANULE),
 	};
 	int64_t used = 0;
 
-	job.pieces = wnn_malloc((job.num_pieces + (size_t)1) * sizeof(*job.pieces));
+	job.granules = wnn_malloc((job.num_granules + (size_t)1) * sizeof(*job.granules));
 	job.change = wnn_calloc(count + (size_t)1, sizeof(*job.change));
-	if (!job.pieces || !job.change) {
-		wnn_free(job.pieces);
+	if (!job.granules || !job.change) {
+		wnn_free(job.granules);
 		wnn_free(job.change);
 		return wnn_error_nomem(err, "the profile of a dispatch");
 	}
-	memset(job.pieces, 0xff, job.num_pieces * sizeof(*job.pieces));
+	memset(job.granules, 0xff, job.num_granules * sizeof(*job.granules));
 	for (uint32_t i = 0; i < count; i++) {
 		struct onpu_insn insn;
 
@@ -218,13 +218,13 @@ int run_traffic_fill(const struct npu_program *program, const struct npu_job *of
 		count_bytes(&job, &insn, &events[i]);
 		use_sram(&job, &insn, i);
 	}
-	for (uint32_t i = 0; i < job.num_pieces; i++)
-		end_use(&job, &job.pieces[i], count);
+	for (uint32_t i = 0; i < job.num_granules; i++)
+		end_use(&job, &job.granules[i], count);
 	for (uint32_t i = 0; i < count; i++) {
 		used += job.change[i];
-		events[i].sram_bytes = (uint64_t)used * PIECE;
+		events[i].sram_bytes = (uint64_t)used * GRANULE;
 	}
-	wnn_free(job.pieces);
+	wnn_free(job.granules);
 	wnn_free(job.change);
 	return 0;
 }
