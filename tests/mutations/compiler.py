@@ -94,7 +94,7 @@ MUTATIONS = [
     _error('all pieces lie at the begin of the tile', 'plan/kernel/contract_emit.c',
            'to[axis] = lo - begin[axis];', 'to[axis] = 0 * begin[axis];'),
     _error('pieces may be overwritten before they are read', 'plan/place/slices.c',
-           'if (place->end < last)\n\t\t\tplace->end = last;', '(void)place;'),
+           'if (location->end < last)\n\t\t\tlocation->end = last;', '(void)location;'),
     _error('pieces of a batch are as far apart as the largest of them', 'plan/lower/matmul.c',
            'mm->out.rank ? view->stride[last] : 0, 0, 0,', 'mm->out.rank ? mm->b.stride[last] : 0, 0, 0,'),
     # Rotary embedding.
@@ -119,9 +119,9 @@ MUTATIONS = [
            'if (from + plan_align(list[i]->bytes / 2) > *address)\n'
            '\t\t\t*address = from + plan_align(list[i]->bytes / 2);'),
     _error('the zeros below an image in SRAM are not made', 'plan/place/resident.c',
-           'row * place->halo[0][1]);', '0 * row * place->halo[0][1]);'),
+           'row * location->halo[0][1]);', '0 * row * location->halo[0][1]);'),
     _error('what a convolution adds may be overwritten before', 'plan/place/values.c',
-           'if (place && place->end < when)\n\t\t\tplace->end = when;', '(void)place;\n\t\t(void)when;'),
+           'if (location && location->end < when)\n\t\t\tlocation->end = when;', '(void)location;\n\t\t(void)when;'),
     _error('a convolution adds what has another shape', 'plan/place/values.c',
            '!ir_type_same_shape(&other->type, &sum->type) ||', ''),
     _error('packed weights that stay in SRAM are not shifted by their zero point', 'plan/place/pinned.c',

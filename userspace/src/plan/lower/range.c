@@ -62,7 +62,7 @@ int plan_places(struct plan *plan, const uint32_t *live_out, uint32_t num_live_o
 	plan->report.nodes = wnn_calloc(plan->count + 1, sizeof(*plan->report.nodes));
 	if (!plan->list.depend || !plan->list.hazards || !plan->report.nodes)
 		plan_nomem(plan);
-	if (plan->report.failed || values_place(plan, live_out, num_live_out))
+	if (plan->report.failed || values_locate(plan, live_out, num_live_out))
 		return -1;
 	plan->list.bindings = values_bindings(plan, &num_bindings);
 	return 0;

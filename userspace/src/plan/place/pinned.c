@@ -154,17 +154,17 @@ void pinned_place(struct plan *plan)
 
 	for (uint32_t i = 0; pinned && i < pinned->count; i++) {
 		const struct plan_pin *pin = &pinned->item[i];
-		struct place *place = &plan->values->place[pin->value->id];
+		struct value_location *location = &plan->values->location[pin->value->id];
 
-		place->base = NPU_BASE_NONE;
-		place->offset = (int64_t)pin->address;
+		location->base = NPU_BASE_NONE;
+		location->offset = (int64_t)pin->address;
 	}
 }
 
 bool values_pinned(const struct plan *plan, const struct ir_value *value)
 {
 	return value->kind == IR_VALUE_CONSTANT &&
-	       plan->values->place[value->id].base == NPU_BASE_NONE;
+	       plan->values->location[value->id].base == NPU_BASE_NONE;
 }
 
 static int32_t integer_at(const struct ir_value *value, int64_t i)

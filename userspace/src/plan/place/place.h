@@ -43,7 +43,7 @@ void values_slices(struct plan *plan, const struct ir_value *value, struct value
 
 /* ---- values.c: the memory of every value of the range */
 /* Chooses the memory of all values. Returns 0, or -1 with the plan failed. */
-int values_place(struct plan *plan, const uint32_t *live_out, uint32_t num_live_out);
+int values_locate(struct plan *plan, const uint32_t *live_out, uint32_t num_live_out);
 void values_destroy(struct plan_values *values);
 /* Returns the view of a value's memory. */
 struct npu_view values_view(struct plan *plan, const struct ir_value *value);

@@ -189,61 +189,64 @@ static uint64_t need_of(const struct plan *plan, const struct ir_node *node)
  * of padding behind a row are also those before the next row.
  */
 static void lay_out_image(const struct ir_value *value, const struct wish *wish,
-			  struct place *place)
+			  struct value_location *location)
 {
 	static const uint8_t axes[2][4] = { { 0, 1, 2, 3 }, { 0, 3, 1, 2 } };
 	const uint8_t *axis = axes[wish->layout == IR_NHWC];
 	int64_t size = plan_dtype_bytes(plan_dtype(value->type.dtype)), dim[4], side;
 
-	memcpy(place->image_axis, axis, sizeof(place->image_axis));
-	memcpy(place->halo, wish->halo, sizeof(place->halo));
-	place->halo_value = wish->halo_value;
+	memcpy(location->image_axis, axis, sizeof(location->image_axis));
+	memcpy(location->halo, wish->halo, sizeof(location->halo));
+	location->halo_value = wish->halo_value;
 	for (int i = 0; i < 4; i++)
 		dim[i] = ir_type_dim(&value->type, axis[i]);
-	side = place->halo[1][0] > place->halo[1][1] ? place->halo[1][0] : place->halo[1][1];
-	place->stride[axis[1]] = size;
-	place->stride[axis[3]] = size * dim[1];
-	place->stride[axis[2]] = place->stride[axis[3]] * (dim[3] + side);
-	place->stride[axis[0]] =
-		place->stride[axis[2]] * (dim[2] + place->halo[0][0] + place->halo[0][1]) +
-		place->stride[axis[3]] * side;
-	place->origin = place->stride[axis[2]] * place->halo[0][0] + place->stride[axis[3]] * side;
-	place->bytes = (uint64_t)(place->stride[axis[0]] * dim[0]);
-	place->strided = true;
+	side = location->halo[1][0] > location->halo[1][1] ? location->halo[1][0] :
+							     location->halo[1][1];
+	location->stride[axis[1]] = size;
+	location->stride[axis[3]] = size * dim[1];
+	location->stride[axis[2]] = location->stride[axis[3]] * (dim[3] + side);
+	location->stride[axis[0]] =
+		location->stride[axis[2]] * (dim[2] + location->halo[0][0] + location->halo[0][1]) +
+		location->stride[axis[3]] * side;
+	location->origin =
+		location->stride[axis[2]] * location->halo[0][0] + location->stride[axis[3]] * side;
+	location->bytes = (uint64_t)(location->stride[axis[0]] * dim[0]);
+	location->strided = true;
 }
 
 static void set_geometry(struct chooser *ch, uint32_t id)
 {
 	const struct ir_value *value = ch->plan->graph->values[id];
 	const struct wish *wish = &ch->wish[id];
-	struct place *place = &ch->plan->values->place[id];
+	struct value_location *location = &ch->plan->values->location[id];
 
 	if (wish->image && !wish->plain && value->type.rank == 4)
-		lay_out_image(value, wish, place);
+		lay_out_image(value, wish, location);
 }
 
 /* Undoes set_geometry() for a value that stays in memory; the caller restores the strides. */
-static void clear_geometry(const struct ir_value *value, struct place *place)
+static void clear_geometry(const struct ir_value *value, struct value_location *location)
 {
-	place->strided = false;
-	place->origin = 0;
-	place->bytes = (uint64_t)ir_type_bytes(&value->type);
-	memset(place->halo, 0, sizeof(place->halo));
+	location->strided = false;
+	location->origin = 0;
+	location->bytes = (uint64_t)ir_type_bytes(&value->type);
+	memset(location->halo, 0, sizeof(location->halo));
 }
 
 /* ---- addresses in SRAM */
 
 /* Returns true if a value is live across one of the points where no value may be in SRAM. */
-static bool crosses_seam(const struct place *place)
+static bool crosses_seam(const struct value_location *location)
 {
-	return place->begin / SEAM != place->end / SEAM;
+	return location->begin / SEAM != location->end / SEAM;
 }
 
 /* Compares values for qsort_r(): short live ranges first, then large values, then early ones. */
 static int by_life(const void *a, const void *b, void *data)
 {
-	const struct place *place = data;
-	const struct place *x = &place[*(const uint32_t *)a], *y = &place[*(const uint32_t *)b];
+	const struct value_location *location = data;
+	const struct value_location *x = &location[*(const uint32_t *)a],
+				    *y = &location[*(const uint32_t *)b];
 	uint32_t lx = x->end - x->begin, ly = y->end - y->begin;
 
 	if (lx != ly)
@@ -254,22 +257,23 @@ static int by_life(const void *a, const void *b, void *data)
 }
 
 /*
- * Lists the values that are in SRAM during the live range of `place`, by address; returns how many.
+ * Lists the values that are in SRAM during the live range of `location`, by address; returns how
+ * many.
  * UINT32_MAX: there are more than `room`.
  */
-static uint32_t neighbours(const struct chooser *ch, const struct place *place,
-			   const struct place **list, uint32_t room)
+static uint32_t neighbours(const struct chooser *ch, const struct value_location *location,
+			   const struct value_location **list, uint32_t room)
 {
-	const struct place *all = ch->plan->values->place;
+	const struct value_location *all = ch->plan->values->location;
 	uint32_t count = 0;
 
-	for (uint32_t n = place->begin; n <= place->end; n++) {
+	for (uint32_t n = location->begin; n <= location->end; n++) {
 		for (uint32_t i = 0; i < ch->num_alive[n]; i++) {
-			const struct place *other = &all[ch->alive[n][i]];
+			const struct value_location *other = &all[ch->alive[n][i]];
 			uint32_t at;
 
 			/* It is in the list already, from an earlier node. */
-			if (n > place->begin && other->begin < n)
+			if (n > location->begin && other->begin < n)
 				continue;
 			if (count == room)
 				return UINT32_MAX;
@@ -290,10 +294,11 @@ static uint64_t pinned_bytes(const struct plan *plan)
  * Finds the lowest free address for a value; false: it would leave a kernel too little SRAM, or too
  * many values would be live.
  */
-static bool find_address(const struct chooser *ch, const struct place *place, uint64_t *address)
+static bool find_address(const struct chooser *ch, const struct value_location *location,
+			 uint64_t *address)
 {
-	const struct place *list[4 * MAX_ALIVE];
-	uint32_t count = neighbours(ch, place, list, 4 * MAX_ALIVE);
+	const struct value_location *list[4 * MAX_ALIVE];
+	uint32_t count = neighbours(ch, location, list, 4 * MAX_ALIVE);
 
 	if (count == UINT32_MAX)
 		return false;
@@ -301,14 +306,15 @@ static bool find_address(const struct chooser *ch, const struct place *place, ui
 	for (uint32_t i = 0; i < count; i++) {
 		uint64_t from = (uint64_t)list[i]->offset;
 
-		if (from >= *address + place->bytes)
+		if (from >= *address + location->bytes)
 			break;
 		if (from + plan_align(list[i]->bytes) > *address)
 			*address = from + plan_align(list[i]->bytes);
 	}
-	for (uint32_t n = place->begin; n <= place->end; n++)
+	for (uint32_t n = location->begin; n <= location->end; n++)
 		if (ch->num_alive[n] == MAX_ALIVE ||
-		    *address + plan_align(place->bytes) + ch->need[n] > ch->plan->caps->sram_bytes)
+		    *address + plan_align(location->bytes) + ch->need[n] >
+			    ch->plan->caps->sram_bytes)
 			return false;
 	return true;
 }
@@ -318,24 +324,24 @@ static void try_resident(struct chooser *ch, uint32_t id)
 {
 	const struct ir_value *value = ch->plan->graph->values[id];
 	struct plan_values *values = ch->plan->values;
-	struct place *place = &values->place[id];
+	struct value_location *location = &values->location[id];
 	int64_t dense[IR_MAX_RANK];
 	uint64_t address;
 
-	memcpy(dense, place->stride, sizeof(dense));
+	memcpy(dense, location->stride, sizeof(dense));
 	set_geometry(ch, id);
-	if (!find_address(ch, place, &address)) {
-		memcpy(place->stride, dense, sizeof(dense));
-		clear_geometry(value, place);
+	if (!find_address(ch, location, &address)) {
+		memcpy(location->stride, dense, sizeof(dense));
+		clear_geometry(value, location);
 		return;
 	}
-	place->base = NPU_BASE_NONE;
-	place->offset = (int64_t)address;
+	location->base = NPU_BASE_NONE;
+	location->offset = (int64_t)address;
 	values->resident[values->num_resident++] = id;
-	for (uint32_t n = place->begin; n <= place->end; n++) {
+	for (uint32_t n = location->begin; n <= location->end; n++) {
 		ch->alive[n][ch->num_alive[n]++] = id;
-		if (values->node_base[n] < address + plan_align(place->bytes))
-			values->node_base[n] = address + plan_align(place->bytes);
+		if (values->node_base[n] < address + plan_align(location->bytes))
+			values->node_base[n] = address + plan_align(location->bytes);
 	}
 }
 
@@ -345,22 +351,22 @@ static void collect(struct chooser *ch)
 	const struct ir_graph *graph = ch->plan->graph;
 
 	for (uint32_t id = 0; id < graph->num_values; id++) {
-		const struct place *place = &ch->plan->values->place[id];
+		const struct value_location *location = &ch->plan->values->location[id];
 
-		if (place->used && !place->in_slices && place->parent == NO_PARENT &&
-		    place->base == NPU_BASE_ARENA && ch->wish[id].touched &&
-		    place->end - place->begin <= MAX_LIFE && !crosses_seam(place) &&
-		    place->bytes < ch->plan->caps->sram_bytes &&
+		if (location->used && !location->in_slices && location->parent == NO_PARENT &&
+		    location->base == NPU_BASE_ARENA && ch->wish[id].touched &&
+		    location->end - location->begin <= MAX_LIFE && !crosses_seam(location) &&
+		    location->bytes < ch->plan->caps->sram_bytes &&
 		    graph->values[id]->kind == IR_VALUE_RESULT)
 			ch->order[ch->count++] = id;
 	}
-	qsort_r(ch->order, ch->count, sizeof(*ch->order), by_life, ch->plan->values->place);
+	qsort_r(ch->order, ch->count, sizeof(*ch->order), by_life, ch->plan->values->location);
 }
 
 static int by_begin(const void *a, const void *b, void *data)
 {
-	const struct place *place = data;
-	uint32_t x = place[*(const uint32_t *)a].begin, y = place[*(const uint32_t *)b].begin;
+	const struct value_location *location = data;
+	uint32_t x = location[*(const uint32_t *)a].begin, y = location[*(const uint32_t *)b].begin;
 
 	return x < y ? -1 : x > y;
 }
@@ -407,7 +413,7 @@ int residents_choose(struct plan *plan)
 		try_resident(&ch, ch.order[i]);
 	if (ok)
 		qsort_r(plan->values->resident, plan->values->num_resident,
-			sizeof(*plan->values->resident), by_begin, plan->values->place);
+			sizeof(*plan->values->resident), by_begin, plan->values->location);
 	wnn_free(ch.wish);
 	wnn_free(ch.alive);
 	wnn_free(ch.num_alive);
@@ -443,37 +449,38 @@ static void fill(struct plan *plan, const struct npu_view *image, uint64_t value
 }
 
 /* Fills the padding before the first row, behind each row, and behind the last row. */
-static void fill_halo(struct plan *plan, const struct ir_value *value, const struct place *place)
+static void fill_halo(struct plan *plan, const struct ir_value *value,
+		      const struct value_location *location)
 {
-	int64_t image = place->stride[place->image_axis[0]],
-		row = place->stride[place->image_axis[2]],
-		rows = ir_type_dim(&value->type, place->image_axis[2]),
-		inner = ir_type_dim(&value->type, place->image_axis[3]) *
-			place->stride[place->image_axis[3]];
+	int64_t image = location->stride[location->image_axis[0]],
+		row = location->stride[location->image_axis[2]],
+		rows = ir_type_dim(&value->type, location->image_axis[2]),
+		inner = ir_type_dim(&value->type, location->image_axis[3]) *
+			location->stride[location->image_axis[3]];
 	struct npu_view view = {
 		.base = NPU_BASE_NONE,
 		.dtype = plan_dtype(value->type.dtype),
-		.window = (uint64_t)place->offset,
-		.window_bytes = place->bytes,
+		.window = (uint64_t)location->offset,
+		.window_bytes = location->bytes,
 	};
 
-	view.dim[0] = ir_type_dim(&value->type, place->image_axis[0]);
+	view.dim[0] = ir_type_dim(&value->type, location->image_axis[0]);
 	view.stride[0] = image;
-	fill(plan, &view, place->halo_value, 0, 1, row, place->origin);
-	fill(plan, &view, place->halo_value, place->origin + inner, rows, row, row - inner);
-	fill(plan, &view, place->halo_value, place->origin + rows * row, 1, row,
-	     row * place->halo[0][1]);
+	fill(plan, &view, location->halo_value, 0, 1, row, location->origin);
+	fill(plan, &view, location->halo_value, location->origin + inner, rows, row, row - inner);
+	fill(plan, &view, location->halo_value, location->origin + rows * row, 1, row,
+	     row * location->halo[0][1]);
 }
 
 static void begin_value(struct plan *plan, const struct ir_value *value)
 {
-	const struct place *place = &plan->values->place[value->id];
+	const struct value_location *location = &plan->values->location[value->id];
 
-	plan_birth(plan, place->offset, place->offset + (int64_t)plan_align(place->bytes));
+	plan_birth(plan, location->offset, location->offset + (int64_t)plan_align(location->bytes));
 	if (plan->report.failed)
 		return;
-	if (place->origin || place->halo[0][1])
-		fill_halo(plan, value, place);
+	if (location->origin || location->halo[0][1])
+		fill_halo(plan, value, location);
 }
 
 void residents_begin(struct plan *plan)
@@ -486,7 +493,7 @@ void residents_begin(struct plan *plan)
 	while (values->next_resident < values->num_resident && !plan->report.failed) {
 		uint32_t id = values->resident[values->next_resident];
 
-		if (values->place[id].begin > plan->report.node)
+		if (values->location[id].begin > plan->report.node)
 			return;
 		begin_value(plan, plan->graph->values[id]);
 		values->next_resident++;

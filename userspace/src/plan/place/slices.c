@@ -144,12 +144,12 @@ static struct npu_view slice_of(struct plan *plan, const struct ir_value *value,
 
 void values_slices(struct plan *plan, const struct ir_value *value, struct value_slices *slices)
 {
-	const struct place *place = &plan->values->place[value->id];
+	const struct value_location *location = &plan->values->location[value->id];
 
-	*slices = (struct value_slices){ .axis = place->slice_axis };
-	if (!place->in_slices)
+	*slices = (struct value_slices){ .axis = location->slice_axis };
+	if (!location->in_slices)
 		return;
-	slices->count = plan->graph->values[place->whole]->def->num_operands;
+	slices->count = plan->graph->values[location->whole]->def->num_operands;
 	for (uint32_t i = 0; i < slices->count; i++)
 		slices->view[i] = slice_of(plan, value, i);
 }
@@ -161,9 +161,9 @@ void values_slices(struct plan *plan, const struct ir_value *value, struct value
  */
 static bool is_copied(const struct plan *plan, const struct ir_value *value)
 {
-	const struct place *place = &plan->values->place[value->id];
+	const struct value_location *location = &plan->values->location[value->id];
 
-	if (place->base != NPU_BASE_ARENA || !value->def || !values_writes_strided(value->def))
+	if (location->base != NPU_BASE_ARENA || !value->def || !values_writes_strided(value->def))
 		return true;
 	/* A view is copied if the value that it views is. */
 	return (value->def->op == IR_OP_TRANSPOSE || value->def->op == IR_OP_EXPAND) &&
@@ -176,7 +176,7 @@ static bool is_candidate(const struct plan *plan, const struct ir_node *node)
 	int64_t copied = 0, all = ir_type_elements(&node->results[0]->type);
 
 	if (node->op != IR_OP_CONCAT || node->num_operands > VALUES_MAX_SLICES ||
-	    node->num_operands < 2 || plan->values->place[node->results[0]->id].live_out)
+	    node->num_operands < 2 || plan->values->location[node->results[0]->id].live_out)
 		return false;
 	for (uint32_t i = 0; i < node->num_operands; i++)
 		if (is_copied(plan, node->operands[i]))
@@ -212,7 +212,7 @@ static void note_use(struct plan *plan, struct note *notes, uint32_t n, uint32_t
 	}
 	axis = operand ? UINT32_MAX : axis_behind(node, note->axis);
 	/* A reshape of a view that is not dense would be a copy. */
-	if (axis == UINT32_MAX || plan->values->place[to->id].live_out ||
+	if (axis == UINT32_MAX || plan->values->location[to->id].live_out ||
 	    (note->strided && (node->op == IR_OP_RESHAPE || node->op == IR_OP_COPY))) {
 		whole->refused = true;
 		return;
@@ -241,23 +241,23 @@ static bool is_settled(const struct plan *plan, const struct note *notes, uint32
 static void keep_pieces(struct plan *plan, const struct ir_node *concat, uint32_t last)
 {
 	for (uint32_t i = 0; i < concat->num_operands; i++) {
-		struct place *place = &plan->values->place[concat->operands[i]->id];
+		struct value_location *location = &plan->values->location[concat->operands[i]->id];
 
-		if (place->end < last)
-			place->end = last;
+		if (location->end < last)
+			location->end = last;
 	}
 }
 
 static void settle(struct plan *plan, const struct note *notes, uint32_t id)
 {
-	struct place *place = &plan->values->place[id];
+	struct value_location *location = &plan->values->location[id];
 	const struct note *note = &notes[id];
 
 	if (note->concat == NO_CONCAT || !is_settled(plan, notes, note->concat))
 		return;
-	place->in_slices = true;
-	place->slice_axis = note->axis;
-	place->whole = note->concat;
+	location->in_slices = true;
+	location->slice_axis = note->axis;
+	location->whole = note->concat;
 	if (note->concat == id)
 		keep_pieces(plan, plan->graph->values[id]->def, note->last);
 }

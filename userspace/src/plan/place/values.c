@@ -16,7 +16,7 @@ void values_destroy(struct plan_values *values)
 {
 	if (!values)
 		return;
-	wnn_free(values->place);
+	wnn_free(values->location);
 	wnn_free(values->scratch);
 	wnn_free(values->fused);
 	wnn_free(values->bindings);
@@ -55,13 +55,13 @@ static void dense_strides(const struct ir_type *type, int64_t *stride)
 static void bind(struct plan *plan, const struct ir_value *value, bool written)
 {
 	struct plan_values *values = plan->values;
-	struct place *place = &values->place[value->id];
+	struct value_location *location = &values->location[value->id];
 
 	if (plan_grow(plan, &values->bindings, &values->cap_bindings, values->num_bindings + 1,
 		      sizeof(*values->bindings)))
 		return;
-	place->base = NPU_BASE_VALUE;
-	place->binding = values->num_bindings;
+	location->base = NPU_BASE_VALUE;
+	location->binding = values->num_bindings;
 	values->bindings[values->num_bindings++] = (struct npu_binding){
 		.value_id = value->id,
 		.bytes = ir_type_bytes(&value->type),
@@ -75,28 +75,28 @@ static void bind(struct plan *plan, const struct ir_value *value, bool written)
  */
 static void introduce(struct plan *plan, const struct ir_value *value, uint32_t node, bool defined)
 {
-	struct place *place = &plan->values->place[value->id];
+	struct value_location *location = &plan->values->location[value->id];
 
-	if (!place->used) {
-		place->used = true;
-		place->parent = NO_PARENT;
-		place->begin = node;
-		place->bytes = (uint64_t)ir_type_bytes(&value->type);
-		dense_strides(&value->type, place->stride);
+	if (!location->used) {
+		location->used = true;
+		location->parent = NO_PARENT;
+		location->begin = node;
+		location->bytes = (uint64_t)ir_type_bytes(&value->type);
+		dense_strides(&value->type, location->stride);
 		if (value->kind == IR_VALUE_CONSTANT)
-			place->base = NPU_BASE_CONST;
-		else if (!defined || place->live_out)
+			location->base = NPU_BASE_CONST;
+		else if (!defined || location->live_out)
 			bind(plan, value, defined);
 		else
-			place->base = NPU_BASE_ARENA;
+			location->base = NPU_BASE_ARENA;
 	}
-	place->end = node;
+	location->end = node;
 }
 
 uint32_t values_root(const struct plan *plan, uint32_t id)
 {
-	while (plan->values->place[id].parent != NO_PARENT)
-		id = plan->values->place[id].parent;
+	while (plan->values->location[id].parent != NO_PARENT)
+		id = plan->values->location[id].parent;
 	return id;
 }
 
@@ -104,7 +104,7 @@ uint32_t values_root(const struct plan *plan, uint32_t id)
 static void attach(struct plan *plan, const struct ir_value *child, const struct ir_value *parent,
 		   int64_t offset)
 {
-	struct place *c = &plan->values->place[child->id];
+	struct value_location *c = &plan->values->location[child->id];
 
 	c->parent = parent->id;
 	c->offset = offset;
@@ -113,9 +113,9 @@ static void attach(struct plan *plan, const struct ir_value *child, const struct
 /* Returns true if a value has memory in the arena and is no view of another one. */
 static bool in_arena(const struct plan *plan, const struct ir_value *value)
 {
-	const struct place *place = &plan->values->place[value->id];
+	const struct value_location *location = &plan->values->location[value->id];
 
-	return place->used && place->parent == NO_PARENT && place->base == NPU_BASE_ARENA;
+	return location->used && location->parent == NO_PARENT && location->base == NPU_BASE_ARENA;
 }
 
 static bool moves_only(enum ir_op op)
@@ -129,10 +129,10 @@ bool values_writes_strided(const struct ir_node *node)
 	return !moves_only(node->op) && node->op != IR_OP_SLICE && node->op != IR_OP_PAD;
 }
 
-static void set_strides(struct place *place, uint32_t rank, const int64_t *stride)
+static void set_strides(struct value_location *location, uint32_t rank, const int64_t *stride)
 {
-	memcpy(place->stride, stride, rank * sizeof(*stride));
-	place->strided = true;
+	memcpy(location->stride, stride, rank * sizeof(*stride));
+	location->strided = true;
 }
 
 /*
@@ -141,7 +141,7 @@ static void set_strides(struct place *place, uint32_t rank, const int64_t *strid
  */
 static void attach_concat(struct plan *plan, const struct ir_node *node)
 {
-	struct place *result = &plan->values->place[node->results[0]->id];
+	struct value_location *result = &plan->values->location[node->results[0]->id];
 	int64_t at = 0;
 
 	for (uint32_t i = 0; i < node->num_operands; i++) {
@@ -150,10 +150,10 @@ static void attach_concat(struct plan *plan, const struct ir_node *node)
 
 		for (uint32_t j = 0; j < node->num_operands; j++)
 			once &= j == i || node->operands[j] != value;
-		if (once && in_arena(plan, value) && !plan->values->place[value->id].strided &&
+		if (once && in_arena(plan, value) && !plan->values->location[value->id].strided &&
 		    value->def && values_writes_strided(value->def)) {
 			attach(plan, value, node->results[0], at);
-			set_strides(&plan->values->place[value->id], value->type.rank,
+			set_strides(&plan->values->location[value->id], value->type.rank,
 				    result->stride);
 		}
 		at += ir_type_dim(&value->type, node->attrs.axis) *
@@ -165,7 +165,8 @@ static void attach_concat(struct plan *plan, const struct ir_node *node)
 static void attach_reshape(struct plan *plan, const struct ir_node *node)
 {
 	const struct ir_value *from = node->operands[0], *to = node->results[0];
-	struct place *f = &plan->values->place[from->id], *t = &plan->values->place[to->id];
+	struct value_location *f = &plan->values->location[from->id],
+			      *t = &plan->values->location[to->id];
 
 	if (f->strided || t->strided)
 		return;
@@ -180,7 +181,8 @@ static void attach_slice(struct plan *plan, const struct ir_node *node)
 {
 	const struct ir_value *from = node->operands[0], *to = node->results[0];
 	const struct ir_slice_attrs *slice = &node->attrs.slice;
-	struct place *f = &plan->values->place[from->id], *t = &plan->values->place[to->id];
+	struct value_location *f = &plan->values->location[from->id],
+			      *t = &plan->values->location[to->id];
 	int64_t stride[IR_MAX_RANK], offset = 0;
 
 	if (!in_arena(plan, to) || t->strided)
@@ -200,7 +202,8 @@ static void attach_slice(struct plan *plan, const struct ir_node *node)
 static void attach_transpose(struct plan *plan, const struct ir_node *node)
 {
 	const struct ir_value *from = node->operands[0], *to = node->results[0];
-	struct place *f = &plan->values->place[from->id], *t = &plan->values->place[to->id];
+	struct value_location *f = &plan->values->location[from->id],
+			      *t = &plan->values->location[to->id];
 	const uint32_t *perm = node->attrs.transpose.perm;
 	bool back = in_arena(plan, from) && !f->strided && f->uses == 1 && from->def &&
 		    plan_operators[from->def->op].tiles;
@@ -222,7 +225,8 @@ static void attach_transpose(struct plan *plan, const struct ir_node *node)
 static void attach_expand(struct plan *plan, const struct ir_node *node)
 {
 	const struct ir_value *from = node->operands[0], *to = node->results[0];
-	struct place *f = &plan->values->place[from->id], *t = &plan->values->place[to->id];
+	struct value_location *f = &plan->values->location[from->id],
+			      *t = &plan->values->location[to->id];
 	uint32_t lead = to->type.rank - from->type.rank;
 	int64_t stride[IR_MAX_RANK] = { 0 };
 
@@ -276,10 +280,10 @@ static const struct ir_value *other_addend(const struct ir_node *add, const stru
  */
 static bool may_fuse(const struct plan *plan, const struct ir_node *conv, const struct ir_node *add)
 {
-	const struct place *place = &plan->values->place[conv->results[0]->id];
+	const struct value_location *location = &plan->values->location[conv->results[0]->id];
 	int act = conv->attrs.conv.act.kind;
 
-	if (place->uses != 1 || place->live_out || !other_addend(add, conv->results[0]))
+	if (location->uses != 1 || location->live_out || !other_addend(add, conv->results[0]))
 		return false;
 	if (conv->op == IR_OP_QCONV)
 		return add->op == IR_OP_QBINARY && !conv->attrs.conv.transposed;
@@ -292,11 +296,11 @@ static bool may_fuse(const struct plan *plan, const struct ir_node *conv, const 
 static void read_later(struct plan *plan, const struct ir_node *node, uint32_t when)
 {
 	for (uint32_t i = 0; i < node->num_operands; i++) {
-		struct place *place =
-			node->operands[i] ? &plan->values->place[node->operands[i]->id] : NULL;
+		struct value_location *location =
+			node->operands[i] ? &plan->values->location[node->operands[i]->id] : NULL;
 
-		if (place && place->end < when)
-			place->end = when;
+		if (location && location->end < when)
+			location->end = when;
 	}
 }
 
@@ -335,8 +339,8 @@ static void attach_fused(struct plan *plan, uint32_t conv)
 	const struct ir_value *result = plan->graph->nodes[plan->first + add]->results[0];
 
 	attach(plan, sum, result, 0);
-	set_strides(&plan->values->place[sum->id], sum->type.rank,
-		    plan->values->place[result->id].stride);
+	set_strides(&plan->values->location[sum->id], sum->type.rank,
+		    plan->values->location[result->id].stride);
 }
 
 static void attach_all(struct plan *plan)
@@ -402,15 +406,15 @@ static void extend_roots(struct plan *plan)
 	struct plan_values *values = plan->values;
 
 	for (uint32_t id = 0; id < plan->graph->num_values; id++) {
-		struct place *place = &values->place[id], *root;
+		struct value_location *location = &values->location[id], *root;
 
-		if (!place->used)
+		if (!location->used)
 			continue;
-		root = &values->place[values_root(plan, id)];
-		if (place->begin < root->begin)
-			root->begin = place->begin;
-		if (place->end > root->end)
-			root->end = place->end;
+		root = &values->location[values_root(plan, id)];
+		if (location->begin < root->begin)
+			root->begin = location->begin;
+		if (location->end > root->end)
+			root->end = location->end;
 	}
 }
 
@@ -421,14 +425,14 @@ static void extend_roots(struct plan *plan)
 static void detach_all(struct plan *plan)
 {
 	for (uint32_t id = 0; id < plan->graph->num_values; id++) {
-		struct place *place = &plan->values->place[id];
+		struct value_location *location = &plan->values->location[id];
 
-		if (!place->used || place->base != NPU_BASE_ARENA)
+		if (!location->used || location->base != NPU_BASE_ARENA)
 			continue;
-		place->parent = NO_PARENT;
-		place->offset = 0;
-		place->strided = false;
-		dense_strides(&plan->graph->values[id]->type, place->stride);
+		location->parent = NO_PARENT;
+		location->offset = 0;
+		location->strided = false;
+		dense_strides(&plan->graph->values[id]->type, location->stride);
 	}
 }
 
@@ -443,16 +447,16 @@ static int pack_arena(struct plan *plan)
 	int ret = intervals && index ? 0 : -1;
 
 	for (uint32_t id = 0; !ret && id < num; id++) {
-		struct place *place = &values->place[id];
+		struct value_location *location = &values->location[id];
 
-		if (!place->used || place->in_slices || place->parent != NO_PARENT ||
-		    place->base != NPU_BASE_ARENA)
+		if (!location->used || location->in_slices || location->parent != NO_PARENT ||
+		    location->base != NPU_BASE_ARENA)
 			continue;
 		index[id] = count;
 		intervals[count++] = (struct memory_interval){
 			.bytes = ir_type_bytes(&plan->graph->values[id]->type),
-			.begin = place->begin,
-			.end = place->end,
+			.begin = location->begin,
+			.end = location->end,
 		};
 	}
 	first_scratch = count;
@@ -463,39 +467,40 @@ static int pack_arena(struct plan *plan)
 	if (!ret)
 		pack_scratch(plan, intervals + first_scratch, true);
 	for (uint32_t id = 0; !ret && id < num; id++) {
-		struct place *place = &values->place[id];
+		struct value_location *location = &values->location[id];
 
-		if (place->used && !place->in_slices && place->parent == NO_PARENT &&
-		    place->base == NPU_BASE_ARENA)
-			place->offset = intervals[index[id]].offset;
+		if (location->used && !location->in_slices && location->parent == NO_PARENT &&
+		    location->base == NPU_BASE_ARENA)
+			location->offset = intervals[index[id]].offset;
 	}
 	wnn_free(intervals);
 	wnn_free(index);
 	return ret;
 }
 
-int values_place(struct plan *plan, const uint32_t *live_out, uint32_t num_live_out)
+int values_locate(struct plan *plan, const uint32_t *live_out, uint32_t num_live_out)
 {
 	plan->values = wnn_calloc(1, sizeof(*plan->values));
 	if (plan->values) {
-		plan->values->place = wnn_calloc(plan->graph->num_values + 1, sizeof(struct place));
+		plan->values->location =
+			wnn_calloc(plan->graph->num_values + 1, sizeof(struct value_location));
 		plan->values->scratch = wnn_calloc(plan->count + 1, sizeof(uint64_t));
 		plan->values->fused = wnn_calloc(plan->count + 1, sizeof(uint32_t));
 	}
-	if (!plan->values || !plan->values->place || !plan->values->scratch ||
+	if (!plan->values || !plan->values->location || !plan->values->scratch ||
 	    !plan->values->fused) {
 		plan_nomem(plan);
 		return -1;
 	}
 	for (uint32_t i = 0; i < num_live_out; i++)
-		plan->values->place[live_out[i]].live_out = true;
+		plan->values->location[live_out[i]].live_out = true;
 	for (uint32_t i = 0; i < plan->count; i++) {
 		const struct ir_node *node = plan->graph->nodes[plan->first + i];
 
 		for (uint32_t o = 0; o < node->num_operands; o++)
 			if (node->operands[o]) {
 				introduce(plan, node->operands[o], i, false);
-				plan->values->place[node->operands[o]->id].uses++;
+				plan->values->location[node->operands[o]->id].uses++;
 			}
 		for (uint32_t r = 0; r < node->num_results; r++)
 			introduce(plan, node->results[r], i, true);
@@ -522,19 +527,20 @@ int values_place(struct plan *plan, const uint32_t *live_out, uint32_t num_live_
  * Adds a constant to those of the program when a kernel first reads it, so that constants have the
  * order of their first use.
  */
-static void place_constant(struct plan *plan, const struct ir_value *value, struct place *place)
+static void place_constant(struct plan *plan, const struct ir_value *value,
+			   struct value_location *location)
 {
-	if (place->placed)
+	if (location->placed)
 		return;
-	place->offset = (int64_t)plan_constant_of(plan, value->constant);
-	place->placed = true;
+	location->offset = (int64_t)plan_constant_of(plan, value->constant);
+	location->placed = true;
 }
 
 struct npu_view values_view(struct plan *plan, const struct ir_value *value)
 {
-	const struct place *place = &plan->values->place[value->id];
+	const struct value_location *location = &plan->values->location[value->id];
 	uint32_t root = values_root(plan, value->id);
-	struct place *home = &plan->values->place[root];
+	struct value_location *home = &plan->values->location[root];
 	struct npu_view view = {
 		.base = home->base,
 		.binding = home->binding,
@@ -546,41 +552,41 @@ struct npu_view values_view(struct plan *plan, const struct ir_value *value)
 
 	if (home->base == NPU_BASE_CONST)
 		place_constant(plan, plan->graph->values[root], home);
-	for (uint32_t id = value->id; id != root; id = plan->values->place[id].parent)
-		view.offset += plan->values->place[id].offset;
+	for (uint32_t id = value->id; id != root; id = plan->values->location[id].parent)
+		view.offset += plan->values->location[id].offset;
 	view.window = home->base == NPU_BASE_VALUE ? 0 : home->offset;
 	for (uint32_t i = 0; i < view.rank; i++) {
 		view.dim[i] = ir_type_dim(&value->type, i);
-		view.stride[i] = place->stride[i];
+		view.stride[i] = location->stride[i];
 	}
 	return view;
 }
 
 bool values_in_memory(const struct plan *plan, const struct ir_value *value)
 {
-	return plan->values->place[values_root(plan, value->id)].base != NPU_BASE_NONE;
+	return plan->values->location[values_root(plan, value->id)].base != NPU_BASE_NONE;
 }
 
 bool values_live_out(const struct plan *plan, const struct ir_value *value)
 {
-	return plan->values->place[value->id].live_out;
+	return plan->values->location[value->id].live_out;
 }
 
 bool values_in_slices(const struct plan *plan, const struct ir_value *value)
 {
-	return plan->values->place[value->id].in_slices;
+	return plan->values->location[value->id].in_slices;
 }
 
 bool values_shared(const struct plan *plan, const struct ir_value *a, const struct ir_value *b)
 {
-	return plan->values->place[a->id].parent == b->id ||
-	       plan->values->place[b->id].parent == a->id;
+	return plan->values->location[a->id].parent == b->id ||
+	       plan->values->location[b->id].parent == a->id;
 }
 
 uint64_t values_halo(const struct plan *plan, const struct ir_value *value, int64_t halo[2][2])
 {
 	const struct ir_value *root = plan->graph->values[values_root(plan, value->id)];
-	const struct place *home = &plan->values->place[root->id];
+	const struct value_location *home = &plan->values->location[root->id];
 
 	memset(halo, 0, sizeof(home->halo));
 	if (home->base != NPU_BASE_NONE || value->type.rank != root->type.rank)
@@ -590,7 +596,7 @@ uint64_t values_halo(const struct plan *plan, const struct ir_value *value, int6
 		uint8_t axis = home->image_axis[2 + i];
 
 		if (ir_type_dim(&value->type, axis) == ir_type_dim(&root->type, axis) &&
-		    plan->values->place[value->id].stride[axis] == home->stride[axis])
+		    plan->values->location[value->id].stride[axis] == home->stride[axis])
 			memcpy(halo[i], home->halo[i], sizeof(halo[i]));
 	}
 	return home->halo_value;

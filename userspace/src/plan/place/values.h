@@ -10,7 +10,7 @@
 
 #define NO_PARENT UINT32_MAX
 
-struct place {
+struct value_location {
 	bool used, live_out;
 	enum npu_base base; /* NPU_BASE_NONE: the value stays in SRAM */
 	uint32_t binding;   /* with NPU_BASE_VALUE: index of the binding */
@@ -32,7 +32,7 @@ struct place {
 };
 
 struct plan_values {
-	struct place *place; /* by value id */
+	struct value_location *location; /* by value id */
 	struct npu_binding *bindings;
 	size_t num_bindings, cap_bindings;
 	uint64_t *scratch; /* by node of the range: offset in the arena */
@@ -53,7 +53,7 @@ void slices_find(struct plan *plan);
 /* Gives the constants of plan->sram.pinned their addresses. */
 void pinned_place(struct plan *plan);
 /*
- * Chooses the roots in the arena that stay in SRAM instead; their place->base becomes
+ * Chooses the roots in the arena that stay in SRAM instead; their location->base becomes
  * NPU_BASE_NONE. Returns 0, or -1: no memory.
  */
 int residents_choose(struct plan *plan);
