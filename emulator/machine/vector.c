@@ -29,7 +29,7 @@ const struct kernel_int *sim_int_type(unsigned int dtype)
 	return &types[dtype];
 }
 
-/* Data of a vector instruction that all pieces of its walk share. */
+/* Data of a vector instruction that all blocks of its walk share. */
 struct vector {
 	const struct sim_context *c;
 	const struct sim_work *w;
@@ -56,12 +56,12 @@ static void vector_init(struct vector *v, const struct sim_context *c, const str
 	v->int_beta = (int64_t)w->param.scalar.beta;
 }
 
-static void unary_f32(void *arg, const struct walk_piece *p);
-static void binary_f32(void *arg, const struct walk_piece *p);
-static void fma_f32(void *arg, const struct walk_piece *p);
+static void unary_f32(void *arg, const struct walk_block *p);
+static void binary_f32(void *arg, const struct walk_block *p);
+static void fma_f32(void *arg, const struct walk_block *p);
 
 /*
- * Executes fn for all pieces of a walk. Pieces of 4-bit types stay on one thread, as neighbouring
+ * Executes fn for all blocks of a walk. Blocks of 4-bit types stay on one thread, as neighbouring
  * elements share bytes.
  */
 static void vector_run(struct vector *v, walk_fn fn)
@@ -82,10 +82,10 @@ static void vector_run(struct vector *v, walk_fn fn)
 }
 
 /*
- * Returns whether kernels can process a piece row by row. The destination replaces a missing
+ * Returns whether kernels can process a block row by row. The destination replaces a missing
  * operand.
  */
-static bool has_rows(const struct vector *v, const struct walk_piece *p)
+static bool has_rows(const struct vector *v, const struct walk_block *p)
 {
 	for (unsigned int i = 0; i < WALK_MAX; i++)
 		if (!walk_has_rows(&v->w->t[v->w->t[i].present ? i : DST], p, i))
@@ -95,17 +95,17 @@ static bool has_rows(const struct vector *v, const struct walk_piece *p)
 
 /* ---- One operand ---- */
 
-static void unary_copied(const struct vector *v, const struct walk_piece *p)
+static void unary_copied(const struct vector *v, const struct walk_block *p)
 {
 	float in[KERNEL_CHUNK], out[KERNEL_CHUNK];
 	const float *src = walk_load_f32(v->c, &v->w->t[S0], p, S0, in);
 	float *dst = walk_target_f32(v->c, &v->w->t[DST], p, DST, out);
 
-	v->fn(dst, src, walk_piece_size(p), v->alpha, v->beta);
+	v->fn(dst, src, walk_block_size(p), v->alpha, v->beta);
 	walk_store_f32(v->c, &v->w->t[DST], p, DST, dst);
 }
 
-static void unary_f32(void *arg, const struct walk_piece *p)
+static void unary_f32(void *arg, const struct walk_block *p)
 {
 	const struct vector *v = arg;
 
@@ -118,18 +118,18 @@ static void unary_f32(void *arg, const struct walk_piece *p)
 		      v->beta);
 }
 
-static void unary_s64(void *arg, const struct walk_piece *p)
+static void unary_s64(void *arg, const struct walk_block *p)
 {
 	const struct vector *v = arg;
 	int64_t in[KERNEL_CHUNK], out[KERNEL_CHUNK];
 	const int64_t *src = walk_load_s64(v->c, &v->w->t[S0], p, S0, in);
 
-	v->c->kernels->s64_unary[v->op](out, src, walk_piece_size(p), v->type, v->int_alpha,
+	v->c->kernels->s64_unary[v->op](out, src, walk_block_size(p), v->type, v->int_alpha,
 					v->int_beta);
 	walk_store_s64(v->c, &v->w->t[DST], p, DST, out);
 }
 
-static void test_f32(void *arg, const struct walk_piece *p)
+static void test_f32(void *arg, const struct walk_block *p)
 {
 	const struct vector *v = arg;
 	const struct onpu_kernels *k = v->c->kernels;
@@ -137,11 +137,11 @@ static void test_f32(void *arg, const struct walk_piece *p)
 	uint8_t out[KERNEL_CHUNK];
 	const float *src = walk_load_f32(v->c, &v->w->t[S0], p, S0, in);
 
-	(v->w->insn.op == ONPU_OP_VISNAN ? k->isnan : k->isinf)(out, src, walk_piece_size(p));
+	(v->w->insn.op == ONPU_OP_VISNAN ? k->isnan : k->isinf)(out, src, walk_block_size(p));
 	walk_store_raw(v->c, &v->w->t[DST], p, DST, out);
 }
 
-static void copy_raw(void *arg, const struct walk_piece *p)
+static void copy_raw(void *arg, const struct walk_block *p)
 {
 	const struct vector *v = arg;
 	kernel_copy copy = v->c->kernels->copy[sim_size(v->w->t[DST].esize)];
@@ -151,7 +151,7 @@ static void copy_raw(void *arg, const struct walk_piece *p)
 		     sim_at(v->c, p->at[S0] + r * p->row_step[S0]), p->step[S0], p->columns);
 }
 
-static void convert_float(void *arg, const struct walk_piece *p)
+static void convert_float(void *arg, const struct walk_block *p)
 {
 	const struct vector *v = arg;
 	float in[KERNEL_CHUNK];
@@ -159,17 +159,17 @@ static void convert_float(void *arg, const struct walk_piece *p)
 
 	/* In place, only NaNs change: they become canonical. */
 	if ((const char *)src == sim_at(v->c, p->at[DST]))
-		v->c->kernels->canonical((float *)sim_at(v->c, p->at[DST]), walk_piece_size(p));
+		v->c->kernels->canonical((float *)sim_at(v->c, p->at[DST]), walk_block_size(p));
 	else
 		walk_store_f32(v->c, &v->w->t[DST], p, DST, src);
 }
 
-static void logical_not(void *arg, const struct walk_piece *p)
+static void logical_not(void *arg, const struct walk_block *p)
 {
 	const struct vector *v = arg;
 	uint8_t in[KERNEL_CHUNK], out[KERNEL_CHUNK];
 	const uint8_t *src = walk_load_raw(v->c, &v->w->t[S0], p, S0, in);
-	size_t n = walk_piece_size(p);
+	size_t n = walk_block_size(p);
 
 	for (size_t i = 0; i < n; i++)
 		out[i] = !src[i];
@@ -269,18 +269,18 @@ void sim_unary(struct sim_context *c, const struct sim_work *w)
 
 /* ---- Two operands ---- */
 
-static void binary_copied(const struct vector *v, const struct walk_piece *p)
+static void binary_copied(const struct vector *v, const struct walk_block *p)
 {
 	float in[2][KERNEL_CHUNK], out[KERNEL_CHUNK];
 	const float *a = walk_load_f32(v->c, &v->w->t[S0], p, S0, in[0]);
 	const float *b = walk_load_f32(v->c, &v->w->t[S1], p, S1, in[1]);
 	float *dst = walk_target_f32(v->c, &v->w->t[DST], p, DST, out);
 
-	v->c->kernels->binary[v->op](dst, a, b, walk_piece_size(p));
+	v->c->kernels->binary[v->op](dst, a, b, walk_block_size(p));
 	walk_store_f32(v->c, &v->w->t[DST], p, DST, dst);
 }
 
-static void binary_f32(void *arg, const struct walk_piece *p)
+static void binary_f32(void *arg, const struct walk_block *p)
 {
 	const struct vector *v = arg;
 
@@ -293,18 +293,18 @@ static void binary_f32(void *arg, const struct walk_piece *p)
 					     walk_row(v->c, p, S1, r), p->columns);
 }
 
-static void binary_s64(void *arg, const struct walk_piece *p)
+static void binary_s64(void *arg, const struct walk_block *p)
 {
 	const struct vector *v = arg;
 	int64_t in[2][KERNEL_CHUNK], out[KERNEL_CHUNK];
 	const int64_t *a = walk_load_s64(v->c, &v->w->t[S0], p, S0, in[0]);
 	const int64_t *b = walk_load_s64(v->c, &v->w->t[S1], p, S1, in[1]);
 
-	v->c->kernels->s64_binary[v->op](out, a, b, walk_piece_size(p), v->type);
+	v->c->kernels->s64_binary[v->op](out, a, b, walk_block_size(p), v->type);
 	walk_store_s64(v->c, &v->w->t[DST], p, DST, out);
 }
 
-static void compare_f32(void *arg, const struct walk_piece *p)
+static void compare_f32(void *arg, const struct walk_block *p)
 {
 	const struct vector *v = arg;
 	float in[2][KERNEL_CHUNK];
@@ -312,11 +312,11 @@ static void compare_f32(void *arg, const struct walk_piece *p)
 	const float *a = walk_load_f32(v->c, &v->w->t[S0], p, S0, in[0]);
 	const float *b = walk_load_f32(v->c, &v->w->t[S1], p, S1, in[1]);
 
-	v->c->kernels->compare[v->op](out, a, b, walk_piece_size(p));
+	v->c->kernels->compare[v->op](out, a, b, walk_block_size(p));
 	walk_store_raw(v->c, &v->w->t[DST], p, DST, out);
 }
 
-static void compare_s64(void *arg, const struct walk_piece *p)
+static void compare_s64(void *arg, const struct walk_block *p)
 {
 	const struct vector *v = arg;
 	int64_t in[2][KERNEL_CHUNK];
@@ -324,18 +324,18 @@ static void compare_s64(void *arg, const struct walk_piece *p)
 	const int64_t *a = walk_load_s64(v->c, &v->w->t[S0], p, S0, in[0]);
 	const int64_t *b = walk_load_s64(v->c, &v->w->t[S1], p, S1, in[1]);
 
-	v->c->kernels->s64_compare[v->op](out, a, b, walk_piece_size(p), v->type->is_unsigned);
+	v->c->kernels->s64_compare[v->op](out, a, b, walk_block_size(p), v->type->is_unsigned);
 	walk_store_raw(v->c, &v->w->t[DST], p, DST, out);
 }
 
-static void logical(void *arg, const struct walk_piece *p)
+static void logical(void *arg, const struct walk_block *p)
 {
 	const struct vector *v = arg;
 	uint8_t in[2][KERNEL_CHUNK], out[KERNEL_CHUNK];
 	const uint8_t *a = walk_load_raw(v->c, &v->w->t[S0], p, S0, in[0]);
 	const uint8_t *b = walk_load_raw(v->c, &v->w->t[S1], p, S1, in[1]);
 	enum onpu_op op = v->w->insn.op;
-	size_t n = walk_piece_size(p);
+	size_t n = walk_block_size(p);
 
 	for (size_t i = 0; i < n; i++)
 		out[i] = op == ONPU_OP_VAND ? a[i] && b[i] :
@@ -406,7 +406,7 @@ void sim_binary(struct sim_context *c, const struct sim_work *w)
 
 /* ---- Three operands ---- */
 
-static void fma_copied(const struct vector *v, const struct walk_piece *p)
+static void fma_copied(const struct vector *v, const struct walk_block *p)
 {
 	float in[3][KERNEL_CHUNK], out[KERNEL_CHUNK];
 	const float *a = walk_load_f32(v->c, &v->w->t[S0], p, S0, in[0]);
@@ -414,11 +414,11 @@ static void fma_copied(const struct vector *v, const struct walk_piece *p)
 	const float *z = walk_load_f32(v->c, &v->w->t[S2], p, S2, in[2]);
 	float *dst = walk_target_f32(v->c, &v->w->t[DST], p, DST, out);
 
-	v->c->kernels->fma(dst, a, b, z, walk_piece_size(p));
+	v->c->kernels->fma(dst, a, b, z, walk_block_size(p));
 	walk_store_f32(v->c, &v->w->t[DST], p, DST, dst);
 }
 
-static void fma_f32(void *arg, const struct walk_piece *p)
+static void fma_f32(void *arg, const struct walk_block *p)
 {
 	const struct vector *v = arg;
 
@@ -431,7 +431,7 @@ static void fma_f32(void *arg, const struct walk_piece *p)
 				   walk_row(v->c, p, S1, r), walk_row(v->c, p, S2, r), p->columns);
 }
 
-static void fma_s64(void *arg, const struct walk_piece *p)
+static void fma_s64(void *arg, const struct walk_block *p)
 {
 	const struct vector *v = arg;
 	int64_t in[3][KERNEL_CHUNK], out[KERNEL_CHUNK];
@@ -439,11 +439,11 @@ static void fma_s64(void *arg, const struct walk_piece *p)
 	const int64_t *b = walk_load_s64(v->c, &v->w->t[S1], p, S1, in[1]);
 	const int64_t *z = walk_load_s64(v->c, &v->w->t[S2], p, S2, in[2]);
 
-	v->c->kernels->s64_fma(out, a, b, z, walk_piece_size(p));
+	v->c->kernels->s64_fma(out, a, b, z, walk_block_size(p));
 	walk_store_s64(v->c, &v->w->t[DST], p, DST, out);
 }
 
-static void where(void *arg, const struct walk_piece *p)
+static void where(void *arg, const struct walk_block *p)
 {
 	const struct vector *v = arg;
 	uint8_t condition[KERNEL_CHUNK];
@@ -452,7 +452,7 @@ static void where(void *arg, const struct walk_piece *p)
 	const void *a = walk_load_raw(v->c, &v->w->t[S1], p, S1, in[0]);
 	const void *b = walk_load_raw(v->c, &v->w->t[S2], p, S2, in[1]);
 
-	v->c->kernels->select[sim_size(v->w->t[DST].esize)](out, q, a, b, walk_piece_size(p));
+	v->c->kernels->select[sim_size(v->w->t[DST].esize)](out, q, a, b, walk_block_size(p));
 	walk_store_raw(v->c, &v->w->t[DST], p, DST, out);
 }
 
@@ -469,12 +469,12 @@ void sim_ternary(struct sim_context *c, const struct sim_work *w)
 
 /* ---- Conversions ---- */
 
-static void cvt(void *arg, const struct walk_piece *p)
+static void cvt(void *arg, const struct walk_block *p)
 {
 	const struct vector *v = arg;
 	const struct sim_tensor *d = &v->w->t[DST], *s = &v->w->t[S0];
 	const struct onpu_kernels *k = v->c->kernels;
-	size_t n = walk_piece_size(p);
+	size_t n = walk_block_size(p);
 	int64_t ints[KERNEL_CHUNK], converted[KERNEL_CHUNK];
 	float floats[KERNEL_CHUNK], rounded[KERNEL_CHUNK];
 
@@ -495,15 +495,15 @@ static void cvt(void *arg, const struct walk_piece *p)
 	}
 }
 
-static const int64_t *zero_points(const struct vector *v, const struct walk_piece *p, int64_t *buf)
+static const int64_t *zero_points(const struct vector *v, const struct walk_block *p, int64_t *buf)
 {
 	if (v->w->t[S2].present)
 		return walk_load_s64(v->c, &v->w->t[S2], p, S2, buf);
-	memset(buf, 0, walk_piece_size(p) * sizeof(*buf));
+	memset(buf, 0, walk_block_size(p) * sizeof(*buf));
 	return buf;
 }
 
-static void quant(void *arg, const struct walk_piece *p)
+static void quant(void *arg, const struct walk_block *p)
 {
 	const struct vector *v = arg;
 	const struct onpu_kernels *k = v->c->kernels;
@@ -515,14 +515,14 @@ static void quant(void *arg, const struct walk_piece *p)
 
 	if (v->w->insn.op == ONPU_OP_QUANT)
 		k->quant(out, walk_load_f32(v->c, &v->w->t[S0], p, S0, in), s, z,
-			 walk_piece_size(p), type);
+			 walk_block_size(p), type);
 	else
 		k->requant(out, walk_load_s64(v->c, &v->w->t[S0], p, S0, ints), s, z,
-			   walk_piece_size(p), type);
+			   walk_block_size(p), type);
 	walk_store_s64(v->c, &v->w->t[DST], p, DST, out);
 }
 
-static void dequant(void *arg, const struct walk_piece *p)
+static void dequant(void *arg, const struct walk_block *p)
 {
 	const struct vector *v = arg;
 	float scales[KERNEL_CHUNK], out[KERNEL_CHUNK];
@@ -532,7 +532,7 @@ static void dequant(void *arg, const struct walk_piece *p)
 	const int64_t *z = zero_points(v, p, zeros);
 	float *dst = walk_target_f32(v->c, &v->w->t[DST], p, DST, out);
 
-	v->c->kernels->dequant(dst, x, s, z, walk_piece_size(p));
+	v->c->kernels->dequant(dst, x, s, z, walk_block_size(p));
 	walk_store_f32(v->c, &v->w->t[DST], p, DST, dst);
 }
 

@@ -32,7 +32,7 @@ struct reduce {
 	int64_t lane_stride; /* stride of the lanes in the operand that holds them */
 };
 
-/* The lanes of a piece, of floats or integers: [lane][output]. */
+/* The lanes of a block, of floats or integers: [lane][output]. */
 union lanes {
 	float f[ONPU_REDUCE_LANES][KERNEL_CHUNK];
 	int64_t s[ONPU_REDUCE_LANES][KERNEL_CHUNK];
@@ -70,12 +70,12 @@ static int64_t identity_s64(enum kernel_reduce op, const struct kernel_int *type
  * Loads lanes from an operand whose last dimension is the lanes: S0 of an instruction with .lanes,
  * or DST of one with .part.acc.
  */
-static void load_lanes(const struct reduce *r, const struct walk_piece *p, unsigned int operand,
+static void load_lanes(const struct reduce *r, const struct walk_block *p, unsigned int operand,
 		       union lanes *lanes)
 {
 	const struct sim_tensor *t = &r->w->t[operand];
-	struct walk_piece q = *p;
-	size_t n = walk_piece_size(p);
+	struct walk_block q = *p;
+	size_t n = walk_block_size(p);
 
 	for (int l = 0; l < ONPU_REDUCE_LANES; l++, q.at[operand] += r->lane_stride) {
 		if (r->floats) {
@@ -92,10 +92,10 @@ static void load_lanes(const struct reduce *r, const struct walk_piece *p, unsig
 	}
 }
 
-static void store_lanes(const struct reduce *r, const struct walk_piece *p,
+static void store_lanes(const struct reduce *r, const struct walk_block *p,
 			const union lanes *lanes)
 {
-	struct walk_piece q = *p;
+	struct walk_block q = *p;
 
 	for (int l = 0; l < ONPU_REDUCE_LANES; l++, q.at[DST] += r->lane_stride) {
 		if (r->floats)
@@ -149,13 +149,13 @@ static int64_t next_offset(const struct reduce *r, uint32_t *at, int64_t offset)
 }
 
 /* Reduces for a vector of outputs: each step takes one reduced element of all. */
-static void reduce_across(const struct reduce *r, const struct walk_piece *p, union lanes *lanes)
+static void reduce_across(const struct reduce *r, const struct walk_block *p, union lanes *lanes)
 {
 	const struct onpu_kernels *k = r->c->kernels;
 	const struct sim_tensor *s = &r->w->t[S0];
 	uint32_t at[ONPU_MAX_RANK] = { 0 };
-	struct walk_piece q = *p;
-	size_t n = walk_piece_size(p);
+	struct walk_block q = *p;
+	size_t n = walk_block_size(p);
 	int64_t offset = 0;
 	union {
 		float f[KERNEL_CHUNK];
@@ -245,7 +245,7 @@ static void reduce_along_s64(const struct reduce *r, struct gather *g, int64_t *
 }
 
 /* Reduces for one output after the other, ONPU_REDUCE_LANES elements at a time. */
-static void reduce_along(const struct reduce *r, const struct walk_piece *p, union lanes *lanes)
+static void reduce_along(const struct reduce *r, const struct walk_block *p, union lanes *lanes)
 {
 	for (uint32_t i = 0; i < p->rows * p->columns; i++) {
 		struct gather g = {
@@ -272,10 +272,10 @@ static void reduce_along(const struct reduce *r, const struct walk_piece *p, uni
 	}
 }
 
-static void reduce_piece(void *arg, const struct walk_piece *p)
+static void reduce_block(void *arg, const struct walk_block *p)
 {
 	const struct reduce *r = arg;
-	size_t n = walk_piece_size(p);
+	size_t n = walk_block_size(p);
 	union lanes lanes;
 
 	if (r->w->insn.lanes) {
@@ -387,7 +387,7 @@ void sim_reduce(struct sim_context *c, const struct sim_work *w)
 	r.across = walk.dim[walk.rank - 1] >= VECTOR_MIN &&
 		   (walk.stride[S0][walk.rank - 1] == s->esize ||
 		    r.stride[r.rank - 1] != s->esize || r.count < ALONG_MIN);
-	walk_run(&walk, c, true, reduce_piece, &r);
+	walk_run(&walk, c, true, reduce_block, &r);
 }
 
 /* ---- Index of the extreme ---- */
@@ -458,7 +458,7 @@ static uint32_t best_s64(const struct arg *r, const char *src)
 	return index;
 }
 
-static void arg_piece(void *arg, const struct walk_piece *p)
+static void arg_block(void *arg, const struct walk_block *p)
 {
 	const struct arg *r = arg;
 	bool floats = sim_is_float(r->w->t[S0].dtype);
@@ -490,7 +490,7 @@ void sim_arg(struct sim_context *c, const struct sim_work *w)
 	struct walk walk;
 
 	kept_walk(&walk, w, s->rank, 1u << w->insn.axis);
-	walk_run(&walk, c, true, arg_piece, &r);
+	walk_run(&walk, c, true, arg_block, &r);
 }
 
 /* ---- Cumulative sum ---- */
@@ -502,12 +502,12 @@ struct scan {
 	int64_t src, dst; /* strides along the axis, negative when reversed */
 };
 
-static void scan_f32(void *arg, const struct walk_piece *piece)
+static void scan_f32(void *arg, const struct walk_block *block)
 {
 	const struct scan *r = arg;
 	const struct sim_work *w = r->w;
-	struct walk_piece p = *piece;
-	size_t n = walk_piece_size(piece);
+	struct walk_block p = *block;
+	size_t n = walk_block_size(block);
 	float acc[KERNEL_CHUNK] = { 0 }, buf[KERNEL_CHUNK];
 
 	if (w->t[2].present) {
@@ -531,13 +531,13 @@ static void scan_f32(void *arg, const struct walk_piece *piece)
 		walk_store_f32(r->c, &w->t[2], &p, 2, acc);
 }
 
-static void scan_s64(void *arg, const struct walk_piece *piece)
+static void scan_s64(void *arg, const struct walk_block *block)
 {
 	const struct scan *r = arg;
 	const struct sim_work *w = r->w;
 	const struct kernel_int *type = sim_int_type(w->t[S0].dtype);
-	struct walk_piece p = *piece;
-	size_t n = walk_piece_size(piece);
+	struct walk_block p = *block;
+	size_t n = walk_block_size(block);
 	int64_t acc[KERNEL_CHUNK] = { 0 }, buf[KERNEL_CHUNK];
 
 	if (w->t[2].present) {

@@ -30,7 +30,7 @@ static void accumulate_f32(const struct window *r, bool first, float *acc, const
 		k->accumulate[r->op](acc, x, n);
 }
 
-static void window_tap_f32(const struct window *r, const struct walk_piece *p, bool first,
+static void window_tap_f32(const struct window *r, const struct walk_block *p, bool first,
 			   float *acc)
 {
 	const struct sim_tensor *t = r->w->t;
@@ -40,7 +40,7 @@ static void window_tap_f32(const struct window *r, const struct walk_piece *p, b
 		const float *x = walk_load_f32(r->c, &t[S0], p, S0, in[0]);
 		const float *y = r->mac ? walk_load_f32(r->c, &t[S1], p, S1, in[1]) : NULL;
 
-		accumulate_f32(r, first, acc, x, y, walk_piece_size(p));
+		accumulate_f32(r, first, acc, x, y, walk_block_size(p));
 		return;
 	}
 	for (uint32_t row = 0; row < p->rows; row++)
@@ -48,12 +48,12 @@ static void window_tap_f32(const struct window *r, const struct walk_piece *p, b
 			       r->mac ? walk_row(r->c, p, S1, row) : NULL, p->columns);
 }
 
-static void window_tap_s64(const struct window *r, const struct walk_piece *p, bool first,
+static void window_tap_s64(const struct window *r, const struct walk_block *p, bool first,
 			   int64_t *acc)
 {
 	int64_t in[KERNEL_CHUNK];
 	const int64_t *x = walk_load_s64(r->c, &r->w->t[S0], p, S0, in);
-	size_t n = walk_piece_size(p);
+	size_t n = walk_block_size(p);
 
 	if (first)
 		memcpy(acc, x, n * sizeof(*acc));
@@ -62,12 +62,12 @@ static void window_tap_s64(const struct window *r, const struct walk_piece *p, b
 }
 
 /* Accumulates all taps into @f or @s, whichever is not NULL. */
-static void window_taps(const struct window *r, const struct walk_piece *p, float *f, int64_t *s)
+static void window_taps(const struct window *r, const struct walk_block *p, float *f, int64_t *s)
 {
 	const struct onpu_slot_param_taps_loop *l = r->w->param.taps.loop;
 	bool first = !r->w->insn.acc;
 	uint64_t done = 0;
-	struct walk_piece q = *p;
+	struct walk_block q = *p;
 
 	for (uint32_t i = 0; i < l[0].count; i++) {
 		for (uint32_t j = 0; j < l[1].count; j++) {
@@ -87,12 +87,12 @@ static void window_taps(const struct window *r, const struct walk_piece *p, floa
 	}
 }
 
-static void window_f32(void *arg, const struct walk_piece *p)
+static void window_f32(void *arg, const struct walk_block *p)
 {
 	const struct window *r = arg;
 	const struct sim_tensor *d = &r->w->t[DST];
 	float acc[KERNEL_CHUNK];
-	size_t n = walk_piece_size(p);
+	size_t n = walk_block_size(p);
 
 	if (r->w->insn.acc) {
 		const float *old = walk_load_f32(r->c, d, p, DST, acc);
@@ -106,7 +106,7 @@ static void window_f32(void *arg, const struct walk_piece *p)
 	walk_store_f32(r->c, d, p, DST, acc);
 }
 
-static void window_s64(void *arg, const struct walk_piece *p)
+static void window_s64(void *arg, const struct walk_block *p)
 {
 	const struct window *r = arg;
 	const struct sim_tensor *d = &r->w->t[DST];
@@ -116,7 +116,7 @@ static void window_s64(void *arg, const struct walk_piece *p)
 		const int64_t *old = walk_load_s64(r->c, d, p, DST, acc);
 
 		if (old != acc)
-			memcpy(acc, old, walk_piece_size(p) * sizeof(*acc));
+			memcpy(acc, old, walk_block_size(p) * sizeof(*acc));
 	}
 	window_taps(r, p, NULL, acc);
 	walk_store_s64(r->c, d, p, DST, acc);
@@ -160,7 +160,7 @@ struct resample {
 	const struct neighbours *axis[2];
 };
 
-static void resample_copy(const struct resample *r, const struct walk_piece *p)
+static void resample_copy(const struct resample *r, const struct walk_block *p)
 {
 	const struct sim_tensor *d = &r->w->t[DST], *s = &r->w->t[S0];
 	kernel_copy copy = r->c->kernels->copy[sim_size(d->esize)];
@@ -175,27 +175,27 @@ static void resample_copy(const struct resample *r, const struct walk_piece *p)
 		     sim_at(r->c, p->at[S0] + i * p->row_step[S0]), p->step[S0], p->columns);
 }
 
-static struct walk_piece corner(const struct walk_piece *p, int64_t offset)
+static struct walk_block corner(const struct walk_block *p, int64_t offset)
 {
-	struct walk_piece q = *p;
+	struct walk_block q = *p;
 
 	q.at[S0] += offset;
 	return q;
 }
 
-static void lerp_floats(const struct resample *r, const struct walk_piece *p,
+static void lerp_floats(const struct resample *r, const struct walk_block *p,
 			const struct neighbours *a, const struct neighbours *b)
 {
 	const struct onpu_kernels *k = r->c->kernels;
 	const struct sim_tensor *d = &r->w->t[DST], *s = &r->w->t[S0];
 	float in[2][KERNEL_CHUNK], weight[KERNEL_CHUNK], row[2][KERNEL_CHUNK];
-	size_t n = walk_piece_size(p);
+	size_t n = walk_block_size(p);
 
 	for (size_t i = 0; i < n; i++)
 		weight[i] = b->fraction;
 	for (unsigned int i = 0; i < 2; i++) {
 		int64_t at = i ? a->second : a->first;
-		struct walk_piece x0 = corner(p, at + b->first), x1 = corner(p, at + b->second);
+		struct walk_block x0 = corner(p, at + b->first), x1 = corner(p, at + b->second);
 
 		k->lerp(row[i], walk_load_f32(r->c, s, &x0, S0, in[0]),
 			walk_load_f32(r->c, s, &x1, S0, in[1]), weight, n);
@@ -210,20 +210,20 @@ static void lerp_floats(const struct resample *r, const struct walk_piece *p,
  * Interpolates integers exactly: the sums have the product of both denominators as unit, and are
  * rounded once.
  */
-static void lerp_integers(const struct resample *r, const struct walk_piece *p,
+static void lerp_integers(const struct resample *r, const struct walk_block *p,
 			  const struct neighbours *a, const struct neighbours *b)
 {
 	const struct sim_tensor *d = &r->w->t[DST], *s = &r->w->t[S0];
 	int64_t buf[2][KERNEL_CHUNK], out[KERNEL_CHUNK], units[2];
 	resample_s128 sum[KERNEL_CHUNK] = { 0 };
-	size_t n = walk_piece_size(p);
+	size_t n = walk_block_size(p);
 
 	for (unsigned int e = 0; e < 2; e++)
 		units[e] = 2 * (int64_t)r->w->param.resample.out_size[e];
 	for (unsigned int i = 0; i < 2; i++) {
 		int64_t at = i ? a->second : a->first;
 		int64_t row = i ? a->rest : units[0] - a->rest;
-		struct walk_piece x0 = corner(p, at + b->first), x1 = corner(p, at + b->second);
+		struct walk_block x0 = corner(p, at + b->first), x1 = corner(p, at + b->second);
 		const int64_t *u = walk_load_s64(r->c, s, &x0, S0, buf[0]);
 		const int64_t *v = walk_load_s64(r->c, s, &x1, S0, buf[1]);
 
@@ -236,12 +236,12 @@ static void lerp_integers(const struct resample *r, const struct walk_piece *p,
 	walk_store_s64(r->c, d, p, DST, out);
 }
 
-static void resample_piece(void *arg, const struct walk_piece *p)
+static void resample_block(void *arg, const struct walk_block *p)
 {
 	const struct resample *r = arg;
 	const struct onpu_slot_param_resample *param = &r->w->param.resample;
 	const struct sim_tensor *d = &r->w->t[DST];
-	struct walk_piece q = *p;
+	struct walk_block q = *p;
 
 	for (uint32_t i = 0; i < d->dim[param->axis0]; i++) {
 		for (uint32_t j = 0; j < d->dim[param->axis1] && !sim_stop(r->c, j); j++) {
@@ -314,6 +314,6 @@ bool sim_resample(struct sim_context *c, const struct sim_work *w)
 	walk_init(&walk, rank, dim);
 	walk_operand(&walk, d->start, dst);
 	walk_operand(&walk, s->start, src);
-	walk_run(&walk, c, true, resample_piece, &r);
+	walk_run(&walk, c, true, resample_block, &r);
 	return true;
 }

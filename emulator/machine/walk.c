@@ -7,7 +7,7 @@
 
 /* With fewer elements than this a second thread does not pay. */
 #define PARALLEL_MIN (16 * KERNEL_CHUNK)
-/* Rows shorter than this are put together in a piece, whatever their layout. */
+/* Rows shorter than this are put together in a block, whatever their layout. */
 #define SHORT_ROW 32
 
 void walk_init(struct walk *walk, unsigned int rank, const uint32_t *dim)
@@ -101,18 +101,18 @@ void walk_simplify(struct walk *walk)
 	}
 }
 
-/* A walk divided into pieces: outer dimensions, then blocks of rows, then blocks of columns. */
+/* A walk divided into blocks: outer dimensions, then blocks of rows, then blocks of columns. */
 struct walk_plan {
 	const struct walk *walk;
 	const struct sim_context *c;
 	walk_fn fn;
 	void *arg;
-	uint32_t rows, columns; /* sizes of a whole piece */
+	uint32_t rows, columns; /* sizes of a whole block */
 	uint32_t total_rows, total_columns;
 	unsigned int rank; /* number of counters, for the outer dimensions */
 	uint32_t dim[ONPU_MAX_RANK + 1];
 	int64_t stride[WALK_MAX][ONPU_MAX_RANK + 1];
-	uint64_t pieces;
+	uint64_t blocks;
 	unsigned int parts;
 };
 
@@ -128,7 +128,7 @@ static bool rows_lie_dense(const struct walk *walk, uint32_t columns)
 }
 
 /*
- * Returns the number of rows in a piece. There are several when rows are short, when nothing is
+ * Returns the number of rows in a block. There are several when rows are short, when nothing is
  * copied, or when they are contiguous in the first operand: then only operands that are broadcast
  * along the rows have to be copied.
  */
@@ -157,9 +157,9 @@ static void plan_init(struct walk_plan *plan, const struct walk *walk)
 	memcpy(plan->dim, walk->dim, outer * sizeof(plan->dim[0]));
 	plan->dim[outer] = (uint32_t)onpu_div_up(plan->total_rows, plan->rows);
 	plan->dim[outer + 1] = (uint32_t)onpu_div_up(plan->total_columns, plan->columns);
-	plan->pieces = 1;
+	plan->blocks = 1;
 	for (unsigned int i = 0; i < plan->rank; i++)
-		plan->pieces *= plan->dim[i];
+		plan->blocks *= plan->dim[i];
 	for (unsigned int i = 0; i < walk->operands; i++) {
 		memcpy(plan->stride[i], walk->stride[i], outer * sizeof(int64_t));
 		plan->stride[i][outer] = walk->rank > 1 ? walk->stride[i][last - 1] * plan->rows :
@@ -173,33 +173,33 @@ static void plan_range(const struct walk_plan *plan, uint64_t first, uint64_t en
 	const struct walk *walk = plan->walk;
 	unsigned int last = walk->rank - 1, top = plan->rank - 1;
 	uint32_t count[ONPU_MAX_RANK + 1];
-	struct walk_piece piece;
+	struct walk_block block;
 	uint64_t rest = first;
 
-	memcpy(piece.at, walk->start, sizeof(piece.at));
+	memcpy(block.at, walk->start, sizeof(block.at));
 	for (unsigned int d = plan->rank; d-- > 0;) {
 		count[d] = (uint32_t)(rest % plan->dim[d]);
 		rest /= plan->dim[d];
 		for (unsigned int i = 0; i < walk->operands; i++)
-			piece.at[i] += plan->stride[i][d] * count[d];
+			block.at[i] += plan->stride[i][d] * count[d];
 	}
 	for (unsigned int i = 0; i < walk->operands; i++) {
-		piece.step[i] = walk->stride[i][last];
-		piece.row_step[i] = walk->rank > 1 ? walk->stride[i][last - 1] : 0;
+		block.step[i] = walk->stride[i][last];
+		block.row_step[i] = walk->rank > 1 ? walk->stride[i][last - 1] : 0;
 	}
 	for (uint64_t n = first; n < end && !sim_stop(plan->c, n); n++) {
 		uint32_t rows = plan->total_rows - count[top - 1] * plan->rows;
 		uint32_t columns = plan->total_columns - count[top] * plan->columns;
 
-		piece.rows = rows < plan->rows ? rows : plan->rows;
-		piece.columns = columns < plan->columns ? columns : plan->columns;
-		plan->fn(plan->arg, &piece);
+		block.rows = rows < plan->rows ? rows : plan->rows;
+		block.columns = columns < plan->columns ? columns : plan->columns;
+		plan->fn(plan->arg, &block);
 		for (unsigned int d = plan->rank; d-- > 0;) {
 			bool wrap = ++count[d] == plan->dim[d];
 			int64_t steps = wrap ? -(int64_t)(plan->dim[d] - 1) : 1;
 
 			for (unsigned int i = 0; i < walk->operands; i++)
-				piece.at[i] += plan->stride[i][d] * steps;
+				block.at[i] += plan->stride[i][d] * steps;
 			if (!wrap)
 				break;
 			count[d] = 0;
@@ -212,8 +212,8 @@ static void plan_part(void *arg, unsigned int part, unsigned int thread)
 	const struct walk_plan *plan = arg;
 
 	(void)thread;
-	plan_range(plan, plan->pieces * part / plan->parts,
-		   plan->pieces * (part + 1) / plan->parts);
+	plan_range(plan, plan->blocks * part / plan->parts,
+		   plan->blocks * (part + 1) / plan->parts);
 }
 
 void walk_run(struct walk *walk, const struct sim_context *c, bool parallel, walk_fn fn, void *arg)
@@ -226,15 +226,15 @@ void walk_run(struct walk *walk, const struct sim_context *c, bool parallel, wal
 	plan.fn = fn;
 	plan.arg = arg;
 	plan.parts = 1;
-	if (parallel && plan.pieces > 1 && plan.pieces * plan.rows * plan.columns >= PARALLEL_MIN)
+	if (parallel && plan.blocks > 1 && plan.blocks * plan.rows * plan.columns >= PARALLEL_MIN)
 		plan.parts = onpu_pool_threads(c->pool);
 	onpu_pool_run(c->pool, plan_part, &plan, plan.parts, sim_idle, c);
 }
 
-/* ---- Loads and stores of pieces ---- */
+/* ---- Loads and stores of blocks ---- */
 
-/* Returns whether a piece is one dense array in an operand's memory. */
-static bool dense(const struct walk_piece *p, unsigned int operand, unsigned int esize)
+/* Returns whether a block is one dense array in an operand's memory. */
+static bool dense(const struct walk_block *p, unsigned int operand, unsigned int esize)
 {
 	return p->step[operand] == esize &&
 	       (p->rows == 1 || p->row_step[operand] == (int64_t)esize * p->columns);
@@ -257,7 +257,7 @@ static void copy_short_rows(float *dst, const char *src, int64_t row_step, uint3
 }
 
 const float *walk_load_f32(const struct sim_context *c, const struct sim_tensor *t,
-			   const struct walk_piece *p, unsigned int operand, float *buf)
+			   const struct walk_block *p, unsigned int operand, float *buf)
 {
 	kernel_load_f32 load = c->kernels->load_f32[t->dtype - ONPU_DT_F16];
 
@@ -285,7 +285,7 @@ static int64_t load_nibble(const struct sim_context *c, const struct sim_tensor 
 }
 
 static void load_nibbles(const struct sim_context *c, const struct sim_tensor *t,
-			 const struct walk_piece *p, unsigned int operand, int64_t *buf)
+			 const struct walk_block *p, unsigned int operand, int64_t *buf)
 {
 	for (uint32_t r = 0; r < p->rows; r++) {
 		int64_t at = p->at[operand] + r * p->row_step[operand];
@@ -296,7 +296,7 @@ static void load_nibbles(const struct sim_context *c, const struct sim_tensor *t
 }
 
 const int64_t *walk_load_s64(const struct sim_context *c, const struct sim_tensor *t,
-			     const struct walk_piece *p, unsigned int operand, int64_t *buf)
+			     const struct walk_block *p, unsigned int operand, int64_t *buf)
 {
 	if (sim_is_nibble(t->dtype)) {
 		load_nibbles(c, t, p, operand, buf);
@@ -312,7 +312,7 @@ const int64_t *walk_load_s64(const struct sim_context *c, const struct sim_tenso
 }
 
 const void *walk_load_raw(const struct sim_context *c, const struct sim_tensor *t,
-			  const struct walk_piece *p, unsigned int operand, void *buf)
+			  const struct walk_block *p, unsigned int operand, void *buf)
 {
 	kernel_copy copy = c->kernels->copy[sim_size(t->esize)];
 
@@ -326,7 +326,7 @@ const void *walk_load_raw(const struct sim_context *c, const struct sim_tensor *
 }
 
 float *walk_target_f32(const struct sim_context *c, const struct sim_tensor *t,
-		       const struct walk_piece *p, unsigned int operand, float *buf)
+		       const struct walk_block *p, unsigned int operand, float *buf)
 {
 	if (t->dtype == ONPU_DT_F32 && dense(p, operand, sizeof(float)))
 		return (float *)sim_at(c, p->at[operand]);
@@ -334,7 +334,7 @@ float *walk_target_f32(const struct sim_context *c, const struct sim_tensor *t,
 }
 
 void walk_store_f32(const struct sim_context *c, const struct sim_tensor *t,
-		    const struct walk_piece *p, unsigned int operand, const float *src)
+		    const struct walk_block *p, unsigned int operand, const float *src)
 {
 	kernel_store_f32 store = c->kernels->store_f32[t->dtype - ONPU_DT_F16];
 
@@ -345,7 +345,7 @@ void walk_store_f32(const struct sim_context *c, const struct sim_tensor *t,
 		      src + (size_t)r * p->columns, p->columns);
 }
 
-static void store_nibbles(const struct sim_context *c, const struct walk_piece *p,
+static void store_nibbles(const struct sim_context *c, const struct walk_block *p,
 			  unsigned int operand, const int64_t *src)
 {
 	for (uint32_t r = 0; r < p->rows; r++) {
@@ -361,7 +361,7 @@ static void store_nibbles(const struct sim_context *c, const struct walk_piece *
 }
 
 void walk_store_s64(const struct sim_context *c, const struct sim_tensor *t,
-		    const struct walk_piece *p, unsigned int operand, const int64_t *src)
+		    const struct walk_block *p, unsigned int operand, const int64_t *src)
 {
 	if (sim_is_nibble(t->dtype)) {
 		store_nibbles(c, p, operand, src);
@@ -374,7 +374,7 @@ void walk_store_s64(const struct sim_context *c, const struct sim_tensor *t,
 }
 
 void walk_store_raw(const struct sim_context *c, const struct sim_tensor *t,
-		    const struct walk_piece *p, unsigned int operand, const void *src)
+		    const struct walk_block *p, unsigned int operand, const void *src)
 {
 	kernel_copy copy = c->kernels->copy[sim_size(t->esize)];
 
