@@ -393,14 +393,14 @@ static size_t said(const struct shlo_module *module, const char *name)
 static void need_whole(struct shlo_run *run)
 {
 	const char *what;
-	const struct shlo_place *place = shlo_parting(run->module, &what);
+	const struct shlo_location *place = shlo_parting(run->module, &what);
 
 	if (place)
 		shlo_throw(
 			&run->guard, WNNStatus_NotSupportedError,
 			"%s: %s: it says in which parts values are on several devices, which is not "
 			"done here: run the program on one, or write for each device what it has",
-			shlo_place_text(*place).text, what);
+			shlo_location_text(*place).text, what);
 }
 
 /* Makes a world in which ranks are replicas and partitions, as the module's attributes demand. */
@@ -492,7 +492,7 @@ WNNStatus wnnStablehloProgramRunSync(WNNStablehloProgram program, size_t module,
 		return shlo_set_error(WNNStatus_TypeError, "there is no such module");
 	if (program->file.refusal_count)
 		return shlo_set_error(WNNStatus_NotSupportedError, "%s: %s: %s%s",
-				      shlo_place_text(program->file.refusals[0].place).text,
+				      shlo_location_text(program->file.refusals[0].place).text,
 				      program->file.refusals[0].op,
 				      program->file.refusals[0].reason,
 				      program->file.refusal_count > 1 ? ", and more" : "");
@@ -502,7 +502,7 @@ WNNStatus wnnStablehloProgramRunSync(WNNStablehloProgram program, size_t module,
 	if (!entry->region)
 		return shlo_set_error(WNNStatus_OperationError,
 				      "%s: @%s is only declared: there is nothing to run",
-				      shlo_place_text(entry->place).text, entry->name);
+				      shlo_location_text(entry->place).text, entry->name);
 	if (count != entry->type->item_count || (count && !inputs))
 		return shlo_set_error(WNNStatus_TypeError, "the module takes %zu inputs",
 				      entry->type->item_count);

@@ -101,7 +101,7 @@ const int64_t *shlo_bytes_ints(struct shlo_bytes *b, size_t *count);
 /* Returns a float from the bits of @element. */
 double shlo_bytes_real(struct shlo_bytes *b, enum shlo_element element);
 /* Returns the line and column of a location; @otherwise when the location has none. */
-struct shlo_place shlo_bytes_place(struct shlo_bytes *b, struct shlo_place otherwise);
+struct shlo_location shlo_bytes_location(struct shlo_bytes *b, struct shlo_location otherwise);
 
 /* Read types and attributes in the encodings of the dialects VHLO and builtin. */
 const struct shlo_type *shlo_vhlo_read_type(struct shlo_bytes *b);

@@ -379,7 +379,7 @@ const struct shlo_attr *shlo_builtin_read_attr(struct shlo_bytes *b)
  * Sets *place to the line and column of a location, which is nested in @depth others; false: it has
  * none.
  */
-static bool find_place(struct shlo_bytes *b, struct shlo_place *place, int depth)
+static bool find_location(struct shlo_bytes *b, struct shlo_location *place, int depth)
 {
 	struct shlo_bytecode *code = b->code;
 	uint64_t index = shlo_bytes_varint(b), kind, numbers = 2;
@@ -406,20 +406,20 @@ static bool find_place(struct shlo_bytes *b, struct shlo_place *place, int depth
 		return numbers > 0 && place->line;
 	case BUILTIN_NAME:
 		shlo_bytes_varint(&bytes);
-		return find_place(&bytes, place, depth + 1);
+		return find_location(&bytes, place, depth + 1);
 	case BUILTIN_CALL_SITE:
-		return find_place(&bytes, place, depth + 1);
+		return find_location(&bytes, place, depth + 1);
 	case BUILTIN_FUSED:
 	case BUILTIN_FUSED_METADATA:
-		return shlo_bytes_count(&bytes) && find_place(&bytes, place, depth + 1);
+		return shlo_bytes_count(&bytes) && find_location(&bytes, place, depth + 1);
 	default:
 		return false;
 	}
 }
 
-struct shlo_place shlo_bytes_place(struct shlo_bytes *b, struct shlo_place otherwise)
+struct shlo_location shlo_bytes_location(struct shlo_bytes *b, struct shlo_location otherwise)
 {
-	struct shlo_place place = { 0 };
+	struct shlo_location place = { 0 };
 
-	return find_place(b, &place, 0) ? place : otherwise;
+	return find_location(b, &place, 0) ? place : otherwise;
 }

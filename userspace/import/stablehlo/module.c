@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-struct shlo_place_text shlo_place_text(struct shlo_place place)
+struct shlo_location_text shlo_location_text(struct shlo_location place)
 {
-	struct shlo_place_text text;
+	struct shlo_location_text text;
 
 	if (place.line)
 		snprintf(text.text, sizeof(text.text), "line %u, column %u", place.line,
@@ -17,7 +17,7 @@ struct shlo_place_text shlo_place_text(struct shlo_place place)
 	return text;
 }
 
-void shlo_refuse(struct shlo_file *file, struct shlo_place place, const char *op,
+void shlo_refuse(struct shlo_file *file, struct shlo_location place, const char *op,
 		 const char *format, ...)
 {
 	struct shlo_refusal *refusal;

@@ -86,16 +86,16 @@ struct shlo_attr {
 };
 
 /* A position in the file. For bytecode without locations, line is 0 and column the byte. */
-struct shlo_place {
+struct shlo_location {
 	unsigned int line, column;
 };
 
 /* A text such as "line 1, column 2", or "byte 2". */
-struct shlo_place_text {
+struct shlo_location_text {
 	char text[48];
 };
 
-struct shlo_place_text shlo_place_text(struct shlo_place place);
+struct shlo_location_text shlo_location_text(struct shlo_location place);
 
 struct shlo_op;
 
@@ -125,7 +125,7 @@ struct shlo_kind;
 struct shlo_op {
 	const struct shlo_kind *kind;
 	const char *name; /* with its dialect */
-	struct shlo_place place;
+	struct shlo_location place;
 	size_t operand_count, result_count, region_count;
 	struct shlo_value **operands;
 	struct shlo_value **results;
@@ -137,7 +137,7 @@ struct shlo_op {
 
 struct shlo_function {
 	const char *name;
-	struct shlo_place place;
+	struct shlo_location place;
 	struct shlo_region *region; /* NULL: the function is only declared */
 	const struct shlo_type *type;
 	size_t slot_count;
@@ -145,14 +145,14 @@ struct shlo_function {
 };
 
 struct shlo_refusal {
-	struct shlo_place place;
+	struct shlo_location place;
 	const char *op; /* name of the operation, "" for the module */
 	const char *reason;
 };
 
 struct shlo_module {
 	const char *name;
-	struct shlo_place place;
+	struct shlo_location place;
 	struct shlo_attr attrs;
 	/* DICT of the meshes that sdy.mesh defines: axes, and optionally device_ids */
 	struct shlo_attr meshes;
@@ -172,7 +172,7 @@ struct shlo_file {
 };
 
 /* Adds an item to the list of refusals. */
-void shlo_refuse(struct shlo_file *file, struct shlo_place place, const char *op,
+void shlo_refuse(struct shlo_file *file, struct shlo_location place, const char *op,
 		 const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 struct shlo_function *shlo_function_find(const struct shlo_module *module, const char *name);

@@ -101,7 +101,7 @@ static void read_function(struct shlo_reader *r)
 	struct shlo_type *type = shlo_arena_alloc(r->arena, 1, sizeof(*type));
 	struct shlo_block block = { 0 };
 
-	function->place = shlo_read_place(r);
+	function->place = shlo_read_location(r);
 	if (!shlo_take_word(r, "public") && !shlo_take_word(r, "private"))
 		shlo_take_word(r, "nested");
 	function->name = shlo_read_symbol(r);
@@ -161,7 +161,7 @@ void shlo_module_new(struct shlo_reader *r)
 	struct shlo_file *file = r->file;
 
 	module->name = "";
-	module->place = shlo_read_place(r);
+	module->place = shlo_read_location(r);
 	module->attrs.kind = SHLO_ATTR_DICT;
 	module->meshes.kind = SHLO_ATTR_DICT;
 	file->modules = shlo_arena_grow(r->arena, file->modules, file->module_count,

@@ -207,7 +207,7 @@ static void read_generic(struct shlo_reader *r, struct shlo_op *op)
 	shlo_read_signature(r, op);
 }
 
-struct shlo_op *shlo_op_new(struct shlo_reader *r, const char *name, struct shlo_place place)
+struct shlo_op *shlo_op_new(struct shlo_reader *r, const char *name, struct shlo_location place)
 {
 	struct shlo_op *op = shlo_arena_alloc(r->arena, 1, sizeof(*op));
 
@@ -245,7 +245,7 @@ static void bind(struct shlo_reader *r, struct shlo_op *op, const struct left *n
 
 struct shlo_op *shlo_read_op(struct shlo_reader *r)
 {
-	struct shlo_place place = shlo_read_place(r);
+	struct shlo_location place = shlo_read_location(r);
 	struct left *names = NULL;
 	size_t count = 0, total = 0;
 	struct shlo_op *op;

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct shlo_place shlo_read_place(struct shlo_reader *r)
+struct shlo_location shlo_read_location(struct shlo_reader *r)
 {
 	shlo_skip(r);
-	return (struct shlo_place){ r->line, (unsigned int)(r->at - r->line_start) + 1 };
+	return (struct shlo_location){ r->line, (unsigned int)(r->at - r->line_start) + 1 };
 }
 
 void shlo_read_error(struct shlo_reader *r, const char *format, ...)

@@ -56,7 +56,7 @@ struct shlo_reader {
 /* Ends the reading with an error that names line and column. */
 _Noreturn void shlo_read_error(struct shlo_reader *r, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-struct shlo_place shlo_read_place(struct shlo_reader *r);
+struct shlo_location shlo_read_location(struct shlo_reader *r);
 
 /* All of these first skip white space and comments. */
 void shlo_skip(struct shlo_reader *r);
@@ -128,7 +128,7 @@ void shlo_take_mesh(struct shlo_reader *r, const struct shlo_op *op);
 void shlo_skip_marks(struct shlo_reader *r);
 /* Reads "(types) -> types", and demands that the operands have these types. */
 void shlo_read_signature(struct shlo_reader *r, struct shlo_op *op);
-struct shlo_op *shlo_op_new(struct shlo_reader *r, const char *name, struct shlo_place place);
+struct shlo_op *shlo_op_new(struct shlo_reader *r, const char *name, struct shlo_location place);
 /* Adds a module to the file, which becomes the current one. */
 void shlo_module_new(struct shlo_reader *r);
 /* Makes a function of the module from func.func in generic form. */

@@ -82,11 +82,11 @@ bool shlo_attr_says_parts(const struct shlo_attr *attr)
 	return false;
 }
 
-static const struct shlo_place *parting_of(const struct shlo_block *block, const char **what)
+static const struct shlo_location *parting_of(const struct shlo_block *block, const char **what)
 {
 	for (size_t i = 0; i < block->op_count; i++) {
 		const struct shlo_op *op = block->ops[i];
-		const struct shlo_place *place = NULL;
+		const struct shlo_location *place = NULL;
 
 		if (shlo_attr_says_parts(&op->attrs)) {
 			*what = op->name;
@@ -100,11 +100,11 @@ static const struct shlo_place *parting_of(const struct shlo_block *block, const
 	return NULL;
 }
 
-const struct shlo_place *shlo_parting(const struct shlo_module *module, const char **what)
+const struct shlo_location *shlo_parting(const struct shlo_module *module, const char **what)
 {
 	for (size_t i = 0; i < module->function_count; i++) {
 		const struct shlo_function *function = module->functions[i];
-		const struct shlo_place *place;
+		const struct shlo_location *place;
 
 		if (function->in_parts) {
 			*what = "func.func";

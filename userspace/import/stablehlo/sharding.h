@@ -15,6 +15,6 @@ bool shlo_attr_says_parts(const struct shlo_attr *attr);
  * Returns the position of the first mark in a module that shards a value, and in @what its name;
  * NULL: there is none.
  */
-const struct shlo_place *shlo_parting(const struct shlo_module *module, const char **what);
+const struct shlo_location *shlo_parting(const struct shlo_module *module, const char **what);
 
 #endif
