@@ -22,7 +22,7 @@ void mailbox_start(struct firmware *fw)
 		fw_fail(fw, ONPU_FW_DETAIL_RING_SETUP);
 }
 
-static uint64_t place(const struct fw_ring *ring)
+static uint64_t slot_address(const struct fw_ring *ring)
 {
 	return ring->base + (uint64_t)(ring->index & (ring->size - 1)) * ONPU_MSG_SIZE;
 }
@@ -43,7 +43,8 @@ void mailbox_send(struct firmware *fw, const union onpu_msg *message)
 {
 	struct fw_ring *ring = &fw->responses;
 
-	if (!hw_dma(ONPU_DMA_WRITE, place(ring), (void *)(uintptr_t)message, ONPU_MSG_SIZE)) {
+	if (!hw_dma(ONPU_DMA_WRITE, slot_address(ring), (void *)(uintptr_t)message,
+		    ONPU_MSG_SIZE)) {
 		fw_fail(fw, ONPU_FW_DETAIL_RING_ACCESS);
 		return;
 	}
@@ -69,7 +70,7 @@ static void advance(struct firmware *fw)
 
 static void take(struct firmware *fw)
 {
-	if (!hw_dma(ONPU_DMA_READ, place(&fw->requests), &fw->message, ONPU_MSG_SIZE)) {
+	if (!hw_dma(ONPU_DMA_READ, slot_address(&fw->requests), &fw->message, ONPU_MSG_SIZE)) {
 		fw_fail(fw, ONPU_FW_DETAIL_RING_ACCESS);
 		return;
 	}

@@ -297,7 +297,8 @@ static void advance_clock(struct fw_shares *shares, const uint32_t *vms)
 }
 
 /* Returns the share with which a client that was not ready starts: its own, but near the clock. */
-static uint64_t place(const struct firmware *fw, const struct fw_shares *shares, uint64_t used)
+static uint64_t clamp_share(const struct firmware *fw, const struct fw_shares *shares,
+			    uint64_t used)
 {
 	uint64_t slice = fw->sched.slice;
 	uint64_t first = shares->clock > slice ? shares->clock - slice : 0;
@@ -322,7 +323,7 @@ static uint32_t next_ready(struct firmware *fw, uint32_t priority, bool *alone)
 		struct fw_share *share = &shares->vms[i];
 
 		if (!(shares->present[word_of(i)] & bit_of(i)))
-			share->used = place(fw, shares, share->used);
+			share->used = clamp_share(fw, shares, share->used);
 		if (!best || share->used < best->used)
 			best = share;
 	}

@@ -36,7 +36,7 @@ MUTATIONS = [
     _mutation('a client that is behind goes on for ever', 'sched.c', 'sched',
               'write_slice(fw, s->charged + s->slice);', 'write_slice(fw, 0);'),
     _mutation('who made a pause is owed for it', 'sched.c', 'sched',
-              'share->used = place(fw, shares, share->used);', 'place(fw, shares, share->used);'),
+              'share->used = clamp_share(fw, shares, share->used);', 'clamp_share(fw, shares, share->used);'),
     _mutation('a doorbell is forgotten before the state is read', 'sched.c', 'races',
               'if (has_work(queue))\n\t\treturn true;\n\t*ready &= ~bit_of(queue);\n'
               '\treturn false;\n',
@@ -80,8 +80,8 @@ MUTATIONS = [
     _mutation('an index out of step is believed', 'mailbox.c', 'rings',
               'if (waiting > fw->requests.size) {\n', 'if (waiting > UINT32_MAX / 2) {\n'),
     _mutation('a failed transfer is believed', 'mailbox.c', 'rings',
-              'if (!hw_dma(ONPU_DMA_READ, place(&fw->requests), &fw->message, ONPU_MSG_SIZE)) {\n',
-              'hw_dma(ONPU_DMA_READ, place(&fw->requests), &fw->message, ONPU_MSG_SIZE);\n'
+              'if (!hw_dma(ONPU_DMA_READ, slot_address(&fw->requests), &fw->message, ONPU_MSG_SIZE)) {\n',
+              'hw_dma(ONPU_DMA_READ, slot_address(&fw->requests), &fw->message, ONPU_MSG_SIZE);\n'
               '\tif (fw->failed) {\n'),
     _mutation('a ring of any size', 'context.c', 'requests',
               '\t    m->ring_size & (m->ring_size - 1))\n', '\t    !m->ring_size)\n'),
