@@ -69,7 +69,7 @@ static WNNGraphBuilder make_builder(WNNContext context, struct wnn_error *err)
 WNNGraphBuilder wnnContextCreateGraphBuilder(WNNContext context)
 {
 	struct wnn_error err = { 0 };
-	struct debug_place place;
+	struct debug_location place;
 	WNNGraphBuilder builder;
 
 	if (!api_check(context, "wnnContextCreateGraphBuilder", "context"))
@@ -155,7 +155,7 @@ WNNStatus wnnGraphBuilderGetLastError(WNNGraphBuilder builder, WNNError *error)
 /* Makes an operand known to the debug layer; returns the operand. */
 static WNNOperand hand_out(WNNGraphBuilder builder, WNNOperand operand, const char *function)
 {
-	struct debug_place place;
+	struct debug_location place;
 
 	if (debug_on && operand) {
 		debug_here(&place, function);

@@ -35,7 +35,7 @@ struct record {
 	uint32_t refs; /* references of the application; operands have no count of their own */
 	bool gone;
 	char label[72]; /* empty, or a blank and the quoted label */
-	struct debug_place made, released;
+	struct debug_location made, released;
 };
 
 bool debug_on;
@@ -56,7 +56,7 @@ static const char *const kind_names[] = {
 
 /* --- Positions in the application --- */
 
-void debug_here(struct debug_place *place, const char *function)
+void debug_here(struct debug_location *place, const char *function)
 {
 	place->function = function;
 	place->count = 0;
@@ -74,7 +74,7 @@ static bool is_own(const Dl_info *info)
 	       own.dli_fbase == info->dli_fbase;
 }
 
-static void print_place(const char *what, const struct debug_place *place)
+static void print_location(const char *what, const struct debug_location *place)
 {
 	int shown = 0;
 
@@ -100,10 +100,10 @@ static void print_place(const char *what, const struct debug_place *place)
 
 static void print_here(void)
 {
-	struct debug_place here;
+	struct debug_location here;
 
 	debug_here(&here, NULL);
-	print_place("called", &here);
+	print_location("called", &here);
 }
 
 /* --- Records, under the lock --- */
@@ -145,7 +145,7 @@ static struct record *record_of(const void *object)
 }
 
 void debug_made(enum debug_kind kind, const void *object, const void *owner,
-		const struct debug_place *place)
+		const struct debug_location *place)
 {
 	struct record *record, *next;
 
@@ -185,9 +185,9 @@ static const char *describe(const struct record *record, char *buffer, size_t si
 
 static void print_record(const struct record *record)
 {
-	print_place("made", &record->made);
+	print_location("made", &record->made);
 	if (record->released.function)
-		print_place("released", &record->released);
+		print_location("released", &record->released);
 	print_here();
 }
 
@@ -324,7 +324,7 @@ void debug_free(void *object)
 	wnn_free(oldest);
 }
 
-void debug_failed(const char *message, const struct debug_place *place)
+void debug_failed(const char *message, const struct debug_location *place)
 {
 	if (!strcmp(message, reported)) {
 		reported[0] = '\0';
@@ -333,7 +333,7 @@ void debug_failed(const char *message, const struct debug_place *place)
 	pthread_mutex_lock(&lock);
 	fprintf(stderr, "webnn: failed: %s\n", message);
 	if (place)
-		print_place("begun", place);
+		print_location("begun", place);
 	else
 		print_here();
 	pthread_mutex_unlock(&lock);
@@ -355,7 +355,7 @@ static void tell_leaks(void)
 				continue;
 			fprintf(stderr, "webnn: %s was not released\n",
 				describe(r, text, sizeof(text)));
-			print_place("made", &r->made);
+			print_location("made", &r->made);
 		}
 	if (shown > SHOWN_LEAKS)
 		fprintf(stderr, "webnn: nor were %d other objects\n", shown - SHOWN_LEAKS);

@@ -26,7 +26,7 @@ enum debug_kind {
 #define DEBUG_FRAMES 16
 
 /* The position in the application that called the library. */
-struct debug_place {
+struct debug_location {
 	const char *function; /* name of the library's function; NULL: unknown */
 	int count;
 	void *frames[DEBUG_FRAMES];
@@ -36,14 +36,14 @@ struct debug_place {
 void debug_init(void);
 
 /* Fills in the position of the call in which the thread is; @function is a string literal. */
-void debug_here(struct debug_place *place, const char *function);
+void debug_here(struct debug_location *place, const char *function);
 
 /*
  * Adds a record of an object that the application gets with one reference; @owner is the builder of
  * an operand.
  */
 void debug_made(enum debug_kind kind, const void *object, const void *owner,
-		const struct debug_place *place);
+		const struct debug_location *place);
 /* Stores the label of an object for reports; @label: result of object_label_text(). */
 void debug_labelled(const void *object, const char *label);
 
@@ -70,6 +70,6 @@ void debug_free(void *object);
 void debug_owner_gone(const void *owner);
 
 /* Reports that a call failed and its position; @place is NULL for the thread's current call. */
-void debug_failed(const char *message, const struct debug_place *place);
+void debug_failed(const char *message, const struct debug_location *place);
 
 #endif

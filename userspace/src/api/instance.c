@@ -163,7 +163,7 @@ static void use_allocator(const WNNInstanceDescriptor *descriptor)
 WNNInstance wnnCreateInstance(WNNInstanceDescriptor const *descriptor)
 {
 	struct wnn_error err = { 0 };
-	struct debug_place place;
+	struct debug_location place;
 	WNNInstance instance;
 
 	/* There is no object to check yet: &err is any pointer but NULL. */
