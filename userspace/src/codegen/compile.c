@@ -97,7 +97,7 @@ static int compile(struct plan *plan, const struct source *source, bool profile,
 	const uint32_t *live_out = source->stream.graph ? source->stream.live_out :
 							  source->live_out;
 
-	if (plan_places(plan, live_out, source->num_live_out) ||
+	if (plan_locate(plan, live_out, source->num_live_out) ||
 	    plan_nodes(plan, &program->est_cycles))
 		return -1;
 	if (!plan->sram.pinned)

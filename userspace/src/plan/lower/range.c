@@ -51,7 +51,7 @@ static void lower_range(struct plan *plan)
 	plan->report.failed |= plan->report.refused > 0;
 }
 
-int plan_places(struct plan *plan, const uint32_t *live_out, uint32_t num_live_out)
+int plan_locate(struct plan *plan, const uint32_t *live_out, uint32_t num_live_out)
 {
 	uint32_t num_bindings;
 

@@ -6,14 +6,14 @@
 #include "plan/list/plan.h"
 
 /*
- * plan_places - choose the memory of values, the first half of planning
+ * plan_locate - choose the memory of values, the first half of planning
  *
  * @plan: has a graph, a range and the capabilities of a device
  * @live_out: ids of values that are read after the program
  *
  * Returns 0, or -1 with plan->report.failed set.
  */
-int plan_places(struct plan *plan, const uint32_t *live_out, uint32_t num_live_out);
+int plan_locate(struct plan *plan, const uint32_t *live_out, uint32_t num_live_out);
 /*
  * plan_nodes - emit and order the instructions, the second half of planning
  *
@@ -27,7 +27,7 @@ int plan_nodes(struct plan *plan, uint64_t *cycles);
  */
 void plan_remember(struct plan *plan);
 void plan_forget(struct plan *plan);
-/* Gives the plan the memory that plan_keep() has kept in *kept; to call before plan_places(). */
+/* Gives the plan the memory that plan_keep() has kept in *kept; to call before plan_locate(). */
 void plan_lend(struct plan *plan, struct plan_list *kept);
 /*
  * Releases a plan like plan_release(), but keeps the memory of its lists in *kept for the next

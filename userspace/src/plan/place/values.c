@@ -3,7 +3,7 @@
  * Chooses the memory of each value of a range: constants are among the constants of the program,
  * values that enter or leave the range are bindings, and other values are in the arena. Results of
  * reshapes, identities, slices, transposes and expands, and operands of a concat share the memory
- * of another value, so that these nodes need no instructions. plan_places() calls it before any
+ * of another value, so that these nodes need no instructions. plan_locate() calls it before any
  * node is lowered.
  */
 #include "plan/operators.h"

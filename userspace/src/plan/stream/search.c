@@ -92,7 +92,7 @@ static uint64_t plan_once(struct search *s, const struct range *range,
 	plan.eager = eager;
 	plan.list.unlisted = !s->crowded;
 	plan_lend(&plan, &s->kept);
-	if (plan_places(&plan, graph->graph ? graph->live_out : range->live_out,
+	if (plan_locate(&plan, graph->graph ? graph->live_out : range->live_out,
 			range->num_live_out) ||
 	    plan_nodes(&plan, &cycles) ||
 	    plan.list.views.num + plan.list.params.num >= plan_max_slots(&plan))
@@ -487,7 +487,7 @@ void stream_search(const struct plan *fresh, const uint32_t *live_out, uint32_t 
 	s.all.fresh.report.refusals = NULL;
 	plan = s.all.fresh;
 	plan.constants.dry = plan.list.unlisted = true;
-	planned = !plan_places(&plan, live_out, num_live_out) &&
+	planned = !plan_locate(&plan, live_out, num_live_out) &&
 		  !stream_find(&plan, false, &groups[0]) && !stream_find(&plan, true, &groups[1]) &&
 		  (groups[0].num || groups[1].num || few) && !plan_nodes(&plan, &s.cycles) &&
 		  !find_last_uses(&s);

@@ -50,7 +50,7 @@ struct stream_groups {
 /*
  * stream_find - find groups that by estimate take less time than their nodes one after the other
  *
- * @plan: a plan of the range whose values have their memory, from plan_places()
+ * @plan: a plan of the range whose values have their memory, from plan_locate()
  * @attention: make a group of each attention with long rows of scores; without such attention, find
  *	no groups at all
  *
