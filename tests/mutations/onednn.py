@@ -181,7 +181,7 @@ MUTATIONS = [
     _packed('windows as they are begin with one element', 'conv_rows.c', 'x + b->place[p] + r->at[k], n', 'x + b->place[p] + r->at[k0], n'),
     _packed('pixels between others are taken, too', 'tile_rows.c', 'i % g->out_w * g->attrs->strides[1]', 'i % g->out_w'),
     _packed('lines between others are taken, too', 'tile_rows.c', '% g->out_h * g->attrs->strides[0]', '% g->out_h'),
-    _packed('threads copy the first lines alone', 'tile_rows.c', 'copy_lines(run, begin, end - begin,', 'copy_lines(run, 0, end - begin,'),
+    _packed('threads copy the first lines alone', 'tile_rows.c', 'copy_rows(run, begin, end - begin,', 'copy_rows(run, 0, end - begin,'),
     _tiles('the last panel writes beyond its columns', '.ldc = n < width ? width : mm->ldc', '.ldc = mm->ldc'),
     _tiles('results of the last panel stay where they are', 'r < size && n < width', 'r < size && false'),
     _tiles('the last panel has the bias of the first', 'memcpy(worker->bias, tile.column_bias,', 'memcpy(worker->bias, run->bias,'),

@@ -338,13 +338,13 @@ static void check_window(void)
 	float start = kind == CPU_WINDOW_DOT ? 0.5f : kind == CPU_WINDOW_MAX ? -INFINITY : 0;
 	bool limit = random_below(2);
 	struct guard y = floats((count - 1) * to_step + n), w = floats(taps), x;
-	struct cpu_lines l = { .to = y.data,
-			       .to_step = to_step,
-			       .from_step = from_step,
-			       .n = n,
-			       .lines = count,
-			       .lo = limit ? -0.5f : -INFINITY,
-			       .hi = limit ? 0.75f : INFINITY };
+	struct cpu_window_rows l = { .to = y.data,
+				     .to_step = to_step,
+				     .from_step = from_step,
+				     .n = n,
+				     .lines = count,
+				     .lo = limit ? -0.5f : -INFINITY,
+				     .hi = limit ? 0.75f : INFINITY };
 
 	for (int64_t t = 0; t < taps; t++) {
 		at[t] = random_below(200);
@@ -377,14 +377,14 @@ static void check_window_3x3(void)
 	bool limit = random_below(2);
 	struct guard x = floats((count + 1) * from_step + n + CPU_SLACK), w = floats(9);
 	struct guard y = floats((count - 1) * to_step + n);
-	struct cpu_lines l = { .to = y.data,
-			       .from = x.data,
-			       .to_step = to_step,
-			       .from_step = from_step,
-			       .n = n,
-			       .lines = count,
-			       .lo = limit ? -0.5f : -INFINITY,
-			       .hi = limit ? 0.75f : INFINITY };
+	struct cpu_window_rows l = { .to = y.data,
+				     .from = x.data,
+				     .to_step = to_step,
+				     .from_step = from_step,
+				     .n = n,
+				     .lines = count,
+				     .lo = limit ? -0.5f : -INFINITY,
+				     .hi = limit ? 0.75f : INFINITY };
 
 	simd->window_3x3(&l, w.data, 0.25f);
 	for (int64_t i = 0; i < count * n; i++) {
@@ -468,30 +468,30 @@ static void check_pixels_3x3(void)
 	guard_free(&bias);
 }
 
-static void check_copy_lines(void)
+static void check_copy_rows(void)
 {
 	int64_t n = between(1, 70), count = between(1, 6), every = between(1, 4);
 	int64_t width = (n - 1) * every + 1, from_step = width + random_below(40);
 	int64_t to_step = n + random_below(40);
 	int64_t size = (count - 1) * from_step + width + (random_below(2) ? random_below(100) : 0);
 	struct guard x = floats(size), y = floats((count - 1) * to_step + n);
-	struct cpu_lines l = { .to = y.data,
-			       .from = x.data,
-			       .to_step = to_step,
-			       .from_step = from_step,
-			       .from_size = size,
-			       .n = n,
-			       .lines = count,
-			       .every = every };
+	struct cpu_window_rows l = { .to = y.data,
+				     .from = x.data,
+				     .to_step = to_step,
+				     .from_step = from_step,
+				     .from_size = size,
+				     .n = n,
+				     .lines = count,
+				     .every = every };
 
 	put_odd_values(&x, size);
 	for (int64_t i = 0; i < (count - 1) * to_step + n; i++)
 		y.data[i] = 7;
-	simd->copy_lines(&l);
+	simd->copy_rows(&l);
 	for (int64_t i = 0; i < (count - 1) * to_step + n; i++) {
 		int64_t line = i / to_step, at = i % to_step;
 
-		expect("copy_lines", i, (double)y.data[i],
+		expect("copy_rows", i, (double)y.data[i],
 		       at < n ? (double)x.data[line * from_step + at * every] : 7, 0);
 	}
 	guard_free(&x);
@@ -746,7 +746,7 @@ static const struct {
 } entries[] = {
 	ENTRY(tile),	      ENTRY(pack),	    ENTRY(transpose),
 	ENTRY(window),	      ENTRY(window_3x3),    ENTRY(lines),
-	ENTRY(pixels_3x3),    ENTRY(copy_lines),    ENTRY(sum),
+	ENTRY(pixels_3x3),    ENTRY(copy_rows),	    ENTRY(sum),
 	ENTRY(dot),	      ENTRY(combine),	    ENTRY(unary),
 	ENTRY(binary),	      ENTRY(to_halves),	    ENTRY(from_halves),
 	ENTRY(round_halves),  ENTRY(softmax),	    ENTRY(softmax_columns),

@@ -188,7 +188,7 @@ void cpu_planes_fill(const struct cpu_simd *simd, const struct cpu_planes *p, co
 		struct cpu_inside in = inside_of(p, row, i);
 
 		if (in.lines_end > in.line)
-			simd->copy_lines(&(struct cpu_lines){
+			simd->copy_rows(&(struct cpu_window_rows){
 				.to = to + in.line * p->width + in.column,
 				.to_step = p->width,
 				.from = x + in.first,

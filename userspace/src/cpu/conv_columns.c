@@ -323,7 +323,7 @@ static int64_t tiles_cost(int64_t n, int64_t lanes)
  * Returns the number of output rows of a block, at most `most` and more than half of it, for which
  * the fewest lanes stay unused.
  */
-static int64_t best_lines(const struct columns *c, int64_t most)
+static int64_t best_rows(const struct columns *c, int64_t most)
 {
 	int64_t width = c->run->conv.out_w, height = c->run->conv.out_h, best = most, least = 0;
 
@@ -369,7 +369,7 @@ static void plan_blocks(struct columns *c)
 		if (part * g->out_w >= 8 * cpu->simd->lanes && part < most)
 			most = part;
 		most = most < g->out_h ? most : g->out_h;
-		c->block = most > 1 ? best_lines(c, most) : 1;
+		c->block = most > 1 ? best_rows(c, most) : 1;
 	}
 	c->block = c->block < all ? c->block : all;
 	c->blocks = (all + c->block - 1) / c->block;

@@ -82,8 +82,8 @@ static void by_pixels(const struct cpu_depthwise *d, const struct cpu_image_rows
 }
 
 /* The first and the last results of a row read padding: tap_by_tap() computes them. */
-void cpu_depthwise_line(const struct cpu_depthwise *d, const struct cpu_image_rows *x, int64_t row,
-			float *y, const float **taps)
+void cpu_depthwise_row(const struct cpu_depthwise *d, const struct cpu_image_rows *x, int64_t row,
+		       float *y, const float **taps)
 {
 	const struct cpu_conv *g = &d->conv;
 	int64_t stride = g->attrs->strides[1], pad = g->attrs->padding[2];

@@ -24,16 +24,16 @@ struct cpu_image_rows {
 };
 
 /*
- * Packs the filter for cpu_depthwise_line() as [tap][channel], or for nchw images as
+ * Packs the filter for cpu_depthwise_row() as [tap][channel], or for nchw images as
  * [channel][tap]. The packed filter has the size of the original.
  */
 void cpu_depthwise_pack(const struct cpu_conv *conv, const float *from, float *to);
 
-/* Whether cpu_depthwise_line() computes several pixels of this convolution at a time. */
+/* Whether cpu_depthwise_row() computes several pixels of this convolution at a time. */
 bool cpu_depthwise_by_pixels(const struct cpu_simd *simd, const struct cpu_conv *conv);
 
 /* Computes row `row` of the results of an image. @taps: scratch memory for one pointer per tap. */
-void cpu_depthwise_line(const struct cpu_depthwise *d, const struct cpu_image_rows *x, int64_t row,
-			float *y, const float **taps);
+void cpu_depthwise_row(const struct cpu_depthwise *d, const struct cpu_image_rows *x, int64_t row,
+		       float *y, const float **taps);
 
 #endif

@@ -378,7 +378,7 @@ struct padding {
 };
 
 /* Copies an image and adds padding: [channel][row] in nchw, [row][pixel][channel] in nhwc. */
-static void pad_lines(void *argument, int64_t begin, int64_t end)
+static void pad_rows(void *argument, int64_t begin, int64_t end)
 {
 	const struct padding *p = argument;
 	const struct cpu_conv *g = &p->r->run->conv;
@@ -409,7 +409,7 @@ static void run_image(struct rows *r, int64_t n, float *padded)
 	r->y = r->run->y + n * g->out_c * g->out_h * g->out_w;
 	r->x = padded ? padded : padding.from;
 	if (padded)
-		cpu_parallel_ranges(r->run->cpu, lines, 64, pad_lines, &padding);
+		cpu_parallel_ranges(r->run->cpu, lines, 64, pad_rows, &padding);
 	cpu_threads_run(r->run->cpu->workers, g->attrs->groups * r->blocks * r->shares, run_item,
 			r);
 }

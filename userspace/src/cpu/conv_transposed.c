@@ -22,9 +22,9 @@ struct transposed {
 	float *y;
 	int64_t together;      /* output channels that share panels */
 	int64_t lines, blocks; /* output rows of a block; blocks */
-	int64_t in_lines,
+	int64_t in_rows,
 		/*
-		 * in_lines: the most input rows that a block needs; line: stride of the product's
+		 * in_rows: the most input rows that a block needs; line: stride of the product's
 		 * rows, in floats
 		 */
 		line;
@@ -98,9 +98,9 @@ void cpu_conv_transposed_pack(const struct cpu_context *cpu, const struct ir_nod
 
 struct block {
 	int64_t batch, group, first, lines; /* first and lines count output rows */
-	int64_t in_first, in_lines;
-	float *input;	/* [input channel][in_lines * in_w] */
-	float *product; /* [rows of a panel][in_lines * in_w] */
+	int64_t in_first, in_rows;
+	float *input;	/* [input channel][in_rows * in_w] */
+	float *product; /* [rows of a panel][in_rows * in_w] */
 	/* nhwc: [channels together][lines * out_w]; nchw: not used, sums are in the result */
 	float *sums;
 };
@@ -132,13 +132,13 @@ static void find_input(const struct transposed *t, struct block *b)
 	int64_t end;
 
 	places_within(offset + reach, a->strides[0], b->lines + reach, g->in_h, &b->in_first, &end);
-	b->in_lines = end - b->in_first;
+	b->in_rows = end - b->in_first;
 }
 
 static void copy_input(const struct transposed *t, const struct block *b)
 {
 	const struct cpu_conv *g = &t->conv;
-	int64_t pixels = b->in_lines * g->in_w, plane = g->in_h * g->in_w;
+	int64_t pixels = b->in_rows * g->in_w, plane = g->in_h * g->in_w;
 	int64_t channel = b->group * g->in_per_group;
 	const float *x = t->x + b->batch * g->in_c * plane;
 
@@ -179,7 +179,7 @@ static void add_tap(const struct transposed *t, const struct block *b, int64_t t
 	int64_t w = tap % g->kw * a->dilations[1] - a->padding[2];
 
 	places_within(w, step, g->out_w, g->in_w, &begin, &end);
-	for (int64_t i = 0; i < b->in_lines && begin < end; i++) {
+	for (int64_t i = 0; i < b->in_rows && begin < end; i++) {
 		int64_t line = (b->in_first + i) * a->strides[0] + h;
 
 		if (line >= 0 && line < b->lines)
@@ -192,7 +192,7 @@ static void multiply(const struct transposed *t, const struct block *b, const fl
 		     int64_t rows)
 {
 	const struct cpu_simd *simd = t->cpu->simd;
-	int64_t pixels = b->in_lines * t->conv.in_w;
+	int64_t pixels = b->in_rows * t->conv.in_w;
 	struct cpu_tile tile = {
 		.depth = t->conv.in_per_group,
 		.a = filter,
@@ -303,9 +303,9 @@ static void plan_blocks(struct transposed *t)
 		t->lines = most;
 	t->lines = t->lines < g->out_h ? t->lines : g->out_h;
 	t->blocks = (g->out_h + t->lines - 1) / t->lines;
-	t->in_lines = (t->lines + reach) / stride + 1;
-	t->in_lines = t->in_lines < g->in_h ? t->in_lines : g->in_h;
-	t->line = (t->in_lines * g->in_w + unit - 1) / unit * unit;
+	t->in_rows = (t->lines + reach) / stride + 1;
+	t->in_rows = t->in_rows < g->in_h ? t->in_rows : g->in_h;
+	t->line = (t->in_rows * g->in_w + unit - 1) / unit * unit;
 }
 
 int cpu_conv_transposed(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,

@@ -60,7 +60,7 @@ static int64_t place_of(const float *x, int64_t n, float value, bool last)
 	return 0;
 }
 
-static void float_lines(void *argument, int64_t begin, int64_t end)
+static void float_vectors(void *argument, int64_t begin, int64_t end)
 {
 	const struct search *s = argument;
 	enum cpu_fold fold = s->attrs->max ? CPU_FOLD_MAX : CPU_FOLD_MIN;
@@ -167,7 +167,7 @@ static int arg(struct cpu_context *cpu, const struct ir_node *node, const void *
 	(void)err;
 	s.blocks = (s.inner + COLUMNS - 1) / COLUMNS;
 	if (s.inner == 1 && s.dtype == IR_F32)
-		cpu_parallel_ranges(cpu, outer, GRAIN / s.n + 1, float_lines, &s);
+		cpu_parallel_ranges(cpu, outer, GRAIN / s.n + 1, float_vectors, &s);
 	else
 		cpu_parallel_ranges(cpu, outer * s.blocks, GRAIN / (s.n * COLUMNS) + 1, columns,
 				    &s);

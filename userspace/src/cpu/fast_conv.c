@@ -140,21 +140,21 @@ static void depthwise_pack(const struct cpu_context *cpu, const struct ir_node *
 }
 
 /* Computes `lines` rows of one channel in nchw from its planes. */
-static void depthwise_lines(const struct depthwise *d, int64_t c, int64_t lines,
-			    const float *planes, float *y)
+static void depthwise_rows(const struct depthwise *d, int64_t c, int64_t lines, const float *planes,
+			   float *y)
 {
 	const struct cpu_conv *g = &d->lines.conv;
 	const struct cpu_simd *simd = d->cpu->simd;
 	const float *filter = d->lines.filter + c * g->kh * g->kw;
 	float start = d->lines.bias ? d->lines.bias[c] : 0;
-	struct cpu_lines to = { .to = y,
-				.to_step = g->out_w,
-				.from = planes,
-				.from_step = d->planes.width,
-				.n = g->out_w,
-				.lines = lines,
-				.lo = d->lines.lo,
-				.hi = d->lines.hi };
+	struct cpu_window_rows to = { .to = y,
+				      .to_step = g->out_w,
+				      .from = planes,
+				      .from_step = d->planes.width,
+				      .n = g->out_w,
+				      .lines = lines,
+				      .lo = d->lines.lo,
+				      .hi = d->lines.hi };
 
 	if (d->planes.width == g->out_w) { /* the rows are contiguous: compute them as one */
 		to.n *= lines;
@@ -184,7 +184,7 @@ static void depthwise_channel(const struct depthwise *d, int64_t channel, float 
 		if (row || !is_padded)
 			cpu_planes_pad(&d->planes, row, planes);
 		cpu_planes_fill(d->cpu->simd, &d->planes, x, row, planes);
-		depthwise_lines(d, channel % g->out_c, lines, planes, y + row * g->out_w);
+		depthwise_rows(d, channel % g->out_c, lines, planes, y + row * g->out_w);
 	}
 }
 
@@ -207,8 +207,8 @@ static void depthwise_line(void *argument, int64_t item, unsigned int worker)
 	const struct cpu_conv *g = &d->lines.conv;
 	struct cpu_image_rows x = { d->x + item / g->out_h * g->in_h * g->in_w * g->in_c, g->in_h };
 
-	cpu_depthwise_line(&d->lines, &x, item % g->out_h, d->y + item * g->out_w * g->out_c,
-			   (const float **)(d->scratch + worker * d->worker_bytes));
+	cpu_depthwise_row(&d->lines, &x, item % g->out_h, d->y + item * g->out_w * g->out_c,
+			  (const float **)(d->scratch + worker * d->worker_bytes));
 }
 
 /* Chooses the rows of a block, so that its planes and results stay in the cache. */

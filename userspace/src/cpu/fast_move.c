@@ -21,7 +21,7 @@ struct concat {
 };
 
 /* Copies rows of the result from each operand. */
-static void concat_lines(void *argument, int64_t begin, int64_t end)
+static void concat_rows(void *argument, int64_t begin, int64_t end)
 {
 	const struct concat *c = argument;
 	uint32_t axis = c->node->attrs.axis;
@@ -50,7 +50,7 @@ static int concat(struct cpu_context *cpu, const struct ir_node *node, const voi
 			    (size_t)y.stride[axis] * element };
 
 	(void)err;
-	cpu_parallel_ranges(cpu, y.count / line, (GRAIN + line - 1) / line, concat_lines, &c);
+	cpu_parallel_ranges(cpu, y.count / line, (GRAIN + line - 1) / line, concat_rows, &c);
 	return 0;
 }
 
@@ -72,7 +72,7 @@ struct strided {
 	for (int64_t k = 0; k < s->line; k++) \
 	memcpy(to + k * (int64_t)(bytes), from + k * step, bytes)
 
-static void copy_lines(void *argument, int64_t begin, int64_t end)
+static void copy_rows(void *argument, int64_t begin, int64_t end)
 {
 	const struct strided *s = argument;
 	int64_t element = (int64_t)s->element, step = s->step * element;
@@ -125,7 +125,7 @@ static void move_strided(struct cpu_context *cpu, struct strided *s, const struc
 		s->step = s->stride[d - 1];
 	}
 	cpu_parallel_ranges(cpu, s->y.count / (s->line * s->run), GRAIN / (s->line * s->run) + 1,
-			    copy_lines, s);
+			    copy_rows, s);
 }
 
 /* Transposes matrices of 32-bit elements, such as channels-first images to channels-last. */

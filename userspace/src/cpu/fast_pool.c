@@ -105,14 +105,14 @@ static void pool_channel(const struct pool *p, int64_t channel, float *planes)
 		cpu_planes_pad(&p->planes, row, planes);
 		cpu_planes_fill(simd, &p->planes, x, row, planes);
 		simd->window(p->kind,
-			     &(struct cpu_lines){ .to = y + row * p->out_w,
-						  .to_step = p->out_w,
-						  .from = planes,
-						  .from_step = p->planes.width,
-						  .n = p->out_w,
-						  .lines = lines,
-						  .lo = -INFINITY,
-						  .hi = INFINITY },
+			     &(struct cpu_window_rows){ .to = y + row * p->out_w,
+							.to_step = p->out_w,
+							.from = planes,
+							.from_step = p->planes.width,
+							.n = p->out_w,
+							.lines = lines,
+							.lo = -INFINITY,
+							.hi = INFINITY },
 			     p->planes.at, NULL, p->taps, p->planes.fill);
 		for (int64_t l = row; l < row + lines; l++)
 			finish(p, y + l * p->out_w, l, 1);
@@ -214,7 +214,7 @@ static bool overflown(const struct pool *p, int64_t results)
 	return false;
 }
 
-static int run_lines(struct pool *p, int64_t batch, struct wnn_error *err)
+static int run_rows(struct pool *p, int64_t batch, struct wnn_error *err)
 {
 	p->worker_bytes = cpu_round_up((size_t)p->taps * sizeof(float *));
 	p->scratch = cpu_scratch(p->cpu, p->cpu->threads * p->worker_bytes);
@@ -253,7 +253,7 @@ static int pool(struct cpu_context *cpu, const struct ir_node *node, const void 
 	int ret;
 
 	p.channels = batch * p.c;
-	ret = nhwc ? run_lines(&p, batch, err) : run_channels(&p, err);
+	ret = nhwc ? run_rows(&p, batch, err) : run_channels(&p, err);
 	if (!ret && overflown(&p, ir_type_elements(y)))
 		cpu_ref_pool(node, in, out);
 	return ret;

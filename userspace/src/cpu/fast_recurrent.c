@@ -54,7 +54,7 @@ static void activate(const struct network *n, int which, float *x, int64_t count
 	}
 }
 
-static void add_lines(float *x, const float *y, int64_t count)
+static void add_vectors(float *x, const float *y, int64_t count)
 {
 	for (int64_t i = 0; i < count; i++)
 		x[i] += y[i];
@@ -96,7 +96,7 @@ static void mix(float *h, const float *z, const float *n, int64_t count)
 		h[i] = z[i] * h[i] + (1 - z[i]) * n[i];
 }
 
-static void multiply_lines(float *to, const float *x, const float *y, int64_t count)
+static void multiply_vectors(float *to, const float *x, const float *y, int64_t count)
 {
 	for (int64_t i = 0; i < count; i++)
 		to[i] = x[i] * y[i];
@@ -116,10 +116,10 @@ static void step_gru_after(const struct pass *p, float *gates, int64_t t)
 
 		if (!cpu_recurrent_inside(&n->r, b, t))
 			continue;
-		add_lines(g, s, 2 * size);
+		add_vectors(g, s, 2 * size);
 		activate(n, 0, g, 2 * size);
-		multiply_lines(r, r, s + n->r.gate[2] * size, size);
-		add_lines(new, r, size);
+		multiply_vectors(r, r, s + n->r.gate[2] * size, size);
+		add_vectors(new, r, size);
 		activate(n, 1, new, size);
 		mix(n->h + b * size, g + n->r.gate[0] * size, new, size);
 	}
@@ -139,9 +139,10 @@ static void step_gru_before(const struct pass *p, float *gates, int64_t t)
 	for (int64_t b = 0; b < batch; b++) {
 		float *g = gates + b * n->width;
 
-		add_lines(g, n->state_gates + b * n->width, 2 * size);
+		add_vectors(g, n->state_gates + b * n->width, 2 * size);
 		activate(n, 0, g, 2 * size);
-		multiply_lines(n->reset + b * size, g + n->r.gate[1] * size, n->h + b * size, size);
+		multiply_vectors(n->reset + b * size, g + n->r.gate[1] * size, n->h + b * size,
+				 size);
 	}
 	multiply(n, n->reset, p->recurrent + last * size, n->state_gates + last, batch, size, size);
 	for (int64_t b = 0; b < batch; b++) {
@@ -149,7 +150,7 @@ static void step_gru_before(const struct pass *p, float *gates, int64_t t)
 
 		if (!cpu_recurrent_inside(&n->r, b, t))
 			continue;
-		add_lines(g + last, n->state_gates + b * n->width + last, size);
+		add_vectors(g + last, n->state_gates + b * n->width + last, size);
 		activate(n, 1, g + last, size);
 		mix(n->h + b * size, g + n->r.gate[0] * size, g + last, size);
 	}
@@ -179,7 +180,7 @@ static void step_lstm(const struct pass *p, float *gates, int64_t t)
 
 		if (!cpu_recurrent_inside(&n->r, b, t))
 			continue;
-		add_lines(line, n->state_gates + b * n->width, n->width);
+		add_vectors(line, n->state_gates + b * n->width, n->width);
 		for (int k = I; k <= G; k++) {
 			gate[k] = line + n->r.gate[k] * size;
 			if (k != G && !(k == O && attrs->late_peephole))
@@ -197,7 +198,7 @@ static void step_lstm(const struct pass *p, float *gates, int64_t t)
 			add_peephole(p, O, gate[O], c);
 		activate(n, 0, gate[O], size);
 		activate(n, 2, h, size);
-		multiply_lines(h, h, gate[O], size);
+		multiply_vectors(h, h, gate[O], size);
 	}
 }
 

@@ -94,7 +94,7 @@ static bool fold_of(enum ir_reduce kind, enum cpu_fold *fold)
 	}
 }
 
-static void reduce_lines(void *argument, int64_t begin, int64_t end)
+static void reduce_vectors(void *argument, int64_t begin, int64_t end)
 {
 	const struct reduction *r = argument;
 
@@ -126,7 +126,7 @@ static void reduce_columns(void *argument, int64_t begin, int64_t end)
 
 /* --- log(sum(exp(x - max))) + max --- */
 
-static void log_lines(void *argument, int64_t begin, int64_t end)
+static void log_vectors(void *argument, int64_t begin, int64_t end)
 {
 	const struct reduction *r = argument;
 
@@ -195,7 +195,7 @@ static int reduce(struct cpu_context *cpu, const struct ir_node *node, const voi
 	r.blocks = (r.a.inner + COLUMNS - 1) / COLUMNS;
 	if (r.a.inner == 1)
 		cpu_parallel_ranges(cpu, r.a.outer, grain_of(r.a.n),
-				    is_log(r.kind) ? log_lines : reduce_lines, &r);
+				    is_log(r.kind) ? log_vectors : reduce_vectors, &r);
 	else
 		cpu_parallel_ranges(cpu, r.a.outer * r.blocks, grain_of(r.a.n * COLUMNS),
 				    is_log(r.kind) ? log_columns : reduce_columns, &r);
@@ -231,7 +231,7 @@ static void set_statistics(const struct normalization *z, int64_t channel, const
 	m->factor = 1 / sqrt(variance + z->epsilon);
 }
 
-static void normalize_lines(void *argument, int64_t begin, int64_t end)
+static void normalize_vectors(void *argument, int64_t begin, int64_t end)
 {
 	const struct normalization *z = argument;
 
@@ -299,7 +299,7 @@ static int normalize(struct cpu_context *cpu, const struct ir_node *node, const 
 	}
 	if (node->op != IR_OP_LAYERNORM)
 		z.channels = ir_type_dim(type, given ? node->attrs.norm.axis : 1);
-	cpu_parallel_ranges(cpu, z.a.outer, grain_of(z.a.n), normalize_lines, &z);
+	cpu_parallel_ranges(cpu, z.a.outer, grain_of(z.a.n), normalize_vectors, &z);
 	return 0;
 }
 

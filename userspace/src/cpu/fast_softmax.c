@@ -67,7 +67,7 @@ static void other_line(const struct softmax *s, float *y, const float *x)
 	s->simd->binary(s->attrs->log ? IR_SUB : IR_DIV, y, y, 1, &part, 0, s->n);
 }
 
-static void some_lines(const struct softmax *s, float *y, const float *x, int64_t lines)
+static void some_vectors(const struct softmax *s, float *y, const float *x, int64_t lines)
 {
 	if (!s->attrs->log && !s->attrs->guarded)
 		s->simd->softmax(y, x, lines, s->n);
@@ -82,7 +82,7 @@ static void softmax_lines(void *argument, int64_t begin, int64_t end)
 {
 	const struct softmax *s = argument;
 
-	some_lines(s, s->y + begin * s->n, s->x + begin * s->n, end - begin);
+	some_vectors(s, s->y + begin * s->n, s->x + begin * s->n, end - begin);
 }
 
 /*
@@ -99,7 +99,7 @@ static void softmax_apart(void *argument, int64_t item, unsigned int worker)
 	float *lines = s->lines + worker * s->n * s->columns;
 
 	s->simd->transpose(lines, s->n, s->x + at, s->step, s->n, count);
-	some_lines(s, lines, lines, count);
+	some_vectors(s, lines, lines, count);
 	s->simd->transpose(s->y + at, s->step, lines, s->n, count, s->n);
 }
 

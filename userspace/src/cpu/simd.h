@@ -64,7 +64,7 @@ struct cpu_pack {
  * The source and destination of functions that compute rows of n floats from other rows. They read
  * each `every`-th float.
  */
-struct cpu_lines {
+struct cpu_window_rows {
 	float *to;
 	const float *from;
 	int64_t to_step, from_step, n, lines;
@@ -174,13 +174,13 @@ struct cpu_simd {
 	 * them by w[t] and adds start last; the other kinds begin with start. Reads up to CPU_SLACK
 	 * floats beyond a row.
 	 */
-	void (*window)(enum cpu_window kind, const struct cpu_lines *lines, const int64_t *at,
+	void (*window)(enum cpu_window kind, const struct cpu_window_rows *lines, const int64_t *at,
 		       const float *w, int64_t taps, float start);
 	/*
 	 * Depthwise 3x3 windows with stride 1. Reads two rows behind the last one, and up to
 	 * CPU_SLACK floats beyond a row.
 	 */
-	void (*window_3x3)(const struct cpu_lines *lines, const float *w, float bias);
+	void (*window_3x3)(const struct cpu_window_rows *lines, const float *w, float bias);
 	/*
 	 * Element i of y combines x[t][i] over all taps t. CPU_WINDOW_DOT multiplies them by
 	 * w[t][i] and adds bias[i] last; bias may be NULL. Reads and writes exactly n floats of
@@ -189,7 +189,7 @@ struct cpu_simd {
 	void (*lines)(enum cpu_window kind, float *y, int64_t n, const float *const *x,
 		      const float *w, int64_t taps, const float *bias);
 	void (*pixels_3x3)(const struct cpu_pixels *pixels);
-	void (*copy_lines)(const struct cpu_lines *lines);
+	void (*copy_rows)(const struct cpu_window_rows *lines);
 	float (*sum)(const float *x, int64_t n);
 	/* y[r] = dot product of x and a[r * lda ...], for each row of a. */
 	void (*dot)(float *y, const float *x, const float *a, int64_t lda, int64_t rows, int64_t n);

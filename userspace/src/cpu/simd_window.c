@@ -61,7 +61,7 @@ INLINE void store_part(float *to, vec v, int64_t n)
  * Returns how many rows, from the first one on, may be stored in whole vectors when rows are stored
  * in order: the next row overwrites what a vector writes behind a short one.
  */
-static int64_t loose_lines(const struct cpu_lines *l)
+static int64_t loose_rows(const struct cpu_window_rows *l)
 {
 	int64_t size = (l->lines - 1) * l->to_step + l->n;
 
@@ -99,12 +99,12 @@ INLINE void window_vectors(const enum cpu_window kind, float *to, const float *f
  * Computes windows with any number of taps. Four vectors at a time hide the latency of their sums;
  * the last vector overlaps the one before, so that it ends with the row.
  */
-INLINE void window_taps(const enum cpu_window kind, const struct cpu_lines *lines,
+INLINE void window_taps(const enum cpu_window kind, const struct cpu_window_rows *lines,
 			const int64_t *at, const float *w, const int64_t taps, float start)
 {
 	/* a copy, as the compiler must assume that stores change the original */
-	const struct cpu_lines l = *lines;
-	int64_t loose = loose_lines(lines), line, i;
+	const struct cpu_window_rows l = *lines;
+	int64_t loose = loose_rows(lines), line, i;
 	vec lo = splat(l.lo), hi = splat(l.hi);
 
 	for (line = 0; line < loose; line++) {
@@ -129,7 +129,7 @@ INLINE void window_taps(const enum cpu_window kind, const struct cpu_lines *line
 }
 
 /* Computes windows of 3x3: unrolled, with copies of the arguments in registers. */
-INLINE void window_nine(const enum cpu_window kind, const struct cpu_lines *lines,
+INLINE void window_nine(const enum cpu_window kind, const struct cpu_window_rows *lines,
 			const int64_t *at, const float *w, float start)
 {
 	int64_t places[9];
@@ -141,7 +141,7 @@ INLINE void window_nine(const enum cpu_window kind, const struct cpu_lines *line
 	window_taps(kind, lines, places, weights, 9, start);
 }
 
-static void window(enum cpu_window kind, const struct cpu_lines *lines, const int64_t *at,
+static void window(enum cpu_window kind, const struct cpu_window_rows *lines, const int64_t *at,
 		   const float *w, int64_t taps, float start)
 {
 	switch (kind) {
@@ -170,10 +170,10 @@ static void window(enum cpu_window kind, const struct cpu_lines *lines, const in
  * Computes `rows` rows at a time, which share what they read. Copies of the arguments stay in
  * registers; the compiler must assume that stores change the originals.
  */
-INLINE void window_3x3_rows(const struct cpu_lines *lines, int64_t line, const float *w, vec bias,
-			    const int rows)
+INLINE void window_3x3_rows(const struct cpu_window_rows *lines, int64_t line, const float *w,
+			    vec bias, const int rows)
 {
-	const struct cpu_lines l = *lines;
+	const struct cpu_window_rows l = *lines;
 	const float *from = l.from + line * l.from_step;
 	float *to = l.to + line * l.to_step;
 	vec lo = splat(l.lo), hi = splat(l.hi), f[9];
@@ -208,13 +208,13 @@ INLINE void window_3x3_rows(const struct cpu_lines *lines, int64_t line, const f
 	}
 }
 
-static void window_3x3(const struct cpu_lines *l, const float *w, float bias)
+static void window_3x3(const struct cpu_window_rows *l, const float *w, float bias)
 {
 	const int64_t step = l->from_step;
 	const int64_t at[9] = { 0,	     1, 2, step, step + 1, step + 2, 2 * step, 2 * step + 1,
 				2 * step + 2 };
-	int64_t loose = loose_lines(l), line = 0;
-	struct cpu_lines rest = *l;
+	int64_t loose = loose_rows(l), line = 0;
+	struct cpu_window_rows rest = *l;
 
 	for (; line + 4 <= loose; line += 4)
 		window_3x3_rows(l, line, w, splat(bias), 4);
@@ -367,7 +367,7 @@ INLINE vec copied(const float *from, const bool pairs)
 }
 
 /* Returns how many rows, from the first one on, may be read in whole vectors. */
-static int64_t safe_lines(const struct cpu_lines *l)
+static int64_t safe_rows(const struct cpu_window_rows *l)
 {
 	int64_t rest = l->from_size - l->every * (l->n < LANES ? LANES : l->n);
 	int64_t lines = rest < 0 ? 0 : l->lines;
@@ -381,7 +381,7 @@ static int64_t safe_lines(const struct cpu_lines *l)
  * Copies rows that are at least a vector long: the last vector overlaps the one before, so that it
  * ends with the row.
  */
-INLINE void copy_long(const struct cpu_lines *l, int64_t lines, const bool pairs)
+INLINE void copy_long(const struct cpu_window_rows *l, int64_t lines, const bool pairs)
 {
 	const int64_t every = pairs ? 2 : 1, n = l->n, last = n - LANES;
 	const int64_t to_step = l->to_step, from_step = l->from_step;
@@ -395,18 +395,18 @@ INLINE void copy_long(const struct cpu_lines *l, int64_t lines, const bool pairs
 	}
 }
 
-INLINE void copy_short(const struct cpu_lines *l, int64_t lines, const bool pairs)
+INLINE void copy_short(const struct cpu_window_rows *l, int64_t lines, const bool pairs)
 {
 	for (int64_t line = 0; line < lines; line++)
 		store_part(l->to + line * l->to_step, copied(l->from + line * l->from_step, pairs),
 			   l->n);
 }
 
-static void copy_lines(const struct cpu_lines *lines)
+static void copy_rows(const struct cpu_window_rows *lines)
 {
 	/* a copy, as the compiler must assume that stores change the original */
-	const struct cpu_lines l = *lines;
-	int64_t line = l.every > 2 ? 0 : safe_lines(&l);
+	const struct cpu_window_rows l = *lines;
+	int64_t line = l.every > 2 ? 0 : safe_rows(&l);
 
 	if (l.every == 1 && l.n < LANES)
 		copy_short(&l, line, false);
@@ -505,7 +505,7 @@ void LEVEL_TABLE(fill_window)(struct cpu_simd *simd)
 	simd->window_3x3 = window_3x3;
 	simd->lines = lines;
 	simd->pixels_3x3 = pixels_3x3;
-	simd->copy_lines = copy_lines;
+	simd->copy_rows = copy_rows;
 	simd->sum = sum;
 	simd->dot = dot;
 	simd->combine = combine;

@@ -90,7 +90,7 @@ static void finish(const struct run *run, float *y, int64_t n)
 	cpu_activate(l->simd, &l->sum_act, y, n);
 }
 
-static void copy_lines(const struct run *run, int64_t first, int64_t count, float *to)
+static void copy_rows(const struct run *run, int64_t first, int64_t count, float *to)
 {
 	const struct tile_rows *l = run->lines;
 	const struct cpu_conv *g = &l->shape;
@@ -122,7 +122,7 @@ static void run_block(void *argument, int64_t item, unsigned int worker)
 	p.a = run->x + first * p.k;
 	p.c += first * p.n;
 	if (run->lines->apart) {
-		copy_lines(run, first, p.m, (float *)scratch);
+		copy_rows(run, first, p.m, (float *)scratch);
 		p.a = (float *)scratch;
 	}
 	cpu_tile_multiply(run->lines->simd, &p,
@@ -134,7 +134,7 @@ static void copy_range(void *argument, int64_t begin, int64_t end)
 {
 	const struct run *run = argument;
 
-	copy_lines(run, begin, end - begin, (float *)run->whole.a + begin * run->lines->k);
+	copy_rows(run, begin, end - begin, (float *)run->whole.a + begin * run->lines->k);
 }
 
 static void pack_strip(void *argument, int64_t item, unsigned int worker)
@@ -287,8 +287,8 @@ static void run_line(const struct window_run *run, int64_t item, unsigned int wo
 	end = end < g->in_h ? end : g->in_h;
 	if (first < end)
 		fill_window(run, window, pixels, scratch, first, end);
-	cpu_depthwise_line(&run->windows, &(struct cpu_image_rows){ pixels, WINDOW }, row,
-			   run->y + item * g->out_w * g->out_c, window->taps);
+	cpu_depthwise_row(&run->windows, &(struct cpu_image_rows){ pixels, WINDOW }, row,
+			  run->y + item * g->out_w * g->out_c, window->taps);
 }
 
 /*
