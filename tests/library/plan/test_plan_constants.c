@@ -29,32 +29,32 @@ static struct ir_constant *make_constant(int *released)
 }
 
 /* Writes the bytes of the source, each plus the recipe's number. */
-static void write_sum(const struct plan_piece *piece, uint8_t *to)
+static void write_sum(const struct plan_section *section, uint8_t *to)
 {
-	const uint8_t *from = piece->source[0]->data;
+	const uint8_t *from = section->source[0]->data;
 
-	for (uint64_t i = 0; i < piece->bytes; i++)
-		to[i] = (uint8_t)(from[i] + *(const uint8_t *)piece->recipe);
+	for (uint64_t i = 0; i < section->bytes; i++)
+		to[i] = (uint8_t)(from[i] + *(const uint8_t *)section->recipe);
 }
 
 /* Adds a piece of the constants: the bytes of the source unchanged, or each plus a number. */
 static uint64_t add_piece(struct plan_constants *constants, struct ir_constant *source,
 			  uint8_t number)
 {
-	struct plan_piece piece = { .bytes = sizeof(bytes), .source = { source } };
+	struct plan_section section = { .bytes = sizeof(bytes), .source = { source } };
 
-	piece.at = constants_take(constants, sizeof(bytes));
+	section.at = constants_take(constants, sizeof(bytes));
 	if (number) {
-		piece.write = write_sum;
-		piece.recipe = &number;
+		section.write = write_sum;
+		section.recipe = &number;
 	}
-	assert_int_equal(constants_add(constants, &piece, number ? sizeof(number) : 0), 0);
-	return piece.at;
+	assert_int_equal(constants_add(constants, &section, number ? sizeof(number) : 0), 0);
+	return section.at;
 }
 
 static void test_write(void **state)
 {
-	struct plan_constants constants = { .pieces = NULL };
+	struct plan_constants constants = { .sections = NULL };
 	int released[2] = { 0, 0 };
 	struct ir_constant *one = make_constant(&released[0]), *other = make_constant(&released[1]);
 	uint64_t at[2];
@@ -86,7 +86,7 @@ static void test_write(void **state)
 /* The constants of a plan that fails, or that another one replaces, are never written. */
 static void test_release(void **state)
 {
-	struct plan_constants constants = { .pieces = NULL };
+	struct plan_constants constants = { .sections = NULL };
 	int released = 0;
 	struct ir_constant *constant = make_constant(&released);
 
@@ -134,7 +134,7 @@ static struct ir_constant *compute_later(struct later *later)
 
 static void test_later(void **state)
 {
-	struct plan_constants constants = { .pieces = NULL };
+	struct plan_constants constants = { .sections = NULL };
 	struct later later = { 0 };
 	struct ir_constant *constant = compute_later(&later);
 	uint64_t at[2];
@@ -157,7 +157,7 @@ static void test_later(void **state)
 
 static void test_later_fails(void **state)
 {
-	struct plan_constants constants = { .pieces = NULL };
+	struct plan_constants constants = { .sections = NULL };
 	struct later later = { .fails = true }, other = { 0 };
 	struct ir_constant *constant = compute_later(&later), *unread = compute_later(&other);
 	int released[2] = { 0, 0 };

@@ -110,7 +110,7 @@ static int compile(struct plan *plan, const struct source *source, bool profile,
 	program->arena_bytes = values_arena_bytes(plan);
 	program->constants = plan->constants;
 	program->constant_bytes = plan->constants.bytes;
-	plan->constants = (struct plan_constants){ .pieces = NULL };
+	plan->constants = (struct plan_constants){ .sections = NULL };
 	return plan->report.failed ? -1 : 0;
 }
 

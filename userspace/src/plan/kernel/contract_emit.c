@@ -201,11 +201,11 @@ struct recipe {
 	uint32_t size; /* bytes of an element */
 };
 
-static void write_packed(const struct plan_piece *piece, uint8_t *to)
+static void write_packed(const struct plan_section *section, uint8_t *to)
 {
-	const struct recipe *r = piece->recipe;
+	const struct recipe *r = section->recipe;
 
-	pack_copy(to, r->to_stride, (const uint8_t *)piece->source[0]->data + r->from, r->stride,
+	pack_copy(to, r->to_stride, (const uint8_t *)section->source[0]->data + r->from, r->stride,
 		  r->dim, r->size);
 }
 
@@ -217,13 +217,13 @@ void contract_pack(struct plan *plan, const struct contract *c, const struct npu
 	memcpy(recipe.stride, c->b.stride, sizeof(recipe.stride));
 	memcpy(recipe.to_stride, tile->stride, sizeof(recipe.to_stride));
 	memcpy(recipe.dim, tile->dim, sizeof(recipe.dim));
-	plan_constant_piece(plan,
-			    &(struct plan_piece){ .at = at,
-						  .bytes = tile->window_bytes,
-						  .source = { c->b_constant },
-						  .write = write_packed,
-						  .recipe = &recipe },
-			    sizeof(recipe));
+	plan_constant_section(plan,
+			      &(struct plan_section){ .at = at,
+						      .bytes = tile->window_bytes,
+						      .source = { c->b_constant },
+						      .write = write_packed,
+						      .recipe = &recipe },
+			      sizeof(recipe));
 }
 
 static void pack_tile(struct plan *plan, const struct contract *c, const struct contract_event *e,

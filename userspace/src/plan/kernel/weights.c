@@ -137,9 +137,9 @@ static void write_zeros(const struct recipe *r, uint8_t *to)
 	fill_up(&sink, r->l.bytes - r->l.zero);
 }
 
-static void write_tile(const struct plan_piece *piece, uint8_t *to)
+static void write_tile(const struct plan_section *section, uint8_t *to)
 {
-	const struct recipe *r = piece->recipe;
+	const struct recipe *r = section->recipe;
 
 	write_integers(r, to);
 	write_scales(r, to + r->l.scale);
@@ -159,13 +159,13 @@ void weights_pack(struct plan *plan, const struct contract *c, const struct cont
 		.size = plan_dtype_bytes(c->b.dtype),
 	};
 
-	plan_constant_piece(
+	plan_constant_section(
 		plan,
-		&(struct plan_piece){ .at = at,
-				      .bytes = recipe.l.bytes,
-				      .source = { recipe.w.data, recipe.w.scale, recipe.w.zero },
-				      .write = write_tile,
-				      .recipe = &recipe },
+		&(struct plan_section){ .at = at,
+					.bytes = recipe.l.bytes,
+					.source = { recipe.w.data, recipe.w.scale, recipe.w.zero },
+					.write = write_tile,
+					.recipe = &recipe },
 		sizeof(recipe));
 }
 

@@ -19,42 +19,42 @@ uint64_t constants_take(struct plan_constants *constants, uint64_t bytes)
 	return at;
 }
 
-int constants_add(struct plan_constants *constants, const struct plan_piece *piece, size_t size)
+int constants_add(struct plan_constants *constants, const struct plan_section *section, size_t size)
 {
-	struct plan_piece *added;
+	struct plan_section *added;
 	void *recipe = NULL;
 
-	if (wnn_array_reserve(&constants->pieces, &constants->cap, constants->num + 1,
-			      sizeof(*constants->pieces)))
+	if (wnn_array_reserve(&constants->sections, &constants->cap, constants->num + 1,
+			      sizeof(*constants->sections)))
 		return -1;
 	if (size) {
 		recipe = wnn_malloc(size);
 		if (!recipe)
 			return -1;
-		memcpy(recipe, piece->recipe, size);
+		memcpy(recipe, section->recipe, size);
 	}
-	added = &constants->pieces[constants->num++];
-	*added = *piece;
+	added = &constants->sections[constants->num++];
+	*added = *section;
 	added->recipe = recipe;
-	for (int i = 0; i < PLAN_PIECE_SOURCES; i++)
+	for (int i = 0; i < PLAN_SECTION_SOURCES; i++)
 		if (added->source[i])
 			ir_constant_ref(added->source[i]);
 	return 0;
 }
 
-static void piece_release(struct plan_piece *piece)
+static void section_release(struct plan_section *section)
 {
-	for (int i = 0; i < PLAN_PIECE_SOURCES; i++)
-		ir_constant_unref(piece->source[i]);
-	wnn_free(piece->recipe);
+	for (int i = 0; i < PLAN_SECTION_SOURCES; i++)
+		ir_constant_unref(section->source[i]);
+	wnn_free(section->recipe);
 }
 
-static bool compute_sources(const struct plan_piece *piece)
+static bool compute_sources(const struct plan_section *section)
 {
 	bool computed = true;
 
-	for (int i = 0; i < PLAN_PIECE_SOURCES; i++)
-		computed &= !piece->source[i] || ir_constant_data(piece->source[i]);
+	for (int i = 0; i < PLAN_SECTION_SOURCES; i++)
+		computed &= !section->source[i] || ir_constant_data(section->source[i]);
 	return computed;
 }
 
@@ -63,24 +63,24 @@ int constants_write(struct plan_constants *constants, uint8_t *to, struct wnn_fi
 	uint64_t end = 0;
 
 	for (size_t i = 0; i < constants->num; i++) {
-		struct plan_piece *piece = &constants->pieces[i];
+		struct plan_section *section = &constants->sections[i];
 
-		if (!compute_sources(piece)) {
+		if (!compute_sources(section)) {
 			for (; i < constants->num; i++)
-				piece_release(&constants->pieces[i]);
+				section_release(&constants->sections[i]);
 			constants->num = 0;
 			constants_release(constants);
 			return -1;
 		}
 		if (filling)
-			wnn_filling_reach(filling, to + piece->at + piece->bytes);
-		memset(to + end, 0, piece->at - end);
-		if (piece->write)
-			piece->write(piece, to + piece->at);
+			wnn_filling_reach(filling, to + section->at + section->bytes);
+		memset(to + end, 0, section->at - end);
+		if (section->write)
+			section->write(section, to + section->at);
 		else
-			memcpy(to + piece->at, piece->source[0]->data, piece->bytes);
-		end = piece->at + piece->bytes;
-		piece_release(piece);
+			memcpy(to + section->at, section->source[0]->data, section->bytes);
+		end = section->at + section->bytes;
+		section_release(section);
 	}
 	constants->num = 0;
 	constants_release(constants);
@@ -90,8 +90,8 @@ int constants_write(struct plan_constants *constants, uint8_t *to, struct wnn_fi
 void constants_release(struct plan_constants *constants)
 {
 	for (size_t i = 0; i < constants->num; i++)
-		piece_release(&constants->pieces[i]);
-	wnn_free(constants->pieces);
-	constants->pieces = NULL;
+		section_release(&constants->sections[i]);
+	wnn_free(constants->sections);
+	constants->sections = NULL;
 	constants->num = constants->cap = 0;
 }

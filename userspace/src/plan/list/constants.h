@@ -9,21 +9,21 @@
 
 #include "ir/ir.h"
 
-#define PLAN_PIECE_SOURCES 3
+#define PLAN_SECTION_SOURCES 3
 
 /* A range of a program's constants, with the recipe that writes its bytes. */
-struct plan_piece {
+struct plan_section {
 	uint64_t at, bytes;
-	struct ir_constant *source[PLAN_PIECE_SOURCES]; /* referenced; NULL: none */
+	struct ir_constant *source[PLAN_SECTION_SOURCES]; /* referenced; NULL: none */
 	/* Writes all bytes of the range and reads none of them; NULL: copy the first source. */
-	void (*write)(const struct plan_piece *piece, uint8_t *to);
+	void (*write)(const struct plan_section *section, uint8_t *to);
 	void *recipe; /* parameters for write(); allocated by wnn_malloc() */
 };
 
 struct wnn_filling;
 
 struct plan_constants {
-	struct plan_piece *pieces; /* in the order of their offsets; empty when dry */
+	struct plan_section *sections; /* in the order of their offsets; empty when dry */
 	size_t num, cap;
 	uint64_t bytes;
 	bool dry; /* only the size is wanted: the plan is a candidate */
@@ -34,12 +34,13 @@ uint64_t constants_take(struct plan_constants *constants, uint64_t bytes);
 /*
  * constants_add - record the recipe of bytes that were reserved
  *
- * @piece: has a higher offset than all pieces before; its sources get a reference
- * @size: size of piece->recipe, which is copied; 0: it has no recipe
+ * @section: has a higher offset than all sections before; its sources get a reference
+ * @size: size of section->recipe, which is copied; 0: it has no recipe
  *
  * Returns 0, or -1 when memory is exhausted.
  */
-int constants_add(struct plan_constants *constants, const struct plan_piece *piece, size_t size);
+int constants_add(struct plan_constants *constants, const struct plan_section *section,
+		  size_t size);
 /*
  * constants_write - write all `bytes` to memory that may be slow to read, and release the sources
  *

@@ -80,9 +80,9 @@ int plan_grow(struct plan *plan, void *array, size_t *cap, size_t need, size_t s
 	return -1;
 }
 
-void plan_constant_piece(struct plan *plan, const struct plan_piece *piece, size_t size)
+void plan_constant_section(struct plan *plan, const struct plan_section *section, size_t size)
 {
-	if (!plan->constants.dry && constants_add(&plan->constants, piece, size))
+	if (!plan->constants.dry && constants_add(&plan->constants, section, size))
 		plan_nomem(plan);
 }
 
@@ -90,10 +90,10 @@ uint64_t plan_constant_of(struct plan *plan, struct ir_constant *constant)
 {
 	uint64_t at = constants_take(&plan->constants, constant->bytes);
 
-	plan_constant_piece(
-		plan,
-		&(struct plan_piece){ .at = at, .bytes = constant->bytes, .source = { constant } },
-		0);
+	plan_constant_section(plan,
+			      &(struct plan_section){
+				      .at = at, .bytes = constant->bytes, .source = { constant } },
+			      0);
 	return at;
 }
 

@@ -315,7 +315,7 @@ uint64_t plan_constant(struct plan *plan, const void *data, uint64_t bytes);
 /* Adds a constant of the graph, by reference, to the constants; returns its offset. */
 uint64_t plan_constant_of(struct plan *plan, struct ir_constant *constant);
 /* Calls constants_add(), unless the plan is dry; lack of memory fails the plan. */
-void plan_constant_piece(struct plan *plan, const struct plan_piece *piece, size_t size);
+void plan_constant_section(struct plan *plan, const struct plan_section *section, size_t size);
 /* Grows *array to hold `need` elements. Returns 0, or -1 after plan_nomem(). */
 int plan_grow(struct plan *plan, void *array, size_t *cap, size_t need, size_t size);
 
