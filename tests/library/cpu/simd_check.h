@@ -30,6 +30,10 @@ void check_widen(void);
 void check_add_floats(void);
 void check_integers(void);
 
+void check_whole_unary(void);
+void check_whole_binary(void);
+void check_says(void);
+
 void check_widen_weights(void);
 void check_weigh(void);
 

@@ -207,6 +207,16 @@ struct cpu_simd {
 	void (*binary)(int kind, float *y, const float *a, int64_t sa, const float *b, int64_t sb,
 		       int64_t n);
 	/*
+	 * The same for integers; dtype: enum ir_dtype, of 8 bits or more; lo, hi: limits of
+	 * IR_CLAMP, which the type has.
+	 */
+	bool (*whole_unary)(int dtype, int kind, int64_t lo, int64_t hi, void *y, const void *x,
+			    int64_t n);
+	void (*whole_binary)(int dtype, int kind, void *y, const void *a, int64_t sa, const void *b,
+			     int64_t sb, int64_t n);
+	/* y = whether x is NaN (IR_IS_NAN), or infinite; dtype: IR_F32 or IR_F16. */
+	void (*says)(int dtype, int kind, uint8_t *y, const void *x, int64_t n);
+	/*
 	 * Convert to float16 and back; round_halves() rounds float32 numbers to numbers that
 	 * float16 has.
 	 */
