@@ -3,7 +3,9 @@
 #include "simd_check.h"
 
 #include <math.h>
+#include <string.h>
 
+#include "ir/ir.h"
 #include "util/float16.h"
 
 /* --- Convolutions of 3x3 --- */
@@ -157,6 +159,57 @@ void check_round_halves(void)
 		expect("round_halves", i, (double)y.data[i], nearest(x.data[i]), 0);
 	guard_free(&x);
 	guard_free(&y);
+}
+
+/* --- Functions over the whole range --- */
+
+#define UNITS 2.5
+enum { STRIDE = 9973, PATTERNS = 512 };
+
+static double sigmoid(double x)
+{
+	return x < 0 ? exp(x) / (1 + exp(x)) : 1 / (1 + exp(-x));
+}
+
+/* Checks n floats whose bits are `bits` and each STRIDE-th pattern behind it. */
+static void check_patterns(int kind, double (*exact)(double), uint32_t bits, double most)
+{
+	float x[PATTERNS], y[PATTERNS];
+
+	for (int i = 0; i < PATTERNS; i++) {
+		uint32_t pattern = bits + (uint32_t)i * STRIDE;
+
+		memcpy(x + i, &pattern, sizeof(pattern));
+	}
+	assert_true(simd->unary(kind, 0, 0, y, x, PATTERNS));
+	for (int i = 0; i < PATTERNS; i++) {
+		double e = exact((double)x[i]), unit = fmax(fabs(e) * 0x1p-23, 0x1p-149);
+
+		if (isnan(e) || isinf((float)e) || (e == 0 && x[i] == 0))
+			expect("unary", kind, (double)y[i], (double)(float)e, 0);
+		else if (!(fabs((double)y[i] - e) <= most * unit))
+			fail_msg("function %d of level %s: f(%.9g) is %.9g, expected %.9g", kind,
+				 simd->name, (double)x[i], (double)y[i], e);
+	}
+}
+
+/*
+ * Results are within a few units of the last place, for subnormal, huge and infinite arguments and
+ * NaN as for others.
+ */
+void check_functions(void)
+{
+	static const struct {
+		int kind;
+		double (*exact)(double);
+	} functions[] = {
+		{ IR_EXP, exp }, { IR_SIGMOID, sigmoid }, { IR_TANH, tanh }, { IR_ERF, erf }
+	};
+
+	for (int f = 0; f < 4; f++)
+		for (uint64_t bits = 0; bits < UINT64_C(1) << 32; bits += PATTERNS * STRIDE)
+			check_patterns(functions[f].kind, functions[f].exact, (uint32_t)bits,
+				       UNITS);
 }
 
 /* --- softmax across a shape --- */

@@ -22,6 +22,7 @@ void check_winograd_out(void);
 void check_to_halves(void);
 void check_from_halves(void);
 void check_round_halves(void);
+void check_functions(void);
 void check_softmax_columns(void);
 
 void check_finish(void);

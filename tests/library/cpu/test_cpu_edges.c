@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cpu/fast_math.h"
 #include "exact.h"
 
 /* --- Integers --------------------------------------------------------------------------------- */
@@ -731,34 +730,6 @@ static void test_gru_gates(void **state)
 	check_gru(1, false, REALS(3, 2, 5), -1);
 }
 
-/* --- Functions -------------------------------------------------------------------------------- */
-
-static void check_function(double (*fast)(double), double (*exact)(double))
-{
-	for (int i = -200000; i <= 200000; i++) {
-		double x = i * 0.0005 + i % 7 * 1e-9, e = exact(x);
-
-		if (fabs(fast(x) - e) > 1e-11 * fabs(e))
-			fail_msg("f(%.17g) is %.17g, expected %.17g", x, fast(x), e);
-	}
-	assert_true(isnan(fast(NAN)));
-	assert_true((float)fast(INFINITY) == (float)exact(INFINITY));
-	assert_true((float)fast(-INFINITY) == (float)exact(-INFINITY));
-	assert_true(fabs(fast(1e-30) - exact(1e-30)) <= 1e-16);
-}
-
-static double sigmoid(double x)
-{
-	return 1 / (1 + exp(-x));
-}
-
-static void test_functions(void **state)
-{
-	(void)state;
-	check_function(cpu_sigmoid, sigmoid);
-	check_function(cpu_tanh, tanh);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -790,7 +761,6 @@ int main(void)
 		cmocka_unit_test(test_resample),
 		cmocka_unit_test(test_lstm_gates),
 		cmocka_unit_test(test_gru_gates),
-		cmocka_unit_test(test_functions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -503,8 +503,9 @@ static void check_copy_rows(void)
 /* Returns whether the vector loop has a small relative error for small results, too. */
 static bool keeps_digits(int kind)
 {
-	return kind == IR_ERF || kind == IR_GELU || kind == IR_SWISH || kind == IR_MISH ||
-	       kind == IR_LOG || kind == IR_SIN || kind == IR_SOFTPLUS;
+	return kind == IR_ERF || kind == IR_EXP || kind == IR_SIGMOID || kind == IR_TANH ||
+	       kind == IR_GELU || kind == IR_SWISH || kind == IR_MISH || kind == IR_LOG ||
+	       kind == IR_SIN || kind == IR_SOFTPLUS;
 }
 
 static void check_unary_kind(int kind)
@@ -784,6 +785,7 @@ static void test_levels(void **state)
 			for (size_t e = 0; e < sizeof(entries) / sizeof(entries[0]); e++)
 				entries[e].check();
 		}
+		check_functions();
 		check_long_sums();
 		check_same_bits();
 	}

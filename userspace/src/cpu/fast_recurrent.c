@@ -7,7 +7,6 @@
 
 #include <string.h>
 
-#include "cpu/fast_math.h"
 #include "cpu/recurrent.h"
 
 /* The most floats of gates that are computed for several steps at once. */
@@ -39,19 +38,7 @@ static void activate(const struct network *n, int which, float *x, int64_t count
 
 	for (int64_t i = 0; clip > 0 && which < 2 && i < count; i++)
 		x[i] = x[i] < -clip ? -clip : x[i] > clip ? clip : x[i];
-	switch (n->r.node->attrs.rnn.activations[which]) {
-	case IR_RELU:
-		for (int64_t i = 0; i < count; i++)
-			x[i] = x[i] <= 0 ? 0 : x[i];
-		break;
-	case IR_SIGMOID:
-		for (int64_t i = 0; i < count; i++)
-			x[i] = (float)cpu_sigmoid((double)x[i]);
-		break;
-	default:
-		for (int64_t i = 0; i < count; i++)
-			x[i] = (float)cpu_tanh((double)x[i]);
-	}
+	n->cpu->simd->unary(n->r.node->attrs.rnn.activations[which], 0, 0, x, x, count);
 }
 
 static void add_vectors(float *x, const float *y, int64_t count)

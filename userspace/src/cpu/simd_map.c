@@ -85,19 +85,16 @@ INLINE struct group next_term(struct group p, struct group x, float c)
 #define LN_2   0x1.62e43p-1f
 
 /*
- * Returns e^(x + lost) * 2^(POWER_FACTOR - m) with an error of about one unit in the last place;
- * `of` is the bits of m + WHOLE, plus LEAST_POWER. It computes n = x / ln(2) as an integer, r = x -
- * n * ln(2), and e^r as a polynomial. The factor of results that become 0 is 0: underflow takes
- * some processors a hundred cycles.
+ * Returns r = x - n * ln(2), |r| <= ln(2) / 2, for the integer n nearest to x / ln(2); *bits are
+ * those of n + WHOLE.
  */
-INLINE struct group exponential(struct group x, const struct group *lost, ivec of)
+INLINE struct group reduced(struct group x, uvec bits[GROUP])
 {
-	struct group n, r, p;
-	ivec bits[GROUP];
+	struct group n, r;
 
 	for (int k = 0; k < GROUP; k++) {
 		n.v[k] = multiply_add(x.v[k], splat(LOG2_E), splat(WHOLE));
-		bits[k] = (ivec)(((uvec)n.v[k] - (uvec)of) << 23);
+		bits[k] = (uvec)n.v[k];
 	}
 	for (int k = 0; k < GROUP; k++)
 		n.v[k] -= WHOLE;
@@ -106,17 +103,37 @@ INLINE struct group exponential(struct group x, const struct group *lost, ivec o
 		r.v[k] = multiply_add(n.v[k], splat(-0x1.62e4p-1f), x.v[k]);
 	for (int k = 0; k < GROUP; k++)
 		r.v[k] = multiply_add(n.v[k], splat(-0x1.7f7d1cp-20f), r.v[k]);
-	for (int k = 0; k < GROUP && lost; k++)
-		r.v[k] += lost->v[k];
+	return r;
+}
+
+/* Returns (e^r - 1) / r. */
+INLINE struct group slope(struct group r)
+{
+	struct group p;
+
 	for (int k = 0; k < GROUP; k++)
 		p.v[k] = multiply_add(r.v[k], splat(0.00138189388f), splat(0.00836870354f));
 	p = next_term(p, r, 0.0416682884f);
 	p = next_term(p, r, 0.166665211f);
 	p = next_term(p, r, 0.49999994f);
-	p = next_term(p, r, 1);
-	p = next_term(p, r, 1);
+	return next_term(p, r, 1);
+}
+
+/*
+ * Returns e^(x + lost) * 2^(POWER_FACTOR - m) with an error of about one unit in the last place;
+ * `of` is the bits of m + WHOLE, plus LEAST_POWER. The factor of results that become 0 is 0:
+ * underflow takes some processors a hundred cycles.
+ */
+INLINE struct group exponential(struct group x, const struct group *lost, ivec of)
+{
+	uvec bits[GROUP];
+	struct group r = reduced(x, bits), p;
+
+	for (int k = 0; k < GROUP && lost; k++)
+		r.v[k] += lost->v[k];
+	p = next_term(slope(r), r, 1);
 	for (int k = 0; k < GROUP; k++)
-		p.v[k] *= (vec)bits[k];
+		p.v[k] *= (vec)((bits[k] - (uvec)of) << 23);
 	return p;
 }
 
@@ -209,6 +226,119 @@ INLINE struct group gated(struct group x, struct group z)
 	return x;
 }
 
+INLINE struct group sigmoid_of(struct group x, float alpha, float beta)
+{
+	struct group one;
+
+	(void)alpha;
+	(void)beta;
+	for (int k = 0; k < GROUP; k++)
+		one.v[k] = splat(1);
+	return gated(one, x);
+}
+
+/* From here on e^x is infinite. */
+#define MOST_POWER 89.0f
+
+/*
+ * Returns e^x. One power of 2 has too small a range: those below 1 lose POWER_FACTOR, others gain
+ * it.
+ */
+INLINE struct group exp_of(struct group x, float alpha, float beta)
+{
+	const ivec up = (ivec)splat(WHOLE) + LEAST_POWER, down = up + 2 * POWER_FACTOR;
+	struct group r, p;
+	uvec bits[GROUP];
+	ivec small[GROUP];
+
+	(void)alpha;
+	(void)beta;
+	for (int k = 0; k < GROUP; k++) {
+		small[k] = (ivec)(x.v[k] < splat(0));
+		/* NaN stays. */
+		x.v[k] = -most_of(splat(-MOST_POWER), -x.v[k]);
+		x.v[k] = most_of(splat(LEAST_POWER * LN_2), x.v[k]);
+	}
+	r = reduced(x, bits);
+	p = next_term(slope(r), r, 1);
+	for (int k = 0; k < GROUP; k++) {
+		ivec of = (ivec)choose(small[k], (vec)up, (vec)down);
+
+		p.v[k] *= (vec)((bits[k] - (uvec)of) << 23);
+		p.v[k] *= choose(small[k], splat(POWER_UNIT), splat(1 << POWER_FACTOR));
+	}
+	return p;
+}
+
+/* From here on tanh(x) is 1. */
+#define MOST_TANH 10.0f
+
+/* Returns tanh(x), computed as -p / (p + 2) with p = e^-2|x| - 1, which keeps small numbers. */
+INLINE struct group tanh_of(struct group x, float alpha, float beta)
+{
+	const ivec sign = (ivec)splat(-0.0f), one = (ivec)splat(1);
+	struct group z, r, p;
+	uvec bits[GROUP];
+
+	(void)alpha;
+	(void)beta;
+	for (int k = 0; k < GROUP; k++)
+		z.v[k] = most_of(splat(-2 * MOST_TANH), (vec)((ivec)(x.v[k] * 2) | sign));
+	r = reduced(z, bits);
+	p = slope(r);
+	for (int k = 0; k < GROUP; k++) {
+		vec power = (vec)(((bits[k] - (uvec)splat(WHOLE)) << 23) + (uvec)one);
+
+		p.v[k] = multiply_add(p.v[k] * r.v[k], power, power - 1);
+		p.v[k] /= p.v[k] + 2;
+		p.v[k] = (vec)(((ivec)p.v[k] & ~sign) | ((ivec)x.v[k] & sign));
+	}
+	return p;
+}
+
+/* From here on erf(x) is 1. */
+#define MOST_ERF 4.0f
+
+/*
+ * Returns erf(x): up to 1 an odd polynomial; beyond it 1 - e^p, where p is a polynomial of |x|.
+ * Both are least errors of erf, found by weighted least squares.
+ */
+INLINE struct group erf_of(struct group x, float alpha, float beta)
+{
+	const ivec sign = (ivec)splat(-0.0f);
+	struct group size, square, near, far;
+
+	(void)alpha;
+	(void)beta;
+	for (int k = 0; k < GROUP; k++) {
+		/* |x|, limited. NaN stays. */
+		size.v[k] = -most_of(splat(-MOST_ERF), (vec)((ivec)x.v[k] | sign));
+		square.v[k] = size.v[k] * size.v[k];
+		near.v[k] =
+			multiply_add(square.v[k], splat(7.85385782e-05f), splat(-0.000801019254f));
+		far.v[k] = multiply_add(size.v[k], splat(0.000186380086f), splat(-0.00294766668f));
+	}
+	near = next_term(near, square, 0.00518832775f);
+	far = next_term(far, size, 0.0218380969f);
+	near = next_term(near, square, -0.026853811f);
+	far = next_term(far, size, -0.103106819f);
+	near = next_term(near, square, 0.112835854f);
+	far = next_term(far, size, -0.638144732f);
+	near = next_term(near, square, -0.37612626f);
+	far = next_term(far, size, -1.12708926f);
+	near = next_term(near, square, 0.128379166f);
+	far = next_term(far, size, -0.000341512583f);
+	far = exponential(far, NULL, (ivec)splat(WHOLE) + LEAST_POWER);
+	for (int k = 0; k < GROUP; k++) {
+		vec y = multiply_add(far.v[k], splat(-POWER_UNIT), splat(1));
+
+		near.v[k] = multiply_add(near.v[k], size.v[k], size.v[k]);
+		y = choose((ivec)(size.v[k] > splat(1)), y, near.v[k]);
+		x.v[k] = (vec)((ivec)y | ((ivec)x.v[k] & sign));
+	}
+	return x;
+}
+
 INLINE struct group swish_of(struct group x, float alpha, float beta)
 {
 	struct group z;
@@ -272,9 +402,21 @@ INLINE struct group gelu_group(struct group x, float alpha, float beta)
 		memcpy(y + i, rest, (size_t)(n - i) * sizeof(*y));                    \
 	} while (0)
 
-static void gate(int kind, float alpha, float beta, float *y, const float *x, int64_t n)
+static void by_groups(int kind, float alpha, float beta, float *y, const float *x, int64_t n)
 {
 	switch (kind) {
+	case IR_EXP:
+		GROUPS(exp_of);
+		break;
+	case IR_SIGMOID:
+		GROUPS(sigmoid_of);
+		break;
+	case IR_TANH:
+		GROUPS(tanh_of);
+		break;
+	case IR_ERF:
+		GROUPS(erf_of);
+		break;
 	case IR_SWISH:
 		GROUPS(swish_of);
 		break;
@@ -347,20 +489,8 @@ static void angle(enum cpu_angle what, float *y, const float *x, int64_t n)
 static bool function(int kind, float alpha, float *y, const float *x, int64_t n)
 {
 	switch (kind) {
-	case IR_EXP:
-		EACH(cpu_exp((double)v));
-		return true;
 	case IR_LOG:
 		EACH(cpu_log((double)v));
-		return true;
-	case IR_SIGMOID:
-		EACH(cpu_sigmoid((double)v));
-		return true;
-	case IR_TANH:
-		EACH(cpu_tanh((double)v));
-		return true;
-	case IR_ERF:
-		EACH(cpu_erf((double)v));
 		return true;
 	case IR_SOFTPLUS:
 		EACH(cpu_softplus((double)v));
@@ -407,11 +537,15 @@ static bool unary(int kind, float alpha, float beta, float *y, const float *x, i
 	case IR_LEAKY_RELU:
 		EACH(v < 0 ? alpha * v : v);
 		return true;
+	case IR_EXP:
+	case IR_SIGMOID:
+	case IR_TANH:
+	case IR_ERF:
 	case IR_GELU:
 	case IR_SWISH:
 	case IR_MISH:
 	case IR_GELU_TANH:
-		gate(kind, alpha, beta, y, x, n);
+		by_groups(kind, alpha, beta, y, x, n);
 		return true;
 	case IR_HARD_SIGMOID:
 		EACH(unit(alpha * v + beta));
