@@ -306,7 +306,7 @@ MUTATIONS = [
     _cpu('padding counts for the average', 'fast_pool.c',
          'count += at >= 0 && at < in;', 'count += at >= 0;'),
     _cpu('the second half of a byte is sign-extended at 7', 'fast_quantize.c',
-         'to[i] = (to[i] ^ 8) - 8;', 'to[i] = to[i] > 6 ? to[i] - 16 : to[i];'),
+         'to[i] = (uint8_t)((to[i] ^ 8) - 8);', 'to[i] = to[i] > 6 ? (uint8_t)(to[i] - 16) : to[i];'),
     _cpu('one line times a matrix leaves alpha out', 'fast_matmul.c',
          'for (int64_t j = 0; j < n && attrs->alpha != 1; j++)', 'for (int64_t j = 1; j < n && attrs->alpha != 1; j++)'),
     _cpu('peepholes of the fast lstm are in the order of the gates', 'fast_recurrent.c',

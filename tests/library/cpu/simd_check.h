@@ -29,6 +29,8 @@ void check_finish(void);
 void check_finish_floats(void);
 void check_widen(void);
 void check_add_floats(void);
+void check_quantize(void);
+void check_dequantize(void);
 void check_integers(void);
 
 void check_whole_unary(void);

@@ -136,6 +136,73 @@ void check_add_floats(void)
 	guard_free(&before);
 }
 
+/* Draws scales and zero points for n elements, or for all. */
+static struct cpu_quanta random_quanta(struct guard memory[2], int64_t n)
+{
+	bool is_signed = random_below(2), is_narrow = random_below(4) == 0, each = random_below(2);
+	struct guard scale = memory[0] = floats(each ? n : 1);
+	struct guard zero = memory[1] = floats(each ? n : 1);
+	float most = is_narrow ? 15 : 255, least = is_signed ? -(most + 1) / 2 : 0;
+	int32_t *zeros = (int32_t *)zero.data;
+
+	for (int64_t i = 0; i < (each ? n : 1); i++) {
+		/* Powers of two give quotients that are halfway between two integers. */
+		scale.data[i] = random_below(2) ? 0.25f : 1e-3f * (float)whole_between(1, 3000);
+		if (random_below(9) == 0)
+			scale.data[i] = random_below(2) ? 0 : INFINITY;
+		zeros[i] = whole_between((int32_t)least, (int32_t)(least + most));
+	}
+	return (struct cpu_quanta){ .scale = scale.data,
+				    .zero = zeros,
+				    .each = each,
+				    .is_signed = is_signed,
+				    .least = least,
+				    .most = least + most };
+}
+
+void check_quantize(void)
+{
+	int64_t n = whole_between(1, 150);
+	struct guard memory[4];
+	struct cpu_quanta q = random_quanta(memory, n);
+	float *x = (memory[2] = floats(n)).data;
+	uint8_t *y = bytes(&memory[3], n);
+
+	for (int64_t i = 0; i < n; i++)
+		x[i] = random_below(2) ? x[i] * 40 : 0.125f * (float)whole_between(-400, 400);
+	put_odd_values(&memory[2], n);
+	simd->quantize(&q, y, x, n);
+	for (int64_t i = 0; i < n; i++) {
+		int64_t k = q.each ? i : 0;
+		float v = x[i] / q.scale[k];
+
+		v = isnan(v) ? 0 : nearbyintf(v);
+		v = fminf(fmaxf(v + (float)q.zero[k], q.least), q.most);
+		expect("quantize", i, y[i], (uint8_t)(int32_t)v, 0.5);
+	}
+	for (int i = 0; i < 4; i++)
+		guard_free(&memory[i]);
+}
+
+void check_dequantize(void)
+{
+	int64_t n = whole_between(1, 150);
+	struct guard memory[4];
+	struct cpu_quanta q = random_quanta(memory, n);
+	float *y = (memory[2] = floats(n)).data;
+	uint8_t *x = bytes(&memory[3], n);
+
+	simd->dequantize(&q, y, x, n);
+	for (int64_t i = 0; i < n; i++) {
+		int64_t k = q.each ? i : 0;
+
+		expect("dequantize", i, (double)y[i],
+		       (double)((float)(integer(x[i], q.is_signed) - q.zero[k]) * q.scale[k]), 0);
+	}
+	for (int i = 0; i < 4; i++)
+		guard_free(&memory[i]);
+}
+
 void check_integers(void)
 {
 	static const int kinds[] = { IR_ADD, IR_SUB, IR_MUL };

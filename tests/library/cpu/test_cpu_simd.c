@@ -745,17 +745,18 @@ static const struct {
 	size_t at, size;
 	void (*check)(void);
 } entries[] = {
-	ENTRY(tile),	      ENTRY(pack),	    ENTRY(transpose),
-	ENTRY(window),	      ENTRY(window_3x3),    ENTRY(lines),
-	ENTRY(pixels_3x3),    ENTRY(copy_rows),	    ENTRY(sum),
-	ENTRY(dot),	      ENTRY(combine),	    ENTRY(unary),
-	ENTRY(binary),	      ENTRY(whole_unary),   ENTRY(whole_binary),
-	ENTRY(says),	      ENTRY(to_halves),	    ENTRY(from_halves),
-	ENTRY(round_halves),  ENTRY(softmax),	    ENTRY(softmax_columns),
-	ENTRY(fold),	      ENTRY(fold_line),	    ENTRY(normalize),
-	ENTRY(winograd_in),   ENTRY(winograd_out),  ENTRY(finish),
-	ENTRY(finish_floats), ENTRY(widen),	    ENTRY(add_floats),
-	ENTRY(integers),      ENTRY(widen_weights), ENTRY(weigh),
+	ENTRY(tile),	      ENTRY(pack),	   ENTRY(transpose),
+	ENTRY(window),	      ENTRY(window_3x3),   ENTRY(lines),
+	ENTRY(pixels_3x3),    ENTRY(copy_rows),	   ENTRY(sum),
+	ENTRY(dot),	      ENTRY(combine),	   ENTRY(unary),
+	ENTRY(binary),	      ENTRY(whole_unary),  ENTRY(whole_binary),
+	ENTRY(says),	      ENTRY(to_halves),	   ENTRY(from_halves),
+	ENTRY(round_halves),  ENTRY(softmax),	   ENTRY(softmax_columns),
+	ENTRY(fold),	      ENTRY(fold_line),	   ENTRY(normalize),
+	ENTRY(winograd_in),   ENTRY(winograd_out), ENTRY(finish),
+	ENTRY(finish_floats), ENTRY(widen),	   ENTRY(add_floats),
+	ENTRY(quantize),      ENTRY(dequantize),   ENTRY(integers),
+	ENTRY(widen_weights), ENTRY(weigh),
 };
 
 /* The tested entries are all that the table has. */

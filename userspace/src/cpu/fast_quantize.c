@@ -9,11 +9,14 @@
 
 #include "cpu/fast.h"
 
-#define CHUNK 256
+/* The least elements of an item of work; even, since two elements may share a byte. */
+#define GRAIN 16384
+/* Elements that are converted at a time. */
+#define CHUNK 1024
 
 /* The operands of a node that quantises or dequantises runs of elements. */
 struct run {
-	const struct ir_node *node;
+	const struct cpu_simd *simd;
 	enum ir_dtype real, integer;
 	const void *in, *scale, *zero;
 	void *out;
@@ -23,20 +26,20 @@ struct run {
 struct chunk {
 	float scale[CHUNK];
 	int32_t zero[CHUNK]; /* bits of 32-bit integers; uint32 has the same bits */
+	bool each; /* each element has its scale and zero point; else all have the first */
 };
 
-static void load_reals(enum ir_dtype dtype, const void *p, int64_t at, int64_t n, float *to)
+/* Returns floats from element `at` on: the elements themselves, or `to` with converted ones. */
+static const float *reals(const struct run *r, const void *p, int64_t at, int64_t n, float *to)
 {
-	if (dtype == IR_F32) {
-		memcpy(to, (const float *)p + at, (size_t)n * sizeof(*to));
-		return;
-	}
-	for (int64_t i = 0; i < n; i++)
-		to[i] = wnn_half_to_float(((const uint16_t *)p)[at + i]);
+	if (r->real == IR_F32)
+		return (const float *)p + at;
+	r->simd->from_halves(to, (const uint16_t *)p + at, n);
+	return to;
 }
 
 /* Loads 4-bit elements by whole bytes; the first and the last may be half a byte. */
-static void load_nibbles(enum ir_dtype dtype, const void *p, int64_t at, int64_t n, int32_t *to)
+static void load_nibbles(enum ir_dtype dtype, const void *p, int64_t at, int64_t n, uint8_t *to)
 {
 	int64_t head = at & 1 && n, pairs = (n - head) / 2;
 	const uint8_t *from = (const uint8_t *)p + (at + head) / 2;
@@ -51,11 +54,11 @@ static void load_nibbles(enum ir_dtype dtype, const void *p, int64_t at, int64_t
 		to[n - 1] = from[pairs] & 15;
 	/* The values 8 to 15 of int4 are -8 to -1. */
 	for (int64_t i = 0; dtype == IR_I4 && i < n; i++)
-		to[i] = (to[i] ^ 8) - 8;
+		to[i] = (uint8_t)((to[i] ^ 8) - 8);
 }
 
 /* Stores 4-bit elements. The upper half of the last byte is 0 until its element is stored. */
-static void store_nibbles(void *p, int64_t at, int64_t n, const uint32_t *from)
+static void store_nibbles(void *p, int64_t at, int64_t n, const uint8_t *from)
 {
 	int64_t head = at & 1 && n, pairs = (n - head) / 2;
 	uint8_t *to = (uint8_t *)p + (at + head) / 2;
@@ -70,71 +73,25 @@ static void store_nibbles(void *p, int64_t at, int64_t n, const uint32_t *from)
 
 static void load_integers(enum ir_dtype dtype, const void *p, int64_t at, int64_t n, int32_t *to)
 {
-	switch (dtype) {
-	case IR_I8:
-		for (int64_t i = 0; i < n; i++)
-			to[i] = ((const int8_t *)p)[at + i];
-		break;
-	case IR_U8:
-		for (int64_t i = 0; i < n; i++)
-			to[i] = ((const uint8_t *)p)[at + i];
-		break;
-	case IR_I32:
-	case IR_U32:
-		memcpy(to, (const int32_t *)p + at, (size_t)n * sizeof(*to));
-		break;
-	default:
-		load_nibbles(dtype, p, at, n, to);
-	}
-}
+	uint8_t bytes[CHUNK];
+	const uint8_t *from = (const uint8_t *)p + at;
 
-static void store_integers(enum ir_dtype dtype, void *p, int64_t at, int64_t n,
-			   const uint32_t *from)
-{
-	switch (dtype) {
-	case IR_I8:
-	case IR_U8:
-		for (int64_t i = 0; i < n; i++)
-			((uint8_t *)p)[at + i] = (uint8_t)from[i];
-		break;
-	case IR_I32:
-	case IR_U32:
-		memcpy((uint32_t *)p + at, from, (size_t)n * sizeof(*from));
-		break;
-	default:
-		store_nibbles(p, at, n, from);
+	if (ir_dtype_bits(dtype) == 32) {
+		memcpy(to, (const int32_t *)p + at, (size_t)n * sizeof(*to));
+		return;
 	}
+	if (ir_dtype_bits(dtype) < 8) {
+		load_nibbles(dtype, p, at, n, bytes);
+		from = bytes;
+	}
+	for (int64_t i = 0; i < n; i++)
+		to[i] = ir_dtype_is_unsigned(dtype) ? from[i] : (int8_t)from[i];
 }
 
 /* Returns the number whose bits are those of a 32-bit integer type. */
 static double widen(enum ir_dtype dtype, int32_t bits)
 {
 	return dtype == IR_U32 ? (double)(uint32_t)bits : (double)bits;
-}
-
-/*
- * Quantises to at most 8 bits in float32: its 24 bits suffice, as numbers beyond 1000 saturate with
- * any zero point.
- */
-static void quantize_narrow(const float *x, const struct chunk *c, float lo, float hi, int64_t n,
-			    uint32_t *to)
-{
-	const float whole = 0x1.8p23f;
-
-	for (int64_t i = 0; i < n; i++) {
-		float q = x[i] / c->scale[i];
-		uint32_t bits;
-
-		q = q != q ? 0 : q;
-		q = q < -1000 ? -1000 : q;
-		q = q > 1000 ? 1000 : q;
-		q = (q + whole) - whole + (float)c->zero[i];
-		q = q < lo ? lo : q;
-		q = q > hi ? hi : q;
-		q += whole;
-		memcpy(&bits, &q, sizeof(bits));
-		to[i] = bits;
-	}
 }
 
 static void quantize_wide(const float *x, const struct chunk *c, enum ir_dtype dtype, int64_t n,
@@ -144,13 +101,14 @@ static void quantize_wide(const float *x, const struct chunk *c, enum ir_dtype d
 	const double whole = 0x1.8p52;
 
 	for (int64_t i = 0; i < n; i++) {
-		double q = x[i] / c->scale[i];
+		int64_t k = c->each ? i : 0;
+		double q = x[i] / c->scale[k];
 		uint64_t bits;
 
 		q = q != q ? 0 : q;
 		q = q < -0x1p34 ? -0x1p34 : q;
 		q = q > 0x1p34 ? 0x1p34 : q;
-		q = (q + whole) - whole + widen(dtype, c->zero[i]);
+		q = (q + whole) - whole + widen(dtype, c->zero[k]);
 		q = q < lo ? lo : q;
 		q = q > hi ? hi : q;
 		q += whole;
@@ -159,69 +117,84 @@ static void quantize_wide(const float *x, const struct chunk *c, enum ir_dtype d
 	}
 }
 
+static struct cpu_quanta quanta_of(const struct run *r, const struct chunk *c)
+{
+	return (struct cpu_quanta){ .scale = c->scale,
+				    .zero = c->zero,
+				    .each = c->each,
+				    .is_signed = !ir_dtype_is_unsigned(r->integer),
+				    .least = (float)cpu_int_min(r->integer),
+				    .most = (float)cpu_int_max(r->integer) };
+}
+
 static void quantize_chunk(const struct run *r, const struct chunk *c, int64_t at, int64_t n)
 {
-	uint32_t to[CHUNK];
-	float x[CHUNK];
+	const struct cpu_quanta quanta = quanta_of(r, c);
+	uint8_t bytes[CHUNK];
+	float own[CHUNK];
+	const float *x = reals(r, r->in, at, n, own);
 
-	load_reals(r->real, r->in, at, n, x);
-	if (r->narrow)
-		quantize_narrow(x, c, (float)cpu_int_min(r->integer),
-				(float)cpu_int_max(r->integer), n, to);
-	else
-		quantize_wide(x, c, r->integer, n, to);
-	store_integers(r->integer, r->out, at, n, to);
+	if (!r->narrow) {
+		quantize_wide(x, c, r->integer, n, (uint32_t *)r->out + at);
+	} else if (ir_dtype_bits(r->integer) == 8) {
+		r->simd->quantize(&quanta, (uint8_t *)r->out + at, x, n);
+	} else {
+		r->simd->quantize(&quanta, bytes, x, n);
+		store_nibbles(r->out, at, n, bytes);
+	}
 }
 
 /*
- * Dequantises a chunk. Differences of integers of at most 8 bits are exact in float, others in
- * double; the product is rounded once.
+ * Dequantises a chunk. Differences of integers of at most 8 bits are exact in float, and so are
+ * their products with a scale of float16; others are exact in double. The product is rounded once.
  */
 static void dequantize_chunk(const struct run *r, const struct chunk *c, int64_t at, int64_t n)
 {
-	float *y = (float *)r->out + at;
-	int32_t x[CHUNK];
+	const struct cpu_quanta quanta = quanta_of(r, c);
+	const uint8_t *x = (const uint8_t *)r->in + at;
+	uint8_t bytes[CHUNK];
+	float own[CHUNK], *y = r->real == IR_F32 ? (float *)r->out + at : own;
 
-	load_integers(r->integer, r->in, at, n, x);
-	if (r->real == IR_F32 && r->narrow) {
-		for (int64_t i = 0; i < n; i++)
-			y[i] = (float)(x[i] - c->zero[i]) * c->scale[i];
+	if (!r->narrow) {
+		for (int64_t i = 0; i < n; i++) {
+			int64_t k = c->each ? i : 0;
+			double v = widen(r->integer, ((const int32_t *)r->in)[at + i]) -
+				   widen(r->integer, c->zero[k]);
+
+			cpu_store(r->real, r->out, at + i, v * (double)c->scale[k]);
+		}
 		return;
 	}
-	for (int64_t i = 0; i < n; i++) {
-		double v = (widen(r->integer, x[i]) - widen(r->integer, c->zero[i])) *
-			   (double)c->scale[i];
-
-		cpu_store(r->real, r->out, at + i, v);
+	if (ir_dtype_bits(r->integer) < 8) {
+		load_nibbles(r->integer, r->in, at, n, bytes);
+		x = bytes;
 	}
+	r->simd->dequantize(&quanta, y, x, n);
+	if (r->real != IR_F32)
+		r->simd->to_halves((uint16_t *)r->out + at, y, n);
 }
 
-/*
- * Loads scales and zero points of a chunk: with `each` those from k on, one for each element; else
- * that at k for all elements.
- */
+/* Loads scales and zero points of a chunk from k on, or with `each` false those at k. */
 static void load_chunk(const struct run *r, struct chunk *c, int64_t k, int64_t n, bool each)
 {
-	load_reals(r->real, r->scale, k, each ? n : 1, c->scale);
+	const float *scale = reals(r, r->scale, k, each ? n : 1, c->scale);
+
+	if (scale != c->scale)
+		memcpy(c->scale, scale, (size_t)(each ? n : 1) * sizeof(*scale));
 	load_integers(r->integer, r->zero, k, each ? n : 1, c->zero);
-	for (int64_t i = 1; !each && i < n; i++) {
-		c->scale[i] = c->scale[0];
-		c->zero[i] = c->zero[0];
-	}
+	c->each = each;
 }
 
 /*
- * Iterates over the elements in runs that are contiguous in all operands. With `each` the elements
- * of a run have consecutive scales, else all have one scale. Each dimension outside of the runs is
- * divided into blocks of the scale and elements of a block, and these are counted like the digits
- * of a number.
+ * The elements in runs that are contiguous in all operands. With `each` the elements of a run have
+ * consecutive scales, else all have one scale. Each dimension outside of the runs is divided into
+ * blocks of the scale and elements of a block, and these are the digits of a run's number.
  */
 struct walk {
 	int digits;
-	int64_t size[2 * IR_MAX_RANK], stride[2 * IR_MAX_RANK], digit[2 * IR_MAX_RANK];
+	int64_t size[2 * IR_MAX_RANK], stride[2 * IR_MAX_RANK];
 	int64_t length; /* elements of a run */
 	bool each;
-	int64_t k; /* offset of the scale of the current run */
 };
 
 static void add_digit(struct walk *w, int64_t size, int64_t stride)
@@ -253,48 +226,59 @@ static struct walk walk_begin(const struct cpu_shape *x, const struct cpu_shape 
 	return w;
 }
 
-static void walk_next(struct walk *w)
+/* Returns the offset of the first scale of a run. */
+static int64_t scale_of(const struct walk *w, int64_t run)
 {
-	for (int d = w->digits; d-- > 0;) {
-		w->k += w->stride[d];
-		if (++w->digit[d] < w->size[d])
-			return;
-		w->k -= w->stride[d] * w->size[d];
-		w->digit[d] = 0;
+	int64_t k = 0;
+
+	for (int d = w->digits; d-- > 0; run /= w->size[d])
+		k += run % w->size[d] * w->stride[d];
+	return k;
+}
+
+struct quantization {
+	struct run run;
+	struct walk walk;
+	void (*convert)(const struct run *run, const struct chunk *chunk, int64_t at, int64_t n);
+};
+
+static void convert_range(void *argument, int64_t begin, int64_t end)
+{
+	const struct quantization *q = argument;
+	const struct walk *w = &q->walk;
+	struct chunk chunk;
+
+	for (int64_t i = begin, n; i < end; i += n) {
+		int64_t run = i / w->length, at = i - run * w->length, rest = w->length - at;
+		int64_t k = scale_of(w, run) + (w->each ? at : 0);
+
+		n = rest < end - i ? rest : end - i;
+		n = n < CHUNK ? n : CHUNK;
+		load_chunk(&q->run, &chunk, k, n, w->each);
+		q->convert(&q->run, &chunk, i, n);
 	}
 }
 
 static int quantization(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
 			void *const *out, struct wnn_error *err)
 {
-	bool quantize = node->op == IR_OP_QUANTIZE;
 	struct cpu_shape x = cpu_shape_of(&node->results[0]->type);
 	struct cpu_shape scale = cpu_shape_of(&node->operands[1]->type);
-	struct walk w = walk_begin(&x, &scale);
-	struct run r = { node,
-			 node->operands[1]->type.dtype,
-			 node->operands[2]->type.dtype,
-			 in[0],
-			 in[1],
-			 in[2],
-			 out[0],
-			 false };
-	struct chunk chunk;
+	struct quantization q = {
+		.run = { .simd = cpu->simd,
+			 .real = node->operands[1]->type.dtype,
+			 .integer = node->operands[2]->type.dtype,
+			 .in = in[0],
+			 .scale = in[1],
+			 .zero = in[2],
+			 .out = out[0] },
+		.walk = walk_begin(&x, &scale),
+		.convert = node->op == IR_OP_QUANTIZE ? quantize_chunk : dequantize_chunk,
+	};
 
-	(void)cpu;
 	(void)err;
-	r.narrow = ir_dtype_bits(r.integer) <= 8;
-	for (int64_t i = 0; i < x.count; i += w.length, walk_next(&w))
-		for (int64_t at = 0; at < w.length; at += CHUNK) {
-			int64_t n = w.length - at < CHUNK ? w.length - at : CHUNK;
-
-			if (w.each || !at)
-				load_chunk(&r, &chunk, w.each ? w.k + at : w.k, n, w.each);
-			if (quantize)
-				quantize_chunk(&r, &chunk, i + at, n);
-			else
-				dequantize_chunk(&r, &chunk, i + at, n);
-		}
+	q.run.narrow = ir_dtype_bits(q.run.integer) <= 8;
+	cpu_parallel_ranges(cpu, x.count, GRAIN, convert_range, &q);
 	return 0;
 }
 

@@ -109,6 +109,17 @@ struct cpu_integers {
 };
 
 /*
+ * Scales and zero points of integers of at most 8 bits, one for each element or one for all, and
+ * the limits of the integers.
+ */
+struct cpu_quanta {
+	const float *scale;
+	const int32_t *zero;
+	bool each, is_signed;
+	float least, most;
+};
+
+/*
  * The arguments of one row of a depthwise 3x3 convolution in channels-last layout. All windows lie
  * within the input from left to right.
  */
@@ -257,6 +268,12 @@ struct cpu_simd {
 	/* widen(): y = x - zero for bytes x. add_floats(): y += x for integral x. */
 	void (*widen)(float *y, const uint8_t *x, bool is_signed, int32_t zero, int64_t n);
 	void (*add_floats)(int32_t *y, const float *x, int64_t n);
+	/*
+	 * quantize(): y = x / scale + zero as integers, halves rounded to even and saturated; NaN
+	 * becomes the zero point. dequantize(): y = (x - zero) * scale.
+	 */
+	void (*quantize)(const struct cpu_quanta *quanta, uint8_t *y, const float *x, int64_t n);
+	void (*dequantize)(const struct cpu_quanta *quanta, float *y, const uint8_t *x, int64_t n);
 	void (*integers)(const struct cpu_integers *op, uint8_t *y, const uint8_t *a,
 			 const uint8_t *b, int64_t n);
 	/*

@@ -7,6 +7,8 @@
 #include "cpu/simd_fill.h"
 #include "ir/ir.h"
 
+#define INLINE static inline __attribute__((always_inline))
+
 /*
  * Adding and subtracting this number rounds a number that is well below it to the nearest even
  * integer.
@@ -117,6 +119,54 @@ static void add_floats(int32_t *restrict y, const float *restrict x, int64_t n)
 		y[i] += (int32_t)x[i];
 }
 
+static void quantize(const struct cpu_quanta *q, uint8_t *restrict y, const float *restrict x,
+		     int64_t n)
+{
+	const float *restrict scales = q->scale;
+	const int32_t *restrict zeros = q->zero;
+	const float scale = *scales, zero = (float)*zeros, least = q->least, most = q->most;
+
+	if (q->each)
+		for (int64_t i = 0; i < n; i++) {
+			float v = x[i] / scales[i];
+
+			v = v != v ? 0 : v;
+			y[i] = limited(rounded(v) + (float)zeros[i], least, most);
+		}
+	else
+		for (int64_t i = 0; i < n; i++) {
+			float v = x[i] / scale;
+
+			v = v != v ? 0 : v;
+			y[i] = limited(rounded(v) + zero, least, most);
+		}
+}
+
+INLINE void dequantize_as(const struct cpu_quanta *q, const bool is_signed, const int64_t step,
+			  float *restrict y, const uint8_t *restrict x, int64_t n)
+{
+	const float *restrict scale = q->scale;
+	const int32_t *restrict zero = q->zero;
+
+	for (int64_t i = 0; i < n; i++) {
+		int32_t v = is_signed ? (int32_t)(int8_t)x[i] : (int32_t)x[i];
+
+		y[i] = (float)(v - zero[i * step]) * scale[i * step];
+	}
+}
+
+static void dequantize(const struct cpu_quanta *q, float *y, const uint8_t *x, int64_t n)
+{
+	if (q->each && q->is_signed)
+		dequantize_as(q, true, 1, y, x, n);
+	else if (q->each)
+		dequantize_as(q, false, 1, y, x, n);
+	else if (q->is_signed)
+		dequantize_as(q, true, 0, y, x, n);
+	else
+		dequantize_as(q, false, 0, y, x, n);
+}
+
 static inline float apply(int kind, float a, float b)
 {
 	return kind == IR_ADD ? a + b : kind == IR_SUB ? a - b : a * b;
@@ -128,9 +178,9 @@ static inline float real(uint8_t byte, bool is_signed, int32_t zero, float scale
 }
 
 /* Computes an operation. The kind and the types are constants in each instance of this loop. */
-static inline __attribute__((always_inline)) void
-combine(const struct cpu_integers *op, int kind, bool a_signed, bool b_signed, uint8_t *restrict y,
-	const uint8_t *restrict a, const uint8_t *restrict b, int64_t n)
+INLINE void combine(const struct cpu_integers *op, int kind, bool a_signed, bool b_signed,
+		    uint8_t *restrict y, const uint8_t *restrict a, const uint8_t *restrict b,
+		    int64_t n)
 {
 	const struct cpu_integers o = *op;
 
@@ -146,10 +196,8 @@ combine(const struct cpu_integers *op, int kind, bool a_signed, bool b_signed, u
 	}
 }
 
-static inline __attribute__((always_inline)) void combine_kind(const struct cpu_integers *o,
-							       int kind, uint8_t *y,
-							       const uint8_t *a, const uint8_t *b,
-							       int64_t n)
+INLINE void combine_kind(const struct cpu_integers *o, int kind, uint8_t *y, const uint8_t *a,
+			 const uint8_t *b, int64_t n)
 {
 	if (o->a_signed && o->b_signed)
 		combine(o, kind, true, true, y, a, b, n);
@@ -178,5 +226,7 @@ void LEVEL_TABLE(fill_integer)(struct cpu_simd *simd)
 	simd->finish_floats = finish_floats;
 	simd->widen = widen;
 	simd->add_floats = add_floats;
+	simd->quantize = quantize;
+	simd->dequantize = dequantize;
 	simd->integers = integers;
 }
