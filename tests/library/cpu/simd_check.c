@@ -212,6 +212,24 @@ void check_functions(void)
 				       UNITS);
 }
 
+/* Elements may lie above max, so that the sum is infinite. */
+void check_exp_sum(void)
+{
+	int64_t n = between(1, 200);
+	struct guard x = floats(n);
+	float max = random_below(4) ? 1 : 300;
+	double sum = 0;
+
+	for (int64_t i = 0; i < n; i++)
+		x.data[i] = x.data[i] * (random_below(8) ? 10 : 80) + max - 5;
+	if (random_below(2))
+		put_odd_values(&x, n);
+	for (int64_t i = 0; i < n; i++)
+		sum += (double)(float)exp((double)(x.data[i] - max));
+	expect("exp_sum", 0, simd->exp_sum(x.data, n, max), sum, 4e-7 * sum);
+	guard_free(&x);
+}
+
 /* --- softmax across a shape --- */
 
 /* Checks softmax of any numbers; a vector with a NaN becomes NaN throughout. */

@@ -23,6 +23,7 @@ void check_to_halves(void);
 void check_from_halves(void);
 void check_round_halves(void);
 void check_functions(void);
+void check_exp_sum(void);
 void check_softmax_columns(void);
 
 void check_finish(void);

@@ -6,6 +6,7 @@
  */
 #include "rig.h"
 
+#include <math.h>
 #include <string.h>
 
 #include <cblas.h>
@@ -450,6 +451,31 @@ static bool reduce_round(void)
 	return compare(&rig, IR_OP_REDUCE, &attrs, n, y, 1e-6);
 }
 
+/* Threads share a line; a NaN in its last part is its largest and its smallest element. */
+static void test_long_reductions(void **state)
+{
+	const int64_t dims[2] = { 2, 150000 };
+
+	(void)state;
+	for (int kind = 0; kind < 20; kind++) {
+		static const enum ir_reduce kinds[] = { IR_REDUCE_SUM,	      IR_REDUCE_MEAN,
+							IR_REDUCE_MAX,	      IR_REDUCE_MIN,
+							IR_REDUCE_L1,	      IR_REDUCE_L2,
+							IR_REDUCE_SUM_SQUARE, IR_REDUCE_LOG_SUM,
+							IR_REDUCE_MAX,	      IR_REDUCE_MIN };
+		union ir_attrs attrs = { .reduce = { .kind = kinds[kind % 10], .axes = 2 } };
+		struct rig rig;
+		float *data;
+
+		rig_init(&rig);
+		data = rig_add_between(&rig, IR_F32, 2, dims,
+				       attrs.reduce.kind == IR_REDUCE_LOG_SUM ? 0.5 : -1, 1);
+		if (kind >= 10)
+			data[140000] = kind == 18 || kind % 2 ? NAN : INFINITY;
+		assert_true(compare(&rig, IR_OP_REDUCE, &attrs, 1, dims, 1e-6));
+	}
+}
+
 static void maybe_add(struct rig *rig, uint32_t rank, const int64_t *dims)
 {
 	if (random_below(2))
@@ -691,6 +717,7 @@ int main(void)
 		cmocka_unit_test(test_computed_products),
 		cmocka_unit_test(test_shared_columns),
 		cmocka_unit_test(test_reduce),
+		cmocka_unit_test(test_long_reductions),
 		cmocka_unit_test(test_layernorm),
 		cmocka_unit_test(test_instnorm),
 		cmocka_unit_test(test_batchnorm),

@@ -12,6 +12,11 @@
 
 /* The least elements that are worth a thread. */
 #define GRAIN 16384
+/*
+ * Longer lines are folded in parts of so many elements. It is no multiple of threads, on whose
+ * number results must not depend.
+ */
+#define PART 65536
 /* Results that are computed together when `inner` is not 1. */
 #define COLUMNS 256
 
@@ -64,6 +69,8 @@ struct reduction {
 	float infinite; /* the number that replaces an infinite maximum */
 	const float *x;
 	float *y;
+	int64_t parts;	/* parts of a line */
+	double *folded; /* [outer, parts], where there are several */
 };
 
 static bool fold_of(enum ir_reduce kind, enum cpu_fold *fold)
@@ -101,6 +108,48 @@ static void reduce_vectors(void *argument, int64_t begin, int64_t end)
 	for (int64_t i = begin; i < end; i++)
 		r->y[i] = (float)cpu_finish_reduce(
 			r->kind, r->simd->fold(r->fold, r->x + i * r->a.n, r->a.n, 0), r->a.n);
+}
+
+static void fold_parts(void *argument, int64_t begin, int64_t end)
+{
+	const struct reduction *r = argument;
+
+	for (int64_t i = begin; i < end; i++) {
+		int64_t at = i % r->parts * PART, rest = r->a.n - at;
+
+		r->folded[i] = r->simd->fold(r->fold, r->x + i / r->parts * r->a.n + at,
+					     rest < PART ? rest : PART, 0);
+	}
+}
+
+/* Folds two parts. A NaN is both the largest and the smallest number. */
+static double joined(enum cpu_fold fold, double a, double b)
+{
+	if (fold == CPU_FOLD_MAX)
+		return isnan(a) || a > b ? a : b;
+	if (fold == CPU_FOLD_MIN)
+		return isnan(a) || a < b ? a : b;
+	return a + b;
+}
+
+/* Folds lines that are so long that threads share one. */
+static int reduce_long_lines(struct cpu_context *cpu, struct reduction *r, struct wnn_error *err)
+{
+	int64_t count = r->a.outer * r->parts;
+
+	r->folded = cpu_scratch(cpu, (size_t)count * sizeof(*r->folded));
+	if (!r->folded)
+		return wnn_error_nomem(err, "the parts of a reduction");
+	cpu_parallel_ranges(cpu, count, 1, fold_parts, r);
+	for (int64_t i = 0; i < r->a.outer; i++) {
+		const double *part = r->folded + i * r->parts;
+		double all = part[0];
+
+		for (int64_t k = 1; k < r->parts; k++)
+			all = joined(r->fold, all, part[k]);
+		r->y[i] = (float)cpu_finish_reduce(r->kind, all, r->a.n);
+	}
+	return 0;
 }
 
 static void reduce_columns(void *argument, int64_t begin, int64_t end)
@@ -188,11 +237,13 @@ static int reduce(struct cpu_context *cpu, const struct ir_node *node, const voi
 		.simd = cpu->simd, .kind = node->attrs.reduce.kind, .x = in[0], .y = out[0]
 	};
 
-	(void)err;
 	fold_of(r.kind, &r.fold);
 	r.infinite = r.kind == IR_REDUCE_LOG_SUM_EXP ? FLT_MAX : INFINITY;
 	split_axes(&node->operands[0]->type, node->attrs.reduce.axes, &r.a);
 	r.blocks = (r.a.inner + COLUMNS - 1) / COLUMNS;
+	r.parts = (r.a.n + PART - 1) / PART;
+	if (r.a.inner == 1 && r.parts > 1 && !is_log(r.kind))
+		return reduce_long_lines(cpu, &r, err);
 	if (r.a.inner == 1)
 		cpu_parallel_ranges(cpu, r.a.outer, grain_of(r.a.n),
 				    is_log(r.kind) ? log_vectors : reduce_vectors, &r);

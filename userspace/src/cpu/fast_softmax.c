@@ -23,8 +23,6 @@
 #define BESIDE	 32
 #define TOGETHER 256
 #define CACHED	 (1 << 17)
-/* Elements whose powers stay in the first-level cache. */
-#define AT_ONCE 512
 
 struct softmax {
 	const struct cpu_simd *simd;
@@ -38,20 +36,10 @@ struct softmax {
 double cpu_exp_sum(const struct cpu_simd *simd, const float *x, int64_t n, float infinite,
 		   float *max)
 {
-	float powers[AT_ONCE];
-	double sum = 0;
-
 	*max = (float)simd->fold(CPU_FOLD_MAX, x, n, 0);
 	if (isinf(*max))
 		*max = copysignf(infinite, *max);
-	for (int64_t i = 0; i < n; i += AT_ONCE) {
-		int64_t count = n - i < AT_ONCE ? n - i : AT_ONCE;
-
-		simd->binary(IR_SUB, powers, x + i, 1, max, 0, count);
-		simd->unary(IR_EXP, 0, 0, powers, powers, count);
-		sum += simd->fold(CPU_FOLD_SUM, powers, count, 0);
-	}
-	return sum;
+	return simd->exp_sum(x, n, *max);
 }
 
 /* Computes a row for the forms of softmax that WebNN does not have; x may be y. */

@@ -234,6 +234,8 @@ struct cpu_simd {
 	void (*to_halves)(uint16_t *y, const float *x, int64_t n);
 	void (*from_halves)(float *y, const uint16_t *x, int64_t n);
 	void (*round_halves)(float *y, int64_t n);
+	/* Returns the sum of e^(x - max). */
+	double (*exp_sum)(const float *x, int64_t n, float max);
 	/* Softmax of `lines` contiguous rows of n floats each; x may be y. */
 	void (*softmax)(float *y, const float *x, int64_t lines, int64_t n);
 	/* Softmax of `columns` interleaved columns; the elements of one are `step` floats apart. */

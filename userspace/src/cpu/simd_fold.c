@@ -15,6 +15,12 @@ typedef int64_t lvec __attribute__((vector_size(8 * HALF)));
 
 INLINE dvec load_doubles(const float *p)
 {
+	/* From plain code the compiler would make conversions of quarters of a vector. */
+#if defined(__AVX512F__)
+	return (dvec)_mm512_cvtps_pd(_mm256_loadu_ps(p));
+#elif defined(__FMA__)
+	return (dvec)_mm256_cvtps_pd(_mm_loadu_ps(p));
+#endif
 	return __builtin_convertvector(*(const half_mem *)p, dvec);
 }
 
@@ -75,14 +81,22 @@ INLINE double sum_of(const enum cpu_fold kind, const float *x, int64_t n, double
  */
 INLINE float largest_of(const bool negated, const float *x, int64_t n)
 {
-	vec most = splat(-__builtin_inff());
+	vec most[4];
 	float max = -__builtin_inff();
 	int64_t i = 0;
 
+	for (int k = 0; k < 4; k++)
+		most[k] = splat(max);
+	/* Four independent maxima hide the latency of the instructions. */
+	for (; i + 4 * LANES <= n; i += 4 * LANES)
+		for (int k = 0; k < 4; k++)
+			most[k] = larger(most[k], negated ? -load(x + i + k * LANES) :
+							    load(x + i + k * LANES));
 	for (; i + LANES <= n; i += LANES)
-		most = larger(most, negated ? -load(x + i) : load(x + i));
+		most[0] = larger(most[0], negated ? -load(x + i) : load(x + i));
+	most[0] = larger(larger(most[0], most[1]), larger(most[2], most[3]));
 	for (int k = 0; k < LANES; k++)
-		max = max != max || max > most[k] ? max : most[k];
+		max = max != max || max > most[0][k] ? max : most[0][k];
 	for (; i < n; i++) {
 		float v = negated ? -x[i] : x[i];
 

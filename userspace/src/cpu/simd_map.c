@@ -815,6 +815,32 @@ static void softmax(float *y, const float *x, int64_t lines, int64_t n)
 	}
 }
 
+/* Adds e^(x - max) of a group to the sums. */
+INLINE void add_powers(dvec sum[2], struct group x, float max)
+{
+	for (int k = 0; k < GROUP; k++)
+		x.v[k] -= max;
+	x = exp_of(x, 0, 0);
+	for (int k = 0; k < GROUP; k++)
+		add_to(sum, x.v[k]);
+}
+
+static double exp_sum(const float *x, int64_t n, float max)
+{
+	float rest[GROUP * LANES];
+	dvec sum[2] = { { 0 } };
+	int64_t i;
+
+	for (i = 0; i + GROUP * LANES <= n; i += GROUP * LANES)
+		add_powers(sum, load_group(x + i), max);
+	if (i < n) {
+		for (int64_t k = i; k < i + GROUP * LANES; k++)
+			rest[k - i] = k < n ? x[k] : -INFINITY;
+		add_powers(sum, load_group(rest), max);
+	}
+	return sum_in(sum[0] + sum[1]);
+}
+
 /* Loads a group of adjacent floats; without `all` only the first `count`. */
 INLINE struct group load_some(const float *x, int64_t count, const bool all)
 {
@@ -900,6 +926,7 @@ void LEVEL_TABLE(fill_map)(struct cpu_simd *simd)
 {
 	simd->unary = unary;
 	simd->binary = binary;
+	simd->exp_sum = exp_sum;
 	simd->softmax = softmax;
 	simd->softmax_columns = softmax_columns;
 }
