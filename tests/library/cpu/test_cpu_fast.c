@@ -476,6 +476,57 @@ static void test_long_reductions(void **state)
 	}
 }
 
+/* Threads share a tensor, a row of it, and a run that is contiguous. */
+static void test_large_moves(void **state)
+{
+	static const struct {
+		enum ir_op op;
+		enum ir_dtype dtype;
+		uint32_t rank;
+		int64_t x[6], y[6];
+		union ir_attrs attrs;
+	} cases[] = {
+		{ IR_OP_SLICE,
+		  IR_I32,
+		  2,
+		  { 300, 400 },
+		  { 280, 390 },
+		  { .slice = { .starts = { 10, 5 }, .strides = { 1, 1 } } } },
+		{ IR_OP_SLICE,
+		  IR_U8,
+		  3,
+		  { 3, 50, 700 },
+		  { 2, 40, 233 },
+		  { .slice = { .starts = { 1, 9, 2 }, .strides = { 1, 1, 3 } } } },
+		{ IR_OP_SLICE,
+		  IR_F16,
+		  2,
+		  { 3, 60000 },
+		  { 2, 50001 },
+		  { .slice = { .starts = { 1, 100 }, .strides = { 1, 1 } } } },
+		{ IR_OP_EXPAND, IR_U8, 2, { 300, 1 }, { 300, 401 }, { .axis = 0 } },
+		{ IR_OP_EXPAND, IR_F32, 2, { 1, 401 }, { 300, 401 }, { .axis = 0 } },
+		{ IR_OP_EXPAND, IR_I64, 3, { 3, 1, 30000 }, { 3, 2, 30000 }, { .axis = 0 } },
+		{ IR_OP_REVERSE, IR_F32, 3, { 4, 60, 300 }, { 4, 60, 300 }, { .axes = 5 } },
+		{ IR_OP_TRANSPOSE,
+		  IR_F16,
+		  6,
+		  { 1, 2, 3, 40, 25, 30 },
+		  { 1, 40, 25, 2, 30, 3 },
+		  { .transpose = { .perm = { 0, 3, 4, 1, 5, 2 } } } },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct rig rig;
+
+		rig_init(&rig);
+		rig_add(&rig, cases[i].dtype, cases[i].rank, cases[i].x);
+		assert_true(compare_moved(&rig, cases[i].op, &cases[i].attrs, cases[i].dtype,
+					  cases[i].rank, cases[i].y));
+	}
+}
+
 static void maybe_add(struct rig *rig, uint32_t rank, const int64_t *dims)
 {
 	if (random_below(2))
@@ -718,6 +769,7 @@ int main(void)
 		cmocka_unit_test(test_shared_columns),
 		cmocka_unit_test(test_reduce),
 		cmocka_unit_test(test_long_reductions),
+		cmocka_unit_test(test_large_moves),
 		cmocka_unit_test(test_layernorm),
 		cmocka_unit_test(test_instnorm),
 		cmocka_unit_test(test_batchnorm),

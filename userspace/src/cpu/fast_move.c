@@ -61,45 +61,89 @@ static int concat(struct cpu_context *cpu, const struct ir_node *node, const voi
 struct strided {
 	struct cpu_shape y;
 	int64_t stride[IR_MAX_RANK]; /* strides of the source in elements; may be 0 or negative */
+	uint32_t outer;		     /* axes in front of that of a row */
 	/* run: elements of a run; line: runs of a row; step: elements between runs in the source */
 	int64_t run, line, step;
+	int64_t parts; /* parts of GRAIN elements of a run */
 	size_t element;
 	const char *from;
 	char *to;
 };
 
-#define COPY_RUNS(bytes)                      \
-	for (int64_t k = 0; k < s->line; k++) \
+#define COPY_RUNS(bytes)                \
+	for (int64_t k = 0; k < n; k++) \
 	memcpy(to + k * (int64_t)(bytes), from + k * step, bytes)
 
-static void copy_rows(void *argument, int64_t begin, int64_t end)
+/* Copies n runs; step: bytes between runs in the source. */
+static void copy_row(char *to, const char *from, int64_t step, size_t run, int64_t n)
+{
+	size_t done = run, all = run * (size_t)n;
+
+	if (!step) {
+		/* One run is repeated: what is there already doubles. */
+		memcpy(to, from, run);
+		for (size_t more; done < all; done += more) {
+			more = done < all - done ? done : all - done;
+			memcpy(to + done, to, more);
+		}
+		return;
+	}
+	/* Copies of a constant size are single instructions. */
+	switch (run) {
+	case 1:
+		COPY_RUNS(1);
+		break;
+	case 2:
+		COPY_RUNS(2);
+		break;
+	case 4:
+		COPY_RUNS(4);
+		break;
+	case 8:
+		COPY_RUNS(8);
+		break;
+	default:
+		COPY_RUNS(run);
+	}
+}
+
+/* Copies the runs begin to end - 1, row by row; the indices of a row count like digits. */
+static void copy_runs(void *argument, int64_t begin, int64_t end)
 {
 	const struct strided *s = argument;
-	int64_t element = (int64_t)s->element, step = s->step * element;
-	size_t run = (size_t)s->run * s->element;
+	int64_t element = (int64_t)s->element, k = begin % s->line, n;
+	int64_t digit[IR_MAX_RANK], row = begin / s->line, offset = 0;
 
-	for (int64_t i = begin * s->line * s->run; i < end * s->line * s->run;
-	     i += s->line * s->run) {
-		const char *from = s->from + cpu_offset(&s->y, i, s->stride) * element;
-		char *to = s->to + i * element;
-
-		/* Copies of a constant size are single instructions. */
-		switch (run) {
-		case 1:
-			COPY_RUNS(1);
-			break;
-		case 2:
-			COPY_RUNS(2);
-			break;
-		case 4:
-			COPY_RUNS(4);
-			break;
-		case 8:
-			COPY_RUNS(8);
-			break;
-		default:
-			COPY_RUNS(run);
+	for (uint32_t d = s->outer; d-- > 0; row /= s->y.dim[d]) {
+		digit[d] = row % s->y.dim[d];
+		offset += digit[d] * s->stride[d];
+	}
+	for (int64_t i = begin; i < end; i += n, k = 0) {
+		n = s->line - k < end - i ? s->line - k : end - i;
+		copy_row(s->to + i * s->run * element, s->from + (offset + k * s->step) * element,
+			 s->step * element, (size_t)(s->run * element), n);
+		for (uint32_t d = s->outer; d-- > 0;) {
+			offset += s->stride[d];
+			if (++digit[d] < s->y.dim[d])
+				break;
+			offset -= s->stride[d] * s->y.dim[d];
+			digit[d] = 0;
 		}
+	}
+}
+
+/* Copies parts of runs that are so long that threads share one. */
+static void copy_parts(void *argument, int64_t begin, int64_t end)
+{
+	const struct strided *s = argument;
+
+	for (int64_t i = begin; i < end; i++) {
+		int64_t first = i / s->parts * s->run, at = i % s->parts * GRAIN;
+		int64_t n = s->run - at < GRAIN ? s->run - at : GRAIN;
+		int64_t from = cpu_offset(&s->y, first, s->stride) + at;
+
+		memcpy(s->to + (first + at) * (int64_t)s->element,
+		       s->from + from * (int64_t)s->element, (size_t)n * s->element);
 	}
 }
 
@@ -121,11 +165,15 @@ static void move_strided(struct cpu_context *cpu, struct strided *s, const struc
 	for (d = s->y.rank; d > 0 && (s->stride[d - 1] == s->run || s->y.dim[d - 1] == 1); d--)
 		s->run *= s->y.dim[d - 1];
 	if (d) {
+		s->outer = d - 1;
 		s->line = s->y.dim[d - 1];
 		s->step = s->stride[d - 1];
 	}
-	cpu_parallel_ranges(cpu, s->y.count / (s->line * s->run), GRAIN / (s->line * s->run) + 1,
-			    copy_rows, s);
+	s->parts = (s->run + GRAIN - 1) / GRAIN;
+	if (s->parts > 1)
+		cpu_parallel_ranges(cpu, s->y.count / s->run * s->parts, 1, copy_parts, s);
+	else
+		cpu_parallel_ranges(cpu, s->y.count / s->run, GRAIN / s->run + 1, copy_runs, s);
 }
 
 /* Transposes matrices of 32-bit elements, such as channels-first images to channels-last. */
