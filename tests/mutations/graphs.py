@@ -301,8 +301,8 @@ MUTATIONS = [
          'c * f->addend_step);', '0 * f->addend_step);'),
     # Kernels of the CPU.
     _cpu('a chunk of gathered elements starts at the first', 'fast_index.c',
-         'load_indices(x->index_type, x->index, r * inner + j, 1, n, dim, offset);',
-         'load_indices(x->index_type, x->index, r * inner, 1, n, dim, offset);'),
+         'load_indices(x->index_type, x->index, at, 1, n, dim, offset);\n\tfor (int64_t i = 0; i < n; i++)\n\t\toffset[i] = base',
+         'load_indices(x->index_type, x->index, at - j, 1, n, dim, offset);\n\tfor (int64_t i = 0; i < n; i++)\n\t\toffset[i] = base'),
     _cpu('padding counts for the average', 'fast_pool.c',
          'count += at >= 0 && at < in;', 'count += at >= 0;'),
     _cpu('the second half of a byte is sign-extended at 7', 'fast_quantize.c',

@@ -82,6 +82,34 @@ static bool elements_round(void)
 	return rig_compare(&rig, scatter ? IR_OP_SCATTER : IR_OP_GATHER, &attrs, 1, &type, 0);
 }
 
+/* Threads share the result. */
+static void test_large_gathers(void **state)
+{
+	static const struct {
+		struct ir_gather_attrs attrs;
+		uint32_t rank, index_rank, y_rank;
+		int64_t x[3], indices[3], y[4];
+	} cases[] = {
+		{ { IR_GATHER_AXIS, 1 }, 3, 1, 3, { 4, 500, 30 }, { 800 }, { 4, 800, 30 } },
+		{ { IR_GATHER_AXIS, 0 }, 2, 2, 3, { 9, 3000 }, { 5, 4 }, { 5, 4, 3000 } },
+		{ { IR_GATHER_ELEMENTS, 0 }, 2, 2, 2, { 9, 3000 }, { 40, 3000 }, { 40, 3000 } },
+		{ { IR_GATHER_ELEMENTS, 1 }, 2, 2, 2, { 300, 20 }, { 300, 350 }, { 300, 350 } },
+		{ { IR_GATHER_ND, 0 }, 3, 2, 2, { 10, 9, 20 }, { 5000, 2 }, { 5000, 20 } },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		union ir_attrs attrs = { .gather = cases[i].attrs };
+		struct ir_type type = ir_type_make(IR_F32, cases[i].y_rank, cases[i].y);
+		struct rig rig;
+
+		rig_init(&rig);
+		rig_add(&rig, IR_F32, cases[i].rank, cases[i].x);
+		add_indices(&rig, cases[i].index_rank, cases[i].indices);
+		assert_true(rig_compare(&rig, IR_OP_GATHER, &attrs, 1, &type, 0));
+	}
+}
+
 static bool coordinates_round(void)
 {
 	enum ir_dtype dtype = all_types[random_below(8)];
@@ -351,10 +379,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_gather),	      cmocka_unit_test(test_elements),
-		cmocka_unit_test(test_coordinates),   cmocka_unit_test(test_quantize),
-		cmocka_unit_test(test_dequantize),    cmocka_unit_test(test_resample),
-		cmocka_unit_test(test_gru),	      cmocka_unit_test(test_lstm),
-		cmocka_unit_test(test_long_sequence), cmocka_unit_test(test_all_seen),
+		cmocka_unit_test(test_large_gathers), cmocka_unit_test(test_coordinates),
+		cmocka_unit_test(test_quantize),      cmocka_unit_test(test_dequantize),
+		cmocka_unit_test(test_resample),      cmocka_unit_test(test_gru),
+		cmocka_unit_test(test_lstm),	      cmocka_unit_test(test_long_sequence),
+		cmocka_unit_test(test_all_seen),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

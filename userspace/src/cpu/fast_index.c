@@ -10,6 +10,8 @@
 #include "cpu/fast.h"
 
 #define CHUNK 256
+/* The least bytes that are worth a thread. */
+#define GRAIN 65536
 
 /* Copies runs of bytes between a dense tensor and one that is addressed by index. */
 struct mover {
@@ -64,10 +66,12 @@ static void load_indices(enum ir_dtype dtype, const void *p, int64_t at, int64_t
 	else
 		LOAD(int64_t);
 	for (int64_t i = 0; i < n; i++) {
-		int64_t v = to[i] < -dim ? -dim : to[i];
+		/* Without branches, which mixed signs would make slow. */
+		int64_t v = to[i] + (dim & to[i] >> 63), beyond;
 
-		v = v > dim - 1 ? dim - 1 : v;
-		to[i] = v < 0 ? v + dim : v;
+		v &= ~(v >> 63);
+		beyond = v - (dim - 1);
+		to[i] = v - (beyond & ~(beyond >> 63));
 	}
 }
 
@@ -78,82 +82,78 @@ struct indexed {
 	const void *index;
 	uint32_t axis;
 	int64_t element; /* bytes of an element */
+	int64_t line;	 /* runs whose offsets are computed alike */
+	void (*offsets)(const struct indexed *x, int64_t at, int64_t n, int64_t *offset);
 };
 
-static int64_t shorter(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
-static void along_axis(const struct indexed *x)
+/*
+ * The functions below set the byte offsets of n runs from run `at` of the dense tensor on, which
+ * are within one line: its length is x->line.
+ */
+static void along_axis(const struct indexed *x, int64_t at, int64_t n, int64_t *offset)
 {
 	int64_t dim = x->data.dim[x->axis], inner = x->data.stride[x->axis] * x->element;
-	int64_t outer = x->data.count / x->data.stride[x->axis] / dim, offset[CHUNK];
+	int64_t o = at / x->line;
 
-	for (int64_t o = 0; o < outer; o++)
-		for (int64_t k = 0; k < x->indices.count; k += CHUNK) {
-			int64_t n = shorter(CHUNK, x->indices.count - k);
-
-			load_indices(x->index_type, x->index, k, 1, n, dim, offset);
-			for (int64_t i = 0; i < n; i++)
-				offset[i] = (o * dim + offset[i]) * inner;
-			move(&x->mover, o * x->indices.count + k, offset, n);
-		}
+	load_indices(x->index_type, x->index, at - o * x->line, 1, n, dim, offset);
+	for (int64_t i = 0; i < n; i++)
+		offset[i] = (o * dim + offset[i]) * inner;
 }
 
-static void of_elements(const struct indexed *x)
+/* A line is the indices that differ only in the dimensions behind the axis. */
+static void of_elements(const struct indexed *x, int64_t at, int64_t n, int64_t *offset)
 {
-	int64_t dim = x->data.dim[x->axis], inner = x->data.stride[x->axis], offset[CHUNK];
-	int64_t rows = x->indices.count / inner, per_outer = x->indices.dim[x->axis];
+	int64_t dim = x->data.dim[x->axis], r = at / x->line, j = at - r * x->line;
+	int64_t element = x->element, row = x->line * element;
+	int64_t base = r / x->indices.dim[x->axis] * dim * row + j * element;
 
-	/* A row is the indices that differ only in the dimensions behind the axis. */
-	for (int64_t r = 0; r < rows; r++)
-		for (int64_t j = 0; j < inner; j += CHUNK) {
-			int64_t n = shorter(CHUNK, inner - j), base = r / per_outer * dim;
-
-			load_indices(x->index_type, x->index, r * inner + j, 1, n, dim, offset);
-			for (int64_t i = 0; i < n; i++)
-				offset[i] = ((base + offset[i]) * inner + j + i) * x->element;
-			move(&x->mover, r * inner + j, offset, n);
-		}
+	load_indices(x->index_type, x->index, at, 1, n, dim, offset);
+	for (int64_t i = 0; i < n; i++)
+		offset[i] = base + offset[i] * row + i * element;
 }
 
-/* Like of_elements() for the last axis, where each of its rows would be a single element. */
-static void of_last_elements(const struct indexed *x)
+/* Like of_elements() for the last axis, where each of its lines would be a single element. */
+static void of_last_elements(const struct indexed *x, int64_t at, int64_t n, int64_t *offset)
 {
-	int64_t dim = x->data.dim[x->axis], per_row = x->indices.dim[x->axis], offset[CHUNK];
+	int64_t dim = x->data.dim[x->axis], first = at / x->line * dim, element = x->element;
 
-	for (int64_t r = 0; r < x->indices.count / per_row; r++)
-		for (int64_t j = 0; j < per_row; j += CHUNK) {
-			int64_t n = shorter(CHUNK, per_row - j);
-
-			load_indices(x->index_type, x->index, r * per_row + j, 1, n, dim, offset);
-			for (int64_t i = 0; i < n; i++)
-				offset[i] = (r * dim + offset[i]) * x->element;
-			move(&x->mover, r * per_row + j, offset, n);
-		}
+	load_indices(x->index_type, x->index, at, 1, n, dim, offset);
+	for (int64_t i = 0; i < n; i++)
+		offset[i] = (first + offset[i]) * element;
 }
 
-static void of_coordinates(const struct indexed *x)
+static void of_coordinates(const struct indexed *x, int64_t at, int64_t n, int64_t *offset)
 {
-	int64_t depth = x->indices.dim[x->indices.rank - 1], tuples = x->indices.count / depth;
-	int64_t offset[CHUNK], part[CHUNK];
+	int64_t depth = x->indices.dim[x->indices.rank - 1], part[CHUNK];
 
-	for (int64_t t = 0; t < tuples; t += CHUNK) {
-		int64_t n = shorter(CHUNK, tuples - t);
+	memset(offset, 0, (size_t)n * sizeof(*offset));
+	for (int64_t d = 0; d < depth; d++) {
+		int64_t step = x->data.stride[d] * x->element;
 
-		memset(offset, 0, sizeof(offset));
-		for (int64_t d = 0; d < depth; d++) {
-			load_indices(x->index_type, x->index, t * depth + d, depth, n,
-				     x->data.dim[d], part);
-			for (int64_t i = 0; i < n; i++)
-				offset[i] += part[i] * x->data.stride[d] * x->element;
-		}
-		move(&x->mover, t, offset, n);
+		load_indices(x->index_type, x->index, at * depth + d, depth, n, x->data.dim[d],
+			     part);
+		for (int64_t i = 0; i < n; i++)
+			offset[i] += part[i] * step;
 	}
 }
 
-static void run(const struct ir_node *node, const void *const *in, void *const *out, bool scatter)
+static void move_range(void *argument, int64_t begin, int64_t end)
+{
+	const struct indexed *x = argument;
+	int64_t offset[CHUNK], n;
+
+	for (int64_t at = begin; at < end; at += n) {
+		int64_t rest = x->line - at % x->line;
+
+		n = rest < end - at ? rest : end - at;
+		n = n < CHUNK ? n : CHUNK;
+		x->offsets(x, at, n, offset);
+		move(&x->mover, at, offset, n);
+	}
+}
+
+static void run(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
+		void *const *out, bool scatter)
 {
 	struct indexed x = {
 		.mover = { in[scatter ? 2 : 0], out[0], 0, scatter },
@@ -164,39 +164,46 @@ static void run(const struct ir_node *node, const void *const *in, void *const *
 		.axis = node->attrs.gather.axis,
 		.element = (int64_t)ir_dtype_bits(node->results[0]->type.dtype) / 8,
 	};
-	int64_t run = 1;
+	int64_t run = 1, count = x.indices.count;
 
-	if (node->attrs.gather.kind == IR_GATHER_AXIS)
+	if (node->attrs.gather.kind == IR_GATHER_AXIS) {
 		run = x.data.stride[x.axis];
-	else if (node->attrs.gather.kind == IR_GATHER_ND)
+		x.line = count;
+		count *= x.data.count / run / x.data.dim[x.axis];
+		x.offsets = along_axis;
+	} else if (node->attrs.gather.kind == IR_GATHER_ND) {
 		run = x.data.stride[x.indices.dim[x.indices.rank - 1] - 1];
+		x.line = count /= x.indices.dim[x.indices.rank - 1];
+		x.offsets = of_coordinates;
+	} else if (x.axis == x.data.rank - 1) {
+		x.line = x.indices.dim[x.axis];
+		x.offsets = of_last_elements;
+	} else {
+		x.line = x.data.stride[x.axis];
+		x.offsets = of_elements;
+	}
 	x.mover.run = (size_t)(run * x.element);
-	if (node->attrs.gather.kind == IR_GATHER_AXIS)
-		along_axis(&x);
-	else if (node->attrs.gather.kind == IR_GATHER_ND)
-		of_coordinates(&x);
-	else if (x.axis == x.data.rank - 1)
-		of_last_elements(&x);
+	/* When two runs go to one place, the last one stays there. */
+	if (scatter)
+		move_range(&x, 0, count);
 	else
-		of_elements(&x);
+		cpu_parallel_ranges(cpu, count, GRAIN / (run * x.element) + 1, move_range, &x);
 }
 
 static int gather(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
 		  void *const *out, struct wnn_error *err)
 {
-	(void)cpu;
 	(void)err;
-	run(node, in, out, false);
+	run(cpu, node, in, out, false);
 	return 0;
 }
 
 static int scatter(struct cpu_context *cpu, const struct ir_node *node, const void *const *in,
 		   void *const *out, struct wnn_error *err)
 {
-	(void)cpu;
 	(void)err;
 	memcpy(out[0], in[0], (size_t)ir_type_bytes(&node->results[0]->type));
-	run(node, in, out, true);
+	run(cpu, node, in, out, true);
 	return 0;
 }
 
