@@ -8,7 +8,9 @@ NEWEST = 6
 # Numbers of VHLO's types and attributes, and of MLIR's own.
 BOOL, F32, I8, I32, I64, FUNCTION, TENSOR, TOKEN = 0, 4, 11, 13, 14, 8, 20, 22
 ARRAY, BOOLEAN, DICTIONARY, FLOAT, INTEGER, STRING, ELEMENTS, TYPE = 1, 2, 6, 8, 9, 14, 15, 17
-BUILTIN_DICTIONARY, BUILTIN_STRING, BUILTIN_PLACE, BUILTIN_UNKNOWN, BUILTIN_RESOURCE = 1, 2, 11, 15, 16
+BUILTIN_DICTIONARY, BUILTIN_STRING, BUILTIN_SYMBOL, BUILTIN_PLACE, BUILTIN_UNKNOWN, BUILTIN_RESOURCE = 1, 2, 4, 11, 15, 16
+# Numbers of Shardy's attributes.
+MANUAL_AXES, MESH_AXIS, MESH, SUB_AXIS, AXIS, DIMENSION, SHARDING, SHARDINGS = range(8)
 
 
 def varint(value):
@@ -87,7 +89,7 @@ class Writer:
         """@attrs: by their names; in new versions what is sorted by them are properties, without the names."""
         dialect, _, base = name.partition('.')
         attrs = attrs or {}
-        as_properties = self.version >= 5 and dialect == 'vhlo' and attrs
+        as_properties = self.version >= 5 and dialect in ('vhlo', 'sdy') and attrs
         mask = (2 if results else 0) | (4 if operands else 0) | (16 if regions else 0)
         data = b''
         if as_properties:
@@ -263,12 +265,44 @@ def attributes(version=NEWEST):
         w.operation('vhlo.return_v1')]))
 
 
+def shardy(version=NEWEST, axes=(), code=SHARDING):
+    """x + x between a constraint and a manual computation: operations of Shardy beside those of VHLO, as JAX sends them.
+    @axes: along which the constraint cuts; @code: number of its attribute."""
+    w = Writer(version)
+    kind = w.tensor([2], F32)
+    text = lambda name: w.attr(BUILTIN_STRING, w.string(name), dialect='builtin')
+    part = lambda number, *parts: w.attr(number, *parts, dialect='sdy')
+    mesh = w.attr(BUILTIN_SYMBOL, text('mesh'), dialect='builtin')
+    grid = part(MESH, listed([part(MESH_AXIS, w.string('x'), signed(1)), part(MESH_AXIS, w.string('y"'), signed(4))]),
+                listed([signed(number) for number in (3, 2, 1, 0)]))
+    cut = part(DIMENSION, listed([part(AXIS, w.string(axis), varint(0)) for axis in axes]), b'\1', varint(5))
+    half = part(AXIS, w.string('y"'), varint(int.from_bytes(part(SUB_AXIS, signed(1), signed(2)), 'little') >> 1 << 1 | 1))
+    sharding = part(code, mesh, listed([cut]), listed([half]))
+    whole = part(SHARDING, mesh, listed([part(DIMENSION, listed([]), b'\0', varint(0))]), listed([]))
+    manual = {'in_shardings': part(SHARDINGS, listed([whole])), 'manual_axes': part(MANUAL_AXES, listed([text('x')])),
+              'out_shardings': part(SHARDINGS, listed([whole]))}
+    check = {'call_target_name': w.text('check.expect_eq'), 'has_side_effect': w.boolean(1),
+             'backend_config': w.text(''), 'api_version': w.attr(5, varint(1)), 'called_computations': w.array(),
+             'operand_layouts': w.array(), 'result_layouts': w.array(), 'output_operand_aliases': w.array()}
+    # Values of the function come first: 0 to 5.
+    body = w.region(2, [kind], [w.operation('vhlo.add_v1', [6, 6], [kind]), w.operation('sdy.return', [7])])
+    return w.file(w.operation('sdy.mesh', attrs={'mesh': grid, 'sym_name': text('mesh')}), w.function('main', [], [], 6, [
+        w.operation('vhlo.constant_v1', results=[kind], attrs={'value': w.elements([2], F32, floats(0.5, 1.5))}),
+        w.operation('builtin.unrealized_conversion_cast', [0], [kind]),
+        w.operation('sdy.sharding_constraint', [1], [kind], {'sharding': sharding}),
+        w.operation('sdy.manual_computation', [2], [kind], manual, [body]),
+        w.operation('vhlo.constant_v1', results=[kind], attrs={'value': w.elements([2], F32, floats(1.0, 3.0))}),
+        w.operation('vhlo.custom_call_v1', [3, 4], attrs=check),
+        w.operation('vhlo.return_v1')]))
+
+
 def samples():
     """Files by name, for the fuzz target."""
     result = {}
     for version in range(NEWEST + 1):
         result[f'compute-{version}'] = compute(version, at=(12, 5))
         result[f'loop-{version}'] = loop(version)
+        result[f'shardy-{version}'] = shardy(version)
     result['types'] = types()[0]
     result['attributes'] = attributes()
     return result

@@ -57,7 +57,7 @@ class Bytecode(unittest.TestCase):
     def test_runs(self):
         """Programs of every version of the format compute what they should."""
         for version in range(writer.NEWEST + 1):
-            for make in (writer.compute, writer.loop):
+            for make in (writer.compute, writer.loop, writer.shardy):
                 with self.subTest(version=version, program=make.__name__):
                     done = run(make(version))
                     self.assertEqual((done.returncode, done.stderr), (0, ""))
@@ -71,7 +71,7 @@ class Bytecode(unittest.TestCase):
 
     def test_versions(self):
         """All versions of the format are the same program."""
-        for make in (writer.compute, writer.loop):
+        for make in (writer.compute, writer.loop, writer.shardy):
             self.assertEqual(len({printed(make(version)) for version in range(writer.NEWEST + 1)}), 1)
 
     def test_types(self):
@@ -86,13 +86,20 @@ class Bytecode(unittest.TestCase):
 
     def test_printed_again(self):
         """A printed program is read as an equal one."""
-        for data in (writer.types()[0], writer.attributes(), writer.loop()):
+        for data in (writer.types()[0], writer.attributes(), writer.loop(), writer.shardy()):
             text = printed(data)
             self.assertEqual(text_of(text), text)
 
+    def test_newer_sharding(self):
+        """An attribute of Shardy that is not known is named by its number."""
+        self.assertIn("sdy has no attribute 18", run(writer.shardy(code=18)).stderr)
+
     def test_damage(self):
         """Files that were cut off, or changed in one byte, end with a message or are read."""
-        data = writer.compute()
+        for data in (writer.compute(), writer.shardy()):
+            self.damage(data)
+
+    def damage(self, data):
         for size in range(4, len(data), 7):
             self.assertRegex(run(data[:size]).stderr, "byte|missing", size)
         newer = data.replace(b"constant_v1\0", b"constant_v9\0")

@@ -12,7 +12,7 @@ TOP = pathlib.Path(__file__).resolve().parents[2]
 def main():
     page = (TOP / "Documentation/stablehlo.rst").read_text("utf-8")
     known = set(re.findall(r'^KIND\("([^"]+)"', (TOP / "userspace/import/stablehlo/kinds.def").read_text("utf-8"), re.M))
-    named = set(re.findall(r"``((?:stablehlo|chlo|func|sdy|check|interpreter|arith)\.[a-z_0-9-]+)``", page))
+    named = set(re.findall(r"``((?:stablehlo|chlo|builtin|func|sdy|check|interpreter|arith)\.[a-z_0-9-]+)``", page))
     wrong = [f"not in the page: {name}" for name in sorted(known - named)]
     wrong += [f"not known: {name}" for name in sorted(named - known - {"check.eq", "sdy.mesh", "sdy.sharding"})]
     table = page.split(".. begin of the table of XLA's operations\n")[1].split(".. end of the table")[0]

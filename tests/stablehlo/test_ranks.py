@@ -19,6 +19,8 @@ import unittest
 
 import numpy
 
+import bytecode_writer
+
 HERE = pathlib.Path(__file__).resolve().parent
 SHARED = HERE.parents[2] / "shared/stablehlo"
 EXAMPLES = HERE.parents[1] / "Documentation/examples"
@@ -203,6 +205,15 @@ class Ranks(unittest.TestCase):
                 else:
                     self.assertEqual(status, 0, err)
                     self.assertIn("rank 1: result0: float32 [4], from 4 to 4", out)
+
+    def test_shardings_in_bytecode(self):
+        """A sharding of Shardy in bytecode is refused where it cuts a value, as in text."""
+        path = self.folder / "shardy.mlir.bc"
+        for axes in ((), ("x",)):
+            path.write_bytes(bytecode_writer.shardy(axes=axes))
+            status, out, err = self.run_ranks(2, WEBNN_RUN, "run", path, "-d", "cpu", "--partitions", "2")
+            self.assertEqual(status == 0, not axes, out + err)
+            self.assertEqual("sdy.sharding_constraint: it says in which parts values are" in err, bool(axes), err)
 
     def test_processes_are_ranks(self):
         """stablehlo-test: interpreter.run_parallel on ranks, with all that is passed in threads."""

@@ -359,10 +359,12 @@ static struct shlo_entry *entry_at(struct shlo_bytes *b, uint64_t index, bool of
 		entry->type = shlo_builtin_read_type(&bytes);
 	else if (!strcmp(entry->dialect, "builtin"))
 		entry->attr = shlo_builtin_read_attr(&bytes);
+	else if (!strcmp(entry->dialect, "sdy") && !of_type)
+		entry->attr = shlo_sdy_read_attr(&bytes);
 	else
 		shlo_bytes_error(&bytes,
 				 "dialect '%s' has an encoding that is not read: portable "
-				 "bytecode holds vhlo",
+				 "bytecode holds vhlo and sdy",
 				 entry->dialect);
 	shlo_leave(&code->reader);
 	entry->busy = false;

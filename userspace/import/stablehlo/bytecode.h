@@ -103,11 +103,12 @@ double shlo_bytes_real(struct shlo_bytes *b, enum shlo_element element);
 /* Returns the line and column of a location; @otherwise when the location has none. */
 struct shlo_location shlo_bytes_location(struct shlo_bytes *b, struct shlo_location otherwise);
 
-/* Read types and attributes in the encodings of the dialects VHLO and builtin. */
+/* Read types and attributes in the encodings of the dialects VHLO, builtin and sdy. */
 const struct shlo_type *shlo_vhlo_read_type(struct shlo_bytes *b);
 const struct shlo_type *shlo_builtin_read_type(struct shlo_bytes *b);
 const struct shlo_attr *shlo_vhlo_read_attr(struct shlo_bytes *b);
 const struct shlo_attr *shlo_builtin_read_attr(struct shlo_bytes *b);
+const struct shlo_attr *shlo_sdy_read_attr(struct shlo_bytes *b);
 
 /* Reads the operations of the file, after all tables. */
 void shlo_bytecode_read_ir(struct shlo_bytecode *code);

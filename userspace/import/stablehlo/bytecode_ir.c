@@ -178,6 +178,25 @@ static void read_listed(struct shlo_bytes *b, struct shlo_op *op, const char *na
 	}
 }
 
+/* Returns the names of the properties of an operation of Shardy; NULL: it has none. */
+static const char *sdy_properties(const char *op)
+{
+	static const char *const lists[][2] = {
+		{ "sdy.constant", "value" },
+		{ "sdy.manual_computation", "in_shardings manual_axes out_shardings" },
+		{ "sdy.mesh", "mesh sym_name" },
+		{ "sdy.propagation_barrier", "allowed_direction" },
+		{ "sdy.reshard", "sharding" },
+		{ "sdy.sharding_constraint", "sharding" },
+		{ "sdy.sharding_group", "group_id" },
+	};
+
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
+		if (!strcmp(lists[i][0], op))
+			return lists[i][1];
+	return NULL;
+}
+
 static void read_optional(struct shlo_bytes *b, struct shlo_op *op, const char *name)
 {
 	const struct shlo_attr *attr = shlo_bytes_optional_attr(b);
@@ -193,6 +212,8 @@ static void read_properties(struct shlo_bytes *b, struct shlo_op *op)
 	const char *names = shlo_vhlo_properties(op->name);
 	struct shlo_bytes part;
 
+	if (!names)
+		names = sdy_properties(op->name);
 	if (index >= code->property_count)
 		shlo_bytes_error(b, "there are no properties %llu, there are %zu",
 				 (unsigned long long)index, code->property_count);
@@ -210,7 +231,7 @@ static void read_properties(struct shlo_bytes *b, struct shlo_op *op)
 	} else {
 		shlo_bytes_error(b,
 				 "the properties of %s are not read: portable bytecode holds "
-				 "operations of vhlo, in versions that are known",
+				 "operations of vhlo and sdy, in versions that are known",
 				 op->name);
 	}
 }
@@ -276,6 +297,10 @@ static struct shlo_op *read_op(struct shlo_bytes *b, struct scope *scope, struct
 		if (!code->reader.module)
 			shlo_module_new(&code->reader);
 		shlo_take_function(&code->reader, op);
+	} else if (!strcmp(op->name, "sdy.mesh")) {
+		if (!code->reader.module)
+			shlo_bytes_error(b, "sdy.mesh is outside of a module");
+		shlo_take_mesh(&code->reader, op);
 	} else if (!strcmp(op->name, "builtin.module")) {
 		if (!code->reader.module)
 			shlo_module_new(&code->reader);
