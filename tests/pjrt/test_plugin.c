@@ -1,0 +1,543 @@
+// SPDX-License-Identifier: MIT
+/* A client of the plugin for JAX that needs no JAX: test_plugin LIBRARY */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "../../userspace/pjrt/pjrt.h"
+
+#define F32 11
+#define S32 4
+
+static const struct pjrt_api *api;
+static struct pjrt_client *client;
+
+static const char sum[] = "module {\n"
+			  "  func.func @main(%x: tensor<2x3xf32>, %y: tensor<2x3xf32>) -> "
+			  "(tensor<2x3xf32>, tensor<f32>) {\n"
+			  "    %s = stablehlo.add %x, %y : tensor<2x3xf32>\n"
+			  "    %c = stablehlo.constant dense<2.5> : tensor<f32>\n"
+			  "    return %s, %c : tensor<2x3xf32>, tensor<f32>\n"
+			  "  }\n"
+			  "}\n";
+
+#define ARGS(name, ...)                                                                 \
+	((struct pjrt_##name##_args){ .struct_size = sizeof(struct pjrt_##name##_args), \
+				      __VA_ARGS__ })
+
+/* Checks that a call fails with a code and words of a message, and frees the error. */
+static void fails(struct pjrt_error *error, int code, const char *words)
+{
+	struct pjrt_Error_Message_args message = { .size = sizeof(message), .error = error };
+	struct pjrt_Error_GetCode_args get = { .size = sizeof(get), .error = error };
+	struct pjrt_Error_Destroy_args destroy = { .size = sizeof(destroy), .error = error };
+
+	assert_non_null(error);
+	api->Error_Message(&message);
+	assert_null(api->Error_GetCode(&get));
+	if (!strstr(message.message, words))
+		print_message("%s\n", message.message);
+	assert_non_null(strstr(message.message, words));
+	assert_int_equal(message.length, strlen(message.message));
+	assert_int_equal(get.code, code);
+	api->Error_Destroy(&destroy);
+}
+
+static void works(struct pjrt_error *error)
+{
+	struct pjrt_Error_Message_args message = { .size = sizeof(message), .error = error };
+
+	if (error) {
+		api->Error_Message(&message);
+		fail_msg("%s", message.message);
+	}
+}
+
+static void finish(struct pjrt_event *event)
+{
+	struct pjrt_Event_Await_args await = ARGS(Event_Await, .event = event);
+	struct pjrt_Event_Destroy_args destroy = ARGS(Event_Destroy, .event = event);
+
+	works(api->Event_Await(&await));
+	works(api->Event_Destroy(&destroy));
+}
+
+static struct pjrt_buffer *upload(int type, size_t rank, const int64_t *dims, const void *data,
+				  const int64_t *strides)
+{
+	struct pjrt_Client_BufferFromHostBuffer_args args = ARGS(
+		Client_BufferFromHostBuffer, .client = client, .data = data, .type = type,
+		.dims = dims, .rank = rank, .strides = strides, .stride_count = strides ? rank : 0);
+
+	works(api->Client_BufferFromHostBuffer(&args));
+	finish(args.done);
+	return args.buffer;
+}
+
+static void download(struct pjrt_buffer *buffer, void *data, size_t size)
+{
+	struct pjrt_Buffer_ToHostBuffer_args args =
+		ARGS(Buffer_ToHostBuffer, .buffer = buffer, .data = data, .size = size);
+
+	works(api->Buffer_ToHostBuffer(&args));
+	finish(args.done);
+}
+
+static void drop(struct pjrt_buffer *buffer)
+{
+	struct pjrt_Buffer_Destroy_args args = ARGS(Buffer_Destroy, .buffer = buffer);
+
+	works(api->Buffer_Destroy(&args));
+}
+
+static struct pjrt_error *compile(const char *code, const char *format, const void *options,
+				  size_t size, struct pjrt_loaded **loaded)
+{
+	struct pjrt_program program = { .size = sizeof(program),
+					.code = (char *)code,
+					.code_size = strlen(code),
+					.format = format,
+					.format_length = strlen(format) };
+	struct pjrt_Client_Compile_args args = ARGS(Client_Compile, .client = client,
+						    .program = &program, .options = options,
+						    .options_size = size);
+	struct pjrt_error *error = api->Client_Compile(&args);
+
+	*loaded = error ? NULL : args.executable;
+	return error;
+}
+
+static void unload(struct pjrt_loaded *loaded)
+{
+	struct pjrt_LoadedExecutable_Destroy_args args =
+		ARGS(LoadedExecutable_Destroy, .executable = loaded);
+
+	works(api->LoadedExecutable_Destroy(&args));
+}
+
+static struct pjrt_error *execute(struct pjrt_loaded *loaded, size_t count,
+				  struct pjrt_buffer **inputs, struct pjrt_buffer **outputs)
+{
+	struct pjrt_buffer *const *const arguments[1] = { inputs };
+	struct pjrt_buffer **const results[1] = { outputs };
+	struct pjrt_event *done = NULL;
+	struct pjrt_LoadedExecutable_Execute_args args =
+		ARGS(LoadedExecutable_Execute, .executable = loaded, .arguments = arguments,
+		     .device_count = 1, .argument_count = count, .outputs = results, .done = &done);
+	struct pjrt_error *error = api->LoadedExecutable_Execute(&args);
+
+	if (!error)
+		finish(done);
+	return error;
+}
+
+/* ---- tests */
+
+static void test_table(void **state)
+{
+	struct pjrt_Plugin_Attributes_args args = ARGS(Plugin_Attributes, );
+
+	(void)state;
+	assert_int_equal(api->size, sizeof(*api));
+	assert_int_equal(api->version.major, 0);
+	assert_int_equal(api->version.minor, 94);
+	/* 3 functions of errors, and 126 that slots.def lists, as version 0.94 has them. */
+	assert_int_equal(api->size,
+			 sizeof(size_t) * 2 + sizeof(api->version) + 129 * sizeof(void *));
+	works(api->Plugin_Attributes(&args));
+	assert_int_equal(args.count, 2);
+	assert_string_equal(args.attributes[0].name, "stablehlo_current_version");
+	assert_int_equal(args.attributes[0].count, 3);
+	assert_int_equal(args.attributes[0].integers[0], 1);
+	fails(api->Client_DmaMap(NULL), 12, "PJRT_Client_DmaMap is not implemented");
+}
+
+/* A caller whose structure ends before what a call needs gets an error, and nothing is written. */
+static void test_sizes(void **state)
+{
+	struct pjrt_Buffer_ElementType_args args = ARGS(Buffer_ElementType, .type = 77);
+	struct pjrt_Device_MemoryStats_args stats;
+	struct pjrt_Client_AddressableDevices_args devices =
+		ARGS(Client_AddressableDevices, .client = client);
+
+	(void)state;
+	args.struct_size = offsetof(struct pjrt_Buffer_ElementType_args, type);
+	fails(api->Buffer_ElementType(&args), 3,
+	      "the arguments of PJRT_Buffer_ElementType have 24 bytes; there must be 28");
+	assert_int_equal(args.type, 77);
+	works(api->Client_AddressableDevices(&devices));
+	assert_int_equal(devices.count, 1);
+	memset(&stats, 0x5a, sizeof(stats));
+	stats.struct_size = offsetof(struct pjrt_Device_MemoryStats_args, rest);
+	stats.device = devices.devices[0];
+	works(api->Device_MemoryStats(&stats));
+	assert_true(stats.has_largest);
+	for (size_t i = 0; i < sizeof(stats.rest); i++)
+		assert_int_equal(((unsigned char *)stats.rest)[i], 0x5a);
+}
+
+static void test_clients(void **state)
+{
+	struct pjrt_named_value option = { .size = sizeof(option),
+					   .name = "device",
+					   .name_length = 6,
+					   .string = "toaster",
+					   .count = 7 };
+	struct pjrt_Client_Create_args args =
+		ARGS(Client_Create, .options = &option, .option_count = 1);
+	struct pjrt_Client_Destroy_args destroy = ARGS(Client_Destroy, );
+	struct pjrt_Client_PlatformVersion_args version = ARGS(Client_PlatformVersion, );
+	struct pjrt_Client_LookupDevice_args look = ARGS(Client_LookupDevice, .client = client);
+
+	(void)state;
+	fails(api->Client_Create(&args), 12, "toaster");
+	option.kind = PJRT_BOOL;
+	fails(api->Client_Create(&args), 3, "the option device must be a text");
+	option.name = "devise";
+	fails(api->Client_Create(&args), 3, "there is no option devise; there is device");
+	option = (struct pjrt_named_value){
+		.name = "device", .name_length = 6, .string = "sim", .count = 3
+	};
+	works(api->Client_Create(&args));
+	version.client = args.client;
+	works(api->Client_PlatformVersion(&version));
+	assert_non_null(strstr(version.version, "device sim"));
+	destroy.client = args.client;
+	works(api->Client_Destroy(&destroy));
+	works(api->Client_LookupDevice(&look));
+	look.id = 4;
+	fails(api->Client_LookupDevice(&look), 3, "there is no device 4");
+}
+
+static void test_run(void **state)
+{
+	static const float x[6] = { 1, 2, 3, 4, 5, 6 }, y[6] = { 10, 20, 30, 40, 50, 60 };
+	static const int64_t dims[2] = { 2, 3 };
+	struct pjrt_LoadedExecutable_GetExecutable_args get =
+		ARGS(LoadedExecutable_GetExecutable, );
+	struct pjrt_Executable_OutputDimensions_args shapes = ARGS(Executable_OutputDimensions, );
+	struct pjrt_Executable_Destroy_args put = ARGS(Executable_Destroy, );
+	struct pjrt_Buffer_Delete_args delete = ARGS(Buffer_Delete, );
+	struct pjrt_buffer *in[2], *out[2];
+	struct pjrt_loaded *loaded;
+	float result[6];
+
+	(void)state;
+	works(compile(sum, "mlir", NULL, 0, &loaded));
+	get.loaded = loaded;
+	works(api->LoadedExecutable_GetExecutable(&get));
+	shapes.executable = get.executable;
+	works(api->Executable_OutputDimensions(&shapes));
+	assert_int_equal(shapes.count, 2);
+	assert_int_equal(shapes.ranks[0], 2);
+	assert_int_equal(shapes.ranks[1], 0);
+	assert_int_equal(shapes.dims[1], 3);
+	put.executable = get.executable;
+	works(api->Executable_Destroy(&put));
+	in[0] = upload(F32, 2, dims, x, NULL);
+	in[1] = upload(F32, 2, dims, y, NULL);
+	/* A program runs more than once. */
+	for (int turn = 0; turn < 3; turn++) {
+		works(execute(loaded, 2, in, out));
+		download(out[0], result, sizeof(result));
+		for (int i = 0; i < 6; i++)
+			assert_float_equal(result[i], x[i] + y[i], 0);
+		download(out[1], result, sizeof(float));
+		assert_float_equal(result[0], 2.5, 0);
+		drop(out[0]);
+		drop(out[1]);
+	}
+	fails(execute(loaded, 1, in, out), 3, "the program takes 2 arguments; there are 1");
+	delete.buffer = in[1];
+	works(api->Buffer_Delete(&delete));
+	fails(execute(loaded, 2, in, out), 3, "argument 1 is deleted");
+	drop(in[1]);
+	in[1] = upload(S32, 2, dims, x, NULL);
+	fails(execute(loaded, 2, in, out), 3, "argument 1 must be tensor<2x3xf32>");
+	drop(in[0]);
+	drop(in[1]);
+	unload(loaded);
+}
+
+static void test_refusals(void **state)
+{
+	/* Build options (field 3) with 2 replicas (field 4), and a field that ends too early. */
+	static const unsigned char replicas[] = { 0x1a, 2, 0x20, 2 }, cut[] = { 0x1a, 9, 0x20 };
+	/* Build options with a device assignment whose only device is 5. */
+	static const unsigned char device[] = { 0x1a, 7, 0x4a, 5, 0x1a, 3, 0x0a, 1, 5 };
+	struct pjrt_loaded *loaded;
+
+	(void)state;
+	fails(compile(sum, "hlo", NULL, 0, &loaded), 12, "the program's format is hlo");
+	fails(compile("module {", "mlir", NULL, 0, &loaded), 13, "the program cannot be read");
+	fails(compile(sum, "mlir", replicas, sizeof(replicas), &loaded), 12,
+	      "the program is for 2 replicas of 1 partitions");
+	fails(compile(sum, "mlir", cut, sizeof(cut), &loaded), 3, "are no CompileOptionsProto");
+	fails(compile(sum, "mlir", device, sizeof(device), &loaded), 3,
+	      "the program is for device 5; the only one is 0");
+	fails(compile("func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {\n"
+		      "  %y = stablehlo.custom_call @nothing(%x) : (tensor<2xf32>) -> tensor<2xf32>\n"
+		      "  return %y : tensor<2xf32>\n}\n",
+		      "mlir", NULL, 0, &loaded),
+	      12, "stablehlo.custom_call at line 2, column 3: there is no function 'nothing'");
+	fails(compile("func.func @main(%x: tensor<?xf32>) -> tensor<?xf32> {\n"
+		      "  return %x : tensor<?xf32>\n}\n",
+		      "mlir", NULL, 0, &loaded),
+	      12, "input 0 of the program is tensor<?xf32>; sizes that are only known at run time");
+	fails(compile("func.func @main(%x: !stablehlo.token) -> !stablehlo.token {\n"
+		      "  return %x : !stablehlo.token\n}\n",
+		      "mlir", NULL, 0, &loaded),
+	      12, "input 0 of the program is !stablehlo.token, which is no array");
+}
+
+static void test_layouts(void **state)
+{
+	static const int32_t numbers[6] = { 0, 1, 2, 3, 4, 5 };
+	/* The columns from the last to the first, of elements that lie column after column. */
+	static const int64_t dims[2] = { 2, 3 }, strides[2] = { 4, -8 }, columns[2] = { 0, 1 };
+	static const int32_t wanted[6] = { 4, 2, 0, 5, 3, 1 }, turned[6] = { 4, 5, 2, 3, 0, 1 };
+	struct pjrt_layout layout = { .size = sizeof(layout), .kind = PJRT_TILED };
+	struct pjrt_buffer *buffer = upload(S32, 2, dims, numbers + 4, strides);
+	struct pjrt_Buffer_ToHostBuffer_args args =
+		ARGS(Buffer_ToHostBuffer, .buffer = buffer, .layout = &layout);
+	struct pjrt_Buffer_CopyRawToHost_args raw =
+		ARGS(Buffer_CopyRawToHost, .buffer = buffer, .offset = 8, .size = 8);
+	int32_t result[6];
+
+	(void)state;
+	download(buffer, result, sizeof(result));
+	assert_memory_equal(result, wanted, sizeof(result));
+	layout.tiled.minor_to_major = columns;
+	layout.tiled.rank = 2;
+	works(api->Buffer_ToHostBuffer(&args));
+	assert_int_equal(args.size, sizeof(result));
+	args.data = result;
+	works(api->Buffer_ToHostBuffer(&args));
+	finish(args.done);
+	assert_memory_equal(result, turned, sizeof(result));
+	args.size--;
+	fails(api->Buffer_ToHostBuffer(&args), 3, "the array has 24 bytes, there is room for 23");
+	layout.tiled.rank = 1;
+	fails(api->Buffer_ToHostBuffer(&args), 3, "the layout has 1 dimensions, the array 2");
+	raw.data = result;
+	works(api->Buffer_CopyRawToHost(&raw));
+	finish(raw.done);
+	assert_memory_equal(result, wanted + 2, 8);
+	raw.offset = 20;
+	fails(api->Buffer_CopyRawToHost(&raw), 3, "are not in the array, which has 24");
+	drop(buffer);
+}
+
+static void test_uploads(void **state)
+{
+	static const int64_t negative[1] = { -1 }, huge[3] = { INT64_MAX, INT64_MAX, 2 },
+			     none[2] = { 0, 5 };
+	struct pjrt_Client_BufferFromHostBuffer_args args =
+		ARGS(Client_BufferFromHostBuffer, .client = client, .data = negative, .type = 23);
+	struct pjrt_Buffer_OnDeviceSizeInBytes_args size = ARGS(Buffer_OnDeviceSizeInBytes, );
+
+	(void)state;
+	fails(api->Client_BufferFromHostBuffer(&args), 12, "element type 23");
+	args.type = F32;
+	args.dims = negative;
+	args.rank = 1;
+	fails(api->Client_BufferFromHostBuffer(&args), 3, "a negative dimension");
+	args.dims = huge;
+	args.rank = 3;
+	fails(api->Client_BufferFromHostBuffer(&args), 3, "too many elements");
+	args.rank = 65;
+	fails(api->Client_BufferFromHostBuffer(&args), 12, "the array has 65 dimensions");
+	size.buffer = upload(F32, 2, none, NULL, NULL);
+	works(api->Buffer_OnDeviceSizeInBytes(&size));
+	assert_int_equal(size.size, 0);
+	drop(size.buffer);
+}
+
+/* Elements that are lent stay when the buffer is deleted, until they come back. */
+static void test_lending(void **state)
+{
+	static const int64_t dims[1] = { 2 };
+	static const int32_t numbers[2] = { 7, 8 };
+	struct pjrt_buffer *buffer = upload(S32, 1, dims, numbers, NULL);
+	struct pjrt_Buffer_IncreaseExternalReferenceCount_args more =
+		ARGS(Buffer_IncreaseExternalReferenceCount, .buffer = buffer);
+	struct pjrt_Buffer_DecreaseExternalReferenceCount_args less =
+		ARGS(Buffer_DecreaseExternalReferenceCount, .buffer = buffer);
+	struct pjrt_Buffer_OpaqueDeviceMemoryDataPointer_args pointer =
+		ARGS(Buffer_OpaqueDeviceMemoryDataPointer, .buffer = buffer);
+	struct pjrt_Buffer_Delete_args delete = ARGS(Buffer_Delete, .buffer = buffer);
+	struct pjrt_Buffer_IsDeleted_args is = ARGS(Buffer_IsDeleted, .buffer = buffer);
+	struct pjrt_Buffer_ReadyEvent_args ready = ARGS(Buffer_ReadyEvent, .buffer = buffer);
+
+	(void)state;
+	fails(api->Buffer_DecreaseExternalReferenceCount(&less), 9, "nothing outside refers");
+	works(api->Buffer_IncreaseExternalReferenceCount(&more));
+	works(api->Buffer_ReadyEvent(&ready));
+	finish(ready.event);
+	works(api->Buffer_Delete(&delete));
+	works(api->Buffer_IsDeleted(&is));
+	assert_true(is.is_deleted);
+	works(api->Buffer_OpaqueDeviceMemoryDataPointer(&pointer));
+	assert_memory_equal(pointer.pointer, numbers, sizeof(numbers));
+	works(api->Buffer_DecreaseExternalReferenceCount(&less));
+	fails(api->Buffer_OpaqueDeviceMemoryDataPointer(&pointer), 3, "the buffer is deleted");
+	fails(api->Buffer_ReadyEvent(&ready), 3, "the buffer is deleted");
+	drop(buffer);
+}
+
+static struct pjrt_error *seen;
+static int calls;
+
+static void on_ready(struct pjrt_error *error, void *user)
+{
+	assert_ptr_equal(user, &calls);
+	seen = error;
+	calls++;
+}
+
+static void *set_later(void *event)
+{
+	struct pjrt_Event_Set_args set =
+		ARGS(Event_Set, .event = event, .code = 1, .message = "no more", .length = 7);
+
+	works(api->Event_Set(&set));
+	return NULL;
+}
+
+static void test_events(void **state)
+{
+	struct pjrt_Event_Create_args create = ARGS(Event_Create, );
+	struct pjrt_Event_IsReady_args is = ARGS(Event_IsReady, );
+	struct pjrt_Event_OnReady_args on =
+		ARGS(Event_OnReady, .callback = on_ready, .user = &calls);
+	struct pjrt_Event_Await_args await = ARGS(Event_Await, );
+	struct pjrt_Event_Error_args error = ARGS(Event_Error, );
+	struct pjrt_Event_Destroy_args destroy = ARGS(Event_Destroy, );
+	struct pjrt_Event_Set_args set = ARGS(Event_Set, );
+	pthread_t thread;
+
+	(void)state;
+	calls = 0;
+	works(api->Event_Create(&create));
+	is.event = on.event = await.event = error.event = destroy.event = set.event = create.event;
+	works(api->Event_IsReady(&is));
+	assert_false(is.is_ready);
+	fails(api->Event_Error(&error), 9, "the event is not ready yet");
+	works(api->Event_OnReady(&on));
+	assert_int_equal(calls, 0);
+	assert_int_equal(pthread_create(&thread, NULL, set_later, create.event), 0);
+	fails(api->Event_Await(&await), 1, "no more");
+	pthread_join(thread, NULL);
+	assert_int_equal(calls, 1);
+	fails(seen, 1, "no more");
+	works(api->Event_OnReady(&on));
+	assert_int_equal(calls, 2);
+	fails(seen, 1, "no more");
+	fails(api->Event_Error(&error), 1, "no more");
+	fails(api->Event_Set(&set), 9, "the event is ready already");
+	works(api->Event_Destroy(&destroy));
+	/* A callback of an event that is never set is called all the same. */
+	works(api->Event_Create(&create));
+	on.event = destroy.event = create.event;
+	works(api->Event_OnReady(&on));
+	works(api->Event_Destroy(&destroy));
+	assert_int_equal(calls, 3);
+	fails(seen, 1, "destroyed before it is set");
+}
+
+static void test_serialising(void **state)
+{
+	struct pjrt_LoadedExecutable_GetExecutable_args get =
+		ARGS(LoadedExecutable_GetExecutable, );
+	struct pjrt_Executable_Serialize_args args = ARGS(Executable_Serialize, );
+	struct pjrt_Executable_DeserializeAndLoad_args load =
+		ARGS(Executable_DeserializeAndLoad, .client = client);
+	struct pjrt_Executable_Destroy_args put = ARGS(Executable_Destroy, );
+	struct pjrt_LoadedExecutable_Fingerprint_args one = ARGS(LoadedExecutable_Fingerprint, );
+	struct pjrt_LoadedExecutable_Fingerprint_args other = ARGS(LoadedExecutable_Fingerprint, );
+	struct pjrt_loaded *loaded;
+
+	(void)state;
+	works(compile(sum, "mlir", NULL, 0, &loaded));
+	get.loaded = loaded;
+	works(api->LoadedExecutable_GetExecutable(&get));
+	args.executable = put.executable = get.executable;
+	works(api->Executable_Serialize(&args));
+	load.bytes = args.bytes;
+	load.size = args.size;
+	works(api->Executable_DeserializeAndLoad(&load));
+	one.executable = loaded;
+	other.executable = load.executable;
+	works(api->LoadedExecutable_Fingerprint(&one));
+	works(api->LoadedExecutable_Fingerprint(&other));
+	assert_int_equal(one.length, 32);
+	assert_memory_equal(one.text, other.text, one.length);
+	unload(load.executable);
+	for (load.size = 0; load.size < args.size; load.size++)
+		fails(api->Executable_DeserializeAndLoad(&load), 3, "are no executable of this");
+	args.release(args.owner);
+	works(api->Executable_Destroy(&put));
+	unload(loaded);
+}
+
+/* A buffer and a program outlive the client that made them. */
+static void test_order(void **state)
+{
+	static const int64_t dims[1] = { 1 };
+	static const int32_t number = 5;
+	struct pjrt_Client_Create_args create = ARGS(Client_Create, );
+	struct pjrt_Client_Destroy_args destroy = ARGS(Client_Destroy, );
+	struct pjrt_client *before = client;
+	struct pjrt_buffer *buffer;
+	struct pjrt_loaded *loaded;
+	int32_t result = 0;
+
+	(void)state;
+	works(api->Client_Create(&create));
+	client = destroy.client = create.client;
+	buffer = upload(S32, 1, dims, &number, NULL);
+	works(compile(sum, "mlir", NULL, 0, &loaded));
+	works(api->Client_Destroy(&destroy));
+	client = before;
+	download(buffer, &result, sizeof(result));
+	assert_int_equal(result, 5);
+	drop(buffer);
+	unload(loaded);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_table),	 cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_clients),	 cmocka_unit_test(test_run),
+		cmocka_unit_test(test_refusals), cmocka_unit_test(test_layouts),
+		cmocka_unit_test(test_uploads),	 cmocka_unit_test(test_lending),
+		cmocka_unit_test(test_events),	 cmocka_unit_test(test_serialising),
+		cmocka_unit_test(test_order),
+	};
+	struct pjrt_Client_Create_args create = ARGS(Client_Create, );
+	struct pjrt_Client_Destroy_args destroy = ARGS(Client_Destroy, );
+	const struct pjrt_api *(*get)(void);
+	void *library = argc == 2 ? dlopen(argv[1], RTLD_NOW) : NULL;
+	int status;
+
+	if (!library) {
+		fprintf(stderr, "usage: test_plugin LIBRARY: %s\n", argc == 2 ? dlerror() : "");
+		return 1;
+	}
+	*(void **)&get = dlsym(library, "GetPjrtApi");
+	api = get();
+	setenv("WEBNN_DEVICE", "cpu", 1);
+	works(api->Client_Create(&create));
+	client = destroy.client = create.client;
+	status = cmocka_run_group_tests(tests, NULL, NULL);
+	works(api->Client_Destroy(&destroy));
+	return status;
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Reads the options of a compilation, a serialised protocol buffer: whether arguments come as a
+ * tuple, how many replicas and partitions there are, and on which devices they run.
+ */
+#include "plugin.h"
+
+/* Fields of CompileOptionsProto, ExecutableBuildOptionsProto and DeviceAssignmentProto. */
+enum {
+	OPTIONS_TUPLED = 2,
+	OPTIONS_BUILD = 3,
+	BUILD_REPLICAS = 4,
+	BUILD_PARTITIONS = 5,
+	BUILD_DEVICES = 9,
+	DEVICES_COLUMN = 3,
+	COLUMN_IDS = 1,
+};
+
+struct bytes {
+	const unsigned char *at, *end;
+	bool is_wrong;
+};
+
+struct field {
+	uint64_t number;
+	int wire;
+	uint64_t value;	     /* of a number */
+	struct bytes inside; /* of a text or message */
+};
+
+/* What the options ask for. */
+struct wanted {
+	uint64_t replicas, partitions, device;
+	bool is_tupled;
+};
+
+static uint64_t read_varint(struct bytes *b)
+{
+	uint64_t value = 0;
+
+	for (unsigned int shift = 0; shift < 64; shift += 7) {
+		if (b->at == b->end)
+			break;
+		value |= (uint64_t)(*b->at & 0x7f) << shift;
+		if (!(*b->at++ & 0x80))
+			return value;
+	}
+	b->is_wrong = true;
+	b->at = b->end;
+	return 0;
+}
+
+/* Returns false at the end, and when the bytes are no fields. */
+static bool next_field(struct bytes *b, struct field *field)
+{
+	uint64_t tag, size = 0;
+
+	if (b->at == b->end)
+		return false;
+	tag = read_varint(b);
+	*field = (struct field){ .number = tag >> 3, .wire = (int)(tag & 7) };
+	switch (field->wire) {
+	case 0:
+		field->value = read_varint(b);
+		return !b->is_wrong;
+	case 1:
+		size = 8;
+		break;
+	case 2:
+		size = read_varint(b);
+		break;
+	case 5:
+		size = 4;
+		break;
+	default:
+		b->is_wrong = true;
+	}
+	if (b->is_wrong || size > (uint64_t)(b->end - b->at)) {
+		b->is_wrong = true;
+		return false;
+	}
+	field->inside = (struct bytes){ b->at, b->at + size, false };
+	b->at += size;
+	return true;
+}
+
+/* Reads the ids of a computation's devices, one by one or packed; keeps the largest. */
+static bool read_column(struct bytes b, struct wanted *wanted)
+{
+	struct field field;
+
+	while (next_field(&b, &field)) {
+		if (field.number != COLUMN_IDS)
+			continue;
+		if (field.wire == 0 && field.value > wanted->device)
+			wanted->device = field.value;
+		while (field.wire == 2 && field.inside.at != field.inside.end) {
+			uint64_t id = read_varint(&field.inside);
+
+			if (id > wanted->device)
+				wanted->device = id;
+		}
+		if (field.inside.is_wrong)
+			return false;
+	}
+	return !b.is_wrong;
+}
+
+static bool read_devices(struct bytes b, struct wanted *wanted)
+{
+	struct field field;
+
+	while (next_field(&b, &field))
+		if (field.number == DEVICES_COLUMN && field.wire == 2 &&
+		    !read_column(field.inside, wanted))
+			return false;
+	return !b.is_wrong;
+}
+
+static bool read_build(struct bytes b, struct wanted *wanted)
+{
+	struct field field;
+
+	while (next_field(&b, &field)) {
+		if (field.number == BUILD_REPLICAS && field.wire == 0)
+			wanted->replicas = field.value;
+		if (field.number == BUILD_PARTITIONS && field.wire == 0)
+			wanted->partitions = field.value;
+		if (field.number == BUILD_DEVICES && field.wire == 2 &&
+		    !read_devices(field.inside, wanted))
+			return false;
+	}
+	return !b.is_wrong;
+}
+
+struct pjrt_error *onpu_options_check(const char *options, size_t size)
+{
+	struct bytes b = { (const unsigned char *)options, (const unsigned char *)options + size,
+			   false };
+	struct wanted wanted = { .replicas = 1, .partitions = 1 };
+	struct field field;
+
+	while (next_field(&b, &field)) {
+		if (field.number == OPTIONS_TUPLED && field.wire == 0)
+			wanted.is_tupled = field.value;
+		if (field.number == OPTIONS_BUILD && field.wire == 2 &&
+		    !read_build(field.inside, &wanted))
+			b.is_wrong = true;
+	}
+	if (b.is_wrong)
+		return onpu_error(
+			PJRT_INVALID_ARGUMENT,
+			"onpu: the options of the compilation are no CompileOptionsProto");
+	if (wanted.is_tupled)
+		return onpu_error(PJRT_UNIMPLEMENTED,
+				  "onpu: arguments in a tuple are not implemented");
+	if (wanted.replicas > 1 || wanted.partitions > 1)
+		return onpu_error(PJRT_UNIMPLEMENTED,
+				  "onpu: the program is for %llu replicas of %llu partitions; a "
+				  "client has one device, and programs for several are not "
+				  "implemented",
+				  (unsigned long long)wanted.replicas,
+				  (unsigned long long)wanted.partitions);
+	if (wanted.device)
+		return onpu_error(PJRT_INVALID_ARGUMENT,
+				  "onpu: the program is for device %llu; the only one is 0",
+				  (unsigned long long)wanted.device);
+	return NULL;
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+/* The objects of the plugin. A client has one device, and buffers are memory of the host. */
+#ifndef ONPU_PLUGIN_H
+#define ONPU_PLUGIN_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <webnn/stablehlo.h>
+#include <webnn/webnn_npu.h>
+
+#include "pjrt.h"
+
+#define ONPU_PLATFORM "onpu"
+
+#define ONPU_MAX_RANK 64
+
+struct pjrt_error {
+	int code;
+	bool is_static; /* it was there when memory was exhausted, and is not freed */
+	size_t length;
+	const char *text;
+	char own[];
+};
+
+enum onpu_memory_kind { ONPU_DEVICE, ONPU_PINNED_HOST, ONPU_MEMORY_COUNT };
+
+struct pjrt_memory {
+	struct pjrt_client *client;
+	enum onpu_memory_kind kind;
+	char debug[64], text[64];
+};
+
+struct pjrt_device {
+	struct pjrt_client *client;
+	char kind[64], debug[160], text[32];
+};
+
+/*
+ * The client is its topology, too. Whatever refers to it, such as a buffer, keeps a reference, since
+ * callers destroy a client before its buffers.
+ */
+struct pjrt_client {
+	atomic_size_t refs;
+	WNNInstance instance;
+	WNNContext context;
+	char version[512];
+	struct pjrt_device device, *devices[1];
+	struct pjrt_memory memory[ONPU_MEMORY_COUNT], *memories[ONPU_MEMORY_COUNT];
+	/* bytes of all buffers now, at most, and of the largest; number of allocations */
+	atomic_int_least64_t used, peak, largest, allocations;
+};
+
+/* Elements of a buffer, which copies for the outside and runs share with it. */
+struct onpu_block {
+	atomic_size_t refs;
+	struct pjrt_client *client;
+	size_t size;
+	_Alignas(64) unsigned char data[];
+};
+
+struct pjrt_buffer {
+	struct pjrt_memory *memory;
+	const struct onpu_type *type;
+	size_t rank;
+	pthread_mutex_t lock;
+	struct onpu_block *block; /* NULL: deleted; under lock */
+	size_t external;	  /* references of others, under lock */
+	struct onpu_block *lent;  /* the block that they have, under lock */
+	int64_t *minor_to_major;  /* rank numbers, behind dims */
+	int64_t dims[];
+};
+
+/* A compiled program, the same for all that load it. */
+struct pjrt_executable {
+	atomic_size_t refs;
+	struct pjrt_client *client;
+	pthread_mutex_t lock; /* a program runs once at a time */
+	WNNStablehloProgram program;
+	WNNStablehloValueInfoArray inputs, outputs;
+	const struct onpu_type **input_types;
+	char name[48], fingerprint[33];
+	char *code, *options;
+	size_t code_size, options_size;
+	/* a list for each question about outputs */
+	int *types;
+	int64_t *dims;
+	size_t *ranks, *kind_lengths;
+	const char **kinds;
+	int64_t input_bytes, output_bytes;
+	struct pjrt_named_value costs[1];
+};
+
+struct pjrt_loaded {
+	struct pjrt_executable *executable;
+	atomic_bool is_deleted;
+};
+
+/* An element type of PJRT and of StableHLO. */
+struct onpu_type {
+	int number;
+	const char *name;
+	size_t size; /* bytes of an element */
+};
+
+/* types.c: both return NULL for a type that does not exist in the other interface. */
+const struct onpu_type *onpu_type_by_number(int number);
+const struct onpu_type *onpu_type_by_name(WNNStringView name);
+
+/* error.c: errors with a message; never NULL. */
+struct pjrt_error *onpu_error(int code, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+struct pjrt_error *onpu_nomem(void);
+/* Return an error with this thread's last message of libwebnn-npu, libwebnn-stablehlo. */
+struct pjrt_error *onpu_webnn_error(const char *what);
+struct pjrt_error *onpu_stablehlo_error(WNNStatus status, const char *what);
+void onpu_error_free(struct pjrt_error *error);
+
+/* event.c: returns an event that is ready; NULL: memory is exhausted. */
+struct pjrt_event *onpu_event_ready(void);
+void onpu_event_free(struct pjrt_event *event);
+
+/* client.c */
+void onpu_client_put(struct pjrt_client *client);
+struct pjrt_client *onpu_client_get(struct pjrt_client *client);
+/* The data of a named value that is there while the library is. */
+struct pjrt_named_value onpu_value_text(const char *name, const char *text);
+
+/* buffer.c: creates a buffer with room for its elements, or returns why not. */
+struct pjrt_error *onpu_buffer_create(struct pjrt_memory *memory, const struct onpu_type *type,
+				      size_t rank, const int64_t *dims,
+				      struct pjrt_buffer **buffer);
+void onpu_buffer_free(struct pjrt_buffer *buffer);
+/* Takes the elements, which onpu_block_put() gives back; NULL: the buffer is deleted. */
+struct onpu_block *onpu_buffer_take(struct pjrt_buffer *buffer);
+void onpu_block_put(struct onpu_block *block);
+
+/*
+ * layout.c: fills in the bytes from an element to the next along each dimension, for row-major
+ * elements and for those of a caller's layout.
+ */
+void onpu_strides_dense(size_t rank, const int64_t *dims, size_t element, int64_t *strides);
+struct pjrt_error *onpu_strides_read(const struct pjrt_layout *layout, size_t rank,
+				     const int64_t *dims, size_t element, int64_t *strides);
+/* Copies elements of some size from one layout to another. */
+void onpu_copy(size_t rank, const int64_t *dims, size_t element, void *to,
+	       const int64_t *to_strides, const void *from, const int64_t *from_strides);
+
+/* options.c: refuses what the serialised options ask for and the client does not have. */
+struct pjrt_error *onpu_options_check(const char *options, size_t size);
+
+/* executable.c */
+struct pjrt_error *onpu_compile(struct pjrt_client *client, const char *code, size_t code_size,
+				const char *options, size_t options_size,
+				struct pjrt_loaded **loaded);
+void onpu_executable_put(struct pjrt_executable *executable);
+
+#define HAVE(name, last, ...) struct pjrt_error *onpu_##name(struct pjrt_##name##_args *args);
+#define LACK(name)
+#include "slots.def"
+#undef HAVE
+#undef LACK
+
+#endif
