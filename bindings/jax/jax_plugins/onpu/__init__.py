@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: MIT
+"""Has an installed JAX use the NPU: JAX finds this module by its place, and calls initialize().
+
+    JAX_PLATFORMS=onpu python3 program.py
+
+The environment variable WEBNN_DEVICE says on what it runs: npu, sim or cpu.
+"""
+from __future__ import annotations
+
+import os
+import sysconfig
+from pathlib import Path
+
+LIBRARY = "libpjrt_onpu.so"
+PLATFORM = "onpu"
+# JAX takes the platform with the highest number: its own CPU has 0, plugins have 400.
+PREFERRED, ON_DEMAND = 400, -100
+
+
+def find_library() -> str:
+    """Returns the path of the plugin: ONPU_PJRT_PLUGIN, or that in the folder of installed libraries."""
+    given = os.environ.get("ONPU_PJRT_PLUGIN")
+    if given:
+        if not Path(given).exists():
+            raise FileNotFoundError(f"there is no plugin {given}, which ONPU_PJRT_PLUGIN names")
+        return str(Path(given).resolve())
+    multiarch = sysconfig.get_config_var("MULTIARCH") or ""
+    for folder in ("/usr/local/lib/" + multiarch, "/usr/local/lib", "/usr/lib/" + multiarch, "/usr/lib64", "/usr/lib"):
+        path = Path(folder) / "webnn-npu" / LIBRARY
+        if path.exists():
+            return str(path)
+    raise FileNotFoundError(f"{LIBRARY} is not installed: install it, or name it in ONPU_PJRT_PLUGIN")
+
+
+def has_npu() -> bool:
+    """Returns whether the machine has an NPU with its driver."""
+    drivers = Path("/sys/class/accel").glob("accel*/device/driver")
+    return any(driver.resolve().name == "onpu" for driver in drivers)
+
+
+def initialize() -> None:
+    """Registers the platform onpu with JAX.
+
+    Where there is no NPU and WEBNN_DEVICE is not set, programs that do not ask for onpu stay on JAX's own CPU.
+    """
+    from jax._src import xla_bridge  # pylint: disable=import-outside-toplevel
+
+    wanted = has_npu() or bool(os.environ.get("WEBNN_DEVICE"))
+    xla_bridge.register_plugin(PLATFORM, priority=PREFERRED if wanted else ON_DEMAND, library_path=find_library())

@@ -1,0 +1,211 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Programs of JAX, unmodified, on the plugin: test_jax.py LIBRARY RECORDER SAMPLES RELEASE DEVICE
+
+Each runs on the device and on JAX's own CPU, and both have to give the same. JAX of that RELEASE is in SAMPLES
+(scripts/fetch-samples.sh); without it the test is skipped.
+"""
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+LIBRARY, RECORDER, SAMPLES, RELEASE, DEVICE = sys.argv[1:6]
+JAX = pathlib.Path(SAMPLES) / "jax" / RELEASE
+MODULE = pathlib.Path(__file__).resolve().parents[2] / "bindings/jax"
+if not JAX.is_dir():
+    print(f"skipped: there is no {JAX}; ./npu check fetches it where PyPI is reached")
+    sys.exit(77)
+os.environ.update(ONPU_PJRT_PLUGIN=os.path.abspath(LIBRARY), WEBNN_DEVICE=DEVICE, JAX_PLATFORMS="onpu,cpu",
+                  PYTHONPATH=f"{JAX}:{MODULE}")
+sys.path[:0] = [str(JAX), str(MODULE)]
+
+import jax  # pylint: disable=wrong-import-position
+import jax.numpy as jnp  # pylint: disable=wrong-import-position
+import numpy  # pylint: disable=wrong-import-position
+from jax import lax  # pylint: disable=wrong-import-position
+from jax.experimental import serialize_executable  # pylint: disable=wrong-import-position
+from jax.sharding import Mesh, NamedSharding, PartitionSpec  # pylint: disable=wrong-import-position
+
+RANDOM = numpy.random.default_rng(1)
+# The NPU computes float32 products in parts of float16.
+RTOL, ATOL = (2e-4, 2e-5) if DEVICE == "cpu" else (2e-2, 1e-2)
+
+
+def random(*shape):
+    return RANDOM.normal(size=shape).astype(numpy.float32)
+
+
+A, B, X, K = random(5, 5), random(5, 3), random(1, 3, 8, 8), random(4, 3, 3, 3)
+S = A @ A.T + 5 * numpy.eye(5, dtype=numpy.float32)
+LABELS = numpy.eye(4, dtype=numpy.float32)[RANDOM.integers(0, 4, 32)]
+WEIGHTS = [(random(8, 16), numpy.zeros(16, numpy.float32)), (random(16, 4), numpy.zeros(4, numpy.float32))]
+BATCH = random(32, 8)
+
+
+def loss(weights, x, y):
+    for w, b in weights[:-1]:
+        x = jax.nn.relu(x @ w + b)
+    return -jnp.mean(jnp.sum(jax.nn.log_softmax(x @ weights[-1][0] + weights[-1][1]) * y, -1))
+
+
+@jax.jit
+def step(weights, x, y):
+    value, slopes = jax.value_and_grad(loss)(weights, x, y)
+    return jax.tree.map(lambda w, slope: w - 0.1 * slope, weights, slopes), value
+
+
+def train():
+    """Forward, backward and update in one program, five times."""
+    weights, losses = WEIGHTS, []
+    for _ in range(5):
+        weights, value = step(weights, BATCH, LABELS)
+        losses.append(value)
+    return losses
+
+
+def key():
+    return jax.random.PRNGKey(3)
+
+
+PROGRAMS = {
+    "dot": lambda: jax.jit(jnp.dot)(A, B),
+    "eager": lambda: jnp.ones(3) + jnp.asarray(A).T[:3, 0],
+    "train": train,
+    "grad": lambda: jax.grad(lambda x: jnp.sum(jnp.sin(x) ** 2))(A),
+    "hessian": lambda: jax.hessian(lambda x: jnp.sum(x ** 3))(A[0]),
+    "vmap": lambda: jax.vmap(lambda a: a @ a.T)(numpy.stack([A, A * 2])),
+    "checkpoint": lambda: jax.grad(jax.checkpoint(lambda x: jnp.sum(jnp.sin(x))))(A),
+    "conv": lambda: lax.conv_general_dilated(X, K, (1, 1), "SAME"),
+    "pool": lambda: lax.reduce_window(X, -jnp.inf, lax.max, (1, 1, 2, 2), (1, 1, 2, 2), "VALID"),
+    "softmax": lambda: jax.nn.softmax(A),
+    "fft": lambda: jnp.fft.fft(A),
+    "rfft": lambda: jnp.fft.irfft(jnp.fft.rfft(B, axis=0), axis=0),
+    "cholesky": lambda: jnp.linalg.cholesky(S),
+    "solve": lambda: jnp.linalg.solve(S, B),
+    "det": lambda: jnp.linalg.det(S),
+    "scan": lambda: lax.scan(lambda c, x: (c + x, c * x), jnp.zeros(5), A),
+    "while": lambda: lax.while_loop(lambda c: c[0] < 10, lambda c: (c[0] + 1, c[1] * 1.5), (0, A)),
+    "fori": lambda: lax.fori_loop(0, 20, lambda i, a: a * 0.9 + i, A),
+    "cond": lambda: [lax.cond(x > 0, lambda a: a + 1, lambda a: a - 1, A) for x in (1.0, -1.0)],
+    "switch": lambda: jax.jit(lambda i, a: lax.switch(i, [lambda a: a, jnp.sin, jnp.cos], a))(2, A),
+    "uniform": lambda: jax.random.uniform(key(), (7,)),
+    "normal": lambda: jax.random.normal(key(), (7,)),
+    "randint": lambda: jax.random.randint(key(), (7,), 0, 100),
+    "permutation": lambda: jax.random.permutation(key(), 10),
+    "split": lambda: jax.random.split(key(), 3),
+    "categorical": lambda: jax.random.categorical(key(), A),
+    "sort": lambda: (jnp.sort(A), jnp.argsort(A, axis=0), lax.top_k(A, 2)),
+    "cumsum": lambda: jnp.cumsum(A, 0),
+    "gather": lambda: jnp.asarray(A)[jnp.array([1, 3]), :2],
+    "scatter": lambda: jnp.asarray(A).at[jnp.array([1, 3])].add(5.0),
+    "erf": lambda: jax.scipy.special.erf(A),
+    "bfloat16": lambda: jnp.asarray(B, jnp.bfloat16) * 2,
+    "float8": lambda: jnp.asarray(A, jnp.float8_e4m3fn),
+    "int8": lambda: jnp.asarray(B * 20, jnp.int8) + 1,
+    "int4": lambda: jnp.asarray([1, -3], jnp.int4) + jnp.asarray([1, 2], jnp.int4),
+    "complex": lambda: jnp.exp(1j * A),
+    "bool": lambda: A > 0,
+    "empty": lambda: jnp.zeros((0, 3)) + 1,
+    "fortran": lambda: jnp.asarray(numpy.asfortranarray(B)) + jnp.asarray(B[::-1, ::-1]),
+}
+
+
+def leaves(value):
+    return [numpy.asarray(leaf) for leaf in jax.tree.leaves(value)]
+
+
+class Programs(unittest.TestCase):
+    def test_platform(self):
+        device, = jax.devices()
+        self.assertEqual((jax.default_backend(), str(device)), ("onpu", f"OnpuDevice(id=0, kind=\"{device.device_kind}\")"))
+        self.assertIn(f"onpu {DEVICE}", device.device_kind)
+        self.assertIn(f"device {DEVICE}", device.client.platform_version)
+
+    def test_programs(self):
+        for name, program in PROGRAMS.items():
+            with self.subTest(name):
+                ours = leaves(program())
+                with jax.default_device(jax.devices("cpu")[0]):
+                    theirs = leaves(program())
+                self.assertEqual(len(ours), len(theirs))
+                for a, b in zip(ours, theirs):
+                    self.assertEqual((a.shape, a.dtype), (b.shape, b.dtype))
+                    if a.dtype.kind in "fc":
+                        numpy.testing.assert_allclose(a, b, RTOL, ATOL)
+                    else:
+                        numpy.testing.assert_array_equal(a, b)
+
+    def test_float64(self):
+        with jax.enable_x64(True):
+            numpy.testing.assert_array_equal(jnp.asarray([0.1, 1e300]) * 3, numpy.array([0.1, 1e300]) * 3)
+
+    def test_shardings(self):
+        """A mesh of one device: shardings, constraints, shard_map."""
+        mesh = Mesh(numpy.array(jax.devices()), ("x",))
+        placed = NamedSharding(mesh, PartitionSpec("x"))
+        x = jax.device_put(jnp.arange(8.0), placed)
+        y = jax.jit(lambda x: lax.with_sharding_constraint(x, placed) + 1)(x)
+        numpy.testing.assert_array_equal(y, numpy.arange(8) + 1)
+        total = jax.jit(jax.shard_map(lambda x: lax.psum(x, "x"), mesh=mesh, in_specs=PartitionSpec("x"),
+                                      out_specs=PartitionSpec()))(x)
+        numpy.testing.assert_array_equal(total, numpy.arange(8))
+
+    def test_memories(self):
+        mesh = Mesh(numpy.array(jax.devices()), ("x",))
+        x = jax.device_put(jnp.arange(4.0), NamedSharding(mesh, PartitionSpec(), memory_kind="pinned_host"))
+        self.assertEqual(x.sharding.memory_kind, "pinned_host")
+        numpy.testing.assert_array_equal(x, numpy.arange(4))
+        before = jax.devices()[0].memory_stats()["bytes_in_use"]
+        y = jax.device_put(numpy.zeros(1000, numpy.float32))
+        self.assertEqual(jax.devices()[0].memory_stats()["bytes_in_use"], before + 4000)
+        y.delete()
+        self.assertEqual(jax.devices()[0].memory_stats()["bytes_in_use"], before)
+
+    def test_compiled(self):
+        """What JAX asks of a program, and a program that is written and read."""
+        compiled = jax.jit(lambda x: jnp.sin(x) * 2).lower(jnp.arange(8.0)).compile()
+        self.assertEqual(compiled.cost_analysis()["bytes accessed"], 64)
+        self.assertEqual(compiled.memory_analysis().argument_size_in_bytes, 32)
+        self.assertIn("HloModule", compiled.as_text())
+        again = serialize_executable.deserialize_and_load(*serialize_executable.serialize(compiled))
+        numpy.testing.assert_array_equal(again(jnp.arange(8.0)), compiled(jnp.arange(8.0)))
+
+    def test_errors(self):
+        with self.assertRaisesRegex(Exception, "UNIMPLEMENTED: onpu: .*there is no function 'nothing'"):
+            jax.jit(lambda x: jax.ffi.ffi_call("nothing", jax.ShapeDtypeStruct((8,), "float32"))(x))(jnp.arange(8.0))
+        x = jnp.arange(3.0) + 1
+        x.delete()
+        with self.assertRaisesRegex(RuntimeError, "deleted"):
+            _ = x + 1
+
+    def test_sizes(self):
+        """JAX's structures are as large as ours, or larger, where it has newer members."""
+        code = ("import jax, jax.numpy as jnp; x = jax.jit(lambda x: x + 1)(jnp.arange(3.0)); print(x, jax.devices()[0]);"
+                "jax.jit(jnp.sin).lower(x).compile().memory_analysis(); jax.devices()[0].memory_stats(); x.delete()")
+        with tempfile.NamedTemporaryFile("r") as file:
+            subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL,
+                           env=os.environ | {"ONPU_PJRT_SIZES": file.name, "ONPU_PJRT_BEHIND": os.path.abspath(LIBRARY),
+                                             "ONPU_PJRT_PLUGIN": os.path.abspath(RECORDER)})
+            seen = {name: (int(theirs), int(ours)) for name, theirs, ours in map(str.split, file)}
+        self.assertGreater(len(seen), 40)
+        grown = {"Client_Create", "Device_MemoryStats", "Executable_GetCompiledMemoryStats"}
+        for name, (theirs, ours) in seen.items():
+            with self.subTest(name):
+                # A C structure ends with padding that JAX's sizes do not count.
+                self.assertTrue(theirs > ours if name in grown else ours - 8 < theirs <= ours, (theirs, ours))
+
+    def test_default(self):
+        """Without an NPU, and without WEBNN_DEVICE, other programs stay on JAX's own CPU."""
+        environment = {name: value for name, value in os.environ.items() if name not in ("JAX_PLATFORMS", "WEBNN_DEVICE")}
+        code = "import jax, jax_plugins.onpu as it; print(it.has_npu(), jax.default_backend(), jax.devices('onpu'))"
+        said = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True,
+                              env=environment).stdout.split()
+        self.assertEqual(said[:2], ["True", "onpu"] if said[0] == "True" else ["False", "cpu"])
+        self.assertEqual(said[2], "[OnpuDevice(id=0)]")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
