@@ -14,9 +14,9 @@ runtimes=(onnxruntime-web@1.30.0 onnxruntime-node@1.30.0)
 # The newest ONNX Runtime, what its quantiser needs beside Debian's packages, and the oldest that loads execution
 # providers of others, for the Python of Debian 13.
 wheels=(onnxruntime==1.32.0 ml_dtypes==0.6.0 onnxruntime==1.23.2)
-# JAX, and what it needs beside Debian's packages.
-jax=0.12.0.1
-jax_wheels=("jax==$jax" "jaxlib==$jax" ml_dtypes==0.6.0 opt_einsum==3.4.0)
+# The newest JAX and one of a year before, and what both need beside Debian's packages.
+jax_releases=(0.12.0.1 0.7.2)
+jax_needs=(ml_dtypes==0.6.0 opt_einsum==3.4.0)
 missing=()
 
 # npm is that of the machine, with its configuration; no script of a package runs.
@@ -59,15 +59,18 @@ fetch_wheels()
 # All of a release in one folder, for PYTHONPATH.
 fetch_jax()
 {
-	local wheel
+	local release wheel
 
 	command -v pip >/dev/null || { echo "pip is not installed"; return 1; }
-	mkdir -- "$work/wheels" "$work/$jax"
-	pip download --quiet --no-deps --only-binary=:all: --python-version 3.13 --dest "$work/wheels" "${jax_wheels[@]}" || return
-	for wheel in "$work"/wheels/*.whl; do
-		python3 -m zipfile -e "$wheel" "$work/$jax" || return
+	for release in "${jax_releases[@]}"; do
+		mkdir -- "$work/wheels" "$work/$release"
+		pip download --quiet --no-deps --only-binary=:all: --python-version 3.13 --dest "$work/wheels" \
+			"jax==$release" "jaxlib==$release" "${jax_needs[@]}" || return
+		for wheel in "$work"/wheels/*.whl; do
+			python3 -m zipfile -e "$wheel" "$work/$release" || return
+		done
+		rm -r -- "$work/wheels"
 	done
-	rm -r -- "$work/wheels"
 	mv -T -- "$work" "$folder/jax"
 }
 

@@ -139,7 +139,9 @@ class Programs(unittest.TestCase):
                         numpy.testing.assert_array_equal(a, b)
 
     def test_float64(self):
-        with jax.enable_x64(True):
+        # Old releases have it among what is experimental.
+        enable = jax.enable_x64 if hasattr(jax, "enable_x64") else jax.experimental.enable_x64
+        with enable(True):
             numpy.testing.assert_array_equal(jnp.asarray([0.1, 1e300]) * 3, numpy.array([0.1, 1e300]) * 3)
 
     def test_shardings(self):
@@ -191,11 +193,14 @@ class Programs(unittest.TestCase):
                                              "ONPU_PJRT_PLUGIN": os.path.abspath(RECORDER)})
             seen = {name: (int(theirs), int(ours)) for name, theirs, ours in map(str.split, file)}
         self.assertGreater(len(seen), 40)
-        grown = {"Client_Create", "Device_MemoryStats", "Executable_GetCompiledMemoryStats"}
+        # Releases differ in what these end with: (most bytes that may be missing, whether there may be more).
+        ends = {"Client_Create": (0, True), "Device_MemoryStats": (7, True), "Executable_GetCompiledMemoryStats": (8, True)}
         for name, (theirs, ours) in seen.items():
             with self.subTest(name):
                 # A C structure ends with padding that JAX's sizes do not count.
-                self.assertTrue(theirs > ours if name in grown else ours - 8 < theirs <= ours, (theirs, ours))
+                missing, more = ends.get(name, (7, False))
+                self.assertGreaterEqual(theirs, ours - missing)
+                self.assertTrue(more or theirs <= ours, (theirs, ours))
 
     def test_default(self):
         """Without an NPU, and without WEBNN_DEVICE, other programs stay on JAX's own CPU."""
