@@ -23,7 +23,7 @@ def looked_at():
         ".py": r'environ(?:\.get\(|\[)"((?:ONPU|WEBNN)_\w+)"|\b(ONPU_GUEST_\w+)=',
         ".sh": r"\$\{(ONPU_[A-Z_]+)(?::?[-+?])",
     }
-    for folder in ("userspace", "emulator", "bindings/node/lib", "bindings/node/src", "scripts", "Documentation"):
+    for folder in ("userspace", "emulator", "bindings/node/lib", "bindings/node/src", "bindings/jax", "scripts", "Documentation"):
         for path in sorted((TOP / folder).rglob("*")):
             if path.suffix not in patterns:
                 continue
