@@ -7,6 +7,7 @@ The environment variable WEBNN_DEVICE says on what it runs: npu, sim or cpu.
 """
 from __future__ import annotations
 
+import logging
 import os
 import sysconfig
 from pathlib import Path
@@ -47,3 +48,10 @@ def initialize() -> None:
 
     wanted = has_npu() or bool(os.environ.get("WEBNN_DEVICE"))
     xla_bridge.register_plugin(PLATFORM, priority=PREFERRED if wanted else ON_DEMAND, library_path=find_library())
+    try:
+        from . import linalg  # pylint: disable=import-outside-toplevel
+
+        linalg.register(PLATFORM)
+    except (ImportError, AttributeError) as error:
+        # The rules use names of JAX that a later release may not have; all else works without them.
+        logging.getLogger(__name__).warning("onpu has no rules for QR in this release of JAX: %s", error)
