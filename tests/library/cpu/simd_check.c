@@ -230,7 +230,55 @@ void check_exp_sum(void)
 	guard_free(&x);
 }
 
-/* --- softmax across a shape --- */
+/* --- softmax --- */
+
+static void check_softmax_line(const double *e, int64_t n, const float *y)
+{
+	double sum = 0;
+
+	for (int64_t i = 0; i < n; i++)
+		sum += e[i];
+	/*
+	 * Small probabilities have the same relative error as large ones, down to the smallest
+	 * numbers.
+	 */
+	for (int64_t i = 0; i < n; i++)
+		expect("softmax", i, (double)y[i], e[i] / sum, e[i] / sum * 0x1p-21 + 0x1p-149);
+}
+
+void check_softmax(void)
+{
+	int64_t n = between(1, 100), lines = between(1, 3), none;
+	bool in_place = random_below(2);
+	struct guard x = floats(lines * n), y = floats(lines * n);
+	const float centres[] = { 0, 0, 200, -200, 300, -300, 1e5f, -1e5f };
+	double e[3][100];
+
+	for (int64_t line = 0; line < lines; line++) {
+		float centre = centres[random_below(8)], *first = x.data + line * n;
+		double max = -INFINITY;
+
+		for (int64_t i = 0; i < n; i++) {
+			first[i] = first[i] * 60 + centre;
+			max = fmax(max, (double)first[i]);
+		}
+		for (int64_t i = 0; i < n; i++)
+			e[line][i] = exp((double)first[i] - max);
+	}
+	simd->softmax(in_place ? x.data : y.data, x.data, lines, n);
+	for (int64_t line = 0; line < lines; line++)
+		check_softmax_line(e[line], n, (in_place ? x : y).data + line * n);
+	/* A NaN makes all of its vector NaN, wherever it is. */
+	for (int64_t i = 0; i < lines * n; i++)
+		x.data[i] = y.data[i] = (float)i;
+	none = random_below((uint32_t)(lines * n));
+	x.data[none] = NAN;
+	simd->softmax(y.data, x.data, lines, n);
+	for (int64_t i = 0; i < lines * n; i++)
+		assert_int_equal(isnan(y.data[i]) != 0, i / n == none / n);
+	guard_free(&x);
+	guard_free(&y);
+}
 
 /* Checks softmax of any numbers; a vector with a NaN becomes NaN throughout. */
 void check_softmax_columns(void)

@@ -24,6 +24,7 @@ void check_from_halves(void);
 void check_round_halves(void);
 void check_functions(void);
 void check_exp_sum(void);
+void check_softmax(void);
 void check_softmax_columns(void);
 
 void check_finish(void);

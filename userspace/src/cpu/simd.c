@@ -23,6 +23,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 		cpu_fill_integer_##level(table);  \
 		cpu_fill_weights_##level(table);  \
 		cpu_fill_whole_##level(table);    \
+		cpu_fill_softmax_##level(table);  \
 	} while (0)
 
 static void fill_levels(void)

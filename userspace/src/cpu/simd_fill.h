@@ -18,7 +18,8 @@
 	void cpu_fill_half_##level(struct cpu_simd *simd);     \
 	void cpu_fill_integer_##level(struct cpu_simd *simd);  \
 	void cpu_fill_weights_##level(struct cpu_simd *simd);  \
-	void cpu_fill_whole_##level(struct cpu_simd *simd)
+	void cpu_fill_whole_##level(struct cpu_simd *simd);    \
+	void cpu_fill_softmax_##level(struct cpu_simd *simd)
 
 CPU_FILLS(base);
 CPU_FILLS(avx2);

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
-/* Functions of single elements, and softmax, as plain loops that the compiler vectorises. */
+/* Functions of single elements, as plain loops that the compiler vectorises. */
 #include <math.h>
 #include <string.h>
 
 #include "cpu/fast_math.h"
 #include "cpu/simd_fill.h"
+#include "cpu/simd_powers.h"
 #include "ir/ir.h"
-
-#define INLINE static inline __attribute__((always_inline))
 
 #define EACH(expression)                            \
 	do {                                        \
@@ -37,104 +36,6 @@ static float six(float v)
 {
 	v = v < 0 ? 0 : v;
 	return v > 6 ? 6 : v;
-}
-
-/*
- * Vectors that are computed together: each step of a function waits for the step before, and
- * processors do not look far enough ahead to find independent instructions of the next vector.
- */
-#define GROUP 4
-
-struct group {
-	vec v[GROUP];
-};
-
-INLINE struct group load_group(const float *x)
-{
-	struct group g;
-
-	for (int k = 0; k < GROUP; k++)
-		g.v[k] = load(x + k * LANES);
-	return g;
-}
-
-INLINE void store_group(float *y, struct group g)
-{
-	for (int k = 0; k < GROUP; k++)
-		store(y + k * LANES, g.v[k]);
-}
-
-/* Returns p * x + c. */
-INLINE struct group next_term(struct group p, struct group x, float c)
-{
-	for (int k = 0; k < GROUP; k++)
-		p.v[k] = multiply_add(p.v[k], x.v[k], splat(c));
-	return p;
-}
-
-/*
- * Powers of 2 have exponents from -151, which gives 0, to 0. A factor of 2^POWER_FACTOR keeps them
- * in the range where float32 has all digits.
- */
-#define POWER_FACTOR 24
-#define LEAST_POWER  (-127 - POWER_FACTOR)
-
-/* Adding WHOLE rounds a number to an integer, which is then in the last bits of the sum. */
-#define WHOLE  0x1.8p23f
-#define LOG2_E 0x1.715476p+0f
-#define LN_2   0x1.62e43p-1f
-
-/*
- * Returns r = x - n * ln(2), |r| <= ln(2) / 2, for the integer n nearest to x / ln(2); *bits are
- * those of n + WHOLE.
- */
-INLINE struct group reduced(struct group x, uvec bits[GROUP])
-{
-	struct group n, r;
-
-	for (int k = 0; k < GROUP; k++) {
-		n.v[k] = multiply_add(x.v[k], splat(LOG2_E), splat(WHOLE));
-		bits[k] = (uvec)n.v[k];
-	}
-	for (int k = 0; k < GROUP; k++)
-		n.v[k] -= WHOLE;
-	/* The first term of ln(2) has so few digits that its product with n is exact. */
-	for (int k = 0; k < GROUP; k++)
-		r.v[k] = multiply_add(n.v[k], splat(-0x1.62e4p-1f), x.v[k]);
-	for (int k = 0; k < GROUP; k++)
-		r.v[k] = multiply_add(n.v[k], splat(-0x1.7f7d1cp-20f), r.v[k]);
-	return r;
-}
-
-/* Returns (e^r - 1) / r. */
-INLINE struct group slope(struct group r)
-{
-	struct group p;
-
-	for (int k = 0; k < GROUP; k++)
-		p.v[k] = multiply_add(r.v[k], splat(0.00138189388f), splat(0.00836870354f));
-	p = next_term(p, r, 0.0416682884f);
-	p = next_term(p, r, 0.166665211f);
-	p = next_term(p, r, 0.49999994f);
-	return next_term(p, r, 1);
-}
-
-/*
- * Returns e^(x + lost) * 2^(POWER_FACTOR - m) with an error of about one unit in the last place;
- * `of` is the bits of m + WHOLE, plus LEAST_POWER. The factor of results that become 0 is 0:
- * underflow takes some processors a hundred cycles.
- */
-INLINE struct group exponential(struct group x, const struct group *lost, ivec of)
-{
-	uvec bits[GROUP];
-	struct group r = reduced(x, bits), p;
-
-	for (int k = 0; k < GROUP && lost; k++)
-		r.v[k] += lost->v[k];
-	p = next_term(slope(r), r, 1);
-	for (int k = 0; k < GROUP; k++)
-		p.v[k] *= (vec)((bits[k] - (uvec)of) << 23);
-	return p;
 }
 
 /* e^(z^2) * erfc(z) for z >= 0: a polynomial of s = (z - 3) / (z + 3), divided by 1 + 2 * z. */
@@ -206,8 +107,6 @@ INLINE struct group decay(struct group z)
 	return exponential(z, NULL, (ivec)splat(WHOLE) + LEAST_POWER);
 }
 
-#define POWER_UNIT (1.0f / (1 << POWER_FACTOR))
-
 /* Below this, the factor of e^z is applied last, so that subnormal results are rounded once. */
 #define SMALL_POWER (-80.0f)
 
@@ -235,39 +134,6 @@ INLINE struct group sigmoid_of(struct group x, float alpha, float beta)
 	for (int k = 0; k < GROUP; k++)
 		one.v[k] = splat(1);
 	return gated(one, x);
-}
-
-/* From here on e^x is infinite. */
-#define MOST_POWER 89.0f
-
-/*
- * Returns e^x. One power of 2 has too small a range: those below 1 lose POWER_FACTOR, others gain
- * it.
- */
-INLINE struct group exp_of(struct group x, float alpha, float beta)
-{
-	const ivec up = (ivec)splat(WHOLE) + LEAST_POWER, down = up + 2 * POWER_FACTOR;
-	struct group r, p;
-	uvec bits[GROUP];
-	ivec small[GROUP];
-
-	(void)alpha;
-	(void)beta;
-	for (int k = 0; k < GROUP; k++) {
-		small[k] = (ivec)(x.v[k] < splat(0));
-		/* NaN stays. */
-		x.v[k] = -most_of(splat(-MOST_POWER), -x.v[k]);
-		x.v[k] = most_of(splat(LEAST_POWER * LN_2), x.v[k]);
-	}
-	r = reduced(x, bits);
-	p = next_term(slope(r), r, 1);
-	for (int k = 0; k < GROUP; k++) {
-		ivec of = (ivec)choose(small[k], (vec)up, (vec)down);
-
-		p.v[k] *= (vec)((bits[k] - (uvec)of) << 23);
-		p.v[k] *= choose(small[k], splat(POWER_UNIT), splat(1 << POWER_FACTOR));
-	}
-	return p;
 }
 
 /* From here on tanh(x) is 1. */
@@ -675,258 +541,8 @@ static void binary(int kind, float *y, const float *a, int64_t sa, const float *
 		pairs(kind, y, a, 0, b, sb, n);
 }
 
-/*
- * Returns the largest element. When there is a NaN, it may be another one: the NaN makes the sum,
- * and so all of softmax, NaN.
- */
-static float largest(const float *x, int64_t n)
-{
-	vec most[4];
-	int64_t i = 0;
-	float max;
-
-	for (int k = 0; k < 4; k++)
-		most[k] = splat(-INFINITY);
-	/* Four independent maxima hide the latency of the instruction. */
-	for (; i + 4 * LANES <= n; i += 4 * LANES)
-		for (int k = 0; k < 4; k++)
-			most[k] = most_of(load(x + i + k * LANES), most[k]);
-	for (; i + LANES <= n; i += LANES)
-		most[0] = most_of(load(x + i), most[0]);
-	max = most_in(most_of(most_of(most[0], most[1]), most_of(most[2], most[3])));
-	for (; i < n; i++)
-		max = x[i] > max ? x[i] : max;
-	return max;
-}
-
-/*
- * How softmax scales its powers. The power of the largest number need not be 1: it is at least 1/2
- * where numbers are used without subtracting the largest, which loses no digits and is possible up
- * to MOST_EXPONENT. Beyond that the largest is subtracted, and the difference is exact unless its
- * power becomes 0.
- */
-#define MOST_EXPONENT 220
-
-struct powers {
-	vec from, least;
-	ivec of;
-};
-
-static struct powers powers_of(float max)
-{
-	float from = fabsf(max) <= MOST_EXPONENT ? 0 : max;
-	vec n = multiply_add(splat(max - from), splat(LOG2_E), splat(WHOLE));
-
-	return (struct powers){ splat(from), (n - WHOLE + LEAST_POWER) * LN_2,
-				(ivec)n + LEAST_POWER };
-}
-
-#define HALF (LANES / 2)
-
-typedef double dvec __attribute__((vector_size(4 * LANES), may_alias));
-typedef float half_vec __attribute__((vector_size(4 * HALF), may_alias, aligned(4)));
-
-/* Adds the elements of v to the sum: few numbers are added in float32, long sums in double. */
-static inline void add_to(dvec sum[2], vec v)
-{
-#if defined(__AVX512F__)
-	/* From plain code the compiler would make conversions of quarters of a vector. */
-	sum[0] += (dvec)_mm512_cvtps_pd(_mm512_castps512_ps256((__m512)v));
-	sum[1] += (dvec)_mm512_cvtps_pd(_mm512_extractf32x8_ps((__m512)v, 1));
-#elif defined(__FMA__)
-	sum[0] += (dvec)_mm256_cvtps_pd(_mm256_castps256_ps128((__m256)v));
-	sum[1] += (dvec)_mm256_cvtps_pd(_mm256_extractf128_ps((__m256)v, 1));
-#else
-	float parts[LANES];
-
-	store(parts, v);
-	for (int k = 0; k < 2; k++)
-		sum[k] += __builtin_convertvector(*(const half_vec *)(parts + k * HALF), dvec);
-#endif
-}
-
-/*
- * Returns the sum of all elements of v, added in pairs, since each addition waits for the one
- * before.
- */
-static inline double sum_in(dvec v)
-{
-	double e[HALF];
-
-	memcpy(e, &v, sizeof(e));
-#if HALF == 8
-	return ((e[0] + e[4]) + (e[2] + e[6])) + ((e[1] + e[5]) + (e[3] + e[7]));
-#elif HALF == 4
-	return (e[0] + e[2]) + (e[1] + e[3]);
-#else
-	return e[0] + e[1];
-#endif
-}
-
-INLINE struct group exp_to(float *y, struct group x, const struct powers *p)
-{
-	/* NaN stays. */
-	for (int k = 0; k < GROUP; k++)
-		x.v[k] = most_of(p->least, x.v[k] - p->from);
-	x = exponential(x, NULL, p->of);
-	store_group(y, x);
-	return x;
-}
-
-/* Computes the powers of a row; returns the lanes of their sum. */
-INLINE dvec powers_to(float *y, const float *x, int64_t n, const struct powers *powers)
-{
-	float rest[GROUP * LANES];
-	dvec sum[2] = { { 0 } };
-	struct group e;
-	int64_t i;
-
-	for (i = 0; i + GROUP * LANES <= n; i += GROUP * LANES) {
-		e = exp_to(y + i, load_group(x + i), powers);
-		add_to(sum, (e.v[0] + e.v[1]) + (e.v[2] + e.v[3]));
-	}
-	if (i < n) {
-		for (int64_t k = i; k < i + GROUP * LANES; k++)
-			rest[k - i] = k < n ? x[k] : -INFINITY;
-		e = exp_to(rest, load_group(rest), powers);
-		add_to(sum, (e.v[0] + e.v[1]) + (e.v[2] + e.v[3]));
-		memcpy(y + i, rest, (size_t)(n - i) * sizeof(*y));
-	}
-	return sum[0] + sum[1];
-}
-
-/*
- * Finds the largest number of the next row while the last powers of this row are in flight: the
- * next powers wait for that number, and the scale of this row waits for the sum of its powers.
- */
-static void softmax(float *y, const float *x, int64_t lines, int64_t n)
-{
-	struct powers powers = powers_of(largest(x, n));
-
-	for (; lines; lines--, x += n, y += n) {
-		dvec sum = powers_to(y, x, n, &powers);
-		float scale;
-
-		if (lines > 1)
-			powers = powers_of(largest(x + n, n));
-		scale = (float)(1 / sum_in(sum));
-		for (int64_t i = 0; i < n; i++)
-			y[i] *= scale;
-	}
-}
-
-/* Adds e^(x - max) of a group to the sums. */
-INLINE void add_powers(dvec sum[2], struct group x, float max)
-{
-	for (int k = 0; k < GROUP; k++)
-		x.v[k] -= max;
-	x = exp_of(x, 0, 0);
-	for (int k = 0; k < GROUP; k++)
-		add_to(sum, x.v[k]);
-}
-
-static double exp_sum(const float *x, int64_t n, float max)
-{
-	float rest[GROUP * LANES];
-	dvec sum[2] = { { 0 } };
-	int64_t i;
-
-	for (i = 0; i + GROUP * LANES <= n; i += GROUP * LANES)
-		add_powers(sum, load_group(x + i), max);
-	if (i < n) {
-		for (int64_t k = i; k < i + GROUP * LANES; k++)
-			rest[k - i] = k < n ? x[k] : -INFINITY;
-		add_powers(sum, load_group(rest), max);
-	}
-	return sum_in(sum[0] + sum[1]);
-}
-
-/* Loads a group of adjacent floats; without `all` only the first `count`. */
-INLINE struct group load_some(const float *x, int64_t count, const bool all)
-{
-	float rest[GROUP * LANES] = { 0 };
-
-	if (all)
-		return load_group(x);
-	memcpy(rest, x, (size_t)count * sizeof(*x));
-	return load_group(rest);
-}
-
-INLINE void store_some(float *y, struct group g, int64_t count, const bool all)
-{
-	float rest[GROUP * LANES];
-
-	if (all) {
-		store_group(y, g);
-		return;
-	}
-	store_group(rest, g);
-	memcpy(y, rest, (size_t)count * sizeof(*y));
-}
-
-/* Returns 1 / sum for each element of a group. */
-INLINE struct group one_over(dvec sum[GROUP][2])
-{
-	double sums[GROUP * LANES];
-	float parts[GROUP * LANES];
-
-	memcpy(sums, sum, sizeof(sums));
-	for (int i = 0; i < GROUP * LANES; i++)
-		parts[i] = (float)(1 / sums[i]);
-	return load_group(parts);
-}
-
-/*
- * Computes `count` interleaved rows together, element by element: this needs no transpose and no
- * sum over the elements of a vector.
- */
-INLINE void softmax_group(float *y, const float *x, int64_t n, int64_t step, int64_t count,
-			  const bool all)
-{
-	dvec sum[GROUP][2] = { { { 0 } } };
-	struct group max, g;
-
-	for (int k = 0; k < GROUP; k++)
-		max.v[k] = splat(-INFINITY);
-	for (int64_t i = 0; i < n; i++) {
-		g = load_some(x + i * step, count, all);
-		for (int k = 0; k < GROUP; k++)
-			max.v[k] = most_of(g.v[k], max.v[k]);
-	}
-	for (int64_t i = 0; i < n; i++) {
-		g = load_some(x + i * step, count, all);
-		/* NaN stays. */
-		for (int k = 0; k < GROUP; k++)
-			g.v[k] = most_of(splat(LEAST_POWER * LN_2), g.v[k] - max.v[k]);
-		g = exponential(g, NULL, (ivec)splat(WHOLE) + LEAST_POWER);
-		store_some(y + i * step, g, count, all);
-		for (int k = 0; k < GROUP; k++)
-			add_to(sum[k], g.v[k]);
-	}
-	max = one_over(sum);
-	for (int64_t i = 0; i < n; i++) {
-		g = load_some(y + i * step, count, all);
-		for (int k = 0; k < GROUP; k++)
-			g.v[k] *= max.v[k];
-		store_some(y + i * step, g, count, all);
-	}
-}
-
-static void softmax_columns(float *y, const float *x, int64_t n, int64_t step, int64_t columns)
-{
-	int64_t i;
-
-	for (i = 0; i + GROUP * LANES <= columns; i += GROUP * LANES)
-		softmax_group(y + i, x + i, n, step, GROUP * LANES, true);
-	if (i < columns)
-		softmax_group(y + i, x + i, n, step, columns - i, false);
-}
-
 void LEVEL_TABLE(fill_map)(struct cpu_simd *simd)
 {
 	simd->unary = unary;
 	simd->binary = binary;
-	simd->exp_sum = exp_sum;
-	simd->softmax = softmax;
-	simd->softmax_columns = softmax_columns;
 }
