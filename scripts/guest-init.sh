@@ -15,7 +15,7 @@ PATH=/usr/sbin:/usr/bin:/sbin:/bin
 export PATH
 # shellcheck source=/dev/null
 . "${onpu_guest:?}/job"
-: "${user:?}" "${group:?}" "${node_group?}" "${streams:?}" "${firmware?}" "${driver?}"
+: "${user:?}" "${group:?}" "${node_group?}" "${streams:?}" "${firmware?}" "${driver?}" "${devices?}"
 
 # A root in memory has no nodes, and of programs little but busybox.
 if [ ! -c /dev/null ]; then
@@ -131,7 +131,7 @@ load_driver()
 	cp "$firmware" /run/onpu/firmware/onpu/ || fail "no firmware $firmware"
 	echo -n /run/onpu/firmware >/sys/module/firmware_class/parameters/path
 	insmod "$driver" || fail "cannot load $driver"
-	[ -e /dev/accel/accel0 ] || fail "the driver has no device; see the kernel's log"
+	[ -e "/dev/accel/accel$((devices - 1))" ] || fail "the driver has no device, or too few; see the kernel's log"
 	give_nodes /dev/accel/accel*
 }
 

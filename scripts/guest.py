@@ -135,6 +135,21 @@ def escape(text):
     return text.replace(",", ",,")
 
 
+class Npu:
+    """One NPU of the guest: its emulator's process, and its names."""
+
+    def __init__(self, number):
+        self.number = number
+        self.name = f"npu{number}"
+        self.program = "onpu-emu" if not number else f"onpu-emu-{number}"
+        self.process = self.answers = None
+        self.killed = False
+
+    def ended(self):
+        """Whether the emulator ended without being killed."""
+        return self.process and not self.killed and self.process.poll() is not None
+
+
 class Guest:
     def __init__(self, args):
         self.args = args
@@ -148,10 +163,9 @@ class Guest:
         self.taint = 0
         self.requests = b""
         self.words = b""
-        self.emulator_killed = False
+        self.npus = [Npu(number) for number in range(args.devices if args.emulator else 0)]
         self.wakes_at = None
         self.deadline, self.begun = None, False
-        self.answers = None
         # Inside the environment /run is a file system of this run only.
         self.folder = tempfile.mkdtemp(prefix="onpu-guest-",
                                        dir="/run" if os.access("/run", os.W_OK) else None)
@@ -248,7 +262,7 @@ class Guest:
             "user": user, "group": user, "node_group": group if args.system == "/" or args.arch != "amd64" else "",
             "shares": shlex.join(shares.place(path, closed) for path in folders),
             "closed": shlex.join(closed),
-            "driver": args.driver or "", "firmware": args.firmware or "",
+            "driver": args.driver or "", "firmware": args.firmware or "", "devices": len(self.npus),
             "streams": " ".join(name for name in ("out", "err", "in") if name in self.ports),
         }
         self.write_files(user)
@@ -310,23 +324,29 @@ class Guest:
         listener.close()
         return address
 
-    def start_emulator(self):
+    def record_of(self, npu):
+        return os.path.join(self.folder, f"record{npu.number}")
+
+    def start_emulator(self, npu):
+        """Starts the emulator of an NPU, and returns when it listens on its socket."""
         args = self.args
-        address = os.path.join(self.folder, "npu")
         reader, writer = os.pipe()
         asks = "--inject=-" in args.emu_arg
-        record = ["--record", os.path.join(self.folder, "record")] if args.replay else []
-        process = self.spawn("onpu-emu", [args.emulator, "--socket", address, "--once",
-                                          *record, *args.emu_arg], stdout=writer,
-                             stdin=subprocess.PIPE if asks else subprocess.DEVNULL)
+        record = ["--record", self.record_of(npu)] if args.replay else []
+        npu.process = self.spawn(npu.program, [args.emulator, "--socket", self.socket_of(npu), "--once",
+                                               *record, *args.emu_arg], stdout=writer,
+                                 stdin=subprocess.PIPE if asks else subprocess.DEVNULL)
+        npu.killed = False
         os.close(writer)
-        self.answers = open(reader, encoding="utf-8", errors="replace")
-        line = self.answers.readline()
+        npu.answers = open(reader, encoding="utf-8", errors="replace")
+        line = npu.answers.readline()
         if not line.startswith("listening on "):
-            process.wait()
+            npu.process.wait()
             self.rest()
-            raise GuestError(f"onpu-emu does not start (status {process.returncode})")
-        return address
+            raise GuestError(f"{npu.program} does not start (status {npu.process.returncode})")
+
+    def socket_of(self, npu):
+        return os.path.join(self.folder, npu.name)
 
     def open_ports(self):
         """A socket pair for each port, and for the monitor; the other ends."""
@@ -361,17 +381,26 @@ class Guest:
         except (OSError, subprocess.CalledProcessError) as error:
             raise GuestError(f"cannot make a device tree: {getattr(error, 'output', None) or error}") from error
 
-    def npu_device(self, address):
-        bus = {"bus": "port0"} if self.args.root_port or self.args.hotplug else {}
-        return {"driver": "vfio-user-pci", "id": "npu", **bus, "x-msg-timeout": 60000,
-                "socket": {"type": "unix", "path": address}}
+    def npu_device(self, npu):
+        bus = {"bus": f"port{npu.number}"} if self.args.root_port or self.args.hotplug else {}
+        return {"driver": "vfio-user-pci", "id": npu.name, **bus, "x-msg-timeout": 60000,
+                "socket": {"type": "unix", "path": self.socket_of(npu)}}
+
+    def npu_options(self, npu):
+        """The options of QEMU for an NPU, and for the port in front of it."""
+        port = f"pcie-root-port,id=port{npu.number},chassis={npu.number + 1}"
+        if self.args.root_port:
+            yield from ("-device", f"{port},hotplug=off,x-speed=2_5,x-pcie-lnksta-dllla=off")
+        elif self.args.hotplug:
+            yield from ("-device", port)
+        yield from ("-device", json.dumps(self.npu_device(npu)))
 
     def root_options(self):
         if self.args.in_memory:
             return [f"rdinit={self.seen}/init"]
         return ["rootfstype=virtiofs", "root=share-root", "ro", f"init={self.seen}/init"]
 
-    def qemu_command(self, roots, theirs, npu):
+    def qemu_command(self, roots, theirs):
         args = self.args
         machine = machines.options(args.arch, f"{args.memory}M", args.cpus)
         console = os.path.join(self.folder, "console")
@@ -404,12 +433,8 @@ class Guest:
         for tag, address in roots.items():
             command += ["-chardev", f"socket,id={tag},path={escape(address)}",
                         "-device", f"vhost-user-fs-pci,chardev={tag},tag={tag}"]
-        if args.root_port:
-            command += ["-device", "pcie-root-port,id=port0,chassis=1,hotplug=off,x-speed=2_5,x-pcie-lnksta-dllla=off"]
-        elif args.hotplug:
-            command += ["-device", "pcie-root-port,id=port0,chassis=1"]
-        if npu:
-            command += ["-device", json.dumps(self.npu_device(npu))]
+        for npu in self.npus:
+            command += self.npu_options(npu)
         for plugin in args.plugin:
             command += ["-plugin", plugin]
         if args.gdb:
@@ -431,12 +456,13 @@ class Guest:
             name = f"share{number}"
             roots[name] = self.start_share(name, path, ["--cache=auto", *shares.same_owner(path),
                                                         *(["--readonly"] if path == DATA else [])])
-        npu = self.start_emulator() if self.args.emulator else None
+        for npu in self.npus:
+            self.start_emulator(npu)
         if self.args.gdb:
             if os.path.exists(self.args.gdb):
                 os.unlink(self.args.gdb)
             say(f"the guest waits; gdb: target remote {self.args.gdb}")
-        self.spawn("qemu", self.qemu_command(roots, theirs, npu),
+        self.spawn("qemu", self.qemu_command(roots, theirs),
                    fds=[end.fileno() for end in theirs.values()])
         for end in theirs.values():
             end.close()
@@ -472,17 +498,17 @@ class Guest:
             elif word == "end":
                 self.ended = True
 
-    def kill_emulator(self, process):
+    def kill_emulator(self, npu):
         """QEMU 11.1 waits for the answer to a register access until x-msg-timeout, with all of the
         guest, though the server is gone: the processors pause, so that none is in an access. And it
         aborts (it sets an error twice) when its connection ends with bytes that nobody has read. So
         the connection has one more descriptor, which outlives the process to read them."""
-        connections = [end for end in sockets_of(process.pid)
+        connections = [end for end in sockets_of(npu.process.pid)
                        if not end.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)]
-        self.emulator_killed = True
+        npu.killed = True
         self.monitor.execute("stop")
-        process.kill()
-        process.wait()
+        npu.process.kill()
+        npu.process.wait()
         for end in connections:
             with end:
                 end.shutdown(socket.SHUT_RD)
@@ -490,22 +516,37 @@ class Guest:
                     pass
         self.monitor.execute("cont")
 
-    def plug_emulator(self):
+    def plug_emulator(self, npu):
         """A new NPU in the slot of the one whose emulator was killed."""
-        self.monitor.execute("device_del", id="npu")
-        self.monitor.wait_deleted("npu")
-        address = self.start_emulator()
-        self.emulator_killed = False
-        self.monitor.execute("device_add", **self.npu_device(address))
+        self.monitor.execute("device_del", id=npu.name)
+        self.monitor.wait_deleted(npu.name)
+        self.start_emulator(npu)
+        self.monitor.execute("device_add", **self.npu_device(npu))
 
     def inject(self, fault):
-        """A fault of the device, which was started with --inject=- ; its answer."""
-        process = self.processes.get("onpu-emu")
-        if not process or not process.stdin or self.emulator_killed:
+        """A fault of the first NPU, which was started with --inject=- ; its answer."""
+        npu = self.npus[0] if self.npus else None
+        if not npu or not npu.process.stdin or npu.killed:
             return "error: faults need an NPU, and the option --emu-arg=--inject=-"
-        process.stdin.write(fault.encode() + b"\n")
-        process.stdin.flush()
-        return self.answers.readline().strip()
+        npu.process.stdin.write(fault.encode() + b"\n")
+        npu.process.stdin.flush()
+        return npu.answers.readline().strip()
+
+    def replace_emulator(self, word, number):
+        """Kills an NPU's emulator, or plugs a new NPU into its slot; the answer."""
+        if number >= len(self.npus):
+            return "error: the guest has no NPU" + (f" {number}" if number else "")
+        npu = self.npus[number]
+        if word == "kill-emulator":
+            if npu.killed:
+                return "error: the emulator was killed before"
+            self.kill_emulator(npu)
+            return "ok"
+        # QEMU 11.1 aborts when a device with MSI-X leaves.
+        if not self.args.hotplug or "--no-msix" not in self.args.emu_arg or not npu.killed:
+            return "error: plug-emulator needs --hotplug, --emu-arg=--no-msix, and kill-emulator before it"
+        self.plug_emulator(npu)
+        return "ok"
 
     def wake(self):
         """From suspend to memory at once, else by the power button. Until the processors are idle, or the
@@ -519,20 +560,8 @@ class Guest:
         *lines, self.requests = (self.requests + data).split(b"\n")
         for line in lines:
             request = line.decode(errors="replace")
-            if request == "kill-emulator" and self.emulator_killed:
-                answer = "error: the emulator was killed before"
-            elif request == "kill-emulator" and "onpu-emu" in self.processes:
-                self.kill_emulator(self.processes["onpu-emu"])
-                answer = "ok"
-            elif request == "kill-emulator":
-                answer = "error: the guest has no NPU"
-            # QEMU 11.1 aborts when a device with MSI-X leaves.
-            elif request == "plug-emulator" and self.args.hotplug and \
-                    "--no-msix" in self.args.emu_arg and self.emulator_killed:
-                self.plug_emulator()
-                answer = "ok"
-            elif request == "plug-emulator":
-                answer = "error: plug-emulator needs --hotplug, --emu-arg=--no-msix, and kill-emulator before it"
+            if found := re.fullmatch(r"(kill-emulator|plug-emulator)( [0-9]+)?", request):
+                answer = self.replace_emulator(found[1], int(found[2] or 0))
             elif request.startswith("inject "):
                 answer = self.inject(request[7:])
             elif re.fullmatch(r"wake [0-9]+", request):
@@ -581,21 +610,22 @@ class Guest:
                 self.wake()
             if self.processes["qemu"].poll() is not None and not self.select.select(0):
                 break
-            emulator = self.processes.get("onpu-emu")
-            if emulator and emulator.poll() is not None and not self.emulator_killed:
-                self.emulator_ended(emulator)
+            for npu in self.npus:
+                if npu.ended():
+                    self.emulator_ended(npu)
         self.rest()
 
     def replay(self):
-        """Replays twice, without a guest, what the NPU did in this one: it must do the same."""
-        # Its client is gone, so it ends, and the recording is whole.
+        """Replays twice, without a guest, what the NPUs did in this one: they must do the same."""
+        # Their client is gone, so they end, and the recordings are whole.
         self.processes["qemu"].kill()
-        try:
-            self.processes["onpu-emu"].wait(60)
-        except subprocess.TimeoutExpired as error:
-            raise GuestError("onpu-emu does not end, so there is no whole recording") from error
-        for _ in range(2):
-            done = subprocess.run([self.args.emulator, "--replay", os.path.join(self.folder, "record")],
+        for npu in self.npus:
+            try:
+                npu.process.wait(60)
+            except subprocess.TimeoutExpired as error:
+                raise GuestError(f"{npu.program} does not end, so there is no whole recording") from error
+        for npu in self.npus * 2:
+            done = subprocess.run([self.args.emulator, "--replay", self.record_of(npu)],
                                   capture_output=True, text=True, check=False)
             self.log.append("replay", (done.stdout + done.stderr).rstrip())
             if done.returncode:
@@ -607,9 +637,9 @@ class Guest:
             for key, _ in ready:
                 key.data()
 
-    def emulator_ended(self, emulator):
+    def emulator_ended(self, npu):
         if self.processes["qemu"].poll() is None:
-            raise GuestError(f"onpu-emu ended by itself (status {emulator.returncode})")
+            raise GuestError(f"{npu.program} ended by itself (status {npu.process.returncode})")
 
     def stop(self):
         for process in self.processes.values():
@@ -698,6 +728,7 @@ def arguments():
     parser.add_argument("--driver")
     parser.add_argument("--firmware")
     parser.add_argument("--emulator")
+    parser.add_argument("--devices", type=int, default=1)
     parser.add_argument("--emu-arg", action="append", default=[])
     parser.add_argument("--modprobe", action="append", default=[])
     parser.add_argument("--append", action="append", default=[])

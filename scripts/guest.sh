@@ -22,7 +22,8 @@ guest_usage()
 	                      (bash, coreutils, busybox), for what ./npu cross builds; amd64 unless given
 	  --pages KIB         with --arch arm64: the kernel's pages, 4 (the default) or 16
 	  --not-coherent      with --arch arm64: the NPU does not see the processors' caches
-	  --emu-arg=ARG       an option of onpu-emu, such as --emu-arg=--sync
+	  --devices N         with N NPUs, each an onpu-emu of its own; 1 unless given, at most 8
+	  --emu-arg=ARG       an option of onpu-emu, such as --emu-arg=--sync; each has it
 	  --no-driver         with the NPU, without the driver
 	  --no-device         without an NPU
 	  --system=FOLDER     the system that is in FOLDER, in place of the root of ./npu exec, read-only as
@@ -77,9 +78,9 @@ guest_options()
 		--no-device) guest_device=0 guest_driver=0 ;;
 		--no-build) guest_build=0 ;;
 		--help|-h) guest_usage; exit ;;
-		--kernel=*|--emu-arg=*|--modprobe=*|--append=*|--plugin=*|--timeout=*|--memory=*|--cpus=*|--allow-log=*|--log=*|--system=*|--in-memory=*|--arch=*|--pages=*)
+		--kernel=*|--devices=*|--emu-arg=*|--modprobe=*|--append=*|--plugin=*|--timeout=*|--memory=*|--cpus=*|--allow-log=*|--log=*|--system=*|--in-memory=*|--arch=*|--pages=*)
 			guest_option "${option%%=*}" "${option#*=}" ;;
-		--kernel|--emu-arg|--modprobe|--append|--plugin|--timeout|--memory|--cpus|--allow-log|--log|--system|--in-memory|--arch|--pages)
+		--kernel|--devices|--emu-arg|--modprobe|--append|--plugin|--timeout|--memory|--cpus|--allow-log|--log|--system|--in-memory|--arch|--pages)
 			[ $# -ge 2 ] || guest_wrong "$option needs a value"
 			shift
 			guest_option "$option" "$1" ;;
@@ -121,6 +122,9 @@ guest_option()
 	--kernel) guest_kernel=$2 ;;
 	--arch) guest_arch=$2 ;;
 	--pages) guest_pages=$2 ;;
+	--devices)
+		[[ $2 =~ ^[1-8]$ ]] || guest_wrong "--devices is a number of NPUs from 1 to 8, not '$2'"
+		guest_args+=("$1=$2") ;;
 	--timeout|--memory|--cpus) guest_number "$1" "$2"; guest_args+=("$1=$2") ;;
 	--system)
 		[ -d "$2/boot" ] || guest_wrong "--system: there is no system in '$2'"

@@ -79,6 +79,7 @@ test_guest_usage()
 	guest_refuses "--timeout needs a value" --timeout
 	guest_refuses "--timeout needs a number, not '0'" --timeout 0 true
 	guest_refuses "--memory needs a number, not 'x'" --memory=x true
+	guest_refuses "--devices is a number of NPUs from 1 to 8, not '9'" --devices 9 true
 	guest_refuses "--system: there is no system in '$copy'" --system "$copy" true
 	guest_refuses "'[' is no regular expression" '--allow-log=[' true
 	guest_refuses "--arch is amd64 or arm64, not 'sparc'" --arch sparc true
