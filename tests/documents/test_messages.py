@@ -31,7 +31,7 @@ class Messages(unittest.TestCase):
             "no node of the driver onpu is in /dev/accel; onpu-smi check tells why",
             "filter has … input channels per group, expected … (input has … channels, groups …)",
             "device is wedged: rebind the driver or reset the function",
-            "there is no device \"…\" (from …); npu, sim and cpu exist"}, everything)
+            "there is no device \"…\" (from …); npu, npu:NUMBER, sim and cpu exist"}, everything)
 
     def test_what_is_missing_is_noticed(self):
         sections = messages_rst.read_causes()

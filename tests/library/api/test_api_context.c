@@ -38,6 +38,8 @@ static WNNStatus try_device(WNNInstance instance, const char *device, WNNPlaceme
 
 static void devices_by_option(void **state)
 {
+	static const char *const no_numbers[] = { "npu:",   "npu:01",	 "npu:-1", "npu:1 ",
+						  "npu:0x", "npu:10000", "npu1",   "sim:0" };
 	WNNInstance instance = wnnCreateInstance(NULL);
 	WNNDeviceInfo info = WNN_DEVICE_INFO_INIT;
 	WNNContext context = NULL;
@@ -84,6 +86,16 @@ static void devices_by_option(void **state)
 	assert_null(context);
 	assert_failed(try_device(instance, "tpu", 0, &context), WNNStatus_NotSupportedError,
 		      "no device \"tpu\"");
+	/* An NPU by its number, which is that of its node. */
+	assert_failed(
+		try_device(instance, "npu:63", 0, &context), WNNStatus_NotSupportedError,
+		"WNNContextDeviceOptions asks for the device npu, but /dev/accel/accel63 does "
+		"not open: No such file or directory; NPUs that open: ");
+	assert_failed(try_node(instance, "npu:1", "/dev/accel/accel1", 0, &context),
+		      WNNStatus_TypeError, "only one of them may choose the NPU");
+	for (size_t i = 0; i < sizeof(no_numbers) / sizeof(no_numbers[0]); i++)
+		assert_failed(try_device(instance, no_numbers[i], 0, &context),
+			      WNNStatus_NotSupportedError, "npu, npu:NUMBER, sim and cpu exist");
 	assert_failed(try_device(instance, "cpu", WNNPlacementPolicy_NPUOnly, &context),
 		      WNNStatus_NotSupportedError, "NPUOnly");
 	assert_failed(try_device(instance, "cpu", (WNNPlacementPolicy)9, &context),
@@ -109,6 +121,11 @@ static void devices_by_environment(void **state)
 	assert_ok(try_device(instance, "cpu", 0, &context));
 	assert_false(wnnContextGetAccelerated(context));
 	wnnContextRelease(context);
+	setenv("WEBNN_DEVICE", "npu:63", 1);
+	assert_failed(wnnInstanceCreateContextSync(instance, NULL, GENEROUS, &context),
+		      WNNStatus_NotSupportedError,
+		      "the environment variable WEBNN_DEVICE asks for the device npu, but "
+		      "/dev/accel/accel63 does not open");
 	setenv("WEBNN_DEVICE", "gpu", 1);
 	assert_failed(wnnInstanceCreateContextSync(instance, NULL, GENEROUS, &context),
 		      WNNStatus_NotSupportedError, "WEBNN_DEVICE");

@@ -264,14 +264,14 @@ typedef struct WNNContextDeviceOptions {
 	/** sType is WNNSType_ContextDeviceOptions. */
 	WNNChainedStruct chain;
 	/**
-	 * "npu", "sim" or "cpu"; empty: what the environment variable WEBNN_DEVICE says, else npu
-	 * if an NPU opens, else cpu.
+	 * "npu", "npu:1" (the NPU behind /dev/accel/accel1), "sim" or "cpu"; empty: what the
+	 * environment variable WEBNN_DEVICE says, else npu if an NPU opens, else cpu.
 	 */
 	WNNStringView device;
 	/**
 	 * Device node of the NPU, such as /dev/accel/accel0: without a device it asks for "npu",
-	 * and the context is not made when it does not open. Empty: the first that opens. With
-	 * "sim" or "cpu" it is a TypeError.
+	 * and the context is not made when it does not open. Empty: the first that opens, or the
+	 * one whose number device has. With "sim" or "cpu" it is a TypeError.
 	 */
 	WNNStringView nodePath;
 	/** Where operators may run. Default: PreferNPU. */
@@ -533,7 +533,7 @@ typedef struct WNNString {
 typedef struct WNNDeviceInfo {
 	/** Set it to NULL or to extensions to be filled as well. */
 	WNNChainedStruct *WNN_NULLABLE nextInChain;
-	/** "npu", "sim" or "cpu". */
+	/** "npu", "sim" or "cpu"; nodePath tells which NPU. */
 	WNNStringView device;
 	/** Device node of the NPU; else empty. */
 	WNNStringView nodePath;

@@ -17,6 +17,8 @@
 
 #define DEVICE_VARIABLE "WEBNN_DEVICE"
 
+#define MAX_NUMBER_DIGITS 4 /* of the number of an NPU */
+
 /* The most threads for which the option may ask. */
 #define MAX_THREADS 1024
 /* Limits of the device model, see struct onpu_sim_config. */
@@ -25,15 +27,62 @@
 #define MAX_SIM_SRAM	(UINT64_C(1) << 30)
 #define SIM_SRAM_ALIGN	64
 
+/* Copies a path to memory of its own; an empty view leaves *path unchanged. 0 or -1. */
+static int copy_path(char **path, WNNStringView view, const char *what, struct wnn_error *err)
+{
+	if (!wnn_view_length(&view))
+		return 0;
+	*path = api_string(view);
+	return *path ? 0 : wnn_error_nomem(err, what);
+}
+
+/* Reads "npu:NUMBER". Returns the number, which is that of the node; -1: it is another name. */
+static int parse_number(const char *name, size_t length)
+{
+	int number = 0;
+
+	/* MAX_NUMBER_DIGITS keeps the number in range; no number has two names. */
+	if (length < 5 || length > 4 + MAX_NUMBER_DIGITS || memcmp(name, "npu:", 4) ||
+	    (name[4] == '0' && length > 5))
+		return -1;
+	for (size_t i = 4; i < length; i++) {
+		if (name[i] < '0' || name[i] > '9')
+			return -1;
+		number = number * 10 + name[i] - '0';
+	}
+	return number;
+}
+
+/* Chooses the NPU that "npu:NUMBER" names. */
+static int choose_number(int number, struct context_config *config, struct wnn_error *err)
+{
+	char node[64], text[64];
+
+	if (config->node) {
+		wnn_text_printable(text, sizeof(text), config->node, strlen(config->node));
+		return wnn_error_set(err, WNN_TYPE_ERROR,
+				     "WNNContextDeviceOptions.nodePath is \"%s\", and "
+				     "WNNContextDeviceOptions.device is \"npu:%d\": only one of "
+				     "them may choose the NPU",
+				     text, number);
+	}
+	snprintf(node, sizeof(node), WINSYS_NODE, (unsigned int)number);
+	config->device = CONTEXT_NPU;
+	return copy_path(&config->node, api_view(node), "the path of the device node", err);
+}
+
 static int parse_device(const char *name, size_t length, const char *named_by,
 			struct context_config *config, struct wnn_error *err)
 {
 	static const char *const names[] = {
 		[CONTEXT_NPU] = "npu", [CONTEXT_SIM] = "sim", [CONTEXT_CPU] = "cpu"
 	};
+	const int number = parse_number(name, length);
 	char text[64];
 
 	config->named_by = named_by;
+	if (number >= 0)
+		return choose_number(number, config, err);
 	for (int i = CONTEXT_NPU; i <= CONTEXT_CPU; i++)
 		if (strlen(names[i]) == length && !memcmp(names[i], name, length)) {
 			config->device = (enum context_device)i;
@@ -41,8 +90,9 @@ static int parse_device(const char *name, size_t length, const char *named_by,
 		}
 	wnn_text_printable(text, sizeof(text), name, length);
 	return wnn_error_set(err, WNN_NOT_SUPPORTED,
-			     "there is no device \"%s\" (from %s); npu, sim and cpu exist", text,
-			     named_by);
+			     "there is no device \"%s\" (from %s); npu, npu:NUMBER, sim and cpu "
+			     "exist",
+			     text, named_by);
 }
 
 /*
@@ -183,15 +233,6 @@ static int check_device_numbers(const WNNContextDeviceOptions *options, struct w
 				     "bytes, at most %" PRIu64,
 				     sram, SIM_SRAM_ALIGN, MAX_SIM_SRAM);
 	return 0;
-}
-
-/* Copies a path to memory of its own; an empty view leaves *path unchanged. 0 or -1. */
-static int copy_path(char **path, WNNStringView view, const char *what, struct wnn_error *err)
-{
-	if (!wnn_view_length(&view))
-		return 0;
-	*path = api_string(view);
-	return *path ? 0 : wnn_error_nomem(err, what);
 }
 
 static int parse_device_options(const WNNContextDeviceOptions *options,
@@ -393,8 +434,8 @@ static int open_npu(WNNContext context, struct wnn_error *why, struct wnn_error 
 	if (!ws)
 		return 1;
 	if (config->device == CONTEXT_NPU)
-		snprintf(context->reason, sizeof(context->reason), "%s asks for the NPU",
-			 config->named_by);
+		snprintf(context->reason, sizeof(context->reason), "%s asks for the NPU %s",
+			 config->named_by, ws->node);
 	else
 		snprintf(context->reason, sizeof(context->reason), "%s is an NPU", ws->node);
 	return use_winsys(context, ws, "npu", err);
@@ -440,12 +481,9 @@ int context_open_device(WNNContext context, struct wnn_error *err)
 	return open_cpu(context, &no_npu, err);
 }
 
-/* The memory to which a list of devices points. */
-struct device_list {
-	WNNDeviceInfo infos[3];
-	struct listed {
-		char machine[32], node[64], reason[256];
-	} text[3];
+/* The strings of an entry in a list of devices. */
+struct listed {
+	char machine[32], node[64], reason[256];
 };
 
 static void describe_caps(WNNDeviceInfo *info, const struct npu_caps *caps)
@@ -478,39 +516,71 @@ static void describe(WNNDeviceInfo *info, struct listed *text, struct winsys *ws
 	ws->ops->destroy(ws);
 }
 
+/* Fills in the entries of @count NPUs that open, or one that says why none does. */
+static void describe_npus(WNNDeviceInfo *infos, struct listed *texts, size_t count)
+{
+	int number = winsys_drm_next(0);
+	struct wnn_error err = { 0 };
+	char node[64];
+
+	for (size_t i = 0; i < count; i++) {
+		/* An NPU that left since they were counted has an entry that says so. */
+		snprintf(node, sizeof(node), WINSYS_NODE, (unsigned int)number);
+		describe(&infos[i], &texts[i],
+			 check_instructions(winsys_drm_create(number < 0 ? NULL : node, &err),
+					    &err),
+			 &err, "an NPU behind the kernel's driver");
+		if (number >= 0)
+			number = winsys_drm_next((unsigned int)number + 1);
+	}
+}
+
+static size_t count_npus(void)
+{
+	size_t count = 0;
+
+	for (int number = winsys_drm_next(0); number >= 0;
+	     number = winsys_drm_next((unsigned int)number + 1))
+		count++;
+	return count;
+}
+
 WNNStatus wnnInstanceGetDevices(WNNInstance instance, WNNDeviceInfoArray *devices)
 {
-	static const char *const names[] = { "npu", "sim", "cpu" };
 	const struct winsys_sim_config sim = { .threads = 1, .simd = -1 };
 	struct wnn_error err = { 0 };
-	struct device_list *list;
+	size_t npus, count;
+	struct listed *texts;
+	WNNDeviceInfo *infos;
 
 	if (!api_check(instance, "wnnInstanceGetDevices", "instance") ||
 	    !api_check(devices, "wnnInstanceGetDevices", "devices"))
 		return wnnGetLastError(NULL);
-	list = wnn_calloc(1, sizeof(*list));
-	if (!list)
+	npus = count_npus();
+	npus += !npus;
+	count = npus + 2;
+	infos = wnn_calloc(count, sizeof(*infos) + sizeof(*texts));
+	if (!infos)
 		return api_error_status(WNNStatus_UnknownError, "out of memory for the devices");
-	for (int i = 0; i < 3; i++) {
-		list->infos[i].device = api_view(names[i]);
-		list->infos[i].nodePath = list->infos[i].machine = api_view("");
+	texts = (struct listed *)(infos + count);
+	for (size_t i = 0; i < count; i++) {
+		infos[i].device = api_view(i < npus ? "npu" : i == npus ? "sim" : "cpu");
+		infos[i].nodePath = infos[i].machine = api_view("");
 	}
-	describe(&list->infos[0], &list->text[0],
-		 check_instructions(winsys_drm_create(NULL, &err), &err), &err,
-		 "an NPU behind the kernel's driver");
-	describe(&list->infos[1], &list->text[1],
+	describe_npus(infos, texts, npus);
+	describe(&infos[npus], &texts[npus],
 		 check_instructions(winsys_sim_create(&sim, &err), &err), &err,
 		 "the device model in this process, never chosen unless named");
-	list->infos[2].usable = WNN_TRUE;
-	list->infos[2].reason = api_view("every host has one");
-	devices->count = 3;
-	devices->data = list->infos;
+	infos[count - 1].usable = WNN_TRUE;
+	infos[count - 1].reason = api_view("every host has one");
+	devices->count = count;
+	devices->data = infos;
 	return WNNStatus_Success;
 }
 
 void wnnDeviceInfoArrayFreeMembers(WNNDeviceInfoArray devices)
 {
-	/* The list is the first member of the allocated block. */
+	/* The entries are at the start of the allocated block. */
 	if (!api_forked())
 		wnn_free((void *)devices.data);
 }

@@ -643,6 +643,43 @@ static const char *open_error(int why)
 	}
 }
 
+int winsys_drm_next(unsigned int number)
+{
+	char path[64];
+
+	for (; number < MAX_NODES; number++) {
+		int fd;
+
+		snprintf(path, sizeof(path), WINSYS_NODE, number);
+		fd = open_node(path);
+		if (fd < 0)
+			continue;
+		close(fd);
+		return (int)number;
+	}
+	return -1;
+}
+
+/* Says that a node does not open. Where no NPU is behind it, the message lists those that exist. */
+static void set_open_error(const char *node, int why, struct wnn_error *err)
+{
+	char list[256] = "";
+	size_t length = 0;
+	int number;
+
+	if (why != ENOENT && why != ENXIO) {
+		wnn_error_set(err, WNN_NOT_SUPPORTED, "%s does not open: %s", node,
+			      open_error(why));
+		return;
+	}
+	for (number = winsys_drm_next(0); number >= 0 && length < sizeof(list);
+	     number = winsys_drm_next((unsigned int)number + 1))
+		length += (size_t)snprintf(list + length, sizeof(list) - length, "%snpu:%d",
+					   length ? ", " : "", number);
+	wnn_error_set(err, WNN_NOT_SUPPORTED, "%s does not open: %s; NPUs that open: %s", node,
+		      open_error(why), length ? list : "none");
+}
+
 /*
  * Opens the given node, or with NULL the first node that opens, and sets path[]. Returns its file
  * descriptor, or -1 with *err.
@@ -655,13 +692,12 @@ static int find_node(const char *node, char path[64], struct wnn_error *err)
 	if (node) {
 		fd = open_node(node);
 		if (fd < 0)
-			wnn_error_set(err, WNN_NOT_SUPPORTED, "%s does not open: %s", node,
-				      open_error(-fd));
+			set_open_error(node, -fd, err);
 		snprintf(path, 64, "%s", node);
 		return fd < 0 ? -1 : fd;
 	}
 	for (unsigned int i = 0; i < MAX_NODES; i++) {
-		snprintf(path, 64, "/dev/accel/accel%u", i);
+		snprintf(path, 64, WINSYS_NODE, i);
 		fd = open_node(path);
 		if (fd >= 0)
 			return fd;

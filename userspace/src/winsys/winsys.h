@@ -142,8 +142,13 @@ struct winsys_sim_config {
 
 struct winsys *winsys_sim_create(const struct winsys_sim_config *config, struct wnn_error *err);
 
+#define WINSYS_NODE "/dev/accel/accel%u" /* the node of the NPU with this number */
+
 /* Opens the NPU behind a device node; node NULL: the first node that opens. NULL with *err. */
 struct winsys *winsys_drm_create(const char *node, struct wnn_error *err);
+
+/* Returns the lowest number from @number on of an NPU whose node opens, or -1. */
+int winsys_drm_next(unsigned int number);
 
 /* A device that accepts every job and computes nothing; it can make the n-th call fail. */
 struct winsys_null_config {
