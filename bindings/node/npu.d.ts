@@ -8,6 +8,8 @@ export type NodeDevice = "npu" | "cpu" | "folded";
 export interface DeviceInfo {
 	/** The device: npu, sim or cpu. */
 	device: string;
+	/** The node of the NPU, such as /dev/accel/accel0; else empty. */
+	nodePath: string;
 	machine: string;
 	/** Why this device was chosen. */
 	reason: string;

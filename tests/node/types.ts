@@ -8,6 +8,7 @@ import { OnnxModel, type OnnxGraph } from 'webnn-npu/onnx';
 
 async function use(): Promise<number> {
 	const context: MLContext = await navigator.ml.createContext({ powerPreference: 'low-power', deviceType: 'npu' });
+	const numbered: MLContextOptions = { deviceType: 'npu:1' };
 	const builder = new MLGraphBuilder(context);
 	const vector: MLOperandDescriptor = { dataType: 'float32', shape: [2, 3] };
 	const x: MLOperand = builder.input('x', vector);

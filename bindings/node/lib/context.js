@@ -223,11 +223,29 @@ function byteLength(tensor) {
 	return (bits + 7 - (bits + 7) % 8) / 8;
 }
 
-// Options of createContext() with extensions: deviceType with "sim", and members of earlier drafts. The members are
+const toNamedType = enumeration('MLDeviceType', { cpu: 'cpu', gpu: 'gpu', npu: 'npu', sim: 'sim' });
+
+// Returns whether a text is "npu:" and a number.
+function isNumberedNpu(text) {
+	for (let i = 0; i < text.length; i++) {
+		if (i < 4 ? text[i] !== 'npu:'[i] : text[i] < '0' || text[i] > '9')
+			return false;
+	}
+	return text.length > 4;
+}
+
+// Converts a deviceType. "npu:1" is an extension; the library tells whether there is such an NPU.
+function toDeviceType(value, where) {
+	const text = `${value}`;
+
+	return isNumberedNpu(text) ? text : toNamedType(text, where);
+}
+
+// Options of createContext() with extensions: deviceType with "sim" and "npu:1", and members of earlier drafts. The members are
 // sorted by name.
 const contextOptions = dictionary('MLContextOptions', [
 	['accelerated', boolean, true, false],
-	['deviceType', enumeration('MLDeviceType', { cpu: 'cpu', gpu: 'gpu', npu: 'npu', sim: 'sim' }), undefined, false],
+	['deviceType', toDeviceType, undefined, false],
 	['powerPreference', enumeration('MLPowerPreference', idl.enums.MLPowerPreference),
 		idl.enums.MLPowerPreference.default, false],
 ]);

@@ -24,7 +24,7 @@ static bool set_number(napi_env env, napi_value object, char const *name, double
 	       napi_set_named_property(env, object, name, value) == napi_ok;
 }
 
-/* contextDevice(context): returns { device, machine, reason, memoryUsed }. */
+/* contextDevice(context): returns { device, nodePath, machine, reason, memoryUsed }. */
 napi_value native_context_device(napi_env env, napi_callback_info info)
 {
 	WNNDeviceInfo device = WNN_DEVICE_INFO_INIT;
@@ -42,6 +42,7 @@ napi_value native_context_device(napi_env env, napi_callback_info info)
 	}
 	if (napi_create_object(env, &result) != napi_ok ||
 	    !set_text(env, result, "device", device.device) ||
+	    !set_text(env, result, "nodePath", device.nodePath) ||
 	    !set_text(env, result, "machine", device.machine) ||
 	    !set_text(env, result, "reason", device.reason) ||
 	    !set_number(env, result, "memoryUsed", (double)device.memoryUsed)) {

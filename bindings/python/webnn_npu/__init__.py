@@ -10,7 +10,7 @@
     graph = builder.build({"y": builder.relu(x)})
     print(context.compute(graph, {"x": np.array([-1, 2, -3, 4], np.float32)})["y"])
 
-WEBNN_DEVICE in the environment chooses the device: npu, sim or cpu. webnn_npu.onnx runs models in
+WEBNN_DEVICE in the environment chooses the device: npu, npu:1, sim or cpu. webnn_npu.onnx runs models in
 the format of ONNX; webnn_npu.onnxruntime has ONNX Runtime use the NPU.
 """
 from . import _native

@@ -44,7 +44,7 @@ class ML:
                        sim_threads: int = 0, constant_folding: bool = True) -> MLContext:
         """Opens a device.
 
-        device names it: "npu", "sim" or "cpu". Without it the environment variable WEBNN_DEVICE does,
+        device names it: "npu", "npu:1" (the NPU behind /dev/accel/accel1), "sim" or "cpu". Without it the environment variable WEBNN_DEVICE does,
         which wins over the hints device_type and accelerated; else the first NPU that opens is
         taken, else the CPU. The rest: see WNNContextDeviceOptions.
         """

@@ -5,7 +5,7 @@
     import webnn_npu.onnx.backend as backend
     tests = onnx.backend.test.BackendTest(backend, __name__)
 
-The device is CPU, which is the device cpu; or a name of ours after a colon, such as CPU:sim. With
+The device is CPU, which is the device cpu; NPU or NPU:1; or a name of ours after a colon, such as CPU:sim. With
 WEBNN_DEVICE in the environment CPU is that device.
 """
 from __future__ import annotations
@@ -27,6 +27,8 @@ def _device(name: str) -> str | None:
     kind, _, rest = name.partition(":")
     if rest and not rest.isdigit():
         return rest
+    if rest and kind == "NPU":
+        return f"npu:{rest}"
     return _NAMES.get(kind, kind.lower())
 
 
