@@ -390,7 +390,7 @@ class Provider(unittest.TestCase):
             self.assertEqual(len(list(folder.iterdir())), 4)
 
     def test_wrong_options(self):
-        for settings, words in (({"device": "gpu"}, 'device cannot be "gpu": it must be npu, sim or cpu'),
+        for settings, words in (({"device": "gpu"}, 'device cannot be "gpu": it must be npu, npu:NUMBER, sim or cpu'),
                                 ({"policy": "fast"}, "npu-only, prefer-npu or cpu-only"),
                                 ({"threads": "-1"}, "a number of threads"),
                                 ({"dim.n": "0"}, "a number of elements"),

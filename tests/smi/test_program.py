@@ -63,10 +63,11 @@ class Info(Case):
         self.assertEqual([(d["address"], d["state"]) for d in self.json("info")["devices"]],
                          [(system.ADDRESS, "unknown"), ("0000:02:00.0", "no-driver"),
                           ("0000:0a:00.0", "other-driver")])
-        for name in ("0000:0a:00.0", "0a:00.0", "accel1", "/dev/accel/accel1"):
+        for name in ("0000:0a:00.0", "0a:00.0", "accel1", "/dev/accel/accel1", "npu:1"):
             device, = self.json("info", "-d", name)["devices"]
             self.assertEqual(device["address"], "0000:0a:00.0")
-        self.assertIn("--device accel7 is no Open NPU", self.run_it("info", "-d", "accel7", status=WRONG))
+        for name in ("accel7", "npu:7", "npu:", "npu:01"):
+            self.assertIn(f"--device {name} is no Open NPU", self.run_it("info", "-d", name, status=WRONG))
 
     def test_none(self):
         shutil.rmtree(self.system.path("sys/bus"))

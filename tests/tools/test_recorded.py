@@ -135,7 +135,7 @@ class Recorded(CompareTest):
         for option in ("--all", "--bisect"):
             self.refuses(USAGE, f"{option} needs --with, or --expect with a folder or a .npz file", "compare", model,
                          "--expect", y, option)
-        self.refuses(USAGE, "there are npu, sim and cpu, and onnxruntime", "compare", model, "--with", "ort")
+        self.refuses(USAGE, "there are npu, npu:NUMBER, sim and cpu, and onnxruntime", "compare", model, "--with", "ort")
         graph = self.folder / "saved.graph"
         self.tool("compile", model, "-o", graph)
         for options, name in ((("--with", "onnxruntime"), "onnxruntime"), (("--with", "cpu", "--all"), "--all"),

@@ -33,7 +33,7 @@ struct onpu_dimension {
 
 /* Settings of a session. */
 struct onpu_options {
-	char *device; /* npu, sim or cpu; empty: the library chooses */
+	char *device; /* npu, npu:NUMBER, sim or cpu; empty: the library chooses */
 	char *cache_dir;
 	char *report; /* path of the report */
 	WNNPlacementPolicy policy;

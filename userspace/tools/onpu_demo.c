@@ -17,6 +17,7 @@
 #include <webnn/webnn_npu.h>
 
 #include "demo_record.h"
+#include "device_name.h"
 #include "models.h"
 #include "npy.h"
 
@@ -133,16 +134,16 @@ static int run_open(struct run *run, WNNInstance instance, const char *model,
 	static const char *const devices[MAX_SIDES] = { "npu", "sim", "cpu" };
 	size_t first = 0;
 
-	while (first < MAX_SIDES && strcmp(devices[first], options->device))
-		first++;
-	if (first == MAX_SIDES) {
-		warnx("no device '%s': npu, sim, cpu", options->device);
+	if (!device_name_is(options->device)) {
+		warnx("no device '%s': " DEVICE_NAMES, options->device);
 		return -1;
 	}
+	while (!device_name_is_npu(options->device) && strcmp(devices[first], options->device))
+		first++;
 	for (; first < MAX_SIDES; first++) {
 		struct side *side = &run->side[run->sides++];
 
-		side->device = devices[first];
+		side->device = run->sides == 1 ? options->device : devices[first];
 		if (side_prepare(side, instance, model, options, result, run->sides == 1))
 			return -1;
 	}
@@ -154,7 +155,7 @@ static void advise(const char *device)
 {
 	if (!strcmp(device, "cpu"))
 		fprintf(stderr, "Try WEBNN_CPU_LAYER=openblas, which does without oneDNN. ");
-	else if (!strcmp(device, "npu"))
+	else if (device_name_is_npu(device))
 		fprintf(stderr, "Try WEBNN_DEVICE=sim, which does without driver and device. ");
 	else
 		fprintf(stderr, "The model of the device is wrong: build it anew. ");
@@ -257,7 +258,8 @@ static size_t find_side(const struct run *run, const char *device)
 {
 	size_t i = 0;
 
-	while (i < run->sides && strcmp(run->side[i].device, device))
+	while (i < run->sides && strcmp(run->side[i].device, device) &&
+	       !(device_name_is_npu(device) && device_name_is_npu(run->side[i].device)))
 		i++;
 	return i;
 }
@@ -757,7 +759,7 @@ int main(int argc, char **argv)
 	static const struct argp_option known[] = {
 		{ "json", 'j', "FILE", 0, "Write the figures to FILE, too", 0 },
 		{ "device", 'd', "NAME", 0,
-		  "npu, sim or cpu (default: WEBNN_DEVICE, else sim); those after it are compared",
+		  "npu, npu:1, sim or cpu (default: WEBNN_DEVICE, else sim); those after it are compared",
 		  0 },
 		{ "record", 'r', "FILE", 0, "Keep the results of all devices in FILE", 0 },
 		{ "compare", 'c', "FILE", 0,

@@ -377,7 +377,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 
 static const struct argp_option option_list[] = {
 	{ "device", 'd', "DEVICE", 0,
-	  "Where operations that WebNN has run: npu, sim, or cpu (the default), which is the "
+	  "Where operations that WebNN has run: npu, npu:1, sim, or cpu (the default), which is the "
 	  "reference kernels",
 	  0 },
 	{ "json", 'j', "FILE", 0, "Write the counts and all cases as JSON", 0 },

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "conformance.h"
+#include "device_name.h"
 #include "size_text.h"
 
 struct options {
@@ -129,7 +130,7 @@ static void run_path(struct options *options, struct report *report, char *path)
 enum { KEY_DEVICE = 256, KEY_SRAM, KEY_THREADS, KEY_JSON, KEY_CASE, KEY_EVERY, KEY_MIXED };
 
 static const struct argp_option argp_options[] = {
-	{ "device", KEY_DEVICE, "DEVICE", 0, "cpu, sim or npu; default: cpu", 0 },
+	{ "device", KEY_DEVICE, "DEVICE", 0, "cpu, sim, npu or npu:1; default: cpu", 0 },
 	{ "sram", KEY_SRAM, "BYTES", 0, "size of the SRAM of sim, such as 512K", 0 },
 	{ "threads", KEY_THREADS, "N", 0, "number of threads of cpu and sim", 0 },
 	{ "mixed", KEY_MIXED, NULL, 0, "on sim and npu: let the CPU run what the NPU cannot", 0 },
@@ -161,8 +162,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case KEY_DEVICE:
-		if (strcmp(arg, "cpu") && strcmp(arg, "sim") && strcmp(arg, "npu"))
-			argp_error(state, "--device is '%s', expected cpu, sim or npu", arg);
+		if (!device_name_is(arg))
+			argp_error(state, "--device is '%s', expected one of " DEVICE_NAMES, arg);
 		options->runner.device = arg;
 		break;
 	case KEY_SRAM:

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../device_name.h"
 #include "../npz.h"
 #include "bisect.h"
 #include "computed.h"
@@ -48,10 +49,9 @@ static const struct argp_option options[] = {
 static void set_with(struct comparison *comparison, const char *name, struct argp_state *state)
 {
 	comparison->onnxruntime = !strcmp(name, "onnxruntime");
-	if (!comparison->onnxruntime && strcmp(name, "npu") && strcmp(name, "sim") &&
-	    strcmp(name, "cpu"))
+	if (!comparison->onnxruntime && !device_name_is(name))
 		argp_error(state,
-			   "there is no device '%s'; there are npu, sim and cpu, and onnxruntime",
+			   "there is no device '%s'; there are " DEVICE_NAMES ", and onnxruntime",
 			   name);
 	comparison->with = name;
 }

@@ -9,6 +9,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "../device_name.h"
 #include "../smi/text.h"
 #include "../smi/tree.h"
 
@@ -149,17 +150,19 @@ static bool wants_npu(void)
 {
 	const char *device = getenv("WEBNN_DEVICE");
 
-	return device && !strcmp(device, "npu");
+	return device && device_name_is_npu(device);
 }
 
 static void look_at_device(struct check *check, const WNNDeviceInfo *info, bool npus)
 {
 	const bool npu = info->device.length == 3 && !memcmp(info->device.data, "npu", 3);
+	char name[64];
 
+	device_name_of(info, NULL, name, sizeof(name));
 	if (info->usable)
 		check_add(check, npu ? "library" : "model", FINE,
-			  text_of("contexts can be made on the device %.*s, %.*s",
-				  FOR_TEXT(info->device), FOR_TEXT(info->machine)),
+			  text_of("contexts can be made on the device %s, %.*s", name,
+				  FOR_TEXT(info->machine)),
 			  NULL);
 	else if (!npu)
 		check_add(check, "model", BROKEN,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../device_name.h"
 #include "../size_text.h"
 #include "run.h"
 
@@ -108,7 +109,7 @@ enum {
 
 static const struct argp_option model_options[] = {
 	{ NULL, 0, NULL, 0, "Model and device:", 1 },
-	{ "device", 'd', "NAME", 0, "npu, sim or cpu (default: as WEBNN_DEVICE says)", 1 },
+	{ "device", 'd', "NAME", 0, "npu, npu:1, sim or cpu (default: as WEBNN_DEVICE says)", 1 },
 	{ "dim", KEY_DIM, "NAME=N", 0, "The size of all dimensions of this name", 1 },
 	{ "shape", KEY_SHAPE, "INPUT=N,N,...", 0, "The shape of an input", 1 },
 	{ "outputs", KEY_OUTPUTS, "TENSOR", 0,
@@ -127,8 +128,8 @@ static const struct argp_option model_options[] = {
 
 static void set_device(struct options *options, const char *name, struct argp_state *state)
 {
-	if (strcmp(name, "npu") && strcmp(name, "sim") && strcmp(name, "cpu"))
-		argp_error(state, "there is no device '%s'; there are npu, sim and cpu", name);
+	if (!device_name_is(name))
+		argp_error(state, "there is no device '%s'; there are " DEVICE_NAMES, name);
 	options->device = name;
 }
 

@@ -15,7 +15,8 @@
 struct target {
 	WNNInstance instance;
 	WNNContext context;
-	WNNDeviceInfo device;
+	WNNDeviceInfo device; /* its name is device_name */
+	char *device_name;    /* such as npu:1, see device_name_of() */
 	/* NULL when no output has elements: then nothing is dispatched. */
 	WNNGraph graph;
 	/* The model that draws random numbers; NULL: the graph needs none. */

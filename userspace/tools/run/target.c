@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../device_name.h"
 #include "saved.h"
 
 /*
@@ -26,6 +27,20 @@ static int no_device(const char *device)
 		BAD_DEVICE,
 		"device npu: %s (without an NPU: --device sim, a model of it, or --device cpu)",
 		why + sizeof(asked) - 1);
+}
+
+/* Asks for the device, and has its name say which NPU it is. Returns an exit code. */
+static int name_device(struct target *target, const char *asked)
+{
+	char name[64];
+
+	wnnContextGetDeviceInfo(target->context, &target->device);
+	device_name_of(&target->device, asked, name, sizeof(name));
+	target->device_name = strdup(name);
+	if (!target->device_name)
+		return complain(BAD_DEVICE, "%s: memory is exhausted", name);
+	target->device.device = WNN_STR(target->device_name);
+	return DONE;
 }
 
 int target_open(struct target *target, const struct options *options, const char *device)
@@ -54,8 +69,7 @@ int target_open(struct target *target, const struct options *options, const char
 	if (wnnInstanceCreateContextSync(target->instance, &wanted, WNN_WAIT_FOREVER,
 					 &target->context) != WNNStatus_Success)
 		return no_device(device);
-	wnnContextGetDeviceInfo(target->context, &target->device);
-	return DONE;
+	return name_device(target, device ? device : getenv("WEBNN_DEVICE"));
 }
 
 int target_open_for(struct target *target, struct subject *subject, const char *device)
@@ -424,4 +438,5 @@ void target_close(struct target *target)
 	target_clear(target);
 	wnnContextRelease(target->context);
 	wnnInstanceRelease(target->instance);
+	free(target->device_name);
 }

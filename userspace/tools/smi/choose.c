@@ -7,14 +7,16 @@
 #include "tree.h"
 
 /*
- * Whether the option means this device. The address may lack its domain, and the node's name may
- * have folders.
+ * Whether the option means this device. The address may lack its domain, the node's name may have
+ * folders, and npu:1 is the library's name for accel1.
  */
 static bool is_wanted(const struct device *device, const char *wanted)
 {
 	return !strcmp(device->address, wanted) ||
 	       (!strncmp(device->address, "0000:", 5) && !strcmp(device->address + 5, wanted)) ||
-	       (*device->node && !strcmp(device->node, tree_base(wanted)));
+	       (*device->node && !strcmp(device->node, tree_base(wanted))) ||
+	       (!strncmp(device->node, "accel", 5) && !strncmp(wanted, "npu:", 4) &&
+		!strcmp(device->node + 5, wanted + 4));
 }
 
 int devices_choose(struct devices *devices, const char *wanted)

@@ -14,7 +14,8 @@ enum { KEY_JSON = 0x300, KEY_ROOT };
 
 static const struct argp_option common_options[] = {
 	{ "device", 'd', "DEVICE", 0,
-	  "This device only: its PCI address, such as 0000:01:00.0, or its node, such as accel0",
+	  "This device only: its PCI address, such as 0000:01:00.0, its node, such as accel0, or "
+	  "the library's name, such as npu:0",
 	  10 },
 	{ "json", KEY_JSON, NULL, 0, "Write the result as JSON", 10 },
 	{ "root", KEY_ROOT, "FOLDER", 0,
