@@ -75,6 +75,8 @@ _FAULTS = _guest("--root --emu-arg=--inject=- --append=iomem=relaxed "
 _SMI = _guest("--root --allow-log='onpu .*(firmware|could not be started|probe with driver onpu failed|reads 0xffffffff|device inaccessible)' "
               "--allow-log='Direct firmware load for onpu/'", 'guest_smi.sh')
 
+_DEVICES = _guest("--root --devices=3 --allow-log='onpu .*(reads 0xffffffff|device inaccessible)'", 'guest_devices.sh')
+
 SETUP = [f'test -x {_BUILD}/emulator/onpu-emu && test -x {_BUILD}/tests/driver/driver-test-sync']
 BUILD = (f'make -s -C /lib/modules/{_KERNEL}/build M=$PWD ONPU_TESTS=m modules && '
          'cp tests/driver/widen/onpu_{fail,widen}.ko tests/driver/kunit/onpu_kunit.ko driver/')
@@ -329,6 +331,11 @@ MUTATIONS = [
     _mutation('a context that cannot be killed is left alone', 'onpu_queue.c', _TRACE,
               '\t\tonpu_device_reset_async(onpu, ONPU_RESET_KILL);\n\t\tbreak;\n', '\t\tbreak;\n'),
     # Other devices, resets, ends
+    _mutation('a buffer of another device is taken for one of this', 'onpu_gem.c', _DEVICES,
+              'buf->ops == &export_ops && obj->dev == drm', 'buf->ops == &export_ops'),
+    _mutation('jobs stay when their device goes', 'onpu_reset.c', _DEVICES,
+              '\tonpu_ctx_post_reset(onpu, false);\n\t/* Contexts that are ending',
+              '\t/* Contexts that are ending'),
     _mutation('an import is not marked', 'onpu_gem.c', _PRIME,
               'to_onpu_bo(obj)->flags = DRM_ONPU_BO_IMPORTED;', 'to_onpu_bo(obj)->flags = 0;'),
     _mutation('an entry that a reset took is kept', 'onpu_queue.c', _RACE,
