@@ -324,8 +324,9 @@ static void count_loads(const struct contract_tile *t, uint64_t *a_loads, uint64
 }
 
 /*
- * Returns a penalty for a long first tile, for which the next node waits. How much this matters
- * depends on the nodes around, so that the search tries each level of eagerness for the whole plan.
+ * Returns the cycles that a long first tile costs in addition, because the next node waits for it.
+ * How much the wait matters depends on the nodes around, so that the search tries each level of
+ * eagerness (plan->eager) for the whole plan.
  */
 static uint64_t waiting(const struct plan *plan, bool mma, uint64_t compute, uint64_t post)
 {
@@ -408,7 +409,10 @@ static uint32_t slots_of(int choice, uint64_t turn, uint64_t all)
 #define SLOT_CHOICES 3
 #define MOST_SLOTS   4096
 
-/* Lists the numbers of slots to try; 0 in place of a number that is in the list already. */
+/*
+ * Lists the numbers of slots to try; 0 in place of a number that is in the list already. A `turn`
+ * of MOST_SLOTS or more adds no number of its own.
+ */
 static void list_slots(uint64_t turn, uint64_t all, uint32_t *slots)
 {
 	for (int choice = 0; choice < SLOT_CHOICES; choice++) {
@@ -488,7 +492,7 @@ static bool price(const struct plan *plan, const struct contract *c, const struc
 	cost->post = post_cost(plan, c, t);
 	cost->out = c->out_here ? 0 : out_cost(plan, c, t);
 	cost->extra = extra_cost(plan, t, c->num_extras);
-	/* Padding may cut runs short, so that the limit here is half of an instruction's limit. */
+	/* Padding may shorten runs, which adds cycles: the limit is half of an instruction's. */
 	return max_of(max_of(cost->a, cost->b),
 		      max_of(max_of(cost->begin + cost->compute, cost->post), cost->out)) <=
 	       ONPU_MAX_COST / 2;
@@ -496,7 +500,8 @@ static bool price(const struct plan *plan, const struct contract *c, const struc
 
 /*
  * Halves the taps, or the channels of a tap, that a step covers; false when that is impossible. A
- * step has at least one tap, and at least one partial sum, as dividing that would change its bits.
+ * step has at least one tap, and at least one partial sum: dividing a partial sum would change the
+ * bits of the result.
  */
 static bool cut_finer(const struct contract *c, struct contract_tile *t)
 {
@@ -571,10 +576,11 @@ static int sizes_of(int64_t extent, int64_t unit, int64_t *size)
 }
 
 /*
- * Returns the least number of rows from `rows` to twice that at which the positions fill the rows
- * of the matrix array; 0 when that is `rows`, or there is none. The vector unit computes the gates
- * of a tile while the matrix unit is at the next one, so that large tiles are worse, and tiles of
- * few rows waste more of the array.
+ * Returns the least number of rows from `rows` to twice `rows` at which the positions fill the rows
+ * of the matrix array; 0 when `rows` fills them, when no number does, or when the contraction has
+ * no gate or is not computed by the matrix unit. The vector unit computes the gates of a tile while
+ * the matrix unit computes the next tile, so that large tiles are worse, and tiles of few rows
+ * waste more of the array.
  */
 static int64_t full_rows(const struct plan *plan, const struct contract *c, int64_t rows)
 {

@@ -24,7 +24,7 @@ enum { CB_G, CB_KH, CB_KW, CB_K, CB_N };
 #define CONTRACT_MAX_POSTS  16
 #define CONTRACT_MAX_SLICES 4
 
-/* A further operand, which prologue or epilogue read: bias, divisors of an average, scale. */
+/* A further operand, which the prologue or epilogue reads: bias, divisors of an average, scale. */
 struct contract_extra {
 	struct npu_view mem; /* has the result's dims, with extent 1 where the operand repeats */
 	/* a factor that the operand is multiplied by, in float32, before it is used */
@@ -37,7 +37,10 @@ struct contract_extra {
 	bool here; /* it is in SRAM and needs no tile; contract_emit() sets this */
 };
 
-/* An instruction of the epilogue; its first source is the sums, or the result of the one before. */
+/*
+ * An instruction of the epilogue; its first source is the sums, or the result of the instruction
+ * before it, or the spare tile.
+ */
 struct contract_post {
 	enum onpu_op op;
 	bool has_param;
@@ -99,14 +102,14 @@ struct contract {
 	 */
 	int begin_one, begin;
 	bool again;			/* results are rounded to integers and dequantised again */
-	uint8_t rounded_dtype;		/* with `again`: the type that they are rounded to */
+	uint8_t rounded_dtype;		/* with `again`: the type that results are rounded to */
 	struct npu_view a;		/* [g,b,h,w,k] */
 	struct npu_view b;		/* [g,kh,kw,k,n]; rank 0: none */
 	int64_t halo[2][2];		/* padding rows and columns around data that is in SRAM */
 	uint64_t halo_value;		/* the bits of an element of that padding */
 	struct ir_constant *b_constant; /* a constant filter, of which b has only the strides */
 	int64_t b_offset;		/* offset of element 0 in the bytes of b_constant */
-	const struct contract_weights *weights; /* a filter of integers instead, or NULL */
+	const struct contract_weights *weights; /* the filter as integers, in place of b; or NULL */
 	/* The slices that the filter consists of; b describes the largest. NULL: b is all of it. */
 	const struct contract_slices *slices;
 	struct npu_view out; /* [g,b,h,w,n] */
@@ -154,15 +157,16 @@ struct contract_step {
 struct contract_step contract_step_at(const struct contract *c, const struct contract_tile *t,
 				      uint64_t step);
 /*
- * Returns the rows (axis 0) or columns (1) of data that are loaded for `out` results in a step, and
- * sets *distance, from one to the next. With one tap, those that a stride leaves out are not
- * loaded, unless loading them takes less time.
+ * Returns the number of rows (axis 0) or columns (1) of data that are loaded for `out` results in a
+ * step, and sets *distance to the distance from one such row to the next in the data. With one tap,
+ * rows that a stride leaves out are not loaded, unless loading them takes less time.
  */
 int64_t contract_rows(const struct contract *c, int axis, int64_t out, int64_t taps,
 		      int64_t *distance);
 /*
- * Returns the rows that a data tile has room for, a multiple of `up`: strided destinations of an
- * instruction must not overlap (#destination in the reference of the instruction set).
+ * Returns the capacity of a data tile in rows (axis 0) or columns (1): `rows`, rounded up to a
+ * multiple of `up`, as strided destinations of an instruction must not overlap (#destination in the
+ * reference of the instruction set).
  */
 int64_t contract_pitch(const struct contract *c, int axis, int64_t rows);
 /* Returns true if the matrix unit computes the contraction; false: the vector unit does. */

@@ -44,7 +44,10 @@ static struct npu_view tile(uint64_t address, uint8_t dtype, int64_t count)
 	return view;
 }
 
-/* Returns the packed bytes of a chunk: SRAM has room for two chunks in both forms. */
+/*
+ * Returns the most packed bytes of a chunk. SRAM holds two chunks in both forms, and the bytes take
+ * twice the memory of the packed form.
+ */
 static int64_t chunk_bytes(const struct plan *plan)
 {
 	return plan_sram(plan) / 6 / PLAN_ALIGN * PLAN_ALIGN;
@@ -85,7 +88,10 @@ void nibbles_unpack(struct plan *plan, const struct npu_view *bytes, const struc
 	}
 }
 
-/* Clears the element behind the last of an odd number, with which the last one shares a byte. */
+/*
+ * Writes 0 behind the last element when their number is odd: the last 4-bit element shares its byte
+ * with the one behind it.
+ */
 static void clear_end(struct plan *plan, const struct npu_view *bytes)
 {
 	struct plan_param zero = plan_param_make(PLAN_FILL);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Copies between two orders of memory, in blocks. Filters arrive with the channels of the result as
- * the slowest dim, and tiles need them as the fastest: a plain copy in either order touches a cache
- * line for each element of the other. Called when constants are written.
+ * the slowest dim, and tiles need them as the fastest: a plain copy that follows one order touches
+ * a cache line of the other for each element. The planner copies so when it writes constants.
  */
 #include "plan/kernel/pack.h"
 

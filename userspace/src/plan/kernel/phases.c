@@ -115,7 +115,7 @@ static void place_filter(struct plan *plan, struct contract *c)
 struct blocks {
 	int64_t dim[2];		 /* rows and columns of a block */
 	uint64_t bytes, address; /* bytes of a block; SRAM address of the first of two */
-	/* by phase: for blocks of dim[1] columns, then for narrower ones at the end of a row */
+	/* by phase: for blocks of dim[1] columns, then for narrower blocks at the end of a row */
 	struct contract_prepared *prepared;
 	int64_t rows; /* number of rows of the blocks that `prepared` is for */
 };

@@ -18,7 +18,7 @@ enum vp_kind { VP_INPUT, VP_TEMP, VP_OUTPUT, VP_PART };
 struct vp_reg {
 	enum vp_kind kind;
 	uint8_t dtype;
-	uint8_t mask;		 /* mask of the dims of the space that it varies over */
+	uint8_t mask;		 /* mask of the space's dims that the register varies over */
 	struct npu_view mem;	 /* inputs, outputs: their memory; has stride 0 outside of mask */
 	uint8_t of, axis, index; /* VP_PART: the other register, the dim, the index */
 };
@@ -30,7 +30,7 @@ struct vp_op {
 	struct plan_param param;
 	uint8_t axes;	/* reductions: mask of the dims that src[0] has and dst does not have */
 	bool last;	/* argmin, argmax: take the last of equal elements */
-	bool excl, rev; /* scan along the only dim of axes: exclusive, backwards */
+	bool excl, rev; /* a scan along the only dim of axes is exclusive, runs backwards */
 };
 
 struct vprog {

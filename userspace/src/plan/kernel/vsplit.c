@@ -3,8 +3,8 @@
  * Emits vector programs whose rows do not fit into SRAM, in several passes over the chunks of a
  * row: a reduction that depends on an earlier one needs another pass (softmax: maximum, sum,
  * quotient). Partial results keep the lanes of the machine's reductions, and rows are split at
- * multiples of the number of lanes, so that the bits equal those of the whole row. Each pass
- * computes the values that it needs again.
+ * multiples of the number of lanes, so that the bits equal those of the whole row. Values in chunks
+ * are not kept: each pass computes the values that it needs again.
  */
 #include "plan/kernel/rowspace.h"
 
@@ -18,7 +18,7 @@ struct split {
 	int passes;
 	uint64_t address[VP_MAX_REGS][2];
 	uint64_t lanes[VP_MAX_OPS]; /* by reduction: SRAM address of its partial results */
-	bool needed[VP_MAX_OPS];    /* by operation: whether the current pass does it on chunks */
+	bool needed[VP_MAX_OPS];    /* by operation: the current pass emits it for each chunk */
 };
 
 static bool in_chunks(const struct split *sp, int reg)
@@ -69,7 +69,7 @@ static uint64_t bytes_of(const struct rowspace *rs, const void *arg)
 	return lay_out(rs, NULL);
 }
 
-/* Finds how many passes each register needs before it, and the number of all passes. */
+/* Sets the number of passes that must end before each register, and the number of all passes. */
 static void find_levels(struct split *sp)
 {
 	for (uint32_t i = 0; i < sp->prog->num_ops; i++) {
@@ -125,7 +125,10 @@ static struct npu_view tile_of(const struct split *sp, int reg, uint32_t slot,
 	return rowspace_view(&sp->rs, &sp->prog->reg[reg], sp->address[reg][slot % 2], t);
 }
 
-/* Loads the inputs that the pass reads of a chunk, or (chunks false) those of one value per row. */
+/*
+ * Loads the inputs with an element for each element of a row, as far as the pass reads them; with
+ * `chunks` false, all inputs with one element for each row.
+ */
 static void load(struct split *sp, const struct row_tile *t, bool chunks, uint32_t slot)
 {
 	for (uint32_t r = 0; r < sp->prog->num_regs; r++) {
@@ -188,7 +191,7 @@ static struct npu_view lanes_view(const struct split *sp, uint32_t op, const str
 	return view;
 }
 
-/* Emits a reduction of a chunk, added to the partial results of the chunks before. */
+/* Emits the reduction of a chunk, which is combined with the results of the chunks before. */
 static void accumulate(struct split *sp, uint32_t i, const struct row_tile *t, uint64_t tile,
 		       uint64_t event)
 {

@@ -57,7 +57,7 @@ static uint8_t element(uint8_t dtype, const uint8_t *data, int64_t i)
 
 /* Writes elements one after the other, without reading the memory, which may be slow. */
 struct sink {
-	uint8_t dtype, low; /* low: the first of two 4-bit elements, until the second comes */
+	uint8_t dtype, low; /* low: the first of the two 4-bit elements of a byte */
 	uint8_t *to;
 	int64_t count;
 };

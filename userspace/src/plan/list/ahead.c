@@ -6,7 +6,7 @@
  * (KEEP_START of the PROGRAM slot), which therefore come before all other instructions; a job that
  * does not find them begins with the loads. A prefetch is put where, by the cost model, a DMA
  * engine waits, and behind the last instruction that touches its bytes of SRAM, so that the job
- * takes no longer. Called once for a scheduled plan.
+ * takes no longer. The code generator calls plan_load_ahead() once for a scheduled plan.
  */
 #include "plan/list/ahead.h"
 #include "plan/list/depend.h"
@@ -42,7 +42,7 @@ struct load {
 	uint32_t op;
 	int64_t lo, hi;	  /* bytes of SRAM */
 	uint32_t touched; /* the last instruction that touches these bytes; op if none does */
-	bool stays;	  /* no instruction writes to them, so that they are there at the end */
+	bool stays;	  /* no instruction overwrites the bytes: SRAM has them at the end */
 	bool placed;
 	uint8_t engine;
 	uint32_t before; /* the prefetch goes before this instruction */
@@ -100,8 +100,8 @@ static uint64_t run(struct timed *list, uint32_t skipped)
 }
 
 /*
- * Fills in *list: simulates the instructions. `depend` has those that each must follow; it is NULL
- * when there was no memory for it. Returns 0, or -1: no memory.
+ * Fills in *list: simulates the instructions. `depend` says which instructions each must follow;
+ * it is NULL when memory was exhausted. Returns 0, or -1: no memory.
  */
 static int time_list(const struct plan_op *ops, uint32_t count, const struct plan_depend *depend,
 		     struct timed *list)
@@ -154,7 +154,7 @@ static void find_loads(struct ahead *a)
 	}
 }
 
-/* Finds the last instruction that touches the bytes of each load, and whether one writes them. */
+/* Finds the last instruction that touches the bytes of each load, and whether any writes them. */
 static void find_touched(struct ahead *a)
 {
 	for (uint32_t i = 0; i < a->list.count; i++) {
@@ -397,7 +397,7 @@ void plan_load_ahead(struct plan *plan)
 	}
 	if (!ret)
 		place_loads(&a);
-	/* Fewer loads leave more of the first job as it was, and gain no more. */
+	/* Fewer loads delay the first job less, but gain no more than these did. */
 	a.gain = UINT64_MAX;
 	for (uint32_t loads = a.num_loads; loads && !ret && a.gain > LEAST_GAIN(a.list.cycles);
 	     loads = fewer(loads))

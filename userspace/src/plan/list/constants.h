@@ -13,7 +13,7 @@
 
 /* A range of a program's constants, with the recipe that writes its bytes. */
 struct plan_section {
-	uint64_t at, bytes;
+	uint64_t at, bytes; /* offset and length among the constants */
 	struct ir_constant *source[PLAN_SECTION_SOURCES]; /* referenced; NULL: none */
 	/* Writes all bytes of the range and reads none of them; NULL: copy the first source. */
 	void (*write)(const struct plan_section *section, uint8_t *to);

@@ -46,8 +46,8 @@ uint64_t plan_cost_mma(const struct npu_caps *caps, uint64_t batch, uint64_t m, 
 }
 
 /*
- * Returns the cycles of the runs of one slice, without those of an instruction; a slice is the last
- * `rank` dims of both views.
+ * Returns the cycles of the runs of one slice, without the fixed cycles of an instruction; a slice
+ * is the last `rank` dims of both views.
  */
 static uint64_t slice_cost(const struct npu_caps *caps, const struct npu_view *dst,
 			   const struct npu_view *src, uint32_t rank)

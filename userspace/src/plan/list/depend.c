@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Finds what each instruction must follow: it keeps the bytes of memory and SRAM as ranges, each
- * with the instruction that wrote it last and those that have read it since. An instruction follows
- * the writers of what it reads, and the writers and readers of what it writes.
+ * Finds the instructions that each instruction must follow. The bytes of memory and SRAM are kept as
+ * ranges, each with the instruction that wrote it last and the instructions that have read it since.
+ * An instruction follows the writers of the bytes that it reads, and the writers and readers of the
+ * bytes that it writes.
  */
 #include "plan/list/depend.h"
 
@@ -107,8 +108,8 @@ static inline int add_edge(struct plan_depend *g, uint32_t from, uint32_t op, bo
 }
 
 /*
- * Returns the range in which `at` lies. The search has no branch on the comparison, which no
- * processor could predict.
+ * Returns the range in which `at` lies. The search has no branch on the comparison, as processors
+ * could not predict it.
  */
 static inline size_t find(const struct plan_depend *g, int64_t at)
 {
@@ -143,7 +144,7 @@ static inline size_t border(struct plan_depend *g, int64_t at)
 	return i;
 }
 
-/* Makes `op` follow the writers of bytes [lo, hi), and a reader of them. -1: no memory. */
+/* Makes `op` follow the writers of bytes [lo, hi), and adds it to their readers. -1: no memory. */
 static int note_read(struct plan_depend *g, int64_t lo, int64_t hi, uint32_t op)
 {
 	for (size_t i = border(g, lo); g->begin[i] < hi; i++) {
@@ -170,7 +171,7 @@ static int note_write(struct plan_depend *g, int64_t lo, int64_t hi, uint32_t op
 	for (; g->begin[i] < hi; i++) {
 		if (g->begin[i + 1] > hi)
 			split(g, i, hi);
-		/* The readers of a range follow its writer, so that edges from them suffice. */
+		/* Readers of a range follow its writer: `op` then needs no edge to the writer. */
 		if (g->ranges[i].readers == NONE && add_edge(g, g->ranges[i].writer, op, false))
 			return -1;
 		for (uint32_t r = g->ranges[i].readers; r != NONE; r = g->readers[r].next)
@@ -218,7 +219,7 @@ int depend_add(struct plan_depend *g, const struct hazard_access *access, uint32
 {
 	if (prepare(g, op))
 		return -1;
-	/* Reads first: a write of the same bytes by the same instruction replaces them. */
+	/* Notes reads first: a write by this instruction replaces the readers of its bytes. */
 	for (int write = 0; write < 2; write++)
 		for (uint32_t i = 0; i < count; i++) {
 			int64_t key = hazard_key(&access[i]);

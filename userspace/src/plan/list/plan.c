@@ -17,8 +17,9 @@
 #include "util/malloc.h"
 
 /*
- * Cycles from which on a preemption point is put before the first instruction of a node, where it
- * costs little. Points at shorter distances would only drain the engines more often.
+ * The cycles since the last preemption point from which on another is put before the first
+ * instruction of a node, where it costs little. Points at shorter distances would only drain the
+ * engines more often.
  */
 #define PREEMPT_SPACING (ONPU_PREEMPT_CYCLES / 2)
 
@@ -125,7 +126,7 @@ static int32_t add_view(struct plan *plan, const struct npu_view *view)
 		plan->list.views.uses++;
 		return -1;
 	}
-	/* Sets compare views as bytes: unused dims and padding are zero. */
+	/* plan_set_add() compares views byte by byte: unused dims and padding must be zero. */
 	memset(&clean, 0, sizeof(clean));
 	clean.base = view->base;
 	clean.binding = view->base == NPU_BASE_VALUE ? view->binding : 0;
@@ -216,7 +217,7 @@ static bool check_access(struct plan *plan, const struct npu_view *view,
 	return false;
 }
 
-/* Adds the bytes that an instruction loads and stores to its node's, as the device counts them. */
+/* Adds the bytes of an instruction's loads and stores to its node's, as the device counts them. */
 static void count_bytes(struct plan *plan, const struct plan_insn *insn)
 {
 	struct npu_node_info *info = &plan->report.nodes[plan->report.node];
@@ -242,8 +243,8 @@ static bool never_written(const struct plan *plan, const struct npu_view *view)
 }
 
 /*
- * Lists the bytes that an instruction reads and writes, and returns the number of accesses. With
- * `checked`, it fails that plan and returns 0 when an operand leaves its window.
+ * Lists the bytes that an instruction reads and writes, and returns the number of accesses. When
+ * `checked` is not NULL and an operand leaves its window, fails that plan and returns 0.
  */
 static uint32_t list_accesses(const struct plan *plan, const struct npu_view *const views[4],
 			      const struct plan_param *param, uint16_t op, bool acc,
@@ -270,7 +271,10 @@ static uint32_t list_accesses(const struct plan *plan, const struct npu_view *co
 	return count;
 }
 
-/* Lists the bytes that an instruction touches, and returns their number; 0: the plan has failed. */
+/*
+ * Lists the bytes that an instruction touches, and returns the number of accesses; 0: the plan has
+ * failed.
+ */
 static uint32_t collect_accesses(struct plan *plan, const struct plan_insn *insn,
 				 struct hazard_access *access)
 {
@@ -327,8 +331,8 @@ static struct plan_op *add_insn(struct plan *plan, const struct plan_insn *insn,
 }
 
 /*
- * Adds the waits of an instruction, and the signals to earlier ones; a dry plan needs neither, as
- * it never runs. -1: no memory.
+ * Adds the waits to an instruction, and the signals to the earlier instructions that it waits for;
+ * a dry plan needs neither, as it never runs. -1: no memory.
  */
 static int add_waits(struct plan *plan, struct plan_op *op, const uint32_t need[ONPU_ENG_COUNT])
 {
@@ -472,9 +476,9 @@ void plan_preempt(struct plan *plan)
 }
 
 /*
- * Marks a range of SRAM as live or dead, one bit for each 64 bytes. plan_finish() goes through the
- * instructions backwards: bytes are live when they are read before they are written. A preemption
- * point keeps the bytes from 0 to the end of the last live line.
+ * Marks a range of SRAM as live or dead, one bit for each line of 64 bytes. plan_finish() goes
+ * through the instructions backwards: bytes are live when a later instruction reads them before one
+ * writes them. A preemption point saves the bytes from 0 to the end of the last live line.
  */
 static void mark_lines(uint64_t *lines, int64_t lo, int64_t hi, bool alive)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The plan of a program: machine instructions over views of memory, in an order that is correct
- * when executed one after the other. plan_emit() finds what has to wait for what; nothing here
- * knows encodings or slots.
+ * when executed one after the other. plan_emit() finds the instructions that each one has to wait
+ * for; nothing here knows encodings or slots.
  */
 #ifndef WNN_PLAN_PLAN_H
 #define WNN_PLAN_PLAN_H
@@ -99,14 +99,14 @@ struct plan_op {
 	uint8_t engine;
 	uint8_t axes, axis, piece;
 	bool on_st, acc, part, lanes, last, excl, rev, neg, clamp;
-	uint8_t waits, signals; /* masks of engines: to wait for before, to signal at the end */
+	uint8_t waits, signals; /* masks of engines: before it begins, when it has ended */
 	int32_t view[4];	/* DST, S0, S1, S2: index into plan.list.views or -1 */
 	int32_t param;
 	uint32_t node;	      /* index in the compiled range */
-	uint32_t live;	      /* preempt: the bytes of SRAM from 0 on that it must save */
+	uint32_t live;	      /* preemption point: how many bytes of SRAM, from 0 on, it saves */
 	bool cut;	      /* a new job begins with this instruction */
 	bool again;	      /* it is a prefetch for the next job */
-	uint64_t cost, start; /* the cycles that it takes, and at which it starts: cost model */
+	uint64_t cost, start; /* by the cost model: its cycles, the cycle of its start */
 };
 
 /*
@@ -129,8 +129,8 @@ struct plan_set {
 struct plan_timeline {
 	uint64_t free[ONPU_ENG_COUNT]; /* the cycle at which each engine becomes idle */
 	/*
-	 * Cycles: of the last preemption point; at which the command processor has issued all
-	 * instructions; at which all work is done.
+	 * The cycle of the last preemption point; the cycle at which the command processor has
+	 * issued all instructions; the cycle at which all instructions have ended.
 	 */
 	uint64_t drained, issued, last;
 };
@@ -194,10 +194,10 @@ struct plan_sram {
 /* Reports of the nodes, and errors of those that do not compile. */
 struct plan_nodes {
 	struct npu_node_info *nodes; /* one per node of the range */
-	uint32_t node;		     /* the one being lowered */
+	uint32_t node;		     /* the node being lowered */
 	struct wnn_error *err;
 	bool failed;		/* sticky; *err says why */
-	bool nomem;		/* it failed because memory is exhausted, not because of a node */
+	bool nomem;		/* the plan failed for lack of memory, not because of a node */
 	char why[NPU_WHY_SIZE]; /* why the current node failed */
 	uint32_t refused;	/* number of earlier nodes that failed */
 	struct npu_refusals *refusals;
@@ -214,7 +214,7 @@ struct plan {
 	 * below PLAN_EAGERNESS.
 	 */
 	uint8_t eager;
-	/* the tile sizes that plans of this range have chosen; NULL: they are not remembered */
+	/* cache of the tiles that plans of this range have chosen; NULL: there is no cache */
 	struct contract_choices *choices;
 	struct plan_list list;
 	struct plan_constants constants;
@@ -229,7 +229,7 @@ static inline uint32_t plan_max_slots(const struct plan *plan)
 	return plan->caps->max_slots ? plan->caps->max_slots : ONPU_MAX_SLOTS;
 }
 
-/* The views and parameters of the instructions. */
+/* Return a view by its index, and the parameters of an instruction or NULL. */
 static inline const struct npu_view *plan_view(const struct plan *plan, int32_t index)
 {
 	return (const struct npu_view *)plan->list.views.items + index;
@@ -250,7 +250,7 @@ void plan_set_release(struct plan_set *set);
 /*
  * The most instructions of one node: compiling them takes less than a second, and a node with more
  * has tiles that are too small for the NPU to be worth it. A dry plan fails earlier, at
- * PLAN_DRY_INSNS: it takes so long that no candidates are tried beside it.
+ * PLAN_DRY_INSNS: with more, planning takes so long that no candidates are worth a try.
  */
 #define PLAN_NODE_INSNS (1u << 19)
 #define PLAN_DRY_INSNS	(1u << 16)
@@ -265,13 +265,14 @@ static inline uint32_t plan_node_insns(const struct plan *plan)
 /* Appends an instruction, with the waits and preemption point that it needs. */
 void plan_emit(struct plan *plan, const struct plan_insn *insn);
 /*
- * Returns the address of SRAM for a kernel: behind that of the last kernel when it fits, so that a
- * node's first loads need not wait until the node before has finished with its tiles.
+ * Takes `bytes` of SRAM for a kernel and returns their address: behind the SRAM of the last kernel
+ * when they fit there, so that a node's first loads need not wait until the node before has
+ * finished with its tiles.
  */
 uint64_t plan_take_sram(struct plan *plan, uint64_t bytes);
 /*
- * Emits a copy, in the order of memory, as several instructions when it is long; both views have
- * the same dims.
+ * Emits a copy between views of equal dims, as several instructions when it is long. Elements are
+ * copied in the order of memory.
  */
 void plan_transfer(struct plan *plan, struct npu_view dst, struct npu_view src, bool on_st);
 /* Returns the bytes of SRAM that a kernel of the current node may take. */
@@ -284,8 +285,8 @@ void plan_birth(struct plan *plan, int64_t lo, int64_t hi);
 /* Appends a preemption point, unless the last instruction is one. */
 void plan_preempt(struct plan *plan);
 /*
- * Cycles that are reserved for the semaphore instructions beside each instruction, and before a
- * preemption point.
+ * The cycles that are reserved for semaphore instructions: _OF_ONE beside each instruction,
+ * _OF_PAUSE before a preemption point.
  */
 #define PLAN_SEMAPHORES_OF_ONE	 4
 #define PLAN_SEMAPHORES_OF_PAUSE 16
@@ -297,8 +298,8 @@ struct plan_touch {
 	bool read;
 };
 /*
- * Lists the bytes of SRAM that an instruction touches, writes before reads, as for going through
- * instructions backwards; returns how many ranges.
+ * Lists the bytes of SRAM that an instruction touches, and returns the number of ranges. Writes
+ * come before reads, because the callers go through instructions backwards.
  */
 uint32_t plan_touches(const struct plan *plan, const struct plan_op *op,
 		      struct plan_touch touch[4]);

@@ -31,8 +31,8 @@ static enum kind kind_of(uint8_t engine)
 }
 
 /*
- * The properties of an instruction that the simulation reads, which are much fewer than those of
- * plan_op.
+ * The properties of an instruction that the simulation reads. They are much fewer than those of
+ * struct plan_op, so that the simulation reads less memory.
  */
 struct work {
 	uint32_t cost, segment; /* segment: number of preemption points emitted before it */
@@ -74,7 +74,7 @@ static inline const struct depend_edge *edges_of(const struct simulation *sim, u
 	return depend_edges(sim->depend, sim->begin + sim->work[i].at, count);
 }
 
-/* Returns the number, in `work`, of the instruction that an edge follows. */
+/* Returns the number, in `work`, of the instruction that an edge comes from. */
 static inline uint32_t number_of(const struct simulation *sim, const struct depend_edge *edge)
 {
 	return sim->place[edge->from - sim->begin];
@@ -129,7 +129,8 @@ static void find_busiest(const struct simulation *sim, uint32_t i, uint64_t *bus
 
 /*
  * Sets the urgency of each instruction: the number, in the order of emission, of the first
- * instruction of the busiest kind that depends on it. Instructions on which none depends come last.
+ * instruction of the busiest kind that depends on it. Instructions on which no instruction of that
+ * kind depends come last.
  */
 static void set_keys(struct simulation *sim)
 {
@@ -215,7 +216,7 @@ static uint64_t simulate(struct simulation *sim)
 
 struct points {
 	uint32_t *before; /* positions in the order, each before the instruction there */
-	uint64_t *live;	  /* bytes of SRAM that each must keep */
+	uint64_t *live;	  /* bytes of SRAM that each point must save */
 	size_t num, cap_before, cap_live;
 };
 
@@ -241,8 +242,8 @@ static uint64_t loss_at(const struct simulation *sim, uint32_t at, uint64_t drai
 }
 
 /*
- * Chooses the preemption points: at least one in ONPU_PREEMPT_CYCLES, which is often enough however
- * engines overlap, as it is the sum over all engines. Each is at the cheapest position in the
+ * Chooses the preemption points: at least one in ONPU_PREEMPT_CYCLES, counted as the sum over all
+ * engines, which is often enough however engines overlap. Each is at the cheapest position in the
  * second half of that span. Returns 0, or -1: no memory.
  */
 static int place_points(const struct simulation *sim, struct points *points)
@@ -294,7 +295,7 @@ static uint64_t drain(struct simulation *sim, const struct points *points)
 	uint64_t free[ONPU_ENG_COUNT] = { 0 }, last = 0, rested = 0;
 	size_t next = 0;
 
-	/* start[] of later instructions holds the latest end of those that they must follow. */
+	/* start[] of a later instruction holds the latest end of those that it must follow. */
 	memset(sim->start, 0, sim->count * sizeof(*sim->start));
 	for (uint32_t i = 0; i < sim->count; i++) {
 		uint32_t op = sim->order[i];
@@ -378,7 +379,7 @@ static int find_live(const struct plan *plan, const struct simulation *sim, stru
 
 /* ---- windows */
 
-/* Fills in the followers of each instruction, and the number of those that it waits for. */
+/* Fills in the followers of each instruction, and the number of instructions that it waits for. */
 static void sort_edges(struct simulation *sim)
 {
 	memset(sim->first, 0, ((size_t)sim->count + 1) * sizeof(*sim->first));
@@ -465,7 +466,7 @@ static int append(struct listing *list, const struct plan_op *ops, size_t count)
 	return 0;
 }
 
-/* Appends the instructions of a window in the new order, with its points. -1: no memory. */
+/* Appends the instructions of a window in the new order, with preemption points. -1: no memory. */
 static int append_ordered(struct listing *list, const struct simulation *sim,
 			  const struct points *points)
 {
@@ -508,7 +509,7 @@ static int simulate_window(struct simulation *sim)
 /*
  * Appends instructions [begin, end) to *list in a new order, or in the old order when the new one
  * takes longer, and adds their cycles to *cycles. `live`: bytes of SRAM that are live before or
- * behind them. Without a list it only adds the cycles. Returns 0, or -1: no memory.
+ * behind the window. Without a list, only adds the cycles. Returns 0, or -1: no memory.
  */
 static int order_window(struct plan *plan, size_t begin, size_t end, uint64_t live,
 			struct listing *list, uint64_t *cycles)

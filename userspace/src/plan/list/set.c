@@ -10,7 +10,7 @@
 #include "util/hash.h"
 #include "util/malloc.h"
 
-/* Returns the slot of the hash table that has the item, or the free one where it belongs. */
+/* Returns the entry of the hash table that has the item, or the free entry where it belongs. */
 static size_t find(const struct plan_set *set, const void *item, size_t size)
 {
 	size_t at = wnn_hash_words(WNN_HASH_SEED, item, size) & (set->hash_size - 1);

@@ -12,8 +12,8 @@
 #include "util/malloc.h"
 
 /*
- * By byte of SRAM: 1 when the instructions from here on read it before they write it; and the
- * number of such bytes. find_cuts() goes through the instructions backwards.
+ * By byte of SRAM: 1 when the instructions from the current one on read it before they write it;
+ * and the number of such bytes. find_cuts() goes through the instructions backwards.
  */
 struct live_bytes {
 	uint8_t *byte;
@@ -59,7 +59,7 @@ static int find_cuts(struct plan *plan)
 	return 0;
 }
 
-/* Returns the most slots that an instruction needs; equal slots of several are shared later. */
+/* Returns the most slots that an instruction needs; instructions share equal slots later. */
 static uint32_t slots_of(const struct plan_op *op)
 {
 	uint32_t count = op->param >= 0;

@@ -27,8 +27,8 @@ bool plan_dtype_is_float(uint8_t dtype)
 }
 
 /*
- * Returns the key by which dims are sorted: their distance in memory. Dims with a stride of 0
- * become the outermost: between other dims they would cut contiguous runs short.
+ * Returns the key by which a dim is sorted: the distance of its elements in memory. Dims with a
+ * stride of 0 become the outermost: between other dims they would cut contiguous runs short.
  */
 static int64_t distance(int64_t stride)
 {
@@ -157,8 +157,8 @@ bool view_is_dense(const struct npu_view *view)
 }
 
 /*
- * Reverses each dim that runs backwards in all views, as the order of the elements does not matter
- * for these instructions.
+ * Reverses each dim that runs backwards in all views: views_simplify() is for instructions whose
+ * result does not depend on the order of the elements.
  */
 static void turn_round(struct npu_view *const *views, uint32_t count)
 {

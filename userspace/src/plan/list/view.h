@@ -71,9 +71,9 @@ bool view_is_dense(const struct npu_view *view);
  * dims that are contiguous in every view. All views have the same dims.
  */
 void views_simplify(struct npu_view *const *views, uint32_t count);
-/* Only sorts the dims; `order`, a number for each dim or NULL, is permuted like them. */
+/* Sorts the dims only; `order`, NULL or an array by dim, is permuted like the dims. */
 void views_sort(struct npu_view *const *views, uint32_t count, uint32_t *order);
-/* Only drops and merges dims, as the DMA engines do it themselves. */
+/* Drops and merges dims like views_simplify(), but does not sort them, as the DMA engines do. */
 void views_merge(struct npu_view *const *views, uint32_t count);
 /*
  * Returns true if the ranges from the first to the last byte of the views overlap; the views may
