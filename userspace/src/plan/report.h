@@ -34,17 +34,17 @@ enum npu_base { NPU_BASE_NONE, NPU_BASE_CONST, NPU_BASE_ARENA, NPU_BASE_VALUE };
 struct npu_binding {
 	uint32_t value_id; /* ir_value.id */
 	uint64_t bytes;
-	bool written; /* the program writes it */
+	bool written; /* the program writes the value */
 };
 
 struct npu_node_info {
 	uint32_t node_id;   /* ir_node.id */
-	const char *kernel; /* its name, such as "mma.f32 taps"; static; NULL: it needs no code */
+	const char *kernel; /* name, such as "mma.f32 taps"; static; NULL: the node needs no code */
 	enum npu_exactness exactness;
 	uint32_t num_insns;
 	uint32_t num_tiles;
 	uint64_t est_cycles, macs;
-	uint64_t bytes_ld, bytes_st; /* bytes that it loads from memory and stores to memory */
+	uint64_t bytes_ld, bytes_st; /* bytes that the node loads from memory and stores to it */
 };
 
 /* The property of a node that the NPU cannot handle. */

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Finds the instructions that each instruction must follow. The bytes of memory and SRAM are kept as
- * ranges, each with the instruction that wrote it last and the instructions that have read it since.
- * An instruction follows the writers of the bytes that it reads, and the writers and readers of the
- * bytes that it writes.
+ * Finds the instructions that each instruction must follow. The bytes of memory and SRAM are kept
+ * as ranges, each with the instruction that wrote it last and the instructions that have read it
+ * since. An instruction follows the writers of the bytes that it reads, and the writers and readers
+ * of the bytes that it writes.
  */
 #include "plan/list/depend.h"
 

@@ -17,7 +17,7 @@
 /*
  * Returns true if padding can make NaN on the NPU: the NPU multiplies weights by padding of zeros,
  * and 0 times an infinite weight is NaN; the CPU leaves padding out. Filters that are computed at
- * run time are not checked; constants that are computed later are finite.
+ * run time are not checked; constants that have no bytes yet are finite.
  */
 static bool pads_infinity(const struct ir_node *node)
 {
@@ -60,7 +60,7 @@ bool supports_pool(const struct ir_node *node, struct npu_reason *reason)
 	uint32_t h = attrs->layout == IR_NHWC ? 1 : 2;
 	enum ir_dtype dtype = input->dtype;
 
-	/* Loops run over all taps, also over those that reach only padding. */
+	/* The machine iterates over all taps, also over taps that reach only padding. */
 	if ((uint64_t)attrs->window[0] * attrs->window[1] > MAX_PADDED_TAPS &&
 	    (attrs->window[0] > ir_type_dim(input, h) ||
 	     attrs->window[1] > ir_type_dim(input, h + 1)))
@@ -320,8 +320,8 @@ static bool takes_windows(const struct contract *c, const struct ir_node *node)
 }
 
 /*
- * Returns the filter as float32, with the zero point subtracted, and makes it the contraction's.
- * The caller drops it after the contraction is emitted. NULL: no memory.
+ * Returns the filter as float32, with the zero point subtracted, and makes it the filter of the
+ * contraction. The caller drops it after the contraction is emitted. NULL: no memory.
  */
 static struct ir_constant *real_filter(struct contract *c, const struct ir_node *node)
 {
@@ -457,8 +457,8 @@ static int64_t taps_inside(const struct contract *c, int axis, int64_t out)
 }
 
 /*
- * Adds the division of an average to the epilogue: by one number when all windows have as many taps
- * that count, otherwise by a number for each position.
+ * Adds the division of an average to the epilogue: by one number when the same number of taps
+ * counts in all windows, otherwise by a number for each position.
  */
 static void add_divisors(struct plan *plan, struct contract *c, bool counts_padding)
 {

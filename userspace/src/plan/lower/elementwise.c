@@ -88,8 +88,8 @@ static void set_plain(struct unary_step *step, const struct ir_unary_attrs *unar
 }
 
 /*
- * Writes the instructions of the function by which a gate multiplies its operand; returns how many,
- * 0 for functions that are no gates.
+ * Writes the instructions that compute the factor by which a gate multiplies its operand; returns
+ * the number of instructions, 0 for functions that are no gates.
  */
 static uint32_t gate_steps(const struct ir_unary_attrs *unary, struct unary_step *steps)
 {

@@ -142,7 +142,7 @@ static void emit(struct indexed *x, const struct pieces *p)
 
 /* ---- several instructions */
 
-/* Returns the first or second half of a view along a dim; -1: all of it. */
+/* Returns the first or second half of a view along a dim; with dim -1, the whole view. */
 static struct npu_view half_of(const struct npu_view *view, int dim, bool second)
 {
 	int64_t begin[IR_MAX_RANK] = { 0 }, size[IR_MAX_RANK];

@@ -17,7 +17,7 @@ struct integer_finish {
 	const struct ir_unary_attrs *act; /* the activation of a float result */
 	const struct npu_view *scale;	  /* float32 */
 	const struct npu_view *bias;	  /* int32, or float32 for windows */
-	const struct npu_view *addend;	  /* only with a float result, and of its type */
+	const struct npu_view *addend;	  /* only with a float result, of the result's type */
 };
 
 /* Return the bias (operand 3) and the addend (operand 4) of a node; NULL: it has none. */

@@ -39,7 +39,10 @@ static struct npu_view half_of(const struct npu_view *view, uint32_t axis, bool 
 	return view_part(view, begin, dim);
 }
 
-/* Returns the outermost dim above 1, along which a view can be halved; the last dim: none is. */
+/*
+ * Returns the outermost dim whose extent is above 1, along which a view can be halved; the last dim
+ * when no extent is above 1.
+ */
 static uint32_t cut_axis(const struct npu_view *view)
 {
 	uint32_t axis = 0;
@@ -49,7 +52,7 @@ static uint32_t cut_axis(const struct npu_view *view)
 	return axis;
 }
 
-/* Emits copies by both DMA engines in alternation, halved until none takes too long. */
+/* Emits copies by both DMA engines in alternation; halves a copy until it is short enough. */
 static void copy_direct(struct plan *plan, const struct npu_view *dst, const struct npu_view *src,
 			bool *on_st)
 {
@@ -93,7 +96,7 @@ void plan_move(struct plan *plan, struct npu_view dst, struct npu_view src)
 		dst.dim[0] = src.dim[0] = 1;
 	}
 	views_simplify(both, 2);
-	/* A DMA copy between interleaved slices of one buffer would be refused as overlapping. */
+	/* The device refuses a DMA copy between interleaved slices of one buffer as overlapping. */
 	if ((run_bytes(&dst, &src) < SHORT_RUN && view_elements(&dst) > 64) ||
 	    views_overlap(&dst, &src)) {
 		copy_through_sram(plan, &dst, &src);
@@ -120,8 +123,8 @@ static void lower_concat(struct plan *plan, const struct ir_node *node)
 }
 
 /*
- * Emits the copy of a reshape. Elements keep their order, so that the dense one of the two views is
- * given the shape of the other.
+ * Emits the copy of a reshape. Elements keep their order, so that the dense view, of result or
+ * operand, gets the shape of the other view.
  */
 static void lower_reshape(struct plan *plan, const struct ir_node *node)
 {
@@ -255,7 +258,7 @@ struct padding {
 	uint64_t value;
 };
 
-/* Fills a view with the padding value, halved until no instruction takes too long. */
+/* Fills a view with the padding value; halves the view until no instruction takes too long. */
 static void fill(const struct padding *p, const struct npu_view *dst)
 {
 	struct plan_param param = plan_param_make(PLAN_FILL);

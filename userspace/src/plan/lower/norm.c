@@ -2,8 +2,8 @@
 /*
  * Lowers batch, instance and layer normalisation as vector programs, which subtract the mean (not
  * in RMS normalisation) and divide by the root of the mean square of the differences. The mean of
- * values around 1,000 has a rounding error that is large beside small differences, so that the mean
- * of the differences is subtracted as well.
+ * values around 1,000 has a rounding error that is large compared to small differences, so that the
+ * mean of the differences is subtracted from them as well.
  */
 #include "plan/kernel/vprog.h"
 #include "plan/lower/lower.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The table of operators: for each IR operator, the functions that decide whether the NPU can
- * compute a node and that lower it. supports.c, range.c and the files of place/ read it.
+ * The table of operators: for each IR operator, the function that decides whether the NPU can
+ * compute a node, and the one that lowers the node. supports.c, range.c and place/ read the table.
  */
 #include "plan/lower/lower.h"
 #include "util/number.h"

@@ -54,7 +54,8 @@ static void append_dim(struct space *space, int64_t dim, const int64_t stride[OP
 }
 
 /*
- * Returns the extent of a dim, counted from the right, and sets its stride; 1 and 0: it has none.
+ * Returns the extent of a dim, counted from the right, and sets its stride; extent 1 and stride 0
+ * when the view has no such dim.
  */
 static int64_t dim_of(const struct npu_view *view, uint32_t from_right, int64_t *stride)
 {

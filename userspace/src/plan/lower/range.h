@@ -31,7 +31,7 @@ void plan_forget(struct plan *plan);
 void plan_lend(struct plan *plan, struct plan_list *kept);
 /*
  * Releases a plan like plan_release(), but keeps the memory of its lists in *kept for the next
- * plan; plan_list_release() frees that.
+ * plan; plan_list_release() frees the memory of *kept.
  */
 void plan_keep(struct plan *plan, struct plan_list *kept);
 void plan_list_release(struct plan_list *list);

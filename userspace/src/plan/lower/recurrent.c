@@ -55,7 +55,7 @@ enum region {
 struct rnn {
 	struct plan *plan;
 	const struct ir_node *node;
-	bool lstm, after; /* after: gru applies the reset gate behind the product */
+	bool lstm, after; /* after: gru multiplies by the reset gate behind the product */
 	uint8_t dtype;
 	int64_t dirs, steps, batch, input, hidden, gates;
 	int gate[4]; /* by gate (z, r, n or i, o, f, g): its position in the operands */
@@ -194,7 +194,7 @@ static struct npu_view columns(const struct rnn *r, struct npu_view view, int fi
 	return view;
 }
 
-/* Returns the number, in time order, of the step that a direction does as its s-th. */
+/* Returns the number, in time order, of the s-th step that a direction computes. */
 static int64_t step_of(const struct rnn *r, int64_t direction, int64_t s)
 {
 	bool backward = r->node->attrs.rnn.direction == IR_BACKWARD || direction == 1;

@@ -42,8 +42,8 @@ struct span {
 };
 
 /*
- * Returns the first input element that result `o` reads. Coordinates count in units of 1 / 2O of an
- * input element, I and O being the sizes of input and result.
+ * Returns the first input element that result `o` reads. With O the size of the result, coordinates
+ * are whole multiples of 1 / 2O of an input element, so that they are computed exactly.
  */
 static int64_t first_source(const struct resample *r, int e, int64_t o)
 {

@@ -26,7 +26,7 @@ enum use {
 	REFUSED, /* it cannot */
 	PINNED,	 /* it reads the constant from SRAM */
 	WIDE,	 /* it reads the constant from SRAM as floats, which the compiler dequantised */
-	UNSEEN	 /* it does not read the constant from memory; or there is no use yet */
+	UNSEEN	 /* it does not read the constant from memory; as a state: no use was seen yet */
 };
 
 /*
@@ -55,8 +55,8 @@ static enum use use_of(const struct ir_node *node, uint32_t operand)
 }
 
 /*
- * Returns the state of a constant after one more use: PINNED when all its uses are, WIDE when its
- * only use is, otherwise REFUSED. Uses that are UNSEEN do not count.
+ * Returns the state of a constant after one more use: PINNED when all its uses are PINNED, WIDE
+ * when its only use is WIDE, otherwise REFUSED. Uses that are UNSEEN do not count.
  */
 static enum use both(const uint8_t *state, const struct ir_value *value, enum use use)
 {
@@ -68,8 +68,8 @@ static enum use both(const uint8_t *state, const struct ir_value *value, enum us
 }
 
 /*
- * Lists the constants all uses of which can read them from SRAM, in the order of their first use;
- * -1: no memory.
+ * Lists the constants that all their users can read from SRAM, in the order of the first use; -1:
+ * no memory.
  */
 static int find_constants(const struct plan *plan, struct plan_pinned *pinned)
 {

@@ -34,7 +34,7 @@ bool values_pinned(const struct plan *plan, const struct ir_value *value);
 #define VALUES_MAX_SLICES 4
 
 struct value_slices {
-	uint32_t count, axis; /* number of slices, and the axis that is divided; 0: it has none */
+	uint32_t count, axis; /* number of slices, 0 without slices; the axis that is divided */
 	struct npu_view view[VALUES_MAX_SLICES];
 };
 
@@ -48,8 +48,8 @@ void values_destroy(struct plan_values *values);
 /* Returns the view of a value's memory. */
 struct npu_view values_view(struct plan *plan, const struct ir_value *value);
 /*
- * Sets the padding before and behind the rows and columns of an image that stays in SRAM, all 0
- * without padding. Returns the bits of a padding element.
+ * Sets halo[0] to the rows of padding before and behind an image that stays in SRAM, and halo[1] to
+ * the columns; all 0 without padding. Returns the bits of a padding element.
  */
 uint64_t values_halo(const struct plan *plan, const struct ir_value *value, int64_t halo[2][2]);
 #define NOT_FUSED UINT32_MAX

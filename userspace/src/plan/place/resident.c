@@ -64,8 +64,9 @@ static bool has_halo(const struct wish *wish)
 }
 
 /*
- * Notes that a node reads an image, and the padding that it needs. All padding elements of an image
- * are equal: a node that needs other ones than the first node with padding loads rows to tiles.
+ * Notes that a node reads an image, and the padding that the node needs. All padding elements of an
+ * image are equal: a node that needs another padding value than the first node with padding loads
+ * the image to tiles.
  */
 static void want_image(struct chooser *ch, const struct ir_value *value, enum ir_layout layout,
 		       const uint32_t *padding, uint64_t padded_with)
@@ -85,7 +86,7 @@ static void want_image(struct chooser *ch, const struct ir_value *value, enum ir
 			wish->halo[i / 2][i % 2] = padding[i];
 }
 
-/* Returns true if a node only makes views of its operands, so that it needs no layout. */
+/* Returns true if a node's operands are views of its result or the reverse: it needs no layout. */
 static bool lies_inside(const struct plan *plan, const struct ir_node *node)
 {
 	if (node->op != IR_OP_CONCAT && node->op != IR_OP_SLICE)
@@ -257,9 +258,8 @@ static int by_life(const void *a, const void *b, void *data)
 }
 
 /*
- * Lists the values that are in SRAM during the live range of `location`, by address; returns how
- * many.
- * UINT32_MAX: there are more than `room`.
+ * Lists the values that are in SRAM during the live range of `location`, by address; returns their
+ * number. UINT32_MAX: there are more than `room`.
  */
 static uint32_t neighbours(const struct chooser *ch, const struct value_location *location,
 			   const struct value_location **list, uint32_t room)
@@ -272,7 +272,7 @@ static uint32_t neighbours(const struct chooser *ch, const struct value_location
 			const struct value_location *other = &all[ch->alive[n][i]];
 			uint32_t at;
 
-			/* It is in the list already, from an earlier node. */
+			/* The value is in the list already, from an earlier node. */
 			if (n > location->begin && other->begin < n)
 				continue;
 			if (count == room)
@@ -442,7 +442,7 @@ static void fill(struct plan *plan, const struct npu_view *image, uint64_t value
 	view.dim[2] = bytes / size;
 	view.stride[2] = size;
 	views_simplify(list, 1);
-	/* ST has less to do than LD when values stay in SRAM. */
+	/* The fill runs on ST, which has less to do than LD when values stay in SRAM. */
 	plan_emit(plan,
 		  &(struct plan_insn){
 			  .op = ONPU_OP_DMA_FILL, .on_st = true, .dst = &view, .param = &param });

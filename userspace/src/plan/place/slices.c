@@ -3,7 +3,7 @@
  * Finds the results of concats that need no memory, because products read the operands of the
  * concat instead. A decoder's step appends the keys and values of a new word to those of earlier
  * words, which are inputs: copying all of them into one buffer would take as long as the product
- * that reads it. A result that is an output of the program must be in memory; then the product
+ * that reads the buffer. A result that is an output of the program must be in memory; the product
  * reads it there, which takes no longer, as a copy from memory to memory reads and writes at the
  * same time.
  *
@@ -25,8 +25,8 @@ struct note {
 	int64_t elements; /* number of distinct elements */
 	bool strided;	  /* the value is a view that is not dense */
 	/* Only for the concat's result itself: */
-	bool refused;  /* a node reads it that cannot read slices */
-	uint32_t last; /* the last node of the range that reads it */
+	bool refused;  /* a node that cannot read slices reads the result */
+	uint32_t last; /* the last node of the range that reads the result */
 	int64_t read;  /* number of elements that all readers together read */
 };
 
@@ -99,7 +99,7 @@ static void look_through(const struct ir_node *node, struct npu_view *view)
 			view->stride[i] = from.stride[node->attrs.transpose.perm[i]];
 			break;
 		case IR_OP_SLICE:
-			/* A slice along the axis of the slices takes all of that axis. */
+			/* Along the concatenated axis, a slice operator keeps all elements. */
 			view->offset += node->attrs.slice.starts[i] * from.stride[i];
 			view->stride[i] = from.stride[i] * node->attrs.slice.strides[i];
 			if (ir_type_dim(x, i) != ir_type_dim(y, i))
@@ -194,7 +194,7 @@ static bool reads_pieces(const struct ir_node *node, uint32_t operand, uint32_t 
 	       axis + 2 >= node->operands[1]->type.rank;
 }
 
-/* Notes how node `n` uses an operand: as a product, as a view, or so that slices are refused. */
+/* Notes how node `n` uses an operand: in a product, as a view, or in a way that refuses slices. */
 static void note_use(struct plan *plan, struct note *notes, uint32_t n, uint32_t operand)
 {
 	const struct ir_node *node = plan->graph->nodes[plan->first + n];

@@ -3,8 +3,8 @@
  * Chooses the memory of each value of a range: constants are among the constants of the program,
  * values that enter or leave the range are bindings, and other values are in the arena. Results of
  * reshapes, identities, slices, transposes and expands, and operands of a concat share the memory
- * of another value, so that these nodes need no instructions. plan_locate() calls it before any
- * node is lowered.
+ * of another value, so that these nodes need no instructions. plan_locate() calls
+ * values_locate() before any node is lowered.
  */
 #include "plan/operators.h"
 #include "plan/place/values.h"
@@ -123,7 +123,7 @@ static bool moves_only(enum ir_op op)
 	return op == IR_OP_RESHAPE || op == IR_OP_COPY;
 }
 
-/* Returns false for reshapes, copies, slices and pads, as these only copy to dense buffers. */
+/* Returns false for reshapes, copies, slices and pads, which can only copy to dense buffers. */
 bool values_writes_strided(const struct ir_node *node)
 {
 	return !moves_only(node->op) && node->op != IR_OP_SLICE && node->op != IR_OP_PAD;
@@ -419,8 +419,8 @@ static void extend_roots(struct plan *plan)
 }
 
 /*
- * Undoes attach_all(): each value has memory of its own in the arena again, but for those that stay
- * in SRAM.
+ * Undoes attach_all(): each value of the arena has memory of its own again. Values that stay in
+ * SRAM are left alone.
  */
 static void detach_all(struct plan *plan)
 {

@@ -14,7 +14,7 @@ struct value_location {
 	bool used, live_out;
 	enum npu_base base; /* NPU_BASE_NONE: the value stays in SRAM */
 	uint32_t binding;   /* with NPU_BASE_VALUE: index of the binding */
-	uint32_t parent;    /* id of the value whose memory this one is a view into; NO_PARENT */
+	uint32_t parent;    /* id of the value that this one is a view into; NO_PARENT: no view */
 	int64_t offset;	    /* offset in the parent's memory, or without a parent in the base */
 	bool strided;	    /* stride[] may differ from that of a dense value */
 	int64_t stride[IR_MAX_RANK];
@@ -24,7 +24,7 @@ struct value_location {
 	uint32_t whole;	       /* in_slices: id of the concat's result */
 	uint32_t slice_axis;   /* in_slices: the axis of this value that is divided into slices */
 	bool placed;	       /* constants: it is among the program's constants already */
-	uint64_t bytes;	       /* roots: bytes of its memory, with the padding of an image */
+	uint64_t bytes;	       /* roots: bytes of memory, with the padding of an image */
 	int64_t origin;	       /* offset of element 0 in these bytes */
 	int64_t halo[2][2];    /* rows and columns of padding before and behind an image */
 	uint64_t halo_value;   /* bits of a padding element */

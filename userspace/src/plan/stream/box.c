@@ -236,7 +236,7 @@ static bool matmul_part(const struct ir_node *node, uint32_t i, const struct box
 
 /*
  * Sets the slice for operators that need all elements along the axes in mask `whole`; operands
- * other than the first are read completely.
+ * other than the first are read completely. False: the result's slice divides such an axis.
  */
 static bool row_part(const struct ir_node *node, uint32_t i, const struct box *result,
 		     uint32_t whole, struct box *part)

@@ -43,8 +43,8 @@ uint32_t stream_index(const struct plan *plan, const struct stream_set *set,
 }
 
 /*
- * Returns the new rows of a slice that begins inside the slice before it and ends behind that; or
- * the whole slice, when the two do not overlap so along exactly one axis.
+ * Returns the new rows of a slice that begins inside the slice `before` and ends behind its end; or
+ * the whole slice, when the two do not overlap in this way along exactly one axis.
  */
 static struct box without(const struct box *part, const struct box *before, uint32_t rank)
 {

@@ -23,7 +23,7 @@
 #define SEARCH_LEAST 60000
 #define SEARCH_MOST  250000
 #define FEW_NODES    2000 /* the most nodes of a range whose eagerness is searched */
-#define MARGIN	     2	  /* to plan only a group: nodes on each side that are planned, too */
+#define MARGIN	     2	  /* nodes on each side of a group that are planned together with it */
 /*
  * An eagerness with which a plan takes longer than the best by more than 1/HOPELESS is not tried
  * with other groups.
@@ -40,7 +40,7 @@
  */
 #define CLEAR 50
 
-/* A range to plan, and the values that are read behind it. */
+/* A range to plan, and the values that are read after the range. */
 struct range {
 	struct plan fresh; /* the plan before planning, which each candidate copies */
 	const uint32_t *live_out;
@@ -483,7 +483,7 @@ void stream_search(const struct plan *fresh, const uint32_t *live_out, uint32_t 
 	struct plan plan;
 
 	memset(groups, 0, sizeof(groups));
-	/* A candidate that fails must not report refusals: another one is used then. */
+	/* A candidate that fails must not report refusals: another candidate is used then. */
 	s.all.fresh.report.refusals = NULL;
 	plan = s.all.fresh;
 	plan.constants.dry = plan.list.unlisted = true;
