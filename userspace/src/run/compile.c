@@ -41,8 +41,8 @@ static bool convolves(const struct ir_node *node, const struct ir_value *value)
 }
 
 /*
- * Fuses a CPU node with the step before it, when it alone reads the result of that step and the
- * kernel can compute both; true when it has.
+ * Fuses a CPU node with the step before it, when only that node reads the result of the step and
+ * the step's kernel can compute both. Returns true when the node is fused.
  */
 static bool join(struct run_compiled *c, struct run_step *step, const struct ir_node *node,
 		 const uint32_t *uses)
@@ -385,8 +385,8 @@ static void drop_constant(struct ir_value *value)
 }
 
 /*
- * The size of blocks that packed operands share. A large block is mapped by a few large pages,
- * whose translations the processor keeps, which saves a small network a twentieth of its time.
+ * The size of blocks that packed operands share. A large block is mapped by a few large pages, so
+ * that the processor keeps their translations, which saves a small network a twentieth of its time.
  * Operands of a large network have several blocks: constants that are packed in one block are
  * dropped before the next block is allocated.
  */
@@ -508,8 +508,8 @@ static int require_libraries(const struct run_compiled *c, struct wnn_error *err
 }
 
 /*
- * Drops the constants that neither CPU steps nor copies read. @readers: how often these read each
- * value.
+ * Drops the constants that neither CPU steps nor copies read. @readers: by value, from
+ * count_readers().
  */
 static void drop_constants(struct run_compiled *c, const uint32_t *readers)
 {
@@ -518,7 +518,7 @@ static void drop_constants(struct run_compiled *c, const uint32_t *readers)
 			drop_constant(c->graph->values[v]);
 }
 
-/* Computes the remaining constants now, since several dispatches may read them at the same time. */
+/* Computes the remaining constants at build: later, several dispatches may read them at a time. */
 static int compute_constants(const struct run_compiled *c, struct wnn_error *err)
 {
 	for (uint32_t v = 0; v < c->graph->num_values; v++)
@@ -530,7 +530,7 @@ static int compute_constants(const struct run_compiled *c, struct wnn_error *err
 
 /*
  * Loads programs with their constants, packs operands, computes the other constants that CPU nodes
- * read, and drops those that nothing reads.
+ * read, and drops the constants that nothing reads.
  */
 static int place_constants(struct run_compiled *c, struct wnn_error *err)
 {

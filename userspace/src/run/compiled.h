@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A compiled graph: NPU programs and CPU nodes in order, and where their values are. It is made and
- * dispatched on the thread of its device; run_compiled_text() may be called on any thread.
+ * A compiled graph: NPU programs and CPU nodes in order, and the locations of their values. It is
+ * made and dispatched on the thread of its device; run_compiled_text() may be called on any thread.
  */
 #ifndef WNN_RUN_COMPILED_H
 #define WNN_RUN_COMPILED_H
@@ -79,8 +79,8 @@ struct run_dispatch {
 	 */
 	bool (*aborted)(struct run_dispatch *dispatch);
 	/*
-	 * Called at the end; @err is NULL after success. It may take over `profile`, which is NULL
-	 * unless a profile was requested.
+	 * Called at the end; @err is NULL after success. The callee may take over the member
+	 * `profile`, which is NULL unless a profile was requested.
 	 */
 	void (*done)(struct run_dispatch *dispatch, const struct wnn_error *err,
 		     const struct run_statistics *statistics);

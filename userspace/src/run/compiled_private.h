@@ -84,7 +84,7 @@ struct run_compiled {
 	atomic_uint refs;
 	struct run_device *device;
 	struct ir_graph *graph;
-	struct run_home *homes; /* by value id: the value whose memory it lies in, or itself */
+	struct run_home *homes; /* by value id: the value whose memory it lies in */
 	bool *is_view;		/* by node: its result is a view, so that it needs no step */
 	/* by node: the kernel that strides.c has prepared, until a step takes it over; or NULL */
 	struct cpu_prepared **early;
@@ -121,7 +121,8 @@ static inline struct run_location *run_home_location(const struct run_compiled *
 
 /* ---- views.c */
 /*
- * Finds the CPU values that lie in the memory of others, and the nodes that therefore need no step.
+ * Finds the CPU values that lie in the memory of another value, and the nodes that need no step
+ * because their results are such values. Returns 0, or -1 with *err.
  */
 int run_find_views(struct run_compiled *c, const bool *on_npu, struct wnn_error *err);
 /* Gives views the locations of the values that they lie in. */

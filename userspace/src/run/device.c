@@ -63,10 +63,10 @@ static void lose(struct run_device *device, const struct wnn_error *err)
 
 /*
  * Makes a new winsys context and submits the waiting jobs again. A fault ends a context for good,
- * and the jobs behind the one that faulted did not run; a reset that another client caused ends it,
- * too. So waiting jobs run again: whether a dispatch works must depend neither on how early it was
- * queued nor on other clients. Running a job twice is harmless, because it does not write what it
- * reads.
+ * and the jobs behind the one that faulted did not run; a reset that another client caused ends a
+ * context, too. Waiting jobs run again, because whether a dispatch works must depend neither on how
+ * early it was queued nor on other clients. Running a job twice is harmless, because a job does not
+ * write the memory that it reads.
  */
 static void renew(struct run_device *device)
 {
@@ -188,7 +188,10 @@ int run_device_wait_file(struct run_device *device, int file, struct wnn_error *
 	return 0;
 }
 
-/* Merges a fence with the fences that the next job is going to wait for. */
+/*
+ * Merges a fence, which it takes over, with the fences that the next job is going to wait for.
+ * Returns a sync file for all of them, or -1.
+ */
 static int add_wait(struct run_device *device, int fence, struct wnn_error *err)
 {
 	int both;

@@ -19,7 +19,7 @@ struct run_device {
 	struct cpu_context *cpu;
 	struct run_heap heap;
 	const struct wnn_log *log;
-	bool profile;		       /* whether programs note when their instructions run */
+	bool profile;		       /* whether jobs record when their instructions run */
 	enum winsys_power power;       /* the power of ctx, and of each context that replaces it */
 	struct run_job *first, **last; /* submitted jobs that nobody has waited for, oldest first */
 	int wait_file;		       /* sync file for which the next job waits; 0: none */
@@ -80,8 +80,8 @@ void run_device_settle(struct run_device *device);
 int run_device_wait_file(struct run_device *device, int file, struct wnn_error *err);
 
 /*
- * Returns a sync file that signals when all work queued before has ended; -1 with *err. On a device
- * without fences that work has ended when this returns.
+ * Returns a sync file that signals when all work that was queued before the call has ended; -1 with
+ * *err. On a device without fences, the function itself waits until that work has ended.
  */
 int run_device_fence(struct run_device *device, struct wnn_error *err);
 

@@ -21,7 +21,7 @@ static void *value_map(const struct run_dispatch *d, const struct ir_value *valu
 	const struct ir_constant *constant;
 
 	switch (location->where) {
-	case RUN_CONSTANT: /* NULL if it was dropped when it was packed */
+	case RUN_CONSTANT: /* NULL: the constant was dropped after it was packed */
 		constant = d->compiled->graph->values[location->index]->constant;
 		return constant ? (char *)constant->data + location->offset : NULL;
 	case RUN_INPUT:
@@ -127,7 +127,7 @@ static struct run_instance *idle_instance(struct run_compiled *c)
 	return NULL;
 }
 
-/* Takes an idle instance, makes one, or waits until one is idle. 0, or -1 with d->error. */
+/* Takes an idle instance, makes one, or waits until one is idle. Returns 0, or -1 with d->error. */
 static int take_instance(struct run_dispatch *d)
 {
 	struct run_compiled *c = d->compiled;
@@ -140,7 +140,7 @@ static int take_instance(struct run_dispatch *d)
 		else if (!c->ring_made)
 			return -1;
 		else
-			instance = NULL; /* no memory: wait for one of those that exist */
+			instance = NULL; /* no memory: wait for one of the existing instances */
 	}
 	while (!instance && run_device_wait_one(c->device))
 		instance = idle_instance(c);
@@ -150,8 +150,8 @@ static int take_instance(struct run_dispatch *d)
 }
 
 /*
- * Ends the processor's access to inputs and outputs that are dma-bufs. Outputs may have been read
- * as well.
+ * Ends the processor's access to inputs and outputs that are dma-bufs. The access to outputs was
+ * begun for reads and writes, as steps may read them.
  */
 static void end_access(const struct run_dispatch *d)
 {
@@ -183,8 +183,8 @@ static int begin_access(struct run_dispatch *d)
 }
 
 /*
- * Whether a dispatch accesses dma-bufs with the processor from begin to end: a device without
- * fences does its work on the processor.
+ * Whether the processor accesses dma-bufs during the whole dispatch: true for a device without
+ * fences, which does its work on the processor.
  */
 static bool by_processor(const struct run_dispatch *d)
 {
@@ -311,7 +311,7 @@ static int run_cpu(struct run_dispatch *d, const struct run_step *step)
 }
 
 /*
- * Returns the node of a step to which the instruction at pc belongs; NULL: to no node of the step.
+ * Returns the node of a step to which the instruction at pc belongs; NULL when it belongs to none.
  */
 static const struct ir_node *node_of_insn(const struct run_compiled *c, const struct run_step *step,
 					  uint64_t pc)
@@ -327,7 +327,7 @@ static const struct ir_node *node_of_insn(const struct run_compiled *c, const st
 }
 
 /*
- * Adds the counters of a job to the statistics; the compiler's estimates if the device has no
+ * Adds the counters of a job to the statistics, or the compiler's estimates when the device has no
  * counters.
  */
 static void add_counters(struct run_statistics *statistics, const struct winsys_result *result,
@@ -422,8 +422,8 @@ static int submit_job(struct run_dispatch *d, const struct run_step *step,
 		d->job.desc.profile_size =
 			(uint64_t)job->num_insns * sizeof(struct onpu_profile_record);
 		/*
-		 * A job that starts again behind its first instructions writes no records for
-		 * these; the records of the job before must not stand there.
+		 * A job that begins behind its first instructions writes no records for these:
+		 * clears the records of the last job, which would be taken for its own.
 		 */
 		memset((char *)d->instance->records.map + step->records +
 			       (size_t)job->first_insn * sizeof(struct onpu_profile_record),

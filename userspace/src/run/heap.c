@@ -24,8 +24,8 @@ static int charge(struct run_heap *heap, size_t size, const char *what, struct w
 
 /*
  * Counts bytes that are going to be allocated; -1 when they exceed the limit, or the memory that
- * the machine has left. That is not checked when the application has its own allocator, which knows
- * better.
+ * the machine has left. The memory that is left is not checked when the application has its own
+ * allocator, whose memory may come from elsewhere.
  */
 static int reserve(struct run_heap *heap, size_t size, const char *what, struct wnn_error *err)
 {

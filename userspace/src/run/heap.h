@@ -28,8 +28,8 @@ struct run_buffer {
 	void *map;
 	uint64_t va;
 	size_t size;
-	bool held; /* whether the device allocated memory for it */
-	/* whether it is the application's memory, which the device can use */
+	bool held; /* whether the device allocated memory for the buffer */
+	/* whether the buffer is memory of the application that the device can use */
 	bool lent;
 	/* the application's memory if the buffer is a copy of it, else NULL */
 	void *host;
@@ -41,8 +41,8 @@ int run_buffer_create(struct run_heap *heap, struct run_buffer *buffer, size_t s
 		      const char *what, struct wnn_error *err);
 /*
  * Like run_buffer_create(), with contents: whole pages at @map, which must exist as long as the
- * buffer. If the device can use these pages, they are the buffer's memory, else it is a copy.
- * Counts @size bytes in both cases.
+ * buffer. If the device can use these pages, they are the buffer's memory, else the buffer is a
+ * copy. Counts @size bytes in both cases.
  */
 int run_buffer_wrap(struct run_heap *heap, struct run_buffer *buffer, void *map, size_t size,
 		    const char *what, struct wnn_error *err);
@@ -53,15 +53,15 @@ int run_buffer_wrap(struct run_heap *heap, struct run_buffer *buffer, void *map,
 int run_buffer_import(struct run_heap *heap, struct run_buffer *buffer, struct wnn_dmabuf *dmabuf,
 		      size_t offset, size_t size, const char *what, struct wnn_error *err);
 /*
- * Like run_buffer_create(), in memory of the application. If the device can use it, it is the
- * buffer's memory; else the buffer is a copy, which run_buffer_fetch() and run_buffer_return() keep
- * up to date. Counts @size bytes in both cases.
+ * Like run_buffer_create(), in memory of the application. If the device can use this memory, the
+ * buffer lies in it; else the buffer is a copy, which run_buffer_fetch() and run_buffer_return()
+ * keep up to date. Counts @size bytes in both cases.
  */
 int run_buffer_lend(struct run_heap *heap, struct run_buffer *buffer, void *data, size_t size,
 		    const char *what, struct wnn_error *err);
 /*
  * Moves a lent buffer to other memory of the application with the same size; the device must not be
- * using the buffer. After a failure it is still in the old memory.
+ * using the buffer. After a failure the buffer is still in the old memory.
  */
 int run_buffer_move(struct run_heap *heap, struct run_buffer *buffer, void *data,
 		    struct wnn_error *err);

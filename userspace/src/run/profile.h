@@ -21,9 +21,9 @@ struct run_profile_event {
 	uint16_t op;	/* enum onpu_op */
 	uint32_t insn;	/* index in the program's instructions */
 	uint64_t start, end, stall;
-	/* bytes of the device's memory that it reads and writes */
+	/* bytes of the device's memory that the instruction reads and writes */
 	uint64_t bytes_read, bytes_written;
-	uint64_t sram_bytes; /* bytes of SRAM that are in use when it starts */
+	uint64_t sram_bytes; /* bytes of SRAM in use when the instruction starts */
 };
 
 /* One job of the NPU, or one node on the CPU. Host time counts from the start of the dispatch. */

@@ -18,7 +18,10 @@
 
 #define MAX_VALUE_BYTES (UINT64_C(1) << 56) /* limit of the bytes of all values together */
 
-/* How a node runs. Other builds of the library may combine other CPU nodes into a step. */
+/*
+ * How a node runs, which the file says because other builds of the library may combine other CPU
+ * nodes into a step.
+ */
 enum place { PLACE_CPU, PLACE_NPU, PLACE_CPU_JOINED, PLACE_CPU_VIEW, PLACE_COUNT };
 
 static enum place place_of(const struct run_step *step, uint32_t node)
@@ -148,7 +151,7 @@ static int check_steps(const struct run_compiled *c, const uint32_t *places, str
 			s++;
 		if (s < c->num_steps && n >= c->steps[s].first)
 			here = place_of(&c->steps[s], n);
-		/* NPU nodes have no program yet, so place_of() cannot tell them. */
+		/* NPU nodes have no program yet, so place_of() cannot recognise them. */
 		if (places[n] != PLACE_NPU && places[n] != here)
 			return wnn_error_set(
 				err, WNN_NOT_SUPPORTED,

@@ -28,13 +28,13 @@ struct run_stored {
 	size_t data_bytes;
 	void *code; /* code of the programs, in whole pages */
 	size_t code_bytes;
-	void *owner; /* owner of all this memory */
+	void *owner; /* owner of the memory of all members above */
 	void (*release)(void *owner);
 };
 
 /**
  * run_load - make a graph from the bytes that run_save() has written
- * @stored: bytes from anywhere. The owner is taken over on success; it is released with the graph,
+ * @stored: untrusted bytes. The owner is taken over on success; it is released with the graph,
  *	or as soon as nothing of the memory is used any more
  * @out: with one reference
  *

@@ -85,8 +85,8 @@ static bool reshape_strides(const struct ir_type *from, const struct ir_type *to
 }
 
 /*
- * Replaces the position of a node's operand in memory by that of its result; false when strides
- * cannot describe that.
+ * Replaces the position of a node's operand in memory by the position of its result; false when
+ * strides cannot describe the result.
  */
 static bool follow(const struct ir_node *node, struct strided *s)
 {
@@ -148,8 +148,8 @@ static void add_chain(struct finder *f, const struct ir_node *const *chain, uint
 
 /*
  * Removes the results of a chain from the live bytes, and extends the live range of the value that
- * they then lie in to node n. False, with nothing changed, when that would cost memory or the
- * search for it too much time.
+ * they then lie in to node n. False, with nothing changed, when this would raise the peak of live
+ * bytes, or when the check would take too long.
  */
 static bool live_instead(struct finder *f, const struct ir_node *const *chain, uint32_t count,
 			 const struct ir_value *source, uint32_t n)
@@ -186,8 +186,8 @@ static void link_chain(struct finder *f, const struct ir_node *const *chain, uin
 }
 
 /*
- * Sets `chain` to the nodes between an operand and the value that it is a rearrangement of, the
- * last node first, as far as nothing else reads their results. Returns their number.
+ * Sets `chain` to the nodes that rearrange a value into an operand, the last node first, as far
+ * back as nothing else reads their results. Returns the number of nodes.
  */
 static uint32_t chain_of_operand(const struct finder *f, const struct ir_value *value,
 				 const struct ir_node **chain)
@@ -355,8 +355,8 @@ static void arrange_node(struct finder *f, uint32_t n)
 /* ---- operands of a concat */
 
 /*
- * Returns the node that computes an operand, if it can write with strides, and the operand has one
- * use and memory of its own; else NULL.
+ * Returns the node that computes an operand, if the node can write with strides, and the operand
+ * has one use and memory of its own; else NULL.
  */
 static const struct ir_node *maker(const struct finder *f, const struct ir_value *operand)
 {
@@ -371,8 +371,9 @@ static const struct ir_node *maker(const struct finder *f, const struct ir_value
 }
 
 /*
- * Makes the producers of the first `count` operands write with the strides of the result, or
- * densely. Returns the number of operands up to the first whose producer cannot.
+ * Makes the producers of the first `count` operands write with the strides of the result
+ * (`in_result`), or densely. Returns the number of operands before the first one whose producer
+ * cannot; `count` when all can.
  */
 static uint32_t arrange_operands(struct finder *f, const struct ir_node *concat, uint32_t count,
 				 bool in_result)
@@ -413,7 +414,7 @@ static uint32_t live_as_result(struct finder *f, const struct ir_node *concat, i
 
 /*
  * Makes the producers of all operands write into the result of a concat, so that the concat needs
- * no step. Nothing changes when one of them cannot, or when it would cost memory.
+ * no step. Nothing changes when one of the producers cannot, or when it would cost memory.
  */
 static void try_concat(struct finder *f, uint32_t n)
 {
@@ -507,9 +508,9 @@ static void restore(struct finder *f, const struct state *s)
 }
 
 /*
- * Sharing one slice of a value may cost memory that sharing all of its slices saves. So the first
- * attempt shares everything without a check; if that raises the peak of live bytes, a second
- * attempt checks each node by itself.
+ * When one slice shares the memory of its value, this may cost memory that is saved when all slices
+ * share it. The first attempt therefore shares everything without a check; if this raises the peak
+ * of live bytes, a second attempt checks each node by itself.
  */
 void views_find_strided(struct finder *f)
 {

@@ -20,8 +20,8 @@ struct timeline {
 };
 
 /*
- * Waits for a task and takes it when no other thread runs one; calls idle() before when the queue
- * is empty. NULL: the queue is empty and the timeline has been stopped.
+ * Waits for a task, and takes it when no other thread runs a task; calls idle() first when the
+ * queue is empty. NULL: the queue is empty and the timeline has been stopped.
  */
 static struct timeline_task *next_task(struct timeline *timeline)
 {
@@ -110,7 +110,7 @@ void timeline_push(struct timeline *timeline, struct timeline_task *task)
 }
 
 /*
- * Takes the timeline if nothing is queued or running; false if it is not idle. With the lock held.
+ * Takes the timeline if nothing is queued or running, else returns false. The lock must be held.
  */
 static bool take_idle(struct timeline *timeline)
 {

@@ -17,7 +17,7 @@
 
 #define NONE UINT32_MAX
 
-/* The data in a granule of SRAM: the event that wrote them, and the last one that read them. */
+/* The data in a granule of SRAM: the event that wrote them, and the last event that read them. */
 struct granule {
 	uint32_t from, to;
 };

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
  * Finds CPU values that can lie in the memory of another value, so that no step has to compute
- * them: the result of a reshape in that of its operand, a slice of a split in that of the operand,
- * and an operand of a concat in that of the result, where its producer then writes it. Products and
+ * them: the result of a reshape in the operand, a slice of a split in the operand, and an operand
+ * of a concat in the result, where the operand's producer then writes it. Products and
  * element-wise functions read and write with strides (strides.c), so that transposes of an
  * attention's heads, and slices along any axis, need no step either. compile.c calls
  * run_find_views() before it makes steps.
  *
  * Each value is written once, so sharing memory is always correct, but it may cost memory where the
- * larger value then lives longer. Slices share memory only where that does not raise the peak of
- * all live bytes above what it is without sharing.
+ * larger value then lives longer. Slices share memory only where the peak of all live bytes does
+ * not rise above the peak without sharing.
  */
 #include "pass/permute.h"
 #include "run/views.h"
@@ -64,7 +64,7 @@ static void find_whole_views(struct finder *f, const bool *on_npu, bool has_npu)
 	for (uint32_t n = 0; n < graph->num_nodes; n++) {
 		const struct ir_node *node = graph->nodes[n];
 
-		/* Programs have constants of their own, and know no constant by its address. */
+		/* Programs have copies of the constants, and cannot address those of the graph. */
 		if (on_npu[n] || !views_show_all(node) ||
 		    (has_npu &&
 		     graph->values[views_home_of(f->c->homes, node->operands[0]->id).value]->kind ==
@@ -142,8 +142,8 @@ bool views_stay_below(struct finder *f, uint32_t first, uint32_t end)
 /* ---- slices of a value */
 
 /*
- * Whether the elements of a slice are contiguous; *offset becomes that of its first element, in
- * elements.
+ * Whether the elements of a slice are contiguous; *offset becomes the offset of its first element,
+ * in elements.
  */
 static bool is_contiguous(const struct ir_node *node, int64_t *offset)
 {
@@ -166,8 +166,9 @@ static bool is_contiguous(const struct ir_node *node, int64_t *offset)
 }
 
 /*
- * Extends the live range of a value to the end of that of a slice, which then has no memory of its
- * own. False, with nothing changed, when that would raise the peak of live bytes.
+ * Extends the live range of a value to the end of a slice's live range; the slice then has no
+ * memory of its own. False, with nothing changed, when this would raise the peak of live bytes, or
+ * when the check would take too long.
  */
 static bool extend_life(struct finder *f, struct life *whole, const struct life *part,
 			int64_t bytes, int64_t part_bytes)
@@ -255,7 +256,7 @@ static uint32_t last_of_parts(const struct finder *f, uint32_t begin, uint32_t e
 
 /*
  * Makes all slices of a split, which are consecutive nodes, share the memory of their operand.
- * Together they may save memory where each by itself would cost some.
+ * All slices together may save memory where each slice by itself would cost memory.
  */
 static void try_slices(struct finder *f, uint32_t begin, uint32_t end)
 {

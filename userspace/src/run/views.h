@@ -18,7 +18,7 @@ struct life {
 
 struct finder {
 	struct run_compiled *c;
-	bool *is_output;    /* by value: whether it, or a view of all of it, is an output */
+	bool *is_output;    /* by value: whether the value, or a view of all of it, is an output */
 	struct life *lives; /* by value, for values that have memory of their own */
 	int64_t *live;	    /* live bytes at each node */
 	int64_t peak;	    /* the peak of the live bytes before slices share memory */

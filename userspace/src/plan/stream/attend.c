@@ -114,6 +114,6 @@ uint64_t stream_attend_bytes(const struct plan *plan, const struct stream_set *s
 		bytes += times * plan_align((uint64_t)box_elements(&parts[i].need, type->rank) *
 					    ir_dtype_bits(type->dtype) / 8);
 	}
-	/* Rows of the result in float32: the running rows, and the rows to compute the next ones. */
+	/* Rows of the result in float32: the running rows, and rows to compute the next ones. */
 	return bytes + 4 * plan_align(rows * sizeof(float));
 }

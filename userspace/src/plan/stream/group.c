@@ -673,7 +673,7 @@ static bool collect_scores(const struct finder *f, const struct ir_value *scores
 
 /*
  * Makes a group of the attention that ends with product `n`, if SRAM cannot hold as many rows of
- * scores as the matrix unit has: such a group does not grow from smaller ones. True: it made a group.
+ * scores as the matrix unit has: such a group does not grow from smaller ones. True: made one.
  */
 static bool try_attention(struct finder *f, uint32_t n)
 {
