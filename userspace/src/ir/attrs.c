@@ -325,8 +325,8 @@ void ir_attrs_print(FILE *f, const struct ir_node *node)
 }
 
 /*
- * Returns what is wrong with element `i` of a field, or NULL. Axis 0 is right for scalars, too, as
- * an axis that an operator does not use is 0.
+ * Returns a text that says what is wrong with element `i` of a field, or NULL. Axis 0 is valid for
+ * scalars, too, as an axis that an operator does not use is 0.
  */
 static const char *check_element(const struct ir_field *field, const void *data, uint32_t i,
 				 uint32_t rank)

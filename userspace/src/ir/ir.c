@@ -142,7 +142,7 @@ struct ir_constant *ir_constant_later(const struct ir_recipe *recipe, void *user
 	return constant;
 }
 
-/* Keeps the pages in the process, so that the next constant is computed in them. */
+/* Frees to the process, not to the system, so that the next constant is computed in these pages. */
 static void release_computed(void *userdata, const void *data)
 {
 	(void)userdata;
@@ -231,7 +231,7 @@ void ir_graph_destroy(struct ir_graph *graph)
 	wnn_free(graph);
 }
 
-/* Makes room for one more element behind `count`, which the caller raises; false: no memory. */
+/* Grows an array so that element `count` fits; the caller raises the count. False: no memory. */
 static bool grow(void **array, uint32_t count, uint32_t *cap, size_t size)
 {
 	uint32_t want = *cap ? *cap * 2 : 16;

@@ -40,7 +40,7 @@ enum ir_dtype {
 
 /*
  * The size of a dimension. symbol != 0: the size is known only at dispatch, and `value` is its
- * upper bound. Read it by ir_dim_value() or ir_type_dim().
+ * upper bound. ir_dim_value() and ir_type_dim() read `value`.
  */
 struct ir_dim {
 	int64_t value;
@@ -136,9 +136,9 @@ static inline bool ir_unary_is_gate(int kind)
 }
 
 /*
- * Functions of two operands. Those from eq on are comparisons (IR_OP_COMPARE). Those from bit_and
- * to floored_remainder have only integer operands. A shift by a negative number of bits, or by at
- * least the width of the type, gives 0, or for a right shift of a negative number -1. A remainder
+ * Functions of two operands, a and b. Functions from eq on are comparisons (IR_OP_COMPARE); those
+ * from bit_and to floored_remainder take integers only. A shift by a negative number of bits, or by
+ * at least the width of the type, gives 0, or for a right shift of a negative number -1. A remainder
  * by 0 is the dividend. `remainder` has the sign of a, `floored_remainder` that of b.
  */
 #define IR_BINARY_KINDS(X)                        \
@@ -368,7 +368,7 @@ struct ir_rnn_attrs {
 	enum ir_rnn_direction direction;
 	uint32_t gate_order; /* 0: zrn or iofg, 1: rzn or ifgo */
 	int activations[3];  /* enum ir_unary, such as IR_SIGMOID, IR_TANH */
-	/* The operands of the first two activations are clamped to -clip..clip; 0: they are not. */
+	/* The operands of the first two activations are clamped to -clip..clip; 0: no clamp. */
 	float clip;
 	bool coupled;	    /* LSTM: the forget gate is 1 minus the input gate */
 	bool late_peephole; /* LSTM: the output gate's peephole reads the new cell state */
@@ -436,7 +436,7 @@ struct ir_node {
 	struct ir_value **results;
 	union ir_attrs attrs;
 	const char *label;  /* the label of the application; "": it has none */
-	const char *source; /* the WebNN operators that it stands for: "conv2d", "conv2d+relu" */
+	const char *source; /* the WebNN operators that it computes: "conv2d", "conv2d+relu" */
 };
 
 struct ir_output {
@@ -479,8 +479,8 @@ struct ir_node *ir_add_node(struct ir_graph *graph, enum ir_op op, struct ir_val
 int ir_add_output(struct ir_graph *graph, const char *name, struct ir_value *value);
 
 /*
- * Returns for each value the number of operands that it is, plus 1 for each output; the caller
- * frees it by wnn_free(). NULL: no memory.
+ * Returns, by value id, how often a value is an operand or an output; the caller frees the array by
+ * wnn_free(). NULL: no memory.
  */
 uint32_t *ir_count_uses(const struct ir_graph *graph);
 
@@ -503,8 +503,8 @@ struct ir_constant *ir_constant_borrow(const void *data, size_t bytes,
  * @finite: the elements are floats that are known to be finite
  *
  * When a graph is compiled, constants are packed and dropped one after the other, so that such a
- * constant is computed in memory that is still in the cache from the constant before. A compiled
- * graph has none of them. Returns NULL when out of memory.
+ * constant is computed in memory that is still in the cache from the constant before. In a compiled
+ * graph no constant is left to compute. Returns NULL when out of memory.
  */
 struct ir_constant *ir_constant_later(const struct ir_recipe *recipe, void *userdata, size_t bytes,
 				      enum ir_dtype dtype, bool finite);
@@ -544,8 +544,8 @@ const char *ir_node_name(const struct ir_node *node, char *buffer, size_t size);
  */
 char *ir_print(const struct ir_graph *graph);
 /*
- * Checks the order, ids, numbers of operands, types and attributes of a graph, as after every pass.
- * Returns 0, or -1 with *err.
+ * Checks the order, ids, numbers of operands, types and attributes of a graph, which every pass
+ * must leave valid. Returns 0, or -1 with *err.
  */
 int ir_verify(const struct ir_graph *graph, struct wnn_error *err);
 /* Checks a compiled graph like ir_verify(); its constants may have been dropped. */

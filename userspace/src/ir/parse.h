@@ -15,7 +15,7 @@
  * optional operand that is absent. Attributes come in any order; ir/attrs.c has the defaults of
  * those that may be left out. Behind a semicolon come the WebNN operators that the node stands for
  * (by default the name of the IR operator), and the label. In strings \xNN is a byte. A constant
- * without elements gets small numbers, which are not all equal, and equal each time.
+ * without elements gets small numbers that are not all equal, the same numbers in each parse.
  */
 #ifndef WNN_IR_PARSE_H
 #define WNN_IR_PARSE_H

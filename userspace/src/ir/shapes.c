@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Checks the shapes and types of element-wise operators and of those that move, select or reduce
- * elements; shapes_product.c checks those of products. Each check returns true if they fit.
+ * Checks the shapes and types of element-wise operators and of operators that move, select or
+ * reduce elements; shapes_product.c checks products. Each check returns true if shapes and types
+ * fit.
  */
 #include "ir/shapes.h"
 

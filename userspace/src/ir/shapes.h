@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Checks that shapes, types and attributes of a node fit each other, which kernels rely on. This is
- * for graphs from files; the rules of the builder check those that it makes.
+ * for graphs from files; the rules of the builder check the nodes that they make.
  */
 #ifndef WNN_IR_SHAPES_H
 #define WNN_IR_SHAPES_H
@@ -9,7 +9,7 @@
 #include "ir/ir.h"
 
 /*
- * Returns true if they fit. ir_verify_dropped() must have accepted the graph: operands and results
+ * Returns true if all fit. ir_verify_dropped() must have accepted the graph: operands and results
  * exist, and axes are below the rank of the first operand.
  */
 bool ir_shapes_fit(const struct ir_node *node);
@@ -26,8 +26,9 @@ static inline const struct ir_type *ir_shape_out(const struct ir_node *node)
 }
 
 /*
- * Return true if a type has this shape; has this number of elements, or one; can be broadcast to
- * another type. All three return true for NULL, an absent operand.
+ * ir_shape_is() returns true if a type has this shape, ir_shape_counts() if it has this number of
+ * elements or one element, ir_shape_broadcasts() if it can be broadcast to another type. All three
+ * return true for NULL, an absent operand.
  */
 bool ir_shape_is(const struct ir_type *type, uint32_t rank, const int64_t *dims);
 bool ir_shape_counts(const struct ir_type *type, int64_t elements);

@@ -82,8 +82,8 @@ bool ir_shapes_conv(const struct ir_node *node)
 #define MOST_PADDING (INT64_C(1) << 33) /* the most padding of an axis, on both sides together */
 
 /*
- * Checks a pool. The sizes of the result are only checked to be possible, because graphs have
- * windows without the taps that read only padding, which do not tell the sizes.
+ * Checks a pool. The sizes of the result are only checked to be possible: windows in graphs lack
+ * the taps that read only padding, so that the sizes do not follow from them.
  */
 bool ir_shapes_pool(const struct ir_node *node)
 {
@@ -159,8 +159,8 @@ struct network {
 };
 
 /*
- * Returns true if an operand or result has the dims a and b (rank 1: a); they follow the
- * directions, except in a cell, which has no such dim.
+ * Returns true if an operand or result has the dims a and b (rank 1: a only) behind the dim of
+ * directions, which a cell does not have.
  */
 static bool part_is(const struct network *n, const struct ir_type *type, uint32_t rank, int64_t a,
 		    int64_t b)
