@@ -22,8 +22,8 @@ uint32_t channels_filter_axis(const struct ir_node *node);
 bool channels_each(const struct ir_node *node, const struct ir_type *type);
 bool channels_each_or_one(const struct ir_node *node, const struct ir_type *type);
 /*
- * Returns such a value as a vector: a constant gets another type, other values are reshaped by a
- * node with the name of `like`. NULL when out of memory.
+ * Returns a value that channels_each() accepts as a vector: a constant gets another type, other
+ * values are reshaped by a node with the name of `like`. NULL when out of memory.
  */
 struct ir_value *channels_vector(struct rewrite *rw, const struct ir_node *like,
 				 struct ir_value *value);

@@ -194,8 +194,8 @@ static bool reduces_in_order(const struct ir_node *node)
 }
 
 /*
- * Adds an operand that enters or leaves a region to the cost of its border. A transpose of the
- * application that changes the layout there is dropped, which counts as a gain.
+ * Adds an operand that enters or leaves a region to the cost of the region's border. A transpose of
+ * the application that changes the layout there is dropped, which counts as a gain.
  */
 static void count_border(struct layout_change *t, const struct ir_node *node, uint32_t i)
 {
@@ -255,8 +255,8 @@ static struct ir_type permuted_type(const struct ir_type *type, const uint32_t *
 }
 
 /*
- * Returns the constant with another type. Its elements stay where they are, as it has one channel
- * or one pixel.
+ * Returns the constant with another type. The elements keep their order in memory, as the constant
+ * has one channel or one pixel.
  */
 static struct ir_value *permute_constant(struct layout_change *t, struct ir_value *value,
 					 const struct ir_type *type)
@@ -387,7 +387,7 @@ static bool is_permuted_result(const struct layout_change *t, const struct ir_va
 	return value->kind == IR_VALUE_RESULT && t->last[value->def->id];
 }
 
-/* Emits a reduction of a channels-last operand; the result needs no other order. */
+/* Emits a reduction of a channels-last operand, whose result has the same order in both layouts. */
 static int emit_reduction(struct layout_change *t, const struct ir_node *node)
 {
 	union ir_attrs attrs = node->attrs;

@@ -5,9 +5,9 @@
  * Precondition: a verified graph; the evaluator computes as the CPU back end does. Postcondition: a
  * node with only constant operands is left where its result is an output of the graph, where the
  * evaluator has no kernel, and where a limit forbids it: the result or the work is too big, or the
- * result is much larger than what it is made of (an expanded constant is better expanded where it
- * is used). Only filters that are dequantised on the CPU may be as large as the first limit allows.
- * With keep_integers no constant of 8 bits is dequantised.
+ * result is much larger than the operands (a constant is better expanded where it is used). Only
+ * filters that are dequantised on the CPU may grow up to the limit of the result's size. With
+ * keep_integers no constant of 8 bits is dequantised.
  *
  *	%0 = constant				%0 = constant (transposed)
  *	%2 = transpose(%0) perm=1,0	->	%3 = matmul(%1, %0)

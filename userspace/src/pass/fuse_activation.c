@@ -61,7 +61,7 @@ static int fuse(struct rewrite *rw, const struct ir_node *producer, const struct
 
 /*
  * The fused node stands at the position of the producer, whose operands exist there. The activation
- * has no other operand, so that it needs nothing that is made in between.
+ * has no other operand, so that it needs no value that is made between the two nodes.
  */
 int pass_fuse_activation(struct rewrite *rw, const struct pass_context *ctx)
 {

@@ -3,11 +3,11 @@
  * Makes operators between dequantisation and quantisation operators on 8-bit integers.
  *
  * Precondition: a verified graph in which biases and activations are part of their products.
- * Postcondition: a quantisation of what nothing else uses, which is a convolution or matrix
- * product, a function of one or two values, an average of windows, or a concatenation, of
- * dequantised values, is one node on the integers. Products and averages are exact sums there: the
- * result differs from that of the single operators by at most one quantum. The others have the same
- * bits, but for float16: what lies between the integers is float32 then.
+ * Postcondition: a convolution or matrix product, a function of one or two values, an average of
+ * windows, or a concatenation, of dequantised values, whose result only a quantisation uses, is one
+ * node on the integers together with the quantisation. Products and averages are exact sums there:
+ * the result differs from that of the single operators by at most one quantum. Results of other
+ * operators keep their bits, except with float16, as the fused node computes in float32.
  *
  *	%2 = dequantize(%0, s, z)
  *	%3 = conv(%2, dequantize(%1, ...))
@@ -39,12 +39,12 @@ struct fusion {
 	struct rewrite *rw;
 	struct match *matches; /* by node: the match of a quantisation */
 	bool *absorbed;	       /* by node: whether it is a producer that is fused */
-	uint32_t *uses;	       /* by value: number of uses that end with the fusion */
+	uint32_t *uses;	       /* by value: number of uses that the fusion removes */
 };
 
 /* ---- products */
 
-/* A product of dequantised values, and what its form on integers needs. */
+/* A product of dequantised values, with the operands and attributes of its form on integers. */
 struct product {
 	const struct ir_node *node;
 	struct quantized a, b, y;

@@ -6,9 +6,9 @@
  *
  * Precondition: a verified graph in which biases and activations are part of their products, and
  * products that are quantised again have become operators on integers. Postcondition: a convolution
- * or matrix product of dequantised values, with the scales, addition and function that follow it
- * and nothing else uses, is one node. The sum is exact and becomes a float once: the result is
- * nearer to the true one than that of the single operators.
+ * or matrix product of dequantised values is one node together with the scales, the addition and
+ * the function behind it, as far as each result has no other use. The sum is exact and becomes a
+ * float once: the result is nearer to the true one than that of the single operators.
  *
  *	%2 = dequantize(%0, s, z)
  *	%3 = matmul(%2, dequantize(%1, ...))
@@ -40,7 +40,7 @@ struct sum {
 	const struct ir_value *addend; /* a bias, or NULL */
 	float beta;		       /* factor of the addend; 1 if the addend is not constant */
 	struct ir_unary_attrs act;
-	/* Nodes after the product that are fused with it, in their order. */
+	/* Nodes behind the product that are fused with the product, in order. */
 	const struct ir_node *following[MAX_FOLLOWING];
 	uint32_t num_following;
 	bool whole; /* whether both scales are 1, so that the product is an integer */
@@ -97,8 +97,8 @@ static bool zero_may_leave(const struct sum *s)
 }
 
 /*
- * Whether the sums fit int32; with a computed zero point also the products that are subtracted from
- * them.
+ * Whether the sums fit int32; with a computed zero point, also whether the products that are
+ * subtracted from the sums do.
  */
 static bool sums_fit(const struct sum *s)
 {
@@ -196,8 +196,8 @@ static const struct ir_node *next_node(const struct fusion *f, const struct ir_n
 }
 
 /*
- * Skips two casts, to an integer and back to a float, after a product that is an integer: they do
- * not change it.
+ * Skips two casts, to an integer and back to a float, behind a product that is an integer: the
+ * casts do not change the product.
  */
 static bool take_casts(const struct fusion *f, struct sum *s, const struct ir_node **node)
 {
@@ -459,8 +459,8 @@ static struct ir_value *surround(struct rewrite *rw, const struct sum *s, struct
 }
 
 /*
- * Returns the first operand. For a convolution with a computed zero point, the padding is added to
- * it.
+ * Returns the first operand; for a padded convolution with a computed zero point, the operand with
+ * the padding around it.
  */
 static struct ir_value *make_data(struct rewrite *rw, const struct sum *s)
 {

@@ -3,7 +3,7 @@
  * Fuses the dequantisation of a constant with the matrix product that uses it, so that its packed
  * integers are loaded instead of floats.
  *
- * Precondition: a verified graph in which constants that are to be dequantised at build have been.
+ * Precondition: a verified graph; constants that are to be dequantised at build are dequantised.
  * Postcondition: a product whose second operand is a dequantised constant of one matrix is one
  * node. The result has equal bits.
  *

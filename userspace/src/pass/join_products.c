@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Fuses matrix products that have their first operand in common, such as those of queries, keys and
- * values, so that it is read once.
+ * values, so that the operand is read once.
  *
  * Precondition: a verified graph in which bias and activation are part of their products.
  * Postcondition: products of one value with constant matrices and equal attributes, whose results
@@ -53,7 +53,7 @@ struct candidate {
 	uint32_t next, last;
 	uint32_t next_leader; /* leader of another kind with the same operand; in leaders only */
 	bool joined;	      /* whether it is part of a fused product already */
-	/* whether a concat reads it beside others, but fusing them would not save time */
+	/* whether a concat reads it beside other products, but fusing these would not save time */
 	bool alone;
 };
 
@@ -75,12 +75,12 @@ static int64_t columns_of(const struct ir_node *product)
 }
 
 /*
- * Whether one product takes less time than `count` products with weights of so many bytes. Measured
+ * Whether one product takes less time than `count` products that have `bytes` of weights. Measured
  * on the NPU with rows of 768 numbers and three matrices of 768 columns, one product takes 5 %
  * longer for 128 rows, and 5 % less time for 64 rows: with many rows the matrix unit is busy
  * anyway. But when the rows have more than half as many bytes as the weights, reading the rows only
- * once saves time. For a single row that saves next to nothing: a step of GPT-2 takes 0.8 % longer
- * with one product.
+ * once saves time. For a single row, reading it once saves next to nothing: a step of GPT-2 takes
+ * 0.8 % longer with one product.
  */
 static bool pays(const struct joining *j, const struct ir_node *product, int64_t bytes,
 		 uint32_t count)

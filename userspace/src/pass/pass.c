@@ -13,7 +13,7 @@
 struct trail {
 	uint32_t num_nodes;
 	struct rewrite_fate *fates;
-	const char **rules; /* the rule or pass that last changed each of them */
+	const char **rules; /* by node: the rule or pass that last changed it */
 };
 
 /*
@@ -100,9 +100,9 @@ static bool has_transposes(const struct ir_graph *graph)
 #define PASS(name) pass_##name, #name
 
 /*
- * Runs all passes. Their order only decides how much is found: a folded node need not be fused, and
- * fused nodes are not merged. In a quantised graph, constants that were left as integers are
- * dequantised last.
+ * Runs all passes. Their order decides how many nodes each finds, never whether the graph is right:
+ * a folded node need not be fused, and fused nodes are not merged. In a quantised graph, constants
+ * that were left as integers are dequantised last.
  */
 static int run_all(struct ir_graph **graph, const struct pass_context *ctx, struct trail *trail)
 {

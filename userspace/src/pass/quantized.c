@@ -5,8 +5,8 @@
 #include "util/float16.h"
 
 /*
- * Scales within these limits are exact in this sense: dequantising and quantising again gives the
- * integer back.
+ * With scales within these limits, dequantising an integer and quantising the result gives the
+ * integer again.
  */
 #define LEAST_SCALE 1e-30f
 #define MOST_SCALE  1e30f

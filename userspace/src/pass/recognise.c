@@ -26,8 +26,8 @@
 #define MAX_FACTORS 3
 
 /*
- * A match: the fused operator, and the matched nodes other than the last one. Only nodes of the
- * match use their results.
+ * A match: the fused operator, and the matched nodes other than the last one, whose results only
+ * nodes of the match use.
  */
 struct pattern {
 	enum ir_op op;

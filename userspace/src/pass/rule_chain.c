@@ -251,8 +251,8 @@ static bool is_truth(const struct ir_value *value)
 }
 
 /*
- * Whether the outer function returns its operand unchanged, because that is a result of the inner
- * function.
+ * Whether the outer function returns its operand unchanged, because the operand is a result of the
+ * inner function.
  */
 static bool is_idempotent(int outer, int inner, enum ir_dtype dtype)
 {

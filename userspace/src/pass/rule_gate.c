@@ -50,7 +50,7 @@ static bool has_exact_reciprocal(double number)
 	return fabs(frexp(number, &exponent)) == 0.5 && exponent > -100 && exponent < 100;
 }
 
-/* Whether a value is x times a finite number, and sets *times to it. */
+/* Returns true if a value is x times a finite number, and sets *times to the number. */
 static bool is_multiple(const struct ir_value *value, const struct ir_value *x, double *times)
 {
 	const struct ir_node *node = value->kind == IR_VALUE_RESULT ? value->def : NULL;

@@ -94,7 +94,7 @@ struct rules {
 	struct node_state *nodes;
 	size_t nodes_room, num_nodes;
 	uint32_t *next; /* by old node: the next one in the list of a new node */
-	/* by old node: whether the report says "kept" for it, as it is the first in its list */
+	/* by old node: whether the report says "kept", as the node is the first in its list */
 	bool *kept;
 	const struct rule *current; /* the rule that was applied last */
 	uint32_t left;		    /* how many more rules may be applied */
@@ -202,8 +202,8 @@ struct rules_scaling *rules_scaling_of(const struct rules *rules, const struct i
 }
 
 /*
- * Moves the list of old nodes from one new node to another. With `first` they are put first, and
- * those that the report calls kept stay so.
+ * Moves the list of old nodes from one new node to another. With `first`, the moved nodes come
+ * first in the new list, and the report goes on to call the kept ones kept.
  */
 static void hand_over(struct rules *rules, struct node_state *from, struct node_state *to,
 		      bool first)
@@ -276,8 +276,8 @@ static void release(struct rules *rules, const struct ir_node *node, struct ir_n
 }
 
 /*
- * Replaces the result of `node` by `value`, also in nodes from `alive` on, which is the first node
- * with uses that rules have just made. `first` is the first node that they have made.
+ * Replaces the result of `node` by `value`, also as operand of nodes from `alive` on. `first` is
+ * the first of the nodes that were just added, and `alive` the first of them that still has uses.
  */
 static void replace(struct rules *rules, const struct ir_node *node, struct ir_value *value,
 		    uint32_t first, uint32_t alive)

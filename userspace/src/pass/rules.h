@@ -28,7 +28,7 @@ typedef struct ir_value *(*rule_fn)(struct rules *rules, struct ir_node *node);
 struct rule {
 	const char *name;
 	enum rules_group group;
-	enum ir_op op; /* the operator of the nodes that it is applied to */
+	enum ir_op op; /* the operator of the nodes that the rule is applied to */
 	rule_fn apply;
 };
 
@@ -108,8 +108,8 @@ struct rules_scaling *rules_scaling_of(const struct rules *rules, const struct i
 /**
  * rules_emit_product - copy a convolution or matrix product with other operands or attributes
  * @operands: three; the last may be NULL
- * @scaling: the scaling of the new node; taken over. NULL: it keeps that of the old one
- * @other: another node whose work the new one does
+ * @scaling: the scaling of the new node; taken over. NULL: the new node gets that of the old one
+ * @other: another node whose work the new node does
  */
 struct ir_value *rules_emit_product(struct rules *rules, const struct ir_node *product,
 				    struct ir_value *const *operands, const union ir_attrs *attrs,

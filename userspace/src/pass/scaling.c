@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Scales the weights and the bias of a product. The weights are read once for the first rule, to
- * find the largest one of each channel, and once when they are written. For later rules the largest
- * ones suffice, unless they are not precise enough. Weights are written only when they are packed:
- * no pass reads them, and packing then finds many of them in a cache.
+ * find the largest weight of each channel, and once when they are written. For later rules the
+ * largest weights suffice, unless they are not precise enough. Weights are written only when they
+ * are packed: no pass reads them, and packing then finds many of them in a cache.
  */
 #include "pass/scaling.h"
 
@@ -626,7 +626,7 @@ static struct ir_value *scaled_bias(struct rules *rules, const struct ir_node *p
 
 int rules_scale_weights(struct rules *rules, struct ir_node *product, struct rules_scaling *s)
 {
-	/* Both functions read the unscaled constants. */
+	/* Both functions read the unscaled constants, so operands change after both. */
 	struct ir_value *bias = scaled_bias(rules, product, s);
 	struct ir_value *weights = scaled_weights(rules, product, s);
 

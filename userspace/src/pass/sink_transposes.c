@@ -27,8 +27,8 @@ enum role {
 	ROLE_NONE,     /* a node that needs operands in their original order */
 	ROLE_SOURCE,   /* a transpose with which a region begins */
 	ROLE_INSIDE,   /* a node that can work in the order before the transpose */
-	ROLE_UNDOES,   /* a transpose that undoes that of the region */
-	ROLE_COMPOSES, /* another transpose, which is merged with that of the region */
+	ROLE_UNDOES,   /* a transpose that undoes the region's transpose */
+	ROLE_COMPOSES, /* another transpose, which is merged with the region's transpose */
 	ROLE_PRODUCT,  /* a matrix product, which can transpose an operand itself */
 	ROLE_REDUCES,  /* a reduction that removes axes */
 };
