@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Values of types that WebNN has not, and rounding to those types in the graph. */
+/* Translates values of types that WebNN does not have, and rounds to those types in the graph. */
 #include "carrier.h"
 
 #include <math.h>
@@ -17,8 +17,8 @@
 #define MAX_COPY 65536u
 
 /*
- * Whether an operator's translator handles such types itself: it keeps types, moves elements of any
- * type, or sets the types of its outputs.
+ * Whether an operator's translator handles types that WebNN does not have itself: it keeps types,
+ * moves elements of any type, or sets the types of its outputs.
  */
 static bool looks_at_types(const struct onnx_op *op)
 {
@@ -347,7 +347,7 @@ WNNOperand onnx_power_below(struct onnx_node *node, WNNOperand x, int least)
 	return x_clamp(node, power, ldexp(1, least), INFINITY);
 }
 
-/* Returns the number that a number beyond the range of a format becomes. */
+/* Returns the number to which numbers beyond the range of a format are rounded. */
 static double too_big(const struct onnx_format *f, bool saturate)
 {
 	if (saturate || (!f->infinities && !f->nan))

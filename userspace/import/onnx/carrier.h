@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Types that WebNN has not. A value of such a type is in the graph as a carrier: numbers of a type
+ * Types that WebNN lacks. A value of such a type is in the graph as a carrier: numbers of a type
  * of WebNN that holds all of them (float32 for bfloat16 and double, float16 for floats of 4 to 8
  * bits, int32 and uint32 for 16 bits, int4 and uint4 for 2 bits). Translators of operators compute
- * with carriers, and what they make gets its own type afterwards.
+ * with carriers, and their results get the type of the model afterwards.
  */
 #ifndef ONNX_CARRIER_H
 #define ONNX_CARRIER_H
 
 #include "node.h"
 
-/* Replaces a node's inputs by their carriers, unless its translator handles such types itself. */
+/* Replaces a node's inputs by carriers, unless its translator handles such types. 0 or -1. */
 int onnx_carry(struct onnx_node *node);
 /* Gives the outputs the types that the model says, and wraps integers that went beyond 16 bits. */
 int onnx_uncarry(struct onnx_node *node);
@@ -37,9 +37,12 @@ WNNOperand onnx_to_four_bits(struct onnx_node *node, WNNOperand x, WNNOperandDat
 /* Converts int4 or uint4 to float32. */
 WNNOperand onnx_from_four_bits(struct onnx_node *node, WNNOperand x);
 
-/* Read the attributes saturate and round_mode of Cast and QuantizeLinear. */
+/* Returns the attribute saturate of Cast and QuantizeLinear. */
 bool onnx_saturates(struct onnx_node *node);
-/* Returns enum onnx_rounding; -1: the attribute has another value, and the node is refused. */
+/*
+ * Returns the attribute round_mode as enum onnx_rounding; -1: it has another value, and the node is
+ * refused.
+ */
 int onnx_rounding_of(struct onnx_node *node);
 
 #endif

@@ -58,7 +58,7 @@ static double rounded(const struct onnx_random *random, double number)
 
 /*
  * Rounds a number. Where this would give the upper bound of a uniform distribution or more, returns
- * the largest number below it; the lower bound if the type has none between them.
+ * the largest number below the bound; the lower bound if the type has no number between both.
  */
 static double below(const struct onnx_random *random, double number)
 {

@@ -24,8 +24,8 @@ struct onnx_random {
 	const char *name;
 	uint64_t number; /* index of the input among those that are drawn, from 0 */
 	struct onnx_draw draw;
-	int type;     /* of the input of the graph */
-	int own_type; /* of the model, to which the numbers are rounded */
+	int type;     /* type of the input of the graph */
+	int own_type; /* type in the model, to which the numbers are rounded first */
 	struct onnx_shape shape;
 	struct onnx_random *next;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Translates operators on tensors without elements, which WebNN has not. Such tensors are
+ * Translates operators on tensors without elements, which WebNN lacks. Such tensors are
  * constants; the results of operators follow from their shapes.
  */
 #include <string.h>
@@ -9,7 +9,7 @@
 
 /*
  * Sets shape and type of the first output from those of the inputs. Returns 0; -1: refused; 1: the
- * rule does not know them.
+ * rule cannot tell shape and type.
  */
 typedef int (*shape_rule)(struct onnx_node *node, struct onnx_shape *shape, int *type);
 

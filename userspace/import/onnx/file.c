@@ -40,7 +40,7 @@ WNNStatus onnx_file_open(const char *name, struct onnx_file **out)
 	if (!file)
 		return onnx_nomem();
 	atomic_init(&file->references, 1);
-	/* A fifo must not stop the program until somebody writes into it. */
+	/* Without O_NONBLOCK, open() of a fifo would wait until a program opens it to write. */
 	fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 		status = onnx_error(WNNStatus_OperationError, "%s: %s", name, strerror(errno));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Computes small constants at import; the shapes of exported models are made of them. Each function
+ * Computes small constants at import; exported models compute shapes by them. Each function
  * returns 0; -1: refused; 1: the constants are too big or the operator is not computed here, and
  * the node becomes an operator of the graph.
  */

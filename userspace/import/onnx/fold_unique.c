@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Computes Unique at import: the number of distinct elements is a shape, so that it must be known
- * then.
+ * Computes Unique at import, where the number of distinct elements must be known, as it is a
+ * dimension of the result.
  */
 #include <math.h>
 #include <stdlib.h>

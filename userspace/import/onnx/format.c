@@ -71,8 +71,8 @@ static unsigned int put_power(double number, bool saturate, enum onnx_rounding r
 	code = fraction == 0 ? 0 : exponent - 1 + 127;
 	if (code < 1) {
 		/*
-		 * A subnormal float32 is a fraction of 2^-126, and is rounded as if it were one of
-		 * 2^-127.
+		 * A subnormal float32 is a fraction of 2^-126, and is rounded as if it were that
+		 * fraction of 2^-127.
 		 */
 		fraction = 1 + fabs(number) * 0x1p126;
 		code = 0;

@@ -326,7 +326,7 @@ static WNNStatus describe(struct onnx_model *model, const WNNOnnxDescription *de
 	return status == WNNStatus_Success ? onnx_model_find_values(model) : status;
 }
 
-/* When no model is made, this releases the lent memory at once; returns @status. */
+/* Releases the lent memory when no model is made of the description; returns @status. */
 static WNNStatus give_back(const WNNOnnxDescription *description, WNNStatus status)
 {
 	if (description && description->releaseCallback)

@@ -133,8 +133,8 @@ static int refuse_variable(struct onnx_node *node)
 }
 
 /*
- * Whether an input of the node was refused. A reason that is not recorded yet is recorded for this
- * node.
+ * Whether an input of the node was refused. Records the reason for this node, if it is not recorded
+ * yet.
  */
 static bool refused_inputs(struct onnx_node *node)
 {
@@ -237,8 +237,8 @@ static int find_inputs(struct onnx_node *node)
 }
 
 /*
- * Marks the results of a node whose operands are all constants, where an input that was made a
- * constant is the cause, and tells it in a notice.
+ * Marks the results of a node whose operands are all constants, when they depend on a model input
+ * for which the program gave a constant, and adds a notice that names the input.
  */
 static void mark_frozen(struct onnx_node *node)
 {
@@ -598,8 +598,8 @@ static WNNStatus find_uses(struct onnx_import *import)
 	for (size_t i = 0; !ret && i < model->output_count; i++)
 		ret = onnx_uses_add(&import->uses, model->outputs[i]->name);
 	/*
-	 * A program that computes some nodes itself may ask for any value: all outputs of nodes
-	 * count as used.
+	 * A program that probes nodes may compute some of them itself and ask for any value: all
+	 * outputs of nodes count as used.
 	 */
 	for (size_t i = 0; import->supported && i < model->proto->graph->n_node; i++) {
 		const Onnx__NodeProto *node = model->proto->graph->node[i];

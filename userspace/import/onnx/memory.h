@@ -27,7 +27,7 @@ void onnx_arena_free(struct onnx_arena *arena);
 WNNStatus onnx_error(WNNStatus status, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 WNNStatus onnx_nomem(void);
-/* Puts the name of a file before the last message; NULL: it has none. Returns the status. */
+/* Puts a file's name before the last message; NULL: the file has no name. Returns the status. */
 WNNStatus onnx_error_in(const char *file);
 
 #endif

@@ -59,7 +59,7 @@ struct onnx_model {
 	size_t random_count;
 	struct onnx_random *random; /* inputs that are drawn, the last one first; in build_arena */
 	size_t empty_count;
-	WNNOnnxValueInfo *empty;      /* outputs without elements, in build_arena */
+	WNNOnnxValueInfo *empty;      /* outputs without elements; in build_arena */
 	WNNOnnxValueInfoArray values; /* the values of the last build, in build_arena */
 };
 

@@ -161,8 +161,8 @@ static bool refers(const Onnx__AttributeProto *attr)
 }
 
 /*
- * Returns an attribute, or NULL. In the body of a function it may refer to an attribute of the
- * call, or to the function's default for that.
+ * Returns an attribute, or NULL. An attribute in the body of a function may refer to an attribute
+ * of the call; when the call lacks it, this returns the function's default.
  */
 const Onnx__AttributeProto *onnx_attr(struct onnx_node *node, const char *name)
 {
@@ -261,7 +261,8 @@ static struct onnx_value *tensor(struct onnx_node *node, size_t input)
 }
 
 /*
- * Runs when the graph has packed a constant, or is released: the file's pages are no longer needed.
+ * Releases a constant in a file, after the graph has packed it or is released: the pages of the
+ * file are no longer needed.
  */
 static void put_file(const void *data, size_t size, void *file, void *unused)
 {
@@ -455,8 +456,8 @@ bool onnx_wants(struct onnx_node *node, size_t output)
 }
 
 /*
- * Returns the model input that the first input which is not constant was made of: it is noted as
- * the origin of the node's results. NULL: there is none.
+ * Returns the model input from which the node's first input that is not constant was computed; this
+ * model input is the origin of the node's results, too. NULL: there is none.
  */
 static const char *origin(const struct onnx_node *node)
 {

@@ -18,7 +18,7 @@ struct onnx_op {
 	const char *domain; /* "" is ONNX's default domain */
 	const char *name;
 	int since, until; /* versions of the operator set, both included; until 0: the newest */
-	/* Sets the outputs, or refuses: returns 0 or -1. */
+	/* Sets the outputs and returns 0, or refuses the node and returns -1. */
 	int (*translate)(struct onnx_node *node);
 	/*
 	 * Computes the outputs when all inputs are constants: returns 0, -1 when it refuses, or 1
@@ -61,8 +61,8 @@ struct onnx_node {
 	const char *name;
 	int64_t version; /* version of the operator set of the node's domain */
 	/*
-	 * the model's type of the outputs, when WebNN has it not and the operands are carriers;
-	 * else 0
+	 * the model's type of the outputs, when WebNN lacks this type and the operands are
+	 * carriers; else 0
 	 */
 	int carried;
 	WNNGraphBuilder b;
@@ -123,7 +123,7 @@ int onnx_in_type(struct onnx_node *node, size_t input);
 int onnx_in_ints(struct onnx_node *node, size_t input, const char *what, const int64_t **ints,
 		 size_t *count);
 int onnx_in_float(struct onnx_node *node, size_t input, const char *what, double *number);
-/* Sets *numbers to the numbers of a constant input; the rest is as in onnx_in_ints(). */
+/* Sets *numbers to the numbers of a constant input, NULL when it is absent. 0; -1: refused. */
 int onnx_in_floats(struct onnx_node *node, size_t input, const char *what, const double **numbers,
 		   size_t *count);
 /* Returns the operand of a value, and makes one for a constant that has none yet; NULL: refused. */
@@ -302,7 +302,7 @@ enum x_reduction {
 };
 WNNOperand x_reduce(struct onnx_node *node, enum x_reduction kind, WNNOperand a, uint32_t count,
 		    const uint32_t *axes, bool keep);
-/* Dimensions of rank 3 or so become 4-D by 1s at the end, or lose them again. */
+/* Reduces along one axis. */
 static inline WNNOperand x_reduce1(struct onnx_node *node, enum x_reduction kind, WNNOperand a,
 				   uint32_t axis, bool keep)
 {

@@ -88,8 +88,8 @@ static WNNOperand composed(struct onnx_node *node, int variant, WNNOperand x)
 	case F_COSH:
 	case F_SINH:
 		/*
-		 * exp(x) may be infinite where exp(x) / 2 is not, so that this multiplies by exp(x
-		 * / 2) twice.
+		 * exp(x) may be infinite where exp(x) / 2 is not: multiplies by exp(x / 2) twice
+		 * instead.
 		 */
 		size = x_exp(node, x_mul(node, half, x_abs(node, x)));
 		size = x_add(node, x_mul(node, x_mul(node, half, size), size),

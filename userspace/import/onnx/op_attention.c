@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* com.microsoft: Attention and MultiHeadAttention, of matmul and softmax. */
+/* Translates Attention and MultiHeadAttention of com.microsoft to matmul and softmax. */
 #include <math.h>
 
 #include "attention.h"
@@ -24,8 +24,8 @@ WNNOperand onnx_split_heads(struct onnx_node *node, WNNOperand x, int64_t heads)
 }
 
 /*
- * Returns softmax with one more column of zeros, which takes its share of the sum and is cut off
- * again.
+ * Returns softmax of x with one more column of zeros: the column takes part in the sum of each row,
+ * and is cut off the result.
  */
 static WNNOperand smooth_softmax(struct onnx_node *node, WNNOperand x)
 {
@@ -237,7 +237,7 @@ static int64_t columns_of(const struct onnx_shape *shape)
 	return shape->rank == 5 ? shape->dim[2] * shape->dim[4] : shape->dim[2];
 }
 
-/* Newer versions have more inputs; ignoring such an input would give wrong results. */
+/* Newer versions of the operators have more inputs; without them, results would be wrong. */
 int onnx_attention_inputs(struct onnx_node *node, size_t known)
 {
 	for (size_t i = known; i < node->input_count; i++)

@@ -58,8 +58,8 @@ int onnx_op_bit_shift(struct onnx_node *node)
 		valid = x_and(node, valid, x_not(node, x_less(node, shift, zero)));
 	inside = x_where(node, valid, shift, zero);
 	/*
-	 * A table entry for the sign bit would be negative: a shift by that many gives only 0 or
-	 * the sign.
+	 * A table entry for the sign bit would be negative: a right shift by that many bits gives
+	 * only 0 or the sign.
 	 */
 	inside = x_min(node, inside, x_like(node, x, left ? bits - 1 : most));
 	power = power_of(node, inside, left ? bits - 1 : most);
@@ -68,7 +68,7 @@ int onnx_op_bit_shift(struct onnx_node *node)
 	if (!is_signed)
 		return onnx_out(node, 0, x_where(node, valid, x_div(node, x, power), zero));
 	/*
-	 * A positive number has one bit less than its type: a shift by that many or more leaves
+	 * A positive number has one bit less than its type: a shift by bits - 1 or more leaves
 	 * nothing.
 	 */
 	negative = x_less(node, x, zero);

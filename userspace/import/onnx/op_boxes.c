@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * NonMaxSuppression of boxes that are known only at run time. Each iteration takes one box of every
+ * Translates NonMaxSuppression of boxes that are not constant. Each iteration takes one box of each
  * batch and class. The number of boxes is not known when the graph is built: rows behind the last
  * one are -1.
  */

@@ -152,7 +152,7 @@ static struct onnx_value *select_value(struct onnx_node *node, WNNOperand condit
 	return b ? onnx_value_of(node, x_where(node, condition, a, b), taken->type) : NULL;
 }
 
-/* The condition is known only at run time: computes both branches and selects outputs. */
+/* Translates If with a condition that is not constant: computes both branches, selects outputs. */
 static int both_branches(struct onnx_node *node)
 {
 	const Onnx__GraphProto *graph[2] = { branch_of(node, true), branch_of(node, false) };
@@ -250,8 +250,8 @@ int onnx_op_sequence_construct(struct onnx_node *node)
 }
 
 /*
- * Reads a position of a sequence, which may count from the end. With @end it may also be the
- * position behind the last item. Returns 0 or -1.
+ * Reads a position in a sequence, which may count from the end. With @end, the position behind the
+ * last item is allowed, too. Returns 0 or -1.
  */
 static int position(struct onnx_node *node, size_t input, size_t count, bool end, size_t *at)
 {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Convolutions. WebNN has two-dimensional ones: with one dimension, a dimension of 1 is added; with
- * three, the result is the sum of two-dimensional convolutions, one for each plane of the kernel.
+ * Translates convolutions. Those of WebNN have two spatial dimensions: with one, a dimension of 1
+ * is added; with three, the result is the sum of two-dimensional convolutions, one for each plane
+ * of the kernel.
  */
 #include <string.h>
 

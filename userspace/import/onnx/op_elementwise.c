@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Operators on single elements that WebNN has, or nearly has. */
+/* Translates element-wise operators to operators of WebNN, with few steps around them. */
 #include <math.h>
 #include <string.h>
 
@@ -108,7 +108,7 @@ static bool all_zero(const struct onnx_value *value)
 }
 
 /*
- * Translates 0 * (random number) as 0, so that nothing is drawn. Returns 0, -1 when refused, or 1
+ * Translates 0 * (random number) as 0, so that no number is drawn. Returns 0, -1 when refused, or 1
  * when the node is no such product.
  */
 static int zero_times_drawn(struct onnx_node *node)

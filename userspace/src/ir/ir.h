@@ -138,8 +138,8 @@ static inline bool ir_unary_is_gate(int kind)
 /*
  * Functions of two operands, a and b. Functions from eq on are comparisons (IR_OP_COMPARE); those
  * from bit_and to floored_remainder take integers only. A shift by a negative number of bits, or by
- * at least the width of the type, gives 0, or for a right shift of a negative number -1. A remainder
- * by 0 is the dividend. `remainder` has the sign of a, `floored_remainder` that of b.
+ * at least the width of the type, gives 0, or -1 for a right shift of a negative number. A
+ * remainder by 0 is the dividend. `remainder` has the sign of a, `floored_remainder` that of b.
  */
 #define IR_BINARY_KINDS(X)                        \
 	X(ADD, "add")                             \
