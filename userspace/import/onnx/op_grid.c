@@ -93,8 +93,8 @@ static WNNOperand position(struct onnx_node *node, const struct onnx_grid *g, WN
 	if (g->reach == 1)
 		x = x_round(node, x);
 	/*
-	 * For cubic samples this leaves the position; the index of each element is reflected later,
-	 * as the frameworks that export such models do.
+	 * Cubic samples keep the position: the index of each of their elements is folded into the
+	 * image later, as the frameworks that export such models do.
 	 */
 	return g->reach == 4 ? x : fold(node, g, x, g->image.dim[2 + d]);
 }

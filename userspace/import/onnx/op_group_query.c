@@ -172,7 +172,7 @@ static WNNOperand spread(struct onnx_node *node, const struct group *g, WNNOpera
 	return x_move_axis(node, x_reshape(node, x_gather(node, x, at, 0), &wide), 2, 1);
 }
 
-/* Returns keys or values: those of input @past, followed by the new ones. */
+/* Returns the keys or values of input @past, followed by the new keys or values. */
 static WNNOperand cache(struct onnx_node *node, const struct group *g, size_t past, WNNOperand x)
 {
 	WNNOperand old = g->past ? onnx_in(node, past) : NULL, steps, is_old, is_new;

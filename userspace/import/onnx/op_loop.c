@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Loop, Scan and SequenceMap. They are unrolled: the number of iterations must be known at import.
+ * Translates Loop, Scan and SequenceMap by unrolling them: the number of iterations must be known
+ * at import.
  */
 #include <string.h>
 
@@ -45,7 +46,7 @@ static struct onnx_value *widened(struct onnx_node *node, struct onnx_value *val
 	return onnx_move_reshape(node, value, &shape);
 }
 
-/* Makes the scan output of a loop that never runs; the body tells its shape. */
+/* Makes the scan output of a loop without iterations, with the shape that the body declares. */
 static struct onnx_value *nothing_stacked(struct onnx_node *node,
 					  const Onnx__ValueInfoProto *declared, int64_t axis)
 {
@@ -92,7 +93,7 @@ static struct onnx_value *stack(struct onnx_node *node, size_t count, struct onn
 	return onnx_move_concat(node, count, wide, at);
 }
 
-/* Returns 1 or 0 for a condition that is constant or absent (1), and -1 when it is not known. */
+/* Returns 1 or 0 for a constant condition, 1 for an absent one, -1 when it is not known. */
 static int holds(struct onnx_node *node, const struct onnx_value *condition)
 {
 	if (!condition || condition->refused)
@@ -204,8 +205,8 @@ int onnx_op_loop(struct onnx_node *node)
 		    keep_outputs(node, &l, l.results + 1 + l.carried))
 			return -1;
 		/*
-		 * The body may give the same condition each time: then only the limit of iterations
-		 * ends the loop.
+		 * A body may always give a true condition: then only the limit of iterations ends
+		 * the loop.
 		 */
 		condition = l.results[0];
 		memcpy(l.in + 2, l.results + 1, l.carried * sizeof(*l.in));

@@ -47,7 +47,7 @@ static int loss(struct onnx_node *node, WNNOperand x, WNNOperand target, WNNOper
 	return onnx_out(node, 0, y);
 }
 
-/* Variant 0 has logarithms of probabilities as input, variant 1 scores. */
+/* The input of variant 0 is logarithms of probabilities, that of variant 1 is scores. */
 int onnx_op_loss(struct onnx_node *node)
 {
 	WNNOperand x = onnx_in(node, 0), target, weight = NULL, shifted;

@@ -5,7 +5,7 @@
 
 #include "ops.h"
 
-/* elements of the intermediate result of an integer product */
+/* the most elements of the intermediate result of an integer product */
 #define MAX_PRODUCTS ((int64_t)1 << 22)
 
 /*
@@ -302,8 +302,8 @@ static int parse_equation(struct onnx_node *node, struct equation *e)
 }
 
 /*
- * Replaces two dimensions with the same letter by their diagonal, and drops the letter's second
- * place in @term.
+ * Replaces two dimensions with the same letter by their diagonal, and drops the second occurrence
+ * of the letter from @term.
  */
 static WNNOperand take_diagonals(struct onnx_node *node, WNNOperand x, char *term)
 {
@@ -337,7 +337,7 @@ static WNNOperand take_diagonals(struct onnx_node *node, WNNOperand x, char *ter
 }
 
 /*
- * Returns x with its dimensions in the order of `letters`, and 1 for letters that its term has not.
+ * Returns x with its dimensions in the order of `letters`, and 1 for letters that its term lacks.
  */
 static WNNOperand align(struct onnx_node *node, WNNOperand x, const char *term, const char *letters)
 {

@@ -5,7 +5,9 @@
 
 #include "ops.h"
 
-/* [C] becomes [C,1,1 …] with @rank dimensions, so that it belongs to dimension 1 of an image. */
+/*
+ * Returns x [C] as [C,1,1 …], so that it is broadcast along dimension 1 of an image of rank @rank.
+ */
 static WNNOperand per_channel(struct onnx_node *node, WNNOperand x, uint32_t rank)
 {
 	struct onnx_shape shape = { rank - 1, { 0 } };

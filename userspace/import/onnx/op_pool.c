@@ -30,8 +30,7 @@ static WNNOperand pool2d(struct onnx_node *node, WNNOperand x, int kind,
 }
 
 /*
- * Returns a pool with the builder's own padding, for windows where WebNN treats padding as ONNX
- * does.
+ * Returns a pool of WebNN with padding, for windows whose padding WebNN treats as ONNX does.
  */
 static WNNOperand padded2d(struct onnx_node *node, WNNOperand x, int kind,
 			   const struct onnx_window *w)
@@ -148,7 +147,7 @@ static bool rounds_alike(const struct onnx_window *w)
 	return down || up;
 }
 
-/* Whether no window reaches beyond the padding, which ceil_mode may cause. */
+/* Whether no window reaches beyond the padding; with ceil_mode, windows may do that. */
 static bool inside_padding(const struct onnx_window *w)
 {
 	for (uint32_t i = 0; i < w->rank; i++)

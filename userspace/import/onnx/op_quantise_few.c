@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* QuantizeLinear and DequantizeLinear of types that WebNN's operators have not. */
+/* Translates QuantizeLinear and DequantizeLinear of types that WebNN's operators do not take. */
 #include <math.h>
 
 #include "carrier.h"

@@ -252,8 +252,8 @@ int onnx_op_rnn(struct onnx_node *node)
 }
 
 /*
- * Fills in @details, and returns whether the network needs them. ONNX's output gate sees the cell
- * after the step.
+ * Fills in @details, and returns whether the network needs them. In ONNX, the peephole of the
+ * output gate reads the new cell state.
  */
 static bool set_details(const struct recurrent *n, WNNRecurrentDetails *details)
 {

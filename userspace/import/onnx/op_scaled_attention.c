@@ -194,7 +194,7 @@ static int read_masks(struct onnx_node *node, struct scaled *s)
 	return 0;
 }
 
-/* A query without any allowed key has a row of zeros as its result. */
+/* Gives each query without any allowed key a row of zeros as its result. */
 static WNNOperand without_keys(struct onnx_node *node, const struct scaled *s)
 {
 	WNNOperand zero, low, bias = s->bias, rows;

@@ -60,7 +60,7 @@ static WNNOperand reduce_into(struct onnx_node *node, enum reduction how, WNNOpe
 	return combine(node, how, x, hit);
 }
 
-/* Returns x in a wider type when WebNN does not reduce its own. */
+/* Returns x in a wider type when WebNN does not reduce the type of x. */
 static WNNOperand widen(struct onnx_node *node, WNNOperand x)
 {
 	WNNOperandDataType type = wnnOperandGetDataType(x);

@@ -289,9 +289,9 @@ static int top_k_by_selection(struct onnx_node *node, WNNOperand x, uint32_t axi
 }
 
 /*
- * TopK. Where it is not ranked, takes the extreme k times and remembers what was taken; overwriting
- * it by an infinity would fail where the input holds infinities. Among equal elements the first is
- * taken.
+ * Translates TopK. Without ranking, takes the extreme element k times and remembers the taken
+ * elements; overwriting them by an infinity would fail where the input holds infinities. Among
+ * equal elements the first is taken.
  */
 int onnx_op_top_k(struct onnx_node *node)
 {

@@ -24,7 +24,7 @@ struct onnx_uses {
 	bool *functions;    /* by function: its body was searched already */
 };
 
-/* Both functions below and this one return 0, or -1 when memory is exhausted. */
+/* onnx_uses_begin(), _add() and _end() return 0, or -1 when memory is exhausted. */
 int onnx_uses_begin(struct onnx_uses *uses, struct onnx_arena *arena,
 		    const Onnx__ModelProto *model);
 /*

@@ -7,15 +7,16 @@
 #include "scope.h"
 
 /*
- * Called after each node: sets *supported to whether it was translated, and replaces the outputs of
- * an unsupported node by inputs. @refusals: their number before the node. Returns 0 or -1.
+ * Called after each node: sets *supported to whether the node was translated, and replaces the
+ * outputs of an unsupported node by inputs. @refusals: the number of refusals before the node.
+ * Returns 0 or -1.
  */
 int onnx_probe_node(struct onnx_import *import, struct onnx_scope *scope,
 		    const Onnx__NodeProto *proto, WNNBool *supported, size_t refusals);
 
 /*
- * Refuses a node that draws random numbers when the program computes such nodes itself; false: it
- * does not, and the node is translated.
+ * Refuses a node that draws random numbers when the program computes such nodes itself, and returns
+ * true; false: the program does not, and the node is translated.
  */
 bool onnx_probe_refuses_draw(struct onnx_node *node);
 
