@@ -16,7 +16,7 @@ static uint64_t hash(const char *name)
 	return sum ^ sum >> 32;
 }
 
-/* Returns the entry of a name in the table, or the free one for it. */
+/* Returns the entry of a name in the table, or the free entry where the name belongs. */
 static const char **place(const struct onnx_uses *uses, const char *name)
 {
 	size_t at = hash(name) & (uses->room - 1);

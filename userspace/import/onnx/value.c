@@ -265,8 +265,8 @@ double onnx_value_float(const struct onnx_value *value, size_t index)
 }
 
 /*
- * Converts like C where C defines the result; a number that does not fit becomes the nearest one
- * that does, NaN becomes 0.
+ * Converts like C where C defines the result; a number beyond the range becomes the nearest integer
+ * of the range, NaN becomes 0.
  */
 static int64_t to_int(double number)
 {

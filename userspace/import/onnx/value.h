@@ -53,7 +53,7 @@ bool onnx_type_is_unsigned(int type);
  * all its numbers except for double. Undefined: there is neither.
  */
 WNNOperandDataType onnx_type_webnn(int type);
-/* WebNN lacks the type, but has a carrier for it */
+/* Whether WebNN lacks the type, but has a carrier for it. */
 bool onnx_type_is_carried(int type);
 enum onnx_type onnx_type_of(WNNOperandDataType type); /* never bool or a carried type */
 
@@ -124,7 +124,7 @@ struct onnx_format {
 	bool signed_nan; /* the code of -0 is NaN */
 };
 
-/* NULL: type is bfloat16, or no float of few bits */
+/* Returns the format of a type; NULL: the type is bfloat16, or no float of few bits. */
 const struct onnx_format *onnx_format_of(int type);
 double onnx_format_get(int type, unsigned int code);
 unsigned int onnx_format_put(int type, double number, bool saturate, enum onnx_rounding rounding);

@@ -6,7 +6,7 @@
 #include "ops.h"
 
 /*
- * elements; constants of at most so many are converted here, so that the translator can read them
+ * The most elements of a constant that is converted here, so that the translator can read it.
  */
 #define COPIED 65536
 

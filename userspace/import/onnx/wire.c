@@ -70,7 +70,7 @@ static WNNStatus put(struct slimmer *s, const void *data, size_t size)
 	return WNNStatus_Success;
 }
 
-/* Reads a number of at most 10 bytes; returns the bytes it takes, 0 on error. */
+/* Reads a number of at most 10 bytes; returns how many bytes the number takes, 0 on error. */
 static size_t get_varint(const uint8_t *data, size_t size, uint64_t *value)
 {
 	*value = 0;

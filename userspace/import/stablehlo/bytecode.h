@@ -78,7 +78,7 @@ _Noreturn void shlo_bytes_error(struct shlo_bytes *b, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 uint8_t shlo_bytes_byte(struct shlo_bytes *b);
 uint64_t shlo_bytes_varint(struct shlo_bytes *b);
-/* the number's lowest bit is the flag */
+/* Reads a number whose lowest bit is a flag: sets *flag, and returns the other bits. */
 uint64_t shlo_bytes_flagged(struct shlo_bytes *b, bool *flag);
 int64_t shlo_bytes_signed(struct shlo_bytes *b);
 /* Returns a count; each counted item takes at least one byte. */

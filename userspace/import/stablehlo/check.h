@@ -45,7 +45,7 @@ void shlo_need_shape(struct shlo_check *check, size_t operand);
 
 /* ---- processes */
 
-/* What replica_groups must fulfil; the flags may be combined. */
+/* Flags for the conditions that replica_groups must meet. */
 enum shlo_grouped {
 	SHLO_GROUPED_ANY = 0,
 	SHLO_GROUPED_EVEN = 1, /* all groups have equal sizes */
@@ -59,7 +59,7 @@ void shlo_need_groups(struct shlo_check *check, int grouped, int64_t size);
 
 /* Demands that operands and results are quantised only where the specification allows it. */
 void shlo_check_quantised(struct shlo_check *check);
-/* Returns a text about what is invalid in a type; NULL: it is valid. */
+/* Returns a text that says why a type is invalid; NULL: the type is valid. */
 const char *shlo_type_flaw(struct shlo_arena *arena, const struct shlo_type *type);
 /*
  * Demands that all operands, and a result unless it is boolean, have equal storage and expressed

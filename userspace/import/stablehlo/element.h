@@ -37,8 +37,8 @@ struct shlo_element_info {
 extern const struct shlo_element_info shlo_elements[SHLO_ELEMENT_COUNT];
 
 /*
- * An element of any type: integers and booleans as 64 bits, floats as double, which holds all of
- * them.
+ * An element of any type: integers and booleans as 64 bits, floats as double, which holds the
+ * numbers of all float types.
  */
 struct shlo_num {
 	union {
@@ -71,7 +71,7 @@ static inline bool shlo_is_complex(enum shlo_element element)
 
 /* Returns the type with this name, such as bf16; -1: there is none. */
 int shlo_element_find(const char *text, size_t length);
-/* Returns the type of the real and imaginary part of a complex type; any other type is its own. */
+/* Returns the type of the real and imaginary part of a complex type; other types unchanged. */
 enum shlo_element shlo_element_part(enum shlo_element element);
 
 struct shlo_num shlo_load(enum shlo_element element, const void *data, size_t index);

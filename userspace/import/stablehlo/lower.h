@@ -33,7 +33,7 @@ static inline const struct shlo_type *shlo_result_type(const struct shlo_lower *
 
 /* Whether the operation, with its types and attributes, can become operators of a graph. */
 bool shlo_can_lower(const struct shlo_op *op);
-/* Adds it to the graph and its results to l->operands; false: the builder has refused. */
+/* Adds the operation to the graph, and its results to l->operands; false: the builder refused. */
 bool shlo_lower(struct shlo_lower *l);
 
 /*
@@ -123,7 +123,7 @@ bool shlo_lower_region(const struct shlo_lower *l, const struct shlo_region *reg
 /* Whether a region only compares and selects, so that the order of evaluation does not matter. */
 bool shlo_only_chooses(const struct shlo_region *region);
 
-/* Functions that those in kinds.def (struct shlo_kind.lower) call for some operands. */
+/* Functions that the `lower` functions of kinds.def call for some operands. */
 
 /* Integer operations that take several operators: division, shifts, bit operations. */
 bool shlo_lower_integers(const struct shlo_lower *l, WNNOperand *out);

@@ -41,7 +41,7 @@ char *shlo_arena_printf(struct shlo_arena *arena, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 void shlo_arena_exit(struct shlo_arena *arena);
 
-/* Returns an array with room for an item more than @count; it grows by doubling. */
+/* Returns the array, or a larger copy of it, with space for one more item than @count. */
 void *shlo_arena_grow(struct shlo_arena *arena, void *items, size_t count, size_t size);
 
 /* Sets the thread's last error, and returns @status. */

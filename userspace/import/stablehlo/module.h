@@ -102,7 +102,7 @@ struct shlo_op;
 struct shlo_value {
 	const char *name;
 	const struct shlo_type *type;
-	struct shlo_op *op; /* operation that defines it; NULL: an argument */
+	struct shlo_op *op; /* operation that defines the value; NULL: the value is an argument */
 	size_t slot;	    /* its index among the values of the function */
 };
 
