@@ -376,8 +376,8 @@ const struct shlo_attr *shlo_builtin_read_attr(struct shlo_bytes *b)
 }
 
 /*
- * Sets *place to the line and column of a location, which is nested in @depth others; false: it has
- * none.
+ * Sets *place to the line and column of a location, which is nested in @depth others; false: the
+ * location has neither.
  */
 static bool find_location(struct shlo_bytes *b, struct shlo_location *place, int depth)
 {

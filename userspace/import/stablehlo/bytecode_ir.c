@@ -17,8 +17,8 @@ enum part {
 };
 
 /*
- * Values are numbered within the nearest isolated region. Inside of it, values of inner regions
- * have higher numbers than those of the regions around them.
+ * Values are numbered within the nearest isolated region. Within such a region, values of inner
+ * regions have higher numbers than values of the regions around them.
  */
 struct scope {
 	struct shlo_value **values; /* an item is NULL until its value is defined */

@@ -375,8 +375,8 @@ void shlo_check_all_reduce(struct shlo_check *check)
 }
 
 /*
- * Checks the operand that names a root for each other operand, if there is one; returns the number
- * of the others.
+ * Checks the last operand, if it names a root for each other operand; returns the number of the
+ * other operands.
  */
 static size_t need_roots(struct shlo_check *check)
 {

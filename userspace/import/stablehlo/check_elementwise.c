@@ -9,7 +9,7 @@ void shlo_check_any(struct shlo_check *check)
 	(void)check;
 }
 
-/* The result has the type of the only operand. */
+/* Sets the type of the result to that of the only operand. */
 void shlo_check_like(struct shlo_check *check)
 {
 	check->out[0] = check->in[0];

@@ -17,7 +17,7 @@
 
 #define SHLO_DYNAMIC INT64_MIN /* size of a dimension that is written as ? */
 
-/* items of a type or attribute, with the items of named ones */
+/* the most items within a type or attribute, those of the items included */
 #define SHLO_MAX_WEIGHT ((size_t)1 << 16)
 
 enum shlo_type_kind {

@@ -35,8 +35,8 @@ struct WNNStablehloWorldImpl {
 	const struct shlo_transport *transport;
 	struct shlo_seat seat;
 	/*
-	 * Serials of the steps that all ranks take together: the last begun, an even number; the
-	 * one that this rank has reached; and the last that all have reached.
+	 * Serials of the steps that all ranks take together: the last step begun, an even number;
+	 * the step that this rank has reached; and the last step that all ranks have reached.
 	 */
 	int64_t begun, serial, gone;
 	/* left_over: some rank had a transfer that was not done when it failed */

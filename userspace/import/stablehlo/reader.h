@@ -58,7 +58,7 @@ _Noreturn void shlo_read_error(struct shlo_reader *r, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 struct shlo_location shlo_read_location(struct shlo_reader *r);
 
-/* All of these first skip white space and comments. */
+/* The functions below first skip white space and comments. */
 void shlo_skip(struct shlo_reader *r);
 char shlo_peek(struct shlo_reader *r); /* returns 0 at the end */
 /* skips text; returns whether it was there */
@@ -92,7 +92,7 @@ void shlo_dict_add(struct shlo_reader *r, struct shlo_attr *dict, const char *na
 struct shlo_attr *shlo_attr_new(struct shlo_reader *r, enum shlo_attr_kind kind);
 const struct shlo_attr *shlo_attr_ints(struct shlo_reader *r, const int64_t *numbers, size_t count);
 const struct shlo_attr *shlo_attr_number(struct shlo_reader *r, int64_t number);
-/* [b, 0, f]x[i, o, 0]->[b, 0, f] */
+/* Reads dimension numbers such as [b, 0, f]x[i, o, 0]->[b, 0, f]. */
 const struct shlo_attr *shlo_read_conv_dims(struct shlo_reader *r);
 
 /* Values. */
@@ -119,7 +119,7 @@ void shlo_read_pretty(struct shlo_reader *r, struct shlo_op *op, size_t named);
 void shlo_read_reduce(struct shlo_reader *r, struct shlo_op *op);
 void shlo_read_while(struct shlo_reader *r, struct shlo_op *op);
 void shlo_read_scan(struct shlo_reader *r, struct shlo_op *op);
-/* Reads an operation of Shardy; false: it is not a known one. */
+/* Reads an operation of Shardy; false: the operation is not known. */
 bool shlo_read_sharding(struct shlo_reader *r, struct shlo_op *op);
 void shlo_read_mesh(struct shlo_reader *r); /* reads what follows sdy.mesh */
 /* Adds the mesh of an sdy.mesh in generic form to the module. */

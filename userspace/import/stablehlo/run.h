@@ -40,8 +40,8 @@ struct shlo_frame {
 };
 
 /*
- * Memory of a large freed value, kept for the next one: fresh pages cost more than all work on
- * them.
+ * Memory of a large freed value, kept for the next large value: fresh pages cost more than the
+ * work on the elements.
  */
 #define SHLO_SPARES	 4
 #define SHLO_SPARE_BYTES ((size_t)64 << 10)
@@ -153,7 +153,7 @@ void shlo_compile_regions(struct shlo_arena *arena, const struct shlo_module *mo
 
 /* Returns a new result of the call, with its known type. */
 struct shlo_tensor *shlo_result(struct shlo_call *call, size_t result);
-/* Prepares a check with the types of values, like that of the file. */
+/* Prepares a check of the call with the types of its values, like the check of the file. */
 void shlo_check_init(struct shlo_check *check, struct shlo_call *call, struct shlo_arena *arena,
 		     const struct shlo_type **types);
 

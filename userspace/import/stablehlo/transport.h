@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Increased when the meaning of anything here changes: a module of another version is not used. */
+/* Rises when this interface changes: a transport module of another version is not used. */
 #define SHLO_TRANSPORT_VERSION 1
 #define SHLO_TRANSPORT_SYMBOL  "shlo_transport"
 
@@ -43,7 +43,7 @@ struct shlo_transport {
 	 * failure.
 	 */
 	int (*test)(size_t count);
-	/* Returns the index of the first such transfer that is not done, or their number. */
+	/* Returns the index of the first transfer that is not done, or the number of transfers. */
 	size_t (*pending)(void);
 	/* Forgets the transfers, all of which must be done. */
 	void (*clear)(void);
