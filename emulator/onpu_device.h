@@ -49,14 +49,14 @@ enum onpu_access {
 	ONPU_ACCESS_STUCK,
 	ONPU_ACCESS_DEAD_CORE,
 	/*
-	 * Events that depend on when the host's threads run: onpu_device_run() begins, with a
-	 * budget whose halves are in offset and value; it goes on only because accesses wait; it
-	 * interrupts an instruction for them.
+	 * The next three depend on when the host's threads run. RUN: onpu_device_run() begins; the
+	 * halves of its budget are in offset and value. AGAIN: onpu_device_run() goes on only
+	 * because accesses wait. LOOK: it interrupts an instruction for accesses that wait.
 	 */
 	ONPU_ACCESS_RUN,
 	ONPU_ACCESS_AGAIN,
 	ONPU_ACCESS_LOOK,
-	/* flag: the access was served inside an instruction */
+	/* a flag, added to the other values: the access was served inside an instruction */
 	ONPU_ACCESS_INSIDE = 0x100,
 };
 

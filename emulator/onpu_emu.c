@@ -92,7 +92,7 @@ struct arguments {
 	struct vfu_server_config config;
 	struct vfu_arm faults[MAX_FAULTS];
 	unsigned int num_faults;
-	bool asks; /* standard input has more faults to ask for */
+	bool asks; /* take requests for more faults from standard input */
 	const char *record, *replay;
 	uint32_t record_mib; /* 0: no limit */
 };

@@ -26,7 +26,7 @@ extern "C" {
  * @sram_bytes: SRAM, a multiple of 64
  * @lanes: 32-bit lanes of the vector unit
  * @mxu_rows: rows of the matrix unit's array
- * @mxu_cols: its columns
+ * @mxu_cols: columns of the matrix unit's array
  * @fifo_depth: instructions that wait in front of each engine
  * @dma_bytes_per_cycle: bandwidth of each DMA engine
  * @num_queues: hardware queues; only the register interface uses it
@@ -83,11 +83,11 @@ struct onpu_mem {
 /**
  * struct onpu_job - one program run
  * @program_va: instructions, 16 bytes each
- * @num_insns: how many
+ * @num_insns: number of instructions
  * @num_slots: slots in the table, at least 1 (slot 0: PROGRAM)
  * @slots_va: slot table, 128 bytes each
  * @profile_va: where instructions with TS append struct onpu_profile_record
- * @profile_size: bytes there; records that do not fit are counted and dropped
+ * @profile_size: bytes of the profile; records that do not fit are counted and dropped
  * @cycle_limit: an instruction that would start later is a TIMEOUT fault; 0: no limit
  */
 struct onpu_job {
@@ -102,7 +102,7 @@ struct onpu_job {
 /**
  * struct onpu_counters - what the engines did, in virtual cycles
  * @busy: cycles each engine (enum onpu_engine) executed; of the CP: fetched and executed
- * @stall_sem: cycles it was free, had an instruction and waited for a semaphore
+ * @stall_sem: cycles in which each engine had an instruction but waited for a semaphore
  * @stall_fifo: cycles the CP waited for room in a FIFO
  * @bytes_ld: bytes that DMA instructions read from memory (space VA)
  * @bytes_st: bytes that DMA instructions wrote to memory (space VA)

@@ -61,8 +61,8 @@ void tlb_flush(struct tlb *tlb)
 }
 
 /*
- * Returns the entry of @key, or the entry where it would go. The sticky table always has an empty
- * one.
+ * Returns the entry of @key, or the entry where @key would go. The sticky table always has an empty
+ * entry, at which the search ends.
  */
 static struct tlb_entry *find(const struct tlb *tlb, uint64_t key)
 {

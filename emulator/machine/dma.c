@@ -48,7 +48,10 @@ void dma_copy_init(struct dma_copy *copy, struct sim_context *c, const struct si
 	copy->src_va = src->space == ONPU_SPACE_VA;
 	copy->dst_va = dst->space == ONPU_SPACE_VA;
 	copy->esize = dst->esize;
-	/* The walk sorts by its first view: the one in memory, or DST when both or none are. */
+	/*
+	 * The walk sorts by its first view: the view in memory, or DST when both or neither is
+	 * there.
+	 */
 	copy->lead = copy->src_va && !copy->dst_va ? S0 : DST;
 	copy->follow = copy->lead == DST ? S0 : DST;
 	walk_init(walk, dst->rank, dst->dim);

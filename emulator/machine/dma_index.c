@@ -13,7 +13,7 @@ struct gather {
 	const struct sim_work *w;
 	struct dma_copy slice;
 	unsigned int full; /* the operand that is indexed: S0 of a gather, DST of a scatter */
-	unsigned int part; /* the other one */
+	unsigned int part; /* the other operand, which has only the indexed elements */
 };
 
 /*

@@ -51,8 +51,8 @@ struct onpu_machine {
 	enum cp_state cp;
 	uint64_t cp_time;      /* time when the CP goes on */
 	uint64_t cp_end;       /* end of the last instruction that the CP executed */
-	uint32_t pc;	       /* next instruction */
-	uint32_t start;	       /* the first one */
+	uint32_t pc;	       /* address of the next instruction */
+	uint32_t start;	       /* address of the first instruction */
 	uint32_t live;	       /* LIVE of the last preempt instruction */
 	uint64_t sram_dirty;   /* bytes of SRAM from here on are zero */
 	uint64_t keep;	       /* name of the contents that the job will leave in SRAM; 0: none */

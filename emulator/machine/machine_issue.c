@@ -110,8 +110,8 @@ static bool read_slot(void *ctx, uint32_t index, union onpu_slot *slot)
 }
 
 /*
- * Makes the engine the signaller or the waiter of a semaphore; a fault if another engine is
- * already.
+ * Makes the engine the signaller or the waiter of a semaphore. False: another engine already has
+ * that role, which is a fault of the job.
  */
 static bool own(struct onpu_machine *m, const struct sim_work *w, unsigned int semaphore,
 		bool signals)

@@ -26,7 +26,7 @@
 #define ROW_BLOCK 240
 /* Values of k that are packed at a time: a multiple of the length of all partial sums. */
 #define DEPTH_BLOCK 1024
-/* With fewer rows than this packing does not pay. */
+/* With fewer rows than this, packing does not pay. */
 #define PACK_MIN_ROWS 16
 /* Multiply-accumulates below which a second thread does not pay. */
 #define PARALLEL_MIN 500000
@@ -205,8 +205,8 @@ static void convert(const struct matrix *m, const struct side *side, uint32_t *o
 }
 
 /*
- * Values of k that are packed together when k is the dense direction, so that the panel's lines
- * that are written stay in the cache.
+ * Values of k that are packed together when k is the dense direction, so that the cache lines of
+ * the panel that are written stay in the cache.
  */
 #define PACK_STEPS 64
 

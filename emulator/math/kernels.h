@@ -74,7 +74,7 @@ struct mma_tile {
 	int64_t col_k_stride;	/* bytes from k to k + 1 */
 	const int64_t *col_tap;
 	uint32_t taps, depth; /* contraction: taps, then k below depth */
-	uint32_t piece;	      /* mma_pieces: values of k in a piece */
+	uint32_t piece;	      /* for mma_pieces: values of k in a partial sum */
 	void *acc;	      /* [rows][MMA columns of the level] accumulators */
 	bool fresh;	      /* accumulators start with 0, whatever is in acc */
 };

@@ -29,9 +29,9 @@ void vfu_dma_init(struct vfu_dma *dma);
 void vfu_dma_destroy(struct vfu_dma *dma);
 
 /**
- * vfu_dma_add - a range that the client lends
- * @fd: memory behind it, -1: none; remains the caller's
- * @offset: where it starts there
+ * vfu_dma_add - add a range of memory that the client lends
+ * @fd: file of that memory, -1: none; remains the caller's
+ * @offset: offset of the range in the file
  * @backed: whether the device can reach it. It cannot without a descriptor, nor when the file may
  *	shrink or has huge pages, which could end this process with SIGBUS.
  *

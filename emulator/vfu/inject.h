@@ -96,7 +96,7 @@ struct vfu_injector {
 bool vfu_inject_init(struct vfu_injector *in, const struct vfu_inject_ops *ops);
 void vfu_inject_destroy(struct vfu_injector *in);
 
-/* Arms a fault; it replaces one of its kind. */
+/* Arms a fault, in place of a fault of the same kind that is armed already. */
 void vfu_inject_arm(struct vfu_injector *in, const struct vfu_arm *arm);
 /* Returns the number of events that a fault has hit since it was armed. */
 unsigned int vfu_inject_hits(struct vfu_injector *in, enum vfu_fault fault);

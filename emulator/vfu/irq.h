@@ -16,9 +16,9 @@
 
 /**
  * struct vfu_irq_set - the vectors of one kind, as VFIO_DEVICE_SET_IRQS left them
- * @count: how many
+ * @count: number of vectors
  * @armed: the client uses this kind
- * @fds: -1 where nothing is attached
+ * @fds: descriptor attached to each vector; -1: none
  */
 struct vfu_irq_set {
 	unsigned int count;
@@ -27,11 +27,11 @@ struct vfu_irq_set {
 };
 
 /**
- * struct vfu_irqs - all of them
+ * struct vfu_irqs - the interrupts of the function
  * @enabled: the function may send messages
  * @pending: vectors that were raised and could not be sent
- * @aio: sends them, by a read of @empty
- * @empty: a file with nothing in it
+ * @aio: context of the asynchronous reads of @empty that raise the eventfds
+ * @empty: descriptor of an empty file
  */
 struct vfu_irqs {
 	pthread_mutex_t lock;

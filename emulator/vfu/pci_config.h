@@ -16,11 +16,11 @@
 #define PCI_CONFIG_MSIX_BAR_SIZE 0x2000u
 
 /**
- * struct pci_config - the space
- * @value: what a read gives
+ * struct pci_config - the configuration space
+ * @value: bytes that a read returns
  * @writable: bits that a write sets and clears
  * @clearable: bits that writing a one clears
- * @vectors: of MSI-X
+ * @vectors: number of MSI-X vectors
  */
 struct pci_config {
 	uint8_t value[PCI_CONFIG_SIZE];

@@ -23,15 +23,15 @@ struct vfu_server_config {
 
 /**
  * struct vfu_server - one function, at most one client
- * @listening: accepts clients; -1: none but vfu_server_adopt()
+ * @listening: socket that accepts clients; -1: a client comes only by vfu_server_adopt()
  * @stop_fd: readable when the server shall end; -1: never
- * @spare: of vfu_spare(): a client may have all descriptors that there are
- * @refused: why nobody could be accepted the last time, 0: somebody was
+ * @spare: descriptor of vfu_spare(), for when a client holds all other descriptors
+ * @refused: errno of the last attempt to accept a client; 0: it succeeded
  * @paused: a client waits that could be neither accepted nor turned away: the next
  *	vfu_server_poll() leaves out @listening
- * @control: asks for faults; nobody does at first
- * @command: what follows the header of the current message
- * @reply: the same of its answer
+ * @control: reads control lines that ask for faults; at first there is no input
+ * @command: bytes behind the header of the current message
+ * @reply: bytes behind the header of its answer
  */
 struct vfu_server {
 	struct vfu_server_config config;

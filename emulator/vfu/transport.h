@@ -45,12 +45,12 @@ enum vfu_receive {
 };
 
 /*
- * Closes a descriptor that a client passed or holds, in another thread, since close() may sleep for
- * ever: for a socket until its peer has read (SO_LINGER), for a file until its server answers
+ * Closes a descriptor that a client passed or holds. Another thread closes it if close() may sleep
+ * for ever: for a socket until its peer has read (SO_LINGER), for a file until its server answers
  * (FUSE), for a unix socket because of descriptors in messages that nobody received.
  */
 void vfu_close(int fd);
-/* Ends a connection: its peer sees that at once, even when closing has to wait. */
+/* Ends a connection: its peer sees the end at once, even when close() has to wait. */
 void vfu_hang_up(int fd);
 
 /* Takes over the connected socket @fd; @payload must have room for VFU_MAX_PAYLOAD bytes. */
