@@ -16,7 +16,7 @@
  * again and again, and the queues beside it would starve.
  *
  * Why no wake-up is lost: the state of a queue is always read from the CP; `ready` only says which
- * queues are worth checking, and may say so of too many:
+ * queues are worth checking, and may also name queues without work:
  *  - A doorbell updates the queue's tail first, then its bit in DOORBELL. take_doorbells() clears
  *    the bit before anything reads the queue's state: a doorbell before the clearing is in the
  *    state that is read later, one after it sets the bit anew, and the line stays high.
