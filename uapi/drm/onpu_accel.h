@@ -39,9 +39,9 @@ extern "C" {
  * - Members can be added to structures that are reached through an address only where the size
  *   known to user space comes along (&drm_onpu_obj_array.stride, &drm_onpu_dev_query.size).
  * - A driver that is too old to know a member refuses elements of arrays in which it is not zero.
- *   From the structures passed to an ioctl DRM cuts it off unseen, so a program looks at the
- *   version before it sets one. What a driver does not know to return, the program sees as zero.
- * - What a program is too old to know, the driver takes as zero.
+ *   In the structures passed to an ioctl DRM drops such a member without an error, so a program
+ *   looks at the version before it sets one. Members that the driver does not know return zero.
+ * - Members that a program is too old to know are zero for the driver.
  * - Every addition raises the minor version, so that nobody has to find out by trial and error.
  * - Ioctls are not removed or replaced. New ones go to the end of &enum drm_onpu_ioctl_id.
  *
@@ -712,9 +712,9 @@ enum drm_onpu_sync_flags {
 /**
  * struct drm_onpu_sync - A syncobj that a job waits for or signals.
  *
- * Waits mean the syncobjs as they were before the ioctl, none sees a signal of the same SUBMIT;
- * since jobs of a context run in order, none needs to. A syncobj or point that has no fence yet
- * cannot be waited for: EINVAL. If the fence waited for has an error, the job runs nevertheless.
+ * Waits refer to the syncobjs as they were before the ioctl: no job waits for a signal of the same
+ * SUBMIT, since jobs of a context run in order. A syncobj or point without a fence cannot be waited
+ * for: EINVAL. If the fence waited for has an error, the job runs nevertheless.
  */
 struct drm_onpu_sync {
 	/** @handle: Handle of the syncobj. */
@@ -805,7 +805,7 @@ struct drm_onpu_submit {
 /**
  * DOC: Ioctl numbers
  *
- * All are read and write, so that each can get a member that is returned.
+ * Each ioctl is declared read and write, so that its structure can get a member that is returned.
  *
  * .. c:macro:: DRM_IOCTL_ONPU_DEV_QUERY
  *              DRM_IOCTL_ONPU_BO_CREATE

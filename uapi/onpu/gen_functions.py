@@ -43,7 +43,7 @@ def cosine(x):
 
 
 def erfc(x, pi):
-    """1 - erf(x), erf by its series of positive terms: loses no digits before the 1 - ."""
+    """Returns 1 - erf(x). The series of erf has positive terms only, so that it loses no digits."""
     if x == 0:
         return Decimal(1)
     total, term, n = Decimal(0), x, 0

@@ -278,7 +278,7 @@ def isa_header(isa):
 
 
 def continued(start, value):
-    """A #define, broken into lines of at most 100 columns."""
+    """A #define that is broken into lines of at most 100 columns."""
     lines, line = [], start
     for word in value.split(' | '):
         piece = (' | ' if line is not start and not line.endswith('\t') else ' ') + word
@@ -291,7 +291,7 @@ def continued(start, value):
 
 
 def widths(isa):
-    """Member of struct onpu_insn -> bits it may use."""
+    """Returns a dictionary: member of struct onpu_insn to the number of bits that it may use."""
     result = {}
     fields = {f.name: f for leaf in isa.leaves for f in leaf.fields}
     for name, members in isa.root.members.items():
@@ -322,7 +322,7 @@ def accessors(isa):
 
 
 def range_check(isa):
-    """Members that share a field must not run into each other."""
+    """Tests that a member does not reach into the bits of another member of the same field."""
     tests = [f'\t    insn->{member} >> {bits}'
              for name, members in isa.root.members.items() if len(members) > 1
              for member, bits in ((m, widths(isa)[m]) for m, _ in members)]
@@ -372,7 +372,7 @@ def token_row(leaf, is_field, text):
 
 
 def leaf_tables(isa):
-    """Field and token tables; equal ones are written once. Returns (text, names)."""
+    """Makes the tables of fields and tokens, equal ones once. Returns (text, names)."""
     text, known, names = '', {}, {}
     for leaf in isa.leaves:
         rows = ''.join(field_row(f) for f in leaf.fields)

@@ -63,7 +63,7 @@ class Pattern:
 
 
 class Constant:
-    """A number of the contract that C has by name."""
+    """A named number of the specification, which becomes a #define of C."""
 
     def __init__(self, element):
         self.name = element.get('name', '')

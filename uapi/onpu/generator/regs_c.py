@@ -16,7 +16,7 @@ PRELUDE = '''
 
 
 class Member:
-    """One member of a C structure: its place, its declaration."""
+    """One member of a C structure: its offset, size, declaration and documentation."""
 
     def __init__(self, offset, size, declaration, doc=''):
         self.offset = offset
@@ -85,7 +85,7 @@ def array_member(array, owner):
 
 
 def fill_gaps(members, size):
-    """Adds reserved members, so that the compiler adds none."""
+    """Adds reserved members in gaps, so that the compiler adds no padding."""
     result = []
     at = 0
 
@@ -162,7 +162,7 @@ def enum_text(enum):
 
 
 def short_prefix(domain):
-    """ONPU_REG for the registers proper, the domain's name for all else."""
+    """The prefix of the domain's names in C: the domain's own name."""
     return domain.name
 
 
@@ -175,7 +175,7 @@ def field_defines(prefix, reg):
 
 
 def defined_bits(domain):
-    """An initialiser with a word each: the bits that mean something. All others must be zero."""
+    """A C initialiser, a word for each register: its defined bits. All others must be zero."""
     words = [0] * (domain.size // 4)
     for item in domain.items:
         registers = [item] if isinstance(item, Register) else item.registers
