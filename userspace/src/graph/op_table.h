@@ -17,7 +17,7 @@
 #define WNN_RANK_ANY 255
 
 #define WNN_OPERAND_OPTIONAL (1 << 0) /* the operand is a member of the options and may be NULL */
-/* the operand stands for a list of operands: of concat, of split */
+/* the operand stands for a list: the inputs of concat, the outputs of split */
 #define WNN_OPERAND_VARIADIC	(1 << 1)
 #define WNN_OPERAND_CONDITIONAL (1 << 2) /* the output exists only with options.returnSequence */
 
@@ -95,13 +95,13 @@ struct wnn_op_info {
 	uint8_t positional_count; /* number of operands that are arguments */
 	const struct wnn_op_operand *outputs;
 	uint8_t output_count; /* number of outputs, including conditional ones; 1 for split */
-	bool returns_list;    /* whether it returns a list: split, gru, lstm, lstmCell */
+	bool returns_list;    /* whether the operator returns a list */
 	const struct wnn_attribute *arguments;
 	uint8_t argument_count;
 	const struct wnn_options_info *options;
 	/* the type of the structure that the chain of the options may hold; 0: it must be empty */
 	WNNSType details;
-	/* types that all operands may have when it is there; 0: their own */
+	/* types that all operands may have with that structure; 0: each has its own types */
 	uint16_t details_types;
 };
 

@@ -182,7 +182,7 @@ static bool can_all(const struct probe *probe, uint32_t first)
 
 /*
  * Returns 1 when the back end can run a call, and also when the rules refuse the call, as they may
- * for a rank; 0 when it cannot; -1: out of memory.
+ * for a rank; 0 when the back end cannot run it; -1: out of memory.
  */
 static int try_call(struct probe *probe, const type_list types)
 {
