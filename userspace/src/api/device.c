@@ -441,7 +441,7 @@ static int open_npu(WNNContext context, struct wnn_error *why, struct wnn_error 
 	return use_winsys(context, ws, "npu", err);
 }
 
-/* Opens the CPU as device. 0 or -1. @no_npu: why there is no NPU, if one was searched. */
+/* Opens the CPU as device. 0 or -1. @no_npu: why there is no NPU, if one was searched for. */
 static int open_cpu(WNNContext context, const struct wnn_error *no_npu, struct wnn_error *err)
 {
 	const struct context_config *config = &context->config;

@@ -363,8 +363,8 @@ static int check_overlap(const struct dispatch_task *d, struct wnn_error *err)
 }
 
 /*
- * A dispatch is run on the calling thread when the one before took at most this time: another
- * thread would start about as late.
+ * A dispatch runs on the calling thread when the graph's last one took at most this time: another
+ * thread would take about as long to start.
  */
 #define QUICK_NS 20000
 

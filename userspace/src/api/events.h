@@ -62,21 +62,21 @@ struct request_callback {
 				    (info).userdata2 })
 
 /*
- * One operation. The members up to `refs` never change; the lock of the events protects those
- * behind them.
+ * One operation. The members before `refs` never change. The lock of the events protects the
+ * members behind `refs`, except the last three.
  */
 struct request {
 	WNNInstance instance;
 	enum request_kind kind;
-	uint64_t id; /* 0: it has no future */
-	bool sync;   /* whether a thread waits for it in request_wait() */
+	uint64_t id; /* 0: the request has no future */
+	bool sync;   /* whether a thread waits for the request in request_wait() */
 	struct request_callback callback;
 	atomic_uint refs;
 
 	enum request_state state;
 	WNNCallbackMode mode;
 	bool busy; /* whether the timeline is writing to the caller's memory */
-	/* whether it was cancelled while busy: it then keeps that status when the copy ends */
+	/* whether it was cancelled while busy; it then stays cancelled when the copy ends */
 	bool spoiled;
 	WNNStatus status;
 	char message[sizeof(((struct wnn_error *)0)->message)];
@@ -95,7 +95,8 @@ struct request {
 
 #define EVENTS_BUCKETS 64
 /*
- * The most errors that wait, so that a program which never asks for them does not fill the memory.
+ * The most errors that wait, so that a program which never asks for errors does not fill the
+ * memory.
  */
 #define EVENTS_MAX_ERRORS 256
 

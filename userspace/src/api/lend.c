@@ -89,8 +89,8 @@ static int check_state(WNNTensor tensor, struct wnn_error *err)
 }
 
 /*
- * Moves a tensor on this thread. Returns 1 when it has, 0 when something is queued or running, -1
- * with *err.
+ * Moves a tensor on this thread. Returns 1 when it was moved, 0 when work is queued or running, so
+ * that it was not, -1 with *err.
  */
 static int move_at_once(WNNTensor tensor, void *data, struct wnn_error *err)
 {

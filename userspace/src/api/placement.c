@@ -23,7 +23,7 @@ static void set_view(WNNNodePlacement *node)
 	node->reasonText = api_view("it moves no data: its result is another view of its input");
 }
 
-/* Describes an operator that is not a node of its own; false when it is one. */
+/* Describes an operator that is not a node of its own; false when the operator is a node. */
 static bool describe_absent(WNNNodePlacement *node, enum wnn_fate fate)
 {
 	switch (fate) {

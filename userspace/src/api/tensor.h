@@ -15,8 +15,8 @@ struct WNNTensorImpl {
 	bool readable, writable, is_constant;
 	atomic_bool destroyed; /* written with the context's lock held */
 	/*
-	 * The mapping: its request, from wnnContextMapTensor on, with a reference; written with the
-	 * context's lock held.
+	 * The request of the mapping, with a reference, from wnnContextMapTensor to wnnTensorUnmap;
+	 * written with the context's lock held.
 	 */
 	_Atomic(struct request *) map;
 	atomic_bool accessed; /* whether it is mapped and the processor has access to the dma-buf */
@@ -28,15 +28,14 @@ struct WNNTensorImpl {
 	bool lent; /* whether it was made with WNNTensorHostMemory; constant once made */
 	/* The lent memory for work that is queued from now on; the context's lock protects it. */
 	void *lent_data;
-	int file; /* descriptor of its memory; -1: there is none yet */
+	int file; /* descriptor of the tensor's memory; -1: there is none yet */
 	/* list of the context's tensors; link is NULL outside of it */
 	struct WNNTensorImpl *next, **link;
 	struct timeline_task task; /* task that frees the data */
 	struct object_label label;
 
 	/*
-	 * The error because of which the data are not the computed ones. Only the timeline uses it,
-	 * and the data.
+	 * The error that left the tensor without computed data. Only the timeline uses this member.
 	 */
 	struct wnn_error fault;
 	/* The data of the tensor, or its constant. Only the timeline uses them. */

@@ -61,8 +61,8 @@ static int check_write(WNNContext context, WNNTensor tensor, const void *data, s
 }
 
 /*
- * Whether using a tensor may have to wait for others that use its memory, which only the timeline
- * does.
+ * Whether a use of the tensor may have to wait for other users of its memory, which is a dma-buf.
+ * Only the timeline waits for them.
  */
 static bool may_wait(const struct WNNTensorImpl *tensor)
 {
