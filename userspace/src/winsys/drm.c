@@ -599,7 +599,10 @@ static int read_caps(int fd, struct npu_caps *caps)
 	return 0;
 }
 
-/* Returns 0 if a node is of our driver; ENXIO: of another one; EPROTO: of another major version. */
+/*
+ * Returns 0 if a node belongs to our driver; ENXIO: to another driver; EPROTO: to another major
+ * version.
+ */
 static int check_driver(int fd)
 {
 	drmVersionPtr version = drmGetVersion(fd);

@@ -26,10 +26,10 @@ void drm_shares_exit(struct drm_shares *shares);
 
 /* Imports a dma-buf as *handle, and counts one more user of it. Returns 0 or a negative errno. */
 int drm_shares_import(struct drm_shares *shares, int fd, int dmabuf, uint32_t *handle);
-/* Begins to count the users of a buffer's handle, with one. Returns 0 or a negative errno. */
+/* Begins to count the users of a buffer's handle, with 1 user. Returns 0 or a negative errno. */
 int drm_shares_add(struct drm_shares *shares, uint32_t handle);
 
-/* Counts one user less; closes the handle when there is none any more. */
+/* Counts one user less; closes the handle when no user is left. */
 void drm_shares_put(struct drm_shares *shares, int fd, uint32_t handle);
 
 #endif

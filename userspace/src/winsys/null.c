@@ -22,7 +22,7 @@ struct winsys_ctx {
 	uint64_t submitted;
 };
 
-/* Counts a call; returns true when it is the one that shall fail. */
+/* Counts a call; returns true when this call is the one that shall fail. */
 static bool fails(struct null_winsys *null)
 {
 	bool yes;

@@ -66,7 +66,7 @@ struct winsys_result {
 	uint64_t busy[ONPU_ENG_COUNT]; /* cycles, by enum onpu_engine */
 	uint64_t macs, bytes_ld, bytes_st;
 	bool has_counters;
-	/* It was stopped, not by a fault of its own; another context may run it again. */
+	/* The job was stopped without a fault of its own; another context may run it again. */
 	bool cancelled;
 };
 
@@ -113,7 +113,8 @@ struct winsys_ops {
 		      uint64_t *seqno, struct wnn_error *err);
 	/*
 	 * Waits until job `seqno` has ended, at most timeout_ns (UINT64_MAX: for ever). Returns 0:
-	 * the job ended, and *result says how; -1 with *err: it did not, or the device is lost.
+	 * the job ended, and *result says how; -1 with *err: the job did not end in time, or the
+	 * device is lost.
 	 */
 	int (*wait)(struct winsys_ctx *ctx, uint64_t seqno, uint64_t timeout_ns,
 		    struct winsys_result *result, struct wnn_error *err);
