@@ -194,8 +194,8 @@ static bool is_worth_it(uint64_t later, uint64_t first, uint64_t without)
 }
 
 /*
- * Compiles the range with weights that stay in SRAM from one dispatch to the next. `cycles`: those
- * of the program without them. NULL: it saves too little, or does not compile.
+ * Compiles the range with weights that stay in SRAM from one dispatch to the next. `cycles`: cycles
+ * of the program that loads them at each dispatch. NULL: it saves too little, or does not compile.
  */
 static struct npu_program *compile_pinned(const struct source *source, bool profile,
 					  uint64_t cycles)

@@ -73,7 +73,7 @@ static int check_patches(struct verifier *v)
 		uint32_t slot = patch->slot - v->first_slot;
 
 		if (patch->slot < v->first_slot || slot >= v->program->num_slots)
-			continue; /* another job's */
+			continue; /* the patch belongs to another job */
 		if (!slot || v->patched[slot])
 			return wnn_error_set(v->err, WNN_OPERATION_ERROR,
 					     "internal: patch %" PRIu32 " names slot %" PRIu32, i,
