@@ -9,7 +9,7 @@
 
 struct wnn_arena;
 
-/* A writer; all zeros is one that has written nothing. */
+/* A writer. A structure of zeros is a writer that has written nothing. */
 struct wnn_writer {
 	uint8_t *data; /* the bytes, which the owner frees with wnn_free() */
 	size_t size, room;

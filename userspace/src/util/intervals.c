@@ -71,10 +71,11 @@ struct group {
 };
 
 /*
- * A proof that some intervals in the first `groups` groups of a block leave no gap for an interval
- * that is live at time `latest_begin` or later, at `first_end` or earlier, and needs more than
- * `gap` bytes overlaps all of them, so that it does not fit between `bottom` and `top`. None of
- * these groups reaches beyond `top`.
+ * A proof that a new interval does not fit between `bottom` and `top`. It holds for an interval
+ * that begins at `first_end` or earlier, ends at `latest_begin` or later, and needs more than `gap`
+ * bytes: such an interval is live together with all intervals that the proof has from the first
+ * `groups` groups of a block, and no gap between these has more than `gap` bytes. None of these
+ * groups reaches beyond `top`.
  */
 struct proof {
 	uint64_t bottom, top, gap;
@@ -84,8 +85,8 @@ struct proof {
 
 /*
  * Groups with adjacent offsets. Intervals get their offsets mostly in the order of time, so that
- * the intervals for which one does not fit in a block also leave no gap for the next one: with the
- * proof, the groups need not be visited again.
+ * the intervals that leave no gap for one interval in a block leave none for the next interval,
+ * either: with the proof, the groups need not be visited again.
  */
 #define BLOCK_GROUPS 128
 
@@ -132,7 +133,7 @@ static const struct memory_interval *highest_alive(const struct group *group,
 	return highest;
 }
 
-/* Adds an interval to the proof that leaves no gap above those that the proof has. */
+/* Adds an interval, which ends above `top`, to the proof; `gap` becomes the largest gap. */
 static void proof_add(struct proof *proof, const struct memory_interval *interval)
 {
 	if (proof->top == proof->bottom) {

@@ -17,7 +17,8 @@ struct memory_interval {
 };
 
 /*
- * Up to so many intervals are packed without allocating memory. It is enough for a vector program.
+ * memory_pack() allocates no memory for up to this many intervals, which is enough for a vector
+ * program.
  */
 #define MEMORY_FEW 32
 /*

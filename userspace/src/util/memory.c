@@ -84,7 +84,7 @@ static uint64_t left_in_group(const char *cgroup, const char *path, const char *
 	return difference(most - most / SPARED, used);
 }
 
-/* Returns the least left_in_group() of a group and of all groups around it. */
+/* Returns the least left_in_group() of a group and of all groups that contain it. */
 static uint64_t left_in_groups(const char *cgroup, char *path, bool old)
 {
 	uint64_t least = UINT64_MAX;
