@@ -17,7 +17,7 @@ struct wnn_limits {
 	uint64_t ir_ops;
 	uint64_t max_tensor_bytes;		/* 0: WNN_DEFAULT_MAX_TENSOR_BYTES */
 	WNNInputOperandLayout preferred_layout; /* Undefined: the default, nchw */
-	/* whether int4 and uint4 are allowed for the operands that can have these types */
+	/* whether int4 and uint4 are allowed, also for the extension types of op_table.h */
 	bool four_bit;
 };
 
