@@ -25,7 +25,7 @@ enum { CHROME_JOBS = 16 };
 
 /*
  * All append to @list and take over @name and @arguments. They return 0, or another value when
- * memory is exhausted, also when one of these is NULL. Times are in nanoseconds.
+ * memory is exhausted, or when @name or @arguments is NULL. Times are in nanoseconds.
  */
 int chrome_span(json_t *list, int process, int thread, json_t *name, double start, double end,
 		json_t *arguments);

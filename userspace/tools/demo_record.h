@@ -28,7 +28,7 @@ int demo_record_append(json_t *record, const float *results, size_t count);
 int demo_record_read(const json_t *record, size_t picture, float *results, size_t count);
 
 /*
- * Write and read the time for all pictures, and the statistics of the last one. Return 0, or -1
+ * Write and read the time for all pictures, and the statistics of the last picture. Return 0, or -1
  * after a message.
  */
 int demo_record_finish(json_t *record, double seconds, const WNNGraphStatistics *statistics);

@@ -149,8 +149,7 @@ static void test_module(struct tester *tester, const char *path, WNNStablehloPro
 }
 
 /*
- * Whether a line of the file says RUN-DISABLED, since StableHLO's own interpreter fails the test,
- * too.
+ * Whether a line of the file says RUN-DISABLED: StableHLO's own interpreter fails such a test, too.
  */
 static bool is_disabled(const char *path)
 {

@@ -81,7 +81,7 @@ static void put_share(FILE *file, double share)
 		40 * fmin(share, 1), 100 * share);
 }
 
-/* Writes a colour; steps of the golden angle make those of neighbours very different. */
+/* Writes a colour; steps of the golden angle make the colours of neighbours very different. */
 static void put_colour(FILE *file, size_t node)
 {
 	fprintf(file, "fill=\"hsl(%zu 60%% 62%%)\"", node * 137 % 360);

@@ -13,7 +13,7 @@
 int model_file_load(const char *path, Onnx__ModelProto **model);
 void model_file_free(Onnx__ModelProto *model);
 
-/* Returns the library's name of a node: its own, or that of its first output. */
+/* Returns the library's name of a node: the node's own name, or the name of its first output. */
 const char *node_label(const Onnx__NodeProto *node);
 
 #endif

@@ -216,7 +216,7 @@ int target_build(struct target *target, struct subject *subject)
 	uint64_t begin = nanoseconds();
 	WNNStatus status;
 
-	/* The first target has it already. */
+	/* The first target has the saved graph already. */
 	if (subject->saved)
 		return target->graph ? DONE : saved_load(target, subject);
 	status = target_try_build(target, subject);

@@ -18,8 +18,8 @@ enum verdict {
 struct finding {
 	const char *name; /* the subject of the check */
 	enum verdict verdict;
-	char *what;	  /* its state */
-	char *fix;	  /* what to do; NULL when nothing is wrong */
+	char *what;	  /* the state of the subject */
+	char *fix;	  /* what the user can do; NULL when nothing is wrong */
 	char address[16]; /* PCI address of the device; empty: a finding about the system */
 };
 

@@ -45,7 +45,7 @@ const char *dump_rest(const char *line, const char *name);
 
 /* Reads up to @count numbers that are separated by blanks; returns their count. */
 size_t dump_numbers(const char *text, uint64_t *values, size_t count);
-/* Reads a line of [program], such as "12: 0x0 0x0 0x0 0x0". Returns false when it is none. */
+/* Reads a line of [program], such as "12: 0x0 0x0 0x0 0x0". Returns false for another line. */
 bool dump_instruction(const char *line, uint64_t *index, uint32_t words[4]);
 
 /* Return the names of numbers; "unknown" for numbers without a name. */

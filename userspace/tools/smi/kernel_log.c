@@ -15,7 +15,7 @@
 /* The largest record of the kernel; a read returns one record. */
 #define RECORD_MAX 8192
 
-/* Parses a record, "LEVEL,NUMBER,TIME,FLAGS…;TEXT". Returns false when it is none. */
+/* Parses a record, "LEVEL,NUMBER,TIME,FLAGS…;TEXT". Returns false when the text is no record. */
 static bool parse_record(char *text, struct log_line *line)
 {
 	char *at = strchr(text, ';'), *comma;

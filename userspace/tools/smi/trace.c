@@ -100,7 +100,7 @@ static const char *take_head(const char *line, struct trace_event *event)
 	return point + 9;
 }
 
-/* Parses a line such as "CPU:1 [LOST 123 EVENTS]". Returns false when it is none. */
+/* Parses a line such as "CPU:1 [LOST 123 EVENTS]". Returns false for another line. */
 static bool take_lost(const char *line, struct trace_event *event)
 {
 	const char *at = strstr(line, " [LOST ");
