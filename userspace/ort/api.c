@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Copies the functions that are used out of ONNX Runtime's tables. */
+/* Copies the functions that the provider calls out of the tables of ONNX Runtime. */
 #include "ort.h"
 
 #include <stdlib.h>

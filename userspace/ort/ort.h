@@ -115,7 +115,7 @@ struct ort_compute_info {
 	void (*release_state)(struct ort_compute_info *info, void *state);
 };
 
-/* Exists from 1.25 on. */
+/* A provider's part in profiling, which ONNX Runtime has from version 1.25 on. */
 struct ort_profiler {
 	uint32_t version;
 	void (*release)(struct ort_profiler *profiler);
