@@ -8,7 +8,7 @@ import json
 import pathlib
 import re
 
-# Operators that give one operand more with returnSequence: how many they give without.
+# Operators that have one more result with returnSequence: the number of results without it.
 SEQUENCES = {"gru": 1, "lstm": 2}
 
 HEAD_C = "/* SPDX-License-Identifier: MIT */\n/* Made by generate.py of webnn.json. */\n"
@@ -32,7 +32,8 @@ class Model:
         self.limits = {entry["name"]: entry["members"] for entry in self.data["limits"]}
 
     def operators(self):
-        """(method, its group), in the order of webnn.json."""
+        """Yields the name, the documentation and the group of each method, in the order of
+        webnn.json."""
         for group in self.data["operators"]:
             for method in group["methods"]:
                 yield method["name"], method.get("doc", ""), group
@@ -57,7 +58,7 @@ READERS = {"u32": "read_u32", "i32": "read_i32", "f64": "read_f64", "bool": "rea
 
 
 def c_read(model, type_name, name, target):
-    """The statement that reads the next argument."""
+    """Returns the C statement that reads the next argument into target."""
     if type_name in READERS:
         return f"\t{READERS[type_name]}(call, \"{name}\", &{target});\n"
     enum = model.enums[type_name]
@@ -97,7 +98,8 @@ def c_function(model, name, group):
     head = "call->builder, " + ", ".join(arguments) + ", &options"
     several = len(group["outputs"]) > 1 or group["outputs"][0]["name"] == "outputs"
     if several and name == "split":
-        # The union of the IDL: a number has come as a list of one with the count in front.
+        # In the IDL, splits is a number or a list. A number is in call->parts when equal_parts is
+        # true.
         body += ("\tif (call->equal_parts)\n"
                  "\t\tgive_operands(call, wnnGraphBuilderSplitEqual(call->builder, input, call->parts, "
                  "&options, call->count, call->outputs));\n\telse\n"

@@ -23,7 +23,7 @@ from binding import SEQUENCES, Model as Base, c_text, required_operands  # noqa:
 # Arguments whose IDL lacks [EnforceRange]: they wrap modulo 2^32.
 WRAPPING = {("cumulativeSum", "axis"), ("tile", "repetitions")}
 
-# Parameters that the IDL calls otherwise than webnn.json does.
+# The names of types in the IDL and in TypeScript, by their names in webnn.json.
 IDL_SCALARS = {"u32": "unsigned long", "i32": "long", "f64": "double", "bool": "boolean",
                "number": "MLNumber", "StringView": "USVString", "u32[]": "sequence<unsigned long>",
                "f32[]": "sequence<float>", "Operand": "MLOperand"}
@@ -168,7 +168,8 @@ def ts_text(model):
 
 
 def ts_globals(declarations):
-    """For import 'webnn-npu/register': all names of index.d.ts, as a page has them."""
+    """Returns register.d.ts, for import 'webnn-npu/register': all names of index.d.ts as
+    globals."""
     out = ("// SPDX-License-Identifier: MIT\n// Made by generate.py: what import 'webnn-npu/register' adds to the global object.\n"
            "import type * as webnn from './index.js';\n\ndeclare global {\n"
            "\tinterface Navigator {\n\t\treadonly ml: webnn.ML;\n\t}\n\tvar navigator: Navigator;\n")

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Make the file that npm installs of the package's folder: pack.py --strip STRIP FOLDER FILE.tgz
 
-It has what package.json names, as npm pack does, and the addon without what debuggers read.
+It has the files that package.json names, as npm pack does; the addon has no debugging information.
 """
 import argparse
 import io

@@ -59,7 +59,7 @@ def wheel_text():
 
 
 def compile_module(folder):
-    """The generated files and the module, in the folder."""
+    """Makes the generated files and the module in the folder."""
     if not (TREE / "userspace/webnn.json").exists():
         sys.exit("webnn-npu: the package is built in its checkout, which has userspace/webnn.json")
     libraries = ["webnn-npu"] + (["webnn-onnx"] if package_config("--exists", "webnn-onnx") is not None else [])
@@ -74,7 +74,7 @@ def compile_module(folder):
         sys.exit(f"webnn-npu: {include} has no Python.h: install libpython3-dev")
     onnx = ["-DWITH_ONNX"] if "webnn-onnx" in libraries else []
     flags = shlex.split(flags)
-    # A library that is not where the system looks for it is found by the module nevertheless.
+    # The module finds a library outside of the system's folders by its run path.
     flags += [f"-Wl,-rpath,{flag[2:]}" for flag in flags if flag.startswith("-L")]
     run([*compiler, "-shared", "-fPIC", "-O2", "-g0", "-std=gnu11", "-fvisibility=hidden", "-D_GNU_SOURCE",
          f"-DPy_LIMITED_API={LIMITED}", *onnx, *shlex.split(os.environ.get("CFLAGS", "")), f"-I{folder}",
@@ -83,7 +83,7 @@ def compile_module(folder):
 
 
 def files(folder):
-    """Name in the wheel -> bytes."""
+    """Yields the name in the wheel and the bytes of each file."""
     for path in sorted((HERE / "webnn_npu").rglob("*")):
         if path.suffix in (".py", ".pyi", ".typed") and "__pycache__" not in path.parts:
             yield str(path.relative_to(HERE)), path.read_bytes()

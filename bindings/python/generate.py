@@ -22,7 +22,7 @@ sys.dont_write_bytecode = True
 
 from binding import SEQUENCES, Model, c_text, required_operands  # noqa: E402
 
-# Operators whose operand is called x.
+# Operators whose operand pywebnn calls x.
 CALLED_X = set("relu sigmoid tanh softmax abs ceil floor neg sign exp log sqrt reciprocal sin cos tan "
                "erf identity logicalNot reshape".split())
 
@@ -47,10 +47,10 @@ ORDER = {
     "gemm": "c alpha beta aTranspose bTranspose",
 }
 
-# Defaults that are others than those of WebNN.
+# Defaults that differ from those of WebNN.
 DEFAULTS = {("argMin", "outputDataType"): "int64", ("argMax", "outputDataType"): "int64"}
 
-# Written by hand in _builder.py: their arguments are others than those of WebNN.
+# Methods that are written by hand in _builder.py, because their arguments differ from WebNN's.
 BY_HAND = {"pad", "hardSwish"}
 
 SCALARS = {"u32": "int", "i32": "int", "f64": "float", "bool": "bool", "number": "float",
@@ -98,7 +98,7 @@ def arguments(model, name, group):
 
 
 def parameters(name, given):
-    """The arguments in the order of the method: without names first."""
+    """The arguments in the order of the method: first those that may be given by position."""
     order = ORDER.get(name, "").split()
     place = {option: index for index, option in enumerate(order)}
     plain = [a for a in given if not a.by_name]
@@ -109,7 +109,8 @@ def parameters(name, given):
 
 
 def result_count(name, group):
-    """How many operands it gives: 0 is one that is no tuple, None depends on the arguments."""
+    """Returns the number of results: 0 is one operand without a tuple, None depends on the
+    arguments."""
     several = len(group["outputs"]) > 1 or group["outputs"][0]["name"] == "outputs"
     if not several:
         return 0

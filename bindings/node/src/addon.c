@@ -318,7 +318,7 @@ NAPI_MODULE_INIT()
 	    !export_functions(env, exports)) {
 		/*
 		 * *addon is not freed, nor what it holds: Node's event loop may already poll a
-		 * handle in it, and closes that only in a later turn.
+		 * handle in it, and closes that handle only in a later iteration.
 		 */
 		throw_internal(env, "webnn-npu: the library could not be set up: memory or file "
 				    "descriptors may be exhausted");

@@ -6,7 +6,7 @@
 #include "addon.h"
 
 /*
- * Results of a read of at least so many bytes are lent to JavaScript; copying smaller ones costs
+ * Results of a read of at least this many bytes are lent to JavaScript; copying smaller ones costs
  * less.
  */
 #define LEND_BYTES 65536
@@ -30,7 +30,7 @@ static void on_tensor(WNNStatus status, WNNTensor tensor, WNNStringView message,
 	request_end(request, scope, status, message, value);
 }
 
-/* false with an exception. */
+/* Checks the size of a tensor. Returns false with a pending exception. */
 static bool check_size(struct addon *addon, uint32_t type, uint32_t const *shape, size_t count)
 {
 	if (shape_fits((WNNOperandDataType)type, shape, count))

@@ -18,8 +18,8 @@ void tensor_enter(struct py_tensor *self)
 }
 
 /*
- * Ends such a call. Unless its work has @finished, the call gets a number. It gets it after its
- * work was enqueued, so that a wait for all numbers given so far includes that work.
+ * Ends a call that tensor_enter() began. Unless its work has @finished, the call gets a number
+ * after the work was enqueued, so that a wait for all numbers given so far includes that work.
  */
 void tensor_leave(struct py_tensor *self, bool finished)
 {
@@ -28,7 +28,7 @@ void tensor_leave(struct py_tensor *self, bool finished)
 		self->used = ++self->context->enqueued;
 }
 
-/* Raises an error when a call of another thread is using lent memory. Returns whether none is. */
+/* Returns whether no call of another thread is using lent memory; raises an error otherwise. */
 static bool is_unused(struct py_tensor *self)
 {
 	bool used = self->lent.obj && self->calls;
@@ -79,7 +79,7 @@ static bool wait_for_work(struct py_tensor *self)
 }
 
 /*
- * Releases the program's buffer of lent memory. If work is not through, the buffer is never
+ * Releases the program's buffer of lent memory. If the work has not ended, the buffer is never
  * released, as a device may still write to it.
  */
 static void give_back(Py_buffer *lent, bool through)

@@ -177,7 +177,7 @@ def checked_name(operator: str, name: str, kind: str, value: Any) -> str:
 class MLGraphBuilder(Operators):
     """Makes a graph, operator by operator.
 
-    Without a context it checks its calls as the CPU has them, and the graph is compiled for the
+    Without a context it checks its calls by the CPU's limits, and the graph is compiled for the
     context that first computes it.
     """
 
@@ -214,8 +214,8 @@ class MLGraphBuilder(Operators):
                  copy: bool = True) -> MLOperand:
         """A constant: an array of NumPy or DLPack, a list, a number, or bytes with shape and type.
 
-        What cannot change is not copied. With copy=False nothing is that has the right type: the
-        program promises not to change it as long as the graph lives.
+        Data that cannot change is not copied. With copy=False, data of the right type is not
+        copied, either: the program promises not to change it as long as the graph lives.
         """
         if isinstance(value, (bytes, bytearray, memoryview)):
             if shape is None or data_type is None:
@@ -254,7 +254,7 @@ class MLGraphBuilder(Operators):
         return self._make(Call(index, recorded, results or 0, parts, []), outputs == 0)
 
     def _check_axes(self, operator: str, operand: Any, value: Any) -> None:
-        """Axes are dimensions of the first operand."""
+        """Checks that axes are dimensions of the first operand."""
         number = operand[0] if isinstance(operand, list) and operand else operand
         if isinstance(number, int):
             axes = value if isinstance(value, tuple) else (value,)

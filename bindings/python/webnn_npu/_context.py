@@ -46,7 +46,7 @@ class ML:
 
         device names it: "npu", "npu:1" (the NPU behind /dev/accel/accel1), "sim" or "cpu". Without it the environment variable WEBNN_DEVICE does,
         which wins over the hints device_type and accelerated; else the first NPU that opens is
-        taken, else the CPU. The rest: see WNNContextDeviceOptions.
+        taken, else the CPU. For the rest, see WNNContextDeviceOptions.
         """
         return MLContext(power_preference, accelerated, device_type, device=device, node_path=node_path,
                          policy=policy, threads=threads, memory_limit=memory_limit, profile=profile,
@@ -134,7 +134,7 @@ class MLContext:
 
     def create_device_tensor(self, graph: MLGraph, shape: Iterable[int], data_type: str,
                              device: str | None = None) -> MLDeviceTensor:
-        """A tensor that reads and writes itself; device is the type that it then answers."""
+        """Returns a tensor with methods read() and write(); its member device is the given type."""
         if not isinstance(graph, MLGraph):
             raise MLTypeError(f"graph is {type(graph).__name__}, and must be an MLGraph")
         if device is None:

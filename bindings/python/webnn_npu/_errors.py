@@ -30,7 +30,7 @@ class MLTypeError(MLError, ValueError, TypeError):
 
 
 class MLInvalidStateError(MLError, RuntimeError):
-    """The object is in no state for this: destroyed, lost, in use."""
+    """The object's state does not allow the call: it is destroyed, lost or in use."""
 
     status = "InvalidStateError"
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Graphs as models of ONNX, operator set 21: what MLContext.convert_to_onnx() writes.
 
-Most operators have one of ONNX that is the same, or a few. Those that have none are refused by name.
+Most operators become one operator of ONNX, or a few. Those without a counterpart are refused by
+name.
 """
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ class MLGraph:
         return self._report(context).statistics()  # type: ignore[no-any-return]
 
     def profile(self, context: MLContext | None = None) -> dict[str, Any]:
-        """Where the time of the last run went; the context is made with profile=True."""
+        """Where the time of the last run went; the context must be made with profile=True."""
         return self._report(context).profile()  # type: ignore[no-any-return]
 
     def destroy(self) -> None:

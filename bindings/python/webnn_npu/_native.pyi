@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The module in C. Programs use what the package makes of it."""
+"""Types of the module in C, which only the package itself calls."""
 from typing import Any
 
 def version() -> tuple[int, int, int]: ...

@@ -8,7 +8,7 @@
       outputs { a, b; }
     }
 
-parse() makes of it what the form in JSON has. Errors are ValueError with the line.
+parse() returns the graph in the form that JSON files have. Errors are ValueError with the line.
 """
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Data types, and arrays of others as the bytes that the library takes.
+"""Data types, and conversions of arrays to the bytes that the library takes.
 
 WebNN has no bfloat16: such arrays become float32, which holds each of their values. Two elements of
 int4 and uint4 share a byte, the first in its low bits.

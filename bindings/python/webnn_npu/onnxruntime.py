@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Has an installed ONNX Runtime use the NPU, by its provider of this project.
+"""Makes an installed ONNX Runtime use the NPU, through this project's execution provider.
 
     import onnxruntime
     import webnn_npu.onnxruntime
@@ -46,7 +46,7 @@ def find_library(library: str | os.PathLike[str] | None = None) -> str:
 
 def register(onnxruntime: ModuleType | None = None, name: str | None = None,
              library: str | os.PathLike[str] | None = None) -> str:
-    """Registers the provider and returns the name it has there; the second time it only returns that.
+    """Registers the provider in ONNX Runtime; returns its name. Further calls only return the name.
 
     A name that ends in .virtual gives the model of the device and the CPU as devices of their own,
     from ONNX Runtime 1.24 on: that is the default there.
@@ -86,7 +86,7 @@ def add(options: Any, device: str = "npu", provider_options: Mapping[str, str] |
     """Makes sessions with these options use the provider on a device: npu, sim or cpu. Returns the options."""
     ort = onnxruntime if onnxruntime is not None else _import()
     found = devices(ort)
-    # The device of the CPU has no device name; those of NPUs and virtual ones do.
+    # The CPU's device has no device name; NPUs and virtual devices have one.
     names = [item.ep_metadata.get("device", "") for item in found]
     named = [item for item, name in zip(found, names) if name == device] or \
         [item for item, name in zip(found, names) if not name]

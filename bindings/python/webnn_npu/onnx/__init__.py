@@ -54,8 +54,9 @@ class Session:
         """Loads a model, and compiles it where all of its shapes are known.
 
         device, and the options of ML.create_context(), make a context unless one is given.
-        dimensions sets dimensions by their names. At most so many graphs are kept as graphs says.
-        Nodes that draw random numbers draw others in each run: sessions of one seed draw the same.
+        dimensions sets dimensions by their names. At most `graphs` graphs are kept.
+        Nodes that draw random numbers draw new ones in each run; sessions with one seed draw equal
+        numbers.
         """
         if not hasattr(_native, "OnnxModel"):
             raise MLNotSupportedError("this package was built without libwebnn-onnx")

@@ -5,7 +5,7 @@
     import webnn_npu.onnx.backend as backend
     tests = onnx.backend.test.BackendTest(backend, __name__)
 
-The device is CPU, which is the device cpu; NPU or NPU:1; or a name of ours after a colon, such as CPU:sim. With
+The device is CPU, which is the device cpu; NPU or NPU:1; or another device after a colon, such as CPU:sim. With
 WEBNN_DEVICE in the environment CPU is that device.
 """
 from __future__ import annotations
@@ -49,7 +49,8 @@ def supports_device(device: str) -> bool:
 
 
 def is_compatible(model: Any, device: str = "CPU", **unused: Any) -> bool:
-    """Returns whether all nodes can become part of a graph; nodes that depend on values count as if they do."""
+    """Returns whether all nodes can become part of a graph; nodes that depend on values count as
+    possible."""
     try:
         prepare(model, device)
     except Exception:  # noqa: BLE001
