@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# ./npu abidiff REV: whether programs that were linked with the libraries of an older commit run with these.
-# Sourced by npu, which sets $top. Needs lib.sh, root.sh and build.sh.
+# ./npu abidiff REV: whether programs that were linked with the libraries of an older commit run
+# with the libraries of this checkout. Sourced by npu, which sets $top. Needs lib.sh, root.sh and
+# build.sh.
 
 : "${top:?}"
 
@@ -14,7 +15,7 @@ webnn-onnx userspace/import/onnx/libwebnn-onnx.so userspace/include/webnn/*.h
 webnn-stablehlo userspace/import/stablehlo/libwebnn-stablehlo.so userspace/include/webnn/*.h
 onpu-sim emulator/libonpu-sim.so emulator/onpu_*.h"
 
-# abi_targets BUILD: those of the libraries that the commit had already.
+# abi_targets BUILD: those targets of the libraries that the build's commit has.
 abi_targets()
 {
 	inside meson introspect --targets "$1" | inside python3 -c '
@@ -25,7 +26,8 @@ for target in json.load(sys.stdin):
         print(target["name"] + ":shared_library")' "$abi_libraries"
 }
 
-# abi_old REV FOLDER: the libraries of that commit, in FOLDER/build. What it was made of is kept there.
+# abi_old REV FOLDER: builds the libraries of that commit in FOLDER/build; its sources stay in
+# FOLDER/source.
 abi_old()
 {
 	local commit=$1 work=$2 targets
@@ -41,20 +43,20 @@ abi_old()
 	printf '%s\n' "$commit" >"$work/commit"
 }
 
-# The name that programs which are linked with a library look for.
+# Prints the SONAME of a library, the name that programs linked with it look for.
 abi_soname()
 {
 	inside readelf -d "$1" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p'
 }
 
-# abi_compare OLD: 1 when one of the libraries has the name of before and is another one.
+# abi_compare OLD: 1 when a library has its old SONAME although its ABI differs.
 abi_compare()
 {
 	local old=$1 name file headers status=0 before now
 
 	while read -r name file headers; do
 		[ -n "$name" ] || continue
-		# A library that came later.
+		# The old commit does not have this library.
 		[ -e "$old/build/$file" ] || continue
 		before=$(abi_soname "$old/build/$file") && now=$(abi_soname "$top/build/gcc/$file") || return
 		if [ "$before" != "$now" ]; then
@@ -63,11 +65,12 @@ abi_compare()
 		fi
 		rm -rf -- "$old/headers"
 		mkdir -p "$old/headers/before" "$old/headers/now"
-		# A pattern.
+		# $headers is a pattern, which the shell expands.
 		# shellcheck disable=SC2086
 		cp -- "$old/source"/$headers "$old/headers/before/" && cp -- "$top"/$headers "$old/headers/now/"
 		printf '%s:\n' "$now"
-		# By the types that changed: by functions, some are left out as if they were told before.
+		# Reports by changed types: in a report by functions, some functions are left out as
+		# if reported before.
 		inside abidiff --drop-private-types --no-added-syms --leaf-changes-only --headers-dir1 "$old/headers/before" \
 			--headers-dir2 "$old/headers/now" "$old/build/$file" "$top/build/gcc/$file" || status=1
 	done <<<"$abi_libraries"

@@ -26,7 +26,7 @@ arm64_build()
 	printf '%s\n' "$top/build/cross/arm64/build"
 }
 
-# arm64_pages_of RELEASE: KiB; nothing for a kernel of another processor.
+# arm64_pages_of RELEASE: prints the KiB of its pages; nothing for a kernel of another processor.
 arm64_pages_of()
 {
 	case $1 in
@@ -35,7 +35,7 @@ arm64_pages_of()
 	esac
 }
 
-# arm64_flavour PAGES: Debian's name of the kernel.
+# arm64_flavour PAGES: prints Debian's name of the kernel with such pages.
 arm64_flavour()
 {
 	case $1 in
@@ -44,8 +44,8 @@ arm64_flavour()
 	esac
 }
 
-# arm64_apt COMMAND…: apt and its kin, for packages of arm64 beside our own. It knows nothing that is installed, and
-# the environment's own state stays as it is.
+# arm64_apt COMMAND…: runs a program of apt for packages of arm64. Its state has no installed
+# packages, and the state of the environment does not change.
 arm64_apt()
 {
 	local state=$top/build/arm64/apt
@@ -66,7 +66,8 @@ arm64_apt()
 	inside env "APT_CONFIG=$state/conf" "$@"
 }
 
-# unpack_arm64 FOLDER FLAVOUR: the newest of these kernels, and what modules for it are built with.
+# unpack_arm64 FOLDER FLAVOUR: unpacks the newest kernel of that flavour, and the headers to build
+# modules with.
 unpack_arm64()
 {
 	local folder=$1 flavour=$2 release version package ours
@@ -87,7 +88,7 @@ unpack_arm64()
 	ln -s usr/lib "$folder/lib"
 	mkdir -p -- "$folder/boot"
 	ln -s "../lib/modules/$release/vmlinuz" "$folder/boot/vmlinuz-$release"
-	# It names the place where it would be installed.
+	# The Makefile names the place where the headers would be installed.
 	sed -i "s|/usr/src/|${folder%.new}/usr/src/|" "$folder/usr/src/linux-headers-$release/Makefile" || return
 	inside depmod -b "$folder" "$release" || return
 	printf '%s\n' "$release" >"$folder/release"
@@ -144,7 +145,7 @@ make_arm64_programs()
 		inside python3 "$top/scripts/link-tools.py" "$1" "$top/build/cross/arm64/bin"
 }
 
-# ensure_arm64 PAGES: compiler, QEMU, kernel and root are there.
+# ensure_arm64 PAGES: makes sure that compiler, QEMU, kernel and root are there.
 ensure_arm64()
 {
 	local folder status=0

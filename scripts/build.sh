@@ -6,19 +6,21 @@
 
 : "${top:?}"
 
-# The compiler of a build, then meson's arguments. Where the environment has what the optional parts need, that
-# one is left out would be an error; the demo does without them.
+# build_options NAME: prints the compiler of a build, then Meson's arguments. Where the environment
+# has the packages of the optional parts, leaving one out is an error; the demo does without them.
 build_options()
 {
 	local all
-	# Reports of sanitizers have lines and no values; the rest of what a debugger reads takes half of the time.
+	# Reports of sanitizers have lines, but no values of variables: full debugging information
+	# takes half of the time.
 	local lines="-Ddebug=false -Dc_args=-g1 -Dcpp_args=-g1"
 
-	# Meson asks dpkg-architecture for Debian's folder of libraries, which is no part of the packages to build with.
+	# Meson asks dpkg-architecture for Debian's folder of libraries, but that program is not
+	# among the packages to build with.
 	all="$(build_features) --libdir=lib/$(inside gcc -print-multiarch)"
 	case $1 in
 	gcc) echo "gcc $all --werror -Dstatic=true" ;;
-	# For its warnings alone.
+	# The build clang is only for the compiler's warnings.
 	clang) echo "clang $all --werror -Ddebug=false -Doptimization=0" ;;
 	# Inner loops have an optimisation of their own; for the rest, less takes two thirds of the compiler's time. The
 	# warnings are those of gcc.
@@ -28,9 +30,9 @@ build_options()
 	esac
 }
 
-# Set a build up unless that was done with the same options. The stamp is written last, so that
-# an interrupted set-up starts again. Meson does not see that the kernel's test harness was fetched:
-# the second stamp.
+# Sets a build up unless that was done with the same options. The stamp is written last, so that an
+# interrupted set-up starts again. Meson does not see that the kernel's test harness was fetched:
+# the second stamp tells that.
 configure()
 {
 	local name=$1 dir=$top/build/$1 options stamp harness cxx again=()
@@ -45,7 +47,8 @@ configure()
 	else
 		return 0
 	fi
-	# C++ is compiled by the driver for C++: only it knows a compiler's sanitizers and the fuzzer.
+	# C++ is compiled by g++ or clang++: only these know the compiler's sanitizers and the
+	# fuzzer.
 	cxx=${options[0]/#gcc/g++}
 	cxx=${cxx/#clang/clang++}
 	step "$name-setup" "configuring build/$name" inside env CC="${options[0]}" CXX="$cxx" \
@@ -54,8 +57,8 @@ configure()
 	printf '%s\n' "$stamp" >"$dir/.onpu-options"
 }
 
-# build NAME [TARGET…]. The build's lock stays taken until drop_lock, so that what follows, such as
-# its tests, runs on what was built.
+# build NAME [TARGET…]: builds. The build's lock stays taken until drop_lock, so that the tests run
+# on what was built.
 build()
 {
 	local name=$1 compiler
@@ -69,10 +72,10 @@ build()
 			inside ninja -C "$top/build/$name" "$@"
 }
 
-# build_tools makes these targets; it makes all when there are none.
+# The targets that build_tools makes; none: all targets.
 build_targets=()
 
-# The build whose programs are on PATH.
+# Builds build/gcc, whose programs are on PATH.
 build_tools()
 {
 	local status=0
@@ -90,7 +93,7 @@ fuzz_targets()
 
 	mkdir -p "$top/build"
 	take_lock "$top/build/.fuzzers-lock" "it uses build/fuzzers"
-	# Meson answers from its last configuration: the targets may have changed since.
+	# Meson answers from its last configuration, but the targets may have changed since.
 	{
 		configure fuzzers &&
 			step fuzzers-targets "looking for fuzz targets" \
@@ -136,7 +139,7 @@ run_fuzzer()
 		-artifact_prefix="$work/crashes/" -print_final_stats=1 "$@" "${folders[@]}" && return
 	newest=$(find "$work/crashes" -type f -printf '%T@ %p\n' | sort -n | cut -d ' ' -f 2- | tail -n 1)
 	if [ -n "$newest" ]; then
-		# A log must do to reproduce it where the folder is gone.
+		# The log must suffice to reproduce the finding where its folder is gone.
 		printf 'The newest finding: base64 -d <<END | gunzip >FILE\n%s\nEND\n' \
 			"$(gzip -9c "$newest" | head -c 6144 | base64 -w 180)"
 	fi
@@ -145,8 +148,8 @@ run_fuzzer()
 	return 1
 }
 
-# fuzz_graphs [OPTIONS of graph-fuzz]: on the device npu in the guest. Failing graphs are kept in
-# build/fuzz/graphs.
+# fuzz_graphs [OPTIONS of graph-fuzz]: runs graph-fuzz, in the guest for the device npu. Failing
+# graphs are kept in build/fuzz/graphs.
 fuzz_graphs()
 {
 	local program=$top/build/gcc/tests/graphs/graph-fuzz work=$top/build/fuzz/graphs

@@ -18,7 +18,7 @@ ENTRY = re.compile(r"What:\t+\S*/(\w+)\nDate:\t+\w+ \d{4}\nKernelVersion:\t\d+\.
 def main():
     top = sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(__file__), "..")
     with open(os.path.join(top, SOURCE), encoding="utf-8") as file:
-        # Without the macro that makes most of them.
+        # The macro that makes most of the attributes is not an attribute itself.
         source = re.sub(r"^#define (?:.*\\\n)*.*", "", file.read(), flags=re.MULTILINE)
     attributes = re.findall(r"^(?:static DEVICE_ATTR\w*|ONPU_ATTR)\((\w+)", source, re.MULTILINE)
     with open(os.path.join(top, ABI), encoding="utf-8") as file:

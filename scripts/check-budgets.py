@@ -10,14 +10,14 @@ import os
 import re
 import sys
 
-# Seconds on the reference machine: of ./npu check, and of it and ./npu check --more together.
+# Budgets in seconds on the reference machine: ./npu check, and both it and ./npu check --more.
 BAR_CHECK = 900
 BAR_BOTH = 1680
 PLACES = {"stage": ("check", "more"), "guest": ("quick", "check", "more")}
 
 
 def read_rows(path, errors):
-    """{(kind, name): (where, seconds)}"""
+    """Returns {(kind, name): (where, seconds)} from the lines of the file."""
     rows = {}
     with open(path, encoding="utf-8") as file:
         for number, line in enumerate(file, 1):
@@ -35,7 +35,7 @@ def read_rows(path, errors):
 
 
 def check_names(kind, rows, expected, errors):
-    """expected: {name: the places where it may be}"""
+    """Checks the names of a kind; expected: {name: the places where it may be}."""
     for name in expected:
         if (kind, name) not in rows:
             errors.append(f"{kind} {name} has no row")

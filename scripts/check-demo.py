@@ -44,7 +44,7 @@ def member(data, path, kind):
 
 
 def devices(data):
-    """The device that ran, and those after it, which it is compared with."""
+    """Returns the device that ran, then the devices with which it is compared."""
     order = ["npu", "sim", "cpu"]
     first = data.get("device")
     return order[order.index(first):] if first in order else []
@@ -72,7 +72,7 @@ def check_digits(data):
 
 
 def check_bits(data, network):
-    """The NPU behind its driver gives the bits that its model gives."""
+    """Checks that the NPU behind its driver gives the bits that its model gives."""
     if data.get("device") != "npu":
         return
     count = member(data, f"{network}.count", int)
@@ -81,7 +81,7 @@ def check_bits(data, network):
 
 
 def class_number(entry):
-    """A class of the top five: its number, or an object or a list that holds it."""
+    """Returns the number of a class of the top five, from a number, an object or a list."""
     if isinstance(entry, dict):
         return next((entry[key] for key in ("class", "index", "id") if key in entry), entry)
     return entry[0] if isinstance(entry, list) and entry else entry

@@ -78,7 +78,7 @@ def contract(top):
 
 
 def telling(name):
-    """The words that a copy of this constant has."""
+    """Returns the words that the name of a copy of this constant would have."""
     name = re.sub(r"sizeof\(struct (\w+)\)", r"\1_size", name).replace("__RESET", "")
     return words(name) - FILLER or words(name) - {"ONPU"}
 
@@ -91,7 +91,7 @@ def evaluate(text):
     text = re.sub(rf"\b({NUMBER})[uUlL]+\b", r"\1", text)
     if not re.fullmatch(rf"(?:{NUMBER}|[()+*<\- \t])+", text) or not re.search(r"\d", text):
         return None
-    # Nothing but numbers and operators is left.
+    # Only numbers and operators are left in the text.
     try:
         return int(eval(text, {"__builtins__": {}}))  # pylint: disable=eval-used
     except (SyntaxError, TypeError, ValueError):
@@ -99,7 +99,7 @@ def evaluate(text):
 
 
 def blank(match):
-    """A comment or a text as blanks, lines kept."""
+    """Returns a comment or a text as blanks; its line ends stay."""
     return re.sub(r"[^\n]", " ", match[0])
 
 

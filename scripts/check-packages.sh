@@ -19,8 +19,8 @@ packages_models=(python3-onnx)
 # With which npm's package compiles its addon, and pip's its module; an environment for that; WebSockets of the server for Node.
 packages_headers=(libnode-dev libuv1-dev libpython3-dev python3-venv node-ws)
 
-# in_system FOLDER COMMAND…: in another root than that of ./npu exec, with nothing of the checkout on
-# the path.
+# in_system FOLDER COMMAND…: runs the command in another root than that of ./npu exec, with nothing
+# of the checkout on the path.
 in_system()
 {
 	# inside() reads it
@@ -32,7 +32,7 @@ in_system()
 		DEBIAN_FRONTEND=noninteractive INITRD=No "$@"
 }
 
-# Raise the number when make_packages_system does something else than before.
+# Prints what the system depends on. Raise the number when make_packages_system changes.
 packages_system_stamp()
 {
 	{
@@ -95,7 +95,7 @@ packages_depends()
 	printf '%s\n' "$stamp" >"$packages_base/.onpu-packages"
 }
 
-# packages_part NAME COMMAND…: its TAP is counted.
+# packages_part NAME COMMAND…: runs a part of the test and counts the cases of its TAP.
 packages_part()
 {
 	local tap=$top/build/check/$1.tap
@@ -119,7 +119,7 @@ packages_guest()
 	)
 }
 
-# test_packages: what one part leaves the next needs.
+# test_packages: runs the parts in order, as each part needs what the part before has left.
 test_packages()
 {
 	local script=$top/tests/packages/root.sh release status=0
@@ -155,7 +155,7 @@ stage_packages()
 	return "$status"
 }
 
-# The Debian that they are installed in, anew.
+# Makes a fresh copy of the Debian in which the packages are installed.
 prepare_packages()
 {
 	packages_depends || return

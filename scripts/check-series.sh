@@ -26,7 +26,7 @@ git -C "$tree" commit -q -m base
 grep -q '^Subject: .*accel/onpu: A driver' "$folder/patches/0000-cover-letter.patch"
 git -C "$tree" am -q "$folder"/patches/000[1-9]-*.patch
 
-# It leaves a file where it runs. The third patch is about the files of the others.
+# checkpatch leaves a file in its folder. The third patch is about the files of the others.
 (cd -- "$linux" && perl scripts/checkpatch.pl --no-tree --strict --terse --show-types --no-summary \
 	--max-line-length=100 --ignore=FILE_PATH_CHANGES "$folder"/patches/000[1-9]-*.patch)
 

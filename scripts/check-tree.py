@@ -35,7 +35,8 @@ REGISTRY = re.compile(r"\b(\w+\.)*(debian\.org/debian|pypi\.org|pythonhosted\.or
 MACHINE = re.compile(r"(^|[\s\"'`=(:])/(work|root|home|tmp/onpu)/")
 
 
-# The library takes its memory from the application's allocator (util/malloc.h). isa/ is also a program's.
+# The library takes its memory from the application's allocator (util/malloc.h). isa/ is left out,
+# as a program uses it, too.
 LIBRARY = re.compile(r"^userspace/src/(?!isa/|util/malloc\.c)")
 ALLOCATION = re.compile(r"^(?!\s*/?\*).*(?<![\w.>])(malloc|calloc|realloc|reallocarray|aligned_alloc|posix_memalign"
                         r"|strdup|strndup|free)\(")
@@ -50,7 +51,7 @@ def files(top):
 
 
 def check_licence(name, lines):
-    """(number of the line, problem) when the licence line is missing or has another language's form."""
+    """Returns (line number, problem) when the licence line is missing or has a wrong form."""
     number = 2 if lines and lines[0].startswith(("#!", "<?xml")) else 1
     line = lines[number - 1] if len(lines) >= number else ""
     found = SPDX.search(line)

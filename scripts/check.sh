@@ -13,7 +13,8 @@ fuzz_seconds=${ONPU_FUZZ_SECONDS:-10}
 # Kernels that the guest's tests run on; the runner's own run on all.
 guest_kernels=1
 left_out=(--no-suite full)
-# With sanitizers, tests that do again what others did, too, and those that run the same code on more data.
+# With sanitizers, left out are also tests that repeat others, and tests that run the same code on
+# more data.
 left_out_sanitized=(--no-suite again --no-suite plain)
 # The stage guest runs the guest tests that have one of these words in the second column of budgets.txt.
 guest_where=(quick check)
@@ -37,7 +38,7 @@ read_budgets()
 	done < <(budget_rows)
 }
 
-# stage NAME FUNCTION…: 0 is passed, 77 skipped, all else failed.
+# stage NAME FUNCTION…: runs a stage; a status of 0 is passed, 77 skipped, any other failed.
 stage()
 {
 	local name=$1 start=$SECONDS status=0
@@ -52,7 +53,8 @@ stage()
 	spent stage "$name" $((SECONDS - start))
 }
 
-# needs_build TITLE: a stage that stands on the gcc build is skipped when that failed.
+# needs_build TITLE: makes the gcc build if need be; a stage that needs the build is skipped when it
+# failed.
 needs_build()
 {
 	[ -n "${stage_result[gcc]:-}" ] || stage gcc stage_gcc
@@ -85,7 +87,7 @@ stage_lint()
 	return "$status"
 }
 
-# Each list of planted errors, without running it.
+# Checks the lists of planted errors without running the tests that must find the errors.
 check_mutations()
 {
 	local file status=0
@@ -172,7 +174,7 @@ stage_test()
 	run_tests gcc gcc-test "tests" --no-suite more --no-suite again
 }
 
-# Those that take long, or do in another way what others do.
+# Tests that take long, or that do in another way what others do.
 stage_test-more()
 {
 	needs_build tests || return
@@ -180,7 +182,7 @@ stage_test-more()
 	run_tests gcc gcc-test-more "more tests" --suite more --suite again
 }
 
-# Not the tests of the source, which run nothing that was built.
+# Leaves out the tests of the source, which run nothing that was built.
 stage_sanitizers()
 {
 	fetch_samples || true
@@ -197,7 +199,8 @@ stage_fuzz()
 	# shellcheck disable=SC2086
 	build_fuzzers $names || return
 	for name in $names; do
-		# From the seeds alone and with one random sequence: a check that fails, fails again.
+		# Fuzzes from the seeds alone and with one random sequence, so that a check that
+		# fails, fails again.
 		work=$top/build/check/fuzz/$name
 		pool_run step "fuzz-$name" "fuzz $name for $fuzz_seconds s" \
 			run_fuzzer "$name" "$fuzz_seconds" "$work" -seed=1
@@ -205,7 +208,7 @@ stage_fuzz()
 	pool_wait
 }
 
-# Through firmware, driver and guest as a user runs it, and on the model alone.
+# Runs the demo through firmware, driver and guest, as a user does, and on the model alone.
 stage_demo()
 {
 	local json=$top/build/check/demo.json device status=0
@@ -220,7 +223,7 @@ stage_demo()
 	return "$status"
 }
 
-# The driver for every kernel with both compilers, and what reads its source.
+# Builds the driver for every kernel with both compilers, and runs the checks of its source.
 stage_driver()
 {
 	local release compiler status=0 style=0
@@ -249,14 +252,15 @@ stage_driver()
 	return "$status"
 }
 
-# The tests that run inside the guest: programs that speak TAP.
+# Lists the tests that run inside the guest: programs that speak TAP.
 guest_tests()
 {
 	find "$top/tests/driver" -name 'guest_*' -perm -u+x -type f \( -name '*.sh' -o -name '*.py' \) \
 		2>/dev/null | sort
 }
 
-# tests_of WHERE…: the names of those that run there, the longest first. What has no row is among "more".
+# tests_of WHERE…: names of the tests that run there, longest first. Tests without a row are among
+# "more".
 tests_of()
 {
 	guest_tests | sed 's|.*/||; s|\..*||' | awk -v where=" $* " '
@@ -283,7 +287,7 @@ guest_test()
 	)
 }
 
-# build_guests TITLE RELEASE…: what the guest's tests need, for these kernels.
+# build_guests TITLE RELEASE…: builds what the guest's tests need, for these kernels.
 build_guests()
 {
 	local title=$1 release
@@ -302,7 +306,7 @@ build_guests()
 	done
 }
 
-# run_guests RELEASE NAME…: in the pool.
+# run_guests RELEASE NAME…: runs these tests in the pool.
 run_guests()
 {
 	local release=$1 name file
@@ -328,7 +332,7 @@ stage_guest()
 	pool_wait
 }
 
-# The runner is the longest.
+# Runs the longest test first, which is the runner's own.
 stage_guest-more()
 {
 	local names releases release
@@ -350,7 +354,7 @@ stage_guest-more()
 # overrides it.
 arm64_forms=("4 --not-coherent")
 
-# arm64_test NAME PAGES [OPTION]: the driver's kselftests there.
+# arm64_test NAME PAGES [OPTION]: runs the driver's kselftests in that guest.
 arm64_test()
 {
 	local name=$1
@@ -362,7 +366,8 @@ arm64_test()
 	)
 }
 
-# On another processor, whose devices may not see the caches and whose pages may be larger than the device's.
+# Tests on another processor: devices may not see its caches, and its pages may be larger than the
+# device's.
 stage_arm64()
 {
 	local form pages option name release
@@ -379,19 +384,19 @@ stage_arm64()
 	for form in "${arm64_forms[@]}"; do
 		read -r pages option <<<"$form"
 		name=arm64-${pages}k${option:+-${option#--}}
-		# Without an option it is no word.
+		# Without an option, $option must not become an empty word.
 		# shellcheck disable=SC2086
 		pool_run step "$name" "guest ${name//-/ }: kselftests" arm64_test "$name" "$pages" $option
 	done
 	pool_wait
 }
 
-# How much slower everything is on such a kernel.
+# The factor by which everything is slower on a kernel with checks.
 debug_patience=8
-# The tests of check-debug --rounds N: those that can go on for as long as one likes.
+# The tests of check-debug --rounds N, which can go on for as long as one likes.
 campaigns=(fail fuzz gone kill lifecycle power)
 
-# campaign_arguments NAME ROUNDS: what the test is told.
+# campaign_arguments NAME ROUNDS: prints the arguments of the test.
 campaign_arguments()
 {
 	case $1 in
@@ -402,7 +407,7 @@ campaign_arguments()
 	esac
 }
 
-# debug_test NAME KERNEL [ARGUMENTS]: a test on one of those kernels.
+# debug_test NAME KERNEL [ARGUMENTS]: runs a test on a kernel with checks.
 debug_test()
 {
 	local file=$top/tests/driver/guest_$1.sh name=debug-$1-$2 options=()
@@ -421,7 +426,8 @@ debug_test()
 # Options of ./npu check-debug; see there.
 debug_kernel='' debug_rounds=0
 
-# All kernels that look for errors, or that of $debug_kernel; with $debug_rounds, the campaigns alone.
+# Tests on all kernels with checks, or on $debug_kernel; with $debug_rounds, runs the campaigns
+# alone.
 stage_debug()
 {
 	local kernel name status=0 arguments=() tests=("${campaigns[@]}")
@@ -445,7 +451,7 @@ stage_debug()
 	return "$status"
 }
 
-# The library on other processors; each instruction is translated, so that it takes an hour.
+# Tests the library on other processors; each instruction is translated, which takes an hour.
 stage_cross()
 {
 	cross_all
@@ -500,8 +506,8 @@ cmd_check()
 	report "${stages[@]}"
 }
 
-# The environment, and a place for what the stages write. That stays locked until this process ends:
-# report() reads it.
+# Prepares the environment and the folder that the stages write to. The folder stays locked until
+# this process ends, as report() reads it.
 check_environment()
 {
 	local before=$SECONDS
@@ -520,7 +526,7 @@ check_environment()
 	rm -f "$top"/build/{gcc,asan}/meson-logs/testlog*
 }
 
-# The sum over stages and test cases; the last line is for programs.
+# Prints the sum over stages and test cases; the last line is for programs.
 report()
 {
 	local name
@@ -559,7 +565,8 @@ cmd_check-full()
 	return "$status"
 }
 
-# A kernel takes a quarter of an hour to build, once, and its tests an hour: check has no time for it.
+# Building such a kernel takes a quarter of an hour, once, and its tests an hour: check has no time
+# for that.
 cmd_check-debug()
 {
 	while [ $# -gt 0 ]; do
