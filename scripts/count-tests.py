@@ -18,12 +18,13 @@ import xml.etree.ElementTree as xml
 WITH_CASES = {f"stage {name}" for name in ("frontdoor", "test", "test-more", "guest",
                                                "guest-more", "packages", "sanitizers")}
 
-# So many lines of each failed test are printed: the end of a log may be all that is left of a run.
+# The last lines of each failed test that are printed: the end of a log may be all that is left of a
+# run.
 LAST_LINES = 20
 
 
 def stages(path):
-    """(result, name, last lines) of each stage."""
+    """Yields (result, name, last lines) of each stage."""
     with open(path, encoding="utf-8") as file:
         for line in file:
             result, name = line.split()
@@ -31,7 +32,7 @@ def stages(path):
 
 
 def tap(path):
-    """(result, name, last lines) of each line of a TAP file."""
+    """Yields (result, name, last lines) of each line of a TAP file."""
     planned = seen = 0
     said = []
     program = os.path.splitext(os.path.basename(path))[0]
@@ -55,7 +56,7 @@ def tap(path):
 
 
 def until_failed(lines):
-    """The lines up to the first case that failed, or all."""
+    """Returns the lines up to the first case that failed, or all lines."""
     for number, line in enumerate(lines, 1):
         if line.startswith("not ok"):
             return lines[:number]

@@ -14,7 +14,8 @@ cross_libraries=libc6-dev,libgcc-14-dev,linux-libc-dev,libopenblas-pthread-dev,l
 # Programs that the guest of that processor has besides those that are built (scripts/arm64.sh).
 cross_programs=bash,busybox-static,coreutils,util-linux
 
-# cross_names ARCHITECTURE: Debian's name of compiler and libraries, and the processor's for Meson and QEMU.
+# cross_names ARCHITECTURE: prints Debian's name of compiler and libraries, and the processor's name
+# for Meson and QEMU.
 cross_names()
 {
 	case $1 in
@@ -24,8 +25,8 @@ cross_names()
 	esac
 }
 
-# cross_install FILE PACKAGE…: those whose file is missing. They are no part of the environment before somebody asks
-# for them.
+# cross_install FILE PACKAGE…: installs the packages whose file is missing. They are no part of the
+# environment until somebody asks for them.
 cross_install()
 {
 	local missing=()
@@ -61,7 +62,7 @@ cross_links()
 	ln -sf ../openblas-pthread/pkgconfig/openblas.pc "$libraries/pkgconfig/openblas.pc"
 }
 
-# cross_root ARCHITECTURE FOLDER TUPLE: packages of that processor, unpacked and not set up.
+# cross_root ARCHITECTURE FOLDER TUPLE: unpacks packages of that processor, without setting them up.
 cross_root()
 {
 	local line options=()
@@ -78,7 +79,7 @@ cross_root()
 	cross_links "$2.new" "$3" && mv -T -- "$2.new" "$2"
 }
 
-# cross_file FOLDER TUPLE PROCESSOR: Meson's description of the machine.
+# cross_file FOLDER TUPLE PROCESSOR: prints Meson's description of the machine.
 cross_file()
 {
 	cat <<-END
@@ -100,8 +101,9 @@ cross_file()
 	END
 }
 
-# cross_tests BUILD: of the library, name and program of each test that is a program of its own, which QEMU runs. What
-# a script starts would be of another processor.
+# cross_tests BUILD: prints name and program of each test of the library that is a program of its
+# own, which QEMU runs. Scripts are left out: programs that they start would be of another
+# processor.
 cross_tests()
 {
 	inside meson introspect --tests "$1" | inside python3 -c '
@@ -112,7 +114,8 @@ for test in json.load(sys.stdin):
         print(test["name"], program)' "$1"
 }
 
-# cross_ensure_root ARCHITECTURE: what is built and run is linked with, where it is not there yet.
+# cross_ensure_root ARCHITECTURE: unpacks the libraries that programs are linked with, unless they
+# are there.
 cross_ensure_root()
 {
 	local work=$top/build/cross/$1 tuple
@@ -124,8 +127,8 @@ cross_ensure_root()
 	step "cross-$1-root" "libraries of $1" cross_root "$1" "$work/root" "$tuple"
 }
 
-# cross_configure ARCHITECTURE: once more when the kernel's test harness has come, which the driver's tests need, or
-# when the last time was interrupted.
+# cross_configure ARCHITECTURE: configures the build; once more when the kernel's test harness,
+# which the driver's tests need, has come, or when the last configuration was interrupted.
 cross_configure()
 {
 	local work=$top/build/cross/$1 tuple processor again=()
@@ -146,7 +149,7 @@ cross_run()
 	local work=$top/build/cross/$1 tests programs
 
 	cross_ensure_root "$1" && cross_configure "$1" || return
-	# What Meson tells is of its last run.
+	# Meson reports the tests of its last configuration.
 	step "cross-$1-list" "listing tests for $1" inside ninja -C "$work/build" build.ninja || return
 	mapfile -t tests < <(cross_tests "$work/build")
 	[ ${#tests[@]} -gt 0 ] || { say "  cross: no test of the library for $1"; return 1; }

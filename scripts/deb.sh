@@ -6,7 +6,7 @@
 
 : "${top:?}"
 
-# The source package and what the build says of itself; its sources are a copy in a folder of it.
+# The source package and the build's log; the sources are a copy in a folder below.
 deb_work=$top/build/packages
 
 # The names of the checkout's files, without what git does not know of, each with a NUL.
@@ -19,7 +19,8 @@ deb_sources()
 	done
 }
 
-# deb_stamp FILES: what the packages depend on, in one line. The only tests in them are cases of WebNN.
+# deb_stamp FILES: prints what the packages depend on, in one line. The only tests in them are cases
+# of WebNN.
 deb_stamp()
 {
 	{
@@ -32,7 +33,7 @@ deb_stamp()
 	} | sha256sum
 }
 
-# make_debs FILES: FILES has the names of the sources.
+# make_debs FILES: builds the packages; the file FILES has the names of the sources.
 make_debs()
 {
 	local source=$deb_work/source
@@ -46,8 +47,8 @@ make_debs()
 	ln -- "$deb_work"/*.deb "$top/build/deb/"
 }
 
-# build_debs: nothing to do when the sources are those of the last packages. The lock stays taken until
-# drop_lock, so that what follows works with these.
+# build_debs: builds the packages, unless the sources are those of the last packages. The lock stays
+# taken until drop_lock, so that the following steps use these packages.
 build_debs()
 {
 	local files=$deb_work/files stamp

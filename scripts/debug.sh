@@ -23,7 +23,8 @@ debug_names()
 	done
 }
 
-# The name in the release of one of these kernels; nothing for another release.
+# Prints the name of the kernel in a release such as 6.12.117-onpu-NAME; nothing for another
+# release.
 debug_name_of()
 {
 	case $1 in
@@ -46,7 +47,7 @@ debug_stamp()
 	} | sha256sum
 }
 
-# The source, of which most is not needed: other processors, and the largest drivers.
+# Unpacks the source without other processors and the largest drivers, which are not needed.
 unpack_debug_source()
 {
 	local folder=$1 wanted=$2 arch
@@ -57,14 +58,16 @@ unpack_debug_source()
 	arch=$(inside tar -xJf "/usr/src/$debug_source.tar.xz" -C "$folder" --strip-components=1 \
 		--exclude="*/Documentation/*/*" --exclude="*/drivers/gpu/drm/amd/include/*" \
 		--exclude="*/tools/testing/selftests/*/*" 2>&1) || { printf '%s\n' "$arch"; return 1; }
-	# As a copy in the kernel's own tree has it: this selects what the module needs.
+	# Adds the driver as a copy in the kernel's own tree would have it, so that its options are
+	# selected.
 	mkdir -p -- "$folder/drivers/accel/onpu"
 	sed -i 's|^source "drivers/accel/qaic/Kconfig"|&\nsource "drivers/accel/onpu/Kconfig"|' \
 		"$folder/drivers/accel/Kconfig"
 	printf '%s\n' "$wanted" >"$folder/.complete"
 }
 
-# Options that a fragment asks for and the kernel does not have: a rename, or a dependency.
+# Prints options that a fragment asks for and the kernel lacks: they were renamed, or miss a
+# dependency.
 missing_options()
 {
 	local line
@@ -106,7 +109,7 @@ make_debug_kernel()
 	mv -- "$folder/release.new" "$folder/release"
 }
 
-# Nothing to do when version and configuration are those of the last build.
+# Builds the kernel, unless version and configuration are those of the last build.
 build_debug_kernel()
 {
 	local name=$1 folder stamp status=0

@@ -12,7 +12,8 @@ make_doc()
 	local work=$top/build/doc
 
 	mkdir -p "$work/source" || return
-	# What is no longer there must not be built; times stay, so that Sphinx sees what has changed.
+	# Removes the old copies of pages, which must not be built; times stay, so that Sphinx sees
+	# what has changed.
 	find "$work/source" -mindepth 1 -maxdepth 1 ! -name generated -exec rm -rf -- {} + || return
 	tar -C "$top/Documentation" --exclude=./generated --exclude=__pycache__ -cf - . |
 		tar -C "$work/source" -xf - || return

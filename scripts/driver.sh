@@ -6,14 +6,14 @@
 
 : "${top:?}"
 
-# Where the environment's files are, seen from here.
+# Prints the folder of the environment's files, as a path outside of the environment.
 environment_root()
 {
 	[ "${environment:?}" = host ] || printf '%s\n' "${root:?}"
 }
 
-# The releases that can be built for and booted, the newest of each series, the oldest series first;
-# those of another system in $guest_system.
+# Prints the releases that can be built for and booted, the newest of each series, the oldest series
+# first; with $guest_system, the releases of that system.
 kernels()
 {
 	local from dir release
@@ -26,8 +26,8 @@ kernels()
 	done | sort -rV | awk -F . '!seen[$1 "." $2]++' | sort -V
 }
 
-# kernel_of WANTED: the release that WANTED begins, or the first without one; of a kernel of debug.sh
-# that was built, by its name.
+# kernel_of WANTED: prints the release that begins with WANTED, or the first release without WANTED.
+# The name of a kernel that debug.sh built stands for its release.
 kernel_of()
 {
 	local all release
@@ -54,7 +54,7 @@ short_release()
 	esac
 }
 
-# kernel_build RELEASE: where modules for it are built, as seen inside.
+# kernel_build RELEASE: prints the folder in which modules for it are built, as seen inside.
 kernel_build()
 {
 	local name pages
@@ -75,20 +75,20 @@ driver_exists()
 	[ -e "$top/Kbuild" ] && [ -e "$top/driver/Kbuild" ]
 }
 
-# The folder of one build.
+# driver_folder RELEASE COMPILER: prints the folder of a build.
 driver_folder()
 {
 	printf '%s\n' "$top/build/driver/$1/$2"
 }
 
-# The names of what a build of the modules reads, each with a NUL.
+# Prints the names of the files that a build of the modules reads, each with a NUL.
 driver_sources()
 {
 	(cd -- "$top" && find Kbuild driver uapi tests/versions tests/driver/{widen,kunit,older,newer} -type f ! -name '*.pyc' -print0 | sort -z)
 }
 
-# A kernel builds modules in their own folder: a copy of what a build of the driver reads. Copied is
-# only what differs, so that make sees what has changed.
+# A kernel builds modules in their own folder, which gets a copy of what a build of the driver
+# reads. Only files that differ are copied, so that make sees what has changed.
 copy_driver()
 {
 	local folder=$1 file
@@ -164,7 +164,8 @@ make_driver()
 	for module in "${modules[@]}"; do
 		keep_module "$folder" "$module" "${module##*/}" || return
 	done
-	# Versions fit together or do not, whichever compiler was used.
+	# The versions older and newer are built once: whether they fit together does not depend on
+	# the compiler.
 	[ "$compiler" = gcc ] || return 0
 	for version in older newer; do
 		kbuild "$folder" "$release" "${arguments[@]}" "ONPU_VERSION=$version" &&
@@ -172,13 +173,14 @@ make_driver()
 	done
 }
 
-# keep_module FOLDER MODULE NAME: at once, as a guest may be about to load it.
+# keep_module FOLDER MODULE NAME: replaces the module in one step, as a guest may be about to load
+# it.
 keep_module()
 {
 	cp -- "$1/$2" "$1/new.ko" && mv -- "$1/new.ko" "$1/$3"
 }
 
-# build_driver RELEASE COMPILER: nothing to do when the sources are those of the last build.
+# build_driver RELEASE COMPILER: builds, unless the sources are those of the last build.
 build_driver()
 {
 	local release=$1 compiler=$2 folder stamp status=0
@@ -211,10 +213,10 @@ make_sched()
 		cp -r -- "$top/build/linux/drivers/gpu/drm/scheduler" "$folder/drivers/gpu/drm/" || return
 		cp -r -- "$top"/tests/driver/kunit/{harness.h,runner.c,sched/Kbuild,sched/kunit} \
 			"$folder/test/" || return
-		# Else git looks at the checkout that all this lies in.
+		# Otherwise git would use the checkout around this folder.
 		inside env "GIT_CEILING_DIRECTORIES=${folder%/*}" git -C "$folder" apply \
 			--include="*/tests_entity.c" "$upstream"/next/*.patch || return
-		# The kernel's own header would come first.
+		# With <> the kernel's own header would come first.
 		sed 's,<kunit/test.h>,"kunit/test.h",' "$folder/drivers/gpu/drm/scheduler/tests/tests_entity.c" \
 			>"$folder/test/tests_entity.c" || return
 		[ "$state" = before ] ||
@@ -225,14 +227,15 @@ make_sched()
 	done
 }
 
-# Where the scheduler's source is, and for its kernel.
+# build_sched RELEASE: builds the scheduler where its source is present, for the kernel of that
+# source.
 build_sched()
 {
 	[ -e "$top/build/linux/drivers/gpu" ] && [[ $1 == 6.12.* ]] && [ -z "$(debug_name_of "$1")" ] || return 0
 	step "sched-$(short_release "$1")" "the DRM scheduler with our patches" make_sched "$1"
 }
 
-# sparse on every file, in a folder of its own, from the start: it runs beside the compiler.
+# Runs sparse on every file, in a folder of its own, from the start: it runs beside the compiler.
 check_sparse()
 {
 	local folder out
@@ -251,7 +254,7 @@ check_style()
 	local files
 
 	mapfile -t files < <(find "$top/driver" "$top/tests/driver/widen" "$top/tests/driver/kunit" -name '*.[ch]' | sort)
-	# It leaves a file where it runs.
+	# checkpatch leaves a file in its folder.
 	inside env -C "$top/build/linux" perl scripts/checkpatch.pl --no-tree --strict --terse --show-types \
 		--no-summary --max-line-length=100 --ignore=LINUX_VERSION_CODE,FILE_PATH_CHANGES,MACRO_WITH_FLOW_CONTROL \
 		--file "${files[@]}" "$top/uapi/drm/onpu_accel.h"

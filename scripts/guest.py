@@ -68,13 +68,13 @@ def say(text):
 
 
 def die_with_parent():
-    """In a new process: whatever ends us ends it."""
+    """In a new process: makes the kernel kill it when this program ends, however that happens."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
 def sockets_of(pid):
-    """Descriptors of our own for the sockets of a child."""
+    """Returns descriptors of our own for the sockets of a child."""
     libc = ctypes.CDLL(None, use_errno=True)
     sockets = []
     process = os.pidfd_open(pid)
@@ -113,14 +113,14 @@ class Monitor:
             raise GuestError(f"QEMU ended before '{command}'") from error
 
     def wait_deleted(self, device):
-        """The guest has let go of a device that it was asked for."""
+        """Waits until the guest has given up a device whose removal was requested."""
         while not any(event.get("event") == "DEVICE_DELETED" and event["data"].get("device") == device
                       for event in self.events):
             self.events.append(self.hear(f"the removal of {device}"))
         self.events.clear()
 
     def hear(self, what):
-        """The next answer, event or greeting."""
+        """Returns the next answer, event or greeting."""
         try:
             line = self.stream.readline()
         except TimeoutError as error:
@@ -131,7 +131,7 @@ class Monitor:
 
 
 def escape(text):
-    """The value of an option of QEMU, in which commas are doubled."""
+    """Returns the text as value of an option of QEMU, in which commas are doubled."""
     return text.replace(",", ",,")
 
 
@@ -293,7 +293,7 @@ class Guest:
     # Processes
 
     def spawn(self, name, command, fds=(), stdout=None, stdin=subprocess.DEVNULL):
-        """Its messages are kept: the last of them are shown when it fails."""
+        """Starts a process. Its messages are kept: the last of them are shown when it fails."""
         reader, writer = os.pipe()
         try:
             process = subprocess.Popen(
@@ -314,7 +314,8 @@ class Guest:
         self.tails[name] = (self.tails[name] + data)[-65536:]
 
     def start_share(self, name, path, options):
-        """virtiofsd for one folder; QEMU finds its socket at the path that is returned."""
+        """Starts virtiofsd for one folder; returns the path of the socket by which QEMU finds
+        it."""
         address = os.path.join(self.folder, name)
         listener = socket.socket(socket.AF_UNIX)
         listener.bind(address)
@@ -349,7 +350,7 @@ class Guest:
         return os.path.join(self.folder, npu.name)
 
     def open_ports(self):
-        """A socket pair for each port, and for the monitor; the other ends."""
+        """Opens a socket pair for each port and for the monitor; returns the other ends."""
         names = list(PORTS)
         try:
             null = os.stat(os.devnull)
@@ -422,7 +423,7 @@ class Guest:
             command += ["-dtb", self.device_tree(machine)]
         if args.in_memory:
             command += ["-initrd", self.write_root()]
-        # It has to be there before the devices whose accesses it translates.
+        # The IOMMU has to come before the devices whose accesses it translates.
         if args.iommu:
             command += ["-device", "intel-iommu,caching-mode=on"]
         command += ["-device", "virtio-serial-pci"]
@@ -573,7 +574,7 @@ class Guest:
             self.ports["request"].sendall(answer.encode() + b"\n")
 
     def connect(self):
-        """To the ports, from here on."""
+        """Handles data of the ports from now on."""
         handlers = {
             "control": self.hear_control, "log": self.log.feed, "request": self.hear_request,
             "out": lambda data: self.write_to(1, data), "err": lambda data: self.write_to(2, data),
@@ -597,7 +598,8 @@ class Guest:
         return self.ended and self.log.ended
 
     def converse(self):
-        """Until init's last word, and the log's; whoever is silent for good is found out here."""
+        """Waits for the last words of init and of the log; ends a guest that is silent for too
+        long."""
         self.deadline = time.monotonic() + BOOT_SECONDS
         while not self.done():
             left = self.deadline - time.monotonic()

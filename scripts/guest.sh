@@ -55,7 +55,7 @@ guest_wrong()
 	die "guest: $*"
 }
 
-# number OPTION VALUE: what must be a number above 0
+# guest_number OPTION VALUE: refuses a value that is not a number above 0.
 guest_number()
 {
 	[[ $2 =~ ^[1-9][0-9]{0,6}$ ]] || guest_wrong "$1 needs a number, not '$2'"
@@ -139,7 +139,7 @@ guest_option()
 	esac
 }
 
-# guest_build: the device and its firmware, the tools, the driver.
+# Builds what the guest needs: the device and its firmware, the tools, the driver.
 guest_builds()
 {
 	build_tools || return
@@ -149,7 +149,8 @@ guest_builds()
 	[ "$guest_arch" = amd64 ] || build_arm64_programs "${guest_command[0]}"
 }
 
-# The build's lines are for a terminal, or for a failure: what the command prints stands alone.
+# Runs the builds. Their lines are shown on a terminal or after a failure only, so that the
+# command's output stands alone.
 guest_quietly()
 {
 	local lines status=0 saved=${step_fd:?}
@@ -171,7 +172,8 @@ guest_quietly()
 # The packages that the guest needs, and which driver. The demo needs less.
 guest_sets=(build) guest_module=gcc
 
-# guest_prepare OPTIONS… COMMAND…: leave in guest_line what runs the guest inside the environment.
+# guest_prepare OPTIONS… COMMAND…: sets guest_line to the command that runs the guest inside the
+# environment.
 guest_prepare()
 {
 	local places place sets=("${guest_sets[@]}")

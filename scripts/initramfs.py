@@ -4,25 +4,27 @@
 import os
 import subprocess
 
-# The first process, what runs the command, and the places of other file systems.
+# The first process, the programs that run the command, and mount points.
 BASE = ("/usr/bin/busybox", "/usr/bin/bash", "/usr/bin/env", "/usr/bin/sh", "/usr/bin/setpriv", "/usr/sbin/killall5", "/bin", "/sbin",
         "/dev", "/proc", "/run", "/sys", "/tmp", "/var/tmp", "/etc/passwd", "/etc/group")
 
 
 def libraries(path):
-    """With the program interpreter; nothing for a file that is no program."""
+    """Returns the libraries of a program with its interpreter; nothing for a file that is no
+    program."""
     answer = subprocess.run(["ldd", path], text=True, check=False, stdout=subprocess.PIPE,
                             stderr=subprocess.DEVNULL)
     return [word for word in answer.stdout.split() if word.startswith("/")] if not answer.returncode else []
 
 
 def add(path, found):
-    """The folders and links on the way to a file come before it."""
+    """Adds a path; the folders and links on the way to it come before it."""
     at = "/"
     for name in os.path.abspath(path).strip("/").split("/"):
         at = os.path.join(at, name)
         found[at] = None
-        # Those that init takes to /dev lead to what each process has there.
+        # Links into /proc, which init takes to /dev, lead to files of each process: they are not
+        # followed.
         if os.path.islink(at) and not os.readlink(at).startswith(("/proc/", "fd/")):
             add(os.path.join(os.path.dirname(at), os.readlink(at)), found)
             at = os.path.realpath(at)
@@ -31,7 +33,7 @@ def add(path, found):
 
 
 def everything(folder):
-    """All that is in a folder; a file is that itself."""
+    """Yields a folder and all that is in it, or a single file."""
     yield folder
     for path, names, others in os.walk(folder):
         for name in (*names, *others):
@@ -39,7 +41,8 @@ def everything(folder):
 
 
 def write(target, files, folders):
-    """Files and the folders that they are in; folders with all that is in them. All are absolute."""
+    """Writes files with the folders that they are in, and folders with their contents. All paths
+    are absolute."""
     found = {}
     for path in (*BASE, *files, *(path for folder in folders for path in everything(folder))):
         add(path, found)

@@ -11,7 +11,7 @@ EXPECTED = (r"loading out-of-tree module taints kernel",
             r"^hrtimer: interrupt took ", r"^workqueue: .* hogged CPU for ", r"^clocksource: ",
             r"^hpet: Lost \d+ RTC interrupts", r"^sched: DL replenish lagged too much",
             r"lapic is not functional\.$", r"^Could not switch to high resolution mode")
-# Whatever its level; with --allow-warnings too it is a failure.
+# Messages that are a failure at every level, also with --allow-warnings.
 SPLAT = re.compile(r"\b(BUG|WARNING|Oops|KASAN|KCSAN|UBSAN|Kernel panic)\b.*(:|at )|cut here"
                    r"|general protection fault|possible recursive locking|possible circular locking"
                    r"|inconsistent lock state|suspicious RCU usage|blocked for more than|refcount_t: "
@@ -38,7 +38,7 @@ class KernelLog:
 
     @staticmethod
     def open(path):
-        """Another guest that runs keeps the name: then a number is put in it."""
+        """Opens the log. When another running guest has the name, a number is put in the name."""
         os.makedirs(os.path.dirname(path), exist_ok=True)
         base, suffix = os.path.splitext(path)
         number = 1

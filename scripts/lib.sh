@@ -10,7 +10,8 @@ log_dir=$top/build/log
 # File descriptor of the progress lines: 2 where stdout belongs to the command that is run.
 step_fd=2
 
-# A duplicate, so that the lines are seen also where a function's stdout is captured.
+# Makes step_fd a duplicate of stdout, so that lines are seen also where a function's stdout is
+# captured.
 progress_to_stdout()
 {
 	exec {step_fd}>&1
@@ -32,8 +33,8 @@ quoted()
 	printf '%q ' "$@"
 }
 
-# Show what is before the first tests that failed in a log, or else what it ends with, indented, and
-# the log's name.
+# show_log LOG: prints the lines before the first tests that failed in a log, or else its last
+# lines, indented, and the log's name.
 show_log()
 {
 	if grep -q '^not ok\|^Bail out' -- "$1"; then
@@ -46,7 +47,7 @@ show_log()
 	say "    log: $1"
 }
 
-# note TITLE: another title for the step that runs, such as how far it is.
+# note TITLE: gives the running step another title, such as how far it is.
 note()
 {
 	[ -z "${step_note:-}" ] || printf '%s\n' "$*" >"$step_note"
@@ -152,14 +153,14 @@ pool_run()
 	set +m
 	pid=$!
 	pool_lines[$pid]=$lines
-	# It is told when ./npu is gone, however that ended.
+	# The guard is told when ./npu is gone, however that ended.
 	# shellcheck disable=SC2016
 	setpriv --pdeathsig HUP perl -e '$SIG{HUP} = sub { kill "-TERM", $ARGV[0]; exit }; sleep' "$pid" \
 		</dev/null >/dev/null 2>&1 &
 	pool_guards[$pid]=$!
 }
 
-# Wait until one of them has ended, and show its lines.
+# Waits until one of the steps has ended, and shows its lines.
 pool_next()
 {
 	local pid start=$SECONDS
@@ -180,7 +181,7 @@ pool_next()
 	unset "pool_lines[$pid]" "pool_guards[$pid]"
 }
 
-# Wait until all have ended; 1 when one of them failed.
+# Waits until all steps have ended; 1 when one of them failed.
 pool_wait()
 {
 	local failed
@@ -198,7 +199,7 @@ take_lock()
 {
 	mkdir -p "$(dirname -- "$1")"
 	exec {lock_fd}>>"$1"
-	# Most are held for a moment only.
+	# Most locks are held for a moment only.
 	if ! flock -w 2 "$lock_fd"; then
 		printf 'npu: waiting for another ./npu (%s)\n' "$2" >&2
 		flock "$lock_fd"

@@ -10,7 +10,7 @@ PROGRAMS = {"amd64": "qemu-system-x86_64", "arm64": "qemu-system-aarch64"}
 
 
 def options(arch, size, cpus):
-    """Processors and memory, which is shared with the device's process."""
+    """Returns QEMU's options for processors and memory, which the device's process shares."""
     # This processor has pages of 4 and 16 KiB, and nothing that takes long to emulate.
     machine = ["-M", "virt,gic-version=3,memory-backend=mem", "-cpu", "neoverse-n1"] if arch == "arm64" else \
         ["-M", "q35,memory-backend=mem", "-cpu", "max"]
@@ -20,7 +20,7 @@ def options(arch, size, cpus):
 
 
 def kernel_options(arch):
-    """Words for the kernel's command line."""
+    """Returns words for the kernel's command line."""
     if arch == "arm64":
         return ["console=ttyAMA0"]
     return ["console=ttyS0", "no_timer_check", "tsc=reliable", *tsc.option()]

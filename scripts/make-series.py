@@ -92,7 +92,7 @@ def in_kernel_style(text):
 
 
 def insert_sorted(path, line, pattern):
-    """Among the lines that the pattern matches, which are in alphabetical order."""
+    """Inserts a line among the lines that the pattern matches, which are in alphabetical order."""
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
     places = [number for number, old in enumerate(lines) if re.match(pattern, old)]
     if not places:
@@ -111,7 +111,7 @@ def insert_maintainer(path, entry):
 
 
 class Series:
-    """A repository with what the patches touch."""
+    """A repository with the files that the patches touch."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -145,7 +145,7 @@ class Series:
 
 
 def makefile():
-    """That of driver/Kbuild without what is looked for."""
+    """Returns the Makefile: driver/Kbuild without its probes of the kernel."""
     objects = re.search(r"onpu-y := \\\n(?:\t.*\n)+", (TOP / "driver/Kbuild").read_text(encoding="utf-8"))
     return f"{LICENCE}\nccflags-y += -I$(src)\n\nobj-$(CONFIG_DRM_ACCEL_ONPU) += onpu.o\n\n{objects[0]}"
 

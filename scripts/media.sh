@@ -10,7 +10,7 @@
 media_suite=forky
 media_root=$top/build/media/root
 media_work=$top/build/media/work
-# The last are what our libraries are linked with.
+# The last packages are libraries that our libraries are linked with.
 media_packages=(gstreamer1.0-plugins-bad gstreamer1.0-tools python3-gi gir1.2-gst-plugins-bad-1.0
 	gir1.2-gst-plugins-base-1.0 pipewire-bin libspa-0.2-modules libopenblas0-pthread libprotobuf-c1 libdrm2)
 
@@ -32,7 +32,7 @@ make_media_root()
 	finish_root "$media_root.new"
 }
 
-# Made again when the list changes.
+# Makes the system, again when the list of packages changes.
 media_system()
 {
 	local stamp="$media_suite ${media_packages[*]}"
@@ -44,7 +44,7 @@ media_system()
 	mv -T -- "$media_root.new" "$media_root"
 }
 
-# The models, and our libraries in one folder as where they are installed.
+# Puts the models, and our libraries in one folder, where the system finds them.
 media_files()
 {
 	local gcc=$top/build/gcc/userspace

@@ -22,13 +22,14 @@ is_system()
 	return 1
 }
 
-# add_place FOLDER: to $places, unless it is seen anyway.
+# add_place FOLDER: adds the folder to $places, unless it is seen anyway.
 add_place()
 {
 	is_system "$1" || is_within "$1" "$top" || is_within "$1" "${top%/*}/shared" || places+=("$1")
 }
 
-# The folder that PATH is, or that it is in or could be made in. A link counts with what it leads to.
+# Adds the folder that PATH is, or that it is in or could be made in; for a link also the target's
+# folder.
 add_path()
 {
 	local path folder
@@ -51,7 +52,7 @@ find_places()
 	places=()
 	add_place "$(pwd -P)"
 	for word; do
-		# Texts of programs name no files by themselves.
+		# Words of several lines or great length are texts of programs, and name no files.
 		[[ ${#word} -le 4096 && $word != *$'\n'* ]] || continue
 		[[ $word != -[a-zA-Z]/* ]] || word=${word:2}
 		while :; do

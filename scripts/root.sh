@@ -9,7 +9,7 @@
 suite=trixie
 root=$top/build/root
 
-# Raise it when make_root() does something else than before: every root is then made anew.
+# Raise the number when make_root() changes: every root is then made anew.
 root_recipe=1
 
 os_release()
@@ -75,7 +75,7 @@ host_apt_options()
 	apt-config dump | grep -E '^Acquire::((http|https|ftp)::([^ ]*::)?Proxy|Check-Valid-Until|Check-Date|Retries|ForceIPv[46]) ' || true
 }
 
-# need_root_user SET…: says at once that it cannot work, and what would.
+# need_root_user SET…: ends ./npu with advice when the user is not root.
 need_root_user()
 {
 	local hint=""
@@ -150,15 +150,15 @@ make_root()
 	)
 }
 
-# update_root SET…: install them.
+# update_root SET…: installs the packages of these sets.
 update_root()
 {
 	local list
 
-	# A root of before there were packages from backports.
+	# The root may be older than the first packages from backports.
 	grep -q "$suite-backports" "$root/etc/apt/sources.list" ||
 		root_sources >"$root/etc/apt/sources.list" || return
-	# A new one has its lists.
+	# A new root has its lists of packages already.
 	[ ! -e "$root/.onpu-packages" ] || inside apt-get -q update || return
 	mapfile -t list < <(package_list "$@")
 	install_lines "${list[@]}"
@@ -207,7 +207,7 @@ create_root()
 	remove_old_roots
 }
 
-# Inside the environment already: ./npu called by a test or a build rule.
+# Whether this runs inside the environment already: a test or a build rule has called ./npu.
 is_inside()
 {
 	[ "${ONPU_INSIDE:-}" = "$top" ] && [ -e /.onpu-recipe ]
@@ -280,7 +280,7 @@ clean_environment()
 	done
 }
 
-# The values of variables that are passed and may name files.
+# Prints the values of variables that are passed to the environment and may name files.
 variables_with_files()
 {
 	local name
@@ -293,7 +293,7 @@ variables_with_files()
 	done
 }
 
-# find_all_places WORD…: find_places, of the words and of the variables.
+# find_all_places WORD…: calls find_places with the words and the values of the variables.
 find_all_places()
 {
 	local values
@@ -302,7 +302,7 @@ find_all_places()
 	find_places "$@" "${values[@]}"
 }
 
-# Leave in $entry what runs COMMAND… in the environment.
+# make_entry COMMAND…: sets $entry to the command line that runs COMMAND in the environment.
 make_entry()
 {
 	local home=/root places
@@ -318,14 +318,14 @@ make_entry()
 	fi
 }
 
-# inside COMMAND…: run it in the environment. It is told to end when ./npu is gone.
+# inside COMMAND…: runs the command in the environment; it is told to end when ./npu is gone.
 inside()
 {
 	make_entry "$@"
 	setpriv --pdeathsig TERM "${entry[@]}"
 }
 
-# become COMMAND…: be that command from here on: its signals, its status, its terminal.
+# become COMMAND…: replaces this process by the command, which gets its signals and its terminal.
 become()
 {
 	make_entry "$@"

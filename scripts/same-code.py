@@ -53,7 +53,7 @@ def code_of_shell(data):
 
 
 def parser_of(name, data):
-    """The function that leaves the words out of such a file, or None."""
+    """Returns the function that leaves the words out of such a file, or None."""
     if name.endswith(C_ENDINGS):
         return code_of_c
     if name.endswith(".py"):

@@ -13,7 +13,8 @@ set_names()
 	sed -n 's/^\[\([a-z]*\) [0-9]*\]$/\1/p' "$packages_file"
 }
 
-# wanted_sets [SET…]: what a command that asks for these needs; all without a name.
+# wanted_sets [SET…]: prints the sets that a command which asks for these needs; without a name,
+# all.
 wanted_sets()
 {
 	if [ $# -eq 0 ]; then
@@ -23,7 +24,7 @@ wanted_sets()
 	fi
 }
 
-# set_sizes SET…: the sum of their MiB.
+# set_sizes SET…: prints the sum of their MiB.
 set_sizes()
 {
 	local name sum=0
@@ -34,7 +35,7 @@ set_sizes()
 	echo "$sum"
 }
 
-# The lines NAME, NAME/SUITE and NAME/SUITE/depends of some sets, or of all.
+# Prints the lines NAME, NAME/SUITE and NAME/SUITE/depends of some sets, or of all sets.
 package_list()
 {
 	awk -v "wanted= $* " '
@@ -44,7 +45,7 @@ package_list()
 		$0 != "" && !skip' "$packages_file"
 }
 
-# has_backport ROOT PATTERN: a package of that name is installed there, from backports.
+# has_backport ROOT PATTERN: whether a package of that name is installed there from backports.
 has_backport()
 {
 	# dpkg-query expands the fields, not the shell; it fails when a package is unknown.
@@ -53,7 +54,8 @@ has_backport()
 		grep -q '^installed .*~bpo'
 }
 
-# lacking ROOT SET…: the lines of these sets whose packages are not in the root; "" is the host.
+# lacking ROOT SET…: prints the lines of these sets whose packages the root lacks; an empty ROOT is
+# the host.
 lacking()
 {
 	local line name depends installed at=$1
@@ -74,19 +76,19 @@ lacking()
 	done < <(package_list "$@" | grep -vFx -f <(printf '%s\n' "$installed"))
 }
 
-# has_packages ROOT SET…: every package of them is there.
+# has_packages ROOT SET…: whether the root has every package of these sets.
 has_packages()
 {
 	[ -z "$(lacking "$@")" ]
 }
 
-# A set's line in the root's list of those that it has.
+# Prints a set's line in the root's list of sets that it has.
 set_stamp()
 {
 	printf '%s %s\n' "$1" "$(package_list "$1" | sort -u | sha256sum | cut -d ' ' -f 1)"
 }
 
-# missing_sets SET…: those that the root's list does not have as they are now.
+# missing_sets SET…: prints the sets that the root's list lacks or has in an older form.
 missing_sets()
 {
 	local name
@@ -96,7 +98,7 @@ missing_sets()
 	done
 }
 
-# stamp_sets SET…: they are installed.
+# stamp_sets SET…: notes in the root's list that the sets are installed.
 stamp_sets()
 {
 	local name list=${root:?}/.onpu-packages
@@ -121,7 +123,8 @@ build_features()
 	fi
 }
 
-# check_disk SET…: before anything is fetched. A root of its own and the lists of packages take 500 MiB.
+# check_disk SET…: checks the free space before any download. A new root and the lists of packages
+# take 500 MiB.
 check_disk()
 {
 	local free need
@@ -133,7 +136,8 @@ check_disk()
 		die "no room below $top/build: the packages for this ($*) and what is built need $need MiB, there are $free: $((need - free)) MiB are missing"
 }
 
-# versioned NAME/SUITE: the package with a version in its name that the meta-package NAME depends on.
+# versioned NAME/SUITE: prints the package, with a version in its name, that the meta-package NAME
+# depends on.
 versioned()
 {
 	local name=${1%%/*} found
@@ -178,7 +182,7 @@ install_packages()
 		-o Dpkg::Use-Pty=0 -o APT::Keep-Downloaded-Packages=false install "$@" 9>&1
 }
 
-# install_lines LINE…: of packages.txt, those that name no suite first.
+# install_lines LINE…: installs lines of packages.txt, those that name no suite first.
 install_lines()
 (
 	umask 022

@@ -33,7 +33,8 @@ def is_within(path, folder):
 
 
 def is_closed(folder):
-    """To others than its owner; one that is not there is made, and open."""
+    """Whether others than its owner cannot enter a folder. A missing folder is made, and is
+    open."""
     try:
         return not stat.S_IMODE(os.stat(folder).st_mode) & stat.S_IXOTH
     except FileNotFoundError:
@@ -55,13 +56,14 @@ def closed(shares, system):
 
 
 def closed_ways(*paths):
-    """All folders that lead to the paths, and these themselves, that the user cannot enter."""
+    """Returns the folders on the way to the paths, and the paths, that the user cannot enter."""
     folders = {folder for path in paths for folder in (*parents(path), path)}
     return sorted(filter(is_closed, folders))
 
 
 def place(share, folders):
-    """Where a share is mounted: in the stand-in for the closed folder that it lies in, or at its path."""
+    """Returns where a share is mounted: in the stand-in for the closed folder around it, or at its
+    path."""
     for number, folder in enumerate(folders):
         if is_within(share, folder):
             return f"{STAGE}{number}/{os.path.relpath(share, folder)}"

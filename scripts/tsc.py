@@ -12,7 +12,7 @@ import time
 
 
 def option():
-    """An option of the kernel's command line."""
+    """Returns an option of the kernel's command line."""
     if platform.machine() != "x86_64":
         return []
     # rdtsc; shl $32, %rdx; or %rdx, %rax; ret
@@ -21,7 +21,7 @@ def option():
     counter = ctypes.CFUNCTYPE(ctypes.c_uint64)(ctypes.addressof(ctypes.c_char.from_buffer(code)))
 
     def reading():
-        """The clock and the counter at one time: the closest of some looks."""
+        """Returns the clock and the counter at one time: the closest pair of several."""
         looks = []
         for _ in range(100):
             before, count, after = time.monotonic_ns(), counter(), time.monotonic_ns()

@@ -16,7 +16,7 @@ ZSTD = b"\x28\xb5\x2f\xfd"
 
 
 def payload(image):
-    """The compressed bytes in a bzImage, without the size that follows them."""
+    """Returns the compressed bytes in a bzImage, without the size that follows them."""
     if image[MAGIC:MAGIC + 4] != b"HdrS":
         return b""
     offset, length = struct.unpack_from("<II", image, PAYLOAD)
@@ -25,7 +25,7 @@ def payload(image):
 
 
 def kernel_of(image):
-    """The ELF file in a bzImage that is packed as Debian's are; None in another one."""
+    """Returns the ELF file in a bzImage that is packed like Debian's; None for another bzImage."""
     data = payload(image)
     if not data.startswith(ZSTD):
         return None
@@ -59,7 +59,7 @@ def once(packed, target, unpack):
 
 
 def kernel(release, folder, system):
-    """The file that QEMU starts, of the kernel in the folder system."""
+    """Returns the file that QEMU starts, of the kernel in the folder system."""
     return once(os.path.join(system, f"boot/vmlinuz-{release}"), os.path.join(folder, release, "vmlinux"), kernel_of)
 
 
