@@ -21,9 +21,11 @@ struct rows {
 	int64_t in_h, in_w; /* size of the image with padding */
 	int64_t *at;	    /* [depth]: offset of each element of a window */
 	const float *bias;  /* bias, with readable memory behind it for whole vectors */
-	/* panels of the filter, shares of them, panels of a share */
+	/*
+	 * panels: panels of the filter; shares: shares of the panels; per_share: panels of a share
+	 */
 	int64_t panels, shares, per_share;
-	int64_t block, blocks; /* pixels of a block; blocks */
+	int64_t block, blocks; /* pixels of a block; number of blocks */
 	/* whether the windows of a block are copied one after the other, not transposed */
 	bool as_they_are;
 	char *scratch;

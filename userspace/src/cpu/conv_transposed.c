@@ -21,7 +21,7 @@ struct transposed {
 	const float *x, *filter, *bias;
 	float *y;
 	int64_t together;      /* output channels that share panels */
-	int64_t lines, blocks; /* output rows of a block; blocks */
+	int64_t lines, blocks; /* output rows of a block; number of blocks */
 	int64_t in_rows,
 		/*
 		 * in_rows: the most input rows that a block needs; line: stride of the product's

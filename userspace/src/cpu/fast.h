@@ -124,7 +124,7 @@ struct cpu_prepared *cpu_conv_prepare(const struct cpu_context *cpu, const struc
  */
 bool cpu_conv_gains(const struct cpu_context *cpu, const struct ir_graph *graph);
 
-/* Return the fast kernels for an operator, and the one for a node; NULL when there is none. */
+/* Return the fast kernels for an operator, and the kernel for a node; NULL when there is none. */
 const struct cpu_fast_family *cpu_fast_family(enum ir_op op);
 const struct cpu_fast_kernel *cpu_fast_find(const struct ir_node *node);
 
@@ -146,7 +146,7 @@ struct cpu_product {
  */
 int cpu_blas_load(const struct cpu_context *cpu, struct wnn_error *err);
 
-/* Whether a product needs OpenBLAS: it computes all but those of one row times a matrix. */
+/* Whether a product needs OpenBLAS: all products do but those of one row times a matrix. */
 bool cpu_matmul_needs_blas(const struct ir_node *node);
 
 /*

@@ -8,8 +8,8 @@
 #include "cpu/element.h"
 
 /*
- * With at least so many matrices in a batch, each runs on one thread; with fewer, all threads share
- * each one.
+ * With at least this many matrices in a batch, each matrix runs on one thread; with fewer, all
+ * threads share each matrix.
  */
 #define SHARED_BATCHES 4
 

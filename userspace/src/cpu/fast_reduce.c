@@ -356,7 +356,7 @@ static int normalize(struct cpu_context *cpu, const struct ir_node *node, const 
 
 /* --- Interleaved channels: each element has a mean, a factor and a bias of its own --- */
 
-/* The least elements of such a row, and the elements that are computed at a time. */
+/* ROW: the least elements of a row; PIECE: elements that are computed at a time. */
 #define ROW   1024
 #define PIECE 2048
 

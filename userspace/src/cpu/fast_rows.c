@@ -202,7 +202,7 @@ static int triangular(struct cpu_context *cpu, const struct ir_node *node, const
 
 /* --- cumulativeSum: several sums at once, since each addition waits for the one before --- */
 
-/* Sums that are computed together: contiguous ones, and others. */
+/* Sums that are computed together: NEIGHBOURS contiguous ones, or APART that are not contiguous. */
 #define NEIGHBOURS 256
 #define APART	   8
 

@@ -119,7 +119,7 @@ static void merge(const struct entry *a, int64_t na, const struct entry *b, int6
 	memcpy(to + na + j, b + j, (size_t)(nb - j) * sizeof(*b));
 }
 
-/* Sorts n entries; `beside` is a buffer for as many. */
+/* Sorts n entries; `beside` is a buffer for n entries. */
 static void sort(struct entry *e, int64_t n, struct entry *beside)
 {
 	struct entry *from = e, *to = beside;

@@ -186,7 +186,7 @@ static int describe_filter(struct conv *c)
 	       dnn->memory_desc_create_with_tag(&c->bias_desc, 1, bias, dnnl_f32, dnnl_a);
 }
 
-/* Describes one image with so many rows and columns in channels-last layout. */
+/* Describes one image of `rows` x `columns` pixels in channels-last layout. */
 static int describe_picture(const struct conv *c, dnnl_memory_desc_t *desc, dnnl_data_type_t type,
 			    int64_t channels, int64_t rows, int64_t columns)
 {

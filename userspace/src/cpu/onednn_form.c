@@ -103,10 +103,10 @@ static void reverse_axes(struct onednn_form *form)
 }
 
 /*
- * Finds the sums behind the elements; false when their size is not as expected, as the descriptor
- * tells only that. oneDNN has sums of -128 times the weights for signed inputs where its
- * instructions are unsigned, and always sums of -1 times the weights for inputs with a zero point;
- * both in this order, for padded channels.
+ * Finds the sums behind the elements; false when their size is not as expected: the descriptor
+ * tells nothing else about them. oneDNN has sums of -128 times the weights for signed inputs where
+ * its instructions are unsigned, and always sums of -1 times the weights for inputs with a zero
+ * point; both in this order, for padded channels.
  */
 static bool find_sums(struct onednn_form *form, const struct blocks *b, struct onednn_input input)
 {

@@ -23,8 +23,8 @@
 #define CALLS	 4
 #define MIN_ROWS 64
 /*
- * COLUMNS: a call has a multiple of so many columns. MAX_PARTS: the most calls that divide the
- * columns.
+ * COLUMNS: the number of columns of a call is a multiple of this. MAX_PARTS: the most calls that
+ * divide the columns.
  */
 #define COLUMNS	  64
 #define MAX_PARTS 8

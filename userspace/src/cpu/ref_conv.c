@@ -335,7 +335,7 @@ struct pool {
 
 /*
  * The taps of a window that lie inside the image along one axis: from `first` to before `end`;
- * `next` is the next one to visit.
+ * `next` is the next tap to visit.
  */
 struct span {
 	int64_t first, end, next;

@@ -36,7 +36,7 @@ struct cpu_tile {
 	float factor;
 	/*
 	 * Addends: C itself, and one number per row or per column, which may be NULL. They are
-	 * added last, so that a large one is rounded once.
+	 * added last, so that a large addend is rounded once.
 	 */
 	bool add;
 	const float *row_bias, *column_bias;
@@ -151,7 +151,7 @@ struct cpu_weights {
 	/* depth: steps; block: steps that have the same scales, a divisor of depth */
 	int64_t depth, block;
 	const float *scale; /* [depth / block][columns] */
-	/* [depth / block][columns]; NULL: all are 0, which 4 bits do not allow */
+	/* [depth / block][columns]; NULL: all zero points are 0; never NULL with 4-bit weights */
 	const int8_t *zero;
 };
 
@@ -238,7 +238,10 @@ struct cpu_simd {
 	double (*exp_sum)(const float *x, int64_t n, float max);
 	/* Softmax of `lines` contiguous rows of n floats each; x may be y. */
 	void (*softmax)(float *y, const float *x, int64_t lines, int64_t n);
-	/* Softmax of `columns` interleaved columns; the elements of one are `step` floats apart. */
+	/*
+	 * Softmax of `columns` interleaved columns; the elements of a column are `step` floats
+	 * apart.
+	 */
 	void (*softmax_columns)(float *y, const float *x, int64_t n, int64_t step, int64_t columns);
 	/*
 	 * Returns the sum, the sum of squared distances from the centre (CPU_FOLD_SQUARES), or an

@@ -349,8 +349,8 @@ static void angle(enum cpu_angle what, float *y, const float *x, int64_t n)
 }
 
 /*
- * Computes functions of more than a few instructions, but for those of groups; false when kind is
- * another.
+ * Computes functions that take more than a few instructions, except the functions of groups; false
+ * when kind is another function.
  */
 static bool function(int kind, float alpha, float *y, const float *x, int64_t n)
 {

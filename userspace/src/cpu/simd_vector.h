@@ -138,7 +138,7 @@ static inline vec most_of(vec x, vec y)
 				TURNED_PLACE(3, n))
 #endif
 
-/* Returns the largest element; when one is NaN, it may be another element. */
+/* Returns the largest element; when an element is NaN, the result may be another element. */
 static inline float most_in(vec v)
 {
 #if LANES == 16

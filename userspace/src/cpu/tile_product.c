@@ -45,8 +45,8 @@ void cpu_tile_unpack(const struct cpu_simd *simd, int64_t k, int64_t n, const fl
 }
 
 /*
- * Returns the number of steps for which the rows are packed at a time; all panels are multiplied
- * with these before the next steps. Between them, c is written and read again.
+ * Returns the number of steps for which the rows are packed at a time. All panels are multiplied
+ * with these steps before the next steps are packed; in between, c is written and read again.
  */
 static int64_t steps_of(int64_t m)
 {

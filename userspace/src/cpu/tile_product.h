@@ -24,7 +24,7 @@ static inline void cpu_fetch_ahead(const float *next, int64_t floats)
 }
 
 /*
- * Items of work per thread: several, so that other threads can take the items of one that is held
+ * Items of work per thread: several, so that other threads can take items of a thread that is held
  * up.
  */
 #define CPU_PIECES 4

@@ -18,8 +18,8 @@
 /* Steps of a panel that are converted to floats at a time. */
 #define DEPTH 256
 /*
- * NEAR: floats of rows that are packed at a time; LEAST: at least so many rows are, since the
- * panels are converted once for them.
+ * NEAR: floats of rows that are packed at a time; LEAST: the least rows that are packed at a time,
+ * since the panels are converted once for these rows.
  */
 #define NEAR  (256 * 1024)
 #define LEAST 64

@@ -34,8 +34,8 @@
  */
 #define FEWEST_TILES 32
 /*
- * With at least MANY_CHUNKS chunks, each thread computes whole chunks, and their number is a
- * multiple of this one. With fewer, the threads share the products of a chunk, divided into
+ * With at least MANY_CHUNKS chunks, each thread computes whole chunks, and the number of chunks is
+ * a multiple of MANY_CHUNKS. With fewer, the threads share the products of a chunk, divided into
  * SHARED_PARTS.
  */
 #define MANY_CHUNKS  4

@@ -10,7 +10,7 @@
 
 struct cpu_winograd_shape {
 	int64_t points; /* points: products of a call; each is [tiles][in_c] * [in_c][out_c] */
-	/* tiles of a chunk, and of the last chunk if that has fewer; 0: it has not */
+	/* tiles: tiles of a chunk; rest: tiles of the last chunk if it has fewer, else 0 */
 	int64_t tiles, rest;
 	int64_t in_c, out_c;
 	unsigned int threads;
