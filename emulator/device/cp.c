@@ -311,7 +311,7 @@ static bool poll_job(struct onpu_device *d)
 	return true;
 }
 
-/* Does the next action that is due now; false: none is. */
+/* Does the next action that is due now; false: no action is due. */
 bool cp_poll(struct onpu_device *d)
 {
 	struct cp *cp = &d->cp;

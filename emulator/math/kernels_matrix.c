@@ -204,7 +204,7 @@ static inline __attribute__((always_inline)) void steps_pieces(const struct mma_
 	DEFINE_SIZE(i32, rows, vectors) \
 	DEFINE_SIZE(pieces, rows, vectors)
 
-/* For each number of rows, use the smallest kernel that has as many. */
+/* For each number of rows, use the smallest kernel that computes at least this many rows. */
 #if TILE_ROWS == 8
 #define DEFINE_VECTORS(v) DEFINE_ROWS(1, v) DEFINE_ROWS(2, v) DEFINE_ROWS(4, v) DEFINE_ROWS(8, v)
 #define USE(type, k, v)                                                       \

@@ -73,7 +73,7 @@ static void forget_messages(struct vfu_injector *in)
 
 /*
  * Takes the delayed entry that is due at @now; entries are taken in the order of their times.
- * False: none is due.
+ * False: no entry is due.
  */
 static bool take_due(struct vfu_injector *in, uint64_t now, struct vfu_delayed *due)
 {

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The most delayed events; when so many wait, the next one is not delayed. */
+/* The most delayed events; when this many wait, the next event is not delayed. */
 #define VFU_INJECT_DELAYED 64
 
 /**
