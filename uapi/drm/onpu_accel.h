@@ -766,7 +766,7 @@ struct drm_onpu_job {
 
 	/**
 	 * @cycle_limit: Device cycles after which the job fails with ETIME. Zero, or more than the
-	 * administrator allows, means as many as he allows.
+	 * administrator allows, means the administrator's limit.
 	 */
 	__u64 cycle_limit;
 
