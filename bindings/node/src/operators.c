@@ -313,7 +313,7 @@ napi_value native_operator(napi_env env, napi_callback_info info)
 	call.equal_parts = type == napi_number;
 	if (call.equal_parts)
 		napi_get_value_uint32(env, values[4], &call.parts);
-	/* The library refuses so many results, however many more were asked for. */
+	/* The library refuses MAX_OUTPUTS results, and any larger number as well. */
 	call.count = count < MAX_OUTPUTS ? count : MAX_OUTPUTS;
 	call.outputs = count ? keep(&call, call.count * sizeof(WNNOperand)) : NULL;
 	if (!call.failed)

@@ -329,7 +329,7 @@ PyObject *builder_call(PyObject *self, PyObject *arguments)
 	call.equal_parts = parts != Py_None;
 	if (call.equal_parts && !get_u32(parts, &call.parts))
 		bad_argument(&call, "splits");
-	/* The library refuses so many results, however many more were asked for. */
+	/* The library refuses MAX_OUTPUTS results, and any larger number as well. */
 	call.count = count < MAX_OUTPUTS ? count : MAX_OUTPUTS;
 	call.outputs = count ? keep(&call, call.count * sizeof(WNNOperand)) : NULL;
 	if (!call.failed)
