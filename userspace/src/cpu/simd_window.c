@@ -26,7 +26,7 @@ INLINE vec combine_one(enum cpu_window kind, vec y, vec x, vec w)
 /* --- Taps at fixed distances: rows of pixels --- */
 
 /*
- * Returns the initial value of a sum or maximum. A bias is added last, so that a large one is
+ * Returns the initial value of a sum or maximum. A bias is added last, so that a large bias is
  * rounded once.
  */
 INLINE float first_of(enum cpu_window kind, float start)
