@@ -60,8 +60,8 @@ static bool ends_word(const struct reader *r, char last)
 
 /*
  * Returns the position behind the text when the line has it at the reader, else NULL. A space in
- * the text stands for any number of spaces in the line; a letter or digit must not follow a text
- * that ends in one.
+ * the text stands for any number of spaces in the line; when the text ends in a letter or digit, no
+ * letter or digit may follow it in the line.
  */
 static const char *match_text(const struct reader *r, const char *text)
 {
