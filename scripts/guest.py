@@ -179,15 +179,17 @@ class Guest:
     # What the guest sees
 
     def folders(self):
-        """The checkout, and those that the command is about; it may write to them. The data of tests that lie
-        beside the checkout are in the root, but where the way to them is closed."""
+        """Returns the checkout and the folders that the command is about, which it may write to.
+        The data of tests that lie beside the checkout are in the root, except where the way to them
+        is closed."""
         if self.args.in_memory:
             return []
         found = {TOP, *self.args.share}
         return sorted({*found, DATA} if os.path.isdir(DATA) and self.closed(sorted(found)) else found)
 
     def closed(self, folders):
-        """The folders that the command's user could not enter on the way to them, or to a place in memory."""
+        """Returns the folders that the user cannot enter on the way to these, or in memory to the
+        checkout."""
         if self.args.root:
             return []
         return shares.closed(folders, self.args.system) if folders else shares.closed_ways(os.getcwd(), TOP)
