@@ -6,8 +6,8 @@
  * inputs and constants ("constant": true) with their elements, and the expected results.
  * webnn-validation/1: a graph without elements and tolerance, with "expect": "success" (then with
  * type and shape of the outputs) or "TypeError". A case with "outsideSpec" must be refused with a
- * TypeError, except that one with int4 or uint4 runs where opSupportLimits lists the type for the
- * operands that have it, and is skipped elsewhere.
+ * TypeError, except that a case with int4 or uint4 runs where opSupportLimits lists the type for
+ * the operands that have it, and is skipped elsewhere.
  */
 #include <stdarg.h>
 #include <stdio.h>
