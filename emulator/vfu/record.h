@@ -43,7 +43,7 @@ enum vfu_record_kind {
 
 /* The header of an event; its data follows. */
 struct vfu_record_event {
-	uint32_t kind, size; /* of the data, in bytes */
+	uint32_t kind, size; /* kind; bytes of the data */
 	uint64_t where, what;
 };
 
