@@ -72,7 +72,7 @@ struct fw_counts {
 /* The share of the device that one client has used at one priority. */
 struct fw_share {
 	uint64_t used;	    /* job cycles that its queues have used */
-	uint8_t last, next; /* its queues that had the last time slice and get the next one */
+	uint8_t last, next; /* the client's queues of the last time slice and of the next one */
 };
 
 /* The shares of all clients at one priority, by the index of their address spaces. */
