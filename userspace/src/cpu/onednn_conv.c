@@ -78,7 +78,7 @@ struct conv {
 	float *addends; /* addends of a float result, one for each channel; NULL: none */
 	const struct ir_unary_attrs *real_act; /* activation of float results; or NULL */
 	bool has_addend;
-	bool each_scale, each_bias, each_addend; /* one per channel, or one for all */
+	bool each_scale, each_bias, each_addend; /* one per channel; false: one for all */
 	struct worker *workers;
 	size_t scratch_bytes; /* oneDNN's scratch memory for a thread */
 	size_t sums_bytes;    /* a thread's integer sums, or results of a slice of channels */
