@@ -41,7 +41,7 @@ struct drm_bo {
 	struct winsys_bo base;
 	uint32_t handle;
 	bool shared;   /* other buffers may have this handle, too: see drm_shares.h */
-	bool imported; /* its memory and mapping are the caller's */
+	bool imported; /* the buffer's memory and mapping belong to the caller */
 };
 
 struct winsys_ctx {

@@ -22,7 +22,7 @@
 
 struct sim_bo {
 	struct winsys_bo base;
-	bool wrapped; /* its memory belongs to the caller */
+	bool wrapped; /* the buffer's memory belongs to the caller */
 };
 
 struct sim_ctx;
