@@ -15,7 +15,7 @@
  */
 enum chrome_process {
 	CHROME_LIBRARY = 1,
-	CHROME_NPU = 2, /* its threads: engines by WNNProfileEngine, from 1 on, and CHROME_JOBS */
+	CHROME_NPU = 2, /* threads: engines by WNNProfileEngine, from 1 on, and CHROME_JOBS */
 	CHROME_DRIVER = 3,
 	CHROME_FIRMWARE = 4,
 	CHROME_NEXT = 10,

@@ -11,7 +11,7 @@
 
 enum verdict {
 	FINE,
-	HINT,	/* it may work now, but not the next time */
+	HINT,	/* the device may work now, but not the next time */
 	BROKEN, /* a reason why the device does not work */
 };
 
