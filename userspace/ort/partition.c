@@ -245,7 +245,7 @@ static struct ort_status *find_inputs(struct onpu_partition *p, size_t group, si
 			continue;
 		type = type_of(p, names[k]);
 		if (!type && from == SIZE_MAX)
-			continue; /* it is a constant */
+			continue; /* the value is a constant */
 		if (!type || type->kind != WNNOnnxKind_Tensor ||
 		    type->rank == WNN_ONNX_RANK_UNKNOWN) {
 			p->supported[node] = WNN_FALSE;
