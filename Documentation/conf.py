@@ -45,7 +45,7 @@ shutil.copy(UAPI / "onpu" / "functions.rst", GENERATED / "functions.rst")
 make(TOOLS / "accel_rst.py", UAPI / "drm" / "onpu_accel.h", GENERATED / "accel.rst")
 make(TOOLS / "onnx_h_rst.py", USERSPACE / "include" / "webnn" / "onnx.h", GENERATED / "onnx_api.rst")
 make(TOOLS / "onnx_h_rst.py", USERSPACE / "include" / "webnn" / "stablehlo.h", GENERATED / "stablehlo_api.rst")
-make(TOOLS / "names_rst.py", USERSPACE / "webnn.json", TOOLS / "onnx.rst", GENERATED / "names.rst")
+make(TOOLS / "names_rst.py", USERSPACE / "webnn.json", TOOLS / "onnx-operators.rst", GENERATED / "names.rst")
 make(TOOLS / "messages_rst.py", GENERATED)
 (GENERATED / "man").mkdir(exist_ok=True)
 make(TOOLS / "man_rst.py", GENERATED / "man", *(

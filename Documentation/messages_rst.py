@@ -146,7 +146,7 @@ def pages(sections):
     """(by section, by the alphabet)"""
     text = title("Messages", "What does this message mean, and what helps?")
     text += ("All messages, with \"…\" for what differs each time; :doc:`/generated/messages_index` has them in the order of the alphabet. Those of "
-             "the importer have a place of their own in :doc:`/onnx`. Messages of the library come with a status, "
+             "the importer have a place of their own in :doc:`/onnx-refusals`. Messages of the library come with a status, "
              "which :doc:`/guide` explains.\n\n")
     index = title("Index of messages", "Where is the message that I have met?")
     index += "In the order of the alphabet, without what differs each time at the beginning.\n\n"

@@ -34,7 +34,7 @@ ONNX = {
 def main():
     source, onnx, target = map(pathlib.Path, sys.argv[1:])
     api = json.loads(source.read_text(encoding="utf-8"))
-    known = set(re.findall(r"^   \* - ([\w.]+)$", onnx.read_text(encoding="utf-8"), re.M))
+    known = set(re.findall(r'^   "([\w.]+)", ', onnx.read_text(encoding="utf-8"), re.M))
     text = ".. csv-table::\n   :header: JavaScript, C, ONNX\n\n"
     names = [m["name"] for o in api["operators"] for m in o["methods"]]
     for name in sorted(set(names) - {"input", "constant"}):

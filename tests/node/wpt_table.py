@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The table of results of the Web Platform Tests in node.rst: wpt_table.py [--check] REPORT.json…
+"""The table of results of the Web Platform Tests in node-web.rst: wpt_table.py [--check] REPORT.json…
 
 The script replaces the table by one from the reports of ./npu wpt --json; with --check, it fails if
 the table would change.
@@ -9,7 +9,7 @@ import json
 import pathlib
 import sys
 
-PAGE = pathlib.Path(__file__).resolve().parents[2] / "Documentation/node.rst"
+PAGE = pathlib.Path(__file__).resolve().parents[2] / "Documentation/node-web.rst"
 RULE = "======= ======== ========= ======== ========"
 HEAD = "device  files    passed    failed   listed"
 

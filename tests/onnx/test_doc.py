@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Tests that Documentation/onnx.rst lists the operators that the importer knows: test_doc.py
+"""Tests that Documentation/onnx-operators.rst lists the operators that the importer knows: test_doc.py
 PROGRAM.
 
 With --write it puts the table into the file.
@@ -9,7 +9,7 @@ import pathlib
 import subprocess
 import sys
 
-PAGE = pathlib.Path(__file__).resolve().parents[2] / "Documentation/onnx.rst"
+PAGE = pathlib.Path(__file__).resolve().parents[2] / "Documentation/onnx-operators.rst"
 BEGIN = ".. begin of the table of operators\n"
 END = ".. end of the table of operators\n"
 
@@ -17,11 +17,9 @@ END = ".. end of the table of operators\n"
 def table(program):
     lines = subprocess.run([program, "--operators"], check=True, text=True,
                            stdout=subprocess.PIPE).stdout.splitlines()
-    rows = "".join(f"   * - {name}\n     - {since}\n     - {remark}\n" if remark else
-                   f"   * - {name}\n     - {since}\n     -\n"
-                   for name, since, remark in (line.split("\t") for line in sorted(lines)))
-    return ("\n.. list-table::\n   :header-rows: 1\n\n"
-            "   * - Operator\n     - Since operator set\n     - Remark\n" + rows + "\n")
+    rows = [("Operator", "Since operator set", "Remark"), *(line.split("\t") for line in sorted(lines))]
+    return ("\n.. csv-table::\n   :header-rows: 1\n\n" +
+            "".join('   "{}", "{}", "{}"\n'.format(*(cell.replace('"', '""') for cell in row)) for row in rows) + "\n")
 
 
 def main():
@@ -32,7 +30,7 @@ def main():
     if "--write" in sys.argv:
         PAGE.write_text(wanted, encoding="utf-8")
     elif text != wanted:
-        print("Documentation/onnx.rst is not up to date: tests/onnx/test_doc.py PROGRAM --write")
+        print("Documentation/onnx-operators.rst is not up to date: tests/onnx/test_doc.py PROGRAM --write")
         return 1
     return 0
 

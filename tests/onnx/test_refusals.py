@@ -3,7 +3,7 @@
 """Each reason for which a node is refused is given by some model: test_refusals.py PROGRAM [--write].
 
 Compares what is refused of one-node models with the rows of refusals.py, and looks that each message
-in the source of the importer occurs in them, and in Documentation/onnx.rst, where --write puts them.
+in the source of the importer occurs in them, and in Documentation/onnx-refusals.rst, where --write puts them.
 """
 import pathlib
 import re
@@ -17,7 +17,7 @@ from onnx_cases import onnx
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 SOURCES = TOP / "userspace/import/onnx"
-PAGE = TOP / "Documentation/onnx.rst"
+PAGE = TOP / "Documentation/onnx-refusals.rst"
 BEGIN = ".. begin of the table of refusals\n"
 END = ".. end of the table of refusals\n"
 TYPES = {"int4": onnx.TensorProto.INT4, "string": onnx.TensorProto.STRING}
@@ -180,10 +180,9 @@ def table(rows):
         name = model.graph.node[-1]
         operators.setdefault(re.sub(r"%(\.\*)?(zu|lld|[dusg])", "…", text), set()).add(
             f"{name.domain}.{name.op_type}" if name.domain == "com.microsoft" else name.op_type)
-    lines = "".join(f"   * - {text}\n     - {', '.join(sorted(names))}\n"
+    lines = "".join('   "{}", "{}"\n'.format(text.replace('"', '""'), ', '.join(sorted(names)))
                     for text, names in sorted(operators.items()))
-    return ("\n.. list-table::\n   :header-rows: 1\n\n   * - Reason\n     - Such as of\n"
-            + lines + "\n")
+    return '\n.. csv-table::\n   :header-rows: 1\n\n   "Reason", "Such as of"\n' + lines + "\n"
 
 
 def check_page(rows, write):
@@ -193,7 +192,7 @@ def check_page(rows, write):
     if write:
         PAGE.write_text(wanted, encoding="utf-8")
     elif text != wanted:
-        print("Documentation/onnx.rst is not up to date: tests/onnx/test_refusals.py PROGRAM --write")
+        print("Documentation/onnx-refusals.rst is not up to date: tests/onnx/test_refusals.py PROGRAM --write")
         return 1
     return 0
 
