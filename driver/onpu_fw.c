@@ -183,9 +183,9 @@ static void report_fw_status(struct onpu_device *onpu, u32 status)
 		drm_err(&onpu->drm, "firmware failed: %s%s (detail %u)\n", boot_error_name(error),
 			detail_name(error, detail), detail);
 	else if (status_state(status) == ONPU_STATE_HALTED)
-		drm_err(&onpu->drm, "the management core has locked up, mcause %u\n", detail);
+		drm_err(&onpu->drm, "the firmware crashed and the management core stands still: cause %u of RISC-V (mcause)\n", detail);
 	else
-		drm_err(&onpu->drm, "the firmware is not running, STATUS %#x\n", status);
+		drm_err(&onpu->drm, "the firmware has not started, or has stopped: its status register reads %#x\n", status);
 }
 
 void onpu_fw_status_irq(struct onpu_device *onpu)

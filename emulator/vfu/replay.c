@@ -183,8 +183,10 @@ static void __attribute__((format(printf, 2, 3))) differ(struct replay *r, const
 	va_end(args);
 	describe(r, recorded, sizeof(recorded));
 	r->differs = true;
-	tell(r->report, "event %" PRIu64 " differs: recorded is that %s; now %s", r->report->events,
-	     recorded, now);
+	tell(r->report,
+	     "event %" PRIu64
+	     ": the replay does not do what was recorded; recorded: %s; replayed: %s",
+	     r->report->events, recorded, now);
 }
 
 /*
@@ -213,7 +215,7 @@ static void do_config(struct replay *r)
 		} else if (r->event.kind == VFU_RECORD_CONFIG_READ) {
 			pci_config_read(&r->pci, (uint32_t)r->event.where, data, r->event.size);
 			if (memcmp(data, r->data, r->event.size))
-				differ(r, "it has other bytes");
+				differ(r, "the bytes are others");
 		} else if (r->event.kind == VFU_RECORD_CONFIG_RESET && r->event.where) {
 			pci_config_init(&r->pci, r->pci.vectors);
 		} else if (r->event.kind == VFU_RECORD_CONFIG_RESET) {
@@ -290,8 +292,9 @@ static void host_trace(void *ctx, uint64_t cycle, unsigned int kind, uint32_t of
 	    r->access.offset == offset && r->access.value == value)
 		step(r);
 	else
-		differ(r, "it is cycle %" PRIu64 ", offset 0x%" PRIx32 ", value 0x%" PRIx32, cycle,
-		       offset, value);
+		differ(r,
+		       "the access is at cycle %" PRIu64 ", offset 0x%" PRIx32 ", value 0x%" PRIx32,
+		       cycle, offset, value);
 }
 
 static bool next(void *ctx, uint64_t point, struct onpu_device_event *event)

@@ -69,8 +69,7 @@ class Compile(ToolTest):
     def test_profile(self):
         model = convolution(self.folder)
         graph, _ = self.compile(model, "sim")
-        self.refuses(2, "it was saved without time stamps: give --profile to compile", "profile", graph, "-d",
-                     "sim")
+        self.refuses(2, "compile the model again, with webnn-run compile --profile", "profile", graph, "-d", "sim")
         graph, _ = self.compile(model, "sim", "--profile")
         saved, built = (json.loads(self.tool("profile", m, "-d", "sim", "--json", "-")[0])
                         for m in (graph, model))

@@ -97,9 +97,11 @@ class Pictures(ToolTest):
         model = same(self.folder, "same", [4, 3, 3])
         got = self.elements(model, "--crop", "3x4", "--scale", 1)
         np.testing.assert_array_equal(got, self.pixels[1:5, 1:4])
-        self.refuses(3, "8x8 cannot be taken from the middle of 5x6", "run",
-                     same(self.folder, "same", [8, 8, 3]), "-i", self.png, "--crop", 8)
-        self.refuses(3, "--crop gives 2x2, the input takes 8x8", "run",
+        self.refuses(3, "the picture has 5x6 pixels, but 8x8 are to be cut out of its middle: give --resize 8x8 or more, "
+                     "or a smaller --crop", "run", same(self.folder, "same", [8, 8, 3]), "-i", self.png, "--crop", 8)
+        self.refuses(3, "the picture has 7x8 pixels after --resize, but 8x8 are to be cut out of its middle: give "
+                     "--resize 8x8 or more", "run", same(self.folder, "same", [8, 8, 3]), "-i", self.png, "--resize", "7x8")
+        self.refuses(3, '--crop 2x2 does not fit, input "x" takes 8x8 pixels', "run",
                      same(self.folder, "same", [8, 8, 3]), "-i", self.png, "--crop", 2)
 
     def test_jpeg(self):

@@ -124,8 +124,9 @@ class Messages(ToolTest):
         self.refuses(3, "it has int32 [2, 6]", "run", model, "-i", whole)
         (self.folder / "bad.pb").write_bytes(b"\xff\xff\xff")
         self.refuses(3, "no tensor of ONNX, or damaged", "run", model, "-i", self.folder / "bad.pb")
-        self.refuses(3, "none.bin: cannot be read", "run", model, "--dim", "N=1", "-i",
-                     self.folder / "none.bin")
+        for name in "none.bin", "none.pb":
+            self.refuses(3, f"{name}: cannot be read: No such file or directory", "run", model, "--dim", "N=1", "-i",
+                         self.folder / name)
 
     def test_damaged_npy(self):
         model = same(self.folder, "same", [6])

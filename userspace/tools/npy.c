@@ -255,5 +255,5 @@ int npy_save(const struct npy *array, const char *path)
 	wrong = write_head(array, type, f) ||
 		fwrite(array->data, 1, array->bytes, f) != array->bytes;
 	wrong |= fclose(f) != 0;
-	return wrong ? bad(path, "cannot be written") : 0;
+	return wrong ? bad(path, strerror(errno)) : 0;
 }

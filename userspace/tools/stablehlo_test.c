@@ -468,10 +468,11 @@ static int report(const struct tester *tester)
 		"CPU\n",
 		tester->count.total, tester->count.passed, tester->count.refused,
 		tester->count.failed, tester->count.no_cpu_operator);
+	errno = 0;
 	if (tester->options->json &&
 	    (!result || json_dump_file(result, tester->options->json, JSON_INDENT(1)))) {
-		fprintf(stderr, "stablehlo-test: %s: it cannot be written\n",
-			tester->options->json);
+		fprintf(stderr, "stablehlo-test: %s: cannot be written: %s\n",
+			tester->options->json, errno ? strerror(errno) : "memory is exhausted");
 		ret = 2;
 	}
 	json_decref(result);

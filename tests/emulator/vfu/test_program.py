@@ -108,7 +108,7 @@ class Program(unittest.TestCase):
         at = data.index(struct.pack('<II', self.register(), 65536)) + 4
         data = data[:at] + b'\1' + data[at + 1:]
         data = data[:-8] + struct.pack('<Q', zlib.crc32(data[:-24]))
-        for content, status, told in ((data, 2, ' differs: recorded is that a register is read'),
+        for content, status, told in ((data, 2, ': the replay does not do what was recorded; recorded: a register is read'),
                                       (data[:-1], 1, 'it ends in the middle'), (b'', 1, 'it is empty'),
                                       (bytes(32), 1, 'it is no recording'), (data[:-1] + b'x', 1, 'its checksum'),
                                       (data[:8] + b'\2' + data[9:], 1, 'another version')):

@@ -339,7 +339,9 @@ static void test_differs(void **state)
 			seal(copy);
 			assert_int_equal(replay(copy, size, &report), VFU_REPLAY_DIFFERS);
 			assert_int_equal(report.events, number);
-			assert_non_null(strstr(report.text, " differs: recorded is that "));
+			assert_non_null(
+				strstr(report.text,
+				       ": the replay does not do what was recorded; recorded: "));
 		}
 	}
 	free(copy);

@@ -3,6 +3,7 @@
  * The public functions of libwebnn-stablehlo: they load a file, describe its inputs and outputs,
  * and run it.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -175,6 +176,7 @@ WNNStatus wnnStablehloLoadFile(WNNStringView path, WNNStablehloLoadOptions const
 	size_t length, size = 0, room = 1 << 16, got;
 	WNNStatus status = WNNStatus_Success;
 	FILE *file;
+	int error;
 
 	if (!program || !path.data)
 		return shlo_set_error(WNNStatus_TypeError, "path or program is missing");
@@ -185,9 +187,11 @@ WNNStatus wnnStablehloLoadFile(WNNStringView path, WNNStablehloLoadOptions const
 		return shlo_set_error(WNNStatus_UnknownError, "memory is exhausted");
 	memcpy(name, path.data, length);
 	file = fopen(name, "rb");
+	error = errno;
 	import_free(name);
 	if (!file)
-		return shlo_set_error(WNNStatus_OperationError, "the file cannot be read");
+		return shlo_set_error(WNNStatus_OperationError, "the file cannot be read: %s",
+				      strerror(error));
 	do {
 		char *more;
 
@@ -202,7 +206,8 @@ WNNStatus wnnStablehloLoadFile(WNNStringView path, WNNStablehloLoadOptions const
 		size += got;
 	} while (size == room);
 	if (status == WNNStatus_Success && ferror(file))
-		status = shlo_set_error(WNNStatus_OperationError, "the file cannot be read");
+		status = shlo_set_error(WNNStatus_OperationError, "the file cannot be read: %s",
+					strerror(errno));
 	fclose(file);
 	if (status == WNNStatus_Success)
 		status = wnnStablehloLoadMemory(data, size, options, program);

@@ -242,7 +242,7 @@ static int save(const struct drawing *drawing, FILE *svg, const char *path, bool
 	bool wrong;
 
 	if (!file)
-		return complain(BAD_FILE, "%s: %s", path, strerror(errno));
+		return complain_unwritten(path, errno);
 	if (page)
 		put_head(file, drawing);
 	copy_svg(svg, file, page);
@@ -250,7 +250,7 @@ static int save(const struct drawing *drawing, FILE *svg, const char *path, bool
 		fputs("</div>\n</body></html>\n", file);
 	wrong = ferror(file) != 0;
 	wrong |= fclose(file) != 0;
-	return wrong ? complain(BAD_FILE, "%s: cannot be written", path) : DONE;
+	return wrong ? complain_unwritten(path, errno) : DONE;
 }
 
 int drawing_write(const struct drawing *drawing, const char *path, bool page)

@@ -585,7 +585,7 @@ int report_write_html(const struct report *report, const char *path)
 	bool wrong;
 
 	if (!file)
-		return complain(BAD_FILE, "%s: %s", path, strerror(errno));
+		return complain_unwritten(path, errno);
 	fputs(head, file);
 	put_summary(file, report);
 	put_timeline(file, report);
@@ -600,5 +600,5 @@ int report_write_html(const struct report *report, const char *path)
 	fputs("</body></html>\n", file);
 	wrong = ferror(file) != 0;
 	wrong |= fclose(file) != 0;
-	return wrong ? complain(BAD_FILE, "%s: cannot be written", path) : DONE;
+	return wrong ? complain_unwritten(path, errno) : DONE;
 }

@@ -31,6 +31,18 @@ int complain(enum exit_code code, const char *format, ...)
 	return (int)code;
 }
 
+int complain_unread(const char *path, int error)
+{
+	return complain(BAD_FILE, "%s: cannot be read: %s", path,
+			error ? strerror(error) : "it got shorter while it was read");
+}
+
+int complain_unwritten(const char *path, int error)
+{
+	return complain(BAD_FILE, "%s: cannot be written: %s", path,
+			error ? strerror(error) : "memory is exhausted");
+}
+
 int complain_wnn(enum exit_code code, bool onnx, const char *format, ...)
 {
 	WNNError error = WNN_ERROR_INIT;

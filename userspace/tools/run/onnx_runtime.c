@@ -144,8 +144,9 @@ static int write_job(const struct onnx_runtime *runtime, const struct subject *s
 		root = json_pack("{s:s, s:s, s:O, s:O, s:s, s:s}", "model", model, "data", folder,
 				 "inputs", inputs, "outputs", outputs, "result", runtime->result,
 				 "answer", answer);
+	errno = 0;
 	if (!ret && (!root || json_dump_file(root, job, 0)))
-		ret = complain(BAD_FILE, "%s: cannot be written", runtime->folder);
+		ret = complain_unwritten(runtime->folder, errno);
 	json_decref(root);
 	json_decref(inputs);
 	json_decref(outputs);

@@ -303,8 +303,9 @@ static void target_size(const struct picture_options *options, const struct pict
 	}
 }
 
+/* Resizes and crops a picture to what the layout of input @name takes. */
 static int fit(const char *path, const struct picture_options *options, const struct layout *layout,
-	       struct picture *picture)
+	       const char *name, struct picture *picture)
 {
 	uint32_t width, height;
 
@@ -317,12 +318,16 @@ static int fit(const char *path, const struct picture_options *options, const st
 	if (width > picture->width || height > picture->height)
 		return complain(
 			BAD_FILE,
-			"%s: %ux%u cannot be taken from the middle of %ux%u: --resize to more",
-			path, width, height, picture->width, picture->height);
+			"%s: the picture has %ux%u pixels%s, but %ux%u are to be cut out of its middle: "
+			"give --resize %ux%u or more%s",
+			path, picture->width, picture->height,
+			options->resize_width ? " after --resize" : "", width, height, width,
+			height, options->crop_width ? ", or a smaller --crop" : "");
 	crop(picture, width, height);
 	if (width != layout->width || height != layout->height)
-		return complain(BAD_FILE, "%s: --crop gives %ux%u, the input takes %ux%u", path,
-				width, height, layout->width, layout->height);
+		return complain(BAD_FILE,
+				"%s: --crop %ux%u does not fit, input \"%s\" takes %ux%u pixels",
+				path, width, height, name, layout->width, layout->height);
 	return DONE;
 }
 
@@ -355,13 +360,16 @@ int picture_read(const char *path, const struct picture_options *options, struct
 	struct picture picture = { 0 };
 	struct layout layout = { 0 };
 	uint8_t head[4] = { 0 };
-	FILE *file = fopen(path, "rb");
+	FILE *file;
 	int ret;
 
+	errno = 0;
+	file = fopen(path, "rb");
 	if (!file || fread(head, 1, sizeof(head), file) != sizeof(head)) {
+		ret = complain_unread(path, errno);
 		if (file)
 			fclose(file);
-		return complain(BAD_FILE, "%s: cannot be read", path);
+		return ret;
 	}
 	fclose(file);
 	ret = find_layout(path, options->layout, value, &layout);
@@ -369,7 +377,7 @@ int picture_read(const char *path, const struct picture_options *options, struct
 		return ret;
 	ret = head[0] == 0x89 ? read_png(path, &picture) : read_jpeg(path, &picture);
 	if (!ret)
-		ret = fit(path, options, &layout, &picture);
+		ret = fit(path, options, &layout, value->name, &picture);
 	if (!ret)
 		fill(&picture, options, &layout, value);
 	free(picture.pixels);

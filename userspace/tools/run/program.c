@@ -51,12 +51,17 @@ static int make_value(struct value *value, const char *path, const char *name,
 	char about[1000];
 
 	if (type == WNNOperandDataType_Undefined || info->rank > VALUE_MAX_RANK)
-		return complain(BAD_MODEL, "%s: \"%s\" is %.*s, for which there are no files", path,
-				name, (int)info->type.length, info->type.data);
+		return complain(
+			BAD_MODEL,
+			"%s: \"%s\" is %.*s, which no .npy file can hold: allowed are tensors of "
+			"f32, f16, i64, i32, i8, ui64, ui32, ui8 and i1 with up to %d dimensions",
+			path, name, (int)info->type.length, info->type.data, VALUE_MAX_RANK);
 	for (size_t i = 0; i < info->rank; i++) {
 		if (dimensions[i] < 0)
-			return complain(BAD_MODEL, "%s: \"%s\" is %.*s: its size is open", path,
-					name, (int)info->type.length, info->type.data);
+			return complain(
+				BAD_MODEL,
+				"%s: \"%s\" is %.*s: a dimension is open; export the program with a size in its place",
+				path, name, (int)info->type.length, info->type.data);
 		shape[i] = (uint32_t)dimensions[i];
 	}
 	snprintf(about, sizeof(about), "%s: \"%s\"", path, name);

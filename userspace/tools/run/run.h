@@ -97,6 +97,12 @@ double parse_real(const char *text, const char *option, struct argp_state *state
 
 /* Prints "webnn-run: …" and returns @code. */
 int complain(enum exit_code code, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/*
+ * Complains that a file was not read or not written, with the system's reason, the value of errno;
+ * 0: the system gave none. Both return BAD_FILE.
+ */
+int complain_unread(const char *path, int error);
+int complain_unwritten(const char *path, int error);
 /* Adds the rank to all further messages; -1: no rank. */
 void complain_as(int rank);
 /*

@@ -90,9 +90,11 @@ static int load_first(struct subject *subject)
 	if (!profile_differs())
 		return saved_complain(BAD_MODEL, options->model);
 	if (options->profile)
-		return complain(BAD_MODEL,
-				"%s: it was saved without time stamps: give --profile to compile",
-				options->model);
+		return complain(
+			BAD_MODEL,
+			"%s: the graph was compiled without --profile, so the NPU measures no times: compile "
+			"the model again, with webnn-run compile --profile",
+			options->model);
 	target_close(subject->first);
 	subject->profile = true;
 	ret = target_open_for(subject->first, subject, options->device);

@@ -5,6 +5,7 @@
  */
 #include "subject.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -369,17 +370,19 @@ static int take_loaded(const char *path, struct value *value, struct value *load
 
 static int read_bytes(const char *path, struct value *value)
 {
-	FILE *file = fopen(path, "rb");
-	int ret = DONE;
 	struct stat stat;
+	int ret = DONE;
+	FILE *file;
 
+	errno = 0;
+	file = fopen(path, "rb");
 	if (!file || fstat(fileno(file), &stat))
-		ret = complain(BAD_FILE, "%s: cannot be read", path);
+		ret = complain_unread(path, errno);
 	else if ((uint64_t)stat.st_size != value->size)
 		ret = complain(BAD_FILE, "%s: it has %lld bytes, input \"%s\" takes %zu", path,
 			       (long long)stat.st_size, value->name, value->size);
 	else if (fread(value->data, 1, value->size, file) != value->size)
-		ret = complain(BAD_FILE, "%s: cannot be read", path);
+		ret = complain_unread(path, errno);
 	if (file)
 		fclose(file);
 	return ret;
@@ -396,7 +399,7 @@ static int read_file(const struct subject *subject, const char *path, struct val
 		return take_loaded(path, value, loaded);
 	file = fopen(path, "rb");
 	if (!file)
-		return complain(BAD_FILE, "%s: cannot be read", path);
+		return complain_unread(path, errno);
 	got = fread(head, 1, sizeof(head), file);
 	fclose(file);
 	if (picture_is(head, got))

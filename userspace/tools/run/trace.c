@@ -2,6 +2,7 @@
 /* webnn-run: writes a profile as a trace for Perfetto and chrome://tracing. */
 #include "trace.h"
 
+#include <errno.h>
 #include <stdbool.h>
 
 #include "../chrome.h"
@@ -96,13 +97,16 @@ static int add_events(json_t *list, const WNNGraphProfile *profile)
 int trace_write(const struct report *report, const char *path)
 {
 	json_t *list = json_array();
-	int ret = add_names(list, report) | add_spans(list, &report->profile, &report->statistics) |
-		  add_events(list, &report->profile);
+	int ret;
+
+	ret = add_names(list, report) | add_spans(list, &report->profile, &report->statistics) |
+	      add_events(list, &report->profile);
 
 	/* When memory is exhausted, no incomplete trace is written. */
 	if (ret)
 		json_decref(list);
-	else
+	errno = 0;
+	if (!ret)
 		ret = chrome_write(list, path);
-	return ret ? complain(BAD_FILE, "%s: the trace cannot be written", path) : DONE;
+	return ret ? complain_unwritten(path, errno) : DONE;
 }

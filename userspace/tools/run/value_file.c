@@ -2,6 +2,7 @@
 /*
  * webnn-run: reads and writes values in files that contain type and shape: .npy, and ONNX tensors.
  */
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -198,19 +199,21 @@ static int take_tensor(const char *path, const Onnx__TensorProto *tensor, struct
 
 static int load_tensor(const char *path, struct value *value)
 {
-	FILE *file = fopen(path, "rb");
 	Onnx__TensorProto *tensor = NULL;
 	uint8_t *bytes = NULL;
 	long size = -1;
+	FILE *file;
 	int ret;
 
+	errno = 0;
+	file = fopen(path, "rb");
 	if (file && !fseek(file, 0, SEEK_END))
 		size = ftell(file);
 	if (size >= 0)
 		bytes = malloc((size_t)size + 1);
 	if (!bytes || fseek(file, 0, SEEK_SET) ||
 	    fread(bytes, 1, (size_t)size, file) != (size_t)size) {
-		ret = complain(BAD_FILE, "%s: cannot be read", path);
+		ret = complain_unread(path, errno);
 	} else {
 		tensor = onnx__tensor_proto__unpack(NULL, (size_t)size, bytes);
 		ret = tensor ? take_tensor(path, tensor, value) :

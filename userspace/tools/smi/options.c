@@ -148,8 +148,9 @@ char *read_text(const char *name, int *ret)
 		return NULL;
 	}
 	/* The whole file is read, because text from the kernel has no NUL. */
+	errno = 0;
 	if (getdelim(&text, &room, '\0', file) < 0) {
-		*ret = complain(FAILED, "%s: it is empty, or cannot be read", name);
+		*ret = complain(FAILED, "%s: %s", name, errno ? strerror(errno) : "it is empty");
 		free(text);
 		text = NULL;
 	}

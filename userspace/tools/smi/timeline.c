@@ -11,6 +11,7 @@
  */
 #include "timeline.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -319,7 +320,7 @@ int timeline_write(const struct timeline *timeline, const struct trace_history *
 		json_decref(w.list);
 		ret = complain(FAILED, "memory is exhausted");
 	} else if (chrome_write(w.list, path)) {
-		ret = complain(FAILED, "%s: the trace cannot be written", path);
+		ret = complain(FAILED, "%s: cannot be written: %s", path, strerror(errno));
 	}
 	free(w.devices);
 	free(w.contexts);
