@@ -149,11 +149,11 @@ TOKEN = "!stablehlo.token"
 # Programs that break a constraint, and what is said of them.
 WRONG = [
     # Types.
-    (unary("tensor<3xf32, #stablehlo.bounds<3>>"), "is no type: dimension 0 is 3, it takes no bound"),
-    (unary("tensor<2x!quant.uniform<i8<5:5>:f32, 1.0:5>>"), "is no type: no stored values are from 5 to 5"),
-    (unary(Q.format(2, "0.0")), "is no type: scale 0 is not within f32"),
-    (unary("tensor<2x!quant.uniform<i8:f16, 70000.0>>"), "is no type: scale 70000 is not within f16"),
-    (unary(Q.format(2, "1.0:128")), "is no type: zero point 128 is not from -128 to 127"),
+    (unary("tensor<3xf32, #stablehlo.bounds<3>>"), "is not a valid type: dimension 0 is 3, it takes no bound"),
+    (unary("tensor<2x!quant.uniform<i8<5:5>:f32, 1.0:5>>"), "is not a valid type: no stored values are from 5 to 5"),
+    (unary(Q.format(2, "0.0")), "is not a valid type: scale 0 is not within f32"),
+    (unary("tensor<2x!quant.uniform<i8:f16, 70000.0>>"), "is not a valid type: scale 70000 is not within f16"),
+    (unary(Q.format(2, "1.0:128")), "is not a valid type: zero point 128 is not from -128 to 127"),
     (op("stablehlo.add", None, [QAXIS.format(2, 1)] * 2, [QAXIS.format(2, 1)]), "it has scales for dimension 1 of 1"),
     (op("stablehlo.add", None, [QAXIS.format(3, 0)] * 2, [QAXIS.format(3, 0)]), "it has 2 scales, dimension 0 is 3"),
     # Regions of scalars.
@@ -201,7 +201,7 @@ WRONG = [
         "0 : i64, split_count = 2 : i64, " + GROUPS.format("[[0, 1, 2]]", "1x3")),
      "the groups of replica_groups have 3 members, expected 2"),
     (op("stablehlo.all_gather", None, ["tensor<4xf32>"], ["tensor<6xf32>"], "all_gather_dim = 0 : i64, " +
-        GROUPS.format("[[0, 1]]", "1x2")), "dimension 0 of operand 0 and its result: 6 does not part into parts of 4"),
+        GROUPS.format("[[0, 1]]", "1x2")), "dimension 0 of operand 0 or its result has size 6, which cannot be cut into slices of 4"),
     (all_reduce("0", "1025x1024"), "replica_groups has more than 1048576 ids"),
     (pairs("[[0, 1, 2]]", "1x3"), "source_target_pairs has rows of 3 numbers, expected 2"),
     (pairs("[[0, -1]]", "1x2"), "source_target_pairs has the id -1, which is less than 0"),
@@ -309,12 +309,12 @@ WRONG = [
         "rhs_contracting_dimensions = [0, 1]>"), "operand 0 has rank 2, and more dimensions are named"),
     # How exact.
     (dot(*["tensor<2x2xf32>"] * 3, ", precision_config = " + "[" + ", ".join(["#stablehlo<precision HIGH>"] * 3) + "]"),
-     "precision_config is no list of at most 2 words"),
+     "precision_config must be a list of at most 2 words"),
     (dot(*["tensor<2x2xf32>"] * 3, ", precision_config = [#stablehlo<precision BEST>]"),
      "precision_config has 'BEST', expected DEFAULT, HIGH or HIGHEST"),
     (algorithm({}, precision="HIGHEST"), "with an algorithm precision_config is DEFAULT only"),
     (algorithm({"lhs_component_count": 0}), "lhs_component_count of the algorithm is 0, expected one from 1 on"),
-    (algorithm({}, products=3), "no hardware is known for the algorithm f32 x f32 in f32, 1 and 1 parts, 3 products"),
+    (algorithm({}, products=3), "no hardware has this algorithm: f32 x f32, summed in f32, with 1 and 1 components and 3 products"),
     (unary("tensor<f32>", name="stablehlo.cbrt", attrs="result_accuracy = #stablehlo.result_accuracy<atol = 1.0, rtol = 0.0, "
            "ulps = 0, mode = #stablehlo.result_accuracy_mode<HIGHEST>>"), "result_accuracy has atol, which mode HIGHEST does not take"),
     (unary("tensor<f32>", name="stablehlo.cbrt", attrs="result_accuracy = #stablehlo.result_accuracy<atol = 0.0, rtol = 0.0, "
@@ -370,15 +370,15 @@ WRONG = [
      "the right side has 0 group dimensions, expected 1"),
     (ragged("tensor<4x5xf32>", "tensor<3x5x7xf32>", "tensor<3xi64>", "tensor<5x7xf32>"), "it should be tensor<4x7xf32>"),
     # Elements and attributes.
-    (unary("tensor<2xi32>", "tensor<2xi1>", "stablehlo.is_finite"), "it takes no elements of i32"),
-    (op("chlo.mulhi", None, ["tensor<2xi1>"] * 2, ["tensor<2xi1>"]), "it takes no elements of i1"),
+    (unary("tensor<2xi32>", "tensor<2xi1>", "stablehlo.is_finite"), "it does not take elements of type i32"),
+    (op("chlo.mulhi", None, ["tensor<2xi1>"] * 2, ["tensor<2xi1>"]), "it does not take elements of type i1"),
     (f("", '%c = "stablehlo.constant"() {value = dense<1> : tensor<2xui8>} : () -> tensor<2x!quant.uniform<i8:f32, 1.0>>'),
      "its elements are of ui8, the result is tensor<2x!quant"),
     (op("chlo.constant_like", None, ["tensor<2xf32>"], ["tensor<2xf32>"], 'value = "a"'), "attribute value, a number, is missing"),
     (f("%a: tensor<2xf32>", "%r = stablehlo.reduce_precision %a, format = e2147483648m1 : tensor<2xf32>"),
      "a format has less than 2^31 bits"),
     ("module attributes {a = #stablehlo.dot<lhs_batching_dimensions = [0], lhs_batching_dimensions = [1]>} {}\n",
-     "lhs_batching_dimensions is there twice"),
+     "lhs_batching_dimensions occurs twice"),
     ("func.func @f(tensor<f32>) {\n  return\n}\n", "the arguments of @f have no names"),
     ("module attributes {a = #stablehlo.gather<offset_dim = [0]>} {}\n", "#stablehlo.gather has no 'offset_dim'"),
 ]

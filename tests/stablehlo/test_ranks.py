@@ -172,7 +172,7 @@ class Ranks(unittest.TestCase):
         self.assertEqual((status, self.load("out3/result1.npy").item()), (0, 3), err)
         status, _, err = self.run_ranks(3, WEBNN_RUN, "run", program, "--partitions", "2", *options)
         self.assertNotEqual(status, 0)
-        self.assertIn("3 ranks are no multiple of 2 partitions", err)
+        self.assertIn("the program runs on 3 ranks, which must be a multiple of its 2 partitions", err)
         status, _, err = self.run_ranks(3, WEBNN_RUN, "run", self.program(IDS), *options)
         self.assertNotEqual(status, 0)
         self.assertIn("the program has 2 replicas of 2 partitions, there are 3 ranks", err)

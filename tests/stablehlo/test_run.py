@@ -73,12 +73,12 @@ class Run(unittest.TestCase):
         for device in ("cpu", "sim"):
             options = ("-d", device, "--fill", "n=7", "--print", "--loop-limit")
             self.assertIn("mean 7\n7\n", self.says(0, "run", *options, "7"))
-            self.assertIn("line 4, column 3: stablehlo.while: it goes on after 6 turns, which is the limit",
+            self.assertIn("line 4, column 3: stablehlo.while: it has not ended after 6 iterations, the limit: --loop-limit of webnn-run and stablehlo-test sets another",
                           self.says(2, "run", *options, "6"))
             # One whose turns are known is no exception.
             self.path.write_text(LOOP.replace("%i, %n", "%i, %c").replace(
                 "  %zero =", "  %c = stablehlo.constant dense<7> : tensor<i32>\n  %zero ="), encoding="utf-8")
-            self.assertIn("line 5, column 3: stablehlo.while: it goes on after 6 turns, which is the limit",
+            self.assertIn("line 5, column 3: stablehlo.while: it has not ended after 6 iterations, the limit: --loop-limit of webnn-run and stablehlo-test sets another",
                           self.says(2, "run", *options, "6"))
             self.assertIn("mean 7\n7\n", self.says(0, "run", *options, "7"))
             self.path.write_text(LOOP, encoding="utf-8")

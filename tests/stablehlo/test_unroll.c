@@ -185,7 +185,7 @@ static int test_endless(void)
 		ret = complain("a loop without an end has ended", 0);
 	wnnStablehloGetLastError(&error);
 	if (!strstr(error.message.data,
-		    "line 3, column 3: stablehlo.while: it goes on after 4194304 turns"))
+		    "line 3, column 3: stablehlo.while: it has not ended after 4194304 iterations"))
 		ret = complain("what is said of a loop without an end", 0);
 	wnnStablehloProgramRelease(program);
 	return ret;

@@ -358,7 +358,10 @@ int onnx_fold_range(struct onnx_node *node)
 		return -1;
 	count = ceil((limit - start) / delta);
 	if (delta == 0 || isnan(count) || count > 1e9)
-		return onnx_refuse(node, "delta", "it would have no end");
+		return onnx_refuse(
+			node, "delta",
+			"the range from %g to %g in steps of %g has no end, or over 10^9 elements",
+			start, limit, delta);
 	type = node->inputs[0]->type;
 	first = onnx_value_int(node->inputs[0], 0);
 	step = onnx_has(node, 2) ? onnx_value_int(node->inputs[2], 0) : 1;

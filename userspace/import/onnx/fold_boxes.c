@@ -89,7 +89,10 @@ static int read_inputs(struct onnx_node *node, struct suppression *s)
 	c = &s->scores->shape;
 	if (b->rank != 3 || c->rank != 3 || b->dim[2] != 4 || b->dim[0] != c->dim[0] ||
 	    b->dim[1] != c->dim[2])
-		return onnx_refuse(node, "", "the shapes of boxes and scores do not fit together");
+		return onnx_refuse(
+			node, "",
+			"the shapes of boxes and scores do not fit together: the inputs are %s",
+			onnx_inputs_text(node));
 	s->batches = b->dim[0];
 	s->classes = c->dim[1];
 	s->count = b->dim[1];
@@ -140,7 +143,7 @@ int onnx_fold_non_max_suppression(struct onnx_node *node)
 	if (read_inputs(node, &s))
 		return -1;
 	if (s.batches < 1 || s.classes < 1 || s.count < 1)
-		return onnx_refuse(node, "", "there are no boxes");
+		return onnx_refuse(node, "", "boxes or scores have no elements");
 	if (onnx_work(node, (uint64_t)onnx_shape_elements(&s.scores->shape)))
 		return -1;
 	candidates = onnx_node_alloc(node, (size_t)s.count * sizeof(*candidates));

@@ -89,7 +89,10 @@ int onnx_fold_mel(struct onnx_node *node)
 			return -1;
 	if (!(given[0] >= 1) || !(given[1] >= 1) || !(given[2] >= 1) || !(given[3] >= 0) ||
 	    !(given[4] >= given[3]) || given[0] > ONNX_INDICES || given[1] > ONNX_INDICES)
-		return onnx_refuse(node, "", "its inputs make no filters");
+		return onnx_refuse(
+			node, "",
+			"num_mel_bins, dft_length and sample_rate must be at least 1, and the "
+			"frequencies from 0 on, the upper one not below the lower");
 	shape.dim[0] = (int64_t)given[1] / 2 + 1;
 	shape.dim[1] = (int64_t)given[0];
 	edges = onnx_node_alloc(node, (size_t)(shape.dim[1] + 2) * sizeof(*edges));

@@ -109,6 +109,23 @@ int onnx_refuse(struct onnx_node *node, const char *attribute, const char *forma
 			   onnx_arena_printf(node->import->arena, "%s", reason));
 }
 
+const char *onnx_inputs_text(struct onnx_node *node)
+{
+	struct onnx_arena *arena = node->import->arena;
+	const char *text = "none";
+
+	for (size_t i = 0; text && i < node->input_count; i++) {
+		const struct onnx_value *value = node->inputs[i];
+		const char *shape =
+			value && !value->sequence ? onnx_shape_text(arena, &value->shape) : "none";
+
+		text = i ? onnx_arena_printf(arena, "%s%s%s", text,
+					     i + 1 < node->input_count ? ", " : " and ", shape) :
+			   shape;
+	}
+	return text ? text : "";
+}
+
 int onnx_too_big(struct onnx_node *node, const char *attribute, const struct onnx_shape *shape)
 {
 	return onnx_refuse(node, attribute,
@@ -221,12 +238,18 @@ const char *onnx_attr_string(struct onnx_node *node, const char *name, const cha
 int onnx_attr_choice(struct onnx_node *node, const char *name, const char *fallback,
 		     const char *const *names, int count)
 {
-	const char *given = onnx_attr_string(node, name, fallback);
+	const char *given = onnx_attr_string(node, name, fallback), *allowed = NULL;
 
 	for (int i = 0; i < count; i++)
 		if (names[i] && !strcmp(given, names[i]))
 			return i;
-	return onnx_refuse(node, name, "%s \"%s\" is not known", name, given);
+	for (int i = 0; i < count; i++)
+		if (names[i])
+			allowed = onnx_arena_printf(node->import->arena, "%s%s%s",
+						    allowed ? allowed : "", allowed ? ", " : "",
+						    names[i]);
+	return onnx_refuse(node, name, "%s is \"%s\": allowed are %s", name, given,
+			   allowed ? allowed : "");
 }
 
 const int64_t *onnx_attr_ints(struct onnx_node *node, const char *name, size_t *count)

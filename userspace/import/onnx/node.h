@@ -76,6 +76,8 @@ struct onnx_node {
 /* Records a refusal of the node; always returns -1. */
 int onnx_refuse(struct onnx_node *node, const char *attribute, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+/* Returns the shapes of all inputs as text for a refusal, such as "[2,3], none and [3]". */
+const char *onnx_inputs_text(struct onnx_node *node);
 /* Refuses a node whose result would have too many elements; always returns -1. */
 int onnx_too_big(struct onnx_node *node, const char *attribute, const struct onnx_shape *shape);
 /* Refuses a node because an input varies that must be a constant; always returns -1. */

@@ -14,8 +14,11 @@ WNNOperand onnx_split_heads(struct onnx_node *node, WNNOperand x, int64_t heads)
 		return NULL;
 	shape = x_shape(x);
 	if (shape.rank != 3 || heads < 1 || shape.dim[2] % heads) {
-		onnx_refuse(node, "num_heads", "%lld heads do not fit %s", (long long)heads,
-			    onnx_shape_text(node->import->arena, &shape));
+		onnx_refuse(
+			node, "num_heads",
+			"num_heads is %lld: it must be at least 1 and divide the last dimension of "
+			"%s, a tensor of 3 dimensions",
+			(long long)heads, onnx_shape_text(node->import->arena, &shape));
 		return NULL;
 	}
 	wide = (struct onnx_shape){ 4,
@@ -53,7 +56,10 @@ WNNOperand onnx_attend(struct onnx_node *node, WNNOperand query, WNNOperand key,
 	v = x_shape(value);
 	if (k.rank != 4 || v.rank != 4 || q.dim[1] % k.dim[1] || q.dim[0] != k.dim[0] ||
 	    q.dim[3] != k.dim[3] || v.dim[1] != k.dim[1] || v.dim[2] != k.dim[2]) {
-		onnx_refuse(node, "", "the shapes of query, key and value do not fit together");
+		onnx_refuse(
+			node, "",
+			"the shapes of query, key and value do not fit together: the inputs are %s",
+			onnx_inputs_text(node));
 		return NULL;
 	}
 	/* Query heads that share a key head become rows of one product. */
@@ -138,8 +144,9 @@ static WNNOperand read_mask(struct onnx_node *node, size_t input, int64_t batch,
 		wide.dim[2] = length;
 	if ((shape.rank != 2 && shape.rank != 3) ||
 	    onnx_shape_elements(&shape) != onnx_shape_elements(&wide)) {
-		onnx_refuse(node, "mask", "a mask of shape %s has no meaning",
-			    onnx_shape_text(node->import->arena, &shape));
+		onnx_refuse(node, "mask", "the mask has shape %s, and would have to become %s",
+			    onnx_shape_text(node->import->arena, &shape),
+			    onnx_shape_text(node->import->arena, &wide));
 		return NULL;
 	}
 	zero = x_like(node, mask, 0);
@@ -223,7 +230,8 @@ static WNNOperand read_heads(struct onnx_node *node, size_t input, int64_t which
 
 		x = x_reshape(node, x_at(node, x, 3, which), &flat);
 	} else if (shape.rank != 3) {
-		onnx_refuse(node, "", "input %zu has %u dimensions", input, shape.rank);
+		onnx_refuse(node, "", "input %zu has %u dimensions instead of 3", input,
+			    shape.rank);
 		return NULL;
 	}
 	return head_input(node, x, first, heads);

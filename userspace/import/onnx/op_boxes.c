@@ -28,7 +28,10 @@ static int read_boxes(struct onnx_node *node, struct boxes *s)
 		return onnx_refuse(node, "", "boxes or scores are missing");
 	if (boxes->rank != 3 || scores->rank != 3 || boxes->dim[2] != 4 ||
 	    boxes->dim[0] != scores->dim[0] || boxes->dim[1] != scores->dim[2])
-		return onnx_refuse(node, "", "the shapes of boxes and scores do not fit together");
+		return onnx_refuse(
+			node, "",
+			"the shapes of boxes and scores do not fit together: the inputs are %s",
+			onnx_inputs_text(node));
 	if (onnx_in_ints(node, 2, "max_output_boxes_per_class", &most, &count) ||
 	    onnx_in_float(node, 3, "iou_threshold", &s->overlap) ||
 	    onnx_in_float(node, 4, "score_threshold", &s->least))

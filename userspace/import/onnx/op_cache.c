@@ -41,7 +41,8 @@ int onnx_op_tensor_scatter(struct onnx_node *node)
 	if (!update)
 		return -1;
 	if (!circular && strcmp(mode, "linear"))
-		return onnx_refuse(node, "mode", "the mode \"%s\" is not known", mode);
+		return onnx_refuse(node, "mode", "mode is \"%s\": linear and circular are allowed",
+				   mode);
 	shape = x_shape(x);
 	rows = x_shape(update);
 	if (onnx_axis(node, "axis", onnx_attr_int(node, "axis", -2), shape.rank, &axis))
@@ -51,7 +52,9 @@ int onnx_op_tensor_scatter(struct onnx_node *node)
 	if (!axis || !onnx_shape_same(&shape, &rows) || length > shape.dim[axis] ||
 	    (onnx_has(node, 2) && onnx_shape_elements(onnx_in_shape(node, 2)) != shape.dim[0]))
 		return onnx_refuse(node, "update",
-				   "past_cache, update and write_indices do not fit together");
+				   "past_cache, update and write_indices do not fit "
+				   "together: the inputs are %s",
+				   onnx_inputs_text(node));
 	at = places(node, shape.dim[0], length, shape.dim[axis], circular);
 	x = x_move_axis(node, x, axis, 1);
 	update = x_move_axis(node, update, axis, 1);

@@ -89,7 +89,9 @@ int onnx_op_constant_of_shape(struct onnx_node *node)
 							attr->t, &one);
 
 		if (status != WNNStatus_Success)
-			return onnx_refuse(node, "value", "its value cannot be used");
+			return onnx_refuse(
+				node, "value",
+				"its value is damaged, or has a type that constants cannot have");
 		if (onnx_shape_elements(&one.shape) != 1)
 			return onnx_refuse(node, "value",
 					   "its value has %lld elements instead of 1",
@@ -373,7 +375,8 @@ int onnx_op_split_to_sequence(struct onnx_node *node)
 	if (split && count && !listed)
 		chunk = split[0];
 	if (chunk < 1)
-		return onnx_refuse(node, "split", "split is %lld", (long long)chunk);
+		return onnx_refuse(node, "split", "split is %lld: it must be at least 1",
+				   (long long)chunk);
 	count = listed ? count : (size_t)((size + chunk - 1) / chunk);
 	result = new_sequence(node, count);
 	if (!result || onnx_unroll(node, count))

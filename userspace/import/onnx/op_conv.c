@@ -132,7 +132,9 @@ WNNOperand onnx_conv(struct onnx_node *node, WNNOperand x, WNNOperand filter, WN
 	shape = x_shape(x);
 	kernel = x_shape(filter);
 	if (kernel.rank != shape.rank || groups < 1 || groups > UINT32_MAX) {
-		onnx_refuse(node, "group", "input, filter and group do not fit together");
+		onnx_refuse(node, "group",
+			    "input, filter and group do not fit together: the inputs are %s",
+			    onnx_inputs_text(node));
 		return NULL;
 	}
 	if (onnx_window(node, &shape, kernel.dim + 2, &w))
@@ -188,7 +190,11 @@ WNNOperand onnx_activate(struct onnx_node *node, WNNOperand y)
 		hard.beta = second;
 		return wnnGraphBuilderHardSigmoid(node->b, y, &hard);
 	}
-	onnx_refuse(node, "activation", "the activation \"%s\" is not known", name);
+	onnx_refuse(
+		node, "activation",
+		"activation is \"%s\": Relu, Tanh, Sigmoid, LeakyRelu, Clip and HardSigmoid are "
+		"allowed",
+		name);
 	return NULL;
 }
 
@@ -220,7 +226,8 @@ static int transposed_pads(struct onnx_node *node, struct onnx_window *w, int64_
 
 	given = onnx_attr_ints(node, "output_shape", &count);
 	if (shaped && count != w->rank && count != w->rank + 2)
-		return onnx_refuse(node, "output_shape", "output_shape has %zu items", count);
+		return onnx_refuse(node, "output_shape", "output_shape has %zu items instead of %u",
+				   count, w->rank);
 	for (uint32_t i = 0; i < w->rank; i++) {
 		int64_t extent = (w->kernel[i] - 1) * w->dilation[i] + 1, total;
 		int64_t full = (w->in[i] - 1) * w->stride[i] + extent + extra[i];
@@ -229,8 +236,10 @@ static int transposed_pads(struct onnx_node *node, struct onnx_window *w, int64_
 			continue;
 		shape[i] = shaped ? given[count - w->rank + i] : w->in[i] * w->stride[i];
 		if (shape[i] < 1 || shape[i] >= (int64_t)1 << 31)
-			return onnx_refuse(node, "output_shape", "output_shape has an item %lld",
-					   (long long)shape[i]);
+			return onnx_refuse(
+				node, "output_shape",
+				"output_shape has an item %lld: 1 to 2147483647 are allowed",
+				(long long)shape[i]);
 		total = full - shape[i];
 		if (total < 0) {
 			/*
@@ -339,7 +348,9 @@ int onnx_op_conv_transpose(struct onnx_node *node)
 	kernel = x_shape(filter);
 	large = shape;
 	if (kernel.rank != shape.rank || groups < 1 || groups > UINT32_MAX || shape.rank < 3)
-		return onnx_refuse(node, "group", "input, filter and group do not fit together");
+		return onnx_refuse(node, "group",
+				   "input, filter and group do not fit together: the inputs are %s",
+				   onnx_inputs_text(node));
 	/* The window is checked against an input that it fits into. */
 	for (uint32_t i = 2; i < shape.rank; i++)
 		large.dim[i] = (int64_t)1 << 40;

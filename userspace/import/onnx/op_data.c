@@ -15,7 +15,8 @@ int onnx_op_trilu(struct onnx_node *node)
 	if (!x || onnx_in_ints(node, 1, "k", &k, &count))
 		return -1;
 	if (count && (k[0] < INT32_MIN || k[0] > INT32_MAX))
-		return onnx_refuse(node, "k", "k is %lld", (long long)k[0]);
+		return onnx_refuse(node, "k", "k is %lld: -2147483648 to 2147483647 are allowed",
+				   (long long)k[0]);
 	options.label = node->options.label;
 	options.upper = onnx_attr_int(node, "upper", 1) != 0;
 	options.diagonal = count ? (int32_t)k[0] : 0;
@@ -44,7 +45,8 @@ static int read_pads(struct onnx_node *node, uint32_t rank, int64_t *begin, int6
 		return -1;
 	}
 	if (count != 2 * (axes ? n_axes : rank))
-		return onnx_refuse(node, "pads", "pads has %zu items", count);
+		return onnx_refuse(node, "pads", "pads has %zu items instead of %zu", count,
+				   2 * (axes ? n_axes : (size_t)rank));
 	for (size_t i = 0; i < count / 2; i++) {
 		if (onnx_axis(node, "axes", axes ? axes[i] : (int64_t)i, rank, &axis))
 			return -1;
@@ -199,7 +201,9 @@ int onnx_op_pad(struct onnx_node *node)
 	if (!strcmp(mode, "constant"))
 		x = x_pad(node, x, begin, end, value);
 	else if (strcmp(mode, "edge") && strcmp(mode, "reflect") && strcmp(mode, "wrap"))
-		return onnx_refuse(node, "mode", "the mode \"%s\" is not known", mode);
+		return onnx_refuse(node, "mode",
+				   "mode is \"%s\": constant, edge, reflect and wrap are allowed",
+				   mode);
 	else if (x && !none)
 		x = pad_like(node, x, mode, begin, end, shape.rank);
 	return onnx_out_as(node, 0, x, onnx_in_type(node, 0));

@@ -37,7 +37,9 @@ static int read_deform(struct onnx_node *node, struct deform *d)
 	    filter->dim[1] != d->channels / d->groups || offset->dim[0] != d->batch ||
 	    offset->dim[1] != d->offset_groups * d->places * 2 || offset->dim[2] != d->w.out[0] ||
 	    offset->dim[3] != d->w.out[1])
-		return onnx_refuse(node, "group", "X, W, offset and groups do not fit together");
+		return onnx_refuse(node, "group",
+				   "X, W, offset and groups do not fit together: the inputs are %s",
+				   onnx_inputs_text(node));
 	if (d->places * d->outputs > ONNX_INDICES)
 		return onnx_refuse(node, "", "it has too many samples: %lld, at most %lld",
 				   (long long)(d->places * d->outputs), (long long)ONNX_INDICES);

@@ -324,10 +324,13 @@ int onnx_op_dropout(struct onnx_node *node)
 			return -1;
 		if (ratio != 0)
 			return onnx_refuse(node, "training_mode",
-					   "what it drops in training is random");
+					   "dropout in training is random, which graphs are "
+					   "not: export the model for inference");
 	}
 	if (node->version < 7 && !onnx_attr_int(node, "is_test", 0))
-		return onnx_refuse(node, "is_test", "what it drops in training is random");
+		return onnx_refuse(node, "is_test",
+				   "dropout in training is random, which graphs are "
+				   "not: export the model for inference");
 	if (!onnx_in(node, 0))
 		return -1;
 	onnx_out_value(node, 0, node->inputs[0]);

@@ -117,13 +117,17 @@ static int read_dft(struct onnx_node *node, const struct onnx_shape *shape, stru
 			node, "axis",
 			"axis is the last dimension, which holds the parts of complex numbers");
 	if (onnx_has(node, 1) ? t->length < 1 || t->length > ONNX_INDICES : 0)
-		return onnx_refuse(node, "dft_length", "dft_length is %lld", (long long)t->length);
+		return onnx_refuse(node, "dft_length", "dft_length is %lld: 1 to %lld are allowed",
+				   (long long)t->length, (long long)ONNX_INDICES);
 	t->inverse = onnx_attr_int(node, "inverse", 0);
 	t->real = onesided && t->inverse;
 	if (!onnx_has(node, 1))
 		t->length = t->real ? 2 * (shape->dim[*axis] - 1) : shape->dim[*axis];
 	if (t->length < 1)
-		return onnx_refuse(node, "dft_length", "dft_length is %lld", (long long)t->length);
+		return onnx_refuse(
+			node, "dft_length",
+			"the transform has length %lld, at least 1 is needed: give dft_length",
+			(long long)t->length);
 	t->period = t->length;
 	t->bins = onesided && !t->real ? t->length / 2 + 1 : t->length;
 	if (t->real)
@@ -188,7 +192,8 @@ int onnx_op_stft(struct onnx_node *node)
 	    step[0] < 1 || t.length < 1 || t.length > shape.dim[1])
 		return onnx_refuse(node, "frame_length",
 				   "signal, frame_step and frame_length do "
-				   "not fit together");
+				   "not fit together: the inputs are %s",
+				   onnx_inputs_text(node));
 	t.period = t.length;
 	t.bins = onnx_attr_int(node, "onesided", 1) ? t.length / 2 + 1 : t.length;
 	grid.dim[0] = (shape.dim[1] - t.length) / step[0] + 1;

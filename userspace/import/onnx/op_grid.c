@@ -32,19 +32,27 @@ static int read_grid(struct onnx_node *node, struct onnx_grid *g)
 	else if (!strcmp(mode, "cubic") || !strcmp(mode, "bicubic"))
 		g->reach = 4;
 	else
-		return onnx_refuse(node, "mode", "the mode \"%s\" is not known", mode);
+		return onnx_refuse(
+			node, "mode",
+			"mode is \"%s\": nearest, linear, bilinear, cubic and bicubic are allowed",
+			mode);
 	if (!strcmp(padding, "border"))
 		g->padding = ONNX_PAD_BORDER;
 	else if (!strcmp(padding, "reflection"))
 		g->padding = ONNX_PAD_REFLECTION;
 	else if (strcmp(padding, "zeros"))
-		return onnx_refuse(node, "padding_mode", "the mode \"%s\" is not known", padding);
+		return onnx_refuse(
+			node, "padding_mode",
+			"padding_mode is \"%s\": zeros, border and reflection are allowed",
+			padding);
 	if (x->rank < 3 || x->rank > 2 + ONNX_GRID_SPATIAL)
 		return onnx_refuse(node, "", "X has %u dimensions instead of 3 to 5", x->rank);
 	g->rank = x->rank - 2;
 	if (grid->rank != x->rank || grid->dim[grid->rank - 1] != g->rank ||
 	    grid->dim[0] != x->dim[0])
-		return onnx_refuse(node, "", "the shapes of X and grid do not fit together");
+		return onnx_refuse(
+			node, "", "the shapes of X and grid do not fit together: the inputs are %s",
+			onnx_inputs_text(node));
 	g->image = *x;
 	g->batch = x->dim[0];
 	g->channels = x->dim[1];

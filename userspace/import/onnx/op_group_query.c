@@ -65,7 +65,9 @@ static int read_shapes(struct onnx_node *node, struct group *g)
 		return onnx_refuse(node, "kv_num_heads", "kv_num_heads does not divide num_heads");
 	g->size = columns / (onnx_has(node, 1) ? g->heads : g->heads + 2 * g->key_heads);
 	if (g->size < 1 || (onnx_has(node, 1) && !onnx_has(node, 2)))
-		return onnx_refuse(node, "", "query, key and value do not fit together");
+		return onnx_refuse(node, "",
+				   "query, key and value do not fit together: the inputs are %s",
+				   onnx_inputs_text(node));
 	g->batch = query->dim[0];
 	g->length = query->dim[1];
 	g->total = total[0];
@@ -110,7 +112,9 @@ static WNNOperand angles(struct onnx_node *node, const struct group *g, size_t i
 		return NULL;
 	if (x_shape(table).rank != 2 || x_shape(table).dim[0] < g->total ||
 	    x_shape(table).dim[1] * 2 > g->size) {
-		onnx_refuse(node, "cos_cache", "cos_cache or sin_cache has a wrong shape");
+		onnx_refuse(node, "cos_cache",
+			    "cos_cache or sin_cache has a wrong shape: the inputs are %s",
+			    onnx_inputs_text(node));
 		return NULL;
 	}
 	if (g->known >= 0) {

@@ -46,7 +46,9 @@ int onnx_op_affine_grid(struct onnx_node *node)
 	shape = x_shape(theta);
 	if ((count != 4 && count != 5) || shape.rank != 3 || shape.dim[0] != size[0] ||
 	    shape.dim[1] != (int64_t)count - 2 || shape.dim[2] != (int64_t)count - 1)
-		return onnx_refuse(node, "size", "theta and size do not fit together");
+		return onnx_refuse(node, "size",
+				   "theta and size do not fit together: the inputs are %s",
+				   onnx_inputs_text(node));
 	for (size_t i = 2; i < count; i++) {
 		if (size[i] < 1 || size[i] > ONNX_INDICES / points)
 			return onnx_refuse(node, "size", "size has an item %lld",
@@ -76,7 +78,8 @@ int onnx_op_center_crop_pad(struct onnx_node *node)
 		return -1;
 	shape = x_shape(x);
 	if (count != (axes ? n_axes : shape.rank))
-		return onnx_refuse(node, "shape", "shape has %zu items", count);
+		return onnx_refuse(node, "shape", "shape has %zu items instead of %zu", count,
+				   axes ? n_axes : (size_t)shape.rank);
 	for (size_t i = 0; i < count; i++) {
 		uint32_t axis;
 		int64_t more;
@@ -153,8 +156,9 @@ static int read_blocks(struct onnx_node *node, const struct onnx_shape *shape,
 		columns = w->out[i] > 0 && w->out[i] <= shape->dim[2] ? columns * w->out[i] : 0;
 	}
 	if (columns != shape->dim[2])
-		return onnx_refuse(node, "block_shape", "%lld blocks do not fit into the image",
-				   (long long)shape->dim[2]);
+		return onnx_refuse(node, "block_shape",
+				   "the input has %lld blocks, the image has %lld",
+				   (long long)shape->dim[2], (long long)columns);
 	return 0;
 }
 
@@ -214,7 +218,8 @@ static int unpooled_shape(struct onnx_node *node, struct onnx_shape *shape)
 	uint32_t rank = shape->rank - 2;
 
 	if (shape->rank < 3 || rank > ONNX_SPATIAL)
-		return onnx_refuse(node, "", "its input has %u dimensions", shape->rank);
+		return onnx_refuse(node, "", "its input has %u dimensions instead of 3 to %d",
+				   shape->rank, ONNX_SPATIAL + 2);
 	if (onnx_window_list(node, "kernel_shape", rank, 1, kernel) ||
 	    onnx_window_list(node, "strides", rank, 1, stride) ||
 	    onnx_window_list(node, "pads", 2 * rank, 0, pads))

@@ -27,7 +27,10 @@ static int read_rule(struct onnx_node *node, struct linear *l)
 	l->gated = !strcmp(rule, "gated") || !strcmp(rule, "gated_delta");
 	l->delta = !strcmp(rule, "delta") || !strcmp(rule, "gated_delta");
 	if (!l->gated && !l->delta && strcmp(rule, "linear"))
-		return onnx_refuse(node, "update_rule", "the rule \"%s\" is not known", rule);
+		return onnx_refuse(
+			node, "update_rule",
+			"update_rule is \"%s\": linear, gated, delta and gated_delta are allowed",
+			rule);
 	if (l->gated != onnx_has(node, 4))
 		return onnx_refuse(node, "decay", "the rule \"%s\" %s decay", rule,
 				   l->gated ? "needs" : "has no");
@@ -58,7 +61,9 @@ static int read_state(struct onnx_node *node, struct linear *l)
 		l->state = x_expand(node, x_number(node, wide, 0), &shape);
 	} else {
 		if (!onnx_shape_same(onnx_in_shape(node, 3), &shape))
-			return onnx_refuse(node, "past_state", "past_state has a wrong shape");
+			return onnx_refuse(node, "past_state",
+					   "past_state has a wrong shape: the inputs are %s",
+					   onnx_inputs_text(node));
 		l->state = x_cast(node, onnx_in(node, 3), wide);
 	}
 	return l->state ? 0 : onnx_out(node, 0, NULL);
@@ -80,8 +85,10 @@ static int read_linear(struct onnx_node *node, struct linear *l)
 	l->size = k.dim[3];
 	if (x_shape(l->q).dim[0] != l->batch || x_shape(l->q).dim[2] != l->steps ||
 	    x_shape(l->q).dim[3] != l->size || v.dim[0] != l->batch || v.dim[2] != l->steps)
-		return onnx_refuse(node, "",
-				   "the shapes of query, key and value do not fit together");
+		return onnx_refuse(
+			node, "",
+			"the shapes of query, key and value do not fit together: the inputs are %s",
+			onnx_inputs_text(node));
 	if (l->gated)
 		l->decay = read_heads(node, 4, l->keys);
 	if (l->delta)
@@ -93,7 +100,9 @@ static int read_linear(struct onnx_node *node, struct linear *l)
 	if ((l->gated && !l->decay) || (l->delta && !l->beta))
 		return onnx_out(node, 0, NULL);
 	if (l->gated && x_shape(l->decay).dim[3] != 1 && x_shape(l->decay).dim[3] != l->size)
-		return onnx_refuse(node, "decay", "decay fits neither the heads nor the keys");
+		return onnx_refuse(
+			node, "decay",
+			"decay must have one number for each head, or one for each key of a head");
 	if (l->delta && x_shape(l->beta).dim[3] != 1)
 		return onnx_refuse(node, "beta", "beta must have one number for each head");
 	return read_state(node, l);
@@ -170,7 +179,8 @@ static WNNOperand with_past(struct onnx_node *node, WNNOperand x, int64_t before
 		return x_pad(node, x, begin, end, 0);
 	shape.dim[2] = before;
 	if (!onnx_shape_same(onnx_in_shape(node, 3), &shape)) {
-		onnx_refuse(node, "past_state", "past_state has a wrong shape");
+		onnx_refuse(node, "past_state", "past_state has a wrong shape: the inputs are %s",
+			    onnx_inputs_text(node));
 		return NULL;
 	}
 	past = onnx_in(node, 3);
@@ -224,11 +234,14 @@ int onnx_op_causal_conv(struct onnx_node *node)
 	shape = x_shape(x);
 	kernel = x_shape(weight);
 	if (!swish && strcmp(activation, "none"))
-		return onnx_refuse(node, "activation", "activation \"%s\" is not known",
+		return onnx_refuse(node, "activation",
+				   "activation is \"%s\": none, silu and swish are allowed",
 				   activation);
 	if (shape.rank != 3 || kernel.rank != 3 || kernel.dim[0] != shape.dim[1] ||
 	    kernel.dim[1] != 1)
-		return onnx_refuse(node, "weight", "input and weight do not fit together");
+		return onnx_refuse(node, "weight",
+				   "input and weight do not fit together: the inputs are %s",
+				   onnx_inputs_text(node));
 	x = with_past(node, x, kernel.dim[2] - 1);
 	if (!x)
 		return onnx_out(node, 0, NULL);

@@ -38,7 +38,9 @@ static struct onnx_value *widened(struct onnx_node *node, struct onnx_value *val
 	struct onnx_shape shape = { .rank = value->shape.rank + 1 };
 
 	if (value->sequence || shape.rank > ONNX_MAX_RANK || axis >= shape.rank) {
-		onnx_refuse(node, "body", "an output of the body cannot be stacked");
+		onnx_refuse(node, "body",
+			    "an output of the body cannot be stacked: it is a "
+			    "sequence, or would have more than 8 dimensions");
 		return NULL;
 	}
 	for (uint32_t i = 0; i < shape.rank; i++)
@@ -122,8 +124,9 @@ static int loop_begin(struct onnx_node *node, struct loop *l, size_t inputs, siz
 	size_t outputs = l->body->n_output;
 
 	if (outputs < first + l->carried)
-		return onnx_refuse(node, "body", "the body has %zu outputs, which is too few",
-				   outputs);
+		return onnx_refuse(node, "body",
+				   "the body has %zu outputs: at least %zu are needed", outputs,
+				   first + l->carried);
 	l->first = first;
 	l->scanned = outputs - first - l->carried;
 	l->in = onnx_node_alloc(node, (inputs + 1) * sizeof(*l->in));
@@ -244,8 +247,10 @@ static int read_scan(struct onnx_node *node, struct scan *s)
 	if (!s->loop.body)
 		return -1;
 	if (count < 1 || (size_t)count > node->input_count)
-		return onnx_refuse(node, "num_scan_inputs", "num_scan_inputs is %lld",
-				   (long long)count);
+		return onnx_refuse(
+			node, "num_scan_inputs",
+			"num_scan_inputs is %lld: 1 to %zu, the number of inputs, are allowed",
+			(long long)count, node->input_count);
 	s->inputs = (size_t)count;
 	s->loop.carried = node->input_count - s->inputs;
 	if (loop_begin(node, &s->loop, node->input_count, 0) ||

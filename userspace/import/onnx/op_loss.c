@@ -42,7 +42,8 @@ static int loss(struct onnx_node *node, WNNOperand x, WNNOperand target, WNNOper
 	if (!strcmp(reduction, "mean"))
 		y = x_div(node, y, x_reduce(node, X_SUM, factor, rank, axes, false));
 	else if (strcmp(reduction, "sum"))
-		return onnx_refuse(node, "reduction", "the reduction \"%s\" is not known",
+		return onnx_refuse(node, "reduction",
+				   "reduction is \"%s\": none, sum and mean are allowed",
 				   reduction);
 	return onnx_out(node, 0, y);
 }

@@ -70,7 +70,8 @@ static WNNOperand integer_matmul(struct onnx_node *node, WNNOperand a, WNNOperan
 	right = x_shape(b);
 	if (!onnx_shape_broadcast(&left, &right, &all) ||
 	    left.dim[left.rank - 2] != right.dim[right.rank - 2]) {
-		onnx_refuse(node, "", "the matrices do not fit together");
+		onnx_refuse(node, "", "the matrices do not fit together: the inputs are %s",
+			    onnx_inputs_text(node));
 		return NULL;
 	}
 	rank = all.rank;

@@ -303,8 +303,12 @@ int onnx_op_lrn(struct onnx_node *node)
 	if (!x)
 		return -1;
 	shape = x_shape(x);
-	if (shape.rank < 2 || size < 1 || size > INT32_MAX)
-		return onnx_refuse(node, "size", "size is %lld", (long long)size);
+	if (shape.rank < 2)
+		return onnx_refuse(node, "", "its input has %u dimensions: at least 2 are needed",
+				   shape.rank);
+	if (size < 1 || size > INT32_MAX)
+		return onnx_refuse(node, "size", "size is %lld: 1 to %d are allowed",
+				   (long long)size, INT32_MAX);
 	for (uint32_t i = 0; i < shape.rank; i++)
 		flat.dim[i == 0 ? 0 : i == 1 ? 2 : 3] *= shape.dim[i];
 	begin[2] = (size - 1) / 2;

@@ -288,7 +288,7 @@ static WNNOperand lp_pool(struct onnx_node *node, WNNOperand x, const struct onn
 	double size = 1;
 
 	if (p < 1) {
-		onnx_refuse(node, "p", "p is %lld", (long long)p);
+		onnx_refuse(node, "p", "p is %lld: it must be at least 1", (long long)p);
 		return NULL;
 	}
 	for (uint32_t i = 0; i < w->rank; i++)

@@ -39,7 +39,12 @@ WNNOperand onnx_fit_scale(struct onnx_node *node, size_t input, const struct onn
 	axis += axis < 0 ? like->rank : 0;
 	if (onnx_shape_elements(&own) != 1) {
 		if (axis < 0 || axis >= like->rank || own.rank != 1) {
-			onnx_refuse(node, "axis", "the scale fits no dimension of the input");
+			onnx_refuse(node, "axis",
+				    "axis is %lld and the scale has shape %s: it must "
+				    "have one number, or one "
+				    "for each index of that dimension of %s",
+				    (long long)axis, onnx_shape_text(node->import->arena, &own),
+				    onnx_shape_text(node->import->arena, like));
 			return NULL;
 		}
 		shape.dim[axis] = own.dim[0];
@@ -195,8 +200,11 @@ static int stretch_blocks(struct onnx_node *node)
 			continue;
 		if (own->rank != shape.rank || own->dim[axis] != size / block + 1)
 			return onnx_refuse(node, "block_size",
-					   "the scales do not fit blocks of %lld",
-					   (long long)block);
+					   "block_size is %lld: the scales have shape %s, "
+					   "%lld blocks are needed along dimension %u",
+					   (long long)block,
+					   onnx_shape_text(node->import->arena, own),
+					   (long long)size / block + 1, axis);
 		node->inputs[i] = stretch(node, node->inputs[i], axis, block, size);
 		if (!node->inputs[i])
 			return -1;

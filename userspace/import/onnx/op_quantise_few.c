@@ -18,7 +18,10 @@ static WNNOperand spread(struct onnx_node *node, WNNOperand x, const struct onnx
 			continue;
 		block = given > 0 ? given : (like->dim[i] + blocks - 1) / blocks;
 		if (block > like->dim[i] || blocks != (like->dim[i] + block - 1) / block) {
-			onnx_refuse(node, "block_size", "the scale fits no dimension of the input");
+			onnx_refuse(node, "block_size",
+				    "the scale of shape %s does not divide %s into equal blocks",
+				    onnx_shape_text(node->import->arena, &shape),
+				    onnx_shape_text(node->import->arena, like));
 			return NULL;
 		}
 		x = x_unsqueeze(node, x, i + 1);

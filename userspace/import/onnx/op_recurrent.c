@@ -71,10 +71,13 @@ static int read_activations(struct onnx_node *node, struct recurrent *n)
 		while (k < SIZE(functions) && !is_name(&attr->strings[i], functions[k].name))
 			k++;
 		if (k == SIZE(functions))
-			return onnx_refuse(node, "activations", "activation \"%.*s\" is not known",
-					   (int)(attr->strings[i].len < 100 ? attr->strings[i].len :
-									      100),
-					   (const char *)attr->strings[i].data);
+			return onnx_refuse(
+				node, "activations",
+				"activation \"%.*s\" is not known: allowed are Relu, Sigmoid, "
+				"Tanh, Affine, LeakyRelu, ThresholdedRelu, ScaledTanh, "
+				"HardSigmoid, Elu, Softsign and Softplus",
+				(int)(attr->strings[i].len < 100 ? attr->strings[i].len : 100),
+				(const char *)attr->strings[i].data);
 		n->functions[i] = (struct activation){
 			.kind = (enum activation_kind)k,
 			.alpha = parameter(alphas, &alpha, functions[k].has_alpha,
@@ -121,7 +124,9 @@ static int read_lengths(struct onnx_node *node, struct recurrent *n)
 	if (!value)
 		return 0;
 	if (value->shape.rank != 1 || value->shape.dim[0] != batch)
-		return onnx_refuse(node, "sequence_lens", "sequence_lens has a wrong shape");
+		return onnx_refuse(node, "sequence_lens",
+				   "sequence_lens has a wrong shape: the inputs are %s",
+				   onnx_inputs_text(node));
 	for (int64_t i = 0; full && i < batch; i++)
 		full = onnx_value_int(value, (size_t)i) == n->steps;
 	if (full)
@@ -140,7 +145,9 @@ static int read_bias(struct onnx_node *node, struct recurrent *n)
 		return result;
 	if (x_shape(bias).rank != 2 || x_shape(bias).dim[1] != 2 * size ||
 	    x_shape(bias).dim[0] != n->directions)
-		return onnx_refuse(node, "B", "B has a wrong shape");
+		return onnx_refuse(node, "B", "B has shape %s instead of [%u,%lld]",
+				   onnx_shape_text(node->import->arena, onnx_in_shape(node, 3)),
+				   n->directions, 2 * (long long)size);
 	n->bias = x_part(node, bias, 1, 0, size, 1);
 	n->recurrent_bias = x_part(node, bias, 1, size, size, 1);
 	return 0;
@@ -156,7 +163,9 @@ static int check_shapes(struct onnx_node *node, const struct recurrent *n)
 	    w.dim[0] != 1 + (n->direction == WNNRecurrentNetworkDirection_Both) ||
 	    w.dim[1] != n->gates * r.dim[2] || r.dim[1] != n->gates * r.dim[2] ||
 	    w.dim[2] != x.dim[2])
-		return onnx_refuse(node, "", "the shapes of X, W and R do not fit together");
+		return onnx_refuse(
+			node, "", "the shapes of X, W and R do not fit together: the inputs are %s",
+			onnx_inputs_text(node));
 	return 0;
 }
 
@@ -170,7 +179,9 @@ static int check_state(struct onnx_node *node, const struct recurrent *n, WNNOpe
 	own = x_shape(state);
 	return onnx_shape_same(&own, &wanted) ?
 		       0 :
-		       onnx_refuse(node, name, "%s has a wrong shape", name);
+		       onnx_refuse(node, name, "%s has shape %s instead of %s", name,
+				   onnx_shape_text(node->import->arena, &own),
+				   onnx_shape_text(node->import->arena, &wanted));
 }
 
 static int read_inputs(struct onnx_node *node, uint32_t gates, struct recurrent *n)
@@ -212,7 +223,9 @@ static int read_inputs(struct onnx_node *node, uint32_t gates, struct recurrent 
 	if (n->peephole &&
 	    (x_shape(n->peephole).rank != 2 || x_shape(n->peephole).dim[0] != n->directions ||
 	     x_shape(n->peephole).dim[1] != 3 * (int64_t)n->hidden))
-		return onnx_refuse(node, "P", "P has a wrong shape");
+		return onnx_refuse(node, "P", "P has shape %s instead of [%u,%lld]",
+				   onnx_shape_text(node->import->arena, onnx_in_shape(node, 7)),
+				   n->directions, 3 * (long long)n->hidden);
 	if (check_state(node, n, n->h, "initial_h") || check_state(node, n, n->c, "initial_c"))
 		return -1;
 	return read_bias(node, n) || read_lengths(node, n) ? -1 : read_activations(node, n);
@@ -310,7 +323,8 @@ static struct onnx_value *dequantised(struct onnx_node *node, size_t input, size
 	own = x_shape(scale);
 	if (shape.rank != 3 || own.rank < 1 || own.rank > 2 || own.dim[0] != shape.dim[0] ||
 	    (own.rank == 2 && own.dim[1] != shape.dim[2])) {
-		onnx_refuse(node, "", "weights and scales do not fit together");
+		onnx_refuse(node, "", "weights and scales do not fit together: the inputs are %s",
+			    onnx_inputs_text(node));
 		return NULL;
 	}
 	one.dim[0] = own.dim[0];

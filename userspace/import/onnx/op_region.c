@@ -35,10 +35,13 @@ static int read_regions(struct onnx_node *node, struct regions *r)
 	r->bins[0] = onnx_attr_int(node, "output_height", 1);
 	r->bins[1] = onnx_attr_int(node, "output_width", 1);
 	if (!r->largest && strcmp(mode, "avg"))
-		return onnx_refuse(node, "mode", "the mode \"%s\" is not known", mode);
+		return onnx_refuse(node, "mode", "mode is \"%s\": avg and max are allowed", mode);
 	if (r->offset == 0 && strcmp(place, "output_half_pixel"))
 		return onnx_refuse(node, "coordinate_transformation_mode",
-				   "the mode \"%s\" is not known", place);
+				   "coordinate_transformation_mode is \"%s\": "
+				   "half_pixel and output_half_pixel "
+				   "are allowed",
+				   place);
 	if (r->samples < 1 || r->samples > 64)
 		return onnx_refuse(node, "sampling_ratio",
 				   "sampling_ratio is not given, and would depend on the regions");
@@ -51,8 +54,9 @@ static int read_regions(struct onnx_node *node, struct regions *r)
 	if (x->rank != 4 || rois->rank != 2 || rois->dim[1] != 4 ||
 	    onnx_in_shape(node, 2)->rank != 1 || onnx_in_shape(node, 2)->dim[0] != rois->dim[0])
 		return onnx_refuse(node, "",
-				   "the shapes of X, rois and batch_indices do not fit "
-				   "together");
+				   "the shapes of X, rois and batch_indices do not "
+				   "fit together: the inputs are %s",
+				   onnx_inputs_text(node));
 	r->count = rois->dim[0];
 	r->size[0] = x->dim[2];
 	r->size[1] = x->dim[3];

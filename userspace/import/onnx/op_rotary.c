@@ -110,7 +110,8 @@ static int read_rotary(struct onnx_node *node, struct rotary *r)
 			return onnx_refuse(node, "num_heads",
 					   "rotary_embedding_dim is given without num_heads");
 		if (size < 1 || x->dim[2] % size)
-			return onnx_refuse(node, "num_heads", "heads of %lld do not fit %lld",
+			return onnx_refuse(node, "num_heads",
+					   "heads of %lld do not divide the last dimension, %lld",
 					   (long long)size, (long long)x->dim[2]);
 		r->wide =
 			(struct onnx_shape){ 4, { x->dim[0], x->dim[1], x->dim[2] / size, size } };
@@ -133,7 +134,9 @@ static int rotate_heads(struct onnx_node *node, const struct rotary *r, WNNOpera
 	WNNOperand x;
 
 	if (!sine || x_shape(sine).rank != 3)
-		return sine ? onnx_refuse(node, "position_ids", "position_ids has a wrong shape") :
+		return sine ? onnx_refuse(node, "position_ids",
+					  "position_ids has a wrong shape: the inputs are %s",
+					  onnx_inputs_text(node)) :
 			      onnx_out(node, 0, NULL);
 	cosine = x_unsqueeze(node, cosine, r->heads_at);
 	sine = x_unsqueeze(node, sine, r->heads_at);
@@ -169,7 +172,10 @@ static int read_heads(struct onnx_node *node, struct rotary *r)
 	r->heads_at = x->rank == 4 ? 1 : 2;
 	if (x->rank == 3) {
 		if (heads < 1 || x->dim[2] % heads)
-			return onnx_refuse(node, "num_heads", "%lld heads do not fit %s",
+			return onnx_refuse(node, "num_heads",
+					   "num_heads is %lld: it must be at least 1 and "
+					   "divide the last dimension of "
+					   "%s",
 					   (long long)heads,
 					   onnx_shape_text(node->import->arena, x));
 		r->wide = (struct onnx_shape){ 4,

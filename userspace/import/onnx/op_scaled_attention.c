@@ -51,8 +51,10 @@ static int check_shapes(struct onnx_node *node, struct scaled *s)
 	if (s->q.rank != 4 || s->k.rank != 4 || s->v.rank != 4 || s->q.dim[1] % s->k.dim[1] ||
 	    s->q.dim[0] != s->k.dim[0] || s->q.dim[3] != s->k.dim[3] ||
 	    s->v.dim[0] != s->k.dim[0] || s->v.dim[1] != s->k.dim[1] || s->v.dim[2] != s->k.dim[2])
-		return onnx_refuse(node, "",
-				   "the shapes of query, key and value do not fit together");
+		return onnx_refuse(
+			node, "",
+			"the shapes of query, key and value do not fit together: the inputs are %s",
+			onnx_inputs_text(node));
 	s->scale = onnx_attr_float(node, "scale", 1 / sqrt((double)s->q.dim[3]));
 	return 0;
 }
@@ -98,8 +100,11 @@ static WNNOperand read_mask(struct onnx_node *node, const struct scaled *s, bool
 		return NULL;
 	shape = x_shape(mask);
 	if (!shape.rank || shape.rank > 4 || shape.dim[shape.rank - 1] > s->k.dim[2]) {
-		onnx_refuse(node, "attn_mask", "a mask of shape %s has no meaning",
-			    onnx_shape_text(node->import->arena, &shape));
+		onnx_refuse(node, "attn_mask",
+			    "attn_mask has shape %s: 1 to 4 dimensions are "
+			    "allowed, the last of at most "
+			    "%lld, the number of keys",
+			    onnx_shape_text(node->import->arena, &shape), (long long)s->k.dim[2]);
 		return NULL;
 	}
 	end[shape.rank - 1] = s->k.dim[2] - shape.dim[shape.rank - 1];

@@ -127,7 +127,9 @@ static int scatter_elements(struct onnx_node *node, enum reduction how, WNNOpera
 	WNNOperand part;
 
 	if (shape.rank != size.rank || !onnx_shape_same(&size, &same))
-		return onnx_refuse(node, "", "the shapes of its inputs do not fit together");
+		return onnx_refuse(
+			node, "", "the shapes of its inputs do not fit together: the inputs are %s",
+			onnx_inputs_text(node));
 	if (onnx_axis(node, "axis", onnx_attr_int(node, "axis", 0), shape.rank, &options.axis))
 		return -1;
 	for (uint32_t i = 0; i < shape.rank; i++)

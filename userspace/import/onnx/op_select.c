@@ -368,7 +368,11 @@ int onnx_op_reverse_sequence(struct onnx_node *node)
 	batches = shape.dim[batch_axis];
 	times = shape.dim[1 - batch_axis];
 	if (x_shape(lengths).rank != 1 || x_shape(lengths).dim[0] != batches)
-		return onnx_refuse(node, "sequence_lens", "sequence_lens has a wrong shape");
+		return onnx_refuse(
+			node, "sequence_lens",
+			"sequence_lens has shape %s instead of [%lld], one item for each batch",
+			onnx_shape_text(node->import->arena, onnx_in_shape(node, 1)),
+			(long long)batches);
 	if (batches * times > ONNX_INDICES)
 		return onnx_refuse(
 			node, "", "the sequences are too long: %lld of %lld, at most %lld together",

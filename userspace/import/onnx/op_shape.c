@@ -268,7 +268,8 @@ static int slice_one(struct onnx_node *node, int64_t size, int64_t begin, int64_
 	int64_t low = step > 0 ? 0 : -1, high = step > 0 ? size : size - 1;
 
 	if (!step || step == INT64_MIN)
-		return onnx_refuse(node, "steps", "a step is %lld", (long long)step);
+		return onnx_refuse(node, "steps", "a step is %lld: all but 0 and -2^63 are allowed",
+				   (long long)step);
 	if (begin < 0 && begin >= -size)
 		begin += size;
 	else if (begin < 0)

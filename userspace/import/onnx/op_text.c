@@ -30,7 +30,8 @@ static int read_grams(struct onnx_node *node, struct grams *g)
 	if (!g->pool)
 		return onnx_refuse(node, "pool_strings", "WebNN has no strings");
 	if (strcmp(mode, "TF") && strcmp(mode, "IDF") && strcmp(mode, "TFIDF"))
-		return onnx_refuse(node, "mode", "the mode \"%s\" is not known", mode);
+		return onnx_refuse(node, "mode", "mode is \"%s\": TF, IDF and TFIDF are allowed",
+				   mode);
 	if (g->least < 1 || g->most < g->least || g->most > (int64_t)g->lengths || g->skips < 0 ||
 	    g->skips > 1000 || !g->count)
 		return onnx_refuse(
@@ -137,7 +138,8 @@ int onnx_op_tf_idf(struct onnx_node *node)
 		return -1;
 	shape = x_shape(x);
 	if (shape.rank != 1 && shape.rank != 2)
-		return onnx_refuse(node, "", "its input has %u dimensions", shape.rank);
+		return onnx_refuse(node, "", "its input has %u dimensions instead of 1 or 2",
+				   shape.rank);
 	rows = (struct onnx_shape){
 		3, { shape.rank == 2 ? shape.dim[0] : 1, shape.dim[shape.rank - 1], 1 }
 	};
@@ -149,8 +151,9 @@ int onnx_op_tf_idf(struct onnx_node *node)
 
 		groups = end >= begin ? (end - begin) / length : 0;
 		if (end < begin || end > g.numbers || groups > g.count - first || length > 16)
-			return onnx_refuse(node, "ngram_counts",
-					   "ngram_counts does not fit the pool");
+			return onnx_refuse(
+				node, "ngram_counts",
+				"ngram_counts and the pool of numbers do not fit together");
 		if (groups && (int64_t)length >= g.least) {
 			parts[count] = count_grams(node, &g, x, g.pool + begin, (int64_t)length,
 						   (int64_t)groups);

@@ -90,7 +90,7 @@ static int read_order(struct onnx_node *node, struct weights *w)
 	if (same)
 		w->slot = NULL;
 	else if (w->blocks * w->block != w->depth)
-		return onnx_refuse(node, "g_idx", "g_idx leaves a block with too few rows");
+		return onnx_refuse(node, "g_idx", "g_idx gives a block fewer rows than block_size");
 	return 0;
 }
 
@@ -101,7 +101,9 @@ static int read_real_zeros(struct onnx_node *node, struct weights *w)
 	if (onnx_in_floats(node, 3, "zero_points", &w->real_zeros, &count))
 		return -1;
 	if ((int64_t)count < w->columns * w->blocks)
-		return onnx_refuse(node, "zero_points", "zero_points has %zu items", count);
+		return onnx_refuse(node, "zero_points",
+				   "zero_points has %zu items: at least %lld are needed", count,
+				   (long long)(w->columns * w->blocks));
 	return 0;
 }
 

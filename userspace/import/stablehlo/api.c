@@ -312,7 +312,7 @@ static struct shlo_tensor *take_input(struct shlo_run *run, const struct shlo_ty
 		return shlo_tensor_new(run, type);
 	if (type->kind != SHLO_TENSOR || type->rank < 0)
 		shlo_throw(&run->guard, WNNStatus_NotSupportedError,
-			   "input %zu is no tensor of a known rank", index);
+			   "input %zu must be a tensor with a known rank", index);
 	if (input->dimensions && input->rank != (size_t)type->rank)
 		shlo_throw(&run->guard, WNNStatus_TypeError, "input %zu has rank %zu, not %d",
 			   index, input->rank, type->rank);
@@ -476,9 +476,11 @@ WNNStatus wnnStablehloProgramSetWorld(WNNStablehloProgram program, WNNStablehloW
 	if (!program)
 		return shlo_set_error(WNNStatus_TypeError, "program is missing");
 	if (world && partitions && world->seat.count % partitions)
-		return shlo_set_error(WNNStatus_TypeError,
-				      "%u ranks are no multiple of %zu partitions",
-				      world->seat.count, partitions);
+		return shlo_set_error(
+			WNNStatus_TypeError,
+			"the program runs on %u ranks, which must be a multiple of its "
+			"%zu partitions",
+			world->seat.count, partitions);
 	if (world)
 		world->refs++;
 	wnnStablehloWorldRelease(program->world);
@@ -494,7 +496,8 @@ WNNStatus wnnStablehloProgramRunSync(WNNStablehloProgram program, size_t module,
 	WNNStatus status;
 
 	if (!program || module >= program->file.module_count)
-		return shlo_set_error(WNNStatus_TypeError, "there is no such module");
+		return shlo_set_error(WNNStatus_TypeError,
+				      "the program has no module of this number");
 	if (program->file.refusal_count)
 		return shlo_set_error(WNNStatus_NotSupportedError, "%s: %s: %s%s",
 				      shlo_location_text(program->file.refusals[0].place).text,

@@ -70,7 +70,7 @@ size_t shlo_bytes_count(struct shlo_bytes *b)
 	uint64_t count = shlo_bytes_varint(b);
 
 	if (count > (uint64_t)(b->end - b->at))
-		shlo_bytes_error(b, "it says %llu, but there are only %zu bytes left",
+		shlo_bytes_error(b, "a count of %llu is read here, but only %zu bytes are left",
 				 (unsigned long long)count, (size_t)(b->end - b->at));
 	return (size_t)count;
 }
@@ -91,7 +91,7 @@ struct shlo_bytes shlo_bytes_take(struct shlo_bytes *b, uint64_t size)
 static size_t index_of(struct shlo_bytes *b, uint64_t index, size_t count, const char *what)
 {
 	if (index >= count)
-		shlo_bytes_error(b, "there is no %s %llu, there are %zu", what,
+		shlo_bytes_error(b, "there is no %s with index %llu, there are %zu", what,
 				 (unsigned long long)index, count);
 	return (size_t)index;
 }
@@ -253,7 +253,8 @@ static void read_blob(struct shlo_bytecode *code, const char *key, struct shlo_b
 	struct shlo_blob *blob;
 
 	if (size > (uint64_t)(b.end - b.at))
-		shlo_bytes_error(&b, "resource '%s' is not as it should be", key);
+		shlo_bytes_error(&b, "resource '%s' has %llu bytes, but only %zu are left", key,
+				 (unsigned long long)size, (size_t)(b.end - b.at));
 	/* Padding for the alignment comes first; the elements are at the end. */
 	(void)alignment;
 	shlo_bytes_take(&b, (uint64_t)(b.end - b.at) - size);
@@ -345,7 +346,7 @@ static struct shlo_entry *entry_at(struct shlo_bytes *b, uint64_t index, bool of
 	if (entry->attr || entry->type)
 		return entry;
 	if (entry->busy)
-		shlo_bytes_error(b, "%s %llu holds itself", of_type ? "type" : "attribute",
+		shlo_bytes_error(b, "%s %llu contains itself", of_type ? "type" : "attribute",
 				 (unsigned long long)index);
 	entry->busy = true;
 	shlo_enter(&code->reader);
@@ -437,7 +438,7 @@ void shlo_read_bytecode(struct shlo_file *file, const void *data, size_t size)
 		struct shlo_bytes section = shlo_bytes_section(&b, &id);
 
 		if (id >= SHLO_SECTION_COUNT || code->sections[id].code)
-			shlo_bytes_error(&b, "section %u is not known, or there twice", id);
+			shlo_bytes_error(&b, "section %u is not known, or occurs twice", id);
 		code->sections[id] = section;
 	}
 	for (unsigned int id = 0; id <= SHLO_SECTION_IR; id++)

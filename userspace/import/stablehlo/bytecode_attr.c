@@ -333,7 +333,7 @@ static const struct shlo_attr *dense_array(struct shlo_bytes *b)
 	struct shlo_bytes blob = shlo_bytes_take(b, shlo_bytes_varint(b));
 
 	if (element->kind != SHLO_TENSOR || element->rank || count < 0 || count > SHLO_MAX_ELEMENTS)
-		shlo_bytes_error(b, "an array is not as it should be");
+		shlo_bytes_error(b, "an array must have numbers of one type, at most 2^31 of them");
 	return elements(b, shlo_tensor_type(b->code->reader.arena, element->element, 1, &count),
 			blob.at, (size_t)(blob.end - blob.at));
 }

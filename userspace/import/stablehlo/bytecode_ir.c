@@ -53,7 +53,7 @@ static void define(struct shlo_bytes *b, struct scope *scope, struct span *span,
 		   struct shlo_value *value)
 {
 	if (span->next == span->end)
-		shlo_bytes_error(b, "a region has more values than it says");
+		shlo_bytes_error(b, "a region has more values than its header says");
 	scope->values[span->next++] = value;
 }
 
@@ -242,9 +242,11 @@ static void read_operands(struct shlo_bytes *b, const struct scope *scope, struc
 		uint64_t index = shlo_bytes_varint(b);
 
 		if (index >= scope->count || !scope->values[index])
-			shlo_bytes_error(b,
-					 "operand %zu of %s is value %llu, which is not there yet",
-					 op->operand_count, op->name, (unsigned long long)index);
+			shlo_bytes_error(
+				b,
+				"operand %zu of %s is value %llu, which is used before it is "
+				"defined",
+				op->operand_count, op->name, (unsigned long long)index);
 		shlo_op_add_operand(&b->code->reader, op, scope->values[index]);
 	}
 }
@@ -284,7 +286,9 @@ static struct shlo_op *read_op(struct shlo_bytes *b, struct scope *scope, struct
 	if (parts & HAS_OPERANDS)
 		read_operands(b, scope, op);
 	if (parts & HAS_SUCCESSORS)
-		shlo_bytes_error(b, "%s goes on in another block, which StableHLO does not have",
+		shlo_bytes_error(b,
+				 "%s branches to another block; a region of StableHLO has one "
+				 "block",
 				 op->name);
 	if (parts & HAS_USE_ORDERS)
 		skip_use_orders(b, op->result_count);

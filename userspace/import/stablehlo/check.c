@@ -66,8 +66,7 @@ void shlo_need_dims(struct shlo_check *check, const char *name, const int64_t *d
 {
 	for (int i = 0; i < count; i++) {
 		if (dims[i] < 0 || dims[i] >= rank)
-			shlo_wrong(check,
-				   "%s has %lld, which is no dimension of a tensor of rank %d",
+			shlo_wrong(check, "%s has %lld; a tensor of rank %d has no such dimension",
 				   name, (long long)dims[i], rank);
 		for (int k = 0; k < i; k++)
 			if (dims[k] == dims[i])
@@ -165,13 +164,13 @@ static void check_op(struct shlo_file *file, const struct shlo_module *module,
 							 op->results[i - op->operand_count];
 
 		if (value->type->kind == SHLO_OPAQUE) {
-			shlo_refuse(file, op->place, op->name, "there are no values of type %s",
+			shlo_refuse(file, op->place, op->name, "no value can have type %s",
 				    value->type->text);
 			return;
 		}
 		flaw = shlo_type_flaw(&file->arena, value->type);
 		if (flaw) {
-			shlo_refuse(file, op->place, op->name, "%s is no type: %s",
+			shlo_refuse(file, op->place, op->name, "%s is not a valid type: %s",
 				    shlo_type_text(&file->arena, value->type), flaw);
 			return;
 		}

@@ -75,12 +75,11 @@ static void need_algorithm(struct shlo_check *check, const struct shlo_attr *dic
 	};
 
 	if (!is_known(&a))
-		shlo_wrong(
-			check,
-			"no hardware is known for the algorithm %s x %s in %s, %lld and %lld parts, "
-			"%lld products%s",
-			a.lhs, a.rhs, a.sum, (long long)a.lhs_parts, (long long)a.rhs_parts,
-			(long long)a.products, a.imprecise ? ", imprecise" : "");
+		shlo_wrong(check,
+			   "no hardware has this algorithm: %s x %s, summed in %s, with "
+			   "%lld and %lld components and %lld products%s",
+			   a.lhs, a.rhs, a.sum, (long long)a.lhs_parts, (long long)a.rhs_parts,
+			   (long long)a.products, a.imprecise ? ", imprecise" : "");
 }
 
 void shlo_need_precision(struct shlo_check *check)
@@ -90,7 +89,7 @@ void shlo_need_precision(struct shlo_check *check)
 	bool other = false;
 
 	if (config && (config->kind != SHLO_ATTR_ARRAY || config->count > 2))
-		shlo_wrong(check, "precision_config is no list of at most 2 words");
+		shlo_wrong(check, "precision_config must be a list of at most 2 words");
 	for (size_t i = 0; config && i < config->count; i++) {
 		const char *word = config->items[i]->text ? config->items[i]->text : "";
 

@@ -154,7 +154,7 @@ void shlo_check_case(struct shlo_check *check)
 		shlo_wrong(check, "the index is %s, it should be tensor<i32>",
 			   shlo_type_text(check->arena, check->in[0]));
 	if (!check->op->region_count)
-		shlo_wrong(check, "it has no branch");
+		shlo_wrong(check, "it has no region: a region for each branch is needed");
 	need_branches(check);
 }
 
@@ -170,8 +170,10 @@ static void need_callee(struct shlo_check *check, const char *attr)
 		shlo_wrong(check, "@%s has no body", name);
 	type = callee->type;
 	if (type->item_count != check->in_count || type->result_count != check->op->result_count)
-		shlo_wrong(check, "@%s takes %zu values and gives %zu", name, type->item_count,
-			   type->result_count);
+		shlo_wrong(check,
+			   "@%s takes %zu values and returns %zu, the call has other "
+			   "numbers of operands or results",
+			   name, type->item_count, type->result_count);
 	for (size_t i = 0; i < check->in_count; i++)
 		if (!shlo_type_fits(check->in[i], type->items[i]))
 			shlo_wrong(check, "operand %zu is %s, @%s takes %s", i,
@@ -333,8 +335,8 @@ static void need_parts(struct shlo_check *check, size_t i, const struct shlo_typ
 		return;
 	if (!one || !all || all % one)
 		shlo_wrong(check,
-			   "dimension %lld of operand %zu and its result: %lld does not part "
-			   "into parts of %lld",
+			   "dimension %lld of operand %zu or its result has size %lld, "
+			   "which cannot be cut into slices of %lld",
 			   (long long)dim, i, (long long)all, (long long)one);
 }
 
@@ -447,7 +449,8 @@ void shlo_check_all_to_all(struct shlo_check *check)
 		memcpy(dims, x->dims, (size_t)x->rank * sizeof(*dims));
 		if (dims[split] != SHLO_DYNAMIC) {
 			if (dims[split] % count)
-				shlo_wrong(check, "dimension %lld does not part into %lld",
+				shlo_wrong(check,
+					   "dimension %lld cannot be split into %lld equal slices",
 					   (long long)split, (long long)count);
 			dims[split] /= count;
 		}

@@ -60,7 +60,8 @@ static void out_quantised(struct shlo_check *check, int rank, const int64_t *dim
 
 static void refuse_type(struct shlo_check *check, const struct shlo_type *type)
 {
-	shlo_wrong(check, "it takes no elements of %s", shlo_elements[type->element].text);
+	shlo_wrong(check, "it does not take elements of type %s",
+		   shlo_elements[type->element].text);
 }
 
 static bool gives_bool(int op)
@@ -350,7 +351,8 @@ static int broadcast(struct shlo_check *check, size_t first, int64_t *dims)
 
 			if (*dim != 1 && size != 1 && shlo_dim_meet(*dim, size) < 0 &&
 			    shlo_dim_meet(*dim, size) != SHLO_DYNAMIC)
-				shlo_wrong(check, "%s does not broadcast with the other operand",
+				shlo_wrong(check,
+					   "%s cannot be broadcast together with the other operand",
 					   shlo_type_text(check->arena, x));
 			if (*dim == 1 || (*dim == SHLO_DYNAMIC && size != 1))
 				*dim = size;

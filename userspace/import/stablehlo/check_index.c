@@ -10,7 +10,7 @@ static void need_sorted(struct shlo_check *check, const char *name, const struct
 	shlo_need_dims(check, name, list->at, list->count, rank);
 	for (int i = 1; i < list->count; i++)
 		if (list->at[i] < list->at[i - 1])
-			shlo_wrong(check, "%s is not sorted", name);
+			shlo_wrong(check, "%s must be in ascending order", name);
 }
 
 /* Checks the dimension numbers that gather and scatter share. */
@@ -25,8 +25,8 @@ static void check_numbers(struct shlo_check *check, const struct shlo_gather_num
 			   shlo_elements[indices->element].text);
 	if (n->offset.count + n->collapsed.count + n->operand_batching.count != rank)
 		shlo_wrong(check,
-			   "%d window, %d left out and %d batching dimensions are not the %d "
-			   "of the operand",
+			   "there are %d window, %d collapsed or inserted and %d batching "
+			   "dimensions; together they must be the %d of the operand",
 			   n->offset.count, n->collapsed.count, n->operand_batching.count, rank);
 	if (n->index_vector < 0 || n->index_vector > indices->rank)
 		shlo_wrong(check, "index_vector_dim is not within the rank of the indices");
@@ -365,24 +365,32 @@ static void convolution(struct shlo_check *check, const int64_t *padding, bool k
 	need_conv_scales(check, &n);
 	if (n.feature_groups < 1 || n.batch_groups < 1 ||
 	    (n.feature_groups > 1 && n.batch_groups > 1))
-		shlo_wrong(check, "feature_group_count %lld and batch_group_count %lld do not go",
+		shlo_wrong(check,
+			   "feature_group_count is %lld and batch_group_count %lld; they "
+			   "must be at least 1, and one of them must be 1",
 			   (long long)n.feature_groups, (long long)n.batch_groups);
 	input = x->dims[n.input_feature];
 	output = k->dims[n.kernel_output];
 	if (input != SHLO_DYNAMIC && k->dims[n.kernel_input] != SHLO_DYNAMIC &&
 	    (input % n.feature_groups || input / n.feature_groups != k->dims[n.kernel_input]))
-		shlo_wrong(check, "%lld input features in %lld groups do not fit a kernel of %lld",
+		shlo_wrong(check,
+			   "the operand has %lld input features in %lld groups, the kernel "
+			   "takes %lld for each group",
 			   (long long)input, (long long)n.feature_groups,
 			   (long long)k->dims[n.kernel_input]);
 	if (output != SHLO_DYNAMIC && (output % n.feature_groups || output % n.batch_groups))
-		shlo_wrong(check, "%lld output features do not part into groups",
+		shlo_wrong(check,
+			   "the kernel has %lld output features, which the number of groups "
+			   "does not divide",
 			   (long long)output);
 	dims[n.output_feature] = output;
 	dims[n.output_batch] = x->dims[n.input_batch];
 	if (dims[n.output_batch] != SHLO_DYNAMIC) {
 		if (dims[n.output_batch] % n.batch_groups)
-			shlo_wrong(check, "a batch of %lld does not part into groups",
-				   (long long)dims[n.output_batch]);
+			shlo_wrong(
+				check,
+				"the batch has size %lld, which batch_group_count does not divide",
+				(long long)dims[n.output_batch]);
 		dims[n.output_batch] /= n.batch_groups;
 	}
 	for (int i = 0; i < n.spatial; i++)

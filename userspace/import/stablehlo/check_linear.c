@@ -9,7 +9,8 @@ static void need_real_or_complex(struct shlo_check *check, const struct shlo_typ
 	enum shlo_element element = shlo_computed_element(x);
 
 	if (!shlo_is_float(element) && !shlo_is_complex(element))
-		shlo_wrong(check, "it takes no elements of %s", shlo_elements[x->element].text);
+		shlo_wrong(check, "it does not take elements of type %s",
+			   shlo_elements[x->element].text);
 }
 
 void shlo_check_fft(struct shlo_check *check)
@@ -26,7 +27,8 @@ void shlo_check_fft(struct shlo_check *check)
 	if (count < 1 || count > 3 || first < 0)
 		shlo_wrong(check, "fft_length has %d numbers for a rank of %d", count, x->rank);
 	if (real ? element != SHLO_F32 && element != SHLO_F64 : !shlo_is_complex(element))
-		shlo_wrong(check, "%s takes no elements of %s", kind, shlo_elements[element].text);
+		shlo_wrong(check, "%s does not take elements of type %s", kind,
+			   shlo_elements[element].text);
 	memcpy(dims, x->dims, (size_t)x->rank * sizeof(*dims));
 	for (int i = 0; i < count; i++) {
 		int64_t *dim = &dims[first + i], length = lengths[i];
@@ -77,10 +79,13 @@ void shlo_check_triangular_solve(struct shlo_check *check)
 			shlo_wrong(check, "the operands must have equal batch dimensions");
 	at = shlo_attr_int(check->op, "left_side", 1) ? b->rank - 2 : b->rank - 1;
 	if (shlo_dim_meet(a->dims[a->rank - 1], b->dims[at]) == -1)
-		shlo_wrong(check, "the matrices do not fit");
+		shlo_wrong(check, "the matrices of a have another size than the dimension of b "
+				  "that they are applied to");
 	if (strcmp(transpose, "NO_TRANSPOSE") && strcmp(transpose, "TRANSPOSE") &&
 	    strcmp(transpose, "ADJOINT"))
-		shlo_wrong(check, "transpose_a is '%s'", transpose);
+		shlo_wrong(check,
+			   "transpose_a is '%s', expected NO_TRANSPOSE, TRANSPOSE or ADJOINT",
+			   transpose);
 	check->out[0] = b;
 }
 
@@ -91,7 +96,8 @@ static int64_t need_features(struct shlo_check *check, size_t vectors)
 	int64_t feature = shlo_need_int(check, "feature_index");
 
 	if (!shlo_is_float(shlo_computed_element(x)))
-		shlo_wrong(check, "it takes no elements of %s", shlo_elements[x->element].text);
+		shlo_wrong(check, "it does not take elements of type %s",
+			   shlo_elements[x->element].text);
 	shlo_need_dims(check, "feature_index", &feature, 1, x->rank);
 	for (size_t i = 1; i <= vectors; i++)
 		if (shlo_need_tensor(check, i)->rank != 1 ||
@@ -139,11 +145,15 @@ static void check_einsum(struct shlo_check *check, size_t operands)
 		rank = i < operands ? shlo_need_tensor(check, i)->rank :
 				      shlo_declared(check, 0)->rank;
 		if (letters != rank)
-			shlo_wrong(check, "einsum_config does not fit the ranks");
+			shlo_wrong(check,
+				   "einsum_config must have a letter for each dimension of the "
+				   "operands and the result");
 		if (i + 1 < operands ? *at != ',' :
 		    i < operands     ? at[0] != '-' || at[1] != '>' :
 				       *at)
-			shlo_wrong(check, "einsum_config is not as it should be");
+			shlo_wrong(check,
+				   "einsum_config must be like ab,bc->ac, with a term for each "
+				   "operand");
 		at += i + 1 < operands ? 1 : i < operands ? 2 : 0;
 	}
 }

@@ -292,7 +292,9 @@ void shlo_check_slice(struct shlo_check *check)
 	for (int i = 0; i < x->rank; i++) {
 		if (start[i] < 0 || limit[i] < start[i] || stride[i] < 1 ||
 		    (x->dims[i] != SHLO_DYNAMIC && limit[i] > x->dims[i]))
-			shlo_wrong(check, "%lld:%lld:%lld is no slice of dimension %d",
+			shlo_wrong(check,
+				   "start:limit:stride is %lld:%lld:%lld, which is not within "
+				   "dimension %d",
 				   (long long)start[i], (long long)limit[i], (long long)stride[i],
 				   i);
 		dims[i] = limit[i] == start[i] ? 0 : (limit[i] - start[i] - 1) / stride[i] + 1;
@@ -350,7 +352,8 @@ void shlo_check_dynamic_update_slice(struct shlo_check *check)
 		shlo_wrong(check, "operand and update must have equal ranks and element types");
 	for (int i = 0; i < x->rank; i++)
 		if (x->dims[i] != SHLO_DYNAMIC && update->dims[i] > x->dims[i])
-			shlo_wrong(check, "the update is larger in dimension %d", i);
+			shlo_wrong(check, "the update is larger than the operand in dimension %d",
+				   i);
 	check->out[0] = x;
 }
 

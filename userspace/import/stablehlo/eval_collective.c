@@ -296,7 +296,8 @@ static struct shlo_tensor *part_of(struct shlo_run *run, const struct shlo_tenso
 	struct shlo_tensor *out;
 
 	if (x->dims[dim] % (int64_t)count)
-		shlo_run_error(run, "dimension %d does not part into %zu", dim, count);
+		shlo_run_error(run, "dimension %d cannot be split into %zu equal slices", dim,
+			       count);
 	memcpy(dims, x->dims, sizeof(dims));
 	dims[dim] /= (int64_t)count;
 	out = shlo_tensor_like(run, &x->type, x->type.rank, dims);
@@ -387,10 +388,15 @@ size_t shlo_root_of(struct shlo_call *call, const struct shlo_group *group, size
 	if (!has_dynamic_root(call->op))
 		return 0;
 	if (i >= (size_t)roots->count)
-		shlo_run_error(call->run, "the roots, its last operand, have no number %zu", i);
+		shlo_run_error(call->run,
+			       "the last operand, the roots, has too few elements: that with "
+			       "index %zu is missing",
+			       i);
 	root = shlo_load(roots->type.element, roots->data, i).i;
 	if (root < 0 || (uint64_t)root >= group->count)
-		shlo_run_error(call->run, "root %lld is no member of a group of %zu",
+		shlo_run_error(call->run,
+			       "root %lld is out of range: the group has %zu members, counted "
+			       "from 0",
 			       (long long)root, group->count);
 	return (size_t)root;
 }
@@ -579,7 +585,9 @@ void shlo_eval_send(struct shlo_call *call)
 		return;
 	}
 	if (!call->run->world)
-		shlo_run_error(call->run, "there is no other device");
+		shlo_run_error(call->run,
+			       "it sends to another process, but the program runs in a single "
+			       "one");
 	call->run->world->send(call->run, channel_of(call->op), partner_of(call, 0),
 			       call->op->operand_count - 1, call->in);
 	shlo_eval_token(call);
@@ -599,7 +607,9 @@ void shlo_eval_recv(struct shlo_call *call)
 	struct shlo_tensor *types;
 
 	if (!call->run->world)
-		shlo_run_error(call->run, "there is nobody who sends");
+		shlo_run_error(call->run,
+			       "it receives from another process, but the program runs in a "
+			       "single one");
 	add_token(call);
 	types = shlo_room(call->run, call->op->result_count);
 	for (size_t i = 0; i < call->op->result_count; i++)
@@ -617,7 +627,7 @@ void shlo_eval_infeed(struct shlo_call *call)
 
 	if (!function || !function->region || function->type->item_count ||
 	    function->type->result_count + 1 != call->op->result_count)
-		shlo_run_error(call->run, "the infeed has no such value");
+		shlo_run_error(call->run, "the infeed is empty, or its next value has other types");
 	shlo_call_function(call->run, function, NULL, call->out);
 	add_token(call);
 }

@@ -33,8 +33,11 @@ void shlo_eval_while(struct shlo_call *call)
 			break;
 		call->run->at = op;
 		if (iteration == call->run->loop_limit)
-			shlo_run_error(call->run, "it goes on after %llu turns, which is the limit",
-				       (unsigned long long)iteration);
+			shlo_run_error(
+				call->run,
+				"it has not ended after %llu iterations, the limit: --loop-limit "
+				"of webnn-run and stablehlo-test sets another",
+				(unsigned long long)iteration);
 		next = bundle(call->run, count);
 		shlo_call_region(call->run, call->frame, op->regions[1], values->items,
 				 next->items);

@@ -15,7 +15,7 @@ void shlo_eval_none(struct shlo_call *call)
 static void need_done(struct shlo_call *call, bool done)
 {
 	if (!done)
-		shlo_run_error(call->run, "it takes no elements of this type");
+		shlo_run_error(call->run, "it does not take elements of this type");
 }
 
 void shlo_eval_unary(struct shlo_call *call)

@@ -215,7 +215,9 @@ void shlo_eval_real_dynamic_slice(struct shlo_call *call)
 				       x->type.rank);
 	for (int i = 0; i < x->type.rank; i++) {
 		if (at[0][i] < 0 || at[1][i] < at[0][i] || at[1][i] > x->dims[i] || at[2][i] < 1)
-			shlo_run_error(call->run, "%lld:%lld:%lld is no slice of dimension %d",
+			shlo_run_error(call->run,
+				       "start:limit:stride is %lld:%lld:%lld, which is not within "
+				       "dimension %d",
 				       (long long)at[0][i], (long long)at[1][i],
 				       (long long)at[2][i], i);
 		dims[i] = (at[1][i] - at[0][i] + at[2][i] - 1) / at[2][i];
@@ -247,7 +249,8 @@ void shlo_eval_dynamic_update_slice(struct shlo_call *call)
 	call->out[0] = out;
 	for (int i = 0; i < x->type.rank; i++) {
 		if (update->dims[i] > x->dims[i])
-			shlo_run_error(call->run, "the update is larger in dimension %d", i);
+			shlo_run_error(call->run,
+				       "the update is larger than the operand in dimension %d", i);
 		start[i] = clamped(index_of(call->in[2 + i], 0), x->dims[i] - update->dims[i]);
 	}
 	if (!update->count)

@@ -197,7 +197,7 @@ void shlo_applier_init(struct shlo_applier *applier, struct shlo_run *run, struc
 		const struct shlo_tensor *value = frame->slots[captured->slot];
 
 		if (!value)
-			shlo_run_error(run, "a value of its region is not there yet");
+			shlo_run_error(run, "its region uses a value before it is computed");
 		applier->registers[captured->out] = shlo_get(value, 0);
 	}
 }

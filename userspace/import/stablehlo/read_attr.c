@@ -81,7 +81,7 @@ void shlo_read_dict(struct shlo_reader *r, struct shlo_attr *dict, char close)
 		 * Attributes in <> have few members, so that a search for duplicates costs little.
 		 */
 		if (close == '>' && dict->count < SHLO_MAX_RANK && shlo_attr_find(dict, name))
-			shlo_read_error(r, "%s is there twice", name);
+			shlo_read_error(r, "%s occurs twice", name);
 		shlo_dict_add(r, dict, name,
 			      shlo_take(r, "=") ? shlo_read_attr(r) :
 						  shlo_attr_new(r, SHLO_ATTR_UNIT));
@@ -205,7 +205,9 @@ static void read_conv_list(struct shlo_reader *r, struct shlo_attr *dict, int wh
 			int64_t index = shlo_read_integer(r);
 
 			if (index < 0 || index >= SHLO_MAX_RANK || spatial[index] >= 0)
-				shlo_read_error(r, "this spatial dimension is wrong");
+				shlo_read_error(
+					r,
+					"a spatial dimension must be one of 0, 1, 2 …, each once");
 			spatial[index] = at;
 			count = index + 1 > count ? index + 1 : count;
 		}
@@ -316,7 +318,7 @@ static const struct shlo_attr *read_dialect(struct shlo_reader *r)
 	while (shlo_peek(r) != '>') {
 		word = shlo_read_word(r);
 		if (!word)
-			shlo_read_error(r, "attribute '#%s' is not as it should be", name);
+			shlo_read_error(r, "here should be a word of attribute '#%s'", name);
 	}
 	shlo_expect(r, ">");
 	attr->text = word;

@@ -177,7 +177,7 @@ static void read_word_item(struct shlo_reader *r, struct shlo_op *op)
 	}
 	word = shlo_read_word(r);
 	if (!word)
-		shlo_read_error(r, "%s is not as it should be", op->name);
+		shlo_read_error(r, "here should be an attribute of %s", op->name);
 	if (shlo_take(r, "="))
 		read_named(r, op, word);
 	else if (!strcmp(word, "attributes")) {

@@ -66,7 +66,10 @@ static void read_entries(struct shlo_reader *r)
 			if (length >= 2 && text[0] == '0' && text[1] == 'x')
 				add(r, name, text, length);
 		} else if (!shlo_read_word(r)) {
-			shlo_read_error(r, "resource '%s' is not as it should be", name);
+			shlo_read_error(r,
+					"resource '%s' must be a string, a word or a list "
+					"in braces",
+					name);
 		}
 	}
 	shlo_leave(r);

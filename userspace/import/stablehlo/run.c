@@ -165,7 +165,7 @@ void shlo_eval_op(struct shlo_run *run, struct shlo_frame *frame, const struct s
 	for (size_t i = 0; i < op->operand_count; i++) {
 		in[i] = frame->slots[op->operands[i]->slot];
 		if (!in[i])
-			shlo_run_error(run, "operand %zu has no value yet", i);
+			shlo_run_error(run, "operand %zu is used before it is computed", i);
 	}
 	call.in = in;
 	call.out =
@@ -214,7 +214,7 @@ static void run_block(struct shlo_run *run, struct shlo_frame *frame,
 		struct shlo_tensor *value = frame->slots[last->operands[i]->slot];
 
 		if (!value)
-			shlo_run_error(run, "operand %zu has no value yet", i);
+			shlo_run_error(run, "operand %zu is used before it is computed", i);
 		results[i] = shlo_tensor_get(value);
 	}
 }
@@ -234,7 +234,7 @@ void shlo_call_function(struct shlo_run *run, const struct shlo_function *functi
 	struct shlo_frame *frame;
 
 	if (++run->depth > SHLO_MAX_DEPTH)
-		shlo_run_error(run, "calls are more than %d deep", SHLO_MAX_DEPTH);
+		shlo_run_error(run, "calls are nested more than %d deep", SHLO_MAX_DEPTH);
 	frame = frame_push(run, function->slot_count);
 	shlo_call_region(run, frame, function->region, arguments, results);
 	frame_pop(run);

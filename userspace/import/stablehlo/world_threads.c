@@ -429,7 +429,9 @@ static void check_programs(struct shlo_call *call, const struct shlo_attr *progr
 	for (size_t i = 0; i < programs->count; i++)
 		if (programs->items[i]->kind != SHLO_ATTR_ARRAY || !programs->items[i]->count ||
 		    programs->items[i]->count != programs->items[0]->count)
-			shlo_run_error(call->run, "its programs are no table");
+			shlo_run_error(
+				call->run,
+				"its programs must be a table, with one row for each replica");
 	if (programs->count * programs->items[0]->count > MAX_PROCESSES)
 		shlo_run_error(call->run, "it has more than %d processes", MAX_PROCESSES);
 }
