@@ -43,15 +43,15 @@ static int check_image(struct onpu_device *onpu, const void *data, size_t size)
 	u32 version = ONPU_VERSION__RESET;
 
 	if (size < sizeof(h))
-		return reject_image(onpu, "too short for a header");
+		return reject_image(onpu, "the file is too short for a firmware image");
 	memcpy(&h, data, sizeof(h));
 	if (h.magic != ONPU_FW_MAGIC || h.header_size != ONPU_FW_HEADER_SIZE ||
 	    memchr_inv(h.mbz_28, 0, sizeof(h.mbz_28)))
 		return reject_image(onpu, "not a firmware image");
 	if (h.image_size != size - sizeof(h) || !h.image_size || h.image_size % 4)
-		return reject_image(onpu, "its header tells another size");
+		return reject_image(onpu, "the file does not have the size that its header tells");
 	if (h.memory_size < h.image_size)
-		return reject_image(onpu, "its header's sizes contradict each other");
+		return reject_image(onpu, "its header reserves less memory than the image takes");
 	if (~crc32_le(~0, data + sizeof(h), h.image_size) != h.crc)
 		return reject_image(onpu, "damaged, its checksum is wrong");
 	if (h.abi_major != ONPU_ABI_MAJOR || h.abi_minor < ONPU_ABI_MINOR) {
@@ -61,7 +61,7 @@ static int check_image(struct onpu_device *onpu, const void *data, size_t size)
 	}
 	if (FIELD_GET(ONPU_VERSION_MAJOR__MASK, h.hw_version) !=
 	    FIELD_GET(ONPU_VERSION_MAJOR__MASK, version))
-		return reject_image(onpu, "for another version of the device");
+		return reject_image(onpu, "it is for another version of the device: install that of the driver's release");
 	onpu->fw.info.crc = h.crc;
 	return 0;
 }
@@ -237,7 +237,7 @@ static int check_fw_abi(struct onpu_device *onpu)
 	struct drm_onpu_firmware_info *info = &onpu->fw.info;
 
 	if (FIELD_GET(ONPU_FW_ABI_MAJOR__MASK, abi) != ONPU_ABI_MAJOR) {
-		drm_err(&onpu->drm, "the firmware speaks version %u, not %u as its header says\n",
+		drm_err(&onpu->drm, "the running firmware speaks version %u, its header says %u: the image is damaged\n",
 			FIELD_GET(ONPU_FW_ABI_MAJOR__MASK, abi), ONPU_ABI_MAJOR);
 		return -EINVAL;
 	}

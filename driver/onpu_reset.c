@@ -49,7 +49,7 @@ int onpu_device_start(struct onpu_device *onpu)
 				!(value & ONPU_RESET_START__MASK) || value == U32_MAX, 100,
 				RESET_TIMEOUT_US, false, onpu, ONPU_REG_RESET);
 	if (ret) {
-		drm_err(&onpu->drm, "the reset of the device timed out\n");
+		drm_err(&onpu->drm, "the device did not come back from a reset in time\n");
 		return ret;
 	}
 	if (onpu_read(onpu, ONPU_REG_ID) != ONPU_ID_MAGIC)
@@ -159,9 +159,9 @@ static void report_wedged(struct onpu_device *onpu, int error)
 
 	/* Pulling out a device is not an error. */
 	if (error == -ENODEV)
-		drm_notice(&onpu->drm, "the device is gone\n");
+		drm_notice(&onpu->drm, "the device is gone: it was removed, or does not answer on the bus\n");
 	else
-		drm_err(&onpu->drm, "device is wedged: rebind the driver or reset the function\n");
+		drm_err(&onpu->drm, "device is wedged: onpu-smi reset may revive it, or binding the driver anew\n");
 	/*
 	 * As of 7.3, drm_dev_wedged_event() takes the kobject of &drm_device.primary, which is NULL
 	 * where there is but an accel node.
@@ -366,7 +366,7 @@ static void onpu_reset_done(struct pci_dev *pdev)
 {
 	struct onpu_device *onpu = pci_get_drvdata(pdev);
 
-	drm_notice(&onpu->drm, "reset: of the PCI function\n");
+	drm_notice(&onpu->drm, "reset: somebody asked for one of the PCI function\n");
 	if (onpu->asleep)
 		up_write(&onpu->reset_lock);
 	else

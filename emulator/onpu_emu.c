@@ -144,7 +144,7 @@ static void add_fault(struct argp_state *state, struct arguments *arguments, con
 		return;
 	}
 	if (arguments->num_faults == MAX_FAULTS)
-		argp_error(state, "--inject %s: %u faults are the most", text, MAX_FAULTS);
+		argp_error(state, "--inject %s: at most %u faults are allowed", text, MAX_FAULTS);
 	wrong = vfu_inject_parse(text, &arguments->faults[arguments->num_faults]);
 	if (!wrong && arguments->faults[arguments->num_faults].fault == VFU_FAULTS)
 		return;
@@ -204,15 +204,18 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case ARGP_KEY_END:
 		if (!arguments->socket == !arguments->replay)
-			argp_error(state, "--socket PATH is needed, or --replay FILE alone");
+			argp_error(state,
+				   "give --socket PATH to be a device, or --replay FILE alone to "
+				   "repeat a recording");
 		if (arguments->record_mib && !arguments->record)
 			argp_error(state, "--record-limit needs --record FILE");
 		if (arguments->record && sim->threads > 1)
 			argp_error(state,
-				   "--record needs one thread: with more, it depends on the host "
-				   "where an instruction is interrupted");
+				   "--record needs one thread, as recordings with more cannot be "
+				   "replayed: leave out --threads");
 		if (config->function.sync && (arguments->num_faults || arguments->asks))
-			argp_error(state, "--inject has times of its own, which --sync excludes");
+			argp_error(state,
+				   "--inject and --sync exclude each other: leave out one of them");
 		break;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -330,7 +333,7 @@ int main(int argc, char **argv)
 		return replay(arguments.replay);
 	stop_fd = make_stop_fd();
 	if (stop_fd < 0) {
-		fprintf(stderr, "onpu-emu: signals: %s\n", strerror(errno));
+		fprintf(stderr, "onpu-emu: signals cannot be received: %s\n", strerror(errno));
 		return EXIT_FAILURE;
 	}
 	status = serve_recorded(&arguments, stop_fd);

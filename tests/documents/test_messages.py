@@ -30,7 +30,7 @@ class Messages(unittest.TestCase):
         self.assertLessEqual({
             "no node of the driver onpu is in /dev/accel; onpu-smi check tells why",
             "filter has … input channels per group, expected … (input has … channels, groups …)",
-            "device is wedged: rebind the driver or reset the function",
+            "device is wedged: onpu-smi reset may revive it, or binding the driver anew",
             "there is no device \"…\" (from …); npu, npu:NUMBER, sim and cpu exist"}, everything)
 
     def test_what_is_missing_is_noticed(self):

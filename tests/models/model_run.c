@@ -173,7 +173,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_ARG:
 		if (options->model)
-			argp_error(state, "one model only, '%s' is a second", arg);
+			argp_error(state, "only one model can be given; '%s' is a second one", arg);
 		options->model = arg;
 		return 0;
 	case ARGP_KEY_END:

@@ -67,7 +67,7 @@ class Info(Case):
             device, = self.json("info", "-d", name)["devices"]
             self.assertEqual(device["address"], "0000:0a:00.0")
         for name in ("accel7", "npu:7", "npu:", "npu:01"):
-            self.assertIn(f"--device {name} is no Open NPU", self.run_it("info", "-d", name, status=WRONG))
+            self.assertIn(f"--device {name} is not an Open NPU", self.run_it("info", "-d", name, status=WRONG))
 
     def test_none(self):
         shutil.rmtree(self.system.path("sys/bus"))
@@ -121,7 +121,7 @@ class Info(Case):
                             (["--query=node,", "--json"], "there is no field ''"),
                             (["--query=node", "--format=text"], "--query takes"),
                             (["--json", "--format=csv"], "do not go together"),
-                            (["--query=" + ",".join(["node"] * 41)], "more than 40 fields"),
+                            (["--query=" + ",".join(["node"] * 41)], "at most 40 fields are allowed"),
                             (["--count=2"], "--count needs --loop"), (["--loop=0"], "seconds from")):
             self.assertIn(text, self.run_it("info", *words, status=USAGE))
 

@@ -62,11 +62,11 @@ class Run(unittest.TestCase):
             self.assertRegex(said, rf"\non {device}: loaded in [\d.]+ ms, built and computed in [\d.]+ ms\n$")
         # The saved file is read, and has another shape.
         wrong = str(self.path.parent / "sim/result0.npy")
-        self.assertIn("it is not what input \"x\" takes",
+        self.assertIn("it has float32 [2, 3], input \"x\" takes float32 [2, 32]",
                       self.says(3, "run", "-d", "cpu", "--input", f"x={wrong}", "--fill", "w=1"))
 
     def test_no_value(self):
-        self.assertIn('input "w" has no value', self.says(3, "run", "-d", "cpu", "--fill", "x=1"))
+        self.assertIn('input "w" has no value: give --input w=FILE, --fill w=NUMBER or --random SEED', self.says(3, "run", "-d", "cpu", "--fill", "x=1"))
 
     def test_loop_limit(self):
         self.path.write_text(LOOP, encoding="utf-8")

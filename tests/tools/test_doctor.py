@@ -145,7 +145,7 @@ class Doctor(unittest.TestCase):
     def test_usage(self):
         done = run("model.onnx")
         self.assertEqual(done.returncode, 64)
-        self.assertIn("the doctor takes no model", done.stderr)
+        self.assertIn("doctor takes no model", done.stderr)
 
 
 if __name__ == "__main__":

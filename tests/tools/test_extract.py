@@ -211,9 +211,9 @@ class Extract(ToolTest):
                      "f", "-o", out)
         self.refuses(3, "/none/p.onnx: cannot be written: No such file or directory", "extract", model, "--outputs",
                      "c", "-o", self.folder / "none" / "p.onnx")
-        self.refuses(3, "/dev/full: it is no regular file", "extract", model, "--outputs", "c", "-o", "/dev/full")
-        self.refuses(USAGE, "it needs --output FILE", "extract", model, "--outputs", "c")
-        self.refuses(USAGE, "it needs --inputs or --outputs", "extract", model, "-o", out)
+        self.refuses(3, "/dev/full: it is not a regular file", "extract", model, "--outputs", "c", "-o", "/dev/full")
+        self.refuses(USAGE, "give --output FILE", "extract", model, "--outputs", "c")
+        self.refuses(USAGE, "give --inputs or --outputs", "extract", model, "-o", out)
         self.refuses(2, "only models of ONNX can be cut", "extract", self.folder / "p.mlir", "--outputs", "c", "-o", out)
         odd = save(self.folder, "odd", [helper.make_node("Odd", ["x"], ["o"], domain="odd"),
                                         node("Neg", ["o"], ["y"])], [("x", [3])], [("y", [3])])

@@ -229,7 +229,7 @@ class Usage(ToolTest):
 
     def test_wrong_options(self):
         model, _ = perceptron(self.folder)
-        for text, *options in (("it needs a model", "run"),
+        for text, *options in (("a model is needed", "run"),
                                ("'b' is a second", "run", "a", "b"),
                                ("there is no device 'gpu'", "run", model, "-d", "gpu"),
                                ("--dim takes NAME=VALUE, not '3'", "run", model, "--dim", 3),
@@ -243,7 +243,7 @@ class Usage(ToolTest):
                                 "--streams", 0),
                                ("--mean takes one number or three", "run", model, "--mean", "1,2"),
                                ("--deviation must not be 0", "run", model, "--deviation", 0),
-                               ("--layout is nchw or nhwc", "run", model, "--layout", "chw"),
+                               ("--layout must be nchw or nhwc", "run", model, "--layout", "chw"),
                                ("--resize takes a number", "run", model, "--resize", "3y4")):
             self.refuses(USAGE, text, *options)
 

@@ -123,7 +123,7 @@ class Messages(ToolTest):
         whole = self.array("whole.npy", np.zeros((2, 6), "i4"))
         self.refuses(3, "it has int32 [2, 6]", "run", model, "-i", whole)
         (self.folder / "bad.pb").write_bytes(b"\xff\xff\xff")
-        self.refuses(3, "no tensor of ONNX, or damaged", "run", model, "-i", self.folder / "bad.pb")
+        self.refuses(3, "not a tensor of ONNX, or it is damaged", "run", model, "-i", self.folder / "bad.pb")
         for name in "none.bin", "none.pb":
             self.refuses(3, f"{name}: cannot be read: No such file or directory", "run", model, "--dim", "N=1", "-i",
                          self.folder / name)
@@ -142,8 +142,8 @@ class Messages(ToolTest):
 
     def test_damaged_tensor(self):
         model = same(self.folder, "same", [6])
-        for change, text in ((lambda t: t.dims.append(2), "not as many elements"),
-                             (lambda t: setattr(t, "data_type", TensorProto.COMPLEX64), "WebNN has no type"),
+        for change, text in ((lambda t: t.dims.append(2), "another number of elements"),
+                             (lambda t: setattr(t, "data_type", TensorProto.COMPLEX64), "which WebNN does not have"),
                              (lambda t: t.dims.extend([1] * 8), "its shape is not of up to 8"),
                              (lambda t: t.external_data.add(), "its elements are in another file")):
             tensor = numpy_helper.from_array(X[0])
@@ -255,7 +255,7 @@ class Habits(ToolTest):
             model = same(self.folder, "same", [3, 4], kind)
             got, said = self.run_model(model, "-i", self.array("x.npy", x), device=device)
             np.testing.assert_allclose(got, x, atol=1e-3)
-            self.assertIn("float64 becomes what input", said)
+            self.assertIn("its elements are float64, they are rounded to the type of input", said)
         whole = same(self.folder, "whole", [3, 4], TensorProto.INT32)
         self.refuses(3, "x.astype(numpy.int32)", "run", whole, "-i", self.array("x.npy", x))
 

@@ -74,7 +74,7 @@ class Program(unittest.TestCase):
         """Options and lines of input ask for faults; an error names what is wrong."""
         for words, message in ((['--inject=parity,ms=3'], 'this fault has no time'),
                                (['--inject=nothing'], 'there is no such fault'),
-                               (['--inject=-', '--sync'], '--sync excludes')):
+                               (['--inject=-', '--sync'], 'exclude each other')):
             done = self.run_emu('--socket', self.path, *words)
             self.assertEqual(done.returncode, 64)
             self.assertIn(message, done.stderr)

@@ -360,7 +360,7 @@ static void paths_that_are_wrong(void **state)
 		      "load: the path has a NUL in it");
 	unlink(f->file);
 	refused(context, f->file, WNNStatus_OperationError, "graph\" cannot be opened: No such");
-	refused(context, f->path, WNNStatus_OperationError, "is no file of a graph");
+	refused(context, f->path, WNNStatus_OperationError, "is not a saved graph");
 	assert_failed(wnnGraphSave(graph, WNN_STR("")), WNNStatus_TypeError,
 		      "save: the path is empty");
 	assert_failed(wnnGraphSave(graph, nul), WNNStatus_TypeError,
@@ -369,9 +369,9 @@ static void paths_that_are_wrong(void **state)
 	assert_failed(wnnGraphSave(graph, WNN_STR(path)), WNNStatus_OperationError,
 		      "graph\" cannot be made: No such file or directory");
 	assert_failed(wnnGraphSave(graph, WNN_STR(f->path)), WNNStatus_OperationError,
-		      "cannot be replaced: it is no regular file");
+		      "cannot be replaced: it is not a regular file");
 	assert_failed(wnnGraphSave(graph, WNN_STR("/dev/null")), WNNStatus_OperationError,
-		      "\"/dev/null\" cannot be replaced: it is no regular file");
+		      "\"/dev/null\" cannot be replaced: it is not a regular file");
 	wnnGraphRelease(graph);
 	wnnContextRelease(context);
 }
@@ -541,8 +541,8 @@ static void unsound_files(void **state)
 		enum graph_file_part part;
 		const char *text;
 	} cases[] = {
-		{ GRAPH_FILE_GRAPH, "is not sound: its placement report cannot be read" },
-		{ GRAPH_FILE_CODE, "is not sound: internal: instruction " },
+		{ GRAPH_FILE_GRAPH, "is damaged inside: its placement report is damaged" },
+		{ GRAPH_FILE_CODE, "is damaged inside: internal: instruction " },
 	};
 	struct folder *f = *state;
 	WNNContext context = open_context(f->instance, "sim");
@@ -569,12 +569,12 @@ static void unsound_files(void **state)
 	sign(&b);
 	write_file(f->file, b.data, b.size);
 	refused(context, f->file, WNNStatus_OperationError,
-		"is not sound: there is more in it than its graph");
+		"is damaged inside: there is more in it than its graph");
 	h->part[GRAPH_FILE_CODE].bytes -= 4096;
 	sign(&b);
 	write_file(f->file, b.data, b.size);
 	refused(context, f->file, WNNStatus_OperationError,
-		"is not sound: its programs do not fit its code");
+		"is damaged inside: its programs do not fit its code");
 	h->part[GRAPH_FILE_CODE].offset++;
 	header_of(&b)->checksum = graph_file_checksum(h);
 	write_file(f->file, b.data, b.size);
@@ -608,7 +608,8 @@ static void shapes_that_do_not_fit(void **state)
 	sign(&b);
 	write_file(f->file, b.data, b.size);
 	refused(context, f->file, WNNStatus_OperationError,
-		"is not sound: shapes or types of its CPU node 0 (binary) do not fit each other");
+		"is damaged inside: shapes or types of its CPU "
+		"node 0 (binary) do not fit each other");
 	last[0] = 3;
 	sign(&b);
 	write_file(f->file, b.data, b.size);

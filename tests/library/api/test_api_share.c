@@ -145,7 +145,7 @@ static void other_files_are_refused(void **state)
 	(void)state;
 	assert_int_equal(ftruncate(memory, SIZE), 0);
 	assert_failed(share(context, memory, 0, true, &tensor), WNNStatus_TypeError,
-		      "is of no dma-buf: Inappropriate ioctl for device");
+		      "is not that of a dma-buf: Inappropriate ioctl for device");
 	assert_null(tensor);
 	assert_failed(share(context, 99999, 0, true, &tensor), WNNStatus_TypeError,
 		      "the file descriptor 99999 cannot be copied: Bad file descriptor");
@@ -154,7 +154,7 @@ static void other_files_are_refused(void **state)
 	assert_failed(share(context, -1, 64, true, &tensor), WNNStatus_TypeError,
 		      "offset is 64, but fd is -1");
 	assert_failed(wnnContextWaitSyncFile(context, memory), WNNStatus_TypeError,
-		      "is of no sync file");
+		      "is not that of a sync file");
 	assert_failed(wnnContextWaitSyncFile(context, -1), WNNStatus_TypeError,
 		      "the file descriptor -1 cannot be copied");
 	tensor = make_tensor(context, N, N);

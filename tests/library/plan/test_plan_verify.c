@@ -407,7 +407,7 @@ static void plant_frame(struct rig *rig)
 	program->patches[1].slot = program->patches[0].slot;
 	refused(rig, ANY, "patch 1 names slot");
 	program->num_slots--;
-	refused(rig, ANY, "the last job ends not where the program ends");
+	refused(rig, ANY, "the last job does not end where the program ends");
 	rig->slots[0].program.kind = ONPU_SLOT_TENSOR;
 	refused(rig, ANY, "slot 0");
 	small.sram_bytes = 16 << 10;

@@ -352,7 +352,7 @@ static struct ir_constant *tensor_constant(WNNContext context, WNNTensor tensor,
 			constant = ir_constant_ref(tensor->constant);
 		else
 			wnn_error_set(err, WNN_TYPE_ERROR,
-				      "constant: the tensor is none of createConstantTensor");
+				      "constant: the tensor was not made by createConstantTensor");
 	}
 	pthread_mutex_unlock(&context->lock);
 	return constant;

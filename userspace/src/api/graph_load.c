@@ -59,7 +59,7 @@ static int open_file(const char *path, struct mapping *mapping, struct wnn_error
 	}
 	if (!S_ISREG(status.st_mode) || status.st_size < (off_t)sizeof(struct graph_file_header)) {
 		close(fd);
-		return refuse(err, WNN_OPERATION_ERROR, path, "is no file of a graph%s",
+		return refuse(err, WNN_OPERATION_ERROR, path, "is not a saved graph%s",
 			      S_ISREG(status.st_mode) ? ": it is too short" : "");
 	}
 	mapping->size = (size_t)status.st_size;
@@ -86,7 +86,7 @@ static int check_kind(const struct graph_file_header *h, const struct graph_file
 {
 	if (memcmp(h->magic, here->magic, sizeof(h->magic)) != 0)
 		return refuse(err, WNN_OPERATION_ERROR, path,
-			      "is no file of a graph: it begins with other bytes");
+			      "is not a saved graph: it begins with other bytes");
 	if (h->format != here->format || h->header_bytes != here->header_bytes)
 		return refuse(err, WNN_NOT_SUPPORTED, path,
 			      "has format %" PRIu32 ", this library reads format %" PRIu32
@@ -213,7 +213,7 @@ static int load(WNNGraph graph, const char *path, struct mapping *mapping, struc
 		}
 		if (why.status == WNN_NOT_SUPPORTED)
 			return refuse(err, why.status, path, "%s", why.message);
-		return refuse(err, WNN_OPERATION_ERROR, path, "is not sound: %s", why.message);
+		return refuse(err, WNN_OPERATION_ERROR, path, "is damaged inside: %s", why.message);
 	}
 	return 0;
 }

@@ -127,7 +127,7 @@ static int open_beside(struct target *t, struct wnn_error *err)
 	if (!stat(t->path, &status) && !S_ISREG(status.st_mode)) {
 		wnn_text_printable(name, sizeof(name), t->path, strlen(t->path));
 		return wnn_error_set(err, WNN_OPERATION_ERROR,
-				     "save: \"%s\" cannot be replaced: it is no regular file",
+				     "save: \"%s\" cannot be replaced: it is not a regular file",
 				     name);
 	}
 	t->beside = wnn_malloc(size);

@@ -216,7 +216,6 @@ int graph_read_placement(WNNGraph graph, struct wnn_reader *r, struct wnn_error 
 			count_node(placement, &nodes[i]);
 	}
 	if (r->failed)
-		return wnn_error_set(err, WNN_OPERATION_ERROR,
-				     "its placement report cannot be read");
+		return wnn_error_set(err, WNN_OPERATION_ERROR, "its placement report is damaged");
 	return 0;
 }

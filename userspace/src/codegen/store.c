@@ -209,7 +209,7 @@ struct npu_program *npu_program_read(struct wnn_reader *r, const struct ir_graph
 	if (s.nomem)
 		wnn_error_nomem(err, "an NPU program");
 	else if (r->failed)
-		wnn_error_set(err, WNN_OPERATION_ERROR, "one of its NPU programs cannot be read");
+		wnn_error_set(err, WNN_OPERATION_ERROR, "one of its NPU programs is damaged");
 	else
 		return s.program;
 	npu_program_destroy(s.program);

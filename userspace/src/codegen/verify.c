@@ -625,7 +625,7 @@ int npu_program_verify(const struct npu_program *program, const struct npu_caps 
 		return wnn_error_set(err, WNN_OPERATION_ERROR, "internal: the program is empty");
 	if (!jobs_cover(program))
 		return wnn_error_set(err, WNN_OPERATION_ERROR,
-				     "internal: the last job ends not where the program ends");
+				     "internal: the last job does not end where the program ends");
 	for (uint32_t i = 0; i < program->num_patches; i++)
 		if (program->patches[i].slot >= program->num_slots)
 			return wnn_error_set(err, WNN_OPERATION_ERROR,

@@ -320,7 +320,7 @@ struct ir_graph *ir_read(struct wnn_reader *r, const uint8_t *data, size_t data_
 	if (s.nomem)
 		wnn_error_nomem(err, "a graph");
 	else if (r->failed)
-		wnn_error_set(err, WNN_OPERATION_ERROR, "its graph cannot be read");
+		wnn_error_set(err, WNN_OPERATION_ERROR, "its graph is damaged");
 	else if (!ir_verify_dropped(s.graph, err))
 		return s.graph;
 	ir_graph_destroy(s.graph);

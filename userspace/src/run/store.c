@@ -118,7 +118,7 @@ static uint32_t *get_places(struct run_stored *stored, const struct run_compiled
 	if (!stored->graph.failed)
 		return places;
 	wnn_free(places);
-	unsound(err, "its placement cannot be read");
+	unsound(err, "its placement is damaged");
 	return NULL;
 }
 
@@ -224,7 +224,7 @@ static int read_prepared(struct run_compiled *c, struct run_step *step, struct r
 	char name[64];
 
 	if (stored->graph.failed || prepared > 1)
-		return unsound(err, "its CPU nodes cannot be read");
+		return unsound(err, "its CPU nodes are damaged");
 	if (prepared && !step->prepared)
 		step->prepared = cpu_prepare(c->device->cpu, node);
 	here = run_compiled_cpu_kernel(c, node);
@@ -245,7 +245,7 @@ static int read_packed(struct run_step *step, struct run_stored *stored, struct 
 	if (step->prepared && bytes != cpu_prepared_pack_bytes(step->prepared))
 		return unsound(err, "a packed operand has another size than its kernel reads");
 	if (!bytes)
-		return stored->graph.failed ? unsound(err, "its CPU nodes cannot be read") : 0;
+		return stored->graph.failed ? unsound(err, "its CPU nodes are damaged") : 0;
 	offset = wnn_get_u64(&stored->graph);
 	if (stored->graph.failed || offset % IR_DATA_ALIGNMENT || offset > stored->data_bytes ||
 	    bytes > stored->data_bytes - offset)

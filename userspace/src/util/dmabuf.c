@@ -66,7 +66,7 @@ static int map_buffer(struct wnn_dmabuf *buffer, struct wnn_error *err)
 
 	if (size <= 0)
 		return wnn_error_set(err, WNN_UNKNOWN_ERROR,
-				     "the dma-buf does not tell its size: %s", strerror(errno));
+				     "the size of the dma-buf cannot be read: %s", strerror(errno));
 	buffer->size = (size_t)size;
 	buffer->map = mmap(NULL, buffer->size, protection, MAP_SHARED, buffer->fd, 0);
 	if (buffer->map == MAP_FAILED && errno == EACCES) {
@@ -103,7 +103,7 @@ int wnn_dmabuf_open(struct wnn_dmabuf *buffer, int fd, struct wnn_error *err)
 	if (sync_access(copy, DMA_BUF_SYNC_START | DMA_BUF_SYNC_READ)) {
 		close(copy);
 		return wnn_error_set(err, WNN_TYPE_ERROR,
-				     "the file descriptor %d is of no dma-buf: %s", fd,
+				     "the file descriptor %d is not that of a dma-buf: %s", fd,
 				     strerror(errno));
 	}
 	sync_access(copy, DMA_BUF_SYNC_END | DMA_BUF_SYNC_READ);
@@ -184,7 +184,7 @@ int wnn_dmabuf_begin(const struct wnn_dmabuf *buffer, bool writes, struct wnn_er
 	if (!sync_access(buffer->fd, DMA_BUF_SYNC_START | access_flags(writes)))
 		return 0;
 	return wnn_error_set(err, WNN_UNKNOWN_ERROR,
-			     "the dma-buf does not become the processor's: %s", strerror(errno));
+			     "the processor cannot begin to use the dma-buf: %s", strerror(errno));
 }
 
 void wnn_dmabuf_end(const struct wnn_dmabuf *buffer, bool writes)
@@ -200,8 +200,9 @@ int wnn_sync_file_check(int fd, int name, struct wnn_error *err)
 
 	if (!do_ioctl(fd, SYNC_IOC_FILE_INFO, &info))
 		return 0;
-	return wnn_error_set(err, WNN_TYPE_ERROR, "the file descriptor %d is of no sync file: %s",
-			     name, strerror(errno));
+	return wnn_error_set(err, WNN_TYPE_ERROR,
+			     "the file descriptor %d is not that of a sync file: %s", name,
+			     strerror(errno));
 }
 
 int wnn_sync_file_merge(int one, int other, struct wnn_error *err)
@@ -238,7 +239,7 @@ int wnn_sync_file_signalled(struct wnn_error *err)
 		return -1;
 	ret = do_ioctl(buffer, DMA_BUF_IOCTL_EXPORT_SYNC_FILE, &file);
 	if (ret)
-		wnn_error_set(err, WNN_NOT_SUPPORTED, "the kernel makes no sync file: %s",
+		wnn_error_set(err, WNN_NOT_SUPPORTED, "the kernel cannot make a sync file: %s",
 			      strerror(errno));
 	close(buffer);
 	return ret ? -1 : file.fd;

@@ -160,7 +160,7 @@ static struct winsys_bo *drm_bo_import(struct winsys *ws, const struct wnn_dmabu
 		drm_shares_put(&drm->shares, drm->fd, info.handle);
 	}
 	wnn_free(bo);
-	wnn_error_set(err, WNN_UNKNOWN_ERROR, "the NPU does not take the dma-buf of %zu bytes: %s",
+	wnn_error_set(err, WNN_UNKNOWN_ERROR, "the NPU cannot use the dma-buf of %zu bytes: %s",
 		      buffer->size, bo_error(ret));
 	return NULL;
 }
@@ -177,7 +177,7 @@ static int drm_bo_export(struct winsys_bo *base, struct wnn_error *err)
 			return fd;
 		ret = -errno;
 	}
-	wnn_error_set(err, WNN_UNKNOWN_ERROR, "the NPU makes no dma-buf of a buffer: %s",
+	wnn_error_set(err, WNN_UNKNOWN_ERROR, "the NPU cannot make a dma-buf of a buffer: %s",
 		      strerror(-ret));
 	return -1;
 }
@@ -234,7 +234,7 @@ static struct winsys_ctx *drm_ctx_create(struct winsys *ws, enum winsys_power po
 				      "the NPU has no context left for this process (limit %u)",
 				      drm->info.max_contexts);
 		else
-			wnn_error_set(err, WNN_UNKNOWN_ERROR, "the NPU makes no context: %s",
+			wnn_error_set(err, WNN_UNKNOWN_ERROR, "the NPU cannot make a context: %s",
 				      strerror(errno));
 		wnn_free(ctx);
 		return NULL;
@@ -248,7 +248,8 @@ static struct winsys_ctx *drm_ctx_create(struct winsys *ws, enum winsys_power po
 		ctx->page = page;
 		return ctx;
 	}
-	wnn_error_set(err, WNN_UNKNOWN_ERROR, "no completion page of the NPU: %s", strerror(errno));
+	wnn_error_set(err, WNN_UNKNOWN_ERROR, "the NPU's completion page cannot be mapped: %s",
+		      strerror(errno));
 	drm_ctx_destroy(ctx);
 	return NULL;
 }
@@ -380,7 +381,8 @@ static int drm_submit(struct winsys_ctx *ctx, const struct winsys_job *jobs, uin
 	most = info->max_syncs / 2 < most ? info->max_syncs / 2 : most;
 	if (!count || count > most)
 		return wnn_error_set(err, WNN_OPERATION_ERROR,
-				     "%u jobs at once, the NPU takes 1 to %u", count, most);
+				     "%u jobs were submitted at once, the NPU takes 1 to %u", count,
+				     most);
 	pthread_mutex_lock(&ctx->lock);
 	ret = submit_part(ctx, jobs, count);
 	*seqno = ctx->submitted;
@@ -422,7 +424,8 @@ static int read_fault(const struct winsys_ctx *ctx, int why, struct winsys_resul
 
 	if (drmIoctl(ctx->drm->fd, DRM_IOCTL_ONPU_CTX_GET_STATE, &state))
 		return wnn_error_set(err, WNN_UNKNOWN_ERROR,
-				     "the NPU does not say what happened: %s", strerror(errno));
+				     "a job failed, and the driver does not tell why: %s",
+				     strerror(errno));
 	memcpy(&fault, state.fault, sizeof(fault));
 	if (fault.code) {
 		result->fault_code = fault.code;
@@ -532,7 +535,8 @@ static int drm_fence(struct winsys_ctx *ctx, uint64_t seqno, struct wnn_error *e
 	pthread_mutex_unlock(&ctx->lock);
 	if (!ret)
 		return file;
-	wnn_error_set(err, WNN_UNKNOWN_ERROR, "the NPU makes no sync file: %s", strerror(-ret));
+	wnn_error_set(err, WNN_UNKNOWN_ERROR, "the NPU cannot make a sync file: %s",
+		      strerror(-ret));
 	return -1;
 }
 
@@ -742,8 +746,8 @@ struct winsys *winsys_drm_create(const char *node, struct wnn_error *err)
 		ret = read_caps(drm->fd, &drm->base.caps);
 	if (!ret)
 		return &drm->base;
-	wnn_error_set(err, WNN_UNKNOWN_ERROR, "the NPU does not tell its properties: %s",
-		      strerror(-ret));
+	wnn_error_set(err, WNN_UNKNOWN_ERROR,
+		      "the driver does not tell the properties of the NPU: %s", strerror(-ret));
 	drm_destroy(&drm->base);
 	return NULL;
 }

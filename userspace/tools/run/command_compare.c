@@ -104,7 +104,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (!comparison->with == !comparison->expected.count)
-			argp_error(state, "it needs either --with DEVICE or --expect FILE");
+			argp_error(state, "give either --with DEVICE or --expect FILE");
 		choose_set(comparison, state);
 		return 0;
 	default:

@@ -46,7 +46,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (!compiling->output)
-			argp_error(state, "it needs --output FILE, for the graph");
+			argp_error(state, "give --output FILE, where the graph is saved");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

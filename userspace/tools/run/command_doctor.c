@@ -27,7 +27,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		tree_set_root(arg);
 		return 0;
 	case ARGP_KEY_ARG:
-		argp_error(state, "'%s' is too much: the doctor takes no model", arg);
+		argp_error(state, "'%s' is too much: doctor takes no model", arg);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

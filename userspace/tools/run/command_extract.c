@@ -61,9 +61,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (!extraction->file)
-			argp_error(state, "it needs --output FILE, for the part");
+			argp_error(state, "give --output FILE, where the part is saved");
 		if (!extraction->inputs.count && !extraction->options.cuts.count)
-			argp_error(state, "it needs --inputs or --outputs: where to cut");
+			argp_error(
+				state,
+				"give --inputs or --outputs, the tensors where the model is cut");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

@@ -155,7 +155,7 @@ int model_write(const Onnx__ModelProto *model, const char *path, size_t *size)
 				"a place in the folder of the model, whose data it then refers to",
 				path, *size);
 	if (!stat(path, &stat_of) && !S_ISREG(stat_of.st_mode))
-		return complain(BAD_FILE, "%s: it is no regular file", path);
+		return complain(BAD_FILE, "%s: it is not a regular file", path);
 	if (asprintf(&part, "%s.part", path) < 0)
 		return complain(BAD_DEVICE, "%s: memory is exhausted", path);
 	sink.file = fopen(part, "wb");

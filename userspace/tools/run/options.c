@@ -173,12 +173,12 @@ static error_t parse_model(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_ARG:
 		if (options->model)
-			argp_error(state, "one model only; '%s' is a second", arg);
+			argp_error(state, "only one model can be given; '%s' is a second one", arg);
 		options->model = arg;
 		return 0;
 	case ARGP_KEY_END:
 		if (!options->model)
-			argp_error(state, "it needs a model, a file of ONNX");
+			argp_error(state, "a model is needed: give its file");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -284,12 +284,12 @@ static error_t parse_picture(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_LAYOUT:
 		if (strcmp(arg, "nchw") && strcmp(arg, "nhwc"))
-			argp_error(state, "--layout is nchw or nhwc, not '%s'", arg);
+			argp_error(state, "--layout must be nchw or nhwc, not '%s'", arg);
 		picture->layout = arg;
 		return 0;
 	case KEY_COLOURS:
 		if (strcmp(arg, "rgb") && strcmp(arg, "bgr"))
-			argp_error(state, "--colours is rgb or bgr, not '%s'", arg);
+			argp_error(state, "--colours must be rgb or bgr, not '%s'", arg);
 		picture->bgr = *arg == 'b';
 		return 0;
 	default:

@@ -73,14 +73,19 @@ static int make_value(struct value *value, const char *path, const char *name,
 static int load_value(struct value *value, const char *path)
 {
 	struct value loaded = { 0 };
+	char has[300], takes[300];
 	int ret;
 
 	if (!value_file_has_shape(path))
-		return complain(BAD_FILE, "%s: a program takes .npy files", path);
+		return complain(BAD_FILE, "%s: inputs of a StableHLO program must be .npy files",
+				path);
 	ret = value_load(path, value->name, &loaded);
-	if (!ret && (loaded.type != value->type || loaded.size != value->size))
-		ret = complain(BAD_FILE, "%s: it is not what input \"%s\" takes", path,
-			       value->name);
+	if (!ret && (loaded.type != value->type || loaded.size != value->size)) {
+		value_describe(&loaded, has, sizeof(has));
+		value_describe(value, takes, sizeof(takes));
+		ret = complain(BAD_FILE, "%s: it has %s, input \"%s\" takes %s", path, has,
+			       value->name, takes);
+	}
 	if (!ret)
 		memcpy(value->data, loaded.data, value->size);
 	value_exit(&loaded);
@@ -110,8 +115,11 @@ static int fill_value(const struct options *options, const struct ranks *ranks, 
 	if (file)
 		return load_ranked(ranks, value, file->text);
 	if (!number && !options->random)
-		return complain(BAD_FILE, "%s: input \"%s\" has no value", options->model,
-				value->name);
+		return complain(
+			BAD_FILE,
+			"%s: input \"%s\" has no value: give --input %s=FILE, --fill %s=NUMBER or "
+			"--random SEED",
+			options->model, value->name, value->name, value->name);
 	if (!number)
 		value_randomise(value, options->seed + index * 1000003);
 	for (size_t i = 0; number && i < value->count; i++)

@@ -140,8 +140,8 @@ int saved_open(struct subject *subject)
 	subject->saved = true;
 	if (options->dims.count || options->shapes.count || options->cuts.count)
 		return complain(BAD_MODEL,
-				"%s: it is a saved graph, whose shapes and outputs are what they "
-				"are: give %s to compile",
+				"%s: this is a saved graph, whose shapes and outputs are fixed: "
+				"compile the model again, with %s",
 				options->model,
 				options->dims.count   ? "--dim" :
 				options->shapes.count ? "--shape" :

@@ -347,7 +347,10 @@ static int take_loaded(const char *path, struct value *value, struct value *load
 	void *data;
 
 	if (shapes_fit(value, loaded) && loaded->was_double && value_is_float(value)) {
-		complain(DONE, "%s: float64 becomes what input \"%s\" takes", path, value->name);
+		complain(DONE,
+			 "%s: its elements are float64, they are rounded to the type of "
+			 "input \"%s\"",
+			 path, value->name);
 		for (size_t i = 0; i < value->count; i++)
 			value_set(value, i, value_get(loaded, i));
 		return DONE;
@@ -454,10 +457,13 @@ static int make_value(const struct subject *subject, size_t index, const uint64_
 	    subject->options->cuts.count)
 		ret = value_init(value, info.name, WNNOperandDataType_Float32, 0, NULL);
 	else if (info.kind != WNNOnnxKind_Tensor || info.dataType == WNNOperandDataType_Undefined)
-		ret = complain(BAD_MODEL, "%s: input \"%.*s\" is %.*s, which WebNN has not",
-			       subject->options->model, view_length(info.name), info.name.data,
-			       info.elementType.length ? view_length(info.elementType) : 9,
-			       info.elementType.length ? info.elementType.data : "no tensor");
+		ret = complain(
+			BAD_MODEL,
+			"%s: input \"%.*s\" is %.*s, which WebNN does not have: export the model "
+			"with another type",
+			subject->options->model, view_length(info.name), info.name.data,
+			info.elementType.length ? view_length(info.elementType) : 9,
+			info.elementType.length ? info.elementType.data : "no tensor");
 	else if (!shape_is_known(&info) && subject->options->cuts.count)
 		ret = value_init(value, info.name, info.dataType, 0, NULL);
 	else if (!shape_is_known(&info))

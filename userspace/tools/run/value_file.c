@@ -174,13 +174,13 @@ static int take_tensor(const char *path, const Onnx__TensorProto *tensor, struct
 	uint64_t count = 1;
 
 	if (type == WNNOperandDataType_Undefined)
-		return complain(
-			BAD_FILE,
-			"%s: WebNN has no type for elements of type %d of ONNX (or it is no "
-			"tensor)",
-			path, tensor->data_type);
+		return complain(BAD_FILE,
+				"%s: its elements have type %d of ONNX, which WebNN does not "
+				"have, or it is not a tensor",
+				path, tensor->data_type);
 	if (tensor->n_external_data)
-		return complain(BAD_FILE, "%s: its elements are in another file", path);
+		return complain(BAD_FILE,
+				"%s: its elements are in another file: convert it to .npy", path);
 	for (size_t i = 0; i < tensor->n_dims; i++) {
 		if (i == VALUE_MAX_RANK || tensor->dims[i] < 0 || tensor->dims[i] > INT32_MAX)
 			return complain(BAD_FILE, "%s: its shape is not of up to 8 dimensions",
@@ -189,7 +189,9 @@ static int take_tensor(const char *path, const Onnx__TensorProto *tensor, struct
 		count = count > INT32_MAX ? count : count * shape[i];
 	}
 	if (count != elements_held(tensor, type))
-		return complain(BAD_FILE, "%s: it has not as many elements as its shape says",
+		return complain(BAD_FILE,
+				"%s: it is damaged: it has another number of elements than its "
+				"shape says",
 				path);
 	if (value_make(value, BAD_FILE, path, no_name, type, (uint32_t)tensor->n_dims, shape))
 		return BAD_FILE;
@@ -217,7 +219,8 @@ static int load_tensor(const char *path, struct value *value)
 	} else {
 		tensor = onnx__tensor_proto__unpack(NULL, (size_t)size, bytes);
 		ret = tensor ? take_tensor(path, tensor, value) :
-			       complain(BAD_FILE, "%s: it is no tensor of ONNX, or damaged", path);
+			       complain(BAD_FILE,
+					"%s: it is not a tensor of ONNX, or it is damaged", path);
 	}
 	if (tensor)
 		onnx__tensor_proto__free_unpacked(tensor, NULL);

@@ -36,6 +36,7 @@ int devices_choose(struct devices *devices, const char *wanted)
 	if (kept)
 		return DONE;
 	return complain(WRONG,
-			"--device %s is no Open NPU; onpu-smi info lists those that there are",
+			"--device %s is not an Open NPU; onpu-smi info lists those of "
+			"this machine",
 			wanted);
 }

@@ -256,7 +256,7 @@ static void set_format(struct command *command, const char *text, struct argp_st
 			command->has_format = true;
 			return;
 		}
-	argp_error(state, "--format is text, csv, csv,noheader or json, not '%s'", text);
+	argp_error(state, "--format must be text, csv, csv,noheader or json, not '%s'", text);
 }
 
 static void check_options(struct command *command, struct argp_state *state)

@@ -68,7 +68,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case ARGP_KEY_ARG:
 		if (command->file)
-			argp_error(state, "one file is enough: '%s'", arg);
+			argp_error(state, "only one file can be given; '%s' is a second one", arg);
 		command->file = arg;
 		break;
 	default:

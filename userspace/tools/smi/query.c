@@ -77,7 +77,7 @@ void query_parse(struct query *query, const char *text, struct argp_state *state
 				   (int)length, text, all);
 		}
 		if (query->count == QUERY_FIELDS)
-			argp_error(state, "--query: more than %d fields", QUERY_FIELDS);
+			argp_error(state, "--query: at most %d fields are allowed", QUERY_FIELDS);
 		query->fields[query->count++] = name;
 		if (!text[length])
 			return;

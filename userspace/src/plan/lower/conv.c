@@ -65,14 +65,15 @@ bool supports_pool(const struct ir_node *node, struct npu_reason *reason)
 	    (attrs->window[0] > ir_type_dim(input, h) ||
 	     attrs->window[1] > ir_type_dim(input, h + 1)))
 		return supports_not(reason, NPU_REASON_SIZE,
-				    "the window is large and reaches beyond the input");
+				    "the window has many elements and is larger than the input");
 	if (node->op == IR_OP_QPOOL)
 		return true;
 	if (attrs->kind != IR_POOL_MAX && !supports_is_float(node->operands[0]))
 		return supports_not(reason, NPU_REASON_DATA_TYPE,
 				    "the vector unit averages float32 and float16 only");
 	return supports_insn_takes(ONPU_OP_WIN_MAX, dtype) ||
-	       supports_not(reason, NPU_REASON_DATA_TYPE, "the type is not one of the vector unit");
+	       supports_not(reason, NPU_REASON_DATA_TYPE,
+			    "the vector unit does not compute with this data type");
 }
 
 /* Sets axis[] to the axes of an image operand in the order N, C, H, W. */

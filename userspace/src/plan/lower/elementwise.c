@@ -255,7 +255,8 @@ bool supports_rotary(const struct ir_node *node, struct npu_reason *reason)
 {
 	return node->results[0]->type.rank < IR_MAX_RANK ||
 	       supports_not(reason, NPU_REASON_OPERATOR,
-			    "a rotary embedding needs one more dimension, for the halves of rows");
+			    "the NPU needs one more dimension for a rotary embedding, and "
+			    "the input has the most already");
 }
 
 /*

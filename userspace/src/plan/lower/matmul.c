@@ -22,8 +22,9 @@ bool supports_weights(const struct ir_node *node, struct npu_reason *reason)
 {
 	for (uint32_t i = 1; i < 4; i++)
 		if (node->operands[i]->kind != IR_VALUE_CONSTANT)
-			return supports_not(reason, NPU_REASON_OPERATOR,
-					    "the integers of a product are no constants");
+			return supports_not(
+				reason, NPU_REASON_OPERATOR,
+				"the quantised operand of a product must be a constant");
 	if (!supports_is_float(node->operands[0]))
 		return supports_not(reason, NPU_REASON_DATA_TYPE,
 				    "dequantised weights multiply float32 and float16 only");

@@ -20,7 +20,8 @@ bool supports_quantize(const struct ir_node *node, struct npu_reason *reason)
 
 	if (!supports_is_float(real) || !supports_is_float(node->operands[1]))
 		return supports_not(reason, NPU_REASON_DATA_TYPE,
-				    "quantisation is between float32 or float16 and integers");
+				    "the NPU quantises and dequantises between float32 or float16 "
+				    "and integers only");
 	return true;
 }
 

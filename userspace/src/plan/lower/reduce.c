@@ -28,7 +28,8 @@ bool supports_arg(const struct ir_node *node, struct npu_reason *reason)
 
 	if (dtype != IR_I32 && dtype != IR_I64)
 		return supports_not(reason, NPU_REASON_DATA_TYPE,
-				    "indices of argMin and argMax are int32 or int64");
+				    "the NPU gives indices of argMin and argMax as int32 or int64 "
+				    "only");
 	return true;
 }
 
