@@ -109,11 +109,13 @@ static int check_version(struct onpu_device *onpu)
 	u32 major = FIELD_GET(ONPU_VERSION_MAJOR__MASK, onpu_read(onpu, ONPU_REG_VERSION));
 
 	if (id != ONPU_ID_MAGIC) {
-		drm_err(&onpu->drm, "this is not an Open NPU, or it does not answer: the register ID reads %#x, not %#x\n", id, ONPU_ID_MAGIC);
+		drm_err(&onpu->drm, "this is not an Open NPU, or it does not answer: the register ID reads %#x, not %#x\n",
+			id, ONPU_ID_MAGIC);
 		return -ENODEV;
 	}
 	if (major != FIELD_GET(ONPU_VERSION_MAJOR__MASK, ONPU_VERSION__RESET)) {
-		drm_err(&onpu->drm, "the device has version %u of the registers, which this driver does not know: install a newer one\n", major);
+		drm_err(&onpu->drm, "the device has version %u of the registers, which this driver does not know: install a newer one\n",
+			major);
 		return -ENODEV;
 	}
 	return 0;
@@ -273,7 +275,8 @@ static int alloc_vectors(struct onpu_device *onpu)
 	if (count < 0)
 		count = pci_alloc_irq_vectors(onpu->pdev, 1, 1, PCI_IRQ_MSIX | PCI_IRQ_MSI);
 	if (count < 0)
-		drm_err(&onpu->drm, "the system has no interrupt for the device: %pe\n", ERR_PTR(count));
+		drm_err(&onpu->drm, "the system has no interrupt for the device: %pe\n",
+			ERR_PTR(count));
 	return count;
 }
 

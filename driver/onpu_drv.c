@@ -388,7 +388,8 @@ static int onpu_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	onpu->pdev = pdev;
 	pci_set_drvdata(pdev, onpu);
 	if (pci_resource_len(pdev, 0) < ONPU_BAR0_SIZE)
-		return dev_err_probe(&pdev->dev, -ENODEV, "the device's registers (BAR 0) take less room than those of an Open NPU\n");
+		return dev_err_probe(&pdev->dev, -ENODEV,
+				     "the registers (BAR 0) take less room than an Open NPU's\n");
 	onpu->regs = pcim_iomap_region(pdev, 0, "onpu");
 	if (IS_ERR(onpu->regs))
 		return PTR_ERR(onpu->regs);
@@ -396,7 +397,8 @@ static int onpu_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	if (!ret)
 		ret = onpu_bring_up(onpu);
 	if (ret)
-		return dev_err_probe(&pdev->dev, ret, "the device could not be started; the messages before this one tell why\n");
+		return dev_err_probe(&pdev->dev, ret,
+				     "the device could not be started: see the messages before\n");
 	onpu_debugfs_init(onpu);
 	ret = drm_dev_register(&onpu->drm, 0);
 	if (ret) {

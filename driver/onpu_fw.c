@@ -61,7 +61,7 @@ static int check_image(struct onpu_device *onpu, const void *data, size_t size)
 	}
 	if (FIELD_GET(ONPU_VERSION_MAJOR__MASK, h.hw_version) !=
 	    FIELD_GET(ONPU_VERSION_MAJOR__MASK, version))
-		return reject_image(onpu, "it is for another version of the device: install that of the driver's release");
+		return reject_image(onpu, "it is for another version of the device");
 	onpu->fw.info.crc = h.crc;
 	return 0;
 }
@@ -183,9 +183,11 @@ static void report_fw_status(struct onpu_device *onpu, u32 status)
 		drm_err(&onpu->drm, "firmware failed: %s%s (detail %u)\n", boot_error_name(error),
 			detail_name(error, detail), detail);
 	else if (status_state(status) == ONPU_STATE_HALTED)
-		drm_err(&onpu->drm, "the firmware crashed and the management core stands still: cause %u of RISC-V (mcause)\n", detail);
+		drm_err(&onpu->drm, "the firmware crashed and the management core stands still: cause %u of RISC-V (mcause)\n",
+			detail);
 	else
-		drm_err(&onpu->drm, "the firmware has not started, or has stopped: its status register reads %#x\n", status);
+		drm_err(&onpu->drm, "the firmware has not started, or has stopped: its status register reads %#x\n",
+			status);
 }
 
 void onpu_fw_status_irq(struct onpu_device *onpu)
