@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The public headers as an application in C++17 uses them. Compiled with -pedantic, never run. */
+/* Uses the public headers as an application in C++17 does. Compiled with -pedantic, never run. */
 #include <webnn/webnn.hpp>
 
 static const WNNConv2dOptions default_conv = WNN_CONV2D_OPTIONS_INIT;

@@ -111,7 +111,7 @@ static void run(wnn::Context &context)
 	});
 }
 
-/* The kinds of numbers and what becomes of them. */
+/* Tests which kind of WNNNumber each type of C++ becomes. */
 static void numbers()
 {
 	CHECK(wnn::Number(-1).kind == WNNNumberKind_Int64 && wnn::Number(-1).int64Value == -1);
@@ -124,7 +124,7 @@ static void numbers()
 	CHECK(wnn::Number(WNN_NUMBER_INIT).kind == WNNNumberKind_None);
 }
 
-/* What options hand to the C API: absent, empty and given lists, and texts of all kinds. */
+/* Tests options as the C API gets them: absent, empty and given lists, and texts of all kinds. */
 static void options()
 {
 	const wnn::Uint32List list = { 3, 4 };
@@ -149,7 +149,7 @@ static void options()
 	CHECK(wnn::string(reduce.get().label) == "a");
 	reduce.label = WNN_STR("c");
 	CHECK(wnn::string(reduce.get().label) == "c");
-	/* A copy keeps its own. */
+	/* A copy keeps its own label. */
 	wnn::ReduceOptions copy = reduce;
 	reduce = {};
 	CHECK(wnn::string(copy.get().label) == "c" && !reduce.get().label.length);
@@ -175,7 +175,7 @@ static void errors(wnn::Context &context)
 	check_throws(WNNStatus_TypeError, "split", [&] { b.split(x, wnn::Uint32List{ 1, 2 }); });
 	check_throws(WNNStatus_TypeError, "0 parts", [&] { b.split(x, wnn::Uint32List{}); });
 	check_throws(WNNStatus_TypeError, "0 parts", [&] { b.split(x, 0); });
-	/* Without the memory for so many. */
+	/* The call is refused before it allocates memory for so many results. */
 	check_throws(WNNStatus_TypeError, "at most 8192", [&] { b.split(x, UINT32_MAX); });
 }
 
@@ -248,7 +248,9 @@ static void tensors_with_callbacks(wnn::Instance &instance)
 			CHECK(result && size == sizeof(data) && static_cast<float *>(map)[0] == 3);
 			tensor.unmap();
 		})));
-	/* What fails arrives in the callback; what cannot be delivered is thrown. */
+	/*
+	 * A call that fails reports to its callback; a call with an invalid callback mode throws.
+	 */
 	CHECK(instance.wait(context.readTensor(constant, mode,
 					       [&](wnn::Result result, const void *read, size_t) {
 						       CHECK(result.status == WNNStatus_TypeError &&

@@ -36,11 +36,11 @@ void check_ok(WNNStatus status, const char *file, int line);
 WNNContext open_context(WNNInstance instance, const char *device);
 WNNContext open_context_with(WNNInstance instance, const WNNContextDeviceOptions *options);
 
-WNNTensor make_tensor(WNNContext context, uint32_t rows, uint32_t cols); /* both ways */
+WNNTensor make_tensor(WNNContext context, uint32_t rows, uint32_t cols); /* readable and writable */
 WNNTensor make_tensor_flags(WNNContext context, uint32_t rows, uint32_t cols, bool readable,
 			    bool writable);
-WNNTensor make_picture(WNNContext context, const uint32_t *shape); /* 4 dimensions, float32, both
-								    * ways */
+/* 4 dimensions, float32, readable and writable */
+WNNTensor make_picture(WNNContext context, const uint32_t *shape);
 WNNOperand make_input(WNNGraphBuilder builder, const char *name, uint32_t rows, uint32_t cols);
 WNNOperand make_constant(WNNGraphBuilder builder, const float *data, uint32_t rows, uint32_t cols);
 WNNGraph build_one(WNNGraphBuilder builder, const char *name, WNNOperand operand);
@@ -54,8 +54,8 @@ WNNGraph build_one(WNNGraphBuilder builder, const char *name, WNNOperand operand
 char *exchange_level(const char *level);
 
 /*
- * Whether the CPU has our own kernels for single rows below oneDNN, which fuse the operators behind
- * them, too.
+ * Returns whether contexts on the CPU run at the level avx2: only there does the library have
+ * kernels for single rows, which fuse the operators behind them, too.
  */
 bool has_lines(void);
 

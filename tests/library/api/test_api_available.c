@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Requests for more memory than the machine has are refused with an error; the kernel would promise
- * the memory, and kill a process later. The tests find out available memory from files that imitate
- * the kernel's. They also check that large blocks ask for large pages, and get them before they are
- * filled.
+ * the memory, and kill a process later. The tests let the library find out how much memory is
+ * available from files that imitate the kernel's. They also check that large blocks ask for large
+ * pages, and get them before they are filled.
  */
 #include "fixture.h"
 

@@ -289,7 +289,7 @@ static void check_sum(WNNContext context, const struct sum *sum, bool at_once, c
 	wnnGraphRelease(loaded);
 }
 
-/* Checks sums whose rows are sliced and, when the filter is large, whose channels are. */
+/* Checks sums that are computed in slices of rows and, when the filter is large, of channels. */
 static void check_sums(WNNInstance instance, WNNContext context, bool onednn)
 {
 	static const struct sum sums[] = {
@@ -594,7 +594,7 @@ static uint32_t nodes_of_products(WNNContext context)
 }
 
 /*
- * Returns the number of nodes of a value that is transposed, multiplied with its root, and
+ * Returns the number of nodes of a value that is transposed, multiplied by its square root, and
  * transposed back.
  */
 static uint32_t nodes_of_turned(WNNContext context)

@@ -15,7 +15,7 @@
 
 static const char *const devices[] = { "cpu", "sim" };
 
-/* With firmware the device has page tables, and can use the application's memory. */
+/* Returns whether the device can use the application's memory; sim can when it runs firmware. */
 static bool takes_memory(const char *device)
 {
 	return !strcmp(device, "cpu") || !getenv("ONPU_FIRMWARE");

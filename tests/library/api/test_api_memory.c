@@ -347,7 +347,7 @@ static bool save_and_load(struct run *run)
 	return through;
 }
 
-/* Memory of z, in two runs; static, as work that nobody waits for may still write it. */
+/* Memory of two tensors z; static, as work that nobody waits for may still write to it. */
 static float lent[2];
 
 static WNNTensorHostMemory lent_memory(int which)

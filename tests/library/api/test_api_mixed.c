@@ -333,7 +333,7 @@ static WNNOperand spread(WNNGraphBuilder b, WNNOperand x, uint32_t stride, const
 		wnnGraphBuilderConstant(b, &descriptor, &filter, sizeof(filter)), &options);
 }
 
-/* Builds y = |-(spread(-x) + spread(|x|))|; only one stride is too wide, or both. */
+/* Builds y = |-(spread(-x) + spread(|x|))|; the stride 300 of the right one is too wide. */
 static WNNStatus build_spread(WNNContext context, uint32_t stride, WNNGraph *graph)
 {
 	WNNGraphBuilder b = wnnContextCreateGraphBuilder(context);

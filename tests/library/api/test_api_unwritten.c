@@ -48,7 +48,7 @@ static void fail_next_memory(void)
 	pthread_mutex_unlock(&fake.lock);
 }
 
-/* Waits until the device has been asked for memory or a job that often. */
+/* Waits until a counter of the fake device, of buffers or jobs, has reached @wanted. */
 static void wait_until(const unsigned int *count, unsigned int wanted)
 {
 	bool there = false;
@@ -84,7 +84,7 @@ static void reading_fails_until_it_is_written(void **state)
 			     note_read(f->notes, WNNCallbackMode_AllowSpontaneous, 1));
 	assert_true(notes_wait(f->notes, 1));
 	assert_int_equal(notes_get(f->notes, 0).status, WNNStatus_UnknownError);
-	/* Its input is unchanged. */
+	/* The input of the failed dispatch is unchanged. */
 	assert_ok(read(&c, c.x));
 	assert_ok(dispatch_xy(c.context, c.graph, c.x, c.y));
 	assert_ok(read(&c, c.y));

@@ -50,7 +50,7 @@ static double gather(const double *m, int step, int i)
 	return i == 0 ? m[0] + m[step] + m[2 * step] : m[step] - m[2 * step] - m[3 * step];
 }
 
-/* Inputs are finite, or the results are not compared. */
+/* winograd_out() must return whether all its inputs are finite; only then are results compared. */
 void check_winograd_out(void)
 {
 	int64_t n = between(CPU_MAX_LANES, 70), step = n + between(0, 20), odd = between(0, n - 1);

@@ -659,8 +659,8 @@ static void test_shared_products(void **state)
 }
 
 /*
- * Both matrices are computed; the last columns may be fewer than a vector has, with a bias for each
- * column or another one.
+ * Both matrices are computed, so that none is packed; the last columns may not fill a vector. The
+ * bias has one number for each column, another shape, or is missing.
  */
 static void test_computed_products(void **state)
 {
@@ -710,9 +710,9 @@ static void test_shared_columns(void **state)
 }
 
 /*
- * Rows are multiplied with a constant matrix that has many columns: in one block or several, with
- * one step of the sums or several. Rows that meet the largest matrix are packed. With strides,
- * unused rows are between them.
+ * Rows are multiplied by a constant matrix with many columns, in one block or several, with sums in
+ * one step or several. The rows are packed for the largest matrix only. With strides, the input has
+ * unused rows between these.
  */
 static void test_many_columns(void **state)
 {

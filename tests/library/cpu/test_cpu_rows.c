@@ -100,7 +100,7 @@ static bool cumsum_round(void)
 					     .reversed = random_below(2) } };
 	struct rig rig;
 
-	/* The fast layer has no kernel for float16. */
+	/* The fast layer has no cumulativeSum of float16. */
 	dtype = dtype == IR_F16 ? IR_F32 : dtype;
 	type = ir_type_make(dtype, rank, dims);
 	rig_init(&rig);

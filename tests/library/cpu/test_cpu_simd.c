@@ -431,7 +431,7 @@ static void check_lines(void)
 	guard_free(&bias);
 }
 
-/* Some rows are one pixel, as those of padding are. */
+/* A step of 0 reads the same pixel all along a row, as the kernel does for padding. */
 static void check_pixels_3x3(void)
 {
 	int64_t n = between(simd->lanes, 3 * simd->lanes), count = between(1, 9);

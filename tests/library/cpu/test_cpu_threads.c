@@ -202,7 +202,7 @@ static void test_short_lives(void **state)
 	expect_threads_end(before);
 }
 
-/* While more work is expected, threads look for it; otherwise, or without patience, they sleep. */
+/* While more work is expected, patient threads look for it; otherwise threads soon fall asleep. */
 static void test_patience(void **state)
 {
 	const uint64_t ever = UINT64_MAX / 2;

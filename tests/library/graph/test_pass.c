@@ -366,7 +366,7 @@ static void scaled_weights_wait_for_a_reader(void **state)
 	assert_int_equal(recording->graph->num_nodes, 1);
 	weights = recording->graph->nodes[0]->operands[1]->constant;
 	assert_null(weights->data);
-	/* The passes know that they are finite. */
+	/* The passes know that the scaled weights are finite. */
 	assert_true(ir_constant_finite(weights, IR_F32));
 	assert_null(weights->data);
 	assert_int_equal(source->refs, 2);

@@ -10,8 +10,9 @@ A case is
     ;; gives
     what ir-opt prints
 
-Values have the numbers that ir-opt prints, counted from the first one. "; run:" with "supports" as
-the last word prints what the NPU takes, with "views" which values share memory on the CPU.
+In the expected text, values have the numbers that ir-opt gives them, from 0. ";; run:" with
+"supports" as the last word prints what the NPU takes, with "views" which values share memory on the
+CPU.
 """
 import pathlib
 import subprocess

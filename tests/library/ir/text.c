@@ -23,9 +23,8 @@ static char *renumbered(char *text)
 		unsigned long number;
 
 		/*
-		 * A name may contain a "%"; a quotation mark in it is printed as
-		 *
-		 * x22.
+		 * A name may contain a "%"; ir_print() writes a quotation mark in a name as an
+		 * escape.
 		 */
 		quoted ^= *at == '"';
 		if (*at != '%' || quoted) {

@@ -489,7 +489,8 @@ static struct traffic run_program(const struct test_graph *t, struct winsys *ws,
 }
 
 /*
- * Runs the graph on the device; with @points, preempts it wherever possible and returns how often.
+ * Runs the graph on the device; with @points, preempts it wherever possible, stores there how
+ * often, and measures no traffic.
  */
 static struct traffic run_device(struct test_graph *t, struct winsys *ws, void **out,
 				 uint32_t *points)

@@ -17,7 +17,7 @@
 
 #include "codegen/program.h"
 
-/* 16 KiB, 64 KiB, 512 KiB, 4 MiB */
+/* The sizes of SRAM are 16 KiB, 64 KiB, 512 KiB and 4 MiB. */
 #define NUM_SIZES 4
 #define MAX_DATA  16
 
@@ -44,8 +44,8 @@ uint32_t between(uint32_t lo, uint32_t hi);
 void graph_init(struct test_graph *t);
 void graph_free(struct test_graph *t);
 /*
- * Adds an operand with random values: floats in -2..2, integers in a small range. With `may_fold`,
- * it becomes a constant at random.
+ * Adds an operand with random values: floats in -2..2, integers in a small range. With @constant,
+ * it is a constant; otherwise it is an input.
  */
 struct ir_value *add_operand(struct test_graph *t, enum ir_dtype dtype, uint32_t rank,
 			     const int64_t *dims, bool constant);
