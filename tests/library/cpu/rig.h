@@ -3,9 +3,9 @@
  * Helpers that the tests of the CPU back end share: random numbers, and a graph of one node whose
  * results both layers compute.
  *
- * Environment: WNN_CPU_SEED is the seed of random numbers, WNN_CPU_ROUNDS the number of nodes of each
- * family; WNN_CPU_ONEDNN=1 compares only the layer onednn with the reference, with our own kernels
- * at their best level.
+ * Environment: WNN_CPU_SEED is the seed of random numbers, WNN_CPU_ROUNDS the number of nodes of
+ * each family; WNN_CPU_ONEDNN=1 compares only the layer onednn with the reference, with our own
+ * kernels at their best level.
  */
 #ifndef TESTS_CPU_RIG_H
 #define TESTS_CPU_RIG_H
