@@ -29,7 +29,7 @@ struct program {
 	uint32_t num_insns, num_slots;
 	uint8_t *data;
 	size_t data_size;
-	/* Pages [hole, hole + 4096) are not present; 0: no hole. */
+	/* Accesses to the page [hole, hole + 4096) fault as not present; 0: no hole. */
 	uint64_t hole;
 	/* The contents of SRAM when the job begins; NULL: zeros. */
 	const void *sram;

@@ -10,8 +10,8 @@
 #include "program.h"
 
 /*
- * Adds one random instruction of @op to the program: sources in the lower half of the SRAM,
- * the destination in the upper half (or in memory, for DMA).
+ * Adds one random instruction of @op to the program: sources in the lower half of the SRAM, the
+ * destination in the upper half; an operand of a DMA instruction may be in memory instead.
  */
 void random_insn(struct rng *r, struct program *p, enum onpu_op op, uint32_t sram_bytes);
 

@@ -10,7 +10,7 @@
 #define SRAM	    (256u << 10)
 #define DIM(...)    ((const uint32_t[]){ __VA_ARGS__ })
 #define STRIDE(...) ((const int64_t[]){ __VA_ARGS__ })
-/* The watch is called at least so often in the longest instructions. */
+/* Each long instruction must call the watch at least this often. */
 #define MIN_LOOKS 50
 
 struct watch {

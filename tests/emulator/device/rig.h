@@ -51,7 +51,7 @@ struct rig {
 	struct onpu_msg_event_fault events[RIG_EVENTS];
 	unsigned int num_events;
 	uint64_t bus_hole; /* the device's accesses to this page fail; 0: none */
-	/* Called at every read of the device, or NULL; may write registers. */
+	/* Called at every read of memory by the device, unless NULL; may write registers. */
 	void (*on_read)(struct rig *rig, uint64_t addr);
 };
 

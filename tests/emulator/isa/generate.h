@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Random valid operands for one instruction: types, shapes, strides, windows, places, contents and
- * parameters. One generator per family.
+ * Random valid operands for one instruction: types, shapes, strides, windows, addresses, contents
+ * and parameters. Each family of instructions has a generator of its own.
  */
 #ifndef ISA_GENERATE_H
 #define ISA_GENERATE_H

@@ -61,7 +61,7 @@ static void print_coverage(enum onpu_op op, const struct coverage *c)
 	printf("\n");
 }
 
-/* Tests until enough cases ran to the end; every third one is also mutated. */
+/* Tests until enough cases ran to the end; every fourth case is a mutated one. */
 static unsigned int test_op(enum onpu_op op, uint64_t seed, uint64_t cases)
 {
 	struct coverage coverage = { 0 };

@@ -28,7 +28,7 @@ struct bench {
 	struct rig rig;
 };
 
-/* Returns the configuration of the tests: sizes of above, MSI-X, not sync, quiet. */
+/* Returns the configuration of the tests: the sizes above, MSI-X, not sync, quiet. */
 struct vfu_server_config bench_config(void);
 
 /* Starts a server that listens on b->path; no client is connected. */
