@@ -458,7 +458,7 @@ static enum wnn_op choose_op(struct generator *g)
 	return (enum wnn_op)rng_below(&g->rng, WNN_OP_COUNT);
 }
 
-/* Chooses the operator and the main operand of an earlier call, or another operand nearby. */
+/* Chooses the operator of an earlier call, with the main operand of that call. */
 static void repeat(const struct generator *g, uint32_t number, enum wnn_op *op, int *main)
 {
 	const struct graph_node *node = &g->graph->nodes[number];

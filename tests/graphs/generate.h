@@ -98,13 +98,13 @@ int generator_step(struct generator *g, int x);
 int generator_views(struct generator *g, int x);
 /*
  * Appends attention of a float value of rank 3 or more, in which several heads share one of the
- * fewer heads of keys and values. GRAPH_ABSENT as above.
+ * fewer heads of keys and values. GRAPH_ABSENT: the graph has too little space left.
  */
 int generator_heads(struct generator *g, int x);
 /* Begin an empty graph of several calls, and finish it. */
 void generator_begin(struct generator *g, struct graph *graph, uint64_t seed, bool compose);
 void generator_finish(struct generator *g);
-/* Whether the limits allow an operator on a value. */
+/* Returns whether the limits allow an operator on a value. */
 bool generator_fits(const struct generator *g, enum wnn_op op, const struct graph_value *x);
 /* Returns the id of a new value; GRAPH_ABSENT: the graph has no space left. */
 int generator_value(struct generator *g);

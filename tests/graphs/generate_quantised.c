@@ -75,7 +75,7 @@ struct quantum {
 	uint32_t rank;
 };
 
-/* In a dynamic graph, makes a constant an input with so many percent probability. */
+/* In a dynamic graph, makes a constant an input, with a probability of @percent. */
 static void free_constant(struct generator *g, int id, uint32_t percent)
 {
 	if (id >= 0 && g->dynamic && rng_chance(&g->rng, percent))

@@ -115,7 +115,7 @@ static int angles(struct generator *g, int x, uint32_t columns)
 			      (struct fill){ GRAPH_UNIFORM, -1, 1 });
 }
 
-/* Rotates whole rows, by multiplying them and a copy with swapped halves. */
+/* Rotates whole rows: they times cosines, plus a copy with swapped halves times sines. */
 static int turn_rows(struct generator *g, int x, bool pairs)
 {
 	uint32_t columns = g->graph->values[x].dims[g->graph->values[x].rank - 1];

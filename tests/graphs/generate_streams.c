@@ -10,15 +10,19 @@
 #include <string.h>
 
 #define MAX_LAYERS 8
-#define PARTS \
-	3000000	     /* offset of the seed that decides whether operators are composed of
-			    * simple ones */
-#define STEP 5000000 /* and whether rows are the new words of a decoder */
-#define SCALED \
-	6000000 /* and whether weights are constants, with factors and padding around the operators that have them */
-#define NETWORK 7000000	 /* and whether images go through 3x3 windows, so that blocks overlap */
-#define GATED	9000000	 /* and whether gates are composed of simple operators */
-#define VIEWS	11000000 /* and whether there are transposes, slices and heads between layers */
+/*
+ * Each offset gives a seed that decides whether a graph has one property: operators that are
+ * composed of simple ones; rows that are the new words of a decoder; constant weights, with factors
+ * and padding around the operators that have them; images that go through 3x3 windows, so that
+ * blocks overlap; gates that are composed of simple operators; transposes, slices and heads between
+ * layers.
+ */
+#define PARTS	3000000
+#define STEP	5000000
+#define SCALED	6000000
+#define NETWORK 7000000
+#define GATED	9000000
+#define VIEWS	11000000
 
 static enum wnn_op choose_layer(struct generator *g, uint32_t rank)
 {

@@ -367,7 +367,7 @@ int draw_recurrent(struct draw *d)
 		if (direction->set && direction->word[0] == WNNRecurrentNetworkDirection_Both)
 			c.directions = 2;
 	}
-	/* Long sequences forget their beginning only slowly. */
+	/* At most 24 steps are drawn, as a state forgets the errors of early steps only slowly. */
 	if (!c.single && d->x->dims[0] > 24)
 		return -1;
 	if (graph_elements(d->x) * c.hidden * c.gates * c.directions > d->g->work ||

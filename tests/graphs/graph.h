@@ -130,7 +130,7 @@ struct wnn_recording *graph_recording(const struct graph *graph, struct wnn_erro
 
 /* --- Generator (generate*.c) ----------------------------------------------------------------- */
 
-/* What a context can run; NULL: everything that the rules allow. */
+/* The operators and types that a context can run; NULL: all that the rules allow. */
 typedef const WNNOpSupportLimits *graph_limits;
 
 /*

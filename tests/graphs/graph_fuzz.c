@@ -72,7 +72,7 @@ static bool check_values(struct fuzzer *fuzzer, const struct graph *graph,
 static bool check_bits(struct fuzzer *fuzzer, const struct graph *graph, const struct run *a,
 		       const struct run *b, uint32_t number)
 {
-	/* All kernels have the same bits for every size of SRAM. */
+	/* Only attention in blocks of keys may be inexact: see has_mark() in run.c. */
 	if (a->marked || b->marked) {
 		snprintf(fuzzer->problem, sizeof(fuzzer->problem),
 			 "marks on %s: a node is not exact", fuzzer->targets[0].device);
@@ -402,7 +402,7 @@ static int open_targets(struct fuzzer *fuzzer)
 		target->threads = cpu ? t + 1 : 1;
 		target->sram = cpu ? 0 : sim ? (o->sram ? o->sram : srams[t]) : 0;
 		target->policy = cpu ? WNNPlacementPolicy_CPUOnly : WNNPlacementPolicy_NPUOnly;
-		/* On the CPU, half of the runs have constants folded. */
+		/* On the CPU, only the second target folds constants. */
 		target->folding = cpu && t;
 		target->saved = o->saved;
 		if (target_open(target))

@@ -75,16 +75,19 @@ enum stand_in { ABSOLUTE, GROWN, RAISED, SLACK };
 /*
  * run_on - run the node's kernel on other numbers in place of its operands
  * @which: absolute values, those plus the errors, those that are at least 1, or the errors
- * @mask: which operands; the others stay
- * @change: changes the node before; may be NULL
+ * @mask: operands that are replaced; the others stay
+ * @change: changes the node before the run; may be NULL
+ * @r: index of the result that is returned, malloc'ed
  */
 double *run_on(const struct work *work, enum stand_in which, uint32_t mask,
 	       void (*change)(struct ir_node *node), uint32_t r);
 /*
- * sample_slack - compute the bound of operators for which there is no rule: run with all operands
- * moved by as much
- * 	as they may be off
- * @times: the most that was seen times this is the bound
+ * sample_slack - raise the bound by the effect of operands' errors for which there is no rule
+ * @r: index of the result
+ * @times: the bound becomes at least this times the largest difference of any run
+ * @bound: the bound, which is changed
+ *
+ * The runs move all operands by as much as they may be wrong.
  */
 void sample_slack(const struct work *work, uint32_t r, double times, double *bound);
 

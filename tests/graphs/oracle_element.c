@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Bounds of operators that move elements, and of functions of single elements. */
+/* Error bounds of operators that move elements, and of functions of single elements. */
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Bounds of products, pools and reductions. */
+/* Error bounds of products, pools and reductions. */
 #include <math.h>
 #include <stdlib.h>
 

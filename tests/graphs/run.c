@@ -173,10 +173,6 @@ done:
 /* --- Placement --- */
 
 /*
- * Finds the results that have the same bits for every size of SRAM: results of exact nodes whose
- * operands have them, too.
- */
-/*
  * Returns whether a node may be inexact: attention in blocks of keys may have other bits; any other
  * inexact node is a defect.
  */
@@ -186,6 +182,10 @@ static bool has_mark(const struct graph_node *node, WNNExactness exactness)
 	       (node->op == WNN_OP_SOFTMAX || node->op == WNN_OP_MATMUL);
 }
 
+/*
+ * Finds the results that have the same bits for every size of SRAM: results of exact nodes whose
+ * operands have them, too.
+ */
 static void follow_exactness(const struct graph *graph, const WNNGraphPlacement *placement,
 			     struct run *run)
 {
