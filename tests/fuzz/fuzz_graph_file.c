@@ -19,7 +19,7 @@
 
 #define FILES	  3
 #define CHANGES	  24
-#define MAX_BYTES (1 << 20) /* most bytes of tensors, and of memory inside, of a graph that runs */
+#define MAX_BYTES (1 << 20) /* most bytes of tensors and arena of a graph that runs */
 #define MAX_TAPS  1000	    /* most taps of a window of a graph that runs */
 
 enum change { FLIP, SET_BYTE, SET_WORD, ADD, COPY, SET_LONG, TRUNCATE, NUM_CHANGES };

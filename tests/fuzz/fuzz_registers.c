@@ -12,8 +12,8 @@
 #include "host.h"
 
 #define FLAG_START    0x01
-#define FLAG_DAMAGED  0x02 /* the first moves' bytes change the image */
-#define FLAG_UNFIXED  0x04 /* ... and the checksum is left as it was */
+#define FLAG_DAMAGED  0x02 /* up to four records of the input change the image */
+#define FLAG_UNFIXED  0x04 /* with START: the image's checksum is left as it is */
 #define FLAG_OWN_CODE 0x08 /* the code comes from the input */
 #define FLAG_STICKY   0x10
 #define FLAG_TWICE    0x20
