@@ -53,7 +53,7 @@ class Header:
             self.problems.append('a structure or enum is not in the style that is read')
 
     def _titles(self):
-        """Kernel-doc blocks by the line of code that follows them."""
+        """Returns {line of code: the kernel-doc block in front of it}."""
         return {m['code']: re.sub(r'^ \* ?', '', m['doc'], flags=re.M)
                 for m in _BLOCK.finditer(self.text)}
 
@@ -94,7 +94,7 @@ class Header:
 
 
 def _check_item(item):
-    """Problems of one structure or enum: titles, and text for each entry under its own name."""
+    """Yields the problems of one structure or enum: a bad title, an entry without text or name."""
     if not re.match(rf'{item.kind} {item.name} - \S.*\.\n', item.doc):
         yield f'{item.name}: the title must be "{item.kind} {item.name} - Sentence."'
     if not item.entries:
@@ -114,7 +114,7 @@ def _check_item(item):
 
 
 def _check_references(header):
-    """Problems of names in comments that are meant to be declared here."""
+    """Yields a problem for each name in comments that should be declared here and is not."""
     values = {e.name for i in header.items.values() if i.kind == 'enum' for e in i.entries}
     known = values | set(header.defines)
     comments = '\n'.join(header.comments)
@@ -135,7 +135,7 @@ def _check_references(header):
 
 
 def _check_macros(header):
-    """Problems of macros: each has kernel-doc of its own or an entry in a DOC section."""
+    """Yields a problem for each macro with neither kernel-doc nor an entry in a DOC section."""
     comments = '\n'.join(header.comments)
     directive = r'^ \* \.\. c:macro:: ((?:\w+\n \* {14})*\w+)\n \*\n \*    \S'
     described = {name for names in re.findall(directive, comments, flags=re.M)
@@ -149,7 +149,7 @@ def _check_macros(header):
 
 
 def _check_types(header):
-    """Problems of members whose type has no fixed layout."""
+    """Yields a problem for each member whose type has no fixed layout."""
     for item in header.items.values():
         for entry in item.entries:
             plain = entry.ctype in (None, '__u8', '__u16', '__u32', '__u64')
@@ -158,7 +158,7 @@ def _check_types(header):
 
 
 def problems(text):
-    """All that is wrong with the header's style and documentation, as list of sentences."""
+    """Returns all problems of the header's style and documentation, as a list of sentences."""
     header = Header(text)
     found = list(header.problems)
     for item in header.items.values():

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What onpu_accel.h says of memory that the device writes, against the device's own layouts.
- * Compiling this file is the test.
+ * Compares the structures of onpu_accel.h that the device writes to memory with the device's own
+ * layouts. Compiling this file is the test.
  */
 #include <stddef.h>
 

@@ -17,7 +17,7 @@ class Documentation(unittest.TestCase):
         self.assertEqual(accel_header.problems(TEXT), [])
 
     def test_everything_is_read(self):
-        """The parser has seen as many declarations as a cruder count finds."""
+        """The parser finds as many declarations as a simpler count."""
         header = accel_header.Header(TEXT)
         entries = sum(len(item.entries) for item in header.items.values())
         lines = re.findall(r'^\t[\w ]+(?:\[\w+\]|)(?:;| = .*,)$', header.code, flags=re.M)

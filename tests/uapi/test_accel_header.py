@@ -50,7 +50,7 @@ struct drm_onpu_obj_array array_of(unsigned int count)
 
 
 def drm_folder():
-    """The folder of libdrm's drm.h."""
+    """Returns the folder of libdrm's drm.h."""
     found = subprocess.run(["pkg-config", "--variable=includedir", "libdrm"], text=True,
                            capture_output=True, check=False)
     folder = pathlib.Path(found.stdout.strip() or "/usr/include", "libdrm")
@@ -60,7 +60,7 @@ def drm_folder():
 
 
 def compile_text(command, text, header=HEADER.parent, stub=False):
-    """Compile text from standard input; the result has returncode and stderr."""
+    """Compiles text from standard input; the result has returncode and stderr."""
     system = ([str(HERE / "stub")] if stub else []) + [drm_folder()]
     flags = ["-I", str(header)] + [flag for folder in system for flag in ("-isystem", folder)]
     return subprocess.run(command + WARNINGS + flags + ["-"], input=text, text=True,
@@ -68,7 +68,7 @@ def compile_text(command, text, header=HEADER.parent, stub=False):
 
 
 class Alone(unittest.TestCase):
-    """The header needs nothing before it, in any language that user space is written in."""
+    """The header compiles without another one in front of it, in all languages of user space."""
 
     def test_installed_headers(self):
         languages = ["-xc -std=c99", "-xc -std=c11", "-xc -std=gnu11", "-xc++ -std=c++17"]
@@ -98,7 +98,7 @@ int main(void)
 
 
 class Layout(unittest.TestCase):
-    """Sizes, offsets and numbers are those that are written down."""
+    """Sizes, offsets and numbers are those of test_accel_layout.c."""
 
     @classmethod
     def setUpClass(cls):

@@ -11,7 +11,8 @@ import accel_header
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HEADER = accel_header.Header((ROOT / 'uapi/drm/onpu_accel.h').read_text(encoding='utf-8'))
 TEXT = (ROOT / 'tests/driver/syzkaller.txt').read_text(encoding='utf-8')
-# Arrays of known elements in place of drm_onpu_obj_array, and what only the device writes.
+# ARRAYS has the types of the text that stand for drm_onpu_obj_array, with their elements;
+# NOT_ARGUMENTS has structures that the text does not describe.
 ARRAYS = {'drm_onpu_jobs': 'drm_onpu_job', 'drm_onpu_syncs': 'drm_onpu_sync'}
 NOT_ARGUMENTS = {'drm_onpu_obj_array', 'drm_onpu_completion', 'drm_onpu_dev_info', 'drm_onpu_firmware_info',
                  'drm_onpu_time_info', 'drm_onpu_counters'}
@@ -20,14 +21,14 @@ RESOURCES = {'onpu_bo': 4, 'onpu_ctx': 4, 'onpu_va': 8, 'drm_syncobj_handle': 4}
 
 
 def described():
-    """The members and their types of each structure in the text."""
+    """Yields the name of each structure in the text, and its members with their types."""
     for match in re.finditer(r'^(\w+) \{\n(.*?)^\}$', TEXT, flags=re.M | re.S):
         members = [line.split('\t')[1:3] for line in match[2].splitlines()]
         yield match[1], members
 
 
 def size(ctype):
-    """The bytes of a type of the text."""
+    """Returns the size in bytes of a type of the text."""
     if ctype in ARRAYS:
         return 16
     if ctype in RESOURCES:

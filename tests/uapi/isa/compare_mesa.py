@@ -55,7 +55,7 @@ def strip_own(tree):
 
 
 def stripped_copy(name, work):
-    # gen_header.py knows the elements without prefix only.
+    # gen_header.py knows only elements without a prefix.
     ElementTree.register_namespace('', 'http://nouveau.freedesktop.org/')
     ElementTree.register_namespace('xsi', 'http://www.w3.org/2001/XMLSchema-instance')
     tree = ElementTree.parse(os.path.join(UAPI, name))
@@ -95,13 +95,13 @@ def compare_isa(options):
 
 
 def mask_of(prefix, field):
-    """(name in gen_header.py's header, name in ours)"""
+    """Returns the name of a field's mask in gen_header.py's header, and the name in ours."""
     stem = f'{prefix}_{field.name}'
     return (stem if field.type == 'boolean' else stem + '__MASK'), stem + '__MASK'
 
 
 def domain_values(domain):
-    """Pairs of C expressions that must be equal: gen_header.py's, ours."""
+    """Yields pairs of C expressions that must be equal: gen_header.py's and ours."""
     stem = domain.name.removeprefix('ONPU').lstrip('_')
     ours = 'ONPU_REG_' + (stem + '_' if stem else '')
     theirs = f'REG_{domain.name}_'
@@ -123,7 +123,7 @@ def domain_values(domain):
 
 
 def printer(header, names):
-    """A program that prints the values."""
+    """Returns a program that prints the values of these names."""
     lines = [f'\tprintf("%llu\\n", (unsigned long long)({name}));' for name in names]
     return ('#include <stdio.h>\n#include <stdint.h>\n' + f'#include "{header}"\n' +
             'int main(void)\n{\n' + '\n'.join(lines) + '\n\treturn 0;\n}\n')
@@ -159,7 +159,7 @@ def compare_registers(options):
 
 
 def missing(options):
-    """Why the comparison cannot be made, or None."""
+    """Returns why the comparison cannot be made, or None."""
     if not os.path.exists(os.path.join(options.mesa, 'src', 'compiler', 'isaspec', 'isa.py')):
         return f'no Mesa source in {options.mesa}; scripts/fetch-mesa.sh brings it'
     if options.what == 'isa' and importlib.util.find_spec('mako') is None:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Our instruction tables against Mesa's isaspec, both made of isa.xml: encodings and texts of
- * random instructions, and agreement about which words are instructions.
+ * Compares our instruction tables with Mesa's isaspec, both made from isa.xml: encodings and texts
+ * of random instructions, and which words are instructions.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,7 +68,7 @@ static void compare(const struct onpu_insn *insn)
 	}
 }
 
-/* A set bit outside all fields makes no instruction or another one, for both alike. */
+/* Changes each bit outside of all fields: both decoders must agree whether the word is valid. */
 static void flip_fixed_bits(const struct onpu_insn *insn)
 {
 	const struct onpu_op_info *op = &onpu_op_info[insn->op];

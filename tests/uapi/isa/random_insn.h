@@ -10,7 +10,7 @@
 #include "../../random.h"
 #include "onpu/isa.h"
 
-/* A legal value of the field: often the least or the greatest. */
+/* Returns a legal value of the field: often the least or the greatest. */
 static inline uint32_t random_value(struct rng *rng, const struct onpu_field_info *field)
 {
 	uint32_t mask = 0xffffffffu >> (31 - (field->high - field->low));

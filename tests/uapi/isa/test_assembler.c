@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Text to words and back, and what the assembler and the checker say about mistakes.
+ * Tests the assembler and the disassembler, and the errors that assembler and checker report.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,7 +24,7 @@ static void assemble(const char *line, uint32_t w[ONPU_INSN_WORDS])
 		fail_msg("'%s': column %u: %s", line, err.column, err.message);
 }
 
-/* Words to text to words, and the text again: both are the identity. */
+/* Checks that the text of a word assembles to the same word, which has the same text again. */
 static void roundtrip(const uint32_t w[ONPU_INSN_WORDS])
 {
 	char text[ONPU_TEXT_MAX], again[ONPU_TEXT_MAX];
@@ -57,7 +57,7 @@ static void test_every_instruction(void **state)
 	}
 }
 
-/* Any 128 bits; those that are no instruction come back through .word. */
+/* Any 128 bits make a round trip; words that are no instruction do so as .word. */
 static void test_every_word(void **state)
 {
 	struct rng rng = { 5 };
@@ -69,7 +69,7 @@ static void test_every_word(void **state)
 						rng_u32(&rng) };
 		char text[ONPU_TEXT_MAX];
 
-		/* Mostly existing opcodes. */
+		/* Most words have an existing opcode. */
 		w[3] = (w[3] & 0xffff) | onpu_op_info[rng_u32(&rng) % ONPU_OP_COUNT].match[3];
 		if (rng_u32(&rng) % 4 == 0)
 			w[3] ^= 1u << (16 + rng_u32(&rng) % 16);
@@ -186,7 +186,7 @@ static void test_errors(void **state)
 	}
 }
 
-/* Garbage never does harm, and what is accepted has a text. */
+/* Random characters do no harm; a line that is accepted makes a round trip. */
 static void test_garbage(void **state)
 {
 	static const char alphabet[] = "vadmxsrecp.?!0123456789x, =d;#\t\x7f\xff";

@@ -149,7 +149,7 @@ class RegistersTest(SpecCase):
             self.assertEqual(sizes[name], 64)
 
     def test_constants_agree(self):
-        """A constant agrees with the register or structure that says the same number."""
+        """A constant has the value of the register or structure that contains the same number."""
         registers = Registers(os.path.join(UAPI, 'registers.xml'))
         value = {v.name: v.value for enum in registers.enums for v in enum.values}
         domains = {d.name: d for d in registers.domains}
@@ -210,7 +210,7 @@ class RegistersTest(SpecCase):
 
 
 class ProgramTest(unittest.TestCase):
-    """generate.py itself."""
+    """Tests the command line of generate.py."""
 
     @staticmethod
     def run_generator(*arguments):

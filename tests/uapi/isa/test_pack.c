@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Packing and unpacking of instructions, and the tables behind them.
+ * Tests packing and unpacking of instructions, and the tables behind them.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -34,7 +34,7 @@ static void test_roundtrip(void **state)
 	}
 }
 
-/* Encodings written down by hand, so that table and generator cannot be wrong together. */
+/* These encodings are written by hand, so that table and generator cannot be wrong together. */
 static void test_known_words(void **state)
 {
 	static const struct {
@@ -177,7 +177,7 @@ static void test_pack_refuses(void **state)
 	expect_no_pack((struct onpu_insn){ .op = ONPU_OP_BARRIER, .mask = 0x20 });
 }
 
-/* The tables say of every instruction what the contract fixes. */
+/* The tables have the numbers that the instruction set fixes for every instruction. */
 static void test_tables(void **state)
 {
 	unsigned int op, i;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The program onpu-isa, from its command line: test_tool.py PROGRAM."""
+"""Tests the program onpu-isa through its command line: test_tool.py PROGRAM."""
 
 import os
 import struct

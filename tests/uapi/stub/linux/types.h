@@ -12,7 +12,7 @@ typedef __INT16_TYPE__ __s16;
 typedef __UINT16_TYPE__ __u16;
 typedef __INT32_TYPE__ __s32;
 typedef __UINT32_TYPE__ __u32;
-/* As in the kernel's headers; __INT64_TYPE__ is long on some targets. */
+/* The kernel's headers use long long for these; __INT64_TYPE__ is long on some targets. */
 typedef signed long long __s64;
 typedef unsigned long long __u64;
 typedef __SIZE_TYPE__ __kernel_size_t;

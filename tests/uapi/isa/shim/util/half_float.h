@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* No field of ours is a half float. */
+/* Replaces Mesa's file; no field of our instructions is a half float. */
 #ifndef SHIM_HALF_FLOAT_H
 #define SHIM_HALF_FLOAT_H
 

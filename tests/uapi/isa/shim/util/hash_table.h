@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The decoder's cache of expressions, of which our instruction set has none. */
+/*
+ * Replaces Mesa's file; the decoder caches expressions with it, and our instruction set has none.
+ */
 #ifndef SHIM_HASH_TABLE_H
 #define SHIM_HASH_TABLE_H
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory by parent; here freed one by one, which is what the decoder does without expressions. */
+/*
+ * Replaces Mesa's file: blocks have no parent, as the decoder frees each one when there are no
+ * expressions.
+ */
 #ifndef SHIM_RALLOC_H
 #define SHIM_RALLOC_H
 

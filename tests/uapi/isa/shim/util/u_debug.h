@@ -1,3 +1,3 @@
 /* SPDX-License-Identifier: MIT */
-/* Included by the decoder, which relies on it for this one. */
+/* The decoder includes this file, and relies on it to include stdarg.h. */
 #include <stdarg.h>

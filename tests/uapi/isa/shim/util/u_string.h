@@ -1,2 +1,2 @@
 /* SPDX-License-Identifier: MIT */
-/* Included by the decoder, nothing of it is used. */
+/* The decoder includes this file, but uses nothing from it. */
