@@ -107,7 +107,10 @@ void fake_boot(struct fake *f);
 uint32_t fake_state(const struct fake *f);
 uint32_t fake_detail(const struct fake *f);
 
-/* Run the firmware until nothing happens any more, or for about @cycles. */
+/*
+ * fake_settle() runs the firmware until nothing happens any more, fake_run() for about @cycles;
+ * fake_pass() lets @cycles of the hardware pass.
+ */
 void fake_settle(struct fake *f);
 void fake_run(struct fake *f, uint64_t cycles);
 void fake_pass(struct fake *f, uint32_t cycles);

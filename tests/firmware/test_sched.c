@@ -117,7 +117,7 @@ static void test_no_starvation(void **state)
 	assert_int_equal(f->trace[f->num_runs - 1].queue, 0);
 }
 
-/* A waiting priority gets one slice after the others have had so many. */
+/* A waiting priority gets one slice after the others have had about FW_STARVED slices. */
 static void test_no_priority_starves(void **state)
 {
 	const enum onpu_priority priorities[] = { LOW, NORMAL, HIGH };
