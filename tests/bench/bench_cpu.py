@@ -25,8 +25,7 @@ Each side is a small program in C. In float32 the output also has the peak memor
 process.
 
 Usage: bench_cpu.py [--json FILE] [--rounds N] [--build DIR] [--threads N,…] [--layers NAME,…]
-[--types NAME,…]
-                    [--provider] [MODEL…]
+                    [--types NAME,…] [--provider] [MODEL…]
 """
 import argparse
 import json
@@ -212,7 +211,9 @@ class Process:
 
 
 def environment_of(layer):
-    """The environment of our side, in which OpenBLAS takes the processor for what it is."""
+    """Returns the environment of our side, without variables by which OpenBLAS mistakes the
+    processor.
+    """
     return {k: v for k, v in os.environ.items() if k not in ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")} | {"WEBNN_CPU_LAYER": layer}
 
 

@@ -3,36 +3,34 @@
 """Measure the cycles of networks and of single layers on the device model (machine onpu-ref1),
 beside a lower bound.
 
-Each network runs once, npu-only, in a process of its own. For each: cycles, MACs of the matrix
-unit, bytes of the two DMA engines, busy cycles of the engines, operators on the NPU, on the CPU and
-folded, bytes of values between nodes and of the arena that they share (those that stay in SRAM need
-none), CPU seconds of the build and of loading the graph from a file, and
+Each network runs once, npu-only, in a process of its own. The output has for each: cycles, MACs of
+the matrix unit, bytes of the two DMA engines, busy cycles of the engines, operators on the NPU, on
+the CPU and folded, bytes of values between nodes and of the arena that these values share (those
+that stay in SRAM need none), CPU seconds of the build and of loading the graph from a file, and
 
-  bound = the most of: cycles of the matrix unit in blocks of 64 x 64, cycles of the vector unit for
-  what only it can do, and bytes of
-          weights, inputs and outputs / 64, as both DMA engines load and store; each summed over the
-          layers
+  bound = the largest of: cycles of the matrix unit in blocks of 64 x 64; cycles of the vector unit
+          for the work that only it can do; bytes of weights, inputs and outputs / 64, as both DMA
+          engines load and store. Each is summed over the layers.
   share = bound / cycles
 
 The section "networks" has some of them in several types, as applications would bring them: f32,
-f16, int8 (quantised as by ONNX
-Runtime; of bert_layer only the weights), int4 (weights, in blocks of 32). There share_of_peak is
-the part of the products that the
-matrix unit could do of that type in the same cycles. mobilenetv2_batch8 counts for one of its
-pictures, lenet_warm the second dispatch.
+f16, int8 (quantised as by ONNX Runtime; of bert_layer only the weights), int4 (weights, in blocks
+of 32). There share_of_peak is the MACs divided by those that the matrix unit can do in that type in
+the same cycles. mobilenetv2_batch8 has the figures of one image, lenet_warm those of the second
+dispatch.
 
-With --dispatches 2 they count as they run behind themselves, when their first weights are in SRAM.
+With --dispatches 2 all figures are those of a second dispatch, which finds its first weights in
+SRAM.
 
---nodes adds what each node and each kind of kernel took, and what its layer would cost alone.
+--nodes adds the cost of each node and each kind of kernel, and the bound of its layer alone.
 
 SqueezeNet, MobileNetV2 and LeNet have their weights from ../shared/models and are left out without
 them; the others are seeded.
 
-build_GRAPH_DEVICE only builds: graphs of up to 100,000 nodes (chain; chain with a constant for each
-node; mesh with long-lived
-values; tree with half of its nodes side by side; chain of outputs), CPU seconds for each size, and
-the ratio of the time per node of the largest
-to that of the one a quarter as large: about 1 where the time is linear.
+build_GRAPH_DEVICE only builds graphs of up to 100,000 nodes: a chain; a chain with a constant for
+each node; a mesh with long-lived values; a tree with half of its nodes side by side; a chain of
+outputs. The output has CPU seconds for each size, and the ratio of the time per node of the largest
+size to that of the size a quarter as large: about 1 when the time is linear.
 
 Usage: bench_npu.py [--json FILE] [--build DIR] [--sram BYTES] [--dispatches N] [--nodes] [NAME…]
 """

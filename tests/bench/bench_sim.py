@@ -4,11 +4,10 @@
 in one run.
 
 Both get the same weights and the same picture; their outputs are compared before anything is timed.
-The figure is the ratio
-of the minima of --rounds runs.
+The figure is the ratio of the minima of --rounds runs.
 
-Usage: bench_sim.py [--json FILE] [--rounds N] [--build DIR] It needs the shared models; without
-them it says so and fails.
+Usage: bench_sim.py [--json FILE] [--rounds N] [--build DIR]
+The script needs the shared models; without them it says so and fails.
 """
 import argparse
 import json

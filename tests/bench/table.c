@@ -363,7 +363,7 @@ static WNNOperand add_layernorm(const struct net *net, const json_t *layer, WNNO
 	return wnnGraphBuilderLayerNormalization(net->builder, x, &options);
 }
 
-/* x / sqrt(mean(x * x) + epsilon) * weight */
+/* Adds x / sqrt(mean(x * x) + epsilon) * weight. */
 static WNNOperand add_rmsnorm(const struct net *net, const json_t *layer, WNNOperand x)
 {
 	WNNReduceOptions options = WNN_REDUCE_OPTIONS_INIT;
@@ -380,7 +380,7 @@ static WNNOperand add_rmsnorm(const struct net *net, const json_t *layer, WNNOpe
 	return wnnGraphBuilderMul(net->builder, y, constant(net, layer, "weight", 1, &size), NULL);
 }
 
-/* Rotary embedding of [heads, rows, n] with fixed angles: x * cos + (-upper half, lower half) * sin. */
+/* Adds a rotary embedding of [heads, rows, n]: x * cos + (-upper half, lower half) * sin. */
 static WNNOperand add_rotary(const struct net *net, const json_t *layer, WNNOperand x)
 {
 	WNNUint32Array shape = wnnOperandGetShape(x);

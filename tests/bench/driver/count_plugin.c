@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * QEMU plugin that counts guest instructions from a mark in a program (markers.h) to another mark or
- * to the NPU's next doorbell, and writes a line "mark instructions" for each. One virtual CPU.
+ * QEMU plugin that counts guest instructions from a mark in a program (markers.h) to another mark
+ * or to the NPU's next doorbell, and writes a line "mark instructions" for each count. The guest
+ * must have one virtual CPU.
  *
  * Debian's QEMU loads plugins but ships no header for them, so the few functions that are used are
  * declared here, for version 7 of the interface.

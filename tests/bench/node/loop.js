@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// What bench_node.py measures: loop.js PACKAGE. It answers lines as bench-latency-loop does, on the same network,
-// relu of [1, 16]. "flight N" dispatches N times and waits for the last; "timers N" dispatches N times, ten at a time
-// with a read and a timer between, and answers with the longest time in ns that calls held the event loop, the same
-// without what the thread waited for a processor that others had, and how late the loop was.
+// bench_node.py runs this script: loop.js PACKAGE. It answers lines like bench-latency-loop, on the
+// same network, relu of [1, 16]. "flight N" dispatches N times and waits for the last one. "timers
+// N" dispatches N times, ten at a time with a read and a timer between. It answers with three times
+// in ns: the longest time that calls held the event loop, that time without the thread's waits for
+// a processor, and the largest delay of the loop.
 'use strict';
 
 const fs = require('node:fs');
@@ -23,7 +24,7 @@ async function flight(run, count) {
 	return Number(process.hrtime.bigint() - begin);
 }
 
-// How long this thread was ready to run and did not, in ns.
+// Returns how many ns this thread was ready to run and did not run.
 function waited() {
 	return BigInt(fs.readFileSync('/proc/thread-self/schedstat', 'latin1').split(' ')[1]);
 }
@@ -61,7 +62,7 @@ async function main() {
 	const y = await context.createTensor({ ...ROW, readable: true });
 	const run = { dispatch: () => context.dispatch(graph, { a }, { y }), read: () => context.readTensor(y) };
 
-	// What V8 compiles and what is allocated once is not the cost of a dispatch.
+	// A first flight lets V8 compile and allocate, which is no part of the cost of a dispatch.
 	await flight(run, 2000);
 	console.log('ready');
 	for await (const line of readline.createInterface({ input: process.stdin })) {
