@@ -35,7 +35,7 @@ def section(number, data):
 
 
 class Writer:
-    """Tables that grow with what the operations name, and the file of them."""
+    """Collects the strings, attributes and types that operations use, and writes the file."""
 
     def __init__(self, version=NEWEST):
         self.version = version
@@ -86,7 +86,9 @@ class Writer:
         return self.attr(BUILTIN_PLACE, name, varint(line), varint(column), dialect='builtin')
 
     def operation(self, name, operands=(), results=(), attrs=None, regions=(), at=(0, 0), isolated=False):
-        """@attrs: by their names; in new versions what is sorted by them are properties, without the names."""
+        """Returns the bytes of an operation. @attrs: attributes by name; in new versions those of
+        VHLO become properties, which are sorted by name and have no names.
+        """
         dialect, _, base = name.partition('.')
         attrs = attrs or {}
         as_properties = self.version >= 5 and dialect in ('vhlo', 'sdy') and attrs
@@ -109,7 +111,9 @@ class Writer:
         return self.index(self.names, (dialect, base)) + bytes([mask]) + self.place(*at) + data
 
     def region(self, values, arguments, operations):
-        """@values: how many are defined in it, its arguments (types) among them."""
+        """Returns the bytes of a region. @values: how many values it defines, with its arguments
+        (types).
+        """
         data = varint(1) + varint(values) + varint(len(operations) << 1 | bool(arguments))
         if arguments:
             if self.version >= 4:
@@ -128,7 +132,7 @@ class Writer:
                               regions=[self.region(values, arguments, operations)])
 
     def file(self, *functions):
-        """The bytes of a module with these functions."""
+        """Returns the bytes of a module with these functions."""
         module = self.operation('builtin.module', isolated=True, regions=[self.region(0, [], functions)])
         operations = varint(2) + module
         dialects = sorted({name for name, _ in self.names} | {name for name, _ in self.attrs + self.types} | {'builtin'})
@@ -158,7 +162,7 @@ class Writer:
 
 
 def base_of(writer, index):
-    """The string that an index in bytes means."""
+    """Returns the string with this encoded index."""
     return writer.strings[next(i for i in range(len(writer.strings)) if varint(i) == index)]
 
 
@@ -175,7 +179,7 @@ def scale_of(number):
 
 
 def compute(version=NEWEST, expected=3.0, at=(0, 0)):
-    """x + x, compared with what it is: a program that runs."""
+    """Returns a program that computes x + x and compares the result with @expected."""
     w = Writer(version)
     kind = w.tensor([2], F32)
     check = {'call_target_name': w.text('check.expect_eq'), 'has_side_effect': w.boolean(1),
@@ -190,7 +194,9 @@ def compute(version=NEWEST, expected=3.0, at=(0, 0)):
 
 
 def loop(version=NEWEST):
-    """A loop to 3, whose regions see a value from outside: regions that are not sections of their own."""
+    """Returns a program with a loop to 3. Its regions are no sections of their own, as they use a
+    value from outside.
+    """
     w = Writer(version)
     kind, yes = w.tensor([], I32), w.tensor([], BOOL)
     check = {'call_target_name': w.text('check.expect_eq'), 'has_side_effect': w.boolean(1),
@@ -211,7 +217,7 @@ def loop(version=NEWEST):
 
 
 def types(version=NEWEST):
-    """A function that takes every type of VHLO; with it the text of each."""
+    """Returns a program whose function takes every type of VHLO, and the text of each type."""
     w = Writer(version)
     texts = {0: 'i1', 2: 'bf16', 3: 'f16', 4: 'f32', 5: 'f64', 6: 'f8E4M3FN', 7: 'f8E5M2', 9: 'i64', 10: 'i4', 11: 'i8',
              12: 'i16', 13: 'i32', 14: 'i64', 15: 'ui4', 16: 'ui8', 17: 'ui16', 18: 'ui32', 19: 'ui64', 27: 'f8E4M3FNUZ',
@@ -239,7 +245,7 @@ def types(version=NEWEST):
 
 
 def attributes(version=NEWEST):
-    """Attributes that the programs of StableHLO's tests do not hold."""
+    """Returns a program with attributes that the programs of StableHLO's tests lack."""
     w = Writer(version)
     kind = w.tensor([2], F32)
     axes = w.array(w.attr(22, w.text('x'), varint(1), w.attr(21, signed(2), signed(4))), w.attr(22, w.text('y'), varint(0)))
@@ -247,7 +253,7 @@ def attributes(version=NEWEST):
     groups = [w.attr(23, w.text('mesh'), axes), w.attr(23, mesh, axes)]
     shared = {'channel_id': w.number(0), 'use_global_device_ids': w.boolean(1)}
     scalar = w.tensor([], F32)
-    # Values of the function come first: 0 to 6.
+    # Values 0 to 6 are those of the function; values of regions follow.
     add = w.region(3, [scalar, scalar], [w.operation('vhlo.add_v1', [7, 8], [scalar]), w.operation('vhlo.return_v1', [9])])
     accuracy = w.attr(20, signed(0), scale_of(1.5), signed(2), w.attr(19, varint(2)))
     precise = w.array(w.attr(11, varint(2)), w.attr(11, varint(0)))
@@ -297,7 +303,7 @@ def shardy(version=NEWEST, axes=(), code=SHARDING):
 
 
 def samples():
-    """Files by name, for the fuzz target."""
+    """Returns files by name, for the fuzz target."""
     result = {}
     for version in range(NEWEST + 1):
         result[f'compute-{version}'] = compute(version, at=(12, 5))

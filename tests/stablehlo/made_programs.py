@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Programs that a test makes, with arrays of numbers, and running them."""
+"""Makes programs with arrays of numbers, and runs them."""
 import functools
 import itertools
 import json
@@ -51,7 +51,9 @@ def places(dims):
 
 
 def module(given, lines, expected):
-    """A function @compute of the lines, whose arguments are x0, x1 and whose result is %r, and who calls it."""
+    """Returns a module: a function @compute of these lines, with the arguments %x0, %x1 and so on
+    and the result %r, and a function that calls it and compares the result.
+    """
     names = [f"%x{i}" for i in range(len(given))]
     constants = "\n".join(f"    {name} = stablehlo.constant {x.dense}" for name, x in zip(names, given))
     body = "\n".join(f"    {line}" for line in lines)
@@ -94,7 +96,9 @@ def folded(op, kind, numbers):
 
 
 def expect_passed(case, program, device, modules, graphs=True):
-    """All pass; with @graphs none of them has an operator on the CPU, where there is a device."""
+    """Checks that all modules pass; with @graphs, and on a device, none of them may have an
+    operator on the CPU.
+    """
     with tempfile.TemporaryDirectory() as folder:
         path, out = pathlib.Path(folder) / "modules.mlir", pathlib.Path(folder) / "result.json"
         path.write_text("\n// -----\n".join(modules), encoding="utf-8")

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Programs with libwebnn-stablehlo end where address space is limited (ulimit -v): test_address_space.py STABLEHLO_TEST
+"""Tests that programs with libwebnn-stablehlo end when address space is limited (ulimit -v):
+test_address_space.py STABLEHLO_TEST
 
-OpenBLAS waits for ever for memory that it does not get. It is loaded by programs with linear algebra only, which say
-what is missing.
+OpenBLAS waits for ever for memory that it does not get. Only programs with linear algebra load
+OpenBLAS; they say how much is missing.
 """
 import pathlib
 import resource
@@ -41,7 +42,7 @@ class AddressSpace(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    # Sanitizers take address space without end.
+    # Sanitizers need more address space than any limit leaves.
     if "Sanitizer" in run(1 << 20, "/nonexistent.mlir").stdout:
         print("not with a sanitizer")
         sys.exit(77)

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Portable bytecode: test_bytecode.py STABLEHLO_TEST.
+"""Tests portable bytecode: test_bytecode.py STABLEHLO_TEST.
 
-StableHLO's own files beside their text, where ../shared/stablehlo is; what they do not hold comes from bytecode_writer.py.
+It compares StableHLO's own files with their text, if ../shared/stablehlo is there;
+bytecode_writer.py makes what these files lack.
 """
 import json
 import pathlib
@@ -44,7 +45,7 @@ def printed(data):
 
 
 def text_of(text):
-    """Returns the text that the program of a text is printed as."""
+    """Reads a program from text and returns the text that is printed for it."""
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "program.mlir"
         path.write_text(text, encoding="utf-8")
@@ -55,7 +56,7 @@ def text_of(text):
 
 class Bytecode(unittest.TestCase):
     def test_runs(self):
-        """Programs of every version of the format compute what they should."""
+        """Programs in every version of the format compute the right results."""
         for version in range(writer.NEWEST + 1):
             for make in (writer.compute, writer.loop, writer.shardy):
                 with self.subTest(version=version, program=make.__name__):
@@ -63,7 +64,9 @@ class Bytecode(unittest.TestCase):
                     self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_wrong(self):
-        """A comparison that does not hold says so, with the place in the source, or the byte where that is not known."""
+        """A comparison that fails says so, with the source location, or with the byte if that is
+        unknown.
+        """
         done = run(writer.compute(expected=4.0, at=(12, 5)))
         self.assertIn("line 12, column 5: stablehlo.custom_call: element 1 is 3, expected is 4", done.stderr)
         done = run(writer.compute(expected=4.0))

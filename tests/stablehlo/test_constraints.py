@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The constraints of StableHLO's specification: what breaks one of them is refused, with a message of its own; and what is
-near to it but right is not: test_constraints.py STABLEHLO_TEST."""
+"""Tests the constraints of StableHLO's specification: a program that breaks one is refused with a
+message of its own, and a valid program close to it is accepted: test_constraints.py STABLEHLO_TEST.
+"""
 import pathlib
 import subprocess
 import sys
@@ -12,7 +13,7 @@ PROGRAM = sys.argv[1]
 
 
 def says(texts):
-    """Returns the message on each of these programs."""
+    """Returns the messages for these programs."""
     with tempfile.TemporaryDirectory() as folder:
         paths = []
         for i, text in enumerate(texts):
@@ -24,13 +25,15 @@ def says(texts):
 
 
 def f(signature, *lines):
-    """A function with these arguments, which is not run: it is no main, and not the only one."""
+    """Returns a function with these arguments; it is not run, as it is not main and not the only
+    one.
+    """
     return f"func.func @f({signature}) {{\n" + "".join(f"  {line}\n" for line in lines) + \
         "  return\n}\nfunc.func private @last()\n"
 
 
 def op(name, operands, types, results, attrs="", region=""):
-    """An operation in its generic form, over arguments of these types."""
+    """Returns an operation in its generic form, with arguments of these types."""
     arguments = ", ".join(f"%a{i}: {t}" for i, t in enumerate(types))
     values = ", ".join(operands or [f"%a{i}" for i in range(len(types))])
     return f(arguments, f'%r:{len(results)} = "{name}"({values}) {region} {{{attrs}}} : ({", ".join(types)}) -> '
@@ -38,7 +41,7 @@ def op(name, operands, types, results, attrs="", region=""):
 
 
 def reducer(kind="f32", takes=None, gives=None, name="stablehlo.add"):
-    """A region that makes one scalar of two."""
+    """Returns a region that computes one scalar from two."""
     scalar = kind if kind.startswith("tensor") else f"tensor<{kind}>"
     takes, gives = takes or scalar, gives or scalar
     return f'({{ ^b(%x: {scalar}, %y: {takes}): %z = "{name}"(%x, %x) : ({scalar}, {scalar}) -> {gives} ' \
@@ -110,7 +113,7 @@ def gather(indices, map_to, operand="tensor<2x3xi32>"):
 
 
 def with_shape(name, value, types, result, attrs=""):
-    """An operation whose last operand is a constant."""
+    """Returns an operation whose last operand is a constant."""
     kind = value.split(" : ")[1]
     arguments = ", ".join(f"%a{i}: {t}" for i, t in enumerate(types))
     operands = ", ".join([f"%a{i}" for i in range(len(types))] + ["%s"])
@@ -146,7 +149,7 @@ PERMUTE = '%y = "stablehlo.collective_permute"(%x) {source_target_pairs = dense<
     '(tensor<4xf32>) -> tensor<4xf32> "stablehlo.return"(%y) : (tensor<4xf32>) -> ()'
 RECV = "channel_handle = #stablehlo.channel_handle<handle = 1, type = {}>"
 TOKEN = "!stablehlo.token"
-# Programs that break a constraint, and what is said of them.
+# Programs that break a constraint, with the message for each.
 WRONG = [
     # Types.
     (unary("tensor<3xf32, #stablehlo.bounds<3>>"), "is not a valid type: dimension 0 is 3, it takes no bound"),
@@ -307,7 +310,7 @@ WRONG = [
     (op("stablehlo.dot_general", None, ["tensor<2x2xf32>"] * 2, ["tensor<f32>"], "dot_dimension_numbers = #stablehlo.dot<"
         "lhs_batching_dimensions = [0], rhs_batching_dimensions = [0], lhs_contracting_dimensions = [0, 1], "
         "rhs_contracting_dimensions = [0, 1]>"), "operand 0 has rank 2, and more dimensions are named"),
-    # How exact.
+    # Precision and accuracy.
     (dot(*["tensor<2x2xf32>"] * 3, ", precision_config = " + "[" + ", ".join(["#stablehlo<precision HIGH>"] * 3) + "]"),
      "precision_config must be a list of at most 2 words"),
     (dot(*["tensor<2x2xf32>"] * 3, ", precision_config = [#stablehlo<precision BEST>]"),
@@ -319,7 +322,7 @@ WRONG = [
            "ulps = 0, mode = #stablehlo.result_accuracy_mode<HIGHEST>>"), "result_accuracy has atol, which mode HIGHEST does not take"),
     (unary("tensor<f32>", name="stablehlo.cbrt", attrs="result_accuracy = #stablehlo.result_accuracy<atol = 0.0, rtol = 0.0, "
            "ulps = 0, mode = #stablehlo.result_accuracy_mode<LOW>>"), "the mode of result_accuracy is 'LOW'"),
-    # Dimensions that values say.
+    # Dimensions that are given by values.
     (with_shape("stablehlo.dynamic_iota", "[[3]] : tensor<1x1xi64>", [], "tensor<?xf32>", "iota_dimension = 0 : i64"),
      "operand 0 is tensor<1x1xi64>, expected a list of integers"),
     (op("stablehlo.dynamic_reshape", None, ["tensor<4xf32>", "tensor<?xi64>"], ["tensor<?xf32>"]),
@@ -382,7 +385,7 @@ WRONG = [
     ("func.func @f(tensor<f32>) {\n  return\n}\n", "the arguments of @f have no names"),
     ("module attributes {a = #stablehlo.gather<offset_dim = [0]>} {}\n", "#stablehlo.gather has no 'offset_dim'"),
 ]
-# Programs that come near to it.
+# Valid programs that nearly break a constraint.
 RIGHT = [
     unary("tensor<2x!quant.uniform<i8:f16, 65504.0>>"),
     op("stablehlo.add", None, [Q.format(2, "1.0"), QAXIS.format(2, 0)], [QAXIS.format(2, 0)]),
@@ -426,7 +429,7 @@ class Constraints(unittest.TestCase):
                 self.assertIn(expected, said, text)
 
     def test_right(self):
-        """No message, but that there is no main to run."""
+        """There is no message, except that there is no main to run."""
         for text, said in zip(RIGHT, says(RIGHT)):
             with self.subTest(text):
                 self.assertNotIn(": line ", said.replace("the module has no function @main", ""), text)

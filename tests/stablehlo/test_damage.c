@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Damaged programs, and memory that ends at any place: test_stablehlo_damage FOLDER BYTECODE…
- * Nothing crashes or leaks, which the sanitizers of the build look for; errors have a message.
+ * Tests damaged programs, and memory that ends at any point: test_stablehlo_damage FOLDER BYTECODE…
+ * Nothing may crash or leak, which the sanitizers of the build check; errors must have a message.
  */
 #include <dirent.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@ static int has_message(void)
 	return wnnStablehloGetLastError(&error) != WNNStatus_Success && error.message.length > 5;
 }
 
-/* 0, or 1 after an error that says nothing. */
+/* Returns 0, or 1 after an error without a message. */
 static int load_and_run(const char *data, size_t size)
 {
 	WNNStablehloProgram program;
@@ -52,7 +52,7 @@ static int load_and_run(const char *data, size_t size)
 	return ret;
 }
 
-/* Loading only: a loop whose condition was changed may have no end. */
+/* Only loads the program, as a loop whose condition was changed may never end. */
 static int load(const char *data, size_t size)
 {
 	WNNStablehloProgram program;
@@ -63,7 +63,7 @@ static int load(const char *data, size_t size)
 	return 0;
 }
 
-/* How many damaged copies of each file are read; fewer where each takes longer. */
+/* How many damaged copies of each file are read; fewer for builds in which each takes longer. */
 #ifndef DAMAGES
 #define DAMAGES 2000
 #endif
@@ -91,7 +91,7 @@ static int damage(const char *data, size_t size)
 	return ret;
 }
 
-/* With one allocation more each time, in small steps first. */
+/* Repeats with one more allocation each time, in small steps at first. */
 static int starve(const char *data, size_t size)
 {
 	int ret = 0;
@@ -104,7 +104,7 @@ static int starve(const char *data, size_t size)
 	return ret;
 }
 
-/* 0, 1 after an error that says nothing; -1: it is not there. */
+/* Returns 0, 1 after an error without a message, or -1 when the file is missing. */
 static int test_file(const char *path)
 {
 	size_t size;

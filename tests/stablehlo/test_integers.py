@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Integers are exact on a device, and nothing of them runs on the CPU: test_integers.py STABLEHLO_TEST DEVICE.
+"""Tests that integers are exact on a device, and that none of their operators runs on the CPU:
+test_integers.py STABLEHLO_TEST DEVICE.
 
-All pairs of numbers of 8 bits, and pairs of numbers at and beside powers of two, zero and the ends of wider types.
+The tests have all pairs of 8-bit numbers and, for wider types, pairs of numbers at and next to
+powers of two, zero and the ends of the type.
 """
 import itertools
 import random
@@ -20,7 +22,7 @@ class Type:
         self.name, self.signed, self.bits = name, name[0] == "i", int(name.lstrip("ui"))
 
     def of(self, number):
-        """The number that has the low bits of this one."""
+        """Returns the number of this type that has the low bits of the given one."""
         number &= (1 << self.bits) - 1
         return number - (1 << self.bits) if self.signed and number >> (self.bits - 1) else number
 
@@ -38,7 +40,9 @@ class Type:
         return sorted({self.of(number) for number in numbers})
 
     def pairs(self):
-        """All of 8 bits; of more those of a few numbers, and some of the others."""
+        """Returns all pairs of 8-bit numbers; for wider types, all pairs of a few numbers and some
+        others.
+        """
         if self.bits == 8:
             return list(itertools.product(self.edges(), repeat=2))
         few = {0, 1, 2, 3, 5, self.bits - 1, self.bits, self.bits + 1, -1, -2, -3, 1 << (self.bits - 1), 0x33333333}
@@ -89,7 +93,9 @@ def dense(t, numbers):
 
 
 def program(t, op, columns, result):
-    """A module whose function @compute has the operation; its arguments are constants to nobody."""
+    """Returns a module whose function @compute has the operation; the function does not know that
+    its arguments are constants.
+    """
     kind = f"tensor<{len(result)}x{t.name}>"
     names = [f"%{letter}" for letter, _ in zip("xy", columns)]
     given = [f"    {name} = stablehlo.constant {dense(t, numbers)} : {kind}" for name, numbers in zip(names, columns)]
@@ -130,7 +136,7 @@ class Integers(unittest.TestCase):
                              for op, f in UNARY.items()])
 
     def test_region(self):
-        """In a region a constant is one number for many."""
+        """In a region one constant is used for many elements."""
         text = """module {
   func.func private @compute(%x: tensor<2x3xi32>) -> tensor<2x3xi32> {
     %r = "stablehlo.map"(%x) ({

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Windows, padding, sums and products on a device, nothing of them on the CPU: test_large.py STABLEHLO_TEST DEVICE.
+"""Tests windows, padding, sums and products on a device, with no operator on the CPU: test_large.py
+STABLEHLO_TEST DEVICE.
 
-Numbers are whole and small, so that floats are exact in any order; results are worked out here, element by element.
+Numbers are small integers, so that floats are exact in any order; the test computes the expected
+results element by element.
 """
 import sys
 import unittest
@@ -84,7 +86,7 @@ class Large(unittest.TestCase):
             window("add", Array.random((40,), "f16"), 0, (7,), low=(3,), high=(3,)),
             window("add", Array.random((6, 90), "f16", -2, 2), 1, (2, 70)),
             window("maximum", Array.random((80,), "f32"), -9, (65,), low=(-4,), high=(-2,)),
-            # More than a list of places has.
+            # There are more windows than a list of positions holds.
             window("maximum", Array.random((3, 150, 150), "ui8", 0, 255), 0, (1, 2, 3), (1, 1, 2)))
 
     def test_padding(self):
@@ -96,7 +98,7 @@ class Large(unittest.TestCase):
             pad(Array.random((150, 150), "ui8", 0, 255), 200, (-1, 3), (3, -2), (1, 1)))
 
     def test_products(self):
-        # An odd number of odd products, whose sum is odd and above 2 to the 24th.
+        # The number of products is odd and each is odd, so that the sum is odd; it exceeds 2^24.
         low = Array((2, 301), "i8", [-128] * 602)
         high = Array((301, 2), "ui8", [255] * 602)
         self.passes(
@@ -132,7 +134,7 @@ class Large(unittest.TestCase):
                           "%r = stablehlo.add %o#0, %o#8 : tensor<2xf32>"], Array((2,), "f32", [8, 10])))
 
     def test_places(self):
-        """Updates of one element are rounded at each step: 2048 + 1 is 2048 in f16."""
+        """Updates of one element are rounded at each step: in f16, 2048 + 1 is 2048."""
         x = Array.random((300,), "f32")
         taken = Array((3,), "f32", x.values[100:103])
         self.passes(
@@ -150,7 +152,7 @@ class Large(unittest.TestCase):
                    Array((2,), "f16", [2048, 23])))
 
     def test_convolution(self):
-        """Padding of less than none takes elements away."""
+        """Negative padding removes elements."""
         x, kernel = Array.random((1, 1, 9), "f32"), Array((1, 1, 2), "f32", [2, 3])
         self.passes(module([x, kernel], [
             "%r = stablehlo.convolution(%x0, %x1) dim_numbers = [b, f, 0]x[o, i, 0]->[b, f, 0], "

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Programs run and compare their own results: test_programs.py STABLEHLO_TEST DEVICE.
+"""Tests programs that compare their own results: test_programs.py STABLEHLO_TEST DEVICE.
 
-Our own, which have to pass all, and those of StableHLO's tests in ../shared/stablehlo where these are.
+Our own programs must all pass; those of StableHLO's tests run if ../shared/stablehlo is there.
 """
 import json
 import pathlib
@@ -30,13 +30,15 @@ class Programs(unittest.TestCase):
         self.assertGreater(result["passed"], 20)
 
     def test_graphs(self):
-        """On a device all of these are graphs, and nothing of them runs on the CPU."""
+        """On a device all of these programs become graphs, and none of their operators runs on the
+        CPU.
+        """
         done, result = run(HERE / "programs/graphs.mlir")
         self.assertEqual(result["passed"], result["total"], done.stderr)
         self.assertEqual(result["no_cpu_operator"], 0 if DEVICE == "cpu" else result["total"])
 
     def test_wrong(self):
-        """A comparison that does not hold is a failure, with its place."""
+        """A comparison that fails is reported as a failure, with its location."""
         done, result = run(HERE / "wrong.mlir")
         self.assertEqual((done.returncode, result["failed"], result["passed"]), (1, result["total"], 0), done.stderr)
         self.assertIn("line 8, column 3: check.expect_eq_const: element 1 is 2, expected is 3", done.stderr)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Programs on several ranks of MPI: test_ranks.py WEBNN_RUN STABLEHLO_TEST.
+"""Tests programs on several ranks of MPI: test_ranks.py WEBNN_RUN STABLEHLO_TEST.
 
-What they compute is that of threads, or of one rank; a rank that dies, fails or runs something else ends the others
-with an error, and nothing is saved.
+Their results must be those of threads, or of one rank. When one rank dies, fails or runs another
+program, the others must end with an error, and nothing is saved.
 """
 import json
 import os
@@ -25,7 +25,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 SHARED = HERE.parents[2] / "shared/stablehlo"
 EXAMPLES = HERE.parents[1] / "Documentation/examples"
 WEBNN_RUN, STABLEHLO_TEST = map(os.path.abspath, sys.argv[1:3])
-# Root, more ranks than processors, no network; what MPI itself does not free is not ours.
+# MPI may run as root, with more ranks than processors, without a network. Memory that MPI itself
+# does not free is no leak of ours.
 ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
                "OMPI_MCA_btl": "self,sm", "ASAN_OPTIONS": "detect_leaks=0"}
 
@@ -43,7 +44,7 @@ IDS = """module attributes {mhlo.num_replicas = 2 : i32, mhlo.num_partitions = 2
   }
 }
 """
-# Sums without end.
+# This program adds sums without end.
 LOOP = """func.func @main(%x: tensor<4000xf32>) -> tensor<4000xf32> {
   %true = stablehlo.constant dense<true> : tensor<i1>
   %r = stablehlo.while(%y = %x) : tensor<4000xf32>
@@ -54,7 +55,7 @@ LOOP = """func.func @main(%x: tensor<4000xf32>) -> tensor<4000xf32> {
   return %r : tensor<4000xf32>
 }
 """
-# Rank 2 comes to a comparison that does not hold, while the others wait for it.
+# In this program rank 2 reaches a comparison that fails, while the other ranks wait for it.
 WRONG = """func.func @main(%x: tensor<4000xf32>) -> tensor<4000xf32> {
   %r = stablehlo.replica_id : tensor<ui32>
   %two = stablehlo.constant dense<2> : tensor<ui32>
@@ -68,7 +69,7 @@ WRONG = """func.func @main(%x: tensor<4000xf32>) -> tensor<4000xf32> {
 """ + SUM.format("s", "x", 4000) + """  return %s : tensor<4000xf32>
 }
 """
-# Rank 2 comes to one sum more than the others.
+# In this program rank 2 reaches one sum more than the other ranks.
 ABSENT = WRONG.replace("    check.expect_eq_const %r, dense<7> : tensor<ui32>\n", SUM.format("q", "x", 4000))
 
 
@@ -110,7 +111,7 @@ def ticks(pid):
 
 
 def is_alive(pid):
-    """A process that has ended and that nobody has asked for yet is not."""
+    """Returns whether a process is alive, which a zombie is not."""
     try:
         return pathlib.Path(f"/proc/{pid}/stat").read_text("ascii").rsplit(")", 1)[1].split()[0] != "Z"
     except FileNotFoundError:
@@ -143,10 +144,12 @@ class Ranks(unittest.TestCase):
         return sorted(str(path.relative_to(self.folder)) for path in self.folder.rglob("*")
                       if path.suffix != ".mlir" and path.is_file())
 
-    # ---- what they compute
+    # ---- results
 
     def test_ids_and_files(self):
-        """Ranks are replicas of partitions; %r is a file for each rank, other names are of rank 0."""
+        """Ranks are replicas of partitions. A path with %r is a file for each rank; other files
+        come from rank 0.
+        """
         for rank in range(4):
             numpy.save(self.folder / f"x{rank}.npy", numpy.full(3, 10 ** rank, numpy.float32))
         status, out, err = self.run_ranks(4, WEBNN_RUN, "run", self.program(IDS), "-d", "cpu", "--input", "x=x%r.npy",
@@ -154,7 +157,7 @@ class Ranks(unittest.TestCase):
         self.assertEqual(status, 0, err)
         self.assertEqual([self.load(f"out{r}/result0.npy").item() for r in range(4)], [0, 0, 1, 1])
         self.assertEqual([self.load(f"out{r}/result1.npy").item() for r in range(4)], [0, 1, 0, 1])
-        # Groups are of replicas: ranks 0 and 2, ranks 1 and 3.
+        # Groups consist of replicas: ranks 0 and 2, ranks 1 and 3.
         self.assertEqual([self.load(f"out{r}/result2.npy")[0] for r in range(4)], [101, 1010, 101, 1010])
         self.assertEqual(self.load("of0.npy")[2], 101)
         self.assertFalse([name for name in self.files() if name.endswith(".part")])
@@ -178,7 +181,9 @@ class Ranks(unittest.TestCase):
         self.assertIn("the program has 2 replicas of 2 partitions, there are 3 ranks", err)
 
     def test_shardings(self):
-        """Marks that part values over partitions are refused on several of these; replicas have whole values."""
+        """Marks that slice values over partitions are refused on several partitions; replicas have
+        whole values.
+        """
         text = """module {
   func.func @main(%x: tensor<4xf32>ARGUMENT) -> tensor<4xf32> {
     %y = stablehlo.custom_call @Sharding(%x) {mhlo.sharding = "MARK"} : (tensor<4xf32>) -> tensor<4xf32>
@@ -216,7 +221,9 @@ class Ranks(unittest.TestCase):
             self.assertEqual("sdy.sharding_constraint: it says in which parts values are" in err, bool(axes), err)
 
     def test_processes_are_ranks(self):
-        """stablehlo-test: interpreter.run_parallel on ranks, with all that is passed in threads."""
+        """stablehlo-test runs interpreter.run_parallel on ranks, and everything passes that does in
+        threads.
+        """
         paths = [HERE / "programs/devices.mlir", HERE / "programs/collectives.mlir"]
         if SHARED.is_dir():
             paths += [path for path in sorted((SHARED / "interpret").glob("*.mlir"))
@@ -242,7 +249,8 @@ class Ranks(unittest.TestCase):
     # ---- the sharded examples
 
     def make_inputs(self, text):
-        """Files of all inputs of a program; those that are sharded also in four parts."""
+        """Makes files of all inputs of a program; sharded inputs are also written as four slices.
+        """
         draw = numpy.random.default_rng(7)
         axes = {"w1": 1, "b1": 0, "w2": 0, "wq": 1, "wk": 1, "wv": 1, "wo": 0}
         values, whole, parts = {}, [], []
@@ -258,7 +266,7 @@ class Ranks(unittest.TestCase):
         return values, whole, parts
 
     def sharded(self, name, oracle):
-        """On four ranks what is computed on one, and what numpy computes, on the CPU and on sim."""
+        """Four ranks compute what one rank and numpy compute, on the CPU and on sim."""
         text = (EXAMPLES / f"sharded/{name}.mlir").read_text("utf-8")
         values, whole, parts = self.make_inputs(text)
         self.program(text, "one.mlir")
@@ -282,10 +290,10 @@ class Ranks(unittest.TestCase):
     def test_transformer(self):
         self.sharded("transformer", transformer)
 
-    # ---- what goes wrong
+    # ---- errors
 
     def ends(self, process, since):
-        """With an error, all ranks, and without a result."""
+        """Checks that all ranks end with an error and without a result; returns stderr."""
         out, err = process.communicate(timeout=100)
         print(f"the others ended {time.monotonic() - since:.1f} s later", file=sys.stderr)
         self.assertNotEqual(process.returncode, 0, out)
@@ -296,7 +304,7 @@ class Ranks(unittest.TestCase):
         process = self.start(4, WEBNN_RUN, "run", self.program(LOOP), "-d", "cpu", "--fill", "x=0", "--output-dir",
                              "out%r")
         ranks = {}
-        # In the middle: all have worked for a while.
+        # Wait until all ranks have computed for a while.
         while len(ranks) < 4 or min(map(ticks, ranks.values())) < 50:
             self.assertIsNone(process.poll())
             time.sleep(0.05)
@@ -321,7 +329,7 @@ class Ranks(unittest.TestCase):
         self.assertIn("run different programs", err)
 
     def test_absent(self):
-        """Ranks that come to another operation than the others: nobody would ever go on."""
+        """Some ranks reach another operation than the others, so that all would wait for ever."""
         process = self.start(4, WEBNN_RUN, "run", self.program(ABSENT), "-d", "cpu", "--fill", "x=0", "--output-dir",
                              "out%r")
         self.assertIn("all ranks wait for each other", self.ends(process, time.monotonic()))
@@ -338,7 +346,7 @@ class Ranks(unittest.TestCase):
         self.assertFalse([name for name in self.files() if name.startswith("out")])
 
     def test_not_saved(self):
-        """A rank that cannot save its file: the others do not either."""
+        """When one rank cannot save its file, the others save none either."""
         (self.folder / "out1").write_text("no folder", encoding="utf-8")
         status, _, err = self.run_ranks(4, WEBNN_RUN, "run", self.program(IDS), "-d", "cpu", "--fill", "x=1",
                                         "--output-dir", "out%r")
@@ -347,7 +355,7 @@ class Ranks(unittest.TestCase):
         self.assertFalse([name for name in self.files() if name.endswith(".npy")])
 
     def test_no_module(self):
-        """Where the module with MPI is not installed, only what needs it does not run."""
+        """Without the module that uses MPI, only programs that need it fail."""
         library = next(pathlib.Path(WEBNN_RUN).parents[1].glob("import/stablehlo/libwebnn-stablehlo.so.1"))
         shutil.copy(library, self.folder / library.name)
         self.program(IDS.replace("num_replicas = 2", "num_replicas = 1").replace("num_partitions = 2",

@@ -26,7 +26,7 @@ X = "%x = stablehlo.constant dense<[1, 2]> : tensor<2xi32>"
 Y = "%y = stablehlo.constant dense<[1, 2, 3]> : tensor<3xi32>"
 F = "%f = stablehlo.constant dense<[1.0, 2.0]> : tensor<2xf32>"
 DEEP = 70
-# A program, what is said of it.
+# Programs, with the message for each.
 CASES = [
     ("func.func @main( {", "line 1, column 18: here should be '%'"),
     ("nonsense", "line 1, column 1: here should be a module or a function"),
@@ -106,7 +106,7 @@ CASES = [
     (body(f"%x = stablehlo.constant {{a = {'[' * DEEP}{']' * DEEP}}} dense<1> : tensor<i32>"),
      "this is nested more than 64 deep"),
     ("func.func @a() { return }\nfunc.func @b() { return }\n", "the module has no function @main"),
-    # When it runs.
+    # Errors at run time.
     (body(X, "%t = stablehlo.constant dense<2> : tensor<1xi64>", "%s = stablehlo.add %t, %t : tensor<1xi64>",
           "%z = stablehlo.dynamic_reshape %x, %s : (tensor<2xi32>, tensor<1xi64>) -> tensor<?xi32>"),
      "line 5, column 3: stablehlo.dynamic_reshape: 2 elements do not become 4"),
@@ -133,7 +133,7 @@ CASES = [
 
 class Refusals(unittest.TestCase):
     def test_loop(self):
-        """A loop without an end is an error; the limit can be set."""
+        """A loop without end is an error; the limit of iterations can be set."""
         turns = 'func.func @main() {\n  %z = stablehlo.constant dense<0> : tensor<i32>\n' \
             '  %n = stablehlo.constant dense<5> : tensor<i32>\n  %r = stablehlo.while(%i = %z) : tensor<i32>\n' \
             '    cond {\n      %c = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>\n' \

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""webnn-run takes programs: test_run.py WEBNN_RUN."""
+"""Tests webnn-run with StableHLO programs: test_run.py WEBNN_RUN."""
 import json
 import pathlib
 import subprocess
@@ -60,7 +60,7 @@ class Run(unittest.TestCase):
             self.assertIn("result0: float32 [2, 3], from 32 to 32, mean 32\n32 32 32\n32 32 32\n", said)
             self.assertIn("result1: uint8 [2, 3], from 0 to 0", said)
             self.assertRegex(said, rf"\non {device}: loaded in [\d.]+ ms, built and computed in [\d.]+ ms\n$")
-        # The saved file is read, and has another shape.
+        # The saved file can be read as an input, but has another shape.
         wrong = str(self.path.parent / "sim/result0.npy")
         self.assertIn("it has float32 [2, 3], input \"x\" takes float32 [2, 32]",
                       self.says(3, "run", "-d", "cpu", "--input", f"x={wrong}", "--fill", "w=1"))
@@ -75,7 +75,7 @@ class Run(unittest.TestCase):
             self.assertIn("mean 7\n7\n", self.says(0, "run", *options, "7"))
             self.assertIn("line 4, column 3: stablehlo.while: it has not ended after 6 iterations, the limit: --loop-limit of webnn-run and stablehlo-test sets another",
                           self.says(2, "run", *options, "6"))
-            # One whose turns are known is no exception.
+            # A loop whose number of iterations is known has the limit, too.
             self.path.write_text(LOOP.replace("%i, %n", "%i, %c").replace(
                 "  %zero =", "  %c = stablehlo.constant dense<7> : tensor<i32>\n  %zero ="), encoding="utf-8")
             self.assertIn("line 5, column 3: stablehlo.while: it has not ended after 6 iterations, the limit: --loop-limit of webnn-run and stablehlo-test sets another",
@@ -86,7 +86,9 @@ class Run(unittest.TestCase):
                       self.says(64, "run", *options, "0"))
 
     def test_explain(self):
-        """Operation and place of what ran on the NPU, in a loop in a row as well, and of what did not."""
+        """Explain gives operation and location of each node on the NPU, in an unrolled loop as
+        well, and of nodes that did not run there.
+        """
         self.assertRegex(self.says(0, "explain", "-d", "sim"), r"(?m)^stablehlo.dot_general at 2:3 +npu +matmul ")
         self.path.write_text(LOOP, encoding="utf-8")
         self.assertRegex(self.says(0, "explain", "-d", "sim", "--fill", "n=3"), r"(?m)^stablehlo.while at 4:3 +reference .*regions$")
@@ -109,7 +111,9 @@ class Run(unittest.TestCase):
                       self.says(2, "run", "-d", "cpu", "--fill", "x=1"))
 
     def test_bytecode(self):
-        """Known by its first bytes, whatever its name; inputs are called arg0 and so on."""
+        """Bytecode is recognised by its first bytes, whatever the file's name; its inputs are
+        called arg0 and so on.
+        """
         writer = bytecode_writer.Writer()
         kind = writer.tensor([2], bytecode_writer.F32)
         self.path = self.path.with_suffix(".bin")

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Operations whose attributes say where elements come from, with any attributes: test_shapes.py STABLEHLO_TEST DEVICE.
+"""Tests operations whose attributes say where elements come from, with random attributes:
+test_shapes.py STABLEHLO_TEST DEVICE.
 
-Dimensions, padding, dilations, groups and so on are drawn at random, zeros and negative numbers among them, and results are worked
-out here as the specification has them, element by element. Numbers are whole and small, so that floats are exact in any order.
+Dimensions, padding, dilations, groups and so on are random, with zeros and negative numbers among
+them. The test computes the expected results element by element, as the specification defines them.
+Numbers are small integers, so that floats are exact in any order.
 """
 import itertools
 import random
@@ -116,7 +118,7 @@ def convolution(draw):  # pylint: disable=too-many-locals
 
 
 class Slices:  # pylint: disable=too-many-instance-attributes
-    """Slices that indices say, as gather takes and scatter puts them."""
+    """Slices at indices, as gather reads and scatter writes them."""
 
     def __init__(self, draw):
         rank = draw.randint(1, 4)

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Sorts of few elements are the same on a device, and nothing of them runs on the CPU: test_sorts.py STABLEHLO_TEST DEVICE.
+"""Tests that sorts of few elements are right on a device, with no operator on the CPU:
+test_sorts.py STABLEHLO_TEST DEVICE.
 
-Comparators as JAX writes them, whose floats are in total order but for signs of zeros and of NaN, and plain ones; equal elements
-keep their order, which a second operand shows.
+Some comparators are as JAX writes them, with floats in total order except for signs of zeros and of
+NaN; others are plain. Equal elements must keep their order, which a second operand shows.
 """
 import itertools
 import math
@@ -39,7 +40,8 @@ def canonical(name, x, kind):
 
 
 def comparator(kinds, direction, total):
-    """A comparator of the first operand; where that is equal, the next one decides."""
+    """Returns a comparator of the first operand; when elements are equal, the next operand decides.
+    """
     lines, found = [], None
     for i, kind in reversed(list(enumerate(kinds))):
         x, y, order = f"%a{i}", f"%b{i}", ""
@@ -56,7 +58,8 @@ def comparator(kinds, direction, total):
 
 
 def module(compute, given, expected):
-    """@compute with values that are arguments to it, and what it has to give."""
+    """Returns a module with @compute, the values that are its arguments, and its expected results.
+    """
     names = [f"%v{i}" for i in range(len(given))]
     types = [typed(kind, dims) for kind, dims, _ in given]
     gives = [typed(kind, dims) for kind, dims, _ in expected]
@@ -69,7 +72,7 @@ def module(compute, given, expected):
     for i, (kind, dims, numbers) in enumerate(expected):
         text = typed(kind, dims)
         lines.append(f"    %e{i} = stablehlo.constant {dense(kind, numbers)} : {text}")
-        # expect_eq takes no NaN for the same as another.
+        # expect_eq does not treat two NaNs as equal.
         lines.append(f"    check.expect_close %r#{i}, %e{i}, max_ulp_difference = 0 : {text}, {text}" if kind in ("f16", "f32") else
                      f"    check.expect_eq %r#{i}, %e{i} : {text}")
     return "\n".join(lines + ["    return", "  }", "}"])
@@ -112,7 +115,9 @@ def numbers_of(kind, count, chance):
 
 class Sorts(unittest.TestCase):
     def test_keys(self):
-        """All types, along each dimension, both ways; the second operand says which of equal elements is which."""
+        """Sorts all types along each dimension in both directions; the second operand tells equal
+        elements apart.
+        """
         chance, modules = random.Random(18), []
         for kind, direction in itertools.product(("i1", "i8", "ui8", "i32", "ui32", "i64", "ui64", "f16", "f32"), ("LT", "GT")):
             dims = chance.choice(((7,), (3, 5), (4, 2, 3), (1, 16), (9, 1)))
@@ -134,7 +139,9 @@ class Sorts(unittest.TestCase):
         expect_passed(self, PROGRAM, DEVICE, [sort(given, 1, -1, direction, total=False) for direction in ("LT", "GT")])
 
     def test_no_order(self):
-        """With NaN a plain comparison is no order: whatever comes of it, no element is lost."""
+        """With NaN a plain comparison is no order: the order of the result is open, but no element
+        is lost.
+        """
         chance, dims = random.Random(5), (40,)
         x = [chance.choice((math.nan, 1.0, 2.0, 3.0)) for _ in range(40)]
         integer, types = typed("i32", dims), f"({typed('f32', dims)}, {typed('i32', dims)})"
@@ -151,7 +158,7 @@ class Sorts(unittest.TestCase):
                                                      [("i32", dims, list(range(40)))])])
 
     def test_largest(self):
-        """top_k of integers; of equal ones the first."""
+        """top_k of integers takes the first of equal elements."""
         chance, modules = random.Random(4), []
         for kind, k in (("i8", 3), ("ui64", 1), ("i32", 11), ("ui32", 4)):
             numbers = numbers_of(kind, 22, chance)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Loops that become operations in a row have the same bits as loops that turn: test_stablehlo_unroll
- * FILE. The modules of the file are those of the table; others are drawn at random.
+ * Tests that unrolled loops give the same bits as loops that iterate: test_stablehlo_unroll FILE.
+ * The table has a row for each module of the file; other loops are random.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -17,12 +17,12 @@
 #define MOST_BYTES (1 << 16)
 
 enum course {
-	IN_A_ROW, /* all of it is operations in a row */
-	INNER,	  /* of two loops the inner one is */
+	IN_A_ROW, /* all operations are unrolled */
+	INNER,	  /* of two loops, only the inner one is unrolled */
 	TURNS,
 };
 
-/* What is expected of each module of the file. */
+/* The expected behaviour of each module of the file. */
 static const struct {
 	enum course course;
 	bool exact; /* reference kernels and device have the same bits */
@@ -47,7 +47,7 @@ static int complain(const char *what, size_t module)
 	return 1;
 }
 
-/* Small numbers, the same each time: integers from 0 to 7, floats from -2 to 2. */
+/* Makes small inputs, which are the same each time: integers from 0 to 7, floats from -2 to 2. */
 static bool make_inputs(WNNStablehloProgram program, size_t module, WNNStablehloTensor *inputs)
 {
 	WNNStablehloValueInfoArray infos = wnnStablehloProgramGetInputs(program, module);
@@ -77,7 +77,7 @@ static bool make_inputs(WNNStablehloProgram program, size_t module, WNNStablehlo
 	return true;
 }
 
-/* The bytes of all results; 0 after an error. */
+/* Runs a module and stores the bytes of all results; returns how many, or 0 after an error. */
 static size_t run(WNNStablehloProgram program, size_t module, WNNContext context, uint64_t limit,
 		  char *bytes, WNNStablehloRunInfo *info)
 {
@@ -102,7 +102,9 @@ static size_t run(WNNStablehloProgram program, size_t module, WNNContext context
 	return size;
 }
 
-/* Turning and in a row, on both devices; where that is @exact also by the reference kernels. */
+/*
+ * Compares iterated and unrolled runs on both devices; with @exact, also by the reference kernels.
+ */
 static int compare(WNNStablehloProgram program, size_t module, bool exact,
 		   WNNStablehloRunInfo *turned, WNNStablehloRunInfo *in_a_row)
 {
@@ -142,7 +144,7 @@ static int test_module(WNNStablehloProgram program, size_t module)
 	return ret;
 }
 
-/* A limit on turns is kept, in a row too. */
+/* A limit on iterations applies to unrolled loops, too. */
 static int test_limit(WNNStablehloProgram program)
 {
 	WNNStablehloRunInfo info;
@@ -156,7 +158,10 @@ static int test_limit(WNNStablehloProgram program)
 	if (!run(program, 0, contexts[1], WNN_STABLEHLO_UNROLL_LIMIT_DEFAULT, bytes, &info) ||
 	    info.referenceOperations)
 		ret = complain("it may turn so often", 0);
-	/* Four turns with a condition and ten operations, and a condition. */
+	/*
+	 * Four iterations have a condition and ten operations each; one more condition ends the
+	 * loop.
+	 */
 	if (!run(program, 0, contexts[1], 4 * 11 + 1, bytes, &info) || info.referenceOperations)
 		ret = complain("it has so many operations", 0);
 	if (!run(program, 0, contexts[1], 4 * 11, bytes, &info) || !info.referenceOperations)
@@ -165,7 +170,7 @@ static int test_limit(WNNStablehloProgram program)
 	return ret;
 }
 
-/* A loop without an end, which could be unrolled for ever, is an error as it was. */
+/* A loop without end, which could be unrolled for ever, is still an error. */
 static int test_endless(void)
 {
 	static const char text[] =
@@ -191,7 +196,7 @@ static int test_endless(void)
 	return ret;
 }
 
-/* With one allocation more each time: an error, or the same. */
+/* Repeats with one more allocation each time: each run ends with an error or the right result. */
 static int test_memory(WNNStablehloProgram program)
 {
 	WNNStablehloRunInfo info;
@@ -294,7 +299,7 @@ static void add_loop(struct text *text, const char *first, const char *second, i
 	    id, id, id, type);
 }
 
-/* One operation: a value of the same kind out of what is there. */
+/* Adds one operation, whose result has the kind of its operands. */
 static void add_real(struct text *text, const char *out, const char *x, int id)
 {
 	static const char *const ops[] = { "add", "subtract", "maximum", "minimum" };
