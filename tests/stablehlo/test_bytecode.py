@@ -112,7 +112,9 @@ class Bytecode(unittest.TestCase):
 
     @unittest.skipUnless(SHARED.is_dir(), f"there is no {SHARED.name} beside the checkout")
     def test_stablehlo(self):
-        """Text and bytecode of every version are the same program, also when it is printed and read again."""
+        """Text and bytecode of every version give the same program, also when it is printed and
+        read again.
+        """
         with tempfile.NamedTemporaryFile() as file:
             done = subprocess.run([PROGRAM, "--json", file.name, str(SHARED)], check=False, text=True,
                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
