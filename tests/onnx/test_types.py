@@ -280,7 +280,7 @@ OWN_FUNCTIONS = {f"bitwise-{INT32}": ["sub", "bit_and", "bit_or", "bit_xor", "re
 
 
 def has_functions(program, path, wanted):
-    """Whether each node became one function, and nothing else."""
+    """Returns whether each node became exactly one function, and nothing else is there."""
     text = subprocess.run([program, "--device", "cpu", "--text", path], check=False, text=True,
                           stdout=subprocess.PIPE).stdout
     found = re.findall(r"= (\w+)\(.*\) ?(\w*)", text)

@@ -36,7 +36,7 @@ def decode(kind, code):
 
 
 def encode(kind, number, saturate=True):
-    """The code of the nearest number; of two that are as near, the even one."""
+    """Returns the code of the nearest number; of two equally near ones, the even code."""
     if kind == BFLOAT16:
         bits = int(numpy.float32(number).view(numpy.uint32))
         if numpy.isnan(number):
@@ -50,7 +50,7 @@ def encode(kind, number, saturate=True):
     if numpy.isnan(number):
         return nan
     size, (largest, most) = abs(float(number)), numbers[-1]
-    # Where the next number beyond the largest would be, rounding decides.
+    # Numbers beyond the largest one round as if there were one more number after it.
     beyond = largest + (largest - numbers[-2][0])
     if size > largest and (numpy.isinf(size) or size - largest > beyond - size or
                            (size - largest == beyond - size and most % 2)):
