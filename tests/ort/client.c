@@ -231,7 +231,7 @@ static void close_model(struct model *m)
 	client.ReleaseSession(m->session);
 }
 
-/* Amounts that the process holds, which a run must not increase. */
+/* What the process holds; runs must not increase it. */
 struct held {
 	size_t heap, descriptors, mappings;
 };
@@ -273,7 +273,7 @@ static struct held what_is_held(void)
 			      count_lines("/proc/self/maps") };
 }
 
-/* Threads of both models at once; the first model is closed while the second goes on. */
+/* Runs threads on both models at once; the first model is closed while the second still runs. */
 static void run_threads(struct model models[2], size_t threads, int runs)
 {
 	pthread_t *ids = calloc(threads, sizeof(*ids));
@@ -312,7 +312,7 @@ int main(int argc, char **argv)
 		first_run(&models[i]);
 	}
 	if (argc == 7) {
-		/* At both points the second session is there, and the first has been closed. */
+		/* At both points the second session is open and the first has been closed. */
 		run_threads(models, strtoul(argv[5], NULL, 10), WARM_RUNS);
 		before = what_is_held();
 		open_model(&models[0], env, options, argv[4]);
