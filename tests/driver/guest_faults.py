@@ -147,6 +147,12 @@ def memory_in_use():
     return int((device() / "npu_memory_utilization").read_text())
 
 
+def inject(emulator, fault):
+    """The fault hits the next program: requests that end the contexts of the one before are answered by then."""
+    comes(lambda: not memory_in_use())
+    emulator.inject(fault)
+
+
 def check_quarantine(emulator):
     """The driver keeps what the program had as long as it cannot see that the device is off the bus. When the link
     is back, it sees that without a reset, and nothing of the device comes to memory that others have by then."""
@@ -168,7 +174,7 @@ def check(emulator, events, row, known):
     before = resets()
     events.wedged()
     run("dmesg", "-C")
-    emulator.inject(fault)
+    inject(emulator, fault)
     ended, said = work()
     if ended != row["Jobs"]:
         yield f"jobs: {ended}, not {row['Jobs']}: {said}"
@@ -222,7 +228,7 @@ def check_room(emulator):
     kinds = []
     for faults in (("parity", "all-ones"), ("all-ones",)):
         for fault in faults:
-            emulator.inject(fault)
+            inject(emulator, fault)
             work()
             emulator.ask("none")
         done = take_dump()
