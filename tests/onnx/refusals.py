@@ -486,7 +486,7 @@ MICROSOFT = [
     ("K is 4, N 2 and block_size 3: they are from 1 to 16777216, and block_size is even",
      "MatMulNBits", PACKED, dict(BITS, block_size=3)),
     ("the input's last dimension is not K", "MatMulNBits", [(1, 3), *PACKED[1:]], BITS),
-    ("block_size is 3: the scales have shape [2,3], 2 blocks are needed along dimension 1", "GatherBlockQuantized",
+    ("block_size is 3: the scales have shape [2,3], and dimension 1 must be 2", "GatherBlockQuantized",
      [(UINT8, 2, 4), (INT64, 1), (2, 3)], {"block_size": 3, "bits": 8}),
     ("block_size is -1: it must be at least 1", "GatherBlockQuantized", [(UINT8, 2, 4), (INT64, 1), (2, 2)], {"block_size": -1}),
     ("bits is 3 instead of 2, 4 or 8", "GatherBlockQuantized", [(UINT8, 2, 4), (INT64, 1), (2, 2)],

@@ -323,7 +323,8 @@ static int read_table(struct onnx_node *node, struct table *t)
 		return -1;
 	t->block = onnx_attr_int(node, "block_size", 128);
 	if (t->block < 1)
-		return onnx_refuse(node, "block_size", "block_size is %lld", (long long)t->block);
+		return onnx_refuse(node, "block_size", "block_size is %lld: it must be at least 1",
+				   (long long)t->block);
 	t->bits = onnx_in_type(node, 0) == ONNX_UINT8 ? onnx_attr_int(node, "bits", 4) : 8;
 	if (t->bits != 2 && t->bits != 4 && t->bits != 8)
 		return onnx_refuse(node, "bits", "bits is %lld instead of 2, 4 or 8",
@@ -335,9 +336,12 @@ static int read_table(struct onnx_node *node, struct table *t)
 		int64_t wanted = i == t->quantised ? (t->count - 1) / t->block + 1 : data->dim[i];
 
 		if (scales->rank != data->rank || scales->dim[i] != wanted)
-			return onnx_refuse(node, "block_size",
-					   "the scales do not fit blocks of %lld",
-					   (long long)t->block);
+			return onnx_refuse(
+				node, "block_size",
+				"block_size is %lld: the scales have shape %s, and dimension %u "
+				"must be %lld",
+				(long long)t->block, onnx_shape_text(node->import->arena, scales),
+				i, (long long)wanted);
 	}
 	if (!onnx_has(node, 3))
 		return 0;
