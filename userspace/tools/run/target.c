@@ -39,7 +39,8 @@ static int name_device(struct target *target, const char *asked)
 	target->device_name = strdup(name);
 	if (!target->device_name)
 		return complain(BAD_DEVICE, "%s: memory is exhausted", name);
-	target->device.device = WNN_STR(target->device_name);
+	target->device.device =
+		WNN_VALUE(WNNStringView, { target->device_name, strlen(target->device_name) });
 	return DONE;
 }
 
