@@ -217,6 +217,21 @@ class Programs(unittest.TestCase):
         self.assertEqual(said[:2], ["True", "onpu"] if said[0] == "True" else ["False", "cpu"])
         self.assertEqual(said[2], "[OnpuDevice(id=0)]")
 
+    def test_no_device(self):
+        """A device that does not open ends programs that ask for onpu, and no others."""
+        environment = {name: value for name, value in os.environ.items() if name != "JAX_PLATFORMS"}
+        environment["WEBNN_DEVICE"] = "npu:7"
+        code = "import jax; print(jax.numpy.arange(3).sum(), jax.default_backend())"
+        for platforms, status in (None, 0), ("onpu", 1):
+            with self.subTest(platforms):
+                done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True,
+                                      env=environment | ({"JAX_PLATFORMS": platforms} if platforms else {}))
+                self.assertEqual(done.returncode, status, done.stderr)
+                if platforms:
+                    self.assertIn("/dev/accel/accel7 does not open", done.stderr)
+                else:
+                    self.assertEqual(done.stdout.split(), ["3", "cpu"])
+
 
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1])

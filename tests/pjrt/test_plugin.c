@@ -302,6 +302,7 @@ static void test_layouts(void **state)
 	static const int32_t numbers[6] = { 0, 1, 2, 3, 4, 5 };
 	/* The columns from the last to the first, of elements that lie column after column. */
 	static const int64_t dims[2] = { 2, 3 }, strides[2] = { 4, -8 }, columns[2] = { 0, 1 };
+	static const int64_t wide[2] = { 16, 4 };
 	static const int32_t wanted[6] = { 4, 2, 0, 5, 3, 1 }, turned[6] = { 4, 5, 2, 3, 0, 1 };
 	struct pjrt_layout layout = { .size = sizeof(layout), .kind = PJRT_TILED };
 	struct pjrt_buffer *buffer = upload(S32, 2, dims, numbers + 4, strides);
@@ -326,6 +327,14 @@ static void test_layouts(void **state)
 	fails(api->Buffer_ToHostBuffer(&args), 3, "the array has 24 bytes, there is room for 23");
 	layout.tiled.rank = 1;
 	fails(api->Buffer_ToHostBuffer(&args), 3, "the layout has 1 dimensions, the array 2");
+	/* With gaps between rows the array needs more than its own bytes. */
+	layout = (struct pjrt_layout){ .size = sizeof(layout), .kind = PJRT_STRIDES };
+	layout.strides.bytes = wide;
+	layout.strides.rank = 2;
+	args.size = sizeof(result);
+	fails(api->Buffer_ToHostBuffer(&args), 3, "the array has 28 bytes, there is room for 24");
+	layout.strides.bytes = strides;
+	fails(api->Buffer_ToHostBuffer(&args), 12, "strides of an array on the host must be");
 	raw.data = result;
 	works(api->Buffer_CopyRawToHost(&raw));
 	finish(raw.done);

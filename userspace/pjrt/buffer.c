@@ -241,22 +241,47 @@ onpu_Client_BufferFromHostBuffer(struct pjrt_Client_BufferFromHostBuffer_args *a
 	return NULL;
 }
 
+/*
+ * Returns the bytes from the first element to the end of the last one, for strides of any order; 0
+ * if a stride is negative or the result is too large.
+ */
+static size_t span_of(const struct pjrt_buffer *buffer, const int64_t *strides)
+{
+	size_t span = buffer->type->size, step;
+
+	for (size_t i = 0; i < buffer->rank; i++)
+		if (buffer->dims[i] > 1 && (strides[i] < 0 ||
+					    __builtin_mul_overflow((size_t)(buffer->dims[i] - 1),
+								   (size_t)strides[i], &step) ||
+					    __builtin_add_overflow(span, step, &span)))
+			return 0;
+	return span;
+}
+
 struct pjrt_error *onpu_Buffer_ToHostBuffer(struct pjrt_Buffer_ToHostBuffer_args *args)
 {
 	struct pjrt_buffer *buffer = args->buffer;
 	int64_t from[ONPU_MAX_RANK], to[ONPU_MAX_RANK];
 	struct onpu_block *block = onpu_buffer_take(buffer);
 	struct pjrt_error *error;
+	size_t needed = 0;
 
 	if (!block)
 		return deleted();
 	error = onpu_strides_read(args->layout, buffer->rank, buffer->dims, buffer->type->size, to);
+	if (!error && block->size) {
+		needed = span_of(buffer, to);
+		if (!needed)
+			error = onpu_error(PJRT_UNIMPLEMENTED,
+					   "onpu: strides of an array on the host must be at least "
+					   "0, and its bytes must fit into memory");
+	}
 	if (!error && !args->data) {
-		args->size = block->size;
-	} else if (!error && args->size < block->size) {
+		args->size = needed;
+	} else if (!error && args->size < needed) {
 		error = onpu_error(PJRT_INVALID_ARGUMENT,
-				   "onpu: the array has %zu bytes, there is room for %zu",
-				   block->size, args->size);
+				   "onpu: the array has %zu bytes, there is room for %zu", needed,
+				   args->size);
 	} else if (!error) {
 		args->done = onpu_event_ready();
 		if (!args->done)

@@ -12,6 +12,7 @@ struct waiter {
 	struct waiter *next;
 	pjrt_ready_fn callback;
 	void *user;
+	struct pjrt_error *error; /* what the callback gets, when the event is ready */
 };
 
 struct pjrt_event {
@@ -61,11 +62,14 @@ static bool set(struct pjrt_event *event, struct pjrt_error *error)
 	waiter = event->first;
 	event->first = NULL;
 	event->last = &event->first;
+	/* Without the lock, whoever waited may destroy the event, and its error with it. */
+	for (next = waiter; next; next = next->next)
+		next->error = copy(error);
 	pthread_cond_broadcast(&event->changed);
 	pthread_mutex_unlock(&event->lock);
 	for (; waiter; waiter = next) {
 		next = waiter->next;
-		waiter->callback(copy(error), waiter->user);
+		waiter->callback(waiter->error, waiter->user);
 		free(waiter);
 	}
 	return true;
@@ -146,20 +150,22 @@ struct pjrt_error *onpu_Event_Await(struct pjrt_Event_Await_args *args)
 struct pjrt_error *onpu_Event_OnReady(struct pjrt_Event_OnReady_args *args)
 {
 	struct pjrt_event *event = args->event;
+	struct pjrt_error *error;
 	struct waiter *waiter;
 
 	pthread_mutex_lock(&event->lock);
 	if (!event->is_ready) {
 		waiter = malloc(sizeof(*waiter));
 		if (waiter) {
-			*waiter = (struct waiter){ NULL, args->callback, args->user };
+			*waiter = (struct waiter){ .callback = args->callback, .user = args->user };
 			*event->last = waiter;
 			event->last = &waiter->next;
 		}
 		pthread_mutex_unlock(&event->lock);
 		return waiter ? NULL : onpu_nomem();
 	}
+	error = copy(event->error);
 	pthread_mutex_unlock(&event->lock);
-	args->callback(copy(event->error), args->user);
+	args->callback(error, args->user);
 	return NULL;
 }

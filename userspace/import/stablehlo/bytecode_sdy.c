@@ -31,14 +31,22 @@ enum sdy_attr {
 	SDY_COUNT,
 };
 
+/*
+ * The most bytes of an attribute's text: attributes share their parts, so that the text may grow
+ * much faster than the file.
+ */
+#define MAX_TEXT (1u << 16)
+
 /* Adds an attribute that is part of another; in the printed form it has no "#sdy.NAME" there. */
-static void add_part(struct shlo_text *text, const struct shlo_attr *part)
+static void add_part(struct shlo_bytes *b, struct shlo_text *text, const struct shlo_attr *part)
 {
 	const char *bare = part->text ? part->text : "";
 	const char *end = strchr(bare, '<');
 
 	if (!strncmp(bare, "#sdy.", 5) && end)
 		bare = end;
+	if (text->length + strlen(bare) > MAX_TEXT)
+		shlo_bytes_error(b, "an attribute of sdy has more than %u bytes as text", MAX_TEXT);
 	shlo_text_add(text, "%s", bare);
 }
 
@@ -48,7 +56,7 @@ static void add_parts(struct shlo_bytes *b, struct shlo_text *text)
 
 	for (size_t i = 0; i < count; i++) {
 		shlo_text_add(text, "%s", i ? ", " : "");
-		add_part(text, shlo_bytes_attr(b));
+		add_part(b, text, shlo_bytes_attr(b));
 	}
 }
 
@@ -98,7 +106,7 @@ static void add_axis(struct shlo_bytes *b, struct shlo_text *text)
 	part = shlo_bytes_optional_attr(b);
 	if (part) {
 		shlo_text_add(text, ":");
-		add_part(text, part);
+		add_part(b, text, part);
 	}
 }
 
@@ -129,7 +137,7 @@ static void add_sharding(struct shlo_bytes *b, struct shlo_text *text, uint64_t 
 		shlo_text_add(text, "@%s", mesh->text);
 	} else {
 		shlo_text_add(text, "mesh");
-		add_part(text, mesh);
+		add_part(b, text, mesh);
 	}
 	shlo_text_add(text, ", [");
 	add_parts(b, text);

@@ -3,7 +3,7 @@
 
     JAX_PLATFORMS=onpu python3 program.py
 
-The environment variable WEBNN_DEVICE says on what it runs: npu, sim or cpu.
+The environment variable WEBNN_DEVICE says on what it runs: npu, npu:1 (one of several), sim or cpu.
 """
 from __future__ import annotations
 
@@ -34,9 +34,10 @@ def find_library() -> str:
 
 
 def has_npu() -> bool:
-    """Returns whether the machine has an NPU with its driver."""
+    """Returns whether the machine has an NPU with its driver that this process may open."""
     drivers = Path("/sys/class/accel").glob("accel*/device/driver")
-    return any(driver.resolve().name == "onpu" for driver in drivers)
+    return any(driver.resolve().name == "onpu" and os.access(Path("/dev/accel") / driver.parts[-3], os.R_OK | os.W_OK)
+               for driver in drivers)
 
 
 def initialize() -> None:
@@ -48,10 +49,15 @@ def initialize() -> None:
 
     wanted = has_npu() or bool(os.environ.get("WEBNN_DEVICE"))
     xla_bridge.register_plugin(PLATFORM, priority=PREFERRED if wanted else ON_DEMAND, library_path=find_library())
+    # JAX opens each platform, also for programs that do not use it: these go on when onpu cannot be opened.
+    # A program that asks for onpu by JAX_PLATFORMS still fails, with the reason.
+    registration = getattr(xla_bridge, "_backend_factories", {}).get(PLATFORM)
+    if registration is not None:
+        registration.fail_quietly = True
     try:
         from . import linalg  # pylint: disable=import-outside-toplevel
 
         linalg.register(PLATFORM)
-    except (ImportError, AttributeError) as error:
+    except (ImportError, AttributeError, TypeError, NotImplementedError) as error:
         # The rules use names of JAX that a later release may not have; all else works without them.
         logging.getLogger(__name__).warning("onpu has no rules for QR in this release of JAX: %s", error)
