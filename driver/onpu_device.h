@@ -285,7 +285,10 @@ static inline u32 onpu_cap(const struct onpu_device *onpu, u32 reg)
 	return onpu->caps[(reg - ONPU_REG_CAP_MACHINE) / 4];
 }
 
-/* Returns the first address above those of user buffers; the kernel has it up to 2^va_bits. */
+/*
+ * Returns the first address above those of user buffers; the addresses from there up to 2^va_bits
+ * are the kernel's.
+ */
 static inline u64 onpu_va_end(const struct onpu_device *onpu)
 {
 	return BIT_ULL(FIELD_GET(ONPU_CAP_ADDRESS_VA_BITS__MASK,

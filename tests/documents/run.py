@@ -25,7 +25,7 @@ END = "end of the output"
 
 
 def blocks(text):
-    """Returns [(class, [(command, lines that it prints or [])])]."""
+    """Yields (class, [(command, lines that it prints or [])]) for each block of console text."""
     for match in BLOCK.finditer(text):
         kind = re.search(r":class: (\w+)", match[2])
         commands = []

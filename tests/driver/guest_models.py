@@ -37,7 +37,7 @@ def skip(name, why):
 
 
 def compare(name, model, given, expected):
-    """Nothing of it may run on the CPU."""
+    """Compares a model's outputs with the expected ones; no node of it may run on the CPU."""
     command = [BUILD / "userspace/tools/webnn-run", "compare", MODELS / model, "--device", "npu",
                "--npu-only", "--tolerance", "1e-4", "--input", given]
     for output in expected:

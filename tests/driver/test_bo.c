@@ -293,8 +293,8 @@ TEST_F(bo, no_more_than_it_is_can_be_mapped)
 }
 
 /*
- * A mapping, also of a dma-buf, which does not keep the file open, keeps its pages: other buffers
- * do not get them.
+ * A mapping keeps its pages when handle and file are closed: other buffers do not get them. So does
+ * the mapping of a dma-buf, although it does not keep the device's file open.
  */
 TEST_F(bo, a_mapping_outlives_handle_and_file)
 {

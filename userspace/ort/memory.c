@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Allocates memory that ONNX Runtime requests for values that programs bind: whole pages, which
- * devices that import memory use directly. Its kind is reachable for processor and device, so that
- * nodes of both use it.
+ * devices that import memory use directly. ONNX Runtime is told that the processor can access this
+ * memory, so that nodes on the processor and nodes on the device both use it.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -719,7 +719,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-/* Opens the files of results. Returns 0 or -1. */
+/* Makes the object for --record, and reads the file of --compare. Returns 0 or -1. */
 static int records_open(struct result *result, const struct options *options)
 {
 	json_error_t error;

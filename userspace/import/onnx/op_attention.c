@@ -327,7 +327,10 @@ static int split_columns(struct onnx_node *node, WNNOperand x, size_t past_at,
 	return 0;
 }
 
-/* Returns the input times the weights. In variant 1 both are quantised, and have scales. */
+/*
+ * Returns the input times the weights, plus the bias if there is one. In variant 1 the input and
+ * the weights are quantised, and have scales.
+ */
 static WNNOperand project(struct onnx_node *node, WNNOperand x, WNNOperand weights)
 {
 	if (node->op->variant) {

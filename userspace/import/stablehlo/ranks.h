@@ -71,7 +71,7 @@ void shlo_ranks_fail(struct WNNStablehloWorldImpl *ranks, const char *reason);
 /* Sends a note to rank 0, and waits until the answer has set @answered. */
 void shlo_ranks_ask(struct WNNStablehloWorldImpl *ranks, struct shlo_note *note,
 		    const bool *answered, struct shlo_guard *guard);
-/* Begin a transfer under a key; when all transfers are waited for, they are forgotten. */
+/* Begin a transfer under a key; shlo_ranks_wait() waits for all transfers and forgets them. */
 void shlo_ranks_send(struct WNNStablehloWorldImpl *ranks, size_t to, uint64_t key, const void *data,
 		     size_t size, struct shlo_guard *guard);
 void shlo_ranks_receive(struct WNNStablehloWorldImpl *ranks, size_t from, uint64_t key, void *data,

@@ -344,7 +344,7 @@ static void plan_tables(struct rows *r)
 	}
 }
 
-/* Chooses the items: a block's windows and results stay in the cache. */
+/* Chooses the size of the items such that a block's windows and results stay in the cache. */
 static void plan_items(struct rows *r)
 {
 	const struct cpu_conv *g = &r->run->conv;

@@ -150,8 +150,8 @@ static int64_t blend_integers(const struct plan *p, const struct position *a,
 	int64_t hi = at[2] * (b_units - b->rest) + at[3] * b->rest;
 
 	/*
-	 * 64 bits hold the products of 8-bit integers with both units, doubled, if the units are
-	 * small enough.
+	 * If the units are small enough, 64 bits hold every number here: the largest is an 8-bit
+	 * integer times both units.
 	 */
 	if (p->a_out < INT32_MAX >> 7 && p->b_out < INT32_MAX >> 7)
 		return divide_int64_t(lo * (a_units - a->rest) + hi * a->rest, a_units * b_units);

@@ -298,7 +298,7 @@ static bool is_closed(const struct finder *f, const struct stream_set *set)
 	return false;
 }
 
-/* Returns the estimated cycles of a set without blocks; resident values need no loads. */
+/* Estimates the cycles of a set if its nodes are not streamed; resident values need no loads. */
 static uint64_t unstreamed(const struct finder *f, const struct stream_set *set)
 {
 	uint64_t cycles = 0;
