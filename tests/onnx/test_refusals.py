@@ -137,7 +137,7 @@ def other_rows():
 # Messages that no model gives, and why.
 UNREACHABLE = {
     "what the output \"%s\" depends on is refused": "what is refused says itself why",
-    "a constant has too many elements: %s": "one of more than 2^31 elements is no test",
+    "a constant of shape %s has more than the %d elements that are allowed": "one of more than 2^31 elements is no test",
     "a dimension would be %lld: 0 to %d are allowed": "operators look at the sizes of their results before",
     "it is not computed for inputs like these": "what is only computed at import says itself why not",
 }

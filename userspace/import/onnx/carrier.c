@@ -94,8 +94,10 @@ static int carry_weights(struct onnx_node *node, const struct onnx_value *from,
 	void *data;
 
 	if (elements > INT32_MAX)
-		return onnx_refuse(node, "", "a constant has too many elements: %s",
-				   onnx_shape_text(node->import->arena, &from->shape));
+		return onnx_refuse(
+			node, "",
+			"a constant of shape %s has more than the %d elements that are allowed",
+			onnx_shape_text(node->import->arena, &from->shape), INT32_MAX);
 	data = import_alloc(onnx_data_size(to->type, (int64_t)elements));
 	if (!data)
 		return onnx_fail(node);

@@ -27,7 +27,8 @@ void *onnx_node_alloc(struct onnx_node *node, size_t size)
 	void *memory;
 
 	if (size > MAX_MEMORY) {
-		onnx_refuse(node, "", "it would need too much memory at import");
+		onnx_refuse(node, "", "it would need %zu bytes of memory at import, of at most %zu",
+			    size, MAX_MEMORY);
 		return NULL;
 	}
 	memory = onnx_arena_alloc(node->import->arena, size);

@@ -50,9 +50,10 @@ static int read_grid(struct onnx_node *node, struct onnx_grid *g)
 	g->rank = x->rank - 2;
 	if (grid->rank != x->rank || grid->dim[grid->rank - 1] != g->rank ||
 	    grid->dim[0] != x->dim[0])
-		return onnx_refuse(
-			node, "", "the shapes of X and grid do not fit together: the inputs are %s",
-			onnx_inputs_text(node));
+		return onnx_refuse(node, "",
+				   "grid must have as many dimensions as X, its first one must be "
+				   "that of X, and its last one %u: the inputs are %s",
+				   g->rank, onnx_inputs_text(node));
 	g->image = *x;
 	g->batch = x->dim[0];
 	g->channels = x->dim[1];

@@ -36,7 +36,7 @@ static void refuse_silent(struct onnx_import *import, struct onnx_scope *scope,
 			    proto->input[i]);
 		return;
 	}
-	onnx_refuse(&node, "", "it depends on a value that is refused");
+	onnx_refuse(&node, "", "a graph within it uses a value that is refused");
 }
 
 /*

@@ -81,9 +81,14 @@ int onnx_window(struct onnx_node *node, const struct onnx_shape *input, const in
 		int64_t extent, room;
 
 		w->in[i] = input->dim[2 + i];
-		if (!w->kernel[i] || !w->stride[i] || !w->dilation[i])
-			return onnx_refuse(node, "kernel_shape",
-					   "a kernel, stride or dilation is 0");
+		if (!w->kernel[i] || !w->stride[i] || !w->dilation[i]) {
+			const char *zero = !w->kernel[i] ? "kernel_shape" :
+					   !w->stride[i] ? "strides" :
+							   "dilations";
+
+			return onnx_refuse(node, zero, "item %u of %s is 0 instead of at least 1",
+					   i, zero);
+		}
 		if (w->kernel[i] >= MOST || w->kernel[i] * w->dilation[i] >= MOST)
 			return onnx_refuse(node, "kernel_shape",
 					   "a kernel of %lld with a dilation of %lld is too big: "
