@@ -32,7 +32,7 @@ test_lists()
 	out=$(onpu-smi info --device npu:1 --query address --format csv | tail -n 1)
 	equal "onpu-smi takes the library's name for one" "${addresses[1]}"
 	out=$(onpu-smi info --device npu:3 2>&1)
-	contains "onpu-smi knows no other" "--device npu:3 is no Open NPU"
+	contains "onpu-smi knows no other" "--device npu:3 is not an Open NPU"
 }
 
 # Each of the Python program's lines is a test: ok or not ok, and what was seen.
