@@ -234,6 +234,11 @@ def rests():
     fmod("circle", floats(999.5, -999.5, 12345.678), floats(6.2831855, 6.2831855, 0.1))
     fmod("tiny", floats(5e-30, 1e-10, 1, 3e38), floats(3e-30, 3e-17, 3e-10, 7e37))
     fmod("far", floats(3e38, 1e30), floats(7, 1e-3))
+    fmod("farthest", floats(2.0 ** 64, 3e38, 3.4028235e38, 3.4028235e38, -3.4028235e38, 1e38, 2.0 ** 100),
+         floats(1.5 * 2.0 ** -61, 1e-3, 3.4028235e38 * 2.0 ** -88, 1.4e-45, 1.1754944e-38, 2.3e-41, 3e-30))
+    random = numpy.random.default_rng(5)
+    a, b = ((random.uniform(1, 2, 2000) * 2.0 ** random.integers(-126, 128, 2000)).astype(numpy.float32) for _ in range(2))
+    fmod("random", a, b)
     fmod("halves", halves(60000, -999.5, 1), halves(7, 6.28, 1e-3))
     fmod("integers", numpy.array([7, -7, 7, -7]), numpy.array([3, 3, -3, -3]))
     add("norm_zero", *operator("LpNormalization", [floats([0, 0], [3, 4])], floats([0, 0], [0.6, 0.8])))

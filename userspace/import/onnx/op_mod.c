@@ -24,17 +24,33 @@ static struct halves split(struct onnx_node *node, WNNOperand x)
 	return (struct halves){ x, high, x_sub(node, x, high) };
 }
 
+/* The numbers of a division, while digits of the quotient are taken. */
+struct division {
+	/* the divisor; and what it and the rest are multiplied by, so that no product overflows */
+	struct halves divisor;
+	WNNOperand guard;
+};
+
+/* Returns x * 2^shift * guard; 2^shift alone may be beyond the range. */
+static WNNOperand shifted(struct onnx_node *node, const struct division *d, WNNOperand x, int shift)
+{
+	x = x_linear(node, x, ldexp(1, shift / 2), 0);
+	if (d->guard)
+		x = x_mul(node, x, d->guard);
+	return x_linear(node, x, ldexp(1, shift - shift / 2), 0);
+}
+
 /*
  * Subtracts from the rest the largest multiple of divisor * 2^shift that it holds, and returns the
  * new rest. The quotient must be below 2^(DIGIT + 1).
  */
-static WNNOperand take_digit(struct onnx_node *node, WNNOperand rest, const struct halves *divisor,
+static WNNOperand take_digit(struct onnx_node *node, WNNOperand rest, const struct division *d,
 			     int shift)
 {
-	double factor = ldexp(1, shift), half = ldexp(1, DIGIT / 2);
-	WNNOperand t = x_linear(node, divisor->whole, factor, 0);
-	WNNOperand t_high = x_linear(node, divisor->high, factor, 0);
-	WNNOperand t_low = x_linear(node, divisor->low, factor, 0);
+	double half = ldexp(1, DIGIT / 2);
+	WNNOperand t = shifted(node, d, d->divisor.whole, shift);
+	WNNOperand t_high = shifted(node, d, d->divisor.high, shift);
+	WNNOperand t_low = shifted(node, d, d->divisor.low, shift);
 	WNNOperand zero = x_like(node, rest, 0), q, high, low, product, error, left;
 
 	q = x_floor(node, x_div(node, rest, t));
@@ -54,25 +70,48 @@ static WNNOperand take_digit(struct onnx_node *node, WNNOperand rest, const stru
 	return x_where(node, x_equal(node, q, zero), rest, left);
 }
 
+/* Returns `scale` where x is greater than 2^limit, or below it if not `above`; 1 elsewhere. */
+static WNNOperand scale_where(struct onnx_node *node, WNNOperand x, bool above, int limit,
+			      int scale)
+{
+	WNNOperand bound = x_like(node, x, ldexp(1, limit));
+
+	return x_where(node, above ? x_greater(node, x, bound) : x_less(node, x, bound),
+		       x_like(node, x, ldexp(1, scale)), x_like(node, x, 1));
+}
+
 /*
- * Returns fmod(a, b) exactly, by long division with digits of 22 bits. Both numbers are scaled by a
- * power of two, so that intermediate results stay in the range of float32.
+ * Returns fmod(a, b) exactly, by long division with digits of 22 bits. The quotient of float32 has
+ * up to 277 bits. Its last digits are taken with both numbers scaled by a power of two, so that the
+ * errors of products stay in the range of float32; those before, where the rest may be large, only
+ * with large numbers made smaller.
  */
 static WNNOperand exact_fmod(struct onnx_node *node, WNNOperand a, WNNOperand b, bool is_half)
 {
-	int first = is_half ? 2 : 8;
-	WNNOperand x = x_abs(node, a), y = x_abs(node, b), one = x_like(node, a, 1);
-	WNNOperand down = x_like(node, a, ldexp(1, -64)), up = x_like(node, a, ldexp(1, 64));
-	WNNOperand smaller = x_less(node, x, y), rest, scale;
-	struct halves divisor;
+	const int first = is_half ? 2 : 12, last = 2;
+	WNNOperand x = x_abs(node, a), y = x_abs(node, b);
+	WNNOperand smaller = x_less(node, x, y), rest, scale, up;
+	struct division d = { 0 };
 
-	scale = x_where(node, x_greater(node, y, x_like(node, a, ldexp(1, 60))), down, one);
-	scale = x_where(node, x_less(node, y, x_like(node, a, ldexp(1, -60))), up, scale);
-	divisor = split(node, x_mul(node, y, scale));
+	scale = scale_where(node, y, true, 60, -64);
+	y = x_mul(node, y, scale);
 	rest = x_mul(node, x, scale);
-	for (int i = first; i >= 0; i--)
-		rest = take_digit(node, rest, &divisor, i * DIGIT);
-	rest = x_where(node, smaller, x, x_div(node, rest, scale));
+	if (first > last) {
+		d.guard = scale_where(node, rest, true, 100, -8);
+		d.divisor = split(node, y);
+		rest = x_mul(node, rest, d.guard);
+		for (int i = first; i > last; i--)
+			rest = take_digit(node, rest, &d, i * DIGIT);
+		rest = x_div(node, rest, d.guard);
+		d.guard = NULL;
+	}
+	up = scale_where(node, y, false, -60, 64);
+	d.divisor = split(node, x_mul(node, y, up));
+	rest = x_mul(node, rest, up);
+	for (int i = last; i >= 0; i--)
+		rest = take_digit(node, rest, &d, i * DIGIT);
+	rest = x_div(node, x_div(node, rest, up), scale);
+	rest = x_where(node, smaller, x, rest);
 	return x_where(node, x_less(node, a, x_like(node, a, 0)), x_neg(node, rest), rest);
 }
 
