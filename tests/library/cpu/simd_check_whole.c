@@ -18,7 +18,13 @@ static int64_t size_of(enum ir_dtype dtype)
 /* Returns n elements of any bits; many of them are small, or the ends of the type. */
 static void *wholes(struct guard *memory, enum ir_dtype dtype, int64_t n)
 {
-	const int64_t odd[] = { 0, 1, -1, 2, cpu_int_min(dtype), cpu_int_max(dtype) };
+	bool wide = ir_dtype_bits(dtype) == 64;
+	const int64_t odd[] = { 0,
+				1,
+				-1,
+				2,
+				wide ? INT64_MIN : cpu_int_min(dtype),
+				wide ? INT64_MAX : cpu_int_max(dtype) };
 	void *data = bytes(memory, n * size_of(dtype));
 
 	for (int64_t i = 0; i < n; i++)
