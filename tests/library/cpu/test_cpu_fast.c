@@ -451,7 +451,10 @@ static bool reduce_round(void)
 	return compare(&rig, IR_OP_REDUCE, &attrs, n, y, 1e-6);
 }
 
-/* Threads share a line; a NaN in its last part is its largest and its smallest element. */
+/*
+ * Threads share a row. A NaN is its largest and its smallest element, in the last part of the first
+ * row and, with another part behind it, in the second row.
+ */
 static void test_long_reductions(void **state)
 {
 	const int64_t dims[2] = { 2, 150000 };
@@ -471,7 +474,7 @@ static void test_long_reductions(void **state)
 		data = rig_add_between(&rig, IR_F32, 2, dims,
 				       attrs.reduce.kind == IR_REDUCE_LOG_SUM ? 0.5 : -1, 1);
 		if (kind >= 10)
-			data[140000] = kind == 18 || kind % 2 ? NAN : INFINITY;
+			data[140000] = data[220000] = kind == 18 || kind % 2 ? NAN : INFINITY;
 		assert_true(compare(&rig, IR_OP_REDUCE, &attrs, 1, dims, 1e-6));
 	}
 }
