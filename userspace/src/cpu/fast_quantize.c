@@ -186,9 +186,10 @@ static void load_chunk(const struct run *r, struct chunk *c, int64_t k, int64_t 
 }
 
 /*
- * The elements in runs that are contiguous in all operands. With `each` the elements of a run have
- * consecutive scales, else all have one scale. Each dimension outside of the runs is divided into
- * blocks of the scale and elements of a block, and these are the digits of a run's number.
+ * Divides the elements into runs that are contiguous in all operands. With `each` the elements of a
+ * run have consecutive scales, else all have one scale. Each dimension outside of the runs is
+ * divided into blocks of the scale and elements of a block, and these are the digits of a run's
+ * number.
  */
 struct walk {
 	int digits;

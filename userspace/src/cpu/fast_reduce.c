@@ -13,8 +13,8 @@
 /* The least elements that are worth a thread. */
 #define GRAIN 16384
 /*
- * Longer lines are folded in parts of so many elements. It is no multiple of threads, on whose
- * number results must not depend.
+ * Longer rows are folded in parts of this many elements. The size does not depend on the number of
+ * threads, so that the bits of results do not, either.
  */
 #define PART 65536
 /* Results that are computed together when `inner` is not 1. */
@@ -69,8 +69,8 @@ struct reduction {
 	float infinite; /* the number that replaces an infinite maximum */
 	const float *x;
 	float *y;
-	int64_t parts;	/* parts of a line */
-	double *folded; /* [outer, parts], where there are several */
+	int64_t parts;	/* parts of a row */
+	double *folded; /* [outer, parts]: the folded parts, if a row has several; else NULL */
 };
 
 static bool fold_of(enum ir_reduce kind, enum cpu_fold *fold)
@@ -132,7 +132,7 @@ static double joined(enum cpu_fold fold, double a, double b)
 	return a + b;
 }
 
-/* Folds lines that are so long that threads share one. */
+/* Reduces rows that are so long that threads share one. */
 static int reduce_long_lines(struct cpu_context *cpu, struct reduction *r, struct wnn_error *err)
 {
 	int64_t count = r->a.outer * r->parts;

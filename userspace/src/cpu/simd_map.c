@@ -167,7 +167,7 @@ INLINE struct group tanh_of(struct group x, float alpha, float beta)
 
 /*
  * Returns erf(x): up to 1 an odd polynomial; beyond it 1 - e^p, where p is a polynomial of |x|.
- * Both are least errors of erf, found by weighted least squares.
+ * The coefficients of both were fitted to erf by weighted least squares.
  */
 INLINE struct group erf_of(struct group x, float alpha, float beta)
 {

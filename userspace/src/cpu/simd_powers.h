@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Groups of vectors, and powers of e of them in float32. */
+/* Groups of vectors, and e to the power of their elements, in float32. */
 #ifndef WNN_CPU_SIMD_POWERS_H
 #define WNN_CPU_SIMD_POWERS_H
 
