@@ -20,8 +20,9 @@ INLINE dvec load_doubles(const float *p)
 	return (dvec)_mm512_cvtps_pd(_mm256_loadu_ps(p));
 #elif defined(__FMA__)
 	return (dvec)_mm256_cvtps_pd(_mm_loadu_ps(p));
-#endif
+#else
 	return __builtin_convertvector(*(const half_mem *)p, dvec);
+#endif
 }
 
 INLINE dvec splat_double(double x)
