@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Two NPUs and more, for guest_devices.sh, which has three: buffers, fences and jobs of one process
- * on several devices, and a device that goes while another works with what it gave.
+ * Tests three NPUs, which guest_devices.sh has, in one process: devices use each other's buffers and
+ * wait for each other's jobs, and go on when one of them is unbound.
  */
 #include "harness.h"
 #include "npu.h"
@@ -264,7 +264,10 @@ TEST_F(unbinding, one_that_goes_disturbs_nobody_else)
 	EXPECT_FALSE(npu_signalled(first->fd, behind));
 	must(realpath("/sys/class/accel/accel1/device", link));
 	drive("unbind", basename(link));
-	/* What waited for the device that is gone runs, in memory that came from it. */
+	/*
+	 * The job of the first device waited for a fence of the second one, which is gone. The job
+	 * runs nevertheless, and fills a buffer that the second device had lent.
+	 */
 	EXPECT_EQ(0, npu_wait(first->fd, behind));
 	EXPECT_TRUE(npu_all(lent.map, 4096, 4));
 	EXPECT_EQ(0, npu_run(first->fd, first->ctx.id, &job));
