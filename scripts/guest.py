@@ -89,7 +89,7 @@ def sockets_of(pid):
 
 
 class Monitor:
-    """QEMU's monitor, spoken to in QMP."""
+    """Sends commands to QEMU's monitor, and receives its events, by the protocol QMP."""
 
     def __init__(self, end, timeout):
         end.settimeout(timeout)
@@ -136,7 +136,7 @@ def escape(text):
 
 
 class Npu:
-    """One NPU of the guest: its emulator's process, and its names."""
+    """Keeps the names of one NPU of the guest, and the process of its emulator."""
 
     def __init__(self, number):
         self.number = number
@@ -146,7 +146,7 @@ class Npu:
         self.killed = False
 
     def ended(self):
-        """Whether the emulator ended without being killed."""
+        """Returns whether the emulator ended without being killed."""
         return self.process and not self.killed and self.process.poll() is not None
 
 
@@ -206,7 +206,7 @@ class Guest:
         return [f"{name}={value}" for name, value in env.items()]
 
     def driver_depends(self):
-        """The modules which the driver needs."""
+        """Returns the names of the modules that the driver needs."""
         if not self.args.driver:
             return []
         answer = subprocess.run(["modinfo", "-F", "depends", self.args.driver], text=True,
@@ -217,7 +217,8 @@ class Guest:
         return [name for name in answer.stdout.strip().split(",") if name]
 
     def modules(self):
-        """Lines for insmod: the modules to load before the driver. No share is mounted yet, so they are in the root."""
+        """Returns the arguments of insmod for each module to load before the driver. No share is mounted
+        by then, so the modules are in the root."""
         system = self.args.system
         folder = os.path.join(BUILD, "guest") if system == "/" else os.path.join(system, "var/lib/onpu")
         try:
@@ -278,7 +279,7 @@ class Guest:
             file.write(f":\n}}\nrun_command()\n{{\n\texec setsid {shlex.join(run)}\n}}\n")
 
     def write_root(self):
-        """A root in memory, with what the command is and needs."""
+        """Makes the file of a root in memory, with the command and the files that it needs."""
         args = self.args
         command = shutil.which(args.command[0]) or args.command[0]
         files = [args.driver, args.firmware, command, os.getcwd(), *(line[0] for line in self.modules())]
@@ -390,7 +391,7 @@ class Guest:
                 "socket": {"type": "unix", "path": self.socket_of(npu)}}
 
     def npu_options(self, npu):
-        """The options of QEMU for an NPU, and for the port in front of it."""
+        """Yields the options of QEMU for an NPU, and for the port in front of it."""
         port = f"pcie-root-port,id=port{npu.number},chassis={npu.number + 1}"
         if self.args.root_port:
             yield from ("-device", f"{port},hotplug=off,x-speed=2_5,x-pcie-lnksta-dllla=off")
@@ -520,14 +521,15 @@ class Guest:
         self.monitor.execute("cont")
 
     def plug_emulator(self, npu):
-        """A new NPU in the slot of the one whose emulator was killed."""
+        """Plugs a new NPU into the slot of an NPU whose emulator was killed."""
         self.monitor.execute("device_del", id=npu.name)
         self.monitor.wait_deleted(npu.name)
         self.start_emulator(npu)
         self.monitor.execute("device_add", **self.npu_device(npu))
 
     def inject(self, fault):
-        """A fault of the first NPU, which was started with --inject=- ; its answer."""
+        """Tells the first NPU's emulator, which was started with --inject=-, to inject a fault; returns its
+        answer."""
         npu = self.npus[0] if self.npus else None
         if not npu or not npu.process.stdin or npu.killed:
             return "error: faults need an NPU, and the option --emu-arg=--inject=-"
@@ -536,7 +538,7 @@ class Guest:
         return npu.answers.readline().strip()
 
     def replace_emulator(self, word, number):
-        """Kills an NPU's emulator, or plugs a new NPU into its slot; the answer."""
+        """Kills an NPU's emulator, or plugs a new NPU into its slot; returns the answer to the command."""
         if number >= len(self.npus):
             return "error: the guest has no NPU" + (f" {number}" if number else "")
         npu = self.npus[number]
@@ -552,14 +554,15 @@ class Guest:
         return "ok"
 
     def wake(self):
-        """From suspend to memory at once, else by the power button. Until the processors are idle, or the
-        power is off, nobody hears that: so again and again, until the guest says that it is awake."""
+        """Wakes the guest: at once from suspend to memory, else by the power button. The guest does not
+        notice that until its processors are idle, or its power is off, so this is repeated until
+        the guest says that it is awake."""
         self.wakes_at = time.monotonic() + WAKES_EVERY
         asleep = self.monitor.execute("query-status")["status"] == "suspended"
         self.monitor.execute("system_wakeup" if asleep else "system_powerdown")
 
     def hear_request(self, data):
-        """Lines that the command writes to $ONPU_GUEST_CONTROL; each is answered by one."""
+        """Handles lines that the command writes to $ONPU_GUEST_CONTROL; answers each by one line."""
         *lines, self.requests = (self.requests + data).split(b"\n")
         for line in lines:
             request = line.decode(errors="replace")
@@ -590,7 +593,7 @@ class Guest:
                 preexec_fn=die_with_parent)
 
     def end_input(self):
-        """The guest sees the end of our standard input when all of it was sent."""
+        """Ends the guest's standard input when all of ours was sent."""
         feeder = self.processes.get("input")
         if feeder and feeder.poll() is not None:
             self.ports["in"].shutdown(socket.SHUT_WR)
@@ -671,7 +674,7 @@ class Guest:
     # The verdict
 
     def judge(self):
-        """The exit status, after saying what is wrong."""
+        """Says what is wrong; returns the exit status."""
         if self.fault:
             say(self.fault)
         elif self.status is None:
