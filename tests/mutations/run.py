@@ -9,8 +9,7 @@ LIST.py defines
              old, which is in the file exactly once but for white space, becomes new; then command
              must fail
   EVIDENCE   a regular expression for what the command says when it fails; optional. Without a
-  match,
-             such as after a timeout, nothing was found
+             match, such as after a timeout, the mutation counts as not caught
 
 The sources are copied to a scratch directory, in which all commands run. First all commands must
 pass on the unchanged copy. A mutation that does not build proves nothing and is an error of the
