@@ -488,7 +488,7 @@ static void print_npu(const char *name, const struct run *run)
 	printf("\n%-34s", what);
 	for (size_t i = 0; i + 1 < run->sides; i++)
 		printf(" %11.1f%%", 100 * share_of_peak(&run->side[i]));
-	if (!strcmp(run->side[0].device, "npu")) {
+	if (device_name_is_npu(run->side[0].device)) {
 		snprintf(what, sizeof(what), "%s: same bits as npu", name);
 		printf("\n%-34s %12s %8zu/%zu", what, "", run->side[1].same_bits, run->pictures);
 	}
@@ -670,11 +670,11 @@ static int demand_squeezenet(const struct run *run)
 /* Demands that the NPU behind its driver gives the bits of its model. Returns 0 or -1. */
 static int demand_bits(const char *name, const struct run *run)
 {
-	if (strcmp(run->side[0].device, "npu") || run->side[1].same_bits == run->pictures)
+	if (!device_name_is_npu(run->side[0].device) || run->side[1].same_bits == run->pictures)
 		return 0;
-	fprintf(stderr, "WRONG RESULTS on npu: %s has the bits of sim for %zu of %zu pictures. ",
-		name, run->side[1].same_bits, run->pictures);
-	advise("npu");
+	fprintf(stderr, "WRONG RESULTS on %s: %s has the bits of sim for %zu of %zu pictures. ",
+		run->side[0].device, name, run->side[1].same_bits, run->pictures);
+	advise(run->side[0].device);
 	return -1;
 }
 
