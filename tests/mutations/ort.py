@@ -48,6 +48,5 @@ MUTATIONS = [
     _ort('cache', 'weights do not count', 'add(h, tensor->data, tensor->data ? tensor->size : 0);', ''),
     _ort('cache', 'shapes do not count', 'add(&h, shapes[i].dims, shapes[i].rank * sizeof(shapes[i].dims[0]));',
          'add(&h, shapes[i].dims, 0);'),
-    _ort('options', 'a wrong device is taken', 'return !*name || !strcmp(name, "npu")',
-         'return *name || !strcmp(name, "npu")'),
+    _ort('options', 'a wrong device is taken', 'if (*value && !onpu_is_device(value))', 'if (false)'),
 ]

@@ -72,7 +72,7 @@ class Client(unittest.TestCase):
 
     def test_preload_errors(self):
         library = next(libraries())
-        for environment, words in (({"ONPU_ORT": "gpu"}, "ONPU_ORT must be npu, sim or cpu"),
+        for environment, words in (({"ONPU_ORT": "gpu"}, "ONPU_ORT must be npu, npu:NUMBER, sim or cpu"),
                                    ({"ONPU_ORT": "cpu", "ONPU_ORT_LIBRARY": "/nowhere.so"}, "/nowhere.so"),
                                    ({"ONPU_ORT": "cpu", "ONPU_ORT_OPTIONS": "speed=1"},
                                     "there is no option speed")):

@@ -6,6 +6,7 @@
 
 #include <webnn/webnn_npu.h>
 
+#include "device.h"
 #include "profile.h"
 
 static const char *get_name(const struct ort_ep *ep)
@@ -43,7 +44,7 @@ static struct ort_status *stay_idle(struct onpu_ep *ep)
 	onpu_log(ep, ORT_LOG_WARNING,
 		 ONPU_PROVIDER
 		 ": all nodes stay with ONNX Runtime, since no device is chosen; the option "
-		 "device can be npu, sim or cpu");
+		 "device can be " ONPU_DEVICES);
 	ep->compatibility = strdup("onpu " ONPU_VERSION " none");
 	return ep->compatibility ? NULL : onpu_nomem(&ep->factory->ort);
 }

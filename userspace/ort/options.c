@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device.h"
 #include "provider.h"
 
 #define PREFIX	"ep.onpuexecutionprovider."
@@ -64,24 +65,14 @@ static struct ort_status *set_dimension(struct onpu_options *options, const stru
 	return NULL;
 }
 
-/* Whether a device may have this name; the library tells whether there is one. */
-static bool is_device(const char *name)
-{
-	uint64_t number;
-
-	if (!strncmp(name, "npu:", 4))
-		return read_number(name + 4, INT32_MAX, &number);
-	return !*name || !strcmp(name, "npu") || !strcmp(name, "sim") || !strcmp(name, "cpu");
-}
-
 static struct ort_status *set(struct onpu_options *options, const struct ort_api *ort,
 			      const char *name, const char *value)
 {
 	uint64_t number;
 
 	if (!strcmp(name, "device")) {
-		if (!is_device(value))
-			return wrong(ort, name, value, "npu, npu:NUMBER, sim or cpu");
+		if (*value && !onpu_is_device(value))
+			return wrong(ort, name, value, ONPU_DEVICES);
 		return set_text(ort, &options->device, value);
 	}
 	if (!strcmp(name, "cache_dir"))

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * onpu-ort-preload.so, for programs that do not configure execution providers: with LD_PRELOAD and
- * ONPU_ORT=npu|sim|cpu it adds this provider to the options of every session. It overrides
- * OrtGetApiBase, and replaces functions in ONNX Runtime's table itself: the table is not copied,
- * because its length differs by version.
+ * ONPU_ORT=npu|npu:NUMBER|sim|cpu it adds this provider to the options of every session. It
+ * overrides OrtGetApiBase, and replaces functions in ONNX Runtime's table itself: the table is not
+ * copied, because its length differs by version.
  */
 #include <dlfcn.h>
 #include <limits.h>
@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "device.h"
 #include "ort.h"
 
 #define NAME	    "onpu-preload"
@@ -175,7 +176,7 @@ static struct ort_status *add_provider(const struct ort_env *env,
 		status = api.CreateStatus(1, "onpu-ort-preload: memory is exhausted");
 	if (!status && !device)
 		status = api.CreateStatus(1, "onpu-ort-preload: ONNX Runtime finds no device for "
-					     "ONPU_ORT; it must be npu, sim or cpu");
+					     "ONPU_ORT; it must be " ONPU_DEVICES);
 	if (!status)
 		status = options ? api.CloneSessionOptions(options, out) :
 				   api.CreateSessionOptions(out);
@@ -269,8 +270,8 @@ static void patch(void)
 	wanted = getenv("ONPU_ORT");
 	if (!wanted || !*wanted)
 		return;
-	if (strcmp(wanted, "npu") && strcmp(wanted, "sim") && strcmp(wanted, "cpu")) {
-		complain("ONPU_ORT must be npu, sim or cpu; sessions stay as they are", "");
+	if (!onpu_is_device(wanted)) {
+		complain("ONPU_ORT must be " ONPU_DEVICES "; sessions stay as they are", "");
 		return;
 	}
 	if (!ort_api_open(&api, base)) {
