@@ -82,13 +82,16 @@ class Refused(unittest.TestCase):
 
     def test_devices(self):
         with mock.patch.dict(os.environ, {"ONPU_ORT_PROVIDER": HERE}):
-            hardware, sim, cpu = device(), device(device="sim"), device(device="cpu")
+            hardware, npu, sim, cpu = device(), device(device="npu"), device(device="sim"), device(device="cpu")
             for wanted, there, found in (("sim", [hardware, sim, cpu], sim), ("npu", [hardware, sim, cpu], hardware),
+                                         ("npu:1", [npu, sim, cpu], npu), ("npu:1", [hardware], hardware),
                                          ("sim", [hardware], hardware)):
                 options = helper.add(Options(), wanted, {"threads": 2}, fake(devices=there))
                 self.assertEqual(options.given, ([found], {"device": wanted, "threads": "2"}))
             with self.assertRaisesRegex(MLNotSupportedError, "no device 'npu' .* it has sim, cpu"):
                 helper.add(Options(), "npu", None, fake(devices=[sim, cpu]))
+            with self.assertRaisesRegex(MLNotSupportedError, "no device 'npu:1' .* it has sim, cpu"):
+                helper.add(Options(), "npu:1", None, fake(devices=[sim, cpu]))
 
 
 class Real(unittest.TestCase):

@@ -83,12 +83,14 @@ def devices(onnxruntime: ModuleType | None = None) -> list[Any]:
 
 def add(options: Any, device: str = "npu", provider_options: Mapping[str, str] | None = None,
         onnxruntime: ModuleType | None = None) -> Any:
-    """Makes sessions with these options use the provider on a device: npu, sim or cpu. Returns the options."""
+    """Makes sessions with these options use the provider on a device: npu, npu:1, sim or cpu. Returns the options."""
     ort = onnxruntime if onnxruntime is not None else _import()
     found = devices(ort)
     # The CPU's device has no device name; NPUs and virtual devices have one.
     names = [item.ep_metadata.get("device", "") for item in found]
-    named = [item for item, name in zip(found, names) if name == device] or \
+    # ONNX Runtime calls each NPU npu; the option device tells the provider which one to open.
+    kind = device.partition(":")[0]
+    named = [item for item, name in zip(found, names) if name == kind] or \
         [item for item, name in zip(found, names) if not name]
     if not named:
         raise MLNotSupportedError(f"ONNX Runtime {ort.__version__} has no device {device!r} of {PROVIDER}; "
