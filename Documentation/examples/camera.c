@@ -45,7 +45,8 @@ static void check(WNNStatus status)
 }
 
 static const struct argp_option argp_options[] = {
-	{ "device", 'd', "NAME", 0, "npu, sim or cpu (default: as WEBNN_DEVICE says)", 0 }, { 0 }
+	{ "device", 'd', "NAME", 0, "npu, npu:1, sim or cpu (default: as WEBNN_DEVICE says)", 0 },
+	{ 0 }
 };
 
 static error_t parse_option(int key, char *value, struct argp_state *state)

@@ -63,7 +63,7 @@ static void check_onnx(WNNStatus status)
 /* ---- options */
 
 static const struct argp_option argp_options[] = {
-	{ "device", 'd', "NAME", 0, "npu, sim or cpu (default: as WEBNN_DEVICE says)", 0 },
+	{ "device", 'd', "NAME", 0, "npu, npu:1, sim or cpu (default: as WEBNN_DEVICE says)", 0 },
 	{ "mean", 'm', "X[,Y,Z]", 0,
 	  "Subtract this from the colours, which are 0 to 255 (default: 0)", 0 },
 	{ "deviation", 's', "X[,Y,Z]", 0, "Then divide them by this (default: 255)", 0 },

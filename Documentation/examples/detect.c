@@ -70,7 +70,7 @@ static void check_onnx(WNNStatus status)
 }
 
 static const struct argp_option argp_options[] = {
-	{ "device", 'd', "NAME", 0, "npu, sim or cpu (default: as WEBNN_DEVICE says)", 0 },
+	{ "device", 'd', "NAME", 0, "npu, npu:1, sim or cpu (default: as WEBNN_DEVICE says)", 0 },
 	{ "threshold", 't', "P", 0, "A face has at least this probability (default: 0.7)", 0 },
 	{ 0 }
 };

@@ -57,7 +57,7 @@ static void check(WNNStatus status)
 /* ---- options */
 
 static const struct argp_option argp_options[] = {
-	{ "device", 'd', "NAME", 0, "npu, sim or cpu (default: as WEBNN_DEVICE says)", 0 },
+	{ "device", 'd', "NAME", 0, "npu, npu:1, sim or cpu (default: as WEBNN_DEVICE says)", 0 },
 	{ "frames", 'n', "N", 0, "How many there are (default: 32)", 0 },
 	{ "in-flight", 'f', "N", 0, "How many are queued at a time (default: 4; 1 waits for each)",
 	  0 },

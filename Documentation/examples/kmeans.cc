@@ -30,7 +30,7 @@ namespace
 const int most_steps = 1000;
 
 const char usage[] =
-	"Usage: kmeans [--device npu|sim|cpu] POINTS.txt GROUPS\n"
+	"Usage: kmeans [--device npu|npu:1|sim|cpu] POINTS.txt GROUPS\n"
 	"Prints the middle of each group of points, and then the group of each point, from 0 on.\n";
 
 struct Points {

@@ -107,7 +107,7 @@ static void *allocate(size_t count, size_t size)
 
 static const struct argp_option argp_options[] = {
 	{ "boxes", 'b', NULL, 0, "Print where each box is, in pixels: left top right bottom", 0 },
-	{ "device", 'd', "NAME", 0, "npu, sim or cpu (default: as WEBNN_DEVICE says)", 0 },
+	{ "device", 'd', "NAME", 0, "npu, npu:1, sim or cpu (default: as WEBNN_DEVICE says)", 0 },
 	{ "direction", 'c', "FILE", 0, "The network that tells which pages are upside down", 0 },
 	{ "side", 's', "N", 0, "Look for text with this longer side at most (default: 960)", 0 },
 	{ 0 }

@@ -67,7 +67,7 @@ static void check(WNNStatus status)
 
 static const struct argp_option argp_options[] = {
 	{ "all", 'a', NULL, 0, "Print all numbers of a word, not only the first four", 0 },
-	{ "device", 'd', "NAME", 0, "npu, sim or cpu (default: as WEBNN_DEVICE says)", 0 },
+	{ "device", 'd', "NAME", 0, "npu, npu:1, sim or cpu (default: as WEBNN_DEVICE says)", 0 },
 	{ "prompt", 'p', "N", 0, "Words that are there at the beginning (default: 8)", 0 },
 	{ "words", 'w', "N", 0, "Words that are generated (default: 16)", 0 },
 	{ 0 }

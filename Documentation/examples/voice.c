@@ -67,7 +67,7 @@ static void check_onnx(WNNStatus status)
 }
 
 static const struct argp_option argp_options[] = {
-	{ "device", 'd', "NAME", 0, "npu, sim or cpu (default: as WEBNN_DEVICE says)", 0 },
+	{ "device", 'd', "NAME", 0, "npu, npu:1, sim or cpu (default: as WEBNN_DEVICE says)", 0 },
 	{ "probabilities", 'p', NULL, 0, "Print the probability of each 32 ms", 0 },
 	{ 0 }
 };

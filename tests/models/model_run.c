@@ -188,7 +188,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 int main(int argc, char **argv)
 {
 	static const struct argp_option known[] = {
-		{ "device", 'd', "NAME", 0, "npu, sim or cpu (default: as WEBNN_DEVICE says)", 0 },
+		{ "device", 'd', "NAME", 0,
+		  "npu, npu:1, sim or cpu (default: as WEBNN_DEVICE says)", 0 },
 		{ "input", 'i', "FILE", 0, "The input, a .npy file of float32", 0 },
 		{ "output", 'o', "FILE", 0, "Write the outputs, float32 one after the other", 0 },
 		{ "sram", 's', "BYTES", 0, "On sim: the size of the SRAM", 0 },

@@ -36,7 +36,7 @@ static struct pjrt_error *read_options(const struct pjrt_Client_Create_args *arg
 		if (option->kind != PJRT_STRING)
 			return onpu_error(
 				PJRT_INVALID_ARGUMENT,
-				"onpu: the option device must be a text: npu, sim or cpu");
+				"onpu: the option device must be a text: npu, npu:NUMBER, sim or cpu");
 		*device = (WNNStringView){ option->string, option->count };
 	}
 	return NULL;
