@@ -57,8 +57,9 @@ is_banned()
 
 wait_for driver_is_unused && /usr/sbin/rmmod onpu && /usr/sbin/insmod "$ONPU_GUEST_DRIVER"
 ok $? "the driver is loaded again"
-# ONPU_MSG_QUEUE_UNBIND. Each reset ends one of the programs, and at the third there are still more than queues.
-unbind=7 programs=()
+unbind=$(sed -n 's/.*name="ONPU_MSG_QUEUE_UNBIND" value="\([0-9]*\)".*/\1/p' "$here/../../uapi/onpu/registers.xml")
+# Each reset ends one of the programs, and at the third there are still more programs than queues.
+programs=()
 for ((i = 0; i < 7; i++)); do
 	"$load" /dev/accel/accel0 endless >/dev/null 2>&1 &
 	programs+=("$!")
