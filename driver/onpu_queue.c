@@ -32,10 +32,10 @@ static int request_ctx(struct onpu_ctx *ctx, u32 type)
 }
 
 /*
- * Called with the result @ret of a request to kill or interrupt a job; returns @ret. If the job
- * could not be stopped, this counts against its user: the reset that stops the job costs other
- * users their jobs. Other errors are not the job's fault, nor is this one if a reset is due anyway:
- * its reason may keep the device from stopping any job.
+ * Counts a job that could not be stopped against its user, because the reset that stops it costs
+ * other users their jobs. @ret is the result of a request to kill or interrupt the job, and is
+ * returned. Other errors are not the job's fault. When a reset is due already, the job is not
+ * counted: the reason of that reset may keep the device from stopping any job.
  */
 static int blame(struct onpu_ctx *ctx, int ret)
 {
