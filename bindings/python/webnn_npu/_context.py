@@ -44,9 +44,10 @@ class ML:
                        sim_threads: int = 0, constant_folding: bool = True) -> MLContext:
         """Opens a device.
 
-        device names it: "npu", "npu:1" (the NPU behind /dev/accel/accel1), "sim" or "cpu". Without it the environment variable WEBNN_DEVICE does,
-        which wins over the hints device_type and accelerated; else the first NPU that opens is
-        taken, else the CPU. For the rest, see WNNContextDeviceOptions.
+        device names it: "npu", "npu:1" (the NPU behind /dev/accel/accel1), "sim" or "cpu". Without
+        it the environment variable WEBNN_DEVICE does, which wins over the hints device_type and
+        accelerated; else the first NPU that opens is taken, else the CPU. For the rest, see
+        WNNContextDeviceOptions.
         """
         return MLContext(power_preference, accelerated, device_type, device=device, node_path=node_path,
                          policy=policy, threads=threads, memory_limit=memory_limit, profile=profile,

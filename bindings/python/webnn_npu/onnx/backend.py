@@ -5,8 +5,8 @@
     import webnn_npu.onnx.backend as backend
     tests = onnx.backend.test.BackendTest(backend, __name__)
 
-The device is CPU, which is the device cpu; NPU or NPU:1; or another device after a colon, such as CPU:sim. With
-WEBNN_DEVICE in the environment CPU is that device.
+The device is CPU, which is the device cpu; NPU, which is npu; NPU:1, which is npu:1; or another
+device after a colon, such as CPU:sim. With WEBNN_DEVICE in the environment CPU is that device.
 """
 from __future__ import annotations
 
