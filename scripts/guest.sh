@@ -23,7 +23,7 @@ guest_usage()
 	  --pages KIB         with --arch arm64: the kernel's pages, 4 (the default) or 16
 	  --not-coherent      with --arch arm64: the NPU does not see the processors' caches
 	  --devices N         with N NPUs, each an onpu-emu of its own; 1 unless given, at most 8
-	  --emu-arg=ARG       an option of onpu-emu, such as --emu-arg=--sync; each has it
+	  --emu-arg=ARG       an option of every onpu-emu, such as --emu-arg=--sync
 	  --no-driver         with the NPU, without the driver
 	  --no-device         without an NPU
 	  --system=FOLDER     the system that is in FOLDER, in place of the root of ./npu exec, read-only as
