@@ -44,7 +44,9 @@ test_python()
 		out=$line
 		[[ $line == ok:* ]]
 		ok $? "${line#*: }"
-	done < <(python3 -B "$top/tests/driver/devices.py" 2>&1)
+	done < <(python3 -B "$top/tests/driver/devices.py" 2>&1; echo "status $?" >/tmp/status)
+	out=$(</tmp/status)
+	equal "all of the Python program has run" "status 0"
 }
 
 test_tools()
