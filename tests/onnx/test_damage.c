@@ -103,20 +103,49 @@ static int test_file(const char *folder, const char *name)
 	return test(path, data, size);
 }
 
-/* A model has one output, which has no name. */
-static int test_output_without_name(void)
-{
-	/* IR version 8; a graph with an output whose type is empty and which has no name. */
-	static const uint8_t model[] = { 0x08, 8, 0x3a, 4, 0x62, 2, 0x12, 0 };
-	static const char wanted[] = "the model is damaged: an output has no name";
-	WNNError error = WNN_ERROR_INIT;
+/* Parts of models: a field of IR version 8 and a graph of a length, fields of the graph. */
+#define MODEL(length) "\x08\x08\x3a" length
+#define NEG(x, y)     "\x0a\x0b\x0a\x01" x "\x12\x01" y "\x22\x03Neg"
+#define WEIGHT(name)  "\x2a\x03\x42\x01" name
+#define INPUT(name)   "\x5a\x03\x0a\x01" name
+#define OUTPUT(name)  "\x62\x03\x0a\x01" name
 
-	if (import(model, sizeof(model)) != WNNStatus_OperationError)
-		return fails("output without a name", "status of byte", 0);
-	wnnOnnxGetLastError(&error);
-	if (error.message.length != strlen(wanted) ||
-	    memcmp(error.message.data, wanted, strlen(wanted)))
-		return fails("output without a name", "message of byte", 0);
+/* Models without a meaning, and their errors. */
+static const struct {
+	const char *bytes;
+	size_t size;
+	const char *error;
+} models[] = {
+#define ROW(bytes, error) { bytes, sizeof(bytes) - 1, error }
+	/* The type of the output is empty. */
+	ROW(MODEL("\x04") "\x62\x02\x12\x00", "an output has no name"),
+	ROW(MODEL("\x12") NEG("z", "y") OUTPUT("y"),
+	    "node \"y\" (Neg) has an input that no other node makes: \"z\""),
+	ROW(MODEL("\x1a") NEG("x", "y") NEG("y", "x"), "node \"y\" (Neg) needs its own result"),
+	ROW(MODEL("\x1a") NEG("x", "y") NEG("x", "y"),
+	    "node \"y\" (Neg) defines \"y\" a second time"),
+	ROW(MODEL("\x12") NEG("x", "w") WEIGHT("w"),
+	    "node \"w\" (Neg) defines \"w\" a second time"),
+	ROW(MODEL("\x12") NEG("x", "x") INPUT("x"),
+	    "node \"x\" (Neg) defines \"x\" a second time"),
+#undef ROW
+};
+
+static int test_errors(void)
+{
+	for (size_t i = 0; i < sizeof(models) / sizeof(*models); i++) {
+		WNNError error = WNN_ERROR_INIT;
+		char wanted[200];
+
+		snprintf(wanted, sizeof(wanted), "the model is damaged: %s", models[i].error);
+		if (import((const uint8_t *)models[i].bytes, models[i].size) !=
+		    WNNStatus_OperationError)
+			return fails("errors", "status of model", i);
+		wnnOnnxGetLastError(&error);
+		if (error.message.length != strlen(wanted) ||
+		    memcmp(error.message.data, wanted, strlen(wanted)))
+			return fails("errors", "message of model", i);
+	}
 	return 0;
 }
 
@@ -155,7 +184,7 @@ int main(int argc, char **argv)
 	options.nextInChain = &device.chain;
 	if (!folder || wnnInstanceCreateContextSync(instance, &options, WNN_WAIT_FOREVER, &context))
 		return 1;
-	failed = test_output_without_name() | test_name_of_file();
+	failed = test_errors() | test_name_of_file();
 	for (struct dirent *entry = readdir(folder); entry; entry = readdir(folder)) {
 		if (entry->d_name[0] == '.')
 			continue;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Sorts nodes behind the producers of their inputs, since some exporters write nodes in any order.
+ * Sorts nodes behind the producers of their inputs, since some exporters write nodes in any order,
+ * and refuses names with two definitions.
  */
 #include "order.h"
 
@@ -10,8 +11,10 @@
 
 /* The nodes of one graph or function while they are sorted. */
 struct sorter {
+	const Onnx__GraphProto *graph;	     /* NULL: the nodes are those of @function */
+	const Onnx__FunctionProto *function; /* NULL: the nodes are those of @graph */
 	struct onnx_arena arena;
-	struct onnx_scope makers; /* maps a name to the index + 1 of its first producer */
+	struct onnx_scope makers; /* maps a name to the index + 1 of its producer, or to GIVEN */
 	Onnx__NodeProto **nodes, **sorted;
 	size_t count, used;
 	struct list *needs; /* for each node, the indices of its producers */
@@ -22,6 +25,9 @@ struct list {
 	size_t count, room, next;
 	size_t *items;
 };
+
+/* An entry of sorter.makers for an input or initializer, which no node produces. */
+#define GIVEN SIZE_MAX
 
 static WNNStatus order_graph(Onnx__GraphProto *graph);
 
@@ -40,19 +46,60 @@ static WNNStatus order_inner(const Onnx__NodeProto *node)
 	return status;
 }
 
-static int add_maker(struct sorter *s, const char *name, size_t place)
+static const char *name_of(const Onnx__NodeProto *node)
 {
-	if (!name || !*name || onnx_scope_get(&s->makers, name))
+	return node->name && *node->name ? node->name : node->output[0];
+}
+
+static int set_maker(struct sorter *s, const char *name, size_t maker)
+{
+	if (!name || !*name)
 		return 0;
-	return onnx_scope_set(&s->makers, &s->arena, name,
-			      (struct onnx_value *)(uintptr_t)(place + 1));
+	return onnx_scope_set(&s->makers, &s->arena, name, (struct onnx_value *)(uintptr_t)maker);
+}
+
+/* Adds the names of inputs and initializers. Returns 0 or -1. */
+static int add_given(struct sorter *s)
+{
+	const Onnx__GraphProto *graph = s->graph;
+	int ret = 0;
+
+	for (size_t i = 0; !ret && !graph && i < s->function->n_input; i++)
+		ret = set_maker(s, s->function->input[i], GIVEN);
+	for (size_t i = 0; !ret && graph && i < graph->n_input; i++)
+		ret = set_maker(s, graph->input[i]->name, GIVEN);
+	for (size_t i = 0; !ret && graph && i < graph->n_initializer; i++)
+		ret = set_maker(s, graph->initializer[i]->name, GIVEN);
+	for (size_t i = 0; !ret && graph && i < graph->n_sparse_initializer; i++)
+		if (graph->sparse_initializer[i]->values)
+			ret = set_maker(s, graph->sparse_initializer[i]->values->name, GIVEN);
+	return ret;
+}
+
+/* Adds the names of a node's outputs; fails when one of them is defined already. */
+static WNNStatus add_outputs(struct sorter *s, size_t place)
+{
+	const Onnx__NodeProto *node = s->nodes[place];
+
+	for (size_t i = 0; i < node->n_output; i++) {
+		const char *name = node->output[i];
+
+		if (name && onnx_scope_get(&s->makers, name))
+			return onnx_error(WNNStatus_OperationError,
+					  "the model is damaged: node \"%s\" (%s) defines \"%s\" "
+					  "a second time",
+					  name_of(node), node->op_type ? node->op_type : "", name);
+		if (set_maker(s, name, place + 1))
+			return onnx_nomem();
+	}
+	return WNNStatus_Success;
 }
 
 static int add_need(struct sorter *s, struct list *list, size_t self, const char *name)
 {
 	size_t maker = name && *name ? (size_t)(uintptr_t)onnx_scope_get(&s->makers, name) : 0;
 
-	if (!maker || maker - 1 == self)
+	if (!maker || maker == GIVEN || maker - 1 == self)
 		return 0;
 	if (list->count == list->room) {
 		size_t room = list->room ? 2 * list->room : 4;
@@ -146,9 +193,7 @@ static WNNStatus sort_from(struct sorter *s, size_t place, size_t *stack)
 			return onnx_error(WNNStatus_OperationError,
 					  "the model is damaged: node \"%s\" (%s) needs its own "
 					  "result",
-					  s->nodes[place]->name && *s->nodes[place]->name ?
-						  s->nodes[place]->name :
-						  s->nodes[place]->output[0],
+					  name_of(s->nodes[place]),
 					  s->nodes[place]->op_type ? s->nodes[place]->op_type : "");
 		if (s->state[place])
 			continue;
@@ -167,13 +212,11 @@ static WNNStatus sort(struct sorter *s)
 	s->needs = onnx_arena_alloc(&s->arena, s->count * sizeof(*s->needs));
 	s->state = onnx_arena_alloc(&s->arena, s->count);
 	if (!stack || !s->sorted || !s->needs || !s->state ||
-	    onnx_scope_begin(&s->makers, &s->arena, s->count))
+	    onnx_scope_begin(&s->makers, &s->arena, s->count) || add_given(s))
 		return onnx_nomem();
-	for (size_t i = 0; i < s->count; i++)
-		for (size_t k = 0; k < s->nodes[i]->n_output; k++)
-			if (add_maker(s, s->nodes[i]->output[k], i))
-				return onnx_nomem();
-	for (size_t i = 0; i < s->count; i++)
+	for (size_t i = 0; status == WNNStatus_Success && i < s->count; i++)
+		status = add_outputs(s, i);
+	for (size_t i = 0; status == WNNStatus_Success && i < s->count; i++)
 		if (find_needs(s, i))
 			return onnx_nomem();
 	for (size_t i = 0; status == WNNStatus_Success && i < s->count; i++)
@@ -184,23 +227,35 @@ static WNNStatus sort(struct sorter *s)
 	return status;
 }
 
-static WNNStatus order_nodes(size_t count, Onnx__NodeProto **nodes)
+static WNNStatus order_nodes(struct sorter *s)
 {
-	struct sorter s = { .nodes = nodes, .count = count };
 	WNNStatus status = WNNStatus_Success;
 
-	for (size_t i = 0; status == WNNStatus_Success && i < count; i++)
-		status = order_inner(nodes[i]);
-	if (status != WNNStatus_Success || count < 2)
+	for (size_t i = 0; status == WNNStatus_Success && i < s->count; i++)
+		status = order_inner(s->nodes[i]);
+	if (status != WNNStatus_Success || !s->count)
 		return status;
-	status = sort(&s);
-	onnx_arena_free(&s.arena);
+	status = sort(s);
+	onnx_arena_free(&s->arena);
 	return status;
 }
 
 static WNNStatus order_graph(Onnx__GraphProto *graph)
 {
-	return order_nodes(graph->n_node, graph->node);
+	struct sorter s = { .graph = graph, .nodes = graph->node, .count = graph->n_node };
+
+	return order_nodes(&s);
+}
+
+static WNNStatus order_function(Onnx__FunctionProto *function)
+{
+	struct sorter s = {
+		.function = function,
+		.nodes = function->node,
+		.count = function->n_node,
+	};
+
+	return order_nodes(&s);
 }
 
 WNNStatus onnx_order(Onnx__ModelProto *model)
@@ -208,6 +263,6 @@ WNNStatus onnx_order(Onnx__ModelProto *model)
 	WNNStatus status = order_graph(model->graph);
 
 	for (size_t i = 0; status == WNNStatus_Success && i < model->n_functions; i++)
-		status = order_nodes(model->functions[i]->n_node, model->functions[i]->node);
+		status = order_function(model->functions[i]);
 	return status;
 }
