@@ -355,10 +355,17 @@ WNNOperand onnx_operand(struct onnx_node *node, struct onnx_value *value)
 		onnx_refuse(node, "", "WebNN has no type for %s", onnx_type_name(value->type));
 		return NULL;
 	}
-	if (elements <= 0 || elements > INT32_MAX) {
-		onnx_refuse(node, "", "a constant has %s elements: %s",
-			    elements ? "too many" : "no",
+	/* A tensor without elements is a constant here, even if it is an input of the model. */
+	if (!elements) {
+		onnx_refuse(node, "", "an input of shape %s has no elements: at least 1 is needed",
 			    onnx_shape_text(node->import->arena, &value->shape));
+		return NULL;
+	}
+	if (elements < 0 || elements > INT32_MAX) {
+		onnx_refuse(
+			node, "",
+			"a constant of shape %s has more than the %d elements that are allowed",
+			onnx_shape_text(node->import->arena, &value->shape), INT32_MAX);
 		return NULL;
 	}
 	for (uint32_t i = 0; i < value->shape.rank; i++)
