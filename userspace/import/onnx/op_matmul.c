@@ -304,9 +304,9 @@ static int parse_equation(struct onnx_node *node, struct equation *e)
 
 /*
  * Replaces two dimensions with the same letter by their diagonal, and drops the second occurrence
- * of the letter from @term.
+ * of the letter from @term. Returns NULL, and refuses @input, when they differ in length.
  */
-static WNNOperand take_diagonals(struct onnx_node *node, WNNOperand x, char *term)
+static WNNOperand take_diagonals(struct onnx_node *node, size_t input, WNNOperand x, char *term)
 {
 	for (uint32_t i = 0; x && term[i]; i++)
 		for (uint32_t k = i + 1; x && term[k]; k++) {
@@ -315,8 +315,11 @@ static WNNOperand take_diagonals(struct onnx_node *node, WNNOperand x, char *ter
 
 			if (term[i] != term[k])
 				continue;
-			if (size != shape.dim[k])
+			if (size != shape.dim[k]) {
+				onnx_refuse(node, "equation", "input %zu does not fit its term",
+					    input);
 				return NULL;
+			}
 			/*
 			 * Moves both dimensions to the end and merges them; the diagonal is every
 			 * (size + 1)-th element.
@@ -451,9 +454,11 @@ int onnx_op_einsum(struct onnx_node *node)
 	for (size_t i = 0; i < e.count; i++) {
 		WNNOperand next = onnx_in(node, i);
 
-		next = next ? take_diagonals(node, next, e.inputs[i]) : NULL;
 		if (!next)
-			return onnx_refuse(node, "equation", "input %zu does not fit its term", i);
+			return -1;
+		next = take_diagonals(node, i, next, e.inputs[i]);
+		if (!next)
+			return onnx_out(node, 0, NULL);
 		strcpy(needed, e.output);
 		for (size_t k = i + 1; k < e.count; k++)
 			strcat(needed, e.inputs[k]);
