@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Activations that take parameters, and functions of one argument that are composed of others. */
 #include <math.h>
-#include <string.h>
 
 #include "ops.h"
 
@@ -213,14 +212,13 @@ WNNOperand onnx_gelu(struct onnx_node *node, WNNOperand x, bool approximate)
 
 int onnx_op_gelu(struct onnx_node *node)
 {
-	const char *approximate = onnx_attr_string(node, "approximate", "none");
+	static const char *const names[] = { "none", "tanh" };
+	int tanh_form = onnx_attr_choice(node, "approximate", "none", names, 2);
 	WNNOperand x = onnx_in(node, 0);
 
-	if (!x)
+	if (!x || tanh_form < 0)
 		return -1;
-	if (strcmp(approximate, "none") && strcmp(approximate, "tanh"))
-		return onnx_refuse(node, "approximate", "approximate is neither none nor tanh");
-	return onnx_out(node, 0, onnx_gelu(node, x, !strcmp(approximate, "tanh")));
+	return onnx_out(node, 0, onnx_gelu(node, x, tanh_form));
 }
 
 /* com.microsoft: applies the function to the sum of input and bias. */

@@ -36,17 +36,16 @@ static WNNOperand power_of(struct onnx_node *node, WNNOperand shift, unsigned in
  */
 int onnx_op_bit_shift(struct onnx_node *node)
 {
-	const char *direction = onnx_attr_string(node, "direction", "");
+	static const char *const directions[] = { "LEFT", "RIGHT" };
+	int right = onnx_attr_choice(node, "direction", "", directions, 2);
 	int type = onnx_in_type(node, 0);
-	bool left = !strcmp(direction, "LEFT"), is_signed = !onnx_type_is_unsigned(type);
+	bool left = !right, is_signed = !onnx_type_is_unsigned(type);
 	unsigned int bits = onnx_type_bits(type), most = bits - 1 - is_signed;
 	WNNOperand x = onnx_in(node, 0), shift = x ? onnx_in(node, 1) : NULL;
 	WNNOperand valid, inside, negative = NULL, power, zero;
 
-	if (!shift)
+	if (!shift || right < 0)
 		return -1;
-	if (!left && strcmp(direction, "RIGHT"))
-		return onnx_refuse(node, "direction", "direction is neither LEFT nor RIGHT");
 	if (import_runs_on_cpu(node->b))
 		return onnx_out(node, 0,
 				import_integers(node->b,

@@ -2,8 +2,6 @@
 /*
  * TensorScatter: writes new rows into a cache of constant size, at a position that each batch has.
  */
-#include <string.h>
-
 #include "ops.h"
 #include "select.h"
 
@@ -31,18 +29,15 @@ static WNNOperand places(struct onnx_node *node, int64_t batch, int64_t length, 
 
 int onnx_op_tensor_scatter(struct onnx_node *node)
 {
-	const char *mode = onnx_attr_string(node, "mode", "linear");
+	static const char *const modes[] = { "linear", "circular" };
+	int circular = onnx_attr_choice(node, "mode", "linear", modes, 2);
 	WNNOperand x = onnx_in(node, 0), update = x ? onnx_in(node, 1) : NULL, at;
-	bool circular = !strcmp(mode, "circular");
 	struct onnx_shape shape, rows;
 	int64_t length;
 	uint32_t axis;
 
-	if (!update)
+	if (!update || circular < 0)
 		return -1;
-	if (!circular && strcmp(mode, "linear"))
-		return onnx_refuse(node, "mode", "mode is \"%s\": linear and circular are allowed",
-				   mode);
 	shape = x_shape(x);
 	rows = x_shape(update);
 	if (onnx_axis(node, "axis", onnx_attr_int(node, "axis", -2), shape.rank, &axis))

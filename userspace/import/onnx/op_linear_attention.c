@@ -224,19 +224,16 @@ static WNNOperand causal_conv(struct onnx_node *node, WNNOperand x, WNNOperand w
 
 int onnx_op_causal_conv(struct onnx_node *node)
 {
-	const char *activation = onnx_attr_string(node, "activation", "none");
+	/* silu and swish are the same function. */
+	static const char *const names[] = { "none", "silu", "swish" };
+	int swish = onnx_attr_choice(node, "activation", "none", names, 3);
 	WNNOperand x = onnx_in(node, 0), weight = x ? onnx_in(node, 1) : NULL, y;
-	bool swish = !strcmp(activation, "silu") || !strcmp(activation, "swish");
 	struct onnx_shape shape, kernel;
 
-	if (!weight)
+	if (!weight || swish < 0)
 		return -1;
 	shape = x_shape(x);
 	kernel = x_shape(weight);
-	if (!swish && strcmp(activation, "none"))
-		return onnx_refuse(node, "activation",
-				   "activation is \"%s\": none, silu and swish are allowed",
-				   activation);
 	if (shape.rank != 3 || kernel.rank != 3 || kernel.dim[0] != shape.dim[1] ||
 	    kernel.dim[1] != 1)
 		return onnx_refuse(node, "weight",
