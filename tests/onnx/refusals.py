@@ -324,8 +324,8 @@ PICTURES = [
      "AffineGrid", [(1, 2, 3), ints(1, 1, 1)], {},
      {"version": 20}),
     ("size has an item 0", "AffineGrid", [(1, 2, 3), ints(1, 1, 0, 1)], {}, {"version": 20}),
-    ("mode is \"odd\": avg and max are allowed", "RoiAlign", [IMAGE, (1, 4), (INT64, 1)], {"mode": "odd"}),
-    ("coordinate_transformation_mode is \"none\": half_pixel and output_half_pixel are allowed",
+    ("mode is \"odd\": allowed are avg, max", "RoiAlign", [IMAGE, (1, 4), (INT64, 1)], {"mode": "odd"}),
+    ("coordinate_transformation_mode is \"none\": allowed are output_half_pixel, half_pixel",
      "RoiAlign", [IMAGE, (1, 4), (INT64, 1)],
      {"coordinate_transformation_mode": "none"}),
     ("sampling_ratio is not given, and would depend on the regions", "RoiAlign",
@@ -374,7 +374,7 @@ LSTM = [(1, 1, 2), (1, 8, 2), (1, 8, 2)]
 
 SEQUENCES = [
     ("WebNN has no strings", "TfIdfVectorizer", [(INT64, 2)], {"pool_strings": ["a"]}),
-    ("mode is \"odd\": TF, IDF and TFIDF are allowed", "TfIdfVectorizer", [(INT64, 2)], dict(GRAMS, mode="odd")),
+    ("mode is \"odd\": allowed are TF, IDF, TFIDF", "TfIdfVectorizer", [(INT64, 2)], dict(GRAMS, mode="odd")),
     ("groups of 1 to 2 numbers that skip up to 0 do not fit ngram_counts with 1 items: min_gram_length is from 1 to "
      "max_gram_length, that up to their number, and max_skip_count from 0 to 1000", "TfIdfVectorizer", [(INT64, 2)],
      dict(GRAMS, max_gram_length=2)),

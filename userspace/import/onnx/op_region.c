@@ -3,8 +3,6 @@
  * RoiAlign. A bilinear sample is a weighted sum of two rows and two columns. With all other weights
  * 0, the samples of a region are two matrix products.
  */
-#include <string.h>
-
 #include "ops.h"
 #include "select.h"
 
@@ -22,26 +20,21 @@ struct weights {
 
 static int read_regions(struct onnx_node *node, struct regions *r)
 {
-	const char *mode = onnx_attr_string(node, "mode", "avg");
-	const char *place =
-		onnx_attr_string(node, "coordinate_transformation_mode",
-				 node->version < 16 ? "output_half_pixel" : "half_pixel");
+	static const char *const modes[] = { "avg", "max" };
+	static const char *const places[] = { "output_half_pixel", "half_pixel" };
+	int largest = onnx_attr_choice(node, "mode", "avg", modes, 2);
+	int half = onnx_attr_choice(node, "coordinate_transformation_mode",
+				    places[node->version >= 16], places, 2);
 	const struct onnx_shape *x = onnx_in_shape(node, 0), *rois = onnx_in_shape(node, 1);
 
 	*r = (struct regions){ .samples = onnx_attr_int(node, "sampling_ratio", 0),
 			       .scale = onnx_attr_float(node, "spatial_scale", 1),
-			       .largest = !strcmp(mode, "max"),
-			       .offset = strcmp(place, "half_pixel") ? 0 : 0.5 };
+			       .largest = largest == 1,
+			       .offset = half == 1 ? 0.5 : 0 };
 	r->bins[0] = onnx_attr_int(node, "output_height", 1);
 	r->bins[1] = onnx_attr_int(node, "output_width", 1);
-	if (!r->largest && strcmp(mode, "avg"))
-		return onnx_refuse(node, "mode", "mode is \"%s\": avg and max are allowed", mode);
-	if (r->offset == 0 && strcmp(place, "output_half_pixel"))
-		return onnx_refuse(node, "coordinate_transformation_mode",
-				   "coordinate_transformation_mode is \"%s\": "
-				   "half_pixel and output_half_pixel "
-				   "are allowed",
-				   place);
+	if (largest < 0 || half < 0)
+		return -1;
 	if (r->samples < 1 || r->samples > 64)
 		return onnx_refuse(node, "sampling_ratio",
 				   "sampling_ratio is not given, and would depend on the regions");

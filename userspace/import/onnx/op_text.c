@@ -3,9 +3,9 @@
  * TfIdfVectorizer of numbers: counts how often n-grams occur, by comparing the input with all
  * n-grams at once.
  */
-#include <string.h>
-
 #include "ops.h"
+
+enum mode { TF, IDF };
 
 struct grams {
 	const int64_t *pool, *starts, *places;
@@ -17,21 +17,21 @@ struct grams {
 
 static int read_grams(struct onnx_node *node, struct grams *g)
 {
-	const char *mode = onnx_attr_string(node, "mode", "TF");
+	static const char *const modes[] = { "TF", "IDF", "TFIDF" };
+	int mode = onnx_attr_choice(node, "mode", modes[TF], modes, 3);
 	const Onnx__AttributeProto *weights = onnx_attr(node, "weights");
 
 	*g = (struct grams){ .least = onnx_attr_int(node, "min_gram_length", 1),
 			     .most = onnx_attr_int(node, "max_gram_length", 1),
 			     .skips = onnx_attr_int(node, "max_skip_count", 0),
-			     .frequency = strcmp(mode, "IDF") };
+			     .frequency = mode != IDF };
 	g->pool = onnx_attr_ints(node, "pool_int64s", &g->numbers);
 	g->starts = onnx_attr_ints(node, "ngram_counts", &g->lengths);
 	g->places = onnx_attr_ints(node, "ngram_indexes", &g->count);
 	if (!g->pool)
 		return onnx_refuse(node, "pool_strings", "WebNN has no strings");
-	if (strcmp(mode, "TF") && strcmp(mode, "IDF") && strcmp(mode, "TFIDF"))
-		return onnx_refuse(node, "mode", "mode is \"%s\": TF, IDF and TFIDF are allowed",
-				   mode);
+	if (mode < 0)
+		return -1;
 	if (g->least < 1 || g->most < g->least || g->most > (int64_t)g->lengths || g->skips < 0 ||
 	    g->skips > 1000 || !g->count)
 		return onnx_refuse(
@@ -41,7 +41,7 @@ static int read_grams(struct onnx_node *node, struct grams *g)
 			"max_gram_length, that up to their number, and max_skip_count from "
 			"0 to 1000",
 			(long long)g->least, (long long)g->most, (long long)g->skips, g->lengths);
-	if (weights && strcmp(mode, "TF")) {
+	if (weights && mode != TF) {
 		if (weights->n_floats != g->count)
 			return onnx_refuse(node, "weights", "weights has %zu items for %zu groups",
 					   weights->n_floats, g->count);
