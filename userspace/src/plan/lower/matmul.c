@@ -157,7 +157,7 @@ static bool find_slices(struct plan *plan, const struct ir_node *node, struct ma
 }
 
 /* Splits the slices into batch dims and last two dims, as split_batch() does for b. */
-static void split_pieces(struct matmul *mm, const struct npu_view *out, bool transposed)
+static void split_slices(struct matmul *mm, const struct npu_view *out, bool transposed)
 {
 	int64_t dim[2];
 
@@ -196,7 +196,7 @@ static void analyse(struct plan *plan, const struct ir_node *node, struct matmul
 	split_batch(&mm->a, &whole, mm->a_last, a_dim);
 	split_batch(&mm->b, &whole, mm->b_last, b_dim);
 	split_batch(&mm->out, &whole, mm->out_last, out_dim);
-	split_pieces(mm, &whole, attrs->b_transpose);
+	split_slices(mm, &whole, attrs->b_transpose);
 	if (attrs->a_transpose) {
 		swap(mm->a_last);
 		swap(a_dim);

@@ -188,7 +188,7 @@ static bool is_candidate(const struct plan *plan, const struct ir_node *node)
  * Returns true if a node is a product that can read this operand in slices: only its second
  * operand, divided along one of the last two axes.
  */
-static bool reads_pieces(const struct ir_node *node, uint32_t operand, uint32_t axis)
+static bool reads_slices(const struct ir_node *node, uint32_t operand, uint32_t axis)
 {
 	return (node->op == IR_OP_MATMUL || node->op == IR_OP_QMATMUL) && operand == 1 &&
 	       axis + 2 >= node->operands[1]->type.rank;
@@ -205,7 +205,7 @@ static void note_use(struct plan *plan, struct note *notes, uint32_t n, uint32_t
 	if (note->concat == NO_CONCAT)
 		return;
 	whole = &notes[note->concat];
-	if (reads_pieces(node, operand, note->axis)) {
+	if (reads_slices(node, operand, note->axis)) {
 		whole->last = n;
 		whole->read += note->elements;
 		return;
@@ -238,7 +238,7 @@ static bool is_settled(const struct plan *plan, const struct note *notes, uint32
 }
 
 /* Extends the live ranges of the concat's operands to the last product that reads them. */
-static void keep_pieces(struct plan *plan, const struct ir_node *concat, uint32_t last)
+static void keep_slices(struct plan *plan, const struct ir_node *concat, uint32_t last)
 {
 	for (uint32_t i = 0; i < concat->num_operands; i++) {
 		struct value_location *location = &plan->values->location[concat->operands[i]->id];
@@ -259,7 +259,7 @@ static void settle(struct plan *plan, const struct note *notes, uint32_t id)
 	location->slice_axis = note->axis;
 	location->whole = note->concat;
 	if (note->concat == id)
-		keep_pieces(plan, plan->graph->values[id]->def, note->last);
+		keep_slices(plan, plan->graph->values[id]->def, note->last);
 }
 
 void slices_find(struct plan *plan)
