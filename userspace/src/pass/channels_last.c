@@ -49,7 +49,7 @@ static bool is_picture(const struct ir_value *value)
  * Whether operand i must change its layout with the node; the node reads other operands in their
  * own layout.
  */
-static bool turns_operand(const struct ir_node *node, uint32_t i)
+static bool permutes_operand(const struct ir_node *node, uint32_t i)
 {
 	switch (node->op) {
 	case IR_OP_CONCAT:
@@ -73,14 +73,14 @@ static bool broadcasts(enum ir_op op)
 	       op == IR_OP_QUANTIZE || op == IR_OP_DEQUANTIZE;
 }
 
-static bool operands_can_turn(const struct ir_node *node)
+static bool operands_permute(const struct ir_node *node)
 {
 	for (uint32_t i = 0; i < node->num_operands; i++) {
 		const struct ir_value *value = node->operands[i];
 
 		if (!value)
 			continue;
-		if (turns_operand(node, i) ?
+		if (permutes_operand(node, i) ?
 			    !is_picture(value) :
 			    broadcasts(node->op) && ir_type_elements(&value->type) != 1)
 			return false;
@@ -99,7 +99,7 @@ static bool is_start(const struct ir_node *node)
 
 static bool can_permute(const struct ir_node *node)
 {
-	if (node->num_results != 1 || node->results[0]->type.rank != 4 || !operands_can_turn(node))
+	if (node->num_results != 1 || node->results[0]->type.rank != 4 || !operands_permute(node))
 		return false;
 	switch (node->op) {
 	case IR_OP_CONV:
@@ -152,7 +152,7 @@ static void find_regions(struct layout_change *t)
 			const struct ir_value *value = node->operands[i];
 
 			if (!value || !value->def || !t->last[value->def->id] ||
-			    !turns_operand(node, i))
+			    !permutes_operand(node, i))
 				continue;
 			t->last[n] = true;
 			t->region[region_of(t, value->def->id)] = region_of(t, n);
@@ -201,7 +201,7 @@ static void count_border(struct layout_change *t, const struct ir_node *node, ui
 {
 	const struct ir_value *value = node->operands[i];
 	bool made_last = value->def && t->last[value->def->id];
-	bool used_last = t->last[node->id] && turns_operand(node, i);
+	bool used_last = t->last[node->id] && permutes_operand(node, i);
 	int64_t moved = moved_elements(value);
 
 	if (made_last && !used_last && !reduces_in_order(node))
@@ -367,7 +367,7 @@ static int emit_permuted(struct layout_change *t, const struct ir_node *node)
 	for (uint32_t i = 0; i < node->num_operands && complete; i++) {
 		if (!node->operands[i])
 			continue;
-		operands[i] = value_in(t, node->operands[i], turns_operand(node, i));
+		operands[i] = value_in(t, node->operands[i], permutes_operand(node, i));
 		complete = operands[i] != NULL;
 	}
 	permute_attributes(node->op, &attrs);
