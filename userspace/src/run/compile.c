@@ -44,7 +44,7 @@ static bool convolves(const struct ir_node *node, const struct ir_value *value)
  * Fuses a CPU node with the step before it, when only that node reads the result of the step and
  * the step's kernel can compute both. Returns true when the node is fused.
  */
-static bool join(struct run_compiled *c, struct run_step *step, const struct ir_node *node,
+static bool fuse(struct run_compiled *c, struct run_step *step, const struct ir_node *node,
 		 const uint32_t *uses)
 {
 	const struct ir_node *producer = c->graph->nodes[step->first];
@@ -101,7 +101,7 @@ int run_make_steps(struct run_compiled *c, const bool *on_npu, struct wnn_error 
 			continue;
 		}
 		if (!on_npu[i] && last && !on_npu[last->first] &&
-		    join(c, last, graph->nodes[i], uses))
+		    fuse(c, last, graph->nodes[i], uses))
 			continue;
 		c->steps[c->num_steps++] =
 			(struct run_step){ .first = i, .count = 1, .prepared = c->early[i] };

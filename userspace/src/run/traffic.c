@@ -124,13 +124,14 @@ static uint32_t join_loops(struct loop *loops, uint32_t count, int64_t *lo, int6
 	return left;
 }
 
-static void add_loop(struct loop *loops, uint32_t *count, int64_t turns, int64_t step, int64_t *lo)
+static void add_loop(struct loop *loops, uint32_t *count, int64_t iterations, int64_t step,
+		     int64_t *lo)
 {
-	if (turns < 2 || !step)
+	if (iterations < 2 || !step)
 		return;
 	if (step < 0)
-		*lo += (turns - 1) * step;
-	loops[(*count)++] = (struct loop){ turns, step < 0 ? -step : step };
+		*lo += (iterations - 1) * step;
+	loops[(*count)++] = (struct loop){ iterations, step < 0 ? -step : step };
 }
 
 static void touch_loops(struct job *job, const struct loop *loops, uint32_t count, int64_t lo,
