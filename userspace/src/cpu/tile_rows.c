@@ -229,8 +229,8 @@ struct window_run {
 };
 
 /*
- * The pixels that a worker keeps: rows [first, end) of an image in a ring buffer, row i at index i
- * % WINDOW.
+ * The pixels that a worker keeps: rows [first, end) of an image in a ring buffer, row i at index
+ * i % WINDOW.
  */
 struct window {
 	int64_t image, first, end;
