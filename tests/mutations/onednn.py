@@ -206,7 +206,7 @@ MUTATIONS = [
     _pass('means are over the axes of nchw', 'attrs->reduce.axes = permuted_axes(attrs->reduce.axes);', ';'),
     _pass('pools keep their layout', 'attrs->pool.layout = IR_NHWC;', ';'),
     _pass('normalisation is along the width', 'attrs->norm.axis = to_first[attrs->norm.axis];', 'attrs->norm.axis = 2;'),
-    _pass('small regions are turned, too', 'if (t->work[region] / work_per_element < t->border[region])', 'if (false)', 'text'),
+    _pass('small regions are permuted, too', 'if (t->work[region] / work_per_element < t->border[region])', 'if (false)', 'text'),
     _pass('outputs cost nothing', 'if (value->def && t->last[value->def->id])\n\t\t\tt->border',
           'if (false)\n\t\t\tt->border', 'text'),
     _packed('channels of a row are counted from its elements', 'fast_reduce.c', 'int64_t c = i / inner % channels;', 'int64_t c = i % channels;'),
