@@ -7,8 +7,8 @@
  * point give the same bits. No result of the host's libm is involved.
  *
  * The caller's thread must be in the default floating-point environment: round to nearest
- * even, subnormals neither flushed nor read as zero. Which exception flags get raised is
- * unspecified.
+ * even, subnormals neither flushed nor read as zero. The exception flags that
+ * are raised are unspecified.
  */
 #ifndef ONPU_MATH_FUNCTIONS_H
 #define ONPU_MATH_FUNCTIONS_H

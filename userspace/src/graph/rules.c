@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What the rules of several operators share: broadcasting, axes, sizes, and recording of nodes. */
+/* Functions that several rules share: broadcasting, axes, sizes, and recording of nodes. */
 #include "graph/rules.h"
 
 #include <stdio.h>

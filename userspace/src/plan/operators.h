@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the planner knows of each IR operator: one row in plan/lower/operators.c. A new operator is
- * a new row, and a file in plan/lower/ unless it belongs to a family that has one.
+ * The planner's table of IR operators, which plan/lower/operators.c fills in. A new operator is a
+ * new row, and a file in plan/lower/ unless it belongs to a family that has one.
  */
 #ifndef WNN_PLAN_OPERATORS_H
 #define WNN_PLAN_OPERATORS_H

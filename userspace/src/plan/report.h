@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the planner reports to the code generator and the passes: which nodes the NPU can run and
- * why it cannot run the others, what the plan does with each node, and which values enter and leave
+ * The planner's report to the code generator and the passes: which nodes the NPU can run and why
+ * it cannot run the others, what the plan does with each node, and which values enter and leave
  * a program through memory of their own.
  */
 #ifndef WNN_PLAN_REPORT_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which instructions must follow which, from the bytes that they touch: used by the emitter, the
- * scheduler and prefetches.
+ * Tells which instructions must follow which, from the bytes that they touch. The emitter, the
+ * scheduler and prefetches use it.
  */
 #ifndef WNN_PLAN_DEPEND_H
 #define WNN_PLAN_DEPEND_H
