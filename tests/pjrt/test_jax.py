@@ -212,10 +212,34 @@ class Programs(unittest.TestCase):
         """Without an NPU, and without WEBNN_DEVICE, other programs stay on JAX's own CPU."""
         environment = {name: value for name, value in os.environ.items() if name not in ("JAX_PLATFORMS", "WEBNN_DEVICE")}
         code = "import jax, jax_plugins.onpu as it; print(it.has_npu(), jax.default_backend(), jax.devices('onpu'))"
-        said = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True,
-                              env=environment).stdout.split()
+        done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, env=environment)
+        said = done.stdout.split()
         self.assertEqual(said[:2], ["True", "onpu"] if said[0] == "True" else ["False", "cpu"])
         self.assertEqual(said[2], "[OnpuDevice(id=0)]")
+        self.assertEqual("is experimental" in done.stderr, said[0] == "True", done.stderr)
+
+    def test_no_library(self):
+        """A library that is missing or does not load costs other programs one line, and no traceback."""
+        environment = {name: value for name, value in os.environ.items()
+                       if name not in ("JAX_PLATFORMS", "WEBNN_DEVICE")}
+        code = "import jax; print(jax.numpy.arange(3).sum(), jax.default_backend())"
+        with tempfile.NamedTemporaryFile(suffix=".so") as broken:
+            for library in "/nowhere/libpjrt_onpu.so", broken.name:
+                for platforms, status in (None, 0), ("cpu", 0), ("onpu", 1):
+                    with self.subTest(library=library, platforms=platforms):
+                        there = environment | {"ONPU_PJRT_PLUGIN": library}
+                        if platforms:
+                            there["JAX_PLATFORMS"] = platforms
+                        done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True,
+                                              env=there)
+                        self.assertEqual(done.returncode, status, done.stderr)
+                        self.assertEqual(done.stderr.count("JAX cannot use the platform onpu: "), 1, done.stderr)
+                        if status:
+                            self.assertRegex(done.stderr,
+                                             "Unable to initialize backend 'onpu': .*" + os.path.basename(library))
+                        else:
+                            self.assertEqual(done.stdout.split(), ["3", "cpu"])
+                            self.assertNotIn("Traceback", done.stderr)
 
     def test_no_device(self):
         """A device that does not open ends programs that ask for onpu, and no others."""

@@ -43,17 +43,30 @@ def has_npu() -> bool:
 def initialize() -> None:
     """Registers the platform onpu with JAX.
 
-    Where there is no NPU and WEBNN_DEVICE is not set, programs that do not ask for onpu stay on JAX's own CPU.
+    Where there is no NPU and WEBNN_DEVICE is not set, programs that do not ask for onpu stay on JAX's own CPU. When the
+    library does not load, one line of the log says why, and only programs that ask for onpu fail.
     """
     from jax._src import xla_bridge  # pylint: disable=import-outside-toplevel
 
     wanted = has_npu() or bool(os.environ.get("WEBNN_DEVICE"))
-    xla_bridge.register_plugin(PLATFORM, priority=PREFERRED if wanted else ON_DEMAND, library_path=find_library())
+    try:
+        xla_bridge.register_plugin(PLATFORM, priority=PREFERRED if wanted else ON_DEMAND, library_path=find_library())
+    except (OSError, RuntimeError) as error:
+        reason = str(error)
+
+        def refuse() -> None:
+            raise RuntimeError(reason)
+
+        logging.getLogger(__name__).warning("JAX cannot use the platform onpu: %s", reason)
+        xla_bridge.register_backend_factory(PLATFORM, refuse, priority=ON_DEMAND, fail_quietly=True)
+        return
     # JAX opens each platform, also for programs that do not use it: these go on when onpu cannot be opened.
     # A program that asks for onpu by JAX_PLATFORMS still fails, with the reason.
     registration = getattr(xla_bridge, "_backend_factories", {}).get(PLATFORM)
     if registration is not None:
         registration.fail_quietly = True
+        # JAX's warning that a platform is experimental is not for programs that stay on its CPU.
+        registration.experimental = wanted
     try:
         from . import linalg  # pylint: disable=import-outside-toplevel
 
