@@ -163,9 +163,13 @@ class Programs(unittest.TestCase):
 
     def test_memories(self):
         mesh = Mesh(numpy.array(jax.devices()), ("x",))
-        x = jax.device_put(jnp.arange(4.0), NamedSharding(mesh, PartitionSpec(), memory_kind="pinned_host"))
-        self.assertEqual(x.sharding.memory_kind, "pinned_host")
+        x = jax.device_put(jnp.arange(4.0), NamedSharding(mesh, PartitionSpec(), memory_kind="device"))
+        self.assertEqual(x.sharding.memory_kind, "device")
         numpy.testing.assert_array_equal(x, numpy.arange(4))
+        # Programs give all results in the memory device, so that no other one may be asked for.
+        self.assertEqual([memory.kind for memory in jax.devices()[0].addressable_memories()], ["device"])
+        with self.assertRaisesRegex(Exception, "Got memory kind: pinned_host"):
+            NamedSharding(mesh, PartitionSpec(), memory_kind="pinned_host")
         before = jax.devices()[0].memory_stats()["bytes_in_use"]
         y = jax.device_put(numpy.zeros(1000, numpy.float32))
         self.assertEqual(jax.devices()[0].memory_stats()["bytes_in_use"], before + 4000)

@@ -6,7 +6,7 @@
 
 #include "plugin.h"
 
-static const char *const kinds[ONPU_MEMORY_COUNT] = { "device", "pinned_host" };
+static const char *const kinds[ONPU_MEMORY_COUNT] = { "device" };
 
 struct pjrt_named_value onpu_value_text(const char *name, const char *text)
 {

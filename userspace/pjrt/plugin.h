@@ -22,7 +22,8 @@ struct pjrt_error {
 	char own[];
 };
 
-enum onpu_memory_kind { ONPU_DEVICE, ONPU_PINNED_HOST, ONPU_MEMORY_COUNT };
+/* The results of a program are always in this memory, so that there is no other one. */
+enum onpu_memory_kind { ONPU_DEVICE, ONPU_MEMORY_COUNT };
 
 struct pjrt_memory {
 	struct pjrt_client *client;
