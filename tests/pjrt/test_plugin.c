@@ -340,6 +340,9 @@ static void test_layouts(void **state)
 	finish(raw.done);
 	assert_memory_equal(result, wanted + 2, 8);
 	raw.offset = 20;
+	fails(api->Buffer_CopyRawToHost(&raw), 3,
+	      "8 bytes from byte 20 on are not in the array, which has 24");
+	raw.offset = INT64_MAX;
 	fails(api->Buffer_CopyRawToHost(&raw), 3, "are not in the array, which has 24");
 	drop(buffer);
 }

@@ -306,9 +306,9 @@ struct pjrt_error *onpu_Buffer_CopyRawToHost(struct pjrt_Buffer_CopyRawToHost_ar
 	if (args->offset < 0 || args->size < 0 || (uint64_t)args->offset > block->size ||
 	    (uint64_t)args->size > block->size - (uint64_t)args->offset)
 		error = onpu_error(PJRT_INVALID_ARGUMENT,
-				   "onpu: bytes %lld to %lld are not in the array, which has %zu",
-				   (long long)args->offset, (long long)args->offset + args->size,
-				   block->size);
+				   "onpu: %lld bytes from byte %lld on are not in the array, which "
+				   "has %zu",
+				   (long long)args->size, (long long)args->offset, block->size);
 	if (!error) {
 		args->done = onpu_event_ready();
 		if (!args->done)
