@@ -164,6 +164,10 @@ static void test_sizes(void **state)
 {
 	struct pjrt_Buffer_ElementType_args args = ARGS(Buffer_ElementType, .type = 77);
 	struct pjrt_Device_MemoryStats_args stats;
+	struct {
+		struct pjrt_Device_MemoryStats_args known;
+		struct pjrt_statistic more, end;
+	} newer;
 	struct pjrt_Client_AddressableDevices_args devices =
 		ARGS(Client_AddressableDevices, .client = client);
 
@@ -181,6 +185,18 @@ static void test_sizes(void **state)
 	assert_true(stats.has_largest);
 	for (size_t i = 0; i < sizeof(stats.rest); i++)
 		assert_int_equal(((unsigned char *)stats.rest)[i], 0x5a);
+	/* A newer caller has members behind ours, which are not set; what follows them is kept. */
+	memset(&newer, 0x5a, sizeof(newer));
+	newer.known.struct_size = offsetof(__typeof__(newer), end);
+	newer.known.device = devices.devices[0];
+	works(api->Device_MemoryStats(&newer.known));
+	assert_true(newer.known.has_largest);
+	for (size_t i = 0; i < sizeof(newer.known.rest); i++)
+		assert_int_equal(((unsigned char *)newer.known.rest)[i], 0);
+	for (size_t i = 0; i < sizeof(newer.more); i++)
+		assert_int_equal(((unsigned char *)&newer.more)[i], 0);
+	for (size_t i = 0; i < sizeof(newer.end); i++)
+		assert_int_equal(((unsigned char *)&newer.end)[i], 0x5a);
 }
 
 static void test_clients(void **state)

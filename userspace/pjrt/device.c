@@ -91,8 +91,7 @@ struct pjrt_error *onpu_Device_MemoryStats(struct pjrt_Device_MemoryStats_args *
 	args->has_allocations = true;
 	args->largest = atomic_load(&client->largest);
 	args->has_largest = true;
-	if (PJRT_HAS(args, rest))
-		memset(args->rest, 0, sizeof(args->rest));
+	PJRT_CLEAR_FROM(args, rest);
 	return NULL;
 }
 

@@ -377,8 +377,7 @@ onpu_Executable_GetCompiledMemoryStats(struct pjrt_Executable_GetCompiledMemoryS
 	args->outputs = args->executable->output_bytes;
 	args->aliased = 0;
 	args->temporary = 0;
-	if (PJRT_HAS(args, host))
-		memset(args->host, 0, sizeof(args->host));
+	PJRT_CLEAR_FROM(args, host);
 	if (PJRT_HAS(args, peak))
 		args->peak = args->arguments + args->outputs;
 	if (PJRT_HAS(args, total))

@@ -166,4 +166,12 @@ struct pjrt_api {
 #define PJRT_HAS(args, member) \
 	((args)->struct_size >= offsetof(__typeof__(*(args)), member) + sizeof((args)->member))
 
+/* Clears a member and all behind it, also what a newer caller has behind this declaration. */
+#define PJRT_CLEAR_FROM(args, member)                                                     \
+	do {                                                                              \
+		size_t start_ = offsetof(__typeof__(*(args)), member);                    \
+		if ((args)->struct_size > start_)                                         \
+			memset((char *)(args) + start_, 0, (args)->struct_size - start_); \
+	} while (0)
+
 #endif
