@@ -126,8 +126,7 @@ static const struct {
 	    "node \"y\" (Neg) defines \"y\" a second time"),
 	ROW(MODEL("\x12") NEG("x", "w") WEIGHT("w"),
 	    "node \"w\" (Neg) defines \"w\" a second time"),
-	ROW(MODEL("\x12") NEG("x", "x") INPUT("x"),
-	    "node \"x\" (Neg) defines \"x\" a second time"),
+	ROW(MODEL("\x12") NEG("x", "x") INPUT("x"), "node \"x\" (Neg) defines \"x\" a second time"),
 #undef ROW
 };
 

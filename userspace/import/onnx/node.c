@@ -362,10 +362,9 @@ WNNOperand onnx_operand(struct onnx_node *node, struct onnx_value *value)
 		return NULL;
 	}
 	if (elements < 0 || elements > INT32_MAX) {
-		onnx_refuse(
-			node, "",
-			"a constant of shape %s has more than the %d elements that are allowed",
-			onnx_shape_text(node->import->arena, &value->shape), INT32_MAX);
+		onnx_refuse(node, "",
+			    "a constant of shape %s has more than the %d elements that are allowed",
+			    onnx_shape_text(node->import->arena, &value->shape), INT32_MAX);
 		return NULL;
 	}
 	for (uint32_t i = 0; i < value->shape.rank; i++)
