@@ -152,6 +152,8 @@ stage_packages()
 		--fail-on error,warning,info "$deb_work"/*.changes
 	prepare_packages && test_packages || status=1
 	pool_wait || status=1
+	# It is a copy of 1.5 GB, which only a failure needs.
+	[ "$status" -ne 0 ] || rm -rf --one-file-system -- "$packages_root" "$packages_work"
 	return "$status"
 }
 

@@ -480,6 +480,32 @@ check_stages=(lint frontdoor gcc test guest demo)
 more_stages=(clang driver mesa test-more guest-more packages sanitizers fuzz documentation)
 quick_stages=(lint gcc test guest)
 
+# What stages leave in folders of build/: STAGE FOLDER MIB. Smaller ones are left out.
+stage_rooms="
+gcc gcc 1100
+test samples 1100
+guest guest 150
+clang clang 200
+driver driver 450
+packages packages 3100
+sanitizers asan 1700
+fuzz fuzzers 250
+"
+
+# check_room STAGE…: checks the free space before anything is built, since a full disk fails one stage after the other
+# and every other program of the machine.
+check_room()
+{
+	local stage folder size free need=0
+
+	while read -r stage folder size; do
+		[[ " $* " != *" $stage "* ]] || [ -e "$top/build/$folder" ] || need=$((need + size))
+	done < <(grep . <<<"$stage_rooms")
+	free=$(($(df --output=avail -k "$top/build" | tail -n 1) / 1024))
+	[ "$free" -ge "$need" ] ||
+		die "no room below $top/build: what these stages build ($*) needs $need MiB, there are $free: $((need - free)) MiB are missing"
+}
+
 cmd_check()
 {
 	local name stages=("${check_stages[@]}") all="${check_stages[*]} ${more_stages[*]} arm64 debug cross media"
@@ -499,6 +525,7 @@ cmd_check()
 	done
 	progress_to_stdout
 	check_environment
+	check_room "${stages[@]}"
 	for name in "${stages[@]}"; do
 		# A stage that another one needed has run already.
 		[ -n "${stage_result[$name]:-}" ] || stage "$name" "stage_$name"

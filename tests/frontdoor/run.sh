@@ -158,6 +158,11 @@ test_no_room()
 	contains "no room: where, and for what" "no room below $small/build: the packages for this (demo)"
 	contains "no room: how much is missing" "need 3100 MiB, there are 6"
 	contains "no room: a failure, and no step was begun" "status 1"$'\n'"ls: cannot access"
+	mkdir -p "$small/build/driver"
+	out=$(env top="$small" bash -c '. "$top/scripts/lib.sh"; . "$top/scripts/check.sh"; check_room driver packages' 2>&1
+		echo "status $?")
+	contains "no room for a stage's folder, where another's is there" "these stages build (driver packages) needs 3100 MiB, there are 6"
+	contains "no room for a stage: a failure" "status 1"
 	rm -rf "$small/build"
 	mount -o remount,ro "$small"
 	out=$(ONPU_FORCE_ROOT=1 "$small/npu" demo 2>&1; echo "status $?")
