@@ -555,22 +555,6 @@ void onpu_ctx_file_close(struct onpu_file *file)
 	xa_destroy(&file->ctxs);
 }
 
-/* A job that ends during this call may be missing from the sums; the next call includes it. */
-void onpu_ctx_file_usage(struct onpu_file *file, u64 *busy_ns, u64 *cycles)
-{
-	struct onpu_ctx *ctx;
-	unsigned long id;
-
-	*busy_ns = atomic64_read(&file->vm->busy_ns);
-	*cycles = atomic64_read(&file->vm->cycles);
-	xa_lock(&file->ctxs);
-	xa_for_each(&file->ctxs, id, ctx) {
-		guard(spinlock)(&ctx->lock);
-		*busy_ns += onpu_job_busy_ns(ctx) - ctx->busy_ns;
-	}
-	xa_unlock(&file->ctxs);
-}
-
 static void ctx_fini(struct drm_device *drm, void *data)
 {
 	struct onpu_ctx_device *cd = data;

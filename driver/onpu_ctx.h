@@ -159,10 +159,10 @@ struct onpu_ctx {
 	u64 cancelled;
 	/** @cycles: Device cycles of its jobs. */
 	u64 cycles;
-	/** @busy_ns: Host time that its jobs took, up to @since. */
+	/** @busy_ns: Its part of the device's busy time, up to @since. */
 	u64 busy_ns;
-	/** @since: The time when the job at the hardware began, as far as is known. */
-	ktime_t since;
+	/** @since: &onpu_usage.share_ns when the hardware got its jobs. */
+	u64 since;
 	/** @state: One of &enum drm_onpu_ctx_state. */
 	u32 state;
 	/** @error: The errno that belongs to @state, positive. */
@@ -240,8 +240,6 @@ void onpu_ctx_kill_hung(struct onpu_ctx *ctx);
 /* Called once, before the firmware runs; undone as described at onpu_mmu_init(). */
 int onpu_ctx_init(struct onpu_device *onpu);
 void onpu_ctx_file_close(struct onpu_file *file);
-/* Host time and device cycles of all jobs of a client, destroyed contexts included. */
-void onpu_ctx_file_usage(struct onpu_file *file, u64 *busy_ns, u64 *cycles);
 /* Called by the interrupt thread when a queue may have completed jobs; cheap if it has not. */
 void onpu_ctx_irq(struct onpu_device *onpu, unsigned int queue);
 /* The firmware reports that a queue has faulted; the members of @event are not trusted. */

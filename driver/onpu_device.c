@@ -5,6 +5,7 @@
 #include <linux/cpumask.h>
 #include <linux/dma-map-ops.h>
 #include <linux/interrupt.h>
+#include <linux/math64.h>
 
 #include <drm/drm_managed.h>
 #include <drm/drm_print.h>
@@ -308,26 +309,54 @@ int onpu_irq_init(struct onpu_device *onpu)
 
 /* ---- counters */
 
-void onpu_usage_begin(struct onpu_device *onpu, unsigned int jobs)
+/* Returns the time since &onpu_usage.since in which the hardware had jobs. */
+static u64 busy_since(const struct onpu_usage *usage, ktime_t now)
 {
-	struct onpu_usage *usage = &onpu->usage;
-
-	guard(spinlock)(&usage->lock);
-	usage->running += jobs;
-	if (usage->running == jobs) {
-		usage->since = ktime_get();
-		queue_delayed_work(onpu->wq, &onpu->fw.heartbeat, ONPU_HEARTBEAT_INTERVAL);
-	}
+	lockdep_assert_held(&usage->lock);
+	return usage->running ? ktime_to_ns(ktime_sub(now, usage->since)) : 0;
 }
 
-void onpu_usage_end(struct onpu_device *onpu, unsigned int jobs)
+static u64 share_at(const struct onpu_usage *usage, ktime_t now)
 {
+	u64 busy_ns = busy_since(usage, now);
+
+	return usage->share_ns + (busy_ns ? div_u64(busy_ns, usage->running) : 0);
+}
+
+/* Brings the counters up to now, before @vm gets or loses a context whose jobs the hardware has. */
+static void usage_update(struct onpu_usage *usage, struct onpu_vm *vm)
+{
+	ktime_t now = ktime_get();
+
+	usage->share_ns = share_at(usage, now);
+	usage->busy_ns += busy_since(usage, now);
+	usage->since = now;
+	vm->usage.busy_ns += vm->usage.running * (usage->share_ns - vm->usage.since);
+	vm->usage.since = usage->share_ns;
+}
+
+u64 onpu_usage_begin(struct onpu_vm *vm)
+{
+	struct onpu_device *onpu = vm->onpu;
 	struct onpu_usage *usage = &onpu->usage;
 
 	guard(spinlock)(&usage->lock);
-	usage->running -= jobs;
-	if (!usage->running)
-		usage->busy_ns += ktime_to_ns(ktime_sub(ktime_get(), usage->since));
+	usage_update(usage, vm);
+	if (!usage->running++)
+		queue_delayed_work(onpu->wq, &onpu->fw.heartbeat, ONPU_HEARTBEAT_INTERVAL);
+	vm->usage.running++;
+	return usage->share_ns;
+}
+
+u64 onpu_usage_end(struct onpu_vm *vm)
+{
+	struct onpu_usage *usage = &vm->onpu->usage;
+
+	guard(spinlock)(&usage->lock);
+	usage_update(usage, vm);
+	usage->running--;
+	vm->usage.running--;
+	return usage->share_ns;
 }
 
 u64 onpu_usage_busy_ns(struct onpu_device *onpu)
@@ -335,7 +364,22 @@ u64 onpu_usage_busy_ns(struct onpu_device *onpu)
 	struct onpu_usage *usage = &onpu->usage;
 
 	guard(spinlock)(&usage->lock);
-	if (!usage->running)
-		return usage->busy_ns;
-	return usage->busy_ns + ktime_to_ns(ktime_sub(ktime_get(), usage->since));
+	return usage->busy_ns + busy_since(usage, ktime_get());
+}
+
+u64 onpu_usage_share_ns(struct onpu_device *onpu)
+{
+	struct onpu_usage *usage = &onpu->usage;
+
+	guard(spinlock)(&usage->lock);
+	return share_at(usage, ktime_get());
+}
+
+u64 onpu_usage_vm_ns(struct onpu_vm *vm)
+{
+	struct onpu_usage *usage = &vm->onpu->usage;
+
+	guard(spinlock)(&usage->lock);
+	return vm->usage.busy_ns +
+	       vm->usage.running * (share_at(usage, ktime_get()) - vm->usage.since);
 }

@@ -97,14 +97,19 @@ struct onpu_limits {
  * struct onpu_usage - Counters of what the device has done since the driver was bound.
  */
 struct onpu_usage {
-	/** @lock: Protects @running, @since and @busy_ns. */
+	/** @lock: Protects @running, @since, @busy_ns, @share_ns and &onpu_vm.usage. */
 	spinlock_t lock;
-	/** @running: Number of jobs that the hardware has and that have not ended. */
+	/** @running: Number of contexts whose jobs the hardware has. */
 	unsigned int running;
-	/** @since: The time when @running last became more than zero. */
+	/** @since: The time when @running last changed. */
 	ktime_t since;
 	/** @busy_ns: Time with @running above zero, up to @since. */
 	u64 busy_ns;
+	/**
+	 * @share_ns: A context's part of that time, if its jobs were there all the time: each
+	 *	moment is divided evenly among @running contexts.
+	 */
+	u64 share_ns;
 	/** @jobs: Number of jobs that have ended, with success or an error. */
 	atomic64_t jobs;
 	/** @failed_jobs: Number of the ended jobs whose fence has an error. */
@@ -317,13 +322,18 @@ static inline u32 onpu_queue_vector(const struct onpu_device *onpu, unsigned int
 }
 
 /*
- * Called when @jobs jobs were given to the hardware, or have ended there, to measure the busy time
- * and to start the heartbeat; callable from atomic context. The callers themselves count
- * &onpu_usage.jobs and failed_jobs, which include jobs that never ran.
+ * Called when the hardware gets jobs of a context of @vm that it had none of, or has none any more,
+ * to measure the busy time and to start the heartbeat; callable from atomic context. Both return
+ * &onpu_usage.share_ns. The callers themselves count &onpu_usage.jobs and failed_jobs, which
+ * include jobs that never ran.
  */
-void onpu_usage_begin(struct onpu_device *onpu, unsigned int jobs);
-void onpu_usage_end(struct onpu_device *onpu, unsigned int jobs);
+u64 onpu_usage_begin(struct onpu_vm *vm);
+u64 onpu_usage_end(struct onpu_vm *vm);
+/* These return &onpu_usage.busy_ns and &onpu_usage.share_ns as of now. */
 u64 onpu_usage_busy_ns(struct onpu_device *onpu);
+u64 onpu_usage_share_ns(struct onpu_device *onpu);
+/* Returns the part of the busy time that all contexts of an address space had. */
+u64 onpu_usage_vm_ns(struct onpu_vm *vm);
 
 /* ---- onpu_reset.c */
 

@@ -234,12 +234,12 @@ static void onpu_postclose(struct drm_device *drm, struct drm_file *drm_file)
 static void onpu_show_fdinfo(struct drm_printer *p, struct drm_file *drm_file)
 {
 	struct onpu_file *file = to_onpu_file(drm_file);
-	u64 busy_ns, cycles;
+	struct onpu_vm *vm = file->vm;
 
-	onpu_ctx_file_usage(file, &busy_ns, &cycles);
-	drm_printf(p, "drm-engine-npu:\t%llu ns\n", busy_ns);
+	drm_printf(p, "drm-engine-npu:\t%llu ns\n", onpu_usage_vm_ns(vm));
 	drm_printf(p, "drm-engine-capacity-npu:\t1\n");
-	drm_printf(p, "drm-cycles-npu:\t%llu\n", cycles);
+	/* The device's clock stands while it has no jobs, so there are no drm-total-cycles. */
+	drm_printf(p, "drm-cycles-npu:\t%llu\n", atomic64_read(&vm->cycles));
 	drm_printf(p, "drm-maxfreq-npu:\t%u KHz\n", onpu_cap(file->onpu, ONPU_REG_CAP_CLOCK_KHZ));
 	onpu_gem_show_memory(p, file);
 }

@@ -153,22 +153,19 @@ static void job_free(struct onpu_job *job)
 u64 onpu_job_busy_ns(const struct onpu_ctx *ctx)
 {
 	lockdep_assert_held(&ctx->lock);
-	if (!onpu_ctx_busy(ctx))
+	if (!ctx->in_ring)
 		return ctx->busy_ns;
-	return ctx->busy_ns + ktime_to_ns(ktime_sub(ktime_get(), ctx->since));
+	return ctx->busy_ns + onpu_usage_share_ns(ctx->onpu) - ctx->since;
 }
 
-/* Charge the time up to now to the context; call it before jobs end. */
-static void account_time(struct onpu_ctx *ctx)
+/* The hardware does not have a job any more. Charges the time up to now with the last job. */
+static void leave_ring(struct onpu_job *job)
 {
-	ktime_t now = ktime_get();
-	s64 ns = ktime_to_ns(ktime_sub(now, ctx->since));
+	struct onpu_ctx *ctx = job->ctx;
 
-	if (!onpu_ctx_busy(ctx))
-		return;
-	ctx->busy_ns += ns;
-	ctx->since = now;
-	atomic64_add(ns, &ctx->vm->busy_ns);
+	ctx->in_ring -= job->count;
+	if (!ctx->in_ring)
+		ctx->busy_ns += onpu_usage_end(ctx->vm) - ctx->since;
 }
 
 static void account_cycles(struct onpu_ctx *ctx, u64 total)
@@ -204,12 +201,10 @@ static void end_job(struct onpu_job *job, int error)
 
 	lockdep_assert_held(&ctx->lock);
 	list_del(&job->link);
-	if (job->seqno > ctx->fed) {
+	if (job->seqno > ctx->fed)
 		list_del(&job->next);
-	} else {
-		ctx->in_ring -= job->count;
-		onpu_usage_end(ctx->onpu, job->count);
-	}
+	else
+		leave_ring(job);
 	ctx->completed = max(ctx->completed, job->seqno);
 	trace_onpu_complete(ctx, job->seqno, job->count, error);
 	atomic64_add(job->count, &usage->jobs);
@@ -247,7 +242,6 @@ void onpu_job_end_all(struct onpu_ctx *ctx, int first, int rest)
 	ctx->resume = false;
 	if (list_empty(&ctx->jobs))
 		return;
-	account_time(ctx);
 	/* Write the page before signalling fences, as the device does. */
 	job = list_last_entry(&ctx->jobs, struct onpu_job, link);
 	ctx->completed = max(ctx->completed, job->seqno);
@@ -377,7 +371,6 @@ void onpu_job_reap(struct onpu_ctx *ctx)
 		record = read_fault_record(ctx);
 	if (seqno <= ctx->completed || seqno > ctx->fed)
 		return;
-	account_time(ctx);
 	account_cycles(ctx, READ_ONCE(page->total_cycles));
 	trace_engines(ctx, seqno);
 	if (!record.code || record.seqno != seqno)
@@ -399,13 +392,11 @@ void onpu_job_reap(struct onpu_ctx *ctx)
 /* Put a job back on the runnable list, behind @after; @taken: the last entry that was taken. */
 static void unfeed_job(struct onpu_job *job, struct list_head *after, u64 taken)
 {
-	struct onpu_ctx *ctx = job->ctx;
 	u64 first = job->seqno - job->count + 1;
 
 	job->taken = clamp_t(s64, taken + 1 - first, 0, job->count);
 	list_add(&job->next, after);
-	ctx->in_ring -= job->count;
-	onpu_usage_end(ctx->onpu, job->count);
+	leave_ring(job);
 }
 
 /**
@@ -428,7 +419,6 @@ bool onpu_job_unfeed(struct onpu_ctx *ctx, u32 head)
 		return true;
 	if (taken < ctx->completed || taken > ctx->completed + 1 || taken > ctx->fed)
 		return false;
-	account_time(ctx);
 	ctx->resume = taken > ctx->completed;
 	list_for_each_entry(job, &ctx->jobs, link) {
 		if (job->seqno > ctx->fed)
@@ -554,8 +544,7 @@ static void write_entries(struct onpu_ctx *ctx, const struct onpu_job *job)
 void onpu_job_feed(struct onpu_ctx *ctx)
 {
 	struct onpu_job *job, *next;
-	u32 count = 0;
-	bool busy;
+	u32 count = 0, before;
 
 	lockdep_assert_held(&ctx->lock);
 	if (list_empty(&ctx->runnable))
@@ -564,7 +553,7 @@ void onpu_job_feed(struct onpu_ctx *ctx)
 		onpu_queue_want(ctx);
 		return;
 	}
-	busy = onpu_ctx_busy(ctx);
+	before = ctx->in_ring;
 	list_for_each_entry_safe(job, next, &ctx->runnable, next) {
 		if (ctx->in_ring + job->count > ONPU_RING_SIZE)
 			break;
@@ -582,12 +571,11 @@ void onpu_job_feed(struct onpu_ctx *ctx)
 	/* onpu_write() orders this after all earlier writes to memory. */
 	onpu_write(ctx->onpu, ONPU_REG_DOORBELL_TAIL(ctx->queue), ctx->tail);
 	/* After the doorbell, to save time; jobs are only found to have ended under this lock. */
-	if (!busy) {
-		ctx->since = ktime_get();
+	if (!before) {
+		ctx->since = onpu_usage_begin(ctx->vm);
 		ctx->progress.when = jiffies;
 		ctx->progress.checks = 0;
 	}
-	onpu_usage_begin(ctx->onpu, count);
 }
 
 /* ---- jobs that are ready */

@@ -80,8 +80,15 @@ struct onpu_vm {
 	unsigned int bound;
 	/** @num_ctxs: Number of contexts whose memory is not yet freed; see &onpu_user.freed. */
 	atomic_t num_ctxs;
-	/** @busy_ns: Host time that all jobs took. */
-	atomic64_t busy_ns;
+	/** @usage: The part of the busy time that its contexts had; owned by onpu_device.c. */
+	struct {
+		/** @usage.running: Number of contexts whose jobs the hardware has. */
+		unsigned int running;
+		/** @usage.since: &onpu_usage.share_ns up to which @usage.busy_ns counts. */
+		u64 since;
+		/** @usage.busy_ns: Nanoseconds, up to @usage.since. */
+		u64 busy_ns;
+	} usage;
 	/** @cycles: Device cycles that all jobs took. */
 	atomic64_t cycles;
 	/** @ctx_memory: Bytes that all contexts take; owned by onpu_gem.c. */

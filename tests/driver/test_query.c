@@ -4,6 +4,8 @@
 #include "npu.h"
 
 #include <errno.h>
+#include <time.h>
+#include <unistd.h>
 #include <xf86drm.h>
 
 #define GUARD 0xa5
@@ -315,6 +317,48 @@ TEST_F(device, fdinfo_of_a_job_that_runs)
 	EXPECT_EQ(0, npu_ctx_destroy(self->fd, ctx.id));
 	EXPECT_EQ(ECANCELED, npu_wait(self->fd, syncobj));
 	EXPECT_LE(now, npu_fdinfo(self->fd, "drm-engine-npu"));
+}
+
+static uint64_t monotonic_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/*
+ * The device time of all files is at most the time that has passed, whatever number of contexts
+ * they have. The driver reads the same clock as this program, later than @begin and before @end.
+ */
+TEST_F(device, fdinfo_of_contexts_that_overlap)
+{
+	int fd[] = { self->fd, npu_open() };
+	const int contexts[] = { 3, 1 };
+	uint64_t before[2], after[2], begin, end;
+	double patience = npu_now() + npu_patience() * NPU_PATIENCE_S;
+
+	for (int i = 0; i < 2; i++) {
+		struct npu_bo data = npu_bo(fd[i], NPU_LONG_BYTES, 0);
+
+		for (int j = 0; j < contexts[i]; j++)
+			npu_submit_endless(fd[i], npu_ctx(fd[i], 0).id, data.va,
+					   npu_syncobj(fd[i]));
+	}
+	begin = monotonic_ns();
+	for (int i = 0; i < 2; i++)
+		before[i] = npu_fdinfo(fd[i], "drm-engine-npu");
+	/* Much longer than it takes to read. */
+	do {
+		usleep(10000);
+		after[0] = npu_fdinfo(fd[0], "drm-engine-npu");
+	} while (after[0] - before[0] < 100000000 && npu_now() < patience);
+	EXPECT_LE(100000000, after[0] - before[0]);
+	after[1] = npu_fdinfo(fd[1], "drm-engine-npu");
+	end = monotonic_ns();
+	EXPECT_LT(before[1], after[1]);
+	EXPECT_GE(end - begin, after[0] - before[0] + after[1] - before[1]);
+	close(fd[1]);
 }
 
 static uint64_t save_bytes(int fd)

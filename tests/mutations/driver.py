@@ -217,8 +217,10 @@ MUTATIONS = [
               '\tatomic64_sub(obj->size, &file->memory);\n\tkfree(use);\n', '\tkfree(use);\n'),
     _mutation('memory of a context still counts', 'onpu_gem.c', _STATIC,
               '\t\tatomic64_sub(kbo->bo->base.base.size, &kbo->vm->ctx_memory);\n', ''),
-    _mutation('time of a job that runs is not told', 'onpu_ctx.c', _STATIC,
-              '*busy_ns += onpu_job_busy_ns(ctx) - ctx->busy_ns;', ';'),
+    _mutation('time of a job that runs is not told', 'onpu_device.c', _STATIC,
+              'vm->usage.running * (share_at(usage, ktime_get()) - vm->usage.since)', '0'),
+    _mutation('time is not divided among contexts', 'onpu_device.c', _STATIC,
+              'div_u64(busy_ns, usage->running)', 'busy_ns'),
     _mutation('BO_INFO keeps a reference', 'onpu_gem.c', _PROCESS,
               'args->mmap_offset = drm_vma_node_offset_addr(&obj->vma_node);\n\t}\n'
               '\tdrm_gem_object_put(obj);\n',

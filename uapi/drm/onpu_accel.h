@@ -682,7 +682,10 @@ struct drm_onpu_ctx_get_state {
 	/** @cancelled: out: Number of jobs whose fence has ECANCELED. */
 	__u64 cancelled;
 
-	/** @busy_ns: out: Host time during which its jobs ran. */
+	/**
+	 * @busy_ns: out: Host time during which the hardware had its jobs. Time in which the
+	 * hardware had jobs of several contexts is divided evenly among them.
+	 */
 	__u64 busy_ns;
 
 	/** @cycles: out: Device cycles that its jobs took. */
