@@ -28,6 +28,7 @@ static int job_init(struct kunit *test)
 	t->onpu = test->priv;
 	t->ctx.onpu = t->onpu;
 	t->ctx.vm = &t->vm;
+	t->vm.onpu = t->onpu;
 	t->ctx.ring.vaddr = t->ring;
 	t->ctx.page.vaddr = &t->page;
 	t->ctx.timeout = HZ;
@@ -100,6 +101,7 @@ static void begin(struct job_test *t)
 	t->ctx.before = 3;
 	t->ctx.fed = 10;
 	t->ctx.completed = 5;
+	t->ctx.in_ring = 5;
 	t->page = (struct onpu_completion) { .seqno = 5 };
 }
 
@@ -293,6 +295,7 @@ static void jobs_that_follow_hide_nothing(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, onpu_job_hangs(&t->ctx));
 	/* The first job after a pause has the whole time. */
 	t->ctx.completed = t->ctx.fed;
+	t->ctx.in_ring = 0;
 	ago(t, 2 * HZ, 2 * HZ);
 	job->seqno++;
 	scoped_guard(spinlock, &t->ctx.lock) {
