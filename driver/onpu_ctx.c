@@ -343,7 +343,8 @@ void onpu_ctx_post_reset(struct onpu_device *onpu, bool alive)
 
 static int check_create(const struct drm_onpu_ctx_create *args)
 {
-	if (args->flags || args->ctx_id || args->pad || args->completion_offset)
+	if (args->flags & ~DRM_ONPU_CTX_LONG_RUNNING || args->ctx_id || args->pad ||
+	    args->completion_offset)
 		return -EINVAL;
 	if (args->priority > DRM_ONPU_PRIORITY_HIGH ||
 	    args->power > DRM_ONPU_POWER_HIGH_PERFORMANCE)
@@ -372,6 +373,7 @@ static void init_ctx(struct onpu_ctx *ctx, struct onpu_file *file,
 	get_task_comm(ctx->comm, current->group_leader);
 	ctx->priority = args->priority;
 	ctx->power = args->power;
+	ctx->long_running = args->flags & DRM_ONPU_CTX_LONG_RUNNING;
 	INIT_DELAYED_WORK(&ctx->linger, ctx_linger_work);
 	if (ctx->power == DRM_ONPU_POWER_HIGH_PERFORMANCE) {
 		pm_runtime_get_noresume(ctx->onpu->drm.dev);

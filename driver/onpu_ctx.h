@@ -112,6 +112,8 @@ struct onpu_ctx {
 	u32 priority;
 	/** @power: One of &enum drm_onpu_power. */
 	u32 power;
+	/** @long_running: Its jobs may take any time, and signal no syncobj. */
+	bool long_running;
 	/** @timeout: Time without progress, in jiffies. */
 	unsigned long timeout;
 	/** @ring: The ring with the entries of jobs. */

@@ -89,6 +89,8 @@ struct onpu_limits {
 	u64 run_cycles;
 	/** @wait: Time that a job may wait while others run, in jiffies. */
 	unsigned long wait;
+	/** @fence: Time that a job may take once it is ready, as fences wait for it; in jiffies. */
+	unsigned long fence;
 	/** @linger: Time that an idle context keeps the device awake, in jiffies. */
 	unsigned long linger;
 };

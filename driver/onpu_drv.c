@@ -52,6 +52,11 @@ module_param(max_wait_ms, uint, 0444);
 MODULE_PARM_DESC(max_wait_ms,
 		 "Milliseconds that a job may wait while others run (default 300000)");
 
+static unsigned int max_fence_ms = 600000;
+module_param(max_fence_ms, uint, 0444);
+MODULE_PARM_DESC(max_fence_ms,
+		 "Milliseconds after which a job that was ready is ended whatever it does, except in contexts for long work (default 600000)");
+
 static unsigned int linger_ms = 30000;
 module_param(linger_ms, uint, 0444);
 MODULE_PARM_DESC(linger_ms,
@@ -291,7 +296,10 @@ static const struct file_operations onpu_fops = {
 	.fop_flags = FOP_UNSIGNED_OFFSET,
 };
 
-/* Version 1.1 added max_user_contexts and user_memory, 1.2 bans users; see the uapi header. */
+/*
+ * Version 1.1 added max_user_contexts and user_memory, 1.2 bans users, 1.3 ends jobs that fences
+ * wait for; see the uapi header.
+ */
 static const struct drm_driver onpu_drm_driver = {
 	.driver_features = DRIVER_GEM | DRIVER_COMPUTE_ACCEL | DRIVER_SYNCOBJ |
 			   DRIVER_SYNCOBJ_TIMELINE,
@@ -325,6 +333,7 @@ static void set_limits(struct onpu_device *onpu)
 	limits->max_timeout_ms = clamp(max_timeout_ms, 1u, LONGEST_TIMEOUT_MS);
 	limits->timeout_ms = clamp(timeout_ms, 1u, limits->max_timeout_ms);
 	limits->wait = msecs_to_jiffies(clamp(max_wait_ms, 1u, LONGEST_TIMEOUT_MS));
+	limits->fence = msecs_to_jiffies(clamp(max_fence_ms, 1u, LONGEST_TIMEOUT_MS));
 	limits->linger = msecs_to_jiffies(min(linger_ms, LONGEST_TIMEOUT_MS));
 	limits->run_cycles = (u64)clamp(max_run_ms, 1u, LONGEST_TIMEOUT_MS) *
 			     onpu_cap(onpu, ONPU_REG_CAP_CLOCK_KHZ);

@@ -38,6 +38,7 @@ struct onpu_job {
 	struct dma_fence_cb callback; /* queues &onpu_ctx.resolve */
 	u32 count; /* number of entries */
 	u32 taken; /* number of entries that the hardware has taken from an earlier queue */
+	unsigned long ready; /* the time when the job became runnable, in jiffies */
 	/* Number of the last entry; the hardware has the job if it is up to &onpu_ctx.fed. */
 	u64 seqno;
 	struct onpu_ring_job entries[] __counted_by(count); /* copies for the ring */
@@ -455,6 +456,18 @@ static bool waits_too_long(const struct onpu_ctx *ctx)
 }
 
 /*
+ * Returns whether the oldest job, which is ready, has to end now whatever it does, since others may
+ * wait for its fence. With the context's lock held.
+ */
+static bool is_overdue(struct onpu_ctx *ctx)
+{
+	const struct onpu_job *job = list_first_entry_or_null(&ctx->jobs, struct onpu_job, link);
+
+	return job && !ctx->long_running &&
+	       time_after(jiffies, job->ready + ctx->onpu->limits.fence);
+}
+
+/*
  * Returns false when the job hangs; with the context's lock held. @waits: its queue waits for
  * others.
  */
@@ -492,14 +505,16 @@ bool onpu_job_hangs(struct onpu_ctx *ctx)
 	if (ctx->dead || READ_ONCE(ctx->onpu->ctx->stopped))
 		return false;
 	if (ctx->queue < 0)
-		return !list_empty(&ctx->runnable) && waits_too_long(ctx);
-	return ctx->queue == queue && onpu_ctx_busy(ctx) && !makes_progress(ctx, waits);
+		return !list_empty(&ctx->runnable) && (is_overdue(ctx) || waits_too_long(ctx));
+	return ctx->queue == queue && onpu_ctx_busy(ctx) &&
+	       (is_overdue(ctx) || !makes_progress(ctx, waits));
 }
 
 /* Queues the next check for hangs; the work has a reference to its context. */
 static void watch_ctx(struct onpu_ctx *ctx)
 {
-	unsigned long time = min(ctx->timeout, ctx->onpu->limits.wait);
+	const struct onpu_limits *limits = &ctx->onpu->limits;
+	unsigned long time = min3(ctx->timeout, limits->wait, limits->fence);
 
 	onpu_ctx_get(ctx);
 	if (!queue_delayed_work(ctx->onpu->reset_wq, &ctx->watch, DIV_ROUND_UP(time, HANG_CHECKS)))
@@ -590,6 +605,7 @@ static void make_runnable(struct onpu_job *job)
 		ctx->progress.moved = jiffies;
 		watch_ctx(ctx);
 	}
+	job->ready = jiffies;
 	list_move_tail(&job->next, &ctx->runnable);
 }
 
@@ -651,7 +667,7 @@ struct onpu_job *onpu_job_create(struct onpu_ctx *ctx, const struct drm_onpu_job
 				 u32 max_waits)
 {
 	size_t size = struct_size_t(struct onpu_job, entries, count);
-	u64 max_cycles = ctx->onpu->limits.run_cycles;
+	u64 max_cycles = ctx->long_running ? U64_MAX : ctx->onpu->limits.run_cycles;
 	struct onpu_job *job __free(kfree) = kmalloc(size + max_waits * sizeof(*job->waits),
 						     max_waits ? GFP_KERNEL_ACCOUNT : GFP_KERNEL);
 

@@ -140,6 +140,15 @@ static int read_jobs(struct onpu_submit *submit, const struct drm_onpu_obj_array
 	return 0;
 }
 
+static u32 count_syncs(const struct drm_onpu_sync *syncs, u32 count, u32 flag)
+{
+	u32 found = 0;
+
+	for (u32 i = 0; i < count; i++)
+		found += !!(syncs[i].flags & flag);
+	return found;
+}
+
 static int read_syncs(struct onpu_submit *submit)
 {
 	struct drm_onpu_sync *at;
@@ -165,16 +174,10 @@ static int read_syncs(struct onpu_submit *submit)
 	for (u32 i = 0; i < submit->num_syncs; i++)
 		if (!sync_ok(&submit->syncs[i]))
 			return -EINVAL;
-	return 0;
-}
-
-static u32 count_syncs(const struct drm_onpu_sync *syncs, u32 count, u32 flag)
-{
-	u32 found = 0;
-
-	for (u32 i = 0; i < count; i++)
-		found += !!(syncs[i].flags & flag);
-	return found;
+	/* Everybody may wait for a syncobj, so it must signal in time. */
+	return submit->ctx->long_running &&
+	       count_syncs(submit->syncs, submit->num_syncs, DRM_ONPU_SYNC_SIGNAL) ?
+	       -EOPNOTSUPP : 0;
 }
 
 /*

@@ -292,7 +292,7 @@ static void ctx_create(struct fuzz *f)
 {
 	struct client *client = some_client(f);
 	struct drm_onpu_ctx_create args = {
-		.flags = mostly32(f, 0),
+		.flags = mostly32(f, rng_chance(&f->rng, 90) ? 0 : DRM_ONPU_CTX_LONG_RUNNING),
 		.priority = mostly32(f, rng_below(&f->rng, 2)),
 		.power = mostly32(f, rng_below(&f->rng, 3)),
 		.timeout_ms = mostly32(f, rng_chance(&f->rng, 50) ? 0 : rng_below(&f->rng, 5000)),

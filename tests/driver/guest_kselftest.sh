@@ -40,6 +40,8 @@ may_skip()
 		[ "$(parameter max_run_ms)" -gt 1000 ] ;;
 	"share: share.a_job_that_waits_too_long # SKIP it may wait "*)
 		[ "$(parameter max_wait_ms)" -gt 10000 ] ;;
+	"share: share.no_fence_waits_for_long_work # SKIP a fence may wait "*)
+		[ "$(parameter max_fence_ms)" -gt 10000 ] ;;
 	*) false ;;
 	esac
 }

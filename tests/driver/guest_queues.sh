@@ -3,8 +3,8 @@
 # guest: --root --emu-arg=--queues=4 --timeout=1200
 # guest: --cpus=2
 #
-# A device with few queues, which contexts share, as TAP; then with bounds of run and wait that a test
-# can reach; then with jobs that cannot be interrupted, so that their queue cannot be taken.
+# A device with few queues, which contexts share, as TAP; then with bounds of run, wait and fences that a
+# test can reach; then with jobs that cannot be interrupted, so that their queue cannot be taken.
 
 set -uo pipefail
 
@@ -39,6 +39,9 @@ numbered "$next" "$here/guest_kselftest.sh" share,-t,a_job_that_runs_too_long,-t
 /usr/sbin/rmmod onpu && /usr/sbin/insmod "$ONPU_GUEST_DRIVER" max_wait_ms=800 || status=1
 next=$(cat "$count")
 numbered "$next" "$here/guest_kselftest.sh" share,-t,a_job_that_waits_too_long || status=1
+/usr/sbin/rmmod onpu && /usr/sbin/insmod "$ONPU_GUEST_DRIVER" max_fence_ms=2000 || status=1
+next=$(cat "$count")
+numbered "$next" "$here/guest_kselftest.sh" share,-t,no_fence_waits_for_long_work || status=1
 number=$(($(cat "$count") - 1))
 rm -f -- "$count"
 [ "$status" -eq 0 ] || failures=1

@@ -34,7 +34,7 @@ FIXTURE_TEARDOWN(create)
 	close(self->fd);
 }
 
-REFUSED(create, flags, EINVAL, a->args.flags = 1);
+REFUSED(create, flags, EINVAL, a->args.flags = 2);
 REFUSED(create, highest_flag, EINVAL, a->args.flags = 1u << 31);
 REFUSED(create, unknown_priority, EINVAL, a->args.priority = DRM_ONPU_PRIORITY_HIGH + 1);
 REFUSED(create, negative_priority, EINVAL, a->args.priority = UINT32_MAX);
@@ -244,6 +244,31 @@ TEST_F(ctx, what_a_good_job_leaves)
 	EXPECT_TRUE(npu_all(data.map + 65003, 65536 - 65003, 0));
 }
 
+/* Jobs of a context for long work wait for syncobjs, but signal none. */
+TEST_F(ctx, long_work_signals_no_syncobj)
+{
+	struct drm_onpu_ctx_create create = { .flags = DRM_ONPU_CTX_LONG_RUNNING };
+	struct npu_bo data = npu_bo(self->fd, 4096, 0);
+	struct npu_ctx other = npu_ctx(self->fd, 0);
+	struct drm_onpu_job job = npu_fill(self->fd, data.va, 64, 7);
+	uint32_t syncobj = npu_syncobj(self->fd);
+	struct drm_onpu_sync sync = { .handle = syncobj, .flags = DRM_ONPU_SYNC_WAIT };
+	double end = npu_now() + npu_patience() * NPU_PATIENCE_S;
+
+	ASSERT_EQ(0, npu_ctx_create(self->fd, &create));
+	EXPECT_EQ(EOPNOTSUPP, npu_submit_signal(self->fd, create.ctx_id, job, syncobj));
+	EXPECT_FALSE(npu_has_fence(self->fd, syncobj));
+	EXPECT_EQ(0, npu_state(self->fd, create.ctx_id).submitted);
+	ASSERT_EQ(0, npu_submit_signal(self->fd, other.id, job, syncobj));
+	job.syncs = (struct drm_onpu_obj_array)DRM_ONPU_OBJ_ARRAY(1, &sync);
+	ASSERT_EQ(0, npu_submit(self->fd, create.ctx_id, &job, 1, NULL));
+	while (!npu_state(self->fd, create.ctx_id).completed && npu_now() < end)
+		usleep(1000);
+	EXPECT_EQ(1, npu_state(self->fd, create.ctx_id).completed);
+	EXPECT_TRUE(npu_signalled(self->fd, syncobj));
+	EXPECT_TRUE(npu_all(data.map, 64, 7));
+}
+
 TEST_F(ctx, the_page_is_for_reading_and_for_its_client)
 {
 	struct npu_ctx ctx = npu_ctx(self->fd, 0);
@@ -334,7 +359,7 @@ TEST_F(ctx, limit)
 	EXPECT_EQ(ENOSPC, npu_ioctl(self->fd, DRM_IOCTL_ONPU_CTX_CREATE, &args));
 	EXPECT_EQ(0, args.ctx_id);
 	/* A refused context does not count, and neither does another client's. */
-	args.flags = 1;
+	args.flags = 2;
 	EXPECT_EQ(EINVAL, npu_ioctl(self->fd, DRM_IOCTL_ONPU_CTX_CREATE, &args));
 	npu_ctx(self->other, 0);
 	for (int round = 0; round < 3; round++) {

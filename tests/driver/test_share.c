@@ -450,6 +450,41 @@ TEST_F(share, every_job_without_end_is_ended)
 	close(c.fd);
 }
 
+static void submit_without_syncs(int fd, uint32_t ctx, uint64_t va)
+{
+	struct drm_onpu_job jobs[NPU_ENDLESS], job = npu_long(fd, va);
+
+	for (unsigned int i = 0; i < NPU_ENDLESS; i++)
+		jobs[i] = job;
+	must(!npu_submit(fd, ctx, jobs, NPU_ENDLESS, NULL));
+}
+
+/*
+ * Every fence signals in the time that is allowed, whether its jobs make progress or wait for a
+ * queue. A context for long work is older than all of them, and goes on.
+ */
+TEST_F(share, no_fence_waits_for_long_work)
+{
+	struct drm_onpu_ctx_create create = { .flags = DRM_ONPU_CTX_LONG_RUNNING };
+
+	if (parameter("max_fence_ms") > 10000)
+		SKIP(return, "a fence may wait for %u ms", parameter("max_fence_ms"));
+	ASSERT_EQ(0, npu_ctx_create(self->fd, &create));
+	submit_without_syncs(self->fd, create.ctx_id, self->data.va);
+	/* The second time the long work is much older than the limit. */
+	for (int round = 0; round < 2; round++) {
+		struct crowd c = crowd(self->queues + 2, DRM_ONPU_PRIORITY_NORMAL);
+
+		for (uint32_t i = 0; i < c.count; i++) {
+			EXPECT_EQ(ETIME, npu_wait(c.fd, c.syncobj[i]));
+			EXPECT_EQ(DRM_ONPU_CTX_TIMEDOUT, npu_state(c.fd, c.ctx[i]).state);
+		}
+		close(c.fd);
+		EXPECT_EQ(DRM_ONPU_CTX_ACTIVE, npu_state(self->fd, create.ctx_id).state);
+	}
+	EXPECT_EQ(0, npu_ctx_destroy(self->fd, create.ctx_id));
+}
+
 /* Returns whether the job of low priority is ended, and no other. */
 static bool one_waits_too_long(struct __test_metadata *_metadata, FIXTURE_DATA(share) * self)
 {

@@ -210,6 +210,8 @@ MUTATIONS = [
               'if (bo->flags & DRM_ONPU_BO_NO_MMAP)'),
     _mutation('the completion page can be made writable', 'onpu_gem.c', _STATIC,
               '\t\tvm_flags_clear(vma, VM_MAYWRITE);\n', ''),
+    _mutation('jobs of long work may signal syncobjs', 'onpu_submit.c', _STATIC,
+              '\t       -EOPNOTSUPP : 0;', '\t       0 : 0;'),
     _mutation('one job too many', 'onpu_job.c', _SYNC,
               '+ num_entries > ONPU_MAX_QUEUED_JOBS)', '+ num_entries > ONPU_MAX_QUEUED_JOBS + 1)'),
     # Accounting and references

@@ -110,7 +110,7 @@ extern "C" {
  *
  * - EFAULT: page fault, access out of the bounds of a slot, or an index out of range.
  * - EINVAL: undefined instruction, bad slot, or shapes that do not fit.
- * - ETIME: no progress for the context's timeout, cycle limit or the administrator's limit
+ * - ETIME: no progress for the context's timeout, cycle limit or one of the administrator's limits
  *   exceeded, no turn for too long while others ran, or deadlock.
  * - EREMOTEIO: a trap instruction, or a parity error in the device.
  * - ECANCELED: the job did not run to its end for no fault of its own: an earlier job of the same
@@ -137,9 +137,10 @@ extern "C" {
  * - 1.1: the limit of memory is one for all open files of a user;
  *   &drm_onpu_counters.user_memory and &drm_onpu_dev_info.max_user_contexts.
  * - 1.2: users can be banned: DRM_IOCTL_ONPU_CTX_CREATE fails with EPERM.
+ * - 1.3: jobs end when a fence has waited for them for long; %DRM_ONPU_CTX_LONG_RUNNING.
  */
 #define DRM_ONPU_DRIVER_MAJOR	1
-#define DRM_ONPU_DRIVER_MINOR	2
+#define DRM_ONPU_DRIVER_MINOR	3
 
 /**
  * enum drm_onpu_ioctl_id - Numbers of the ioctls.
@@ -526,6 +527,20 @@ enum drm_onpu_power {
 };
 
 /**
+ * enum drm_onpu_ctx_flags - Flags of a context.
+ */
+enum drm_onpu_ctx_flags {
+	/**
+	 * @DRM_ONPU_CTX_LONG_RUNNING: Jobs may run as long as they make progress. They may wait for
+	 * syncobjs, but not signal any, as others must not wait that long: SUBMIT fails with
+	 * EOPNOTSUPP. The completion page and DRM_IOCTL_ONPU_CTX_GET_STATE tell when a job has
+	 * ended. The administrator's limits of run time do not apply, and
+	 * &drm_onpu_job.cycle_limit is taken as it is; zero means no limit.
+	 */
+	DRM_ONPU_CTX_LONG_RUNNING = 1 << 0,
+};
+
+/**
  * struct drm_onpu_ctx_create - Arguments of DRM_IOCTL_ONPU_CTX_CREATE.
  *
  * Fails with ENOSPC when the client has &drm_onpu_dev_info.max_contexts already, or its user
@@ -537,7 +552,7 @@ enum drm_onpu_power {
  * the last of these resets.
  */
 struct drm_onpu_ctx_create {
-	/** @flags: in: Must be zero. */
+	/** @flags: in: Combination of &enum drm_onpu_ctx_flags. */
 	__u32 flags;
 
 	/** @priority: in: One of &enum drm_onpu_priority. */
@@ -550,7 +565,10 @@ struct drm_onpu_ctx_create {
 	 * @timeout_ms: in: Time without progress of a running job after which the driver ends it
 	 * and the context, at most a quarter of it, or four ticks of the kernel, later; zero for
 	 * &drm_onpu_dev_info.timeout_ms. A job that makes progress is ended by its cycle limit, or
-	 * by those of the administrator, the module parameters max_run_ms and max_wait_ms.
+	 * by those of the administrator, the module parameters max_run_ms and max_wait_ms. Whatever
+	 * it does, it is ended when its waits have signalled longer ago than the module parameter
+	 * max_fence_ms says, since others may wait for its fence; %DRM_ONPU_CTX_LONG_RUNNING lifts
+	 * that.
 	 * out: The value in force, at most &drm_onpu_dev_info.max_timeout_ms.
 	 */
 	__u32 timeout_ms;
@@ -786,6 +804,7 @@ struct drm_onpu_job {
  * - EIO if the context takes no more jobs (see &enum drm_onpu_ctx_state);
  * - EINVAL for more jobs or syncs than &drm_onpu_dev_info.max_jobs and
  *   &drm_onpu_dev_info.max_syncs;
+ * - EOPNOTSUPP if a job of a context with %DRM_ONPU_CTX_LONG_RUNNING is to signal a syncobj;
  * - ENOSPC if the context would have more than &drm_onpu_dev_info.max_queued_jobs to do.
  */
 struct drm_onpu_submit {

@@ -72,6 +72,7 @@ static int fill_in(struct onpu_device *onpu, struct device *dev)
 	onpu->limits.memory = SZ_1G;
 	onpu->limits.run_cycles = 1000000;
 	onpu->limits.wait = 100 * HZ;
+	onpu->limits.fence = 100 * HZ;
 	onpu->num_vectors = 1;
 	fake_set(onpu, ONPU_REG_ID, ONPU_ID_MAGIC);
 	fake_set(onpu, ONPU_REG_STATUS, FIELD_PREP(ONPU_STATUS_STATE__MASK, ONPU_STATE_READY));

@@ -250,6 +250,36 @@ static void others_run(struct kunit *test)
 	list_del_init(&t->vm.link);
 }
 
+/* A job that was ready for too long ends, whatever it does, unless it is long work. */
+static void a_fence_waits_for_long(struct kunit *test)
+{
+	struct job_test *t = test->priv;
+	struct onpu_job *job = kzalloc(struct_size(job, entries, 1), GFP_KERNEL);
+
+	KUNIT_ASSERT_TRUE(test, job);
+	list_add(&job->link, &t->ctx.jobs);
+	begin_running(t);
+	ago(t, 0, 0);
+	job->ready = jiffies - t->onpu->limits.fence / 2;
+	KUNIT_EXPECT_FALSE(test, onpu_job_hangs(&t->ctx));
+	job->ready = jiffies - t->onpu->limits.fence - 1;
+	for (unsigned int i = 0; i < 3; i++) {
+		fake_set(t->onpu, ONPU_REG_QUEUE_RETIRED_LO(0), 7 + i);
+		KUNIT_EXPECT_TRUE(test, onpu_job_hangs(&t->ctx));
+	}
+	t->ctx.long_running = true;
+	KUNIT_EXPECT_FALSE(test, onpu_job_hangs(&t->ctx));
+	/* The time counts without a queue, too. */
+	t->ctx.queue = -1;
+	list_add(&t->vm.link, &t->ctx.runnable);
+	KUNIT_EXPECT_FALSE(test, onpu_job_hangs(&t->ctx));
+	t->ctx.long_running = false;
+	KUNIT_EXPECT_TRUE(test, onpu_job_hangs(&t->ctx));
+	list_del_init(&t->vm.link);
+	list_del(&job->link);
+	kfree(job);
+}
+
 static void what_never_hangs(struct kunit *test)
 {
 	struct job_test *t = test->priv;
@@ -350,6 +380,7 @@ static struct kunit_case job_cases[] = {
 	KUNIT_CASE(no_progress),
 	KUNIT_CASE(each_kind_of_progress),
 	KUNIT_CASE(others_run),
+	KUNIT_CASE(a_fence_waits_for_long),
 	KUNIT_CASE(what_never_hangs),
 	KUNIT_CASE(jobs_that_follow_hide_nothing),
 	KUNIT_CASE(what_a_dump_has_of_the_ring),
