@@ -77,6 +77,8 @@ struct onpu_vm;
 struct onpu_limits {
 	/** @memory: Bytes that a user may have, see onpu_user.c. */
 	u64 memory;
+	/** @all_memory: Bytes that all users of all devices may have together. */
+	u64 all_memory;
 	/** @contexts: Contexts that a client may have. */
 	u32 contexts;
 	/** @user_contexts: Contexts that a user may have in all clients. */

@@ -25,6 +25,11 @@ module_param(memory_limit_mb, uint, 0444);
 MODULE_PARM_DESC(memory_limit_mb,
 		 "MiB that a user may have in buffers and contexts (default 0: half of the memory)");
 
+static unsigned int max_memory_percent = 75;
+module_param(max_memory_percent, uint, 0444);
+MODULE_PARM_DESC(max_memory_percent,
+		 "Percentage of the memory that all users together may have in buffers and contexts (default 75)");
+
 static unsigned int max_contexts = 64;
 module_param(max_contexts, uint, 0444);
 MODULE_PARM_DESC(max_contexts, "Contexts that an open file may have (default 64)");
@@ -205,7 +210,7 @@ static int onpu_open(struct drm_device *drm, struct drm_file *drm_file)
 		onpu_user_put(user);
 		return ret;
 	}
-	xa_init_flags(&file->ctxs, XA_FLAGS_ALLOC1);
+	xa_init_flags(&file->ctxs, XA_FLAGS_ALLOC1 | XA_FLAGS_ACCOUNT);
 	mutex_init(&file->import_lock);
 	drm_file->driver_priv = no_free_ptr(file);
 	return 0;
@@ -325,9 +330,10 @@ static const struct drm_driver onpu_drm_driver = {
 static void set_limits(struct onpu_device *onpu)
 {
 	struct onpu_limits *limits = &onpu->limits;
+	u64 ram = (u64)totalram_pages() * PAGE_SIZE;
 
-	limits->memory = memory_limit_mb ? (u64)memory_limit_mb * SZ_1M :
-					   (u64)totalram_pages() * PAGE_SIZE / 2;
+	limits->memory = memory_limit_mb ? (u64)memory_limit_mb * SZ_1M : ram / 2;
+	limits->all_memory = div_u64(ram, 100) * min(max_memory_percent, 100u);
 	limits->contexts = clamp(max_contexts, 1u, 65535u);
 	limits->user_contexts = max(max_user_contexts, limits->contexts);
 	limits->max_timeout_ms = clamp(max_timeout_ms, 1u, LONGEST_TIMEOUT_MS);

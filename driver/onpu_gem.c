@@ -180,7 +180,7 @@ struct onpu_attachment {
 
 static int export_attach(struct dma_buf *buf, struct dma_buf_attachment *attach)
 {
-	struct onpu_attachment *mapped __free(kfree) = kzalloc(sizeof(*mapped), GFP_KERNEL);
+	struct onpu_attachment *mapped __free(kfree) = kzalloc(sizeof(*mapped), GFP_KERNEL_ACCOUNT);
 	int ret;
 
 	if (!mapped)

@@ -94,7 +94,7 @@ static struct onpu_table *table_alloc(struct onpu_vm *vm, unsigned int level)
 
 	if (table)
 		table->entries = dma_alloc_coherent(vm->onpu->drm.dev, ONPU_PAGE_SIZE, &table->dma,
-						    GFP_KERNEL);
+						    GFP_KERNEL_ACCOUNT);
 	return table && table->entries ? no_free_ptr(table) : NULL;
 }
 

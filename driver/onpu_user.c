@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Users: limits apply to a user, whatever number of files the user opens.
+ * Users: limits apply to a user, whatever number of files the user opens. Another limit applies to
+ * all users of all devices together: the memory is pinned, and containers of root are one user.
  *
  * Memory counts from before it is allocated until it is freed. Closing the handle of an exported
  * buffer frees no memory, and so gives the user no room. A buffer is charged to the user who
@@ -87,23 +88,38 @@ void onpu_user_put(struct onpu_user *user)
 	kref_put_mutex(&user->ref, user_release, &user->onpu->users_lock);
 }
 
+/* Bytes charged to all users of all devices. */
+static atomic64_t all_memory;
+
+/* Adds to a counter, or returns false if it would be beyond the limit. */
+static bool add_below(atomic64_t *counter, u64 bytes, u64 limit)
+{
+	s64 now = atomic64_read(counter);
+
+	do {
+		if (bytes > limit || now > limit - bytes)
+			return false;
+	} while (!atomic64_try_cmpxchg(counter, &now, now + bytes));
+	return true;
+}
+
 /**
  * onpu_user_charge() - Charge memory to a user before it is allocated.
  * @user: The user.
  * @bytes: How much.
  *
- * Return: 0, or -ENOSPC beyond the limit.
+ * Return: 0, or -ENOSPC beyond the limit of the user or of all users.
  */
 int onpu_user_charge(struct onpu_user *user, u64 bytes)
 {
-	u64 limit = user->onpu->limits.memory;
-	s64 now = atomic64_read(&user->memory);
+	const struct onpu_limits *limits = &user->onpu->limits;
 
-	do {
-		if (bytes > limit || now > limit - bytes)
-			return -ENOSPC;
-	} while (!atomic64_try_cmpxchg(&user->memory, &now, now + bytes));
-	return 0;
+	if (!add_below(&user->memory, bytes, limits->memory))
+		return -ENOSPC;
+	if (add_below(&all_memory, bytes, limits->all_memory))
+		return 0;
+	atomic64_sub(bytes, &user->memory);
+	return -ENOSPC;
 }
 
 /* Returns whether to stop waiting: *@ret is 0 when it was taken, or nothing is being freed. */
@@ -150,6 +166,7 @@ int onpu_user_charge_wait(struct onpu_user *user, u64 bytes)
 void onpu_user_uncharge(struct onpu_user *user, u64 bytes)
 {
 	atomic64_sub(bytes, &user->memory);
+	atomic64_sub(bytes, &all_memory);
 }
 
 void onpu_user_free_begin(struct onpu_user *user)

@@ -70,6 +70,7 @@ static int fill_in(struct onpu_device *onpu, struct device *dev)
 	set_cap(onpu, ONPU_REG_CAP_NUM_ASIDS, 64);
 	set_cap(onpu, ONPU_REG_CAP_ADDRESS, FIELD_PREP(ONPU_CAP_ADDRESS_VA_BITS__MASK, 38));
 	onpu->limits.memory = SZ_1G;
+	onpu->limits.all_memory = SZ_1G;
 	onpu->limits.run_cycles = 1000000;
 	onpu->limits.wait = 100 * HZ;
 	onpu->limits.fence = 100 * HZ;
